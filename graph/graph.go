@@ -1,0 +1,256 @@
+package graph
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/gomem/gomem/internal/tensor"
+)
+
+// Graph is a dataflow graph under construction. It is not safe for concurrent
+// use.
+type Graph struct {
+	nodes   []*Node
+	names   map[string]int // how often a name was asked for
+	writers map[NodeID]*Node
+	scope   string
+	phase   Phase
+	pos     string // overrides the caller's position
+	err     error
+}
+
+// New makes an empty graph.
+func New() *Graph {
+	return &Graph{names: map[string]int{}, writers: map[NodeID]*Node{}}
+}
+
+// Nodes are all nodes in order of creation, which is a topological order.
+func (g *Graph) Nodes() []*Node { return g.nodes }
+
+// Node is the node with the given ID.
+func (g *Graph) Node(id NodeID) *Node { return g.nodes[id] }
+
+// Len is the number of nodes.
+func (g *Graph) Len() int { return len(g.nodes) }
+
+// Err is the first error of building the graph.
+func (g *Graph) Err() error { return g.err }
+
+// Variables are the variables in order of creation.
+func (g *Graph) Variables() []*Node { return g.ofKind(KindVariable) }
+
+// Inputs are the inputs in order of creation.
+func (g *Graph) Inputs() []*Node { return g.ofKind(KindInput) }
+
+// Updates are the update nodes in order of creation.
+func (g *Graph) Updates() []*Node { return g.ofKind(KindUpdate) }
+
+func (g *Graph) ofKind(k Kind) []*Node {
+	var out []*Node
+	for _, n := range g.nodes {
+		if n.Kind == k {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// Parameters is the number of elements of all variables that are not optimizer
+// state.
+func (g *Graph) Parameters() int64 {
+	var total int64
+	for _, n := range g.nodes {
+		if n.Kind == KindVariable && !n.State {
+			total += int64(n.Out[0].Elems())
+		}
+	}
+	return total
+}
+
+// Scope prefixes the names of the nodes made until the returned function is
+// called: `defer g.Scope("layer3")()`.
+func (g *Graph) Scope(name string) (leave func()) {
+	outer := g.scope
+	g.scope += name + "/"
+	return func() { g.scope = outer }
+}
+
+// InPhase makes the nodes that build creates belong to a phase.
+func (g *Graph) InPhase(p Phase, build func()) {
+	outer := g.phase
+	g.phase = p
+	build()
+	g.phase = outer
+}
+
+// On makes the nodes that build creates carry the position and the scope of n:
+// a gradient is reported where its model line is.
+func (g *Graph) On(n *Node, build func()) {
+	pos, scope := g.pos, g.scope
+	g.pos = n.Pos
+	g.scope = ""
+	if i := strings.LastIndexByte(n.Name, '/'); i >= 0 {
+		g.scope = n.Name[:i+1]
+	}
+	build()
+	g.pos, g.scope = pos, scope
+}
+
+// Input makes a value that is fed at every step.
+func (g *Graph) Input(name string, t Type) Value {
+	return g.leaf(&Node{Kind: KindInput}, name, t)
+}
+
+// Variable makes a parameter: state that lives between steps, starts as init
+// says and is written by update nodes only.
+func (g *Graph) Variable(name string, t Type, init Init) Value {
+	return g.leaf(&Node{Kind: KindVariable, Init: init}, name, t)
+}
+
+// State makes a variable that belongs to an optimizer and is not counted as a
+// parameter.
+func (g *Graph) State(name string, t Type, init Init) Value {
+	return g.leaf(&Node{Kind: KindVariable, Init: init, State: true}, name, t)
+}
+
+// Constant makes a value from data, which the graph keeps.
+func (g *Graph) Constant(name string, data tensor.View) Value {
+	return g.leaf(&Node{Kind: KindConstant, Data: data}, name, data.Type)
+}
+
+func (g *Graph) leaf(n *Node, name string, t Type) Value {
+	n.Pos = g.position()
+	n.Name = g.unique(name)
+	if err := t.Check(); err != nil {
+		g.fail(&Error{Node: n.Name, Op: n.Kind.String(), Pos: n.Pos, Err: err})
+		return Value{}
+	}
+	n.Out = []Type{t}
+	n.Phase = g.phase
+	g.add(n)
+	return n.Value(0)
+}
+
+// Apply makes a compute node and returns it, or nil after recording an error.
+// The graph is that of the first valid operand.
+func Apply(op Op, in ...Value) *Node {
+	for _, v := range in {
+		if v.Valid() {
+			return v.Graph().Apply(op, in...)
+		}
+	}
+	return nil
+}
+
+// Apply makes a compute node and returns it, or nil after recording an error.
+func (g *Graph) Apply(op Op, in ...Value) *Node {
+	n := &Node{Kind: KindCompute, Op: op, In: in, Phase: g.phase}
+	return g.node(n, op.Name())
+}
+
+// Update makes an update node: op reads all operands and writes vars in place.
+// A variable has at most one update node.
+func (g *Graph) Update(op Op, vars []Value, reads ...Value) *Node {
+	n := &Node{Kind: KindUpdate, Op: op, In: append(append([]Value{}, vars...), reads...), Phase: Update, Mutates: len(vars)}
+	if n = g.node(n, op.Name()); n == nil {
+		return nil
+	}
+	for _, v := range vars {
+		g.writers[v.Node.ID] = n
+	}
+	return n
+}
+
+func (g *Graph) node(n *Node, name string) *Node {
+	n.Pos = g.position()
+	n.Name = g.unique(name)
+	var types []Type
+	err := g.checkOperands(n)
+	if err == nil {
+		types = n.InTypes()
+		n.Out, err = n.Op.Infer(types)
+	}
+	if err == nil {
+		err = checkResults(n)
+	}
+	if err != nil {
+		if !errors.Is(err, errNone) || g.err == nil {
+			g.fail(&Error{Node: n.Name, Op: n.Op.Name(), Pos: n.Pos, In: types, Err: err})
+		}
+		return nil
+	}
+	g.add(n)
+	return n
+}
+
+// errNone is the error of an operand that is no value, which is almost always
+// the consequence of an earlier, recorded error.
+var errNone = errors.New("operand is no value")
+
+func (g *Graph) checkOperands(n *Node) error {
+	for i, v := range n.In {
+		switch {
+		case !v.Valid():
+			return fmt.Errorf("operand %d: %w", i, errNone)
+		case v.Graph() != g:
+			return fmt.Errorf("operand %d, %s, belongs to another graph", i, v)
+		}
+	}
+	for i, v := range n.In[:n.Mutates] {
+		switch {
+		case v.Node.Kind != KindVariable:
+			return fmt.Errorf("operand %d, %s, is written but is not a variable", i, v)
+		case g.writers[v.Node.ID] != nil:
+			return fmt.Errorf("variable %s is already written by %s", v, g.writers[v.Node.ID].Name)
+		}
+	}
+	return nil
+}
+
+func checkResults(n *Node) error {
+	if n.Kind == KindUpdate && len(n.Out) > 0 {
+		return errors.New("an update has no results")
+	}
+	for _, t := range n.Out {
+		if err := t.Check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (g *Graph) add(n *Node) {
+	n.ID = NodeID(len(g.nodes))
+	n.graph = g
+	g.nodes = append(g.nodes, n)
+}
+
+// unique puts a name into the current scope and numbers repetitions.
+func (g *Graph) unique(name string) string {
+	name = g.scope + name
+	for {
+		g.names[name]++
+		k := g.names[name]
+		if k == 1 {
+			return name
+		}
+		numbered := name + "_" + strconv.Itoa(k)
+		if g.names[numbered] == 0 {
+			g.names[numbered] = 1
+			return numbered
+		}
+	}
+}
+
+func (g *Graph) fail(err error) {
+	if g.err == nil {
+		g.err = err
+	}
+}
+
+// Fail records an error of the model itself, such as a size that cannot be.
+func (g *Graph) Fail(err error) {
+	g.fail(&Error{Node: strings.TrimSuffix(g.scope, "/"), Op: "model", Pos: g.position(), Err: err})
+}

@@ -1,0 +1,149 @@
+package graph
+
+import (
+	"fmt"
+
+	"github.com/gomem/gomem/internal/tensor"
+)
+
+// NodeID numbers nodes densely in order of creation.
+type NodeID int32
+
+// Kind says what a node is.
+type Kind uint8
+
+// The kinds of nodes.
+const (
+	KindCompute  Kind = iota // a pure function of its operands
+	KindInput                // fed at every step
+	KindVariable             // state that lives between steps
+	KindConstant             // data known when the graph is built
+	KindUpdate               // writes variables in place; has no result
+)
+
+// String is the kind in lower case.
+func (k Kind) String() string {
+	return [...]string{"compute", "input", "variable", "constant", "update"}[k]
+}
+
+// Phase says which part of a training step a node belongs to.
+type Phase uint8
+
+// The phases.
+const (
+	Forward Phase = iota
+	Backward
+	Update
+)
+
+// String is the phase in lower case.
+func (p Phase) String() string { return [...]string{"forward", "backward", "update"}[p] }
+
+// Node is one node of a graph. Its fields are read-only for everybody but the
+// graph that made it.
+type Node struct {
+	ID    NodeID
+	Name  string // unique, scoped: "enc/3/att/qk"
+	Kind  Kind
+	Op    Op // nil for leaves
+	In    []Value
+	Out   []Type
+	Phase Phase
+	Pos   string // file:line in the model
+
+	Mutates int         // update: In[:Mutates] are the variables it writes
+	State   bool        // variable: optimizer state rather than a parameter
+	Init    Init        // variable: its value before the first step
+	Data    tensor.View // constant: its value
+
+	graph *Graph
+}
+
+// Graph is the graph that the node belongs to.
+func (n *Node) Graph() *Graph { return n.graph }
+
+// Leaf reports whether the node has no operation to execute.
+func (n *Node) Leaf() bool { return n.Op == nil }
+
+// Value is result i of the node.
+func (n *Node) Value(i int) Value { return Value{n, i} }
+
+// InTypes are the types of the operands.
+func (n *Node) InTypes() []Type {
+	types := make([]Type, len(n.In))
+	for i, v := range n.In {
+		types[i] = v.Type()
+	}
+	return types
+}
+
+// OpName is the operation's name, or the kind of a leaf.
+func (n *Node) OpName() string {
+	if n.Leaf() {
+		return n.Kind.String()
+	}
+	return n.Op.Name()
+}
+
+// Cost is the cost of executing the node; nothing for a leaf or a view.
+func (n *Node) Cost() Cost {
+	if n.Leaf() {
+		return Cost{}
+	}
+	if _, ok := n.Op.(Viewer); ok {
+		return Cost{}
+	}
+	return n.Op.Cost(n.InTypes(), n.Out)
+}
+
+// Value is one result of a node. The zero Value is no value: an operation on
+// it records nothing and yields the zero Value again.
+type Value struct {
+	Node  *Node
+	Index int
+}
+
+// Valid reports whether v is a value at all.
+func (v Value) Valid() bool { return v.Node != nil }
+
+// Type is the value's type; the zero Type if v is not valid.
+func (v Value) Type() Type {
+	if v.Node == nil {
+		return Type{}
+	}
+	return v.Node.Out[v.Index]
+}
+
+// Graph is the graph the value belongs to, nil if it is not valid.
+func (v Value) Graph() *Graph {
+	if v.Node == nil {
+		return nil
+	}
+	return v.Node.graph
+}
+
+// String is the node's name, with ":1" for its second result.
+func (v Value) String() string {
+	switch {
+	case v.Node == nil:
+		return "none"
+	case v.Index == 0:
+		return v.Node.Name
+	default:
+		return fmt.Sprintf("%s:%d", v.Node.Name, v.Index)
+	}
+}
+
+// Resolve follows views: it returns the value whose bytes hold v, and the
+// offset in bytes at which v starts inside it.
+func (v Value) Resolve() (root Value, off int64) {
+	for v.Valid() && v.Node.Op != nil {
+		view, ok := v.Node.Op.(Viewer)
+		if !ok {
+			break
+		}
+		off += view.View(v.Node.InTypes(), v.Node.Out)[v.Index]
+		v = v.Node.In[0]
+	}
+	return v, off
+}

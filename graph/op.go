@@ -1,0 +1,78 @@
+package graph
+
+import "github.com/gomem/gomem/internal/tensor"
+
+// The vocabulary of package tensor, under the names that models use.
+type (
+	// Type is the element type and shape of a value.
+	Type = tensor.Type
+	// Dim is one axis of a shape.
+	Dim = tensor.Dim
+	// DType is the type of one element.
+	DType = tensor.DType
+)
+
+// The element types.
+const (
+	F32  = tensor.F32
+	I32  = tensor.I32
+	U8   = tensor.U8
+	BF16 = tensor.BF16
+	F16  = tensor.F16
+)
+
+// Op is an operation: a small comparable struct whose fields are the
+// attributes. Kernels are not here; they depend on devices, graphs must not.
+type Op interface {
+	// Name is the short name: "matmul".
+	Name() string
+	// Infer returns the types of the results. It is the only place where
+	// operands are rejected.
+	Infer(in []Type) ([]Type, error)
+	// Cost says what computing the operation takes.
+	Cost(in, out []Type) Cost
+	// VJP appends the nodes that compute the gradient of each operand of n from
+	// dout, the gradients of its results; a zero Value in dout means that a
+	// result does not matter, a zero Value returned that an operand has no
+	// gradient.
+	VJP(n *Node, dout []Value) []Value
+}
+
+// Cost is what one execution of an operation takes.
+type Cost struct {
+	FLOPs   int64 // floating-point operations; a multiply-add counts as two
+	Bytes   int64 // bytes of operands read and results written
+	Scratch int64 // bytes of workspace, planned like any other slot
+}
+
+// Viewer is implemented by operations whose results are the bytes of operand 0
+// under another type. They are never executed: lowering resolves them to
+// addresses.
+type Viewer interface {
+	// View returns, for every result, the offset in bytes at which its
+	// contiguous bytes start inside operand 0.
+	View(in, out []Type) []int64
+}
+
+// InPlacer is implemented by operations whose kernel works when result 0 has
+// the very bytes of one of its operands.
+type InPlacer interface {
+	// InPlace lists those operands, best first. Each is as large as result 0.
+	InPlace(in, out []Type) []int
+}
+
+// Init says how a variable starts. The zero Init is all zeros.
+type Init struct {
+	Dist  Dist
+	Scale float64 // the constant, the standard deviation, or the half width
+}
+
+// Dist is the distribution of a variable's initial elements.
+type Dist uint8
+
+// The distributions.
+const (
+	Constant Dist = iota // every element is Scale
+	Normal               // normal with mean 0 and standard deviation Scale
+	Uniform              // uniform in [-Scale, Scale)
+)

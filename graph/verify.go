@@ -1,0 +1,92 @@
+package graph
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Verify proves that the graph is well formed: operands come before their
+// users, the types are those that the operations infer, names are unique,
+// only update nodes write, no variable is written twice, and the updates can
+// be ordered after the readers of what they write.
+func (g *Graph) Verify() error {
+	if g.err != nil {
+		return g.err
+	}
+	names := make(map[string]bool, len(g.nodes))
+	written := map[NodeID]bool{}
+	for i, n := range g.nodes {
+		if err := verifyNode(n, NodeID(i), written); err != nil {
+			return &Error{Node: n.Name, Op: n.OpName(), Pos: n.Pos, In: n.InTypes(), Err: err}
+		}
+		if names[n.Name] {
+			return &Error{Node: n.Name, Op: n.OpName(), Pos: n.Pos, Err: fmt.Errorf("the name is taken")}
+		}
+		names[n.Name] = true
+	}
+	return g.verifyUpdateOrder()
+}
+
+func verifyNode(n *Node, id NodeID, written map[NodeID]bool) error {
+	if n.ID != id {
+		return fmt.Errorf("node %d has ID %d", id, n.ID)
+	}
+	for _, v := range n.In {
+		if v.Node.ID >= id {
+			return fmt.Errorf("operand %s is created later", v)
+		}
+		if v.Node.Kind == KindUpdate {
+			return fmt.Errorf("operand %s is an update", v)
+		}
+	}
+	if n.Leaf() {
+		return n.Out[0].Check()
+	}
+	out, err := n.Op.Infer(n.InTypes())
+	if err != nil {
+		return err
+	}
+	if !slices.EqualFunc(out, n.Out, Type.Equal) {
+		return fmt.Errorf("results are %v, the operation infers %v", n.Out, out)
+	}
+	for _, v := range n.In[:n.Mutates] {
+		if v.Node.Kind != KindVariable || n.Kind != KindUpdate || written[v.Node.ID] {
+			return fmt.Errorf("may not write %s", v)
+		}
+		written[v.Node.ID] = true
+	}
+	return nil
+}
+
+// verifyUpdateOrder finds updates that would each have to run after the other.
+func (g *Graph) verifyUpdateOrder() error {
+	all := make([]bool, len(g.nodes))
+	for i := range all {
+		all[i] = true
+	}
+	succ := g.Successors(all)
+	pending := succ.InDegrees()
+	var ready []NodeID
+	done := 0
+	for _, n := range g.nodes {
+		if !n.Leaf() && pending[n.ID] == 0 {
+			ready = append(ready, n.ID)
+		}
+	}
+	for ; len(ready) > 0; done++ {
+		id := ready[len(ready)-1]
+		ready = ready[:len(ready)-1]
+		for _, s := range succ.Of(id) {
+			if pending[s]--; pending[s] == 0 {
+				ready = append(ready, s)
+			}
+		}
+	}
+	for _, n := range g.nodes {
+		if n.Kind == KindUpdate && pending[n.ID] > 0 {
+			return &Error{Node: n.Name, Op: n.Op.Name(), Pos: n.Pos, In: n.InTypes(),
+				Err: fmt.Errorf("updates read what each other writes, so neither can run last")}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,182 @@
+package arena
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Align is the alignment of every block in bytes: a cache line and the widest
+// vector.
+const Align = 64
+
+// Block is a rectangle to be placed: Bytes bytes during times From to To, both
+// included.
+type Block struct {
+	From, To int
+	Bytes    int64
+	Fixed    bool // live throughout, placed first
+}
+
+// Packing is where the blocks are.
+type Packing struct {
+	Offsets []int64
+	Peak    int64  // the largest end of a block
+	Load    int64  // the most bytes live at once, rounded up to Align: no packing is lower
+	Rule    string // the rule that found it
+}
+
+// maxPairs bounds the work of the pairwise rules.
+const maxPairs = 40_000_000
+
+// Pack places the blocks.
+func Pack(blocks []Block) Packing {
+	base := packFixed(blocks)
+	events := timeline(blocks)
+	load, pairs := measure(blocks, events)
+	best := Packing{Offsets: byTime(blocks, events, base), Rule: "time"}
+	best.Peak = peak(blocks, best.Offsets)
+	best.Load = base + load
+	if best.Peak > best.Load && pairs <= maxPairs {
+		size := Packing{Offsets: largestFirst(blocks, base), Load: best.Load, Rule: "size"}
+		if size.Peak = peak(blocks, size.Offsets); size.Peak < best.Peak {
+			best = size
+		}
+	}
+	for i, off := 0, int64(0); i < len(blocks); i++ {
+		if blocks[i].Fixed {
+			best.Offsets[i] = off
+			off += roundUp(blocks[i].Bytes)
+		}
+	}
+	return best
+}
+
+func roundUp(n int64) int64 { return (n + Align - 1) &^ (Align - 1) }
+
+// packFixed is the address after the fixed blocks.
+func packFixed(blocks []Block) int64 {
+	var end int64
+	for _, b := range blocks {
+		if b.Fixed {
+			end += roundUp(b.Bytes)
+		}
+	}
+	return end
+}
+
+func peak(blocks []Block, offsets []int64) int64 {
+	var p, fixed int64
+	for i, b := range blocks {
+		if b.Fixed {
+			p = max(p, fixed+b.Bytes)
+			fixed += roundUp(b.Bytes)
+		} else {
+			p = max(p, offsets[i]+b.Bytes)
+		}
+	}
+	return p
+}
+
+// event is the start or the end of a block's life.
+type event struct {
+	time  int
+	start bool
+	block int
+}
+
+// timeline lists the starts and ends of the moving blocks in order of time. A
+// block that ends at time t is still live for one that starts at t.
+func timeline(blocks []Block) []event {
+	events := make([]event, 0, 2*len(blocks))
+	for i, b := range blocks {
+		if !b.Fixed {
+			events = append(events, event{b.From, true, i}, event{b.To + 1, false, i})
+		}
+	}
+	slices.SortFunc(events, func(a, b event) int {
+		switch {
+		case a.time != b.time:
+			return cmp.Compare(a.time, b.time)
+		case a.start != b.start && a.start:
+			return 1
+		case a.start != b.start:
+			return -1
+		default:
+			return cmp.Compare(a.block, b.block)
+		}
+	})
+	return events
+}
+
+// measure finds the largest load and how many pairs of blocks meet.
+func measure(blocks []Block, events []event) (load, pairs int64) {
+	var bytes, live int64
+	for _, e := range events {
+		if !e.start {
+			bytes -= roundUp(blocks[e.block].Bytes)
+			live--
+			continue
+		}
+		bytes += roundUp(blocks[e.block].Bytes)
+		pairs += live
+		live++
+		load = max(load, bytes)
+	}
+	return load, pairs
+}
+
+// byTime replays the blocks' lives on a best-fit free list.
+func byTime(blocks []Block, events []event, base int64) []int64 {
+	offsets := make([]int64, len(blocks))
+	free := newFreeList(base)
+	for _, e := range events {
+		size := roundUp(blocks[e.block].Bytes)
+		if e.start {
+			offsets[e.block] = free.take(size)
+		} else {
+			free.give(offsets[e.block], size)
+		}
+	}
+	return offsets
+}
+
+// largestFirst places blocks in order of falling size, each as low as it can.
+func largestFirst(blocks []Block, base int64) []int64 {
+	order := make([]int, 0, len(blocks))
+	for i, b := range blocks {
+		if !b.Fixed {
+			order = append(order, i)
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Or(cmp.Compare(blocks[b].Bytes, blocks[a].Bytes), cmp.Compare(blocks[b].To-blocks[b].From, blocks[a].To-blocks[a].From))
+	})
+	offsets := make([]int64, len(blocks))
+	placed := newTimeIndex(blocks)
+	var taken []span
+	for _, i := range order {
+		taken = taken[:0]
+		placed.visit(blocks[i], func(j int) {
+			taken = append(taken, span{offsets[j], offsets[j] + roundUp(blocks[j].Bytes)})
+		})
+		offsets[i] = lowest(taken, base, roundUp(blocks[i].Bytes))
+		placed.add(i)
+	}
+	return offsets
+}
+
+// span is a range of addresses.
+type span struct{ lo, hi int64 }
+
+// lowest is the least address at or above base where size bytes are free.
+func lowest(taken []span, base, size int64) int64 {
+	slices.SortFunc(taken, func(a, b span) int { return cmp.Compare(a.lo, b.lo) })
+	at := base
+	for _, s := range taken {
+		if s.lo-at >= size {
+			break
+		}
+		at = max(at, s.hi)
+	}
+	return at
+}

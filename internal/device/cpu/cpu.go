@@ -1,0 +1,142 @@
+// Package cpu is the reference device: memories are ordinary memory, kernels
+// are Go and assembly, and a stream is a goroutine with a queue. Copies are real
+// copies on goroutines of their own, so they overlap with kernels as a GPU's
+// copy engines do; they can be slowed down to a given bandwidth.
+package cpu
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/gomem/gomem/internal/device"
+	"github.com/gomem/gomem/internal/kernel"
+	"github.com/gomem/gomem/internal/kernel/pool"
+	"github.com/gomem/gomem/internal/tensor"
+	"github.com/gomem/gomem/internal/trace"
+)
+
+// Options configure a device. The zero value works.
+type Options struct {
+	Threads            int            // threads of a kernel; 0 means one for every processor
+	CopyBytesPerSecond int64          // speed of each copy engine; 0 means as fast as memory
+	Listener           trace.Listener // told of every task; nil means nobody is
+}
+
+// Device is the processor and its memory.
+type Device struct {
+	options  Options
+	pool     *pool.Pool
+	streams  []*stream
+	memories []*memory
+	failure  atomic.Pointer[device.Error]
+	workers  sync.WaitGroup
+	closed   bool
+}
+
+// Open makes a device. Close it to end its goroutines.
+func Open(o Options) (*Device, error) {
+	if o.Threads < 0 || o.CopyBytesPerSecond < 0 {
+		return nil, fmt.Errorf("cpu device: negative threads or copy speed: %+v", o)
+	}
+	return &Device{options: o, pool: pool.New(o.Threads)}, nil
+}
+
+// Kind is kernel.CPU.
+func (d *Device) Kind() kernel.Kind { return kernel.CPU }
+
+// Alloc makes a memory, zeroed and aligned to a page.
+func (d *Device) Alloc(name string, bytes int64) (device.Memory, error) {
+	data, free, err := allocate(bytes)
+	if err != nil {
+		return nil, fmt.Errorf("cpu device: %d bytes of %s memory: %w", bytes, name, err)
+	}
+	m := &memory{data: data, free: free}
+	d.memories = append(d.memories, m)
+	return m, nil
+}
+
+// Err is the first task's error.
+func (d *Device) Err() error {
+	if e := d.failure.Load(); e != nil {
+		return e
+	}
+	return nil
+}
+
+// Close ends the streams after what they have queued and frees the memories.
+func (d *Device) Close() error {
+	if d.closed {
+		return nil
+	}
+	d.closed = true
+	for _, s := range d.streams {
+		close(s.queue)
+	}
+	d.workers.Wait()
+	d.pool.Close()
+	var errs []error
+	for _, m := range d.memories {
+		m.data = nil
+		errs = append(errs, m.free())
+	}
+	return errors.Join(errs...)
+}
+
+// memory is one allocation.
+type memory struct {
+	data []byte
+	free func() error
+	used atomic.Int64
+}
+
+func (m *memory) Bytes() int64 { return int64(len(m.data)) }
+func (m *memory) Used() int64  { return m.used.Load() }
+func (m *memory) ResetUsed()   { m.used.Store(0) }
+
+// touch raises the high-water mark.
+func (m *memory) touch(end int64) {
+	for old := m.used.Load(); end > old; old = m.used.Load() {
+		if m.used.CompareAndSwap(old, end) {
+			return
+		}
+	}
+}
+
+func (m *memory) Write(off int64, data []byte) error { return m.access(off, data, copyIn) }
+func (m *memory) Read(off int64, data []byte) error  { return m.access(off, data, copyOut) }
+
+func copyIn(mem, data []byte)  { copy(mem, data) }
+func copyOut(mem, data []byte) { copy(data, mem) }
+
+func (m *memory) access(off int64, data []byte, move func(mem, data []byte)) error {
+	r := device.Region{Mem: m, Off: off, Bytes: int64(len(data))}
+	if err := device.CheckRegion(r); err != nil {
+		return err
+	}
+	m.touch(off + r.Bytes)
+	move(m.data[off:], data)
+	return nil
+}
+
+// slice is the bytes of a region of one of this device's memories.
+func slice(r device.Region) ([]byte, *memory, error) {
+	m, ok := r.Mem.(*memory)
+	if !ok {
+		return nil, nil, fmt.Errorf("memory %T is not the cpu device's", r.Mem)
+	}
+	if err := device.CheckRegion(r); err != nil {
+		return nil, nil, err
+	}
+	return m.data[r.Off : r.Off+r.Bytes : r.Off+r.Bytes], m, nil
+}
+
+// view is the typed window of an operand.
+func view(o device.Operand) (tensor.View, *memory, error) {
+	if o.Type.Bytes() != o.Bytes {
+		return tensor.View{}, nil, fmt.Errorf("%s in a region of %d bytes", o.Type, o.Bytes)
+	}
+	data, m, err := slice(o.Region)
+	return tensor.View{Type: o.Type, Data: data}, m, err
+}

@@ -1,0 +1,143 @@
+package cpu
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/gomem/gomem/internal/device"
+)
+
+// queueLength is how far the issuing goroutine may run ahead of a stream.
+const queueLength = 1024
+
+// spins is how often a stream looks for an event before it parks.
+const spins = 200
+
+// stream is a goroutine with a queue.
+type stream struct {
+	device *Device
+	name   string
+	id     int
+	rate   int64     // bytes per second of a copy engine, 0 for no limit
+	idle   time.Time // when a throttled engine is done with what it has copied
+
+	queue  chan command
+	queued uint64        // commands given
+	done   atomic.Uint64 // commands finished
+
+	waiting atomic.Int32 // goroutines in the slow path of await
+	mu      sync.Mutex
+	moved   *sync.Cond
+}
+
+// command is a task to run or, if there is none, an event to wait for.
+type command struct {
+	task *task
+	on   *stream
+	seq  uint64
+}
+
+// Stream starts a stream.
+func (d *Device) Stream(name string, e device.Engine) (device.Stream, error) {
+	s := &stream{device: d, name: name, id: len(d.streams), queue: make(chan command, queueLength)}
+	if e == device.CopyIn || e == device.CopyOut {
+		s.rate = d.options.CopyBytesPerSecond
+	}
+	s.moved = sync.NewCond(&s.mu)
+	d.streams = append(d.streams, s)
+	d.workers.Go(s.work)
+	return s, nil
+}
+
+// Run queues a task.
+func (s *stream) Run(t device.Task) { s.put(command{task: t.(*task)}) }
+
+// Record is the number of commands so far.
+func (s *stream) Record() device.Event { return device.Event{Stream: s.id, Seq: s.queued} }
+
+// Wait queues the wait for an event.
+func (s *stream) Wait(e device.Event) {
+	on := s.device.streams[e.Stream]
+	if on != s && on.done.Load() < e.Seq {
+		s.put(command{on: on, seq: e.Seq})
+	}
+}
+
+func (s *stream) put(c command) {
+	s.queued++
+	s.queue <- c
+}
+
+// Sync waits for the queue to empty. If ctx ends first, the tasks that have not
+// started are skipped.
+func (s *stream) Sync(ctx context.Context) error {
+	stop := context.AfterFunc(ctx, func() {
+		s.device.fail(&device.Error{Name: s.name, What: "stream", Err: context.Cause(ctx)})
+	})
+	defer stop()
+	s.await(s.queued)
+	return s.device.Err()
+}
+
+func (d *Device) fail(e *device.Error) { d.failure.CompareAndSwap(nil, e) }
+
+// work runs commands until the queue is closed.
+func (s *stream) work() {
+	for c := range s.queue {
+		switch {
+		case c.task == nil:
+			c.on.await(c.seq)
+		case s.device.failure.Load() == nil:
+			if err := c.task.run(s); err != nil {
+				s.device.fail(&device.Error{Step: c.task.step, Name: c.task.name, What: c.task.what, Err: err})
+			}
+		}
+		s.advance()
+	}
+}
+
+// advance tells those who wait that a command is finished.
+func (s *stream) advance() {
+	s.done.Add(1)
+	if s.waiting.Load() > 0 {
+		s.mu.Lock()
+		s.moved.Broadcast()
+		s.mu.Unlock()
+	}
+}
+
+// await returns when seq commands are finished.
+func (s *stream) await(seq uint64) {
+	for range spins {
+		if s.done.Load() >= seq {
+			return
+		}
+		runtime.Gosched()
+	}
+	s.waiting.Add(1)
+	s.mu.Lock()
+	for s.done.Load() < seq {
+		s.moved.Wait()
+	}
+	s.mu.Unlock()
+	s.waiting.Add(-1)
+}
+
+// throttle holds a copy engine back to its rate. Short copies accumulate until
+// a sleep is worth its overhead.
+func (s *stream) throttle(start time.Time, bytes int64) {
+	if s.rate == 0 {
+		return
+	}
+	if s.idle.Before(start) {
+		s.idle = start
+	}
+	s.idle = s.idle.Add(time.Duration(float64(bytes) / float64(s.rate) * float64(time.Second)))
+	const least = 100 * time.Microsecond
+	if wait := time.Until(s.idle); wait > least {
+		time.Sleep(wait)
+	}
+}

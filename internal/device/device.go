@@ -1,0 +1,139 @@
+// Package device says what a device is: memories, and streams that run tasks in
+// order. It decides nothing: which task runs on which stream, at which
+// addresses and after which events is in the plan.
+//
+// A device is driven by one goroutine. Everything a stream is given is queued
+// and runs later, in the order of the calls; between streams there is no order
+// but by events. What a task needs is resolved when the task is made, once for
+// many steps.
+//
+// The subpackages are the devices: cpu, the reference; null, which runs nothing
+// and keeps count. devicetest has the tests that all must pass.
+package device
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/gomem/gomem/internal/kernel"
+	"github.com/gomem/gomem/internal/tensor"
+)
+
+// Engine is what a stream's tasks run on.
+type Engine uint8
+
+// The engines.
+const (
+	Compute     Engine = iota // the device's compute units
+	CopyIn                    // the copy engine towards the device
+	CopyOut                   // the copy engine from the device
+	HostCompute               // the host's processor, on host memory
+)
+
+// Device makes memories, streams and tasks.
+type Device interface {
+	// Kind selects the kernels.
+	Kind() kernel.Kind
+	// Alloc makes a memory of exactly so many bytes. The name is for errors.
+	Alloc(name string, bytes int64) (Memory, error)
+	// Stream starts a stream.
+	Stream(name string, e Engine) (Stream, error)
+	// Launch makes the task of running an operation.
+	Launch(l Launch) (Task, error)
+	// Copy makes the task of copying bytes between memories.
+	Copy(c Copy) (Task, error)
+	// Err is the first error of any task since the device was opened. After an
+	// error no task runs any more.
+	Err() error
+	// Close ends the streams and frees the memories.
+	Close() error
+}
+
+// Memory is one allocation, handed out by address.
+type Memory interface {
+	// Bytes is its size.
+	Bytes() int64
+	// Used is the largest end of a region that anything has touched since the
+	// last ResetUsed.
+	Used() int64
+	// ResetUsed forgets what was touched.
+	ResetUsed()
+	// Write copies data to an address. No task may be running.
+	Write(off int64, data []byte) error
+	// Read copies bytes from an address. No task may be running.
+	Read(off int64, data []byte) error
+}
+
+// Region is a range of a memory.
+type Region struct {
+	Mem        Memory
+	Off, Bytes int64
+}
+
+// Operand is a region read or written as a value.
+type Operand struct {
+	Region
+	Type tensor.Type
+}
+
+// Launch describes the task of running an operation. An update's variables are
+// in In.
+type Launch struct {
+	Step    int    // index in the plan, for errors and traces
+	Name    string // the node's name
+	What    string // the operation's name
+	Op      any
+	In, Out []Operand
+	Scratch Region // no bytes if there is none
+}
+
+// Copy describes the task of copying.
+type Copy struct {
+	Step     int
+	Name     string
+	What     string // the reason
+	Dst, Src Region
+}
+
+// Task is something a stream can run, as often as one likes.
+type Task any
+
+// Event marks a point in a stream.
+type Event struct {
+	Stream int    // the device's number of the stream
+	Seq    uint64 // tasks queued before it
+}
+
+// Stream runs tasks in order. Its methods queue and return.
+type Stream interface {
+	Run(Task)
+	// Record marks the point after everything queued so far.
+	Record() Event
+	// Wait holds back what is queued later until the event has happened.
+	Wait(Event)
+	// Sync returns when everything queued has run or has been skipped because
+	// of an error, or because ctx ended; it returns the device's error.
+	Sync(ctx context.Context) error
+}
+
+// Error is a task that failed.
+type Error struct {
+	Step int
+	Name string
+	What string
+	Err  error
+}
+
+// Error is one line.
+func (e *Error) Error() string { return fmt.Sprintf("%s (%s): %v", e.Name, e.What, e.Err) }
+
+// Unwrap is the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// CheckRegion reports a region outside its memory.
+func CheckRegion(r Region) error {
+	if r.Off < 0 || r.Bytes < 0 || r.Off+r.Bytes > r.Mem.Bytes() {
+		return fmt.Errorf("region of %d bytes at %d is outside a memory of %d bytes", r.Bytes, r.Off, r.Mem.Bytes())
+	}
+	return nil
+}

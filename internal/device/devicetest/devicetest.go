@@ -1,0 +1,248 @@
+// Package devicetest has the tests that every device must pass.
+package devicetest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gomem/gomem/internal/device"
+	"github.com/gomem/gomem/internal/kernel"
+	"github.com/gomem/gomem/internal/tensor"
+)
+
+// Options say what a device can do.
+type Options struct {
+	// Computes is false for a device that runs nothing: contents are not
+	// checked then.
+	Computes bool
+}
+
+// probe is an operation whose kernel is a function of the test's.
+type probe struct{ fn *func(*kernel.Call) error }
+
+var register = sync.OnceFunc(func() {
+	kernel.Register(kernel.CPU, func(p probe, c *kernel.Call) error { return (*p.fn)(c) })
+})
+
+// Run runs the tests on devices that open makes.
+func Run(t *testing.T, open func(t *testing.T) device.Device, o Options) {
+	register()
+	for _, test := range []struct {
+		name     string
+		computes bool
+		run      func(t *testing.T, d device.Device)
+	}{
+		{"copies", true, testCopies},
+		{"stream order", true, testStreamOrder},
+		{"events order streams", true, testEvents},
+		{"high water", false, testHighWater},
+		{"out of range", false, testOutOfRange},
+		{"no kernel", false, testNoKernel},
+		{"first error wins", true, testError},
+		{"panic is an error", true, testPanic},
+		{"cancelled", false, testCancelled},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if test.computes && !o.Computes {
+				t.Skip("the device runs nothing")
+			}
+			d := open(t)
+			test.run(t, d)
+			if err := errors.Join(d.Close(), d.Close()); err != nil {
+				t.Fatal("close:", err)
+			}
+		})
+	}
+}
+
+func memory(t *testing.T, d device.Device, bytes int64) device.Memory {
+	t.Helper()
+	m, err := d.Alloc("test", bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.Bytes() != bytes {
+		t.Fatalf("a memory of %d bytes has %d", bytes, m.Bytes())
+	}
+	return m
+}
+
+func stream(t *testing.T, d device.Device, e device.Engine) device.Stream {
+	t.Helper()
+	s, err := d.Stream("test", e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func launch(t *testing.T, d device.Device, fn func(*kernel.Call) error, in, out []device.Operand) device.Task {
+	t.Helper()
+	task, err := d.Launch(device.Launch{Name: "node", What: "probe", Op: probe{&fn}, In: in, Out: out})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return task
+}
+
+func operand(m device.Memory, off int64, elems int) device.Operand {
+	ty := tensor.Of(tensor.I32, elems)
+	return device.Operand{Region: device.Region{Mem: m, Off: off, Bytes: ty.Bytes()}, Type: ty}
+}
+
+func sync1(t *testing.T, s device.Stream) {
+	t.Helper()
+	if err := s.Sync(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func testCopies(t *testing.T, d device.Device) {
+	a, b := memory(t, d, 100), memory(t, d, 50)
+	want := []byte("sixteen byte txt")
+	if err := a.Write(64, want); err != nil {
+		t.Fatal(err)
+	}
+	c, err := d.Copy(device.Copy{Dst: device.Region{Mem: b, Off: 8, Bytes: 16}, Src: device.Region{Mem: a, Off: 64, Bytes: 16}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := stream(t, d, device.CopyIn)
+	s.Run(c)
+	sync1(t, s)
+	got := make([]byte, 16)
+	if err := b.Read(8, got); err != nil || !bytes.Equal(got, want) {
+		t.Fatalf("read %q, %v", got, err)
+	}
+}
+
+func testStreamOrder(t *testing.T, d device.Device) {
+	m := memory(t, d, 64)
+	s := stream(t, d, device.Compute)
+	var got []int
+	for i := range 5000 { // longer than any queue
+		s.Run(launch(t, d, func(*kernel.Call) error { got = append(got, i); return nil }, nil, []device.Operand{operand(m, 0, 1)}))
+	}
+	sync1(t, s)
+	for i, v := range got {
+		if i != v {
+			t.Fatalf("task %d ran as number %d", v, i)
+		}
+	}
+	if len(got) != 5000 {
+		t.Fatalf("%d tasks ran", len(got))
+	}
+}
+
+// testEvents: what waits for an event sees what was done before it, though the
+// other stream is slow.
+func testEvents(t *testing.T, d device.Device) {
+	m := memory(t, d, 64)
+	a, b := stream(t, d, device.Compute), stream(t, d, device.Compute)
+	x := operand(m, 0, 1)
+	for round := range int32(50) {
+		a.Run(launch(t, d, func(c *kernel.Call) error {
+			if round%10 == 0 {
+				time.Sleep(time.Millisecond)
+			}
+			c.Out[0].I32()[0] = round
+			return nil
+		}, nil, []device.Operand{x}))
+		b.Wait(a.Record())
+		b.Run(launch(t, d, func(c *kernel.Call) error {
+			if got := c.In[0].I32()[0]; got != round {
+				t.Errorf("round %d sees %d", round, got)
+			}
+			return nil
+		}, []device.Operand{x}, nil))
+		a.Wait(b.Record())
+	}
+	sync1(t, a)
+	sync1(t, b)
+}
+
+func testHighWater(t *testing.T, d device.Device) {
+	a, b := memory(t, d, 1000), memory(t, d, 1000)
+	s := stream(t, d, device.CopyOut)
+	c, err := d.Copy(device.Copy{Dst: device.Region{Mem: b, Off: 128, Bytes: 20}, Src: device.Region{Mem: a, Off: 256, Bytes: 20}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.Used() != 0 {
+		t.Fatal("making a task touches memory")
+	}
+	s.Run(c)
+	sync1(t, s)
+	if a.Used() != 276 || b.Used() != 148 {
+		t.Fatalf("used %d and %d, want 276 and 148", a.Used(), b.Used())
+	}
+	a.ResetUsed()
+	if err := a.Write(0, make([]byte, 10)); err != nil || a.Used() != 10 {
+		t.Fatalf("used %d after a write of 10 bytes, %v", a.Used(), err)
+	}
+}
+
+func testOutOfRange(t *testing.T, d device.Device) {
+	m := memory(t, d, 100)
+	for _, r := range []device.Region{{Mem: m, Off: 90, Bytes: 11}, {Mem: m, Off: -1, Bytes: 4}, {Mem: m, Off: 0, Bytes: -1}} {
+		if _, err := d.Copy(device.Copy{Dst: r, Src: r}); err == nil {
+			t.Errorf("copy of %d bytes at %d of 100 is accepted", r.Bytes, r.Off)
+		}
+	}
+	o := operand(m, 0, 2)
+	o.Bytes = 4
+	fn := func(*kernel.Call) error { return nil }
+	if _, err := d.Launch(device.Launch{Op: probe{&fn}, In: []device.Operand{o}}); err == nil {
+		t.Error("an operand in too small a region is accepted")
+	}
+	if err := m.Write(99, []byte{1, 2}); err == nil {
+		t.Error("a write past the end is accepted")
+	}
+	if err := m.Read(-1, []byte{1}); err == nil {
+		t.Error("a read before the start is accepted")
+	}
+}
+
+func testNoKernel(t *testing.T, d device.Device) {
+	type unheardOf struct{}
+	if _, err := d.Launch(device.Launch{Op: unheardOf{}}); err == nil {
+		t.Error("an operation without a kernel is accepted")
+	}
+}
+
+func testError(t *testing.T, d device.Device) {
+	boom := errors.New("boom")
+	ran := false
+	a, b := stream(t, d, device.Compute), stream(t, d, device.Compute)
+	a.Run(launch(t, d, func(*kernel.Call) error { return boom }, nil, nil))
+	b.Wait(a.Record())
+	b.Run(launch(t, d, func(*kernel.Call) error { ran = true; return errors.New("second") }, nil, nil))
+	var e *device.Error
+	if err := b.Sync(context.Background()); !errors.Is(err, boom) || !errors.As(err, &e) || e.Name != "node" {
+		t.Fatalf("error is %v", err)
+	}
+	if ran {
+		t.Error("a task ran after an error")
+	}
+}
+
+func testPanic(t *testing.T, d device.Device) {
+	s := stream(t, d, device.Compute)
+	s.Run(launch(t, d, func(*kernel.Call) error { panic("kernel fell over") }, nil, nil))
+	if err := s.Sync(context.Background()); err == nil {
+		t.Fatal("a panic is lost")
+	}
+}
+
+func testCancelled(t *testing.T, d device.Device) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	s := stream(t, d, device.Compute)
+	if err := s.Sync(ctx); !errors.Is(err, context.Canceled) && err != nil {
+		t.Fatalf("error is %v", err)
+	}
+}

@@ -1,0 +1,59 @@
+package tensor
+
+import (
+	"fmt"
+	"unsafe"
+)
+
+// View is a typed window on raw bytes. The bytes must be aligned to the
+// element size; memory from a device space is aligned to 64.
+type View struct {
+	Type Type
+	Data []byte
+}
+
+// New makes a view of fresh zeroed memory.
+func New(t Type) View {
+	words := make([]uint64, (t.Bytes()+7)/8) // 8-byte alignment for any element type
+	b := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), len(words)*8)
+	return View{Type: t, Data: b[:t.Bytes()]}
+}
+
+// FromF32 makes a view of its own copy of x with the given sizes.
+func FromF32(x []float32, sizes ...int) View {
+	v := New(Of(F32, sizes...))
+	copy(v.F32(), x)
+	return v
+}
+
+// FromI32 makes a view of its own copy of x with the given sizes.
+func FromI32(x []int32, sizes ...int) View {
+	v := New(Of(I32, sizes...))
+	copy(v.I32(), x)
+	return v
+}
+
+// F32 is the view's elements. It panics on another element type.
+func (v View) F32() []float32 { return as[float32](v, F32) }
+
+// I32 is the view's elements. It panics on another element type.
+func (v View) I32() []int32 { return as[int32](v, I32) }
+
+// U8 is the view's elements. It panics on another element type.
+func (v View) U8() []uint8 { return as[uint8](v, U8) }
+
+// U16 is the raw words of a BF16 or F16 view. It panics on another type.
+func (v View) U16() []uint16 {
+	if v.Type.DType == F16 {
+		return as[uint16](v, F16)
+	}
+	return as[uint16](v, BF16)
+}
+
+func as[T any](v View, want DType) []T {
+	if v.Type.DType != want {
+		panic(fmt.Sprintf("tensor: %s read as %s", v.Type, want))
+	}
+	var zero T
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(v.Data))), len(v.Data)/int(unsafe.Sizeof(zero)))
+}
