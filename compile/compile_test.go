@@ -1,0 +1,242 @@
+package compile
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/internal/randgraph"
+	"github.com/gomem/gomem/internal/tensor"
+	"github.com/gomem/gomem/partition"
+	"github.com/gomem/gomem/plan"
+)
+
+// TestPassOrder holds the pass list against its reasons.
+func TestPassOrder(t *testing.T) {
+	o := Options{}
+	o.EnsureDefaults()
+	var names []string
+	for _, p := range passes(o) {
+		names = append(names, p.Name)
+	}
+	for _, c := range order {
+		before, after := slices.Index(names, c.before), slices.Index(names, c.after)
+		if before < 0 || after < 0 || before > after {
+			t.Errorf("%v: %s must come before %s: %s", names, c.before, c.after, c.why)
+		}
+	}
+}
+
+// TestMinimumBudgetWorks: the smallest device budget compiles, one byte less is
+// refused with that very number, and so it is for the host.
+func TestMinimumBudgetWorks(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := randgraph.Synthetic(rapid.IntRange(20, 300).Draw(t, "nodes"))
+		o, ctx := randomOptions(t), context.Background()
+		least, err := MinDevice(ctx, m.Graph, training(m), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.DeviceBytes = least
+		r, err := Compile(ctx, m.Graph, training(m), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.DeviceBytes--
+		_, err = Compile(ctx, m.Graph, training(m), o)
+		var oom *ErrOutOfMemory
+		if !errors.As(err, &oom) || oom.Need != least || oom.Space != "device" || oom.At == "" || len(oom.Live) == 0 || oom.Hint == "" {
+			t.Fatalf("one byte under %d: %v", least, err)
+		}
+		o.DeviceBytes, o.HostBytes = 0, r.Plan.Spaces[1].Bytes
+		if r, err = Compile(ctx, m.Graph, training(m), o); err != nil {
+			t.Fatal(err)
+		}
+		o.HostBytes = 1
+		_, err = Compile(ctx, m.Graph, training(m), o)
+		if !errors.As(err, &oom) || oom.Space != "host" {
+			t.Fatalf("one byte of host memory: %v", err)
+		}
+	})
+}
+
+// TestBudgetsAreMonotone: a larger budget never gets a shorter prefetch.
+func TestBudgetsAreMonotone(t *testing.T) {
+	m, ctx := randgraph.Synthetic(600), context.Background()
+	least, err := MinDevice(ctx, m.Graph, training(m), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := -1
+	for budget := least; budget < 3*least; budget += least / 50 {
+		r, err := Compile(ctx, m.Graph, training(m), Options{DeviceBytes: budget})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Prefetch < last {
+			t.Fatalf("prefetch %d at a budget of %d, %d at a smaller one", r.Prefetch, budget, last)
+		}
+		last = r.Prefetch
+	}
+	if last != 20 {
+		t.Errorf("with room to spare the prefetch is %d, want a partition", last)
+	}
+}
+
+func TestHintNamesWhatFits(t *testing.T) {
+	m, ctx := randgraph.Synthetic(600), context.Background()
+	least, err := MinDevice(ctx, m.Graph, training(m), Options{Partition: 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = Compile(ctx, m.Graph, training(m), Options{Policy: Vanilla, DeviceBytes: least})
+	if err == nil || !strings.Contains(err.Error(), "--policy thesis would fit") {
+		t.Errorf("vanilla in the thesis policy's memory: %v", err)
+	}
+	_, err = Compile(ctx, m.Graph, training(m), Options{Partition: 500, DeviceBytes: least})
+	if err == nil || !strings.Contains(err.Error(), "--partition") {
+		t.Errorf("partitions of 500 in the memory of 20: %v", err)
+	}
+}
+
+func TestBadOptions(t *testing.T) {
+	m := randgraph.Synthetic(20)
+	for name, o := range map[string]Options{
+		"policy":    {Policy: "fast"},
+		"strategy":  {Strategy: "random"},
+		"partition": {Partition: -1},
+		"lookahead": {Lookahead: -1},
+		"streams":   {Streams: 99},
+		"budget":    {DeviceBytes: -1},
+	} {
+		if _, err := Compile(context.Background(), m.Graph, training(m), o); err == nil || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: error is %v", name, err)
+		}
+	}
+}
+
+func TestBadTargets(t *testing.T) {
+	m := randgraph.Synthetic(20)
+	other := graph.New().Input("x", tensor.Of(graph.F32))
+	for name, target := range map[string]Target{
+		"nothing":        {},
+		"no value":       {Fetches: []graph.Value{{}}},
+		"another graph":  {Fetches: []graph.Value{other}},
+		"a leaf fetched": {Fetches: m.Inputs},
+	} {
+		if _, err := Compile(context.Background(), m.Graph, target, Options{}); err == nil {
+			t.Errorf("%s is accepted", name)
+		}
+	}
+}
+
+func TestCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	m := randgraph.Synthetic(20)
+	if _, err := Compile(ctx, m.Graph, training(m), Options{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("error is %v", err)
+	}
+}
+
+// TestThesisStory: partitioning with swapping needs less than vanilla, and with
+// placement still less (thesis, figure 6.4).
+func TestThesisStory(t *testing.T) {
+	m := randgraph.Synthetic(2000)
+	peak := func(o Options) int64 { return compiled(t, m, o).Spaces[0].Bytes }
+	vanilla, partitioned, placed := peak(Options{Policy: Vanilla}), peak(Options{NoPlacement: true}), peak(Options{})
+	if !(vanilla > partitioned && partitioned > placed) {
+		t.Errorf("vanilla %d, +partition %d, +placement %d", vanilla, partitioned, placed)
+	}
+}
+
+// TestSeparateStaging: every operation on the device that reads a variable has
+// a copy of its own, issued at most one partition early and freed after it
+// (thesis, section 6.3.3).
+func TestSeparateStaging(t *testing.T) {
+	m := randgraph.Synthetic(200)
+	p := compiled(t, m, Options{Partition: 5, Strategy: partition.DFS})
+	parts := map[plan.SlotID]int{}
+	for _, s := range p.Steps {
+		switch do := s.Do.(type) {
+		case plan.Copy:
+			if do.Why == plan.Stage {
+				parts[do.Dst.Slot] = s.Part
+			}
+		case plan.Launch:
+			for _, r := range do.In {
+				staged, ok := parts[r.Slot]
+				if !ok {
+					continue
+				}
+				if s.Part-staged > 1 {
+					t.Errorf("slot %d is staged %d partitions early", r.Slot, s.Part-staged)
+				}
+				delete(parts, r.Slot) // a second reader would not find it
+			}
+		}
+	}
+	if len(parts) > 0 {
+		t.Errorf("%d staged copies are never read, or read twice", len(parts))
+	}
+	readers := 0
+	roots := append([]graph.NodeID{m.Fetches[0].Node.ID}, m.Updates...)
+	live := m.Graph.Ancestors(roots)
+	for _, n := range m.Graph.Nodes() {
+		for _, v := range n.In {
+			if v.Node.Kind == graph.KindVariable && n.Kind == graph.KindCompute && live[n.ID] {
+				readers++
+			}
+		}
+	}
+	staged := 0
+	for _, s := range p.Steps {
+		if c, ok := s.Do.(plan.Copy); ok && c.Why == plan.Stage {
+			staged++
+		}
+	}
+	if staged != readers {
+		t.Errorf("%d staged copies for %d readers", staged, readers)
+	}
+}
+
+// TestLookAhead: a value goes out exactly where more than K partitions pass
+// without a use (thesis, section 6.3.2), and larger K copies less.
+func TestLookAhead(t *testing.T) {
+	m := randgraph.Synthetic(400)
+	last := int64(-1)
+	for k := 1; k <= 4; k++ {
+		p := compiled(t, m, Options{Partition: 5, Lookahead: k})
+		bytes := p.Traffic()[plan.SwapIn]
+		if last >= 0 && bytes > last {
+			t.Errorf("K=%d swaps in %d bytes, K=%d only %d", k, bytes, k-1, last)
+		}
+		last = bytes
+	}
+	p := compiled(t, m, Options{NoSwap: true})
+	if tr := p.Traffic(); tr[plan.SwapIn]+tr[plan.SwapOut] != 0 {
+		t.Error("swaps although swapping is off")
+	}
+}
+
+// TestUpdatesRunWhereVariablesLive: on the host with placement, on the device
+// without.
+func TestUpdatesRunWhereVariablesLive(t *testing.T) {
+	m := randgraph.Synthetic(100)
+	for _, o := range []Options{{}, {NoPlacement: true}} {
+		p := compiled(t, m, o)
+		for _, s := range p.Steps {
+			if l, ok := s.Do.(plan.Launch); ok && l.Mutates > 0 {
+				host := p.Streams[s.Stream].Engine == plan.HostCompute
+				if host == o.NoPlacement {
+					t.Fatalf("%+v: update %s runs on stream %s", o, s.Name, p.Streams[s.Stream].Name)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,85 @@
+package compile
+
+import (
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/pass"
+	"github.com/gomem/gomem/plan"
+)
+
+// life is where the bytes of one value are in the course of a step. Positions
+// are in the program's order.
+type life struct {
+	value   graph.Value
+	made    int32    // where it is computed; -1 for an input
+	stays   []stay   // times on the device, in order
+	host    bool     // it needs a copy in host memory
+	hostEnd int32    // last position that needs the host's copy; -1 if none
+	fetched bool     // the host's copy must survive the step
+	why     plan.Why // of the copy to the host
+}
+
+// stay is a time on the device from its first to its last use.
+type stay struct{ first, last int32 }
+
+// lives works out the lives of all live values that operations compute and of
+// the inputs, by value index; other entries are nil.
+func lives(p *pass.Program) []*life {
+	out := make([]*life, p.Values())
+	uses := p.Uses()
+	fetched := map[graph.Value]bool{}
+	for _, v := range p.Fetches {
+		root, _ := v.Resolve()
+		fetched[root] = true
+	}
+	for _, n := range p.Graph.Nodes() {
+		if !p.Live[n.ID] || n.Kind != graph.KindInput && !pass.Executes(n) {
+			continue
+		}
+		for i := range n.Out {
+			v := p.ValueIndex(n.Value(i))
+			out[v] = newLife(p, n.Value(i), uses[v], fetched[n.Value(i)])
+		}
+	}
+	return out
+}
+
+func newLife(p *pass.Program, v graph.Value, uses []int32, fetched bool) *life {
+	l := &life{value: v, made: -1, fetched: fetched}
+	if !v.Node.Leaf() {
+		l.made = p.Pos(v.Node.ID)
+	}
+	var away []pass.Gap
+	if p.Away != nil {
+		away = p.Away[p.ValueIndex(v)]
+	}
+	for _, u := range uses {
+		if p.Place[p.Order[u]] == pass.Host {
+			l.host = true
+			continue
+		}
+		back := len(away) > 0 && away[0].Before == u
+		if back {
+			away = away[1:]
+		}
+		if k := len(l.stays); k > 0 && !back {
+			l.stays[k-1].last = u
+		} else {
+			l.stays = append(l.stays, stay{u, u})
+		}
+	}
+	l.reason()
+	return l
+}
+
+// reason decides whether the value is copied to the host, and what for.
+func (l *life) reason() {
+	switch {
+	case l.made < 0:
+	case len(l.stays) > 1:
+		l.host, l.why = true, plan.SwapOut
+	case l.host:
+		l.why = plan.Gradient
+	case l.fetched:
+		l.host, l.why = true, plan.Result
+	}
+}

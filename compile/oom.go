@@ -1,0 +1,172 @@
+package compile
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/docker/go-units"
+
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/pass"
+	"github.com/gomem/gomem/plan"
+)
+
+// ErrOutOfMemory says that no plan fits a budget.
+type ErrOutOfMemory struct {
+	Target string
+	Space  string
+	Need   int64 // the smallest budget that works, all else being equal
+	Budget int64
+	At     string   // the operation at which the most bytes are live
+	Op     string   // its operation's name
+	In     []string // its operands and results, largest first
+	Live   []Holder // the ten largest holders at that point
+	Hint   string   // what would help
+}
+
+// Holder is a value that holds memory.
+type Holder struct {
+	Value string
+	Type  string
+	Bytes int64
+}
+
+// Error is one line: what is needed, what sets it, what would help.
+func (e *ErrOutOfMemory) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s needs %s (%d bytes) of %s memory, the budget is %s", e.Target, units.BytesSize(float64(e.Need)), e.Need, e.Space, units.BytesSize(float64(e.Budget)))
+	fmt.Fprintf(&b, "; %s (%s) sets it: %s", e.At, e.Op, strings.Join(e.In, ", "))
+	if e.Hint != "" {
+		fmt.Fprintf(&b, "; %s", e.Hint)
+	}
+	return b.String()
+}
+
+// outOfMemory explains why none of the plans fits: it reports the space that is
+// short in the plan that comes closest.
+func outOfMemory(ctx context.Context, g *graph.Graph, t Target, o Options, rungs []*plan.Plan) error {
+	best, space := closest(rungs)
+	s := best.Spaces[space]
+	e := &ErrOutOfMemory{Target: t.Name, Space: s.Name, Need: s.Bytes, Budget: s.Budget}
+	step := peakStep(best, space)
+	n := g.Node(best.Steps[step].Node)
+	e.At, e.Op = n.Name, n.OpName()
+	e.In = operands(n)
+	e.Live = holders(best, space, step)
+	e.Hint = advice(ctx, g, t, o, space)
+	return e
+}
+
+// closest finds the plan with the least device peak among those within the host
+// budget, or else the one with the least host peak.
+func closest(rungs []*plan.Plan) (*plan.Plan, plan.SpaceID) {
+	var best *plan.Plan
+	for _, p := range rungs {
+		if within(p, pass.Host) && (best == nil || p.Spaces[pass.Device].Bytes < best.Spaces[pass.Device].Bytes) {
+			best = p
+		}
+	}
+	if best != nil {
+		return best, plan.SpaceID(pass.Device)
+	}
+	best = slices.MinFunc(rungs, func(a, b *plan.Plan) int {
+		return cmp.Compare(a.Spaces[pass.Host].Bytes, b.Spaces[pass.Host].Bytes)
+	})
+	return best, plan.SpaceID(pass.Host)
+}
+
+func within(p *plan.Plan, s pass.SpaceID) bool { return p.Spaces[s].Bytes <= p.Spaces[s].Budget }
+
+// peakStep is the first launch at which the most bytes of a space are live, or
+// the step nearest to it.
+func peakStep(p *plan.Plan, space plan.SpaceID) int {
+	best, bytes := 0, int64(-1)
+	for i, live := range p.Timeline(space) {
+		if _, launch := p.Steps[i].Do.(plan.Launch); launch && live > bytes {
+			best, bytes = i, live
+		}
+	}
+	return best
+}
+
+// operands are the operands and results of a node, largest first.
+func operands(n *graph.Node) []string {
+	values := slices.Clone(n.In)
+	for i := range n.Out {
+		values = append(values, n.Value(i))
+	}
+	slices.SortStableFunc(values, func(a, b graph.Value) int { return cmp.Compare(b.Type().Bytes(), a.Type().Bytes()) })
+	var out []string
+	for _, v := range values[:min(3, len(values))] {
+		out = append(out, fmt.Sprintf("%s %s %s", v, v.Type(), units.BytesSize(float64(v.Type().Bytes()))))
+	}
+	return out
+}
+
+// holders are the largest slots that are live during a step.
+func holders(p *plan.Plan, space plan.SpaceID, step int) []Holder {
+	var out []Holder
+	for _, s := range p.Slots {
+		if s.Space == space && s.From <= step && step <= s.To {
+			out = append(out, Holder{s.Value, s.Type.String(), s.Bytes})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Holder) int { return cmp.Compare(b.Bytes, a.Bytes) })
+	return out[:min(10, len(out))]
+}
+
+// advice tries what a user could change, the gentlest first, and names the
+// first that works.
+func advice(ctx context.Context, g *graph.Graph, t Target, o Options, space plan.SpaceID) string {
+	if space == plan.SpaceID(pass.Host) {
+		return "raise --host-memory or use a smaller model or batch"
+	}
+	for _, try := range remedies(o) {
+		p, _, err := decide(ctx, g, t, try.options)
+		if err == nil && fits(lower(p, try.options, 0)) {
+			return try.flag + " would fit"
+		}
+	}
+	return "use a smaller batch or model, or raise --device-memory"
+}
+
+type remedy struct {
+	flag    string
+	options Options
+}
+
+func remedies(o Options) []remedy {
+	var out []remedy
+	add := func(flag string, change func(*Options)) {
+		next := o
+		change(&next)
+		next.EnsureDefaults()
+		out = append(out, remedy{flag, next})
+	}
+	switch {
+	case o.Policy == Vanilla:
+		add("--policy thesis", func(n *Options) { *n = Options{DeviceBytes: o.DeviceBytes, HostBytes: o.HostBytes, Streams: o.Streams} })
+	case o.NoPlacement || o.NoSwap:
+		add("leaving out --no-placement and --no-swap", func(n *Options) { n.NoPlacement, n.NoSwap = false, false })
+	}
+	for _, size := range []int{50, 20, 5, 1} {
+		if o.Policy == Thesis && size < o.Partition {
+			add(fmt.Sprintf("--partition %d", size), func(n *Options) { n.Partition = size })
+		}
+	}
+	if o.Policy == Thesis && o.Lookahead > 1 {
+		add("--lookahead 1", func(n *Options) { n.Lookahead = 1 })
+	}
+	return out
+}
+
+// AsOutOfMemory finds an ErrOutOfMemory in an error.
+func AsOutOfMemory(err error) (*ErrOutOfMemory, bool) {
+	var e *ErrOutOfMemory
+	ok := errors.As(err, &e)
+	return e, ok
+}

@@ -1,0 +1,191 @@
+package compile
+
+import (
+	"slices"
+
+	"github.com/google/btree"
+
+	"github.com/gomem/gomem/plan"
+)
+
+// addWaits gives every step the waits that order it after the steps on other
+// streams that it conflicts with: those that wrote what it reads, those that
+// read or wrote what it writes, those that touched the addresses of a slot
+// before it was this slot, and all of the partition before the last. A wait
+// that follows from earlier ones is left out.
+func addWaits(p *plan.Plan) {
+	w := &waiter{
+		plan: p, streams: len(p.Streams),
+		slots: make([]accesses, len(p.Slots)),
+		clock: make([]int, len(p.Steps)*len(p.Streams)),
+		known: make([][]int, len(p.Streams)),
+		need:  make([]int, len(p.Streams)),
+	}
+	for s := range w.known {
+		w.known[s] = make([]int, w.streams)
+	}
+	heirs := predecessors(p)
+	window := newWindow(w.streams)
+	for i, step := range p.Steps {
+		window.enter(step.Part)
+		copy(w.need, window.need())
+		plan.Each(step.Do, func(id plan.SlotID, write bool) { w.conflicts(id, write, heirs[id]) })
+		w.settle(i)
+		plan.Each(step.Do, func(id plan.SlotID, write bool) { w.slots[id].add(i, step.Stream, write, w.streams) })
+		window.add(i, step.Stream)
+	}
+}
+
+// waiter finds waits. Steps are counted from one where zero means none.
+type waiter struct {
+	plan    *plan.Plan
+	streams int
+	slots   []accesses
+	clock   []int   // by step and stream: the last step known to be done at its start
+	known   [][]int // by stream: the same, for its latest step
+	need    []int   // by stream: the last step that the present one must wait for
+}
+
+// accesses are the steps that touched a slot, by stream, counted from one.
+type accesses struct {
+	writer       int
+	writerStream plan.StreamID
+	readers      []int // since the last write
+}
+
+func (a *accesses) add(step int, stream plan.StreamID, write bool, streams int) {
+	if write {
+		a.writer, a.writerStream = step+1, stream
+		clear(a.readers)
+		return
+	}
+	if a.readers == nil {
+		a.readers = make([]int, streams)
+	}
+	a.readers[stream] = step + 1
+}
+
+// conflicts raises what must be waited for before a slot is touched.
+func (w *waiter) conflicts(id plan.SlotID, write bool, before []plan.SlotID) {
+	a := &w.slots[id]
+	if a.writer == 0 && a.readers == nil {
+		for _, old := range before {
+			w.after(&w.slots[old], true)
+		}
+	}
+	w.after(a, write)
+}
+
+func (w *waiter) after(a *accesses, write bool) {
+	if a.writer > 0 {
+		w.need[a.writerStream] = max(w.need[a.writerStream], a.writer)
+	}
+	if write {
+		for s, r := range a.readers {
+			w.need[s] = max(w.need[s], r)
+		}
+	}
+}
+
+// settle turns needs into waits, the latest first, since it implies most.
+func (w *waiter) settle(step int) {
+	own := w.plan.Steps[step].Stream
+	known := w.known[own]
+	for {
+		latest := -1
+		for s, n := range w.need {
+			if plan.StreamID(s) != own && n > known[s] && (latest < 0 || n > w.need[latest]) {
+				latest = s
+			}
+		}
+		if latest < 0 {
+			break
+		}
+		wait := w.need[latest] - 1
+		w.plan.Steps[step].Wait = append(w.plan.Steps[step].Wait, wait)
+		known[latest] = wait + 1
+		for s, n := range w.clock[wait*w.streams : (wait+1)*w.streams] {
+			known[s] = max(known[s], n)
+		}
+	}
+	slices.Sort(w.plan.Steps[step].Wait)
+	copy(w.clock[step*w.streams:], known)
+	known[own] = step + 1
+}
+
+// window tracks the last step of every stream in the partitions that must be
+// done before the present one starts.
+type window struct {
+	part            int
+	older, old, now []int // up to partition part-2, part-1, part
+}
+
+func newWindow(streams int) *window {
+	return &window{older: make([]int, streams), old: make([]int, streams), now: make([]int, streams)}
+}
+
+func (w *window) enter(part int) {
+	for ; w.part < part; w.part++ {
+		copy(w.older, w.old)
+		copy(w.old, w.now)
+	}
+}
+
+func (w *window) need() []int { return w.older }
+
+func (w *window) add(step int, stream plan.StreamID) { w.now[stream] = step + 1 }
+
+// predecessors lists, for every slot, the slots that had some of its addresses
+// last before it.
+func predecessors(p *plan.Plan) [][]plan.SlotID {
+	out := make([][]plan.SlotID, len(p.Slots))
+	byStart := make([]plan.SlotID, 0, len(p.Slots))
+	for i, s := range p.Slots {
+		if !s.Fixed {
+			byStart = append(byStart, plan.SlotID(i))
+		}
+	}
+	slices.SortStableFunc(byStart, func(a, b plan.SlotID) int { return p.Slots[a].From - p.Slots[b].From })
+	tops := make([]*btree.BTreeG[tenant], len(p.Spaces))
+	for i := range tops {
+		tops[i] = btree.NewG(32, func(a, b tenant) bool { return a.end < b.end })
+	}
+	for _, id := range byStart {
+		out[id] = evict(tops[p.Slots[id].Space], p.Slots[id], id)
+	}
+	return out
+}
+
+// tenant is the last slot to have the addresses from start to end.
+type tenant struct {
+	start, end int64
+	slot       plan.SlotID
+}
+
+// evict enters a slot into the map of tenants and returns those it displaces.
+func evict(tenants *btree.BTreeG[tenant], s plan.Slot, id plan.SlotID) []plan.SlotID {
+	lo, hi := s.Off, s.Off+s.Bytes
+	var displaced []tenant
+	tenants.AscendGreaterOrEqual(tenant{end: lo + 1}, func(t tenant) bool {
+		if t.start >= hi {
+			return false
+		}
+		displaced = append(displaced, t)
+		return true
+	})
+	var out []plan.SlotID
+	for _, t := range displaced {
+		tenants.Delete(t)
+		if t.start < lo {
+			tenants.ReplaceOrInsert(tenant{t.start, lo, t.slot})
+		}
+		if t.end > hi {
+			tenants.ReplaceOrInsert(tenant{hi, t.end, t.slot})
+		}
+		if !slices.Contains(out, t.slot) {
+			out = append(out, t.slot)
+		}
+	}
+	tenants.ReplaceOrInsert(tenant{lo, hi, id})
+	return out
+}

@@ -1,0 +1,148 @@
+package pass
+
+import (
+	"fmt"
+
+	"github.com/gomem/gomem/graph"
+)
+
+// SpaceID numbers the memory spaces of a program.
+type SpaceID uint8
+
+// The spaces.
+const (
+	Device SpaceID = iota
+	Host
+	NumSpaces
+)
+
+// String is the space's name.
+func (s SpaceID) String() string { return [...]string{"device", "host"}[s] }
+
+// Gap is an absence of a value from the device: it leaves after the node at
+// position After of the order has used or made it, and is back for the node at
+// position Before.
+type Gap struct{ After, Before int32 }
+
+// Program is a graph and what has been decided about it. Tables by node are
+// indexed by node ID, tables by value by ValueIndex.
+type Program struct {
+	Graph   *graph.Graph
+	Fetches []graph.Value
+	Updates []graph.NodeID // update nodes that belong to the program
+
+	Live  []bool         // by node: runs, or is a leaf that something live reads
+	Part  []int32        // by node: its partition; -1 for leaves and the dead
+	Order []graph.NodeID // live nodes with an operation, partitions in sequence
+	Place []SpaceID      // by node: where it executes, or where a leaf's value lives
+	Away  [][]Gap        // by value: absences from the device, in order
+
+	first []int32 // by node: index of its first value
+	pos   []int32 // by node: position in Order, or -1
+}
+
+// New makes a program in which nothing has been decided.
+func New(g *graph.Graph, fetches []graph.Value, updates []graph.NodeID) *Program {
+	p := &Program{Graph: g, Fetches: fetches, Updates: updates, first: make([]int32, g.Len()+1)}
+	for i, n := range g.Nodes() {
+		p.first[i+1] = p.first[i] + int32(len(n.Out))
+	}
+	return p
+}
+
+// Values is the number of values of the graph.
+func (p *Program) Values() int { return int(p.first[len(p.first)-1]) }
+
+// ValueIndex numbers the values of the graph densely.
+func (p *Program) ValueIndex(v graph.Value) int { return int(p.first[v.Node.ID]) + v.Index }
+
+// Pos is a node's position in Order, or -1.
+func (p *Program) Pos(id graph.NodeID) int32 { return p.pos[id] }
+
+// SetOrder fills Order and the positions.
+func (p *Program) SetOrder(order []graph.NodeID) {
+	p.Order = order
+	p.pos = make([]int32, p.Graph.Len())
+	for i := range p.pos {
+		p.pos[i] = -1
+	}
+	for i, id := range order {
+		p.pos[id] = int32(i)
+	}
+}
+
+// Parts is the number of partitions.
+func (p *Program) Parts() int {
+	if len(p.Order) == 0 {
+		return 0
+	}
+	return int(p.Part[p.Order[len(p.Order)-1]]) + 1
+}
+
+// Executes reports whether a live node is executed: leaves and views are not.
+func Executes(n *graph.Node) bool {
+	if n.Leaf() {
+		return false
+	}
+	_, view := n.Op.(graph.Viewer)
+	return !view
+}
+
+// Uses lists, for every value that owns its bytes, the positions at which it is
+// touched: where it is made, if an operation makes it, and where it or a view
+// of it is read, in order and without repetition.
+func (p *Program) Uses() [][]int32 {
+	uses := make([][]int32, p.Values())
+	touch := func(v graph.Value, pos int32) {
+		i := p.ValueIndex(v)
+		if k := len(uses[i]); k == 0 || uses[i][k-1] != pos {
+			uses[i] = append(uses[i], pos)
+		}
+	}
+	for pos, id := range p.Order {
+		n := p.Graph.Node(id)
+		if !Executes(n) {
+			continue
+		}
+		for _, v := range n.In {
+			root, _ := v.Resolve()
+			touch(root, int32(pos))
+		}
+		for i := range n.Out {
+			touch(n.Value(i), int32(pos))
+		}
+	}
+	return uses
+}
+
+// check proves the tables that are filled so far against the graph.
+func (p *Program) check() error {
+	if p.Live == nil || p.Order == nil {
+		return nil
+	}
+	seen := make([]bool, p.Graph.Len())
+	part := int32(0)
+	succ := p.Graph.Successors(p.Live)
+	for i, id := range p.Order {
+		n := p.Graph.Node(id)
+		switch {
+		case !p.Live[id] || n.Leaf() || seen[id]:
+			return fmt.Errorf("%s may not be at position %d of the order", n.Name, i)
+		case p.Part[id] < part || p.Part[id] > part+1:
+			return fmt.Errorf("%s of partition %d follows partition %d", n.Name, p.Part[id], part)
+		}
+		part = p.Part[id]
+		seen[id] = true
+		for _, s := range succ.Of(id) {
+			if seen[s] {
+				return fmt.Errorf("%s runs before %s, which it needs", p.Graph.Node(s).Name, n.Name)
+			}
+		}
+	}
+	for _, n := range p.Graph.Nodes() {
+		if p.Live[n.ID] && !n.Leaf() && !seen[n.ID] {
+			return fmt.Errorf("%s is live but has no position", n.Name)
+		}
+	}
+	return nil
+}

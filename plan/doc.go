@@ -1,0 +1,32 @@
+// Package plan is the boundary between deciding and doing: a [Plan] is a list
+// of steps with every address and every wait in it. Nothing above a plan
+// touches a device; nothing below it makes a choice.
+//
+// # What a plan promises
+//
+// [Verify] proves these from the plan and the graph alone; it shares no code
+// with the planner.
+//
+//   - Every read sees the value that the graph says, in the version the graph's
+//     order says; a slot is written before it is read.
+//   - No two slots that are live during the same step overlap.
+//   - Two steps that touch the same bytes, one of them writing, are ordered: by
+//     their stream, or by a chain of waits. This holds for the bytes, so it
+//     covers a slot and those that had its addresses before, and copies, which
+//     run on streams of their own.
+//   - At most two partitions are in flight: when a step of partition p+2
+//     starts, every step of partition p is done.
+//   - Every live node runs exactly once, updates after all readers of what they
+//     write, and fetched values are in host memory at the end.
+//   - The high-water mark of every space is the one in the header and within
+//     the budget.
+//
+// The order of the steps is one of the many in which they may run. Because
+// conflicting steps are ordered, every other order that the streams and waits
+// allow computes the same bits.
+//
+// # Text
+//
+// [Plan.WriteTo] prints a plan one slot and one step a line; [Parse] reads it
+// back. Two plans are compared with any line-based diff.
+package plan

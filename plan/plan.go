@@ -1,0 +1,238 @@
+package plan
+
+import (
+	"fmt"
+
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/internal/tensor"
+)
+
+// SpaceID indexes Plan.Spaces.
+type SpaceID uint8
+
+// SlotID indexes Plan.Slots.
+type SlotID int32
+
+// NoSlot is the scratch slot of a launch that needs none.
+const NoSlot SlotID = -1
+
+// StreamID indexes Plan.Streams.
+type StreamID uint8
+
+// Plan is every decision of one step, in a form that can be executed, printed,
+// parsed, verified and compared.
+type Plan struct {
+	Title   string // what made it: "policy=thesis strategy=dfs partition=200 …"
+	Spaces  []Space
+	Streams []Stream
+	Slots   []Slot
+	Steps   []Step
+	Parts   int // number of partitions; a step's Part is below it
+
+	Feeds     []Binding // slots that hold inputs when the step starts
+	Variables []Binding // slots that hold variables and constants, between steps too
+	Fetches   []Fetch   // in the order asked for
+}
+
+// Space is a memory.
+type Space struct {
+	Name   string
+	Bytes  int64 // high-water mark: the largest end of a slot; the run has the same
+	Budget int64 // Bytes may not exceed it
+}
+
+// The names of the spaces.
+const (
+	DeviceSpace = "device"
+	HostSpace   = "host"
+)
+
+// Engine is what a stream's steps run on.
+type Engine uint8
+
+// The engines.
+const (
+	Compute     Engine = iota // the device's compute units
+	CopyIn                    // the copy engine towards the device
+	CopyOut                   // the copy engine from the device
+	HostCompute               // the host's processor
+)
+
+// Stream is a sequence of steps that run one after the other.
+type Stream struct {
+	Name   string
+	Engine Engine
+}
+
+// Slot is a range of addresses during a part of the step. It holds one value;
+// or, one after the other, the values of a chain of operations that work in
+// place.
+type Slot struct {
+	Space      SpaceID
+	Off, Bytes int64
+	// From and To are the first and the last step during which the slot is
+	// live. No other slot that is live during one of these steps overlaps it.
+	From, To int
+	// Fixed slots hold variables and constants; they are live throughout.
+	Fixed bool
+	// Value names what the slot holds first: "enc/0/att/qk", or "scratch".
+	Value string
+	// Type is the first value's type.
+	Type tensor.Type
+}
+
+// Ref is a place in a slot: Off bytes from its start.
+type Ref struct {
+	Slot SlotID
+	Off  int64
+}
+
+// Step is one thing that a stream does.
+type Step struct {
+	Node   graph.NodeID // what it is done for
+	Name   string       // that node's name
+	Part   int
+	Stream StreamID
+	// Wait lists earlier steps on other streams that must have finished. What
+	// those steps waited for need not be repeated.
+	Wait []int
+	Do   Action
+}
+
+// Action is a [Launch] or a [Copy].
+type Action interface{ action() }
+
+// Launch runs a node's operation. In and Out are in the node's order; their
+// types are the node's. If Out[0] equals one of In, the operation works in
+// place and that operand is gone.
+type Launch struct {
+	Op      string
+	In, Out []Ref
+	Scratch SlotID
+	Mutates int // In[:Mutates] are variables that an update writes
+}
+
+// Copy moves bytes between spaces.
+type Copy struct {
+	Src, Dst Ref
+	Bytes    int64
+	Why      Why
+	// Idle is the number of operations during which the value is not needed;
+	// zero where that is not the reason of the copy.
+	Idle int
+}
+
+func (Launch) action() {}
+func (Copy) action()   {}
+
+// Why is the reason of a copy.
+type Why uint8
+
+// The reasons.
+const (
+	SwapOut  Why = iota // an intermediate leaves the device
+	SwapIn              // and comes back
+	Stage               // a variable or constant for one consumer
+	Feed                // an input
+	Gradient            // to where the variable is updated
+	Result              // a fetched value
+)
+
+var whys = [...]string{"swap-out", "swap-in", "stage", "feed", "gradient", "fetch"}
+
+// String is the reason in words.
+func (w Why) String() string { return whys[w] }
+
+// ParseWhy reads what String prints.
+func ParseWhy(s string) (Why, error) {
+	for i, w := range whys {
+		if w == s {
+			return Why(i), nil
+		}
+	}
+	return 0, fmt.Errorf("unknown reason of a copy %q", s)
+}
+
+// Binding ties a leaf of the graph to a slot.
+type Binding struct {
+	Node graph.NodeID
+	Name string
+	Slot SlotID
+}
+
+// Fetch is where a fetched value is when the step has ended.
+type Fetch struct {
+	Value string
+	Ref   Ref
+	Type  tensor.Type
+}
+
+// Traffic is the number of bytes copied in one step, by reason.
+type Traffic [len(whys)]int64
+
+// Traffic adds up the copies.
+func (p *Plan) Traffic() Traffic {
+	var t Traffic
+	for _, s := range p.Steps {
+		if c, ok := s.Do.(Copy); ok {
+			t[c.Why] += c.Bytes
+		}
+	}
+	return t
+}
+
+// In is the number of bytes copied to the device.
+func (t Traffic) In() int64 { return t[SwapIn] + t[Stage] + t[Feed] }
+
+// Out is the number of bytes copied from the device.
+func (t Traffic) Out() int64 { return t[SwapOut] + t[Gradient] + t[Result] }
+
+// Launches is the number of steps that run an operation.
+func (p *Plan) Launches() int {
+	n := 0
+	for _, s := range p.Steps {
+		if _, ok := s.Do.(Launch); ok {
+			n++
+		}
+	}
+	return n
+}
+
+// Timeline is, for every step, the number of bytes of a space that are live
+// during it.
+func (p *Plan) Timeline(space SpaceID) []int64 {
+	delta := make([]int64, len(p.Steps)+1)
+	for _, s := range p.Slots {
+		if s.Space == space && len(p.Steps) > 0 {
+			delta[s.From] += s.Bytes
+			delta[s.To+1] -= s.Bytes
+		}
+	}
+	live := make([]int64, len(p.Steps))
+	var now int64
+	for i := range live {
+		now += delta[i]
+		live[i] = now
+	}
+	return live
+}
+
+// Each calls f with every slot that the action touches, and whether it writes
+// it.
+func Each(do Action, f func(slot SlotID, write bool)) {
+	switch do := do.(type) {
+	case Copy:
+		f(do.Src.Slot, false)
+		f(do.Dst.Slot, true)
+	case Launch:
+		for i, r := range do.In {
+			f(r.Slot, i < do.Mutates)
+		}
+		for _, r := range do.Out {
+			f(r.Slot, true)
+		}
+		if do.Scratch != NoSlot {
+			f(do.Scratch, true)
+		}
+	}
+}

@@ -1,0 +1,109 @@
+package plan
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+)
+
+var engines = [...]string{"compute", "copy-in", "copy-out", "host"}
+
+// String is the engine's name.
+func (e Engine) String() string { return engines[e] }
+
+// WriteTo prints the plan as text that [Parse] reads back: a header, one slot a
+// line, one step a line. Sizes and addresses are bytes.
+//
+//	slot 12 device+4096 2048 17-23 f32[64 8] enc/0/att/qk
+//	step 17 p3 compute0 #55 launch matmul 12 <- 5 3+64 wait 15 : enc/0/att/qk
+//	step 18 p3 out #55 copy 31 <- 12 2048 swap-out idle 41 wait 17 : enc/0/att/qk
+func (p *Plan) WriteTo(w io.Writer) (int64, error) {
+	b := &counter{w: bufio.NewWriter(w)}
+	fmt.Fprintf(b, "plan %s\nparts %d\n", p.Title, p.Parts)
+	for _, s := range p.Spaces {
+		fmt.Fprintf(b, "space %s %d of %d\n", s.Name, s.Bytes, s.Budget)
+	}
+	for _, s := range p.Streams {
+		fmt.Fprintf(b, "stream %s %s\n", s.Name, s.Engine)
+	}
+	for i, s := range p.Slots {
+		life := "fixed"
+		if !s.Fixed {
+			life = fmt.Sprintf("%d-%d", s.From, s.To)
+		}
+		fmt.Fprintf(b, "slot %d %s+%d %d %s %s : %s\n", i, p.Spaces[s.Space].Name, s.Off, s.Bytes, life, s.Type, s.Value)
+	}
+	for _, f := range p.Feeds {
+		fmt.Fprintf(b, "feed #%d %d : %s\n", f.Node, f.Slot, f.Name)
+	}
+	for _, f := range p.Variables {
+		fmt.Fprintf(b, "variable #%d %d : %s\n", f.Node, f.Slot, f.Name)
+	}
+	for i := range p.Steps {
+		fmt.Fprintln(b, p.StepString(i))
+	}
+	for _, f := range p.Fetches {
+		fmt.Fprintf(b, "fetch %s %s : %s\n", f.Ref, f.Type, f.Value)
+	}
+	return b.n, b.w.Flush()
+}
+
+// String is the slot's number, with "+off" where the offset is not zero.
+func (r Ref) String() string {
+	if r.Off == 0 {
+		return fmt.Sprint(int(r.Slot))
+	}
+	return fmt.Sprintf("%d+%d", r.Slot, r.Off)
+}
+
+// StepString prints one step.
+func (p *Plan) StepString(i int) string {
+	var b strings.Builder
+	s := p.Steps[i]
+	fmt.Fprintf(&b, "step %d p%d %s #%d ", i, s.Part, p.Streams[s.Stream].Name, s.Node)
+	switch do := s.Do.(type) {
+	case Launch:
+		fmt.Fprintf(&b, "launch %s%s <-%s", do.Op, refs(do.Out), refs(do.In))
+		if do.Scratch != NoSlot {
+			fmt.Fprintf(&b, " scratch %d", do.Scratch)
+		}
+		if do.Mutates > 0 {
+			fmt.Fprintf(&b, " mutates %d", do.Mutates)
+		}
+	case Copy:
+		fmt.Fprintf(&b, "copy %s <- %s %d %s", do.Dst, do.Src, do.Bytes, do.Why)
+		if do.Idle > 0 {
+			fmt.Fprintf(&b, " idle %d", do.Idle)
+		}
+	}
+	if len(s.Wait) > 0 {
+		b.WriteString(" wait")
+		for _, w := range s.Wait {
+			fmt.Fprintf(&b, " %d", w)
+		}
+	}
+	fmt.Fprintf(&b, " : %s", s.Name)
+	return b.String()
+}
+
+func refs(list []Ref) string {
+	var b strings.Builder
+	for _, r := range list {
+		b.WriteByte(' ')
+		b.WriteString(r.String())
+	}
+	return b.String()
+}
+
+type counter struct {
+	w *bufio.Writer
+	n int64
+}
+
+// Write counts what it passes on.
+func (c *counter) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	c.n += int64(n)
+	return n, err
+}

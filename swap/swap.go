@@ -1,0 +1,77 @@
+// Package swap decides when values leave the device (J. Wei, thesis 2019,
+// section 6.3.2).
+//
+// The look-ahead rule: partitions run in a known order, so a value that none of
+// the next K partitions needs goes out to the host after it was made, and comes
+// back shortly before its next user. Here the rule is applied to every interval
+// between two uses of a value, not only to the one after its producer: a value
+// read in the forward pass, long after in the backward pass, and once more
+// near its end is away twice. Values are immutable, so it is copied out once.
+//
+// Values smaller than MinBytes stay: the copies would cost more than the bytes
+// are worth.
+//
+// What it does not do: look at the budget, the bandwidth or the time that a
+// copy takes. When exactly the copies run is lowering's business.
+package swap
+
+import (
+	"fmt"
+
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/pass"
+)
+
+// MinBytes is the size below which a value is never swapped.
+const MinBytes = 256
+
+// LookAhead fills Away by the look-ahead rule with K = lookahead partitions.
+func LookAhead(lookahead int) pass.Pass {
+	return pass.Pass{Name: "swap", Run: func(p *pass.Program) error {
+		if lookahead < 1 {
+			return fmt.Errorf("look-ahead %d is less than one partition", lookahead)
+		}
+		p.Away = make([][]pass.Gap, p.Values())
+		uses := p.Uses()
+		for _, n := range p.Graph.Nodes() {
+			if !p.Live[n.ID] || !swappable(n) {
+				continue
+			}
+			for i, t := range n.Out {
+				if v := p.ValueIndex(n.Value(i)); t.Bytes() >= MinBytes {
+					p.Away[v] = gaps(p, deviceUses(p, uses[v]), int32(lookahead))
+				}
+			}
+		}
+		return nil
+	}}
+}
+
+// swappable are results of operations and inputs; variables and constants are
+// placement's.
+func swappable(n *graph.Node) bool {
+	return n.Kind == graph.KindInput || n.Kind == graph.KindCompute && pass.Executes(n)
+}
+
+// deviceUses leaves out the uses by nodes that run on the host.
+func deviceUses(p *pass.Program, uses []int32) []int32 {
+	var out []int32
+	for _, u := range uses {
+		if p.Place[p.Order[u]] == pass.Device {
+			out = append(out, u)
+		}
+	}
+	return out
+}
+
+// gaps lists the intervals between uses that span more than k partitions.
+func gaps(p *pass.Program, uses []int32, k int32) []pass.Gap {
+	var out []pass.Gap
+	for i := 1; i < len(uses); i++ {
+		a, b := uses[i-1], uses[i]
+		if p.Part[p.Order[b]]-p.Part[p.Order[a]] > k {
+			out = append(out, pass.Gap{After: a, Before: b})
+		}
+	}
+	return out
+}
