@@ -1,0 +1,67 @@
+// Package data turns text on this machine into batches for a model that maps
+// one sequence to another.
+//
+// # From a spec to batches
+//
+// [Open] reads a corpus named by a spec: "go:doc" (doc comment to declaration,
+// from the Go source tree of the local toolchain), "tsv:FILE", "mo:DIR" (GNU
+// gettext catalogues) or "text:FILE". [TrainTokenizer] learns sub-words from
+// its training part. A [Loader] joins the two. Nothing is downloaded, nothing
+// is printed and no file is written: Corpus.Info says what was read.
+//
+//   - go:doc pairs every documented function, method and type of GOROOT/src
+//     with its declaration on one line. Tests, testdata and vendored packages
+//     are left out; bodies of structs and interfaces print as "{ ... }".
+//   - tsv:FILE holds "source TAB target" on every line, in UTF-8.
+//   - mo:DIR reads every *.mo file below DIR, msgid to msgstr. Contexts are
+//     cut off and only the first form of a plural is kept. Messages that are
+//     not translated, or not in UTF-8, are dropped and counted.
+//   - text:FILE makes a language model's windows: every non-blank line is a
+//     window, and each window is the source of the one after it. Its held-out
+//     targets may occur in training as sources, never as targets of the same
+//     source.
+//
+// The corpus stays in memory as text; Options.MaxPairs bounds it. go:doc and
+// mo: visit files in the order of a hash of their paths, so any prefix of the
+// corpus is a fair sample of the tree; tsv: and text: keep the file's order.
+// Files are parsed on all cores and joined in order, so scheduling never shows.
+// A pair that repeats an earlier one exactly is dropped.
+//
+// # Held-out pairs
+//
+// A pair is held out if the hash of its source falls in 1 of 50 classes. The
+// choice depends on nothing else (no seed, no order, no other pair), so a
+// rerun, a larger sample and a different machine agree, and pairs with the
+// same source are always on the same side.
+//
+// # Sub-words
+//
+// The tokenizer is byte-level byte-pair encoding (Sennrich, Haddow and Birch,
+// 2016; on bytes as in GPT-2): any string has an encoding and decodes to
+// itself. Text is first cut into chunks, each a run of one class of bytes with
+// the space before it and at most 64 bytes long; merges never cross chunks.
+// The cap makes encoding linear in the text, however long its runs are, and
+// bounds every token. Training keeps a table of distinct chunks with their
+// frequencies, the count of every adjacent pair of symbols, and the chunks
+// each pair occurs in; a heap yields the most frequent pair, and a merge
+// touches only the chunks that hold it. Ties go to the smaller ids, so the
+// result is a function of the text alone. About 8 MiB of text at most, spread
+// evenly over the corpus, is looked at.
+//
+// # Batches
+//
+// [Loader.Train] is a pure function of the corpus, the options and the step:
+// each epoch orders the pairs by a keyed Feistel permutation, which is
+// computed where it is needed and never stored. A run that resumes at step k
+// sees what an uninterrupted one would have seen, and any number of
+// goroutines may call it.
+//
+// Tokens are not stored either. A batch encodes its own few thousand tokens
+// in a millisecond or so, far less than a training step, so the first batch
+// waits for nothing, and the cost in memory is none. Only [Bucketed] mode looks
+// ahead: to sort pairs by length it encodes all of them once, on all cores,
+// and keeps one index a pair.
+//
+// What this package does not do: sub-word regularisation, vocabularies from
+// other tools, corpora larger than memory, or packing several pairs in a row.
+package data

@@ -1,0 +1,56 @@
+package data
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strconv"
+	"strings"
+)
+
+// Error says which input is bad, where, why, and what to do about it. Its
+// message is one line.
+type Error struct {
+	Spec string // the spec given to Open
+	Path string // the file or directory, if the trouble is with one
+	Line int    // the line of Path from 1, or 0
+	Err  error  // the cause, with its remedy
+}
+
+// Error gives spec, path and line, then the cause.
+func (e *Error) Error() string {
+	where := printable(e.Spec)
+	if e.Path != "" && !strings.HasSuffix(e.Spec, ":"+e.Path) {
+		where += ": " + printable(e.Path)
+	}
+	if e.Line > 0 {
+		where += ":" + strconv.Itoa(e.Line)
+	}
+	return strings.TrimSuffix("data "+where, " ") + ": " + e.Err.Error()
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// printable quotes s if it would break the line or the terminal.
+func printable(s string) string {
+	if q := strconv.Quote(s); q != `"`+s+`"` {
+		return q
+	}
+	return s
+}
+
+// remedied strips the path from a file system error, as Error carries it, and
+// adds what to do.
+func remedied(err error) error {
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
+		err = pe.Err
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%w: check the path", err)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("%w: make it readable or choose another", err)
+	}
+	return err
+}

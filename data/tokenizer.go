@@ -1,0 +1,240 @@
+package data
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// The fixed ids. Every byte has an id, so every string has an encoding; merges
+// follow.
+const (
+	PAD = 0 // fills a row behind its end
+	EOS = 1 // ends every row
+
+	firstByte  = 2
+	firstMerge = firstByte + 256
+)
+
+// maxChunkBytes bounds a chunk of text, and so a token.
+const maxChunkBytes = 64
+
+// maxVocabulary bounds the number of ids; it is far above any in use and
+// keeps a mistyped size from exhausting memory.
+const maxVocabulary = 1 << 22
+
+// Tokenizer maps text to sub-word ids and back. It does not change once
+// trained or read, so any number of goroutines may use it.
+type Tokenizer struct {
+	size   int
+	merges []merge       // in the order learned
+	rank   map[merge]int // place in merges
+	tokens []string      // bytes of an id, by id; empty for PAD and EOS
+}
+
+// merge says that two adjacent ids make one.
+type merge struct {
+	left, right int32
+}
+
+// newTokenizer makes the vocabulary of bytes, with room for size ids in all.
+func newTokenizer(size int) (*Tokenizer, error) {
+	if size < firstMerge || size > maxVocabulary {
+		return nil, fmt.Errorf("vocabulary of %d ids: give %d to %d", size, firstMerge, maxVocabulary)
+	}
+	t := &Tokenizer{size: size, rank: map[merge]int{}, tokens: make([]string, firstMerge)}
+	for b := range 256 {
+		t.tokens[firstByte+b] = string([]byte{byte(b)})
+	}
+	return t, nil
+}
+
+// add enters the next merge. It must join ids that exist, be new, and make a
+// token that fits in a chunk.
+func (t *Tokenizer) add(m merge) error {
+	known := func(id int32) bool { return id >= firstByte && int(id) < len(t.tokens) }
+	switch _, repeated := t.rank[m]; {
+	case len(t.tokens) == t.size:
+		return fmt.Errorf("more merges than %d ids have room for", t.size)
+	case !known(m.left) || !known(m.right):
+		return fmt.Errorf("merge of %d and %d, of which one is not an id yet", m.left, m.right)
+	case repeated:
+		return fmt.Errorf("merge of %d and %d for a second time", m.left, m.right)
+	}
+	token := t.tokens[m.left] + t.tokens[m.right]
+	if len(token) > maxChunkBytes {
+		return fmt.Errorf("token of %d bytes, which is more than %d", len(token), maxChunkBytes)
+	}
+	t.rank[m] = len(t.merges)
+	t.merges = append(t.merges, m)
+	t.tokens = append(t.tokens, token)
+	return nil
+}
+
+// Size is the number of ids a model must provide for: ids are in [0, Size).
+func (t *Tokenizer) Size() int { return t.size }
+
+// Used is the number of ids in use. Ids in [Used, Size) never occur: the text
+// had fewer pairs of symbols to merge than were asked for.
+func (t *Tokenizer) Used() int { return len(t.tokens) }
+
+// String describes the vocabulary on one line.
+func (t *Tokenizer) String() string {
+	s := fmt.Sprintf("byte-level BPE, %d ids (%d merges)", t.size, len(t.merges))
+	if unused := t.size - t.Used(); unused > 0 {
+		s += fmt.Sprintf(", the last %d unused: the text gives no more", unused)
+	}
+	return s
+}
+
+// Encode returns the ids of text, without EOS. Decode gives the same text
+// back, whatever its bytes.
+func (t *Tokenizer) Encode(text string) []int32 {
+	return t.encode(nil, text, len(text))
+}
+
+// encode appends the ids of text to ids, stopping at the first chunk that ends
+// with limit ids or more in all.
+func (t *Tokenizer) encode(ids []int32, text string, limit int) []int32 {
+	for text != "" && len(ids) < limit {
+		n := nextChunk(text)
+		ids = t.encodeChunk(ids, text[:n])
+		text = text[n:]
+	}
+	return ids
+}
+
+// encodeChunk appends the ids of a chunk: its bytes, with the earliest merge
+// applied until none is left. Time is quadratic in a chunk's at most 64 bytes.
+func (t *Tokenizer) encodeChunk(ids []int32, chunk string) []int32 {
+	start := len(ids)
+	for i := range len(chunk) {
+		ids = append(ids, firstByte+int32(chunk[i]))
+	}
+	for {
+		best, at := len(t.merges), 0
+		for i := start; i+1 < len(ids); i++ {
+			if rank, ok := t.rank[merge{ids[i], ids[i+1]}]; ok && rank < best {
+				best, at = rank, i
+			}
+		}
+		if best == len(t.merges) {
+			return ids
+		}
+		ids[at] = int32(firstMerge + best)
+		ids = append(ids[:at+1], ids[at+2:]...)
+	}
+}
+
+// Decode returns the text of ids up to the first EOS, without padding. An id
+// that stands for nothing decodes to U+FFFD.
+func (t *Tokenizer) Decode(ids []int32) string {
+	var b strings.Builder
+	for _, id := range ids {
+		switch {
+		case id == EOS:
+			return b.String()
+		case id < 0 || int(id) >= len(t.tokens):
+			b.WriteRune('\uFFFD')
+		default:
+			b.WriteString(t.tokens[id])
+		}
+	}
+	return b.String()
+}
+
+// nextChunk returns the length of the chunk that text, which is not empty,
+// begins with: a run of one class of bytes, and the space before it.
+func nextChunk(text string) int {
+	n := 1
+	if text[0] == ' ' && len(text) > 1 {
+		n = 2
+	}
+	class := classOf(text[n-1])
+	for n < len(text) && n < maxChunkBytes && classOf(text[n]) == class {
+		n++
+	}
+	return n
+}
+
+// byteClass groups the bytes that a chunk may hold together.
+type byteClass uint8
+
+const (
+	punctuation byteClass = iota
+	letter                // and every byte of a character beyond ASCII
+	digit
+	space
+)
+
+func classOf(b byte) byteClass {
+	switch {
+	case 'a' <= b && b <= 'z', 'A' <= b && b <= 'Z', b >= 0x80:
+		return letter
+	case '0' <= b && b <= '9':
+		return digit
+	case b == ' ', '\t' <= b && b <= '\r':
+		return space
+	}
+	return punctuation
+}
+
+// textHeader names the format that MarshalText writes.
+const textHeader = "gomem-bpe 1"
+
+// MarshalText writes the vocabulary: a header with the number of ids, then a
+// line "LEFT RIGHT" a merge, in the order learned.
+func (t *Tokenizer) MarshalText() ([]byte, error) {
+	text := fmt.Appendf(nil, "%s %d\n", textHeader, t.size)
+	for _, m := range t.merges {
+		text = fmt.Appendf(text, "%d %d\n", m.left, m.right)
+	}
+	return text, nil
+}
+
+// UnmarshalText reads what MarshalText wrote. Text that is not a vocabulary
+// gives an *Error with the line, and leaves t as it was.
+func (t *Tokenizer) UnmarshalText(text []byte) error {
+	var read *Tokenizer
+	n := 0
+	for row := range strings.Lines(string(text)) {
+		row = strings.TrimSuffix(row, "\n")
+		n++
+		var err error
+		if n == 1 {
+			read, err = parseHeader(row)
+		} else {
+			err = read.parseMerge(row)
+		}
+		if err != nil {
+			return &Error{Spec: "tokenizer", Line: n, Err: fmt.Errorf("%w: the vocabulary is damaged", err)}
+		}
+	}
+	if read == nil {
+		return &Error{Spec: "tokenizer", Err: errors.New("empty text: the vocabulary is missing")}
+	}
+	*t = *read
+	return nil
+}
+
+// parseHeader starts the vocabulary that the first line announces.
+func parseHeader(row string) (*Tokenizer, error) {
+	digits, ok := strings.CutPrefix(row, textHeader+" ")
+	size, err := strconv.Atoi(digits)
+	if !ok || err != nil {
+		return nil, fmt.Errorf("%.40q where %q and a size are due", row, textHeader)
+	}
+	return newTokenizer(size)
+}
+
+// parseMerge adds the merge in a line "LEFT RIGHT".
+func (t *Tokenizer) parseMerge(row string) error {
+	left, right, _ := strings.Cut(row, " ")
+	l, lerr := strconv.ParseInt(left, 10, 32)
+	r, rerr := strconv.ParseInt(right, 10, 32)
+	if lerr != nil || rerr != nil {
+		return fmt.Errorf("%.40q where two ids are due", row)
+	}
+	return t.add(merge{int32(l), int32(r)})
+}
