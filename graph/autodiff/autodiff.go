@@ -1,0 +1,99 @@
+// Package autodiff turns a graph that computes a scalar into a larger graph
+// that also computes its gradients.
+//
+// Reverse mode: nodes are visited from the last to the first, each asks its
+// operation's VJP for the gradients of its operands, and contributions to one
+// value are summed in the order in which they are made. The result is ordinary
+// nodes of the same graph, in phase Backward and carrying the name scope and the model
+// line of the node they belong to. They can be printed, scheduled and
+// differentiated again: [Grad] of a function of gradients is a second gradient.
+//
+// Only nodes between the variables asked for and the scalar are visited. The
+// package does not know what an operation's gradient is, and does not simplify
+// what the operations give.
+package autodiff
+
+import (
+	"fmt"
+
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/ops"
+)
+
+// Grad appends the gradients of the scalar y with respect to each of wrt. A
+// value that y does not depend on has the zero Value as its gradient. Mistakes
+// are recorded in the graph, as with every operation.
+func Grad(y graph.Value, wrt ...graph.Value) []graph.Value {
+	out := make([]graph.Value, len(wrt))
+	if !y.Valid() {
+		return out
+	}
+	g := y.Graph()
+	if t := y.Type(); t.Elems() != 1 || t.DType != graph.F32 {
+		g.Fail(fmt.Errorf("gradient of %s, which is %s: want an f32 scalar", y, t))
+		return out
+	}
+	g.InPhase(graph.Backward, func() { gradients(g, y, wrt, out) })
+	return out
+}
+
+func gradients(g *graph.Graph, y graph.Value, wrt, out []graph.Value) {
+	relevant := between(g, y, wrt)
+	grad := map[graph.Value]graph.Value{}
+	g.On(y.Node, func() { grad[y] = ops.Ones(g, y.Type()) })
+	for id := y.Node.ID; id >= 0; id-- {
+		n := g.Node(id)
+		if relevant[id] && !n.Leaf() {
+			g.On(n, func() { step(n, grad, relevant) })
+		}
+	}
+	for i, v := range wrt {
+		out[i] = grad[v]
+	}
+}
+
+// between marks the nodes that depend on wrt and that y depends on.
+func between(g *graph.Graph, y graph.Value, wrt []graph.Value) []bool {
+	needed := g.Ancestors([]graph.NodeID{y.Node.ID})
+	depends := make([]bool, len(needed))
+	for _, v := range wrt {
+		if v.Valid() {
+			depends[v.Node.ID] = true
+		}
+	}
+	for id := range y.Node.ID + 1 {
+		for _, v := range g.Node(id).In {
+			depends[id] = depends[id] || depends[v.Node.ID]
+		}
+		needed[id] = needed[id] && depends[id]
+	}
+	return needed
+}
+
+// step adds the contributions of n to the gradients of its operands.
+func step(n *graph.Node, grad map[graph.Value]graph.Value, relevant []bool) {
+	dout := make([]graph.Value, len(n.Out))
+	any := false
+	for i := range n.Out {
+		dout[i] = grad[n.Value(i)]
+		any = any || dout[i].Valid()
+	}
+	if !any {
+		return
+	}
+	din := n.Op.VJP(n, dout)
+	for i, v := range n.In {
+		if i >= len(din) || !din[i].Valid() || !relevant[v.Node.ID] {
+			continue
+		}
+		if d := din[i].Type(); !d.Equal(v.Type()) {
+			n.Graph().Fail(fmt.Errorf("gradient of operand %d of %s is %s, the operand is %s", i, n.Name, d, v.Type()))
+			continue
+		}
+		if sum, ok := grad[v]; ok {
+			grad[v] = ops.Add(sum, din[i])
+		} else {
+			grad[v] = din[i]
+		}
+	}
+}

@@ -1,0 +1,194 @@
+package ops
+
+import (
+	"fmt"
+
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/internal/kernel"
+	"github.com/gomem/gomem/internal/kernel/vec"
+	"github.com/gomem/gomem/internal/tensor"
+)
+
+// Add is a + b. Operands of all arithmetic broadcast as in NumPy: axes are
+// aligned at the end, and an axis of size 1 or a missing one is repeated.
+func Add(a, b graph.Value) graph.Value { return apply(binary{add}, a, b) }
+
+// Sub is a − b.
+func Sub(a, b graph.Value) graph.Value { return apply(binary{sub}, a, b) }
+
+// Mul is a · b, element by element.
+func Mul(a, b graph.Value) graph.Value { return apply(binary{mul}, a, b) }
+
+// Div is a / b.
+func Div(a, b graph.Value) graph.Value { return apply(binary{div}, a, b) }
+
+// Maximum is the larger of a and b; its gradient goes to a where they are equal.
+func Maximum(a, b graph.Value) graph.Value { return apply(binary{maximum}, a, b) }
+
+// atLeast is 1 where a ≥ b and 0 elsewhere; it has no gradient.
+func atLeast(a, b graph.Value) graph.Value { return apply(binary{geq}, a, b) }
+
+type binaryKind uint8
+
+const (
+	add binaryKind = iota
+	sub
+	mul
+	div
+	maximum
+	geq
+	numBinary
+)
+
+var binaryNames = [numBinary]string{"add", "sub", "mul", "div", "maximum", "at-least"}
+
+type binary struct{ Kind binaryKind }
+
+func (b binary) Name() string { return binaryNames[b.Kind] }
+
+func (b binary) Infer(in []graph.Type) ([]graph.Type, error) {
+	if err := want(in, graph.F32, graph.F32); err != nil {
+		return nil, err
+	}
+	if b.Kind >= numBinary {
+		return nil, fmt.Errorf("unknown arithmetic %d", b.Kind)
+	}
+	t, err := jointShape(in[0], in[1])
+	if err != nil {
+		return nil, err
+	}
+	return []graph.Type{t}, nil
+}
+
+func (binary) Cost(in, out []graph.Type) graph.Cost { return streaming(in, out, 1) }
+
+// InPlace: an operand as large as the result is read just before it is
+// overwritten.
+func (binary) InPlace(in, out []graph.Type) []int {
+	var list []int
+	for i, t := range in {
+		if t.SameShape(out[0]) {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
+func (b binary) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
+	x, y, d := n.In[0], n.In[1], dout[0]
+	var dx, dy graph.Value
+	switch b.Kind {
+	case add:
+		dx, dy = d, d
+	case sub:
+		dx, dy = d, Neg(d)
+	case mul:
+		dx, dy = Mul(d, y), Mul(d, x)
+	case div:
+		dx = Div(d, y)
+		dy = Neg(Mul(dx, n.Value(0)))
+	case maximum:
+		first := atLeast(x, y)
+		dx = Mul(d, first)
+		dy = Sub(d, dx)
+	default:
+		return none(2)
+	}
+	return []graph.Value{reduceTo(dx, x.Type()), reduceTo(dy, y.Type())}
+}
+
+func binaryCPU(b binary, c *kernel.Call) error {
+	x, y, out := c.In[0].F32(), c.In[1].F32(), c.Out[0].F32()
+	run := binaryRuns[b.Kind]
+	if len(x) == len(out) && len(y) == len(out) {
+		c.Pool.For(len(out), grain, func(lo, hi int) { run.both(out[lo:hi], x[lo:hi], y[lo:hi]) })
+		return nil
+	}
+	in := []tensor.Type{c.In[0].Type, c.In[1].Type}
+	walk(c, c.Out[0].Type, in, func(at, n int, from, step []int) {
+		dst := out[at : at+n]
+		switch {
+		case step[0] == 1 && step[1] == 1:
+			run.both(dst, x[from[0]:from[0]+n], y[from[1]:from[1]+n])
+		case step[0] == 1:
+			run.right(dst, x[from[0]:from[0]+n], y[from[1]])
+		case step[1] == 1:
+			run.left(dst, x[from[0]], y[from[1]:from[1]+n])
+		default:
+			s := []float32{x[from[0]]}
+			run.right(s, s, y[from[1]])
+			for i := range dst {
+				dst[i] = s[0]
+			}
+		}
+	})
+	return nil
+}
+
+// runs computes a run of elements: both operands vary, or one is a scalar.
+type runs struct {
+	both  func(dst, a, b []float32)
+	right func(dst, a []float32, s float32)
+	left  func(dst []float32, s float32, b []float32)
+}
+
+var binaryRuns = [numBinary]runs{
+	add:     {vec.Add, vec.AddScalar, func(dst []float32, s float32, b []float32) { vec.AddScalar(dst, b, s) }},
+	sub:     {vec.Sub, func(dst, a []float32, s float32) { vec.AddScalar(dst, a, -s) }, each(func(a, b float32) float32 { return a - b }).left},
+	mul:     {vec.Mul, vec.MulScalar, func(dst []float32, s float32, b []float32) { vec.MulScalar(dst, b, s) }},
+	div:     each(func(a, b float32) float32 { return a / b }).with(vec.Div),
+	maximum: each(func(a, b float32) float32 { return max(a, b) }).with(vec.Max),
+	geq:     each(atLeast1),
+}
+
+func atLeast1(a, b float32) float32 {
+	if a >= b {
+		return 1
+	}
+	return 0
+}
+
+// each makes runs of a function of two elements.
+func each(f func(a, b float32) float32) runs {
+	return runs{
+		both: func(dst, a, b []float32) {
+			for i := range dst {
+				dst[i] = f(a[i], b[i])
+			}
+		},
+		right: func(dst, a []float32, s float32) {
+			for i := range dst {
+				dst[i] = f(a[i], s)
+			}
+		},
+		left: func(dst []float32, s float32, b []float32) {
+			for i := range dst {
+				dst[i] = f(s, b[i])
+			}
+		},
+	}
+}
+
+func (r runs) with(both func(dst, a, b []float32)) runs {
+	r.both = both
+	return r
+}
+
+func init() {
+	kernel.Register(kernel.CPU, binaryCPU)
+	f := func(sizes ...int) graph.Type { return tensor.Of(graph.F32, sizes...) }
+	for _, in := range [][]graph.Type{
+		{f(3, 5), f(3, 5)}, {f(17), f(17)}, {f(3, 5), f()}, {f(), f(4)}, {f(2, 3, 5), f(5)}, {f(5), f(3, 5)},
+		{f(3, 1), f(3, 5)}, {f(2, 3, 5), f(2, 1, 5)}, {f(2, 1, 4), f(3, 1)}, {f(1, 1), f(1)},
+	} {
+		for _, k := range []binaryKind{add, sub, mul} {
+			register(Sample{Op: binary{k}, In: in, Second: true})
+		}
+		register(Sample{Op: binary{div}, In: in, Second: true, Fill: fills{1: positive}})
+	}
+	register(
+		Sample{Op: binary{maximum}, In: []graph.Type{f(3, 5), f(3, 5)}, Fill: fills{0: spaced(0), 1: spaced(0.5)}, Second: true},
+		Sample{Op: binary{maximum}, In: []graph.Type{f(3, 5), f(5)}, Fill: fills{0: spaced(0), 1: spaced(0.5)}, Second: true},
+		Sample{Op: binary{geq}, In: []graph.Type{f(3, 5), f(5)}, NoGrad: []int{0, 1}},
+	)
+}

@@ -1,0 +1,151 @@
+package ops
+
+import (
+	"fmt"
+
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/internal/kernel"
+	"github.com/gomem/gomem/internal/kernel/vec"
+	"github.com/gomem/gomem/internal/tensor"
+)
+
+// Cast converts x to another element type: f32 to and from i32 (towards zero),
+// bf16 and f16 (nearest even), and u8 to f32. The gradient passes between
+// floating-point types and stops at integers.
+func Cast(x graph.Value, to graph.DType) graph.Value { return apply(cast{To: to}, x) }
+
+type cast struct{ To graph.DType }
+
+func (cast) Name() string { return "cast" }
+
+func (o cast) Infer(in []graph.Type) ([]graph.Type, error) {
+	if err := arity(in, 1); err != nil {
+		return nil, err
+	}
+	if casts[[2]graph.DType{in[0].DType, o.To}] == nil {
+		return nil, fmt.Errorf("%s does not convert to %s", in[0], o.To)
+	}
+	return []graph.Type{{DType: o.To, Shape: in[0].Shape}}, nil
+}
+
+func (cast) Cost(in, out []graph.Type) graph.Cost { return streaming(in, out, 1) }
+
+func (o cast) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
+	from := n.In[0].Type().DType
+	if floating(from) && floating(o.To) {
+		return []graph.Value{Cast(dout[0], from)}
+	}
+	return none(1)
+}
+
+func floating(d graph.DType) bool { return d == graph.F32 || d == graph.BF16 || d == graph.F16 }
+
+var casts = map[[2]graph.DType]func(out, x tensor.View, lo, hi int){
+	{graph.F32, graph.I32}: func(out, x tensor.View, lo, hi int) {
+		for i, v := range x.F32()[lo:hi] {
+			out.I32()[lo+i] = int32(v)
+		}
+	},
+	{graph.I32, graph.F32}: func(out, x tensor.View, lo, hi int) {
+		for i, v := range x.I32()[lo:hi] {
+			out.F32()[lo+i] = float32(v)
+		}
+	},
+	{graph.U8, graph.F32}: func(out, x tensor.View, lo, hi int) {
+		for i, v := range x.U8()[lo:hi] {
+			out.F32()[lo+i] = float32(v)
+		}
+	},
+	{graph.F32, graph.BF16}: func(out, x tensor.View, lo, hi int) { vec.BF16FromF32(out.U16()[lo:hi], x.F32()[lo:hi]) },
+	{graph.BF16, graph.F32}: func(out, x tensor.View, lo, hi int) { vec.F32FromBF16(out.F32()[lo:hi], x.U16()[lo:hi]) },
+	{graph.F32, graph.F16}:  func(out, x tensor.View, lo, hi int) { vec.F16FromF32(out.U16()[lo:hi], x.F32()[lo:hi]) },
+	{graph.F16, graph.F32}:  func(out, x tensor.View, lo, hi int) { vec.F32FromF16(out.F32()[lo:hi], x.U16()[lo:hi]) },
+}
+
+func castCPU(o cast, c *kernel.Call) error {
+	run := casts[[2]graph.DType{c.In[0].Type.DType, o.To}]
+	c.Pool.For(c.Out[0].Type.Elems(), grain, func(lo, hi int) { run(c.Out[0], c.In[0], lo, hi) })
+	return nil
+}
+
+// OneHot is 1 at the index and 0 elsewhere: ids i32[…] in [0, depth) →
+// f32[… depth]. It has no gradient.
+func OneHot(ids graph.Value, depth int) graph.Value { return apply(oneHot{Depth: depth}, ids) }
+
+type oneHot struct{ Depth int }
+
+func (oneHot) Name() string { return "one-hot" }
+
+func (o oneHot) Infer(in []graph.Type) ([]graph.Type, error) {
+	if err := want(in, graph.I32); err != nil {
+		return nil, err
+	}
+	if o.Depth < 1 {
+		return nil, fmt.Errorf("depth is %d", o.Depth)
+	}
+	shape := append(append([]graph.Dim(nil), in[0].Shape...), graph.Dim{Size: o.Depth})
+	return []graph.Type{{DType: graph.F32, Shape: shape}}, nil
+}
+
+func (oneHot) Cost(in, out []graph.Type) graph.Cost { return streaming(in, out, 0) }
+
+func (oneHot) VJP(*graph.Node, []graph.Value) []graph.Value { return none(1) }
+
+func oneHotCPU(o oneHot, c *kernel.Call) error {
+	ids, out := c.In[0].I32(), c.Out[0].F32()
+	if err := checkIDs(ids, o.Depth); err != nil {
+		return err
+	}
+	rows(c, len(out), o.Depth, func(lo, hi int) {
+		clear(out[lo:hi])
+		out[lo+int(ids[lo/o.Depth])] = 1
+	})
+	return nil
+}
+
+// NotZero is 1 where an index is not 0 and 0 where it is: the weights of
+// positions that are not padding. It has no gradient.
+func NotZero(ids graph.Value) graph.Value { return apply(notZero{}, ids) }
+
+type notZero struct{}
+
+func (notZero) Name() string { return "not-zero" }
+
+func (notZero) Infer(in []graph.Type) ([]graph.Type, error) {
+	if err := want(in, graph.I32); err != nil {
+		return nil, err
+	}
+	return []graph.Type{{DType: graph.F32, Shape: in[0].Shape}}, nil
+}
+
+func (notZero) Cost(in, out []graph.Type) graph.Cost { return streaming(in, out, 1) }
+
+func (notZero) VJP(*graph.Node, []graph.Value) []graph.Value { return none(1) }
+
+func notZeroCPU(_ notZero, c *kernel.Call) error {
+	out := c.Out[0].F32()
+	for i, id := range c.In[0].I32() {
+		out[i] = 0
+		if id != 0 {
+			out[i] = 1
+		}
+	}
+	return nil
+}
+
+func init() {
+	kernel.Register(kernel.CPU, castCPU)
+	kernel.Register(kernel.CPU, oneHotCPU)
+	kernel.Register(kernel.CPU, notZeroCPU)
+	f := func(sizes ...int) graph.Type { return tensor.Of(graph.F32, sizes...) }
+	ids := func(sizes ...int) graph.Type { return tensor.Of(graph.I32, sizes...) }
+	register(
+		Sample{Op: cast{graph.I32}, In: []graph.Type{f(17)}, NoGrad: []int{0}},
+		Sample{Op: cast{graph.F32}, In: []graph.Type{ids(17)}, NoGrad: []int{0}},
+		Sample{Op: cast{graph.F32}, In: []graph.Type{tensor.Of(graph.U8, 17)}, NoGrad: []int{0}},
+		Sample{Op: cast{graph.BF16}, In: []graph.Type{f(17)}, NoGrad: []int{0}},
+		Sample{Op: cast{graph.F16}, In: []graph.Type{f(3, 5)}, NoGrad: []int{0}},
+		Sample{Op: oneHot{5}, In: []graph.Type{ids(2, 3)}, Fill: fills{0: below(5)}, NoGrad: []int{0}},
+		Sample{Op: notZero{}, In: []graph.Type{ids(17)}, NoGrad: []int{0}},
+	)
+}

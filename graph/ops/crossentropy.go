@@ -1,0 +1,184 @@
+package ops
+
+import (
+	"fmt"
+
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/internal/kernel"
+	"github.com/gomem/gomem/internal/kernel/vec"
+	"github.com/gomem/gomem/internal/tensor"
+)
+
+// CrossEntropy is the cross-entropy of every position: logits f32[… v], labels
+// i32[…] → f32[…]. With smoothing s the target has probability 1−s, and every
+// other class s/(v−1); the target's entropy is not subtracted.
+func CrossEntropy(logits, labels graph.Value, smoothing float32) graph.Value {
+	return apply(crossEntropy{Smoothing: smoothing}, logits, labels)
+}
+
+type crossEntropy struct{ Smoothing float32 }
+
+func (crossEntropy) Name() string { return "cross-entropy" }
+
+// classified checks logits f32[… v] and labels i32[…].
+func classified(in []graph.Type, smoothing float32) error {
+	if err := want(in[:min(2, len(in))], graph.F32, graph.I32); err != nil {
+		return err
+	}
+	k := in[0].Rank() - 1
+	if k < 0 || !(graph.Type{Shape: in[0].Shape[:k]}).SameShape(graph.Type{Shape: in[1].Shape}) {
+		return fmt.Errorf("logits %s do not match labels %s", in[0], in[1])
+	}
+	if !(smoothing >= 0 && smoothing < 1) || smoothing > 0 && in[0].Size(-1) < 2 {
+		return fmt.Errorf("label smoothing %g of %d classes", smoothing, in[0].Size(-1))
+	}
+	return nil
+}
+
+func (o crossEntropy) Infer(in []graph.Type) ([]graph.Type, error) {
+	if err := arity(in, 2); err != nil {
+		return nil, err
+	}
+	if err := classified(in, o.Smoothing); err != nil {
+		return nil, err
+	}
+	return []graph.Type{{DType: graph.F32, Shape: in[1].Shape}}, nil
+}
+
+func (crossEntropy) Cost(in, out []graph.Type) graph.Cost {
+	return graph.Cost{FLOPs: 14 * int64(in[0].Elems()), Bytes: bytes(in, out)}
+}
+
+func (o crossEntropy) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
+	return []graph.Value{apply(crossEntropyGrad(o), n.In[0], n.In[1], dout[0]), {}}
+}
+
+// low is the probability of a class that is not the label.
+func low(smoothing float32, classes int) float32 {
+	if smoothing == 0 {
+		return 0
+	}
+	return smoothing / float32(classes-1)
+}
+
+func crossEntropyCPU(o crossEntropy, c *kernel.Call) error {
+	x, labels, out := c.In[0].F32(), c.In[1].I32(), c.Out[0].F32()
+	v := c.In[0].Type.Size(-1)
+	if err := checkIDs(labels, v); err != nil {
+		return err
+	}
+	off := low(o.Smoothing, v)
+	rows(c, len(x), v, func(lo, hi int) {
+		row, label := x[lo:hi], x[lo+int(labels[lo/v])]
+		out[lo/v] = vec.LogSumExp(row) - (1-o.Smoothing-off)*label - off*smoothSum(row, off)
+	})
+	return nil
+}
+
+// smoothSum is the sum of a row, if it matters.
+func smoothSum(row []float32, off float32) float32 {
+	if off == 0 {
+		return 0
+	}
+	return vec.Sum(row)
+}
+
+// crossEntropyGrad is (softmax(logits) − target)·dloss; it computes the softmax
+// again rather than keep it.
+type crossEntropyGrad struct{ Smoothing float32 }
+
+func (crossEntropyGrad) Name() string { return "cross-entropy-grad" }
+
+func (o crossEntropyGrad) Infer(in []graph.Type) ([]graph.Type, error) {
+	if err := want(in, graph.F32, graph.I32, graph.F32); err != nil {
+		return nil, err
+	}
+	if err := classified(in, o.Smoothing); err != nil {
+		return nil, err
+	}
+	if !in[2].SameShape(in[1]) {
+		return nil, fmt.Errorf("gradient %s of losses like %s", in[2], in[1])
+	}
+	return in[:1:1], nil
+}
+
+func (crossEntropyGrad) Cost(in, out []graph.Type) graph.Cost { return streaming(in, out, 17) }
+
+// InPlace: a row of logits is read before it is overwritten. The logits are the
+// largest value of a language model; its gradient need not be a second one.
+func (crossEntropyGrad) InPlace(_, _ []graph.Type) []int { return []int{0} }
+
+// VJP: there is none; a second gradient takes LogSoftmax.
+func (crossEntropyGrad) VJP(n *graph.Node, _ []graph.Value) []graph.Value { return noSecond(n) }
+
+func crossEntropyGradCPU(o crossEntropyGrad, c *kernel.Call) error {
+	x, labels, d, out := c.In[0].F32(), c.In[1].I32(), c.In[2].F32(), c.Out[0].F32()
+	v := c.In[0].Type.Size(-1)
+	if err := checkIDs(labels, v); err != nil {
+		return err
+	}
+	off := low(o.Smoothing, v)
+	rows(c, len(x), v, func(lo, hi int) {
+		row, i := out[lo:hi], lo/v
+		if d[i] == 0 { // padding: nothing to learn
+			clear(row)
+			return
+		}
+		vec.Softmax(row, x[lo:hi])
+		if off != 0 {
+			vec.AddScalar(row, row, -off)
+		}
+		row[labels[i]] -= 1 - o.Smoothing - off
+		vec.MulScalar(row, row, d[i])
+	})
+	return nil
+}
+
+// Correct is 1 where the largest logit, the first of equals, is the label's, and
+// 0 elsewhere: logits f32[… v], labels i32[…] → f32[…]. It has no gradient.
+func Correct(logits, labels graph.Value) graph.Value { return apply(correct{}, logits, labels) }
+
+type correct struct{}
+
+func (correct) Name() string { return "correct" }
+
+func (correct) Infer(in []graph.Type) ([]graph.Type, error) { return crossEntropy{}.Infer(in) }
+
+func (correct) Cost(in, out []graph.Type) graph.Cost {
+	return graph.Cost{FLOPs: int64(in[0].Elems()), Bytes: bytes(in, out)}
+}
+
+func (correct) VJP(n *graph.Node, _ []graph.Value) []graph.Value { return none(len(n.In)) }
+
+func correctCPU(_ correct, c *kernel.Call) error {
+	x, labels, out := c.In[0].F32(), c.In[1].I32(), c.Out[0].F32()
+	v := c.In[0].Type.Size(-1)
+	rows(c, len(x), v, func(lo, hi int) {
+		best := 0
+		for i, l := range x[lo:hi] {
+			if l > x[lo+best] {
+				best = i
+			}
+		}
+		out[lo/v] = 0
+		if int(labels[lo/v]) == best {
+			out[lo/v] = 1
+		}
+	})
+	return nil
+}
+
+func init() {
+	kernel.Register(kernel.CPU, crossEntropyCPU)
+	kernel.Register(kernel.CPU, crossEntropyGradCPU)
+	kernel.Register(kernel.CPU, correctCPU)
+	f := func(sizes ...int) graph.Type { return tensor.Of(graph.F32, sizes...) }
+	ids := func(sizes ...int) graph.Type { return tensor.Of(graph.I32, sizes...) }
+	label := fills{1: below(5)}
+	register(
+		Sample{Op: crossEntropy{}, In: []graph.Type{f(3, 5), ids(3)}, Fill: label, NoGrad: []int{1}},
+		Sample{Op: crossEntropy{0.1}, In: []graph.Type{f(2, 3, 17), ids(2, 3)}, Fill: label, NoGrad: []int{1}},
+		Sample{Op: crossEntropyGrad{0.1}, In: []graph.Type{f(3, 5), ids(3), f(3)}, Fill: label, NoGrad: []int{0, 1, 2}},
+		Sample{Op: correct{}, In: []graph.Type{f(3, 5), ids(3)}, Fill: label, NoGrad: []int{0, 1}},
+	)
+}

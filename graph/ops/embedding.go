@@ -1,0 +1,121 @@
+package ops
+
+import (
+	"fmt"
+
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/internal/kernel"
+	"github.com/gomem/gomem/internal/kernel/vec"
+	"github.com/gomem/gomem/internal/tensor"
+)
+
+// Embedding looks rows up: table f32[v d], ids i32[…] in [0, v) → f32[… d]. Its
+// gradient adds up the rows' gradients.
+func Embedding(table, ids graph.Value) graph.Value { return apply(embedding{}, table, ids) }
+
+type embedding struct{}
+
+func (embedding) Name() string { return "embedding" }
+
+func (embedding) Infer(in []graph.Type) ([]graph.Type, error) {
+	if err := want(in, graph.F32, graph.I32); err != nil {
+		return nil, err
+	}
+	if in[0].Rank() != 2 {
+		return nil, fmt.Errorf("the table is %s, want two axes", in[0])
+	}
+	out := graph.Type{DType: graph.F32, Shape: append([]graph.Dim(nil), in[1].Shape...)}
+	out.Shape = append(out.Shape, graph.Dim{Size: in[0].Size(1)})
+	return []graph.Type{out}, nil
+}
+
+func (embedding) Cost(in, out []graph.Type) graph.Cost {
+	return graph.Cost{Bytes: 2*out[0].Bytes() + in[1].Bytes()}
+}
+
+func (embedding) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
+	rows := n.In[0].Type().Size(0)
+	return []graph.Value{apply(embeddingGrad{Rows: rows}, n.In[1], dout[0]), {}}
+}
+
+// checkIDs reports an index outside [0, n).
+func checkIDs(ids []int32, n int) error {
+	for i, id := range ids {
+		if id < 0 || int(id) >= n {
+			return fmt.Errorf("index %d at position %d is outside a table of %d rows", id, i, n)
+		}
+	}
+	return nil
+}
+
+func embeddingCPU(_ embedding, c *kernel.Call) error {
+	table, ids, out := c.In[0].F32(), c.In[1].I32(), c.Out[0].F32()
+	d := c.In[0].Type.Size(1)
+	if err := checkIDs(ids, c.In[0].Type.Size(0)); err != nil {
+		return err
+	}
+	c.Pool.For(len(ids), max(1, grain/d), func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			copy(out[i*d:(i+1)*d], table[int(ids[i])*d:])
+		}
+	})
+	return nil
+}
+
+// embeddingGrad adds the rows of dout up by index: ids i32[…], dout f32[… d] →
+// f32[Rows d].
+type embeddingGrad struct{ Rows int }
+
+func (embeddingGrad) Name() string { return "embedding-grad" }
+
+func (o embeddingGrad) Infer(in []graph.Type) ([]graph.Type, error) {
+	if err := want(in, graph.I32, graph.F32); err != nil {
+		return nil, err
+	}
+	k := in[0].Rank()
+	if o.Rows < 1 || in[1].Rank() != k+1 || !(graph.Type{Shape: in[1].Shape[:k]}).SameShape(graph.Type{Shape: in[0].Shape}) {
+		return nil, fmt.Errorf("gradient %s of rows %s of a table of %d", in[1], in[0], o.Rows)
+	}
+	return []graph.Type{tensor.Of(graph.F32, o.Rows, in[1].Size(-1))}, nil
+}
+
+func (embeddingGrad) Cost(in, out []graph.Type) graph.Cost {
+	return graph.Cost{FLOPs: int64(in[1].Elems()), Bytes: bytes(in, out) + 2*in[1].Bytes()}
+}
+
+func (embeddingGrad) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
+	return []graph.Value{{}, Embedding(dout[0], n.In[0])}
+}
+
+// embeddingGradCPU splits over columns: every thread adds all rows in order.
+func embeddingGradCPU(o embeddingGrad, c *kernel.Call) error {
+	ids, dout, out := c.In[0].I32(), c.In[1].F32(), c.Out[0].F32()
+	if err := checkIDs(ids, o.Rows); err != nil {
+		return err
+	}
+	d := c.Out[0].Type.Size(1)
+	const width = 32
+	c.Pool.For((d+width-1)/width, max(1, grain/(width*len(ids))), func(lo, hi int) {
+		from, to := lo*width, min(d, hi*width)
+		for r := range o.Rows {
+			clear(out[r*d+from : r*d+to])
+		}
+		for i, id := range ids {
+			row := out[int(id)*d+from : int(id)*d+to]
+			vec.Add(row, row, dout[i*d+from:i*d+to])
+		}
+	})
+	return nil
+}
+
+func init() {
+	kernel.Register(kernel.CPU, embeddingCPU)
+	kernel.Register(kernel.CPU, embeddingGradCPU)
+	f := func(sizes ...int) graph.Type { return tensor.Of(graph.F32, sizes...) }
+	ids := func(sizes ...int) graph.Type { return tensor.Of(graph.I32, sizes...) }
+	register(
+		Sample{Op: embedding{}, In: []graph.Type{f(5, 3), ids(7)}, Fill: fills{1: below(5)}, NoGrad: []int{1}, Second: true},
+		Sample{Op: embedding{}, In: []graph.Type{f(5, 17), ids(2, 4)}, Fill: fills{1: below(5)}, NoGrad: []int{1}, Second: true},
+		Sample{Op: embeddingGrad{Rows: 5}, In: []graph.Type{ids(7), f(7, 65)}, Fill: fills{0: below(5)}, NoGrad: []int{0}, Second: true},
+	)
+}

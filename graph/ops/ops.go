@@ -1,0 +1,87 @@
+package ops
+
+import (
+	"fmt"
+
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/internal/tensor"
+)
+
+// apply makes a node with one result.
+func apply(op graph.Op, in ...graph.Value) graph.Value {
+	n := graph.Apply(op, in...)
+	if n == nil {
+		return graph.Value{}
+	}
+	return n.Value(0)
+}
+
+// applyN makes a node with several results.
+func applyN(results int, op graph.Op, in ...graph.Value) []graph.Value {
+	out := make([]graph.Value, results)
+	if n := graph.Apply(op, in...); n != nil {
+		for i := range n.Out {
+			out[i] = n.Value(i)
+		}
+	}
+	return out
+}
+
+// none is the gradient list of an operation with k operands and no gradient.
+func none(k int) []graph.Value { return make([]graph.Value, k) }
+
+// arity checks the number of operands.
+func arity(in []graph.Type, want int) error {
+	if len(in) != want {
+		return fmt.Errorf("want %d operands, have %d", want, len(in))
+	}
+	return nil
+}
+
+// want checks the number of operands and their element types.
+func want(in []graph.Type, dtypes ...graph.DType) error {
+	if err := arity(in, len(dtypes)); err != nil {
+		return err
+	}
+	for i, d := range dtypes {
+		if in[i].DType != d {
+			return fmt.Errorf("operand %d is %s, want %s", i, in[i], d)
+		}
+	}
+	return nil
+}
+
+// bytes is the traffic of an operation that reads and writes everything once.
+func bytes(in, out []graph.Type) int64 {
+	var n int64
+	for _, t := range in {
+		n += t.Bytes()
+	}
+	for _, t := range out {
+		n += t.Bytes()
+	}
+	return n
+}
+
+// streaming is the cost of an operation that reads and writes everything once
+// and spends flops on every element of result 0.
+func streaming(in, out []graph.Type, flops int64) graph.Cost {
+	return graph.Cost{FLOPs: flops * int64(out[0].Elems()), Bytes: bytes(in, out)}
+}
+
+// like is the type of t with other sizes; an axis keeps its name where the
+// size is kept.
+func like(t graph.Type, sizes ...int) graph.Type {
+	u := tensor.Of(t.DType, sizes...)
+	if len(sizes) == len(t.Shape) {
+		for i, d := range t.Shape {
+			if d.Size == sizes[i] {
+				u.Shape[i].Name = d.Name
+			}
+		}
+	}
+	return u
+}
+
+// grain is the least number of elements worth handing to another thread.
+const grain = 1 << 14

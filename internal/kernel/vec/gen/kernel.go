@@ -1,0 +1,129 @@
+package main
+
+import "fmt"
+
+// A kernel is a function over slices of one length. Its body handles vecs
+// vectors; the main loop holds unroll copies of it, and the tail is the same
+// body under masks, so that an element's operations do not depend on where it is.
+type kernel struct {
+	name   string
+	params []param
+	vecs   int // vectors a body handles: 1 if zero
+	unroll func(isa) int
+	weave  int                     // copies that are interleaved: 1 if zero
+	joint  bool                    // the body builds all copies at once
+	start  func(b *builder) any    // prologue: what it returns is passed on
+	body   func(b *builder, s any) // one step
+	finish func(b *builder, s any) *value
+	whole  bool // no tail without mask registers: the caller completes the last block
+}
+
+// A param is a parameter of the Go function.
+type param struct {
+	name string
+	kind string // f32s, u32s, u16s (slices), f32, u32, u64
+}
+
+// goType and size describe a parameter to Go.
+func (p param) goType() string {
+	return map[string]string{
+		"f32s": "[]float32", "u32s": "[]uint32", "u16s": "[]uint16",
+		"f32": "float32", "u32": "uint32", "u64": "uint64",
+	}[p.kind]
+}
+
+func (p param) slice() bool { return p.kind[len(p.kind)-1] == 's' }
+
+func (p param) size() int {
+	switch {
+	case p.slice():
+		return 24
+	case p.kind == "u64":
+		return 8
+	}
+	return 4
+}
+
+// elem is the size of a slice's elements in bytes.
+func (p param) elem() int {
+	if p.kind == "u16s" {
+		return 2
+	}
+	return 4
+}
+
+// offset is the parameter's place in the frame; the name "ret" means the result's.
+func (k *kernel) offset(name string) int {
+	off := 0
+	for _, p := range k.params {
+		align := min(p.size(), 8)
+		off = (off + align - 1) / align * align
+		if p.name == name {
+			return off
+		}
+		off += p.size()
+	}
+	return (off + 7) / 8 * 8
+}
+
+// frame is the size of parameters and result.
+func (k *kernel) frame() int {
+	if k.finish != nil {
+		return k.offset("ret") + 4
+	}
+	last := k.params[len(k.params)-1]
+	return k.offset(last.name) + last.size()
+}
+
+// pointers are the registers that hold the slices' addresses, in order.
+var pointers = []string{"DI", "SI", "DX", "R8"}
+
+// stream finds a slice's pointer register and element size.
+func (k *kernel) stream(name string) (reg string, elem int) {
+	i := 0
+	for _, p := range k.params {
+		if p.name == name {
+			return pointers[i], p.elem()
+		}
+		if p.slice() {
+			i++
+		}
+	}
+	panic("no parameter " + name)
+}
+
+// address is the memory operand of the body's i-th vector of a slice. In the
+// tail AX points at the vector of each copy.
+func (b *builder) address(name string, i int) string {
+	reg, elem := b.kernel.stream(name)
+	if !b.masked {
+		i += b.copy * b.kernel.vecs
+	}
+	return fmt.Sprintf("%d(%s)(AX*%d)", i*b.width*elem, reg, elem)
+}
+
+// load reads a vector; absent lanes of the tail read as zero.
+func (b *builder) load(name string) *value { return b.loadAt(name, 0, "VMOVUPS") }
+
+func (b *builder) loadAt(name string, i int, op string) *value {
+	return b.emit(instr{op: op, mem: b.address(name, i), dst: temp(), lane: b.lane(i)})
+}
+
+// store writes a vector, in the tail its existing lanes.
+func (b *builder) store(name string, v *value) { b.storeAt(name, 0, v, "VMOVUPS", "") }
+
+func (b *builder) storeAt(name string, i int, v *value, op, imm string) {
+	b.emit(instr{op: op, imm: imm, args: []*value{v}, mem: b.address(name, i), lane: b.lane(i)})
+}
+
+// broadcast pins a scalar parameter in every lane.
+func (b *builder) broadcast(name string) *value {
+	op := "VBROADCASTSS"
+	for _, p := range b.kernel.params {
+		if p.name == name && p.kind == "u64" {
+			op = "VPBROADCASTQ"
+		}
+	}
+	mem := fmt.Sprintf("%s+%d(FP)", name, b.kernel.offset(name))
+	return b.pin(b.emit(instr{op: op, mem: mem, dst: temp(), lane: none}))
+}

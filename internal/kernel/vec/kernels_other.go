@@ -1,0 +1,8 @@
+//go:build !amd64
+
+package vec
+
+// available lists the implementations for this architecture: the portable one.
+func available() []kernels {
+	return []kernels{portable()}
+}

@@ -1,0 +1,134 @@
+package randgraph
+
+import (
+	"fmt"
+
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/autodiff"
+	"github.com/gomem/gomem/graph/ops"
+	"github.com/gomem/gomem/internal/tensor"
+)
+
+// builder grows a random graph. Every value it keeps is f32[rows cols].
+type builder struct {
+	g          *graph.Graph
+	pick       func(n int) int
+	rows, cols int
+	seed       graph.Value
+	values     []graph.Value
+	vars       []graph.Value
+	square     []graph.Value // the variables f32[cols cols]
+}
+
+// Random builds a training step from up to size random operations on small
+// matrices: chains, joins, views, several results, dropout, in-place
+// candidates, variables read once, often or by way of a view, and one of the
+// optimizers for every variable. pick(n) chooses a number in [0, n).
+//
+// The inputs are x f32[rows cols], the seed i32[2], the learning rate and the
+// step f32[].
+func Random(pick func(n int) int, size int) *Model {
+	g := graph.New()
+	b := &builder{g: g, pick: pick, rows: 2 * (1 + pick(4)), cols: 1 + pick(9)}
+	x := g.Input("x", tensor.Of(graph.F32, b.rows, b.cols))
+	b.seed = g.Input("seed", tensor.Of(graph.I32, 2))
+	lr, step := g.Input("lr", tensor.Of(graph.F32)), g.Input("step", tensor.Of(graph.F32))
+	b.values = []graph.Value{x}
+	b.variable()
+	for i := range 1 + pick(size) {
+		b.grow(i)
+	}
+	loss := b.loss()
+	m := &Model{Graph: g, Fetches: []graph.Value{loss, b.any()}, Inputs: []graph.Value{x, b.seed, lr, step}}
+	if m.Fetches[1] == x {
+		m.Fetches = m.Fetches[:1]
+	}
+	for i, dw := range autodiff.Grad(loss, b.vars...) {
+		if dw.Valid() {
+			m.Updates = append(m.Updates, b.update(b.vars[i], dw, lr, step).ID)
+		}
+	}
+	return m
+}
+
+// any is one of the values so far, the recent ones more often.
+func (b *builder) any() graph.Value {
+	n := len(b.values)
+	if b.pick(2) == 0 {
+		return b.values[n-1-b.pick(min(n, 3))]
+	}
+	return b.values[b.pick(n)]
+}
+
+func (b *builder) variable() graph.Value {
+	name := fmt.Sprintf("w%d", len(b.vars))
+	init := graph.Init{Dist: graph.Normal, Scale: 0.5}
+	w := b.g.Variable(name, tensor.Of(graph.F32, b.cols, b.cols), init)
+	b.vars, b.square = append(b.vars, w), append(b.square, w)
+	return w
+}
+
+// weight is a variable, new or used before.
+func (b *builder) weight() graph.Value {
+	if b.pick(2) == 0 {
+		return b.variable()
+	}
+	return b.square[b.pick(len(b.square))]
+}
+
+func (b *builder) grow(i int) {
+	v := b.any()
+	var out graph.Value
+	switch b.pick(12) {
+	case 0:
+		out = ops.Add(v, b.any())
+	case 1:
+		out = ops.Mul(v, ops.Tanh(b.any()))
+	case 2:
+		out = ops.Relu(v)
+	case 3:
+		out = ops.Softmax(v)
+	case 4:
+		out = ops.Dropout(v, b.seed, 0.25, fmt.Sprintf("drop%d", i))
+	case 5: // both halves of a split, exchanged
+		parts := ops.Split(v, 2)
+		out = ops.Concat(0, parts[1], ops.Tanh(parts[0]))
+	case 6: // through a view and back
+		flat := ops.ReshapeSizes(v, b.rows*b.cols)
+		out = ops.ReshapeSizes(ops.Scale(flat, 0.5), b.rows, b.cols)
+	case 7:
+		out = ops.Transpose(ops.Sigmoid(ops.Transpose(v, 1, 0)), 1, 0)
+	case 8: // part of a packed variable
+		name := fmt.Sprintf("packed%d", len(b.vars))
+		packed := b.g.Variable(name, tensor.Of(graph.F32, 3, b.cols, b.cols), graph.Init{Dist: graph.Normal, Scale: 0.5})
+		b.vars = append(b.vars, packed)
+		parts := ops.Unstack(packed)
+		out = ops.MatMul(ops.MatMul(v, parts[0]), parts[2])
+	default:
+		out = ops.Tanh(ops.MatMul(v, b.weight()))
+	}
+	b.values = append(b.values, out)
+}
+
+// loss reads the last value and a few others, so that not everything is dead.
+func (b *builder) loss() graph.Value {
+	sum := ops.Mean(ops.Square(b.values[len(b.values)-1]))
+	for range b.pick(3) {
+		sum = ops.Add(sum, ops.Mean(ops.Square(b.any())))
+	}
+	return sum
+}
+
+func (b *builder) update(w, dw, lr, step graph.Value) *graph.Node {
+	state := func(name string, t graph.Type) graph.Value {
+		return b.g.State(w.Node.Name+"/"+name, t, graph.Init{})
+	}
+	switch b.pick(4) {
+	case 0:
+		return ops.Momentum(w, state("m", w.Type()), dw, lr, 0.9)
+	case 1:
+		return ops.Adam(w, state("m", w.Type()), state("v", w.Type()), dw, lr, step, 0.9, 0.99, 1e-8)
+	default:
+		return ops.SGD(w, dw, lr)
+	}
+}
