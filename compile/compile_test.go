@@ -54,7 +54,7 @@ func TestMinimumBudgetWorks(t *testing.T) {
 			t.Fatalf("one byte under %d: %v", least, err)
 		}
 		o.DeviceBytes, o.HostBytes = 0, r.Plan.Spaces[1].Bytes
-		if r, err = Compile(ctx, m.Graph, training(m), o); err != nil {
+		if _, err := Compile(ctx, m.Graph, training(m), o); err != nil {
 			t.Fatal(err)
 		}
 		o.HostBytes = 1

@@ -13,7 +13,6 @@ type life struct {
 	made    int32    // where it is computed; -1 for an input
 	stays   []stay   // times on the device, in order
 	host    bool     // it needs a copy in host memory
-	hostEnd int32    // last position that needs the host's copy; -1 if none
 	fetched bool     // the host's copy must survive the step
 	why     plan.Why // of the copy to the host
 }

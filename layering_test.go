@@ -1,0 +1,82 @@
+package gomem_test
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/gomem/gomem"
+
+// TestLayering keeps dependencies pointing one way. Each rule says why.
+func TestLayering(t *testing.T) {
+	deps := dependencies(t)
+	for _, rule := range []struct {
+		pkgs, not []string
+		why       string
+	}{
+		{[]string{"internal/tensor", "internal/invariants"}, []string{""}, "the vocabulary imports nothing of ours"},
+		{[]string{"internal/arena"}, []string{"internal/tensor", "graph"}, "packing knows rectangles, not tensors"},
+		{[]string{"internal/kernel", "internal/kernel/gemm", "internal/kernel/vec", "internal/kernel/pool"}, []string{"graph", "plan", "internal/device"}, "kernels know tensors, not graphs"},
+		{[]string{"graph"}, []string{"graph/ops", "internal/kernel", "internal/device", "pass", "plan"}, "the graph must not know the op set or a device"},
+		{[]string{"internal/device", "internal/device/cpu", "internal/device/null"}, []string{"graph", "pass", "plan"}, "a device runs tasks; it must not see why"},
+		{[]string{"graph/ops", "graph/autodiff"}, []string{"pass", "plan", "internal/device", "compile"}, "what is computed must not depend on how it is scheduled"},
+		{[]string{"plan"}, []string{"pass", "partition", "placement", "swap", "compile", "internal/arena", "internal/kernel", "internal/device"}, "a plan must be readable and verifiable without its planner"},
+		{[]string{"pass"}, []string{"plan", "internal/device", "internal/kernel", "graph/ops"}, "a pass decides; it does not lower or run"},
+		{[]string{"partition", "placement", "swap"}, []string{"plan", "internal/device", "internal/kernel", "graph/ops", "internal/arena"}, "policies must not depend on how ops are computed or plans are made"},
+		{[]string{"compile"}, []string{"internal/device", "internal/kernel", "executor", "graph/ops"}, "nothing above the plan touches a device"},
+		{[]string{"executor"}, []string{"pass", "partition", "placement", "swap", "compile", "internal/arena"}, "nothing below the plan makes a choice"},
+		{[]string{"models"}, []string{"pass", "plan", "compile", "executor", "internal/device", "data", "train", ""}, "a model is a graph and nothing else"},
+		{[]string{"data"}, []string{"graph", "plan", "internal/kernel"}, "data knows no graph"},
+		{[]string{"train"}, []string{"partition", "placement", "swap", "cmd/gomem"}, "training goes through the façade"},
+		{[]string{"internal/reference"}, []string{"plan", "pass", "compile", "executor", "internal/device"}, "the reference shares nothing with what it checks"},
+	} {
+		for _, pkg := range rule.pkgs {
+			have, ok := deps[path(pkg)]
+			if !ok {
+				t.Errorf("package %s does not exist; the rule %q needs an update", pkg, rule.why)
+			}
+			for _, bad := range rule.not {
+				if bad == "" && pkg != "models" && ours(have) > 0 {
+					t.Errorf("%s imports packages of the module: %s", pkg, rule.why)
+				}
+				if have[path(bad)] {
+					t.Errorf("%s depends on %s: %s", pkg, path(bad), rule.why)
+				}
+			}
+		}
+	}
+}
+
+func path(pkg string) string { return strings.TrimSuffix(module+"/"+pkg, "/") }
+
+func ours(deps map[string]bool) int {
+	n := 0
+	for d := range deps {
+		if strings.HasPrefix(d, module) {
+			n++
+		}
+	}
+	return n
+}
+
+// dependencies maps every package of the module to all it depends on.
+func dependencies(t *testing.T) map[string]map[string]bool {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-f", "{{.ImportPath}} {{join .Deps \" \"}}", "./...").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	deps := map[string]map[string]bool{}
+	for line := range strings.Lines(string(out)) {
+		words := strings.Fields(line)
+		if len(words) == 0 {
+			continue
+		}
+		deps[words[0]] = map[string]bool{}
+		for _, d := range words[1:] {
+			deps[words[0]][d] = true
+		}
+	}
+	return deps
+}

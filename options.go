@@ -1,0 +1,96 @@
+package gomem
+
+import (
+	"fmt"
+
+	"go.uber.org/zap"
+
+	"github.com/gomem/gomem/compile"
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/internal/device"
+	"github.com/gomem/gomem/internal/device/cpu"
+	"github.com/gomem/gomem/internal/device/null"
+	"github.com/gomem/gomem/internal/tensor"
+	"github.com/gomem/gomem/internal/trace"
+)
+
+// Tensor is a typed value in memory of its own.
+type Tensor = tensor.View
+
+// NewTensor makes a zeroed tensor.
+func NewTensor(t graph.Type) Tensor { return tensor.New(t) }
+
+// F32 makes a tensor of 32-bit floats with the given sizes; no sizes make a
+// scalar of the first element.
+func F32(x []float32, sizes ...int) Tensor { return tensor.FromF32(x, sizes...) }
+
+// I32 makes a tensor of 32-bit integers with the given sizes.
+func I32(x []int32, sizes ...int) Tensor { return tensor.FromI32(x, sizes...) }
+
+// Feeds gives inputs their values for one step.
+type Feeds map[graph.Value]Tensor
+
+// Target is what one kind of step computes: values to fetch, and updates to
+// apply.
+type Target = compile.Target
+
+// Training is the target "train": fetch the values and apply every update of
+// the graph.
+func Training(g *graph.Graph, fetches ...graph.Value) Target {
+	t := Target{Name: "train", Fetches: fetches}
+	for _, n := range g.Updates() {
+		t.Updates = append(t.Updates, n.ID)
+	}
+	return t
+}
+
+// Evaluation is the target "eval": fetch the values and change nothing.
+func Evaluation(fetches ...graph.Value) Target {
+	return Target{Name: "eval", Fetches: fetches}
+}
+
+// The devices.
+const (
+	CPU  = "cpu"  // the processor; the reference
+	Null = "null" // runs nothing and keeps count of memory
+)
+
+// Devices are the names that Options.Device takes.
+func Devices() []string { return []string{CPU, Null} }
+
+// TraceRecorder keeps what the streams did, and writes it as a timeline.
+type TraceRecorder = trace.Recorder
+
+// Options configure a session. The zero value works: the thesis policy with its
+// defaults, no budgets, every processor.
+type Options struct {
+	compile.Options
+
+	Device             string         // "" is CPU
+	Threads            int            // threads of a kernel; 0 means one for every processor
+	CopyBytesPerSecond int64          // speed of each copy engine; 0 means as fast as memory
+	Trace              *TraceRecorder // records every task; nil records nothing
+	Logger             *zap.Logger    // nil logs nothing
+}
+
+// Validate reports an option that makes no sense.
+func (o Options) Validate() error {
+	if o.Threads < 0 || o.CopyBytesPerSecond < 0 {
+		return fmt.Errorf("threads and copy speed may not be negative")
+	}
+	if o.Device != "" && o.Device != CPU && o.Device != Null {
+		return fmt.Errorf("unknown device %q: want %s or %s", o.Device, CPU, Null)
+	}
+	return o.Options.Validate()
+}
+
+func (o Options) open() (device.Device, error) {
+	if o.Device == Null {
+		return null.Open(), nil
+	}
+	c := cpu.Options{Threads: o.Threads, CopyBytesPerSecond: o.CopyBytesPerSecond}
+	if o.Trace != nil {
+		c.Listener = o.Trace.Listen
+	}
+	return cpu.Open(c)
+}
