@@ -95,7 +95,12 @@ func peakStep(p *plan.Plan, space plan.SpaceID) int {
 
 // operands are the operands and results of a node, largest first.
 func operands(n *graph.Node) []string {
-	values := slices.Clone(n.In)
+	var values []graph.Value
+	for _, v := range n.In {
+		if !slices.Contains(values, v) {
+			values = append(values, v)
+		}
+	}
 	for i := range n.Out {
 		values = append(values, n.Value(i))
 	}

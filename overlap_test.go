@@ -1,0 +1,125 @@
+package gomem_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/gomem/gomem"
+	"github.com/gomem/gomem/compile"
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/autodiff"
+	"github.com/gomem/gomem/graph/ops"
+)
+
+// tower is a deep perceptron whose weights are as large as its activations.
+func tower(depth, width int) (*graph.Graph, graph.Value, graph.Value) {
+	g := graph.New()
+	x := g.Input("x", graph.Type{DType: graph.F32, Shape: []graph.Dim{{Size: width}, {Size: width}}})
+	h := x
+	var weights []graph.Value
+	for i := range depth {
+		w := g.Variable(fmt.Sprintf("w%d", i), x.Type(), graph.Init{Dist: graph.Normal, Scale: 0.05})
+		weights = append(weights, w)
+		h = ops.Tanh(ops.MatMul(h, w))
+	}
+	loss := ops.Mean(ops.Square(h))
+	lr := ops.Full(g, graph.Type{DType: graph.F32}, 0.1)
+	for i, d := range autodiff.Grad(loss, weights...) {
+		ops.SGD(weights[i], d, lr)
+	}
+	return g, x, loss
+}
+
+// TestCopiesOverlapComputing: with copies slowed down to about the speed of
+// computing, most of the time that copies take falls into that of operations.
+func TestCopiesOverlapComputing(t *testing.T) {
+	g, x, loss := tower(12, 192)
+	rec := &gomem.TraceRecorder{}
+	o := gomem.Options{
+		Options: compile.Options{Partition: 4, Lookahead: 1}, Threads: 1,
+		CopyBytesPerSecond: 300 << 20, Trace: rec,
+	}
+	ctx := context.Background()
+	s, err := gomem.Compile(ctx, g, o, gomem.Training(g, loss))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if _, err := s.Step(ctx, "train", gomem.Feeds{x: gomem.NewTensor(x.Type())}); err != nil {
+		t.Fatal(err)
+	}
+	var copies, overlapped int
+	for _, c := range rec.Events() {
+		if c.Bytes == 0 {
+			continue
+		}
+		copies++
+		for _, k := range rec.Events() {
+			if k.Bytes == 0 && k.Start.Before(c.End) && c.Start.Before(k.End) {
+				overlapped++
+				break
+			}
+		}
+	}
+	if copies < 20 || overlapped*2 < copies {
+		t.Errorf("%d of %d copies overlap an operation", overlapped, copies)
+	}
+}
+
+// TestTraceIsATimeline: the recorder's JSON has a lane a stream and an event a
+// task.
+func TestTraceIsATimeline(t *testing.T) {
+	g, x, loss := tower(2, 8)
+	rec := &gomem.TraceRecorder{Limit: 10}
+	ctx := context.Background()
+	s, err := gomem.Compile(ctx, g, gomem.Options{Trace: rec}, gomem.Training(g, loss))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if _, err := s.Step(ctx, "train", gomem.Feeds{x: gomem.NewTensor(x.Type())}); err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := rec.WriteJSON(&b); err != nil {
+		t.Fatal(err)
+	}
+	var timeline struct {
+		TraceEvents []struct{ Name, Ph string }
+	}
+	if err := json.Unmarshal(b.Bytes(), &timeline); err != nil {
+		t.Fatal(err)
+	}
+	tasks := 0
+	for _, e := range timeline.TraceEvents {
+		if e.Ph == "X" {
+			tasks++
+		}
+	}
+	if tasks != 10 || len(timeline.TraceEvents) <= tasks {
+		t.Errorf("%d events, %d of them tasks", len(timeline.TraceEvents), tasks)
+	}
+}
+
+// TestCancelledStep: a step whose context ends is an error, and the session says
+// so afterwards.
+func TestCancelledStep(t *testing.T) {
+	g, x, loss := tower(4, 64)
+	ctx, cancel := context.WithCancel(context.Background())
+	s, err := gomem.Compile(ctx, g, gomem.Options{CopyBytesPerSecond: 1 << 20}, gomem.Training(g, loss))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	time.AfterFunc(5*time.Millisecond, cancel)
+	if _, err := s.Step(ctx, "train", gomem.Feeds{x: gomem.NewTensor(x.Type())}); err == nil {
+		t.Error("the step ended")
+	}
+	if _, err := s.Step(context.Background(), "train", gomem.Feeds{x: gomem.NewTensor(x.Type())}); err == nil {
+		t.Error("the session goes on after a failed step")
+	}
+}
