@@ -34,21 +34,30 @@ func initial(n *graph.Node, seed uint64) tensor.View {
 	}
 	h := fnv.New64a()
 	h.Write([]byte(n.Name))
-	rng := rand.New(rand.NewPCG(seed, h.Sum64()))
-	x := v.F32()
-	switch n.Init.Dist {
+	draw(v.F32(), n.Init, rand.New(rand.NewPCG(seed, h.Sum64())))
+	return v
+}
+
+// draw fills x as init says.
+func draw(x []float32, init graph.Init, rng *rand.Rand) {
+	if parts := len(init.Each); parts > 0 {
+		for i, part := range init.Each {
+			draw(x[i*len(x)/parts:(i+1)*len(x)/parts], part, rng)
+		}
+		return
+	}
+	switch init.Dist {
 	case graph.Constant:
 		for i := range x {
-			x[i] = float32(n.Init.Scale)
+			x[i] = float32(init.Scale)
 		}
 	case graph.Normal:
 		for i := range x {
-			x[i] = float32(n.Init.Scale * rng.NormFloat64())
+			x[i] = float32(init.Scale * rng.NormFloat64())
 		}
 	case graph.Uniform:
 		for i := range x {
-			x[i] = float32(n.Init.Scale * (2*rng.Float64() - 1))
+			x[i] = float32(init.Scale * (2*rng.Float64() - 1))
 		}
 	}
-	return v
 }

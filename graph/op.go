@@ -65,6 +65,9 @@ type InPlacer interface {
 type Init struct {
 	Dist  Dist
 	Scale float64 // the constant, the standard deviation, or the half width
+	// Each, if not nil, is how each part along the first axis starts, instead:
+	// variables that are packed into one.
+	Each []Init
 }
 
 // Dist is the distribution of a variable's initial elements.

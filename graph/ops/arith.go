@@ -117,9 +117,7 @@ func binaryCPU(b binary, c *kernel.Call) error {
 		default:
 			s := []float32{x[from[0]]}
 			run.right(s, s, y[from[1]])
-			for i := range dst {
-				dst[i] = s[0]
-			}
+			repeat(dst, s[0])
 		}
 	})
 	return nil

@@ -33,7 +33,7 @@ func (b broadcast) Infer(in []graph.Type) ([]graph.Type, error) {
 	if !joint.SameShape(out) {
 		return nil, fmt.Errorf("%s does not broadcast to %s", in[0], out)
 	}
-	return []graph.Type{out}, nil
+	return []graph.Type{joint}, nil
 }
 
 func (broadcast) Cost(in, out []graph.Type) graph.Cost { return streaming(in, out, 0) }
@@ -50,11 +50,22 @@ func broadcastCPU(_ broadcast, c *kernel.Call) error {
 			copy(dst, src[:n])
 			return
 		}
-		for i := range dst {
-			dst[i] = src[0]
-		}
+		repeat(dst, src[0])
 	})
 	return nil
+}
+
+// repeat sets every element of dst, most of them by copying, which is faster
+// than a loop.
+func repeat(dst []float32, v float32) {
+	const run = 1 << 10
+	head := dst[:min(run, len(dst))]
+	for i := range head {
+		head[i] = v
+	}
+	for rest := dst[len(head):]; len(rest) > 0; {
+		rest = rest[copy(rest, head):]
+	}
 }
 
 // jointShape is the shape to which two operands broadcast: axes are aligned at
@@ -92,7 +103,10 @@ func reduceTo(v graph.Value, t graph.Type) graph.Value {
 			axes = append(axes, i)
 		}
 	}
-	return Reshape(Sum(v, axes...), t.Shape...)
+	if v = Sum(v, axes...); v.Type().SameShape(t) {
+		return v
+	}
+	return Reshape(v, t.Shape...)
 }
 
 // walk visits a result row by row, in parallel: f gets the position of a run of

@@ -40,26 +40,24 @@ func (o cast) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
 
 func floating(d graph.DType) bool { return d == graph.F32 || d == graph.BF16 || d == graph.F16 }
 
+// casts are the conversions of elements lo to hi-1.
 var casts = map[[2]graph.DType]func(out, x tensor.View, lo, hi int){
-	{graph.F32, graph.I32}: func(out, x tensor.View, lo, hi int) {
-		for i, v := range x.F32()[lo:hi] {
-			out.I32()[lo+i] = int32(v)
-		}
-	},
-	{graph.I32, graph.F32}: func(out, x tensor.View, lo, hi int) {
-		for i, v := range x.I32()[lo:hi] {
-			out.F32()[lo+i] = float32(v)
-		}
-	},
-	{graph.U8, graph.F32}: func(out, x tensor.View, lo, hi int) {
-		for i, v := range x.U8()[lo:hi] {
-			out.F32()[lo+i] = float32(v)
-		}
-	},
+	{graph.F32, graph.I32}: func(out, x tensor.View, lo, hi int) { convert(out.I32()[lo:hi], x.F32()[lo:hi]) },
+	{graph.I32, graph.F32}: func(out, x tensor.View, lo, hi int) { convert(out.F32()[lo:hi], x.I32()[lo:hi]) },
+	{graph.U8, graph.F32}:  func(out, x tensor.View, lo, hi int) { convert(out.F32()[lo:hi], x.U8()[lo:hi]) },
+
 	{graph.F32, graph.BF16}: func(out, x tensor.View, lo, hi int) { vec.BF16FromF32(out.U16()[lo:hi], x.F32()[lo:hi]) },
 	{graph.BF16, graph.F32}: func(out, x tensor.View, lo, hi int) { vec.F32FromBF16(out.F32()[lo:hi], x.U16()[lo:hi]) },
 	{graph.F32, graph.F16}:  func(out, x tensor.View, lo, hi int) { vec.F16FromF32(out.U16()[lo:hi], x.F32()[lo:hi]) },
 	{graph.F16, graph.F32}:  func(out, x tensor.View, lo, hi int) { vec.F32FromF16(out.F32()[lo:hi], x.U16()[lo:hi]) },
+}
+
+type number interface{ float32 | int32 | uint8 }
+
+func convert[A, B number](dst []A, x []B) {
+	for i := range dst {
+		dst[i] = A(x[i])
+	}
 }
 
 func castCPU(o cast, c *kernel.Call) error {

@@ -2,6 +2,7 @@ package ops
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/kernel"
@@ -148,20 +149,18 @@ func (correct) Cost(in, out []graph.Type) graph.Cost {
 	return graph.Cost{FLOPs: int64(in[0].Elems()), Bytes: bytes(in, out)}
 }
 
-func (correct) VJP(n *graph.Node, _ []graph.Value) []graph.Value { return none(len(n.In)) }
+func (correct) VJP(*graph.Node, []graph.Value) []graph.Value { return none(2) }
 
 func correctCPU(_ correct, c *kernel.Call) error {
 	x, labels, out := c.In[0].F32(), c.In[1].I32(), c.Out[0].F32()
 	v := c.In[0].Type.Size(-1)
+	if err := checkIDs(labels, v); err != nil {
+		return err
+	}
 	rows(c, len(x), v, func(lo, hi int) {
-		best := 0
-		for i, l := range x[lo:hi] {
-			if l > x[lo+best] {
-				best = i
-			}
-		}
+		label, largest := lo+int(labels[lo/v]), vec.MaxOf(x[lo:hi])
 		out[lo/v] = 0
-		if int(labels[lo/v]) == best {
+		if x[label] == largest && !slices.Contains(x[lo:label], largest) {
 			out[lo/v] = 1
 		}
 	})

@@ -2,6 +2,7 @@ package ops
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/kernel"
@@ -24,9 +25,16 @@ func (embedding) Infer(in []graph.Type) ([]graph.Type, error) {
 	if in[0].Rank() != 2 {
 		return nil, fmt.Errorf("the table is %s, want two axes", in[0])
 	}
-	out := graph.Type{DType: graph.F32, Shape: append([]graph.Dim(nil), in[1].Shape...)}
-	out.Shape = append(out.Shape, graph.Dim{Size: in[0].Size(1)})
-	return []graph.Type{out}, nil
+	return []graph.Type{{DType: graph.F32, Shape: extended(in[1].Shape, in[0].Shape[1])}}, nil
+}
+
+// extended is a shape with one more axis, which keeps its name if no other axis
+// has it.
+func extended(shape []graph.Dim, last graph.Dim) []graph.Dim {
+	if slices.ContainsFunc(shape, func(d graph.Dim) bool { return d.Name == last.Name }) {
+		last.Name = ""
+	}
+	return append(slices.Clone(shape), last)
 }
 
 func (embedding) Cost(in, out []graph.Type) graph.Cost {
@@ -87,22 +95,21 @@ func (embeddingGrad) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
 	return []graph.Value{{}, Embedding(dout[0], n.In[0])}
 }
 
-// embeddingGradCPU splits over columns: every thread adds all rows in order.
+// embeddingGradCPU splits over the table's rows: every thread adds up those that
+// are its own, in the order of the indices.
 func embeddingGradCPU(o embeddingGrad, c *kernel.Call) error {
 	ids, dout, out := c.In[0].I32(), c.In[1].F32(), c.Out[0].F32()
 	if err := checkIDs(ids, o.Rows); err != nil {
 		return err
 	}
 	d := c.Out[0].Type.Size(1)
-	const width = 32
-	c.Pool.For((d+width-1)/width, max(1, grain/(width*len(ids))), func(lo, hi int) {
-		from, to := lo*width, min(d, hi*width)
-		for r := range o.Rows {
-			clear(out[r*d+from : r*d+to])
-		}
+	c.Pool.For(o.Rows, max(1, grain/d), func(lo, hi int) {
+		clear(out[lo*d : hi*d])
 		for i, id := range ids {
-			row := out[int(id)*d+from : int(id)*d+to]
-			vec.Add(row, row, dout[i*d+from:i*d+to])
+			if int(id) >= lo && int(id) < hi {
+				row := out[int(id)*d : int(id+1)*d]
+				vec.Add(row, row, dout[i*d:])
+			}
 		}
 	})
 	return nil

@@ -51,11 +51,7 @@ func (fill) VJP(*graph.Node, []graph.Value) []graph.Value { return nil }
 
 func fillCPU(f fill, c *kernel.Call) error {
 	out := c.Out[0].F32()
-	c.Pool.For(len(out), grain, func(lo, hi int) {
-		for i := lo; i < hi; i++ {
-			out[i] = f.Value
-		}
-	})
+	c.Pool.For(len(out), grain, func(lo, hi int) { repeat(out[lo:hi], f.Value) })
 	return nil
 }
 

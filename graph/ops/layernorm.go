@@ -38,22 +38,20 @@ func (o layerNorm) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
 	}
 }
 
-// moments are a row's mean and 1/√(variance+eps).
-func moments(x []float32, eps float32) (mean, inv float32) {
-	mean = vec.Sum(x) / float32(len(x))
-	var squares float64
-	for _, v := range x {
-		squares += float64(v-mean) * float64(v-mean)
-	}
-	return mean, float32(1 / math.Sqrt(squares/float64(len(x))+float64(eps)))
+// standardize sets y to row x less its mean, divided by its standard deviation,
+// and returns the inverse of the latter. y may be x.
+func standardize(y, x []float32, eps float32) (inv float32) {
+	n := float64(len(x))
+	vec.AddScalar(y, x, -float32(float64(vec.Sum(x))/n))
+	inv = float32(1 / math.Sqrt(float64(vec.SumSquares(y))/n+float64(eps)))
+	vec.MulScalar(y, y, inv)
+	return inv
 }
 
 func layerNormCPU(o layerNorm, c *kernel.Call) error {
 	x, scale, bias, out := c.In[0].F32(), c.In[1].F32(), c.In[2].F32(), c.Out[0].F32()
 	rows(c, len(x), len(scale), func(lo, hi int) {
-		mean, inv := moments(x[lo:hi], o.Eps)
-		vec.AddScalar(out[lo:hi], x[lo:hi], -mean)
-		vec.MulScalar(out[lo:hi], out[lo:hi], inv)
+		standardize(out[lo:hi], x[lo:hi], o.Eps)
 		vec.Fma(out[lo:hi], out[lo:hi], scale, bias)
 	})
 	return nil
@@ -69,28 +67,48 @@ func (o layerNormGrad) Infer(in []graph.Type) ([]graph.Type, error) {
 	return normalized(in, o.Eps, false, true, false)
 }
 
-func (layerNormGrad) Cost(in, out []graph.Type) graph.Cost { return streaming(in, out, 14) }
+// Cost: the scratch holds a normalised row for every block.
+func (layerNormGrad) Cost(in, out []graph.Type) graph.Cost {
+	c := streaming(in, out, 14)
+	n := in[0].Size(-1)
+	c.Scratch = 4 * int64(n) * int64(blocksOf(in[0].Elems()/n, n, 1))
+	return c
+}
 
 // InPlace: the gradient's row is done with when it is overwritten.
 func (layerNormGrad) InPlace(_, _ []graph.Type) []int { return []int{2} }
 
-// VJP: there is none; a second gradient takes the norm composed of simpler
-// operations.
-func (layerNormGrad) VJP(n *graph.Node, _ []graph.Value) []graph.Value { return noSecond(n) }
+// VJP: as that of the root mean square norm, for rows less their means.
+func (o layerNormGrad) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
+	x, scale, d, e := n.In[0], n.In[1], n.In[2], dout[0]
+	je := apply(o, x, Ones(n.Graph(), scale.Type()), e)
+	center := func(v graph.Value) graph.Value { return Sub(v, rowMean(v)) }
+	y := center(x)
+	inv := Rsqrt(AddScalar(rowMean(Square(y)), o.Eps))
+	return []graph.Value{
+		curvature(y, center(e), center(Mul(d, scale)), inv),
+		reduceTo(Mul(je, d), scale.Type()),
+		Mul(je, scale),
+	}
+}
 
 func layerNormGradCPU(o layerNormGrad, c *kernel.Call) error {
 	x, scale, d, out := c.In[0].F32(), c.In[1].F32(), c.In[2].F32(), c.Out[0].F32()
-	rows(c, len(x), len(scale), func(lo, hi int) {
-		row, g := x[lo:hi], out[lo:hi]
-		n := float32(len(row))
-		mean, inv := moments(row, o.Eps)
-		vec.Mul(g, d[lo:hi], scale)
-		sum := vec.Sum(g)
-		along := (vec.Dot(g, row) - mean*sum) * inv / n // mean(g·y)
-		shift := along*inv*mean - sum/n
-		vec.Axpy(g, -along*inv, row)
-		vec.AddScalar(g, g, shift)
-		vec.MulScalar(g, g, inv)
+	n := len(scale)
+	count := len(x) / n
+	blocks := blocksOf(count, n, 1)
+	c.Pool.Run(blocks, func(b int) {
+		y := floats(c.Scratch)[b*n : (b+1)*n]
+		first, end := block(b, blocks, count)
+		for row := first; row < end; row++ {
+			g := out[row*n : (row+1)*n]
+			inv := standardize(y, x[row*n:(row+1)*n], o.Eps)
+			vec.Mul(g, d[row*n:], scale)
+			along, mean := vec.Dot(g, y)/float32(n), vec.Sum(g)/float32(n)
+			vec.Axpy(g, -along, y)
+			vec.AddScalar(g, g, -mean)
+			vec.MulScalar(g, g, inv)
+		}
 	})
 	return nil
 }
@@ -104,29 +122,17 @@ func (o layerScaleGrad) Infer(in []graph.Type) ([]graph.Type, error) {
 	return rmsScaleGrad(o).Infer(in)
 }
 
-// Cost: the scratch holds two numbers a row.
-func (layerScaleGrad) Cost(in, out []graph.Type) graph.Cost {
-	n := int64(in[0].Elems())
-	return graph.Cost{FLOPs: 8 * n, Bytes: bytes(in, out), Scratch: 8 * n / int64(in[0].Size(-1))}
+func (layerScaleGrad) Cost(in, out []graph.Type) graph.Cost { return scaleGradCost(in, out, 8) }
+
+// VJP: the sum is linear in d, and its gradient by x is that of the norm.
+func (o layerScaleGrad) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
+	x, d, e := n.In[0], n.In[1], dout[0]
+	unshifted := LayerNorm(x, e, Zeros(n.Graph(), e.Type()), o.Eps)
+	return []graph.Value{apply(layerNormGrad(o), x, e, d), unshifted}
 }
 
-func (layerScaleGrad) VJP(n *graph.Node, _ []graph.Value) []graph.Value { return noSecond(n) }
-
 func layerScaleGradCPU(o layerScaleGrad, c *kernel.Call) error {
-	x, d, out := c.In[0].F32(), c.In[1].F32(), c.Out[0].F32()
-	n := len(out)
-	count := len(x) / n
-	means, invs := floats(c.Scratch)[:count], floats(c.Scratch)[count:]
-	rows(c, len(x), n, func(lo, hi int) { means[lo/n], invs[lo/n] = moments(x[lo:hi], o.Eps) })
-	columns(c, count, n, func(row, lo, hi int) {
-		if row == 0 {
-			clear(out[lo:hi])
-		}
-		mean, inv := means[row], invs[row]
-		for j := lo; j < hi; j++ {
-			out[j] += d[row*n+j] * (x[row*n+j] - mean) * inv
-		}
-	})
+	scaleGrad(c, func(y, x []float32) { standardize(y, x, o.Eps) })
 	return nil
 }
 
@@ -136,9 +142,11 @@ func init() {
 	kernel.Register(kernel.CPU, layerScaleGradCPU)
 	f := func(sizes ...int) graph.Type { return tensor.Of(graph.F32, sizes...) }
 	register(
-		Sample{Op: layerNorm{1e-6}, In: []graph.Type{f(3, 5), f(5), f(5)}},
-		Sample{Op: layerNorm{1e-6}, In: []graph.Type{f(2, 3, 70), f(70), f(70)}},
-		Sample{Op: layerNormGrad{1e-6}, In: []graph.Type{f(3, 5), f(5), f(3, 5)}, NoGrad: []int{0, 1, 2}},
-		Sample{Op: layerScaleGrad{1e-6}, In: []graph.Type{f(3, 5), f(3, 5)}, NoGrad: []int{0, 1}},
+		Sample{Op: layerNorm{1e-6}, In: []graph.Type{f(3, 5), f(5), f(5)}, Second: true},
+		Sample{Op: layerNorm{0.1}, In: []graph.Type{f(2, 3, 70), f(70), f(70)}, Second: true},
+		Sample{Op: layerNorm{0.1}, In: []graph.Type{f(3, 1), f(1), f(1)}, Second: true},
+		Sample{Op: layerNormGrad{0.1}, In: []graph.Type{f(3, 5), f(5), f(3, 5)}, Second: true},
+		Sample{Op: layerScaleGrad{0.1}, In: []graph.Type{f(3, 5), f(3, 5)}, Second: true},
+		Sample{Op: layerScaleGrad{0.1}, In: []graph.Type{f(300, 70), f(300, 70)}, Second: true},
 	)
 }

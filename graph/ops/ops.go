@@ -16,13 +16,16 @@ func apply(op graph.Op, in ...graph.Value) graph.Value {
 	return n.Value(0)
 }
 
-// applyN makes a node with several results.
+// applyN makes a node with several results. If it cannot be made, so many zero
+// values stand for them.
 func applyN(results int, op graph.Op, in ...graph.Value) []graph.Value {
-	out := make([]graph.Value, results)
-	if n := graph.Apply(op, in...); n != nil {
-		for i := range n.Out {
-			out[i] = n.Value(i)
-		}
+	n := graph.Apply(op, in...)
+	if n == nil {
+		return make([]graph.Value, results)
+	}
+	out := make([]graph.Value, len(n.Out))
+	for i := range out {
+		out[i] = n.Value(i)
 	}
 	return out
 }

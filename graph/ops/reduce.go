@@ -85,8 +85,13 @@ func (s sum) Infer(in []graph.Type) ([]graph.Type, error) {
 	return []graph.Type{{DType: graph.F32, Shape: append(shape, t.Shape[s.Hi:]...)}}, nil
 }
 
-func (sum) Cost(in, out []graph.Type) graph.Cost {
-	return graph.Cost{FLOPs: int64(in[0].Elems()), Bytes: bytes(in, out)}
+// Cost: the scratch holds the partial sums.
+func (s sum) Cost(in, out []graph.Type) graph.Cost {
+	c := graph.Cost{FLOPs: int64(in[0].Elems()), Bytes: bytes(in, out)}
+	if r := s.geometry(in[0]); r.blocks > 1 {
+		c.Scratch = 4 * int64(r.outer) * int64(r.blocks) * int64(r.inner)
+	}
+	return c
 }
 
 func (s sum) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
@@ -98,34 +103,125 @@ func (s sum) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
 	return []graph.Value{BroadcastTo(Reshape(dout[0], kept...), x.Sizes()...)}
 }
 
-// sumCPU splits over results only: over the outer axes, or over the inner ones.
+// reduction is the geometry of a sum: outer times n rows of inner elements, the
+// rows added up.
+type reduction struct {
+	outer, n, inner int
+	blocks          int // the rows are added in so many blocks, then the blocks
+}
+
+// wide is a number of columns worth dividing among threads.
+const wide = 1 << 12
+
+func (s sum) geometry(t graph.Type) reduction {
+	r := reduction{
+		outer:  graph.Type{Shape: t.Shape[:s.Lo]}.Elems(),
+		n:      graph.Type{Shape: t.Shape[s.Lo:s.Hi]}.Elems(),
+		inner:  graph.Type{Shape: t.Shape[s.Hi:]}.Elems(),
+		blocks: 1,
+	}
+	if r.inner < wide {
+		r.blocks = max(1, blocksOf(r.n, r.inner, 64)/r.outer)
+	}
+	return r
+}
+
+// blocksOf is the number of blocks into which an operation divides rows of n
+// elements, a block having so many rows or more. It depends on the shape alone:
+// where blocks are summed, so do the bits.
+func blocksOf(rows, n, least int) int {
+	const most = 64
+	return max(1, min(most, rows/least, rows*n/grain))
+}
+
+// block is the range of rows of block b.
+func block(b, blocks, rows int) (lo, hi int) {
+	per := (rows + blocks - 1) / blocks
+	return min(rows, b*per), min(rows, (b+1)*per)
+}
+
+// sumCPU has three ways, chosen by the shape: long rows are divided among
+// threads, few tall columns are added in blocks of rows, and else every thread
+// has columns of its own.
 func sumCPU(s sum, c *kernel.Call) error {
 	x, out := c.In[0].F32(), c.Out[0].F32()
-	t := c.In[0].Type
-	inner := graph.Type{Shape: t.Shape[s.Hi:]}.Elems()
-	n := graph.Type{Shape: t.Shape[s.Lo:s.Hi]}.Elems()
-	outer := len(out) / inner
-	if inner == 1 {
-		c.Pool.For(outer, max(1, grain/n), func(lo, hi int) {
-			for i := lo; i < hi; i++ {
-				out[i] = vec.Sum(x[i*n : (i+1)*n])
+	r := s.geometry(c.In[0].Type)
+	switch {
+	case r.inner >= wide:
+		r.strips(c, out, x)
+	case r.blocks > 1:
+		r.partial(c, out, x)
+	default:
+		c.Pool.For(r.outer, max(1, grain/(r.n*r.inner)), func(lo, hi int) {
+			lanes := make([]float32, narrow)
+			for o := lo; o < hi; o++ {
+				addRows(out[o*r.inner:(o+1)*r.inner], x[o*r.n*r.inner:(o+1)*r.n*r.inner], lanes)
 			}
 		})
-		return nil
 	}
-	c.Pool.For(outer*inner, max(16, grain/n), func(lo, hi int) {
+	return nil
+}
+
+// strips divides the rows.
+func (r reduction) strips(c *kernel.Call, out, x []float32) {
+	c.Pool.For(r.outer*r.inner, max(wide/4, grain/r.n), func(lo, hi int) {
 		for lo < hi { // one outer index at a time
-			o, at := lo/inner, lo%inner
-			end := min(inner, at+hi-lo)
-			dst := out[o*inner+at : o*inner+end]
-			copy(dst, x[o*n*inner+at:])
-			for k := 1; k < n; k++ {
-				vec.Add(dst, dst, x[(o*n+k)*inner+at:(o*n+k)*inner+end])
+			o, at := lo/r.inner, lo%r.inner
+			end := min(r.inner, at+hi-lo)
+			dst := out[o*r.inner+at : o*r.inner+end]
+			copy(dst, x[o*r.n*r.inner+at:])
+			for k := 1; k < r.n; k++ {
+				from := (o*r.n + k) * r.inner
+				vec.Add(dst, dst, x[from+at:from+end])
 			}
 			lo += end - at
 		}
 	})
-	return nil
+}
+
+// partial adds up blocks of rows, and then the blocks in order.
+func (r reduction) partial(c *kernel.Call, out, x []float32) {
+	sums := floats(c.Scratch)
+	c.Pool.Run(r.outer*r.blocks, func(i int) {
+		lo, hi := block(i%r.blocks, r.blocks, r.n)
+		first := i / r.blocks * r.n
+		addRows(sums[i*r.inner:(i+1)*r.inner], x[(first+lo)*r.inner:(first+hi)*r.inner], make([]float32, narrow))
+	})
+	lanes := make([]float32, narrow)
+	for o := range r.outer {
+		addRows(out[o*r.inner:(o+1)*r.inner], sums[o*r.blocks*r.inner:(o+1)*r.blocks*r.inner], lanes)
+	}
+}
+
+// narrow is a number of elements below which a call of a vector primitive does
+// too little.
+const narrow = 256
+
+// addRows adds up the rows of x, each as long as dst. Short rows are added
+// several at a time, in lanes, which are folded by halves.
+func addRows(dst, x, lanes []float32) {
+	n := len(dst)
+	if n == 1 {
+		dst[0] = vec.Sum(x)
+		return
+	}
+	width := n
+	for 2*width <= min(narrow, len(x)) {
+		width *= 2
+	}
+	acc := dst
+	if width > n {
+		acc = lanes[:width]
+	}
+	rest := x[copy(acc, x):]
+	for ; len(rest) >= width; rest = rest[width:] {
+		vec.Add(acc, acc, rest[:width])
+	}
+	vec.Add(acc[:len(rest)], acc, rest)
+	for ; width > n; width /= 2 {
+		vec.Add(acc[:width/2], acc, acc[width/2:width])
+	}
+	copy(dst, acc)
 }
 
 func init() {
@@ -137,5 +233,8 @@ func init() {
 		Sample{Op: sum{Lo: 0, Hi: 1}, In: []graph.Type{f(3, 17)}, Second: true},
 		Sample{Op: sum{Lo: 1, Hi: 2, Keep: true}, In: []graph.Type{f(2, 3, 5)}, Second: true},
 		Sample{Op: sum{Lo: 1, Hi: 3}, In: []graph.Type{f(2, 3, 5, 4)}, Second: true},
+		Sample{Op: sum{Lo: 0, Hi: 1}, In: []graph.Type{f(300, 70)}, Second: true, Eps: 1e-1},
+		Sample{Op: sum{Lo: 1, Hi: 2}, In: []graph.Type{f(1, 20000)}, Second: true, Eps: 1e-1},
+		Sample{Op: sum{Lo: 0, Hi: 1}, In: []graph.Type{f(3, wide+1)}, Second: true, Eps: 1e-1},
 	)
 }

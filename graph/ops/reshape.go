@@ -45,7 +45,10 @@ func (reshape) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
 
 // Split cuts x along its first axis into n equal parts. It costs nothing; all
 // parts keep x's bytes in memory.
-func Split(x graph.Value, n int) []graph.Value { return applyN(max(n, 0), split{Parts: n}, x) }
+func Split(x graph.Value, n int) []graph.Value {
+	const most = 1 << 16 // results of a mistake, where n may be anything
+	return applyN(min(max(n, 0), most), split{Parts: n}, x)
+}
 
 // Unstack takes x apart along its first axis, which is dropped. It costs
 // nothing.

@@ -89,9 +89,36 @@ func (rmsNormGrad) Cost(in, out []graph.Type) graph.Cost { return streaming(in, 
 // InPlace: the gradient's row is done with when it is overwritten.
 func (rmsNormGrad) InPlace(_, _ []graph.Type) []int { return []int{2} }
 
-// VJP: there is none; a second gradient takes the norm composed of simpler
-// operations.
-func (rmsNormGrad) VJP(n *graph.Node, _ []graph.Value) []graph.Value { return noSecond(n) }
+// VJP: the gradient is J·(d·scale) with J, the derivative of the normalised row
+// by the row, symmetric. So that of d takes J again, and only that of x is more.
+func (o rmsNormGrad) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
+	x, scale, d, e := n.In[0], n.In[1], n.In[2], dout[0]
+	je := apply(o, x, Ones(n.Graph(), scale.Type()), e)
+	inv := Rsqrt(AddScalar(rowMean(Square(x)), o.Eps))
+	return []graph.Value{
+		curvature(x, e, Mul(d, scale), inv),
+		reduceTo(Mul(je, d), scale.Type()),
+		Mul(je, scale),
+	}
+}
+
+// rowMean is the mean over the last axis, which is kept.
+func rowMean(x graph.Value) graph.Value {
+	return Scale(SumKeep(x, -1), 1/float32(x.Type().Size(-1)))
+}
+
+// curvature is the gradient of e·J·g by x, for rows x of n elements divided by
+// their root mean square, of which inv is the inverse:
+//
+//	inv³/n · ((3·inv²/n·(e·x)(g·x) − e·g)·x − (e·x)·g − (g·x)·e)
+func curvature(x, e, g, inv graph.Value) graph.Value {
+	n := float32(x.Type().Size(-1))
+	dot := func(a, b graph.Value) graph.Value { return SumKeep(Mul(a, b), -1) }
+	ex, gx, square := dot(e, x), dot(g, x), Square(inv)
+	along := Sub(Scale(Mul(square, Mul(ex, gx)), 3/n), dot(e, g))
+	rest := Add(Mul(ex, g), Mul(gx, e))
+	return Mul(Scale(Mul(square, inv), 1/n), Sub(Mul(along, x), rest))
+}
 
 func rmsNormGradCPU(o rmsNormGrad, c *kernel.Call) error {
 	x, scale, d, out := c.In[0].F32(), c.In[1].F32(), c.In[2].F32(), c.Out[0].F32()
@@ -118,45 +145,47 @@ func (o rmsScaleGrad) Infer(in []graph.Type) ([]graph.Type, error) {
 	return []graph.Type{tensor.Of(graph.F32, in[0].Size(-1))}, nil
 }
 
-// Cost: the scratch holds one number a row.
-func (rmsScaleGrad) Cost(in, out []graph.Type) graph.Cost {
-	n := int64(in[0].Elems())
-	return graph.Cost{FLOPs: 5 * n, Bytes: bytes(in, out), Scratch: 4 * n / int64(in[0].Size(-1))}
+func (rmsScaleGrad) Cost(in, out []graph.Type) graph.Cost { return scaleGradCost(in, out, 5) }
+
+// VJP: the sum is linear in d, and its gradient by x is that of the norm.
+func (o rmsScaleGrad) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
+	x, d, e := n.In[0], n.In[1], dout[0]
+	return []graph.Value{apply(rmsNormGrad(o), x, e, d), RMSNorm(x, e, o.Eps)}
 }
 
-func (rmsScaleGrad) VJP(n *graph.Node, _ []graph.Value) []graph.Value { return noSecond(n) }
-
-// rmsScaleGradCPU first finds every row's factor, then splits over columns, each
-// summed over the rows in order.
 func rmsScaleGradCPU(o rmsScaleGrad, c *kernel.Call) error {
-	x, d, out := c.In[0].F32(), c.In[1].F32(), c.Out[0].F32()
-	factor := floats(c.Scratch)
-	n := len(out)
-	rows(c, len(x), n, func(lo, hi int) { factor[lo/n] = rms(x[lo:hi], o.Eps) })
-	columns(c, len(x)/n, n, func(row, lo, hi int) {
-		if row == 0 {
-			clear(out[lo:hi])
-		}
-		addProduct(out[lo:hi], d[row*n+lo:row*n+hi], x[row*n+lo:row*n+hi], factor[row])
-	})
+	scaleGrad(c, func(y, x []float32) { vec.MulScalar(y, x, rms(x, o.Eps)) })
 	return nil
 }
 
-// columns calls f for ranges of columns in parallel, and for each range with
-// every row in order.
-func columns(c *kernel.Call, rows, n int, f func(row, lo, hi int)) {
-	const width = 64
-	c.Pool.For((n+width-1)/width, max(1, grain/(width*rows)), func(lo, hi int) {
-		for row := range rows {
-			f(row, lo*width, min(n, hi*width))
-		}
-	})
+// scaleGradCost is the cost of scaleGrad: its scratch holds, for every block, a
+// sum and a normalised row.
+func scaleGradCost(in, out []graph.Type, flops int64) graph.Cost {
+	elems, n := in[0].Elems(), in[0].Size(-1)
+	blocks := blocksOf(elems/n, n, 64)
+	return graph.Cost{FLOPs: flops * int64(elems), Bytes: bytes(in, out), Scratch: 8 * int64(blocks) * int64(n)}
 }
 
-// addProduct adds a·b·s to dst.
-func addProduct(dst, a, b []float32, s float32) {
-	for i := range dst {
-		dst[i] += a[i] * b[i] * s
+// scaleGrad sums the products of normalised rows and gradients, operands 0 and
+// 1: blocks of rows first, then the blocks in order.
+func scaleGrad(c *kernel.Call, normalize func(y, x []float32)) {
+	x, d, out := c.In[0].F32(), c.In[1].F32(), c.Out[0].F32()
+	n := len(out)
+	count := len(x) / n
+	blocks := blocksOf(count, n, 64)
+	sums, buf := floats(c.Scratch)[:blocks*n], floats(c.Scratch)[blocks*n:]
+	c.Pool.Run(blocks, func(b int) {
+		acc, y := sums[b*n:(b+1)*n], buf[b*n:(b+1)*n]
+		clear(acc)
+		first, end := block(b, blocks, count)
+		for row := first; row < end; row++ {
+			normalize(y, x[row*n:(row+1)*n])
+			vec.Fma(acc, y, d[row*n:], acc)
+		}
+	})
+	copy(out, sums)
+	for b := 1; b < blocks; b++ {
+		vec.Add(out, out, sums[b*n:])
 	}
 }
 
@@ -171,9 +200,11 @@ func init() {
 	kernel.Register(kernel.CPU, rmsScaleGradCPU)
 	f := func(sizes ...int) graph.Type { return tensor.Of(graph.F32, sizes...) }
 	register(
-		Sample{Op: rmsNorm{1e-6}, In: []graph.Type{f(3, 5), f(5)}},
-		Sample{Op: rmsNorm{1e-6}, In: []graph.Type{f(2, 3, 70), f(70)}},
-		Sample{Op: rmsNormGrad{1e-6}, In: []graph.Type{f(3, 5), f(5), f(3, 5)}, NoGrad: []int{0, 1, 2}},
-		Sample{Op: rmsScaleGrad{1e-6}, In: []graph.Type{f(3, 5), f(3, 5)}, NoGrad: []int{0, 1}},
+		Sample{Op: rmsNorm{1e-6}, In: []graph.Type{f(3, 5), f(5)}, Second: true},
+		Sample{Op: rmsNorm{0.1}, In: []graph.Type{f(2, 3, 70), f(70)}, Second: true},
+		Sample{Op: rmsNorm{0.1}, In: []graph.Type{f(3, 1), f(1)}, Second: true},
+		Sample{Op: rmsNormGrad{0.1}, In: []graph.Type{f(3, 5), f(5), f(3, 5)}, Second: true},
+		Sample{Op: rmsScaleGrad{0.1}, In: []graph.Type{f(3, 5), f(3, 5)}, Second: true},
+		Sample{Op: rmsScaleGrad{0.1}, In: []graph.Type{f(300, 70), f(300, 70)}, Second: true},
 	)
 }

@@ -1,0 +1,125 @@
+// Command bench measures what docs/measurements quotes, and prints it as a table
+// with the machine it ran on.
+//
+//	go run ./bench fig6.4      device memory and step time by stage (thesis, figure 6.4)
+//	go run ./bench overhead    the executor beside a plain loop of the same kernels
+//	go run ./bench planning    planning time of the base model and of larger graphs
+//
+// Comparisons are made in one run, interleaved; figures are medians.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gomem/gomem"
+	"github.com/gomem/gomem/models"
+)
+
+var tables = map[string]func(ctx context.Context, w io.Writer) error{
+	"fig6.4":   figure64,
+	"overhead": overhead,
+	"planning": planning,
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Args[1:], os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string, w io.Writer) error {
+	if len(args) != 1 || tables[args[0]] == nil {
+		var names []string
+		for name := range tables {
+			names = append(names, name)
+		}
+		slices.Sort(names)
+		return fmt.Errorf("want the name of one table: %s", strings.Join(names, ", "))
+	}
+	fmt.Fprintf(w, "`go run ./bench %s`, %s %s/%s, %d threads, %s\n\n", args[0], runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0), processor())
+	return tables[args[0]](ctx, w)
+}
+
+// processor is the processor's name, where the system tells.
+func processor() string {
+	data, err := os.ReadFile("/proc/cpuinfo")
+	if err != nil {
+		return "unknown processor"
+	}
+	for line := range strings.Lines(string(data)) {
+		if name, ok := strings.CutPrefix(line, "model name"); ok {
+			return strings.TrimSpace(strings.TrimLeft(name, "\t :"))
+		}
+	}
+	return "unknown processor"
+}
+
+// build makes a model of a size with a number of sentence pairs.
+func build(size string, pairs int, change func(*models.MoEConfig)) (*models.Model, error) {
+	c, err := models.NewMoEConfig(size)
+	if err != nil {
+		return nil, err
+	}
+	if pairs > 0 {
+		c.Pairs = pairs
+	}
+	if change != nil {
+		change(&c)
+	}
+	return models.MoE(c)
+}
+
+// feeds are the inputs of any step: sentences of all the same word are as fast
+// as others.
+func feeds(m *models.Model) gomem.Feeds {
+	source, target := gomem.NewTensor(m.Source.Type()), gomem.NewTensor(m.Target.Type())
+	for i := range source.I32() {
+		source.I32()[i], target.I32()[i] = int32(2+i%97), int32(2+i%89)
+	}
+	return gomem.Feeds{
+		m.Source: source, m.Target: target,
+		m.Seed: gomem.I32([]int32{1, 1}, 2), m.LearningRate: gomem.F32([]float32{1e-4}), m.Step: gomem.F32([]float32{1}),
+	}
+}
+
+// interleaved times functions in turn, after a warm-up, and returns each one's
+// median.
+func interleaved(ctx context.Context, rounds int, fs ...func() error) ([]time.Duration, error) {
+	times := make([][]time.Duration, len(fs))
+	for round := range rounds + 1 {
+		for i, f := range fs {
+			if err := ctx.Err(); err != nil {
+				return nil, errors.New("interrupted")
+			}
+			start := time.Now()
+			if err := f(); err != nil {
+				return nil, err
+			}
+			if round > 0 {
+				times[i] = append(times[i], time.Since(start))
+			}
+		}
+	}
+	var medians []time.Duration
+	for _, t := range times {
+		slices.Sort(t)
+		medians = append(medians, t[len(t)/2])
+	}
+	return medians, nil
+}
+
+func mib(bytes int64) string { return fmt.Sprintf("%.2f", float64(bytes)/(1<<20)) }
+
+func ms(d time.Duration) string { return fmt.Sprintf("%.1f", d.Seconds()*1e3) }

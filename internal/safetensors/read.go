@@ -1,0 +1,161 @@
+package safetensors
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+
+	"github.com/gomem/gomem/internal/tensor"
+)
+
+// Entry is a tensor of a file: its name and type. Axes have no names.
+type Entry struct {
+	Name string
+	Type tensor.Type
+	off  int64 // of its bytes, from the start of the data
+}
+
+// File is an open file whose header has been checked. Its methods may be called
+// by any number of goroutines until it is closed.
+type File struct {
+	path     string
+	r        io.ReaderAt
+	close    func() error
+	data     int64 // where the data starts
+	metadata map[string]string
+	entries  []Entry // in order of their data
+	byName   map[string]int
+}
+
+// Open opens and checks the file at path. A file that is not as the format
+// demands, or cannot be read, gives an *[Error].
+func Open(path string) (*File, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, &Error{Path: path, Err: bare(err)}
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = errors.New("not a regular file")
+	}
+	if err != nil {
+		return nil, &Error{Path: path, Err: cmp.Or(bare(err), f.Close())}
+	}
+	out, err := Read(f, info.Size())
+	if err != nil {
+		return nil, cmp.Or(named(err, path), f.Close())
+	}
+	out.path, out.close = path, f.Close
+	return out, nil
+}
+
+// bare is err without the path, which Error carries.
+func bare(err error) error {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
+		return p.Err
+	}
+	return err
+}
+
+// named adds the path to an error of this package.
+func named(err error, path string) error {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return &Error{Path: path, Tensor: e.Tensor, Err: e.Err}
+	}
+	return &Error{Path: path, Err: err}
+}
+
+// Read checks the header of the file whose size bytes r has. The data is read
+// later, by [File.Get].
+func Read(r io.ReaderAt, size int64) (*File, error) {
+	raw, err := readHeader(r, size)
+	if err != nil {
+		return nil, named(err, "")
+	}
+	f := &File{r: r, close: func() error { return nil }, data: 8 + int64(len(raw)), byName: map[string]int{}}
+	if f.entries, f.metadata, err = parseHeader(raw, size-f.data); err != nil {
+		return nil, named(err, "")
+	}
+	if err := f.tile(size - f.data); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+func readHeader(r io.ReaderAt, size int64) ([]byte, error) {
+	var length [8]byte
+	if size < 8 {
+		return nil, fmt.Errorf("%d bytes are too few for the length of the header: the file is truncated", size)
+	}
+	if err := readFull(r, length[:], 0); err != nil {
+		return nil, err
+	}
+	n := binary.LittleEndian.Uint64(length[:])
+	switch {
+	case n > maxHeader:
+		return nil, fmt.Errorf("header of %d bytes: at most %d are allowed; not a safetensors file?", n, maxHeader)
+	case n > uint64(size-8):
+		return nil, fmt.Errorf("header of %d bytes, but only %d follow: the file is truncated", n, size-8)
+	}
+	raw := make([]byte, n)
+	return raw, readFull(r, raw, 8)
+}
+
+func readFull(r io.ReaderAt, into []byte, off int64) error {
+	if n, err := r.ReadAt(into, off); n < len(into) {
+		return fmt.Errorf("read %d of %d bytes at offset %d: %w", n, len(into), off, err)
+	}
+	return nil
+}
+
+// tile sorts the entries by their data and demands that they cover all of it
+// without holes or overlaps.
+func (f *File) tile(data int64) error {
+	slices.SortFunc(f.entries, func(a, b Entry) int { return cmp.Compare(a.off, b.off) })
+	var end int64
+	for i, e := range f.entries {
+		switch {
+		case e.off < end:
+			return tensorError(e.Name, "overlaps tensor %q", f.entries[i-1].Name)
+		case e.off > end:
+			return tensorError(e.Name, "%d bytes before it belong to no tensor", e.off-end)
+		}
+		end += e.Type.Bytes()
+		f.byName[e.Name] = i
+	}
+	if end != data {
+		return &Error{Err: fmt.Errorf("%d bytes after the last tensor", data-end)}
+	}
+	return nil
+}
+
+// Metadata are the strings of the file; never nil. The caller may not change
+// them.
+func (f *File) Metadata() map[string]string { return f.metadata }
+
+// Entries are the tensors in order of their data. The caller may not change
+// them.
+func (f *File) Entries() []Entry { return f.entries }
+
+// Get reads a tensor into memory of its own. A missing tensor or a failed read
+// gives an *[Error].
+func (f *File) Get(name string) (tensor.View, error) {
+	i, ok := f.byName[name]
+	if !ok {
+		return tensor.View{}, &Error{Path: f.path, Tensor: name, Err: errors.New("not in the file")}
+	}
+	e := f.entries[i]
+	v := tensor.New(e.Type)
+	if err := readFull(f.r, v.Data, f.data+e.off); err != nil {
+		return tensor.View{}, &Error{Path: f.path, Tensor: name, Err: err}
+	}
+	return v, nil
+}
+
+// Close closes a file that Open opened; it does nothing for Read's.
+func (f *File) Close() error { return f.close() }

@@ -1,0 +1,383 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/gomem/gomem"
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/internal/tensor"
+	"github.com/gomem/gomem/models"
+)
+
+// session compiles a model.
+func session(t *testing.T, m *models.Model) *gomem.Session {
+	t.Helper()
+	s, err := gomem.Compile(context.Background(), m.Graph, gomem.Options{Threads: 1}, Targets(m)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// at is a checkpoint of the toy after a number of steps.
+func at(step int) Checkpoint {
+	return Checkpoint{Model: "toy", Size: "tiny", Config: map[string]string{"k": "v <&>\n"}, Step: step, Seed: 1 << 63, Tokenizer: "gomem-bpe 1 258\n"}
+}
+
+// TestCheckpointRoundTrip: variables and description come back from a file, and
+// nothing else does.
+func TestCheckpointRoundTrip(t *testing.T) {
+	m := toy(toyVocab, unigram{})
+	s := session(t, m)
+	if err := s.Initialize(3); err != nil {
+		t.Fatal(err)
+	}
+	want, err := weightsSHA256(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	st := store{dir: filepath.Join(t.TempDir(), "a", "b"), keep: 2, disk: osDisk{}}
+	path, err := st.save(at(5), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Initialize(4); err != nil {
+		t.Fatal(err)
+	}
+	o, err := open(st.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer o.close()
+	expected := at(5)
+	expected.Path = path
+	if !reflect.DeepEqual(o.Checkpoint, expected) {
+		t.Errorf("got %+v, want %+v", o.Checkpoint, expected)
+	}
+	if err := errors.Join(o.matches(at(0), m.Graph), o.restore(s)); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := weightsSHA256(s); got != want || err != nil {
+		t.Errorf("weights %s, %v; want %s", got, err, want)
+	}
+}
+
+// TestKeep: the newest checkpoints are kept, the latest is found, and a run
+// that goes back leaves later ones alone.
+func TestKeep(t *testing.T) {
+	s := session(t, toy(toyVocab, unigram{}))
+	st := store{dir: t.TempDir(), keep: 2, disk: osDisk{}}
+	for _, c := range []struct {
+		step int
+		want []int
+	}{{1, []int{1}}, {2, []int{1, 2}}, {2, []int{1, 2}}, {3, []int{2, 3}}, {100, []int{3, 100}}, {50, []int{3, 50, 100}}, {60, []int{50, 60, 100}}} {
+		path, err := st.save(at(c.step), s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := []string{latestName}
+		for _, step := range c.want {
+			want = append(want, fileName(step))
+		}
+		if got := names(t, st.dir); !slices.Equal(got, want) {
+			t.Errorf("after step %d: %v, want %v", c.step, got, want)
+		}
+		if found, err := find(st.dir); found != path || err != nil {
+			t.Errorf("after step %d: found %s, %v", c.step, found, err)
+		}
+	}
+	if err := os.Remove(filepath.Join(st.dir, latestName)); err != nil {
+		t.Fatal(err)
+	}
+	if found, err := find(st.dir); found != filepath.Join(st.dir, fileName(100)) || err != nil {
+		t.Errorf("without the file %s: %s, %v", latestName, found, err)
+	}
+}
+
+// faultyDisk fails one operation, the at-th from 0; writes fail half way.
+type faultyDisk struct {
+	disk
+	at    int
+	fails error
+}
+
+func (d *faultyDisk) next() error {
+	d.at--
+	if d.at == -1 {
+		return d.fails
+	}
+	return nil
+}
+
+func (d *faultyDisk) MkdirAll(dir string) error {
+	if err := d.next(); err != nil {
+		return err
+	}
+	return d.disk.MkdirAll(dir)
+}
+
+func (d *faultyDisk) Create(path string) (file, error) {
+	if err := d.next(); err != nil {
+		return nil, err
+	}
+	f, err := d.disk.Create(path)
+	return faultyFile{f, d}, err
+}
+
+func (d *faultyDisk) Rename(from, to string) error {
+	if err := d.next(); err != nil {
+		return err
+	}
+	return d.disk.Rename(from, to)
+}
+
+func (d *faultyDisk) Remove(path string) error {
+	if err := d.next(); err != nil {
+		return err
+	}
+	return d.disk.Remove(path)
+}
+
+func (d *faultyDisk) SyncDir(dir string) error {
+	if err := d.next(); err != nil {
+		return err
+	}
+	return d.disk.SyncDir(dir)
+}
+
+type faultyFile struct {
+	file
+	d *faultyDisk
+}
+
+func (f faultyFile) Write(p []byte) (int, error) {
+	if err := f.d.next(); err != nil {
+		n, _ := f.file.Write(p[:len(p)/2])
+		return n, &os.PathError{Op: "write", Path: "somewhere", Err: err}
+	}
+	return f.file.Write(p)
+}
+
+func (f faultyFile) Sync() error {
+	if err := f.d.next(); err != nil {
+		return err
+	}
+	return f.file.Sync()
+}
+
+func (f faultyFile) Close() error {
+	err := f.file.Close()
+	if failed := f.d.next(); failed != nil {
+		return failed
+	}
+	return err
+}
+
+// TestFailingDisk: whichever operation of a save fails, the error is one line
+// that names the file, no part of a file is left, and the directory has a good
+// checkpoint that is found.
+func TestFailingDisk(t *testing.T) {
+	m := toy(toyVocab, unigram{})
+	s := session(t, m)
+	for n := 0; ; n++ {
+		st := store{dir: t.TempDir(), keep: 2, disk: osDisk{}}
+		for _, step := range []int{1, 2} {
+			if _, err := st.save(at(step), s); err != nil {
+				t.Fatal(err)
+			}
+		}
+		st.disk = &faultyDisk{disk: osDisk{}, at: n, fails: syscall.ENOSPC}
+		_, err := st.save(at(3), s)
+		if err == nil {
+			if n < 12 {
+				t.Errorf("a save has only %d operations", n)
+			}
+			return
+		}
+		if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), filepath.Join(st.dir, fileName(3))) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("operation %d: %v", n, err)
+		}
+		for _, name := range names(t, st.dir) {
+			if isTemporary(name) {
+				t.Errorf("operation %d leaves %s: %v", n, name, err)
+			}
+		}
+		o, err := open(st.dir)
+		if err != nil {
+			t.Fatalf("operation %d: %v", n, err)
+		}
+		if err := o.restore(s); err != nil || o.Step < 2 {
+			t.Errorf("operation %d: step %d, %v", n, o.Step, err)
+		}
+		o.close()
+	}
+}
+
+// TestLeftovers: what a killed process left behind is removed, other files are
+// not.
+func TestLeftovers(t *testing.T) {
+	s := session(t, toy(toyVocab, unigram{}))
+	st := store{dir: t.TempDir(), keep: 1, disk: osDisk{}}
+	for _, name := range []string{temporary(fileName(7)), temporary(latestName), "notes", ".tmp", "step-1.safetensors"} {
+		if err := os.WriteFile(filepath.Join(st.dir, name), []byte("half"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := st.save(at(9), s); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := names(t, st.dir), []string{".tmp", latestName, "notes", fileName(9), "step-1.safetensors"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// TestRefusals: checkpoints that do not fit a run, each refused on one line
+// that says why, with nothing computed.
+func TestRefusals(t *testing.T) {
+	base := toyOptions(t, toy(toyVocab, unigram{}))
+	base.Save, base.SaveEvery = t.TempDir(), 10
+	mustRun(t, base)
+	last, before := filepath.Join(base.Save, fileName(20)), filepath.Join(base.Save, fileName(10))
+	base.Resume, base.Save, base.SaveEvery, base.Steps = base.Save, "", 0, 30
+	whole, err := os.ReadFile(last)
+	if err != nil {
+		t.Fatal(err)
+	}
+	truncated := filepath.Join(t.TempDir(), fileName(20))
+	empty := t.TempDir()
+	more := toy(toyVocab, unigram{})
+	more.Size = "larger"
+	more.Graph.State("extra", tensor.Of(graph.F32, 3), graph.Init{})
+	for _, c := range []struct {
+		want string
+		edit func(*Options)
+	}{
+		{"is of a model with other sizes: variable w is f32[300] in the checkpoint and f32[310] in the model; variables that differ: 2", func(o *Options) { o.Model = toy(310, unigram{}) }},
+		{"is of another model (toy tiny, this is toy larger): variable extra is missing in the checkpoint and f32[3] in the model; variables that differ: 1", func(o *Options) { o.Model = more }},
+		{`was made with batch "4", this run has "8"; settings that differ: 2`, func(o *Options) { o.Config = map[string]string{"batch": "8"} }},
+		{"was made with seed 7, this run has 8", func(o *Options) { o.Seed = 8 }},
+		{"another tokenizer", func(o *Options) { o.Tokenizer = nil }},
+		{"at step 20 already, the run is to reach 20", func(o *Options) { o.Steps = 20 }},
+		{"at step 20 already, the run is to reach 5", func(o *Options) { o.Steps = 5 }},
+		{"no step-00000000.safetensors in the directory", func(o *Options) { o.Resume = empty }},
+		{truncated + ": safetensors: ", func(o *Options) { o.Resume = truncated }},
+		{"resume from the one before it, " + before, func(o *Options) { damage(t, last, whole[:len(whole)-1]) }},
+		{"resume from the one before it, " + before, func(o *Options) { damage(t, last, whole[:100]) }},
+		{"resume from the one before it, " + before, func(o *Options) { damage(t, last, nil) }},
+	} {
+		damage(t, last, whole)
+		damage(t, truncated, whole[:len(whole)/2])
+		o := base
+		c.edit(&o)
+		events := watch(&o)
+		_, err := Run(context.Background(), o)
+		if _, ok := errors.AsType[*ErrCheckpoint](err); !ok || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%v (%T) does not say %q", err, err, c.want)
+		}
+		if len(*events) > 0 {
+			t.Errorf("%v: events %v", err, *events)
+		}
+	}
+}
+
+// damage replaces a file.
+func damage(t *testing.T, path string, content []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestForeignMetadata: safetensors files that no run has saved.
+func TestForeignMetadata(t *testing.T) {
+	good, err := at(3).metadata()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := parse(good); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ key, value, want string }{
+		{keyFormat, "", `gomem.format is "", this version reads "1"`},
+		{keyFormat, "2", `gomem.format is "2", this version reads "1"`},
+		{keyStep, "x", "not a number of steps"},
+		{keyStep, "-1", "not a number of steps"},
+		{keyStep, "99999999999", "not a number of steps"},
+		{keySeed, "-1", "not a seed"},
+		{keyConfig, "{", keyConfig},
+		{keyConfig, `{"a":1}`, keyConfig},
+	} {
+		bad := map[string]string{}
+		for k, v := range good {
+			bad[k] = v
+		}
+		bad[c.key] = c.value
+		if _, err := parse(bad); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s %q: %v", c.key, c.value, err)
+		}
+	}
+	if _, err := parse(nil); err == nil || !strings.Contains(err.Error(), "not saved by a training run") {
+		t.Error(err)
+	}
+}
+
+// TestForeignDirectory: the checkpoints of another run are not overwritten.
+func TestForeignDirectory(t *testing.T) {
+	o := toyOptions(t, toy(toyVocab, unigram{}))
+	o.Save = t.TempDir()
+	s, _ := mustRun(t, o)
+	other := filepath.Join(t.TempDir(), fileName(20))
+	whole, err := os.ReadFile(s.Checkpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	damage(t, other, whole)
+	for _, resume := range []string{"", other} {
+		o.Resume = resume
+		if err := o.Validate(); err == nil || !strings.Contains(err.Error(), o.Save+": the directory has checkpoints of another run") {
+			t.Errorf("resuming %q: %v", resume, err)
+		}
+	}
+	for _, resume := range []string{s.Checkpoint, o.Save, o.Save + "/."} {
+		o.Resume = resume
+		if err := o.Validate(); err != nil {
+			t.Errorf("resuming %q: %v", resume, err)
+		}
+	}
+}
+
+// TestSaveFailsInARun: the run ends with the error, and what was saved before
+// is good.
+func TestSaveFailsInARun(t *testing.T) {
+	o := toyOptions(t, toy(toyVocab, unigram{}))
+	o.Save, o.SaveEvery = filepath.Join(t.TempDir(), "run"), 5
+	o.Observe = func(e Event) {
+		if e.Kind != Step || e.Step != 8 {
+			return
+		}
+		// A directory is in the way of the next checkpoint.
+		if err := os.Mkdir(filepath.Join(o.Save, fileName(10)), 0o700); err != nil {
+			t.Error(err)
+		}
+	}
+	s, err := Run(context.Background(), o)
+	if _, ok := errors.AsType[*ErrCheckpoint](err); !ok || s.Steps != 10 || s.Checkpoint != filepath.Join(o.Save, fileName(5)) {
+		t.Errorf("%+v, %v", s, err)
+	}
+	if c, err := Inspect(o.Save); err != nil || c.Step != 5 {
+		t.Errorf("%+v, %v", c, err)
+	}
+}

@@ -1,0 +1,43 @@
+// Package train runs the training of a model: steps, evaluations, checkpoints.
+//
+// # The loop
+//
+// [Run] compiles a model's two targets into one session: "train" computes the
+// loss and applies every update, "eval" computes the held-out loss with the
+// same variables and changes none. Then it repeats: a batch, a step, and where
+// they are due an evaluation and a checkpoint. All of it happens on the
+// caller's goroutine; a caller that wants to show progress passes Observe.
+//
+// # Runs can be repeated and continued
+//
+// What is fed to a step (batch, seed of the dropout, learning rate, step
+// counter) is a function of the options and the step's number alone. All other
+// state is in the variables, those of the optimizer included, and a checkpoint
+// holds every one of them. So a run that stops at step k and is resumed has
+// bit-identical losses and ends with bit-identical weights; the plan, the
+// budget and the number of threads may differ between the two.
+//
+// # Checkpoints
+//
+// A checkpoint is one safetensors file, DIR/step-00000123.safetensors. Its
+// metadata say which model, configuration, seed and tokenizer it belongs to,
+// and [Inspect] reads them. A checkpoint is written to a temporary file in the
+// same directory, flushed to the disk and renamed, and the file "latest" is
+// then replaced in the same way, so under every name there is a complete file
+// at all times. Older checkpoints are removed only after that, so a directory
+// needs room for one more than are kept. Variables are written and read one at
+// a time: no second copy of the model is in memory.
+//
+// A checkpoint of other variables, another configuration, seed or tokenizer is
+// refused before anything is computed, and so is a damaged file. A variable
+// that has become NaN or infinite is never saved, because it would take the
+// place of a good one. A directory with the checkpoints of another run is refused
+// too: nothing in it is overwritten.
+//
+// # What this package does not do
+//
+// It does not choose a learning rate (that is the model's schedule), stop early,
+// average weights, or guard a directory against two runs that save to it at the
+// same time. There is no checksum over a checkpoint: bits that flip on the disk
+// are not noticed unless they break the file's structure.
+package train

@@ -1,0 +1,176 @@
+package train
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/gomem/gomem"
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/internal/safetensors"
+	"github.com/gomem/gomem/internal/tensor"
+)
+
+// Inspect reads what a checkpoint says of its run. path is its file, or a
+// directory for the latest in it. The whole file is checked but for the values
+// themselves. Errors are *[ErrCheckpoint]s.
+func Inspect(path string) (Checkpoint, error) {
+	o, err := open(path)
+	if err != nil {
+		return Checkpoint{}, err
+	}
+	defer o.close()
+	return o.Checkpoint, nil
+}
+
+// opened is a checkpoint whose variables can be read.
+type opened struct {
+	Checkpoint
+	file *safetensors.File
+}
+
+// open finds and opens a checkpoint.
+func open(path string) (*opened, error) {
+	path, err := find(path)
+	if err != nil {
+		return nil, err
+	}
+	o := &opened{Checkpoint: Checkpoint{Path: path}}
+	if o.file, err = safetensors.Open(path); err != nil {
+		return nil, o.fail("%w", bare(err))
+	}
+	c, err := parse(o.file.Metadata())
+	if err != nil {
+		o.close()
+		return nil, o.fail("%w", err)
+	}
+	c.Path = path
+	o.Checkpoint = c
+	return o, nil
+}
+
+// close ends reading; a file that was only read has nothing to lose.
+func (o *opened) close() { _ = o.file.Close() }
+
+// fail is an error about the checkpoint. If the cause is damage, it says which
+// checkpoint was before.
+func (o *opened) fail(format string, args ...any) error {
+	e := &ErrCheckpoint{Path: o.Path, Err: fmt.Errorf(format, args...)}
+	if _, damaged := errors.AsType[*safetensors.Error](e.Err); damaged {
+		e.Previous = previous(o.Path)
+	}
+	return e
+}
+
+// find resolves a directory to its latest checkpoint.
+func find(path string) (string, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", &ErrCheckpoint{Path: path, Err: bare(err)}
+	}
+	if !info.IsDir() {
+		return path, nil
+	}
+	l, err := list(path)
+	if err != nil {
+		return "", &ErrCheckpoint{Path: path, Err: bare(err)}
+	}
+	if len(l.steps) == 0 {
+		return "", &ErrCheckpoint{Path: path, Err: fmt.Errorf("no %s in the directory", fileName(0))}
+	}
+	// The newest file is not always the latest: a run that went back to an
+	// older checkpoint leaves the later ones alone.
+	if i := slices.Index(l.steps, l.latest); i >= 0 {
+		return filepath.Join(path, fileName(l.latest)), nil
+	}
+	return filepath.Join(path, fileName(slices.Max(l.steps))), nil
+}
+
+// previous is the file of the checkpoint before one, "" if there is none.
+func previous(path string) string {
+	dir := filepath.Dir(path)
+	step, ok := parseName(filepath.Base(path))
+	l, err := list(dir)
+	if !ok || err != nil {
+		return ""
+	}
+	before := slices.DeleteFunc(l.steps, func(s int) bool { return s >= step })
+	if len(before) == 0 {
+		return ""
+	}
+	return filepath.Join(dir, fileName(slices.Max(before)))
+}
+
+// matches demands that the checkpoint has exactly the variables of g, and
+// belongs to the run that want describes.
+func (o *opened) matches(want Checkpoint, g *graph.Graph) error {
+	if first, n := differences(o.file.Entries(), g.Variables()); n > 0 {
+		which := "is of a model with other sizes"
+		if o.Model != want.Model || o.Size != want.Size {
+			which = fmt.Sprintf("is of another model (%s %s, this is %s %s)", o.Model, o.Size, want.Model, want.Size)
+		}
+		return o.fail("%s: %s; variables that differ: %d", which, first, n)
+	}
+	if err := o.sameRun(want); err != nil {
+		return o.fail("%w", err)
+	}
+	return nil
+}
+
+// differences counts variables that are not the same in a file and in a graph,
+// and describes the first in order of names.
+func differences(file []safetensors.Entry, vars []*graph.Node) (first string, n int) {
+	here := map[string]graph.Type{}
+	for _, v := range vars {
+		here[v.Name] = v.Out[0]
+	}
+	var found []difference
+	for _, e := range file {
+		t, ok := here[e.Name]
+		if !ok || !t.Equal(e.Type) {
+			found = append(found, difference{name: e.Name, there: e.Type, here: t})
+		}
+		delete(here, e.Name)
+	}
+	for name, t := range here {
+		found = append(found, difference{name: name, here: t})
+	}
+	if len(found) == 0 {
+		return "", 0
+	}
+	byName := func(a, b difference) int { return cmp.Compare(a.name, b.name) }
+	return slices.MinFunc(found, byName).String(), len(found)
+}
+
+// difference is a variable with two types; the zero type stands for none.
+type difference struct {
+	name        string
+	there, here graph.Type
+}
+
+func (d difference) String() string {
+	describe := func(t graph.Type) string {
+		if t.DType == tensor.Invalid {
+			return "missing"
+		}
+		return tensor.Of(t.DType, t.Sizes()...).String() // names of axes are not saved
+	}
+	return fmt.Sprintf("variable %s is %s in the checkpoint and %s in the model", d.name, describe(d.there), describe(d.here))
+}
+
+// restore gives the variables of a session their values, one at a time.
+func (o *opened) restore(s *gomem.Session) error {
+	for _, v := range s.Variables() {
+		t, err := o.file.Get(v.Node.Name)
+		if err != nil {
+			return o.fail("%w", bare(err))
+		}
+		if err := s.Set(v, t); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,214 @@
+package train
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gomem/gomem"
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/internal/safetensors"
+)
+
+// store keeps the newest checkpoints of a run in a directory.
+type store struct {
+	dir  string
+	keep int
+	disk disk
+}
+
+// latestName is the file that names the latest checkpoint.
+const latestName = "latest"
+
+// fileName is the name of the checkpoint after a number of steps.
+func fileName(step int) string { return fmt.Sprintf("step-%08d.safetensors", step) }
+
+// parseName reads what fileName made.
+func parseName(name string) (step int, ok bool) {
+	digits, isFile := strings.CutSuffix(strings.TrimPrefix(name, "step-"), ".safetensors")
+	step, err := strconv.Atoi(digits)
+	return step, isFile && err == nil && fileName(step) == name
+}
+
+// temporary is the name under which a file is written. A crash can leave it
+// behind; the next save removes it.
+func temporary(name string) string { return fmt.Sprintf(".%s.%d.tmp", name, os.Getpid()) }
+
+func isTemporary(name string) bool {
+	return strings.HasSuffix(name, ".tmp") && (strings.HasPrefix(name, ".step-") || strings.HasPrefix(name, "."+latestName+"."))
+}
+
+// listing is what a directory holds.
+type listing struct {
+	steps  []int    // of the checkpoints, in order
+	latest int      // what the file latest names, -1 if nothing
+	stale  []string // names of temporary files
+}
+
+// list reads a directory.
+func list(dir string) (listing, error) {
+	l := listing{latest: -1}
+	files, err := os.ReadDir(dir)
+	for _, f := range files {
+		if step, ok := parseName(f.Name()); ok {
+			l.steps = append(l.steps, step)
+		}
+		if isTemporary(f.Name()) {
+			l.stale = append(l.stale, f.Name())
+		}
+	}
+	slices.Sort(l.steps)
+	if text, err := os.ReadFile(filepath.Join(dir, latestName)); err == nil {
+		if step, ok := parseName(strings.TrimSpace(string(text))); ok {
+			l.latest = step
+		}
+	}
+	return l, err
+}
+
+// save writes a checkpoint of the session and makes it the latest; only then
+// are older ones removed. After an error the directory has what it had, or
+// that and the complete new checkpoint.
+func (s store) save(c Checkpoint, session *gomem.Session) (path string, err error) {
+	name := fileName(c.Step)
+	path = filepath.Join(s.dir, name)
+	if err := s.write(name, c, session); err != nil {
+		if _, ok := errors.AsType[*ErrNonFinite](err); ok {
+			return "", err
+		}
+		return "", &ErrCheckpoint{Path: path, Err: fmt.Errorf("cannot save step %d: %w", c.Step, bare(err))}
+	}
+	return path, nil
+}
+
+func (s store) write(name string, c Checkpoint, session *gomem.Session) error {
+	if err := s.disk.MkdirAll(s.dir); err != nil {
+		return err
+	}
+	l, err := list(s.dir)
+	if err != nil {
+		return err
+	}
+	for _, stale := range l.stale {
+		if err := s.remove(stale); err != nil {
+			return err
+		}
+	}
+	if err := s.replace(name, func(w io.Writer) error { return writeVariables(w, c, session) }); err != nil {
+		return err
+	}
+	latest := func(w io.Writer) error { _, err := io.WriteString(w, name+"\n"); return err }
+	if err := s.replace(latestName, latest); err != nil {
+		return err
+	}
+	return s.prune(l.steps, c.Step)
+}
+
+// prune removes all but the newest checkpoints up to a step. Later ones are of
+// a run that somebody went back on; they are left alone.
+func (s store) prune(steps []int, newest int) error {
+	old := slices.DeleteFunc(steps, func(step int) bool { return step >= newest })
+	for _, step := range old[:max(0, len(old)-(s.keep-1))] {
+		if err := s.remove(fileName(step)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// remove removes a file; one that is gone already will do.
+func (s store) remove(name string) error {
+	if err := s.disk.Remove(filepath.Join(s.dir, name)); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// replace makes a file in one step: nobody ever sees a part of it, and it is on
+// the disk before anything that refers to it. After an error nothing is left.
+func (s store) replace(name string, content func(io.Writer) error) error {
+	temp := filepath.Join(s.dir, temporary(name))
+	err := s.create(temp, content)
+	if err == nil {
+		err = s.disk.Rename(temp, filepath.Join(s.dir, name))
+	}
+	if err != nil {
+		return cmp.Or(err, s.remove(filepath.Base(temp)))
+	}
+	return s.disk.SyncDir(s.dir)
+}
+
+// create writes a file down to the disk.
+func (s store) create(path string, content func(io.Writer) error) error {
+	f, err := s.disk.Create(path)
+	if err != nil {
+		return err
+	}
+	err = content(f)
+	if err == nil {
+		err = f.Sync()
+	}
+	return cmp.Or(err, f.Close())
+}
+
+// writeVariables writes a checkpoint, one variable at a time.
+func writeVariables(w io.Writer, c Checkpoint, session *gomem.Session) error {
+	metadata, err := c.metadata()
+	if err != nil {
+		return err
+	}
+	vars := map[string]graph.Value{}
+	var entries []safetensors.Entry
+	for _, v := range session.Variables() {
+		vars[v.Node.Name] = v
+		entries = append(entries, safetensors.Entry{Name: v.Node.Name, Type: v.Type()})
+	}
+	return safetensors.Write(w, entries, metadata, func(e safetensors.Entry) ([]byte, error) {
+		t, err := session.Get(vars[e.Name])
+		if err == nil {
+			err = finiteVariable(c.Step, e.Name, t)
+		}
+		return t.Data, err
+	})
+}
+
+// finiteVariable refuses values that must not replace a good checkpoint.
+func finiteVariable(step int, name string, t gomem.Tensor) error {
+	if t.Type.DType != graph.F32 {
+		return nil
+	}
+	for _, x := range t.F32() {
+		if d := x - x; d != 0 { // NaN for NaN and for both infinities
+			return &ErrNonFinite{Step: step, What: "variable " + name, Value: float64(x)}
+		}
+	}
+	return nil
+}
+
+// writable reports whether files can be made in a directory, or, if it does
+// not exist, in the one where it would be made. Nothing is left behind.
+func writable(dir string) error {
+	info, err := os.Stat(dir)
+	for errors.Is(err, fs.ErrNotExist) && filepath.Dir(dir) != dir {
+		dir = filepath.Dir(dir)
+		info, err = os.Stat(dir)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot save there: %w", bare(err))
+	}
+	if !info.IsDir() {
+		return fmt.Errorf("cannot save there: %s is not a directory", dir)
+	}
+	f, err := os.CreateTemp(dir, ".writable-*.tmp")
+	if err != nil {
+		return fmt.Errorf("cannot save there: %w", bare(err))
+	}
+	return cmp.Or(f.Close(), os.Remove(f.Name()))
+}

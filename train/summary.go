@@ -1,0 +1,84 @@
+package train
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"time"
+
+	"github.com/gomem/gomem"
+)
+
+// Summary is the outcome of a run. As JSON its sizes are bytes.
+type Summary struct {
+	Steps       int                `json:"steps"`        // done in all, those before a resumption included
+	ResumedFrom int                `json:"resumed_from"` // the step of the checkpoint resumed, or 0
+	LossFirst   float64            `json:"loss_first"`   // of this run's first step, nats a token
+	LossLast    float64            `json:"loss_last"`
+	EvalLoss    float64            `json:"eval_loss"` // of the last evaluation, nats a token; 0 if there was none
+	EvalMetrics map[string]float64 `json:"eval_metrics,omitempty"`
+	EvalBatches int                `json:"eval_batches"` // averaged in EvalLoss; 0 if nothing was evaluated
+
+	TokensPerSecond float64       `json:"tokens_per_s"` // target tokens over the time of all steps
+	StepMedian      time.Duration `json:"-"`
+	StepMillis      float64       `json:"step_ms_median"` // StepMedian in milliseconds
+
+	Usage               []gomem.Usage `json:"-"` // of the spaces, the device first
+	PredictedDevicePeak int64         `json:"predicted_device_peak_bytes"`
+	ActualDevicePeak    int64         `json:"actual_device_peak_bytes"`
+	PredictedHostPeak   int64         `json:"predicted_host_peak_bytes"`
+	ActualHostPeak      int64         `json:"actual_host_peak_bytes"`
+
+	WeightsSHA256 string `json:"weights_sha256"` // over all variables in order of their names; "" on the null device
+	Interrupted   bool   `json:"interrupted"`    // the context ended before the run did
+	Checkpoint    string `json:"checkpoint"`     // the newest of this run, or the one it resumed
+}
+
+// account completes the summary with what was counted.
+func (r *run) account() {
+	s := &r.summary
+	s.Steps = r.done
+	s.Usage = r.session.Usage()
+	s.PredictedDevicePeak, s.ActualDevicePeak = s.Usage[0].Predicted, s.Usage[0].Actual
+	s.PredictedHostPeak, s.ActualHostPeak = s.Usage[1].Predicted, s.Usage[1].Actual
+	var all time.Duration
+	for _, t := range r.times {
+		all += t
+	}
+	s.TokensPerSecond = rate(r.tokens, all)
+	s.StepMedian = median(r.times)
+	s.StepMillis = float64(s.StepMedian) / float64(time.Millisecond)
+}
+
+// median is the middle of the times, 0 if there are none.
+func median(times []time.Duration) time.Duration {
+	if len(times) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(times))
+	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
+}
+
+// rate is n a second, 0 if no time has passed.
+func rate(n int, t time.Duration) float64 {
+	if t <= 0 {
+		return 0
+	}
+	return float64(n) / t.Seconds()
+}
+
+// weightsSHA256 identifies the values of all variables: the hash of name, type
+// and data of each, in order of their names, in hex.
+func weightsSHA256(s *gomem.Session) (string, error) {
+	h := sha256.New()
+	for _, v := range s.Variables() {
+		t, err := s.Get(v)
+		if err != nil {
+			return "", err
+		}
+		h.Write([]byte(v.Node.Name))
+		h.Write([]byte(t.Type.String()))
+		h.Write(t.Data)
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
