@@ -1,0 +1,50 @@
+// Package gemm multiplies matrices of float32 on the processor, on raw slices.
+//
+// # Tiles
+//
+// The work is done by micro-kernels in assembly, one for every height and width
+// of a tile of C that fits the registers: up to 14 rows of 32 columns with
+// AVX-512, 6 of 16 with AVX2. A kernel holds the tile in registers, and at every
+// k multiplies a vector of a row of B by each of a few elements of a column of A.
+// A tile of 14×32 does 28 fused multiply-adds for 16 loads, so the arithmetic
+// units are what limits it. The kernels come from the generator in gen, which
+// go generate runs; the instruction set is chosen when the program starts. Where
+// there is none, portable Go of the same shape takes its place.
+//
+// Rows are cut into panels of even height (20 rows are 10 and 10, not 14 and 6),
+// and columns that fill no tile are masked. No edge is slow.
+//
+// # Packing
+//
+// The textbook copies blocks of A and B into panels before it multiplies, for
+// three reasons: short strides, no two rows in the same set of the cache, and
+// adjacency for the prefetcher. The copies are pure overhead and weigh most on
+// the small products that training is full of, so this package makes as few as it
+// can. A is never copied: a kernel reads it one element at a time, at any stride,
+// and prefetches the next panel while it computes. A B with contiguous rows is read where it lies if
+// it is small; else the first row of tiles copies it as it reads it, which hides
+// the copy behind the arithmetic, and the others read the copy. Only a B with
+// contiguous columns takes a pass of its own, a transposition in registers. The
+// copy belongs to the thread: a block of B of the L2 cache's size, used up before
+// the next is made.
+//
+// # Few rows
+//
+// With a handful of rows, memory sets the speed, and what matters is to read B
+// in long runs: see skinny.go. Few columns are few rows of the transpose.
+//
+// # Threads
+//
+// C is cut into blocks of rows and columns, never along k, and each is a task;
+// there are no barriers and nothing shared between tasks. Each element of C is
+// the sum over k in ascending order, in blocks of kBlock, whatever tile it falls
+// into; on the skinny paths, in an order that the shape alone sets. So the
+// result has the same bits for any number of threads, and wherever the slices
+// lie. Instruction sets may differ from each other in the last bits.
+//
+// # What it does not do
+//
+// It has one element type; no triangular, symmetric or sparse forms; no fused
+// bias or activation; and it does not split k, so that one long dot product runs
+// on one thread.
+package gemm

@@ -1,0 +1,120 @@
+package gemm
+
+import "unsafe"
+
+// Bounds of the tables of micro-kernels, over every instruction set.
+const (
+	maxRows    = 14
+	maxVectors = 2
+	maxDots    = 4
+)
+
+// Shapes of the kernels of products with few rows.
+const (
+	rankRows = 8 // rows of B of a rank kernel
+	dotCols  = 4 // columns of op(B) of a dot kernel
+)
+
+// isa is an instruction set's micro-kernels and the shapes they have. A tile is
+// up to rows × vectors*lanes elements of C, held in registers.
+type isa struct {
+	name                 string
+	rows, vectors, lanes int
+
+	// tiles[r-1][v-1] computes r rows of v whole vectors; edges the same with only
+	// some lanes of the last vector. The pack forms also copy the panels of B that
+	// they read.
+	tiles, edges, packTiles, packEdges table
+
+	// transpose writes columns of up to lanes rows as rows. It may write a whole
+	// vector at every destination row, in ascending order.
+	transpose func(*packArgs)
+
+	// rank updates C by rankRows rows of B, rank1 by one.
+	rank1, rank func(*rankArgs)
+
+	// dots[r-1] compute the products of r rows with one and with dotCols columns.
+	dots    [maxDots][2]func(*dotArgs)
+	dotRows int
+}
+
+// table holds micro-kernels by rows and vectors, less one each.
+type table [maxRows][maxVectors]func(*tileArgs)
+
+// cols returns the columns of the widest tile.
+func (s *isa) cols() int { return s.vectors * s.lanes }
+
+// tileArgs are the arguments of a micro-kernel, which computes
+//
+//	C = alpha*A*B + beta*C
+//
+// for a panel of A against a row of panels of B (and tiles of C). Strides are in
+// bytes. The fields that assembly writes are no pointers to the garbage
+// collector, since they end up past the operands.
+type tileArgs struct {
+	a, b, c  unsafe.Pointer
+	k        int // at least 1
+	ars, acs int // from a row of A to the next, from a column to the next
+	bs       int // from a row of B to the next
+	bpanel   int // from a panel of B to the next; C's tiles are adjacent
+	ldc      int
+	panels   int // at least 1; counted down
+
+	panel uintptr // assembly keeps the address of the panel of B here
+	next  uintptr // the next panel of A, to prefetch; counted up
+
+	packed      unsafe.Pointer // where the pack forms copy B to, panel by panel
+	packedPanel int            // from a packed panel to the next
+	packedAt    int            // from packed to the panel in work; counted up
+
+	alpha, beta float32
+	lanes       // of the last vector
+}
+
+// packArgs are the arguments of transpose. Strides are in bytes.
+type packArgs struct {
+	dst, src             unsafe.Pointer
+	dstStride, srcStride int
+	rows, cols           int // of the source, at least 1
+	lanes                    // of a row's last vector
+}
+
+// rankArgs are the arguments of a kernel that adds to m rows of C the products of
+// coefficients, rankRows a row, and as many rows of B.
+type rankArgs struct {
+	a, b, c unsafe.Pointer
+	m       int // at least 1
+	bs, ldc int
+	vectors int // of a row of C, at least 1
+	lanes       // of the last vector
+}
+
+// dotArgs are the arguments of a kernel that computes the products of rows of A
+// and columns of op(B), all of adjacent elements.
+type dotArgs struct {
+	a, b    unsafe.Pointer
+	as, bs  int // from a row of A, a column of op(B), to the next
+	vectors int // of k, at least 1
+	lanes       // of the last vector
+	sums    *[maxDots][dotCols]float32
+}
+
+// lanes says which lanes of a vector are used: the first so many, in the forms
+// that the instruction sets want.
+type lanes struct {
+	inUse int
+	kmask uint64
+	mask  [8]uint32
+}
+
+// use sets the mask to the first n lanes.
+func (l *lanes) use(n int) {
+	if l.inUse == n {
+		return
+	}
+	l.inUse = n
+	l.kmask = 1<<n - 1
+	for i := range l.mask {
+		l.mask[i] = uint32(int64(i-n) >> 63)
+	}
+}

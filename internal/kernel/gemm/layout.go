@@ -1,0 +1,128 @@
+package gemm
+
+const (
+	kBlock = 512 // longest run of k between two visits to C
+	mBlock = 512 // most rows of a task
+	nBlock = 128 // most columns of a task, whose part of B stays in the L2 cache
+)
+
+const (
+	// panelPad is what a panel is longer than its elements, so that panels do not
+	// all begin in the same set of the cache, and a kernel that writes whole
+	// vectors stays in its own panel.
+	panelPad = 16
+
+	// bufferSize is the elements of a thread's buffer: packed panels of B. What the
+	// skinny paths keep in it is smaller.
+	bufferSize = nBlock * (kBlock + panelPad)
+)
+
+// packing says when B is packed: not at all, by a pass before its first use, or
+// by that use.
+type packing int
+
+const (
+	packNot packing = iota
+	packBefore
+	packMeanwhile
+)
+
+// directB is the most elements that a block of k of B may span, if B is read
+// where it lies more than twice.
+const directB = 1 << 17
+
+// layout is how a batch of products is cut into tasks. It depends on the shape
+// and, where that changes no bit of the result, on the number of threads.
+type layout struct {
+	path path
+
+	height int // rows of a panel of A
+	kb     int // length of a block of k
+	packB  packing
+	panel  int // elements of a packed panel
+
+	rows, cols         int // of a task
+	rowTasks, colTasks int // of a product
+	tasks              int
+	perPiece           int // tasks
+}
+
+// Work, in multiply-adds, that is worth handing to another thread by itself.
+const (
+	pieceWork = 100e3 // by a piece at the least
+	taskWork  = 1e6   // by a task, when a product is cut up for more threads
+)
+
+// plan cuts up a product, or its transpose, for a number of threads.
+func (l *layout) plan(s *isa, x *product, threads int) {
+	x.orient()
+	x.fold()
+	if l.path = x.skinny(); l.path == tiled {
+		l.planTiles(s, x, threads)
+	} else {
+		l.planSkinny(x, threads)
+	}
+	l.rowTasks, l.colTasks = ceil(x.m, l.rows), ceil(x.n, l.cols)
+	l.tasks = x.batch * l.rowTasks * l.colTasks
+	l.perPiece = l.tasks
+	if threads > 1 {
+		task := work(min(l.rows, x.m), min(l.cols, x.n), x.k)
+		l.perPiece = min(int(pieceWork/task)+1, ceil(l.tasks, threads))
+	}
+}
+
+// orient has a product with few columns compute the transpose of C.
+func (x *product) orient() {
+	if x.n > skinnyRows {
+		return
+	}
+	if y := x.transposed(); x.skinny() == tiled && y.skinny() != tiled {
+		*x = y
+	}
+}
+
+// fold makes one product of a batch with a shared B whose matrices A, and C, lie
+// one after another as the rows of one would. It leaves a skinny batch alone,
+// whose bits would change.
+func (x *product) fold() {
+	if x.batch == 1 || x.b.mat != 0 || x.a.colMajor || x.a.mat != x.m*x.a.row || x.c.mat != x.m*x.c.row {
+		return
+	}
+	y := *x
+	y.m, y.batch = x.m*x.batch, 1
+	if flipped := y.transposed(); x.skinny() == tiled && flipped.skinny() == tiled {
+		*x = y
+	}
+}
+
+// planTiles chooses how tiles are computed, and the rows and columns of a task.
+func (l *layout) planTiles(s *isa, x *product, threads int) {
+	l.height, l.kb = split(x.m, s.rows), split(x.k, kBlock)
+	l.panel = s.cols()*l.kb + panelPad
+	switch {
+	default:
+		l.packB = packNot
+	case x.b.colMajor:
+		l.packB = packBefore
+	case x.m > 2*s.rows && x.b.row*l.kb > directB:
+		l.packB = packMeanwhile
+	}
+	tasks := 1
+	if threads > 1 {
+		tasks = ceil(int(min(float64(4*threads), 1+work(x.m, x.n, x.k)/taskWork)), x.batch)
+	}
+	panels, most := ceil(x.n, s.cols()), nBlock/s.cols()
+	l.cols = s.cols() * min(most, ceil(panels, tasks))
+	colTasks := ceil(x.n, l.cols)
+	l.rows = l.height * min(mBlock/l.height, ceil(ceil(x.m, l.height), ceil(tasks, colTasks)))
+}
+
+// work returns the multiply-adds of a product.
+func work(m, n, k int) float64 { return float64(m) * float64(n) * float64(k) }
+
+// ceil returns x/y rounded up.
+func ceil(x, y int) int { return (x + y - 1) / y }
+
+// split cuts x into the fewest parts of at most limit, as even as they can be,
+// and returns the size of all but the last.
+func split(x, limit int) int { return ceil(x, ceil(x, limit)) }

@@ -1,0 +1,152 @@
+package gemm
+
+import "unsafe"
+
+// portable is the instruction set of Go itself, with tiles of 4×4. Products are
+// rounded before they are added (the conversions to float32 say so), so that the
+// results do not depend on where the compiler would fuse the two.
+var portable = &isa{
+	name: "portable", rows: 4, vectors: 1, lanes: 4,
+	tiles:     portableTable(portableTile4),
+	edges:     portableTable(portableEdge(4)),
+	packTiles: portableTable(portableTile4).packing(),
+	packEdges: portableTable(portableEdge(4)).packing(),
+	transpose: portableTranspose,
+	rank1:     portableRank(1),
+	rank:      portableRank(rankRows),
+	dots:      [maxDots][2]func(*dotArgs){{portableDot(1), portableDot(dotCols)}},
+	dotRows:   1,
+}
+
+// portableTable is the table of the kernels of one to three rows, and four.
+func portableTable(four func(*tileArgs)) table {
+	return table{{portableEdge(1)}, {portableEdge(2)}, {portableEdge(3)}, {four}}
+}
+
+// packing returns the pack forms of a table's kernels.
+func (t table) packing() table {
+	for row := range portable4 {
+		kernel := t[row][0]
+		t[row][0] = func(args *tileArgs) {
+			args.copyB()
+			args.packedAt += args.panels * args.packedPanel
+			kernel(args)
+		}
+	}
+	return t
+}
+
+// portable4 is the side of a tile.
+const portable4 = 4
+
+// copyB copies the panels of B.
+func (t *tileArgs) copyB() {
+	for panel := range t.panels {
+		for k := range t.k {
+			src := unsafe.Add(t.b, panel*t.bpanel+k*t.bs)
+			dst := unsafe.Add(t.packed, t.packedAt+panel*t.packedPanel+k*4*portable4)
+			copy(unsafe.Slice((*float32)(dst), t.inUse), unsafe.Slice((*float32)(src), t.inUse))
+		}
+	}
+}
+
+// at returns the element at a byte offset.
+func at(base unsafe.Pointer, offset int) *float32 {
+	return (*float32)(unsafe.Add(base, offset))
+}
+
+// vector returns the four elements at a byte offset.
+func vector(base unsafe.Pointer, offset int) *[4]float32 {
+	return (*[4]float32)(unsafe.Add(base, offset))
+}
+
+// portableEdge returns the kernel of so many rows and any number of lanes.
+func portableEdge(rows int) func(*tileArgs) {
+	return func(t *tileArgs) {
+		cols := t.inUse
+		for panel := range t.panels {
+			b, c := unsafe.Add(t.b, panel*t.bpanel), unsafe.Add(t.c, panel*4*portable4)
+			for row := range rows {
+				a := unsafe.Add(t.a, row*t.ars)
+				for col := range cols {
+					update(at(c, row*t.ldc+4*col), t.dot(a, unsafe.Add(b, 4*col)), t.alpha, t.beta)
+				}
+			}
+		}
+	}
+}
+
+// dot returns the product of a row of A and a column of B.
+func (t *tileArgs) dot(a, b unsafe.Pointer) float32 {
+	var sum float32
+	for k := range t.k {
+		sum += float32(*at(a, k*t.acs) * *at(b, k*t.bs))
+	}
+	return sum
+}
+
+// portableTile4 computes whole tiles of 4×4.
+func portableTile4(t *tileArgs) {
+	for panel := range t.panels {
+		b, c := unsafe.Add(t.b, panel*t.bpanel), unsafe.Add(t.c, panel*4*portable4)
+		for row := range portable4 {
+			sum := t.dot4(unsafe.Add(t.a, row*t.ars), b)
+			for col := range sum {
+				update(at(c, row*t.ldc+4*col), sum[col], t.alpha, t.beta)
+			}
+		}
+	}
+}
+
+// dot4 returns the products of a row of A and four columns of B.
+func (t *tileArgs) dot4(a, b unsafe.Pointer) [portable4]float32 {
+	var s0, s1, s2, s3 float32
+	for k := range t.k {
+		x, y := *at(a, k*t.acs), vector(b, k*t.bs)
+		s0 += float32(x * y[0])
+		s1 += float32(x * y[1])
+		s2 += float32(x * y[2])
+		s3 += float32(x * y[3])
+	}
+	return [portable4]float32{s0, s1, s2, s3}
+}
+
+// portableTranspose is transpose, without writing more than it must.
+func portableTranspose(p *packArgs) {
+	for row := range p.rows {
+		for col := range p.cols {
+			*at(p.dst, col*p.dstStride+4*row) = *at(p.src, row*p.srcStride+4*col)
+		}
+	}
+}
+
+// portableRank returns the rank kernel of so many rows.
+func portableRank(rows int) func(*rankArgs) {
+	return func(t *rankArgs) {
+		cols := (t.vectors-1)*4 + t.inUse
+		for m := range t.m {
+			c := unsafe.Slice((*float32)(unsafe.Add(t.c, m*t.ldc)), cols)
+			for row := range rows {
+				x := *at(t.a, 4*(m*rankRows+row))
+				for i, y := range unsafe.Slice((*float32)(unsafe.Add(t.b, row*t.bs)), cols) {
+					c[i] += float32(x * y)
+				}
+			}
+		}
+	}
+}
+
+// portableDot returns the dot kernel of a row and so many columns.
+func portableDot(cols int) func(*dotArgs) {
+	return func(t *dotArgs) {
+		k := (t.vectors-1)*4 + t.inUse
+		a := unsafe.Slice((*float32)(t.a), k)
+		for col := range cols {
+			var sum float32
+			for i, y := range unsafe.Slice((*float32)(unsafe.Add(t.b, col*t.bs)), k) {
+				sum += float32(a[i] * y)
+			}
+			t.sums[0][col] = sum
+		}
+	}
+}

@@ -1,0 +1,181 @@
+package gemm
+
+import "unsafe"
+
+// A product with few rows reads op(B) once and computes little with it: memory
+// sets its speed. What matters is that B is read in long runs, as the processor
+// prefetches them, not in the narrow columns that a tile wants. A product with
+// few columns is the transpose of one with few rows.
+
+// skinnyRows is the most rows that a product may have to take a skinny path. It
+// is not an instruction set's property, so that every set sums in one order.
+const skinnyRows = 14
+
+// Bounds of a skinny task.
+const (
+	dotK     = 2048 // longest run of k between two visits to C
+	rankSums = 8192 // elements of C that a rank task keeps in the L1 cache
+	rankCols = 256  // fewest columns of a rank task, if C has as many
+	rankK    = 512  // coefficients of a row of A in work
+	rankPad  = 16   // elements between rows of sums, for the sake of the cache's sets
+)
+
+// path is how a product is computed.
+type path int
+
+const (
+	tiled path = iota
+	dots       // op(B)'s columns are contiguous
+	ranks      // op(B)'s rows are
+)
+
+// skinny returns the path of a product by its rows. It depends on the shape alone,
+// since the paths round differently.
+func (x *product) skinny() path {
+	switch {
+	case x.m > skinnyRows:
+		return tiled
+	case x.b.colMajor && (x.m <= 4 && x.k >= 32 || x.k >= 512):
+		return dots
+	case !x.b.colMajor && (x.m <= 2 && x.n >= 64 || x.n >= 256 && x.n*x.k >= 1<<21):
+		return ranks
+	}
+	return tiled
+}
+
+// transposed returns the product that computes the transpose of C.
+func (x product) transposed() product {
+	x.m, x.n = x.n, x.m
+	x.a, x.b, x.c = x.b.transposed(), x.a.transposed(), x.c.transposed()
+	return x
+}
+
+// transposed returns the transposed operand.
+func (o operand) transposed() operand {
+	o.row, o.col, o.colMajor = o.col, o.row, !o.colMajor
+	return o
+}
+
+// skinnyCols returns the columns of a task, multiples of unit but the last.
+func skinnyCols(x *product, most, least, unit, threads int) int {
+	cols := min(most, ceil(x.n*x.batch, 4*threads))
+	return ceil(max(cols, least), unit) * unit
+}
+
+// planSkinny chooses the columns of a task, which has all rows.
+func (l *layout) planSkinny(x *product, threads int) {
+	l.rows = x.m
+	if l.path == dots {
+		l.cols = skinnyCols(x, x.n, 1+int(pieceWork/work(x.m, 1, x.k)), dotCols, threads)
+	} else {
+		l.cols = skinnyCols(x, rankSums/x.m, rankCols, 16, threads)
+	}
+}
+
+// dots computes columns n0 … n1 of a product as products of vectors.
+func (w *worker) dots(c *call, mat, n0, n1 int) {
+	t := &w.dot
+	t.bs = 4 * c.b.col
+	for k0 := 0; k0 < c.k; k0 += dotK {
+		k, beta := min(dotK, c.k-k0), c.beta
+		if k0 > 0 {
+			beta = 1
+		}
+		t.vectors = ceil(k, c.isa.lanes)
+		t.use((k-1)%c.isa.lanes + 1)
+		a := w.contiguousA(c, mat, k0, k)
+		for n := n0; n < n1; {
+			cols := dotCols
+			if n1-n < dotCols {
+				cols = 1
+			}
+			t.b = c.b.at(mat, k0, n)
+			for m := 0; m < c.m; m += c.isa.dotRows {
+				rows := min(c.isa.dotRows, c.m-m)
+				t.a = unsafe.Add(a, m*t.as)
+				c.isa.dots[rows-1][cols/dotCols](t)
+				c.updateDots(t.sums, mat, m, n, rows, cols, beta)
+			}
+			n += cols
+		}
+	}
+}
+
+// contiguousA returns the rows of A from k0, packed if their elements are not
+// adjacent, and sets their stride.
+func (w *worker) contiguousA(c *call, mat, k0, k int) unsafe.Pointer {
+	if !c.a.colMajor {
+		w.dot.as = 4 * c.a.row
+		return c.a.at(mat, 0, k0)
+	}
+	for m := range c.m {
+		for i := range k {
+			w.buffer[m*k+i] = *at(c.a.at(mat, m, k0+i), 0)
+		}
+	}
+	w.dot.as = 4 * k
+	return unsafe.Pointer(&w.buffer[0])
+}
+
+// updateDots writes a block of C.
+func (c *call) updateDots(sums *[maxDots][dotCols]float32, mat, m, n, rows, cols int, beta float32) {
+	for i := range rows {
+		for j := range cols {
+			update(at(c.c.at(mat, m+i, n+j), 0), sums[i][j], c.alpha, beta)
+		}
+	}
+}
+
+// update writes alpha*sum + beta*c to an element of C, which it reads only if
+// beta is not zero.
+func update(c *float32, sum, alpha, beta float32) {
+	sum = float32(alpha * sum)
+	if beta != 0 {
+		sum += float32(beta * *c)
+	}
+	*c = sum
+}
+
+// ranks computes columns n0 … n1 of a product as a sum of products of a column
+// of A and a row of B, a few at a time.
+func (w *worker) ranks(c *call, mat, n0, n1 int) {
+	t, cols := &w.rank, n1-n0
+	stride := cols + 16
+	sums, coefficients := w.buffer[:c.m*stride], w.buffer[c.m*stride:]
+	clear(sums)
+	t.c, t.ldc, t.m = unsafe.Pointer(&sums[0]), 4*stride, c.m
+	t.bs = 4 * c.b.row
+	t.vectors = ceil(cols, c.isa.lanes)
+	t.use((cols-1)%c.isa.lanes + 1)
+	for k0 := 0; k0 < c.k; k0 += rankK {
+		k1 := min(k0+rankK, c.k)
+		c.gather(coefficients, mat, k0, k1)
+		for k := k0; k < k1; {
+			kernel, step := c.isa.rank, rankRows
+			if k1-k < rankRows {
+				kernel, step = c.isa.rank1, 1
+			}
+			in := (k - k0) % rankRows
+			t.a, t.b = unsafe.Pointer(&coefficients[(k-k0-in)*c.m+in]), c.b.at(mat, k, n0)
+			kernel(t)
+			k += step
+		}
+	}
+	for m := range c.m {
+		for i, sum := range sums[m*stride : m*stride+cols] {
+			update(at(c.c.at(mat, m, n0+i), 0), sum, c.alpha, c.beta)
+		}
+	}
+}
+
+// gather copies columns k0 … k1 of A as the rank kernels want them: rankRows
+// columns at a time, row by row.
+func (c *call) gather(to []float32, mat, k0, k1 int) {
+	for k := k0; k < k1; k++ {
+		in := (k - k0) % rankRows
+		block := to[(k-k0-in)*c.m:]
+		for m := range c.m {
+			block[m*rankRows+in] = *at(c.a.at(mat, m, k), 0)
+		}
+	}
+}

@@ -1,0 +1,35 @@
+// Package models builds graphs of well-known neural networks, with their
+// gradients, updates and learning rates. A model is a graph and nothing else: it
+// is built in milliseconds whatever its size, and takes none of the memory that
+// training it would.
+//
+// [MoE] is the Transformer with mixture-of-experts layers of Tensor2Tensor
+// (mtf_transformer with research/moe.py, on Mesh-TensorFlow). An encoder and a
+// decoder are stacks of layers x + dropout(f(norm(x))): attention to the text
+// itself, in the decoder also to the encoder's output, and, in place of the
+// feed-forward sublayer, a choice of two out of many small ones, the experts.
+// Almost all parameters are the experts'. A token costs two of them however
+// many there are, which makes the model large rather than slow, and its memory
+// the problem.
+//
+// Two ways to bring tokens to experts compute the same mixture. The dense one
+// multiplies with 0/1 matrices and gives every expert a fixed number of slots;
+// tokens beyond it are passed over. The sparse one gathers rows, drops none, and
+// needs no such matrices. Experts' weights are a variable each, so that they can
+// be brought to a device one at a time, or one variable a layer.
+//
+// Choices that are the source's: norms scale by the root mean square and have no
+// bias; embeddings are shared by source, target and logits; the noise of dropout
+// is the same at all positions of a text; the logits are jittered in training;
+// experts' balance is an auxiliary loss; a second expert with little weight is
+// left out at random, in evaluation too; Adafactor without momentum, factored
+// for large matrices.
+//
+// Choices that differ from it. The loss is the mean over tokens that are not
+// padding, rather than over all positions, so that texts of any length count
+// alike; Adafactor does not notice the factor. The packed attention weights are
+// [4 width heads·size], so that a projection is one matrix product. Every norm's
+// scale is a variable of its own. Groups of tokens that share experts' capacity
+// have a size that divides the batch. The smaller sizes warm up in tens of steps
+// rather than ten thousand, and there is no final linear decay unless asked for.
+package models

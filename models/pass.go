@@ -1,0 +1,129 @@
+package models
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/ops"
+	"github.com/gomem/gomem/internal/tensor"
+)
+
+// normEps is added to the mean square that a norm divides by.
+const normEps = 1e-6
+
+// pass builds the computation of one loss.
+type pass struct {
+	MoEConfig
+	g        *graph.Graph
+	w        *weights
+	seed     graph.Value
+	training bool
+	path     string        // names what is random, the same in every pass
+	balance  []graph.Value // the layers' auxiliary losses, in training
+}
+
+// scope is for the nodes and the noise of a part of the model.
+func (p *pass) scope(name string) (leave func()) {
+	nodes, outer := p.g.Scope(name), p.path
+	p.path += name + "/"
+	return func() {
+		nodes()
+		p.path = outer
+	}
+}
+
+// run is the mean cross-entropy of a target's tokens, f32[], and the logits,
+// f32[pairs length vocab].
+func (p *pass) run(source, target graph.Value) (loss, logits graph.Value) {
+	padding, causal := ops.PaddingMask(source), ops.CausalMask(p.g, p.Length)
+	memory := p.stack("enc", p.w.enc, p.embed("source", source), func(y graph.Value, l layer) graph.Value {
+		return p.attend("att", l.att, y, graph.Value{}, padding)
+	})
+	y := p.stack("dec", p.w.dec, p.embed("target", p.shift(target)), func(y graph.Value, l layer) graph.Value {
+		y = p.attend("att", l.att, y, graph.Value{}, causal)
+		return p.attend("cross", l.cross, y, memory, padding)
+	})
+	logits = p.logits(y)
+	return p.mean(ops.CrossEntropy(logits, target, p.Smoothing), target), logits
+}
+
+// shift puts padding before every target and drops its last token: position i
+// sees the tokens before i, and is to predict token i.
+func (p *pass) shift(ids graph.Value) graph.Value {
+	return ops.Pad(ops.Slice(ids, 1, 0, p.Length-1), 1, 1, 0)
+}
+
+func (p *pass) embed(name string, ids graph.Value) graph.Value {
+	defer p.scope(name)()
+	return p.dropout(ops.Add(ops.Embedding(p.w.embedding, ids), p.w.positional))
+}
+
+// logits are products with the embedding, as if that were normal with deviation
+// 1/√width.
+func (p *pass) logits(x graph.Value) graph.Value {
+	defer p.scope("logits")()
+	x = ops.Scale(x, float32(1/math.Sqrt(float64(p.Width))))
+	return ops.Jitter(ops.MatMulT(x, p.w.embedding, false, true), p.seed, p.Jitter, p.path)
+}
+
+// mean is the mean of a number for each token, f32[pairs length], over the
+// tokens that are not padding; 0 if all are.
+func (p *pass) mean(x, ids graph.Value) graph.Value {
+	weight := ops.NotZero(ids)
+	count := ops.Maximum(ops.Sum(weight), ops.Ones(p.g, tensor.Of(graph.F32)))
+	return ops.Div(ops.Sum(ops.Mul(x, weight)), count)
+}
+
+// stack is the layers of the encoder or the decoder, which differ in what they
+// attend to, and the norm of their output.
+func (p *pass) stack(name string, s stack, x graph.Value, attend func(graph.Value, layer) graph.Value) graph.Value {
+	defer p.scope(name)()
+	for i, l := range s.layers {
+		leave := p.scope(fmt.Sprint(i))
+		x = p.residual("moe", attend(x, l), l.moe.norm, func(y graph.Value) graph.Value { return p.mixture(l.moe, y) })
+		leave()
+	}
+	return p.dropout(ops.RMSNorm(x, s.norm, normEps))
+}
+
+// attend is an attention sublayer of x to memory, or to x itself without one.
+func (p *pass) attend(name string, w attention, x, memory, mask graph.Value) graph.Value {
+	return p.residual(name, x, w.norm, func(y graph.Value) graph.Value {
+		if !memory.Valid() {
+			return p.attention(w.qkvo, y, y, mask)
+		}
+		return p.attention(w.qkvo, y, memory, mask)
+	})
+}
+
+// residual is x + dropout(f(norm(x))).
+func (p *pass) residual(name string, x, norm graph.Value, f func(graph.Value) graph.Value) graph.Value {
+	defer p.scope(name)()
+	return ops.Add(x, p.dropout(f(ops.RMSNorm(x, norm, normEps))))
+}
+
+// dropout shares its noise among the positions of a text.
+func (p *pass) dropout(x graph.Value) graph.Value {
+	return ops.Dropout(x, p.seed, p.Dropout, p.path, 1)
+}
+
+// attention is multi-head attention of x to memory, f32[pairs length width]
+// both. Nothing is divided by the size of a head: the weights start so that
+// logits have variance 1.
+func (p *pass) attention(qkvo, x, memory, mask graph.Value) graph.Value {
+	w := ops.Unstack(qkvo)
+	q := p.heads(ops.MatMul(x, w[0]))
+	k := p.heads(ops.MatMul(memory, w[1]))
+	v := p.heads(ops.MatMul(memory, w[2]))
+	a := ops.Softmax(ops.Add(ops.MatMulT(q, k, false, true), mask))
+	a = ops.Dropout(a, p.seed, p.Dropout, p.path+"weights", 2)
+	y := ops.Transpose(ops.MatMul(a, v), 0, 2, 1, 3)
+	y = ops.ReshapeSizes(y, p.Pairs, p.Length, p.Heads*p.HeadWidth)
+	return ops.MatMulT(y, w[3], false, true)
+}
+
+// heads takes [pairs length heads·size] apart into [pairs heads length size].
+func (p *pass) heads(x graph.Value) graph.Value {
+	return ops.Transpose(ops.ReshapeSizes(x, p.Pairs, p.Length, p.Heads, p.HeadWidth), 0, 2, 1, 3)
+}
