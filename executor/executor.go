@@ -3,7 +3,7 @@
 // events, and checks that the memory touched is the memory predicted.
 //
 // All that a step needs is resolved when the executor is made; running a plan
-// again costs a queue operation a step.
+// again costs a queue operation a run of steps.
 package executor
 
 import (
@@ -51,23 +51,24 @@ type Executor struct {
 	plan    *plan.Plan
 	memory  []device.Memory // by space
 	streams []device.Stream // by plan stream
-	work    []work          // by step
+	work    []work          // the steps in order, in runs
 	fixed   []int64         // by space: end of the variables, which always count as used
 	peak    []int64         // by space: the most that any run has touched
 }
 
-// work is a step, resolved.
+// work is a run of consecutive steps on one stream, of which only the first
+// waits and only the last is waited for.
 type work struct {
 	stream device.Stream
-	task   device.Task
-	wait   []int
+	tasks  []device.Task
+	wait   []*work
 	event  device.Event
-	record bool // a later step waits for this one
+	record bool // a later step waits for the last one
 }
 
 // New resolves a plan of g. memory has the spaces of the plan, in order.
 func New(d device.Device, streams *Streams, memory []device.Memory, p *plan.Plan, g *graph.Graph) (*Executor, error) {
-	e := &Executor{plan: p, memory: memory, work: make([]work, len(p.Steps)), fixed: make([]int64, len(p.Spaces)), peak: make([]int64, len(p.Spaces))}
+	e := &Executor{plan: p, memory: memory, fixed: make([]int64, len(p.Spaces)), peak: make([]int64, len(p.Spaces))}
 	for _, s := range p.Streams {
 		st, err := streams.get(s)
 		if err != nil {
@@ -80,17 +81,44 @@ func New(d device.Device, streams *Streams, memory []device.Memory, p *plan.Plan
 			e.fixed[s.Space] = max(e.fixed[s.Space], s.Off+s.Bytes)
 		}
 	}
-	for i, s := range p.Steps {
-		task, err := e.task(d, g, i)
-		if err != nil {
-			return nil, &plan.Error{Step: i, Name: s.Name, Err: err}
-		}
-		e.work[i] = work{stream: e.streams[s.Stream], task: task, wait: s.Wait}
+	return e, e.resolve(d, g)
+}
+
+// maxRun bounds the length of a run, so that a stream starts while later runs
+// are still being queued.
+const maxRun = 64
+
+// resolve makes the tasks of all steps and groups them into runs.
+func (e *Executor) resolve(d device.Device, g *graph.Graph) error {
+	steps := e.plan.Steps
+	awaited := make([]bool, len(steps))
+	for _, s := range steps {
 		for _, w := range s.Wait {
-			e.work[w].record = true
+			awaited[w] = true
 		}
 	}
-	return e, nil
+	runs := make([]int, len(steps)) // by step: its run
+	for i, s := range steps {
+		task, err := e.task(d, g, i)
+		if err != nil {
+			return &plan.Error{Step: i, Name: s.Name, Err: err}
+		}
+		last := len(e.work) - 1
+		if i == 0 || s.Stream != steps[i-1].Stream || len(s.Wait) > 0 || awaited[i-1] || len(e.work[last].tasks) == maxRun {
+			e.work = append(e.work, work{stream: e.streams[s.Stream]})
+			last++
+		}
+		e.work[last].tasks = append(e.work[last].tasks, task)
+		e.work[last].record = awaited[i]
+		runs[i] = last
+	}
+	for i, s := range steps {
+		for _, w := range s.Wait {
+			run := &e.work[runs[i]]
+			run.wait = append(run.wait, &e.work[runs[w]])
+		}
+	}
+	return nil
 }
 
 // task makes the device's task of a step.
@@ -166,9 +194,9 @@ func (e *Executor) Run(ctx context.Context) error {
 	for i := range e.work {
 		w := &e.work[i]
 		for _, before := range w.wait {
-			w.stream.Wait(e.work[before].event)
+			w.stream.Wait(before.event)
 		}
-		w.stream.Run(w.task)
+		w.stream.Run(w.tasks...)
 		if w.record {
 			w.event = w.stream.Record()
 		}

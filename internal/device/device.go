@@ -101,12 +101,14 @@ type Task any
 // Event marks a point in a stream.
 type Event struct {
 	Stream int    // the device's number of the stream
-	Seq    uint64 // tasks queued before it
+	Seq    uint64 // what had been queued before it, counted by the stream
 }
 
 // Stream runs tasks in order. Its methods queue and return.
 type Stream interface {
-	Run(Task)
+	// Run queues tasks. They are one queue entry, so it is cheaper to queue many
+	// than one after the other; the slice must not change until they have run.
+	Run(tasks ...Task)
 	// Record marks the point after everything queued so far.
 	Record() Event
 	// Wait holds back what is queued later until the event has happened.

@@ -33,11 +33,11 @@ type stream struct {
 	moved   *sync.Cond
 }
 
-// command is a task to run or, if there is none, an event to wait for.
+// command is tasks to run or, if there are none, an event to wait for.
 type command struct {
-	task *task
-	on   *stream
-	seq  uint64
+	tasks []device.Task
+	on    *stream
+	seq   uint64
 }
 
 // Stream starts a stream.
@@ -52,8 +52,8 @@ func (d *Device) Stream(name string, e device.Engine) (device.Stream, error) {
 	return s, nil
 }
 
-// Run queues a task.
-func (s *stream) Run(t device.Task) { s.put(command{task: t.(*task)}) }
+// Run queues tasks.
+func (s *stream) Run(tasks ...device.Task) { s.put(command{tasks: tasks}) }
 
 // Record is the number of commands so far.
 func (s *stream) Record() device.Event { return device.Event{Stream: s.id, Seq: s.queued} }
@@ -87,15 +87,23 @@ func (d *Device) fail(e *device.Error) { d.failure.CompareAndSwap(nil, e) }
 // work runs commands until the queue is closed.
 func (s *stream) work() {
 	for c := range s.queue {
-		switch {
-		case c.task == nil:
+		if c.on != nil {
 			c.on.await(c.seq)
-		case s.device.failure.Load() == nil:
-			if err := c.task.run(s); err != nil {
-				s.device.fail(&device.Error{Step: c.task.step, Name: c.task.name, What: c.task.what, Err: err})
-			}
+		}
+		for _, t := range c.tasks {
+			s.run(t.(*task))
 		}
 		s.advance()
+	}
+}
+
+// run does a task, unless one has failed.
+func (s *stream) run(t *task) {
+	if s.device.failure.Load() != nil {
+		return
+	}
+	if err := t.run(s); err != nil {
+		s.device.fail(&device.Error{Step: t.step, Name: t.name, What: t.what, Err: err})
 	}
 }
 

@@ -112,12 +112,14 @@ type stream struct {
 	queued uint64
 }
 
-func (s *stream) Run(t device.Task) {
-	s.queued++
-	s.device.tasks++
-	for _, r := range t.(task) {
-		m := r.Mem.(*memory)
-		m.used = max(m.used, r.Off+r.Bytes)
+func (s *stream) Run(tasks ...device.Task) {
+	for _, t := range tasks {
+		s.queued++
+		s.device.tasks++
+		for _, r := range t.(task) {
+			m := r.Mem.(*memory)
+			m.used = max(m.used, r.Off+r.Bytes)
+		}
 	}
 }
 
