@@ -112,12 +112,8 @@ func binaryCPU(b binary, c *kernel.Call) error {
 			run.both(dst, x[from[0]:from[0]+n], y[from[1]:from[1]+n])
 		case step[0] == 1:
 			run.right(dst, x[from[0]:from[0]+n], y[from[1]])
-		case step[1] == 1:
+		default: // an axis of the result is one of some operand
 			run.left(dst, x[from[0]], y[from[1]:from[1]+n])
-		default:
-			s := []float32{x[from[0]]}
-			run.right(s, s, y[from[1]])
-			repeat(dst, s[0])
 		}
 	})
 	return nil

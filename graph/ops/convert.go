@@ -79,7 +79,7 @@ func (o oneHot) Infer(in []graph.Type) ([]graph.Type, error) {
 		return nil, err
 	}
 	if o.Depth < 1 {
-		return nil, fmt.Errorf("depth is %d", o.Depth)
+		return nil, fmt.Errorf("depth is %d, want 1 or more", o.Depth)
 	}
 	shape := append(append([]graph.Dim(nil), in[0].Shape...), graph.Dim{Size: o.Depth})
 	return []graph.Type{{DType: graph.F32, Shape: shape}}, nil

@@ -30,8 +30,11 @@ func classified(in []graph.Type, smoothing float32) error {
 	if k < 0 || !(graph.Type{Shape: in[0].Shape[:k]}).SameShape(graph.Type{Shape: in[1].Shape}) {
 		return fmt.Errorf("logits %s do not match labels %s", in[0], in[1])
 	}
-	if !(smoothing >= 0 && smoothing < 1) || smoothing > 0 && in[0].Size(-1) < 2 {
-		return fmt.Errorf("label smoothing %g of %d classes", smoothing, in[0].Size(-1))
+	if !(smoothing >= 0 && smoothing < 1) {
+		return fmt.Errorf("label smoothing is %g, want 0 or more, but less than 1", smoothing)
+	}
+	if smoothing > 0 && in[0].Size(-1) < 2 {
+		return fmt.Errorf("labels of a single class cannot be smoothed")
 	}
 	return nil
 }

@@ -6,8 +6,8 @@
 // recorded in the graph (see [graph.Graph.Err]) and yields the zero value.
 // Gradients are built from the same operations, so they can be differentiated
 // again. The kernels are registered for the CPU when the package is
-// initialised; they split their work over outputs, never over a reduction, so
-// results do not depend on the number of threads.
+// initialised. They split their work over outputs, or a long sum into blocks that
+// the shape alone fixes, so results do not depend on the number of threads.
 //
 // Adding an operation touches one file: the samples that it lists are run by
 // ops_test.go through every check there is (shape rule against kernel, bad

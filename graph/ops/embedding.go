@@ -107,7 +107,7 @@ func embeddingGradCPU(o embeddingGrad, c *kernel.Call) error {
 		clear(out[lo*d : hi*d])
 		for i, id := range ids {
 			if int(id) >= lo && int(id) < hi {
-				row := out[int(id)*d : int(id+1)*d]
+				row := out[int(id)*d : (int(id)+1)*d]
 				vec.Add(row, row, dout[i*d:])
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/gomem/gomem/graph"
@@ -31,6 +32,81 @@ func TestSecondGradients(t *testing.T) {
 	for _, s := range ops.Samples() {
 		if s.Second {
 			t.Run(s.TestName(), func(t *testing.T) { check(t, s, second) })
+		}
+	}
+}
+
+// TestGradientsAreWellTyped: whichever results matter, every operand gets a
+// gradient of its own type or none, or the graph says why it has none.
+func TestGradientsAreWellTyped(t *testing.T) {
+	for _, s := range ops.Samples() {
+		if s.Update > 0 {
+			continue
+		}
+		t.Run(s.TestName(), func(t *testing.T) {
+			out, err := s.Op.Infer(s.In)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for only := range len(out) + 1 { // the last time, all results matter
+				wellTyped(t, s, func(i int) bool { return i == only || only == len(out) })
+			}
+		})
+	}
+}
+
+func wellTyped(t *testing.T, s ops.Sample, matters func(i int) bool) {
+	g := graph.New()
+	var in []graph.Value
+	for _, ty := range s.In {
+		in = append(in, g.Input("x", ty))
+	}
+	n := g.Apply(s.Op, in...)
+	dout := make([]graph.Value, len(n.Out))
+	for i, ty := range n.Out {
+		if matters(i) && ty.DType == graph.F32 {
+			dout[i] = g.Input("d", ty)
+		}
+	}
+	if !slices.ContainsFunc(dout, graph.Value.Valid) {
+		return
+	}
+	for i, d := range s.Op.VJP(n, dout) {
+		if d.Valid() && !d.Type().Equal(in[i].Type()) {
+			t.Errorf("the gradient of operand %d, %s, is %s", i, in[i].Type(), d.Type())
+		}
+	}
+	if err := g.Err(); err != nil && !strings.Contains(err.Error(), "has no gradient of its own") {
+		t.Error(err)
+	}
+}
+
+// TestGradientThroughStorageTypes: rounding to a storage type passes gradients,
+// going to integers stops them.
+func TestGradientThroughStorageTypes(t *testing.T) {
+	for _, c := range []struct {
+		to   graph.DType
+		want []float32
+	}{{graph.BF16, []float32{2, -4}}, {graph.F16, []float32{2, -4}}, {graph.I32, nil}} {
+		g := graph.New()
+		x := g.Constant("x", tensor.FromF32([]float32{1, -2}, 2))
+		rounded := ops.Cast(ops.Cast(x, c.to), graph.F32)
+		d := autodiff.Grad(ops.Sum(ops.Square(rounded)), x)[0]
+		if g.Err() != nil {
+			t.Fatal(g.Err())
+		}
+		if d.Valid() != (c.want != nil) {
+			t.Fatalf("%s: the gradient is %s", c.to, d)
+		}
+		if !d.Valid() {
+			continue
+		}
+		m, err := reference.New(g, g.Ancestors([]graph.NodeID{d.Node.ID}), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := m.Step(); err != nil || !slices.Equal(m.Value(d).F32(), c.want) {
+			t.Errorf("%s: the gradient is %v (%v)", c.to, m.Value(d).F32(), err)
 		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/gomem/gomem/graph"
-	"github.com/gomem/gomem/internal/tensor"
 )
 
 // apply makes a node with one result.
@@ -70,20 +69,6 @@ func bytes(in, out []graph.Type) int64 {
 // and spends flops on every element of result 0.
 func streaming(in, out []graph.Type, flops int64) graph.Cost {
 	return graph.Cost{FLOPs: flops * int64(out[0].Elems()), Bytes: bytes(in, out)}
-}
-
-// like is the type of t with other sizes; an axis keeps its name where the
-// size is kept.
-func like(t graph.Type, sizes ...int) graph.Type {
-	u := tensor.Of(t.DType, sizes...)
-	if len(sizes) == len(t.Shape) {
-		for i, d := range t.Shape {
-			if d.Size == sizes[i] {
-				u.Shape[i].Name = d.Name
-			}
-		}
-	}
-	return u
 }
 
 // grain is the least number of elements worth handing to another thread.

@@ -36,7 +36,7 @@ func reduceAxes(x graph.Value, axes []int, keep bool) graph.Value {
 	for _, a := range axes {
 		i := axis(a, rank)
 		if i < 0 {
-			x.Graph().Fail(fmt.Errorf("sum over axis %d of %s", a, x.Type()))
+			x.Graph().Fail(fmt.Errorf("sum over axis %d: %s has none such", a, x.Type()))
 			return graph.Value{}
 		}
 		chosen[i] = true

@@ -143,7 +143,7 @@ func cutAxis(in []graph.Type, axis, lo, hi int) ([]graph.Type, error) {
 	}
 	t := in[0]
 	if axis < 0 || axis >= t.Rank() || lo < 0 || hi > t.Size(axis) || lo >= hi {
-		return nil, fmt.Errorf("elements %d to %d along axis %d of %s", lo, hi-1, axis, t)
+		return nil, fmt.Errorf("%s has no elements %d to %d along axis %d", t, lo, hi-1, axis)
 	}
 	return []graph.Type{resized(t, axis, hi-lo)}, nil
 }

@@ -29,7 +29,7 @@ func normalized(in []graph.Type, eps float32, vectors ...bool) ([]graph.Type, er
 		return nil, err
 	}
 	if !(eps >= 0) || math.IsInf(float64(eps), 0) {
-		return nil, fmt.Errorf("epsilon is %g", eps)
+		return nil, fmt.Errorf("epsilon is %g, want a number not below 0", eps)
 	}
 	if in[0].Rank() == 0 {
 		return nil, fmt.Errorf("a scalar has no rows")

@@ -30,7 +30,7 @@ func (o transpose) Infer(in []graph.Type) ([]graph.Type, error) {
 	}
 	t := in[0]
 	if o.N != t.Rank() || o.N > maxRank {
-		return nil, fmt.Errorf("%d axes ordered of %s", o.N, t)
+		return nil, fmt.Errorf("an order of %d axes for %s", o.N, t)
 	}
 	out := graph.Type{DType: t.DType}
 	var seen [maxRank]bool

@@ -113,7 +113,7 @@ func (u unary) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
 	case square:
 		dx = Scale(Mul(d, x), 2)
 	case relu, tanh, sigmoid:
-		dx = apply(slope{u.Kind}, y, d)
+		dx = apply(slope(u), y, d)
 	case gelu:
 		dx = apply(slope{gelu}, x, d)
 	}

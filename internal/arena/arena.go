@@ -25,22 +25,29 @@ type Packing struct {
 	Rule    string // the rule that found it
 }
 
-// maxPairs bounds the work of the pairwise rules.
+// rounds is how often blocks are placed in an order and the order is repaired.
+const rounds = 4
+
+// maxPairs bounds the pairs of blocks looked at in all rounds.
 const maxPairs = 40_000_000
+
+// slack reports whether a better packing would be worth looking for.
+func (p Packing) slack() bool { return p.Peak > p.Load+p.Load/100 }
 
 // Pack places the blocks.
 func Pack(blocks []Block) Packing {
 	base := packFixed(blocks)
 	events := timeline(blocks)
 	load, pairs := measure(blocks, events)
-	best := Packing{Offsets: byTime(blocks, events, base), Rule: "time"}
+	best := Packing{Offsets: byTime(blocks, events, base), Load: base + load, Rule: "time"}
 	best.Peak = peak(blocks, best.Offsets)
-	best.Load = base + load
-	if best.Peak > best.Load && pairs <= maxPairs {
-		size := Packing{Offsets: largestFirst(blocks, base), Load: best.Load, Rule: "size"}
-		if size.Peak = peak(blocks, size.Offsets); size.Peak < best.Peak {
-			best = size
+	order := bySize(blocks)
+	for round := int64(1); round <= rounds && best.slack() && round*pairs <= maxPairs; round++ {
+		offsets := inOrder(blocks, order, base)
+		if p := peak(blocks, offsets); p < best.Peak {
+			best.Offsets, best.Peak, best.Rule = offsets, p, "size"
 		}
+		order = highFirst(blocks, order, offsets, best.Load)
 	}
 	for i, off := 0, int64(0); i < len(blocks); i++ {
 		if blocks[i].Fixed {
@@ -140,8 +147,8 @@ func byTime(blocks []Block, events []event, base int64) []int64 {
 	return offsets
 }
 
-// largestFirst places blocks in order of falling size, each as low as it can.
-func largestFirst(blocks []Block, base int64) []int64 {
+// bySize lists the moving blocks, the largest first and then the earliest.
+func bySize(blocks []Block) []int {
 	order := make([]int, 0, len(blocks))
 	for i, b := range blocks {
 		if !b.Fixed {
@@ -149,8 +156,13 @@ func largestFirst(blocks []Block, base int64) []int64 {
 		}
 	}
 	slices.SortStableFunc(order, func(a, b int) int {
-		return cmp.Or(cmp.Compare(blocks[b].Bytes, blocks[a].Bytes), cmp.Compare(blocks[b].To-blocks[b].From, blocks[a].To-blocks[a].From))
+		return cmp.Or(cmp.Compare(blocks[b].Bytes, blocks[a].Bytes), cmp.Compare(blocks[a].From, blocks[b].From))
 	})
+	return order
+}
+
+// inOrder places blocks one after the other, each as low as it can.
+func inOrder(blocks []Block, order []int, base int64) []int64 {
 	offsets := make([]int64, len(blocks))
 	placed := newTimeIndex(blocks)
 	var taken []span
@@ -163,6 +175,19 @@ func largestFirst(blocks []Block, base int64) []int64 {
 		placed.add(i)
 	}
 	return offsets
+}
+
+// highFirst moves the blocks that reach above the load to the front.
+func highFirst(blocks []Block, order []int, offsets []int64, load int64) []int {
+	var high, others []int
+	for _, i := range order {
+		if offsets[i]+blocks[i].Bytes > load {
+			high = append(high, i)
+		} else {
+			others = append(others, i)
+		}
+	}
+	return append(high, others...)
 }
 
 // span is a range of addresses.

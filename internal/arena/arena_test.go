@@ -52,7 +52,7 @@ func TestNoOverlap(t *testing.T) {
 		for i := range bs { // each rule on its own
 			bs[i].Fixed = false
 		}
-		size := largestFirst(bs, 0)
+		size := inOrder(bs, bySize(bs), 0)
 		check(t, bs, size, peak(bs, size))
 		byT := byTime(bs, timeline(bs), 0)
 		check(t, bs, byT, peak(bs, byT))

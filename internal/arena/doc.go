@@ -10,11 +10,13 @@
 //     would do, O(n log n);
 //   - largest first, each at the lowest address that is free throughout its
 //     life: the greedy rule that wins when memory is tight, because large
-//     blocks are not split around small ones. It costs a look at every pair of
-//     blocks that are live at once, so it is tried only up to a number of pairs.
+//     blocks are not split around small ones. What reaches above the lower bound
+//     is moved to the front and all is placed again, a few times. It costs a
+//     look at every pair of blocks that are live at once, so it is tried only up
+//     to a number of pairs.
 //
 // The largest number of bytes live at any time is a lower bound of every
-// packing; the portfolio stops as soon as it is reached.
+// packing; the portfolio stops as soon as it is nearly reached.
 //
 // Blocks marked Fixed are live throughout and are placed first, in the order
 // given, from address 0: variables have the same addresses in every plan that
