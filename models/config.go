@@ -55,7 +55,7 @@ func NewMoEConfig(size string) (MoEConfig, error) {
 	case "s64":
 		c.ExpertHidden, c.Pairs, c.Length = 256, 16, 32
 		c.Width, c.HeadWidth, c.Vocab, c.Group = 64, 16, 4224, 128
-		c.Schedule = Schedule{Scale: 0.3, Warmup: 100}
+		c.Schedule = Schedule{Scale: 0.3, Warmup: 50}
 	case "s512":
 		c.Experts, c.ExpertHidden, c.Pairs, c.Length = 8, 64, 4, 16
 		c.Layers, c.Width, c.Heads, c.HeadWidth, c.Vocab, c.Group = 2, 32, 4, 8, 528, 32

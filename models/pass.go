@@ -45,7 +45,8 @@ func (p *pass) run(source, target graph.Value) (loss, logits graph.Value) {
 		return p.attend("cross", l.cross, y, memory, padding)
 	})
 	logits = p.logits(y)
-	return p.mean(ops.CrossEntropy(logits, target, p.Smoothing), target), logits
+	others := float32(p.Vocab-1) / float32(p.Vocab) // smoothing is over all sub-words, the target included
+	return p.mean(ops.CrossEntropy(logits, target, p.Smoothing*others), target), logits
 }
 
 // shift puts padding before every target and drops its last token: position i
