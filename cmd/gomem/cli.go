@@ -1,0 +1,172 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/alecthomas/kong"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+)
+
+// The exit statuses.
+const (
+	exitOK      = 0
+	exitFailure = 1
+	exitUsage   = 2
+)
+
+// cli is the command line.
+type cli struct {
+	Help     helpFlag `short:"h" help:"Show help, for a command if one is given, and exit."`
+	LogLevel string   `enum:"debug,info,warn,error" default:"warn" placeholder:"LEVEL" help:"Least severe log entry to write to standard error: debug, info, warn or error (default ${default})."`
+	Pprof    string   `placeholder:"KIND" help:"Write a profile of gomem itself for 'go tool pprof' or 'go tool trace': cpu, mem, trace or block."`
+	PprofDir string   `default:"." placeholder:"DIR" help:"Directory of the profile (default: the current one)."`
+
+	Train   trainCmd   `cmd:"" help:"Train a model on text under a memory budget."`
+	Plan    planCmd    `cmd:"" help:"Plan a training step and explain its memory, without running it."`
+	Devices devicesCmd `cmd:"" help:"List the devices."`
+	Version versionCmd `cmd:"" help:"Print the version."`
+}
+
+func (cli) examples() string {
+	return `
+  gomem train --model moe --partition 200        train on the Go documentation
+  gomem plan --size base                         what 860 million parameters need
+  gomem train --help                             every flag of a command
+`
+}
+
+// env is what commands work with besides their flags.
+type env struct {
+	args           []string // the whole command line, to show how to repeat it
+	stdout, stderr io.Writer
+	log            *zap.Logger
+}
+
+// run executes a command line and returns the exit status.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	err := execute(ctx, args, stdout, stderr)
+	if err == nil || errors.Is(err, errHelp) {
+		return exitOK
+	}
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		err = errInterrupted
+	}
+	fmt.Fprintf(stderr, "gomem: %s\n", oneLine(err))
+	if _, usage := errors.AsType[*usageError](err); usage {
+		return exitUsage
+	}
+	return exitFailure
+}
+
+func execute(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	var c cli
+	parser, err := kong.New(&c,
+		kong.Name("gomem"),
+		kong.Description("Trains neural networks that do not fit in device memory, under a hard memory budget."),
+		kong.NoDefaultHelp(),
+		kong.Help(printHelp),
+		kong.Writers(stdout, stderr),
+		kong.WithHyphenPrefixedParameters(true),
+		kong.ExplicitGroups(groups),
+		kong.BindTo(ctx, (*context.Context)(nil)),
+	)
+	if err != nil {
+		return err
+	}
+	command, err := parser.Parse(args)
+	if err != nil {
+		return asUsage(err)
+	}
+	e := &env{args: args, stdout: stdout, stderr: stderr, log: newLogger(c.LogLevel, stderr)}
+	stop, err := startProfile(c.Pprof, c.PprofDir)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	return command.Run(e)
+}
+
+// groups order the flags in the help of train and plan.
+var groups = []kong.Group{
+	{Key: "model", Title: "The model"},
+	{Key: "run", Title: "The run"},
+	{Key: "plan", Title: "The plan (memory and time; never the results)"},
+	{Key: "output", Title: "Output"},
+}
+
+// newLogger logs one line an entry. Its level is one that kong has checked.
+func newLogger(level string, w io.Writer) *zap.Logger {
+	l, err := zapcore.ParseLevel(level)
+	if err != nil {
+		l = zapcore.WarnLevel
+	}
+	c := zap.NewDevelopmentEncoderConfig()
+	return zap.New(zapcore.NewCore(zapcore.NewConsoleEncoder(c), zapcore.AddSync(w), l))
+}
+
+// usageError is a command line that makes no sense.
+type usageError struct{ err error }
+
+// Error is the cause's message.
+func (e *usageError) Error() string { return e.err.Error() }
+
+// Unwrap is the cause.
+func (e *usageError) Unwrap() error { return e.err }
+
+func usagef(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
+
+// asUsage makes a parse error, other than the wish for help, a usage error.
+func asUsage(err error) error {
+	if errors.Is(err, errHelp) {
+		return err
+	}
+	return usagef("%w; see gomem --help", err)
+}
+
+// oneLine is an error's message on one line, without the façade's prefix, which
+// is the command's name too.
+func oneLine(err error) string {
+	text := strings.TrimPrefix(err.Error(), "gomem: ")
+	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
+}
+
+// errInterrupted stands for the end of whatever was under way.
+var errInterrupted = errors.New("interrupted before the first step; nothing was saved")
+
+// errHelp ends parsing when help was printed.
+var errHelp = errors.New("help was asked for")
+
+// helpFlag is --help.
+type helpFlag bool
+
+// BeforeReset prints the help of the command that was parsed so far.
+func (helpFlag) BeforeReset(ctx *kong.Context) error {
+	if err := ctx.PrintUsage(false); err != nil {
+		return err
+	}
+	return errHelp
+}
+
+// exampler is a command with examples.
+type exampler interface{ examples() string }
+
+// printHelp is kong's help with the command's examples at the end.
+func printHelp(o kong.HelpOptions, ctx *kong.Context) error {
+	if err := kong.DefaultHelpPrinter(o, ctx); err != nil {
+		return err
+	}
+	target := ctx.Model.Target
+	if n := ctx.Selected(); n != nil {
+		target = n.Target
+	}
+	if e, ok := target.Interface().(exampler); ok {
+		_, err := fmt.Fprintf(ctx.Stdout, "\nExamples:%s", e.examples())
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,218 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// outcome is what a command line led to.
+type outcome struct {
+	status         int
+	stdout, stderr string
+}
+
+func invoke(t *testing.T, args ...string) outcome {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	status := run(t.Context(), args, &stdout, &stderr)
+	return outcome{status, stdout.String(), stderr.String()}
+}
+
+// succeed runs a command line that must work and returns its output.
+func succeed(t *testing.T, args ...string) string {
+	t.Helper()
+	o := invoke(t, args...)
+	if o.status != exitOK || o.stderr != "" {
+		t.Fatalf("gomem %s: status %d, standard error %q", strings.Join(args, " "), o.status, o.stderr)
+	}
+	return o.stdout
+}
+
+// inDir makes an empty directory the current one, with a small corpus in it.
+func inDir(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	t.Chdir(dir)
+	var pairs strings.Builder
+	for i := range 600 {
+		fmt.Fprintf(&pairs, "the number %d\tnumber %d is %d\n", i, i, i*i)
+	}
+	write(t, "pairs.tsv", pairs.String())
+	return dir
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// files lists a directory.
+func files(t *testing.T, dir string) string {
+	t.Helper()
+	list, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range list {
+		list[i] = filepath.Base(list[i])
+	}
+	return strings.Join(list, " ")
+}
+
+func TestBadInput(t *testing.T) {
+	const ts = "train --size s512 --data tsv:pairs.tsv --steps 2 "
+	for _, c := range []struct {
+		args   string
+		status int
+		says   string
+	}{
+		{"", 2, "train"},
+		{"fly", 2, "fly"},
+		{"train --wings 2", 2, "unknown flag --wings"},
+		{"train now", 2, "now"},
+		{"--log-level loud version", 2, "loud"},
+		{"--pprof heat version", 2, "want cpu, mem, trace or block"},
+		{"--pprof cpu --pprof-dir pairs.tsv version", 1, "pairs.tsv"},
+
+		{"train --model resnet", 2, `unknown model "resnet": want moe`},
+		{"train --size huge", 2, "base"},
+		{"train --moe wide", 2, "dense"},
+		{"train --experts -4", 2, "--experts"},
+		{"train --experts 1", 2, "experts"},
+		{"train --batch 0", 2, "--batch"},
+		{"train --length x", 2, "--length"},
+		{"train --expert-hidden 1.5", 2, "--expert-hidden"},
+
+		{"train --steps 0", 2, "--steps"},
+		{"train --steps -3", 2, "--steps"},
+		{"train --steps 99999999999999999999", 2, "--steps"},
+		{"train --epochs 0", 2, "--epochs"},
+		{"train --epochs nan", 2, "--epochs"},
+		{"train --steps 3 --epochs 2", 2, "together"},
+		{"train --seed -1", 2, "--seed"},
+		{"train --eval-every 0", 2, "--eval-every"},
+		{"train --save-every 10", 2, "--save-every needs --save DIR"},
+
+		{"train --policy best", 2, "want vanilla or thesis"},
+		{"train --strategy random", 2, "dfs-depth"},
+		{"train --partition 0", 2, "--partition"},
+		{"train --partition", 2, "--partition"},
+		{"train --lookahead 0", 2, "--lookahead"},
+		{"train --streams 99", 2, "streams"},
+		{"train --device gpu", 2, "want cpu or null"},
+		{"train --threads -2", 2, "--threads"},
+		{"train --copy-gbps 0", 2, "--copy-gbps"},
+		{"train --device-memory lots", 2, "192MiB"},
+		{"train --device-memory -1MiB", 2, "192MiB"},
+		{"train --host-memory 0", 2, "--host-memory"},
+		{"train --policy vanilla --partition 20", 2, "--partition does nothing under --policy vanilla"},
+		{"plan --policy vanilla --no-swap", 2, "--no-swap does nothing under --policy vanilla"},
+		{ts + "--device-memory 1KiB", 1, "bytes) of device memory, the budget is 1KiB"},
+		{ts + "--host-memory 1KiB", 1, "of host memory, the budget is 1KiB"},
+		{"plan --size s512 --device-memory 1KiB", 1, "of device memory"},
+
+		{ts + "--data ftp:here", 2, "unknown source"},
+		{ts + "--data tsv:", 2, "tsv:FILE"},
+		{ts + "--data tsv:none.tsv", 1, "none.tsv"},
+		{ts + "--data text:.", 1, "."},
+		{ts + "--save pairs.tsv", 1, "pairs.tsv"},
+		{ts + "--resume none", 1, "none"},
+		{ts + "--resume .", 1, "checkpoint"},
+		{ts + "--trace none/trace.json", 1, "none/trace.json"},
+		{"plan --size s512 --dump none/plan.txt", 1, "none/plan.txt"},
+		{"plan --size s512 --graph graph.png", 2, ".dot or .txt"},
+		{"plan --size s512 --json --steps", 2, "together"},
+	} {
+		t.Run(c.args, func(t *testing.T) {
+			dir := inDir(t)
+			o := invoke(t, strings.Fields(c.args)...)
+			if o.status != c.status {
+				t.Errorf("status %d, want %d", o.status, c.status)
+			}
+			if !strings.HasPrefix(o.stderr, "gomem: ") || strings.Count(o.stderr, "\n") != 1 || !strings.HasSuffix(o.stderr, "\n") {
+				t.Errorf("standard error is not one line of gomem's: %q", o.stderr)
+			}
+			if !strings.Contains(o.stderr, c.says) {
+				t.Errorf("standard error %q does not say %q", o.stderr, c.says)
+			}
+			if o.stdout != "" {
+				t.Errorf("standard output %q", o.stdout)
+			}
+			if left := files(t, dir); left != "pairs.tsv" {
+				t.Errorf("left behind: %s", left)
+			}
+		})
+	}
+}
+
+// TestHelp: every command explains itself, with examples that parse.
+func TestHelp(t *testing.T) {
+	for _, args := range [][]string{{"--help"}, {"-h"}, {"train", "--help"}, {"plan", "-h"}, {"devices", "--help"}, {"version", "--help"}, {"train", "--steps", "3", "--help"}} {
+		out := succeed(t, args...)
+		if !strings.HasPrefix(out, "Usage: gomem") || !strings.Contains(out, "\nExamples:\n  gomem ") {
+			t.Errorf("gomem %s:\n%s", strings.Join(args, " "), out)
+		}
+	}
+}
+
+func TestExamplesParse(t *testing.T) {
+	for _, e := range []exampler{cli{}, trainCmd{}, planCmd{}, devicesCmd{}, versionCmd{}} {
+		for line := range strings.Lines(strings.TrimPrefix(e.examples(), "\n")) {
+			command, _, _ := strings.Cut(strings.TrimSpace(line), "  ")
+			args := append(strings.Fields(command)[1:], "--help")
+			succeed(t, args...)
+		}
+	}
+}
+
+func TestDevices(t *testing.T) {
+	var list []deviceInfo
+	decode(t, succeed(t, "devices", "--json"), &list)
+	if len(list) != 2 || list[0].Name != "cpu" || list[0].Threads < 1 || list[1].Name != "null" {
+		t.Errorf("devices %+v", list)
+	}
+	for _, d := range list {
+		if text := succeed(t, "devices"); !strings.Contains(text, d.Name+" ") || !strings.Contains(text, d.Description) {
+			t.Errorf("no %s in\n%s", d.Name, text)
+		}
+	}
+}
+
+func TestVersion(t *testing.T) {
+	var v versionInfo
+	decode(t, succeed(t, "version", "--json"), &v)
+	if text := succeed(t, "version"); !strings.HasPrefix(text, "gomem "+v.Version+" "+v.Go) {
+		t.Errorf("version %q, but %+v", text, v)
+	}
+}
+
+// TestProfile: a profile is written where it was asked for.
+func TestProfile(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "profiles")
+	succeed(t, "--pprof", "mem", "--pprof-dir", dir, "version")
+	if got := files(t, dir); got != "mem.pprof" {
+		t.Errorf("files %q", got)
+	}
+}
+
+func decode(t *testing.T, text string, v any) {
+	t.Helper()
+	d := json.NewDecoder(strings.NewReader(text))
+	if err := d.Decode(v); err != nil {
+		t.Fatalf("%v in %s", err, text)
+	}
+	if d.More() {
+		t.Fatalf("more than one value in %s", text)
+	}
+}

@@ -1,0 +1,227 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+
+	"github.com/gomem/gomem/compile"
+	"github.com/gomem/gomem/models"
+	"github.com/gomem/gomem/pass"
+	"github.com/gomem/gomem/plan"
+)
+
+// planCmd is gomem plan.
+type planCmd struct {
+	modelFlags
+	planFlags
+
+	Dump  string `group:"output" placeholder:"FILE" help:"Write the plan of a training step to a file, as text: every slot, every step."`
+	Steps bool   `group:"output" xor:"report" help:"List the steps of the plan instead of the explanation."`
+	Graph string `group:"output" placeholder:"FILE" help:"Write the model's graph to a file: FILE.dot for Graphviz, FILE.txt for text."`
+	JSON  bool   `name:"json" group:"output" xor:"report" help:"Print one JSON object instead of the explanation. Sizes are bytes."`
+}
+
+// Help is the long help.
+func (planCmd) Help() string {
+	return `Decides everything about a training step, as train would, and says what
+it comes to: the peak of each memory and what sets it, the smallest device
+budget that works, and what is copied in each step, beside the same for vanilla.
+Nothing is run and the model's memory is not taken, so any size can be planned on
+any machine.`
+}
+
+func (planCmd) examples() string {
+	return `
+  gomem plan                                     the small model under its budget
+  gomem plan --size base --partition 200         860 million parameters
+  gomem plan --size base --policy vanilla        the baseline
+  gomem plan --device-memory 32MiB               does it fit, and if not, what would
+  gomem plan --no-swap --json                    numbers for a script
+  gomem plan --dump plan.txt --graph moe.dot     every decision, in full
+`
+}
+
+// explanation is all that plan prints.
+type explanation struct {
+	report
+	MinDevice   int64      `json:"min_device_bytes"`
+	VanillaHost int64      `json:"vanilla_host_peak_bytes"`
+	EvalDevice  int64      `json:"eval_device_peak_bytes"` // of DevicePeak's two plans, the evaluation's
+	AtDevice    peak       `json:"device_peak"`
+	AtHost      peak       `json:"host_peak"`
+	PassMS      []passTime `json:"passes"`
+
+	vanilla plan.Traffic
+}
+
+// passTime is how long a pass took.
+type passTime struct {
+	Pass string  `json:"pass"`
+	MS   float64 `json:"ms"`
+}
+
+// Run plans and explains.
+func (c *planCmd) Run(ctx context.Context, e *env) error {
+	if ext := filepath.Ext(c.Graph); c.Graph != "" && ext != ".dot" && ext != ".txt" {
+		return usagef("--graph %s: want a name that ends in .dot or .txt", c.Graph)
+	}
+	b, err := c.build()
+	if err != nil {
+		return err
+	}
+	o, err := c.options(b.model.DeviceBytes, b.model.HostBytes)
+	if err != nil {
+		return err
+	}
+	p, err := planAll(ctx, b.model.Graph, b.targets, o)
+	if err != nil {
+		return err
+	}
+	if err := c.write(b.model, p.training()); err != nil {
+		return err
+	}
+	if c.Steps {
+		return listSteps(e.stdout, p.training())
+	}
+	x, err := explain(ctx, b, o, p)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return json.NewEncoder(e.stdout).Encode(x)
+	}
+	x.print(e.stdout)
+	return nil
+}
+
+// write writes the files that were asked for.
+func (c *planCmd) write(m *models.Model, p *plan.Plan) error {
+	if c.Dump != "" {
+		if err := writeFile(c.Dump, func(w io.Writer) error { _, err := p.WriteTo(w); return err }); err != nil {
+			return err
+		}
+	}
+	if c.Graph == "" {
+		return nil
+	}
+	return writeFile(c.Graph, func(w io.Writer) error {
+		if filepath.Ext(c.Graph) == ".dot" {
+			return m.Graph.WriteDot(w)
+		}
+		_, err := m.Graph.WriteTo(w)
+		return err
+	})
+}
+
+func listSteps(w io.Writer, p *plan.Plan) error {
+	for i := range p.Steps {
+		if _, err := fmt.Fprintln(w, p.StepString(i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// explain compares the plans with vanilla's and finds what sets their peaks.
+func explain(ctx context.Context, b *built, o compile.Options, p planned) (explanation, error) {
+	vanilla, err := planAll(ctx, b.model.Graph, b.targets, vanillaOptions(o))
+	if err != nil {
+		return explanation{}, err
+	}
+	least, err := minDevice(ctx, b.model.Graph, b.targets, o)
+	if err != nil {
+		return explanation{}, err
+	}
+	x := explanation{
+		report:      newReport(b.model, o, p, vanilla),
+		MinDevice:   least,
+		VanillaHost: vanilla.peak(pass.Host),
+		AtDevice:    p.whatSets(pass.Device),
+		AtHost:      p.whatSets(pass.Host),
+		EvalDevice:  p.results[1].Plan.Spaces[pass.Device].Bytes,
+		vanilla:     vanilla.training().Traffic(),
+	}
+	for _, t := range p.results[0].Timings {
+		x.PassMS = append(x.PassMS, passTime{t.Pass, milliseconds(t.Took)})
+	}
+	return x, nil
+}
+
+// print writes the explanation for people.
+func (x explanation) print(w io.Writer) {
+	printFields(w, []field{
+		{"model", fmt.Sprintf("%s %s, %s parameters", x.Model, x.Size, grouped(x.Parameters))},
+		{"graph", fmt.Sprintf("%s, of which a training step runs %s", counted(x.Nodes, "node"), grouped(int64(x.Launches)))},
+		{"plan", x.method()},
+		{"device budget", budget(x.DeviceBudget)},
+		{"smallest possible", exact(x.MinDevice)},
+		{"evaluation needs", size(x.EvalDevice)},
+		{"plan time", x.planTime()},
+	})
+	fmt.Fprintln(w)
+	x.printCosts(w)
+	x.AtDevice.print(w, "device")
+	x.AtHost.print(w, "host")
+}
+
+func budget(bytes int64) string {
+	if bytes == 0 {
+		return "none"
+	}
+	return exact(bytes)
+}
+
+func (x explanation) planTime() string {
+	s, rest := fmt.Sprintf("%.1f ms:", x.PlanMS), x.PlanMS
+	for _, p := range x.PassMS {
+		s += fmt.Sprintf(" %s %.1f,", p.Pass, p.MS)
+		rest -= p.MS
+	}
+	return fmt.Sprintf("%s lowering and verification %.1f", s, rest)
+}
+
+// printCosts sets the plan beside vanilla's.
+func (x explanation) printCosts(w io.Writer) {
+	t := newTable(2, 3)
+	t.AppendHeader(table.Row{"", string(x.Policy), "vanilla"})
+	row := func(name string, this, vanilla int64) { t.AppendRow(table.Row{name, size(this), size(vanilla)}) }
+	row("device peak", x.DevicePeak, x.VanillaDevice)
+	row("host peak", x.HostPeak, x.VanillaHost)
+	v := x.vanilla
+	for _, c := range []struct {
+		name          string
+		this, vanilla int64
+	}{
+		{"variables staged, a step", x.Stage, v[plan.Stage]},
+		{"swapped in", x.SwapIn, v[plan.SwapIn]},
+		{"swapped out", x.SwapOut, v[plan.SwapOut]},
+		{"inputs in", x.Feeds, v[plan.Feed]},
+		{"gradients out", x.Gradients, v[plan.Gradient]},
+		{"fetched out", x.Fetches, v[plan.Result]},
+	} {
+		row(c.name, c.this, c.vanilla)
+	}
+	printTable(w, t)
+	if x.Policy != compile.Vanilla {
+		fmt.Fprintf(w, "\nvanilla needs %.2f times the device memory of this plan.\n", x.ratio())
+	}
+}
+
+// print writes what sets a peak.
+func (p peak) print(w io.Writer, space string) {
+	fmt.Fprintf(w, "\nThe %s is fullest at %s (step %d): %s in %s", space, p.At, p.Step, size(p.Live), counted(p.Values, "slot"))
+	if gaps := p.Bytes - p.Live; gaps > 0 {
+		fmt.Fprintf(w, " and %s of gaps between them", size(gaps))
+	}
+	fmt.Fprintf(w, "; variables and constants are %s of it. The largest:\n", size(p.Fixed))
+	t := newTable(1)
+	for _, h := range p.Largest {
+		t.AppendRow(table.Row{"  " + size(h.Bytes), h.Type, h.Value})
+	}
+	printTable(w, t)
+}

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/docker/go-units"
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+
+	"github.com/gomem/gomem/compile"
+	"github.com/gomem/gomem/models"
+	"github.com/gomem/gomem/pass"
+	"github.com/gomem/gomem/plan"
+)
+
+// report is a model and its plan in numbers. Sizes are bytes; copies are those
+// of one training step; peaks are over training and evaluation. A budget of 0 is
+// none.
+type report struct {
+	Model      string `json:"model"`
+	Size       string `json:"size"`
+	Parameters int64  `json:"parameters"`
+
+	Policy     compile.Policy `json:"policy"`
+	Strategy   string         `json:"strategy"`
+	Partition  int            `json:"partition"` // operations a partition; 0 under vanilla
+	Partitions int            `json:"partitions"`
+	Lookahead  int            `json:"lookahead"`
+	Prefetch   int            `json:"prefetch"` // operations by which copies run ahead
+	Nodes      int            `json:"nodes"`    // of the graph
+	Launches   int            `json:"launches"` // operations of a training step
+	Steps      int            `json:"plan_steps"`
+
+	DeviceBudget  int64 `json:"device_budget_bytes"`
+	DevicePeak    int64 `json:"device_peak_bytes"`
+	HostBudget    int64 `json:"host_budget_bytes"`
+	HostPeak      int64 `json:"host_peak_bytes"`
+	VanillaDevice int64 `json:"vanilla_device_peak_bytes"`
+
+	SwapOut   int64   `json:"swap_out_bytes"`
+	SwapIn    int64   `json:"swap_in_bytes"`
+	Stage     int64   `json:"stage_bytes"`
+	Feeds     int64   `json:"feed_bytes"`
+	Gradients int64   `json:"gradient_bytes"`
+	Fetches   int64   `json:"fetch_bytes"`
+	PlanMS    float64 `json:"plan_ms"`
+}
+
+// newReport gathers the numbers.
+func newReport(m *models.Model, o compile.Options, p, vanilla planned) report {
+	r := report{
+		Model: m.Name, Size: m.Size, Parameters: m.Graph.Parameters(),
+		DeviceBudget: o.DeviceBytes, HostBudget: o.HostBytes,
+	}
+	o.EnsureDefaults()
+	t, traffic := p.training(), p.training().Traffic()
+	r.Policy, r.Strategy, r.Partition = o.Policy, string(o.Strategy), o.Partition
+	r.Partitions, r.Lookahead, r.Prefetch = t.Parts, o.Lookahead, p.results[0].Prefetch
+	r.Nodes, r.Launches, r.Steps = m.Graph.Len(), t.Launches(), len(t.Steps)
+	r.DevicePeak, r.HostPeak = p.peak(pass.Device), p.peak(pass.Host)
+	r.VanillaDevice = vanilla.peak(pass.Device)
+	r.SwapOut, r.SwapIn, r.Stage = traffic[plan.SwapOut], traffic[plan.SwapIn], traffic[plan.Stage]
+	r.Feeds, r.Gradients, r.Fetches = traffic[plan.Feed], traffic[plan.Gradient], traffic[plan.Result]
+	r.PlanMS = milliseconds(p.took())
+	return r
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1e3 }
+
+// ratio is how many times vanilla's device peak is this plan's.
+func (r report) ratio() float64 { return float64(r.VanillaDevice) / float64(max(r.DevicePeak, 1)) }
+
+// method is how the plan was made, in words.
+func (r report) method() string {
+	if r.Policy == compile.Vanilla {
+		return "vanilla: everything on the device"
+	}
+	return fmt.Sprintf("%s: %s, %s of %d operations, look-ahead %d", r.Policy, r.Strategy, counted(r.Partitions, "partition"), r.Partition, r.Lookahead)
+}
+
+// versus states vanilla's device peak and the ratio, unless this is vanilla.
+func (r report) versus() string {
+	if r.Policy == compile.Vanilla {
+		return ""
+	}
+	return fmt.Sprintf("; vanilla needs %s, %.2f times as much", size(r.VanillaDevice), r.ratio())
+}
+
+// size prints a number of bytes with a binary unit.
+func size(bytes int64) string { return units.BytesSize(float64(bytes)) }
+
+// exact prints a number of bytes both ways.
+func exact(bytes int64) string { return fmt.Sprintf("%s (%s bytes)", size(bytes), grouped(bytes)) }
+
+// within prints a peak and its budget.
+func within(bytes, budget int64) string {
+	if budget == 0 {
+		return size(bytes)
+	}
+	return fmt.Sprintf("%s of %s", size(bytes), size(budget))
+}
+
+// grouped prints a number in groups of three digits.
+func grouped(n int64) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// counted prints a number with its noun.
+func counted(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return grouped(int64(n)) + " " + noun + "s"
+}
+
+// newTable is a table without lines, whose columns line up.
+func newTable(right ...int) table.Writer {
+	t := table.NewWriter()
+	style := table.StyleDefault
+	style.Options = table.OptionsNoBordersAndSeparators
+	style.Box.PaddingLeft, style.Box.PaddingRight = "", "  "
+	style.Format.Header = text.FormatDefault
+	t.SetStyle(style)
+	t.SuppressTrailingSpaces()
+	var columns []table.ColumnConfig
+	for _, n := range right {
+		columns = append(columns, table.ColumnConfig{Number: n, Align: text.AlignRight, AlignHeader: text.AlignRight})
+	}
+	t.SetColumnConfigs(columns)
+	return t
+}
+
+// printTable writes a table.
+func printTable(w io.Writer, t table.Writer) {
+	fmt.Fprintln(w, t.Render())
+}
+
+// field is a line of a list of facts.
+type field struct{ name, value string }
+
+// printFields writes facts, one a line, in two columns. Facts without a value
+// are left out.
+func printFields(w io.Writer, fields []field) {
+	t := newTable()
+	for _, f := range fields {
+		if f.value != "" {
+			t.AppendRow(table.Row{f.name, f.value})
+		}
+	}
+	printTable(w, t)
+}
