@@ -60,6 +60,7 @@ type tileArgs struct {
 	ldc      int
 	panels   int // at least 1; counted down
 
+	//lint:ignore U1000 only assembly uses it
 	panel uintptr // assembly keeps the address of the panel of B here
 	next  uintptr // the next panel of A, to prefetch; counted up
 
