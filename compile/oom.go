@@ -3,7 +3,6 @@ package compile
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,18 +20,11 @@ type ErrOutOfMemory struct {
 	Space  string
 	Need   int64 // the smallest budget that works, all else being equal
 	Budget int64
-	At     string   // the operation at which the most bytes are live
-	Op     string   // its operation's name
-	In     []string // its operands and results, largest first
-	Live   []Holder // the ten largest holders at that point
-	Hint   string   // what would help
-}
-
-// Holder is a value that holds memory.
-type Holder struct {
-	Value string
-	Type  string
-	Bytes int64
+	At     string        // the operation at which the most bytes are live
+	Op     string        // its operation's name
+	In     []string      // its operands and results, largest first
+	Live   []plan.Holder // the ten largest holders at that point
+	Hint   string        // what would help
 }
 
 // Error is one line: what is needed, what sets it, what would help.
@@ -52,11 +44,11 @@ func outOfMemory(ctx context.Context, g *graph.Graph, t Target, o Options, rungs
 	best, space := closest(rungs)
 	s := best.Spaces[space]
 	e := &ErrOutOfMemory{Target: t.Name, Space: s.Name, Need: s.Bytes, Budget: s.Budget}
-	step := peakStep(best, space)
-	n := g.Node(best.Steps[step].Node)
+	peak := best.Peak(space, 10)
+	n := g.Node(best.Steps[peak.Step].Node)
 	e.At, e.Op = n.Name, n.OpName()
 	e.In = operands(n)
-	e.Live = holders(best, space, step)
+	e.Live = peak.Largest
 	e.Hint = advice(ctx, g, t, o, space)
 	return e
 }
@@ -81,18 +73,6 @@ func closest(rungs []*plan.Plan) (*plan.Plan, plan.SpaceID) {
 
 func within(p *plan.Plan, s pass.SpaceID) bool { return p.Spaces[s].Bytes <= p.Spaces[s].Budget }
 
-// peakStep is the first launch at which the most bytes of a space are live, or
-// the step nearest to it.
-func peakStep(p *plan.Plan, space plan.SpaceID) int {
-	best, bytes := 0, int64(-1)
-	for i, live := range p.Timeline(space) {
-		if _, launch := p.Steps[i].Do.(plan.Launch); launch && live > bytes {
-			best, bytes = i, live
-		}
-	}
-	return best
-}
-
 // operands are the operands and results of a node, largest first.
 func operands(n *graph.Node) []string {
 	var values []graph.Value
@@ -110,18 +90,6 @@ func operands(n *graph.Node) []string {
 		out = append(out, fmt.Sprintf("%s %s %s", v, v.Type(), units.BytesSize(float64(v.Type().Bytes()))))
 	}
 	return out
-}
-
-// holders are the largest slots that are live during a step.
-func holders(p *plan.Plan, space plan.SpaceID, step int) []Holder {
-	var out []Holder
-	for _, s := range p.Slots {
-		if s.Space == space && s.From <= step && step <= s.To {
-			out = append(out, Holder{s.Value, s.Type.String(), s.Bytes})
-		}
-	}
-	slices.SortStableFunc(out, func(a, b Holder) int { return cmp.Compare(b.Bytes, a.Bytes) })
-	return out[:min(10, len(out))]
 }
 
 // advice tries what a user could change, the gentlest first, and names the
@@ -167,11 +135,4 @@ func remedies(o Options) []remedy {
 		add("--lookahead 1", func(n *Options) { n.Lookahead = 1 })
 	}
 	return out
-}
-
-// AsOutOfMemory finds an ErrOutOfMemory in an error.
-func AsOutOfMemory(err error) (*ErrOutOfMemory, bool) {
-	var e *ErrOutOfMemory
-	ok := errors.As(err, &e)
-	return e, ok
 }

@@ -52,8 +52,8 @@ type explanation struct {
 	MinDevice   int64      `json:"min_device_bytes"`
 	VanillaHost int64      `json:"vanilla_host_peak_bytes"`
 	EvalDevice  int64      `json:"eval_device_peak_bytes"` // of DevicePeak's two plans, the evaluation's
-	AtDevice    peak       `json:"device_peak"`
-	AtHost      peak       `json:"host_peak"`
+	AtDevice    plan.Peak  `json:"device_peak"`
+	AtHost      plan.Peak  `json:"host_peak"`
 	PassMS      []passTime `json:"passes"`
 
 	vanilla plan.Traffic
@@ -165,8 +165,8 @@ func (x explanation) print(w io.Writer) {
 	})
 	fmt.Fprintln(w)
 	x.printCosts(w)
-	x.AtDevice.print(w, "device")
-	x.AtHost.print(w, "host")
+	printPeak(w, "device", x.AtDevice)
+	printPeak(w, "host", x.AtHost)
 }
 
 func budget(bytes int64) string {
@@ -212,8 +212,8 @@ func (x explanation) printCosts(w io.Writer) {
 	}
 }
 
-// print writes what sets a peak.
-func (p peak) print(w io.Writer, space string) {
+// printPeak writes what sets a peak.
+func printPeak(w io.Writer, space string, p plan.Peak) {
 	fmt.Fprintf(w, "\nThe %s is fullest at %s (step %d): %s in %s", space, p.At, p.Step, size(p.Live), counted(p.Values, "slot"))
 	if gaps := p.Bytes - p.Live; gaps > 0 {
 		fmt.Fprintf(w, " and %s of gaps between them", size(gaps))

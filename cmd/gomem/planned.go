@@ -58,13 +58,13 @@ func (p planned) peak(s pass.SpaceID) int64 {
 }
 
 // whatSets explains the peak of a space in the plan that needs the most of it.
-func (p planned) whatSets(s pass.SpaceID) peak {
+func (p planned) whatSets(s pass.SpaceID) plan.Peak {
 	for _, r := range p.results {
 		if r.Plan.Spaces[s].Bytes == p.peak(s) {
-			return findPeak(r.Plan, s, 10)
+			return r.Plan.Peak(plan.SpaceID(s), 10)
 		}
 	}
-	return peak{}
+	return plan.Peak{}
 }
 
 // minDevice is the smallest device budget under which every target has a plan.

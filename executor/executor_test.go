@@ -1,0 +1,189 @@
+package executor_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/gomem/gomem/executor"
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/internal/device"
+	"github.com/gomem/gomem/internal/device/cpu"
+	"github.com/gomem/gomem/internal/kernel"
+	"github.com/gomem/gomem/internal/tensor"
+	"github.com/gomem/gomem/plan"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// double is 2x; it fails on negative numbers.
+type double struct{}
+
+func (double) Name() string                                 { return "double" }
+func (double) Infer(in []graph.Type) ([]graph.Type, error)  { return in[:1], nil }
+func (double) Cost(_, _ []graph.Type) graph.Cost            { return graph.Cost{} }
+func (double) VJP(*graph.Node, []graph.Value) []graph.Value { return nil }
+
+var errNegative = errors.New("a negative number")
+
+func init() {
+	kernel.Register(kernel.CPU, func(_ double, c *kernel.Call) error {
+		for i, x := range c.In[0].F32() {
+			if x < 0 {
+				return errNegative
+			}
+			c.Out[0].F32()[i] = 2 * x
+		}
+		return nil
+	})
+}
+
+// bench is a plan for y = 2x on two floats: feed, launch, fetch.
+type bench struct {
+	g *graph.Graph
+	p *plan.Plan
+	y graph.Value
+}
+
+func newBench() bench {
+	g := graph.New()
+	ty := tensor.Of(graph.F32, 2)
+	x := g.Input("x", ty)
+	y := g.Apply(double{}, x).Value(0)
+	p := &plan.Plan{
+		Parts:   1,
+		Spaces:  []plan.Space{{Name: plan.DeviceSpace, Bytes: 72, Budget: 100}, {Name: plan.HostSpace, Bytes: 72, Budget: 100}},
+		Streams: []plan.Stream{{Name: "compute", Engine: plan.Compute}, {Name: "in", Engine: plan.CopyIn}, {Name: "out", Engine: plan.CopyOut}},
+		Slots: []plan.Slot{
+			{Space: 1, Off: 0, Bytes: 8, From: 0, To: 0, Value: "x", Type: ty},
+			{Space: 0, Off: 0, Bytes: 8, From: 0, To: 1, Value: "x", Type: ty},
+			{Space: 0, Off: 64, Bytes: 8, From: 1, To: 2, Value: "double", Type: ty},
+			{Space: 1, Off: 64, Bytes: 8, From: 2, To: 2, Value: "double", Type: ty},
+		},
+		Feeds:   []plan.Binding{{Node: x.Node.ID, Name: "x", Slot: 0}},
+		Fetches: []plan.Fetch{{Value: "double", Ref: plan.Ref{Slot: 3}, Type: ty}},
+		Steps: []plan.Step{
+			{Node: x.Node.ID, Name: "x", Stream: 1, Do: plan.Copy{Src: plan.Ref{Slot: 0}, Dst: plan.Ref{Slot: 1}, Bytes: 8, Why: plan.Feed}},
+			{Node: y.Node.ID, Name: "double", Stream: 0, Wait: []int{0}, Do: plan.Launch{Op: "double", In: []plan.Ref{{Slot: 1}}, Out: []plan.Ref{{Slot: 2}}, Scratch: plan.NoSlot}},
+			{Node: y.Node.ID, Name: "double", Stream: 2, Wait: []int{1}, Do: plan.Copy{Src: plan.Ref{Slot: 2}, Dst: plan.Ref{Slot: 3}, Bytes: 8, Why: plan.Result}},
+		},
+	}
+	return bench{g, p, y}
+}
+
+// open makes an executor on a device with memories of the plan's size.
+func (b bench) open(t *testing.T) (*executor.Executor, device.Device) {
+	t.Helper()
+	d, err := cpu.Open(cpu.Options{Threads: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { d.Close() })
+	var memory []device.Memory
+	for _, s := range b.p.Spaces {
+		m, err := d.Alloc(s.Name, s.Bytes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		memory = append(memory, m)
+	}
+	e, err := executor.New(d, executor.NewStreams(d), memory, b.p, b.g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e, d
+}
+
+func step(e *executor.Executor, b bench, x ...float32) ([]float32, error) {
+	e.Begin()
+	if err := e.Write(b.p.Feeds[0], tensor.FromF32(x, 2).Data); err != nil {
+		return nil, err
+	}
+	if err := e.Run(context.Background()); err != nil {
+		return nil, err
+	}
+	out := tensor.New(tensor.Of(graph.F32, 2))
+	return out.F32(), e.Fetch(b.p.Fetches[0], out.Data)
+}
+
+func TestRun(t *testing.T) {
+	b := newBench()
+	if err := plan.Verify(b.p, b.g, []graph.Value{b.y}, nil); err != nil {
+		t.Fatal(err)
+	}
+	e, _ := b.open(t)
+	for i := range 100 {
+		got, err := step(e, b, float32(i), 5)
+		if err != nil || got[0] != float32(2*i) || got[1] != 10 {
+			t.Fatalf("step %d gives %v, %v", i, got, err)
+		}
+	}
+	if p := e.Peak(); p[0] != 72 || p[1] != 72 {
+		t.Errorf("peaks are %v", p)
+	}
+}
+
+// TestErrorNamesTheStep: the kernel's error comes with step and node.
+func TestErrorNamesTheStep(t *testing.T) {
+	b := newBench()
+	e, _ := b.open(t)
+	_, err := step(e, b, -1, 0)
+	pe, ok := errors.AsType[*plan.Error](err)
+	if !ok || pe.Step != 1 || pe.Name != "double" || !errors.Is(err, errNegative) {
+		t.Errorf("error is %v", err)
+	}
+}
+
+// TestWrongPrediction: a header that says more than the run uses is noticed.
+func TestWrongPrediction(t *testing.T) {
+	b := newBench()
+	b.p.Spaces[0].Bytes = 80
+	e, _ := b.open(t)
+	if _, err := step(e, b, 1, 1); err == nil || !strings.Contains(err.Error(), "used 72 bytes, the plan predicts 80") {
+		t.Errorf("error is %v", err)
+	}
+}
+
+// TestOutsideMemory: a plan whose slots do not fit the memory is refused before
+// it runs.
+func TestOutsideMemory(t *testing.T) {
+	b := newBench()
+	b.p.Slots[2].Off = 128
+	d, err := cpu.Open(cpu.Options{Threads: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	m, err := d.Alloc("both", 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := executor.New(d, executor.NewStreams(d), []device.Memory{m, m}, b.p, b.g); err == nil {
+		t.Error("the plan is accepted")
+	}
+}
+
+func TestWrongSizes(t *testing.T) {
+	b := newBench()
+	e, _ := b.open(t)
+	if err := e.Write(b.p.Feeds[0], make([]byte, 4)); err == nil {
+		t.Error("half a feed is accepted")
+	}
+	if err := e.Read(b.p.Feeds[0], make([]byte, 4)); err == nil {
+		t.Error("half a slot is read")
+	}
+}
+
+func TestCancelled(t *testing.T) {
+	b := newBench()
+	e, _ := b.open(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	e.Begin()
+	if err := e.Run(ctx); err != nil && !errors.Is(err, context.Canceled) {
+		t.Errorf("error is %v", err)
+	}
+}
