@@ -70,7 +70,7 @@ func stagesOf(ctx context.Context, w io.Writer, pairs int, sparse bool) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "\nMoE s64, %s, 32 experts, %d pairs, %d parameters; κ = %.0f\n\n", form, pairs, m.Graph.Parameters(), kappa)
+	fmt.Fprintf(w, "\nMoE s64, %s, 32 experts, %d pairs, %d parameters; κ = %.1f\n\n", form, pairs, m.Graph.Parameters(), kappa)
 	fmt.Fprintln(w, "| stage, operations a partition | device peak MiB | vanilla / this | smallest budget MiB | host peak MiB | in MiB/step | out MiB/step | ms/step | time / vanilla |")
 	fmt.Fprintln(w, "|---|---|---|---|---|---|---|---|---|")
 	base := sessions[0].Usage()[0].Predicted

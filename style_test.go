@@ -1,0 +1,109 @@
+package gomem_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestHouseRules turns the rules of CONTRIBUTING.md that a program can check
+// into a test: exported names are documented, functions have at most 80 lines
+// and files at most 500.
+func TestHouseRules(t *testing.T) {
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		fset := token.NewFileSet()
+		file, err := parser.ParseFile(fset, path, nil, parser.ParseComments)
+		if err != nil {
+			return err
+		}
+		if ast.IsGenerated(file) {
+			return nil
+		}
+		if lines := fset.Position(file.End()).Line; lines > 500 {
+			t.Errorf("%s has %d lines: split it", path, lines)
+		}
+		for _, decl := range file.Decls {
+			checkDecl(t, fset, decl)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func checkDecl(t *testing.T, fset *token.FileSet, decl ast.Decl) {
+	at := fset.Position(decl.Pos())
+	switch d := decl.(type) {
+	case *ast.FuncDecl:
+		if lines := fset.Position(d.End()).Line - at.Line + 1; lines > 80 {
+			t.Errorf("%s: %s has %d lines: split it", at, d.Name.Name, lines)
+		}
+		if d.Name.IsExported() && d.Doc == nil && exportedReceiver(d) {
+			t.Errorf("%s: %s is exported without a comment", at, d.Name.Name)
+		}
+	case *ast.GenDecl:
+		for _, spec := range d.Specs {
+			for _, name := range exported(spec) {
+				if d.Doc == nil && specDoc(spec) == nil {
+					t.Errorf("%s: %s is exported without a comment", fset.Position(spec.Pos()), name)
+				}
+			}
+		}
+	}
+}
+
+// exportedReceiver reports whether a function belongs to an exported type or to
+// none: the methods of an operation's struct are documented where the interface
+// is.
+func exportedReceiver(d *ast.FuncDecl) bool {
+	if d.Recv == nil {
+		return true
+	}
+	t := d.Recv.List[0].Type
+	if star, ok := t.(*ast.StarExpr); ok {
+		t = star.X
+	}
+	if generic, ok := t.(*ast.IndexExpr); ok {
+		t = generic.X
+	}
+	id, ok := t.(*ast.Ident)
+	return ok && id.IsExported()
+}
+
+func exported(spec ast.Spec) []string {
+	var names []*ast.Ident
+	switch s := spec.(type) {
+	case *ast.TypeSpec:
+		names = []*ast.Ident{s.Name}
+	case *ast.ValueSpec:
+		names = s.Names
+	}
+	var out []string
+	for _, n := range names {
+		if n.IsExported() {
+			out = append(out, n.Name)
+		}
+	}
+	return out
+}
+
+func specDoc(spec ast.Spec) *ast.CommentGroup {
+	switch s := spec.(type) {
+	case *ast.TypeSpec:
+		return s.Doc
+	case *ast.ValueSpec:
+		if s.Doc != nil {
+			return s.Doc
+		}
+		return s.Comment
+	}
+	return nil
+}
