@@ -10,6 +10,7 @@ import (
 	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/models"
+	"github.com/gomem/gomem/plan"
 )
 
 // stage is a row of figure 6.4.
@@ -41,69 +42,100 @@ func figure64(ctx context.Context, w io.Writer) error {
 	return nil
 }
 
+// replicaKappa is the thesis' κ of 730 (Titan X, 12 GB/s) scaled like the inner
+// dimensions of the replica, by 1/8.
+const replicaKappa = 730.0 / 8
+
 func stagesOf(ctx context.Context, w io.Writer, pairs int, sparse bool) error {
 	m, err := build("s64", pairs, func(c *models.MoEConfig) { c.Sparse = sparse })
 	if err != nil {
 		return err
 	}
+	free, err := timeStages(ctx, m, 0)
+	if err != nil {
+		return err
+	}
+	speed, err := copySpeed(ctx)
+	if err != nil {
+		return err
+	}
+	// F·e/(2·b) for e = 4 bytes an element: F is the speed of a vanilla step.
+	perKappa := 2 * flops(m) / free[0].time.Seconds()
+	slow, err := timeStages(ctx, m, int64(perKappa/replicaKappa))
+	if err != nil {
+		return err
+	}
+	form := map[bool]string{false: "dense", true: "sparse"}[sparse]
+	fmt.Fprintf(w, "\nMoE s64, %s, 32 experts, %d pairs, %d parameters; κ = %.1f, and %.0f with copies slowed down to %.2f GB/s\n\n",
+		form, pairs, m.Graph.Parameters(), perKappa/speed, replicaKappa, perKappa/replicaKappa/1e9)
+	fmt.Fprintf(w, "| stage, operations a partition | device peak MiB | vanilla / this | smallest budget MiB | host peak MiB | in MiB/step | out MiB/step | ms/step | time / vanilla | time / vanilla, κ = %.0f |\n", replicaKappa)
+	fmt.Fprintln(w, "|---|---|---|---|---|---|---|---|---|---|")
+	for i, r := range free {
+		least, err := compile.MinDevice(ctx, m.Graph, gomem.Training(m.Graph, m.Loss), stages[i].options)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(w, "| %s | %s | %.2f | %s | %s | %s | %s | %s | %.2f | %.2f |\n", stages[i].name, mib(r.device), float64(free[0].device)/float64(r.device),
+			mib(least), mib(r.host), mib(r.traffic.In()), mib(r.traffic.Out()), ms(r.time), r.time.Seconds()/free[0].time.Seconds(), slow[i].time.Seconds()/slow[0].time.Seconds())
+	}
+	return nil
+}
+
+// outcome is what a stage needs and takes.
+type outcome struct {
+	device, host int64
+	traffic      plan.Traffic
+	time         time.Duration
+}
+
+// timeStages runs all stages in turn, with copies slowed down to a speed in
+// bytes a second, or not if it is zero. Actual peaks must be the predicted ones.
+func timeStages(ctx context.Context, m *models.Model, speed int64) ([]outcome, error) {
 	var sessions []*gomem.Session
 	var steps []func() error
 	in := feeds(m)
 	for _, st := range stages {
-		s, err := gomem.Compile(ctx, m.Graph, gomem.Options{Options: st.options}, gomem.Training(m.Graph, m.Loss))
+		s, err := gomem.Compile(ctx, m.Graph, gomem.Options{Options: st.options, CopyBytesPerSecond: speed}, gomem.Training(m.Graph, m.Loss))
 		if err != nil {
-			return err
+			return nil, err
 		}
 		defer s.Close()
 		sessions = append(sessions, s)
 		steps = append(steps, func() error { _, err := s.Step(ctx, "train", in); return err })
 	}
-	times, err := interleaved(ctx, 5, steps...)
+	times, err := interleaved(ctx, 9, steps...)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	form := "dense"
-	if sparse {
-		form = "sparse"
-	}
-	kappa, err := kappa(ctx, m, times[0])
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(w, "\nMoE s64, %s, 32 experts, %d pairs, %d parameters; κ = %.1f\n\n", form, pairs, m.Graph.Parameters(), kappa)
-	fmt.Fprintln(w, "| stage, operations a partition | device peak MiB | vanilla / this | smallest budget MiB | host peak MiB | in MiB/step | out MiB/step | ms/step | time / vanilla |")
-	fmt.Fprintln(w, "|---|---|---|---|---|---|---|---|---|")
-	base := sessions[0].Usage()[0].Predicted
+	var out []outcome
 	for i, s := range sessions {
-		u, t := s.Usage(), s.Plan("train").Traffic()
+		u := s.Usage()
 		for _, x := range u {
 			if x.Predicted != x.Actual {
-				return fmt.Errorf("%s: %s used %d bytes, predicted %d", stages[i].name, x.Space, x.Actual, x.Predicted)
+				return nil, fmt.Errorf("%s: %s used %d bytes, predicted %d", stages[i].name, x.Space, x.Actual, x.Predicted)
 			}
 		}
-		least, err := compile.MinDevice(ctx, m.Graph, gomem.Training(m.Graph, m.Loss), stages[i].options)
-		if err != nil {
-			return err
-		}
-		fmt.Fprintf(w, "| %s | %s | %.2f | %s | %s | %s | %s | %s | %.2f |\n", stages[i].name, mib(u[0].Predicted), float64(base)/float64(u[0].Predicted),
-			mib(least), mib(u[1].Predicted), mib(t.In()), mib(t.Out()), ms(times[i]), float64(times[i])/float64(times[0]))
+		out = append(out, outcome{u[0].Actual, u[1].Actual, s.Plan("train").Traffic(), times[i]})
 	}
-	return nil
+	return out, nil
 }
 
-// kappa is F·e/(2·b) for the achieved FLOP/s F of a vanilla step, e = 4 bytes an
-// element, and the speed b of a copy: the inner dimension of a matrix product
-// that takes as long as the copy of its operand.
-func kappa(ctx context.Context, m *models.Model, step time.Duration) (float64, error) {
+// copySpeed is the speed of a copy in memory, in bytes a second.
+func copySpeed(ctx context.Context) (float64, error) {
 	const size = 64 << 20
 	a, b := make([]byte, size), make([]byte, size)
 	times, err := interleaved(ctx, 5, func() error { copy(a, b); return nil })
 	if err != nil {
 		return 0, err
 	}
-	var flops int64
+	return size / times[0].Seconds(), nil
+}
+
+// flops is the work of a training step.
+func flops(m *models.Model) float64 {
+	total := 0.0
 	for _, w := range m.Work([]graph.Value{m.Loss}, m.Updates) {
-		flops += w.FLOPs
+		total += float64(w.FLOPs)
 	}
-	return float64(flops) / step.Seconds() * 4 / (2 * size / times[0].Seconds()), nil
+	return total
 }

@@ -9,6 +9,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -97,6 +98,22 @@ func feeds(m *models.Model) gomem.Feeds {
 // interleaved times functions in turn, after a warm-up, and returns each one's
 // median.
 func interleaved(ctx context.Context, rounds int, fs ...func() error) ([]time.Duration, error) {
+	times, err := timed(ctx, rounds, fs...)
+	var medians []time.Duration
+	for _, t := range times {
+		medians = append(medians, median(t))
+	}
+	return medians, err
+}
+
+func median[T cmp.Ordered](x []T) T {
+	x = slices.Clone(x)
+	slices.Sort(x)
+	return x[len(x)/2]
+}
+
+// timed returns the times of every round after a warm-up, by function.
+func timed(ctx context.Context, rounds int, fs ...func() error) ([][]time.Duration, error) {
 	times := make([][]time.Duration, len(fs))
 	for round := range rounds + 1 {
 		for i, f := range fs {
@@ -112,12 +129,7 @@ func interleaved(ctx context.Context, rounds int, fs ...func() error) ([]time.Du
 			}
 		}
 	}
-	var medians []time.Duration
-	for _, t := range times {
-		slices.Sort(t)
-		medians = append(medians, t[len(t)/2])
-	}
-	return medians, nil
+	return times, nil
 }
 
 func mib(bytes int64) string { return fmt.Sprintf("%.2f", float64(bytes)/(1<<20)) }

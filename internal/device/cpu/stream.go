@@ -21,8 +21,9 @@ type stream struct {
 	device *Device
 	name   string
 	id     int
-	rate   int64     // bytes per second of a copy engine, 0 for no limit
-	idle   time.Time // when a throttled engine is done with what it has copied
+	rate   int64         // bytes per second of a copy engine, 0 for no limit
+	idle   time.Time     // when a throttled engine is done with what it has copied
+	late   time.Duration // how much too long its last sleep was
 
 	queue  chan command
 	queued uint64        // commands given
@@ -135,17 +136,20 @@ func (s *stream) await(seq uint64) {
 }
 
 // throttle holds a copy engine back to its rate. Short copies accumulate until
-// a sleep is worth its overhead.
+// a sleep is worth its overhead, and the time that a sleep took too long is made
+// up for by the copies after it.
 func (s *stream) throttle(start time.Time, bytes int64) {
 	if s.rate == 0 {
 		return
 	}
-	if s.idle.Before(start) {
-		s.idle = start
+	if ready := start.Add(-s.late); s.idle.Before(ready) {
+		s.idle = ready
 	}
+	s.late = 0
 	s.idle = s.idle.Add(time.Duration(float64(bytes) / float64(s.rate) * float64(time.Second)))
 	const least = 100 * time.Microsecond
 	if wait := time.Until(s.idle); wait > least {
 		time.Sleep(wait)
+		s.late = time.Since(s.idle)
 	}
 }
