@@ -27,6 +27,7 @@ type Session struct {
 	device  device.Device
 	memory  []device.Memory
 	targets []*target
+	slots   map[graph.NodeID]plan.Binding // of variables
 	failed  error
 }
 
@@ -89,6 +90,10 @@ func logPlan(log *zap.Logger, name string, r *compile.Result) {
 func (s *Session) open(o Options, targets []Target, results []*compile.Result) error {
 	if err := sameVariables(results); err != nil {
 		return err
+	}
+	s.slots = map[graph.NodeID]plan.Binding{}
+	for _, b := range results[0].Plan.Variables {
+		s.slots[b.Node] = b
 	}
 	var err error
 	if s.device, err = o.open(); err != nil {
@@ -263,8 +268,8 @@ func (s *Session) Set(v graph.Value, data Tensor) error {
 }
 
 func (s *Session) binding(v graph.Value) (plan.Binding, error) {
-	for _, b := range s.targets[0].result.Plan.Variables {
-		if v.Valid() && v.Graph() == s.graph && b.Node == v.Node.ID {
+	if v.Valid() && v.Graph() == s.graph {
+		if b, ok := s.slots[v.Node.ID]; ok {
 			return b, nil
 		}
 	}
