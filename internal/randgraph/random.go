@@ -22,7 +22,7 @@ type builder struct {
 
 // Random builds a training step from up to size random operations on small
 // matrices: chains, joins, views, several results, dropout, in-place
-// candidates, variables read once, often or by way of a view, and one of the
+// candidates, constants, variables read once, often or by way of a view, and one of the
 // optimizers for every variable. pick(n) chooses a number in [0, n).
 //
 // The inputs are x f32[rows cols], the seed i32[2], the learning rate and the
@@ -79,7 +79,7 @@ func (b *builder) weight() graph.Value {
 func (b *builder) grow(i int) {
 	v := b.any()
 	var out graph.Value
-	switch b.pick(12) {
+	switch b.pick(13) {
 	case 0:
 		out = ops.Add(v, b.any())
 	case 1:
@@ -104,6 +104,12 @@ func (b *builder) grow(i int) {
 		b.vars = append(b.vars, packed)
 		parts := ops.Unstack(packed)
 		out = ops.MatMul(ops.MatMul(v, parts[0]), parts[2])
+	case 9:
+		row := make([]float32, b.cols)
+		for k := range row {
+			row[k] = float32(k+i) / 8
+		}
+		out = ops.Maximum(v, b.g.Constant(fmt.Sprintf("floor%d", i), tensor.FromF32(row, b.cols)))
 	default:
 		out = ops.Tanh(ops.MatMul(v, b.weight()))
 	}
