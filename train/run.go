@@ -233,7 +233,7 @@ func (r *run) evaluate(ctx context.Context) error {
 			values[k] += (scalar(t) - values[k]) * float64(b.Tokens) / tokens
 		}
 	}
-	if batches == 0 {
+	if batches == 0 || r.Session.Device == gomem.Null {
 		return nil
 	}
 	if err := r.finite(r.done, "held-out loss", values, r.Model.EvalMetrics); err != nil {

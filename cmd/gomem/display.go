@@ -131,8 +131,12 @@ func (d *lineDisplay) time(e train.Event) {
 	d.stepTime += (e.StepTime - d.stepTime) / 10
 }
 
-// progress is a step in numbers. The time left follows from recent steps.
+// progress is a step in numbers. The time left follows from recent steps. The
+// null device has no loss and no speed.
 func (d *lineDisplay) progress(format string, e train.Event) string {
+	if d.header.Device == gomem.Null {
+		return fmt.Sprintf("nothing computed  device %s  host %s", size(e.DeviceBytes), size(e.HostBytes))
+	}
 	left := time.Duration(e.Steps-e.Step) * d.stepTime
 	copies := int64(float64(e.CopyBytes) / max(e.StepTime.Seconds(), 1e-9))
 	return fmt.Sprintf(format, e.Loss, e.TokensPerSecond, size(e.DeviceBytes), size(copies), left.Round(time.Second))
