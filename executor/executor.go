@@ -49,6 +49,7 @@ func (s *Streams) get(p plan.Stream) (device.Stream, error) {
 // Executor runs one plan.
 type Executor struct {
 	plan    *plan.Plan
+	graph   *graph.Graph
 	memory  []device.Memory // by space
 	streams []device.Stream // by plan stream
 	work    []work          // the steps in order, in runs
@@ -68,7 +69,7 @@ type work struct {
 
 // New resolves a plan of g. memory has the spaces of the plan, in order.
 func New(d device.Device, streams *Streams, memory []device.Memory, p *plan.Plan, g *graph.Graph) (*Executor, error) {
-	e := &Executor{plan: p, memory: memory, fixed: make([]int64, len(p.Spaces)), peak: make([]int64, len(p.Spaces))}
+	e := &Executor{plan: p, graph: g, memory: memory, fixed: make([]int64, len(p.Spaces)), peak: make([]int64, len(p.Spaces))}
 	for _, s := range p.Streams {
 		st, err := streams.get(s)
 		if err != nil {
@@ -81,7 +82,7 @@ func New(d device.Device, streams *Streams, memory []device.Memory, p *plan.Plan
 			e.fixed[s.Space] = max(e.fixed[s.Space], s.Off+s.Bytes)
 		}
 	}
-	return e, e.resolve(d, g)
+	return e, e.resolve(d)
 }
 
 // maxRun bounds the length of a run, so that a stream starts while later runs
@@ -89,7 +90,7 @@ func New(d device.Device, streams *Streams, memory []device.Memory, p *plan.Plan
 const maxRun = 64
 
 // resolve makes the tasks of all steps and groups them into runs.
-func (e *Executor) resolve(d device.Device, g *graph.Graph) error {
+func (e *Executor) resolve(d device.Device) error {
 	steps := e.plan.Steps
 	awaited := make([]bool, len(steps))
 	for _, s := range steps {
@@ -99,7 +100,7 @@ func (e *Executor) resolve(d device.Device, g *graph.Graph) error {
 	}
 	runs := make([]int, len(steps)) // by step: its run
 	for i, s := range steps {
-		task, err := e.task(d, g, i)
+		task, err := e.task(d, i)
 		if err != nil {
 			return &plan.Error{Step: i, Name: s.Name, Err: err}
 		}
@@ -122,7 +123,7 @@ func (e *Executor) resolve(d device.Device, g *graph.Graph) error {
 }
 
 // task makes the device's task of a step.
-func (e *Executor) task(d device.Device, g *graph.Graph, i int) (device.Task, error) {
+func (e *Executor) task(d device.Device, i int) (device.Task, error) {
 	s := e.plan.Steps[i]
 	switch do := s.Do.(type) {
 	case plan.Copy:
@@ -131,7 +132,7 @@ func (e *Executor) task(d device.Device, g *graph.Graph, i int) (device.Task, er
 			Dst: e.region(do.Dst, do.Bytes), Src: e.region(do.Src, do.Bytes),
 		})
 	case plan.Launch:
-		n := g.Node(s.Node)
+		n := e.graph.Node(s.Node)
 		l := device.Launch{Step: i, Name: s.Name, What: do.Op, Op: n.Op}
 		for k, r := range do.In {
 			l.In = append(l.In, e.operand(r, n.In[k].Type()))
@@ -213,13 +214,16 @@ func (e *Executor) Run(ctx context.Context) error {
 	return e.account()
 }
 
-// explain turns a device's error into the plan's.
+// explain turns a device's error into the plan's, with operation, operand types
+// and the model's line.
 func (e *Executor) explain(err error) error {
-	var d *device.Error
-	if errors.As(err, &d) && d.What != "stream" {
-		return &plan.Error{Step: d.Step, Name: d.Name, Err: fmt.Errorf("%s: %w", d.What, d.Err)}
+	d, ok := errors.AsType[*device.Error](err)
+	if !ok || d.What == "stream" {
+		return err
 	}
-	return err
+	n := e.graph.Node(e.plan.Steps[d.Step].Node)
+	cause := &graph.Error{Node: n.Name, Op: d.What, Pos: n.Pos, In: n.InTypes(), Err: d.Err}
+	return &plan.Error{Step: d.Step, Name: d.Name, Err: cause}
 }
 
 // account compares what was used with what was predicted.

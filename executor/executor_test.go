@@ -126,13 +126,18 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestErrorNamesTheStep: the kernel's error comes with step and node.
+// TestErrorNamesTheStep: the kernel's error comes with step, operation, operand
+// types and the model's line.
 func TestErrorNamesTheStep(t *testing.T) {
 	b := newBench()
 	e, _ := b.open(t)
 	_, err := step(e, b, -1, 0)
 	pe, ok := errors.AsType[*plan.Error](err)
 	if !ok || pe.Step != 1 || pe.Name != "double" || !errors.Is(err, errNegative) {
+		t.Errorf("error is %v", err)
+	}
+	ge, ok := errors.AsType[*graph.Error](err)
+	if !ok || ge.Op != "double" || len(ge.In) != 1 || !strings.Contains(ge.Pos, "executor_test.go:") {
 		t.Errorf("error is %v", err)
 	}
 }
