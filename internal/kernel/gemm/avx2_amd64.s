@@ -20,6 +20,7 @@ panel:
 	MOVQ DX, R14
 	PREFETCHT0 (R14)
 	VXORPS Y0, Y0, Y0
+	MOVQ tileArgs_terms(DI), AX
 loop:
 	VMOVUPS 0(BX), Y14
 	VBROADCASTSS (SI), Y13
@@ -28,6 +29,14 @@ loop:
 	ADDQ R13, BX
 	DECQ CX
 	JNZ loop
+	CMPQ AX, tileArgs_termsEnd(DI)
+	JEQ sum
+	ADDQ termStep_a(AX), SI
+	ADDQ termStep_b(AX), BX
+	ADDQ $termStep__size, AX
+	MOVQ tileArgs_k(DI), CX
+	JMP loop
+sum:
 	MOVQ tileArgs_ldc(DI), AX
 	VBROADCASTSS tileArgs_alpha(DI), Y14
 	VMULPS Y14, Y0, Y0
@@ -67,6 +76,7 @@ panel:
 	PREFETCHT0 60(R14)
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
+	MOVQ tileArgs_terms(DI), AX
 loop:
 	VMOVUPS 0(BX), Y14
 	VMOVUPS 32(BX), Y13
@@ -77,6 +87,14 @@ loop:
 	ADDQ R13, BX
 	DECQ CX
 	JNZ loop
+	CMPQ AX, tileArgs_termsEnd(DI)
+	JEQ sum
+	ADDQ termStep_a(AX), SI
+	ADDQ termStep_b(AX), BX
+	ADDQ $termStep__size, AX
+	MOVQ tileArgs_k(DI), CX
+	JMP loop
+sum:
 	MOVQ tileArgs_ldc(DI), AX
 	VBROADCASTSS tileArgs_alpha(DI), Y14
 	VMULPS Y14, Y0, Y0
@@ -121,6 +139,7 @@ panel:
 	VXORPS Y0, Y0, Y0
 	PREFETCHT0 (R14)
 	VXORPS Y1, Y1, Y1
+	MOVQ tileArgs_terms(DI), AX
 loop:
 	VMOVUPS 0(BX), Y14
 	VBROADCASTSS (SI), Y13
@@ -131,6 +150,14 @@ loop:
 	ADDQ R13, BX
 	DECQ CX
 	JNZ loop
+	CMPQ AX, tileArgs_termsEnd(DI)
+	JEQ sum
+	ADDQ termStep_a(AX), SI
+	ADDQ termStep_b(AX), BX
+	ADDQ $termStep__size, AX
+	MOVQ tileArgs_k(DI), CX
+	JMP loop
+sum:
 	MOVQ tileArgs_ldc(DI), AX
 	VBROADCASTSS tileArgs_alpha(DI), Y14
 	VMULPS Y14, Y0, Y0
@@ -181,6 +208,7 @@ panel:
 	PREFETCHT0 60(R14)
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
+	MOVQ tileArgs_terms(DI), AX
 loop:
 	VMOVUPS 0(BX), Y14
 	VMOVUPS 32(BX), Y13
@@ -194,6 +222,14 @@ loop:
 	ADDQ R13, BX
 	DECQ CX
 	JNZ loop
+	CMPQ AX, tileArgs_termsEnd(DI)
+	JEQ sum
+	ADDQ termStep_a(AX), SI
+	ADDQ termStep_b(AX), BX
+	ADDQ $termStep__size, AX
+	MOVQ tileArgs_k(DI), CX
+	JMP loop
+sum:
 	MOVQ tileArgs_ldc(DI), AX
 	VBROADCASTSS tileArgs_alpha(DI), Y14
 	VMULPS Y14, Y0, Y0
@@ -251,6 +287,7 @@ panel:
 	VXORPS Y1, Y1, Y1
 	PREFETCHT0 (R14)
 	VXORPS Y2, Y2, Y2
+	MOVQ tileArgs_terms(DI), AX
 loop:
 	VMOVUPS 0(BX), Y14
 	VBROADCASTSS (SI), Y13
@@ -263,6 +300,14 @@ loop:
 	ADDQ R13, BX
 	DECQ CX
 	JNZ loop
+	CMPQ AX, tileArgs_termsEnd(DI)
+	JEQ sum
+	ADDQ termStep_a(AX), SI
+	ADDQ termStep_b(AX), BX
+	ADDQ $termStep__size, AX
+	MOVQ tileArgs_k(DI), CX
+	JMP loop
+sum:
 	MOVQ tileArgs_ldc(DI), AX
 	VBROADCASTSS tileArgs_alpha(DI), Y14
 	VMULPS Y14, Y0, Y0
@@ -324,6 +369,7 @@ panel:
 	PREFETCHT0 60(R14)
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
+	MOVQ tileArgs_terms(DI), AX
 loop:
 	VMOVUPS 0(BX), Y14
 	VMOVUPS 32(BX), Y13
@@ -340,6 +386,14 @@ loop:
 	ADDQ R13, BX
 	DECQ CX
 	JNZ loop
+	CMPQ AX, tileArgs_termsEnd(DI)
+	JEQ sum
+	ADDQ termStep_a(AX), SI
+	ADDQ termStep_b(AX), BX
+	ADDQ $termStep__size, AX
+	MOVQ tileArgs_k(DI), CX
+	JMP loop
+sum:
 	MOVQ tileArgs_ldc(DI), AX
 	VBROADCASTSS tileArgs_alpha(DI), Y14
 	VMULPS Y14, Y0, Y0
@@ -410,6 +464,7 @@ panel:
 	VXORPS Y2, Y2, Y2
 	PREFETCHT0 (R14)
 	VXORPS Y3, Y3, Y3
+	MOVQ tileArgs_terms(DI), AX
 loop:
 	VMOVUPS 0(BX), Y14
 	VBROADCASTSS (SI), Y13
@@ -424,6 +479,14 @@ loop:
 	ADDQ R13, BX
 	DECQ CX
 	JNZ loop
+	CMPQ AX, tileArgs_termsEnd(DI)
+	JEQ sum
+	ADDQ termStep_a(AX), SI
+	ADDQ termStep_b(AX), BX
+	ADDQ $termStep__size, AX
+	MOVQ tileArgs_k(DI), CX
+	JMP loop
+sum:
 	MOVQ tileArgs_ldc(DI), AX
 	VBROADCASTSS tileArgs_alpha(DI), Y14
 	VMULPS Y14, Y0, Y0
@@ -497,6 +560,7 @@ panel:
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 	MOVQ tileArgs_next(DI), R14
+	MOVQ tileArgs_terms(DI), AX
 loop:
 	VMOVUPS 0(BX), Y14
 	VMOVUPS 32(BX), Y13
@@ -518,6 +582,14 @@ loop:
 	ADDQ R13, BX
 	DECQ CX
 	JNZ loop
+	CMPQ AX, tileArgs_termsEnd(DI)
+	JEQ sum
+	ADDQ termStep_a(AX), SI
+	ADDQ termStep_b(AX), BX
+	ADDQ $termStep__size, AX
+	MOVQ tileArgs_k(DI), CX
+	JMP loop
+sum:
 	LEAQ (R10*1), R14
 	ADDQ R14, tileArgs_next(DI)
 	MOVQ tileArgs_ldc(DI), AX
@@ -603,6 +675,7 @@ panel:
 	VXORPS Y3, Y3, Y3
 	PREFETCHT0 (R14)
 	VXORPS Y4, Y4, Y4
+	MOVQ tileArgs_terms(DI), AX
 loop:
 	VMOVUPS 0(BX), Y14
 	VBROADCASTSS (SI), Y13
@@ -619,6 +692,14 @@ loop:
 	ADDQ R13, BX
 	DECQ CX
 	JNZ loop
+	CMPQ AX, tileArgs_termsEnd(DI)
+	JEQ sum
+	ADDQ termStep_a(AX), SI
+	ADDQ termStep_b(AX), BX
+	ADDQ $termStep__size, AX
+	MOVQ tileArgs_k(DI), CX
+	JMP loop
+sum:
 	MOVQ tileArgs_ldc(DI), AX
 	VBROADCASTSS tileArgs_alpha(DI), Y14
 	VMULPS Y14, Y0, Y0
@@ -703,6 +784,7 @@ panel:
 	VXORPS Y8, Y8, Y8
 	VXORPS Y9, Y9, Y9
 	MOVQ tileArgs_next(DI), R14
+	MOVQ tileArgs_terms(DI), AX
 loop:
 	VMOVUPS 0(BX), Y14
 	VMOVUPS 32(BX), Y13
@@ -727,6 +809,14 @@ loop:
 	ADDQ R13, BX
 	DECQ CX
 	JNZ loop
+	CMPQ AX, tileArgs_termsEnd(DI)
+	JEQ sum
+	ADDQ termStep_a(AX), SI
+	ADDQ termStep_b(AX), BX
+	ADDQ $termStep__size, AX
+	MOVQ tileArgs_k(DI), CX
+	JMP loop
+sum:
 	LEAQ (R10*1), R14
 	ADDQ R14, tileArgs_next(DI)
 	MOVQ tileArgs_ldc(DI), AX
@@ -827,6 +917,7 @@ panel:
 	VXORPS Y4, Y4, Y4
 	PREFETCHT0 (R14)
 	VXORPS Y5, Y5, Y5
+	MOVQ tileArgs_terms(DI), AX
 loop:
 	VMOVUPS 0(BX), Y14
 	VBROADCASTSS (SI), Y13
@@ -846,6 +937,15 @@ loop:
 	ADDQ R13, BX
 	DECQ CX
 	JNZ loop
+	CMPQ AX, tileArgs_termsEnd(DI)
+	JEQ sum
+	ADDQ termStep_a(AX), SI
+	ADDQ termStep_a(AX), R8
+	ADDQ termStep_b(AX), BX
+	ADDQ $termStep__size, AX
+	MOVQ tileArgs_k(DI), CX
+	JMP loop
+sum:
 	MOVQ tileArgs_ldc(DI), AX
 	VBROADCASTSS tileArgs_alpha(DI), Y14
 	VMULPS Y14, Y0, Y0
@@ -943,6 +1043,7 @@ panel:
 	VXORPS Y10, Y10, Y10
 	VXORPS Y11, Y11, Y11
 	MOVQ tileArgs_next(DI), R14
+	MOVQ tileArgs_terms(DI), AX
 loop:
 	VMOVUPS 0(BX), Y14
 	VMOVUPS 32(BX), Y13
@@ -971,6 +1072,15 @@ loop:
 	ADDQ R13, BX
 	DECQ CX
 	JNZ loop
+	CMPQ AX, tileArgs_termsEnd(DI)
+	JEQ sum
+	ADDQ termStep_a(AX), SI
+	ADDQ termStep_a(AX), R8
+	ADDQ termStep_b(AX), BX
+	ADDQ $termStep__size, AX
+	MOVQ tileArgs_k(DI), CX
+	JMP loop
+sum:
 	LEAQ (R10*1), R14
 	ADDQ R14, tileArgs_next(DI)
 	MOVQ tileArgs_ldc(DI), AX
@@ -1065,6 +1175,7 @@ panel:
 	MOVQ DX, R14
 	PREFETCHT0 (R14)
 	VXORPS Y0, Y0, Y0
+	MOVQ tileArgs_terms(DI), AX
 loop:
 	VMASKMOVPS 0(BX), Y15, Y14
 	VBROADCASTSS (SI), Y13
@@ -1073,6 +1184,14 @@ loop:
 	ADDQ R13, BX
 	DECQ CX
 	JNZ loop
+	CMPQ AX, tileArgs_termsEnd(DI)
+	JEQ sum
+	ADDQ termStep_a(AX), SI
+	ADDQ termStep_b(AX), BX
+	ADDQ $termStep__size, AX
+	MOVQ tileArgs_k(DI), CX
+	JMP loop
+sum:
 	MOVQ tileArgs_ldc(DI), AX
 	VBROADCASTSS tileArgs_alpha(DI), Y14
 	VMULPS Y14, Y0, Y0
@@ -1113,6 +1232,7 @@ panel:
 	PREFETCHT0 60(R14)
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
+	MOVQ tileArgs_terms(DI), AX
 loop:
 	VMOVUPS 0(BX), Y14
 	VMASKMOVPS 32(BX), Y15, Y13
@@ -1123,6 +1243,14 @@ loop:
 	ADDQ R13, BX
 	DECQ CX
 	JNZ loop
+	CMPQ AX, tileArgs_termsEnd(DI)
+	JEQ sum
+	ADDQ termStep_a(AX), SI
+	ADDQ termStep_b(AX), BX
+	ADDQ $termStep__size, AX
+	MOVQ tileArgs_k(DI), CX
+	JMP loop
+sum:
 	MOVQ tileArgs_ldc(DI), AX
 	VBROADCASTSS tileArgs_alpha(DI), Y14
 	VMULPS Y14, Y0, Y0
@@ -1168,6 +1296,7 @@ panel:
 	VXORPS Y0, Y0, Y0
 	PREFETCHT0 (R14)
 	VXORPS Y1, Y1, Y1
+	MOVQ tileArgs_terms(DI), AX
 loop:
 	VMASKMOVPS 0(BX), Y15, Y14
 	VBROADCASTSS (SI), Y13
@@ -1178,6 +1307,14 @@ loop:
 	ADDQ R13, BX
 	DECQ CX
 	JNZ loop
+	CMPQ AX, tileArgs_termsEnd(DI)
+	JEQ sum
+	ADDQ termStep_a(AX), SI
+	ADDQ termStep_b(AX), BX
+	ADDQ $termStep__size, AX
+	MOVQ tileArgs_k(DI), CX
+	JMP loop
+sum:
 	MOVQ tileArgs_ldc(DI), AX
 	VBROADCASTSS tileArgs_alpha(DI), Y14
 	VMULPS Y14, Y0, Y0
@@ -1229,6 +1366,7 @@ panel:
 	PREFETCHT0 60(R14)
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
+	MOVQ tileArgs_terms(DI), AX
 loop:
 	VMOVUPS 0(BX), Y14
 	VMASKMOVPS 32(BX), Y15, Y13
@@ -1242,6 +1380,14 @@ loop:
 	ADDQ R13, BX
 	DECQ CX
 	JNZ loop
+	CMPQ AX, tileArgs_termsEnd(DI)
+	JEQ sum
+	ADDQ termStep_a(AX), SI
+	ADDQ termStep_b(AX), BX
+	ADDQ $termStep__size, AX
+	MOVQ tileArgs_k(DI), CX
+	JMP loop
+sum:
 	MOVQ tileArgs_ldc(DI), AX
 	VBROADCASTSS tileArgs_alpha(DI), Y14
 	VMULPS Y14, Y0, Y0
@@ -1300,6 +1446,7 @@ panel:
 	VXORPS Y1, Y1, Y1
 	PREFETCHT0 (R14)
 	VXORPS Y2, Y2, Y2
+	MOVQ tileArgs_terms(DI), AX
 loop:
 	VMASKMOVPS 0(BX), Y15, Y14
 	VBROADCASTSS (SI), Y13
@@ -1312,6 +1459,14 @@ loop:
 	ADDQ R13, BX
 	DECQ CX
 	JNZ loop
+	CMPQ AX, tileArgs_termsEnd(DI)
+	JEQ sum
+	ADDQ termStep_a(AX), SI
+	ADDQ termStep_b(AX), BX
+	ADDQ $termStep__size, AX
+	MOVQ tileArgs_k(DI), CX
+	JMP loop
+sum:
 	MOVQ tileArgs_ldc(DI), AX
 	VBROADCASTSS tileArgs_alpha(DI), Y14
 	VMULPS Y14, Y0, Y0
@@ -1374,6 +1529,7 @@ panel:
 	PREFETCHT0 60(R14)
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
+	MOVQ tileArgs_terms(DI), AX
 loop:
 	VMOVUPS 0(BX), Y14
 	VMASKMOVPS 32(BX), Y15, Y13
@@ -1390,6 +1546,14 @@ loop:
 	ADDQ R13, BX
 	DECQ CX
 	JNZ loop
+	CMPQ AX, tileArgs_termsEnd(DI)
+	JEQ sum
+	ADDQ termStep_a(AX), SI
+	ADDQ termStep_b(AX), BX
+	ADDQ $termStep__size, AX
+	MOVQ tileArgs_k(DI), CX
+	JMP loop
+sum:
 	MOVQ tileArgs_ldc(DI), AX
 	VBROADCASTSS tileArgs_alpha(DI), Y14
 	VMULPS Y14, Y0, Y0
@@ -1461,6 +1625,7 @@ panel:
 	VXORPS Y2, Y2, Y2
 	PREFETCHT0 (R14)
 	VXORPS Y3, Y3, Y3
+	MOVQ tileArgs_terms(DI), AX
 loop:
 	VMASKMOVPS 0(BX), Y15, Y14
 	VBROADCASTSS (SI), Y13
@@ -1475,6 +1640,14 @@ loop:
 	ADDQ R13, BX
 	DECQ CX
 	JNZ loop
+	CMPQ AX, tileArgs_termsEnd(DI)
+	JEQ sum
+	ADDQ termStep_a(AX), SI
+	ADDQ termStep_b(AX), BX
+	ADDQ $termStep__size, AX
+	MOVQ tileArgs_k(DI), CX
+	JMP loop
+sum:
 	MOVQ tileArgs_ldc(DI), AX
 	VBROADCASTSS tileArgs_alpha(DI), Y14
 	VMULPS Y14, Y0, Y0
@@ -1549,6 +1722,7 @@ panel:
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 	MOVQ tileArgs_next(DI), R14
+	MOVQ tileArgs_terms(DI), AX
 loop:
 	VMOVUPS 0(BX), Y14
 	VMASKMOVPS 32(BX), Y15, Y13
@@ -1570,6 +1744,14 @@ loop:
 	ADDQ R13, BX
 	DECQ CX
 	JNZ loop
+	CMPQ AX, tileArgs_termsEnd(DI)
+	JEQ sum
+	ADDQ termStep_a(AX), SI
+	ADDQ termStep_b(AX), BX
+	ADDQ $termStep__size, AX
+	MOVQ tileArgs_k(DI), CX
+	JMP loop
+sum:
 	LEAQ (R10*1), R14
 	ADDQ R14, tileArgs_next(DI)
 	MOVQ tileArgs_ldc(DI), AX
@@ -1656,6 +1838,7 @@ panel:
 	VXORPS Y3, Y3, Y3
 	PREFETCHT0 (R14)
 	VXORPS Y4, Y4, Y4
+	MOVQ tileArgs_terms(DI), AX
 loop:
 	VMASKMOVPS 0(BX), Y15, Y14
 	VBROADCASTSS (SI), Y13
@@ -1672,6 +1855,14 @@ loop:
 	ADDQ R13, BX
 	DECQ CX
 	JNZ loop
+	CMPQ AX, tileArgs_termsEnd(DI)
+	JEQ sum
+	ADDQ termStep_a(AX), SI
+	ADDQ termStep_b(AX), BX
+	ADDQ $termStep__size, AX
+	MOVQ tileArgs_k(DI), CX
+	JMP loop
+sum:
 	MOVQ tileArgs_ldc(DI), AX
 	VBROADCASTSS tileArgs_alpha(DI), Y14
 	VMULPS Y14, Y0, Y0
@@ -1757,6 +1948,7 @@ panel:
 	VXORPS Y8, Y8, Y8
 	VXORPS Y9, Y9, Y9
 	MOVQ tileArgs_next(DI), R14
+	MOVQ tileArgs_terms(DI), AX
 loop:
 	VMOVUPS 0(BX), Y14
 	VMASKMOVPS 32(BX), Y15, Y13
@@ -1781,6 +1973,14 @@ loop:
 	ADDQ R13, BX
 	DECQ CX
 	JNZ loop
+	CMPQ AX, tileArgs_termsEnd(DI)
+	JEQ sum
+	ADDQ termStep_a(AX), SI
+	ADDQ termStep_b(AX), BX
+	ADDQ $termStep__size, AX
+	MOVQ tileArgs_k(DI), CX
+	JMP loop
+sum:
 	LEAQ (R10*1), R14
 	ADDQ R14, tileArgs_next(DI)
 	MOVQ tileArgs_ldc(DI), AX
@@ -1882,6 +2082,7 @@ panel:
 	VXORPS Y4, Y4, Y4
 	PREFETCHT0 (R14)
 	VXORPS Y5, Y5, Y5
+	MOVQ tileArgs_terms(DI), AX
 loop:
 	VMASKMOVPS 0(BX), Y15, Y14
 	VBROADCASTSS (SI), Y13
@@ -1901,6 +2102,15 @@ loop:
 	ADDQ R13, BX
 	DECQ CX
 	JNZ loop
+	CMPQ AX, tileArgs_termsEnd(DI)
+	JEQ sum
+	ADDQ termStep_a(AX), SI
+	ADDQ termStep_a(AX), R8
+	ADDQ termStep_b(AX), BX
+	ADDQ $termStep__size, AX
+	MOVQ tileArgs_k(DI), CX
+	JMP loop
+sum:
 	MOVQ tileArgs_ldc(DI), AX
 	VBROADCASTSS tileArgs_alpha(DI), Y14
 	VMULPS Y14, Y0, Y0
@@ -1999,6 +2209,7 @@ panel:
 	VXORPS Y10, Y10, Y10
 	VXORPS Y11, Y11, Y11
 	MOVQ tileArgs_next(DI), R14
+	MOVQ tileArgs_terms(DI), AX
 loop:
 	VMOVUPS 0(BX), Y14
 	VMASKMOVPS 32(BX), Y15, Y13
@@ -2027,6 +2238,15 @@ loop:
 	ADDQ R13, BX
 	DECQ CX
 	JNZ loop
+	CMPQ AX, tileArgs_termsEnd(DI)
+	JEQ sum
+	ADDQ termStep_a(AX), SI
+	ADDQ termStep_a(AX), R8
+	ADDQ termStep_b(AX), BX
+	ADDQ $termStep__size, AX
+	MOVQ tileArgs_k(DI), CX
+	JMP loop
+sum:
 	LEAQ (R10*1), R14
 	ADDQ R14, tileArgs_next(DI)
 	MOVQ tileArgs_ldc(DI), AX

@@ -21,6 +21,7 @@ panel:
 	MOVQ DX, R14
 	PREFETCHT0 (R14)
 	VPXORD Z0, Z0, Z0
+	MOVQ tileArgs_terms(DI), AX
 loop:
 	VMOVUPS.Z 0(BX), K1, Z31
 	VFMADD231PS.BCST (SI), Z31, Z0
@@ -28,6 +29,14 @@ loop:
 	ADDQ R13, BX
 	DECQ CX
 	JNZ loop
+	CMPQ AX, tileArgs_termsEnd(DI)
+	JEQ sum
+	ADDQ termStep_a(AX), SI
+	ADDQ termStep_b(AX), BX
+	ADDQ $termStep__size, AX
+	MOVQ tileArgs_k(DI), CX
+	JMP loop
+sum:
 	MOVQ tileArgs_ldc(DI), AX
 	VBROADCASTSS tileArgs_alpha(DI), Z30
 	VMULPS Z30, Z0, Z0
@@ -68,6 +77,7 @@ panel:
 	PREFETCHT0 124(R14)
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
+	MOVQ tileArgs_terms(DI), AX
 loop:
 	VMOVUPS 0(BX), Z31
 	VMOVUPS.Z 64(BX), K1, Z30
@@ -78,6 +88,14 @@ loop:
 	ADDQ R13, BX
 	DECQ CX
 	JNZ loop
+	CMPQ AX, tileArgs_termsEnd(DI)
+	JEQ sum
+	ADDQ termStep_a(AX), SI
+	ADDQ termStep_b(AX), BX
+	ADDQ $termStep__size, AX
+	MOVQ tileArgs_k(DI), CX
+	JMP loop
+sum:
 	MOVQ tileArgs_ldc(DI), AX
 	VBROADCASTSS tileArgs_alpha(DI), Z30
 	VMULPS Z30, Z0, Z0
@@ -123,6 +141,7 @@ panel:
 	VPXORD Z0, Z0, Z0
 	PREFETCHT0 (R14)
 	VPXORD Z1, Z1, Z1
+	MOVQ tileArgs_terms(DI), AX
 loop:
 	VMOVUPS.Z 0(BX), K1, Z31
 	VFMADD231PS.BCST (SI), Z31, Z0
@@ -131,6 +150,14 @@ loop:
 	ADDQ R13, BX
 	DECQ CX
 	JNZ loop
+	CMPQ AX, tileArgs_termsEnd(DI)
+	JEQ sum
+	ADDQ termStep_a(AX), SI
+	ADDQ termStep_b(AX), BX
+	ADDQ $termStep__size, AX
+	MOVQ tileArgs_k(DI), CX
+	JMP loop
+sum:
 	MOVQ tileArgs_ldc(DI), AX
 	VBROADCASTSS tileArgs_alpha(DI), Z30
 	VMULPS Z30, Z0, Z0
@@ -182,6 +209,7 @@ panel:
 	PREFETCHT0 124(R14)
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
+	MOVQ tileArgs_terms(DI), AX
 loop:
 	VMOVUPS 0(BX), Z31
 	VMOVUPS.Z 64(BX), K1, Z30
@@ -195,6 +223,14 @@ loop:
 	ADDQ R13, BX
 	DECQ CX
 	JNZ loop
+	CMPQ AX, tileArgs_termsEnd(DI)
+	JEQ sum
+	ADDQ termStep_a(AX), SI
+	ADDQ termStep_b(AX), BX
+	ADDQ $termStep__size, AX
+	MOVQ tileArgs_k(DI), CX
+	JMP loop
+sum:
 	MOVQ tileArgs_ldc(DI), AX
 	VBROADCASTSS tileArgs_alpha(DI), Z30
 	VMULPS Z30, Z0, Z0
@@ -253,6 +289,7 @@ panel:
 	VPXORD Z1, Z1, Z1
 	PREFETCHT0 (R14)
 	VPXORD Z2, Z2, Z2
+	MOVQ tileArgs_terms(DI), AX
 loop:
 	VMOVUPS.Z 0(BX), K1, Z31
 	VFMADD231PS.BCST (SI), Z31, Z0
@@ -262,6 +299,14 @@ loop:
 	ADDQ R13, BX
 	DECQ CX
 	JNZ loop
+	CMPQ AX, tileArgs_termsEnd(DI)
+	JEQ sum
+	ADDQ termStep_a(AX), SI
+	ADDQ termStep_b(AX), BX
+	ADDQ $termStep__size, AX
+	MOVQ tileArgs_k(DI), CX
+	JMP loop
+sum:
 	MOVQ tileArgs_ldc(DI), AX
 	VBROADCASTSS tileArgs_alpha(DI), Z30
 	VMULPS Z30, Z0, Z0
@@ -324,6 +369,7 @@ panel:
 	PREFETCHT0 124(R14)
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
+	MOVQ tileArgs_terms(DI), AX
 loop:
 	VMOVUPS 0(BX), Z31
 	VMOVUPS.Z 64(BX), K1, Z30
@@ -340,6 +386,14 @@ loop:
 	ADDQ R13, BX
 	DECQ CX
 	JNZ loop
+	CMPQ AX, tileArgs_termsEnd(DI)
+	JEQ sum
+	ADDQ termStep_a(AX), SI
+	ADDQ termStep_b(AX), BX
+	ADDQ $termStep__size, AX
+	MOVQ tileArgs_k(DI), CX
+	JMP loop
+sum:
 	MOVQ tileArgs_ldc(DI), AX
 	VBROADCASTSS tileArgs_alpha(DI), Z30
 	VMULPS Z30, Z0, Z0
@@ -411,6 +465,7 @@ panel:
 	VPXORD Z2, Z2, Z2
 	PREFETCHT0 (R14)
 	VPXORD Z3, Z3, Z3
+	MOVQ tileArgs_terms(DI), AX
 loop:
 	VMOVUPS.Z 0(BX), K1, Z31
 	VFMADD231PS.BCST (SI), Z31, Z0
@@ -421,6 +476,14 @@ loop:
 	ADDQ R13, BX
 	DECQ CX
 	JNZ loop
+	CMPQ AX, tileArgs_termsEnd(DI)
+	JEQ sum
+	ADDQ termStep_a(AX), SI
+	ADDQ termStep_b(AX), BX
+	ADDQ $termStep__size, AX
+	MOVQ tileArgs_k(DI), CX
+	JMP loop
+sum:
 	MOVQ tileArgs_ldc(DI), AX
 	VBROADCASTSS tileArgs_alpha(DI), Z30
 	VMULPS Z30, Z0, Z0
@@ -494,6 +557,7 @@ panel:
 	PREFETCHT0 124(R14)
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
+	MOVQ tileArgs_terms(DI), AX
 loop:
 	VMOVUPS 0(BX), Z31
 	VMOVUPS.Z 64(BX), K1, Z30
@@ -513,6 +577,14 @@ loop:
 	ADDQ R13, BX
 	DECQ CX
 	JNZ loop
+	CMPQ AX, tileArgs_termsEnd(DI)
+	JEQ sum
+	ADDQ termStep_a(AX), SI
+	ADDQ termStep_b(AX), BX
+	ADDQ $termStep__size, AX
+	MOVQ tileArgs_k(DI), CX
+	JMP loop
+sum:
 	MOVQ tileArgs_ldc(DI), AX
 	VBROADCASTSS tileArgs_alpha(DI), Z30
 	VMULPS Z30, Z0, Z0
@@ -597,6 +669,7 @@ panel:
 	VPXORD Z3, Z3, Z3
 	PREFETCHT0 (R14)
 	VPXORD Z4, Z4, Z4
+	MOVQ tileArgs_terms(DI), AX
 loop:
 	VMOVUPS.Z 0(BX), K1, Z31
 	VFMADD231PS.BCST (SI), Z31, Z0
@@ -608,6 +681,14 @@ loop:
 	ADDQ R13, BX
 	DECQ CX
 	JNZ loop
+	CMPQ AX, tileArgs_termsEnd(DI)
+	JEQ sum
+	ADDQ termStep_a(AX), SI
+	ADDQ termStep_b(AX), BX
+	ADDQ $termStep__size, AX
+	MOVQ tileArgs_k(DI), CX
+	JMP loop
+sum:
 	MOVQ tileArgs_ldc(DI), AX
 	VBROADCASTSS tileArgs_alpha(DI), Z30
 	VMULPS Z30, Z0, Z0
@@ -692,6 +773,7 @@ panel:
 	PREFETCHT0 124(R14)
 	VPXORD Z8, Z8, Z8
 	VPXORD Z9, Z9, Z9
+	MOVQ tileArgs_terms(DI), AX
 loop:
 	VMOVUPS 0(BX), Z31
 	VMOVUPS.Z 64(BX), K1, Z30
@@ -714,6 +796,14 @@ loop:
 	ADDQ R13, BX
 	DECQ CX
 	JNZ loop
+	CMPQ AX, tileArgs_termsEnd(DI)
+	JEQ sum
+	ADDQ termStep_a(AX), SI
+	ADDQ termStep_b(AX), BX
+	ADDQ $termStep__size, AX
+	MOVQ tileArgs_k(DI), CX
+	JMP loop
+sum:
 	MOVQ tileArgs_ldc(DI), AX
 	VBROADCASTSS tileArgs_alpha(DI), Z30
 	VMULPS Z30, Z0, Z0
@@ -813,6 +903,7 @@ panel:
 	VPXORD Z4, Z4, Z4
 	PREFETCHT0 (R14)
 	VPXORD Z5, Z5, Z5
+	MOVQ tileArgs_terms(DI), AX
 loop:
 	VMOVUPS.Z 0(BX), K1, Z31
 	VFMADD231PS.BCST (SI), Z31, Z0
@@ -826,6 +917,15 @@ loop:
 	ADDQ R13, BX
 	DECQ CX
 	JNZ loop
+	CMPQ AX, tileArgs_termsEnd(DI)
+	JEQ sum
+	ADDQ termStep_a(AX), SI
+	ADDQ termStep_a(AX), R8
+	ADDQ termStep_b(AX), BX
+	ADDQ $termStep__size, AX
+	MOVQ tileArgs_k(DI), CX
+	JMP loop
+sum:
 	MOVQ tileArgs_ldc(DI), AX
 	VBROADCASTSS tileArgs_alpha(DI), Z30
 	VMULPS Z30, Z0, Z0
@@ -923,6 +1023,7 @@ panel:
 	PREFETCHT0 124(R14)
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
+	MOVQ tileArgs_terms(DI), AX
 loop:
 	VMOVUPS 0(BX), Z31
 	VMOVUPS.Z 64(BX), K1, Z30
@@ -949,6 +1050,15 @@ loop:
 	ADDQ R13, BX
 	DECQ CX
 	JNZ loop
+	CMPQ AX, tileArgs_termsEnd(DI)
+	JEQ sum
+	ADDQ termStep_a(AX), SI
+	ADDQ termStep_a(AX), R8
+	ADDQ termStep_b(AX), BX
+	ADDQ $termStep__size, AX
+	MOVQ tileArgs_k(DI), CX
+	JMP loop
+sum:
 	MOVQ tileArgs_ldc(DI), AX
 	VBROADCASTSS tileArgs_alpha(DI), Z30
 	VMULPS Z30, Z0, Z0
@@ -1061,6 +1171,7 @@ panel:
 	VPXORD Z5, Z5, Z5
 	PREFETCHT0 (R14)
 	VPXORD Z6, Z6, Z6
+	MOVQ tileArgs_terms(DI), AX
 loop:
 	VMOVUPS.Z 0(BX), K1, Z31
 	VFMADD231PS.BCST (SI), Z31, Z0
@@ -1075,6 +1186,15 @@ loop:
 	ADDQ R13, BX
 	DECQ CX
 	JNZ loop
+	CMPQ AX, tileArgs_termsEnd(DI)
+	JEQ sum
+	ADDQ termStep_a(AX), SI
+	ADDQ termStep_a(AX), R8
+	ADDQ termStep_b(AX), BX
+	ADDQ $termStep__size, AX
+	MOVQ tileArgs_k(DI), CX
+	JMP loop
+sum:
 	MOVQ tileArgs_ldc(DI), AX
 	VBROADCASTSS tileArgs_alpha(DI), Z30
 	VMULPS Z30, Z0, Z0
@@ -1183,6 +1303,7 @@ panel:
 	PREFETCHT0 124(R14)
 	VPXORD Z12, Z12, Z12
 	VPXORD Z13, Z13, Z13
+	MOVQ tileArgs_terms(DI), AX
 loop:
 	VMOVUPS 0(BX), Z31
 	VMOVUPS.Z 64(BX), K1, Z30
@@ -1212,6 +1333,15 @@ loop:
 	ADDQ R13, BX
 	DECQ CX
 	JNZ loop
+	CMPQ AX, tileArgs_termsEnd(DI)
+	JEQ sum
+	ADDQ termStep_a(AX), SI
+	ADDQ termStep_a(AX), R8
+	ADDQ termStep_b(AX), BX
+	ADDQ $termStep__size, AX
+	MOVQ tileArgs_k(DI), CX
+	JMP loop
+sum:
 	MOVQ tileArgs_ldc(DI), AX
 	VBROADCASTSS tileArgs_alpha(DI), Z30
 	VMULPS Z30, Z0, Z0
@@ -1337,6 +1467,7 @@ panel:
 	VPXORD Z6, Z6, Z6
 	PREFETCHT0 (R14)
 	VPXORD Z7, Z7, Z7
+	MOVQ tileArgs_terms(DI), AX
 loop:
 	VMOVUPS.Z 0(BX), K1, Z31
 	VFMADD231PS.BCST (SI), Z31, Z0
@@ -1352,6 +1483,15 @@ loop:
 	ADDQ R13, BX
 	DECQ CX
 	JNZ loop
+	CMPQ AX, tileArgs_termsEnd(DI)
+	JEQ sum
+	ADDQ termStep_a(AX), SI
+	ADDQ termStep_a(AX), R8
+	ADDQ termStep_b(AX), BX
+	ADDQ $termStep__size, AX
+	MOVQ tileArgs_k(DI), CX
+	JMP loop
+sum:
 	MOVQ tileArgs_ldc(DI), AX
 	VBROADCASTSS tileArgs_alpha(DI), Z30
 	VMULPS Z30, Z0, Z0
@@ -1472,6 +1612,7 @@ panel:
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
 	MOVQ tileArgs_next(DI), R14
+	MOVQ tileArgs_terms(DI), AX
 loop:
 	VMOVUPS 0(BX), Z31
 	VMOVUPS.Z 64(BX), K1, Z30
@@ -1509,6 +1650,15 @@ loop:
 	ADDQ R13, BX
 	DECQ CX
 	JNZ loop
+	CMPQ AX, tileArgs_termsEnd(DI)
+	JEQ sum
+	ADDQ termStep_a(AX), SI
+	ADDQ termStep_a(AX), R8
+	ADDQ termStep_b(AX), BX
+	ADDQ $termStep__size, AX
+	MOVQ tileArgs_k(DI), CX
+	JMP loop
+sum:
 	LEAQ (R10*4), R14
 	ADDQ R14, tileArgs_next(DI)
 	MOVQ tileArgs_ldc(DI), AX
@@ -1649,6 +1799,7 @@ panel:
 	VPXORD Z7, Z7, Z7
 	PREFETCHT0 (R14)
 	VPXORD Z8, Z8, Z8
+	MOVQ tileArgs_terms(DI), AX
 loop:
 	VMOVUPS.Z 0(BX), K1, Z31
 	VFMADD231PS.BCST (SI), Z31, Z0
@@ -1665,6 +1816,15 @@ loop:
 	ADDQ R13, BX
 	DECQ CX
 	JNZ loop
+	CMPQ AX, tileArgs_termsEnd(DI)
+	JEQ sum
+	ADDQ termStep_a(AX), SI
+	ADDQ termStep_a(AX), R8
+	ADDQ termStep_b(AX), BX
+	ADDQ $termStep__size, AX
+	MOVQ tileArgs_k(DI), CX
+	JMP loop
+sum:
 	MOVQ tileArgs_ldc(DI), AX
 	VBROADCASTSS tileArgs_alpha(DI), Z30
 	VMULPS Z30, Z0, Z0
@@ -1796,6 +1956,7 @@ panel:
 	VPXORD Z16, Z16, Z16
 	VPXORD Z17, Z17, Z17
 	MOVQ tileArgs_next(DI), R14
+	MOVQ tileArgs_terms(DI), AX
 loop:
 	VMOVUPS 0(BX), Z31
 	VMOVUPS.Z 64(BX), K1, Z30
@@ -1836,6 +1997,15 @@ loop:
 	ADDQ R13, BX
 	DECQ CX
 	JNZ loop
+	CMPQ AX, tileArgs_termsEnd(DI)
+	JEQ sum
+	ADDQ termStep_a(AX), SI
+	ADDQ termStep_a(AX), R8
+	ADDQ termStep_b(AX), BX
+	ADDQ $termStep__size, AX
+	MOVQ tileArgs_k(DI), CX
+	JMP loop
+sum:
 	LEAQ (R10*4), R14
 	ADDQ R14, tileArgs_next(DI)
 	MOVQ tileArgs_ldc(DI), AX
@@ -1989,6 +2159,7 @@ panel:
 	VPXORD Z8, Z8, Z8
 	PREFETCHT0 (R14)
 	VPXORD Z9, Z9, Z9
+	MOVQ tileArgs_terms(DI), AX
 loop:
 	VMOVUPS.Z 0(BX), K1, Z31
 	VFMADD231PS.BCST (SI), Z31, Z0
@@ -2006,6 +2177,15 @@ loop:
 	ADDQ R13, BX
 	DECQ CX
 	JNZ loop
+	CMPQ AX, tileArgs_termsEnd(DI)
+	JEQ sum
+	ADDQ termStep_a(AX), SI
+	ADDQ termStep_a(AX), R8
+	ADDQ termStep_b(AX), BX
+	ADDQ $termStep__size, AX
+	MOVQ tileArgs_k(DI), CX
+	JMP loop
+sum:
 	MOVQ tileArgs_ldc(DI), AX
 	VBROADCASTSS tileArgs_alpha(DI), Z30
 	VMULPS Z30, Z0, Z0
@@ -2148,6 +2328,7 @@ panel:
 	VPXORD Z18, Z18, Z18
 	VPXORD Z19, Z19, Z19
 	MOVQ tileArgs_next(DI), R14
+	MOVQ tileArgs_terms(DI), AX
 loop:
 	VMOVUPS 0(BX), Z31
 	VMOVUPS.Z 64(BX), K1, Z30
@@ -2191,6 +2372,15 @@ loop:
 	ADDQ R13, BX
 	DECQ CX
 	JNZ loop
+	CMPQ AX, tileArgs_termsEnd(DI)
+	JEQ sum
+	ADDQ termStep_a(AX), SI
+	ADDQ termStep_a(AX), R8
+	ADDQ termStep_b(AX), BX
+	ADDQ $termStep__size, AX
+	MOVQ tileArgs_k(DI), CX
+	JMP loop
+sum:
 	LEAQ (R10*4), R14
 	ADDQ R14, tileArgs_next(DI)
 	MOVQ tileArgs_ldc(DI), AX
@@ -2359,6 +2549,7 @@ panel:
 	VPXORD Z9, Z9, Z9
 	PREFETCHT0 (R14)
 	VPXORD Z10, Z10, Z10
+	MOVQ tileArgs_terms(DI), AX
 loop:
 	VMOVUPS.Z 0(BX), K1, Z31
 	VFMADD231PS.BCST (SI), Z31, Z0
@@ -2378,6 +2569,16 @@ loop:
 	ADDQ R13, BX
 	DECQ CX
 	JNZ loop
+	CMPQ AX, tileArgs_termsEnd(DI)
+	JEQ sum
+	ADDQ termStep_a(AX), SI
+	ADDQ termStep_a(AX), R8
+	ADDQ termStep_a(AX), R9
+	ADDQ termStep_b(AX), BX
+	ADDQ $termStep__size, AX
+	MOVQ tileArgs_k(DI), CX
+	JMP loop
+sum:
 	MOVQ tileArgs_ldc(DI), AX
 	VBROADCASTSS tileArgs_alpha(DI), Z30
 	VMULPS Z30, Z0, Z0
@@ -2533,6 +2734,7 @@ panel:
 	VPXORD Z20, Z20, Z20
 	VPXORD Z21, Z21, Z21
 	MOVQ tileArgs_next(DI), R14
+	MOVQ tileArgs_terms(DI), AX
 loop:
 	VMOVUPS 0(BX), Z31
 	VMOVUPS.Z 64(BX), K1, Z30
@@ -2580,6 +2782,16 @@ loop:
 	ADDQ R13, BX
 	DECQ CX
 	JNZ loop
+	CMPQ AX, tileArgs_termsEnd(DI)
+	JEQ sum
+	ADDQ termStep_a(AX), SI
+	ADDQ termStep_a(AX), R8
+	ADDQ termStep_a(AX), R9
+	ADDQ termStep_b(AX), BX
+	ADDQ $termStep__size, AX
+	MOVQ tileArgs_k(DI), CX
+	JMP loop
+sum:
 	LEAQ (R10*4), R14
 	ADDQ R14, tileArgs_next(DI)
 	MOVQ tileArgs_ldc(DI), AX
@@ -2761,6 +2973,7 @@ panel:
 	VPXORD Z10, Z10, Z10
 	PREFETCHT0 (R14)
 	VPXORD Z11, Z11, Z11
+	MOVQ tileArgs_terms(DI), AX
 loop:
 	VMOVUPS.Z 0(BX), K1, Z31
 	VFMADD231PS.BCST (SI), Z31, Z0
@@ -2781,6 +2994,16 @@ loop:
 	ADDQ R13, BX
 	DECQ CX
 	JNZ loop
+	CMPQ AX, tileArgs_termsEnd(DI)
+	JEQ sum
+	ADDQ termStep_a(AX), SI
+	ADDQ termStep_a(AX), R8
+	ADDQ termStep_a(AX), R9
+	ADDQ termStep_b(AX), BX
+	ADDQ $termStep__size, AX
+	MOVQ tileArgs_k(DI), CX
+	JMP loop
+sum:
 	MOVQ tileArgs_ldc(DI), AX
 	VBROADCASTSS tileArgs_alpha(DI), Z30
 	VMULPS Z30, Z0, Z0
@@ -2947,6 +3170,7 @@ panel:
 	VPXORD Z22, Z22, Z22
 	VPXORD Z23, Z23, Z23
 	MOVQ tileArgs_next(DI), R14
+	MOVQ tileArgs_terms(DI), AX
 loop:
 	VMOVUPS 0(BX), Z31
 	VMOVUPS.Z 64(BX), K1, Z30
@@ -2997,6 +3221,16 @@ loop:
 	ADDQ R13, BX
 	DECQ CX
 	JNZ loop
+	CMPQ AX, tileArgs_termsEnd(DI)
+	JEQ sum
+	ADDQ termStep_a(AX), SI
+	ADDQ termStep_a(AX), R8
+	ADDQ termStep_a(AX), R9
+	ADDQ termStep_b(AX), BX
+	ADDQ $termStep__size, AX
+	MOVQ tileArgs_k(DI), CX
+	JMP loop
+sum:
 	LEAQ (R10*4), R14
 	ADDQ R14, tileArgs_next(DI)
 	MOVQ tileArgs_ldc(DI), AX
@@ -3191,6 +3425,7 @@ panel:
 	VPXORD Z11, Z11, Z11
 	PREFETCHT0 (R14)
 	VPXORD Z12, Z12, Z12
+	MOVQ tileArgs_terms(DI), AX
 loop:
 	VMOVUPS.Z 0(BX), K1, Z31
 	VFMADD231PS.BCST (SI), Z31, Z0
@@ -3212,6 +3447,16 @@ loop:
 	ADDQ R13, BX
 	DECQ CX
 	JNZ loop
+	CMPQ AX, tileArgs_termsEnd(DI)
+	JEQ sum
+	ADDQ termStep_a(AX), SI
+	ADDQ termStep_a(AX), R8
+	ADDQ termStep_a(AX), R9
+	ADDQ termStep_b(AX), BX
+	ADDQ $termStep__size, AX
+	MOVQ tileArgs_k(DI), CX
+	JMP loop
+sum:
 	MOVQ tileArgs_ldc(DI), AX
 	VBROADCASTSS tileArgs_alpha(DI), Z30
 	VMULPS Z30, Z0, Z0
@@ -3389,6 +3634,7 @@ panel:
 	VPXORD Z24, Z24, Z24
 	VPXORD Z25, Z25, Z25
 	MOVQ tileArgs_next(DI), R14
+	MOVQ tileArgs_terms(DI), AX
 loop:
 	VMOVUPS 0(BX), Z31
 	VMOVUPS.Z 64(BX), K1, Z30
@@ -3442,6 +3688,16 @@ loop:
 	ADDQ R13, BX
 	DECQ CX
 	JNZ loop
+	CMPQ AX, tileArgs_termsEnd(DI)
+	JEQ sum
+	ADDQ termStep_a(AX), SI
+	ADDQ termStep_a(AX), R8
+	ADDQ termStep_a(AX), R9
+	ADDQ termStep_b(AX), BX
+	ADDQ $termStep__size, AX
+	MOVQ tileArgs_k(DI), CX
+	JMP loop
+sum:
 	LEAQ (R10*4), R14
 	ADDQ R14, tileArgs_next(DI)
 	MOVQ tileArgs_ldc(DI), AX
@@ -3649,6 +3905,7 @@ panel:
 	VPXORD Z12, Z12, Z12
 	PREFETCHT0 (R14)
 	VPXORD Z13, Z13, Z13
+	MOVQ tileArgs_terms(DI), AX
 loop:
 	VMOVUPS.Z 0(BX), K1, Z31
 	VFMADD231PS.BCST (SI), Z31, Z0
@@ -3671,6 +3928,16 @@ loop:
 	ADDQ R13, BX
 	DECQ CX
 	JNZ loop
+	CMPQ AX, tileArgs_termsEnd(DI)
+	JEQ sum
+	ADDQ termStep_a(AX), SI
+	ADDQ termStep_a(AX), R8
+	ADDQ termStep_a(AX), R9
+	ADDQ termStep_b(AX), BX
+	ADDQ $termStep__size, AX
+	MOVQ tileArgs_k(DI), CX
+	JMP loop
+sum:
 	MOVQ tileArgs_ldc(DI), AX
 	VBROADCASTSS tileArgs_alpha(DI), Z30
 	VMULPS Z30, Z0, Z0
@@ -3859,6 +4126,7 @@ panel:
 	VPXORD Z26, Z26, Z26
 	VPXORD Z27, Z27, Z27
 	MOVQ tileArgs_next(DI), R14
+	MOVQ tileArgs_terms(DI), AX
 loop:
 	VMOVUPS 0(BX), Z31
 	VMOVUPS.Z 64(BX), K1, Z30
@@ -3915,6 +4183,16 @@ loop:
 	ADDQ R13, BX
 	DECQ CX
 	JNZ loop
+	CMPQ AX, tileArgs_termsEnd(DI)
+	JEQ sum
+	ADDQ termStep_a(AX), SI
+	ADDQ termStep_a(AX), R8
+	ADDQ termStep_a(AX), R9
+	ADDQ termStep_b(AX), BX
+	ADDQ $termStep__size, AX
+	MOVQ tileArgs_k(DI), CX
+	JMP loop
+sum:
 	LEAQ (R10*4), R14
 	ADDQ R14, tileArgs_next(DI)
 	MOVQ tileArgs_ldc(DI), AX

@@ -30,6 +30,7 @@ type worker struct {
 	rank rankArgs
 
 	buffer []float32 // packed panels of B, or rows of A, or sums
+	steps  []termStep
 	sums   [maxDots][dotCols]float32
 }
 
@@ -61,7 +62,8 @@ func (c *call) piece(piece int) {
 // forget drops what the worker knows of the operands.
 func (w *worker) forget() {
 	w.tile.a, w.tile.b, w.tile.c = nil, nil, nil
-	w.pack.src, w.dot.a, w.dot.b, w.rank.b = nil, nil, nil, nil
+	w.tile.terms, w.tile.termsEnd = nil, 0
+	w.pack.src, w.pack.dst, w.dot.a, w.dot.b, w.rank.b = nil, nil, nil, nil, nil
 }
 
 // task computes rows m0 … m1 and columns n0 … n1 of a product.
@@ -124,24 +126,30 @@ func (w *worker) packB(c *call, mat, n0, n1, k0, k1 int) {
 
 // row computes a row of tiles, from row m0.
 func (w *worker) row(c *call, mat, m0, m1, n0, n1, k0 int, tiles, edges *table) {
-	t, cols, rows := &w.tile, c.isa.cols(), min(c.height, m1-m0)
+	t, rows := &w.tile, min(c.height, m1-m0)
 	t.a, t.c = c.a.at(mat, m0, k0), c.c.at(mat, m0, n0)
 	t.next = uintptr(t.a)
 	if m0+c.height < m1 {
 		t.next += uintptr(c.height * t.ars)
 	}
-	whole, rest := (n1-n0)/cols, (n1-n0)%cols
+	w.tiles(c.isa, rows, n1-n0, tiles, edges)
+}
+
+// tiles computes a row of tiles of so many rows and columns.
+func (w *worker) tiles(s *isa, rows, n int, tiles, edges *table) {
+	t, cols := &w.tile, s.cols()
+	whole, rest := n/cols, n%cols
 	if whole > 0 {
 		t.panels = whole
-		t.use(c.isa.lanes)
-		tiles[rows-1][c.isa.vectors-1](t)
+		t.use(s.lanes)
+		tiles[rows-1][s.vectors-1](t)
 	}
 	if rest > 0 {
 		b := t.b
 		t.b, t.c = unsafe.Add(b, whole*t.bpanel), unsafe.Add(t.c, whole*4*cols)
 		t.panels = 1
-		t.use((rest-1)%c.isa.lanes + 1)
-		edges[rows-1][(rest-1)/c.isa.lanes](t)
+		t.use((rest-1)%s.lanes + 1)
+		edges[rows-1][(rest-1)/s.lanes](t)
 		t.b = b
 	}
 }

@@ -26,6 +26,9 @@ type isa struct {
 	// they read.
 	tiles, edges, packTiles, packEdges table
 
+	// sums says that the tiles take several terms.
+	sums bool
+
 	// transpose writes columns of up to lanes rows as rows. It may write a whole
 	// vector at every destination row, in ascending order.
 	transpose func(*packArgs)
@@ -68,9 +71,18 @@ type tileArgs struct {
 	packedPanel int            // from a packed panel to the next
 	packedAt    int            // from packed to the panel in work; counted up
 
+	// The product is a sum over terms, each of k and as far from the end of the one
+	// before as a step says. Both are nil for one term; the packing forms take no more.
+	terms    unsafe.Pointer
+	termsEnd uintptr
+
 	alpha, beta float32
 	lanes       // of the last vector
 }
+
+// termStep is the bytes from the end of a term's columns of A and rows of B to the
+// begin of the next term's.
+type termStep struct{ a, b int }
 
 // packArgs are the arguments of transpose. Strides are in bytes.
 type packArgs struct {

@@ -269,6 +269,7 @@ var avx512 = &isa{
 		{avx512Tile13x1Pack, avx512Tile13x2Pack},
 		{avx512Tile14x1Pack, avx512Tile14x2Pack},
 	},
+	sums:      true,
 	transpose: avx512Transpose,
 	rank1:     avx512Rank1, rank: avx512Rank8,
 	dots: [maxDots][2]func(*dotArgs){
@@ -478,6 +479,7 @@ var avx2 = &isa{
 		{avx2Tile5x1EdgePack, avx2Tile5x2EdgePack},
 		{avx2Tile6x1EdgePack, avx2Tile6x2EdgePack},
 	},
+	sums:      true,
 	transpose: avx2Transpose,
 	rank1:     avx2Rank1, rank: avx2Rank8,
 	dots: [maxDots][2]func(*dotArgs){

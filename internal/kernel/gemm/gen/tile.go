@@ -68,6 +68,7 @@ const (
 	regC       = "DX"
 	regLDC     = "AX"  // before and after the loop over k
 	regAhead   = "AX"  // in the loop of a packing kernel: bytes to the row to prefetch
+	regTerms   = "AX"  // in the loop of another: the step to the next term
 	regPacked  = "R14" // where a packing kernel copies B to
 	regNext    = "R14" // what another kernel prefetches of the next panel of A
 )
@@ -130,6 +131,9 @@ func (w *writer) tile(t tile) {
 	}
 	if w.prefetches(t) {
 		w.op("MOVQ tileArgs_next(DI), %s", regNext)
+	}
+	if !t.packs {
+		w.op("MOVQ tileArgs_terms(DI), %s", regTerms)
 	}
 	w.multiply(t)
 	if t.packs {
@@ -224,6 +228,23 @@ func (w *writer) multiply(t tile) {
 	w.op("ADDQ %s, %s", regStepB, regB)
 	w.op("DECQ %s", regK)
 	w.op("JNZ loop")
+	if !t.packs {
+		w.nextTerm(t)
+	}
+}
+
+// nextTerm goes on with the next term of a sum of products, if there is one.
+func (w *writer) nextTerm(t tile) {
+	w.op("CMPQ %s, tileArgs_termsEnd(DI)", regTerms)
+	w.op("JEQ sum")
+	for _, base := range bases(t.rows) {
+		w.op("ADDQ termStep_a(%s), %s", regTerms, base)
+	}
+	w.op("ADDQ termStep_b(%s), %s", regTerms, regB)
+	w.op("ADDQ $termStep__size, %s", regTerms)
+	w.op("MOVQ tileArgs_k(DI), %s", regK)
+	w.op("JMP loop")
+	w.label("sum")
 }
 
 // packB copies the row of B in work to the packed panel, and prefetches a later

@@ -130,7 +130,7 @@ func (s isa) table(b *strings.Builder) {
 		}
 		b.WriteString("},\n")
 	}
-	fmt.Fprintf(b, "transpose: %sTranspose,\n", s.name)
+	fmt.Fprintf(b, "sums: true,\ntranspose: %sTranspose,\n", s.name)
 	fmt.Fprintf(b, "rank1: %s, rank: %s,\ndots: [maxDots][2]func(*dotArgs){\n", s.rankName(1), s.rankName(stepRows))
 	for rows := 1; rows <= s.dots; rows++ {
 		fmt.Fprintf(b, "{%s, %s},\n", s.dotName(rows, 1), s.dotName(rows, dotCols))

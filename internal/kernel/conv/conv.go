@@ -1,0 +1,185 @@
+package conv
+
+import (
+	"sync/atomic"
+
+	"github.com/gomem/gomem/internal/kernel/gemm"
+	"github.com/gomem/gomem/internal/kernel/pool"
+	"github.com/gomem/gomem/internal/kernel/vec"
+)
+
+// MaxThreads is how many threads of a pool a convolution uses at most: each needs
+// its part of the scratch, which must not depend on the pool.
+const MaxThreads = 16
+
+// ScratchForward is the bytes of scratch that Forward needs. The shape must be
+// valid, here as everywhere.
+func ScratchForward(s Shape) int64 {
+	if s.pointwise() {
+		return 0
+	}
+	return 4 * int64(forwardPlan(s).scratch())
+}
+
+// ScratchGradInput is the bytes of scratch that GradInput needs.
+func ScratchGradInput(s Shape) int64 {
+	if s.pointwise() {
+		return 0
+	}
+	return 4 * int64(backwardPlan(s).scratch())
+}
+
+// Forward computes y, the convolution of x and w. It panics if a slice is shorter
+// than the shape says or the scratch shorter than ScratchForward, whose contents
+// do not matter. All of y is written.
+func Forward(p *pool.Pool, s Shape, x, w, y, scratch []float32) {
+	x, w, y = x[:s.in()], w[:s.filter()], y[:s.out()]
+	if s.pointwise() {
+		s.each(func(g, in, out int) {
+			gemm.BatchF32(p, false, false, s.Batch, out, s.pixels(), in, 1, w[g*out*in:], in, 0,
+				x[g*in*s.pixels():], s.pixels(), s.InC*s.pixels(), 0, y[g*out*s.pixels():], s.pixels(), s.OutC*s.pixels())
+		})
+		return
+	}
+	inC := s.InC / s.Groups
+	f := filter{w: w, dst: inC * s.taps(), src: s.taps()}
+	run(p, forwardPlan(s), f, x, y, scratch)
+}
+
+// GradInput computes dx, the gradient of x from dy, the gradient of y. It has the
+// conditions of Forward.
+func GradInput(p *pool.Pool, s Shape, dy, w, dx, scratch []float32) {
+	dy, w, dx = dy[:s.out()], w[:s.filter()], dx[:s.in()]
+	if s.pointwise() {
+		s.each(func(g, in, out int) {
+			gemm.BatchF32(p, true, false, s.Batch, in, s.pixels(), out, 1, w[g*out*in:], in, 0,
+				dy[g*out*s.pixels():], s.pixels(), s.OutC*s.pixels(), 0, dx[g*in*s.pixels():], s.pixels(), s.InC*s.pixels())
+		})
+		return
+	}
+	inC := s.InC / s.Groups
+	f := filter{w: w, dst: s.taps(), src: inC * s.taps()}
+	run(p, backwardPlan(s), f, dy, dx, scratch)
+}
+
+// pointwiseFrom is the places of an image from which a plain product fills tiles.
+const pointwiseFrom = 128
+
+// pointwise says whether the convolution is a product of matrices as it stands.
+func (s Shape) pointwise() bool {
+	return s.taps() == 1 && s.StrideH == 1 && s.StrideW == 1 && s.InC > s.Groups && s.pixels() >= pointwiseFrom &&
+		s.PadTop == 0 && s.PadLeft == 0 && s.PadBottom == 0 && s.PadRight == 0
+}
+
+// pixels is the elements of an input channel.
+func (s Shape) pixels() int { return s.InH * s.InW }
+
+// each calls fn for every group, with the channels that a group has.
+func (s Shape) each(fn func(g, in, out int)) {
+	for g := range s.Groups {
+		fn(g, s.InC/s.Groups, s.OutC/s.Groups)
+	}
+}
+
+// filter is a group's weights and the strides of its channels, those of the
+// convolution's destination and of its source. Taps are adjacent.
+type filter struct {
+	w        []float32
+	dst, src int
+}
+
+// work is a convolution in progress.
+type work struct {
+	*plan
+	filter
+	src, dst []float32
+	weights  []float32 // packed
+}
+
+// run computes a plan's destination.
+func run(p *pool.Pool, pl *plan, f filter, src, dst, scratch []float32) {
+	scratch = scratch[:pl.scratch()]
+	w := &work{plan: pl, filter: f, src: src, dst: dst, weights: scratch[:pl.weightsSize()]}
+	slots := scratch[pl.weightsSize():]
+	if pl.packed {
+		p.Run(pl.groups*pl.dstC, w.pack)
+	}
+	share(p, pl.tasks(), func(slot, task int) { w.task(task, slots[slot*pl.slotSize():][:pl.slotSize()]) })
+}
+
+// share runs n tasks on the threads of a pool, up to MaxThreads, each with a slot
+// of its own.
+func share(p *pool.Pool, n int, fn func(slot, task int)) {
+	var next atomic.Int64
+	p.Run(min(p.Threads(), MaxThreads, n), func(slot int) {
+		for task := int(next.Add(1)) - 1; task < n; task = int(next.Add(1)) - 1 {
+			fn(slot, task)
+		}
+	})
+}
+
+// group returns the weights of a group.
+func (w *work) group(g int) []float32 { return w.w[g*w.srcC*w.dstC*w.taps:] }
+
+// pack packs the weights of a destination channel: tap by tap, the channels of the
+// source adjacent.
+func (w *work) pack(i int) {
+	from := w.group(i / w.dstC)[i%w.dstC*w.filter.dst:]
+	gemm.Transpose(w.weights[i*w.wRow:], w.wTap, from, w.filter.src, w.srcC, w.taps)
+}
+
+// task computes a block of the destination's channels and places.
+func (w *work) task(i int, slot []float32) {
+	blocks := w.imageBlocks * w.rowBlocks
+	b, rest := w.place(i%blocks), i/blocks
+	channelBlocks := ceil(w.dstC, w.dstBlock)
+	g, d0 := rest/channelBlocks, rest%channelBlocks*w.dstBlock
+	d1 := min(d0+w.dstBlock, w.dstC)
+	planes, wide := slot[:w.planesSize()], slot[w.planesSize():]
+	for c := 0; c < w.srcC; c += w.chunk {
+		end := min(c+w.chunk, w.srcC)
+		w.fill(planes, w.src, b, g*w.srcC+c, g*w.srcC+end)
+		for v := range w.views {
+			w.product(wide[v*w.dstBlock*w.nRow:], planes, b, &w.views[v], g, d0, d1, c, end)
+		}
+	}
+	for d := d0; d < d1; d++ {
+		w.store(w.dst, wide[(d-d0)*w.nRow:], w.dstBlock*w.nRow, b, g*w.dstC+d)
+	}
+}
+
+// product adds source channels c0 … c1 to destination channels d0 … d1 of a view.
+func (w *work) product(wide, planes []float32, b place, v *view, g, d0, d1, c0, c1 int) {
+	if len(v.terms) == 0 {
+		return
+	}
+	if w.srcC == 1 {
+		w.axpys(wide, planes, b, v, g, d0, d1)
+		return
+	}
+	s := gemm.Sum{
+		M: d1 - d0, N: w.columns(b), K: c1 - c0, Terms: v.sum, Add: c0 > 0,
+		A: w.group(g)[d0*w.filter.dst+c0*w.filter.src:], RowA: w.filter.dst, ColA: w.filter.src,
+		B: planes, RowB: w.channel, C: wide, RowC: w.nRow,
+	}
+	if w.packed {
+		s.A, s.RowA, s.ColA = w.weights[(g*w.dstC+d0)*w.wRow+c0:], w.wRow, 1
+	}
+	s.Compute()
+}
+
+// axpys is product for a single source channel, where there is nothing to keep in
+// registers.
+func (w *work) axpys(wide, planes []float32, b place, v *view, g, d0, d1 int) {
+	n := w.columns(b)
+	for d := d0; d < d1; d++ {
+		to, weights := wide[(d-d0)*w.nRow:][:n], w.group(g)[d*w.filter.dst:]
+		for i, t := range v.terms {
+			if i == 0 {
+				vec.MulScalar(to, planes[t.at:][:n], weights[t.k])
+				continue
+			}
+			vec.Axpy(to, weights[t.k], planes[t.at:][:n])
+		}
+	}
+}

@@ -1,0 +1,53 @@
+// Package conv computes two-dimensional convolutions of float32 images and their
+// gradients on the processor, on raw slices in NCHW order.
+//
+// # Shifts
+//
+// A convolution is a product of the filters, a matrix of output channels by input
+// channels and taps, and of a matrix with a column of input elements for every
+// place of the output. Written to memory that second matrix is as many times
+// larger than the image as the filter has taps; for a residual network it
+// would be the largest tensor of the step. Packing it piece by piece into panels
+// for the product saves the memory, but every element is still copied once for
+// every tap, a good part of the time if there are few output channels to use it.
+//
+// Here nothing is copied more than once. A block of the images is copied to
+// scratch with its padding, row after row at one pitch. Seen as one long row, the
+// columns of a tap are this copy itself, shifted: by the pitch for a step down, by
+// one element for a step right. So the matrix is there already, and the product is
+// a sum over the taps of products of ordinary matrices (package gemm's Sum), whose
+// tiles stay in registers from the first tap to the last. The price is the places
+// between the end of one row and the begin of the next, which are computed and
+// dropped; the zeros on the right of a row are also those on the left of the
+// next, so that they are few.
+//
+// With a stride the rows and columns of the image are dealt out to as many planes,
+// each of which a tap shifts by whole elements. The gradient of the input is the same
+// the other way round: the gradient of the output is the source, and the
+// destination's rows and columns are dealt out, each with the taps that reach it.
+// With stride 1 it is a plain convolution. Dilation is another distance of shifts.
+//
+// In the gradient of the filter the places are what is summed over: the shifted
+// planes are the left operand, the transposed gradient of the output the right
+// one, and every tap has its own product.
+//
+// Some shapes go other ways: a filter of one element is a plain product of
+// matrices; a group with one input channel, as in a depthwise convolution, has its
+// planes added up directly; and small images are stacked on one another, to be
+// computed together.
+//
+// # Blocks and threads
+//
+// What a task works on fits the L2 cache. Tasks are independent: they are cut along
+// the destination, and along the places only for the gradient of the filter, into
+// parts that the shape alone sets and that are added up in order. So results have
+// the same bits for any number of threads. A thread needs scratch of its own. Its
+// size must not depend on the machine, so it is for MaxThreads threads, or for as
+// many as there are tasks; more threads are left idle.
+//
+// # What it does not do
+//
+// It has no Winograd or Fourier transforms, which would save multiplications
+// and change the rounding; one element type; and no fused bias or activation. A row
+// of an image is not cut, so the scratch grows with the width.
+package conv

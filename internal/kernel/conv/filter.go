@@ -1,0 +1,230 @@
+package conv
+
+import (
+	"github.com/gomem/gomem/internal/kernel/gemm"
+	"github.com/gomem/gomem/internal/kernel/pool"
+	"github.com/gomem/gomem/internal/kernel/vec"
+)
+
+// filterPlan is how the gradient of w is computed: the places of a block are the
+// inner dimension, so the blocks are summed. They are cut into parts, whose number
+// the shape sets, and the parts' sums are added in order at the end.
+type filterPlan struct {
+	*plan
+	inBlock, outBlock int // channels of a task
+	outRow            int // elements of a place's outputs in a slot
+	parts             int
+	single            bool // input channel in a group: no product of matrices
+	gather            bool // shifted planes are copied to a panel, to be one tall product
+}
+
+// Bounds of a task.
+const (
+	mostIn  = 70 // five tiles
+	mostOut = 128
+)
+
+// shallow is the number of input channels that do not fill a tile, and few enough
+// that copies for every tap are small.
+const shallow = 14
+
+// partsSize is the elements of all partial sums that more than one part may take.
+const partsSize = 1 << 20
+
+// newFilterPlan is the plan of dw.
+func newFilterPlan(s Shape) *filterPlan {
+	p := &filterPlan{plan: forwardPlan(s)}
+	p.views = nil
+	p.cut(most)
+	p.listViews(s.KW)
+	p.single = p.srcC == 1
+	p.gather = !p.single && p.srcC < shallow && p.srcC*p.taps <= most
+	p.inBlock = p.srcC
+	if !p.gather {
+		p.inBlock = split(p.srcC, min(mostIn, planeSize/p.channel))
+	}
+	p.chunk = p.inBlock
+	p.outBlock = split(p.dstC, mostOut)
+	p.outRow = ceil(p.outBlock, 16) * 16
+	p.parts = min(ceil(enough, p.blockTasks()), p.imageBlocks*p.rowBlocks, max(1, partsSize/s.filter()))
+	return p
+}
+
+// blockTasks is the tasks of a part.
+func (p *filterPlan) blockTasks() int {
+	return p.groups * ceil(p.srcC, p.inBlock) * ceil(p.dstC, p.outBlock)
+}
+
+// filter is the elements of dw, and of a partial sum.
+func (p *filterPlan) filter() int { return p.groups * p.srcC * p.dstC * p.taps }
+
+func (p *filterPlan) panelSize() int {
+	if !p.gather {
+		return 0
+	}
+	return p.srcC * p.taps * p.nRow
+}
+
+func (p *filterPlan) slotSize() int {
+	return p.planesSize() + p.panelSize() + max(p.n*p.outRow, p.outBlock*p.nRow)
+}
+
+func (p *filterPlan) scratch() int {
+	return p.parts*p.filter() + min(MaxThreads, p.parts*p.blockTasks())*p.slotSize()
+}
+
+// ScratchGradFilter is the bytes of scratch that GradFilter needs.
+func ScratchGradFilter(s Shape) int64 {
+	if s.pointwise() {
+		return 0
+	}
+	return 4 * int64(newFilterPlan(s).scratch())
+}
+
+// GradFilter computes dw, the gradient of w from x and dy, the gradient of y. It
+// has the conditions of Forward.
+func GradFilter(p *pool.Pool, s Shape, x, dy, dw, scratch []float32) {
+	x, dy, dw = x[:s.in()], dy[:s.out()], dw[:s.filter()]
+	if s.pointwise() {
+		s.each(func(g, in, out int) {
+			for i := range s.Batch {
+				gemm.F32(p, false, true, out, in, s.pixels(), 1, dy[(i*s.OutC+g*out)*s.pixels():], s.pixels(),
+					x[(i*s.InC+g*in)*s.pixels():], s.pixels(), float32(min(i, 1)), dw[g*out*in:], in)
+			}
+		})
+		return
+	}
+	pl := newFilterPlan(s)
+	scratch = scratch[:pl.scratch()]
+	sums, slots := scratch[:pl.parts*pl.filter()], scratch[pl.parts*pl.filter():]
+	w := &filterWork{filterPlan: pl, x: x, dy: dy, sums: sums}
+	share(p, pl.parts*pl.blockTasks(), func(slot, task int) { w.task(task, slots[slot*pl.slotSize():][:pl.slotSize()]) })
+	p.For(pl.filter(), grain, w.reduce)
+	p.Run(pl.groups*ceil(pl.dstC, transposeBlock), func(i int) { w.transpose(dw, i) })
+}
+
+// filterWork is a gradient in progress. The sums are laid out by part, group,
+// input channel, tap and output channel.
+type filterWork struct {
+	*filterPlan
+	x, dy, sums []float32
+}
+
+// task sums a part for some channels of a group.
+func (w *filterWork) task(i int, slot []float32) {
+	inBlocks, outBlocks := ceil(w.srcC, w.inBlock), ceil(w.dstC, w.outBlock)
+	part, rest := i/w.blockTasks(), i%w.blockTasks()
+	c0, o0, g := rest%inBlocks*w.inBlock, rest/inBlocks%outBlocks*w.outBlock, rest/inBlocks/outBlocks
+	c1, o1 := min(c0+w.inBlock, w.srcC), min(o0+w.outBlock, w.dstC)
+	planes, panel, dy := slot[:w.planesSize()], slot[w.planesSize():][:w.panelSize()], slot[w.planesSize()+w.panelSize():]
+	sums := w.sums[part*w.filter()+g*w.filter()/w.groups:][:w.filter()/w.groups]
+	blocks := w.imageBlocks * w.rowBlocks
+	first := part * blocks / w.parts
+	for j := first; j < (part+1)*blocks/w.parts; j++ {
+		b := w.place(j)
+		w.fill(planes, w.x, b, g*w.srcC+c0, g*w.srcC+c1)
+		if w.single {
+			w.rowsOf(dy, b, g, o0, o1)
+			w.dots(sums, dy, planes, b, o0, o1, j > first)
+			continue
+		}
+		w.columnsOf(dy, b, g, o0, o1)
+		w.add(sums, dy, planes, panel, b, c0, c1, o0, o1, j > first)
+	}
+}
+
+// add adds the products of a block to sums.
+func (w *filterWork) add(sums, dy, planes, panel []float32, b place, c0, c1, o0, o1 int, add bool) {
+	s := gemm.Sum{M: c1 - c0, N: o1 - o0, K: w.columns(b), Add: add, ColA: 1, B: dy, RowB: w.outRow, Terms: []gemm.Term{{}}}
+	if w.gather {
+		w.expand(panel, planes, b)
+		s.M, s.A, s.RowA, s.C, s.RowC = w.srcC*w.taps, panel, w.nRow, sums[o0:], w.dstC
+		s.Compute()
+		return
+	}
+	s.RowA, s.RowC = w.channel, w.taps*w.dstC
+	for _, t := range w.views[0].terms {
+		s.A, s.C = planes[t.at:], sums[(c0*w.taps+t.k)*w.dstC+o0:]
+		s.Compute()
+	}
+}
+
+// expand copies the shifted planes of all taps to the rows of a panel.
+func (p *filterPlan) expand(panel, planes []float32, b place) {
+	n := p.columns(b)
+	for c := range p.srcC {
+		for _, t := range p.views[0].terms {
+			copy(panel[:n], planes[c*p.channel+t.at:])
+			panel = panel[p.nRow:]
+		}
+	}
+}
+
+// dots is add for a single input channel.
+func (w *filterWork) dots(sums, dy, planes []float32, b place, o0, o1 int, add bool) {
+	n := w.columns(b)
+	for o := o0; o < o1; o++ {
+		for _, t := range w.views[0].terms {
+			to, dot := &sums[t.k*w.dstC+o], vec.Dot(dy[(o-o0)*w.nRow:][:n], planes[t.at:][:n])
+			if add {
+				dot += *to
+			}
+			*to = dot
+		}
+	}
+}
+
+// rowsOf lays a block of dy out as the planes are, a row a channel, with zeros
+// between images and rows.
+func (w *filterWork) rowsOf(dst []float32, b place, g, o0, o1 int) {
+	for o := o0; o < o1; o++ {
+		to := dst[(o-o0)*w.nRow:][:w.columns(b)]
+		clear(to)
+		for image := range b.images {
+			for i := range b.rows {
+				copy(to[(image*w.imageRows+i)*w.pitch:], w.row(b, image, i, g*w.dstC+o)[:w.cols.out])
+			}
+		}
+	}
+}
+
+// row returns dy from a row of a channel on.
+func (w *filterWork) row(b place, image, i, o int) []float32 {
+	return w.dy[(((b.image+image)*w.groups*w.dstC+o)*w.rows.out+b.row+i)*w.cols.out:]
+}
+
+// columnsOf is the transpose of rowsOf: a row a place.
+func (w *filterWork) columnsOf(dst []float32, b place, g, o0, o1 int) {
+	end := 0 // of the places written
+	for image := range b.images {
+		for i := range b.rows {
+			at := (image*w.imageRows + i) * w.pitch
+			clear(dst[end*w.outRow : at*w.outRow])
+			end = at + w.cols.out
+			gemm.Transpose(dst[at*w.outRow:end*w.outRow], w.outRow, w.row(b, image, i, g*w.dstC+o0),
+				w.rows.out*w.cols.out, o1-o0, w.cols.out)
+		}
+	}
+}
+
+// grain is the least number of elements worth handing to another thread.
+const grain = 1 << 13
+
+// reduce adds elements lo … hi of all parts to the first.
+func (w *filterWork) reduce(lo, hi int) {
+	size := w.filter()
+	for part := 1; part < w.parts; part++ {
+		vec.Add(w.sums[lo:hi], w.sums[lo:hi], w.sums[part*size+lo:part*size+hi])
+	}
+}
+
+// transposeBlock is the output channels that are read together, for long runs.
+const transposeBlock = 64
+
+// transpose lays some output channels of the sum out as dw.
+func (w *filterWork) transpose(dw []float32, i int) {
+	blocks, row := ceil(w.dstC, transposeBlock), w.srcC*w.taps
+	g, o := i/blocks, i%blocks*transposeBlock
+	size := w.filter() / w.groups
+	gemm.Transpose(dw[g*size+o*row:], row, w.sums[g*size+o:], w.dstC, row, min(transposeBlock, w.dstC-o))
+}
