@@ -30,12 +30,13 @@ type worker struct {
 	rank rankArgs
 
 	buffer []float32 // packed panels of B, or rows of A, or sums
+	panelA []float32 // a copied panel of A
 	steps  []termStep
 	sums   [maxDots][dotCols]float32
 }
 
 var workers = sync.Pool{New: func() any {
-	w := &worker{buffer: make([]float32, bufferSize)}
+	w := &worker{buffer: make([]float32, bufferSize), panelA: make([]float32, maxHeight*(kBlock+panelPad))}
 	w.dot.sums = &w.sums
 	return w
 }}
@@ -132,7 +133,21 @@ func (w *worker) row(c *call, mat, m0, m1, n0, n1, k0 int, tiles, edges *table) 
 	if m0+c.height < m1 {
 		t.next += uintptr(c.height * t.ars)
 	}
+	if c.copyA {
+		w.copyA(c, mat, m0, rows, k0)
+	}
 	w.tiles(c.isa, rows, n1-n0, tiles, edges)
+}
+
+// copyA copies a panel of A and has the next tiles read the copy. The panel after
+// it is not prefetched: its copy will read it in long runs.
+func (w *worker) copyA(c *call, mat, m0, rows, k0 int) {
+	t, stride := &w.tile, c.kb+panelPad
+	for i := range rows {
+		copy(w.panelA[i*stride:i*stride+t.k], unsafe.Slice((*float32)(c.a.at(mat, m0+i, k0)), t.k))
+	}
+	t.a, t.ars = unsafe.Pointer(&w.panelA[0]), 4*stride
+	t.next = uintptr(t.a)
 }
 
 // tiles computes a row of tiles of so many rows and columns.

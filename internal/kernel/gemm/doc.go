@@ -20,8 +20,10 @@
 // three reasons: short strides, no two rows in the same set of the cache, and
 // adjacency for the prefetcher. The copies are pure overhead and weigh most on
 // the small products that training is full of, so this package makes as few as it
-// can. A is never copied: a kernel reads it one element at a time, at any stride,
-// and prefetches the next panel while it computes. A B with contiguous rows is read where it lies if
+// can. A is read where it lies: a kernel reads it one element at a time, at any
+// stride, and prefetches the next panel while it computes. Only an A whose rows are
+// a multiple of a page apart is copied, panel by panel, since its rows share sets
+// of the L1 cache. A B with contiguous rows is read where it lies if
 // it is small; else the first row of tiles copies it as it reads it, which hides
 // the copy behind the arithmetic, and the others read the copy. Only a B with
 // contiguous columns takes a pass of its own, a transposition in registers. The
@@ -32,6 +34,13 @@
 //
 // With a handful of rows, memory sets the speed, and what matters is to read B
 // in long runs: see skinny.go. Few columns are few rows of the transpose.
+//
+// # Sums of products
+//
+// A tile can stay in registers for more than one product: a kernel that has come to
+// the end of k may step to another place of A and of B and go on. Sum offers that
+// to convolutions, whose taps are such terms. It packs nothing and runs on the
+// caller's thread.
 //
 // # Threads
 //

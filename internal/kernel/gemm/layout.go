@@ -17,6 +17,18 @@ const (
 	bufferSize = nBlock * (kBlock + panelPad)
 )
 
+// Rows of A that are setStride elements apart, a page, or a multiple of it, fall
+// into the same sets of the L1 cache, which hold fewer lines than a panel has
+// rows. Such a panel is copied, if it is read more than twice and its rows are
+// longRow or longer.
+const (
+	setStride = 1024
+	longRow   = 64
+)
+
+// maxHeight is the most rows of a panel of A with any instruction set.
+const maxHeight = 14
+
 // packing says when B is packed: not at all, by a pass before its first use, or
 // by that use.
 type packing int
@@ -39,7 +51,8 @@ type layout struct {
 	height int // rows of a panel of A
 	kb     int // length of a block of k
 	packB  packing
-	panel  int // elements of a packed panel
+	panel  int  // elements of a packed panel
+	copyA  bool // panels of A are copied before they are used
 
 	rows, cols         int // of a task
 	rowTasks, colTasks int // of a product
@@ -107,6 +120,7 @@ func (l *layout) planTiles(s *isa, x *product, threads int) {
 	case x.m > 2*s.rows && x.b.row*l.kb > directB:
 		l.packB = packMeanwhile
 	}
+	l.copyA = !x.a.colMajor && x.a.row%setStride == 0 && l.kb >= longRow && x.n > 2*s.cols()
 	tasks := 1
 	if threads > 1 {
 		tasks = ceil(int(min(float64(4*threads), 1+work(x.m, x.n, x.k)/taskWork)), x.batch)
