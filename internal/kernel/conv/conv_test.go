@@ -222,6 +222,44 @@ func TestValidate(t *testing.T) {
 	}
 }
 
+// TestShuffles: of every length, elements are taken, put back and interleaved.
+func TestShuffles(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	for n := range 50 {
+		for step := 1; step <= 3; step++ {
+			src, got, back := random(rng, n*step), make([]float32, n), make([]float32, n*step)
+			take(got, src, step)
+			put(back, got, step)
+			for i := range got {
+				if got[i] != src[i*step] || back[i*step] != got[i] {
+					t.Fatalf("%d elements, %d apart: %v of %v, back %v", n, step, got, src, back)
+				}
+			}
+		}
+		even, odd, dst := random(rng, (n+1)/2), random(rng, n/2), make([]float32, n)
+		interleave(dst, even, odd)
+		for i, x := range dst {
+			if want := [][]float32{even, odd}[i%2][i/2]; x != want {
+				t.Fatalf("%d elements: element %d is %v, want %v", n, i, x, want)
+			}
+		}
+	}
+}
+
+// TestSteadyCallsAllocateLittle: nothing that grows with the operands.
+func TestSteadyCallsAllocateLittle(t *testing.T) {
+	small, large := square(1, 20, 20, 20, 3, 2, 1), square(8, 80, 40, 80, 3, 2, 1)
+	for _, c := range passes {
+		count := func(s Shape) float64 {
+			o, to, scratch := draw(s), make([]float32, c.size(s)), make([]float32, c.scratch(s)/4)
+			return testing.AllocsPerRun(3, func() { c.run(nil, s, o, to, scratch) })
+		}
+		if a, b := count(small), count(large); b > a+5 {
+			t.Errorf("%s: %v allocations, %v of larger operands", c.name, a, b)
+		}
+	}
+}
+
 // BenchmarkConv measures the layers of a residual network.
 func BenchmarkConv(b *testing.B) {
 	for _, s := range []Shape{

@@ -49,5 +49,7 @@
 //
 // It has no Winograd or Fourier transforms, which would save multiplications
 // and change the rounding; one element type; and no fused bias or activation. A row
-// of an image is not cut, so the scratch grows with the width.
+// of an image is not cut, so the scratch grows with the width. The gradient of the
+// filter multiplies the places that it drops by zero, so an infinity in x may make
+// more of its elements NaN than it should.
 package conv

@@ -108,6 +108,7 @@ func GradFilter(p *pool.Pool, s Shape, x, dy, dw, scratch []float32) {
 type filterWork struct {
 	*filterPlan
 	x, dy, sums []float32
+	one         [1]gemm.Term // a product of its own
 }
 
 // task sums a part for some channels of a group.
@@ -135,7 +136,7 @@ func (w *filterWork) task(i int, slot []float32) {
 
 // add adds the products of a block to sums.
 func (w *filterWork) add(sums, dy, planes, panel []float32, b place, c0, c1, o0, o1 int, add bool) {
-	s := gemm.Sum{M: c1 - c0, N: o1 - o0, K: w.columns(b), Add: add, ColA: 1, B: dy, RowB: w.outRow, Terms: []gemm.Term{{}}}
+	s := gemm.Sum{M: c1 - c0, N: o1 - o0, K: w.columns(b), Add: add, ColA: 1, B: dy, RowB: w.outRow, Terms: w.one[:]}
 	if w.gather {
 		w.expand(panel, planes, b)
 		s.M, s.A, s.RowA, s.C, s.RowC = w.srcC*w.taps, panel, w.nRow, sums[o0:], w.dstC

@@ -9,14 +9,15 @@ TEXT ·evensAVX2(SB), NOSPLIT, $0-24
 	MOVQ blocks+16(FP), CX
 
 loop:
-	VMOVUPS (SI), Y0
-	VSHUFPS $0x88, 32(SI), Y0, Y0
-	VPERMPD $0xd8, Y0, Y0
-	VMOVUPS Y0, (DI)
-	ADDQ    $64, SI
-	ADDQ    $32, DI
-	DECQ    CX
-	JNZ     loop
+	PREFETCHT0 2048(SI)            // rows are short, and the next ones follow
+	VMOVUPS    (SI), Y0
+	VSHUFPS    $0x88, 32(SI), Y0, Y0
+	VPERMPD    $0xd8, Y0, Y0
+	VMOVUPS    Y0, (DI)
+	ADDQ       $64, SI
+	ADDQ       $32, DI
+	DECQ       CX
+	JNZ        loop
 	VZEROUPPER
 	RET
 
