@@ -86,7 +86,7 @@ func (o layerNormGrad) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
 	y := center(x)
 	inv := Rsqrt(AddScalar(rowMean(Square(y)), o.Eps))
 	return []graph.Value{
-		curvature(y, center(e), center(Mul(d, scale)), inv),
+		curvature(y, center(e), center(Mul(d, scale)), inv, -1),
 		reduceTo(Mul(je, d), scale.Type()),
 		Mul(je, scale),
 	}

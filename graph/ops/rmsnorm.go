@@ -96,7 +96,7 @@ func (o rmsNormGrad) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
 	je := apply(o, x, Ones(n.Graph(), scale.Type()), e)
 	inv := Rsqrt(AddScalar(rowMean(Square(x)), o.Eps))
 	return []graph.Value{
-		curvature(x, e, Mul(d, scale), inv),
+		curvature(x, e, Mul(d, scale), inv, -1),
 		reduceTo(Mul(je, d), scale.Type()),
 		Mul(je, scale),
 	}
@@ -107,13 +107,13 @@ func rowMean(x graph.Value) graph.Value {
 	return Scale(SumKeep(x, -1), 1/float32(x.Type().Size(-1)))
 }
 
-// curvature is the gradient of e·J·g by x, for rows x of n elements divided by
-// their root mean square, of which inv is the inverse:
+// curvature is the gradient of e·J·g by x, for x divided by its root mean square
+// over n elements along some axes, of which inv is the inverse:
 //
 //	inv³/n · ((3·inv²/n·(e·x)(g·x) − e·g)·x − (e·x)·g − (g·x)·e)
-func curvature(x, e, g, inv graph.Value) graph.Value {
-	n := float32(x.Type().Size(-1))
-	dot := func(a, b graph.Value) graph.Value { return SumKeep(Mul(a, b), -1) }
+func curvature(x, e, g, inv graph.Value, axes ...int) graph.Value {
+	n := float32(x.Type().Elems() / inv.Type().Elems())
+	dot := func(a, b graph.Value) graph.Value { return SumKeep(Mul(a, b), axes...) }
 	ex, gx, square := dot(e, x), dot(g, x), Square(inv)
 	along := Sub(Scale(Mul(square, Mul(ex, gx)), 3/n), dot(e, g))
 	rest := Add(Mul(ex, g), Mul(gx, e))
