@@ -3,6 +3,7 @@ package ops
 import (
 	"fmt"
 	"math"
+	"unsafe"
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/kernel"
@@ -35,8 +36,18 @@ func (o maxPool) Infer(in []graph.Type) ([]graph.Type, error) {
 	return []graph.Type{t, {DType: graph.U8, Shape: t.Shape}}, nil
 }
 
+// Cost: the scratch holds a row of an image, as integers, for every block.
 func (o maxPool) Cost(in, out []graph.Type) graph.Cost {
-	return streaming(in, out, int64(o.Size[0])*int64(o.Size[1]))
+	c := streaming(in, out, int64(o.Size[0])*int64(o.Size[1]))
+	c.Scratch = 8 * int64(planeBlocks(in[0])) * int64(in[0].Size(3))
+	return c
+}
+
+// planeBlocks is the number of blocks into which an operation divides the planes
+// of images.
+func planeBlocks(x graph.Type) int {
+	size := x.Size(2) * x.Size(3)
+	return blocksOf(x.Elems()/size, size, 1)
 }
 
 func (o maxPool) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
@@ -47,28 +58,53 @@ func (o maxPool) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
 func maxPoolCPU(o maxPool, c *kernel.Call) error {
 	x, out, places := c.In[0].F32(), c.Out[0].F32(), c.Out[1].U8()
 	f := o.frame(c.In[0].Type, c.Out[0].Type)
-	f.planes(c, len(x), func(image, window int) {
-		plane := x[image : image+f.h*f.w]
-		f.windows(func(p part) {
-			out[window+p.i], places[window+p.i] = f.largest(plane, p)
-		})
+	size, windows, blocks := f.h*f.w, f.oh*f.ow, planeBlocks(c.In[0].Type)
+	c.Pool.Run(blocks, func(b int) {
+		keys := longs(c.Scratch)[b*f.w : (b+1)*f.w]
+		lo, hi := block(b, blocks, len(x)/size)
+		for i := lo; i < hi; i++ {
+			f.largest(out[i*windows:(i+1)*windows], places[i*windows:], x[i*size:(i+1)*size], keys)
+		}
 	})
 	return nil
 }
 
-// largest is the largest element of a window and its place. Elements are compared
-// together with their places as integers, without a branch: which is the largest
-// cannot be predicted.
-func (f frame) largest(plane []float32, p part) (value float32, place uint8) {
-	best := int64(math.MinInt64)
-	for y := p.top; y < p.bottom; y++ {
-		place := int64(255 - (y-p.y)*f.Size[1] - (p.left - p.x))
-		for _, v := range plane[y*f.w+p.left : y*f.w+p.right] {
-			best = max(best, order(v)<<8|place)
-			place--
+// longs is scratch memory as 64-bit integers; it is aligned to 64 bytes.
+func longs(scratch []byte) []int64 {
+	return unsafe.Slice((*int64)(unsafe.Pointer(unsafe.SliceData(scratch))), len(scratch)/8)
+}
+
+// largest finds the largest elements of a plane's windows, first in the columns of
+// a row of windows, then in each window. Elements are compared together with
+// their places as integers, without a branch: which is the largest cannot be
+// predicted.
+func (f frame) largest(out []float32, places []uint8, plane []float32, keys []int64) {
+	for i := range f.oh {
+		f.columns(keys, plane, i*f.Stride[0]-f.Pad[0])
+		for j := range f.ow {
+			x := j*f.Stride[1] - f.Pad[1]
+			best := int64(math.MinInt64)
+			for col := max(0, x); col < min(f.w, x+f.Size[1]); col++ {
+				best = max(best, keys[col]-int64(col-x))
+			}
+			out[i*f.ow+j], places[i*f.ow+j] = unorder(best>>8), uint8(255-best&255)
 		}
 	}
-	return unorder(best >> 8), uint8(255 - best&255)
+}
+
+// columns gives every column the key of its largest element from row y on: the
+// number of the element in the order of floats, and 255 less its place in a window
+// that begins in that column.
+func (f frame) columns(keys []int64, plane []float32, y int) {
+	for i := range keys {
+		keys[i] = math.MinInt64
+	}
+	for row := max(0, y); row < min(f.h, y+f.Size[0]); row++ {
+		place := int64(255 - (row-y)*f.Size[1])
+		for i, v := range plane[row*f.w : (row+1)*f.w] {
+			keys[i] = max(keys[i], order(v)<<8|place)
+		}
+	}
 }
 
 // order numbers floats in their order, NaN last.
@@ -86,32 +122,36 @@ func unorder(n int64) float32 {
 	return math.Float32frombits(uint32(b ^ b>>31&math.MaxInt32))
 }
 
-// corner is the first element of window i, which may be outside the image.
-func (f frame) corner(i int) (y, x int) {
-	return i/f.ow*f.Stride[0] - f.Pad[0], i%f.ow*f.Stride[1] - f.Pad[1]
-}
-
-// element is the element of a plane at a place in window i, or -1 if there is
-// none.
-func (f frame) element(i int, place uint8) int {
-	y, x := f.corner(i)
-	y += int(place) / f.Size[1]
-	x += int(place) % f.Size[1]
-	if int(place) >= f.Size[0]*f.Size[1] || y < 0 || y >= f.h || x < 0 || x >= f.w {
-		return -1
+// elements visits the places in a plane's windows: visit gets a window's number
+// and the element of the plane, or -1 if there is none.
+func (f frame) elements(places []uint8, visit func(i, element int)) {
+	width := uint32(f.Size[1]) // not 64 bits, for a faster division
+	for i := range f.oh {
+		top := i*f.Stride[0] - f.Pad[0]
+		for j := range f.ow {
+			p := uint32(places[i*f.ow+j])
+			dy, dx := int(p/width), int(p%width)
+			y, x := top+dy, j*f.Stride[1]-f.Pad[1]+dx
+			element := y*f.w + x
+			if dy >= f.Size[0] || y < 0 || y >= f.h || x < 0 || x >= f.w {
+				element = -1
+			}
+			visit(i*f.ow+j, element)
+		}
 	}
-	return y*f.w + x
 }
 
 // checkPlaces reports a place outside its window or the image.
-func (f frame) checkPlaces(places []uint8) error {
+func (f frame) checkPlaces(places []uint8) (err error) {
 	n := f.oh * f.ow
-	for i, p := range places {
-		if f.element(i%n, p) < 0 {
-			return fmt.Errorf("place %d at position %d is outside the image or the window of %v", p, i, f.Size)
-		}
+	for at := 0; at < len(places) && err == nil; at += n {
+		f.elements(places[at:at+n], func(i, element int) {
+			if element < 0 && err == nil {
+				err = fmt.Errorf("place %d at position %d is outside the image or the window of %v", places[at+i], at+i, f.Size)
+			}
+		})
 	}
-	return nil
+	return err
 }
 
 // maxPoolGrad adds every element of operand 1 to that element of an image of H×W
@@ -155,9 +195,7 @@ func maxPoolGradCPU(o maxPoolGrad, c *kernel.Call) error {
 	f.planes(c, len(out), func(image, window int) {
 		plane := out[image : image+f.h*f.w]
 		clear(plane)
-		for i := range f.oh * f.ow {
-			plane[f.element(i, places[window+i])] += d[window+i]
-		}
+		f.elements(places[window:], func(i, element int) { plane[element] += d[window+i] })
 	})
 	return nil
 }
@@ -198,9 +236,7 @@ func maxPoolPickCPU(o maxPoolPick, c *kernel.Call) error {
 		return err
 	}
 	f.planes(c, len(x), func(image, window int) {
-		for i := range f.oh * f.ow {
-			out[window+i] = x[image+f.element(i, places[window+i])]
-		}
+		f.elements(places[window:], func(i, element int) { out[window+i] = x[image+element] })
 	})
 	return nil
 }

@@ -74,6 +74,18 @@ func TestMaxPoolTies(t *testing.T) {
 	}
 }
 
+// TestLargestWindow: the last of 256 places is told apart.
+func TestLargestWindow(t *testing.T) {
+	for _, size := range [][2]int{{1, 256}, {256, 1}, {16, 16}} {
+		x := tensor.New(tensor.Of(graph.F32, 1, 1, size[0], size[1]))
+		x.F32()[255] = 1
+		d := compute(t, func(in []graph.Value) graph.Value {
+			return autodiff.Grad(ops.MaxPool2D(in[0], ops.Window{Size: size}), in[0])[0]
+		}, x)
+		expect(t, "gradient", d, func(i int) float64 { return float64(i / 255) })
+	}
+}
+
 func TestGlobalMean(t *testing.T) {
 	x := random(2, 3, 4, 5)
 	got := compute(t, func(in []graph.Value) graph.Value { return ops.GlobalMean(in[0]) }, x)
