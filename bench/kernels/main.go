@@ -140,7 +140,7 @@ func (b *bench) run(ctx context.Context, t table) (err error) {
 }
 
 // start starts a peer and writes what it is.
-func (b *bench) start(ctx context.Context, l library) *peer {
+func (b *bench) start(ctx context.Context, l origin) *peer {
 	p := b.tools.start(ctx, l, b.threads)
 	b.peers = append(b.peers, p)
 	fmt.Fprintf(b.w, "- %s: %s\n", l.name, p.about)
@@ -148,7 +148,7 @@ func (b *bench) start(ctx context.Context, l library) *peer {
 }
 
 // again starts another process of a peer, for a second question in the same row.
-func (b *bench) again(ctx context.Context, l library) *peer {
+func (b *bench) again(ctx context.Context, l origin) *peer {
 	p := b.tools.start(ctx, l, b.threads)
 	b.peers = append(b.peers, p)
 	return p

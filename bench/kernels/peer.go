@@ -18,8 +18,8 @@ import (
 //go:embed peer/*.c peer/*.h
 var sources embed.FS
 
-// library is what a peer is made of.
-type library struct {
+// origin is what a peer is made of: a library and a program that times it.
+type origin struct {
 	name     string   // in a table's heading
 	source   string   // file in the folder peer
 	links    []string // flags after the source
@@ -27,9 +27,9 @@ type library struct {
 }
 
 var (
-	openBLAS = library{"OpenBLAS", "gemm.c", []string{"-lopenblas"}, "gcc libc6-dev libopenblas-dev libopenblas0-openmp"}
-	oneDNN   = library{"oneDNN", "conv.c", []string{"-ldnnl"}, "gcc libc6-dev libdnnl-dev"}
-	plainC   = library{"C", "vector.c", []string{"-lmvec"}, "gcc libc6-dev"}
+	openBLAS = origin{"OpenBLAS", "gemm.c", []string{"-lopenblas"}, "gcc libc6-dev libopenblas-dev libopenblas0-openmp"}
+	oneDNN   = origin{"oneDNN", "conv.c", []string{"-ldnnl"}, "gcc libc6-dev libdnnl-dev"}
+	plainC   = origin{"C", "vector.c", []string{"-lmvec"}, "gcc libc6-dev"}
 )
 
 // flags let the compiler use the widest vectors of this processor, and the
@@ -74,7 +74,7 @@ func (t *toolchain) unpack() error {
 func (t *toolchain) close() error { return os.RemoveAll(t.dir) }
 
 // build compiles a library's program, once, and returns its path.
-func (t *toolchain) build(ctx context.Context, l library) (string, error) {
+func (t *toolchain) build(ctx context.Context, l origin) (string, error) {
 	path := filepath.Join(t.dir, strings.TrimSuffix(l.source, ".c"))
 	if _, err := os.Stat(path); err == nil {
 		return path, nil
@@ -94,7 +94,7 @@ func (t *toolchain) build(ctx context.Context, l library) (string, error) {
 // peer is a running program that times one library's kernels. Its process waits
 // on a pipe while the other side of a comparison runs.
 type peer struct {
-	library
+	origin
 	about   string // what it says of itself; if missing, why
 	missing bool
 	cmd     *exec.Cmd
@@ -104,8 +104,8 @@ type peer struct {
 
 // start builds and starts a library's peer. One that cannot be built is missing,
 // which is no error.
-func (t *toolchain) start(ctx context.Context, l library, threads int) *peer {
-	p := &peer{library: l}
+func (t *toolchain) start(ctx context.Context, l origin, threads int) *peer {
+	p := &peer{origin: l}
 	err := p.launch(ctx, t, threads)
 	if err != nil {
 		p.missing = true
@@ -115,7 +115,7 @@ func (t *toolchain) start(ctx context.Context, l library, threads int) *peer {
 }
 
 func (p *peer) launch(ctx context.Context, t *toolchain, threads int) error {
-	path, err := t.build(ctx, p.library)
+	path, err := t.build(ctx, p.origin)
 	if err != nil {
 		return err
 	}
