@@ -3,6 +3,7 @@ package gomem
 import (
 	"fmt"
 	"hash/fnv"
+	"math"
 	"math/rand/v2"
 
 	"github.com/gomem/gomem/graph"
@@ -55,9 +56,22 @@ func draw(x []float32, init graph.Init, rng *rand.Rand) {
 		for i := range x {
 			x[i] = float32(init.Scale * rng.NormFloat64())
 		}
+	case graph.Truncated:
+		for i := range x {
+			x[i] = float32(init.Scale * truncated(rng))
+		}
 	case graph.Uniform:
 		for i := range x {
 			x[i] = float32(init.Scale * (2*rng.Float64() - 1))
+		}
+	}
+}
+
+// truncated draws from the standard normal distribution between −2 and 2.
+func truncated(rng *rand.Rand) float64 {
+	for {
+		if x := rng.NormFloat64(); math.Abs(x) <= 2 {
+			return x
 		}
 	}
 }

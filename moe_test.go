@@ -40,7 +40,7 @@ func moeFeeds(m *models.Model, vocab, step int) gomem.Feeds {
 		return x
 	}
 	return gomem.Feeds{
-		m.Source: ids(m.Source), m.Target: ids(m.Target),
+		m.Data[0]: ids(m.Data[0]), m.Data[1]: ids(m.Data[1]),
 		m.Seed:         gomem.I32([]int32{1, int32(step)}, 2),
 		m.LearningRate: gomem.F32([]float32{0.01}),
 		m.Step:         gomem.F32([]float32{float32(step + 1)}),
@@ -50,7 +50,7 @@ func moeFeeds(m *models.Model, vocab, step int) gomem.Feeds {
 // moeDigest trains a model for some steps and hashes all it leaves behind.
 func moeDigest(m *models.Model, o gomem.Options, n int) (string, error) {
 	ctx := context.Background()
-	s, err := gomem.Compile(ctx, m.Graph, o, gomem.Training(m.Graph, m.Loss), gomem.Evaluation(m.EvalLoss))
+	s, err := gomem.Compile(ctx, m.Graph, o, gomem.Training(m.Graph, m.Objectives[0].Loss), gomem.Evaluation(m.EvalLoss))
 	if err != nil {
 		return "", err
 	}
@@ -118,7 +118,7 @@ func moeOptions(short bool) []gomem.Options {
 func least(t *testing.T, m *models.Model, o compile.Options) int64 {
 	t.Helper()
 	var bytes int64
-	for _, target := range []gomem.Target{gomem.Training(m.Graph, m.Loss), gomem.Evaluation(m.EvalLoss)} {
+	for _, target := range []gomem.Target{gomem.Training(m.Graph, m.Objectives[0].Loss), gomem.Evaluation(m.EvalLoss)} {
 		b, err := compile.MinDevice(context.Background(), m.Graph, target, o)
 		if err != nil {
 			t.Fatal(err)
@@ -163,7 +163,7 @@ func TestThesisFigure64(t *testing.T) {
 	for _, sparse := range []bool{false, true} {
 		m := moe(t, sparse)
 		peak := func(o compile.Options) int64 {
-			r, err := compile.Compile(context.Background(), m.Graph, gomem.Training(m.Graph, m.Loss), o)
+			r, err := compile.Compile(context.Background(), m.Graph, gomem.Training(m.Graph, m.Objectives[0].Loss), o)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/compile"
-	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/models"
 	"github.com/gomem/gomem/plan"
 )
@@ -71,7 +70,7 @@ func stagesOf(ctx context.Context, w io.Writer, pairs int, sparse bool) error {
 	fmt.Fprintf(w, "| stage, operations a partition | device peak MiB | vanilla / this | smallest budget MiB | host peak MiB | in MiB/step | out MiB/step | ms/step | time / vanilla | time / vanilla, κ = %.0f |\n", replicaKappa)
 	fmt.Fprintln(w, "|---|---|---|---|---|---|---|---|---|---|")
 	for i, r := range free {
-		least, err := compile.MinDevice(ctx, m.Graph, gomem.Training(m.Graph, m.Loss), stages[i].options)
+		least, err := compile.MinDevice(ctx, m.Graph, gomem.Training(m.Graph, m.Objectives[0].Loss), stages[i].options)
 		if err != nil {
 			return err
 		}
@@ -95,7 +94,7 @@ func timeStages(ctx context.Context, m *models.Model, speed int64) ([]outcome, e
 	var steps []func() error
 	in := feeds(m)
 	for _, st := range stages {
-		s, err := gomem.Compile(ctx, m.Graph, gomem.Options{Options: st.options, CopyBytesPerSecond: speed}, gomem.Training(m.Graph, m.Loss))
+		s, err := gomem.Compile(ctx, m.Graph, gomem.Options{Options: st.options, CopyBytesPerSecond: speed}, gomem.Training(m.Graph, m.Objectives[0].Loss))
 		if err != nil {
 			return nil, err
 		}
@@ -137,7 +136,7 @@ func copySpeed(ctx context.Context) (float64, error) {
 // flops is the work of a training step.
 func flops(m *models.Model) float64 {
 	total := 0.0
-	for _, w := range m.Work([]graph.Value{m.Loss}, m.Updates) {
+	for _, w := range m.Work(m.Objectives[0]) {
 		total += float64(w.FLOPs)
 	}
 	return total

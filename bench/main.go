@@ -85,12 +85,12 @@ func build(size string, pairs int, change func(*models.MoEConfig)) (*models.Mode
 // feeds are the inputs of any step: sentences of all the same word are as fast
 // as others.
 func feeds(m *models.Model) gomem.Feeds {
-	source, target := gomem.NewTensor(m.Source.Type()), gomem.NewTensor(m.Target.Type())
+	source, target := gomem.NewTensor(m.Data[0].Type()), gomem.NewTensor(m.Data[1].Type())
 	for i := range source.I32() {
 		source.I32()[i], target.I32()[i] = int32(2+i%97), int32(2+i%89)
 	}
 	return gomem.Feeds{
-		m.Source: source, m.Target: target,
+		m.Data[0]: source, m.Data[1]: target,
 		m.Seed: gomem.I32([]int32{1, 1}, 2), m.LearningRate: gomem.F32([]float32{1e-4}), m.Step: gomem.F32([]float32{1}),
 	}
 }

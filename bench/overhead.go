@@ -35,7 +35,7 @@ func overheadOf(ctx context.Context, w io.Writer, size string, sparse bool) erro
 	if err != nil {
 		return err
 	}
-	target := gomem.Training(m.Graph, m.Loss)
+	target := gomem.Training(m.Graph, m.Objectives[0].Loss)
 	s, err := gomem.Compile(ctx, m.Graph, gomem.Options{Options: compile.Options{Policy: compile.Vanilla}, Threads: 1}, target)
 	if err != nil {
 		return err
@@ -43,7 +43,7 @@ func overheadOf(ctx context.Context, w io.Writer, size string, sparse bool) erro
 	defer s.Close()
 	threads := pool.New(1)
 	defer threads.Close()
-	live := m.Graph.Ancestors(append([]graph.NodeID{m.Loss.Node.ID}, target.Updates...))
+	live := m.Graph.Ancestors(append([]graph.NodeID{m.Objectives[0].Loss.Node.ID}, target.Updates...))
 	loop, err := reference.New(m.Graph, live, threads)
 	if err != nil {
 		return err

@@ -23,11 +23,11 @@ func planning(ctx context.Context, w io.Writer) error {
 		}
 		name := map[bool]string{false: "MoE base, dense", true: "MoE base, sparse"}[sparse]
 		for _, size := range []int{20, 200} {
-			if err := timePlan(ctx, w, fmt.Sprintf("%s, partitions of %d", name, size), m.Graph, gomem.Training(m.Graph, m.Loss), compile.Options{Partition: size}); err != nil {
+			if err := timePlan(ctx, w, fmt.Sprintf("%s, partitions of %d", name, size), m.Graph, gomem.Training(m.Graph, m.Objectives[0].Loss), compile.Options{Partition: size}); err != nil {
 				return err
 			}
 		}
-		if err := timePlan(ctx, w, name+", vanilla", m.Graph, gomem.Training(m.Graph, m.Loss), compile.Options{Policy: compile.Vanilla}); err != nil {
+		if err := timePlan(ctx, w, name+", vanilla", m.Graph, gomem.Training(m.Graph, m.Objectives[0].Loss), compile.Options{Policy: compile.Vanilla}); err != nil {
 			return err
 		}
 	}

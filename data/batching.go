@@ -113,13 +113,3 @@ func (o LoaderOptions) buckets() []Bucket {
 	}
 	return shapes
 }
-
-// Batch is one step's input: Pairs rows of Length ids for each side. A row is
-// the ids of a text, EOS, then PAD.
-type Batch struct {
-	Pairs, Length int
-	Bucket        int     // place of the shape in Loader.Buckets
-	Source        []int32 // [Pairs, Length], row by row
-	Target        []int32 // [Pairs, Length], row by row
-	Tokens        int     // ids in Target that are not PAD
-}

@@ -37,15 +37,14 @@ func Example() {
 	}
 	batch := loader.Train(0)
 	fmt.Println(corpus.Info.Pairs, "pairs;", tok)
-	fmt.Println(batch.Pairs, "rows of", batch.Length, "positions,", batch.Tokens, "target tokens")
-	for row := range batch.Pairs {
-		source := batch.Source[row*batch.Length:][:batch.Length]
-		target := batch.Target[row*batch.Length:][:batch.Length]
-		fmt.Printf("%s -> %s\n", tok.Decode(source), tok.Decode(target))
+	source, target := batch.Inputs[0], batch.Inputs[1]
+	fmt.Println("ids", source.Type, "with", batch.Units, "target tokens")
+	for row := range 2 {
+		fmt.Printf("%s -> %s\n", tok.Decode(source.I32()[12*row:][:12]), tok.Decode(target.I32()[12*row:][:12]))
 	}
 	// Output:
 	// 2 pairs; byte-level BPE, 264 ids (6 merges)
-	// 2 rows of 12 positions, 11 target tokens
+	// ids i32[2 12] with 11 target tokens
 	// zwei Häuser -> two houses
 	// ein Haus -> a house
 }

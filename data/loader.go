@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sort"
 	"sync"
+
+	"github.com/gomem/gomem/internal/tensor"
 )
 
 // Loader makes batches. Its methods are pure functions: they keep no state and
@@ -92,22 +94,26 @@ func (l *Loader) HeldOut(i int) Batch {
 	})
 }
 
-// batch fills a batch of the shape of bucket with the pairs that at gives.
+// batch fills a batch of the shape of bucket with the pairs that at gives: two
+// inputs, sources and targets, i32[Pairs Length]. A row is the ids of a text,
+// EOS, then PAD.
 func (l *Loader) batch(bucket int, at func(row int) (Pair, bool)) Batch {
 	shape := l.buckets[bucket]
 	n := shape.Pairs * shape.Length
-	b := Batch{Pairs: shape.Pairs, Length: shape.Length, Bucket: bucket, Source: make([]int32, n), Target: make([]int32, n)}
+	source, target := make([]int32, n), make([]int32, n)
+	b := Batch{Bucket: bucket}
 	var scratch []int32
 	for row := range shape.Pairs {
 		begin, end := row*shape.Length, (row+1)*shape.Length
 		p, ok := at(row)
-		scratch, _ = l.fill(b.Source[begin:end], scratch, p.Source)
+		scratch, _ = l.fill(source[begin:end], scratch, p.Source)
 		if ok {
 			var tokens int
-			scratch, tokens = l.fill(b.Target[begin:end], scratch, p.Target)
-			b.Tokens += tokens
+			scratch, tokens = l.fill(target[begin:end], scratch, p.Target)
+			b.Units += tokens
 		}
 	}
+	b.Inputs = []tensor.View{tensor.FromI32(source, shape.Pairs, shape.Length), tensor.FromI32(target, shape.Pairs, shape.Length)}
 	return b
 }
 

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/gomem/gomem/internal/tensor"
 )
 
 func TestPermute(t *testing.T) {
@@ -61,8 +63,9 @@ func isPadding(row []int32) bool {
 func rowText(t *testing.T, tok *Tokenizer, b Batch) (sources, targets []string) {
 	t.Helper()
 	tokens := 0
-	for row := range b.Pairs {
-		source, target := b.Source[row*b.Length:][:b.Length], b.Target[row*b.Length:][:b.Length]
+	pairs, length := b.Inputs[0].Type.Size(0), b.Inputs[0].Type.Size(1)
+	for row := range pairs {
+		source, target := b.Inputs[0].I32()[row*length:][:length], b.Inputs[1].I32()[row*length:][:length]
 		filler := source[0] == EOS && isPadding(target)
 		if !wellFormed(source) || !wellFormed(target) && !filler {
 			t.Fatalf("rows %v and %v are not ids, EOS, PAD", source, target)
@@ -70,8 +73,8 @@ func rowText(t *testing.T, tok *Tokenizer, b Batch) (sources, targets []string) 
 		tokens += slices.Index(target, EOS) + 1
 		sources, targets = append(sources, tok.Decode(source)), append(targets, tok.Decode(target))
 	}
-	if tokens != b.Tokens {
-		t.Fatalf("batch says %d tokens, has %d", b.Tokens, tokens)
+	if tokens != b.Units {
+		t.Fatalf("batch says %d tokens, has %d", b.Units, tokens)
 	}
 	return sources, targets
 }
@@ -84,8 +87,8 @@ func TestEpochs(t *testing.T) {
 			var orders [2][]string
 			for step := range 2 * l.StepsPerEpoch() {
 				b := l.Train(step)
-				if shape := l.Buckets()[b.Bucket]; shape != (Bucket{Length: b.Length, Pairs: b.Pairs}) || len(b.Source) != b.Pairs*b.Length || len(b.Target) != len(b.Source) {
-					t.Fatalf("batch [%d, %d] with %d and %d ids in a bucket of %v", b.Pairs, b.Length, len(b.Source), len(b.Target), shape)
+				if shape := l.Buckets()[b.Bucket]; !b.Inputs[0].Type.Equal(tensor.Of(tensor.I32, shape.Pairs, shape.Length)) || !b.Inputs[1].Type.Equal(b.Inputs[0].Type) {
+					t.Fatalf("batch of %s and %s in a bucket of %v", b.Inputs[0].Type, b.Inputs[1].Type, shape)
 				}
 				sources, targets := rowText(t, tok, b)
 				for i := range sources {
@@ -176,12 +179,12 @@ func TestLongRows(t *testing.T) {
 	tok := train(t, firstMerge, "")
 	l := loader(t, c, tok, LoaderOptions{Pairs: 2, Length: 8})
 	b := l.Train(0)
-	if sources, targets := rowText(t, tok, b); !slices.Contains(sources, "x.x.x.x") || targets[0] != "abcdefg" || targets[1] != "abcdefg" || b.Tokens != 16 {
-		t.Errorf("cut to %q and %q with %d tokens", sources, targets, b.Tokens)
+	if sources, targets := rowText(t, tok, b); !slices.Contains(sources, "x.x.x.x") || targets[0] != "abcdefg" || targets[1] != "abcdefg" || b.Units != 16 {
+		t.Errorf("cut to %q and %q with %d tokens", sources, targets, b.Units)
 	}
 	l = loader(t, c, tok, LoaderOptions{Pairs: 1, Length: 16, Mode: Bucketed})
-	if l.Dropped() != 1 || l.StepsPerEpoch() != 1 || l.Train(0).Tokens != 9 {
-		t.Errorf("%d pairs dropped, %d steps, %d tokens; want 1, 1 and 9", l.Dropped(), l.StepsPerEpoch(), l.Train(0).Tokens)
+	if l.Dropped() != 1 || l.StepsPerEpoch() != 1 || l.Train(0).Units != 9 {
+		t.Errorf("%d pairs dropped, %d steps, %d tokens; want 1, 1 and 9", l.Dropped(), l.StepsPerEpoch(), l.Train(0).Units)
 	}
 }
 

@@ -78,4 +78,5 @@ const (
 	Constant Dist = iota // every element is Scale
 	Normal               // normal with mean 0 and standard deviation Scale
 	Uniform              // uniform in [-Scale, Scale)
+	Truncated            // normal with mean 0 and standard deviation Scale, drawn again beyond 2·Scale
 )

@@ -13,6 +13,7 @@ type MoEConfig struct {
 	Experts      int  // experts a layer, 2 or more
 	ExpertHidden int  // hidden units of an expert
 	Sparse       bool // gather and scatter tokens instead of multiplying by 0/1 tensors
+	Fine         bool // norms, dropout and optimizer composed of arithmetic, as in TensorFlow 1
 	Stacked      bool // one pair of variables for all experts of a layer, instead of one an expert
 
 	Pairs  int // pairs of texts a step
@@ -33,8 +34,8 @@ type MoEConfig struct {
 	Smoothing       float32 // of labels, over all sub-words
 	Jitter          float32 // of logits in training: a factor in [1−Jitter, 1+Jitter)
 
-	FactorMin int      // least size of the axes that Adafactor factors
-	Schedule  Schedule // of the learning rate
+	FactorMin int         // least size of the axes that Adafactor factors
+	Schedule  InverseSqrt // of the learning rate
 }
 
 // NewMoEConfig is the model of a size: "base" is the thesis' (861 million
@@ -51,41 +52,21 @@ func NewMoEConfig(size string) (MoEConfig, error) {
 	case "base":
 		c.ExpertHidden, c.Pairs, c.Length = 2048, 4, 256
 		c.Width, c.HeadWidth, c.Vocab, c.Group = 512, 128, 33792, 1024
-		c.Schedule = Schedule{Scale: 1, Warmup: 10000}
+		c.Schedule = InverseSqrt{Scale: 1, Warmup: 10000}
 	case "s64":
 		c.ExpertHidden, c.Pairs, c.Length = 256, 16, 32
 		c.Width, c.HeadWidth, c.Vocab, c.Group = 64, 16, 4224, 128
-		c.Schedule = Schedule{Scale: 0.3, Warmup: 50}
+		c.Schedule = InverseSqrt{Scale: 0.3, Warmup: 50}
 	case "s512":
 		c.Experts, c.ExpertHidden, c.Pairs, c.Length = 8, 64, 4, 16
 		c.Layers, c.Width, c.Heads, c.HeadWidth, c.Vocab, c.Group = 2, 32, 4, 8, 528, 32
-		c.Schedule = Schedule{Scale: 0.3, Warmup: 30}
+		c.Schedule = InverseSqrt{Scale: 0.3, Warmup: 30}
 	default:
-		return MoEConfig{}, fmt.Errorf("unknown size %q: want s512, s64 or base", size)
+		return MoEConfig{}, unknownSize(size)
 	}
 	c.FactorMin = 128 * c.Width / 512 // replicas factor what base factors, and gates
 	return c, nil
 }
-
-// budget is the memory that a size is meant for, in bytes: that of the thesis'
-// machine for base (12 GiB device, 64 GiB host), and 1/64 and 1/512 of it.
-func (c MoEConfig) budget() (device, host int64) {
-	const device0, host0 = 12 << 30, 64 << 30
-	switch c.Size {
-	case "base":
-		return device0, host0
-	case "s64":
-		return device0 / 64, host0 / 64
-	default:
-		return device0 / 512, host0 / 512
-	}
-}
-
-// The most that a graph is built for: beyond it, building would take minutes.
-const (
-	maxLayers  = 1 << 10
-	maxExperts = 1 << 14
-)
 
 // Validate reports the first number that no model can have, on one line that
 // names the option and what to do.
@@ -102,48 +83,30 @@ func (c MoEConfig) Validate() error {
 }
 
 func (c MoEConfig) validateSizes() error {
-	for _, f := range []struct {
-		option      string
-		value       int
-		least, most int
-	}{
-		{"--experts", c.Experts, 2, maxExperts},
-		{"--expert-hidden", c.ExpertHidden, 1, math.MaxInt32},
-		{"--batch", c.Pairs, 1, math.MaxInt32},
-		{"--length", c.Length, 2, math.MaxInt32 / max(1, c.Pairs)},
-		{"layers", c.Layers, 1, maxLayers},
-		{"width", c.Width, 1, math.MaxInt32},
-		{"heads", c.Heads, 1, math.MaxInt32},
-		{"head width", c.HeadWidth, 1, math.MaxInt32},
-		{"vocabulary", c.Vocab, 2, math.MaxInt32},
-		{"group", c.Group, 1, math.MaxInt32},
-		{"least factored axis", c.FactorMin, 1, math.MaxInt32},
-	} {
-		switch {
-		case f.value < f.least:
-			return fmt.Errorf("%s is %d: want %d or more", f.option, f.value, f.least)
-		case f.value > f.most:
-			return fmt.Errorf("%s is %d: want %d or less", f.option, f.value, f.most)
-		}
-	}
-	return nil
+	return within(
+		limit{"--experts", c.Experts, 2, maxExperts},
+		limit{"--expert-hidden", c.ExpertHidden, 1, math.MaxInt32},
+		limit{"--batch", c.Pairs, 1, math.MaxInt32},
+		limit{"--length", c.Length, 2, math.MaxInt32 / max(1, c.Pairs)},
+		limit{"layers", c.Layers, 1, maxLayers},
+		limit{"width", c.Width, 1, math.MaxInt32},
+		limit{"heads", c.Heads, 1, math.MaxInt32},
+		limit{"head width", c.HeadWidth, 1, math.MaxInt32},
+		limit{"vocabulary", c.Vocab, 2, math.MaxInt32},
+		limit{"group", c.Group, 1, math.MaxInt32},
+		limit{"least factored axis", c.FactorMin, 1, math.MaxInt32},
+	)
 }
 
 func (c MoEConfig) validateRates() error {
-	for _, f := range []struct {
-		option string
-		value  float32
-		below  float32
-	}{
-		{"dropout", c.Dropout, 1},
-		{"label smoothing", c.Smoothing, 1},
-		{"jitter", c.Jitter, 1},
-		{"second choice threshold", c.SecondThreshold, 1},
-		{"auxiliary loss weight", c.AuxWeight, math.MaxFloat32},
-	} {
-		if !(f.value >= 0 && f.value < f.below) {
-			return fmt.Errorf("%s is %v: want a number from 0 to %v", f.option, f.value, f.below)
-		}
+	if err := fractions(
+		share{"dropout", c.Dropout}, share{"label smoothing", c.Smoothing}, share{"jitter", c.Jitter},
+		share{"second choice threshold", c.SecondThreshold},
+	); err != nil {
+		return err
+	}
+	if !(c.AuxWeight >= 0 && c.AuxWeight < math.MaxFloat32) {
+		return fmt.Errorf("auxiliary loss weight is %v: want a number from 0", c.AuxWeight)
 	}
 	for _, f := range []float64{c.CapacityTrain, c.CapacityEval} {
 		if !(f > 0 && f <= maxExperts) {

@@ -69,7 +69,7 @@ func TestBadConfigs(t *testing.T) {
 		{func(c *MoEConfig) { c.Jitter = float32(math.NaN()) }, "jitter is NaN"},
 		{func(c *MoEConfig) { c.CapacityTrain = 0 }, "capacity factor is 0: want a positive number"},
 		{func(c *MoEConfig) { c.CapacityEval = math.Inf(1) }, "capacity factor is +Inf"},
-		{func(c *MoEConfig) { c.Schedule = Schedule{} }, "learning rate scale is 0"},
+		{func(c *MoEConfig) { c.Schedule = InverseSqrt{} }, "learning rate scale is 0"},
 		{func(c *MoEConfig) { c.Schedule.Warmup = 0 }, "learning rate warm-up is 0 steps"},
 		{func(c *MoEConfig) { c.Schedule.Decay = -1 }, "learning rate decay over -1"},
 		{func(c *MoEConfig) { c.Width, c.Vocab = math.MaxInt32, math.MaxInt32 }, "model moe of size s512: "}, // the graph finds that out
@@ -114,7 +114,7 @@ func TestSchedule(t *testing.T) {
 			t.Errorf("base, step %d: %v, want %v", step, got, want)
 		}
 	}
-	ending := Schedule{Scale: 1, Warmup: 1, Total: 100, Decay: 10}
+	ending := InverseSqrt{Scale: 1, Warmup: 1, Total: 100, Decay: 10}
 	for step, want := range map[int]float64{0: 1, 3: 0.5, 98: 0.2 / math.Sqrt(99), 99: 0.01, 100: 0} {
 		if got := float64(ending.At(step)); math.Abs(got-want) > 1e-6 {
 			t.Errorf("ending, step %d: %v, want %v", step, got, want)

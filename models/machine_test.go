@@ -44,13 +44,18 @@ func newMachine(t testing.TB, m *Model, updates bool, values ...graph.Value) mac
 	t.Helper()
 	threads := pool.New(1)
 	t.Cleanup(threads.Close)
-	roots := []graph.NodeID{m.Source.Node.ID, m.Target.Node.ID, m.Seed.Node.ID, m.LearningRate.Node.ID, m.Step.Node.ID}
+	roots := []graph.NodeID{m.Seed.Node.ID, m.LearningRate.Node.ID, m.Step.Node.ID}
+	for _, v := range m.Data {
+		roots = append(roots, v.Node.ID)
+	}
 	for _, v := range values {
 		roots = append(roots, v.Node.ID)
 	}
 	if updates {
-		for _, n := range m.Updates {
-			roots = append(roots, n.ID)
+		for _, o := range m.Objectives {
+			for _, n := range o.Updates {
+				roots = append(roots, n.ID)
+			}
 		}
 	}
 	for _, n := range m.Graph.Variables() {
@@ -103,8 +108,10 @@ func draw(x []float32, init graph.Init, rng *rand.Rand) {
 		switch {
 		case init.Each != nil:
 			return
-		case init.Dist == graph.Normal:
+		case init.Dist == graph.Normal || init.Dist == graph.Truncated:
 			x[i] = float32(init.Scale * rng.NormFloat64())
+		case init.Dist == graph.Uniform:
+			x[i] = float32(init.Scale * (2*rng.Float64() - 1))
 		default:
 			x[i] = float32(init.Scale)
 		}
@@ -115,7 +122,7 @@ func draw(x []float32, init graph.Init, rng *rand.Rand) {
 func (x machine) step(t testing.TB, step int) {
 	t.Helper()
 	m := x.model
-	copyTask(x.Value(m.Source), x.Value(m.Target), m.Vocab, uint64(step))
+	copyTask(x.Value(m.Data[0]), x.Value(m.Data[1]), m.Classes, uint64(step))
 	copy(x.Value(m.Seed).I32(), []int32{7, int32(step)})
 	x.Value(m.LearningRate).F32()[0] = m.Schedule.At(step)
 	x.Value(m.Step).F32()[0] = float32(step + 1)

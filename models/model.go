@@ -7,33 +7,50 @@ import (
 	"github.com/gomem/gomem/graph"
 )
 
-// Model is a graph with its entry points. Two targets are made of it: a training
-// step computes Loss, TrainMetrics and Updates, an evaluation EvalLoss and
-// EvalMetrics, of the same inputs and variables.
+// Model is a graph with its entry points: what a training step computes, and
+// what an evaluation does, of the same inputs and variables.
 type Model struct {
 	Graph      *graph.Graph
 	Name, Size string
-	Vocab      int // ids are below it
+	Unit       string // of what losses are averaged over and speed is counted in: "token", "image", "utterance"
+	Classes    int    // ids or labels are below it: sub-words, kinds of images, letters
 
-	// The inputs. All are fed at every training step; an evaluation reads Source,
-	// Target and Seed.
-	Source       graph.Value // ids i32[batch length], 0 is padding
-	Target       graph.Value // ids i32[batch length], 0 is padding
-	Seed         graph.Value // i32[2]: the run's seed and the number of the step
+	// The inputs. Data is what a batch of the model's data brings, in the order that
+	// the model's function says; an execution may read some of it only.
+	Data         []graph.Value
+	Seed         graph.Value // i32[2]: the run's seed and the number of the execution
 	LearningRate graph.Value // f32[]: see Schedule
-	Step         graph.Value // f32[]: the number of the step, from 1
+	Step         graph.Value // f32[]: how often the objective has been executed, from 1
 
-	Loss         graph.Value   // f32[]: what training minimises, auxiliary losses included
-	TrainMetrics []Metric      // of the training pass
-	EvalLoss     graph.Value   // f32[]: cross-entropy in nats a target token
-	EvalMetrics  []Metric      // of the evaluation pass
-	Updates      []*graph.Node // one for every parameter, the last parameter first
+	Objectives  []Objective   // what a training step executes, in order
+	EvalLoss    graph.Value   // f32[]: the mean over units
+	EvalMetrics []Metric      // of the evaluation, means over units
+	EvalOutputs []graph.Value // of the evaluation: what other metrics are computed of
 
 	Schedule               Schedule // of the learning rate
 	DeviceBytes, HostBytes int64    // the budgets that the size is meant for
 }
 
-// Metric is a named number, f32[], that a pass computes beside its loss.
+// Objective is a loss with the updates that lower it. Most models have one;
+// adversarial ones alternate.
+type Objective struct {
+	Name    string        // "train" if there is one
+	Times   int           // executions a training step, each with a batch of its own
+	Loss    graph.Value   // f32[]: what is minimised, auxiliary losses included
+	Metrics []Metric      // computed beside it
+	Updates []*graph.Node // of its parameters, the last parameter first, and of running averages
+}
+
+// Executions is the number of executions, and of batches, of a training step.
+func (m *Model) Executions() int {
+	n := 0
+	for _, o := range m.Objectives {
+		n += o.Times
+	}
+	return n
+}
+
+// Metric is a named number, f32[], that is computed beside a loss.
 type Metric struct {
 	Name  string
 	Value graph.Value
@@ -45,16 +62,11 @@ type Work struct {
 	FLOPs, Bytes int64
 }
 
-// Work sums the costs of the nodes that the given values and updates need, by
-// phase: forward, backward, update.
-func (m *Model) Work(values []graph.Value, updates []*graph.Node) [3]Work {
-	var roots []graph.NodeID
-	for _, v := range values {
-		if v.Valid() {
-			roots = append(roots, v.Node.ID)
-		}
-	}
-	for _, n := range updates {
+// Work sums the costs of an objective's nodes by phase: forward, backward,
+// update.
+func (m *Model) Work(o Objective) [3]Work {
+	roots := []graph.NodeID{o.Loss.Node.ID}
+	for _, n := range o.Updates {
 		roots = append(roots, n.ID)
 	}
 	live := m.Graph.Ancestors(roots)
@@ -71,8 +83,8 @@ func (m *Model) Work(values []graph.Value, updates []*graph.Node) [3]Work {
 	return w
 }
 
-// Describe prints what the model is made of: parameters, nodes by operation, and
-// the work of a training step by phase.
+// Describe prints what the model is made of: parameters, and the work of each
+// objective by phase.
 func (m *Model) Describe(w io.Writer) error {
 	var parameters, states int
 	var bytes, stateBytes int64
@@ -85,16 +97,17 @@ func (m *Model) Describe(w io.Writer) error {
 			bytes += n.Out[0].Bytes()
 		}
 	}
-	work := m.Work([]graph.Value{m.Loss}, m.Updates)
 	_, err := fmt.Fprintf(w, `%s %s: %d nodes
 variables  %6d   %15d elements   %13d bytes
 states     %6d                              %13d bytes
-forward    %6d operations   %8.2f GFLOP   %13d bytes
-backward   %6d operations   %8.2f GFLOP   %13d bytes
-update     %6d operations   %8.2f GFLOP   %13d bytes
-`, m.Name, m.Size, m.Graph.Len(), parameters, m.Graph.Parameters(), bytes, states, stateBytes,
-		work[0].Nodes, float64(work[0].FLOPs)/1e9, work[0].Bytes,
-		work[1].Nodes, float64(work[1].FLOPs)/1e9, work[1].Bytes,
-		work[2].Nodes, float64(work[2].FLOPs)/1e9, work[2].Bytes)
+`, m.Name, m.Size, m.Graph.Len(), parameters, m.Graph.Parameters(), bytes, states, stateBytes)
+	for _, o := range m.Objectives {
+		for phase, work := range m.Work(o) {
+			if err == nil {
+				_, err = fmt.Fprintf(w, "%-9s %-9s %6d operations   %8.2f GFLOP   %13d bytes\n",
+					o.Name, graph.Phase(phase), work.Nodes, float64(work.FLOPs)/1e9, work.Bytes)
+			}
+		}
+	}
 	return err
 }

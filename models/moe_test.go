@@ -62,7 +62,7 @@ func TestGraph(t *testing.T) {
 					t.Errorf("nothing updates %s", n.Name)
 				}
 			}
-			scalars := append([]Metric{{"loss", m.Loss}, {"held-out loss", m.EvalLoss}}, m.TrainMetrics...)
+			scalars := append([]Metric{{"loss", m.Objectives[0].Loss}, {"held-out loss", m.EvalLoss}}, m.Objectives[0].Metrics...)
 			for _, s := range append(scalars, m.EvalMetrics...) {
 				if u := s.Value.Type(); u.Rank() != 0 || u.DType != graph.F32 {
 					t.Errorf("%s is %s, want f32[]", s.Name, u)
@@ -123,11 +123,11 @@ func TestLearns(t *testing.T) {
 	variants(t, config(t, "s512"), func(t *testing.T, c MoEConfig) {
 		const steps = 60
 		m := build(t, c)
-		x := newMachine(t, m, true, m.Loss, m.EvalLoss, m.EvalMetrics[0].Value)
+		x := newMachine(t, m, true, m.Objectives[0].Loss, m.EvalLoss, m.EvalMetrics[0].Value)
 		var loss, held [steps]float64
 		for step := range steps {
 			x.step(t, step)
-			loss[step], held[step] = x.scalar(m.Loss), x.scalar(m.EvalLoss)
+			loss[step], held[step] = x.scalar(m.Objectives[0].Loss), x.scalar(m.EvalLoss)
 		}
 		accuracy := x.scalar(m.EvalMetrics[0].Value)
 		t.Logf("loss %.3f to %.3f, held-out %.3f to %.3f, accuracy %.3f", loss[0], loss[steps-1], held[0], held[steps-1], accuracy)
@@ -168,11 +168,11 @@ func TestForms(t *testing.T) {
 	roomy.CapacityTrain, roomy.CapacityEval = float64(roomy.Experts), float64(roomy.Experts)
 	variants(t, roomy, func(t *testing.T, c MoEConfig) {
 		m := build(t, c)
-		x := newMachine(t, m, true, m.Loss, m.EvalLoss)
+		x := newMachine(t, m, true, m.Objectives[0].Loss, m.EvalLoss)
 		var have []float64
 		for step := range steps {
 			x.step(t, step)
-			have = append(have, x.scalar(m.Loss), x.scalar(m.EvalLoss))
+			have = append(have, x.scalar(m.Objectives[0].Loss), x.scalar(m.EvalLoss))
 		}
 		if want[c.Stacked] == nil {
 			want[c.Stacked] = have
@@ -191,16 +191,16 @@ func TestForms(t *testing.T) {
 // TestNoise: dropout, jitter and second choices depend on seed and step alone.
 func TestNoise(t *testing.T) {
 	m := build(t, config(t, "s512"))
-	x := newMachine(t, m, false, m.Loss, m.EvalLoss)
+	x := newMachine(t, m, false, m.Objectives[0].Loss, m.EvalLoss)
 	loss := func(step int32) float64 {
 		x.Value(m.Seed).I32()[1] = step
 		if err := x.Step(); err != nil {
 			t.Fatal(err)
 		}
-		return x.scalar(m.Loss)
+		return x.scalar(m.Objectives[0].Loss)
 	}
 	x.step(t, 0)
-	first := x.scalar(m.Loss)
+	first := x.scalar(m.Objectives[0].Loss)
 	if other := loss(1); other == first {
 		t.Errorf("the loss is %v in either step", first)
 	}
@@ -214,14 +214,14 @@ func TestPadding(t *testing.T) {
 	c := config(t, "s512")
 	c.AuxWeight = 0
 	m := build(t, c)
-	x := newMachine(t, m, false, m.Loss, m.EvalLoss)
-	for _, v := range []graph.Value{m.Source, m.Target} {
+	x := newMachine(t, m, false, m.Objectives[0].Loss, m.EvalLoss)
+	for _, v := range m.Data {
 		clear(x.Value(v).I32())
 	}
 	if err := x.Step(); err != nil {
 		t.Fatal(err)
 	}
-	if loss, held := x.scalar(m.Loss), x.scalar(m.EvalLoss); loss != 0 || held != 0 {
+	if loss, held := x.scalar(m.Objectives[0].Loss), x.scalar(m.EvalLoss); loss != 0 || held != 0 {
 		t.Errorf("without tokens the losses are %v and %v, want 0", loss, held)
 	}
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/ops"
-	"github.com/gomem/gomem/internal/tensor"
 )
 
 // normEps is added to the mean square that a norm divides by.
@@ -14,23 +13,10 @@ const normEps = 1e-6
 
 // pass builds the computation of one loss.
 type pass struct {
+	part
 	MoEConfig
-	g        *graph.Graph
-	w        *weights
-	seed     graph.Value
-	training bool
-	path     string        // names what is random, the same in every pass
-	balance  []graph.Value // the layers' auxiliary losses, in training
-}
-
-// scope is for the nodes and the noise of a part of the model.
-func (p *pass) scope(name string) (leave func()) {
-	nodes, outer := p.g.Scope(name), p.path
-	p.path += name + "/"
-	return func() {
-		nodes()
-		p.path = outer
-	}
+	w       *weights
+	balance []graph.Value // the layers' auxiliary losses, in training
 }
 
 // run is the mean cross-entropy of a target's tokens, f32[], and the logits,
@@ -57,7 +43,7 @@ func (p *pass) shift(ids graph.Value) graph.Value {
 
 func (p *pass) embed(name string, ids graph.Value) graph.Value {
 	defer p.scope(name)()
-	return p.dropout(ops.Add(ops.Embedding(p.w.embedding, ids), p.w.positional))
+	return p.noisy(ops.Add(ops.Embedding(p.w.embedding, ids), p.w.positional))
 }
 
 // logits are products with the embedding, as if that were normal with deviation
@@ -66,14 +52,6 @@ func (p *pass) logits(x graph.Value) graph.Value {
 	defer p.scope("logits")()
 	x = ops.Scale(x, float32(1/math.Sqrt(float64(p.Width))))
 	return ops.Jitter(ops.MatMulT(x, p.w.embedding, false, true), p.seed, p.Jitter, p.path)
-}
-
-// mean is the mean of a number for each token, f32[pairs length], over the
-// tokens that are not padding; 0 if all are.
-func (p *pass) mean(x, ids graph.Value) graph.Value {
-	weight := ops.NotZero(ids)
-	count := ops.Maximum(ops.Sum(weight), ops.Ones(p.g, tensor.Of(graph.F32)))
-	return ops.Div(ops.Sum(ops.Mul(x, weight)), count)
 }
 
 // stack is the layers of the encoder or the decoder, which differ in what they
@@ -85,7 +63,7 @@ func (p *pass) stack(name string, s stack, x graph.Value, attend func(graph.Valu
 		x = p.residual("moe", attend(x, l), l.moe.norm, func(y graph.Value) graph.Value { return p.mixture(l.moe, y) })
 		leave()
 	}
-	return p.dropout(ops.RMSNorm(x, s.norm, normEps))
+	return p.noisy(p.rmsNorm(x, s.norm, normEps))
 }
 
 // attend is an attention sublayer of x to memory, or to x itself without one.
@@ -101,13 +79,11 @@ func (p *pass) attend(name string, w attention, x, memory, mask graph.Value) gra
 // residual is x + dropout(f(norm(x))).
 func (p *pass) residual(name string, x, norm graph.Value, f func(graph.Value) graph.Value) graph.Value {
 	defer p.scope(name)()
-	return ops.Add(x, p.dropout(f(ops.RMSNorm(x, norm, normEps))))
+	return ops.Add(x, p.noisy(f(p.rmsNorm(x, norm, normEps))))
 }
 
-// dropout shares its noise among the positions of a text.
-func (p *pass) dropout(x graph.Value) graph.Value {
-	return ops.Dropout(x, p.seed, p.Dropout, p.path, 1)
-}
+// noisy is dropout that shares its noise among the positions of a text.
+func (p *pass) noisy(x graph.Value) graph.Value { return p.dropout(x, p.Dropout, "", 1) }
 
 // attention is multi-head attention of x to memory, f32[pairs length width]
 // both. Nothing is divided by the size of a head: the weights start so that
@@ -118,7 +94,7 @@ func (p *pass) attention(qkvo, x, memory, mask graph.Value) graph.Value {
 	k := p.heads(ops.MatMul(memory, w[1]))
 	v := p.heads(ops.MatMul(memory, w[2]))
 	a := ops.Softmax(ops.Add(ops.MatMulT(q, k, false, true), mask))
-	a = ops.Dropout(a, p.seed, p.Dropout, p.path+"weights", 2)
+	a = p.dropout(a, p.Dropout, "weights", 2)
 	y := ops.Transpose(ops.MatMul(a, v), 0, 2, 1, 3)
 	y = ops.ReshapeSizes(y, p.Pairs, p.Length, p.Heads*p.HeadWidth)
 	return ops.MatMulT(y, w[3], false, true)

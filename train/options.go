@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/gomem/gomem"
@@ -18,9 +19,13 @@ import (
 // Options describe a run. Model, Loader and one of Steps and Epochs are needed.
 type Options struct {
 	Model     *models.Model
-	Loader    *data.Loader    // makes batches of the model's one shape
+	Loader    data.Batches    // makes batches of the model's inputs
 	Tokenizer *data.Tokenizer // saved with checkpoints and compared on resuming; may be nil
 	Session   gomem.Options   // how to run
+
+	// Scorer makes a scorer for an evaluation, or nil for none; last says that it
+	// is the run's last one, where what takes long belongs. It may be nil.
+	Scorer func(last bool) Scorer
 
 	Steps  int     // steps to reach in all, those before a resumption included
 	Epochs float64 // instead of Steps: how often to go through the data
@@ -48,18 +53,18 @@ const (
 
 // Event is something that happened in a run.
 type Event struct {
-	Kind            string
-	Step, Steps     int                // steps done, and to reach
-	Loss            float64            // nats a token
-	LearningRate    float64            // Step: as fed
-	Metrics         map[string]float64 // the model's, by name
-	Tokens          int                // Step: target tokens in the batch, without padding
-	TokensPerSecond float64            // Step: of this step
-	StepTime        time.Duration      // Step: batch and step together
-	DeviceBytes     int64              // Step: the device's peak so far
-	HostBytes       int64              // Step: the host's peak so far
-	CopyBytes       int64              // Step: copied between device and host, both ways
-	Path            string             // Start, Save: the checkpoint
+	Kind           string
+	Step, Steps    int                // steps done, and to reach
+	Loss           float64            // of the first objective; of held-out data, the mean over units
+	LearningRate   float64            // Step: as fed
+	Metrics        map[string]float64 // the model's, by name
+	Units          int                // Step: target tokens, images or utterances in a batch, without padding
+	UnitsPerSecond float64            // Step: of this step
+	StepTime       time.Duration      // Step: batch and step together
+	DeviceBytes    int64              // Step: the device's peak so far
+	HostBytes      int64              // Step: the host's peak so far
+	CopyBytes      int64              // Step: copied between device and host, both ways
+	Path           string             // Start, Save: the checkpoint
 }
 
 // maxSteps keeps the step counter, which models get as a 32-bit float, exact.
@@ -110,7 +115,7 @@ func (o Options) validateLength() error {
 // steps is the number of steps to reach; a float as epochs may be huge.
 func (o Options) steps() float64 {
 	if o.Epochs > 0 {
-		return math.Ceil(o.Epochs * float64(o.Loader.StepsPerEpoch()))
+		return math.Ceil(o.Epochs * float64(o.Loader.StepsPerEpoch()) / float64(o.Model.Executions()))
 	}
 	return float64(o.Steps)
 }
@@ -118,22 +123,37 @@ func (o Options) steps() float64 {
 // validateModel demands that the loader's batches fit the model, and that what
 // a run shows of it are numbers.
 func (o Options) validateModel() error {
-	for _, b := range o.Loader.Buckets() {
-		ids := tensor.Of(graph.I32, b.Pairs, b.Length)
-		for _, v := range []graph.Value{o.Model.Source, o.Model.Target} {
-			if !v.Type().Equal(ids) {
-				return fmt.Errorf("the loader makes batches of %s, the model's input %s is %s", ids, v, v.Type())
-			}
-		}
+	if b := o.Loader.Train(0); !fits(o.Model, b) {
+		return fmt.Errorf("the loader makes batches of %s, the model's inputs are %s", types(b.Inputs), inputs(o.Model))
 	}
-	for _, t := range Targets(o.Model) {
-		for _, v := range t.Fetches {
-			if !v.Type().Equal(tensor.Of(graph.F32)) {
-				return fmt.Errorf("%s %s of the model is %s, want f32[]", t.Name, v, v.Type())
-			}
+	losses := fetches(o.Model.EvalLoss, o.Model.EvalMetrics)
+	for _, objective := range o.Model.Objectives {
+		losses = append(losses, fetches(objective.Loss, objective.Metrics)...)
+	}
+	for _, v := range losses {
+		if !v.Type().Equal(tensor.Of(graph.F32)) {
+			return fmt.Errorf("%s of the model is %s, want f32[]", v, v.Type())
 		}
 	}
 	return nil
+}
+
+// types lists the types of tensors.
+func types(ts []gomem.Tensor) string {
+	var out []string
+	for _, t := range ts {
+		out = append(out, t.Type.String())
+	}
+	return strings.Join(out, ", ")
+}
+
+// inputs lists a model's data with names and types.
+func inputs(m *models.Model) string {
+	var out []string
+	for _, v := range m.Data {
+		out = append(out, fmt.Sprintf("%s %s", v.Node.Name, v.Type()))
+	}
+	return strings.Join(out, ", ")
 }
 
 func (o Options) validatePaths() error {

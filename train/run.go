@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"time"
 
@@ -41,7 +42,7 @@ type run struct {
 	saved   int   // step of the newest checkpoint, 0 before the first
 	copies  int64 // bytes copied in a training step, both ways
 	times   []time.Duration
-	tokens  int
+	units   int
 	summary Summary
 
 	vocabulary string // of the tokenizer, as text
@@ -88,8 +89,10 @@ func (r *run) start(ctx context.Context) error {
 	if err := r.initialize(from); err != nil {
 		return cmp.Or(err, r.session.Close())
 	}
-	traffic := r.session.Plan("train").Traffic()
-	r.copies = traffic.In() + traffic.Out()
+	for _, o := range r.Model.Objectives {
+		traffic := r.session.Plan(o.Name).Traffic()
+		r.copies += int64(o.Times) * (traffic.In() + traffic.Out())
+	}
 	r.emit(Event{Kind: Start, Path: r.summary.Checkpoint})
 	return nil
 }
@@ -143,7 +146,7 @@ func (r *run) loop(ctx context.Context) error {
 			return err
 		}
 		if r.done < r.total && due(r.done, r.EvalEvery) {
-			if err := r.evaluate(ctx); err != nil {
+			if err := r.evaluate(ctx, false); err != nil {
 				return err
 			}
 		}
@@ -166,7 +169,7 @@ func (r *run) finish(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := r.evaluate(ctx); err != nil || r.Session.Device == gomem.Null {
+	if err := r.evaluate(ctx, true); err != nil || r.Session.Device == gomem.Null {
 		return err
 	}
 	var err error
@@ -174,29 +177,47 @@ func (r *run) finish(ctx context.Context) error {
 	return err
 }
 
-// train is one step.
+// train is one step: every objective in turn. The step's loss is the first
+// objective's; the others' losses are metrics with their names.
 func (r *run) train(ctx context.Context) error {
 	began := time.Now()
-	batch := r.Loader.Train(r.done)
-	out, err := r.session.Step(context.WithoutCancel(ctx), "train", feeds(r.Model, batch, r.Seed, r.done))
-	if err != nil {
-		return err
+	e := Event{Kind: Step, Metrics: map[string]float64{}, LearningRate: float64(r.Model.Schedule.At(r.done))}
+	at := moment{step: r.done, execution: r.done * r.Model.Executions()}
+	for i, o := range r.Model.Objectives {
+		for turn := range o.Times {
+			at.turn = r.done*o.Times + turn
+			values, units, err := r.execute(ctx, o, at)
+			if err != nil {
+				return err
+			}
+			at.execution++
+			e.Units = units
+			for k, m := range o.Metrics {
+				e.Metrics[m.Name] = values[k+1]
+			}
+			if i == 0 {
+				e.Loss = values[0]
+			} else {
+				e.Metrics[o.Name] = values[0]
+			}
+		}
 	}
-	took := time.Since(began)
-	values := make([]float64, len(out))
-	for i, t := range out {
-		values[i] = scalar(t)
-	}
-	if err := r.finite(r.done+1, "loss", values, r.Model.TrainMetrics); err != nil {
-		return err
-	}
-	e := Event{
-		Kind: Step, Loss: values[0], Metrics: named(r.Model.TrainMetrics, values[1:]),
-		LearningRate: float64(r.Model.Schedule.At(r.done)), Tokens: batch.Tokens, StepTime: took,
-	}
+	e.StepTime = time.Since(began)
 	r.done++
 	r.record(e)
 	return nil
+}
+
+// execute runs an objective on a batch of its own. It returns the loss, the
+// metrics, and the number of units in the batch.
+func (r *run) execute(ctx context.Context, o models.Objective, at moment) (values []float64, units int, err error) {
+	batch := r.Loader.Train(at.execution)
+	out, err := r.session.Step(context.WithoutCancel(ctx), o.Name, feeds(r.Model, batch.Inputs, r.Seed, at))
+	if err != nil {
+		return nil, 0, err
+	}
+	values = scalars(out)
+	return values, batch.Units, r.finite(at.step+1, "loss", values, o.Metrics)
 }
 
 // record enters a step in the summary and shows it.
@@ -206,31 +227,36 @@ func (r *run) record(e Event) {
 	}
 	r.summary.LossLast = e.Loss
 	r.times = append(r.times, e.StepTime)
-	r.tokens += e.Tokens
+	r.units += e.Units
 	usage := r.session.Usage()
 	e.DeviceBytes, e.HostBytes, e.CopyBytes = usage[0].Actual, usage[1].Actual, r.copies
-	e.TokensPerSecond = rate(e.Tokens, e.StepTime)
+	e.UnitsPerSecond = rate(e.Units, e.StepTime)
 	r.emit(e)
 }
 
-// evaluate averages the held-out loss and metrics over target tokens. It gives
-// up, without a result, when ctx is done.
-func (r *run) evaluate(ctx context.Context) error {
+// evaluate averages the held-out loss and metrics over units, and scores the
+// outputs. It gives up, without a result, when ctx is done. last says that there
+// will be no other evaluation.
+func (r *run) evaluate(ctx context.Context, last bool) error {
 	batches := min(orDefault(r.EvalBatches, 8), r.Loader.HeldOutBatches())
 	values := make([]float64, 1+len(r.Model.EvalMetrics))
-	var tokens float64
+	scorer := r.scorer(last)
+	var units float64
 	for i := range batches {
 		if ctx.Err() != nil {
 			return nil
 		}
 		b := r.Loader.HeldOut(i)
-		out, err := r.session.Step(context.WithoutCancel(ctx), "eval", feeds(r.Model, b, r.Seed, r.done))
+		out, err := r.heldOut(ctx, b.Inputs, i)
 		if err != nil {
 			return err
 		}
-		tokens += float64(b.Tokens)
-		for k, t := range out {
-			values[k] += (scalar(t) - values[k]) * float64(b.Tokens) / tokens
+		if err := r.score(ctx, scorer, b, out[len(values):], i); err != nil {
+			return err
+		}
+		units += float64(b.Units)
+		for k, x := range scalars(out[:len(values)]) {
+			values[k] += (x - values[k]) * float64(b.Units) / units
 		}
 	}
 	if batches == 0 || r.Session.Device == gomem.Null {
@@ -240,9 +266,50 @@ func (r *run) evaluate(ctx context.Context) error {
 		return err
 	}
 	s := &r.summary
-	s.EvalLoss, s.EvalMetrics, s.EvalBatches = values[0], named(r.Model.EvalMetrics, values[1:]), batches
+	s.EvalLoss, s.EvalMetrics, s.EvalBatches = values[0], map[string]float64{}, batches
+	for i, m := range r.Model.EvalMetrics {
+		s.EvalMetrics[m.Name] = values[i+1]
+	}
+	if scorer != nil {
+		scores, err := scorer.Metrics()
+		if err != nil {
+			return err
+		}
+		maps.Copy(s.EvalMetrics, scores)
+	}
 	r.emit(Event{Kind: Eval, Loss: s.EvalLoss, Metrics: s.EvalMetrics})
 	return nil
+}
+
+// heldOut executes the evaluation of inputs.
+func (r *run) heldOut(ctx context.Context, inputs []gomem.Tensor, batch int) ([]gomem.Tensor, error) {
+	at := moment{step: r.done, execution: r.done*r.Model.Executions() + batch, turn: r.done}
+	return r.session.Step(context.WithoutCancel(ctx), evaluation, feeds(r.Model, inputs, r.Seed, at))
+}
+
+// scorer is a new scorer for an evaluation, or nil.
+func (r *run) scorer(last bool) Scorer {
+	if r.Scorer == nil || r.Session.Device == gomem.Null {
+		return nil
+	}
+	return r.Scorer(last)
+}
+
+// score hands a held-out batch to a scorer, if there is one.
+func (r *run) score(ctx context.Context, s Scorer, b data.Batch, outputs []gomem.Tensor, batch int) error {
+	if s == nil {
+		return nil
+	}
+	return s.Score(b, outputs, func(inputs []gomem.Tensor) ([]gomem.Tensor, error) {
+		if ctx.Err() != nil {
+			return outputs, nil // the result will not be used
+		}
+		out, err := r.heldOut(ctx, inputs, batch)
+		if err != nil {
+			return nil, err
+		}
+		return out[1+len(r.Model.EvalMetrics):], nil
+	})
 }
 
 // finite refuses a loss, followed by metrics, that shows that training has

@@ -92,7 +92,7 @@ func TestEvents(t *testing.T) {
 		ok := e.Steps == 4
 		switch e.Kind {
 		case Step:
-			ok = ok && e.Loss > 0 && e.LearningRate > 0 && e.Tokens > 0 && e.TokensPerSecond > 0 && e.StepTime > 0 && e.DeviceBytes > 0 && e.CopyBytes > 0 && len(e.Metrics) == 1
+			ok = ok && e.Loss > 0 && e.LearningRate > 0 && e.Units > 0 && e.UnitsPerSecond > 0 && e.StepTime > 0 && e.DeviceBytes > 0 && e.CopyBytes > 0 && len(e.Metrics) == 1
 		case Save:
 			ok = ok && e.Path == filepath.Join(o.Save, fileName(e.Step))
 		}
@@ -227,7 +227,7 @@ func TestSummaryJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, key := range []string{
-		"steps", "loss_first", "loss_last", "eval_loss", "tokens_per_s", "step_ms_median", "predicted_device_peak_bytes",
+		"steps", "loss_first", "loss_last", "eval_loss", "units_per_s", "step_ms_median", "predicted_device_peak_bytes",
 		"actual_device_peak_bytes", "predicted_host_peak_bytes", "actual_host_peak_bytes", "weights_sha256",
 	} {
 		if v, ok := got[key]; !ok || v == 0.0 || v == "" {
@@ -245,9 +245,9 @@ func TestValidate(t *testing.T) {
 		t.Fatal(err)
 	}
 	short := toy(toyVocab, unigram{})
-	short.Target = short.Graph.Input("short", good.Model.Seed.Type())
+	short.Data[1] = short.Graph.Input("short", good.Model.Seed.Type())
 	vector := toy(toyVocab, unigram{})
-	vector.EvalMetrics[0].Value = vector.Updates[0].In[0]
+	vector.EvalMetrics[0].Value = vector.Objectives[0].Updates[0].In[0]
 	for _, c := range []struct {
 		want string
 		edit func(*Options)
@@ -265,8 +265,8 @@ func TestValidate(t *testing.T) {
 		{"batches an evaluation: -1", func(o *Options) { o.EvalBatches = -1 }},
 		{"keep: -1", func(o *Options) { o.Keep = -1 }},
 		{"no directory to save to", func(o *Options) { o.SaveEvery = 1 }},
-		{"the model's input short is i32[2]", func(o *Options) { o.Model = short }},
-		{"eval w of the model is f32[vocab:300], want f32[]", func(o *Options) { o.Model = vector }},
+		{"source i32[4 16], short i32[2]", func(o *Options) { o.Model = short }},
+		{"w of the model is f32[vocab:300], want f32[]", func(o *Options) { o.Model = vector }},
 		{"is not a directory", func(o *Options) { o.Save = file }},
 		{"not a directory", func(o *Options) { o.Save = filepath.Join(file, "below") }},
 		{"no such file", func(o *Options) { o.Resume = filepath.Join(dir, "none") }},

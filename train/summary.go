@@ -13,15 +13,16 @@ import (
 type Summary struct {
 	Steps       int                `json:"steps"`        // done in all, those before a resumption included
 	ResumedFrom int                `json:"resumed_from"` // the step of the checkpoint resumed, or 0
-	LossFirst   float64            `json:"loss_first"`   // of this run's first step, nats a token
+	LossFirst   float64            `json:"loss_first"`   // of this run's first step
 	LossLast    float64            `json:"loss_last"`
-	EvalLoss    float64            `json:"eval_loss"` // of the last evaluation, nats a token; 0 if there was none
+	EvalLoss    float64            `json:"eval_loss"` // of the last evaluation, the mean over units; 0 if there was none
 	EvalMetrics map[string]float64 `json:"eval_metrics,omitempty"`
 	EvalBatches int                `json:"eval_batches"` // averaged in EvalLoss; 0 if nothing was evaluated
 
-	TokensPerSecond float64       `json:"tokens_per_s"` // target tokens over the time of all steps
-	StepMedian      time.Duration `json:"-"`
-	StepMillis      float64       `json:"step_ms_median"` // StepMedian in milliseconds
+	Unit           string        `json:"unit"`        // of models.Model
+	UnitsPerSecond float64       `json:"units_per_s"` // units of a batch a step, over the time of all steps
+	StepMedian     time.Duration `json:"-"`
+	StepMillis     float64       `json:"step_ms_median"` // StepMedian in milliseconds
 
 	Usage               []gomem.Usage `json:"-"` // of the spaces, the device first
 	PredictedDevicePeak int64         `json:"predicted_device_peak_bytes"`
@@ -45,7 +46,7 @@ func (r *run) account() {
 	for _, t := range r.times {
 		all += t
 	}
-	s.TokensPerSecond = rate(r.tokens, all)
+	s.Unit, s.UnitsPerSecond = r.Model.Unit, rate(r.units, all)
 	s.StepMedian = median(r.times)
 	s.StepMillis = float64(s.StepMedian) / float64(time.Millisecond)
 }

@@ -7,13 +7,22 @@ import (
 	"github.com/gomem/gomem/models"
 )
 
-// Targets are what a run of a model computes: "train", its loss and metrics
-// with all updates, and "eval", its held-out loss and metrics.
+// evaluation is the name of the target that changes nothing.
+const evaluation = "eval"
+
+// Targets are what a run of a model computes: its objectives, by their names,
+// each a loss and metrics with its updates; and "eval", the held-out loss,
+// metrics and outputs.
 func Targets(m *models.Model) []gomem.Target {
-	return []gomem.Target{
-		gomem.Training(m.Graph, fetches(m.Loss, m.TrainMetrics)...),
-		gomem.Evaluation(fetches(m.EvalLoss, m.EvalMetrics)...),
+	var targets []gomem.Target
+	for _, o := range m.Objectives {
+		t := gomem.Target{Name: o.Name, Fetches: fetches(o.Loss, o.Metrics)}
+		for _, n := range o.Updates {
+			t.Updates = append(t.Updates, n.ID)
+		}
+		targets = append(targets, t)
 	}
+	return append(targets, gomem.Evaluation(append(fetches(m.EvalLoss, m.EvalMetrics), m.EvalOutputs...)...))
 }
 
 // fetches is the loss, then the metrics.
@@ -25,27 +34,46 @@ func fetches(loss graph.Value, metrics []models.Metric) []graph.Value {
 	return out
 }
 
-// feeds are the inputs of a step, from 0. They depend on nothing else, so that
-// a resumed run is fed what an uninterrupted one would have been.
-func feeds(m *models.Model, b data.Batch, seed uint64, step int) gomem.Feeds {
-	folded := int32(uint32(seed) ^ uint32(seed>>32))
-	return gomem.Feeds{
-		m.Source:       gomem.I32(b.Source, b.Pairs, b.Length),
-		m.Target:       gomem.I32(b.Target, b.Pairs, b.Length),
-		m.Seed:         gomem.I32([]int32{folded, int32(step)}, 2),
-		m.LearningRate: gomem.F32([]float32{m.Schedule.At(step)}),
-		m.Step:         gomem.F32([]float32{float32(step + 1)}),
-	}
+// moment says which execution inputs are for.
+type moment struct {
+	step      int // of training, from 0
+	execution int // of any objective, from 0: with a batch and noise of its own
+	turn      int // of this objective, from 0
 }
 
-// scalar is a fetched number.
-func scalar(t gomem.Tensor) float64 { return float64(t.F32()[0]) }
+// feeds are the inputs of an execution. They depend on nothing else, so that a
+// resumed run is fed what an uninterrupted one would have been.
+func feeds(m *models.Model, inputs []gomem.Tensor, seed uint64, at moment) gomem.Feeds {
+	folded := int32(uint32(seed) ^ uint32(seed>>32))
+	f := gomem.Feeds{
+		m.Seed:         gomem.I32([]int32{folded, int32(at.execution)}, 2),
+		m.LearningRate: gomem.F32([]float32{m.Schedule.At(at.step)}),
+		m.Step:         gomem.F32([]float32{float32(at.turn + 1)}),
+	}
+	for i, v := range m.Data {
+		f[v] = inputs[i]
+	}
+	return f
+}
 
-// named gives fetched metrics their names.
-func named(metrics []models.Metric, values []float64) map[string]float64 {
-	out := map[string]float64{}
-	for i, m := range metrics {
-		out[m.Name] = values[i]
+// fits reports whether a batch has the inputs of a model.
+func fits(m *models.Model, b data.Batch) bool {
+	if len(b.Inputs) != len(m.Data) {
+		return false
+	}
+	for i, v := range m.Data {
+		if !b.Inputs[i].Type.Equal(v.Type()) {
+			return false
+		}
+	}
+	return true
+}
+
+// scalars are fetched numbers.
+func scalars(ts []gomem.Tensor) []float64 {
+	out := make([]float64, len(ts))
+	for i, t := range ts {
+		out[i] = float64(t.F32()[0])
 	}
 	return out
 }

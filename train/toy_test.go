@@ -120,18 +120,20 @@ func toy(vocab int, u unigram) *models.Model {
 	g := graph.New()
 	ids := tensor.Of(graph.I32, toyPairs, toyLength)
 	m := &models.Model{
-		Graph: g, Name: "toy", Size: "tiny", Schedule: models.Schedule{Scale: 2, Warmup: 4},
-		Source: g.Input("source", ids), Target: g.Input("target", ids), Seed: g.Input("seed", tensor.Of(graph.I32, 2)),
+		Graph: g, Name: "toy", Size: "tiny", Schedule: models.InverseSqrt{Scale: 2, Warmup: 4}, Unit: "token",
+		Data: []graph.Value{g.Input("source", ids), g.Input("target", ids)}, Seed: g.Input("seed", tensor.Of(graph.I32, 2)),
 		LearningRate: g.Input("rate", tensor.Of(graph.F32)), Step: g.Input("step", tensor.Of(graph.F32)),
 	}
 	w := g.Variable("w", tensor.Named(graph.F32, graph.Dim{Name: "vocab", Size: vocab}), graph.Init{Dist: graph.Normal, Scale: 0.1})
 	v := g.State("w/momentum", w.Type(), graph.Init{})
 	u.Noise = true
-	t := g.Apply(u, m.Target, w, m.Seed)
-	e := g.Apply(unigram{}, m.Target, w, m.Seed)
-	m.Loss, m.TrainMetrics = t.Value(0), []models.Metric{{Name: "accuracy", Value: t.Value(2)}}
+	t := g.Apply(u, m.Data[1], w, m.Seed)
+	e := g.Apply(unigram{}, m.Data[1], w, m.Seed)
 	m.EvalLoss, m.EvalMetrics = e.Value(0), []models.Metric{{Name: "accuracy", Value: e.Value(2)}}
-	m.Updates = []*graph.Node{g.Update(momentum{}, []graph.Value{w, v}, t.Value(1), m.LearningRate, m.Step)}
+	m.Objectives = []models.Objective{{
+		Name: "train", Times: 1, Loss: t.Value(0), Metrics: []models.Metric{{Name: "accuracy", Value: t.Value(2)}},
+		Updates: []*graph.Node{g.Update(momentum{}, []graph.Value{w, v}, t.Value(1), m.LearningRate, m.Step)},
+	}}
 	return m
 }
 
@@ -160,7 +162,7 @@ func corpus(t testing.TB, vocab int) (*data.Corpus, *data.Tokenizer) {
 // loader makes batches for a model.
 func loader(t testing.TB, c *data.Corpus, tok *data.Tokenizer, m *models.Model) *data.Loader {
 	t.Helper()
-	l, err := data.NewLoader(c, tok, data.LoaderOptions{Pairs: m.Source.Type().Size(0), Length: m.Source.Type().Size(1)})
+	l, err := data.NewLoader(c, tok, data.LoaderOptions{Pairs: m.Data[0].Type().Size(0), Length: m.Data[0].Type().Size(1)})
 	if err != nil {
 		t.Fatal(err)
 	}

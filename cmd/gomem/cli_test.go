@@ -85,7 +85,8 @@ func TestBadInput(t *testing.T) {
 		{"--pprof heat version", 2, "want cpu, mem, trace or block"},
 		{"--pprof cpu --pprof-dir pairs.tsv version", 1, "pairs.tsv"},
 
-		{"train --model resnet", 2, `unknown model "resnet": want moe`},
+		{"train --model gpt", 2, `unknown model "gpt": want moe`},
+		{"train --model transformer --experts 4", 2, "--experts does nothing for --model transformer"},
 		{"train --size huge", 2, "base"},
 		{"train --moe wide", 2, "dense"},
 		{"train --experts -4", 2, "--experts"},

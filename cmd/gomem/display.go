@@ -19,9 +19,10 @@ import (
 // header is what is known before the first step.
 type header struct {
 	report
-	Device     string `json:"device"`
-	Data       string `json:"data"`
-	Vocabulary int    `json:"vocabulary"` // sub-words in use
+	Device string `json:"device"`
+	Data   string `json:"data"`
+
+	facts []field // more about the data
 }
 
 // display shows a run. Nothing is shown before the run has started, so that one
@@ -66,15 +67,15 @@ type lineDisplay struct {
 
 func (d *lineDisplay) start() {
 	h := d.header
-	printFields(d.out, []field{
+	printFields(d.out, slices.Concat([]field{
 		{"model", fmt.Sprintf("%s %s, %s parameters, %s", h.Model, h.Size, grouped(h.Parameters), counted(h.Nodes, "node"))},
 		{"data", h.Data},
-		{"vocabulary", grouped(int64(h.Vocabulary)) + " sub-words"},
+	}, h.facts, []field{
 		{"plan", h.method()},
 		{"device", within(h.DevicePeak, h.DeviceBudget) + h.versus()},
 		{"host", within(h.HostPeak, h.HostBudget)},
 		{"copied a step", h.copied()},
-	})
+	}))
 	fmt.Fprintln(d.out)
 }
 
@@ -119,8 +120,8 @@ func (d *lineDisplay) observe(e train.Event) {
 // The numbers of a step: loss, tokens a second, device memory in use, copy speed
 // and time left. The bar's form fits a terminal of 80 columns.
 const (
-	lineFormat = "loss %.4f  %.0f tokens/s  device %s  copies %s/s  %s left"
-	barFormat  = "loss %.4f  %.0f tok/s  dev %s  copy %s/s  %s left"
+	lineFormat = "loss %.4f  %s %ss/s  device %s  copies %s/s  %s left"
+	barFormat  = "loss %.4f  %s %ss/s  dev %s  copy %s/s  %s left"
 )
 
 // time follows the time of recent steps.
@@ -139,7 +140,7 @@ func (d *lineDisplay) progress(format string, e train.Event) string {
 	}
 	left := time.Duration(e.Steps-e.Step) * d.stepTime
 	copies := int64(float64(e.CopyBytes) / max(e.StepTime.Seconds(), 1e-9))
-	return fmt.Sprintf(format, e.Loss, e.TokensPerSecond, size(e.DeviceBytes), size(copies), left.Round(time.Second))
+	return fmt.Sprintf(format, e.Loss, figures(e.UnitsPerSecond), d.header.Unit, size(e.DeviceBytes), size(copies), left.Round(time.Second))
 }
 
 // metrics lists metrics in order of their names.
@@ -179,7 +180,7 @@ func results(s train.Summary) []field {
 	return []field{
 		{"loss", fmt.Sprintf("%.4f -> %.4f in %s", s.LossFirst, s.LossLast, counted(s.Steps-s.ResumedFrom, "step"))},
 		{"held-out loss", heldOut},
-		{"speed", fmt.Sprintf("%.0f tokens/s, %.1f ms a step (median)", s.TokensPerSecond, milliseconds(s.StepMedian))},
+		{"speed", fmt.Sprintf("%s %ss/s, %.1f ms a step (median)", figures(s.UnitsPerSecond), s.Unit, milliseconds(s.StepMedian))},
 	}
 }
 
@@ -211,7 +212,7 @@ func (d *jsonDisplay) observe(e train.Event) {
 		}
 	case train.Step:
 		d.print(stepLine{
-			"step", e.Step, e.Steps, e.Loss, e.LearningRate, e.Metrics, e.Tokens, e.TokensPerSecond,
+			"step", e.Step, e.Steps, e.Loss, e.LearningRate, e.Metrics, e.Units, e.UnitsPerSecond,
 			milliseconds(e.StepTime), e.DeviceBytes, e.HostBytes, e.CopyBytes,
 		})
 	case train.Eval:
@@ -228,18 +229,18 @@ type startLine struct {
 }
 
 type stepLine struct {
-	Type            string             `json:"type"`
-	Step            int                `json:"step"`
-	Steps           int                `json:"steps"`
-	Loss            float64            `json:"loss"`
-	LearningRate    float64            `json:"learning_rate"`
-	Metrics         map[string]float64 `json:"metrics,omitempty"`
-	Tokens          int                `json:"tokens"`
-	TokensPerSecond float64            `json:"tokens_per_s"`
-	StepMS          float64            `json:"step_ms"`
-	DeviceBytes     int64              `json:"device_bytes"`
-	HostBytes       int64              `json:"host_bytes"`
-	CopyBytes       int64              `json:"copy_bytes"`
+	Type           string             `json:"type"`
+	Step           int                `json:"step"`
+	Steps          int                `json:"steps"`
+	Loss           float64            `json:"loss"`
+	LearningRate   float64            `json:"learning_rate"`
+	Metrics        map[string]float64 `json:"metrics,omitempty"`
+	Units          int                `json:"units"`
+	UnitsPerSecond float64            `json:"units_per_s"`
+	StepMS         float64            `json:"step_ms"`
+	DeviceBytes    int64              `json:"device_bytes"`
+	HostBytes      int64              `json:"host_bytes"`
+	CopyBytes      int64              `json:"copy_bytes"`
 }
 
 type evalLine struct {

@@ -2,7 +2,8 @@ package main
 
 import (
 	"fmt"
-	"strconv"
+	"slices"
+	"strings"
 
 	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/models"
@@ -11,62 +12,82 @@ import (
 
 // modelFlags choose a model.
 type modelFlags struct {
-	Model        string `group:"model" default:"moe" placeholder:"NAME" help:"moe: a Transformer with mixture-of-experts layers (default ${default})."`
-	Size         string `group:"model" default:"s64" placeholder:"SIZE" help:"s512 (tiny), s64 (1/64 of base in memory) or base (861 million parameters) (default ${default})."`
-	Experts      count  `group:"model" placeholder:"E" help:"Experts a layer (default: the size's)."`
-	ExpertHidden count  `group:"model" placeholder:"H" help:"Hidden units of an expert (default: the size's)."`
-	MoE          string `name:"moe" group:"model" enum:"dense,sparse" default:"dense" placeholder:"FORM" help:"How tokens reach experts: dense, by matrix products, or sparse, by gather and scatter (default ${default})."`
-	Stacked      bool   `group:"model" help:"Keep the weights of a layer's experts in one variable instead of one an expert."`
-	Batch        count  `group:"model" placeholder:"PAIRS" help:"Pairs of texts a step (default: the size's)."`
-	Length       count  `group:"model" placeholder:"TOKENS" help:"Tokens a text, longer ones are cut (default: the size's)."`
+	Model        string `group:"model" default:"moe" placeholder:"NAME" help:"moe, a Transformer with mixture-of-experts layers, or transformer (default ${default})."`
+	Size         string `group:"model" default:"s64" placeholder:"SIZE" help:"s512 (tiny), s64 (1/64 of base in memory) or base, which is the published model (default ${default})."`
+	Batch        count  `group:"model" placeholder:"N" help:"Pairs of texts a step (default: the size's)."`
+	Fine         bool   `group:"model" help:"Compose norms, dropout and optimizers of arithmetic, for graphs of TensorFlow 1's granularity."`
+	Length       count  `group:"model" placeholder:"TOKENS" help:"moe, transformer: tokens a text, longer ones are cut (default: the size's)."`
+	Experts      count  `group:"model" placeholder:"E" help:"moe: experts a layer (default: the size's)."`
+	ExpertHidden count  `group:"model" placeholder:"H" help:"moe: hidden units of an expert (default: the size's)."`
+	MoE          string `name:"moe" group:"model" enum:",dense,sparse" default:"" placeholder:"FORM" help:"moe: how tokens reach experts: dense, by matrix products, or sparse, by gather and scatter (default dense)."`
+	Stacked      bool   `group:"model" help:"moe: keep the weights of a layer's experts in one variable instead of one an expert."`
+}
+
+// given lists the flags of particular models that are in use.
+func (f modelFlags) given() []string {
+	var names []string
+	for _, flag := range []struct {
+		name  string
+		given bool
+	}{
+		{"length", f.Length > 0},
+		{"experts", f.Experts > 0}, {"expert-hidden", f.ExpertHidden > 0}, {"moe", f.MoE != ""}, {"stacked", f.Stacked},
+	} {
+		if flag.given {
+			names = append(names, flag.name)
+		}
+	}
+	return names
 }
 
 // built is a model with what a run of it computes.
 type built struct {
-	config  models.MoEConfig
+	kind    kind
 	model   *models.Model
 	targets []compile.Target
+	numbers map[string]string // what the model was built with, for checkpoints
 }
-
-// modelNames are the models that --model takes.
-const modelNames = "moe"
 
 // build makes the model's graph. It takes none of the model's memory.
 func (f modelFlags) build() (*built, error) {
-	if f.Model != "moe" {
-		return nil, usagef("unknown model %q: want %s", f.Model, modelNames)
+	i := slices.IndexFunc(kinds, func(k kind) bool { return k.name == f.Model })
+	if i < 0 {
+		return nil, usagef("unknown model %q: want %s", f.Model, kindNames())
 	}
-	c, err := models.NewMoEConfig(f.Size)
-	if err != nil {
-		return nil, usagef("%w", err)
-	}
-	for _, o := range []struct {
-		given count
-		field *int
-	}{{f.Experts, &c.Experts}, {f.ExpertHidden, &c.ExpertHidden}, {f.Batch, &c.Pairs}, {f.Length, &c.Length}} {
-		if o.given > 0 {
-			*o.field = int(o.given)
+	k := kinds[i]
+	for _, name := range f.given() {
+		if !slices.Contains(k.flags, name) {
+			return nil, usagef("--%s does nothing for --model %s: leave one of them out", name, k.name)
 		}
 	}
-	c.Sparse, c.Stacked = f.MoE == "sparse", f.Stacked
-	if err := c.Validate(); err != nil {
-		return nil, usagef("%w", err)
-	}
-	m, err := models.MoE(c)
+	m, numbers, err := k.build(f)
 	if err != nil {
-		return nil, fmt.Errorf("model %s: %w", f.Model, err)
+		return nil, err
 	}
-	return &built{config: c, model: m, targets: train.Targets(m)}, nil
+	numbers["model"], numbers["size"], numbers["fine"] = m.Name, m.Size, fmt.Sprint(f.Fine)
+	return &built{kind: k, model: m, targets: train.Targets(m), numbers: numbers}, nil
 }
 
-// identity is what a checkpoint must agree on to continue this run: the model,
-// and what its inputs are a function of.
-func (b *built) identity(f modelFlags, corpus string, seed uint64) map[string]string {
-	return map[string]string{
-		"model": b.model.Name, "size": b.model.Size,
-		"experts": strconv.Itoa(b.config.Experts), "expert-hidden": strconv.Itoa(b.config.ExpertHidden),
-		"moe": f.MoE, "stacked": strconv.FormatBool(b.config.Stacked),
-		"batch": strconv.Itoa(b.config.Pairs), "length": strconv.Itoa(b.config.Length),
-		"data": corpus, "seed": strconv.FormatUint(seed, 10),
+// kindNames lists the models.
+func kindNames() string {
+	names := make([]string, len(kinds))
+	for i, k := range kinds {
+		names[i] = k.name
 	}
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " or " + names[last]
+}
+
+// setCounts overwrites fields with the counts that were given.
+func setCounts(pairs ...countField) {
+	for _, p := range pairs {
+		if p.given > 0 {
+			*p.field = int(p.given)
+		}
+	}
+}
+
+type countField struct {
+	given count
+	field *int
 }

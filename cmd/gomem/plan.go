@@ -143,7 +143,7 @@ func explain(ctx context.Context, b *built, o compile.Options, p planned) (expla
 		VanillaHost: vanilla.peak(pass.Host),
 		AtDevice:    p.whatSets(pass.Device),
 		AtHost:      p.whatSets(pass.Host),
-		EvalDevice:  p.results[1].Plan.Spaces[pass.Device].Bytes,
+		EvalDevice:  p.results[len(p.results)-1].Plan.Spaces[pass.Device].Bytes,
 		vanilla:     vanilla.training().Traffic(),
 	}
 	for _, t := range p.results[0].Timings {

@@ -21,6 +21,7 @@ import (
 type report struct {
 	Model      string `json:"model"`
 	Size       string `json:"size"`
+	Unit       string `json:"unit"` // of speed: token, image or utterance
 	Parameters int64  `json:"parameters"`
 
 	Policy     compile.Policy `json:"policy"`
@@ -51,7 +52,7 @@ type report struct {
 // newReport gathers the numbers.
 func newReport(m *models.Model, o compile.Options, p, vanilla planned) report {
 	r := report{
-		Model: m.Name, Size: m.Size, Parameters: m.Graph.Parameters(),
+		Model: m.Name, Size: m.Size, Unit: m.Unit, Parameters: m.Graph.Parameters(),
 		DeviceBudget: o.DeviceBytes, HostBudget: o.HostBytes,
 	}
 	o.EnsureDefaults()
@@ -109,6 +110,14 @@ func grouped(n int64) string {
 		s = s[:i] + "," + s[i:]
 	}
 	return s
+}
+
+// figures prints a speed: whole from 100, else with three figures.
+func figures(x float64) string {
+	if x >= 100 {
+		return fmt.Sprintf("%.0f", x)
+	}
+	return fmt.Sprintf("%.3g", x)
 }
 
 // counted prints a number with its noun.

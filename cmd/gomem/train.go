@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -19,12 +21,13 @@ import (
 type trainCmd struct {
 	modelFlags
 
-	Data        string   `group:"run" default:"go:doc" placeholder:"SPEC" help:"Pairs of texts: go:doc (doc comment to declaration, from the local Go source tree), tsv:FILE (source TAB target), mo:DIR (gettext catalogues) or text:FILE (each line to the next) (default ${default})."`
+	Data        string   `group:"run" placeholder:"SPEC" help:"What to learn from. Pairs of texts: go:doc (doc comment to declaration, from the local Go source tree; the default), tsv:FILE (source TAB target), mo:DIR (gettext catalogues) or text:FILE (each line to the next)."`
 	Seed        uint64   `group:"run" default:"0" placeholder:"N" help:"Selects initial weights, order of pairs and dropout (default ${default})."`
 	Steps       count    `group:"run" xor:"duration" placeholder:"N" help:"Steps to train in all, those of a resumed run included (default 300)."`
 	Epochs      positive `group:"run" xor:"duration" placeholder:"X" help:"Passes over the data, instead of steps."`
 	EvalEvery   count    `group:"run" placeholder:"N" default:"100" help:"Steps between evaluations on held-out data (default ${default}); there is one at the end, too."`
 	EvalBatches count    `group:"run" placeholder:"N" help:"Batches of held-out data an evaluation (default 8)."`
+	BLEU        count    `name:"bleu" group:"run" placeholder:"N" help:"moe, transformer: batches of held-out texts to translate at the end, token by token, and score by BLEU (default 2, none at base)."`
 	Save        string   `group:"run" placeholder:"DIR" help:"Keep checkpoints in a directory: at the end, on Ctrl-C, and as --save-every says."`
 	SaveEvery   count    `group:"run" placeholder:"N" help:"Steps between checkpoints (default: only at the end)."`
 	Resume      string   `group:"run" placeholder:"DIR" help:"Continue from the newest checkpoint of a directory, or from a file, with the same results as if the run had never stopped. Model, data and seed must be the same; the plan may differ."`
@@ -38,7 +41,7 @@ type trainCmd struct {
 
 // Help is the long help.
 func (trainCmd) Help() string {
-	return `Trains a model on pairs of texts within the device memory it is given.
+	return `Trains a model within the device memory it is given.
 The plan of a step is made and verified first; a budget that cannot be met is
 refused with the smallest that can. On a terminal a bar shows the progress; in a
 pipe, lines do. Ctrl-C finishes the step, saves if --save is given, and says how
@@ -92,13 +95,13 @@ func (c *trainCmd) Run(ctx context.Context, e *env) error {
 	if err != nil {
 		return err
 	}
-	loader, tokenizer, info, err := c.load(ctx, e.stderr, b)
+	d, err := b.kind.load(ctx, e.stderr, c, b.model)
 	if err != nil {
 		return err
 	}
 	return c.traced(&session, len(p.training().Steps), func() error {
-		h := header{report: newReport(b.model, o, p, vanilla), Device: c.Device, Data: info.String(), Vocabulary: tokenizer.Used()}
-		return c.train(ctx, e, h, c.runOptions(b, loader, tokenizer, info, session))
+		h := header{report: newReport(b.model, o, p, vanilla), Device: c.Device, Data: d.about, facts: d.facts}
+		return c.train(ctx, e, h, c.runOptions(b, d, session))
 	})
 }
 
@@ -112,20 +115,12 @@ func enoughMemory(device string, p planned) error {
 		size(need), size(p.peak(pass.Device)), size(p.peak(pass.Host)), size(have))
 }
 
-// load reads the data and learns the sub-words. What takes long says so.
-func (c *trainCmd) load(ctx context.Context, w io.Writer, b *built) (*data.Loader, *data.Tokenizer, data.Info, error) {
-	corpus, err := data.Open(ctx, c.Data, reading(w, c.Data))
-	if err != nil {
-		return nil, nil, data.Info{}, asSpec(err)
+// spec is the data to read.
+func (c *trainCmd) spec(byDefault string) string {
+	if c.Data == "" {
+		return byDefault
 	}
-	done := notice(w, fmt.Sprintf("gomem: learning up to %d sub-words from %s", b.config.Vocab, counted(corpus.Info.Pairs, "pair")))
-	defer done()
-	tokenizer, err := data.TrainTokenizer(ctx, corpus, b.config.Vocab)
-	if err != nil {
-		return nil, nil, data.Info{}, err
-	}
-	loader, err := data.NewLoader(corpus, tokenizer, data.LoaderOptions{Pairs: b.config.Pairs, Length: b.config.Length, Seed: c.Seed})
-	return loader, tokenizer, corpus.Info, err
+	return c.Data
 }
 
 // asSpec makes a spec that names no data a usage error. Trouble with a file
@@ -166,14 +161,15 @@ func notice(w io.Writer, line string) (done func()) {
 }
 
 // runOptions are the flags as train takes them.
-func (c *trainCmd) runOptions(b *built, l *data.Loader, t *data.Tokenizer, info data.Info, s gomem.Options) train.Options {
+func (c *trainCmd) runOptions(b *built, d dataset, s gomem.Options) train.Options {
 	o := train.Options{
-		Model: b.model, Loader: l, Tokenizer: t, Session: s, Seed: c.Seed,
+		Model: b.model, Loader: d.batches, Tokenizer: d.tokenizer, Scorer: d.scorer, Session: s, Seed: c.Seed,
 		Steps: int(c.Steps), Epochs: float64(c.Epochs),
 		EvalEvery: int(c.EvalEvery), EvalBatches: int(c.EvalBatches),
 		Save: c.Save, SaveEvery: int(c.SaveEvery), Resume: c.Resume,
-		Config: b.identity(c.modelFlags, info.SHA256, c.Seed),
+		Config: maps.Clone(b.numbers),
 	}
+	o.Config["data"], o.Config["seed"] = d.id, strconv.FormatUint(c.Seed, 10)
 	if o.Steps == 0 && o.Epochs == 0 {
 		o.Steps = defaultSteps
 	}

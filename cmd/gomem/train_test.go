@@ -49,7 +49,7 @@ func TestTrainJSON(t *testing.T) {
 		t.Errorf("lines are %s", got)
 	}
 	for _, k := range []string{
-		"steps", "loss_first", "loss_last", "eval_loss", "tokens_per_s", "step_ms_median",
+		"steps", "loss_first", "loss_last", "eval_loss", "units_per_s", "step_ms_median",
 		"predicted_device_peak_bytes", "actual_device_peak_bytes", "predicted_host_peak_bytes", "actual_host_peak_bytes",
 		"weights_sha256", "vanilla_device_peak_bytes",
 	} {

@@ -64,16 +64,17 @@ func AdafactorState(t graph.Type, minDim int) []graph.Type {
 	if minDim == 0 {
 		minDim = defaultMinDim
 	}
-	p, q, ok := factoredAxes(t, minDim)
+	p, q, ok := AdafactorAxes(t, minDim)
 	if !ok {
 		return []graph.Type{t}
 	}
 	return []graph.Type{without(t, q), without(t, p)}
 }
 
-// factoredAxes are the two largest axes, the earlier one first, if both have
-// minDim elements. Among axes of one size, the earlier counts as larger.
-func factoredAxes(t graph.Type, minDim int) (p, q int, ok bool) {
+// AdafactorAxes are the axes that [Adafactor] factors: the two largest axes, the
+// earlier one first, if both have minDim elements. Among axes of one size, the
+// earlier counts as larger.
+func AdafactorAxes(t graph.Type, minDim int) (p, q int, ok bool) {
 	if t.Rank() < 2 {
 		return 0, 0, false
 	}
@@ -124,7 +125,7 @@ func (o adafactor) Infer(in []graph.Type) ([]graph.Type, error) {
 
 func (o adafactor) Cost(in, _ []graph.Type) graph.Cost {
 	n, size := int64(in[0].Elems()), in[0].Bytes()
-	if p, q, ok := factoredAxes(in[0], o.MinDim); ok {
+	if p, q, ok := AdafactorAxes(in[0], o.MinDim); ok {
 		return graph.Cost{FLOPs: 12 * n, Bytes: 6 * size, Scratch: 4 * int64(newFactors(in[0], p, q).scratch())}
 	}
 	return graph.Cost{FLOPs: 16 * n, Bytes: 8 * size, Scratch: 8 * int64(spans(int(n)))}
@@ -139,7 +140,7 @@ func adafactorCPU(o adafactor, c *kernel.Call) error {
 		return fmt.Errorf("step %v, want 1 or more", step)
 	}
 	decay := float32(1 - math.Pow(step, -float64(o.Decay)))
-	if p, q, ok := factoredAxes(c.In[0].Type, o.MinDim); ok {
+	if p, q, ok := AdafactorAxes(c.In[0].Type, o.MinDim); ok {
 		o.factored(c, newFactors(c.In[0].Type, p, q), lr, decay)
 	} else {
 		o.unfactored(c, lr, decay)

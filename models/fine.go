@@ -1,0 +1,125 @@
+package models
+
+import (
+	"math"
+
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/ops"
+	"github.com/gomem/gomem/internal/tensor"
+)
+
+// The fine lowering makes graphs of the granularity that TensorFlow 1 has, so
+// that partitions of 5, 20 or 200 operations mean what they mean in Wei's thesis:
+// norms and optimizers are composed of arithmetic, and dropout keeps its mask.
+// It computes the same functions, up to rounding.
+
+// dropout zeroes elements of x with probability rate; the noise is shared along
+// some axes.
+func (p *part) dropout(x graph.Value, rate float32, name string, shared ...int) graph.Value {
+	if !p.training || rate == 0 {
+		return x
+	}
+	if !p.fine || !x.Valid() {
+		return ops.Dropout(x, p.seed, rate, p.path+name, shared...)
+	}
+	sizes := x.Type().Sizes()
+	for _, axis := range shared {
+		sizes[axis] = 1
+	}
+	mask := ops.Dropout(ops.Ones(p.g, tensor.Of(graph.F32, sizes...)), p.seed, rate, p.path+name)
+	return ops.Mul(x, mask)
+}
+
+// layerNorm normalises rows of the last axis.
+func (p *part) layerNorm(x, scale, bias graph.Value, eps float32) graph.Value {
+	if p.fine {
+		return ops.LayerNormComposed(x, scale, bias, -1, eps)
+	}
+	return ops.LayerNorm(x, scale, bias, eps)
+}
+
+// rmsNorm divides rows of the last axis by their root mean square.
+func (p *part) rmsNorm(x, scale graph.Value, eps float32) graph.Value {
+	if !p.fine || !x.Valid() {
+		return ops.RMSNorm(x, scale, eps)
+	}
+	square := ops.Scale(ops.SumKeep(ops.Square(x), -1), 1/float32(x.Type().Size(-1)))
+	return ops.Mul(ops.Mul(x, ops.Rsqrt(ops.AddScalar(square, eps))), scale)
+}
+
+// fineMomentum is [ops.Momentum], composed.
+func fineMomentum(m *Model, o momentum, w, grad, velocity graph.Value) []*graph.Node {
+	next := ops.Add(ops.Scale(velocity, o.Mu), grad)
+	return []*graph.Node{
+		ops.Assign(velocity, next),
+		ops.Assign(w, ops.Sub(w, ops.Mul(next, m.LearningRate))),
+	}
+}
+
+// fineAdam is [ops.Adam], composed.
+func fineAdam(m *Model, o adam, w, grad, first, second graph.Value) []*graph.Node {
+	mean := ops.Add(ops.Scale(first, o.Beta1), ops.Scale(grad, 1-o.Beta1))
+	square := ops.Add(ops.Scale(second, o.Beta2), ops.Scale(ops.Square(grad), 1-o.Beta2))
+	deviation := ops.Sqrt(ops.Div(square, unbiased(m.Step, o.Beta2)))
+	change := ops.Div(ops.Div(mean, unbiased(m.Step, o.Beta1)), ops.AddScalar(deviation, o.Eps))
+	return []*graph.Node{
+		ops.Assign(first, mean),
+		ops.Assign(second, square),
+		ops.Assign(w, ops.Sub(w, ops.Mul(change, m.LearningRate))),
+	}
+}
+
+// unbiased is 1 − beta^step.
+func unbiased(step graph.Value, beta float32) graph.Value {
+	if beta == 0 {
+		return ops.AddScalar(ops.Scale(step, 0), 1)
+	}
+	return ops.AddScalar(ops.Neg(ops.Exp(ops.Scale(step, float32(math.Log(float64(beta)))))), 1)
+}
+
+// The constants of [ops.Adafactor].
+const (
+	factorDecay = 0.8
+	factorEps1  = 1e-30
+	factorEps2  = 1e-3
+)
+
+// fineAdafactor is [ops.Adafactor], composed.
+func fineAdafactor(m *Model, w, grad graph.Value, state []graph.Value) []*graph.Node {
+	fresh := ops.Exp(ops.Scale(ops.Log(m.Step), -factorDecay)) // the weight of this step's squares
+	decay := ops.AddScalar(ops.Neg(fresh), 1)
+	square := ops.AddScalar(ops.Square(grad), factorEps1)
+	average := func(old, now graph.Value) graph.Value { return ops.Add(ops.Mul(old, decay), ops.Mul(now, fresh)) }
+	var change graph.Value
+	var updates []*graph.Node
+	if len(state) == 1 {
+		second := average(state[0], square)
+		updates = append(updates, ops.Assign(state[0], second))
+		change = ops.Mul(grad, ops.Rsqrt(second))
+	} else {
+		p, q, _ := ops.AdafactorAxes(w.Type(), 1)
+		rows, columns := average(state[0], ops.Mean(square, q)), average(state[1], ops.Mean(square, p))
+		updates = append(updates, ops.Assign(state[0], rows), ops.Assign(state[1], columns))
+		rows, columns = keepAxis(rows, q), keepAxis(columns, p)
+		relative := ops.Div(rows, ops.Scale(ops.SumKeep(rows, p), 1/float32(w.Type().Size(p))))
+		change = ops.Mul(ops.Mul(grad, ops.Rsqrt(relative)), ops.Rsqrt(columns))
+	}
+	scalar := tensor.Of(graph.F32)
+	size := ops.Maximum(rms(w), ops.Full(m.Graph, scalar, factorEps2))
+	clip := ops.Maximum(rms(change), ops.Ones(m.Graph, scalar))
+	rate := ops.Div(ops.Mul(m.LearningRate, size), clip)
+	return append(updates, ops.Assign(w, ops.Sub(w, ops.Mul(change, rate))))
+}
+
+// rms is the root mean square of all elements, f32[].
+func rms(x graph.Value) graph.Value { return ops.Sqrt(ops.Mean(ops.Square(x))) }
+
+// keepAxis puts an axis of size 1 back that a sum has dropped.
+func keepAxis(x graph.Value, axis int) graph.Value {
+	if !x.Valid() {
+		return x
+	}
+	sizes := x.Type().Sizes()
+	sizes = append(sizes[:axis:axis], append([]int{1}, sizes[axis:]...)...)
+	return ops.ReshapeSizes(x, sizes...)
+}

@@ -1,0 +1,48 @@
+package models
+
+import "fmt"
+
+// The most that a graph is built for: beyond it, building would take minutes.
+const (
+	maxLayers  = 1 << 10
+	maxExperts = 1 << 14
+)
+
+// limit is what a number may be; option is what users know it by.
+type limit struct {
+	option             string
+	value, least, most int
+}
+
+// within reports the first number outside its limits.
+func within(limits ...limit) error {
+	for _, l := range limits {
+		switch {
+		case l.value < l.least:
+			return fmt.Errorf("%s is %d: want %d or more", l.option, l.value, l.least)
+		case l.value > l.most:
+			return fmt.Errorf("%s is %d: want %d or less", l.option, l.value, l.most)
+		}
+	}
+	return nil
+}
+
+// share is a number that must be from 0 up to, but not including, 1.
+type share struct {
+	option string
+	value  float32
+}
+
+// fractions reports the first share that is none.
+func fractions(shares ...share) error {
+	for _, s := range shares {
+		if !(s.value >= 0 && s.value < 1) {
+			return fmt.Errorf("%s is %v: want a number from 0 to 1", s.option, s.value)
+		}
+	}
+	return nil
+}
+
+func unknownSize(size string) error {
+	return fmt.Errorf("unknown size %q: want s512, s64 or base", size)
+}
