@@ -34,6 +34,7 @@ const (
 	beta1, beta2   = 0.9, 0.999
 	epsilon, small = 1e-5, 1e-8
 	dropRate       = 0.1
+	smoothing      = 0.1
 )
 
 var vectorOps = []vector{
@@ -57,6 +58,24 @@ var vectorOps = []vector{
 		}, false},
 	{"rms-norm", 8, nil,
 		func(f *formula) *graph.Node { return ops.RMSNorm(f.matrix(f.x), f.vector(f.y), epsilon).Node }, false},
+	{"softmax-grad", 12, nil,
+		func(f *formula) *graph.Node { // reads the softmax, for which x may stand
+			return gradient(f.keep(ops.Softmax(f.matrix(f.z)), f.x), f.matrix(f.y))
+		}, false},
+	{"layer-norm-grad", 12, nil,
+		func(f *formula) *graph.Node {
+			return gradient(ops.LayerNorm(f.matrix(f.x), f.vector(f.y), f.vector(f.z), epsilon), f.matrix(f.z))
+		}, false},
+	{"rms-norm-grad", 12, nil,
+		func(f *formula) *graph.Node {
+			return gradient(ops.RMSNorm(f.matrix(f.x), f.vector(f.y), epsilon), f.matrix(f.z))
+		}, false},
+	{"cross-entropy", 4, nil,
+		func(f *formula) *graph.Node { return ops.CrossEntropy(f.matrix(f.x), f.labels(), smoothing).Node }, false},
+	{"cross-entropy-grad", 8, nil,
+		func(f *formula) *graph.Node {
+			return gradient(ops.CrossEntropy(f.matrix(f.x), f.labels(), smoothing), f.losses(f.y))
+		}, false},
 	{"adam", 28, func(a arrays) { vec.Adam(a.d, a.y, a.z, a.x, learningRate, beta1, beta2, small, 1-beta1, 1-beta2) },
 		func(f *formula) *graph.Node {
 			return ops.Adam(f.state(f.d), f.state(f.y), f.state(f.z), f.matrix(f.x), f.scalar(learningRate), f.scalar(1), beta1, beta2, small)
@@ -65,6 +84,12 @@ var vectorOps = []vector{
 		func(f *formula) *graph.Node { return ops.SGD(f.state(f.d), f.matrix(f.x), f.scalar(learningRate)) }, false},
 	{"dropout", 8, func(a arrays) { vec.Dropout(a.d, a.x, 1-dropRate, 1, 0) },
 		func(f *formula) *graph.Node { return ops.Dropout(f.matrix(f.x), f.seed(), dropRate, "x").Node }, true},
+}
+
+// gradient is the operation that computes the gradient of y's first operand from
+// that of y.
+func gradient(y, dy graph.Value) *graph.Node {
+	return y.Node.Op.VJP(y.Node, []graph.Value{dy})[0].Node
 }
 
 func perRow(f func(d, x []float32, i int)) func(a arrays) {
@@ -105,6 +130,23 @@ func (f *formula) vector(x []float32) graph.Value {
 
 func (f *formula) scalar(x float32) graph.Value {
 	return f.keep(f.g.Input(f.name(), tensor.Of(graph.F32)), []float32{x})
+}
+
+// losses is a number for every row.
+func (f *formula) losses(x []float32) graph.Value {
+	t := tensor.Of(graph.F32, len(x)/columns)
+	return f.keep(f.g.Input(f.name(), t), x[:t.Elems()])
+}
+
+// labels are those of the rows: 0, 1, … and again.
+func (f *formula) labels() graph.Value {
+	ids := make([]int32, len(f.x)/columns)
+	for i := range ids {
+		ids[i] = int32(i % columns)
+	}
+	v := f.g.Input(f.name(), tensor.Of(graph.I32, len(ids)))
+	f.data[v.Node.ID] = tensor.FromI32(ids, len(ids))
+	return v
 }
 
 func (f *formula) seed() graph.Value {

@@ -101,11 +101,15 @@ func binaryCPU(b binary, c *kernel.Call) error {
 	x, y, out := c.In[0].F32(), c.In[1].F32(), c.Out[0].F32()
 	run := binaryRuns[b.Kind]
 	if len(x) == len(out) && len(y) == len(out) {
-		c.Pool.For(len(out), grain, func(lo, hi int) { run.both(out[lo:hi], x[lo:hi], y[lo:hi]) })
+		both := run.both
+		if far(c) {
+			both = run.far
+		}
+		c.Pool.For(len(out), grain, func(lo, hi int) { both(out[lo:hi], x[lo:hi], y[lo:hi]) })
 		return nil
 	}
 	in := []tensor.Type{c.In[0].Type, c.In[1].Type}
-	walk(c, c.Out[0].Type, in, func(at, n int, from, step []int) {
+	walk(c, c.Out[0].Type, in, func(at, n int, from, step each) {
 		dst := out[at : at+n]
 		switch {
 		case step[0] == 1 && step[1] == 1:
@@ -122,50 +126,23 @@ func binaryCPU(b binary, c *kernel.Call) error {
 // runs computes a run of elements: both operands vary, or one is a scalar.
 type runs struct {
 	both  func(dst, a, b []float32)
+	far   func(dst, a, b []float32) // both, for large results
 	right func(dst, a []float32, s float32)
 	left  func(dst []float32, s float32, b []float32)
 }
 
 var binaryRuns = [numBinary]runs{
-	add:     {vec.Add, vec.AddScalar, func(dst []float32, s float32, b []float32) { vec.AddScalar(dst, b, s) }},
-	sub:     {vec.Sub, func(dst, a []float32, s float32) { vec.AddScalar(dst, a, -s) }, each(func(a, b float32) float32 { return a - b }).left},
-	mul:     {vec.Mul, vec.MulScalar, func(dst []float32, s float32, b []float32) { vec.MulScalar(dst, b, s) }},
-	div:     each(func(a, b float32) float32 { return a / b }).with(vec.Div),
-	maximum: each(func(a, b float32) float32 { return max(a, b) }).with(vec.Max),
-	geq:     each(atLeast1),
+	add:     {vec.Add, farther.Add, vec.AddScalar, swapped(vec.AddScalar)},
+	sub:     {vec.Sub, farther.Sub, func(dst, a []float32, s float32) { vec.AddScalar(dst, a, -s) }, vec.ScalarSub},
+	mul:     {vec.Mul, farther.Mul, vec.MulScalar, swapped(vec.MulScalar)},
+	div:     {vec.Div, farther.Div, vec.DivScalar, vec.ScalarDiv},
+	maximum: {vec.Max, farther.Max, vec.MaxScalar, swapped(vec.MaxScalar)},
+	geq:     {vec.AtLeast, farther.AtLeast, vec.AtLeastScalar, vec.ScalarAtLeast},
 }
 
-func atLeast1(a, b float32) float32 {
-	if a >= b {
-		return 1
-	}
-	return 0
-}
-
-// each makes runs of a function of two elements.
-func each(f func(a, b float32) float32) runs {
-	return runs{
-		both: func(dst, a, b []float32) {
-			for i := range dst {
-				dst[i] = f(a[i], b[i])
-			}
-		},
-		right: func(dst, a []float32, s float32) {
-			for i := range dst {
-				dst[i] = f(a[i], s)
-			}
-		},
-		left: func(dst []float32, s float32, b []float32) {
-			for i := range dst {
-				dst[i] = f(s, b[i])
-			}
-		},
-	}
-}
-
-func (r runs) with(both func(dst, a, b []float32)) runs {
-	r.both = both
-	return r
+// swapped makes an operation commute.
+func swapped(right func(dst, a []float32, s float32)) func(dst []float32, s float32, b []float32) {
+	return func(dst []float32, s float32, b []float32) { right(dst, b, s) }
 }
 
 func init() {

@@ -62,7 +62,9 @@ func (o windowSum) Infer(in []graph.Type) ([]graph.Type, error) {
 }
 
 func (o windowSum) Cost(in, out []graph.Type) graph.Cost {
-	return streaming(in, out, int64(o.Size[0])*int64(o.Size[1]))
+	c := streaming(in, out, int64(o.Size[0])*int64(o.Size[1]))
+	c.Scratch = 4 * int64(planeBlocks(in[0])) * int64(in[0].Size(3))
+	return c
 }
 
 func (o windowSum) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
@@ -73,27 +75,59 @@ func (o windowSum) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
 func windowSumCPU(o windowSum, c *kernel.Call) error {
 	x, out := c.In[0].F32(), c.Out[0].F32()
 	f := o.frame(c.In[0].Type, c.Out[0].Type)
-	f.planes(c, len(x), func(image, window int) {
-		plane := x[image : image+f.h*f.w]
-		f.windows(func(p part) {
-			var sum float32
-			for y := p.top; y < p.bottom; y++ {
-				for _, v := range plane[y*f.w+p.left : y*f.w+p.right] {
-					sum += v
-				}
-			}
-			out[window+p.i] = sum * o.share(p)
-		})
+	size, windows := f.h*f.w, f.oh*f.ow
+	planesWithRow(c, c.In[0].Type, f.w, func(i int, row []float32) {
+		f.sums(out[i*windows:(i+1)*windows], x[i*size:(i+1)*size], row, o.Mean)
 	})
 	return nil
 }
 
-// share is the weight of each element of a window.
-func (o windowSum) share(p part) float32 {
-	if !o.Mean {
-		return 1
+// sums adds up a plane's windows: the rows of a row of windows, and then the columns
+// of each.
+func (f frame) sums(out, plane, row []float32, mean bool) {
+	for i := range f.oh {
+		top, bottom := extent(i, f.Stride[0], f.Pad[0], f.Size[0], f.h)
+		copy(row, plane[top*f.w:(top+1)*f.w])
+		for y := top + 1; y < bottom; y++ {
+			vec.Add(row, row, plane[y*f.w:(y+1)*f.w])
+		}
+		f.sumColumns(out[i*f.ow:(i+1)*f.ow], row)
+		if mean {
+			f.divide(out[i*f.ow:(i+1)*f.ow], out[i*f.ow:(i+1)*f.ow], bottom-top)
+		}
 	}
-	return 1 / float32(p.elems())
+}
+
+// sumColumns adds up the columns of a row of windows, column by column.
+func (f frame) sumColumns(out, row []float32) {
+	clear(out)
+	for k := range f.Size[1] {
+		first, end, at := f.column(k)
+		for i := range out[first:end] {
+			out[first+i] += row[at+i*f.Stride[1]]
+		}
+	}
+}
+
+// column is which windows of a row have their column k inside, and where the first
+// of them has it.
+func (f frame) column(k int) (first, end, at int) {
+	stride, pad := f.Stride[1], f.Pad[1]
+	first = min(f.ow, max(0, (pad-k+stride-1)/stride))
+	end = max(first, min(f.ow, (f.w-1+pad-k+stride)/stride))
+	return first, end, first*stride - pad + k
+}
+
+// divide divides a row of windows of so many rows by the number of their elements.
+func (f frame) divide(out, in []float32, rows int) {
+	if f.Pad[1] == 0 && f.Pad[3] == 0 { // all windows are inside
+		vec.MulScalar(out, in, 1/float32(rows*f.Size[1]))
+		return
+	}
+	for j := range out {
+		left, right := extent(j, f.Stride[1], f.Pad[1], f.Size[1], f.w)
+		out[j] = in[j] * (1 / float32(rows*(right-left)))
+	}
 }
 
 // windowSpread gives every element of an image of H×W the sum of the windows that
@@ -118,7 +152,10 @@ func (o windowSpread) Infer(in []graph.Type) ([]graph.Type, error) {
 }
 
 func (o windowSpread) Cost(in, out []graph.Type) graph.Cost {
-	return graph.Cost{FLOPs: int64(in[0].Elems()) * int64(o.Size[0]) * int64(o.Size[1]), Bytes: bytes(in, out)}
+	return graph.Cost{
+		FLOPs: int64(in[0].Elems()) * int64(o.Size[0]) * int64(o.Size[1]), Bytes: bytes(in, out),
+		Scratch: 4 * int64(planeBlocks(out[0])) * int64(out[0].Size(3)+in[0].Size(3)),
+	}
 }
 
 func (o windowSpread) VJP(_ *graph.Node, dout []graph.Value) []graph.Value {
@@ -128,28 +165,43 @@ func (o windowSpread) VJP(_ *graph.Node, dout []graph.Value) []graph.Value {
 func windowSpreadCPU(o windowSpread, c *kernel.Call) error {
 	d, out := c.In[0].F32(), c.Out[0].F32()
 	f := o.frame(c.Out[0].Type, c.In[0].Type)
-	sum := windowSum{Mean: o.Mean}
-	f.planes(c, len(out), func(image, window int) {
-		plane := out[image : image+f.h*f.w]
-		clear(plane)
-		f.windows(func(p part) {
-			v := d[window+p.i] * sum.share(p)
-			for y := p.top; y < p.bottom; y++ {
-				addScalar(plane[y*f.w+p.left:y*f.w+p.right], v)
-			}
-		})
+	size, windows := f.h*f.w, f.oh*f.ow
+	planesWithRow(c, c.Out[0].Type, f.w+f.ow, func(i int, row []float32) {
+		f.spread(out[i*size:(i+1)*size], d[i*windows:(i+1)*windows], row[:f.w], row[f.w:], o.Mean)
 	})
 	return nil
 }
 
-// addScalar adds v to every element of a short or a long run.
-func addScalar(x []float32, v float32) {
-	if len(x) >= 16 {
-		vec.AddScalar(x, x, v)
-		return
+// spread gives a plane what its windows have, a row of windows at a time.
+func (f frame) spread(plane, d, row, shares []float32, mean bool) {
+	clear(plane)
+	for i := range f.oh {
+		top, bottom := extent(i, f.Stride[0], f.Pad[0], f.Size[0], f.h)
+		values := d[i*f.ow : (i+1)*f.ow]
+		if mean {
+			f.divide(shares, values, bottom-top)
+			values = shares
+		}
+		f.spreadColumns(row, values)
+		for y := top; y < bottom; y++ {
+			to := plane[y*f.w : (y+1)*f.w]
+			if f.Size[0] <= f.Stride[0] {
+				copy(to, row)
+				continue
+			}
+			vec.Add(to, to, row)
+		}
 	}
-	for i := range x {
-		x[i] += v
+}
+
+// spreadColumns gives a row what a row of windows has, column by column.
+func (f frame) spreadColumns(row, d []float32) {
+	clear(row)
+	for k := range f.Size[1] {
+		first, end, at := f.column(k)
+		for i, v := range d[first:end] {
+			row[at+i*f.Stride[1]] += v
+		}
 	}
 }
 
@@ -162,6 +214,7 @@ func windowVariants() []Sample {
 		{Op: windowSum{Window: Window{Size: [2]int{3, 3}, Stride: [2]int{2, 2}, Pad: [4]int{0, 0, 1, 1}}}, In: []graph.Type{f(3, 2, 6, 4)}},
 		{Op: windowSum{Window: Window{Size: [2]int{3, 2}, Stride: [2]int{1, 3}, Pad: [4]int{2, 1, 1, 0}}}, In: []graph.Type{f(1, 3, 5, 7)}},
 		{Op: windowSum{Window: Window{Size: [2]int{2, 17}, Stride: [2]int{3, 5}}}, In: []graph.Type{f(1, 3, 5, 23)}},
+		{Op: windowSum{Window: Window{Size: [2]int{5, 4}, Stride: [2]int{3, 2}, Pad: [4]int{4, 3, 3, 3}}}, In: []graph.Type{f(1, 2, 2, 1)}},
 		{Op: windowSum{Window: blocked(1)}, In: []graph.Type{f(1, 1, 1, 3)}},
 	}
 }

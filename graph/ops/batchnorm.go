@@ -138,13 +138,31 @@ func planesOf(t graph.Type) planes {
 	return planes{n, c, t.Elems() / (n * c)}
 }
 
-// blocks is the number of blocks of channels.
-func (p planes) blocks() int { return blocksOf(p.c, p.n*p.s, 1) }
+// thinPlane is the size of a plane from which vectors run along it, and not across
+// channels.
+const thinPlane = 100
 
-// cost: the scratch holds a plane for every block.
+// thinBlock is the least columns of a block: rows far apart want to be long.
+const thinBlock = 256
+
+func (p planes) thin() bool { return p.s < thinPlane }
+
+// blocks is the number of blocks of channels.
+func (p planes) blocks() int {
+	least := 1
+	if p.thin() {
+		least = min(p.c, (thinBlock+p.s-1)/p.s)
+	}
+	return blocksOf(p.c, p.n*p.s, least)
+}
+
+// cost: the scratch holds a plane for every block, or the columns of thin planes.
 func (p planes) cost(in, out []graph.Type, flops int64) graph.Cost {
 	c := streaming(in, out, flops)
 	c.Scratch = 4 * int64(p.blocks()) * int64(p.s)
+	if p.thin() {
+		c.Scratch = 4 * thinVectors * int64(p.c) * int64(p.s)
+	}
 	return c
 }
 
@@ -195,16 +213,15 @@ func batchNormCPU(o batchNorm, c *kernel.Call) error {
 	x, scale, bias := c.In[0].F32(), c.In[1].F32(), c.In[2].F32()
 	out, mean, variance := c.Out[0].F32(), c.Out[1].F32(), c.Out[2].F32()
 	p := planesOf(c.In[0].Type)
+	if p.thin() {
+		p.columns(c, func(t columns) { t.normalize(out, x, scale, bias, mean, variance, o.Eps) })
+		return nil
+	}
 	p.channels(c, func(ch int, buf []float32) {
 		m, v := p.moments(x, ch, buf)
 		mean[ch], variance[ch] = float32(m), float32(v)
 		factor := scale[ch] * inverse(variance[ch], o.Eps)
-		p.each(ch, func(lo, hi int) {
-			y := out[lo:hi]
-			vec.AddScalar(y, x[lo:hi], -mean[ch])
-			vec.MulScalar(y, y, factor)
-			vec.AddScalar(y, y, bias[ch])
-		})
+		p.each(ch, func(lo, hi int) { vec.Affine(out[lo:hi], x[lo:hi], mean[ch], factor, bias[ch]) })
 	})
 	return nil
 }
@@ -243,6 +260,8 @@ func init() {
 		Sample{Op: batchNorm{0.1}, In: []graph.Type{f(7, 3), f(3), f(3)}, Second: true},
 		Sample{Op: batchNorm{0.1}, In: []graph.Type{f(1, 3, 1, 1), f(3), f(3)}, Second: true},
 		Sample{Op: batchNorm{0.1}, In: []graph.Type{f(3, 70, 17, 17), f(70), f(70)}, Tol: 3e-2},
+		Sample{Op: batchNorm{0.1}, In: []graph.Type{f(130, 150), f(150), f(150)}, Tol: 3e-2},
+		Sample{Op: batchNorm{0.1}, In: []graph.Type{f(3, 5, 11, 10), f(5), f(5)}, Tol: 3e-2},
 		Sample{Op: runningAverage{0.9}, In: []graph.Type{f(5, 17), f(5, 17)}, Update: 1},
 	)
 }

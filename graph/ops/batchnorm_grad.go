@@ -45,6 +45,10 @@ func batchNormGradCPU(o batchNormGrad, c *kernel.Call) error {
 	x, scale, mean, variance, d := c.In[0].F32(), c.In[1].F32(), c.In[2].F32(), c.In[3].F32(), c.In[4].F32()
 	out, dscale, dbias := c.Out[0].F32(), c.Out[1].F32(), c.Out[2].F32()
 	p := planesOf(c.In[0].Type)
+	if p.thin() {
+		p.columns(c, func(t columns) { t.gradient(out, x, d, scale, mean, variance, dscale, dbias, o.Eps) })
+		return nil
+	}
 	count := float64(p.n * p.s)
 	p.channels(c, func(ch int, buf []float32) {
 		inv := float64(inverse(variance[ch], o.Eps))
@@ -58,10 +62,9 @@ func batchNormGradCPU(o batchNormGrad, c *kernel.Call) error {
 		factor := float64(scale[ch]) * inv
 		p.each(ch, func(lo, hi int) {
 			dx := out[lo:hi]
-			vec.AddScalar(buf, x[lo:hi], -mean[ch])
+			vec.Affine(buf, x[lo:hi], mean[ch], float32(-factor*inv*along/count), float32(-factor*sum/count))
 			vec.MulScalar(dx, d[lo:hi], float32(factor))
-			vec.Axpy(dx, float32(-factor*inv*along/count), buf)
-			vec.AddScalar(dx, dx, float32(-factor*sum/count))
+			vec.Add(dx, dx, buf)
 		})
 		dscale[ch], dbias[ch] = float32(along), float32(sum)
 	})
@@ -122,6 +125,8 @@ func init() {
 		Sample{Op: batchNormGrad{0.1}, In: []graph.Type{f(3, 5, 4, 3), f(5), f(5), f(5), f(3, 5, 4, 3)},
 			NoGrad: all, Fill: fills{3: positive}},
 		Sample{Op: batchNormGrad{0.1}, In: []graph.Type{f(7, 3), f(3), f(3), f(3), f(7, 3)},
+			NoGrad: all, Fill: fills{3: positive}},
+		Sample{Op: batchNormGrad{0.1}, In: []graph.Type{f(3, 5, 11, 10), f(5), f(5), f(5), f(3, 5, 11, 10)},
 			NoGrad: all, Fill: fills{3: positive}},
 	)
 }

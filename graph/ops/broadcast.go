@@ -2,6 +2,7 @@ package ops
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/kernel"
@@ -44,7 +45,7 @@ func (broadcast) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
 
 func broadcastCPU(_ broadcast, c *kernel.Call) error {
 	x, out := c.In[0].F32(), c.Out[0].F32()
-	walk(c, c.Out[0].Type, []tensor.Type{c.In[0].Type}, func(at, n int, from []int, step []int) {
+	walk(c, c.Out[0].Type, []tensor.Type{c.In[0].Type}, func(at, n int, from, step each) {
 		dst, src := out[at:at+n], x[from[0]:]
 		if step[0] == 1 {
 			copy(dst, src[:n])
@@ -109,11 +110,15 @@ func reduceTo(v graph.Value, t graph.Type) graph.Value {
 	return Reshape(v, t.Shape...)
 }
 
+// each is a number for each of the operands of a broadcasting operation, of which
+// there are two at most.
+type each [2]int
+
 // walk visits a result row by row, in parallel: f gets the position of a run of
 // n elements of the result, where each operand starts, and whether it advances
 // (step 1) or repeats (step 0). Axes over which all operands are contiguous are
 // merged, so that runs are long.
-func walk(c *kernel.Call, out tensor.Type, in []tensor.Type, f func(at, n int, from, step []int)) {
+func walk(c *kernel.Call, out tensor.Type, in []tensor.Type, f func(at, n int, from, step each)) {
 	axes := mergeAxes(out, in)
 	last := axes[len(axes)-1]
 	rows := 1
@@ -121,9 +126,8 @@ func walk(c *kernel.Call, out tensor.Type, in []tensor.Type, f func(at, n int, f
 		rows *= a.size
 	}
 	c.Pool.For(rows, max(1, grain/last.size), func(lo, hi int) {
-		from := make([]int, len(in))
 		for row := lo; row < hi; row++ {
-			clear(from)
+			var from each
 			rest := row
 			for i := len(axes) - 2; i >= 0; i-- {
 				k := rest % axes[i].size
@@ -140,23 +144,20 @@ func walk(c *kernel.Call, out tensor.Type, in []tensor.Type, f func(at, n int, f
 // strided is an axis of a result with the stride of each operand along it.
 type strided struct {
 	size   int
-	stride []int
+	stride each
 }
 
 // mergeAxes lists the axes of a result, neighbours merged where every operand
 // allows it. The last axis has stride 0 or 1 in every operand.
 func mergeAxes(out tensor.Type, in []tensor.Type) []strided {
-	axes := []strided{{size: 1, stride: make([]int, len(in))}}
-	step := make([]int, len(in))
-	for j := range step {
-		step[j] = 1
-	}
+	axes := append(make([]strided, 0, maxRank), strided{size: 1})
+	step := each{1, 1}
 	for i := out.Rank() - 1; i >= 0; i-- {
 		size := out.Shape[i].Size
 		if size == 1 {
 			continue
 		}
-		next := strided{size: size, stride: make([]int, len(in))}
+		next := strided{size: size}
 		for j, t := range in {
 			k := i - (out.Rank() - t.Rank())
 			if k >= 0 && t.Shape[k].Size > 1 {
@@ -174,9 +175,7 @@ func mergeAxes(out tensor.Type, in []tensor.Type) []strided {
 			axes = append(axes, next)
 		}
 	}
-	for i, j := 0, len(axes)-1; i < j; i, j = i+1, j-1 {
-		axes[i], axes[j] = axes[j], axes[i]
-	}
+	slices.Reverse(axes)
 	return axes
 }
 

@@ -52,11 +52,9 @@ func pieces(lo, hi int, f func(lo, hi int)) {
 func clippedReluCPU(o clippedRelu, c *kernel.Call) error {
 	x, out := c.In[0].F32(), c.Out[0].F32()
 	c.Pool.For(len(out), grain, func(lo, hi int) {
-		limits := make([]float32, narrow)
-		repeat(limits, o.Limit)
 		pieces(lo, hi, func(lo, hi int) {
 			vec.Relu(out[lo:hi], x[lo:hi])
-			vec.Min(out[lo:hi], out[lo:hi], limits)
+			vec.MinScalar(out[lo:hi], out[lo:hi], o.Limit)
 		})
 	})
 	return nil
@@ -93,8 +91,7 @@ func clippedReluGradCPU(o clippedReluGrad, c *kernel.Call) error {
 		room := make([]float32, narrow)
 		pieces(lo, hi, func(lo, hi int) {
 			below := room[:hi-lo]
-			vec.Neg(below, y[lo:hi])
-			vec.AddScalar(below, below, o.Limit)
+			vec.ScalarSub(below, o.Limit, y[lo:hi])
 			vec.ReluGrad(out[lo:hi], y[lo:hi], d[lo:hi])
 			vec.ReluGrad(out[lo:hi], below, out[lo:hi])
 		})

@@ -121,13 +121,15 @@ func (notZero) Cost(in, out []graph.Type) graph.Cost { return streaming(in, out,
 func (notZero) VJP(*graph.Node, []graph.Value) []graph.Value { return none(1) }
 
 func notZeroCPU(_ notZero, c *kernel.Call) error {
-	out := c.Out[0].F32()
-	for i, id := range c.In[0].I32() {
-		out[i] = 0
-		if id != 0 {
-			out[i] = 1
+	ids, out := c.In[0].I32(), c.Out[0].F32()
+	c.Pool.For(len(out), grain, func(lo, hi int) {
+		for i, id := range ids[lo:hi] {
+			out[lo+i] = 0
+			if id != 0 {
+				out[lo+i] = 1
+			}
 		}
-	}
+	})
 	return nil
 }
 

@@ -128,12 +128,8 @@ func crossEntropyGradCPU(o crossEntropyGrad, c *kernel.Call) error {
 			clear(row)
 			return
 		}
-		vec.Softmax(row, x[lo:hi])
-		if off != 0 {
-			vec.AddScalar(row, row, -off)
-		}
-		row[labels[i]] -= 1 - o.Smoothing - off
-		vec.MulScalar(row, row, d[i])
+		vec.SoftmaxAffine(row, x[lo:hi], d[i], -off*d[i])
+		row[labels[i]] -= (1 - o.Smoothing - off) * d[i]
 	})
 	return nil
 }

@@ -56,7 +56,14 @@ func (o dropout) Infer(in []graph.Type) ([]graph.Type, error) {
 	return in[:1:1], nil
 }
 
-func (dropout) Cost(in, out []graph.Type) graph.Cost { return streaming(in, out, 4) }
+// Cost: the scratch holds noise that elements share.
+func (o dropout) Cost(in, out []graph.Type) graph.Cost {
+	c := streaming(in, out, 4)
+	if t := o.noise(in[0]); t.Elems() < in[0].Elems() {
+		c.Scratch = t.Bytes()
+	}
+	return c
+}
 
 // InPlace: every element depends on its own operand alone.
 func (dropout) InPlace(_, _ []graph.Type) []int { return []int{0} }
@@ -78,29 +85,36 @@ func (o dropout) noise(t tensor.Type) tensor.Type {
 }
 
 func dropoutCPU(o dropout, c *kernel.Call) error {
-	x, out := c.In[0].F32(), c.Out[0].F32()
-	key, keep := streamKey(c.In[1].I32(), o.Salt), 1-o.Rate
-	if o.Shared == 0 {
-		c.Pool.For(len(out), grain, func(lo, hi int) {
-			vec.Dropout(out[lo:hi], x[lo:hi], keep, key, uint64(lo))
-		})
-		return nil
+	x, seed, out := c.In[0].F32(), c.In[1].I32(), c.Out[0].F32()
+	switch {
+	case o.noise(c.In[0].Type).Elems() < len(x):
+		o.shared(c)
+	case far(c):
+		key := streamKey(seed, o.Salt)
+		c.Pool.For(len(out), grain, func(lo, hi int) { vec.DropoutFar(out[lo:hi], x[lo:hi], 1-o.Rate, key, uint64(lo)) })
+	default:
+		c.Pool.For(len(out), grain, func(lo, hi int) { o.tile(out[lo:hi], x[lo:hi], nil, seed, lo) })
 	}
-	noise := o.noise(c.Out[0].Type)
-	walk(c, c.Out[0].Type, []tensor.Type{noise}, func(at, n int, from, step []int) {
-		dst, src := out[at:at+n], x[at:at+n]
+	return nil
+}
+
+// shared draws noise that elements share once, as factors, and multiplies by it;
+// so an infinity that is dropped becomes NaN.
+func (o dropout) shared(c *kernel.Call) {
+	x, out, key := c.In[0].F32(), c.Out[0].F32(), streamKey(c.In[1].I32(), o.Salt)
+	t := o.noise(c.Out[0].Type)
+	noise := floats(c.Scratch)[:t.Elems()]
+	c.Pool.For(len(noise), grain, func(lo, hi int) {
+		repeat(noise[lo:hi], 1)
+		vec.Dropout(noise[lo:hi], noise[lo:hi], 1-o.Rate, key, uint64(lo))
+	})
+	walk(c, c.Out[0].Type, []tensor.Type{t}, func(at, n int, from, step each) {
 		if step[0] == 1 {
-			vec.Dropout(dst, src, keep, key, uint64(from[0]))
+			vec.Mul(out[at:at+n], x[at:at+n], noise[from[0]:from[0]+n])
 			return
 		}
-		first := src[0] // may be dst's
-		dst[0] = 1
-		vec.Dropout(dst[:1], dst[:1], keep, key, uint64(from[0]))
-		factor := dst[0]
-		dst[0] = first * factor
-		vec.MulScalar(dst[1:], src[1:], factor)
+		vec.MulScalar(out[at:at+n], x[at:at+n], noise[from[0]])
 	})
-	return nil
 }
 
 // Jitter multiplies each element by a number uniform in [1−eps, 1+eps), drawn
@@ -143,18 +157,8 @@ func (o jitter) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
 }
 
 func jitterCPU(o jitter, c *kernel.Call) error {
-	x, out := c.In[0].F32(), c.Out[0].F32()
-	key := streamKey(c.In[1].I32(), o.Salt)
-	c.Pool.For(len(out), grain, func(lo, hi int) {
-		var words [256]uint32
-		for at := lo; at < hi; at += len(words) {
-			n := min(len(words), hi-at)
-			vec.Philox(words[:n], key, uint64(at))
-			for i, w := range words[:n] {
-				out[at+i] = x[at+i] * (1 + o.Eps*(2*unit(w)-1))
-			}
-		}
-	})
+	x, seed, out := c.In[0].F32(), c.In[1].I32(), c.Out[0].F32()
+	c.Pool.For(len(out), grain, func(lo, hi int) { o.tile(out[lo:hi], x[lo:hi], nil, seed, lo) })
 	return nil
 }
 

@@ -1,8 +1,6 @@
 package ops
 
 import (
-	"math"
-
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/kernel"
 	"github.com/gomem/gomem/internal/kernel/vec"
@@ -38,21 +36,10 @@ func (o layerNorm) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
 	}
 }
 
-// standardize sets y to row x less its mean, divided by its standard deviation,
-// and returns the inverse of the latter. y may be x.
-func standardize(y, x []float32, eps float32) (inv float32) {
-	n := float64(len(x))
-	vec.AddScalar(y, x, -float32(float64(vec.Sum(x))/n))
-	inv = float32(1 / math.Sqrt(float64(vec.SumSquares(y))/n+float64(eps)))
-	vec.MulScalar(y, y, inv)
-	return inv
-}
-
 func layerNormCPU(o layerNorm, c *kernel.Call) error {
 	x, scale, bias, out := c.In[0].F32(), c.In[1].F32(), c.In[2].F32(), c.Out[0].F32()
-	rows(c, len(x), len(scale), func(lo, hi int) {
-		standardize(out[lo:hi], x[lo:hi], o.Eps)
-		vec.Fma(out[lo:hi], out[lo:hi], scale, bias)
+	rowBlocks(c, len(x), len(scale), func(lo, hi int) {
+		vec.LayerNorm(out[lo:hi], x[lo:hi], scale, bias, o.Eps, far(c))
 	})
 	return nil
 }
@@ -67,13 +54,7 @@ func (o layerNormGrad) Infer(in []graph.Type) ([]graph.Type, error) {
 	return normalized(in, o.Eps, false, true, false)
 }
 
-// Cost: the scratch holds a normalised row for every block.
-func (layerNormGrad) Cost(in, out []graph.Type) graph.Cost {
-	c := streaming(in, out, 14)
-	n := in[0].Size(-1)
-	c.Scratch = 4 * int64(n) * int64(blocksOf(in[0].Elems()/n, n, 1))
-	return c
-}
+func (layerNormGrad) Cost(in, out []graph.Type) graph.Cost { return streaming(in, out, 14) }
 
 // InPlace: the gradient's row is done with when it is overwritten.
 func (layerNormGrad) InPlace(_, _ []graph.Type) []int { return []int{2} }
@@ -94,21 +75,8 @@ func (o layerNormGrad) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
 
 func layerNormGradCPU(o layerNormGrad, c *kernel.Call) error {
 	x, scale, d, out := c.In[0].F32(), c.In[1].F32(), c.In[2].F32(), c.Out[0].F32()
-	n := len(scale)
-	count := len(x) / n
-	blocks := blocksOf(count, n, 1)
-	c.Pool.Run(blocks, func(b int) {
-		y := floats(c.Scratch)[b*n : (b+1)*n]
-		first, end := block(b, blocks, count)
-		for row := first; row < end; row++ {
-			g := out[row*n : (row+1)*n]
-			inv := standardize(y, x[row*n:(row+1)*n], o.Eps)
-			vec.Mul(g, d[row*n:], scale)
-			along, mean := vec.Dot(g, y)/float32(n), vec.Sum(g)/float32(n)
-			vec.Axpy(g, -along, y)
-			vec.AddScalar(g, g, -mean)
-			vec.MulScalar(g, g, inv)
-		}
+	rowBlocks(c, len(x), len(scale), func(lo, hi int) {
+		vec.LayerNormGrad(out[lo:hi], x[lo:hi], scale, d[lo:hi], o.Eps, far(c))
 	})
 	return nil
 }
@@ -132,7 +100,7 @@ func (o layerScaleGrad) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
 }
 
 func layerScaleGradCPU(o layerScaleGrad, c *kernel.Call) error {
-	scaleGrad(c, func(y, x []float32) { standardize(y, x, o.Eps) })
+	scaleGrad(c, func(x []float32) (mean, inv float32) { return vec.Moments(x, o.Eps) })
 	return nil
 }
 

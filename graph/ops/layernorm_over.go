@@ -91,11 +91,10 @@ func layerOverCPU(o layerOver, c *kernel.Call) error {
 	x, scale, bias, out := c.In[0].F32(), c.In[1].F32(), c.In[2].F32(), c.Out[0].F32()
 	p := o.planes(c.In[0].Type)
 	rows(c, len(x), p.c*p.s, func(lo, hi int) {
-		y := out[lo:hi]
-		standardize(y, x[lo:hi], o.Eps)
+		y, x := out[lo:hi], x[lo:hi]
+		mean, inv := vec.Moments(x, o.Eps)
 		p.row(func(ch, lo, hi int) {
-			vec.MulScalar(y[lo:hi], y[lo:hi], scale[ch])
-			vec.AddScalar(y[lo:hi], y[lo:hi], bias[ch])
+			vec.Affine(y[lo:hi], x[lo:hi], mean, inv*scale[ch], bias[ch])
 		})
 	})
 	return nil
@@ -150,7 +149,8 @@ func layerOverGradCPU(o layerOverGrad, c *kernel.Call) error {
 		y := buf[b*n : (b+1)*n]
 		first, end := block(b, blocks, p.n)
 		for row := first; row < end; row++ {
-			inv := standardize(y, x[row*n:(row+1)*n], o.Eps)
+			mean, inv := vec.Moments(x[row*n:(row+1)*n], o.Eps)
+			vec.Affine(y, x[row*n:], mean, inv, 0)
 			sums := [2][]float32{dscale[row*p.c : (row+1)*p.c], dbias[row*p.c : (row+1)*p.c]}
 			p.rowGrad(out[row*n:(row+1)*n], y, scale, d[row*n:(row+1)*n], inv, sums)
 		}

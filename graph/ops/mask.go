@@ -37,12 +37,14 @@ func (paddingMask) VJP(*graph.Node, []graph.Value) []graph.Value { return none(1
 
 func paddingMaskCPU(_ paddingMask, c *kernel.Call) error {
 	ids, out := c.In[0].I32(), c.Out[0].F32()
-	for i, id := range ids {
-		out[i] = 0
-		if id == 0 {
-			out[i] = masked
+	c.Pool.For(len(out), grain, func(lo, hi int) {
+		for i, id := range ids[lo:hi] {
+			out[lo+i] = 0
+			if id == 0 {
+				out[lo+i] = masked
+			}
 		}
-	}
+	})
 	return nil
 }
 
@@ -78,9 +80,7 @@ func causalMaskCPU(o causalMask, c *kernel.Call) error {
 		for q := lo; q < hi; q++ {
 			row := out[q*l : (q+1)*l]
 			clear(row[:q+1])
-			for k := q + 1; k < l; k++ {
-				row[k] = masked
-			}
+			repeat(row[q+1:], masked)
 		}
 	})
 	return nil

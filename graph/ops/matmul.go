@@ -139,7 +139,10 @@ func (o matMul) reduceVJP(n *graph.Node, dc graph.Value) []graph.Value {
 	return []graph.Value{da, db}
 }
 
-func matMulCPU(o matMul, c *kernel.Call) error {
+func matMulCPU(o matMul, c *kernel.Call) error { return o.compute(c, gemm.Epilogue{}) }
+
+// compute is the kernel, with an epilogue.
+func (o matMul) compute(c *kernel.Call, e gemm.Epilogue) error {
 	a, b, out := c.In[0], c.In[1], c.Out[0].F32()
 	p, err := o.geometry([]graph.Type{a.Type, b.Type})
 	if err != nil {
@@ -148,31 +151,43 @@ func matMulCPU(o matMul, c *kernel.Call) error {
 	if p.sharedB && !o.TransA && !o.Reduce { // one tall product instead of many
 		p.m, p.batch = p.m*p.batch, 1
 	}
-	lda, ldb := a.Type.Size(-1), b.Type.Size(-1)
-	if o.Reduce && o.TransA && !o.TransB { // the batches are one long inner dimension
-		gemm.F32(c.Pool, true, false, p.m, p.n, p.k*p.batch, 1, a.F32(), lda, b.F32(), ldb, 0, out, p.n)
-		return nil
+	x := gemm.Product{
+		Batch: p.batch, M: p.m, N: p.n, K: p.k, Alpha: 1, C: out, LDC: p.n, StrideC: p.m * p.n, Epilogue: e,
+		A: gemm.Matrix{F32: a.F32(), LD: a.Type.Size(-1), Stride: p.m * p.k, Trans: o.TransA},
+		B: gemm.Matrix{F32: b.F32(), LD: b.Type.Size(-1), Stride: p.k * p.n, Trans: o.TransB},
 	}
 	if o.Reduce {
-		for i := range p.batch {
-			beta := float32(1)
-			if i == 0 {
-				beta = 0
-			}
-			gemm.F32(c.Pool, o.TransA, o.TransB, p.m, p.n, p.k, 1, a.F32()[i*p.m*p.k:], lda, b.F32()[i*p.k*p.n:], ldb, beta, out, p.n)
-		}
+		o.sum(c, x)
 		return nil
 	}
-	strideA, strideB := p.m*p.k, p.k*p.n
 	if p.sharedA {
-		strideA = 0
+		x.A.Stride = 0
 	}
 	if p.sharedB {
-		strideB = 0
+		x.B.Stride = 0
 	}
-	gemm.BatchF32(c.Pool, o.TransA, o.TransB, p.batch, p.m, p.n, p.k, 1,
-		a.F32(), lda, strideA, b.F32(), ldb, strideB, 0, out, p.n, p.m*p.n)
+	x.Compute(c.Pool)
 	return nil
+}
+
+// sum computes the sum of a batch of products.
+func (o matMul) sum(c *kernel.Call, x gemm.Product) {
+	batch, e := x.Batch, x.Epilogue
+	x.Batch = 1
+	if o.TransA && !o.TransB { // the batches are one long inner dimension
+		x.K *= batch
+		x.Compute(c.Pool)
+		return
+	}
+	a, b := x.A.F32, x.B.F32
+	for i := range batch {
+		x.A.F32, x.B.F32 = a[i*x.A.Stride:], b[i*x.B.Stride:]
+		if x.Epilogue = (gemm.Epilogue{}); i == batch-1 {
+			x.Epilogue = e
+		}
+		x.Compute(c.Pool)
+		x.Beta = 1
+	}
 }
 
 func init() {

@@ -135,12 +135,15 @@ func takeLastCPU(_ takeLast, c *kernel.Call) error {
 	if err := checkChoices(ids, e); err != nil {
 		return err
 	}
-	for i, id := range ids {
-		out[i] = 0
-		if id >= 0 {
-			out[i] = x[i*e+int(id)]
+	c.Pool.For(len(ids), grain, func(lo, hi int) {
+		for i, id := range ids[lo:hi] {
+			i += lo
+			out[i] = 0
+			if id >= 0 {
+				out[i] = x[i*e+int(id)]
+			}
 		}
-	}
+	})
 	return nil
 }
 

@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/internal/kernel"
+	"github.com/gomem/gomem/internal/kernel/vec"
 )
 
 // apply makes a node with one result.
@@ -70,6 +72,17 @@ func bytes(in, out []graph.Type) int64 {
 func streaming(in, out []graph.Type, flops int64) graph.Cost {
 	return graph.Cost{FLOPs: flops * int64(out[0].Elems()), Bytes: bytes(in, out)}
 }
+
+// farBytes is the size from which a result bypasses the caches: half of the last
+// level's usual size. A smaller one may still be there when it is read.
+const farBytes = 16 << 20
+
+// far reports whether result 0 is that large. It depends on the shape alone, and
+// does not affect bits.
+func far(c *kernel.Call) bool { return len(c.Out[0].Data) >= farBytes }
+
+// farther has the vector primitives for such results.
+var farther = vec.Far()
 
 // grain is the least number of elements worth handing to another thread.
 const grain = 1 << 14

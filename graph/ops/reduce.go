@@ -153,7 +153,7 @@ func sumCPU(s sum, c *kernel.Call) error {
 		r.partial(c, out, x)
 	default:
 		c.Pool.For(r.outer, max(1, grain/(r.n*r.inner)), func(lo, hi int) {
-			lanes := make([]float32, narrow)
+			lanes := r.lanes()
 			for o := lo; o < hi; o++ {
 				addRows(out[o*r.inner:(o+1)*r.inner], x[o*r.n*r.inner:(o+1)*r.n*r.inner], lanes)
 			}
@@ -182,12 +182,15 @@ func (r reduction) strips(c *kernel.Call, out, x []float32) {
 // partial adds up blocks of rows, and then the blocks in order.
 func (r reduction) partial(c *kernel.Call, out, x []float32) {
 	sums := floats(c.Scratch)
-	c.Pool.Run(r.outer*r.blocks, func(i int) {
-		lo, hi := block(i%r.blocks, r.blocks, r.n)
-		first := i / r.blocks * r.n
-		addRows(sums[i*r.inner:(i+1)*r.inner], x[(first+lo)*r.inner:(first+hi)*r.inner], make([]float32, narrow))
+	c.Pool.For(r.outer*r.blocks, 1, func(from, to int) {
+		lanes := r.lanes()
+		for i := from; i < to; i++ {
+			lo, hi := block(i%r.blocks, r.blocks, r.n)
+			first := i / r.blocks * r.n
+			addRows(sums[i*r.inner:(i+1)*r.inner], x[(first+lo)*r.inner:(first+hi)*r.inner], lanes)
+		}
 	})
-	lanes := make([]float32, narrow)
+	lanes := r.lanes()
 	for o := range r.outer {
 		addRows(out[o*r.inner:(o+1)*r.inner], sums[o*r.blocks*r.inner:(o+1)*r.blocks*r.inner], lanes)
 	}
@@ -196,6 +199,14 @@ func (r reduction) partial(c *kernel.Call, out, x []float32) {
 // narrow is a number of elements below which a call of a vector primitive does
 // too little.
 const narrow = 256
+
+// lanes is what addRows needs for the rows.
+func (r reduction) lanes() []float32 {
+	if r.inner == 1 || 2*r.inner > narrow {
+		return nil
+	}
+	return make([]float32, narrow)
+}
 
 // addRows adds up the rows of x, each as long as dst. Short rows are added
 // several at a time, in lanes, which are folded by halves.

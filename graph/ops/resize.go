@@ -2,9 +2,11 @@ package ops
 
 import (
 	"fmt"
+	"unsafe"
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/kernel"
+	"github.com/gomem/gomem/internal/kernel/vec"
 	"github.com/gomem/gomem/internal/tensor"
 )
 
@@ -34,7 +36,11 @@ func framing(in []graph.Type, h, w int) ([]graph.Type, error) {
 
 func (o bilinear) Infer(in []graph.Type) ([]graph.Type, error) { return framing(in, o.H, o.W) }
 
-func (bilinear) Cost(in, out []graph.Type) graph.Cost { return streaming(in, out, 8) }
+func (bilinear) Cost(in, out []graph.Type) graph.Cost {
+	c := streaming(in, out, 8)
+	c.Scratch = resizeScratch(in[0], out[0])
+	return c
+}
 
 func (o bilinear) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
 	h, w := frameSize(n.In[0].Type())
@@ -58,46 +64,69 @@ func scalingOf(from, to graph.Type) scaling {
 	return scaling{from.Size(2), from.Size(3), to.Size(2), to.Size(3)}
 }
 
-// corners visits the elements of a resized plane: f gets the four elements that it
-// lies between and their weights.
-func (s scaling) corners(f func(i int, from [4]int, weight [4]float32)) {
-	vertical, horizontal := float64(s.h)/float64(s.oh), float64(s.w)/float64(s.ow)
-	for y := range s.oh {
-		top, bottom, down := between(y, vertical, s.h)
-		for x := range s.ow {
-			left, right, along := between(x, horizontal, s.w)
-			from := [4]int{top*s.w + left, top*s.w + right, bottom*s.w + left, bottom*s.w + right}
-			weight := [4]float32{(1 - down) * (1 - along), (1 - down) * along, down * (1 - along), down * along}
-			f(y*s.ow+x, from, weight)
-		}
-	}
+// neighbours is where the elements of a row of a resized plane lie in a row of the
+// plane.
+type neighbours struct {
+	left, right []int32
+	along       []float32 // the weight of right
 }
 
-// planes visits the planes in parallel: f gets their offsets in the source and in
-// the resized images.
-func (s scaling) planes(c *kernel.Call, total int, f func(source, resized int)) {
-	size := s.h * s.w
-	c.Pool.For(total/size, max(1, grain/4/(size+s.oh*s.ow)), func(lo, hi int) {
+// resizeBlocks is the number of blocks of planes.
+func resizeBlocks(from, to graph.Type) int {
+	size := from.Size(2)*from.Size(3) + to.Size(2)*to.Size(3)
+	return blocksOf(from.Size(0)*from.Size(1), size, 1)
+}
+
+// resizeScratch is the bytes of neighbours, and of a row for every block.
+func resizeScratch(from, to graph.Type) int64 {
+	return 4 * (3*int64(to.Size(3)) + int64(resizeBlocks(from, to))*int64(from.Size(3)))
+}
+
+// planes visits the planes in parallel: f gets a plane's number, the neighbours of
+// a row's elements, and a row of scratch.
+func (s scaling) planes(c *kernel.Call, from, to graph.Type, f func(plane int, n neighbours, row []float32)) {
+	scratch := floats(c.Scratch)
+	at := unsafe.Slice((*int32)(unsafe.Pointer(unsafe.SliceData(scratch))), 2*s.ow)
+	n := neighbours{at[:s.ow], at[s.ow:], scratch[2*s.ow : 3*s.ow]}
+	ratio := float64(s.w) / float64(s.ow)
+	for x := range s.ow {
+		left, right, along := between(x, ratio, s.w)
+		n.left[x], n.right[x], n.along[x] = int32(left), int32(right), along
+	}
+	rows, planes, blocks := scratch[3*s.ow:], from.Size(0)*from.Size(1), resizeBlocks(from, to)
+	c.Pool.Run(blocks, func(b int) {
+		lo, hi := block(b, blocks, planes)
 		for i := lo; i < hi; i++ {
-			f(i*size, i*s.oh*s.ow)
+			f(i, n, rows[b*s.w:(b+1)*s.w])
 		}
 	})
 }
 
 func bilinearCPU(_ bilinear, c *kernel.Call) error {
 	x, out := c.In[0].F32(), c.Out[0].F32()
-	s := scalingOf(c.In[0].Type, c.Out[0].Type)
-	s.planes(c, len(x), func(source, resized int) {
-		plane := x[source : source+s.h*s.w]
-		s.corners(func(i int, from [4]int, weight [4]float32) {
-			var sum float32
-			for k, w := range weight {
-				sum += float32(w * plane[from[k]])
-			}
-			out[resized+i] = sum
-		})
+	from, to := c.In[0].Type, c.Out[0].Type
+	s := scalingOf(from, to)
+	s.planes(c, from, to, func(i int, n neighbours, row []float32) {
+		s.resize(out[i*s.oh*s.ow:(i+1)*s.oh*s.ow], x[i*s.h*s.w:(i+1)*s.h*s.w], n, row)
 	})
 	return nil
+}
+
+// resize interpolates between two rows of a plane, and then between the elements of
+// that row.
+func (s scaling) resize(out, plane []float32, n neighbours, row []float32) {
+	vertical := float64(s.h) / float64(s.oh)
+	left, right := n.left, n.right
+	for y := range s.oh {
+		top, bottom, down := between(y, vertical, s.h)
+		vec.MulScalar(row, plane[top*s.w:(top+1)*s.w], 1-down)
+		vec.Axpy(row, down, plane[bottom*s.w:(bottom+1)*s.w])
+		to := out[y*s.ow : (y+1)*s.ow]
+		for x, along := range n.along[:len(to)] {
+			a, b := row[left[x]], row[right[x]]
+			to[x] = float32((1-along)*a) + float32(along*b)
+		}
+	}
 }
 
 // bilinearGrad gives images of H×W what bilinear takes from them.
@@ -108,7 +137,7 @@ func (bilinearGrad) Name() string { return "resize-bilinear-grad" }
 func (o bilinearGrad) Infer(in []graph.Type) ([]graph.Type, error) { return framing(in, o.H, o.W) }
 
 func (bilinearGrad) Cost(in, out []graph.Type) graph.Cost {
-	return graph.Cost{FLOPs: 8 * int64(in[0].Elems()), Bytes: bytes(in, out)}
+	return graph.Cost{FLOPs: 8 * int64(in[0].Elems()), Bytes: bytes(in, out), Scratch: resizeScratch(out[0], in[0])}
 }
 
 func (o bilinearGrad) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
@@ -118,17 +147,31 @@ func (o bilinearGrad) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
 
 func bilinearGradCPU(_ bilinearGrad, c *kernel.Call) error {
 	d, out := c.In[0].F32(), c.Out[0].F32()
-	s := scalingOf(c.Out[0].Type, c.In[0].Type)
-	s.planes(c, len(out), func(source, resized int) {
-		plane := out[source : source+s.h*s.w]
-		clear(plane)
-		s.corners(func(i int, from [4]int, weight [4]float32) {
-			for k, w := range weight {
-				plane[from[k]] += float32(w * d[resized+i])
-			}
-		})
+	from, to := c.Out[0].Type, c.In[0].Type
+	s := scalingOf(from, to)
+	s.planes(c, from, to, func(i int, n neighbours, row []float32) {
+		s.spread(out[i*s.h*s.w:(i+1)*s.h*s.w], d[i*s.oh*s.ow:(i+1)*s.oh*s.ow], n, row)
 	})
 	return nil
+}
+
+// spread is the transpose of resize: it gives the elements of a row what those of a
+// resized row took from them, and then two rows of the plane.
+func (s scaling) spread(plane, d []float32, n neighbours, row []float32) {
+	clear(plane)
+	vertical := float64(s.h) / float64(s.oh)
+	left, right := n.left, n.right
+	for y := range s.oh {
+		top, bottom, down := between(y, vertical, s.h)
+		from := d[y*s.ow : (y+1)*s.ow]
+		clear(row)
+		for x, along := range n.along[:len(from)] {
+			row[left[x]] += float32((1 - along) * from[x])
+			row[right[x]] += float32(along * from[x])
+		}
+		vec.Axpy(plane[top*s.w:(top+1)*s.w], 1-down, row)
+		vec.Axpy(plane[bottom*s.w:(bottom+1)*s.w], down, row)
+	}
 }
 
 func init() {

@@ -60,17 +60,9 @@ func (o rmsNorm) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
 	return []graph.Value{apply(rmsNormGrad(o), x, scale, d), apply(rmsScaleGrad(o), x, d)}
 }
 
-// rms is 1/√(mean(x²)+eps).
-func rms(x []float32, eps float32) float32 {
-	return float32(1 / math.Sqrt(float64(vec.SumSquares(x))/float64(len(x))+float64(eps)))
-}
-
 func rmsNormCPU(o rmsNorm, c *kernel.Call) error {
 	x, scale, out := c.In[0].F32(), c.In[1].F32(), c.Out[0].F32()
-	rows(c, len(x), len(scale), func(lo, hi int) {
-		vec.MulScalar(out[lo:hi], x[lo:hi], rms(x[lo:hi], o.Eps))
-		vec.Mul(out[lo:hi], out[lo:hi], scale)
-	})
+	rowBlocks(c, len(x), len(scale), func(lo, hi int) { vec.RMSNorm(out[lo:hi], x[lo:hi], scale, o.Eps, far(c)) })
 	return nil
 }
 
@@ -122,13 +114,8 @@ func curvature(x, e, g, inv graph.Value, axes ...int) graph.Value {
 
 func rmsNormGradCPU(o rmsNormGrad, c *kernel.Call) error {
 	x, scale, d, out := c.In[0].F32(), c.In[1].F32(), c.In[2].F32(), c.Out[0].F32()
-	rows(c, len(x), len(scale), func(lo, hi int) {
-		row, g := x[lo:hi], out[lo:hi]
-		r := rms(row, o.Eps)
-		vec.Mul(g, d[lo:hi], scale)
-		mean := vec.Dot(g, row) / float32(len(row))
-		vec.MulScalar(g, g, r)
-		vec.Axpy(g, -r*r*r*mean, row)
+	rowBlocks(c, len(x), len(scale), func(lo, hi int) {
+		vec.RMSNormGrad(out[lo:hi], x[lo:hi], scale, d[lo:hi], o.Eps, far(c))
 	})
 	return nil
 }
@@ -154,33 +141,33 @@ func (o rmsScaleGrad) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
 }
 
 func rmsScaleGradCPU(o rmsScaleGrad, c *kernel.Call) error {
-	scaleGrad(c, func(y, x []float32) { vec.MulScalar(y, x, rms(x, o.Eps)) })
+	scaleGrad(c, func(x []float32) (mean, inv float32) { return 0, vec.InverseRMS(x, o.Eps) })
 	return nil
 }
 
-// scaleGradCost is the cost of scaleGrad: its scratch holds, for every block, a
-// sum and a normalised row.
+// scaleGradCost is the cost of scaleGrad: its scratch holds a sum for every block.
 func scaleGradCost(in, out []graph.Type, flops int64) graph.Cost {
 	elems, n := in[0].Elems(), in[0].Size(-1)
 	blocks := blocksOf(elems/n, n, 64)
-	return graph.Cost{FLOPs: flops * int64(elems), Bytes: bytes(in, out), Scratch: 8 * int64(blocks) * int64(n)}
+	return graph.Cost{FLOPs: flops * int64(elems), Bytes: bytes(in, out), Scratch: 4 * int64(blocks) * int64(n)}
 }
 
 // scaleGrad sums the products of normalised rows and gradients, operands 0 and
-// 1: blocks of rows first, then the blocks in order.
-func scaleGrad(c *kernel.Call, normalize func(y, x []float32)) {
+// 1: blocks of rows first, then the blocks in order. A row is normalised by what
+// moments returns.
+func scaleGrad(c *kernel.Call, moments func(x []float32) (mean, inv float32)) {
 	x, d, out := c.In[0].F32(), c.In[1].F32(), c.Out[0].F32()
 	n := len(out)
 	count := len(x) / n
 	blocks := blocksOf(count, n, 64)
-	sums, buf := floats(c.Scratch)[:blocks*n], floats(c.Scratch)[blocks*n:]
+	sums := floats(c.Scratch)
 	c.Pool.Run(blocks, func(b int) {
-		acc, y := sums[b*n:(b+1)*n], buf[b*n:(b+1)*n]
+		acc := sums[b*n : (b+1)*n]
 		clear(acc)
 		first, end := block(b, blocks, count)
-		for row := first; row < end; row++ {
-			normalize(y, x[row*n:(row+1)*n])
-			vec.Fma(acc, y, d[row*n:], acc)
+		for at := first * n; at < end*n; at += n {
+			mean, inv := moments(x[at : at+n])
+			vec.Normalize(acc, x[at:], d[at:], acc, mean, inv)
 		}
 	})
 	copy(out, sums)

@@ -41,6 +41,12 @@ func rowwise(in []graph.Type, n int) ([]graph.Type, error) {
 	return in[:1:1], nil
 }
 
+// rowBlocks calls f with ranges of whole rows of n elements out of total, in
+// parallel.
+func rowBlocks(c *kernel.Call, total, n int, f func(lo, hi int)) {
+	c.Pool.For(total/n, max(1, grain/4/n), func(lo, hi int) { f(lo*n, hi*n) })
+}
+
 // rows calls f with every row of n elements out of total, in parallel.
 func rows(c *kernel.Call, total, n int, f func(lo, hi int)) {
 	c.Pool.For(total/n, max(1, grain/4/n), func(lo, hi int) {
@@ -67,12 +73,13 @@ func (s softmax) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
 
 func softmaxCPU(s softmax, c *kernel.Call) error {
 	x, out := c.In[0].F32(), c.Out[0].F32()
-	rows(c, len(x), c.In[0].Type.Size(-1), func(lo, hi int) {
-		if s.Log {
-			vec.AddScalar(out[lo:hi], x[lo:hi], -vec.LogSumExp(x[lo:hi]))
-			return
-		}
-		vec.Softmax(out[lo:hi], x[lo:hi])
+	n := c.In[0].Type.Size(-1)
+	if !s.Log {
+		rowBlocks(c, len(x), n, func(lo, hi int) { vec.SoftmaxRows(out[lo:hi], x[lo:hi], n, far(c)) })
+		return nil
+	}
+	rows(c, len(x), n, func(lo, hi int) {
+		vec.AddScalar(out[lo:hi], x[lo:hi], -vec.LogSumExp(x[lo:hi]))
 	})
 	return nil
 }
@@ -100,10 +107,8 @@ func (softmaxGrad) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
 
 func softmaxGradCPU(_ softmaxGrad, c *kernel.Call) error {
 	y, d, out := c.In[0].F32(), c.In[1].F32(), c.Out[0].F32()
-	rows(c, len(y), c.In[0].Type.Size(-1), func(lo, hi int) {
-		vec.AddScalar(out[lo:hi], d[lo:hi], -vec.Dot(y[lo:hi], d[lo:hi]))
-		vec.Mul(out[lo:hi], out[lo:hi], y[lo:hi])
-	})
+	n := c.In[0].Type.Size(-1)
+	rowBlocks(c, len(y), n, func(lo, hi int) { vec.SoftmaxGrad(out[lo:hi], y[lo:hi], d[lo:hi], n, far(c)) })
 	return nil
 }
 

@@ -2,6 +2,7 @@ package ops
 
 import (
 	"fmt"
+	"unsafe"
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/kernel"
@@ -25,7 +26,7 @@ type transpose struct {
 func (transpose) Name() string { return "transpose" }
 
 func (o transpose) Infer(in []graph.Type) ([]graph.Type, error) {
-	if err := want(in, graph.F32); err != nil {
+	if err := arity(in, 1); err != nil {
 		return nil, err
 	}
 	t := in[0]
@@ -46,7 +47,10 @@ func (o transpose) Infer(in []graph.Type) ([]graph.Type, error) {
 
 func (transpose) Cost(in, out []graph.Type) graph.Cost { return streaming(in, out, 0) }
 
-func (o transpose) VJP(_ *graph.Node, dout []graph.Value) []graph.Value {
+func (o transpose) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
+	if !floating(n.In[0].Type().DType) {
+		return none(1)
+	}
 	back := make([]int, o.N)
 	for i, p := range o.Perm[:o.N] {
 		back[p] = i
@@ -84,18 +88,36 @@ func (o transpose) axes(t tensor.Type) []moved {
 	return out
 }
 
-// transposeCPU copies rows of the result where they are contiguous in the
+// transposeCPU moves elements of any type by their size.
+func transposeCPU(o transpose, c *kernel.Call) error {
+	switch c.In[0].Type.DType.Size() {
+	case 1:
+		move[uint8](o, c)
+	case 2:
+		move[uint16](o, c)
+	default:
+		move[uint32](o, c)
+	}
+	return nil
+}
+
+// raw is a view's elements as words of their size.
+func raw[T any](v tensor.View) []T {
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(v.Data))), v.Type.Elems())
+}
+
+// move copies rows of the result where they are contiguous in the
 // operand; otherwise it goes by tiles over the result's last axis and the axis
 // that is contiguous in the operand, so that both sides use whole cache lines.
-func transposeCPU(o transpose, c *kernel.Call) error {
-	x, out := c.In[0].F32(), c.Out[0].F32()
+func move[T any](o transpose, c *kernel.Call) {
+	x, out := raw[T](c.In[0]), raw[T](c.Out[0])
 	axes := o.axes(c.In[0].Type)
 	last := axes[len(axes)-1]
 	if last.stride == 1 {
 		eachRow(c, axes[:len(axes)-1], last.size, func(at, from int) {
 			copy(out[at:at+last.size], x[from:])
 		})
-		return nil
+		return
 	}
 	inner := len(axes) - 1
 	for axes[inner].stride != 1 {
@@ -106,7 +128,6 @@ func transposeCPU(o transpose, c *kernel.Call) error {
 	tiles(c, axes, inner, outer, func(at, from, rows, rowStep int) {
 		tile(out[at:], x[from:], rows, last.size, rowStep, last.stride)
 	})
-	return nil
 }
 
 // eachRow calls f with the position of every row of the result and where it
@@ -165,7 +186,7 @@ const side = 64
 
 // tile transposes: dst has rows of n elements, rowStep apart; src has n rows,
 // stride apart, of which it takes four at a time.
-func tile(dst, src []float32, rows, n, rowStep, stride int) {
+func tile[T any](dst, src []T, rows, n, rowStep, stride int) {
 	j := 0
 	for ; j+4 <= n; j += 4 {
 		from := src[j*stride:]
@@ -200,5 +221,8 @@ func init() {
 		Sample{Op: perm(2, 1, 0), In: []graph.Type{f(2, 1, 5)}, Second: true},
 		Sample{Op: perm(0, 1), In: []graph.Type{f(2, 5)}, Second: true},
 		Sample{Op: perm(), In: []graph.Type{f()}, Second: true},
+		Sample{Op: perm(1, 0), In: []graph.Type{tensor.Of(graph.I32, 35, 67)}, NoGrad: []int{0}},
+		Sample{Op: perm(2, 0, 1), In: []graph.Type{tensor.Of(graph.BF16, 3, 5, 7)}, NoGrad: []int{0}},
+		Sample{Op: perm(0, 2, 1), In: []graph.Type{tensor.Of(graph.U8, 3, 5, 17)}, NoGrad: []int{0}},
 	)
 }

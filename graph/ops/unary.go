@@ -59,18 +59,19 @@ const (
 var unaryOps = [numUnary]struct {
 	name  string
 	run   func(dst, x []float32)
+	far   func(dst, x []float32) // for large results
 	flops int64
 }{
-	neg:       {"neg", vec.Neg, 1},
-	exp:       {"exp", vec.Exp, 10},
-	logarithm: {"log", vec.Log, 10},
-	sqrt:      {"sqrt", vec.Sqrt, 1},
-	rsqrt:     {"rsqrt", vec.Rsqrt, 2},
-	square:    {"square", vec.Square, 1},
-	relu:      {"relu", vec.Relu, 1},
-	tanh:      {"tanh", vec.Tanh, 12},
-	sigmoid:   {"sigmoid", vec.Sigmoid, 12},
-	gelu:      {"gelu", vec.Gelu, 15},
+	neg:       {"neg", vec.Neg, farther.Neg, 1},
+	exp:       {"exp", vec.Exp, farther.Exp, 10},
+	logarithm: {"log", vec.Log, farther.Log, 10},
+	sqrt:      {"sqrt", vec.Sqrt, farther.Sqrt, 1},
+	rsqrt:     {"rsqrt", vec.Rsqrt, farther.Rsqrt, 2},
+	square:    {"square", vec.Square, farther.Square, 1},
+	relu:      {"relu", vec.Relu, farther.Relu, 1},
+	tanh:      {"tanh", vec.Tanh, farther.Tanh, 12},
+	sigmoid:   {"sigmoid", vec.Sigmoid, farther.Sigmoid, 12},
+	gelu:      {"gelu", vec.Gelu, farther.Gelu, 15},
 }
 
 type unary struct{ Kind unaryKind }
@@ -123,6 +124,9 @@ func (u unary) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
 func unaryCPU(u unary, c *kernel.Call) error {
 	x, out := c.In[0].F32(), c.Out[0].F32()
 	run := unaryOps[u.Kind].run
+	if far(c) {
+		run = unaryOps[u.Kind].far
+	}
 	c.Pool.For(len(out), grain, func(lo, hi int) { run(out[lo:hi], x[lo:hi]) })
 	return nil
 }
@@ -133,6 +137,10 @@ type slope struct{ Kind unaryKind }
 
 var slopes = [numUnary]func(dx, y, dy []float32){
 	relu: vec.ReluGrad, tanh: vec.TanhGrad, sigmoid: vec.SigmoidGrad, gelu: vec.GeluGrad,
+}
+
+var farSlopes = [numUnary]func(dx, y, dy []float32){
+	relu: farther.ReluGrad, tanh: farther.TanhGrad, sigmoid: farther.SigmoidGrad, gelu: farther.GeluGrad,
 }
 
 func (s slope) Name() string { return unaryOps[s.Kind].name + "-grad" }
@@ -177,6 +185,9 @@ func (s slope) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
 func slopeCPU(s slope, c *kernel.Call) error {
 	y, d, out := c.In[0].F32(), c.In[1].F32(), c.Out[0].F32()
 	run := slopes[s.Kind]
+	if far(c) {
+		run = farSlopes[s.Kind]
+	}
 	c.Pool.For(len(out), grain, func(lo, hi int) { run(out[lo:hi], y[lo:hi], d[lo:hi]) })
 	return nil
 }
@@ -218,14 +229,21 @@ func (a affine) VJP(_ *graph.Node, dout []graph.Value) []graph.Value {
 
 func affineCPU(a affine, c *kernel.Call) error {
 	x, out := c.In[0].F32(), c.Out[0].F32()
-	c.Pool.For(len(out), grain, func(lo, hi int) {
-		if a.Factor == 1 {
-			vec.AddScalar(out[lo:hi], x[lo:hi], a.Shift)
-			return
-		}
-		vec.MulScalar(out[lo:hi], x[lo:hi], a.Factor)
-	})
+	if far(c) {
+		c.Pool.For(len(out), grain, func(lo, hi int) { a.far(out[lo:hi], x[lo:hi]) })
+		return nil
+	}
+	c.Pool.For(len(out), grain, func(lo, hi int) { a.tile(out[lo:hi], x[lo:hi], nil, nil, lo) })
 	return nil
+}
+
+// far computes a range of a large result.
+func (a affine) far(dst, x []float32) {
+	if a.Factor == 1 {
+		farther.AddScalar(dst, x, a.Shift)
+		return
+	}
+	farther.MulScalar(dst, x, a.Factor)
 }
 
 func init() {

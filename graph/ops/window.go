@@ -106,25 +106,21 @@ func (f frame) planes(c *kernel.Call, total int, visit func(image, window int)) 
 	})
 }
 
-// part is window i: its corner, which may be outside the image, and what of it is
-// inside.
-type part struct {
-	i, y, x                  int
-	top, bottom, left, right int
+// extent is what of window i is inside along an axis of so many elements.
+func extent(i, stride, pad, size, elements int) (first, end int) {
+	at := i*stride - pad
+	return max(0, at), min(elements, at+size)
 }
 
-// elems is the number of elements inside.
-func (p part) elems() int { return (p.bottom - p.top) * (p.right - p.left) }
-
-// windows visits the windows of a plane.
-func (f frame) windows(visit func(p part)) {
-	for i := range f.oh {
-		p := part{y: i*f.Stride[0] - f.Pad[0]}
-		p.top, p.bottom = max(0, p.y), min(f.h, p.y+f.Size[0])
-		for j := range f.ow {
-			p.i, p.x = i*f.ow+j, j*f.Stride[1]-f.Pad[1]
-			p.left, p.right = max(0, p.x), min(f.w, p.x+f.Size[1])
-			visit(p)
+// planesWithRow visits the planes of images x, in parallel: visit gets a plane's
+// number, and a row of scratch of which there is one for each of planeBlocks.
+func planesWithRow(c *kernel.Call, x graph.Type, width int, visit func(plane int, row []float32)) {
+	planes, blocks := x.Size(0)*x.Size(1), planeBlocks(x)
+	c.Pool.Run(blocks, func(b int) {
+		row := floats(c.Scratch)[b*width : (b+1)*width]
+		lo, hi := block(b, blocks, planes)
+		for i := lo; i < hi; i++ {
+			visit(i, row)
 		}
-	}
+	})
 }

@@ -104,6 +104,89 @@ static void rms_norm(size_t lo, size_t hi)
 	}
 }
 
+static void softmax_grad(size_t lo, size_t hi)
+{
+	for (; lo < hi; lo += row) {
+		const float *restrict p = x + lo, *restrict g = y + lo;
+		float *restrict r = d + lo;
+		float s = 0;
+		for (size_t i = 0; i < row; i++)
+			s += p[i] * g[i];
+		for (size_t i = 0; i < row; i++)
+			r[i] = p[i] * (g[i] - s);
+	}
+}
+
+static void layer_norm_grad(size_t lo, size_t hi)
+{
+	const float *restrict scale = y;
+	for (; lo < hi; lo += row) {
+		const float *restrict a = x + lo, *restrict g = z + lo;
+		float *restrict r = d + lo;
+		float s = 0, q = 0, t = 0, u = 0;
+		for (size_t i = 0; i < row; i++)
+			s += a[i], t += g[i] * scale[i];
+		float mean = s / row, mean_g = t / row;
+		for (size_t i = 0; i < row; i++) {
+			q += (a[i] - mean) * (a[i] - mean);
+			u += g[i] * scale[i] * (a[i] - mean);
+		}
+		float inverse = 1 / sqrtf(q / row + 1e-5f), along = inverse * inverse * u / row;
+		for (size_t i = 0; i < row; i++)
+			r[i] = inverse * (g[i] * scale[i] - mean_g - along * (a[i] - mean));
+	}
+}
+
+static void rms_norm_grad(size_t lo, size_t hi)
+{
+	const float *restrict scale = y;
+	for (; lo < hi; lo += row) {
+		const float *restrict a = x + lo, *restrict g = z + lo;
+		float *restrict r = d + lo;
+		float q = 0, u = 0;
+		for (size_t i = 0; i < row; i++)
+			q += a[i] * a[i], u += g[i] * scale[i] * a[i];
+		float inverse = 1 / sqrtf(q / row + 1e-5f), along = inverse * inverse * u / row;
+		for (size_t i = 0; i < row; i++)
+			r[i] = inverse * (g[i] * scale[i] - along * a[i]);
+	}
+}
+
+/* The label of row i is i modulo the elements of a row; one tenth of its
+ * probability is divided among the others. */
+static void cross_entropy(size_t lo, size_t hi)
+{
+	const float other = 0.1f / (row - 1);
+	for (; lo < hi; lo += row) {
+		const float *restrict a = x + lo;
+		float most = -INFINITY, e = 0, s = 0;
+		for (size_t i = 0; i < row; i++)
+			most = a[i] > most ? a[i] : most;
+		for (size_t i = 0; i < row; i++)
+			e += expf(a[i] - most), s += a[i];
+		d[lo / row] = most + logf(e) - (0.9f - other) * a[lo / row % row] - other * s;
+	}
+}
+
+static void cross_entropy_grad(size_t lo, size_t hi)
+{
+	const float other = 0.1f / (row - 1);
+	for (; lo < hi; lo += row) {
+		const float *restrict a = x + lo;
+		float *restrict r = d + lo;
+		float most = -INFINITY, e = 0, g = y[lo / row];
+		for (size_t i = 0; i < row; i++)
+			most = a[i] > most ? a[i] : most;
+		for (size_t i = 0; i < row; i++) {
+			r[i] = expf(a[i] - most);
+			e += r[i];
+		}
+		for (size_t i = 0; i < row; i++)
+			r[i] = (r[i] / e - other) * g;
+		r[lo / row % row] -= (0.9f - other) * g;
+	}
+}
+
 static void adam(size_t lo, size_t hi)
 {
 	float *restrict w = d, *restrict m = y, *restrict v = z;
@@ -178,7 +261,8 @@ static const struct {
 } pieces[] = {
 	{"fma", fma_peak}, {"negate", negate}, {"add", add}, {"relu", relu}, {"exp", exponential},
 	{"tanh", tangent}, {"gelu", gelu}, {"softmax", softmax}, {"sum", sum}, {"layer-norm", layer_norm},
-	{"rms-norm", rms_norm}, {"adam", adam}, {"sgd", sgd}, {"dropout", dropout},
+	{"rms-norm", rms_norm}, {"softmax-grad", softmax_grad}, {"layer-norm-grad", layer_norm_grad},
+	{"rms-norm-grad", rms_norm_grad}, {"cross-entropy", cross_entropy}, {"cross-entropy-grad", cross_entropy_grad}, {"adam", adam}, {"sgd", sgd}, {"dropout", dropout},
 };
 
 const char *prepare(const char *name, const long *integers, int count)
@@ -193,7 +277,7 @@ const char *prepare(const char *name, const long *integers, int count)
 	d = operand(0, n), x = operand(1, n), y = operand(2, n), z = operand(3, n);
 	for (size_t i = 0; body == adam && i < n; i++)
 		z[i] = fabsf(z[i]);
-	result = d, results = body == sum ? n / row : n;
+	result = d, results = body == sum || body == cross_entropy ? n / row : n;
 	return NULL;
 }
 

@@ -5,7 +5,6 @@ import (
 
 	"github.com/gomem/gomem/internal/kernel/gemm"
 	"github.com/gomem/gomem/internal/kernel/pool"
-	"github.com/gomem/gomem/internal/kernel/vec"
 )
 
 // MaxThreads is how many threads of a pool a convolution uses at most: each needs
@@ -18,7 +17,7 @@ func ScratchForward(s Shape) int64 {
 	if s.pointwise() {
 		return 0
 	}
-	return 4 * int64(forwardPlan(s).scratch())
+	return 4 * int64(forwardPlan(s).way().scratch())
 }
 
 // ScratchGradInput is the bytes of scratch that GradInput needs.
@@ -26,7 +25,7 @@ func ScratchGradInput(s Shape) int64 {
 	if s.pointwise() {
 		return 0
 	}
-	return 4 * int64(backwardPlan(s).scratch())
+	return 4 * int64(backwardPlan(s).way().scratch())
 }
 
 // Forward computes y, the convolution of x and w. It panics if a slice is shorter
@@ -43,7 +42,7 @@ func Forward(p *pool.Pool, s Shape, x, w, y, scratch []float32) {
 	}
 	inC := s.InC / s.Groups
 	f := filter{w: w, dst: inC * s.taps(), src: s.taps()}
-	run(p, forwardPlan(s), f, x, y, scratch)
+	forwardPlan(s).way().run(p, f, x, y, scratch)
 }
 
 // GradInput computes dx, the gradient of x from dy, the gradient of y. It has the
@@ -59,11 +58,12 @@ func GradInput(p *pool.Pool, s Shape, dy, w, dx, scratch []float32) {
 	}
 	inC := s.InC / s.Groups
 	f := filter{w: w, dst: s.taps(), src: inC * s.taps()}
-	run(p, backwardPlan(s), f, dy, dx, scratch)
+	backwardPlan(s).way().run(p, f, dy, dx, scratch)
 }
 
-// pointwiseFrom is the places of an image from which a plain product fills tiles.
-const pointwiseFrom = 128
+// pointwiseFrom is the places of an image from which a plain product does not lose
+// by columns that fill no tile, nor by reading the filters again for every image.
+const pointwiseFrom = 257
 
 // pointwise says whether the convolution is a product of matrices as it stands.
 func (s Shape) pointwise() bool {
@@ -93,18 +93,38 @@ type work struct {
 	*plan
 	filter
 	src, dst []float32
+	zeros    []float32 // in the place of a view's row that has no terms
 	weights  []float32 // packed
 }
 
-// run computes a plan's destination.
-func run(p *pool.Pool, pl *plan, f filter, src, dst, scratch []float32) {
-	scratch = scratch[:pl.scratch()]
-	w := &work{plan: pl, filter: f, src: src, dst: dst, weights: scratch[:pl.weightsSize()]}
-	slots := scratch[pl.weightsSize():]
-	if pl.packed {
-		p.Run(pl.groups*pl.dstC, w.pack)
+// way is how a destination is computed.
+type way interface {
+	// scratch is the elements of workspace.
+	scratch() int
+	// run computes dst.
+	run(p *pool.Pool, f filter, src, dst, scratch []float32)
+}
+
+// way chooses how the destination is computed.
+func (p *plan) way() way {
+	if p.usePatches() {
+		return newPatchPlan(p)
 	}
-	share(p, pl.tasks(), func(slot, task int) { w.task(task, slots[slot*pl.slotSize():][:pl.slotSize()]) })
+	p.block()
+	return p
+}
+
+// run computes the destination.
+func (p *plan) run(threads *pool.Pool, f filter, src, dst, scratch []float32) {
+	scratch = scratch[:p.scratch()]
+	w := &work{plan: p, filter: f, src: src, dst: dst, zeros: scratch[:p.zerosSize()]}
+	clear(w.zeros)
+	w.weights = scratch[p.zerosSize():][:p.weightsSize()]
+	slots := scratch[p.zerosSize()+p.weightsSize():]
+	if p.packed {
+		threads.Run(p.groups*p.dstC, w.pack)
+	}
+	share(threads, p.tasks(), func(slot, task int) { w.task(task, slots[slot*p.slotSize():][:p.slotSize()]) })
 }
 
 // share runs n tasks on the threads of a pool, up to MaxThreads, each with a slot
@@ -119,12 +139,12 @@ func share(p *pool.Pool, n int, fn func(slot, task int)) {
 }
 
 // group returns the weights of a group.
-func (w *work) group(g int) []float32 { return w.w[g*w.srcC*w.dstC*w.taps:] }
+func (f *filter) group(p *plan, g int) []float32 { return f.w[g*p.srcC*p.dstC*p.taps:] }
 
 // pack packs the weights of a destination channel: tap by tap, the channels of the
 // source adjacent.
 func (w *work) pack(i int) {
-	from := w.group(i / w.dstC)[i%w.dstC*w.filter.dst:]
+	from := w.group(w.plan, i/w.dstC)[i%w.dstC*w.filter.dst:]
 	gemm.Transpose(w.weights[i*w.wRow:], w.wTap, from, w.filter.src, w.srcC, w.taps)
 }
 
@@ -144,7 +164,7 @@ func (w *work) task(i int, slot []float32) {
 		}
 	}
 	for d := d0; d < d1; d++ {
-		w.store(w.dst, wide[(d-d0)*w.nRow:], w.dstBlock*w.nRow, b, g*w.dstC+d)
+		w.store(w.dst, wide[(d-d0)*w.nRow:], w.zeros, w.dstBlock*w.nRow, b, g*w.dstC+d)
 	}
 }
 
@@ -153,33 +173,19 @@ func (w *work) product(wide, planes []float32, b place, v *view, g, d0, d1, c0, 
 	if len(v.terms) == 0 {
 		return
 	}
-	if w.srcC == 1 {
-		w.axpys(wide, planes, b, v, g, d0, d1)
+	if w.srcC == 1 { // there is nothing to keep in registers
+		for d := d0; d < d1; d++ {
+			sumTaps(wide[(d-d0)*w.nRow:][:w.columns(b)], planes, w.group(w.plan, g)[d*w.filter.dst:], v.terms)
+		}
 		return
 	}
 	s := gemm.Sum{
 		M: d1 - d0, N: w.columns(b), K: c1 - c0, Terms: v.sum, Add: c0 > 0,
-		A: w.group(g)[d0*w.filter.dst+c0*w.filter.src:], RowA: w.filter.dst, ColA: w.filter.src,
+		A: w.group(w.plan, g)[d0*w.filter.dst+c0*w.filter.src:], RowA: w.filter.dst, ColA: w.filter.src,
 		B: planes, RowB: w.channel, C: wide, RowC: w.nRow,
 	}
 	if w.packed {
 		s.A, s.RowA, s.ColA = w.weights[(g*w.dstC+d0)*w.wRow+c0:], w.wRow, 1
 	}
 	s.Compute()
-}
-
-// axpys is product for a single source channel, where there is nothing to keep in
-// registers.
-func (w *work) axpys(wide, planes []float32, b place, v *view, g, d0, d1 int) {
-	n := w.columns(b)
-	for d := d0; d < d1; d++ {
-		to, weights := wide[(d-d0)*w.nRow:][:n], w.group(g)[d*w.filter.dst:]
-		for i, t := range v.terms {
-			if i == 0 {
-				vec.MulScalar(to, planes[t.at:][:n], weights[t.k])
-				continue
-			}
-			vec.Axpy(to, weights[t.k], planes[t.at:][:n])
-		}
-	}
 }

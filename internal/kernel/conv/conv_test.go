@@ -151,6 +151,12 @@ func square(batch, in, size, out, k, stride, pad int) Shape {
 	}
 }
 
+func grouped(batch, groups, in, size, out, k int) Shape {
+	s := square(batch, in, size, out, k, 1, k/2)
+	s.Groups = groups
+	return s
+}
+
 func depthwise(batch, channels, size, k, stride, pad int) Shape {
 	s := square(batch, channels, size, channels, k, stride, pad)
 	s.Groups = channels
@@ -159,13 +165,21 @@ func depthwise(batch, channels, size, k, stride, pad int) Shape {
 
 // large are shapes that take every path, and several tasks on it.
 var large = []Shape{
-	square(2, 20, 40, 70, 3, 1, 1),
-	square(3, 70, 13, 300, 3, 2, 1),
+	square(2, 20, 40, 17, 3, 1, 1),
+	square(3, 20, 13, 300, 3, 2, 1),
 	square(1, 3, 50, 24, 7, 2, 3),
 	square(2, 24, 33, 3, 5, 1, 2),
 	square(2, 40, 14, 30, 1, 1, 0),
 	square(40, 33, 3, 17, 3, 1, 1),
 	square(5, 600, 4, 20, 1, 2, 0),
+	square(1, 3, 40, 66, 7, 2, 3),  // patches of few channels, written in place
+	square(1, 60, 5, 64, 3, 1, 1),  // multiplied in two parts
+	square(3, 16, 13, 64, 3, 1, 1), // of several images
+	square(3, 40, 14, 130, 1, 1, 0),
+	square(1, 66, 9, 60, 3, 2, 1),   // of several views
+	square(5, 512, 2, 130, 1, 1, 0), // with copied filters
+	square(2, 40, 36, 70, 1, 2, 0),  // of some rows of an image
+	grouped(2, 2, 40, 9, 128, 3),
 	depthwise(2, 19, 40, 3, 1, 1),
 	depthwise(2, 5, 40, 3, 2, 1),
 }
@@ -176,13 +190,46 @@ func TestLargeShapes(t *testing.T) {
 	}
 }
 
+// larger are shapes that take several tasks of many places.
+var larger = []Shape{
+	square(2, 20, 40, 70, 3, 1, 1),
+	square(3, 70, 13, 300, 3, 2, 1),
+	square(4, 150, 20, 64, 3, 1, 1),
+	square(3, 16, 40, 64, 7, 1, 3),
+	square(5, 130, 24, 520, 1, 2, 0),
+	square(9, 130, 7, 130, 3, 2, 1),
+	grouped(2, 2, 260, 15, 256, 3),
+}
+
+// TestAdjoint: the three passes are the derivatives of one trilinear form.
+func TestAdjoint(t *testing.T) {
+	for _, s := range larger {
+		o := draw(s)
+		var forms [3]float64
+		var size float64
+		for i, other := range [][]float32{o.y, o.x, o.w} {
+			var products float64
+			for j, v := range passes[i].compute(t, nil, s, o, float32(math.NaN())) {
+				forms[i] += float64(v) * float64(other[j])
+				products += float64(v) * float64(v) * float64(other[j]) * float64(other[j])
+			}
+			size = max(size, math.Sqrt(products))
+		}
+		for i, form := range forms {
+			if diff := math.Abs(form - forms[0]); !(diff <= 1e-4*size) {
+				t.Errorf("%s of %+v: the form is %v, not %v", passes[i].name, s, form, forms[0])
+			}
+		}
+	}
+}
+
 // TestThreads: the bits depend neither on the number of threads nor on what was
 // in memory.
 func TestThreads(t *testing.T) {
 	for _, threads := range []int{2, 5, MaxThreads + 1} {
 		p := pool.New(threads)
 		defer p.Close()
-		for _, s := range large {
+		for _, s := range slices.Concat(large, larger) {
 			o := draw(s)
 			for _, c := range passes {
 				want := c.compute(t, nil, s, o, float32(math.NaN()))
@@ -222,24 +269,36 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// TestShuffles: of every length, elements are taken, put back and interleaved.
-func TestShuffles(t *testing.T) {
+// TestRows: rows of every length are taken, put back and interleaved, and what is
+// between them is left alone.
+func TestRows(t *testing.T) {
+	const rows, gap = 3, 5
 	rng := rand.New(rand.NewPCG(5, 6))
-	for n := range 50 {
+	for n := 1; n < 50; n++ {
 		for step := 1; step <= 3; step++ {
-			src, got, back := random(rng, n*step), make([]float32, n), make([]float32, n*step)
-			take(got, src, step)
-			put(back, got, step)
-			for i := range got {
-				if got[i] != src[i*step] || back[i*step] != got[i] {
+			src, got, back := random(rng, rows*(n*step+gap)), make([]float32, rows*(n+gap)), make([]float32, rows*(n*step+gap))
+			takeRows(got, n+gap, src[:len(src)-gap-step+1], n*step+gap, rows, n, step)
+			putRows(back, n*step+gap, got, n+gap, rows, n, step)
+			for i, x := range got {
+				row, col := i/(n+gap), i%(n+gap)
+				from := row*(n*step+gap) + col*step
+				if col < n && (x != src[from] || back[from] != x) || col >= n && x != 0 {
 					t.Fatalf("%d elements, %d apart: %v of %v, back %v", n, step, got, src, back)
 				}
 			}
 		}
-		even, odd, dst := random(rng, (n+1)/2), random(rng, n/2), make([]float32, n)
-		interleave(dst, even, odd)
+		even, odd, dst := random(rng, rows*(n+gap)), random(rng, n), make([]float32, rows*(n+gap))
+		interleaveRows(dst, n+gap, even, n+gap, odd, 0, rows, n)
 		for i, x := range dst {
-			if want := [][]float32{even, odd}[i%2][i/2]; x != want {
+			row, col := i/(n+gap), i%(n+gap)
+			want := float32(0)
+			switch {
+			case col < n && col%2 == 0:
+				want = even[row*(n+gap)+col/2]
+			case col < n:
+				want = odd[col/2]
+			}
+			if x != want {
 				t.Fatalf("%d elements: element %d is %v, want %v", n, i, x, want)
 			}
 		}
@@ -269,6 +328,8 @@ func BenchmarkConv(b *testing.B) {
 		square(8, 128, 28, 128, 3, 1, 1),
 		square(8, 256, 14, 256, 3, 1, 1),
 		square(8, 512, 7, 512, 3, 1, 1),
+		square(8, 512, 7, 2048, 1, 1, 0),
+		square(8, 256, 56, 512, 1, 2, 0),
 		square(8, 3, 224, 64, 7, 2, 3),
 		depthwise(8, 128, 56, 3, 1, 1),
 	} {

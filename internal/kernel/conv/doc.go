@@ -11,15 +11,15 @@
 // for the product saves the memory, but every element is still copied once for
 // every tap, a good part of the time if there are few output channels to use it.
 //
-// Here nothing is copied more than once. A block of the images is copied to
-// scratch with its padding, row after row at one pitch. Seen as one long row, the
-// columns of a tap are this copy itself, shifted: by the pitch for a step down, by
-// one element for a step right. So the matrix is there already, and the product is
-// a sum over the taps of products of ordinary matrices (package gemm's Sum), whose
-// tiles stay in registers from the first tap to the last. The price is the places
-// between the end of one row and the begin of the next, which are computed and
-// dropped; the zeros on the right of a row are also those on the left of the
-// next, so that they are few.
+// Here, in most shapes, nothing is copied more than once. A block of the images is
+// copied to scratch with its padding, row after row at one pitch. Seen as one long
+// row, the columns of a tap are this copy itself, shifted: by the pitch for a step
+// down, by one element for a step right. So the matrix is there already, and the
+// product is a sum over the taps of products of ordinary matrices (package gemm's
+// Sum), whose tiles stay in registers from the first tap to the last. The price is
+// the places between the end of one row and the begin of the next, which are
+// computed and dropped; the zeros on the right of a row are also those on the left
+// of the next, so that they are few.
 //
 // With a stride the rows and columns of the image are dealt out to as many planes,
 // each of which a tap shifts by whole elements. The gradient of the input is the same
@@ -31,16 +31,35 @@
 // planes are the left operand, the transposed gradient of the output the right
 // one, and every tap has its own product.
 //
-// Some shapes go other ways: a filter of one element is a plain product of
-// matrices; a group with one input channel, as in a depthwise convolution, has its
-// planes added up directly; and small images are stacked on one another, to be
-// computed together.
+// # Patches
+//
+// The shifts lose where images are small: their rows end in places that are dropped,
+// their columns fill no tile, and the filters, by then the larger operand, have to be
+// reordered by taps and are read again for every image. There the matrix of the
+// textbook is written after all, for a block of about 400 places of several images,
+// from the planes: a row for every channel and tap, in the order of the filters,
+// which are read where they lie. All threads share that panel. It costs a copy of an
+// element for every tap, little beside the product with 64 channels and more of the
+// destination. The same holds of images with a handful of channels, whose taps are
+// too short for products of their own, and of filters of one element with a stride,
+// where the copy takes the places that count. A block of one image is computed where
+// it belongs in the destination.
+//
+// For the gradient of the filter the panel is transposed in registers: a row for
+// every place, a column for every channel and tap. The left operand is the gradient
+// of the output where it lies, an image a term of the sum, and the result has the
+// order of the filters. Tasks have channels of their own; if that makes too few
+// tasks, the shifts, which divide the places too, are used.
+//
+// Some shapes go other ways: a filter of one element on a larger image is a plain
+// product of matrices; and a group with one input channel, as in a depthwise
+// convolution, has its planes added up directly.
 //
 // # Blocks and threads
 //
 // What a task works on fits the L2 cache. Tasks are independent: they are cut along
-// the destination, and along the places only for the gradient of the filter, into
-// parts that the shape alone sets and that are added up in order. So results have
+// the destination, and along the places only for the gradient of the filter by shifts,
+// into parts that the shape alone sets and that are added up in order. So results have
 // the same bits for any number of threads. A thread needs scratch of its own. Its
 // size must not depend on the machine, so it is for MaxThreads threads, or for as
 // many as there are tasks; more threads are left idle.
@@ -49,7 +68,7 @@
 //
 // It has no Winograd or Fourier transforms, which would save multiplications
 // and change the rounding; one element type; and no fused bias or activation. A row
-// of an image is not cut, so the scratch grows with the width. The gradient of the
-// filter multiplies the places that it drops by zero, so an infinity in x may make
-// more of its elements NaN than it should.
+// of an image is not cut, so the scratch grows with the width. By shifts the
+// gradient of the filter multiplies the places that it drops by zero, so an infinity
+// in x may make more of its elements NaN than it should.
 package conv

@@ -31,12 +31,28 @@ const shallow = 14
 // partsSize is the elements of all partial sums that more than one part may take.
 const partsSize = 1 << 20
 
+// filterWayOf chooses how dw is computed.
+func filterWayOf(s Shape) filterWay {
+	p := forwardPlan(s)
+	if p.usePatchFilter() {
+		return newPatchFilterPlan(p)
+	}
+	return newFilterPlan(p)
+}
+
+// filterWay is how dw is computed.
+type filterWay interface {
+	// scratch is the elements of workspace.
+	scratch() int
+	// run computes dw.
+	run(p *pool.Pool, x, dy, dw, scratch []float32)
+}
+
 // newFilterPlan is the plan of dw.
-func newFilterPlan(s Shape) *filterPlan {
-	p := &filterPlan{plan: forwardPlan(s)}
-	p.views = nil
-	p.cut(most)
-	p.listViews(s.KW)
+func newFilterPlan(pl *plan) *filterPlan {
+	p := &filterPlan{plan: pl}
+	p.cut(p.mostColumns())
+	p.listViews()
 	p.single = p.srcC == 1
 	p.gather = !p.single && p.srcC < shallow && p.srcC*p.taps <= most
 	p.inBlock = p.srcC
@@ -46,7 +62,7 @@ func newFilterPlan(s Shape) *filterPlan {
 	p.chunk = p.inBlock
 	p.outBlock = split(p.dstC, mostOut)
 	p.outRow = ceil(p.outBlock, 16) * 16
-	p.parts = min(ceil(enough, p.blockTasks()), p.imageBlocks*p.rowBlocks, max(1, partsSize/s.filter()))
+	p.parts = min(ceil(enough, p.blockTasks()), p.imageBlocks*p.rowBlocks, max(1, partsSize/p.filter()))
 	return p
 }
 
@@ -78,7 +94,7 @@ func ScratchGradFilter(s Shape) int64 {
 	if s.pointwise() {
 		return 0
 	}
-	return 4 * int64(newFilterPlan(s).scratch())
+	return 4 * int64(filterWayOf(s).scratch())
 }
 
 // GradFilter computes dw, the gradient of w from x and dy, the gradient of y. It
@@ -94,13 +110,17 @@ func GradFilter(p *pool.Pool, s Shape, x, dy, dw, scratch []float32) {
 		})
 		return
 	}
-	pl := newFilterPlan(s)
-	scratch = scratch[:pl.scratch()]
-	sums, slots := scratch[:pl.parts*pl.filter()], scratch[pl.parts*pl.filter():]
-	w := &filterWork{filterPlan: pl, x: x, dy: dy, sums: sums}
-	share(p, pl.parts*pl.blockTasks(), func(slot, task int) { w.task(task, slots[slot*pl.slotSize():][:pl.slotSize()]) })
-	p.For(pl.filter(), grain, w.reduce)
-	p.Run(pl.groups*ceil(pl.dstC, transposeBlock), func(i int) { w.transpose(dw, i) })
+	way := filterWayOf(s)
+	way.run(p, x, dy, dw, scratch[:way.scratch()])
+}
+
+// run computes dw.
+func (p *filterPlan) run(threads *pool.Pool, x, dy, dw, scratch []float32) {
+	sums, slots := scratch[:p.parts*p.filter()], scratch[p.parts*p.filter():]
+	w := &filterWork{filterPlan: p, x: x, dy: dy, sums: sums}
+	share(threads, p.parts*p.blockTasks(), func(slot, task int) { w.task(task, slots[slot*p.slotSize():][:p.slotSize()]) })
+	threads.For(p.filter(), grain, w.reduce)
+	threads.Run(p.groups*ceil(p.dstC, transposeBlock), func(i int) { w.transpose(dw, i) })
 }
 
 // filterWork is a gradient in progress. The sums are laid out by part, group,

@@ -7,9 +7,10 @@ import "github.com/gomem/gomem/internal/kernel/gemm"
 type plan struct {
 	rows, cols    axis
 	batch, groups int
-	taps          int
+	taps, kw      int
 	srcC, dstC    int // channels of a group
 	views         []view
+	backward      bool
 
 	blocking
 	packed bool // weights are packed first
@@ -39,6 +40,8 @@ type blocking struct {
 	channel   int // elements of a channel's planes
 	n         int // columns of a block's product: every place between its first and last element
 	nRow      int // elements from a row of the product to the next
+	outPitch  int // in a row of the product, from a row of the destination to the next
+	outImage  int // and from an image to the next
 }
 
 // Bounds of a task, in elements, so that what it works on stays in the L2 cache.
@@ -55,40 +58,46 @@ const packFrom = 64
 
 // forwardPlan is the plan of y from x.
 func forwardPlan(s Shape) *plan {
-	p := &plan{
+	return &plan{
 		rows:  forward(s.InH, s.OutH(), s.KH, s.StrideH, s.PadTop, s.DilH),
 		cols:  forward(s.InW, s.OutW(), s.KW, s.StrideW, s.PadLeft, s.DilW),
-		batch: s.Batch, groups: s.Groups, taps: s.taps(),
+		batch: s.Batch, groups: s.Groups, taps: s.taps(), kw: s.KW,
 		srcC: s.InC / s.Groups, dstC: s.OutC / s.Groups,
 	}
-	p.block(s.KW)
-	return p
 }
 
 // backwardPlan is the plan of dx from dy.
 func backwardPlan(s Shape) *plan {
-	p := &plan{
+	return &plan{
 		rows:  backward(s.OutH(), s.InH, s.KH, s.StrideH, s.PadTop, s.DilH),
 		cols:  backward(s.OutW(), s.InW, s.KW, s.StrideW, s.PadLeft, s.DilW),
-		batch: s.Batch, groups: s.Groups, taps: s.taps(),
+		batch: s.Batch, groups: s.Groups, taps: s.taps(), kw: s.KW,
 		srcC: s.OutC / s.Groups, dstC: s.InC / s.Groups,
+		backward: true,
 	}
-	p.block(s.KW)
-	return p
 }
 
 // block chooses the blocks and lists the views.
-func (p *plan) block(kw int) {
+func (p *plan) block() {
 	p.packed = p.srcC > 1 && p.taps > 1 && p.batch*p.rows.out*p.cols.out >= packFrom
 	p.wTap = ceil(p.srcC, 16) * 16
 	p.wRow = p.taps*p.wTap + 16 // rows begin in different sets of the cache
 	p.dstBlock = split(p.dstC, most/2)
 	views := len(p.rows.views) * len(p.cols.views)
-	columns := max(fewest, min(most, wideSize/p.dstBlock)/views)
+	columns := max(fewest, min(p.mostColumns(), wideSize/p.dstBlock)/views)
 	for p.cut(columns); p.tasks() < enough && columns > fewest; p.cut(columns) {
 		columns = max(fewest, columns/2)
 	}
-	p.listViews(kw)
+	p.listViews()
+}
+
+// mostColumns bounds the columns of a block. A single source channel takes little
+// room, and little time for every row.
+func (p *plan) mostColumns() int {
+	if p.srcC == 1 {
+		return 4 * most
+	}
+	return most
 }
 
 // cut cuts the images into blocks of about so many columns.
@@ -101,9 +110,29 @@ func (p *plan) cut(columns int) {
 	} else {
 		p.images = split(p.batch, columns/size)
 	}
+	p.measure()
+}
+
+// cutDense cuts the images into blocks of at most so many places, if a row has no
+// more.
+func (p *plan) cutDense(places int) {
+	p.pitch = p.cols.span - p.cols.shared
+	p.imageRows = p.rows.span - p.rows.shared
+	p.blockRows, p.images = p.rows.out, 1
+	if size := p.rows.out * p.cols.out; size > places {
+		p.blockRows = split(p.rows.out, places/p.cols.out)
+	} else {
+		p.images = split(p.batch, places/size)
+	}
+	p.measure()
+}
+
+// measure finds the sizes of blocks.
+func (p *plan) measure() {
 	p.imageBlocks, p.rowBlocks = ceil(p.batch, p.images), ceil(p.rows.out, p.blockRows)
 	p.n = ((p.images-1)*p.imageRows+p.blockRows-1)*p.pitch + p.cols.out
 	p.nRow = ceil(p.n, 16) * 16
+	p.outPitch, p.outImage = p.pitch, p.imageRows*p.pitch
 	p.plane = ((p.images-1)*p.imageRows+p.blockRows+p.rows.span-p.rows.out)*p.pitch + p.cols.shared
 	lines := ceil(len(p.rows.phases)*len(p.cols.phases)*p.plane, 16)
 	p.channel = 16 * (lines | 1) // an odd number: channels begin in different sets of the cache
@@ -140,7 +169,7 @@ func (p *plan) tasks() int {
 }
 
 // listViews lists the terms of every view.
-func (p *plan) listViews(kw int) {
+func (p *plan) listViews() {
 	for _, rowTaps := range p.rows.views {
 		for _, colTaps := range p.cols.views {
 			var v view
@@ -148,7 +177,7 @@ func (p *plan) listViews(kw int) {
 				for _, x := range colTaps {
 					plane := y.plane*len(p.cols.phases) + x.plane
 					at := plane*p.plane + (y.off-p.rows.first)*p.pitch + x.off - p.cols.first
-					v.add(term{y.k*kw + x.k, at}, p.tapStride())
+					v.add(term{y.k*p.kw + x.k, at}, p.tapStride())
 				}
 			}
 			p.views = append(p.views, v)
@@ -174,6 +203,7 @@ func (p *plan) tapStride() int {
 func (p *plan) planesSize() int { return p.chunk * p.channel }
 func (p *plan) wideSize() int   { return p.dstBlock * p.nRow * len(p.views) }
 func (p *plan) slotSize() int   { return p.planesSize() + p.wideSize() }
+func (p *plan) zerosSize() int  { return ceil(p.cols.out, 16) * 16 }
 func (p *plan) weightsSize() int {
 	if !p.packed {
 		return 0
@@ -183,5 +213,5 @@ func (p *plan) weightsSize() int {
 
 // scratch is the elements of workspace that a destination takes.
 func (p *plan) scratch() int {
-	return p.weightsSize() + min(MaxThreads, p.tasks())*p.slotSize()
+	return p.zerosSize() + p.weightsSize() + min(MaxThreads, p.tasks())*p.slotSize()
 }

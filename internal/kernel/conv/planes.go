@@ -25,74 +25,65 @@ func (p *plan) fill(dst, src []float32, b place, c0, c1 int) {
 	}
 }
 
-// fillImage writes one image's part of a channel's planes, in the order of its
-// rows. What the last row shares with a next one ends it.
+// fillImage writes one image's part of a channel's planes.
 func (p *plan) fillImage(planes, src []float32, b place) {
 	rows := b.rows + p.rows.span - p.rows.out
-	for i := range rows {
-		for phase, from := range p.rows.phases {
-			row := from.first + (b.row+i+p.rows.first)*p.rows.step
-			for j := range p.cols.phases {
-				to := planes[(phase*len(p.cols.phases)+j)*p.plane+i*p.pitch:]
-				if row < 0 || row >= p.rows.src {
-					clear(to[:p.pitch])
-				} else {
-					p.fillRow(to[:p.pitch], src[row*p.cols.src:][:p.cols.src], &p.cols.phases[j])
-				}
-				if i == rows-1 {
-					clear(to[p.pitch:][:p.cols.shared])
-				}
+	for i, r := range p.rows.phases {
+		first, end := max(r.lo-b.row, 0), min(r.hi-b.row, rows)
+		y := r.first + (b.row+first+p.rows.first)*p.rows.step
+		for j, c := range p.cols.phases {
+			to := planes[(i*len(p.cols.phases)+j)*p.plane:][:rows*p.pitch+p.cols.shared]
+			if first > 0 || end < rows || c.lo > 0 || c.hi < p.pitch || p.cols.shared > 0 {
+				clear(to)
+			}
+			if first < end && c.lo < c.hi {
+				x := c.first + (c.lo+p.cols.first)*p.cols.step
+				takeRows(to[first*p.pitch+c.lo:], p.pitch, src[y*p.cols.src+x:], p.rows.step*p.cols.src,
+					end-first, c.hi-c.lo, p.cols.step)
 			}
 		}
 	}
-}
-
-// fillRow writes a row of the source to a row of a plane.
-func (p *plan) fillRow(to, src []float32, from *phase) {
-	zero(to, from.lo, 1)
-	if from.lo < from.hi {
-		take(to[from.lo:from.hi], src[from.first+(from.lo+p.cols.first)*p.cols.step:], p.cols.step)
-	}
-	zero(to[from.hi:], len(to)-from.hi, 1)
 }
 
 // store writes destination channel c, of which wide has the product's rows: for
 // every view one, at a distance of viewSize.
-func (p *plan) store(dst, wide []float32, viewSize int, b place, c int) {
+func (p *plan) store(dst, wide, zeros []float32, viewSize int, b place, c int) {
 	size := p.rows.dst * p.cols.dst
 	for image := range b.images {
 		to := dst[((b.image+image)*p.groups*p.dstC+c)*size:][:size]
+		from := wide[image*p.outImage:]
 		for r := range p.rows.views {
-			for i := range b.rows {
-				row := r + (b.row+i)*p.rows.spread
-				if row >= p.rows.dst {
-					break
-				}
-				at := (image*p.imageRows + i) * p.pitch
-				p.storeRow(to[row*p.cols.dst:][:p.cols.dst], wide[at:], viewSize, r*len(p.cols.views))
+			first := r + b.row*p.rows.spread
+			if rows := min(b.rows, ceil(p.rows.dst-first, p.rows.spread)); rows > 0 {
+				p.storeRows(to[first*p.cols.dst:], from, zeros, viewSize, r*len(p.cols.views), rows)
 			}
 		}
 	}
 }
 
-// storeRow writes a row of the destination from its views, of which v is the
+// storeRows writes rows of the destination from their views, of which v is the
 // first.
-func (p *plan) storeRow(to, wide []float32, viewSize, v int) {
-	if p.cols.spread == 1 && len(p.views[v].terms) > 0 {
-		copy(to, wide[v*viewSize:])
+func (p *plan) storeRows(to, wide, zeros []float32, viewSize, v, rows int) {
+	pitch, views := p.rows.spread*p.cols.dst, p.views[v:v+len(p.cols.views)]
+	if p.rows.spread*p.cols.spread == 1 && p.outPitch == pitch && len(views[0].terms) > 0 { // all is one row
+		rows, pitch = 1, rows*pitch
+		takeRows(to, pitch, wide[v*viewSize:], pitch, 1, pitch, 1)
 		return
 	}
-	views := p.views[v : v+len(p.cols.views)]
-	if p.cols.spread == 2 && len(views) == 2 && len(views[0].terms) > 0 && len(views[1].terms) > 0 {
-		interleave(to, wide[v*viewSize:][:p.cols.out], wide[(v+1)*viewSize:][:p.cols.out])
+	if p.cols.spread == 2 && len(views) == 2 && len(views[0].terms) > 0 {
+		odd, oddPitch := zeros, 0
+		if len(views[1].terms) > 0 {
+			odd, oddPitch = wide[(v+1)*viewSize:], p.outPitch
+		}
+		interleaveRows(to, pitch, wide[v*viewSize:], p.outPitch, odd, oddPitch, rows, p.cols.dst)
 		return
 	}
 	for i, view := range views {
 		n := ceil(p.cols.dst-i, p.cols.spread)
 		if len(view.terms) == 0 {
-			zero(to[i:], n, p.cols.spread)
+			clearRows(to[i:], pitch, rows, n, p.cols.spread)
 			continue
 		}
-		put(to[i:], wide[(v+i)*viewSize:][:n], p.cols.spread)
+		putRows(to[i:], pitch, wide[(v+i)*viewSize:], p.outPitch, rows, n, p.cols.spread)
 	}
 }

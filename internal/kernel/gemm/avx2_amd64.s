@@ -12,9 +12,10 @@ TEXT ·avx2Tile1x1(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_bs(DI), R13
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	MOVQ tileArgs_ldc(DI), AX
 	MOVQ DX, R14
@@ -49,9 +50,11 @@ sum:
 write:
 	MOVQ DX, R8
 	VMOVUPS Y0, 0(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $32, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -66,9 +69,10 @@ TEXT ·avx2Tile1x2(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_bs(DI), R13
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	MOVQ tileArgs_ldc(DI), AX
 	MOVQ DX, R14
@@ -111,9 +115,11 @@ write:
 	MOVQ DX, R8
 	VMOVUPS Y0, 0(R8)
 	VMOVUPS Y1, 32(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $64, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -128,9 +134,10 @@ TEXT ·avx2Tile2x1(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_bs(DI), R13
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	MOVQ tileArgs_ldc(DI), AX
 	MOVQ DX, R14
@@ -176,9 +183,11 @@ write:
 	VMOVUPS Y0, 0(R8)
 	ADDQ AX, R8
 	VMOVUPS Y1, 0(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $32, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -193,9 +202,10 @@ TEXT ·avx2Tile2x2(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_bs(DI), R13
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	MOVQ tileArgs_ldc(DI), AX
 	MOVQ DX, R14
@@ -256,9 +266,11 @@ write:
 	ADDQ AX, R8
 	VMOVUPS Y2, 0(R8)
 	VMOVUPS Y3, 32(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $64, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -273,9 +285,10 @@ TEXT ·avx2Tile3x1(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_bs(DI), R13
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	MOVQ tileArgs_ldc(DI), AX
 	MOVQ DX, R14
@@ -332,9 +345,11 @@ write:
 	VMOVUPS Y1, 0(R8)
 	ADDQ AX, R8
 	VMOVUPS Y2, 0(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $32, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -349,9 +364,10 @@ TEXT ·avx2Tile3x2(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_bs(DI), R13
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	MOVQ tileArgs_ldc(DI), AX
 	MOVQ DX, R14
@@ -430,9 +446,11 @@ write:
 	ADDQ AX, R8
 	VMOVUPS Y4, 0(R8)
 	VMOVUPS Y5, 32(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $64, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -447,9 +465,10 @@ TEXT ·avx2Tile4x1(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_bs(DI), R13
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	MOVQ tileArgs_ldc(DI), AX
 	MOVQ DX, R14
@@ -517,9 +536,11 @@ write:
 	VMOVUPS Y2, 0(R8)
 	ADDQ AX, R8
 	VMOVUPS Y3, 0(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $32, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -534,9 +555,10 @@ TEXT ·avx2Tile4x2(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_bs(DI), R13
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	MOVQ tileArgs_ldc(DI), AX
 	MOVQ DX, R14
@@ -638,9 +660,11 @@ write:
 	ADDQ AX, R8
 	VMOVUPS Y6, 0(R8)
 	VMOVUPS Y7, 32(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $64, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -655,9 +679,10 @@ TEXT ·avx2Tile5x1(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_bs(DI), R13
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	MOVQ tileArgs_ldc(DI), AX
 	MOVQ DX, R14
@@ -736,9 +761,11 @@ write:
 	VMOVUPS Y3, 0(R8)
 	ADDQ AX, R8
 	VMOVUPS Y4, 0(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $32, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -753,9 +780,10 @@ TEXT ·avx2Tile5x2(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_bs(DI), R13
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	MOVQ tileArgs_ldc(DI), AX
 	MOVQ DX, R14
@@ -875,9 +903,11 @@ write:
 	ADDQ AX, R8
 	VMOVUPS Y8, 0(R8)
 	VMOVUPS Y9, 32(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $64, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -892,9 +922,10 @@ TEXT ·avx2Tile6x1(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_bs(DI), R13
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	LEAQ (SI)(R10*4), R8
 	ADDQ R10, R8
@@ -988,9 +1019,11 @@ write:
 	VMOVUPS Y4, 0(R8)
 	ADDQ AX, R8
 	VMOVUPS Y5, 0(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $32, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -1005,9 +1038,10 @@ TEXT ·avx2Tile6x2(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_bs(DI), R13
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	LEAQ (SI)(R10*4), R8
 	ADDQ R10, R8
@@ -1149,9 +1183,11 @@ write:
 	ADDQ AX, R8
 	VMOVUPS Y10, 0(R8)
 	VMOVUPS Y11, 32(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $64, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -1167,9 +1203,10 @@ TEXT ·avx2Tile1x1Edge(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
 	VMOVUPS tileArgs_lanes+lanes_mask(DI), Y15
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	MOVQ tileArgs_ldc(DI), AX
 	MOVQ DX, R14
@@ -1204,9 +1241,11 @@ sum:
 write:
 	MOVQ DX, R8
 	VMASKMOVPS Y0, Y15, 0(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $32, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -1222,9 +1261,10 @@ TEXT ·avx2Tile1x2Edge(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
 	VMOVUPS tileArgs_lanes+lanes_mask(DI), Y15
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	MOVQ tileArgs_ldc(DI), AX
 	MOVQ DX, R14
@@ -1267,9 +1307,11 @@ write:
 	MOVQ DX, R8
 	VMOVUPS Y0, 0(R8)
 	VMASKMOVPS Y1, Y15, 32(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $64, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -1285,9 +1327,10 @@ TEXT ·avx2Tile2x1Edge(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
 	VMOVUPS tileArgs_lanes+lanes_mask(DI), Y15
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	MOVQ tileArgs_ldc(DI), AX
 	MOVQ DX, R14
@@ -1333,9 +1376,11 @@ write:
 	VMASKMOVPS Y0, Y15, 0(R8)
 	ADDQ AX, R8
 	VMASKMOVPS Y1, Y15, 0(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $32, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -1351,9 +1396,10 @@ TEXT ·avx2Tile2x2Edge(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
 	VMOVUPS tileArgs_lanes+lanes_mask(DI), Y15
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	MOVQ tileArgs_ldc(DI), AX
 	MOVQ DX, R14
@@ -1414,9 +1460,11 @@ write:
 	ADDQ AX, R8
 	VMOVUPS Y2, 0(R8)
 	VMASKMOVPS Y3, Y15, 32(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $64, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -1432,9 +1480,10 @@ TEXT ·avx2Tile3x1Edge(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
 	VMOVUPS tileArgs_lanes+lanes_mask(DI), Y15
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	MOVQ tileArgs_ldc(DI), AX
 	MOVQ DX, R14
@@ -1491,9 +1540,11 @@ write:
 	VMASKMOVPS Y1, Y15, 0(R8)
 	ADDQ AX, R8
 	VMASKMOVPS Y2, Y15, 0(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $32, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -1509,9 +1560,10 @@ TEXT ·avx2Tile3x2Edge(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
 	VMOVUPS tileArgs_lanes+lanes_mask(DI), Y15
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	MOVQ tileArgs_ldc(DI), AX
 	MOVQ DX, R14
@@ -1590,9 +1642,11 @@ write:
 	ADDQ AX, R8
 	VMOVUPS Y4, 0(R8)
 	VMASKMOVPS Y5, Y15, 32(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $64, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -1608,9 +1662,10 @@ TEXT ·avx2Tile4x1Edge(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
 	VMOVUPS tileArgs_lanes+lanes_mask(DI), Y15
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	MOVQ tileArgs_ldc(DI), AX
 	MOVQ DX, R14
@@ -1678,9 +1733,11 @@ write:
 	VMASKMOVPS Y2, Y15, 0(R8)
 	ADDQ AX, R8
 	VMASKMOVPS Y3, Y15, 0(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $32, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -1696,9 +1753,10 @@ TEXT ·avx2Tile4x2Edge(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
 	VMOVUPS tileArgs_lanes+lanes_mask(DI), Y15
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	MOVQ tileArgs_ldc(DI), AX
 	MOVQ DX, R14
@@ -1800,9 +1858,11 @@ write:
 	ADDQ AX, R8
 	VMOVUPS Y6, 0(R8)
 	VMASKMOVPS Y7, Y15, 32(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $64, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -1818,9 +1878,10 @@ TEXT ·avx2Tile5x1Edge(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
 	VMOVUPS tileArgs_lanes+lanes_mask(DI), Y15
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	MOVQ tileArgs_ldc(DI), AX
 	MOVQ DX, R14
@@ -1899,9 +1960,11 @@ write:
 	VMASKMOVPS Y3, Y15, 0(R8)
 	ADDQ AX, R8
 	VMASKMOVPS Y4, Y15, 0(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $32, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -1917,9 +1980,10 @@ TEXT ·avx2Tile5x2Edge(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
 	VMOVUPS tileArgs_lanes+lanes_mask(DI), Y15
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	MOVQ tileArgs_ldc(DI), AX
 	MOVQ DX, R14
@@ -2039,9 +2103,11 @@ write:
 	ADDQ AX, R8
 	VMOVUPS Y8, 0(R8)
 	VMASKMOVPS Y9, Y15, 32(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $64, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -2057,9 +2123,10 @@ TEXT ·avx2Tile6x1Edge(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
 	VMOVUPS tileArgs_lanes+lanes_mask(DI), Y15
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	LEAQ (SI)(R10*4), R8
 	ADDQ R10, R8
@@ -2153,9 +2220,11 @@ write:
 	VMASKMOVPS Y4, Y15, 0(R8)
 	ADDQ AX, R8
 	VMASKMOVPS Y5, Y15, 0(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $32, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -2171,9 +2240,10 @@ TEXT ·avx2Tile6x2Edge(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
 	VMOVUPS tileArgs_lanes+lanes_mask(DI), Y15
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	LEAQ (SI)(R10*4), R8
 	ADDQ R10, R8
@@ -2315,9 +2385,11 @@ write:
 	ADDQ AX, R8
 	VMOVUPS Y10, 0(R8)
 	VMASKMOVPS Y11, Y15, 32(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $64, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -2332,9 +2404,10 @@ TEXT ·avx2Tile1x1Pack(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_bs(DI), R13
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	MOVQ tileArgs_ldc(DI), AX
 	MOVQ DX, R14
@@ -2368,9 +2441,11 @@ loop:
 write:
 	MOVQ DX, R8
 	VMOVUPS Y0, 0(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $32, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -2385,9 +2460,10 @@ TEXT ·avx2Tile1x2Pack(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_bs(DI), R13
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	MOVQ tileArgs_ldc(DI), AX
 	MOVQ DX, R14
@@ -2430,9 +2506,11 @@ write:
 	MOVQ DX, R8
 	VMOVUPS Y0, 0(R8)
 	VMOVUPS Y1, 32(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $64, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -2447,9 +2525,10 @@ TEXT ·avx2Tile2x1Pack(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_bs(DI), R13
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	MOVQ tileArgs_ldc(DI), AX
 	MOVQ DX, R14
@@ -2494,9 +2573,11 @@ write:
 	VMOVUPS Y0, 0(R8)
 	ADDQ AX, R8
 	VMOVUPS Y1, 0(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $32, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -2511,9 +2592,10 @@ TEXT ·avx2Tile2x2Pack(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_bs(DI), R13
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	MOVQ tileArgs_ldc(DI), AX
 	MOVQ DX, R14
@@ -2574,9 +2656,11 @@ write:
 	ADDQ AX, R8
 	VMOVUPS Y2, 0(R8)
 	VMOVUPS Y3, 32(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $64, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -2591,9 +2675,10 @@ TEXT ·avx2Tile3x1Pack(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_bs(DI), R13
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	MOVQ tileArgs_ldc(DI), AX
 	MOVQ DX, R14
@@ -2649,9 +2734,11 @@ write:
 	VMOVUPS Y1, 0(R8)
 	ADDQ AX, R8
 	VMOVUPS Y2, 0(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $32, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -2666,9 +2753,10 @@ TEXT ·avx2Tile3x2Pack(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_bs(DI), R13
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	MOVQ tileArgs_ldc(DI), AX
 	MOVQ DX, R14
@@ -2747,9 +2835,11 @@ write:
 	ADDQ AX, R8
 	VMOVUPS Y4, 0(R8)
 	VMOVUPS Y5, 32(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $64, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -2764,9 +2854,10 @@ TEXT ·avx2Tile4x1Pack(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_bs(DI), R13
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	MOVQ tileArgs_ldc(DI), AX
 	MOVQ DX, R14
@@ -2833,9 +2924,11 @@ write:
 	VMOVUPS Y2, 0(R8)
 	ADDQ AX, R8
 	VMOVUPS Y3, 0(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $32, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -2850,9 +2943,10 @@ TEXT ·avx2Tile4x2Pack(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_bs(DI), R13
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	MOVQ tileArgs_ldc(DI), AX
 	MOVQ DX, R14
@@ -2949,9 +3043,11 @@ write:
 	ADDQ AX, R8
 	VMOVUPS Y6, 0(R8)
 	VMOVUPS Y7, 32(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $64, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -2966,9 +3062,10 @@ TEXT ·avx2Tile5x1Pack(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_bs(DI), R13
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	MOVQ tileArgs_ldc(DI), AX
 	MOVQ DX, R14
@@ -3046,9 +3143,11 @@ write:
 	VMOVUPS Y3, 0(R8)
 	ADDQ AX, R8
 	VMOVUPS Y4, 0(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $32, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -3063,9 +3162,10 @@ TEXT ·avx2Tile5x2Pack(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_bs(DI), R13
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	MOVQ tileArgs_ldc(DI), AX
 	MOVQ DX, R14
@@ -3180,9 +3280,11 @@ write:
 	ADDQ AX, R8
 	VMOVUPS Y8, 0(R8)
 	VMOVUPS Y9, 32(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $64, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -3197,9 +3299,10 @@ TEXT ·avx2Tile6x1Pack(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_bs(DI), R13
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	LEAQ (SI)(R10*4), R8
 	ADDQ R10, R8
@@ -3291,9 +3394,11 @@ write:
 	VMOVUPS Y4, 0(R8)
 	ADDQ AX, R8
 	VMOVUPS Y5, 0(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $32, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -3308,9 +3413,10 @@ TEXT ·avx2Tile6x2Pack(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_bs(DI), R13
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	LEAQ (SI)(R10*4), R8
 	ADDQ R10, R8
@@ -3446,9 +3552,11 @@ write:
 	ADDQ AX, R8
 	VMOVUPS Y10, 0(R8)
 	VMOVUPS Y11, 32(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $64, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -3464,9 +3572,10 @@ TEXT ·avx2Tile1x1EdgePack(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
 	VMOVUPS tileArgs_lanes+lanes_mask(DI), Y15
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	MOVQ tileArgs_ldc(DI), AX
 	MOVQ DX, R14
@@ -3500,9 +3609,11 @@ loop:
 write:
 	MOVQ DX, R8
 	VMASKMOVPS Y0, Y15, 0(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $32, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -3518,9 +3629,10 @@ TEXT ·avx2Tile1x2EdgePack(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
 	VMOVUPS tileArgs_lanes+lanes_mask(DI), Y15
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	MOVQ tileArgs_ldc(DI), AX
 	MOVQ DX, R14
@@ -3563,9 +3675,11 @@ write:
 	MOVQ DX, R8
 	VMOVUPS Y0, 0(R8)
 	VMASKMOVPS Y1, Y15, 32(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $64, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -3581,9 +3695,10 @@ TEXT ·avx2Tile2x1EdgePack(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
 	VMOVUPS tileArgs_lanes+lanes_mask(DI), Y15
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	MOVQ tileArgs_ldc(DI), AX
 	MOVQ DX, R14
@@ -3628,9 +3743,11 @@ write:
 	VMASKMOVPS Y0, Y15, 0(R8)
 	ADDQ AX, R8
 	VMASKMOVPS Y1, Y15, 0(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $32, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -3646,9 +3763,10 @@ TEXT ·avx2Tile2x2EdgePack(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
 	VMOVUPS tileArgs_lanes+lanes_mask(DI), Y15
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	MOVQ tileArgs_ldc(DI), AX
 	MOVQ DX, R14
@@ -3709,9 +3827,11 @@ write:
 	ADDQ AX, R8
 	VMOVUPS Y2, 0(R8)
 	VMASKMOVPS Y3, Y15, 32(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $64, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -3727,9 +3847,10 @@ TEXT ·avx2Tile3x1EdgePack(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
 	VMOVUPS tileArgs_lanes+lanes_mask(DI), Y15
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	MOVQ tileArgs_ldc(DI), AX
 	MOVQ DX, R14
@@ -3785,9 +3906,11 @@ write:
 	VMASKMOVPS Y1, Y15, 0(R8)
 	ADDQ AX, R8
 	VMASKMOVPS Y2, Y15, 0(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $32, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -3803,9 +3926,10 @@ TEXT ·avx2Tile3x2EdgePack(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
 	VMOVUPS tileArgs_lanes+lanes_mask(DI), Y15
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	MOVQ tileArgs_ldc(DI), AX
 	MOVQ DX, R14
@@ -3884,9 +4008,11 @@ write:
 	ADDQ AX, R8
 	VMOVUPS Y4, 0(R8)
 	VMASKMOVPS Y5, Y15, 32(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $64, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -3902,9 +4028,10 @@ TEXT ·avx2Tile4x1EdgePack(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
 	VMOVUPS tileArgs_lanes+lanes_mask(DI), Y15
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	MOVQ tileArgs_ldc(DI), AX
 	MOVQ DX, R14
@@ -3971,9 +4098,11 @@ write:
 	VMASKMOVPS Y2, Y15, 0(R8)
 	ADDQ AX, R8
 	VMASKMOVPS Y3, Y15, 0(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $32, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -3989,9 +4118,10 @@ TEXT ·avx2Tile4x2EdgePack(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
 	VMOVUPS tileArgs_lanes+lanes_mask(DI), Y15
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	MOVQ tileArgs_ldc(DI), AX
 	MOVQ DX, R14
@@ -4088,9 +4218,11 @@ write:
 	ADDQ AX, R8
 	VMOVUPS Y6, 0(R8)
 	VMASKMOVPS Y7, Y15, 32(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $64, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -4106,9 +4238,10 @@ TEXT ·avx2Tile5x1EdgePack(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
 	VMOVUPS tileArgs_lanes+lanes_mask(DI), Y15
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	MOVQ tileArgs_ldc(DI), AX
 	MOVQ DX, R14
@@ -4186,9 +4319,11 @@ write:
 	VMASKMOVPS Y3, Y15, 0(R8)
 	ADDQ AX, R8
 	VMASKMOVPS Y4, Y15, 0(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $32, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -4204,9 +4339,10 @@ TEXT ·avx2Tile5x2EdgePack(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
 	VMOVUPS tileArgs_lanes+lanes_mask(DI), Y15
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	MOVQ tileArgs_ldc(DI), AX
 	MOVQ DX, R14
@@ -4321,9 +4457,11 @@ write:
 	ADDQ AX, R8
 	VMOVUPS Y8, 0(R8)
 	VMASKMOVPS Y9, Y15, 32(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $64, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -4339,9 +4477,10 @@ TEXT ·avx2Tile6x1EdgePack(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
 	VMOVUPS tileArgs_lanes+lanes_mask(DI), Y15
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	LEAQ (SI)(R10*4), R8
 	ADDQ R10, R8
@@ -4433,9 +4572,11 @@ write:
 	VMASKMOVPS Y4, Y15, 0(R8)
 	ADDQ AX, R8
 	VMASKMOVPS Y5, Y15, 0(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $32, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -4451,9 +4592,10 @@ TEXT ·avx2Tile6x2EdgePack(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
 	VMOVUPS tileArgs_lanes+lanes_mask(DI), Y15
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	LEAQ (SI)(R10*4), R8
 	ADDQ R10, R8
@@ -4589,9 +4731,11 @@ write:
 	ADDQ AX, R8
 	VMOVUPS Y10, 0(R8)
 	VMASKMOVPS Y11, Y15, 32(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $64, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -4760,6 +4904,9 @@ TEXT ·avx2Rank8(SB), NOSPLIT, $0-8
 	LEAQ (R10)(R10*2), R11
 	LEAQ (SI)(R10*4), R8
 	ADDQ R10, R8
+	LEAQ (SI)(R10*8), AX
+	LEAQ (AX)(R10*4), R14
+	ADDQ R10, R14
 	MOVQ rankArgs_c(DI), R9
 	MOVQ rankArgs_ldc(DI), R12
 	MOVQ rankArgs_vectors(DI), CX
@@ -4774,6 +4921,16 @@ vector:
 	VMOVUPS 0(R8), Y5
 	VMOVUPS 0(R8)(R10*1), Y6
 	VMOVUPS 0(R8)(R10*2), Y7
+	PREFETCHT0 0(AX)
+	PREFETCHT0 0(AX)(R10*1)
+	PREFETCHT0 0(AX)(R10*2)
+	PREFETCHT0 0(AX)(R11*1)
+	PREFETCHT0 0(AX)(R10*4)
+	PREFETCHT0 0(R14)
+	PREFETCHT0 0(R14)(R10*1)
+	PREFETCHT0 0(R14)(R10*2)
+	ADDQ $32, AX
+	ADDQ $32, R14
 	MOVQ rankArgs_a(DI), BX
 	MOVQ rankArgs_m(DI), R13
 	MOVQ R9, DX
@@ -4815,6 +4972,16 @@ last:
 	VMASKMOVPS 0(R8), Y15, Y5
 	VMASKMOVPS 0(R8)(R10*1), Y15, Y6
 	VMASKMOVPS 0(R8)(R10*2), Y15, Y7
+	PREFETCHT0 0(AX)
+	PREFETCHT0 0(AX)(R10*1)
+	PREFETCHT0 0(AX)(R10*2)
+	PREFETCHT0 0(AX)(R11*1)
+	PREFETCHT0 0(AX)(R10*4)
+	PREFETCHT0 0(R14)
+	PREFETCHT0 0(R14)(R10*1)
+	PREFETCHT0 0(R14)(R10*2)
+	ADDQ $32, AX
+	ADDQ $32, R14
 	MOVQ rankArgs_a(DI), BX
 	MOVQ rankArgs_m(DI), R13
 	MOVQ R9, DX
@@ -4901,9 +5068,13 @@ TEXT ·avx2Dot1x4(SB), NOSPLIT, $0-8
 	JZ last
 vector:
 	VMOVUPS (BX), Y14
+	PREFETCHT0 512(BX)
 	VMOVUPS (BX)(R12*1), Y13
+	PREFETCHT0 512(BX)(R12*1)
 	VMOVUPS (BX)(R12*2), Y12
+	PREFETCHT0 512(BX)(R12*2)
 	VMOVUPS (BX)(R13*1), Y11
+	PREFETCHT0 512(BX)(R13*1)
 	VMOVUPS (SI), Y10
 	VFMADD231PS Y10, Y14, Y0
 	VFMADD231PS Y10, Y13, Y1
@@ -5004,9 +5175,13 @@ TEXT ·avx2Dot2x4(SB), NOSPLIT, $0-8
 	JZ last
 vector:
 	VMOVUPS (BX), Y14
+	PREFETCHT0 512(BX)
 	VMOVUPS (BX)(R12*1), Y13
+	PREFETCHT0 512(BX)(R12*1)
 	VMOVUPS (BX)(R12*2), Y12
+	PREFETCHT0 512(BX)(R12*2)
 	VMOVUPS (BX)(R13*1), Y11
+	PREFETCHT0 512(BX)(R13*1)
 	VMOVUPS (SI), Y10
 	VFMADD231PS Y10, Y14, Y0
 	VFMADD231PS Y10, Y13, Y1

@@ -13,9 +13,10 @@ TEXT ·avx512Tile1x1(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
 	KMOVW tileArgs_lanes+lanes_kmask(DI), K1
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	MOVQ tileArgs_ldc(DI), AX
 	MOVQ DX, R14
@@ -49,9 +50,11 @@ sum:
 write:
 	MOVQ DX, R8
 	VMOVUPS Z0, K1, 0(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $64, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -67,9 +70,10 @@ TEXT ·avx512Tile1x2(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
 	KMOVW tileArgs_lanes+lanes_kmask(DI), K1
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	MOVQ tileArgs_ldc(DI), AX
 	MOVQ DX, R14
@@ -112,9 +116,11 @@ write:
 	MOVQ DX, R8
 	VMOVUPS Z0, 0(R8)
 	VMOVUPS Z1, K1, 64(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $128, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -130,9 +136,10 @@ TEXT ·avx512Tile2x1(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
 	KMOVW tileArgs_lanes+lanes_kmask(DI), K1
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	MOVQ tileArgs_ldc(DI), AX
 	MOVQ DX, R14
@@ -176,9 +183,11 @@ write:
 	VMOVUPS Z0, K1, 0(R8)
 	ADDQ AX, R8
 	VMOVUPS Z1, K1, 0(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $64, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -194,9 +203,10 @@ TEXT ·avx512Tile2x2(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
 	KMOVW tileArgs_lanes+lanes_kmask(DI), K1
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	MOVQ tileArgs_ldc(DI), AX
 	MOVQ DX, R14
@@ -257,9 +267,11 @@ write:
 	ADDQ AX, R8
 	VMOVUPS Z2, 0(R8)
 	VMOVUPS Z3, K1, 64(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $128, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -275,9 +287,10 @@ TEXT ·avx512Tile3x1(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
 	KMOVW tileArgs_lanes+lanes_kmask(DI), K1
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	MOVQ tileArgs_ldc(DI), AX
 	MOVQ DX, R14
@@ -331,9 +344,11 @@ write:
 	VMOVUPS Z1, K1, 0(R8)
 	ADDQ AX, R8
 	VMOVUPS Z2, K1, 0(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $64, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -349,9 +364,10 @@ TEXT ·avx512Tile3x2(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
 	KMOVW tileArgs_lanes+lanes_kmask(DI), K1
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	MOVQ tileArgs_ldc(DI), AX
 	MOVQ DX, R14
@@ -430,9 +446,11 @@ write:
 	ADDQ AX, R8
 	VMOVUPS Z4, 0(R8)
 	VMOVUPS Z5, K1, 64(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $128, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -448,9 +466,10 @@ TEXT ·avx512Tile4x1(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
 	KMOVW tileArgs_lanes+lanes_kmask(DI), K1
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	MOVQ tileArgs_ldc(DI), AX
 	MOVQ DX, R14
@@ -514,9 +533,11 @@ write:
 	VMOVUPS Z2, K1, 0(R8)
 	ADDQ AX, R8
 	VMOVUPS Z3, K1, 0(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $64, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -532,9 +553,10 @@ TEXT ·avx512Tile4x2(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
 	KMOVW tileArgs_lanes+lanes_kmask(DI), K1
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	MOVQ tileArgs_ldc(DI), AX
 	MOVQ DX, R14
@@ -631,9 +653,11 @@ write:
 	ADDQ AX, R8
 	VMOVUPS Z6, 0(R8)
 	VMOVUPS Z7, K1, 64(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $128, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -649,9 +673,10 @@ TEXT ·avx512Tile5x1(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
 	KMOVW tileArgs_lanes+lanes_kmask(DI), K1
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	MOVQ tileArgs_ldc(DI), AX
 	MOVQ DX, R14
@@ -725,9 +750,11 @@ write:
 	VMOVUPS Z3, K1, 0(R8)
 	ADDQ AX, R8
 	VMOVUPS Z4, K1, 0(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $64, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -743,9 +770,10 @@ TEXT ·avx512Tile5x2(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
 	KMOVW tileArgs_lanes+lanes_kmask(DI), K1
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	MOVQ tileArgs_ldc(DI), AX
 	MOVQ DX, R14
@@ -860,9 +888,11 @@ write:
 	ADDQ AX, R8
 	VMOVUPS Z8, 0(R8)
 	VMOVUPS Z9, K1, 64(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $128, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -878,9 +908,10 @@ TEXT ·avx512Tile6x1(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
 	KMOVW tileArgs_lanes+lanes_kmask(DI), K1
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	LEAQ (SI)(R10*4), R8
 	ADDQ R10, R8
@@ -968,9 +999,11 @@ write:
 	VMOVUPS Z4, K1, 0(R8)
 	ADDQ AX, R8
 	VMOVUPS Z5, K1, 0(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $64, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -986,9 +1019,10 @@ TEXT ·avx512Tile6x2(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
 	KMOVW tileArgs_lanes+lanes_kmask(DI), K1
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	LEAQ (SI)(R10*4), R8
 	ADDQ R10, R8
@@ -1125,9 +1159,11 @@ write:
 	ADDQ AX, R8
 	VMOVUPS Z10, 0(R8)
 	VMOVUPS Z11, K1, 64(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $128, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -1143,9 +1179,10 @@ TEXT ·avx512Tile7x1(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
 	KMOVW tileArgs_lanes+lanes_kmask(DI), K1
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	LEAQ (SI)(R10*4), R8
 	ADDQ R10, R8
@@ -1243,9 +1280,11 @@ write:
 	VMOVUPS Z5, K1, 0(R8)
 	ADDQ AX, R8
 	VMOVUPS Z6, K1, 0(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $64, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -1261,9 +1300,10 @@ TEXT ·avx512Tile7x2(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
 	KMOVW tileArgs_lanes+lanes_kmask(DI), K1
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	LEAQ (SI)(R10*4), R8
 	ADDQ R10, R8
@@ -1418,9 +1458,11 @@ write:
 	ADDQ AX, R8
 	VMOVUPS Z12, 0(R8)
 	VMOVUPS Z13, K1, 64(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $128, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -1436,9 +1478,10 @@ TEXT ·avx512Tile8x1(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
 	KMOVW tileArgs_lanes+lanes_kmask(DI), K1
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	LEAQ (SI)(R10*4), R8
 	ADDQ R10, R8
@@ -1546,9 +1589,11 @@ write:
 	VMOVUPS Z6, K1, 0(R8)
 	ADDQ AX, R8
 	VMOVUPS Z7, K1, 0(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $64, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -1564,9 +1609,10 @@ TEXT ·avx512Tile8x2(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
 	KMOVW tileArgs_lanes+lanes_kmask(DI), K1
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	LEAQ (SI)(R10*4), R8
 	ADDQ R10, R8
@@ -1747,9 +1793,11 @@ write:
 	ADDQ AX, R8
 	VMOVUPS Z14, 0(R8)
 	VMOVUPS Z15, K1, 64(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $128, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -1765,9 +1813,10 @@ TEXT ·avx512Tile9x1(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
 	KMOVW tileArgs_lanes+lanes_kmask(DI), K1
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	LEAQ (SI)(R10*4), R8
 	ADDQ R10, R8
@@ -1885,9 +1934,11 @@ write:
 	VMOVUPS Z7, K1, 0(R8)
 	ADDQ AX, R8
 	VMOVUPS Z8, K1, 0(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $64, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -1903,9 +1954,10 @@ TEXT ·avx512Tile9x2(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
 	KMOVW tileArgs_lanes+lanes_kmask(DI), K1
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	LEAQ (SI)(R10*4), R8
 	ADDQ R10, R8
@@ -2104,9 +2156,11 @@ write:
 	ADDQ AX, R8
 	VMOVUPS Z16, 0(R8)
 	VMOVUPS Z17, K1, 64(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $128, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -2122,9 +2176,10 @@ TEXT ·avx512Tile10x1(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
 	KMOVW tileArgs_lanes+lanes_kmask(DI), K1
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	LEAQ (SI)(R10*4), R8
 	ADDQ R10, R8
@@ -2252,9 +2307,11 @@ write:
 	VMOVUPS Z8, K1, 0(R8)
 	ADDQ AX, R8
 	VMOVUPS Z9, K1, 0(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $64, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -2270,9 +2327,10 @@ TEXT ·avx512Tile10x2(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
 	KMOVW tileArgs_lanes+lanes_kmask(DI), K1
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	LEAQ (SI)(R10*4), R8
 	ADDQ R10, R8
@@ -2489,9 +2547,11 @@ write:
 	ADDQ AX, R8
 	VMOVUPS Z18, 0(R8)
 	VMOVUPS Z19, K1, 64(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $128, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -2507,9 +2567,10 @@ TEXT ·avx512Tile11x1(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
 	KMOVW tileArgs_lanes+lanes_kmask(DI), K1
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	LEAQ (SI)(R10*4), R8
 	ADDQ R10, R8
@@ -2651,9 +2712,11 @@ write:
 	VMOVUPS Z9, K1, 0(R8)
 	ADDQ AX, R8
 	VMOVUPS Z10, K1, 0(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $64, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -2669,9 +2732,10 @@ TEXT ·avx512Tile11x2(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
 	KMOVW tileArgs_lanes+lanes_kmask(DI), K1
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	LEAQ (SI)(R10*4), R8
 	ADDQ R10, R8
@@ -2910,9 +2974,11 @@ write:
 	ADDQ AX, R8
 	VMOVUPS Z20, 0(R8)
 	VMOVUPS Z21, K1, 64(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $128, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -2928,9 +2994,10 @@ TEXT ·avx512Tile12x1(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
 	KMOVW tileArgs_lanes+lanes_kmask(DI), K1
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	LEAQ (SI)(R10*4), R8
 	ADDQ R10, R8
@@ -3082,9 +3149,11 @@ write:
 	VMOVUPS Z10, K1, 0(R8)
 	ADDQ AX, R8
 	VMOVUPS Z11, K1, 0(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $64, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -3100,9 +3169,10 @@ TEXT ·avx512Tile12x2(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
 	KMOVW tileArgs_lanes+lanes_kmask(DI), K1
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	LEAQ (SI)(R10*4), R8
 	ADDQ R10, R8
@@ -3359,9 +3429,11 @@ write:
 	ADDQ AX, R8
 	VMOVUPS Z22, 0(R8)
 	VMOVUPS Z23, K1, 64(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $128, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -3377,9 +3449,10 @@ TEXT ·avx512Tile13x1(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
 	KMOVW tileArgs_lanes+lanes_kmask(DI), K1
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	LEAQ (SI)(R10*4), R8
 	ADDQ R10, R8
@@ -3541,9 +3614,11 @@ write:
 	VMOVUPS Z11, K1, 0(R8)
 	ADDQ AX, R8
 	VMOVUPS Z12, K1, 0(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $64, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -3559,9 +3634,10 @@ TEXT ·avx512Tile13x2(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
 	KMOVW tileArgs_lanes+lanes_kmask(DI), K1
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	LEAQ (SI)(R10*4), R8
 	ADDQ R10, R8
@@ -3836,9 +3912,11 @@ write:
 	ADDQ AX, R8
 	VMOVUPS Z24, 0(R8)
 	VMOVUPS Z25, K1, 64(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $128, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -3854,9 +3932,10 @@ TEXT ·avx512Tile14x1(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
 	KMOVW tileArgs_lanes+lanes_kmask(DI), K1
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	LEAQ (SI)(R10*4), R8
 	ADDQ R10, R8
@@ -4028,9 +4107,11 @@ write:
 	VMOVUPS Z12, K1, 0(R8)
 	ADDQ AX, R8
 	VMOVUPS Z13, K1, 0(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $64, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -4046,9 +4127,10 @@ TEXT ·avx512Tile14x2(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
 	KMOVW tileArgs_lanes+lanes_kmask(DI), K1
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	LEAQ (SI)(R10*4), R8
 	ADDQ R10, R8
@@ -4341,9 +4423,11 @@ write:
 	ADDQ AX, R8
 	VMOVUPS Z26, 0(R8)
 	VMOVUPS Z27, K1, 64(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $128, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -4359,9 +4443,10 @@ TEXT ·avx512Tile1x1Pack(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
 	KMOVW tileArgs_lanes+lanes_kmask(DI), K1
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	MOVQ tileArgs_ldc(DI), AX
 	MOVQ DX, R14
@@ -4394,9 +4479,11 @@ loop:
 write:
 	MOVQ DX, R8
 	VMOVUPS Z0, K1, 0(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $64, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -4412,9 +4499,10 @@ TEXT ·avx512Tile1x2Pack(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
 	KMOVW tileArgs_lanes+lanes_kmask(DI), K1
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	MOVQ tileArgs_ldc(DI), AX
 	MOVQ DX, R14
@@ -4458,9 +4546,11 @@ write:
 	MOVQ DX, R8
 	VMOVUPS Z0, 0(R8)
 	VMOVUPS Z1, K1, 64(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $128, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -4476,9 +4566,10 @@ TEXT ·avx512Tile2x1Pack(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
 	KMOVW tileArgs_lanes+lanes_kmask(DI), K1
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	MOVQ tileArgs_ldc(DI), AX
 	MOVQ DX, R14
@@ -4521,9 +4612,11 @@ write:
 	VMOVUPS Z0, K1, 0(R8)
 	ADDQ AX, R8
 	VMOVUPS Z1, K1, 0(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $64, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -4539,9 +4632,10 @@ TEXT ·avx512Tile2x2Pack(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
 	KMOVW tileArgs_lanes+lanes_kmask(DI), K1
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	MOVQ tileArgs_ldc(DI), AX
 	MOVQ DX, R14
@@ -4603,9 +4697,11 @@ write:
 	ADDQ AX, R8
 	VMOVUPS Z2, 0(R8)
 	VMOVUPS Z3, K1, 64(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $128, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -4621,9 +4717,10 @@ TEXT ·avx512Tile3x1Pack(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
 	KMOVW tileArgs_lanes+lanes_kmask(DI), K1
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	MOVQ tileArgs_ldc(DI), AX
 	MOVQ DX, R14
@@ -4676,9 +4773,11 @@ write:
 	VMOVUPS Z1, K1, 0(R8)
 	ADDQ AX, R8
 	VMOVUPS Z2, K1, 0(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $64, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -4694,9 +4793,10 @@ TEXT ·avx512Tile3x2Pack(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
 	KMOVW tileArgs_lanes+lanes_kmask(DI), K1
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	MOVQ tileArgs_ldc(DI), AX
 	MOVQ DX, R14
@@ -4776,9 +4876,11 @@ write:
 	ADDQ AX, R8
 	VMOVUPS Z4, 0(R8)
 	VMOVUPS Z5, K1, 64(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $128, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -4794,9 +4896,10 @@ TEXT ·avx512Tile4x1Pack(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
 	KMOVW tileArgs_lanes+lanes_kmask(DI), K1
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	MOVQ tileArgs_ldc(DI), AX
 	MOVQ DX, R14
@@ -4859,9 +4962,11 @@ write:
 	VMOVUPS Z2, K1, 0(R8)
 	ADDQ AX, R8
 	VMOVUPS Z3, K1, 0(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $64, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -4877,9 +4982,10 @@ TEXT ·avx512Tile4x2Pack(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
 	KMOVW tileArgs_lanes+lanes_kmask(DI), K1
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	MOVQ tileArgs_ldc(DI), AX
 	MOVQ DX, R14
@@ -4977,9 +5083,11 @@ write:
 	ADDQ AX, R8
 	VMOVUPS Z6, 0(R8)
 	VMOVUPS Z7, K1, 64(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $128, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -4995,9 +5103,10 @@ TEXT ·avx512Tile5x1Pack(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
 	KMOVW tileArgs_lanes+lanes_kmask(DI), K1
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	MOVQ tileArgs_ldc(DI), AX
 	MOVQ DX, R14
@@ -5070,9 +5179,11 @@ write:
 	VMOVUPS Z3, K1, 0(R8)
 	ADDQ AX, R8
 	VMOVUPS Z4, K1, 0(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $64, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -5088,9 +5199,10 @@ TEXT ·avx512Tile5x2Pack(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
 	KMOVW tileArgs_lanes+lanes_kmask(DI), K1
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	MOVQ tileArgs_ldc(DI), AX
 	MOVQ DX, R14
@@ -5206,9 +5318,11 @@ write:
 	ADDQ AX, R8
 	VMOVUPS Z8, 0(R8)
 	VMOVUPS Z9, K1, 64(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $128, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -5224,9 +5338,10 @@ TEXT ·avx512Tile6x1Pack(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
 	KMOVW tileArgs_lanes+lanes_kmask(DI), K1
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	LEAQ (SI)(R10*4), R8
 	ADDQ R10, R8
@@ -5312,9 +5427,11 @@ write:
 	VMOVUPS Z4, K1, 0(R8)
 	ADDQ AX, R8
 	VMOVUPS Z5, K1, 0(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $64, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -5330,9 +5447,10 @@ TEXT ·avx512Tile6x2Pack(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
 	KMOVW tileArgs_lanes+lanes_kmask(DI), K1
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	LEAQ (SI)(R10*4), R8
 	ADDQ R10, R8
@@ -5469,9 +5587,11 @@ write:
 	ADDQ AX, R8
 	VMOVUPS Z10, 0(R8)
 	VMOVUPS Z11, K1, 64(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $128, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -5487,9 +5607,10 @@ TEXT ·avx512Tile7x1Pack(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
 	KMOVW tileArgs_lanes+lanes_kmask(DI), K1
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	LEAQ (SI)(R10*4), R8
 	ADDQ R10, R8
@@ -5585,9 +5706,11 @@ write:
 	VMOVUPS Z5, K1, 0(R8)
 	ADDQ AX, R8
 	VMOVUPS Z6, K1, 0(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $64, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -5603,9 +5726,10 @@ TEXT ·avx512Tile7x2Pack(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
 	KMOVW tileArgs_lanes+lanes_kmask(DI), K1
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	LEAQ (SI)(R10*4), R8
 	ADDQ R10, R8
@@ -5760,9 +5884,11 @@ write:
 	ADDQ AX, R8
 	VMOVUPS Z12, 0(R8)
 	VMOVUPS Z13, K1, 64(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $128, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -5778,9 +5904,10 @@ TEXT ·avx512Tile8x1Pack(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
 	KMOVW tileArgs_lanes+lanes_kmask(DI), K1
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	LEAQ (SI)(R10*4), R8
 	ADDQ R10, R8
@@ -5886,9 +6013,11 @@ write:
 	VMOVUPS Z6, K1, 0(R8)
 	ADDQ AX, R8
 	VMOVUPS Z7, K1, 0(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $64, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -5904,9 +6033,10 @@ TEXT ·avx512Tile8x2Pack(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
 	KMOVW tileArgs_lanes+lanes_kmask(DI), K1
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	LEAQ (SI)(R10*4), R8
 	ADDQ R10, R8
@@ -6079,9 +6209,11 @@ write:
 	ADDQ AX, R8
 	VMOVUPS Z14, 0(R8)
 	VMOVUPS Z15, K1, 64(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $128, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -6097,9 +6229,10 @@ TEXT ·avx512Tile9x1Pack(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
 	KMOVW tileArgs_lanes+lanes_kmask(DI), K1
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	LEAQ (SI)(R10*4), R8
 	ADDQ R10, R8
@@ -6215,9 +6348,11 @@ write:
 	VMOVUPS Z7, K1, 0(R8)
 	ADDQ AX, R8
 	VMOVUPS Z8, K1, 0(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $64, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -6233,9 +6368,10 @@ TEXT ·avx512Tile9x2Pack(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
 	KMOVW tileArgs_lanes+lanes_kmask(DI), K1
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	LEAQ (SI)(R10*4), R8
 	ADDQ R10, R8
@@ -6426,9 +6562,11 @@ write:
 	ADDQ AX, R8
 	VMOVUPS Z16, 0(R8)
 	VMOVUPS Z17, K1, 64(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $128, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -6444,9 +6582,10 @@ TEXT ·avx512Tile10x1Pack(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
 	KMOVW tileArgs_lanes+lanes_kmask(DI), K1
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	LEAQ (SI)(R10*4), R8
 	ADDQ R10, R8
@@ -6572,9 +6711,11 @@ write:
 	VMOVUPS Z8, K1, 0(R8)
 	ADDQ AX, R8
 	VMOVUPS Z9, K1, 0(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $64, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -6590,9 +6731,10 @@ TEXT ·avx512Tile10x2Pack(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
 	KMOVW tileArgs_lanes+lanes_kmask(DI), K1
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	LEAQ (SI)(R10*4), R8
 	ADDQ R10, R8
@@ -6801,9 +6943,11 @@ write:
 	ADDQ AX, R8
 	VMOVUPS Z18, 0(R8)
 	VMOVUPS Z19, K1, 64(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $128, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -6819,9 +6963,10 @@ TEXT ·avx512Tile11x1Pack(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
 	KMOVW tileArgs_lanes+lanes_kmask(DI), K1
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	LEAQ (SI)(R10*4), R8
 	ADDQ R10, R8
@@ -6960,9 +7105,11 @@ write:
 	VMOVUPS Z9, K1, 0(R8)
 	ADDQ AX, R8
 	VMOVUPS Z10, K1, 0(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $64, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -6978,9 +7125,10 @@ TEXT ·avx512Tile11x2Pack(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
 	KMOVW tileArgs_lanes+lanes_kmask(DI), K1
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	LEAQ (SI)(R10*4), R8
 	ADDQ R10, R8
@@ -7210,9 +7358,11 @@ write:
 	ADDQ AX, R8
 	VMOVUPS Z20, 0(R8)
 	VMOVUPS Z21, K1, 64(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $128, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -7228,9 +7378,10 @@ TEXT ·avx512Tile12x1Pack(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
 	KMOVW tileArgs_lanes+lanes_kmask(DI), K1
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	LEAQ (SI)(R10*4), R8
 	ADDQ R10, R8
@@ -7379,9 +7530,11 @@ write:
 	VMOVUPS Z10, K1, 0(R8)
 	ADDQ AX, R8
 	VMOVUPS Z11, K1, 0(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $64, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -7397,9 +7550,10 @@ TEXT ·avx512Tile12x2Pack(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
 	KMOVW tileArgs_lanes+lanes_kmask(DI), K1
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	LEAQ (SI)(R10*4), R8
 	ADDQ R10, R8
@@ -7647,9 +7801,11 @@ write:
 	ADDQ AX, R8
 	VMOVUPS Z22, 0(R8)
 	VMOVUPS Z23, K1, 64(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $128, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -7665,9 +7821,10 @@ TEXT ·avx512Tile13x1Pack(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
 	KMOVW tileArgs_lanes+lanes_kmask(DI), K1
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	LEAQ (SI)(R10*4), R8
 	ADDQ R10, R8
@@ -7826,9 +7983,11 @@ write:
 	VMOVUPS Z11, K1, 0(R8)
 	ADDQ AX, R8
 	VMOVUPS Z12, K1, 0(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $64, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -7844,9 +8003,10 @@ TEXT ·avx512Tile13x2Pack(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
 	KMOVW tileArgs_lanes+lanes_kmask(DI), K1
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	LEAQ (SI)(R10*4), R8
 	ADDQ R10, R8
@@ -8112,9 +8272,11 @@ write:
 	ADDQ AX, R8
 	VMOVUPS Z24, 0(R8)
 	VMOVUPS Z25, K1, 64(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $128, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -8130,9 +8292,10 @@ TEXT ·avx512Tile14x1Pack(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
 	KMOVW tileArgs_lanes+lanes_kmask(DI), K1
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	LEAQ (SI)(R10*4), R8
 	ADDQ R10, R8
@@ -8301,9 +8464,11 @@ write:
 	VMOVUPS Z12, K1, 0(R8)
 	ADDQ AX, R8
 	VMOVUPS Z13, K1, 0(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $64, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -8319,9 +8484,10 @@ TEXT ·avx512Tile14x2Pack(SB), NOSPLIT, $0-8
 	MOVQ tileArgs_b(DI), BX
 	MOVQ tileArgs_c(DI), DX
 	KMOVW tileArgs_lanes+lanes_kmask(DI), K1
-panel:
-	MOVQ BX, tileArgs_panel(DI)
 	MOVQ tileArgs_a(DI), SI
+panel:
+	MOVQ BX, tileArgs_panelB(DI)
+	MOVQ SI, tileArgs_panelA(DI)
 	MOVQ tileArgs_k(DI), CX
 	LEAQ (SI)(R10*4), R8
 	ADDQ R10, R8
@@ -8605,9 +8771,11 @@ write:
 	ADDQ AX, R8
 	VMOVUPS Z26, 0(R8)
 	VMOVUPS Z27, K1, 64(R8)
-	MOVQ tileArgs_panel(DI), BX
+	MOVQ tileArgs_panelA(DI), SI
+	ADDQ tileArgs_apanel(DI), SI
+	MOVQ tileArgs_panelB(DI), BX
 	ADDQ tileArgs_bpanel(DI), BX
-	ADDQ $128, DX
+	ADDQ tileArgs_cpanel(DI), DX
 	DECQ tileArgs_panels(DI)
 	JNZ panel
 	VZEROUPPER
@@ -8922,6 +9090,9 @@ TEXT ·avx512Rank8(SB), NOSPLIT, $0-8
 	LEAQ (R10)(R10*2), R11
 	LEAQ (SI)(R10*4), R8
 	ADDQ R10, R8
+	LEAQ (SI)(R10*8), AX
+	LEAQ (AX)(R10*4), R14
+	ADDQ R10, R14
 	MOVQ rankArgs_c(DI), R9
 	MOVQ rankArgs_ldc(DI), R12
 	MOVQ rankArgs_vectors(DI), CX
@@ -8944,6 +9115,24 @@ pair:
 	VMOVUPS 64(R8)(R10*1), Z13
 	VMOVUPS 0(R8)(R10*2), Z14
 	VMOVUPS 64(R8)(R10*2), Z15
+	PREFETCHT0 0(AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 0(AX)(R10*1)
+	PREFETCHT0 64(AX)(R10*1)
+	PREFETCHT0 0(AX)(R10*2)
+	PREFETCHT0 64(AX)(R10*2)
+	PREFETCHT0 0(AX)(R11*1)
+	PREFETCHT0 64(AX)(R11*1)
+	PREFETCHT0 0(AX)(R10*4)
+	PREFETCHT0 64(AX)(R10*4)
+	PREFETCHT0 0(R14)
+	PREFETCHT0 64(R14)
+	PREFETCHT0 0(R14)(R10*1)
+	PREFETCHT0 64(R14)(R10*1)
+	PREFETCHT0 0(R14)(R10*2)
+	PREFETCHT0 64(R14)(R10*2)
+	ADDQ $128, AX
+	ADDQ $128, R14
 	MOVQ rankArgs_a(DI), BX
 	MOVQ rankArgs_m(DI), R13
 	MOVQ R9, DX
@@ -8996,6 +9185,16 @@ vector:
 	VMOVUPS 0(R8), Z5
 	VMOVUPS 0(R8)(R10*1), Z6
 	VMOVUPS 0(R8)(R10*2), Z7
+	PREFETCHT0 0(AX)
+	PREFETCHT0 0(AX)(R10*1)
+	PREFETCHT0 0(AX)(R10*2)
+	PREFETCHT0 0(AX)(R11*1)
+	PREFETCHT0 0(AX)(R10*4)
+	PREFETCHT0 0(R14)
+	PREFETCHT0 0(R14)(R10*1)
+	PREFETCHT0 0(R14)(R10*2)
+	ADDQ $64, AX
+	ADDQ $64, R14
 	MOVQ rankArgs_a(DI), BX
 	MOVQ rankArgs_m(DI), R13
 	MOVQ R9, DX
@@ -9037,6 +9236,16 @@ last:
 	VMOVUPS.Z 0(R8), K1, Z5
 	VMOVUPS.Z 0(R8)(R10*1), K1, Z6
 	VMOVUPS.Z 0(R8)(R10*2), K1, Z7
+	PREFETCHT0 0(AX)
+	PREFETCHT0 0(AX)(R10*1)
+	PREFETCHT0 0(AX)(R10*2)
+	PREFETCHT0 0(AX)(R11*1)
+	PREFETCHT0 0(AX)(R10*4)
+	PREFETCHT0 0(R14)
+	PREFETCHT0 0(R14)(R10*1)
+	PREFETCHT0 0(R14)(R10*2)
+	ADDQ $64, AX
+	ADDQ $64, R14
 	MOVQ rankArgs_a(DI), BX
 	MOVQ rankArgs_m(DI), R13
 	MOVQ R9, DX
@@ -9125,9 +9334,13 @@ TEXT ·avx512Dot1x4(SB), NOSPLIT, $0-8
 	JZ last
 vector:
 	VMOVUPS (BX), Z30
+	PREFETCHT0 512(BX)
 	VMOVUPS (BX)(R12*1), Z29
+	PREFETCHT0 512(BX)(R12*1)
 	VMOVUPS (BX)(R12*2), Z28
+	PREFETCHT0 512(BX)(R12*2)
 	VMOVUPS (BX)(R13*1), Z27
+	PREFETCHT0 512(BX)(R13*1)
 	VMOVUPS (SI), Z26
 	VFMADD231PS Z26, Z30, Z0
 	VFMADD231PS Z26, Z29, Z1
@@ -9240,9 +9453,13 @@ TEXT ·avx512Dot2x4(SB), NOSPLIT, $0-8
 	JZ last
 vector:
 	VMOVUPS (BX), Z30
+	PREFETCHT0 512(BX)
 	VMOVUPS (BX)(R12*1), Z29
+	PREFETCHT0 512(BX)(R12*1)
 	VMOVUPS (BX)(R12*2), Z28
+	PREFETCHT0 512(BX)(R12*2)
 	VMOVUPS (BX)(R13*1), Z27
+	PREFETCHT0 512(BX)(R13*1)
 	VMOVUPS (SI), Z26
 	VFMADD231PS Z26, Z30, Z0
 	VFMADD231PS Z26, Z29, Z1
@@ -9397,9 +9614,13 @@ TEXT ·avx512Dot3x4(SB), NOSPLIT, $0-8
 	JZ last
 vector:
 	VMOVUPS (BX), Z30
+	PREFETCHT0 512(BX)
 	VMOVUPS (BX)(R12*1), Z29
+	PREFETCHT0 512(BX)(R12*1)
 	VMOVUPS (BX)(R12*2), Z28
+	PREFETCHT0 512(BX)(R12*2)
 	VMOVUPS (BX)(R13*1), Z27
+	PREFETCHT0 512(BX)(R13*1)
 	VMOVUPS (SI), Z26
 	VFMADD231PS Z26, Z30, Z0
 	VFMADD231PS Z26, Z29, Z1
@@ -9596,9 +9817,13 @@ TEXT ·avx512Dot4x4(SB), NOSPLIT, $0-8
 	JZ last
 vector:
 	VMOVUPS (BX), Z30
+	PREFETCHT0 512(BX)
 	VMOVUPS (BX)(R12*1), Z29
+	PREFETCHT0 512(BX)(R12*1)
 	VMOVUPS (BX)(R12*2), Z28
+	PREFETCHT0 512(BX)(R12*2)
 	VMOVUPS (BX)(R13*1), Z27
+	PREFETCHT0 512(BX)(R13*1)
 	VMOVUPS (SI), Z26
 	VFMADD231PS Z26, Z30, Z0
 	VFMADD231PS Z26, Z29, Z1

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/gomem/gomem/internal/kernel/pool"
+	"github.com/gomem/gomem/internal/kernel/vec"
 )
 
 // benchShapes are squares, the skinny shapes of training, and its many small
@@ -62,6 +63,46 @@ func BenchmarkF32(b *testing.B) {
 	}
 }
 
+// BenchmarkEpilogue compares a bias and an activation in the product with those after
+// it.
+func BenchmarkEpilogue(b *testing.B) {
+	e := Epilogue{Bias: make([]float32, 1024), Act: vec.Relu}
+	for _, x := range []problem{{m: 256, k: 256, n: 1024}, {m: 2048, k: 64, n: 1024}} {
+		x.alpha = 1
+		x.pack()
+		b.Run(x.shape()+"/after", func(b *testing.B) {
+			for b.Loop() {
+				x.run(best, nil)
+				x.afterwards(x.c, e)
+			}
+		})
+		x.epilogue = e
+		b.Run(x.shape()+"/within", func(b *testing.B) {
+			for b.Loop() {
+				x.run(best, nil)
+			}
+		})
+	}
+}
+
+// BenchmarkBF16 compares products of bfloat16 with those of float32.
+func BenchmarkBF16(b *testing.B) {
+	for _, x := range []problem{{m: 64, k: 1024, n: 1024}, {m: 512, k: 512, n: 512}, {m: 512, k: 512, n: 512, transB: true}, {m: 1, k: 4096, n: 4096}} {
+		x.alpha = 1
+		x.pack()
+		for which, name := range []string{"float32", "A", "B", "both"} {
+			y := x.inBF16(which)
+			b.Run(x.shape()+"/"+name, func(b *testing.B) {
+				for b.Loop() {
+					y.compute(best, nil)
+				}
+				flops := 2 * float64(x.m) * float64(x.n) * float64(x.k)
+				b.ReportMetric(flops*float64(b.N)/1e9/b.Elapsed().Seconds(), "GFLOP/s")
+			})
+		}
+	}
+}
+
 // BenchmarkTile is the speed of the largest micro-kernel on operands in the L1
 // cache: what F32 is measured against.
 func BenchmarkTile(b *testing.B) {
@@ -71,10 +112,8 @@ func BenchmarkTile(b *testing.B) {
 			x.pack()
 			var w worker
 			var c call
-			c.product = product{m: x.m, n: x.n, k: x.k, alpha: 1}
-			c.a.set("a", false, x.a, 1, x.m, x.k, x.lda, 0)
-			c.b.set("b", false, x.b, 1, x.k, x.n, x.ldb, 0)
-			c.c.set("c", false, x.c, 1, x.m, x.n, x.ldc, 0)
+			described := x.product()
+			c.set(&described)
 			c.isa, c.height, c.kb = s, x.m, x.k
 			for b.Loop() {
 				w.block(&c, 0, 0, x.m, 0, x.n, 0, x.k)

@@ -22,13 +22,34 @@
 // the small products that training is full of, so this package makes as few as it
 // can. A is read where it lies: a kernel reads it one element at a time, at any
 // stride, and prefetches the next panel while it computes. Only an A whose rows are
-// a multiple of a page apart is copied, panel by panel, since its rows share sets
-// of the L1 cache. A B with contiguous rows is read where it lies if
-// it is small; else the first row of tiles copies it as it reads it, which hides
-// the copy behind the arithmetic, and the others read the copy. Only a B with
-// contiguous columns takes a pass of its own, a transposition in registers. The
-// copy belongs to the thread: a block of B of the L2 cache's size, used up before
-// the next is made.
+// a multiple of a page apart is copied, since its rows share sets of the L1 cache:
+// a block of some hundred rows at a time, for all columns of a task. A B with
+// contiguous rows is read where it lies if it is small; else the first row of tiles
+// copies it as it reads it, which hides the copy behind the arithmetic, and the
+// others read the copy. Only a B with contiguous columns takes a pass of its own, a
+// transposition in registers. The copy belongs to the thread: a block of B of the L2
+// cache's size, used up before the next is made.
+//
+// # Small products
+//
+// A product of a few tiles is over before its set-up has paid. Where the products of
+// a batch are one panel wide, a kernel goes from product to product as it otherwise
+// goes from panel to panel: a task is as many products as the L1 cache has room for.
+//
+// # Bias and activation
+//
+// A Product may have an epilogue, a bias and an activation, which is applied to rows
+// of C while they are in the cache. It calls what the operations by themselves call,
+// so that joining them changes no bit. It saves the passes through memory, not the
+// arithmetic.
+//
+// # bfloat16
+//
+// Operands of bfloat16 are widened as they are copied, and then always are copied;
+// sums are in float32. Widening is exact, so the result has the bits of the product
+// of the same numbers in float32. The processor's own products of bfloat16 (VDPBF16PS)
+// flush subnormals and add in pairs, so their bits would be others, and are not used.
+// What is gained is half of the memory, not time.
 //
 // # Few rows
 //
@@ -53,7 +74,6 @@
 //
 // # What it does not do
 //
-// It has one element type; no triangular, symmetric or sparse forms; no fused
-// bias or activation; and it does not split k, so that one long dot product runs
-// on one thread.
+// Sums and results are float32; there are no triangular, symmetric or sparse forms;
+// and k is not split, so that one long dot product runs on one thread.
 package gemm

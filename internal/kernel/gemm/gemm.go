@@ -29,85 +29,50 @@ func F32(p *pool.Pool, transA, transB bool, m, n, k int, alpha float32, a []floa
 // strideA or strideB shares that operand among the products; the results must
 // not overlap.
 func BatchF32(p *pool.Pool, transA, transB bool, batch, m, n, k int, alpha float32, a []float32, lda, strideA int, b []float32, ldb, strideB int, beta float32, c []float32, ldc, strideC int) {
-	batchF32(best, p, transA, transB, batch, m, n, k, alpha, a, lda, strideA, b, ldb, strideB, beta, c, ldc, strideC)
-}
-
-// batchF32 is BatchF32 with the kernels of an instruction set.
-func batchF32(s *isa, p *pool.Pool, transA, transB bool, batch, m, n, k int, alpha float32, a []float32, lda, strideA int, b []float32, ldb, strideB int, beta float32, c []float32, ldc, strideC int) {
-	if batch <= 0 || m <= 0 || n <= 0 {
+	if batch <= 0 {
 		return
 	}
-	x := calls.Get().(*call)
-	x.batch, x.m, x.n, x.k, x.alpha, x.beta = batch, m, n, k, alpha, beta
-	if beta == 0 {
-		x.beta = 0 // not -0, whose bits the kernels would take for another number
-	}
-	x.c.set("c", false, c, batch, m, n, ldc, strideC)
-	if k <= 0 || alpha == 0 {
-		x.scale(p)
-	} else {
-		x.a.set("a", transA, a, batch, m, k, lda, strideA)
-		x.b.set("b", transB, b, batch, k, n, ldb, strideB)
-		x.run(s, p)
-	}
-	x.a.data, x.b.data, x.c.data = nil, nil, nil
-	calls.Put(x)
-}
-
-// product is the argument list of a batch of products.
-type product struct {
-	batch, m, n, k int
-	alpha, beta    float32
-	a, b, c        operand
+	Product{
+		Batch: batch, M: m, N: n, K: k, Alpha: alpha, Beta: beta,
+		A: Matrix{F32: a, LD: lda, Stride: strideA, Trans: transA},
+		B: Matrix{F32: b, LD: ldb, Stride: strideB, Trans: transB},
+		C: c, LDC: ldc, StrideC: strideC,
+	}.Compute(p)
 }
 
 // operand is a batch of matrices in memory. Strides are in elements.
 type operand struct {
 	data          unsafe.Pointer
 	row, col, mat int  // strides from a row, a column and a matrix to the next
+	size          int  // bytes of an element: 4, or 2 for bfloat16
 	colMajor      bool // col is the leading dimension and row is 1, else the reverse
 }
 
 // set makes o the operand rows×cols. It panics if an element of it is not in the
 // slice: a kernel would touch foreign memory later.
-func (o *operand) set(name string, trans bool, s []float32, batch, rows, cols, ld, stride int) {
-	o.data, o.mat, o.colMajor = unsafe.Pointer(unsafe.SliceData(s)), stride, trans
-	if o.row, o.col = ld, 1; trans {
-		o.row, o.col = 1, ld
+func (o *operand) set(name string, x *Matrix, batch, rows, cols int) {
+	*o = operand{data: unsafe.Pointer(unsafe.SliceData(x.F32)), size: 4, mat: x.Stride, colMajor: x.Trans}
+	have := len(x.F32)
+	if x.BF16 != nil {
+		o.data, o.size, have = unsafe.Pointer(unsafe.SliceData(x.BF16)), 2, len(x.BF16)
+	}
+	if o.row, o.col = x.LD, 1; x.Trans {
+		o.row, o.col = 1, x.LD
 		rows, cols = cols, rows
 	}
-	last := (batch-1)*stride + (rows-1)*ld + cols - 1
-	if ld < 0 || stride < 0 || last >= len(s) || invariants.Enabled && ld < cols {
+	last := (batch-1)*x.Stride + (rows-1)*x.LD + cols - 1
+	if x.LD < 0 || x.Stride < 0 || last >= have || invariants.Enabled && x.LD < cols {
 		panic(fmt.Sprintf("gemm: %s has %d elements: too few for %d of %d×%d, leading dimension %d, stride %d",
-			name, len(s), batch, rows, cols, ld, stride))
+			name, have, batch, rows, cols, x.LD, x.Stride))
 	}
 }
 
 // at returns the address of an element.
 func (o *operand) at(mat, row, col int) unsafe.Pointer {
-	return unsafe.Add(o.data, 4*(mat*o.mat+row*o.row+col*o.col))
+	return unsafe.Add(o.data, o.size*(mat*o.mat+row*o.row+col*o.col))
 }
 
 // slice returns a row of a row-major operand.
 func (o *operand) slice(mat, row, cols int) []float32 {
 	return unsafe.Slice((*float32)(o.at(mat, row, 0)), cols)
-}
-
-// scaleGrain is how many elements of C are worth a piece of their own.
-const scaleGrain = 1 << 14
-
-// scale computes C = beta*C.
-func (x product) scale(p *pool.Pool) {
-	p.For(x.batch*x.m, max(1, scaleGrain/x.n), func(lo, hi int) {
-		for i := lo; i < hi; i++ {
-			row := x.c.slice(i/x.m, i%x.m, x.n)
-			if x.beta == 0 {
-				clear(row)
-				continue
-			}
-			for j := range row {
-				row[j] *= x.beta
-			}
-		}
-	})
 }

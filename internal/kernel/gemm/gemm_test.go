@@ -9,6 +9,7 @@ import (
 
 	"github.com/gomem/gomem/internal/invariants"
 	"github.com/gomem/gomem/internal/kernel/pool"
+	"github.com/gomem/gomem/internal/kernel/vec"
 )
 
 // everyISA runs a test on every instruction set that this machine has.
@@ -37,11 +38,15 @@ func drawProblem(t *rapid.T) *problem {
 		beta:  rapid.SampledFrom(scalars).Draw(t, "beta"),
 	}
 	pad := rapid.SampledFrom([]int{0, 0, 1, 7, 16})
+	page := rapid.SampledFrom([]bool{false, false, false, true})
 	ld := func(trans bool, rows, cols int, name string) (ld, stride int) {
 		if trans {
 			rows, cols = cols, rows
 		}
 		ld = cols + pad.Draw(t, "ld"+name)
+		if page.Draw(t, "rows are pages apart "+name) {
+			ld = ceil(ld, setStride) * setStride
+		}
 		return ld, rows*ld + pad.Draw(t, "stride"+name)
 	}
 	x.lda, x.strideA = ld(x.transA, x.m, x.k, "a")
@@ -80,6 +85,7 @@ func shapes() []problem {
 		{1, 4, 9, 33}, {1, 14, 37, 2100}, {1, 14, 2100, 1000}, {1, 13, 8200, 257},
 		{1, 15, 33, 600}, {1, 43, 530, 515}, {1, 600, 129, 70}, {1, 1025, 5, 40},
 		{1, 130, 1, 600}, {3, 40, 140, 1030}, {40, 5, 64, 33}, {7, 64, 64, 64},
+		{1, 350, 140, 1024}, {1, 40, 300, 1024}, {50, 30, 20, 16}, {9, 33, 16, 40},
 	} {
 		for form := range 4 {
 			all = append(all, problem{
@@ -228,17 +234,23 @@ func TestDoesNotAllocate(t *testing.T) {
 	if raceEnabled {
 		t.Skip("sync.Pool forgets with the race detector")
 	}
-	p := pool.New(1)
-	defer p.Close()
-	for _, x := range []problem{
-		{m: 16, n: 16, k: 16}, {m: 40, n: 300, k: 600}, {m: 40, n: 300, k: 60, transB: true},
-		{m: 1, n: 300, k: 60}, {m: 1, n: 300, k: 60, transB: true}, {m: 300, n: 1, k: 60, transA: true},
-		{batch: 20, m: 8, n: 16, k: 8},
-	} {
-		x.alpha = 1
-		x.pack()
-		if allocs := testing.AllocsPerRun(50, func() { x.run(best, p) }); allocs > 0 {
-			t.Errorf("%v: %v allocations a call", &x, allocs)
+	epilogue := Epilogue{Bias: make([]float32, 300), Act: vec.Relu}
+	for _, threads := range []int{1, 2} {
+		p := pool.New(threads)
+		defer p.Close()
+		for _, x := range []problem{
+			{m: 16, n: 16, k: 16}, {m: 40, n: 300, k: 600}, {m: 40, n: 300, k: 60, transB: true},
+			{m: 1, n: 300, k: 60}, {m: 1, n: 300, k: 60, transB: true}, {m: 300, n: 1, k: 60, transA: true},
+			{batch: 20, m: 8, n: 16, k: 8}, {m: 40, n: 300, k: 1024}, {m: 40, n: 30, k: 0, beta: 2},
+		} {
+			x.alpha, x.epilogue = 1, epilogue
+			x.pack()
+			for which := range 4 {
+				y := x.inBF16(which)
+				if allocs := testing.AllocsPerRun(20, func() { y.compute(best, p) }); allocs > 0 {
+					t.Errorf("%v: %d threads, in bfloat16 %b: %v allocations a call", &x, threads, which, allocs)
+				}
+			}
 		}
 	}
 }

@@ -6,6 +6,7 @@ import "unsafe"
 const (
 	maxRows    = 14
 	maxVectors = 2
+	maxLanes   = 16
 	maxDots    = 4
 )
 
@@ -51,21 +52,23 @@ func (s *isa) cols() int { return s.vectors * s.lanes }
 //
 //	C = alpha*A*B + beta*C
 //
-// for a panel of A against a row of panels of B (and tiles of C). Strides are in
-// bytes. The fields that assembly writes are no pointers to the garbage
-// collector, since they end up past the operands.
+// for a number of panels: one of A against several of B, or those of as many
+// products. Strides are in bytes. The fields that assembly writes are no pointers
+// to the garbage collector, since they end up past the operands.
 type tileArgs struct {
 	a, b, c  unsafe.Pointer
 	k        int // at least 1
 	ars, acs int // from a row of A to the next, from a column to the next
 	bs       int // from a row of B to the next
-	bpanel   int // from a panel of B to the next; C's tiles are adjacent
 	ldc      int
-	panels   int // at least 1; counted down
+
+	panels                 int // at least 1; counted down
+	apanel, bpanel, cpanel int // from a panel, and tile of C, to the next
 
 	//lint:ignore U1000 only assembly uses it
-	panel uintptr // assembly keeps the address of the panel of B here
-	next  uintptr // the next panel of A, to prefetch; counted up
+	panelA, panelB uintptr // assembly keeps the addresses of the panels here
+
+	next uintptr // the next panel of A, to prefetch; counted up
 
 	packed      unsafe.Pointer // where the pack forms copy B to, panel by panel
 	packedPanel int            // from a packed panel to the next

@@ -1,9 +1,10 @@
 package gemm
 
 const (
-	kBlock = 512 // longest run of k between two visits to C
-	mBlock = 512 // most rows of a task
-	nBlock = 128 // most columns of a task, whose part of B stays in the L2 cache
+	kBlock   = 512 // longest run of k between two visits to C
+	mBlock   = 512 // most rows of a task
+	copyRows = 336 // most rows of a task whose A is copied
+	nBlock   = 128 // most columns at a time, whose part of B stays in the L2 cache
 )
 
 const (
@@ -12,15 +13,21 @@ const (
 	// vectors stays in its own panel.
 	panelPad = 16
 
-	// bufferSize is the elements of a thread's buffer: packed panels of B. What the
-	// skinny paths keep in it is smaller.
-	bufferSize = nBlock * (kBlock + panelPad)
+	// bufferSize is the elements of a thread's buffer: packed panels, or widened rows,
+	// of B. What the skinny paths keep in it is smaller.
+	bufferSize = max(nBlock*(kBlock+panelPad), kBlock*(nBlock+panelPad))
+
+	// wideSize is the elements of a thread's widened columns, or rows, of B.
+	wideSize = max(maxLanes*(kBlock+panelPad), dotCols*(dotK+panelPad), rankRows*(wideCols+panelPad))
+
+	// blockSize is the elements of a thread's copy of a block of A, either way round.
+	blockSize = max(copyRows*(kBlock+panelPad), kBlock*(copyRows+panelPad))
 )
 
 // Rows of A that are setStride elements apart, a page, or a multiple of it, fall
 // into the same sets of the L1 cache, which hold fewer lines than a panel has
-// rows. Such a panel is copied, if it is read more than twice and its rows are
-// longRow or longer.
+// rows. Such an A is copied, if it is read more than twice and its rows are longRow
+// or longer: block by block, each once for all columns of a task.
 const (
 	setStride = 1024
 	longRow   = 64
@@ -37,6 +44,7 @@ const (
 	packNot packing = iota
 	packBefore
 	packMeanwhile
+	widenBefore // not packed, but bfloat16 with contiguous rows
 )
 
 // directB is the most elements that a block of k of B may span, if B is read
@@ -52,35 +60,46 @@ type layout struct {
 	kb     int // length of a block of k
 	packB  packing
 	panel  int  // elements of a packed panel
-	copyA  bool // panels of A are copied before they are used
+	strip  int  // columns of a task that are computed at a time
+	copyA  bool // blocks of A are copied before they are used
 
 	rows, cols         int // of a task
 	rowTasks, colTasks int // of a product
 	tasks              int
+	group              int // products of a task
 	perPiece           int // tasks
 }
 
 // Work, in multiply-adds, that is worth handing to another thread by itself.
 const (
-	pieceWork = 100e3 // by a piece at the least
-	taskWork  = 1e6   // by a task, when a product is cut up for more threads
+	pieceWork  = 250e3 // of tiles, at the least: some 2 µs
+	skinnyWork = 100e3 // on a skinny path, at the least
+	taskWork   = 1e6   // by a task, when a product is cut up for more threads
 )
 
 // plan cuts up a product, or its transpose, for a number of threads.
 func (l *layout) plan(s *isa, x *product, threads int) {
+	if x.k == 0 {
+		l.planScale(x)
+		return
+	}
 	x.orient()
 	x.fold()
+	l.group = 1
 	if l.path = x.skinny(); l.path == tiled {
 		l.planTiles(s, x, threads)
 	} else {
 		l.planSkinny(x, threads)
 	}
 	l.rowTasks, l.colTasks = ceil(x.m, l.rows), ceil(x.n, l.cols)
-	l.tasks = x.batch * l.rowTasks * l.colTasks
+	l.tasks = ceil(x.batch, l.group) * l.rowTasks * l.colTasks
 	l.perPiece = l.tasks
 	if threads > 1 {
-		task := work(min(l.rows, x.m), min(l.cols, x.n), x.k)
-		l.perPiece = min(int(pieceWork/task)+1, ceil(l.tasks, threads))
+		task, least := work(min(l.rows, x.m), min(l.cols, x.n), x.k*l.group), pieceWork
+		if l.path == dots || l.path == ranks {
+			least = skinnyWork
+		}
+		l.perPiece = min(int(least/task)+1, l.tasks)
 	}
 }
 
@@ -117,18 +136,44 @@ func (l *layout) planTiles(s *isa, x *product, threads int) {
 		l.packB = packNot
 	case x.b.colMajor:
 		l.packB = packBefore
+	case x.b.bf16():
+		l.packB = widenBefore
 	case x.m > 2*s.rows && x.b.row*l.kb > directB:
 		l.packB = packMeanwhile
 	}
-	l.copyA = !x.a.colMajor && x.a.row%setStride == 0 && l.kb >= longRow && x.n > 2*s.cols()
+	l.copyA = x.a.bf16() || !x.a.colMajor && x.a.row%setStride == 0 && l.kb >= longRow && x.n > 2*s.cols()
+	if l.planGroup(s, x); l.path == grouped {
+		return
+	}
 	tasks := 1
 	if threads > 1 {
 		tasks = ceil(int(min(float64(4*threads), 1+work(x.m, x.n, x.k)/taskWork)), x.batch)
 	}
 	panels, most := ceil(x.n, s.cols()), nBlock/s.cols()
-	l.cols = s.cols() * min(most, ceil(panels, tasks))
+	l.strip = s.cols() * min(most, ceil(panels, tasks))
+	if l.copyA {
+		l.cutBlocks(x, tasks)
+		return
+	}
+	l.cols = l.strip
 	colTasks := ceil(x.n, l.cols)
 	l.rows = l.height * min(mBlock/l.height, ceil(ceil(x.m, l.height), ceil(tasks, colTasks)))
+}
+
+// cutBlocks cuts a product whose A is copied: into as few rows as the copies allow
+// and then, for more tasks, wherever less has to be copied again, A for every block
+// of columns or B for every block of rows.
+func (l *layout) cutBlocks(x *product, tasks int) {
+	panels, strips := ceil(x.m, l.height), ceil(x.n, l.strip)
+	rows, cols := ceil(panels, copyRows/l.height), 1
+	for rows*cols < tasks && rows*cols < panels*strips {
+		if cols < strips && (x.m <= x.n || rows == panels) {
+			cols++
+		} else {
+			rows++
+		}
+	}
+	l.rows, l.cols = l.height*ceil(panels, rows), l.strip*ceil(strips, cols)
 }
 
 // work returns the multiply-adds of a product.

@@ -65,9 +65,9 @@ func portableEdge(rows int) func(*tileArgs) {
 	return func(t *tileArgs) {
 		cols := t.inUse
 		for panel := range t.panels {
-			b, c := unsafe.Add(t.b, panel*t.bpanel), unsafe.Add(t.c, panel*4*portable4)
+			b, c := unsafe.Add(t.b, panel*t.bpanel), unsafe.Add(t.c, panel*t.cpanel)
 			for row := range rows {
-				a := unsafe.Add(t.a, row*t.ars)
+				a := unsafe.Add(t.a, panel*t.apanel+row*t.ars)
 				for col := range cols {
 					update(at(c, row*t.ldc+4*col), t.dot(a, unsafe.Add(b, 4*col)), t.alpha, t.beta)
 				}
@@ -88,9 +88,9 @@ func (t *tileArgs) dot(a, b unsafe.Pointer) float32 {
 // portableTile4 computes whole tiles of 4×4.
 func portableTile4(t *tileArgs) {
 	for panel := range t.panels {
-		b, c := unsafe.Add(t.b, panel*t.bpanel), unsafe.Add(t.c, panel*4*portable4)
+		b, c := unsafe.Add(t.b, panel*t.bpanel), unsafe.Add(t.c, panel*t.cpanel)
 		for row := range portable4 {
-			sum := t.dot4(unsafe.Add(t.a, row*t.ars), b)
+			sum := t.dot4(unsafe.Add(t.a, panel*t.apanel+row*t.ars), b)
 			for col := range sum {
 				update(at(c, row*t.ldc+4*col), sum[col], t.alpha, t.beta)
 			}

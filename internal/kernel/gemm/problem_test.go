@@ -16,6 +16,7 @@ type problem struct {
 	lda, ldb, ldc             int
 	strideA, strideB, strideC int
 	a, b, c                   []float32
+	epilogue                  Epilogue
 }
 
 func (x *problem) String() string {
@@ -68,8 +69,17 @@ func (x *problem) shifted(a, b, c int) *problem {
 
 // run computes the product in place.
 func (x *problem) run(s *isa, p *pool.Pool) {
-	batchF32(s, p, x.transA, x.transB, x.batch, x.m, x.n, x.k, x.alpha, x.a, x.lda, x.strideA,
-		x.b, x.ldb, x.strideB, x.beta, x.c, x.ldc, x.strideC)
+	x.product().compute(s, p)
+}
+
+// product returns the problem's description.
+func (x *problem) product() Product {
+	return Product{
+		Batch: x.batch, M: x.m, N: x.n, K: x.k, Alpha: x.alpha, Beta: x.beta,
+		A: Matrix{F32: x.a, LD: x.lda, Stride: x.strideA, Trans: x.transA},
+		B: Matrix{F32: x.b, LD: x.ldb, Stride: x.strideB, Trans: x.transB},
+		C: x.c, LDC: x.ldc, StrideC: x.strideC, Epilogue: x.epilogue,
+	}
 }
 
 // result returns what the product makes of a copy of C.

@@ -17,16 +17,18 @@ const (
 	rankSums = 8192 // elements of C that a rank task keeps in the L1 cache
 	rankCols = 256  // fewest columns of a rank task, if C has as many
 	rankK    = 512  // coefficients of a row of A in work
-	rankPad  = 16   // elements between rows of sums, for the sake of the cache's sets
+	wideCols = 1024 // most columns of a rank task that widens B
 )
 
 // path is how a product is computed.
 type path int
 
 const (
-	tiled path = iota
-	dots       // op(B)'s columns are contiguous
-	ranks      // op(B)'s rows are
+	tiled   path = iota
+	dots         // op(B)'s columns are contiguous
+	ranks        // op(B)'s rows are
+	grouped      // several products of a batch at a time
+	scaled       // no product: alpha or k is zero
 )
 
 // skinny returns the path of a product by its rows. It depends on the shape alone,
@@ -66,9 +68,13 @@ func skinnyCols(x *product, most, least, unit, threads int) int {
 func (l *layout) planSkinny(x *product, threads int) {
 	l.rows = x.m
 	if l.path == dots {
-		l.cols = skinnyCols(x, x.n, 1+int(pieceWork/work(x.m, 1, x.k)), dotCols, threads)
+		l.cols = skinnyCols(x, x.n, 1+int(skinnyWork/work(x.m, 1, x.k)), dotCols, threads)
 	} else {
-		l.cols = skinnyCols(x, rankSums/x.m, rankCols, 16, threads)
+		most := rankSums / x.m
+		if x.b.bf16() {
+			most = min(most, wideCols)
+		}
+		l.cols = skinnyCols(x, most, rankCols, 16, threads)
 	}
 }
 
@@ -90,6 +96,9 @@ func (w *worker) dots(c *call, mat, n0, n1 int) {
 				cols = 1
 			}
 			t.b = c.b.at(mat, k0, n)
+			if c.b.bf16() {
+				t.b, t.bs = w.widen(c, mat, k0, n, k, cols)
+			}
 			for m := 0; m < c.m; m += c.isa.dotRows {
 				rows := min(c.isa.dotRows, c.m-m)
 				t.a = unsafe.Add(a, m*t.as)
@@ -101,16 +110,21 @@ func (w *worker) dots(c *call, mat, n0, n1 int) {
 	}
 }
 
-// contiguousA returns the rows of A from k0, packed if their elements are not
-// adjacent, and sets their stride.
+// contiguousA returns the rows of A from k0, copied if their elements are not
+// adjacent float32, and sets their stride.
 func (w *worker) contiguousA(c *call, mat, k0, k int) unsafe.Pointer {
-	if !c.a.colMajor {
+	if !c.a.colMajor && !c.a.bf16() {
 		w.dot.as = 4 * c.a.row
 		return c.a.at(mat, 0, k0)
 	}
 	for m := range c.m {
-		for i := range k {
-			w.buffer[m*k+i] = *at(c.a.at(mat, m, k0+i), 0)
+		row := w.buffer[m*k:][:k]
+		if !c.a.colMajor {
+			c.a.read(row, mat, m, k0)
+			continue
+		}
+		for i := range row {
+			row[i] = c.a.value(mat, m, k0+i)
 		}
 	}
 	w.dot.as = 4 * k
@@ -140,7 +154,7 @@ func update(c *float32, sum, alpha, beta float32) {
 // of A and a row of B, a few at a time.
 func (w *worker) ranks(c *call, mat, n0, n1 int) {
 	t, cols := &w.rank, n1-n0
-	stride := cols + 16
+	stride := cols + panelPad
 	sums, coefficients := w.buffer[:c.m*stride], w.buffer[c.m*stride:]
 	clear(sums)
 	t.c, t.ldc, t.m = unsafe.Pointer(&sums[0]), 4*stride, c.m
@@ -157,6 +171,9 @@ func (w *worker) ranks(c *call, mat, n0, n1 int) {
 			}
 			in := (k - k0) % rankRows
 			t.a, t.b = unsafe.Pointer(&coefficients[(k-k0-in)*c.m+in]), c.b.at(mat, k, n0)
+			if c.b.bf16() {
+				t.b, t.bs = w.widen(c, mat, k, n0, cols, step)
+			}
 			kernel(t)
 			k += step
 		}
@@ -175,7 +192,7 @@ func (c *call) gather(to []float32, mat, k0, k1 int) {
 		in := (k - k0) % rankRows
 		block := to[(k-k0-in)*c.m:]
 		for m := range c.m {
-			block[m*rankRows+in] = *at(c.a.at(mat, m, k), 0)
+			block[m*rankRows+in] = c.a.value(mat, m, k)
 		}
 	}
 }

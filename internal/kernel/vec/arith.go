@@ -66,6 +66,65 @@ func MulScalar(dst, a []float32, s float32) {
 	}
 }
 
+// DivScalar sets dst[i] = a[i]/s, correctly rounded.
+func DivScalar(dst, a []float32, s float32) {
+	cover(dst, a)
+	for lo, hi := range spans(len(dst)) {
+		active.divScalar(dst[lo:hi], a[lo:hi], s)
+	}
+}
+
+// ScalarDiv sets dst[i] = s/b[i], correctly rounded.
+func ScalarDiv(dst []float32, s float32, b []float32) {
+	cover(dst, b)
+	for lo, hi := range spans(len(dst)) {
+		active.scalarDiv(dst[lo:hi], b[lo:hi], s)
+	}
+}
+
+// ScalarSub sets dst[i] = s − b[i].
+func ScalarSub(dst []float32, s float32, b []float32) { Affine(dst, b, 0, -1, s) }
+
+// MaxScalar sets dst[i] to the larger of a[i] and s, to NaN where either is NaN.
+func MaxScalar(dst, a []float32, s float32) {
+	cover(dst, a)
+	for lo, hi := range spans(len(dst)) {
+		active.maxScalar(dst[lo:hi], a[lo:hi], s)
+	}
+}
+
+// MinScalar sets dst[i] to the smaller of a[i] and s, to NaN where either is NaN.
+func MinScalar(dst, a []float32, s float32) {
+	cover(dst, a)
+	for lo, hi := range spans(len(dst)) {
+		active.minScalar(dst[lo:hi], a[lo:hi], s)
+	}
+}
+
+// AtLeast sets dst[i] to 1 where a[i] ≥ b[i], else to 0.
+func AtLeast(dst, a, b []float32) {
+	cover(dst, a, b)
+	for lo, hi := range spans(len(dst)) {
+		active.atLeast(dst[lo:hi], a[lo:hi], b[lo:hi])
+	}
+}
+
+// AtLeastScalar sets dst[i] to 1 where a[i] ≥ s, else to 0.
+func AtLeastScalar(dst, a []float32, s float32) {
+	cover(dst, a)
+	for lo, hi := range spans(len(dst)) {
+		active.atLeastScalar(dst[lo:hi], a[lo:hi], s)
+	}
+}
+
+// ScalarAtLeast sets dst[i] to 1 where s ≥ b[i], else to 0.
+func ScalarAtLeast(dst []float32, s float32, b []float32) {
+	cover(dst, b)
+	for lo, hi := range spans(len(dst)) {
+		active.scalarAtLeast(dst[lo:hi], b[lo:hi], s)
+	}
+}
+
 // Axpy adds s·x[i] to dst[i], with one rounding.
 func Axpy(dst []float32, s float32, x []float32) {
 	cover(dst, x)

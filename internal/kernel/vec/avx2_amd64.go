@@ -27,6 +27,27 @@ func addScalarAVX2(dst []float32, a []float32, s float32)
 func mulScalarAVX2(dst []float32, a []float32, s float32)
 
 //go:noescape
+func divScalarAVX2(dst []float32, a []float32, s float32)
+
+//go:noescape
+func scalarDivAVX2(dst []float32, b []float32, s float32)
+
+//go:noescape
+func maxScalarAVX2(dst []float32, a []float32, s float32)
+
+//go:noescape
+func minScalarAVX2(dst []float32, a []float32, s float32)
+
+//go:noescape
+func atLeastAVX2(dst []float32, a []float32, b []float32)
+
+//go:noescape
+func atLeastScalarAVX2(dst []float32, a []float32, s float32)
+
+//go:noescape
+func scalarAtLeastAVX2(dst []float32, b []float32, s float32)
+
+//go:noescape
 func axpyAVX2(dst []float32, x []float32, s float32)
 
 //go:noescape
@@ -81,6 +102,24 @@ func sigmoidGradAVX2(dx []float32, y []float32, dy []float32)
 func geluGradAVX2(dx []float32, x []float32, dy []float32)
 
 //go:noescape
+func affineAVX2(dst []float32, x []float32, shift float32, factor float32, offset float32)
+
+//go:noescape
+func expAffineAVX2(dst []float32, x []float32, shift float32, factor float32, offset float32)
+
+//go:noescape
+func mulScaledAVX2(dst []float32, x []float32, scale []float32, s float32)
+
+//go:noescape
+func mulShiftedAVX2(dst []float32, a []float32, b []float32, shift float32)
+
+//go:noescape
+func normalizeAVX2(dst []float32, x []float32, scale []float32, bias []float32, shift float32, factor float32)
+
+//go:noescape
+func normGradAVX2(dst []float32, x []float32, scale []float32, d []float32, shift float32, mean float32, factor float32, along float32)
+
+//go:noescape
 func sumAVX2(x []float32) float32
 
 //go:noescape
@@ -94,6 +133,12 @@ func maxOfAVX2(x []float32) float32
 
 //go:noescape
 func dotAVX2(a []float32, b []float32) float32
+
+//go:noescape
+func sumSquaresFromAVX2(x []float32, shift float32) float32
+
+//go:noescape
+func dotFromAVX2(a []float32, b []float32, x []float32, shift float32) float32
 
 //go:noescape
 func expSumAVX2(dst []float32, x []float32, shift float32) float32
@@ -125,50 +170,226 @@ func f16FromF32AVX2(dst []uint16, x []float32)
 //go:noescape
 func f32FromF16AVX2(dst []float32, x []uint16)
 
+//go:noescape
+func addFarAVX2(dst []float32, a []float32, b []float32)
+
+//go:noescape
+func subFarAVX2(dst []float32, a []float32, b []float32)
+
+//go:noescape
+func mulFarAVX2(dst []float32, a []float32, b []float32)
+
+//go:noescape
+func divFarAVX2(dst []float32, a []float32, b []float32)
+
+//go:noescape
+func maxFarAVX2(dst []float32, a []float32, b []float32)
+
+//go:noescape
+func minFarAVX2(dst []float32, a []float32, b []float32)
+
+//go:noescape
+func addScalarFarAVX2(dst []float32, a []float32, s float32)
+
+//go:noescape
+func mulScalarFarAVX2(dst []float32, a []float32, s float32)
+
+//go:noescape
+func divScalarFarAVX2(dst []float32, a []float32, s float32)
+
+//go:noescape
+func scalarDivFarAVX2(dst []float32, b []float32, s float32)
+
+//go:noescape
+func maxScalarFarAVX2(dst []float32, a []float32, s float32)
+
+//go:noescape
+func minScalarFarAVX2(dst []float32, a []float32, s float32)
+
+//go:noescape
+func atLeastFarAVX2(dst []float32, a []float32, b []float32)
+
+//go:noescape
+func atLeastScalarFarAVX2(dst []float32, a []float32, s float32)
+
+//go:noescape
+func scalarAtLeastFarAVX2(dst []float32, b []float32, s float32)
+
+//go:noescape
+func fmaFarAVX2(dst []float32, a []float32, b []float32, c []float32)
+
+//go:noescape
+func reluFarAVX2(dst []float32, x []float32)
+
+//go:noescape
+func sqrtFarAVX2(dst []float32, x []float32)
+
+//go:noescape
+func rsqrtFarAVX2(dst []float32, x []float32)
+
+//go:noescape
+func squareFarAVX2(dst []float32, x []float32)
+
+//go:noescape
+func negFarAVX2(dst []float32, x []float32)
+
+//go:noescape
+func absFarAVX2(dst []float32, x []float32)
+
+//go:noescape
+func reluGradFarAVX2(dx []float32, y []float32, dy []float32)
+
+//go:noescape
+func expFarAVX2(dst []float32, x []float32)
+
+//go:noescape
+func logFarAVX2(dst []float32, x []float32)
+
+//go:noescape
+func tanhFarAVX2(dst []float32, x []float32)
+
+//go:noescape
+func sigmoidFarAVX2(dst []float32, x []float32)
+
+//go:noescape
+func erfFarAVX2(dst []float32, x []float32)
+
+//go:noescape
+func geluFarAVX2(dst []float32, x []float32)
+
+//go:noescape
+func tanhGradFarAVX2(dx []float32, y []float32, dy []float32)
+
+//go:noescape
+func sigmoidGradFarAVX2(dx []float32, y []float32, dy []float32)
+
+//go:noescape
+func geluGradFarAVX2(dx []float32, x []float32, dy []float32)
+
+//go:noescape
+func affineFarAVX2(dst []float32, x []float32, shift float32, factor float32, offset float32)
+
+//go:noescape
+func expAffineFarAVX2(dst []float32, x []float32, shift float32, factor float32, offset float32)
+
+//go:noescape
+func mulScaledFarAVX2(dst []float32, x []float32, scale []float32, s float32)
+
+//go:noescape
+func mulShiftedFarAVX2(dst []float32, a []float32, b []float32, shift float32)
+
+//go:noescape
+func normalizeFarAVX2(dst []float32, x []float32, scale []float32, bias []float32, shift float32, factor float32)
+
+//go:noescape
+func normGradFarAVX2(dst []float32, x []float32, scale []float32, d []float32, shift float32, mean float32, factor float32, along float32)
+
+//go:noescape
+func dropoutFarAVX2(dst []float32, x []float32, scale float32, limit uint32, key uint64, offset uint64)
+
 func avx2() kernels {
 	return kernels{
 		name: "avx2",
 
-		add:         addAVX2,
-		sub:         subAVX2,
-		mul:         mulAVX2,
-		div:         divAVX2,
-		max:         maxAVX2,
-		min:         minAVX2,
-		addScalar:   addScalarAVX2,
-		mulScalar:   mulScalarAVX2,
-		axpy:        axpyAVX2,
-		fma:         fmaAVX2,
-		relu:        reluAVX2,
-		sqrt:        sqrtAVX2,
-		rsqrt:       rsqrtAVX2,
-		square:      squareAVX2,
-		neg:         negAVX2,
-		abs:         absAVX2,
-		reluGrad:    reluGradAVX2,
-		exp:         expAVX2,
-		log:         logAVX2,
-		tanh:        tanhAVX2,
-		sigmoid:     sigmoidAVX2,
-		erf:         erfAVX2,
-		gelu:        geluAVX2,
-		tanhGrad:    tanhGradAVX2,
-		sigmoidGrad: sigmoidGradAVX2,
-		geluGrad:    geluGradAVX2,
-		sum:         sumAVX2,
-		sumAbs:      sumAbsAVX2,
-		sumSquares:  sumSquaresAVX2,
-		maxOf:       maxOfAVX2,
-		dot:         dotAVX2,
-		expSum:      expSumAVX2,
-		sumExp:      sumExpAVX2,
-		momentum:    momentumAVX2,
-		adam:        adamAVX2,
-		philox:      philoxAVX2,
-		dropout:     dropoutAVX2,
-		bf16FromF32: whole(bf16FromF32AVX2, each(bf16FromF32)),
-		f32FromBF16: whole(f32FromBF16AVX2, each(f32FromBF16)),
-		f16FromF32:  whole(f16FromF32AVX2, each(f16FromF32)),
-		f32FromF16:  whole(f32FromF16AVX2, each(f32FromF16)),
+		elementwise: elementwise{
+			add:           addAVX2,
+			sub:           subAVX2,
+			mul:           mulAVX2,
+			div:           divAVX2,
+			max:           maxAVX2,
+			min:           minAVX2,
+			addScalar:     addScalarAVX2,
+			mulScalar:     mulScalarAVX2,
+			divScalar:     divScalarAVX2,
+			scalarDiv:     scalarDivAVX2,
+			maxScalar:     maxScalarAVX2,
+			minScalar:     minScalarAVX2,
+			atLeast:       atLeastAVX2,
+			atLeastScalar: atLeastScalarAVX2,
+			scalarAtLeast: scalarAtLeastAVX2,
+			fma:           fmaAVX2,
+			relu:          reluAVX2,
+			sqrt:          sqrtAVX2,
+			rsqrt:         rsqrtAVX2,
+			square:        squareAVX2,
+			neg:           negAVX2,
+			abs:           absAVX2,
+			reluGrad:      reluGradAVX2,
+			exp:           expAVX2,
+			log:           logAVX2,
+			tanh:          tanhAVX2,
+			sigmoid:       sigmoidAVX2,
+			erf:           erfAVX2,
+			gelu:          geluAVX2,
+			tanhGrad:      tanhGradAVX2,
+			sigmoidGrad:   sigmoidGradAVX2,
+			geluGrad:      geluGradAVX2,
+			affine:        affineAVX2,
+			expAffine:     expAffineAVX2,
+			mulScaled:     mulScaledAVX2,
+			mulShifted:    mulShiftedAVX2,
+			normalize:     normalizeAVX2,
+			normGrad:      normGradAVX2,
+			dropout:       dropoutAVX2,
+		},
+		far: &elementwise{
+			add:           addFarAVX2,
+			sub:           subFarAVX2,
+			mul:           mulFarAVX2,
+			div:           divFarAVX2,
+			max:           maxFarAVX2,
+			min:           minFarAVX2,
+			addScalar:     addScalarFarAVX2,
+			mulScalar:     mulScalarFarAVX2,
+			divScalar:     divScalarFarAVX2,
+			scalarDiv:     scalarDivFarAVX2,
+			maxScalar:     maxScalarFarAVX2,
+			minScalar:     minScalarFarAVX2,
+			atLeast:       atLeastFarAVX2,
+			atLeastScalar: atLeastScalarFarAVX2,
+			scalarAtLeast: scalarAtLeastFarAVX2,
+			fma:           fmaFarAVX2,
+			relu:          reluFarAVX2,
+			sqrt:          sqrtFarAVX2,
+			rsqrt:         rsqrtFarAVX2,
+			square:        squareFarAVX2,
+			neg:           negFarAVX2,
+			abs:           absFarAVX2,
+			reluGrad:      reluGradFarAVX2,
+			exp:           expFarAVX2,
+			log:           logFarAVX2,
+			tanh:          tanhFarAVX2,
+			sigmoid:       sigmoidFarAVX2,
+			erf:           erfFarAVX2,
+			gelu:          geluFarAVX2,
+			tanhGrad:      tanhGradFarAVX2,
+			sigmoidGrad:   sigmoidGradFarAVX2,
+			geluGrad:      geluGradFarAVX2,
+			affine:        affineFarAVX2,
+			expAffine:     expAffineFarAVX2,
+			mulScaled:     mulScaledFarAVX2,
+			mulShifted:    mulShiftedFarAVX2,
+			normalize:     normalizeFarAVX2,
+			normGrad:      normGradFarAVX2,
+			dropout:       dropoutFarAVX2,
+		},
+
+		axpy:           axpyAVX2,
+		sum:            sumAVX2,
+		sumAbs:         sumAbsAVX2,
+		sumSquares:     sumSquaresAVX2,
+		maxOf:          maxOfAVX2,
+		dot:            dotAVX2,
+		sumSquaresFrom: sumSquaresFromAVX2,
+		dotFrom:        dotFromAVX2,
+		expSum:         expSumAVX2,
+		sumExp:         sumExpAVX2,
+		momentum:       momentumAVX2,
+		adam:           adamAVX2,
+		philox:         philoxAVX2,
+		bf16FromF32:    whole(bf16FromF32AVX2, each(bf16FromF32)),
+		f32FromBF16:    whole(f32FromBF16AVX2, each(f32FromBF16)),
+		f16FromF32:     whole(f16FromF32AVX2, each(f16FromF32)),
+		f32FromF16:     whole(f32FromF16AVX2, each(f32FromF16)),
 	}
 }

@@ -27,6 +27,27 @@ func addScalarAVX512(dst []float32, a []float32, s float32)
 func mulScalarAVX512(dst []float32, a []float32, s float32)
 
 //go:noescape
+func divScalarAVX512(dst []float32, a []float32, s float32)
+
+//go:noescape
+func scalarDivAVX512(dst []float32, b []float32, s float32)
+
+//go:noescape
+func maxScalarAVX512(dst []float32, a []float32, s float32)
+
+//go:noescape
+func minScalarAVX512(dst []float32, a []float32, s float32)
+
+//go:noescape
+func atLeastAVX512(dst []float32, a []float32, b []float32)
+
+//go:noescape
+func atLeastScalarAVX512(dst []float32, a []float32, s float32)
+
+//go:noescape
+func scalarAtLeastAVX512(dst []float32, b []float32, s float32)
+
+//go:noescape
 func axpyAVX512(dst []float32, x []float32, s float32)
 
 //go:noescape
@@ -81,6 +102,24 @@ func sigmoidGradAVX512(dx []float32, y []float32, dy []float32)
 func geluGradAVX512(dx []float32, x []float32, dy []float32)
 
 //go:noescape
+func affineAVX512(dst []float32, x []float32, shift float32, factor float32, offset float32)
+
+//go:noescape
+func expAffineAVX512(dst []float32, x []float32, shift float32, factor float32, offset float32)
+
+//go:noescape
+func mulScaledAVX512(dst []float32, x []float32, scale []float32, s float32)
+
+//go:noescape
+func mulShiftedAVX512(dst []float32, a []float32, b []float32, shift float32)
+
+//go:noescape
+func normalizeAVX512(dst []float32, x []float32, scale []float32, bias []float32, shift float32, factor float32)
+
+//go:noescape
+func normGradAVX512(dst []float32, x []float32, scale []float32, d []float32, shift float32, mean float32, factor float32, along float32)
+
+//go:noescape
 func sumAVX512(x []float32) float32
 
 //go:noescape
@@ -96,10 +135,22 @@ func maxOfAVX512(x []float32) float32
 func dotAVX512(a []float32, b []float32) float32
 
 //go:noescape
+func sumSquaresFromAVX512(x []float32, shift float32) float32
+
+//go:noescape
+func dotFromAVX512(a []float32, b []float32, x []float32, shift float32) float32
+
+//go:noescape
 func expSumAVX512(dst []float32, x []float32, shift float32) float32
 
 //go:noescape
 func sumExpAVX512(x []float32, shift float32) float32
+
+//go:noescape
+func sumAndDotAVX512(x []float32, d []float32, scale []float32) (float32, float32)
+
+//go:noescape
+func squaresAndDotAVX512(x []float32, d []float32, scale []float32, shift float32) (float32, float32)
 
 //go:noescape
 func momentumAVX512(w []float32, m []float32, g []float32, step float32, mu float32)
@@ -125,50 +176,228 @@ func f16FromF32AVX512(dst []uint16, x []float32)
 //go:noescape
 func f32FromF16AVX512(dst []float32, x []uint16)
 
+//go:noescape
+func addFarAVX512(dst []float32, a []float32, b []float32)
+
+//go:noescape
+func subFarAVX512(dst []float32, a []float32, b []float32)
+
+//go:noescape
+func mulFarAVX512(dst []float32, a []float32, b []float32)
+
+//go:noescape
+func divFarAVX512(dst []float32, a []float32, b []float32)
+
+//go:noescape
+func maxFarAVX512(dst []float32, a []float32, b []float32)
+
+//go:noescape
+func minFarAVX512(dst []float32, a []float32, b []float32)
+
+//go:noescape
+func addScalarFarAVX512(dst []float32, a []float32, s float32)
+
+//go:noescape
+func mulScalarFarAVX512(dst []float32, a []float32, s float32)
+
+//go:noescape
+func divScalarFarAVX512(dst []float32, a []float32, s float32)
+
+//go:noescape
+func scalarDivFarAVX512(dst []float32, b []float32, s float32)
+
+//go:noescape
+func maxScalarFarAVX512(dst []float32, a []float32, s float32)
+
+//go:noescape
+func minScalarFarAVX512(dst []float32, a []float32, s float32)
+
+//go:noescape
+func atLeastFarAVX512(dst []float32, a []float32, b []float32)
+
+//go:noescape
+func atLeastScalarFarAVX512(dst []float32, a []float32, s float32)
+
+//go:noescape
+func scalarAtLeastFarAVX512(dst []float32, b []float32, s float32)
+
+//go:noescape
+func fmaFarAVX512(dst []float32, a []float32, b []float32, c []float32)
+
+//go:noescape
+func reluFarAVX512(dst []float32, x []float32)
+
+//go:noescape
+func sqrtFarAVX512(dst []float32, x []float32)
+
+//go:noescape
+func rsqrtFarAVX512(dst []float32, x []float32)
+
+//go:noescape
+func squareFarAVX512(dst []float32, x []float32)
+
+//go:noescape
+func negFarAVX512(dst []float32, x []float32)
+
+//go:noescape
+func absFarAVX512(dst []float32, x []float32)
+
+//go:noescape
+func reluGradFarAVX512(dx []float32, y []float32, dy []float32)
+
+//go:noescape
+func expFarAVX512(dst []float32, x []float32)
+
+//go:noescape
+func logFarAVX512(dst []float32, x []float32)
+
+//go:noescape
+func tanhFarAVX512(dst []float32, x []float32)
+
+//go:noescape
+func sigmoidFarAVX512(dst []float32, x []float32)
+
+//go:noescape
+func erfFarAVX512(dst []float32, x []float32)
+
+//go:noescape
+func geluFarAVX512(dst []float32, x []float32)
+
+//go:noescape
+func tanhGradFarAVX512(dx []float32, y []float32, dy []float32)
+
+//go:noescape
+func sigmoidGradFarAVX512(dx []float32, y []float32, dy []float32)
+
+//go:noescape
+func geluGradFarAVX512(dx []float32, x []float32, dy []float32)
+
+//go:noescape
+func affineFarAVX512(dst []float32, x []float32, shift float32, factor float32, offset float32)
+
+//go:noescape
+func expAffineFarAVX512(dst []float32, x []float32, shift float32, factor float32, offset float32)
+
+//go:noescape
+func mulScaledFarAVX512(dst []float32, x []float32, scale []float32, s float32)
+
+//go:noescape
+func mulShiftedFarAVX512(dst []float32, a []float32, b []float32, shift float32)
+
+//go:noescape
+func normalizeFarAVX512(dst []float32, x []float32, scale []float32, bias []float32, shift float32, factor float32)
+
+//go:noescape
+func normGradFarAVX512(dst []float32, x []float32, scale []float32, d []float32, shift float32, mean float32, factor float32, along float32)
+
+//go:noescape
+func dropoutFarAVX512(dst []float32, x []float32, scale float32, limit uint32, key uint64, offset uint64)
+
 func avx512() kernels {
 	return kernels{
 		name: "avx512",
 
-		add:         addAVX512,
-		sub:         subAVX512,
-		mul:         mulAVX512,
-		div:         divAVX512,
-		max:         maxAVX512,
-		min:         minAVX512,
-		addScalar:   addScalarAVX512,
-		mulScalar:   mulScalarAVX512,
-		axpy:        axpyAVX512,
-		fma:         fmaAVX512,
-		relu:        reluAVX512,
-		sqrt:        sqrtAVX512,
-		rsqrt:       rsqrtAVX512,
-		square:      squareAVX512,
-		neg:         negAVX512,
-		abs:         absAVX512,
-		reluGrad:    reluGradAVX512,
-		exp:         expAVX512,
-		log:         logAVX512,
-		tanh:        tanhAVX512,
-		sigmoid:     sigmoidAVX512,
-		erf:         erfAVX512,
-		gelu:        geluAVX512,
-		tanhGrad:    tanhGradAVX512,
-		sigmoidGrad: sigmoidGradAVX512,
-		geluGrad:    geluGradAVX512,
-		sum:         sumAVX512,
-		sumAbs:      sumAbsAVX512,
-		sumSquares:  sumSquaresAVX512,
-		maxOf:       maxOfAVX512,
-		dot:         dotAVX512,
-		expSum:      expSumAVX512,
-		sumExp:      sumExpAVX512,
-		momentum:    momentumAVX512,
-		adam:        adamAVX512,
-		philox:      philoxAVX512,
-		dropout:     dropoutAVX512,
-		bf16FromF32: bf16FromF32AVX512,
-		f32FromBF16: f32FromBF16AVX512,
-		f16FromF32:  f16FromF32AVX512,
-		f32FromF16:  f32FromF16AVX512,
+		elementwise: elementwise{
+			add:           addAVX512,
+			sub:           subAVX512,
+			mul:           mulAVX512,
+			div:           divAVX512,
+			max:           maxAVX512,
+			min:           minAVX512,
+			addScalar:     addScalarAVX512,
+			mulScalar:     mulScalarAVX512,
+			divScalar:     divScalarAVX512,
+			scalarDiv:     scalarDivAVX512,
+			maxScalar:     maxScalarAVX512,
+			minScalar:     minScalarAVX512,
+			atLeast:       atLeastAVX512,
+			atLeastScalar: atLeastScalarAVX512,
+			scalarAtLeast: scalarAtLeastAVX512,
+			fma:           fmaAVX512,
+			relu:          reluAVX512,
+			sqrt:          sqrtAVX512,
+			rsqrt:         rsqrtAVX512,
+			square:        squareAVX512,
+			neg:           negAVX512,
+			abs:           absAVX512,
+			reluGrad:      reluGradAVX512,
+			exp:           expAVX512,
+			log:           logAVX512,
+			tanh:          tanhAVX512,
+			sigmoid:       sigmoidAVX512,
+			erf:           erfAVX512,
+			gelu:          geluAVX512,
+			tanhGrad:      tanhGradAVX512,
+			sigmoidGrad:   sigmoidGradAVX512,
+			geluGrad:      geluGradAVX512,
+			affine:        affineAVX512,
+			expAffine:     expAffineAVX512,
+			mulScaled:     mulScaledAVX512,
+			mulShifted:    mulShiftedAVX512,
+			normalize:     normalizeAVX512,
+			normGrad:      normGradAVX512,
+			dropout:       dropoutAVX512,
+		},
+		far: &elementwise{
+			add:           addFarAVX512,
+			sub:           subFarAVX512,
+			mul:           mulFarAVX512,
+			div:           divFarAVX512,
+			max:           maxFarAVX512,
+			min:           minFarAVX512,
+			addScalar:     addScalarFarAVX512,
+			mulScalar:     mulScalarFarAVX512,
+			divScalar:     divScalarFarAVX512,
+			scalarDiv:     scalarDivFarAVX512,
+			maxScalar:     maxScalarFarAVX512,
+			minScalar:     minScalarFarAVX512,
+			atLeast:       atLeastFarAVX512,
+			atLeastScalar: atLeastScalarFarAVX512,
+			scalarAtLeast: scalarAtLeastFarAVX512,
+			fma:           fmaFarAVX512,
+			relu:          reluFarAVX512,
+			sqrt:          sqrtFarAVX512,
+			rsqrt:         rsqrtFarAVX512,
+			square:        squareFarAVX512,
+			neg:           negFarAVX512,
+			abs:           absFarAVX512,
+			reluGrad:      reluGradFarAVX512,
+			exp:           expFarAVX512,
+			log:           logFarAVX512,
+			tanh:          tanhFarAVX512,
+			sigmoid:       sigmoidFarAVX512,
+			erf:           erfFarAVX512,
+			gelu:          geluFarAVX512,
+			tanhGrad:      tanhGradFarAVX512,
+			sigmoidGrad:   sigmoidGradFarAVX512,
+			geluGrad:      geluGradFarAVX512,
+			affine:        affineFarAVX512,
+			expAffine:     expAffineFarAVX512,
+			mulScaled:     mulScaledFarAVX512,
+			mulShifted:    mulShiftedFarAVX512,
+			normalize:     normalizeFarAVX512,
+			normGrad:      normGradFarAVX512,
+			dropout:       dropoutFarAVX512,
+		},
+
+		axpy:           axpyAVX512,
+		sum:            sumAVX512,
+		sumAbs:         sumAbsAVX512,
+		sumSquares:     sumSquaresAVX512,
+		maxOf:          maxOfAVX512,
+		dot:            dotAVX512,
+		sumSquaresFrom: sumSquaresFromAVX512,
+		dotFrom:        dotFromAVX512,
+		expSum:         expSumAVX512,
+		sumExp:         sumExpAVX512,
+		sumAndDot:      sumAndDotAVX512,
+		squaresAndDot:  squaresAndDotAVX512,
+		momentum:       momentumAVX512,
+		adam:           adamAVX512,
+		philox:         philoxAVX512,
+		bf16FromF32:    bf16FromF32AVX512,
+		f32FromBF16:    f32FromBF16AVX512,
+		f16FromF32:     f16FromF32AVX512,
+		f32FromF16:     f32FromF16AVX512,
 	}
 }

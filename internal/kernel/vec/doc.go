@@ -37,6 +37,24 @@
 //
 // Only the payloads of NaN differ.
 //
+// # Rows
+//
+// Softmax, the normalisations and their gradients take rows, and pass over one as
+// seldom as their sums allow: two passes for a root mean square, three for
+// softmax and a layer norm, whose variance is that of differences from the mean.
+// A row is in the first-level cache after the first. Gradients take their sums in
+// pairs where there are registers for it.
+//
+// # Memory
+//
+// A store through the caches reads a line before it writes it, so a result larger
+// than they are costs three transfers where a copy needs two. Far, DropoutFar and
+// the functions of rows with far set store around the caches, and prefetch two
+// pages ahead, across the page ends at which the processor's own prefetching
+// starts anew. Only the caller knows how large the whole result is, and so says
+// which; the bits are the same. Sums prefetch always, since that costs nothing
+// where operands are in a cache.
+//
 // # Functions
 //
 // Exponentials are computed as Cody and Waite do: x = n·log 2 + r with a split
@@ -57,6 +75,6 @@
 // -tags invariants). Functions with several results (Adam) need distinct slices.
 //
 // What the package does not do: threads, strides, broadcasting and shapes
-// (callers loop over rows), types other than float32 (but for conversions), and
+// (callers cut into rows), types other than float32 (but for conversions), and
 // matrix products (package gemm).
 package vec

@@ -83,6 +83,13 @@ func reduced(name string, f func(k kernels) func(x []float32) float32) call {
 	return call{name, func(k kernels, s [4][]float32) []float32 { return []float32{f(k)(s[1])} }}
 }
 
+func withNumber(name string, f func(k kernels) func(dst, a []float32, s float32)) call {
+	return call{name, func(k kernels, s [4][]float32) []float32 {
+		f(k)(s[0], s[1], 0.3)
+		return s[0]
+	}}
+}
+
 func maps() []call {
 	return []call{
 		binary("add", func(k kernels) func(dst, a, b []float32) { return k.add }),
@@ -107,8 +114,27 @@ func maps() []call {
 		unary("sigmoid", func(k kernels) func(dst, x []float32) { return k.sigmoid }),
 		unary("erf", func(k kernels) func(dst, x []float32) { return k.erf }),
 		unary("gelu", func(k kernels) func(dst, x []float32) { return k.gelu }),
-		{"addScalar", func(k kernels, s [4][]float32) []float32 { k.addScalar(s[0], s[1], 0.3); return s[0] }},
-		{"mulScalar", func(k kernels, s [4][]float32) []float32 { k.mulScalar(s[0], s[1], 0.3); return s[0] }},
+		withNumber("addScalar", func(k kernels) func(dst, a []float32, s float32) { return k.addScalar }),
+		withNumber("mulScalar", func(k kernels) func(dst, a []float32, s float32) { return k.mulScalar }),
+		binary("atLeast", func(k kernels) func(dst, a, b []float32) { return k.atLeast }),
+		withNumber("divScalar", func(k kernels) func(dst, a []float32, s float32) { return k.divScalar }),
+		withNumber("scalarDiv", func(k kernels) func(dst, a []float32, s float32) { return k.scalarDiv }),
+		withNumber("maxScalar", func(k kernels) func(dst, a []float32, s float32) { return k.maxScalar }),
+		withNumber("minScalar", func(k kernels) func(dst, a []float32, s float32) { return k.minScalar }),
+		withNumber("atLeastScalar", func(k kernels) func(dst, a []float32, s float32) { return k.atLeastScalar }),
+		withNumber("scalarAtLeast", func(k kernels) func(dst, a []float32, s float32) { return k.scalarAtLeast }),
+		{"affine", func(k kernels, s [4][]float32) []float32 { k.affine(s[0], s[1], 0.1, 1.7, -3); return s[0] }},
+		{"expAffine", func(k kernels, s [4][]float32) []float32 { k.expAffine(s[0], s[1], 0.1, 1.7, -3); return s[0] }},
+		{"mulScaled", func(k kernels, s [4][]float32) []float32 { k.mulScaled(s[0], s[1], s[2], 1.7); return s[0] }},
+		{"mulShifted", func(k kernels, s [4][]float32) []float32 { k.mulShifted(s[0], s[1], s[2], 1.7); return s[0] }},
+		{"normalize", func(k kernels, s [4][]float32) []float32 {
+			k.normalize(s[0], s[1], s[2], s[3], 0.1, 1.7)
+			return s[0]
+		}},
+		{"normGrad", func(k kernels, s [4][]float32) []float32 {
+			k.normGrad(s[0], s[1], s[2], s[3], 0.1, -0.2, 1.7, 0.3)
+			return s[0]
+		}},
 		{"axpy", func(k kernels, s [4][]float32) []float32 { k.axpy(s[0], s[1], 0.3); return s[0] }},
 		{"fma", func(k kernels, s [4][]float32) []float32 { k.fma(s[0], s[1], s[2], s[3]); return s[0] }},
 		{"momentum", func(k kernels, s [4][]float32) []float32 {
@@ -127,6 +153,8 @@ func maps() []call {
 	}
 }
 
+func two(a, b float32) []float32 { return []float32{a, b} }
+
 func folds() []call {
 	return []call{
 		reduced("sum", func(k kernels) func(x []float32) float32 { return k.sum }),
@@ -134,6 +162,10 @@ func folds() []call {
 		reduced("sumAbs", func(k kernels) func(x []float32) float32 { return k.sumAbs }),
 		reduced("maxOf", func(k kernels) func(x []float32) float32 { return k.maxOf }),
 		{"dot", func(k kernels, s [4][]float32) []float32 { return []float32{k.dot(s[1], s[2])} }},
+		{"sumSquaresFrom", func(k kernels, s [4][]float32) []float32 { return []float32{k.sumSquaresFrom(s[1], 1.5)} }},
+		{"dotFrom", func(k kernels, s [4][]float32) []float32 { return []float32{k.dotFrom(s[1], s[2], s[3], 1.5)} }},
+		{"sumAndDot", func(k kernels, s [4][]float32) []float32 { return two(k.sumAndDot(s[1], s[2], s[3])) }},
+		{"squaresAndDot", func(k kernels, s [4][]float32) []float32 { return two(k.squaresAndDot(s[1], s[2], s[3], 1.5)) }},
 		{"sumExp", func(k kernels, s [4][]float32) []float32 { return []float32{k.sumExp(s[1], 1.5)} }},
 		{"expSum", func(k kernels, s [4][]float32) []float32 { return append(s[0], k.expSum(s[0], s[1], 1.5)) }},
 	}

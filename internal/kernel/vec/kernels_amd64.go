@@ -8,13 +8,16 @@ import "golang.org/x/sys/cpu"
 func available() []kernels {
 	list := []kernels{portable()}
 	if cpu.X86.HasAVX2 && cpu.X86.HasFMA && cpu.X86.HasF16C && cpu.X86.HasBMI2 {
-		list = append([]kernels{avx2()}, list...)
+		list = append([]kernels{complete(avx2())}, list...)
 		if cpu.X86.HasAVX512F {
 			list = append([]kernels{avx512()}, list...)
 		}
 	}
 	return list
 }
+
+// storeFence waits until stores that bypassed the caches are visible to other threads.
+func storeFence()
 
 // whole makes a kernel of one that processes only blocks of 32 elements, and one
 // for the rest.

@@ -4,28 +4,43 @@ import "math"
 
 // portable is the implementation in plain Go, the reference of the others.
 func portable() kernels {
-	return kernels{
+	return complete(kernels{
 		name: "portable",
 
-		add: addGo, sub: subGo, mul: mulGo, div: divGo, max: each2(max32), min: each2(min32),
-		addScalar: addScalarGo, mulScalar: mulScalarGo, axpy: axpyGo, fma: fmaGo,
-		relu: each(relu32), sqrt: each(sqrt32), rsqrt: each(rsqrt32),
-		square: each(square32), neg: each(neg32), abs: each(abs32),
-		exp: each(exp32), log: each(log32), tanh: each(tanh32),
-		sigmoid: each(sigmoid32), erf: each(erf32), gelu: each(gelu32),
-		reluGrad: each2(reluGrad32), tanhGrad: each2(tanhGrad32),
-		sigmoidGrad: each2(sigmoidGrad32), geluGrad: each2(geluGrad32),
+		elementwise: elementwise{
+			add: addGo, sub: subGo, mul: mulGo, div: divGo, max: each2(max32), min: each2(min32),
+			addScalar: addScalarGo, mulScalar: mulScalarGo, fma: fmaGo,
+			divScalar: withScalar(div32), maxScalar: withScalar(max32), minScalar: withScalar(min32),
+			atLeastScalar: withScalar(atLeast32),
+			scalarDiv:     withScalar(func(b, s float32) float32 { return s / b }),
+			scalarAtLeast: withScalar(func(b, s float32) float32 { return atLeast32(s, b) }),
+			atLeast:       each2(atLeast32),
+			relu:          each(relu32), sqrt: each(sqrt32), rsqrt: each(rsqrt32),
+			square: each(square32), neg: each(neg32), abs: each(abs32),
+			exp: each(exp32), log: each(log32), tanh: each(tanh32),
+			sigmoid: each(sigmoid32), erf: each(erf32), gelu: each(gelu32),
+			reluGrad: each2(reluGrad32), tanhGrad: each2(tanhGrad32),
+			sigmoidGrad: each2(sigmoidGrad32), geluGrad: each2(geluGrad32),
+
+			expAffine: expAffineGo, affine: affineGo, mulScaled: mulScaledGo, mulShifted: mulShiftedGo,
+			normalize: normalizeGo, normGrad: normGradGo,
+
+			dropout: dropoutGo,
+		},
+
+		axpy: axpyGo,
 
 		sum: sumGo, sumSquares: sumSquaresGo, sumAbs: sumAbsGo, maxOf: maxOfGo,
-		dot: dotGo, expSum: expSumGo, sumExp: sumExpGo,
+		dot: dotGo, sumSquaresFrom: sumSquaresFromGo, dotFrom: dotFromGo,
+		expSum: expSumGo, sumExp: sumExpGo,
 
 		momentum: momentumGo, adam: adamGo,
 
-		philox: philoxGo, dropout: dropoutGo,
+		philox: philoxGo,
 
 		bf16FromF32: each(bf16FromF32), f32FromBF16: each(f32FromBF16),
 		f16FromF32: each(f16FromF32), f32FromF16: each(f32FromF16),
-	}
+	})
 }
 
 // each makes a kernel of a function of one element.
@@ -42,6 +57,15 @@ func each2(f func(a, b float32) float32) func(dst, a, b []float32) {
 	return func(dst, a, b []float32) {
 		for i := range dst {
 			dst[i] = f(a[i], b[i])
+		}
+	}
+}
+
+// withScalar makes a kernel of a function of an element and a scalar.
+func withScalar(f func(a, s float32) float32) func(dst, a []float32, s float32) {
+	return func(dst, a []float32, s float32) {
+		for i, v := range a {
+			dst[i] = f(v, s)
 		}
 	}
 }
@@ -94,6 +118,43 @@ func fmaGo(dst, a, b, c []float32) {
 	}
 }
 
+func expAffineGo(dst, x []float32, shift, factor, offset float32) {
+	for i, v := range x {
+		dst[i] = fma32(exp32(v-shift), factor, offset)
+	}
+}
+
+func affineGo(dst, x []float32, shift, factor, offset float32) {
+	for i, v := range x {
+		dst[i] = fma32(v-shift, factor, offset)
+	}
+}
+
+func mulScaledGo(dst, x, scale []float32, s float32) {
+	for i, v := range x {
+		dst[i] = float32(v*s) * scale[i]
+	}
+}
+
+func mulShiftedGo(dst, a, b []float32, s float32) {
+	for i, v := range a {
+		dst[i] = (v - s) * b[i]
+	}
+}
+
+func normalizeGo(dst, x, scale, bias []float32, shift, factor float32) {
+	for i, v := range x {
+		dst[i] = fma32((v-shift)*factor, scale[i], bias[i])
+	}
+}
+
+func normGradGo(dst, x, scale, d []float32, shift, mean, factor, along float32) {
+	for i, v := range x {
+		g := float32(float32(d[i]*scale[i])-mean) * factor
+		dst[i] = fma32(v-shift, along, g)
+	}
+}
+
 // lanes are the accumulators of a reduction: element i of a span goes to lane i mod 64.
 type lanes [64]float32
 
@@ -133,13 +194,29 @@ func dotGo(a, b []float32) float32 {
 	return l.fold(add32)
 }
 
+func sumSquaresFromGo(x []float32, shift float32) float32 {
+	var l lanes
+	for i, v := range x {
+		l[i%len(l)] = fma32(v-shift, v-shift, l[i%len(l)])
+	}
+	return l.fold(add32)
+}
+
+func dotFromGo(a, b, x []float32, shift float32) float32 {
+	var l lanes
+	for i, v := range x {
+		l[i%len(l)] = fma32(a[i]*b[i], v-shift, l[i%len(l)])
+	}
+	return l.fold(add32)
+}
+
 func maxOfGo(x []float32) float32 {
 	var l lanes
 	for i := range l {
 		l[i] = float32(math.Inf(-1))
 	}
 	for i, v := range x {
-		l[i%len(l)] = max32(l[i%len(l)], v)
+		l[i%len(l)] = max32(v, l[i%len(l)])
 	}
 	return l.fold(max32)
 }

@@ -24,22 +24,44 @@ func Philox(dst []uint32, key, counter uint64) {
 func Dropout(dst, x []float32, keep float32, key, offset uint64) {
 	cover(dst, x)
 	x = x[:len(dst)]
-	if !(keep > 0) {
+	switch {
+	case !(keep > 0):
 		clear(dst)
-		return
-	}
-	if keep >= 1 {
+	case keep >= 1:
 		copy(dst, x)
+	default:
+		dropout(dst, x, keep, key, offset, false)
+	}
+}
+
+// DropoutFar is Dropout for a destination that is too large for a cache; see Far.
+func DropoutFar(dst, x []float32, keep float32, key, offset uint64) {
+	if !(keep > 0 && keep < 1) {
+		Dropout(dst, x, keep, key, offset)
 		return
 	}
+	cover(dst, x)
+	dropout(dst, x[:len(dst)], keep, key, offset, true)
+}
+
+func dropout(dst, x []float32, keep float32, key, offset uint64, far bool) {
 	limit := uint32(math.Ceil(float64(keep)*(1<<32)) - 1)
 	scale := 1 / keep
 	head := min(len(dst), int(-offset%4))
 	dropoutGo(dst[:head], x[:head], scale, limit, key, offset)
 	dst, x, offset = dst[head:], x[head:], offset+uint64(head)
-	for lo, hi := range spans(len(dst)) {
+	near := func(lo, hi int) {
 		active.dropout(dst[lo:hi], x[lo:hi], scale, limit, key, offset+uint64(lo))
 	}
+	if !far || toLine(dst) != 0 { // a far kernel's index must be a multiple of four, too
+		for lo, hi := range spans(len(dst)) {
+			near(lo, hi)
+		}
+		return
+	}
+	inParts(dst, 2*farBlock, among(dst, x), near, func(lo, hi int) {
+		active.far.dropout(dst[lo:hi], x[lo:hi], scale, limit, key, offset+uint64(lo))
+	})
 }
 
 // philoxBlock is Philox4x32-10: ten rounds of two multiplications whose high

@@ -55,6 +55,15 @@ func min32(a, b float32) float32 {
 
 func add32(a, b float32) float32 { return a + b }
 
+func div32(a, b float32) float32 { return a / b }
+
+func atLeast32(a, b float32) float32 {
+	if a >= b {
+		return 1
+	}
+	return 0
+}
+
 func relu32(x float32) float32 {
 	if 0 > x {
 		return 0

@@ -101,6 +101,60 @@ func Softmax(dst, x []float32) {
 	MulScalar(dst, dst, 1/sum)
 }
 
+// SoftmaxRows is Softmax of every row of n elements; far as in LayerNorm.
+func SoftmaxRows(dst, x []float32, n int, far bool) {
+	cover(dst, x)
+	e, done := stores(far, n, dst, x)
+	for lo := 0; lo < len(dst); lo += n {
+		if row := x[lo : lo+n]; e == active.far {
+			most := MaxOf(row)
+			e.expRow(dst[lo:lo+n], row, most, 1/sumExp(row, most), 0)
+		} else {
+			Softmax(dst[lo:lo+n], row)
+		}
+	}
+	done()
+}
+
+// SoftmaxGrad sets dx, row by row of n elements, to the gradient of softmax by
+// its operand: y·(d − Σ y·d), with y the softmax and d its gradient.
+func SoftmaxGrad(dx, y, d []float32, n int, far bool) {
+	cover(dx, y, d)
+	e, done := stores(far, n, dx, y, d)
+	for at := 0; at < len(dx); at += n {
+		yRow, dRow := y[at:at+n], d[at:at+n]
+		dot := Dot(yRow, dRow)
+		for lo, hi := range spans(n) {
+			e.mulShifted(dx[at+lo:at+hi], dRow[lo:hi], yRow[lo:hi], dot)
+		}
+	}
+	done()
+}
+
+// SoftmaxAffine sets dst[i] = factor·s[i] + offset, with s the softmax of x: one
+// row, which may be dst. The gradient of a cross-entropy is of this form.
+func SoftmaxAffine(dst, x []float32, factor, offset float32) {
+	cover(dst, x)
+	x = x[:len(dst)]
+	sum := ExpSum(dst, x, MaxOf(x))
+	Affine(dst, dst, 0, factor/sum, offset)
+}
+
+func (e *elementwise) expRow(dst, x []float32, shift, factor, offset float32) {
+	for lo, hi := range spans(len(dst)) {
+		e.expAffine(dst[lo:hi], x[lo:hi], shift, factor, offset)
+	}
+}
+
+// sumExp is Σ e^(x[i]−shift).
+func sumExp(x []float32, shift float32) float32 {
+	var sum float32
+	for lo, hi := range spans(len(x)) {
+		sum += active.sumExp(x[lo:hi], shift)
+	}
+	return sum
+}
+
 // LogSumExp returns log Σ e^x[i] without overflow: −Inf for an empty x and for
 // a row of −Inf alone, +Inf if an element is +Inf.
 func LogSumExp(x []float32) float32 {
@@ -108,9 +162,5 @@ func LogSumExp(x []float32) float32 {
 	if math.IsInf(float64(most), 0) {
 		return most
 	}
-	var sum float32
-	for lo, hi := range spans(len(x)) {
-		sum += active.sumExp(x[lo:hi], most)
-	}
-	return most + log32(sum)
+	return most + log32(sumExp(x, most))
 }

@@ -224,13 +224,22 @@ func TestOptimizersFollowTheirFormulas(t *testing.T) {
 }
 
 func TestNothingAllocates(t *testing.T) {
-	s, words := arguments(12, 1000, 0, false), make([]uint32, 1000)
+	s, words, far := arguments(12, 1000, 0, false), make([]uint32, 1000), Far()
 	for name, f := range map[string]func(){
-		"Fma":     func() { Fma(s[0], s[1], s[2], s[3]) },
-		"Softmax": func() { Softmax(s[0], s[1]) },
-		"Adam":    func() { Adam(s[0], s[1], s[2], s[3], 0.1, 0.9, 0.99, 1e-8, 1, 1) },
-		"Philox":  func() { Philox(words, 1, 3) },
-		"Dropout": func() { Dropout(s[0], s[1], 0.5, 1, 3) },
+		"Fma":           func() { Fma(s[0], s[1], s[2], s[3]) },
+		"Softmax":       func() { Softmax(s[0], s[1]) },
+		"Adam":          func() { Adam(s[0], s[1], s[2], s[3], 0.1, 0.9, 0.99, 1e-8, 1, 1) },
+		"Philox":        func() { Philox(words, 1, 3) },
+		"Dropout":       func() { Dropout(s[0], s[1], 0.5, 1, 3) },
+		"far Exp":       func() { far.Exp(s[0], s[1]) },
+		"far Add":       func() { far.Add(s[0], s[1], s[2]) },
+		"far Dropout":   func() { DropoutFar(s[0], s[1], 0.5, 1, 4) },
+		"LayerNorm":     func() { LayerNorm(s[0], s[1], s[2], s[3], 0.1, true) },
+		"LayerNormGrad": func() { LayerNormGrad(s[0], s[1], s[2], s[3], 0.1, true) },
+		"RMSNorm":       func() { RMSNorm(s[0], s[1], s[2], 0.1, true) },
+		"RMSNormGrad":   func() { RMSNormGrad(s[0], s[1], s[2], s[3], 0.1, true) },
+		"SoftmaxRows":   func() { SoftmaxRows(s[0], s[1], 100, true) },
+		"SoftmaxGrad":   func() { SoftmaxGrad(s[0], s[1], s[2], 100, true) },
 	} {
 		if n := testing.AllocsPerRun(10, f); n != 0 {
 			t.Errorf("%s allocates %g times", name, n)

@@ -10,6 +10,13 @@ const stepRows = 8
 // time.
 const dotCols = 4
 
+// dotAhead is how many bytes ahead a dot kernel prefetches each of several columns.
+const dotAhead = 512
+
+// aheadBases are the registers from which a rank kernel reaches the rows of B that it
+// prefetches.
+var aheadBases = []string{"AX", "R14"}
+
 // rankName returns the name of the rank kernel's function.
 func (s isa) rankName(rows int) string { return fmt.Sprintf("%sRank%d", s.name, rows) }
 
@@ -24,6 +31,11 @@ func (w *writer) rank(rows int) {
 	w.op("MOVQ rankArgs_bs(DI), %s", regStride)
 	w.op("LEAQ (%s)(%s*2), %s", regStride, regStride, regStride3)
 	w.setBases(rows)
+	if rows == stepRows {
+		w.op("LEAQ (SI)(%s*%d), %s", regStride, stepRows, aheadBases[0])
+		w.op("LEAQ (%s)(%s*4), %s", aheadBases[0], regStride, aheadBases[1])
+		w.op("ADDQ %s, %s", regStride, aheadBases[1])
+	}
 	w.op("MOVQ rankArgs_c(DI), R9")
 	w.op("MOVQ rankArgs_ldc(DI), R12")
 	w.op("MOVQ rankArgs_vectors(DI), CX")
@@ -57,6 +69,9 @@ func (w *writer) rankStep(rows, vectors int, label string, masked bool) {
 			w.load(fmt.Sprintf("%d%s", v*w.bytes(), rowAddr(row)), b(row, v), masked)
 		}
 	}
+	if rows == stepRows {
+		w.prefetchRows(vectors)
+	}
 	broadcast := w.operand(1)
 	w.op("MOVQ rankArgs_a(DI), BX")
 	w.op("MOVQ rankArgs_m(DI), R13")
@@ -80,6 +95,20 @@ func (w *writer) rankStep(rows, vectors int, label string, masked bool) {
 	w.op("JNZ %s", label)
 	w.op("ADDQ $%d, R9", vectors*w.bytes())
 	for _, base := range bases(rows) {
+		w.op("ADDQ $%d, %s", vectors*w.bytes(), base)
+	}
+}
+
+// prefetchRows prefetches as many vectors of the rows of B that the next call will
+// want. The processor prefetches by itself within pages only, and each of these rows
+// lies in another.
+func (w *writer) prefetchRows(vectors int) {
+	for row := range stepRows {
+		for v := 0; v < vectors; v += max(1, 64/w.bytes()) {
+			w.op("PREFETCHT0 %d%s", v*w.bytes(), addrFrom(aheadBases, row))
+		}
+	}
+	for _, base := range aheadBases {
 		w.op("ADDQ $%d, %s", vectors*w.bytes(), base)
 	}
 }
@@ -122,6 +151,9 @@ func (w *writer) dotStep(rows, cols int, masked bool) {
 	b := func(col int) string { return w.operand(1 + col) }
 	for col := range cols {
 		w.load(addrs[col], b(col), masked)
+		if cols == dotCols && !masked {
+			w.op("PREFETCHT0 %d%s", dotAhead, addrs[col])
+		}
 	}
 	a := w.operand(1 + cols)
 	for row := range rows {

@@ -83,8 +83,11 @@ var rowBases = []string{"SI", "R8", "R9", "R14"}
 func bases(rows int) []string { return rowBases[:(rows+4)/5] }
 
 // rowAddr returns the address of a row of A at the current k.
-func rowAddr(row int) string {
-	base := "(" + rowBases[row/5] + ")"
+func rowAddr(row int) string { return addrFrom(rowBases, row) }
+
+// addrFrom returns the address of a row from the base of its five.
+func addrFrom(bases []string, row int) string {
+	base := "(" + bases[row/5] + ")"
 	switch row % 5 {
 	case 0:
 		return base
@@ -104,7 +107,7 @@ func (w *writer) setBases(rows int) {
 	}
 }
 
-// tile writes a micro-kernel: for each of args.panels panels of B,
+// tile writes a micro-kernel: for each of args.panels panels,
 // C = alpha*A*B + beta*C with C's tile in registers.
 func (w *writer) tile(t tile) {
 	w.begin(t.name(w.isa), "tileArgs")
@@ -117,9 +120,10 @@ func (w *writer) tile(t tile) {
 	if t.masked {
 		w.setMask("tileArgs")
 	}
-	w.label("panel")
-	w.op("MOVQ %s, tileArgs_panel(DI)", regB)
 	w.op("MOVQ tileArgs_a(DI), SI")
+	w.label("panel")
+	w.op("MOVQ %s, tileArgs_panelB(DI)", regB)
+	w.op("MOVQ SI, tileArgs_panelA(DI)")
 	w.op("MOVQ tileArgs_k(DI), %s", regK)
 	w.setBases(t.rows)
 	w.op("MOVQ tileArgs_ldc(DI), %s", regLDC)
@@ -146,9 +150,11 @@ func (w *writer) tile(t tile) {
 	}
 	w.op("MOVQ tileArgs_ldc(DI), %s", regLDC)
 	w.update(t)
-	w.op("MOVQ tileArgs_panel(DI), %s", regB)
+	w.op("MOVQ tileArgs_panelA(DI), SI")
+	w.op("ADDQ tileArgs_apanel(DI), SI")
+	w.op("MOVQ tileArgs_panelB(DI), %s", regB)
 	w.op("ADDQ tileArgs_bpanel(DI), %s", regB)
-	w.op("ADDQ $%d, %s", t.vectors*w.bytes(), regC)
+	w.op("ADDQ tileArgs_cpanel(DI), %s", regC)
 	w.op("DECQ tileArgs_panels(DI)")
 	w.op("JNZ panel")
 	w.end()

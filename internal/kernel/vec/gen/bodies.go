@@ -15,7 +15,7 @@ func times(n int) func(isa) int { return func(isa) int { return n } }
 // map1 is dst = f(x).
 func map1(name string, unroll int, f func(b *builder, x *value) *value) *kernel {
 	return &kernel{
-		name: name, params: params("f32s", "dst", "x"), unroll: times(unroll), weave: unroll,
+		name: name, params: params("f32s", "dst", "x"), unroll: times(unroll), weave: unroll, twin: true,
 		body: func(b *builder, _ any) { b.store("dst", f(b, b.load("x"))) },
 	}
 }
@@ -23,7 +23,7 @@ func map1(name string, unroll int, f func(b *builder, x *value) *value) *kernel 
 // map2 is dst = f(x, y) with the given names of the three.
 func map2(name, dst, x, y string, f func(b *builder, x, y *value) *value) *kernel {
 	return &kernel{
-		name: name, params: params("f32s", dst, x, y), unroll: times(4),
+		name: name, params: params("f32s", dst, x, y), unroll: times(4), twin: true,
 		body: func(b *builder, _ any) { b.store(dst, f(b, b.load(x), b.load(y))) },
 	}
 }
@@ -34,6 +34,7 @@ func mapScalar(name, x string, f func(b *builder, x, s *value) *value) *kernel {
 		name:   name,
 		params: append(params("f32s", "dst", x), param{"s", "f32"}),
 		unroll: times(4),
+		twin:   true,
 		start:  func(b *builder) any { return b.broadcast("s") },
 		body:   func(b *builder, s any) { b.store("dst", f(b, b.load(x), s.(*value))) },
 	}
@@ -48,6 +49,7 @@ type reduction struct {
 	params  []param
 	initial uint32 // bits of the combination of nothing
 	shifted bool   // has a parameter shift
+	ahead   bool   // prefetches its operands
 	step    func(b *builder, acc, shift *value) *value
 	combine func(b *builder, x, y *value) *value
 }
@@ -59,7 +61,7 @@ type accumulators struct {
 
 func (r reduction) kernel() *kernel {
 	return &kernel{
-		name: r.name, params: r.params,
+		name: r.name, params: r.params, ahead: r.ahead,
 		unroll: func(s isa) int { return sums / s.width }, weave: 4,
 		start: func(b *builder) any {
 			var a accumulators
@@ -75,7 +77,7 @@ func (r reduction) kernel() *kernel {
 			a := s.(accumulators)
 			b.set(a.acc[b.copy], r.step(b, a.acc[b.copy], a.shift))
 		},
-		finish: func(b *builder, s any) *value { return r.fold(b, s.(accumulators).acc) },
+		finish: func(b *builder, s any) []*value { return []*value{r.fold(b, s.(accumulators).acc)} },
 	}
 }
 

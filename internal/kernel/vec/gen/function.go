@@ -14,7 +14,7 @@ type function struct {
 	main     []instr
 	tail     [][]instr // one section that repeats, or one for each accumulator
 	epilogue []instr
-	result   *value
+	results  []*value
 	consts   []*value
 }
 
@@ -49,6 +49,9 @@ func describe(k *kernel, set isa, weave int) *function {
 	} else {
 		f.main = woven(b, state, weave)
 	}
+	if k.ahead {
+		f.main = append(b.prefetches(), f.main...)
+	}
 	b.copies = 1
 	b.masked = true
 	for b.copy = range k.tails(set) {
@@ -57,7 +60,7 @@ func describe(k *kernel, set isa, weave int) *function {
 	}
 	b.masked = false
 	if k.finish != nil {
-		f.result = k.finish(b, state)
+		f.results = k.finish(b, state)
 	}
 	f.epilogue = section()
 	f.consts = b.order
@@ -89,7 +92,7 @@ func woven(b *builder, state any, group int) []instr {
 // tails is the number of tail sections: a reduction has one for each accumulator.
 func (k *kernel) tails(set isa) int {
 	switch {
-	case k.whole && !set.masks:
+	case k.whole && !set.masks, k.far:
 		return 0
 	case k.finish != nil:
 		return k.unroll(set)
@@ -106,8 +109,9 @@ func (f *function) assemble() string {
 	a.section(f.prologue)
 	f.loop(a)
 	a.section(f.epilogue)
-	if f.result != nil {
-		a.line("VMOVSS", fmt.Sprintf("X%d", f.result.reg), fmt.Sprintf("ret+%d(FP)", f.kernel.offset("ret")))
+	for i, r := range f.results {
+		name := []string{"ret", "ret1"}[i]
+		a.line("VMOVSS", fmt.Sprintf("X%d", r.reg), fmt.Sprintf("%s+%d(FP)", name, f.kernel.offset("ret")+4*i))
 	}
 	return fmt.Sprintf("\nTEXT ·%s%s(SB), NOSPLIT, $0-%d\n", f.kernel.name, f.suffix, f.kernel.frame()) +
 		f.arguments() + a.text.String() + "\tVZEROUPPER\n\tRET\n"
@@ -201,13 +205,13 @@ func (f *function) loop(a *assembler) {
 	}
 	fmt.Fprintf(&a.text, "\tADDQ $%d, CX\n\tJLE done\n", block)
 	for i, code := range f.tail {
-		if f.result == nil {
+		if f.results == nil {
 			a.text.WriteString("last:\n")
 		}
 		f.mask(a)
 		a.section(code)
 		switch step := f.step(); {
-		case f.result == nil:
+		case f.results == nil:
 			fmt.Fprintf(&a.text, "\tADDQ $%d, AX\n\tSUBQ $%d, CX\n\tJGT last\n", step, step)
 		case i < len(f.tail)-1:
 			fmt.Fprintf(&a.text, "\tADDQ $%d, AX\n\tSUBQ $%d, CX\n\tJLE done\n", step, step)

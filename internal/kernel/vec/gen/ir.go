@@ -150,6 +150,7 @@ func (b *builder) tern(table int, x, y, z *value) *value {
 const (
 	equal     = 0x00
 	less      = 0x11
+	lessEqual = 0x12
 	unordered = 0x03
 )
 

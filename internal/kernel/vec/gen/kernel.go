@@ -6,16 +6,32 @@ import "fmt"
 // vectors; the main loop holds unroll copies of it, and the tail is the same
 // body under masks, so that an element's operations do not depend on where it is.
 type kernel struct {
-	name   string
-	params []param
-	vecs   int // vectors a body handles: 1 if zero
-	unroll func(isa) int
-	weave  int                     // copies that are interleaved: 1 if zero
-	joint  bool                    // the body builds all copies at once
-	start  func(b *builder) any    // prologue: what it returns is passed on
-	body   func(b *builder, s any) // one step
-	finish func(b *builder, s any) *value
-	whole  bool // no tail without mask registers: the caller completes the last block
+	name    string
+	params  []param
+	vecs    int // vectors a body handles: 1 if zero
+	unroll  func(isa) int
+	weave   int                              // copies that are interleaved: 1 if zero
+	joint   bool                             // the body builds all copies at once
+	start   func(b *builder) any             // prologue: what it returns is passed on
+	body    func(b *builder, s any)          // one step
+	finish  func(b *builder, s any) []*value // the results
+	pair    bool                             // two results, and only where there are registers for both
+	whole   bool                             // no tail without mask registers: the caller completes the last block
+	twin    bool                             // there is to be a second version, with far set
+	far     bool                             // stores bypass the caches: aligned blocks only, and no tail
+	ahead   bool                             // prefetches its sources
+	fetched bool                             // an earlier pass over the row prefetches: the far version need not
+}
+
+// farAhead is how many bytes before their use sources are prefetched: two rows of
+// a thousand elements. Half of it lets the processor wait at every row's end.
+const farAhead = 8192
+
+// distant is the version of a kernel whose stores bypass the caches.
+func (k *kernel) distant() *kernel {
+	d := *k
+	d.name, d.far, d.twin, d.ahead = k.name+"Far", true, false, !k.fetched
+	return &d
 }
 
 // A param is a parameter of the Go function.
@@ -66,10 +82,21 @@ func (k *kernel) offset(name string) int {
 	return (off + 7) / 8 * 8
 }
 
+// results is the number of results.
+func (k *kernel) results() int {
+	switch {
+	case k.pair:
+		return 2
+	case k.finish != nil:
+		return 1
+	}
+	return 0
+}
+
 // frame is the size of parameters and result.
 func (k *kernel) frame() int {
-	if k.finish != nil {
-		return k.offset("ret") + 4
+	if n := k.results(); n > 0 {
+		return k.offset("ret") + 4*n
 	}
 	last := k.params[len(k.params)-1]
 	return k.offset(last.name) + last.size()
@@ -109,10 +136,35 @@ func (b *builder) loadAt(name string, i int, op string) *value {
 	return b.emit(instr{op: op, mem: b.address(name, i), dst: temp(), lane: b.lane(i)})
 }
 
+// prefetches asks for what the main loop will read of its sources, but for those
+// that are the same for every row.
+func (b *builder) prefetches() []instr {
+	const line = 64
+	var all []instr
+	sources := -1
+	for _, p := range b.kernel.params {
+		if !p.slice() {
+			continue
+		}
+		if sources++; p.name == "dst" || p.name == "dx" || p.name == "scale" || p.name == "bias" {
+			continue
+		}
+		bytes := b.width * b.kernel.vecs * b.copies * p.elem()
+		for at := 0; at < bytes; at += line {
+			mem := fmt.Sprintf("%d(%s)(AX*%d)", farAhead+at, pointers[sources], p.elem())
+			all = append(all, instr{op: "PREFETCHT0", mem: mem, lane: none})
+		}
+	}
+	return all
+}
+
 // store writes a vector, in the tail its existing lanes.
 func (b *builder) store(name string, v *value) { b.storeAt(name, 0, v, "VMOVUPS", "") }
 
 func (b *builder) storeAt(name string, i int, v *value, op, imm string) {
+	if b.kernel.far {
+		op = "VMOVNTPS"
+	}
 	b.emit(instr{op: op, imm: imm, args: []*value{v}, mem: b.address(name, i), lane: b.lane(i)})
 }
 

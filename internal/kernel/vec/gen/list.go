@@ -1,15 +1,22 @@
 package main
 
-// kernels lists what is generated.
-func kernels() []*kernel {
+// kernels lists what is generated for an instruction set.
+func kernels(set isa) []*kernel {
 	ks := arithmetic()
 	ks = append(ks, functions()...)
+	ks = append(ks, rows()...)
 	ks = append(ks, reductions()...)
+	if set.masks {
+		ks = append(ks, pairs()...)
+	}
 	ks = append(ks, optimizers()...)
 	ks = append(ks, random()...)
 	ks = append(ks, conversions()...)
 	for _, k := range ks {
 		k.vecs, k.weave = max(k.vecs, 1), max(k.weave, 1)
+		if k.twin {
+			ks = append(ks, k.distant())
+		}
 	}
 	return ks
 }
@@ -24,9 +31,21 @@ func arithmetic() []*kernel {
 		map2("min", "dst", "a", "b", (*builder).min),
 		mapScalar("addScalar", "a", (*builder).add),
 		mapScalar("mulScalar", "a", (*builder).mul),
-		mapScalar("axpy", "x", func(b *builder, x, s *value) *value { return b.fma(x, s, b.load("dst")) }),
+		mapScalar("divScalar", "a", (*builder).div),
+		mapScalar("scalarDiv", "b", func(b *builder, x, s *value) *value { return b.div(s, x) }),
+		mapScalar("maxScalar", "a", (*builder).max),
+		mapScalar("minScalar", "a", (*builder).min),
+		map2("atLeast", "dst", "a", "b", (*builder).atLeast),
+		mapScalar("atLeastScalar", "a", (*builder).atLeast),
+		mapScalar("scalarAtLeast", "b", func(b *builder, x, s *value) *value { return b.atLeast(s, x) }),
 		{
-			name: "fma", params: params("f32s", "dst", "a", "b", "c"), unroll: times(4),
+			name: "axpy", params: append(params("f32s", "dst", "x"), param{"s", "f32"}), unroll: times(4), start: scalars,
+			body: func(b *builder, s any) {
+				b.store("dst", b.fma(b.load("x"), s.([]*value)[0], b.load("dst")))
+			},
+		},
+		{
+			name: "fma", params: params("f32s", "dst", "a", "b", "c"), unroll: times(4), twin: true,
 			body: func(b *builder, _ any) { b.store("dst", b.fma(b.load("a"), b.load("b"), b.load("c"))) },
 		},
 		map1("relu", 4, (*builder).relu),
@@ -56,7 +75,7 @@ func functions() []*kernel {
 			return b.mul(dy, b.fnma(y, y, y))
 		}),
 		{
-			name: "geluGrad", params: params("f32s", "dx", "x", "dy"), unroll: times(4), weave: 4,
+			name: "geluGrad", params: params("f32s", "dx", "x", "dy"), unroll: times(4), weave: 4, twin: true,
 			body: func(b *builder, _ any) { b.store("dx", b.geluGrad(b.load("x"), b.load("dy"))) },
 		},
 	}
@@ -65,7 +84,7 @@ func functions() []*kernel {
 func reductions() []*kernel {
 	sum := func(name string, term func(b *builder, x *value) *value) *kernel {
 		return reduction{
-			name: name, params: params("f32s", "x"), combine: (*builder).add,
+			name: name, params: params("f32s", "x"), combine: (*builder).add, ahead: true,
 			step: func(b *builder, acc, _ *value) *value { return b.add(acc, term(b, b.load("x"))) },
 		}.kernel()
 	}
@@ -73,7 +92,7 @@ func reductions() []*kernel {
 		sum("sum", func(b *builder, x *value) *value { return x }),
 		sum("sumAbs", (*builder).abs),
 		reduction{
-			name: "sumSquares", params: params("f32s", "x"), combine: (*builder).add,
+			name: "sumSquares", params: params("f32s", "x"), combine: (*builder).add, ahead: true,
 			step: func(b *builder, acc, _ *value) *value {
 				x := b.load("x")
 				return b.fma(x, x, acc)
@@ -81,15 +100,30 @@ func reductions() []*kernel {
 		}.kernel(),
 		reduction{
 			name: "maxOf", params: params("f32s", "x"), combine: (*builder).max, initial: signBit | infinity,
-			step: func(b *builder, acc, _ *value) *value { return b.max(acc, b.load("x")) },
+			step: func(b *builder, acc, _ *value) *value { return b.max(b.load("x"), acc) },
 		}.kernel(),
 		reduction{
-			name: "dot", params: params("f32s", "a", "b"), combine: (*builder).add,
+			name: "dot", params: params("f32s", "a", "b"), combine: (*builder).add, ahead: true,
 			step: func(b *builder, acc, _ *value) *value { return b.fma(b.load("a"), b.load("b"), acc) },
 		}.kernel(),
 		reduction{
-			name: "expSum", params: append(params("f32s", "dst", "x"), param{"shift", "f32"}),
+			name: "sumSquaresFrom", params: append(params("f32s", "x"), param{"shift", "f32"}),
 			combine: (*builder).add, shifted: true,
+			step: func(b *builder, acc, shift *value) *value {
+				x := b.sub(b.load("x"), shift)
+				return b.fma(x, x, acc)
+			},
+		}.kernel(),
+		reduction{
+			name: "dotFrom", params: append(params("f32s", "a", "b", "x"), param{"shift", "f32"}),
+			combine: (*builder).add, shifted: true,
+			step: func(b *builder, acc, shift *value) *value {
+				return b.fma(b.mul(b.load("a"), b.load("b")), b.sub(b.load("x"), shift), acc)
+			},
+		}.kernel(),
+		reduction{
+			name: "expSum", params: append(params("f32s", "dst", "x"), param{"shift", "f32"}),
+			combine: (*builder).add, shifted: true, ahead: true,
 			step: func(b *builder, acc, shift *value) *value {
 				e := b.exp(b.sub(b.load("x"), shift))
 				b.store("dst", e)
@@ -98,7 +132,7 @@ func reductions() []*kernel {
 		}.kernel(),
 		reduction{
 			name: "sumExp", params: append(params("f32s", "x"), param{"shift", "f32"}),
-			combine: (*builder).add, shifted: true,
+			combine: (*builder).add, shifted: true, ahead: true,
 			step: func(b *builder, acc, shift *value) *value {
 				return b.add(acc, b.exp(b.sub(b.load("x"), shift)))
 			},

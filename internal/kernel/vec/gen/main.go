@@ -40,7 +40,7 @@ func assembly(set isa) string {
 	text.WriteString(header + "#include \"textflag.h\"\n")
 	data := map[string]bool{}
 	var constants strings.Builder
-	for _, k := range kernels() {
+	for _, k := range kernels(set) {
 		f := build(k, set)
 		text.WriteString(f.assemble())
 		for _, c := range f.consts {
@@ -83,12 +83,10 @@ func datum(name string, words []uint32) string {
 
 // declarations returns the Go side: prototypes, and the kernels as a table.
 func declarations(set isa) string {
-	s, fields := header+"package vec\n", ""
-	for _, k := range kernels() {
-		result := ""
-		if k.finish != nil {
-			result = " float32"
-		}
+	s := header + "package vec\n"
+	var fields, near, far string
+	for _, k := range kernels(set) {
+		result := []string{"", " float32", " (float32, float32)"}[k.results()]
 		params := make([]string, len(k.params))
 		for i, p := range k.params {
 			params[i] = p.name + " " + p.goType()
@@ -98,10 +96,18 @@ func declarations(set isa) string {
 		if k.whole && !set.masks {
 			f = fmt.Sprintf("whole(%s, each(%s))", f, k.name)
 		}
-		fields += fmt.Sprintf("\t\t%s: %s,\n", k.name, f)
+		switch line := fmt.Sprintf("%s: %s,\n", strings.TrimSuffix(k.name, "Far"), f); {
+		case k.far:
+			far += line
+		case k.twin:
+			near += line
+		default:
+			fields += line
+		}
 	}
+	fields = fmt.Sprintf("elementwise: elementwise{\n%s},\nfar: &elementwise{\n%s},\n\n%s", near, far, fields)
 	name := strings.ToLower(set.suffix)
-	s += fmt.Sprintf("\nfunc %s() kernels {\n\treturn kernels{\n\t\tname: %q,\n\n%s\t}\n}\n", name, name, fields)
+	s += fmt.Sprintf("\nfunc %s() kernels {\nreturn kernels{\nname: %q,\n\n%s}\n}\n", name, name, fields)
 	pretty, err := format.Source([]byte(s))
 	if err != nil {
 		panic(err)

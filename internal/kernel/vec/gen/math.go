@@ -56,6 +56,9 @@ func (b *builder) min(x, y *value) *value {
 	return b.sel(b.cmp(unordered, x, x), x, b.below(x, y))
 }
 
+// atLeast is 1 where x ≥ y, else 0.
+func (b *builder) atLeast(x, y *value) *value { return b.only(b.cmp(lessEqual, y, x), b.f(1)) }
+
 func (b *builder) relu(x *value) *value { return b.above(b.bits(0), x) }
 
 // reduce returns n and r with x = n·log 2 + r, n an integer and |r| ≤ ½·log 2.

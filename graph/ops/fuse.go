@@ -1,0 +1,73 @@
+package ops
+
+import "github.com/gomem/gomem/graph"
+
+// Application is an operation on its operands that is not, or not yet, a node.
+type Application struct {
+	Op graph.Op
+	In []graph.Value
+}
+
+// Fuse is the application that computes what p and then c do, where operand v
+// of c is the result of p: a chain of elementwise operations, or a matrix product
+// followed by one. Its bits are those of the two. ok is false if there is no such
+// operation; whether the one there is accepts the operands' shapes, [Application.Type] says.
+func Fuse(p, c Application, v graph.Value) (fused Application, ok bool) {
+	tail, ok := chainOf(c)
+	if !ok {
+		return fused, false
+	}
+	if head, ok := chainOf(p); ok {
+		code, in, ok := join(head, p.In, tail, c.In, v)
+		return Application{code, in}, ok
+	}
+	product, ok := productOf(p)
+	if !ok {
+		return fused, false
+	}
+	operands := append([]graph.Value{{}}, p.In[2:]...) // the product is not a value any more
+	code, in, ok := join(product.Chain, operands, tail, c.In, v)
+	if !ok {
+		return fused, false
+	}
+	product.Chain = code
+	in = append([]graph.Value{p.In[0], p.In[1]}, in[1:]...)
+	return Application{product, in}, true
+}
+
+// chainOf is an application as a chain.
+func chainOf(a Application) (chain, bool) {
+	if c, ok := a.Op.(chain); ok {
+		return c, true
+	}
+	e, ok := isElementwise(a.Op)
+	if !ok {
+		return chain{}, false
+	}
+	return single(e, len(a.In)), true
+}
+
+// productOf is an application as a product with a chain, which may be empty.
+func productOf(a Application) (matMulChain, bool) {
+	switch o := a.Op.(type) {
+	case matMul:
+		return matMulChain{MatMul: o, Chain: chain{Operands: 1}}, true
+	case matMulChain:
+		return o, true
+	}
+	return matMulChain{}, false
+}
+
+// Type is the type of the application's result; the zero type if the operation
+// does not accept the operands.
+func (a Application) Type() graph.Type {
+	types := make([]graph.Type, len(a.In))
+	for i, v := range a.In {
+		types[i] = v.Type()
+	}
+	out, err := a.Op.Infer(types)
+	if err != nil || len(out) != 1 {
+		return graph.Type{}
+	}
+	return out[0]
+}

@@ -1,0 +1,5 @@
+#include "textflag.h"
+
+TEXT ·storeFence(SB), NOSPLIT, $0-0
+	SFENCE
+	RET
