@@ -130,7 +130,7 @@ func plain(m *randgraph.Model) (outcome, error) {
 func randomOptions(t *rapid.T) gomem.Options {
 	return gomem.Options{
 		Options: compile.Options{
-			Policy:      rapid.SampledFrom([]compile.Policy{compile.Vanilla, compile.Thesis, compile.Thesis, compile.Thesis}).Draw(t, "policy"),
+			Policy:      rapid.SampledFrom([]compile.Policy{compile.Vanilla, compile.Thesis, compile.Thesis, compile.Auto, compile.Grappler}).Draw(t, "policy"),
 			Strategy:    rapid.SampledFrom(partition.Strategies()).Draw(t, "strategy"),
 			Partition:   rapid.SampledFrom([]int{1, 2, 5, 20, 200}).Draw(t, "partition"),
 			Lookahead:   rapid.IntRange(1, 4).Draw(t, "lookahead"),

@@ -23,11 +23,12 @@ type ErrOutOfMemory = compile.ErrOutOfMemory
 // Session is a compiled graph with its memories: one allocation a space, in
 // which variables live between steps. It is not safe for concurrent use.
 type Session struct {
-	graph   *graph.Graph
+	graph   *graph.Graph // the model's; planned has the one that runs
+	planned *Planned
 	device  device.Device
 	memory  []device.Memory
 	targets []*target
-	slots   map[graph.NodeID]plan.Binding // of variables
+	slots   map[string]plan.Binding // of variables and constants, which keep their names
 	failed  error
 }
 
@@ -54,17 +55,15 @@ func Compile(ctx context.Context, g *graph.Graph, o Options, targets ...Target) 
 	if log == nil {
 		log = zap.NewNop()
 	}
-	var results []*compile.Result
-	for _, t := range targets {
-		r, err := compile.Compile(ctx, g, t, o.Options)
-		if err != nil {
-			return nil, fmt.Errorf("gomem: %w", err)
-		}
-		logPlan(log, t.Name, r)
-		results = append(results, r)
+	p, err := Plan(ctx, g, o, targets...)
+	if err != nil {
+		return nil, err
 	}
-	s := &Session{graph: g}
-	if err := s.open(o, targets, results); err != nil {
+	for i, r := range p.Results {
+		logPlan(log, targets[i].Name, r)
+	}
+	s := &Session{graph: g, planned: p}
+	if err := s.open(o); err != nil {
 		return nil, errors.Join(fmt.Errorf("gomem: %w", err), s.Close())
 	}
 	if o.Device != Null {
@@ -87,13 +86,18 @@ func logPlan(log *zap.Logger, name string, r *compile.Result) {
 }
 
 // open takes the memory and resolves the plans on the device.
-func (s *Session) open(o Options, targets []Target, results []*compile.Result) error {
+func (s *Session) open(o Options) error {
+	results := s.planned.Results
 	if err := sameVariables(results); err != nil {
 		return err
 	}
-	s.slots = map[graph.NodeID]plan.Binding{}
+	s.slots = map[string]plan.Binding{}
 	for _, b := range results[0].Plan.Variables {
-		s.slots[b.Node] = b
+		s.slots[b.Name] = b
+	}
+	inputs := map[string]graph.Value{}
+	for _, n := range s.graph.Inputs() {
+		inputs[n.Name] = n.Value(0)
 	}
 	var err error
 	if s.device, err = o.open(); err != nil {
@@ -112,13 +116,13 @@ func (s *Session) open(o Options, targets []Target, results []*compile.Result) e
 	}
 	streams := executor.NewStreams(s.device)
 	for i, r := range results {
-		exec, err := executor.New(s.device, streams, s.memory, r.Plan, s.graph)
+		exec, err := executor.New(s.device, streams, s.memory, r.Plan, s.planned.Graph)
 		if err != nil {
 			return err
 		}
-		t := &target{name: targets[i].Name, result: r, exec: exec}
+		t := &target{name: s.planned.Targets[i].Name, result: r, exec: exec}
 		for _, f := range r.Plan.Feeds {
-			t.feeds = append(t.feeds, s.graph.Node(f.Node).Value(0))
+			t.feeds = append(t.feeds, inputs[f.Name])
 		}
 		s.targets = append(s.targets, t)
 	}
@@ -269,7 +273,7 @@ func (s *Session) Set(v graph.Value, data Tensor) error {
 
 func (s *Session) binding(v graph.Value) (plan.Binding, error) {
 	if v.Valid() && v.Graph() == s.graph {
-		if b, ok := s.slots[v.Node.ID]; ok {
+		if b, ok := s.slots[v.Node.Name]; ok {
 			return b, nil
 		}
 	}

@@ -15,7 +15,7 @@ import (
 // models that share names start alike.
 func (s *Session) Initialize(seed uint64) error {
 	for _, b := range s.targets[0].result.Plan.Variables {
-		n := s.graph.Node(b.Node)
+		n := s.planned.Graph.Node(b.Node)
 		v := n.Data
 		if n.Kind == graph.KindVariable {
 			v = initial(n, seed)

@@ -21,6 +21,7 @@ func TestLayering(t *testing.T) {
 		{[]string{"graph"}, []string{"graph/ops", "internal/kernel", "internal/device", "pass", "plan"}, "the graph must not know the op set or a device"},
 		{[]string{"internal/device", "internal/device/cpu", "internal/device/null"}, []string{"graph", "pass", "plan"}, "a device runs tasks; it must not see why"},
 		{[]string{"graph/ops", "graph/autodiff"}, []string{"pass", "plan", "internal/device", "compile"}, "what is computed must not depend on how it is scheduled"},
+		{[]string{"graph/fuse"}, []string{"graph/autodiff", "pass", "plan", "internal/device", "compile"}, "a rewrite comes before all decisions, and knows of none"},
 		{[]string{"plan"}, []string{"pass", "partition", "placement", "swap", "compile", "internal/arena", "internal/kernel", "internal/device"}, "a plan must be readable and verifiable without its planner"},
 		{[]string{"pass"}, []string{"plan", "internal/device", "internal/kernel", "graph/ops"}, "a pass decides; it does not lower or run"},
 		{[]string{"partition", "placement", "swap"}, []string{"plan", "internal/device", "internal/kernel", "graph/ops", "internal/arena"}, "policies must not depend on how ops are computed or plans are made"},

@@ -104,6 +104,10 @@ func moeOptions(short bool) []gomem.Options {
 				gomem.Options{Options: compile.Options{NoSwap: true, Streams: streams}, Threads: threads})
 		}
 	}
+	for _, bytes := range []int64{0, 1 << 20, 3 << 19} {
+		o := compile.Options{Policy: compile.Auto, Partition: 10, DeviceBytes: bytes}
+		all = append(all, gomem.Options{Options: o, Threads: 2})
+	}
 	if !short {
 		return all
 	}

@@ -66,6 +66,7 @@ type TraceRecorder = trace.Recorder
 type Options struct {
 	compile.Options
 
+	NoFusion           bool           // run the model's graph as it is; see package graph/fuse
 	Device             string         // "" is CPU
 	Threads            int            // threads of a kernel; 0 means one for every processor
 	CopyBytesPerSecond int64          // speed of each copy engine; 0 means as fast as memory

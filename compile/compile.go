@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/gomem/gomem/graph"
@@ -25,7 +26,20 @@ const (
 	// Thesis is partitioned execution with swapping and host placement (J. Wei,
 	// thesis 2019, chapter 6).
 	Thesis Policy = "thesis"
+	// Auto is Thesis with what the device budget leaves over put to use: it keeps
+	// as much on the device, and copies as far ahead, as fits.
+	Auto Policy = "auto"
+	// Grappler is Vanilla with the swapping of TensorFlow 1's memory optimizer: an
+	// estimate of the peak, and copies of what is idle around it. It is here to be
+	// compared with (thesis, section 6.4.7).
+	Grappler Policy = "grappler"
 )
+
+// Policies are the names that Options.Policy takes.
+func Policies() []Policy { return []Policy{Vanilla, Thesis, Auto, Grappler} }
+
+// Partitioned reports whether a policy cuts the graph into partitions.
+func (p Policy) Partitioned() bool { return p == Thesis || p == Auto }
 
 // Options are the decisions that are the user's. The zero value is the thesis
 // policy with its defaults, without budgets.
@@ -33,7 +47,7 @@ type Options struct {
 	Policy      Policy             // "" is Thesis
 	Strategy    partition.Strategy // "" is DFS
 	Partition   int                // operations a partition; 0 is 20
-	Lookahead   int                // partitions a value must be idle for to leave the device; 0 is 2
+	Lookahead   int                // partitions a value must be idle for to leave the device, under Auto at least; 0 is 2
 	NoPlacement bool               // keep variables and constants on the device
 	NoSwap      bool               // keep intermediates on the device
 	Streams     int                // compute streams; 0 is 1
@@ -50,7 +64,7 @@ func (o *Options) EnsureDefaults() {
 	set(&o.Streams, 1)
 	set(&o.DeviceBytes, math.MaxInt64)
 	set(&o.HostBytes, math.MaxInt64)
-	if o.Policy == Vanilla {
+	if !o.Policy.Partitioned() {
 		o.Strategy, o.Partition, o.NoPlacement, o.NoSwap = partition.BreadthFirst, 0, true, true
 	}
 }
@@ -69,8 +83,8 @@ const maxStreams = 8
 func (o Options) Validate() error {
 	o.EnsureDefaults()
 	switch {
-	case o.Policy != Vanilla && o.Policy != Thesis:
-		return fmt.Errorf("unknown policy %q: want %s or %s", o.Policy, Vanilla, Thesis)
+	case !slices.Contains(Policies(), o.Policy):
+		return fmt.Errorf("unknown policy %q: want one of %q", o.Policy, Policies())
 	case o.Partition < 0:
 		return fmt.Errorf("partition size %d: want at least 1 operation", o.Partition)
 	case o.Lookahead < 1:
@@ -80,7 +94,7 @@ func (o Options) Validate() error {
 	case o.DeviceBytes < 0 || o.HostBytes < 0:
 		return fmt.Errorf("a memory budget is negative")
 	}
-	if o.Policy == Thesis {
+	if o.Policy.Partitioned() {
 		_, err := partition.Parse(string(o.Strategy))
 		return err
 	}
@@ -90,7 +104,7 @@ func (o Options) Validate() error {
 // String is the options in a line, as in a plan's title.
 func (o Options) String() string {
 	o.EnsureDefaults()
-	if o.Policy == Vanilla {
+	if !o.Policy.Partitioned() {
 		return fmt.Sprintf("policy=%s streams=%d", o.Policy, o.Streams)
 	}
 	s := fmt.Sprintf("policy=%s strategy=%s partition=%d lookahead=%d streams=%d", o.Policy, o.Strategy, o.Partition, o.Lookahead, o.Streams)
@@ -116,8 +130,7 @@ type Result struct {
 	Program *pass.Program
 	Timings []pass.Timing
 	Took    time.Duration
-	// Prefetch is the number of operations by which copies run ahead.
-	Prefetch int
+	Rung    // what the ladder came to
 }
 
 // passes is the pass list of a policy, in order. order documents why.
@@ -127,7 +140,10 @@ func passes(o Options) []pass.Pass {
 		partition.Pass(o.Strategy, o.Partition),
 		placement.Pass(!o.NoPlacement),
 	}
-	if !o.NoSwap {
+	switch {
+	case o.Policy == Grappler:
+		list = append(list, swap.AroundPeak(o.DeviceBytes))
+	case !o.NoSwap:
 		list = append(list, swap.LookAhead(o.Lookahead))
 	}
 	return list
@@ -138,17 +154,23 @@ func passes(o Options) []pass.Pass {
 var order = []struct{ before, after, why string }{
 	{"deadcode", "partition", "a dead operation would take up a place in a partition"},
 	{"partition", "swap", "idleness is measured in partitions between uses"},
+	{"deadcode", "placement", "a dead reader would keep part of an update on the device"},
 	{"placement", "swap", "a use on the host is not a use of the device's copy"},
 }
 
-// decide runs the passes.
-func decide(ctx context.Context, g *graph.Graph, t Target, o Options) (*pass.Program, []pass.Timing, error) {
+// program checks what is to be compiled and runs the passes.
+func program(ctx context.Context, g *graph.Graph, t Target, o Options) (*pass.Program, []pass.Timing, error) {
 	if err := o.Validate(); err != nil {
 		return nil, nil, err
 	}
 	if err := g.Verify(); err != nil {
 		return nil, nil, err
 	}
+	return decide(ctx, g, t, o)
+}
+
+// decide runs the passes.
+func decide(ctx context.Context, g *graph.Graph, t Target, o Options) (*pass.Program, []pass.Timing, error) {
 	p := pass.New(g, t.Fetches, t.Updates)
 	timings, err := pass.Run(ctx, p, passes(o))
 	return p, timings, err
@@ -160,26 +182,19 @@ func decide(ctx context.Context, g *graph.Graph, t Target, o Options) (*pass.Pro
 func Compile(ctx context.Context, g *graph.Graph, t Target, o Options) (*Result, error) {
 	start := time.Now()
 	o.EnsureDefaults()
-	p, timings, err := decide(ctx, g, t, o)
+	p, timings, err := program(ctx, g, t, o)
 	if err != nil {
 		return nil, fmt.Errorf("compile %s: %w", t.Name, err)
 	}
-	r := &Result{Program: p, Timings: timings}
-	var rungs []*plan.Plan
-	for _, r.Prefetch = range ladder(o) {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		candidate := lower(p, o, r.Prefetch)
-		if fits(candidate) {
-			r.Plan = candidate
-			break
-		}
-		rungs = append(rungs, candidate)
+	c := climb{ctx: ctx, graph: g, target: t, options: o, first: p}
+	found, err := c.best()
+	if err != nil {
+		return nil, err
 	}
-	if r.Plan == nil {
-		return nil, outOfMemory(ctx, g, t, o, rungs)
+	if found == nil {
+		return nil, outOfMemory(ctx, g, t, o, c.tried)
 	}
+	r := &Result{Plan: found.plan, Program: found.program, Timings: timings, Rung: found.Rung}
 	if err := plan.Verify(r.Plan, g, t.Fetches, t.Updates); err != nil {
 		return nil, fmt.Errorf("compile %s: %w", t.Name, err)
 	}
@@ -190,34 +205,47 @@ func Compile(ctx context.Context, g *graph.Graph, t Target, o Options) (*Result,
 // MinDevice is the smallest device budget for which Compile makes a plan within
 // the host budget.
 func MinDevice(ctx context.Context, g *graph.Graph, t Target, o Options) (int64, error) {
+	p, err := Least(ctx, g, t, o)
+	if err != nil {
+		return 0, err
+	}
+	return p.Spaces[pass.Device].Bytes, nil
+}
+
+// Least is the plan with the smallest device peak of those within the host
+// budget; the device's budget does not count. It is not verified. If there is
+// none, the error is an *[ErrOutOfMemory].
+func Least(ctx context.Context, g *graph.Graph, t Target, o Options) (*plan.Plan, error) {
 	o.EnsureDefaults()
 	o.DeviceBytes = math.MaxInt64
-	p, _, err := decide(ctx, g, t, o)
+	p, _, err := program(ctx, g, t, o)
 	if err != nil {
-		return 0, fmt.Errorf("compile %s: %w", t.Name, err)
+		return nil, fmt.Errorf("compile %s: %w", t.Name, err)
 	}
-	least := int64(math.MaxInt64)
-	var rungs []*plan.Plan
-	for _, prefetch := range ladder(o) {
-		candidate := lower(p, o, prefetch)
-		rungs = append(rungs, candidate)
-		if fits(candidate) {
-			least = min(least, candidate.Spaces[pass.Device].Bytes)
+	var least *plan.Plan
+	var tried []*plan.Plan
+	for _, r := range rungs(o) {
+		made := lower(p, o, r)
+		tried = append(tried, made)
+		if fits(made) && (least == nil || made.Spaces[pass.Device].Bytes < least.Spaces[pass.Device].Bytes) {
+			least = made
 		}
 	}
-	if least == math.MaxInt64 {
-		return 0, outOfMemory(ctx, g, t, o, rungs)
+	if least == nil {
+		return nil, outOfMemory(ctx, g, t, o, tried)
 	}
 	return least, nil
 }
 
-// ladder lists the prefetch distances to try, longest first.
-func ladder(o Options) []int {
-	var rungs []int
-	for d := o.Partition; d > 0; d /= 4 {
-		rungs = append(rungs, d)
+// Estimate is the device's peak as the passes of a policy guess it, before
+// anything is lowered; only Grappler guesses.
+func Estimate(ctx context.Context, g *graph.Graph, t Target, o Options) (int64, error) {
+	o.EnsureDefaults()
+	p, _, err := program(ctx, g, t, o)
+	if err != nil {
+		return 0, fmt.Errorf("compile %s: %w", t.Name, err)
 	}
-	return append(rungs, 0)
+	return p.Estimate, nil
 }
 
 func fits(p *plan.Plan) bool {

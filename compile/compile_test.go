@@ -155,53 +155,50 @@ func TestThesisStory(t *testing.T) {
 	}
 }
 
-// TestSeparateStaging: every operation on the device that reads a variable has
-// a copy of its own, issued at most one partition early and freed after it
-// (thesis, section 6.3.3).
-func TestSeparateStaging(t *testing.T) {
+// TestStaging: an operation on the device that reads a variable finds a staged
+// copy, which arrives at most a partition early, and is shared by readers that are
+// within the look-ahead of each other, and by no others.
+func TestStaging(t *testing.T) {
+	const k = 2
 	m := randgraph.Synthetic(200)
-	p := compiled(t, m, Options{Partition: 5, Strategy: partition.DFS})
-	parts := map[plan.SlotID]int{}
+	p := compiled(t, m, Options{Partition: 5, Strategy: partition.DFS, Lookahead: k})
+	type copied struct{ arrived, read int }
+	staged, copies := map[plan.SlotID]copied{}, 0
+	latest := map[string]int{} // by variable: partition of its latest reader
 	for _, s := range p.Steps {
 		switch do := s.Do.(type) {
 		case plan.Copy:
 			if do.Why == plan.Stage {
-				parts[do.Dst.Slot] = s.Part
+				staged[do.Dst.Slot] = copied{s.Part, -1}
+				copies++
 			}
 		case plan.Launch:
 			for _, r := range do.In {
-				staged, ok := parts[r.Slot]
+				c, ok := staged[r.Slot]
 				if !ok {
 					continue
 				}
-				if s.Part-staged > 1 {
-					t.Errorf("slot %d is staged %d partitions early", r.Slot, s.Part-staged)
+				name := p.Slots[r.Slot].Value
+				last, before := latest[name]
+				switch {
+				case c.read < 0 && s.Part-c.arrived > 1:
+					t.Errorf("%s is staged %d partitions early", name, s.Part-c.arrived)
+				case c.read < 0 && before && s.Part-last <= k:
+					t.Errorf("%s is staged again for partition %d, it was there in %d", name, s.Part, last)
+				case c.read >= 0 && s.Part-c.read > k:
+					t.Errorf("%s stays from partition %d to %d", name, c.read, s.Part)
 				}
-				delete(parts, r.Slot) // a second reader would not find it
+				staged[r.Slot], latest[name] = copied{c.arrived, s.Part}, s.Part
 			}
 		}
 	}
-	if len(parts) > 0 {
-		t.Errorf("%d staged copies are never read, or read twice", len(parts))
+	if copies == 0 {
+		t.Fatal("nothing is staged")
 	}
-	readers := 0
-	roots := append([]graph.NodeID{m.Fetches[0].Node.ID}, m.Updates...)
-	live := m.Graph.Ancestors(roots)
-	for _, n := range m.Graph.Nodes() {
-		for _, v := range n.In {
-			if v.Node.Kind == graph.KindVariable && n.Kind == graph.KindCompute && live[n.ID] {
-				readers++
-			}
+	for slot, c := range staged {
+		if c.read < 0 {
+			t.Errorf("%s is staged and never read", p.Slots[slot].Value)
 		}
-	}
-	staged := 0
-	for _, s := range p.Steps {
-		if c, ok := s.Do.(plan.Copy); ok && c.Why == plan.Stage {
-			staged++
-		}
-	}
-	if staged != readers {
-		t.Errorf("%d staged copies for %d readers", staged, readers)
 	}
 }
 
@@ -238,5 +235,45 @@ func TestUpdatesRunWhereVariablesLive(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestAutoUsesTheBudget: what the budget leaves over is used to copy less, from
+// the thesis policy's copies at the smallest budget to none but of what lives on
+// the host.
+func TestAutoUsesTheBudget(t *testing.T) {
+	m, ctx := randgraph.Synthetic(600), context.Background()
+	compiled := func(o Options) *Result {
+		r, err := Compile(ctx, m.Graph, training(m), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	least, err := MinDevice(ctx, m.Graph, training(m), Options{Policy: Auto})
+	if err != nil {
+		t.Fatal(err)
+	}
+	thesis, free := compiled(Options{}).Plan, compiled(Options{Policy: Auto}).Plan
+	if moved := free.Traffic(); moved[plan.SwapIn] != 0 || moved[plan.SwapOut] != 0 {
+		t.Errorf("without a budget %d bytes are swapped", moved[plan.SwapIn])
+	}
+	most := thesis.Traffic().In()
+	for _, budget := range []int64{least, 2 * least, 4 * least, 8 * least} {
+		r := compiled(Options{Policy: Auto, DeviceBytes: budget})
+		if bytes := r.Plan.Spaces[0].Bytes; bytes > budget {
+			t.Errorf("a plan of %d bytes within %d", bytes, budget)
+		}
+		in := r.Plan.Traffic().In()
+		if in > most+most/50 { // packing is not monotone, and the search is not exhaustive
+			t.Errorf("%d bytes come in at a budget of %d, %d with less memory or by the thesis policy", in, budget, most)
+		}
+		most = min(most, in)
+	}
+	if !(most < thesis.Traffic().In()*3/4) {
+		t.Errorf("with room to spare %d bytes come in, by the thesis policy %d", most, thesis.Traffic().In())
+	}
+	if _, err := Compile(ctx, m.Graph, training(m), Options{Policy: Auto, DeviceBytes: least - 1}); err == nil {
+		t.Error("a byte less than the smallest budget is accepted")
 	}
 }

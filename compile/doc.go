@@ -17,7 +17,11 @@
 //
 // The prefetch is not an option but an output: plans are made from the longest
 // prefetch (one partition, as in the thesis) to none, and the first that fits
-// the budgets is taken. The least peak on the ladder is the smallest budget that
+// the budgets is taken. The last rung stages variables for every reader anew. The
+// policy Auto climbs further: it searches for the longest look-ahead that fits, so
+// that what the budget leaves over is used to copy less. For the nested lifetimes
+// of forward and backward passes that is the best use of it, since what is kept is
+// what is needed again soonest (Belady). The least peak on the ladder is the smallest budget that
 // works; [ErrOutOfMemory] reports it. So a larger budget never gives a tighter
 // schedule.
 package compile

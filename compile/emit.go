@@ -51,20 +51,20 @@ func (l *lowering) arrive(a arrival, pos int32) {
 	l.device[i] = dst
 }
 
-// stage emits the copy of a variable or constant for one operation.
+// stage emits the copy of a variable or constant.
 func (l *lowering) stage(a arrival, pos int32) {
-	t := graph.Type{DType: graph.U8, Shape: []graph.Dim{{Size: int(a.size)}}}
-	if leaf := a.leaf.Type(); a.size == leaf.Bytes() {
+	s := a.slot
+	t := graph.Type{DType: graph.U8, Shape: []graph.Dim{{Size: int(s.size)}}}
+	if leaf := s.leaf.Type(); s.size == leaf.Bytes() {
 		t = leaf
 	}
-	dst := l.slot(pass.Device, a.leaf, t)
-	l.emit(a.leaf.Node, pos, l.inStream(), plan.Copy{
-		Src:   plan.Ref{Slot: l.host[l.p.ValueIndex(a.leaf)], Off: a.off},
-		Dst:   plan.Ref{Slot: dst},
-		Bytes: a.size,
+	s.slot = l.slot(pass.Device, s.leaf, t)
+	l.emit(s.leaf.Node, pos, l.inStream(), plan.Copy{
+		Src:   plan.Ref{Slot: l.host[l.p.ValueIndex(s.leaf)], Off: s.off},
+		Dst:   plan.Ref{Slot: s.slot},
+		Bytes: s.size,
 		Why:   plan.Stage,
 	})
-	l.stagedFor(a.need, a.leaf, a.off, a.size).slot = dst
 }
 
 // launch emits an operation.
@@ -74,16 +74,19 @@ func (l *lowering) launch(n *graph.Node, pos int32) {
 	for _, v := range n.In {
 		do.In = append(do.In, l.operand(v, pos, onHost))
 	}
-	space := l.p.Place[n.ID]
+	space, where := l.p.Place[n.ID], l.device
+	if onHost {
+		where = l.host
+	}
 	for i, t := range n.Out {
 		v := l.p.ValueIndex(n.Value(i))
-		if i == 0 {
-			l.device[v] = l.reusable(n, do.In, pos)
+		if i == 0 && !onHost {
+			where[v] = l.reusable(n, do.In, pos)
 		}
-		if l.device[v] == plan.NoSlot {
-			l.device[v] = l.slot(space, n.Value(i), t)
+		if where[v] == plan.NoSlot {
+			where[v] = l.slot(space, n.Value(i), t)
 		}
-		do.Out = append(do.Out, plan.Ref{Slot: l.device[v]})
+		do.Out = append(do.Out, plan.Ref{Slot: where[v]})
 	}
 	if need := n.Cost().Scratch; need > 0 {
 		do.Scratch = l.slot(space, n.Value(0), graph.Type{DType: graph.U8, Shape: []graph.Dim{{Size: int(need)}}})
@@ -103,7 +106,7 @@ func (l *lowering) operand(v graph.Value, pos int32, onHost bool) plan.Ref {
 	if onHost {
 		return plan.Ref{Slot: l.host[i], Off: off}
 	}
-	if s := l.stagedFor(pos, root, off, v.Type().Bytes()); s != nil {
+	if s := l.stagedFor(pos, part{leaf: root, off: off, size: v.Type().Bytes()}); s != nil {
 		return plan.Ref{Slot: s.slot}
 	}
 	return plan.Ref{Slot: l.device[i], Off: off}
@@ -144,7 +147,7 @@ func (l *lowering) usedTwice(n *graph.Node, k int, root graph.Value) bool {
 func (l *lowering) depart(v graph.Value, pos int32) {
 	i := l.p.ValueIndex(v)
 	life := l.lives[i]
-	if life == nil || !life.host {
+	if life == nil || !life.host || life.there {
 		return
 	}
 	l.host[i] = l.slot(pass.Host, v, v.Type())
@@ -153,11 +156,10 @@ func (l *lowering) depart(v graph.Value, pos int32) {
 		c.Idle = int(life.stays[1].first - life.stays[0].last)
 	}
 	l.emit(v.Node, pos, l.outStream(), c)
-	until := pos + l.prefetch
-	if next := int(l.p.Part[l.p.Order[pos]]) + 2; next < len(l.starts) {
+	until := l.behind(pos)
+	if next := int(l.p.Part[l.p.Order[pos]]+l.reach) + 1; next < len(l.starts) {
 		until = min(until, l.starts[next]-1)
 	}
-	until = min(until, int32(len(l.p.Order)-1))
 	if l.prefetch > 0 && until > life.stays[0].last {
 		l.drains[until] = append(l.drains[until], l.device[i])
 	}

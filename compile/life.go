@@ -13,6 +13,7 @@ type life struct {
 	made    int32    // where it is computed; -1 for an input
 	stays   []stay   // times on the device, in order
 	host    bool     // it needs a copy in host memory
+	there   bool     // it is made in host memory, and never leaves it
 	fetched bool     // the host's copy must survive the step
 	why     plan.Why // of the copy to the host
 }
@@ -46,6 +47,7 @@ func newLife(p *pass.Program, v graph.Value, uses []int32, fetched bool) *life {
 	l := &life{value: v, made: -1, fetched: fetched}
 	if !v.Node.Leaf() {
 		l.made = p.Pos(v.Node.ID)
+		l.there = p.Place[v.Node.ID] == pass.Host
 	}
 	var away []pass.Gap
 	if p.Away != nil {

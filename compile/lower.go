@@ -13,16 +13,20 @@ import (
 type lowering struct {
 	p        *pass.Program
 	prefetch int32
-	compute  int // number of compute streams
+	reach    int32 // partitions by which copies run ahead at most
+	compute  int   // number of compute streams
 	plan     *plan.Plan
 
 	lives  []*life
 	device []plan.SlotID   // by value: its present slot on the device
 	host   []plan.SlotID   // by value: its slot in host memory
 	copies [][]arrival     // by position: copies to issue before the operation
-	staged [][]stagedSlot  // by position: slots staged for the operation
+	staged [][]*stagedSlot // by position: slots staged for the operation
+	share  int32           // a staged slot is kept for readers within so many partitions; -1: for none
+	last   map[part]reader // by part of a leaf: its latest reader so far
 	drains [][]plan.SlotID // by position: slots that copies may still read until then
 	starts []int32         // by partition: its first position
+	begun  []int           // by position: operations before it
 	load   []int64         // by compute stream: bytes and FLOPs given to it so far
 	recent []int32         // by compute stream: position of its last operation
 }
@@ -33,22 +37,32 @@ type arrival struct {
 	need int32 // position of the operation that needs it
 	life *life // nil: stage
 	stay int
+	slot *stagedSlot
+}
+
+// part is a part of a leaf, in bytes.
+type part struct {
 	leaf graph.Value
 	off  int64
 	size int64
 }
 
-// stagedSlot is a staged part of a leaf.
+// stagedSlot is the copy of a part of a leaf on the device, for an operation or,
+// if slots are shared, for several.
 type stagedSlot struct {
-	leaf graph.Value
-	off  int64
-	size int64
+	part
 	slot plan.SlotID
 }
 
-// lower makes the plan of a program with a given prefetch.
-func lower(p *pass.Program, o Options, prefetch int) *plan.Plan {
-	l := newLowering(p, o, prefetch)
+// reader is a position, with the slot that it reads.
+type reader struct {
+	pos  int32
+	slot *stagedSlot
+}
+
+// lower makes the plan of a program on a rung of the ladder.
+func lower(p *pass.Program, o Options, r Rung) *plan.Plan {
+	l := newLowering(p, o, r)
 	l.leaves()
 	l.arrivals()
 	for pos := range p.Order {
@@ -60,19 +74,26 @@ func lower(p *pass.Program, o Options, prefetch int) *plan.Plan {
 	return l.plan
 }
 
-func newLowering(p *pass.Program, o Options, prefetch int) *lowering {
+func newLowering(p *pass.Program, o Options, r Rung) *lowering {
 	n := len(p.Order)
 	l := &lowering{
-		p: p, prefetch: int32(prefetch), compute: o.Streams, lives: lives(p),
+		p: p, prefetch: int32(r.Prefetch), compute: o.Streams, lives: lives(p),
 		device: make([]plan.SlotID, p.Values()), host: make([]plan.SlotID, p.Values()),
-		copies: make([][]arrival, n), staged: make([][]stagedSlot, n), drains: make([][]plan.SlotID, n),
+		copies: make([][]arrival, n), staged: make([][]*stagedSlot, n), drains: make([][]plan.SlotID, n),
+		share: int32(r.Lookahead), last: map[part]reader{},
 		load: make([]int64, o.Streams), recent: make([]int32, o.Streams),
+	}
+	if r.Alone {
+		l.share = -1
+	}
+	if l.reach = 1; r.Prefetch > o.Partition {
+		l.reach = int32((r.Prefetch + o.Partition - 1) / o.Partition)
 	}
 	for i := range l.device {
 		l.device[i], l.host[i] = plan.NoSlot, plan.NoSlot
 	}
 	l.plan = &plan.Plan{
-		Title: fmt.Sprintf("%s prefetch=%d", o, prefetch),
+		Title: title(o, r),
 		Parts: p.Parts(),
 		Spaces: []plan.Space{
 			pass.Device: {Name: plan.DeviceSpace, Budget: o.DeviceBytes},
@@ -85,12 +106,24 @@ func newLowering(p *pass.Program, o Options, prefetch int) *lowering {
 	}
 	l.plan.Streams = append(l.plan.Streams, plan.Stream{Name: "in", Engine: plan.CopyIn},
 		plan.Stream{Name: "out", Engine: plan.CopyOut}, plan.Stream{Name: "host", Engine: plan.HostCompute})
+	begun := 0
 	for pos, id := range p.Order {
 		if int(p.Part[id]) == len(l.starts) {
 			l.starts = append(l.starts, int32(pos))
 		}
+		l.begun = append(l.begun, begun)
+		begun += p.Graph.Node(id).Operations()
 	}
 	return l
+}
+
+// title says how a plan was made.
+func title(o Options, r Rung) string {
+	s := fmt.Sprintf("%s prefetch=%d", o, r.Prefetch)
+	if r.Alone {
+		s += " alone"
+	}
+	return s
 }
 
 func (l *lowering) inStream() plan.StreamID   { return plan.StreamID(l.compute) }
@@ -168,7 +201,7 @@ func (l *lowering) arrivals() {
 }
 
 // stageOperands asks for a copy of every part of a host-resident leaf that an
-// operation on the device reads.
+// operation on the device reads, unless one is there already.
 func (l *lowering) stageOperands(n *graph.Node, pos int32) {
 	for _, v := range n.In {
 		root, off := v.Resolve()
@@ -176,20 +209,35 @@ func (l *lowering) stageOperands(n *graph.Node, pos int32) {
 		if kind != graph.KindVariable && kind != graph.KindConstant || l.p.Place[root.Node.ID] == pass.Device {
 			continue
 		}
-		size := v.Type().Bytes()
-		if l.stagedFor(pos, root, off, size) == nil {
-			l.staged[pos] = append(l.staged[pos], stagedSlot{leaf: root, off: off, size: size})
-			l.issue(arrival{need: pos, leaf: root, off: off, size: size}, 0)
+		key := part{leaf: root, off: off, size: v.Type().Bytes()}
+		if l.stagedFor(pos, key) != nil {
+			continue
 		}
+		now := reader{pos, l.shared(key, pos)}
+		if now.slot == nil {
+			now.slot = &stagedSlot{part: key}
+			l.issue(arrival{need: pos, slot: now.slot}, 0)
+		}
+		l.staged[pos], l.last[key] = append(l.staged[pos], now.slot), now
 	}
+}
+
+// shared is the slot of the latest reader of a part, if that is kept until a
+// position, or nil.
+func (l *lowering) shared(key part, pos int32) *stagedSlot {
+	before, ok := l.last[key]
+	if !ok || l.p.Part[l.p.Order[pos]]-l.p.Part[l.p.Order[before.pos]] > l.share {
+		return nil
+	}
+	return before.slot
 }
 
 // stagedFor finds the staged part of a leaf that the operation at a position
 // reads, or nil.
-func (l *lowering) stagedFor(pos int32, leaf graph.Value, off, size int64) *stagedSlot {
-	for i, s := range l.staged[pos] {
-		if s.leaf == leaf && s.off == off && s.size == size {
-			return &l.staged[pos][i]
+func (l *lowering) stagedFor(pos int32, key part) *stagedSlot {
+	for _, s := range l.staged[pos] {
+		if s.part == key {
+			return s
 		}
 	}
 	return nil
@@ -200,7 +248,25 @@ func (l *lowering) stagedFor(pos int32, leaf graph.Value, off, size int64) *stag
 // partition early.
 func (l *lowering) issue(a arrival, notBefore int32) {
 	part := l.p.Part[l.p.Order[a.need]]
-	earliest := max(notBefore, l.starts[max(0, part-1)])
-	at := max(a.need-l.prefetch, earliest)
+	earliest := max(notBefore, l.starts[max(0, part-l.reach)])
+	at := max(l.ahead(a.need), earliest)
 	l.copies[at] = append(l.copies[at], a)
+}
+
+// ahead is the first position that is no more than prefetch operations before
+// another.
+func (l *lowering) ahead(pos int32) int32 {
+	for first := l.begun[pos] - int(l.prefetch); pos > 0 && l.begun[pos-1] >= first; {
+		pos--
+	}
+	return pos
+}
+
+// behind is the last position that is no more than prefetch operations after
+// another.
+func (l *lowering) behind(pos int32) int32 {
+	for last := l.begun[pos] + int(l.prefetch); int(pos) < len(l.begun)-1 && l.begun[pos+1] <= last; {
+		pos++
+	}
+	return pos
 }

@@ -100,11 +100,17 @@ func advice(ctx context.Context, g *graph.Graph, t Target, o Options, space plan
 	}
 	for _, try := range remedies(o) {
 		p, _, err := decide(ctx, g, t, try.options)
-		if err == nil && fits(lower(p, try.options, 0)) {
+		if err == nil && fits(lower(p, try.options, lowest(try.options))) {
 			return try.flag + " would fit"
 		}
 	}
 	return "use a smaller batch or model, or raise --device-memory"
+}
+
+// lowest is the last rung, which needs the least as a rule.
+func lowest(o Options) Rung {
+	list := rungs(o)
+	return list[len(list)-1]
 }
 
 type remedy struct {
@@ -121,17 +127,17 @@ func remedies(o Options) []remedy {
 		out = append(out, remedy{flag, next})
 	}
 	switch {
-	case o.Policy == Vanilla:
+	case !o.Policy.Partitioned():
 		add("--policy thesis", func(n *Options) { *n = Options{DeviceBytes: o.DeviceBytes, HostBytes: o.HostBytes, Streams: o.Streams} })
 	case o.NoPlacement || o.NoSwap:
 		add("leaving out --no-placement and --no-swap", func(n *Options) { n.NoPlacement, n.NoSwap = false, false })
 	}
 	for _, size := range []int{50, 20, 5, 1} {
-		if o.Policy == Thesis && size < o.Partition {
+		if o.Policy.Partitioned() && size < o.Partition {
 			add(fmt.Sprintf("--partition %d", size), func(n *Options) { n.Partition = size })
 		}
 	}
-	if o.Policy == Thesis && o.Lookahead > 1 {
+	if o.Policy.Partitioned() && o.Lookahead > 1 {
 		add("--lookahead 1", func(n *Options) { n.Lookahead = 1 })
 	}
 	return out

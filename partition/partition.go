@@ -108,17 +108,21 @@ func initial(p *pass.Program, pending []int32) []graph.NodeID {
 	return ready
 }
 
-// cut closes a partition after every size operations.
+// cut closes a partition after every size operations. One that stands for
+// several counts as so many, and is in the partition where the first would be.
 func cut(p *pass.Program, order []graph.NodeID, size int) {
 	p.Part = make([]int32, p.Graph.Len())
 	for i := range p.Part {
 		p.Part[i] = -1
 	}
-	for i, id := range order {
-		p.Part[id] = 0
-		if size > 0 {
-			p.Part[id] = int32(i / size)
+	part, end, count := int32(0), size, 0
+	for _, id := range order {
+		if size > 0 && count >= end {
+			part++
+			end = count - count%size + size
 		}
+		p.Part[id] = part
+		count += p.Graph.Node(id).Operations()
 	}
 }
 
@@ -128,7 +132,7 @@ func depths(p *pass.Program, succ graph.Adjacency) []int32 {
 	order := traverse(p, succ, &queue{})
 	for i := len(order) - 1; i >= 0; i-- {
 		for _, s := range succ.Of(order[i]) {
-			depth[order[i]] = max(depth[order[i]], depth[s]+1)
+			depth[order[i]] = max(depth[order[i]], depth[s]+int32(p.Graph.Node(order[i]).Operations()))
 		}
 	}
 	return depth

@@ -175,3 +175,34 @@ func ExampleParse() {
 	fmt.Println(err)
 	// Output: unknown strategy "random": want one of dfs, depth, dfs-depth
 }
+
+// compound is an operation that stands for several.
+type compound struct {
+	op
+	operations int
+}
+
+func (c compound) Operations() int { return c.operations }
+
+// TestCompoundsCountAsManyOperations: partitions and depths are those of the
+// operations that a compound stands for.
+func TestCompoundsCountAsManyOperations(t *testing.T) {
+	g := graph.New()
+	v := g.Input("input", tensor.Of(graph.F32))
+	for i, operations := range []int{1, 2, 1, 5, 1, 1} {
+		v = g.Apply(compound{op{fmt.Sprint(i)}, operations}, v).Value(0)
+	}
+	p := pass.New(g, []graph.Value{v}, nil)
+	if err := pass.DeadCode().Run(p); err != nil {
+		t.Fatal(err)
+	}
+	if err := Pass(DFS, 3).Run(p); err != nil {
+		t.Fatal(err)
+	}
+	if want := []int32{-1, 0, 0, 1, 1, 2, 2}; !slices.Equal(p.Part, want) {
+		t.Errorf("partitions %v, want %v", p.Part, want)
+	}
+	if d := depths(p, g.Successors(p.Live)); d[1] != 10 {
+		t.Errorf("the first operation is %d from the end, want 10", d[1])
+	}
+}

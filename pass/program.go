@@ -37,6 +37,8 @@ type Program struct {
 	Place []SpaceID      // by node: where it executes, or where a leaf's value lives
 	Away  [][]Gap        // by value: absences from the device, in order
 
+	Estimate int64 // the device's peak as a pass has guessed it, or 0
+
 	first []int32 // by node: index of its first value
 	pos   []int32 // by node: position in Order, or -1
 }

@@ -4,7 +4,9 @@ import (
 	"testing"
 
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/ops"
 	"github.com/gomem/gomem/internal/randgraph"
+	"github.com/gomem/gomem/internal/tensor"
 	"github.com/gomem/gomem/pass"
 	"github.com/gomem/gomem/placement"
 )
@@ -15,8 +17,10 @@ func TestPlaces(t *testing.T) {
 	m := randgraph.Synthetic(100)
 	for _, host := range []bool{false, true} {
 		p := pass.New(m.Graph, m.Fetches, m.Updates)
-		if err := placement.Pass(host).Run(p); err != nil {
-			t.Fatal(err)
+		for _, ps := range []pass.Pass{pass.DeadCode(), placement.Pass(host)} {
+			if err := ps.Run(p); err != nil {
+				t.Fatal(err)
+			}
 		}
 		for _, n := range m.Graph.Nodes() {
 			want := pass.Device
@@ -29,6 +33,37 @@ func TestPlaces(t *testing.T) {
 			if p.Place[n.ID] != want {
 				t.Errorf("host=%v: %s %s is in %s", host, n.Kind, n.Name, p.Place[n.ID])
 			}
+		}
+	}
+}
+
+// TestComposedUpdates: what only an update on the host needs is there with it,
+// what anything on the device reads is not, and the gradient is not.
+func TestComposedUpdates(t *testing.T) {
+	g := graph.New()
+	x := g.Input("x", tensor.Of(graph.F32, 4))
+	w := g.Variable("w", tensor.Of(graph.F32, 4), graph.Init{})
+	grad := ops.Mul(x, w)
+	var step, seen graph.Value
+	var update *graph.Node
+	g.InPhase(graph.Update, func() {
+		seen = ops.Scale(grad, 0.5)
+		step = ops.Add(seen, w)
+		update = ops.Assign(w, step)
+	})
+	loss := ops.Sum(seen)
+	p := pass.New(g, []graph.Value{loss}, []graph.NodeID{update.ID})
+	for _, ps := range []pass.Pass{pass.DeadCode(), placement.Pass(true)} {
+		if err := ps.Run(p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		v    graph.Value
+		want pass.SpaceID
+	}{{grad, pass.Device}, {seen, pass.Device}, {step, pass.Host}, {loss, pass.Device}} {
+		if got := p.Place[c.v.Node.ID]; got != c.want {
+			t.Errorf("%s is on the %s, want %s", c.v, got, c.want)
 		}
 	}
 }

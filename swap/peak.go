@@ -1,0 +1,127 @@
+package swap
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/pass"
+)
+
+// AroundPeak fills Away as TensorFlow 1's Grappler memory optimizer does, which
+// the thesis compares with (section 6.4.7): it estimates the device's memory in
+// the course of the step by adding up live values, and if that exceeds the budget,
+// picks values that are live at the peak and idle around it, those idle for the
+// longest and largest first, until enough would be out. The estimate knows of no
+// workspaces, no copies under way and no gaps between addresses, and what is
+// picked is judged by the peak at hand; so both the forecast and the remedy can be
+// wrong, which is what the comparison is about.
+func AroundPeak(budget int64) pass.Pass {
+	return pass.Pass{Name: "swap-around-peak", Run: func(p *pass.Program) error {
+		p.Away = make([][]pass.Gap, p.Values())
+		e := newEstimate(p)
+		for range attempts {
+			at, bytes := e.peak()
+			p.Estimate = bytes
+			if bytes <= budget {
+				return nil
+			}
+			e.relieve(at, bytes-budget)
+		}
+		_, p.Estimate = e.peak()
+		return nil
+	}}
+}
+
+// attempts is how often the optimizer runs over a graph by default.
+const attempts = 2
+
+// estimate is what is thought to be live, by position.
+type estimate struct {
+	p     *pass.Program
+	live  []int64
+	spans []span
+}
+
+// span is a value that can be swapped, with its uses on the device.
+type span struct {
+	value graph.Value
+	uses  []int32
+}
+
+func newEstimate(p *pass.Program) *estimate {
+	e := &estimate{p: p, live: make([]int64, len(p.Order))}
+	uses := p.Uses()
+	for _, n := range p.Graph.Nodes() {
+		if !p.Live[n.ID] && n.Kind != graph.KindVariable && n.Kind != graph.KindConstant {
+			continue
+		}
+		for i, t := range n.Out {
+			v := n.Value(i)
+			at := deviceUses(p, uses[p.ValueIndex(v)])
+			switch {
+			case p.Place[n.ID] == pass.Device && n.Leaf():
+				e.add(0, int32(len(e.live))-1, t.Bytes())
+			case swappable(n) && len(at) > 0:
+				e.add(at[0], at[len(at)-1], t.Bytes())
+				e.spans = append(e.spans, span{v, at})
+			}
+		}
+	}
+	return e
+}
+
+// add puts bytes into the positions from first to last.
+func (e *estimate) add(first, last int32, bytes int64) {
+	for i := first; i <= last; i++ {
+		e.live[i] += bytes
+	}
+}
+
+// peak is the position with the most bytes.
+func (e *estimate) peak() (at int32, bytes int64) {
+	for i, b := range e.live {
+		if b > bytes {
+			at, bytes = int32(i), b
+		}
+	}
+	return at, bytes
+}
+
+// relieve puts values that are idle at a position away until so many bytes are
+// gone from it, or nothing is left to put away.
+func (e *estimate) relieve(at int32, excess int64) {
+	type choice struct {
+		span
+		gap pass.Gap
+	}
+	var idle []choice
+	for _, s := range e.spans {
+		i, used := slices.BinarySearch(s.uses, at)
+		if !used && i > 0 && i < len(s.uses) && s.value.Type().Bytes() >= MinBytes {
+			idle = append(idle, choice{s, pass.Gap{After: s.uses[i-1], Before: s.uses[i]}})
+		}
+	}
+	weight := func(c choice) int64 { return int64(c.gap.Before-c.gap.After) * c.value.Type().Bytes() }
+	slices.SortStableFunc(idle, func(a, b choice) int { return cmp.Compare(weight(b), weight(a)) })
+	for _, c := range idle {
+		if excess <= 0 {
+			return
+		}
+		bytes := c.value.Type().Bytes()
+		if e.away(c.value, c.gap) {
+			e.add(c.gap.After+1, c.gap.Before-1, -bytes)
+			excess -= bytes
+		}
+	}
+}
+
+// away records an absence in order, unless it is there already.
+func (e *estimate) away(v graph.Value, g pass.Gap) bool {
+	i := e.p.ValueIndex(v)
+	at, found := slices.BinarySearchFunc(e.p.Away[i], g, func(a, b pass.Gap) int { return cmp.Compare(a.After, b.After) })
+	if !found {
+		e.p.Away[i] = slices.Insert(e.p.Away[i], at, g)
+	}
+	return !found
+}
