@@ -19,3 +19,9 @@ type Batches interface {
 	Train(step int) Batch // step counts from 0, through epochs in orders of their own
 	HeldOut(i int) Batch  // 0 ≤ i < HeldOutBatches
 }
+
+// Fallible are batches of files that may fail to be read again long after they
+// were found.
+type Fallible interface {
+	Err() error // the first failure: batches since have nothing in its place
+}

@@ -1,6 +1,7 @@
 package data
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -32,9 +33,11 @@ type Info struct {
 	Spec    string // as given to Open
 	Path    string // the file or the root directory
 	Files   int    // files read
-	Pairs   int    // training and held-out pairs together
-	HeldOut int    // pairs held out
-	Dropped int    // pairs left out: an empty side, not UTF-8, or an exact repeat
+	Noun    string // of an example; "" means pair
+	Pairs   int    // examples: training and held-out together
+	HeldOut int    // examples held out
+	Dropped int    // examples left out, for Reason
+	Reason  string // "" means an empty side, not UTF-8, or an exact repeat
 	Skipped int    // files left out because they did not parse (go:doc)
 	Bytes   int64  // total size of the files read
 	SHA256  string // of a line "SIZE NAME" a file, in the order read, in hex
@@ -42,10 +45,12 @@ type Info struct {
 
 // String describes the corpus on one line.
 func (i Info) String() string {
+	noun := cmp.Or(i.Noun, "pair")
 	s := fmt.Sprintf("%s: %s (%.1f MiB) of %s, %s (%d held out), sha256 %.16s", i.Spec, counted(i.Files, "file"),
-		float64(i.Bytes)/(1<<20), i.Path, counted(i.Pairs, "pair"), i.HeldOut, i.SHA256)
+		float64(i.Bytes)/(1<<20), i.Path, counted(i.Pairs, noun), i.HeldOut, i.SHA256)
 	if i.Dropped > 0 {
-		s += fmt.Sprintf(", %s dropped (repeated, untranslated or not UTF-8)", counted(i.Dropped, "pair"))
+		reason := cmp.Or(i.Reason, "repeated, untranslated or not UTF-8")
+		s += fmt.Sprintf(", %s dropped (%s)", counted(i.Dropped, noun), reason)
 	}
 	if i.Skipped > 0 {
 		s += fmt.Sprintf(", %s skipped (not parsed)", counted(i.Skipped, "file"))

@@ -45,7 +45,9 @@ func (m *Model) minimize(o Objective, parameters []graph.Value, opt optimizer, o
 	grads := autodiff.Grad(o.Loss, parameters...)
 	for i := len(parameters) - 1; i >= 0; i-- {
 		m.Graph.On(parameters[i].Node, func() {
-			o.Updates = append(o.Updates, opt.update(m, parameters[i], grads[i])...)
+			m.Graph.InPhase(graph.Update, func() {
+				o.Updates = append(o.Updates, opt.update(m, parameters[i], grads[i])...)
+			})
 		})
 	}
 	o.Updates = append(o.Updates, others...)

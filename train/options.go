@@ -23,9 +23,10 @@ type Options struct {
 	Tokenizer *data.Tokenizer // saved with checkpoints and compared on resuming; may be nil
 	Session   gomem.Options   // how to run
 
-	// Scorer makes a scorer for an evaluation, or nil for none; last says that it
-	// is the run's last one, where what takes long belongs. It may be nil.
-	Scorer func(last bool) Scorer
+	// Scorer makes a scorer for the evaluation after a step, or nil for none; last
+	// says that it is the run's last one, where what takes long belongs. It may be
+	// nil.
+	Scorer func(step int, last bool) Scorer
 
 	Steps  int     // steps to reach in all, those before a resumption included
 	Epochs float64 // instead of Steps: how often to go through the data

@@ -212,12 +212,23 @@ func (r *run) train(ctx context.Context) error {
 // metrics, and the number of units in the batch.
 func (r *run) execute(ctx context.Context, o models.Objective, at moment) (values []float64, units int, err error) {
 	batch := r.Loader.Train(at.execution)
+	if err := r.unread(); err != nil {
+		return nil, 0, err
+	}
 	out, err := r.session.Step(context.WithoutCancel(ctx), o.Name, feeds(r.Model, batch.Inputs, r.Seed, at))
 	if err != nil {
 		return nil, 0, err
 	}
 	values = scalars(out)
 	return values, batch.Units, r.finite(at.step+1, "loss", values, o.Metrics)
+}
+
+// unread is why a batch could not be read, if it could not.
+func (r *run) unread() error {
+	if f, ok := r.Loader.(data.Fallible); ok {
+		return f.Err()
+	}
+	return nil
 }
 
 // record enters a step in the summary and shows it.
@@ -247,6 +258,9 @@ func (r *run) evaluate(ctx context.Context, last bool) error {
 			return nil
 		}
 		b := r.Loader.HeldOut(i)
+		if err := r.unread(); err != nil {
+			return err
+		}
 		out, err := r.heldOut(ctx, b.Inputs, i)
 		if err != nil {
 			return err
@@ -292,7 +306,7 @@ func (r *run) scorer(last bool) Scorer {
 	if r.Scorer == nil || r.Session.Device == gomem.Null {
 		return nil
 	}
-	return r.Scorer(last)
+	return r.Scorer(r.done, last)
 }
 
 // score hands a held-out batch to a scorer, if there is one.

@@ -10,8 +10,8 @@ import (
 // before it. In the last evaluation they write, token by token, the target that
 // the model thinks likeliest, and score it by [data.BLEU] as "bleu". That takes
 // an execution a token, so no more than the given number of batches is scored.
-func TextScorer(t *data.Tokenizer, batches int) func(last bool) Scorer {
-	return func(last bool) Scorer {
+func TextScorer(t *data.Tokenizer, batches int) func(step int, last bool) Scorer {
+	return func(_ int, last bool) Scorer {
 		if !last || batches == 0 {
 			return nil
 		}

@@ -26,8 +26,9 @@ type cli struct {
 	Pprof    string   `placeholder:"KIND" help:"Write a profile of gomem itself for 'go tool pprof' or 'go tool trace': cpu, mem, trace or block."`
 	PprofDir string   `default:"." placeholder:"DIR" help:"Directory of the profile (default: the current one)."`
 
-	Train   trainCmd   `cmd:"" help:"Train a model on text under a memory budget."`
+	Train   trainCmd   `cmd:"" help:"Train a model under a memory budget."`
 	Plan    planCmd    `cmd:"" help:"Plan a training step and explain its memory, without running it."`
+	Bench   benchCmd   `cmd:"" help:"Measure, beside published results."`
 	Devices devicesCmd `cmd:"" help:"List the devices."`
 	Version versionCmd `cmd:"" help:"Print the version."`
 }

@@ -105,7 +105,7 @@ func TestBadInput(t *testing.T) {
 		{"train --eval-every 0", 2, "--eval-every"},
 		{"train --save-every 10", 2, "--save-every needs --save DIR"},
 
-		{"train --policy best", 2, "want vanilla or thesis"},
+		{"train --policy best", 2, `want one of ["vanilla" "thesis" "auto" "grappler"]`},
 		{"train --strategy random", 2, "dfs-depth"},
 		{"train --partition 0", 2, "--partition"},
 		{"train --partition", 2, "--partition"},
@@ -134,6 +134,25 @@ func TestBadInput(t *testing.T) {
 		{"plan --size s512 --dump none/plan.txt", 1, "none/plan.txt"},
 		{"plan --size s512 --graph graph.png", 2, ".dot or .txt"},
 		{"plan --size s512 --json --steps", 2, "together"},
+
+		{"train --model resnet --blocks 3,8,36", 2, "four numbers"},
+		{"train --model resnet --blocks 3,8,36,x", 2, "four numbers"},
+		{"train --model resnet --depth 51", 2, "--depth is 51"},
+		{"train --model resnet --depth 50 --blocks 3,8,36,3", 2, "together"},
+		{"train --model resnet --version v3", 2, "v1.5"},
+		{"train --model resnet --length 3", 2, "--length does nothing for --model resnet"},
+		{"train --model deepspeech --rnn rolled", 2, "unrolled"},
+		{"train --model wgan --nets vgg", 2, "good"},
+		{"train --model wgan --pixels 17", 2, "multiple of 16"},
+		{"train --samples grids", 2, "--samples does nothing for --model moe"},
+		{"train --model wgan --bleu 2", 2, "--bleu does nothing for --model wgan"},
+		{"train --model resnet --size s512 --data tsv:pairs.tsv", 2, "unknown source"},
+		{"train --model deepspeech --size s512 --data csv:none.csv", 1, "none.csv"},
+
+		{"bench", 2, "thesis"},
+		{"bench thesis --table 6.3", 2, "unknown table"},
+		{"bench thesis --size s512", 2, "base"},
+		{"bench thesis --json --csv", 2, "together"},
 	} {
 		t.Run(c.args, func(t *testing.T) {
 			dir := inDir(t)
@@ -159,7 +178,7 @@ func TestBadInput(t *testing.T) {
 
 // TestHelp: every command explains itself, with examples that parse.
 func TestHelp(t *testing.T) {
-	for _, args := range [][]string{{"--help"}, {"-h"}, {"train", "--help"}, {"plan", "-h"}, {"devices", "--help"}, {"version", "--help"}, {"train", "--steps", "3", "--help"}} {
+	for _, args := range [][]string{{"--help"}, {"-h"}, {"train", "--help"}, {"plan", "-h"}, {"bench", "--help"}, {"bench", "thesis", "-h"}, {"devices", "--help"}, {"version", "--help"}, {"train", "--steps", "3", "--help"}} {
 		out := succeed(t, args...)
 		if !strings.HasPrefix(out, "Usage: gomem") || !strings.Contains(out, "\nExamples:\n  gomem ") {
 			t.Errorf("gomem %s:\n%s", strings.Join(args, " "), out)
@@ -168,7 +187,7 @@ func TestHelp(t *testing.T) {
 }
 
 func TestExamplesParse(t *testing.T) {
-	for _, e := range []exampler{cli{}, trainCmd{}, planCmd{}, devicesCmd{}, versionCmd{}} {
+	for _, e := range []exampler{cli{}, trainCmd{}, planCmd{}, benchCmd{}, thesisCmd{}, devicesCmd{}, versionCmd{}} {
 		for line := range strings.Lines(strings.TrimPrefix(e.examples(), "\n")) {
 			command, _, _ := strings.Cut(strings.TrimSpace(line), "  ")
 			args := append(strings.Fields(command)[1:], "--help")

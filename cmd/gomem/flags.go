@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/docker/go-units"
@@ -57,10 +58,11 @@ func (s *byteSize) UnmarshalText(text []byte) error {
 
 // planFlags are the decisions about memory and time that are the user's.
 type planFlags struct {
-	Policy      string   `group:"plan" default:"thesis" placeholder:"NAME" help:"thesis: partitioned execution, variables on the host, swapping; or vanilla: everything on the device, the baseline (default ${default})."`
+	Policy      string   `group:"plan" default:"thesis" placeholder:"NAME" help:"thesis: partitioned execution, variables on the host, swapping; auto: the same, but what the device budget leaves over is used to copy less; vanilla: everything on the device, the baseline; or grappler: vanilla with the swapping of TensorFlow 1's memory optimizer, to compare (default ${default})."`
 	Strategy    string   `group:"plan" placeholder:"NAME" help:"How operations are gathered into partitions: dfs, depth or dfs-depth (default dfs)."`
 	Partition   count    `group:"plan" placeholder:"N" help:"Operations a partition (default 20). Smaller needs less device memory, larger copies less."`
-	Lookahead   count    `group:"plan" placeholder:"K" help:"A value that the next K partitions do not need leaves the device (default 2)."`
+	Lookahead   count    `group:"plan" placeholder:"K" help:"A value that the next K partitions do not need leaves the device; under --policy auto, at least (default 2)."`
+	Fuse        bool     `group:"plan" default:"true" negatable:"" help:"Run elementwise operations together with what they follow, for fewer launches and the same results (default ${default})."`
 	NoPlacement bool     `group:"plan" help:"Keep variables and constants on the device."`
 	NoSwap      bool     `group:"plan" help:"Keep intermediate values on the device."`
 	Streams     count    `group:"plan" placeholder:"N" help:"Compute streams, 1 to 8 (default 1)."`
@@ -71,13 +73,13 @@ type planFlags struct {
 // options are the flags as Compile takes them. The budgets that were not given
 // are the defaults passed here; vanilla has none, since it is there to show what
 // a model needs without them.
-func (f planFlags) options(device, host int64) (compile.Options, error) {
-	o := compile.Options{
+func (f planFlags) options(device, host int64) (gomem.Options, error) {
+	o := gomem.Options{NoFusion: !f.Fuse, Options: compile.Options{
 		Policy: compile.Policy(f.Policy), Strategy: partition.Strategy(f.Strategy),
 		Partition: int(f.Partition), Lookahead: int(f.Lookahead),
 		NoPlacement: f.NoPlacement, NoSwap: f.NoSwap, Streams: int(f.Streams),
 		DeviceBytes: int64(f.DeviceBytes), HostBytes: int64(f.HostBytes),
-	}
+	}}
 	if err := f.conflict(); err != nil {
 		return o, err
 	}
@@ -97,9 +99,11 @@ func setDefault(field *int64, value int64) {
 	}
 }
 
-// conflict reports a flag of the thesis policy under vanilla.
+// conflict reports a flag of policies that cut partitions under one that does
+// not.
 func (f planFlags) conflict() error {
-	if compile.Policy(f.Policy) != compile.Vanilla {
+	policy := compile.Policy(f.Policy)
+	if policy.Partitioned() || !slices.Contains(compile.Policies(), policy) {
 		return nil
 	}
 	for _, flag := range []struct {
@@ -110,7 +114,7 @@ func (f planFlags) conflict() error {
 		{"no-placement", f.NoPlacement}, {"no-swap", f.NoSwap},
 	} {
 		if flag.given {
-			return usagef("--%s does nothing under --policy vanilla: leave one of them out", flag.name)
+			return usagef("--%s does nothing under --policy %s: leave one of them out", flag.name, policy)
 		}
 	}
 	return nil
@@ -124,13 +128,11 @@ type deviceFlags struct {
 }
 
 // session are the options of a run's session.
-func (f deviceFlags) session(o compile.Options) (gomem.Options, error) {
-	s := gomem.Options{
-		Options: o, Device: f.Device, Threads: int(f.Threads),
-		CopyBytesPerSecond: int64(float64(f.CopyGbps) * 1e9),
+func (f deviceFlags) session(o gomem.Options) (gomem.Options, error) {
+	o.Device, o.Threads = f.Device, int(f.Threads)
+	o.CopyBytesPerSecond = int64(float64(f.CopyGbps) * 1e9)
+	if err := o.Validate(); err != nil {
+		return o, usagef("%w", err)
 	}
-	if err := s.Validate(); err != nil {
-		return s, usagef("%w", err)
-	}
-	return s, nil
+	return o, nil
 }

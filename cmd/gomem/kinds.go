@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"strconv"
+	"strings"
 
 	"github.com/gomem/gomem/data"
 	"github.com/gomem/gomem/models"
@@ -26,13 +28,16 @@ type dataset struct {
 	facts     []field         // more to show
 	id        string          // tells data apart
 	tokenizer *data.Tokenizer // nil where there is none
-	scorer    func(last bool) train.Scorer
+	scorer    func(step int, last bool) train.Scorer
 }
 
 // kinds are the models.
 var kinds = []kind{
 	{name: "moe", flags: []string{"length", "experts", "expert-hidden", "moe", "stacked"}, data: "go:doc", build: buildMoE, load: loadTexts},
 	{name: "transformer", flags: []string{"length"}, data: "go:doc", build: buildTransformer, load: loadTexts},
+	{name: "resnet", flags: []string{"depth", "blocks", "version", "pixels"}, data: "glyphs", build: buildResNet, load: loadPhotos},
+	{name: "wgan", flags: []string{"nets", "pixels"}, data: "glyphs", build: buildWGAN, load: loadPictures},
+	{name: "deepspeech", flags: []string{"length", "rnn"}, data: "formant", build: buildDeepSpeech, load: loadSpeech},
 }
 
 func buildMoE(f modelFlags) (*models.Model, map[string]string, error) {
@@ -70,4 +75,84 @@ func buildTransformer(f modelFlags) (*models.Model, map[string]string, error) {
 	}
 	m, err := models.Transformer(c)
 	return m, map[string]string{"batch": strconv.Itoa(c.Pairs), "length": strconv.Itoa(c.Length)}, err
+}
+
+func buildResNet(f modelFlags) (*models.Model, map[string]string, error) {
+	c, err := models.NewResNetConfig(f.Size)
+	if err != nil {
+		return nil, nil, usagef("%w", err)
+	}
+	if f.Depth > 0 && f.Blocks != "" {
+		return nil, nil, usagef("--depth and --blocks can't be used together")
+	}
+	if c.Blocks, err = parseBlocks(f.Blocks); err != nil {
+		return nil, nil, err
+	}
+	setCounts(countField{f.Depth, &c.Depth}, countField{f.Batch, &c.Images}, countField{f.Pixels, &c.Pixels})
+	c.Fine = f.Fine
+	if f.Version == "v2" {
+		c.Version = 2
+	}
+	if err := c.Validate(); err != nil {
+		return nil, nil, usagef("%w", err)
+	}
+	m, err := models.ResNet(c)
+	return m, map[string]string{
+		"depth": strconv.Itoa(c.Depth), "blocks": fmt.Sprint(c.Blocks), "version": strconv.Itoa(c.Version),
+		"batch": strconv.Itoa(c.Images), "pixels": strconv.Itoa(c.Pixels),
+	}, err
+}
+
+// parseBlocks reads four numbers with commas; nothing gives zeros.
+func parseBlocks(text string) (blocks [4]int, err error) {
+	if text == "" {
+		return blocks, nil
+	}
+	parts := strings.Split(text, ",")
+	for i := range blocks {
+		var n int
+		if len(parts) == len(blocks) {
+			n, err = strconv.Atoi(strings.TrimSpace(parts[i]))
+		}
+		if err != nil || n < 1 || len(parts) != len(blocks) {
+			return blocks, usagef("--blocks %q: want four numbers from 1, such as 3,8,36,3", text)
+		}
+		blocks[i] = n
+	}
+	return blocks, nil
+}
+
+func buildWGAN(f modelFlags) (*models.Model, map[string]string, error) {
+	c, err := models.NewWGANConfig(f.Size)
+	if err != nil {
+		return nil, nil, usagef("%w", err)
+	}
+	setCounts(countField{f.Batch, &c.Images}, countField{f.Pixels, &c.Pixels})
+	c.Fine = f.Fine
+	if f.Nets != "" {
+		c.Nets = f.Nets
+	}
+	if err := c.Validate(); err != nil {
+		return nil, nil, usagef("%w", err)
+	}
+	m, err := models.WGAN(c)
+	return m, map[string]string{
+		"nets": c.Nets, "batch": strconv.Itoa(c.Images), "pixels": strconv.Itoa(c.Pixels),
+	}, err
+}
+
+func buildDeepSpeech(f modelFlags) (*models.Model, map[string]string, error) {
+	c, err := models.NewDeepSpeechConfig(f.Size)
+	if err != nil {
+		return nil, nil, usagef("%w", err)
+	}
+	setCounts(countField{f.Batch, &c.Utterances}, countField{f.Length, &c.Frames})
+	c.Unrolled, c.Fine = f.RNN == "unrolled", f.Fine
+	if err := c.Validate(); err != nil {
+		return nil, nil, usagef("%w", err)
+	}
+	m, err := models.DeepSpeech(c)
+	return m, map[string]string{
+		"unrolled": strconv.FormatBool(c.Unrolled), "batch": strconv.Itoa(c.Utterances), "length": strconv.Itoa(c.Frames),
+	}, err
 }

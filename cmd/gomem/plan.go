@@ -9,8 +9,8 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/table"
 
+	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/compile"
-	"github.com/gomem/gomem/models"
 	"github.com/gomem/gomem/pass"
 	"github.com/gomem/gomem/plan"
 )
@@ -22,7 +22,7 @@ type planCmd struct {
 
 	Dump  string `group:"output" placeholder:"FILE" help:"Write the plan of a training step to a file, as text: every slot, every step."`
 	Steps bool   `group:"output" xor:"report" help:"List the steps of the plan instead of the explanation."`
-	Graph string `group:"output" placeholder:"FILE" help:"Write the model's graph to a file: FILE.dot for Graphviz, FILE.txt for text."`
+	Graph string `group:"output" placeholder:"FILE" help:"Write the graph that runs to a file: FILE.dot for Graphviz, FILE.txt for text."`
 	JSON  bool   `name:"json" group:"output" xor:"report" help:"Print one JSON object instead of the explanation. Sizes are bytes."`
 }
 
@@ -78,11 +78,11 @@ func (c *planCmd) Run(ctx context.Context, e *env) error {
 	if err != nil {
 		return err
 	}
-	p, err := planAll(ctx, b.model.Graph, b.targets, o)
+	p, err := planAll(ctx, b, o)
 	if err != nil {
 		return err
 	}
-	if err := c.write(b.model, p.training()); err != nil {
+	if err := c.write(p); err != nil {
 		return err
 	}
 	if c.Steps {
@@ -100,9 +100,9 @@ func (c *planCmd) Run(ctx context.Context, e *env) error {
 }
 
 // write writes the files that were asked for.
-func (c *planCmd) write(m *models.Model, p *plan.Plan) error {
+func (c *planCmd) write(p planned) error {
 	if c.Dump != "" {
-		if err := writeFile(c.Dump, func(w io.Writer) error { _, err := p.WriteTo(w); return err }); err != nil {
+		if err := writeFile(c.Dump, func(w io.Writer) error { _, err := p.training().WriteTo(w); return err }); err != nil {
 			return err
 		}
 	}
@@ -111,9 +111,9 @@ func (c *planCmd) write(m *models.Model, p *plan.Plan) error {
 	}
 	return writeFile(c.Graph, func(w io.Writer) error {
 		if filepath.Ext(c.Graph) == ".dot" {
-			return m.Graph.WriteDot(w)
+			return p.Graph.WriteDot(w)
 		}
-		_, err := m.Graph.WriteTo(w)
+		_, err := p.Graph.WriteTo(w)
 		return err
 	})
 }
@@ -128,25 +128,25 @@ func listSteps(w io.Writer, p *plan.Plan) error {
 }
 
 // explain compares the plans with vanilla's and finds what sets their peaks.
-func explain(ctx context.Context, b *built, o compile.Options, p planned) (explanation, error) {
-	vanilla, err := planAll(ctx, b.model.Graph, b.targets, vanillaOptions(o))
+func explain(ctx context.Context, b *built, o gomem.Options, p planned) (explanation, error) {
+	vanilla, err := planAll(ctx, b, vanillaOptions(o))
 	if err != nil {
 		return explanation{}, err
 	}
-	least, err := minDevice(ctx, b.model.Graph, b.targets, o)
+	least, err := gomem.MinDevice(ctx, b.model.Graph, o, b.targets...)
 	if err != nil {
 		return explanation{}, err
 	}
 	x := explanation{
 		report:      newReport(b.model, o, p, vanilla),
 		MinDevice:   least,
-		VanillaHost: vanilla.peak(pass.Host),
+		VanillaHost: vanilla.Peak(pass.Host),
 		AtDevice:    p.whatSets(pass.Device),
 		AtHost:      p.whatSets(pass.Host),
-		EvalDevice:  p.results[len(p.results)-1].Plan.Spaces[pass.Device].Bytes,
+		EvalDevice:  p.Results[len(p.Results)-1].Plan.Spaces[pass.Device].Bytes,
 		vanilla:     vanilla.training().Traffic(),
 	}
-	for _, t := range p.results[0].Timings {
+	for _, t := range p.Results[0].Timings {
 		x.PassMS = append(x.PassMS, passTime{t.Pass, milliseconds(t.Took)})
 	}
 	return x, nil

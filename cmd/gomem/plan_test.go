@@ -146,3 +146,17 @@ func TestSmallestBudget(t *testing.T) {
 		})
 	}
 }
+
+// TestPlanFuse: fusion is on unless it is turned off, and raises no peak.
+func TestPlanFuse(t *testing.T) {
+	var fused, plain, negated explanation
+	decode(t, succeed(t, "plan", "--size", "s512", "--json"), &fused)
+	decode(t, succeed(t, "plan", "--size", "s512", "--json", "--fuse=false"), &plain)
+	decode(t, succeed(t, "plan", "--size", "s512", "--json", "--no-fuse"), &negated)
+	if fused.Launches >= plain.Launches || fused.Nodes >= plain.Nodes || fused.MinDevice > plain.MinDevice || fused.VanillaDevice > plain.VanillaDevice {
+		t.Errorf("with fusion %+v, without %+v", fused.report, plain.report)
+	}
+	if negated.Launches != plain.Launches {
+		t.Errorf("--no-fuse: %+v", negated.report)
+	}
+}

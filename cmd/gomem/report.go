@@ -9,6 +9,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 
+	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/models"
 	"github.com/gomem/gomem/pass"
@@ -50,7 +51,7 @@ type report struct {
 }
 
 // newReport gathers the numbers.
-func newReport(m *models.Model, o compile.Options, p, vanilla planned) report {
+func newReport(m *models.Model, o gomem.Options, p, vanilla planned) report {
 	r := report{
 		Model: m.Name, Size: m.Size, Unit: m.Unit, Parameters: m.Graph.Parameters(),
 		DeviceBudget: o.DeviceBytes, HostBudget: o.HostBytes,
@@ -58,10 +59,10 @@ func newReport(m *models.Model, o compile.Options, p, vanilla planned) report {
 	o.EnsureDefaults()
 	t, traffic := p.training(), p.training().Traffic()
 	r.Policy, r.Strategy, r.Partition = o.Policy, string(o.Strategy), o.Partition
-	r.Partitions, r.Lookahead, r.Prefetch = t.Parts, o.Lookahead, p.results[0].Prefetch
-	r.Nodes, r.Launches, r.Steps = m.Graph.Len(), t.Launches(), len(t.Steps)
-	r.DevicePeak, r.HostPeak = p.peak(pass.Device), p.peak(pass.Host)
-	r.VanillaDevice = vanilla.peak(pass.Device)
+	r.Partitions, r.Lookahead, r.Prefetch = t.Parts, p.Results[0].Lookahead, p.Results[0].Prefetch
+	r.Nodes, r.Launches, r.Steps = p.Graph.Len(), t.Launches(), len(t.Steps)
+	r.DevicePeak, r.HostPeak = p.Peak(pass.Device), p.Peak(pass.Host)
+	r.VanillaDevice = vanilla.Peak(pass.Device)
 	r.SwapOut, r.SwapIn, r.Stage = traffic[plan.SwapOut], traffic[plan.SwapIn], traffic[plan.Stage]
 	r.Feeds, r.Gradients, r.Fetches = traffic[plan.Feed], traffic[plan.Gradient], traffic[plan.Result]
 	r.PlanMS = milliseconds(p.took())
@@ -77,6 +78,9 @@ func (r report) ratio() float64 { return float64(r.VanillaDevice) / float64(max(
 func (r report) method() string {
 	if r.Policy == compile.Vanilla {
 		return "vanilla: everything on the device"
+	}
+	if r.Policy == compile.Grappler {
+		return "grappler: everything on the device but what is idle around the estimated peak"
 	}
 	return fmt.Sprintf("%s: %s, %s of %d operations, look-ahead %d", r.Policy, r.Strategy, counted(r.Partitions, "partition"), r.Partition, r.Lookahead)
 }

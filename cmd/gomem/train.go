@@ -21,13 +21,14 @@ import (
 type trainCmd struct {
 	modelFlags
 
-	Data        string   `group:"run" placeholder:"SPEC" help:"What to learn from. Pairs of texts: go:doc (doc comment to declaration, from the local Go source tree; the default), tsv:FILE (source TAB target), mo:DIR (gettext catalogues) or text:FILE (each line to the next)."`
+	Data        string   `group:"run" placeholder:"SPEC" help:"What to learn from. Pairs of texts: go:doc (doc comment to declaration, from the local Go source tree; the default), tsv:FILE (source TAB target), mo:DIR (gettext catalogues) or text:FILE (each line to the next). Images: glyphs (drawn characters; the default), dir:PATH (a folder a class), cifar10:DIR or icons:DIR (an icon theme). Speech: formant (the documentation, synthesised; the default), csv:FILE (wav_filename,wav_filesize,transcript) or espeak:FILE (a sentence a line)."`
 	Seed        uint64   `group:"run" default:"0" placeholder:"N" help:"Selects initial weights, order of pairs and dropout (default ${default})."`
 	Steps       count    `group:"run" xor:"duration" placeholder:"N" help:"Steps to train in all, those of a resumed run included (default 300)."`
 	Epochs      positive `group:"run" xor:"duration" placeholder:"X" help:"Passes over the data, instead of steps."`
 	EvalEvery   count    `group:"run" placeholder:"N" default:"100" help:"Steps between evaluations on held-out data (default ${default}); there is one at the end, too."`
 	EvalBatches count    `group:"run" placeholder:"N" help:"Batches of held-out data an evaluation (default 8)."`
 	BLEU        count    `name:"bleu" group:"run" placeholder:"N" help:"moe, transformer: batches of held-out texts to translate at the end, token by token, and score by BLEU (default 2, none at base)."`
+	Samples     string   `group:"run" placeholder:"DIR" help:"wgan: draw images into a directory at every evaluation, as a grid step-000100.png."`
 	Save        string   `group:"run" placeholder:"DIR" help:"Keep checkpoints in a directory: at the end, on Ctrl-C, and as --save-every says."`
 	SaveEvery   count    `group:"run" placeholder:"N" help:"Steps between checkpoints (default: only at the end)."`
 	Resume      string   `group:"run" placeholder:"DIR" help:"Continue from the newest checkpoint of a directory, or from a file, with the same results as if the run had never stopped. Model, data and seed must be the same; the plan may differ."`
@@ -71,6 +72,9 @@ func (c *trainCmd) Run(ctx context.Context, e *env) error {
 	if c.SaveEvery > 0 && c.Save == "" {
 		return usagef("--save-every needs --save DIR")
 	}
+	if err := c.fitting(); err != nil {
+		return err
+	}
 	b, err := c.build()
 	if err != nil {
 		return err
@@ -84,14 +88,14 @@ func (c *trainCmd) Run(ctx context.Context, e *env) error {
 		return err
 	}
 	session.Logger = e.log
-	p, err := planAll(ctx, b.model.Graph, b.targets, o)
+	p, err := planAll(ctx, b, o)
 	if err != nil {
 		return err
 	}
 	if err := enoughMemory(c.Device, p); err != nil {
 		return err
 	}
-	vanilla, err := planAll(ctx, b.model.Graph, b.targets, vanillaOptions(o))
+	vanilla, err := planAll(ctx, b, vanillaOptions(o))
 	if err != nil {
 		return err
 	}
@@ -105,14 +109,26 @@ func (c *trainCmd) Run(ctx context.Context, e *env) error {
 	})
 }
 
+// fitting refuses flags of a run that the model has no use for.
+func (c *trainCmd) fitting() error {
+	texts := c.Model == "moe" || c.Model == "transformer"
+	switch {
+	case c.Samples != "" && c.Model != "wgan":
+		return usagef("--samples does nothing for --model %s: leave one of them out", c.Model)
+	case c.BLEU > 0 && !texts:
+		return usagef("--bleu does nothing for --model %s: leave one of them out", c.Model)
+	}
+	return nil
+}
+
 // enoughMemory refuses a plan that this machine cannot hold.
 func enoughMemory(device string, p planned) error {
-	need, have := p.peak(pass.Device)+p.peak(pass.Host), machineMemory()
+	need, have := p.Peak(pass.Device)+p.Peak(pass.Host), machineMemory()
 	if device == gomem.Null || have == 0 || need <= have {
 		return nil
 	}
 	return fmt.Errorf("the plan takes %s of this machine's memory (device %s and host %s together), it has %s: use a smaller model or batch",
-		size(need), size(p.peak(pass.Device)), size(p.peak(pass.Host)), size(have))
+		size(need), size(p.Peak(pass.Device)), size(p.Peak(pass.Host)), size(have))
 }
 
 // spec is the data to read.

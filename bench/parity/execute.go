@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"strings"
+
+	"github.com/gomem/gomem"
+	"github.com/gomem/gomem/compile"
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/autodiff"
+	"github.com/gomem/gomem/internal/safetensors"
+	"github.com/gomem/gomem/internal/tensor"
+)
+
+// record is what an execution read and made.
+type record struct {
+	metadata map[string]string // kind and configuration of the model
+	names    []string          // of the tensors, in order: parameter/…, input/…, noise/…, gradient/…
+	tensors  map[string]tensor.View
+	loss     float32
+
+	gradients int // parameters that the loss is differentiated by
+	elements  int // of them in all
+}
+
+func (r *record) add(name string, v tensor.View) {
+	r.names = append(r.names, name)
+	r.tensors[name] = v
+}
+
+func (r *record) write(w io.Writer) error {
+	var entries []safetensors.Entry
+	for _, name := range r.names {
+		entries = append(entries, safetensors.Entry{Name: name, Type: r.tensors[name].Type})
+	}
+	return safetensors.Write(w, entries, r.metadata, func(e safetensors.Entry) ([]byte, error) {
+		return r.tensors[e.Name].Data, nil
+	})
+}
+
+// execute computes the objective and its gradients once, under the thesis policy.
+func execute(ctx context.Context, s subject) (r record, err error) {
+	parameters := s.parameters()
+	fetches := append(autodiff.Grad(s.objective.Loss, parameters...), s.objective.Loss)
+	noise := s.noise()
+	fetches = append(fetches, noise...)
+	if err := s.model.Graph.Err(); err != nil {
+		return r, err
+	}
+	o := gomem.Options{Options: compile.Options{Policy: compile.Thesis}}
+	session, err := gomem.Compile(ctx, s.model.Graph, o, gomem.Target{Name: s.kind, Fetches: fetches})
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, session.Close()) }()
+	if r, err = s.start(session); err != nil {
+		return r, err
+	}
+	feeds, err := s.batch(newRand(2))
+	if err != nil {
+		return r, err
+	}
+	out, err := session.Step(ctx, s.kind, feeds)
+	if err != nil {
+		return r, err
+	}
+	for _, v := range s.model.Data {
+		r.add("input/"+v.Node.Name, feeds[v])
+	}
+	for i, p := range parameters {
+		r.add("gradient/"+p.Node.Name, out[i])
+		r.elements += p.Type().Elems()
+	}
+	r.gradients, r.loss = len(parameters), out[len(parameters)].F32()[0]
+	for i, v := range noise {
+		r.add("noise/"+v.Node.Op.Name(), out[len(parameters)+1+i])
+	}
+	return r, nil
+}
+
+// noise is what the objective draws.
+func (s subject) noise() []graph.Value {
+	g := s.model.Graph
+	var list []graph.Value
+	for id, needed := range g.Ancestors([]graph.NodeID{s.objective.Loss.Node.ID}) {
+		if n := g.Node(graph.NodeID(id)); needed && !n.Leaf() && strings.HasPrefix(n.Op.Name(), "random-") {
+			list = append(list, n.Value(0))
+		}
+	}
+	return list
+}
+
+// start initializes the parameters and records them. Scales and biases, which
+// would start as ones and zeros, are moved from there: else a mistake in how they
+// are applied would not show.
+func (s subject) start(session *gomem.Session) (record, error) {
+	config, err := json.Marshal(s.config)
+	if err != nil {
+		return record{}, err
+	}
+	r := record{
+		metadata: map[string]string{"kind": s.kind, "config": string(config)},
+		tensors:  map[string]tensor.View{},
+	}
+	if err := session.Initialize(1); err != nil {
+		return r, err
+	}
+	rng := newRand(1)
+	for _, n := range s.model.Graph.Variables() {
+		if n.State {
+			continue
+		}
+		x, err := session.Get(n.Value(0))
+		if err != nil {
+			return r, err
+		}
+		if n.Init.Dist == graph.Constant && n.Init.Each == nil {
+			for i := range x.F32() {
+				x.F32()[i] += float32(0.1 * rng.NormFloat64())
+			}
+		}
+		if err := session.Set(n.Value(0), x); err != nil {
+			return r, err
+		}
+		r.add("parameter/"+n.Name, x)
+	}
+	return r, nil
+}
+
+func newRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0)) }

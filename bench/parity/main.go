@@ -1,0 +1,124 @@
+// Command parity compares the loss and the gradients of every model with
+// PyTorch's, and prints the table of docs/measurements/parity.md.
+//
+//	go run ./bench/parity [-model name] [-python path]
+//
+// Each model is built as for training, of its smallest size and without dropout
+// and other noise, which the two sides could not share. The gradients of its loss
+// by all parameters are fetched from one execution under the thesis policy. They
+// go, with parameters, batch and the noise that is drawn in the graph, into a
+// file for parity.py, which has the same models made of PyTorch's own operators
+// and differentiates them in 64-bit floats.
+//
+// The error of a gradient is the largest of any element, relative to the
+// gradient's largest element; or to that of all gradients where the truth is zero
+// but for rounding, as for a bias that a norm subtracts again. The program fails if
+// the error of a loss or of a gradient is 1e-4 or more. PyTorch's own results in
+// 32-bit floats are measured against the same truth, to tell what is a matter of
+// the format.
+//
+// Optimizers, averages of norms and evaluations are not compared here. Where
+// Python or PyTorch is missing the program says so and succeeds.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+)
+
+type options struct {
+	cases  []parityCase
+	python string
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	o, err := parse(os.Args[1:], os.Stderr)
+	if err == nil {
+		err = run(ctx, o, os.Stdout)
+	}
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "parity:", err)
+		os.Exit(1)
+	}
+}
+
+func parse(args []string, usage io.Writer) (options, error) {
+	f := flag.NewFlagSet("parity", flag.ContinueOnError)
+	f.SetOutput(usage)
+	name := f.String("model", "", "part of the `name` of the models to compare, such as wgan")
+	python := f.String("python", "/usr/bin/python3", "Python `interpreter` that has PyTorch")
+	if err := f.Parse(args); err != nil {
+		return options{}, err
+	}
+	o := options{cases: cases(), python: *python}
+	o.cases = slices.DeleteFunc(o.cases, func(c parityCase) bool { return !strings.Contains(c.name, *name) })
+	switch {
+	case f.NArg() > 0:
+		return o, fmt.Errorf("unexpected argument %q", f.Arg(0))
+	case len(o.cases) == 0:
+		return o, fmt.Errorf("-model %q: no model has that in its name", *name)
+	}
+	return o, nil
+}
+
+// run compares the models, or says that there is nothing to compare with.
+func run(ctx context.Context, o options, w io.Writer) (err error) {
+	p, err := startPeer(ctx, o.python)
+	if missing, ok := errors.AsType[*missingError](err); ok {
+		fmt.Fprintln(w, "not compared:", missing)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if closed := p.close(); err == nil {
+			err = closed
+		}
+	}()
+	return table(ctx, p, o.cases, w)
+}
+
+// table compares the models and prints a row for each. The error says how many
+// differ.
+func table(ctx context.Context, p *peer, cases []parityCase, w io.Writer) error {
+	heading(w, p.about)
+	differ := 0
+	for _, c := range cases {
+		r, err := compare(ctx, p, c)
+		if err != nil {
+			return fmt.Errorf("%s: %w", c.name, err)
+		}
+		fmt.Fprintf(w, "| %s |\n", strings.Join(r.cells(), " | "))
+		if !r.agrees() {
+			differ++
+		}
+	}
+	if differ > 0 {
+		return fmt.Errorf("%d of %d models differ by %.0e or more", differ, len(cases), tolerance)
+	}
+	return nil
+}
+
+// compare runs a model on both sides.
+func compare(ctx context.Context, p *peer, c parityCase) (result, error) {
+	s, err := c.build()
+	if err != nil {
+		return result{}, err
+	}
+	r, err := execute(ctx, s)
+	if err != nil {
+		return result{}, err
+	}
+	a, err := p.ask(r)
+	return result{name: c.name, record: r, answer: a}, err
+}

@@ -1,0 +1,225 @@
+package images
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"image"
+	_ "image/jpeg" // files are of this kind
+	_ "image/png"  // or this
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/gomem/gomem/data"
+)
+
+// maxPixels is the largest image that is decoded, so that a small file cannot
+// ask for all memory.
+const maxPixels = 1 << 26
+
+// entry is a file of a known kind. Its name is relative to the root, with
+// slashes; bytes are what it holds, once it is read.
+type entry struct {
+	name  string
+	kind  int
+	bytes []byte
+}
+
+// files are a part of a set of files.
+type files struct {
+	entries  []entry
+	mirrored bool // in training, one of two
+}
+
+func (f files) len() int       { return len(f.entries) }
+func (f files) kind(i int) int { return f.entries[i].kind }
+
+// paint decodes file i, which was decoded once when the set was opened.
+func (f files) paint(dst *image.RGBA, i int, rng *rand.Rand) {
+	src, err := decode(f.entries[i].bytes)
+	if err != nil {
+		panic(fmt.Sprintf("%s could be decoded once: %v", f.entries[i].name, err))
+	}
+	distort(dst, src, rng, f.mirrored)
+}
+
+// readDir reads a directory that holds one for each kind.
+func (r *reader) readDir() (*Set, error) {
+	classes, err := os.ReadDir(r.path)
+	if err != nil {
+		return nil, r.fail(r.path, err)
+	}
+	s := &Set{}
+	var all []entry
+	for _, class := range classes {
+		if !class.IsDir() || strings.HasPrefix(class.Name(), ".") {
+			continue
+		}
+		root := filepath.Join(r.path, class.Name())
+		names, err := r.list(root, ".png", ".jpg", ".jpeg")
+		if err != nil {
+			return nil, err
+		}
+		if len(names) == 0 {
+			return nil, r.fail(root, errors.New("no PNG or JPEG file: add some, or remove the directory"))
+		}
+		for _, name := range names {
+			all = append(all, entry{name: class.Name() + "/" + name, kind: len(s.ClassNames)})
+		}
+		s.ClassNames = append(s.ClassNames, class.Name())
+	}
+	if len(all) == 0 {
+		return nil, r.fail(r.path, errors.New("no directory in it: give one that holds a directory of images for each kind"))
+	}
+	return s, r.load(s, all, true)
+}
+
+// readIcons reads the icons below a directory whose names occur twice or more.
+func (r *reader) readIcons() (*Set, error) {
+	names, err := r.list(r.path, ".png")
+	if err != nil {
+		return nil, err
+	}
+	byKind := map[string][]string{}
+	for _, name := range names {
+		kind := icon(name)
+		byKind[kind] = append(byKind[kind], name)
+	}
+	s := &Set{}
+	s.Info.Reason = "a name with a single file"
+	for kind, names := range byKind {
+		if len(names) > 1 {
+			s.ClassNames = append(s.ClassNames, kind)
+		} else {
+			s.Info.Dropped++
+		}
+	}
+	if len(s.ClassNames) == 0 {
+		return nil, r.fail(r.path, fmt.Errorf("%d PNG files, no two of a name: give a directory of icon themes", len(names)))
+	}
+	slices.Sort(s.ClassNames)
+	var all []entry
+	for i, kind := range s.ClassNames {
+		for _, name := range byKind[kind] {
+			all = append(all, entry{name: name, kind: i})
+		}
+	}
+	return s, r.load(s, all, false)
+}
+
+// icon is the name of an icon: that of its file, without extension.
+func icon(name string) string {
+	base := name[strings.LastIndexByte(name, '/')+1:]
+	return base[:len(base)-len(filepath.Ext(base))]
+}
+
+// list gives the regular files below root with one of some extensions, relative
+// to root, with slashes. A link at root is followed.
+func (r *reader) list(root string, extensions ...string) ([]string, error) {
+	real, err := filepath.EvalSymlinks(root)
+	if err != nil {
+		return nil, r.fail(root, err)
+	}
+	if info, err := os.Stat(real); err == nil && !info.IsDir() {
+		return nil, r.fail(root, errors.New("is a file: give the directory that holds it"))
+	}
+	var names []string
+	err = filepath.WalkDir(real, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case r.ctx.Err() != nil:
+			return context.Cause(r.ctx)
+		case err != nil:
+			return r.fail(path, err)
+		case !d.Type().IsRegular() || !slices.Contains(extensions, strings.ToLower(filepath.Ext(path))):
+			return nil
+		}
+		name, err := filepath.Rel(real, path)
+		names = append(names, filepath.ToSlash(name))
+		return err
+	})
+	return names, err
+}
+
+// load divides files into parts and reads them.
+func (r *reader) load(s *Set, all []entry, mirrored bool) error {
+	byHash(all)
+	var train, heldOut []entry
+	for _, e := range all {
+		if data.HeldOut(e.name) {
+			heldOut = append(heldOut, e)
+		} else {
+			train = append(train, e)
+		}
+	}
+	train, heldOut = train[:r.limit(len(train))], heldOut[:r.limit(len(heldOut))]
+	all = slices.Concat(train, heldOut)
+	if err := r.readFiles(s, all); err != nil {
+		return err
+	}
+	s.train = files{all[:len(train)], mirrored}
+	s.heldOut = files{all[len(train):], mirrored}
+	return nil
+}
+
+// byHash orders files by the hash of their names, so that the first of them are
+// a fair sample.
+func byHash(all []entry) {
+	hashes := map[string][sha256.Size]byte{}
+	for _, e := range all {
+		hashes[e.name] = sha256.Sum256([]byte(e.name))
+	}
+	slices.SortFunc(all, func(a, b entry) int {
+		x, y := hashes[a.name], hashes[b.name]
+		return bytes.Compare(x[:], y[:])
+	})
+}
+
+// readFiles reads and checks files on all cores.
+func (r *reader) readFiles(s *Set, all []entry) error {
+	list := make([]data.File, len(all))
+	err := data.InOrder(r.ctx, len(all), func(i int) ([]byte, error) {
+		return r.readFile(filepath.Join(r.path, filepath.FromSlash(all[i].name)))
+	}, func(i int, content []byte) bool {
+		all[i].bytes = content
+		list[i] = data.File{Name: all[i].name, Size: int64(len(content))}
+		r.step(i + 1)
+		return true
+	})
+	s.Info.Path = r.path
+	s.Info.Summarize(list)
+	return err
+}
+
+// readFile reads a file that must be an image.
+func (r *reader) readFile(path string) ([]byte, error) {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil, r.fail(path, err)
+	}
+	if _, err := decode(content); err != nil {
+		return nil, r.fail(path, err)
+	}
+	return content, nil
+}
+
+// decode decodes a PNG or JPEG.
+func decode(content []byte) (image.Image, error) {
+	config, _, err := image.DecodeConfig(bytes.NewReader(content))
+	if err == nil && config.Width*config.Height > maxPixels {
+		return nil, fmt.Errorf("image of %d by %d pixels: scale it down to %d in all, or remove it", config.Width, config.Height, maxPixels)
+	}
+	src, _, err := image.Decode(bytes.NewReader(content))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("not a whole PNG or JPEG (%w): replace or remove it", err)
+	case src.Bounds().Empty():
+		return nil, errors.New("image without pixels: replace or remove it")
+	}
+	return src, nil
+}

@@ -1,0 +1,64 @@
+package data
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+)
+
+// Order is the order in which training visits a data set's items: full batches,
+// and every epoch in an order of its own. It is computed where it is needed and
+// never stored.
+type Order struct {
+	Items int // of the training part
+	Batch int // items a batch, Items at most
+	Seed  uint64
+}
+
+// Steps is the number of full batches of an epoch. The few items that an epoch
+// leaves over differ from epoch to epoch.
+func (o Order) Steps() int { return o.Items / o.Batch }
+
+// Item is the item of a row of a step's batch, step and row from 0.
+func (o Order) Item(step, row int) int {
+	epoch, batch := step/o.Steps(), step%o.Steps()
+	return permute(batch*o.Batch+row, o.Items, mix(o.Seed+mix(uint64(epoch))))
+}
+
+// HeldOut reports whether an item of this name is held out, by the hash of the
+// name alone: 1 of 50 are.
+func HeldOut(name string) bool { return heldOut(name) }
+
+// FileError is the error of a file or directory that cannot be used, with what
+// to do about errors of the file system.
+func FileError(spec, path string, err error) *Error {
+	return &Error{Spec: spec, Path: path, Err: remedied(err)}
+}
+
+// InOrder calls work(i) for every i in [0, n) on all cores, and use with the
+// results in the order of i, on the caller's goroutine, until use returns false
+// or work fails. The first failure in the order of i is returned, whatever the
+// scheduling, or ctx's cause. No goroutine outlives the call.
+func InOrder[T any](ctx context.Context, n int, work func(int) (T, error), use func(int, T) (more bool)) error {
+	return inOrder(ctx, n, work, use)
+}
+
+// File is a file that was read: its name relative to the root directory, with
+// slashes, and its size in bytes.
+type File struct {
+	Name string
+	Size int64
+}
+
+// Summarize enters the files that were read, in their order, into i: their
+// number, size and digest.
+func (i *Info) Summarize(files []File) {
+	list := sha256.New()
+	i.Files, i.Bytes = len(files), 0
+	for _, f := range files {
+		fmt.Fprintf(list, "%d %s\n", f.Size, f.Name)
+		i.Bytes += f.Size
+	}
+	i.SHA256 = hex.EncodeToString(list.Sum(nil))
+}

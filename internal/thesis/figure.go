@@ -1,0 +1,107 @@
+package thesis
+
+import (
+	"image/color"
+	"math"
+	"os"
+	"path/filepath"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+)
+
+// nan stands for a number that does not exist.
+var nan = math.NaN()
+
+// figure is lines, or groups of bars with labels.
+type figure struct {
+	file, title, x, y string
+	bars              bool
+	labels            []string
+	series            []series
+}
+
+// series is a line, or the bars of one colour.
+type series struct {
+	name string
+	x, y []float64
+}
+
+// The size of a figure, and of a bar.
+const (
+	width, height = 22 * vg.Centimeter, 12 * vg.Centimeter
+	barWidth      = 0.6 * vg.Centimeter
+)
+
+// palette is Okabe and Ito's, which people with any sight can tell apart.
+var palette = []color.Color{
+	color.RGBA{0, 114, 178, 255}, color.RGBA{230, 159, 0, 255}, color.RGBA{0, 158, 115, 255}, color.RGBA{204, 121, 167, 255},
+}
+
+// draw writes the figures of a table as PNG and SVG, if any are wanted.
+func (r *runner) draw(t Table) error {
+	if r.Plots == "" || len(t.figures) == 0 {
+		return nil
+	}
+	if err := os.MkdirAll(r.Plots, 0o777); err != nil {
+		return err
+	}
+	for _, f := range t.figures {
+		p, err := f.plot()
+		if err != nil {
+			return err
+		}
+		for _, ext := range []string{".png", ".svg"} {
+			if err := p.Save(width, height, filepath.Join(r.Plots, f.file+ext)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (f figure) plot() (*plot.Plot, error) {
+	p := plot.New()
+	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = f.title, f.x, f.y
+	p.Y.Min = 0
+	p.Legend.Top = true
+	p.Add(plotter.NewGrid())
+	if f.bars {
+		p.NominalX(f.labels...)
+	}
+	for i, s := range f.series {
+		if err := f.add(p, i, s); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// add draws a series.
+func (f figure) add(p *plot.Plot, i int, s series) error {
+	colour := palette[i%len(palette)]
+	if f.bars {
+		bars, err := plotter.NewBarChart(plotter.Values(s.y), barWidth)
+		if err != nil {
+			return err
+		}
+		bars.Color, bars.LineStyle.Width = colour, 0
+		bars.Offset = barWidth * vg.Length(float64(i)-float64(len(f.series)-1)/2)
+		p.Add(bars)
+		p.Legend.Add(s.name, bars)
+		return nil
+	}
+	xys := make(plotter.XYs, len(s.x))
+	for k := range s.x {
+		xys[k] = plotter.XY{X: s.x[k], Y: s.y[k]}
+	}
+	line, err := plotter.NewLine(xys)
+	if err != nil {
+		return err
+	}
+	line.Color, line.Width = colour, vg.Points(1.5)
+	p.Add(line)
+	p.Legend.Add(s.name, line)
+	return nil
+}

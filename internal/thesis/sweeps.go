@@ -1,0 +1,151 @@
+package thesis
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/gomem/gomem/compile"
+	"github.com/gomem/gomem/models"
+	"github.com/gomem/gomem/partition"
+)
+
+// figure64 is the model of figure 6.4: the MoE at TensorFlow's largest batch.
+func (r *runner) figure64() (*models.Model, error) { return moe.build(r.Size, 4) }
+
+// timeline is figure 6.4: the device's memory in the course of a step.
+func (r *runner) timeline(ctx context.Context) (Table, error) {
+	t := Table{
+		Title:  fmt.Sprintf("Figure 6.4: device memory in the course of a step, MoE, 4 pairs, %s", r.Size),
+		Header: []string{"", "thesis GB", "of vanilla's", "peak MiB", "of vanilla's"},
+	}
+	f := figure{file: "fig6.4", title: t.Title, x: "part of the step", y: "MiB"}
+	m, err := r.figure64()
+	if err != nil {
+		return t, err
+	}
+	var first float64
+	for _, s := range []struct {
+		name    string
+		thesis  float64
+		options compile.Options
+	}{{"vanilla", 9.5, vanilla()}, {"+partition", 6.8, partitioned(20)}, {"+placement", 3.3, placed(20)}} {
+		c, err := compile.Compile(ctx, m.Graph, objective(m), s.options)
+		if err != nil {
+			return t, err
+		}
+		peak := float64(c.Plan.Spaces[0].Bytes) / mib
+		if first == 0 {
+			first = peak
+		}
+		t.row(s.name, s.thesis, s.thesis/9.5, peak, peak/first)
+		f.series = append(f.series, curve(s.name, c.Plan.Timeline(0)))
+	}
+	t.figures = []figure{f}
+	return t, nil
+}
+
+// points is how many points a curve is thinned to.
+const points = 500
+
+// curve is the most bytes in each of equal parts of a step.
+func curve(name string, bytes []int64) series {
+	s := series{name: name}
+	n := min(points, len(bytes))
+	for i := range n {
+		var most int64
+		for _, b := range bytes[i*len(bytes)/n : (i+1)*len(bytes)/n] {
+			most = max(most, b)
+		}
+		s.x, s.y = append(s.x, float64(i)/float64(n)), append(s.y, float64(most)/mib)
+	}
+	return s
+}
+
+// sweep is a model under options that differ in one respect.
+func (r *runner) sweep(ctx context.Context, t *Table, m *models.Model, names []any, options []compile.Options) (peaks, seconds []float64, err error) {
+	sides := []side{{m, vanilla()}}
+	for _, o := range options {
+		sides = append(sides, side{m, o})
+	}
+	times := timing{seconds: make([]float64, len(sides)), kappa: nan}
+	if r.runs() {
+		if times, err = r.time(ctx, replicaKappa, sides...); err != nil {
+			return nil, nil, err
+		}
+	}
+	for i, o := range options {
+		n, err := planned(ctx, m, o)
+		if err != nil {
+			return nil, nil, err
+		}
+		slower := times.seconds[i+1] / times.seconds[0]
+		t.row(names[i], float64(n.device)/mib, float64(n.traffic.In())/mib, float64(n.traffic.Out())/mib, slower)
+		peaks, seconds = append(peaks, float64(n.device)/mib), append(seconds, slower)
+	}
+	if r.runs() {
+		t.note("Times are relative to vanilla, at κ = %.0f.", times.kappa)
+	}
+	return peaks, seconds, nil
+}
+
+// strategies is figure 6.6: the orders in which partitions are cut.
+func (r *runner) strategies(ctx context.Context) (Table, error) {
+	t := Table{
+		Title:  fmt.Sprintf("Figure 6.6: orders of partitioning, MoE, 64 experts, 16 pairs, partitions of 200, %s", r.Size),
+		Header: []string{"order", "device MiB", "in MiB", "out MiB", "time"},
+	}
+	c, err := models.NewMoEConfig(r.Size)
+	c.Experts, c.Pairs, c.Sparse, c.Fine = 64, 16, true, true
+	m, err := model(c, err, models.MoE)
+	if err != nil {
+		return t, err
+	}
+	var names []any
+	var options []compile.Options
+	for _, s := range []partition.Strategy{partition.DFS, partition.DFSDepth, partition.Depth} {
+		names = append(names, strings.ToUpper(string(s)))
+		options = append(options, compile.Options{Strategy: s, Partition: 200})
+	}
+	peaks, _, err := r.sweep(ctx, &t, m, names, options)
+	if err != nil {
+		return t, err
+	}
+	t.note("Thesis: DFS needs the least memory and time, then DFS-DEPTH, then DEPTH.")
+	f := figure{file: "fig6.6", title: t.Title, y: "device MiB", bars: true, series: []series{{name: "peak", y: peaks}}}
+	for _, n := range names {
+		f.labels = append(f.labels, fmt.Sprint(n))
+	}
+	t.figures = []figure{f}
+	return t, nil
+}
+
+// partitionSizes is figure 6.7.
+func (r *runner) partitionSizes(ctx context.Context) (Table, error) {
+	t := Table{
+		Title:  fmt.Sprintf("Figure 6.7: sizes of partitions, MoE, 8 pairs, %s", r.Size),
+		Header: []string{"operations a partition", "device MiB", "in MiB", "out MiB", "time"},
+	}
+	m, err := moe.build(r.Size, 8)
+	if err != nil {
+		return t, err
+	}
+	var names []any
+	var options []compile.Options
+	memory, times := series{name: "device MiB"}, series{name: "time, of vanilla's"}
+	for _, size := range []int{5, 10, 20, 50, 100, 200, 500} {
+		names, options = append(names, size), append(options, placed(size))
+		memory.x, times.x = append(memory.x, float64(size)), append(times.x, float64(size))
+	}
+	if memory.y, times.y, err = r.sweep(ctx, &t, m, names, options); err != nil {
+		return t, err
+	}
+	t.note("Thesis: larger partitions need more memory and less time.")
+	t.figures = []figure{
+		{file: "fig6.7-memory", title: "Figure 6.7: memory by size of partitions", x: "operations a partition", y: "device MiB", series: []series{memory}},
+	}
+	if r.runs() {
+		t.figures = append(t.figures, figure{file: "fig6.7-time", title: "Figure 6.7: time by size of partitions", x: "operations a partition", y: "of vanilla's", series: []series{times}})
+	}
+	return t, nil
+}

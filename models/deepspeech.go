@@ -1,0 +1,232 @@
+package models
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/ops"
+	"github.com/gomem/gomem/internal/tensor"
+)
+
+// DeepSpeechConfig is one recogniser of speech. [NewDeepSpeechConfig] fills it in;
+// every number may be changed afterwards.
+type DeepSpeechConfig struct {
+	Size string // s512, s64 or base
+
+	Utterances int // utterances a step
+	Frames     int // frames of an utterance, at most
+	Labels     int // letters of an utterance, at most; 0: one for two frames
+
+	Coefficients int // numbers a frame
+	Context      int // frames before and after one that are seen with it
+	Width        int // n, units of every layer
+	Symbols      int // letters, and the blank, which is the last
+
+	Unrolled bool    // an operation for each part of each step of the LSTM, instead of one for the sequence
+	Fine     bool    // dropout and optimizer composed of arithmetic, as in TensorFlow 1
+	Dropout  float32 // of units
+	Schedule Constant
+}
+
+// NewDeepSpeechConfig is the model of a size: "base" is Mozilla's (47 million
+// parameters), "s64" its replica at 1/64 of the memory but for the size of the
+// input, and "s512" a small one for tests.
+func NewDeepSpeechConfig(size string) (DeepSpeechConfig, error) {
+	c := DeepSpeechConfig{Size: size, Frames: 165, Coefficients: 26, Context: 9, Symbols: 29, Dropout: 0.05, Schedule: 1e-3}
+	switch size {
+	case "base":
+		c.Utterances, c.Width = 128, 2048
+	case "s64":
+		c.Utterances, c.Width = 16, 256
+	case "s512":
+		c.Utterances, c.Width, c.Frames = 4, 32, 40
+	default:
+		return DeepSpeechConfig{}, unknownSize(size)
+	}
+	return c, nil
+}
+
+// maxFrames is the most that a graph is built for: the windows, or the steps of an
+// unrolled LSTM, are operations each.
+const maxFrames = 1 << 14
+
+// Validate reports the first number that no model can have, on one line that names
+// the option and what to do.
+func (c DeepSpeechConfig) Validate() error {
+	if _, err := NewDeepSpeechConfig(c.Size); err != nil {
+		return err
+	}
+	if err := within(
+		limit{"--batch", c.Utterances, 1, math.MaxInt32},
+		limit{"--length", c.Frames, 1, maxFrames},
+		limit{"labels", c.Labels, 0, maxFrames},
+		limit{"coefficients", c.Coefficients, 1, math.MaxInt32},
+		limit{"context", c.Context, 0, maxFrames},
+		limit{"width", c.Width, 1, math.MaxInt32},
+		limit{"symbols", c.Symbols, 2, math.MaxInt32},
+	); err != nil {
+		return err
+	}
+	if !(c.Schedule > 0) || math.IsInf(float64(c.Schedule), 0) {
+		return fmt.Errorf("learning rate is %v: want a positive number", float32(c.Schedule))
+	}
+	return fractions(share{"dropout", c.Dropout})
+}
+
+// window is the numbers of a frame and its context.
+func (c DeepSpeechConfig) window() int { return (2*c.Context + 1) * c.Coefficients }
+
+// Parameters is the number of elements of all variables that are not optimizer
+// state, by closed form.
+func (c DeepSpeechConfig) Parameters() int64 {
+	in, n, out := int64(c.window()), int64(c.Width), int64(c.Symbols)
+	return in*n + n + 3*(n*n+n) + 8*n*n + 4*n + n*out + out
+}
+
+// DeepSpeech builds the recogniser of speech that Mozilla made after Hannun et al.
+// (2014). Its data are features f32[frames batch coefficients], zero behind the
+// last frame of each utterance; labels i32[batch labels]; the number of labels
+// i32[batch] and of frames i32[batch] of each. An utterance without frames does not
+// count. The evaluation's output is the logits, f32[frames batch symbols].
+func DeepSpeech(c DeepSpeechConfig) (*Model, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	if c.Labels == 0 {
+		c.Labels = max(1, c.Frames/2)
+	}
+	m := newModel("deepspeech", c.Size, "utterance", c.Symbols, c.Schedule)
+	m.DeviceBytes, m.HostBytes = replicaBudget(c.Size)
+	time, batch := graph.Dim{Name: "time", Size: c.Frames}, graph.Dim{Name: "batch", Size: c.Utterances}
+	count := tensor.Named(graph.I32, batch)
+	u := utterances{
+		features: m.input("features", tensor.Named(graph.F32, time, batch, graph.Dim{Size: c.Coefficients})),
+		labels:   m.input("labels", tensor.Named(graph.I32, batch, graph.Dim{Name: "label", Size: c.Labels})),
+		lengths:  m.input("lengths", count),
+		frames:   m.input("frames", count),
+	}
+	p := &deepSpeech{part: part{g: m.Graph, seed: m.Seed, training: true, fine: c.Fine}, DeepSpeechConfig: c}
+	p.w = newDeepSpeechWeights(m.Graph, c)
+	loss, _ := p.run(u)
+	m.minimize(Objective{Name: "train", Times: 1, Loss: loss}, p.w.all, adam{Beta1: 0.9, Beta2: 0.999, Eps: 1e-8, Fine: c.Fine})
+	defer m.Graph.Scope("eval")()
+	p.training = false
+	loss, logits := p.run(u)
+	m.EvalLoss, m.EvalOutputs = loss, []graph.Value{logits}
+	return m.done()
+}
+
+// utterances are a batch.
+type utterances struct{ features, labels, lengths, frames graph.Value }
+
+// deepSpeechWeights are the variables of the model.
+type deepSpeechWeights struct {
+	parameters
+	dense  [3]affine // before the LSTM
+	lstm   affine    // [2·width 4·width]: the rows for the input, then those for the state
+	after  affine
+	output affine
+}
+
+// affine is weights [in out] and a bias [out].
+type affine struct{ weight, bias graph.Value }
+
+func newDeepSpeechWeights(g *graph.Graph, c DeepSpeechConfig) *deepSpeechWeights {
+	w := &deepSpeechWeights{parameters: parameters{g: g}}
+	n := c.Width
+	w.dense = [3]affine{w.affine("1", c.window(), n), w.affine("2", n, n), w.affine("3", n, n)}
+	w.lstm = w.affine("lstm", 2*n, 4*n)
+	w.after = w.affine("5", n, n)
+	w.output = w.affine("6", n, c.Symbols)
+	return w
+}
+
+// affine is what Glorot and Bengio call Xavier's initial values, and no bias.
+func (w *deepSpeechWeights) affine(name string, in, out int) affine {
+	defer w.g.Scope(name)()
+	return affine{w.add("weight", glorot(in, out), in, out), w.add("bias", graph.Init{}, out)}
+}
+
+// deepSpeech builds the computation of one loss.
+type deepSpeech struct {
+	part
+	DeepSpeechConfig
+	w *deepSpeechWeights
+}
+
+// clip is the most that a unit of a dense layer gives.
+const clip = 20
+
+// forgetBias makes an LSTM remember before it has learned to.
+const forgetBias = 1
+
+// run is the mean loss of the utterances that have frames, f32[], and the logits,
+// f32[frames batch symbols].
+func (p *deepSpeech) run(u utterances) (loss, logits graph.Value) {
+	x := p.windows(u.features)
+	for i, a := range p.w.dense {
+		x = p.dense(fmt.Sprint(1+i), x, a)
+	}
+	x = p.rows(p.recur(p.sequence(x, p.Width)), p.Width)
+	x = p.dense("5", x, p.w.after)
+	defer p.scope("6")()
+	logits = p.sequence(p.apply(p.w.output, x), p.Symbols)
+	return p.mean(ops.CTCLoss(logits, u.labels, u.lengths, u.frames), u.frames), logits
+}
+
+// windows puts the frames before and after beside each frame, zeros where there
+// are none: f32[frames·batch window]. Slices along the first axis take no memory.
+func (p *deepSpeech) windows(features graph.Value) graph.Value {
+	defer p.scope("windows")()
+	padded := ops.Pad(features, 0, p.Context, p.Context)
+	parts := make([]graph.Value, 2*p.Context+1)
+	for i := range parts {
+		parts[i] = ops.Slice(padded, 0, i, i+p.Frames)
+	}
+	return p.rows(ops.Concat(2, parts...), p.window())
+}
+
+// rows has a row of so many numbers for each frame of each utterance.
+func (p *deepSpeech) rows(x graph.Value, width int) graph.Value {
+	return ops.ReshapeSizes(x, p.Frames*p.Utterances, width)
+}
+
+// sequence is rows by time and utterance.
+func (p *deepSpeech) sequence(x graph.Value, width int) graph.Value {
+	return ops.ReshapeSizes(x, p.Frames, p.Utterances, width)
+}
+
+func (p *deepSpeech) apply(a affine, x graph.Value) graph.Value {
+	return ops.Add(ops.MatMul(x, a.weight), a.bias)
+}
+
+// dense is a layer of clipped rectified units.
+func (p *deepSpeech) dense(name string, x graph.Value, a affine) graph.Value {
+	defer p.scope(name)()
+	return p.dropout(ops.ClippedRelu(p.apply(a, x), clip), p.Dropout, "dropout")
+}
+
+// recur is the LSTM over x, both f32[frames batch width].
+func (p *deepSpeech) recur(x graph.Value) graph.Value {
+	defer p.scope("lstm")()
+	zero := ops.Zeros(p.g, tensor.Of(graph.F32, p.Utterances, p.Width))
+	if p.Unrolled {
+		return p.unroll(x, zero)
+	}
+	y, _ := ops.LSTM(x, p.w.lstm.weight, p.w.lstm.bias, zero, zero, forgetBias)
+	return y
+}
+
+// unroll is the LSTM step by step. Backward, each step has a gradient of the
+// weights, which is added to those of the steps after it before the step before
+// it is reached: there are never more than a few.
+func (p *deepSpeech) unroll(x, zero graph.Value) graph.Value {
+	h, c := zero, zero
+	var outputs []graph.Value
+	for _, now := range ops.Unstack(x) {
+		h, c = ops.LSTMCell(p.apply(p.w.lstm, ops.Concat(1, now, h)), c, forgetBias)
+		outputs = append(outputs, h)
+	}
+	return ops.Stack(outputs...)
+}

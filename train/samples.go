@@ -1,0 +1,50 @@
+package train
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+
+	"github.com/gomem/gomem"
+	"github.com/gomem/gomem/data"
+	"github.com/gomem/gomem/data/images"
+)
+
+// SampleWriter makes scorers of models that draw, whose output is images f32[n 3
+// height width] with levels from −1 to 1. Each evaluation's first batch becomes a
+// grid in the directory, step-000100.png after a hundred steps.
+func SampleWriter(dir string) func(step int, last bool) Scorer {
+	return func(step int, _ bool) Scorer {
+		return &sampleWriter{path: filepath.Join(dir, fmt.Sprintf("step-%06d.png", step))}
+	}
+}
+
+type sampleWriter struct {
+	path string
+	done bool
+}
+
+// Score writes the first batch. A file that is there is replaced whole.
+func (s *sampleWriter) Score(_ data.Batch, outputs []gomem.Tensor, _ func([]gomem.Tensor) ([]gomem.Tensor, error)) error {
+	if s.done {
+		return nil
+	}
+	s.done = true
+	var grid bytes.Buffer
+	columns := int(math.Ceil(math.Sqrt(float64(outputs[0].Type.Size(0)))))
+	if err := images.EncodeGrid(&grid, outputs[0], columns); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(s.path), 0o777); err != nil {
+		return err
+	}
+	if err := os.WriteFile(s.path+".tmp", grid.Bytes(), 0o666); err != nil {
+		return err
+	}
+	return os.Rename(s.path+".tmp", s.path)
+}
+
+// Metrics are none: the pictures are the result.
+func (*sampleWriter) Metrics() (map[string]float64, error) { return nil, nil }

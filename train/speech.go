@@ -1,0 +1,38 @@
+package train
+
+import (
+	"slices"
+
+	"github.com/gomem/gomem"
+	"github.com/gomem/gomem/data"
+	"github.com/gomem/gomem/data/speech"
+)
+
+// SpeechScorer makes scorers of models of speech, whose output is logits
+// f32[frames utterances symbols]: the character error rate of greedy decoding, as
+// "cer".
+func SpeechScorer(int, bool) Scorer { return &speechScorer{} }
+
+type speechScorer struct{ heard, said []string }
+
+// Score decodes a batch of [speech.Loader].
+func (s *speechScorer) Score(b data.Batch, outputs []gomem.Tensor, _ func([]gomem.Tensor) ([]gomem.Tensor, error)) error {
+	labels, lengths, frames := b.Inputs[1], b.Inputs[2].I32(), b.Inputs[3].I32()
+	texts, err := speech.Decode(outputs[0], frames)
+	if err != nil {
+		return err
+	}
+	width := labels.Type.Size(1)
+	for i, text := range texts {
+		if frames[i] > 0 { // not behind the last utterance
+			s.heard = append(s.heard, text)
+			s.said = append(s.said, speech.Text(labels.I32()[i*width:][:lengths[i]]))
+		}
+	}
+	return nil
+}
+
+// Metrics is the error rate over all letters.
+func (s *speechScorer) Metrics() (map[string]float64, error) {
+	return map[string]float64{"cer": speech.CER(slices.Clone(s.heard), s.said)}, nil
+}
