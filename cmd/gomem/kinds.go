@@ -16,7 +16,6 @@ import (
 type kind struct {
 	name  string
 	flags []string // flags of some models that this one takes
-	data  string   // what --data is by default
 	build func(modelFlags) (m *models.Model, numbers map[string]string, err error)
 	load  func(ctx context.Context, w io.Writer, c *trainCmd, m *models.Model) (dataset, error)
 }
@@ -33,11 +32,11 @@ type dataset struct {
 
 // kinds are the models.
 var kinds = []kind{
-	{name: "moe", flags: []string{"length", "experts", "expert-hidden", "moe", "stacked"}, data: "go:doc", build: buildMoE, load: loadTexts},
-	{name: "transformer", flags: []string{"length"}, data: "go:doc", build: buildTransformer, load: loadTexts},
-	{name: "resnet", flags: []string{"depth", "blocks", "version", "pixels"}, data: "glyphs", build: buildResNet, load: loadPhotos},
-	{name: "wgan", flags: []string{"nets", "pixels"}, data: "glyphs", build: buildWGAN, load: loadPictures},
-	{name: "deepspeech", flags: []string{"length", "rnn"}, data: "formant", build: buildDeepSpeech, load: loadSpeech},
+	{name: "moe", flags: []string{"length", "experts", "expert-hidden", "moe", "stacked"}, build: buildMoE, load: loadTexts},
+	{name: "transformer", flags: []string{"length"}, build: buildTransformer, load: loadTexts},
+	{name: "resnet", flags: []string{"depth", "blocks", "version", "pixels"}, build: buildResNet, load: loadPhotos},
+	{name: "wgan", flags: []string{"nets", "pixels"}, build: buildWGAN, load: loadPictures},
+	{name: "deepspeech", flags: []string{"length", "rnn"}, build: buildDeepSpeech, load: loadSpeech},
 }
 
 func buildMoE(f modelFlags) (*models.Model, map[string]string, error) {

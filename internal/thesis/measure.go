@@ -221,7 +221,7 @@ func (r *runner) rounds(ctx context.Context, speed float64, sides ...side) (timi
 
 // step executes a training step and checks that peaks are as predicted.
 func step(ctx context.Context, s *gomem.Session, m *models.Model) (time.Duration, error) {
-	in := feeds(m)
+	in := Feeds(m)
 	began := time.Now()
 	if _, err := s.Step(ctx, m.Objectives[0].Name, in); err != nil {
 		return 0, err
@@ -253,9 +253,9 @@ func refused(ctx context.Context, m *models.Model, o compile.Options, device, ho
 	return false, err
 }
 
-// feeds are made-up inputs: noise, and ids that go round. Speech is full length
+// Feeds are made-up inputs of any model: noise, and ids that go round. Speech is full length
 // with a quarter as many labels as frames, at most all there is room for.
-func feeds(m *models.Model) gomem.Feeds {
+func Feeds(m *models.Model) gomem.Feeds {
 	f := gomem.Feeds{
 		m.Seed: gomem.I32([]int32{1, 1}, 2), m.LearningRate: gomem.F32([]float32{1e-4}), m.Step: gomem.F32([]float32{1}),
 	}

@@ -1,0 +1,156 @@
+package gomem_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"testing"
+
+	"github.com/gomem/gomem"
+	"github.com/gomem/gomem/compile"
+	"github.com/gomem/gomem/internal/thesis"
+	"github.com/gomem/gomem/models"
+	"github.com/gomem/gomem/train"
+)
+
+// five are the models of the thesis at their smallest, the fine lowering of some
+// among them.
+var five = map[string]func() (*models.Model, error){
+	"transformer": func() (*models.Model, error) {
+		c, err := models.NewTransformerConfig("s512")
+		return smallest(c, err, models.Transformer)
+	},
+	"transformer, fine": func() (*models.Model, error) {
+		c, err := models.NewTransformerConfig("s512")
+		c.Fine = true
+		return smallest(c, err, models.Transformer)
+	},
+	"moe, fine": func() (*models.Model, error) {
+		c, err := models.NewMoEConfig("s512")
+		c.Fine = true
+		return smallest(c, err, models.MoE)
+	},
+	"resnet": func() (*models.Model, error) {
+		c, err := models.NewResNetConfig("s512")
+		return smallest(c, err, models.ResNet)
+	},
+	"wgan": func() (*models.Model, error) {
+		c, err := models.NewWGANConfig("s512")
+		return smallest(c, err, models.WGAN)
+	},
+	"deepspeech": func() (*models.Model, error) {
+		c, err := models.NewDeepSpeechConfig("s512")
+		return smallest(c, err, models.DeepSpeech)
+	},
+	"deepspeech, unrolled": func() (*models.Model, error) {
+		c, err := models.NewDeepSpeechConfig("s512")
+		c.Unrolled = true
+		return smallest(c, err, models.DeepSpeech)
+	},
+}
+
+func smallest[C any](c C, err error, build func(C) (*models.Model, error)) (*models.Model, error) {
+	if err != nil {
+		return nil, err
+	}
+	return build(c)
+}
+
+// digest trains a model for some steps, all objectives in turn, evaluates it, and
+// hashes the losses and the variables. Peaks are checked against the prediction after every
+// step by the executor, and here once more.
+func digest(m *models.Model, o gomem.Options, steps int) (string, error) {
+	ctx := context.Background()
+	s, err := gomem.Compile(ctx, m.Graph, o, train.Targets(m)...)
+	if err != nil {
+		return "", err
+	}
+	defer s.Close()
+	if err := s.Initialize(3); err != nil {
+		return "", err
+	}
+	h := sha256.New()
+	feeds := thesis.Feeds(m)
+	for step := range steps {
+		feeds[m.Seed] = gomem.I32([]int32{3, int32(step)}, 2)
+		feeds[m.Step] = gomem.F32([]float32{float32(step + 1)})
+		for _, objective := range m.Objectives {
+			out, err := s.Step(ctx, objective.Name, feeds)
+			if err != nil {
+				return "", err
+			}
+			h.Write(out[0].Data)
+		}
+	}
+	out, err := s.Step(ctx, "eval", feeds)
+	if err != nil {
+		return "", err
+	}
+	h.Write(out[0].Data)
+	for _, v := range s.Variables() {
+		x, err := s.Get(v)
+		if err != nil {
+			return "", err
+		}
+		h.Write(x.Data)
+	}
+	for _, u := range s.Usage() {
+		if u.Actual != u.Predicted {
+			return "", fmt.Errorf("%s used %d, predicted %d", u.Space, u.Actual, u.Predicted)
+		}
+	}
+	return fmt.Sprintf("%x", h.Sum(nil)), nil
+}
+
+// TestModelsAreBitIdentical: 30 steps of each of the five models give the same
+// losses and variables under every policy, partition size, number of streams and
+// threads, with and without fusion, at the smallest budget and at one between that
+// and plenty.
+func TestModelsAreBitIdentical(t *testing.T) {
+	steps := 30
+	if testing.Short() {
+		steps = 2
+	}
+	for name, build := range five {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m, err := build()
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := digest(m, gomem.Options{Options: compile.Options{Policy: compile.Vanilla}, Threads: 1, NoFusion: true}, steps)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, o := range modelOptions(t, m) {
+				got, err := digest(m, o, steps)
+				if err != nil {
+					t.Fatalf("%s: %v", o.Options, err)
+				}
+				if got != want {
+					t.Errorf("%s threads=%d device=%d no fusion=%v gives other bits", o.Options, o.Threads, o.DeviceBytes, o.NoFusion)
+				}
+			}
+		})
+	}
+}
+
+// modelOptions are the ways to run a model that are compared.
+func modelOptions(t *testing.T, m *models.Model) []gomem.Options {
+	t.Helper()
+	all := []gomem.Options{{Options: compile.Options{Policy: compile.Vanilla}, Threads: 2}}
+	for i, size := range []int{5, 20, 200} {
+		o := gomem.Options{Options: compile.Options{Partition: size, Streams: 1 + i%2}, Threads: 1 + i%2}
+		least, err := gomem.MinDevice(context.Background(), m.Graph, o, train.Targets(m)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tight, auto := o, o
+		tight.DeviceBytes, tight.NoFusion = least, false
+		auto.Policy, auto.DeviceBytes = compile.Auto, least*3/2
+		all = append(all, o, tight, auto)
+	}
+	plain := all[2]
+	plain.DeviceBytes, plain.NoFusion, plain.NoPlacement = 0, true, true
+	return append(all, plain)
+}
