@@ -28,7 +28,9 @@ func TestLayering(t *testing.T) {
 		{[]string{"compile"}, []string{"internal/device", "internal/kernel", "executor", "graph/ops"}, "nothing above the plan touches a device"},
 		{[]string{"executor"}, []string{"pass", "partition", "placement", "swap", "compile", "internal/arena"}, "nothing below the plan makes a choice"},
 		{[]string{"models"}, []string{"pass", "plan", "compile", "executor", "internal/device", "data", "train", ""}, "a model is a graph and nothing else"},
-		{[]string{"data"}, []string{"graph", "plan", "internal/kernel"}, "data knows no graph"},
+		{[]string{"data", "data/images", "data/speech"}, []string{"graph", "plan", "internal/kernel"}, "data knows no graph"},
+		{[]string{"data"}, []string{"data/images", "data/speech"}, "what all kinds of data share knows none of them"},
+		{[]string{"internal/thesis"}, []string{"cmd/gomem", "train"}, "experiments run models, not training"},
 		{[]string{"train"}, []string{"cmd/gomem"}, "the program is on top"},
 		{[]string{"internal/reference"}, []string{"plan", "pass", "compile", "executor", "internal/device"}, "the reference shares nothing with what it checks"},
 	} {

@@ -3,6 +3,15 @@
 // is built in milliseconds whatever its size, and takes none of the memory that
 // training it would.
 //
+// They are the five of J. Wei's thesis (2019, table 6.1), each as its source has
+// it, to the last parameter: [Transformer] and [MoE], [ResNet], [WGAN] and
+// [DeepSpeech]. Every one has three sizes: base, as published; s64, its replica at
+// a 64th of the memory with the same graph, an eighth as wide; and s512, for tests.
+// A model's Fine form composes norms, dropout and optimizers of arithmetic, for
+// graphs of TensorFlow 1's granularity.
+//
+// # The Transformer with mixture-of-experts layers
+//
 // [MoE] is the Transformer with mixture-of-experts layers of Tensor2Tensor
 // (mtf_transformer with research/moe.py, on Mesh-TensorFlow). An encoder and a
 // decoder are stacks of layers x + dropout(f(norm(x))): attention to the text
@@ -32,4 +41,16 @@
 // scale is a variable of its own. Groups of tokens that share experts' capacity
 // have a size that divides the batch. The smaller sizes warm up in tens of steps
 // rather than ten thousand, and there is no final linear decay unless asked for.
+//
+// # The others
+//
+// [Transformer] is transformer_base of Tensor2Tensor: norms before sublayers,
+// sinusoid positions, one embedding for all. [ResNet] is that of TensorFlow's
+// official models, versions 1.5 and 2, as deep as [ResNetBlocks] says or as one
+// likes. [WGAN] is the pair of 101-layer networks of Gulrajani et al. (2017), or
+// their default pair of wide blocks; it has two objectives, which take turns, and
+// the critic's penalty is the gradient of a gradient. [DeepSpeech] is Mozilla's,
+// with one direction; its LSTM is one operation or unrolled in time. What each
+// leaves out of its source, or adds to learn faster as a replica, its function
+// says.
 package models
