@@ -30,8 +30,8 @@ type series struct {
 
 // The size of a figure, and of a bar.
 const (
-	width, height = 22 * vg.Centimeter, 12 * vg.Centimeter
-	barWidth      = 0.6 * vg.Centimeter
+	across, down = 22 * vg.Centimeter, 12 * vg.Centimeter
+	barWidth     = 0.6 * vg.Centimeter
 )
 
 // palette is Okabe and Ito's, which people with any sight can tell apart.
@@ -53,7 +53,7 @@ func (r *runner) draw(t Table) error {
 			return err
 		}
 		for _, ext := range []string{".png", ".svg"} {
-			if err := p.Save(width, height, filepath.Join(r.Plots, f.file+ext)); err != nil {
+			if err := p.Save(across, down, filepath.Join(r.Plots, f.file+ext)); err != nil {
 				return err
 			}
 		}

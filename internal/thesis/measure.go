@@ -15,8 +15,17 @@ import (
 	"github.com/gomem/gomem/plan"
 )
 
-// replicaKappa is the thesis' κ of 730 scaled by the width of the replica.
-const replicaKappa = 730.0 / 8
+// fullKappa is κ of the thesis' machine at the speed that ResNet-152, Transformer
+// and DeepSpeech had on it, 3.2 TFLOP/s. The other two were slower by far: by table
+// 6.6 and the work of a step, MoE did 0.77 and WGAN-GP 0.50 TFLOP/s, so that copies
+// weighed less.
+const fullKappa = 730
+
+// width is by how much the replica is narrower, and does fewer operations a byte.
+const width = 8
+
+// replicaKappa gives the replica's copies the weight that they had there.
+const replicaKappa = fullKappa / float64(width)
 
 // need is what a plan takes.
 type need struct {
