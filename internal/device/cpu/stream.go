@@ -145,11 +145,13 @@ func (s *stream) throttle(start time.Time, bytes int64) {
 	if ready := start.Add(-s.late); s.idle.Before(ready) {
 		s.idle = ready
 	}
-	s.late = 0
 	s.idle = s.idle.Add(time.Duration(float64(bytes) / float64(s.rate) * float64(time.Second)))
 	const least = 100 * time.Microsecond
-	if wait := time.Until(s.idle); wait > least {
-		time.Sleep(wait)
-		s.late = time.Since(s.idle)
+	wait := time.Until(s.idle)
+	if wait <= least {
+		s.late = min(s.late, max(0, -wait)) // what one copy could not make up for is left to the next
+		return
 	}
+	time.Sleep(wait)
+	s.late = time.Since(s.idle)
 }
