@@ -111,8 +111,16 @@ func fineAdafactor(m *Model, w, grad graph.Value, state []graph.Value) []*graph.
 	return append(updates, ops.Assign(w, ops.Sub(w, ops.Mul(change, rate))))
 }
 
-// rms is the root mean square of all elements, f32[].
-func rms(x graph.Value) graph.Value { return ops.Sqrt(ops.Mean(ops.Square(x))) }
+// rms is the root mean square of all elements, f32[]. It is a product of x with
+// itself rather than a sum of squares, which would take as much memory as x.
+func rms(x graph.Value) graph.Value {
+	if !x.Valid() {
+		return x
+	}
+	n := x.Type().Elems()
+	row := ops.ReshapeSizes(x, 1, n)
+	return ops.Sqrt(ops.Scale(ops.Sum(ops.MatMulT(row, row, false, true)), 1/float32(n)))
+}
 
 // keepAxis puts an axis of size 1 back that a sum has dropped.
 func keepAxis(x graph.Value, axis int) graph.Value {

@@ -88,6 +88,7 @@ func (r *runner) batches(ctx context.Context) (Table, error) {
 		t.row(cells...)
 	}
 	t.note("gomem is the thesis policy with its settings: partitions of 20 operations. At most 64 GiB, or 1 GiB, of host memory are used.")
+	t.note("MoE's memory is not monotone in the batch: tokens are gated in groups, whose size has to divide it. The maximum is one that is found from below.")
 	return t, nil
 }
 
@@ -117,7 +118,7 @@ func (r *runner) throughput(ctx context.Context) (Table, error) {
 		t.row(fmt.Sprintf("%s (%s)", w.name, w.unit), row.tf, row.mem, row.mem/row.tf,
 			speeds[0], speeds[1], speeds[1]/speeds[0], speeds[2], speeds[2]/speeds[0], kappa)
 	}
-	t.note("Copies are slowed down to the κ of the thesis' machine, scaled by width. auto keeps within the same 192 MiB, and uses them.")
+	t.note("Copies are slowed down to the κ that the thesis' machine had for the model (see table 6.4), scaled by width. auto keeps within the same 192 MiB, and uses them.")
 	return t, nil
 }
 
@@ -136,7 +137,7 @@ func (r *runner) speeds(ctx context.Context, w workload, m maxima) ([]float64, f
 	mem.DeviceBytes, mem.HostBytes = caps(replica)
 	auto := mem
 	auto.Policy = compile.Auto
-	times, err := r.time(ctx, replicaKappa, side{small, vanilla()}, side{large, mem}, side{large, auto})
+	times, err := r.time(ctx, w.kappa(), side{small, vanilla()}, side{large, mem}, side{large, auto})
 	if err != nil {
 		return nil, 0, err
 	}

@@ -75,17 +75,17 @@ func (r *runner) estimator(ctx context.Context) (Table, error) {
 		if err != nil {
 			return t, err
 		}
-		v, err := planned(ctx, m, vanilla())
+		limits, err := limitsOf(ctx, w, m)
 		if err != nil {
 			return t, err
 		}
-		for _, percent := range []int64{30, 50, 70, 90, 99} {
-			r.progress("%s at %d %%", w.name, percent)
-			g, p, err := r.forecast(ctx, w, m, v.device*percent/100)
+		for _, c := range limits {
+			r.progress("%s, %s", w.name, c.name)
+			g, p, err := r.forecast(ctx, w, m, c.device)
 			if err != nil {
 				return t, err
 			}
-			t.row(append([]any{fmt.Sprintf("%s, %d %% of vanilla", w.name, percent), float64(v.device*percent/100) / mib}, append(g.cells(), p.cells()...)...)...)
+			t.row(append([]any{w.name + ", " + c.name, float64(c.device) / mib}, append(g.cells(), p.cells()...)...)...)
 			total++
 			right[0] += g.right()
 			right[1] += p.right()
@@ -97,6 +97,30 @@ func (r *runner) estimator(ctx context.Context) (Table, error) {
 	}
 	t.note("For Grappler-like, what happens is whether the plan that it leads to fits the cap when addresses, workspaces and copies are counted.")
 	return t, nil
+}
+
+// limit is a cap on device memory.
+type limit struct {
+	name   string
+	device int64
+}
+
+// limitsOf are caps between what vanilla needs and what gomem needs at least,
+// that itself, and a byte less.
+func limitsOf(ctx context.Context, w workload, m *models.Model) ([]limit, error) {
+	v, err := planned(ctx, m, vanilla())
+	if err != nil {
+		return nil, err
+	}
+	n, err := least(ctx, m, placed(w.partition))
+	if err != nil {
+		return nil, err
+	}
+	var list []limit
+	for _, percent := range []int64{99, 90, 70, 50, 30} {
+		list = append(list, limit{fmt.Sprintf("%d %% of vanilla", percent), v.device * percent / 100})
+	}
+	return append(list, limit{"gomem's least", n.device}, limit{"a byte less", n.device - 1}), nil
 }
 
 // forecast is a claim about a step, and what happened.

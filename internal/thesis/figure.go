@@ -70,12 +70,22 @@ func (f figure) plot() (*plot.Plot, error) {
 	if f.bars {
 		p.NominalX(f.labels...)
 	}
+	defer f.roomy(p)
 	for i, s := range f.series {
 		if err := f.add(p, i, s); err != nil {
 			return nil, err
 		}
 	}
 	return p, nil
+}
+
+// roomy leaves room for the legend above, and for half a group of bars at the
+// sides.
+func (f figure) roomy(p *plot.Plot) {
+	p.Y.Max *= 1.3
+	if f.bars {
+		p.X.Min, p.X.Max = -0.7, float64(len(f.labels))-0.3
+	}
 }
 
 // add draws a series.

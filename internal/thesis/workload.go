@@ -36,6 +36,15 @@ type workload struct {
 	own       float64        // κ of the thesis' machine for this model, where far from 730
 }
 
+// kappa is the replica's κ at which copies weigh what they did on the thesis'
+// machine.
+func (w workload) kappa() float64 {
+	if w.own > 0 {
+		return w.own / width
+	}
+	return replicaKappa
+}
+
 // objective is what a training step runs, as a target. Of adversarial networks
 // it is the critic's step, which needs the most.
 func objective(m *models.Model) gomem.Target {
