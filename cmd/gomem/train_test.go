@@ -215,3 +215,40 @@ func TestGrouped(t *testing.T) {
 		}
 	}
 }
+
+// TestModels: every model trains by its name, with the metrics that its users
+// expect, and plan counts its parameters.
+func TestModels(t *testing.T) {
+	dir := inDir(t)
+	for _, c := range []struct{ model, unit, metric string }{
+		{"transformer", "token", "bleu"}, {"resnet", "image", "accuracy among 5"}, {"wgan", "image", ""},
+	} {
+		args := []string{"train", "--model", c.model, "--size", "s512", "--steps", "2", "--eval-batches", "1", "--json"}
+		switch c.model {
+		case "transformer":
+			args = append(args, "--data", "tsv:pairs.tsv")
+		case "wgan":
+			args = append(args, "--samples", "pictures")
+		}
+		_, summary := trainLines(t, succeed(t, args...))
+		scores, _ := summary["eval_metrics"].(map[string]any)
+		if _, ok := scores[c.metric]; summary["unit"] != c.unit || c.metric != "" && !ok {
+			t.Errorf("%s: %v", c.model, summary)
+		}
+		if summary["predicted_device_peak_bytes"] != summary["actual_device_peak_bytes"] {
+			t.Errorf("%s: peaks %v", c.model, summary)
+		}
+	}
+	if got := files(t, dir+"/pictures"); got != "step-000002.png" {
+		t.Errorf("pictures %s", got)
+	}
+	for model, want := range map[string]int64{
+		"transformer": 61_378_560, "moe": 860_700_672, "resnet": 60_194_857, "wgan": 16_808_388, "deepspeech": 47_224_861,
+	} {
+		var x explanation
+		decode(t, succeed(t, "plan", "--model", model, "--size", "base", "--policy", "vanilla", "--batch", "4", "--json"), &x)
+		if x.Parameters != want {
+			t.Errorf("%s has %d parameters, want %d", model, x.Parameters, want)
+		}
+	}
+}
