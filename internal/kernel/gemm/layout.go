@@ -33,9 +33,6 @@ const (
 	longRow   = 64
 )
 
-// maxHeight is the most rows of a panel of A with any instruction set.
-const maxHeight = 14
-
 // packing says when B is packed: not at all, by a pass before its first use, or
 // by that use.
 type packing int
