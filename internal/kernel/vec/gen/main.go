@@ -105,9 +105,10 @@ func declarations(set isa) string {
 			fields += line
 		}
 	}
-	fields = fmt.Sprintf("elementwise: elementwise{\n%s},\nfar: &elementwise{\n%s},\n\n%s", near, far, fields)
 	name := strings.ToLower(set.suffix)
-	s += fmt.Sprintf("\nfunc %s() kernels {\nreturn kernels{\nname: %q,\n\n%s}\n}\n", name, name, fields)
+	s += fmt.Sprintf("\nfunc %s() kernels {\nreturn kernels{\nname: %q,\n\nelementwise: %[1]sNear(),\nfar: %[1]sFar(),\n\n%[3]s}\n}\n", name, name, fields)
+	s += fmt.Sprintf("\nfunc %sNear() elementwise {\nreturn elementwise{\n%s}\n}\n", name, near)
+	s += fmt.Sprintf("\nfunc %sFar() *elementwise {\nreturn &elementwise{\n%s}\n}\n", name, far)
 	pretty, err := format.Source([]byte(s))
 	if err != nil {
 		panic(err)
