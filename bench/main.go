@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/gomem/gomem"
+	"github.com/gomem/gomem/bench/internal/gauge"
 	"github.com/gomem/gomem/models"
 )
 
@@ -49,22 +50,8 @@ func run(ctx context.Context, args []string, w io.Writer) error {
 		slices.Sort(names)
 		return fmt.Errorf("want the name of one table: %s", strings.Join(names, ", "))
 	}
-	fmt.Fprintf(w, "`go run ./bench %s`, %s %s/%s, %d threads, %s\n\n", args[0], runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0), processor())
+	fmt.Fprintf(w, "`go run ./bench %s`, %s %s/%s, %d threads, %s\n\n", args[0], runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0), gauge.Processor())
 	return tables[args[0]](ctx, w)
-}
-
-// processor is the processor's name, where the system tells.
-func processor() string {
-	data, err := os.ReadFile("/proc/cpuinfo")
-	if err != nil {
-		return "unknown processor"
-	}
-	for line := range strings.Lines(string(data)) {
-		if name, ok := strings.CutPrefix(line, "model name"); ok {
-			return strings.TrimSpace(strings.TrimLeft(name, "\t :"))
-		}
-	}
-	return "unknown processor"
 }
 
 // build makes a model of a size with a number of sentence pairs.

@@ -40,9 +40,9 @@ func printable(s string) string {
 	return s
 }
 
-// remedied strips the path from a file system error, as Error carries it, and
+// Remedied strips the path from a file system error, as Error carries it, and
 // adds what to do.
-func remedied(err error) error {
+func Remedied(err error) error {
 	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		err = pe.Err
 	}

@@ -49,7 +49,7 @@ func (r *reader) walk(ctx context.Context, root string, keep func(fs.DirEntry) b
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
-			return r.fail(path, 0, remedied(err))
+			return r.fail(path, 0, Remedied(err))
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case path == root || keep(d) && d.IsDir():
@@ -77,7 +77,7 @@ func (r *reader) walk(ctx context.Context, root string, keep func(fs.DirEntry) b
 func (r *reader) parseFile(path string, parse func([]byte) (parsed, error)) (parsed, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return parsed{}, r.fail(path, 0, remedied(err))
+		return parsed{}, r.fail(path, 0, Remedied(err))
 	}
 	p, err := parse(text)
 	if err != nil {
@@ -103,11 +103,11 @@ func (r *reader) addParsed(name string, p parsed) {
 func (r *reader) directory(path string) (string, error) {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
-		return "", r.fail(path, 0, remedied(err))
+		return "", r.fail(path, 0, Remedied(err))
 	}
 	info, err := os.Stat(real)
 	if err != nil {
-		return "", r.fail(path, 0, remedied(err))
+		return "", r.fail(path, 0, Remedied(err))
 	}
 	if !info.IsDir() {
 		return "", r.fail(path, 0, fmt.Errorf("is a file: give the directory that holds it"))

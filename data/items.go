@@ -33,7 +33,7 @@ func HeldOut(name string) bool { return heldOut(name) }
 // FileError is the error of a file or directory that cannot be used, with what
 // to do about errors of the file system.
 func FileError(spec, path string, err error) *Error {
-	return &Error{Spec: spec, Path: path, Err: remedied(err)}
+	return &Error{Spec: spec, Path: path, Err: Remedied(err)}
 }
 
 // InOrder calls work(i) for every i in [0, n) on all cores, and use with the

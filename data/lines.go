@@ -74,7 +74,7 @@ func (r *reader) readLines(ctx context.Context, path string, use func(line strin
 	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
 		return r.fail(path, n+1, fmt.Errorf("line of more than %d bytes: give a text file, or split the line", maxLineBytes))
 	} else if err != nil {
-		return r.fail(path, n+1, remedied(err))
+		return r.fail(path, n+1, Remedied(err))
 	}
 	r.addFile(filepath.Base(path), size)
 	return nil
@@ -95,7 +95,7 @@ func checkedLine(line string, n int, use func(string) error) error {
 func (r *reader) openFile(path string) (*os.File, int64, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, 0, r.fail(path, 0, remedied(err))
+		return nil, 0, r.fail(path, 0, Remedied(err))
 	}
 	info, err := f.Stat()
 	if err == nil && info.IsDir() {
@@ -103,7 +103,7 @@ func (r *reader) openFile(path string) (*os.File, int64, error) {
 	}
 	if err != nil {
 		f.Close()
-		return nil, 0, r.fail(path, 0, remedied(err))
+		return nil, 0, r.fail(path, 0, Remedied(err))
 	}
 	return f, info.Size(), nil
 }

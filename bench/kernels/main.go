@@ -24,6 +24,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gomem/gomem/bench/internal/gauge"
 	"github.com/gomem/gomem/internal/kernel/pool"
 )
 
@@ -114,7 +115,7 @@ func run(ctx context.Context, o options, args []string, w io.Writer) (err error)
 	defer func() { err = errors.Join(err, tools.close()) }()
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	command := strings.TrimSpace("go run ./bench/kernels " + strings.Join(args, " "))
-	fmt.Fprintf(w, "`%s`, %s %s/%s, %s, %d threads available, medians of %d rounds\n", command, runtime.Version(), runtime.GOOS, runtime.GOARCH, processor(), runtime.GOMAXPROCS(0), o.rounds)
+	fmt.Fprintf(w, "`%s`, %s %s/%s, %s, %d threads available, medians of %d rounds\n", command, runtime.Version(), runtime.GOOS, runtime.GOARCH, gauge.Processor(), runtime.GOMAXPROCS(0), o.rounds)
 	for _, t := range o.tables {
 		for _, threads := range o.threads {
 			b := &bench{w: w, tools: tools, threads: threads, rounds: o.rounds, watch: newWatch()}
@@ -160,18 +161,4 @@ func (b *bench) closePeers() error {
 		err = errors.Join(err, p.close())
 	}
 	return err
-}
-
-// processor is the processor's name, where the system tells.
-func processor() string {
-	data, err := os.ReadFile("/proc/cpuinfo")
-	if err != nil {
-		return "unknown processor"
-	}
-	for line := range strings.Lines(string(data)) {
-		if name, ok := strings.CutPrefix(line, "model name"); ok {
-			return strings.TrimSpace(strings.TrimLeft(name, "\t :"))
-		}
-	}
-	return "unknown processor"
 }

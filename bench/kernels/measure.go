@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/gomem/gomem/bench/internal/gauge"
 )
 
 // side is one of the things compared: it runs its kernel once to warm up, then
@@ -80,15 +82,6 @@ func interleave(ctx context.Context, w *watch, rounds int, sides ...side) ([][]f
 	return times, nil
 }
 
-// median is the middle, or the mean of the two in the middle; NaN of nothing.
-func median(x []float64) float64 {
-	if len(x) == 0 {
-		return math.NaN()
-	}
-	x = slices.Sorted(slices.Values(x))
-	return (x[(len(x)-1)/2] + x[len(x)/2]) / 2
-}
-
 // least is the smallest, NaN of nothing.
 func least(x []float64) float64 {
 	if len(x) == 0 {
@@ -104,7 +97,7 @@ func ratio(a, b []float64) float64 {
 	for i := range min(len(a), len(b)) {
 		q = append(q, a[i]/b[i])
 	}
-	return median(q)
+	return gauge.Median(q)
 }
 
 // rival is what a kernel is compared with.
@@ -147,13 +140,13 @@ func (c *comparison) compare(ctx context.Context, w *watch, rounds int) (outcome
 	if err != nil {
 		return outcome{}, err
 	}
-	o := outcome{rates: []float64{c.work / median(times[0])}}
+	o := outcome{rates: []float64{c.work / gauge.Median(times[0])}}
 	for i, r := range c.rivals {
 		work := r.work
 		if work == 0 {
 			work = c.work
 		}
-		o.rates = append(o.rates, work/median(times[i+1]))
+		o.rates = append(o.rates, work/gauge.Median(times[i+1]))
 		o.ratios = append(o.ratios, c.work/work*ratio(times[i+1], times[0]))
 		o.best = append(o.best, c.work/work*least(times[i+1])/least(times[0]))
 	}

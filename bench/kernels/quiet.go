@@ -3,8 +3,9 @@ package main
 import (
 	"fmt"
 	"os"
-	"strings"
 	"time"
+
+	"github.com/gomem/gomem/bench/internal/gauge"
 )
 
 // watch waits for moments in which no other program runs: a neighbour on one of
@@ -65,10 +66,8 @@ func (w *watch) String() string {
 
 // load is the load of the minute before, where the system tells.
 func load() string {
-	data, err := os.ReadFile("/proc/loadavg")
-	if err != nil {
-		return ""
+	if minute := gauge.Load(); minute != "" {
+		return fmt.Sprintf("- load average of the minute before: %s\n", minute)
 	}
-	minute, _, _ := strings.Cut(string(data), " ")
-	return fmt.Sprintf("- load average of the minute before: %s\n", minute)
+	return ""
 }

@@ -26,6 +26,8 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+
+	"github.com/gomem/gomem/bench/internal/gauge"
 )
 
 type options struct {
@@ -89,7 +91,7 @@ func names() []string {
 // profiles.
 func run(ctx context.Context, o options, args []string, w io.Writer) error {
 	command := strings.TrimSpace("go run ./bench/steps " + strings.Join(args, " "))
-	fmt.Fprintf(w, "`%s`, %s %s/%s, %s, %d threads available, medians of %d rounds%s\n", command, runtime.Version(), runtime.GOOS, runtime.GOARCH, processor(), runtime.GOMAXPROCS(0), o.rounds, load())
+	fmt.Fprintf(w, "`%s`, %s %s/%s, %s, %d threads available, medians of %d rounds, load average of the minute before %s\n", command, runtime.Version(), runtime.GOOS, runtime.GOARCH, gauge.Processor(), runtime.GOMAXPROCS(0), o.rounds, gauge.Load())
 	heading(w, "Step time", "ms, everything resident. The ratio is PyTorch's time over gomem's, the median over rounds: above 1, gomem is the faster; that of processor time does not count the time in which other programs have the processors. In the last column, rounds of those counted in which other programs had more than 5 % of the machine.",
 		"model", "threads", "gomem", "PyTorch", "gomem / PyTorch", "best / best", "processor time", "losses differ by", "disturbed")
 	var all []outcome

@@ -3,9 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"time"
+
+	"github.com/gomem/gomem/bench/internal/gauge"
 )
 
 // side runs one step and says how long it took.
@@ -97,16 +98,7 @@ func column(rounds []round, of func(round) float64) []float64 {
 // ratio is the median over rounds of a divided by b, so that what slows a whole
 // round down cancels.
 func ratio(rounds []round, a, b func(round) float64) float64 {
-	return median(column(rounds, func(r round) float64 { return a(r) / b(r) }))
-}
-
-// median is the middle, or the mean of the two in the middle; NaN of nothing.
-func median(x []float64) float64 {
-	if len(x) == 0 {
-		return math.NaN()
-	}
-	x = slices.Sorted(slices.Values(x))
-	return (x[(len(x)-1)/2] + x[len(x)/2]) / 2
+	return gauge.Median(column(rounds, func(r round) float64 { return a(r) / b(r) }))
 }
 
 // disturbed is the number of rounds in which other programs ran.

@@ -4,9 +4,10 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"slices"
 	"strings"
+
+	"github.com/gomem/gomem/bench/internal/gauge"
 )
 
 // heading writes a title, what the table shows, and the head of a markdown table
@@ -38,12 +39,12 @@ func faster(ratio float64) string {
 
 func (r outcome) timeCells() []string {
 	mine := column(r.rounds, elapsed(0))
-	cells := []string{r.Kind, fmt.Sprint(r.threads), ms(median(mine))}
+	cells := []string{r.Kind, fmt.Sprint(r.threads), ms(gauge.Median(mine))}
 	if r.missing != nil {
 		return append(cells, fmt.Sprintf("missing (%v); `apt-get install python3-torch` provides it on Debian", r.missing), "", "", "", "", fmt.Sprint(disturbed(r.rounds)))
 	}
 	theirs := column(r.rounds, elapsed(1))
-	return append(cells, ms(median(theirs)), faster(ratio(r.rounds, elapsed(1), elapsed(0))),
+	return append(cells, ms(gauge.Median(theirs)), faster(ratio(r.rounds, elapsed(1), elapsed(0))),
 		faster(slices.Min(theirs)/slices.Min(mine)), faster(ratio(r.rounds, worked(1), worked(0))),
 		fmt.Sprintf("%.0e, %.0e", r.agreement.first, r.agreement.last), fmt.Sprintf("%d of %d", disturbed(r.rounds), len(r.rounds)))
 }
@@ -95,28 +96,4 @@ func (r outcome) reportProfile(w io.Writer) {
 	for _, o := range r.operators[:min(top, len(r.operators))] {
 		row(w, o.Name+" "+o.Shapes, fmt.Sprint(o.Calls), ms(o.Seconds))
 	}
-}
-
-// processor is the processor's name, where the system tells.
-func processor() string {
-	data, err := os.ReadFile("/proc/cpuinfo")
-	if err != nil {
-		return "unknown processor"
-	}
-	for line := range strings.Lines(string(data)) {
-		if name, ok := strings.CutPrefix(line, "model name"); ok {
-			return strings.TrimSpace(strings.TrimLeft(name, "\t :"))
-		}
-	}
-	return "unknown processor"
-}
-
-// load is the load of the minute before, where the system tells.
-func load() string {
-	data, err := os.ReadFile("/proc/loadavg")
-	if err != nil {
-		return ""
-	}
-	minute, _, _ := strings.Cut(string(data), " ")
-	return ", load average of the minute before " + minute
 }

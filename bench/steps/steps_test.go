@@ -217,15 +217,6 @@ func TestInterleave(t *testing.T) {
 	}
 }
 
-func TestMedian(t *testing.T) {
-	if got := median([]float64{4, 1, 2, 9}); got != 3 {
-		t.Errorf("median is %v, want 3", got)
-	}
-	if !math.IsNaN(median(nil)) {
-		t.Error("nothing has a median")
-	}
-}
-
 func TestUsage(t *testing.T) {
 	all, busy, err := parseProcessors("cpu  10 1 5 100 20 2 3 4 0 0\ncpu0 1 2\n")
 	if all != 145 || busy != 25 || err != nil {

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/gomem/gomem/data"
 )
 
 // The columns of Mozilla's CSV files.
@@ -53,7 +55,7 @@ func (r *reader) failCSV(path string, err error) error {
 	if bad, ok := errors.AsType[*csv.ParseError](err); ok {
 		return r.fail(path, bad.Line, fmt.Errorf("%w: correct the CSV", bad.Err))
 	}
-	return r.fail(path, 0, remedied(err))
+	return r.fail(path, 0, data.Remedied(err))
 }
 
 // readColumns finds the columns by the names in the first row.
@@ -140,7 +142,7 @@ func readWAV(path string) ([]float32, error) {
 	}
 	samples, err := readSamples(f, form.samples)
 	if err != nil {
-		return nil, remedied(err)
+		return nil, data.Remedied(err)
 	}
 	return samples, nil
 }

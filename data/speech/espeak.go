@@ -10,6 +10,8 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+
+	"github.com/gomem/gomem/data"
 )
 
 // sentence is a line that is to be spoken.
@@ -79,7 +81,7 @@ func (r *reader) readSentences(ctx context.Context, path string) ([]sentence, er
 	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
 		return nil, r.fail(path, n+1, fmt.Errorf("line of more than %d bytes: write a sentence a line", bufio.MaxScanTokenSize))
 	} else if err != nil {
-		return nil, r.fail(path, n+1, remedied(err))
+		return nil, r.fail(path, n+1, data.Remedied(err))
 	}
 	r.addFile(path, size)
 	return sentences, nil

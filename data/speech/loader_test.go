@@ -9,9 +9,10 @@ import (
 	"sync"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/gomem/gomem/data"
 	"github.com/gomem/gomem/internal/tensor"
-	"pgregory.net/rapid"
 )
 
 var _ data.Batches = (*Loader)(nil)

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"go/doc"
 	"hash"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -196,7 +195,7 @@ func (r *reader) open(path string) (*os.File, int64, error) {
 func openFile(path string) (*os.File, int64, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, 0, remedied(err)
+		return nil, 0, data.Remedied(err)
 	}
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
@@ -204,22 +203,7 @@ func openFile(path string) (*os.File, int64, error) {
 	}
 	if err != nil {
 		f.Close()
-		return nil, 0, remedied(err)
+		return nil, 0, data.Remedied(err)
 	}
 	return f, info.Size(), nil
-}
-
-// remedied strips the path from a file system error, as data.Error carries it,
-// and adds what to do.
-func remedied(err error) error {
-	if bad, ok := errors.AsType[*fs.PathError](err); ok {
-		err = bad.Err
-	}
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%w: check the path", err)
-	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("%w: make it readable or choose another", err)
-	}
-	return err
 }

@@ -6,8 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gomem/gomem/internal/tensor"
 	"pgregory.net/rapid"
+
+	"github.com/gomem/gomem/internal/tensor"
 )
 
 func TestNormalise(t *testing.T) {
