@@ -3,7 +3,6 @@ package speech
 import (
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -113,7 +112,11 @@ func (l *Loader) Info() data.Info { return l.info }
 
 // StepsPerEpoch is the number of full batches of training utterances. The few that
 // an epoch leaves over differ from epoch to epoch.
-func (l *Loader) StepsPerEpoch() int { return len(l.train) / l.opts.Utterances }
+func (l *Loader) StepsPerEpoch() int { return l.order().Steps() }
+
+func (l *Loader) order() data.Order {
+	return data.Order{Items: len(l.train), Batch: l.opts.Utterances, Seed: l.opts.Seed}
+}
 
 // HeldOutBatches is the number of batches that hold every held-out utterance once.
 // It is 0 for a set without any.
@@ -124,11 +127,9 @@ func (l *Loader) HeldOutBatches() int {
 // Train makes the batch of a step, from 0. It depends on nothing but the set, the
 // options and the step; epochs follow each other, each in its own order.
 func (l *Loader) Train(step int) data.Batch {
-	epoch, slot := step/l.StepsPerEpoch(), step%l.StepsPerEpoch()
-	order := rand.New(rand.NewPCG(l.opts.Seed, uint64(epoch))).Perm(len(l.train))
 	chosen := make([]Utterance, l.opts.Utterances)
-	for i := range chosen {
-		chosen[i] = l.train[order[slot*len(chosen)+i]]
+	for row := range chosen {
+		chosen[row] = l.train[l.order().Item(step, row)]
 	}
 	return l.batch(chosen)
 }

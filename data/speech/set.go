@@ -15,10 +15,6 @@ import (
 	"github.com/gomem/gomem/data"
 )
 
-// heldOutClasses is how many classes the hash of a text falls into; one of them
-// is held out.
-const heldOutClasses = 50
-
 // Utterance is a sentence that somebody speaks.
 type Utterance struct {
 	Text   string // in the letters of [Alphabet]
@@ -155,18 +151,12 @@ func (r *reader) add(u Utterance) {
 		return
 	}
 	r.set.Info.Pairs++
-	if heldOut(u.Text) {
+	if data.HeldOut(u.Text) { // whoever speaks it
 		r.set.Info.HeldOut++
 		r.set.HeldOut = append(r.set.HeldOut, u)
 	} else {
 		r.set.Train = append(r.set.Train, u)
 	}
-}
-
-// heldOut reports whether a text is held out, whoever speaks it. The multiplier
-// is that of Knuth's hashing: the last bits of FNV alone are correlated.
-func heldOut(text string) bool {
-	return (hashed(text)*0x9e3779b97f4a7c15>>32)%heldOutClasses == 0
 }
 
 // addFile enters a file into the list of what was read.
