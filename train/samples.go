@@ -14,11 +14,15 @@ import (
 
 // SampleWriter makes scorers of models that draw, whose output is images f32[n 3
 // height width] with levels from −1 to 1. Each evaluation's first batch becomes a
-// grid in the directory, step-000100.png after a hundred steps.
-func SampleWriter(dir string) func(step int, last bool) Scorer {
+// grid in the directory, step-000100.png after a hundred steps. A directory that
+// cannot be made or written to is an error now, not after the first hundred.
+func SampleWriter(dir string) (func(step int, last bool) Scorer, error) {
+	if err := writable(dir); err != nil {
+		return nil, fmt.Errorf("%s: %w", dir, err)
+	}
 	return func(step int, _ bool) Scorer {
 		return &sampleWriter{path: filepath.Join(dir, fmt.Sprintf("step-%06d.png", step))}
-	}
+	}, nil
 }
 
 type sampleWriter struct {

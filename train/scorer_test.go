@@ -95,7 +95,11 @@ func TestSpeechScorer(t *testing.T) {
 // TestSampleWriter: the first batch becomes a picture, whole or not at all.
 func TestSampleWriter(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "pictures")
-	s := SampleWriter(dir)(7, false)
+	scorer, err := SampleWriter(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := scorer(7, false)
 	for range 2 {
 		if err := s.Score(data.Batch{}, []gomem.Tensor{gomem.F32(make([]float32, 5*3*8*8), 5, 3, 8, 8)}, nil); err != nil {
 			t.Fatal(err)
@@ -112,8 +116,10 @@ func TestSampleWriter(t *testing.T) {
 	if names := names(t, dir); len(names) != 1 {
 		t.Errorf("left %v", names)
 	}
-	if err := SampleWriter(filepath.Join(dir, "step-000007.png"))(8, false).Score(data.Batch{}, []gomem.Tensor{gomem.F32(make([]float32, 3*64), 1, 3, 8, 8)}, nil); err == nil {
-		t.Error("pictures are written below a file")
+	for _, bad := range []string{filepath.Join(dir, "step-000007.png"), filepath.Join(dir, "step-000007.png", "below")} {
+		if _, err := SampleWriter(bad); err == nil || strings.Contains(err.Error(), "\n") {
+			t.Errorf("pictures in %s: %v", bad, err)
+		}
 	}
 }
 

@@ -137,7 +137,7 @@ func oneLine(err error) string {
 }
 
 // errInterrupted stands for the end of whatever was under way.
-var errInterrupted = errors.New("interrupted before the first step; nothing was saved")
+var errInterrupted = errors.New("interrupted; nothing was saved")
 
 // errHelp ends parsing when help was printed.
 var errHelp = errors.New("help was asked for")

@@ -19,8 +19,8 @@ func loadPhotos(ctx context.Context, w io.Writer, c *trainCmd, m *models.Model) 
 // directory is given.
 func loadPictures(ctx context.Context, w io.Writer, c *trainCmd, m *models.Model) (dataset, error) {
 	d, err := loadImages(ctx, w, c, m, images.LoaderOptions{Scale: images.Symmetric})
-	if c.Samples != "" {
-		d.scorer = train.SampleWriter(c.Samples)
+	if c.Samples != "" && err == nil {
+		d.scorer, err = train.SampleWriter(c.Samples)
 	}
 	return d, err
 }

@@ -78,7 +78,7 @@ func (c *planCmd) Run(ctx context.Context, e *env) error {
 	if err != nil {
 		return err
 	}
-	p, err := planAll(ctx, b, o)
+	p, err := planAll(ctx, e.stderr, b, o)
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (c *planCmd) Run(ctx context.Context, e *env) error {
 	if c.Steps {
 		return listSteps(e.stdout, p.training())
 	}
-	x, err := explain(ctx, b, o, p)
+	x, err := explain(ctx, e.stderr, b, o, p)
 	if err != nil {
 		return err
 	}
@@ -128,8 +128,8 @@ func listSteps(w io.Writer, p *plan.Plan) error {
 }
 
 // explain compares the plans with vanilla's and finds what sets their peaks.
-func explain(ctx context.Context, b *built, o gomem.Options, p planned) (explanation, error) {
-	vanilla, err := planAll(ctx, b, vanillaOptions(o))
+func explain(ctx context.Context, w io.Writer, b *built, o gomem.Options, p planned) (explanation, error) {
+	vanilla, err := planAll(ctx, w, b, vanillaOptions(o))
 	if err != nil {
 		return explanation{}, err
 	}

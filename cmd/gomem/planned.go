@@ -1,7 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"io"
 	"time"
 
 	"github.com/gomem/gomem"
@@ -14,8 +17,9 @@ import (
 // target is the training step.
 type planned struct{ *gomem.Planned }
 
-// planAll plans every target of a model.
-func planAll(ctx context.Context, b *built, o gomem.Options) (planned, error) {
+// planAll plans every target of a model. If that takes long, it says so.
+func planAll(ctx context.Context, w io.Writer, b *built, o gomem.Options) (planned, error) {
+	defer notice(w, fmt.Sprintf("gomem: planning %s under policy %s", counted(b.model.Graph.Len(), "node"), cmp.Or(o.Policy, compile.Thesis)))()
 	p, err := gomem.Plan(ctx, b.model.Graph, o, b.targets...)
 	return planned{p}, err
 }

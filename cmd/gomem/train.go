@@ -88,14 +88,14 @@ func (c *trainCmd) Run(ctx context.Context, e *env) error {
 		return err
 	}
 	session.Logger = e.log
-	p, err := planAll(ctx, b, o)
+	p, err := planAll(ctx, e.stderr, b, o)
 	if err != nil {
 		return err
 	}
 	if err := enoughMemory(c.Device, p); err != nil {
 		return err
 	}
-	vanilla, err := planAll(ctx, b, vanillaOptions(o))
+	vanilla, err := planAll(ctx, e.stderr, b, vanillaOptions(o))
 	if err != nil {
 		return err
 	}

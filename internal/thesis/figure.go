@@ -3,7 +3,6 @@ package thesis
 import (
 	"image/color"
 	"math"
-	"os"
 	"path/filepath"
 
 	"gonum.org/v1/plot"
@@ -43,9 +42,6 @@ var palette = []color.Color{
 func (r *runner) draw(t Table) error {
 	if r.Plots == "" || len(t.figures) == 0 {
 		return nil
-	}
-	if err := os.MkdirAll(r.Plots, 0o777); err != nil {
-		return err
 	}
 	for _, f := range t.figures {
 		p, err := f.plot()

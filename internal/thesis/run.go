@@ -3,6 +3,7 @@ package thesis
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 )
@@ -93,6 +94,11 @@ func Run(ctx context.Context, o Options, show func(Table) error) error {
 	if i := slices.Index(o.Tables, "fig6.8"); i >= 0 {
 		o.Tables = slices.Clone(o.Tables)
 		o.Tables[i] = "6.4"
+	}
+	if o.Plots != "" {
+		if err := os.MkdirAll(o.Plots, 0o777); err != nil {
+			return err
+		}
 	}
 	r := &runner{o}
 	for _, e := range experiments {
