@@ -45,7 +45,8 @@ func (o outcome) equal(p outcome) bool { return slices.EqualFunc(o, p, slices.Eq
 // trained runs a model under options.
 func trained(m *randgraph.Model, o gomem.Options) (outcome, error) {
 	ctx := context.Background()
-	s, err := gomem.Compile(ctx, m.Graph, o, gomem.Target{Name: "train", Fetches: m.Fetches, Updates: m.Updates})
+	s, err := gomem.Compile(ctx, m.Graph, o,
+		gomem.Target{Name: "train", Fetches: m.Fetches, Updates: m.Updates})
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +94,8 @@ func plain(m *randgraph.Model) (outcome, error) {
 		return nil, err
 	}
 	// Initial values are the session's business: take them from one.
-	s, err := gomem.Compile(context.Background(), m.Graph, gomem.Options{}, gomem.Target{Name: "train", Fetches: m.Fetches, Updates: m.Updates})
+	s, err := gomem.Compile(context.Background(), m.Graph, gomem.Options{},
+		gomem.Target{Name: "train", Fetches: m.Fetches, Updates: m.Updates})
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +132,8 @@ func plain(m *randgraph.Model) (outcome, error) {
 func randomOptions(t *rapid.T) gomem.Options {
 	return gomem.Options{
 		Options: compile.Options{
-			Policy:      rapid.SampledFrom([]compile.Policy{compile.Vanilla, compile.Thesis, compile.Thesis, compile.Auto, compile.Grappler}).Draw(t, "policy"),
+			Policy: rapid.SampledFrom([]compile.Policy{compile.Vanilla, compile.Thesis,
+				compile.Thesis, compile.Auto, compile.Grappler}).Draw(t, "policy"),
 			Strategy:    rapid.SampledFrom(partition.Strategies()).Draw(t, "strategy"),
 			Partition:   rapid.SampledFrom([]int{1, 2, 5, 20, 200}).Draw(t, "partition"),
 			Lookahead:   rapid.IntRange(1, 4).Draw(t, "lookahead"),
@@ -172,7 +175,8 @@ func TestPlansDoNotAffectResults(t *testing.T) {
 				t.Fatalf("%s: %v", o.Options, err)
 			}
 			if !want.equal(got) {
-				t.Fatalf("%s threads=%d device=%d gives other bits", o.Options, o.Threads, o.DeviceBytes)
+				t.Fatalf("%s threads=%d device=%d gives other bits", o.Options, o.Threads,
+					o.DeviceBytes)
 			}
 		}
 	})
@@ -183,7 +187,8 @@ func TestPlansDoNotAffectResults(t *testing.T) {
 func TestFeedErrors(t *testing.T) {
 	m := randgraph.Random(func(int) int { return 0 }, 3)
 	ctx := context.Background()
-	s, err := gomem.Compile(ctx, m.Graph, gomem.Options{}, gomem.Target{Name: "train", Fetches: m.Fetches, Updates: m.Updates})
+	s, err := gomem.Compile(ctx, m.Graph, gomem.Options{},
+		gomem.Target{Name: "train", Fetches: m.Fetches, Updates: m.Updates})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,8 @@ func Example() {
 	}
 	x, y := g.Input("x", matrix(64, 2)), g.Input("y", matrix(64, 1))
 	normal := func(s float64) graph.Init { return graph.Init{Dist: graph.Normal, Scale: s} }
-	w1, w2 := g.Variable("w1", matrix(2, 32), normal(1)), g.Variable("w2", matrix(32, 1), normal(0.2))
+	w1, w2 := g.Variable("w1", matrix(2, 32), normal(1)),
+		g.Variable("w2", matrix(32, 1), normal(0.2))
 	guess := ops.MatMul(ops.Tanh(ops.MatMul(x, w1)), w2)
 	loss := ops.Mean(ops.Square(ops.Sub(guess, y)))
 	rate := ops.Full(g, graph.Type{DType: graph.F32}, 0.05)
@@ -29,7 +30,8 @@ func Example() {
 		ops.SGD([]graph.Value{w1, w2}[i], d, rate)
 	}
 
-	s, err := gomem.Compile(ctx, g, gomem.Options{Options: compile.Options{DeviceBytes: 24 << 10}}, gomem.Training(g, loss))
+	s, err := gomem.Compile(ctx, g, gomem.Options{Options: compile.Options{DeviceBytes: 24 << 10}},
+		gomem.Training(g, loss))
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -40,8 +40,10 @@ func TestFusionKeepsPeaks(t *testing.T) {
 	ctx := context.Background()
 	for _, sparse := range []bool{false, true} {
 		m := moe(t, sparse)
-		targets := []gomem.Target{gomem.Training(m.Graph, m.Objectives[0].Loss), gomem.Evaluation(m.EvalLoss)}
-		for i, o := range append([]gomem.Options{{}, {Options: compile.Options{Policy: compile.Vanilla}}}, moeOptions(true)...) {
+		targets := []gomem.Target{gomem.Training(m.Graph, m.Objectives[0].Loss),
+			gomem.Evaluation(m.EvalLoss)}
+		for i, o := range append([]gomem.Options{{},
+			{Options: compile.Options{Policy: compile.Vanilla}}}, moeOptions(true)...) {
 			fused, err := gomem.Plan(ctx, m.Graph, o, targets...)
 			if err != nil {
 				t.Fatal(err)
@@ -52,9 +54,11 @@ func TestFusionKeepsPeaks(t *testing.T) {
 				t.Fatal(err)
 			}
 			if a, b := fused.Peak(pass.Device), plain.Peak(pass.Device); a > b {
-				t.Errorf("sparse=%v %s: the device's peak is %d, without fusion %d", sparse, o.Options, a, b)
+				t.Errorf("sparse=%v %s: the device's peak is %d, without fusion %d", sparse,
+					o.Options, a, b)
 			}
-			if a, b := fused.Results[0].Plan.Launches(), plain.Results[0].Plan.Launches(); i < 2 && a >= b {
+			if a, b := fused.Results[0].Plan.Launches(), plain.Results[0].Plan.Launches(); i < 2 &&
+				a >= b {
 				t.Errorf("sparse=%v %s: %d launches, without fusion %d", sparse, o.Options, a, b)
 			}
 		}
@@ -68,7 +72,8 @@ func TestFusionKeepsBudgets(t *testing.T) {
 		m := randgraph.Random(func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "pick") }, 20)
 		target := gomem.Target{Name: "train", Fetches: m.Fetches, Updates: m.Updates}
 		o, ctx := randomOptions(t), context.Background()
-		o.Policy = rapid.SampledFrom([]compile.Policy{compile.Vanilla, compile.Thesis}).Draw(t, "policy")
+		o.Policy = rapid.SampledFrom([]compile.Policy{compile.Vanilla, compile.Thesis}).Draw(t,
+			"policy")
 		o.NoFusion = true
 		plain, err := gomem.MinDevice(ctx, m.Graph, o, target)
 		if err != nil {
@@ -77,7 +82,8 @@ func TestFusionKeepsBudgets(t *testing.T) {
 		o.NoFusion = false
 		least, err := gomem.MinDevice(ctx, m.Graph, o, target)
 		if err != nil || least > plain {
-			t.Fatalf("%s: the smallest budget is %d (%v), without fusion %d", o.Options, least, err, plain)
+			t.Fatalf("%s: the smallest budget is %d (%v), without fusion %d", o.Options, least, err,
+				plain)
 		}
 		for _, budget := range []int64{least, plain} {
 			o.DeviceBytes = budget

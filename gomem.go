@@ -76,13 +76,16 @@ func Compile(ctx context.Context, g *graph.Graph, o Options, targets ...Target) 
 
 func logPlan(log *zap.Logger, name string, r *compile.Result) {
 	for _, t := range r.Timings {
-		log.Debug("pass", zap.String("target", name), zap.String("pass", t.Pass), zap.Duration("took", t.Took))
+		log.Debug("pass", zap.String("target", name), zap.String("pass", t.Pass),
+			zap.Duration("took", t.Took))
 	}
 	traffic := r.Plan.Traffic()
 	log.Info("plan", zap.String("target", name), zap.String("title", r.Plan.Title),
 		zap.Int("steps", len(r.Plan.Steps)), zap.Int("partitions", r.Plan.Parts),
-		zap.Int64("device_bytes", r.Plan.Spaces[0].Bytes), zap.Int64("host_bytes", r.Plan.Spaces[1].Bytes),
-		zap.Int64("in_bytes", traffic.In()), zap.Int64("out_bytes", traffic.Out()), zap.Duration("took", r.Took))
+		zap.Int64("device_bytes", r.Plan.Spaces[0].Bytes), zap.Int64("host_bytes",
+			r.Plan.Spaces[1].Bytes),
+		zap.Int64("in_bytes", traffic.In()), zap.Int64("out_bytes",
+			traffic.Out()), zap.Duration("took", r.Took))
 }
 
 // open takes the memory and resolves the plans on the device.
@@ -137,7 +140,8 @@ func sameVariables(results []*compile.Result) error {
 	first := results[0].Plan
 	for _, r := range results[1:] {
 		for i, b := range r.Plan.Variables {
-			if i >= len(first.Variables) || address(first, first.Variables[i]) != address(r.Plan, b) {
+			if i >= len(first.Variables) ||
+				address(first, first.Variables[i]) != address(r.Plan, b) {
 				return fmt.Errorf("two plans disagree on the address of %s", b.Name)
 			}
 		}

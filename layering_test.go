@@ -15,24 +15,46 @@ func TestLayering(t *testing.T) {
 		pkgs, not []string
 		why       string
 	}{
-		{[]string{"internal/tensor", "internal/invariants"}, []string{""}, "the vocabulary imports nothing of ours"},
-		{[]string{"internal/arena"}, []string{"internal/tensor", "graph"}, "packing knows rectangles, not tensors"},
-		{[]string{"internal/kernel", "internal/kernel/gemm", "internal/kernel/vec", "internal/kernel/pool"}, []string{"graph", "plan", "internal/device"}, "kernels know tensors, not graphs"},
-		{[]string{"graph"}, []string{"graph/ops", "internal/kernel", "internal/device", "pass", "plan"}, "the graph must not know the op set or a device"},
-		{[]string{"internal/device", "internal/device/cpu", "internal/device/null"}, []string{"graph", "pass", "plan"}, "a device runs tasks; it must not see why"},
-		{[]string{"graph/ops", "graph/autodiff"}, []string{"pass", "plan", "internal/device", "compile"}, "what is computed must not depend on how it is scheduled"},
-		{[]string{"graph/fuse"}, []string{"graph/autodiff", "pass", "plan", "internal/device", "compile"}, "a rewrite comes before all decisions, and knows of none"},
-		{[]string{"plan"}, []string{"pass", "partition", "placement", "swap", "compile", "internal/arena", "internal/kernel", "internal/device"}, "a plan must be readable and verifiable without its planner"},
-		{[]string{"pass"}, []string{"plan", "internal/device", "internal/kernel", "graph/ops"}, "a pass decides; it does not lower or run"},
-		{[]string{"partition", "placement", "swap"}, []string{"plan", "internal/device", "internal/kernel", "graph/ops", "internal/arena"}, "policies must not depend on how ops are computed or plans are made"},
-		{[]string{"compile"}, []string{"internal/device", "internal/kernel", "executor", "graph/ops"}, "nothing above the plan touches a device"},
-		{[]string{"executor"}, []string{"pass", "partition", "placement", "swap", "compile", "internal/arena"}, "nothing below the plan makes a choice"},
-		{[]string{"models"}, []string{"pass", "plan", "compile", "executor", "internal/device", "data", "train", ""}, "a model is a graph and nothing else"},
-		{[]string{"data", "data/images", "data/speech"}, []string{"graph", "plan", "internal/kernel"}, "data knows no graph"},
-		{[]string{"data"}, []string{"data/images", "data/speech"}, "what all kinds of data share knows none of them"},
-		{[]string{"internal/thesis"}, []string{"cmd/gomem", "train"}, "experiments run models, not training"},
+		{[]string{"internal/tensor", "internal/invariants"}, []string{""},
+			"the vocabulary imports nothing of ours"},
+		{[]string{"internal/arena"}, []string{"internal/tensor", "graph"},
+			"packing knows rectangles, not tensors"},
+		{[]string{"internal/kernel", "internal/kernel/gemm", "internal/kernel/vec",
+			"internal/kernel/pool"}, []string{"graph", "plan",
+			"internal/device"}, "kernels know tensors, not graphs"},
+		{[]string{"graph"}, []string{"graph/ops", "internal/kernel", "internal/device", "pass",
+			"plan"}, "the graph must not know the op set or a device"},
+		{[]string{"internal/device", "internal/device/cpu", "internal/device/null"},
+			[]string{"graph", "pass", "plan"}, "a device runs tasks; it must not see why"},
+		{[]string{"graph/ops", "graph/autodiff"},
+			[]string{"pass", "plan", "internal/device", "compile"},
+			"what is computed must not depend on how it is scheduled"},
+		{[]string{"graph/fuse"}, []string{"graph/autodiff", "pass", "plan", "internal/device",
+			"compile"}, "a rewrite comes before all decisions, and knows of none"},
+		{[]string{"plan"}, []string{"pass", "partition", "placement", "swap", "compile",
+			"internal/arena", "internal/kernel",
+			"internal/device"}, "a plan must be readable and verifiable without its planner"},
+		{[]string{"pass"}, []string{"plan", "internal/device", "internal/kernel", "graph/ops"},
+			"a pass decides; it does not lower or run"},
+		{[]string{"partition", "placement", "swap"},
+			[]string{"plan", "internal/device", "internal/kernel", "graph/ops", "internal/arena"},
+			"policies must not depend on how ops are computed or plans are made"},
+		{[]string{"compile"}, []string{"internal/device", "internal/kernel", "executor",
+			"graph/ops"}, "nothing above the plan touches a device"},
+		{[]string{"executor"}, []string{"pass", "partition", "placement", "swap", "compile",
+			"internal/arena"}, "nothing below the plan makes a choice"},
+		{[]string{"models"}, []string{"pass", "plan", "compile", "executor", "internal/device",
+			"data", "train", ""}, "a model is a graph and nothing else"},
+		{[]string{"data", "data/images", "data/speech"},
+			[]string{"graph", "plan", "internal/kernel"}, "data knows no graph"},
+		{[]string{"data"}, []string{"data/images", "data/speech"},
+			"what all kinds of data share knows none of them"},
+		{[]string{"internal/thesis"}, []string{"cmd/gomem", "train"},
+			"experiments run models, not training"},
 		{[]string{"train"}, []string{"cmd/gomem"}, "the program is on top"},
-		{[]string{"internal/reference"}, []string{"plan", "pass", "compile", "executor", "internal/device"}, "the reference shares nothing with what it checks"},
+		{[]string{"internal/reference"},
+			[]string{"plan", "pass", "compile", "executor", "internal/device"},
+			"the reference shares nothing with what it checks"},
 	} {
 		for _, pkg := range rule.pkgs {
 			have, ok := deps[path(pkg)]
@@ -55,7 +77,8 @@ func TestLayering(t *testing.T) {
 // it for decisions.
 func TestTrainingGoesThroughTheFacade(t *testing.T) {
 	imports := list(t, "Imports")[path("train")]
-	for _, bad := range []string{"pass", "partition", "placement", "swap", "executor", "internal/device/cpu"} {
+	for _, bad := range []string{"pass", "partition", "placement", "swap", "executor",
+		"internal/device/cpu"} {
 		if imports[path(bad)] {
 			t.Errorf("train imports %s", path(bad))
 		}
@@ -78,7 +101,8 @@ func ours(deps map[string]bool) int {
 // all it depends on, or Imports, what its files import.
 func list(t *testing.T, field string) map[string]map[string]bool {
 	t.Helper()
-	out, err := exec.Command("go", "list", "-f", "{{.ImportPath}} {{join ."+field+" \" \"}}", "./...").CombinedOutput()
+	out, err := exec.Command("go", "list", "-f", "{{.ImportPath}} {{join ."+field+" \" \"}}",
+		"./...").CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

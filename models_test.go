@@ -118,7 +118,8 @@ func TestModelsAreBitIdentical(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want, err := digest(m, gomem.Options{Options: compile.Options{Policy: compile.Vanilla}, Threads: 1, NoFusion: true}, steps)
+			want, err := digest(m, gomem.Options{Options: compile.Options{Policy: compile.Vanilla},
+				Threads: 1, NoFusion: true}, steps)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -128,7 +129,8 @@ func TestModelsAreBitIdentical(t *testing.T) {
 					t.Fatalf("%s: %v", o.Options, err)
 				}
 				if got != want {
-					t.Errorf("%s threads=%d device=%d no fusion=%v gives other bits", o.Options, o.Threads, o.DeviceBytes, o.NoFusion)
+					t.Errorf("%s threads=%d device=%d no fusion=%v gives other bits", o.Options,
+						o.Threads, o.DeviceBytes, o.NoFusion)
 				}
 			}
 		})
@@ -140,7 +142,8 @@ func modelOptions(t *testing.T, m *models.Model) []gomem.Options {
 	t.Helper()
 	all := []gomem.Options{{Options: compile.Options{Policy: compile.Vanilla}, Threads: 2}}
 	for i, size := range []int{5, 20, 200} {
-		o := gomem.Options{Options: compile.Options{Partition: size, Streams: 1 + i%2}, Threads: 1 + i%2}
+		o := gomem.Options{Options: compile.Options{Partition: size, Streams: 1 + i%2}, Threads: 1 +
+			i%2}
 		least, err := gomem.MinDevice(context.Background(), m.Graph, o, train.Targets(m)...)
 		if err != nil {
 			t.Fatal(err)

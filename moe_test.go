@@ -50,7 +50,8 @@ func moeFeeds(m *models.Model, vocab, step int) gomem.Feeds {
 // moeDigest trains a model for some steps and hashes all it leaves behind.
 func moeDigest(m *models.Model, o gomem.Options, n int) (string, error) {
 	ctx := context.Background()
-	s, err := gomem.Compile(ctx, m.Graph, o, gomem.Training(m.Graph, m.Objectives[0].Loss), gomem.Evaluation(m.EvalLoss))
+	s, err := gomem.Compile(ctx, m.Graph, o, gomem.Training(m.Graph, m.Objectives[0].Loss),
+		gomem.Evaluation(m.EvalLoss))
 	if err != nil {
 		return "", err
 	}
@@ -90,7 +91,8 @@ func moeOptions(short bool) []gomem.Options {
 	for _, s := range partition.Strategies() {
 		for _, size := range []int{5, 20, 200} {
 			for _, k := range []int{1, 2, 4} {
-				o := gomem.Options{Options: compile.Options{Strategy: s, Partition: size, Lookahead: k}}
+				o := gomem.Options{Options: compile.Options{Strategy: s, Partition: size,
+					Lookahead: k}}
 				o.Streams, o.Threads = 1+len(all)%2, 1+len(all)/2%2
 				all = append(all, o)
 			}
@@ -99,9 +101,12 @@ func moeOptions(short bool) []gomem.Options {
 	for _, streams := range []int{1, 2} {
 		for _, threads := range []int{1, 2} {
 			all = append(all,
-				gomem.Options{Options: compile.Options{Policy: compile.Vanilla, Streams: streams}, Threads: threads},
-				gomem.Options{Options: compile.Options{NoPlacement: true, Streams: streams}, Threads: threads},
-				gomem.Options{Options: compile.Options{NoSwap: true, Streams: streams}, Threads: threads})
+				gomem.Options{Options: compile.Options{Policy: compile.Vanilla, Streams: streams},
+					Threads: threads},
+				gomem.Options{Options: compile.Options{NoPlacement: true, Streams: streams},
+					Threads: threads},
+				gomem.Options{Options: compile.Options{NoSwap: true, Streams: streams},
+					Threads: threads})
 		}
 	}
 	for _, bytes := range []int64{0, 1 << 20, 3 << 19} {
@@ -122,7 +127,8 @@ func moeOptions(short bool) []gomem.Options {
 func least(t *testing.T, m *models.Model, o compile.Options) int64 {
 	t.Helper()
 	var bytes int64
-	for _, target := range []gomem.Target{gomem.Training(m.Graph, m.Objectives[0].Loss), gomem.Evaluation(m.EvalLoss)} {
+	for _, target := range []gomem.Target{gomem.Training(m.Graph, m.Objectives[0].Loss),
+		gomem.Evaluation(m.EvalLoss)} {
 		b, err := compile.MinDevice(context.Background(), m.Graph, target, o)
 		if err != nil {
 			t.Fatal(err)
@@ -142,7 +148,8 @@ func TestMoEIsBitIdentical(t *testing.T) {
 	}
 	for _, sparse := range []bool{false, true} {
 		m := moe(t, sparse)
-		want, err := moeDigest(m, gomem.Options{Options: compile.Options{Policy: compile.Vanilla}, Threads: 1}, n)
+		want, err := moeDigest(m, gomem.Options{Options: compile.Options{Policy: compile.Vanilla},
+			Threads: 1}, n)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -155,7 +162,8 @@ func TestMoEIsBitIdentical(t *testing.T) {
 				t.Fatalf("sparse=%v %s threads=%d: %v", sparse, o.Options, o.Threads, err)
 			}
 			if got != want {
-				t.Errorf("sparse=%v %s threads=%d budget=%d gives other bits", sparse, o.Options, o.Threads, o.DeviceBytes)
+				t.Errorf("sparse=%v %s threads=%d budget=%d gives other bits", sparse, o.Options,
+					o.Threads, o.DeviceBytes)
 			}
 		}
 	}
@@ -167,15 +175,18 @@ func TestThesisFigure64(t *testing.T) {
 	for _, sparse := range []bool{false, true} {
 		m := moe(t, sparse)
 		peak := func(o compile.Options) int64 {
-			r, err := compile.Compile(context.Background(), m.Graph, gomem.Training(m.Graph, m.Objectives[0].Loss), o)
+			r, err := compile.Compile(context.Background(), m.Graph,
+				gomem.Training(m.Graph, m.Objectives[0].Loss), o)
 			if err != nil {
 				t.Fatal(err)
 			}
 			return r.Plan.Spaces[0].Bytes
 		}
-		vanilla, partitioned, placed := peak(compile.Options{Policy: compile.Vanilla}), peak(compile.Options{NoPlacement: true}), peak(compile.Options{})
+		vanilla, partitioned, placed := peak(compile.Options{Policy: compile.Vanilla}),
+			peak(compile.Options{NoPlacement: true}), peak(compile.Options{})
 		if !(vanilla > partitioned && partitioned > placed) {
-			t.Errorf("sparse=%v: vanilla %d, +partition %d, +placement %d", sparse, vanilla, partitioned, placed)
+			t.Errorf("sparse=%v: vanilla %d, +partition %d, +placement %d", sparse, vanilla,
+				partitioned, placed)
 		}
 	}
 }

@@ -14,9 +14,11 @@ import (
 func BenchmarkIssue(b *testing.B) {
 	m := randgraph.Synthetic(6000)
 	ctx := context.Background()
-	for name, o := range map[string]compile.Options{"vanilla": {Policy: compile.Vanilla}, "thesis": {}} {
+	for name, o := range map[string]compile.Options{"vanilla": {Policy: compile.Vanilla},
+		"thesis": {}} {
 		b.Run(name, func(b *testing.B) {
-			s, err := gomem.Compile(ctx, m.Graph, gomem.Options{Options: o}, gomem.Target{Name: "train", Fetches: m.Fetches, Updates: m.Updates})
+			s, err := gomem.Compile(ctx, m.Graph, gomem.Options{Options: o},
+				gomem.Target{Name: "train", Fetches: m.Fetches, Updates: m.Updates})
 			if err != nil {
 				b.Fatal(err)
 			}

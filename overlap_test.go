@@ -18,11 +18,13 @@ import (
 // tower is a deep perceptron whose weights are as large as its activations.
 func tower(depth, width int) (*graph.Graph, graph.Value, graph.Value) {
 	g := graph.New()
-	x := g.Input("x", graph.Type{DType: graph.F32, Shape: []graph.Dim{{Size: width}, {Size: width}}})
+	x := g.Input("x", graph.Type{DType: graph.F32,
+		Shape: []graph.Dim{{Size: width}, {Size: width}}})
 	h := x
 	var weights []graph.Value
 	for i := range depth {
-		w := g.Variable(fmt.Sprintf("w%d", i), x.Type(), graph.Init{Dist: graph.Normal, Scale: 0.05})
+		w := g.Variable(fmt.Sprintf("w%d", i), x.Type(),
+			graph.Init{Dist: graph.Normal, Scale: 0.05})
 		weights = append(weights, w)
 		h = ops.Tanh(ops.MatMul(h, w))
 	}
@@ -111,7 +113,8 @@ func TestTraceIsATimeline(t *testing.T) {
 func TestCancelledStep(t *testing.T) {
 	g, x, loss := tower(4, 64)
 	ctx, cancel := context.WithCancel(context.Background())
-	s, err := gomem.Compile(ctx, g, gomem.Options{CopyBytesPerSecond: 1 << 20}, gomem.Training(g, loss))
+	s, err := gomem.Compile(ctx, g, gomem.Options{CopyBytesPerSecond: 1 << 20},
+		gomem.Training(g, loss))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +123,8 @@ func TestCancelledStep(t *testing.T) {
 	if _, err := s.Step(ctx, "train", gomem.Feeds{x: gomem.NewTensor(x.Type())}); err == nil {
 		t.Error("the step ended")
 	}
-	if _, err := s.Step(context.Background(), "train", gomem.Feeds{x: gomem.NewTensor(x.Type())}); err == nil {
+	if _, err := s.Step(context.Background(), "train",
+		gomem.Feeds{x: gomem.NewTensor(x.Type())}); err == nil {
 		t.Error("the session goes on after a failed step")
 	}
 }

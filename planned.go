@@ -74,7 +74,8 @@ func MinDevice(ctx context.Context, g *graph.Graph, o Options, targets ...Target
 		if errFused != nil {
 			return 0, prefixed(errFused)
 		}
-		if bytes, errFused := fused.minDevice(ctx, o); errFused == nil && (err != nil || bytes < least) {
+		if bytes, errFused := fused.minDevice(ctx, o); errFused == nil &&
+			(err != nil || bytes < least) {
 			least, err = bytes, nil
 		}
 	}

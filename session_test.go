@@ -16,25 +16,30 @@ func TestPeaksAreExact(t *testing.T) {
 	target := gomem.Target{Name: "train", Fetches: m.Fetches, Updates: m.Updates}
 	ctx := context.Background()
 	for _, device := range gomem.Devices() {
-		for _, o := range []compile.Options{{}, {Policy: compile.Vanilla}, {Partition: 3, Streams: 2}, {NoPlacement: true}, {NoSwap: true}, {Lookahead: 1, Partition: 200}} {
+		for _, o := range []compile.Options{{}, {Policy: compile.Vanilla},
+			{Partition: 3, Streams: 2}, {NoPlacement: true}, {NoSwap: true},
+			{Lookahead: 1, Partition: 200}} {
 			least, err := compile.MinDevice(ctx, m.Graph, target, o)
 			if err != nil {
 				t.Fatal(err)
 			}
 			for _, budget := range []int64{0, least} {
 				o.DeviceBytes = budget
-				s, err := gomem.Compile(ctx, m.Graph, gomem.Options{Options: o, Device: device}, target)
+				s, err := gomem.Compile(ctx, m.Graph, gomem.Options{Options: o, Device: device},
+					target)
 				if err != nil {
 					t.Fatal(err)
 				}
 				for range 3 {
-					if _, err := s.Step(ctx, "train", gomem.Feeds{m.Inputs[0]: gomem.NewTensor(m.Inputs[0].Type())}); err != nil {
+					if _, err := s.Step(ctx, "train",
+						gomem.Feeds{m.Inputs[0]: gomem.NewTensor(m.Inputs[0].Type())}); err != nil {
 						t.Fatal(err)
 					}
 				}
 				for _, u := range s.Usage() {
 					if u.Actual != u.Predicted || u.Actual == 0 {
-						t.Errorf("%s %s: %s used %d, predicted %d", device, o, u.Space, u.Actual, u.Predicted)
+						t.Errorf("%s %s: %s used %d, predicted %d", device, o, u.Space, u.Actual,
+							u.Predicted)
 					}
 				}
 				if err := s.Close(); err != nil {

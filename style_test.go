@@ -15,7 +15,8 @@ import (
 // generated ones too, and files at most 500.
 func TestHouseRules(t *testing.T) {
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") ||
+			strings.HasSuffix(path, "_test.go") {
 			return err
 		}
 		fset := token.NewFileSet()
@@ -60,7 +61,8 @@ func checkDecl(t *testing.T, fset *token.FileSet, decl ast.Decl) {
 		for _, spec := range d.Specs {
 			for _, name := range exported(spec) {
 				if d.Doc == nil && specDoc(spec) == nil {
-					t.Errorf("%s: %s is exported without a comment", fset.Position(spec.Pos()), name)
+					t.Errorf("%s: %s is exported without a comment", fset.Position(spec.Pos()),
+						name)
 				}
 			}
 		}

@@ -30,7 +30,8 @@ var stages = []stage{
 // figure64 prints the device's peak and the step time as the thesis' techniques
 // are added, for the 1/64 replica. The thesis went from 9.5 to 6.8 to 3.3 GB.
 func figure64(ctx context.Context, w io.Writer) error {
-	fmt.Fprintln(w, "Thesis: vanilla 9.5 GB → +partition 6.8 GB (÷1.40, 2.5× the time) → +placement 3.3 GB (÷2.88).")
+	fmt.Fprintln(w, "Thesis: vanilla 9.5 GB → +partition 6.8 GB (÷1.40, 2.5× the time) → "+
+		"+placement 3.3 GB (÷2.88).")
 	for _, sparse := range []bool{false, true} {
 		for _, pairs := range []int{4, 16} {
 			if err := stagesOf(ctx, w, pairs, sparse); err != nil {
@@ -65,16 +66,21 @@ func stagesOf(ctx context.Context, w io.Writer, pairs int, sparse bool) error {
 		return err
 	}
 	form := map[bool]string{false: "dense", true: "sparse"}[sparse]
-	fmt.Fprintf(w, "\nMoE s64, %s, 32 experts, %d pairs, %d parameters; κ = %.1f, and %.0f with copies slowed down to %.2f GB/s\n\n",
+	fmt.Fprintf(w, "\nMoE s64, %s, 32 experts, %d pairs, %d parameters; κ = %.1f, and %.0f with "+
+		"copies slowed down to %.2f GB/s\n\n",
 		form, pairs, m.Graph.Parameters(), perKappa/speed, replicaKappa, perKappa/replicaKappa/1e9)
-	fmt.Fprintf(w, "| stage, operations a partition | device peak MiB | vanilla / this | smallest budget MiB | host peak MiB | in MiB/step | out MiB/step | ms/step | time / vanilla | time / vanilla, κ = %.0f |\n", replicaKappa)
+	fmt.Fprintf(w, "| stage, operations a partition | device peak MiB | vanilla / this | "+
+		"smallest budget MiB | host peak MiB | in MiB/step | out MiB/step | ms/step | time / "+
+		"vanilla | time / vanilla, κ = %.0f |\n", replicaKappa)
 	fmt.Fprintln(w, "|---|---|---|---|---|---|---|---|---|---|")
 	for i, r := range free {
-		least, err := compile.MinDevice(ctx, m.Graph, gomem.Training(m.Graph, m.Objectives[0].Loss), stages[i].options)
+		least, err := compile.MinDevice(ctx, m.Graph, gomem.Training(m.Graph, m.Objectives[0].Loss),
+			stages[i].options)
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(w, "| %s | %s | %.2f | %s | %s | %s | %s | %s | %.2f | %.2f |\n", stages[i].name, mib(r.device), float64(free[0].device)/float64(r.device),
+		fmt.Fprintf(w, "| %s | %s | %.2f | %s | %s | %s | %s | %s | %.2f | %.2f |\n",
+			stages[i].name, mib(r.device), float64(free[0].device)/float64(r.device),
 			mib(least), mib(r.host), mib(r.traffic.In()), mib(r.traffic.Out()), ms(r.time), r.time.Seconds()/free[0].time.Seconds(), slow[i].time.Seconds()/slow[0].time.Seconds())
 	}
 	return nil
@@ -94,7 +100,9 @@ func timeStages(ctx context.Context, m *models.Model, speed int64) ([]outcome, e
 	var steps []func() error
 	in := feeds(m)
 	for _, st := range stages {
-		s, err := gomem.Compile(ctx, m.Graph, gomem.Options{Options: st.options, CopyBytesPerSecond: speed}, gomem.Training(m.Graph, m.Objectives[0].Loss))
+		s, err := gomem.Compile(ctx, m.Graph,
+			gomem.Options{Options: st.options, CopyBytesPerSecond: speed},
+			gomem.Training(m.Graph, m.Objectives[0].Loss))
 		if err != nil {
 			return nil, err
 		}
@@ -111,7 +119,8 @@ func timeStages(ctx context.Context, m *models.Model, speed int64) ([]outcome, e
 		u := s.Usage()
 		for _, x := range u {
 			if x.Predicted != x.Actual {
-				return nil, fmt.Errorf("%s: %s used %d bytes, predicted %d", stages[i].name, x.Space, x.Actual, x.Predicted)
+				return nil, fmt.Errorf("%s: %s used %d bytes, predicted %d", stages[i].name,
+					x.Space, x.Actual, x.Predicted)
 			}
 		}
 		out = append(out, outcome{u[0].Actual, u[1].Actual, s.Plan("train").Traffic(), times[i]})

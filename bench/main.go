@@ -50,7 +50,8 @@ func run(ctx context.Context, args []string, w io.Writer) error {
 		slices.Sort(names)
 		return fmt.Errorf("want the name of one table: %s", strings.Join(names, ", "))
 	}
-	fmt.Fprintf(w, "`go run ./bench %s`, %s %s/%s, %d threads, %s\n\n", args[0], runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0), gauge.Processor())
+	fmt.Fprintf(w, "`go run ./bench %s`, %s %s/%s, %d threads, %s\n\n", args[0], runtime.Version(),
+		runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0), gauge.Processor())
 	return tables[args[0]](ctx, w)
 }
 
@@ -78,7 +79,8 @@ func feeds(m *models.Model) gomem.Feeds {
 	}
 	return gomem.Feeds{
 		m.Data[0]: source, m.Data[1]: target,
-		m.Seed: gomem.I32([]int32{1, 1}, 2), m.LearningRate: gomem.F32([]float32{1e-4}), m.Step: gomem.F32([]float32{1}),
+		m.Seed: gomem.I32([]int32{1, 1},
+			2), m.LearningRate: gomem.F32([]float32{1e-4}), m.Step: gomem.F32([]float32{1}),
 	}
 }
 

@@ -19,7 +19,8 @@ import (
 // same kernels.
 func overhead(ctx context.Context, w io.Writer) error {
 	fmt.Fprintln(w, "Everything resident (`vanilla`), beside the same kernels in plain loops: one that gives every value memory of its own, and one over the plan's steps at the plan's addresses, which differs from the executor in nothing but streams, queues and checks. One thread, so that what else the machine does disturbs less; the ratio is the median over rounds.")
-	fmt.Fprintln(w, "\n| model | operations | loop, own memory ms | loop, plan's addresses ms | executor ms | executor / loop at the same addresses |\n|---|---|---|---|---|---|")
+	fmt.Fprintln(w, "\n| model | operations | loop, own memory ms | loop, plan's addresses ms | "+
+		"executor ms | executor / loop at the same addresses |\n|---|---|---|---|---|---|")
 	for _, size := range []string{"s64", "s512"} {
 		for _, sparse := range []bool{false, true} {
 			if err := overheadOf(ctx, w, size, sparse); err != nil {
@@ -36,14 +37,16 @@ func overheadOf(ctx context.Context, w io.Writer, size string, sparse bool) erro
 		return err
 	}
 	target := gomem.Training(m.Graph, m.Objectives[0].Loss)
-	s, err := gomem.Compile(ctx, m.Graph, gomem.Options{Options: compile.Options{Policy: compile.Vanilla}, Threads: 1}, target)
+	s, err := gomem.Compile(ctx, m.Graph,
+		gomem.Options{Options: compile.Options{Policy: compile.Vanilla}, Threads: 1}, target)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
 	threads := pool.New(1)
 	defer threads.Close()
-	live := m.Graph.Ancestors(append([]graph.NodeID{m.Objectives[0].Loss.Node.ID}, target.Updates...))
+	live := m.Graph.Ancestors(append([]graph.NodeID{m.Objectives[0].Loss.Node.ID},
+		target.Updates...))
 	loop, err := reference.New(m.Graph, live, threads)
 	if err != nil {
 		return err
@@ -65,7 +68,10 @@ func overheadOf(ctx context.Context, w io.Writer, size string, sparse bool) erro
 	if err != nil {
 		return err
 	}
-	times, err := timed(ctx, 51, loop.Step, same.step, func() error { _, err := s.Step(ctx, "train", in); return err })
+	times, err := timed(ctx, 51, loop.Step, same.step, func() error {
+		_, err := s.Step(ctx, "train", in)
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -74,7 +80,8 @@ func overheadOf(ctx context.Context, w io.Writer, size string, sparse bool) erro
 		ratios = append(ratios, t.Seconds()/times[1][i].Seconds())
 	}
 	form := map[bool]string{false: "dense", true: "sparse"}[sparse]
-	fmt.Fprintf(w, "| %s %s | %d | %s | %s | %s | %.3f |\n", size, form, s.Plan("train").Launches(), ms(median(times[0])), ms(median(times[1])), ms(median(times[2])), median(ratios))
+	fmt.Fprintf(w, "| %s %s | %d | %s | %s | %s | %.3f |\n", size, form, s.Plan("train").Launches(),
+		ms(median(times[0])), ms(median(times[1])), ms(median(times[2])), median(ratios))
 	return nil
 }
 
@@ -92,7 +99,8 @@ func (l planLoop) step() error {
 
 // newPlanLoop resolves the session's training plan on memory of its own, with
 // the session's variables and the given feeds.
-func newPlanLoop(s *gomem.Session, m *models.Model, in gomem.Feeds, threads *pool.Pool) (planLoop, error) {
+func newPlanLoop(s *gomem.Session, m *models.Model, in gomem.Feeds,
+	threads *pool.Pool) (planLoop, error) {
 	p := s.Plan("train")
 	var memory [][]byte
 	for _, space := range p.Spaces {
@@ -129,7 +137,8 @@ func newPlanLoop(s *gomem.Session, m *models.Model, in gomem.Feeds, threads *poo
 			}
 			c := &kernel.Call{Pool: threads}
 			for i, r := range do.In {
-				c.In = append(c.In, gomem.Tensor{Type: n.In[i].Type(), Data: at(r, n.In[i].Type().Bytes())})
+				c.In = append(c.In, gomem.Tensor{Type: n.In[i].Type(),
+					Data: at(r, n.In[i].Type().Bytes())})
 			}
 			for i, r := range do.Out {
 				c.Out = append(c.Out, gomem.Tensor{Type: n.Out[i], Data: at(r, n.Out[i].Bytes())})

@@ -14,8 +14,10 @@ import (
 
 // planning times plans, the verification included.
 func planning(ctx context.Context, w io.Writer) error {
-	fmt.Fprintln(w, "Passes, lowering, packing and verification; nothing is run. The smallest-budget column tries every rung of the ladder.")
-	fmt.Fprintln(w, "\n| graph | nodes | steps | plan ms | µs a node | smallest budget ms |\n|---|---|---|---|---|---|")
+	fmt.Fprintln(w, "Passes, lowering, packing and verification; nothing is run. The "+
+		"smallest-budget column tries every rung of the ladder.")
+	fmt.Fprintln(w, "\n| graph | nodes | steps | plan ms | µs a node | smallest budget ms "+
+		"|\n|---|---|---|---|---|---|")
 	for _, sparse := range []bool{false, true} {
 		m, err := build("base", 4, func(c *models.MoEConfig) { c.Sparse = sparse })
 		if err != nil {
@@ -23,11 +25,15 @@ func planning(ctx context.Context, w io.Writer) error {
 		}
 		name := map[bool]string{false: "MoE base, dense", true: "MoE base, sparse"}[sparse]
 		for _, size := range []int{20, 200} {
-			if err := timePlan(ctx, w, fmt.Sprintf("%s, partitions of %d", name, size), m.Graph, gomem.Training(m.Graph, m.Objectives[0].Loss), compile.Options{Partition: size}); err != nil {
+			if err := timePlan(ctx, w, fmt.Sprintf("%s, partitions of %d", name, size), m.Graph,
+				gomem.Training(m.Graph, m.Objectives[0].Loss),
+				compile.Options{Partition: size}); err != nil {
 				return err
 			}
 		}
-		if err := timePlan(ctx, w, name+", vanilla", m.Graph, gomem.Training(m.Graph, m.Objectives[0].Loss), compile.Options{Policy: compile.Vanilla}); err != nil {
+		if err := timePlan(ctx, w, name+", vanilla", m.Graph,
+			gomem.Training(m.Graph, m.Objectives[0].Loss),
+			compile.Options{Policy: compile.Vanilla}); err != nil {
 			return err
 		}
 	}
@@ -35,7 +41,8 @@ func planning(ctx context.Context, w io.Writer) error {
 		m := randgraph.Synthetic(nodes)
 		target := gomem.Target{Name: "train", Fetches: m.Fetches, Updates: m.Updates}
 		for _, policy := range []compile.Policy{compile.Thesis, compile.Vanilla} {
-			if err := timePlan(ctx, w, fmt.Sprintf("synthetic, %s", policy), m.Graph, target, compile.Options{Policy: policy}); err != nil {
+			if err := timePlan(ctx, w, fmt.Sprintf("synthetic, %s", policy), m.Graph, target,
+				compile.Options{Policy: policy}); err != nil {
 				return err
 			}
 		}
@@ -43,7 +50,8 @@ func planning(ctx context.Context, w io.Writer) error {
 	return nil
 }
 
-func timePlan(ctx context.Context, w io.Writer, name string, g *graph.Graph, t gomem.Target, o compile.Options) error {
+func timePlan(ctx context.Context, w io.Writer, name string, g *graph.Graph, t gomem.Target,
+	o compile.Options) error {
 	var steps int
 	times, err := interleaved(ctx, 3, func() error {
 		r, err := compile.Compile(ctx, g, t, o)
@@ -58,6 +66,7 @@ func timePlan(ctx context.Context, w io.Writer, name string, g *graph.Graph, t g
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "| %s | %d | %d | %s | %.1f | %s |\n", name, g.Len(), steps, ms(times[0]), times[0].Seconds()*1e6/float64(g.Len()), ms(times[1]))
+	fmt.Fprintf(w, "| %s | %d | %d | %s | %.1f | %s |\n", name, g.Len(), steps, ms(times[0]),
+		times[0].Seconds()*1e6/float64(g.Len()), ms(times[1]))
 	return nil
 }

@@ -18,7 +18,8 @@ func BenchmarkCompile(b *testing.B) {
 				m := randgraph.Synthetic(nodes)
 				t := Target{Name: "train", Fetches: m.Fetches, Updates: m.Updates}
 				for b.Loop() {
-					if _, err := Compile(context.Background(), m.Graph, t, Options{Policy: policy}); err != nil {
+					if _, err := Compile(context.Background(), m.Graph, t,
+						Options{Policy: policy}); err != nil {
 						b.Fatal(err)
 					}
 				}

@@ -44,15 +44,16 @@ func (p Policy) Partitioned() bool { return p == Thesis || p == Auto }
 // Options are the decisions that are the user's. The zero value is the thesis
 // policy with its defaults, without budgets.
 type Options struct {
-	Policy      Policy             // "" is Thesis
-	Strategy    partition.Strategy // "" is DFS
-	Partition   int                // operations a partition; 0 is 20
-	Lookahead   int                // partitions a value must be idle for to leave the device, under Auto at least; 0 is 2
-	NoPlacement bool               // keep variables and constants on the device
-	NoSwap      bool               // keep intermediates on the device
-	Streams     int                // compute streams; 0 is 1
-	DeviceBytes int64              // budget of the device; 0 is none
-	HostBytes   int64              // budget of the host; 0 is none
+	Policy    Policy             // "" is Thesis
+	Strategy  partition.Strategy // "" is DFS
+	Partition int                // operations a partition; 0 is 20
+	// partitions a value must be idle for to leave the device, under Auto at least; 0 is 2
+	Lookahead   int
+	NoPlacement bool  // keep variables and constants on the device
+	NoSwap      bool  // keep intermediates on the device
+	Streams     int   // compute streams; 0 is 1
+	DeviceBytes int64 // budget of the device; 0 is none
+	HostBytes   int64 // budget of the host; 0 is none
 }
 
 // EnsureDefaults replaces zero values by what they stand for.
@@ -107,7 +108,8 @@ func (o Options) String() string {
 	if !o.Policy.Partitioned() {
 		return fmt.Sprintf("policy=%s streams=%d", o.Policy, o.Streams)
 	}
-	s := fmt.Sprintf("policy=%s strategy=%s partition=%d lookahead=%d streams=%d", o.Policy, o.Strategy, o.Partition, o.Lookahead, o.Streams)
+	s := fmt.Sprintf("policy=%s strategy=%s partition=%d lookahead=%d streams=%d", o.Policy,
+		o.Strategy, o.Partition, o.Lookahead, o.Streams)
 	if o.NoPlacement {
 		s += " no-placement"
 	}
@@ -159,7 +161,8 @@ var order = []struct{ before, after, why string }{
 }
 
 // program checks what is to be compiled and runs the passes.
-func program(ctx context.Context, g *graph.Graph, t Target, o Options) (*pass.Program, []pass.Timing, error) {
+func program(ctx context.Context, g *graph.Graph, t Target,
+	o Options) (*pass.Program, []pass.Timing, error) {
 	if err := o.Validate(); err != nil {
 		return nil, nil, err
 	}
@@ -170,7 +173,8 @@ func program(ctx context.Context, g *graph.Graph, t Target, o Options) (*pass.Pr
 }
 
 // decide runs the passes.
-func decide(ctx context.Context, g *graph.Graph, t Target, o Options) (*pass.Program, []pass.Timing, error) {
+func decide(ctx context.Context, g *graph.Graph, t Target,
+	o Options) (*pass.Program, []pass.Timing, error) {
 	p := pass.New(g, t.Fetches, t.Updates)
 	timings, err := pass.Run(ctx, p, passes(o))
 	return p, timings, err
@@ -227,7 +231,8 @@ func Least(ctx context.Context, g *graph.Graph, t Target, o Options) (*plan.Plan
 	for _, r := range rungs(o) {
 		made := lower(p, o, r)
 		tried = append(tried, made)
-		if fits(made) && (least == nil || made.Spaces[pass.Device].Bytes < least.Spaces[pass.Device].Bytes) {
+		if fits(made) && (least == nil ||
+			made.Spaces[pass.Device].Bytes < least.Spaces[pass.Device].Bytes) {
 			least = made
 		}
 	}

@@ -50,7 +50,8 @@ func TestMinimumBudgetWorks(t *testing.T) {
 		o.DeviceBytes--
 		_, err = Compile(ctx, m.Graph, training(m), o)
 		var oom *ErrOutOfMemory
-		if !errors.As(err, &oom) || oom.Need != least || oom.Space != "device" || oom.At == "" || len(oom.Live) == 0 || oom.Hint == "" {
+		if !errors.As(err, &oom) || oom.Need != least || oom.Space != "device" || oom.At == "" ||
+			len(oom.Live) == 0 || oom.Hint == "" {
 			t.Fatalf("one byte under %d: %v", least, err)
 		}
 		o.DeviceBytes, o.HostBytes = 0, r.Plan.Spaces[1].Bytes
@@ -114,7 +115,8 @@ func TestBadOptions(t *testing.T) {
 		"streams":   {Streams: 99},
 		"budget":    {DeviceBytes: -1},
 	} {
-		if _, err := Compile(context.Background(), m.Graph, training(m), o); err == nil || strings.Contains(err.Error(), "\n") {
+		if _, err := Compile(context.Background(), m.Graph, training(m), o); err == nil ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: error is %v", name, err)
 		}
 	}
@@ -149,7 +151,8 @@ func TestCancelled(t *testing.T) {
 func TestThesisStory(t *testing.T) {
 	m := randgraph.Synthetic(2000)
 	peak := func(o Options) int64 { return compiled(t, m, o).Spaces[0].Bytes }
-	vanilla, partitioned, placed := peak(Options{Policy: Vanilla}), peak(Options{NoPlacement: true}), peak(Options{})
+	vanilla, partitioned, placed := peak(Options{Policy: Vanilla}),
+		peak(Options{NoPlacement: true}), peak(Options{})
 	if !(vanilla > partitioned && partitioned > placed) {
 		t.Errorf("vanilla %d, +partition %d, +placement %d", vanilla, partitioned, placed)
 	}
@@ -184,7 +187,8 @@ func TestStaging(t *testing.T) {
 				case c.read < 0 && s.Part-c.arrived > 1:
 					t.Errorf("%s is staged %d partitions early", name, s.Part-c.arrived)
 				case c.read < 0 && before && s.Part-last <= k:
-					t.Errorf("%s is staged again for partition %d, it was there in %d", name, s.Part, last)
+					t.Errorf("%s is staged again for partition %d, it was there in %d", name,
+						s.Part, last)
 				case c.read >= 0 && s.Part-c.read > k:
 					t.Errorf("%s stays from partition %d to %d", name, c.read, s.Part)
 				}
@@ -231,7 +235,8 @@ func TestUpdatesRunWhereVariablesLive(t *testing.T) {
 			if l, ok := s.Do.(plan.Launch); ok && l.Mutates > 0 {
 				host := p.Streams[s.Stream].Engine == plan.HostCompute
 				if host == o.NoPlacement {
-					t.Fatalf("%+v: update %s runs on stream %s", o, s.Name, p.Streams[s.Stream].Name)
+					t.Fatalf("%+v: update %s runs on stream %s", o, s.Name,
+						p.Streams[s.Stream].Name)
 				}
 			}
 		}
@@ -266,14 +271,17 @@ func TestAutoUsesTheBudget(t *testing.T) {
 		}
 		in := r.Plan.Traffic().In()
 		if in > most+most/50 { // packing is not monotone, and the search is not exhaustive
-			t.Errorf("%d bytes come in at a budget of %d, %d with less memory or by the thesis policy", in, budget, most)
+			t.Errorf("%d bytes come in at a budget of %d, %d with less memory or by the thesis "+
+				"policy", in, budget, most)
 		}
 		most = min(most, in)
 	}
 	if !(most < thesis.Traffic().In()*3/4) {
-		t.Errorf("with room to spare %d bytes come in, by the thesis policy %d", most, thesis.Traffic().In())
+		t.Errorf("with room to spare %d bytes come in, by the thesis policy %d", most,
+			thesis.Traffic().In())
 	}
-	if _, err := Compile(ctx, m.Graph, training(m), Options{Policy: Auto, DeviceBytes: least - 1}); err == nil {
+	if _, err := Compile(ctx, m.Graph, training(m),
+		Options{Policy: Auto, DeviceBytes: least - 1}); err == nil {
 		t.Error("a byte less than the smallest budget is accepted")
 	}
 }

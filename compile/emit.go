@@ -14,7 +14,9 @@ import (
 // device for later operations, the operation, and copies of its results to the
 // host.
 func (l *lowering) position(pos int32) {
-	slices.SortStableFunc(l.copies[pos], func(a, b arrival) int { return cmp.Compare(a.need, b.need) })
+	slices.SortStableFunc(l.copies[pos], func(a, b arrival) int {
+		return cmp.Compare(a.need, b.need)
+	})
 	for _, a := range l.copies[pos] {
 		l.arrive(a, pos)
 	}
@@ -40,7 +42,8 @@ func (l *lowering) arrive(a arrival, pos int32) {
 	v := a.life.value
 	i := l.p.ValueIndex(v)
 	dst := l.slot(pass.Device, v, v.Type())
-	c := plan.Copy{Src: plan.Ref{Slot: l.host[i]}, Dst: plan.Ref{Slot: dst}, Bytes: v.Type().Bytes(), Why: plan.Feed}
+	c := plan.Copy{Src: plan.Ref{Slot: l.host[i]}, Dst: plan.Ref{Slot: dst},
+		Bytes: v.Type().Bytes(), Why: plan.Feed}
 	if a.stay > 0 {
 		c.Idle = int(a.life.stays[a.stay].first - a.life.stays[a.stay-1].last)
 	}
@@ -89,7 +92,8 @@ func (l *lowering) launch(n *graph.Node, pos int32) {
 		do.Out = append(do.Out, plan.Ref{Slot: where[v]})
 	}
 	if need := n.Cost().Scratch; need > 0 {
-		do.Scratch = l.slot(space, n.Value(0), graph.Type{DType: graph.U8, Shape: []graph.Dim{{Size: int(need)}}})
+		do.Scratch = l.slot(space, n.Value(0),
+			graph.Type{DType: graph.U8, Shape: []graph.Dim{{Size: int(need)}}})
 		l.plan.Slots[do.Scratch].Value = "scratch"
 	}
 	stream := l.hostStream()
@@ -151,7 +155,8 @@ func (l *lowering) depart(v graph.Value, pos int32) {
 		return
 	}
 	l.host[i] = l.slot(pass.Host, v, v.Type())
-	c := plan.Copy{Src: plan.Ref{Slot: l.device[i]}, Dst: plan.Ref{Slot: l.host[i]}, Bytes: v.Type().Bytes(), Why: life.why}
+	c := plan.Copy{Src: plan.Ref{Slot: l.device[i]}, Dst: plan.Ref{Slot: l.host[i]},
+		Bytes: v.Type().Bytes(), Why: life.why}
 	if life.why == plan.SwapOut {
 		c.Idle = int(life.stays[1].first - life.stays[0].last)
 	}
@@ -198,7 +203,8 @@ func (l *lowering) finish() {
 		root, off := v.Resolve()
 		slot := l.host[l.p.ValueIndex(root)]
 		l.plan.Slots[slot].To = last
-		l.plan.Fetches = append(l.plan.Fetches, plan.Fetch{Value: v.String(), Ref: plan.Ref{Slot: slot, Off: off}, Type: v.Type()})
+		l.plan.Fetches = append(l.plan.Fetches,
+			plan.Fetch{Value: v.String(), Ref: plan.Ref{Slot: slot, Off: off}, Type: v.Type()})
 	}
 	for i := range l.plan.Slots {
 		s := &l.plan.Slots[i]
@@ -217,7 +223,8 @@ func (l *lowering) addresses() {
 		for i, s := range l.plan.Slots {
 			if int(s.Space) == space {
 				ids = append(ids, i)
-				blocks = append(blocks, arena.Block{From: s.From, To: s.To, Bytes: s.Bytes, Fixed: s.Fixed})
+				blocks = append(blocks, arena.Block{From: s.From, To: s.To, Bytes: s.Bytes,
+					Fixed: s.Fixed})
 			}
 		}
 		packing := arena.Pack(blocks)

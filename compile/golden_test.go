@@ -24,7 +24,8 @@ func TestGoldenPlans(t *testing.T) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			m := randgraph.Synthetic(number(t, d, "nodes"))
 			o := Options{
-				Policy: Policy(word(d, "policy")), Strategy: partition.Strategy(word(d, "strategy")),
+				Policy: Policy(word(d, "policy")), Strategy: partition.Strategy(word(d,
+					"strategy")),
 				Partition: number(t, d, "partition"), Lookahead: number(t, d, "lookahead"),
 				Streams: number(t, d, "streams"), DeviceBytes: int64(number(t, d, "device")),
 				NoPlacement: d.HasArg("no-placement"), NoSwap: d.HasArg("no-swap"),
@@ -51,7 +52,8 @@ func traffic(p *plan.Plan) string {
 	for w := range plan.Why(len(tr)) {
 		fmt.Fprintf(&b, "%s %d\n", w, tr[w])
 	}
-	fmt.Fprintf(&b, "in %d out %d launches %d partitions %d\n", tr.In(), tr.Out(), p.Launches(), p.Parts)
+	fmt.Fprintf(&b, "in %d out %d launches %d partitions %d\n", tr.In(), tr.Out(), p.Launches(),
+		p.Parts)
 	return b.String()
 }
 

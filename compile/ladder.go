@@ -60,7 +60,8 @@ func (c *climb) longest() (*candidate, error) {
 	fails := max(c.first.Parts(), c.options.Lookahead) * 2
 	for k := fails / 2; found == nil && k > c.options.Lookahead; k /= 2 {
 		var err error
-		if found, err = c.try(Rung{Lookahead: k, Prefetch: autoAhead * c.options.Partition}); err != nil {
+		if found, err = c.try(Rung{Lookahead: k,
+			Prefetch: autoAhead * c.options.Partition}); err != nil {
 			return nil, err
 		}
 		if found == nil {

@@ -22,7 +22,8 @@ type lowering struct {
 	host   []plan.SlotID   // by value: its slot in host memory
 	copies [][]arrival     // by position: copies to issue before the operation
 	staged [][]*stagedSlot // by position: slots staged for the operation
-	share  int32           // a staged slot is kept for readers within so many partitions; -1: for none
+	// a staged slot is kept for readers within so many partitions; -1: for none
+	share  int32
 	last   map[part]reader // by part of a leaf: its latest reader so far
 	drains [][]plan.SlotID // by position: slots that copies may still read until then
 	starts []int32         // by partition: its first position
@@ -79,7 +80,8 @@ func newLowering(p *pass.Program, o Options, r Rung) *lowering {
 	l := &lowering{
 		p: p, prefetch: int32(r.Prefetch), compute: o.Streams, lives: lives(p),
 		device: make([]plan.SlotID, p.Values()), host: make([]plan.SlotID, p.Values()),
-		copies: make([][]arrival, n), staged: make([][]*stagedSlot, n), drains: make([][]plan.SlotID, n),
+		copies: make([][]arrival, n), staged: make([][]*stagedSlot,
+			n), drains: make([][]plan.SlotID, n),
 		share: int32(r.Lookahead), last: map[part]reader{},
 		load: make([]int64, o.Streams), recent: make([]int32, o.Streams),
 	}
@@ -101,11 +103,13 @@ func newLowering(p *pass.Program, o Options, r Rung) *lowering {
 		},
 	}
 	for i := range o.Streams {
-		l.plan.Streams = append(l.plan.Streams, plan.Stream{Name: fmt.Sprintf("compute%d", i), Engine: plan.Compute})
+		l.plan.Streams = append(l.plan.Streams,
+			plan.Stream{Name: fmt.Sprintf("compute%d", i), Engine: plan.Compute})
 		l.recent[i] = -1
 	}
 	l.plan.Streams = append(l.plan.Streams, plan.Stream{Name: "in", Engine: plan.CopyIn},
-		plan.Stream{Name: "out", Engine: plan.CopyOut}, plan.Stream{Name: "host", Engine: plan.HostCompute})
+		plan.Stream{Name: "out", Engine: plan.CopyOut}, plan.Stream{Name: "host",
+			Engine: plan.HostCompute})
 	begun := 0
 	for pos, id := range p.Order {
 		if int(p.Part[id]) == len(l.starts) {
@@ -206,7 +210,8 @@ func (l *lowering) stageOperands(n *graph.Node, pos int32) {
 	for _, v := range n.In {
 		root, off := v.Resolve()
 		kind := root.Node.Kind
-		if kind != graph.KindVariable && kind != graph.KindConstant || l.p.Place[root.Node.ID] == pass.Device {
+		if kind != graph.KindVariable && kind != graph.KindConstant ||
+			l.p.Place[root.Node.ID] == pass.Device {
 			continue
 		}
 		key := part{leaf: root, off: off, size: v.Type().Bytes()}
@@ -265,7 +270,8 @@ func (l *lowering) ahead(pos int32) int32 {
 // behind is the last position that is no more than prefetch operations after
 // another.
 func (l *lowering) behind(pos int32) int32 {
-	for last := l.begun[pos] + int(l.prefetch); int(pos) < len(l.begun)-1 && l.begun[pos+1] <= last; {
+	for last := l.begun[pos] + int(l.prefetch); int(pos) < len(l.begun)-1 &&
+		l.begun[pos+1] <= last; {
 		pos++
 	}
 	return pos

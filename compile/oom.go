@@ -30,7 +30,8 @@ type ErrOutOfMemory struct {
 // Error is one line: what is needed, what sets it, what would help.
 func (e *ErrOutOfMemory) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s needs %s (%d bytes) of %s memory, the budget is %s", e.Target, units.BytesSize(float64(e.Need)), e.Need, e.Space, units.BytesSize(float64(e.Budget)))
+	fmt.Fprintf(&b, "%s needs %s (%d bytes) of %s memory, the budget is %s", e.Target,
+		units.BytesSize(float64(e.Need)), e.Need, e.Space, units.BytesSize(float64(e.Budget)))
 	fmt.Fprintf(&b, "; %s (%s) sets it: %s", e.At, e.Op, strings.Join(e.In, ", "))
 	if e.Hint != "" {
 		fmt.Fprintf(&b, "; %s", e.Hint)
@@ -40,7 +41,8 @@ func (e *ErrOutOfMemory) Error() string {
 
 // outOfMemory explains why none of the plans fits: it reports the space that is
 // short in the plan that comes closest.
-func outOfMemory(ctx context.Context, g *graph.Graph, t Target, o Options, rungs []*plan.Plan) error {
+func outOfMemory(ctx context.Context, g *graph.Graph, t Target, o Options,
+	rungs []*plan.Plan) error {
 	best, space := closest(rungs)
 	s := best.Spaces[space]
 	e := &ErrOutOfMemory{Target: t.Name, Space: s.Name, Need: s.Bytes, Budget: s.Budget}
@@ -58,7 +60,8 @@ func outOfMemory(ctx context.Context, g *graph.Graph, t Target, o Options, rungs
 func closest(rungs []*plan.Plan) (*plan.Plan, plan.SpaceID) {
 	var best *plan.Plan
 	for _, p := range rungs {
-		if within(p, pass.Host) && (best == nil || p.Spaces[pass.Device].Bytes < best.Spaces[pass.Device].Bytes) {
+		if within(p, pass.Host) && (best == nil ||
+			p.Spaces[pass.Device].Bytes < best.Spaces[pass.Device].Bytes) {
 			best = p
 		}
 	}
@@ -84,10 +87,13 @@ func operands(n *graph.Node) []string {
 	for i := range n.Out {
 		values = append(values, n.Value(i))
 	}
-	slices.SortStableFunc(values, func(a, b graph.Value) int { return cmp.Compare(b.Type().Bytes(), a.Type().Bytes()) })
+	slices.SortStableFunc(values, func(a, b graph.Value) int {
+		return cmp.Compare(b.Type().Bytes(), a.Type().Bytes())
+	})
 	var out []string
 	for _, v := range values[:min(3, len(values))] {
-		out = append(out, fmt.Sprintf("%s %s %s", v, v.Type(), units.BytesSize(float64(v.Type().Bytes()))))
+		out = append(out, fmt.Sprintf("%s %s %s", v, v.Type(),
+			units.BytesSize(float64(v.Type().Bytes()))))
 	}
 	return out
 }
@@ -130,7 +136,9 @@ func remedies(o Options) []remedy {
 	case !o.Policy.Partitioned():
 		add("--policy thesis", func(n *Options) { *n = Options{DeviceBytes: o.DeviceBytes, HostBytes: o.HostBytes, Streams: o.Streams} })
 	case o.NoPlacement || o.NoSwap:
-		add("leaving out --no-placement and --no-swap", func(n *Options) { n.NoPlacement, n.NoSwap = false, false })
+		add("leaving out --no-placement and --no-swap", func(n *Options) {
+			n.NoPlacement, n.NoSwap = false, false
+		})
 	}
 	for _, size := range []int{50, 20, 5, 1} {
 		if o.Policy.Partitioned() && size < o.Partition {

@@ -115,7 +115,8 @@ func TestVerifyCatchesChanges(t *testing.T) {
 	p := compiled(t, m, Options{Partition: 5})
 	check := func(name string, change func(q *plan.Plan)) {
 		q := *p
-		q.Slots, q.Steps, q.Spaces = slices.Clone(p.Slots), slices.Clone(p.Steps), slices.Clone(p.Spaces)
+		q.Slots, q.Steps, q.Spaces = slices.Clone(p.Slots), slices.Clone(p.Steps),
+			slices.Clone(p.Spaces)
 		q.Fetches, q.Feeds = slices.Clone(p.Fetches), slices.Clone(p.Feeds)
 		change(&q)
 		if plan.Verify(&q, m.Graph, m.Fetches, m.Updates) == nil {
@@ -125,12 +126,16 @@ func TestVerifyCatchesChanges(t *testing.T) {
 	for i, a := range p.Slots {
 		for j, b := range p.Slots {
 			if i != j && a.Space == b.Space && a.From <= b.To && b.From <= a.To {
-				check(fmt.Sprintf("slot %d moved onto %d", i, j), func(q *plan.Plan) { q.Slots[i].Off = b.Off })
+				check(fmt.Sprintf("slot %d moved onto %d", i, j), func(q *plan.Plan) {
+					q.Slots[i].Off = b.Off
+				})
 				break
 			}
 		}
 		if a.To > a.From && !a.Fixed {
-			check(fmt.Sprintf("slot %d freed early", i), func(q *plan.Plan) { q.Slots[i].To = a.From })
+			check(fmt.Sprintf("slot %d freed early", i), func(q *plan.Plan) {
+				q.Slots[i].To = a.From
+			})
 		}
 	}
 	for i, s := range p.Steps {
@@ -141,7 +146,9 @@ func TestVerifyCatchesChanges(t *testing.T) {
 				q.Steps[i].Do = l
 			})
 		}
-		check("another stream", func(q *plan.Plan) { q.Steps[i].Stream = plan.StreamID(len(p.Streams)) })
+		check("another stream", func(q *plan.Plan) {
+			q.Steps[i].Stream = plan.StreamID(len(p.Streams))
+		})
 		check("another node", func(q *plan.Plan) { q.Steps[i].Node = -1 })
 		check("waits for itself", func(q *plan.Plan) { q.Steps[i].Wait = []int{i} })
 	}
@@ -203,7 +210,9 @@ func conflict(p *plan.Plan) string {
 				continue
 			}
 			i := lanes[s][k]
-			ready := !slices.ContainsFunc(p.Steps[i].Wait, func(w int) bool { return at[p.Steps[w].Stream] <= number[w] })
+			ready := !slices.ContainsFunc(p.Steps[i].Wait, func(w int) bool {
+				return at[p.Steps[w].Stream] <= number[w]
+			})
 			if ready {
 				heads = append(heads, i)
 				next := slices.Clone(at)

@@ -31,7 +31,9 @@ func addWaits(p *plan.Plan) {
 		copy(w.need, window.need())
 		plan.Each(step.Do, func(id plan.SlotID, write bool) { w.conflicts(id, write, heirs[id]) })
 		w.settle(i)
-		plan.Each(step.Do, func(id plan.SlotID, write bool) { w.slots[id].add(i, step.Stream, write, w.streams) })
+		plan.Each(step.Do, func(id plan.SlotID, write bool) {
+			w.slots[id].add(i, step.Stream, write, w.streams)
+		})
 		window.add(i, step.Stream)
 	}
 }
@@ -121,7 +123,8 @@ type window struct {
 }
 
 func newWindow(streams int) *window {
-	return &window{older: make([]int, streams), old: make([]int, streams), now: make([]int, streams)}
+	return &window{older: make([]int, streams), old: make([]int, streams),
+		now: make([]int, streams)}
 }
 
 func (w *window) enter(part int) {
@@ -145,7 +148,9 @@ func predecessors(p *plan.Plan) [][]plan.SlotID {
 			byStart = append(byStart, plan.SlotID(i))
 		}
 	}
-	slices.SortStableFunc(byStart, func(a, b plan.SlotID) int { return p.Slots[a].From - p.Slots[b].From })
+	slices.SortStableFunc(byStart, func(a, b plan.SlotID) int {
+		return p.Slots[a].From - p.Slots[b].From
+	})
 	tops := make([]*btree.BTreeG[tenant], len(p.Spaces))
 	for i := range tops {
 		tops[i] = btree.NewG(32, func(a, b tenant) bool { return a.end < b.end })

@@ -89,7 +89,8 @@ func (o LoaderOptions) Validate() error {
 	case o.Length < minLength:
 		return fmt.Errorf("rows of %d positions: give at least %d", o.Length, minLength)
 	case o.Length > maxPositions || o.Pairs > maxPositions/o.Length:
-		return fmt.Errorf("batch of %d pairs of %d positions: give at most %d positions in all", o.Pairs, o.Length, maxPositions)
+		return fmt.Errorf("batch of %d pairs of %d positions: give at most %d positions in all",
+			o.Pairs, o.Length, maxPositions)
 	}
 	return nil
 }

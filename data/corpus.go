@@ -46,7 +46,8 @@ type Info struct {
 // String describes the corpus on one line.
 func (i Info) String() string {
 	noun := cmp.Or(i.Noun, "pair")
-	s := fmt.Sprintf("%s: %s (%.1f MiB) of %s, %s (%d held out), sha256 %.16s", i.Spec, counted(i.Files, "file"),
+	s := fmt.Sprintf("%s: %s (%.1f MiB) of %s, %s (%d held out), sha256 %.16s", i.Spec,
+		counted(i.Files, "file"),
 		float64(i.Bytes)/(1<<20), i.Path, counted(i.Pairs, noun), i.HeldOut, i.SHA256)
 	if i.Dropped > 0 {
 		reason := cmp.Or(i.Reason, "repeated, untranslated or not UTF-8")
@@ -111,7 +112,8 @@ func (r *reader) source(scheme, arg string) (func(context.Context, string) error
 	const known = "give go:doc, tsv:FILE, mo:DIR or text:FILE"
 	switch {
 	case r.opts.MaxPairs < 0:
-		return nil, fmt.Errorf("limit of %d pairs: give a positive number, or 0 for all", r.opts.MaxPairs)
+		return nil, fmt.Errorf("limit of %d pairs: give a positive number, or 0 for all",
+			r.opts.MaxPairs)
 	case scheme == "" && arg == "":
 		return nil, errors.New("empty spec: " + known)
 	case scheme == "go" && arg == "doc":
@@ -132,7 +134,8 @@ func (r *reader) source(scheme, arg string) (func(context.Context, string) error
 func (r *reader) finish() (*Corpus, error) {
 	info := &r.corpus.Info
 	if info.Pairs == 0 {
-		err := fmt.Errorf("no pairs in %s: give a source that holds some", counted(info.Files, "file"))
+		err := fmt.Errorf("no pairs in %s: give a source that holds some",
+			counted(info.Files, "file"))
 		return nil, &Error{Spec: info.Spec, Path: info.Path, Err: err}
 	}
 	info.SHA256 = hex.EncodeToString(r.list.Sum(nil))

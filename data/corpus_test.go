@@ -75,11 +75,13 @@ func TestTSV(t *testing.T) {
 		t.Errorf("pairs %q, want %q", got, want)
 	}
 	digest := fmt.Sprintf("%x", sha256.Sum256(fmt.Appendf(nil, "%d pairs.tsv\n", len(text))))
-	info := Info{Spec: "tsv:" + path, Path: path, Files: 1, Pairs: 3, Dropped: 1, Bytes: int64(len(text)), SHA256: digest}
+	info := Info{Spec: "tsv:" + path, Path: path, Files: 1, Pairs: 3, Dropped: 1,
+		Bytes: int64(len(text)), SHA256: digest}
 	if c.Info != info {
 		t.Errorf("info %+v, want %+v", c.Info, info)
 	}
-	for _, part := range []string{path, "1 file (", "3 pairs", "1 pair dropped", c.Info.SHA256[:16]} {
+	for _, part := range []string{path, "1 file (", "3 pairs", "1 pair dropped",
+		c.Info.SHA256[:16]} {
 		if !strings.Contains(c.Info.String(), part) {
 			t.Errorf("%q lacks %q", c.Info, part)
 		}
@@ -136,8 +138,10 @@ func TestGoDoc(t *testing.T) {
 	t.Setenv("GOROOT", root)
 	writeAt(t, filepath.Join(root, "src/p/p.go"), goSource)
 	writeAt(t, filepath.Join(root, "src/q/broken.go"), "package q\nfunc {")
-	for _, skipped := range []string{"p/p_test.go", "p/testdata/x.go", "vendor/v/v.go", "p/notes.txt"} {
-		writeAt(t, filepath.Join(root, "src", skipped), "package x\n// Wrong is read.\nfunc Wrong() {}\n")
+	for _, skipped := range []string{"p/p_test.go", "p/testdata/x.go", "vendor/v/v.go",
+		"p/notes.txt"} {
+		writeAt(t, filepath.Join(root, "src", skipped),
+			"package x\n// Wrong is read.\nfunc Wrong() {}\n")
 	}
 	c := open(t, "go:doc", Options{})
 	want := []Pair{
@@ -175,7 +179,8 @@ func TestGoDocOfToolchain(t *testing.T) {
 	if small.Info != again.Info || !slices.Equal(small.Train, again.Train) {
 		t.Error("two reads differ")
 	}
-	if !slices.Equal(large.Train[:len(small.Train)], small.Train) || !slices.Equal(large.HeldOut[:len(small.HeldOut)], small.HeldOut) {
+	if !slices.Equal(large.Train[:len(small.Train)], small.Train) ||
+		!slices.Equal(large.HeldOut[:len(small.HeldOut)], small.HeldOut) {
 		t.Error("a smaller limit does not give a prefix")
 	}
 }
@@ -187,14 +192,18 @@ func TestLimitAndProgress(t *testing.T) {
 	}
 	root := t.TempDir()
 	for i := range 10 {
-		writeAt(t, filepath.Join(root, fmt.Sprintf("%d/a.mo", i)), makeMO(false, [2]string{fmt.Sprint("m", i), "x"}))
+		writeAt(t, filepath.Join(root, fmt.Sprintf("%d/a.mo", i)),
+			makeMO(false, [2]string{fmt.Sprint("m", i), "x"}))
 	}
 	var calls []int
-	c, err := Open(context.Background(), "mo:"+root, func(files int) { calls = append(calls, files) })
+	c, err := Open(context.Background(), "mo:"+root, func(files int) {
+		calls = append(calls, files)
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}; !slices.Equal(calls, want) || c.Info.Files != 10 {
+	if want := []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}; !slices.Equal(calls, want) ||
+		c.Info.Files != 10 {
 		t.Errorf("progress %v and %d files, want %v", calls, c.Info.Files, want)
 	}
 }
@@ -244,8 +253,10 @@ func TestOpenRefuses(t *testing.T) {
 		{"empty source", tsv(" \tb\n"), "bad.tsv:1: empty source", 1},
 		{"empty target", tsv("a\tb\nc\t\n"), "bad.tsv:2: empty target", 2},
 		{"not UTF-8", tsv("a\tb\nc\t\xff\n"), "bad.tsv:2: not UTF-8: convert", 2},
-		{"endless line", tsv("a\tb\n" + strings.Repeat("x", maxLineBytes+1)), "bad.tsv:2: line of more than", 2},
-		{"not a catalogue", mo("this is certainly no catalogue"), "bad.mo: not a gettext catalogue", 0},
+		{"endless line", tsv("a\tb\n" + strings.Repeat("x", maxLineBytes+1)),
+			"bad.tsv:2: line of more than", 2},
+		{"not a catalogue", mo("this is certainly no catalogue"), "bad.mo: not a gettext catalogue",
+			0},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -254,8 +265,10 @@ func TestOpenRefuses(t *testing.T) {
 			if c != nil || !errors.As(err, &e) {
 				t.Fatalf("got %v, %v; want an *Error", c, err)
 			}
-			if e.Spec != test.spec || e.Line != test.line || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {
-				t.Errorf("spec %q line %d: %q; want %q at line %d", e.Spec, e.Line, err, test.want, test.line)
+			if e.Spec != test.spec || e.Line != test.line ||
+				!strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("spec %q line %d: %q; want %q at line %d", e.Spec, e.Line, err, test.want,
+					test.line)
 			}
 		})
 	}
@@ -277,7 +290,8 @@ func TestOpenUnreadable(t *testing.T) {
 	}
 	for _, spec := range []string{"tsv:" + file, "mo:" + filepath.Dir(file)} {
 		_, err := Open(context.Background(), spec, nil)
-		if !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "secret.mo: permission denied: make it readable") {
+		if !errors.Is(err, fs.ErrPermission) ||
+			!strings.Contains(err.Error(), "secret.mo: permission denied: make it readable") {
 			t.Errorf("%s: %v", spec, err)
 		}
 	}
@@ -287,11 +301,13 @@ func TestNoGoSource(t *testing.T) {
 	root := t.TempDir()
 	t.Setenv("GOROOT", root)
 	_, err := Open(context.Background(), "go:doc", nil)
-	if want := "no Go source tree (file does not exist): install Go or set GOROOT"; !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), want) {
+	if want := "no Go source tree (file does not exist): install Go or set GOROOT"; !errors.Is(err,
+		fs.ErrNotExist) || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v, want %q", err, want)
 	}
 	writeAt(t, filepath.Join(root, "src"), "")
-	if _, err := Open(context.Background(), "go:doc", nil); err == nil || !strings.Contains(err.Error(), "is a file") {
+	if _, err := Open(context.Background(), "go:doc", nil); err == nil ||
+		!strings.Contains(err.Error(), "is a file") {
 		t.Errorf("src as a file: %v", err)
 	}
 }
@@ -329,7 +345,8 @@ func TestInOrder(t *testing.T) {
 		if len(used) != want || !slices.IsSorted(used) {
 			t.Fatalf("used %v, want the first %d", used, want)
 		}
-		if failed := bad < n && bad < limit; failed != errors.Is(err, boom) || failed && !strings.HasPrefix(err.Error(), fmt.Sprint(bad, ":")) {
+		if failed := bad < n && bad < limit; failed != errors.Is(err, boom) || failed &&
+			!strings.HasPrefix(err.Error(), fmt.Sprint(bad, ":")) {
 			t.Fatalf("error %v; fails: %v, from %d", err, failed, bad)
 		}
 	})

@@ -40,7 +40,8 @@ func Example() {
 	source, target := batch.Inputs[0], batch.Inputs[1]
 	fmt.Println("ids", source.Type, "with", batch.Units, "target tokens")
 	for row := range 2 {
-		fmt.Printf("%s -> %s\n", tok.Decode(source.I32()[12*row:][:12]), tok.Decode(target.I32()[12*row:][:12]))
+		fmt.Printf("%s -> %s\n", tok.Decode(source.I32()[12*row:][:12]),
+			tok.Decode(target.I32()[12*row:][:12]))
 	}
 	// Output:
 	// 2 pairs; byte-level BPE, 264 ids (6 merges)

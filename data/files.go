@@ -23,7 +23,8 @@ type parsed struct {
 // readTree reads the files below root that keep accepts; directories it does
 // not accept are not entered, and symbolic links are not followed. Files are
 // parsed on all cores and added in the order of the hash of their paths.
-func (r *reader) readTree(ctx context.Context, root string, keep func(fs.DirEntry) bool, parse func([]byte) (parsed, error)) error {
+func (r *reader) readTree(ctx context.Context, root string, keep func(fs.DirEntry) bool,
+	parse func([]byte) (parsed, error)) error {
 	r.corpus.Info.Path = root
 	names, err := r.walk(ctx, root, keep)
 	if err != nil {
@@ -40,7 +41,8 @@ func (r *reader) readTree(ctx context.Context, root string, keep func(fs.DirEntr
 
 // walk lists the files below root that keep accepts, relative to root, in the
 // order of the hash of their paths.
-func (r *reader) walk(ctx context.Context, root string, keep func(fs.DirEntry) bool) ([]string, error) {
+func (r *reader) walk(ctx context.Context, root string,
+	keep func(fs.DirEntry) bool) ([]string, error) {
 	type file struct {
 		name string
 		hash uint64
@@ -119,7 +121,8 @@ func (r *reader) directory(path string) (string, error) {
 // results in the order of i, on the caller's goroutine, until use returns
 // false or work fails. The first failure in the order of i is returned,
 // whatever the scheduling. No goroutine outlives the call.
-func inOrder[T any](ctx context.Context, n int, work func(int) (T, error), use func(int, T) (more bool)) error {
+func inOrder[T any](ctx context.Context, n int, work func(int) (T, error),
+	use func(int, T) (more bool)) error {
 	type result struct {
 		value T
 		err   error

@@ -22,7 +22,8 @@ func (r *reader) readGoDoc(ctx context.Context, _ string) error {
 	root := goRoot(ctx)
 	src := filepath.Join(root, "src")
 	if _, err := os.Stat(src); root == "" || errors.Is(err, fs.ErrNotExist) {
-		return r.fail(root, 0, fmt.Errorf("no Go source tree (%w): install Go or set GOROOT to one", fs.ErrNotExist))
+		return r.fail(root, 0, fmt.Errorf("no Go source tree (%w): install Go or set GOROOT to one",
+			fs.ErrNotExist))
 	}
 	src, err := r.directory(src)
 	if err != nil {
@@ -60,7 +61,8 @@ func isGoSource(d fs.DirEntry) bool {
 // parseGo extracts the documented functions, methods and types of a file. A
 // file that does not parse is skipped: the tree may be newer than the parser.
 func parseGo(text []byte) (parsed, error) {
-	file, err := parser.ParseFile(token.NewFileSet(), "", text, parser.ParseComments|parser.SkipObjectResolution)
+	file, err := parser.ParseFile(token.NewFileSet(), "", text,
+		parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {
 		return parsed{skipped: true}, nil
 	}
@@ -92,7 +94,8 @@ func (p *parsed) addTypes(d *ast.GenDecl) {
 			doc = d.Doc
 		}
 		if doc != nil {
-			short := &ast.TypeSpec{Name: spec.Name, TypeParams: spec.TypeParams, Assign: spec.Assign, Type: elide(spec.Type)}
+			short := &ast.TypeSpec{Name: spec.Name, TypeParams: spec.TypeParams,
+				Assign: spec.Assign, Type: elide(spec.Type)}
 			p.addDecl(doc, &ast.GenDecl{Tok: token.TYPE, Specs: []ast.Spec{short}})
 		}
 	}

@@ -40,7 +40,8 @@ func FileError(spec, path string, err error) *Error {
 // results in the order of i, on the caller's goroutine, until use returns false
 // or work fails. The first failure in the order of i is returned, whatever the
 // scheduling, or ctx's cause. No goroutine outlives the call.
-func InOrder[T any](ctx context.Context, n int, work func(int) (T, error), use func(int, T) (more bool)) error {
+func InOrder[T any](ctx context.Context, n int, work func(int) (T, error),
+	use func(int, T) (more bool)) error {
 	return inOrder(ctx, n, work, use)
 }
 

@@ -14,7 +14,8 @@ import (
 func TestOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		items := rapid.IntRange(1, 200).Draw(t, "items")
-		o := Order{Items: items, Batch: rapid.IntRange(1, items).Draw(t, "batch"), Seed: rapid.Uint64().Draw(t, "seed")}
+		o := Order{Items: items, Batch: rapid.IntRange(1, items).Draw(t, "batch"),
+			Seed: rapid.Uint64().Draw(t, "seed")}
 		for epoch := range 2 {
 			var seen []int
 			for step := range o.Steps() {
@@ -23,7 +24,8 @@ func TestOrder(t *testing.T) {
 				}
 			}
 			slices.Sort(seen)
-			if n := len(slices.Compact(slices.Clone(seen))); n != items/o.Batch*o.Batch || n != len(seen) || seen[0] < 0 || seen[n-1] >= items {
+			if n := len(slices.Compact(slices.Clone(seen))); n != items/o.Batch*o.Batch ||
+				n != len(seen) || seen[0] < 0 || seen[n-1] >= items {
 				t.Fatalf("epoch %d of %+v is %v", epoch, o, seen)
 			}
 		}
@@ -61,7 +63,8 @@ func TestSummarize(t *testing.T) {
 		t.Errorf("%+v", i)
 	}
 	i.Noun, i.Pairs, i.Dropped, i.Reason = "image", 1, 2, "too small"
-	const want = ": 2 files (0.0 MiB) of , 1 image (0 held out), sha256 " + digest + ", 2 images dropped (too small)"
+	const want = ": 2 files (0.0 MiB) of , 1 image (0 held out), sha256 " + digest +
+		", 2 images dropped (too small)"
 	if have := i.String(); have != want {
 		t.Errorf("says %q, want %q", have, want)
 	}
@@ -69,7 +72,8 @@ func TestSummarize(t *testing.T) {
 
 func TestFileError(t *testing.T) {
 	err := FileError("dir:x", "x/y", &fs.PathError{Op: "open", Path: "x/y", Err: fs.ErrNotExist})
-	if err.Error() != "data dir:x: x/y: file does not exist: check the path" || !errors.Is(err, fs.ErrNotExist) {
+	if err.Error() != "data dir:x: x/y: file does not exist: check the path" ||
+		!errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("says %q", err)
 	}
 }

@@ -72,7 +72,8 @@ func (r *reader) readLines(ctx context.Context, path string, use func(line strin
 		}
 	}
 	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
-		return r.fail(path, n+1, fmt.Errorf("line of more than %d bytes: give a text file, or split the line", maxLineBytes))
+		return r.fail(path, n+1, fmt.Errorf("line of more than %d bytes: give a text file, or "+
+			"split the line", maxLineBytes))
 	} else if err != nil {
 		return r.fail(path, n+1, Remedied(err))
 	}

@@ -42,7 +42,8 @@ func NewLoader(c *Corpus, tok *Tokenizer, o LoaderOptions) (*Loader, error) {
 	l.train.number(l.buckets, func(rows, pairs int) int { return rows / pairs })
 	l.heldOut.number(l.buckets, func(rows, pairs int) int { return (rows + pairs - 1) / pairs })
 	if l.StepsPerEpoch() == 0 {
-		err := fmt.Errorf("%d training pairs of up to %d tokens do not fill one batch of %d: use a larger corpus or smaller batches",
+		err := fmt.Errorf("%d training pairs of up to %d tokens do not fill one batch of %d: use "+
+			"a larger corpus or smaller batches",
 			len(l.train.rows[len(l.buckets)-1]), o.Length, o.Pairs)
 		return nil, &Error{Spec: c.Info.Spec, Err: err}
 	}
@@ -113,7 +114,8 @@ func (l *Loader) batch(bucket int, at func(row int) (Pair, bool)) Batch {
 			b.Units += tokens
 		}
 	}
-	b.Inputs = []tensor.View{tensor.FromI32(source, shape.Pairs, shape.Length), tensor.FromI32(target, shape.Pairs, shape.Length)}
+	b.Inputs = []tensor.View{tensor.FromI32(source, shape.Pairs, shape.Length),
+		tensor.FromI32(target, shape.Pairs, shape.Length)}
 	return b
 }
 
@@ -174,7 +176,9 @@ func (l *Loader) measure(pairs []Pair) []uint8 {
 					scratch = l.tok.encode(scratch[:0], text, l.opts.Length)
 					length = max(length, len(scratch)+1)
 				}
-				bucket[i] = uint8(sort.Search(len(l.buckets), func(b int) bool { return length <= l.buckets[b].Length }))
+				bucket[i] = uint8(sort.Search(len(l.buckets), func(b int) bool {
+					return length <= l.buckets[b].Length
+				}))
 			}
 		})
 	}

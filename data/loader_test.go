@@ -65,7 +65,8 @@ func rowText(t *testing.T, tok *Tokenizer, b Batch) (sources, targets []string) 
 	tokens := 0
 	pairs, length := b.Inputs[0].Type.Size(0), b.Inputs[0].Type.Size(1)
 	for row := range pairs {
-		source, target := b.Inputs[0].I32()[row*length:][:length], b.Inputs[1].I32()[row*length:][:length]
+		source, target := b.Inputs[0].I32()[row*length:][:length],
+			b.Inputs[1].I32()[row*length:][:length]
 		filler := source[0] == EOS && isPadding(target)
 		if !wellFormed(source) || !wellFormed(target) && !filler {
 			t.Fatalf("rows %v and %v are not ids, EOS, PAD", source, target)
@@ -81,14 +82,17 @@ func rowText(t *testing.T, tok *Tokenizer, b Batch) (sources, targets []string) 
 
 func TestEpochs(t *testing.T) {
 	c, tok := fixture(t)
-	for _, o := range []LoaderOptions{{Pairs: 7, Length: 64}, {Pairs: 4, Length: 64, Mode: Bucketed}} {
+	for _, o := range []LoaderOptions{{Pairs: 7, Length: 64},
+		{Pairs: 4, Length: 64, Mode: Bucketed}} {
 		t.Run(o.Mode.String(), func(t *testing.T) {
 			l := loader(t, c, tok, o)
 			var orders [2][]string
 			for step := range 2 * l.StepsPerEpoch() {
 				b := l.Train(step)
-				if shape := l.Buckets()[b.Bucket]; !b.Inputs[0].Type.Equal(tensor.Of(tensor.I32, shape.Pairs, shape.Length)) || !b.Inputs[1].Type.Equal(b.Inputs[0].Type) {
-					t.Fatalf("batch of %s and %s in a bucket of %v", b.Inputs[0].Type, b.Inputs[1].Type, shape)
+				if shape := l.Buckets()[b.Bucket]; !b.Inputs[0].Type.Equal(tensor.Of(tensor.I32,
+					shape.Pairs, shape.Length)) || !b.Inputs[1].Type.Equal(b.Inputs[0].Type) {
+					t.Fatalf("batch of %s and %s in a bucket of %v", b.Inputs[0].Type,
+						b.Inputs[1].Type, shape)
 				}
 				sources, targets := rowText(t, tok, b)
 				for i := range sources {
@@ -135,7 +139,8 @@ func TestTrainIsPure(t *testing.T) {
 			t.Fatalf("step %d differs after other steps", step)
 		}
 		o.Seed++
-		if other := loader(t, c, tok, o); reflect.DeepEqual(other.Train(step), want) && reflect.DeepEqual(other.Train(step+1), fresh.Train(step+1)) {
+		if other := loader(t, c, tok, o); reflect.DeepEqual(other.Train(step), want) &&
+			reflect.DeepEqual(other.Train(step+1), fresh.Train(step+1)) {
 			t.Fatal("another seed gives the same order")
 		}
 	})
@@ -146,7 +151,8 @@ func TestHeldOutBatches(t *testing.T) {
 	if len(c.HeldOut) < 2 {
 		t.Fatalf("%d pairs held out", len(c.HeldOut))
 	}
-	for _, o := range []LoaderOptions{{Pairs: 3, Length: 64}, {Pairs: 2, Length: 64, Mode: Bucketed}} {
+	for _, o := range []LoaderOptions{{Pairs: 3, Length: 64},
+		{Pairs: 2, Length: 64, Mode: Bucketed}} {
 		l := loader(t, c, tok, o)
 		var got []Pair
 		for i := range l.HeldOutBatches() {
@@ -158,7 +164,8 @@ func TestHeldOutBatches(t *testing.T) {
 				}
 			}
 		}
-		if want := (&Corpus{HeldOut: c.HeldOut}); !slices.Equal(sorted(&Corpus{HeldOut: got}), sorted(want)) {
+		if want := (&Corpus{HeldOut: c.HeldOut}); !slices.Equal(sorted(&Corpus{HeldOut: got}),
+			sorted(want)) {
 			t.Errorf("%v: held-out batches hold %q, want %q", o.Mode, got, c.HeldOut)
 		}
 	}
@@ -169,7 +176,8 @@ func TestNoHeldOut(t *testing.T) {
 	for _, mode := range []Mode{Padded, Bucketed} {
 		l := loader(t, c, train(t, 300, "ab"), LoaderOptions{Pairs: 1, Length: 16, Mode: mode})
 		if l.HeldOutBatches() != 0 || l.StepsPerEpoch() != 1 {
-			t.Errorf("%v: %d held-out batches, %d steps; want 0 and 1", mode, l.HeldOutBatches(), l.StepsPerEpoch())
+			t.Errorf("%v: %d held-out batches, %d steps; want 0 and 1", mode, l.HeldOutBatches(),
+				l.StepsPerEpoch())
 		}
 	}
 }
@@ -179,22 +187,26 @@ func TestLongRows(t *testing.T) {
 	tok := train(t, firstMerge, "")
 	l := loader(t, c, tok, LoaderOptions{Pairs: 2, Length: 8})
 	b := l.Train(0)
-	if sources, targets := rowText(t, tok, b); !slices.Contains(sources, "x.x.x.x") || targets[0] != "abcdefg" || targets[1] != "abcdefg" || b.Units != 16 {
+	if sources, targets := rowText(t, tok, b); !slices.Contains(sources, "x.x.x.x") ||
+		targets[0] != "abcdefg" || targets[1] != "abcdefg" || b.Units != 16 {
 		t.Errorf("cut to %q and %q with %d tokens", sources, targets, b.Units)
 	}
 	l = loader(t, c, tok, LoaderOptions{Pairs: 1, Length: 16, Mode: Bucketed})
 	if l.Dropped() != 1 || l.StepsPerEpoch() != 1 || l.Train(0).Units != 9 {
-		t.Errorf("%d pairs dropped, %d steps, %d tokens; want 1, 1 and 9", l.Dropped(), l.StepsPerEpoch(), l.Train(0).Units)
+		t.Errorf("%d pairs dropped, %d steps, %d tokens; want 1, 1 and 9", l.Dropped(),
+			l.StepsPerEpoch(), l.Train(0).Units)
 	}
 }
 
 func TestBuckets(t *testing.T) {
 	c, tok := fixture(t)
 	want := []Bucket{{8, 32}, {16, 16}, {32, 8}, {64, 4}}
-	if got := loader(t, c, tok, LoaderOptions{Pairs: 4, Length: 64, Mode: Bucketed}).Buckets(); !slices.Equal(got, want) {
+	if got := loader(t, c, tok, LoaderOptions{Pairs: 4, Length: 64,
+		Mode: Bucketed}).Buckets(); !slices.Equal(got, want) {
 		t.Errorf("buckets %v, want %v", got, want)
 	}
-	if got := loader(t, c, tok, LoaderOptions{}).Buckets(); !slices.Equal(got, []Bucket{{256, 16}}) {
+	if got := loader(t, c, tok, LoaderOptions{}).Buckets(); !slices.Equal(got,
+		[]Bucket{{256, 16}}) {
 		t.Errorf("default %v, want one of 16 pairs of 256", got)
 	}
 }
@@ -215,14 +227,17 @@ func TestLoaderRefuses(t *testing.T) {
 		{"too long", c, LoaderOptions{Length: math.MaxInt}, "positions in all"},
 		{"unknown mode", c, LoaderOptions{Mode: 7}, "batch mode 7: give pad or bucket"},
 		{"negative mode", c, LoaderOptions{Mode: -1}, "batch mode -1"},
-		{"too few pairs", small, LoaderOptions{Pairs: 4}, "data tsv:small: 3 training pairs of up to 256 tokens do not fill one batch of 4"},
+		{"too few pairs", small, LoaderOptions{Pairs: 4},
+			"data tsv:small: 3 training pairs of up to 256 tokens do not fill one batch of 4"},
 		{"too few in buckets", small, LoaderOptions{Pairs: 4, Mode: Bucketed}, "3 training pairs"},
-		{"all too long", small, LoaderOptions{Pairs: 1, Length: 2, Mode: Bucketed}, "0 training pairs of up to 2"},
+		{"all too long", small, LoaderOptions{Pairs: 1, Length: 2, Mode: Bucketed},
+			"0 training pairs of up to 2"},
 		{"empty", &Corpus{}, LoaderOptions{}, "0 training pairs"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if _, err := NewLoader(test.c, tok, test.o); err == nil || !strings.Contains(err.Error(), test.want) {
+			if _, err := NewLoader(test.c, tok, test.o); err == nil ||
+				!strings.Contains(err.Error(), test.want) {
 				t.Errorf("%v, want %q", err, test.want)
 			}
 		})

@@ -25,7 +25,9 @@ func (r *reader) readCatalogues(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	isCatalogue := func(d fs.DirEntry) bool { return d.IsDir() || strings.HasSuffix(d.Name(), ".mo") }
+	isCatalogue := func(d fs.DirEntry) bool {
+		return d.IsDir() || strings.HasSuffix(d.Name(), ".mo")
+	}
 	return r.readTree(ctx, root, isCatalogue, parseMO)
 }
 
@@ -63,7 +65,8 @@ func (p *parsed) addMessage(id, translation string) {
 	id, _, _ = strings.Cut(id, "\x00")
 	translation, _, _ = strings.Cut(translation, "\x00")
 	pair := Pair{Source: oneLine(id), Target: oneLine(translation)}
-	if pair.Source == "" || pair.Target == "" || !utf8.ValidString(id) || !utf8.ValidString(translation) {
+	if pair.Source == "" || pair.Target == "" || !utf8.ValidString(id) ||
+		!utf8.ValidString(translation) {
 		p.dropped++
 		return
 	}
@@ -87,12 +90,14 @@ func moTables(text []byte) (ids, translations moTable, err error) {
 	}
 	word := func(i int) uint64 { return uint64(order.Uint32(text[4*i:])) }
 	if major := word(1) >> 16; major > 1 {
-		return ids, translations, fmt.Errorf("catalogue revision %d is not known: write it again with msgfmt", major)
+		return ids, translations, fmt.Errorf("catalogue revision %d is not known: write it again "+
+			"with msgfmt", major)
 	}
 	count, size := word(2), uint64(len(text))
 	for _, start := range []uint64{word(3), word(4)} {
 		if start+count*moEntryBytes > size {
-			return ids, translations, fmt.Errorf("catalogue cut short: a table of %d messages at byte %d does not fit in %d bytes: copy the file again", count, start, size)
+			return ids, translations, fmt.Errorf("catalogue cut short: a table of %d messages at "+
+				"byte %d does not fit in %d bytes: copy the file again", count, start, size)
 		}
 	}
 	ids = moTable{text: text, order: order, start: word(3), count: int(count), budget: len(text)}
@@ -104,7 +109,8 @@ func moTables(text []byte) (ids, translations moTable, err error) {
 // moOrder finds the byte order from the magic number.
 func moOrder(text []byte) (binary.ByteOrder, error) {
 	if len(text) < moHeaderBytes {
-		return nil, fmt.Errorf("catalogue of %d bytes has no header: copy the file again", len(text))
+		return nil, fmt.Errorf("catalogue of %d bytes has no header: copy the file again",
+			len(text))
 	}
 	for _, order := range []binary.ByteOrder{binary.LittleEndian, binary.BigEndian} {
 		if order.Uint32(text) == moMagic {
@@ -121,7 +127,8 @@ func (t *moTable) at(i int) (string, error) {
 	entry := t.text[t.start+uint64(i)*moEntryBytes:]
 	length, offset := uint64(t.order.Uint32(entry)), uint64(t.order.Uint32(entry[4:]))
 	if offset+length > uint64(len(t.text)) {
-		return "", fmt.Errorf("catalogue cut short: message %d at byte %d has %d bytes of %d: copy the file again", i, offset, length, len(t.text))
+		return "", fmt.Errorf("catalogue cut short: message %d at byte %d has %d bytes of %d: "+
+			"copy the file again", i, offset, length, len(t.text))
 	}
 	if t.budget -= int(length); t.budget < 0 {
 		return "", errors.New("catalogue with overlapping messages: write it again with msgfmt")

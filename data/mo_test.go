@@ -73,7 +73,8 @@ func TestParseMORefuses(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if _, err := parseMO([]byte(test.text)); err == nil || !strings.Contains(err.Error(), test.want) {
+			if _, err := parseMO([]byte(test.text)); err == nil ||
+				!strings.Contains(err.Error(), test.want) {
 				t.Errorf("%v, want %q", err, test.want)
 			}
 		})
@@ -110,7 +111,8 @@ func FuzzMO(f *testing.F) {
 		total := 0
 		for _, pair := range p.pairs {
 			total += len(pair.Source) + len(pair.Target)
-			if pair.Source == "" || pair.Target == "" || strings.ContainsAny(pair.Source, "\x00\n") {
+			if pair.Source == "" || pair.Target == "" ||
+				strings.ContainsAny(pair.Source, "\x00\n") {
 				t.Errorf("pair %q", pair)
 			}
 		}

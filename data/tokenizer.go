@@ -41,7 +41,8 @@ type merge struct {
 // newTokenizer makes the vocabulary of bytes, with room for size ids in all.
 func newTokenizer(size int) (*Tokenizer, error) {
 	if size < firstMerge || size > maxVocabulary {
-		return nil, fmt.Errorf("vocabulary of %d ids: give %d to %d", size, firstMerge, maxVocabulary)
+		return nil, fmt.Errorf("vocabulary of %d ids: give %d to %d", size, firstMerge,
+			maxVocabulary)
 	}
 	t := &Tokenizer{size: size, rank: map[merge]int{}, tokens: make([]string, firstMerge)}
 	for b := range 256 {
@@ -208,7 +209,8 @@ func (t *Tokenizer) UnmarshalText(text []byte) error {
 			err = read.parseMerge(row)
 		}
 		if err != nil {
-			return &Error{Spec: "tokenizer", Line: n, Err: fmt.Errorf("%w: the vocabulary is damaged", err)}
+			return &Error{Spec: "tokenizer", Line: n,
+				Err: fmt.Errorf("%w: the vocabulary is damaged", err)}
 		}
 	}
 	if read == nil {

@@ -52,7 +52,8 @@ func TestRoundTrip(t *testing.T) {
 			}
 		}
 		limit := rapid.IntRange(0, len(ids)).Draw(t, "limit")
-		if cut := tok.encode(nil, text, limit); len(cut) < limit || !slices.Equal(cut, ids[:len(cut)]) {
+		if cut := tok.encode(nil, text, limit); len(cut) < limit ||
+			!slices.Equal(cut, ids[:len(cut)]) {
 			t.Fatalf("limit %d gives %v, not a prefix of %v", limit, cut, ids)
 		}
 	})
@@ -63,7 +64,9 @@ func TestChunks(t *testing.T) {
 		text string
 		want []string
 	}{
-		{"func (b *Buffer) Read2(p []byte)", []string{"func", " (", "b", " *", "Buffer", ")", " Read", "2", "(", "p", " []", "byte", ")"}},
+		{"func (b *Buffer) Read2(p []byte)",
+			[]string{"func", " (", "b", " *", "Buffer", ")", " Read", "2", "(", "p", " []", "byte",
+				")"}},
 		{"  two\n", []string{"  ", "two", "\n"}},
 		{" ", []string{" "}},
 		{"größe 10", []string{"größe", " 10"}},
@@ -100,7 +103,8 @@ func slowMerges(frequencies map[string]int, size int) []merge {
 		}
 		best := merge{}
 		for m, count := range counts {
-			if a, b := (candidate{m, count}), (candidate{best, counts[best]}); count >= minFrequency && (candidates{a, b}).Less(0, 1) {
+			if a, b := (candidate{m, count}), (candidate{best,
+				counts[best]}); count >= minFrequency && (candidates{a, b}).Less(0, 1) {
 				best = m
 			}
 		}
@@ -209,7 +213,8 @@ func TestUnmarshalRefuses(t *testing.T) {
 			used := tok.Used()
 			err := tok.UnmarshalText([]byte(test.text))
 			var e *Error
-			if !errors.As(err, &e) || e.Line != test.line || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {
+			if !errors.As(err, &e) || e.Line != test.line ||
+				!strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("%v, want %q at line %d", err, test.want, test.line)
 			}
 			if tok.Used() != used {
@@ -241,7 +246,8 @@ func TestTrainingSample(t *testing.T) {
 		pairs[i] = Pair{Source: strings.Repeat(" "+word, 1<<16), Target: word}
 	}
 	got := chunkFrequencies(pairs)
-	if len(got) > 22 || got[" aaaaaaaa"] != 1<<16 || got[" ssssssss"] != 1<<16 || got[" bbbbbbbb"] != 0 {
+	if len(got) > 22 || got[" aaaaaaaa"] != 1<<16 || got[" ssssssss"] != 1<<16 ||
+		got[" bbbbbbbb"] != 0 {
 		t.Errorf("sample of %d chunks: want every second pair", len(got))
 	}
 }

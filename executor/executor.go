@@ -68,8 +68,10 @@ type work struct {
 }
 
 // New resolves a plan of g. memory has the spaces of the plan, in order.
-func New(d device.Device, streams *Streams, memory []device.Memory, p *plan.Plan, g *graph.Graph) (*Executor, error) {
-	e := &Executor{plan: p, graph: g, memory: memory, fixed: make([]int64, len(p.Spaces)), peak: make([]int64, len(p.Spaces))}
+func New(d device.Device, streams *Streams, memory []device.Memory, p *plan.Plan,
+	g *graph.Graph) (*Executor, error) {
+	e := &Executor{plan: p, graph: g, memory: memory, fixed: make([]int64, len(p.Spaces)),
+		peak: make([]int64, len(p.Spaces))}
 	for _, s := range p.Streams {
 		st, err := streams.get(s)
 		if err != nil {
@@ -105,7 +107,8 @@ func (e *Executor) resolve(d device.Device) error {
 			return &plan.Error{Step: i, Name: s.Name, Err: err}
 		}
 		last := len(e.work) - 1
-		if i == 0 || s.Stream != steps[i-1].Stream || len(s.Wait) > 0 || awaited[i-1] || len(e.work[last].tasks) == maxRun {
+		if i == 0 || s.Stream != steps[i-1].Stream || len(s.Wait) > 0 || awaited[i-1] ||
+			len(e.work[last].tasks) == maxRun {
 			e.work = append(e.work, work{stream: e.streams[s.Stream]})
 			last++
 		}
@@ -232,7 +235,8 @@ func (e *Executor) account() error {
 		used := max(e.memory[i].Used(), e.fixed[i])
 		e.peak[i] = max(e.peak[i], used)
 		if used != s.Bytes {
-			return &plan.Error{Step: -1, Name: s.Name, Err: fmt.Errorf("the run used %d bytes, the plan predicts %d", used, s.Bytes)}
+			return &plan.Error{Step: -1, Name: s.Name,
+				Err: fmt.Errorf("the run used %d bytes, the plan predicts %d", used, s.Bytes)}
 		}
 	}
 	return nil

@@ -54,9 +54,11 @@ func newBench() bench {
 	x := g.Input("x", ty)
 	y := g.Apply(double{}, x).Value(0)
 	p := &plan.Plan{
-		Parts:   1,
-		Spaces:  []plan.Space{{Name: plan.DeviceSpace, Bytes: 72, Budget: 100}, {Name: plan.HostSpace, Bytes: 72, Budget: 100}},
-		Streams: []plan.Stream{{Name: "compute", Engine: plan.Compute}, {Name: "in", Engine: plan.CopyIn}, {Name: "out", Engine: plan.CopyOut}},
+		Parts: 1,
+		Spaces: []plan.Space{{Name: plan.DeviceSpace, Bytes: 72, Budget: 100},
+			{Name: plan.HostSpace, Bytes: 72, Budget: 100}},
+		Streams: []plan.Stream{{Name: "compute", Engine: plan.Compute},
+			{Name: "in", Engine: plan.CopyIn}, {Name: "out", Engine: plan.CopyOut}},
 		Slots: []plan.Slot{
 			{Space: 1, Off: 0, Bytes: 8, From: 0, To: 0, Value: "x", Type: ty},
 			{Space: 0, Off: 0, Bytes: 8, From: 0, To: 1, Value: "x", Type: ty},
@@ -66,9 +68,15 @@ func newBench() bench {
 		Feeds:   []plan.Binding{{Node: x.Node.ID, Name: "x", Slot: 0}},
 		Fetches: []plan.Fetch{{Value: "double", Ref: plan.Ref{Slot: 3}, Type: ty}},
 		Steps: []plan.Step{
-			{Node: x.Node.ID, Name: "x", Stream: 1, Do: plan.Copy{Src: plan.Ref{Slot: 0}, Dst: plan.Ref{Slot: 1}, Bytes: 8, Why: plan.Feed}},
-			{Node: y.Node.ID, Name: "double", Stream: 0, Wait: []int{0}, Do: plan.Launch{Op: "double", In: []plan.Ref{{Slot: 1}}, Out: []plan.Ref{{Slot: 2}}, Scratch: plan.NoSlot}},
-			{Node: y.Node.ID, Name: "double", Stream: 2, Wait: []int{1}, Do: plan.Copy{Src: plan.Ref{Slot: 2}, Dst: plan.Ref{Slot: 3}, Bytes: 8, Why: plan.Result}},
+			{Node: x.Node.ID, Name: "x", Stream: 1,
+				Do: plan.Copy{Src: plan.Ref{Slot: 0}, Dst: plan.Ref{Slot: 1}, Bytes: 8,
+					Why: plan.Feed}},
+			{Node: y.Node.ID, Name: "double", Stream: 0, Wait: []int{0},
+				Do: plan.Launch{Op: "double", In: []plan.Ref{{Slot: 1}}, Out: []plan.Ref{{Slot: 2}},
+					Scratch: plan.NoSlot}},
+			{Node: y.Node.ID, Name: "double", Stream: 2, Wait: []int{1},
+				Do: plan.Copy{Src: plan.Ref{Slot: 2}, Dst: plan.Ref{Slot: 3}, Bytes: 8,
+					Why: plan.Result}},
 		},
 	}
 	return bench{g, p, y}
@@ -137,7 +145,8 @@ func TestErrorNamesTheStep(t *testing.T) {
 		t.Errorf("error is %v", err)
 	}
 	ge, ok := errors.AsType[*graph.Error](err)
-	if !ok || ge.Op != "double" || len(ge.In) != 1 || !strings.Contains(ge.Pos, "executor_test.go:") {
+	if !ok || ge.Op != "double" || len(ge.In) != 1 ||
+		!strings.Contains(ge.Pos, "executor_test.go:") {
 		t.Errorf("error is %v", err)
 	}
 }
@@ -147,7 +156,8 @@ func TestWrongPrediction(t *testing.T) {
 	b := newBench()
 	b.p.Spaces[0].Bytes = 80
 	e, _ := b.open(t)
-	if _, err := step(e, b, 1, 1); err == nil || !strings.Contains(err.Error(), "used 72 bytes, the plan predicts 80") {
+	if _, err := step(e, b, 1, 1); err == nil ||
+		!strings.Contains(err.Error(), "used 72 bytes, the plan predicts 80") {
 		t.Errorf("error is %v", err)
 	}
 }
@@ -166,7 +176,8 @@ func TestOutsideMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := executor.New(d, executor.NewStreams(d), []device.Memory{m, m}, b.p, b.g); err == nil {
+	if _, err := executor.New(d, executor.NewStreams(d), []device.Memory{m, m}, b.p,
+		b.g); err == nil {
 		t.Error("the plan is accepted")
 	}
 }

@@ -51,17 +51,39 @@ func TestCopyRejects(t *testing.T) {
 	from := step()
 	x, sum, update := from.Node(0), from.Node(3), from.Node(4)
 	for want, attempt := range map[string]func(g *graph.Graph, x, w graph.Value) error{
-		"the name is taken": func(g *graph.Graph, _, _ graph.Value) error { _, err := g.Copy(x, nil); return err },
+		"the name is taken": func(g *graph.Graph, _, _ graph.Value) error {
+			_, err := g.Copy(x, nil)
+			return err
+		},
 		"a leaf has no operation": func(g *graph.Graph, x, _ graph.Value) error {
 			_, err := g.Copy(from.Node(1), join{}, x)
 			return err
 		},
-		"every other node has one": func(g *graph.Graph, x, _ graph.Value) error { _, err := g.Copy(sum, nil, x); return err },
-		"belongs to another graph": func(g *graph.Graph, _, _ graph.Value) error { _, err := g.Copy(sum, sum.Op, sum.In...); return err },
-		"operand is no value":      func(g *graph.Graph, _, _ graph.Value) error { _, err := g.Copy(sum, sum.Op, graph.Value{}); return err },
-		"operands differ":          func(g *graph.Graph, x, w graph.Value) error { _, err := g.Copy(sum, sum.Op, x, w); return err },
-		"is not a variable":        func(g *graph.Graph, x, _ graph.Value) error { _, err := g.Copy(update, update.Op, x); return err },
-		"has 0 operands":           func(g *graph.Graph, _, _ graph.Value) error { _, err := g.Copy(update, update.Op); return err },
+		"every other node has one": func(g *graph.Graph, x, _ graph.Value) error {
+			_, err := g.Copy(sum, nil, x)
+			return err
+		},
+		"belongs to another graph": func(g *graph.Graph, _, _ graph.Value) error {
+			_, err := g.Copy(sum, sum.Op, sum.In...)
+			return err
+		},
+		"operand is no value": func(g *graph.Graph, _, _ graph.Value) error {
+			_, err := g.Copy(sum,
+				sum.Op, graph.Value{})
+			return err
+		},
+		"operands differ": func(g *graph.Graph, x, w graph.Value) error {
+			_, err := g.Copy(sum, sum.Op, x, w)
+			return err
+		},
+		"is not a variable": func(g *graph.Graph, x, _ graph.Value) error {
+			_, err := g.Copy(update, update.Op, x)
+			return err
+		},
+		"has 0 operands": func(g *graph.Graph, _, _ graph.Value) error {
+			_, err := g.Copy(update, update.Op)
+			return err
+		},
 	} {
 		g := graph.New()
 		err := attempt(g, g.Input("x", f32(2)), g.Variable("v", f32(3), graph.Init{}))

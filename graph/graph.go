@@ -153,7 +153,8 @@ func (g *Graph) Apply(op Op, in ...Value) *Node {
 // Update makes an update node: op reads all operands and writes vars in place.
 // A variable has at most one update node.
 func (g *Graph) Update(op Op, vars []Value, reads ...Value) *Node {
-	n := &Node{Kind: KindUpdate, Op: op, In: append(append([]Value{}, vars...), reads...), Phase: Update, Mutates: len(vars)}
+	n := &Node{Kind: KindUpdate, Op: op, In: append(append([]Value{}, vars...), reads...),
+		Phase: Update, Mutates: len(vars)}
 	if n = g.node(n, op.Name()); n == nil {
 		return nil
 	}

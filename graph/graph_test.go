@@ -65,7 +65,8 @@ func TestStickyError(t *testing.T) {
 	if !errors.As(g.Err(), &e) || e.Node != "layer/join" || len(e.In) != 2 {
 		t.Fatalf("error is %v", g.Err())
 	}
-	want := "layer/join: join[f32[2] f32[3]]: operands differ: f32[2] and f32[3] (graph/graph_test.go:55)"
+	want := "layer/join: join[f32[2] f32[3]]: operands differ: f32[2] and f32[3] " +
+		"(graph/graph_test.go:55)"
 	if e.Error() != want {
 		t.Errorf("error is %q, want %q", e, want)
 	}
@@ -105,7 +106,8 @@ func TestNames(t *testing.T) {
 }
 
 func TestBadLeaves(t *testing.T) {
-	for _, bad := range []graph.Type{{}, f32(0), f32(-1), f32(1<<40, 1<<40), {DType: graph.F32, Shape: []graph.Dim{{Name: "a", Size: 2}, {Name: "a", Size: 2}}}} {
+	for _, bad := range []graph.Type{{}, f32(0), f32(-1), f32(1<<40, 1<<40),
+		{DType: graph.F32, Shape: []graph.Dim{{Name: "a", Size: 2}, {Name: "a", Size: 2}}}} {
 		g := graph.New()
 		if v := g.Input("x", bad); v.Valid() || g.Err() == nil {
 			t.Errorf("%v is accepted", bad)
@@ -119,8 +121,14 @@ func TestUpdateRules(t *testing.T) {
 			g.Update(store{}, []graph.Value{w}, x)
 			g.Update(store{}, []graph.Value{w}, x)
 		},
-		"not a variable": func(g *graph.Graph, w, x graph.Value) { g.Update(store{}, []graph.Value{x}, w) },
-		"has a result":   func(g *graph.Graph, w, x graph.Value) { g.Update(join{}, []graph.Value{w}) },
+		"not a variable": func(g *graph.Graph, w, x graph.Value) {
+			g.Update(store{},
+				[]graph.Value{x}, w)
+		},
+		"has a result": func(g *graph.Graph, w, x graph.Value) {
+			g.Update(join{},
+				[]graph.Value{w})
+		},
 		"foreign variable": func(g *graph.Graph, w, x graph.Value) {
 			g.Update(store{}, []graph.Value{graph.New().Variable("w", f32(2), graph.Init{})}, x)
 		},
@@ -180,7 +188,8 @@ func TestParameters(t *testing.T) {
 
 func ExampleGraph_WriteTo() {
 	g := graph.New()
-	x := g.Input("x", graph.Type{DType: graph.F32, Shape: []graph.Dim{{Name: "batch", Size: 8}, {Size: 4}}})
+	x := g.Input("x", graph.Type{DType: graph.F32,
+		Shape: []graph.Dim{{Name: "batch", Size: 8}, {Size: 4}}})
 	leave := g.Scope("layer1")
 	g.Apply(join{}, x, x)
 	leave()

@@ -75,8 +75,9 @@ type Dist uint8
 
 // The distributions.
 const (
-	Constant  Dist = iota // every element is Scale
-	Normal                // normal with mean 0 and standard deviation Scale
-	Uniform               // uniform in [-Scale, Scale)
-	Truncated             // normal with mean 0 and standard deviation Scale, drawn again beyond 2·Scale
+	Constant Dist = iota // every element is Scale
+	Normal               // normal with mean 0 and standard deviation Scale
+	Uniform              // uniform in [-Scale, Scale)
+	// normal with mean 0 and standard deviation Scale, drawn again beyond 2·Scale
+	Truncated
 )

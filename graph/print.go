@@ -32,7 +32,8 @@ func (g *Graph) WriteDot(w io.Writer) error {
 	b := bufio.NewWriter(w)
 	fmt.Fprintln(b, "digraph gomem {\n  node [shape=box fontname=monospace];")
 	for _, n := range g.nodes {
-		fmt.Fprintf(b, "  n%d [label=%q];\n", n.ID, fmt.Sprintf("%s\n%s %v", n.Name, n.OpName(), n.Out))
+		fmt.Fprintf(b, "  n%d [label=%q];\n", n.ID,
+			fmt.Sprintf("%s\n%s %v", n.Name, n.OpName(), n.Out))
 		for i, v := range n.In {
 			style := ""
 			if i < n.Mutates {

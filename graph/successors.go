@@ -56,7 +56,8 @@ func (g *Graph) edges(live []bool, visit func(from, to NodeID)) {
 		}
 		for i, v := range n.In {
 			root, _ := v.Resolve()
-			if w := g.writers[root.Node.ID]; w != nil && w != n && live[w.ID] && !(n.Kind == KindUpdate && i < n.Mutates) {
+			if w := g.writers[root.Node.ID]; w != nil && w != n && live[w.ID] &&
+				!(n.Kind == KindUpdate && i < n.Mutates) {
 				visit(n.ID, w.ID)
 			}
 		}

@@ -20,7 +20,8 @@ func (g *Graph) Verify() error {
 			return &Error{Node: n.Name, Op: n.OpName(), Pos: n.Pos, In: n.InTypes(), Err: err}
 		}
 		if names[n.Name] {
-			return &Error{Node: n.Name, Op: n.OpName(), Pos: n.Pos, Err: fmt.Errorf("the name is taken")}
+			return &Error{Node: n.Name, Op: n.OpName(), Pos: n.Pos,
+				Err: fmt.Errorf("the name is taken")}
 		}
 		names[n.Name] = true
 	}

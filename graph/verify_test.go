@@ -24,15 +24,24 @@ func step() *graph.Graph {
 // TestVerifyCatches: a node changed behind the graph's back is found.
 func TestVerifyCatches(t *testing.T) {
 	for want, tamper := range map[string]func(x, w, c, sum, update *graph.Node){
-		"node 3 has ID 1":         func(_, _, _, sum, _ *graph.Node) { sum.ID = 1 },
-		"is created later":        func(_, _, _, sum, update *graph.Node) { sum.In[0] = update.In[1] },
-		"is an update":            func(x, _, _, sum, update *graph.Node) { sum.Kind = graph.KindUpdate; update.Mutates = 0 },
-		"results are [f32[3]]":    func(_, _, _, sum, _ *graph.Node) { sum.Out[0] = f32(3) },
-		"operands differ":         func(_, w, _, _, _ *graph.Node) { w.Out[0] = f32(7) },
-		"has size 0":              func(x, _, _, _, _ *graph.Node) { x.Out[0] = f32(0) },
-		"the name is taken":       func(x, w, _, _, _ *graph.Node) { w.Name = x.Name },
-		"may not write x":         func(x, _, _, _, update *graph.Node) { update.In[0] = x.Value(0) },
-		"may not write w":         func(_, _, _, _, update *graph.Node) { update.Kind = graph.KindCompute },
+		"node 3 has ID 1": func(_, _, _, sum, _ *graph.Node) { sum.ID = 1 },
+		"is created later": func(_, _, _, sum, update *graph.Node) {
+			sum.In[0] = update.In[1]
+		},
+		"is an update": func(x, _, _, sum, update *graph.Node) {
+			sum.Kind = graph.KindUpdate
+			update.Mutates = 0
+		},
+		"results are [f32[3]]": func(_, _, _, sum, _ *graph.Node) { sum.Out[0] = f32(3) },
+		"operands differ":      func(_, w, _, _, _ *graph.Node) { w.Out[0] = f32(7) },
+		"has size 0":           func(x, _, _, _, _ *graph.Node) { x.Out[0] = f32(0) },
+		"the name is taken":    func(x, w, _, _, _ *graph.Node) { w.Name = x.Name },
+		"may not write x": func(x, _, _, _, update *graph.Node) {
+			update.In[0] = x.Value(0)
+		},
+		"may not write w": func(_, _, _, _, update *graph.Node) {
+			update.Kind = graph.KindCompute
+		},
 		"value without an elemen": func(_, _, c, _, _ *graph.Node) { c.Out[0] = graph.Type{} },
 	} {
 		g := step()
@@ -68,7 +77,8 @@ func TestListsOfNodes(t *testing.T) {
 			t.Errorf("nodes are %s, want %s", c.got, c.want)
 		}
 	}
-	if n := g.Node(2); n.Graph() != g || n.Data.F32()[1] != 2 || !n.Leaf() || n.Cost() != (graph.Cost{}) {
+	if n := g.Node(2); n.Graph() != g || n.Data.F32()[1] != 2 || !n.Leaf() ||
+		n.Cost() != (graph.Cost{}) {
 		t.Errorf("the constant is %+v", n)
 	}
 }
@@ -100,7 +110,9 @@ func TestFail(t *testing.T) {
 	g.Fail(cause)
 	leave()
 	g.Fail(errors.New("a later one"))
-	if err := g.Err(); !errors.Is(err, cause) || !strings.HasPrefix(err.Error(), "attention: model[]: 12 heads do not divide 100 (graph/verify_test.go:") {
+	if err := g.Err(); !errors.Is(err, cause) ||
+		!strings.HasPrefix(err.Error(),
+			"attention: model[]: 12 heads do not divide 100 (graph/verify_test.go:") {
 		t.Errorf("error is %v", err)
 	}
 }
@@ -112,7 +124,8 @@ func TestForeignOperand(t *testing.T) {
 		t.Fatal("accepted")
 	}
 	g = graph.New()
-	if g.Apply(join{}, g.Input("x", f32(2)), y) != nil || !strings.Contains(g.Err().Error(), "operand 1, y, belongs to another graph") {
+	if g.Apply(join{}, g.Input("x", f32(2)), y) != nil ||
+		!strings.Contains(g.Err().Error(), "operand 1, y, belongs to another graph") {
 		t.Errorf("error is %v", g.Err())
 	}
 	if graph.Apply(join{}) != nil || graph.Apply(join{}, graph.Value{}) != nil {

@@ -38,7 +38,8 @@ func (m *Model) done() (*Model, error) {
 
 // minimize appends an objective: the gradients of a loss and the updates of its
 // parameters, the last first. Others are updates that were made already.
-func (m *Model) minimize(o Objective, parameters []graph.Value, opt optimizer, others ...*graph.Node) {
+func (m *Model) minimize(o Objective, parameters []graph.Value, opt optimizer,
+	others ...*graph.Node) {
 	if !o.Loss.Valid() {
 		return // the graph's error says why
 	}

@@ -100,7 +100,8 @@ func (c MoEConfig) validateSizes() error {
 
 func (c MoEConfig) validateRates() error {
 	if err := fractions(
-		share{"dropout", c.Dropout}, share{"label smoothing", c.Smoothing}, share{"jitter", c.Jitter},
+		share{"dropout", c.Dropout}, share{"label smoothing", c.Smoothing}, share{"jitter",
+			c.Jitter},
 		share{"second choice threshold", c.SecondThreshold},
 	); err != nil {
 		return err
@@ -121,7 +122,8 @@ func (c MoEConfig) validateCapacity() error {
 	_, group := c.groups()
 	factor := min(c.CapacityTrain, c.CapacityEval)
 	if !c.Sparse && c.capacity(factor) < 1 {
-		return fmt.Errorf("--experts is %d, too many for groups of %d tokens: want %d or less, a larger --batch, or --moe sparse",
+		return fmt.Errorf("--experts is %d, too many for groups of %d tokens: want %d or less, a "+
+			"larger --batch, or --moe sparse",
 			c.Experts, group, int(float64(group)*factor))
 	}
 	return nil

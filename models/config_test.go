@@ -12,7 +12,8 @@ import (
 func TestClosedForm(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c, _ := NewMoEConfig("s512")
-		for _, f := range []*int{&c.ExpertHidden, &c.Pairs, &c.Layers, &c.Width, &c.Heads, &c.HeadWidth} {
+		for _, f := range []*int{&c.ExpertHidden, &c.Pairs, &c.Layers, &c.Width, &c.Heads,
+			&c.HeadWidth} {
 			*f = rapid.IntRange(1, 4).Draw(t, "size")
 		}
 		c.Experts = rapid.IntRange(2, 6).Draw(t, "experts")
@@ -37,7 +38,8 @@ func TestClosedForm(t *testing.T) {
 }
 
 func TestBadConfigs(t *testing.T) {
-	if _, err := NewMoEConfig("huge"); err == nil || err.Error() != `unknown size "huge": want s512, s64 or base` {
+	if _, err := NewMoEConfig("huge"); err == nil ||
+		err.Error() != `unknown size "huge": want s512, s64 or base` {
 		t.Errorf("unknown size: %v", err)
 	}
 	for _, test := range []struct {
@@ -48,15 +50,19 @@ func TestBadConfigs(t *testing.T) {
 		{func(c *MoEConfig) { *c = MoEConfig{Size: "s64"} }, "--experts is 0: want 2 or more"},
 		{func(c *MoEConfig) { c.Experts = 1 }, "--experts is 1: want 2 or more"},
 		{func(c *MoEConfig) { c.Experts = -3 }, "--experts is -3: want 2 or more"},
-		{func(c *MoEConfig) { c.Experts = math.MaxInt }, "--experts is 9223372036854775807: want 16384 or less"},
-		{func(c *MoEConfig) { c.Experts = 41 }, "--experts is 41, too many for groups of 32 tokens: want 40 or less, a larger --batch, or --moe sparse"},
-		{func(c *MoEConfig) { c.Pairs, c.Length = 1, 31; c.Group = 30 }, "--experts is 8, too many for groups of 1 tokens"},
+		{func(c *MoEConfig) { c.Experts = math.MaxInt }, "--experts is 9223372036854775807: want " +
+			"16384 or less"},
+		{func(c *MoEConfig) { c.Experts = 41 }, "--experts is 41, too many for groups of 32 " +
+			"tokens: want 40 or less, a larger --batch, or --moe sparse"},
+		{func(c *MoEConfig) { c.Pairs, c.Length = 1, 31; c.Group = 30 }, "--experts is 8, too " +
+			"many for groups of 1 tokens"},
 		{func(c *MoEConfig) { c.ExpertHidden = 0 }, "--expert-hidden is 0: want 1 or more"},
 		{func(c *MoEConfig) { c.ExpertHidden = 1 << 40 }, "--expert-hidden is 1099511627776: want"},
 		{func(c *MoEConfig) { c.Pairs = 0 }, "--batch is 0: want 1 or more"},
 		{func(c *MoEConfig) { c.Pairs = -1 }, "--batch is -1: want 1 or more"},
 		{func(c *MoEConfig) { c.Length = 1 }, "--length is 1: want 2 or more"},
-		{func(c *MoEConfig) { c.Length = math.MaxInt32 }, "--length is 2147483647: want 536870911 or less"},
+		{func(c *MoEConfig) { c.Length = math.MaxInt32 }, "--length is 2147483647: want " +
+			"536870911 or less"},
 		{func(c *MoEConfig) { c.Layers = 0 }, "layers is 0"},
 		{func(c *MoEConfig) { c.Width = 0 }, "width is 0"},
 		{func(c *MoEConfig) { c.Heads = -1 }, "heads is -1"},
@@ -72,12 +78,14 @@ func TestBadConfigs(t *testing.T) {
 		{func(c *MoEConfig) { c.Schedule = InverseSqrt{} }, "learning rate scale is 0"},
 		{func(c *MoEConfig) { c.Schedule.Warmup = 0 }, "learning rate warm-up is 0 steps"},
 		{func(c *MoEConfig) { c.Schedule.Decay = -1 }, "learning rate decay over -1"},
-		{func(c *MoEConfig) { c.Width, c.Vocab = math.MaxInt32, math.MaxInt32 }, "model moe of size s512: "}, // the graph finds that out
+		// the graph finds that out
+		{func(c *MoEConfig) { c.Width, c.Vocab = math.MaxInt32, math.MaxInt32 }, "model moe of size s512: "},
 	} {
 		c := config(t, "s512")
 		test.change(&c)
 		_, err := MoE(c)
-		if err == nil || !strings.HasPrefix(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {
+		if err == nil || !strings.HasPrefix(err.Error(), test.want) ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("error is %v, want one line that begins %s", err, test.want)
 		}
 	}
@@ -87,7 +95,9 @@ func TestBadConfigs(t *testing.T) {
 // asked; base gates a batch of 4 pairs as one group with 40 slots an expert.
 func TestGroups(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c := MoEConfig{Pairs: rapid.IntRange(1, 40).Draw(t, "pairs"), Length: rapid.IntRange(1, 40).Draw(t, "length"), Group: rapid.IntRange(1, 100).Draw(t, "group")}
+		c := MoEConfig{Pairs: rapid.IntRange(1, 40).Draw(t, "pairs"),
+			Length: rapid.IntRange(1, 40).Draw(t, "length"),
+			Group:  rapid.IntRange(1, 100).Draw(t, "group")}
 		n, size := c.groups()
 		if n*size != c.Pairs*c.Length || size > c.Group {
 			t.Fatalf("%d groups of %d", n, size)
@@ -98,11 +108,14 @@ func TestGroups(t *testing.T) {
 			}
 		}
 	})
-	for _, row := range []struct{ experts, capacity int }{{12, 106}, {32, 40}, {48, 26}, {160, 8}, {200, 6}, {400, 3}} {
+	for _, row := range []struct{ experts, capacity int }{{12, 106}, {32, 40}, {48, 26}, {160, 8},
+		{200, 6}, {400, 3}} {
 		c := config(t, "base")
 		c.Experts = row.experts
-		if n, size := c.groups(); n != 1 || size != 1024 || c.capacity(c.CapacityTrain) != row.capacity {
-			t.Errorf("%d experts: %d groups of %d, capacity %d, want 1 of 1024, %d", row.experts, n, size, c.capacity(c.CapacityTrain), row.capacity)
+		if n, size := c.groups(); n != 1 || size != 1024 ||
+			c.capacity(c.CapacityTrain) != row.capacity {
+			t.Errorf("%d experts: %d groups of %d, capacity %d, want 1 of 1024, %d", row.experts, n,
+				size, c.capacity(c.CapacityTrain), row.capacity)
 		}
 	}
 }
@@ -115,7 +128,8 @@ func TestSchedule(t *testing.T) {
 		}
 	}
 	ending := InverseSqrt{Scale: 1, Warmup: 1, Total: 100, Decay: 10}
-	for step, want := range map[int]float64{0: 1, 3: 0.5, 98: 0.2 / math.Sqrt(99), 99: 0.01, 100: 0} {
+	for step, want := range map[int]float64{0: 1, 3: 0.5, 98: 0.2 / math.Sqrt(99), 99: 0.01,
+		100: 0} {
 		if got := float64(ending.At(step)); math.Abs(got-want) > 1e-6 {
 			t.Errorf("ending, step %d: %v, want %v", step, got, want)
 		}

@@ -23,7 +23,8 @@ type DeepSpeechConfig struct {
 	Width        int // n, units of every layer
 	Symbols      int // letters, and the blank, which is the last
 
-	Unrolled bool    // an operation for each part of each step of the LSTM, instead of one for the sequence
+	// an operation for each part of each step of the LSTM, instead of one for the sequence
+	Unrolled bool
 	Fine     bool    // dropout and optimizer composed of arithmetic, as in TensorFlow 1
 	Dropout  float32 // of units
 	Schedule Constant
@@ -33,7 +34,8 @@ type DeepSpeechConfig struct {
 // parameters), "s64" its replica at 1/64 of the memory but for the size of the
 // input, and "s512" a small one for tests.
 func NewDeepSpeechConfig(size string) (DeepSpeechConfig, error) {
-	c := DeepSpeechConfig{Size: size, Frames: 165, Coefficients: 26, Context: 9, Symbols: 29, Dropout: 0.05, Schedule: 1e-3}
+	c := DeepSpeechConfig{Size: size, Frames: 165, Coefficients: 26, Context: 9, Symbols: 29,
+		Dropout: 0.05, Schedule: 1e-3}
 	switch size {
 	case "base":
 		c.Utterances, c.Width = 128, 2048
@@ -98,18 +100,23 @@ func DeepSpeech(c DeepSpeechConfig) (*Model, error) {
 	}
 	m := newModel("deepspeech", c.Size, "utterance", c.Symbols, c.Schedule)
 	m.DeviceBytes, m.HostBytes = replicaBudget(c.Size)
-	time, batch := graph.Dim{Name: "time", Size: c.Frames}, graph.Dim{Name: "batch", Size: c.Utterances}
+	time, batch := graph.Dim{Name: "time", Size: c.Frames},
+		graph.Dim{Name: "batch", Size: c.Utterances}
 	count := tensor.Named(graph.I32, batch)
 	u := utterances{
-		features: m.input("features", tensor.Named(graph.F32, time, batch, graph.Dim{Size: c.Coefficients})),
-		labels:   m.input("labels", tensor.Named(graph.I32, batch, graph.Dim{Name: "label", Size: c.Labels})),
-		lengths:  m.input("lengths", count),
-		frames:   m.input("frames", count),
+		features: m.input("features", tensor.Named(graph.F32, time, batch,
+			graph.Dim{Size: c.Coefficients})),
+		labels: m.input("labels", tensor.Named(graph.I32, batch,
+			graph.Dim{Name: "label", Size: c.Labels})),
+		lengths: m.input("lengths", count),
+		frames:  m.input("frames", count),
 	}
-	p := &deepSpeech{part: part{g: m.Graph, seed: m.Seed, training: true, fine: c.Fine}, DeepSpeechConfig: c}
+	p := &deepSpeech{part: part{g: m.Graph, seed: m.Seed, training: true, fine: c.Fine},
+		DeepSpeechConfig: c}
 	p.w = newDeepSpeechWeights(m.Graph, c)
 	loss, _ := p.run(u)
-	m.minimize(Objective{Name: "train", Times: 1, Loss: loss}, p.w.all, adam{Beta1: 0.9, Beta2: 0.999, Eps: 1e-8, Fine: c.Fine})
+	m.minimize(Objective{Name: "train", Times: 1, Loss: loss}, p.w.all,
+		adam{Beta1: 0.9, Beta2: 0.999, Eps: 1e-8, Fine: c.Fine})
 	defer m.Graph.Scope("eval")()
 	p.training = false
 	loss, logits := p.run(u)

@@ -53,7 +53,8 @@ func TestDeepSpeechParameters(t *testing.T) {
 		if back := float64(work[graph.Backward].FLOPs) / float64(work[graph.Forward].FLOPs); back < 1.9 || back > 2.05 {
 			t.Errorf("backward takes %.2f times as many operations as forward", back)
 		}
-		t.Logf("unrolled=%t: %d forward, %d backward, %d update operations", unrolled, work[0].Nodes, work[1].Nodes, work[2].Nodes)
+		t.Logf("unrolled=%t: %d forward, %d backward, %d update operations", unrolled,
+			work[0].Nodes, work[1].Nodes, work[2].Nodes)
 	}
 }
 
@@ -63,7 +64,8 @@ func TestDeepSpeechClosedForm(t *testing.T) {
 		for _, f := range []*int{&c.Utterances, &c.Frames, &c.Labels, &c.Coefficients, &c.Width} {
 			*f = rapid.IntRange(1, 5).Draw(t, "size")
 		}
-		c.Context, c.Symbols = rapid.IntRange(0, 7).Draw(t, "context"), rapid.IntRange(2, 5).Draw(t, "symbols")
+		c.Context, c.Symbols = rapid.IntRange(0, 7).Draw(t, "context"),
+			rapid.IntRange(2, 5).Draw(t, "symbols")
 		c.Unrolled, c.Fine = rapid.Bool().Draw(t, "unrolled"), rapid.Bool().Draw(t, "fine")
 		m, err := DeepSpeech(c)
 		if err != nil {
@@ -72,7 +74,8 @@ func TestDeepSpeechClosedForm(t *testing.T) {
 		if err := m.Graph.Verify(); err != nil || m.Graph.Parameters() != c.Parameters() {
 			t.Fatalf("%d parameters, by formula %d, %v", m.Graph.Parameters(), c.Parameters(), err)
 		}
-		if out := m.EvalOutputs[0].Type().Sizes(); out[0] != c.Frames || out[1] != c.Utterances || out[2] != c.Symbols {
+		if out := m.EvalOutputs[0].Type().Sizes(); out[0] != c.Frames || out[1] != c.Utterances ||
+			out[2] != c.Symbols {
 			t.Fatalf("logits are %v", out)
 		}
 	})
@@ -82,7 +85,8 @@ func TestDeepSpeechReplica(t *testing.T) {
 	for _, unrolled := range []bool{false, true} {
 		small, large := deepSpeechConfig(t, "s64"), deepSpeechConfig(t, "base")
 		small.Unrolled, large.Unrolled = unrolled, unrolled
-		if strings.Join(shape(buildDeepSpeech(t, small)), "\n") != strings.Join(shape(buildDeepSpeech(t, large)), "\n") {
+		if strings.Join(shape(buildDeepSpeech(t, small)),
+			"\n") != strings.Join(shape(buildDeepSpeech(t, large)), "\n") {
 			t.Error("the replica's graph is another one")
 		}
 	}
@@ -94,7 +98,8 @@ func (x machine) hear(t testing.TB, step int) {
 	t.Helper()
 	m := x.model
 	rng := rand.New(rand.NewPCG(uint64(step), 11))
-	features, labels, lengths, frames := x.Value(m.Data[0]), x.Value(m.Data[1]).I32(), x.Value(m.Data[2]).I32(), x.Value(m.Data[3]).I32()
+	features, labels, lengths, frames := x.Value(m.Data[0]), x.Value(m.Data[1]).I32(),
+		x.Value(m.Data[2]).I32(), x.Value(m.Data[3]).I32()
 	clear(features.F32())
 	clear(labels)
 	most, batch, width := features.Type.Size(0), features.Type.Size(1), features.Type.Size(2)
@@ -129,7 +134,8 @@ func (x machine) hear(t testing.TB, step int) {
 func TestDeepSpeechForms(t *testing.T) {
 	const steps = 120
 	var want [steps]float64
-	for i, form := range []struct{ unrolled, fine bool }{{false, false}, {true, false}, {true, true}} {
+	for i, form := range []struct{ unrolled, fine bool }{{false, false}, {true, false},
+		{true, true}} {
 		c := deepSpeechConfig(t, "s512")
 		c.Unrolled, c.Fine = form.unrolled, form.fine
 		m := buildDeepSpeech(t, c)
@@ -145,7 +151,8 @@ func TestDeepSpeechForms(t *testing.T) {
 			if i == 0 {
 				want[step] = held[step]
 			} else if math.Abs(held[step]-want[step]) > 1e-4*want[step] {
-				t.Errorf("unrolled=%t fine=%t: loss of step %d is %v, want %v", form.unrolled, form.fine, step, held[step], want[step])
+				t.Errorf("unrolled=%t fine=%t: loss of step %d is %v, want %v", form.unrolled,
+					form.fine, step, held[step], want[step])
 			}
 		}
 	}
@@ -239,19 +246,23 @@ func TestDeepSpeechUnrolledMemory(t *testing.T) {
 		return r.Plan.Spaces[0].Bytes
 	}
 	gradient := int64(4 * 2 * c.Width * 4 * c.Width)
-	for _, o := range []compile.Options{{Policy: compile.Vanilla}, {}, {Partition: 5}, {Partition: 200}, {NoSwap: true, NoPlacement: true}} {
+	for _, o := range []compile.Options{{Policy: compile.Vanilla}, {}, {Partition: 5},
+		{Partition: 200}, {NoSwap: true, NoPlacement: true}} {
 		t.Run(fmt.Sprint(o), func(t *testing.T) {
 			short, long := peak(200, o), peak(240, o)
-			t.Logf("%d bytes for 200 frames, %d for 240: %d a frame; a gradient has %d", short, long, (long-short)/40, gradient)
+			t.Logf("%d bytes for 200 frames, %d for 240: %d a frame; a gradient has %d", short,
+				long, (long-short)/40, gradient)
 			if long-short > 40*gradient/4 {
-				t.Errorf("a frame takes %d bytes, a gradient of the weights %d", (long-short)/40, gradient)
+				t.Errorf("a frame takes %d bytes, a gradient of the weights %d", (long-short)/40,
+					gradient)
 			}
 		})
 	}
 }
 
 func TestBadDeepSpeech(t *testing.T) {
-	if _, err := NewDeepSpeechConfig("s8"); err == nil || err.Error() != `unknown size "s8": want s512, s64 or base` {
+	if _, err := NewDeepSpeechConfig("s8"); err == nil ||
+		err.Error() != `unknown size "s8": want s512, s64 or base` {
 		t.Errorf("unknown size: %v", err)
 	}
 	for _, test := range []struct {
@@ -281,7 +292,8 @@ func TestBadDeepSpeech(t *testing.T) {
 		c := deepSpeechConfig(t, "s512")
 		test.change(&c)
 		_, err := DeepSpeech(c)
-		if err == nil || !strings.HasPrefix(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {
+		if err == nil || !strings.HasPrefix(err.Error(), test.want) ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("error is %v, want one line that begins %s", err, test.want)
 		}
 	}

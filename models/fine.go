@@ -89,7 +89,9 @@ func fineAdafactor(m *Model, w, grad graph.Value, state []graph.Value) []*graph.
 	fresh := ops.Exp(ops.Scale(ops.Log(m.Step), -factorDecay)) // the weight of this step's squares
 	decay := ops.AddScalar(ops.Neg(fresh), 1)
 	square := ops.AddScalar(ops.Square(grad), factorEps1)
-	average := func(old, now graph.Value) graph.Value { return ops.Add(ops.Mul(old, decay), ops.Mul(now, fresh)) }
+	average := func(old, now graph.Value) graph.Value {
+		return ops.Add(ops.Mul(old, decay), ops.Mul(now, fresh))
+	}
 	var change graph.Value
 	var updates []*graph.Node
 	if len(state) == 1 {
@@ -98,7 +100,8 @@ func fineAdafactor(m *Model, w, grad graph.Value, state []graph.Value) []*graph.
 		change = ops.Mul(grad, ops.Rsqrt(second))
 	} else {
 		p, q, _ := ops.AdafactorAxes(w.Type(), 1)
-		rows, columns := average(state[0], ops.Mean(square, q)), average(state[1], ops.Mean(square, p))
+		rows, columns := average(state[0], ops.Mean(square, q)),
+			average(state[1], ops.Mean(square, p))
 		updates = append(updates, ops.Assign(state[0], rows), ops.Assign(state[1], columns))
 		rows, columns = keepAxis(rows, q), keepAxis(columns, p)
 		relative := ops.Div(rows, ops.Scale(ops.SumKeep(rows, p), 1/float32(w.Type().Size(p))))

@@ -95,7 +95,8 @@ func (p *pass) sparse(w mixture, x graph.Value, r routing) graph.Value {
 	rows, inv, offsets := ops.Route(r.first, r.second, p.Experts)
 	y := ops.GatherRows(ops.ReshapeSizes(x, tokens, p.Width), rows, inv)
 	y = p.packed(w.w1, ops.Relu(p.packed(w.w0, y, offsets)), offsets)
-	weights := ops.Concat(1, ops.ReshapeSizes(r.weight1, tokens, 1), ops.ReshapeSizes(r.weight2, tokens, 1))
+	weights := ops.Concat(1, ops.ReshapeSizes(r.weight1, tokens, 1),
+		ops.ReshapeSizes(r.weight2, tokens, 1))
 	return ops.CombineRows(y, weights, inv, rows)
 }
 

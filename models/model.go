@@ -12,8 +12,9 @@ import (
 type Model struct {
 	Graph      *graph.Graph
 	Name, Size string
-	Unit       string // of what losses are averaged over and speed is counted in: "token", "image", "utterance"
-	Classes    int    // ids or labels are below it: sub-words, kinds of images, letters
+	// of what losses are averaged over and speed is counted in: "token", "image", "utterance"
+	Unit    string
+	Classes int // ids or labels are below it: sub-words, kinds of images, letters
 
 	// The inputs. Data is what a batch of the model's data brings, in the order that
 	// the model's function says; an execution may read some of it only.

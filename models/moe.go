@@ -28,13 +28,15 @@ func MoE(c MoEConfig) (*Model, error) {
 
 // texts are the inputs of models that map a text to another.
 func (m *Model) texts(pairs, length int) (source, target graph.Value) {
-	ids := tensor.Named(graph.I32, graph.Dim{Name: "batch", Size: pairs}, graph.Dim{Name: "length", Size: length})
+	ids := tensor.Named(graph.I32, graph.Dim{Name: "batch", Size: pairs},
+		graph.Dim{Name: "length", Size: length})
 	return m.input("source", ids), m.input("target", ids)
 }
 
 // trainMoE appends the training pass, the gradients and the updates.
 func trainMoE(m *Model, c MoEConfig, w *weights, source, target graph.Value) {
-	p := &pass{part: part{g: m.Graph, seed: m.Seed, training: true, fine: c.Fine}, MoEConfig: c, w: w}
+	p := &pass{part: part{g: m.Graph, seed: m.Seed, training: true, fine: c.Fine}, MoEConfig: c,
+		w: w}
 	entropy, _ := p.run(source, target)
 	balance := ops.Scale(sum(p.balance), c.AuxWeight)
 	m.minimize(Objective{
@@ -122,7 +124,8 @@ func (w *weights) attention(g *graph.Graph, c MoEConfig, name string) attention 
 	defer g.Scope(name)()
 	in := 1 / math.Sqrt(float64(c.Width))
 	qk := normal(in / math.Pow(float64(c.HeadWidth), 0.25)) // logits have variance 1
-	each := graph.Init{Each: []graph.Init{qk, qk, normal(in), normal(in / math.Sqrt(float64(c.Heads)))}}
+	each := graph.Init{Each: []graph.Init{qk, qk, normal(in),
+		normal(in / math.Sqrt(float64(c.Heads)))}}
 	return attention{w.scale(c), w.add("qkvo", each, 4, c.Width, c.Heads*c.HeadWidth)}
 }
 
@@ -131,8 +134,10 @@ func (w *weights) mixture(g *graph.Graph, c MoEConfig, name string) mixture {
 	m := mixture{norm: w.scale(c)}
 	m.gate = w.add("gate", fanIn(c.Width), c.Width, c.Experts)
 	if c.Stacked {
-		m.w0 = []graph.Value{w.add("experts/w0", fanIn(c.Width), c.Experts, c.Width, c.ExpertHidden)}
-		m.w1 = []graph.Value{w.add("experts/w1", fanIn(c.ExpertHidden), c.Experts, c.ExpertHidden, c.Width)}
+		m.w0 = []graph.Value{w.add("experts/w0", fanIn(c.Width), c.Experts, c.Width,
+			c.ExpertHidden)}
+		m.w1 = []graph.Value{w.add("experts/w1", fanIn(c.ExpertHidden), c.Experts, c.ExpertHidden,
+			c.Width)}
 		return m
 	}
 	for i := range c.Experts {

@@ -14,7 +14,9 @@ func variants(t *testing.T, c MoEConfig, f func(t *testing.T, c MoEConfig)) {
 	for _, sparse := range []bool{false, true} {
 		for _, stacked := range []bool{false, true} {
 			c.Sparse, c.Stacked = sparse, stacked
-			t.Run(fmt.Sprintf("sparse=%t,stacked=%t", sparse, stacked), func(t *testing.T) { f(t, c) })
+			t.Run(fmt.Sprintf("sparse=%t,stacked=%t", sparse, stacked), func(t *testing.T) {
+				f(t, c)
+			})
 		}
 	}
 }
@@ -44,7 +46,8 @@ func TestParameters(t *testing.T) {
 			formula := 55_197_696 + 12*int64(c.Experts)*(1024*int64(c.ExpertHidden)+512)
 			got := build(t, c).Graph.Parameters()
 			if got != row.want || c.Parameters() != row.want || formula != row.want {
-				t.Errorf("%d experts of %d: %d parameters, want %d", c.Experts, c.ExpertHidden, got, row.want)
+				t.Errorf("%d experts of %d: %d parameters, want %d", c.Experts, c.ExpertHidden, got,
+					row.want)
 			}
 		})
 	}
@@ -62,7 +65,8 @@ func TestGraph(t *testing.T) {
 					t.Errorf("nothing updates %s", n.Name)
 				}
 			}
-			scalars := append([]Metric{{"loss", m.Objectives[0].Loss}, {"held-out loss", m.EvalLoss}}, m.Objectives[0].Metrics...)
+			scalars := append([]Metric{{"loss", m.Objectives[0].Loss},
+				{"held-out loss", m.EvalLoss}}, m.Objectives[0].Metrics...)
 			for _, s := range append(scalars, m.EvalMetrics...) {
 				if u := s.Value.Type(); u.Rank() != 0 || u.DType != graph.F32 {
 					t.Errorf("%s is %s, want f32[]", s.Name, u)
@@ -130,12 +134,14 @@ func TestLearns(t *testing.T) {
 			loss[step], held[step] = x.scalar(m.Objectives[0].Loss), x.scalar(m.EvalLoss)
 		}
 		accuracy := x.scalar(m.EvalMetrics[0].Value)
-		t.Logf("loss %.3f to %.3f, held-out %.3f to %.3f, accuracy %.3f", loss[0], loss[steps-1], held[0], held[steps-1], accuracy)
+		t.Logf("loss %.3f to %.3f, held-out %.3f to %.3f, accuracy %.3f", loss[0], loss[steps-1],
+			held[0], held[steps-1], accuracy)
 		if even := math.Log(float64(c.Vocab)); math.Abs(held[0]-even) > 2 {
 			t.Errorf("the first loss is %.3f, want about %.3f", held[0], even)
 		}
 		if !(held[steps-1] < held[0]-3) || !(loss[steps-1] < loss[0]-2) {
-			t.Errorf("does not learn: loss %.3f to %.3f, held-out %.3f to %.3f", loss[0], loss[steps-1], held[0], held[steps-1])
+			t.Errorf("does not learn: loss %.3f to %.3f, held-out %.3f to %.3f", loss[0],
+				loss[steps-1], held[0], held[steps-1])
 		}
 	})
 }
@@ -182,7 +188,8 @@ func TestForms(t *testing.T) {
 				t.Errorf("loss %d is %v, want %v", i, v, w)
 			}
 		}
-		if first := want[false]; math.Abs(have[0]-first[0]) > 1e-4 || math.Abs(have[1]-first[1]) > 1e-4 {
+		if first := want[false]; math.Abs(have[0]-first[0]) > 1e-4 ||
+			math.Abs(have[1]-first[1]) > 1e-4 {
 			t.Errorf("first losses are %v, want %v", have[:2], first[:2])
 		}
 	})

@@ -38,7 +38,8 @@ func (o adafactor) update(m *Model, w, grad graph.Value) []*graph.Node {
 	if o.Fine {
 		return fineAdafactor(m, w, grad, state)
 	}
-	return []*graph.Node{ops.Adafactor(w, state, grad, m.LearningRate, m.Step, ops.AdafactorConfig{MinDim: o.FactorMin})}
+	return []*graph.Node{ops.Adafactor(w, state, grad, m.LearningRate, m.Step,
+		ops.AdafactorConfig{MinDim: o.FactorMin})}
 }
 
 // adam is [ops.Adam].
@@ -52,7 +53,8 @@ func (o adam) update(m *Model, w, grad graph.Value) []*graph.Node {
 	if o.Fine {
 		return fineAdam(m, o, w, grad, first, second)
 	}
-	return []*graph.Node{ops.Adam(w, first, second, grad, m.LearningRate, m.Step, o.Beta1, o.Beta2, o.Eps)}
+	return []*graph.Node{ops.Adam(w, first, second, grad, m.LearningRate, m.Step, o.Beta1, o.Beta2,
+		o.Eps)}
 }
 
 // momentum is [ops.Momentum].

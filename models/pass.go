@@ -23,15 +23,18 @@ type pass struct {
 // f32[pairs length vocab].
 func (p *pass) run(source, target graph.Value) (loss, logits graph.Value) {
 	padding, causal := ops.PaddingMask(source), ops.CausalMask(p.g, p.Length)
-	memory := p.stack("enc", p.w.enc, p.embed("source", source), func(y graph.Value, l layer) graph.Value {
-		return p.attend("att", l.att, y, graph.Value{}, padding)
-	})
-	y := p.stack("dec", p.w.dec, p.embed("target", p.shift(target)), func(y graph.Value, l layer) graph.Value {
-		y = p.attend("att", l.att, y, graph.Value{}, causal)
-		return p.attend("cross", l.cross, y, memory, padding)
-	})
+	memory := p.stack("enc", p.w.enc, p.embed("source", source),
+		func(y graph.Value, l layer) graph.Value {
+			return p.attend("att", l.att, y, graph.Value{}, padding)
+		})
+	y := p.stack("dec", p.w.dec, p.embed("target", p.shift(target)),
+		func(y graph.Value, l layer) graph.Value {
+			y = p.attend("att", l.att, y, graph.Value{}, causal)
+			return p.attend("cross", l.cross, y, memory, padding)
+		})
 	logits = p.logits(y)
-	others := float32(p.Vocab-1) / float32(p.Vocab) // smoothing is over all sub-words, the target included
+	// smoothing is over all sub-words, the target included
+	others := float32(p.Vocab-1) / float32(p.Vocab)
 	return p.mean(ops.CrossEntropy(logits, target, p.Smoothing*others), target), logits
 }
 
@@ -56,11 +59,14 @@ func (p *pass) logits(x graph.Value) graph.Value {
 
 // stack is the layers of the encoder or the decoder, which differ in what they
 // attend to, and the norm of their output.
-func (p *pass) stack(name string, s stack, x graph.Value, attend func(graph.Value, layer) graph.Value) graph.Value {
+func (p *pass) stack(name string, s stack, x graph.Value,
+	attend func(graph.Value, layer) graph.Value) graph.Value {
 	defer p.scope(name)()
 	for i, l := range s.layers {
 		leave := p.scope(fmt.Sprint(i))
-		x = p.residual("moe", attend(x, l), l.moe.norm, func(y graph.Value) graph.Value { return p.mixture(l.moe, y) })
+		x = p.residual("moe", attend(x, l), l.moe.norm, func(y graph.Value) graph.Value {
+			return p.mixture(l.moe, y)
+		})
 		leave()
 	}
 	return p.noisy(p.rmsNorm(x, s.norm, normEps))
@@ -77,7 +83,8 @@ func (p *pass) attend(name string, w attention, x, memory, mask graph.Value) gra
 }
 
 // residual is x + dropout(f(norm(x))).
-func (p *pass) residual(name string, x, norm graph.Value, f func(graph.Value) graph.Value) graph.Value {
+func (p *pass) residual(name string, x, norm graph.Value,
+	f func(graph.Value) graph.Value) graph.Value {
 	defer p.scope(name)()
 	return ops.Add(x, p.noisy(f(p.rmsNorm(x, norm, normEps))))
 }

@@ -30,7 +30,8 @@ func ResNet(c ResNetConfig) (*Model, error) {
 	images := m.input("images", tensor.Named(graph.F32, batch, graph.Dim{Size: 3}, side, side))
 	labels := m.input("labels", tensor.Named(graph.I32, batch))
 	w := newResNetWeights(m.Graph, c)
-	p := &resNet{part: part{g: m.Graph, seed: m.Seed, training: true, fine: c.Fine}, ResNetConfig: c, w: w}
+	p := &resNet{part: part{g: m.Graph, seed: m.Seed, training: true, fine: c.Fine},
+		ResNetConfig: c, w: w}
 	trainResNet(m, p, images, labels)
 	evaluateResNet(m, p, images, labels)
 	return m.done()
@@ -125,7 +126,8 @@ func newResNetWeights(g *graph.Graph, c ResNetConfig) *resNetWeights {
 		}
 		for i := range blocks {
 			name := fmt.Sprintf("stage%d/%d", stage+1, i)
-			w.stages[stage] = append(w.stages[stage], w.bottleneck(name, c, in, width, stride, i == 0))
+			w.stages[stage] = append(w.stages[stage],
+				w.bottleneck(name, c, in, width, stride, i == 0))
 			in, stride = 4*width, 1
 		}
 	}
@@ -137,7 +139,8 @@ func newResNetWeights(g *graph.Graph, c ResNetConfig) *resNetWeights {
 	return w
 }
 
-func (w *resNetWeights) bottleneck(name string, c ResNetConfig, in, width, stride int, first bool) bottleneck {
+func (w *resNetWeights) bottleneck(name string, c ResNetConfig, in, width, stride int,
+	first bool) bottleneck {
 	defer w.g.Scope(name)()
 	b := bottleneck{stride: stride}
 	ins, outs, sizes := [3]int{in, width, width}, [3]int{width, width, 4 * width}, [3]int{1, 3, 1}
@@ -168,8 +171,10 @@ func (w *resNetWeights) filters(name string, out, in, k int) graph.Value {
 
 func (w *resNetWeights) norm(name string, scale graph.Init, channels int) channelNorm {
 	t := tensor.Of(graph.F32, channels)
-	n := channelNorm{scale: w.add(name+"/scale", scale, channels), bias: w.add(name+"/bias", graph.Init{}, channels)}
-	n.mean, n.variance = w.g.State(name+"/mean", t, graph.Init{}), w.g.State(name+"/variance", t, one())
+	n := channelNorm{scale: w.add(name+"/scale", scale, channels),
+		bias: w.add(name+"/bias", graph.Init{}, channels)}
+	n.mean, n.variance = w.g.State(name+"/mean", t, graph.Init{}),
+		w.g.State(name+"/variance", t, one())
 	w.exempt[n.scale.Node.ID], w.exempt[n.bias.Node.ID] = true, true
 	return n
 }

@@ -14,15 +14,17 @@ type ResNetConfig struct {
 	Depth   int    // layers with weights along the longest path: see [ResNetBlocks]
 	Blocks  [4]int // of each stage; zero means those of Depth, which they override
 
-	Images  int // a step
-	Pixels  int // of a side of an image
-	Width   int // channels behind the first layer; a stage's blocks give 4, 8, 16 and 32 times as many
+	Images int // a step
+	Pixels int // of a side of an image
+	// channels behind the first layer; a stage's blocks give 4, 8, 16 and 32 times as many
+	Width   int
 	Classes int // of which 0 is the background: no image
 
 	NormMomentum float32 // of the averages of means and variances, a step
 	WeightDecay  float32 // of the sum of squares of all parameters but the norms', halved
-	ZeroBlocks   bool    // of version 1: blocks start as the identity, the scale of their last norm as 0 and not as 1
-	Fine         bool    // optimizer composed of arithmetic, as in TensorFlow 1
+	// of version 1: blocks start as the identity, the scale of their last norm as 0 and not as 1
+	ZeroBlocks bool
+	Fine       bool // optimizer composed of arithmetic, as in TensorFlow 1
 
 	// Schedule of the learning rate; zero means the size's own for so many images a
 	// step.
@@ -36,7 +38,8 @@ type ResNetConfig struct {
 // hundreds, and their blocks start as the identity (Goyal et al. 2017), without
 // which 152 layers learn nothing of batches of 4 in that time.
 func NewResNetConfig(size string) (ResNetConfig, error) {
-	c := ResNetConfig{Size: size, Version: 1, Depth: 152, WeightDecay: 1e-4, NormMomentum: 0.9, ZeroBlocks: true}
+	c := ResNetConfig{Size: size, Version: 1, Depth: 152, WeightDecay: 1e-4, NormMomentum: 0.9,
+		ZeroBlocks: true}
 	switch size {
 	case "base":
 		c.Images, c.Pixels, c.Width, c.Classes = 57, 224, 64, 1001
@@ -72,7 +75,8 @@ func ResNetBlocks(depth int) ([4]int, error) {
 	}
 	const shallow, deepest = 200, 3*maxBlocks + 2
 	if depth < shallow || depth > deepest || depth%3 != 2 {
-		return [4]int{}, fmt.Errorf("--depth is %d: want 14, 26, 50, 101, 152, 200, or one of 203, 206, … %d, such as 506, 1001, 1079 or 1916", depth, deepest)
+		return [4]int{}, fmt.Errorf("--depth is %d: want 14, 26, 50, 101, 152, 200, or one of "+
+			"203, 206, … %d, such as 506, 1001, 1079 or 1916", depth, deepest)
 	}
 	return [4]int{3, 32, (depth-2)/3 - 38, 3}, nil
 }
@@ -87,7 +91,8 @@ func (c ResNetConfig) blocks() ([4]int, error) {
 	}
 	total := 0
 	for i, n := range c.Blocks {
-		if err := within(limit{fmt.Sprintf("--blocks of stage %d", i+1), n, 1, maxBlocks}); err != nil {
+		if err := within(limit{fmt.Sprintf("--blocks of stage %d", i+1), n, 1,
+			maxBlocks}); err != nil {
 			return c.Blocks, err
 		}
 		total += n
@@ -113,7 +118,8 @@ func (c ResNetConfig) Validate() error {
 	); err != nil {
 		return err
 	}
-	if err := fractions(share{"momentum of norms", c.NormMomentum}, share{"weight decay", c.WeightDecay}); err != nil {
+	if err := fractions(share{"momentum of norms", c.NormMomentum},
+		share{"weight decay", c.WeightDecay}); err != nil {
 		return err
 	}
 	return c.schedule().validate()

@@ -93,7 +93,9 @@ func (p *resNet) conv(x, filters graph.Value, k, stride int) graph.Value {
 	return ops.Conv2D(x, filters, ops.Conv{Stride: [2]int{stride, stride}, Pad: ops.SamePad(k)})
 }
 
-func (p *resNet) normRelu(x graph.Value, n channelNorm) graph.Value { return ops.Relu(p.norm(x, n)) }
+func (p *resNet) normRelu(x graph.Value, n channelNorm) graph.Value {
+	return ops.Relu(p.norm(x, n))
+}
 
 // norm is a batch norm. In training it notes the update of its averages.
 func (p *resNet) norm(x graph.Value, n channelNorm) graph.Value {

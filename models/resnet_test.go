@@ -77,8 +77,10 @@ func TestResNetParameters(t *testing.T) {
 
 func TestResNetBlocks(t *testing.T) {
 	for depth, want := range map[int][4]int{
-		14: {1, 1, 1, 1}, 50: {3, 4, 6, 3}, 101: {3, 4, 23, 3}, 152: {3, 8, 36, 3}, 203: {3, 32, 29, 3},
-		506: {3, 32, 130, 3}, 1001: {3, 32, 295, 3}, 1079: {3, 32, 321, 3}, 1916: {3, 32, 600, 3}, 2498: {3, 32, 794, 3},
+		14: {1, 1, 1, 1}, 50: {3, 4, 6, 3}, 101: {3, 4, 23, 3}, 152: {3, 8, 36, 3}, 203: {3, 32, 29,
+			3},
+		506: {3, 32, 130, 3}, 1001: {3, 32, 295, 3}, 1079: {3, 32, 321, 3}, 1916: {3, 32, 600,
+			3}, 2498: {3, 32, 794, 3},
 	} {
 		if have, err := ResNetBlocks(depth); err != nil || have != want {
 			t.Errorf("depth %d has %v (%v), want %v", depth, have, err, want)
@@ -86,7 +88,8 @@ func TestResNetBlocks(t *testing.T) {
 	}
 	for _, depth := range []int{-1, 0, 2, 18, 34, 53, 153, 199, 201, 504, 1000, math.MaxInt} {
 		_, err := ResNetBlocks(depth)
-		if want := fmt.Sprintf("--depth is %d: want 14, 26, 50, 101, 152, 200, or one of 203, 206,", depth); err == nil || !strings.HasPrefix(err.Error(), want) {
+		if want := fmt.Sprintf("--depth is %d: want 14, 26, 50, 101, 152, 200, or one of 203, 206,",
+			depth); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%v does not say %q", err, want)
 		}
 	}
@@ -101,8 +104,10 @@ func TestResNetClosedForm(t *testing.T) {
 		for i := range c.Blocks {
 			c.Blocks[i] = rapid.IntRange(1, 3).Draw(rt, "blocks")
 		}
-		c.Images, c.Pixels = rapid.IntRange(1, 3).Draw(rt, "batch"), rapid.IntRange(1, 70).Draw(rt, "pixels")
-		c.Width, c.Classes = rapid.IntRange(1, 5).Draw(rt, "width"), rapid.IntRange(2, 9).Draw(rt, "classes")
+		c.Images, c.Pixels = rapid.IntRange(1, 3).Draw(rt, "batch"),
+			rapid.IntRange(1, 70).Draw(rt, "pixels")
+		c.Width, c.Classes = rapid.IntRange(1, 5).Draw(rt, "width"),
+			rapid.IntRange(2, 9).Draw(rt, "classes")
 		m, err := ResNet(c)
 		if err != nil {
 			rt.Fatal(err)
@@ -126,7 +131,8 @@ func TestResNetReplica(t *testing.T) {
 	for version := 1; version <= 2; version++ {
 		small, large := resNetConfig(t, "s64"), resNetConfig(t, "base")
 		small.Version, large.Version = version, version
-		if strings.Join(shape(buildResNet(t, small)), "\n") != strings.Join(shape(buildResNet(t, large)), "\n") {
+		if strings.Join(shape(buildResNet(t, small)),
+			"\n") != strings.Join(shape(buildResNet(t, large)), "\n") {
 			t.Errorf("version %d: the replica's graph is another one", version)
 		}
 	}
@@ -137,7 +143,8 @@ func TestResNetReplica(t *testing.T) {
 func TestResNetWork(t *testing.T) {
 	m := buildResNet(t, resNetConfig(t, "base"))
 	work := m.Work(m.Objectives[0])
-	forward, backward := float64(work[graph.Forward].FLOPs)/57e9, float64(work[graph.Backward].FLOPs)/57e9
+	forward, backward := float64(work[graph.Forward].FLOPs)/57e9,
+		float64(work[graph.Backward].FLOPs)/57e9
 	t.Logf("%.2f GFLOP an image forward, %.2f backward", forward, backward)
 	if forward < 23.1 || forward > 24 || backward < 1.95*forward || backward > 2.05*forward {
 		t.Errorf("%.2f GFLOP an image forward, %.2f backward", forward, backward)
@@ -197,7 +204,8 @@ func TestResNetLearns(t *testing.T) {
 		t.Run(fmt.Sprint("fresh v", version), func(t *testing.T) {
 			first, last := learn(t, version, 80, func(step int) uint64 { return uint64(step) })
 			if !(last[0] < first[0]/2) || !(last[1] < first[1]/2) {
-				t.Errorf("loss %.3f to %.3f, held-out %.3f to %.3f", first[0], last[0], first[1], last[1])
+				t.Errorf("loss %.3f to %.3f, held-out %.3f to %.3f", first[0], last[0], first[1],
+					last[1])
 			}
 		})
 	}
@@ -227,7 +235,8 @@ func learn(t *testing.T, version, steps int, seed func(step int) uint64) (first,
 		}
 	}
 	one, five := x.scalar(m.EvalMetrics[0].Value), x.scalar(m.EvalMetrics[1].Value)
-	t.Logf("loss %.3f to %.3f, held-out %.3f to %.3f, accuracy %.2f, among 5 %.2f", first[0], last[0], first[1], last[1], one, five)
+	t.Logf("loss %.3f to %.3f, held-out %.3f to %.3f, accuracy %.2f, among 5 %.2f", first[0],
+		last[0], first[1], last[1], one, five)
 	if one < 0 || five < one || five > 1 {
 		t.Errorf("accuracy %v, among 5 %v", one, five)
 	}
@@ -250,7 +259,8 @@ func TestResNetBackground(t *testing.T) {
 		})
 		return x.scalar(loss)
 	}
-	if all, half, none := run(4), run(2), run(0); all == 0 || math.Abs(all-half) > 1e-6*all || none != 0 {
+	if all, half, none := run(4), run(2), run(0); all == 0 || math.Abs(all-half) > 1e-6*all ||
+		none != 0 {
 		t.Errorf("losses of two images twice, once and not at all: %v, %v and %v", all, half, none)
 	}
 }
@@ -345,10 +355,13 @@ func TestZeroBlocks(t *testing.T) {
 
 func TestTensorFlowPad(t *testing.T) {
 	for _, row := range [][5]int{ // elements, window, stride; before, after
-		{112, 3, 2, 0, 1}, {113, 3, 2, 1, 1}, {1, 3, 2, 1, 1}, {2, 3, 2, 0, 1}, {80, 3, 2, 0, 1}, {5, 3, 1, 1, 1}, {4, 1, 2, 0, 0},
+		{112, 3, 2, 0, 1}, {113, 3, 2, 1, 1}, {1, 3, 2, 1, 1}, {2, 3, 2, 0, 1}, {80, 3, 2, 0,
+			1}, {5, 3, 1, 1, 1}, {4, 1, 2, 0, 0},
 	} {
-		if before, after := tensorFlowPad(row[0], row[1], row[2]); before != row[3] || after != row[4] {
-			t.Errorf("%d elements under windows of %d, %d apart: %d and %d, want %d and %d", row[0], row[1], row[2], before, after, row[3], row[4])
+		if before, after := tensorFlowPad(row[0], row[1], row[2]); before != row[3] ||
+			after != row[4] {
+			t.Errorf("%d elements under windows of %d, %d apart: %d and %d, want %d and %d", row[0],
+				row[1], row[2], before, after, row[3], row[4])
 		}
 	}
 }
@@ -359,7 +372,8 @@ func TestResNetSchedule(t *testing.T) {
 	c := resNetConfig(t, "base")
 	c.Images = 256
 	s := buildResNet(t, c).Schedule
-	for epoch, want := range map[float64]float64{2.5: 0.064, 10: 0.128, 31: 0.0128, 61: 1.28e-3, 81: 1.28e-4, 91: 1.28e-5} {
+	for epoch, want := range map[float64]float64{2.5: 0.064, 10: 0.128, 31: 0.0128, 61: 1.28e-3,
+		81: 1.28e-4, 91: 1.28e-5} {
 		if have := float64(s.At(int(epoch * 1_281_167 / 256))); math.Abs(have-want) > 1e-3*want {
 			t.Errorf("epoch %v has rate %v, want %v", epoch, have, want)
 		}
@@ -373,25 +387,33 @@ func TestResNetRefuses(t *testing.T) {
 	}{
 		{func(c *ResNetConfig) { c.Size = "s1" }, `unknown size "s1": want s512, s64 or base`},
 		{func(c *ResNetConfig) { c.Depth = 18 }, "--depth is 18: want 14"},
-		{func(c *ResNetConfig) { c.Blocks = [4]int{3, 0, 1, 1} }, "--blocks of stage 2 is 0: want 1 or more"},
-		{func(c *ResNetConfig) { c.Blocks = [4]int{3, 1, -4, 1} }, "--blocks of stage 3 is -4: want 1 or more"},
-		{func(c *ResNetConfig) { c.Blocks = [4]int{1, 1, 1, 1 << 20} }, "--blocks of stage 4 is 1048576: want 16384 or less"},
-		{func(c *ResNetConfig) { c.Blocks = [4]int{1 << 13, 1 << 13, 1, 1} }, "--blocks in all is 16386: want 16384 or less"},
+		{func(c *ResNetConfig) { c.Blocks = [4]int{3, 0, 1, 1} }, "--blocks of stage 2 is 0: " +
+			"want 1 or more"},
+		{func(c *ResNetConfig) { c.Blocks = [4]int{3, 1, -4, 1} }, "--blocks of stage 3 is -4: " +
+			"want 1 or more"},
+		{func(c *ResNetConfig) { c.Blocks = [4]int{1, 1, 1, 1 << 20} }, "--blocks of stage 4 is " +
+			"1048576: want 16384 or less"},
+		{func(c *ResNetConfig) { c.Blocks = [4]int{1 << 13, 1 << 13, 1, 1} }, "--blocks in all " +
+			"is 16386: want 16384 or less"},
 		{func(c *ResNetConfig) { c.Version = 3 }, "--version is 3: want 2 or less"},
 		{func(c *ResNetConfig) { c.Images = 0 }, "--batch is 0: want 1 or more"},
 		{func(c *ResNetConfig) { c.Pixels = -1 }, "image size is -1: want 1 or more"},
 		{func(c *ResNetConfig) { c.Width = 0 }, "width is 0: want 1 or more"},
 		{func(c *ResNetConfig) { c.Classes = 1 }, "classes is 1: want 2 or more"},
-		{func(c *ResNetConfig) { c.NormMomentum = 1 }, "momentum of norms is 1: want a number from 0 to 1"},
+		{func(c *ResNetConfig) { c.NormMomentum = 1 }, "momentum of norms is 1: want a number " +
+			"from 0 to 1"},
 		{func(c *ResNetConfig) { c.WeightDecay = float32(math.NaN()) }, "weight decay is NaN"},
-		{func(c *ResNetConfig) { c.Schedule.Warmup = 3 }, "learning rate is 0: want a positive number"},
+		{func(c *ResNetConfig) { c.Schedule.Warmup = 3 }, "learning rate is 0: want a positive " +
+			"number"},
 		{func(c *ResNetConfig) { c.Schedule = Stepwise{Rate: 1, Warmup: -1} }, "learning rate warm-up is -1 steps"},
-		{func(c *ResNetConfig) { c.Width, c.Images, c.Pixels = 1<<20, math.MaxInt32, 1<<14 }, "model resnet of size s512: "}, // the graph finds that out
+		// the graph finds that out
+		{func(c *ResNetConfig) { c.Width, c.Images, c.Pixels = 1<<20, math.MaxInt32, 1<<14 }, "model resnet of size s512: "},
 	} {
 		c := resNetConfig(t, "s512")
 		row.change(&c)
 		_, err := ResNet(c)
-		if err == nil || !strings.HasPrefix(err.Error(), row.want) || strings.Contains(err.Error(), "\n") {
+		if err == nil || !strings.HasPrefix(err.Error(), row.want) ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%v does not say %q", err, row.want)
 		}
 	}

@@ -45,7 +45,8 @@ func (s InverseSqrt) validate() error {
 	case s.Warmup < 1:
 		return fmt.Errorf("learning rate warm-up is %d steps: want 1 or more", s.Warmup)
 	case s.Total < 0 || s.Decay < 0:
-		return fmt.Errorf("learning rate decay over %d of %d steps: neither may be negative", s.Decay, s.Total)
+		return fmt.Errorf("learning rate decay over %d of %d steps: neither may be negative",
+			s.Decay, s.Total)
 	}
 	return nil
 }

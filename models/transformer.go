@@ -74,7 +74,8 @@ func (c TransformerConfig) Validate() error {
 	case c.Width%2 != 0:
 		return fmt.Errorf("width is %d: want an even number", c.Width)
 	}
-	if err := fractions(share{"dropout", c.Dropout}, share{"label smoothing", c.Smoothing}); err != nil {
+	if err := fractions(share{"dropout", c.Dropout},
+		share{"label smoothing", c.Smoothing}); err != nil {
 		return err
 	}
 	return c.Schedule.validate()
@@ -109,9 +110,11 @@ func Transformer(c TransformerConfig) (*Model, error) {
 	m.DeviceBytes, m.HostBytes = replicaBudget(c.Size)
 	source, target := m.texts(c.Pairs, c.Length)
 	w := newTransformerWeights(m.Graph, c)
-	p := &transformer{part: part{g: m.Graph, seed: m.Seed, training: true, fine: c.Fine}, TransformerConfig: c, w: w}
+	p := &transformer{part: part{g: m.Graph, seed: m.Seed, training: true, fine: c.Fine},
+		TransformerConfig: c, w: w}
 	loss, _ := p.run(source, target)
-	m.minimize(Objective{Name: "train", Times: 1, Loss: loss}, w.all, adam{Beta1: 0.9, Beta2: 0.997, Eps: 1e-9, Fine: c.Fine})
+	m.minimize(Objective{Name: "train", Times: 1, Loss: loss}, w.all,
+		adam{Beta1: 0.9, Beta2: 0.997, Eps: 1e-9, Fine: c.Fine})
 	evaluateTransformer(m, p, source, target)
 	return m.done()
 }
@@ -168,7 +171,8 @@ func newTransformerWeights(g *graph.Graph, c TransformerConfig) *transformerWeig
 	return w
 }
 
-func (w *transformerWeights) stack(c TransformerConfig, name string, cross bool) (s transformerStack) {
+func (w *transformerWeights) stack(c TransformerConfig, name string,
+	cross bool) (s transformerStack) {
 	defer w.g.Scope(name)()
 	for i := range c.Layers {
 		leave := w.g.Scope(fmt.Sprint(i))
@@ -199,8 +203,10 @@ func (w *transformerWeights) feedForward(c TransformerConfig, name string) feedF
 	defer w.g.Scope(name)()
 	return feedForward{
 		norm: w.norm(c),
-		w0:   w.add("w0", glorot(c.Width, c.Hidden), c.Width, c.Hidden), b0: w.add("b0", graph.Init{}, c.Hidden),
-		w1: w.add("w1", glorot(c.Hidden, c.Width), c.Hidden, c.Width), b1: w.add("b1", graph.Init{}, c.Width),
+		w0:   w.add("w0", glorot(c.Width, c.Hidden), c.Width, c.Hidden), b0: w.add("b0",
+			graph.Init{}, c.Hidden),
+		w1: w.add("w1", glorot(c.Hidden, c.Width), c.Hidden, c.Width), b1: w.add("b1", graph.Init{},
+			c.Width),
 	}
 }
 

@@ -27,7 +27,8 @@ func (p *transformer) run(source, target graph.Value) (loss, logits graph.Value)
 	memory := p.encode(source, padding)
 	y := p.decode(target, memory, causal, padding)
 	logits = ops.MatMulT(y, p.w.embedding, false, true)
-	others := float32(p.Vocab-1) / float32(p.Vocab) // smoothing is over all sub-words, the target included
+	// smoothing is over all sub-words, the target included
+	others := float32(p.Vocab-1) / float32(p.Vocab)
 	return p.mean(ops.CrossEntropy(logits, target, p.Smoothing*others), target), logits
 }
 
@@ -74,7 +75,8 @@ func (p *transformer) norm(w scaleBias, x graph.Value) graph.Value {
 }
 
 // attend is an attention sublayer of x to memory, or to x itself without one.
-func (p *transformer) attend(name string, w transformerAttention, x, memory, mask graph.Value) graph.Value {
+func (p *transformer) attend(name string, w transformerAttention, x, memory,
+	mask graph.Value) graph.Value {
 	defer p.scope(name)()
 	y := p.norm(w.norm, x)
 	if !memory.Valid() {
@@ -91,7 +93,8 @@ func (p *transformer) attend(name string, w transformerAttention, x, memory, mas
 
 // heads takes [pairs length width] apart into [pairs heads length size].
 func (p *transformer) heads(x graph.Value) graph.Value {
-	return ops.Transpose(ops.ReshapeSizes(x, p.Pairs, p.Length, p.Heads, p.Width/p.Heads), 0, 2, 1, 3)
+	return ops.Transpose(ops.ReshapeSizes(x, p.Pairs, p.Length, p.Heads, p.Width/p.Heads), 0, 2, 1,
+		3)
 }
 
 func (p *transformer) feedForward(w feedForward, x graph.Value) graph.Value {

@@ -47,7 +47,8 @@ func TestTransformerParameters(t *testing.T) {
 
 // TestTransformerReplica: s64 is base in small, but for the sizes.
 func TestTransformerReplica(t *testing.T) {
-	small, large := shape(buildTransformer(t, transformerConfig(t, "s64"))), shape(buildTransformer(t, transformerConfig(t, "base")))
+	small, large := shape(buildTransformer(t, transformerConfig(t, "s64"))),
+		shape(buildTransformer(t, transformerConfig(t, "base")))
 	if strings.Join(small, "\n") != strings.Join(large, "\n") {
 		t.Error("the replica's graph is another one")
 	}
@@ -62,7 +63,8 @@ func TestTransformerLearns(t *testing.T) {
 		x.step(t, step)
 		held[step] = x.scalar(m.EvalLoss)
 	}
-	t.Logf("held-out loss %.3f to %.3f, accuracy %.3f", held[0], held[steps-1], x.scalar(m.EvalMetrics[0].Value))
+	t.Logf("held-out loss %.3f to %.3f, accuracy %.3f", held[0], held[steps-1],
+		x.scalar(m.EvalMetrics[0].Value))
 	if even := math.Log(float64(m.Classes)); math.Abs(held[0]-even) > 2 {
 		t.Errorf("the first loss is %.3f, want about %.3f", held[0], even)
 	}
@@ -131,7 +133,8 @@ func TestTransformerRefuses(t *testing.T) {
 		c := transformerConfig(t, "s512")
 		row.change(&c)
 		_, err := Transformer(c)
-		if err == nil || !strings.Contains(err.Error(), row.want) || strings.Contains(err.Error(), "\n") {
+		if err == nil || !strings.Contains(err.Error(), row.want) ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%v does not say %q", err, row.want)
 		}
 	}
@@ -140,7 +143,8 @@ func TestTransformerRefuses(t *testing.T) {
 // TestSinusoids: sines in the first half, cosines in the second.
 func TestSinusoids(t *testing.T) {
 	x := sinusoids(graph.New(), 3, 4).Node.Data.F32()
-	want := []float64{0, 0, 1, 1, math.Sin(1), math.Sin(1e-4), math.Cos(1), math.Cos(1e-4), math.Sin(2), math.Sin(2e-4), math.Cos(2), math.Cos(2e-4)}
+	want := []float64{0, 0, 1, 1, math.Sin(1), math.Sin(1e-4), math.Cos(1), math.Cos(1e-4),
+		math.Sin(2), math.Sin(2e-4), math.Cos(2), math.Cos(2e-4)}
 	for i, w := range want {
 		if math.Abs(float64(x[i])-w) > 1e-6 {
 			t.Errorf("element %d is %v, want %v", i, x[i], w)

@@ -51,7 +51,8 @@ func (p *wgan) criticLoss(images graph.Value) Objective {
 	distance := ops.Sub(ops.Mean(p.judge("real", images)), ops.Mean(p.judge("fake", fakes)))
 	penalty := p.penalty(images, fakes)
 	return Objective{
-		Name: "critic", Times: p.CriticTimes, Loss: ops.Sub(ops.Scale(penalty, p.Penalty), distance),
+		Name: "critic", Times: p.CriticTimes, Loss: ops.Sub(ops.Scale(penalty, p.Penalty),
+			distance),
 		Metrics: []Metric{{"wasserstein", distance}, {"penalty", penalty}},
 	}
 }
@@ -75,14 +76,16 @@ func (p *wgan) penalty(images, fakes graph.Value) graph.Value {
 // generatorLoss is the generator's objective.
 func (p *wgan) generatorLoss() Objective {
 	defer p.scope("generator-loss")()
-	return Objective{Name: "generator", Times: 1, Loss: ops.Neg(ops.Mean(p.judge("fake", p.generate(p.seed))))}
+	return Objective{Name: "generator", Times: 1,
+		Loss: ops.Neg(ops.Mean(p.judge("fake", p.generate(p.seed))))}
 }
 
 // evaluate appends the held-out pass, whose loss is the critic's without penalty,
 // and samples.
 func (p *wgan) evaluate(m *Model, images, labels graph.Value) {
 	defer p.scope("eval")()
-	real, fake := p.mean(p.judge("real", images), labels), ops.Mean(p.judge("fake", p.generate(p.seed)))
+	real, fake := p.mean(p.judge("real", images), labels),
+		ops.Mean(p.judge("fake", p.generate(p.seed)))
 	m.EvalLoss = ops.Sub(fake, real)
 	defer p.scope("samples")()
 	always := ops.Pad(ops.Slice(p.seed, 0, 0, 1), 0, 0, 1) // the run's seed, and no execution
@@ -220,7 +223,8 @@ func (w *adversary) wide(b *residual, alone bool) {
 		b.shortcut = w.filters("shortcut", b.in, b.out, 1, balanced, true)
 	}
 	b.norms = []affineNorm{w.channels("norm1", b.in, alone), w.channels("norm2", middle, alone)}
-	b.convs = []filterBank{w.filters("conv1", b.in, middle, 3, he, false), w.filters("conv2", middle, b.out, 3, he, true)}
+	b.convs = []filterBank{w.filters("conv1", b.in, middle, 3, he, false),
+		w.filters("conv2", middle, b.out, 3, he, true)}
 }
 
 func (w *adversary) channels(name string, n int, alone bool) affineNorm {
@@ -245,7 +249,9 @@ func (w *adversary) bank(name string, init graph.Init, biases, rows, columns, k 
 	return f
 }
 
-func (w *adversary) bias(name string, n int) graph.Value { return w.add(name+"/bias", graph.Init{}, n) }
+func (w *adversary) bias(name string, n int) graph.Value {
+	return w.add(name+"/bias", graph.Init{}, n)
+}
 
 func (w *adversary) linear(in, out int) affine {
 	return affine{w.add("dense/weights", glorot(in, out), in, out), w.bias("dense", out)}

@@ -10,8 +10,9 @@ import (
 type WGANConfig struct {
 	Size string // s512, s64 or base
 
-	Nets   string // "resnet": bottleneck blocks, 101 layers each; "good": four wide blocks each
-	Blocks int    // of resnet: blocks for each size that images have on their way, one less for the last
+	Nets string // "resnet": bottleneck blocks, 101 layers each; "good": four wide blocks each
+	// of resnet: blocks for each size that images have on their way, one less for the last
+	Blocks int
 
 	Images int // a step
 	Pixels int // of a side of an image: a multiple of 16, by which the networks scale

@@ -91,14 +91,16 @@ func TestWGANReplica(t *testing.T) {
 // TestWGANWork: an image takes what was computed for the public source, within 3%,
 // forward and backward.
 func TestWGANWork(t *testing.T) {
-	for nets, want := range map[string][2]float64{"resnet": {4.54 + 7.13, 1.85 + 2.79}, "good": {16.9 + 26.6, 6.7 + 10.6}} {
+	for nets, want := range map[string][2]float64{"resnet": {4.54 + 7.13, 1.85 + 2.79},
+		"good": {16.9 + 26.6, 6.7 + 10.6}} {
 		c := wganConfig(t, "base")
 		c.Nets = nets
 		m := buildWGAN(t, c)
 		for i, o := range m.Objectives {
 			work := m.Work(o)
 			have := float64(work[graph.Forward].FLOPs+work[graph.Backward].FLOPs) / float64(c.Images) / 1e9
-			t.Logf("%s, %s: %.2f GFLOP an image, %d + %d operations", nets, o.Name, have, work[0].Nodes, work[1].Nodes)
+			t.Logf("%s, %s: %.2f GFLOP an image, %d + %d operations", nets, o.Name, have,
+				work[0].Nodes, work[1].Nodes)
 			if math.Abs(have-want[i]) > 0.03*want[i] {
 				t.Errorf("%s, %s: %.2f GFLOP an image, want %.2f", nets, o.Name, have, want[i])
 			}
@@ -129,16 +131,19 @@ func TestWGANGradients(t *testing.T) {
 				if strings.Contains(n.Name, "/generator/") {
 					backward[o.Name+"'s of the generator"]++
 				}
-				if strings.HasPrefix(n.OpName(), "conv2d_filter_grad") && !strings.Contains(n.Name, "/generator/") {
+				if strings.HasPrefix(n.OpName(), "conv2d_filter_grad") &&
+					!strings.Contains(n.Name, "/generator/") {
 					backward[o.Name+"'s of the critic's filters"]++
 				}
 			}
 		}
 		t.Log(backward)
-		if backward["critic's of the generator"] > 0 || backward["generator's of the critic's filters"] > 0 {
+		if backward["critic's of the generator"] > 0 ||
+			backward["generator's of the critic's filters"] > 0 {
 			t.Errorf("useless gradients: %v", backward)
 		}
-		if backward["generator's of the generator"] == 0 || backward["critic's of the critic's filters"] == 0 {
+		if backward["generator's of the generator"] == 0 ||
+			backward["critic's of the critic's filters"] == 0 {
 			t.Errorf("gradients are missing: %v", backward)
 		}
 	}
@@ -196,17 +201,23 @@ func TestWGANRefuses(t *testing.T) {
 		{func(c *WGANConfig) { c.Dim = 0 }, "width is 0: want 1 or more"},
 		{func(c *WGANConfig) { c.Noise = 0 }, "noise is 0: want 1 or more"},
 		{func(c *WGANConfig) { c.CriticTimes = 0 }, "critic's steps is 0: want 1 or more"},
-		{func(c *WGANConfig) { c.Penalty = -1 }, "weight of the gradient penalty is -1: want a number from 0"},
-		{func(c *WGANConfig) { c.Penalty = float32(math.NaN()) }, "weight of the gradient penalty is NaN"},
+		{func(c *WGANConfig) { c.Penalty = -1 }, "weight of the gradient penalty is -1: want a " +
+			"number from 0"},
+		{func(c *WGANConfig) { c.Penalty = float32(math.NaN()) }, "weight of the gradient " +
+			"penalty is NaN"},
 		{func(c *WGANConfig) { c.Schedule = -1 }, "learning rate is -1: want a positive number"},
-		{func(c *WGANConfig) { c.Schedule = Constant(math.NaN()) }, "learning rate is NaN: want a positive number"},
-		{func(c *WGANConfig) { c.Schedule = Constant(math.Inf(1)) }, "learning rate is +Inf: want a positive number"},
-		{func(c *WGANConfig) { c.Images, c.Pixels, c.Dim = math.MaxInt32, 1<<14, 1<<20 }, "model wgan of size s512: "}, // the graph finds that out
+		{func(c *WGANConfig) { c.Schedule = Constant(math.NaN()) }, "learning rate is NaN: want " +
+			"a positive number"},
+		{func(c *WGANConfig) { c.Schedule = Constant(math.Inf(1)) }, "learning rate is +Inf: " +
+			"want a positive number"},
+		// the graph finds that out
+		{func(c *WGANConfig) { c.Images, c.Pixels, c.Dim = math.MaxInt32, 1<<14, 1<<20 }, "model wgan of size s512: "},
 	} {
 		c := wganConfig(t, "s512")
 		row.change(&c)
 		_, err := WGAN(c)
-		if err == nil || !strings.HasPrefix(err.Error(), row.want) || strings.Contains(err.Error(), "\n") {
+		if err == nil || !strings.HasPrefix(err.Error(), row.want) ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%v does not say %q", err, row.want)
 		}
 	}
@@ -224,7 +235,8 @@ func TestWGANSchedule(t *testing.T) {
 	for _, c := range []struct {
 		size, nets  string
 		given, want Constant
-	}{{"base", "resnet", 0, 1e-4}, {"base", "good", 0, 1e-4}, {"s64", "resnet", 0, 2e-3}, {"s512", "good", 0, 5e-4}, {"s64", "good", 0.5, 0.5}} {
+	}{{"base", "resnet", 0, 1e-4}, {"base", "good", 0, 1e-4}, {"s64", "resnet", 0, 2e-3},
+		{"s512", "good", 0, 5e-4}, {"s64", "good", 0.5, 0.5}} {
 		config := wganConfig(t, c.size)
 		config.Nets, config.Schedule = c.nets, c.given
 		if have := buildWGAN(t, config).Schedule; have != c.want {

@@ -100,8 +100,10 @@ func TestWGANLearns(t *testing.T) {
 			}
 			x.step(t, 0, turns)
 			after := x.objectives[0].scalar(m.Objectives[0].Metrics[0].Value)
-			t.Logf("distance %.3f, %.3f, then %.3f; penalty %.3f, %.3f", distance[0], distance[turns-1], after, penalty[0], penalty[turns-1])
-			if !(distance[turns-1] > distance[0]+2) || !(penalty[turns-1] < 10) || !(after < 0.9*distance[turns-1]) {
+			t.Logf("distance %.3f, %.3f, then %.3f; penalty %.3f, %.3f", distance[0],
+				distance[turns-1], after, penalty[0], penalty[turns-1])
+			if !(distance[turns-1] > distance[0]+2) || !(penalty[turns-1] < 10) ||
+				!(after < 0.9*distance[turns-1]) {
 				t.Errorf("nothing was learnt")
 			}
 		})
@@ -142,7 +144,8 @@ func TestWGANAlternates(t *testing.T) {
 	if !slices.Equal(samples[0], samples[1]) {
 		t.Error("samples are not of the same noise")
 	}
-	if low, high := slices.Min(samples[0]), slices.Max(samples[0]); !(low >= -1) || !(high <= 1) || low == high {
+	if low, high := slices.Min(samples[0]), slices.Max(samples[0]); !(low >= -1) || !(high <= 1) ||
+		low == high {
 		t.Errorf("samples have levels from %v to %v", low, high)
 	}
 }
@@ -166,7 +169,8 @@ func TestWGANHeldOut(t *testing.T) {
 		clear(pixels[len(pixels)/2:])
 	})
 	if all == half || half != blank {
-		t.Errorf("losses of four images, two of them, and two beside blanks: %v, %v and %v", all, half, blank)
+		t.Errorf("losses of four images, two of them, and two beside blanks: %v, %v and %v", all,
+			half, blank)
 	}
 }
 

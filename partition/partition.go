@@ -132,7 +132,8 @@ func depths(p *pass.Program, succ graph.Adjacency) []int32 {
 	order := traverse(p, succ, &queue{})
 	for i := len(order) - 1; i >= 0; i-- {
 		for _, s := range succ.Of(order[i]) {
-			depth[order[i]] = max(depth[order[i]], depth[s]+int32(p.Graph.Node(order[i]).Operations()))
+			depth[order[i]] = max(depth[order[i]],
+				depth[s]+int32(p.Graph.Node(order[i]).Operations()))
 		}
 	}
 	return depth

@@ -21,8 +21,10 @@ func (o op) Name() string { return o.name }
 func (op) Infer([]graph.Type) ([]graph.Type, error) {
 	return []graph.Type{tensor.Of(graph.F32)}, nil
 }
-func (op) Cost(_, _ []graph.Type) graph.Cost                { return graph.Cost{} }
-func (op) VJP(n *graph.Node, _ []graph.Value) []graph.Value { return make([]graph.Value, len(n.In)) }
+func (op) Cost(_, _ []graph.Type) graph.Cost { return graph.Cost{} }
+func (op) VJP(n *graph.Node, _ []graph.Value) []graph.Value {
+	return make([]graph.Value, len(n.In))
+}
 
 // build makes a graph from lines "d: b c", in order; a node without operands
 // reads the input.

@@ -20,7 +20,8 @@ func DeadCode() Pass {
 				return fmt.Errorf("fetch %s belongs to another graph", v)
 			}
 			if root, _ := v.Resolve(); root.Node.Leaf() {
-				return fmt.Errorf("fetch %s is a %s: only computed values can be fetched", v, root.Node.Kind)
+				return fmt.Errorf("fetch %s is a %s: only computed values can be fetched", v,
+					root.Node.Kind)
 			}
 			roots = append(roots, v.Node.ID)
 		}

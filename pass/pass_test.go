@@ -34,9 +34,15 @@ func TestDeadCode(t *testing.T) {
 func TestRunChecksEveryPass(t *testing.T) {
 	good := []pass.Pass{pass.DeadCode(), partition.Pass(partition.DFS, 5)}
 	for name, spoil := range map[string]func(p *pass.Program){
-		"missing node":  func(p *pass.Program) { p.SetOrder(p.Order[:len(p.Order)-1]) },
-		"twice":         func(p *pass.Program) { p.SetOrder(append([]graph.NodeID{p.Order[0]}, p.Order...)) },
-		"wrong order":   func(p *pass.Program) { p.Order[0], p.Order[9] = p.Order[9], p.Order[0]; p.SetOrder(p.Order) },
+		"missing node": func(p *pass.Program) { p.SetOrder(p.Order[:len(p.Order)-1]) },
+		"twice": func(p *pass.Program) {
+			p.SetOrder(append([]graph.NodeID{p.Order[0]},
+				p.Order...))
+		},
+		"wrong order": func(p *pass.Program) {
+			p.Order[0], p.Order[9] = p.Order[9], p.Order[0]
+			p.SetOrder(p.Order)
+		},
 		"partition gap": func(p *pass.Program) { p.Part[p.Order[len(p.Order)-1]] += 2 },
 		"falling":       func(p *pass.Program) { p.Part[p.Order[7]] = 0 },
 	} {
@@ -53,7 +59,8 @@ func TestRunChecksEveryPass(t *testing.T) {
 func TestRun(t *testing.T) {
 	m := randgraph.Synthetic(60)
 	p := pass.New(m.Graph, m.Fetches, m.Updates)
-	timings, err := pass.Run(context.Background(), p, []pass.Pass{pass.DeadCode(), partition.Pass(partition.DFS, 5)})
+	timings, err := pass.Run(context.Background(), p,
+		[]pass.Pass{pass.DeadCode(), partition.Pass(partition.DFS, 5)})
 	if err != nil || len(timings) != 2 || timings[1].Pass != "partition" {
 		t.Errorf("timings %v, %v", timings, err)
 	}
@@ -61,7 +68,8 @@ func TestRun(t *testing.T) {
 		t.Errorf("%d partitions of %d operations", p.Parts(), len(p.Order))
 	}
 	boom := errors.New("boom")
-	_, err = pass.Run(context.Background(), p, []pass.Pass{{Name: "x", Run: func(*pass.Program) error { return boom }}})
+	_, err = pass.Run(context.Background(), p,
+		[]pass.Pass{{Name: "x", Run: func(*pass.Program) error { return boom }}})
 	if !errors.Is(err, boom) {
 		t.Errorf("error is %v", err)
 	}

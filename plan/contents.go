@@ -15,7 +15,8 @@ type content struct {
 // contents replays the steps symbolically and proves that every read sees the
 // value that the graph says.
 func (v *verifier) contents() error {
-	r := &replay{v: v, slots: make([]content, len(v.plan.Slots)), ran: make([]bool, v.graph.Len()), version: make([]int, v.graph.Len())}
+	r := &replay{v: v, slots: make([]content, len(v.plan.Slots)), ran: make([]bool, v.graph.Len()),
+		version: make([]int, v.graph.Len())}
 	if err := r.bind(); err != nil {
 		return err
 	}
@@ -76,7 +77,8 @@ func (r *replay) holds(step int, ref Ref, want graph.Value, bytes int64) error {
 	c := r.slots[ref.Slot]
 	switch {
 	case c.value != root || c.off+ref.Off != off || ref.Off+bytes > c.bytes:
-		return r.v.fail(step, "reads %s from slot %d, which holds %d bytes of %s from %d", want, ref.Slot, c.bytes, c.value, c.off)
+		return r.v.fail(step, "reads %s from slot %d, which holds %d bytes of %s from %d", want,
+			ref.Slot, c.bytes, c.value, c.off)
 	case c.version != 0:
 		return r.v.fail(step, "reads %s after its update", want)
 	}
@@ -94,7 +96,8 @@ func (r *replay) copy(step int, do Copy) error {
 	case r.v.plan.Slots[do.Src.Slot].Space == dst.Space:
 		return r.v.fail(step, "copies within a space")
 	}
-	r.slots[do.Dst.Slot] = content{value: src.value, off: src.off + do.Src.Off, bytes: do.Bytes, version: src.version}
+	r.slots[do.Dst.Slot] = content{value: src.value, off: src.off + do.Src.Off, bytes: do.Bytes,
+		version: src.version}
 	return nil
 }
 

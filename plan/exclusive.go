@@ -10,7 +10,8 @@ import "github.com/google/btree"
 // which must be dead, and every step that touched those must be sure to be done
 // before the first step that touches the new one.
 func (v *verifier) exclusive() error {
-	o := &occupancy{v: v, spaces: make([]*btree.BTreeG[segment], len(v.plan.Spaces)), use: make([]usage, len(v.plan.Slots))}
+	o := &occupancy{v: v, spaces: make([]*btree.BTreeG[segment], len(v.plan.Spaces)),
+		use: make([]usage, len(v.plan.Slots))}
 	for i := range o.spaces {
 		o.spaces[i] = btree.NewG(32, func(a, b segment) bool { return a.lo < b.lo })
 	}
@@ -83,7 +84,8 @@ func (o *occupancy) occupy(id SlotID, step int) error {
 	})
 	for _, g := range hit {
 		if old := o.v.plan.Slots[g.slot]; old.Fixed || old.To >= step {
-			return o.v.fail(-1, "slots %d (%s) and %d (%s) overlap at step %d", g.slot, old.Value, id, s.Value, step)
+			return o.v.fail(-1, "slots %d (%s) and %d (%s) overlap at step %d", g.slot, old.Value,
+				id, s.Value, step)
 		}
 		o.use[id].inherited = append(o.use[id].inherited, g.slot)
 		if !o.use[g.slot].touched { // nobody vouches for those before it
@@ -129,11 +131,13 @@ func (o *occupancy) touch(step int, do Action) (err error) {
 func (o *occupancy) after(step int, id SlotID, write bool) error {
 	u := o.use[id]
 	if w := u.writer; w >= 0 && w != step && !o.v.before(w, step) {
-		return o.v.fail(step, "does not wait for step %d, which writes slot %d (%s)", w, id, o.v.plan.Slots[id].Value)
+		return o.v.fail(step, "does not wait for step %d, which writes slot %d (%s)", w, id,
+			o.v.plan.Slots[id].Value)
 	}
 	for _, r := range u.readers {
 		if write && r != step && !o.v.before(r, step) {
-			return o.v.fail(step, "overwrites slot %d (%s) without waiting for its reader, step %d", id, o.v.plan.Slots[id].Value, r)
+			return o.v.fail(step, "overwrites slot %d (%s) without waiting for its reader, step %d",
+				id, o.v.plan.Slots[id].Value, r)
 		}
 	}
 	return nil

@@ -93,7 +93,8 @@ func (p *parser) line(text string) error {
 func (p *parser) slot(name string) {
 	p.number(len(p.plan.Slots))
 	space, off, _ := strings.Cut(p.word(), "+")
-	s := Slot{Value: name, Space: SpaceID(p.oneOf(names(p.plan.Spaces), space)), Off: p.parse(off), Bytes: p.long("")}
+	s := Slot{Value: name, Space: SpaceID(p.oneOf(names(p.plan.Spaces), space)), Off: p.parse(off),
+		Bytes: p.long("")}
 	if life := p.word(); life == "fixed" {
 		s.Fixed = true
 	} else {

@@ -63,7 +63,8 @@ func TestParseErrors(t *testing.T) {
 		if text == small {
 			t.Fatalf("%s: nothing to replace", name)
 		}
-		if _, err := Parse(strings.NewReader(text)); err == nil || !strings.HasPrefix(err.Error(), "plan line ") {
+		if _, err := Parse(strings.NewReader(text)); err == nil ||
+			!strings.HasPrefix(err.Error(), "plan line ") {
 			t.Errorf("%s: error is %v", name, err)
 		}
 	}

@@ -42,7 +42,9 @@ func (p *Plan) Peak(space SpaceID, most int) Peak {
 		}
 		out.Largest = append(out.Largest, Holder{s.Value, s.Type.String(), s.Bytes})
 	}
-	slices.SortStableFunc(out.Largest, func(a, b Holder) int { return cmp.Compare(b.Bytes, a.Bytes) })
+	slices.SortStableFunc(out.Largest, func(a, b Holder) int {
+		return cmp.Compare(b.Bytes, a.Bytes)
+	})
 	out.Values = len(out.Largest)
 	out.Largest = out.Largest[:min(most, out.Values)]
 	return out

@@ -32,7 +32,8 @@ func (p *Plan) WriteTo(w io.Writer) (int64, error) {
 		if !s.Fixed {
 			life = fmt.Sprintf("%d-%d", s.From, s.To)
 		}
-		fmt.Fprintf(b, "slot %d %s+%d %d %s %s : %s\n", i, p.Spaces[s.Space].Name, s.Off, s.Bytes, life, s.Type, s.Value)
+		fmt.Fprintf(b, "slot %d %s+%d %d %s %s : %s\n", i, p.Spaces[s.Space].Name, s.Off, s.Bytes,
+			life, s.Type, s.Value)
 	}
 	for _, f := range p.Feeds {
 		fmt.Fprintf(b, "feed #%d %d : %s\n", f.Node, f.Slot, f.Name)

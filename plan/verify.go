@@ -56,7 +56,8 @@ func liveNodes(g *graph.Graph, fetches []graph.Value, updates []graph.NodeID) []
 func checkRefs(p *Plan, g *graph.Graph) error {
 	bad := func(step int, name string, err error) error { return &Error{Step: step, Name: name, Err: err} }
 	for i, s := range p.Slots {
-		if int(s.Space) >= len(p.Spaces) || s.Off < 0 || s.Bytes < 0 || s.From < 0 || s.To < s.From || s.To >= max(1, len(p.Steps)) {
+		if int(s.Space) >= len(p.Spaces) || s.Off < 0 || s.Bytes < 0 || s.From < 0 ||
+			s.To < s.From || s.To >= max(1, len(p.Steps)) {
 			return bad(-1, s.Value, fmt.Errorf("slot %d is out of range: %+v", i, s))
 		}
 	}
@@ -66,7 +67,8 @@ func checkRefs(p *Plan, g *graph.Graph) error {
 		}
 	}
 	for _, b := range slices.Concat(p.Feeds, p.Variables) {
-		if b.Slot < 0 || int(b.Slot) >= len(p.Slots) || int(b.Node) >= g.Len() || b.Node < 0 || !g.Node(b.Node).Leaf() ||
+		if b.Slot < 0 || int(b.Slot) >= len(p.Slots) || int(b.Node) >= g.Len() || b.Node < 0 ||
+			!g.Node(b.Node).Leaf() ||
 			p.Slots[b.Slot].Bytes < g.Node(b.Node).Out[0].Bytes() {
 			return bad(-1, b.Name, errors.New("binding is out of range"))
 		}
@@ -75,7 +77,8 @@ func checkRefs(p *Plan, g *graph.Graph) error {
 }
 
 func checkStep(p *Plan, g *graph.Graph, i int, s Step) error {
-	if s.Node < 0 || int(s.Node) >= g.Len() || int(s.Stream) >= len(p.Streams) || s.Part < 0 || s.Part >= p.Parts {
+	if s.Node < 0 || int(s.Node) >= g.Len() || int(s.Stream) >= len(p.Streams) || s.Part < 0 ||
+		s.Part >= p.Parts {
 		return errors.New("node, stream or partition is out of range")
 	}
 	for _, w := range s.Wait {
@@ -88,7 +91,8 @@ func checkStep(p *Plan, g *graph.Graph, i int, s Step) error {
 	case Copy:
 		return errors.Join(checkRef(p, do.Src, do.Bytes, i), checkRef(p, do.Dst, do.Bytes, i))
 	case Launch:
-		if len(do.In) != len(n.In) || len(do.Out) != len(n.Out) || do.Mutates != n.Mutates || n.Leaf() {
+		if len(do.In) != len(n.In) || len(do.Out) != len(n.Out) || do.Mutates != n.Mutates ||
+			n.Leaf() {
 			return errors.New("operands or results do not match the node")
 		}
 		var errs []error
@@ -113,9 +117,11 @@ func checkRef(p *Plan, r Ref, bytes int64, step int) error {
 	s := p.Slots[r.Slot]
 	switch {
 	case r.Off < 0 || r.Off+bytes > s.Bytes:
-		return fmt.Errorf("%d bytes at %d are outside slot %d of %d bytes", bytes, r.Off, r.Slot, s.Bytes)
+		return fmt.Errorf("%d bytes at %d are outside slot %d of %d bytes", bytes, r.Off, r.Slot,
+			s.Bytes)
 	case !s.Fixed && (step < s.From || step > s.To):
-		return fmt.Errorf("slot %d (%s) is live from step %d to %d only", r.Slot, s.Value, s.From, s.To)
+		return fmt.Errorf("slot %d (%s) is live from step %d to %d only", r.Slot, s.Value, s.From,
+			s.To)
 	}
 	return nil
 }
@@ -128,7 +134,8 @@ func (v *verifier) highWater() error {
 	}
 	for i, s := range v.plan.Spaces {
 		if peak[i] != s.Bytes {
-			return v.fail(-1, "the slots of %s reach %d bytes, the header says %d", s.Name, peak[i], s.Bytes)
+			return v.fail(-1, "the slots of %s reach %d bytes, the header says %d", s.Name, peak[i],
+				s.Bytes)
 		}
 		if s.Bytes > s.Budget {
 			return v.fail(-1, "%s needs %d bytes of a budget of %d", s.Name, s.Bytes, s.Budget)

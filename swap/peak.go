@@ -102,7 +102,9 @@ func (e *estimate) relieve(at int32, excess int64) {
 			idle = append(idle, choice{s, pass.Gap{After: s.uses[i-1], Before: s.uses[i]}})
 		}
 	}
-	weight := func(c choice) int64 { return int64(c.gap.Before-c.gap.After) * c.value.Type().Bytes() }
+	weight := func(c choice) int64 {
+		return int64(c.gap.Before-c.gap.After) * c.value.Type().Bytes()
+	}
 	slices.SortStableFunc(idle, func(a, b choice) int { return cmp.Compare(weight(b), weight(a)) })
 	for _, c := range idle {
 		if excess <= 0 {
@@ -119,7 +121,9 @@ func (e *estimate) relieve(at int32, excess int64) {
 // away records an absence in order, unless it is there already.
 func (e *estimate) away(v graph.Value, g pass.Gap) bool {
 	i := e.p.ValueIndex(v)
-	at, found := slices.BinarySearchFunc(e.p.Away[i], g, func(a, b pass.Gap) int { return cmp.Compare(a.After, b.After) })
+	at, found := slices.BinarySearchFunc(e.p.Away[i], g, func(a, b pass.Gap) int {
+		return cmp.Compare(a.After, b.After)
+	})
 	if !found {
 		e.p.Away[i] = slices.Insert(e.p.Away[i], at, g)
 	}

@@ -20,7 +20,8 @@ func TestAroundPeak(t *testing.T) {
 		m := randgraph.Synthetic(rapid.IntRange(20, 300).Draw(t, "nodes"))
 		estimated := func(budget int64) *pass.Program {
 			p := pass.New(m.Graph, m.Fetches, m.Updates)
-			passes := []pass.Pass{pass.DeadCode(), partition.Pass(partition.BreadthFirst, 0), placement.Pass(false), swap.AroundPeak(budget)}
+			passes := []pass.Pass{pass.DeadCode(), partition.Pass(partition.BreadthFirst, 0),
+				placement.Pass(false), swap.AroundPeak(budget)}
 			if _, err := pass.Run(context.Background(), p, passes); err != nil {
 				t.Fatal(err)
 			}
@@ -39,7 +40,8 @@ func TestAroundPeak(t *testing.T) {
 		uses := tight.Uses()
 		for v, gaps := range tight.Away {
 			for i, g := range gaps {
-				if g.After >= g.Before || i > 0 && g.After < gaps[i-1].Before || !neighbours(uses[v], g) {
+				if g.After >= g.Before || i > 0 && g.After < gaps[i-1].Before ||
+					!neighbours(uses[v], g) {
 					t.Errorf("value %d is away %v between uses at %v", v, gaps, uses[v])
 				}
 			}

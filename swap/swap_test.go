@@ -21,7 +21,8 @@ func TestLookAheadRule(t *testing.T) {
 		m := randgraph.Synthetic(rapid.IntRange(20, 300).Draw(t, "nodes"))
 		k := rapid.IntRange(1, 5).Draw(t, "k")
 		p := pass.New(m.Graph, m.Fetches, m.Updates)
-		for _, ps := range []pass.Pass{pass.DeadCode(), partition.Pass(partition.DFS, 3), placement.Pass(rapid.Bool().Draw(t, "host")), swap.LookAhead(k)} {
+		for _, ps := range []pass.Pass{pass.DeadCode(), partition.Pass(partition.DFS, 3),
+			placement.Pass(rapid.Bool().Draw(t, "host")), swap.LookAhead(k)} {
 			if err := ps.Run(p); err != nil {
 				t.Fatal(err)
 			}
@@ -53,7 +54,8 @@ func check(t *rapid.T, p *pass.Program, v graph.Value, k int) {
 		last = int32(pos)
 	}
 	kind := v.Node.Kind
-	if kind != graph.KindCompute && kind != graph.KindInput || v.Type().Bytes() < swap.MinBytes || !p.Live[v.Node.ID] {
+	if kind != graph.KindCompute && kind != graph.KindInput || v.Type().Bytes() < swap.MinBytes ||
+		!p.Live[v.Node.ID] {
 		want = nil
 	}
 	got := p.Away[p.ValueIndex(v)]

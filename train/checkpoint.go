@@ -74,7 +74,8 @@ func (c Checkpoint) metadata() (map[string]string, error) {
 	config, err := json.Marshal(c.Config)
 	return map[string]string{
 		keyFormat: format, keyModel: c.Model, keySize: c.Size, keyConfig: string(config),
-		keyStep: strconv.Itoa(c.Step), keySeed: strconv.FormatUint(c.Seed, 10), keyTokenizer: c.Tokenizer,
+		keyStep: strconv.Itoa(c.Step), keySeed: strconv.FormatUint(c.Seed,
+			10), keyTokenizer: c.Tokenizer,
 	}, err
 }
 
@@ -83,7 +84,8 @@ func parse(m map[string]string) (Checkpoint, error) {
 	c := Checkpoint{Model: m[keyModel], Size: m[keySize], Tokenizer: m[keyTokenizer]}
 	switch v, ok := m[keyFormat]; {
 	case !ok:
-		return c, fmt.Errorf("no %s in the metadata: the file was not saved by a training run", keyFormat)
+		return c, fmt.Errorf("no %s in the metadata: the file was not saved by a training run",
+			keyFormat)
 	case v != format:
 		return c, fmt.Errorf("%s is %q, this version reads %q", keyFormat, v, format)
 	}
@@ -122,7 +124,8 @@ func (c Checkpoint) sameRun(want Checkpoint) error {
 	switch {
 	case len(differ) > 0:
 		k := differ[0]
-		return fmt.Errorf("was made with %s %q, this run has %q; settings that differ: %d", k, c.Config[k], want.Config[k], len(differ))
+		return fmt.Errorf("was made with %s %q, this run has %q; settings that differ: %d", k,
+			c.Config[k], want.Config[k], len(differ))
 	case c.Seed != want.Seed:
 		return fmt.Errorf("was made with seed %d, this run has %d", c.Seed, want.Seed)
 	case c.Tokenizer != want.Tokenizer:

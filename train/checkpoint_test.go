@@ -34,7 +34,8 @@ func session(t *testing.T, m *models.Model) *gomem.Session {
 
 // at is a checkpoint of the toy after a number of steps.
 func at(step int) Checkpoint {
-	return Checkpoint{Model: "toy", Size: "tiny", Config: map[string]string{"k": "v <&>\n"}, Step: step, Seed: 1 << 63, Tokenizer: "gomem-bpe 1 258\n"}
+	return Checkpoint{Model: "toy", Size: "tiny", Config: map[string]string{"k": "v <&>\n"},
+		Step: step, Seed: 1 << 63, Tokenizer: "gomem-bpe 1 258\n"}
 }
 
 // TestCheckpointRoundTrip: variables and description come back from a file, and
@@ -83,7 +84,8 @@ func TestKeep(t *testing.T) {
 	for _, c := range []struct {
 		step int
 		want []int
-	}{{1, []int{1}}, {2, []int{1, 2}}, {2, []int{1, 2}}, {3, []int{2, 3}}, {100, []int{3, 100}}, {50, []int{3, 50, 100}}, {60, []int{50, 60, 100}}} {
+	}{{1, []int{1}}, {2, []int{1, 2}}, {2, []int{1, 2}}, {3, []int{2, 3}}, {100, []int{3, 100}},
+		{50, []int{3, 50, 100}}, {60, []int{50, 60, 100}}} {
 		path, err := st.save(at(c.step), s)
 		if err != nil {
 			t.Fatal(err)
@@ -207,7 +209,9 @@ func TestFailingDisk(t *testing.T) {
 			}
 			return
 		}
-		if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), filepath.Join(st.dir, fileName(3))) || strings.Contains(err.Error(), "\n") {
+		if !errors.Is(err, syscall.ENOSPC) ||
+			!strings.Contains(err.Error(), filepath.Join(st.dir, fileName(3))) ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("operation %d: %v", n, err)
 		}
 		for _, name := range names(t, st.dir) {
@@ -231,7 +235,8 @@ func TestFailingDisk(t *testing.T) {
 func TestLeftovers(t *testing.T) {
 	s := session(t, toy(toyVocab, unigram{}))
 	st := store{dir: t.TempDir(), keep: 1, disk: osDisk{}}
-	for _, name := range []string{temporary(fileName(7)), temporary(latestName), "notes", ".tmp", "step-1.safetensors"} {
+	for _, name := range []string{temporary(fileName(7)), temporary(latestName), "notes", ".tmp",
+		"step-1.safetensors"} {
 		if err := os.WriteFile(filepath.Join(st.dir, name), []byte("half"), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -239,7 +244,8 @@ func TestLeftovers(t *testing.T) {
 	if _, err := st.save(at(9), s); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := names(t, st.dir), []string{".tmp", latestName, "notes", fileName(9), "step-1.safetensors"}; !slices.Equal(got, want) {
+	if got, want := names(t, st.dir), []string{".tmp", latestName, "notes", fileName(9),
+		"step-1.safetensors"}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }
@@ -265,8 +271,12 @@ func TestRefusals(t *testing.T) {
 		want string
 		edit func(*Options)
 	}{
-		{"is of a model with other sizes: variable w is f32[300] in the checkpoint and f32[310] in the model; variables that differ: 2", func(o *Options) { o.Model = toy(310, unigram{}) }},
-		{"is of another model (toy tiny, this is toy larger): variable extra is missing in the checkpoint and f32[3] in the model; variables that differ: 1", func(o *Options) { o.Model = more }},
+		{"is of a model with other sizes: variable w is f32[300] in the checkpoint and f32[310] " +
+			"in the model; variables that differ: 2",
+			func(o *Options) { o.Model = toy(310, unigram{}) }},
+		{"is of another model (toy tiny, this is toy larger): variable extra is missing in the " +
+			"checkpoint and f32[3] in the model; variables that differ: 1",
+			func(o *Options) { o.Model = more }},
 		{`was made with batch "4", this run has "8"; settings that differ: 2`, func(o *Options) { o.Config = map[string]string{"batch": "8"} }},
 		{"was made with seed 7, this run has 8", func(o *Options) { o.Seed = 8 }},
 		{"another tokenizer", func(o *Options) { o.Tokenizer = nil }},
@@ -274,8 +284,10 @@ func TestRefusals(t *testing.T) {
 		{"at step 20 already, the run is to reach 5", func(o *Options) { o.Steps = 5 }},
 		{"no step-00000000.safetensors in the directory", func(o *Options) { o.Resume = empty }},
 		{truncated + ": safetensors: ", func(o *Options) { o.Resume = truncated }},
-		{"resume from the one before it, " + before, func(o *Options) { damage(t, last, whole[:len(whole)-1]) }},
-		{"resume from the one before it, " + before, func(o *Options) { damage(t, last, whole[:100]) }},
+		{"resume from the one before it, " +
+			before, func(o *Options) { damage(t, last, whole[:len(whole)-1]) }},
+		{"resume from the one before it, " +
+			before, func(o *Options) { damage(t, last, whole[:100]) }},
 		{"resume from the one before it, " + before, func(o *Options) { damage(t, last, nil) }},
 	} {
 		damage(t, last, whole)
@@ -284,7 +296,8 @@ func TestRefusals(t *testing.T) {
 		c.edit(&o)
 		events := watch(&o)
 		_, err := Run(context.Background(), o)
-		if _, ok := errors.AsType[*ErrCheckpoint](err); !ok || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+		if _, ok := errors.AsType[*ErrCheckpoint](err); !ok ||
+			!strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%v (%T) does not say %q", err, err, c.want)
 		}
 		if len(*events) > 0 {
@@ -329,7 +342,8 @@ func TestForeignMetadata(t *testing.T) {
 			t.Errorf("%s %q: %v", c.key, c.value, err)
 		}
 	}
-	if _, err := parse(nil); err == nil || !strings.Contains(err.Error(), "not saved by a training run") {
+	if _, err := parse(nil); err == nil ||
+		!strings.Contains(err.Error(), "not saved by a training run") {
 		t.Error(err)
 	}
 }
@@ -347,7 +361,9 @@ func TestForeignDirectory(t *testing.T) {
 	damage(t, other, whole)
 	for _, resume := range []string{"", other} {
 		o.Resume = resume
-		if err := o.Validate(); err == nil || !strings.Contains(err.Error(), o.Save+": the directory has checkpoints of another run") {
+		if err := o.Validate(); err == nil ||
+			!strings.Contains(err.Error(),
+				o.Save+": the directory has checkpoints of another run") {
 			t.Errorf("resuming %q: %v", resume, err)
 		}
 	}
@@ -374,7 +390,8 @@ func TestSaveFailsInARun(t *testing.T) {
 		}
 	}
 	s, err := Run(context.Background(), o)
-	if _, ok := errors.AsType[*ErrCheckpoint](err); !ok || s.Steps != 10 || s.Checkpoint != filepath.Join(o.Save, fileName(5)) {
+	if _, ok := errors.AsType[*ErrCheckpoint](err); !ok || s.Steps != 10 ||
+		s.Checkpoint != filepath.Join(o.Save, fileName(5)) {
 		t.Errorf("%+v, %v", s, err)
 	}
 	if c, err := Inspect(o.Save); err != nil || c.Step != 5 {

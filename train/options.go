@@ -54,18 +54,20 @@ const (
 
 // Event is something that happened in a run.
 type Event struct {
-	Kind           string
-	Step, Steps    int                // steps done, and to reach
-	Loss           float64            // of the first objective; of held-out data, the mean over units
-	LearningRate   float64            // Step: as fed
-	Metrics        map[string]float64 // the model's, by name
-	Units          int                // Step: target tokens, images or utterances in a batch, without padding
-	UnitsPerSecond float64            // Step: of this step
-	StepTime       time.Duration      // Step: batch and step together
-	DeviceBytes    int64              // Step: the device's peak so far
-	HostBytes      int64              // Step: the host's peak so far
-	CopyBytes      int64              // Step: copied between device and host, both ways
-	Path           string             // Start, Save: the checkpoint
+	Kind        string
+	Step, Steps int // steps done, and to reach
+	// of the first objective; of held-out data, the mean over units
+	Loss         float64
+	LearningRate float64            // Step: as fed
+	Metrics      map[string]float64 // the model's, by name
+	// Step: target tokens, images or utterances in a batch, without padding
+	Units          int
+	UnitsPerSecond float64       // Step: of this step
+	StepTime       time.Duration // Step: batch and step together
+	DeviceBytes    int64         // Step: the device's peak so far
+	HostBytes      int64         // Step: the host's peak so far
+	CopyBytes      int64         // Step: copied between device and host, both ways
+	Path           string        // Start, Save: the checkpoint
 }
 
 // maxSteps keeps the step counter, which models get as a 32-bit float, exact.
@@ -80,7 +82,8 @@ func (o Options) Validate() error {
 		name  string
 		value int
 	}{
-		{"steps", o.Steps}, {"steps between evaluations", o.EvalEvery}, {"batches an evaluation", o.EvalBatches},
+		{"steps", o.Steps}, {"steps between evaluations", o.EvalEvery}, {"batches an evaluation",
+			o.EvalBatches},
 		{"steps between checkpoints", o.SaveEvery}, {"checkpoints to keep", o.Keep},
 	} {
 		if f.value < 0 {
@@ -125,7 +128,8 @@ func (o Options) steps() float64 {
 // a run shows of it are numbers.
 func (o Options) validateModel() error {
 	if b := o.Loader.Train(0); !fits(o.Model, b) {
-		return fmt.Errorf("the loader makes batches of %s, the model's inputs are %s", types(b.Inputs), inputs(o.Model))
+		return fmt.Errorf("the loader makes batches of %s, the model's inputs are %s",
+			types(b.Inputs), inputs(o.Model))
 	}
 	losses := fetches(o.Model.EvalLoss, o.Model.EvalMetrics)
 	for _, objective := range o.Model.Objectives {
@@ -173,7 +177,9 @@ func (o Options) validatePaths() error {
 		return &ErrCheckpoint{Path: o.Save, Err: err}
 	}
 	if l, err := list(o.Save); err == nil && len(l.steps) > 0 && !holds(o.Save, o.Resume) {
-		return &ErrCheckpoint{Path: o.Save, Err: errors.New("the directory has checkpoints of another run: resume that one, or save to another directory")}
+		return &ErrCheckpoint{Path: o.Save,
+			Err: errors.New("the directory has checkpoints of another run: resume that one, or " +
+				"save to another directory")}
 	}
 	return nil
 }
@@ -183,7 +189,8 @@ func (o Options) validatePaths() error {
 func holds(dir, resume string) bool {
 	d, err := os.Stat(dir)
 	for _, path := range []string{resume, filepath.Dir(resume)} {
-		if r, missing := os.Stat(path); err == nil && missing == nil && resume != "" && os.SameFile(d, r) {
+		if r, missing := os.Stat(path); err == nil && missing == nil && resume != "" &&
+			os.SameFile(d, r) {
 			return true
 		}
 	}

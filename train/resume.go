@@ -79,7 +79,8 @@ func find(path string) (string, error) {
 		return "", &ErrCheckpoint{Path: path, Err: bare(err)}
 	}
 	if len(l.steps) == 0 {
-		return "", &ErrCheckpoint{Path: path, Err: fmt.Errorf("no %s in the directory", fileName(0))}
+		return "", &ErrCheckpoint{Path: path,
+			Err: fmt.Errorf("no %s in the directory", fileName(0))}
 	}
 	// The newest file is not always the latest: a run that went back to an
 	// older checkpoint leaves the later ones alone.
@@ -110,7 +111,8 @@ func (o *opened) matches(want Checkpoint, g *graph.Graph) error {
 	if first, n := differences(o.file.Entries(), g.Variables()); n > 0 {
 		which := "is of a model with other sizes"
 		if o.Model != want.Model || o.Size != want.Size {
-			which = fmt.Sprintf("is of another model (%s %s, this is %s %s)", o.Model, o.Size, want.Model, want.Size)
+			which = fmt.Sprintf("is of another model (%s %s, this is %s %s)", o.Model, o.Size,
+				want.Model, want.Size)
 		}
 		return o.fail("%s: %s; variables that differ: %d", which, first, n)
 	}
@@ -158,7 +160,8 @@ func (d difference) String() string {
 		}
 		return tensor.Of(t.DType, t.Sizes()...).String() // names of axes are not saved
 	}
-	return fmt.Sprintf("variable %s is %s in the checkpoint and %s in the model", d.name, describe(d.there), describe(d.here))
+	return fmt.Sprintf("variable %s is %s in the checkpoint and %s in the model", d.name,
+		describe(d.there), describe(d.here))
 }
 
 // restore gives the variables of a session their values, one at a time.

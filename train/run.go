@@ -25,7 +25,8 @@ type ErrNonFinite struct {
 
 // Error is one line.
 func (e *ErrNonFinite) Error() string {
-	s := fmt.Sprintf("%s is %v at step %d: training has diverged; try a smaller learning rate or another seed", e.What, e.Value, e.Step)
+	s := fmt.Sprintf("%s is %v at step %d: training has diverged; try a smaller learning rate or "+
+		"another seed", e.What, e.Value, e.Step)
 	if e.Checkpoint != "" {
 		s += "; the last good checkpoint is " + e.Checkpoint
 	}
@@ -57,7 +58,8 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 	if err := o.Validate(); err != nil {
 		return Summary{}, err
 	}
-	r := &run{Options: o, total: int(o.steps()), store: store{dir: o.Save, keep: orDefault(o.Keep, 2), disk: osDisk{}}}
+	r := &run{Options: o, total: int(o.steps()),
+		store: store{dir: o.Save, keep: orDefault(o.Keep, 2), disk: osDisk{}}}
 	if err := r.start(ctx); err != nil {
 		return Summary{}, err
 	}
@@ -83,7 +85,8 @@ func (r *run) start(ctx context.Context) error {
 	if from != nil {
 		defer from.close()
 	}
-	if r.session, err = gomem.Compile(ctx, r.Model.Graph, r.Session, Targets(r.Model)...); err != nil {
+	if r.session, err = gomem.Compile(ctx, r.Model.Graph, r.Session,
+		Targets(r.Model)...); err != nil {
 		return err
 	}
 	if err := r.initialize(from); err != nil {
@@ -121,7 +124,8 @@ func (r *run) resumption() (*opened, error) {
 	}
 	if from.Step >= r.total {
 		from.close()
-		return nil, from.fail("is at step %d already, the run is to reach %d: ask for more steps", from.Step, r.total)
+		return nil, from.fail("is at step %d already, the run is to reach %d: ask for more steps",
+			from.Step, r.total)
 	}
 	return from, nil
 }
@@ -181,7 +185,8 @@ func (r *run) finish(ctx context.Context) error {
 // objective's; the others' losses are metrics with their names.
 func (r *run) train(ctx context.Context) error {
 	began := time.Now()
-	e := Event{Kind: Step, Metrics: map[string]float64{}, LearningRate: float64(r.Model.Schedule.At(r.done))}
+	e := Event{Kind: Step, Metrics: map[string]float64{},
+		LearningRate: float64(r.Model.Schedule.At(r.done))}
 	at := moment{step: r.done, execution: r.done * r.Model.Executions()}
 	for i, o := range r.Model.Objectives {
 		for turn := range o.Times {
@@ -210,12 +215,14 @@ func (r *run) train(ctx context.Context) error {
 
 // execute runs an objective on a batch of its own. It returns the loss, the
 // metrics, and the number of units in the batch.
-func (r *run) execute(ctx context.Context, o models.Objective, at moment) (values []float64, units int, err error) {
+func (r *run) execute(ctx context.Context, o models.Objective,
+	at moment) (values []float64, units int, err error) {
 	batch := r.Loader.Train(at.execution)
 	if err := r.unread(); err != nil {
 		return nil, 0, err
 	}
-	out, err := r.session.Step(context.WithoutCancel(ctx), o.Name, feeds(r.Model, batch.Inputs, r.Seed, at))
+	out, err := r.session.Step(context.WithoutCancel(ctx), o.Name,
+		feeds(r.Model, batch.Inputs, r.Seed, at))
 	if err != nil {
 		return nil, 0, err
 	}
@@ -296,9 +303,11 @@ func (r *run) evaluate(ctx context.Context, last bool) error {
 }
 
 // heldOut executes the evaluation of inputs.
-func (r *run) heldOut(ctx context.Context, inputs []gomem.Tensor, batch int) ([]gomem.Tensor, error) {
+func (r *run) heldOut(ctx context.Context, inputs []gomem.Tensor,
+	batch int) ([]gomem.Tensor, error) {
 	at := moment{step: r.done, execution: r.done*r.Model.Executions() + batch, turn: r.done}
-	return r.session.Step(context.WithoutCancel(ctx), evaluation, feeds(r.Model, inputs, r.Seed, at))
+	return r.session.Step(context.WithoutCancel(ctx), evaluation,
+		feeds(r.Model, inputs, r.Seed, at))
 }
 
 // scorer is a new scorer for an evaluation, or nil.
@@ -310,7 +319,8 @@ func (r *run) scorer(last bool) Scorer {
 }
 
 // score hands a held-out batch to a scorer, if there is one.
-func (r *run) score(ctx context.Context, s Scorer, b data.Batch, outputs []gomem.Tensor, batch int) error {
+func (r *run) score(ctx context.Context, s Scorer, b data.Batch, outputs []gomem.Tensor,
+	batch int) error {
 	if s == nil {
 		return nil
 	}

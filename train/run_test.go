@@ -33,7 +33,8 @@ func resumes(t *testing.T, o Options) {
 	if got := slices.Concat(begin, end); !slices.Equal(got, losses) || len(got) != o.Steps {
 		t.Errorf("losses differ:\nstraight %v\nresumed  %v", losses, got)
 	}
-	if last.WeightsSHA256 != want.WeightsSHA256 || last.WeightsSHA256 == first.WeightsSHA256 || last.EvalLoss != want.EvalLoss {
+	if last.WeightsSHA256 != want.WeightsSHA256 || last.WeightsSHA256 == first.WeightsSHA256 ||
+		last.EvalLoss != want.EvalLoss {
 		t.Errorf("straight %+v\nfirst    %+v\nresumed  %+v", want, first, last)
 	}
 	if last.ResumedFrom != half.Steps || last.Steps != o.Steps {
@@ -58,10 +59,12 @@ func TestLearns(t *testing.T) {
 			evals = append(evals, e.Loss)
 		}
 	}
-	if len(evals) != 8 || evals[7] > 0.9*evals[0] || evals[7] != s.EvalLoss || s.LossLast > 0.9*s.LossFirst || s.EvalMetrics["accuracy"] == 0 {
+	if len(evals) != 8 || evals[7] > 0.9*evals[0] || evals[7] != s.EvalLoss ||
+		s.LossLast > 0.9*s.LossFirst || s.EvalMetrics["accuracy"] == 0 {
 		t.Errorf("held-out losses %v, summary %+v", evals, s)
 	}
-	if s.ActualDevicePeak != s.PredictedDevicePeak || s.ActualHostPeak != s.PredictedHostPeak || s.ActualDevicePeak == 0 {
+	if s.ActualDevicePeak != s.PredictedDevicePeak || s.ActualHostPeak != s.PredictedHostPeak ||
+		s.ActualDevicePeak == 0 {
 		t.Errorf("peaks %+v", s.Usage)
 	}
 }
@@ -92,7 +95,8 @@ func TestEvents(t *testing.T) {
 		ok := e.Steps == 4
 		switch e.Kind {
 		case Step:
-			ok = ok && e.Loss > 0 && e.LearningRate > 0 && e.Units > 0 && e.UnitsPerSecond > 0 && e.StepTime > 0 && e.DeviceBytes > 0 && e.CopyBytes > 0 && len(e.Metrics) == 1
+			ok = ok && e.Loss > 0 && e.LearningRate > 0 && e.Units > 0 && e.UnitsPerSecond > 0 &&
+				e.StepTime > 0 && e.DeviceBytes > 0 && e.CopyBytes > 0 && len(e.Metrics) == 1
 		case Save:
 			ok = ok && e.Path == filepath.Join(o.Save, fileName(e.Step))
 		}
@@ -100,7 +104,8 @@ func TestEvents(t *testing.T) {
 			t.Errorf("%+v", e)
 		}
 	}
-	if want := "start0 step1 step2 eval2 step3 save3 step4 save4 eval4"; strings.Join(got, " ") != want {
+	if want := "start0 step1 step2 eval2 step3 save3 step4 save4 eval4"; strings.Join(got,
+		" ") != want {
 		t.Errorf("got %v, want %s", got, want)
 	}
 }
@@ -123,12 +128,14 @@ func TestInterrupt(t *testing.T) {
 		}
 	}
 	s, err := Run(ctx, o)
-	if err != nil || !s.Interrupted || s.Steps != 7 || s.Checkpoint != filepath.Join(o.Save, fileName(7)) || s.EvalBatches != 0 {
+	if err != nil || !s.Interrupted || s.Steps != 7 ||
+		s.Checkpoint != filepath.Join(o.Save, fileName(7)) || s.EvalBatches != 0 {
 		t.Fatalf("%+v, %v", s, err)
 	}
 	o.Resume, o.Observe = s.Checkpoint, nil
 	last, end := mustRun(t, o)
-	if last.WeightsSHA256 != want.WeightsSHA256 || !slices.Equal(slices.Concat(begin, end), losses) {
+	if last.WeightsSHA256 != want.WeightsSHA256 ||
+		!slices.Equal(slices.Concat(begin, end), losses) {
 		t.Errorf("straight %+v, resumed %+v", want, last)
 	}
 }
@@ -162,7 +169,8 @@ func TestDiverging(t *testing.T) {
 			t.Fatalf("%v (%T)", err, err)
 		}
 		good := filepath.Join(o.Save, fileName(3))
-		if e.Checkpoint != good || s.Checkpoint != good || !slices.Equal(names(t, o.Save), []string{latestName, fileName(3)}) {
+		if e.Checkpoint != good || s.Checkpoint != good ||
+			!slices.Equal(names(t, o.Save), []string{latestName, fileName(3)}) {
 			t.Errorf("%v; the directory has %v", err, names(t, o.Save))
 		}
 		if c, err := Inspect(o.Save); err != nil || c.Step != 3 {
@@ -276,7 +284,8 @@ func TestValidate(t *testing.T) {
 		o := good
 		c.edit(&o)
 		_, err := Run(context.Background(), o)
-		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+		if err == nil || !strings.Contains(err.Error(), c.want) ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%v does not say %q", err, c.want)
 		}
 	}

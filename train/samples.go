@@ -31,7 +31,8 @@ type sampleWriter struct {
 }
 
 // Score writes the first batch. A file that is there is replaced whole.
-func (s *sampleWriter) Score(_ data.Batch, outputs []gomem.Tensor, _ func([]gomem.Tensor) ([]gomem.Tensor, error)) error {
+func (s *sampleWriter) Score(_ data.Batch, outputs []gomem.Tensor,
+	_ func([]gomem.Tensor) ([]gomem.Tensor, error)) error {
 	if s.done {
 		return nil
 	}

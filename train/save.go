@@ -42,7 +42,8 @@ func parseName(name string) (step int, ok bool) {
 func temporary(name string) string { return fmt.Sprintf(".%s.%d.tmp", name, os.Getpid()) }
 
 func isTemporary(name string) bool {
-	return strings.HasSuffix(name, ".tmp") && (strings.HasPrefix(name, ".step-") || strings.HasPrefix(name, "."+latestName+"."))
+	return strings.HasSuffix(name, ".tmp") &&
+		(strings.HasPrefix(name, ".step-") || strings.HasPrefix(name, "."+latestName+"."))
 }
 
 // listing is what a directory holds.
@@ -83,7 +84,8 @@ func (s store) save(c Checkpoint, session *gomem.Session) (path string, err erro
 		if _, ok := errors.AsType[*ErrNonFinite](err); ok {
 			return "", err
 		}
-		return "", &ErrCheckpoint{Path: path, Err: fmt.Errorf("cannot save step %d: %w", c.Step, bare(err))}
+		return "", &ErrCheckpoint{Path: path,
+			Err: fmt.Errorf("cannot save step %d: %w", c.Step, bare(err))}
 	}
 	return path, nil
 }
@@ -101,7 +103,10 @@ func (s store) write(name string, c Checkpoint, session *gomem.Session) error {
 			return err
 		}
 	}
-	if err := s.replace(name, func(w io.Writer) error { return writeVariables(w, c, session) }); err != nil {
+	if err := s.replace(name, func(w io.Writer) error {
+		return writeVariables(w, c,
+			session)
+	}); err != nil {
 		return err
 	}
 	latest := func(w io.Writer) error { _, err := io.WriteString(w, name+"\n"); return err }

@@ -11,7 +11,8 @@ import (
 type Scorer interface {
 	// Score adds a held-out batch with the model's outputs of it. again evaluates
 	// other inputs of the same types, and returns the outputs.
-	Score(b data.Batch, outputs []gomem.Tensor, again func(inputs []gomem.Tensor) ([]gomem.Tensor, error)) error
+	Score(b data.Batch, outputs []gomem.Tensor,
+		again func(inputs []gomem.Tensor) ([]gomem.Tensor, error)) error
 	// Metrics are the result over all batches, by name.
 	Metrics() (map[string]float64, error)
 }

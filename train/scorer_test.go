@@ -83,7 +83,8 @@ func TestSpeechScorer(t *testing.T) {
 			logits[frame*2*speech.Symbols+symbol] = 1
 		}
 		s := SpeechScorer(1, false)
-		if err := s.Score(batch, []gomem.Tensor{gomem.F32(logits, 4, 2, speech.Symbols)}, nil); err != nil {
+		if err := s.Score(batch, []gomem.Tensor{gomem.F32(logits, 4, 2, speech.Symbols)},
+			nil); err != nil {
 			t.Fatal(err)
 		}
 		if scores, err := s.Metrics(); err != nil || scores["cer"] != row.want {
@@ -101,7 +102,8 @@ func TestSampleWriter(t *testing.T) {
 	}
 	s := scorer(7, false)
 	for range 2 {
-		if err := s.Score(data.Batch{}, []gomem.Tensor{gomem.F32(make([]float32, 5*3*8*8), 5, 3, 8, 8)}, nil); err != nil {
+		if err := s.Score(data.Batch{},
+			[]gomem.Tensor{gomem.F32(make([]float32, 5*3*8*8), 5, 3, 8, 8)}, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -116,7 +118,8 @@ func TestSampleWriter(t *testing.T) {
 	if names := names(t, dir); len(names) != 1 {
 		t.Errorf("left %v", names)
 	}
-	for _, bad := range []string{filepath.Join(dir, "step-000007.png"), filepath.Join(dir, "step-000007.png", "below")} {
+	for _, bad := range []string{filepath.Join(dir, "step-000007.png"),
+		filepath.Join(dir, "step-000007.png", "below")} {
 		if _, err := SampleWriter(bad); err == nil || strings.Contains(err.Error(), "\n") {
 			t.Errorf("pictures in %s: %v", bad, err)
 		}
@@ -143,8 +146,10 @@ func TestObjectives(t *testing.T) {
 	n := m.Graph.Apply(unigram{}, m.Data[1], w, m.Seed)
 	m.Objectives[0].Name, m.Objectives[0].Times = "first", 2
 	m.Objectives = append(m.Objectives, models.Objective{
-		Name: "second", Times: 1, Loss: n.Value(0), Metrics: []models.Metric{{Name: "share", Value: n.Value(2)}},
-		Updates: []*graph.Node{m.Graph.Update(momentum{}, []graph.Value{w, v}, n.Value(1), m.LearningRate, m.Step)},
+		Name: "second", Times: 1, Loss: n.Value(0), Metrics: []models.Metric{{Name: "share",
+			Value: n.Value(2)}},
+		Updates: []*graph.Node{m.Graph.Update(momentum{}, []graph.Value{w, v}, n.Value(1),
+			m.LearningRate, m.Step)},
 	})
 	o := toyOptions(t, m)
 	asked := &recorder{Batches: o.Loader}
@@ -153,7 +158,8 @@ func TestObjectives(t *testing.T) {
 	if _, err := Run(context.Background(), o); err != nil {
 		t.Fatal(err)
 	}
-	if got := fmt.Sprint(asked.asked); got != "[0 0 1 2 3 4 5 6 7 8]" { // the first to check its types
+	// the first to check its types
+	if got := fmt.Sprint(asked.asked); got != "[0 0 1 2 3 4 5 6 7 8]" {
 		t.Errorf("batches %s", got)
 	}
 	for _, e := range *events {
@@ -175,7 +181,8 @@ func (broken) Err() error { return os.ErrNotExist }
 func TestUnreadableData(t *testing.T) {
 	o := toyOptions(t, toy(toyVocab, unigram{}))
 	o.Loader = broken{o.Loader}
-	if _, err := Run(context.Background(), o); err == nil || !strings.Contains(err.Error(), "not exist") {
+	if _, err := Run(context.Background(), o); err == nil ||
+		!strings.Contains(err.Error(), "not exist") {
 		t.Errorf("the error is %v", err)
 	}
 }

@@ -16,7 +16,8 @@ func SpeechScorer(int, bool) Scorer { return &speechScorer{} }
 type speechScorer struct{ heard, said []string }
 
 // Score decodes a batch of [speech.Loader].
-func (s *speechScorer) Score(b data.Batch, outputs []gomem.Tensor, _ func([]gomem.Tensor) ([]gomem.Tensor, error)) error {
+func (s *speechScorer) Score(b data.Batch, outputs []gomem.Tensor,
+	_ func([]gomem.Tensor) ([]gomem.Tensor, error)) error {
 	labels, lengths, frames := b.Inputs[1], b.Inputs[2].I32(), b.Inputs[3].I32()
 	texts, err := speech.Decode(outputs[0], frames)
 	if err != nil {

@@ -11,16 +11,20 @@ import (
 
 // Summary is the outcome of a run. As JSON its sizes are bytes.
 type Summary struct {
-	Steps       int                `json:"steps"`        // done in all, those before a resumption included
-	ResumedFrom int                `json:"resumed_from"` // the step of the checkpoint resumed, or 0
-	LossFirst   float64            `json:"loss_first"`   // of this run's first step
-	LossLast    float64            `json:"loss_last"`
-	EvalLoss    float64            `json:"eval_loss"` // of the last evaluation, the mean over units; 0 if there was none
+	// done in all, those before a resumption included
+	Steps       int     `json:"steps"`
+	ResumedFrom int     `json:"resumed_from"` // the step of the checkpoint resumed, or 0
+	LossFirst   float64 `json:"loss_first"`   // of this run's first step
+	LossLast    float64 `json:"loss_last"`
+	// of the last evaluation, the mean over units; 0 if there was none
+	EvalLoss    float64            `json:"eval_loss"`
 	EvalMetrics map[string]float64 `json:"eval_metrics,omitempty"`
-	EvalBatches int                `json:"eval_batches"` // averaged in EvalLoss; 0 if nothing was evaluated
+	// averaged in EvalLoss; 0 if nothing was evaluated
+	EvalBatches int `json:"eval_batches"`
 
-	Unit           string        `json:"unit"`        // of models.Model
-	UnitsPerSecond float64       `json:"units_per_s"` // units of a batch a step, over the time of all steps
+	Unit string `json:"unit"` // of models.Model
+	// units of a batch a step, over the time of all steps
+	UnitsPerSecond float64       `json:"units_per_s"`
 	StepMedian     time.Duration `json:"-"`
 	StepMillis     float64       `json:"step_ms_median"` // StepMedian in milliseconds
 
@@ -30,9 +34,10 @@ type Summary struct {
 	PredictedHostPeak   int64         `json:"predicted_host_peak_bytes"`
 	ActualHostPeak      int64         `json:"actual_host_peak_bytes"`
 
-	WeightsSHA256 string `json:"weights_sha256"` // over all variables in order of their names; "" on the null device
-	Interrupted   bool   `json:"interrupted"`    // the context ended before the run did
-	Checkpoint    string `json:"checkpoint"`     // the newest of this run, or the one it resumed
+	// over all variables in order of their names; "" on the null device
+	WeightsSHA256 string `json:"weights_sha256"`
+	Interrupted   bool   `json:"interrupted"` // the context ended before the run did
+	Checkpoint    string `json:"checkpoint"`  // the newest of this run, or the one it resumed
 }
 
 // account completes the summary with what was counted.

@@ -22,7 +22,8 @@ func Targets(m *models.Model) []gomem.Target {
 		}
 		targets = append(targets, t)
 	}
-	return append(targets, gomem.Evaluation(append(fetches(m.EvalLoss, m.EvalMetrics), m.EvalOutputs...)...))
+	return append(targets, gomem.Evaluation(append(fetches(m.EvalLoss, m.EvalMetrics),
+		m.EvalOutputs...)...))
 }
 
 // fetches is the loss, then the metrics.

@@ -26,7 +26,8 @@ type textScorer struct {
 }
 
 // Score translates the batch's sources.
-func (s *textScorer) Score(b data.Batch, _ []gomem.Tensor, again func([]gomem.Tensor) ([]gomem.Tensor, error)) error {
+func (s *textScorer) Score(b data.Batch, _ []gomem.Tensor,
+	again func([]gomem.Tensor) ([]gomem.Tensor, error)) error {
 	if s.batches == 0 {
 		return nil
 	}
@@ -56,7 +57,8 @@ func (s *textScorer) Score(b data.Batch, _ []gomem.Tensor, again func([]gomem.Te
 			continue // behind the last pair
 		}
 		s.references = append(s.references, s.tokenizer.Decode(ids))
-		s.translations = append(s.translations, s.tokenizer.Decode(written.I32()[row*length:][:length]))
+		s.translations = append(s.translations,
+			s.tokenizer.Decode(written.I32()[row*length:][:length]))
 	}
 	return nil
 }

@@ -96,13 +96,16 @@ type momentum struct{}
 
 func (momentum) Name() string                             { return "momentum" }
 func (momentum) Infer([]graph.Type) ([]graph.Type, error) { return nil, nil }
-func (momentum) Cost(in, _ []graph.Type) graph.Cost       { return graph.Cost{Bytes: in[0].Bytes()} }
+func (momentum) Cost(in, _ []graph.Type) graph.Cost {
+	return graph.Cost{Bytes: in[0].Bytes()}
+}
 func (momentum) VJP(n *graph.Node, _ []graph.Value) []graph.Value {
 	return make([]graph.Value, len(n.In))
 }
 
 func (momentum) run(c *kernel.Call) error {
-	w, m, g, lr, step := c.In[0].F32(), c.In[1].F32(), c.In[2].F32(), c.In[3].F32()[0], c.In[4].F32()[0]
+	w, m, g, lr, step := c.In[0].F32(), c.In[1].F32(), c.In[2].F32(), c.In[3].F32()[0],
+		c.In[4].F32()[0]
 	for i := range w {
 		m[i] = 0.9*m[i] + g[i]
 		w[i] -= lr * (1 + 1/step) * m[i]
@@ -120,19 +123,25 @@ func toy(vocab int, u unigram) *models.Model {
 	g := graph.New()
 	ids := tensor.Of(graph.I32, toyPairs, toyLength)
 	m := &models.Model{
-		Graph: g, Name: "toy", Size: "tiny", Schedule: models.InverseSqrt{Scale: 2, Warmup: 4}, Unit: "token",
-		Data: []graph.Value{g.Input("source", ids), g.Input("target", ids)}, Seed: g.Input("seed", tensor.Of(graph.I32, 2)),
-		LearningRate: g.Input("rate", tensor.Of(graph.F32)), Step: g.Input("step", tensor.Of(graph.F32)),
+		Graph: g, Name: "toy", Size: "tiny", Schedule: models.InverseSqrt{Scale: 2,
+			Warmup: 4}, Unit: "token",
+		Data: []graph.Value{g.Input("source", ids), g.Input("target", ids)}, Seed: g.Input("seed",
+			tensor.Of(graph.I32, 2)),
+		LearningRate: g.Input("rate", tensor.Of(graph.F32)), Step: g.Input("step",
+			tensor.Of(graph.F32)),
 	}
-	w := g.Variable("w", tensor.Named(graph.F32, graph.Dim{Name: "vocab", Size: vocab}), graph.Init{Dist: graph.Normal, Scale: 0.1})
+	w := g.Variable("w", tensor.Named(graph.F32, graph.Dim{Name: "vocab", Size: vocab}),
+		graph.Init{Dist: graph.Normal, Scale: 0.1})
 	v := g.State("w/momentum", w.Type(), graph.Init{})
 	u.Noise = true
 	t := g.Apply(u, m.Data[1], w, m.Seed)
 	e := g.Apply(unigram{}, m.Data[1], w, m.Seed)
 	m.EvalLoss, m.EvalMetrics = e.Value(0), []models.Metric{{Name: "accuracy", Value: e.Value(2)}}
 	m.Objectives = []models.Objective{{
-		Name: "train", Times: 1, Loss: t.Value(0), Metrics: []models.Metric{{Name: "accuracy", Value: t.Value(2)}},
-		Updates: []*graph.Node{g.Update(momentum{}, []graph.Value{w, v}, t.Value(1), m.LearningRate, m.Step)},
+		Name: "train", Times: 1, Loss: t.Value(0), Metrics: []models.Metric{{Name: "accuracy",
+			Value: t.Value(2)}},
+		Updates: []*graph.Node{g.Update(momentum{}, []graph.Value{w, v}, t.Value(1), m.LearningRate,
+			m.Step)},
 	}}
 	return m
 }
@@ -162,7 +171,8 @@ func corpus(t testing.TB, vocab int) (*data.Corpus, *data.Tokenizer) {
 // loader makes batches for a model.
 func loader(t testing.TB, c *data.Corpus, tok *data.Tokenizer, m *models.Model) *data.Loader {
 	t.Helper()
-	l, err := data.NewLoader(c, tok, data.LoaderOptions{Pairs: m.Data[0].Type().Size(0), Length: m.Data[0].Type().Size(1)})
+	l, err := data.NewLoader(c, tok,
+		data.LoaderOptions{Pairs: m.Data[0].Type().Size(0), Length: m.Data[0].Type().Size(1)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -70,17 +70,20 @@ func (b *bench) convolution(kind int, l layer, plain, own *peer) (comparison, er
 	if err := s.Validate(); err != nil {
 		return comparison{}, err
 	}
-	x := operands(s.Batch*s.InC*s.InH*s.InW, s.OutC*s.InC*s.KH*s.KW, s.Batch*s.OutC*s.OutH()*s.OutW())
+	x := operands(s.Batch*s.InC*s.InH*s.InW, s.OutC*s.InC*s.KH*s.KW,
+		s.Batch*s.OutC*s.OutH()*s.OutW())
 	scratch := make([]float32, (p.scratch(s)+3)/4)
 	question := func(convert int) string {
-		return fmt.Sprintf("conv %d %d %d %d %d %d %d %d %d", kind, convert, images, l.in, l.size, l.out, l.filter, l.stride, l.pad)
+		return fmt.Sprintf("conv %d %d %d %d %d %d %d %d %d", kind, convert, images, l.in, l.size,
+			l.out, l.filter, l.stride, l.pad)
 	}
 	return comparison{
 		name:   fmt.Sprintf("%s, %s", l, p.name),
 		work:   float64(s.FLOPs()),
 		launch: func() { p.launch(b.pool, s, x[0], x[1], x[2], scratch) },
 		result: x[p.result],
-		rivals: []rival{{peer: plain, question: question(1), same: true}, {peer: own, question: question(0)}},
+		rivals: []rival{{peer: plain, question: question(1), same: true},
+			{peer: own, question: question(0)}},
 	}, nil
 }
 
@@ -88,8 +91,11 @@ func (b *bench) convolution(kind int, l layer, plain, own *peer) (comparison, er
 func convolutions(ctx context.Context, b *bench) error {
 	plain := b.start(ctx, oneDNN)
 	own := b.again(ctx, oneDNN)
-	fmt.Fprintf(b.w, "\nGFLOP/s, batch %d, float32. gomem's operands are NCHW. oneDNN has them in NCHW, conversion to the layouts it chooses included, as PyTorch calls it; and in its own layouts throughout. In brackets, the target.\n", images)
-	header(b.w, "filter in→out, image", "gomem", "oneDNN, NCHW", "gomem / oneDNN, NCHW", "best / best", "oneDNN, own", "gomem / oneDNN, own")
+	fmt.Fprintf(b.w, "\nGFLOP/s, batch %d, float32. gomem's operands are NCHW. oneDNN has them "+
+		"in NCHW, conversion to the layouts it chooses included, as PyTorch calls it; and in its "+
+		"own layouts throughout. In brackets, the target.\n", images)
+	header(b.w, "filter in→out, image", "gomem", "oneDNN, NCHW", "gomem / oneDNN, NCHW",
+		"best / best", "oneDNN, own", "gomem / oneDNN, own")
 	for _, l := range layers {
 		for kind := range passes {
 			c, err := b.convolution(kind, l, plain, own)
@@ -98,7 +104,8 @@ func convolutions(ctx context.Context, b *bench) error {
 			}
 			err = b.measure(ctx, c, func(o outcome) []string {
 				return []string{
-					number(o.rates[0] / 1e9), number(o.rates[1] / 1e9), against(o.ratios[0], 0.85), number(o.best[0]),
+					number(o.rates[0] / 1e9), number(o.rates[1] / 1e9), against(o.ratios[0],
+						0.85), number(o.best[0]),
 					number(o.rates[2] / 1e9), number(o.ratios[1]),
 				}
 			})

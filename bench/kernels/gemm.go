@@ -76,10 +76,12 @@ func (b *bench) product(p product, blas, peak *peer) comparison {
 		work:   2 * float64(batch) * float64(p.m) * float64(p.n) * float64(p.k),
 		result: x[0],
 		launch: func() {
-			gemm.BatchF32(b.pool, p.transA, p.transB, batch, p.m, p.n, p.k, 1, x[1], lda, p.m*p.k, x[2], ldb, p.k*p.n, 0, x[0], p.n, p.m*p.n)
+			gemm.BatchF32(b.pool, p.transA, p.transB, batch, p.m, p.n, p.k, 1, x[1], lda, p.m*p.k,
+				x[2], ldb, p.k*p.n, 0, x[0], p.n, p.m*p.n)
 		},
 		rivals: []rival{
-			{peer: blas, question: fmt.Sprintf("gemm %d %d %d %d %d %d", flag[p.transA], flag[p.transB], batch, p.m, p.k, p.n), same: true},
+			{peer: blas, question: fmt.Sprintf("gemm %d %d %d %d %d %d", flag[p.transA],
+				flag[p.transB], batch, p.m, p.k, p.n), same: true},
 			b.peak(peak),
 		},
 	}
@@ -95,12 +97,16 @@ func (b *bench) peak(p *peer) rival {
 // products is the table of matrix products.
 func products(ctx context.Context, b *bench) error {
 	blas, peak := b.start(ctx, openBLAS), b.start(ctx, plainC)
-	fmt.Fprintln(b.w, "\nGFLOP/s of C = A·B, m×k×n, float32. Peak is the speed of fused multiply-adds in registers, in the same rounds. A single row is sgemv to OpenBLAS. In brackets, the target.")
-	header(b.w, "m×k×n", "gomem", "OpenBLAS", "gomem / OpenBLAS", "best / best", "peak", "gomem / peak")
+	fmt.Fprintln(b.w, "\nGFLOP/s of C = A·B, m×k×n, float32. Peak is the speed of fused "+
+		"multiply-adds in registers, in the same rounds. A single row is sgemv to OpenBLAS. In "+
+		"brackets, the target.")
+	header(b.w, "m×k×n", "gomem", "OpenBLAS", "gomem / OpenBLAS", "best / best", "peak",
+		"gomem / peak")
 	for _, p := range shapes {
 		err := b.measure(ctx, b.product(p, blas, peak), func(o outcome) []string {
 			return []string{
-				number(o.rates[0] / 1e9), number(o.rates[1] / 1e9), against(o.ratios[0], p.target(b.threads)), number(o.best[0]),
+				number(o.rates[0] / 1e9), number(o.rates[1] / 1e9), against(o.ratios[0],
+					p.target(b.threads)), number(o.best[0]),
 				number(o.rates[2] / 1e9), number(o.ratios[1]),
 			}
 		})

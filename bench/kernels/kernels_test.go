@@ -31,12 +31,14 @@ func TestRatio(t *testing.T) {
 }
 
 func TestNumbers(t *testing.T) {
-	for x, want := range map[float64]string{0.123: "0.12", 12.34: "12.3", 234.5: "234", -0.5: "-0.50"} {
+	for x, want := range map[float64]string{0.123: "0.12", 12.34: "12.3", 234.5: "234",
+		-0.5: "-0.50"} {
 		if got := number(x); got != want {
 			t.Errorf("number(%v) = %q, want %q", x, got, want)
 		}
 	}
-	for ratio, want := range map[float64]string{0.95: "0.95 (0.90)", 0.85: "**0.85** (0.90)", math.Inf(1): "+Inf (0.90)"} {
+	for ratio, want := range map[float64]string{0.95: "0.95 (0.90)", 0.85: "**0.85** (0.90)",
+		math.Inf(1): "+Inf (0.90)"} {
 		if got := against(ratio, 0.9); got != want {
 			t.Errorf("against(%v) = %q, want %q", ratio, got, want)
 		}
@@ -70,7 +72,8 @@ func TestWatch(t *testing.T) {
 		w.turn()
 	}
 	if w.turns != 3 || w.disturbed != 1 || len(running) != 1 {
-		t.Errorf("%d turns, %d disturbed, %d readings left; want 3, 1, 1", w.turns, w.disturbed, len(running))
+		t.Errorf("%d turns, %d disturbed, %d readings left; want 3, 1, 1", w.turns, w.disturbed,
+			len(running))
 	}
 	w.runnable = func() (int, error) { return 0, errors.ErrUnsupported }
 	w.turn()
@@ -111,7 +114,8 @@ func TestInterleave(t *testing.T) {
 		t.Errorf("times are %v, want two of one second, none, and two", times)
 	}
 	bad := errors.New("bad")
-	if _, err := interleave(t.Context(), alone(), 2, func(int) (time.Duration, error) { return 0, bad }); !errors.Is(err, bad) {
+	if _, err := interleave(t.Context(), alone(), 2,
+		func(int) (time.Duration, error) { return 0, bad }); !errors.Is(err, bad) {
 		t.Errorf("error is %v, want %v", err, bad)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -122,8 +126,11 @@ func TestInterleave(t *testing.T) {
 }
 
 func TestRepetitions(t *testing.T) {
-	for each, want := range map[time.Duration]int{time.Second: 1, time.Millisecond: 8, time.Microsecond: 8000} {
-		n, err := repetitions(func(n int) (time.Duration, error) { return time.Duration(n) * each, nil })
+	for each, want := range map[time.Duration]int{time.Second: 1, time.Millisecond: 8,
+		time.Microsecond: 8000} {
+		n, err := repetitions(func(n int) (time.Duration, error) {
+			return time.Duration(n) * each, nil
+		})
 		if err != nil || n != want {
 			t.Errorf("%v each: %d repetitions (%v), want %d", each, n, err, want)
 		}
@@ -132,15 +139,18 @@ func TestRepetitions(t *testing.T) {
 
 func TestEnvironment(t *testing.T) {
 	t.Setenv("LD_LIBRARY_PATH", "/mine")
-	got := environment([]string{"HOME=/h", "OPENBLAS_CORETYPE=Haswell", "OMP_NUM_THREADS=7", "LD_LIBRARY_PATH=/mine"}, 2, []string{"/openmp"})
-	want := []string{"HOME=/h", "LD_LIBRARY_PATH=/openmp:/mine", "OMP_NUM_THREADS=2", "OPENBLAS_NUM_THREADS=2"}
+	got := environment([]string{"HOME=/h", "OPENBLAS_CORETYPE=Haswell", "OMP_NUM_THREADS=7",
+		"LD_LIBRARY_PATH=/mine"}, 2, []string{"/openmp"})
+	want := []string{"HOME=/h", "LD_LIBRARY_PATH=/openmp:/mine", "OMP_NUM_THREADS=2",
+		"OPENBLAS_NUM_THREADS=2"}
 	if !slices.Equal(got, want) {
 		t.Errorf("environment is %v, want %v", got, want)
 	}
 }
 
 func TestBadArguments(t *testing.T) {
-	for _, args := range []string{"-table fft", "-threads -1", "-threads 100000", "-rounds 0", "gemm"} {
+	for _, args := range []string{"-table fft", "-threads -1", "-threads 100000", "-rounds 0",
+		"gemm"} {
 		if _, err := parse(strings.Fields(args)); err == nil {
 			t.Errorf("%s is accepted", args)
 		}
@@ -170,7 +180,8 @@ func TestMissingPeer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"OpenBLAS: missing", "apt-get install", "libopenblas-dev", "| missing | missing |"} {
+	for _, want := range []string{"OpenBLAS: missing", "apt-get install", "libopenblas-dev",
+		"| missing | missing |"} {
 		if !strings.Contains(w.String(), want) {
 			t.Errorf("output lacks %q:\n%s", want, w.String())
 		}
@@ -243,7 +254,8 @@ func TestProductsAgree(t *testing.T) {
 		t.Skip(blas.about)
 	}
 	for _, p := range []product{
-		{m: 5, k: 6, n: 7}, {m: 5, k: 6, n: 7, transA: true}, {batch: 3, m: 5, k: 6, n: 7, transB: true},
+		{m: 5, k: 6, n: 7}, {m: 5, k: 6, n: 7, transA: true}, {batch: 3, m: 5, k: 6, n: 7,
+			transB: true},
 		{m: 1, k: 6, n: 7}, {m: 1, k: 6, n: 7, transB: true},
 	} {
 		agree(t, b.product(p, blas, blas))
@@ -258,7 +270,8 @@ func TestConvolutionsAgree(t *testing.T) {
 		t.Skip(dnn.about)
 	}
 	for kind := range passes {
-		c, err := b.convolution(kind, layer{in: 3, size: 8, out: 4, filter: 3, stride: 2, pad: 1}, dnn, dnn)
+		c, err := b.convolution(kind, layer{in: 3, size: 8, out: 4, filter: 3, stride: 2, pad: 1},
+			dnn, dnn)
 		if err != nil {
 			t.Fatal(err)
 		}

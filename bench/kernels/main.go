@@ -91,7 +91,8 @@ func parse(args []string) (options, error) {
 	case len(o.tables) == 0:
 		return o, fmt.Errorf("-table %q: want one of %s", *name, strings.Join(names(), ", "))
 	case *threads < 0 || *threads > runtime.GOMAXPROCS(0):
-		return o, fmt.Errorf("-threads %d: want 1 to %d, or 0 for one and then all", *threads, runtime.GOMAXPROCS(0))
+		return o, fmt.Errorf("-threads %d: want 1 to %d, or 0 for one and then all", *threads,
+			runtime.GOMAXPROCS(0))
 	case *rounds < 1:
 		return o, fmt.Errorf("-rounds %d: want 1 or more", *rounds)
 	}
@@ -115,7 +116,9 @@ func run(ctx context.Context, o options, args []string, w io.Writer) (err error)
 	defer func() { err = errors.Join(err, tools.close()) }()
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	command := strings.TrimSpace("go run ./bench/kernels " + strings.Join(args, " "))
-	fmt.Fprintf(w, "`%s`, %s %s/%s, %s, %d threads available, medians of %d rounds\n", command, runtime.Version(), runtime.GOOS, runtime.GOARCH, gauge.Processor(), runtime.GOMAXPROCS(0), o.rounds)
+	fmt.Fprintf(w, "`%s`, %s %s/%s, %s, %d threads available, medians of %d rounds\n", command,
+		runtime.Version(), runtime.GOOS, runtime.GOARCH, gauge.Processor(), runtime.GOMAXPROCS(0),
+		o.rounds)
 	for _, t := range o.tables {
 		for _, threads := range o.threads {
 			b := &bench{w: w, tools: tools, threads: threads, rounds: o.rounds, watch: newWatch()}

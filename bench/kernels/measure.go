@@ -166,7 +166,8 @@ func (r *rival) side(name string, want sums) (side, error) {
 		return nil, err
 	}
 	if r.same && !got.near(want) {
-		return nil, fmt.Errorf("%s: the result differs from that of %s: sum %g, not %g (of magnitudes %g)", name, r.peer.name, want.value, got.value, got.magnitude)
+		return nil, fmt.Errorf("%s: the result differs from that of %s: sum %g, not %g (of "+
+			"magnitudes %g)", name, r.peer.name, want.value, got.value, got.magnitude)
 	}
 	return r.peer.side(r.question), nil
 }

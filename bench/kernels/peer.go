@@ -27,9 +27,10 @@ type origin struct {
 }
 
 var (
-	openBLAS = origin{"OpenBLAS", "gemm.c", []string{"-lopenblas"}, "gcc libc6-dev libopenblas-dev libopenblas0-openmp"}
-	oneDNN   = origin{"oneDNN", "conv.c", []string{"-ldnnl"}, "gcc libc6-dev libdnnl-dev"}
-	plainC   = origin{"C", "vector.c", []string{"-lmvec"}, "gcc libc6-dev"}
+	openBLAS = origin{"OpenBLAS", "gemm.c", []string{"-lopenblas"},
+		"gcc libc6-dev libopenblas-dev libopenblas0-openmp"}
+	oneDNN = origin{"oneDNN", "conv.c", []string{"-ldnnl"}, "gcc libc6-dev libdnnl-dev"}
+	plainC = origin{"C", "vector.c", []string{"-lmvec"}, "gcc libc6-dev"}
 )
 
 // flags let the compiler use the widest vectors of this processor, and the
@@ -109,7 +110,8 @@ func (t *toolchain) start(ctx context.Context, l origin, threads int) *peer {
 	err := p.launch(ctx, t, threads)
 	if err != nil {
 		p.missing = true
-		p.about = fmt.Sprintf("missing (%v); `apt-get install %s` provides it on Debian", err, l.packages)
+		p.about = fmt.Sprintf("missing (%v); `apt-get install %s` provides it on Debian", err,
+			l.packages)
 	}
 	return p
 }
@@ -141,12 +143,14 @@ func (p *peer) launch(ctx context.Context, t *toolchain, threads int) error {
 // that shares OpenMP's threads before others.
 func environment(env []string, threads int, openMP []string) []string {
 	env = slices.DeleteFunc(slices.Clone(env), func(v string) bool {
-		return strings.HasPrefix(v, "OPENBLAS_") || strings.HasPrefix(v, "OMP_") || strings.HasPrefix(v, "LD_LIBRARY_PATH=")
+		return strings.HasPrefix(v, "OPENBLAS_") || strings.HasPrefix(v, "OMP_") ||
+			strings.HasPrefix(v, "LD_LIBRARY_PATH=")
 	})
 	if path := append(openMP, filepath.SplitList(os.Getenv("LD_LIBRARY_PATH"))...); len(path) > 0 {
 		env = append(env, "LD_LIBRARY_PATH="+strings.Join(path, string(filepath.ListSeparator)))
 	}
-	return append(env, fmt.Sprint("OMP_NUM_THREADS=", threads), fmt.Sprint("OPENBLAS_NUM_THREADS=", threads))
+	return append(env, fmt.Sprint("OMP_NUM_THREADS=", threads),
+		fmt.Sprint("OPENBLAS_NUM_THREADS=", threads))
 }
 
 // openMPBuilds are the folders where Debian keeps OpenBLAS built with OpenMP.

@@ -12,7 +12,8 @@ import (
 // header writes the head of a markdown table: the first column is text, the
 // others are numbers.
 func header(w io.Writer, columns ...string) {
-	fmt.Fprintf(w, "\n| %s |\n|---|%s\n", strings.Join(columns, " | "), strings.Repeat("---:|", len(columns)-1))
+	fmt.Fprintf(w, "\n| %s |\n|---|%s\n", strings.Join(columns, " | "),
+		strings.Repeat("---:|", len(columns)-1))
 }
 
 // row writes one row.

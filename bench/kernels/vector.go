@@ -57,33 +57,49 @@ var vectorOps = []vector{
 			return ops.LayerNorm(f.matrix(f.x), f.vector(f.y), f.vector(f.z), epsilon).Node
 		}, false},
 	{"rms-norm", 8, nil,
-		func(f *formula) *graph.Node { return ops.RMSNorm(f.matrix(f.x), f.vector(f.y), epsilon).Node }, false},
+		func(f *formula) *graph.Node {
+			return ops.RMSNorm(f.matrix(f.x), f.vector(f.y),
+				epsilon).Node
+		}, false},
 	{"softmax-grad", 12, nil,
 		func(f *formula) *graph.Node { // reads the softmax, for which x may stand
 			return gradient(f.keep(ops.Softmax(f.matrix(f.z)), f.x), f.matrix(f.y))
 		}, false},
 	{"layer-norm-grad", 12, nil,
 		func(f *formula) *graph.Node {
-			return gradient(ops.LayerNorm(f.matrix(f.x), f.vector(f.y), f.vector(f.z), epsilon), f.matrix(f.z))
+			return gradient(ops.LayerNorm(f.matrix(f.x), f.vector(f.y), f.vector(f.z), epsilon),
+				f.matrix(f.z))
 		}, false},
 	{"rms-norm-grad", 12, nil,
 		func(f *formula) *graph.Node {
 			return gradient(ops.RMSNorm(f.matrix(f.x), f.vector(f.y), epsilon), f.matrix(f.z))
 		}, false},
 	{"cross-entropy", 4, nil,
-		func(f *formula) *graph.Node { return ops.CrossEntropy(f.matrix(f.x), f.labels(), smoothing).Node }, false},
+		func(f *formula) *graph.Node {
+			return ops.CrossEntropy(f.matrix(f.x), f.labels(),
+				smoothing).Node
+		}, false},
 	{"cross-entropy-grad", 8, nil,
 		func(f *formula) *graph.Node {
 			return gradient(ops.CrossEntropy(f.matrix(f.x), f.labels(), smoothing), f.losses(f.y))
 		}, false},
-	{"adam", 28, func(a arrays) { vec.Adam(a.d, a.y, a.z, a.x, learningRate, beta1, beta2, small, 1-beta1, 1-beta2) },
+	{"adam", 28, func(a arrays) {
+		vec.Adam(a.d, a.y, a.z, a.x, learningRate, beta1, beta2, small, 1-beta1, 1-beta2)
+	},
 		func(f *formula) *graph.Node {
-			return ops.Adam(f.state(f.d), f.state(f.y), f.state(f.z), f.matrix(f.x), f.scalar(learningRate), f.scalar(1), beta1, beta2, small)
+			return ops.Adam(f.state(f.d), f.state(f.y), f.state(f.z), f.matrix(f.x),
+				f.scalar(learningRate), f.scalar(1), beta1, beta2, small)
 		}, false},
 	{"sgd", 12, func(a arrays) { vec.SGD(a.d, a.x, learningRate) },
-		func(f *formula) *graph.Node { return ops.SGD(f.state(f.d), f.matrix(f.x), f.scalar(learningRate)) }, false},
+		func(f *formula) *graph.Node {
+			return ops.SGD(f.state(f.d), f.matrix(f.x),
+				f.scalar(learningRate))
+		}, false},
 	{"dropout", 8, func(a arrays) { vec.Dropout(a.d, a.x, 1-dropRate, 1, 0) },
-		func(f *formula) *graph.Node { return ops.Dropout(f.matrix(f.x), f.seed(), dropRate, "x").Node }, true},
+		func(f *formula) *graph.Node {
+			return ops.Dropout(f.matrix(f.x), f.seed(), dropRate,
+				"x").Node
+		}, true},
 }
 
 // gradient is the operation that computes the gradient of y's first operand from
@@ -118,7 +134,9 @@ func (f *formula) name() string { return fmt.Sprint("x", f.g.Len()) }
 // shape is rows of all the elements.
 func (f *formula) shape() graph.Type { return tensor.Of(graph.F32, len(f.x)/columns, columns) }
 
-func (f *formula) matrix(x []float32) graph.Value { return f.keep(f.g.Input(f.name(), f.shape()), x) }
+func (f *formula) matrix(x []float32) graph.Value {
+	return f.keep(f.g.Input(f.name(), f.shape()), x)
+}
 
 func (f *formula) state(x []float32) graph.Value {
 	return f.keep(f.g.Variable(f.name(), f.shape(), graph.Init{}), x)
@@ -242,7 +260,9 @@ func vectors(ctx context.Context, b *bench) error {
 // inCache compares the primitives with C, which is the limit there.
 func inCache(ctx context.Context, b *bench, c *peer) error {
 	const n = 4096
-	fmt.Fprintf(b.w, "\nIn cache: %d elements. Nanoseconds for an element; C is the compiler's vectorisation of plain loops with -ffast-math. The norms are the operations' kernels. In brackets, the target.\n", n)
+	fmt.Fprintf(b.w, "\nIn cache: %d elements. Nanoseconds for an element; C is the compiler's "+
+		"vectorisation of plain loops with -ffast-math. The norms are the operations' kernels. "+
+		"In brackets, the target.\n", n)
 	header(b.w, "operation", "gomem ns", "C ns", "gomem / C, speed", "best / best")
 	for _, v := range vectorOps {
 		p, err := b.problem(v, n, true, c)
@@ -271,8 +291,11 @@ func inMemory(ctx context.Context, b *bench, c *peer) error {
 	const n = 16 << 20
 	a, negate := newArrays(n), b.again(ctx, plainC)
 	limit := func() { b.pool.For(n, 1, func(lo, hi int) { copy(a.d[lo:hi], a.x[lo:hi]) }) }
-	fmt.Fprintf(b.w, "\nIn memory: operands of %d MiB. GB/s read and written. Copy is Go's, whose stores bypass the caches; negate is a loop in C with ordinary stores; both in the same rounds. In brackets, the target.\n", 4*n>>20)
-	header(b.w, "operation", "gomem GB/s", "C GB/s", "gomem / C", "copy GB/s", "gomem / copy", "best / best", "negate GB/s", "gomem / negate")
+	fmt.Fprintf(b.w, "\nIn memory: operands of %d MiB. GB/s read and written. Copy is Go's, "+
+		"whose stores bypass the caches; negate is a loop in C with ordinary stores; both in the "+
+		"same rounds. In brackets, the target.\n", 4*n>>20)
+	header(b.w, "operation", "gomem GB/s", "C GB/s", "gomem / C", "copy GB/s", "gomem / copy",
+		"best / best", "negate GB/s", "gomem / negate")
 	for _, v := range vectorOps {
 		p, err := b.problem(v, n, false, c)
 		if err != nil {

@@ -121,7 +121,8 @@ func wgan(objective, nets string, fine bool) func() (subject, error) {
 		}
 		for _, o := range m.Objectives {
 			if o.Name == objective {
-				return subject{model: m, kind: "wgan " + objective, config: c, objective: o, scope: objective + "/"}, nil
+				return subject{model: m, kind: "wgan " + objective, config: c, objective: o,
+					scope: objective + "/"}, nil
 			}
 		}
 		return subject{}, fmt.Errorf("no objective %q", objective)

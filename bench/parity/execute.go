@@ -19,9 +19,10 @@ import (
 // record is what an execution read and made.
 type record struct {
 	metadata map[string]string // kind and configuration of the model
-	names    []string          // of the tensors, in order: parameter/…, input/…, noise/…, gradient/…
-	tensors  map[string]tensor.View
-	loss     float32
+	// of the tensors, in order: parameter/…, input/…, noise/…, gradient/…
+	names   []string
+	tensors map[string]tensor.View
+	loss    float32
 
 	gradients int // parameters that the loss is differentiated by
 	elements  int // of them in all
@@ -52,7 +53,8 @@ func execute(ctx context.Context, s subject) (r record, err error) {
 		return r, err
 	}
 	o := gomem.Options{Options: compile.Options{Policy: compile.Thesis}}
-	session, err := gomem.Compile(ctx, s.model.Graph, o, gomem.Target{Name: s.kind, Fetches: fetches})
+	session, err := gomem.Compile(ctx, s.model.Graph, o,
+		gomem.Target{Name: s.kind, Fetches: fetches})
 	if err != nil {
 		return r, err
 	}
@@ -87,7 +89,8 @@ func (s subject) noise() []graph.Value {
 	g := s.model.Graph
 	var list []graph.Value
 	for id, needed := range g.Ancestors([]graph.NodeID{s.objective.Loss.Node.ID}) {
-		if n := g.Node(graph.NodeID(id)); needed && !n.Leaf() && strings.HasPrefix(n.Op.Name(), "random-") {
+		if n := g.Node(graph.NodeID(id)); needed && !n.Leaf() &&
+			strings.HasPrefix(n.Op.Name(), "random-") {
 			list = append(list, n.Value(0))
 		}
 	}

@@ -60,7 +60,9 @@ func parse(args []string, usage io.Writer) (options, error) {
 		return options{}, err
 	}
 	o := options{cases: cases(), python: *python}
-	o.cases = slices.DeleteFunc(o.cases, func(c parityCase) bool { return !strings.Contains(c.name, *name) })
+	o.cases = slices.DeleteFunc(o.cases, func(c parityCase) bool {
+		return !strings.Contains(c.name, *name)
+	})
 	switch {
 	case f.NArg() > 0:
 		return o, fmt.Errorf("unexpected argument %q", f.Arg(0))

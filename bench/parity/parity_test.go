@@ -82,7 +82,8 @@ func testDisagreement(t *testing.T, p *peer) {
 			at = i
 		}
 	}
-	for _, wrong := range []float32{largest[at] * 1.001, -largest[at], float32(math.NaN()), float32(math.Inf(1))} {
+	for _, wrong := range []float32{largest[at] * 1.001, -largest[at], float32(math.NaN()),
+		float32(math.Inf(1))} {
 		right := largest[at]
 		largest[at] = wrong
 		a := check("a wrong element", false)
@@ -102,7 +103,8 @@ func testDisagreement(t *testing.T, p *peer) {
 func TestRecord(t *testing.T) {
 	r, again := deepSpeechRecord(t), deepSpeechRecord(t)
 	if r.gradients != 12 || r.loss != again.loss {
-		t.Errorf("%d gradients of losses %v and %v, want 12 of one", r.gradients, r.loss, again.loss)
+		t.Errorf("%d gradients of losses %v and %v, want 12 of one", r.gradients, r.loss,
+			again.loss)
 	}
 	for _, name := range r.names {
 		x := r.tensors[name]
@@ -135,7 +137,8 @@ func TestBatches(t *testing.T) {
 			if !ok || !x.Type.Equal(v.Out[0]) {
 				t.Fatalf("%s: input %s is fed with %s", c.name, v.Name, x.Type)
 			}
-			if v.Out[0].DType != graph.I32 || v.Name == "seed" || v.Name == "frames" || v.Name == "lengths" {
+			if v.Out[0].DType != graph.I32 || v.Name == "seed" || v.Name == "frames" ||
+				v.Name == "lengths" {
 				continue
 			}
 			zeros := 0
@@ -160,7 +163,8 @@ func testFailures(t *testing.T, p *peer) {
 	r := deepSpeechRecord(t)
 	kind := r.metadata["kind"]
 	r.metadata["kind"] = "perceptron"
-	if _, err := p.ask(r); err == nil || !strings.Contains(err.Error(), "perceptron") || strings.Contains(err.Error(), "\n") {
+	if _, err := p.ask(r); err == nil || !strings.Contains(err.Error(), "perceptron") ||
+		strings.Contains(err.Error(), "\n") {
 		t.Errorf("unknown model: %v", err)
 	}
 	r.metadata["kind"] = kind
@@ -182,16 +186,19 @@ func TestNothingToCompareWith(t *testing.T) {
 	for _, c := range []struct{ python, said, failed string }{
 		{filepath.Join(t.TempDir(), "python3"), "no Python interpreter at", ""},
 		{script(`echo '{"missing": "No module named torch"}'`), "No module named torch", ""},
-		{script(`echo 'Illegal instruction' >&2; exit 3`), "", "PyTorch stopped: Illegal instruction"},
+		{script(`echo 'Illegal instruction' >&2; exit 3`), "",
+			"PyTorch stopped: Illegal instruction"},
 		{script(`exit 3`), "", "PyTorch stopped: exit status 3"},
 		{script(`echo hello`), "", `PyTorch stopped: answer "hello\n"`},
 	} {
 		var b bytes.Buffer
 		err := run(context.Background(), options{cases: cases(), python: c.python}, &b)
-		if got := b.String(); !strings.Contains(got, c.said) || strings.Count(got, "\n") != min(1, len(c.said)) {
+		if got := b.String(); !strings.Contains(got, c.said) ||
+			strings.Count(got, "\n") != min(1, len(c.said)) {
 			t.Errorf("%s: says %q, want one line with %q", c.python, got, c.said)
 		}
-		if (err != nil) != (c.failed != "") || err != nil && !strings.Contains(err.Error(), c.failed) {
+		if (err != nil) != (c.failed != "") || err != nil &&
+			!strings.Contains(err.Error(), c.failed) {
 			t.Errorf("%s: error %v, want %q", c.python, err, c.failed)
 		}
 	}

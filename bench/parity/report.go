@@ -27,12 +27,15 @@ func (r result) lossError() float64 {
 
 // worst is the gradient that differs most.
 func (r result) worst() gradient {
-	return slices.MaxFunc(r.Gradients, func(a, b gradient) int { return cmp.Compare(a.Error, b.Error) })
+	return slices.MaxFunc(r.Gradients, func(a, b gradient) int {
+		return cmp.Compare(a.Error, b.Error)
+	})
 }
 
 // worst32 is the largest difference of PyTorch in 32 bits.
 func (r result) worst32() float64 {
-	return slices.MaxFunc(r.Gradients, func(a, b gradient) int { return cmp.Compare(a.Error32, b.Error32) }).Error32
+	return slices.MaxFunc(r.Gradients,
+		func(a, b gradient) int { return cmp.Compare(a.Error32, b.Error32) }).Error32
 }
 
 // agrees holds for no NaN.
@@ -42,7 +45,8 @@ func (r result) cells() []string {
 	w := r.worst()
 	return []string{
 		r.name, fmt.Sprint(r.elements), fmt.Sprint(r.gradients),
-		fmt.Sprintf("%.6f", r.loss), fmt.Sprintf("%.8f", r.Loss), fmt.Sprintf("%.0e", r.lossError()),
+		fmt.Sprintf("%.6f", r.loss), fmt.Sprintf("%.8f", r.Loss), fmt.Sprintf("%.0e",
+			r.lossError()),
 		flagged(w.Error), "`" + w.Name + "`", fmt.Sprintf("%.0e", r.worst32()),
 	}
 }
@@ -60,6 +64,8 @@ func heading(w io.Writer, about string) {
 		"model", "parameters", "gradients", "loss, gomem", "loss, PyTorch", "relative error",
 		"gradients' worst relative error", "in the gradient of", "PyTorch's own in 32 bits",
 	}
-	fmt.Fprintf(w, "%s %s/%s beside %s in 64-bit floats, size %s\n\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, about, size)
-	fmt.Fprintf(w, "| %s |\n|---|%s\n", strings.Join(columns, " | "), strings.Repeat("---:|", len(columns)-1))
+	fmt.Fprintf(w, "%s %s/%s beside %s in 64-bit floats, size %s\n\n", runtime.Version(),
+		runtime.GOOS, runtime.GOARCH, about, size)
+	fmt.Fprintf(w, "| %s |\n|---|%s\n", strings.Join(columns, " | "),
+		strings.Repeat("---:|", len(columns)-1))
 }

@@ -72,7 +72,8 @@ func parse(args []string) (options, error) {
 	case len(o.models) == 0:
 		return o, fmt.Errorf("-model %q: want one of %s", *name, strings.Join(names(), ", "))
 	case *threads < 0 || *threads > runtime.GOMAXPROCS(0):
-		return o, fmt.Errorf("-threads %d: want 1 to %d, or 0 for all and then one", *threads, runtime.GOMAXPROCS(0))
+		return o, fmt.Errorf("-threads %d: want 1 to %d, or 0 for all and then one", *threads,
+			runtime.GOMAXPROCS(0))
 	case *rounds < 1:
 		return o, fmt.Errorf("-rounds %d: want 1 or more", *rounds)
 	}
@@ -92,7 +93,10 @@ func names() []string {
 func run(ctx context.Context, o options, args []string, w io.Writer) error {
 	command := strings.TrimSpace("go run ./bench/steps " + strings.Join(args, " "))
 	fmt.Fprintf(w, "`%s`, %s %s/%s, %s, %d threads available, medians of %d rounds, load average of the minute before %s\n", command, runtime.Version(), runtime.GOOS, runtime.GOARCH, gauge.Processor(), runtime.GOMAXPROCS(0), o.rounds, gauge.Load())
-	heading(w, "Step time", "ms, everything resident. The ratio is PyTorch's time over gomem's, the median over rounds: above 1, gomem is the faster; that of processor time does not count the time in which other programs have the processors. In the last column, rounds of those counted in which other programs had more than 5 % of the machine.",
+	heading(w, "Step time", "ms, everything resident. The ratio is PyTorch's time over gomem's, "+
+		"the median over rounds: above 1, gomem is the faster; that of processor time does not "+
+		"count the time in which other programs have the processors. In the last column, rounds "+
+		"of those counted in which other programs had more than 5 % of the machine.",
 		"model", "threads", "gomem", "PyTorch", "gomem / PyTorch", "best / best", "processor time", "losses differ by", "disturbed")
 	var all []outcome
 	for _, threads := range o.threads {

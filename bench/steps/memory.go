@@ -25,7 +25,8 @@ func footprintOf(ctx context.Context, m *model) (f footprint, err error) {
 	if f.resident, _, err = predicted(ctx, m, resident); err != nil {
 		return f, err
 	}
-	f.device, f.host, err = predicted(ctx, m, compile.Options{Policy: compile.Thesis, Partition: partition})
+	f.device, f.host, err = predicted(ctx, m,
+		compile.Options{Policy: compile.Thesis, Partition: partition})
 	return f, err
 }
 

@@ -121,7 +121,9 @@ func (b *builder) input(name string) graph.Value {
 	return v
 }
 
-func normal(deviation float64) graph.Init { return graph.Init{Dist: graph.Normal, Scale: deviation} }
+func normal(deviation float64) graph.Init {
+	return graph.Init{Dist: graph.Normal, Scale: deviation}
+}
 
 // minimize appends the gradients of the loss and the updates, the last
 // parameter's first.
@@ -203,7 +205,8 @@ func (b *builder) attend(name string, x, memory, mask graph.Value) graph.Value {
 
 // heads takes [batch length width] apart into [batch heads length width/heads].
 func (b *builder) heads(x graph.Value) graph.Value {
-	return ops.Transpose(ops.ReshapeSizes(x, b.Batch, b.Length, b.Heads, b.Width/b.Heads), 0, 2, 1, 3)
+	return ops.Transpose(ops.ReshapeSizes(x, b.Batch, b.Length, b.Heads, b.Width/b.Heads), 0, 2, 1,
+		3)
 }
 
 // forward is a feed-forward layer.
@@ -212,7 +215,8 @@ func (b *builder) forward(x graph.Value) graph.Value {
 }
 
 // encode is a layer of the encoder, normalised after each of its two parts.
-func (b *builder) encode(name string, x, mask graph.Value, second func(graph.Value) graph.Value) graph.Value {
+func (b *builder) encode(name string, x, mask graph.Value,
+	second func(graph.Value) graph.Value) graph.Value {
 	defer b.graph.Scope(name)()
 	x = b.norm("norm1", ops.Add(x, b.attend("attention", x, x, mask)))
 	return b.norm("norm2", ops.Add(x, second(x)))

@@ -61,8 +61,10 @@ func (b *builder) route(x, seed graph.Value) (routing, graph.Value) {
 // expertWeights are the two layers of all experts.
 func (b *builder) expertWeights() (first, second graph.Value) {
 	defer b.graph.Scope("experts")()
-	first = b.parameter("first", normal(1/math.Sqrt(float64(b.Width))), b.Experts, b.Width, b.Hidden)
-	return first, b.parameter("second", normal(1/math.Sqrt(float64(b.Hidden))), b.Experts, b.Hidden, b.Width)
+	first = b.parameter("first", normal(1/math.Sqrt(float64(b.Width))), b.Experts, b.Width,
+		b.Hidden)
+	return first, b.parameter("second", normal(1/math.Sqrt(float64(b.Hidden))), b.Experts, b.Hidden,
+		b.Width)
 }
 
 // capacity is the number of slots of an expert.
@@ -92,6 +94,7 @@ func (b *builder) gatheredExperts(x graph.Value, r routing) graph.Value {
 	rows, inv, offsets := ops.Route(r.first, r.second, b.Experts)
 	y := ops.GatherRows(ops.ReshapeSizes(x, tokens, b.Width), rows, inv)
 	y = ops.GroupedMatMul(ops.Relu(ops.GroupedMatMul(y, w1, offsets)), w2, offsets)
-	weights := ops.Concat(1, ops.ReshapeSizes(r.weight1, tokens, 1), ops.ReshapeSizes(r.weight2, tokens, 1))
+	weights := ops.Concat(1, ops.ReshapeSizes(r.weight1, tokens, 1),
+		ops.ReshapeSizes(r.weight2, tokens, 1))
 	return ops.CombineRows(y, weights, inv, rows)
 }

@@ -84,7 +84,8 @@ func readUsage(pids ...int) (u usage, err error) {
 // waiting, two kinds of interrupts, stolen.
 func parseProcessors(s string) (all, busy int64, err error) {
 	var t [8]int64
-	if _, err := fmt.Sscanf(s, "cpu %d %d %d %d %d %d %d %d", &t[0], &t[1], &t[2], &t[3], &t[4], &t[5], &t[6], &t[7]); err != nil {
+	if _, err := fmt.Sscanf(s, "cpu %d %d %d %d %d %d %d %d", &t[0], &t[1], &t[2], &t[3], &t[4],
+		&t[5], &t[6], &t[7]); err != nil {
 		return 0, 0, fmt.Errorf("/proc/stat: %w", err)
 	}
 	for _, n := range t {
@@ -99,7 +100,8 @@ func parseProcess(s string) (int64, error) {
 	var state string
 	var skip, user, system int64
 	_, rest, _ := strings.Cut(s[strings.LastIndexByte(s, ')')+1:], " ")
-	_, err := fmt.Sscan(rest, &state, &skip, &skip, &skip, &skip, &skip, &skip, &skip, &skip, &skip, &skip, &user, &system)
+	_, err := fmt.Sscan(rest, &state, &skip, &skip, &skip, &skip, &skip, &skip, &skip, &skip, &skip,
+		&skip, &user, &system)
 	if err != nil {
 		return 0, fmt.Errorf("a process's stat: %w", err)
 	}

@@ -68,7 +68,8 @@ func (t *tensors) write(w io.Writer) error {
 
 // startPeer starts PyTorch and gives it a model's parameters, inputs and
 // constants.
-func startPeer(ctx context.Context, python string, c config, threads int, t *tensors) (*peer, error) {
+func startPeer(ctx context.Context, python string, c config, threads int,
+	t *tensors) (*peer, error) {
 	arg, err := json.Marshal(task{c, threads, learningRate, balanceWeight, capacityFactor})
 	if err != nil {
 		return nil, err
@@ -115,7 +116,8 @@ func (p *peer) explain(err error) error {
 // system and cleared again.
 func environment(env []string, threads int) []string {
 	env = slices.DeleteFunc(slices.Clone(env), func(v string) bool {
-		return strings.HasPrefix(v, "OPENBLAS_") || strings.HasPrefix(v, "OMP_") || strings.HasPrefix(v, "LD_LIBRARY_PATH=")
+		return strings.HasPrefix(v, "OPENBLAS_") || strings.HasPrefix(v, "OMP_") ||
+			strings.HasPrefix(v, "LD_LIBRARY_PATH=")
 	})
 	path := filepath.SplitList(os.Getenv("LD_LIBRARY_PATH"))
 	if builds, err := filepath.Glob("/usr/lib/*-linux-gnu/openblas-openmp"); err == nil {

@@ -19,7 +19,8 @@ import (
 
 // small is a model of a kind that takes no time.
 func small(kind string) config {
-	return config{Kind: kind, Layers: 2, Width: 16, Heads: 2, Hidden: 24, Experts: 4, Vocab: 50, Batch: 2, Length: 6}
+	return config{Kind: kind, Layers: 2, Width: 16, Heads: 2, Hidden: 24, Experts: 4, Vocab: 50,
+		Batch: 2, Length: 6}
 }
 
 func smallTrainer(t *testing.T, kind string) *trainer {
@@ -64,10 +65,13 @@ func TestModelsAgreeWithPyTorch(t *testing.T) {
 			if _, err := warm(t.Context(), tr, p); err != nil {
 				t.Error(err)
 			}
-			if m, err := p.memory(); err != nil || m.State < 2*m.Parameters || m.Step < m.Parameters {
-				t.Errorf("memory %+v, %v: want the state to be two of the parameters, and a step to have gradients", m, err)
+			if m, err := p.memory(); err != nil || m.State < 2*m.Parameters ||
+				m.Step < m.Parameters {
+				t.Errorf("memory %+v, %v: want the state to be two of the parameters, and a step "+
+					"to have gradients", m, err)
 			}
-			if list, err := p.profile(); err != nil || len(list) == 0 || list[0].Name == "" || list[0].Calls < 1 {
+			if list, err := p.profile(); err != nil || len(list) == 0 || list[0].Name == "" ||
+				list[0].Calls < 1 {
 				t.Errorf("profile %v, %v", list, err)
 			}
 			if err := p.close(); err != nil {
@@ -133,11 +137,13 @@ func TestBadModels(t *testing.T) {
 
 func TestParse(t *testing.T) {
 	o, err := parse(nil)
-	if err != nil || len(o.models) != 3 || o.rounds != 9 || o.threads[0] != runtime.GOMAXPROCS(0) || o.threads[len(o.threads)-1] != 1 {
+	if err != nil || len(o.models) != 3 || o.rounds != 9 || o.threads[0] != runtime.GOMAXPROCS(0) ||
+		o.threads[len(o.threads)-1] != 1 {
 		t.Errorf("defaults are %+v, %v", o, err)
 	}
 	o, err = parse([]string{"-model", "moe-gather", "-threads", "1"})
-	if err != nil || len(o.models) != 1 || o.models[0].Kind != "moe-gather" || !slices.Equal(o.threads, []int{1}) {
+	if err != nil || len(o.models) != 1 || o.models[0].Kind != "moe-gather" ||
+		!slices.Equal(o.threads, []int{1}) {
 		t.Errorf("options are %+v, %v", o, err)
 	}
 	for _, c := range []struct {
@@ -160,11 +166,13 @@ func TestParse(t *testing.T) {
 func TestMissingPeer(t *testing.T) {
 	c := small("transformer")
 	_, err := startPeer(t.Context(), "/no/such/python", c, 1, &tensors{})
-	if err == nil || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), "/no/such/python") {
+	if err == nil || strings.Contains(err.Error(), "\n") ||
+		!strings.Contains(err.Error(), "/no/such/python") {
 		t.Errorf("error %v", err)
 	}
 	r := outcome{config: c, threads: 1, missing: err, rounds: []round{{times: []float64{0.5}}}}
-	if cells := strings.Join(r.timeCells(), " | "); !strings.Contains(cells, "500.0 | missing (") || !strings.Contains(cells, "python3-torch") {
+	if cells := strings.Join(r.timeCells(), " | "); !strings.Contains(cells, "500.0 | missing (") ||
+		!strings.Contains(cells, "python3-torch") {
 		t.Errorf("row is %q", cells)
 	}
 	var w strings.Builder
@@ -175,8 +183,10 @@ func TestMissingPeer(t *testing.T) {
 }
 
 func TestEnvironment(t *testing.T) {
-	got := environment([]string{"HOME=/h", "OPENBLAS_CORETYPE=Haswell", "OMP_WAIT_POLICY=passive"}, 3)
-	if !slices.Contains(got, "HOME=/h") || !slices.Contains(got, "OMP_NUM_THREADS=3") || slices.Contains(got, "OPENBLAS_CORETYPE=Haswell") {
+	got := environment([]string{"HOME=/h", "OPENBLAS_CORETYPE=Haswell", "OMP_WAIT_POLICY=passive"},
+		3)
+	if !slices.Contains(got, "HOME=/h") || !slices.Contains(got, "OMP_NUM_THREADS=3") ||
+		slices.Contains(got, "OPENBLAS_CORETYPE=Haswell") {
 		t.Errorf("environment is %v", got)
 	}
 }
@@ -184,7 +194,8 @@ func TestEnvironment(t *testing.T) {
 func TestQuietest(t *testing.T) {
 	all := []round{{others: 0.3}, {others: 0}, {others: 0.1}, {others: 0.02}}
 	got := quietest(all, 3)
-	if len(got) != 3 || got[0].others != 0 || got[1].others != 0.1 || got[2].others != 0.02 || disturbed(got) != 1 {
+	if len(got) != 3 || got[0].others != 0 || got[1].others != 0.1 || got[2].others != 0.02 ||
+		disturbed(got) != 1 {
 		t.Errorf("the three quietest are %v", got)
 	}
 }
@@ -199,7 +210,8 @@ func TestInterleave(t *testing.T) {
 			return d, nil
 		}
 	}
-	rounds, err := interleave(t.Context(), 2, &watch{}, fake("a", time.Second), fake("b", 2*time.Second))
+	rounds, err := interleave(t.Context(), 2, &watch{}, fake("a", time.Second),
+		fake("b", 2*time.Second))
 	if err != nil || len(rounds) != 2 || !strings.HasPrefix(order.String(), "abba") {
 		t.Errorf("rounds %v, order %s, error %v", rounds, order.String(), err)
 	}
@@ -207,7 +219,8 @@ func TestInterleave(t *testing.T) {
 		t.Errorf("ratio is %v, want 2", got)
 	}
 	broken := func() (time.Duration, error) { return 0, io.ErrUnexpectedEOF }
-	if _, err := interleave(t.Context(), 2, &watch{}, broken); !errors.Is(err, io.ErrUnexpectedEOF) {
+	if _, err := interleave(t.Context(), 2, &watch{}, broken); !errors.Is(err,
+		io.ErrUnexpectedEOF) {
 		t.Errorf("error %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -245,14 +258,16 @@ func TestProfile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := gomem.Plan(t.Context(), m.graph, gomem.Options{Options: resident, NoFusion: true}, m.target())
+	p, err := gomem.Plan(t.Context(), m.graph, gomem.Options{Options: resident, NoFusion: true},
+		m.target())
 	if err != nil {
 		t.Fatal(err)
 	}
 	start := time.Now()
 	var events []trace.Event
 	for i := range p.Results[0].Plan.Steps {
-		events = append(events, trace.Event{Step: i, Start: start, End: start.Add(time.Microsecond)})
+		events = append(events, trace.Event{Step: i, Start: start,
+			End: start.Add(time.Microsecond)})
 	}
 	got := newProfile(p, events, time.Second)
 	launches := p.Results[0].Plan.Launches()
@@ -262,7 +277,8 @@ func TestProfile(t *testing.T) {
 	calls := 0
 	for _, g := range got.groups {
 		calls += g.calls
-		if g.name == "matmul 2×6×16, 16×24 → 2×6×24" && (g.calls != 4 || g.cost.FLOPs != 4*2*12*16*24) {
+		if g.name == "matmul 2×6×16, 16×24 → 2×6×24" &&
+			(g.calls != 4 || g.cost.FLOPs != 4*2*12*16*24) {
 			t.Errorf("group is %+v", g)
 		}
 	}
@@ -273,7 +289,8 @@ func TestProfile(t *testing.T) {
 		t.Errorf("a scalar is %q", s)
 	}
 	var w strings.Builder
-	r := outcome{config: m.config, threads: 2, profile: got, operators: []operator{{"aten::mm", "[[1, 2]]", 3, 0.5}}}
+	r := outcome{config: m.config, threads: 2, profile: got,
+		operators: []operator{{"aten::mm", "[[1, 2]]", 3, 0.5}}}
 	reportProfiles(&w, []outcome{r})
 	for _, want := range []string{"transformer, 2 threads", "| aten::mm [[1, 2]] | 3 | 500.0 |"} {
 		if !strings.Contains(w.String(), want) {

@@ -44,8 +44,12 @@ func (d *barDisplay) open(e train.Event) {
 	d.text.Store(&waiting)
 	d.bars = mpb.New(append(d.options, mpb.WithOutput(d.out))...)
 	d.bar = d.bars.AddBar(0, mpb.BarWidth(barWidth),
-		mpb.PrependDecorators(decor.Any(func(s decor.Statistics) string { return fmt.Sprintf("step %d/%d ", s.Current, s.Total) })),
-		mpb.AppendDecorators(decor.Any(func(decor.Statistics) string { return " " + *d.text.Load() })),
+		mpb.PrependDecorators(decor.Any(func(s decor.Statistics) string {
+			return fmt.Sprintf("step %d/%d ", s.Current, s.Total)
+		})),
+		mpb.AppendDecorators(decor.Any(func(decor.Statistics) string {
+			return " " + *d.text.Load()
+		})),
 	)
 	d.bar.SetTotal(int64(e.Steps), false)
 	d.bar.SetCurrent(int64(e.Step))

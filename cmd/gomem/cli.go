@@ -68,7 +68,8 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	var c cli
 	parser, err := kong.New(&c,
 		kong.Name("gomem"),
-		kong.Description("Trains neural networks that do not fit in device memory, under a hard memory budget."),
+		kong.Description("Trains neural networks that do not fit in device memory, under a hard "+
+			"memory budget."),
 		kong.NoDefaultHelp(),
 		kong.Help(printHelp),
 		kong.Writers(stdout, stderr),
@@ -133,7 +134,8 @@ func asUsage(err error) error {
 // is the command's name too.
 func oneLine(err error) string {
 	text := strings.TrimPrefix(err.Error(), "gomem: ")
-	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
+	return strings.Join(strings.FieldsFunc(text,
+		func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
 }
 
 // errInterrupted stands for the end of whatever was under way.

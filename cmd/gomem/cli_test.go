@@ -32,7 +32,8 @@ func succeed(t *testing.T, args ...string) string {
 	t.Helper()
 	o := invoke(t, args...)
 	if o.status != exitOK || o.stderr != "" {
-		t.Fatalf("gomem %s: status %d, standard error %q", strings.Join(args, " "), o.status, o.stderr)
+		t.Fatalf("gomem %s: status %d, standard error %q", strings.Join(args, " "), o.status,
+			o.stderr)
 	}
 	return o.stdout
 }
@@ -86,7 +87,8 @@ func TestBadInput(t *testing.T) {
 		{"--pprof cpu --pprof-dir pairs.tsv version", 1, "pairs.tsv"},
 
 		{"train --model gpt", 2, `unknown model "gpt": want moe`},
-		{"train --model transformer --experts 4", 2, "--experts does nothing for --model transformer"},
+		{"train --model transformer --experts 4", 2,
+			"--experts does nothing for --model transformer"},
 		{"train --size huge", 2, "base"},
 		{"train --moe wide", 2, "dense"},
 		{"train --experts -4", 2, "--experts"},
@@ -117,7 +119,8 @@ func TestBadInput(t *testing.T) {
 		{"train --device-memory lots", 2, "192MiB"},
 		{"train --device-memory -1MiB", 2, "192MiB"},
 		{"train --host-memory 0", 2, "--host-memory"},
-		{"train --policy vanilla --partition 20", 2, "--partition does nothing under --policy vanilla"},
+		{"train --policy vanilla --partition 20", 2,
+			"--partition does nothing under --policy vanilla"},
 		{"plan --policy vanilla --no-swap", 2, "--no-swap does nothing under --policy vanilla"},
 		{ts + "--device-memory 1KiB", 1, "bytes) of device memory, the budget is 1KiB"},
 		{ts + "--host-memory 1KiB", 1, "of host memory, the budget is 1KiB"},
@@ -143,8 +146,10 @@ func TestBadInput(t *testing.T) {
 		{"train --model resnet --length 3", 2, "--length does nothing for --model resnet"},
 		{"train --model deepspeech --rnn rolled", 2, "unrolled"},
 		{"train --model wgan --nets vgg", 2, "good"},
-		{"train --model wgan --size s512 --steps 2 --samples pairs.tsv", 1, "pairs.tsv is not a directory"},
-		{"train --model wgan --size s512 --steps 2 --samples pairs.tsv/below", 1, "not a directory"},
+		{"train --model wgan --size s512 --steps 2 --samples pairs.tsv", 1,
+			"pairs.tsv is not a directory"},
+		{"train --model wgan --size s512 --steps 2 --samples pairs.tsv/below", 1,
+			"not a directory"},
 		{"bench thesis --table 6.1 --size base --plots pairs.tsv", 1, "pairs.tsv"},
 		{"train --model resnet --size s512 --data dir:none", 1, "none"},
 		{"train --model wgan --pixels 17", 2, "multiple of 16"},
@@ -164,7 +169,8 @@ func TestBadInput(t *testing.T) {
 			if o.status != c.status {
 				t.Errorf("status %d, want %d", o.status, c.status)
 			}
-			if !strings.HasPrefix(o.stderr, "gomem: ") || strings.Count(o.stderr, "\n") != 1 || !strings.HasSuffix(o.stderr, "\n") {
+			if !strings.HasPrefix(o.stderr, "gomem: ") || strings.Count(o.stderr, "\n") != 1 ||
+				!strings.HasSuffix(o.stderr, "\n") {
 				t.Errorf("standard error is not one line of gomem's: %q", o.stderr)
 			}
 			if !strings.Contains(o.stderr, c.says) {
@@ -182,16 +188,20 @@ func TestBadInput(t *testing.T) {
 
 // TestHelp: every command explains itself, with examples that parse.
 func TestHelp(t *testing.T) {
-	for _, args := range [][]string{{"--help"}, {"-h"}, {"train", "--help"}, {"plan", "-h"}, {"bench", "--help"}, {"bench", "thesis", "-h"}, {"devices", "--help"}, {"version", "--help"}, {"train", "--steps", "3", "--help"}} {
+	for _, args := range [][]string{{"--help"}, {"-h"}, {"train", "--help"}, {"plan", "-h"},
+		{"bench", "--help"}, {"bench", "thesis", "-h"}, {"devices", "--help"},
+		{"version", "--help"}, {"train", "--steps", "3", "--help"}} {
 		out := succeed(t, args...)
-		if !strings.HasPrefix(out, "Usage: gomem") || !strings.Contains(out, "\nExamples:\n  gomem ") {
+		if !strings.HasPrefix(out, "Usage: gomem") ||
+			!strings.Contains(out, "\nExamples:\n  gomem ") {
 			t.Errorf("gomem %s:\n%s", strings.Join(args, " "), out)
 		}
 	}
 }
 
 func TestExamplesParse(t *testing.T) {
-	for _, e := range []exampler{cli{}, trainCmd{}, planCmd{}, benchCmd{}, thesisCmd{}, devicesCmd{}, versionCmd{}} {
+	for _, e := range []exampler{cli{}, trainCmd{}, planCmd{}, benchCmd{}, thesisCmd{},
+		devicesCmd{}, versionCmd{}} {
 		for line := range strings.Lines(strings.TrimPrefix(e.examples(), "\n")) {
 			command, _, _ := strings.Cut(strings.TrimSpace(line), "  ")
 			args := append(strings.Fields(command)[1:], "--help")
@@ -207,7 +217,8 @@ func TestDevices(t *testing.T) {
 		t.Errorf("devices %+v", list)
 	}
 	for _, d := range list {
-		if text := succeed(t, "devices"); !strings.Contains(text, d.Name+" ") || !strings.Contains(text, d.Description) {
+		if text := succeed(t, "devices"); !strings.Contains(text, d.Name+" ") ||
+			!strings.Contains(text, d.Description) {
 			t.Errorf("no %s in\n%s", d.Name, text)
 		}
 	}

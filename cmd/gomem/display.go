@@ -68,7 +68,8 @@ type lineDisplay struct {
 func (d *lineDisplay) start() {
 	h := d.header
 	printFields(d.out, slices.Concat([]field{
-		{"model", fmt.Sprintf("%s %s, %s parameters, %s", h.Model, h.Size, grouped(h.Parameters), counted(h.Nodes, "node"))},
+		{"model", fmt.Sprintf("%s %s, %s parameters, %s", h.Model, h.Size, grouped(h.Parameters),
+			counted(h.Nodes, "node"))},
 		{"data", h.Data},
 	}, h.facts, []field{
 		{"plan", h.method()},
@@ -105,13 +106,15 @@ func (d *lineDisplay) observe(e train.Event) {
 		}
 	case train.Step:
 		d.time(e)
-		due := d.shownAt.IsZero() || e.Step == e.Steps || e.Step-d.shown >= everySteps || time.Since(d.shownAt) >= everyTime
+		due := d.shownAt.IsZero() || e.Step == e.Steps || e.Step-d.shown >= everySteps ||
+			time.Since(d.shownAt) >= everyTime
 		if due {
 			d.shown, d.shownAt = e.Step, time.Now()
 			fmt.Fprintf(d.out, "step %d/%d  %s\n", e.Step, e.Steps, d.progress(lineFormat, e))
 		}
 	case train.Eval:
-		fmt.Fprintf(d.out, "step %d/%d  held-out loss %.4f%s\n", e.Step, e.Steps, e.Loss, metrics(e.Metrics))
+		fmt.Fprintf(d.out, "step %d/%d  held-out loss %.4f%s\n", e.Step, e.Steps, e.Loss,
+			metrics(e.Metrics))
 	case train.Save:
 		fmt.Fprintf(d.out, "step %d/%d  saved %s\n", e.Step, e.Steps, e.Path)
 	}
@@ -136,11 +139,13 @@ func (d *lineDisplay) time(e train.Event) {
 // null device has no loss and no speed.
 func (d *lineDisplay) progress(format string, e train.Event) string {
 	if d.header.Device == gomem.Null {
-		return fmt.Sprintf("nothing computed  device %s  host %s", size(e.DeviceBytes), size(e.HostBytes))
+		return fmt.Sprintf("nothing computed  device %s  host %s", size(e.DeviceBytes),
+			size(e.HostBytes))
 	}
 	left := time.Duration(e.Steps-e.Step) * d.stepTime
 	copies := int64(float64(e.CopyBytes) / max(e.StepTime.Seconds(), 1e-9))
-	return fmt.Sprintf(format, e.Loss, figures(e.UnitsPerSecond), d.header.Unit, size(e.DeviceBytes), size(copies), left.Round(time.Second))
+	return fmt.Sprintf(format, e.Loss, figures(e.UnitsPerSecond), d.header.Unit,
+		size(e.DeviceBytes), size(copies), left.Round(time.Second))
 }
 
 // metrics lists metrics in order of their names.
@@ -165,7 +170,8 @@ func (d *lineDisplay) summary(s train.Summary) {
 		{"host peak", compared(s.PredictedHostPeak, s.ActualHostPeak)},
 	}
 	if d.header.Device != gomem.Null {
-		fields = slices.Concat(results(s), fields, []field{{"weights", "sha256 " + s.WeightsSHA256}, {"checkpoint", s.Checkpoint}})
+		fields = slices.Concat(results(s), fields,
+			[]field{{"weights", "sha256 " + s.WeightsSHA256}, {"checkpoint", s.Checkpoint}})
 	}
 	fmt.Fprintln(d.out)
 	printFields(d.out, fields)
@@ -178,9 +184,11 @@ func results(s train.Summary) []field {
 		heldOut = fmt.Sprintf("%.4f%s", s.EvalLoss, metrics(s.EvalMetrics))
 	}
 	return []field{
-		{"loss", fmt.Sprintf("%.4f -> %.4f in %s", s.LossFirst, s.LossLast, counted(s.Steps-s.ResumedFrom, "step"))},
+		{"loss", fmt.Sprintf("%.4f -> %.4f in %s", s.LossFirst, s.LossLast,
+			counted(s.Steps-s.ResumedFrom, "step"))},
 		{"held-out loss", heldOut},
-		{"speed", fmt.Sprintf("%s %ss/s, %.1f ms a step (median)", figures(s.UnitsPerSecond), s.Unit, milliseconds(s.StepMedian))},
+		{"speed", fmt.Sprintf("%s %ss/s, %.1f ms a step (median)", figures(s.UnitsPerSecond),
+			s.Unit, milliseconds(s.StepMedian))},
 	}
 }
 

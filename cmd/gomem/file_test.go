@@ -38,7 +38,8 @@ func TestWriteFile(t *testing.T) {
 
 func TestWriteFileRefusesDirectory(t *testing.T) {
 	dir := t.TempDir()
-	if err := writeFile(dir, func(io.Writer) error { return nil }); err == nil || !strings.HasPrefix(err.Error(), dir+": ") {
+	if err := writeFile(dir, func(io.Writer) error { return nil }); err == nil ||
+		!strings.HasPrefix(err.Error(), dir+": ") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -46,7 +47,8 @@ func TestWriteFileRefusesDirectory(t *testing.T) {
 // TestWriteFileKeepsDevices: what is not a regular file is written, not
 // replaced.
 func TestWriteFileKeepsDevices(t *testing.T) {
-	if err := writeFile(os.DevNull, func(w io.Writer) error { _, err := fmt.Fprint(w, "x"); return err }); err != nil {
+	if err := writeFile(os.DevNull,
+		func(w io.Writer) error { _, err := fmt.Fprint(w, "x"); return err }); err != nil {
 		t.Fatal(err)
 	}
 	if info, err := os.Stat(os.DevNull); err != nil || info.Mode().IsRegular() {

@@ -110,11 +110,13 @@ func (f planFlags) conflict() error {
 		name  string
 		given bool
 	}{
-		{"strategy", f.Strategy != ""}, {"partition", f.Partition > 0}, {"lookahead", f.Lookahead > 0},
+		{"strategy", f.Strategy != ""}, {"partition", f.Partition > 0}, {"lookahead",
+			f.Lookahead > 0},
 		{"no-placement", f.NoPlacement}, {"no-swap", f.NoSwap},
 	} {
 		if flag.given {
-			return usagef("--%s does nothing under --policy %s: leave one of them out", flag.name, policy)
+			return usagef("--%s does nothing under --policy %s: leave one of them out", flag.name,
+				policy)
 		}
 	}
 	return nil

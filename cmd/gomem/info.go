@@ -34,8 +34,10 @@ type deviceInfo struct {
 // Run lists the devices.
 func (c *devicesCmd) Run(e *env) error {
 	about := map[string]deviceInfo{
-		gomem.CPU:  {Description: "the processor, with a device memory of the budget's size and real copies", Threads: runtime.GOMAXPROCS(0), Memory: machineMemory()},
-		gomem.Null: {Description: "computes nothing and keeps count of memory, for models of any size"},
+		gomem.CPU: {Description: "the processor, with a device memory of the budget's size and " +
+			"real copies", Threads: runtime.GOMAXPROCS(0), Memory: machineMemory()},
+		gomem.Null: {Description: "computes nothing and keeps count of memory, for models of any " +
+			"size"},
 	}
 	var list []deviceInfo
 	for _, name := range gomem.Devices() {
@@ -82,7 +84,8 @@ type versionInfo struct {
 
 // Run prints the version.
 func (c *versionCmd) Run(e *env) error {
-	v := versionInfo{Version: "(unknown)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	v := versionInfo{Version: "(unknown)", Go: runtime.Version(), Platform: runtime.GOOS + "/" +
+		runtime.GOARCH}
 	if b, ok := debug.ReadBuildInfo(); ok {
 		v.Version = b.Main.Version
 		for _, s := range b.Settings {

@@ -32,11 +32,14 @@ type dataset struct {
 
 // kinds are the models.
 var kinds = []kind{
-	{name: "moe", flags: []string{"length", "experts", "expert-hidden", "moe", "stacked"}, build: buildMoE, load: loadTexts},
+	{name: "moe", flags: []string{"length", "experts", "expert-hidden", "moe", "stacked"},
+		build: buildMoE, load: loadTexts},
 	{name: "transformer", flags: []string{"length"}, build: buildTransformer, load: loadTexts},
-	{name: "resnet", flags: []string{"depth", "blocks", "version", "pixels"}, build: buildResNet, load: loadPhotos},
+	{name: "resnet", flags: []string{"depth", "blocks", "version", "pixels"}, build: buildResNet,
+		load: loadPhotos},
 	{name: "wgan", flags: []string{"nets", "pixels"}, build: buildWGAN, load: loadPictures},
-	{name: "deepspeech", flags: []string{"length", "rnn"}, build: buildDeepSpeech, load: loadSpeech},
+	{name: "deepspeech", flags: []string{"length", "rnn"}, build: buildDeepSpeech,
+		load: loadSpeech},
 }
 
 func buildMoE(f modelFlags) (*models.Model, map[string]string, error) {
@@ -73,7 +76,8 @@ func buildTransformer(f modelFlags) (*models.Model, map[string]string, error) {
 		return nil, nil, usagef("%w", err)
 	}
 	m, err := models.Transformer(c)
-	return m, map[string]string{"batch": strconv.Itoa(c.Pairs), "length": strconv.Itoa(c.Length)}, err
+	return m, map[string]string{"batch": strconv.Itoa(c.Pairs), "length": strconv.Itoa(c.Length)},
+		err
 }
 
 func buildResNet(f modelFlags) (*models.Model, map[string]string, error) {
@@ -87,7 +91,8 @@ func buildResNet(f modelFlags) (*models.Model, map[string]string, error) {
 	if c.Blocks, err = parseBlocks(f.Blocks); err != nil {
 		return nil, nil, err
 	}
-	setCounts(countField{f.Depth, &c.Depth}, countField{f.Batch, &c.Images}, countField{f.Pixels, &c.Pixels})
+	setCounts(countField{f.Depth, &c.Depth}, countField{f.Batch, &c.Images},
+		countField{f.Pixels, &c.Pixels})
 	c.Fine = f.Fine
 	if f.Version == "v2" {
 		c.Version = 2

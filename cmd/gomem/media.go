@@ -26,7 +26,8 @@ func loadPictures(ctx context.Context, w io.Writer, c *trainCmd, m *models.Model
 }
 
 // loadImages reads images and cuts them to the model's size.
-func loadImages(ctx context.Context, w io.Writer, c *trainCmd, m *models.Model, o images.LoaderOptions) (dataset, error) {
+func loadImages(ctx context.Context, w io.Writer, c *trainCmd, m *models.Model,
+	o images.LoaderOptions) (dataset, error) {
 	spec := c.spec("glyphs")
 	set, err := images.Open(ctx, spec, images.Options{Seed: c.Seed}, reading(w, spec))
 	if err != nil {

@@ -37,8 +37,10 @@ func (f modelFlags) given() []string {
 		given bool
 	}{
 		{"length", f.Length > 0},
-		{"experts", f.Experts > 0}, {"expert-hidden", f.ExpertHidden > 0}, {"moe", f.MoE != ""}, {"stacked", f.Stacked},
-		{"depth", f.Depth > 0}, {"blocks", f.Blocks != ""}, {"version", f.Version != ""}, {"pixels", f.Pixels > 0},
+		{"experts", f.Experts > 0}, {"expert-hidden", f.ExpertHidden > 0}, {"moe",
+			f.MoE != ""}, {"stacked", f.Stacked},
+		{"depth", f.Depth > 0}, {"blocks", f.Blocks != ""}, {"version", f.Version != ""}, {"pixels",
+			f.Pixels > 0},
 		{"nets", f.Nets != ""}, {"rnn", f.RNN != ""},
 	} {
 		if flag.given {
@@ -65,7 +67,8 @@ func (f modelFlags) build() (*built, error) {
 	k := kinds[i]
 	for _, name := range f.given() {
 		if !slices.Contains(k.flags, name) {
-			return nil, usagef("--%s does nothing for --model %s: leave one of them out", name, k.name)
+			return nil, usagef("--%s does nothing for --model %s: leave one of them out", name,
+				k.name)
 		}
 	}
 	m, numbers, err := k.build(f)

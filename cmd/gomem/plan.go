@@ -49,12 +49,13 @@ func (planCmd) examples() string {
 // explanation is all that plan prints.
 type explanation struct {
 	report
-	MinDevice   int64      `json:"min_device_bytes"`
-	VanillaHost int64      `json:"vanilla_host_peak_bytes"`
-	EvalDevice  int64      `json:"eval_device_peak_bytes"` // of DevicePeak's two plans, the evaluation's
-	AtDevice    plan.Peak  `json:"device_peak"`
-	AtHost      plan.Peak  `json:"host_peak"`
-	PassMS      []passTime `json:"passes"`
+	MinDevice   int64 `json:"min_device_bytes"`
+	VanillaHost int64 `json:"vanilla_host_peak_bytes"`
+	// of DevicePeak's two plans, the evaluation's
+	EvalDevice int64      `json:"eval_device_peak_bytes"`
+	AtDevice   plan.Peak  `json:"device_peak"`
+	AtHost     plan.Peak  `json:"host_peak"`
+	PassMS     []passTime `json:"passes"`
 
 	vanilla plan.Traffic
 }
@@ -128,7 +129,8 @@ func listSteps(w io.Writer, p *plan.Plan) error {
 }
 
 // explain compares the plans with vanilla's and finds what sets their peaks.
-func explain(ctx context.Context, w io.Writer, b *built, o gomem.Options, p planned) (explanation, error) {
+func explain(ctx context.Context, w io.Writer, b *built, o gomem.Options,
+	p planned) (explanation, error) {
 	vanilla, err := planAll(ctx, w, b, vanillaOptions(o))
 	if err != nil {
 		return explanation{}, err
@@ -156,7 +158,8 @@ func explain(ctx context.Context, w io.Writer, b *built, o gomem.Options, p plan
 func (x explanation) print(w io.Writer) {
 	printFields(w, []field{
 		{"model", fmt.Sprintf("%s %s, %s parameters", x.Model, x.Size, grouped(x.Parameters))},
-		{"graph", fmt.Sprintf("%s, of which a training step runs %s", counted(x.Nodes, "node"), grouped(int64(x.Launches)))},
+		{"graph", fmt.Sprintf("%s, of which a training step runs %s", counted(x.Nodes, "node"),
+			grouped(int64(x.Launches)))},
 		{"plan", x.method()},
 		{"device budget", budget(x.DeviceBudget)},
 		{"smallest possible", exact(x.MinDevice)},
@@ -214,7 +217,8 @@ func (x explanation) printCosts(w io.Writer) {
 
 // printPeak writes what sets a peak.
 func printPeak(w io.Writer, space string, p plan.Peak) {
-	fmt.Fprintf(w, "\nThe %s is fullest at %s (step %d): %s in %s", space, p.At, p.Step, size(p.Live), counted(p.Values, "slot"))
+	fmt.Fprintf(w, "\nThe %s is fullest at %s (step %d): %s in %s", space, p.At, p.Step,
+		size(p.Live), counted(p.Values, "slot"))
 	if gaps := p.Bytes - p.Live; gaps > 0 {
 		fmt.Fprintf(w, " and %s of gaps between them", size(gaps))
 	}

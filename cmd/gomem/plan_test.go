@@ -31,9 +31,11 @@ func TestPlanJSON(t *testing.T) {
 	var x explanation
 	decode(t, out, &x)
 	switch {
-	case x.Model != "moe" || x.Size != "s512" || x.Policy != "thesis" || x.Strategy != "dfs" || x.Partition != 50 || x.Lookahead != 1:
+	case x.Model != "moe" || x.Size != "s512" || x.Policy != "thesis" || x.Strategy != "dfs" ||
+		x.Partition != 50 || x.Lookahead != 1:
 		t.Errorf("options are not those given: %s", out)
-	case x.MinDevice > x.DevicePeak || x.DevicePeak > x.DeviceBudget || x.DevicePeak >= x.VanillaDevice:
+	case x.MinDevice > x.DevicePeak || x.DevicePeak > x.DeviceBudget ||
+		x.DevicePeak >= x.VanillaDevice:
 		t.Errorf("want smallest budget <= peak <= budget and peak < vanilla's: %s", out)
 	case x.Stage == 0 || x.SwapIn == 0 || x.SwapOut == 0 || x.Gradients == 0 || x.Partitions < 2:
 		t.Errorf("nothing is staged or swapped: %s", out)
@@ -48,13 +50,15 @@ func TestPlanVanilla(t *testing.T) {
 	var vanilla, thesis explanation
 	decode(t, succeed(t, "plan", "--size", "s512", "--policy", "vanilla", "--json"), &vanilla)
 	decode(t, succeed(t, "plan", "--size", "s512", "--json"), &thesis)
-	if vanilla.DeviceBudget != 0 || vanilla.DevicePeak != vanilla.VanillaDevice || vanilla.DevicePeak != thesis.VanillaDevice {
+	if vanilla.DeviceBudget != 0 || vanilla.DevicePeak != vanilla.VanillaDevice ||
+		vanilla.DevicePeak != thesis.VanillaDevice {
 		t.Errorf("vanilla %+v, under thesis %d", vanilla.report, thesis.VanillaDevice)
 	}
 	if vanilla.Stage+vanilla.SwapIn+vanilla.SwapOut+vanilla.Gradients != 0 {
 		t.Errorf("vanilla copies: %+v", vanilla.report)
 	}
-	if o := invoke(t, "plan", "--size", "s512", "--policy", "vanilla", "--device-memory", "1MiB"); o.status != exitFailure || !strings.Contains(o.stderr, "--policy thesis") {
+	if o := invoke(t, "plan", "--size", "s512", "--policy", "vanilla", "--device-memory",
+		"1MiB"); o.status != exitFailure || !strings.Contains(o.stderr, "--policy thesis") {
 		t.Errorf("vanilla under a tight budget: %+v", o)
 	}
 }
@@ -99,9 +103,11 @@ func TestPlanDump(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	steps := strings.Split(strings.TrimSpace(succeed(t, "plan", "--size", "s512", "--steps", "--graph", "graph.txt")), "\n")
+	steps := strings.Split(strings.TrimSpace(succeed(t, "plan", "--size", "s512", "--steps",
+		"--graph", "graph.txt")), "\n")
 	if len(steps) != len(p.Steps) || steps[0] != p.StepString(0) {
-		t.Errorf("%d steps are listed, the dump has %d; the first is %q", len(steps), len(p.Steps), steps[0])
+		t.Errorf("%d steps are listed, the dump has %d; the first is %q", len(steps), len(p.Steps),
+			steps[0])
 	}
 	dot, err := os.ReadFile("graph.dot")
 	if err != nil || !strings.HasPrefix(string(dot), "digraph") {
@@ -117,24 +123,29 @@ func TestPlanDump(t *testing.T) {
 func TestSmallestBudget(t *testing.T) {
 	inDir(t)
 	for _, flags := range [][]string{
-		{}, {"--partition", "5"}, {"--no-placement"}, {"--no-swap"}, {"--moe", "sparse", "--strategy", "depth"}, {"--policy", "vanilla"},
+		{}, {"--partition", "5"}, {"--no-placement"}, {"--no-swap"}, {"--moe", "sparse",
+			"--strategy", "depth"}, {"--policy", "vanilla"},
 	} {
 		t.Run(strings.Join(flags, " "), func(t *testing.T) {
 			flags := slices.Concat([]string{"--size", "s512"}, flags)
 			with := func(command string, bytes int64, more ...string) outcome {
-				return invoke(t, slices.Concat([]string{command}, flags, []string{"--device-memory", fmt.Sprint(bytes)}, more)...)
+				return invoke(t, slices.Concat([]string{command}, flags,
+					[]string{"--device-memory", fmt.Sprint(bytes)}, more)...)
 			}
 			var x explanation
-			decode(t, succeed(t, slices.Concat([]string{"plan", "--json", "--device-memory", "1GiB"}, flags)...), &x)
+			decode(t, succeed(t, slices.Concat([]string{"plan", "--json", "--device-memory",
+				"1GiB"}, flags)...), &x)
 			if o := with("plan", x.MinDevice); o.status != exitOK {
 				t.Errorf("plan with %d bytes: %+v", x.MinDevice, o)
 			}
-			if o := with("train", x.MinDevice, "--data", "tsv:pairs.tsv", "--steps", "1", "--eval-batches", "1"); o.status != exitOK {
+			if o := with("train", x.MinDevice, "--data", "tsv:pairs.tsv", "--steps", "1",
+				"--eval-batches", "1"); o.status != exitOK {
 				t.Errorf("train with %d bytes: %+v", x.MinDevice, o)
 			}
 			for _, command := range []string{"plan", "train"} {
 				o := with(command, x.MinDevice-1)
-				if o.status != exitFailure || !strings.Contains(o.stderr, fmt.Sprintf("(%d bytes)", x.MinDevice)) {
+				if o.status != exitFailure || !strings.Contains(o.stderr,
+					fmt.Sprintf("(%d bytes)", x.MinDevice)) {
 					t.Errorf("%s with %d bytes: %+v", command, x.MinDevice-1, o)
 				}
 			}
@@ -153,7 +164,8 @@ func TestPlanFuse(t *testing.T) {
 	decode(t, succeed(t, "plan", "--size", "s512", "--json"), &fused)
 	decode(t, succeed(t, "plan", "--size", "s512", "--json", "--fuse=false"), &plain)
 	decode(t, succeed(t, "plan", "--size", "s512", "--json", "--no-fuse"), &negated)
-	if fused.Launches >= plain.Launches || fused.Nodes >= plain.Nodes || fused.MinDevice > plain.MinDevice || fused.VanillaDevice > plain.VanillaDevice {
+	if fused.Launches >= plain.Launches || fused.Nodes >= plain.Nodes ||
+		fused.MinDevice > plain.MinDevice || fused.VanillaDevice > plain.VanillaDevice {
 		t.Errorf("with fusion %+v, without %+v", fused.report, plain.report)
 	}
 	if negated.Launches != plain.Launches {

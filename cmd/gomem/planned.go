@@ -19,7 +19,8 @@ type planned struct{ *gomem.Planned }
 
 // planAll plans every target of a model. If that takes long, it says so.
 func planAll(ctx context.Context, w io.Writer, b *built, o gomem.Options) (planned, error) {
-	defer notice(w, fmt.Sprintf("gomem: planning %s under policy %s", counted(b.model.Graph.Len(), "node"), cmp.Or(o.Policy, compile.Thesis)))()
+	defer notice(w, fmt.Sprintf("gomem: planning %s under policy %s",
+		counted(b.model.Graph.Len(), "node"), cmp.Or(o.Policy, compile.Thesis)))()
 	p, err := gomem.Plan(ctx, b.model.Graph, o, b.targets...)
 	return planned{p}, err
 }
@@ -42,5 +43,6 @@ func (p planned) whatSets(s pass.SpaceID) plan.Peak {
 
 // vanillaOptions are the baseline's: everything on the device, no budgets.
 func vanillaOptions(o gomem.Options) gomem.Options {
-	return gomem.Options{Options: compile.Options{Policy: compile.Vanilla, Streams: o.Streams}, NoFusion: o.NoFusion}
+	return gomem.Options{Options: compile.Options{Policy: compile.Vanilla, Streams: o.Streams},
+		NoFusion: o.NoFusion}
 }

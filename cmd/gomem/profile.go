@@ -28,7 +28,8 @@ func startProfile(kind, dir string) (stop func(), err error) {
 	if err := writable(dir); err != nil {
 		return nil, fmt.Errorf("--pprof-dir %s: %w", dir, bare(err))
 	}
-	return profile.Start(mode, profile.ProfilePath(dir), profile.NoShutdownHook, profile.Quiet).Stop, nil
+	return profile.Start(mode, profile.ProfilePath(dir), profile.NoShutdownHook,
+		profile.Quiet).Stop, nil
 }
 
 // writable makes a directory if need be and tries to write in it.

@@ -64,7 +64,8 @@ func newReport(m *models.Model, o gomem.Options, p, vanilla planned) report {
 	r.DevicePeak, r.HostPeak = p.Peak(pass.Device), p.Peak(pass.Host)
 	r.VanillaDevice = vanilla.Peak(pass.Device)
 	r.SwapOut, r.SwapIn, r.Stage = traffic[plan.SwapOut], traffic[plan.SwapIn], traffic[plan.Stage]
-	r.Feeds, r.Gradients, r.Fetches = traffic[plan.Feed], traffic[plan.Gradient], traffic[plan.Result]
+	r.Feeds, r.Gradients, r.Fetches = traffic[plan.Feed], traffic[plan.Gradient],
+		traffic[plan.Result]
 	r.PlanMS = milliseconds(p.took())
 	return r
 }
@@ -82,7 +83,8 @@ func (r report) method() string {
 	if r.Policy == compile.Grappler {
 		return "grappler: everything on the device but what is idle around the estimated peak"
 	}
-	return fmt.Sprintf("%s: %s, %s of %d operations, look-ahead %d", r.Policy, r.Strategy, counted(r.Partitions, "partition"), r.Partition, r.Lookahead)
+	return fmt.Sprintf("%s: %s, %s of %d operations, look-ahead %d", r.Policy, r.Strategy,
+		counted(r.Partitions, "partition"), r.Partition, r.Lookahead)
 }
 
 // versus states vanilla's device peak and the ratio, unless this is vanilla.
@@ -143,7 +145,8 @@ func newTable(right ...int) table.Writer {
 	t.SuppressTrailingSpaces()
 	var columns []table.ColumnConfig
 	for _, n := range right {
-		columns = append(columns, table.ColumnConfig{Number: n, Align: text.AlignRight, AlignHeader: text.AlignRight})
+		columns = append(columns, table.ColumnConfig{Number: n, Align: text.AlignRight,
+			AlignHeader: text.AlignRight})
 	}
 	t.SetColumnConfigs(columns)
 	return t

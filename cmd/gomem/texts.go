@@ -18,14 +18,16 @@ func loadTexts(ctx context.Context, w io.Writer, c *trainCmd, m *models.Model) (
 	if err != nil {
 		return dataset{}, asSpec(err)
 	}
-	done := notice(w, fmt.Sprintf("gomem: learning up to %d sub-words from %s", m.Classes, counted(corpus.Info.Pairs, "pair")))
+	done := notice(w, fmt.Sprintf("gomem: learning up to %d sub-words from %s", m.Classes,
+		counted(corpus.Info.Pairs, "pair")))
 	defer done()
 	tokenizer, err := data.TrainTokenizer(ctx, corpus, m.Classes)
 	if err != nil {
 		return dataset{}, err
 	}
 	source := m.Data[0].Type()
-	loader, err := data.NewLoader(corpus, tokenizer, data.LoaderOptions{Pairs: source.Size(0), Length: source.Size(1), Seed: c.Seed})
+	loader, err := data.NewLoader(corpus, tokenizer,
+		data.LoaderOptions{Pairs: source.Size(0), Length: source.Size(1), Seed: c.Seed})
 	return dataset{
 		batches: loader, tokenizer: tokenizer, about: corpus.Info.String(), id: corpus.Info.SHA256,
 		facts:  []field{{"vocabulary", grouped(int64(tokenizer.Used())) + " sub-words"}},

@@ -104,7 +104,8 @@ func (c *trainCmd) Run(ctx context.Context, e *env) error {
 		return err
 	}
 	return c.traced(&session, len(p.training().Steps), func() error {
-		h := header{report: newReport(b.model, o, p, vanilla), Device: c.Device, Data: d.about, facts: d.facts}
+		h := header{report: newReport(b.model, o, p, vanilla), Device: c.Device, Data: d.about,
+			facts: d.facts}
 		return c.train(ctx, e, h, c.runOptions(b, d, session))
 	})
 }
@@ -127,7 +128,8 @@ func enoughMemory(device string, p planned) error {
 	if device == gomem.Null || have == 0 || need <= have {
 		return nil
 	}
-	return fmt.Errorf("the plan takes %s of this machine's memory (device %s and host %s together), it has %s: use a smaller model or batch",
+	return fmt.Errorf("the plan takes %s of this machine's memory (device %s and host %s "+
+		"together), it has %s: use a smaller model or batch",
 		size(need), size(p.Peak(pass.Device)), size(p.Peak(pass.Host)), size(have))
 }
 

@@ -40,7 +40,8 @@ var tiny = []string{"train", "--size", "s512", "--data", "tsv:pairs.tsv", "--eva
 
 func TestTrainJSON(t *testing.T) {
 	inDir(t)
-	lines, summary := trainLines(t, succeed(t, append(tiny, "--steps", "4", "--eval-every", "2", "--save", "run", "--json")...))
+	lines, summary := trainLines(t,
+		succeed(t, append(tiny, "--steps", "4", "--eval-every", "2", "--save", "run", "--json")...))
 	var kinds []string
 	for _, l := range lines {
 		kinds = append(kinds, l.Type)
@@ -57,7 +58,8 @@ func TestTrainJSON(t *testing.T) {
 			t.Errorf("the summary has no %s: %v", k, summary)
 		}
 	}
-	if summary["predicted_device_peak_bytes"] != summary["actual_device_peak_bytes"] || summary["predicted_host_peak_bytes"] != summary["actual_host_peak_bytes"] {
+	if summary["predicted_device_peak_bytes"] != summary["actual_device_peak_bytes"] ||
+		summary["predicted_host_peak_bytes"] != summary["actual_host_peak_bytes"] {
 		t.Errorf("peaks are not those predicted: %v", summary)
 	}
 }
@@ -67,8 +69,10 @@ func TestPlanAndTrainAgree(t *testing.T) {
 	inDir(t)
 	var x explanation
 	decode(t, succeed(t, "plan", "--size", "s512", "--partition", "7", "--json"), &x)
-	_, summary := trainLines(t, succeed(t, append(tiny, "--steps", "1", "--partition", "7", "--json")...))
-	if summary["actual_device_peak_bytes"] != float64(x.DevicePeak) || summary["actual_host_peak_bytes"] != float64(x.HostPeak) {
+	_, summary := trainLines(t, succeed(t,
+		append(tiny, "--steps", "1", "--partition", "7", "--json")...))
+	if summary["actual_device_peak_bytes"] != float64(x.DevicePeak) ||
+		summary["actual_host_peak_bytes"] != float64(x.HostPeak) {
 		t.Errorf("plan says %d and %d, the run had %v", x.DevicePeak, x.HostPeak, summary)
 	}
 }
@@ -78,14 +82,17 @@ func TestResume(t *testing.T) {
 	inDir(t)
 	_, whole := trainLines(t, succeed(t, append(tiny, "--steps", "4", "--json")...))
 	succeed(t, append(tiny, "--steps", "2", "--save", "run")...)
-	lines, second := trainLines(t, succeed(t, append(tiny, "--steps", "4", "--resume", "run", "--policy", "vanilla", "--json")...))
+	lines, second := trainLines(t,
+		succeed(t, append(tiny, "--steps", "4", "--resume", "run", "--policy", "vanilla",
+			"--json")...))
 	if lines[1].Type != "resume" || lines[1].Step != 2 || lines[2].Step != 3 {
 		t.Errorf("the second part starts with %+v", lines[:3])
 	}
 	if whole["weights_sha256"] != second["weights_sha256"] {
 		t.Errorf("weights differ: %v and %v", whole, second)
 	}
-	if o := invoke(t, append(tiny, "--steps", "4", "--resume", "run", "--seed", "9")...); o.status != exitFailure || !strings.Contains(o.stderr, "seed") {
+	if o := invoke(t, append(tiny, "--steps", "4", "--resume", "run", "--seed",
+		"9")...); o.status != exitFailure || !strings.Contains(o.stderr, "seed") {
 		t.Errorf("with another seed: %+v", o)
 	}
 }
@@ -94,10 +101,13 @@ func TestResume(t *testing.T) {
 func TestPipe(t *testing.T) {
 	inDir(t)
 	out := succeed(t, append(tiny, "--steps", "12", "--save", "run")...)
-	if i := strings.IndexFunc(out, func(r rune) bool { return r < ' ' && r != '\n' || r == 0x7f }); i >= 0 {
+	if i := strings.IndexFunc(out,
+		func(r rune) bool { return r < ' ' && r != '\n' || r == 0x7f }); i >= 0 {
 		t.Errorf("a control character at %d in %q", i, out)
 	}
-	for _, want := range []string{"model ", "parameters", "vocabulary", "times as much", "step 1/12  loss", "step 12/12  loss", "held-out loss", "saved run", "predicted = ", "sha256 "} {
+	for _, want := range []string{"model ", "parameters", "vocabulary", "times as much",
+		"step 1/12  loss", "step 12/12  loss", "held-out loss", "saved run", "predicted = ",
+		"sha256 "} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}
@@ -126,10 +136,13 @@ func TestInterrupt(t *testing.T) {
 	stdout := &stopper{on: "step 1/", cancel: cancel}
 	var stderr bytes.Buffer
 	status := run(ctx, append(tiny, "--steps", "100000", "--save", "a run"), stdout, &stderr)
-	if status != exitOK || !strings.Contains(stderr.String(), "saved a run/") || strings.Count(stderr.String(), "\n") != 1 {
+	if status != exitOK || !strings.Contains(stderr.String(), "saved a run/") ||
+		strings.Count(stderr.String(), "\n") != 1 {
 		t.Fatalf("status %d, standard error %q", status, stderr.String())
 	}
-	if want := "continue with: gomem train --size s512 --data tsv:pairs.tsv --eval-batches 1 --steps 100000 --save 'a run' --resume 'a run'\n"; !strings.HasSuffix(stderr.String(), want) {
+	if want := "continue with: gomem train --size s512 --data tsv:pairs.tsv --eval-batches 1 " +
+		"--steps 100000 --save 'a run' --resume 'a run'\n"; !strings.HasSuffix(stderr.String(),
+		want) {
 		t.Errorf("standard error %q", stderr.String())
 	}
 	if !strings.Contains(stdout.String(), "weights ") {
@@ -142,7 +155,8 @@ func TestInterruptBeforeFirstStep(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var stdout, stderr bytes.Buffer
-	if status := run(ctx, tiny, &stdout, &stderr); status != exitFailure || !strings.Contains(stderr.String(), "interrupted") || stdout.Len() > 0 {
+	if status := run(ctx, tiny, &stdout, &stderr); status != exitFailure ||
+		!strings.Contains(stderr.String(), "interrupted") || stdout.Len() > 0 {
 		t.Errorf("status %d, standard error %q", status, stderr.String())
 	}
 }
@@ -165,7 +179,8 @@ func TestTrace(t *testing.T) {
 // TestNullDevice: the accounting of a run that computes nothing.
 func TestNullDevice(t *testing.T) {
 	inDir(t)
-	_, summary := trainLines(t, succeed(t, append(tiny, "--steps", "2", "--device", "null", "--json")...))
+	_, summary := trainLines(t, succeed(t,
+		append(tiny, "--steps", "2", "--device", "null", "--json")...))
 	if summary["predicted_device_peak_bytes"] != summary["actual_device_peak_bytes"] {
 		t.Errorf("summary %v", summary)
 	}
@@ -178,15 +193,20 @@ func TestNullDevice(t *testing.T) {
 // TestBar draws a bar into a buffer.
 func TestBar(t *testing.T) {
 	var out bytes.Buffer
-	d := &barDisplay{lines: lineDisplay{header: header{report: report{Policy: "vanilla"}}, out: &out}, out: &out, options: []mpb.ContainerOption{mpb.WithAutoRefresh(), mpb.WithRefreshRate(time.Millisecond), mpb.WithWidth(80)}}
+	d := &barDisplay{lines: lineDisplay{header: header{report: report{Policy: "vanilla"}},
+		out: &out}, out: &out, options: []mpb.ContainerOption{mpb.WithAutoRefresh(),
+		mpb.WithRefreshRate(time.Millisecond), mpb.WithWidth(80)}}
 	d.close()
 	d.observe(train.Event{Kind: "start", Steps: 20})
 	for i := range 20 {
-		d.observe(train.Event{Kind: "step", Step: i + 1, Steps: 20, Loss: 2.5, StepTime: time.Second, DeviceBytes: 1 << 20, CopyBytes: 3 << 20})
+		d.observe(train.Event{Kind: "step", Step: i + 1, Steps: 20, Loss: 2.5,
+			StepTime: time.Second, DeviceBytes: 1 << 20, CopyBytes: 3 << 20})
 	}
-	d.observe(train.Event{Kind: "eval", Step: 20, Steps: 20, Loss: 1.25, Metrics: map[string]float64{"b": 2, "a": 1}})
+	d.observe(train.Event{Kind: "eval", Step: 20, Steps: 20, Loss: 1.25,
+		Metrics: map[string]float64{"b": 2, "a": 1}})
 	d.close()
-	for _, want := range []string{"step 20/20", "loss 2.5000", "dev 1MiB", "copy 3MiB/s", "0s left", "held-out loss 1.2500  a 1.0000  b 2.0000\n"} {
+	for _, want := range []string{"step 20/20", "loss 2.5000", "dev 1MiB", "copy 3MiB/s", "0s left",
+		"held-out loss 1.2500  a 1.0000  b 2.0000\n"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in %q", want, out.String())
 		}
@@ -203,13 +223,15 @@ func TestResumption(t *testing.T) {
 			t.Errorf("%s: %s, want %s", c.args, got, c.want)
 		}
 	}
-	if got := quoted([]string{"it's", "", "a b", "plain"}); strings.Join(got, " ") != `'it'\''s' '' 'a b' plain` {
+	if got := quoted([]string{"it's", "", "a b", "plain"}); strings.Join(got,
+		" ") != `'it'\''s' '' 'a b' plain` {
 		t.Errorf("quoted %q", got)
 	}
 }
 
 func TestGrouped(t *testing.T) {
-	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", -123456: "-123,456", 860_700_672: "860,700,672"} {
+	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", -123456: "-123,456",
+		860_700_672: "860,700,672"} {
 		if got := grouped(n); got != want {
 			t.Errorf("grouped(%d) = %s, want %s", n, got, want)
 		}
@@ -221,9 +243,11 @@ func TestGrouped(t *testing.T) {
 func TestModels(t *testing.T) {
 	dir := inDir(t)
 	for _, c := range []struct{ model, unit, metric string }{
-		{"transformer", "token", "bleu"}, {"resnet", "image", "accuracy among 5"}, {"wgan", "image", ""},
+		{"transformer", "token", "bleu"}, {"resnet", "image", "accuracy among 5"}, {"wgan", "image",
+			""},
 	} {
-		args := []string{"train", "--model", c.model, "--size", "s512", "--steps", "2", "--eval-batches", "1", "--json"}
+		args := []string{"train", "--model", c.model, "--size", "s512", "--steps", "2",
+			"--eval-batches", "1", "--json"}
 		switch c.model {
 		case "transformer":
 			args = append(args, "--data", "tsv:pairs.tsv")
@@ -246,7 +270,8 @@ func TestModels(t *testing.T) {
 		"transformer": 61_378_560, "moe": 860_700_672, "resnet": 60_194_857, "wgan": 16_808_388, "deepspeech": 47_224_861,
 	} {
 		var x explanation
-		decode(t, succeed(t, "plan", "--model", model, "--size", "base", "--policy", "vanilla", "--batch", "4", "--json"), &x)
+		decode(t, succeed(t, "plan", "--model", model, "--size", "base", "--policy", "vanilla",
+			"--batch", "4", "--json"), &x)
 		if x.Parameters != want {
 			t.Errorf("%s has %d parameters, want %d", model, x.Parameters, want)
 		}

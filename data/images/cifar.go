@@ -20,7 +20,8 @@ const (
 
 // cifarNames are CIFAR-10's classes, in the order of its labels.
 func cifarNames() []string {
-	return []string{"airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"}
+	return []string{"airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship",
+		"truck"}
 }
 
 // readCIFAR reads the six files of the binary version.
@@ -61,11 +62,13 @@ func (r *reader) readRecords(path string, classes int) ([]byte, error) {
 	case err != nil:
 		return nil, r.fail(path, err)
 	case len(records) == 0 || len(records)%cifarRecord != 0:
-		return nil, r.fail(path, fmt.Errorf("%d bytes are not records of %d: give the binary version of CIFAR-10, unpacked and whole", len(records), cifarRecord))
+		return nil, r.fail(path, fmt.Errorf("%d bytes are not records of %d: give the binary "+
+			"version of CIFAR-10, unpacked and whole", len(records), cifarRecord))
 	}
 	for at := 0; at < len(records); at += cifarRecord {
 		if label := int(records[at]); label >= classes {
-			return nil, r.fail(path, fmt.Errorf("record %d has label %d: want 0 to %d, as in CIFAR-10", at/cifarRecord+1, label, classes-1))
+			return nil, r.fail(path, fmt.Errorf("record %d has label %d: want 0 to %d, as in "+
+				"CIFAR-10", at/cifarRecord+1, label, classes-1))
 		}
 	}
 	return records, nil

@@ -22,7 +22,8 @@ func refused(t *testing.T, spec, file, want string) {
 		t.Errorf("%q: error %v of type %T", spec, err, err)
 		return
 	}
-	if line := err.Error(); !strings.Contains(line, want) || !strings.Contains(line, file) || strings.Contains(line, "\n") {
+	if line := err.Error(); !strings.Contains(line, want) || !strings.Contains(line, file) ||
+		strings.Contains(line, "\n") {
 		t.Errorf("%q: %q, want one line with %q and %q", spec, line, file, want)
 	}
 }
@@ -44,7 +45,8 @@ func TestBadSpecs(t *testing.T) {
 	} {
 		refused(t, spec, "", want)
 	}
-	if _, err := Open(t.Context(), "glyphs", Options{MaxImages: -1}, nil); err == nil || !strings.Contains(err.Error(), "limit of -1 images") {
+	if _, err := Open(t.Context(), "glyphs", Options{MaxImages: -1}, nil); err == nil ||
+		!strings.Contains(err.Error(), "limit of -1 images") {
 		t.Errorf("negative limit: %v", err)
 	}
 }
@@ -59,7 +61,8 @@ func TestBadDirectories(t *testing.T) {
 	refused(t, "dir:"+one, one, "one kind of images, cat: give two or more")
 	refused(t, "icons:"+one, one, "1 PNG files, no two of a name")
 	write(t, filepath.Join(one, "dog", "1.txt"), nil)
-	refused(t, "dir:"+one, filepath.Join(one, "dog"), "no PNG or JPEG file: add some, or remove the directory")
+	refused(t, "dir:"+one, filepath.Join(one, "dog"),
+		"no PNG or JPEG file: add some, or remove the directory")
 
 	file := filepath.Join(one, "cat", "1.png")
 	refused(t, "dir:"+file, file, "not a directory")
@@ -85,9 +88,10 @@ func TestBadImages(t *testing.T) {
 		"empty.png": {nil, "not a whole PNG or JPEG"},
 		"text.png":  {[]byte("hello"), "not a whole PNG or JPEG"},
 		"cut.png":   {good[:len(good)-20], "not a whole PNG or JPEG"},
-		"wrong.png": {bytes.Replace(good, []byte("IDAT"), []byte("IDAX"), 1), "not a whole PNG or JPEG"},
-		"cut.jpg":   {photo(40, 40)[:300], "replace or remove it"},
-		"vast.png":  {vast(), "image of 32768 by 32768 pixels: scale it down"},
+		"wrong.png": {bytes.Replace(good, []byte("IDAT"), []byte("IDAX"), 1),
+			"not a whole PNG or JPEG"},
+		"cut.jpg":  {photo(40, 40)[:300], "replace or remove it"},
+		"vast.png": {vast(), "image of 32768 by 32768 pixels: scale it down"},
 	} {
 		root := tree(t, 2)
 		write(t, filepath.Join(root, "red", name), test.content)
@@ -115,9 +119,11 @@ func TestBadCIFAR(t *testing.T) {
 		want    string
 	}{
 		{"data_batch_1.bin", nil, "0 bytes are not records of 3073"},
-		{"data_batch_3.bin", make([]byte, cifarRecord-1), "3072 bytes are not records of 3073: give the binary version of CIFAR-10"},
+		{"data_batch_3.bin", make([]byte, cifarRecord-1),
+			"3072 bytes are not records of 3073: give the binary version of CIFAR-10"},
 		{"test_batch.bin", make([]byte, cifarRecord+1), "3074 bytes are not records"},
-		{"data_batch_5.bin", bytes.Repeat([]byte{10}, 2*cifarRecord), "record 1 has label 10: want 0 to 9"},
+		{"data_batch_5.bin", bytes.Repeat([]byte{10}, 2*cifarRecord),
+			"record 1 has label 10: want 0 to 9"},
 	} {
 		root := cifarFiles(t, 2)
 		write(t, filepath.Join(root, test.file), test.content)
@@ -143,10 +149,13 @@ func TestBadLoaders(t *testing.T) {
 		{large, LoaderOptions{Images: 1 << 40}, "give smaller images or fewer"},
 		{large, LoaderOptions{Scale: 2}, "scale 2 of images"},
 		{large, LoaderOptions{Classes: -1}, "model of -1 classes"},
-		{large, LoaderOptions{Classes: 62}, "data glyphs: 62 kinds of images and the background: a model of 62 classes cannot tell them apart, give it 63"},
+		{large, LoaderOptions{Classes: 62},
+			"data glyphs: 62 kinds of images and the background: a model of 62 classes cannot " +
+				"tell them apart, give it 63"},
 		{small, LoaderOptions{Images: 6}, "5 training images do not fill one batch of 6"},
 	} {
-		if _, err := NewLoader(test.set, test.opts); err == nil || !strings.Contains(err.Error(), test.want) {
+		if _, err := NewLoader(test.set, test.opts); err == nil ||
+			!strings.Contains(err.Error(), test.want) {
 			t.Errorf("%+v: %v, want %q", test.opts, err, test.want)
 		}
 	}

@@ -14,7 +14,8 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	loader, err := images.NewLoader(set, images.LoaderOptions{Images: 8, Size: 32, Scale: images.Symmetric})
+	loader, err := images.NewLoader(set,
+		images.LoaderOptions{Images: 8, Size: 32, Scale: images.Symmetric})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -67,7 +67,8 @@ func (r *reader) readDir() (*Set, error) {
 			return nil, err
 		}
 		if len(names) == 0 {
-			return nil, r.fail(root, errors.New("no PNG or JPEG file: add some, or remove the directory"))
+			return nil, r.fail(root, errors.New("no PNG or JPEG file: add some, or remove the "+
+				"directory"))
 		}
 		for _, name := range names {
 			all = append(all, entry{name: class.Name() + "/" + name, kind: len(s.ClassNames)})
@@ -75,7 +76,8 @@ func (r *reader) readDir() (*Set, error) {
 		s.ClassNames = append(s.ClassNames, class.Name())
 	}
 	if len(all) == 0 {
-		return nil, r.fail(r.path, errors.New("no directory in it: give one that holds a directory of images for each kind"))
+		return nil, r.fail(r.path, errors.New("no directory in it: give one that holds a "+
+			"directory of images for each kind"))
 	}
 	return s, r.load(s, all, true)
 }
@@ -101,7 +103,8 @@ func (r *reader) readIcons() (*Set, error) {
 		}
 	}
 	if len(s.ClassNames) == 0 {
-		return nil, r.fail(r.path, fmt.Errorf("%d PNG files, no two of a name: give a directory of icon themes", len(names)))
+		return nil, r.fail(r.path, fmt.Errorf("%d PNG files, no two of a name: give a directory "+
+			"of icon themes", len(names)))
 	}
 	slices.Sort(s.ClassNames)
 	var all []entry
@@ -136,7 +139,8 @@ func (r *reader) list(root string, extensions ...string) ([]string, error) {
 			return context.Cause(r.ctx)
 		case err != nil:
 			return r.fail(path, err)
-		case !d.Type().IsRegular() || !slices.Contains(extensions, strings.ToLower(filepath.Ext(path))):
+		case !d.Type().IsRegular() || !slices.Contains(extensions,
+			strings.ToLower(filepath.Ext(path))):
 			return nil
 		}
 		name, err := filepath.Rel(real, path)
@@ -212,7 +216,8 @@ func (r *reader) readFile(path string) ([]byte, error) {
 func decode(content []byte) (image.Image, error) {
 	config, _, err := image.DecodeConfig(bytes.NewReader(content))
 	if err == nil && config.Width*config.Height > maxPixels {
-		return nil, fmt.Errorf("image of %d by %d pixels: scale it down to %d in all, or remove it", config.Width, config.Height, maxPixels)
+		return nil, fmt.Errorf("image of %d by %d pixels: scale it down to %d in all, or remove it",
+			config.Width, config.Height, maxPixels)
 	}
 	src, _, err := image.Decode(bytes.NewReader(content))
 	switch {

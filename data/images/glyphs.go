@@ -191,7 +191,8 @@ func place(rng *rand.Rand, o outline, pixels float32) affine {
 	const slant = math.Pi / 18
 	sin, cos := math.Sincos((2*rng.Float64() - 1) * slant)
 	s, c := float32(math.Abs(sin)), float32(cos)
-	half := point{c*o.half.x + s*o.half.y, s*o.half.x + c*o.half.y} // of the box around it, once turned
+	// of the box around it, once turned
+	half := point{c*o.half.x + s*o.half.y, s*o.half.x + c*o.half.y}
 	scale := pixels * (0.75 + 0.35*rng.Float32())
 	scale = min(scale, 0.48*pixels/max(half.x, half.y))
 	t := affine{a: c * scale, b: -float32(sin) * scale, d: float32(sin) * scale, e: c * scale}

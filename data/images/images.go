@@ -76,7 +76,8 @@ func (r *reader) source(scheme string) (func() (*Set, error), error) {
 	sources := map[string]func() (*Set, error){"dir": r.readDir, "cifar10": r.readCIFAR, "icons": r.readIcons}
 	switch {
 	case r.opts.MaxImages < 0:
-		return nil, fmt.Errorf("limit of %d images: give a positive number, or 0 for all", r.opts.MaxImages)
+		return nil, fmt.Errorf("limit of %d images: give a positive number, or 0 for all",
+			r.opts.MaxImages)
 	case r.spec == "":
 		return nil, errors.New("empty spec: " + known)
 	case r.spec == "glyphs":
@@ -95,7 +96,8 @@ func (r *reader) check(s *Set) error {
 	case s.train.len() == 0:
 		return r.fail(r.path, errors.New("no image to train on: add some"))
 	case s.Classes < 2:
-		return r.fail(r.path, fmt.Errorf("one kind of images, %s: give two or more", s.ClassNames[0]))
+		return r.fail(r.path, fmt.Errorf("one kind of images, %s: give two or more",
+			s.ClassNames[0]))
 	}
 	return nil
 }

@@ -62,8 +62,10 @@ func photo(width, height int) []byte {
 func tree(t testing.TB, n int) string {
 	root := t.TempDir()
 	for i := range n {
-		write(t, filepath.Join(root, "blue", fmt.Sprintf("deep/%d.png", i)), flat(10+i%7, 8, color.NRGBA{B: 255, A: 255}))
-		write(t, filepath.Join(root, "red", fmt.Sprintf("%d.PNG", i)), flat(5, 9, color.NRGBA{R: 255, A: 255}))
+		write(t, filepath.Join(root, "blue", fmt.Sprintf("deep/%d.png", i)),
+			flat(10+i%7, 8, color.NRGBA{B: 255, A: 255}))
+		write(t, filepath.Join(root, "red", fmt.Sprintf("%d.PNG", i)),
+			flat(5, 9, color.NRGBA{R: 255, A: 255}))
 	}
 	return root
 }
@@ -92,14 +94,16 @@ func TestGlyphs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Classes != 62 || len(s.ClassNames) != 62 || s.ClassNames[0] != "0" || s.ClassNames[10] != "A" || s.ClassNames[61] != "z" {
+	if s.Classes != 62 || len(s.ClassNames) != 62 || s.ClassNames[0] != "0" ||
+		s.ClassNames[10] != "A" || s.ClassNames[61] != "z" {
 		t.Errorf("%d kinds: %q", s.Classes, s.ClassNames)
 	}
 	if s.train.len() != 50_000 || s.heldOut.len() != 1_000 || files != 10 {
 		t.Errorf("%d and %d images, %d files", s.train.len(), s.heldOut.len(), files)
 	}
 	const start = "glyphs: 10 files ("
-	if line := s.Info.String(); !strings.HasPrefix(line, start) || !strings.Contains(line, "51000 images (1000 held out)") {
+	if line := s.Info.String(); !strings.HasPrefix(line, start) ||
+		!strings.Contains(line, "51000 images (1000 held out)") {
 		t.Errorf("says %q", line)
 	}
 }
@@ -175,7 +179,8 @@ func TestDir(t *testing.T) {
 	write(t, filepath.Join(root, "red", "list.txt"), []byte("not an image"))
 	write(t, filepath.Join(root, "red", "photo.jpeg"), photo(7, 3))
 	s := open(t, "dir:"+root, Options{})
-	if !slices.Equal(s.ClassNames, []string{"blue", "red"}) || s.Info.Pairs != 121 || s.Info.Files != 121 {
+	if !slices.Equal(s.ClassNames, []string{"blue", "red"}) || s.Info.Pairs != 121 ||
+		s.Info.Files != 121 {
 		t.Fatalf("kinds %q, %s", s.ClassNames, s.Info)
 	}
 	if s.heldOut.len() == 0 || s.heldOut.len() > 15 || s.train.len()+s.heldOut.len() != 121 {
@@ -207,18 +212,21 @@ func TestMaxImages(t *testing.T) {
 			t.Errorf("image %d is %s, want %s", i, e.name, w)
 		}
 	}
-	if c := open(t, "cifar10:"+cifarFiles(t, 3), Options{MaxImages: 2}); c.train.len() != 2 || c.heldOut.len() != 2 {
+	if c := open(t, "cifar10:"+cifarFiles(t, 3), Options{MaxImages: 2}); c.train.len() != 2 ||
+		c.heldOut.len() != 2 {
 		t.Errorf("%d and %d records, want 2", c.train.len(), c.heldOut.len())
 	}
 }
 
 func TestCIFAR(t *testing.T) {
 	s := open(t, "cifar10:"+cifarFiles(t, 4), Options{})
-	if s.Classes != 10 || s.train.len() != 20 || s.heldOut.len() != 4 || s.Info.Files != 6 || s.Info.Bytes != 24*cifarRecord {
+	if s.Classes != 10 || s.train.len() != 20 || s.heldOut.len() != 4 || s.Info.Files != 6 ||
+		s.Info.Bytes != 24*cifarRecord {
 		t.Errorf("%d and %d records: %s", s.train.len(), s.heldOut.len(), s.Info)
 	}
 	for i, pix := range paintAll(s.heldOut, 4, 16) {
-		if kind := s.heldOut.kind(i); kind != (5+i)%10 || int(pix[0]) != kind || int(pix[2]) != kind || pix[3] != 255 {
+		if kind := s.heldOut.kind(i); kind != (5+i)%10 || int(pix[0]) != kind ||
+			int(pix[2]) != kind || pix[3] != 255 {
 			t.Errorf("record %d has kind %d and pixel %v", i, kind, pix[:4])
 		}
 	}
@@ -226,7 +234,8 @@ func TestCIFAR(t *testing.T) {
 
 // TestPlanes: CIFAR-10 has its colours in planes.
 func TestPlanes(t *testing.T) {
-	record := append([]byte{3}, slices.Concat(bytes.Repeat([]byte{10}, cifarPlane), bytes.Repeat([]byte{20}, cifarPlane), bytes.Repeat([]byte{30}, cifarPlane))...)
+	record := append([]byte{3}, slices.Concat(bytes.Repeat([]byte{10}, cifarPlane),
+		bytes.Repeat([]byte{20}, cifarPlane), bytes.Repeat([]byte{30}, cifarPlane))...)
 	pix := paintAll(cifar(record), 1, 32)[0]
 	if !bytes.Equal(pix[:4], []byte{10, 20, 30, 255}) {
 		t.Errorf("the first pixel is %v", pix[:4])
@@ -235,14 +244,16 @@ func TestPlanes(t *testing.T) {
 
 func TestIcons(t *testing.T) {
 	root := t.TempDir()
-	for name, size := range map[string]int{"16/go.png": 16, "32/go.png": 32, "16/stop.png": 16, "x/y/stop.png": 8, "16/once.png": 16} {
+	for name, size := range map[string]int{"16/go.png": 16, "32/go.png": 32, "16/stop.png": 16,
+		"x/y/stop.png": 8, "16/once.png": 16} {
 		write(t, filepath.Join(root, name), flat(size, size, color.NRGBA{}))
 	}
 	s := open(t, "icons:"+root, Options{})
 	if !slices.Equal(s.ClassNames, []string{"go", "stop"}) || s.Info.Pairs != 4 {
 		t.Errorf("kinds %q, %s", s.ClassNames, s.Info)
 	}
-	if line := s.Info.String(); !strings.HasSuffix(line, ", 1 image dropped (a name with a single file)") {
+	if line := s.Info.String(); !strings.HasSuffix(line,
+		", 1 image dropped (a name with a single file)") {
 		t.Errorf("says %q", line)
 	}
 	if pix := paintAll(s.train, 1, 4)[0]; !bytes.Equal(pix[:4], []byte{128, 128, 128, 255}) {
@@ -267,7 +278,8 @@ func TestLinkedRoot(t *testing.T) {
 func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	for _, spec := range []string{"dir:" + tree(t, 2), "cifar10:" + cifarFiles(t, 1), "icons:" + tree(t, 2)} {
+	for _, spec := range []string{"dir:" + tree(t, 2), "cifar10:" + cifarFiles(t, 1), "icons:" +
+		tree(t, 2)} {
 		if _, err := Open(ctx, spec, Options{}, nil); err != context.Canceled {
 			t.Errorf("%s: %v", spec, err)
 		}

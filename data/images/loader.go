@@ -74,7 +74,8 @@ func (o LoaderOptions) Validate() error {
 	case o.Size < 1:
 		return fmt.Errorf("images of %d pixels a side: give at least 1", o.Size)
 	case o.Size > 1<<15 || o.Images > maxElements/(3*o.Size*o.Size):
-		return fmt.Errorf("batch of %d images of %d pixels a side: give smaller images or fewer", o.Images, o.Size)
+		return fmt.Errorf("batch of %d images of %d pixels a side: give smaller images or fewer",
+			o.Images, o.Size)
 	case o.Scale != Means && o.Scale != Symmetric:
 		return fmt.Errorf("scale %d of images: give means or symmetric", int(o.Scale))
 	case o.Classes < 0:
@@ -103,11 +104,13 @@ func NewLoader(s *Set, o LoaderOptions) (*Loader, error) {
 	o = o.withDefaults()
 	n := s.train.len()
 	if n < o.Images {
-		err := fmt.Errorf("%d training images do not fill one batch of %d: use a larger set or smaller batches", n, o.Images)
+		err := fmt.Errorf("%d training images do not fill one batch of %d: use a larger set or "+
+			"smaller batches", n, o.Images)
 		return nil, &data.Error{Spec: s.Info.Spec, Err: err}
 	}
 	if o.Classes > 0 && s.Classes >= o.Classes {
-		err := fmt.Errorf("%d kinds of images and the background: a model of %d classes cannot tell them apart, give it %d or use a smaller set",
+		err := fmt.Errorf("%d kinds of images and the background: a model of %d classes cannot "+
+			"tell them apart, give it %d or use a smaller set",
 			s.Classes, o.Classes, s.Classes+1)
 		return nil, &data.Error{Spec: s.Info.Spec, Err: err}
 	}

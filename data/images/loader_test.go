@@ -29,7 +29,8 @@ func loader(t testing.TB, s *Set, o LoaderOptions) *Loader {
 func TestShapes(t *testing.T) {
 	l := loader(t, open(t, "glyphs", Options{}), LoaderOptions{Images: 48, Size: 16})
 	b := l.Train(0)
-	if !b.Inputs[0].Type.Equal(tensor.Of(tensor.F32, 48, 3, 16, 16)) || !b.Inputs[1].Type.Equal(tensor.Of(tensor.I32, 48)) || b.Units != 48 {
+	if !b.Inputs[0].Type.Equal(tensor.Of(tensor.F32, 48, 3, 16, 16)) ||
+		!b.Inputs[1].Type.Equal(tensor.Of(tensor.I32, 48)) || b.Units != 48 {
 		t.Errorf("batch of %s and %s, %d units", b.Inputs[0].Type, b.Inputs[1].Type, b.Units)
 	}
 	if l.StepsPerEpoch() != 50_000/48 || l.HeldOutBatches() != 21 {
@@ -51,7 +52,8 @@ func TestScales(t *testing.T) {
 		for i, label := range b.Inputs[1].I32() {
 			for j, v := range b.Inputs[0].F32()[i*48:][:48] {
 				if w := want[label-1][j/16]; math.Abs(float64(v-w)) > 1e-4 {
-					t.Fatalf("scale %d: value %d of an image with label %d is %v, want %v", scale, j, label, v, w)
+					t.Fatalf("scale %d: value %d of an image with label %d is %v, want %v", scale,
+						j, label, v, w)
 				}
 			}
 		}
@@ -63,7 +65,8 @@ func TestScales(t *testing.T) {
 func TestEpochs(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n := rapid.IntRange(2, 80).Draw(rt, "images")
-		o := LoaderOptions{Images: rapid.IntRange(1, n).Draw(rt, "batch"), Seed: rapid.Uint64().Draw(rt, "seed"), Size: 1}
+		o := LoaderOptions{Images: rapid.IntRange(1, n).Draw(rt, "batch"),
+			Seed: rapid.Uint64().Draw(rt, "seed"), Size: 1}
 		l := loader(t, &Set{train: numbered(n), heldOut: numbered(0), Classes: n}, o)
 		for epoch := range 2 {
 			var seen []int32
@@ -95,10 +98,12 @@ func equal(a, b []tensor.View) bool {
 func TestPure(t *testing.T) {
 	for _, spec := range []string{"glyphs", "dir:" + tree(t, 20), "cifar10:" + cifarFiles(t, 8)} {
 		s := open(t, spec, Options{})
-		l, again := loader(t, s, LoaderOptions{Images: 16, Size: 12}), loader(t, s, LoaderOptions{Images: 16, Size: 12})
+		l, again := loader(t, s, LoaderOptions{Images: 16, Size: 12}),
+			loader(t, s, LoaderOptions{Images: 16, Size: 12})
 		later := l.Train(1)
 		first := l.Train(0)
-		if !equal(first.Inputs, again.Train(0).Inputs) || !equal(later.Inputs, again.Train(1).Inputs) {
+		if !equal(first.Inputs, again.Train(0).Inputs) ||
+			!equal(later.Inputs, again.Train(1).Inputs) {
 			t.Errorf("%s: a step has two batches", spec)
 		}
 		other := loader(t, s, LoaderOptions{Images: 16, Size: 12, Seed: 1}).Train(0)
@@ -111,7 +116,8 @@ func TestPure(t *testing.T) {
 // TestHeldOut: every held-out image is there once, undistorted, and the rows
 // behind the last are empty.
 func TestHeldOut(t *testing.T) {
-	l := loader(t, open(t, "cifar10:"+cifarFiles(t, 7), Options{}), LoaderOptions{Images: 5, Size: 8, Scale: Symmetric})
+	l := loader(t, open(t, "cifar10:"+cifarFiles(t, 7), Options{}),
+		LoaderOptions{Images: 5, Size: 8, Scale: Symmetric})
 	var labels []int32
 	units := 0
 	for i := range l.HeldOutBatches() {
@@ -127,7 +133,8 @@ func TestHeldOut(t *testing.T) {
 			t.Fatalf("there is %v behind the last image", v)
 		}
 	}
-	if none := loader(t, &Set{train: numbered(3), heldOut: numbered(0)}, LoaderOptions{Images: 3, Size: 1}); none.HeldOutBatches() != 0 {
+	if none := loader(t, &Set{train: numbered(3), heldOut: numbered(0)},
+		LoaderOptions{Images: 3, Size: 1}); none.HeldOutBatches() != 0 {
 		t.Errorf("%d batches of nothing", none.HeldOutBatches())
 	}
 }
@@ -136,9 +143,11 @@ func TestHeldOut(t *testing.T) {
 // always the same.
 func TestCrop(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		width, height := rapid.IntRange(1, 40).Draw(t, "width"), rapid.IntRange(1, 40).Draw(t, "height")
+		width, height := rapid.IntRange(1, 40).Draw(t, "width"),
+			rapid.IntRange(1, 40).Draw(t, "height")
 		corner := image.Pt(rapid.IntRange(-9, 9).Draw(t, "x"), 3)
-		src := image.NewNRGBA(image.Rectangle{Min: corner, Max: corner.Add(image.Pt(width, height))})
+		src := image.NewNRGBA(image.Rectangle{Min: corner,
+			Max: corner.Add(image.Pt(width, height))})
 		for i := range src.Pix {
 			src.Pix[i] = 255 // grey would be from outside
 		}
@@ -209,11 +218,13 @@ func TestBadGrids(t *testing.T) {
 		{pixels(3, 4, 4), 1, "image grid of f32[3 4 4]"},
 		{tensor.New(tensor.Of(tensor.I32, 1, 3, 2, 2)), 1, "image grid of i32[1 3 2 2]"},
 	} {
-		if err := EncodeGrid(&bytes.Buffer{}, test.pixels, test.columns); err == nil || !strings.HasPrefix(err.Error(), test.want) {
+		if err := EncodeGrid(&bytes.Buffer{}, test.pixels, test.columns); err == nil ||
+			!strings.HasPrefix(err.Error(), test.want) {
 			t.Errorf("%v, want %q", err, test.want)
 		}
 	}
-	if err := EncodeGrid(broken{}, pixels(1, 3, 2, 2), 1); err == nil || !strings.Contains(err.Error(), "writing an image grid: broken pipe") {
+	if err := EncodeGrid(broken{}, pixels(1, 3, 2, 2), 1); err == nil ||
+		!strings.Contains(err.Error(), "writing an image grid: broken pipe") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -62,7 +62,8 @@ func (r *reader) failCSV(path string, err error) error {
 func readColumns(rows *csv.Reader) (order [len(columns)]int, err error) {
 	names, err := rows.Read()
 	if err != nil && !errors.Is(err, io.EOF) {
-		return order, fmt.Errorf("not a CSV file: give one that begins with %s", strings.Join(columns[:], ","))
+		return order, fmt.Errorf("not a CSV file: give one that begins with %s",
+			strings.Join(columns[:], ","))
 	}
 	at := map[string]int{}
 	for i, name := range names {
@@ -71,7 +72,8 @@ func readColumns(rows *csv.Reader) (order [len(columns)]int, err error) {
 	for i, name := range columns {
 		place, ok := at[name]
 		if !ok {
-			return order, fmt.Errorf("no column %s: begin with %s", name, strings.Join(columns[:], ","))
+			return order, fmt.Errorf("no column %s: begin with %s", name,
+				strings.Join(columns[:], ","))
 		}
 		order[i] = place
 	}
@@ -115,7 +117,8 @@ func wavSize(path string) (samples, bytes int64, err error) {
 	}
 	at, err := f.Seek(0, io.SeekCurrent)
 	if err == nil && 2*form.samples > bytes-at {
-		err = fmt.Errorf("WAV file with %d of its %d samples: copy it again", (bytes-at)/2, form.samples)
+		err = fmt.Errorf("WAV file with %d of its %d samples: copy it again", (bytes-at)/2,
+			form.samples)
 	}
 	return form.samples, bytes, err
 }

@@ -79,7 +79,8 @@ func (r *reader) readSentences(ctx context.Context, path string) ([]sentence, er
 		sentences = append(sentences, sentence{text, n})
 	}
 	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
-		return nil, r.fail(path, n+1, fmt.Errorf("line of more than %d bytes: write a sentence a line", bufio.MaxScanTokenSize))
+		return nil, r.fail(path, n+1, fmt.Errorf("line of more than %d bytes: write a sentence a "+
+			"line", bufio.MaxScanTokenSize))
 	} else if err != nil {
 		return nil, r.fail(path, n+1, data.Remedied(err))
 	}
@@ -93,7 +94,8 @@ func findESpeak() (string, error) {
 			return path, nil
 		}
 	}
-	return "", fmt.Errorf("neither espeak-ng nor espeak is on the PATH (%w): install one, or use formant", exec.ErrNotFound)
+	return "", fmt.Errorf("neither espeak-ng nor espeak is on the PATH (%w): install one, or use "+
+		"formant", exec.ErrNotFound)
 }
 
 // pronounced is a text that program has spoken, in a voice of the text's own.
@@ -107,7 +109,8 @@ func (r *reader) pronounced(ctx context.Context, program, text string) (Utteranc
 	out, err := cmd.Output()
 	if err != nil {
 		first, _, _ := strings.Cut(strings.TrimSpace(complaint.String()), "\n")
-		return Utterance{}, fmt.Errorf("%.200q did not speak (%w) %.200q: try it by hand", program, err, first)
+		return Utterance{}, fmt.Errorf("%.200q did not speak (%w) %.200q: try it by hand", program,
+			err, first)
 	}
 	wav := bytes.NewReader(out)
 	f, err := readFormat(wav, true)

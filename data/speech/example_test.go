@@ -10,7 +10,8 @@ import (
 // A model's logits are read by the likeliest symbol of each frame: repetitions are
 // one letter unless a blank is between them.
 func Example() {
-	frames := []int32{9, 2, 28, 28, 0, 21, 21, 16, 28} // the symbols i, b, blank, blank, space, u, u, p, blank
+	// the symbols i, b, blank, blank, space, u, u, p, blank
+	frames := []int32{9, 2, 28, 28, 0, 21, 21, 16, 28}
 	logits := tensor.New(tensor.Of(tensor.F32, len(frames), 1, speech.Symbols))
 	for f, symbol := range frames {
 		logits.F32()[f*speech.Symbols+int(symbol)] = 1

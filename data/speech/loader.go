@@ -52,7 +52,8 @@ func (o LoaderOptions) Validate() error {
 	case o.Labels < 1:
 		return fmt.Errorf("utterances of %d labels: give at least 1", o.Labels)
 	case max(o.Frames, o.Labels) > maxElements/Coefficients/o.Utterances:
-		return fmt.Errorf("batch of %d utterances of %d frames and %d labels: give at most %d frames in all",
+		return fmt.Errorf("batch of %d utterances of %d frames and %d labels: give at most %d "+
+			"frames in all",
 			o.Utterances, o.Frames, o.Labels, maxElements/Coefficients)
 	}
 	return nil
@@ -83,7 +84,8 @@ func NewLoader(s *Set, o LoaderOptions) (*Loader, error) {
 	l := &Loader{opts: o.withDefaults(), set: s, info: s.Info}
 	l.train, l.heldOut = l.fitting(s.Train), l.fitting(s.HeldOut)
 	if len(l.train) < l.opts.Utterances {
-		err := fmt.Errorf("%d training utterances of up to %d frames and %d labels do not fill one batch of %d: use a larger set, longer rows or smaller batches",
+		err := fmt.Errorf("%d training utterances of up to %d frames and %d labels do not fill "+
+			"one batch of %d: use a larger set, longer rows or smaller batches",
 			len(l.train), l.opts.Frames, l.opts.Labels, l.opts.Utterances)
 		return nil, &data.Error{Spec: s.Info.Spec, Err: err}
 	}

@@ -19,7 +19,8 @@ var _ data.Batches = (*Loader)(nil)
 
 // spoken is a set of so many sentences that is not read from anywhere.
 func spoken(train, heldOut int) *Set {
-	s := &Set{Info: data.Info{Spec: "formant", Noun: "utterance", Pairs: train + heldOut, HeldOut: heldOut}, seed: 1, analyser: newAnalyser()}
+	s := &Set{Info: data.Info{Spec: "formant", Noun: "utterance", Pairs: train + heldOut,
+		HeldOut: heldOut}, seed: 1, analyser: newAnalyser()}
 	for n := range train + heldOut {
 		text := "go"
 		for _, digit := range fmt.Sprint(n) {
@@ -54,14 +55,16 @@ func rows(t testing.TB, l *Loader, b data.Batch) (texts []string) {
 		t.Fatalf("%d inputs", len(b.Inputs))
 	}
 	for i, want := range []tensor.Type{
-		tensor.Of(tensor.F32, o.Frames, o.Utterances, Coefficients), tensor.Of(tensor.I32, o.Utterances, o.Labels),
+		tensor.Of(tensor.F32, o.Frames, o.Utterances, Coefficients), tensor.Of(tensor.I32,
+			o.Utterances, o.Labels),
 		tensor.Of(tensor.I32, o.Utterances), tensor.Of(tensor.I32, o.Utterances),
 	} {
 		if !b.Inputs[i].Type.Equal(want) {
 			t.Fatalf("input %d is %s, want %s", i, b.Inputs[i].Type, want)
 		}
 	}
-	features, ids, lengths, frames := b.Inputs[0].F32(), b.Inputs[1].I32(), b.Inputs[2].I32(), b.Inputs[3].I32()
+	features, ids, lengths, frames := b.Inputs[0].F32(), b.Inputs[1].I32(), b.Inputs[2].I32(),
+		b.Inputs[3].I32()
 	for k := range o.Utterances {
 		row := ids[k*o.Labels:][:o.Labels]
 		if slices.ContainsFunc(row[lengths[k]:], func(l int32) bool { return l != 0 }) {
@@ -72,7 +75,8 @@ func rows(t testing.TB, l *Loader, b data.Batch) (texts []string) {
 		}
 		for f := range o.Frames {
 			frame := features[(f*o.Utterances+k)*Coefficients:][:Coefficients]
-			if there := slices.ContainsFunc(frame, func(x float32) bool { return x != 0 }); there != (f < int(frames[k])) {
+			if there := slices.ContainsFunc(frame,
+				func(x float32) bool { return x != 0 }); there != (f < int(frames[k])) {
 				t.Fatalf("frame %d of %d of utterance %d: %v", f, frames[k], k, frame)
 			}
 		}
@@ -87,11 +91,14 @@ func rows(t testing.TB, l *Loader, b data.Batch) (texts []string) {
 // all of them in order.
 func TestEpochs(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		train, held := rapid.IntRange(1, 12).Draw(rt, "train"), rapid.IntRange(0, 5).Draw(rt, "held out")
-		o := LoaderOptions{Utterances: rapid.IntRange(1, train).Draw(rt, "batch"), Frames: 70, Labels: 12, Seed: rapid.Uint64().Draw(rt, "seed")}
+		train, held := rapid.IntRange(1, 12).Draw(rt, "train"),
+			rapid.IntRange(0, 5).Draw(rt, "held out")
+		o := LoaderOptions{Utterances: rapid.IntRange(1, train).Draw(rt, "batch"), Frames: 70,
+			Labels: 12, Seed: rapid.Uint64().Draw(rt, "seed")}
 		s := spoken(train, held)
 		l := loader(t, s, o)
-		if l.StepsPerEpoch() != train/o.Utterances || l.HeldOutBatches() != (held+o.Utterances-1)/o.Utterances {
+		if l.StepsPerEpoch() != train/o.Utterances ||
+			l.HeldOutBatches() != (held+o.Utterances-1)/o.Utterances {
 			rt.Fatalf("%d and %d batches", l.StepsPerEpoch(), l.HeldOutBatches())
 		}
 		for epoch := range 2 {
@@ -100,7 +107,8 @@ func TestEpochs(t *testing.T) {
 				seen = append(seen, rows(t, l, l.Train(epoch*l.StepsPerEpoch()+step))...)
 			}
 			slices.Sort(seen)
-			if len(seen) != l.StepsPerEpoch()*o.Utterances || len(slices.Compact(seen)) != len(seen) {
+			if len(seen) != l.StepsPerEpoch()*o.Utterances ||
+				len(slices.Compact(seen)) != len(seen) {
 				rt.Fatalf("an epoch has %q", seen)
 			}
 		}
@@ -120,7 +128,9 @@ func TestEpochs(t *testing.T) {
 // TestPure: a batch depends on seed and step alone, whoever asks.
 func TestPure(t *testing.T) {
 	s := spoken(30, 0)
-	one, two, other := loader(t, s, LoaderOptions{Utterances: 4, Seed: 1}), loader(t, s, LoaderOptions{Utterances: 4, Seed: 1}), loader(t, s, LoaderOptions{Utterances: 4, Seed: 2})
+	one, two, other := loader(t, s, LoaderOptions{Utterances: 4, Seed: 1}),
+		loader(t, s, LoaderOptions{Utterances: 4, Seed: 1}),
+		loader(t, s, LoaderOptions{Utterances: 4, Seed: 2})
 	var running sync.WaitGroup
 	for step := range 8 {
 		running.Go(func() {
@@ -135,7 +145,8 @@ func TestPure(t *testing.T) {
 	running.Wait()
 	var a, b []string
 	for step := range one.StepsPerEpoch() {
-		a, b = append(a, rows(t, one, one.Train(step))...), append(b, rows(t, other, other.Train(step))...)
+		a, b = append(a, rows(t, one, one.Train(step))...),
+			append(b, rows(t, other, other.Train(step))...)
 	}
 	if slices.Equal(a, b) {
 		t.Error("the seed does not change the order")
@@ -154,7 +165,8 @@ func TestFits(t *testing.T) {
 	s.Info.Dropped, s.Info.Reason = 2, "repeated"
 	l := loader(t, s, LoaderOptions{Utterances: 1, Labels: 30})
 	i := l.Info()
-	if i.Pairs != 1 || i.HeldOut != 0 || i.Dropped != 5 || i.Reason != "repeated; too long, or with too few frames for the text" {
+	if i.Pairs != 1 || i.HeldOut != 0 || i.Dropped != 5 ||
+		i.Reason != "repeated; too long, or with too few frames for the text" {
 		t.Errorf("info %+v", i)
 	}
 	if l.HeldOutBatches() != 0 || l.StepsPerEpoch() != 1 {
@@ -171,11 +183,15 @@ func TestLoaderRefuses(t *testing.T) {
 		{LoaderOptions{Utterances: -1}, "batch of -1 utterances: give at least 1"},
 		{LoaderOptions{Frames: -1}, "utterances of -1 frames: give at least 1"},
 		{LoaderOptions{Labels: -2}, "utterances of -2 labels: give at least 1"},
-		{LoaderOptions{Utterances: 1 << 20, Frames: 1 << 20}, "give at most 41297762 frames in all"},
-		{LoaderOptions{}, "data formant: 3 training utterances of up to 165 frames and 82 labels do not fill one batch of 16"},
-		{LoaderOptions{Utterances: 1, Frames: 5}, "data formant: 0 training utterances of up to 5 frames and 2 labels"},
+		{LoaderOptions{Utterances: 1 << 20, Frames: 1 << 20},
+			"give at most 41297762 frames in all"},
+		{LoaderOptions{}, "data formant: 3 training utterances of up to 165 frames and 82 labels " +
+			"do not fill one batch of 16"},
+		{LoaderOptions{Utterances: 1, Frames: 5},
+			"data formant: 0 training utterances of up to 5 frames and 2 labels"},
 	} {
-		if l, err := NewLoader(s, test.o); l != nil || err == nil || !strings.Contains(err.Error(), test.want) {
+		if l, err := NewLoader(s, test.o); l != nil || err == nil ||
+			!strings.Contains(err.Error(), test.want) {
 			t.Errorf("%+v: %v, want %q", test.o, err, test.want)
 		}
 	}
@@ -191,7 +207,9 @@ func TestLostFile(t *testing.T) {
 	}
 	for _, lose := range []func(path string) error{
 		os.Remove,
-		func(path string) error { return os.WriteFile(path, wav(Rate, make([]float32, 99)), 0o666) },
+		func(path string) error {
+			return os.WriteFile(path, wav(Rate, make([]float32, 99)), 0o666)
+		},
 	} {
 		l := loader(t, s, LoaderOptions{Utterances: 2})
 		if err := lose(s.Train[1].Path); err != nil {

@@ -76,7 +76,8 @@ func TestFeaturesByDefinition(t *testing.T) {
 		}
 		for i, x := range have {
 			if w := want[i/Coefficients][i%Coefficients]; math.Abs(float64(x)-w) > 2e-3 {
-				t.Errorf("frame %d, coefficient %d: %g, want %g", i/Coefficients, i%Coefficients, x, w)
+				t.Errorf("frame %d, coefficient %d: %g, want %g", i/Coefficients, i%Coefficients, x,
+					w)
 			}
 		}
 	}
@@ -107,7 +108,8 @@ func TestLoudness(t *testing.T) {
 }
 
 func TestFrames(t *testing.T) {
-	for samples, want := range map[int]int{0: 0, 511: 0, 512: 1, 831: 1, 832: 2, 16000: 49, 53000: 165} {
+	for samples, want := range map[int]int{0: 0, 511: 0, 512: 1, 831: 1, 832: 2, 16000: 49,
+		53000: 165} {
 		if got := Frames(samples); got != want {
 			t.Errorf("%d samples have %d frames, want %d", samples, got, want)
 		}

@@ -72,9 +72,11 @@ type rule struct{ letters, phones string }
 // rules has the rules for the letters that begin with one, the longest first, so
 // that the first that fits is the one to take.
 var rules = map[byte][]rule{
-	'a': {{"augh", "O"}, {"ai", "EI"}, {"ay", "EI"}, {"au", "O"}, {"aw", "O"}, {"ar", "Ar"}, {"a", "a"}},
+	'a': {{"augh", "O"}, {"ai", "EI"}, {"ay", "EI"}, {"au", "O"}, {"aw", "O"}, {"ar", "Ar"},
+		{"a", "a"}},
 	'b': {{"bb", ",b"}, {"b", ",b"}},
-	'c': {{"ch", ".tS"}, {"ck", ".k"}, {"ce", "sE"}, {"ci", "sI"}, {"cy", "si"}, {"cc", ".k"}, {"c", ".k"}},
+	'c': {{"ch", ".tS"}, {"ck", ".k"}, {"ce", "sE"}, {"ci", "sI"}, {"cy", "si"}, {"cc", ".k"},
+		{"c", ".k"}},
 	'd': {{"dd", ",d"}, {"d", ",d"}},
 	'e': {{"ee", "i"}, {"ea", "i"}, {"er", "Vr"}, {"ey", "i"}, {"ew", "yu"}, {"e", "E"}},
 	'f': {{"ff", "f"}, {"f", "f"}},
@@ -86,7 +88,8 @@ var rules = map[byte][]rule{
 	'l': {{"ll", "l"}, {"l", "l"}},
 	'm': {{"mm", "m"}, {"m", "m"}},
 	'n': {{"ng", "N"}, {"nn", "n"}, {"n", "n"}},
-	'o': {{"oo", "u"}, {"ou", "AU"}, {"ow", "OU"}, {"oi", "OI"}, {"oy", "OI"}, {"oa", "OU"}, {"or", "Or"}, {"o", "A"}},
+	'o': {{"oo", "u"}, {"ou", "AU"}, {"ow", "OU"}, {"oi", "OI"}, {"oy", "OI"}, {"oa", "OU"},
+		{"or", "Or"}, {"o", "A"}},
 	'p': {{"ph", "f"}, {"pp", ".p"}, {"p", ".p"}},
 	'q': {{"qu", ".kw"}, {"q", ".k"}},
 	'r': {{"rr", "r"}, {"r", "r"}},
@@ -126,7 +129,8 @@ func pronounceWord(word string) string {
 	}
 	stem, ending := word, ""
 	switch last := len(word) - 1; {
-	case last > 1 && word[last] == 'e' && !isVowel(word[last-1]) && strings.ContainsAny(word[:last], vowels):
+	case last > 1 && word[last] == 'e' && !isVowel(word[last-1]) &&
+		strings.ContainsAny(word[:last], vowels):
 		stem, ending = silentE(word[:last])
 	case last > 0 && word[last] == 'y' && !isVowel(word[last-1]):
 		stem, ending = word[:last], "i"

@@ -76,7 +76,8 @@ func (r *reader) source(scheme, arg string) (func(context.Context, string) error
 	const known = "give formant, csv:FILE or espeak:FILE"
 	switch {
 	case r.opts.MaxUtterances < 0:
-		return nil, fmt.Errorf("limit of %d utterances: give a positive number, or 0 for all", r.opts.MaxUtterances)
+		return nil, fmt.Errorf("limit of %d utterances: give a positive number, or 0 for all",
+			r.opts.MaxUtterances)
 	case scheme == "" && arg == "":
 		return nil, errors.New("empty spec: " + known)
 	case scheme == "formant" && arg == "":
@@ -104,7 +105,8 @@ func (r *reader) readGoDoc(ctx context.Context, _ string) error {
 		return err
 	}
 	info := &r.set.Info
-	info.Path, info.Files, info.Bytes, info.Skipped = corpus.Info.Path, corpus.Info.Files, corpus.Info.Bytes, corpus.Info.Skipped
+	info.Path, info.Files, info.Bytes, info.Skipped = corpus.Info.Path, corpus.Info.Files,
+		corpus.Info.Bytes, corpus.Info.Skipped
 	info.SHA256, info.Reason = corpus.Info.SHA256, "repeated, or with digits or symbols"
 	seen := map[string]bool{}
 	for _, pairs := range [][]data.Pair{corpus.Train, corpus.HeldOut} {

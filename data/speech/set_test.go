@@ -48,15 +48,19 @@ func texts(s *Set) []string {
 }
 
 func TestFormant(t *testing.T) {
-	goTree(t, "Reads a file. It may fail.", "Reads a file.", "Holds 4 bytes.", "Don't panic!", "Copyright 2020 nobody.")
+	goTree(t, "Reads a file. It may fail.", "Reads a file.", "Holds 4 bytes.", "Don't panic!",
+		"Copyright 2020 nobody.")
 	s := open(t, "formant", Options{Seed: 1})
 	if got, want := texts(s), []string{"reads a file", "don't panic"}; !slices.Equal(got, want) {
 		t.Errorf("texts %q, want %q", got, want)
 	}
-	if i := s.Info; i.Spec != "formant" || i.Pairs != 2 || i.Dropped != 3 || i.Files != 1 || i.SHA256 == "" || i.Bytes == 0 {
+	if i := s.Info; i.Spec != "formant" || i.Pairs != 2 || i.Dropped != 3 || i.Files != 1 ||
+		i.SHA256 == "" || i.Bytes == 0 {
 		t.Errorf("info %+v", i)
 	}
-	if !strings.Contains(s.Info.String(), "2 utterances") || !strings.Contains(s.Info.String(), "3 utterances dropped (repeated, or with digits or symbols)") {
+	if !strings.Contains(s.Info.String(), "2 utterances") ||
+		!strings.Contains(s.Info.String(),
+			"3 utterances dropped (repeated, or with digits or symbols)") {
 		t.Errorf("%q", s.Info)
 	}
 	for _, u := range s.Train {
@@ -97,17 +101,21 @@ func csvOf(t testing.TB) (path string) {
 	dir := t.TempDir()
 	write(t, dir, "a.wav", wav(Rate, make([]float32, 16000)))
 	write(t, dir, "sub/b.wav", wav(Rate, speak("it's me", 1)))
-	return write(t, dir, "train.csv", []byte("\ufeffwav_filename,wav_filesize,transcript\na.wav,32044,hello\nsub/b.wav,1,\"It's, me.\"\n"))
+	return write(t, dir, "train.csv",
+		[]byte("\ufeffwav_filename,wav_filesize,transcript\na.wav,32044,hello\nsub/b.wav,1,\"It's, me.\"\n"))
 }
 
 func TestCSV(t *testing.T) {
 	path := csvOf(t)
 	var calls []int
-	s, err := Open(context.Background(), "csv:"+path, Options{}, func(n int) { calls = append(calls, n) })
+	s, err := Open(context.Background(), "csv:"+path, Options{}, func(n int) {
+		calls = append(calls, n)
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := texts(s), []string{"hello", "it's me"}; !slices.Equal(got, want) || !slices.Equal(calls, []int{1, 2, 3}) {
+	if got, want := texts(s), []string{"hello", "it's me"}; !slices.Equal(got, want) ||
+		!slices.Equal(calls, []int{1, 2, 3}) {
 		t.Errorf("texts %q, want %q; progress %v", got, want, calls)
 	}
 	if i := s.Info; i.Files != 3 || i.Pairs != 2 || i.Path != path || i.Noun != "utterance" {
@@ -126,7 +134,8 @@ func TestCSV(t *testing.T) {
 			t.Fatalf("feature %d is %g, before it was recorded %g", i, recorded[i], spoken[i])
 		}
 	}
-	if one := open(t, "csv:"+path, Options{MaxUtterances: 1}); one.Info.Pairs != 1 || one.Info.Files != 2 {
+	if one := open(t, "csv:"+path, Options{MaxUtterances: 1}); one.Info.Pairs != 1 ||
+		one.Info.Files != 2 {
 		t.Errorf("info %+v, want 1 utterance", one.Info)
 	}
 }
@@ -174,7 +183,8 @@ func TestOpenRefuses(t *testing.T) {
 		{csv(".,2044,no\n"), "is not a regular file", 3},
 		{csv("text.wav,2044,no\n"), `text.wav": not a WAV file`, 3},
 		{csv("slow.wav,2044,no\n"), `slow.wav": WAV file of 8000 Hz: convert it to 16000 Hz`, 3},
-		{csv("\ngood.wav,1,yes\nshort.wav,2044,no\n"), "WAV file with 478 of its 1000 samples: copy it again", 5},
+		{csv("\ngood.wav,1,yes\nshort.wav,2044,no\n"),
+			"WAV file with 478 of its 1000 samples: copy it again", 5},
 		{file("espeak", "Hello.\n\nTwo 2.\n"), "transcript with '2'", 3},
 		{file("espeak", strings.Repeat("a", 1<<17)), "line of more than", 1},
 	} {
@@ -184,11 +194,14 @@ func TestOpenRefuses(t *testing.T) {
 			t.Errorf("%q: %v, %v, want a *data.Error", test.spec, s, err)
 			continue
 		}
-		if bad.Line != test.line || bad.Spec != test.spec || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%q: %q at line %d, want %q at %d", test.spec, err, bad.Line, test.want, test.line)
+		if bad.Line != test.line || bad.Spec != test.spec ||
+			!strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q: %q at line %d, want %q at %d", test.spec, err, bad.Line, test.want,
+				test.line)
 		}
 	}
-	if _, err := Open(context.Background(), "formant", Options{MaxUtterances: -1}, nil); err == nil || !strings.Contains(err.Error(), "limit of -1 utterances") {
+	if _, err := Open(context.Background(), "formant", Options{MaxUtterances: -1},
+		nil); err == nil || !strings.Contains(err.Error(), "limit of -1 utterances") {
 		t.Errorf("a negative limit: %v", err)
 	}
 }
@@ -196,7 +209,8 @@ func TestOpenRefuses(t *testing.T) {
 func TestNoGoSource(t *testing.T) {
 	t.Setenv("GOROOT", t.TempDir())
 	_, err := Open(context.Background(), "formant", Options{}, nil)
-	if !errors.Is(err, fs.ErrNotExist) || !strings.HasPrefix(err.Error(), "data formant: ") || !strings.Contains(err.Error(), "install Go or set GOROOT") {
+	if !errors.Is(err, fs.ErrNotExist) || !strings.HasPrefix(err.Error(), "data formant: ") ||
+		!strings.Contains(err.Error(), "install Go or set GOROOT") {
 		t.Errorf("%v", err)
 	}
 }
@@ -206,7 +220,8 @@ func TestOpenCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancel(stop)
 	goTree(t, "Reads a file.")
-	for _, spec := range []string{"formant", "csv:" + csvOf(t), "espeak:" + write(t, t.TempDir(), "a.txt", []byte("hello\n"))} {
+	for _, spec := range []string{"formant", "csv:" + csvOf(t), "espeak:" +
+		write(t, t.TempDir(), "a.txt", []byte("hello\n"))} {
 		if _, err := Open(ctx, spec, Options{}, nil); !errors.Is(err, stop) {
 			t.Errorf("%s: %v, want the cause", spec, err)
 		}
@@ -221,7 +236,8 @@ func fakeESpeak(t *testing.T, script string) {
 	if script == "" {
 		return
 	}
-	if err := os.Chmod(write(t, dir, "espeak", []byte("#!/bin/sh\n"+script+"\n")), 0o777); err != nil {
+	if err := os.Chmod(write(t, dir, "espeak", []byte("#!/bin/sh\n"+script+"\n")),
+		0o777); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -238,7 +254,8 @@ func TestESpeak(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := texts(s), []string{"hello you", "read files"}; !slices.Equal(got, want) || s.Train[0].Frames != 49 {
+	if got, want := texts(s), []string{"hello you", "read files"}; !slices.Equal(got, want) ||
+		s.Train[0].Frames != 49 {
 		t.Errorf("texts %q, want %q; %d frames", got, want, s.Train[0].Frames)
 	}
 	if !slices.Equal(calls, []int{1, 2}) || s.Info.Files != 1 {
@@ -255,7 +272,8 @@ func TestESpeak(t *testing.T) {
 	} {
 		fakeESpeak(t, script)
 		_, err := Open(context.Background(), path, Options{}, nil)
-		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		if err == nil || !strings.Contains(err.Error(), want) ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: %v, want %q", script, err, want)
 		}
 	}

@@ -30,7 +30,8 @@ func TestNormalise(t *testing.T) {
 		"a\x00b":  `transcript with '\x00'`,
 		"a\xffb":  `transcript with '�'`,
 	} {
-		if got, err := normalise(in); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		if got, err := normalise(in); err == nil || !strings.Contains(err.Error(), want) ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: %q, %v, want %q", in, got, err, want)
 		}
 	}
@@ -103,7 +104,8 @@ func TestDecodeRefuses(t *testing.T) {
 		{logits(4, 1, 29), []int32{5}, "utterance 0 has 5 frames, want 0 to 4"},
 		{logits(4, 1, 29), []int32{-1}, "utterance 0 has -1 frames"},
 	} {
-		if _, err := Decode(test.logits, test.frames); err == nil || !strings.Contains(err.Error(), test.want) {
+		if _, err := Decode(test.logits, test.frames); err == nil ||
+			!strings.Contains(err.Error(), test.want) {
 			t.Errorf("%v, want %q", err, test.want)
 		}
 	}
@@ -137,7 +139,8 @@ func TestDistance(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b, c := sentences().Draw(t, "a"), sentences().Draw(t, "b"), sentences().Draw(t, "c")
 		d := distance(a, b)
-		if d != distance(b, a) || (d == 0) != (a == b) || d > distance(a, c)+distance(c, b) || d > max(len(a), len(b)) {
+		if d != distance(b, a) || (d == 0) != (a == b) || d > distance(a, c)+distance(c, b) ||
+			d > max(len(a), len(b)) {
 			t.Fatalf("%q and %q are %d apart", a, b, d)
 		}
 	})

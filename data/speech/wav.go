@@ -22,7 +22,8 @@ const maxChunk = 1 << 16
 // for a writer who did not know the length: then the samples are what is there.
 func readFormat(r io.Reader, streamed bool) (f format, err error) {
 	var head [12]byte
-	if _, err := io.ReadFull(r, head[:]); err != nil || string(head[:4]) != "RIFF" || string(head[8:]) != "WAVE" {
+	if _, err := io.ReadFull(r, head[:]); err != nil || string(head[:4]) != "RIFF" ||
+		string(head[8:]) != "WAVE" {
 		return f, errors.New("not a WAV file: convert it to one")
 	}
 	for {
@@ -71,7 +72,8 @@ func parseFormat(body []byte) (int, error) {
 	const pcm = 1
 	switch {
 	case code != pcm || bits != 16:
-		return 0, fmt.Errorf("WAV file of format %d with %d bits: convert it to 16-bit PCM", code, bits)
+		return 0, fmt.Errorf("WAV file of format %d with %d bits: convert it to 16-bit PCM", code,
+			bits)
 	case channels != 1:
 		return 0, fmt.Errorf("WAV file of %d channels: convert it to mono", channels)
 	case rate == 0 || rate > math.MaxInt32:

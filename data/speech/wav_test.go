@@ -57,7 +57,8 @@ func TestWAV(t *testing.T) {
 		want := rapid.SliceOfN(rapid.Float32Range(-1, 1), 0, 50).Draw(t, "samples")
 		file := wav(Rate, want)
 		if rapid.Bool().Draw(t, "list") { // a chunk of odd length before the samples
-			file = []byte(strings.Replace(string(file), "data", "LIST\x03\x00\x00\x00abc\x00data", 1))
+			file = []byte(strings.Replace(string(file), "data", "LIST\x03\x00\x00\x00abc\x00data",
+				1))
 		}
 		if rapid.Bool().Draw(t, "tail") {
 			file = append(file, "LIST????"...)
@@ -103,14 +104,16 @@ func TestWAVRefuses(t *testing.T) {
 		{"no format", strings.Replace(good, "fmt ", "fmt2", 1), "without a format"},
 		{"short format", good[:16] + "\x02\x00\x00\x00ab", "format of 2 bytes"},
 		{"large chunk", good[:12] + "LIST\xff\xff\xff\xff", `4294967295 bytes of "LIST"`},
-		{"floats", string(header{3, 1, 32, Rate, 0}.bytes()), "format 3 with 32 bits: convert it to 16-bit PCM"},
+		{"floats", string(header{3, 1, 32, Rate, 0}.bytes()),
+			"format 3 with 32 bits: convert it to 16-bit PCM"},
 		{"8 bits", string(header{1, 1, 8, Rate, 0}.bytes()), "format 1 with 8 bits"},
 		{"stereo", string(header{1, 2, 16, Rate, 0}.bytes()), "2 channels: convert it to mono"},
 		{"no channel", string(header{1, 0, 16, Rate, 0}.bytes()), "0 channels"},
 		{"no rate", string(header{1, 1, 16, 0, 0}.bytes()), "0 Hz: convert it to 16000 Hz"},
 	} {
 		_, err := readFormat(strings.NewReader(test.file), false)
-		if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {
+		if err == nil || !strings.Contains(err.Error(), test.want) ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v, want %q", test.name, err, test.want)
 		}
 	}

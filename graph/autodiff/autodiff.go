@@ -87,7 +87,8 @@ func step(n *graph.Node, grad map[graph.Value]graph.Value, relevant []bool) {
 			continue
 		}
 		if d := din[i].Type(); !d.Equal(v.Type()) {
-			n.Graph().Fail(fmt.Errorf("gradient of operand %d of %s is %s, the operand is %s", i, n.Name, d, v.Type()))
+			n.Graph().Fail(fmt.Errorf("gradient of operand %d of %s is %s, the operand is %s", i,
+				n.Name, d, v.Type()))
 			continue
 		}
 		if sum, ok := grad[v]; ok {

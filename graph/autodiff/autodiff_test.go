@@ -128,7 +128,8 @@ func TestNotAScalar(t *testing.T) {
 // so instead of computing something else.
 func TestNoSecondGradient(t *testing.T) {
 	g := graph.New()
-	x, labels := g.Input("x", tensor.Of(graph.F32, 2, 4)), g.Input("labels", tensor.Of(graph.I32, 2))
+	x, labels := g.Input("x", tensor.Of(graph.F32, 2, 4)),
+		g.Input("labels", tensor.Of(graph.I32, 2))
 	d := autodiff.Grad(ops.Sum(ops.CrossEntropy(x, labels, 0)), x)
 	autodiff.Grad(ops.Sum(ops.Square(d[0])), x)
 	if g.Err() == nil {

@@ -120,7 +120,8 @@ func (r *rewrite) countReaders() {
 // candidate reports whether n is all that needs v, and belongs with it.
 func (r *rewrite) candidate(v graph.Value, n *graph.Node) bool {
 	p := v.Node
-	return r.live[n.ID] && n.Kind == graph.KindCompute && p.Kind == graph.KindCompute && p.Phase == n.Phase &&
+	return r.live[n.ID] && n.Kind == graph.KindCompute && p.Kind == graph.KindCompute &&
+		p.Phase == n.Phase &&
 		len(p.Out) == 1 && len(n.Out) == 1 && p.Out[0].Bytes() == n.Out[0].Bytes() &&
 		r.readers[p.ID] == 1 && !r.kept[p.ID]
 }
@@ -129,7 +130,8 @@ func (r *rewrite) candidate(v graph.Value, n *graph.Node) bool {
 // producer of v runs, so that the fused node can run in its place.
 func (r *rewrite) runsAtOnce(v graph.Value, n *graph.Node, ready readiness) bool {
 	for _, u := range r.now[n.ID].In {
-		if u != v && !u.Node.Leaf() && !slices.Contains(r.now[v.Node.ID].In, u) && !ready[question{u, v}] {
+		if u != v && !u.Node.Leaf() && !slices.Contains(r.now[v.Node.ID].In, u) &&
+			!ready[question{u, v}] {
 			return false
 		}
 	}
@@ -176,6 +178,8 @@ func (r *rewrite) order() []*graph.Node {
 			rest = append(rest, n)
 		}
 	}
-	slices.SortStableFunc(rest, func(a, b *graph.Node) int { return cmp.Compare(r.place[a.ID], r.place[b.ID]) })
+	slices.SortStableFunc(rest, func(a, b *graph.Node) int {
+		return cmp.Compare(r.place[a.ID], r.place[b.ID])
+	})
 	return append(leaves, rest...)
 }

@@ -24,9 +24,12 @@ type pieces struct {
 
 func newPieces() pieces {
 	g := graph.New()
-	f := func(name string, sizes ...int) graph.Value { return g.Input(name, tensor.Of(graph.F32, sizes...)) }
+	f := func(name string, sizes ...int) graph.Value {
+		return g.Input(name, tensor.Of(graph.F32, sizes...))
+	}
 	return pieces{
-		g: g, x: f("x", 4, 6), z: f("z", 4, 6), row: f("row", 6), seed: g.Input("seed", tensor.Of(graph.I32, 2)),
+		g: g, x: f("x", 4, 6), z: f("z", 4, 6), row: f("row", 6), seed: g.Input("seed",
+			tensor.Of(graph.I32, 2)),
 		w: g.Variable("w", tensor.Of(graph.F32, 6, 6), graph.Init{}),
 	}
 }
@@ -115,7 +118,8 @@ func TestWhatIsFused(t *testing.T) {
 			}
 			for _, v := range fetches {
 				n := r.Value(v).Node
-				if n.Name != v.Node.Name || n.Pos != v.Node.Pos || n.Phase != v.Node.Phase || !r.Value(v).Type().Equal(v.Type()) {
+				if n.Name != v.Node.Name || n.Pos != v.Node.Pos || n.Phase != v.Node.Phase ||
+					!r.Value(v).Type().Equal(v.Type()) {
 					t.Errorf("%s at %s is %s at %s", v, v.Node.Pos, n.Name, n.Pos)
 				}
 			}
@@ -179,7 +183,8 @@ func TestFusedGraphs(t *testing.T) {
 			t.Fatal(err)
 		}
 		if r.Graph.Len() > m.Graph.Len() || !slices.Equal(names(r.Graph), names(m.Graph)) {
-			t.Fatalf("%d nodes with leaves %v of %d with %v", r.Graph.Len(), names(r.Graph), m.Graph.Len(), names(m.Graph))
+			t.Fatalf("%d nodes with leaves %v of %d with %v", r.Graph.Len(), names(r.Graph),
+				m.Graph.Len(), names(m.Graph))
 		}
 		operations := 0
 		for _, n := range r.Graph.Nodes() {
@@ -291,10 +296,26 @@ func TestBadFetches(t *testing.T) {
 	p, other := newPieces(), newPieces()
 	y := ops.Tanh(p.x)
 	for want, attempt := range map[string]func() error{
-		"fetch x is no value of the graph":    func() error { _, err := fuse.Fuse(p.g, []graph.Value{y, other.x}, nil); return err },
-		"fetch none is no value of the graph": func() error { _, err := fuse.Fuse(p.g, []graph.Value{{}}, nil); return err },
-		"has no node 99":                      func() error { _, err := fuse.Fuse(p.g, nil, []graph.NodeID{99}); return err },
-		"has no node -1":                      func() error { _, err := fuse.Fuse(p.g, nil, []graph.NodeID{-1}); return err },
+		"fetch x is no value of the graph": func() error {
+			_, err := fuse.Fuse(p.g,
+				[]graph.Value{y, other.x}, nil)
+			return err
+		},
+		"fetch none is no value of the graph": func() error {
+			_, err := fuse.Fuse(p.g,
+				[]graph.Value{{}}, nil)
+			return err
+		},
+		"has no node 99": func() error {
+			_, err := fuse.Fuse(p.g, nil,
+				[]graph.NodeID{99})
+			return err
+		},
+		"has no node -1": func() error {
+			_, err := fuse.Fuse(p.g, nil,
+				[]graph.NodeID{-1})
+			return err
+		},
 		"do not broadcast": func() error {
 			ops.Add(other.x, other.w)
 			_, err := fuse.Fuse(other.g, nil, nil)

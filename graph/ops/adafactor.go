@@ -52,7 +52,8 @@ func (c AdafactorConfig) withDefaults() AdafactorConfig {
 // where v of a parameter whose two largest axes both have at least MinDim
 // elements is kept as the product of its means over either axis, divided by
 // its mean over both. state has the types that [AdafactorState] gives.
-func Adafactor(w graph.Value, state []graph.Value, grad, lr, step graph.Value, cfg AdafactorConfig) *graph.Node {
+func Adafactor(w graph.Value, state []graph.Value, grad, lr, step graph.Value,
+	cfg AdafactorConfig) *graph.Node {
 	vars := append([]graph.Value{w}, state...)
 	return update(adafactor{cfg.withDefaults()}, vars, grad, lr, step)
 }
@@ -126,7 +127,8 @@ func (o adafactor) Infer(in []graph.Type) ([]graph.Type, error) {
 func (o adafactor) Cost(in, _ []graph.Type) graph.Cost {
 	n, size := int64(in[0].Elems()), in[0].Bytes()
 	if p, q, ok := AdafactorAxes(in[0], o.MinDim); ok {
-		return graph.Cost{FLOPs: 12 * n, Bytes: 6 * size, Scratch: 4 * int64(newFactors(in[0], p, q).scratch())}
+		return graph.Cost{FLOPs: 12 * n, Bytes: 6 * size,
+			Scratch: 4 * int64(newFactors(in[0], p, q).scratch())}
 	}
 	return graph.Cost{FLOPs: 16 * n, Bytes: 8 * size, Scratch: 8 * int64(spans(int(n)))}
 }
@@ -212,7 +214,8 @@ func (o adafactor) unfactored(c *kernel.Call, lr, decay float32) {
 func init() {
 	kernel.Register(kernel.CPU, adafactorCPU)
 	f := func(sizes ...int) graph.Type { return tensor.Of(graph.F32, sizes...) }
-	for _, w := range []graph.Type{f(), f(17), f(3, 5), f(1025), f(4, 5), f(35, 1100), f(3, 17, 33), f(17, 3, 19), f(19, 33, 3), f(2, 17, 3, 65, 3)} {
+	for _, w := range []graph.Type{f(), f(17), f(3, 5), f(1025), f(4, 5), f(35, 1100), f(3, 17, 33),
+		f(17, 3, 19), f(19, 33, 3), f(2, 17, 3, 65, 3)} {
 		o := adafactor{AdafactorConfig{MinDim: 4}.withDefaults()}
 		state := AdafactorState(w, o.MinDim)
 		in := append(append([]graph.Type{w}, state...), w, f(), f())

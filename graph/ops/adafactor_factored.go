@@ -92,7 +92,8 @@ func (f factors) squares(c *kernel.Call, g, rows, cols []float32) {
 		for i := lo; i < hi; i++ {
 			blockQ := i % f.colBlocks()
 			rest := i / f.colBlocks()
-			f.squaresOf(g, rows[blockQ*f.rowStats():], cols[rest%f.rowBlocks()*f.colStats():], rest/f.rowBlocks(), rest%f.rowBlocks(), blockQ)
+			f.squaresOf(g, rows[blockQ*f.rowStats():], cols[rest%f.rowBlocks()*f.colStats():],
+				rest/f.rowBlocks(), rest%f.rowBlocks(), blockQ)
 		}
 	})
 }

@@ -33,7 +33,8 @@ func (s Sample) allocations(t *testing.T) (objects, bytes uint64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := kernel.Call{In: s.operands(6), Scratch: tensor.New(tensor.Of(tensor.U8, int(s.Op.Cost(s.In, out).Scratch))).Data}
+	c := kernel.Call{In: s.operands(6),
+		Scratch: tensor.New(tensor.Of(tensor.U8, int(s.Op.Cost(s.In, out).Scratch))).Data}
 	for _, ty := range out {
 		c.Out = append(c.Out, tensor.New(ty))
 	}

@@ -132,8 +132,11 @@ type runs struct {
 }
 
 var binaryRuns = [numBinary]runs{
-	add:     {vec.Add, farther.Add, vec.AddScalar, swapped(vec.AddScalar)},
-	sub:     {vec.Sub, farther.Sub, func(dst, a []float32, s float32) { vec.AddScalar(dst, a, -s) }, vec.ScalarSub},
+	add: {vec.Add, farther.Add, vec.AddScalar, swapped(vec.AddScalar)},
+	sub: {vec.Sub, farther.Sub, func(dst, a []float32, s float32) {
+		vec.AddScalar(dst, a,
+			-s)
+	}, vec.ScalarSub},
 	mul:     {vec.Mul, farther.Mul, vec.MulScalar, swapped(vec.MulScalar)},
 	div:     {vec.Div, farther.Div, vec.DivScalar, vec.ScalarDiv},
 	maximum: {vec.Max, farther.Max, vec.MaxScalar, swapped(vec.MaxScalar)},
@@ -149,7 +152,8 @@ func init() {
 	kernel.Register(kernel.CPU, binaryCPU)
 	f := func(sizes ...int) graph.Type { return tensor.Of(graph.F32, sizes...) }
 	for _, in := range [][]graph.Type{
-		{f(3, 5), f(3, 5)}, {f(17), f(17)}, {f(3, 5), f()}, {f(), f(4)}, {f(2, 3, 5), f(5)}, {f(5), f(3, 5)},
+		{f(3, 5), f(3, 5)}, {f(17), f(17)}, {f(3, 5), f()}, {f(), f(4)}, {f(2, 3, 5), f(5)}, {f(5),
+			f(3, 5)},
 		{f(3, 1), f(3, 5)}, {f(2, 3, 5), f(2, 1, 5)}, {f(2, 1, 4), f(3, 1)}, {f(1, 1), f(1)},
 	} {
 		for _, k := range []binaryKind{add, sub, mul} {
@@ -158,8 +162,10 @@ func init() {
 		register(Sample{Op: binary{div}, In: in, Second: true, Fill: fills{1: positive}})
 	}
 	register(
-		Sample{Op: binary{maximum}, In: []graph.Type{f(3, 5), f(3, 5)}, Fill: fills{0: spaced(0), 1: spaced(0.5)}, Second: true},
-		Sample{Op: binary{maximum}, In: []graph.Type{f(3, 5), f(5)}, Fill: fills{0: spaced(0), 1: spaced(0.5)}, Second: true},
+		Sample{Op: binary{maximum}, In: []graph.Type{f(3, 5), f(3, 5)},
+			Fill: fills{0: spaced(0), 1: spaced(0.5)}, Second: true},
+		Sample{Op: binary{maximum}, In: []graph.Type{f(3, 5), f(5)},
+			Fill: fills{0: spaced(0), 1: spaced(0.5)}, Second: true},
 		Sample{Op: binary{geq}, In: []graph.Type{f(3, 5), f(5)}, NoGrad: []int{0, 1}},
 	)
 }

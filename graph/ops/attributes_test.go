@@ -24,16 +24,31 @@ func TestBadAttributes(t *testing.T) {
 		build func(g *graph.Graph, v values)
 	}{
 		{"operand 1 is i32[4]", func(_ *graph.Graph, v values) { ops.Add(v.x, v.ids) }},
-		{"do not broadcast", func(g *graph.Graph, v values) { ops.Add(v.x, g.Input("y", tensor.Of(graph.F32, 4))) }},
-		{"filled value of type", func(g *graph.Graph, _ values) { ops.Ones(g, tensor.Of(graph.I32, 2)) }},
-		{"9 axes are more than 8", func(g *graph.Graph, _ values) { ops.Zeros(g, tensor.Of(graph.F32, nine...)) }},
-		{"has size -1", func(g *graph.Graph, _ values) { ops.Full(g, tensor.Of(graph.F32, -1), 1) }},
+		{"do not broadcast", func(g *graph.Graph, v values) {
+			ops.Add(v.x,
+				g.Input("y", tensor.Of(graph.F32, 4)))
+		}},
+		{"filled value of type", func(g *graph.Graph, _ values) {
+			ops.Ones(g,
+				tensor.Of(graph.I32, 2))
+		}},
+		{"9 axes are more than 8", func(g *graph.Graph, _ values) {
+			ops.Zeros(g,
+				tensor.Of(graph.F32, nine...))
+		}},
+		{"has size -1", func(g *graph.Graph, _ values) {
+			ops.Full(g, tensor.Of(graph.F32, -1),
+				1)
+		}},
 		{"sum over axis 2", func(_ *graph.Graph, v values) { ops.Sum(v.x, 2) }},
 		{"sum over axis -3", func(_ *graph.Graph, v values) { ops.Mean(v.x, -3) }},
 		{"does not broadcast to", func(_ *graph.Graph, v values) { ops.BroadcastTo(v.x, 6) }},
 		{"has size 0", func(_ *graph.Graph, v values) { ops.BroadcastTo(v.x, 0, 6) }},
 		{"f32[5 5] has 25", func(_ *graph.Graph, v values) { ops.ReshapeSizes(v.x, 5, 5) }},
-		{"is too large", func(_ *graph.Graph, v values) { ops.ReshapeSizes(v.x, math.MaxInt, math.MaxInt) }},
+		{"is too large", func(_ *graph.Graph, v values) {
+			ops.ReshapeSizes(v.x, math.MaxInt,
+				math.MaxInt)
+		}},
 		{"split into 0 parts", func(_ *graph.Graph, v values) { ops.Split(v.x, 0) }},
 		{"split into -2 parts", func(_ *graph.Graph, v values) { ops.Split(v.x, -2) }},
 		{"split into 3 parts", func(_ *graph.Graph, v values) { ops.Split(v.x, 3) }},
@@ -41,12 +56,21 @@ func TestBadAttributes(t *testing.T) {
 		{"f32[] cannot be split", func(_ *graph.Graph, v values) { ops.Unstack(v.scalar) }},
 		{"differ in more than axis", func(_ *graph.Graph, v values) { ops.Stack(v.x, v.scale) }},
 		{"f32[4 6] has no axis", func(_ *graph.Graph, v values) { ops.Concat(2, v.x, v.x) }},
-		{"no elements 0 to 6 along axis 1", func(_ *graph.Graph, v values) { ops.Slice(v.x, 1, 0, 7) }},
-		{"no elements -1 to 1 along axis 0", func(_ *graph.Graph, v values) { ops.Slice(v.x, 0, -1, 2) }},
+		{"no elements 0 to 6 along axis 1", func(_ *graph.Graph, v values) {
+			ops.Slice(v.x, 1, 0,
+				7)
+		}},
+		{"no elements -1 to 1 along axis 0", func(_ *graph.Graph, v values) {
+			ops.Slice(v.x, 0, -1,
+				2)
+		}},
 		{"no elements 2 to 1 along", func(_ *graph.Graph, v values) { ops.Slice(v.x, 0, 2, 2) }},
 		{"along axis -1", func(_ *graph.Graph, v values) { ops.Slice(v.x, 5, 0, 1) }},
 		{"padded by -1 and 0", func(_ *graph.Graph, v values) { ops.Pad(v.x, 0, -1, 0) }},
-		{"padded by 0 and 9223", func(_ *graph.Graph, v values) { ops.Pad(v.x, 0, 0, math.MaxInt) }},
+		{"padded by 0 and 9223", func(_ *graph.Graph, v values) {
+			ops.Pad(v.x, 0, 0,
+				math.MaxInt)
+		}},
 		{"order of 1 axes", func(_ *graph.Graph, v values) { ops.Transpose(v.x, 0) }},
 		{"order of 9 axes", func(_ *graph.Graph, v values) { ops.Transpose(v.x, nine...) }},
 		{"[0 2] is not an order", func(_ *graph.Graph, v values) { ops.Transpose(v.x, 0, 2) }},
@@ -54,7 +78,10 @@ func TestBadAttributes(t *testing.T) {
 		{"want rows", func(_ *graph.Graph, v values) { ops.Softmax(v.scalar) }},
 		{"epsilon is -1", func(_ *graph.Graph, v values) { ops.RMSNorm(v.x, v.scale, -1) }},
 		{"epsilon is NaN", func(_ *graph.Graph, v values) { ops.RMSNorm(v.x, v.scale, nan) }},
-		{"epsilon is +Inf", func(_ *graph.Graph, v values) { ops.LayerNorm(v.x, v.scale, v.scale, inf) }},
+		{"epsilon is +Inf", func(_ *graph.Graph, v values) {
+			ops.LayerNorm(v.x, v.scale, v.scale,
+				inf)
+		}},
 		{"operand 1 is f32[4 6]", func(_ *graph.Graph, v values) { ops.RMSNorm(v.x, v.x, 1) }},
 		{"the table is f32[6]", func(_ *graph.Graph, v values) { ops.Embedding(v.scale, v.ids) }},
 		{"does not convert to u8", func(_ *graph.Graph, v values) { ops.Cast(v.x, graph.U8) }},
@@ -63,16 +90,25 @@ func TestBadAttributes(t *testing.T) {
 		{"is too large", func(_ *graph.Graph, v values) { ops.OneHot(v.ids, math.MaxInt) }},
 		{"operand 0 is f32[6]", func(_ *graph.Graph, v values) { ops.NotZero(v.scale) }},
 		{"smoothing is 1,", func(_ *graph.Graph, v values) { ops.CrossEntropy(v.x, v.ids, 1) }},
-		{"smoothing is -0.1", func(_ *graph.Graph, v values) { ops.CrossEntropy(v.x, v.ids, -0.1) }},
+		{"smoothing is -0.1", func(_ *graph.Graph, v values) {
+			ops.CrossEntropy(v.x, v.ids,
+				-0.1)
+		}},
 		{"smoothing is NaN", func(_ *graph.Graph, v values) { ops.CrossEntropy(v.x, v.ids, nan) }},
-		{"single class", func(g *graph.Graph, v values) { ops.CrossEntropy(g.Input("y", tensor.Of(graph.F32, 4, 1)), v.ids, 0.1) }},
+		{"single class", func(g *graph.Graph, v values) {
+			ops.CrossEntropy(g.Input("y",
+				tensor.Of(graph.F32, 4, 1)), v.ids, 0.1)
+		}},
 		{"do not match labels", func(_ *graph.Graph, v values) { ops.Correct(v.scale, v.ids) }},
 		{"inner dimensions differ", func(_ *graph.Graph, v values) { ops.MatMul(v.x, v.x) }},
 	} {
 		t.Run(c.want, func(t *testing.T) {
 			g := graph.New()
-			f := func(name string, sizes ...int) graph.Value { return g.Input(name, tensor.Of(graph.F32, sizes...)) }
-			c.build(g, values{f("x", 4, 6), f("scale", 6), g.Input("ids", tensor.Of(graph.I32, 4)), f("scalar")})
+			f := func(name string, sizes ...int) graph.Value {
+				return g.Input(name, tensor.Of(graph.F32, sizes...))
+			}
+			c.build(g, values{f("x", 4, 6), f("scale", 6), g.Input("ids", tensor.Of(graph.I32, 4)),
+				f("scalar")})
 			if g.Err() == nil {
 				t.Fatal("accepted")
 			}
@@ -88,11 +124,16 @@ func TestBadAttributes(t *testing.T) {
 func TestNoValueIsPassedOn(t *testing.T) {
 	var none graph.Value
 	for i, v := range []graph.Value{
-		ops.Add(none, none), ops.Relu(none), ops.Scale(none, 2), ops.Sum(none), ops.SumKeep(none, 1), ops.Mean(none, 0),
-		ops.BroadcastTo(none, 3), ops.ReshapeSizes(none, 3), ops.Slice(none, 1, 0, 2), ops.Slice(none, 0, 0, 2), ops.Pad(none, 1, 1, 1),
-		ops.Stack(none, none), ops.Concat(0, none), ops.Concat(0), ops.Transpose(none, 1, 0), ops.Softmax(none), ops.LogSoftmax(none),
-		ops.RMSNorm(none, none, 1), ops.LayerNorm(none, none, none, 1), ops.Embedding(none, none), ops.Cast(none, graph.F32),
-		ops.OneHot(none, 2), ops.NotZero(none), ops.CrossEntropy(none, none, 0), ops.Correct(none, none), ops.MatMul(none, none),
+		ops.Add(none, none), ops.Relu(none), ops.Scale(none, 2), ops.Sum(none), ops.SumKeep(none,
+			1), ops.Mean(none, 0),
+		ops.BroadcastTo(none, 3), ops.ReshapeSizes(none, 3), ops.Slice(none, 1, 0,
+			2), ops.Slice(none, 0, 0, 2), ops.Pad(none, 1, 1, 1),
+		ops.Stack(none, none), ops.Concat(0, none), ops.Concat(0), ops.Transpose(none, 1,
+			0), ops.Softmax(none), ops.LogSoftmax(none),
+		ops.RMSNorm(none, none, 1), ops.LayerNorm(none, none, none, 1), ops.Embedding(none,
+			none), ops.Cast(none, graph.F32),
+		ops.OneHot(none, 2), ops.NotZero(none), ops.CrossEntropy(none, none, 0), ops.Correct(none,
+			none), ops.MatMul(none, none),
 	} {
 		if v.Valid() {
 			t.Errorf("operation %d gives a value", i)

@@ -211,10 +211,14 @@ func windowVariants() []Sample {
 	return []Sample{
 		{Op: windowSum{Window: blocked(2)}, In: []graph.Type{f(2, 3, 4, 6)}},
 		{Op: windowSum{Window: blocked(2)}, In: []graph.Type{f(1, 1, 5, 3)}},
-		{Op: windowSum{Window: Window{Size: [2]int{3, 3}, Stride: [2]int{2, 2}, Pad: [4]int{0, 0, 1, 1}}}, In: []graph.Type{f(3, 2, 6, 4)}},
-		{Op: windowSum{Window: Window{Size: [2]int{3, 2}, Stride: [2]int{1, 3}, Pad: [4]int{2, 1, 1, 0}}}, In: []graph.Type{f(1, 3, 5, 7)}},
-		{Op: windowSum{Window: Window{Size: [2]int{2, 17}, Stride: [2]int{3, 5}}}, In: []graph.Type{f(1, 3, 5, 23)}},
-		{Op: windowSum{Window: Window{Size: [2]int{5, 4}, Stride: [2]int{3, 2}, Pad: [4]int{4, 3, 3, 3}}}, In: []graph.Type{f(1, 2, 2, 1)}},
+		{Op: windowSum{Window: Window{Size: [2]int{3, 3}, Stride: [2]int{2, 2},
+			Pad: [4]int{0, 0, 1, 1}}}, In: []graph.Type{f(3, 2, 6, 4)}},
+		{Op: windowSum{Window: Window{Size: [2]int{3, 2}, Stride: [2]int{1, 3},
+			Pad: [4]int{2, 1, 1, 0}}}, In: []graph.Type{f(1, 3, 5, 7)}},
+		{Op: windowSum{Window: Window{Size: [2]int{2, 17}, Stride: [2]int{3, 5}}},
+			In: []graph.Type{f(1, 3, 5, 23)}},
+		{Op: windowSum{Window: Window{Size: [2]int{5, 4}, Stride: [2]int{3, 2},
+			Pad: [4]int{4, 3, 3, 3}}}, In: []graph.Type{f(1, 2, 2, 1)}},
 		{Op: windowSum{Window: blocked(1)}, In: []graph.Type{f(1, 1, 1, 3)}},
 	}
 }
@@ -232,7 +236,8 @@ func init() {
 			h, w := frameSize(s.In[0])
 			register(
 				Sample{Op: o, In: s.In, Second: true},
-				Sample{Op: windowSpread{o.Window, h, w, mean}, In: []graph.Type{pooled}, Second: true},
+				Sample{Op: windowSpread{o.Window, h, w, mean}, In: []graph.Type{pooled},
+					Second: true},
 			)
 		}
 	}

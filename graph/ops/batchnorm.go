@@ -67,7 +67,8 @@ func checkEpsilon(eps float32) error {
 
 // channelled checks operand 0 f32[n c …], with channels along an axis, and
 // further operands that are f32[c], or like operand 0.
-func channelled(in []graph.Type, channel int, eps float32, vectors ...bool) (vector graph.Type, err error) {
+func channelled(in []graph.Type, channel int, eps float32,
+	vectors ...bool) (vector graph.Type, err error) {
 	if err := arity(in, len(vectors)); err != nil {
 		return vector, err
 	}
@@ -110,7 +111,8 @@ func (o batchNorm) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
 	}
 	count := float32(x.Type().Elems() / mean.Type().Elems())
 	if dout[1].Valid() {
-		d[0] = plus(d[0], BroadcastTo(alongAxis(Scale(dout[1], 1/count), 1, x), x.Type().Sizes()...))
+		d[0] = plus(d[0], BroadcastTo(alongAxis(Scale(dout[1], 1/count), 1, x),
+			x.Type().Sizes()...))
 	}
 	if dout[2].Valid() {
 		centered := Sub(x, alongAxis(mean, 1, x))
@@ -221,7 +223,9 @@ func batchNormCPU(o batchNorm, c *kernel.Call) error {
 		m, v := p.moments(x, ch, buf)
 		mean[ch], variance[ch] = float32(m), float32(v)
 		factor := scale[ch] * inverse(variance[ch], o.Eps)
-		p.each(ch, func(lo, hi int) { vec.Affine(out[lo:hi], x[lo:hi], mean[ch], factor, bias[ch]) })
+		p.each(ch, func(lo, hi int) {
+			vec.Affine(out[lo:hi], x[lo:hi], mean[ch], factor, bias[ch])
+		})
 	})
 	return nil
 }

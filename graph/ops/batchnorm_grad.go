@@ -23,7 +23,9 @@ func (o batchNormGrad) Infer(in []graph.Type) ([]graph.Type, error) {
 	return []graph.Type{in[0], c, c}, nil
 }
 
-func (batchNormGrad) Cost(in, out []graph.Type) graph.Cost { return planesOf(in[0]).cost(in, out, 9) }
+func (batchNormGrad) Cost(in, out []graph.Type) graph.Cost {
+	return planesOf(in[0]).cost(in, out, 9)
+}
 
 // InPlace: a channel's sums are made before it is overwritten.
 func (batchNormGrad) InPlace(_, _ []graph.Type) []int { return []int{4, 0} }
@@ -42,11 +44,14 @@ func (o batchNormGrad) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
 }
 
 func batchNormGradCPU(o batchNormGrad, c *kernel.Call) error {
-	x, scale, mean, variance, d := c.In[0].F32(), c.In[1].F32(), c.In[2].F32(), c.In[3].F32(), c.In[4].F32()
+	x, scale, mean, variance, d := c.In[0].F32(), c.In[1].F32(), c.In[2].F32(), c.In[3].F32(),
+		c.In[4].F32()
 	out, dscale, dbias := c.Out[0].F32(), c.Out[1].F32(), c.Out[2].F32()
 	p := planesOf(c.In[0].Type)
 	if p.thin() {
-		p.columns(c, func(t columns) { t.gradient(out, x, d, scale, mean, variance, dscale, dbias, o.Eps) })
+		p.columns(c, func(t columns) {
+			t.gradient(out, x, d, scale, mean, variance, dscale, dbias, o.Eps)
+		})
 		return nil
 	}
 	count := float64(p.n * p.s)
@@ -62,7 +67,8 @@ func batchNormGradCPU(o batchNormGrad, c *kernel.Call) error {
 		factor := float64(scale[ch]) * inv
 		p.each(ch, func(lo, hi int) {
 			dx := out[lo:hi]
-			vec.Affine(buf, x[lo:hi], mean[ch], float32(-factor*inv*along/count), float32(-factor*sum/count))
+			vec.Affine(buf, x[lo:hi], mean[ch], float32(-factor*inv*along/count),
+				float32(-factor*sum/count))
 			vec.MulScalar(dx, d[lo:hi], float32(factor))
 			vec.Add(dx, dx, buf)
 		})
@@ -87,7 +93,8 @@ func (s normSecond) gradients(dout []graph.Value) (dx, dscale, dd graph.Value) {
 	inv := Rsqrt(AddScalar(s.mean(Square(s.center(s.x))), s.eps))
 	if e := dout[0]; e.Valid() {
 		je := s.again(Ones(s.x.Graph(), s.scale.Type()), e)
-		dx = curvature(s.center(s.x), s.center(e), s.center(Mul(s.d, along(s.scale))), inv, s.axes...)
+		dx = curvature(s.center(s.x), s.center(e), s.center(Mul(s.d, along(s.scale))), inv,
+			s.axes...)
 		dscale = Reshape(reduceTo(Mul(je, s.d), along(s.scale).Type()), s.scale.Type().Shape...)
 		dd = Mul(je, along(s.scale))
 	}
@@ -122,11 +129,13 @@ func init() {
 	// checked as the second gradient of batchNorm.
 	all := []int{0, 1, 2, 3, 4}
 	register(
-		Sample{Op: batchNormGrad{0.1}, In: []graph.Type{f(3, 5, 4, 3), f(5), f(5), f(5), f(3, 5, 4, 3)},
+		Sample{Op: batchNormGrad{0.1},
+			In:     []graph.Type{f(3, 5, 4, 3), f(5), f(5), f(5), f(3, 5, 4, 3)},
 			NoGrad: all, Fill: fills{3: positive}},
 		Sample{Op: batchNormGrad{0.1}, In: []graph.Type{f(7, 3), f(3), f(3), f(3), f(7, 3)},
 			NoGrad: all, Fill: fills{3: positive}},
-		Sample{Op: batchNormGrad{0.1}, In: []graph.Type{f(3, 5, 11, 10), f(5), f(5), f(5), f(3, 5, 11, 10)},
+		Sample{Op: batchNormGrad{0.1},
+			In:     []graph.Type{f(3, 5, 11, 10), f(5), f(5), f(5), f(3, 5, 11, 10)},
 			NoGrad: all, Fill: fills{3: positive}},
 	)
 }

@@ -70,7 +70,8 @@ func (t columns) fill(v []float32, ch int, x float32) {
 
 // normalize is batchNorm of the columns.
 func (t columns) normalize(out, x, scale, bias, mean, variance []float32, eps float32) {
-	center, sum, part, factor, shift := t.vectors[0], t.vectors[1], t.vectors[2], t.vectors[3], t.vectors[4]
+	center, sum, part, factor, shift := t.vectors[0], t.vectors[1], t.vectors[2], t.vectors[3],
+		t.vectors[4]
 	count := float64(t.n * t.s)
 	t.sum(sum, part, func(to []float32, i int) { vec.Add(to, to, t.of(x, i)) })
 	for ch := t.lo; ch < t.hi; ch++ {
@@ -95,7 +96,8 @@ func (t columns) normalize(out, x, scale, bias, mean, variance []float32, eps fl
 
 // gradient is batchNormGrad of the columns.
 func (t columns) gradient(out, x, d, scale, mean, variance, dscale, dbias []float32, eps float32) {
-	center, sum, part, buf, factor := t.vectors[0], t.vectors[1], t.vectors[2], t.vectors[3], t.vectors[4]
+	center, sum, part, buf, factor := t.vectors[0], t.vectors[1], t.vectors[2], t.vectors[3],
+		t.vectors[4]
 	count := float64(t.n * t.s)
 	t.sum(sum, part, func(to []float32, i int) { vec.Add(to, to, t.of(d, i)) })
 	for ch := t.lo; ch < t.hi; ch++ {

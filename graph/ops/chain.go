@@ -222,7 +222,8 @@ func (c chain) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
 // join is the chain that computes head and then tail, whose operand v is head's
 // result, and the chain's operands. ok is false if that is more than a chain
 // can hold.
-func join(head chain, headIn []graph.Value, tail chain, tailIn []graph.Value, v graph.Value) (out chain, in []graph.Value, ok bool) {
+func join(head chain, headIn []graph.Value, tail chain, tailIn []graph.Value,
+	v graph.Value) (out chain, in []graph.Value, ok bool) {
 	out, in = head, slices.Clone(headIn)
 	moved := make([]reference, len(tailIn))
 	for k, u := range tailIn {

@@ -185,7 +185,8 @@ func init() {
 		Sample{Op: code(2, one(affine{Factor: 0.5}, 0), two(slope{gelu}, 1, ^0)),
 			In: []graph.Type{f(17), f(17)}},
 		Sample{Op: code(2, two(binary{mul}, 0, 0), two(jitter{Eps: 0.01, Salt: 5}, ^0, 1),
-			one(affine{Factor: 1, Shift: 2}, ^1)), In: []graph.Type{f(1, 5), seed}, NoGrad: []int{1}, Second: true},
+			one(affine{Factor: 1, Shift: 2}, ^1)), In: []graph.Type{f(1, 5),
+			seed}, NoGrad: []int{1}, Second: true},
 		Sample{Op: code(1, long...), In: []graph.Type{f(3, 5)}, Second: true},
 	)
 }

@@ -68,7 +68,8 @@ func TestFusedBits(t *testing.T) {
 		}
 		last := g.Apply(now.Op, now.In...).Value(0)
 		m[last] = m.launch(t, now, nil)
-		others := []graph.Value{f(rows, cols), f(cols), f(rows, 1), f(), input(tensor.Of(graph.I32, 2)), last}
+		others := []graph.Value{f(rows, cols), f(cols), f(rows, 1), f(),
+			input(tensor.Of(graph.I32, 2)), last}
 		for range rapid.IntRange(1, maxInstructions).Draw(t, "length") {
 			next := draw(t, last, others)
 			fused, ok := Fuse(now, next, last)
@@ -100,11 +101,14 @@ func TestLargeProducts(t *testing.T) {
 		chain chain
 		row   int // columns of the chain's second operand; 0 if there is none
 	}{
-		{code(2, bias), cols}, {code(2, two(binary{add}, 1, 0), one(unary{gelu}, ^0)), cols}, {code(1, one(unary{relu}, 0)), 0},
+		{code(2, bias), cols}, {code(2, two(binary{add}, 1, 0), one(unary{gelu}, ^0)),
+			cols}, {code(1, one(unary{relu}, 0)), 0},
 		{code(2, two(binary{sub}, 0, 1)), cols}, {code(2, bias, one(affine{Factor: 2}, ^0)), cols},
-		{code(2, bias, two(binary{mul}, ^0, 1)), cols}, {code(2, bias, one(unary{tanh}, ^0), one(unary{neg}, ^1)), cols},
+		{code(2, bias, two(binary{mul}, ^0, 1)),
+			cols}, {code(2, bias, one(unary{tanh}, ^0), one(unary{neg}, ^1)), cols},
 	} {
-		s := Sample{Op: matMulChain{Chain: c.chain}, In: []graph.Type{tensor.Of(graph.F32, rows, 3), tensor.Of(graph.F32, 3, cols)}}
+		s := Sample{Op: matMulChain{Chain: c.chain},
+			In: []graph.Type{tensor.Of(graph.F32, rows, 3), tensor.Of(graph.F32, 3, cols)}}
 		if c.row > 0 {
 			s.In = append(s.In, tensor.Of(graph.F32, c.row))
 		}
@@ -124,7 +128,8 @@ func draw(t *rapid.T, v graph.Value, others []graph.Value) Application {
 	seed := others[4]
 	switch rapid.IntRange(0, 5).Draw(t, "family") {
 	case 0:
-		return Application{unary{rapid.SampledFrom([]unaryKind{neg, square, relu, tanh, sigmoid, gelu}).Draw(t, "unary")}, []graph.Value{v}}
+		return Application{unary{rapid.SampledFrom([]unaryKind{neg, square, relu, tanh, sigmoid,
+			gelu}).Draw(t, "unary")}, []graph.Value{v}}
 	case 1:
 		return Application{affine{Factor: 0.75}, []graph.Value{v}}
 	case 2:
@@ -135,11 +140,13 @@ func draw(t *rapid.T, v graph.Value, others []graph.Value) Application {
 		k := rapid.SampledFrom([]unaryKind{relu, tanh, sigmoid, gelu}).Draw(t, "slope")
 		return Application{slope{k}, []graph.Value{others[0], v}}
 	}
-	in := []graph.Value{v, rapid.SampledFrom([]graph.Value{others[0], others[1], others[2], others[3], v}).Draw(t, "other")}
+	in := []graph.Value{v, rapid.SampledFrom([]graph.Value{others[0], others[1], others[2],
+		others[3], v}).Draw(t, "other")}
 	if rapid.Bool().Draw(t, "exchanged") {
 		in[0], in[1] = in[1], in[0]
 	}
-	return Application{binary{rapid.SampledFrom([]binaryKind{add, sub, mul, div, maximum, geq}).Draw(t, "binary")}, in}
+	return Application{binary{rapid.SampledFrom([]binaryKind{add, sub, mul, div, maximum,
+		geq}).Draw(t, "binary")}, in}
 }
 
 // TestFuseLimits: what does not fit into an operation is not fused.
@@ -216,11 +223,13 @@ func TestBadChains(t *testing.T) {
 		"there is no b":                 {code(1, one(unary{neg}, 1)), row},
 		"there is no %0":                {code(1, one(unary{neg}, ^0)), row},
 		"there is no %127":              {code(1, one(unary{neg}, -128)), row},
-		"no elementwise op":             {code(2, two(dropout{Shared: 1}, 0, 1)), []graph.Type{f(2), tensor.Of(graph.I32, 2)}},
-		"unknown function":              {code(1, one(unary{99}, 0)), row},
+		"no elementwise op": {code(2, two(dropout{Shared: 1}, 0, 1)),
+			[]graph.Type{f(2), tensor.Of(graph.I32, 2)}},
+		"unknown function": {code(1, one(unary{99}, 0)), row},
 		"gives f32[4], the last f32[3 4]": {code(2, one(unary{neg}, 0), two(binary{add}, ^0, 1)),
 			[]graph.Type{f(4), f(3, 4)}},
-		"in more than one way":  {code(2, two(binary{add}, 0, 1)), []graph.Type{f(2, 3, 4), f(2, 1, 4)}},
+		"in more than one way": {code(2, two(binary{add}, 0, 1)),
+			[]graph.Type{f(2, 3, 4), f(2, 1, 4)}},
 		"operand 1 is not read": {code(2, negate), append(row, tensor.Of(graph.U8, 3))},
 	} {
 		if _, err := c.chain.Infer(c.in); err == nil || !strings.Contains(err.Error(), want) {

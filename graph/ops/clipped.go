@@ -104,8 +104,11 @@ func init() {
 	kernel.Register(kernel.CPU, clippedReluGradCPU)
 	f := func(sizes ...int) graph.Type { return tensor.Of(graph.F32, sizes...) }
 	register(
-		Sample{Op: clippedRelu{4.5}, In: []graph.Type{f(3, 17)}, Fill: fills{0: spaced(0.25)}, Second: true},
-		Sample{Op: clippedRelu{20}, In: []graph.Type{f(300)}, Fill: fills{0: spaced(0.25)}, Second: true, Eps: 1e-3},
-		Sample{Op: clippedReluGrad{2.5}, In: []graph.Type{f(17), f(17)}, NoGrad: []int{0}, Fill: fills{0: spaced(0.25)}, Second: true},
+		Sample{Op: clippedRelu{4.5}, In: []graph.Type{f(3, 17)}, Fill: fills{0: spaced(0.25)},
+			Second: true},
+		Sample{Op: clippedRelu{20}, In: []graph.Type{f(300)}, Fill: fills{0: spaced(0.25)},
+			Second: true, Eps: 1e-3},
+		Sample{Op: clippedReluGrad{2.5}, In: []graph.Type{f(17), f(17)}, NoGrad: []int{0},
+			Fill: fills{0: spaced(0.25)}, Second: true},
 	)
 }

@@ -128,8 +128,10 @@ func (o pad) Infer(in []graph.Type) ([]graph.Type, error) {
 		return nil, err
 	}
 	const most = 1 << 30
-	if o.Axis < 0 || o.Axis >= in[0].Rank() || o.Before < 0 || o.After < 0 || o.Before > most || o.After > most {
-		return nil, fmt.Errorf("%s cannot be padded by %d and %d along axis %d", in[0], o.Before, o.After, o.Axis)
+	if o.Axis < 0 || o.Axis >= in[0].Rank() || o.Before < 0 || o.After < 0 || o.Before > most ||
+		o.After > most {
+		return nil, fmt.Errorf("%s cannot be padded by %d and %d along axis %d", in[0], o.Before,
+			o.After, o.Axis)
 	}
 	return []graph.Type{resized(in[0], o.Axis, o.Before+in[0].Size(o.Axis)+o.After)}, nil
 }

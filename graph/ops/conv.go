@@ -23,7 +23,8 @@ func SamePad(k int) [4]int { return [4]int{k / 2, k / 2, k / 2, k / 2} }
 
 // defaults replaces zeros by what they mean.
 func (c Conv) defaults() Conv {
-	for _, p := range []*int{&c.Stride[0], &c.Stride[1], &c.Dilation[0], &c.Dilation[1], &c.Groups} {
+	for _, p := range []*int{&c.Stride[0], &c.Stride[1], &c.Dilation[0], &c.Dilation[1],
+		&c.Groups} {
 		if *p == 0 {
 			*p = 1
 		}
@@ -56,7 +57,8 @@ func images(in []graph.Type) error {
 
 // imageType is a result with the batch axis of an operand.
 func imageType(in graph.Type, channels, h, w int) []graph.Type {
-	return []graph.Type{tensor.Named(graph.F32, in.Shape[0], graph.Dim{Size: channels}, graph.Dim{Size: h}, graph.Dim{Size: w})}
+	return []graph.Type{tensor.Named(graph.F32, in.Shape[0], graph.Dim{Size: channels},
+		graph.Dim{Size: h}, graph.Dim{Size: w})}
 }
 
 // Conv2D is the convolution (without a reversal of the filter, as is usual) of
@@ -81,7 +83,8 @@ func (o conv2D) shape(in []graph.Type) (s conv.Shape, err error) {
 		return s, err
 	}
 	if s.InC/s.Groups != w.Size(1) {
-		return s, fmt.Errorf("filters of %d channels for %d in %d groups", w.Size(1), s.InC, s.Groups)
+		return s, fmt.Errorf("filters of %d channels for %d in %d groups", w.Size(1), s.InC,
+			s.Groups)
 	}
 	return s, nil
 }
@@ -139,7 +142,8 @@ func convVariants() []Sample {
 		variant(Conv{Pad: [4]int{0, 1, 2, 0}}, f(1, 1, 3, 4), f(3, 1, 3, 5)),
 		variant(Conv{Stride: [2]int{2, 2}, Pad: [4]int{0, 1, 1, 1}}, f(2, 3, 4, 3), f(3, 3, 3, 3)),
 		variant(Conv{Stride: [2]int{3, 1}}, f(1, 17, 7, 3), f(2, 17, 4, 2)),
-		variant(Conv{Dilation: [2]int{2, 1}, Pad: [4]int{2, 0, 2, 1}}, f(2, 2, 4, 3), f(3, 2, 3, 3)),
+		variant(Conv{Dilation: [2]int{2, 1}, Pad: [4]int{2, 0, 2, 1}}, f(2, 2, 4, 3),
+			f(3, 2, 3, 3)),
 		variant(Conv{}, f(1, 5, 3, 3), f(3, 5, 1, 1)),
 		variant(Conv{}, f(1, 17, 17, 17), f(3, 17, 1, 1)),
 		variant(Conv{Stride: [2]int{2, 2}}, f(1, 5, 3, 3), f(2, 5, 1, 1)),

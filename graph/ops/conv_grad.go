@@ -50,7 +50,8 @@ func checkResult(s conv.Shape, dy graph.Type) error {
 		return err
 	}
 	if s.OutC != dy.Size(1) || s.OutH() != dy.Size(2) || s.OutW() != dy.Size(3) {
-		return fmt.Errorf("gradient %s of a result of %d channels, %d×%d", dy, s.OutC, s.OutH(), s.OutW())
+		return fmt.Errorf("gradient %s of a result of %d channels, %d×%d", dy, s.OutC, s.OutH(),
+			s.OutW())
 	}
 	return nil
 }
@@ -145,8 +146,10 @@ func init() {
 		o, x, w := v.Op.(conv2D), v.In[0], v.In[1]
 		y, _ := o.Infer(v.In)
 		register(
-			Sample{Op: convInputGrad{o.Conv, x.Size(2), x.Size(3)}, In: []graph.Type{y[0], w}, Second: true},
-			Sample{Op: convFilterGrad{o.Conv, w.Size(2), w.Size(3)}, In: []graph.Type{x, y[0]}, Second: true},
+			Sample{Op: convInputGrad{o.Conv, x.Size(2), x.Size(3)}, In: []graph.Type{y[0], w},
+				Second: true},
+			Sample{Op: convFilterGrad{o.Conv, w.Size(2), w.Size(3)}, In: []graph.Type{x, y[0]},
+				Second: true},
 		)
 	}
 }

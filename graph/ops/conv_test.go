@@ -28,7 +28,10 @@ func TestConvByHand(t *testing.T) {
 		{ops.Conv{Pad: [4]int{0, 0, 1, 0}}, []float32{21, 32, 54, 65, 0, 0}},
 		{ops.Conv{Pad: [4]int{0, 0, 0, 1}}, []float32{21, 32, 3, 54, 65, 6}},
 	} {
-		got := compute(t, func(in []graph.Value) graph.Value { return ops.Conv2D(in[0], in[1], c.conv) }, x, w).F32()
+		got := compute(t, func(in []graph.Value) graph.Value {
+			return ops.Conv2D(in[0], in[1],
+				c.conv)
+		}, x, w).F32()
 		if len(got) != len(c.want) {
 			t.Fatalf("%+v gives %v, want %v", c.conv, got, c.want)
 		}
@@ -59,7 +62,8 @@ func TestConvTransposeIsAdjoint(t *testing.T) {
 // TestConvTypes: the sizes of results, and the name of the batch axis.
 func TestConvTypes(t *testing.T) {
 	g := graph.New()
-	x := g.Input("x", tensor.Named(graph.F32, graph.Dim{Name: "batch", Size: 2}, graph.Dim{Size: 3}, graph.Dim{Size: 9}, graph.Dim{Size: 8}))
+	x := g.Input("x", tensor.Named(graph.F32, graph.Dim{Name: "batch", Size: 2}, graph.Dim{Size: 3},
+		graph.Dim{Size: 9}, graph.Dim{Size: 8}))
 	w := g.Input("w", tensor.Of(graph.F32, 5, 3, 3, 3))
 	y := ops.Conv2D(x, w, ops.Conv{Stride: [2]int{2, 2}, Pad: ops.SamePad(3)})
 	for _, c := range []struct {
@@ -68,8 +72,10 @@ func TestConvTypes(t *testing.T) {
 	}{
 		{y, "f32[batch:2 5 5 4]"},
 		{ops.ConvTranspose2D(y, w, ops.Conv{}, [2]int{}), "f32[batch:2 3 7 6]"},
-		{ops.ConvTranspose2D(y, w, ops.Conv{Stride: [2]int{2, 2}, Pad: ops.SamePad(3)}, [2]int{}), "f32[batch:2 3 9 7]"},
-		{ops.ConvTranspose2D(y, w, ops.Conv{Stride: [2]int{2, 2}, Pad: ops.SamePad(3)}, [2]int{9, 8}), "f32[batch:2 3 9 8]"},
+		{ops.ConvTranspose2D(y, w, ops.Conv{Stride: [2]int{2, 2}, Pad: ops.SamePad(3)}, [2]int{}),
+			"f32[batch:2 3 9 7]"},
+		{ops.ConvTranspose2D(y, w, ops.Conv{Stride: [2]int{2, 2}, Pad: ops.SamePad(3)},
+			[2]int{9, 8}), "f32[batch:2 3 9 8]"},
 	} {
 		if got := c.got.Type().String(); got != c.want {
 			t.Errorf("%s, want %s", got, c.want)
@@ -87,15 +93,42 @@ func TestBadConvolutions(t *testing.T) {
 		want  string
 		build func(x, w graph.Value) graph.Value // f32[2 4 6 6], f32[4 4 3 3]
 	}{
-		{"vertical stride is -1", func(x, w graph.Value) graph.Value { return ops.Conv2D(x, w, ops.Conv{Stride: [2]int{-1, 0}}) }},
-		{"horizontal dilation is", func(x, w graph.Value) graph.Value { return ops.Conv2D(x, w, ops.Conv{Dilation: [2]int{0, huge}}) }},
-		{"left padding is -2", func(x, w graph.Value) graph.Value { return ops.Conv2D(x, w, ops.Conv{Pad: [4]int{0, -2, 0, 0}}) }},
-		{"bottom padding is", func(x, w graph.Value) graph.Value { return ops.Conv2D(x, w, ops.Conv{Pad: [4]int{0, 0, huge, 0}}) }},
-		{"into 3 groups", func(x, w graph.Value) graph.Value { return ops.Conv2D(x, w, ops.Conv{Groups: 3}) }},
-		{"groups is -1", func(x, w graph.Value) graph.Value { return ops.Conv2D(x, w, ops.Conv{Groups: -1}) }},
-		{"for 4 in 2 groups", func(x, w graph.Value) graph.Value { return ops.Conv2D(x, w, ops.Conv{Groups: 2}) }},
-		{"spans 9 rows", func(x, w graph.Value) graph.Value { return ops.Conv2D(x, w, ops.Conv{Dilation: [2]int{4, 1}}) }},
-		{"want four axes", func(x, w graph.Value) graph.Value { return ops.Conv2D(ops.Sum(x, 0), w, ops.Conv{}) }},
+		{"vertical stride is -1", func(x, w graph.Value) graph.Value {
+			return ops.Conv2D(x, w,
+				ops.Conv{Stride: [2]int{-1, 0}})
+		}},
+		{"horizontal dilation is", func(x, w graph.Value) graph.Value {
+			return ops.Conv2D(x, w,
+				ops.Conv{Dilation: [2]int{0, huge}})
+		}},
+		{"left padding is -2", func(x, w graph.Value) graph.Value {
+			return ops.Conv2D(x, w,
+				ops.Conv{Pad: [4]int{0, -2, 0, 0}})
+		}},
+		{"bottom padding is", func(x, w graph.Value) graph.Value {
+			return ops.Conv2D(x, w,
+				ops.Conv{Pad: [4]int{0, 0, huge, 0}})
+		}},
+		{"into 3 groups", func(x, w graph.Value) graph.Value {
+			return ops.Conv2D(x, w,
+				ops.Conv{Groups: 3})
+		}},
+		{"groups is -1", func(x, w graph.Value) graph.Value {
+			return ops.Conv2D(x, w,
+				ops.Conv{Groups: -1})
+		}},
+		{"for 4 in 2 groups", func(x, w graph.Value) graph.Value {
+			return ops.Conv2D(x, w,
+				ops.Conv{Groups: 2})
+		}},
+		{"spans 9 rows", func(x, w graph.Value) graph.Value {
+			return ops.Conv2D(x, w,
+				ops.Conv{Dilation: [2]int{4, 1}})
+		}},
+		{"want four axes", func(x, w graph.Value) graph.Value {
+			return ops.Conv2D(ops.Sum(x, 0), w,
+				ops.Conv{})
+		}},
 		{"input height is -1", func(x, w graph.Value) graph.Value {
 			return ops.ConvTranspose2D(x, w, ops.Conv{Pad: [4]int{9, 0, 0, 0}}, [2]int{})
 		}},
@@ -107,7 +140,8 @@ func TestBadConvolutions(t *testing.T) {
 		}},
 	} {
 		g := graph.New()
-		y := c.build(g.Input("x", tensor.Of(graph.F32, 2, 4, 6, 6)), g.Input("w", tensor.Of(graph.F32, 4, 4, 3, 3)))
+		y := c.build(g.Input("x", tensor.Of(graph.F32, 2, 4, 6, 6)),
+			g.Input("w", tensor.Of(graph.F32, 4, 4, 3, 3)))
 		if err := g.Err(); err == nil || y.Valid() || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("have %v, want %q", err, c.want)
 		}

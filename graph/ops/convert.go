@@ -42,14 +42,28 @@ func floating(d graph.DType) bool { return d == graph.F32 || d == graph.BF16 || 
 
 // casts are the conversions of elements lo to hi-1.
 var casts = map[[2]graph.DType]func(out, x tensor.View, lo, hi int){
-	{graph.F32, graph.I32}: func(out, x tensor.View, lo, hi int) { convert(out.I32()[lo:hi], x.F32()[lo:hi]) },
-	{graph.I32, graph.F32}: func(out, x tensor.View, lo, hi int) { convert(out.F32()[lo:hi], x.I32()[lo:hi]) },
-	{graph.U8, graph.F32}:  func(out, x tensor.View, lo, hi int) { convert(out.F32()[lo:hi], x.U8()[lo:hi]) },
+	{graph.F32, graph.I32}: func(out, x tensor.View, lo, hi int) {
+		convert(out.I32()[lo:hi], x.F32()[lo:hi])
+	},
+	{graph.I32, graph.F32}: func(out, x tensor.View, lo, hi int) {
+		convert(out.F32()[lo:hi], x.I32()[lo:hi])
+	},
+	{graph.U8, graph.F32}: func(out, x tensor.View, lo, hi int) {
+		convert(out.F32()[lo:hi], x.U8()[lo:hi])
+	},
 
-	{graph.F32, graph.BF16}: func(out, x tensor.View, lo, hi int) { vec.BF16FromF32(out.U16()[lo:hi], x.F32()[lo:hi]) },
-	{graph.BF16, graph.F32}: func(out, x tensor.View, lo, hi int) { vec.F32FromBF16(out.F32()[lo:hi], x.U16()[lo:hi]) },
-	{graph.F32, graph.F16}:  func(out, x tensor.View, lo, hi int) { vec.F16FromF32(out.U16()[lo:hi], x.F32()[lo:hi]) },
-	{graph.F16, graph.F32}:  func(out, x tensor.View, lo, hi int) { vec.F32FromF16(out.F32()[lo:hi], x.U16()[lo:hi]) },
+	{graph.F32, graph.BF16}: func(out, x tensor.View, lo, hi int) {
+		vec.BF16FromF32(out.U16()[lo:hi], x.F32()[lo:hi])
+	},
+	{graph.BF16, graph.F32}: func(out, x tensor.View, lo, hi int) {
+		vec.F32FromBF16(out.F32()[lo:hi], x.U16()[lo:hi])
+	},
+	{graph.F32, graph.F16}: func(out, x tensor.View, lo, hi int) {
+		vec.F16FromF32(out.U16()[lo:hi], x.F32()[lo:hi])
+	},
+	{graph.F16, graph.F32}: func(out, x tensor.View, lo, hi int) {
+		vec.F32FromF16(out.F32()[lo:hi], x.U16()[lo:hi])
+	},
 }
 
 type number interface{ float32 | int32 | uint8 }
@@ -145,7 +159,8 @@ func init() {
 		Sample{Op: cast{graph.F32}, In: []graph.Type{tensor.Of(graph.U8, 17)}, NoGrad: []int{0}},
 		Sample{Op: cast{graph.BF16}, In: []graph.Type{f(17)}, NoGrad: []int{0}},
 		Sample{Op: cast{graph.F16}, In: []graph.Type{f(3, 5)}, NoGrad: []int{0}},
-		Sample{Op: oneHot{5}, In: []graph.Type{ids(2, 3)}, Fill: fills{0: below(5)}, NoGrad: []int{0}},
+		Sample{Op: oneHot{5}, In: []graph.Type{ids(2, 3)}, Fill: fills{0: below(5)},
+			NoGrad: []int{0}},
 		Sample{Op: notZero{}, In: []graph.Type{ids(17)}, NoGrad: []int{0}},
 	)
 }

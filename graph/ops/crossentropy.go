@@ -174,9 +174,12 @@ func init() {
 	ids := func(sizes ...int) graph.Type { return tensor.Of(graph.I32, sizes...) }
 	label := fills{1: below(5)}
 	register(
-		Sample{Op: crossEntropy{}, In: []graph.Type{f(3, 5), ids(3)}, Fill: label, NoGrad: []int{1}},
-		Sample{Op: crossEntropy{0.1}, In: []graph.Type{f(2, 3, 17), ids(2, 3)}, Fill: label, NoGrad: []int{1}},
-		Sample{Op: crossEntropyGrad{0.1}, In: []graph.Type{f(3, 5), ids(3), f(3)}, Fill: label, NoGrad: []int{0, 1, 2}},
+		Sample{Op: crossEntropy{}, In: []graph.Type{f(3, 5), ids(3)}, Fill: label,
+			NoGrad: []int{1}},
+		Sample{Op: crossEntropy{0.1}, In: []graph.Type{f(2, 3, 17), ids(2, 3)}, Fill: label,
+			NoGrad: []int{1}},
+		Sample{Op: crossEntropyGrad{0.1}, In: []graph.Type{f(3, 5), ids(3), f(3)}, Fill: label,
+			NoGrad: []int{0, 1, 2}},
 		Sample{Op: correct{}, In: []graph.Type{f(3, 5), ids(3)}, Fill: label, NoGrad: []int{0, 1}},
 	)
 }

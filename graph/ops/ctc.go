@@ -67,7 +67,8 @@ func (ctc) Infer(in []graph.Type) ([]graph.Type, error) {
 // Cost: the scratch holds two rows of the lattice for every block.
 func (ctc) Cost(in, out []graph.Type) graph.Cost {
 	s := ctcSizeOf(in[0], in[1])
-	return graph.Cost{FLOPs: s.flops(), Bytes: bytes(in, out), Scratch: 8 * int64(s.blocks()) * int64(2*s.states())}
+	return graph.Cost{FLOPs: s.flops(), Bytes: bytes(in, out),
+		Scratch: 8 * int64(s.blocks()) * int64(2*s.states())}
 }
 
 func (ctc) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
@@ -118,7 +119,8 @@ func ctcItems(in []tensor.View) (ctcSize, func(k int) ctcItem, error) {
 	for k := range s.b {
 		for i, label := range item(k).labels {
 			if label < 0 || int(label) >= s.v-1 {
-				return s, nil, fmt.Errorf("label %d at position %d of item %d is not one of %d symbols", label, i, k, s.v-1)
+				return s, nil, fmt.Errorf("label %d at position %d of item %d is not one of %d "+
+					"symbols", label, i, k, s.v-1)
 			}
 		}
 	}
@@ -129,7 +131,8 @@ func ctcItems(in []tensor.View) (ctcSize, func(k int) ctcItem, error) {
 func checkLengths(what string, lengths []int32, most int) error {
 	for i, n := range lengths {
 		if n < 0 || int(n) > most {
-			return fmt.Errorf("%s length %d at position %d is not between 0 and %d", what, n, i, most)
+			return fmt.Errorf("%s length %d at position %d is not between 0 and %d", what, n, i,
+				most)
 		}
 	}
 	return nil

@@ -36,7 +36,8 @@ func (s ctcSize) gradScratch() int { return (s.t+2)*s.states() + s.v }
 
 func (ctcGrad) Cost(in, out []graph.Type) graph.Cost {
 	s := ctcSizeOf(in[0], in[1])
-	return graph.Cost{FLOPs: 3 * s.flops(), Bytes: bytes(in, out), Scratch: 8 * int64(s.blocks()) * int64(s.gradScratch())}
+	return graph.Cost{FLOPs: 3 * s.flops(), Bytes: bytes(in, out),
+		Scratch: 8 * int64(s.blocks()) * int64(s.gradScratch())}
 }
 
 // InPlace: a frame is done with when it is overwritten, the last first.
@@ -115,7 +116,8 @@ func ctcVariants() [][]graph.Type {
 		n := tensor.Of(graph.I32, b)
 		return []graph.Type{tensor.Of(graph.F32, t, b, v), tensor.Of(graph.I32, b, l), n, n}
 	}
-	return [][]graph.Type{variant(7, 3, 5, 3), variant(5, 1, 2, 2), variant(17, 5, 29, 3), variant(5, 17, 3, 1)}
+	return [][]graph.Type{variant(7, 3, 5, 3), variant(5, 1, 2, 2), variant(17, 5, 29, 3),
+		variant(5, 17, 3, 1)}
 }
 
 // ctcFills draws labels, and lengths such that some alignment is there: as many
@@ -136,6 +138,7 @@ func init() {
 	for _, in := range ctcVariants() {
 		s := ctcSizeOf(in[0], in[1])
 		losses := tensor.Of(graph.F32, s.b)
-		register(Sample{Op: ctcGrad{}, In: append(in, losses), Fill: ctcFills(s), NoGrad: []int{0, 1, 2, 3, 4}})
+		register(Sample{Op: ctcGrad{}, In: append(in, losses), Fill: ctcFills(s),
+			NoGrad: []int{0, 1, 2, 3, 4}})
 	}
 }

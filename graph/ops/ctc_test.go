@@ -74,7 +74,8 @@ func count(digits []int32, base int32) bool {
 // TestCTCByEnumeration: loss and gradient are those of all alignments together.
 func TestCTCByEnumeration(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		frames, items := rapid.IntRange(1, 5).Draw(t, "frames"), rapid.IntRange(1, 3).Draw(t, "items")
+		frames, items := rapid.IntRange(1, 5).Draw(t, "frames"),
+			rapid.IntRange(1, 3).Draw(t, "items")
 		v, l := rapid.IntRange(2, 4).Draw(t, "symbols"), rapid.IntRange(1, 3).Draw(t, "labels")
 		draw := func(what string, n, lo, hi int) []int32 {
 			return rapid.SliceOfN(rapid.Int32Range(int32(lo), int32(hi)), n, n).Draw(t, what)
@@ -86,11 +87,16 @@ func TestCTCByEnumeration(t *testing.T) {
 			logits.F32()[i] = rapid.Float32Range(-3, 3).Draw(t, "logit")
 		}
 		weights := random(items)
-		in := []tensor.View{logits, tensor.FromI32(labels, items, l), tensor.FromI32(lengths, items), tensor.FromI32(inputs, items)}
-		losses := compute(t, func(in []graph.Value) graph.Value { return ops.CTCLoss(in[0], in[1], in[2], in[3]) }, in...)
+		in := []tensor.View{logits, tensor.FromI32(labels, items, l),
+			tensor.FromI32(lengths, items), tensor.FromI32(inputs, items)}
+		losses := compute(t, func(in []graph.Value) graph.Value {
+			return ops.CTCLoss(in[0], in[1],
+				in[2], in[3])
+		}, in...)
 		grads := compute(t, func(in []graph.Value) graph.Value {
 			loss := ops.CTCLoss(in[0], in[1], in[2], in[3])
-			return autodiff.Grad(ops.Sum(ops.Mul(loss, in[0].Graph().Constant("w", weights))), in[0])[0]
+			return autodiff.Grad(ops.Sum(ops.Mul(loss, in[0].Graph().Constant("w", weights))),
+				in[0])[0]
 		}, in...)
 		for k := range items {
 			rows := make([][]float64, inputs[k])
@@ -114,7 +120,8 @@ func TestCTCByEnumeration(t *testing.T) {
 						want = grad[f][s] * float64(weights.F32()[k])
 					}
 					if math.Abs(float64(got)-want) > 1e-5 {
-						t.Fatalf("item %d, frame %d, symbol %d: gradient is %g, want %g", k, f, s, got, want)
+						t.Fatalf("item %d, frame %d, symbol %d: gradient is %g, want %g", k, f, s,
+							got, want)
 					}
 				}
 			}
@@ -139,8 +146,12 @@ func TestCTCEdges(t *testing.T) {
 		{[]int32{0, 1}, 2, 2, 1800},
 		{[]int32{0, 0}, 0, 2, 1800},
 	} {
-		in := []tensor.View{logits, tensor.FromI32(c.labels, 1, 2), tensor.FromI32([]int32{c.length}, 1), tensor.FromI32([]int32{c.frames}, 1)}
-		loss := compute(t, func(in []graph.Value) graph.Value { return ops.CTCLoss(in[0], in[1], in[2], in[3]) }, in...)
+		in := []tensor.View{logits, tensor.FromI32(c.labels, 1, 2),
+			tensor.FromI32([]int32{c.length}, 1), tensor.FromI32([]int32{c.frames}, 1)}
+		loss := compute(t, func(in []graph.Value) graph.Value {
+			return ops.CTCLoss(in[0], in[1],
+				in[2], in[3])
+		}, in...)
 		expect(t, "loss", loss, func(int) float64 { return c.want })
 		grad := compute(t, func(in []graph.Value) graph.Value {
 			return autodiff.Grad(ops.Sum(ops.CTCLoss(in[0], in[1], in[2], in[3])), in[0])[0]
@@ -166,15 +177,21 @@ func TestCTCBadData(t *testing.T) {
 		{0, 1, 5, "input length 5 at position 0 is not between 0 and 4"},
 		{0, 1, -1, "input length -1"},
 	} {
-		_, err := try(func(in []graph.Value) graph.Value { return ops.CTCLoss(in[0], in[1], in[2], in[3]) },
-			random(4, 1, 3), tensor.FromI32([]int32{c.label, 9}, 1, 2), tensor.FromI32([]int32{c.length}, 1), tensor.FromI32([]int32{c.frames}, 1))
+		_, err := try(func(in []graph.Value) graph.Value {
+			return ops.CTCLoss(in[0], in[1], in[2], in[3])
+		},
+			random(4, 1, 3), tensor.FromI32([]int32{c.label, 9}, 1,
+				2), tensor.FromI32([]int32{c.length}, 1), tensor.FromI32([]int32{c.frames}, 1))
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: error is %v", c, err)
 		}
 	}
 	// What follows an item's labels does not matter.
-	if _, err := try(func(in []graph.Value) graph.Value { return ops.CTCLoss(in[0], in[1], in[2], in[3]) },
-		random(4, 1, 3), tensor.FromI32([]int32{1, -9}, 1, 2), tensor.FromI32([]int32{1}, 1), tensor.FromI32([]int32{4}, 1)); err != nil {
+	if _, err := try(func(in []graph.Value) graph.Value {
+		return ops.CTCLoss(in[0], in[1], in[2], in[3])
+	},
+		random(4, 1, 3), tensor.FromI32([]int32{1, -9}, 1, 2), tensor.FromI32([]int32{1},
+			1), tensor.FromI32([]int32{4}, 1)); err != nil {
 		t.Error(err)
 	}
 }

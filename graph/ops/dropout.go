@@ -91,9 +91,13 @@ func dropoutCPU(o dropout, c *kernel.Call) error {
 		o.shared(c)
 	case far(c):
 		key := streamKey(seed, o.Salt)
-		c.Pool.For(len(out), grain, func(lo, hi int) { vec.DropoutFar(out[lo:hi], x[lo:hi], 1-o.Rate, key, uint64(lo)) })
+		c.Pool.For(len(out), grain, func(lo, hi int) {
+			vec.DropoutFar(out[lo:hi], x[lo:hi], 1-o.Rate, key, uint64(lo))
+		})
 	default:
-		c.Pool.For(len(out), grain, func(lo, hi int) { o.tile(out[lo:hi], x[lo:hi], nil, seed, lo) })
+		c.Pool.For(len(out), grain, func(lo, hi int) {
+			o.tile(out[lo:hi], x[lo:hi], nil, seed, lo)
+		})
 	}
 	return nil
 }
@@ -172,7 +176,9 @@ func init() {
 		register(Sample{Op: o, In: []graph.Type{f(2, 5, 17), seed}, NoGrad: []int{1}, Second: true})
 	}
 	register(
-		Sample{Op: dropout{Rate: 0.1, Salt: 3}, In: []graph.Type{f(), seed}, NoGrad: []int{1}, Second: true},
-		Sample{Op: jitter{Eps: 0.01, Salt: 5}, In: []graph.Type{f(3, 101), seed}, NoGrad: []int{1}, Second: true},
+		Sample{Op: dropout{Rate: 0.1, Salt: 3}, In: []graph.Type{f(), seed}, NoGrad: []int{1},
+			Second: true},
+		Sample{Op: jitter{Eps: 0.01, Salt: 5}, In: []graph.Type{f(3, 101), seed}, NoGrad: []int{1},
+			Second: true},
 	)
 }

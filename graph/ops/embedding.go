@@ -81,7 +81,8 @@ func (o embeddingGrad) Infer(in []graph.Type) ([]graph.Type, error) {
 		return nil, err
 	}
 	k := in[0].Rank()
-	if o.Rows < 1 || in[1].Rank() != k+1 || !(graph.Type{Shape: in[1].Shape[:k]}).SameShape(graph.Type{Shape: in[0].Shape}) {
+	if o.Rows < 1 || in[1].Rank() != k+1 ||
+		!(graph.Type{Shape: in[1].Shape[:k]}).SameShape(graph.Type{Shape: in[0].Shape}) {
 		return nil, fmt.Errorf("gradient %s of rows %s of a table of %d", in[1], in[0], o.Rows)
 	}
 	return []graph.Type{tensor.Of(graph.F32, o.Rows, in[1].Size(-1))}, nil
@@ -121,8 +122,11 @@ func init() {
 	f := func(sizes ...int) graph.Type { return tensor.Of(graph.F32, sizes...) }
 	ids := func(sizes ...int) graph.Type { return tensor.Of(graph.I32, sizes...) }
 	register(
-		Sample{Op: embedding{}, In: []graph.Type{f(5, 3), ids(7)}, Fill: fills{1: below(5)}, NoGrad: []int{1}, Second: true},
-		Sample{Op: embedding{}, In: []graph.Type{f(5, 17), ids(2, 4)}, Fill: fills{1: below(5)}, NoGrad: []int{1}, Second: true},
-		Sample{Op: embeddingGrad{Rows: 5}, In: []graph.Type{ids(7), f(7, 65)}, Fill: fills{0: below(5)}, NoGrad: []int{0}, Second: true},
+		Sample{Op: embedding{}, In: []graph.Type{f(5, 3), ids(7)}, Fill: fills{1: below(5)},
+			NoGrad: []int{1}, Second: true},
+		Sample{Op: embedding{}, In: []graph.Type{f(5, 17), ids(2, 4)}, Fill: fills{1: below(5)},
+			NoGrad: []int{1}, Second: true},
+		Sample{Op: embeddingGrad{Rows: 5}, In: []graph.Type{ids(7), f(7, 65)},
+			Fill: fills{0: below(5)}, NoGrad: []int{0}, Second: true},
 	)
 }

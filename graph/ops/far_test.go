@@ -40,7 +40,8 @@ func TestLargeResultsHaveTheSameBits(t *testing.T) {
 			whole := launch(t, s.Op, threads, in, tensor.New(x))
 			half := len(whole.Data) / 2
 			for _, at := range []int{0, half} {
-				part := tensor.View{Type: tensor.Of(graph.F32, largeRows/2, 1024), Data: whole.Data[at : at+half]}
+				part := tensor.View{Type: tensor.Of(graph.F32, largeRows/2, 1024),
+					Data: whole.Data[at : at+half]}
 				want := launch(t, s.Op, nil, halves(in, at, half), tensor.New(part.Type))
 				if !same([]tensor.View{part}, []tensor.View{want}) {
 					t.Errorf("the half from byte %d differs", at)
@@ -69,14 +70,16 @@ func halves(in []tensor.View, at, half int) []tensor.View {
 	var out []tensor.View
 	for _, v := range in {
 		if len(v.Data) == 2*half {
-			v = tensor.View{Type: tensor.Of(graph.F32, largeRows/2, 1024), Data: v.Data[at : at+half]}
+			v = tensor.View{Type: tensor.Of(graph.F32, largeRows/2, 1024),
+				Data: v.Data[at : at+half]}
 		}
 		out = append(out, v)
 	}
 	return out
 }
 
-func launch(t *testing.T, op graph.Op, threads *pool.Pool, in []tensor.View, out tensor.View) tensor.View {
+func launch(t *testing.T, op graph.Op, threads *pool.Pool, in []tensor.View,
+	out tensor.View) tensor.View {
 	t.Helper()
 	fn, err := kernel.Lookup(kernel.CPU, op)
 	if err != nil {

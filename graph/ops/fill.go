@@ -57,5 +57,6 @@ func fillCPU(f fill, c *kernel.Call) error {
 
 func init() {
 	kernel.Register(kernel.CPU, fillCPU)
-	register(Sample{Op: fill{Value: 2.5, Shape: sized([]int{3, 5})}}, Sample{Op: fill{Value: 1, Shape: newDims(tensor.Of(graph.F32).Shape)}})
+	register(Sample{Op: fill{Value: 2.5, Shape: sized([]int{3, 5})}},
+		Sample{Op: fill{Value: 1, Shape: newDims(tensor.Of(graph.F32).Shape)}})
 }

@@ -233,7 +233,8 @@ func machine(t *testing.T, p *problem, grads []graph.Value) *reference.Machine {
 }
 
 // run evaluates the function at base + h·direction.
-func (p *problem) run(t *testing.T, m *reference.Machine, base, direction []tensor.View, h float64) float64 {
+func (p *problem) run(t *testing.T, m *reference.Machine, base, direction []tensor.View,
+	h float64) float64 {
 	t.Helper()
 	for i, v := range p.in {
 		x := m.Value(v)

@@ -131,7 +131,8 @@ func mutations(in []graph.Type) [][]graph.Type {
 			with(i, graph.Type{DType: d, Shape: t.Shape})
 		}
 		with(i, tensor.Of(t.DType))
-		with(i, graph.Type{DType: t.DType, Shape: append(slices.Clone(t.Shape), graph.Dim{Size: 2})})
+		with(i, graph.Type{DType: t.DType,
+			Shape: append(slices.Clone(t.Shape), graph.Dim{Size: 2})})
 		with(i, graph.Type{DType: t.DType, Shape: append([]graph.Dim{{Size: 2}}, t.Shape...)})
 		for k := range t.Shape {
 			with(i, resized(t, k, t.Size(k)+1))

@@ -143,7 +143,8 @@ func layerOverGradCPU(o layerOverGrad, c *kernel.Call) error {
 	x, scale, d, out := c.In[0].F32(), c.In[1].F32(), c.In[2].F32(), c.Out[0].F32()
 	p := layerOver(o).planes(c.In[0].Type)
 	n := p.c * p.s
-	dscale, dbias, buf := floats(c.Scratch), floats(c.Scratch)[p.n*p.c:], floats(c.Scratch)[2*p.n*p.c:]
+	dscale, dbias, buf := floats(c.Scratch), floats(c.Scratch)[p.n*p.c:],
+		floats(c.Scratch)[2*p.n*p.c:]
 	blocks := blocksOf(p.n, n, 1)
 	c.Pool.Run(blocks, func(b int) {
 		y := buf[b*n : (b+1)*n]
@@ -192,7 +193,9 @@ func init() {
 		Sample{Op: layerOver{0, 0.1}, In: []graph.Type{f(3, 5), f(3), f(3)}, Second: true},
 		Sample{Op: layerOver{2, 0.1}, In: []graph.Type{f(2, 3, 17), f(17), f(17)}, Second: true},
 		Sample{Op: layerOver{1, 0.1}, In: []graph.Type{f(2, 1, 5), f(1), f(1)}, Second: true},
-		Sample{Op: layerOverGrad{1, 0.1}, In: []graph.Type{f(3, 5, 2, 3), f(5), f(3, 5, 2, 3)}, Second: true},
-		Sample{Op: layerOverGrad{1, 0.1}, In: []graph.Type{f(17, 3, 5), f(3), f(17, 3, 5)}, Second: true},
+		Sample{Op: layerOverGrad{1, 0.1}, In: []graph.Type{f(3, 5, 2, 3), f(5), f(3, 5, 2, 3)},
+			Second: true},
+		Sample{Op: layerOverGrad{1, 0.1}, In: []graph.Type{f(17, 3, 5), f(3), f(17, 3, 5)},
+			Second: true},
 	)
 }

@@ -40,7 +40,8 @@ func sequenceOf(x, h graph.Type, bias float32) sequence {
 }
 
 // checkSequence checks x and h0, and the other operands by them.
-func checkSequence(in []graph.Type, x, h int, bias float32, others func(s sequence) []graph.Type) error {
+func checkSequence(in []graph.Type, x, h int, bias float32,
+	others func(s sequence) []graph.Type) error {
 	if in[x].Rank() != 3 || in[h].Rank() != 2 || in[h].Size(1) > 1<<40 {
 		return fmt.Errorf("input %s and state %s, want three axes and two", in[x], in[h])
 	}
@@ -54,7 +55,8 @@ func checkSequence(in []graph.Type, x, h int, bias float32, others func(s sequen
 
 func (s sequence) types() (x, w, bias, h, y, gates graph.Type) {
 	f := func(sizes ...int) graph.Type { return tensor.Of(graph.F32, sizes...) }
-	return f(s.t, s.b, s.i), f(s.i+s.n, 4*s.n), f(4 * s.n), f(s.b, s.n), f(s.t, s.b, s.n), f(s.t, s.b, 4*s.n)
+	return f(s.t, s.b, s.i), f(s.i+s.n, 4*s.n), f(4 * s.n), f(s.b, s.n), f(s.t, s.b, s.n),
+		f(s.t, s.b, 4*s.n)
 }
 
 func (o lstm) Infer(in []graph.Type) ([]graph.Type, error) {
@@ -89,7 +91,8 @@ func (s sequence) product() int64 {
 
 func (o lstm) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
 	if dout[1].Valid() || dout[2].Valid() {
-		n.Graph().Fail(fmt.Errorf("the state of %s (%s) has no gradient of its own", n.Name, n.Op.Name()))
+		n.Graph().Fail(fmt.Errorf("the state of %s (%s) has no gradient of its own", n.Name,
+			n.Op.Name()))
 		return none(5)
 	}
 	x, w, h0, c0 := n.In[0], n.In[1], n.In[3], n.In[4]
@@ -216,9 +219,11 @@ func (b *lstmBack) steps(lo, hi int) {
 			vec.Add(b.dh[first:end], b.dh[first:end], b.at(b.dy, t)[first:end])
 		})
 		dg := b.gatesAt(b.dgates, t-lo)
-		from := cellStep{b.gatesAt(b.gates, t), b.before(b.states, b.c0, t), b.at(b.states, t), b.dh, b.dc}
+		from := cellStep{b.gatesAt(b.gates, t), b.before(b.states, b.c0, t), b.at(b.states, t),
+			b.dh, b.dc}
 		b.grad(b.call, dg, b.dc, from, b.scratch)
-		gemm.F32(b.call.Pool, false, true, b.b, b.n, width, 1, dg, width, b.w[b.i*width:], width, 0, b.dh, b.n)
+		gemm.F32(b.call.Pool, false, true, b.b, b.n, width, 1, dg, width, b.w[b.i*width:], width, 0,
+			b.dh, b.n)
 	}
 }
 
@@ -251,13 +256,16 @@ func init() {
 	kernel.Register(kernel.CPU, lstmCPU)
 	kernel.Register(kernel.CPU, lstmGradCPU)
 	for _, s := range []sequence{
-		{cells{2, 3, 1}, 4, 5}, {cells{1, 1, 0}, 1, 1}, {cells{3, 5, 1}, 1, 2}, {cells{3, 17, 1}, 5, 4}, {cells{300, 1, 1}, 5, 1},
+		{cells{2, 3, 1}, 4, 5}, {cells{1, 1, 0}, 1, 1}, {cells{3, 5, 1}, 1, 2}, {cells{3, 17, 1}, 5,
+			4}, {cells{300, 1, 1}, 5, 1},
 	} {
 		x, w, bias, h, y, gates := s.types()
 		small := fills{1: tenth}
 		register(
-			Sample{Op: lstm{s.bias}, In: []graph.Type{x, w, bias, h, h}, Fill: small, Results: []int{0}},
-			Sample{Op: lstmGrad{s.bias}, In: []graph.Type{x, w, h, h, y, y, gates, y}, Fill: small, NoGrad: []int{0, 1, 2, 3, 4, 5, 6, 7}},
+			Sample{Op: lstm{s.bias}, In: []graph.Type{x, w, bias, h, h}, Fill: small,
+				Results: []int{0}},
+			Sample{Op: lstmGrad{s.bias}, In: []graph.Type{x, w, h, h, y, y, gates, y}, Fill: small,
+				NoGrad: []int{0, 1, 2, 3, 4, 5, 6, 7}},
 		)
 	}
 }

@@ -46,7 +46,8 @@ func checkCell(in []graph.Type, states int, bias float32) error {
 			return fmt.Errorf("operand %d is %s, want f32 of two axes, states alike", i, t)
 		}
 	}
-	if g, c := in[0], in[1]; g.Size(0) != c.Size(0) || g.Size(1)%4 != 0 || g.Size(1)/4 != c.Size(1) {
+	if g, c := in[0], in[1]; g.Size(0) != c.Size(0) || g.Size(1)%4 != 0 ||
+		g.Size(1)/4 != c.Size(1) {
 		return fmt.Errorf("gates %s of states %s", g, c)
 	}
 	return checkBias(bias)
@@ -222,6 +223,7 @@ func init() {
 		Sample{Op: lstmCell{1}, In: []graph.Type{f(3, 20), f(3, 5)}},
 		Sample{Op: lstmCell{}, In: []graph.Type{f(1, 4), f(1, 1)}},
 		Sample{Op: lstmCell{1}, In: []graph.Type{f(17, 68), f(17, 17)}},
-		Sample{Op: lstmCellGrad{1}, In: []graph.Type{f(3, 20), f(3, 5), f(3, 5), f(3, 5), f(3, 5)}, NoGrad: []int{0, 1, 2, 3, 4}},
+		Sample{Op: lstmCellGrad{1}, In: []graph.Type{f(3, 20), f(3, 5), f(3, 5), f(3, 5), f(3, 5)},
+			NoGrad: []int{0, 1, 2, 3, 4}},
 	)
 }

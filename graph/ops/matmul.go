@@ -93,7 +93,8 @@ func (o matMul) Cost(in, out []graph.Type) graph.Cost {
 	if err != nil {
 		return graph.Cost{}
 	}
-	return graph.Cost{FLOPs: 2 * int64(p.batch) * int64(p.m) * int64(p.n) * int64(p.k), Bytes: bytes(in, out)}
+	return graph.Cost{FLOPs: 2 * int64(p.batch) * int64(p.m) * int64(p.n) * int64(p.k),
+		Bytes: bytes(in, out)}
 }
 
 // VJP: for C = op(A)·op(B), dA = dC·op(B)ᵀ and dB = op(A)ᵀ·dC, with the
@@ -197,10 +198,12 @@ func init() {
 		Sample{Op: matMul{}, In: []graph.Type{f(3, 4), f(4, 5)}, Second: true},
 		Sample{Op: matMul{TransA: true}, In: []graph.Type{f(4, 3), f(4, 5)}, Second: true},
 		Sample{Op: matMul{TransB: true}, In: []graph.Type{f(3, 4), f(5, 4)}, Second: true},
-		Sample{Op: matMul{TransA: true, TransB: true}, In: []graph.Type{f(4, 3), f(5, 4)}, Second: true},
+		Sample{Op: matMul{TransA: true, TransB: true}, In: []graph.Type{f(4, 3), f(5, 4)},
+			Second: true},
 		Sample{Op: matMul{}, In: []graph.Type{f(2, 3, 3, 4), f(2, 3, 4, 5)}, Second: true},
 		Sample{Op: matMul{}, In: []graph.Type{f(2, 3, 4), f(4, 5)}, Second: true},
 		Sample{Op: matMul{TransB: true}, In: []graph.Type{f(3, 4), f(2, 5, 4)}, Second: true},
-		Sample{Op: matMul{TransA: true, Reduce: true}, In: []graph.Type{f(2, 4, 3), f(2, 4, 5)}, Second: true},
+		Sample{Op: matMul{TransA: true, Reduce: true}, In: []graph.Type{f(2, 4, 3), f(2, 4, 5)},
+			Second: true},
 	)
 }

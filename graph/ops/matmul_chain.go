@@ -127,17 +127,24 @@ func init() {
 	kernel.Register(kernel.CPU, matMulChainCPU)
 	f := func(sizes ...int) graph.Type { return tensor.Of(graph.F32, sizes...) }
 	register(
-		Sample{Op: matMulChain{Chain: code(1, one(unary{tanh}, 0))}, In: []graph.Type{f(3, 4), f(4, 5)}, Second: true},
-		Sample{Op: matMulChain{Chain: code(2, two(binary{add}, 0, 1))}, In: []graph.Type{f(2, 3, 4), f(4, 5), f(5)}, Second: true},
-		Sample{Op: matMulChain{matMul{TransB: true}, code(2, two(binary{add}, 1, 0), one(unary{gelu}, ^0))},
+		Sample{Op: matMulChain{Chain: code(1, one(unary{tanh}, 0))},
+			In: []graph.Type{f(3, 4), f(4, 5)}, Second: true},
+		Sample{Op: matMulChain{Chain: code(2, two(binary{add}, 0, 1))},
+			In: []graph.Type{f(2, 3, 4), f(4, 5), f(5)}, Second: true},
+		Sample{Op: matMulChain{matMul{TransB: true},
+			code(2, two(binary{add}, 1, 0), one(unary{gelu}, ^0))},
 			In: []graph.Type{f(2, 3, 4), f(2, 5, 4), f(1, 5)}, Second: true},
-		Sample{Op: matMulChain{matMul{TransA: true}, code(2, two(binary{sub}, 1, 0), two(binary{mul}, ^0, 1))},
+		Sample{Op: matMulChain{matMul{TransA: true},
+			code(2, two(binary{sub}, 1, 0), two(binary{mul}, ^0, 1))},
 			In: []graph.Type{f(4, 3), f(4, 5), f(3, 5)}, Second: true},
-		Sample{Op: matMulChain{Chain: code(3, two(binary{add}, 0, 1), one(unary{sigmoid}, ^0), two(binary{mul}, ^1, 2))},
+		Sample{Op: matMulChain{Chain: code(3, two(binary{add}, 0, 1), one(unary{sigmoid}, ^0),
+			two(binary{mul}, ^1, 2))},
 			In: []graph.Type{f(3, 4), f(4, 5), f(5), f(3, 1)}, Second: true},
-		Sample{Op: matMulChain{matMul{TransB: true, Reduce: true}, code(2, two(binary{add}, 0, 1), one(affine{Factor: 2}, ^0))},
+		Sample{Op: matMulChain{matMul{TransB: true, Reduce: true},
+			code(2, two(binary{add}, 0, 1), one(affine{Factor: 2}, ^0))},
 			In: []graph.Type{f(2, 3, 4), f(2, 5, 4), f(5)}, Second: true},
-		Sample{Op: matMulChain{matMul{TransA: true, TransB: true, Reduce: true}, code(1, one(unary{square}, 0))},
+		Sample{Op: matMulChain{matMul{TransA: true, TransB: true, Reduce: true},
+			code(1, one(unary{square}, 0))},
 			In: []graph.Type{f(2, 4, 3), f(2, 5, 4)}, Second: true},
 	)
 }

@@ -147,7 +147,8 @@ func (f frame) checkPlaces(places []uint8) (err error) {
 	for at := 0; at < len(places) && err == nil; at += n {
 		f.elements(places[at:at+n], func(i, element int) {
 			if element < 0 && err == nil {
-				err = fmt.Errorf("place %d at position %d is outside the image or the window of %v", places[at+i], at+i, f.Size)
+				err = fmt.Errorf("place %d at position %d is outside the image or the window of %v",
+					places[at+i], at+i, f.Size)
 			}
 		})
 	}
@@ -247,7 +248,8 @@ func init() {
 	kernel.Register(kernel.CPU, maxPoolPickCPU)
 	for _, s := range windowVariants() {
 		w := s.Op.(windowSum).Window
-		register(Sample{Op: maxPool{w}, In: s.In, Fill: fills{0: spaced(0)}, Results: []int{0}, Second: true, Eps: 1e-3})
+		register(Sample{Op: maxPool{w}, In: s.In, Fill: fills{0: spaced(0)}, Results: []int{0},
+			Second: true, Eps: 1e-3})
 	}
 	// Operands of type u8 are ones: the second element of every window.
 	w := blocked(2)
@@ -258,7 +260,8 @@ func init() {
 	}
 	places := graph.Type{DType: graph.U8, Shape: y.Shape}
 	register(
-		Sample{Op: maxPoolGrad{w, 4, 6}, In: []graph.Type{places, y}, NoGrad: []int{0}, Second: true},
+		Sample{Op: maxPoolGrad{w, 4, 6}, In: []graph.Type{places, y}, NoGrad: []int{0},
+			Second: true},
 		Sample{Op: maxPoolPick{w}, In: []graph.Type{places, x}, NoGrad: []int{0}, Second: true},
 	)
 }

@@ -14,7 +14,9 @@ import (
 func TestBadPlaces(t *testing.T) {
 	w := Window{Size: [2]int{2, 2}, Pad: [4]int{1, 1, 0, 0}}.defaults()
 	for _, place := range []byte{0, 2, 4, 255} { // the window's left column is outside
-		places, y, x := tensor.New(tensor.Of(graph.U8, 1, 1, 2, 2)), tensor.New(tensor.Of(graph.F32, 1, 1, 2, 2)), tensor.New(tensor.Of(graph.F32, 1, 1, 3, 3))
+		places, y, x := tensor.New(tensor.Of(graph.U8, 1, 1, 2, 2)),
+			tensor.New(tensor.Of(graph.F32, 1, 1, 2, 2)),
+			tensor.New(tensor.Of(graph.F32, 1, 1, 3, 3))
 		copy(places.U8(), []byte{3, 3, place, 0})
 		for _, c := range []struct {
 			op      graph.Op

@@ -184,9 +184,13 @@ func init() {
 	ids := func(sizes ...int) graph.Type { return tensor.Of(graph.I32, sizes...) }
 	pick := fills{0: choices(5), 1: choices(5)}
 	register(
-		Sample{Op: positions{Experts: 5, Capacity: 3}, In: []graph.Type{ids(3, 17), ids(3, 17)}, Fill: pick, NoGrad: []int{0, 1}},
-		Sample{Op: positions{Experts: 5, Capacity: 100}, In: []graph.Type{ids(1, 17), ids(1, 17)}, Fill: pick, NoGrad: []int{0, 1}},
-		Sample{Op: dispatch{Slots: 5}, In: []graph.Type{ids(3, 17), ids(3, 17)}, Fill: pick, NoGrad: []int{0, 1}},
-		Sample{Op: combine{Slots: 5}, In: []graph.Type{ids(3, 17), ids(3, 17), f(3, 17), f(3, 17)}, Fill: pick, NoGrad: []int{0, 1}, Second: true},
+		Sample{Op: positions{Experts: 5, Capacity: 3}, In: []graph.Type{ids(3, 17), ids(3, 17)},
+			Fill: pick, NoGrad: []int{0, 1}},
+		Sample{Op: positions{Experts: 5, Capacity: 100}, In: []graph.Type{ids(1, 17), ids(1, 17)},
+			Fill: pick, NoGrad: []int{0, 1}},
+		Sample{Op: dispatch{Slots: 5}, In: []graph.Type{ids(3, 17), ids(3, 17)}, Fill: pick,
+			NoGrad: []int{0, 1}},
+		Sample{Op: combine{Slots: 5}, In: []graph.Type{ids(3, 17), ids(3, 17), f(3, 17), f(3, 17)},
+			Fill: pick, NoGrad: []int{0, 1}, Second: true},
 	)
 }

@@ -22,18 +22,21 @@ import (
 // The gradient cannot be differentiated again.
 func ExpertMatMul(x graph.Value, weights []graph.Value, offsets graph.Value) graph.Value {
 	if !x.Valid() || len(weights) == 0 || !weights[0].Valid() {
-		return apply(expertJoin{Experts: len(weights)}, append([]graph.Value{x, x, offsets}, weights...)...)
+		return apply(expertJoin{Experts: len(weights)},
+			append([]graph.Value{x, x, offsets}, weights...)...)
 	}
 	order := make([]int, len(weights))
 	for i := range order {
 		order[i] = i
 	}
 	acc := expertChain(x, weights, offsets, order, false)
-	return apply(expertJoin{Experts: len(weights)}, append([]graph.Value{acc, x, offsets}, weights...)...)
+	return apply(expertJoin{Experts: len(weights)},
+		append([]graph.Value{acc, x, offsets}, weights...)...)
 }
 
 // expertChain fills the rows of one expert after the other, in the given order.
-func expertChain(x graph.Value, weights []graph.Value, offsets graph.Value, order []int, trans bool) graph.Value {
+func expertChain(x graph.Value, weights []graph.Value, offsets graph.Value, order []int,
+	trans bool) graph.Value {
 	xt, wt := x.Type(), weights[0].Type()
 	if xt.Rank() != 2 || wt.Rank() != 2 {
 		x.Graph().Fail(fmt.Errorf("rows %s and weights %s: want two axes each", xt, wt))
@@ -42,7 +45,8 @@ func expertChain(x graph.Value, weights []graph.Value, offsets graph.Value, orde
 	_, n := flip(wt, trans)
 	acc := Zeros(x.Graph(), tensor.Named(graph.F32, xt.Shape[0], graph.Dim{Size: n}))
 	for _, e := range order {
-		acc = apply(expertMatMul{Expert: e, Experts: len(weights), Trans: trans}, acc, x, weights[e], offsets)
+		acc = apply(expertMatMul{Expert: e, Experts: len(weights), Trans: trans}, acc, x,
+			weights[e], offsets)
 	}
 	return acc
 }
@@ -116,10 +120,13 @@ func expertMatMulCPU(o expertMatMul, c *kernel.Call) error {
 	k, n := c.In[1].Type.Size(1), c.Out[0].Type.Size(1)
 	if &acc[0] != &out[0] {
 		c.Pool.For(lo*n, grain, func(from, to int) { copy(out[from:to], acc[from:to]) })
-		c.Pool.For(len(out)-hi*n, grain, func(from, to int) { copy(out[hi*n+from:hi*n+to], acc[hi*n+from:]) })
+		c.Pool.For(len(out)-hi*n, grain, func(from, to int) {
+			copy(out[hi*n+from:hi*n+to], acc[hi*n+from:])
+		})
 	}
 	if lo < hi {
-		gemm.F32(c.Pool, false, o.Trans, hi-lo, n, k, 1, x[lo*k:hi*k], k, w.F32(), w.Type.Size(1), 0, out[lo*n:hi*n], n)
+		gemm.F32(c.Pool, false, o.Trans, hi-lo, n, k, 1, x[lo*k:hi*k], k, w.F32(), w.Type.Size(1),
+			0, out[lo*n:hi*n], n)
 	}
 	return nil
 }
@@ -139,7 +146,8 @@ func (o expertJoin) Infer(in []graph.Type) ([]graph.Type, error) {
 		return nil, err
 	}
 	for i, w := range in[3:] {
-		if _, err := (expertMatMul{Expert: i, Experts: o.Experts}).Infer([]graph.Type{in[0], in[1], w, in[2]}); err != nil {
+		if _, err := (expertMatMul{Expert: i, Experts: o.Experts}).Infer([]graph.Type{in[0], in[1],
+			w, in[2]}); err != nil {
 			return nil, err
 		}
 	}
@@ -216,14 +224,19 @@ func init() {
 	for e := range 3 {
 		o := expertMatMul{Expert: e, Experts: 3}
 		register(
-			Sample{Op: o, In: []graph.Type{f(13, 5), f(13, 3), f(3, 5), offsets}, Fill: fills{3: shares}, NoGrad: []int{0, 1, 2, 3}},
-			Sample{Op: expertOuter{Expert: e, Experts: 3}, In: []graph.Type{f(13, 5), f(13, 3), offsets}, Fill: fills{2: shares}, NoGrad: []int{0, 1, 2}},
+			Sample{Op: o, In: []graph.Type{f(13, 5), f(13, 3), f(3, 5), offsets},
+				Fill: fills{3: shares}, NoGrad: []int{0, 1, 2, 3}},
+			Sample{Op: expertOuter{Expert: e, Experts: 3},
+				In: []graph.Type{f(13, 5), f(13, 3), offsets}, Fill: fills{2: shares},
+				NoGrad: []int{0, 1, 2}},
 		)
 	}
 	register(
-		Sample{Op: expertMatMul{Expert: 2, Experts: 3, Trans: true}, In: []graph.Type{f(13, 5), f(13, 3), f(5, 3), offsets},
+		Sample{Op: expertMatMul{Expert: 2, Experts: 3, Trans: true},
+			In:   []graph.Type{f(13, 5), f(13, 3), f(5, 3), offsets},
 			Fill: fills{3: shares}, NoGrad: []int{0, 1, 2, 3}},
-		Sample{Op: expertJoin{Experts: 2}, In: []graph.Type{f(13, 5), f(13, 3), tensor.Of(graph.I32, 3), f(3, 5), f(3, 5)},
+		Sample{Op: expertJoin{Experts: 2},
+			In:     []graph.Type{f(13, 5), f(13, 3), tensor.Of(graph.I32, 3), f(3, 5), f(3, 5)},
 			NoGrad: []int{0, 1, 2, 3, 4}},
 	)
 }

@@ -105,7 +105,8 @@ func (takeLast) Infer(in []graph.Type) ([]graph.Type, error) {
 	}
 	k := in[1].Rank()
 	if in[0].Rank() != k+1 || !in[1].SameShape(graph.Type{Shape: in[0].Shape[:k]}) {
-		return nil, fmt.Errorf("one element per row of %s needs an index for each, not %s", in[0], in[1])
+		return nil, fmt.Errorf("one element per row of %s needs an index for each, not %s", in[0],
+			in[1])
 	}
 	return []graph.Type{{DType: graph.F32, Shape: slices.Clone(in[1].Shape)}}, nil
 }
@@ -204,10 +205,15 @@ func init() {
 	f := func(sizes ...int) graph.Type { return tensor.Of(graph.F32, sizes...) }
 	ids := func(sizes ...int) graph.Type { return tensor.Of(graph.I32, sizes...) }
 	register(
-		Sample{Op: top2{Threshold: 0.2, Salt: 9}, In: []graph.Type{f(2, 17, 5), ids(2)}, Fill: fills{0: positive}, NoGrad: []int{0, 1}},
-		Sample{Op: top2{Salt: 9}, In: []graph.Type{f(301, 2), ids(2)}, Fill: fills{0: positive}, NoGrad: []int{0, 1}},
-		Sample{Op: takeLast{}, In: []graph.Type{f(2, 3, 5), ids(2, 3)}, Fill: fills{1: choices(5)}, NoGrad: []int{1}, Second: true},
-		Sample{Op: takeLast{}, In: []graph.Type{f(5), ids()}, Fill: fills{1: below(5)}, NoGrad: []int{1}, Second: true},
-		Sample{Op: putLast{Size: 5}, In: []graph.Type{ids(2, 3), f(2, 3)}, Fill: fills{0: choices(5)}, NoGrad: []int{0}, Second: true},
+		Sample{Op: top2{Threshold: 0.2, Salt: 9}, In: []graph.Type{f(2, 17, 5), ids(2)},
+			Fill: fills{0: positive}, NoGrad: []int{0, 1}},
+		Sample{Op: top2{Salt: 9}, In: []graph.Type{f(301, 2), ids(2)}, Fill: fills{0: positive},
+			NoGrad: []int{0, 1}},
+		Sample{Op: takeLast{}, In: []graph.Type{f(2, 3, 5), ids(2, 3)}, Fill: fills{1: choices(5)},
+			NoGrad: []int{1}, Second: true},
+		Sample{Op: takeLast{}, In: []graph.Type{f(5), ids()}, Fill: fills{1: below(5)},
+			NoGrad: []int{1}, Second: true},
+		Sample{Op: putLast{Size: 5}, In: []graph.Type{ids(2, 3), f(2, 3)},
+			Fill: fills{0: choices(5)}, NoGrad: []int{0}, Second: true},
 	)
 }

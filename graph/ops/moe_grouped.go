@@ -28,7 +28,8 @@ func (o groupedMatMul) Infer(in []graph.Type) ([]graph.Type, error) {
 	}
 	x, w, offsets := in[0], in[1], in[2]
 	if x.Rank() != 2 || w.Rank() != 3 || !offsets.Equal(tensor.Of(graph.I32, w.Size(0)+1)) {
-		return nil, fmt.Errorf("rows %s, weights %s and offsets %s: want f32[R k], f32[e k n] and i32[e+1]", x, w, offsets)
+		return nil, fmt.Errorf("rows %s, weights %s and offsets %s: want f32[R k], f32[e k n] "+
+			"and i32[e+1]", x, w, offsets)
 	}
 	k, n := flip(w, o.Trans)
 	if k != x.Size(1) {
@@ -38,7 +39,8 @@ func (o groupedMatMul) Infer(in []graph.Type) ([]graph.Type, error) {
 }
 
 func (groupedMatMul) Cost(in, out []graph.Type) graph.Cost {
-	return graph.Cost{FLOPs: 2 * int64(in[0].Elems()) * int64(out[0].Size(1)), Bytes: bytes(in, out)}
+	return graph.Cost{FLOPs: 2 * int64(in[0].Elems()) * int64(out[0].Size(1)),
+		Bytes: bytes(in, out)}
 }
 
 func (o groupedMatMul) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
@@ -66,7 +68,8 @@ func groupedMatMulCPU(o groupedMatMul, c *kernel.Call) error {
 		}
 		used = hi
 		if lo < hi {
-			gemm.F32(c.Pool, false, o.Trans, hi-lo, n, k, 1, x[lo*k:hi*k], k, w[e*k*n:(e+1)*k*n], ldw, 0, out[lo*n:hi*n], n)
+			gemm.F32(c.Pool, false, o.Trans, hi-lo, n, k, 1, x[lo*k:hi*k], k, w[e*k*n:(e+1)*k*n],
+				ldw, 0, out[lo*n:hi*n], n)
 		}
 	}
 	clear(out[used*n:])
@@ -127,8 +130,11 @@ func init() {
 	offsets := tensor.Of(graph.I32, 4)
 	shares := fills{2: fill32(0, 3, 3, 11)}
 	register(
-		Sample{Op: groupedMatMul{}, In: []graph.Type{f(13, 5), f(3, 5, 7), offsets}, Fill: shares, NoGrad: []int{2}, Second: true},
-		Sample{Op: groupedMatMul{Trans: true}, In: []graph.Type{f(13, 5), f(3, 7, 5), offsets}, Fill: shares, NoGrad: []int{2}, Second: true},
-		Sample{Op: groupedOuter{}, In: []graph.Type{f(13, 5), f(13, 7), offsets}, Fill: shares, NoGrad: []int{2}, Second: true},
+		Sample{Op: groupedMatMul{}, In: []graph.Type{f(13, 5), f(3, 5, 7), offsets}, Fill: shares,
+			NoGrad: []int{2}, Second: true},
+		Sample{Op: groupedMatMul{Trans: true}, In: []graph.Type{f(13, 5), f(3, 7, 5), offsets},
+			Fill: shares, NoGrad: []int{2}, Second: true},
+		Sample{Op: groupedOuter{}, In: []graph.Type{f(13, 5), f(13, 7), offsets}, Fill: shares,
+			NoGrad: []int{2}, Second: true},
 	)
 }

@@ -85,7 +85,8 @@ func routeCPU(o route, c *kernel.Call) error {
 func routed(rows, inv graph.Type) (tokens int, err error) {
 	if rows.DType != graph.I32 || inv.DType != graph.I32 || rows.Rank() != 1 || inv.Rank() != 2 ||
 		inv.Size(1) != 2 || rows.Size(0) != 2*inv.Size(0) {
-		return 0, fmt.Errorf("routing is %s and %s, want i32[R] and i32[T 2] with R = 2T", rows, inv)
+		return 0, fmt.Errorf("routing is %s and %s, want i32[R] and i32[T 2] with R = 2T", rows,
+			inv)
 	}
 	return inv.Size(0), nil
 }
@@ -121,7 +122,9 @@ func init() {
 	ids := func(sizes ...int) graph.Type { return tensor.Of(graph.I32, sizes...) }
 	pick := fills{0: choices(5), 1: choices(5)}
 	register(
-		Sample{Op: route{Experts: 5}, In: []graph.Type{ids(3, 17), ids(3, 17)}, Fill: pick, NoGrad: []int{0, 1}},
-		Sample{Op: route{Experts: 7}, In: []graph.Type{ids(17), ids(17)}, Fill: pick, NoGrad: []int{0, 1}},
+		Sample{Op: route{Experts: 5}, In: []graph.Type{ids(3, 17), ids(3, 17)}, Fill: pick,
+			NoGrad: []int{0, 1}},
+		Sample{Op: route{Experts: 7}, In: []graph.Type{ids(17), ids(17)}, Fill: pick,
+			NoGrad: []int{0, 1}},
 	)
 }

@@ -178,7 +178,8 @@ func init() {
 	kernel.Register(kernel.CPU, combineRowsCPU)
 	kernel.Register(kernel.CPU, spreadRowsCPU)
 	kernel.Register(kernel.CPU, dotRowsCPU)
-	x, y, gates := tensor.Of(graph.F32, 4, 17), tensor.Of(graph.F32, 8, 17), tensor.Of(graph.F32, 4, 2)
+	x, y, gates := tensor.Of(graph.F32, 4, 17), tensor.Of(graph.F32, 8, 17),
+		tensor.Of(graph.F32, 4, 2)
 	rows, inv := tensor.Of(graph.I32, 8), tensor.Of(graph.I32, 4, 2)
 	// Four tokens, of which two have one choice only.
 	at := func(r, i int) fills {
@@ -188,10 +189,15 @@ func init() {
 		}
 	}
 	register(
-		Sample{Op: gatherRows{}, In: []graph.Type{x, rows, inv}, Fill: at(1, 2), NoGrad: []int{1, 2}, Second: true},
-		Sample{Op: sumRows{}, In: []graph.Type{y, inv, rows}, Fill: at(2, 1), NoGrad: []int{1, 2}, Second: true},
-		Sample{Op: combineRows{}, In: []graph.Type{y, gates, inv, rows}, Fill: at(3, 2), NoGrad: []int{2, 3}, Second: true},
-		Sample{Op: spreadRows{}, In: []graph.Type{x, gates, rows, inv}, Fill: at(2, 3), NoGrad: []int{2, 3}, Second: true},
-		Sample{Op: dotRows{}, In: []graph.Type{x, y, inv, rows}, Fill: at(3, 2), NoGrad: []int{2, 3}, Second: true},
+		Sample{Op: gatherRows{}, In: []graph.Type{x, rows, inv}, Fill: at(1, 2),
+			NoGrad: []int{1, 2}, Second: true},
+		Sample{Op: sumRows{}, In: []graph.Type{y, inv, rows}, Fill: at(2, 1), NoGrad: []int{1, 2},
+			Second: true},
+		Sample{Op: combineRows{}, In: []graph.Type{y, gates, inv, rows}, Fill: at(3, 2),
+			NoGrad: []int{2, 3}, Second: true},
+		Sample{Op: spreadRows{}, In: []graph.Type{x, gates, rows, inv}, Fill: at(2, 3),
+			NoGrad: []int{2, 3}, Second: true},
+		Sample{Op: dotRows{}, In: []graph.Type{x, y, inv, rows}, Fill: at(3, 2),
+			NoGrad: []int{2, 3}, Second: true},
 	)
 }

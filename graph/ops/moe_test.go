@@ -70,7 +70,8 @@ func choice(t *rapid.T, n, experts int, none bool) []int32 {
 func TestPositionsAgainstQueues(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		g, s := rapid.IntRange(1, 3).Draw(rt, "groups"), rapid.IntRange(1, 12).Draw(rt, "tokens")
-		experts, capacity := rapid.IntRange(1, 4).Draw(rt, "experts"), rapid.IntRange(1, 12).Draw(rt, "capacity")
+		experts, capacity := rapid.IntRange(1, 4).Draw(rt, "experts"),
+			rapid.IntRange(1, 12).Draw(rt, "capacity")
 		idx := [][]int32{choice(rt, g*s, experts, false), choice(rt, g*s, experts, true)}
 		want := [2][]int32{}
 		for group := range g {
@@ -90,7 +91,8 @@ func TestPositionsAgainstQueues(t *testing.T) {
 		slot1, slot2 := ops.Positions(b.i32(idx[0], g, s), b.i32(idx[1], g, s), experts, capacity)
 		dispatch := ops.Dispatch(slot1, slot2, experts*capacity)
 		m := b.run()
-		if !slices.Equal(m.Value(slot1).I32(), want[0]) || !slices.Equal(m.Value(slot2).I32(), want[1]) {
+		if !slices.Equal(m.Value(slot1).I32(), want[0]) ||
+			!slices.Equal(m.Value(slot2).I32(), want[1]) {
 			rt.Fatalf("slots %v %v, want %v", m.Value(slot1).I32(), m.Value(slot2).I32(), want)
 		}
 		for i, x := range m.Value(dispatch).F32() {
@@ -104,7 +106,8 @@ func TestPositionsAgainstQueues(t *testing.T) {
 
 func TestRouteAgainstSorting(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		n, experts := rapid.IntRange(1, 20).Draw(rt, "tokens"), rapid.IntRange(1, 5).Draw(rt, "experts")
+		n, experts := rapid.IntRange(1, 20).Draw(rt, "tokens"),
+			rapid.IntRange(1, 5).Draw(rt, "experts")
 		idx := [][]int32{choice(rt, n, experts, false), choice(rt, n, experts, true)}
 		rows, inv := []int32{}, slices.Repeat([]int32{-1}, 2*n)
 		offsets := []int32{0}
@@ -150,7 +153,8 @@ func newLayer(groups, tokens, experts, k, n int, seed uint64) layer {
 
 // results are the output and the gradients of x, the gates and the weights, of a
 // build of the layer that is given the first and second gate and choice.
-func (l layer) results(t testing.TB, threads *pool.Pool, build func(b *bench, x, w graph.Value, idx, gate [2]graph.Value) graph.Value) [][]float32 {
+func (l layer) results(t testing.TB, threads *pool.Pool,
+	build func(b *bench, x, w graph.Value, idx, gate [2]graph.Value) graph.Value) [][]float32 {
 	b := newBench(t)
 	x, w := b.f32(l.x, l.groups, l.tokens, l.k), b.f32(l.w, l.experts, l.k, l.n)
 	logits := b.f32(l.gates, l.groups, l.tokens, l.experts)
@@ -184,7 +188,8 @@ func (l layer) dense(b *bench, x, w graph.Value, idx, gate [2]graph.Value) graph
 }
 
 // packed is the layer by routing, with the given expert products.
-func (l layer) packed(product func(x, w, offsets graph.Value) graph.Value) func(b *bench, x, w graph.Value, idx, gate [2]graph.Value) graph.Value {
+func (l layer) packed(product func(x, w, offsets graph.Value) graph.Value) func(b *bench, x,
+	w graph.Value, idx, gate [2]graph.Value) graph.Value {
 	return func(b *bench, x, w graph.Value, idx, gate [2]graph.Value) graph.Value {
 		t := l.groups * l.tokens
 		rows, inv, offsets := ops.Route(idx[0], idx[1], l.experts)
@@ -205,11 +210,13 @@ func chained(x, w, offsets graph.Value) graph.Value {
 func TestDenseAndSparseLayersAgree(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		size := func(name string, n int) int { return rapid.IntRange(1, n).Draw(rt, name) }
-		l := newLayer(size("groups", 3), size("tokens", 9), 1+size("experts", 4), size("k", 5), size("n", 5), rapid.Uint64().Draw(rt, "seed"))
+		l := newLayer(size("groups", 3), size("tokens", 9), 1+size("experts", 4), size("k", 5),
+			size("n", 5), rapid.Uint64().Draw(rt, "seed"))
 		want := l.results(t, nil, l.dense)
 		for name, product := range map[string]func(x, w, o graph.Value) graph.Value{"chain": chained, "grouped": ops.GroupedMatMul} {
 			got := l.results(t, nil, l.packed(product))
-			for i, what := range []string{"output", "gradient of x", "gradient of the gates", "gradient of the weights"} {
+			for i, what := range []string{"output", "gradient of x", "gradient of the gates",
+				"gradient of the weights"} {
 				for k, v := range want[i] {
 					if math.Abs(float64(v-got[i][k])) > 1e-5*(1+math.Abs(float64(v))) {
 						rt.Fatalf("%s: %s, element %d: %v, dense %v", name, what, k, got[i][k], v)
@@ -272,18 +279,32 @@ func TestBadRoutes(t *testing.T) {
 		build func(b *bench)
 		want  string
 	}{
-		{func(b *bench) { ops.Route(b.i32([]int32{0, 3}, 2), b.i32([]int32{0, 0}, 2), 3) }, "index 3 at position 1"},
-		{func(b *bench) { ops.Positions(b.i32([]int32{7}, 1, 1), b.i32([]int32{0}, 1, 1), 3, 2) }, "index 7"},
+		{func(b *bench) {
+			ops.Route(b.i32([]int32{0, 3}, 2), b.i32([]int32{0, 0}, 2),
+				3)
+		}, "index 3 at position 1"},
+		{func(b *bench) {
+			ops.Positions(b.i32([]int32{7}, 1, 1), b.i32([]int32{0}, 1, 1), 3,
+				2)
+		}, "index 7"},
 		{func(b *bench) { ops.Dispatch(b.i32([]int32{4}, 1), b.i32([]int32{0}, 1), 4) }, "index 4"},
 		{func(b *bench) { ops.TakeLast(b.f32(ramp(4), 1, 4), b.i32([]int32{9}, 1)) }, "index 9"},
 		{func(b *bench) { ops.PutLast(b.i32([]int32{9}, 1), b.f32(ramp(1), 1), 4) }, "index 9"},
 		{func(b *bench) {
-			ops.GatherRows(b.f32(ramp(2), 1, 2), b.i32([]int32{1, 0}, 2), b.i32([]int32{0, 1}, 1, 2))
+			ops.GatherRows(b.f32(ramp(2), 1, 2), b.i32([]int32{1, 0}, 2),
+				b.i32([]int32{0, 1}, 1, 2))
 		}, "index 1"},
-		{func(b *bench) { ops.SumRows(b.f32(ramp(2), 2, 1), b.i32([]int32{0, 2}, 1, 2), b.i32([]int32{0, 0}, 2)) }, "index 2"},
-		{func(b *bench) { chained(b.f32(ramp(4), 4, 1), b.f32(ramp(2), 2, 1, 1), b.i32([]int32{0, 5, 4}, 3)) }, "rows 0 to 5 of expert 0"},
 		{func(b *bench) {
-			ops.GroupedMatMul(b.f32(ramp(4), 4, 1), b.f32(ramp(2), 2, 1, 1), b.i32([]int32{0, 2, 1}, 3))
+			ops.SumRows(b.f32(ramp(2), 2, 1), b.i32([]int32{0, 2}, 1, 2),
+				b.i32([]int32{0, 0}, 2))
+		}, "index 2"},
+		{func(b *bench) {
+			chained(b.f32(ramp(4), 4, 1), b.f32(ramp(2), 2, 1, 1),
+				b.i32([]int32{0, 5, 4}, 3))
+		}, "rows 0 to 5 of expert 0"},
+		{func(b *bench) {
+			ops.GroupedMatMul(b.f32(ramp(4), 4, 1), b.f32(ramp(2), 2, 1, 1),
+				b.i32([]int32{0, 2, 1}, 3))
 		}, "rows 2 to 1 of expert 1"},
 	} {
 		b := newBench(t)
@@ -298,7 +319,10 @@ func TestBadLayers(t *testing.T) {
 	for i, build := range []func(b *bench, x, i graph.Value){
 		func(_ *bench, x, _ graph.Value) { ops.ExpertMatMul(x, nil, x) },
 		func(_ *bench, x, i graph.Value) { ops.ExpertMatMul(x, []graph.Value{x, {}}, i) },
-		func(b *bench, x, i graph.Value) { ops.ExpertMatMul(x, []graph.Value{b.f32(ramp(8), 2, 2, 2)}, i) },
+		func(b *bench, x, i graph.Value) {
+			ops.ExpertMatMul(x,
+				[]graph.Value{b.f32(ramp(8), 2, 2, 2)}, i)
+		},
 		func(_ *bench, x, i graph.Value) { ops.ExpertMatMul(x, []graph.Value{x}, i) },
 		func(_ *bench, _, i graph.Value) { ops.Positions(i, i, 2, 0) },
 		func(_ *bench, _, i graph.Value) { ops.Positions(i, i, 1<<20, 1<<20) },

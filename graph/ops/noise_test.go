@@ -38,8 +38,10 @@ func TestNoiseMoments(t *testing.T) {
 		deviation [4]float64 // of a power of one element
 		low, high float32
 	}{
-		{"uniform", m.Value(uniform).F32(), [4]float64{1. / 2, 1. / 3, 1. / 4, 1. / 5}, [4]float64{0.29, 0.30, 0.29, 0.27}, 0, 1},
-		{"normal", m.Value(normal).F32(), [4]float64{0, 1, 0, 3}, [4]float64{1, 1.42, 3.88, 9.8}, -6.7, 6.7},
+		{"uniform", m.Value(uniform).F32(), [4]float64{1. / 2, 1. / 3, 1. / 4, 1. / 5},
+			[4]float64{0.29, 0.30, 0.29, 0.27}, 0, 1},
+		{"normal", m.Value(normal).F32(), [4]float64{0, 1, 0, 3}, [4]float64{1, 1.42, 3.88, 9.8},
+			-6.7, 6.7},
 	} {
 		for i, have := range powerMeans(c.have) {
 			if math.Abs(have-c.want[i]) > 5*c.deviation[i]/math.Sqrt(n) {
@@ -60,7 +62,8 @@ func TestNoiseIsIndependent(t *testing.T) {
 	typ := tensor.Of(graph.F32, n)
 	seed := b.seed(1)
 	x := ops.RandomNormal(seed, typ, "a")
-	again, step, name := ops.RandomNormal(seed, typ, "a"), ops.RandomNormal(b.seed(2), typ, "a"), ops.RandomNormal(seed, typ, "b")
+	again, step, name := ops.RandomNormal(seed, typ, "a"), ops.RandomNormal(b.seed(2), typ, "a"),
+		ops.RandomNormal(seed, typ, "b")
 	m := b.run()
 	data := m.Value(x).F32()
 	if !slices.Equal(data, m.Value(again).F32()) {
@@ -106,13 +109,25 @@ func TestBadRandomValues(t *testing.T) {
 		want  string
 		build func(b *bench)
 	}{
-		{"random value of type i32[2], want f32", func(b *bench) { ops.RandomNormal(b.seed(1), tensor.Of(graph.I32, 2), "a") }},
-		{"want i32[2]: seed and step", func(b *bench) { ops.RandomUniform(b.f32(ramp(2), 2), tensor.Of(graph.F32, 2), "a") }},
+		{"random value of type i32[2], want f32", func(b *bench) {
+			ops.RandomNormal(b.seed(1),
+				tensor.Of(graph.I32, 2), "a")
+		}},
+		{"want i32[2]: seed and step", func(b *bench) {
+			ops.RandomUniform(b.f32(ramp(2), 2),
+				tensor.Of(graph.F32, 2), "a")
+		}},
 		{"want i32[2]: seed and step", func(b *bench) {
 			ops.RandomNormal(b.i32([]int32{1, 2, 3}, 3), tensor.Of(graph.F32, 2), "a")
 		}},
-		{"has size 0", func(b *bench) { ops.RandomUniform(b.seed(1), tensor.Of(graph.F32, 2, 0), "a") }},
-		{"9 axes are more than 8", func(b *bench) { ops.RandomNormal(b.seed(1), tensor.Of(graph.F32, nine...), "a") }},
+		{"has size 0", func(b *bench) {
+			ops.RandomUniform(b.seed(1), tensor.Of(graph.F32, 2, 0),
+				"a")
+		}},
+		{"9 axes are more than 8", func(b *bench) {
+			ops.RandomNormal(b.seed(1),
+				tensor.Of(graph.F32, nine...), "a")
+		}},
 	} {
 		b := newBench(t)
 		if c.build(b); b.Err() == nil || !strings.Contains(b.Err().Error(), c.want) {

@@ -39,7 +39,8 @@ func shifted(v tensor.View, by float32) tensor.View {
 func TestBatchNorm(t *testing.T) {
 	const eps = 1e-3
 	for _, sizes := range [][]int{{3, 5, 4, 2}, {17, 3}, {2, 1, 300}} {
-		x, scale, bias := shifted(random(sizes...), 100), random(sizes[1]), shifted(random(sizes[1]), 1)
+		x, scale, bias := shifted(random(sizes...), 100), random(sizes[1]),
+			shifted(random(sizes[1]), 1)
 		mean, variance := moments(x, sizes[1], func(index []int) int { return index[1] })
 		for result := range 3 {
 			got := compute(t, func(in []graph.Value) graph.Value {
@@ -107,7 +108,9 @@ func TestLayerNormOver(t *testing.T) {
 		x := shifted(random(3, 5, 4, 2), 10)
 		n := x.Type.Size(c.from)
 		scale, bias := random(n), shifted(random(n), 1)
-		mean, variance := moments(x, c.rows, func(index []int) int { return at(x.Type, index) / (len(x.F32()) / c.rows) })
+		mean, variance := moments(x, c.rows, func(index []int) int {
+			return at(x.Type, index) / (len(x.F32()) / c.rows)
+		})
 		want := func(i int) float64 {
 			k := i / (len(x.F32()) / c.rows)
 			index := indexOf(x.Type, i)
@@ -116,7 +119,10 @@ func TestLayerNormOver(t *testing.T) {
 		}
 		type norm = func(x, scale, bias graph.Value, from int, eps float32) graph.Value
 		for _, f := range []norm{ops.LayerNormOver, ops.LayerNormComposed} {
-			got := compute(t, func(in []graph.Value) graph.Value { return f(in[0], in[1], in[2], c.from, eps) }, x, scale, bias)
+			got := compute(t, func(in []graph.Value) graph.Value {
+				return f(in[0], in[1], in[2],
+					c.from, eps)
+			}, x, scale, bias)
 			within(t, got, 1e-4, want)
 		}
 	}
@@ -133,10 +139,13 @@ func TestGradientPenalty(t *testing.T) {
 			length := ops.Sqrt(ops.Sum(ops.Square(d), 1, 2, 3))
 			loss := ops.Mean(ops.Square(ops.AddScalar(length, -1)))
 			grads := autodiff.Grad(loss, x, scale)
-			return ops.Add(grads[0], ops.Reshape(ops.Scale(grads[1], 3), graph.Dim{Size: 5}, graph.Dim{Size: 1}, graph.Dim{Size: 1}))
+			return ops.Add(grads[0], ops.Reshape(ops.Scale(grads[1], 3), graph.Dim{Size: 5},
+				graph.Dim{Size: 1}, graph.Dim{Size: 1}))
 		}
 	}
 	in := []tensor.View{random(3, 5, 4, 2), random(5), random(5), shifted(random(3, 5, 4, 2), 0.5)}
 	want := compute(t, penalty(ops.LayerNormComposed), in...)
-	within(t, compute(t, penalty(ops.LayerNormOver), in...), 1e-4, func(i int) float64 { return float64(want.F32()[i]) })
+	within(t, compute(t, penalty(ops.LayerNormOver), in...), 1e-4, func(i int) float64 {
+		return float64(want.F32()[i])
+	})
 }

@@ -62,7 +62,8 @@ func (s Sample) compute(t testing.TB, in []tensor.View, threads *pool.Pool) []te
 	return out
 }
 
-func (s Sample) run(t testing.TB, in []tensor.View, threads *pool.Pool, m memory) ([]tensor.View, error) {
+func (s Sample) run(t testing.TB, in []tensor.View, threads *pool.Pool,
+	m memory) ([]tensor.View, error) {
 	t.Helper()
 	out, err := s.Op.Infer(s.In)
 	if err != nil {
@@ -137,7 +138,9 @@ func (g *guarded) check(t testing.TB) {
 }
 
 func same(a, b []tensor.View) bool {
-	return slices.EqualFunc(a, b, func(x, y tensor.View) bool { return stdbytes.Equal(x.Data, y.Data) })
+	return slices.EqualFunc(a, b, func(x, y tensor.View) bool {
+		return stdbytes.Equal(x.Data, y.Data)
+	})
 }
 
 func isView(s Sample) bool {
@@ -256,7 +259,8 @@ func TestInPlace(t *testing.T) {
 			if s.In[k].Bytes() != out[0].Bytes() {
 				t.Fatalf("operand %d is %s, the result %s", k, s.In[k], out[0])
 			}
-			c := kernel.Call{In: s.operands(4), Scratch: tensor.New(tensor.Of(tensor.U8, int(s.Op.Cost(s.In, out).Scratch))).Data}
+			c := kernel.Call{In: s.operands(4),
+				Scratch: tensor.New(tensor.Of(tensor.U8, int(s.Op.Cost(s.In, out).Scratch))).Data}
 			for i, ty := range out {
 				v := tensor.New(ty)
 				if i == 0 {
@@ -358,7 +362,8 @@ func BenchmarkOps(b *testing.B) {
 			}
 			cost := s.Op.Cost(s.In, out)
 			fn, _ := kernel.Lookup(kernel.CPU, s.Op)
-			c := kernel.Call{In: s.operands(6), Scratch: tensor.New(tensor.Of(tensor.U8, int(cost.Scratch))).Data}
+			c := kernel.Call{In: s.operands(6),
+				Scratch: tensor.New(tensor.Of(tensor.U8, int(cost.Scratch))).Data}
 			for _, ty := range out {
 				c.Out = append(c.Out, tensor.New(ty))
 			}

@@ -27,7 +27,8 @@ func Momentum(w, m, grad, lr graph.Value, mu float32) *graph.Node {
 
 // Adam is Kingma and Ba's algorithm 1 (2015), with m and v the state.
 func Adam(w, m, v, grad, lr, step graph.Value, beta1, beta2, eps float32) *graph.Node {
-	return update(adam{Beta1: beta1, Beta2: beta2, Eps: eps}, []graph.Value{w, m, v}, grad, lr, step)
+	return update(adam{Beta1: beta1, Beta2: beta2, Eps: eps}, []graph.Value{w, m, v}, grad, lr,
+		step)
 }
 
 // Accumulate is v ← v + x, for running sums.
@@ -103,7 +104,9 @@ func (momentum) VJP(n *graph.Node, _ []graph.Value) []graph.Value { return none(
 
 func momentumCPU(o momentum, c *kernel.Call) error {
 	w, m, g, lr := c.In[0].F32(), c.In[1].F32(), c.In[2].F32(), c.In[3].F32()[0]
-	c.Pool.For(len(w), grain, func(lo, hi int) { vec.Momentum(w[lo:hi], m[lo:hi], g[lo:hi], lr, o.Mu) })
+	c.Pool.For(len(w), grain, func(lo, hi int) {
+		vec.Momentum(w[lo:hi], m[lo:hi], g[lo:hi], lr, o.Mu)
+	})
 	return nil
 }
 
@@ -173,7 +176,8 @@ func init() {
 	register(
 		Sample{Op: sgd{}, In: []graph.Type{w, w, scalar}, Update: 1},
 		Sample{Op: momentum{Mu: 0.9}, In: []graph.Type{w, w, w, scalar}, Update: 2},
-		Sample{Op: adam{Beta1: 0.9, Beta2: 0.98, Eps: 1e-9}, In: []graph.Type{w, w, w, w, scalar, scalar},
+		Sample{Op: adam{Beta1: 0.9, Beta2: 0.98, Eps: 1e-9},
+			In:     []graph.Type{w, w, w, w, scalar, scalar},
 			Update: 3, Fill: fills{2: positive, 5: ones}},
 		Sample{Op: accumulate{}, In: []graph.Type{w, w}, Update: 1},
 	)

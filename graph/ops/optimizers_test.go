@@ -226,8 +226,10 @@ func TestAdafactor(t *testing.T) {
 	threads := pool.New(3)
 	defer threads.Close()
 	for _, r := range []adafactorReference{
-		{a: 1, p: 4, b: 1, q: 4, c: 1}, {a: 1, p: 40, b: 1, q: 1200, c: 1}, {a: 1, p: 1200, b: 1, q: 40, c: 1},
-		{a: 3, p: 19, b: 1, q: 17, c: 1}, {a: 1, p: 17, b: 3, q: 19, c: 1}, {a: 1, p: 19, b: 1, q: 17, c: 3},
+		{a: 1, p: 4, b: 1, q: 4, c: 1}, {a: 1, p: 40, b: 1, q: 1200, c: 1}, {a: 1, p: 1200, b: 1,
+			q: 40, c: 1},
+		{a: 3, p: 19, b: 1, q: 17, c: 1}, {a: 1, p: 17, b: 3, q: 19, c: 1}, {a: 1, p: 19, b: 1,
+			q: 17, c: 3},
 		{a: 2, p: 12, b: 3, q: 10, c: 5}, {a: 1, p: 530, b: 1, q: 40, c: 30},
 		{a: 1, c: 1}, {a: 17, c: 1}, {a: 3000, c: 1}, {a: 3, c: 1000},
 	} {
@@ -323,16 +325,26 @@ func TestAdafactorWithoutGradientKeepsTheParameter(t *testing.T) {
 
 func TestBadOptimizers(t *testing.T) {
 	for name, build := range map[string]func(b *bench, w, s graph.Value){
-		"momentum 1": func(b *bench, w, s graph.Value) { ops.Momentum(w, b.variable(ramp(6), 2, 3), w, s, 1) },
+		"momentum 1": func(b *bench, w, s graph.Value) {
+			ops.Momentum(w, b.variable(ramp(6), 2, 3), w, s, 1)
+		},
 		"decay": func(b *bench, w, s graph.Value) {
 			ops.Adam(w, b.variable(ramp(6), 2, 3), b.variable(ramp(6), 2, 3), w, s, s, 1, 0.9, 0)
 		},
-		"shape":             func(b *bench, w, s graph.Value) { ops.SGD(w, b.f32(ramp(6), 3, 2), s) },
+		"shape": func(b *bench, w, s graph.Value) {
+			ops.SGD(w, b.f32(ramp(6), 3, 2), s)
+		},
 		"rate is no scalar": func(b *bench, w, s graph.Value) { ops.SGD(w, w, w) },
-		"not a variable":    func(b *bench, w, s graph.Value) { ops.SGD(b.f32(ramp(6), 2, 3), w, s) },
-		"wrong state":       func(b *bench, w, s graph.Value) { ops.Adafactor(w, nil, w, s, s, ops.AdafactorConfig{}) },
+		"not a variable": func(b *bench, w, s graph.Value) {
+			ops.SGD(b.f32(ramp(6), 2, 3), w, s)
+		},
+		"wrong state": func(b *bench, w, s graph.Value) {
+			ops.Adafactor(w, nil, w, s, s,
+				ops.AdafactorConfig{})
+		},
 		"negative constants": func(b *bench, w, s graph.Value) {
-			ops.Adafactor(w, []graph.Value{b.variable(ramp(6), 2, 3)}, w, s, s, ops.AdafactorConfig{Clip: -1})
+			ops.Adafactor(w, []graph.Value{b.variable(ramp(6), 2, 3)}, w, s, s,
+				ops.AdafactorConfig{Clip: -1})
 		},
 	} {
 		b := newBench(t)
@@ -346,7 +358,8 @@ func TestBadOptimizers(t *testing.T) {
 func TestStepsStartAtOne(t *testing.T) {
 	b := newBench(t)
 	w, zero := b.variable(ramp(6), 6), b.f32([]float32{0})
-	ops.Adam(w, b.variable(ramp(6), 6), b.variable(ramp(6), 6), b.f32(ramp(6), 6), zero, zero, 0.9, 0.9, 1e-9)
+	ops.Adam(w, b.variable(ramp(6), 6), b.variable(ramp(6), 6), b.f32(ramp(6), 6), zero, zero, 0.9,
+		0.9, 1e-9)
 	if _, err := b.machine(nil); err == nil || !strings.Contains(err.Error(), "step 0") {
 		t.Errorf("step 0: %v", err)
 	}
@@ -364,7 +377,8 @@ func BenchmarkAdafactor(b *testing.B) {
 				state = append(state, bb.State("state", ty, graph.Init{}))
 			}
 			one := bb.f32([]float32{1})
-			ops.Adafactor(v, state, bb.f32(ramp(w.Elems()), sizes...), one, one, ops.AdafactorConfig{})
+			ops.Adafactor(v, state, bb.f32(ramp(w.Elems()), sizes...), one, one,
+				ops.AdafactorConfig{})
 			m := bb.run()
 			b.SetBytes(w.Bytes())
 			for b.Loop() {

@@ -104,7 +104,8 @@ func TestRandomnessDependsOnSeedStepAndName(t *testing.T) {
 	b := newBench(t)
 	x, seed := b.f32(ramp(400), 400), b.seed(1)
 	same := []graph.Value{ops.Dropout(x, seed, 0.5, "a"), ops.Dropout(x, b.seed(1), 0.5, "a")}
-	others := []graph.Value{ops.Dropout(x, seed, 0.5, "b"), ops.Dropout(x, b.seed(2), 0.5, "a"), ops.Dropout(x, b.i32([]int32{1, 5}, 2), 0.5, "a")}
+	others := []graph.Value{ops.Dropout(x, seed, 0.5, "b"), ops.Dropout(x, b.seed(2), 0.5, "a"),
+		ops.Dropout(x, b.i32([]int32{1, 5}, 2), 0.5, "a")}
 	m := b.run()
 	mask := func(v graph.Value) []float32 { return m.Value(v).F32() }
 	if !slices.Equal(mask(same[0]), mask(same[1])) {
@@ -171,7 +172,9 @@ func TestBadNoise(t *testing.T) {
 	for name, build := range map[string]func(b *bench, x, seed graph.Value){
 		"rate 1":        func(b *bench, x, seed graph.Value) { ops.Dropout(x, seed, 1, "a") },
 		"negative rate": func(b *bench, x, seed graph.Value) { ops.Dropout(x, seed, -0.5, "a") },
-		"rate NaN":      func(b *bench, x, seed graph.Value) { ops.Dropout(x, seed, float32(math.NaN()), "a") },
+		"rate NaN": func(b *bench, x, seed graph.Value) {
+			ops.Dropout(x, seed, float32(math.NaN()), "a")
+		},
 		"axis":          func(b *bench, x, seed graph.Value) { ops.Dropout(x, seed, 0.5, "a", 2) },
 		"negative axis": func(b *bench, x, seed graph.Value) { ops.Dropout(x, seed, 0.5, "a", -3) },
 		"seed":          func(b *bench, x, seed graph.Value) { ops.Dropout(x, x, 0.5, "a") },

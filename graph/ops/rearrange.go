@@ -16,12 +16,14 @@ func DepthToSpace(x graph.Value, block int) graph.Value {
 	}
 	t := x.Type()
 	if block < 1 || block > 1<<15 || t.Rank() != 4 || t.Size(1)%(block*block) != 0 {
-		x.Graph().Fail(fmt.Errorf("channels of %s do not fall into blocks of %d×%d", t, block, block))
+		x.Graph().Fail(fmt.Errorf("channels of %s do not fall into blocks of %d×%d", t, block,
+			block))
 		return graph.Value{}
 	}
 	n, c, h, w := t.Size(0), t.Size(1)/(block*block), t.Size(2), t.Size(3)
 	x = Transpose(ReshapeSizes(x, n, block, block, c, h, w), 0, 3, 4, 1, 5, 2)
-	return Reshape(x, t.Shape[0], graph.Dim{Size: c}, graph.Dim{Size: h * block}, graph.Dim{Size: w * block})
+	return Reshape(x, t.Shape[0], graph.Dim{Size: c}, graph.Dim{Size: h * block},
+		graph.Dim{Size: w * block})
 }
 
 // SpaceToDepth is the inverse of DepthToSpace: f32[n c h·block w·block] →
@@ -37,5 +39,6 @@ func SpaceToDepth(x graph.Value, block int) graph.Value {
 	}
 	n, c, h, w := t.Size(0), t.Size(1), t.Size(2)/block, t.Size(3)/block
 	x = Transpose(ReshapeSizes(x, n, c, h, block, w, block), 0, 3, 5, 1, 2, 4)
-	return Reshape(x, t.Shape[0], graph.Dim{Size: c * block * block}, graph.Dim{Size: h}, graph.Dim{Size: w})
+	return Reshape(x, t.Shape[0], graph.Dim{Size: c * block * block}, graph.Dim{Size: h},
+		graph.Dim{Size: w})
 }

@@ -192,7 +192,8 @@ func (r reduction) partial(c *kernel.Call, out, x []float32) {
 	})
 	lanes := r.lanes()
 	for o := range r.outer {
-		addRows(out[o*r.inner:(o+1)*r.inner], sums[o*r.blocks*r.inner:(o+1)*r.blocks*r.inner], lanes)
+		addRows(out[o*r.inner:(o+1)*r.inner], sums[o*r.blocks*r.inner:(o+1)*r.blocks*r.inner],
+			lanes)
 	}
 }
 

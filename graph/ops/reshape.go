@@ -14,7 +14,9 @@ func Reshape(x graph.Value, axes ...graph.Dim) graph.Value {
 }
 
 // ReshapeSizes is Reshape to unnamed axes.
-func ReshapeSizes(x graph.Value, sizes ...int) graph.Value { return apply(reshape{sized(sizes)}, x) }
+func ReshapeSizes(x graph.Value, sizes ...int) graph.Value {
+	return apply(reshape{sized(sizes)}, x)
+}
 
 type reshape struct{ Shape dims }
 
@@ -161,7 +163,8 @@ func init() {
 	f := func(sizes ...int) graph.Type { return tensor.Of(graph.F32, sizes...) }
 	register(
 		Sample{Op: reshape{sized([]int{15})}, In: []graph.Type{f(3, 5)}, Second: true},
-		Sample{Op: reshape{newDims([]graph.Dim{{Name: "a", Size: 5}, {Size: 3}})}, In: []graph.Type{f(3, 5)}, Second: true},
+		Sample{Op: reshape{newDims([]graph.Dim{{Name: "a", Size: 5}, {Size: 3}})},
+			In: []graph.Type{f(3, 5)}, Second: true},
 		Sample{Op: reshape{sized(nil)}, In: []graph.Type{f(1, 1)}, Second: true},
 		Sample{Op: split{Parts: 3}, In: []graph.Type{f(6, 5)}, Second: true},
 		Sample{Op: split{Parts: 3, Drop: true}, In: []graph.Type{f(3, 5)}, Second: true},

@@ -84,7 +84,8 @@ func resizeScratch(from, to graph.Type) int64 {
 
 // planes visits the planes in parallel: f gets a plane's number, the neighbours of
 // a row's elements, and a row of scratch.
-func (s scaling) planes(c *kernel.Call, from, to graph.Type, f func(plane int, n neighbours, row []float32)) {
+func (s scaling) planes(c *kernel.Call, from, to graph.Type,
+	f func(plane int, n neighbours, row []float32)) {
 	scratch := floats(c.Scratch)
 	at := unsafe.Slice((*int32)(unsafe.Pointer(unsafe.SliceData(scratch))), 2*s.ow)
 	n := neighbours{at[:s.ow], at[s.ow:], scratch[2*s.ow : 3*s.ow]}
@@ -137,7 +138,8 @@ func (bilinearGrad) Name() string { return "resize-bilinear-grad" }
 func (o bilinearGrad) Infer(in []graph.Type) ([]graph.Type, error) { return framing(in, o.H, o.W) }
 
 func (bilinearGrad) Cost(in, out []graph.Type) graph.Cost {
-	return graph.Cost{FLOPs: 8 * int64(in[0].Elems()), Bytes: bytes(in, out), Scratch: resizeScratch(out[0], in[0])}
+	return graph.Cost{FLOPs: 8 * int64(in[0].Elems()), Bytes: bytes(in, out),
+		Scratch: resizeScratch(out[0], in[0])}
 }
 
 func (o bilinearGrad) VJP(n *graph.Node, dout []graph.Value) []graph.Value {

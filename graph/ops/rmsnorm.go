@@ -62,7 +62,9 @@ func (o rmsNorm) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
 
 func rmsNormCPU(o rmsNorm, c *kernel.Call) error {
 	x, scale, out := c.In[0].F32(), c.In[1].F32(), c.Out[0].F32()
-	rowBlocks(c, len(x), len(scale), func(lo, hi int) { vec.RMSNorm(out[lo:hi], x[lo:hi], scale, o.Eps, far(c)) })
+	rowBlocks(c, len(x), len(scale), func(lo, hi int) {
+		vec.RMSNorm(out[lo:hi], x[lo:hi], scale, o.Eps, far(c))
+	})
 	return nil
 }
 
@@ -149,7 +151,8 @@ func rmsScaleGradCPU(o rmsScaleGrad, c *kernel.Call) error {
 func scaleGradCost(in, out []graph.Type, flops int64) graph.Cost {
 	elems, n := in[0].Elems(), in[0].Size(-1)
 	blocks := blocksOf(elems/n, n, 64)
-	return graph.Cost{FLOPs: flops * int64(elems), Bytes: bytes(in, out), Scratch: 4 * int64(blocks) * int64(n)}
+	return graph.Cost{FLOPs: flops * int64(elems), Bytes: bytes(in, out),
+		Scratch: 4 * int64(blocks) * int64(n)}
 }
 
 // scaleGrad sums the products of normalised rows and gradients, operands 0 and

@@ -75,7 +75,9 @@ func softmaxCPU(s softmax, c *kernel.Call) error {
 	x, out := c.In[0].F32(), c.Out[0].F32()
 	n := c.In[0].Type.Size(-1)
 	if !s.Log {
-		rowBlocks(c, len(x), n, func(lo, hi int) { vec.SoftmaxRows(out[lo:hi], x[lo:hi], n, far(c)) })
+		rowBlocks(c, len(x), n, func(lo, hi int) {
+			vec.SoftmaxRows(out[lo:hi], x[lo:hi], n, far(c))
+		})
 		return nil
 	}
 	rows(c, len(x), n, func(lo, hi int) {
@@ -108,7 +110,9 @@ func (softmaxGrad) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
 func softmaxGradCPU(_ softmaxGrad, c *kernel.Call) error {
 	y, d, out := c.In[0].F32(), c.In[1].F32(), c.Out[0].F32()
 	n := c.In[0].Type.Size(-1)
-	rowBlocks(c, len(y), n, func(lo, hi int) { vec.SoftmaxGrad(out[lo:hi], y[lo:hi], d[lo:hi], n, far(c)) })
+	rowBlocks(c, len(y), n, func(lo, hi int) {
+		vec.SoftmaxGrad(out[lo:hi], y[lo:hi], d[lo:hi], n, far(c))
+	})
 	return nil
 }
 

@@ -123,7 +123,8 @@ func (gatherLast) Infer(in []graph.Type) ([]graph.Type, error) {
 		return nil, err
 	}
 	last := in[0].Rank() - 1
-	if last < 0 || last != in[1].Rank()-1 || !resized(in[0], last, 1).SameShape(resized(in[1], last, 1)) {
+	if last < 0 || last != in[1].Rank()-1 ||
+		!resized(in[0], last, 1).SameShape(resized(in[1], last, 1)) {
 		return nil, fmt.Errorf("positions %s of rows of %s", in[0], in[1])
 	}
 	return []graph.Type{resized(in[1], last, in[0].Size(-1))}, nil
@@ -160,11 +161,14 @@ func init() {
 	f := func(sizes ...int) graph.Type { return tensor.Of(graph.F32, sizes...) }
 	ids := func(sizes ...int) graph.Type { return tensor.Of(graph.I32, sizes...) }
 	ranked := func(k int, x graph.Type) Sample {
-		return Sample{Op: topK{k}, In: []graph.Type{x}, Fill: fills{0: spaced(0)}, Results: []int{0}, Second: true, Eps: 1e-3}
+		return Sample{Op: topK{k}, In: []graph.Type{x}, Fill: fills{0: spaced(0)},
+			Results: []int{0}, Second: true, Eps: 1e-3}
 	}
 	register(
 		ranked(2, f(3, 5)), ranked(17, f(17)), ranked(1, f(2, 3, 5)), ranked(3, f(5, 17)),
-		Sample{Op: scatterLast{17}, In: []graph.Type{ids(3, 5), f(3, 5)}, NoGrad: []int{0}, Fill: fills{0: below(17)}, Second: true},
-		Sample{Op: gatherLast{}, In: []graph.Type{ids(3, 5), f(3, 4)}, NoGrad: []int{0}, Fill: fills{0: below(4)}, Second: true},
+		Sample{Op: scatterLast{17}, In: []graph.Type{ids(3, 5), f(3, 5)}, NoGrad: []int{0},
+			Fill: fills{0: below(17)}, Second: true},
+		Sample{Op: gatherLast{}, In: []graph.Type{ids(3, 5), f(3, 4)}, NoGrad: []int{0},
+			Fill: fills{0: below(4)}, Second: true},
 	)
 }

@@ -156,7 +156,8 @@ func offset(row int, axes []moved) int {
 
 // tiles calls f for every index of the outer axes and every block of rows along
 // the axis that is contiguous in the operand.
-func tiles(c *kernel.Call, axes []moved, inner int, outer []moved, f func(at, from, rows, rowStep int)) {
+func tiles(c *kernel.Call, axes []moved, inner int, outer []moved,
+	f func(at, from, rows, rowStep int)) {
 	step := make([]int, len(axes)) // strides in the result
 	for i, s := len(axes)-1, 1; i >= 0; i-- {
 		step[i] = s
@@ -222,7 +223,9 @@ func init() {
 		Sample{Op: perm(0, 1), In: []graph.Type{f(2, 5)}, Second: true},
 		Sample{Op: perm(), In: []graph.Type{f()}, Second: true},
 		Sample{Op: perm(1, 0), In: []graph.Type{tensor.Of(graph.I32, 35, 67)}, NoGrad: []int{0}},
-		Sample{Op: perm(2, 0, 1), In: []graph.Type{tensor.Of(graph.BF16, 3, 5, 7)}, NoGrad: []int{0}},
-		Sample{Op: perm(0, 2, 1), In: []graph.Type{tensor.Of(graph.U8, 3, 5, 17)}, NoGrad: []int{0}},
+		Sample{Op: perm(2, 0, 1), In: []graph.Type{tensor.Of(graph.BF16, 3, 5, 7)},
+			NoGrad: []int{0}},
+		Sample{Op: perm(0, 2, 1), In: []graph.Type{tensor.Of(graph.U8, 3, 5, 17)},
+			NoGrad: []int{0}},
 	)
 }

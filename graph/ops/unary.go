@@ -196,7 +196,9 @@ func slopeCPU(s slope, c *kernel.Call) error {
 func Scale(x graph.Value, f float32) graph.Value { return apply(affine{Factor: f}, x) }
 
 // AddScalar is x + s.
-func AddScalar(x graph.Value, s float32) graph.Value { return apply(affine{Factor: 1, Shift: s}, x) }
+func AddScalar(x graph.Value, s float32) graph.Value {
+	return apply(affine{Factor: 1, Shift: s}, x)
+}
 
 // affine is Factor·x + Shift; one of the two is neutral.
 type affine struct{ Factor, Shift float32 }
@@ -255,11 +257,13 @@ func init() {
 		register(Sample{Op: unary{k}, In: []graph.Type{f(3, 17)}, Second: true})
 	}
 	for _, k := range []unaryKind{logarithm, sqrt, rsqrt} {
-		register(Sample{Op: unary{k}, In: []graph.Type{f(3, 5)}, Second: true, Fill: fills{0: positive}})
+		register(Sample{Op: unary{k}, In: []graph.Type{f(3, 5)}, Second: true,
+			Fill: fills{0: positive}})
 	}
 	register(
 		Sample{Op: unary{relu}, In: []graph.Type{f(3, 17)}, Second: true, Fill: fills{0: offZero}},
-		Sample{Op: slope{relu}, In: []graph.Type{f(17), f(17)}, NoGrad: []int{0}, Fill: fills{0: offZero}},
+		Sample{Op: slope{relu}, In: []graph.Type{f(17), f(17)}, NoGrad: []int{0},
+			Fill: fills{0: offZero}},
 		Sample{Op: slope{tanh}, In: []graph.Type{f(17), f(17)}},
 		Sample{Op: slope{sigmoid}, In: []graph.Type{f(17), f(17)}},
 		Sample{Op: slope{gelu}, In: []graph.Type{f(17), f(17)}},

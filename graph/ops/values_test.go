@@ -62,7 +62,8 @@ func random(sizes ...int) tensor.View {
 func expect(t fatal, what string, got tensor.View, want func(i int) float64) {
 	t.Helper()
 	for i, v := range got.F32() {
-		if w := want(i); !(math.Abs(float64(v)-w) <= 1e-5*(1+math.Abs(w))) { // also if v is no number
+		// also if v is no number
+		if w := want(i); !(math.Abs(float64(v)-w) <= 1e-5*(1+math.Abs(w))) {
 			t.Fatalf("%s: element %d of %s is %g, want %g", what, i, got.Type, v, w)
 		}
 	}
@@ -148,22 +149,31 @@ func TestBroadcastTo(t *testing.T) {
 			}
 		}
 		x := random(s...)
-		got := compute(t, func(in []graph.Value) graph.Value { return ops.BroadcastTo(in[0], sizes...) }, x)
-		expect(t, "broadcast", got, func(i int) float64 { return float64(x.F32()[at(x.Type, indexOf(got.Type, i))]) })
+		got := compute(t, func(in []graph.Value) graph.Value {
+			return ops.BroadcastTo(in[0],
+				sizes...)
+		}, x)
+		expect(t, "broadcast", got, func(i int) float64 {
+			return float64(x.F32()[at(x.Type, indexOf(got.Type, i))])
+		})
 	})
 }
 
 func TestTranspose(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sizes := drawSizes(t, rapid.IntRange(1, 5).Draw(t, "rank"))
-		sizes[rapid.IntRange(0, len(sizes)-1).Draw(t, "long")] *= rapid.SampledFrom([]int{1, 3, 29}).Draw(t, "factor")
+		sizes[rapid.IntRange(0, len(sizes)-1).Draw(t, "long")] *= rapid.SampledFrom([]int{1, 3,
+			29}).Draw(t, "factor")
 		axes := make([]int, len(sizes))
 		for i := range axes {
 			axes[i] = i
 		}
 		perm := rapid.Permutation(axes).Draw(t, "perm")
 		x := random(sizes...)
-		got := compute(t, func(in []graph.Value) graph.Value { return ops.Transpose(in[0], perm...) }, x)
+		got := compute(t, func(in []graph.Value) graph.Value {
+			return ops.Transpose(in[0],
+				perm...)
+		}, x)
 		expect(t, "transpose", got, func(i int) float64 {
 			from := make([]int, len(sizes))
 			for k, index := range indexOf(got.Type, i) {
@@ -182,7 +192,8 @@ func TestSumAndMean(t *testing.T) {
 			sizes[rapid.IntRange(0, len(sizes)-1).Draw(t, "long")] *= factor
 		}
 		x := random(sizes...)
-		axes := rapid.SliceOfNDistinct(rapid.IntRange(-len(sizes), len(sizes)-1), 0, len(sizes), func(i int) int { return (i + len(sizes)) % len(sizes) }).Draw(t, "axes")
+		axes := rapid.SliceOfNDistinct(rapid.IntRange(-len(sizes), len(sizes)-1), 0, len(sizes),
+			func(i int) int { return (i + len(sizes)) % len(sizes) }).Draw(t, "axes")
 		kept := append([]int{}, sizes...)
 		for i := range kept {
 			if len(axes) == 0 {
@@ -199,12 +210,16 @@ func TestSumAndMean(t *testing.T) {
 			want[k] += float64(v)
 			magnitude[k] += math.Abs(float64(v))
 		}
-		keep := compute(t, func(in []graph.Value) graph.Value { return ops.SumKeep(in[0], axes...) }, x)
+		keep := compute(t, func(in []graph.Value) graph.Value {
+			return ops.SumKeep(in[0],
+				axes...)
+		}, x)
 		if !keep.Type.Equal(tensor.Of(graph.F32, kept...)) {
 			t.Fatalf("the sum of %s over %v is %s", x.Type, axes, keep.Type)
 		}
 		expectSum(t, "sum", keep, want, magnitude)
-		mean := compute(t, func(in []graph.Value) graph.Value { return ops.Mean(in[0], axes...) }, x)
+		mean := compute(t, func(in []graph.Value) graph.Value { return ops.Mean(in[0], axes...) },
+			x)
 		for i, count := 0, float64(len(x.F32())/len(want)); i < len(want); i++ {
 			want[i] /= count
 		}
@@ -230,14 +245,22 @@ func TestPartsAndWhole(t *testing.T) {
 		}
 		if cut > 0 && cut < n {
 			same("slices", func(x graph.Value) graph.Value {
-				return ops.Concat(axis, ops.Slice(x, axis, 0, cut), ops.Slice(x, axis-len(sizes), cut, n))
+				return ops.Concat(axis, ops.Slice(x, axis, 0, cut),
+					ops.Slice(x, axis-len(sizes), cut, n))
 			})
 		}
-		same("split", func(x graph.Value) graph.Value { return ops.Concat(0, ops.Split(x, sizes[0])...) })
+		same("split", func(x graph.Value) graph.Value {
+			return ops.Concat(0, ops.Split(x, sizes[0])...)
+		})
 		same("unstack", func(x graph.Value) graph.Value { return ops.Stack(ops.Unstack(x)...) })
 		same("no padding", func(x graph.Value) graph.Value { return ops.Pad(x, axis, 0, 0) })
-		same("pad", func(x graph.Value) graph.Value { return ops.Slice(ops.Pad(x, axis, cut, 2), axis, cut, cut+n) })
-		padding := compute(t, func(in []graph.Value) graph.Value { return ops.Sum(ops.Pad(in[0], axis, cut, 2)) }, x)
+		same("pad", func(x graph.Value) graph.Value {
+			return ops.Slice(ops.Pad(x, axis, cut, 2), axis, cut, cut+n)
+		})
+		padding := compute(t, func(in []graph.Value) graph.Value {
+			return ops.Sum(ops.Pad(in[0],
+				axis, cut, 2))
+		}, x)
 		total, magnitude := 0.0, 0.0
 		for _, v := range x.F32() {
 			total += float64(v)
@@ -262,8 +285,14 @@ func TestFunctions(t *testing.T) {
 		{"tanh", ops.Tanh, math.Tanh},
 		{"sigmoid", ops.Sigmoid, func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }},
 		{"gelu", ops.Gelu, func(x float64) float64 { return x * (1 + math.Erf(x/math.Sqrt2)) / 2 }},
-		{"scale", func(x graph.Value) graph.Value { return ops.Scale(x, -3) }, func(x float64) float64 { return -3 * x }},
-		{"add scalar", func(x graph.Value) graph.Value { return ops.AddScalar(x, -3) }, func(x float64) float64 { return x - 3 }},
+		{"scale", func(x graph.Value) graph.Value {
+			return ops.Scale(x,
+				-3)
+		}, func(x float64) float64 { return -3 * x }},
+		{"add scalar", func(x graph.Value) graph.Value {
+			return ops.AddScalar(x,
+				-3)
+		}, func(x float64) float64 { return x - 3 }},
 	} {
 		x := random(5, 17)
 		got := compute(t, func(in []graph.Value) graph.Value { return f.value(in[0]) }, x)
@@ -293,11 +322,14 @@ func TestRowFunctions(t *testing.T) {
 	const n, eps = 33, 0.01
 	x, scale, bias := random(3, 2, n), random(n), random(1, n)
 	bias.Type = scale.Type
-	run := func(name string, build func(in []graph.Value) graph.Value, want func(row []float64, k int) float64) {
+	run := func(name string, build func(in []graph.Value) graph.Value,
+		want func(row []float64, k int) float64) {
 		got := compute(t, build, x, scale, bias)
 		expect(t, name, got, func(i int) float64 { return want(rowOf(x, i), i%n) })
 	}
-	softmax := func(row []float64, k int) float64 { return math.Exp(row[k]) / (mean(row, math.Exp) * n) }
+	softmax := func(row []float64, k int) float64 {
+		return math.Exp(row[k]) / (mean(row, math.Exp) * n)
+	}
 	square := func(v float64) float64 { return v * v }
 	run("softmax", func(in []graph.Value) graph.Value { return ops.Softmax(in[0]) }, softmax)
 	run("log-softmax", func(in []graph.Value) graph.Value { return ops.LogSoftmax(in[0]) },
@@ -306,11 +338,14 @@ func TestRowFunctions(t *testing.T) {
 		func(row []float64, k int) float64 {
 			return row[k] / math.Sqrt(mean(row, square)+eps) * float64(scale.F32()[k])
 		})
-	run("layer-norm", func(in []graph.Value) graph.Value { return ops.LayerNorm(in[0], in[1], in[2], eps) },
+	run("layer-norm", func(in []graph.Value) graph.Value {
+		return ops.LayerNorm(in[0], in[1], in[2], eps)
+	},
 		func(row []float64, k int) float64 {
 			mu := mean(row, func(v float64) float64 { return v })
 			variance := mean(row, func(v float64) float64 { return square(v - mu) })
-			return (row[k]-mu)/math.Sqrt(variance+eps)*float64(scale.F32()[k]) + float64(bias.F32()[k])
+			return (row[k]-mu)/math.Sqrt(variance+eps)*float64(scale.F32()[k]) +
+				float64(bias.F32()[k])
 		})
 }
 
@@ -332,7 +367,8 @@ func TestExtremeRows(t *testing.T) {
 // entropies is the cross-entropy of every class of every row of f32[2 3].
 func entropies(x graph.Value) graph.Value {
 	labels := tensor.FromI32([]int32{0, 1, 2, 0, 1, 2}, 2, 3)
-	repeated := ops.BroadcastTo(ops.Reshape(x, graph.Dim{Size: 2}, graph.Dim{Size: 1}, graph.Dim{Size: 3}), 2, 3, 3)
+	repeated := ops.BroadcastTo(ops.Reshape(x, graph.Dim{Size: 2}, graph.Dim{Size: 1},
+		graph.Dim{Size: 3}), 2, 3, 3)
 	return ops.CrossEntropy(repeated, x.Graph().Constant("labels", labels), 0)
 }
 
@@ -340,7 +376,10 @@ func entropies(x graph.Value) graph.Value {
 func TestCrossEntropySmoothing(t *testing.T) {
 	const v, s = 17, 0.1
 	x, labels := random(5, v), tensor.FromI32([]int32{0, 16, 3, 3, 9}, 5)
-	got := compute(t, func(in []graph.Value) graph.Value { return ops.CrossEntropy(in[0], in[1], s) }, x, labels)
+	got := compute(t, func(in []graph.Value) graph.Value {
+		return ops.CrossEntropy(in[0], in[1],
+			s)
+	}, x, labels)
 	expect(t, "cross-entropy", got, func(i int) float64 {
 		row := rowOf(x, i*v)
 		loss, total := 0.0, mean(row, math.Exp)*v
@@ -358,23 +397,34 @@ func TestCrossEntropySmoothing(t *testing.T) {
 func TestLookups(t *testing.T) {
 	ids := tensor.FromI32([]int32{2, 0, 2, 1}, 2, 2)
 	table := random(3, 5)
-	got := compute(t, func(in []graph.Value) graph.Value { return ops.Embedding(in[0], in[1]) }, table, ids)
-	expect(t, "embedding", got, func(i int) float64 { return float64(table.F32()[int(ids.I32()[i/5])*5+i%5]) })
-	hot := compute(t, func(in []graph.Value) graph.Value { return ops.MatMul(ops.OneHot(in[1], 3), in[0]) }, table, ids)
+	got := compute(t, func(in []graph.Value) graph.Value { return ops.Embedding(in[0], in[1]) },
+		table, ids)
+	expect(t, "embedding", got, func(i int) float64 {
+		return float64(table.F32()[int(ids.I32()[i/5])*5+i%5])
+	})
+	hot := compute(t, func(in []graph.Value) graph.Value {
+		return ops.MatMul(ops.OneHot(in[1], 3),
+			in[0])
+	}, table, ids)
 	expect(t, "one-hot", hot, func(i int) float64 { return float64(got.F32()[i]) })
 	weights := compute(t, func(in []graph.Value) graph.Value { return ops.NotZero(in[0]) }, ids)
 	expect(t, "not-zero", weights, func(i int) float64 { return []float64{1, 0, 1, 1}[i] })
 	logits := tensor.FromF32([]float32{1, 5, 5, 0, 0, 0, 3, 2, 1, 1, 2, 3}, 4, 3)
-	right := compute(t, func(in []graph.Value) graph.Value { return ops.Correct(in[0], in[1]) }, logits, tensor.FromI32([]int32{1, 1, 0, 2}, 4))
+	right := compute(t, func(in []graph.Value) graph.Value { return ops.Correct(in[0], in[1]) },
+		logits, tensor.FromI32([]int32{1, 1, 0, 2}, 4))
 	expect(t, "correct", right, func(i int) float64 { return []float64{1, 0, 1, 1}[i] })
-	second := compute(t, func(in []graph.Value) graph.Value { return ops.Correct(in[0], in[1]) }, logits, tensor.FromI32([]int32{2, 0, 1, 0}, 4))
+	second := compute(t, func(in []graph.Value) graph.Value { return ops.Correct(in[0], in[1]) },
+		logits, tensor.FromI32([]int32{2, 0, 1, 0}, 4))
 	expect(t, "correct", second, func(i int) float64 { return []float64{0, 1, 0, 0}[i] })
 }
 
 func TestCast(t *testing.T) {
 	x := tensor.FromF32([]float32{-2.75, -0.5, 0, 1.5, 3}, 5)
 	for _, to := range []graph.DType{graph.I32, graph.BF16, graph.F16} {
-		back := compute(t, func(in []graph.Value) graph.Value { return ops.Cast(ops.Cast(in[0], to), graph.F32) }, x)
+		back := compute(t, func(in []graph.Value) graph.Value {
+			return ops.Cast(ops.Cast(in[0], to),
+				graph.F32)
+		}, x)
 		expect(t, to.String(), back, func(i int) float64 {
 			if to == graph.I32 {
 				return math.Trunc(float64(x.F32()[i]))
@@ -384,7 +434,8 @@ func TestCast(t *testing.T) {
 	}
 	bytes := tensor.New(tensor.Of(graph.U8, 3))
 	copy(bytes.U8(), []byte{0, 1, 255})
-	got := compute(t, func(in []graph.Value) graph.Value { return ops.Cast(in[0], graph.F32) }, bytes)
+	got := compute(t, func(in []graph.Value) graph.Value { return ops.Cast(in[0], graph.F32) },
+		bytes)
 	expect(t, "u8", got, func(i int) float64 { return []float64{0, 1, 255}[i] })
 }
 
@@ -394,10 +445,16 @@ func TestIndicesOutOfRange(t *testing.T) {
 	for _, id := range []int32{5, -1, math.MaxInt32, math.MinInt32} {
 		ids := tensor.FromI32([]int32{4, id}, 2)
 		for name, build := range map[string]func(in []graph.Value) graph.Value{
-			"embedding":     func(in []graph.Value) graph.Value { return ops.Embedding(ops.Transpose(in[0], 1, 0), in[1]) },
-			"one-hot":       func(in []graph.Value) graph.Value { return ops.OneHot(in[1], 5) },
-			"cross-entropy": func(in []graph.Value) graph.Value { return ops.CrossEntropy(in[0], in[1], 0) },
-			"correct":       func(in []graph.Value) graph.Value { return ops.Correct(in[0], in[1]) },
+			"embedding": func(in []graph.Value) graph.Value {
+				return ops.Embedding(ops.Transpose(in[0], 1, 0), in[1])
+			},
+			"one-hot": func(in []graph.Value) graph.Value { return ops.OneHot(in[1], 5) },
+			"cross-entropy": func(in []graph.Value) graph.Value {
+				return ops.CrossEntropy(in[0], in[1], 0)
+			},
+			"correct": func(in []graph.Value) graph.Value {
+				return ops.Correct(in[0], in[1])
+			},
 		} {
 			_, err := try(build, x, ids)
 			want := fmt.Sprintf("index %d at position 1 is outside a table of 5", id)

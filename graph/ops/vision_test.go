@@ -30,7 +30,8 @@ func TestPooling(t *testing.T) {
 				for c := range w.Size[1] {
 					row, col := index[2]*w.Stride[0]-w.Pad[0]+r, index[3]*w.Stride[1]-w.Pad[1]+c
 					if row >= 0 && row < x.Type.Size(2) && col >= 0 && col < x.Type.Size(3) {
-						elements = append(elements, float64(x.F32()[at(x.Type, []int{index[0], index[1], row, col})]))
+						elements = append(elements, float64(x.F32()[at(x.Type,
+							[]int{index[0], index[1], row, col})]))
 					}
 				}
 			}
@@ -128,22 +129,30 @@ func TestResizeNearest(t *testing.T) {
 // plane, which is exact but at the border.
 func TestResizeBilinear(t *testing.T) {
 	x := tensor.FromF32([]float32{1, 2, 3, 4}, 1, 1, 2, 2)
-	got := compute(t, func(in []graph.Value) graph.Value { return ops.ResizeBilinear(in[0], 4, 4) }, x)
-	want := []float64{1, 1.25, 1.75, 2, 1.5, 1.75, 2.25, 2.5, 2.5, 2.75, 3.25, 3.5, 3, 3.25, 3.75, 4}
+	got := compute(t, func(in []graph.Value) graph.Value { return ops.ResizeBilinear(in[0], 4, 4) },
+		x)
+	want := []float64{1, 1.25, 1.75, 2, 1.5, 1.75, 2.25, 2.5, 2.5, 2.75, 3.25, 3.5, 3, 3.25, 3.75,
+		4}
 	expect(t, "2×2 to 4×4", got, func(i int) float64 { return want[i] })
 	same := random(2, 3, 4, 5)
-	got = compute(t, func(in []graph.Value) graph.Value { return ops.ResizeBilinear(in[0], 4, 5) }, same)
+	got = compute(t, func(in []graph.Value) graph.Value { return ops.ResizeBilinear(in[0], 4, 5) },
+		same)
 	expect(t, "the same size", got, func(i int) float64 { return float64(same.F32()[i]) })
 	const h, w, oh, ow = 7, 9, 12, 5
 	plane := tensor.New(tensor.Of(graph.F32, 1, 1, h, w))
 	for i := range plane.F32() {
 		plane.F32()[i] = float32(2*(i/w) - 3*(i%w))
 	}
-	got = compute(t, func(in []graph.Value) graph.Value { return ops.ResizeBilinear(in[0], oh, ow) }, plane)
+	got = compute(t, func(in []graph.Value) graph.Value {
+		return ops.ResizeBilinear(in[0], oh,
+			ow)
+	}, plane)
 	clamp := func(i, n, m int) float64 {
 		return min(max((float64(i)+0.5)*float64(m)/float64(n)-0.5, 0), float64(m-1))
 	}
-	expect(t, "plane", got, func(i int) float64 { return 2*clamp(i/ow, oh, h) - 3*clamp(i%ow, ow, w) })
+	expect(t, "plane", got, func(i int) float64 {
+		return 2*clamp(i/ow, oh, h) - 3*clamp(i%ow, ow, w)
+	})
 }
 
 func TestClippedRelu(t *testing.T) {
@@ -159,9 +168,17 @@ func TestClippedRelu(t *testing.T) {
 func TestTopK(t *testing.T) {
 	nan := float32(math.NaN())
 	x := tensor.FromF32([]float32{3, 7, 7, 1, 5, nan, 2, nan, 1, 4}, 2, 5)
-	values := compute(t, func(in []graph.Value) graph.Value { v, _ := ops.TopK(in[0], 3); return v }, x)
+	values := compute(t, func(in []graph.Value) graph.Value {
+		v, _ := ops.TopK(in[0],
+			3)
+		return v
+	}, x)
 	expect(t, "values", values, func(i int) float64 { return []float64{7, 7, 5, 4, 2, 1}[i] })
-	indices := compute(t, func(in []graph.Value) graph.Value { _, i := ops.TopK(in[0], 3); return ops.Cast(i, graph.F32) }, x)
+	indices := compute(t, func(in []graph.Value) graph.Value {
+		_, i := ops.TopK(in[0],
+			3)
+		return ops.Cast(i, graph.F32)
+	}, x)
 	expect(t, "indices", indices, func(i int) float64 { return []float64{1, 2, 4, 4, 1, 3}[i] })
 }
 
@@ -173,18 +190,27 @@ func TestBadImageAttributes(t *testing.T) {
 		want  string
 		build func(x, v graph.Value)
 	}{
-		{"windows of [0 2]", func(x, _ graph.Value) { ops.MaxPool2D(x, ops.Window{Size: [2]int{0, 2}}) }},
+		{"windows of [0 2]", func(x, _ graph.Value) {
+			ops.MaxPool2D(x,
+				ops.Window{Size: [2]int{0, 2}})
+		}},
 		{"[-1 1] apart", func(x, _ graph.Value) {
 			ops.AvgPool2D(x, ops.Window{Size: [2]int{2, 2}, Stride: [2]int{-1, 1}})
 		}},
 		{"padding [2 0 0 0]", func(x, _ graph.Value) {
 			ops.AvgPool2D(x, ops.Window{Size: [2]int{2, 2}, Pad: [4]int{2}})
 		}},
-		{"do not fit into", func(x, _ graph.Value) { ops.MaxPool2D(x, ops.Window{Size: [2]int{9, 1}}) }},
+		{"do not fit into", func(x, _ graph.Value) {
+			ops.MaxPool2D(x,
+				ops.Window{Size: [2]int{9, 1}})
+		}},
 		{"more than 256 elements", func(x, _ graph.Value) {
 			ops.MaxPool2D(ops.ResizeNearest(x, 8), ops.Window{Size: [2]int{17, 17}})
 		}},
-		{"want four axes", func(_, v graph.Value) { ops.AvgPool2D(v, ops.Window{Size: [2]int{1, 1}}) }},
+		{"want four axes", func(_, v graph.Value) {
+			ops.AvgPool2D(v,
+				ops.Window{Size: [2]int{1, 1}})
+		}},
 		{"blocks of 3×3", func(x, _ graph.Value) { ops.DepthToSpace(x, 3) }},
 		{"blocks of 0×0", func(x, _ graph.Value) { ops.SpaceToDepth(x, 0) }},
 		{"do not fall into blocks", func(_, v graph.Value) { ops.SpaceToDepth(v, 1) }},
@@ -206,12 +232,14 @@ func TestBadImageAttributes(t *testing.T) {
 		{"epsilon is -1", func(x, v graph.Value) { ops.BatchNormInference(x, v, v, v, v, -1) }},
 		{"momentum 2 is outside", func(_, v graph.Value) { ops.RunningAverage(v, v, 2) }},
 		{"forget bias is +Inf", func(x, v graph.Value) {
-			ops.LSTMCell(ops.ReshapeSizes(x, 18, 8), ops.Slice(ops.ReshapeSizes(x, 18, 8), 1, 0, 2), inf)
+			ops.LSTMCell(ops.ReshapeSizes(x, 18, 8), ops.Slice(ops.ReshapeSizes(x, 18, 8), 1, 0, 2),
+				inf)
 		}},
 	} {
 		t.Run(c.want, func(t *testing.T) {
 			g := graph.New()
-			c.build(g.Input("x", tensor.Of(graph.F32, 1, 4, 6, 6)), g.Variable("v", tensor.Of(graph.F32, 4), graph.Init{}))
+			c.build(g.Input("x", tensor.Of(graph.F32, 1, 4, 6, 6)),
+				g.Variable("v", tensor.Of(graph.F32, 4), graph.Init{}))
 			if g.Err() == nil {
 				t.Fatal("accepted")
 			}
@@ -231,9 +259,12 @@ func TestNoImageIsPassedOn(t *testing.T) {
 	y, _ := ops.LSTM(none, none, none, none, none, 1)
 	top, _ := ops.TopK(none, 1)
 	for i, v := range []graph.Value{
-		norm, h, y, top, ops.BatchNormInference(none, none, none, none, none, 1), ops.LayerNormOver(none, none, none, 1, 1),
-		ops.LayerNormComposed(none, none, none, 1, 1), ops.MaxPool2D(none, w), ops.AvgPool2D(none, w), ops.GlobalMean(none),
-		ops.DepthToSpace(none, 2), ops.SpaceToDepth(none, 2), ops.ResizeNearest(none, 2), ops.ResizeBilinear(none, 2, 2),
+		norm, h, y, top, ops.BatchNormInference(none, none, none, none, none,
+			1), ops.LayerNormOver(none, none, none, 1, 1),
+		ops.LayerNormComposed(none, none, none, 1, 1), ops.MaxPool2D(none, w), ops.AvgPool2D(none,
+			w), ops.GlobalMean(none),
+		ops.DepthToSpace(none, 2), ops.SpaceToDepth(none, 2), ops.ResizeNearest(none,
+			2), ops.ResizeBilinear(none, 2, 2),
 		ops.ClippedRelu(none, 1), ops.CTCLoss(none, none, none, none),
 	} {
 		if v.Valid() {

@@ -56,7 +56,8 @@ func (w Window) pooled(x graph.Type) (graph.Type, error) {
 	for i := range size {
 		room := x.Size(2+i) + w.Pad[i] + w.Pad[i+2] - w.Size[i]
 		if room < 0 {
-			return graph.Type{}, fmt.Errorf("windows of %v do not fit into %s with padding %v", w.Size, x, w.Pad)
+			return graph.Type{}, fmt.Errorf("windows of %v do not fit into %s with padding %v",
+				w.Size, x, w.Pad)
 		}
 		size[i] = room/w.Stride[i] + 1
 	}

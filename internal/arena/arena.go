@@ -156,7 +156,8 @@ func bySize(blocks []Block) []int {
 		}
 	}
 	slices.SortStableFunc(order, func(a, b int) int {
-		return cmp.Or(cmp.Compare(blocks[b].Bytes, blocks[a].Bytes), cmp.Compare(blocks[a].From, blocks[b].From))
+		return cmp.Or(cmp.Compare(blocks[b].Bytes, blocks[a].Bytes),
+			cmp.Compare(blocks[a].From, blocks[b].From))
 	})
 	return order
 }

@@ -135,7 +135,8 @@ func (e *Error) Unwrap() error { return e.Err }
 // CheckRegion reports a region outside its memory.
 func CheckRegion(r Region) error {
 	if r.Off < 0 || r.Bytes < 0 || r.Off+r.Bytes > r.Mem.Bytes() {
-		return fmt.Errorf("region of %d bytes at %d is outside a memory of %d bytes", r.Bytes, r.Off, r.Mem.Bytes())
+		return fmt.Errorf("region of %d bytes at %d is outside a memory of %d bytes", r.Bytes,
+			r.Off, r.Mem.Bytes())
 	}
 	return nil
 }

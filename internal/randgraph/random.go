@@ -39,7 +39,8 @@ func Random(pick func(n int) int, size int) *Model {
 		b.grow(i)
 	}
 	loss := b.loss()
-	m := &Model{Graph: g, Fetches: []graph.Value{loss, b.any()}, Inputs: []graph.Value{x, b.seed, lr, step}}
+	m := &Model{Graph: g, Fetches: []graph.Value{loss, b.any()},
+		Inputs: []graph.Value{x, b.seed, lr, step}}
 	if m.Fetches[1] == x {
 		m.Fetches = m.Fetches[:1]
 	}
@@ -100,7 +101,8 @@ func (b *builder) grow(i int) {
 		out = ops.Transpose(ops.Sigmoid(ops.Transpose(v, 1, 0)), 1, 0)
 	case 8: // part of a packed variable
 		name := fmt.Sprintf("packed%d", len(b.vars))
-		packed := b.g.Variable(name, tensor.Of(graph.F32, 3, b.cols, b.cols), graph.Init{Dist: graph.Normal, Scale: 0.5})
+		packed := b.g.Variable(name, tensor.Of(graph.F32, 3, b.cols, b.cols),
+			graph.Init{Dist: graph.Normal, Scale: 0.5})
 		b.vars = append(b.vars, packed)
 		parts := ops.Unstack(packed)
 		out = ops.MatMul(ops.MatMul(v, parts[0]), parts[2])
@@ -133,7 +135,8 @@ func (b *builder) update(w, dw, lr, step graph.Value) *graph.Node {
 	case 0:
 		return ops.Momentum(w, state("m", w.Type()), dw, lr, 0.9)
 	case 1:
-		return ops.Adam(w, state("m", w.Type()), state("v", w.Type()), dw, lr, step, 0.9, 0.99, 1e-8)
+		return ops.Adam(w, state("m", w.Type()), state("v", w.Type()), dw, lr, step, 0.9, 0.99,
+			1e-8)
 	default:
 		return ops.SGD(w, dw, lr)
 	}

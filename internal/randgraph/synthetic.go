@@ -24,15 +24,21 @@ func (work) Cost(in, out []graph.Type) graph.Cost {
 	return graph.Cost{FLOPs: int64(out[0].Elems()), Bytes: out[0].Bytes()}
 }
 
-func (work) VJP(n *graph.Node, _ []graph.Value) []graph.Value { return make([]graph.Value, len(n.In)) }
+func (work) VJP(n *graph.Node, _ []graph.Value) []graph.Value {
+	return make([]graph.Value, len(n.In))
+}
 
 // apply stands for an update.
 type apply struct{}
 
-func (apply) Name() string                                     { return "apply" }
-func (apply) Infer([]graph.Type) ([]graph.Type, error)         { return nil, nil }
-func (apply) Cost(in, _ []graph.Type) graph.Cost               { return graph.Cost{Bytes: in[0].Bytes()} }
-func (apply) VJP(n *graph.Node, _ []graph.Value) []graph.Value { return make([]graph.Value, len(n.In)) }
+func (apply) Name() string                             { return "apply" }
+func (apply) Infer([]graph.Type) ([]graph.Type, error) { return nil, nil }
+func (apply) Cost(in, _ []graph.Type) graph.Cost {
+	return graph.Cost{Bytes: in[0].Bytes()}
+}
+func (apply) VJP(n *graph.Node, _ []graph.Value) []graph.Value {
+	return make([]graph.Value, len(n.In))
+}
 
 // Model is a graph with what a step of it computes.
 type Model struct {
@@ -53,7 +59,10 @@ func Synthetic(nodes int) *Model {
 	layers := max(1, nodes/(4*branches+2))
 	g := graph.New()
 	m := &Model{Graph: g, Inputs: []graph.Value{g.Input("x", tensor.Of(graph.F32, 32, width(0)))}}
-	run := func(w int, in ...graph.Value) graph.Value { return g.Apply(work{32, w}, in...).Value(0) }
+	run := func(w int, in ...graph.Value) graph.Value {
+		return g.Apply(work{32, w},
+			in...).Value(0)
+	}
 	h := m.Inputs[0]
 	type layer struct {
 		in       graph.Value
@@ -64,7 +73,8 @@ func Synthetic(nodes int) *Model {
 	for i := range layers {
 		l := layer{in: h}
 		for b := range branches {
-			w := g.Variable(fmt.Sprintf("layer%d/w%d", i, b), tensor.Of(graph.F32, 8, width(i+b)), graph.Init{})
+			w := g.Variable(fmt.Sprintf("layer%d/w%d", i, b), tensor.Of(graph.F32, 8, width(i+b)),
+				graph.Init{})
 			l.weights = append(l.weights, w)
 			l.branches = append(l.branches, run(width(i), h, w))
 		}

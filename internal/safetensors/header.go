@@ -29,7 +29,8 @@ func parseDType(code string) (tensor.DType, error) {
 			return d, nil
 		}
 	}
-	return tensor.Invalid, fmt.Errorf("unknown element type %q: want F32, I32, U8, BF16 or F16", code)
+	return tensor.Invalid, fmt.Errorf("unknown element type %q: want F32, I32, U8, BF16 or F16",
+		code)
 }
 
 // Error says what is wrong with a file. Its message is one line.
@@ -193,9 +194,11 @@ func (e Entry) check(end, data int64) error {
 	case e.off < 0 || end < e.off:
 		return tensorError(e.Name, "offsets [%d, %d] are not a range", e.off, end)
 	case end > data:
-		return tensorError(e.Name, "bytes [%d, %d] are outside the %d bytes of data: the file is truncated or damaged", e.off, end, data)
+		return tensorError(e.Name, "bytes [%d, %d] are outside the %d bytes of data: the file is "+
+			"truncated or damaged", e.off, end, data)
 	case end-e.off != e.Type.Bytes():
-		return tensorError(e.Name, "%d bytes for %s, which needs %d", end-e.off, e.Type, e.Type.Bytes())
+		return tensorError(e.Name, "%d bytes for %s, which needs %d", end-e.off, e.Type,
+			e.Type.Bytes())
 	}
 	return nil
 }

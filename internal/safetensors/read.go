@@ -77,7 +77,8 @@ func Read(r io.ReaderAt, size int64) (*File, error) {
 	if err != nil {
 		return nil, named(err, "")
 	}
-	f := &File{r: r, close: func() error { return nil }, data: 8 + int64(len(raw)), byName: map[string]int{}}
+	f := &File{r: r, close: func() error { return nil }, data: 8 +
+		int64(len(raw)), byName: map[string]int{}}
 	if f.entries, f.metadata, err = parseHeader(raw, size-f.data); err != nil {
 		return nil, named(err, "")
 	}
@@ -90,7 +91,8 @@ func Read(r io.ReaderAt, size int64) (*File, error) {
 func readHeader(r io.ReaderAt, size int64) ([]byte, error) {
 	var length [8]byte
 	if size < 8 {
-		return nil, fmt.Errorf("%d bytes are too few for the length of the header: the file is truncated", size)
+		return nil, fmt.Errorf("%d bytes are too few for the length of the header: the file is "+
+			"truncated", size)
 	}
 	if err := readFull(r, length[:], 0); err != nil {
 		return nil, err
@@ -100,7 +102,8 @@ func readHeader(r io.ReaderAt, size int64) ([]byte, error) {
 	case n > maxHeader:
 		return nil, fmt.Errorf("header of %d bytes: at most %d are allowed; not a safetensors file?", n, maxHeader)
 	case n > uint64(size-8):
-		return nil, fmt.Errorf("header of %d bytes, but only %d follow: the file is truncated", n, size-8)
+		return nil, fmt.Errorf("header of %d bytes, but only %d follow: the file is truncated", n,
+			size-8)
 	}
 	raw := make([]byte, n)
 	return raw, readFull(r, raw, 8)

@@ -28,10 +28,12 @@ func read(b []byte) (*File, error) { return Read(bytes.NewReader(b), int64(len(b
 
 // TestFormat: the bytes are those of the format's specification.
 func TestFormat(t *testing.T) {
-	entries := []Entry{{Name: "a", Type: tensor.Of(tensor.F32, 2)}, {Name: "b/c", Type: tensor.Of(tensor.U8)}}
+	entries := []Entry{{Name: "a", Type: tensor.Of(tensor.F32, 2)},
+		{Name: "b/c", Type: tensor.Of(tensor.U8)}}
 	data := map[string][]byte{"a": {0, 0, 128, 63, 0, 0, 0, 64}, "b/c": {7}}
 	var b bytes.Buffer
-	if err := Write(&b, entries, map[string]string{"k": "v"}, func(e Entry) ([]byte, error) { return data[e.Name], nil }); err != nil {
+	if err := Write(&b, entries, map[string]string{"k": "v"},
+		func(e Entry) ([]byte, error) { return data[e.Name], nil }); err != nil {
 		t.Fatal(err)
 	}
 	header := `{"__metadata__":{"k":"v"},"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"b/c":{"dtype":"U8","shape":[],"data_offsets":[8,9]}}`
@@ -60,13 +62,15 @@ func TestRoundTrip(t *testing.T) {
 		var entries []Entry
 		views := map[string]tensor.View{}
 		for _, n := range names {
-			typ := tensor.Of(rapid.SampledFrom(dtypes).Draw(t, "dtype"), rapid.SliceOfN(rapid.IntRange(1, 5), 0, 3).Draw(t, "shape")...)
+			typ := tensor.Of(rapid.SampledFrom(dtypes).Draw(t, "dtype"),
+				rapid.SliceOfN(rapid.IntRange(1, 5), 0, 3).Draw(t, "shape")...)
 			v := tensor.New(typ)
 			copy(v.Data, rapid.SliceOfN(rapid.Byte(), len(v.Data), len(v.Data)).Draw(t, "data"))
 			entries, views[n] = append(entries, Entry{Name: n, Type: typ}), v
 		}
 		var b bytes.Buffer
-		if err := Write(&b, entries, metadata, func(e Entry) ([]byte, error) { return views[e.Name].Data, nil }); err != nil {
+		if err := Write(&b, entries, metadata,
+			func(e Entry) ([]byte, error) { return views[e.Name].Data, nil }); err != nil {
 			t.Fatal(err)
 		}
 		f, err := read(b.Bytes())
@@ -78,7 +82,8 @@ func TestRoundTrip(t *testing.T) {
 		}
 		for _, e := range f.Entries() {
 			got, err := f.Get(e.Name)
-			if err != nil || !got.Type.Equal(views[e.Name].Type) || !bytes.Equal(got.Data, views[e.Name].Data) {
+			if err != nil || !got.Type.Equal(views[e.Name].Type) ||
+				!bytes.Equal(got.Data, views[e.Name].Data) {
 				t.Fatalf("%q: %v %v, want %v", e.Name, got, err, views[e.Name])
 			}
 		}
@@ -112,18 +117,23 @@ var badHeaders = []struct{ header, want string }{
 	{`{"a":{"dtype":"F32","shape":[0],"data_offsets":[0,0]}}`, "has size 0"},
 	{`{"a":{"dtype":"F32","shape":[-2],"data_offsets":[0,8]}}`, "has size -2"},
 	{`{"a":{"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,8]}}`, "too large"},
-	{`{"a":{"dtype":"F32","shape":[3],"data_offsets":[0,8]}}`, "8 bytes for f32[3], which needs 12"},
+	{`{"a":{"dtype":"F32","shape":[3],"data_offsets":[0,8]}}`,
+		"8 bytes for f32[3], which needs 12"},
 	{`{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8,9]}}`, `two "data_offsets"`},
 	{`{"a":{"dtype":"F32","shape":[2],"data_offsets":[8,0]}}`, "not a range"},
 	{`{"a":{"dtype":"F32","shape":[2],"data_offsets":[-8,0]}}`, "not a range"},
 	{`{"a":{"dtype":"F32","shape":[2],"data_offsets":[1,9]}}`, "outside the 8 bytes of data"},
 	{`{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}`, "4 bytes after the last tensor"},
-	{`{"a":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}}`, "4 bytes before it belong to no tensor"},
+	{`{"a":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}}`,
+		"4 bytes before it belong to no tensor"},
 	{`{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"b":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}}`, `"b": overlaps tensor "a"`},
 	{`{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"b":{"dtype":"U8","shape":[1],"data_offsets":[7,8]}}`, "3 bytes before it"},
-	{`{"__metadata__":{"k":1},"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}`, `value of "k" is not a string`},
-	{`{"__metadata__":{"k":null},"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}`, `value of "k" is not a string`},
-	{`{"__metadata__":[],"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}`, "__metadata__: not a JSON object"},
+	{`{"__metadata__":{"k":1},"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}`,
+		`value of "k" is not a string`},
+	{`{"__metadata__":{"k":null},"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}`,
+		`value of "k" is not a string`},
+	{`{"__metadata__":[],"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}`,
+		"__metadata__: not a JSON object"},
 }
 
 // TestBadHeaders: every damage is an *Error of one line that says what is wrong.
@@ -143,8 +153,11 @@ func TestBadHeaders(t *testing.T) {
 // valid is a small file with two tensors.
 func valid(t testing.TB) []byte {
 	var b bytes.Buffer
-	entries := []Entry{{Name: "a", Type: tensor.Of(tensor.F32, 2, 3)}, {Name: "b", Type: tensor.Of(tensor.I32)}}
-	err := Write(&b, entries, map[string]string{"k": "v"}, func(e Entry) ([]byte, error) { return make([]byte, e.Type.Bytes()), nil })
+	entries := []Entry{{Name: "a", Type: tensor.Of(tensor.F32, 2, 3)},
+		{Name: "b", Type: tensor.Of(tensor.I32)}}
+	err := Write(&b, entries, map[string]string{"k": "v"}, func(e Entry) ([]byte, error) {
+		return make([]byte, e.Type.Bytes()), nil
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +200,8 @@ func TestOpenErrors(t *testing.T) {
 	}
 	for _, path := range []string{dir, bad, filepath.Join(dir, "none")} {
 		_, err := Open(path)
-		if e, ok := errors.AsType[*Error](err); !ok || e.Path != path || strings.Contains(err.Error(), "\n") {
+		if e, ok := errors.AsType[*Error](err); !ok || e.Path != path ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
@@ -199,7 +213,8 @@ func TestOpenErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.Get("none"); err == nil || !strings.Contains(err.Error(), good+`: tensor "none": not in the file`) {
+	if _, err := f.Get("none"); err == nil ||
+		!strings.Contains(err.Error(), good+`: tensor "none": not in the file`) {
 		t.Errorf("missing tensor: %v", err)
 	}
 	if err := os.Truncate(good, 100); err != nil {
@@ -245,7 +260,8 @@ func TestWriteErrors(t *testing.T) {
 		{[]Entry{{Name: "a", Type: tensor.Of(tensor.F32, 3)}}, nil, "8 bytes for f32[3]"},
 		{[]Entry{{Name: "a", Type: f32}}, map[string]string{"k": "\xff"}, `"k" is not UTF-8`},
 	} {
-		if err := Write(io.Discard, c.entries, c.metadata, get); err == nil || !strings.Contains(err.Error(), c.want) {
+		if err := Write(io.Discard, c.entries, c.metadata, get); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: %v does not say %q", c.entries, err, c.want)
 		}
 	}
@@ -256,7 +272,8 @@ func TestWriteErrors(t *testing.T) {
 		}
 	}
 	failing := func(e Entry) ([]byte, error) { return nil, errFull }
-	if err := Write(io.Discard, []Entry{{Name: "a", Type: f32}}, nil, failing); !errors.Is(err, errFull) {
+	if err := Write(io.Discard, []Entry{{Name: "a", Type: f32}}, nil, failing); !errors.Is(err,
+		errFull) {
 		t.Errorf("failing source: %v", err)
 	}
 }
@@ -285,7 +302,8 @@ func FuzzRead(f *testing.F) {
 			t.Fatal(err)
 		}
 		out, err := read(again.Bytes())
-		if err != nil || fmt.Sprint(out.Entries(), out.Metadata()) != fmt.Sprint(in.Entries(), in.Metadata()) {
+		if err != nil || fmt.Sprint(out.Entries(), out.Metadata()) != fmt.Sprint(in.Entries(),
+			in.Metadata()) {
 			t.Fatalf("read %v %v, then %v: %v", in.Entries(), in.Metadata(), out, err)
 		}
 	})
@@ -297,7 +315,8 @@ func TestUnpaddedHeader(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v, err := f.Get("test"); err != nil || !slices.Equal(v.I32(), make([]int32, 4)) || v.Type.String() != "i32[2 2]" {
+	if v, err := f.Get("test"); err != nil || !slices.Equal(v.I32(), make([]int32, 4)) ||
+		v.Type.String() != "i32[2 2]" {
 		t.Errorf("got %v, %v", v, err)
 	}
 }

@@ -15,7 +15,8 @@ import (
 // are written before the next call: one tensor at a time is in memory. Names
 // must differ. Errors about a tensor are *[Error]s; errors of w and of get are
 // wrapped.
-func Write(w io.Writer, entries []Entry, metadata map[string]string, get func(Entry) ([]byte, error)) error {
+func Write(w io.Writer, entries []Entry, metadata map[string]string,
+	get func(Entry) ([]byte, error)) error {
 	header, err := formatHeader(entries, metadata)
 	if err != nil {
 		return err
@@ -29,7 +30,8 @@ func Write(w io.Writer, entries []Entry, metadata map[string]string, get func(En
 			return &Error{Tensor: e.Name, Err: err}
 		}
 		if int64(len(data)) != e.Type.Bytes() {
-			return tensorError(e.Name, "%d bytes for %s, which needs %d", len(data), e.Type, e.Type.Bytes())
+			return tensorError(e.Name, "%d bytes for %s, which needs %d", len(data), e.Type,
+				e.Type.Bytes())
 		}
 		if _, err := w.Write(data); err != nil {
 			return &Error{Tensor: e.Name, Err: err}
@@ -70,7 +72,8 @@ func formatHeader(entries []Entry, metadata map[string]string) ([]byte, error) {
 	}
 	n := b.Len() - 8
 	if n > maxHeader {
-		return nil, &Error{Err: fmt.Errorf("header of %d bytes: at most %d are allowed", n, maxHeader)}
+		return nil, &Error{Err: fmt.Errorf("header of %d bytes: at most %d are allowed", n,
+			maxHeader)}
 	}
 	binary.LittleEndian.PutUint64(b.Bytes(), uint64(n))
 	return b.Bytes(), nil
@@ -88,7 +91,8 @@ func describe(b *bytes.Buffer, entries []Entry) error {
 		if end < off {
 			return tensorError(e.Name, "too many bytes in all")
 		}
-		d := description{DType: codes[e.Type.DType], Shape: e.Type.Sizes(), Offsets: [2]int64{off, end}}
+		d := description{DType: codes[e.Type.DType], Shape: e.Type.Sizes(),
+			Offsets: [2]int64{off, end}}
 		if err := member(b, e.Name, d); err != nil {
 			return err
 		}

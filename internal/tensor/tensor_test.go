@@ -25,7 +25,8 @@ func TestTypeText(t *testing.T) {
 }
 
 func TestBadTypeText(t *testing.T) {
-	for _, s := range []string{"", "f32", "f32[", "f33[2]", "f32[x]", "f32[0]", "f32[-1]", "f32[a:]", "f32[a:2 a:2]", "f32[4000000000 4000000000]", "invalid[1]"} {
+	for _, s := range []string{"", "f32", "f32[", "f33[2]", "f32[x]", "f32[0]", "f32[-1]",
+		"f32[a:]", "f32[a:2 a:2]", "f32[4000000000 4000000000]", "invalid[1]"} {
 		if ty, err := ParseType(s); err == nil {
 			t.Errorf("%q reads as %s", s, ty)
 		}
@@ -34,13 +35,15 @@ func TestBadTypeText(t *testing.T) {
 
 func TestSizes(t *testing.T) {
 	ty := Named(F32, Dim{"batch", 3}, Dim{"", 5})
-	if ty.Elems() != 15 || ty.Bytes() != 60 || ty.Rank() != 2 || ty.Size(-1) != 5 || ty.Size(0) != 3 || ty.Rows(1) != 3 {
+	if ty.Elems() != 15 || ty.Bytes() != 60 || ty.Rank() != 2 || ty.Size(-1) != 5 ||
+		ty.Size(0) != 3 || ty.Rows(1) != 3 {
 		t.Errorf("%s: %d elements, %d bytes", ty, ty.Elems(), ty.Bytes())
 	}
 	if s := Of(F32); s.Elems() != 1 || s.String() != "f32[]" {
 		t.Errorf("a scalar is %s of %d elements", s, s.Elems())
 	}
-	if !ty.Equal(Of(F32, 3, 5)) || ty.Equal(Of(I32, 3, 5)) || !ty.SameShape(Of(I32, 3, 5)) || ty.SameShape(Of(F32, 5, 3)) {
+	if !ty.Equal(Of(F32, 3, 5)) || ty.Equal(Of(I32, 3, 5)) || !ty.SameShape(Of(I32, 3, 5)) ||
+		ty.SameShape(Of(F32, 5, 3)) {
 		t.Error("types compare wrongly")
 	}
 	if d := DType(99); d.Size() != 0 || d.String() != "dtype(99)" {

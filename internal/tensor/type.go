@@ -90,7 +90,8 @@ func (t Type) Check() error {
 			return fmt.Errorf("%s is too large", t)
 		}
 		bytes *= int64(d.Size)
-		if d.Name != "" && slices.ContainsFunc(t.Shape[:i], func(e Dim) bool { return e.Name == d.Name }) {
+		if d.Name != "" && slices.ContainsFunc(t.Shape[:i],
+			func(e Dim) bool { return e.Name == d.Name }) {
 			return fmt.Errorf("%s names axis %q twice", t, d.Name)
 		}
 	}

@@ -55,5 +55,6 @@ func as[T any](v View, want DType) []T {
 		panic(fmt.Sprintf("tensor: %s read as %s", v.Type, want))
 	}
 	var zero T
-	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(v.Data))), len(v.Data)/int(unsafe.Sizeof(zero)))
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(v.Data))),
+		len(v.Data)/int(unsafe.Sizeof(zero)))
 }

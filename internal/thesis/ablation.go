@@ -43,8 +43,10 @@ type ablated struct {
 // ablation is table 6.4 and figure 6.8.
 func (r *runner) ablation(ctx context.Context) (Table, error) {
 	t := Table{
-		Title:  fmt.Sprintf("Table 6.4, figure 6.8: ablation at TensorFlow's largest batch, %s", r.Size),
-		Header: []string{"", "vanilla MiB", "+partition", "+placement", "auto", "less: +placement", "less: auto", "time: +partition", "+placement", "auto"},
+		Title: fmt.Sprintf("Table 6.4, figure 6.8: ablation at TensorFlow's largest batch, %s",
+			r.Size),
+		Header: []string{"", "vanilla MiB", "+partition", "+placement", "auto", "less: +placement",
+			"less: auto", "time: +partition", "+placement", "auto"},
 	}
 	var all, own []ablated
 	for _, w := range five {
@@ -53,12 +55,14 @@ func (r *runner) ablation(ctx context.Context) (Table, error) {
 			return t, err
 		}
 		all = append(all, a)
-		t.row(append([]any{fmt.Sprintf("%s, %s %s", w.name, w.amount(w.ablation[r.Size]), w.unit)}, a.cells()...)...)
+		t.row(append([]any{fmt.Sprintf("%s, %s %s", w.name, w.amount(w.ablation[r.Size]), w.unit)},
+			a.cells()...)...)
 		if w.own > 0 && r.runs() {
 			if a, err = r.ablate(ctx, w, w.own/width); err != nil {
 				return t, err
 			}
-			t.row(append([]any{fmt.Sprintf("the same at its own κ = %.0f", a.kappa)}, a.cells()...)...)
+			t.row(append([]any{fmt.Sprintf("the same at its own κ = %.0f", a.kappa)},
+				a.cells()...)...)
 		}
 		own = append(own, a)
 	}
@@ -68,7 +72,8 @@ func (r *runner) ablation(ctx context.Context) (Table, error) {
 		thesis  []any
 	}{
 		{"average", "", []any{"10.8 GB", "4.8", "3.8", "-", "64.8 %", "-", 1.8, 2.2, "-"}},
-		{"average without MoE", moe.name, []any{"11.0 GB", "4.4", "4.0", "-", "63.6 %", "-", 1.55, 1.85, "-"}},
+		{"average without MoE", moe.name,
+			[]any{"11.0 GB", "4.4", "4.0", "-", "63.6 %", "-", 1.55, 1.85, "-"}},
 	} {
 		t.row(append([]any{average.name}, mean(all, average.without)...)...)
 		if r.runs() {
@@ -77,12 +82,16 @@ func (r *runner) ablation(ctx context.Context) (Table, error) {
 		t.row(append([]any{"thesis, " + average.name}, average.thesis...)...)
 	}
 	if r.runs() {
-		t.note("Times are relative to vanilla, with copies slowed down to κ = %.0f at the speed of vanilla's step: that of the thesis' machine (730), scaled by the replicas' width.", all[0].kappa)
-		t.note("The thesis' machine was slower at MoE and WGAN-GP (table 6.6: 0.77 and 0.50 TFLOP/s, 3.2 at the others), so that copies weighed less: at their own κ.")
+		t.note("Times are relative to vanilla, with copies slowed down to κ = %.0f at the speed "+
+			"of vanilla's step: that of the thesis' machine (730), scaled by the replicas' width.",
+			all[0].kappa)
+		t.note("The thesis' machine was slower at MoE and WGAN-GP (table 6.6: 0.77 and 0.50 " +
+			"TFLOP/s, 3.2 at the others), so that copies weighed less: at their own κ.")
 	} else {
 		t.note("Planned, not run.")
 	}
-	t.note("auto has %.0f %% of vanilla's peak as its budget, what TensorFlowMem needed on average, and copies less for it.", 100*share)
+	t.note("auto has %.0f %% of vanilla's peak as its budget, what TensorFlowMem needed on "+
+		"average, and copies less for it.", 100*share)
 	t.figures = append(t.figures, ablationFigures(all, r.runs())...)
 	return t, nil
 }
@@ -179,8 +188,10 @@ func mean(all []ablated, without string) []any {
 
 // ablationFigures are figures 6.8a and 6.8b.
 func ablationFigures(all []ablated, timed bool) []figure {
-	memory := figure{file: "fig6.8a", title: "Figure 6.8a: device memory", y: "of vanilla's peak", bars: true}
-	times := figure{file: "fig6.8b", title: "Figure 6.8b: time of a step", y: "of vanilla's time", bars: true}
+	memory := figure{file: "fig6.8a", title: "Figure 6.8a: device memory", y: "of vanilla's peak",
+		bars: true}
+	times := figure{file: "fig6.8b", title: "Figure 6.8b: time of a step", y: "of vanilla's time",
+		bars: true}
 	for i, name := range stages {
 		m, s := series{name: name}, series{name: name}
 		for _, a := range all {

@@ -61,7 +61,8 @@ func (r *runner) confirm(ctx context.Context, w workload, n int) (string, error)
 func (r *runner) batches(ctx context.Context) (Table, error) {
 	t := Table{
 		Title: "Table 6.5: the largest batch",
-		Header: []string{"model", "TensorFlow", "TensorFlowMem", "ratio", "12 GiB, planned: vanilla", "gomem", "ratio",
+		Header: []string{"model", "TensorFlow", "TensorFlowMem", "ratio",
+			"12 GiB, planned: vanilla", "gomem", "ratio",
 			"192 MiB: vanilla", "gomem", "ratio", "executed"},
 	}
 	for _, row := range []struct {
@@ -69,7 +70,8 @@ func (r *runner) batches(ctx context.Context) (Table, error) {
 		tf, mem int
 	}{{transformer, 11264, 25600}, {moe, 4, 40}, {resnet, 57, 186}, {wgan, 90, 324}} {
 		w := row.workload
-		cells := []any{fmt.Sprintf("%s (%s)", w.name, w.unit), row.tf, row.mem, float64(row.mem) / float64(row.tf)}
+		cells := []any{fmt.Sprintf("%s (%s)", w.name, w.unit), row.tf, row.mem,
+			float64(row.mem) / float64(row.tf)}
 		for _, size := range []string{full, replica} {
 			m, err := r.maxima(ctx, w, size)
 			if err != nil {
@@ -87,16 +89,19 @@ func (r *runner) batches(ctx context.Context) (Table, error) {
 		}
 		t.row(cells...)
 	}
-	t.note("gomem is the thesis policy with its settings: partitions of 20 operations. At most 64 GiB, or 1 GiB, of host memory are used.")
-	t.note("MoE's memory is not monotone in the batch: tokens are gated in groups, whose size has to divide it. The maximum is one that is found from below.")
+	t.note("gomem is the thesis policy with its settings: partitions of 20 operations. At most " +
+		"64 GiB, or 1 GiB, of host memory are used.")
+	t.note("MoE's memory is not monotone in the batch: tokens are gated in groups, whose size " +
+		"has to divide it. The maximum is one that is found from below.")
 	return t, nil
 }
 
 // throughput is table 6.6: the speed at the largest batch.
 func (r *runner) throughput(ctx context.Context) (Table, error) {
 	t := Table{
-		Title:  "Table 6.6: speed at the largest batch, s64",
-		Header: []string{"model", "thesis: TensorFlow", "TensorFlowMem", "ratio", "vanilla, units/s", "gomem", "ratio", "auto", "ratio", "κ"},
+		Title: "Table 6.6: speed at the largest batch, s64",
+		Header: []string{"model", "thesis: TensorFlow", "TensorFlowMem", "ratio",
+			"vanilla, units/s", "gomem", "ratio", "auto", "ratio", "κ"},
 	}
 	if !r.runs() {
 		t.note("Speeds need a size that is run.")
@@ -118,7 +123,8 @@ func (r *runner) throughput(ctx context.Context) (Table, error) {
 		t.row(fmt.Sprintf("%s (%s)", w.name, w.unit), row.tf, row.mem, row.mem/row.tf,
 			speeds[0], speeds[1], speeds[1]/speeds[0], speeds[2], speeds[2]/speeds[0], kappa)
 	}
-	t.note("Copies are slowed down to the κ that the thesis' machine had for the model (see table 6.4), scaled by width. auto keeps within the same 192 MiB, and uses them.")
+	t.note("Copies are slowed down to the κ that the thesis' machine had for the model (see " +
+		"table 6.4), scaled by width. auto keeps within the same 192 MiB, and uses them.")
 	return t, nil
 }
 
@@ -137,7 +143,8 @@ func (r *runner) speeds(ctx context.Context, w workload, m maxima) ([]float64, f
 	mem.DeviceBytes, mem.HostBytes = caps(replica)
 	auto := mem
 	auto.Policy = compile.Auto
-	times, err := r.time(ctx, w.kappa(), side{small, vanilla()}, side{large, mem}, side{large, auto})
+	times, err := r.time(ctx, w.kappa(), side{small, vanilla()}, side{large, mem},
+		side{large, auto})
 	if err != nil {
 		return nil, 0, err
 	}
@@ -152,7 +159,8 @@ func (r *runner) speeds(ctx context.Context, w workload, m maxima) ([]float64, f
 func (r *runner) depth(ctx context.Context) (Table, error) {
 	t := Table{
 		Title: "Table 6.7: the deepest ResNet, [3, 32, x, 3]",
-		Header: []string{"images", "TensorFlow layers", "TensorFlowMem", "12 GiB, planned: vanilla", "gomem", "parameters",
+		Header: []string{"images", "TensorFlow layers", "TensorFlowMem", "12 GiB, planned: vanilla",
+			"gomem", "parameters",
 			"192 MiB: vanilla", "gomem", "executed"},
 	}
 	for _, row := range []struct {
@@ -164,7 +172,8 @@ func (r *runner) depth(ctx context.Context) (Table, error) {
 	} {
 		w := deepResNet(row.images)
 		var cells []any
-		cells = append(cells, fmt.Sprintf("%d (s64: %d)", row.images[full], row.images[replica]), row.tf, row.mem)
+		cells = append(cells, fmt.Sprintf("%d (s64: %d)", row.images[full], row.images[replica]),
+			row.tf, row.mem)
 		for _, size := range []string{full, replica} {
 			m, err := r.maxima(ctx, w, size)
 			if err != nil {
@@ -193,8 +202,9 @@ func (r *runner) depth(ctx context.Context) (Table, error) {
 // experts is table 6.8.
 func (r *runner) experts(ctx context.Context) (Table, error) {
 	t := Table{
-		Title:  "Table 6.8: the most experts a layer, 8 pairs, partitions of 200",
-		Header: []string{"memory", "TensorFlow", "TensorFlowMem", "vanilla", "gomem", "parameters", "ratio", "executed"},
+		Title: "Table 6.8: the most experts a layer, 8 pairs, partitions of 200",
+		Header: []string{"memory", "TensorFlow", "TensorFlowMem", "vanilla", "gomem", "parameters",
+			"ratio", "executed"},
 	}
 	for _, size := range []string{full, replica} {
 		w := wideMoE()
@@ -212,18 +222,22 @@ func (r *runner) experts(ctx context.Context) (Table, error) {
 				return t, err
 			}
 		}
-		t.row(map[string]string{full: "12 GiB", replica: "192 MiB"}[size], "12 (0.66 billion)", "48 (2.5 billion)",
+		t.row(map[string]string{full: "12 GiB", replica: "192 MiB"}[size], "12 (0.66 billion)",
+			"48 (2.5 billion)",
 			m.vanilla, m.placed, widest.Graph.Parameters(), m.ratio(), executed)
 	}
-	t.note("Experts have 4,096 hidden units (512 at s64) and are reached by gather and scatter, as in the thesis' section 6.5.3.")
+	t.note("Experts have 4,096 hidden units (512 at s64) and are reached by gather and scatter, " +
+		"as in the thesis' section 6.5.3.")
 	return t, nil
 }
 
 // lengths is table 6.9.
 func (r *runner) lengths(ctx context.Context) (Table, error) {
 	t := Table{
-		Title:  "Table 6.9: DeepSpeech, unrolled, 128 utterances (16 at s64): seconds a step by frames",
-		Header: []string{"frames", "TensorFlow s", "TensorFlowMem s", "ratio", "vanilla s", "gomem s", "ratio", "κ"},
+		Title: "Table 6.9: DeepSpeech, unrolled, 128 utterances (16 at s64): seconds a step by " +
+			"frames",
+		Header: []string{"frames", "TensorFlow s", "TensorFlowMem s", "ratio", "vanilla s",
+			"gomem s", "ratio", "κ"},
 	}
 	device, host := caps(replica)
 	for _, row := range []struct {
@@ -243,14 +257,16 @@ func (r *runner) lengths(ctx context.Context) (Table, error) {
 		if err != nil {
 			return t, err
 		}
-		t.row(row.frames, row.tf, row.mem, row.mem/row.tf, seconds[0], seconds[1], seconds[1]/seconds[0], kappa)
+		t.row(row.frames, row.tf, row.mem, row.mem/row.tf, seconds[0], seconds[1],
+			seconds[1]/seconds[0], kappa)
 	}
 	for _, size := range []string{full, replica} {
 		m, err := r.maxima(ctx, deepspeech, size)
 		if err != nil {
 			return t, err
 		}
-		t.note("The longest utterances: %s frames under vanilla and %s with gomem at %s (%.1f times); in the thesis 400 and 800.",
+		t.note("The longest utterances: %s frames under vanilla and %s with gomem at %s (%.1f "+
+			"times); in the thesis 400 and 800.",
 			grouped(m.vanilla), grouped(m.placed), size, m.ratio())
 	}
 	t.note("A dash under vanilla: it does not fit into 192 MiB; its time without that limit sets κ.")
@@ -259,7 +275,8 @@ func (r *runner) lengths(ctx context.Context) (Table, error) {
 
 // lengthTimes are the times of a step under vanilla, not a number if it does not
 // fit, and under the thesis' policy.
-func (r *runner) lengthTimes(ctx context.Context, m *models.Model, mem compile.Options, device, host int64) ([]float64, float64, error) {
+func (r *runner) lengthTimes(ctx context.Context, m *models.Model, mem compile.Options, device,
+	host int64) ([]float64, float64, error) {
 	times, err := r.time(ctx, replicaKappa, side{m, vanilla()}, side{m, mem})
 	if err != nil {
 		return nil, 0, err

@@ -16,8 +16,9 @@ func grappler(device, host int64) compile.Options {
 // comparator is table 6.11.
 func (r *runner) comparator(ctx context.Context) (Table, error) {
 	t := Table{
-		Title:  "Table 6.11: the largest model with swapping around the estimated peak, planned",
-		Header: []string{"model", "thesis: Grappler", "TensorFlowMem", "memory", "vanilla", "Grappler-like", "gomem", "gomem / Grappler-like"},
+		Title: "Table 6.11: the largest model with swapping around the estimated peak, planned",
+		Header: []string{"model", "thesis: Grappler", "TensorFlowMem", "memory", "vanilla",
+			"Grappler-like", "gomem", "gomem / Grappler-like"},
 	}
 	resnets := deepResNet(map[string]int{full: 16, replica: 4})
 	for _, row := range []struct {
@@ -38,17 +39,20 @@ func (r *runner) comparator(ctx context.Context) (Table, error) {
 				return t, err
 			}
 			memory := map[string]string{full: "12 GiB", replica: "192 MiB"}[size]
-			t.row(row.name, row.tf, row.mem, memory, row.amount(m.vanilla), row.amount(g), row.amount(m.placed),
+			t.row(row.name, row.tf, row.mem, memory, row.amount(m.vanilla), row.amount(g),
+				row.amount(m.placed),
 				float64(row.amount(m.placed))/float64(row.amount(g)))
 		}
 	}
-	t.note("Grappler-like is --policy grappler: what is idle around the estimated peak is swapped until the estimate fits; variables stay on the device.")
+	t.note("Grappler-like is --policy grappler: what is idle around the estimated peak is " +
+		"swapped until the estimate fits; variables stay on the device.")
 	return t, nil
 }
 
 // largestGrappler is the largest n that fits with the comparator. Its plan
 // depends on the budget, so it is searched for from vanilla's maximum up.
-func (r *runner) largestGrappler(ctx context.Context, w workload, size string, from int) (int, error) {
+func (r *runner) largestGrappler(ctx context.Context, w workload, size string,
+	from int) (int, error) {
 	device, host := caps(size)
 	return bisect(max(1, from), func(n int) (bool, error) {
 		r.progress("%s %s, grappler: planning %s %s", w.name, size, w.amount(n), w.unit)
@@ -65,7 +69,8 @@ func (r *runner) largestGrappler(ctx context.Context, w workload, size string, f
 func (r *runner) estimator(ctx context.Context) (Table, error) {
 	t := Table{
 		Title: fmt.Sprintf("Table 6.12: forecasts around the limit of device memory, %s", r.Size),
-		Header: []string{"model", "cap MiB", "Grappler-like: estimate MiB", "forecast", "happens", "right",
+		Header: []string{"model", "cap MiB", "Grappler-like: estimate MiB", "forecast", "happens",
+			"right",
 			"gomem: predicted MiB", "forecast", "happens", "right"},
 	}
 	right := [2]int{}
@@ -85,17 +90,21 @@ func (r *runner) estimator(ctx context.Context) (Table, error) {
 			if err != nil {
 				return t, err
 			}
-			t.row(append([]any{w.name + ", " + c.name, float64(c.device) / mib}, append(g.cells(), p.cells()...)...)...)
+			t.row(append([]any{w.name + ", " + c.name, float64(c.device) / mib},
+				append(g.cells(), p.cells()...)...)...)
 			total++
 			right[0] += g.right()
 			right[1] += p.right()
 		}
 	}
-	t.note("Right: Grappler-like %d of %d, gomem %d of %d. What gomem predicts is what the executor then finds, to the byte, or the step is an error.", right[0], total, right[1], total)
+	t.note("Right: Grappler-like %d of %d, gomem %d of %d. What gomem predicts is what the "+
+		"executor then finds, to the byte, or the step is an error.", right[0], total, right[1],
+		total)
 	if r.runs() {
 		t.note("gomem's steps that fit were executed, and their peaks were those predicted.")
 	}
-	t.note("For Grappler-like, what happens is whether the plan that it leads to fits the cap when addresses, workspaces and copies are counted.")
+	t.note("For Grappler-like, what happens is whether the plan that it leads to fits the cap " +
+		"when addresses, workspaces and copies are counted.")
 	return t, nil
 }
 
@@ -118,7 +127,8 @@ func limitsOf(ctx context.Context, w workload, m *models.Model) ([]limit, error)
 	}
 	var list []limit
 	for _, percent := range []int64{99, 90, 70, 50, 30} {
-		list = append(list, limit{fmt.Sprintf("%d %% of vanilla", percent), v.device * percent / 100})
+		list = append(list, limit{fmt.Sprintf("%d %% of vanilla", percent),
+			v.device * percent / 100})
 	}
 	return append(list, limit{"gomem's least", n.device}, limit{"a byte less", n.device - 1}), nil
 }
@@ -143,11 +153,13 @@ func (f forecast) cells() []any {
 		}
 		return "OOM"
 	}
-	return []any{float64(f.bytes) / mib, word(f.fits), word(f.happened), map[int]string{0: "no", 1: "yes"}[f.right()]}
+	return []any{float64(f.bytes) / mib, word(f.fits), word(f.happened),
+		map[int]string{0: "no", 1: "yes"}[f.right()]}
 }
 
 // forecast compares both planners' forecasts at a cap.
-func (r *runner) forecast(ctx context.Context, w workload, m *models.Model, device int64) (g, p forecast, err error) {
+func (r *runner) forecast(ctx context.Context, w workload, m *models.Model,
+	device int64) (g, p forecast, err error) {
 	estimate, err := compile.Estimate(ctx, m.Graph, objective(m), grappler(device, 0))
 	if err != nil {
 		return g, p, err

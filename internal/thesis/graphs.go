@@ -16,12 +16,21 @@ func (r *runner) parameters(context.Context) (Table, error) {
 		name, thesis string
 		build        func() (*models.Model, error)
 	}{
-		{"Transformer", "61 million", func() (*models.Model, error) { return transformer.build(full, 1) }},
+		{"Transformer", "61 million", func() (*models.Model, error) {
+			return transformer.build(full,
+				1)
+		}},
 		{"Transformer w/ MoE, 32 experts", "> 800 million", func() (*models.Model, error) { return moe.build(full, 4) }},
-		{"ResNet-152", "60 million", func() (*models.Model, error) { return resnet.build(full, 1) }},
+		{"ResNet-152", "60 million", func() (*models.Model, error) {
+			return resnet.build(full,
+				1)
+		}},
 		{"ResNet-1916", "697 million", func() (*models.Model, error) { return deepResNet(map[string]int{full: 1}).build(full, 600) }},
 		{"WGAN-GP", "17 million", func() (*models.Model, error) { return wgan.build(full, 1) }},
-		{"DeepSpeech", "47 million", func() (*models.Model, error) { return deepspeech.build(full, 165) }},
+		{"DeepSpeech", "47 million", func() (*models.Model, error) {
+			return deepspeech.build(full,
+				165)
+		}},
 	} {
 		m, err := row.build()
 		if err != nil {
@@ -35,10 +44,13 @@ func (r *runner) parameters(context.Context) (Table, error) {
 // statistics is table 6.2, with the time to plan.
 func (r *runner) statistics(ctx context.Context) (Table, error) {
 	t := Table{
-		Title:  "Table 6.2: graphs of a training step (of the critic for WGAN-GP), in the fine lowering",
-		Header: []string{"model", "thesis: depth", "nodes", "a level", "in-degree", "gomem: depth", "nodes", "a level", "in-degree", "plan ms"},
+		Title: "Table 6.2: graphs of a training step (of the critic for WGAN-GP), in the fine " +
+			"lowering",
+		Header: []string{"model", "thesis: depth", "nodes", "a level", "in-degree", "gomem: depth",
+			"nodes", "a level", "in-degree", "plan ms"},
 	}
-	t.note("The thesis counts TensorFlow's nodes, variables, constants and their reads among them; gomem those that execute. Planning includes verification.")
+	t.note("The thesis counts TensorFlow's nodes, variables, constants and their reads among " +
+		"them; gomem those that execute. Planning includes verification.")
 	for _, row := range []struct {
 		name             string
 		depth, nodes     int

@@ -72,7 +72,8 @@ func placed(size int) compile.Options { return compile.Options{Partition: size} 
 // largest is the largest n at which the least that a step needs is within the
 // caps. Needs grow almost in proportion to n, so the search begins where two
 // probes say that the limit is.
-func (r *runner) largest(ctx context.Context, w workload, size string, o compile.Options) (int, error) {
+func (r *runner) largest(ctx context.Context, w workload, size string,
+	o compile.Options) (int, error) {
 	device, host := caps(size)
 	known := map[int]bool{}
 	probe := func(n int) (need, error) {
@@ -253,7 +254,8 @@ func work(m *models.Model) (flops int64) {
 }
 
 // refused reports whether a step is refused for want of memory.
-func refused(ctx context.Context, m *models.Model, o compile.Options, device, host int64) (bool, error) {
+func refused(ctx context.Context, m *models.Model, o compile.Options, device,
+	host int64) (bool, error) {
 	o.DeviceBytes, o.HostBytes = device, host
 	_, err := compile.Compile(ctx, m.Graph, objective(m), o)
 	if _, ok := errors.AsType[*compile.ErrOutOfMemory](err); ok {
@@ -266,7 +268,8 @@ func refused(ctx context.Context, m *models.Model, o compile.Options, device, ho
 // with a quarter as many labels as frames, at most all there is room for.
 func Feeds(m *models.Model) gomem.Feeds {
 	f := gomem.Feeds{
-		m.Seed: gomem.I32([]int32{1, 1}, 2), m.LearningRate: gomem.F32([]float32{1e-4}), m.Step: gomem.F32([]float32{1}),
+		m.Seed: gomem.I32([]int32{1, 1},
+			2), m.LearningRate: gomem.F32([]float32{1e-4}), m.Step: gomem.F32([]float32{1}),
 	}
 	for _, v := range m.Data {
 		x := gomem.NewTensor(v.Type())

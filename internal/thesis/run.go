@@ -11,11 +11,12 @@ import (
 // Options say how tables are made. The zero value runs everything at s64 three
 // times.
 type Options struct {
-	Tables   []string // which; none means all
-	Size     string   // of what is run, s64; base only plans
-	Runs     int      // steps whose median is taken, after a warm-up; 0 means 3
-	CopyGbps float64  // speed of copies in all times, in 1e9 bytes a second, instead of the thesis' κ
-	Plots    string   // directory for figures; "" draws none
+	Tables []string // which; none means all
+	Size   string   // of what is run, s64; base only plans
+	Runs   int      // steps whose median is taken, after a warm-up; 0 means 3
+	// speed of copies in all times, in 1e9 bytes a second, instead of the thesis' κ
+	CopyGbps float64
+	Plots    string // directory for figures; "" draws none
 	Progress func(string)
 }
 
@@ -72,7 +73,8 @@ func (o Options) Validate() error {
 		}
 	}
 	if o.Size != "" && o.Size != replica && o.Size != full {
-		return fmt.Errorf("size %q: want %s, which is run, or %s, which is only planned", o.Size, replica, full)
+		return fmt.Errorf("size %q: want %s, which is run, or %s, which is only planned", o.Size,
+			replica, full)
 	}
 	if o.Runs < 0 || o.CopyGbps < 0 {
 		return fmt.Errorf("runs and the speed of copies may not be negative")

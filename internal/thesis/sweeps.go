@@ -16,7 +16,8 @@ func (r *runner) figure64() (*models.Model, error) { return moe.build(r.Size, 4)
 // timeline is figure 6.4: the device's memory in the course of a step.
 func (r *runner) timeline(ctx context.Context) (Table, error) {
 	t := Table{
-		Title:  fmt.Sprintf("Figure 6.4: device memory in the course of a step, MoE, 4 pairs, %s", r.Size),
+		Title: fmt.Sprintf("Figure 6.4: device memory in the course of a step, MoE, 4 pairs, %s",
+			r.Size),
 		Header: []string{"", "thesis GB", "of vanilla's", "peak MiB", "of vanilla's"},
 	}
 	f := figure{file: "fig6.4", title: t.Title, x: "part of the step", y: "MiB"}
@@ -29,7 +30,8 @@ func (r *runner) timeline(ctx context.Context) (Table, error) {
 		name    string
 		thesis  float64
 		options compile.Options
-	}{{"vanilla", 9.5, vanilla()}, {"+partition", 6.8, partitioned(20)}, {"+placement", 3.3, placed(20)}} {
+	}{{"vanilla", 9.5, vanilla()}, {"+partition", 6.8, partitioned(20)},
+		{"+placement", 3.3, placed(20)}} {
 		c, err := compile.Compile(ctx, m.Graph, objective(m), s.options)
 		if err != nil {
 			return t, err
@@ -63,7 +65,8 @@ func curve(name string, bytes []int64) series {
 }
 
 // sweep is a model under options that differ in one respect.
-func (r *runner) sweep(ctx context.Context, t *Table, m *models.Model, names []any, options []compile.Options) (peaks, seconds []float64, err error) {
+func (r *runner) sweep(ctx context.Context, t *Table, m *models.Model, names []any,
+	options []compile.Options) (peaks, seconds []float64, err error) {
 	sides := []side{{m, vanilla()}}
 	for _, o := range options {
 		sides = append(sides, side{m, o})
@@ -80,7 +83,8 @@ func (r *runner) sweep(ctx context.Context, t *Table, m *models.Model, names []a
 			return nil, nil, err
 		}
 		slower := times.seconds[i+1] / times.seconds[0]
-		t.row(names[i], float64(n.device)/mib, float64(n.traffic.In())/mib, float64(n.traffic.Out())/mib, slower)
+		t.row(names[i], float64(n.device)/mib, float64(n.traffic.In())/mib,
+			float64(n.traffic.Out())/mib, slower)
 		peaks, seconds = append(peaks, float64(n.device)/mib), append(seconds, slower)
 	}
 	if r.runs() {
@@ -92,7 +96,8 @@ func (r *runner) sweep(ctx context.Context, t *Table, m *models.Model, names []a
 // strategies is figure 6.6: the orders in which partitions are cut.
 func (r *runner) strategies(ctx context.Context) (Table, error) {
 	t := Table{
-		Title:  fmt.Sprintf("Figure 6.6: orders of partitioning, MoE, 64 experts, 16 pairs, partitions of 200, %s", r.Size),
+		Title: fmt.Sprintf("Figure 6.6: orders of partitioning, MoE, 64 experts, 16 pairs, "+
+			"partitions of 200, %s", r.Size),
 		Header: []string{"order", "device MiB", "in MiB", "out MiB", "time"},
 	}
 	c, err := models.NewMoEConfig(r.Size)
@@ -112,7 +117,8 @@ func (r *runner) strategies(ctx context.Context) (Table, error) {
 		return t, err
 	}
 	t.note("Thesis: DFS needs the least memory and time, then DFS-DEPTH, then DEPTH.")
-	f := figure{file: "fig6.6", title: t.Title, y: "device MiB", bars: true, series: []series{{name: "peak", y: peaks}}}
+	f := figure{file: "fig6.6", title: t.Title, y: "device MiB", bars: true,
+		series: []series{{name: "peak", y: peaks}}}
 	for _, n := range names {
 		f.labels = append(f.labels, fmt.Sprint(n))
 	}
@@ -142,10 +148,13 @@ func (r *runner) partitionSizes(ctx context.Context) (Table, error) {
 	}
 	t.note("Thesis: larger partitions need more memory and less time.")
 	t.figures = []figure{
-		{file: "fig6.7-memory", title: "Figure 6.7: memory by size of partitions", x: "operations a partition", y: "device MiB", series: []series{memory}},
+		{file: "fig6.7-memory", title: "Figure 6.7: memory by size of partitions",
+			x: "operations a partition", y: "device MiB", series: []series{memory}},
 	}
 	if r.runs() {
-		t.figures = append(t.figures, figure{file: "fig6.7-time", title: "Figure 6.7: time by size of partitions", x: "operations a partition", y: "of vanilla's", series: []series{times}})
+		t.figures = append(t.figures, figure{file: "fig6.7-time",
+			title: "Figure 6.7: time by size of partitions", x: "operations a partition",
+			y: "of vanilla's", series: []series{times}})
 	}
 	return t, nil
 }

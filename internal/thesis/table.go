@@ -67,7 +67,8 @@ func (t Table) WriteText(w io.Writer) error {
 	p.SuppressTrailingSpaces()
 	columns := []table.ColumnConfig{{Number: 1, WidthMax: 34}}
 	for i := 1; i < len(t.Header); i++ {
-		columns = append(columns, table.ColumnConfig{Number: i + 1, Align: text.AlignRight, AlignHeader: text.AlignRight})
+		columns = append(columns, table.ColumnConfig{Number: i + 1, Align: text.AlignRight,
+			AlignHeader: text.AlignRight})
 	}
 	p.SetColumnConfigs(columns)
 	p.AppendHeader(row(t.Header))
@@ -94,7 +95,8 @@ func row(cells []string) table.Row {
 // WriteMarkdown writes a table for a document.
 func (t Table) WriteMarkdown(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "## %s\n\n| %s |\n|---|%s\n", t.Title, strings.Join(t.Header, " | "), strings.Repeat("---:|", len(t.Header)-1))
+	fmt.Fprintf(&b, "## %s\n\n| %s |\n|---|%s\n", t.Title, strings.Join(t.Header, " | "),
+		strings.Repeat("---:|", len(t.Header)-1))
 	for _, r := range t.Rows {
 		fmt.Fprintf(&b, "| %s |\n", strings.Join(r, " | "))
 	}

@@ -17,7 +17,8 @@ import (
 // TestBisect finds a limit from any guess, asking for nothing below 1.
 func TestBisect(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		limit, guess := rapid.IntRange(0, 5000).Draw(t, "limit"), rapid.IntRange(1, 10000).Draw(t, "guess")
+		limit, guess := rapid.IntRange(0, 5000).Draw(t, "limit"),
+			rapid.IntRange(1, 10000).Draw(t, "guess")
 		asked := 0
 		got, err := bisect(guess, func(n int) (bool, error) {
 			if asked++; n < 1 {
@@ -65,7 +66,8 @@ func TestLayers(t *testing.T) {
 func collect(t *testing.T, o Options) []Table {
 	t.Helper()
 	var tables []Table
-	if err := Run(context.Background(), o, func(t Table) error { tables = append(tables, t); return nil }); err != nil {
+	if err := Run(context.Background(), o,
+		func(t Table) error { tables = append(tables, t); return nil }); err != nil {
 		t.Fatal(err)
 	}
 	return tables
@@ -89,7 +91,8 @@ func TestForms(t *testing.T) {
 	dir := t.TempDir()
 	table := collect(t, Options{Tables: []string{"fig6.4"}, Size: full, Plots: dir})[0]
 	var text, comma, marks, object bytes.Buffer
-	for _, err := range []error{table.WriteText(&text), table.WriteCSV(&comma), table.WriteMarkdown(&marks), table.WriteJSON(&object)} {
+	for _, err := range []error{table.WriteText(&text), table.WriteCSV(&comma),
+		table.WriteMarkdown(&marks), table.WriteJSON(&object)} {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -99,7 +102,8 @@ func TestForms(t *testing.T) {
 		t.Errorf("%d lines of CSV, %v", len(rows), err)
 	}
 	var back Table
-	if err := json.Unmarshal(object.Bytes(), &back); err != nil || back.ID != "fig6.4" || len(back.Rows) != 3 {
+	if err := json.Unmarshal(object.Bytes(), &back); err != nil || back.ID != "fig6.4" ||
+		len(back.Rows) != 3 {
 		t.Errorf("JSON %+v, %v", back, err)
 	}
 	for _, out := range []string{text.String(), marks.String()} {

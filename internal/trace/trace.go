@@ -73,7 +73,8 @@ func (r *Recorder) WriteJSON(w io.Writer) error {
 		if !ok {
 			lane = len(lanes)
 			lanes[e.Stream] = lane
-			out = append(out, chromeEvent{Name: "thread_name", Phase: "M", TID: lane, Args: map[string]any{"name": e.Stream}})
+			out = append(out, chromeEvent{Name: "thread_name", Phase: "M", TID: lane,
+				Args: map[string]any{"name": e.Stream}})
 		}
 		out = append(out, chromeEvent{
 			Name: e.Name, Cat: e.What, Phase: "X", TID: lane,
@@ -82,7 +83,8 @@ func (r *Recorder) WriteJSON(w io.Writer) error {
 			Args: map[string]any{"step": e.Step, "what": e.What, "bytes": e.Bytes},
 		})
 	}
-	if err := json.NewEncoder(w).Encode(map[string]any{"traceEvents": out, "displayTimeUnit": "ms"}); err != nil {
+	if err := json.NewEncoder(w).Encode(map[string]any{"traceEvents": out,
+		"displayTimeUnit": "ms"}); err != nil {
 		return fmt.Errorf("trace: %w", err)
 	}
 	return nil

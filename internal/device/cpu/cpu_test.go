@@ -56,7 +56,8 @@ func TestThrottle(t *testing.T) {
 	a, _ := d.Alloc("a", 1<<20)
 	b, _ := d.Alloc("b", 1<<20)
 	s, _ := d.Stream("in", device.CopyIn)
-	c, err := d.Copy(device.Copy{Name: "x", What: "stage", Dst: device.Region{Mem: a, Bytes: 1 << 20}, Src: device.Region{Mem: b, Bytes: 1 << 20}})
+	c, err := d.Copy(device.Copy{Name: "x", What: "stage",
+		Dst: device.Region{Mem: a, Bytes: 1 << 20}, Src: device.Region{Mem: b, Bytes: 1 << 20}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +70,8 @@ func TestThrottle(t *testing.T) {
 	if took := time.Since(start); took < 19*time.Millisecond {
 		t.Errorf("2 MiB at 100 MiB/s took %s", took)
 	}
-	if ev := rec.Events(); len(ev) != 2 || ev[0].Stream != "in" || ev[0].Bytes != 1<<20 || ev[1].Start.Before(ev[0].End) {
+	if ev := rec.Events(); len(ev) != 2 || ev[0].Stream != "in" || ev[0].Bytes != 1<<20 ||
+		ev[1].Start.Before(ev[0].End) {
 		t.Errorf("events: %+v", ev)
 	}
 }

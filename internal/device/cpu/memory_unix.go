@@ -11,7 +11,8 @@ func allocate(bytes int64) ([]byte, func() error, error) {
 	if bytes == 0 {
 		return nil, func() error { return nil }, nil
 	}
-	data, err := unix.Mmap(-1, 0, int(bytes), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+	data, err := unix.Mmap(-1, 0, int(bytes), unix.PROT_READ|unix.PROT_WRITE,
+		unix.MAP_ANON|unix.MAP_PRIVATE)
 	if err != nil {
 		return nil, nil, err
 	}

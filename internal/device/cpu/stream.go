@@ -149,7 +149,8 @@ func (s *stream) throttle(start time.Time, bytes int64) {
 	const least = 100 * time.Microsecond
 	wait := time.Until(s.idle)
 	if wait <= least {
-		s.late = min(s.late, max(0, -wait)) // what one copy could not make up for is left to the next
+		// what one copy could not make up for is left to the next
+		s.late = min(s.late, max(0, -wait))
 		return
 	}
 	time.Sleep(wait)

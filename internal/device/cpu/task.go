@@ -126,7 +126,8 @@ func (t *task) run(s *stream) (err error) {
 		err = t.fn(t.op, &t.call)
 	}
 	if listen != nil {
-		listen(trace.Event{Stream: s.name, Name: t.name, What: t.what, Step: t.step, Bytes: int64(len(t.dst)), Start: start, End: time.Now()})
+		listen(trace.Event{Stream: s.name, Name: t.name, What: t.what, Step: t.step,
+			Bytes: int64(len(t.dst)), Start: start, End: time.Now()})
 	}
 	return err
 }

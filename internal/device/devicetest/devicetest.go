@@ -80,9 +80,11 @@ func stream(t *testing.T, d device.Device, e device.Engine) device.Stream {
 	return s
 }
 
-func launch(t *testing.T, d device.Device, fn func(*kernel.Call) error, in, out []device.Operand) device.Task {
+func launch(t *testing.T, d device.Device, fn func(*kernel.Call) error, in,
+	out []device.Operand) device.Task {
 	t.Helper()
-	task, err := d.Launch(device.Launch{Name: "node", What: "probe", Op: probe{&fn}, In: in, Out: out})
+	task, err := d.Launch(device.Launch{Name: "node", What: "probe", Op: probe{&fn}, In: in,
+		Out: out})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +109,8 @@ func testCopies(t *testing.T, d device.Device) {
 	if err := a.Write(64, want); err != nil {
 		t.Fatal(err)
 	}
-	c, err := d.Copy(device.Copy{Dst: device.Region{Mem: b, Off: 8, Bytes: 16}, Src: device.Region{Mem: a, Off: 64, Bytes: 16}})
+	c, err := d.Copy(device.Copy{Dst: device.Region{Mem: b, Off: 8, Bytes: 16},
+		Src: device.Region{Mem: a, Off: 64, Bytes: 16}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +128,8 @@ func testStreamOrder(t *testing.T, d device.Device) {
 	s := stream(t, d, device.Compute)
 	var got []int
 	for i := range 5000 { // longer than any queue
-		s.Run(launch(t, d, func(*kernel.Call) error { got = append(got, i); return nil }, nil, []device.Operand{operand(m, 0, 1)}))
+		s.Run(launch(t, d, func(*kernel.Call) error { got = append(got, i); return nil }, nil,
+			[]device.Operand{operand(m, 0, 1)}))
 	}
 	sync1(t, s)
 	for i, v := range got {
@@ -168,7 +172,8 @@ func testEvents(t *testing.T, d device.Device) {
 func testHighWater(t *testing.T, d device.Device) {
 	a, b := memory(t, d, 1000), memory(t, d, 1000)
 	s := stream(t, d, device.CopyOut)
-	c, err := d.Copy(device.Copy{Dst: device.Region{Mem: b, Off: 128, Bytes: 20}, Src: device.Region{Mem: a, Off: 256, Bytes: 20}})
+	c, err := d.Copy(device.Copy{Dst: device.Region{Mem: b, Off: 128, Bytes: 20},
+		Src: device.Region{Mem: a, Off: 256, Bytes: 20}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +193,8 @@ func testHighWater(t *testing.T, d device.Device) {
 
 func testOutOfRange(t *testing.T, d device.Device) {
 	m := memory(t, d, 100)
-	for _, r := range []device.Region{{Mem: m, Off: 90, Bytes: 11}, {Mem: m, Off: -1, Bytes: 4}, {Mem: m, Off: 0, Bytes: -1}} {
+	for _, r := range []device.Region{{Mem: m, Off: 90, Bytes: 11}, {Mem: m, Off: -1, Bytes: 4},
+		{Mem: m, Off: 0, Bytes: -1}} {
 		if _, err := d.Copy(device.Copy{Dst: r, Src: r}); err == nil {
 			t.Errorf("copy of %d bytes at %d of 100 is accepted", r.Bytes, r.Off)
 		}
@@ -220,9 +226,11 @@ func testError(t *testing.T, d device.Device) {
 	a, b := stream(t, d, device.Compute), stream(t, d, device.Compute)
 	a.Run(launch(t, d, func(*kernel.Call) error { return boom }, nil, nil))
 	b.Wait(a.Record())
-	b.Run(launch(t, d, func(*kernel.Call) error { ran = true; return errors.New("second") }, nil, nil))
+	b.Run(launch(t, d, func(*kernel.Call) error { ran = true; return errors.New("second") }, nil,
+		nil))
 	var e *device.Error
-	if err := b.Sync(context.Background()); !errors.Is(err, boom) || !errors.As(err, &e) || e.Name != "node" {
+	if err := b.Sync(context.Background()); !errors.Is(err, boom) || !errors.As(err, &e) ||
+		e.Name != "node" {
 		t.Fatalf("error is %v", err)
 	}
 	if ran {

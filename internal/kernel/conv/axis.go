@@ -37,7 +37,8 @@ func forward(src, dst, k, stride, pad, dil int) axis {
 
 // backward is the axis of dx from dy, which has src elements.
 func backward(src, dst, k, stride, pad, dil int) axis {
-	a := axis{src: src, dst: dst, step: 1, spread: stride, out: ceil(dst, stride), views: make([][]tap, min(stride, dst))}
+	a := axis{src: src, dst: dst, step: 1, spread: stride, out: ceil(dst, stride),
+		views: make([][]tap, min(stride, dst))}
 	a.phases = []phase{{}}
 	for i := range k {
 		for r := range a.views {

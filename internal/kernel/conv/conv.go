@@ -67,7 +67,8 @@ const pointwiseFrom = 257
 
 // pointwise says whether the convolution is a product of matrices as it stands.
 func (s Shape) pointwise() bool {
-	return s.taps() == 1 && s.StrideH == 1 && s.StrideW == 1 && s.InC > s.Groups && s.pixels() >= pointwiseFrom &&
+	return s.taps() == 1 && s.StrideH == 1 && s.StrideW == 1 && s.InC > s.Groups &&
+		s.pixels() >= pointwiseFrom &&
 		s.PadTop == 0 && s.PadLeft == 0 && s.PadBottom == 0 && s.PadRight == 0
 }
 
@@ -124,7 +125,9 @@ func (p *plan) run(threads *pool.Pool, f filter, src, dst, scratch []float32) {
 	if p.packed {
 		threads.Run(p.groups*p.dstC, w.pack)
 	}
-	share(threads, p.tasks(), func(slot, task int) { w.task(task, slots[slot*p.slotSize():][:p.slotSize()]) })
+	share(threads, p.tasks(), func(slot, task int) {
+		w.task(task, slots[slot*p.slotSize():][:p.slotSize()])
+	})
 }
 
 // share runs n tasks on the threads of a pool, up to MaxThreads, each with a slot
@@ -175,7 +178,8 @@ func (w *work) product(wide, planes []float32, b place, v *view, g, d0, d1, c0, 
 	}
 	if w.srcC == 1 { // there is nothing to keep in registers
 		for d := d0; d < d1; d++ {
-			sumTaps(wide[(d-d0)*w.nRow:][:w.columns(b)], planes, w.group(w.plan, g)[d*w.filter.dst:], v.terms)
+			sumTaps(wide[(d-d0)*w.nRow:][:w.columns(b)], planes,
+				w.group(w.plan, g)[d*w.filter.dst:], v.terms)
 		}
 		return
 	}

@@ -64,7 +64,8 @@ var passes = []pass{
 func (s Shape) eachProduct(fn func(x, w, y int)) {
 	in, out := s.InC/s.Groups, s.OutC/s.Groups
 	for i := range s.out() {
-		ow, oh, o, n := i%s.OutW(), i/s.OutW()%s.OutH(), i/s.OutW()/s.OutH()%s.OutC, i/s.OutW()/s.OutH()/s.OutC
+		ow, oh, o, n := i%s.OutW(), i/s.OutW()%s.OutH(), i/s.OutW()/s.OutH()%s.OutC,
+			i/s.OutW()/s.OutH()/s.OutC
 		for k := range in * s.taps() {
 			kw, kh, c := k%s.KW, k/s.KW%s.KH, k/s.taps()
 			ih, iw := oh*s.StrideH+kh*s.DilH-s.PadTop, ow*s.StrideW+kw*s.DilW-s.PadLeft
@@ -77,7 +78,8 @@ func (s Shape) eachProduct(fn func(x, w, y int)) {
 
 // compute runs a pass into poisoned memory, and checks that what lies behind is
 // left alone.
-func (c *pass) compute(t interface{ Fatalf(string, ...any) }, p *pool.Pool, s Shape, o operands, poison float32) []float32 {
+func (c *pass) compute(t interface{ Fatalf(string, ...any) }, p *pool.Pool, s Shape, o operands,
+	poison float32) []float32 {
 	const guard = 32
 	size, scratch := c.size(s), int(c.scratch(s)/4)
 	memory, work := make([]float32, size+guard), make([]float32, scratch+guard)
@@ -120,7 +122,8 @@ func drawShape(t *rapid.T) Shape {
 	groups := rapid.SampledFrom([]int{1, 1, 1, 2, 3}).Draw(t, "groups")
 	s := Shape{
 		Batch: size("batch", 3), Groups: groups,
-		InC: groups * size("in", 20), OutC: groups * size("out", 20), InH: size("height", 14), InW: size("width", 14),
+		InC: groups * size("in", 20), OutC: groups * size("out", 20), InH: size("height",
+			14), InW: size("width", 14),
 		KH: size("filter height", 4), KW: size("filter width", 4),
 		StrideH: size("vertical stride", 3), StrideW: size("horizontal stride", 3),
 		DilH: size("vertical dilation", 3), DilW: size("horizontal dilation", 3),
@@ -235,7 +238,8 @@ func TestThreads(t *testing.T) {
 				want := c.compute(t, nil, s, o, float32(math.NaN()))
 				for i, x := range c.compute(t, p, s, o, 3) {
 					if math.Float32bits(x) != math.Float32bits(want[i]) {
-						t.Fatalf("%s of %+v on %d threads: element %d is %v, want %v", c.name, s, threads, i, x, want[i])
+						t.Fatalf("%s of %+v on %d threads: element %d is %v, want %v", c.name, s,
+							threads, i, x, want[i])
 					}
 				}
 			}
@@ -276,7 +280,8 @@ func TestRows(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for n := 1; n < 50; n++ {
 		for step := 1; step <= 3; step++ {
-			src, got, back := random(rng, rows*(n*step+gap)), make([]float32, rows*(n+gap)), make([]float32, rows*(n*step+gap))
+			src, got, back := random(rng, rows*(n*step+gap)), make([]float32, rows*(n+gap)),
+				make([]float32, rows*(n*step+gap))
 			takeRows(got, n+gap, src[:len(src)-gap-step+1], n*step+gap, rows, n, step)
 			putRows(back, n*step+gap, got, n+gap, rows, n, step)
 			for i, x := range got {
@@ -337,14 +342,16 @@ func BenchmarkConv(b *testing.B) {
 		for _, c := range passes {
 			to, scratch := make([]float32, c.size(s)), make([]float32, c.scratch(s)/4)
 			for _, threads := range []int{1, 2} {
-				name := fmt.Sprintf("%dx%dx%d→%d/%dx%d,%d/%s/threads=%d", s.InC, s.InH, s.InW, s.OutC, s.KH, s.KW, s.StrideH, c.name, threads)
+				name := fmt.Sprintf("%dx%dx%d→%d/%dx%d,%d/%s/threads=%d", s.InC, s.InH, s.InW,
+					s.OutC, s.KH, s.KW, s.StrideH, c.name, threads)
 				b.Run(name, func(b *testing.B) {
 					p := pool.New(threads)
 					defer p.Close()
 					for b.Loop() {
 						c.run(p, s, o, to, scratch)
 					}
-					b.ReportMetric(float64(s.FLOPs())*float64(b.N)/1e9/b.Elapsed().Seconds(), "GFLOP/s")
+					b.ReportMetric(float64(s.FLOPs())*float64(b.N)/1e9/b.Elapsed().Seconds(),
+						"GFLOP/s")
 				})
 			}
 		}

@@ -62,7 +62,8 @@ func newFilterPlan(pl *plan) *filterPlan {
 	p.chunk = p.inBlock
 	p.outBlock = split(p.dstC, mostOut)
 	p.outRow = ceil(p.outBlock, 16) * 16
-	p.parts = min(ceil(enough, p.blockTasks()), p.imageBlocks*p.rowBlocks, max(1, partsSize/p.filter()))
+	p.parts = min(ceil(enough, p.blockTasks()), p.imageBlocks*p.rowBlocks,
+		max(1, partsSize/p.filter()))
 	return p
 }
 
@@ -104,8 +105,10 @@ func GradFilter(p *pool.Pool, s Shape, x, dy, dw, scratch []float32) {
 	if s.pointwise() {
 		s.each(func(g, in, out int) {
 			for i := range s.Batch {
-				gemm.F32(p, false, true, out, in, s.pixels(), 1, dy[(i*s.OutC+g*out)*s.pixels():], s.pixels(),
-					x[(i*s.InC+g*in)*s.pixels():], s.pixels(), float32(min(i, 1)), dw[g*out*in:], in)
+				gemm.F32(p, false, true, out, in, s.pixels(), 1, dy[(i*s.OutC+g*out)*s.pixels():],
+					s.pixels(),
+					x[(i*s.InC+g*in)*s.pixels():], s.pixels(), float32(min(i,
+						1)), dw[g*out*in:], in)
 			}
 		})
 		return
@@ -118,7 +121,9 @@ func GradFilter(p *pool.Pool, s Shape, x, dy, dw, scratch []float32) {
 func (p *filterPlan) run(threads *pool.Pool, x, dy, dw, scratch []float32) {
 	sums, slots := scratch[:p.parts*p.filter()], scratch[p.parts*p.filter():]
 	w := &filterWork{filterPlan: p, x: x, dy: dy, sums: sums}
-	share(threads, p.parts*p.blockTasks(), func(slot, task int) { w.task(task, slots[slot*p.slotSize():][:p.slotSize()]) })
+	share(threads, p.parts*p.blockTasks(), func(slot, task int) {
+		w.task(task, slots[slot*p.slotSize():][:p.slotSize()])
+	})
 	threads.For(p.filter(), grain, w.reduce)
 	threads.Run(p.groups*ceil(p.dstC, transposeBlock), func(i int) { w.transpose(dw, i) })
 }
@@ -135,9 +140,11 @@ type filterWork struct {
 func (w *filterWork) task(i int, slot []float32) {
 	inBlocks, outBlocks := ceil(w.srcC, w.inBlock), ceil(w.dstC, w.outBlock)
 	part, rest := i/w.blockTasks(), i%w.blockTasks()
-	c0, o0, g := rest%inBlocks*w.inBlock, rest/inBlocks%outBlocks*w.outBlock, rest/inBlocks/outBlocks
+	c0, o0, g := rest%inBlocks*w.inBlock, rest/inBlocks%outBlocks*w.outBlock,
+		rest/inBlocks/outBlocks
 	c1, o1 := min(c0+w.inBlock, w.srcC), min(o0+w.outBlock, w.dstC)
-	planes, panel, dy := slot[:w.planesSize()], slot[w.planesSize():][:w.panelSize()], slot[w.planesSize()+w.panelSize():]
+	planes, panel, dy := slot[:w.planesSize()], slot[w.planesSize():][:w.panelSize()],
+		slot[w.planesSize()+w.panelSize():]
 	sums := w.sums[part*w.filter()+g*w.filter()/w.groups:][:w.filter()/w.groups]
 	blocks := w.imageBlocks * w.rowBlocks
 	first := part * blocks / w.parts
@@ -156,7 +163,8 @@ func (w *filterWork) task(i int, slot []float32) {
 
 // add adds the products of a block to sums.
 func (w *filterWork) add(sums, dy, planes, panel []float32, b place, c0, c1, o0, o1 int, add bool) {
-	s := gemm.Sum{M: c1 - c0, N: o1 - o0, K: w.columns(b), Add: add, ColA: 1, B: dy, RowB: w.outRow, Terms: w.one[:]}
+	s := gemm.Sum{M: c1 - c0, N: o1 - o0, K: w.columns(b), Add: add, ColA: 1, B: dy, RowB: w.outRow,
+		Terms: w.one[:]}
 	if w.gather {
 		w.expand(panel, planes, b)
 		s.M, s.A, s.RowA, s.C, s.RowC = w.srcC*w.taps, panel, w.nRow, sums[o0:], w.dstC
@@ -203,7 +211,8 @@ func (w *filterWork) rowsOf(dst []float32, b place, g, o0, o1 int) {
 		clear(to)
 		for image := range b.images {
 			for i := range b.rows {
-				copy(to[(image*w.imageRows+i)*w.pitch:], w.row(b, image, i, g*w.dstC+o)[:w.cols.out])
+				copy(to[(image*w.imageRows+i)*w.pitch:],
+					w.row(b, image, i, g*w.dstC+o)[:w.cols.out])
 			}
 		}
 	}
@@ -247,5 +256,6 @@ func (w *filterWork) transpose(dw []float32, i int) {
 	blocks, row := ceil(w.dstC, transposeBlock), w.srcC*w.taps
 	g, o := i/blocks, i%blocks*transposeBlock
 	size := w.filter() / w.groups
-	gemm.Transpose(dw[g*size+o*row:], row, w.sums[g*size+o:], w.dstC, row, min(transposeBlock, w.dstC-o))
+	gemm.Transpose(dw[g*size+o*row:], row, w.sums[g*size+o:], w.dstC, row,
+		min(transposeBlock, w.dstC-o))
 }

@@ -60,7 +60,8 @@ func newPatchPlan(pl *plan) *patchPlan {
 		p.dstBlock = p.dstC
 	}
 	p.whole = len(p.views) == 1 && len(p.views[0].terms) == p.taps
-	p.plain = p.taps == 1 && p.pitch == p.cols.out && p.imageRows == p.rows.out && p.channel == p.panelPitch
+	p.plain = p.taps == 1 && p.pitch == p.cols.out && p.imageRows == p.rows.out &&
+		p.channel == p.panelPitch
 	p.direct = p.whole && p.images == 1 && p.chunk == p.srcC
 	p.copied = p.backward || p.srcC*p.taps%setStride == 0
 	p.filterPitch = ceil(p.chunk*p.taps, 16)*16 + 16
@@ -132,7 +133,9 @@ func (p *patchPlan) run(threads *pool.Pool, f filter, src, dst, scratch []float3
 	w.slots = scratch[p.zerosSize():]
 	if p.alone() {
 		blocks := p.imageBlocks * p.rowBlocks
-		share(threads, p.groups*blocks, func(slot, task int) { w.block(slot, task/blocks, w.place(task%blocks)) })
+		share(threads, p.groups*blocks, func(slot, task int) {
+			w.block(slot, task/blocks, w.place(task%blocks))
+		})
 		return
 	}
 	w.panel, w.slots = w.slots[:p.panelSize()], w.slots[p.panelSize():]
@@ -245,12 +248,14 @@ func (w *patchWork) packFilters(to []float32, g, d0, d1, c0, c1 int) {
 	from := w.group(w.plan, g)
 	switch {
 	case !w.backward:
-		takeRows(to, w.filterPitch, from[d0*w.filter.dst+c0*w.taps:], w.filter.dst, d1-d0, (c1-c0)*w.taps, 1)
+		takeRows(to, w.filterPitch, from[d0*w.filter.dst+c0*w.taps:], w.filter.dst, d1-d0,
+			(c1-c0)*w.taps, 1)
 	case w.taps == 1:
 		gemm.Transpose(to, w.filterPitch, from[c0*w.filter.src+d0:], w.filter.src, c1-c0, d1-d0)
 	default:
 		for c := c0; c < c1; c++ {
-			takeRows(to[(c-c0)*w.taps:], w.filterPitch, from[c*w.filter.src+d0*w.taps:], w.taps, d1-d0, w.taps, 1)
+			takeRows(to[(c-c0)*w.taps:], w.filterPitch, from[c*w.filter.src+d0*w.taps:], w.taps,
+				d1-d0, w.taps, 1)
 		}
 	}
 }

@@ -50,7 +50,8 @@ func newPatchFilterPlan(pl *plan) *patchFilterPlan {
 func (p *patchFilterPlan) divide() {
 	p.inBlock = split(p.srcC, max(1, panelColumns/p.taps))
 	limit := mostFilters
-	for p.outBlock = split(p.dstC, limit); p.tasks() < enough && limit > leastFilters; p.outBlock = split(p.dstC, limit) {
+	for p.outBlock = split(p.dstC, limit); p.tasks() < enough &&
+		limit > leastFilters; p.outBlock = split(p.dstC, limit) {
 		limit /= 2
 	}
 }
@@ -80,11 +81,15 @@ type patchFilterWork struct {
 
 // run computes dw.
 func (p *patchFilterPlan) run(threads *pool.Pool, x, dy, dw, scratch []float32) {
-	w := &patchFilterWork{patchFilterPlan: p, x: x, dy: dy, dw: dw, terms: make([]gemm.Term, p.images)}
+	w := &patchFilterWork{patchFilterPlan: p, x: x, dy: dy, dw: dw,
+		terms: make([]gemm.Term, p.images)}
 	for image := range w.terms {
-		w.terms[image] = gemm.Term{A: image * p.groups * p.dstC * p.size(), B: image * p.size() * p.panelPitch}
+		w.terms[image] = gemm.Term{A: image * p.groups * p.dstC * p.size(),
+			B: image * p.size() * p.panelPitch}
 	}
-	share(threads, p.tasks(), func(slot, task int) { w.task(task, scratch[slot*p.slotSize():][:p.slotSize()]) })
+	share(threads, p.tasks(), func(slot, task int) {
+		w.task(task, scratch[slot*p.slotSize():][:p.slotSize()])
+	})
 }
 
 // task computes dw for some channels of a group.
@@ -102,7 +107,8 @@ func (w *patchFilterWork) task(i int, slot []float32) {
 		b := w.place(j)
 		w.fill(planes, w.x, b, g*w.srcC+c0, g*w.srcC+c1)
 		for image := range b.images {
-			w.panel(panel[image*w.size()*w.panelPitch:], patches, planes[image*w.imageRows*w.pitch:], b, s.N)
+			w.panel(panel[image*w.size()*w.panelPitch:], patches,
+				planes[image*w.imageRows*w.pitch:], b, s.N)
 		}
 		s.K, s.Add, s.Terms = b.rows*w.cols.out, j > 0, w.terms[:b.images]
 		s.A = w.dy[((b.image*w.groups+g)*w.dstC+o0)*w.size()+b.row*w.cols.out:]

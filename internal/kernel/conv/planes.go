@@ -20,7 +20,8 @@ func (p *plan) fill(dst, src []float32, b place, c0, c1 int) {
 	for c := c0; c < c1; c++ {
 		planes := dst[(c-c0)*p.channel:][:p.channel]
 		for image := range b.images {
-			p.fillImage(planes[image*p.imageRows*p.pitch:], src[((b.image+image)*channels+c)*size:][:size], b)
+			p.fillImage(planes[image*p.imageRows*p.pitch:],
+				src[((b.image+image)*channels+c)*size:][:size], b)
 		}
 	}
 }
@@ -38,7 +39,8 @@ func (p *plan) fillImage(planes, src []float32, b place) {
 			}
 			if first < end && c.lo < c.hi {
 				x := c.first + (c.lo+p.cols.first)*p.cols.step
-				takeRows(to[first*p.pitch+c.lo:], p.pitch, src[y*p.cols.src+x:], p.rows.step*p.cols.src,
+				takeRows(to[first*p.pitch+c.lo:], p.pitch, src[y*p.cols.src+x:],
+					p.rows.step*p.cols.src,
 					end-first, c.hi-c.lo, p.cols.step)
 			}
 		}
@@ -65,7 +67,8 @@ func (p *plan) store(dst, wide, zeros []float32, viewSize int, b place, c int) {
 // first.
 func (p *plan) storeRows(to, wide, zeros []float32, viewSize, v, rows int) {
 	pitch, views := p.rows.spread*p.cols.dst, p.views[v:v+len(p.cols.views)]
-	if p.rows.spread*p.cols.spread == 1 && p.outPitch == pitch && len(views[0].terms) > 0 { // all is one row
+	// all is one row
+	if p.rows.spread*p.cols.spread == 1 && p.outPitch == pitch && len(views[0].terms) > 0 {
 		rows, pitch = 1, rows*pitch
 		takeRows(to, pitch, wide[v*viewSize:], pitch, 1, pitch, 1)
 		return

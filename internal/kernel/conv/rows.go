@@ -57,13 +57,16 @@ func clearRows(dst []float32, pitch, rows, n, step int) {
 
 // interleaveRows writes elements of even and odd in turn to n elements of rows of
 // dst.
-func interleaveRows(dst []float32, dstPitch int, even []float32, evenPitch int, odd []float32, oddPitch, rows, n int) {
+func interleaveRows(dst []float32, dstPitch int, even []float32, evenPitch int, odd []float32,
+	oddPitch, rows, n int) {
 	if rows <= 0 || n <= 0 {
 		return
 	}
-	dst, even, odd = dst[:(rows-1)*dstPitch+n], even[:(rows-1)*evenPitch+(n+1)/2], odd[:(rows-1)*oddPitch+n/2]
+	dst, even, odd = dst[:(rows-1)*dstPitch+n], even[:(rows-1)*evenPitch+(n+1)/2],
+		odd[:(rows-1)*oddPitch+n/2]
 	pairs := n / 2
-	if pairs > 0 && !interleaveRowsFast(dst, dstPitch, even, evenPitch, odd, oddPitch, rows, pairs) {
+	if pairs > 0 && !interleaveRowsFast(dst, dstPitch, even, evenPitch, odd, oddPitch, rows,
+		pairs) {
 		putRows(dst, dstPitch, even, evenPitch, rows, pairs, 2)
 		putRows(dst[1:], dstPitch, odd, oddPitch, rows, pairs, 2)
 	}

@@ -25,7 +25,8 @@ func tapsFast(dst, src, filter []float32, terms []term) bool {
 	if !hasFMA || len(dst) < 8 {
 		return false
 	}
-	tapsAVX2(unsafe.SliceData(dst), unsafe.SliceData(src), unsafe.SliceData(filter), unsafe.SliceData(terms), len(terms), len(dst))
+	tapsAVX2(unsafe.SliceData(dst), unsafe.SliceData(src), unsafe.SliceData(filter),
+		unsafe.SliceData(terms), len(terms), len(dst))
 	return true
 }
 
@@ -47,10 +48,12 @@ func takeRowsFast(dst []float32, dstPitch int, src []float32, srcPitch, rows, n,
 
 // interleaveRowsFast writes the pairs of interleaveRows, if there are instructions
 // for it.
-func interleaveRowsFast(dst []float32, dstPitch int, even []float32, evenPitch int, odd []float32, oddPitch, rows, pairs int) bool {
+func interleaveRowsFast(dst []float32, dstPitch int, even []float32, evenPitch int, odd []float32,
+	oddPitch, rows, pairs int) bool {
 	if !hasAVX2 {
 		return false
 	}
-	interleaveRowsAVX2(unsafe.SliceData(dst), unsafe.SliceData(even), unsafe.SliceData(odd), dstPitch, evenPitch, oddPitch, rows, pairs)
+	interleaveRowsAVX2(unsafe.SliceData(dst), unsafe.SliceData(even), unsafe.SliceData(odd),
+		dstPitch, evenPitch, oddPitch, rows, pairs)
 	return true
 }

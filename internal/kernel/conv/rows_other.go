@@ -7,7 +7,8 @@ func takeRowsFast(dst []float32, dstPitch int, src []float32, srcPitch, rows, n,
 	return false
 }
 
-func interleaveRowsFast(dst []float32, dstPitch int, even []float32, evenPitch int, odd []float32, oddPitch, rows, pairs int) bool {
+func interleaveRowsFast(dst []float32, dstPitch int, even []float32, evenPitch int, odd []float32,
+	oddPitch, rows, pairs int) bool {
 	return false
 }
 

@@ -30,7 +30,8 @@ func (s Shape) Validate() error {
 		value, from int
 	}{
 		{"groups", s.Groups, 1},
-		{"batch", s.Batch, 1}, {"input channels", s.InC, 1}, {"input height", s.InH, 1}, {"input width", s.InW, 1},
+		{"batch", s.Batch, 1}, {"input channels", s.InC, 1}, {"input height", s.InH,
+			1}, {"input width", s.InW, 1},
 		{"output channels", s.OutC, 1}, {"filter height", s.KH, 1}, {"filter width", s.KW, 1},
 		{"vertical stride", s.StrideH, 1}, {"horizontal stride", s.StrideW, 1},
 		{"top padding", s.PadTop, 0}, {"left padding", s.PadLeft, 0},
@@ -38,17 +39,20 @@ func (s Shape) Validate() error {
 		{"vertical dilation", s.DilH, 1}, {"horizontal dilation", s.DilW, 1},
 	} {
 		if f.value < f.from || f.value > largest {
-			return fmt.Errorf("convolution: %s is %d, want %d to %d", f.name, f.value, f.from, largest)
+			return fmt.Errorf("convolution: %s is %d, want %d to %d", f.name, f.value, f.from,
+				largest)
 		}
 	}
 	if s.InC%s.Groups != 0 || s.OutC%s.Groups != 0 {
 		return fmt.Errorf("convolution: %d input and %d output channels do not divide into %d groups", s.InC, s.OutC, s.Groups)
 	}
 	if h := s.DilH*(s.KH-1) + 1; h > s.InH+s.PadTop+s.PadBottom {
-		return fmt.Errorf("convolution: the filter spans %d rows, the padded image has %d", h, s.InH+s.PadTop+s.PadBottom)
+		return fmt.Errorf("convolution: the filter spans %d rows, the padded image has %d", h,
+			s.InH+s.PadTop+s.PadBottom)
 	}
 	if w := s.DilW*(s.KW-1) + 1; w > s.InW+s.PadLeft+s.PadRight {
-		return fmt.Errorf("convolution: the filter spans %d columns, the padded image has %d", w, s.InW+s.PadLeft+s.PadRight)
+		return fmt.Errorf("convolution: the filter spans %d columns, the padded image has %d", w,
+			s.InW+s.PadLeft+s.PadRight)
 	}
 	return nil
 }

@@ -87,7 +87,8 @@ func BenchmarkEpilogue(b *testing.B) {
 
 // BenchmarkBF16 compares products of bfloat16 with those of float32.
 func BenchmarkBF16(b *testing.B) {
-	for _, x := range []problem{{m: 64, k: 1024, n: 1024}, {m: 512, k: 512, n: 512}, {m: 512, k: 512, n: 512, transB: true}, {m: 1, k: 4096, n: 4096}} {
+	for _, x := range []problem{{m: 64, k: 1024, n: 1024}, {m: 512, k: 512, n: 512},
+		{m: 512, k: 512, n: 512, transB: true}, {m: 1, k: 4096, n: 4096}} {
 		x.alpha = 1
 		x.pack()
 		for which, name := range []string{"float32", "A", "B", "both"} {

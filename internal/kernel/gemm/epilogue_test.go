@@ -86,7 +86,8 @@ func TestEpilogueShapes(t *testing.T) {
 
 func TestEpilogueOfNothing(t *testing.T) {
 	c := []float32{float32(math.NaN()), 5, 6, 7}
-	x := Product{M: 2, N: 2, Alpha: 1, C: c, LDC: 2, Epilogue: Epilogue{Bias: []float32{-1, 3}, Act: vec.Relu}}
+	x := Product{M: 2, N: 2, Alpha: 1, C: c, LDC: 2,
+		Epilogue: Epilogue{Bias: []float32{-1, 3}, Act: vec.Relu}}
 	x.Compute(nil)
 	if err := sameBits(c, []float32{0, 3, 0, 3}); err != nil {
 		t.Errorf("a product of no terms: %v", err)

@@ -20,7 +20,8 @@ var best = available()[0]
 //
 // The result depends on the arguments alone: not on the number of threads, nor
 // on where the slices lie.
-func F32(p *pool.Pool, transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
+func F32(p *pool.Pool, transA, transB bool, m, n, k int, alpha float32, a []float32, lda int,
+	b []float32, ldb int, beta float32, c []float32, ldc int) {
 	BatchF32(p, transA, transB, 1, m, n, k, alpha, a, lda, 0, b, ldb, 0, beta, c, ldc, 0)
 }
 
@@ -28,7 +29,8 @@ func F32(p *pool.Pool, transA, transB bool, m, n, k int, alpha float32, a []floa
 // operands that begin at elements i*strideA, i*strideB and i*strideC. A zero
 // strideA or strideB shares that operand among the products; the results must
 // not overlap.
-func BatchF32(p *pool.Pool, transA, transB bool, batch, m, n, k int, alpha float32, a []float32, lda, strideA int, b []float32, ldb, strideB int, beta float32, c []float32, ldc, strideC int) {
+func BatchF32(p *pool.Pool, transA, transB bool, batch, m, n, k int, alpha float32, a []float32,
+	lda, strideA int, b []float32, ldb, strideB int, beta float32, c []float32, ldc, strideC int) {
 	if batch <= 0 {
 		return
 	}
@@ -51,7 +53,8 @@ type operand struct {
 // set makes o the operand rows×cols. It panics if an element of it is not in the
 // slice: a kernel would touch foreign memory later.
 func (o *operand) set(name string, x *Matrix, batch, rows, cols int) {
-	*o = operand{data: unsafe.Pointer(unsafe.SliceData(x.F32)), size: 4, mat: x.Stride, colMajor: x.Trans}
+	*o = operand{data: unsafe.Pointer(unsafe.SliceData(x.F32)), size: 4, mat: x.Stride,
+		colMajor: x.Trans}
 	have := len(x.F32)
 	if x.BF16 != nil {
 		o.data, o.size, have = unsafe.Pointer(unsafe.SliceData(x.BF16)), 2, len(x.BF16)
@@ -62,7 +65,8 @@ func (o *operand) set(name string, x *Matrix, batch, rows, cols int) {
 	}
 	last := (batch-1)*x.Stride + (rows-1)*x.LD + cols - 1
 	if x.LD < 0 || x.Stride < 0 || last >= have || invariants.Enabled && x.LD < cols {
-		panic(fmt.Sprintf("gemm: %s has %d elements: too few for %d of %d×%d, leading dimension %d, stride %d",
+		panic(fmt.Sprintf("gemm: %s has %d elements: too few for %d of %d×%d, leading dimension "+
+			"%d, stride %d",
 			name, have, batch, rows, cols, x.LD, x.Stride))
 	}
 }

@@ -69,7 +69,8 @@ func TestAgainstReference(t *testing.T) {
 				t.Fatal(err)
 			}
 			offset := rapid.IntRange(0, 15)
-			y := x.shifted(offset.Draw(t, "offset a"), offset.Draw(t, "offset b"), offset.Draw(t, "offset c"))
+			y := x.shifted(offset.Draw(t, "offset a"), offset.Draw(t, "offset b"),
+				offset.Draw(t, "offset c"))
 			if err := sameBits(y.result(s, p), got); err != nil {
 				t.Fatalf("%v: three threads and other offsets: %v", x, err)
 			}
@@ -128,7 +129,8 @@ func TestOffsets(t *testing.T) {
 	everyISA(t, func(t *testing.T, s *isa) {
 		for form := range 4 {
 			for _, m := range []int{3, 30} {
-				x := problem{m: m, n: 75, k: 90, transA: form&1 != 0, transB: form&2 != 0, alpha: 1, beta: 1}
+				x := problem{m: m, n: 75, k: 90, transA: form&1 != 0, transB: form&2 != 0, alpha: 1,
+					beta: 1}
 				x.pack()
 				want := x.result(s, nil)
 				for offset := 1; offset < 16; offset++ {
@@ -240,7 +242,8 @@ func TestDoesNotAllocate(t *testing.T) {
 		defer p.Close()
 		for _, x := range []problem{
 			{m: 16, n: 16, k: 16}, {m: 40, n: 300, k: 600}, {m: 40, n: 300, k: 60, transB: true},
-			{m: 1, n: 300, k: 60}, {m: 1, n: 300, k: 60, transB: true}, {m: 300, n: 1, k: 60, transA: true},
+			{m: 1, n: 300, k: 60}, {m: 1, n: 300, k: 60, transB: true}, {m: 300, n: 1, k: 60,
+				transA: true},
 			{batch: 20, m: 8, n: 16, k: 8}, {m: 40, n: 300, k: 1024}, {m: 40, n: 30, k: 0, beta: 2},
 		} {
 			x.alpha, x.epilogue = 1, epilogue
@@ -248,7 +251,8 @@ func TestDoesNotAllocate(t *testing.T) {
 			for which := range 4 {
 				y := x.inBF16(which)
 				if allocs := testing.AllocsPerRun(20, func() { y.compute(best, p) }); allocs > 0 {
-					t.Errorf("%v: %d threads, in bfloat16 %b: %v allocations a call", &x, threads, which, allocs)
+					t.Errorf("%v: %d threads, in bfloat16 %b: %v allocations a call", &x, threads,
+						which, allocs)
 				}
 			}
 		}

@@ -18,7 +18,8 @@ const (
 	bufferSize = max(nBlock*(kBlock+panelPad), kBlock*(nBlock+panelPad))
 
 	// wideSize is the elements of a thread's widened columns, or rows, of B.
-	wideSize = max(maxLanes*(kBlock+panelPad), dotCols*(dotK+panelPad), rankRows*(wideCols+panelPad))
+	wideSize = max(maxLanes*(kBlock+panelPad), dotCols*(dotK+panelPad),
+		rankRows*(wideCols+panelPad))
 
 	// blockSize is the elements of a thread's copy of a block of A, either way round.
 	blockSize = max(copyRows*(kBlock+panelPad), kBlock*(copyRows+panelPad))
@@ -114,7 +115,8 @@ func (x *product) orient() {
 // one after another as the rows of one would. It leaves a skinny batch alone,
 // whose bits would change.
 func (x *product) fold() {
-	if x.batch == 1 || x.b.mat != 0 || x.a.colMajor || x.a.mat != x.m*x.a.row || x.c.mat != x.m*x.c.row {
+	if x.batch == 1 || x.b.mat != 0 || x.a.colMajor || x.a.mat != x.m*x.a.row ||
+		x.c.mat != x.m*x.c.row {
 		return
 	}
 	y := *x
@@ -138,7 +140,8 @@ func (l *layout) planTiles(s *isa, x *product, threads int) {
 	case x.m > 2*s.rows && x.b.row*l.kb > directB:
 		l.packB = packMeanwhile
 	}
-	l.copyA = x.a.bf16() || !x.a.colMajor && x.a.row%setStride == 0 && l.kb >= longRow && x.n > 2*s.cols()
+	l.copyA = x.a.bf16() || !x.a.colMajor && x.a.row%setStride == 0 && l.kb >= longRow &&
+		x.n > 2*s.cols()
 	if l.planGroup(s, x); l.path == grouped {
 		return
 	}

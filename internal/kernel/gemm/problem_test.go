@@ -20,7 +20,8 @@ type problem struct {
 }
 
 func (x *problem) String() string {
-	return fmt.Sprintf("batch=%d m=%d n=%d k=%d transA=%v transB=%v ld=%d,%d,%d stride=%d,%d,%d alpha=%v beta=%v",
+	return fmt.Sprintf("batch=%d m=%d n=%d k=%d transA=%v transB=%v ld=%d,%d,%d stride=%d,%d,%d "+
+		"alpha=%v beta=%v",
 		x.batch, x.m, x.n, x.k, x.transA, x.transB, x.lda, x.ldb, x.ldc, x.strideA, x.strideB, x.strideC, x.alpha, x.beta)
 }
 
@@ -125,7 +126,8 @@ func (x *problem) check(got []float32, step int) error {
 		}
 		value, size := x.element(mat, i, j)
 		if diff := math.Abs(float64(got[at]) - value); !(diff <= bound*size) {
-			return fmt.Errorf("%v: element (%d, %d) of %d is %v, want %v", x, i, j, mat, got[at], value)
+			return fmt.Errorf("%v: element (%d, %d) of %d is %v, want %v", x, i, j, mat, got[at],
+				value)
 		}
 	}
 	return sameBits(got, want)

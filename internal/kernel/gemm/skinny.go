@@ -132,7 +132,8 @@ func (w *worker) contiguousA(c *call, mat, k0, k int) unsafe.Pointer {
 }
 
 // updateDots writes a block of C.
-func (c *call) updateDots(sums *[maxDots][dotCols]float32, mat, m, n, rows, cols int, beta float32) {
+func (c *call) updateDots(sums *[maxDots][dotCols]float32, mat, m, n, rows, cols int,
+	beta float32) {
 	for i := range rows {
 		for j := range cols {
 			update(at(c.c.at(mat, m+i, n+j), 0), sums[i][j], c.alpha, beta)

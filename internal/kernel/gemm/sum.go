@@ -85,7 +85,8 @@ func (s *Sum) setSteps(w *worker) {
 	w.steps = w.steps[:0]
 	for i, t := range s.Terms[1:] {
 		from := s.Terms[i]
-		w.steps = append(w.steps, termStep{4 * (t.A - from.A - s.K*s.ColA), 4 * (t.B - from.B - s.K*s.RowB)})
+		w.steps = append(w.steps, termStep{4 * (t.A - from.A - s.K*s.ColA),
+			4 * (t.B - from.B - s.K*s.RowB)})
 	}
 	w.tile.terms = unsafe.Pointer(unsafe.SliceData(w.steps))
 	w.tile.termsEnd = uintptr(w.tile.terms) + uintptr(len(w.steps))*unsafe.Sizeof(termStep{})
@@ -103,7 +104,8 @@ func (s *Sum) check() {
 func reach(name string, s []float32, first, rows, row, cols, col int) {
 	last := first + (rows-1)*row + (cols-1)*col
 	if first < 0 || row < 0 || col < 0 || last >= len(s) {
-		panic(fmt.Sprintf("gemm: %s has %d elements: too few for %d×%d from %d, strides %d and %d", name, len(s), rows, cols, first, row, col))
+		panic(fmt.Sprintf("gemm: %s has %d elements: too few for %d×%d from %d, strides %d and %d",
+			name, len(s), rows, cols, first, row, col))
 	}
 }
 

@@ -77,7 +77,8 @@ func TestSum(t *testing.T) {
 
 // TestSumOfNothing: C is left alone.
 func TestSumOfNothing(t *testing.T) {
-	for _, s := range []Sum{{M: 1, N: 1, K: 0, Terms: []Term{{}}}, {M: 1, N: 1, K: 1}, {N: 1, K: 1, Terms: []Term{{}}}} {
+	for _, s := range []Sum{{M: 1, N: 1, K: 0, Terms: []Term{{}}}, {M: 1, N: 1, K: 1},
+		{N: 1, K: 1, Terms: []Term{{}}}} {
 		s.C = []float32{7}
 		s.Compute()
 		if s.C[0] != 7 {
@@ -113,7 +114,8 @@ func TestTranspose(t *testing.T) {
 	everyISA(t, func(t *testing.T, set *isa) {
 		rapid.Check(t, func(t *rapid.T) {
 			rows, cols := dim(t, "rows"), dim(t, "cols")
-			rowSrc, rowDst := cols+rapid.IntRange(0, 20).Draw(t, "pad of src"), rows+rapid.IntRange(0, 20).Draw(t, "pad of dst")
+			rowSrc, rowDst := cols+rapid.IntRange(0, 20).Draw(t, "pad of src"),
+				rows+rapid.IntRange(0, 20).Draw(t, "pad of dst")
 			src, dst := numbers((rows-1)*rowSrc+cols), numbers((cols-1)*rowDst+rows)
 			want := append([]float32(nil), dst...)
 			for i := range rows {

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-var everyFloat = flag.Bool("every-float", false, "measure accuracy over all 2³² inputs (minutes a function)")
+var everyFloat = flag.Bool("every-float", false,
+	"measure accuracy over all 2³² inputs (minutes a function)")
 
 // functions lists the transcendental functions, the float64 reference of each,
 // and the bound in units in the last place that its documentation states.

@@ -82,9 +82,15 @@ func composed(n int) []benchmarkCase {
 		{"Log", 8, func() { Log(d, z) }, of(math.Log)},
 		{"Tanh", 8, func() { Tanh(d, x) }, of(math.Tanh)},
 		{"TanhGrad", 12, func() { TanhGrad(d, x, y) }, nil},
-		{"Sigmoid", 8, func() { Sigmoid(d, x) }, of(func(x float64) float64 { return 1 / (1 + math.Exp(-x)) })},
+		{"Sigmoid", 8, func() {
+			Sigmoid(d,
+				x)
+		}, of(func(x float64) float64 { return 1 / (1 + math.Exp(-x)) })},
 		{"Erf", 8, func() { Erf(d, x) }, of(math.Erf)},
-		{"Gelu", 8, func() { Gelu(d, x) }, of(func(x float64) float64 { return x / 2 * (1 + math.Erf(x/math.Sqrt2)) })},
+		{"Gelu", 8, func() { Gelu(d, x) }, of(func(x float64) float64 {
+			return x / 2 * (1 +
+				math.Erf(x/math.Sqrt2))
+		})},
 		{"GeluGrad", 12, func() { GeluGrad(d, x, y) }, nil},
 		{"Softmax", 8, func() { Softmax(d, x) }, nil},
 		{"LogSumExp", 4, func() { sink += LogSumExp(x) }, nil},
@@ -136,7 +142,10 @@ func BenchmarkImplementations(b *testing.B) {
 	for _, c := range append(maps(), folds()...) {
 		for _, k := range available() {
 			s := arguments(2, n, 0, false)
-			b.Run(c.name+"/"+k.name, func(b *testing.B) { measure(b, n, 4, func() { c.run(k, s) }) })
+			b.Run(c.name+"/"+k.name, func(b *testing.B) {
+				measure(b, n, 4,
+					func() { c.run(k, s) })
+			})
 		}
 	}
 }
@@ -145,7 +154,9 @@ func BenchmarkImplementations(b *testing.B) {
 func BenchmarkSizes(b *testing.B) {
 	for _, n := range []int{16, 64, 512, 1 << 14, 1 << 18, 1 << 23} {
 		s := arguments(2, n, 0, false)
-		b.Run(fmt.Sprintf("Add/%d", n), func(b *testing.B) { measure(b, n, 12, func() { Add(s[0], s[1], s[2]) }) })
-		b.Run(fmt.Sprintf("Softmax/%d", n), func(b *testing.B) { measure(b, n, 8, func() { Softmax(s[0], s[1]) }) })
+		b.Run(fmt.Sprintf("Add/%d", n),
+			func(b *testing.B) { measure(b, n, 12, func() { Add(s[0], s[1], s[2]) }) })
+		b.Run(fmt.Sprintf("Softmax/%d", n),
+			func(b *testing.B) { measure(b, n, 8, func() { Softmax(s[0], s[1]) }) })
 	}
 }

@@ -67,10 +67,12 @@ func TestConversionsRoundToNearestEven(t *testing.T) {
 	var f16 []uint16
 	for h := uint16(0); h < 0x7bff; h++ {
 		middle := float32((half(h) + half(h+1)) / 2)
-		x = append(x, math.Nextafter32(middle, 0), middle, math.Nextafter32(middle, math.MaxFloat32))
+		x = append(x, math.Nextafter32(middle, 0), middle,
+			math.Nextafter32(middle, math.MaxFloat32))
 		f16 = append(f16, h, h+h&1, h+1)
 	}
-	checkRounding(t, "f16", x, f16, func(k kernels) func([]uint16, []float32) { return k.f16FromF32 })
+	checkRounding(t, "f16", x, f16,
+		func(k kernels) func([]uint16, []float32) { return k.f16FromF32 })
 	x = nil
 	var bf16 []uint16
 	for h := uint16(0); h < 0x7f80; h++ {
@@ -80,10 +82,12 @@ func TestConversionsRoundToNearestEven(t *testing.T) {
 		}
 		bf16 = append(bf16, h, h+h&1, h+1)
 	}
-	checkRounding(t, "bf16", x, bf16, func(k kernels) func([]uint16, []float32) { return k.bf16FromF32 })
+	checkRounding(t, "bf16", x, bf16,
+		func(k kernels) func([]uint16, []float32) { return k.bf16FromF32 })
 }
 
-func checkRounding(t *testing.T, name string, x []float32, want []uint16, f func(k kernels) func([]uint16, []float32)) {
+func checkRounding(t *testing.T, name string, x []float32, want []uint16,
+	f func(k kernels) func([]uint16, []float32)) {
 	t.Helper()
 	got := make([]uint16, len(x))
 	for _, sign := range []uint16{0, 0x8000} {
@@ -91,7 +95,8 @@ func checkRounding(t *testing.T, name string, x []float32, want []uint16, f func
 			f(k)(got, x)
 			for i := range got {
 				if got[i] != want[i]|sign {
-					t.Fatalf("%s %s %g: %#04x, want %#04x", k.name, name, x[i], got[i], want[i]|sign)
+					t.Fatalf("%s %s %g: %#04x, want %#04x", k.name, name, x[i], got[i],
+						want[i]|sign)
 				}
 			}
 		}
@@ -112,13 +117,15 @@ func TestConversionsOfEveryLength(t *testing.T) {
 				down func([]uint16, []float32)
 				up   func([]float32, []uint16)
 				want []uint16
-			}{"f16": {k.f16FromF32, k.f32FromF16, want16}, "bf16": {k.bf16FromF32, k.f32FromBF16, wantBF}} {
+			}{"f16": {k.f16FromF32, k.f32FromF16, want16},
+				"bf16": {k.bf16FromF32, k.f32FromBF16, wantBF}} {
 				c.down(got[:n], x)
 				up := make([]float32, n)
 				c.up(up, got[:n])
 				for i := range c.want {
 					if got[i] != c.want[i] {
-						t.Fatalf("%s %s %g: %#04x, want %#04x", k.name, name, x[i], got[i], c.want[i])
+						t.Fatalf("%s %s %g: %#04x, want %#04x", k.name, name, x[i], got[i],
+							c.want[i])
 					}
 				}
 				if got[n] != 0 {

@@ -123,10 +123,26 @@ func maps() []call {
 		withNumber("minScalar", func(k kernels) func(dst, a []float32, s float32) { return k.minScalar }),
 		withNumber("atLeastScalar", func(k kernels) func(dst, a []float32, s float32) { return k.atLeastScalar }),
 		withNumber("scalarAtLeast", func(k kernels) func(dst, a []float32, s float32) { return k.scalarAtLeast }),
-		{"affine", func(k kernels, s [4][]float32) []float32 { k.affine(s[0], s[1], 0.1, 1.7, -3); return s[0] }},
-		{"expAffine", func(k kernels, s [4][]float32) []float32 { k.expAffine(s[0], s[1], 0.1, 1.7, -3); return s[0] }},
-		{"mulScaled", func(k kernels, s [4][]float32) []float32 { k.mulScaled(s[0], s[1], s[2], 1.7); return s[0] }},
-		{"mulShifted", func(k kernels, s [4][]float32) []float32 { k.mulShifted(s[0], s[1], s[2], 1.7); return s[0] }},
+		{"affine", func(k kernels, s [4][]float32) []float32 {
+			k.affine(s[0], s[1], 0.1, 1.7,
+				-3)
+			return s[0]
+		}},
+		{"expAffine", func(k kernels, s [4][]float32) []float32 {
+			k.expAffine(s[0], s[1], 0.1, 1.7,
+				-3)
+			return s[0]
+		}},
+		{"mulScaled", func(k kernels, s [4][]float32) []float32 {
+			k.mulScaled(s[0], s[1], s[2],
+				1.7)
+			return s[0]
+		}},
+		{"mulShifted", func(k kernels, s [4][]float32) []float32 {
+			k.mulShifted(s[0], s[1], s[2],
+				1.7)
+			return s[0]
+		}},
 		{"normalize", func(k kernels, s [4][]float32) []float32 {
 			k.normalize(s[0], s[1], s[2], s[3], 0.1, 1.7)
 			return s[0]
@@ -135,8 +151,16 @@ func maps() []call {
 			k.normGrad(s[0], s[1], s[2], s[3], 0.1, -0.2, 1.7, 0.3)
 			return s[0]
 		}},
-		{"axpy", func(k kernels, s [4][]float32) []float32 { k.axpy(s[0], s[1], 0.3); return s[0] }},
-		{"fma", func(k kernels, s [4][]float32) []float32 { k.fma(s[0], s[1], s[2], s[3]); return s[0] }},
+		{"axpy", func(k kernels, s [4][]float32) []float32 {
+			k.axpy(s[0], s[1],
+				0.3)
+			return s[0]
+		}},
+		{"fma", func(k kernels, s [4][]float32) []float32 {
+			k.fma(s[0], s[1], s[2],
+				s[3])
+			return s[0]
+		}},
 		{"momentum", func(k kernels, s [4][]float32) []float32 {
 			k.momentum(s[0], s[1], s[2], -0.01, 0.9)
 			return append(s[0], s[1]...)
@@ -163,11 +187,23 @@ func folds() []call {
 		reduced("maxOf", func(k kernels) func(x []float32) float32 { return k.maxOf }),
 		{"dot", func(k kernels, s [4][]float32) []float32 { return []float32{k.dot(s[1], s[2])} }},
 		{"sumSquaresFrom", func(k kernels, s [4][]float32) []float32 { return []float32{k.sumSquaresFrom(s[1], 1.5)} }},
-		{"dotFrom", func(k kernels, s [4][]float32) []float32 { return []float32{k.dotFrom(s[1], s[2], s[3], 1.5)} }},
-		{"sumAndDot", func(k kernels, s [4][]float32) []float32 { return two(k.sumAndDot(s[1], s[2], s[3])) }},
+		{"dotFrom", func(k kernels, s [4][]float32) []float32 {
+			return []float32{k.dotFrom(s[1],
+				s[2], s[3], 1.5)}
+		}},
+		{"sumAndDot", func(k kernels, s [4][]float32) []float32 {
+			return two(k.sumAndDot(s[1], s[2],
+				s[3]))
+		}},
 		{"squaresAndDot", func(k kernels, s [4][]float32) []float32 { return two(k.squaresAndDot(s[1], s[2], s[3], 1.5)) }},
-		{"sumExp", func(k kernels, s [4][]float32) []float32 { return []float32{k.sumExp(s[1], 1.5)} }},
-		{"expSum", func(k kernels, s [4][]float32) []float32 { return append(s[0], k.expSum(s[0], s[1], 1.5)) }},
+		{"sumExp", func(k kernels, s [4][]float32) []float32 {
+			return []float32{k.sumExp(s[1],
+				1.5)}
+		}},
+		{"expSum", func(k kernels, s [4][]float32) []float32 {
+			return append(s[0],
+				k.expSum(s[0], s[1], 1.5))
+		}},
 	}
 }
 

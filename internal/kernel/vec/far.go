@@ -25,14 +25,18 @@ func Far() Elementwise {
 	}
 	return Elementwise{
 		Add: far2(near.add, far.add), Sub: far2(near.sub, far.sub), Mul: far2(near.mul, far.mul),
-		Div: far2(near.div, far.div), Max: far2(near.max, far.max), AtLeast: far2(near.atLeast, far.atLeast),
-		AddScalar: farScalar(near.addScalar, far.addScalar), MulScalar: farScalar(near.mulScalar, far.mulScalar),
-		Relu: far1(near.relu, far.relu), Sqrt: far1(near.sqrt, far.sqrt), Rsqrt: far1(near.rsqrt, far.rsqrt),
+		Div: far2(near.div, far.div), Max: far2(near.max, far.max), AtLeast: far2(near.atLeast,
+			far.atLeast),
+		AddScalar: farScalar(near.addScalar, far.addScalar), MulScalar: farScalar(near.mulScalar,
+			far.mulScalar),
+		Relu: far1(near.relu, far.relu), Sqrt: far1(near.sqrt, far.sqrt), Rsqrt: far1(near.rsqrt,
+			far.rsqrt),
 		Square: far1(near.square, far.square), Neg: far1(near.neg, far.neg),
 		Exp: far1(near.exp, far.exp), Log: far1(near.log, far.log), Tanh: far1(near.tanh, far.tanh),
 		Sigmoid: far1(near.sigmoid, far.sigmoid), Gelu: far1(near.gelu, far.gelu),
 		ReluGrad: far2(near.reluGrad, far.reluGrad), TanhGrad: far2(near.tanhGrad, far.tanhGrad),
-		SigmoidGrad: far2(near.sigmoidGrad, far.sigmoidGrad), GeluGrad: far2(near.geluGrad, far.geluGrad),
+		SigmoidGrad: far2(near.sigmoidGrad, far.sigmoidGrad), GeluGrad: far2(near.geluGrad,
+			far.geluGrad),
 	}
 }
 

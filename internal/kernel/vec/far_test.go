@@ -64,13 +64,34 @@ type farCall struct {
 func farCalls() []farCall {
 	f := Far()
 	return []farCall{
-		{"Add", func(s [4][]float32) { Add(s[0], s[1], s[2]) }, func(s [4][]float32) { f.Add(s[0], s[1], s[2]) }},
-		{"ReluGrad", func(s [4][]float32) { ReluGrad(s[0], s[1], s[2]) }, func(s [4][]float32) { f.ReluGrad(s[0], s[1], s[2]) }},
-		{"Exp", func(s [4][]float32) { Exp(s[0], s[1]) }, func(s [4][]float32) { f.Exp(s[0], s[1]) }},
-		{"MulScalar", func(s [4][]float32) { MulScalar(s[0], s[1], 0.3) }, func(s [4][]float32) { f.MulScalar(s[0], s[1], 0.3) }},
-		{"Dropout", func(s [4][]float32) { Dropout(s[0], s[1], 0.3, 7, 64) }, func(s [4][]float32) { DropoutFar(s[0], s[1], 0.3, 7, 64) }},
-		{"Dropout from 3", func(s [4][]float32) { Dropout(s[0], s[1], 0.3, 7, 3) }, func(s [4][]float32) { DropoutFar(s[0], s[1], 0.3, 7, 3) }},
-		{"Dropout of all", func(s [4][]float32) { Dropout(s[0], s[1], 0, 7, 3) }, func(s [4][]float32) { DropoutFar(s[0], s[1], 0, 7, 3) }},
+		{"Add", func(s [4][]float32) { Add(s[0], s[1], s[2]) }, func(s [4][]float32) {
+			f.Add(s[0],
+				s[1], s[2])
+		}},
+		{"ReluGrad", func(s [4][]float32) {
+			ReluGrad(s[0], s[1],
+				s[2])
+		}, func(s [4][]float32) { f.ReluGrad(s[0], s[1], s[2]) }},
+		{"Exp", func(s [4][]float32) { Exp(s[0], s[1]) }, func(s [4][]float32) {
+			f.Exp(s[0],
+				s[1])
+		}},
+		{"MulScalar", func(s [4][]float32) {
+			MulScalar(s[0], s[1],
+				0.3)
+		}, func(s [4][]float32) { f.MulScalar(s[0], s[1], 0.3) }},
+		{"Dropout", func(s [4][]float32) {
+			Dropout(s[0], s[1], 0.3, 7,
+				64)
+		}, func(s [4][]float32) { DropoutFar(s[0], s[1], 0.3, 7, 64) }},
+		{"Dropout from 3", func(s [4][]float32) {
+			Dropout(s[0], s[1], 0.3, 7,
+				3)
+		}, func(s [4][]float32) { DropoutFar(s[0], s[1], 0.3, 7, 3) }},
+		{"Dropout of all", func(s [4][]float32) {
+			Dropout(s[0], s[1], 0, 7,
+				3)
+		}, func(s [4][]float32) { DropoutFar(s[0], s[1], 0, 7, 3) }},
 	}
 }
 

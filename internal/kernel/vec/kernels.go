@@ -44,7 +44,9 @@ type kernels struct {
 // implementation has none.
 func complete(k kernels) kernels {
 	if k.sumAndDot == nil {
-		k.sumAndDot = func(x, d, scale []float32) (sum, dot float32) { return k.sum(x), k.dot(d, scale) }
+		k.sumAndDot = func(x, d, scale []float32) (sum, dot float32) {
+			return k.sum(x), k.dot(d, scale)
+		}
 		k.squaresAndDot = func(x, d, scale []float32, shift float32) (squares, dot float32) {
 			return k.sumSquaresFrom(x, shift), k.dotFrom(d, scale, x, shift)
 		}
@@ -103,7 +105,8 @@ func spans(n int) iter.Seq2[int, int] {
 func cover[D, S any](dst []D, sources ...[]S) {
 	for _, s := range sources {
 		if len(s) < len(dst) {
-			panic(fmt.Sprintf("vec: a source has %d elements where the destination has %d", len(s), len(dst)))
+			panic(fmt.Sprintf("vec: a source has %d elements where the destination has %d", len(s),
+				len(dst)))
 		}
 		if invariants.Enabled && shifted(dst, s[:len(dst)]) {
 			panic("vec: a source overlaps the destination without being it")
@@ -113,7 +116,8 @@ func cover[D, S any](dst []D, sources ...[]S) {
 
 // shifted reports whether two slices of one length share memory but not their start.
 func shifted[D, S any](dst []D, src []S) bool {
-	d, s := uintptr(unsafe.Pointer(unsafe.SliceData(dst))), uintptr(unsafe.Pointer(unsafe.SliceData(src)))
+	d, s := uintptr(unsafe.Pointer(unsafe.SliceData(dst))),
+		uintptr(unsafe.Pointer(unsafe.SliceData(src)))
 	n, dSize, sSize := uintptr(len(dst)), unsafe.Sizeof(*new(D)), unsafe.Sizeof(*new(S))
 	overlap := d < s+n*sSize && s < d+n*dSize
 	return overlap && (d != s || dSize != sSize)

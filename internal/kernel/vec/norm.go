@@ -102,11 +102,14 @@ func LayerNormGrad(dx, x, scale, d []float32, eps float32, far bool) {
 //
 //	dx = inv·g − x·inv³·mean(g·x)
 func RMSNormGrad(dx, x, scale, d []float32, eps float32, far bool) {
-	normGrads(dx, x, scale, d, eps, far, func(_, _ []float32) (mean, meanGrad float32) { return 0, 0 })
+	normGrads(dx, x, scale, d, eps, far, func(_, _ []float32) (mean, meanGrad float32) {
+		return 0, 0
+	})
 }
 
 // normGrads is the gradient of rows less means, over the roots of their squares.
-func normGrads(dx, x, scale, d []float32, eps float32, far bool, means func(x, d []float32) (mean, meanGrad float32)) {
+func normGrads(dx, x, scale, d []float32, eps float32, far bool,
+	means func(x, d []float32) (mean, meanGrad float32)) {
 	cover(dx, x, d)
 	n := len(scale)
 	e, done := stores(far, n, dx, x, d)

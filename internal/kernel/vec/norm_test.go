@@ -74,7 +74,9 @@ func softmax64(x []float64) []float64 {
 
 func rowCases() []rowCase {
 	return []rowCase{
-		{"LayerNorm", func(s [4][]float32, n int, far bool) { LayerNorm(s[0], s[1], s[2][:n], s[3][:n], 0.1, far) },
+		{"LayerNorm", func(s [4][]float32, n int, far bool) {
+			LayerNorm(s[0], s[1], s[2][:n], s[3][:n], 0.1, far)
+		},
 			func(x, scale, bias []float64) []float64 {
 				y, _ := standard(x, true)
 				y = product(y, scale)
@@ -83,18 +85,26 @@ func rowCases() []rowCase {
 				}
 				return y
 			}},
-		{"RMSNorm", func(s [4][]float32, n int, far bool) { RMSNorm(s[0], s[1], s[2][:n], 0.1, far) },
+		{"RMSNorm", func(s [4][]float32, n int, far bool) {
+			RMSNorm(s[0], s[1], s[2][:n], 0.1, far)
+		},
 			func(x, scale, _ []float64) []float64 {
 				y, _ := standard(x, false)
 				return product(y, scale)
 			}},
-		{"LayerNormGrad", func(s [4][]float32, n int, far bool) { LayerNormGrad(s[0], s[1], s[2][:n], s[3], 0.1, far) },
+		{"LayerNormGrad", func(s [4][]float32, n int, far bool) {
+			LayerNormGrad(s[0], s[1], s[2][:n], s[3], 0.1, far)
+		},
 			func(x, scale, d []float64) []float64 { return normGradient(x, scale, d, true) }},
-		{"RMSNormGrad", func(s [4][]float32, n int, far bool) { RMSNormGrad(s[0], s[1], s[2][:n], s[3], 0.1, far) },
+		{"RMSNormGrad", func(s [4][]float32, n int, far bool) {
+			RMSNormGrad(s[0], s[1], s[2][:n], s[3], 0.1, far)
+		},
 			func(x, scale, d []float64) []float64 { return normGradient(x, scale, d, false) }},
 		{"SoftmaxRows", func(s [4][]float32, n int, far bool) { SoftmaxRows(s[0], s[1], n, far) },
 			func(x, _, _ []float64) []float64 { return softmax64(x) }},
-		{"SoftmaxGrad", func(s [4][]float32, n int, far bool) { SoftmaxGrad(s[0], s[1], s[2], n, far) },
+		{"SoftmaxGrad", func(s [4][]float32, n int, far bool) {
+			SoftmaxGrad(s[0], s[1], s[2], n, far)
+		},
 			func(y, d, _ []float64) []float64 {
 				dot := mean(product(y, d)) * float64(len(y))
 				g := product(y, d)
@@ -148,7 +158,8 @@ func TestRowsAgainstFloat64(t *testing.T) {
 				want := c.want(wide(s[1][at:at+n]), wide(second), wide(third))
 				for i, w := range want {
 					got := float64(s[0][at+i])
-					if tolerance := 2e-6 * float64(n) / (1 + math.Sqrt(float64(n))); math.Abs(got-w) > tolerance*(1+math.Abs(w)) {
+					if tolerance := 2e-6 * float64(n) / (1 +
+						math.Sqrt(float64(n))); math.Abs(got-w) > tolerance*(1+math.Abs(w)) {
 						t.Fatalf("%s, rows of %d, element %d: %g, want %g", c.name, n, i, got, w)
 					}
 				}

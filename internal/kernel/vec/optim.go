@@ -37,6 +37,7 @@ func Adam(w, m, v, g []float32, lr, beta1, beta2, eps, corr1, corr2 float32) {
 	root := float32(1 / math.Sqrt(float64(corr2)))
 	keep1, keep2 := float32(1-float64(beta1)), float32(1-float64(beta2))
 	for lo, hi := range spans(len(w)) {
-		active.adam(w[lo:hi], m[lo:hi], v[lo:hi], g[lo:hi], step, beta1, keep1, beta2, keep2, root, eps)
+		active.adam(w[lo:hi], m[lo:hi], v[lo:hi], g[lo:hi], step, beta1, keep1, beta2, keep2, root,
+			eps)
 	}
 }

@@ -46,7 +46,8 @@ func checkFma(t *testing.T, a, b, c float32) {
 func TestFma32OfSpecialValues(t *testing.T) {
 	for _, a := range special() {
 		for _, b := range special() {
-			for _, c := range []float32{0, float32(math.Copysign(0, -1)), float32(math.Inf(1)), float32(math.NaN())} {
+			for _, c := range []float32{0, float32(math.Copysign(0, -1)), float32(math.Inf(1)),
+				float32(math.NaN())} {
 				want := float32(math.FMA(float64(a), float64(b), float64(c)))
 				if got := fma32(a, b, c); !same(got, want) {
 					t.Errorf("fma(%g, %g, %g) = %g, want %g", a, b, c, got, want)

@@ -49,7 +49,8 @@ func TestShortSourcesPanic(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			defer func() {
-				if text, _ := recover().(string); !strings.Contains(text, "4 elements where the destination has 5") {
+				if text, _ := recover().(string); !strings.Contains(text,
+					"4 elements where the destination has 5") {
 					t.Errorf("panic %q", text)
 				}
 			}()
@@ -189,7 +190,8 @@ func TestRowsWithInfinities(t *testing.T) {
 // TestOptimizersFollowTheirFormulas compares one step with float64.
 func TestOptimizersFollowTheirFormulas(t *testing.T) {
 	const lr, mu, eps, corr1, corr2 = 0.01, 0.9, 1e-8, 0.19, 0.001999
-	const beta1, beta2 = 0.875, 0x1.ff7cecp-1 // exact, as 1−beta2 would magnify the rounding of 0.999
+	// exact, as 1−beta2 would magnify the rounding of 0.999
+	const beta1, beta2 = 0.875, 0x1.ff7cecp-1
 	near := func(what string, got float32, want float64) {
 		t.Helper()
 		if math.Abs(float64(got)-want) > 1e-6*(1+math.Abs(want)) {

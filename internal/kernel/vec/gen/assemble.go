@@ -66,10 +66,12 @@ func (a *assembler) computesInPlace(code []instr, i int) bool {
 		return false
 	}
 	next := code[i+1]
-	return next.op == "set" && next.lane == none && next.args[0] == code[i].dst && a.uses[code[i].dst] == 1
+	return next.op == "set" && next.lane == none && next.args[0] == code[i].dst &&
+		a.uses[code[i].dst] == 1
 }
 
-var commutative = []string{"VADDPS", "VMULPS", "VPADDD", "VPADDQ", "VPAND", "VPANDD", "VPOR", "VPORD", "VPXOR", "VPXORD"}
+var commutative = []string{"VADDPS", "VMULPS", "VPADDD", "VPADDQ", "VPAND", "VPANDD", "VPOR",
+	"VPORD", "VPXOR", "VPXORD"}
 
 // plain writes an instruction that does not overwrite a source. Its last source
 // may be a constant in memory; other constants are loaded first.

@@ -15,7 +15,8 @@ func times(n int) func(isa) int { return func(isa) int { return n } }
 // map1 is dst = f(x).
 func map1(name string, unroll int, f func(b *builder, x *value) *value) *kernel {
 	return &kernel{
-		name: name, params: params("f32s", "dst", "x"), unroll: times(unroll), weave: unroll, twin: true,
+		name: name, params: params("f32s", "dst",
+			"x"), unroll: times(unroll), weave: unroll, twin: true,
 		body: func(b *builder, _ any) { b.store("dst", f(b, b.load("x"))) },
 	}
 }
@@ -77,7 +78,10 @@ func (r reduction) kernel() *kernel {
 			a := s.(accumulators)
 			b.set(a.acc[b.copy], r.step(b, a.acc[b.copy], a.shift))
 		},
-		finish: func(b *builder, s any) []*value { return []*value{r.fold(b, s.(accumulators).acc)} },
+		finish: func(b *builder, s any) []*value {
+			return []*value{r.fold(b,
+				s.(accumulators).acc)}
+		},
 	}
 }
 

@@ -111,9 +111,11 @@ func (f *function) assemble() string {
 	a.section(f.epilogue)
 	for i, r := range f.results {
 		name := []string{"ret", "ret1"}[i]
-		a.line("VMOVSS", fmt.Sprintf("X%d", r.reg), fmt.Sprintf("%s+%d(FP)", name, f.kernel.offset("ret")+4*i))
+		a.line("VMOVSS", fmt.Sprintf("X%d", r.reg),
+			fmt.Sprintf("%s+%d(FP)", name, f.kernel.offset("ret")+4*i))
 	}
-	return fmt.Sprintf("\nTEXT ·%s%s(SB), NOSPLIT, $0-%d\n", f.kernel.name, f.suffix, f.kernel.frame()) +
+	return fmt.Sprintf("\nTEXT ·%s%s(SB), NOSPLIT, $0-%d\n", f.kernel.name, f.suffix,
+		f.kernel.frame()) +
 		f.arguments() + a.text.String() + "\tVZEROUPPER\n\tRET\n"
 }
 
@@ -238,7 +240,8 @@ func (f *function) mask(a *assembler) {
 		fmt.Fprintf(&a.text, "\tMOVQ $%d, BX\n\tSUBQ CX, BX\n", f.width*(lane+1))
 		a.text.WriteString("\tMOVQ $0, R9\n\tCMPQ BX, $0\n\tCMOVQLT R9, BX\n")
 		if lane > 0 {
-			fmt.Fprintf(&a.text, "\tMOVQ $%d, R9\n\tCMPQ BX, $%d\n\tCMOVQGT R9, BX\n", f.width, f.width)
+			fmt.Fprintf(&a.text, "\tMOVQ $%d, R9\n\tCMPQ BX, $%d\n\tCMOVQGT R9, BX\n", f.width,
+				f.width)
 		}
 		fmt.Fprintf(&a.text, "\tVMOVUPS (R10)(BX*4), %s\n", a.maskName(lane))
 	}

@@ -161,7 +161,8 @@ func (b *builder) cmp(predicate int, x, y *value) *value {
 
 func (b *builder) test(op string, predicate int, x, y *value) *value {
 	dst := &value{reg: none, mask: b.masks}
-	return b.emit(instr{op: op, imm: fmt.Sprintf("$%#x", predicate), args: []*value{x, y}, dst: dst, lane: none})
+	return b.emit(instr{op: op, imm: fmt.Sprintf("$%#x", predicate), args: []*value{x, y}, dst: dst,
+		lane: none})
 }
 
 // sel is yes where the mask is set, else no.

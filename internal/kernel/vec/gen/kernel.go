@@ -6,21 +6,25 @@ import "fmt"
 // vectors; the main loop holds unroll copies of it, and the tail is the same
 // body under masks, so that an element's operations do not depend on where it is.
 type kernel struct {
-	name    string
-	params  []param
-	vecs    int // vectors a body handles: 1 if zero
-	unroll  func(isa) int
-	weave   int                              // copies that are interleaved: 1 if zero
-	joint   bool                             // the body builds all copies at once
-	start   func(b *builder) any             // prologue: what it returns is passed on
-	body    func(b *builder, s any)          // one step
-	finish  func(b *builder, s any) []*value // the results
-	pair    bool                             // two results, and only where there are registers for both
-	whole   bool                             // no tail without mask registers: the caller completes the last block
-	twin    bool                             // there is to be a second version, with far set
-	far     bool                             // stores bypass the caches: aligned blocks only, and no tail
-	ahead   bool                             // prefetches its sources
-	fetched bool                             // an earlier pass over the row prefetches: the far version need not
+	name   string
+	params []param
+	vecs   int // vectors a body handles: 1 if zero
+	unroll func(isa) int
+	weave  int                              // copies that are interleaved: 1 if zero
+	joint  bool                             // the body builds all copies at once
+	start  func(b *builder) any             // prologue: what it returns is passed on
+	body   func(b *builder, s any)          // one step
+	finish func(b *builder, s any) []*value // the results
+	// two results, and only where there are registers for both
+	pair bool
+	// no tail without mask registers: the caller completes the last block
+	whole bool
+	twin  bool // there is to be a second version, with far set
+	// stores bypass the caches: aligned blocks only, and no tail
+	far   bool
+	ahead bool // prefetches its sources
+	// an earlier pass over the row prefetches: the far version need not
+	fetched bool
 }
 
 // farAhead is how many bytes before their use sources are prefetched: two rows of

@@ -37,16 +37,21 @@ func arithmetic() []*kernel {
 		mapScalar("minScalar", "a", (*builder).min),
 		map2("atLeast", "dst", "a", "b", (*builder).atLeast),
 		mapScalar("atLeastScalar", "a", (*builder).atLeast),
-		mapScalar("scalarAtLeast", "b", func(b *builder, x, s *value) *value { return b.atLeast(s, x) }),
+		mapScalar("scalarAtLeast", "b", func(b *builder, x, s *value) *value {
+			return b.atLeast(s, x)
+		}),
 		{
-			name: "axpy", params: append(params("f32s", "dst", "x"), param{"s", "f32"}), unroll: times(4), start: scalars,
+			name: "axpy", params: append(params("f32s", "dst", "x"),
+				param{"s", "f32"}), unroll: times(4), start: scalars,
 			body: func(b *builder, s any) {
 				b.store("dst", b.fma(b.load("x"), s.([]*value)[0], b.load("dst")))
 			},
 		},
 		{
 			name: "fma", params: params("f32s", "dst", "a", "b", "c"), unroll: times(4), twin: true,
-			body: func(b *builder, _ any) { b.store("dst", b.fma(b.load("a"), b.load("b"), b.load("c"))) },
+			body: func(b *builder, _ any) {
+				b.store("dst", b.fma(b.load("a"), b.load("b"), b.load("c")))
+			},
 		},
 		map1("relu", 4, (*builder).relu),
 		map1("sqrt", 4, (*builder).sqrt),
@@ -75,7 +80,8 @@ func functions() []*kernel {
 			return b.mul(dy, b.fnma(y, y, y))
 		}),
 		{
-			name: "geluGrad", params: params("f32s", "dx", "x", "dy"), unroll: times(4), weave: 4, twin: true,
+			name: "geluGrad", params: params("f32s", "dx", "x",
+				"dy"), unroll: times(4), weave: 4, twin: true,
 			body: func(b *builder, _ any) { b.store("dx", b.geluGrad(b.load("x"), b.load("dy"))) },
 		},
 	}
@@ -85,7 +91,9 @@ func reductions() []*kernel {
 	sum := func(name string, term func(b *builder, x *value) *value) *kernel {
 		return reduction{
 			name: name, params: params("f32s", "x"), combine: (*builder).add, ahead: true,
-			step: func(b *builder, acc, _ *value) *value { return b.add(acc, term(b, b.load("x"))) },
+			step: func(b *builder, acc, _ *value) *value {
+				return b.add(acc, term(b, b.load("x")))
+			},
 		}.kernel()
 	}
 	return []*kernel{
@@ -99,12 +107,15 @@ func reductions() []*kernel {
 			},
 		}.kernel(),
 		reduction{
-			name: "maxOf", params: params("f32s", "x"), combine: (*builder).max, initial: signBit | infinity,
+			name: "maxOf", params: params("f32s",
+				"x"), combine: (*builder).max, initial: signBit | infinity,
 			step: func(b *builder, acc, _ *value) *value { return b.max(b.load("x"), acc) },
 		}.kernel(),
 		reduction{
 			name: "dot", params: params("f32s", "a", "b"), combine: (*builder).add, ahead: true,
-			step: func(b *builder, acc, _ *value) *value { return b.fma(b.load("a"), b.load("b"), acc) },
+			step: func(b *builder, acc, _ *value) *value {
+				return b.fma(b.load("a"), b.load("b"), acc)
+			},
 		}.kernel(),
 		reduction{
 			name: "sumSquaresFrom", params: append(params("f32s", "x"), param{"shift", "f32"}),
@@ -154,7 +165,8 @@ func scalars(b *builder) any {
 func optimizers() []*kernel {
 	return []*kernel{
 		{
-			name: "momentum", params: append(params("f32s", "w", "m", "g"), params("f32", "step", "mu")...),
+			name: "momentum", params: append(params("f32s", "w", "m", "g"),
+				params("f32", "step", "mu")...),
 			unroll: times(2), start: scalars,
 			body: func(b *builder, s any) {
 				step, mu := s.([]*value)[0], s.([]*value)[1]
@@ -193,7 +205,9 @@ func conversions() []*kernel {
 		}
 	}
 	return []*kernel{
-		convert("bf16FromF32", "u16s", "f32s", func(b *builder) { b.narrow("dst", b.bf16(b.load("x"))) }),
+		convert("bf16FromF32", "u16s", "f32s", func(b *builder) {
+			b.narrow("dst", b.bf16(b.load("x")))
+		}),
 		convert("f32FromBF16", "f32s", "u16s", func(b *builder) {
 			b.store("dst", b.shl(b.loadAt("x", 0, "VPMOVZXWD"), 16))
 		}),

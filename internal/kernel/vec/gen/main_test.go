@@ -14,7 +14,8 @@ func TestCheckedInFilesAreWhatIsGenerated(t *testing.T) {
 			t.Fatal(err)
 		}
 		if string(got) != want {
-			t.Errorf("%s is not what the generator writes: run go generate in internal/kernel/vec", name)
+			t.Errorf("%s is not what the generator writes: run go generate in internal/kernel/vec",
+				name)
 		}
 	}
 }

@@ -19,7 +19,8 @@ const (
 )
 
 var (
-	expPoly   = []float64{0x1.6ac8a2p-10, 0x1.122c0cp-7, 0x1.555798p-5, 0x1.5554aap-3, 0x1.fffffep-2}
+	expPoly = []float64{0x1.6ac8a2p-10, 0x1.122c0cp-7, 0x1.555798p-5, 0x1.5554aap-3,
+		0x1.fffffep-2}
 	logPoly   = []float64{0x1.321c12p-2, 0x1.995cc2p-2, 0x1.55557cp-1}
 	millsPoly = []float64{
 		0x1.b47e08p-22, -0x1.4259bp-18, 0x1.04e496p-16, 0x1.f76e6ep-18, 0x1.d9293p-15,

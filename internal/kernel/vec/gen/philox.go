@@ -128,7 +128,8 @@ func random() []*kernel {
 		{
 			name: "dropout",
 			params: append(params("f32s", "dst", "x"),
-				param{"scale", "f32"}, param{"limit", "u32"}, param{"key", "u64"}, param{"offset", "u64"}),
+				param{"scale", "f32"}, param{"limit", "u32"}, param{"key", "u64"}, param{"offset",
+					"u64"}),
 			vecs: 2, unroll: unroll, joint: true, twin: true,
 			start: func(b *builder) any {
 				g := b.startPhilox("offset")

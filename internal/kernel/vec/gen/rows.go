@@ -4,23 +4,28 @@ package main
 func rows() []*kernel {
 	list := func(names ...string) []string { return names }
 	return []*kernel{
-		rowMap("affine", list("dst", "x"), list("shift", "factor", "offset"), func(b *builder, s []*value) *value {
-			return b.fma(b.sub(b.load("x"), s[0]), s[1], s[2])
-		}),
+		rowMap("affine", list("dst", "x"), list("shift", "factor", "offset"),
+			func(b *builder, s []*value) *value {
+				return b.fma(b.sub(b.load("x"), s[0]), s[1], s[2])
+			}),
 		softmaxLast(),
-		rowMap("mulScaled", list("dst", "x", "scale"), list("s"), func(b *builder, s []*value) *value {
-			return b.mul(b.mul(b.load("x"), s[0]), b.load("scale"))
-		}),
-		rowMap("mulShifted", list("dst", "a", "b"), list("shift"), func(b *builder, s []*value) *value {
-			return b.mul(b.sub(b.load("a"), s[0]), b.load("b"))
-		}),
-		rowMap("normalize", list("dst", "x", "scale", "bias"), list("shift", "factor"), func(b *builder, s []*value) *value {
-			return b.fma(b.mul(b.sub(b.load("x"), s[0]), s[1]), b.load("scale"), b.load("bias"))
-		}),
-		rowMap("normGrad", list("dst", "x", "scale", "d"), list("shift", "mean", "factor", "along"), func(b *builder, s []*value) *value {
-			g := b.mul(b.sub(b.mul(b.load("d"), b.load("scale")), s[1]), s[2])
-			return b.fma(b.sub(b.load("x"), s[0]), s[3], g)
-		}),
+		rowMap("mulScaled", list("dst", "x", "scale"), list("s"),
+			func(b *builder, s []*value) *value {
+				return b.mul(b.mul(b.load("x"), s[0]), b.load("scale"))
+			}),
+		rowMap("mulShifted", list("dst", "a", "b"), list("shift"),
+			func(b *builder, s []*value) *value {
+				return b.mul(b.sub(b.load("a"), s[0]), b.load("b"))
+			}),
+		rowMap("normalize", list("dst", "x", "scale", "bias"), list("shift", "factor"),
+			func(b *builder, s []*value) *value {
+				return b.fma(b.mul(b.sub(b.load("x"), s[0]), s[1]), b.load("scale"), b.load("bias"))
+			}),
+		rowMap("normGrad", list("dst", "x", "scale", "d"), list("shift", "mean", "factor", "along"),
+			func(b *builder, s []*value) *value {
+				g := b.mul(b.sub(b.mul(b.load("d"), b.load("scale")), s[1]), s[2])
+				return b.fma(b.sub(b.load("x"), s[0]), s[3], g)
+			}),
 	}
 }
 
@@ -49,9 +54,10 @@ func softmaxLast() *kernel {
 // sets with half the registers do.
 func pairs() []*kernel {
 	return []*kernel{
-		pair("sumAndDot", params("f32s", "x", "d", "scale"), func(b *builder, first, second, _ *value) (x, y *value) {
-			return b.add(first, b.load("x")), b.fma(b.load("d"), b.load("scale"), second)
-		}),
+		pair("sumAndDot", params("f32s", "x", "d", "scale"),
+			func(b *builder, first, second, _ *value) (x, y *value) {
+				return b.add(first, b.load("x")), b.fma(b.load("d"), b.load("scale"), second)
+			}),
 		pair("squaresAndDot", append(params("f32s", "x", "d", "scale"), param{"shift", "f32"}),
 			func(b *builder, first, second, shift *value) (x, y *value) {
 				x = b.sub(b.load("x"), shift)
@@ -61,7 +67,8 @@ func pairs() []*kernel {
 }
 
 // pair is two sums over 64 lanes each.
-func pair(name string, ps []param, step func(b *builder, first, second, shift *value) (x, y *value)) *kernel {
+func pair(name string, ps []param,
+	step func(b *builder, first, second, shift *value) (x, y *value)) *kernel {
 	lanes := func(s isa) int { return sums / s.width }
 	r := reduction{combine: (*builder).add}
 	return &kernel{
