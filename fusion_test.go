@@ -10,7 +10,7 @@ import (
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/internal/randgraph"
-	"github.com/gomem/gomem/pass"
+	"github.com/gomem/gomem/space"
 )
 
 // TestFusionKeepsBits: the model trains to the same losses and weights with
@@ -53,7 +53,7 @@ func TestFusionKeepsPeaks(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if a, b := fused.Peak(pass.Device), plain.Peak(pass.Device); a > b {
+			if a, b := fused.Peak(space.Device), plain.Peak(space.Device); a > b {
 				t.Errorf("sparse=%v %s: the device's peak is %d, without fusion %d", sparse,
 					o.Options, a, b)
 			}

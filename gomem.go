@@ -14,6 +14,7 @@ import (
 	"github.com/gomem/gomem/internal/device"
 	"github.com/gomem/gomem/internal/tensor"
 	"github.com/gomem/gomem/plan"
+	"github.com/gomem/gomem/space"
 )
 
 // ErrOutOfMemory says that no plan fits a budget: what is needed, by what, and
@@ -82,10 +83,10 @@ func logPlan(log *zap.Logger, name string, r *compile.Result) {
 	traffic := r.Plan.Traffic()
 	log.Info("plan", zap.String("target", name), zap.String("title", r.Plan.Title),
 		zap.Int("steps", len(r.Plan.Steps)), zap.Int("partitions", r.Plan.Parts),
-		zap.Int64("device_bytes", r.Plan.Spaces[0].Bytes), zap.Int64("host_bytes",
-			r.Plan.Spaces[1].Bytes),
-		zap.Int64("in_bytes", traffic.In()), zap.Int64("out_bytes",
-			traffic.Out()), zap.Duration("took", r.Took))
+		zap.Int64("device_bytes", r.Plan.Spaces[space.Device].Bytes),
+		zap.Int64("host_bytes", r.Plan.Spaces[space.Host].Bytes),
+		zap.Int64("in_bytes", traffic.In()), zap.Int64("out_bytes", traffic.Out()),
+		zap.Duration("took", r.Took))
 }
 
 // open takes the memory and resolves the plans on the device.

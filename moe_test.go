@@ -12,6 +12,7 @@ import (
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/models"
 	"github.com/gomem/gomem/partition"
+	"github.com/gomem/gomem/space"
 )
 
 // moe is the smallest model of a form.
@@ -180,7 +181,7 @@ func TestThesisFigure64(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			return r.Plan.Spaces[0].Bytes
+			return r.Plan.Spaces[space.Device].Bytes
 		}
 		vanilla, partitioned, placed := peak(compile.Options{Policy: compile.Vanilla}),
 			peak(compile.Options{NoPlacement: true}), peak(compile.Options{})

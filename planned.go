@@ -8,7 +8,7 @@ import (
 	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/fuse"
-	"github.com/gomem/gomem/pass"
+	"github.com/gomem/gomem/space"
 )
 
 // Planned is a graph with the plans of its targets.
@@ -46,7 +46,7 @@ func Plan(ctx context.Context, g *graph.Graph, o Options, targets ...Target) (*P
 	switch {
 	case errFused != nil && errPlain != nil:
 		return nil, prefixed(lesser(errFused, errPlain))
-	case errFused != nil, errPlain == nil && plain.Peak(pass.Device) < fused.Peak(pass.Device):
+	case errFused != nil, errPlain == nil && plain.Peak(space.Device) < fused.Peak(space.Device):
 		return plain, nil
 	}
 	return fused, nil
@@ -148,7 +148,7 @@ func (p *Planned) minDevice(ctx context.Context, o Options) (int64, error) {
 
 // Peak is what a session with these plans takes of a space, in bytes: the most
 // that one of them needs.
-func (p *Planned) Peak(s pass.SpaceID) int64 {
+func (p *Planned) Peak(s space.ID) int64 {
 	var most int64
 	for _, r := range p.Results {
 		most = max(most, r.Plan.Spaces[s].Bytes)

@@ -12,6 +12,7 @@ import (
 	"github.com/gomem/gomem/pass"
 	"github.com/gomem/gomem/placement"
 	"github.com/gomem/gomem/plan"
+	"github.com/gomem/gomem/space"
 	"github.com/gomem/gomem/swap"
 )
 
@@ -213,7 +214,7 @@ func MinDevice(ctx context.Context, g *graph.Graph, t Target, o Options) (int64,
 	if err != nil {
 		return 0, err
 	}
-	return p.Spaces[pass.Device].Bytes, nil
+	return p.Spaces[space.Device].Bytes, nil
 }
 
 // Least is the plan with the smallest device peak of those within the host
@@ -232,7 +233,7 @@ func Least(ctx context.Context, g *graph.Graph, t Target, o Options) (*plan.Plan
 		made := lower(p, o, r)
 		tried = append(tried, made)
 		if fits(made) && (least == nil ||
-			made.Spaces[pass.Device].Bytes < least.Spaces[pass.Device].Bytes) {
+			made.Spaces[space.Device].Bytes < least.Spaces[space.Device].Bytes) {
 			least = made
 		}
 	}

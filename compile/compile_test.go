@@ -14,6 +14,7 @@ import (
 	"github.com/gomem/gomem/internal/tensor"
 	"github.com/gomem/gomem/partition"
 	"github.com/gomem/gomem/plan"
+	"github.com/gomem/gomem/space"
 )
 
 // TestPassOrder holds the pass list against its reasons.
@@ -54,7 +55,7 @@ func TestMinimumBudgetWorks(t *testing.T) {
 			len(oom.Live) == 0 || oom.Hint == "" {
 			t.Fatalf("one byte under %d: %v", least, err)
 		}
-		o.DeviceBytes, o.HostBytes = 0, r.Plan.Spaces[1].Bytes
+		o.DeviceBytes, o.HostBytes = 0, r.Plan.Spaces[space.Host].Bytes
 		if _, err := Compile(ctx, m.Graph, training(m), o); err != nil {
 			t.Fatal(err)
 		}
@@ -150,7 +151,7 @@ func TestCancelled(t *testing.T) {
 // placement still less (thesis, figure 6.4).
 func TestThesisStory(t *testing.T) {
 	m := randgraph.Synthetic(2000)
-	peak := func(o Options) int64 { return compiled(t, m, o).Spaces[0].Bytes }
+	peak := func(o Options) int64 { return compiled(t, m, o).Spaces[space.Device].Bytes }
 	vanilla, partitioned, placed := peak(Options{Policy: Vanilla}),
 		peak(Options{NoPlacement: true}), peak(Options{})
 	if !(vanilla > partitioned && partitioned > placed) {
@@ -233,7 +234,7 @@ func TestUpdatesRunWhereVariablesLive(t *testing.T) {
 		p := compiled(t, m, o)
 		for _, s := range p.Steps {
 			if l, ok := s.Do.(plan.Launch); ok && l.Mutates > 0 {
-				host := p.Streams[s.Stream].Engine == plan.HostCompute
+				host := p.Streams[s.Stream].Engine == space.HostCompute
 				if host == o.NoPlacement {
 					t.Fatalf("%+v: update %s runs on stream %s", o, s.Name,
 						p.Streams[s.Stream].Name)
@@ -266,7 +267,7 @@ func TestAutoUsesTheBudget(t *testing.T) {
 	most := thesis.Traffic().In()
 	for _, budget := range []int64{least, 2 * least, 4 * least, 8 * least} {
 		r := compiled(Options{Policy: Auto, DeviceBytes: budget})
-		if bytes := r.Plan.Spaces[0].Bytes; bytes > budget {
+		if bytes := r.Plan.Spaces[space.Device].Bytes; bytes > budget {
 			t.Errorf("a plan of %d bytes within %d", bytes, budget)
 		}
 		in := r.Plan.Traffic().In()

@@ -8,6 +8,7 @@ import (
 	"github.com/gomem/gomem/internal/arena"
 	"github.com/gomem/gomem/pass"
 	"github.com/gomem/gomem/plan"
+	"github.com/gomem/gomem/space"
 )
 
 // position emits what belongs to one position of the order: copies towards the
@@ -41,7 +42,7 @@ func (l *lowering) arrive(a arrival, pos int32) {
 	}
 	v := a.life.value
 	i := l.p.ValueIndex(v)
-	dst := l.slot(pass.Device, v, v.Type())
+	dst := l.slot(space.Device, v, v.Type())
 	c := plan.Copy{Src: plan.Ref{Slot: l.host[i]}, Dst: plan.Ref{Slot: dst},
 		Bytes: v.Type().Bytes(), Why: plan.Feed}
 	if a.stay > 0 {
@@ -61,7 +62,7 @@ func (l *lowering) stage(a arrival, pos int32) {
 	if leaf := s.leaf.Type(); s.size == leaf.Bytes() {
 		t = leaf
 	}
-	s.slot = l.slot(pass.Device, s.leaf, t)
+	s.slot = l.slot(space.Device, s.leaf, t)
 	l.emit(s.leaf.Node, pos, l.inStream(), plan.Copy{
 		Src:   plan.Ref{Slot: l.host[l.p.ValueIndex(s.leaf)], Off: s.off},
 		Dst:   plan.Ref{Slot: s.slot},
@@ -73,11 +74,11 @@ func (l *lowering) stage(a arrival, pos int32) {
 // launch emits an operation.
 func (l *lowering) launch(n *graph.Node, pos int32) {
 	do := plan.Launch{Op: n.Op.Name(), Scratch: plan.NoSlot, Mutates: n.Mutates}
-	onHost := l.p.Place[n.ID] == pass.Host
+	onHost := l.p.Place[n.ID] == space.Host
 	for _, v := range n.In {
 		do.In = append(do.In, l.operand(v, pos, onHost))
 	}
-	space, where := l.p.Place[n.ID], l.device
+	place, where := l.p.Place[n.ID], l.device
 	if onHost {
 		where = l.host
 	}
@@ -87,12 +88,12 @@ func (l *lowering) launch(n *graph.Node, pos int32) {
 			where[v] = l.reusable(n, do.In, pos)
 		}
 		if where[v] == plan.NoSlot {
-			where[v] = l.slot(space, n.Value(i), t)
+			where[v] = l.slot(place, n.Value(i), t)
 		}
 		do.Out = append(do.Out, plan.Ref{Slot: where[v]})
 	}
 	if need := n.Cost().Scratch; need > 0 {
-		do.Scratch = l.slot(space, n.Value(0),
+		do.Scratch = l.slot(place, n.Value(0),
 			graph.Type{DType: graph.U8, Shape: []graph.Dim{{Size: int(need)}}})
 		l.plan.Slots[do.Scratch].Value = "scratch"
 	}
@@ -154,7 +155,7 @@ func (l *lowering) depart(v graph.Value, pos int32) {
 	if life == nil || !life.host || life.there {
 		return
 	}
-	l.host[i] = l.slot(pass.Host, v, v.Type())
+	l.host[i] = l.slot(space.Host, v, v.Type())
 	c := plan.Copy{Src: plan.Ref{Slot: l.device[i]}, Dst: plan.Ref{Slot: l.host[i]},
 		Bytes: v.Type().Bytes(), Why: life.why}
 	if life.why == plan.SwapOut {
@@ -217,11 +218,11 @@ func (l *lowering) finish() {
 
 // addresses packs the slots of every space.
 func (l *lowering) addresses() {
-	for space := range l.plan.Spaces {
+	for id := range l.plan.Spaces {
 		var ids []int
 		var blocks []arena.Block
 		for i, s := range l.plan.Slots {
-			if int(s.Space) == space {
+			if int(s.Space) == id {
 				ids = append(ids, i)
 				blocks = append(blocks, arena.Block{From: s.From, To: s.To, Bytes: s.Bytes,
 					Fixed: s.Fixed})
@@ -231,6 +232,6 @@ func (l *lowering) addresses() {
 		for k, i := range ids {
 			l.plan.Slots[i].Off = packing.Offsets[k]
 		}
-		l.plan.Spaces[space].Bytes = packing.Peak
+		l.plan.Spaces[id].Bytes = packing.Peak
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/pass"
 	"github.com/gomem/gomem/plan"
+	"github.com/gomem/gomem/space"
 )
 
 // life is where the bytes of one value are in the course of a step. Positions
@@ -47,14 +48,14 @@ func newLife(p *pass.Program, v graph.Value, uses []int32, fetched bool) *life {
 	l := &life{value: v, made: -1, fetched: fetched}
 	if !v.Node.Leaf() {
 		l.made = p.Pos(v.Node.ID)
-		l.there = p.Place[v.Node.ID] == pass.Host
+		l.there = p.Place[v.Node.ID] == space.Host
 	}
 	var away []pass.Gap
 	if p.Away != nil {
 		away = p.Away[p.ValueIndex(v)]
 	}
 	for _, u := range uses {
-		if p.Place[p.Order[u]] == pass.Host {
+		if p.Place[p.Order[u]] == space.Host {
 			l.host = true
 			continue
 		}

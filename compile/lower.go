@@ -6,6 +6,7 @@ import (
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/pass"
 	"github.com/gomem/gomem/plan"
+	"github.com/gomem/gomem/space"
 )
 
 // lowering emits the steps of a program. Slots have lifetimes but no addresses
@@ -98,18 +99,18 @@ func newLowering(p *pass.Program, o Options, r Rung) *lowering {
 		Title: title(o, r),
 		Parts: p.Parts(),
 		Spaces: []plan.Space{
-			pass.Device: {Name: plan.DeviceSpace, Budget: o.DeviceBytes},
-			pass.Host:   {Name: plan.HostSpace, Budget: o.HostBytes},
+			space.Device: {Name: space.Device.String(), Budget: o.DeviceBytes},
+			space.Host:   {Name: space.Host.String(), Budget: o.HostBytes},
 		},
 	}
 	for i := range o.Streams {
 		l.plan.Streams = append(l.plan.Streams,
-			plan.Stream{Name: fmt.Sprintf("compute%d", i), Engine: plan.Compute})
+			plan.Stream{Name: fmt.Sprintf("compute%d", i), Engine: space.Compute})
 		l.recent[i] = -1
 	}
-	l.plan.Streams = append(l.plan.Streams, plan.Stream{Name: "in", Engine: plan.CopyIn},
-		plan.Stream{Name: "out", Engine: plan.CopyOut}, plan.Stream{Name: "host",
-			Engine: plan.HostCompute})
+	l.plan.Streams = append(l.plan.Streams, plan.Stream{Name: "in", Engine: space.CopyIn},
+		plan.Stream{Name: "out", Engine: space.CopyOut}, plan.Stream{Name: "host",
+			Engine: space.HostCompute})
 	begun := 0
 	for pos, id := range p.Order {
 		if int(p.Part[id]) == len(l.starts) {
@@ -145,13 +146,13 @@ func (l *lowering) leaves() {
 			b.Slot = l.slot(l.p.Place[n.ID], n.Value(0), n.Out[0])
 			l.plan.Slots[b.Slot].Fixed = true
 			l.plan.Variables = append(l.plan.Variables, b)
-			if l.p.Place[n.ID] == pass.Device {
+			if l.p.Place[n.ID] == space.Device {
 				l.device[l.p.ValueIndex(n.Value(0))] = b.Slot
 			} else {
 				l.host[l.p.ValueIndex(n.Value(0))] = b.Slot
 			}
 		case n.Kind == graph.KindInput && l.p.Live[n.ID]:
-			b.Slot = l.slot(pass.Host, n.Value(0), n.Out[0])
+			b.Slot = l.slot(space.Host, n.Value(0), n.Out[0])
 			l.plan.Feeds = append(l.plan.Feeds, b)
 			l.host[l.p.ValueIndex(n.Value(0))] = b.Slot
 		}
@@ -159,10 +160,10 @@ func (l *lowering) leaves() {
 }
 
 // slot makes a slot that is live from the next step on.
-func (l *lowering) slot(space pass.SpaceID, v graph.Value, t graph.Type) plan.SlotID {
+func (l *lowering) slot(in space.ID, v graph.Value, t graph.Type) plan.SlotID {
 	now := len(l.plan.Steps)
 	l.plan.Slots = append(l.plan.Slots, plan.Slot{
-		Space: plan.SpaceID(space), Bytes: t.Bytes(), From: now, To: now, Value: v.String(), Type: t,
+		Space: in, Bytes: t.Bytes(), From: now, To: now, Value: v.String(), Type: t,
 	})
 	return plan.SlotID(len(l.plan.Slots) - 1)
 }
@@ -198,7 +199,7 @@ func (l *lowering) arrivals() {
 	}
 	for pos, id := range l.p.Order {
 		n := l.p.Graph.Node(id)
-		if pass.Executes(n) && l.p.Place[id] == pass.Device {
+		if pass.Executes(n) && l.p.Place[id] == space.Device {
 			l.stageOperands(n, int32(pos))
 		}
 	}
@@ -211,7 +212,7 @@ func (l *lowering) stageOperands(n *graph.Node, pos int32) {
 		root, off := v.Resolve()
 		kind := root.Node.Kind
 		if kind != graph.KindVariable && kind != graph.KindConstant ||
-			l.p.Place[root.Node.ID] == pass.Device {
+			l.p.Place[root.Node.ID] == space.Device {
 			continue
 		}
 		key := part{leaf: root, off: off, size: v.Type().Bytes()}

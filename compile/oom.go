@@ -10,8 +10,8 @@ import (
 	"github.com/docker/go-units"
 
 	"github.com/gomem/gomem/graph"
-	"github.com/gomem/gomem/pass"
 	"github.com/gomem/gomem/plan"
+	"github.com/gomem/gomem/space"
 )
 
 // ErrOutOfMemory says that no plan fits a budget.
@@ -57,24 +57,24 @@ func outOfMemory(ctx context.Context, g *graph.Graph, t Target, o Options,
 
 // closest finds the plan with the least device peak among those within the host
 // budget, or else the one with the least host peak.
-func closest(rungs []*plan.Plan) (*plan.Plan, plan.SpaceID) {
+func closest(rungs []*plan.Plan) (*plan.Plan, space.ID) {
 	var best *plan.Plan
 	for _, p := range rungs {
-		if within(p, pass.Host) && (best == nil ||
-			p.Spaces[pass.Device].Bytes < best.Spaces[pass.Device].Bytes) {
+		if within(p, space.Host) && (best == nil ||
+			p.Spaces[space.Device].Bytes < best.Spaces[space.Device].Bytes) {
 			best = p
 		}
 	}
 	if best != nil {
-		return best, plan.SpaceID(pass.Device)
+		return best, space.Device
 	}
 	best = slices.MinFunc(rungs, func(a, b *plan.Plan) int {
-		return cmp.Compare(a.Spaces[pass.Host].Bytes, b.Spaces[pass.Host].Bytes)
+		return cmp.Compare(a.Spaces[space.Host].Bytes, b.Spaces[space.Host].Bytes)
 	})
-	return best, plan.SpaceID(pass.Host)
+	return best, space.Host
 }
 
-func within(p *plan.Plan, s pass.SpaceID) bool { return p.Spaces[s].Bytes <= p.Spaces[s].Budget }
+func within(p *plan.Plan, s space.ID) bool { return p.Spaces[s].Bytes <= p.Spaces[s].Budget }
 
 // operands are the operands and results of a node, largest first.
 func operands(n *graph.Node) []string {
@@ -100,8 +100,8 @@ func operands(n *graph.Node) []string {
 
 // advice tries what a user could change, the gentlest first, and names the
 // first that works.
-func advice(ctx context.Context, g *graph.Graph, t Target, o Options, space plan.SpaceID) string {
-	if space == plan.SpaceID(pass.Host) {
+func advice(ctx context.Context, g *graph.Graph, t Target, o Options, short space.ID) string {
+	if short == space.Host {
 		return "raise --host-memory or use a smaller model or batch"
 	}
 	for _, try := range remedies(o) {

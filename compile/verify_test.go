@@ -13,6 +13,7 @@ import (
 	"github.com/gomem/gomem/internal/randgraph"
 	"github.com/gomem/gomem/partition"
 	"github.com/gomem/gomem/plan"
+	"github.com/gomem/gomem/space"
 )
 
 // randomOptions draws options for the thesis policy and its ablations.
@@ -152,8 +153,8 @@ func TestVerifyCatchesChanges(t *testing.T) {
 		check("another node", func(q *plan.Plan) { q.Steps[i].Node = -1 })
 		check("waits for itself", func(q *plan.Plan) { q.Steps[i].Wait = []int{i} })
 	}
-	check("peak one byte low", func(q *plan.Plan) { q.Spaces[0].Bytes-- })
-	check("budget one byte low", func(q *plan.Plan) { q.Spaces[1].Budget = q.Spaces[1].Bytes - 1 })
+	check("peak one byte low", func(q *plan.Plan) { q.Spaces[space.Device].Bytes-- })
+	check("budget one byte low", func(q *plan.Plan) { q.Spaces[space.Host].Budget = q.Spaces[space.Host].Bytes - 1 })
 	check("missing fetch", func(q *plan.Plan) { q.Fetches = nil })
 	check("fetch of another slot", func(q *plan.Plan) { q.Fetches[0].Ref.Slot = 0 })
 	check("missing feed", func(q *plan.Plan) { q.Feeds = nil })

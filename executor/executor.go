@@ -28,18 +28,11 @@ func NewStreams(d device.Device) *Streams {
 	return &Streams{device: d, byName: map[string]device.Stream{}}
 }
 
-var engines = [...]device.Engine{
-	plan.Compute:     device.Compute,
-	plan.CopyIn:      device.CopyIn,
-	plan.CopyOut:     device.CopyOut,
-	plan.HostCompute: device.HostCompute,
-}
-
 func (s *Streams) get(p plan.Stream) (device.Stream, error) {
 	if st, ok := s.byName[p.Name]; ok {
 		return st, nil
 	}
-	st, err := s.device.Stream(p.Name, engines[p.Engine])
+	st, err := s.device.Stream(p.Name, p.Engine)
 	if err == nil {
 		s.byName[p.Name] = st
 	}

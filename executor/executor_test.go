@@ -15,6 +15,7 @@ import (
 	"github.com/gomem/gomem/internal/kernel"
 	"github.com/gomem/gomem/internal/tensor"
 	"github.com/gomem/gomem/plan"
+	"github.com/gomem/gomem/space"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -55,10 +56,10 @@ func newBench() bench {
 	y := g.Apply(double{}, x).Value(0)
 	p := &plan.Plan{
 		Parts: 1,
-		Spaces: []plan.Space{{Name: plan.DeviceSpace, Bytes: 72, Budget: 100},
-			{Name: plan.HostSpace, Bytes: 72, Budget: 100}},
-		Streams: []plan.Stream{{Name: "compute", Engine: plan.Compute},
-			{Name: "in", Engine: plan.CopyIn}, {Name: "out", Engine: plan.CopyOut}},
+		Spaces: []plan.Space{{Name: "device", Bytes: 72, Budget: 100},
+			{Name: "host", Bytes: 72, Budget: 100}},
+		Streams: []plan.Stream{{Name: "compute", Engine: space.Compute},
+			{Name: "in", Engine: space.CopyIn}, {Name: "out", Engine: space.CopyOut}},
 		Slots: []plan.Slot{
 			{Space: 1, Off: 0, Bytes: 8, From: 0, To: 0, Value: "x", Type: ty},
 			{Space: 0, Off: 0, Bytes: 8, From: 0, To: 1, Value: "x", Type: ty},
@@ -154,7 +155,7 @@ func TestErrorNamesTheStep(t *testing.T) {
 // TestWrongPrediction: a header that says more than the run uses is noticed.
 func TestWrongPrediction(t *testing.T) {
 	b := newBench()
-	b.p.Spaces[0].Bytes = 80
+	b.p.Spaces[space.Device].Bytes = 80
 	e, _ := b.open(t)
 	if _, err := step(e, b, 1, 1); err == nil ||
 		!strings.Contains(err.Error(), "used 72 bytes, the plan predicts 80") {

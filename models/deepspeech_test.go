@@ -8,9 +8,11 @@ import (
 	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/graph"
-	"pgregory.net/rapid"
+	"github.com/gomem/gomem/space"
 )
 
 func deepSpeechConfig(t testing.TB, size string) DeepSpeechConfig {
@@ -243,7 +245,7 @@ func TestDeepSpeechUnrolledMemory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return r.Plan.Spaces[0].Bytes
+		return r.Plan.Spaces[space.Device].Bytes
 	}
 	gradient := int64(4 * 2 * c.Width * 4 * c.Width)
 	for _, o := range []compile.Options{{Policy: compile.Vanilla}, {}, {Partition: 5},

@@ -4,20 +4,8 @@ import (
 	"fmt"
 
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/space"
 )
-
-// SpaceID numbers the memory spaces of a program.
-type SpaceID uint8
-
-// The spaces.
-const (
-	Device SpaceID = iota
-	Host
-	NumSpaces
-)
-
-// String is the space's name.
-func (s SpaceID) String() string { return [...]string{"device", "host"}[s] }
 
 // Gap is an absence of a value from the device: it leaves after the node at
 // position After of the order has used or made it, and is back for the node at
@@ -34,7 +22,7 @@ type Program struct {
 	Live  []bool         // by node: runs, or is a leaf that something live reads
 	Part  []int32        // by node: its partition; -1 for leaves and the dead
 	Order []graph.NodeID // live nodes with an operation, partitions in sequence
-	Place []SpaceID      // by node: where it executes, or where a leaf's value lives
+	Place []space.ID     // by node: where it executes, or where a leaf's value lives
 	Away  [][]Gap        // by value: absences from the device, in order
 
 	Estimate int64 // the device's peak as a pass has guessed it, or 0

@@ -17,20 +17,21 @@ package placement
 import (
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/pass"
+	"github.com/gomem/gomem/space"
 )
 
 // Pass fills Place. With host, variables, constants and updates are on the
 // host.
 func Pass(host bool) pass.Pass {
 	return pass.Pass{Name: "placement", Run: func(p *pass.Program) error {
-		p.Place = make([]pass.SpaceID, p.Graph.Len())
+		p.Place = make([]space.ID, p.Graph.Len())
 		for _, n := range p.Graph.Nodes() {
 			switch n.Kind {
 			case graph.KindInput:
-				p.Place[n.ID] = pass.Host
+				p.Place[n.ID] = space.Host
 			case graph.KindVariable, graph.KindConstant, graph.KindUpdate:
 				if host {
-					p.Place[n.ID] = pass.Host
+					p.Place[n.ID] = space.Host
 				}
 			}
 		}
@@ -56,11 +57,11 @@ func placeUpdates(p *pass.Program) {
 			continue
 		}
 		if n.Kind == graph.KindCompute && n.Phase == graph.Update && read[n.ID] && !kept[n.ID] {
-			p.Place[n.ID] = pass.Host
+			p.Place[n.ID] = space.Host
 		}
 		for _, v := range n.In {
 			read[v.Node.ID] = true
-			if p.Place[n.ID] == pass.Device {
+			if p.Place[n.ID] == space.Device {
 				kept[v.Node.ID] = true
 			}
 		}

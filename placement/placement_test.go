@@ -9,6 +9,7 @@ import (
 	"github.com/gomem/gomem/internal/tensor"
 	"github.com/gomem/gomem/pass"
 	"github.com/gomem/gomem/placement"
+	"github.com/gomem/gomem/space"
 )
 
 // TestPlaces: inputs are always on the host; variables and their updates are
@@ -23,12 +24,12 @@ func TestPlaces(t *testing.T) {
 			}
 		}
 		for _, n := range m.Graph.Nodes() {
-			want := pass.Device
+			want := space.Device
 			switch {
 			case n.Kind == graph.KindInput:
-				want = pass.Host
+				want = space.Host
 			case n.Kind != graph.KindCompute && host:
-				want = pass.Host
+				want = space.Host
 			}
 			if p.Place[n.ID] != want {
 				t.Errorf("host=%v: %s %s is in %s", host, n.Kind, n.Name, p.Place[n.ID])
@@ -60,8 +61,8 @@ func TestComposedUpdates(t *testing.T) {
 	}
 	for _, c := range []struct {
 		v    graph.Value
-		want pass.SpaceID
-	}{{grad, pass.Device}, {seen, pass.Device}, {step, pass.Host}, {loss, pass.Device}} {
+		want space.ID
+	}{{grad, space.Device}, {seen, space.Device}, {step, space.Host}, {loss, space.Device}} {
 		if got := p.Place[c.v.Node.ID]; got != c.want {
 			t.Errorf("%s is on the %s, want %s", c.v, got, c.want)
 		}

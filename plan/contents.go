@@ -2,6 +2,7 @@ package plan
 
 import (
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/space"
 )
 
 // content is what a slot holds: bytes of a value, starting at an offset.
@@ -196,7 +197,7 @@ func (v *verifier) fetched(r *replay) error {
 			return v.fail(-1, "fetch %s has no slot", f.Value)
 		}
 		s, c := v.plan.Slots[f.Ref.Slot], r.slots[f.Ref.Slot]
-		if v.plan.Spaces[s.Space].Name != HostSpace || s.To != len(v.plan.Steps)-1 {
+		if s.Space != space.Host || s.To != len(v.plan.Steps)-1 {
 			return v.fail(-1, "fetch %s is not in host memory when the step ends", f.Value)
 		}
 		if !c.value.Valid() || f.Ref.Off+f.Type.Bytes() > c.bytes {

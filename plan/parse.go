@@ -11,6 +11,7 @@ import (
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/tensor"
+	"github.com/gomem/gomem/space"
 )
 
 // Parse reads what WriteTo prints. Errors name the line. It checks the form
@@ -67,7 +68,7 @@ func (p *parser) line(text string) error {
 		p.plan.Spaces = append(p.plan.Spaces, s)
 	case "stream":
 		s := Stream{Name: p.word()}
-		s.Engine = Engine(p.oneOf(engines[:], p.word()))
+		s.Engine = space.Engine(p.oneOf(engines(), p.word()))
 		p.plan.Streams = append(p.plan.Streams, s)
 	case "slot":
 		p.slot(name)
@@ -92,8 +93,8 @@ func (p *parser) line(text string) error {
 
 func (p *parser) slot(name string) {
 	p.number(len(p.plan.Slots))
-	space, off, _ := strings.Cut(p.word(), "+")
-	s := Slot{Value: name, Space: SpaceID(p.oneOf(names(p.plan.Spaces), space)), Off: p.parse(off),
+	where, off, _ := strings.Cut(p.word(), "+")
+	s := Slot{Value: name, Space: space.ID(p.oneOf(p.spaces(), where)), Off: p.parse(off),
 		Bytes: p.long("")}
 	if life := p.word(); life == "fixed" {
 		s.Fixed = true
@@ -112,7 +113,7 @@ func (p *parser) binding(name string) Binding {
 func (p *parser) step(name string) {
 	p.number(len(p.plan.Steps))
 	s := Step{Name: name, Part: p.integer("p")}
-	s.Stream = StreamID(p.oneOf(streamNames(p.plan.Streams), p.word()))
+	s.Stream = StreamID(p.oneOf(p.streams(), p.word()))
 	s.Node = graph.NodeID(p.integer("#"))
 	switch kind := p.word(); kind {
 	case "launch":
@@ -255,18 +256,26 @@ func (p *parser) dtype() tensor.Type {
 	return t
 }
 
-func names(spaces []Space) []string {
-	var out []string
-	for _, s := range spaces {
-		out = append(out, s.Name)
+func (p *parser) spaces() []string {
+	var names []string
+	for _, s := range p.plan.Spaces {
+		names = append(names, s.Name)
 	}
-	return out
+	return names
 }
 
-func streamNames(streams []Stream) []string {
-	var out []string
-	for _, s := range streams {
-		out = append(out, s.Name)
+func (p *parser) streams() []string {
+	var names []string
+	for _, s := range p.plan.Streams {
+		names = append(names, s.Name)
 	}
-	return out
+	return names
+}
+
+func engines() []string {
+	var names []string
+	for e := range space.Engines {
+		names = append(names, e.String())
+	}
+	return names
 }

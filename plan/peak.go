@@ -3,6 +3,8 @@ package plan
 import (
 	"cmp"
 	"slices"
+
+	"github.com/gomem/gomem/space"
 )
 
 // Holder is a value that holds memory.
@@ -26,7 +28,7 @@ type Peak struct {
 
 // Peak explains the peak of a space by its largest holders, at most the given
 // number.
-func (p *Plan) Peak(space SpaceID, most int) Peak {
+func (p *Plan) Peak(space space.ID, most int) Peak {
 	out := Peak{Bytes: p.Spaces[space].Bytes, Live: -1}
 	for i, live := range p.Timeline(space) {
 		if _, launch := p.Steps[i].Do.(Launch); launch && live > out.Live {

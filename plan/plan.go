@@ -5,10 +5,8 @@ import (
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/tensor"
+	"github.com/gomem/gomem/space"
 )
-
-// SpaceID indexes Plan.Spaces.
-type SpaceID uint8
 
 // SlotID indexes Plan.Slots.
 type SlotID int32
@@ -41,34 +39,17 @@ type Space struct {
 	Budget int64 // Bytes may not exceed it
 }
 
-// The names of the spaces.
-const (
-	DeviceSpace = "device"
-	HostSpace   = "host"
-)
-
-// Engine is what a stream's steps run on.
-type Engine uint8
-
-// The engines.
-const (
-	Compute     Engine = iota // the device's compute units
-	CopyIn                    // the copy engine towards the device
-	CopyOut                   // the copy engine from the device
-	HostCompute               // the host's processor
-)
-
 // Stream is a sequence of steps that run one after the other.
 type Stream struct {
 	Name   string
-	Engine Engine
+	Engine space.Engine
 }
 
 // Slot is a range of addresses during a part of the step. It holds one value;
 // or, one after the other, the values of a chain of operations that work in
 // place.
 type Slot struct {
-	Space      SpaceID
+	Space      space.ID
 	Off, Bytes int64
 	// From and To are the first and the last step during which the slot is
 	// live. No other slot that is live during one of these steps overlaps it.
@@ -200,7 +181,7 @@ func (p *Plan) Launches() int {
 
 // Timeline is, for every step, the number of bytes of a space that are live
 // during it.
-func (p *Plan) Timeline(space SpaceID) []int64 {
+func (p *Plan) Timeline(space space.ID) []int64 {
 	delta := make([]int64, len(p.Steps)+1)
 	for _, s := range p.Slots {
 		if s.Space == space && len(p.Steps) > 0 {

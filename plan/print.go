@@ -7,11 +7,6 @@ import (
 	"strings"
 )
 
-var engines = [...]string{"compute", "copy-in", "copy-out", "host"}
-
-// String is the engine's name.
-func (e Engine) String() string { return engines[e] }
-
 // WriteTo prints the plan as text that [Parse] reads back: a header, one slot a
 // line, one step a line. Sizes and addresses are bytes.
 //

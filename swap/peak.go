@@ -6,6 +6,7 @@ import (
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/pass"
+	"github.com/gomem/gomem/space"
 )
 
 // AroundPeak fills Away as TensorFlow 1's Grappler memory optimizer does, which
@@ -60,7 +61,7 @@ func newEstimate(p *pass.Program) *estimate {
 			v := n.Value(i)
 			at := deviceUses(p, uses[p.ValueIndex(v)])
 			switch {
-			case p.Place[n.ID] == pass.Device && n.Leaf():
+			case p.Place[n.ID] == space.Device && n.Leaf():
 				e.add(0, int32(len(e.live))-1, t.Bytes())
 			case swappable(n) && len(at) > 0:
 				e.add(at[0], at[len(at)-1], t.Bytes())

@@ -20,6 +20,7 @@ import (
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/pass"
+	"github.com/gomem/gomem/space"
 )
 
 // MinBytes is the size below which a value is never swapped.
@@ -57,7 +58,7 @@ func swappable(n *graph.Node) bool {
 func deviceUses(p *pass.Program, uses []int32) []int32 {
 	var out []int32
 	for _, u := range uses {
-		if p.Place[p.Order[u]] == pass.Device {
+		if p.Place[p.Order[u]] == space.Device {
 			out = append(out, u)
 		}
 	}

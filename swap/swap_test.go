@@ -10,6 +10,7 @@ import (
 	"github.com/gomem/gomem/partition"
 	"github.com/gomem/gomem/pass"
 	"github.com/gomem/gomem/placement"
+	"github.com/gomem/gomem/space"
 	"github.com/gomem/gomem/swap"
 )
 
@@ -45,7 +46,7 @@ func check(t *rapid.T, p *pass.Program, v graph.Value, k int) {
 		for _, in := range n.In {
 			uses = uses || in == v
 		}
-		if !uses || p.Place[id] == pass.Host {
+		if !uses || p.Place[id] == space.Host {
 			continue
 		}
 		if last >= 0 && int(p.Part[id]-p.Part[p.Order[last]]) > k {

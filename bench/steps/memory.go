@@ -5,7 +5,7 @@ import (
 
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/compile"
-	"github.com/gomem/gomem/pass"
+	"github.com/gomem/gomem/space"
 )
 
 // partition is the operations of a partition under the thesis policy.
@@ -36,7 +36,7 @@ func predicted(ctx context.Context, m *model, o compile.Options) (device, host i
 	if err != nil {
 		return 0, 0, err
 	}
-	return p.Peak(pass.Device), p.Peak(pass.Host), nil
+	return p.Peak(space.Device), p.Peak(space.Host), nil
 }
 
 // peerMemory is the peer's answer to the command "memory": bytes of parameters,

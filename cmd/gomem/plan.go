@@ -11,8 +11,8 @@ import (
 
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/compile"
-	"github.com/gomem/gomem/pass"
 	"github.com/gomem/gomem/plan"
+	"github.com/gomem/gomem/space"
 )
 
 // planCmd is gomem plan.
@@ -142,10 +142,10 @@ func explain(ctx context.Context, w io.Writer, b *built, o gomem.Options,
 	x := explanation{
 		report:      newReport(b.model, o, p, vanilla),
 		MinDevice:   least,
-		VanillaHost: vanilla.Peak(pass.Host),
-		AtDevice:    p.whatSets(pass.Device),
-		AtHost:      p.whatSets(pass.Host),
-		EvalDevice:  p.Results[len(p.Results)-1].Plan.Spaces[pass.Device].Bytes,
+		VanillaHost: vanilla.Peak(space.Host),
+		AtDevice:    p.whatSets(space.Device),
+		AtHost:      p.whatSets(space.Host),
+		EvalDevice:  p.Results[len(p.Results)-1].Plan.Spaces[space.Device].Bytes,
 		vanilla:     vanilla.training().Traffic(),
 	}
 	for _, t := range p.Results[0].Timings {

@@ -9,8 +9,8 @@ import (
 
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/compile"
-	"github.com/gomem/gomem/pass"
 	"github.com/gomem/gomem/plan"
+	"github.com/gomem/gomem/space"
 )
 
 // planned are the plans of a run's targets under one set of options. The first
@@ -32,10 +32,10 @@ func (p planned) training() *plan.Plan { return p.Results[0].Plan }
 func (p planned) took() time.Duration { return p.Results[0].Took }
 
 // whatSets explains the peak of a space in the plan that needs the most of it.
-func (p planned) whatSets(s pass.SpaceID) plan.Peak {
+func (p planned) whatSets(s space.ID) plan.Peak {
 	for _, r := range p.Results {
 		if r.Plan.Spaces[s].Bytes == p.Peak(s) {
-			return r.Plan.Peak(plan.SpaceID(s), 10)
+			return r.Plan.Peak(s, 10)
 		}
 	}
 	return plan.Peak{}

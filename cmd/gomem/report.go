@@ -12,8 +12,8 @@ import (
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/models"
-	"github.com/gomem/gomem/pass"
 	"github.com/gomem/gomem/plan"
+	"github.com/gomem/gomem/space"
 )
 
 // report is a model and its plan in numbers. Sizes are bytes; copies are those
@@ -61,8 +61,8 @@ func newReport(m *models.Model, o gomem.Options, p, vanilla planned) report {
 	r.Policy, r.Strategy, r.Partition = o.Policy, string(o.Strategy), o.Partition
 	r.Partitions, r.Lookahead, r.Prefetch = t.Parts, p.Results[0].Lookahead, p.Results[0].Prefetch
 	r.Nodes, r.Launches, r.Steps = p.Graph.Len(), t.Launches(), len(t.Steps)
-	r.DevicePeak, r.HostPeak = p.Peak(pass.Device), p.Peak(pass.Host)
-	r.VanillaDevice = vanilla.Peak(pass.Device)
+	r.DevicePeak, r.HostPeak = p.Peak(space.Device), p.Peak(space.Host)
+	r.VanillaDevice = vanilla.Peak(space.Device)
 	r.SwapOut, r.SwapIn, r.Stage = traffic[plan.SwapOut], traffic[plan.SwapIn], traffic[plan.Stage]
 	r.Feeds, r.Gradients, r.Fetches = traffic[plan.Feed], traffic[plan.Gradient],
 		traffic[plan.Result]

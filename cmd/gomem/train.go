@@ -13,7 +13,7 @@ import (
 
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/data"
-	"github.com/gomem/gomem/pass"
+	"github.com/gomem/gomem/space"
 	"github.com/gomem/gomem/train"
 )
 
@@ -124,13 +124,13 @@ func (c *trainCmd) fitting() error {
 
 // enoughMemory refuses a plan that this machine cannot hold.
 func enoughMemory(device string, p planned) error {
-	need, have := p.Peak(pass.Device)+p.Peak(pass.Host), machineMemory()
+	need, have := p.Peak(space.Device)+p.Peak(space.Host), machineMemory()
 	if device == gomem.Null || have == 0 || need <= have {
 		return nil
 	}
 	return fmt.Errorf("the plan takes %s of this machine's memory (device %s and host %s "+
 		"together), it has %s: use a smaller model or batch",
-		size(need), size(p.Peak(pass.Device)), size(p.Peak(pass.Host)), size(have))
+		size(need), size(p.Peak(space.Device)), size(p.Peak(space.Host)), size(have))
 }
 
 // spec is the data to read.

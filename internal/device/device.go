@@ -17,17 +17,7 @@ import (
 
 	"github.com/gomem/gomem/internal/kernel"
 	"github.com/gomem/gomem/internal/tensor"
-)
-
-// Engine is what a stream's tasks run on.
-type Engine uint8
-
-// The engines.
-const (
-	Compute     Engine = iota // the device's compute units
-	CopyIn                    // the copy engine towards the device
-	CopyOut                   // the copy engine from the device
-	HostCompute               // the host's processor, on host memory
+	"github.com/gomem/gomem/space"
 )
 
 // Device makes memories, streams and tasks.
@@ -37,7 +27,7 @@ type Device interface {
 	// Alloc makes a memory of exactly so many bytes. The name is for errors.
 	Alloc(name string, bytes int64) (Memory, error)
 	// Stream starts a stream.
-	Stream(name string, e Engine) (Stream, error)
+	Stream(name string, e space.Engine) (Stream, error)
 	// Launch makes the task of running an operation.
 	Launch(l Launch) (Task, error)
 	// Copy makes the task of copying bytes between memories.

@@ -13,6 +13,7 @@ import (
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/models"
 	"github.com/gomem/gomem/plan"
+	"github.com/gomem/gomem/space"
 )
 
 // fullKappa is κ of the thesis' machine at the speed that ResNet-152, Transformer
@@ -36,7 +37,7 @@ type need struct {
 func (n need) within(device, host int64) bool { return n.device <= device && n.host <= host }
 
 func needOf(p *plan.Plan) need {
-	return need{p.Spaces[0].Bytes, p.Spaces[1].Bytes, p.Traffic()}
+	return need{p.Spaces[space.Device].Bytes, p.Spaces[space.Host].Bytes, p.Traffic()}
 }
 
 // planned is what a training step needs under options.

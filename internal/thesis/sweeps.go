@@ -8,6 +8,7 @@ import (
 	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/models"
 	"github.com/gomem/gomem/partition"
+	"github.com/gomem/gomem/space"
 )
 
 // figure64 is the model of figure 6.4: the MoE at TensorFlow's largest batch.
@@ -36,12 +37,12 @@ func (r *runner) timeline(ctx context.Context) (Table, error) {
 		if err != nil {
 			return t, err
 		}
-		peak := float64(c.Plan.Spaces[0].Bytes) / mib
+		peak := float64(c.Plan.Spaces[space.Device].Bytes) / mib
 		if first == 0 {
 			first = peak
 		}
 		t.row(s.name, s.thesis, s.thesis/9.5, peak, peak/first)
-		f.series = append(f.series, curve(s.name, c.Plan.Timeline(0)))
+		f.series = append(f.series, curve(s.name, c.Plan.Timeline(space.Device)))
 	}
 	t.figures = []figure{f}
 	return t, nil

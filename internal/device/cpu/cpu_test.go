@@ -11,6 +11,7 @@ import (
 	"github.com/gomem/gomem/internal/device/cpu"
 	"github.com/gomem/gomem/internal/device/devicetest"
 	"github.com/gomem/gomem/internal/trace"
+	"github.com/gomem/gomem/space"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -55,7 +56,7 @@ func TestThrottle(t *testing.T) {
 	defer d.Close()
 	a, _ := d.Alloc("a", 1<<20)
 	b, _ := d.Alloc("b", 1<<20)
-	s, _ := d.Stream("in", device.CopyIn)
+	s, _ := d.Stream("in", space.CopyIn)
 	c, err := d.Copy(device.Copy{Name: "x", What: "stage",
 		Dst: device.Region{Mem: a, Bytes: 1 << 20}, Src: device.Region{Mem: b, Bytes: 1 << 20}})
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/gomem/gomem/internal/device"
+	"github.com/gomem/gomem/space"
 )
 
 // queueLength is how far the issuing goroutine may run ahead of a stream.
@@ -42,9 +43,9 @@ type command struct {
 }
 
 // Stream starts a stream.
-func (d *Device) Stream(name string, e device.Engine) (device.Stream, error) {
+func (d *Device) Stream(name string, e space.Engine) (device.Stream, error) {
 	s := &stream{device: d, name: name, id: len(d.streams), queue: make(chan command, queueLength)}
-	if e == device.CopyIn || e == device.CopyOut {
+	if e == space.CopyIn || e == space.CopyOut {
 		s.rate = d.options.CopyBytesPerSecond
 	}
 	s.moved = sync.NewCond(&s.mu)

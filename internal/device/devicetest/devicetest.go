@@ -12,6 +12,7 @@ import (
 	"github.com/gomem/gomem/internal/device"
 	"github.com/gomem/gomem/internal/kernel"
 	"github.com/gomem/gomem/internal/tensor"
+	"github.com/gomem/gomem/space"
 )
 
 // Options say what a device can do.
@@ -71,7 +72,7 @@ func memory(t *testing.T, d device.Device, bytes int64) device.Memory {
 	return m
 }
 
-func stream(t *testing.T, d device.Device, e device.Engine) device.Stream {
+func stream(t *testing.T, d device.Device, e space.Engine) device.Stream {
 	t.Helper()
 	s, err := d.Stream("test", e)
 	if err != nil {
@@ -114,7 +115,7 @@ func testCopies(t *testing.T, d device.Device) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := stream(t, d, device.CopyIn)
+	s := stream(t, d, space.CopyIn)
 	s.Run(c)
 	sync1(t, s)
 	got := make([]byte, 16)
@@ -125,7 +126,7 @@ func testCopies(t *testing.T, d device.Device) {
 
 func testStreamOrder(t *testing.T, d device.Device) {
 	m := memory(t, d, 64)
-	s := stream(t, d, device.Compute)
+	s := stream(t, d, space.Compute)
 	var got []int
 	for i := range 5000 { // longer than any queue
 		s.Run(launch(t, d, func(*kernel.Call) error { got = append(got, i); return nil }, nil,
@@ -146,7 +147,7 @@ func testStreamOrder(t *testing.T, d device.Device) {
 // other stream is slow.
 func testEvents(t *testing.T, d device.Device) {
 	m := memory(t, d, 64)
-	a, b := stream(t, d, device.Compute), stream(t, d, device.Compute)
+	a, b := stream(t, d, space.Compute), stream(t, d, space.Compute)
 	x := operand(m, 0, 1)
 	for round := range int32(50) {
 		a.Run(launch(t, d, func(c *kernel.Call) error {
@@ -171,7 +172,7 @@ func testEvents(t *testing.T, d device.Device) {
 
 func testHighWater(t *testing.T, d device.Device) {
 	a, b := memory(t, d, 1000), memory(t, d, 1000)
-	s := stream(t, d, device.CopyOut)
+	s := stream(t, d, space.CopyOut)
 	c, err := d.Copy(device.Copy{Dst: device.Region{Mem: b, Off: 128, Bytes: 20},
 		Src: device.Region{Mem: a, Off: 256, Bytes: 20}})
 	if err != nil {
@@ -223,7 +224,7 @@ func testNoKernel(t *testing.T, d device.Device) {
 func testError(t *testing.T, d device.Device) {
 	boom := errors.New("boom")
 	ran := false
-	a, b := stream(t, d, device.Compute), stream(t, d, device.Compute)
+	a, b := stream(t, d, space.Compute), stream(t, d, space.Compute)
 	a.Run(launch(t, d, func(*kernel.Call) error { return boom }, nil, nil))
 	b.Wait(a.Record())
 	b.Run(launch(t, d, func(*kernel.Call) error { ran = true; return errors.New("second") }, nil,
@@ -239,7 +240,7 @@ func testError(t *testing.T, d device.Device) {
 }
 
 func testPanic(t *testing.T, d device.Device) {
-	s := stream(t, d, device.Compute)
+	s := stream(t, d, space.Compute)
 	s.Run(launch(t, d, func(*kernel.Call) error { panic("kernel fell over") }, nil, nil))
 	if err := s.Sync(context.Background()); err == nil {
 		t.Fatal("a panic is lost")
@@ -249,7 +250,7 @@ func testPanic(t *testing.T, d device.Device) {
 func testCancelled(t *testing.T, d device.Device) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	s := stream(t, d, device.Compute)
+	s := stream(t, d, space.Compute)
 	if err := s.Sync(ctx); !errors.Is(err, context.Canceled) && err != nil {
 		t.Fatalf("error is %v", err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gomem/gomem/internal/device"
 	"github.com/gomem/gomem/internal/kernel"
+	"github.com/gomem/gomem/space"
 )
 
 // Device counts.
@@ -32,7 +33,7 @@ func (d *Device) Alloc(name string, bytes int64) (device.Memory, error) {
 }
 
 // Stream makes a stream that is always done.
-func (d *Device) Stream(string, device.Engine) (device.Stream, error) {
+func (d *Device) Stream(string, space.Engine) (device.Stream, error) {
 	d.streams++
 	return &stream{device: d, id: d.streams - 1}, nil
 }
