@@ -4,18 +4,21 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"strings"
+
+	"github.com/gomem/gomem/internal/count"
 )
 
 // WriteTo prints one node a line: ID, phase, name, operation with attributes,
 // operands, result types, model line.
 func (g *Graph) WriteTo(w io.Writer) (int64, error) {
-	b := &countingWriter{w: bufio.NewWriter(w)}
+	b := count.NewWriter(w)
 	for _, n := range g.nodes {
 		fmt.Fprintf(b, "%5d %-8s %s = %s", n.ID, n.Phase, n.Name, n.OpName())
 		if n.Op != nil {
 			fmt.Fprintf(b, "%+v", n.Op)
 		}
-		b.list("(", n.In, ")")
+		fmt.Fprintf(b, "(%s)", list(n.In))
 		for _, t := range n.Out {
 			fmt.Fprintf(b, " %s", t)
 		}
@@ -24,7 +27,7 @@ func (g *Graph) WriteTo(w io.Writer) (int64, error) {
 		}
 		fmt.Fprintln(b)
 	}
-	return b.n, b.w.Flush()
+	return b.Done()
 }
 
 // WriteDot prints the graph in Graphviz's language.
@@ -46,24 +49,11 @@ func (g *Graph) WriteDot(w io.Writer) error {
 	return b.Flush()
 }
 
-type countingWriter struct {
-	w *bufio.Writer
-	n int64
-}
-
-func (c *countingWriter) Write(p []byte) (int, error) {
-	n, err := c.w.Write(p)
-	c.n += int64(n)
-	return n, err
-}
-
-func (c *countingWriter) list(open string, vs []Value, end string) {
-	fmt.Fprint(c, open)
+// list prints values with spaces between them.
+func list(vs []Value) string {
+	words := make([]string, len(vs))
 	for i, v := range vs {
-		if i > 0 {
-			fmt.Fprint(c, " ")
-		}
-		fmt.Fprint(c, v)
+		words[i] = v.String()
 	}
-	fmt.Fprint(c, end)
+	return strings.Join(words, " ")
 }

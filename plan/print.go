@@ -1,10 +1,11 @@
 package plan
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/gomem/gomem/internal/count"
 )
 
 // WriteTo prints the plan as text that [Parse] reads back: a header, one slot a
@@ -14,7 +15,7 @@ import (
 //	step 17 p3 compute0 #55 launch matmul 12 <- 5 3+64 wait 15 : enc/0/att/qk
 //	step 18 p3 out #55 copy 31 <- 12 2048 swap-out idle 41 wait 17 : enc/0/att/qk
 func (p *Plan) WriteTo(w io.Writer) (int64, error) {
-	b := &counter{w: bufio.NewWriter(w)}
+	b := count.NewWriter(w)
 	fmt.Fprintf(b, "plan %s\nparts %d\n", p.Title, p.Parts)
 	for _, s := range p.Spaces {
 		fmt.Fprintf(b, "space %s %d of %d\n", s.Name, s.Bytes, s.Budget)
@@ -42,7 +43,7 @@ func (p *Plan) WriteTo(w io.Writer) (int64, error) {
 	for _, f := range p.Fetches {
 		fmt.Fprintf(b, "fetch %s %s : %s\n", f.Ref, f.Type, f.Value)
 	}
-	return b.n, b.w.Flush()
+	return b.Done()
 }
 
 // String is the slot's number, with "+off" where the offset is not zero.
@@ -90,16 +91,4 @@ func refs(list []Ref) string {
 		b.WriteString(r.String())
 	}
 	return b.String()
-}
-
-type counter struct {
-	w *bufio.Writer
-	n int64
-}
-
-// Write counts what it passes on.
-func (c *counter) Write(p []byte) (int, error) {
-	n, err := c.w.Write(p)
-	c.n += int64(n)
-	return n, err
 }
