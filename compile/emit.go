@@ -6,7 +6,6 @@ import (
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/arena"
-	"github.com/gomem/gomem/pass"
 	"github.com/gomem/gomem/plan"
 	"github.com/gomem/gomem/space"
 )
@@ -25,7 +24,7 @@ func (l *lowering) position(pos int32) {
 		l.keep(id)
 	}
 	n := l.p.Graph.Node(l.p.Order[pos])
-	if !pass.Executes(n) {
+	if !n.Executes() {
 		return
 	}
 	l.launch(n, pos)

@@ -33,7 +33,7 @@ func lives(p *pass.Program) []*life {
 		fetched[root] = true
 	}
 	for _, n := range p.Graph.Nodes() {
-		if !p.Live[n.ID] || n.Kind != graph.KindInput && !pass.Executes(n) {
+		if !p.Live[n.ID] || n.Kind != graph.KindInput && !n.Executes() {
 			continue
 		}
 		for i := range n.Out {

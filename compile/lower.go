@@ -199,7 +199,7 @@ func (l *lowering) arrivals() {
 	}
 	for pos, id := range l.p.Order {
 		n := l.p.Graph.Node(id)
-		if pass.Executes(n) && l.p.Place[id] == space.Device {
+		if n.Executes() && l.p.Place[id] == space.Device {
 			l.stageOperands(n, int32(pos))
 		}
 	}

@@ -85,12 +85,16 @@ func (n *Node) OpName() string {
 	return n.Op.Name()
 }
 
-// Cost is the cost of executing the node; nothing for a leaf or a view.
+// Executes reports whether the node has something to execute: leaves and views
+// have nothing.
+func (n *Node) Executes() bool {
+	_, view := n.Op.(Viewer)
+	return !view && !n.Leaf()
+}
+
+// Cost is the cost of executing the node; nothing for one that does not execute.
 func (n *Node) Cost() Cost {
-	if n.Leaf() {
-		return Cost{}
-	}
-	if _, ok := n.Op.(Viewer); ok {
+	if !n.Executes() {
 		return Cost{}
 	}
 	return n.Op.Cost(n.InTypes(), n.Out)

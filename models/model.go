@@ -73,7 +73,7 @@ func (m *Model) Work(o Objective) [3]Work {
 	live := m.Graph.Ancestors(roots)
 	var w [3]Work
 	for _, n := range m.Graph.Nodes() {
-		if _, view := n.Op.(graph.Viewer); view || n.Leaf() || !live[n.ID] {
+		if !n.Executes() || !live[n.ID] {
 			continue
 		}
 		c := n.Cost()

@@ -69,15 +69,6 @@ func (p *Program) Parts() int {
 	return int(p.Part[p.Order[len(p.Order)-1]]) + 1
 }
 
-// Executes reports whether a live node is executed: leaves and views are not.
-func Executes(n *graph.Node) bool {
-	if n.Leaf() {
-		return false
-	}
-	_, view := n.Op.(graph.Viewer)
-	return !view
-}
-
 // Uses lists, for every value that owns its bytes, the positions at which it is
 // touched: where it is made, if an operation makes it, and where it or a view
 // of it is read, in order and without repetition.
@@ -91,7 +82,7 @@ func (p *Program) Uses() [][]int32 {
 	}
 	for pos, id := range p.Order {
 		n := p.Graph.Node(id)
-		if !Executes(n) {
+		if !n.Executes() {
 			continue
 		}
 		for _, v := range n.In {

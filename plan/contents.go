@@ -34,20 +34,11 @@ func (v *verifier) contents() error {
 		}
 	}
 	for _, n := range v.graph.Nodes() {
-		if v.live[n.ID] && executes(n) && !r.ran[n.ID] {
+		if v.live[n.ID] && n.Executes() && !r.ran[n.ID] {
 			return v.fail(-1, "%s never runs", n.Name)
 		}
 	}
 	return v.fetched(r)
-}
-
-// executes: leaves and views have nothing to run.
-func executes(n *graph.Node) bool {
-	if n.Leaf() {
-		return false
-	}
-	_, view := n.Op.(graph.Viewer)
-	return !view
 }
 
 type replay struct {
@@ -104,7 +95,7 @@ func (r *replay) copy(step int, do Copy) error {
 
 func (r *replay) launch(step int, do Launch) error {
 	n := r.v.graph.Node(r.v.plan.Steps[step].Node)
-	if !r.v.live[n.ID] || r.ran[n.ID] || !executes(n) {
+	if !r.v.live[n.ID] || r.ran[n.ID] || !n.Executes() {
 		return r.v.fail(step, "runs a node that is dead or has run")
 	}
 	for i, ref := range do.In {

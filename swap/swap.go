@@ -51,7 +51,7 @@ func LookAhead(lookahead int) pass.Pass {
 // swappable are results of operations and inputs; variables and constants are
 // placement's.
 func swappable(n *graph.Node) bool {
-	return n.Kind == graph.KindInput || n.Kind == graph.KindCompute && pass.Executes(n)
+	return n.Kind == graph.KindInput || n.Kind == graph.KindCompute && n.Executes()
 }
 
 // deviceUses leaves out the uses by nodes that run on the host.

@@ -38,10 +38,7 @@ func newPieces() pieces {
 func launched(g *graph.Graph) string {
 	var list []string
 	for _, n := range g.Nodes() {
-		if n.Leaf() {
-			continue
-		}
-		if _, view := n.Op.(graph.Viewer); !view {
+		if n.Executes() {
 			list = append(list, n.Name+"="+n.OpName())
 		}
 	}

@@ -101,14 +101,13 @@ func statisticsOf(m *models.Model) (s shape) {
 		if !live[n.ID] || n.Leaf() {
 			continue
 		}
-		_, view := n.Op.(graph.Viewer)
 		for _, v := range n.In {
 			depth[n.ID] = max(depth[n.ID], depth[v.Node.ID])
-			if !view {
+			if n.Executes() {
 				s.edges++
 			}
 		}
-		if !view {
+		if n.Executes() {
 			s.nodes++
 			depth[n.ID]++
 		}
