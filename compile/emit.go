@@ -47,7 +47,7 @@ func (l *lowering) arrive(a arrival, pos int32) {
 	if a.stay > 0 {
 		c.Idle = int(a.life.stays[a.stay].first - a.life.stays[a.stay-1].last)
 	}
-	if a.life.made >= 0 {
+	if a.life.producedAt >= 0 {
 		c.Why = plan.SwapIn
 	}
 	l.emit(v.Node, pos, l.inStream(), c)
@@ -151,7 +151,7 @@ func (l *lowering) usedTwice(n *graph.Node, k int, root graph.Value) bool {
 func (l *lowering) depart(v graph.Value, pos int32) {
 	i := l.p.ValueIndex(v)
 	life := l.lives[i]
-	if life == nil || !life.host || life.there {
+	if life == nil || !life.hostCopy || life.onHost {
 		return
 	}
 	l.host[i] = l.slot(space.Host, v, v.Type())

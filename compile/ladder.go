@@ -12,7 +12,7 @@ import (
 type Rung struct {
 	Lookahead int  // partitions for which what is idle stays on the device
 	Prefetch  int  // operations by which copies run ahead
-	Alone     bool // every reader of a variable on the host gets a copy of its own
+	Unshared  bool // every reader of a variable on the host gets a copy of its own
 }
 
 // candidate is a plan on a rung.
@@ -126,5 +126,5 @@ func rungs(o Options) []Rung {
 	if o.NoPlacement {
 		return list // nothing is staged
 	}
-	return append(list, Rung{Lookahead: o.Lookahead, Alone: true})
+	return append(list, Rung{Lookahead: o.Lookahead, Unshared: true})
 }

@@ -10,13 +10,13 @@ import (
 // life is where the bytes of one value are in the course of a step. Positions
 // are in the program's order.
 type life struct {
-	value   graph.Value
-	made    int32    // where it is computed; -1 for an input
-	stays   []stay   // times on the device, in order
-	host    bool     // it needs a copy in host memory
-	there   bool     // it is made in host memory, and never leaves it
-	fetched bool     // the host's copy must survive the step
-	why     plan.Why // of the copy to the host
+	value      graph.Value
+	producedAt int32    // where it is computed; -1 for an input
+	stays      []stay   // times on the device, in order
+	hostCopy   bool     // it needs a copy in host memory
+	onHost     bool     // it is made in host memory, and never leaves it
+	fetched    bool     // the host's copy must survive the step
+	why        plan.Why // of the copy to the host
 }
 
 // stay is a time on the device from its first to its last use.
@@ -45,10 +45,10 @@ func lives(p *pass.Program) []*life {
 }
 
 func newLife(p *pass.Program, v graph.Value, uses []int32, fetched bool) *life {
-	l := &life{value: v, made: -1, fetched: fetched}
+	l := &life{value: v, producedAt: -1, fetched: fetched}
 	if !v.Node.Leaf() {
-		l.made = p.Pos(v.Node.ID)
-		l.there = p.Place[v.Node.ID] == space.Host
+		l.producedAt = p.Pos(v.Node.ID)
+		l.onHost = p.Place[v.Node.ID] == space.Host
 	}
 	var away []pass.Gap
 	if p.Away != nil {
@@ -56,7 +56,7 @@ func newLife(p *pass.Program, v graph.Value, uses []int32, fetched bool) *life {
 	}
 	for _, u := range uses {
 		if p.Place[p.Order[u]] == space.Host {
-			l.host = true
+			l.hostCopy = true
 			continue
 		}
 		back := len(away) > 0 && away[0].Before == u
@@ -76,12 +76,12 @@ func newLife(p *pass.Program, v graph.Value, uses []int32, fetched bool) *life {
 // reason decides whether the value is copied to the host, and what for.
 func (l *life) reason() {
 	switch {
-	case l.made < 0:
+	case l.producedAt < 0:
 	case len(l.stays) > 1:
-		l.host, l.why = true, plan.SwapOut
-	case l.host:
+		l.hostCopy, l.why = true, plan.SwapOut
+	case l.hostCopy:
 		l.why = plan.Gradient
 	case l.fetched:
-		l.host, l.why = true, plan.Result
+		l.hostCopy, l.why = true, plan.Result
 	}
 }

@@ -86,7 +86,7 @@ func newLowering(p *pass.Program, o Options, r Rung) *lowering {
 		share: int32(r.Lookahead), last: map[part]reader{},
 		load: make([]int64, o.Streams), recent: make([]int32, o.Streams),
 	}
-	if r.Alone {
+	if r.Unshared {
 		l.share = -1
 	}
 	if l.reach = 1; r.Prefetch > o.Partition {
@@ -125,8 +125,8 @@ func newLowering(p *pass.Program, o Options, r Rung) *lowering {
 // title says how a plan was made.
 func title(o Options, r Rung) string {
 	s := fmt.Sprintf("%s prefetch=%d", o, r.Prefetch)
-	if r.Alone {
-		s += " alone"
+	if r.Unshared {
+		s += " unshared"
 	}
 	return s
 }
@@ -192,7 +192,7 @@ func (l *lowering) arrivals() {
 			switch {
 			case i > 0:
 				l.issue(arrival{need: s.first, life: v, stay: i}, v.stays[i-1].last+1)
-			case v.made < 0:
+			case v.producedAt < 0:
 				l.issue(arrival{need: s.first, life: v, stay: i}, 0)
 			}
 		}

@@ -24,12 +24,12 @@ func addWaits(p *plan.Plan) {
 	for s := range w.known {
 		w.known[s] = make([]int, w.streams)
 	}
-	heirs := predecessors(p)
+	previous := predecessors(p)
 	window := newWindow(w.streams)
 	for i, step := range p.Steps {
 		window.enter(step.Part)
 		copy(w.need, window.need())
-		plan.Each(step.Do, func(id plan.SlotID, write bool) { w.conflicts(id, write, heirs[id]) })
+		plan.Each(step.Do, func(id plan.SlotID, write bool) { w.conflicts(id, write, previous[id]) })
 		w.settle(i)
 		plan.Each(step.Do, func(id plan.SlotID, write bool) {
 			w.slots[id].add(i, step.Stream, write, w.streams)
