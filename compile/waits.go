@@ -24,7 +24,7 @@ func addWaits(p *plan.Plan) {
 	for s := range w.known {
 		w.known[s] = make([]int, w.streams)
 	}
-	previous := predecessors(p)
+	previous := previousOwners(p)
 	window := newWindow(w.streams)
 	for i, step := range p.Steps {
 		window.enter(step.Part)
@@ -138,9 +138,9 @@ func (w *window) need() []int { return w.older }
 
 func (w *window) add(step int, stream plan.StreamID) { w.now[stream] = step + 1 }
 
-// predecessors lists, for every slot, the slots that had some of its addresses
+// previousOwners lists, for every slot, the slots that had some of its addresses
 // last before it.
-func predecessors(p *plan.Plan) [][]plan.SlotID {
+func previousOwners(p *plan.Plan) [][]plan.SlotID {
 	out := make([][]plan.SlotID, len(p.Slots))
 	byStart := make([]plan.SlotID, 0, len(p.Slots))
 	for i, s := range p.Slots {
