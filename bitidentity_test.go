@@ -45,15 +45,13 @@ func (o outcome) equal(p outcome) bool { return slices.EqualFunc(o, p, slices.Eq
 // trained runs a model under options.
 func trained(m *randgraph.Model, o gomem.Options) (outcome, error) {
 	ctx := context.Background()
+	o.Seed = 1
 	s, err := gomem.Compile(ctx, m.Graph, o,
 		gomem.Target{Name: "train", Fetches: m.Fetches, Updates: m.Updates})
 	if err != nil {
 		return nil, err
 	}
 	defer s.Close()
-	if err := s.Initialize(1); err != nil {
-		return nil, err
-	}
 	var out outcome
 	for step := range steps {
 		fetched, err := s.Step(ctx, "train", feeds(m, step))
@@ -94,15 +92,12 @@ func plain(m *randgraph.Model) (outcome, error) {
 		return nil, err
 	}
 	// Initial values are the session's business: take them from one.
-	s, err := gomem.Compile(context.Background(), m.Graph, gomem.Options{},
+	s, err := gomem.Compile(context.Background(), m.Graph, gomem.Options{Seed: 1},
 		gomem.Target{Name: "train", Fetches: m.Fetches, Updates: m.Updates})
 	if err != nil {
 		return nil, err
 	}
 	defer s.Close()
-	if err := s.Initialize(1); err != nil {
-		return nil, err
-	}
 	for _, v := range s.Variables() {
 		value, err := s.Get(v)
 		if err != nil {
@@ -131,17 +126,15 @@ func plain(m *randgraph.Model) (outcome, error) {
 // randomOptions draws any options that a user may give.
 func randomOptions(t *rapid.T) gomem.Options {
 	return gomem.Options{
-		Options: compile.Options{
-			Policy: rapid.SampledFrom([]compile.Policy{compile.Vanilla, compile.Thesis,
-				compile.Thesis, compile.Auto, compile.Grappler}).Draw(t, "policy"),
-			Strategy:    rapid.SampledFrom(partition.Strategies()).Draw(t, "strategy"),
-			Partition:   rapid.SampledFrom([]int{1, 2, 5, 20, 200}).Draw(t, "partition"),
-			Lookahead:   rapid.IntRange(1, 4).Draw(t, "lookahead"),
-			NoPlacement: rapid.IntRange(0, 3).Draw(t, "placement") == 0,
-			NoSwap:      rapid.IntRange(0, 3).Draw(t, "swap") == 0,
-			Streams:     rapid.IntRange(1, 3).Draw(t, "streams"),
-		},
-		Threads: rapid.IntRange(1, 3).Draw(t, "threads"),
+		Policy: rapid.SampledFrom([]compile.Policy{compile.Vanilla, compile.Thesis,
+			compile.Thesis, compile.Auto, compile.Grappler}).Draw(t, "policy"),
+		Strategy:    rapid.SampledFrom(partition.Strategies()).Draw(t, "strategy"),
+		Partition:   rapid.SampledFrom([]int{1, 2, 5, 20, 200}).Draw(t, "partition"),
+		Lookahead:   rapid.IntRange(1, 4).Draw(t, "lookahead"),
+		NoPlacement: rapid.IntRange(0, 3).Draw(t, "placement") == 0,
+		NoSwap:      rapid.IntRange(0, 3).Draw(t, "swap") == 0,
+		Streams:     rapid.IntRange(1, 3).Draw(t, "streams"),
+		Threads:     rapid.IntRange(1, 3).Draw(t, "threads"),
 	}
 }
 
@@ -163,7 +156,8 @@ func TestPlansDoNotAffectResults(t *testing.T) {
 		for range 3 {
 			o := randomOptions(t)
 			target := gomem.Target{Name: "train", Fetches: m.Fetches, Updates: m.Updates}
-			least, err := compile.MinDevice(context.Background(), m.Graph, target, o.Options)
+			least, err := compile.MinDevice(context.Background(), m.Graph, target,
+				o.Planning())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -172,10 +166,10 @@ func TestPlansDoNotAffectResults(t *testing.T) {
 			}
 			got, err := trained(m, o)
 			if err != nil {
-				t.Fatalf("%s: %v", o.Options, err)
+				t.Fatalf("%s: %v", o.Planning(), err)
 			}
 			if !want.equal(got) {
-				t.Fatalf("%s threads=%d device=%d gives other bits", o.Options, o.Threads,
+				t.Fatalf("%s threads=%d device=%d gives other bits", o.Planning(), o.Threads,
 					o.DeviceBytes)
 			}
 		}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/gomem/gomem"
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/autodiff"
 	"github.com/gomem/gomem/graph/ops"
@@ -30,8 +29,7 @@ func Example() {
 		ops.SGD([]graph.Value{w1, w2}[i], d, rate)
 	}
 
-	s, err := gomem.Compile(ctx, g, gomem.Options{Options: compile.Options{DeviceBytes: 24 << 10}},
-		gomem.Training(g, loss))
+	s, err := gomem.Compile(ctx, g, gomem.Options{DeviceBytes: 24 << 10}, gomem.Training(g, loss))
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -69,7 +67,7 @@ func ExampleCompile_outOfMemory() {
 	g := graph.New()
 	x := g.Input("x", graph.Type{DType: graph.F32, Shape: []graph.Dim{{Size: 256}, {Size: 256}}})
 	sum := ops.Sum(ops.MatMul(x, x))
-	o := gomem.Options{Options: compile.Options{DeviceBytes: 300 << 10}}
+	o := gomem.Options{DeviceBytes: 300 << 10}
 	_, err := gomem.Compile(context.Background(), g, o, gomem.Evaluation(sum))
 	fmt.Println(err)
 	// Output:

@@ -19,11 +19,11 @@ func TestFusionKeepsBits(t *testing.T) {
 	for _, sparse := range []bool{false, true} {
 		m := moe(t, sparse)
 		for _, o := range []compile.Options{{Policy: compile.Vanilla}, {}} {
-			want, err := moeDigest(m, gomem.Options{Options: o, NoFusion: true}, 5)
+			want, err := moeDigest(m, gomem.Options{NoFusion: true}.With(o), 5)
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := moeDigest(m, gomem.Options{Options: o}, 5)
+			got, err := moeDigest(m, gomem.Options{}.With(o), 5)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -43,7 +43,7 @@ func TestFusionKeepsPeaks(t *testing.T) {
 		targets := []gomem.Target{gomem.Training(m.Graph, m.Objectives[0].Loss),
 			gomem.Evaluation(m.EvalLoss)}
 		for i, o := range append([]gomem.Options{{},
-			{Options: compile.Options{Policy: compile.Vanilla}}}, moeOptions(true)...) {
+			{Policy: compile.Vanilla}}, moeOptions(true)...) {
 			fused, err := gomem.Plan(ctx, m.Graph, o, targets...)
 			if err != nil {
 				t.Fatal(err)
@@ -55,11 +55,11 @@ func TestFusionKeepsPeaks(t *testing.T) {
 			}
 			if a, b := fused.Peak(space.Device), plain.Peak(space.Device); a > b {
 				t.Errorf("sparse=%v %s: the device's peak is %d, without fusion %d", sparse,
-					o.Options, a, b)
+					o.Planning(), a, b)
 			}
 			if a, b := fused.Results[0].Plan.Launches(), plain.Results[0].Plan.Launches(); i < 2 &&
 				a >= b {
-				t.Errorf("sparse=%v %s: %d launches, without fusion %d", sparse, o.Options, a, b)
+				t.Errorf("sparse=%v %s: %d launches, without fusion %d", sparse, o.Planning(), a, b)
 			}
 		}
 	}
@@ -82,7 +82,7 @@ func TestFusionKeepsBudgets(t *testing.T) {
 		o.NoFusion = false
 		least, err := gomem.MinDevice(ctx, m.Graph, o, target)
 		if err != nil || least > plain {
-			t.Fatalf("%s: the smallest budget is %d (%v), without fusion %d", o.Options, least, err,
+			t.Fatalf("%s: the smallest budget is %d (%v), without fusion %d", o.Planning(), least, err,
 				plain)
 		}
 		for _, budget := range []int64{least, plain} {
@@ -94,7 +94,7 @@ func TestFusionKeepsBudgets(t *testing.T) {
 		o.DeviceBytes = least - 1
 		_, err = gomem.Plan(ctx, m.Graph, o, target)
 		if short, ok := errors.AsType[*gomem.ErrOutOfMemory](err); !ok || short.Need != least {
-			t.Fatalf("%s, one byte under %d: %v", o.Options, least, err)
+			t.Fatalf("%s, one byte under %d: %v", o.Planning(), least, err)
 		}
 	})
 }

@@ -41,36 +41,43 @@ type target struct {
 	feeds  []graph.Value // by plan feed
 }
 
-// Compile decides how to run the targets of a graph, takes the memory that the
-// plans need and sets every variable to its initial value (seed 0; see
-// Initialize). All targets share the variables. The error wraps an
-// *[ErrOutOfMemory] if a budget cannot be met.
+// Compile is [Plan] and [Open]: it decides how to run the targets of a graph,
+// takes the memory that the plans need and sets every variable to its initial
+// value. The error wraps an *[ErrOutOfMemory] if a budget cannot be met.
 func Compile(ctx context.Context, g *graph.Graph, o Options, targets ...Target) (*Session, error) {
 	if err := o.Validate(); err != nil {
 		return nil, fmt.Errorf("gomem: %w", err)
-	}
-	if len(targets) == 0 {
-		return nil, errors.New("gomem: nothing to compile: no targets")
-	}
-	log := o.Logger
-	if log == nil {
-		log = zap.NewNop()
 	}
 	p, err := Plan(ctx, g, o, targets...)
 	if err != nil {
 		return nil, err
 	}
-	for i, r := range p.Results {
-		logPlan(log, targets[i].Name, r)
+	return Open(p, o)
+}
+
+// Open takes the memory for plans that are made and sets every variable to the
+// initial value that Options.Seed selects, unless Options.NoInitialize is set; on
+// the device [Null], which keeps no values, nothing is set. All targets share the
+// variables. What Plan decides by is not looked at again.
+func Open(p *Planned, o Options) (*Session, error) {
+	if err := o.Validate(); err != nil {
+		return nil, fmt.Errorf("gomem: %w", err)
 	}
-	s := &Session{graph: g, planned: p}
-	if err := s.open(o); err != nil {
-		return nil, errors.Join(fmt.Errorf("gomem: %w", err), s.Close())
+	if p == nil || len(p.Results) == 0 {
+		return nil, errors.New("gomem: nothing to open: no plans")
 	}
-	if o.Device != Null {
-		if err := s.Initialize(0); err != nil {
-			return nil, errors.Join(fmt.Errorf("gomem: %w", err), s.Close())
+	if o.Logger != nil {
+		for i, r := range p.Results {
+			logPlan(o.Logger, p.Targets[i].Name, r)
 		}
+	}
+	s := &Session{graph: p.Model, planned: p}
+	err := s.open(o)
+	if err == nil && o.Device != Null {
+		err = s.initialize(o.Seed, !o.NoInitialize)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("gomem: %w", err), s.Close())
 	}
 	return s, nil
 }

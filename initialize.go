@@ -13,11 +13,17 @@ import (
 // Initialize sets every variable to its initial value and every constant to its
 // data. A variable's random elements depend on the seed and its name alone, so
 // models that share names start alike.
-func (s *Session) Initialize(seed uint64) error {
+func (s *Session) Initialize(seed uint64) error { return s.initialize(seed, true) }
+
+// initialize sets the constants and, if asked to, the variables.
+func (s *Session) initialize(seed uint64, variables bool) error {
 	for _, b := range s.targets[0].result.Plan.Variables {
 		n := s.planned.Graph.Node(b.Node)
 		v := n.Data
 		if n.Kind == graph.KindVariable {
+			if !variables {
+				continue
+			}
 			v = initial(n, seed)
 		}
 		if err := s.targets[0].exec.Write(b, v.Data); err != nil {

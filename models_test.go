@@ -61,14 +61,12 @@ func smallest[C any](c C, err error, build func(C) (*models.Model, error)) (*mod
 // step by the executor, and here once more.
 func digest(m *models.Model, o gomem.Options, steps int) (string, error) {
 	ctx := context.Background()
+	o.Seed = 3
 	s, err := gomem.Compile(ctx, m.Graph, o, train.Targets(m)...)
 	if err != nil {
 		return "", err
 	}
 	defer s.Close()
-	if err := s.Initialize(3); err != nil {
-		return "", err
-	}
 	h := sha256.New()
 	feeds := thesis.Feeds(m)
 	for step := range steps {
@@ -118,19 +116,19 @@ func TestModelsAreBitIdentical(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want, err := digest(m, gomem.Options{Options: compile.Options{Policy: compile.Vanilla},
-				Threads: 1, NoFusion: true}, steps)
+			want, err := digest(m, gomem.Options{Policy: compile.Vanilla, Threads: 1,
+				NoFusion: true}, steps)
 			if err != nil {
 				t.Fatal(err)
 			}
 			for _, o := range modelOptions(t, m) {
 				got, err := digest(m, o, steps)
 				if err != nil {
-					t.Fatalf("%s: %v", o.Options, err)
+					t.Fatalf("%s: %v", o.Planning(), err)
 				}
 				if got != want {
-					t.Errorf("%s threads=%d device=%d no fusion=%v gives other bits", o.Options,
-						o.Threads, o.DeviceBytes, o.NoFusion)
+					t.Errorf("%s threads=%d device=%d no fusion=%v gives other bits",
+						o.Planning(), o.Threads, o.DeviceBytes, o.NoFusion)
 				}
 			}
 		})
@@ -140,10 +138,9 @@ func TestModelsAreBitIdentical(t *testing.T) {
 // modelOptions are the ways to run a model that are compared.
 func modelOptions(t *testing.T, m *models.Model) []gomem.Options {
 	t.Helper()
-	all := []gomem.Options{{Options: compile.Options{Policy: compile.Vanilla}, Threads: 2}}
+	all := []gomem.Options{{Policy: compile.Vanilla, Threads: 2}}
 	for i, size := range []int{5, 20, 200} {
-		o := gomem.Options{Options: compile.Options{Partition: size, Streams: 1 + i%2}, Threads: 1 +
-			i%2}
+		o := gomem.Options{Partition: size, Streams: 1 + i%2, Threads: 1 + i%2}
 		least, err := gomem.MinDevice(context.Background(), m.Graph, o, train.Targets(m)...)
 		if err != nil {
 			t.Fatal(err)

@@ -92,8 +92,7 @@ func moeOptions(short bool) []gomem.Options {
 	for _, s := range partition.Strategies() {
 		for _, size := range []int{5, 20, 200} {
 			for _, k := range []int{1, 2, 4} {
-				o := gomem.Options{Options: compile.Options{Strategy: s, Partition: size,
-					Lookahead: k}}
+				o := gomem.Options{Strategy: s, Partition: size, Lookahead: k}
 				o.Streams, o.Threads = 1+len(all)%2, 1+len(all)/2%2
 				all = append(all, o)
 			}
@@ -102,17 +101,14 @@ func moeOptions(short bool) []gomem.Options {
 	for _, streams := range []int{1, 2} {
 		for _, threads := range []int{1, 2} {
 			all = append(all,
-				gomem.Options{Options: compile.Options{Policy: compile.Vanilla, Streams: streams},
-					Threads: threads},
-				gomem.Options{Options: compile.Options{NoPlacement: true, Streams: streams},
-					Threads: threads},
-				gomem.Options{Options: compile.Options{NoSwap: true, Streams: streams},
-					Threads: threads})
+				gomem.Options{Policy: compile.Vanilla, Streams: streams, Threads: threads},
+				gomem.Options{NoPlacement: true, Streams: streams, Threads: threads},
+				gomem.Options{NoSwap: true, Streams: streams, Threads: threads})
 		}
 	}
 	for _, bytes := range []int64{0, 1 << 20, 3 << 19} {
 		o := compile.Options{Policy: compile.Auto, Partition: 10, DeviceBytes: bytes}
-		all = append(all, gomem.Options{Options: o, Threads: 2})
+		all = append(all, gomem.Options{Threads: 2}.With(o))
 	}
 	if !short {
 		return all
@@ -149,21 +145,20 @@ func TestMoEIsBitIdentical(t *testing.T) {
 	}
 	for _, sparse := range []bool{false, true} {
 		m := moe(t, sparse)
-		want, err := moeDigest(m, gomem.Options{Options: compile.Options{Policy: compile.Vanilla},
-			Threads: 1}, n)
+		want, err := moeDigest(m, gomem.Options{Policy: compile.Vanilla, Threads: 1}, n)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i, o := range moeOptions(testing.Short()) {
 			if i%2 == 0 {
-				o.DeviceBytes = least(t, m, o.Options)
+				o.DeviceBytes = least(t, m, o.Planning())
 			}
 			got, err := moeDigest(m, o, n)
 			if err != nil {
-				t.Fatalf("sparse=%v %s threads=%d: %v", sparse, o.Options, o.Threads, err)
+				t.Fatalf("sparse=%v %s threads=%d: %v", sparse, o.Planning(), o.Threads, err)
 			}
 			if got != want {
-				t.Errorf("sparse=%v %s threads=%d budget=%d gives other bits", sparse, o.Options,
+				t.Errorf("sparse=%v %s threads=%d budget=%d gives other bits", sparse, o.Planning(),
 					o.Threads, o.DeviceBytes)
 			}
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/gomem/gomem/internal/device/null"
 	"github.com/gomem/gomem/internal/tensor"
 	"github.com/gomem/gomem/internal/trace"
+	"github.com/gomem/gomem/partition"
 )
 
 // Tensor is a typed value in memory of its own.
@@ -64,14 +65,46 @@ type TraceRecorder = trace.Recorder
 // Options configure a session. The zero value works: the thesis policy with its
 // defaults, no budgets, every processor.
 type Options struct {
-	compile.Options
+	// What Plan decides by; see compile.Options.
+	Policy    compile.Policy     // "" is compile.Thesis
+	Strategy  partition.Strategy // "" is partition.DFS
+	Partition int                // operations a partition; 0 is 20
+	// partitions a value must be idle for to leave the device, under Auto at least; 0 is 2
+	Lookahead   int
+	NoPlacement bool  // keep variables and constants on the device
+	NoSwap      bool  // keep intermediates on the device
+	Streams     int   // compute streams; 0 is 1
+	DeviceBytes int64 // budget of the device; 0 is none
+	HostBytes   int64 // budget of the host; 0 is none
+	NoFusion    bool  // run the model's graph as it is; see package graph/fuse
 
-	NoFusion           bool           // run the model's graph as it is; see package graph/fuse
+	// How Open runs the plans.
 	Device             string         // "" is CPU
 	Threads            int            // threads of a kernel; 0 means one for every processor
 	CopyBytesPerSecond int64          // speed of each copy engine; 0 means as fast as memory
 	Trace              *TraceRecorder // records every task; nil records nothing
 	Logger             *zap.Logger    // nil logs nothing
+	Seed               uint64         // selects the initial values of variables
+	// NoInitialize leaves variables zero: for who sets all of them at once, as from a
+	// checkpoint. Constants have their data nevertheless.
+	NoInitialize bool
+}
+
+// Planning is the part of the options that package compile decides by.
+func (o Options) Planning() compile.Options {
+	return compile.Options{
+		Policy: o.Policy, Strategy: o.Strategy, Partition: o.Partition, Lookahead: o.Lookahead,
+		NoPlacement: o.NoPlacement, NoSwap: o.NoSwap, Streams: o.Streams,
+		DeviceBytes: o.DeviceBytes, HostBytes: o.HostBytes,
+	}
+}
+
+// With is the options with all that package compile decides by taken from c.
+func (o Options) With(c compile.Options) Options {
+	o.Policy, o.Strategy, o.Partition, o.Lookahead = c.Policy, c.Strategy, c.Partition, c.Lookahead
+	o.NoPlacement, o.NoSwap, o.Streams = c.NoPlacement, c.NoSwap, c.Streams
+	o.DeviceBytes, o.HostBytes = c.DeviceBytes, c.HostBytes
+	return o
 }
 
 // Validate reports an option that makes no sense.
@@ -82,7 +115,7 @@ func (o Options) Validate() error {
 	if o.Device != "" && o.Device != CPU && o.Device != Null {
 		return fmt.Errorf("unknown device %q: want %s or %s", o.Device, CPU, Null)
 	}
-	return o.Options.Validate()
+	return o.Planning().Validate()
 }
 
 func (o Options) open() (device.Device, error) {
@@ -93,5 +126,9 @@ func (o Options) open() (device.Device, error) {
 	if o.Trace != nil {
 		c.Listener = o.Trace.Listen
 	}
-	return cpu.Open(c)
+	d, err := cpu.Open(c)
+	if err != nil {
+		return nil, err // not d: a nil pointer in an interface is not nil
+	}
+	return d, nil
 }

@@ -17,7 +17,7 @@ func BenchmarkIssue(b *testing.B) {
 	for name, o := range map[string]compile.Options{"vanilla": {Policy: compile.Vanilla},
 		"thesis": {}} {
 		b.Run(name, func(b *testing.B) {
-			s, err := gomem.Compile(ctx, m.Graph, gomem.Options{Options: o},
+			s, err := gomem.Compile(ctx, m.Graph, gomem.Options{}.With(o),
 				gomem.Target{Name: "train", Fetches: m.Fetches, Updates: m.Updates})
 			if err != nil {
 				b.Fatal(err)

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/gomem/gomem"
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/autodiff"
 	"github.com/gomem/gomem/graph/ops"
@@ -43,7 +42,7 @@ func TestCopiesOverlapComputing(t *testing.T) {
 	g, x, loss := tower(12, 192)
 	rec := &gomem.TraceRecorder{}
 	o := gomem.Options{
-		Options: compile.Options{Partition: 4, Lookahead: 1}, Threads: 1,
+		Partition: 4, Lookahead: 1, Threads: 1,
 		CopyBytesPerSecond: 60 << 20, Trace: rec,
 	}
 	ctx := context.Background()

@@ -13,6 +13,7 @@ import (
 
 // Planned is a graph with the plans of its targets.
 type Planned struct {
+	Model   *graph.Graph // what was planned
 	Graph   *graph.Graph // the model's, or the one that was fused from it
 	Targets []Target     // with the values of Graph
 	Results []*compile.Result
@@ -24,7 +25,10 @@ type Planned struct {
 // budget and the model's own needs less of the device. If some targets do not fit,
 // the error wraps the *[ErrOutOfMemory] of the one that needs the most.
 func Plan(ctx context.Context, g *graph.Graph, o Options, targets ...Target) (*Planned, error) {
-	plain := &Planned{Graph: g, Targets: targets}
+	if len(targets) == 0 {
+		return nil, errors.New("gomem: nothing to plan: no targets")
+	}
+	plain := &Planned{Model: g, Graph: g, Targets: targets}
 	if o.NoFusion {
 		if err := plain.plan(ctx, o); err != nil {
 			return nil, prefixed(err)
@@ -67,7 +71,7 @@ func prefixed(err error) error { return fmt.Errorf("gomem: %w", err) }
 
 // MinDevice is the smallest device budget with which Plan succeeds.
 func MinDevice(ctx context.Context, g *graph.Graph, o Options, targets ...Target) (int64, error) {
-	plain := &Planned{Graph: g, Targets: targets}
+	plain := &Planned{Model: g, Graph: g, Targets: targets}
 	least, err := plain.minDevice(ctx, o)
 	if !o.NoFusion {
 		fused, errFused := fusedFrom(plain)
@@ -97,7 +101,7 @@ func fusedFrom(p *Planned) (*Planned, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &Planned{Graph: r.Graph}
+	out := &Planned{Model: p.Model, Graph: r.Graph}
 	for _, t := range p.Targets {
 		moved := Target{Name: t.Name}
 		for _, v := range t.Fetches {
@@ -115,7 +119,7 @@ func fusedFrom(p *Planned) (*Planned, error) {
 func (p *Planned) plan(ctx context.Context, o Options) error {
 	var worst *ErrOutOfMemory
 	for _, t := range p.Targets {
-		r, err := compile.Compile(ctx, p.Graph, t, o.Options)
+		r, err := compile.Compile(ctx, p.Graph, t, o.Planning())
 		if short, ok := errors.AsType[*ErrOutOfMemory](err); ok {
 			if worst == nil || short.Space == worst.Space && short.Need > worst.Need {
 				worst = short
@@ -137,7 +141,7 @@ func (p *Planned) plan(ctx context.Context, o Options) error {
 func (p *Planned) minDevice(ctx context.Context, o Options) (int64, error) {
 	var most int64
 	for _, t := range p.Targets {
-		least, err := compile.MinDevice(ctx, p.Graph, t, o.Options)
+		least, err := compile.MinDevice(ctx, p.Graph, t, o.Planning())
 		if err != nil {
 			return 0, err
 		}

@@ -25,7 +25,7 @@ func TestPeaksAreExact(t *testing.T) {
 			}
 			for _, budget := range []int64{0, least} {
 				o.DeviceBytes = budget
-				s, err := gomem.Compile(ctx, m.Graph, gomem.Options{Options: o, Device: device},
+				s, err := gomem.Compile(ctx, m.Graph, gomem.Options{Device: device}.With(o),
 					target)
 				if err != nil {
 					t.Fatal(err)

@@ -101,7 +101,7 @@ func timeStages(ctx context.Context, m *models.Model, speed int64) ([]outcome, e
 	in := feeds(m)
 	for _, st := range stages {
 		s, err := gomem.Compile(ctx, m.Graph,
-			gomem.Options{Options: st.options, CopyBytesPerSecond: speed},
+			gomem.Options{CopyBytesPerSecond: speed}.With(st.options),
 			gomem.Training(m.Graph, m.Objectives[0].Loss))
 		if err != nil {
 			return nil, err

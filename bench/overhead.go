@@ -38,7 +38,7 @@ func overheadOf(ctx context.Context, w io.Writer, size string, sparse bool) erro
 	}
 	target := gomem.Training(m.Graph, m.Objectives[0].Loss)
 	s, err := gomem.Compile(ctx, m.Graph,
-		gomem.Options{Options: compile.Options{Policy: compile.Vanilla}, Threads: 1}, target)
+		gomem.Options{Policy: compile.Vanilla, Threads: 1}, target)
 	if err != nil {
 		return err
 	}

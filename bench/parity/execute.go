@@ -52,7 +52,7 @@ func execute(ctx context.Context, s subject) (r record, err error) {
 	if err := s.model.Graph.Err(); err != nil {
 		return r, err
 	}
-	o := gomem.Options{Options: compile.Options{Policy: compile.Thesis}}
+	o := gomem.Options{Policy: compile.Thesis, Seed: 1}
 	session, err := gomem.Compile(ctx, s.model.Graph, o,
 		gomem.Target{Name: s.kind, Fetches: fetches})
 	if err != nil {
@@ -108,9 +108,6 @@ func (s subject) start(session *gomem.Session) (record, error) {
 	r := record{
 		metadata: map[string]string{"kind": s.kind, "config": string(config)},
 		tensors:  map[string]tensor.View{},
-	}
-	if err := session.Initialize(1); err != nil {
-		return r, err
 	}
 	rng := newRand(1)
 	for _, n := range s.model.Graph.Variables() {

@@ -10,7 +10,7 @@ import (
 
 // compare times the model beside the peer's, or alone if the peer is missing.
 func (r *outcome) compare(ctx context.Context, o options, m *model) (err error) {
-	t, err := newTrainer(ctx, m, gomem.Options{Options: resident, Threads: r.threads})
+	t, err := newTrainer(ctx, m, gomem.Options{Threads: r.threads}.With(resident))
 	if err != nil {
 		return err
 	}

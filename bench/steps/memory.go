@@ -32,7 +32,7 @@ func footprintOf(ctx context.Context, m *model) (f footprint, err error) {
 
 // predicted are the bytes of a plan's device and host.
 func predicted(ctx context.Context, m *model, o compile.Options) (device, host int64, err error) {
-	p, err := gomem.Plan(ctx, m.graph, gomem.Options{Options: o}, m.target())
+	p, err := gomem.Plan(ctx, m.graph, gomem.Options{}.With(o), m.target())
 	if err != nil {
 		return 0, 0, err
 	}

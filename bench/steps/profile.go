@@ -38,7 +38,7 @@ const profileSteps = 5
 
 func profileOf(ctx context.Context, m *model, threads int) (profile, error) {
 	var recorder gomem.TraceRecorder
-	o := gomem.Options{Options: resident, Threads: threads, Trace: &recorder}
+	o := gomem.Options{Threads: threads, Trace: &recorder}.With(resident)
 	t, err := newTrainer(ctx, m, o)
 	if err != nil {
 		return profile{}, err

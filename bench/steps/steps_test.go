@@ -29,7 +29,7 @@ func smallTrainer(t *testing.T, kind string) *trainer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tr, err := newTrainer(t.Context(), m, gomem.Options{Options: resident, Threads: 1})
+	tr, err := newTrainer(t.Context(), m, gomem.Options{Threads: 1}.With(resident))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -258,7 +258,7 @@ func TestProfile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := gomem.Plan(t.Context(), m.graph, gomem.Options{Options: resident, NoFusion: true},
+	p, err := gomem.Plan(t.Context(), m.graph, gomem.Options{NoFusion: true}.With(resident),
 		m.target())
 	if err != nil {
 		t.Fatal(err)

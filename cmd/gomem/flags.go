@@ -74,12 +74,13 @@ type planFlags struct {
 // are the defaults passed here; vanilla has none, since it is there to show what
 // a model needs without them.
 func (f planFlags) options(device, host int64) (gomem.Options, error) {
-	o := gomem.Options{NoFusion: !f.Fuse, Options: compile.Options{
+	o := gomem.Options{
 		Policy: compile.Policy(f.Policy), Strategy: partition.Strategy(f.Strategy),
 		Partition: int(f.Partition), Lookahead: int(f.Lookahead),
 		NoPlacement: f.NoPlacement, NoSwap: f.NoSwap, Streams: int(f.Streams),
 		DeviceBytes: int64(f.DeviceBytes), HostBytes: int64(f.HostBytes),
-	}}
+		NoFusion: !f.Fuse,
+	}
 	if err := f.conflict(); err != nil {
 		return o, err
 	}

@@ -43,6 +43,5 @@ func (p planned) whatSets(s space.ID) plan.Peak {
 
 // vanillaOptions are the baseline's: everything on the device, no budgets.
 func vanillaOptions(o gomem.Options) gomem.Options {
-	return gomem.Options{Options: compile.Options{Policy: compile.Vanilla, Streams: o.Streams},
-		NoFusion: o.NoFusion}
+	return gomem.Options{Policy: compile.Vanilla, Streams: o.Streams, NoFusion: o.NoFusion}
 }

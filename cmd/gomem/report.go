@@ -56,9 +56,10 @@ func newReport(m *models.Model, o gomem.Options, p, vanilla planned) report {
 		Model: m.Name, Size: m.Size, Unit: m.Unit, Parameters: m.Graph.Parameters(),
 		DeviceBudget: o.DeviceBytes, HostBudget: o.HostBytes,
 	}
-	o.EnsureDefaults()
+	decided := o.Planning()
+	decided.EnsureDefaults()
 	t, traffic := p.training(), p.training().Traffic()
-	r.Policy, r.Strategy, r.Partition = o.Policy, string(o.Strategy), o.Partition
+	r.Policy, r.Strategy, r.Partition = decided.Policy, string(decided.Strategy), decided.Partition
 	r.Partitions, r.Lookahead, r.Prefetch = t.Parts, p.Results[0].Lookahead, p.Results[0].Prefetch
 	r.Nodes, r.Launches, r.Steps = p.Graph.Len(), t.Launches(), len(t.Steps)
 	r.DevicePeak, r.HostPeak = p.Peak(space.Device), p.Peak(space.Host)

@@ -201,8 +201,8 @@ func (r *runner) rounds(ctx context.Context, speed float64, sides ...side) (timi
 	}()
 	for _, s := range sides {
 		session, err := gomem.Compile(ctx, s.model.Graph, gomem.Options{
-			Options: s.options, NoFusion: true, CopyBytesPerSecond: int64(speed),
-		}, objective(s.model))
+			NoFusion: true, CopyBytesPerSecond: int64(speed),
+		}.With(s.options), objective(s.model))
 		if err != nil {
 			return timing{}, err
 		}
