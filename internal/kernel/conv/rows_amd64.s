@@ -1,3 +1,5 @@
+//go:build !portable
+
 #include "textflag.h"
 
 // Rows are handled in blocks of 8 elements. The last block ends with the row and

@@ -1,3 +1,5 @@
+//go:build !portable
+
 #include "textflag.h"
 
 // func tapsAVX2(dst, src, filter *float32, terms *term, count, n int)

@@ -70,7 +70,9 @@
 // the sum over k in ascending order, in blocks of kBlock, whatever tile it falls
 // into; on the skinny paths, in an order that the shape alone sets. So the
 // result has the same bits for any number of threads, and wherever the slices
-// lie. Instruction sets may differ from each other in the last bits.
+// lie. Instruction sets may differ from each other in the last bits; portable Go is
+// the same on every architecture. Built with the tag portable, a program uses it
+// everywhere.
 //
 // # What it does not do
 //

@@ -11,6 +11,9 @@ import (
 // best is the instruction set in use.
 var best = available()[0]
 
+// InstructionSet names the instruction set in use: avx512, avx2 or portable.
+func InstructionSet() string { return best.name }
+
 // F32 computes C = alpha*op(A)*op(B) + beta*C on the pool's threads, where op(A)
 // is m×k, op(B) k×n and C m×n. All are row-major with the given leading
 // dimensions (elements from a row to the next); transA says that A holds the

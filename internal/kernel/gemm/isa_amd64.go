@@ -1,3 +1,5 @@
+//go:build !portable
+
 package gemm
 
 import "golang.org/x/sys/cpu"

@@ -1,3 +1,5 @@
+//go:build !portable
+
 #include "textflag.h"
 
 TEXT ·storeFence(SB), NOSPLIT, $0-0

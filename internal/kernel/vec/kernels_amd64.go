@@ -1,3 +1,5 @@
+//go:build !portable
+
 package vec
 
 //go:generate go run ./gen
