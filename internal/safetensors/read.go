@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"slices"
 
+	"github.com/gomem/gomem/internal/regular"
 	"github.com/gomem/gomem/internal/tensor"
 )
 
@@ -35,14 +35,11 @@ type File struct {
 // Open opens and checks the file at path. A file that is not as the format
 // demands, or cannot be read, gives an *[Error].
 func Open(path string) (*File, error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return nil, &Error{Path: path, Err: bare(err)}
 	}
 	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = errors.New("not a regular file")
-	}
 	if err != nil {
 		return nil, &Error{Path: path, Err: cmp.Or(bare(err), f.Close())}
 	}
