@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/internal/libm"
 	"github.com/gomem/gomem/internal/tensor"
 )
 
@@ -60,7 +61,7 @@ func draw(x []float32, init graph.Init, rng *rand.Rand) {
 		}
 	case graph.Normal:
 		for i := range x {
-			x[i] = float32(init.Scale * rng.NormFloat64())
+			x[i] = float32(init.Scale * libm.Normal(rng))
 		}
 	case graph.Truncated:
 		for i := range x {
@@ -76,7 +77,7 @@ func draw(x []float32, init graph.Init, rng *rand.Rand) {
 // truncated draws from the standard normal distribution between −2 and 2.
 func truncated(rng *rand.Rand) float64 {
 	for {
-		if x := rng.NormFloat64(); math.Abs(x) <= 2 {
+		if x := libm.Normal(rng); math.Abs(x) <= 2 {
 			return x
 		}
 	}

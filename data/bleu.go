@@ -4,6 +4,8 @@ import (
 	"math"
 	"regexp"
 	"strings"
+
+	"github.com/gomem/gomem/internal/libm"
 )
 
 // BLEU scores translations against references, from 0 to 100: corpus-level BLEU-4
@@ -89,14 +91,14 @@ func (s *bleuCounts) score() float64 {
 			smooth *= 2
 			matched = 1 / smooth
 		}
-		logs += math.Log(matched / float64(s.all[n]))
+		logs += libm.Log(matched / float64(s.all[n]))
 		orders++
 	}
 	if orders < bleuOrder {
 		return 0
 	}
 	brevity := math.Min(0, 1-float64(s.references)/float64(s.length))
-	return 100 * math.Exp(brevity+logs/bleuOrder)
+	return 100 * libm.Exp(brevity+logs/bleuOrder)
 }
 
 // The rules of mteval-v13a, in order.

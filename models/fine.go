@@ -1,10 +1,10 @@
 package models
 
 import (
-	"math"
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/ops"
+	"github.com/gomem/gomem/internal/libm"
 	"github.com/gomem/gomem/internal/tensor"
 )
 
@@ -74,7 +74,7 @@ func unbiased(step graph.Value, beta float32) graph.Value {
 	if beta == 0 {
 		return ops.AddScalar(ops.Scale(step, 0), 1)
 	}
-	return ops.AddScalar(ops.Neg(ops.Exp(ops.Scale(step, float32(math.Log(float64(beta)))))), 1)
+	return ops.AddScalar(ops.Neg(ops.Exp(ops.Scale(step, float32(libm.Log(float64(beta)))))), 1)
 }
 
 // The constants of [ops.Adafactor].

@@ -6,6 +6,7 @@ import (
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/ops"
+	"github.com/gomem/gomem/internal/libm"
 	"github.com/gomem/gomem/internal/tensor"
 )
 
@@ -123,7 +124,7 @@ func (w *weights) layer(g *graph.Graph, c MoEConfig, name string, cross bool) (l
 func (w *weights) attention(g *graph.Graph, c MoEConfig, name string) attention {
 	defer g.Scope(name)()
 	in := 1 / math.Sqrt(float64(c.Width))
-	qk := normal(in / math.Pow(float64(c.HeadWidth), 0.25)) // logits have variance 1
+	qk := normal(in / libm.Pow(float64(c.HeadWidth), 0.25)) // logits have variance 1
 	each := graph.Init{Each: []graph.Init{qk, qk, normal(in),
 		normal(in / math.Sqrt(float64(c.Heads)))}}
 	return attention{w.scale(c), w.add("qkvo", each, 4, c.Width, c.Heads*c.HeadWidth)}

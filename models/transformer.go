@@ -6,6 +6,7 @@ import (
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/ops"
+	"github.com/gomem/gomem/internal/libm"
 	"github.com/gomem/gomem/internal/tensor"
 )
 
@@ -216,11 +217,11 @@ func sinusoids(g *graph.Graph, length, width int) graph.Value {
 	x := tensor.New(tensor.Of(graph.F32, length, width))
 	half := width / 2
 	for i := range half {
-		rate := math.Pow(1e4, -float64(i)/math.Max(1, float64(half-1)))
+		rate := libm.Pow(1e4, -float64(i)/math.Max(1, float64(half-1)))
 		for position := range length {
 			row := x.F32()[position*width:]
-			row[i] = float32(math.Sin(float64(position) * rate))
-			row[half+i] = float32(math.Cos(float64(position) * rate))
+			row[i] = float32(libm.Sin(float64(position) * rate))
+			row[half+i] = float32(libm.Cos(float64(position) * rate))
 		}
 	}
 	return g.Constant("positions", x)

@@ -23,6 +23,7 @@ import (
 	"golang.org/x/image/vector"
 
 	"github.com/gomem/gomem/data"
+	"github.com/gomem/gomem/internal/libm"
 )
 
 // The size of the set of glyphs.
@@ -189,7 +190,7 @@ func (t affine) at(p point) (x, y float32) {
 // many pixels and near its middle.
 func place(rng *rand.Rand, o outline, pixels float32) affine {
 	const slant = math.Pi / 18
-	sin, cos := math.Sincos((2*rng.Float64() - 1) * slant)
+	sin, cos := libm.Sincos((2*rng.Float64() - 1) * slant)
 	s, c := float32(math.Abs(sin)), float32(cos)
 	// of the box around it, once turned
 	half := point{c*o.half.x + s*o.half.y, s*o.half.x + c*o.half.y}

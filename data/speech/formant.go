@@ -4,6 +4,8 @@ import (
 	"hash/fnv"
 	"math"
 	"math/rand/v2"
+
+	"github.com/gomem/gomem/internal/libm"
 )
 
 // Rate is the number of samples a second.
@@ -64,9 +66,9 @@ type resonator struct{ a, b, c, y1, y2 float64 }
 
 // tune sets the frequency and the bandwidth, in Hz; it keeps the state.
 func (r *resonator) tune(frequency, band float64) {
-	radius := math.Exp(-math.Pi * band / Rate)
+	radius := libm.Exp(-math.Pi * band / Rate)
 	r.c = -radius * radius
-	r.b = 2 * radius * math.Cos(2*math.Pi*frequency/Rate)
+	r.b = 2 * radius * libm.Cos(2*math.Pi*frequency/Rate)
 	r.a = 1 - r.b - r.c
 }
 
@@ -140,7 +142,7 @@ func (s *synthesiser) sample(step float64) float64 {
 	for i := range s.throat {
 		x = s.throat[i].filter(x)
 	}
-	return x + s.narrow.filter(s.now.noise*s.NormFloat64())
+	return x + s.narrow.filter(s.now.noise*libm.Normal(s.Rand))
 }
 
 // level makes the loudest sample 1 but for the hiss that it adds.
@@ -151,7 +153,7 @@ func (s *synthesiser) level(samples []float64) []float32 {
 	}
 	out := make([]float32, len(samples))
 	for i, x := range samples {
-		out[i] = float32(max(-1, min(1, x/loudest+hiss*s.NormFloat64())))
+		out[i] = float32(max(-1, min(1, x/loudest+hiss*libm.Normal(s.Rand))))
 	}
 	return out
 }

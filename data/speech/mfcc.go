@@ -4,6 +4,8 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/dsp/fourier"
+
+	"github.com/gomem/gomem/internal/libm"
 )
 
 // Coefficients is the number of features of a frame.
@@ -46,7 +48,7 @@ type triangle struct {
 func newAnalyser() *analyser {
 	a := &analyser{}
 	for i := range a.hamming {
-		a.hamming[i] = 0.54 - 0.46*math.Cos(2*math.Pi*float64(i)/(window-1))
+		a.hamming[i] = 0.54 - 0.46*libm.Cos(2*math.Pi*float64(i)/(window-1))
 	}
 	low, high := melOf(lowest), melOf(Rate/2)
 	edge := func(k int) float64 { return low + (high-low)*float64(k)/(filters+1) }
@@ -55,7 +57,7 @@ func newAnalyser() *analyser {
 	}
 	for c := range a.cosines {
 		for k := range a.cosines[c] {
-			a.cosines[c][k] = math.Sqrt(2.0/filters) * math.Cos(math.Pi*float64(c)*(float64(k)+0.5)/filters)
+			a.cosines[c][k] = math.Sqrt(2.0/filters) * libm.Cos(math.Pi*float64(c)*(float64(k)+0.5)/filters)
 		}
 	}
 	return a
@@ -63,7 +65,7 @@ func newAnalyser() *analyser {
 
 // melOf is the mel scale, which is about linear below 1000 Hz and logarithmic
 // above (O'Shaughnessy 1987).
-func melOf(hertz float64) float64 { return 1127 * math.Log1p(hertz/700) }
+func melOf(hertz float64) float64 { return 1127 * libm.Log1p(hertz/700) }
 
 // newTriangle rises from 0 at left to 1 at top, and falls to 0 at right, in mel.
 func newTriangle(left, top, right float64) (t triangle) {
@@ -109,7 +111,7 @@ func (a *analyser) cepstra(out []float32, spectrum []complex128) {
 			c := spectrum[t.first+i]
 			sum += weight * (real(c)*real(c) + imag(c)*imag(c))
 		}
-		energies[k] = math.Log(max(sum, quiet))
+		energies[k] = libm.Log(max(sum, quiet))
 	}
 	for c := range out {
 		sum := 0.0

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+
+	"github.com/gomem/gomem/internal/libm"
 )
 
 // format is what a WAV file says about its samples.
@@ -138,9 +140,9 @@ func sinc(reach int, part, cut float64) []float64 {
 	sum := 0.0
 	for k := range weights {
 		x := float64(k-reach) - part
-		weights[k] = 0.5 + 0.5*math.Cos(math.Pi*max(-1, min(1, x/float64(reach))))
+		weights[k] = 0.5 + 0.5*libm.Cos(math.Pi*max(-1, min(1, x/float64(reach))))
 		if x != 0 {
-			weights[k] *= math.Sin(math.Pi*cut*x) / (math.Pi * cut * x)
+			weights[k] *= libm.Sin(math.Pi*cut*x) / (math.Pi * cut * x)
 		}
 		sum += weights[k]
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/kernel"
 	"github.com/gomem/gomem/internal/kernel/vec"
+	"github.com/gomem/gomem/internal/libm"
 	"github.com/gomem/gomem/internal/tensor"
 )
 
@@ -141,7 +142,7 @@ func adafactorCPU(o adafactor, c *kernel.Call) error {
 	if !(step >= 1) {
 		return fmt.Errorf("step %v, want 1 or more", step)
 	}
-	decay := float32(1 - math.Pow(step, -float64(o.Decay)))
+	decay := float32(1 - libm.Pow(step, -float64(o.Decay)))
 	if p, q, ok := AdafactorAxes(c.In[0].Type, o.MinDim); ok {
 		o.factored(c, newFactors(c.In[0].Type, p, q), lr, decay)
 	} else {

@@ -7,6 +7,7 @@ import (
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/kernel"
 	"github.com/gomem/gomem/internal/kernel/vec"
+	"github.com/gomem/gomem/internal/libm"
 	"github.com/gomem/gomem/internal/tensor"
 )
 
@@ -119,8 +120,8 @@ func normals(dst []float32, key uint64, at int) {
 // the logarithm is finite.
 func gaussian(distance, angle uint32) (x, y float64) {
 	const words = 1 << 32
-	r := math.Sqrt(-2 * math.Log((float64(distance)+1)/words))
-	y, x = math.Sincos(2 * math.Pi * float64(angle) / words)
+	r := math.Sqrt(-2 * libm.Log((float64(distance)+1)/words))
+	y, x = libm.Sincos(2 * math.Pi * float64(angle) / words)
 	return r * x, r * y
 }
 

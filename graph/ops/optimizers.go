@@ -2,12 +2,12 @@ package ops
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/kernel"
 	"github.com/gomem/gomem/internal/kernel/vec"
+	"github.com/gomem/gomem/internal/libm"
 	"github.com/gomem/gomem/internal/tensor"
 )
 
@@ -136,8 +136,8 @@ func adamCPU(o adam, c *kernel.Call) error {
 	if !(step >= 1) {
 		return fmt.Errorf("step %v, want 1 or more", step)
 	}
-	corr1 := float32(1 - math.Pow(float64(o.Beta1), step))
-	corr2 := float32(1 - math.Pow(float64(o.Beta2), step))
+	corr1 := float32(1 - libm.Pow(float64(o.Beta1), step))
+	corr2 := float32(1 - libm.Pow(float64(o.Beta2), step))
 	c.Pool.For(len(w), grain, func(lo, hi int) {
 		vec.Adam(w[lo:hi], m[lo:hi], v[lo:hi], g[lo:hi], lr, o.Beta1, o.Beta2, o.Eps, corr1, corr2)
 	})
