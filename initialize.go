@@ -69,7 +69,7 @@ func draw(x []float32, init graph.Init, rng *rand.Rand) {
 		}
 	case graph.Uniform:
 		for i := range x {
-			x[i] = float32(init.Scale * (2*rng.Float64() - 1))
+			x[i] = float32(2 * init.Scale * (float64(rng.Float64()) - 0.5))
 		}
 	}
 }

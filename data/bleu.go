@@ -98,7 +98,7 @@ func (s *bleuCounts) score() float64 {
 		return 0
 	}
 	brevity := math.Min(0, 1-float64(s.references)/float64(s.length))
-	return 100 * libm.Exp(brevity+logs/bleuOrder)
+	return 100 * libm.Exp(brevity+float64(logs/bleuOrder))
 }
 
 // The rules of mteval-v13a, in order.

@@ -1,7 +1,6 @@
 package models
 
 import (
-
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/ops"
 	"github.com/gomem/gomem/internal/libm"

@@ -176,35 +176,37 @@ func colour(rng *rand.Rand) color.RGBA {
 
 // luminance is that of ITU-R BT.601.
 func luminance(c color.RGBA) float64 {
-	return 0.299*float64(c.R) + 0.587*float64(c.G) + 0.114*float64(c.B)
+	return float64(0.299*float64(c.R)) + float64(0.587*float64(c.G)) + float64(0.114*float64(c.B))
 }
 
 // affine maps an outline to pixels: a·x + b·y + c and d·x + e·y + f.
 type affine struct{ a, b, c, d, e, f float32 }
 
 func (t affine) at(p point) (x, y float32) {
-	return t.a*p.x + t.b*p.y + t.c, t.d*p.x + t.e*p.y + t.f
+	return float32(t.a*p.x) + float32(t.b*p.y) + t.c, float32(t.d*p.x) + float32(t.e*p.y) + t.f
 }
 
 // place draws a size, a slant and a place for an outline, inside a square of so
 // many pixels and near its middle.
 func place(rng *rand.Rand, o outline, pixels float32) affine {
 	const slant = math.Pi / 18
-	sin, cos := libm.Sincos((2*rng.Float64() - 1) * slant)
+	sin, cos := libm.Sincos(2 * slant * (float64(rng.Float64()) - 0.5))
 	s, c := float32(math.Abs(sin)), float32(cos)
 	// of the box around it, once turned
-	half := point{c*o.half.x + s*o.half.y, s*o.half.x + c*o.half.y}
-	scale := pixels * (0.75 + 0.35*rng.Float32())
+	half := point{
+		float32(c*o.half.x) + float32(s*o.half.y), float32(s*o.half.x) + float32(c*o.half.y),
+	}
+	scale := pixels * (0.75 + float32(0.35*rng.Float32()))
 	scale = min(scale, 0.48*pixels/max(half.x, half.y))
 	t := affine{a: c * scale, b: -float32(sin) * scale, d: float32(sin) * scale, e: c * scale}
-	t.c = pixels/2 + shift(rng, pixels, half.x*scale)
-	t.f = pixels/2 + shift(rng, pixels, half.y*scale)
+	t.c = float32(pixels/2) + shift(rng, pixels, float32(half.x*scale))
+	t.f = float32(pixels/2) + shift(rng, pixels, float32(half.y*scale))
 	return t
 }
 
 // shift draws how far from the middle of so many pixels something is placed.
 func shift(rng *rand.Rand, pixels, half float32) float32 {
-	return (2*rng.Float32() - 1) * min(pixels/10, pixels/2-half)
+	return float32(2 * (float32(rng.Float32()) - 0.5) * min(pixels/10, float32(pixels/2)-half))
 }
 
 // trace draws the contours of o.
@@ -221,12 +223,34 @@ func trace(pen *vector.Rasterizer, o outline, t affine) {
 		case sfnt.SegmentOpLineTo:
 			pen.LineTo(x[0], y[0])
 		case sfnt.SegmentOpQuadTo:
-			pen.QuadTo(x[0], y[0], x[1], y[1])
-		case sfnt.SegmentOpCubeTo:
-			pen.CubeTo(x[0], y[0], x[1], y[1], x[2], y[2])
+			curve(pen, point{x[0], y[0]}, point{x[1], y[1]})
 		}
 	}
 	pen.ClosePath()
+}
+
+// curve draws a quadratic Bézier curve from the pen past b to c, the only kind that
+// the Go fonts have. It is the rasterizer's QuadTo, but with the same bits on every
+// architecture.
+func curve(pen *vector.Rasterizer, b, c point) {
+	var a point
+	a.x, a.y = pen.Pen()
+	dx, dy := a.x-float32(2*b.x)+c.x, a.y-float32(2*b.y)+c.y
+	if bend := float32(dx*dx) + float32(dy*dy); bend >= 0.333 {
+		n := 1 + int(math.Sqrt(math.Sqrt(3*float64(bend))))
+		t := float32(0)
+		for range n - 1 {
+			t += 1 / float32(n)
+			p := between(t, between(t, a, b), between(t, b, c))
+			pen.LineTo(p.x, p.y)
+		}
+	}
+	pen.LineTo(c.x, c.y)
+}
+
+// between is the point a part t of the way from p to q.
+func between(t float32, p, q point) point {
+	return point{p.x + float32(t*(q.x-p.x)), p.y + float32(t*(q.y-p.y))}
 }
 
 // grain adds triangular noise of a random strength to every pixel, up to 23

@@ -45,5 +45,5 @@ func level(v float32) uint8 {
 	if v != v {
 		v = 0
 	}
-	return uint8((min(1, max(-1, v))+1)*127.5 + 0.5)
+	return uint8(float32((min(1, max(-1, v))+1)*127.5) + 0.5)
 }

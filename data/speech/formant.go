@@ -37,7 +37,8 @@ func hashed(text string) uint64 {
 func voiceOf(text string, seed uint64) voice {
 	rng := rand.New(rand.NewPCG(seed, hashed(text)))
 	size := rng.Float64() // of the speaker, from large
-	return voice{rng, 1.1 + 0.4*rng.Float64(), 90 + 130*size, 0.92 + 0.2*size}
+	speed := 1.1 + float64(0.4*rng.Float64())
+	return voice{rng, speed, 90 + float64(130*size), 0.92 + float64(0.2*size)}
 }
 
 // note is a phone for a number of samples.
@@ -53,7 +54,7 @@ func (v voice) score(text string) (notes []note, samples int) {
 		if !ok {
 			p = phone{milliseconds: 60}
 		}
-		length := p.milliseconds / v.speed * (0.85 + 0.3*v.Float64())
+		length := p.milliseconds / v.speed * (0.85 + float64(0.3*v.Float64()))
 		n := int(length * Rate / 1000)
 		notes = append(notes, note{p, n})
 		samples += n
@@ -67,18 +68,19 @@ type resonator struct{ a, b, c, y1, y2 float64 }
 // tune sets the frequency and the bandwidth, in Hz; it keeps the state.
 func (r *resonator) tune(frequency, band float64) {
 	radius := libm.Exp(-math.Pi * band / Rate)
-	r.c = -radius * radius
-	r.b = 2 * radius * libm.Cos(2*math.Pi*frequency/Rate)
+	r.c = float64(-radius * radius)
+	r.b = float64(2 * radius * libm.Cos(2*math.Pi*frequency/Rate))
 	r.a = 1 - r.b - r.c
 }
 
 // gain is what white noise is amplified by.
 func (r *resonator) gain() float64 {
-	return r.a * math.Sqrt((1-r.c)/((1+r.c)*((1-r.c)*(1-r.c)-r.b*r.b)))
+	band := float64((1-r.c)*(1-r.c)) - float64(r.b*r.b)
+	return r.a * math.Sqrt((1-r.c)/((1+r.c)*band))
 }
 
 func (r *resonator) filter(x float64) float64 {
-	y := r.a*x + r.b*r.y1 + r.c*r.y2
+	y := float64(r.a*x) + float64(r.b*r.y1) + float64(r.c*r.y2)
 	r.y1, r.y2 = y, r.y1
 	return y
 }
@@ -118,17 +120,17 @@ func speak(text string, seed uint64) []float32 {
 func (s *synthesiser) approach(p phone) {
 	for i, f := range p.formants {
 		if f > 0 {
-			s.now.formants[i] += glide * (f*s.tract - s.now.formants[i])
+			s.now.formants[i] += float64(glide * (float64(f*s.tract) - s.now.formants[i]))
 		}
-		s.throat[i].tune(s.now.formants[i], 60+40*float64(i))
+		s.throat[i].tune(s.now.formants[i], 60+float64(40*float64(i)))
 	}
 	if p.noise > 0 {
 		s.now.centre, s.now.band = p.centre, p.band
 	}
 	s.narrow.tune(s.now.centre, s.now.band)
 	s.narrow.a /= s.narrow.gain() // as loud in any band
-	s.now.voice += attack * (p.voice - s.now.voice)
-	s.now.noise += attack * (p.noise - s.now.noise)
+	s.now.voice += float64(attack * (p.voice - s.now.voice))
+	s.now.noise += float64(attack * (p.noise - s.now.noise))
 }
 
 // sample is the next one, where the phase of the glottis goes on by a step.
@@ -153,7 +155,7 @@ func (s *synthesiser) level(samples []float64) []float32 {
 	}
 	out := make([]float32, len(samples))
 	for i, x := range samples {
-		out[i] = float32(max(-1, min(1, x/loudest+hiss*libm.Normal(s.Rand))))
+		out[i] = float32(max(-1, min(1, x/loudest+float64(hiss*libm.Normal(s.Rand)))))
 	}
 	return out
 }

@@ -48,10 +48,10 @@ type triangle struct {
 func newAnalyser() *analyser {
 	a := &analyser{}
 	for i := range a.hamming {
-		a.hamming[i] = 0.54 - 0.46*libm.Cos(2*math.Pi*float64(i)/(window-1))
+		a.hamming[i] = 0.54 - float64(0.46*libm.Cos(2*math.Pi*float64(i)/(window-1)))
 	}
 	low, high := melOf(lowest), melOf(Rate/2)
-	edge := func(k int) float64 { return low + (high-low)*float64(k)/(filters+1) }
+	edge := func(k int) float64 { return low + float64((high-low)*float64(k)/(filters+1)) }
 	for k := range a.mel {
 		a.mel[k] = newTriangle(edge(k), edge(k+1), edge(k+2))
 	}
@@ -65,7 +65,7 @@ func newAnalyser() *analyser {
 
 // melOf is the mel scale, which is about linear below 1000 Hz and logarithmic
 // above (O'Shaughnessy 1987).
-func melOf(hertz float64) float64 { return 1127 * libm.Log1p(hertz/700) }
+func melOf(hertz float64) float64 { return float64(1127 * libm.Log1p(hertz/700)) }
 
 // newTriangle rises from 0 at left to 1 at top, and falls to 0 at right, in mel.
 func newTriangle(left, top, right float64) (t triangle) {
@@ -92,7 +92,7 @@ func (a *analyser) features(samples []float32) []float32 {
 		for i := range buf {
 			at := f*hop + i
 			before := samples[max(0, at-1)]
-			buf[i] = a.hamming[i] * (float64(samples[at]) - preEmphasis*float64(before))
+			buf[i] = a.hamming[i] * (float64(samples[at]) - float64(preEmphasis*float64(before)))
 		}
 		a.cepstra(out[f*Coefficients:][:Coefficients], transform.Coefficients(spectrum, buf))
 	}
@@ -109,14 +109,14 @@ func (a *analyser) cepstra(out []float32, spectrum []complex128) {
 		sum := 0.0
 		for i, weight := range t.weights {
 			c := spectrum[t.first+i]
-			sum += weight * (real(c)*real(c) + imag(c)*imag(c))
+			sum += float64(weight * (float64(real(c)*real(c)) + float64(imag(c)*imag(c))))
 		}
 		energies[k] = libm.Log(max(sum, quiet))
 	}
 	for c := range out {
 		sum := 0.0
 		for k, e := range energies {
-			sum += a.cosines[c][k] * e
+			sum += float64(a.cosines[c][k] * e)
 		}
 		out[c] = float32(sum)
 	}
@@ -133,7 +133,7 @@ func standardise(frames []float32) {
 		}
 		for i := c; i < len(frames); i += Coefficients {
 			d := float64(frames[i]) - sum/n
-			squares += d * d
+			squares += float64(d * d)
 		}
 		scale := 1 / math.Sqrt(squares/n+1e-6)
 		for i := c; i < len(frames); i += Coefficients {

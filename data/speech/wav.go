@@ -125,7 +125,7 @@ func resample(samples []float32, rate int) []float32 {
 		sum := 0.0
 		for k, weight := range table[part] {
 			if j := whole - reach + k; j >= 0 && j < len(samples) {
-				sum += weight * float64(samples[j])
+				sum += float64(weight * float64(samples[j]))
 			}
 		}
 		out[i] = float32(sum)
@@ -140,7 +140,7 @@ func sinc(reach int, part, cut float64) []float64 {
 	sum := 0.0
 	for k := range weights {
 		x := float64(k-reach) - part
-		weights[k] = 0.5 + 0.5*libm.Cos(math.Pi*max(-1, min(1, x/float64(reach))))
+		weights[k] = 0.5 + float64(0.5*libm.Cos(math.Pi*max(-1, min(1, x/float64(reach)))))
 		if x != 0 {
 			weights[k] *= libm.Sin(math.Pi*cut*x) / (math.Pi * cut * x)
 		}

@@ -115,7 +115,7 @@ func (f factors) squaresOf(g, rows, cols []float32, ab, blockP, blockQ int) {
 		}
 		clear(sums)
 		for i, v := range x {
-			sums[i%f.c] += v * v
+			sums[i%f.c] += float32(v * v)
 		}
 	}
 }

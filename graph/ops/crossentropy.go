@@ -129,7 +129,7 @@ func crossEntropyGradCPU(o crossEntropyGrad, c *kernel.Call) error {
 			return
 		}
 		vec.SoftmaxAffine(row, x[lo:hi], d[i], -off*d[i])
-		row[labels[i]] -= (1 - o.Smoothing - off) * d[i]
+		row[labels[i]] -= float32((1 - o.Smoothing - off) * d[i])
 	})
 	return nil
 }

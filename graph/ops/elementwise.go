@@ -50,7 +50,7 @@ func (o jitter) tile(dst, x, _ []float32, seed []int32, at int) {
 		n := min(len(words), len(dst)-lo)
 		vec.Philox(words[:n], key, uint64(at+lo))
 		for i, w := range words[:n] {
-			dst[lo+i] = x[lo+i] * (1 + o.Eps*(2*unit(w)-1))
+			dst[lo+i] = x[lo+i] * (1 + float32(o.Eps*(float32(2*unit(w))-1)))
 		}
 	}
 }

@@ -167,8 +167,8 @@ func (p planes) rowGrad(out, y, scale, d []float32, inv float32, sums [2][]float
 	var along, mean float64
 	p.row(func(ch, lo, hi int) {
 		sums[0][ch], sums[1][ch] = vec.Dot(d[lo:hi], y[lo:hi]), vec.Sum(d[lo:hi])
-		along += float64(scale[ch]) * float64(sums[0][ch])
-		mean += float64(scale[ch]) * float64(sums[1][ch])
+		along += float64(float64(scale[ch]) * float64(sums[0][ch]))
+		mean += float64(float64(scale[ch]) * float64(sums[1][ch]))
 		vec.MulScalar(out[lo:hi], d[lo:hi], scale[ch])
 	})
 	n := float64(len(y))

@@ -36,7 +36,7 @@ func scramble(x uint64) uint64 {
 }
 
 // unit maps a random word to [0, 1), exactly.
-func unit(word uint32) float32 { return float32(word>>8) * (1.0 / (1 << 24)) }
+func unit(word uint32) float32 { return float32(float32(word>>8) * (1.0 / (1 << 24))) }
 
 // checkSeed rejects anything but i32[2].
 func checkSeed(t graph.Type) error {

@@ -50,7 +50,7 @@ func (o bilinear) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
 // between is where element i of n lies among those of a source of m elements, with
 // ratio m/n: lo with weight 1−f and hi with weight f.
 func between(i int, ratio float64, m int) (lo, hi int, f float32) {
-	at := (float64(i)+0.5)*ratio - 0.5
+	at := float64((float64(i)+0.5)*ratio) - 0.5
 	at = min(max(at, 0), float64(m-1))
 	lo = int(at)
 	return lo, min(lo+1, m-1), float32(at - float64(lo))

@@ -41,7 +41,7 @@ func register(s ...Sample) { samples = append(samples, s...) }
 // positive fills f32 elements from [0.5, 2).
 func positive(rng *rand.Rand, x any) {
 	for i := range x.([]float32) {
-		x.([]float32)[i] = 0.5 + 1.5*rng.Float32()
+		x.([]float32)[i] = 0.5 + float32(1.5*rng.Float32())
 	}
 }
 

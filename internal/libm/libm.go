@@ -87,11 +87,14 @@ func Log1p(x float64) float64 {
 	return float64(Log(u)*x) / (u - 1)
 }
 
-// Pow is x^y for x ≥ 0, finite, and |y| < 2³¹; 0^y is zero. Its relative error is some
-// units in the last place, and grows with the logarithm of y.
+// Pow is x^y for x ≥ 0; 0^y is zero. Its relative error is some units in the last
+// place, growing with the logarithm of y, and more for |y| ≥ 2³¹.
 func Pow(x, y float64) float64 {
 	if x == 0 {
 		return 0
+	}
+	if math.IsInf(x, 1) || !(math.Abs(y) < 1<<31) {
+		return Exp(float64(y * Log(x)))
 	}
 	whole, part := math.Modf(math.Abs(y))
 	if part > 0.5 {

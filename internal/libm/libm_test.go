@@ -66,6 +66,7 @@ func TestSpecialValues(t *testing.T) {
 		{"log1p 0", libm.Log1p(0), 0}, {"log1p 1e-300", libm.Log1p(1e-300), 1e-300},
 		{"pow 0 3", libm.Pow(0, 3), 0}, {"pow 3 0", libm.Pow(3, 0), 1},
 		{"pow 2 −2", libm.Pow(2, -2), 0.25}, {"pow 0.9 1e9", libm.Pow(0.9, 1e9), 0},
+		{"pow 0.9 +Inf", libm.Pow(0.9, inf), 0}, {"pow +Inf −0.8", libm.Pow(inf, -0.8), 0},
 		{"sin 0", libm.Sin(0), 0}, {"cos 0", libm.Cos(0), 1},
 		{"sin +Inf", libm.Sin(inf), nan}, {"cos 1e300", libm.Cos(1e300), nan},
 	} {

@@ -11,7 +11,7 @@ import "math"
 // sum is rounded there and again to float32, which is wrong only if the first
 // rounding lands on a tie of the second or the result is subnormal.
 func fma32(a, b, c float32) float32 {
-	p := float64(a) * float64(b)
+	p := float64(float64(a) * float64(b))
 	s := p + float64(c)
 	if math.Float64bits(s)<<35 != 1<<63 && math.Abs(s) >= 0x1p-126 {
 		return float32(s)
