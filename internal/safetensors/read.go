@@ -30,6 +30,7 @@ type File struct {
 	metadata map[string]string
 	entries  []Entry // in order of their data
 	byName   map[string]int
+	sums     []uint32 // of the entries' data; nil if the file is not sealed
 }
 
 // Open opens and checks the file at path. A file that is not as the format
@@ -74,13 +75,16 @@ func Read(r io.ReaderAt, size int64) (*File, error) {
 	if err != nil {
 		return nil, named(err, "")
 	}
-	f := &File{r: r, close: func() error { return nil }, data: 8 +
-		int64(len(raw)), byName: map[string]int{}}
+	f := &File{r: r, close: func() error { return nil }, data: 8 + int64(len(raw)),
+		byName: map[string]int{}}
 	if f.entries, f.metadata, err = parseHeader(raw, size-f.data); err != nil {
 		return nil, named(err, "")
 	}
 	if err := f.tile(size - f.data); err != nil {
 		return nil, err
+	}
+	if f.sums, err = unseal(f.entries, f.metadata); err != nil {
+		return nil, named(err, "")
 	}
 	return f, nil
 }
@@ -97,7 +101,8 @@ func readHeader(r io.ReaderAt, size int64) ([]byte, error) {
 	n := binary.LittleEndian.Uint64(length[:])
 	switch {
 	case n > maxHeader:
-		return nil, fmt.Errorf("header of %d bytes: at most %d are allowed; not a safetensors file?", n, maxHeader)
+		return nil, fmt.Errorf("header of %d bytes: at most %d are allowed; not a safetensors file?",
+			n, maxHeader)
 	case n > uint64(size-8):
 		return nil, fmt.Errorf("header of %d bytes, but only %d follow: the file is truncated", n,
 			size-8)
@@ -134,16 +139,20 @@ func (f *File) tile(data int64) error {
 	return nil
 }
 
-// Metadata are the strings of the file; never nil. The caller may not change
-// them.
+// Metadata are the strings of the file but for checksums; never nil. The caller
+// may not change them.
 func (f *File) Metadata() map[string]string { return f.metadata }
+
+// Sealed reports whether the file has checksums. Those of the header are right
+// then, and Get compares a tensor's.
+func (f *File) Sealed() bool { return f.sums != nil }
 
 // Entries are the tensors in order of their data. The caller may not change
 // them.
 func (f *File) Entries() []Entry { return f.entries }
 
-// Get reads a tensor into memory of its own. A missing tensor or a failed read
-// gives an *[Error].
+// Get reads a tensor into memory of its own. A missing tensor, a failed read or
+// bytes that are not those which a sealed file was written with give an *[Error].
 func (f *File) Get(name string) (tensor.View, error) {
 	i, ok := f.byName[name]
 	if !ok {
@@ -153,6 +162,9 @@ func (f *File) Get(name string) (tensor.View, error) {
 	v := tensor.New(e.Type)
 	if err := readFull(f.r, v.Data, f.data+e.off); err != nil {
 		return tensor.View{}, &Error{Path: f.path, Tensor: name, Err: err}
+	}
+	if f.Sealed() && checksum(v.Data) != f.sums[i] {
+		return tensor.View{}, &Error{Path: f.path, Tensor: name, Err: ErrChecksum}
 	}
 	return v, nil
 }

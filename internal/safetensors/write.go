@@ -17,27 +17,36 @@ import (
 // wrapped.
 func Write(w io.Writer, entries []Entry, metadata map[string]string,
 	get func(Entry) ([]byte, error)) error {
+	_, err := write(w, entries, metadata, get)
+	return err
+}
+
+// write writes a file and returns the checksums of its tensors.
+func write(w io.Writer, entries []Entry, metadata map[string]string,
+	get func(Entry) ([]byte, error)) ([]uint32, error) {
 	header, err := formatHeader(entries, metadata)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if _, err := w.Write(header); err != nil {
-		return &Error{Err: err}
+		return nil, &Error{Err: err}
 	}
-	for _, e := range entries {
+	sums := make([]uint32, len(entries))
+	for i, e := range entries {
 		data, err := get(e)
 		if err != nil {
-			return &Error{Tensor: e.Name, Err: err}
+			return nil, &Error{Tensor: e.Name, Err: err}
 		}
 		if int64(len(data)) != e.Type.Bytes() {
-			return tensorError(e.Name, "%d bytes for %s, which needs %d", len(data), e.Type,
+			return nil, tensorError(e.Name, "%d bytes for %s, which needs %d", len(data), e.Type,
 				e.Type.Bytes())
 		}
 		if _, err := w.Write(data); err != nil {
-			return &Error{Tensor: e.Name, Err: err}
+			return nil, &Error{Tensor: e.Name, Err: err}
 		}
+		sums[i] = checksum(data)
 	}
-	return nil
+	return sums, nil
 }
 
 // description is a tensor as the header has it.
