@@ -21,13 +21,13 @@ func (benchCmd) examples() string {
 
 // thesisCmd is gomem bench thesis.
 type thesisCmd struct {
-	Table    []string `placeholder:"ID" help:"Tables to make: 6.1, 6.2, fig6.4, fig6.6, fig6.7, 6.4 (with fig6.8), 6.5, 6.6, 6.7, 6.8, 6.9, 6.11 or 6.12; may be repeated (default: all)."`
-	Size     string   `enum:"s64,base" default:"s64" placeholder:"SIZE" help:"s64, which is run within 192MiB, or base, which is planned within 12GiB and not run (default ${default})."`
-	Runs     count    `placeholder:"N" help:"Steps of which a time is the median, after a warm-up (default 3)."`
-	CopyGbps positive `placeholder:"GB/S" help:"Speed of each copy engine in all times (default: the one that gives the thesis' ratio of computing to copying)."`
+	Table    []string `placeholder:"ID"`
+	Size     string   `enum:"s64,base" default:"s64" placeholder:"SIZE"`
+	Runs     count    `placeholder:"N"`
+	CopyGbps positive `placeholder:"GB/S"`
 	Plots    string   `placeholder:"DIR" help:"Draw the figures as PNG and SVG into a directory."`
 	JSON     bool     `name:"json" xor:"format" help:"Print one JSON object a table."`
-	CSV      bool     `name:"csv" xor:"format" help:"Print comma-separated values, with an empty line between tables."`
+	CSV      bool     `name:"csv" xor:"format"`
 	Markdown bool     `xor:"format" help:"Print Markdown."`
 }
 

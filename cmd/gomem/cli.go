@@ -22,12 +22,12 @@ const (
 // cli is the command line.
 type cli struct {
 	Help     helpFlag `short:"h" help:"Show help, for a command if one is given, and exit."`
-	LogLevel string   `enum:"debug,info,warn,error" default:"warn" placeholder:"LEVEL" help:"Least severe log entry to write to standard error: debug, info, warn or error (default ${default})."`
-	Pprof    string   `placeholder:"KIND" help:"Write a profile of gomem itself for 'go tool pprof' or 'go tool trace': cpu, mem, trace or block."`
-	PprofDir string   `default:"." placeholder:"DIR" help:"Directory of the profile (default: the current one)."`
+	LogLevel string   `enum:"debug,info,warn,error" default:"warn" placeholder:"LEVEL"`
+	Pprof    string   `placeholder:"KIND"`
+	PprofDir string   `default:"." placeholder:"DIR"`
 
 	Train   trainCmd   `cmd:"" help:"Train a model under a memory budget."`
-	Plan    planCmd    `cmd:"" help:"Plan a training step and explain its memory, without running it."`
+	Plan    planCmd    `cmd:"" help:"Plan a training step and explain its memory; run nothing."`
 	Bench   benchCmd   `cmd:"" help:"Measure, beside published results."`
 	Devices devicesCmd `cmd:"" help:"List the devices."`
 	Version versionCmd `cmd:"" help:"Print the version."`
@@ -75,6 +75,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) error
 		kong.Writers(stdout, stderr),
 		kong.WithHyphenPrefixedParameters(true),
 		kong.ExplicitGroups(groups),
+		kong.PostBuild(describe),
 		kong.BindTo(ctx, (*context.Context)(nil)),
 	)
 	if err != nil {

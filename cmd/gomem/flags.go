@@ -58,16 +58,16 @@ func (s *byteSize) UnmarshalText(text []byte) error {
 
 // planFlags are the decisions about memory and time that are the user's.
 type planFlags struct {
-	Policy      string   `group:"plan" default:"thesis" placeholder:"NAME" help:"thesis: partitioned execution, variables on the host, swapping; auto: the same, but what the device budget leaves over is used to copy less; vanilla: everything on the device, the baseline; or grappler: vanilla with the swapping of TensorFlow 1's memory optimizer, to compare (default ${default})."`
-	Strategy    string   `group:"plan" placeholder:"NAME" help:"How operations are gathered into partitions: dfs, depth or dfs-depth (default dfs)."`
-	Partition   count    `group:"plan" placeholder:"N" help:"Operations a partition (default 20). Smaller needs less device memory, larger copies less."`
-	Lookahead   count    `group:"plan" placeholder:"K" help:"A value that the next K partitions do not need leaves the device; under --policy auto, at least (default 2)."`
-	Fuse        bool     `group:"plan" default:"true" negatable:"" help:"Run elementwise operations together with what they follow, for fewer launches and the same results (default ${default})."`
+	Policy      string   `group:"plan" default:"thesis" placeholder:"NAME"`
+	Strategy    string   `group:"plan" placeholder:"NAME"`
+	Partition   count    `group:"plan" placeholder:"N"`
+	Lookahead   count    `group:"plan" placeholder:"K"`
+	Fuse        bool     `group:"plan" default:"true" negatable:""`
 	NoPlacement bool     `group:"plan" help:"Keep variables and constants on the device."`
 	NoSwap      bool     `group:"plan" help:"Keep intermediate values on the device."`
 	Streams     count    `group:"plan" placeholder:"N" help:"Compute streams, 1 to 8 (default 1)."`
-	DeviceBytes byteSize `name:"device-memory" group:"plan" placeholder:"SIZE" help:"Budget of device memory, such as 192MiB (default: the model size's; none under vanilla). A budget that is too small is refused with the smallest that works."`
-	HostBytes   byteSize `name:"host-memory" group:"plan" placeholder:"SIZE" help:"Budget of host memory, such as 1GiB (default: the model size's; none under vanilla)."`
+	DeviceBytes byteSize `name:"device-memory" group:"plan" placeholder:"SIZE"`
+	HostBytes   byteSize `name:"host-memory" group:"plan" placeholder:"SIZE"`
 }
 
 // options are the flags as Compile takes them. The budgets that were not given
@@ -125,9 +125,9 @@ func (f planFlags) conflict() error {
 
 // deviceFlags say what a run computes on.
 type deviceFlags struct {
-	Device   string   `group:"plan" default:"cpu" placeholder:"NAME" help:"cpu, or null, which computes nothing and only checks the accounting (default ${default}; see gomem devices)."`
-	Threads  count    `group:"plan" placeholder:"N" help:"Threads of an operation (default: one a processor)."`
-	CopyGbps positive `group:"plan" placeholder:"GB/S" help:"Slow each copy engine down to so many gigabytes (1e9 bytes) a second, to study a slower link."`
+	Device   string   `group:"plan" default:"cpu" placeholder:"NAME"`
+	Threads  count    `group:"plan" placeholder:"N"`
+	CopyGbps positive `group:"plan" placeholder:"GB/S"`
 }
 
 // session are the options of a run's session.

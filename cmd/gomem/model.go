@@ -12,21 +12,22 @@ import (
 
 // modelFlags choose a model.
 type modelFlags struct {
-	Model        string `group:"model" default:"moe" placeholder:"NAME" help:"moe, a Transformer with mixture-of-experts layers; transformer; resnet; wgan, a pair of adversarial networks with gradient penalty; or deepspeech (default ${default})."`
-	Size         string `group:"model" default:"s64" placeholder:"SIZE" help:"s512 (tiny), s64 (1/64 of base in memory) or base, which is the published model (default ${default})."`
-	Batch        count  `group:"model" placeholder:"N" help:"Pairs of texts, images or utterances a step (default: the size's)."`
-	Fine         bool   `group:"model" help:"Compose norms, dropout and optimizers of arithmetic, for graphs of TensorFlow 1's granularity."`
-	Length       count  `group:"model" placeholder:"TOKENS" help:"moe, transformer: tokens a text, longer ones are cut; deepspeech: frames an utterance, longer ones are left out (default: the size's)."`
-	Experts      count  `group:"model" placeholder:"E" help:"moe: experts a layer (default: the size's)."`
-	ExpertHidden count  `group:"model" placeholder:"H" help:"moe: hidden units of an expert (default: the size's)."`
-	MoE          string `name:"moe" group:"model" enum:",dense,sparse" default:"" placeholder:"FORM" help:"moe: how tokens reach experts: dense, by matrix products, or sparse, by gather and scatter (default dense)."`
-	Stacked      bool   `group:"model" help:"moe: keep the weights of a layer's experts in one variable instead of one an expert."`
-	Depth        count  `group:"model" placeholder:"LAYERS" help:"resnet: 50, 101, 152, 1001, 1916 and others (default: the size's)."`
-	Blocks       string `group:"model" placeholder:"N,N,N,N" help:"resnet: blocks of each of the four stages, instead of a depth."`
-	Version      string `group:"model" enum:",v1.5,v2" default:"" placeholder:"V" help:"resnet: v1.5, norms after convolutions, or v2, before (default v1.5)."`
-	Pixels       count  `group:"model" placeholder:"N" help:"resnet, wgan: pixels of a side of an image (default: the size's)."`
-	Nets         string `group:"model" enum:",resnet,good" default:"" placeholder:"NETS" help:"wgan: resnet, 101 layers each, or good, the default of the original (default resnet)."`
-	RNN          string `name:"rnn" group:"model" enum:",fused,unrolled" default:"" placeholder:"FORM" help:"deepspeech: the LSTM as one operation, fused, or an operation for each part of each step, unrolled (default fused)."`
+	Model        string `group:"model" default:"moe" placeholder:"NAME"`
+	Size         string `group:"model" default:"s64" placeholder:"SIZE"`
+	Batch        count  `group:"model" placeholder:"N"`
+	Fine         bool   `group:"model"`
+	Length       count  `group:"model" placeholder:"TOKENS"`
+	Experts      count  `group:"model" placeholder:"E"`
+	ExpertHidden count  `group:"model" placeholder:"H"`
+
+	MoE     string `name:"moe" group:"model" enum:",dense,sparse" default:"" placeholder:"FORM"`
+	Stacked bool   `group:"model"`
+	Depth   count  `group:"model" placeholder:"LAYERS"`
+	Blocks  string `group:"model" placeholder:"N,N,N,N"`
+	Version string `group:"model" enum:",v1.5,v2" default:"" placeholder:"V"`
+	Pixels  count  `group:"model" placeholder:"N"`
+	Nets    string `group:"model" enum:",resnet,good" default:"" placeholder:"NETS"`
+	RNN     string `name:"rnn" group:"model" enum:",fused,unrolled" default:"" placeholder:"FORM"`
 }
 
 // given lists the flags of particular models that are in use.

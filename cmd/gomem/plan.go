@@ -20,10 +20,10 @@ type planCmd struct {
 	modelFlags
 	planFlags
 
-	Dump  string `group:"output" placeholder:"FILE" help:"Write the plan of a training step to a file, as text: every slot, every step."`
-	Steps bool   `group:"output" xor:"report" help:"List the steps of the plan instead of the explanation."`
-	Graph string `group:"output" placeholder:"FILE" help:"Write the graph that runs to a file: FILE.dot for Graphviz, FILE.txt for text."`
-	JSON  bool   `name:"json" group:"output" xor:"report" help:"Print one JSON object instead of the explanation. Sizes are bytes."`
+	Dump  string `group:"output" placeholder:"FILE"`
+	Steps bool   `group:"output" xor:"report"`
+	Graph string `group:"output" placeholder:"FILE"`
+	JSON  bool   `name:"json" group:"output" xor:"report"`
 }
 
 // Help is the long help.

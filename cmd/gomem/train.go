@@ -21,23 +21,23 @@ import (
 type trainCmd struct {
 	modelFlags
 
-	Data        string   `group:"run" placeholder:"SPEC" help:"What to learn from. Pairs of texts: go:doc (doc comment to declaration, from the local Go source tree; the default), tsv:FILE (source TAB target), mo:DIR (gettext catalogues) or text:FILE (each line to the next). Images: glyphs (drawn characters; the default), dir:PATH (a folder a class), cifar10:DIR or icons:DIR (an icon theme). Speech: formant (the documentation, synthesised; the default), csv:FILE (wav_filename,wav_filesize,transcript) or espeak:FILE (a sentence a line)."`
-	Seed        uint64   `group:"run" default:"0" placeholder:"N" help:"Selects initial weights, order of pairs and dropout (default ${default})."`
-	Steps       count    `group:"run" xor:"duration" placeholder:"N" help:"Steps to train in all, those of a resumed run included (default 300)."`
-	Epochs      positive `group:"run" xor:"duration" placeholder:"X" help:"Passes over the data, instead of steps."`
-	EvalEvery   count    `group:"run" placeholder:"N" default:"100" help:"Steps between evaluations on held-out data (default ${default}); there is one at the end, too."`
-	EvalBatches count    `group:"run" placeholder:"N" help:"Batches of held-out data an evaluation (default 8)."`
-	BLEU        count    `name:"bleu" group:"run" placeholder:"N" help:"moe, transformer: batches of held-out texts to translate at the end, token by token, and score by BLEU (default 2, none at base)."`
-	Samples     string   `group:"run" placeholder:"DIR" help:"wgan: draw images into a directory at every evaluation, as a grid step-000100.png."`
-	Save        string   `group:"run" placeholder:"DIR" help:"Keep checkpoints in a directory: at the end, on Ctrl-C, and as --save-every says."`
-	SaveEvery   count    `group:"run" placeholder:"N" help:"Steps between checkpoints (default: only at the end)."`
-	Resume      string   `group:"run" placeholder:"DIR" help:"Continue from the newest checkpoint of a directory, or from a file, with the same results as if the run had never stopped. Model, data and seed must be the same; the plan may differ."`
+	Data        string   `group:"run" placeholder:"SPEC"`
+	Seed        uint64   `group:"run" default:"0" placeholder:"N"`
+	Steps       count    `group:"run" xor:"duration" placeholder:"N"`
+	Epochs      positive `group:"run" xor:"duration" placeholder:"X"`
+	EvalEvery   count    `group:"run" placeholder:"N" default:"100"`
+	EvalBatches count    `group:"run" placeholder:"N"`
+	BLEU        count    `name:"bleu" group:"run" placeholder:"N"`
+	Samples     string   `group:"run" placeholder:"DIR"`
+	Save        string   `group:"run" placeholder:"DIR"`
+	SaveEvery   count    `group:"run" placeholder:"N"`
+	Resume      string   `group:"run" placeholder:"DIR"`
 
 	planFlags
 	deviceFlags
 
-	JSON  bool   `name:"json" group:"output" help:"Print JSON lines of type start, step, eval, save and, the last, summary. Sizes are bytes."`
-	Trace string `group:"output" placeholder:"FILE" help:"Write a timeline of the first steps to a file, for ui.perfetto.dev."`
+	JSON  bool   `name:"json" group:"output"`
+	Trace string `group:"output" placeholder:"FILE"`
 }
 
 // Help is the long help.

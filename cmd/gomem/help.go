@@ -1,0 +1,177 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+// flagTexts are what --help says of each flag: its name, after that of the
+// command where flags of several commands share it, and below it the text.
+const flagTexts = `
+--log-level
+    Least severe log entry to write to standard error: debug, info, warn or error (default
+    ${default}).
+--pprof
+    Write a profile of gomem itself for 'go tool pprof' or 'go tool trace': cpu, mem,
+    trace or block.
+--pprof-dir
+    Directory of the profile (default: the current one).
+--model
+    moe, a Transformer with mixture-of-experts layers; transformer; resnet; wgan, a pair
+    of adversarial networks with gradient penalty; or deepspeech (default ${default}).
+--size
+    s512 (tiny), s64 (1/64 of base in memory) or base, which is the published model
+    (default ${default}).
+--batch
+    Pairs of texts, images or utterances a step (default: the size's).
+--fine
+    Compose norms, dropout and optimizers of arithmetic, for graphs of TensorFlow 1's
+    granularity.
+--length
+    moe, transformer: tokens a text, longer ones are cut; deepspeech: frames an utterance,
+    longer ones are left out (default: the size's).
+--experts
+    moe: experts a layer (default: the size's).
+--expert-hidden
+    moe: hidden units of an expert (default: the size's).
+--moe
+    moe: how tokens reach experts: dense, by matrix products, or sparse, by gather and
+    scatter (default dense).
+--stacked
+    moe: keep the weights of a layer's experts in one variable instead of one an expert.
+--depth
+    resnet: 50, 101, 152, 1001, 1916 and others (default: the size's).
+--blocks
+    resnet: blocks of each of the four stages, instead of a depth.
+--version
+    resnet: v1.5, norms after convolutions, or v2, before (default v1.5).
+--pixels
+    resnet, wgan: pixels of a side of an image (default: the size's).
+--nets
+    wgan: resnet, 101 layers each, or good, the default of the original (default resnet).
+--rnn
+    deepspeech: the LSTM as one operation, fused, or an operation for each part of each
+    step, unrolled (default fused).
+--data
+    What to learn from. Pairs of texts: go:doc (doc comment to declaration, from the local
+    Go source tree; the default), tsv:FILE (source TAB target), mo:DIR (gettext
+    catalogues) or text:FILE (each line to the next). Images: glyphs (drawn characters;
+    the default), dir:PATH (a folder a class), cifar10:DIR or icons:DIR (an icon theme).
+    Speech: formant (the documentation, synthesised; the default), csv:FILE
+    (wav_filename,wav_filesize,transcript) or espeak:FILE (a sentence a line).
+--seed
+    Selects initial weights, order of pairs and dropout (default ${default}).
+train --steps
+    Steps to train in all, those of a resumed run included (default 300).
+--epochs
+    Passes over the data, instead of steps.
+--eval-every
+    Steps between evaluations on held-out data (default ${default}); there is one at the
+    end, too.
+--eval-batches
+    Batches of held-out data an evaluation (default 8).
+--bleu
+    moe, transformer: batches of held-out texts to translate at the end, token by token,
+    and score by BLEU (default 2, none at base).
+--samples
+    wgan: draw images into a directory at every evaluation, as a grid step-000100.png.
+--save
+    Keep checkpoints in a directory: at the end, on Ctrl-C, and as --save-every says.
+--save-every
+    Steps between checkpoints (default: only at the end).
+--resume
+    Continue from the newest checkpoint of a directory, or from a file, with the same
+    results as if the run had never stopped. Model, data and seed must be the same; the
+    plan may differ.
+train --json
+    Print JSON lines of type start, step, eval, save and, the last, summary. Sizes are
+    bytes.
+--trace
+    Write a timeline of the first steps to a file, for ui.perfetto.dev.
+--policy
+    thesis: partitioned execution, variables on the host, swapping; auto: the same, but
+    what the device budget leaves over is used to copy less; vanilla: everything on the
+    device, the baseline; or grappler: vanilla with the swapping of TensorFlow 1's memory
+    optimizer, to compare (default ${default}).
+--strategy
+    How operations are gathered into partitions: dfs, depth or dfs-depth (default dfs).
+--partition
+    Operations a partition (default 20). Smaller needs less device memory, larger copies
+    less.
+--lookahead
+    A value that the next K partitions do not need leaves the device; under --policy auto,
+    at least (default 2).
+--fuse
+    Run elementwise operations together with what they follow, for fewer launches and the
+    same results (default ${default}).
+--device-memory
+    Budget of device memory, such as 192MiB (default: the model size's; none under
+    vanilla). A budget that is too small is refused with the smallest that works.
+--host-memory
+    Budget of host memory, such as 1GiB (default: the model size's; none under vanilla).
+--device
+    cpu, or null, which computes nothing and only checks the accounting (default
+    ${default}; see gomem devices).
+--threads
+    Threads of an operation (default: one a processor).
+--copy-gbps
+    Slow each copy engine down to so many gigabytes (1e9 bytes) a second, to study a
+    slower link.
+--dump
+    Write the plan of a training step to a file, as text: every slot, every step.
+plan --steps
+    List the steps of the plan instead of the explanation.
+--graph
+    Write the graph that runs to a file: FILE.dot for Graphviz, FILE.txt for text.
+plan --json
+    Print one JSON object instead of the explanation. Sizes are bytes.
+--table
+    Tables to make: 6.1, 6.2, fig6.4, fig6.6, fig6.7, 6.4 (with fig6.8), 6.5, 6.6, 6.7,
+    6.8, 6.9, 6.11 or 6.12; may be repeated (default: all).
+thesis --size
+    s64, which is run within 192MiB, or base, which is planned within 12GiB and not run
+    (default ${default}).
+--runs
+    Steps of which a time is the median, after a warm-up (default 3).
+thesis --copy-gbps
+    Speed of each copy engine in all times (default: the one that gives the thesis' ratio
+    of computing to copying).
+--csv
+    Print comma-separated values, with an empty line between tables.
+`
+
+// describe gives every flag without a text of its own the one in flagTexts.
+func describe(k *kong.Kong) error {
+	texts := parseTexts(flagTexts)
+	return kong.Visit(k.Model.Node, func(v kong.Visitable, next kong.Next) error {
+		if n, ok := v.(*kong.Node); ok {
+			for _, f := range n.Flags {
+				if text, ok := texts[n.Name+" --"+f.Name]; ok {
+					f.Help = text
+				} else if f.Help == "" {
+					f.Help = texts["--"+f.Name]
+				}
+			}
+		}
+		return next(nil)
+	})
+}
+
+// parseTexts reads names at the start of lines, and their texts on the indented
+// lines that follow.
+func parseTexts(all string) map[string]string {
+	texts := map[string]string{}
+	name := ""
+	for line := range strings.Lines(all) {
+		text := strings.TrimSpace(line)
+		switch {
+		case text == "":
+		case line[0] != ' ':
+			name = text
+		default:
+			texts[name] = strings.TrimPrefix(texts[name]+" "+text, " ")
+		}
+	}
+	return texts
+}
