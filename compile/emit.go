@@ -94,7 +94,7 @@ func (l *lowering) launch(n *graph.Node, pos int32) {
 	if need := n.Cost().Scratch; need > 0 {
 		do.Scratch = l.slot(place, n.Value(0),
 			graph.Type{DType: graph.U8, Shape: []graph.Dim{{Size: int(need)}}})
-		l.plan.Slots[do.Scratch].Value = "scratch"
+		l.plan.Slots[do.Scratch].Value = "scratch of " + n.Name
 	}
 	stream := l.hostStream()
 	if !onHost {

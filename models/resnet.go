@@ -56,11 +56,16 @@ func evaluateResNet(m *Model, p *resNet, images, labels graph.Value) {
 	m.EvalLoss = p.mean(ops.CrossEntropy(logits, labels, 0), labels)
 	m.EvalMetrics = []Metric{
 		{"accuracy", p.mean(ops.Correct(logits, labels), labels)},
-		{"accuracy among 5", p.mean(among(logits, labels, min(5, p.Classes)), labels)},
+		{fmt.Sprintf("accuracy among %d", p.guesses()),
+			p.mean(among(logits, labels, p.guesses()), labels)},
 	}
 	_, best := ops.TopK(logits, 1)
 	m.EvalOutputs = []graph.Value{best}
 }
+
+// guesses is how many of the largest logits the label may be among: 5, or all
+// kinds of a model of fewer. Class 0 is the background, which no image is.
+func (c ResNetConfig) guesses() int { return min(5, c.Classes-1) }
 
 // among is 1 where a label is one of the k largest logits, and 0 elsewhere.
 func among(logits, labels graph.Value, k int) graph.Value {

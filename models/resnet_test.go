@@ -243,6 +243,26 @@ func learn(t *testing.T, version, steps int, seed func(step int) uint64) (first,
 	return first, last
 }
 
+// TestAccuracyNamesItsGuesses: a model of few classes is not said to be right
+// among more kinds than it knows.
+func TestAccuracyNamesItsGuesses(t *testing.T) {
+	for classes, want := range map[int]string{2: "accuracy among 1", 4: "accuracy among 3",
+		5: "accuracy among 4", 6: "accuracy among 5", 126: "accuracy among 5"} {
+		c, err := NewResNetConfig("s512")
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Classes = classes
+		m, err := ResNet(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := m.EvalMetrics[1].Name; got != want {
+			t.Errorf("%d classes: %s, want %s", classes, got, want)
+		}
+	}
+}
+
 // TestResNetBackground: rows without an image count for nothing, and a batch of
 // none has loss zero.
 func TestResNetBackground(t *testing.T) {

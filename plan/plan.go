@@ -56,7 +56,8 @@ type Slot struct {
 	From, To int
 	// Fixed slots hold variables and constants; they are live throughout.
 	Fixed bool
-	// Value names what the slot holds first: "enc/0/att/qk", or "scratch".
+	// Value names what the slot holds first: "enc/0/att/qk", or "scratch of
+	// enc/0/att/qk", the name of the operation that scribbles there.
 	Value string
 	// Type is the first value's type.
 	Type tensor.Type

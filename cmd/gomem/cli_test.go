@@ -86,7 +86,7 @@ func TestBadInput(t *testing.T) {
 		{"--pprof heat version", 2, "want cpu, mem, trace or block"},
 		{"--pprof cpu --pprof-dir pairs.tsv version", 1, "pairs.tsv"},
 
-		{"train --model gpt", 2, `unknown model "gpt": want moe`},
+		{"train --model gpt", 2, `unknown --model "gpt": want moe`},
 		{"train --model transformer --experts 4", 2,
 			"--experts does nothing for --model transformer"},
 		{"train --size huge", 2, "base"},
@@ -129,6 +129,11 @@ func TestBadInput(t *testing.T) {
 		{ts + "--data ftp:here", 2, "unknown source"},
 		{ts + "--data tsv:", 2, "tsv:FILE"},
 		{ts + "--data tsv:none.tsv", 1, "none.tsv"},
+		{ts + "--data dir:", 2, "--data dir: is not for --model moe: give it to --model resnet or " +
+			"wgan"},
+		{"train --model resnet --data dir:", 2, "no path: give glyphs, dir:PATH"},
+		{"train --model deepspeech --data glyphs", 2, "give it to --model resnet or wgan"},
+		{ts + "--bleu -1", 2, "--bleu"},
 		{ts + "--data text:.", 1, "."},
 		{ts + "--save pairs.tsv", 1, "pairs.tsv"},
 		{ts + "--resume none", 1, "none"},
@@ -155,7 +160,7 @@ func TestBadInput(t *testing.T) {
 		{"train --model wgan --pixels 17", 2, "multiple of 16"},
 		{"train --samples grids", 2, "--samples does nothing for --model moe"},
 		{"train --model wgan --bleu 2", 2, "--bleu does nothing for --model wgan"},
-		{"train --model resnet --size s512 --data tsv:pairs.tsv", 2, "unknown source"},
+		{"train --model resnet --size s512 --data tsv:pairs.tsv", 2, "--model moe or transformer"},
 		{"train --model deepspeech --size s512 --data csv:none.csv", 1, "none.csv"},
 
 		{"bench", 2, "thesis"},

@@ -26,6 +26,19 @@ func (c *count) UnmarshalText(text []byte) error {
 	return nil
 }
 
+// whole is a whole number from 0.
+type whole int
+
+// UnmarshalText reads a whole number.
+func (w *whole) UnmarshalText(text []byte) error {
+	n, err := strconv.Atoi(string(text))
+	if err != nil || n < 0 || n > math.MaxInt32 {
+		return fmt.Errorf("%q: want a whole number from 0", text)
+	}
+	*w = whole(n)
+	return nil
+}
+
 // positive is a number above 0; zero means that none was given.
 type positive float64
 

@@ -73,7 +73,7 @@ train --steps
     Batches of held-out data an evaluation (default 8).
 --bleu
     moe, transformer: batches of held-out texts to translate at the end, token by token,
-    and score by BLEU (default 2, none at base).
+    and score by BLEU; 0 is none (default 2, none at base).
 --samples
     wgan: draw images into a directory at every evaluation, as a grid step-000100.png.
 --save

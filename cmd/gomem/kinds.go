@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,6 +17,7 @@ import (
 type kind struct {
 	name  string
 	flags []string // flags of some models that this one takes
+	data  []string // what --data may begin with
 	build func(modelFlags) (m *models.Model, numbers map[string]string, err error)
 	load  func(ctx context.Context, w io.Writer, c *trainCmd, m *models.Model) (dataset, error)
 }
@@ -32,14 +34,74 @@ type dataset struct {
 
 // kinds are the models.
 var kinds = []kind{
-	{name: "moe", flags: []string{"length", "experts", "expert-hidden", "moe", "stacked"},
-		build: buildMoE, load: loadTexts},
-	{name: "transformer", flags: []string{"length"}, build: buildTransformer, load: loadTexts},
-	{name: "resnet", flags: []string{"depth", "blocks", "version", "pixels"}, build: buildResNet,
-		load: loadPhotos},
-	{name: "wgan", flags: []string{"nets", "pixels"}, build: buildWGAN, load: loadPictures},
-	{name: "deepspeech", flags: []string{"length", "rnn"}, build: buildDeepSpeech,
-		load: loadSpeech},
+	{name: "moe", flags: []string{"length", "experts", "expert-hidden", "moe", "stacked", "bleu"},
+		data: texts, build: buildMoE, load: loadTexts},
+	{name: "transformer", flags: []string{"length", "bleu"}, data: texts,
+		build: buildTransformer, load: loadTexts},
+	{name: "resnet", flags: []string{"depth", "blocks", "version", "pixels"}, data: pictures,
+		build: buildResNet, load: loadPhotos},
+	{name: "wgan", flags: []string{"nets", "pixels", "samples"}, data: pictures,
+		build: buildWGAN, load: loadPictures},
+	{name: "deepspeech", flags: []string{"length", "rnn"}, data: sounds,
+		build: buildDeepSpeech, load: loadSpeech},
+}
+
+// The kinds of data, by what --data begins with.
+var (
+	texts    = []string{"go", "tsv", "mo", "text"}
+	pictures = []string{"glyphs", "dir", "cifar10", "icons"}
+	sounds   = []string{"formant", "csv", "espeak"}
+)
+
+// kindOf is the model of a name.
+func kindOf(name string) (kind, error) {
+	i := slices.IndexFunc(kinds, func(k kind) bool { return k.name == name })
+	if i < 0 {
+		return kind{}, usagef("unknown --model %q: want %s", name, kindNames(nil))
+	}
+	return kinds[i], nil
+}
+
+// kindNames lists the models that learn from some source of data, or all.
+func kindNames(source *string) string {
+	var names []string
+	for _, k := range kinds {
+		if source == nil || slices.Contains(k.data, *source) {
+			names = append(names, k.name)
+		}
+	}
+	if len(names) < 2 {
+		return strings.Join(names, "")
+	}
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " or " + names[last]
+}
+
+// option is a flag of some models, and whether it is in use.
+type option struct {
+	name  string
+	given bool
+}
+
+// takes refuses flags that a model has no use for.
+func (k kind) takes(options ...option) error {
+	for _, o := range options {
+		if o.given && !slices.Contains(k.flags, o.name) {
+			return usagef("--%s does nothing for --model %s: leave one of them out", o.name, k.name)
+		}
+	}
+	return nil
+}
+
+// learnsFrom refuses data of other models. What is no data at all is refused by
+// who reads it.
+func (k kind) learnsFrom(spec string) error {
+	source, _, _ := strings.Cut(spec, ":")
+	others := kindNames(&source)
+	if others == "" || slices.Contains(k.data, source) {
+		return nil
+	}
+	return usagef("--data %s is not for --model %s: give it to --model %s", spec, k.name, others)
 }
 
 func buildMoE(f modelFlags) (*models.Model, map[string]string, error) {

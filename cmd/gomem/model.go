@@ -2,8 +2,6 @@ package main
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/models"
@@ -30,25 +28,21 @@ type modelFlags struct {
 	RNN     string `name:"rnn" group:"model" enum:",fused,unrolled" default:"" placeholder:"FORM"`
 }
 
-// given lists the flags of particular models that are in use.
-func (f modelFlags) given() []string {
-	var names []string
-	for _, flag := range []struct {
-		name  string
-		given bool
-	}{
+// particular are the flags of some models.
+func (f modelFlags) particular() []option {
+	return []option{
 		{"length", f.Length > 0},
-		{"experts", f.Experts > 0}, {"expert-hidden", f.ExpertHidden > 0}, {"moe",
-			f.MoE != ""}, {"stacked", f.Stacked},
-		{"depth", f.Depth > 0}, {"blocks", f.Blocks != ""}, {"version", f.Version != ""}, {"pixels",
-			f.Pixels > 0},
-		{"nets", f.Nets != ""}, {"rnn", f.RNN != ""},
-	} {
-		if flag.given {
-			names = append(names, flag.name)
-		}
+		{"experts", f.Experts > 0},
+		{"expert-hidden", f.ExpertHidden > 0},
+		{"moe", f.MoE != ""},
+		{"stacked", f.Stacked},
+		{"depth", f.Depth > 0},
+		{"blocks", f.Blocks != ""},
+		{"version", f.Version != ""},
+		{"pixels", f.Pixels > 0},
+		{"nets", f.Nets != ""},
+		{"rnn", f.RNN != ""},
 	}
-	return names
 }
 
 // built is a model with what a run of it computes.
@@ -61,16 +55,12 @@ type built struct {
 
 // build makes the model's graph. It takes none of the model's memory.
 func (f modelFlags) build() (*built, error) {
-	i := slices.IndexFunc(kinds, func(k kind) bool { return k.name == f.Model })
-	if i < 0 {
-		return nil, usagef("unknown model %q: want %s", f.Model, kindNames())
+	k, err := kindOf(f.Model)
+	if err != nil {
+		return nil, err
 	}
-	k := kinds[i]
-	for _, name := range f.given() {
-		if !slices.Contains(k.flags, name) {
-			return nil, usagef("--%s does nothing for --model %s: leave one of them out", name,
-				k.name)
-		}
+	if err := k.takes(f.particular()...); err != nil {
+		return nil, err
 	}
 	m, numbers, err := k.build(f)
 	if err != nil {
@@ -78,16 +68,6 @@ func (f modelFlags) build() (*built, error) {
 	}
 	numbers["model"], numbers["size"], numbers["fine"] = m.Name, m.Size, fmt.Sprint(f.Fine)
 	return &built{kind: k, model: m, targets: train.Targets(m), numbers: numbers}, nil
-}
-
-// kindNames lists the models.
-func kindNames() string {
-	names := make([]string, len(kinds))
-	for i, k := range kinds {
-		names[i] = k.name
-	}
-	last := len(names) - 1
-	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
 // setCounts overwrites fields with the counts that were given.

@@ -103,7 +103,11 @@ func (c *planCmd) Run(ctx context.Context, e *env) error {
 // write writes the files that were asked for.
 func (c *planCmd) write(p planned) error {
 	if c.Dump != "" {
-		if err := writeFile(c.Dump, func(w io.Writer) error { _, err := p.training().WriteTo(w); return err }); err != nil {
+		err := writeFile(c.Dump, func(w io.Writer) error {
+			_, err := p.training().WriteTo(w)
+			return err
+		})
+		if err != nil {
 			return err
 		}
 	}
@@ -131,7 +135,7 @@ func listSteps(w io.Writer, p *plan.Plan) error {
 // explain compares the plans with vanilla's and finds what sets their peaks.
 func explain(ctx context.Context, w io.Writer, b *built, o gomem.Options,
 	p planned) (explanation, error) {
-	vanilla, err := planAll(ctx, w, b, vanillaOptions(o))
+	vanilla, err := baseline(ctx, w, b, o, p)
 	if err != nil {
 		return explanation{}, err
 	}
@@ -188,11 +192,17 @@ func (x explanation) planTime() string {
 	return fmt.Sprintf("%s lowering and verification %.1f", s, rest)
 }
 
-// printCosts sets the plan beside vanilla's.
+// printCosts sets the plan beside vanilla's, unless it is that.
 func (x explanation) printCosts(w io.Writer) {
 	t := newTable(2, 3)
-	t.AppendHeader(table.Row{"", string(x.Policy), "vanilla"})
-	row := func(name string, this, vanilla int64) { t.AppendRow(table.Row{name, size(this), size(vanilla)}) }
+	columns := 3
+	if x.Policy == compile.Vanilla {
+		columns = 2
+	}
+	t.AppendHeader(table.Row{"", string(x.Policy), "vanilla"}[:columns])
+	row := func(name string, this, vanilla int64) {
+		t.AppendRow(table.Row{name, size(this), size(vanilla)}[:columns])
+	}
 	row("device peak", x.DevicePeak, x.VanillaDevice)
 	row("host peak", x.HostPeak, x.VanillaHost)
 	v := x.vanilla

@@ -63,6 +63,56 @@ func TestPlanVanilla(t *testing.T) {
 	}
 }
 
+// TestVanillaIsOneNumber: the baseline printed beside another policy is what
+// --policy vanilla says, and needs no column of its own there.
+func TestVanillaIsOneNumber(t *testing.T) {
+	for _, flags := range [][]string{{}, {"--model", "wgan"}, {"--model", "wgan", "--no-fuse"},
+		{"--streams", "2"}} {
+		flags = append([]string{"plan", "--size", "s512", "--json"}, flags...)
+		var beside, alone, bounded explanation
+		decode(t, succeed(t, flags...), &beside)
+		decode(t, succeed(t, append(flags, "--policy", "vanilla")...), &alone)
+		decode(t, succeed(t, append(flags, "--policy", "vanilla", "--device-memory", "1GiB")...),
+			&bounded)
+		if alone.DevicePeak != beside.VanillaDevice || alone.DevicePeak != alone.VanillaDevice ||
+			bounded.DevicePeak != bounded.VanillaDevice {
+			t.Errorf("%v: %d beside, %d alone, %d under a budget where vanilla is %d", flags,
+				beside.VanillaDevice, alone.DevicePeak, bounded.DevicePeak, bounded.VanillaDevice)
+		}
+	}
+	text := succeed(t, "plan", "--size", "s512", "--policy", "vanilla")
+	if regexp.MustCompile(`vanilla +vanilla`).MatchString(text) {
+		t.Errorf("vanilla beside itself:\n%s", text)
+	}
+}
+
+// TestScratchHasAnOwner: what an operation scribbles on is named after it.
+func TestScratchHasAnOwner(t *testing.T) {
+	inDir(t)
+	succeed(t, "plan", "--model", "resnet", "--size", "s512", "--dump", "plan.txt")
+	f, err := os.Open("plan.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	p, err := plan.Parse(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, s := range p.Steps {
+		if do, ok := s.Do.(plan.Launch); ok && do.Scratch != plan.NoSlot {
+			found++
+			if got := p.Slots[do.Scratch].Value; got != "scratch of "+s.Name {
+				t.Errorf("%s has %q", s.Name, got)
+			}
+		}
+	}
+	if found == 0 {
+		t.Error("no operation has scratch")
+	}
+}
+
 // TestPlanText: the explanation has the numbers of the JSON.
 func TestPlanText(t *testing.T) {
 	var x explanation

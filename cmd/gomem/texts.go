@@ -38,8 +38,11 @@ func loadTexts(ctx context.Context, w io.Writer, c *trainCmd, m *models.Model) (
 // translations is the number of held-out batches that are translated for BLEU.
 // At full size that takes hours on a processor, so there it has to be asked for.
 func (c *trainCmd) translations(m *models.Model) int {
-	if c.BLEU == 0 && m.Size != "base" {
-		return 2
+	switch {
+	case c.BLEU != nil:
+		return int(*c.BLEU)
+	case m.Size == "base":
+		return 0
 	}
-	return int(c.BLEU)
+	return 2
 }

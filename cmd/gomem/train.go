@@ -27,7 +27,7 @@ type trainCmd struct {
 	Epochs      positive `group:"run" xor:"duration" placeholder:"X"`
 	EvalEvery   count    `group:"run" placeholder:"N" default:"100"`
 	EvalBatches count    `group:"run" placeholder:"N"`
-	BLEU        count    `name:"bleu" group:"run" placeholder:"N"`
+	BLEU        *whole   `name:"bleu" group:"run" placeholder:"N"`
 	Samples     string   `group:"run" placeholder:"DIR"`
 	Save        string   `group:"run" placeholder:"DIR"`
 	SaveEvery   count    `group:"run" placeholder:"N"`
@@ -95,7 +95,7 @@ func (c *trainCmd) Run(ctx context.Context, e *env) error {
 	if err := enoughMemory(c.Device, p); err != nil {
 		return err
 	}
-	vanilla, err := planAll(ctx, e.stderr, b, vanillaOptions(o))
+	vanilla, err := baseline(ctx, e.stderr, b, o, p)
 	if err != nil {
 		return err
 	}
@@ -112,14 +112,15 @@ func (c *trainCmd) Run(ctx context.Context, e *env) error {
 
 // fitting refuses flags of a run that the model has no use for.
 func (c *trainCmd) fitting() error {
-	texts := c.Model == "moe" || c.Model == "transformer"
-	switch {
-	case c.Samples != "" && c.Model != "wgan":
-		return usagef("--samples does nothing for --model %s: leave one of them out", c.Model)
-	case c.BLEU > 0 && !texts:
-		return usagef("--bleu does nothing for --model %s: leave one of them out", c.Model)
+	k, err := kindOf(c.Model)
+	if err != nil {
+		return err
 	}
-	return nil
+	err = k.takes(option{"samples", c.Samples != ""}, option{"bleu", c.BLEU != nil})
+	if err != nil {
+		return err
+	}
+	return k.learnsFrom(c.Data)
 }
 
 // enoughMemory refuses a plan that this machine cannot hold.
@@ -181,7 +182,8 @@ func notice(w io.Writer, line string) (done func()) {
 // runOptions are the flags as train takes them.
 func (c *trainCmd) runOptions(b *built, d dataset, s gomem.Options) train.Options {
 	o := train.Options{
-		Model: b.model, Loader: d.batches, Tokenizer: d.tokenizer, Scorer: d.scorer, Session: s, Seed: c.Seed,
+		Model: b.model, Loader: d.batches, Tokenizer: d.tokenizer, Scorer: d.scorer, Session: s,
+		Seed:  c.Seed,
 		Steps: int(c.Steps), Epochs: float64(c.Epochs),
 		EvalEvery: int(c.EvalEvery), EvalBatches: int(c.EvalBatches),
 		Save: c.Save, SaveEvery: int(c.SaveEvery), Resume: c.Resume,

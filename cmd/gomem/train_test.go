@@ -161,6 +161,15 @@ func TestInterruptBeforeFirstStep(t *testing.T) {
 	}
 }
 
+// TestBLEUZero: nobody has to wait for translations.
+func TestBLEUZero(t *testing.T) {
+	inDir(t)
+	if out := succeed(t, append(tiny, "--steps", "1", "--bleu", "0")...); strings.Contains(out,
+		"bleu") || !strings.Contains(out, "accuracy") {
+		t.Errorf("a score for translations that were not wanted:\n%s", out)
+	}
+}
+
 func TestTrace(t *testing.T) {
 	inDir(t)
 	succeed(t, append(tiny, "--steps", "2", "--trace", "trace.json")...)

@@ -1,6 +1,7 @@
 package thesis
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -78,7 +79,8 @@ func (r *runner) largest(ctx context.Context, w workload, size string,
 	device, host := caps(size)
 	known := map[int]bool{}
 	probe := func(n int) (need, error) {
-		r.progress("%s %s, %s: planning %s %s", w.name, size, o.Policy, w.amount(n), w.unit)
+		r.progress("%s %s, %s: planning %s %s", w.name, size,
+			cmp.Or(o.Policy, compile.Thesis), w.amount(n), w.unit)
 		m, err := w.build(size, n)
 		if err != nil {
 			return need{}, err

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"math"
 	"os"
 	"path/filepath"
@@ -12,6 +13,9 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/gomem/gomem/compile"
+	"github.com/gomem/gomem/models"
 )
 
 // TestBisect finds a limit from any guess, asking for nothing below 1.
@@ -58,6 +62,27 @@ func TestLayers(t *testing.T) {
 	for blocks, want := range map[int]int{130: 506, 295: 1001, 321: 1079, 600: 1916} {
 		if got := layers(blocks); got != want {
 			t.Errorf("%d blocks are %d layers, want %d", blocks, got, want)
+		}
+	}
+}
+
+// TestProgressNamesThePolicy: what is being planned is said in full.
+func TestProgressNamesThePolicy(t *testing.T) {
+	stop := errors.New("no need to plan")
+	w := workload{name: "Net", unit: "images", words: 1, guess: map[string]int{replica: 3},
+		build: func(string, int) (*models.Model, error) { return nil, stop }}
+	for _, c := range []struct {
+		options compile.Options
+		want    string
+	}{
+		{vanilla(), "Net s64, vanilla: planning 3 images"},
+		{placed(20), "Net s64, thesis: planning 3 images"},
+	} {
+		var said []string
+		r := &runner{Options{Progress: func(line string) { said = append(said, line) }}}
+		if _, err := r.largest(context.Background(), w, replica, c.options); err != stop ||
+			strings.Join(said, "; ") != c.want {
+			t.Errorf("%q, %v; want %q", said, err, c.want)
 		}
 	}
 }
