@@ -72,18 +72,21 @@ func (l *lowering) stage(a arrival, pos int32) {
 
 // launch emits an operation.
 func (l *lowering) launch(n *graph.Node, pos int32) {
-	do := plan.Launch{Op: n.Op.Name(), Scratch: plan.NoSlot, Mutates: n.Mutates}
-	onHost := l.p.Place[n.ID] == space.Host
-	for _, v := range n.In {
-		do.In = append(do.In, l.operand(v, pos, onHost))
-	}
-	place, where := l.p.Place[n.ID], l.device
-	if onHost {
+	do := plan.Launch{Op: n.Op.Name(), Scratch: plan.NoSlot, Mutates: n.Mutates,
+		In: slices.Grow([]plan.Ref(nil), len(n.In)), Out: slices.Grow([]plan.Ref(nil), len(n.Out))}
+	place, where, stream := l.p.Place[n.ID], l.device, l.hostStream()
+	cost := n.Cost()
+	if place == space.Host {
 		where = l.host
+	} else {
+		stream = l.computeStream(n, pos, cost)
+	}
+	for k := range n.In {
+		do.In = append(do.In, l.operand(n, k, pos))
 	}
 	for i, t := range n.Out {
 		v := l.p.ValueIndex(n.Value(i))
-		if i == 0 && !onHost {
+		if i == 0 && place == space.Device {
 			where[v] = l.reusable(n, do.In, pos)
 		}
 		if where[v] == plan.NoSlot {
@@ -91,27 +94,23 @@ func (l *lowering) launch(n *graph.Node, pos int32) {
 		}
 		do.Out = append(do.Out, plan.Ref{Slot: where[v]})
 	}
-	if need := n.Cost().Scratch; need > 0 {
+	if cost.Scratch > 0 {
 		do.Scratch = l.slot(place, n.Value(0),
-			graph.Type{DType: graph.U8, Shape: []graph.Dim{{Size: int(need)}}})
+			graph.Type{DType: graph.U8, Shape: []graph.Dim{{Size: int(cost.Scratch)}}})
 		l.plan.Slots[do.Scratch].Value = "scratch of " + n.Name
-	}
-	stream := l.hostStream()
-	if !onHost {
-		stream = l.computeStream(n, pos)
 	}
 	l.emit(n, pos, stream, do)
 }
 
-// operand is where an operation finds one of its operands.
-func (l *lowering) operand(v graph.Value, pos int32, onHost bool) plan.Ref {
-	root, off := v.Resolve()
+// operand is where an operation finds operand k.
+func (l *lowering) operand(n *graph.Node, k int, pos int32) plan.Ref {
+	root, off := n.In[k].Resolve()
 	i := l.p.ValueIndex(root)
-	if onHost {
+	if l.p.Place[n.ID] == space.Host {
 		return plan.Ref{Slot: l.host[i], Off: off}
 	}
-	if s := l.stagedFor(pos, part{leaf: root, off: off, size: v.Type().Bytes()}); s != nil {
-		return plan.Ref{Slot: s.slot}
+	if staged := l.staged[pos]; staged != nil && staged[k] != nil {
+		return plan.Ref{Slot: staged[k].slot}
 	}
 	return plan.Ref{Slot: l.device[i], Off: off}
 }
@@ -126,12 +125,11 @@ func (l *lowering) reusable(n *graph.Node, in []plan.Ref, pos int32) plan.SlotID
 	for _, k := range op.InPlace(n.InTypes(), n.Out) {
 		root, _ := n.In[k].Resolve()
 		v := l.lives[l.p.ValueIndex(root)]
-		if v == nil || root.Type().Bytes() != n.Out[0].Bytes() || l.usedTwice(n, k, root) {
+		if v == nil || v.stays[len(v.stays)-1].last != pos ||
+			root.Type().Bytes() != n.Out[0].Bytes() || l.usedTwice(n, k, root) {
 			continue
 		}
-		if last := v.stays[len(v.stays)-1].last; last == pos {
-			return in[k].Slot
-		}
+		return in[k].Slot
 	}
 	return plan.NoSlot
 }
@@ -162,7 +160,7 @@ func (l *lowering) depart(v graph.Value, pos int32) {
 	}
 	l.emit(v.Node, pos, l.outStream(), c)
 	until := l.behind(pos)
-	if next := int(l.p.Part[l.p.Order[pos]]+l.reach) + 1; next < len(l.starts) {
+	if next := l.partOf(pos) + l.reach + 1; next < len(l.starts) {
 		until = min(until, l.starts[next]-1)
 	}
 	if l.prefetch > 0 && until > life.stays[0].last {
@@ -172,7 +170,7 @@ func (l *lowering) depart(v graph.Value, pos int32) {
 
 // computeStream chooses among the compute streams: that of the operand made
 // last if nothing has been put there since, else the least loaded.
-func (l *lowering) computeStream(n *graph.Node, pos int32) plan.StreamID {
+func (l *lowering) computeStream(n *graph.Node, pos int32, cost graph.Cost) plan.StreamID {
 	latest := int32(-1)
 	for _, v := range n.In {
 		root, _ := v.Resolve()
@@ -190,7 +188,6 @@ func (l *lowering) computeStream(n *graph.Node, pos int32) plan.StreamID {
 			}
 		}
 	}
-	cost := n.Cost()
 	l.load[best] += cost.FLOPs + cost.Bytes
 	l.recent[best] = pos
 	return plan.StreamID(best)

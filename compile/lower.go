@@ -2,6 +2,7 @@ package compile
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/pass"
@@ -13,18 +14,18 @@ import (
 // until all steps are there.
 type lowering struct {
 	p        *pass.Program
-	prefetch int32
-	reach    int32 // partitions by which copies run ahead at most
-	compute  int   // number of compute streams
+	prefetch int // operations by which copies run ahead, at most all there are
+	reach    int // partitions by which copies run ahead at most
+	compute  int // number of compute streams
 	plan     *plan.Plan
 
 	lives  []*life
 	device []plan.SlotID   // by value: its present slot on the device
 	host   []plan.SlotID   // by value: its slot in host memory
 	copies [][]arrival     // by position: copies to issue before the operation
-	staged [][]*stagedSlot // by position: slots staged for the operation
+	staged [][]*stagedSlot // by position and operand: the slot staged for it, if one is
 	// a staged slot is kept for readers within so many partitions; -1: for none
-	share  int32
+	share  int
 	last   map[part]reader // by part of a leaf: its latest reader so far
 	drains [][]plan.SlotID // by position: slots that copies may still read until then
 	starts []int32         // by partition: its first position
@@ -79,18 +80,17 @@ func lower(p *pass.Program, o Options, r Rung) *plan.Plan {
 func newLowering(p *pass.Program, o Options, r Rung) *lowering {
 	n := len(p.Order)
 	l := &lowering{
-		p: p, prefetch: int32(r.Prefetch), compute: o.Streams, lives: lives(p),
+		p: p, compute: o.Streams, lives: lives(p),
 		device: make([]plan.SlotID, p.Values()), host: make([]plan.SlotID, p.Values()),
-		copies: make([][]arrival, n), staged: make([][]*stagedSlot,
-			n), drains: make([][]plan.SlotID, n),
-		share: int32(r.Lookahead), last: map[part]reader{},
+		copies: make([][]arrival, n), staged: make([][]*stagedSlot, n),
+		drains: make([][]plan.SlotID, n), share: r.Lookahead, last: map[part]reader{},
 		load: make([]int64, o.Streams), recent: make([]int32, o.Streams),
 	}
 	if r.Unshared {
 		l.share = -1
 	}
 	if l.reach = 1; r.Prefetch > o.Partition {
-		l.reach = int32((r.Prefetch + o.Partition - 1) / o.Partition)
+		l.reach = min((r.Prefetch-1)/o.Partition+1, p.Parts())
 	}
 	for i := range l.device {
 		l.device[i], l.host[i] = plan.NoSlot, plan.NoSlot
@@ -102,24 +102,40 @@ func newLowering(p *pass.Program, o Options, r Rung) *lowering {
 			space.Device: {Name: space.Device.String(), Budget: o.DeviceBytes},
 			space.Host:   {Name: space.Host.String(), Budget: o.HostBytes},
 		},
+		Streams: streams(o.Streams),
 	}
-	for i := range o.Streams {
-		l.plan.Streams = append(l.plan.Streams,
-			plan.Stream{Name: fmt.Sprintf("compute%d", i), Engine: space.Compute})
+	for i := range l.recent {
 		l.recent[i] = -1
 	}
-	l.plan.Streams = append(l.plan.Streams, plan.Stream{Name: "in", Engine: space.CopyIn},
-		plan.Stream{Name: "out", Engine: space.CopyOut}, plan.Stream{Name: "host",
-			Engine: space.HostCompute})
+	l.prefetch = min(r.Prefetch, l.count())
+	return l
+}
+
+// streams are so many compute streams, one for each direction of copies, and the
+// host's.
+func streams(compute int) []plan.Stream {
+	var list []plan.Stream
+	for i := range compute {
+		list = append(list, plan.Stream{Name: fmt.Sprintf("compute%d", i), Engine: space.Compute})
+	}
+	return append(list, plan.Stream{Name: "in", Engine: space.CopyIn},
+		plan.Stream{Name: "out", Engine: space.CopyOut},
+		plan.Stream{Name: "host", Engine: space.HostCompute})
+}
+
+// count notes where partitions start and how many operations come before each
+// position, and returns how many there are.
+func (l *lowering) count() int {
 	begun := 0
-	for pos, id := range p.Order {
-		if int(p.Part[id]) == len(l.starts) {
+	l.begun = make([]int, 0, len(l.p.Order))
+	for pos, id := range l.p.Order {
+		if int(l.p.Part[id]) == len(l.starts) {
 			l.starts = append(l.starts, int32(pos))
 		}
 		l.begun = append(l.begun, begun)
-		begun += p.Graph.Node(id).Operations()
+		begun += l.p.Graph.Node(id).Operations()
 	}
-	return l
+	return begun
 }
 
 // title says how a plan was made.
@@ -208,53 +224,41 @@ func (l *lowering) arrivals() {
 // stageOperands asks for a copy of every part of a host-resident leaf that an
 // operation on the device reads, unless one is there already.
 func (l *lowering) stageOperands(n *graph.Node, pos int32) {
-	for _, v := range n.In {
+	for k, v := range n.In {
 		root, off := v.Resolve()
 		kind := root.Node.Kind
 		if kind != graph.KindVariable && kind != graph.KindConstant ||
 			l.p.Place[root.Node.ID] == space.Device {
 			continue
 		}
-		key := part{leaf: root, off: off, size: v.Type().Bytes()}
-		if l.stagedFor(pos, key) != nil {
-			continue
+		if l.staged[pos] == nil {
+			l.staged[pos] = make([]*stagedSlot, len(n.In))
 		}
-		now := reader{pos, l.shared(key, pos)}
-		if now.slot == nil {
-			now.slot = &stagedSlot{part: key}
-			l.issue(arrival{need: pos, slot: now.slot}, 0)
-		}
-		l.staged[pos], l.last[key] = append(l.staged[pos], now.slot), now
+		l.staged[pos][k] = l.stagedFor(part{leaf: root, off: off, size: v.Type().Bytes()}, pos)
 	}
 }
 
-// shared is the slot of the latest reader of a part, if that is kept until a
-// position, or nil.
-func (l *lowering) shared(key part, pos int32) *stagedSlot {
+// stagedFor is the slot in which the operation at a position finds a part: that of
+// the latest reader, if it is this operation or shares it, or a new one.
+func (l *lowering) stagedFor(key part, pos int32) *stagedSlot {
 	before, ok := l.last[key]
-	if !ok || l.p.Part[l.p.Order[pos]]-l.p.Part[l.p.Order[before.pos]] > l.share {
-		return nil
+	slot := before.slot
+	if !ok || before.pos != pos && l.partOf(pos)-l.partOf(before.pos) > l.share {
+		slot = &stagedSlot{part: key}
+		l.issue(arrival{need: pos, slot: slot}, 0)
 	}
-	return before.slot
+	l.last[key] = reader{pos, slot}
+	return slot
 }
 
-// stagedFor finds the staged part of a leaf that the operation at a position
-// reads, or nil.
-func (l *lowering) stagedFor(pos int32, key part) *stagedSlot {
-	for _, s := range l.staged[pos] {
-		if s.part == key {
-			return s
-		}
-	}
-	return nil
-}
+// partOf is the partition of a position.
+func (l *lowering) partOf(pos int32) int { return int(l.p.Part[l.p.Order[pos]]) }
 
 // issue files a copy under the position before which it starts: prefetch
-// operations before the need, but neither before a position nor more than one
-// partition early.
+// operations before the need, but neither before a position nor more than reach
+// partitions early.
 func (l *lowering) issue(a arrival, notBefore int32) {
-	part := l.p.Part[l.p.Order[a.need]]
-	earliest := max(notBefore, l.starts[max(0, part-l.reach)])
+	earliest := max(notBefore, l.starts[max(0, l.partOf(a.need)-l.reach)])
 	at := max(l.ahead(a.need), earliest)
 	l.copies[at] = append(l.copies[at], a)
 }
@@ -262,18 +266,14 @@ func (l *lowering) issue(a arrival, notBefore int32) {
 // ahead is the first position that is no more than prefetch operations before
 // another.
 func (l *lowering) ahead(pos int32) int32 {
-	for first := l.begun[pos] - int(l.prefetch); pos > 0 && l.begun[pos-1] >= first; {
-		pos--
-	}
-	return pos
+	first, _ := slices.BinarySearch(l.begun[:pos], l.begun[pos]-l.prefetch)
+	return int32(first)
 }
 
 // behind is the last position that is no more than prefetch operations after
 // another.
 func (l *lowering) behind(pos int32) int32 {
-	for last := l.begun[pos] + int(l.prefetch); int(pos) < len(l.begun)-1 &&
-		l.begun[pos+1] <= last; {
-		pos++
-	}
-	return pos
+	later := l.begun[pos+1:]
+	n, _ := slices.BinarySearch(later, l.begun[pos]+l.prefetch+1)
+	return pos + int32(n)
 }

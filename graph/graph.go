@@ -225,6 +225,7 @@ func checkResults(n *Node) error {
 func (g *Graph) add(n *Node) {
 	n.ID = NodeID(len(g.nodes))
 	n.graph = g
+	n.resolve()
 	g.nodes = append(g.nodes, n)
 }
 

@@ -56,7 +56,9 @@ type Node struct {
 	Init    Init        // variable: its value before the first step
 	Data    tensor.View // constant: its value
 
-	graph *Graph
+	graph   *Graph
+	root    Value   // of a view: the value whose bytes its results are
+	offsets []int64 // of a view: where in root each result starts, in bytes
 }
 
 // Graph is the graph that the node belongs to.
@@ -141,13 +143,23 @@ func (v Value) String() string {
 // Resolve follows views: it returns the value whose bytes hold v, and the
 // offset in bytes at which v starts inside it.
 func (v Value) Resolve() (root Value, off int64) {
-	for v.Valid() && v.Node.Op != nil {
-		view, ok := v.Node.Op.(Viewer)
-		if !ok {
-			break
-		}
-		off += view.View(v.Node.InTypes(), v.Node.Out)[v.Index]
-		v = v.Node.In[0]
+	if v.Node == nil || v.Node.offsets == nil {
+		return v, 0
 	}
-	return v, off
+	return v.Node.root, v.Node.offsets[v.Index]
+}
+
+// resolve notes where the results of a view are, so that Resolve need not walk
+// through views of views.
+func (n *Node) resolve() {
+	n.root, n.offsets = Value{}, nil
+	view, ok := n.Op.(Viewer)
+	if !ok {
+		return
+	}
+	root, start := n.In[0].Resolve()
+	n.root, n.offsets = root, make([]int64, len(n.Out))
+	for i, off := range view.View(n.InTypes(), n.Out) {
+		n.offsets[i] = start + off
+	}
 }

@@ -56,8 +56,10 @@ func (g *Graph) edges(live []bool, visit func(from, to NodeID)) {
 		}
 		for i, v := range n.In {
 			root, _ := v.Resolve()
-			if w := g.writers[root.Node.ID]; w != nil && w != n && live[w.ID] &&
-				!(n.Kind == KindUpdate && i < n.Mutates) {
+			if root.Node.Kind != KindVariable || i < n.Mutates {
+				continue
+			}
+			if w := g.writers[root.Node.ID]; w != nil && w != n && live[w.ID] {
 				visit(n.ID, w.ID)
 			}
 		}

@@ -40,7 +40,7 @@ func LookAhead(lookahead int) pass.Pass {
 			}
 			for i, t := range n.Out {
 				if v := p.ValueIndex(n.Value(i)); t.Bytes() >= MinBytes {
-					p.Away[v] = gaps(p, deviceUses(p, uses[v]), int32(lookahead))
+					p.Away[v] = gaps(p, deviceUses(p, uses[v]), lookahead)
 				}
 			}
 		}
@@ -66,11 +66,11 @@ func deviceUses(p *pass.Program, uses []int32) []int32 {
 }
 
 // gaps lists the intervals between uses that span more than k partitions.
-func gaps(p *pass.Program, uses []int32, k int32) []pass.Gap {
+func gaps(p *pass.Program, uses []int32, k int) []pass.Gap {
 	var out []pass.Gap
 	for i := 1; i < len(uses); i++ {
 		a, b := uses[i-1], uses[i]
-		if p.Part[p.Order[b]]-p.Part[p.Order[a]] > k {
+		if int(p.Part[p.Order[b]]-p.Part[p.Order[a]]) > k {
 			out = append(out, pass.Gap{After: a, Before: b})
 		}
 	}
