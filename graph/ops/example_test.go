@@ -46,6 +46,5 @@ func Example_mistake() {
 	fmt.Println(g.Err())
 	// Output:
 	// false
-	// matmul: matmul[f32[32 64] f32[10 64]]: inner dimensions differ: 64 and 10
-	// (ops/example_test.go:43)
+	// matmul: matmul[f32[32 64] f32[10 64]]: inner dimensions differ: 64 and 10 (ops/example_test.go:43)
 }
