@@ -74,17 +74,28 @@ func crossEntropyCPU(o crossEntropy, c *kernel.Call) error {
 	off := low(o.Smoothing, v)
 	rows(c, len(x), v, func(lo, hi int) {
 		row, label := x[lo:hi], x[lo+int(labels[lo/v])]
-		out[lo/v] = vec.LogSumExp(row) - (1-o.Smoothing-off)*label - off*smoothSum(row, off)
+		most, rest := vec.LogSumExp(row)
+		loss := rest + float32((1-o.Smoothing-off)*(most-label))
+		if off != 0 {
+			loss += float32(off * sumBelow(row, most))
+		}
+		out[lo/v] = loss
 	})
 	return nil
 }
 
-// smoothSum is the sum of a row, if it matters.
-func smoothSum(row []float32, off float32) float32 {
-	if off == 0 {
-		return 0
+// sumBelow is Σ most−x[i], without what the sum of x would lose to rounding if all are
+// large.
+func sumBelow(x []float32, most float32) float32 {
+	var buf [tileSize]float32
+	sum := float32(0)
+	for len(x) > 0 {
+		n := min(len(x), len(buf))
+		vec.Affine(buf[:n], x, most, -1, 0)
+		sum += vec.Sum(buf[:n])
+		x = x[n:]
 	}
-	return vec.Sum(row)
+	return sum
 }
 
 // crossEntropyGrad is (softmax(logits) − target)·dloss; it computes the softmax

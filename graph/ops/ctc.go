@@ -3,10 +3,12 @@ package ops
 import (
 	"fmt"
 	"math"
+	"slices"
 	"unsafe"
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/kernel"
+	"github.com/gomem/gomem/internal/libm"
 	"github.com/gomem/gomem/internal/tensor"
 )
 
@@ -161,7 +163,7 @@ func (p ctcItem) symbol(state int, back bool) int {
 // last.
 func (p ctcItem) advance(row, before []float64, t int, back bool) {
 	x := p.frame(t)
-	norm := logSumExp(x)
+	shares := newShares(x)
 	for s := range row {
 		sum := math.Inf(-1)
 		switch {
@@ -170,7 +172,7 @@ func (p ctcItem) advance(row, before []float64, t int, back bool) {
 		case before != nil:
 			sum = p.arrivals(before, s, back)
 		}
-		row[s] = sum + float64(x[p.symbol(s, back)]) - norm
+		row[s] = sum + shares.log(p.symbol(s, back))
 	}
 }
 
@@ -210,21 +212,27 @@ func logAdd(a, b float64) float64 {
 	if math.IsInf(b, -1) {
 		return a
 	}
-	return a + math.Log1p(math.Exp(b-a))
+	return a + libm.Log1p(libm.Exp(b-a))
 }
 
-// logSumExp is log Σ eˣ.
-func logSumExp(x []float32) float64 {
-	most := float64(x[0])
-	for _, v := range x {
-		most = max(most, float64(v))
-	}
+// shares are the probabilities of a frame's symbols: the softmax of its logits. The
+// largest is kept apart from log Σ eˣ, which would be lost beside it.
+type shares struct {
+	logits    []float32
+	most, sum float64 // log Σ eˣ is their sum
+}
+
+func newShares(x []float32) shares {
+	most := float64(slices.Max(x))
 	sum := 0.0
 	for _, v := range x {
-		sum += math.Exp(float64(v) - most)
+		sum += libm.Exp(float64(v) - most)
 	}
-	return most + math.Log(sum)
+	return shares{x, most, libm.Log(sum)}
 }
+
+// log is the logarithm of the probability of a symbol.
+func (s shares) log(symbol int) float64 { return float64(s.logits[symbol]) - s.most - s.sum }
 
 // doubles is scratch memory as 64-bit floats; it is aligned to 64 bytes.
 func doubles(scratch []byte) []float64 {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/kernel"
+	"github.com/gomem/gomem/internal/libm"
 	"github.com/gomem/gomem/internal/tensor"
 )
 
@@ -85,27 +86,25 @@ func (p ctcItem) gradient(to ctcItem, d float64, buf []float64) {
 	var after []float64
 	for t := p.frames - 1; t >= 0; t-- {
 		p.advance(row, after, t, true)
-		p.posterior(symbols, lattice[t*n:(t+1)*n], row, t, total)
-		frame, x := to.frame(t), p.frame(t)
-		norm := logSumExp(x)
+		shares := newShares(p.frame(t))
+		p.posterior(symbols, lattice[t*n:(t+1)*n], row, shares, total)
+		frame := to.frame(t)
 		for k, q := range symbols {
-			frame[k] = float32(d * (math.Exp(float64(x[k])-norm) - q))
+			frame[k] = float32(d * (libm.Exp(shares.log(k)) - q))
 		}
 		row, after, spare = spare, row, row
 	}
 }
 
-// posterior is the probability of every symbol at frame t given the labels, from
-// the rows of the lattice and of the mirrored one, both of which count the
-// frame.
-func (p ctcItem) posterior(symbols, row, mirrored []float64, t int, total float64) {
-	x := p.frame(t)
-	norm := logSumExp(x)
+// posterior is the probability of every symbol at a frame given the labels, from
+// the rows of the lattice and of the mirrored one, both of which count the frame's
+// shares.
+func (p ctcItem) posterior(symbols, row, mirrored []float64, shares shares, total float64) {
 	clear(symbols)
 	for s, a := range row {
 		b, k := mirrored[len(row)-1-s], p.symbol(s, false)
 		if !math.IsInf(a, -1) && !math.IsInf(b, -1) {
-			symbols[k] += math.Exp(a + b - (float64(x[k]) - norm) - total)
+			symbols[k] += libm.Exp(a + b - shares.log(k) - total)
 		}
 	}
 }

@@ -81,7 +81,8 @@ func softmaxCPU(s softmax, c *kernel.Call) error {
 		return nil
 	}
 	rows(c, len(x), n, func(lo, hi int) {
-		vec.AddScalar(out[lo:hi], x[lo:hi], -vec.LogSumExp(x[lo:hi]))
+		most, rest := vec.LogSumExp(x[lo:hi])
+		vec.Affine(out[lo:hi], x[lo:hi], most, 1, -rest)
 	})
 	return nil
 }

@@ -155,12 +155,14 @@ func sumExp(x []float32, shift float32) float32 {
 	return sum
 }
 
-// LogSumExp returns log Σ e^x[i] without overflow: −Inf for an empty x and for
-// a row of −Inf alone, +Inf if an element is +Inf.
-func LogSumExp(x []float32) float32 {
-	most := MaxOf(x)
+// LogSumExp returns log Σ e^x[i] in two parts, the largest element and what the others
+// add to it: 0 to log n. Their sum would lose the second where the first is large, so
+// callers subtract the first from what they compare first. If the largest is infinite
+// or NaN, or x is empty, rest is NaN.
+func LogSumExp(x []float32) (most, rest float32) {
+	most = MaxOf(x)
 	if math.IsInf(float64(most), 0) {
-		return most
+		return most, float32(math.NaN())
 	}
-	return most + log32(sumExp(x, most))
+	return most, log32(sumExp(x, most))
 }
