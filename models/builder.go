@@ -89,8 +89,10 @@ func (p *part) scope(name string) (leave func()) {
 
 // mean is the mean of a number for each token, f32[pairs length], over the
 // tokens that are not padding; 0 if all are.
-func (p *part) mean(x, ids graph.Value) graph.Value {
-	weight := ops.NotZero(ids)
+func (p *part) mean(x, ids graph.Value) graph.Value { return p.meanOver(x, ops.NotZero(ids)) }
+
+// meanOver is the mean of those numbers whose weight is 1, not 0; 0 if there are none.
+func (p *part) meanOver(x, weight graph.Value) graph.Value {
 	count := ops.Maximum(ops.Sum(weight), ops.Ones(p.g, tensor.Of(graph.F32)))
 	return ops.Div(ops.Sum(ops.Mul(x, weight)), count)
 }

@@ -115,7 +115,8 @@ func DeepSpeech(c DeepSpeechConfig) (*Model, error) {
 		DeepSpeechConfig: c}
 	p.w = newDeepSpeechWeights(m.Graph, c)
 	loss, _ := p.run(u)
-	m.minimize(Objective{Name: "train", Times: 1, Loss: loss}, p.w.all,
+	m.minimize(Objective{Name: "train", Times: 1, Loss: loss,
+		Metrics: []Metric{{"skipped", p.skipped(u)}}}, p.w.all,
 		adam{Beta1: 0.9, Beta2: 0.999, Eps: 1e-8, Fine: c.Fine})
 	defer m.Graph.Scope("eval")()
 	p.training = false
@@ -168,8 +169,8 @@ const clip = 20
 // forgetBias makes an LSTM remember before it has learned to.
 const forgetBias = 1
 
-// run is the mean loss of the utterances that have frames, f32[], and the logits,
-// f32[frames batch symbols].
+// run is the mean loss of the utterances that have frames, enough of them for their
+// labels, f32[], and the logits, f32[frames batch symbols].
 func (p *deepSpeech) run(u utterances) (loss, logits graph.Value) {
 	x := p.windows(u.features)
 	for i, a := range p.w.dense {
@@ -179,7 +180,19 @@ func (p *deepSpeech) run(u utterances) (loss, logits graph.Value) {
 	x = p.dense("5", x, p.w.after)
 	defer p.scope("6")()
 	logits = p.sequence(p.apply(p.w.output, x), p.Symbols)
-	return p.mean(ops.CTCLoss(logits, u.labels, u.lengths, u.frames), u.frames), logits
+	losses := ops.CTCLoss(logits, u.labels, u.lengths, u.frames)
+	return p.meanOver(losses, ops.Mul(ops.NotZero(u.frames), u.readable())), logits
+}
+
+// readable is 1 for each utterance with frames enough for its labels, 0 for others.
+func (u utterances) readable() graph.Value {
+	return ops.CTCReadable(u.labels, u.lengths, u.frames)
+}
+
+// skipped is the number of utterances, f32[], that have too few frames for their
+// labels. The loss leaves them out.
+func (p *deepSpeech) skipped(u utterances) graph.Value {
+	return ops.Sum(ops.AddScalar(ops.Neg(u.readable()), 1))
 }
 
 // windows puts the frames before and after beside each frame, zeros where there

@@ -300,3 +300,28 @@ func TestBadDeepSpeech(t *testing.T) {
 		}
 	}
 }
+
+// TestDeepSpeechSkipsWhatCannotBeRead: an utterance with too few frames for its labels
+// is counted, and neither the loss nor what is learned depends on it.
+func TestDeepSpeechSkipsWhatCannotBeRead(t *testing.T) {
+	m := buildDeepSpeech(t, deepSpeechConfig(t, "s512"))
+	o := m.Objectives[0]
+	run := func(last int32) (loss, skipped float64) {
+		x := newMachine(t, m, true, m.EvalLoss, o.Loss, o.Metrics[0].Value)
+		frames := x.Value(m.Data[3]).I32()
+		for i := range x.Value(m.Data[2]).I32() {
+			x.Value(m.Data[2]).I32()[i], frames[i] = 2, 8 // two equal labels
+		}
+		frames[len(frames)-1] = last
+		x.Value(m.Step).F32()[0] = 1
+		if err := x.Step(); err != nil {
+			t.Fatal(err)
+		}
+		return x.scalar(m.EvalLoss), x.scalar(o.Metrics[0].Value)
+	}
+	want, none := run(8)
+	if got, skipped := run(2); math.Abs(got-want) > 1e-6*want || none != 0 || skipped != 1 {
+		t.Errorf("loss is %v with %v skipped, want %v and 1; else %v, want 0", got, skipped, want,
+			none)
+	}
+}

@@ -19,15 +19,12 @@ import (
 // first labelLengths[k]; frames, of which it has the first inputLengths[k]; →
 // f32[b]. It takes the softmax of the logits itself, and computes in float64.
 //
-// Where there is no such reading, because an item has more labels, counting a
-// blank between equal ones, than frames, the loss is 10⁶ and its gradient zero.
+// An item that has no such reading, because it has more labels, counting a blank
+// between equal ones, than frames, is skipped: its loss and gradient are zero. See
+// [CTCReadable].
 func CTCLoss(logits, labels, labelLengths, inputLengths graph.Value) graph.Value {
 	return apply(ctc{}, logits, labels, labelLengths, inputLengths)
 }
-
-// ctcImpossible is the loss of an item whose labels cannot be read: large enough to
-// be seen, and a number, so that a mean with others remains one.
-const ctcImpossible = 1e6
 
 type ctc struct{}
 
@@ -139,6 +136,9 @@ func checkLengths(what string, lengths []int32, most int) error {
 	}
 	return nil
 }
+
+// readable reports whether there are frames enough.
+func (p ctcItem) readable() bool { return framesFor(p.labels) <= p.frames }
 
 // frame is the logits of a frame.
 func (p ctcItem) frame(t int) []float32 { return p.logits[t*p.b*p.v:][:p.v] }
@@ -259,23 +259,18 @@ func ctcCPU(_ ctc, c *kernel.Call) error {
 	out := c.Out[0].F32()
 	s.each(c, 2*s.states(), func(k int, buf []float64) {
 		p := item(k)
+		if out[k] = 0; !p.readable() {
+			return
+		}
 		row, before := buf[:p.states()], []float64(nil)
 		spare := buf[s.states():][:p.states()]
 		for t := range p.frames {
 			p.advance(row, before, t, false)
 			row, before, spare = spare, row, row
 		}
-		out[k] = ctcLoss(p.total(before))
+		out[k] = float32(-p.total(before))
 	})
 	return nil
-}
-
-// ctcLoss is the loss of a logarithm of a probability.
-func ctcLoss(total float64) float32 {
-	if math.IsInf(total, -1) {
-		return ctcImpossible
-	}
-	return float32(-total)
 }
 
 func init() {

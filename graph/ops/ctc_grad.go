@@ -67,6 +67,12 @@ func ctcGradCPU(_ ctcGrad, c *kernel.Call) error {
 
 // gradient writes the frames of to.
 func (p ctcItem) gradient(to ctcItem, d float64, buf []float64) {
+	if d == 0 || !p.readable() {
+		for t := range p.frames {
+			clear(to.frame(t))
+		}
+		return
+	}
 	n := p.states()
 	lattice, rest := buf[:p.frames*n], buf[p.frames*n:]
 	var last []float64
@@ -76,12 +82,6 @@ func (p ctcItem) gradient(to ctcItem, d float64, buf []float64) {
 		last = row
 	}
 	total := p.total(last)
-	if d == 0 || math.IsInf(total, -1) {
-		for t := range p.frames {
-			clear(to.frame(t))
-		}
-		return
-	}
 	row, spare, symbols := rest[:n], rest[n:2*n], rest[2*n:2*n+p.v]
 	var after []float64
 	for t := p.frames - 1; t >= 0; t-- {
