@@ -10,7 +10,8 @@ import (
 	"github.com/gomem/gomem/internal/tensor"
 )
 
-// ClippedRelu is min(max(x, 0), limit). The gradient reads the result.
+// ClippedRelu is min(max(x, 0), limit), NaN where x is. The gradient reads the result:
+// it is zero at the limits and beyond, and passes elsewhere, also where x is NaN.
 func ClippedRelu(x graph.Value, limit float32) graph.Value {
 	return apply(clippedRelu{Limit: limit}, x)
 }

@@ -28,7 +28,8 @@ func Rsqrt(x graph.Value) graph.Value { return apply(unary{rsqrt}, x) }
 // Square is x².
 func Square(x graph.Value) graph.Value { return apply(unary{square}, x) }
 
-// Relu is max(x, 0).
+// Relu is max(x, 0), NaN where x is. The gradient is zero where x ≤ 0 and passes
+// elsewhere, also where x is NaN.
 func Relu(x graph.Value) graph.Value { return apply(unary{relu}, x) }
 
 // Tanh is the hyperbolic tangent.

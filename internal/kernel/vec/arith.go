@@ -149,8 +149,9 @@ func Relu(dst, x []float32) {
 	}
 }
 
-// ReluGrad sets dx[i] to dy[i] where y[i] > 0, else to zero. y is the output of
-// Relu or its input: the sign is the same.
+// ReluGrad sets dx[i] to zero where y[i] ≤ 0, else to dy[i]: also where y[i] is NaN,
+// which has no slope, as PyTorch does. y is the output of Relu or its input: the sign
+// is the same.
 func ReluGrad(dx, y, dy []float32) {
 	cover(dx, y, dy)
 	for lo, hi := range spans(len(dx)) {

@@ -79,10 +79,10 @@ func rsqrt32(x float32) float32  { return 1 / sqrt32(x) }
 func square32(x float32) float32 { return x * x }
 
 func reluGrad32(y, dy float32) float32 {
-	if y > 0 {
-		return dy
+	if y <= 0 {
+		return 0
 	}
-	return 0
+	return dy
 }
 
 func tanhGrad32(y, dy float32) float32    { return dy * fma32(-y, y, 1) }

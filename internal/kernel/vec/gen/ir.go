@@ -152,6 +152,8 @@ const (
 	less      = 0x11
 	lessEqual = 0x12
 	unordered = 0x03
+
+	notLessEqual = 0x16 // also of NaN
 )
 
 // cmp is the mask of the lanes where the predicate holds for x and y.

@@ -60,7 +60,7 @@ func arithmetic() []*kernel {
 		map1("neg", 4, (*builder).neg),
 		map1("abs", 4, (*builder).abs),
 		map2("reluGrad", "dx", "y", "dy", func(b *builder, y, dy *value) *value {
-			return b.only(b.cmp(less, b.f(0), y), dy)
+			return b.only(b.cmp(notLessEqual, y, b.f(0)), dy)
 		}),
 	}
 }
