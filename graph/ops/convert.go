@@ -2,6 +2,7 @@ package ops
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/kernel"
@@ -9,9 +10,13 @@ import (
 	"github.com/gomem/gomem/internal/tensor"
 )
 
-// Cast converts x to another element type: f32 to and from i32 (towards zero),
-// bf16 and f16 (nearest even), and u8 to f32. The gradient passes between
-// floating-point types and stops at integers.
+// Cast converts x to another element type: f32 to and from i32, bf16 and f16, and u8
+// to f32. The gradient passes between floating-point types and stops at integers.
+//
+// From f32 to i32 is towards zero: what is too large or too small, infinities too,
+// becomes the largest or smallest i32, and NaN zero. All others are to nearest even:
+// what is too large for a floating-point type becomes an infinity, and NaN stays NaN,
+// quiet, with its sign.
 func Cast(x graph.Value, to graph.DType) graph.Value { return apply(cast{To: to}, x) }
 
 type cast struct{ To graph.DType }
@@ -43,7 +48,7 @@ func floating(d graph.DType) bool { return d == graph.F32 || d == graph.BF16 || 
 // casts are the conversions of elements lo to hi-1.
 var casts = map[[2]graph.DType]func(out, x tensor.View, lo, hi int){
 	{graph.F32, graph.I32}: func(out, x tensor.View, lo, hi int) {
-		convert(out.I32()[lo:hi], x.F32()[lo:hi])
+		saturate(out.I32()[lo:hi], x.F32()[lo:hi])
 	},
 	{graph.I32, graph.F32}: func(out, x tensor.View, lo, hi int) {
 		convert(out.F32()[lo:hi], x.I32()[lo:hi])
@@ -66,11 +71,26 @@ var casts = map[[2]graph.DType]func(out, x tensor.View, lo, hi int){
 	},
 }
 
-type number interface{ float32 | int32 | uint8 }
-
-func convert[A, B number](dst []A, x []B) {
+func convert[T int32 | uint8](dst []float32, x []T) {
 	for i := range dst {
-		dst[i] = A(x[i])
+		dst[i] = float32(x[i])
+	}
+}
+
+// saturate spells out what the language leaves to the processor.
+func saturate(dst []int32, x []float32) {
+	const end = 1 << 31
+	for i, v := range x {
+		switch {
+		case v >= end:
+			dst[i] = math.MaxInt32
+		case v < -end:
+			dst[i] = math.MinInt32
+		case v == v:
+			dst[i] = int32(v)
+		default:
+			dst[i] = 0
+		}
 	}
 }
 
