@@ -61,6 +61,15 @@ type InPlacer interface {
 	InPlace(in, out []Type) []int
 }
 
+// Checker is implemented by operations whose kernels refuse some data, such as an
+// index outside a table. A kernel's error ends a step half-way; so what is known
+// before a step, because it is fed, is checked before it.
+type Checker interface {
+	// CheckData reports operands that the kernel would refuse. in has every
+	// operand's type, and its data if that is known: if not, Data is nil.
+	CheckData(in []tensor.View) error
+}
+
 // Init says how a variable starts. The zero Init is all zeros.
 type Init struct {
 	Dist  Dist

@@ -139,8 +139,8 @@ func (adafactor) VJP(n *graph.Node, _ []graph.Value) []graph.Value { return none
 func adafactorCPU(o adafactor, c *kernel.Call) error {
 	scalars := c.In[len(c.In)-2:]
 	lr, step := scalars[0].F32()[0], float64(scalars[1].F32()[0])
-	if !(step >= 1) {
-		return fmt.Errorf("step %v, want 1 or more", step)
+	if err := o.CheckData(c.In); err != nil {
+		return err
 	}
 	decay := float32(1 - libm.Pow(step, -float64(o.Decay)))
 	if p, q, ok := AdafactorAxes(c.In[0].Type, o.MinDim); ok {

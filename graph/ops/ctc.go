@@ -105,25 +105,38 @@ type ctcItem struct {
 // items are those of the operands of CTCLoss, which are checked.
 func ctcItems(in []tensor.View) (ctcSize, func(k int) ctcItem, error) {
 	s := ctcSizeOf(in[0].Type, in[1].Type)
+	if err := (ctc{}).CheckData(in); err != nil {
+		return s, nil, err
+	}
 	logits, labels, labelLengths, inputLengths := in[0].F32(), in[1].I32(), in[2].I32(), in[3].I32()
-	if err := checkLengths("label", labelLengths, s.l); err != nil {
-		return s, nil, err
-	}
-	if err := checkLengths("input", inputLengths, s.t); err != nil {
-		return s, nil, err
-	}
 	item := func(k int) ctcItem {
 		return ctcItem{s, logits[k*s.v:], labels[k*s.l:][:labelLengths[k]], int(inputLengths[k])}
 	}
-	for k := range s.b {
-		for i, label := range item(k).labels {
+	return s, item, nil
+}
+
+// CheckData wants lengths that there are and, of each item, labels of symbols.
+func (ctc) CheckData(in []tensor.View) error {
+	s := ctcSizeOf(in[0].Type, in[1].Type)
+	if err := checkLengths("label", known(in[2]), s.l); err != nil {
+		return err
+	}
+	if err := checkLengths("input", known(in[3]), s.t); err != nil {
+		return err
+	}
+	labels := known(in[1])
+	if labels == nil {
+		return nil
+	}
+	for k, n := range known(in[2]) {
+		for i, label := range labels[k*s.l:][:n] {
 			if label < 0 || int(label) >= s.v-1 {
-				return s, nil, fmt.Errorf("label %d at position %d of item %d is not one of %d "+
-					"symbols", label, i, k, s.v-1)
+				return fmt.Errorf("label %d at position %d of item %d is not one of %d symbols",
+					label, i, k, s.v-1)
 			}
 		}
 	}
-	return s, item, nil
+	return nil
 }
 
 // checkLengths reports a length outside [0, most].

@@ -60,10 +60,8 @@ func ints(scratch []byte) []int32 {
 
 func positionsCPU(o positions, c *kernel.Call) error {
 	groups, s := c.In[0].Type.Size(0), c.In[0].Type.Size(1)
-	for _, v := range c.In {
-		if err := checkChoices(v.I32(), o.Experts); err != nil {
-			return err
-		}
+	if err := o.CheckData(c.In); err != nil {
+		return err
 	}
 	c.Pool.For(groups, max(1, grain/s), func(lo, hi int) {
 		for g := lo; g < hi; g++ {

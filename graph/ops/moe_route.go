@@ -49,10 +49,10 @@ func (route) VJP(*graph.Node, []graph.Value) []graph.Value { return none(2) }
 func routeCPU(o route, c *kernel.Call) error {
 	rows, inv, offsets := c.Out[0].I32(), c.Out[1].I32(), c.Out[2].I32()
 	clear(offsets)
+	if err := o.CheckData(c.In); err != nil {
+		return err
+	}
 	for _, v := range c.In {
-		if err := checkChoices(v.I32(), o.Experts); err != nil {
-			return err
-		}
 		for _, e := range v.I32() {
 			if e >= 0 {
 				offsets[e+1]++

@@ -133,8 +133,8 @@ func (adam) VJP(n *graph.Node, _ []graph.Value) []graph.Value { return none(len(
 func adamCPU(o adam, c *kernel.Call) error {
 	w, m, v, g := c.In[0].F32(), c.In[1].F32(), c.In[2].F32(), c.In[3].F32()
 	lr, step := c.In[4].F32()[0], float64(c.In[5].F32()[0])
-	if !(step >= 1) {
-		return fmt.Errorf("step %v, want 1 or more", step)
+	if err := o.CheckData(c.In); err != nil {
+		return err
 	}
 	corr1 := float32(1 - libm.Pow(float64(o.Beta1), step))
 	corr2 := float32(1 - libm.Pow(float64(o.Beta2), step))
