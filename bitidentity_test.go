@@ -30,9 +30,9 @@ func feeds(m *randgraph.Model, step int) gomem.Feeds {
 	}
 	return gomem.Feeds{
 		m.Inputs[0]: x,
-		m.Inputs[1]: gomem.I32([]int32{42, int32(step)}, 2),
-		m.Inputs[2]: gomem.F32([]float32{0.01}),
-		m.Inputs[3]: gomem.F32([]float32{float32(step + 1)}),
+		m.Inputs[1]: gomem.Pair(42, int32(step)),
+		m.Inputs[2]: gomem.Scalar(0.01),
+		m.Inputs[3]: gomem.Scalar(float32(step + 1)),
 	}
 }
 
@@ -191,7 +191,7 @@ func TestFeedErrors(t *testing.T) {
 		t.Error("no feeds are accepted")
 	}
 	bad := feeds(m, 0)
-	bad[m.Inputs[0]] = gomem.F32([]float32{1})
+	bad[m.Inputs[0]] = gomem.Scalar(1)
 	if _, err := s.Step(ctx, "train", bad); err == nil {
 		t.Error("a feed of another type is accepted")
 	}
@@ -201,7 +201,7 @@ func TestFeedErrors(t *testing.T) {
 	if _, err := s.Step(ctx, "train", feeds(m, 0)); err != nil {
 		t.Error(err)
 	}
-	if err := s.Set(m.Inputs[0], gomem.F32([]float32{1})); err == nil {
+	if err := s.Set(m.Inputs[0], gomem.Scalar(1)); err == nil {
 		t.Error("an input is set like a variable")
 	}
 	if _, err := s.Get(graph.Value{}); err == nil {

@@ -70,8 +70,8 @@ func digest(m *models.Model, o gomem.Options, steps int) (string, error) {
 	h := sha256.New()
 	feeds := thesis.Feeds(m)
 	for step := range steps {
-		feeds[m.Seed] = gomem.I32([]int32{3, int32(step)}, 2)
-		feeds[m.Step] = gomem.F32([]float32{float32(step + 1)})
+		feeds[m.Seed] = gomem.Pair(3, int32(step))
+		feeds[m.Step] = gomem.Scalar(float32(step + 1))
 		for _, objective := range m.Objectives {
 			out, err := s.Step(ctx, objective.Name, feeds)
 			if err != nil {

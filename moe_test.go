@@ -42,9 +42,9 @@ func moeFeeds(m *models.Model, vocab, step int) gomem.Feeds {
 	}
 	return gomem.Feeds{
 		m.Data[0]: ids(m.Data[0]), m.Data[1]: ids(m.Data[1]),
-		m.Seed:         gomem.I32([]int32{1, int32(step)}, 2),
-		m.LearningRate: gomem.F32([]float32{0.01}),
-		m.Step:         gomem.F32([]float32{float32(step + 1)}),
+		m.Seed:         gomem.Pair(1, int32(step)),
+		m.LearningRate: gomem.Scalar(0.01),
+		m.Step:         gomem.Scalar(float32(step + 1)),
 	}
 }
 

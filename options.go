@@ -21,12 +21,27 @@ type Tensor = tensor.View
 // NewTensor makes a zeroed tensor.
 func NewTensor(t graph.Type) Tensor { return tensor.New(t) }
 
-// F32 makes a tensor of 32-bit floats with the given sizes; no sizes make a
-// scalar of the first element.
-func F32(x []float32, sizes ...int) Tensor { return tensor.FromF32(x, sizes...) }
+// F32 makes a tensor of 32-bit floats with the given sizes, of which x has exactly
+// the elements; no sizes make a scalar.
+func F32(x []float32, sizes ...int) (Tensor, error) { return own(tensor.MakeF32(x, sizes...)) }
 
-// I32 makes a tensor of 32-bit integers with the given sizes.
-func I32(x []int32, sizes ...int) Tensor { return tensor.FromI32(x, sizes...) }
+// I32 makes a tensor of 32-bit integers with the given sizes, of which x has
+// exactly the elements; no sizes make a scalar.
+func I32(x []int32, sizes ...int) (Tensor, error) { return own(tensor.MakeI32(x, sizes...)) }
+
+func own(t Tensor, err error) (Tensor, error) {
+	if err != nil {
+		return Tensor{}, fmt.Errorf("gomem: tensor: %w", err)
+	}
+	return t, nil
+}
+
+// Scalar makes a tensor f32[], such as a learning rate.
+func Scalar(x float32) Tensor { return tensor.FromF32([]float32{x}) }
+
+// Pair makes a tensor i32[2], such as the seed of random operations: the run's and
+// the number of the step.
+func Pair(a, b int32) Tensor { return tensor.FromI32([]int32{a, b}, 2) }
 
 // Feeds gives inputs their values for one step.
 type Feeds map[graph.Value]Tensor

@@ -79,8 +79,7 @@ func feeds(m *models.Model) gomem.Feeds {
 	}
 	return gomem.Feeds{
 		m.Data[0]: source, m.Data[1]: target,
-		m.Seed: gomem.I32([]int32{1, 1},
-			2), m.LearningRate: gomem.F32([]float32{1e-4}), m.Step: gomem.F32([]float32{1}),
+		m.Seed: gomem.Pair(1, 1), m.LearningRate: gomem.Scalar(1e-4), m.Step: gomem.Scalar(1),
 	}
 }
 

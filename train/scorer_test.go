@@ -14,6 +14,7 @@ import (
 	"github.com/gomem/gomem/data"
 	"github.com/gomem/gomem/data/speech"
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/internal/tensor"
 	"github.com/gomem/gomem/models"
 )
 
@@ -52,7 +53,7 @@ func TestTextScorer(t *testing.T) {
 		s, calls := TextScorer(tok, 1)(1, true), 0
 		again := func(inputs []gomem.Tensor) ([]gomem.Tensor, error) {
 			calls++
-			return []gomem.Tensor{gomem.I32(row.says, toyPairs, toyLength, 1)}, nil
+			return []gomem.Tensor{tensor.FromI32(row.says, toyPairs, toyLength, 1)}, nil
 		}
 		for range 2 { // the second batch is one too many
 			if err := s.Score(batch, nil, again); err != nil {
@@ -71,8 +72,8 @@ func TestTextScorer(t *testing.T) {
 func TestSpeechScorer(t *testing.T) {
 	labels := []int32{8, 9, 0, 0}
 	batch := data.Batch{Inputs: []gomem.Tensor{
-		gomem.NewTensor(gomem.F32(make([]float32, 4*2*26), 4, 2, 26).Type),
-		gomem.I32(labels, 2, 2), gomem.I32([]int32{2, 0}, 2), gomem.I32([]int32{4, 0}, 2),
+		gomem.NewTensor(tensor.FromF32(make([]float32, 4*2*26), 4, 2, 26).Type),
+		tensor.FromI32(labels, 2, 2), gomem.Pair(2, 0), gomem.Pair(4, 0),
 	}}
 	for _, row := range []struct {
 		says []int
@@ -83,7 +84,7 @@ func TestSpeechScorer(t *testing.T) {
 			logits[frame*2*speech.Symbols+symbol] = 1
 		}
 		s := SpeechScorer(1, false)
-		if err := s.Score(batch, []gomem.Tensor{gomem.F32(logits, 4, 2, speech.Symbols)},
+		if err := s.Score(batch, []gomem.Tensor{tensor.FromF32(logits, 4, 2, speech.Symbols)},
 			nil); err != nil {
 			t.Fatal(err)
 		}
@@ -103,7 +104,7 @@ func TestSampleWriter(t *testing.T) {
 	s := scorer(7, false)
 	for range 2 {
 		if err := s.Score(data.Batch{},
-			[]gomem.Tensor{gomem.F32(make([]float32, 5*3*8*8), 5, 3, 8, 8)}, nil); err != nil {
+			[]gomem.Tensor{tensor.FromF32(make([]float32, 5*3*8*8), 5, 3, 8, 8)}, nil); err != nil {
 			t.Fatal(err)
 		}
 	}

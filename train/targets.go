@@ -47,9 +47,9 @@ type moment struct {
 func feeds(m *models.Model, inputs []gomem.Tensor, seed uint64, at moment) gomem.Feeds {
 	folded := int32(uint32(seed) ^ uint32(seed>>32))
 	f := gomem.Feeds{
-		m.Seed:         gomem.I32([]int32{folded, int32(at.execution)}, 2),
-		m.LearningRate: gomem.F32([]float32{m.Schedule.At(at.step)}),
-		m.Step:         gomem.F32([]float32{float32(at.turn + 1)}),
+		m.Seed:         gomem.Pair(folded, int32(at.execution)),
+		m.LearningRate: gomem.Scalar(m.Schedule.At(at.step)),
+		m.Step:         gomem.Scalar(float32(at.turn + 1)),
 	}
 	for i, v := range m.Data {
 		f[v] = inputs[i]

@@ -14,9 +14,9 @@ import (
 func (s subject) batch(rng *rand.Rand) (gomem.Feeds, error) {
 	m := s.model
 	feeds := gomem.Feeds{
-		m.Seed:         gomem.I32([]int32{1, 0}, 2),
-		m.LearningRate: gomem.F32([]float32{0}),
-		m.Step:         gomem.F32([]float32{1}),
+		m.Seed:         gomem.Pair(1, 0),
+		m.LearningRate: gomem.Scalar(0),
+		m.Step:         gomem.Scalar(1),
 	}
 	fill := map[string]func(gomem.Tensor){
 		"transformer": func(x gomem.Tensor) { texts(x, m.Classes, rng) },

@@ -87,8 +87,8 @@ func (m *model) target() gomem.Target { return gomem.Training(m.graph, m.loss) }
 // feeds are the inputs of a step, counted from 1: the same tokens at every step.
 func (m *model) feeds(step int) gomem.Feeds {
 	f := gomem.Feeds{
-		m.rate: gomem.F32([]float32{learningRate}),
-		m.step: gomem.F32([]float32{float32(step)}),
+		m.rate: gomem.Scalar(learningRate),
+		m.step: gomem.Scalar(float32(step)),
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, v := range m.tokens {

@@ -1,6 +1,8 @@
 package tensor
 
 import (
+	"math"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -73,4 +75,36 @@ func TestViews(t *testing.T) {
 		}
 	}()
 	f.I32()
+}
+
+// TestMakeWantsAllElements: data is neither padded nor cut, and sizes are those of
+// a type.
+func TestMakeWantsAllElements(t *testing.T) {
+	x, n := []float32{10, 20, 30, 40}, []int32{1, 2, 3, 4}
+	for _, c := range []struct {
+		elems int
+		sizes []int
+		ok    bool
+	}{
+		{4, []int{4}, true}, {4, []int{2, 2}, true}, {1, nil, true}, {1, []int{1, 1, 1}, true},
+		{2, []int{4}, false}, {4, []int{3}, false}, {4, nil, false}, {0, nil, false},
+		{0, []int{0}, false}, {4, []int{-2, -2}, false}, {4, []int{-4}, false},
+		{0, []int{1 << 32, 1 << 32}, false}, {4, []int{1 << 62, 4}, false},
+		{4, []int{math.MaxInt, 4}, false},
+	} {
+		f, errF := MakeF32(x[:c.elems], c.sizes...)
+		i, errI := MakeI32(n[:c.elems], c.sizes...)
+		if (errF == nil) != c.ok || (errI == nil) != c.ok {
+			t.Errorf("%d elements of sizes %v: %v, %v", c.elems, c.sizes, errF, errI)
+		}
+		if c.ok && (!slices.Equal(f.F32(), x[:c.elems]) || !slices.Equal(i.I32(), n[:c.elems])) {
+			t.Errorf("%d elements of sizes %v are %v and %v", c.elems, c.sizes, f, i)
+		}
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("FromF32 pads")
+		}
+	}()
+	FromF32(x[:2], 4)
 }

@@ -19,17 +19,40 @@ func New(t Type) View {
 	return View{Type: t, Data: b[:t.Bytes()]}
 }
 
-// FromF32 makes a view of its own copy of x with the given sizes.
-func FromF32(x []float32, sizes ...int) View {
-	v := New(Of(F32, sizes...))
-	copy(v.F32(), x)
-	return v
+// MakeF32 makes a view of its own copy of x with the given sizes, of which x has
+// exactly the elements; no sizes make a scalar.
+func MakeF32(x []float32, sizes ...int) (View, error) {
+	return filled(Of(F32, sizes...), len(x), func(v View) { copy(v.F32(), x) })
 }
 
-// FromI32 makes a view of its own copy of x with the given sizes.
-func FromI32(x []int32, sizes ...int) View {
-	v := New(Of(I32, sizes...))
-	copy(v.I32(), x)
+// MakeI32 is MakeF32 for integers.
+func MakeI32(x []int32, sizes ...int) (View, error) {
+	return filled(Of(I32, sizes...), len(x), func(v View) { copy(v.I32(), x) })
+}
+
+// filled is a view of so many elements, if its type has them.
+func filled(t Type, elems int, fill func(View)) (View, error) {
+	if err := t.Check(); err != nil {
+		return View{}, err
+	}
+	if t.Elems() != elems {
+		return View{}, fmt.Errorf("%s has %d elements, not %d", t, t.Elems(), elems)
+	}
+	v := New(t)
+	fill(v)
+	return v, nil
+}
+
+// FromF32 is MakeF32 for sizes that are known to be right. It panics on others.
+func FromF32(x []float32, sizes ...int) View { return must(MakeF32(x, sizes...)) }
+
+// FromI32 is MakeI32 for sizes that are known to be right. It panics on others.
+func FromI32(x []int32, sizes ...int) View { return must(MakeI32(x, sizes...)) }
+
+func must(v View, err error) View {
+	if err != nil {
+		panic("tensor: " + err.Error())
+	}
 	return v
 }
 

@@ -271,8 +271,7 @@ func refused(ctx context.Context, m *models.Model, o compile.Options, device,
 // with a quarter as many labels as frames, at most all there is room for.
 func Feeds(m *models.Model) gomem.Feeds {
 	f := gomem.Feeds{
-		m.Seed: gomem.I32([]int32{1, 1},
-			2), m.LearningRate: gomem.F32([]float32{1e-4}), m.Step: gomem.F32([]float32{1}),
+		m.Seed: gomem.Pair(1, 1), m.LearningRate: gomem.Scalar(1e-4), m.Step: gomem.Scalar(1),
 	}
 	for _, v := range m.Data {
 		x := gomem.NewTensor(v.Type())
