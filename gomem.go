@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"go.uber.org/zap"
 
@@ -12,7 +13,6 @@ import (
 	"github.com/gomem/gomem/executor"
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/device"
-	"github.com/gomem/gomem/internal/tensor"
 	"github.com/gomem/gomem/plan"
 	"github.com/gomem/gomem/space"
 )
@@ -21,16 +21,23 @@ import (
 // what would help. Compile's errors wrap it.
 type ErrOutOfMemory = compile.ErrOutOfMemory
 
+// ErrClosed is what methods of a session return that was closed, or never opened.
+var ErrClosed = errors.New("the session is closed")
+
 // Session is a compiled graph with its memories: one allocation a space, in
-// which variables live between steps. It is not safe for concurrent use.
+// which variables live between steps. Its methods may be called from several
+// goroutines: they run one after the other, and Close waits for a step under way,
+// which its context ends.
 type Session struct {
+	mu      sync.Mutex
 	graph   *graph.Graph // the model's; planned has the one that runs
 	planned *Planned
-	device  device.Device
+	device  device.Device // nil when closed
 	memory  []device.Memory
 	targets []*target
+	inputs  map[graph.Value]bool    // the model's
 	slots   map[string]plan.Binding // of variables and constants, which keep their names
-	failed  error
+	torn    map[string]bool         // variables that a failed step left half-updated
 }
 
 // target is one plan, ready to run.
@@ -39,6 +46,7 @@ type target struct {
 	result *compile.Result
 	exec   *executor.Executor
 	feeds  []graph.Value // by plan feed
+	checks []check
 }
 
 // Compile is [Plan] and [Open]: it decides how to run the targets of a graph,
@@ -102,24 +110,21 @@ func (s *Session) open(o Options) error {
 	if err := sameVariables(results); err != nil {
 		return err
 	}
-	s.slots = map[string]plan.Binding{}
+	s.slots, s.inputs, s.torn = map[string]plan.Binding{}, map[graph.Value]bool{}, map[string]bool{}
 	for _, b := range results[0].Plan.Variables {
 		s.slots[b.Name] = b
 	}
-	inputs := map[string]graph.Value{}
+	byName := map[string]graph.Value{}
 	for _, n := range s.graph.Inputs() {
-		inputs[n.Name] = n.Value(0)
+		byName[n.Name] = n.Value(0)
+		s.inputs[n.Value(0)] = true
 	}
 	var err error
 	if s.device, err = o.open(); err != nil {
 		return err
 	}
-	for i, space := range results[0].Plan.Spaces {
-		var bytes int64
-		for _, r := range results {
-			bytes = max(bytes, r.Plan.Spaces[i].Bytes)
-		}
-		m, err := s.device.Alloc(space.Name, bytes)
+	for id := range space.Count {
+		m, err := s.device.Alloc(id, s.planned.Peak(id))
 		if err != nil {
 			return err
 		}
@@ -133,8 +138,9 @@ func (s *Session) open(o Options) error {
 		}
 		t := &target{name: s.planned.Targets[i].Name, result: r, exec: exec}
 		for _, f := range r.Plan.Feeds {
-			t.feeds = append(t.feeds, inputs[f.Name])
+			t.feeds = append(t.feeds, byName[f.Name])
 		}
+		t.checks = checksOf(s.planned.Graph, s.planned.Targets[i], r.Plan.Feeds)
 		s.targets = append(s.targets, t)
 	}
 	return nil
@@ -147,44 +153,13 @@ func sameVariables(results []*compile.Result) error {
 	}
 	first := results[0].Plan
 	for _, r := range results[1:] {
-		for i, b := range r.Plan.Variables {
-			if i >= len(first.Variables) ||
-				address(first, first.Variables[i]) != address(r.Plan, b) {
-				return fmt.Errorf("two plans disagree on the address of %s", b.Name)
-			}
+		if !slices.EqualFunc(first.Variables, r.Plan.Variables, func(a, b plan.Binding) bool {
+			return a.Name == b.Name && address(first, a) == address(r.Plan, b)
+		}) {
+			return errors.New("two plans disagree on where the variables are")
 		}
 	}
 	return nil
-}
-
-// Step runs a target once and returns its fetches, in the target's order. The
-// feeds must have every input that the target reads. After an error the
-// variables are undefined and the session can only be closed.
-func (s *Session) Step(ctx context.Context, name string, feeds Feeds) ([]Tensor, error) {
-	if s.failed != nil {
-		return nil, fmt.Errorf("gomem: an earlier step failed: %w", s.failed)
-	}
-	t, err := s.target(name)
-	if err != nil {
-		return nil, err
-	}
-	t.exec.Begin()
-	if err := t.feed(feeds); err != nil {
-		return nil, fmt.Errorf("gomem: step %s: %w", name, err)
-	}
-	if err := t.exec.Run(ctx); err != nil {
-		s.failed = err
-		return nil, fmt.Errorf("gomem: step %s: %w", name, err)
-	}
-	var out []Tensor
-	for _, f := range t.result.Plan.Fetches {
-		v := tensor.New(f.Type)
-		if err := t.exec.Fetch(f, v.Data); err != nil {
-			return nil, fmt.Errorf("gomem: fetch %s: %w", f.Value, err)
-		}
-		out = append(out, v)
-	}
-	return out, nil
 }
 
 func (s *Session) target(name string) (*target, error) {
@@ -193,27 +168,10 @@ func (s *Session) target(name string) (*target, error) {
 			return t, nil
 		}
 	}
-	return nil, fmt.Errorf("gomem: no target %q", name)
+	return nil, fmt.Errorf("no target %q", name)
 }
 
-func (t *target) feed(feeds Feeds) error {
-	for i, b := range t.result.Plan.Feeds {
-		v := t.feeds[i]
-		data, ok := feeds[v]
-		switch {
-		case !ok:
-			return fmt.Errorf("input %s (%s) is not fed", b.Name, v.Type())
-		case !data.Type.Equal(v.Type()):
-			return fmt.Errorf("input %s is %s, fed with %s", b.Name, v.Type(), data.Type)
-		}
-		if err := t.exec.Write(b, data.Data); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// Plan is the plan of a target, or nil.
+// Plan is the plan of a target, or nil. It can be asked for after Close.
 func (s *Session) Plan(name string) *plan.Plan {
 	t, err := s.target(name)
 	if err != nil {
@@ -229,9 +187,14 @@ type Usage struct {
 	Actual    int64 // bytes: the most that any step has used; 0 before the first
 }
 
-// Usage lists the spaces, the device first.
+// Usage lists the spaces, the device first. It can be asked for after Close.
 func (s *Session) Usage() []Usage {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	var out []Usage
+	if len(s.targets) == 0 {
+		return nil
+	}
 	for i, space := range s.targets[0].result.Plan.Spaces {
 		u := Usage{Space: space.Name}
 		for _, t := range s.targets {
@@ -243,59 +206,15 @@ func (s *Session) Usage() []Usage {
 	return out
 }
 
-// Variables are the variables of the graph, in order of their names.
-func (s *Session) Variables() []graph.Value {
-	var out []graph.Value
-	for _, n := range s.graph.Variables() {
-		out = append(out, n.Value(0))
-	}
-	slices.SortFunc(out, func(a, b graph.Value) int {
-		switch {
-		case a.Node.Name < b.Node.Name:
-			return -1
-		case a.Node.Name > b.Node.Name:
-			return 1
-		}
-		return 0
-	})
-	return out
-}
-
-// Get copies the value of a variable.
-func (s *Session) Get(v graph.Value) (Tensor, error) {
-	b, err := s.binding(v)
-	if err != nil {
-		return Tensor{}, err
-	}
-	out := tensor.New(v.Type())
-	return out, s.targets[0].exec.Read(b, out.Data)
-}
-
-// Set gives a variable a value.
-func (s *Session) Set(v graph.Value, data Tensor) error {
-	b, err := s.binding(v)
-	if err != nil {
-		return err
-	}
-	if !data.Type.Equal(v.Type()) {
-		return fmt.Errorf("gomem: variable %s is %s, set to %s", v, v.Type(), data.Type)
-	}
-	return s.targets[0].exec.Write(b, data.Data)
-}
-
-func (s *Session) binding(v graph.Value) (plan.Binding, error) {
-	if v.Valid() && v.Graph() == s.graph {
-		if b, ok := s.slots[v.Node.Name]; ok {
-			return b, nil
-		}
-	}
-	return plan.Binding{}, fmt.Errorf("gomem: %s is not a variable of this session", v)
-}
-
-// Close ends the device's goroutines and frees the memory. It is idempotent.
+// Close ends the device's goroutines and frees the memory, once no step is under
+// way. Closing again does nothing.
 func (s *Session) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.device == nil {
 		return nil
 	}
-	return s.device.Close()
+	d := s.device
+	s.device = nil
+	return d.Close()
 }

@@ -14,7 +14,17 @@ import (
 // Initialize sets every variable to its initial value and every constant to its
 // data. A variable's random elements depend on the seed and its name alone, so
 // models that share names start alike.
-func (s *Session) Initialize(seed uint64) error { return s.initialize(seed, true) }
+func (s *Session) Initialize(seed uint64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.device == nil {
+		return fmt.Errorf("gomem: initialize: %w", ErrClosed)
+	}
+	if err := s.initialize(seed, true); err != nil {
+		return fmt.Errorf("gomem: %w", err)
+	}
+	return nil
+}
 
 // initialize sets the constants and, if asked to, the variables.
 func (s *Session) initialize(seed uint64, variables bool) error {
@@ -30,6 +40,7 @@ func (s *Session) initialize(seed uint64, variables bool) error {
 		if err := s.targets[0].exec.Write(b, v.Data); err != nil {
 			return fmt.Errorf("initial value of %s: %w", n.Name, err)
 		}
+		delete(s.torn, n.Name)
 	}
 	return nil
 }

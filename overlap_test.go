@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/graph"
@@ -104,26 +103,5 @@ func TestTraceIsATimeline(t *testing.T) {
 	}
 	if tasks != 10 || len(timeline.TraceEvents) <= tasks {
 		t.Errorf("%d events, %d of them tasks", len(timeline.TraceEvents), tasks)
-	}
-}
-
-// TestCancelledStep: a step whose context ends is an error, and the session says
-// so afterwards.
-func TestCancelledStep(t *testing.T) {
-	g, x, loss := tower(4, 64)
-	ctx, cancel := context.WithCancel(context.Background())
-	s, err := gomem.Compile(ctx, g, gomem.Options{CopyBytesPerSecond: 1 << 20},
-		gomem.Training(g, loss))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	time.AfterFunc(5*time.Millisecond, cancel)
-	if _, err := s.Step(ctx, "train", gomem.Feeds{x: gomem.NewTensor(x.Type())}); err == nil {
-		t.Error("the step ended")
-	}
-	if _, err := s.Step(context.Background(), "train",
-		gomem.Feeds{x: gomem.NewTensor(x.Type())}); err == nil {
-		t.Error("the session goes on after a failed step")
 	}
 }

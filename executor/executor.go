@@ -7,45 +7,47 @@
 package executor
 
 import (
-	"context"
-	"errors"
 	"fmt"
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/device"
 	"github.com/gomem/gomem/internal/tensor"
 	"github.com/gomem/gomem/plan"
+	"github.com/gomem/gomem/space"
 )
 
-// Streams are a device's streams by name. Executors of several plans share them.
+// Streams are a device's streams. Executors of several plans share them.
 type Streams struct {
-	device device.Device
-	byName map[string]device.Stream
+	device  device.Device
+	started map[plan.Stream]device.Stream
 }
 
 // NewStreams makes an empty set; streams start when a plan first names them.
 func NewStreams(d device.Device) *Streams {
-	return &Streams{device: d, byName: map[string]device.Stream{}}
+	return &Streams{device: d, started: map[plan.Stream]device.Stream{}}
 }
 
 func (s *Streams) get(p plan.Stream) (device.Stream, error) {
-	if st, ok := s.byName[p.Name]; ok {
+	if st, ok := s.started[p]; ok {
 		return st, nil
 	}
 	st, err := s.device.Stream(p.Name, p.Engine)
 	if err == nil {
-		s.byName[p.Name] = st
+		s.started[p] = st
 	}
 	return st, err
 }
 
 // Executor runs one plan.
 type Executor struct {
+	device  device.Device
 	plan    *plan.Plan
 	graph   *graph.Graph
 	memory  []device.Memory // by space
 	streams []device.Stream // by plan stream
 	work    []work          // the steps in order, in runs
+	writes  []write         // what steps do to variables
+	begun   []uint64        // by plan stream: tasks begun before the run under way
 	fixed   []int64         // by space: end of the variables, which always count as used
 	peak    []int64         // by space: the most that any run has touched
 }
@@ -60,11 +62,16 @@ type work struct {
 	record bool // a later step waits for the last one
 }
 
-// New resolves a plan of g. memory has the spaces of the plan, in order.
+// New resolves a plan of g, which plan.Verify accepts. memory has the spaces of the
+// plan, in order; one may be larger than the plan needs.
 func New(d device.Device, streams *Streams, memory []device.Memory, p *plan.Plan,
 	g *graph.Graph) (*Executor, error) {
-	e := &Executor{plan: p, graph: g, memory: memory, fixed: make([]int64, len(p.Spaces)),
-		peak: make([]int64, len(p.Spaces))}
+	if err := checkMemory(memory, p); err != nil {
+		return nil, err
+	}
+	e := &Executor{device: d, plan: p, graph: g, memory: memory,
+		fixed: make([]int64, len(p.Spaces)), peak: make([]int64, len(p.Spaces)),
+		begun: make([]uint64, len(p.Streams))}
 	for _, s := range p.Streams {
 		st, err := streams.get(s)
 		if err != nil {
@@ -77,7 +84,24 @@ func New(d device.Device, streams *Streams, memory []device.Memory, p *plan.Plan
 			e.fixed[s.Space] = max(e.fixed[s.Space], s.Off+s.Bytes)
 		}
 	}
+	e.writes = writes(p)
 	return e, e.resolve(d)
+}
+
+// checkMemory demands a memory for every space of a plan.
+func checkMemory(memory []device.Memory, p *plan.Plan) error {
+	if len(memory) != len(p.Spaces) {
+		return fmt.Errorf("executor: %d memories for the %d spaces of a plan", len(memory),
+			len(p.Spaces))
+	}
+	for i, s := range p.Spaces {
+		m := memory[i]
+		if m == nil || m.Space() != space.ID(i) || m.Bytes() < s.Bytes {
+			return fmt.Errorf("executor: no %s memory of %d bytes for a plan that needs it", s.Name,
+				s.Bytes)
+		}
+	}
+	return nil
 }
 
 // maxRun bounds the length of a run, so that a stream starts while later runs
@@ -121,15 +145,16 @@ func (e *Executor) resolve(d device.Device) error {
 // task makes the device's task of a step.
 func (e *Executor) task(d device.Device, i int) (device.Task, error) {
 	s := e.plan.Steps[i]
+	engine := e.plan.Streams[s.Stream].Engine
 	switch do := s.Do.(type) {
 	case plan.Copy:
 		return d.Copy(device.Copy{
-			Step: i, Name: s.Name, What: do.Why.String(),
+			Engine: engine, Step: i, Name: s.Name, What: do.Why.String(),
 			Dst: e.region(do.Dst, do.Bytes), Src: e.region(do.Src, do.Bytes),
 		})
 	case plan.Launch:
 		n := e.graph.Node(s.Node)
-		l := device.Launch{Step: i, Name: s.Name, What: do.Op, Op: n.Op}
+		l := device.Launch{Engine: engine, Step: i, Name: s.Name, What: do.Op, Op: n.Op}
 		for k, r := range do.In {
 			l.In = append(l.In, e.operand(r, n.In[k].Type()))
 		}
@@ -152,88 +177,3 @@ func (e *Executor) region(r plan.Ref, bytes int64) device.Region {
 func (e *Executor) operand(r plan.Ref, t tensor.Type) device.Operand {
 	return device.Operand{Region: e.region(r, t.Bytes()), Type: t}
 }
-
-// Write puts data into the slot of a leaf. No step may be running.
-func (e *Executor) Write(b plan.Binding, data []byte) error {
-	s := e.plan.Slots[b.Slot]
-	if int64(len(data)) != s.Bytes {
-		return fmt.Errorf("%s has %d bytes, not %d", b.Name, s.Bytes, len(data))
-	}
-	return e.memory[s.Space].Write(s.Off, data)
-}
-
-// Read copies the slot of a leaf. No step may be running.
-func (e *Executor) Read(b plan.Binding, data []byte) error {
-	s := e.plan.Slots[b.Slot]
-	if int64(len(data)) != s.Bytes {
-		return fmt.Errorf("%s has %d bytes, not %d", b.Name, s.Bytes, len(data))
-	}
-	return e.memory[s.Space].Read(s.Off, data)
-}
-
-// Fetch copies a fetched value into data, after a run.
-func (e *Executor) Fetch(f plan.Fetch, data []byte) error {
-	s := e.plan.Slots[f.Ref.Slot]
-	return e.memory[s.Space].Read(s.Off+f.Ref.Off, data)
-}
-
-// Begin resets the count of the memory used. Feeds are written after it and
-// before Run.
-func (e *Executor) Begin() {
-	for _, m := range e.memory {
-		m.ResetUsed()
-	}
-}
-
-// Run runs the plan once and checks that every space was used up to exactly
-// its predicted peak. An error leaves memory undefined.
-func (e *Executor) Run(ctx context.Context) error {
-	for i := range e.work {
-		w := &e.work[i]
-		for _, before := range w.wait {
-			w.stream.Wait(before.event)
-		}
-		w.stream.Run(w.tasks...)
-		if w.record {
-			w.event = w.stream.Record()
-		}
-	}
-	var errs []error
-	for _, s := range e.streams {
-		errs = append(errs, s.Sync(ctx))
-	}
-	for _, err := range errs {
-		if err != nil {
-			return e.explain(err)
-		}
-	}
-	return e.account()
-}
-
-// explain turns a device's error into the plan's, with operation, operand types
-// and the model's line.
-func (e *Executor) explain(err error) error {
-	d, ok := errors.AsType[*device.Error](err)
-	if !ok || d.What == "stream" {
-		return err
-	}
-	n := e.graph.Node(e.plan.Steps[d.Step].Node)
-	cause := &graph.Error{Node: n.Name, Op: d.What, Pos: n.Pos, In: n.InTypes(), Err: d.Err}
-	return &plan.Error{Step: d.Step, Name: d.Name, Err: cause}
-}
-
-// account compares what was used with what was predicted.
-func (e *Executor) account() error {
-	for i, s := range e.plan.Spaces {
-		used := max(e.memory[i].Used(), e.fixed[i])
-		e.peak[i] = max(e.peak[i], used)
-		if used != s.Bytes {
-			return &plan.Error{Step: -1, Name: s.Name,
-				Err: fmt.Errorf("the run used %d bytes, the plan predicts %d", used, s.Bytes)}
-		}
-	}
-	return nil
-}
-
-// Peak is the most bytes of each space that any run has used.
-func (e *Executor) Peak() []int64 { return e.peak }

@@ -91,19 +91,25 @@ func (b bench) open(t *testing.T) (*executor.Executor, device.Device) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { d.Close() })
-	var memory []device.Memory
-	for _, s := range b.p.Spaces {
-		m, err := d.Alloc(s.Name, s.Bytes)
-		if err != nil {
-			t.Fatal(err)
-		}
-		memory = append(memory, m)
-	}
-	e, err := executor.New(d, executor.NewStreams(d), memory, b.p, b.g)
+	e, err := executor.New(d, executor.NewStreams(d), memories(t, d, b.p), b.p, b.g)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return e, d
+}
+
+// memories are those that a plan needs.
+func memories(t *testing.T, d device.Device, p *plan.Plan) []device.Memory {
+	t.Helper()
+	var all []device.Memory
+	for id, s := range p.Spaces {
+		m, err := d.Alloc(space.ID(id), s.Bytes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, m)
+	}
+	return all
 }
 
 func step(e *executor.Executor, b bench, x ...float32) ([]float32, error) {
@@ -163,23 +169,70 @@ func TestWrongPrediction(t *testing.T) {
 	}
 }
 
-// TestOutsideMemory: a plan whose slots do not fit the memory is refused before
-// it runs.
-func TestOutsideMemory(t *testing.T) {
+// TestMemoriesMatchSpaces: a plan runs in memories of its own spaces, in order and
+// large enough, and is refused otherwise.
+func TestMemoriesMatchSpaces(t *testing.T) {
 	b := newBench()
-	b.p.Slots[2].Off = 128
 	d, err := cpu.Open(cpu.Options{Threads: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	m, err := d.Alloc("both", 100)
+	alloc := func(s space.ID, bytes int64) device.Memory {
+		m, err := d.Alloc(s, bytes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	dev, host := alloc(space.Device, 72), alloc(space.Host, 100)
+	for _, bad := range [][]device.Memory{nil, {dev}, {dev, host, host}, {host, dev}, {dev, dev},
+		{dev, nil}, {alloc(space.Device, 71), host}, {dev, alloc(space.Host, 0)}} {
+		if _, err := executor.New(d, executor.NewStreams(d), bad, b.p, b.g); err == nil {
+			t.Errorf("the plan is accepted with memories %v", bad)
+		}
+	}
+	if _, err := executor.New(d, executor.NewStreams(d), []device.Memory{dev, host}, b.p,
+		b.g); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestUnknownEngine: a stream that the device cannot make is an error.
+func TestUnknownEngine(t *testing.T) {
+	b := newBench()
+	b.p.Streams[1].Engine = space.Engines
+	refused(t, b, "stream in")
+}
+
+// TestUnknownAction: a step that neither launches nor copies is an error.
+func TestUnknownAction(t *testing.T) {
+	b := newBench()
+	b.p.Steps[1].Do = nil
+	refused(t, b, "unknown action")
+}
+
+// TestReach: a plan that has the device's engine read the host's memory is
+// refused before it runs, though nobody verified it.
+func TestReach(t *testing.T) {
+	b := newBench()
+	do := b.p.Steps[1].Do.(plan.Launch)
+	do.In = []plan.Ref{{Slot: 0}}
+	b.p.Steps[1].Do = do
+	refused(t, b, "cannot read host memory")
+}
+
+// refused demands that the executor does not take the plan.
+func refused(t *testing.T, b bench, want string) {
+	t.Helper()
+	d, err := cpu.Open(cpu.Options{Threads: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := executor.New(d, executor.NewStreams(d), []device.Memory{m, m}, b.p,
-		b.g); err == nil {
-		t.Error("the plan is accepted")
+	defer d.Close()
+	if _, err := executor.New(d, executor.NewStreams(d), memories(t, d, b.p), b.p,
+		b.g); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error is %v, want one with %q", err, want)
 	}
 }
 
@@ -192,15 +245,28 @@ func TestWrongSizes(t *testing.T) {
 	if err := e.Read(b.p.Feeds[0], make([]byte, 4)); err == nil {
 		t.Error("half a slot is read")
 	}
+	if err := e.Fetch(b.p.Fetches[0], make([]byte, 4)); err == nil {
+		t.Error("half a value is fetched")
+	}
 }
 
-func TestCancelled(t *testing.T) {
+// TestCancelledBefore: a context that has ended starts nothing, and the executor
+// goes on.
+func TestCancelledBefore(t *testing.T) {
 	b := newBench()
 	e, _ := b.open(t)
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	e.Begin()
-	if err := e.Run(ctx); err != nil && !errors.Is(err, context.Canceled) {
-		t.Errorf("error is %v", err)
+	cause := errors.New("the user left")
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(cause)
+	for range 3 {
+		e.Begin()
+		err := e.Run(ctx)
+		run, ok := errors.AsType[*executor.RunError](err)
+		if !ok || len(run.Torn) > 0 || !errors.Is(err, context.Canceled) || !errors.Is(err, cause) {
+			t.Errorf("error is %v", err)
+		}
+		if got, err := step(e, b, 3, 4); err != nil || got[0] != 6 || got[1] != 8 {
+			t.Errorf("the next step gives %v, %v", got, err)
+		}
 	}
 }

@@ -12,7 +12,6 @@
 package device
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/gomem/gomem/internal/kernel"
@@ -24,23 +23,34 @@ import (
 type Device interface {
 	// Kind selects the kernels.
 	Kind() kernel.Kind
-	// Alloc makes a memory of exactly so many bytes. The name is for errors.
-	Alloc(name string, bytes int64) (Memory, error)
+	// Alloc makes a memory of exactly so many bytes in a space.
+	Alloc(s space.ID, bytes int64) (Memory, error)
 	// Stream starts a stream.
 	Stream(name string, e space.Engine) (Stream, error)
-	// Launch makes the task of running an operation.
+	// Launch makes the task of running an operation. It refuses what
+	// [Launch.Check] does, and memories of another device.
 	Launch(l Launch) (Task, error)
-	// Copy makes the task of copying bytes between memories.
+	// Copy makes the task of copying bytes between memories. It refuses what
+	// [Copy.Check] does, and memories of another device.
 	Copy(c Copy) (Task, error)
-	// Err is the first error of any task since the device was opened. After an
-	// error no task runs any more.
+	// Err is the first error since the device was opened or reset: a task's, which
+	// is an *[Error], or the cause that Stop was given. After it no task begins.
 	Err() error
-	// Close ends the streams and frees the memories.
+	// Stop makes cause the device's error, if it has none, so that no other task
+	// begins; a task that only waits ends early. Any goroutine may call it.
+	Stop(cause error)
+	// Reset forgets the error, so that tasks run again. It waits until the streams
+	// are done with what they were given. No Stop may be under way.
+	Reset()
+	// Close ends the streams and frees the memories. Nothing else of the device
+	// may be used after it.
 	Close() error
 }
 
 // Memory is one allocation, handed out by address.
 type Memory interface {
+	// Space is where it is, which decides what engines may touch it.
+	Space() space.ID
 	// Bytes is its size.
 	Bytes() int64
 	// Used is the largest end of a region that anything has touched since the
@@ -69,9 +79,10 @@ type Operand struct {
 // Launch describes the task of running an operation. An update's variables are
 // in In.
 type Launch struct {
-	Step    int    // index in the plan, for errors and traces
-	Name    string // the node's name
-	What    string // the operation's name
+	Engine  space.Engine // of the streams that may run it
+	Step    int          // index in the plan, for errors and traces
+	Name    string       // the node's name
+	What    string       // the operation's name
 	Op      any
 	In, Out []Operand
 	Scratch Region // no bytes if there is none
@@ -79,13 +90,14 @@ type Launch struct {
 
 // Copy describes the task of copying.
 type Copy struct {
+	Engine   space.Engine // of the streams that may run it
 	Step     int
 	Name     string
 	What     string // the reason
 	Dst, Src Region
 }
 
-// Task is something a stream can run, as often as one likes.
+// Task is something a stream of its engine can run, as often as one likes.
 type Task any
 
 // Event marks a point in a stream.
@@ -97,15 +109,20 @@ type Event struct {
 // Stream runs tasks in order. Its methods queue and return.
 type Stream interface {
 	// Run queues tasks. They are one queue entry, so it is cheaper to queue many
-	// than one after the other; the slice must not change until they have run.
+	// than one after the other; the slice must not change until they have run. A
+	// task of another engine fails.
 	Run(tasks ...Task)
 	// Record marks the point after everything queued so far.
 	Record() Event
 	// Wait holds back what is queued later until the event has happened.
 	Wait(Event)
 	// Sync returns when everything queued has run or has been skipped because
-	// of an error, or because ctx ended; it returns the device's error.
-	Sync(ctx context.Context) error
+	// of an error; it returns the device's error.
+	Sync() error
+	// Begun is the number of tasks that began since the stream was started: those
+	// that came first, since none begins after an error. It may be asked for after
+	// Sync.
+	Begun() uint64
 }
 
 // Error is a task that failed.
@@ -121,12 +138,3 @@ func (e *Error) Error() string { return fmt.Sprintf("%s (%s): %v", e.Name, e.Wha
 
 // Unwrap is the cause.
 func (e *Error) Unwrap() error { return e.Err }
-
-// CheckRegion reports a region outside its memory.
-func CheckRegion(r Region) error {
-	if r.Off < 0 || r.Bytes < 0 || r.Off+r.Bytes > r.Mem.Bytes() {
-		return fmt.Errorf("region of %d bytes at %d is outside a memory of %d bytes", r.Bytes,
-			r.Off, r.Mem.Bytes())
-	}
-	return nil
-}

@@ -13,8 +13,8 @@ import (
 	"github.com/gomem/gomem/internal/device"
 	"github.com/gomem/gomem/internal/kernel"
 	"github.com/gomem/gomem/internal/kernel/pool"
-	"github.com/gomem/gomem/internal/tensor"
 	"github.com/gomem/gomem/internal/trace"
+	"github.com/gomem/gomem/space"
 )
 
 // Options configure a device. The zero value works.
@@ -30,7 +30,7 @@ type Device struct {
 	pool     *pool.Pool
 	streams  []*stream
 	memories []*memory
-	failure  atomic.Pointer[device.Error]
+	fault    device.Fault
 	workers  sync.WaitGroup
 	closed   bool
 }
@@ -47,22 +47,31 @@ func Open(o Options) (*Device, error) {
 func (d *Device) Kind() kernel.Kind { return kernel.CPU }
 
 // Alloc makes a memory, zeroed and aligned to a page.
-func (d *Device) Alloc(name string, bytes int64) (device.Memory, error) {
+func (d *Device) Alloc(s space.ID, bytes int64) (device.Memory, error) {
+	if s >= space.Count || bytes < 0 {
+		return nil, fmt.Errorf("cpu device: %d bytes of %s memory: there is no such thing", bytes, s)
+	}
 	data, free, err := allocate(bytes)
 	if err != nil {
-		return nil, fmt.Errorf("cpu device: %d bytes of %s memory: %w", bytes, name, err)
+		return nil, fmt.Errorf("cpu device: %d bytes of %s memory: %w", bytes, s, err)
 	}
-	m := &memory{data: data, free: free}
+	m := &memory{device: d, space: s, data: data, free: free}
 	d.memories = append(d.memories, m)
 	return m, nil
 }
 
-// Err is the first task's error.
-func (d *Device) Err() error {
-	if e := d.failure.Load(); e != nil {
-		return e
+// Err is the error since Open or Reset.
+func (d *Device) Err() error { return d.fault.Err() }
+
+// Stop skips what has not begun, and cuts short what a throttled copy waits.
+func (d *Device) Stop(cause error) { d.fault.Set(cause) }
+
+// Reset lets tasks run again.
+func (d *Device) Reset() {
+	for _, s := range d.streams {
+		s.await(s.queued)
 	}
-	return nil
+	d.fault.Clear()
 }
 
 // Close ends the streams after what they have queued and frees the memories.
@@ -86,10 +95,14 @@ func (d *Device) Close() error {
 
 // memory is one allocation.
 type memory struct {
-	data []byte
-	free func() error
-	used atomic.Int64
+	device *Device
+	space  space.ID
+	data   []byte
+	free   func() error
+	used   atomic.Int64
 }
+
+func (m *memory) Space() space.ID { return m.space }
 
 func (m *memory) Bytes() int64 { return int64(len(m.data)) }
 func (m *memory) Used() int64  { return m.used.Load() }
@@ -112,7 +125,7 @@ func copyOut(mem, data []byte) { copy(data, mem) }
 
 func (m *memory) access(off int64, data []byte, move func(mem, data []byte)) error {
 	r := device.Region{Mem: m, Off: off, Bytes: int64(len(data))}
-	if err := device.CheckRegion(r); err != nil {
+	if err := r.Check(); err != nil {
 		return err
 	}
 	m.touch(off + r.Bytes)
@@ -120,23 +133,12 @@ func (m *memory) access(off int64, data []byte, move func(mem, data []byte)) err
 	return nil
 }
 
-// slice is the bytes of a region of one of this device's memories.
-func slice(r device.Region) ([]byte, *memory, error) {
+// slice is the bytes of a region, which has been checked, of one of this
+// device's memories.
+func (d *Device) slice(r device.Region) ([]byte, *memory, error) {
 	m, ok := r.Mem.(*memory)
-	if !ok {
-		return nil, nil, fmt.Errorf("memory %T is not the cpu device's", r.Mem)
-	}
-	if err := device.CheckRegion(r); err != nil {
-		return nil, nil, err
+	if !ok || m.device != d {
+		return nil, nil, fmt.Errorf("memory %T is not this device's", r.Mem)
 	}
 	return m.data[r.Off : r.Off+r.Bytes : r.Off+r.Bytes], m, nil
-}
-
-// view is the typed window of an operand.
-func view(o device.Operand) (tensor.View, *memory, error) {
-	if o.Type.Bytes() != o.Bytes {
-		return tensor.View{}, nil, fmt.Errorf("%s in a region of %d bytes", o.Type, o.Bytes)
-	}
-	data, m, err := slice(o.Region)
-	return tensor.View{Type: o.Type, Data: data}, m, err
 }

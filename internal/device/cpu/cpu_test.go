@@ -1,7 +1,7 @@
 package cpu_test
 
 import (
-	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -41,31 +41,42 @@ func TestImpossibleMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	if _, err := d.Alloc("device", 1<<56); err == nil {
+	if _, err := d.Alloc(space.Device, 1<<56); err == nil {
 		t.Error("64 PiB are given")
 	}
+}
+
+// throttled is a device whose copy engines copy so many bytes a second, a stream
+// into it, and a task of copying 1 MiB.
+func throttled(t *testing.T, rate int64, l trace.Listener) (*cpu.Device, device.Stream, device.Task) {
+	t.Helper()
+	d, err := cpu.Open(cpu.Options{CopyBytesPerSecond: rate, Listener: l})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { d.Close() })
+	dst, err1 := d.Alloc(space.Device, 1<<20)
+	src, err2 := d.Alloc(space.Host, 1<<20)
+	s, err3 := d.Stream("in", space.CopyIn)
+	if err := errors.Join(err1, err2, err3); err != nil {
+		t.Fatal(err)
+	}
+	c, err := d.Copy(device.Copy{Engine: space.CopyIn, Name: "x", What: "stage",
+		Dst: device.Region{Mem: dst, Bytes: 1 << 20}, Src: device.Region{Mem: src, Bytes: 1 << 20}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d, s, c
 }
 
 // TestThrottle: a throttled engine takes at least as long as its rate says.
 func TestThrottle(t *testing.T) {
 	rec := &trace.Recorder{}
-	d, err := cpu.Open(cpu.Options{CopyBytesPerSecond: 100 << 20, Listener: rec.Listen})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer d.Close()
-	a, _ := d.Alloc("a", 1<<20)
-	b, _ := d.Alloc("b", 1<<20)
-	s, _ := d.Stream("in", space.CopyIn)
-	c, err := d.Copy(device.Copy{Name: "x", What: "stage",
-		Dst: device.Region{Mem: a, Bytes: 1 << 20}, Src: device.Region{Mem: b, Bytes: 1 << 20}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, s, c := throttled(t, 100<<20, rec.Listen)
 	start := time.Now()
 	s.Run(c)
 	s.Run(c)
-	if err := s.Sync(context.Background()); err != nil {
+	if err := s.Sync(); err != nil {
 		t.Fatal(err)
 	}
 	if took := time.Since(start); took < 19*time.Millisecond {
@@ -76,3 +87,47 @@ func TestThrottle(t *testing.T) {
 		t.Errorf("events: %+v", ev)
 	}
 }
+
+// TestStopEndsThrottledCopies: a copy that takes decades, by its rate, ends when
+// the device is stopped; and what it still had to wait is owed by nobody.
+func TestStopEndsThrottledCopies(t *testing.T) {
+	for range 3 {
+		d, s, c := throttled(t, 1, nil)
+		s.Run(c, c, c)
+		time.AfterFunc(time.Millisecond, func() { d.Stop(errStopped) })
+		if err := s.Sync(); !errors.Is(err, errStopped) {
+			t.Fatalf("error is %v", err)
+		}
+		if s.Begun() != 1 {
+			t.Errorf("%d copies began", s.Begun())
+		}
+		d.Reset()
+		s.Run(c)
+		time.AfterFunc(time.Millisecond, func() { d.Stop(errStopped) })
+		if err := s.Sync(); !errors.Is(err, errStopped) || s.Begun() != 2 {
+			t.Errorf("after Reset: %v, %d copies began", err, s.Begun())
+		}
+	}
+}
+
+// TestCloseEndsQueues: Close lets what is queued end, and frees what there is,
+// also of a device that was stopped.
+func TestCloseEndsQueues(t *testing.T) {
+	for _, stop := range []bool{false, true} {
+		d, s, c := throttled(t, 1<<30, nil)
+		for range 100 {
+			s.Run(c)
+		}
+		if stop {
+			d.Stop(errStopped)
+		}
+		if err := d.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if s.Begun() != 100 && !stop {
+			t.Errorf("%d of 100 copies began", s.Begun())
+		}
+	}
+}
+
+var errStopped = errors.New("stopped")

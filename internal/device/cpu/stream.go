@@ -1,7 +1,7 @@
 package cpu
 
 import (
-	"context"
+	"fmt"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -22,12 +22,14 @@ type stream struct {
 	device *Device
 	name   string
 	id     int
+	engine space.Engine
 	rate   int64         // bytes per second of a copy engine, 0 for no limit
 	idle   time.Time     // when a throttled engine is done with what it has copied
 	late   time.Duration // how much too long its last sleep was
 
 	queue  chan command
 	queued uint64        // commands given
+	begun  uint64        // tasks begun; the goroutine's until Sync
 	done   atomic.Uint64 // commands finished
 
 	waiting atomic.Int32 // goroutines in the slow path of await
@@ -44,8 +46,12 @@ type command struct {
 
 // Stream starts a stream.
 func (d *Device) Stream(name string, e space.Engine) (device.Stream, error) {
-	s := &stream{device: d, name: name, id: len(d.streams), queue: make(chan command, queueLength)}
-	if e == space.CopyIn || e == space.CopyOut {
+	if e >= space.Engines {
+		return nil, fmt.Errorf("cpu device: stream %s: there is no %s", name, e)
+	}
+	s := &stream{device: d, name: name, id: len(d.streams), engine: e,
+		queue: make(chan command, queueLength)}
+	if e.Copies() {
 		s.rate = d.options.CopyBytesPerSecond
 	}
 	s.moved = sync.NewCond(&s.mu)
@@ -73,18 +79,14 @@ func (s *stream) put(c command) {
 	s.queue <- c
 }
 
-// Sync waits for the queue to empty. If ctx ends first, the tasks that have not
-// started are skipped.
-func (s *stream) Sync(ctx context.Context) error {
-	stop := context.AfterFunc(ctx, func() {
-		s.device.fail(&device.Error{Name: s.name, What: "stream", Err: context.Cause(ctx)})
-	})
-	defer stop()
+// Sync waits for the queue to empty.
+func (s *stream) Sync() error {
 	s.await(s.queued)
 	return s.device.Err()
 }
 
-func (d *Device) fail(e *device.Error) { d.failure.CompareAndSwap(nil, e) }
+// Begun is the number of tasks begun.
+func (s *stream) Begun() uint64 { return s.begun }
 
 // work runs commands until the queue is closed.
 func (s *stream) work() {
@@ -93,19 +95,29 @@ func (s *stream) work() {
 			c.on.await(c.seq)
 		}
 		for _, t := range c.tasks {
-			s.run(t.(*task))
+			s.run(t)
 		}
 		s.advance()
 	}
 }
 
 // run does a task, unless one has failed.
-func (s *stream) run(t *task) {
-	if s.device.failure.Load() != nil {
+func (s *stream) run(given device.Task) {
+	if s.device.fault.Err() != nil {
 		return
 	}
-	if err := t.run(s); err != nil {
-		s.device.fail(&device.Error{Step: t.step, Name: t.name, What: t.what, Err: err})
+	t, ok := given.(*task)
+	if !ok || t.device != s.device {
+		s.device.fault.Set(fmt.Errorf("stream %s: task %T is not this device's", s.name, given))
+		return
+	}
+	err := device.Misplaced(t.engine, s.name, s.engine)
+	if err == nil {
+		s.begun++
+		err = t.run(s)
+	}
+	if err != nil {
+		s.device.fault.Set(&device.Error{Step: t.step, Name: t.name, What: t.what, Err: err})
 	}
 }
 
@@ -146,7 +158,8 @@ func (s *stream) throttle(start time.Time, bytes int64) {
 	if ready := start.Add(-s.late); s.idle.Before(ready) {
 		s.idle = ready
 	}
-	s.idle = s.idle.Add(time.Duration(float64(bytes) / float64(s.rate) * float64(time.Second)))
+	seconds := min(float64(bytes)/float64(s.rate), 1e9) // decades; a Duration holds no centuries
+	s.idle = s.idle.Add(time.Duration(seconds * float64(time.Second)))
 	const least = 100 * time.Microsecond
 	wait := time.Until(s.idle)
 	if wait <= least {
@@ -154,6 +167,12 @@ func (s *stream) throttle(start time.Time, bytes int64) {
 		s.late = min(s.late, max(0, -wait))
 		return
 	}
-	time.Sleep(wait)
-	s.late = time.Since(s.idle)
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		s.late = time.Since(s.idle)
+	case <-s.device.fault.Done():
+		s.idle, s.late = time.Time{}, 0 // nothing is owed for what is given up
+	}
 }

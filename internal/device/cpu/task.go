@@ -8,11 +8,15 @@ import (
 	"github.com/gomem/gomem/internal/device"
 	"github.com/gomem/gomem/internal/invariants"
 	"github.com/gomem/gomem/internal/kernel"
+	"github.com/gomem/gomem/internal/tensor"
 	"github.com/gomem/gomem/internal/trace"
+	"github.com/gomem/gomem/space"
 )
 
 // task is a launch or a copy with everything resolved.
 type task struct {
+	device     *Device
+	engine     space.Engine
 	step       int
 	name, what string
 	touched    []mark // high-water marks that it raises
@@ -33,72 +37,70 @@ type mark struct {
 
 // Launch resolves an operation's kernel and operands.
 func (d *Device) Launch(l device.Launch) (device.Task, error) {
-	t := &task{step: l.Step, name: l.Name, what: l.What, op: l.Op}
+	if err := l.Check(); err != nil {
+		return nil, err
+	}
+	t := &task{device: d, engine: l.Engine, step: l.Step, name: l.Name, what: l.What, op: l.Op}
 	t.call.Pool = d.pool
 	var err error
 	if t.fn, err = kernel.Lookup(kernel.CPU, l.Op); err != nil {
 		return nil, err
 	}
 	for _, o := range l.In {
-		v, m, err := view(o)
+		data, err := t.take(o.Region)
 		if err != nil {
 			return nil, err
 		}
-		t.touch(m, o.Region)
-		t.call.In = append(t.call.In, v)
+		t.call.In = append(t.call.In, tensor.View{Type: o.Type, Data: data})
 	}
 	for _, o := range l.Out {
-		v, m, err := view(o)
+		data, err := t.take(o.Region)
 		if err != nil {
 			return nil, err
 		}
-		t.touch(m, o.Region)
-		t.call.Out = append(t.call.Out, v)
+		t.call.Out = append(t.call.Out, tensor.View{Type: o.Type, Data: data})
 		inPlace := func(i device.Operand) bool { return i.Region == o.Region }
 		if !slices.ContainsFunc(l.In, inPlace) {
-			t.junk = append(t.junk, v.Data)
+			t.junk = append(t.junk, data)
 		}
 	}
 	if l.Scratch.Bytes > 0 {
-		data, m, err := slice(l.Scratch)
-		if err != nil {
+		if t.call.Scratch, err = t.take(l.Scratch); err != nil {
 			return nil, err
 		}
-		t.touch(m, l.Scratch)
-		t.call.Scratch = data
-		t.junk = append(t.junk, data)
+		t.junk = append(t.junk, t.call.Scratch)
 	}
 	return t, nil
 }
 
 // Copy resolves the two ends of a copy.
 func (d *Device) Copy(c device.Copy) (device.Task, error) {
-	t := &task{step: c.Step, name: c.Name, what: c.What}
-	dst, dm, err := slice(c.Dst)
-	if err != nil {
+	if err := c.Check(); err != nil {
 		return nil, err
 	}
-	src, sm, err := slice(c.Src)
-	if err != nil {
+	t := &task{device: d, engine: c.Engine, step: c.Step, name: c.Name, what: c.What}
+	var err error
+	if t.dst, err = t.take(c.Dst); err != nil {
 		return nil, err
 	}
-	if len(dst) != len(src) {
-		return nil, fmt.Errorf("copy of %d bytes to %d", len(src), len(dst))
-	}
-	t.dst, t.src = dst, src
-	t.touch(dm, c.Dst)
-	t.touch(sm, c.Src)
-	return t, nil
+	t.src, err = t.take(c.Src)
+	return t, err
 }
 
-func (t *task) touch(m *memory, r device.Region) {
+// take is the bytes of a region that the task touches.
+func (t *task) take(r device.Region) ([]byte, error) {
+	data, m, err := t.device.slice(r)
+	if err != nil {
+		return nil, err
+	}
 	for i := range t.touched {
 		if t.touched[i].mem == m {
 			t.touched[i].end = max(t.touched[i].end, r.Off+r.Bytes)
-			return
+			return data, nil
 		}
 	}
 	t.touched = append(t.touched, mark{m, r.Off + r.Bytes})
+	return data, nil
 }
 
 // run does the task on the calling goroutine.

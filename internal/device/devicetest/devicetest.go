@@ -3,7 +3,6 @@ package devicetest
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"sync"
 	"testing"
@@ -29,30 +28,44 @@ var register = sync.OnceFunc(func() {
 	kernel.Register(kernel.CPU, func(p probe, c *kernel.Call) error { return (*p.fn)(c) })
 })
 
+// opener makes another device of the kind under test.
+type opener func() device.Device
+
 // Run runs the tests on devices that open makes.
 func Run(t *testing.T, open func(t *testing.T) device.Device, o Options) {
 	register()
 	for _, test := range []struct {
 		name     string
 		computes bool
-		run      func(t *testing.T, d device.Device)
+		run      func(t *testing.T, d device.Device, another opener)
 	}{
 		{"copies", true, testCopies},
 		{"stream order", true, testStreamOrder},
 		{"events order streams", true, testEvents},
 		{"high water", false, testHighWater},
-		{"out of range", false, testOutOfRange},
 		{"no kernel", false, testNoKernel},
+		{"out of range", false, testOutOfRange},
+		{"engines reach their spaces", false, testReach},
+		{"no such thing", false, testNoSuchThing},
+		{"another device's", false, testForeign},
+		{"task on another engine's stream", false, testMisplaced},
 		{"first error wins", true, testError},
 		{"panic is an error", true, testPanic},
-		{"cancelled", false, testCancelled},
+		{"stop", false, testStop},
+		{"stop in the middle", true, testStopInTheMiddle},
+		{"reset waits", true, testResetWaits},
+		{"begun", false, testBegun},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if test.computes && !o.Computes {
 				t.Skip("the device runs nothing")
 			}
 			d := open(t)
-			test.run(t, d)
+			test.run(t, d, func() device.Device {
+				other := open(t)
+				t.Cleanup(func() { other.Close() })
+				return other
+			})
 			if err := errors.Join(d.Close(), d.Close()); err != nil {
 				t.Fatal("close:", err)
 			}
@@ -60,14 +73,14 @@ func Run(t *testing.T, open func(t *testing.T) device.Device, o Options) {
 	}
 }
 
-func memory(t *testing.T, d device.Device, bytes int64) device.Memory {
+func memory(t *testing.T, d device.Device, s space.ID, bytes int64) device.Memory {
 	t.Helper()
-	m, err := d.Alloc("test", bytes)
+	m, err := d.Alloc(s, bytes)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m.Bytes() != bytes {
-		t.Fatalf("a memory of %d bytes has %d", bytes, m.Bytes())
+	if m.Bytes() != bytes || m.Space() != s {
+		t.Fatalf("%d bytes of %s memory are %d of %s", bytes, s, m.Bytes(), m.Space())
 	}
 	return m
 }
@@ -81,16 +94,19 @@ func stream(t *testing.T, d device.Device, e space.Engine) device.Stream {
 	return s
 }
 
+// launch makes a task for the compute engine.
 func launch(t *testing.T, d device.Device, fn func(*kernel.Call) error, in,
 	out []device.Operand) device.Task {
 	t.Helper()
-	task, err := d.Launch(device.Launch{Name: "node", What: "probe", Op: probe{&fn}, In: in,
-		Out: out})
+	task, err := d.Launch(device.Launch{Step: 7, Name: "node", What: "probe", Op: probe{&fn},
+		In: in, Out: out})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return task
 }
+
+func nothing(*kernel.Call) error { return nil }
 
 func operand(m device.Memory, off int64, elems int) device.Operand {
 	ty := tensor.Of(tensor.I32, elems)
@@ -99,18 +115,18 @@ func operand(m device.Memory, off int64, elems int) device.Operand {
 
 func sync1(t *testing.T, s device.Stream) {
 	t.Helper()
-	if err := s.Sync(context.Background()); err != nil {
+	if err := s.Sync(); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func testCopies(t *testing.T, d device.Device) {
-	a, b := memory(t, d, 100), memory(t, d, 50)
+func testCopies(t *testing.T, d device.Device, _ opener) {
+	a, b := memory(t, d, space.Host, 100), memory(t, d, space.Device, 50)
 	want := []byte("sixteen byte txt")
 	if err := a.Write(64, want); err != nil {
 		t.Fatal(err)
 	}
-	c, err := d.Copy(device.Copy{Dst: device.Region{Mem: b, Off: 8, Bytes: 16},
+	c, err := d.Copy(device.Copy{Engine: space.CopyIn, Dst: device.Region{Mem: b, Off: 8, Bytes: 16},
 		Src: device.Region{Mem: a, Off: 64, Bytes: 16}})
 	if err != nil {
 		t.Fatal(err)
@@ -124,8 +140,8 @@ func testCopies(t *testing.T, d device.Device) {
 	}
 }
 
-func testStreamOrder(t *testing.T, d device.Device) {
-	m := memory(t, d, 64)
+func testStreamOrder(t *testing.T, d device.Device, _ opener) {
+	m := memory(t, d, space.Device, 64)
 	s := stream(t, d, space.Compute)
 	var got []int
 	for i := range 5000 { // longer than any queue
@@ -145,8 +161,8 @@ func testStreamOrder(t *testing.T, d device.Device) {
 
 // testEvents: what waits for an event sees what was done before it, though the
 // other stream is slow.
-func testEvents(t *testing.T, d device.Device) {
-	m := memory(t, d, 64)
+func testEvents(t *testing.T, d device.Device, _ opener) {
+	m := memory(t, d, space.Device, 64)
 	a, b := stream(t, d, space.Compute), stream(t, d, space.Compute)
 	x := operand(m, 0, 1)
 	for round := range int32(50) {
@@ -170,11 +186,18 @@ func testEvents(t *testing.T, d device.Device) {
 	sync1(t, b)
 }
 
-func testHighWater(t *testing.T, d device.Device) {
-	a, b := memory(t, d, 1000), memory(t, d, 1000)
-	s := stream(t, d, space.CopyOut)
-	c, err := d.Copy(device.Copy{Dst: device.Region{Mem: b, Off: 128, Bytes: 20},
+func testHighWater(t *testing.T, d device.Device, _ opener) {
+	a, b := memory(t, d, space.Device, 1000), memory(t, d, space.Host, 1000)
+	s, compute := stream(t, d, space.CopyOut), stream(t, d, space.Compute)
+	c, err := d.Copy(device.Copy{Engine: space.CopyOut,
+		Dst: device.Region{Mem: b, Off: 128, Bytes: 20},
 		Src: device.Region{Mem: a, Off: 256, Bytes: 20}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fn := nothing
+	l, err := d.Launch(device.Launch{Op: probe{&fn}, In: []device.Operand{operand(a, 64, 1)},
+		Out: []device.Operand{operand(a, 128, 2)}, Scratch: device.Region{Mem: a, Off: 500, Bytes: 9}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,68 +213,19 @@ func testHighWater(t *testing.T, d device.Device) {
 	if err := a.Write(0, make([]byte, 10)); err != nil || a.Used() != 10 {
 		t.Fatalf("used %d after a write of 10 bytes, %v", a.Used(), err)
 	}
-}
-
-func testOutOfRange(t *testing.T, d device.Device) {
-	m := memory(t, d, 100)
-	for _, r := range []device.Region{{Mem: m, Off: 90, Bytes: 11}, {Mem: m, Off: -1, Bytes: 4},
-		{Mem: m, Off: 0, Bytes: -1}} {
-		if _, err := d.Copy(device.Copy{Dst: r, Src: r}); err == nil {
-			t.Errorf("copy of %d bytes at %d of 100 is accepted", r.Bytes, r.Off)
-		}
+	if err := a.Read(20, make([]byte, 10)); err != nil || a.Used() != 30 {
+		t.Fatalf("used %d after a read up to 30 bytes, %v", a.Used(), err)
 	}
-	o := operand(m, 0, 2)
-	o.Bytes = 4
-	fn := func(*kernel.Call) error { return nil }
-	if _, err := d.Launch(device.Launch{Op: probe{&fn}, In: []device.Operand{o}}); err == nil {
-		t.Error("an operand in too small a region is accepted")
-	}
-	if err := m.Write(99, []byte{1, 2}); err == nil {
-		t.Error("a write past the end is accepted")
-	}
-	if err := m.Read(-1, []byte{1}); err == nil {
-		t.Error("a read before the start is accepted")
+	compute.Run(l)
+	sync1(t, compute)
+	if a.Used() != 509 {
+		t.Fatalf("used %d after a launch with scratch up to 509", a.Used())
 	}
 }
 
-func testNoKernel(t *testing.T, d device.Device) {
+func testNoKernel(t *testing.T, d device.Device, _ opener) {
 	type unheardOf struct{}
 	if _, err := d.Launch(device.Launch{Op: unheardOf{}}); err == nil {
 		t.Error("an operation without a kernel is accepted")
-	}
-}
-
-func testError(t *testing.T, d device.Device) {
-	boom := errors.New("boom")
-	ran := false
-	a, b := stream(t, d, space.Compute), stream(t, d, space.Compute)
-	a.Run(launch(t, d, func(*kernel.Call) error { return boom }, nil, nil))
-	b.Wait(a.Record())
-	b.Run(launch(t, d, func(*kernel.Call) error { ran = true; return errors.New("second") }, nil,
-		nil))
-	var e *device.Error
-	if err := b.Sync(context.Background()); !errors.Is(err, boom) || !errors.As(err, &e) ||
-		e.Name != "node" {
-		t.Fatalf("error is %v", err)
-	}
-	if ran {
-		t.Error("a task ran after an error")
-	}
-}
-
-func testPanic(t *testing.T, d device.Device) {
-	s := stream(t, d, space.Compute)
-	s.Run(launch(t, d, func(*kernel.Call) error { panic("kernel fell over") }, nil, nil))
-	if err := s.Sync(context.Background()); err == nil {
-		t.Fatal("a panic is lost")
-	}
-}
-
-func testCancelled(t *testing.T, d device.Device) {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	s := stream(t, d, space.Compute)
-	if err := s.Sync(ctx); !errors.Is(err, context.Canceled) && err != nil {
-		t.Fatalf("error is %v", err)
 	}
 }

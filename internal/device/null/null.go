@@ -4,7 +4,6 @@
 package null
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/gomem/gomem/internal/device"
@@ -16,6 +15,7 @@ import (
 type Device struct {
 	streams int
 	tasks   int
+	fault   device.Fault
 }
 
 // Open makes a device.
@@ -25,51 +25,70 @@ func Open() *Device { return &Device{} }
 func (d *Device) Kind() kernel.Kind { return kernel.CPU }
 
 // Alloc makes a memory without bytes.
-func (d *Device) Alloc(name string, bytes int64) (device.Memory, error) {
-	if bytes < 0 {
-		return nil, fmt.Errorf("null device: %d bytes of %s memory", bytes, name)
+func (d *Device) Alloc(s space.ID, bytes int64) (device.Memory, error) {
+	if s >= space.Count || bytes < 0 {
+		return nil, fmt.Errorf("null device: %d bytes of %s memory: there is no such thing", bytes, s)
 	}
-	return &memory{bytes: bytes}, nil
+	return &memory{device: d, space: s, bytes: bytes}, nil
 }
 
 // Stream makes a stream that is always done.
-func (d *Device) Stream(string, space.Engine) (device.Stream, error) {
+func (d *Device) Stream(name string, e space.Engine) (device.Stream, error) {
+	if e >= space.Engines {
+		return nil, fmt.Errorf("null device: stream %s: there is no %s", name, e)
+	}
 	d.streams++
-	return &stream{device: d, id: d.streams - 1}, nil
+	return &stream{device: d, name: name, engine: e, id: d.streams - 1}, nil
 }
 
-// Launch checks that there is a kernel and that the operands are inside their
-// memories.
+// Launch checks that there is a kernel, and the operands.
 func (d *Device) Launch(l device.Launch) (device.Task, error) {
+	if err := l.Check(); err != nil {
+		return nil, err
+	}
 	if _, err := kernel.Lookup(d.Kind(), l.Op); err != nil {
 		return nil, err
 	}
-	t := task{}
+	t := &task{device: d, engine: l.Engine, step: l.Step, name: l.Name, what: l.What}
 	for _, list := range [][]device.Operand{l.In, l.Out} {
 		for _, o := range list {
-			if o.Type.Bytes() != o.Bytes {
-				return nil, fmt.Errorf("%s in a region of %d bytes", o.Type, o.Bytes)
-			}
-			t = append(t, o.Region)
+			t.touched = append(t.touched, o.Region)
 		}
 	}
 	if l.Scratch.Bytes > 0 {
-		t = append(t, l.Scratch)
+		t.touched = append(t.touched, l.Scratch)
 	}
-	return t, t.check()
+	return t, d.owns(t.touched)
 }
 
-// Copy checks that both ends are inside their memories.
+// Copy checks both ends.
 func (d *Device) Copy(c device.Copy) (device.Task, error) {
-	t := task{c.Dst, c.Src}
-	if c.Dst.Bytes != c.Src.Bytes {
-		return nil, fmt.Errorf("copy of %d bytes to %d", c.Src.Bytes, c.Dst.Bytes)
+	if err := c.Check(); err != nil {
+		return nil, err
 	}
-	return t, t.check()
+	t := &task{device: d, engine: c.Engine, step: c.Step, name: c.Name, what: c.What,
+		touched: []device.Region{c.Dst, c.Src}}
+	return t, d.owns(t.touched)
 }
 
-// Err is always nil.
-func (d *Device) Err() error { return nil }
+// owns reports a region of a memory that another device made.
+func (d *Device) owns(regions []device.Region) error {
+	for _, r := range regions {
+		if m, ok := r.Mem.(*memory); !ok || m.device != d {
+			return fmt.Errorf("memory %T is not this device's", r.Mem)
+		}
+	}
+	return nil
+}
+
+// Err is the error since Open or Reset.
+func (d *Device) Err() error { return d.fault.Err() }
+
+// Stop skips what has not begun.
+func (d *Device) Stop(cause error) { d.fault.Set(cause) }
+
+// Reset lets tasks run again.
+func (d *Device) Reset() { d.fault.Clear() }
 
 // Close does nothing.
 func (d *Device) Close() error { return nil }
@@ -78,26 +97,28 @@ func (d *Device) Close() error { return nil }
 func (d *Device) Tasks() int { return d.tasks }
 
 // task is the regions that a task touches.
-type task []device.Region
-
-func (t task) check() error {
-	for _, r := range t {
-		if err := device.CheckRegion(r); err != nil {
-			return err
-		}
-	}
-	return nil
+type task struct {
+	device     *Device
+	engine     space.Engine
+	step       int
+	name, what string
+	touched    []device.Region
 }
 
-type memory struct{ bytes, used int64 }
+type memory struct {
+	device      *Device
+	space       space.ID
+	bytes, used int64
+}
 
-func (m *memory) Bytes() int64 { return m.bytes }
-func (m *memory) Used() int64  { return m.used }
-func (m *memory) ResetUsed()   { m.used = 0 }
+func (m *memory) Space() space.ID { return m.space }
+func (m *memory) Bytes() int64    { return m.bytes }
+func (m *memory) Used() int64     { return m.used }
+func (m *memory) ResetUsed()      { m.used = 0 }
 
 func (m *memory) Write(off int64, data []byte) error {
 	r := device.Region{Mem: m, Off: off, Bytes: int64(len(data))}
-	if err := device.CheckRegion(r); err != nil {
+	if err := r.Check(); err != nil {
 		return err
 	}
 	m.used = max(m.used, off+r.Bytes)
@@ -109,23 +130,42 @@ func (m *memory) Read(off int64, data []byte) error { return m.Write(off, data) 
 
 type stream struct {
 	device *Device
+	name   string
+	engine space.Engine
 	id     int
-	queued uint64
+	begun  uint64
 }
 
 func (s *stream) Run(tasks ...device.Task) {
 	for _, t := range tasks {
-		s.queued++
-		s.device.tasks++
-		for _, r := range t.(task) {
-			m := r.Mem.(*memory)
-			m.used = max(m.used, r.Off+r.Bytes)
+		if s.device.Err() == nil {
+			s.run(t)
 		}
 	}
 }
 
-func (s *stream) Record() device.Event { return device.Event{Stream: s.id, Seq: s.queued} }
+func (s *stream) run(given device.Task) {
+	t, ok := given.(*task)
+	if !ok || t.device != s.device {
+		s.device.Stop(fmt.Errorf("stream %s: task %T is not this device's", s.name, given))
+		return
+	}
+	if err := device.Misplaced(t.engine, s.name, s.engine); err != nil {
+		s.device.Stop(&device.Error{Step: t.step, Name: t.name, What: t.what, Err: err})
+		return
+	}
+	s.begun++
+	s.device.tasks++
+	for _, r := range t.touched {
+		m := r.Mem.(*memory)
+		m.used = max(m.used, r.Off+r.Bytes)
+	}
+}
+
+func (s *stream) Record() device.Event { return device.Event{Stream: s.id, Seq: s.begun} }
 
 func (s *stream) Wait(device.Event) {}
 
-func (s *stream) Sync(ctx context.Context) error { return context.Cause(ctx) }
+func (s *stream) Sync() error { return s.device.Err() }
+
+func (s *stream) Begun() uint64 { return s.begun }
