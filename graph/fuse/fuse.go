@@ -59,6 +59,7 @@ type rewrite struct {
 	readers []int32           // by node: live nodes that read it
 	now     []ops.Application // by node: what it computes; no operation if its reader does
 	place   []graph.NodeID    // by node: the node whose place in the order it takes
+	ready   *readiness
 }
 
 func newRewrite(g *graph.Graph, fetches []graph.Value, updates []graph.NodeID) *rewrite {
@@ -74,6 +75,7 @@ func newRewrite(g *graph.Graph, fetches []graph.Value, updates []graph.NodeID) *
 		r.kept[id] = true
 	}
 	r.live = g.Ancestors(roots)
+	r.ready = newReadiness(g, r.live)
 	for _, n := range g.Nodes() {
 		r.now[n.ID], r.place[n.ID] = ops.Application{Op: n.Op, In: n.In}, n.ID
 	}
@@ -90,12 +92,10 @@ func (r *rewrite) fuse() {
 // round lets every node, in order of creation, take over an operand's producer.
 func (r *rewrite) round() (changed bool) {
 	r.countReaders()
-	ready := r.askReadiness()
 	for _, n := range r.g.Nodes() {
-		for _, v := range r.now[n.ID].In {
-			if r.candidate(v, n) && r.runsAtOnce(v, n, ready) {
-				changed = r.merge(v, n) || changed
-			}
+		in := r.now[n.ID].In
+		for _, v := range in {
+			changed = r.candidate(v, n) && r.merge(v, n, in) || changed
 		}
 	}
 	return changed
@@ -104,13 +104,14 @@ func (r *rewrite) round() (changed bool) {
 // countReaders counts, for every node, those that read it, each once.
 func (r *rewrite) countReaders() {
 	clear(r.readers)
+	latest := make([]graph.NodeID, r.g.Len()) // by node: its latest reader and one
 	for _, n := range r.g.Nodes() {
-		in := r.now[n.ID].In
 		if !r.live[n.ID] {
 			continue
 		}
-		for i, v := range in {
-			if !slices.ContainsFunc(in[:i], func(u graph.Value) bool { return u.Node == v.Node }) {
+		for _, v := range r.now[n.ID].In {
+			if latest[v.Node.ID] != n.ID+1 {
+				latest[v.Node.ID] = n.ID + 1
 				r.readers[v.Node.ID]++
 			}
 		}
@@ -127,22 +128,24 @@ func (r *rewrite) candidate(v graph.Value, n *graph.Node) bool {
 }
 
 // runsAtOnce reports whether everything else that n reads is there when the
-// producer of v runs, so that the fused node can run in its place.
-func (r *rewrite) runsAtOnce(v graph.Value, n *graph.Node, ready readiness) bool {
+// producer of v runs, so that the fused node can run in its place. What n has come
+// to read in this round, beside in, waits for the next.
+func (r *rewrite) runsAtOnce(v graph.Value, n *graph.Node, in []graph.Value) bool {
 	for _, u := range r.now[n.ID].In {
 		if u != v && !u.Node.Leaf() && !slices.Contains(r.now[v.Node.ID].In, u) &&
-			!ready[question{u, v}] {
+			!(slices.Contains(in, u) && r.ready.depends(v.Node.ID, u.Node.ID)) {
 			return false
 		}
 	}
 	return true
 }
 
-// merge fuses the producer of v into n, if there is an operation for that.
-func (r *rewrite) merge(v graph.Value, n *graph.Node) bool {
+// merge fuses the producer of v into n, which read in when the round began, if
+// there is an operation for that.
+func (r *rewrite) merge(v graph.Value, n *graph.Node, in []graph.Value) bool {
 	p := v.Node
 	fused, ok := ops.Fuse(r.now[p.ID], r.now[n.ID], v)
-	if !ok || !fused.Type().Equal(n.Out[0]) {
+	if !ok || !fused.Type().Equal(n.Out[0]) || !r.runsAtOnce(v, n, in) {
 		return false
 	}
 	r.now[n.ID], r.now[p.ID] = fused, ops.Application{}
