@@ -92,12 +92,13 @@ type event struct {
 }
 
 // timeline lists the starts and ends of the moving blocks in order of time. A
-// block that ends at time t is still live for one that starts at t.
+// block that ends at time t is still live for one that starts at t, so at one time
+// the starts come first.
 func timeline(blocks []Block) []event {
 	events := make([]event, 0, 2*len(blocks))
 	for i, b := range blocks {
 		if !b.Fixed {
-			events = append(events, event{b.From, true, i}, event{b.To + 1, false, i})
+			events = append(events, event{b.From, true, i}, event{b.To, false, i})
 		}
 	}
 	slices.SortFunc(events, func(a, b event) int {
@@ -105,9 +106,9 @@ func timeline(blocks []Block) []event {
 		case a.time != b.time:
 			return cmp.Compare(a.time, b.time)
 		case a.start != b.start && a.start:
-			return 1
-		case a.start != b.start:
 			return -1
+		case a.start != b.start:
+			return 1
 		default:
 			return cmp.Compare(a.block, b.block)
 		}
