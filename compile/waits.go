@@ -151,14 +151,21 @@ func previousOwners(p *plan.Plan) [][]plan.SlotID {
 	slices.SortStableFunc(byStart, func(a, b plan.SlotID) int {
 		return p.Slots[a].From - p.Slots[b].From
 	})
-	tops := make([]*btree.BTreeG[tenant], len(p.Spaces))
-	for i := range tops {
-		tops[i] = btree.NewG(32, func(a, b tenant) bool { return a.end < b.end })
+	spaces := make([]tenancy, len(p.Spaces))
+	for i := range spaces {
+		spaces[i] = newTenancy(len(p.Slots))
 	}
 	for _, id := range byStart {
-		out[id] = evict(tops[p.Slots[id].Space], p.Slots[id], id)
+		out[id] = spaces[p.Slots[id].Space].evict(p.Slots[id], id)
 	}
 	return out
+}
+
+// tenancy knows who had the addresses of a space last.
+type tenancy struct {
+	tenants *btree.BTreeG[tenant] // by end; they do not overlap
+	evicter []plan.SlotID         // by slot: the latest that took addresses from it, or NoSlot
+	gone    []tenant              // to be used again
 }
 
 // tenant is the last slot to have the addresses from start to end.
@@ -167,30 +174,38 @@ type tenant struct {
 	slot       plan.SlotID
 }
 
-// evict enters a slot into the map of tenants and returns those it displaces.
-func evict(tenants *btree.BTreeG[tenant], s plan.Slot, id plan.SlotID) []plan.SlotID {
+func newTenancy(slots int) tenancy {
+	return tenancy{
+		tenants: btree.NewG(32, func(a, b tenant) bool { return a.end < b.end }),
+		evicter: slices.Repeat([]plan.SlotID{plan.NoSlot}, slots),
+	}
+}
+
+// evict enters a slot and returns those whose addresses it takes.
+func (t *tenancy) evict(s plan.Slot, id plan.SlotID) []plan.SlotID {
 	lo, hi := s.Off, s.Off+s.Bytes
-	var displaced []tenant
-	tenants.AscendGreaterOrEqual(tenant{end: lo + 1}, func(t tenant) bool {
-		if t.start >= hi {
+	t.gone = t.gone[:0]
+	t.tenants.AscendGreaterOrEqual(tenant{end: lo + 1}, func(old tenant) bool {
+		if old.start >= hi {
 			return false
 		}
-		displaced = append(displaced, t)
+		t.gone = append(t.gone, old)
 		return true
 	})
 	var out []plan.SlotID
-	for _, t := range displaced {
-		tenants.Delete(t)
-		if t.start < lo {
-			tenants.ReplaceOrInsert(tenant{t.start, lo, t.slot})
+	for _, old := range t.gone {
+		t.tenants.Delete(old)
+		if old.start < lo {
+			t.tenants.ReplaceOrInsert(tenant{old.start, lo, old.slot})
 		}
-		if t.end > hi {
-			tenants.ReplaceOrInsert(tenant{hi, t.end, t.slot})
+		if old.end > hi {
+			t.tenants.ReplaceOrInsert(tenant{hi, old.end, old.slot})
 		}
-		if !slices.Contains(out, t.slot) {
-			out = append(out, t.slot)
+		if t.evicter[old.slot] != id {
+			t.evicter[old.slot] = id
+			out = append(out, old.slot)
 		}
 	}
-	tenants.ReplaceOrInsert(tenant{lo, hi, id})
+	t.tenants.ReplaceOrInsert(tenant{lo, hi, id})
 	return out
 }
