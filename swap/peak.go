@@ -40,7 +40,7 @@ const attempts = 2
 // estimate is what is thought to be live, by position.
 type estimate struct {
 	p     *pass.Program
-	live  []int64
+	delta []int64 // by position: how many more bytes are live than at the one before
 	spans []span
 }
 
@@ -51,7 +51,7 @@ type span struct {
 }
 
 func newEstimate(p *pass.Program) *estimate {
-	e := &estimate{p: p, live: make([]int64, len(p.Order))}
+	e := &estimate{p: p, delta: make([]int64, len(p.Order)+1)}
 	uses := p.Uses()
 	for _, n := range p.Graph.Nodes() {
 		if !p.Live[n.ID] && n.Kind != graph.KindVariable && n.Kind != graph.KindConstant {
@@ -62,7 +62,7 @@ func newEstimate(p *pass.Program) *estimate {
 			at := deviceUses(p, uses[p.ValueIndex(v)])
 			switch {
 			case p.Place[n.ID] == space.Device && n.Leaf():
-				e.add(0, int32(len(e.live))-1, t.Bytes())
+				e.add(0, int32(len(p.Order))-1, t.Bytes())
 			case swappable(n) && len(at) > 0:
 				e.add(at[0], at[len(at)-1], t.Bytes())
 				e.spans = append(e.spans, span{v, at})
@@ -74,16 +74,16 @@ func newEstimate(p *pass.Program) *estimate {
 
 // add puts bytes into the positions from first to last.
 func (e *estimate) add(first, last int32, bytes int64) {
-	for i := first; i <= last; i++ {
-		e.live[i] += bytes
-	}
+	e.delta[first] += bytes
+	e.delta[last+1] -= bytes
 }
 
 // peak is the position with the most bytes.
 func (e *estimate) peak() (at int32, bytes int64) {
-	for i, b := range e.live {
-		if b > bytes {
-			at, bytes = int32(i), b
+	var live int64
+	for i, d := range e.delta {
+		if live += d; live > bytes {
+			at, bytes = int32(i), live
 		}
 	}
 	return at, bytes
