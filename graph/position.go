@@ -14,13 +14,25 @@ var internalFrames = []string{
 	"github.com/gomem/gomem/graph/autodiff.",
 }
 
-// position is the file and line of the nearest caller that is model code.
+// position is the file and line of the nearest caller that is model code: as a
+// rule a few frames away, which are cheaper to find than all.
 func (g *Graph) position() string {
 	if g.pos != "" {
 		return g.pos
 	}
 	var pcs [16]uintptr
-	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs[:])])
+	for _, depth := range []int{len(pcs) / 2, len(pcs)} {
+		n := runtime.Callers(3, pcs[:depth])
+		if pos := outside(pcs[:n]); pos != "" || n < depth {
+			return pos
+		}
+	}
+	return ""
+}
+
+// outside is the first position of a stack that is model code, or "".
+func outside(stack []uintptr) string {
+	frames := runtime.CallersFrames(stack)
 	for {
 		f, more := frames.Next()
 		if !internal(f.Function) && f.File != "" {

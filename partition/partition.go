@@ -50,7 +50,7 @@ func Pass(s Strategy, size int) pass.Pass {
 		if size < 0 {
 			return fmt.Errorf("partition size %d is negative", size)
 		}
-		succ := p.Graph.Successors(p.Live)
+		succ := p.Successors()
 		f, err := newFrontier(s, p, succ)
 		if err != nil {
 			return err

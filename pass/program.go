@@ -2,6 +2,7 @@ package pass
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/space"
@@ -26,6 +27,9 @@ type Program struct {
 	Away  [][]Gap        // by value: absences from the device, in order
 
 	Estimate int64 // the device's peak as a pass has guessed it, or 0
+
+	successors graph.Adjacency
+	ordered    []bool // the live nodes that successors are of
 
 	first []int32 // by node: index of its first value
 	pos   []int32 // by node: position in Order, or -1
@@ -59,6 +63,15 @@ func (p *Program) SetOrder(order []graph.NodeID) {
 	for i, id := range order {
 		p.pos[id] = int32(i)
 	}
+}
+
+// Successors are the ordering edges between live nodes that execute; they are
+// listed again only if other nodes live than before.
+func (p *Program) Successors() graph.Adjacency {
+	if p.ordered == nil || !slices.Equal(p.ordered, p.Live) {
+		p.successors, p.ordered = p.Graph.Successors(p.Live), slices.Clone(p.Live)
+	}
+	return p.successors
 }
 
 // Parts is the number of partitions.
@@ -103,7 +116,7 @@ func (p *Program) check() error {
 	}
 	seen := make([]bool, p.Graph.Len())
 	part := int32(0)
-	succ := p.Graph.Successors(p.Live)
+	succ := p.Successors()
 	for i, id := range p.Order {
 		n := p.Graph.Node(id)
 		switch {
