@@ -2,6 +2,7 @@ package fuse
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -33,17 +34,20 @@ func (r *Result) Value(v graph.Value) graph.Value {
 // and the updates. Of the rest it has what those need. The error is g's own, or
 // says what is no part of it.
 func Fuse(g *graph.Graph, fetches []graph.Value, updates []graph.NodeID) (*Result, error) {
+	if g == nil {
+		return nil, errors.New("fuse: the graph is nil")
+	}
 	if err := g.Verify(); err != nil {
 		return nil, err
 	}
 	for _, v := range fetches {
-		if v.Graph() != g {
+		if v.Graph() != g || v.Index < 0 || v.Index >= len(v.Node.Out) {
 			return nil, fmt.Errorf("fuse: fetch %s is no value of the graph", v)
 		}
 	}
 	for _, id := range updates {
-		if id < 0 || int(id) >= g.Len() {
-			return nil, fmt.Errorf("fuse: the graph has no node %d", id)
+		if id < 0 || int(id) >= g.Len() || g.Node(id).Kind != graph.KindUpdate {
+			return nil, fmt.Errorf("fuse: node %d is no update of the graph", id)
 		}
 	}
 	r := newRewrite(g, fetches, updates)

@@ -2,6 +2,7 @@ package fuse_test
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -303,14 +304,30 @@ func TestBadFetches(t *testing.T) {
 				[]graph.Value{{}}, nil)
 			return err
 		},
-		"has no node 99": func() error {
+		"node 99 is no update": func() error {
 			_, err := fuse.Fuse(p.g, nil,
 				[]graph.NodeID{99})
 			return err
 		},
-		"has no node -1": func() error {
+		"node -1 is no update": func() error {
 			_, err := fuse.Fuse(p.g, nil,
 				[]graph.NodeID{-1})
+			return err
+		},
+		"node 0 is no update": func() error {
+			_, err := fuse.Fuse(p.g, nil, []graph.NodeID{p.x.Node.ID})
+			return err
+		},
+		fmt.Sprintf("node %d is no update", y.Node.ID): func() error {
+			_, err := fuse.Fuse(p.g, nil, []graph.NodeID{y.Node.ID})
+			return err
+		},
+		"fetch tanh:7 is no value": func() error {
+			_, err := fuse.Fuse(p.g, []graph.Value{{Node: y.Node, Index: 7}}, nil)
+			return err
+		},
+		"the graph is nil": func() error {
+			_, err := fuse.Fuse(nil, nil, nil)
 			return err
 		},
 		"do not broadcast": func() error {
