@@ -8,6 +8,7 @@ import (
 	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/fuse"
+	"github.com/gomem/gomem/plan"
 	"github.com/gomem/gomem/space"
 )
 
@@ -21,72 +22,143 @@ type Planned struct {
 
 // Plan decides how to run the targets of a graph, as Compile does, and takes no
 // memory for it. The plans are of a fused graph (package graph/fuse) unless
-// Options.NoFusion is set, or only the model's own fits the budget, or there is no
-// budget and the model's own needs less of the device. If some targets do not fit,
-// the error wraps the *[ErrOutOfMemory] of the one that needs the most.
+// Options.NoFusion is set, or only the model's own graph fits the budgets, or the
+// policy is to copy less where it can and the model's own copies less. If some
+// targets do not fit, the error wraps the *[ErrOutOfMemory] of the one that needs
+// the most.
 func Plan(ctx context.Context, g *graph.Graph, o Options, targets ...Target) (*Planned, error) {
-	if len(targets) == 0 {
-		return nil, errors.New("gomem: nothing to plan: no targets")
-	}
-	plain := &Planned{Model: g, Graph: g, Targets: targets}
-	if o.NoFusion {
-		if err := plain.plan(ctx, o); err != nil {
-			return nil, prefixed(err)
-		}
-		return plain, nil
-	}
-	fused, err := fusedFrom(plain)
+	plain, fused, err := variants(g, o, targets)
 	if err != nil {
 		return nil, prefixed(err)
 	}
-	errFused := fused.plan(ctx, o)
-	if errFused == nil && o.DeviceBytes > 0 {
+	err = fused.plan(ctx, o)
+	_, refused := errors.AsType[*ErrOutOfMemory](err)
+	switch {
+	case plain == nil || err != nil && !refused:
+		return planned(fused, err)
+	case err == nil && !(o.Policy.CopiesLess() && fused.copies()):
 		return fused, nil
 	}
-	if _, refused := errors.AsType[*ErrOutOfMemory](errFused); errFused != nil && !refused {
-		return nil, prefixed(errFused)
-	}
 	errPlain := plain.plan(ctx, o)
+	_, refusedPlain := errors.AsType[*ErrOutOfMemory](errPlain)
 	switch {
-	case errFused != nil && errPlain != nil:
-		return nil, prefixed(lesser(errFused, errPlain))
-	case errFused != nil, errPlain == nil && plain.Peak(space.Device) < fused.Peak(space.Device):
+	case errPlain != nil && !refusedPlain:
+		return planned(nil, errPlain)
+	case refused && refusedPlain:
+		return planned(nil, lesser(err, errPlain))
+	case refused, !refusedPlain && plain.copied() < fused.copied():
 		return plain, nil
 	}
 	return fused, nil
 }
 
-// lesser is the one of two refusals that asks for less; the second, if they ask
-// for different things.
-func lesser(a, b error) error {
-	first, ok1 := errors.AsType[*ErrOutOfMemory](a)
-	second, ok2 := errors.AsType[*ErrOutOfMemory](b)
-	if ok1 && ok2 && first.Space == second.Space && first.Need < second.Need {
-		return a
+// planned is plans, or what is wrong.
+func planned(p *Planned, err error) (*Planned, error) {
+	if err != nil {
+		return nil, prefixed(err)
 	}
-	return b
+	return p, nil
+}
+
+// variants are the graphs to choose from, not planned yet: the model's own and the
+// fused one, or nil and the model's own if there is nothing to choose.
+func variants(g *graph.Graph, o Options, targets []Target) (plain, fused *Planned, err error) {
+	if err := compile.CheckTargets(g, targets...); err != nil {
+		return nil, nil, err
+	}
+	plain = &Planned{Model: g, Graph: g, Targets: targets}
+	if o.NoFusion {
+		return nil, plain, nil
+	}
+	fused, err = fusedFrom(plain)
+	return plain, fused, err
+}
+
+// lesser is the one of two refusals that asks for less: for more of the device
+// only, if one of them does, since a larger budget of either memory is enough if
+// one of the graphs does with it.
+func lesser(a, b error) error {
+	first, _ := errors.AsType[*ErrOutOfMemory](a)
+	second, _ := errors.AsType[*ErrOutOfMemory](b)
+	if rank(second) < rank(first) ||
+		rank(second) == rank(first) && second.Need < first.Need {
+		return b
+	}
+	return a
+}
+
+// rank orders refusals by what must be raised: the device's budget, the host's,
+// both.
+func rank(e *ErrOutOfMemory) int {
+	switch {
+	case e.Space == space.Device:
+		return 0
+	case e.Remedy.Change != compile.RaiseOther:
+		return 1
+	}
+	return 2
 }
 
 func prefixed(err error) error { return fmt.Errorf("gomem: %w", err) }
 
-// MinDevice is the smallest device budget with which Plan succeeds.
+// MinDevice is the smallest device budget, in bytes, with which Plan succeeds
+// within the host's budget: a byte less is refused. The device's budget in the
+// options does not count.
 func MinDevice(ctx context.Context, g *graph.Graph, o Options, targets ...Target) (int64, error) {
-	plain := &Planned{Model: g, Graph: g, Targets: targets}
-	least, err := plain.minDevice(ctx, o)
-	if !o.NoFusion {
-		fused, errFused := fusedFrom(plain)
-		if errFused != nil {
-			return 0, prefixed(errFused)
-		}
-		if bytes, errFused := fused.minDevice(ctx, o); errFused == nil &&
-			(err != nil || bytes < least) {
-			least, err = bytes, nil
-		}
-	}
+	return minimum(ctx, g, o, space.Device, targets)
+}
+
+// MinHost is MinDevice for the host's budget within the device's.
+func MinHost(ctx context.Context, g *graph.Graph, o Options, targets ...Target) (int64, error) {
+	return minimum(ctx, g, o, space.Host, targets)
+}
+
+func minimum(ctx context.Context, g *graph.Graph, o Options, of space.ID,
+	targets []Target) (int64, error) {
+	plain, fused, err := variants(g, o, targets)
 	if err != nil {
 		return 0, prefixed(err)
 	}
+	least, err := compile.Minimum(ctx, fused.Graph, o.Planning(), of, fused.Targets...)
+	_, refused := errors.AsType[*ErrOutOfMemory](err)
+	if plain == nil || err != nil && !refused {
+		return bytes(least, err)
+	}
+	own, errPlain := compile.Minimum(ctx, plain.Graph, o.Planning(), of, plain.Targets...)
+	_, refusedPlain := errors.AsType[*ErrOutOfMemory](errPlain)
+	switch {
+	case errPlain != nil && !refusedPlain:
+		return bytes(0, errPlain)
+	case refused && refusedPlain:
+		return bytes(0, lesser(err, errPlain))
+	case refused, !refusedPlain && own < least:
+		return own, nil
+	}
 	return least, nil
+}
+
+// bytes is a number of bytes, or what is wrong.
+func bytes(n int64, err error) (int64, error) {
+	if err != nil {
+		return 0, prefixed(err)
+	}
+	return n, nil
+}
+
+// SmallerPartition is the partition size below the options' with which the targets
+// need less of the device than so many bytes, and how much, as far as it is worth
+// trying: see compile.Smaller.
+func SmallerPartition(ctx context.Context, g *graph.Graph, o Options, than int64,
+	targets ...Target) (compile.Remedy, error) {
+	_, p, err := variants(g, o, targets)
+	if err != nil {
+		return compile.Remedy{}, prefixed(err)
+	}
+	r, err := compile.Smaller(ctx, p.Graph, o.Planning(), than, p.Targets...)
+	if err != nil {
+		return compile.Remedy{}, prefixed(err)
+	}
+	return r, nil
 }
 
 // fusedFrom is the fused graph with its targets, not planned yet.
@@ -117,37 +189,30 @@ func fusedFrom(p *Planned) (*Planned, error) {
 
 // plan makes the plans.
 func (p *Planned) plan(ctx context.Context, o Options) error {
-	var worst *ErrOutOfMemory
-	for _, t := range p.Targets {
-		r, err := compile.Compile(ctx, p.Graph, t, o.Planning())
-		if short, ok := errors.AsType[*ErrOutOfMemory](err); ok {
-			if worst == nil || short.Space == worst.Space && short.Need > worst.Need {
-				worst = short
-			}
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		p.Results = append(p.Results, r)
-	}
-	if worst != nil {
-		return worst
-	}
-	return nil
+	var err error
+	p.Results, err = compile.All(ctx, p.Graph, o.Planning(), p.Targets...)
+	return err
 }
 
-// minDevice is the smallest device budget under which every target has a plan.
-func (p *Planned) minDevice(ctx context.Context, o Options) (int64, error) {
-	var most int64
-	for _, t := range p.Targets {
-		least, err := compile.MinDevice(ctx, p.Graph, t, o.Planning())
-		if err != nil {
-			return 0, err
-		}
-		most = max(most, least)
+// copied is how much the plans copy, in bytes.
+func (p *Planned) copied() int64 {
+	var total int64
+	for _, r := range p.Results {
+		t := r.Plan.Traffic()
+		total += t.In() + t.Out()
 	}
-	return most, nil
+	return total
+}
+
+// copies reports whether the plans copy more than feeds and fetches.
+func (p *Planned) copies() bool {
+	for _, r := range p.Results {
+		t := r.Plan.Traffic()
+		if t[plan.Stage]+t[plan.SwapIn]+t[plan.SwapOut]+t[plan.Gradient] > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // Peak is what a session with these plans takes of a space, in bytes: the most

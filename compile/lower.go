@@ -63,7 +63,8 @@ type reader struct {
 	slot *stagedSlot
 }
 
-// lower makes the plan of a program on a rung of the ladder.
+// lower makes the plan of a program on a rung of the ladder, but for the waits,
+// which do not affect what it needs.
 func lower(p *pass.Program, o Options, r Rung) *plan.Plan {
 	l := newLowering(p, o, r)
 	l.leaves()
@@ -73,7 +74,6 @@ func lower(p *pass.Program, o Options, r Rung) *plan.Plan {
 	}
 	l.finish()
 	l.addresses()
-	addWaits(l.plan)
 	return l.plan
 }
 
@@ -143,6 +143,9 @@ func title(o Options, r Rung) string {
 	s := fmt.Sprintf("%s prefetch=%d", o, r.Prefetch)
 	if r.Unshared {
 		s += " unshared"
+	}
+	if r.Told > 0 {
+		s += fmt.Sprintf(" told=%d", r.Told)
 	}
 	return s
 }

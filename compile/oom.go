@@ -2,8 +2,8 @@ package compile
 
 import (
 	"cmp"
-	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -17,64 +17,90 @@ import (
 // ErrOutOfMemory says that no plan fits a budget.
 type ErrOutOfMemory struct {
 	Target string
-	Space  string
-	Need   int64 // the smallest budget that works, all else being equal
-	Budget int64
+	Space  space.ID // the memory that is short
+	// Need is the smallest budget of Space, in bytes, that works with these options
+	// and the other memory's budget: a byte less is refused. If no budget of Space
+	// does, the Remedy is to raise the other one's too.
+	Need   int64
+	Budget int64         // of Space, in bytes
 	At     string        // the operation at which the most bytes are live
 	Op     string        // its operation's name
 	In     []string      // its operands and results, largest first
 	Live   []plan.Holder // the ten largest holders at that point
-	Hint   string        // what would help
+	Remedy Remedy        // what would help, beside a budget of Need
 }
 
 // Error is one line: what is needed, what sets it, what would help.
-func (e *ErrOutOfMemory) Error() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s needs %s (%d bytes) of %s memory, the budget is %s", e.Target,
-		units.BytesSize(float64(e.Need)), e.Need, e.Space, units.BytesSize(float64(e.Budget)))
-	fmt.Fprintf(&b, "; %s (%s) sets it: %s", e.At, e.Op, strings.Join(e.In, ", "))
-	if e.Hint != "" {
-		fmt.Fprintf(&b, "; %s", e.Hint)
-	}
-	return b.String()
+func (e *ErrOutOfMemory) Error() string { return e.Explain() + "; " + e.Remedy.String() }
+
+// Explain is the line but for the remedy.
+func (e *ErrOutOfMemory) Explain() string {
+	return fmt.Sprintf("%s needs %s (%d bytes) of %s memory, the budget is %s; %s (%s) sets it: %s",
+		e.Target, units.BytesSize(float64(e.Need)), e.Need, e.Space,
+		units.BytesSize(float64(e.Budget)), e.At, e.Op, strings.Join(e.In, ", "))
 }
 
-// outOfMemory explains why none of the plans fits: it reports the space that is
-// short in the plan that comes closest.
-func outOfMemory(ctx context.Context, g *graph.Graph, t Target, o Options,
-	rungs []*plan.Plan) error {
-	best, space := closest(rungs)
-	s := best.Spaces[space]
-	e := &ErrOutOfMemory{Target: t.Name, Space: s.Name, Need: s.Bytes, Budget: s.Budget}
-	peak := best.Peak(space, 10)
-	n := g.Node(best.Steps[peak.Step].Node)
-	e.At, e.Op = n.Name, n.OpName()
-	e.In = operands(n)
-	e.Live = peak.Largest
-	e.Hint = advice(ctx, g, t, o, space)
+// refusal explains why no plan fits.
+func (s *search) refusal() error {
+	e, err := s.shortage()
+	if err != nil {
+		return fmt.Errorf("compile: %w", err)
+	}
 	return e
 }
 
-// closest finds the plan with the least device peak among those within the host
-// budget, or else the one with the least host peak.
-func closest(rungs []*plan.Plan) (*plan.Plan, space.ID) {
-	var best *plan.Plan
-	for _, p := range rungs {
-		if within(p, space.Host) && (best == nil ||
-			p.Spaces[space.Device].Bytes < best.Spaces[space.Device].Bytes) {
-			best = p
+// shortage finds the space that is short: the device, if some plan keeps to the
+// host's budget.
+func (s *search) shortage() (*ErrOutOfMemory, error) {
+	for _, short := range []space.ID{space.Device, space.Host} {
+		l, err := s.least(short)
+		if err != nil {
+			return nil, err
 		}
+		if l == nil {
+			continue
+		}
+		e, err := s.explain(short, l)
+		if err == nil {
+			e.Remedy, err = s.remedy(e)
+		}
+		return e, err
 	}
-	if best != nil {
-		return best, space.Device
-	}
-	best = slices.MinFunc(rungs, func(a, b *plan.Plan) int {
-		return cmp.Compare(a.Spaces[space.Host].Bytes, b.Spaces[space.Host].Bytes)
-	})
-	return best, space.Host
+	return s.bothShort()
 }
 
-func within(p *plan.Plan, s space.ID) bool { return p.Spaces[s].Bytes <= p.Spaces[s].Budget }
+// bothShort is the shortage of the host where the device's budget must be raised
+// too.
+func (s *search) bothShort() (*ErrOutOfMemory, error) {
+	l, err := s.answer(question{space.Host, math.MaxInt64, ladder.straight})
+	if err != nil {
+		return nil, err
+	}
+	device, err := s.answer(question{space.Device, l.bytes, ladder.straight})
+	if err != nil {
+		return nil, err
+	}
+	e, err := s.explain(space.Host, l)
+	if err == nil {
+		e.Remedy = Remedy{Change: RaiseOther, Space: space.Device, Bytes: device.bytes}
+	}
+	return e, err
+}
+
+// explain says what sets the smallest budget.
+func (s *search) explain(short space.ID, l *least) (*ErrOutOfMemory, error) {
+	p, _, err := l.job.lower(s.ctx, l.way)
+	if err != nil {
+		return nil, err
+	}
+	peak := p.Peak(short, 10)
+	n := s.graph.Node(p.Steps[peak.Step].Node)
+	return &ErrOutOfMemory{
+		Target: l.job.target.Name, Space: short, Need: l.bytes,
+		Budget: *budget(&s.options, short),
+		At:     n.Name, Op: n.OpName(), In: operands(n), Live: peak.Largest,
+	}, nil
+}
 
 // operands are the operands and results of a node, largest first.
 func operands(n *graph.Node) []string {
@@ -94,59 +120,6 @@ func operands(n *graph.Node) []string {
 	for _, v := range values[:min(3, len(values))] {
 		out = append(out, fmt.Sprintf("%s %s %s", v, v.Type(),
 			units.BytesSize(float64(v.Type().Bytes()))))
-	}
-	return out
-}
-
-// advice tries what a user could change, the gentlest first, and names the
-// first that works.
-func advice(ctx context.Context, g *graph.Graph, t Target, o Options, short space.ID) string {
-	if short == space.Host {
-		return "raise --host-memory or use a smaller model or batch"
-	}
-	for _, try := range remedies(o) {
-		p, _, err := decide(ctx, g, t, try.options)
-		if err == nil && fits(lower(p, try.options, lowest(try.options))) {
-			return try.flag + " would fit"
-		}
-	}
-	return "use a smaller batch or model, or raise --device-memory"
-}
-
-// lowest is the last rung, which needs the least as a rule.
-func lowest(o Options) Rung {
-	list := rungs(o)
-	return list[len(list)-1]
-}
-
-type remedy struct {
-	flag    string
-	options Options
-}
-
-func remedies(o Options) []remedy {
-	var out []remedy
-	add := func(flag string, change func(*Options)) {
-		next := o
-		change(&next)
-		next.EnsureDefaults()
-		out = append(out, remedy{flag, next})
-	}
-	switch {
-	case !o.Policy.Partitioned():
-		add("--policy thesis", func(n *Options) { *n = Options{DeviceBytes: o.DeviceBytes, HostBytes: o.HostBytes, Streams: o.Streams} })
-	case o.NoPlacement || o.NoSwap:
-		add("leaving out --no-placement and --no-swap", func(n *Options) {
-			n.NoPlacement, n.NoSwap = false, false
-		})
-	}
-	for _, size := range []int{50, 20, 5, 1} {
-		if o.Policy.Partitioned() && size < o.Partition {
-			add(fmt.Sprintf("--partition %d", size), func(n *Options) { n.Partition = size })
-		}
-	}
-	if o.Policy.Partitioned() && o.Lookahead > 1 {
-		add("--lookahead 1", func(n *Options) { n.Lookahead = 1 })
 	}
 	return out
 }

@@ -49,8 +49,9 @@ func (r *runner) comparator(ctx context.Context) (Table, error) {
 	return t, nil
 }
 
-// largestGrappler is the largest n that fits with the comparator. Its plan
-// depends on the budget, so it is searched for from vanilla's maximum up.
+// largestGrappler is the largest n that fits with the comparator, told the budget
+// as it is. Its plan depends on that, so it is searched for from vanilla's maximum
+// up.
 func (r *runner) largestGrappler(ctx context.Context, w workload, size string,
 	from int) (int, error) {
 	device, host := caps(size)
@@ -60,8 +61,8 @@ func (r *runner) largestGrappler(ctx context.Context, w workload, size string,
 		if err != nil {
 			return false, err
 		}
-		no, err := refused(ctx, m, grappler(device, host), device, host)
-		return !no, err
+		f, err := compile.Predict(ctx, m.Graph, objective(m), grappler(device, host))
+		return f.Device <= device && f.Host <= host, err
 	})
 }
 
@@ -160,22 +161,19 @@ func (f forecast) cells() []any {
 // forecast compares both planners' forecasts at a cap.
 func (r *runner) forecast(ctx context.Context, w workload, m *models.Model,
 	device int64) (g, p forecast, err error) {
-	estimate, err := compile.Estimate(ctx, m.Graph, objective(m), grappler(device, 0))
+	f, err := compile.Predict(ctx, m.Graph, objective(m), grappler(device, 0))
 	if err != nil {
 		return g, p, err
 	}
-	no, err := refused(ctx, m, grappler(device, 0), device, 0)
-	if err != nil {
-		return g, p, err
-	}
-	g = forecast{estimate, estimate <= device, !no}
+	g = forecast{f.Estimate, f.Estimate <= device, f.Device <= device}
 	needs, err := least(ctx, m, placed(w.partition))
 	if err != nil {
 		return g, p, err
 	}
 	p = forecast{bytes: needs.device, fits: needs.device <= device}
 	o := placed(w.partition)
-	if no, err = refused(ctx, m, o, device, 0); err != nil {
+	no, err := refused(ctx, m, o, device, 0)
+	if err != nil {
 		return g, p, err
 	}
 	p.happened = !no

@@ -1,0 +1,94 @@
+package compile
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/gomem/gomem/partition"
+)
+
+// Options are the decisions that are the user's. The zero value is the thesis
+// policy with its defaults, without budgets.
+type Options struct {
+	Policy    Policy             // "" is Thesis
+	Strategy  partition.Strategy // "" is DFS
+	Partition int                // operations a partition; 0 is 20
+	// partitions a value must be idle for to leave the device, under Auto at least; 0 is 2
+	Lookahead   int
+	NoPlacement bool  // keep variables and constants on the device
+	NoSwap      bool  // keep intermediates on the device
+	Streams     int   // compute streams; 0 is 1
+	DeviceBytes int64 // budget of the device; 0 is none
+	HostBytes   int64 // budget of the host; 0 is none
+}
+
+// EnsureDefaults replaces zero values by what they stand for.
+func (o *Options) EnsureDefaults() {
+	set(&o.Policy, Thesis)
+	set(&o.Strategy, partition.DFS)
+	set(&o.Partition, 20)
+	set(&o.Lookahead, 2)
+	set(&o.Streams, 1)
+	set(&o.DeviceBytes, math.MaxInt64)
+	set(&o.HostBytes, math.MaxInt64)
+	if !o.Policy.Partitioned() {
+		o.Strategy, o.Partition, o.NoPlacement, o.NoSwap = partition.BreadthFirst, 0, true, true
+	}
+}
+
+func set[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// maxStreams keeps stream numbers small; devices have few engines. maxSize keeps
+// numbers of operations and partitions, and twice as many, within 32 bits.
+const (
+	maxStreams = 8
+	maxSize    = 1_000_000_000
+)
+
+// Validate reports an option that makes no sense.
+func (o Options) Validate() error {
+	o.EnsureDefaults()
+	switch {
+	case !slices.Contains(Policies(), o.Policy):
+		return fmt.Errorf("unknown policy %q: want one of %q", o.Policy, Policies())
+	case o.Partition < 0 || o.Partition > maxSize:
+		return fmt.Errorf("partition size %d: want 1 to %d operations", o.Partition, maxSize)
+	case o.Lookahead < 1 || o.Lookahead > maxSize:
+		return fmt.Errorf("look-ahead %d: want 1 to %d partitions", o.Lookahead, maxSize)
+	case o.Streams < 1 || o.Streams > maxStreams:
+		return fmt.Errorf("%d compute streams: want 1 to %d", o.Streams, maxStreams)
+	case o.DeviceBytes < 0:
+		return fmt.Errorf("device budget of %d bytes: want at least 1, or 0 for none",
+			o.DeviceBytes)
+	case o.HostBytes < 0:
+		return fmt.Errorf("host budget of %d bytes: want at least 1, or 0 for none", o.HostBytes)
+	}
+	if o.Policy.Partitioned() {
+		_, err := partition.Parse(string(o.Strategy))
+		return err
+	}
+	return nil
+}
+
+// String is the options in a line, as in a plan's title.
+func (o Options) String() string {
+	o.EnsureDefaults()
+	if !o.Policy.Partitioned() {
+		return fmt.Sprintf("policy=%s streams=%d", o.Policy, o.Streams)
+	}
+	s := fmt.Sprintf("policy=%s strategy=%s partition=%d lookahead=%d streams=%d", o.Policy,
+		o.Strategy, o.Partition, o.Lookahead, o.Streams)
+	if o.NoPlacement {
+		s += " no-placement"
+	}
+	if o.NoSwap {
+		s += " no-swap"
+	}
+	return s
+}

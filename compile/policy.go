@@ -1,0 +1,133 @@
+package compile
+
+import (
+	"math"
+	"slices"
+
+	"github.com/gomem/gomem/pass"
+	"github.com/gomem/gomem/swap"
+)
+
+// Policy is a named set of decisions.
+type Policy string
+
+// The policies.
+const (
+	// Vanilla is the baseline of every table: breadth-first order, everything
+	// on the device, values freed after their last use.
+	Vanilla Policy = "vanilla"
+	// Thesis is partitioned execution with swapping and host placement (J. Wei,
+	// thesis 2019, chapter 6).
+	Thesis Policy = "thesis"
+	// Auto is Thesis with what the device budget leaves over put to use: the larger
+	// the budget, the fewer bytes are copied, down to Vanilla where that fits.
+	Auto Policy = "auto"
+	// Grappler is Vanilla with the swapping of TensorFlow 1's memory optimizer: an
+	// estimate of the peak, and copies of what is idle around it. It is here to be
+	// compared with (thesis, section 6.4.7).
+	Grappler Policy = "grappler"
+)
+
+// rules are what sets a policy apart from the others.
+type rules struct {
+	policy      Policy
+	partitioned bool // the graph is cut into partitions
+	copiesLess  bool // the larger the budget, the fewer bytes are copied
+	swaps       func(way) []pass.Pass
+	ladder      func(base way, p *pass.Program) ladder
+}
+
+// policies are the rules of all policies. There is no other place that tells one
+// from another by its name.
+func policies() []rules {
+	return []rules{
+		{policy: Vanilla, swaps: lookAhead, ladder: steadyLadder},
+		{policy: Thesis, partitioned: true, swaps: lookAhead, ladder: steadyLadder},
+		{policy: Auto, partitioned: true, copiesLess: true, swaps: lookAhead, ladder: autoLadder},
+		{policy: Grappler, swaps: aroundPeak, ladder: grapplerLadder},
+	}
+}
+
+// rules are the policy's; nothing is set for a policy that there is none of.
+func (p Policy) rules() rules {
+	all := policies()
+	i := slices.IndexFunc(all, func(r rules) bool { return r.policy == p })
+	if i < 0 {
+		return rules{}
+	}
+	return all[i]
+}
+
+// Policies are the names that Options.Policy takes.
+func Policies() []Policy {
+	var names []Policy
+	for _, r := range policies() {
+		names = append(names, r.policy)
+	}
+	return names
+}
+
+// Partitioned reports whether a policy cuts the graph into partitions.
+func (p Policy) Partitioned() bool { return p.rules().partitioned }
+
+// CopiesLess reports whether plans of the policy copy the less the larger the
+// budget is.
+func (p Policy) CopiesLess() bool { return p.rules().copiesLess }
+
+// lookAhead is the thesis' rule.
+func lookAhead(w way) []pass.Pass {
+	if w.options.NoSwap {
+		return nil
+	}
+	return []pass.Pass{swap.LookAhead(w.Lookahead)}
+}
+
+// aroundPeak is TensorFlow 1's.
+func aroundPeak(w way) []pass.Pass {
+	if w.Told == 0 {
+		return []pass.Pass{swap.AroundPeak(math.MaxInt64)}
+	}
+	return []pass.Pass{swap.AroundPeak(w.Told)}
+}
+
+// steadyLadder gives up prefetch for memory, and last the sharing of staged
+// variables.
+func steadyLadder(base way, _ *pass.Program) ladder { return ladder{last: rungs(base.options)} }
+
+// autoLadder begins with plans that copy nothing but feeds and fetches, goes on to
+// longer look-aheads than the given one, each half as long again as the next, and
+// ends as the thesis policy's. What is left over between two look-aheads is for
+// the prefetch. For the nested lifetimes of forward and backward passes the
+// look-ahead is the best use of memory, since what is kept is what is needed again
+// soonest (Belady).
+func autoLadder(base way, p *pass.Program) ladder {
+	o := base.options
+	vanilla := Options{Policy: Vanilla, Streams: o.Streams, DeviceBytes: o.DeviceBytes,
+		HostBytes: o.HostBytes}
+	vanilla.EnsureDefaults()
+	resident := o
+	resident.NoPlacement, resident.NoSwap = true, true
+	l := ladder{
+		together: []way{rungs(vanilla)[0], rungs(resident)[0]},
+		last:     rungs(o),
+	}
+	for k := p.Parts(); k > o.Lookahead; k = k * 2 / 3 {
+		l.chain = append(l.chain, at(o, Rung{Lookahead: k}))
+	}
+	return l
+}
+
+// grapplerLadder tells the rule smaller and smaller budgets, from the estimate of
+// the peak without swapping down to nothing. What it is told is not the budget:
+// its estimate is of neither addresses nor workspaces, and a plan for one budget
+// may need more or less than that.
+func grapplerLadder(base way, p *pass.Program) ladder {
+	const parts = 16
+	l := ladder{last: rungs(base.options)}
+	for i := int64(parts - 1); i >= 0; i-- {
+		w := rungs(base.options)[0]
+		w.Told = max(p.Estimate/parts*i, 1)
+		l.last = append(l.last, w)
+	}
+	return l
+}

@@ -1,0 +1,171 @@
+package compile
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/docker/go-units"
+
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/space"
+)
+
+// Change is what a remedy changes.
+type Change int
+
+// The changes.
+const (
+	Shrink           Change = iota // the batch or the model: no option is known that helps
+	UsePolicy                      // to Remedy.Policy, by its defaults
+	AllowBoth                      // placement on the host, and swapping
+	SmallerPartition               // to Remedy.N operations
+	ShorterLookahead               // to Remedy.N partitions
+	RaiseOther                     // the budget of Remedy.Space, beside the one that is short
+)
+
+// Remedy is what would help where memory is short.
+type Remedy struct {
+	Change Change
+	Policy Policy
+	N      int
+	Space  space.ID
+	// Bytes is a budget of Space that works with the change. There may be a smaller
+	// one, but for RaiseOther.
+	Bytes int64
+	Fits  bool // the present budget suffices
+}
+
+// String is the remedy in words of the API.
+func (r Remedy) String() string {
+	switch r.Change {
+	case UsePolicy:
+		return fmt.Sprintf("policy %s %s", r.Policy, r.effect())
+	case AllowBoth:
+		return "with placement and swapping it " + r.effect()
+	case SmallerPartition:
+		return fmt.Sprintf("a partition size of %d %s", r.N, r.effect())
+	case ShorterLookahead:
+		return fmt.Sprintf("a look-ahead of %d %s", r.N, r.effect())
+	case RaiseOther:
+		return fmt.Sprintf("it needs %s (%d bytes) of %s memory, too",
+			units.BytesSize(float64(r.Bytes)), r.Bytes, r.Space)
+	}
+	return "use a smaller batch or model, or a larger budget"
+}
+
+// effect is what the change comes to, as the end of a sentence.
+func (r Remedy) effect() string {
+	verb := "would need"
+	if r.Fits {
+		verb = "would fit: it needs"
+	}
+	return fmt.Sprintf("%s %s (%d bytes)", verb, units.BytesSize(float64(r.Bytes)), r.Bytes)
+}
+
+// remedy tries what a user could change, the gentlest first. It is the first that
+// fits, or else the one that needs the least, if that is less than what is needed
+// now.
+func (s *search) remedy(e *ErrOutOfMemory) (Remedy, error) {
+	best := Remedy{Space: e.Space, Bytes: e.Need}
+	for _, t := range trials(s.options, e.Space) {
+		bytes, err := s.tight(t.options, e.Space)
+		if err != nil {
+			return Remedy{}, err
+		}
+		if bytes == 0 || bytes >= best.Bytes {
+			continue
+		}
+		best = t.remedy
+		best.Space, best.Bytes, best.Fits = e.Space, bytes, bytes <= e.Budget
+		if best.Fits {
+			return best, nil
+		}
+	}
+	return best, nil
+}
+
+// tight is a budget of a space that works with other options, or 0 if none is
+// found. It costs one plan a target, more where those must go together.
+func (s *search) tight(o Options, of space.ID) (int64, error) {
+	tried, err := newSearch(s.ctx, s.graph, o, s.targets)
+	if err != nil {
+		return 0, err
+	}
+	l, err := tried.answer(question{of, *budget(&o, other(of)), ladder.tightest})
+	if l == nil || err != nil {
+		return 0, err
+	}
+	return l.bytes, nil
+}
+
+// trial is a remedy with the options that it leads to.
+type trial struct {
+	remedy  Remedy
+	options Options
+}
+
+func trials(o Options, short space.ID) []trial {
+	var out []trial
+	add := func(r Remedy, change func(*Options)) {
+		next := o
+		change(&next)
+		next.EnsureDefaults()
+		out = append(out, trial{r, next})
+	}
+	if !o.Policy.Partitioned() {
+		add(Remedy{Change: UsePolicy, Policy: Thesis}, func(n *Options) {
+			*n = Options{DeviceBytes: o.DeviceBytes, HostBytes: o.HostBytes, Streams: o.Streams}
+		})
+		return out
+	}
+	if short == space.Host && !o.Policy.CopiesLess() {
+		add(Remedy{Change: UsePolicy, Policy: Auto}, func(n *Options) { n.Policy = Auto })
+	}
+	if o.NoPlacement || o.NoSwap {
+		add(Remedy{Change: AllowBoth}, func(n *Options) { n.NoPlacement, n.NoSwap = false, false })
+	}
+	for _, size := range smaller(o.Partition) {
+		add(Remedy{Change: SmallerPartition, N: size}, func(n *Options) { n.Partition = size })
+	}
+	if o.Lookahead > 1 {
+		add(Remedy{Change: ShorterLookahead, N: 1}, func(n *Options) { n.Lookahead = 1 })
+	}
+	return out
+}
+
+// smaller are the partition sizes to try below one.
+func smaller(size int) []int {
+	var out []int
+	for _, n := range []int{50, 20, 5, 1} {
+		if n < size {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// Smaller is the partition size below the options', of a few that are tried, with
+// which the targets need the least of the device within the host's budget, and a
+// device budget that works with it, as a remedy. If none needs less than so many
+// bytes, it is to Shrink.
+func Smaller(ctx context.Context, g *graph.Graph, o Options, bytes int64,
+	targets ...Target) (Remedy, error) {
+	s, err := newSearch(ctx, g, o, targets)
+	if err != nil {
+		return Remedy{}, err
+	}
+	best := Remedy{Space: space.Device, Bytes: bytes}
+	for _, size := range smaller(s.options.Partition) {
+		next := s.options
+		next.Partition = size
+		bytes, err := s.tight(next, space.Device)
+		if err != nil {
+			return Remedy{}, err
+		}
+		if 0 < bytes && bytes < best.Bytes {
+			best = Remedy{Change: SmallerPartition, N: size, Space: space.Device, Bytes: bytes,
+				Fits: bytes <= s.options.DeviceBytes}
+		}
+	}
+	return best, nil
+}

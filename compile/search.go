@@ -1,0 +1,233 @@
+package compile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/partition"
+	"github.com/gomem/gomem/pass"
+	"github.com/gomem/gomem/placement"
+	"github.com/gomem/gomem/plan"
+	"github.com/gomem/gomem/space"
+)
+
+// search looks for the plans of targets that share their variables.
+type search struct {
+	ctx     context.Context
+	graph   *graph.Graph
+	options Options
+	targets []Target
+	jobs    []*job // by target
+}
+
+// job is the search for the plan of one target.
+type job struct {
+	graph   *graph.Graph
+	target  Target
+	ladder  ladder
+	decided way           // of the latest program; what decisions do not depend on is zero
+	program *pass.Program // the latest
+	timings []pass.Timing // of its passes
+	took    time.Duration
+	needs   map[way]need // what the ways tried so far come to
+}
+
+// need is what a plan takes, by space, in bytes.
+type need [space.Count]int64
+
+// found is a plan that fits.
+type found struct {
+	way
+	plan    *plan.Plan
+	program *pass.Program
+}
+
+// newSearch checks what is to be planned and works out the ladders.
+func newSearch(ctx context.Context, g *graph.Graph, o Options, targets []Target) (*search, error) {
+	if ctx == nil {
+		return nil, errors.New("compile: the context is nil")
+	}
+	err := o.Validate()
+	if err == nil {
+		err = CheckTargets(g, targets...)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("compile: %w", err)
+	}
+	o.EnsureDefaults()
+	s := &search{ctx: ctx, graph: g, options: o, targets: targets}
+	for _, t := range targets {
+		start := time.Now()
+		j := &job{graph: g, target: t, needs: map[way]need{}}
+		base := at(o, Rung{Lookahead: o.Lookahead})
+		if err := j.decide(ctx, base); err != nil {
+			return nil, fmt.Errorf("compile %s: %w", t.Name, err)
+		}
+		j.ladder = o.Policy.rules().ladder(base, j.program)
+		j.took = time.Since(start)
+		s.jobs = append(s.jobs, j)
+	}
+	return s, nil
+}
+
+// results are the verified plans, or nil if some target has none.
+func (s *search) results() ([]*Result, error) {
+	for i := range s.jobs[0].ladder.together {
+		all, err := s.plan(func(j *job) (*found, error) {
+			return j.try(s.ctx, j.ladder.together[i])
+		})
+		if all != nil || err != nil {
+			return all, err
+		}
+	}
+	return s.plan(func(j *job) (*found, error) { return j.find(s.ctx) })
+}
+
+// plan makes the results of all targets in one manner, or nil.
+func (s *search) plan(find func(*job) (*found, error)) ([]*Result, error) {
+	var plans []*found
+	for _, j := range s.jobs {
+		start := time.Now()
+		f, err := find(j)
+		j.took += time.Since(start)
+		if f == nil || err != nil {
+			return nil, err
+		}
+		plans = append(plans, f)
+	}
+	var results []*Result
+	for i, j := range s.jobs {
+		r, err := j.result(plans[i])
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", j.target.Name, err)
+		}
+		results = append(results, r)
+	}
+	return results, nil
+}
+
+// result completes a plan and verifies it.
+func (j *job) result(f *found) (*Result, error) {
+	start := time.Now()
+	addWaits(f.plan)
+	if err := plan.Verify(f.plan, j.graph, j.target.Fetches, j.target.Updates); err != nil {
+		return nil, err
+	}
+	j.took += time.Since(start)
+	return &Result{Plan: f.plan, Program: f.program, Timings: j.timings, Took: j.took,
+		Options: f.options, Rung: f.Rung}, nil
+}
+
+// find is the most relaxed plan by the ways that a target may go alone, or nil.
+// Halving finds a way that fits and that no larger budget is denied: where a budget
+// is enough for what is tried, so is every larger one.
+func (j *job) find(ctx context.Context) (*found, error) {
+	var best *found
+	for low, high := 0, len(j.ladder.chain); low < high; {
+		middle := (low + high) / 2
+		f, err := j.try(ctx, j.ladder.chain[middle])
+		if err != nil {
+			return nil, err
+		}
+		if f == nil {
+			low = middle + 1
+		} else {
+			best, high = f, middle
+		}
+	}
+	if best == nil {
+		return j.first(ctx, j.ladder.last)
+	}
+	longer, err := j.first(ctx, ahead(best.way))
+	if longer == nil && err == nil {
+		longer = best
+	}
+	return longer, err
+}
+
+// first is the plan of the first of some ways that fits, or nil.
+func (j *job) first(ctx context.Context, ways []way) (*found, error) {
+	for _, w := range ways {
+		if f, err := j.try(ctx, w); f != nil || err != nil {
+			return f, err
+		}
+	}
+	return nil, nil
+}
+
+// try makes the plan of a way. It is nil if it does not fit.
+func (j *job) try(ctx context.Context, w way) (*found, error) {
+	if n, known := j.needs[w]; known && !n.within(w.options) {
+		return nil, nil
+	}
+	p, program, err := j.lower(ctx, w)
+	if err != nil || !j.needs[w].within(w.options) {
+		return nil, err
+	}
+	return &found{w, p, program}, nil
+}
+
+// within reports whether both budgets suffice.
+func (n need) within(o Options) bool {
+	return n[space.Device] <= o.DeviceBytes && n[space.Host] <= o.HostBytes
+}
+
+// lower makes the plan of a way, without waits, and remembers what it takes.
+func (j *job) lower(ctx context.Context, w way) (*plan.Plan, *pass.Program, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, nil, err
+	}
+	if err := j.decide(ctx, w); err != nil {
+		return nil, nil, err
+	}
+	p := lower(j.program, w.options, w.Rung)
+	j.needs[w] = need{p.Spaces[space.Device].Bytes, p.Spaces[space.Host].Bytes}
+	return p, j.program, nil
+}
+
+// need is what the plan of a way takes.
+func (j *job) need(ctx context.Context, w way) (need, error) {
+	if n, known := j.needs[w]; known {
+		return n, nil
+	}
+	_, _, err := j.lower(ctx, w)
+	return j.needs[w], err
+}
+
+// decide runs the passes of a way, unless the latest program is of the same
+// decisions: prefetch and sharing are matters of lowering.
+func (j *job) decide(ctx context.Context, w way) error {
+	w.Prefetch, w.Unshared = 0, false
+	if j.program != nil && j.decided == w {
+		return nil
+	}
+	p := pass.New(j.graph, j.target.Fetches, j.target.Updates)
+	timings, err := pass.Run(ctx, p, passes(w))
+	if err != nil {
+		return err
+	}
+	j.decided, j.program, j.timings = w, p, timings
+	return nil
+}
+
+// passes is the pass list of a way, in order. order documents why.
+func passes(w way) []pass.Pass {
+	o := w.options
+	return append([]pass.Pass{
+		pass.DeadCode(),
+		partition.Pass(o.Strategy, o.Partition),
+		placement.Pass(!o.NoPlacement),
+	}, o.Policy.rules().swaps(w)...)
+}
+
+// order says which pass must come before which, and why. A test checks the list
+// against it; it changes nothing.
+var order = []struct{ before, after, why string }{
+	{"deadcode", "partition", "a dead operation would take up a place in a partition"},
+	{"partition", "swap", "idleness is measured in partitions between uses"},
+	{"deadcode", "placement", "a dead reader would keep part of an update on the device"},
+	{"placement", "swap", "a use on the host is not a use of the device's copy"},
+}

@@ -1,0 +1,78 @@
+package compile
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/gomem/gomem/graph"
+)
+
+// Target is what one kind of step computes.
+type Target struct {
+	Name    string
+	Fetches []graph.Value
+	Updates []graph.NodeID
+}
+
+// CheckTargets reports a graph that is none or has an error, targets of one name,
+// and a fetch or an update that is no such thing of the graph.
+func CheckTargets(g *graph.Graph, targets ...Target) error {
+	if g == nil {
+		return errors.New("the graph is nil")
+	}
+	if len(targets) == 0 {
+		return errors.New("nothing to compile: no targets")
+	}
+	if err := g.Verify(); err != nil {
+		return err
+	}
+	names := map[string]bool{}
+	for _, t := range targets {
+		if names[t.Name] {
+			return fmt.Errorf("two targets are called %q", t.Name)
+		}
+		names[t.Name] = true
+		if err := t.check(g); err != nil {
+			return fmt.Errorf("target %q: %w", t.Name, err)
+		}
+	}
+	return nil
+}
+
+// check reports a fetch or an update of a target that is no such thing.
+func (t Target) check(g *graph.Graph) error {
+	if len(t.Fetches)+len(t.Updates) == 0 {
+		return errors.New("nothing to compute: no fetches and no updates")
+	}
+	for i, v := range t.Fetches {
+		if err := checkFetch(g, v); err != nil {
+			return fmt.Errorf("fetch %d %w", i, err)
+		}
+	}
+	for i, id := range t.Updates {
+		if id < 0 || int(id) >= g.Len() {
+			return fmt.Errorf("update %d is node %d, of which the graph has none", i, id)
+		}
+		if n := g.Node(id); n.Kind != graph.KindUpdate {
+			return fmt.Errorf("update %d, %s, is a %s: it updates nothing", i, n.Name, n.Kind)
+		}
+	}
+	return nil
+}
+
+// checkFetch reports what is wrong with a fetch, as the end of a sentence.
+func checkFetch(g *graph.Graph, v graph.Value) error {
+	switch {
+	case !v.Valid():
+		return errors.New("is no value")
+	case v.Graph() != g:
+		return fmt.Errorf("is %s of another graph", v)
+	case v.Index < 0 || v.Index >= len(v.Node.Out):
+		return fmt.Errorf("is result %d of %s, which has %d", v.Index, v.Node.Name,
+			len(v.Node.Out))
+	}
+	if root, _ := v.Resolve(); root.Node.Leaf() {
+		return fmt.Errorf("is %s, a %s: only computed values can be fetched", v, root.Node.Kind)
+	}
+	return nil
+}
