@@ -71,5 +71,5 @@ func ExampleCompile_outOfMemory() {
 	_, err := gomem.Compile(context.Background(), g, o, gomem.Evaluation(sum))
 	fmt.Println(err)
 	// Output:
-	// gomem: eval needs 512KiB (524288 bytes) of device memory, the budget is 300KiB; matmul (matmul) sets it: x f32[256 256] 256KiB, matmul f32[256 256] 256KiB; use a smaller batch or model, or raise --device-memory
+	// gomem: eval needs 512KiB (524288 bytes) of device memory, the budget is 300KiB; matmul (matmul) sets it: x f32[256 256] 256KiB, matmul f32[256 256] 256KiB; use a smaller batch or model, or a larger budget
 }

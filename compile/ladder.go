@@ -64,16 +64,35 @@ func ahead(w way) []way {
 	return list
 }
 
+// halving looks for the first of n things that fits, supposing that all after one
+// that fits do, too, and is n if it finds none. Where that is not so, since the
+// packing of addresses is uneven, it may overlook some; but whatever it finds, it
+// finds that or an earlier one if more things fit.
+func halving(n int, fits func(i int) (bool, error)) (first int, err error) {
+	low, high := 0, n
+	for low < high {
+		middle := (low + high) / 2
+		ok, err := fits(middle)
+		if err != nil {
+			return n, err
+		}
+		if ok {
+			high = middle
+		} else {
+			low = middle + 1
+		}
+	}
+	return high, nil
+}
+
 // straight are the ways that a search takes if none fits: the only ones that
-// decide whether a budget is refused. Where the search finds something, one of
-// these fits; so a larger budget is never refused what a smaller one is granted,
-// however uneven the packing of addresses is.
+// decide whether a budget is refused, since where it finds something, one of these
+// fits. So a larger budget is never refused what a smaller one is granted.
 func (l ladder) straight() []way {
 	var list []way
-	for low := 0; low < len(l.chain); {
-		middle := (low + len(l.chain)) / 2
-		list = append(list, l.chain[middle])
-		low = middle + 1
-	}
+	_, _ = halving(len(l.chain), func(i int) (bool, error) {
+		list = append(list, l.chain[i])
+		return false, nil
+	})
 	return append(list, l.last...)
 }

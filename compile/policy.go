@@ -95,7 +95,7 @@ func aroundPeak(w way) []pass.Pass {
 func steadyLadder(base way, _ *pass.Program) ladder { return ladder{last: rungs(base.options)} }
 
 // autoLadder begins with plans that copy nothing but feeds and fetches, goes on to
-// longer look-aheads than the given one, each half as long again as the next, and
+// longer look-aheads than the given one, each an eighth or so longer than the next, and
 // ends as the thesis policy's. What is left over between two look-aheads is for
 // the prefetch. For the nested lifetimes of forward and backward passes the
 // look-ahead is the best use of memory, since what is kept is what is needed again
@@ -111,7 +111,7 @@ func autoLadder(base way, p *pass.Program) ladder {
 		together: []way{rungs(vanilla)[0], rungs(resident)[0]},
 		last:     rungs(o),
 	}
-	for k := p.Parts(); k > o.Lookahead; k = k * 2 / 3 {
+	for k := p.Parts(); k > o.Lookahead; k = k * 7 / 8 {
 		l.chain = append(l.chain, at(o, Rung{Lookahead: k}))
 	}
 	return l

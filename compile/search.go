@@ -122,21 +122,17 @@ func (j *job) result(f *found) (*Result, error) {
 }
 
 // find is the most relaxed plan by the ways that a target may go alone, or nil.
-// Halving finds a way that fits and that no larger budget is denied: where a budget
-// is enough for what is tried, so is every larger one.
 func (j *job) find(ctx context.Context) (*found, error) {
 	var best *found
-	for low, high := 0, len(j.ladder.chain); low < high; {
-		middle := (low + high) / 2
-		f, err := j.try(ctx, j.ladder.chain[middle])
-		if err != nil {
-			return nil, err
+	_, err := halving(len(j.ladder.chain), func(i int) (bool, error) {
+		f, err := j.try(ctx, j.ladder.chain[i])
+		if f != nil {
+			best = f
 		}
-		if f == nil {
-			low = middle + 1
-		} else {
-			best, high = f, middle
-		}
+		return f != nil, err
+	})
+	if err != nil {
+		return nil, err
 	}
 	if best == nil {
 		return j.first(ctx, j.ladder.last)

@@ -1,0 +1,169 @@
+package gomem_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/gomem/gomem"
+	"github.com/gomem/gomem/compile"
+	"github.com/gomem/gomem/internal/longtest"
+	"github.com/gomem/gomem/models"
+	"github.com/gomem/gomem/plan"
+	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/train"
+)
+
+// someModels are the models that tests of budgets plan: the two that are planned
+// fastest, and all of them in the long form.
+func someModels(t *testing.T, check func(t *testing.T, m *models.Model)) {
+	for name, build := range five {
+		if !longtest.Enabled() && name != "resnet" && name != "deepspeech" {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			m, err := build()
+			if err != nil {
+				t.Fatal(err)
+			}
+			check(t, m)
+		})
+	}
+}
+
+// refusal is the shortage that a model is refused for, or nil.
+func refusal(t *testing.T, m *models.Model, o gomem.Options) *gomem.ErrOutOfMemory {
+	t.Helper()
+	_, err := gomem.Plan(context.Background(), m.Graph, o, train.Targets(m)...)
+	short, ok := errors.AsType[*gomem.ErrOutOfMemory](err)
+	if err != nil && !ok {
+		t.Fatal(err)
+	}
+	return short
+}
+
+// TestMinimaOfModels: under every policy the minimum of either memory works, alone
+// and within the other's minimum, and a byte less is refused with that number.
+func TestMinimaOfModels(t *testing.T) {
+	someModels(t, func(t *testing.T, m *models.Model) {
+		ctx, targets := context.Background(), train.Targets(m)
+		for _, policy := range compile.Policies() {
+			o := gomem.Options{Policy: policy}
+			device, err := gomem.MinDevice(ctx, m.Graph, o, targets...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			o.DeviceBytes = device - 1
+			if e := refusal(t, m, o); e == nil || e.Need != device || e.Space != space.Device {
+				t.Errorf("%s: a byte under %d: %v", policy, device, e)
+			}
+			o.DeviceBytes = device
+			host, err := gomem.MinHost(ctx, m.Graph, o, targets...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if o.HostBytes = host; refusal(t, m, o) != nil {
+				t.Errorf("%s: the minima %d and %d are refused", policy, device, host)
+			}
+			o.HostBytes = host - 1
+			if e := refusal(t, m, o); e == nil {
+				t.Errorf("%s: a byte of host memory under %d works", policy, host)
+			}
+			o.DeviceBytes, o.HostBytes = 0, 1
+			if e := refusal(t, m, o); e == nil || e.Space != space.Host || e.Need <= 1 {
+				t.Errorf("%s: in one byte of host memory: %v", policy, e)
+			}
+		}
+	})
+}
+
+// TestLargerBudgetsCopyLess: between its minimum and vanilla's need, auto copies
+// less and less, and in that and more nothing but feeds and fetches.
+func TestLargerBudgetsCopyLess(t *testing.T) {
+	someModels(t, func(t *testing.T, m *models.Model) {
+		ctx, targets := context.Background(), train.Targets(m)
+		o := gomem.Options{Policy: compile.Auto}
+		least, err := gomem.MinDevice(ctx, m.Graph, o, targets...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		vanilla, err := gomem.MinDevice(ctx, m.Graph, gomem.Options{Policy: compile.Vanilla},
+			targets...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var amounts []int64
+		for i := range int64(8) {
+			o.DeviceBytes = least + (vanilla-least)*i/7
+			p, err := gomem.Plan(ctx, m.Graph, o, targets...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			amounts = append(amounts, copied(p))
+		}
+		falling := slices.IsSortedFunc(amounts, func(a, b int64) int { return int(b - a) })
+		if !falling || amounts[7] != 0 {
+			t.Errorf("in budgets from %d to %d, %d bytes are copied", least, vanilla, amounts)
+		}
+	})
+}
+
+// copied is how much the plans copy but for feeds and fetches.
+func copied(p *gomem.Planned) int64 {
+	var total int64
+	for _, r := range p.Results {
+		t := r.Plan.Traffic()
+		total += t.In() + t.Out() - t[plan.Feed] - t[plan.Result]
+	}
+	return total
+}
+
+// TestSmallerPartition: what a smaller partition size is said to need works.
+func TestSmallerPartition(t *testing.T) {
+	someModels(t, func(t *testing.T, m *models.Model) {
+		ctx, targets := context.Background(), train.Targets(m)
+		o := gomem.Options{}
+		least, err := gomem.MinDevice(ctx, m.Graph, o, targets...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := gomem.SmallerPartition(ctx, m.Graph, o, least, targets...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Change == compile.Shrink {
+			return // none needs less
+		}
+		if r.Change != compile.SmallerPartition || r.N >= 20 || r.Bytes >= least {
+			t.Fatalf("below %d bytes: %+v", least, r)
+		}
+		if o.DeviceBytes = r.Bytes; refusal(t, m, o) == nil {
+			t.Errorf("%d bytes are enough for partitions of 20, too", r.Bytes)
+		}
+		if o.Partition = r.N; refusal(t, m, o) != nil {
+			t.Errorf("%d bytes are not enough for partitions of %d", r.Bytes, r.N)
+		}
+	})
+}
+
+// TestOneVanilla: what vanilla needs is one number, whether or not a budget is
+// given and whatever it is.
+func TestOneVanilla(t *testing.T) {
+	m, err := five["wgan"]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	peaks := map[int64]bool{}
+	for _, budget := range []int64{0, 1 << 30, 1 << 40} {
+		o := gomem.Options{Policy: compile.Vanilla, DeviceBytes: budget}
+		p, err := gomem.Plan(context.Background(), m.Graph, o, train.Targets(m)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		peaks[p.Peak(space.Device)] = true
+	}
+	if len(peaks) != 1 {
+		t.Errorf("vanilla's peaks are %v", peaks)
+	}
+}

@@ -1,0 +1,144 @@
+package compile
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/gomem/gomem/internal/randgraph"
+	"github.com/gomem/gomem/space"
+)
+
+// after are the options that a remedy leads to.
+func after(o Options, r Remedy) Options {
+	switch r.Change {
+	case UsePolicy:
+		o = Options{Policy: r.Policy, Strategy: o.Strategy, Partition: o.Partition,
+			Lookahead: o.Lookahead, NoPlacement: o.NoPlacement, NoSwap: o.NoSwap,
+			Streams: o.Streams, DeviceBytes: o.DeviceBytes, HostBytes: o.HostBytes}
+	case AllowBoth:
+		o.NoPlacement, o.NoSwap = false, false
+	case SmallerPartition:
+		o.Partition = r.N
+	case ShorterLookahead:
+		o.Lookahead = r.N
+	}
+	return o
+}
+
+// TestRemediesWork: a remedy's budget works with it, and if it is said to fit, the
+// budget at hand is enough.
+func TestRemediesWork(t *testing.T) {
+	seen := map[Change]bool{}
+	draws(t, 1, 30, func(t *rapid.T) {
+		g, targets := anyTargets(t)
+		o := anyOptions(t)
+		if !o.Policy.Partitioned() { // the remedy is a policy by its defaults
+			o = Options{Policy: o.Policy}
+		}
+		least, err := Minimum(context.Background(), g, o, space.Device, targets...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.DeviceBytes = max(1, least*rapid.Int64Range(1, 99).Draw(t, "percent")/100)
+		e := refused(t, g, o, targets)
+		if e == nil {
+			t.Skip("a budget of a byte is enough")
+		}
+		r := e.Remedy
+		seen[r.Change] = true
+		if r.Change == Shrink {
+			return
+		}
+		if r.Space != space.Device || r.Bytes >= e.Need || r.Fits != (r.Bytes <= e.Budget) {
+			t.Fatalf("need %d of %d: %+v", e.Need, e.Budget, r)
+		}
+		if o = after(o, r); !r.Fits {
+			o.DeviceBytes = r.Bytes
+		}
+		if again := refused(t, g, o, targets); again != nil {
+			t.Fatalf("%v did not help: %v", r, again)
+		}
+	})
+	for _, c := range []Change{Shrink, UsePolicy, AllowBoth, SmallerPartition} {
+		if !seen[c] {
+			t.Errorf("no graph was helped by change %d", c)
+		}
+	}
+}
+
+// TestRemedyOfTheHost: where the host is short, auto knows vanilla.
+func TestRemedyOfTheHost(t *testing.T) {
+	m := randgraph.Synthetic(600)
+	o := Options{Policy: Vanilla}
+	o.HostBytes = compiled(t, m, o).Spaces[space.Host].Bytes
+	o.Policy = Thesis
+	e := refused(t, m.Graph, o, []Target{training(m)})
+	if e == nil || e.Space != space.Host || e.Remedy.Policy != Auto || !e.Remedy.Fits {
+		t.Fatalf("in vanilla's host memory: %v", e)
+	}
+	o.Policy = Auto
+	if e := refused(t, m.Graph, o, []Target{training(m)}); e != nil {
+		t.Error(e)
+	}
+}
+
+// TestBothShort: where neither budget is enough by itself, the refusal says what
+// both must be.
+func TestBothShort(t *testing.T) {
+	m := randgraph.Synthetic(600)
+	o := Options{DeviceBytes: 1, HostBytes: 1}
+	e := refused(t, m.Graph, o, []Target{training(m)})
+	if e == nil || e.Space != space.Host || e.Remedy.Change != RaiseOther {
+		t.Fatalf("in a byte of each: %v", e)
+	}
+	o.DeviceBytes, o.HostBytes = e.Remedy.Bytes, e.Need
+	if again := refused(t, m.Graph, o, []Target{training(m)}); again != nil {
+		t.Error(again)
+	}
+	o.DeviceBytes--
+	if refused(t, m.Graph, o, []Target{training(m)}) == nil {
+		t.Error("a byte less of the device works")
+	}
+}
+
+// TestRemediesReadWell: in one line, in words of the API, with numbers.
+func TestRemediesReadWell(t *testing.T) {
+	for want, r := range map[string]Remedy{
+		"use a smaller batch or model, or a larger budget": {},
+		"policy thesis would fit: it needs 1KiB (1024 bytes)": {Change: UsePolicy,
+			Policy: Thesis, Bytes: 1024, Fits: true},
+		"with placement and swapping it would need 1KiB": {Change: AllowBoth, Bytes: 1024},
+		"a partition size of 5 would need 1KiB":          {Change: SmallerPartition, N: 5, Bytes: 1024},
+		"a look-ahead of 1 would need 1KiB":              {Change: ShorterLookahead, N: 1, Bytes: 1024},
+		"it needs 1KiB (1024 bytes) of host memory, too": {Change: RaiseOther, Space: space.Host,
+			Bytes: 1024},
+	} {
+		if s := r.String(); !strings.HasPrefix(s, want) {
+			t.Errorf("want %q, have %q", want, s)
+		}
+	}
+}
+
+// TestSmallerSaysWhatFits: over partition sizes the least is found, with how much.
+func TestSmallerSaysWhatFits(t *testing.T) {
+	m, ctx := randgraph.Synthetic(600), context.Background()
+	o := Options{Partition: 500}
+	least, err := MinDevice(ctx, m.Graph, training(m), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Smaller(ctx, m.Graph, o, least, training(m))
+	if err != nil || r.Change != SmallerPartition || r.Bytes >= least || !r.Fits {
+		t.Fatalf("below %d bytes: %+v, %v", least, r, err)
+	}
+	o.Partition, o.DeviceBytes = r.N, r.Bytes
+	if e := refused(t, m.Graph, o, []Target{training(m)}); e != nil {
+		t.Error(e)
+	}
+	if r, err := Smaller(ctx, m.Graph, o, 1, training(m)); err != nil || r.Change != Shrink {
+		t.Errorf("below a byte: %+v, %v", r, err)
+	}
+}
