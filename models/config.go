@@ -74,7 +74,8 @@ func (c MoEConfig) Validate() error {
 	if _, err := NewMoEConfig(c.Size); err != nil {
 		return err
 	}
-	for _, check := range []func() error{c.validateSizes, c.validateRates, c.validateCapacity, c.Schedule.validate} {
+	for _, check := range []func() error{c.validateSizes, c.validateRates, c.validateCapacity,
+		c.Schedule.validate} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -83,11 +84,16 @@ func (c MoEConfig) Validate() error {
 }
 
 func (c MoEConfig) validateSizes() error {
-	return within(
+	if err := within(
 		limit{"--experts", c.Experts, 2, maxExperts},
-		limit{"--expert-hidden", c.ExpertHidden, 1, math.MaxInt32},
-		limit{"--batch", c.Pairs, 1, math.MaxInt32},
-		limit{"--length", c.Length, 2, math.MaxInt32 / max(1, c.Pairs)},
+		limit{"--expert-hidden", c.ExpertHidden, 1, maxHidden},
+	); err != nil {
+		return err
+	}
+	if err := texts(c.Pairs, c.Length); err != nil {
+		return err
+	}
+	return within(
 		limit{"layers", c.Layers, 1, maxLayers},
 		limit{"width", c.Width, 1, math.MaxInt32},
 		limit{"heads", c.Heads, 1, math.MaxInt32},
@@ -100,9 +106,8 @@ func (c MoEConfig) validateSizes() error {
 
 func (c MoEConfig) validateRates() error {
 	if err := fractions(
-		share{"dropout", c.Dropout}, share{"label smoothing", c.Smoothing}, share{"jitter",
-			c.Jitter},
-		share{"second choice threshold", c.SecondThreshold},
+		share{"dropout", c.Dropout}, share{"label smoothing", c.Smoothing},
+		share{"jitter", c.Jitter}, share{"second choice threshold", c.SecondThreshold},
 	); err != nil {
 		return err
 	}

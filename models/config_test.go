@@ -60,9 +60,11 @@ func TestBadConfigs(t *testing.T) {
 		{func(c *MoEConfig) { c.ExpertHidden = 1 << 40 }, "--expert-hidden is 1099511627776: want"},
 		{func(c *MoEConfig) { c.Pairs = 0 }, "--batch is 0: want 1 or more"},
 		{func(c *MoEConfig) { c.Pairs = -1 }, "--batch is -1: want 1 or more"},
+		{func(c *MoEConfig) { c.Pairs = math.MaxInt32 }, "--batch is 2147483647: want 1048576 or " +
+			"less"},
 		{func(c *MoEConfig) { c.Length = 1 }, "--length is 1: want 2 or more"},
 		{func(c *MoEConfig) { c.Length = math.MaxInt32 }, "--length is 2147483647: want " +
-			"536870911 or less"},
+			"65536 or less"},
 		{func(c *MoEConfig) { c.Layers = 0 }, "layers is 0"},
 		{func(c *MoEConfig) { c.Width = 0 }, "width is 0"},
 		{func(c *MoEConfig) { c.Heads = -1 }, "heads is -1"},
@@ -73,13 +75,15 @@ func TestBadConfigs(t *testing.T) {
 		{func(c *MoEConfig) { c.Dropout = 1 }, "dropout is 1: want a number from 0 to 1"},
 		{func(c *MoEConfig) { c.Smoothing = -0.1 }, "label smoothing is -0.1"},
 		{func(c *MoEConfig) { c.Jitter = float32(math.NaN()) }, "jitter is NaN"},
-		{func(c *MoEConfig) { c.CapacityTrain = 0 }, "capacity factor is 0: want a positive number"},
+		{func(c *MoEConfig) { c.CapacityTrain = 0 }, "capacity factor is 0: want a positive " +
+			"number"},
 		{func(c *MoEConfig) { c.CapacityEval = math.Inf(1) }, "capacity factor is +Inf"},
 		{func(c *MoEConfig) { c.Schedule = InverseSqrt{} }, "learning rate scale is 0"},
 		{func(c *MoEConfig) { c.Schedule.Warmup = 0 }, "learning rate warm-up is 0 steps"},
 		{func(c *MoEConfig) { c.Schedule.Decay = -1 }, "learning rate decay over -1"},
 		// the graph finds that out
-		{func(c *MoEConfig) { c.Width, c.Vocab = math.MaxInt32, math.MaxInt32 }, "model moe of size s512: "},
+		{func(c *MoEConfig) { c.Width, c.Vocab = math.MaxInt32, math.MaxInt32 },
+			"model moe of size s512: "},
 	} {
 		c := config(t, "s512")
 		test.change(&c)

@@ -60,7 +60,7 @@ func (c DeepSpeechConfig) Validate() error {
 		return err
 	}
 	if err := within(
-		limit{"--batch", c.Utterances, 1, math.MaxInt32},
+		limit{"--batch", c.Utterances, 1, maxBatch},
 		limit{"--length", c.Frames, 1, maxFrames},
 		limit{"labels", c.Labels, 0, maxFrames},
 		limit{"coefficients", c.Coefficients, 1, math.MaxInt32},

@@ -274,21 +274,27 @@ func TestBadDeepSpeech(t *testing.T) {
 		{func(c *DeepSpeechConfig) { c.Size = "" }, `unknown size ""`},
 		{func(c *DeepSpeechConfig) { c.Utterances = 0 }, "--batch is 0: want 1 or more"},
 		{func(c *DeepSpeechConfig) { c.Frames = -1 }, "--length is -1: want 1 or more"},
-		{func(c *DeepSpeechConfig) { c.Frames = 1 << 20 }, "--length is 1048576: want 16384 or less"},
+		{func(c *DeepSpeechConfig) { c.Frames = 1 << 20 }, "--length is 1048576: want 16384 or " +
+			"less"},
+		{func(c *DeepSpeechConfig) { c.Utterances = math.MaxInt32 }, "--batch is 2147483647: " +
+			"want 1048576 or less"},
 		{func(c *DeepSpeechConfig) { c.Labels = -1 }, "labels is -1"},
 		{func(c *DeepSpeechConfig) { c.Coefficients = 0 }, "coefficients is 0"},
 		{func(c *DeepSpeechConfig) { c.Context = -1 }, "context is -1"},
 		{func(c *DeepSpeechConfig) { c.Width = 0 }, "width is 0"},
 		{func(c *DeepSpeechConfig) { c.Symbols = 1 }, "symbols is 1: want 2"},
 		{func(c *DeepSpeechConfig) { c.Dropout = 1 }, "dropout is 1: want a number from 0 to 1"},
-		{func(c *DeepSpeechConfig) { c.Schedule = 0 }, "learning rate is 0: want a positive number"},
+		{func(c *DeepSpeechConfig) { c.Schedule = 0 }, "learning rate is 0: want a positive " +
+			"number"},
 		{func(c *DeepSpeechConfig) { c.Schedule = Constant(math.NaN()) }, "learning rate is NaN"},
-		{func(c *DeepSpeechConfig) { c.Width, c.Utterances = math.MaxInt32, math.MaxInt32 }, "model deepspeech of size s512: "},
-		{func(c *DeepSpeechConfig) { c.Width, c.Unrolled = math.MaxInt32, true }, "model deepspeech of size s512: "},
+		{func(c *DeepSpeechConfig) { c.Width, c.Utterances = math.MaxInt32, maxBatch },
+			"model deepspeech of size s512: "},
+		{func(c *DeepSpeechConfig) { c.Width, c.Unrolled = math.MaxInt32, true },
+			"model deepspeech of size s512: "},
 		{func(c *DeepSpeechConfig) {
 			c.Coefficients = math.MaxInt32
 			c.Context = 1 << 14
-			c.Utterances = math.MaxInt32
+			c.Utterances = maxBatch
 		}, "model deepspeech of size s512: "},
 	} {
 		c := deepSpeechConfig(t, "s512")

@@ -2,11 +2,37 @@ package models
 
 import "fmt"
 
-// The most that a graph is built for: beyond it, building would take minutes.
+// The most that a graph is built for. Beyond the first two, building would take
+// minutes; beyond the others, the bytes of a step could be more than a number
+// holds, and are certainly more than any machine does.
 const (
 	maxLayers  = 1 << 10
 	maxExperts = 1 << 14
+	maxHidden  = 1 << 20 // units
+	maxBatch   = 1 << 20 // texts, images or utterances
+	maxLength  = 1 << 16 // tokens of a text
+	maxTokens  = 1 << 26 // of a batch
+	maxSide    = 1 << 14 // pixels
+	maxPixels  = 1 << 36 // of a batch, without channels
 )
+
+// texts limits a batch of texts.
+func texts(batch, length int) error {
+	return within(
+		limit{"--batch", batch, 1, maxBatch},
+		limit{"--length", length, 2, maxLength},
+		limit{"--batch times --length", batch * length, 1, maxTokens},
+	)
+}
+
+// images limits a batch of images, whose sides have at least some pixels.
+func images(batch, side, least int) error {
+	return within(
+		limit{"--batch", batch, 1, maxBatch},
+		limit{"--pixels", side, least, maxSide},
+		limit{"--batch times --pixels squared", batch * side * side, 1, maxPixels},
+	)
+}
 
 // limit is what a number may be; option is what users know it by.
 type limit struct {

@@ -109,10 +109,11 @@ func (c ResNetConfig) Validate() error {
 	if _, err := c.blocks(); err != nil {
 		return err
 	}
+	if err := images(c.Images, c.Pixels, 1); err != nil {
+		return err
+	}
 	if err := within(
 		limit{"--version", c.Version, 1, 2},
-		limit{"--batch", c.Images, 1, math.MaxInt32},
-		limit{"image size", c.Pixels, 1, 1 << 14},
 		limit{"width", c.Width, 1, 1 << 20},
 		limit{"classes", c.Classes, 2, math.MaxInt32},
 	); err != nil {

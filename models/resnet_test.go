@@ -417,7 +417,7 @@ func TestResNetRefuses(t *testing.T) {
 			"is 16386: want 16384 or less"},
 		{func(c *ResNetConfig) { c.Version = 3 }, "--version is 3: want 2 or less"},
 		{func(c *ResNetConfig) { c.Images = 0 }, "--batch is 0: want 1 or more"},
-		{func(c *ResNetConfig) { c.Pixels = -1 }, "image size is -1: want 1 or more"},
+		{func(c *ResNetConfig) { c.Pixels = -1 }, "--pixels is -1: want 1 or more"},
 		{func(c *ResNetConfig) { c.Width = 0 }, "width is 0: want 1 or more"},
 		{func(c *ResNetConfig) { c.Classes = 1 }, "classes is 1: want 2 or more"},
 		{func(c *ResNetConfig) { c.NormMomentum = 1 }, "momentum of norms is 1: want a number " +
@@ -425,9 +425,12 @@ func TestResNetRefuses(t *testing.T) {
 		{func(c *ResNetConfig) { c.WeightDecay = float32(math.NaN()) }, "weight decay is NaN"},
 		{func(c *ResNetConfig) { c.Schedule.Warmup = 3 }, "learning rate is 0: want a positive " +
 			"number"},
-		{func(c *ResNetConfig) { c.Schedule = Stepwise{Rate: 1, Warmup: -1} }, "learning rate warm-up is -1 steps"},
-		// the graph finds that out
-		{func(c *ResNetConfig) { c.Width, c.Images, c.Pixels = 1<<20, math.MaxInt32, 1<<14 }, "model resnet of size s512: "},
+		{func(c *ResNetConfig) { c.Schedule = Stepwise{Rate: 1, Warmup: -1} }, "learning rate " +
+			"warm-up is -1 steps"},
+		{func(c *ResNetConfig) { c.Images = math.MaxInt32 }, "--batch is 2147483647: want " +
+			"1048576 or less"},
+		{func(c *ResNetConfig) { c.Images, c.Pixels = 1<<20, 1<<14 }, "--batch times --pixels " +
+			"squared is 281474976710656: want 68719476736 or less"},
 	} {
 		c := resNetConfig(t, "s512")
 		row.change(&c)

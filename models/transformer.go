@@ -58,9 +58,10 @@ func (c TransformerConfig) Validate() error {
 	if _, err := NewTransformerConfig(c.Size); err != nil {
 		return err
 	}
+	if err := texts(c.Pairs, c.Length); err != nil {
+		return err
+	}
 	if err := within(
-		limit{"--batch", c.Pairs, 1, math.MaxInt32},
-		limit{"--length", c.Length, 2, math.MaxInt32 / max(1, c.Pairs)},
 		limit{"layers", c.Layers, 1, maxLayers},
 		limit{"width", c.Width, 2, math.MaxInt32},
 		limit{"hidden units", c.Hidden, 1, math.MaxInt32},

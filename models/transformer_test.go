@@ -127,7 +127,12 @@ func TestTransformerRefuses(t *testing.T) {
 		{func(c *TransformerConfig) { c.Width, c.Heads = 33, 3 }, "want an even number"},
 		{func(c *TransformerConfig) { c.Vocab = 1 }, "vocabulary is 1"},
 		{func(c *TransformerConfig) { c.Dropout = 1 }, "dropout is 1"},
-		{func(c *TransformerConfig) { c.Smoothing = float32(math.NaN()) }, "label smoothing is NaN"},
+		{func(c *TransformerConfig) { c.Smoothing = float32(math.NaN()) }, "label smoothing is " +
+			"NaN"},
+		{func(c *TransformerConfig) { c.Pairs = math.MaxInt32 }, "--batch is 2147483647: want " +
+			"1048576 or less"},
+		{func(c *TransformerConfig) { c.Pairs, c.Length = 1<<20, 1<<10 }, "--batch times " +
+			"--length is 1073741824: want 67108864 or less"},
 		{func(c *TransformerConfig) { c.Schedule = InverseSqrt{} }, "learning rate scale is 0"},
 	} {
 		c := transformerConfig(t, "s512")

@@ -64,10 +64,11 @@ func (c WGANConfig) Validate() error {
 	if c.Nets != netsResNet && c.Nets != netsGood {
 		return fmt.Errorf("--nets is %q: want %s or %s", c.Nets, netsResNet, netsGood)
 	}
+	if err := images(c.Images, c.Pixels, 16); err != nil {
+		return err
+	}
 	if err := within(
 		limit{"blocks", c.Blocks, 1, maxLayers},
-		limit{"--batch", c.Images, 1, math.MaxInt32},
-		limit{"--pixels", c.Pixels, 16, 1 << 14},
 		limit{"width", c.Dim, 1, 1 << 20},
 		limit{"noise", c.Noise, 1, math.MaxInt32},
 		limit{"critic's steps", c.CriticTimes, 1, 1 << 20},

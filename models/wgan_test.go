@@ -210,8 +210,10 @@ func TestWGANRefuses(t *testing.T) {
 			"a positive number"},
 		{func(c *WGANConfig) { c.Schedule = Constant(math.Inf(1)) }, "learning rate is +Inf: " +
 			"want a positive number"},
-		// the graph finds that out
-		{func(c *WGANConfig) { c.Images, c.Pixels, c.Dim = math.MaxInt32, 1<<14, 1<<20 }, "model wgan of size s512: "},
+		{func(c *WGANConfig) { c.Images = math.MaxInt32 }, "--batch is 2147483647: want " +
+			"1048576 or less"},
+		{func(c *WGANConfig) { c.Images, c.Pixels = 1<<20, 1<<14 }, "--batch times --pixels " +
+			"squared is 281474976710656: want 68719476736 or less"},
 	} {
 		c := wganConfig(t, "s512")
 		row.change(&c)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -50,6 +51,7 @@ type env struct {
 
 // run executes a command line and returns the exit status.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	tameScheduler()
 	err := execute(ctx, args, stdout, stderr)
 	if err == nil || errors.Is(err, errHelp) {
 		return exitOK
@@ -62,6 +64,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return exitUsage
 	}
 	return exitFailure
+}
+
+// tameScheduler takes back a GOMAXPROCS beyond the threads that an operation can
+// use: kernels and readers start as many.
+func tameScheduler() {
+	if runtime.GOMAXPROCS(0) > max(maxThreads, runtime.NumCPU()) {
+		runtime.GOMAXPROCS(runtime.NumCPU())
+	}
 }
 
 func execute(ctx context.Context, args []string, stdout, stderr io.Writer) error {

@@ -12,7 +12,16 @@ import (
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// asCommand is set where the test binary stands for the command.
+const asCommand = "GOMEM_TEST_AS_COMMAND"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asCommand) != "" {
+		main()
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // outcome is what a command line led to.
 type outcome struct {

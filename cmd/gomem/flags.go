@@ -2,28 +2,29 @@ package main
 
 import (
 	"fmt"
-	"math"
-	"slices"
 	"strconv"
 
 	"github.com/docker/go-units"
 
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/compile"
+	"github.com/gomem/gomem/data"
+	"github.com/gomem/gomem/models"
 	"github.com/gomem/gomem/partition"
 )
+
+// maxCount is the most of anything that is counted: models get the number of a
+// step as a 32-bit float, which is exact up to there.
+const maxCount = 1 << 24
 
 // count is a whole number of at least 1; zero means that none was given.
 type count int
 
 // UnmarshalText reads a count.
 func (c *count) UnmarshalText(text []byte) error {
-	n, err := strconv.Atoi(string(text))
-	if err != nil || n < 1 || n > math.MaxInt32 {
-		return fmt.Errorf("%q: want a whole number from 1", text)
-	}
+	n, err := wholeNumber(text, 1, maxCount)
 	*c = count(n)
-	return nil
+	return err
 }
 
 // whole is a whole number from 0.
@@ -31,26 +32,66 @@ type whole int
 
 // UnmarshalText reads a whole number.
 func (w *whole) UnmarshalText(text []byte) error {
-	n, err := strconv.Atoi(string(text))
-	if err != nil || n < 0 || n > math.MaxInt32 {
-		return fmt.Errorf("%q: want a whole number from 0", text)
-	}
+	n, err := wholeNumber(text, 0, maxCount)
 	*w = whole(n)
-	return nil
+	return err
 }
 
-// positive is a number above 0; zero means that none was given.
-type positive float64
+// threads is a number of threads; zero means that none was given.
+type threads int
 
-// UnmarshalText reads a positive number.
-func (p *positive) UnmarshalText(text []byte) error {
-	x, err := strconv.ParseFloat(string(text), 64)
-	if err != nil || !(x > 0) || math.IsInf(x, 0) {
-		return fmt.Errorf("%q: want a number above 0", text)
+// maxThreads is the most threads of an operation. They are started at once and
+// wait for work side by side, whether or not there are processors for them.
+const maxThreads = 1024
+
+// UnmarshalText reads a number of threads.
+func (t *threads) UnmarshalText(text []byte) error {
+	n, err := wholeNumber(text, 1, maxThreads)
+	*t = threads(n)
+	return err
+}
+
+// wholeNumber reads a whole number within limits.
+func wholeNumber(text []byte, least, most int) (int, error) {
+	n, err := strconv.Atoi(string(text))
+	if err != nil || n < least || n > most {
+		return 0, fmt.Errorf("%q: want a whole number from %d to %d", text, least, most)
 	}
-	*p = positive(x)
+	return n, nil
+}
+
+// passes is a number of passes over the data; zero means that none was given.
+type passes float64
+
+// UnmarshalText reads a number of passes.
+func (p *passes) UnmarshalText(text []byte) error {
+	x, err := strconv.ParseFloat(string(text), 64)
+	if err != nil || !(x > 0) || x > maxCount {
+		return fmt.Errorf("%q: want a number above 0, at most %d", text, maxCount)
+	}
+	*p = passes(x)
 	return nil
 }
+
+// speed is in gigabytes (1e9 bytes) a second; zero means that none was given.
+type speed float64
+
+// The speeds of copies: slower than any disk and faster than any cache.
+const minSpeed, maxSpeed = 0.001, 1e6
+
+// UnmarshalText reads a speed.
+func (s *speed) UnmarshalText(text []byte) error {
+	x, err := strconv.ParseFloat(string(text), 64)
+	if err != nil || !(x >= minSpeed && x <= maxSpeed) {
+		return fmt.Errorf("%q: want a number from %v to %.0f", text, minSpeed, maxSpeed)
+	}
+	*s = speed(x)
+	return nil
+}
+
+// maxBytes is the largest size that is taken: 1EiB, of which several add up to no
+// more than a number holds.
+const maxBytes = 1 << 60
 
 // byteSize is a number of bytes of at least 1; zero means that none was given.
 type byteSize int64
@@ -62,7 +103,7 @@ func (s *byteSize) UnmarshalText(text []byte) error {
 	if err != nil {
 		n, err = units.RAMInBytes(string(text))
 	}
-	if err != nil || n < 1 {
+	if err != nil || n < 1 || n > maxBytes {
 		return fmt.Errorf("%q: want a size such as 192MiB, 12GiB or a number of bytes", text)
 	}
 	*s = byteSize(n)
@@ -94,6 +135,9 @@ func (f planFlags) options(device, host int64) (gomem.Options, error) {
 		DeviceBytes: int64(f.DeviceBytes), HostBytes: int64(f.HostBytes),
 		NoFusion: !f.Fuse,
 	}
+	if err := f.senseless(); err != nil {
+		return o, err
+	}
 	if err := f.conflict(); err != nil {
 		return o, err
 	}
@@ -113,20 +157,39 @@ func setDefault(field *int64, value int64) {
 	}
 }
 
+// senseless reports a flag that makes no sense whatever the others are.
+func (f planFlags) senseless() error {
+	for _, flag := range []struct {
+		name  string
+		alone compile.Options
+	}{
+		{"policy", compile.Options{Policy: compile.Policy(f.Policy)}},
+		{"strategy", compile.Options{Strategy: partition.Strategy(f.Strategy)}},
+		{"streams", compile.Options{Streams: int(f.Streams)}},
+	} {
+		if err := flag.alone.Validate(); err != nil {
+			return usagef("--%s: %w", flag.name, err)
+		}
+	}
+	return nil
+}
+
 // conflict reports a flag of policies that cut partitions under one that does
 // not.
 func (f planFlags) conflict() error {
 	policy := compile.Policy(f.Policy)
-	if policy.Partitioned() || !slices.Contains(compile.Policies(), policy) {
+	if policy.Partitioned() {
 		return nil
 	}
 	for _, flag := range []struct {
 		name  string
 		given bool
 	}{
-		{"strategy", f.Strategy != ""}, {"partition", f.Partition > 0}, {"lookahead",
-			f.Lookahead > 0},
-		{"no-placement", f.NoPlacement}, {"no-swap", f.NoSwap},
+		{"strategy", f.Strategy != ""},
+		{"partition", f.Partition > 0},
+		{"lookahead", f.Lookahead > 0},
+		{"no-placement", f.NoPlacement},
+		{"no-swap", f.NoSwap},
 	} {
 		if flag.given {
 			return usagef("--%s does nothing under --policy %s: leave one of them out", flag.name,
@@ -138,9 +201,9 @@ func (f planFlags) conflict() error {
 
 // deviceFlags say what a run computes on.
 type deviceFlags struct {
-	Device   string   `group:"plan" default:"cpu" placeholder:"NAME"`
-	Threads  count    `group:"plan" placeholder:"N"`
-	CopyGbps positive `group:"plan" placeholder:"GB/S"`
+	Device   string  `group:"plan" default:"cpu" placeholder:"NAME"`
+	Threads  threads `group:"plan" placeholder:"N"`
+	CopyGbps speed   `group:"plan" placeholder:"GB/S"`
 }
 
 // session are the options of a run's session.
@@ -151,4 +214,14 @@ func (f deviceFlags) session(o gomem.Options) (gomem.Options, error) {
 		return o, usagef("%w", err)
 	}
 	return o, nil
+}
+
+// countable refuses more passes over the data than there are steps to number.
+func (c *trainCmd) countable(b data.Batches, m *models.Model) error {
+	steps := float64(c.Epochs) * float64(b.StepsPerEpoch()) / float64(m.Executions())
+	if steps > maxCount {
+		return usagef("--epochs %v: that is %.0f steps, want at most %d", float64(c.Epochs), steps,
+			maxCount)
+	}
+	return nil
 }

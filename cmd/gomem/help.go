@@ -114,7 +114,7 @@ train --json
     cpu, or null, which computes nothing and only checks the accounting (default
     ${default}; see gomem devices).
 --threads
-    Threads of an operation (default: one a processor).
+    Threads of an operation, 1 to 1024 (default: one a processor).
 --copy-gbps
     Slow each copy engine down to so many gigabytes (1e9 bytes) a second, to study a
     slower link.

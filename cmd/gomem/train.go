@@ -21,17 +21,17 @@ import (
 type trainCmd struct {
 	modelFlags
 
-	Data        string   `group:"run" placeholder:"SPEC"`
-	Seed        uint64   `group:"run" default:"0" placeholder:"N"`
-	Steps       count    `group:"run" xor:"duration" placeholder:"N"`
-	Epochs      positive `group:"run" xor:"duration" placeholder:"X"`
-	EvalEvery   count    `group:"run" placeholder:"N" default:"100"`
-	EvalBatches count    `group:"run" placeholder:"N"`
-	BLEU        *whole   `name:"bleu" group:"run" placeholder:"N"`
-	Samples     string   `group:"run" placeholder:"DIR"`
-	Save        string   `group:"run" placeholder:"DIR"`
-	SaveEvery   count    `group:"run" placeholder:"N"`
-	Resume      string   `group:"run" placeholder:"DIR"`
+	Data        string `group:"run" placeholder:"SPEC"`
+	Seed        uint64 `group:"run" default:"0" placeholder:"N"`
+	Steps       count  `group:"run" xor:"duration" placeholder:"N"`
+	Epochs      passes `group:"run" xor:"duration" placeholder:"X"`
+	EvalEvery   count  `group:"run" placeholder:"N" default:"100"`
+	EvalBatches count  `group:"run" placeholder:"N"`
+	BLEU        *whole `name:"bleu" group:"run" placeholder:"N"`
+	Samples     string `group:"run" placeholder:"DIR"`
+	Save        string `group:"run" placeholder:"DIR"`
+	SaveEvery   count  `group:"run" placeholder:"N"`
+	Resume      string `group:"run" placeholder:"DIR"`
 
 	planFlags
 	deviceFlags
@@ -101,6 +101,9 @@ func (c *trainCmd) Run(ctx context.Context, e *env) error {
 	}
 	d, err := b.kind.load(ctx, e.stderr, c, b.model)
 	if err != nil {
+		return err
+	}
+	if err := c.countable(d.batches, b.model); err != nil {
 		return err
 	}
 	return c.traced(&session, len(p.training().Steps), func() error {
