@@ -39,6 +39,8 @@ type Info struct {
 	Dropped int    // examples left out, for Reason
 	Reason  string // "" means an empty side, not UTF-8, or an exact repeat
 	Skipped int    // files left out because they did not parse (go:doc)
+	LeftOut int    // pictures that are no regular files or may not be read
+	First   string // of these, the first path
 	Bytes   int64  // total size of the files read
 	SHA256  string // of a line "SIZE NAME" a file, in the order read, in hex
 }
@@ -55,6 +57,10 @@ func (i Info) String() string {
 	}
 	if i.Skipped > 0 {
 		s += fmt.Sprintf(", %s skipped (not parsed)", counted(i.Skipped, "file"))
+	}
+	if i.LeftOut > 0 {
+		s += fmt.Sprintf(", %s left out (a link, no regular file or unreadable), the first %s",
+			counted(i.LeftOut, "path"), printable(i.First))
 	}
 	return s
 }
@@ -91,7 +97,7 @@ func (o Options) Open(ctx context.Context, spec string) (*Corpus, error) {
 	r.corpus.Info.Spec = spec
 	read, err := r.source(scheme, arg)
 	if err != nil {
-		return nil, &Error{Spec: spec, Err: err}
+		return nil, &Error{Spec: spec, Err: err, Misspelt: true}
 	}
 	if err := read(ctx, arg); err != nil {
 		return nil, err

@@ -242,7 +242,7 @@ func TestOpenRefuses(t *testing.T) {
 		{"missing file", "tsv:" + dir + "/none", "no such file or directory: check the path", 0},
 		{"missing text", "text:" + dir + "/none", "check the path", 0},
 		{"missing directory", "mo:" + dir + "/none", "check the path", 0},
-		{"directory for a file", "tsv:" + dir, "is a directory: give a file", 0},
+		{"directory for a file", "tsv:" + dir, "a directory, not a regular file: give a file", 0},
 		{"file for a directory", "mo:" + file, "is a file: give the directory", 0},
 		{"empty file", tsv(""), "no pairs in 1 file: give a source", 0},
 		{"single line", "text:" + file, "no pairs in 1 file", 0},

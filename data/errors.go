@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"strconv"
 	"strings"
+
+	"github.com/gomem/gomem/internal/regular"
 )
 
 // Error says which input is bad, where, why, and what to do about it. Its
@@ -15,6 +17,9 @@ type Error struct {
 	Path string // the file or directory, if the trouble is with one
 	Line int    // the line of Path from 1, or 0
 	Err  error  // the cause, with its remedy
+
+	// Misspelt: the spec itself names no data, so that nothing was looked for.
+	Misspelt bool
 }
 
 // Error gives spec, path and line, then the cause.
@@ -51,6 +56,8 @@ func Remedied(err error) error {
 		return fmt.Errorf("%w: check the path", err)
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%w: make it readable or choose another", err)
+	case errors.Is(err, regular.ErrNotRegular):
+		return fmt.Errorf("%w: give a file", err)
 	}
 	return err
 }

@@ -10,6 +10,8 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+
+	"github.com/gomem/gomem/internal/regular"
 )
 
 // parsed is what one file gave.
@@ -77,7 +79,7 @@ func (r *reader) walk(ctx context.Context, root string,
 
 // parseFile reads and parses one file.
 func (r *reader) parseFile(path string, parse func([]byte) (parsed, error)) (parsed, error) {
-	text, err := os.ReadFile(path)
+	text, err := regular.ReadFile(path)
 	if err != nil {
 		return parsed{}, r.fail(path, 0, Remedied(err))
 	}

@@ -15,37 +15,54 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // readGoDoc pairs doc comments with declarations, from GOROOT/src.
 func (r *reader) readGoDoc(ctx context.Context, _ string) error {
-	root := goRoot(ctx)
+	root, err := goRoot(ctx, goPatience)
+	if err != nil {
+		return r.fail("", 0, err)
+	}
 	src := filepath.Join(root, "src")
 	if _, err := os.Stat(src); root == "" || errors.Is(err, fs.ErrNotExist) {
 		return r.fail(root, 0, fmt.Errorf("no Go source tree (%w): install Go or set GOROOT to one",
 			fs.ErrNotExist))
 	}
-	src, err := r.directory(src)
+	src, err = r.directory(src)
 	if err != nil {
 		return err
 	}
 	return r.readTree(ctx, src, isGoSource, parseGo)
 }
 
+// goPatience is how long the go command may take to say where it is.
+const goPatience = 10 * time.Second
+
 // goRoot finds the root of the local toolchain: $GOROOT, what the go command
-// says, or the tree this program was built with, "" if unknown. The command runs outside any
-// module, and as itself, so that it never fetches another toolchain.
-func goRoot(ctx context.Context) string {
+// says, or the tree this program was built with, "" if unknown. The command runs
+// outside any module, and as itself, so that it never fetches another toolchain.
+func goRoot(ctx context.Context, patience time.Duration) (string, error) {
 	if root := os.Getenv("GOROOT"); root != "" {
-		return root
+		return root, nil
 	}
-	cmd := exec.CommandContext(ctx, "go", "env", "GOROOT")
+	limited, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	cmd := exec.CommandContext(limited, "go", "env", "GOROOT")
 	cmd.Dir = os.TempDir()
 	cmd.Env = append(os.Environ(), "GOTOOLCHAIN=local")
-	if out, err := cmd.Output(); err == nil && len(bytes.TrimSpace(out)) > 0 {
-		return string(bytes.TrimSpace(out))
+	cmd.WaitDelay = time.Second // for children that keep its output open
+	out, err := cmd.Output()
+	switch {
+	case ctx.Err() != nil:
+		return "", context.Cause(ctx)
+	case limited.Err() != nil:
+		return "", fmt.Errorf("the go command does not say its GOROOT in %v: mend it, or set "+
+			"GOROOT to a Go tree", patience)
+	case err == nil && len(bytes.TrimSpace(out)) > 0:
+		return string(bytes.TrimSpace(out)), nil
 	}
-	return build.Default.GOROOT
+	return build.Default.GOROOT, nil
 }
 
 // isGoSource accepts non-test Go files, and directories of packages that

@@ -5,6 +5,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"os"
+
+	"github.com/gomem/gomem/internal/regular"
 )
 
 // Order is the order in which training visits a data set's items: full batches,
@@ -34,6 +37,21 @@ func HeldOut(name string) bool { return heldOut(name) }
 // to do about errors of the file system.
 func FileError(spec, path string, err error) *Error {
 	return &Error{Spec: spec, Path: path, Err: Remedied(err)}
+}
+
+// OpenFile opens the regular file at path and gives its size. Its errors say what
+// to do, but not where.
+func OpenFile(path string) (f *os.File, size int64, err error) {
+	f, err = regular.Open(path)
+	if err != nil {
+		return nil, 0, Remedied(err)
+	}
+	info, err := f.Stat()
+	if err != nil {
+		f.Close()
+		return nil, 0, Remedied(err)
+	}
+	return f, info.Size(), nil
 }
 
 // InOrder calls work(i) for every i in [0, n) on all cores, and use with the

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"unicode/utf8"
@@ -54,9 +53,9 @@ func (r *reader) readText(ctx context.Context, path string) error {
 // byte order mark, until the corpus is full.
 func (r *reader) readLines(ctx context.Context, path string, use func(line string) error) error {
 	r.corpus.Info.Path = path
-	f, size, err := r.openFile(path)
+	f, size, err := OpenFile(path)
 	if err != nil {
-		return err
+		return r.fail(path, 0, err)
 	}
 	defer f.Close()
 	lines := bufio.NewScanner(f)
@@ -90,21 +89,4 @@ func checkedLine(line string, n int, use func(string) error) error {
 		return errors.New("not UTF-8: convert the file")
 	}
 	return use(line)
-}
-
-// openFile opens path, which must not be a directory, and gives its size.
-func (r *reader) openFile(path string) (*os.File, int64, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, 0, r.fail(path, 0, Remedied(err))
-	}
-	info, err := f.Stat()
-	if err == nil && info.IsDir() {
-		err = errors.New("is a directory: give a file in it")
-	}
-	if err != nil {
-		f.Close()
-		return nil, 0, r.fail(path, 0, Remedied(err))
-	}
-	return f, info.Size(), nil
 }

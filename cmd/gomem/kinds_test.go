@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -9,6 +11,22 @@ import (
 	"github.com/gomem/gomem/data/images"
 	"github.com/gomem/gomem/data/speech"
 )
+
+// TestMissingPrograms: what is not installed is a failure, not a misuse; what is
+// no source of data is one.
+func TestMissingPrograms(t *testing.T) {
+	t.Setenv("GOROOT", t.TempDir()+"/none")
+	if o := invoke(t, "train", "--size", "s512"); o.status != exitFailure ||
+		!strings.Contains(o.stderr, "install Go or set GOROOT to one") {
+		t.Errorf("without Go: %+v", o)
+	}
+	for _, misspelt := range []bool{true, false} {
+		err := asSpec(&data.Error{Spec: "go:doc", Err: errors.New("no Go"), Misspelt: misspelt})
+		if _, usage := errors.AsType[*usageError](err); usage != misspelt {
+			t.Errorf("misspelt %t is a usage error: %t", misspelt, usage)
+		}
+	}
+}
 
 // TestSources: what a model may learn from is what its reader knows.
 func TestSources(t *testing.T) {
@@ -37,12 +55,8 @@ func TestSources(t *testing.T) {
 			return err
 		})},
 	} {
-		for _, source := range append(append(append([]string{"ftp"}, texts...), pictures...),
-			sounds...) {
-			want := false
-			for _, own := range c.sources {
-				want = want || own == source
-			}
+		for _, source := range slices.Concat([]string{"ftp"}, texts, pictures, sounds) {
+			want := slices.Contains(c.sources, source)
 			spec := map[string]string{"go": "go:doc", "glyphs": "glyphs", "formant": "formant"}[source]
 			if spec == "" {
 				spec = source + ":none"

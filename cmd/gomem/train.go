@@ -145,10 +145,10 @@ func (c *trainCmd) spec(byDefault string) string {
 	return c.Data
 }
 
-// asSpec makes a spec that names no data a usage error. Trouble with a file
-// carries its path.
+// asSpec makes a spec that names no data a usage error. Data that is not there, or
+// a program that is missing, is not the command line's fault.
 func asSpec(err error) error {
-	if e, ok := errors.AsType[*data.Error](err); ok && e.Path == "" {
+	if e, ok := errors.AsType[*data.Error](err); ok && e.Misspelt {
 		return usagef("%w", err)
 	}
 	return err

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"image"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 
 	"github.com/gomem/gomem/data"
+	"github.com/gomem/gomem/internal/regular"
 )
 
 // The binary format of CIFAR-10: records of a label and a plane of each colour.
@@ -57,7 +57,7 @@ func (r *reader) readRecords(path string, classes int) ([]byte, error) {
 	if r.ctx.Err() != nil {
 		return nil, context.Cause(r.ctx)
 	}
-	records, err := os.ReadFile(path)
+	records, err := regular.ReadFile(path)
 	switch {
 	case err != nil:
 		return nil, r.fail(path, err)

@@ -13,7 +13,8 @@
 //     function of the seed and its number. The small-capital faces are left out,
 //     whose lower case looks like capitals.
 //   - dir:PATH has a directory for each kind, with PNG and JPEG files at any
-//     depth. Other files are passed over, as are symbolic links.
+//     depth. Other files are passed over. Symbolic links, pipes and the like, and
+//     what may not be read, are left out and counted.
 //   - cifar10:DIR is the binary version of CIFAR-10: data_batch_1.bin to
 //     data_batch_5.bin, and test_batch.bin, which is held out whole.
 //   - icons:DIR is an icon theme, or several: an icon's name is its kind, whatever

@@ -65,7 +65,7 @@ func TestBadDirectories(t *testing.T) {
 		"no PNG or JPEG file: add some, or remove the directory")
 
 	file := filepath.Join(one, "cat", "1.png")
-	refused(t, "dir:"+file, file, "not a directory")
+	refused(t, "dir:"+file, file, "is a file: give the directory that holds it")
 	refused(t, "icons:"+file, file, "is a file: give the directory that holds it")
 }
 

@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"github.com/gomem/gomem/data"
+	"github.com/gomem/gomem/internal/regular"
 )
 
 // maxPixels is the largest image that is decoded, so that a small file cannot
@@ -51,17 +52,25 @@ func (f files) paint(dst *image.RGBA, i int, rng *rand.Rand) {
 
 // readDir reads a directory that holds one for each kind.
 func (r *reader) readDir() (*Set, error) {
-	classes, err := os.ReadDir(r.path)
+	root, err := r.directory(r.path)
+	if err != nil {
+		return nil, err
+	}
+	classes, err := os.ReadDir(root)
 	if err != nil {
 		return nil, r.fail(r.path, err)
 	}
 	s := &Set{}
 	var all []entry
 	for _, class := range classes {
-		if !class.IsDir() || strings.HasPrefix(class.Name(), ".") {
+		root := filepath.Join(r.path, class.Name())
+		switch {
+		case strings.HasPrefix(class.Name(), ".") || class.Type().IsRegular():
+			continue
+		case !class.IsDir():
+			r.leaveOut(root)
 			continue
 		}
-		root := filepath.Join(r.path, class.Name())
 		names, err := r.list(root, ".png", ".jpg", ".jpeg")
 		if err != nil {
 			return nil, err
@@ -125,22 +134,24 @@ func icon(name string) string {
 // list gives the regular files below root with one of some extensions, relative
 // to root, with slashes. A link at root is followed.
 func (r *reader) list(root string, extensions ...string) ([]string, error) {
-	real, err := filepath.EvalSymlinks(root)
+	real, err := r.directory(root)
 	if err != nil {
-		return nil, r.fail(root, err)
-	}
-	if info, err := os.Stat(real); err == nil && !info.IsDir() {
-		return nil, r.fail(root, errors.New("is a file: give the directory that holds it"))
+		return nil, err
 	}
 	var names []string
 	err = filepath.WalkDir(real, func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case r.ctx.Err() != nil:
 			return context.Cause(r.ctx)
-		case err != nil:
+		case err != nil && (path == real || !unreadable(err)):
 			return r.fail(path, err)
-		case !d.Type().IsRegular() || !slices.Contains(extensions,
-			strings.ToLower(filepath.Ext(path))):
+		case err != nil:
+			r.leaveOut(path)
+			return fs.SkipDir
+		case d.IsDir() || !slices.Contains(extensions, strings.ToLower(filepath.Ext(path))):
+			return nil
+		case !d.Type().IsRegular():
+			r.leaveOut(path)
 			return nil
 		}
 		name, err := filepath.Rel(real, path)
@@ -148,6 +159,22 @@ func (r *reader) list(root string, extensions ...string) ([]string, error) {
 		return err
 	})
 	return names, err
+}
+
+// directory resolves links in path, which must name a directory.
+func (r *reader) directory(path string) (string, error) {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return "", r.fail(path, err)
+	}
+	info, err := os.Stat(real)
+	switch {
+	case err != nil:
+		return "", r.fail(path, err)
+	case !info.IsDir():
+		return "", r.fail(path, errors.New("is a file: give the directory that holds it"))
+	}
+	return real, nil
 }
 
 // load divides files into parts and reads them.
@@ -166,8 +193,32 @@ func (r *reader) load(s *Set, all []entry, mirrored bool) error {
 	if err := r.readFiles(s, all); err != nil {
 		return err
 	}
-	s.train = files{all[:len(train)], mirrored}
-	s.heldOut = files{all[len(train):], mirrored}
+	readable := func(part []entry) files {
+		unread := func(e entry) bool { return e.bytes == nil }
+		return files{slices.DeleteFunc(part, unread), mirrored}
+	}
+	if err := r.checkKinds(s, all); err != nil {
+		return err
+	}
+	s.train, s.heldOut = readable(all[:len(train)]), readable(all[len(train):])
+	return nil
+}
+
+// checkKinds refuses a kind of which nothing can be read.
+func (r *reader) checkKinds(s *Set, all []entry) error {
+	const some, readable = 1, 2
+	state := make([]int, len(s.ClassNames))
+	for _, e := range all {
+		if e.bytes != nil {
+			state[e.kind] = readable
+		} else {
+			state[e.kind] = max(state[e.kind], some)
+		}
+	}
+	if kind := slices.Index(state, some); kind >= 0 {
+		return r.fail(r.first, fmt.Errorf("no image of %s can be read: make some readable",
+			s.ClassNames[kind]))
+	}
 	return nil
 }
 
@@ -186,13 +237,17 @@ func byHash(all []entry) {
 
 // readFiles reads and checks files on all cores.
 func (r *reader) readFiles(s *Set, all []entry) error {
-	list := make([]data.File, len(all))
+	var list []data.File
 	err := data.InOrder(r.ctx, len(all), func(i int) ([]byte, error) {
 		return r.readFile(filepath.Join(r.path, filepath.FromSlash(all[i].name)))
 	}, func(i int, content []byte) bool {
+		if content == nil {
+			r.leaveOut(filepath.Join(r.path, filepath.FromSlash(all[i].name)))
+			return true
+		}
 		all[i].bytes = content
-		list[i] = data.File{Name: all[i].name, Size: int64(len(content))}
-		r.step(i + 1)
+		list = append(list, data.File{Name: all[i].name, Size: int64(len(content))})
+		r.step(len(list))
 		return true
 	})
 	s.Info.Path = r.path
@@ -200,16 +255,24 @@ func (r *reader) readFiles(s *Set, all []entry) error {
 	return err
 }
 
-// readFile reads a file that must be an image.
+// readFile reads a file that must be an image; nothing, if it is left out.
 func (r *reader) readFile(path string) ([]byte, error) {
-	content, err := os.ReadFile(path)
-	if err != nil {
+	content, err := regular.ReadFile(path)
+	switch {
+	case unreadable(err):
+		return nil, nil
+	case err != nil:
 		return nil, r.fail(path, err)
 	}
 	if _, err := decode(content); err != nil {
 		return nil, r.fail(path, err)
 	}
 	return content, nil
+}
+
+// unreadable reports whether a path is to be left out rather than replaced.
+func unreadable(err error) bool {
+	return errors.Is(err, fs.ErrPermission) || errors.Is(err, regular.ErrNotRegular)
 }
 
 // decode decodes a PNG or JPEG.

@@ -49,7 +49,7 @@ func Open(ctx context.Context, spec string, o Options, progress func(files int))
 	r := &reader{ctx: ctx, opts: o, spec: spec, path: path, progress: progress}
 	read, err := r.source(scheme)
 	if err != nil {
-		return nil, &data.Error{Spec: spec, Err: err}
+		return nil, &data.Error{Spec: spec, Err: err, Misspelt: true}
 	}
 	s, err := read()
 	if err != nil {
@@ -57,6 +57,7 @@ func Open(ctx context.Context, spec string, o Options, progress func(files int))
 	}
 	s.Classes = len(s.ClassNames)
 	s.Info.Spec, s.Info.Noun = spec, "image"
+	s.Info.LeftOut, s.Info.First = r.leftOut, r.first
 	s.Info.HeldOut = s.heldOut.len()
 	s.Info.Pairs = s.train.len() + s.Info.HeldOut
 	return s, r.check(s)
@@ -68,12 +69,17 @@ type reader struct {
 	opts       Options
 	spec, path string
 	progress   func(files int)
+
+	leftOut int    // what is no regular file, or may not be read
+	first   string // of these, the first path
 }
 
 // source picks the method that reads scheme.
 func (r *reader) source(scheme string) (func() (*Set, error), error) {
 	const known = "give glyphs, dir:PATH, cifar10:DIR or icons:DIR"
-	sources := map[string]func() (*Set, error){"dir": r.readDir, "cifar10": r.readCIFAR, "icons": r.readIcons}
+	sources := map[string]func() (*Set, error){
+		"dir": r.readDir, "cifar10": r.readCIFAR, "icons": r.readIcons,
+	}
 	switch {
 	case r.opts.MaxImages < 0:
 		return nil, fmt.Errorf("limit of %d images: give a positive number, or 0 for all",
@@ -104,6 +110,14 @@ func (r *reader) check(s *Set) error {
 
 // fail is an error of a file or directory.
 func (r *reader) fail(path string, err error) error { return data.FileError(r.spec, path, err) }
+
+// leaveOut counts a path that cannot be read and is passed over.
+func (r *reader) leaveOut(path string) {
+	if r.leftOut == 0 {
+		r.first = path
+	}
+	r.leftOut++
+}
 
 // limit is how many of n images may be kept in a part.
 func (r *reader) limit(n int) int {

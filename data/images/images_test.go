@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -259,6 +260,67 @@ func TestIcons(t *testing.T) {
 	if pix := paintAll(s.train, 1, 4)[0]; !bytes.Equal(pix[:4], []byte{128, 128, 128, 255}) {
 		t.Errorf("what is transparent is %v, want grey", pix[:4])
 	}
+}
+
+// TestLeftOut: what is no regular file is neither read nor waited for, and what
+// may not be read is no reason to stop; both are counted, and the first is named.
+func TestLeftOut(t *testing.T) {
+	root := tree(t, 3)
+	kinds, err := os.ReadDir(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := filepath.Join(root, kinds[0].Name())
+	for _, err := range []error{
+		syscall.Mkfifo(filepath.Join(first, "0pipe.png"), 0o600),
+		os.Symlink("0pipe.png", filepath.Join(first, "link.png")),
+		os.Symlink(kinds[0].Name(), filepath.Join(root, "zlink")),
+		syscall.Mkfifo(filepath.Join(first, "pipe.txt"), 0o600), // not asked for
+	} {
+		if err != nil {
+			t.Skip(err)
+		}
+	}
+	want := 3
+	if os.Getuid() != 0 {
+		secret := filepath.Join(first, "secret.png")
+		write(t, secret, nil)
+		if err := os.Chmod(secret, 0); err != nil {
+			t.Fatal(err)
+		}
+		want++
+	}
+	s := open(t, "dir:"+root, Options{})
+	if s.Info.LeftOut != want || s.Info.Pairs != 6 || s.Classes != 2 {
+		t.Errorf("left out %d, %d images of %d kinds", s.Info.LeftOut, s.Info.Pairs, s.Classes)
+	}
+	if line := s.Info.String(); !strings.HasSuffix(line, fmt.Sprintf(", %d paths left out (a "+
+		"link, no regular file or unreadable), the first %s", want,
+		filepath.Join(first, "0pipe.png"))) {
+		t.Errorf("says %q", line)
+	}
+	if s := open(t, "icons:"+root, Options{}); s.Info.LeftOut != 2 {
+		t.Errorf("icons: %s", s.Info)
+	}
+
+	r := &reader{ctx: t.Context(), path: root}
+	if content, err := r.readFile(filepath.Join(first, "0pipe.png")); content != nil || err != nil {
+		t.Errorf("a file that became a pipe: %v", err)
+	}
+	all := []entry{{name: "a", kind: 0, bytes: []byte{1}}, {name: "b", kind: 1}}
+	if err := r.checkKinds(&Set{ClassNames: []string{"cat", "dog", "far"}}, all); err == nil ||
+		!strings.Contains(err.Error(), "no image of dog can be read") {
+		t.Errorf("a kind of which nothing can be read: %v", err)
+	}
+}
+
+// TestPipeForCIFAR: a pipe in place of records is refused.
+func TestPipeForCIFAR(t *testing.T) {
+	dir := t.TempDir()
+	if err := syscall.Mkfifo(filepath.Join(dir, "data_batch_1.bin"), 0o600); err != nil {
+		t.Skip(err)
+	}
+	refused(t, "cifar10:"+dir, "data_batch_1.bin", "a pipe, not a regular file: give a file")
 }
 
 // TestLinkedRoot: a link may lead to the data.

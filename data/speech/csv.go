@@ -106,7 +106,7 @@ func (r *reader) addRow(path, wav, size, transcript string) error {
 
 // wavSize gives the number of samples of a WAV file at Rate, and its size.
 func wavSize(path string) (samples, bytes int64, err error) {
-	f, bytes, err := openFile(path)
+	f, bytes, err := data.OpenFile(path)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -134,7 +134,7 @@ func formatOf(f *os.File) (format, error) {
 
 // readWAV reads the samples of a WAV file that was listed.
 func readWAV(path string) ([]float32, error) {
-	f, _, err := openFile(path)
+	f, _, err := data.OpenFile(path)
 	if err != nil {
 		return nil, err
 	}

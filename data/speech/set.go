@@ -53,7 +53,7 @@ func Open(ctx context.Context, spec string, o Options, progress func(done int)) 
 	scheme, arg, _ := strings.Cut(spec, ":")
 	read, err := r.source(scheme, arg)
 	if err != nil {
-		return nil, &data.Error{Spec: spec, Err: err}
+		return nil, &data.Error{Spec: spec, Err: err, Misspelt: true}
 	}
 	r.set.Info.Path = arg
 	if err := read(ctx, arg); err != nil {
@@ -174,28 +174,11 @@ func (r *reader) fail(path string, line int, err error) error {
 	return &data.Error{Spec: r.set.Info.Spec, Path: path, Line: line, Err: err}
 }
 
-// open opens the file of the spec.
+// open opens the file of the spec and gives its size.
 func (r *reader) open(path string) (*os.File, int64, error) {
-	f, size, err := openFile(path)
+	f, size, err := data.OpenFile(path)
 	if err != nil {
 		return nil, 0, r.fail(path, 0, err)
 	}
 	return f, size, nil
-}
-
-// openFile opens path, which must be a file, and gives its size.
-func openFile(path string) (*os.File, int64, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, 0, data.Remedied(err)
-	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = errors.New("is not a regular file: give one")
-	}
-	if err != nil {
-		f.Close()
-		return nil, 0, data.Remedied(err)
-	}
-	return f, info.Size(), nil
 }

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/gomem/gomem/data"
@@ -147,6 +148,9 @@ func TestOpenRefuses(t *testing.T) {
 	write(t, dir, "slow.wav", wav(8000, make([]float32, 1000)))
 	write(t, dir, "short.wav", wav(Rate, make([]float32, 1000))[:1000])
 	write(t, dir, "text.wav", []byte("this is a long text and no sound"))
+	if err := syscall.Mkfifo(filepath.Join(dir, "pipe.wav"), 0o600); err != nil {
+		t.Skip(err)
+	}
 	n := 0
 	file := func(scheme, content string) string {
 		n++
@@ -165,9 +169,9 @@ func TestOpenRefuses(t *testing.T) {
 		{"csv:", "no path", 0},
 		{"espeak", "no path", 0},
 		{"csv:" + dir + "/none", "no such file or directory: check the path", 0},
-		{"csv:" + dir, "is not a regular file: give one", 0},
+		{"csv:" + dir, "a directory, not a regular file: give a file", 0},
 		{"espeak:" + dir + "/none", "check the path", 0},
-		{"espeak:" + dir, "is not a regular file", 0},
+		{"espeak:" + dir, "not a regular file", 0},
 		{file("csv", ""), "no column wav_filename: begin with wav_filename,", 1},
 		{file("csv", "wav_filename,transcript\n"), "no column wav_filesize", 1},
 		{file("csv", "\"\n"), "not a CSV file", 1},
@@ -180,11 +184,14 @@ func TestOpenRefuses(t *testing.T) {
 		{csv("good.wav,-1,no\n"), `wav_filesize is "-1"`, 3},
 		{csv(",2044,no\n"), "no wav_filename", 3},
 		{csv("none.wav,2044,no\n"), `none.wav": no such file or directory: check the path`, 3},
-		{csv(".,2044,no\n"), "is not a regular file", 3},
+		{csv(".,2044,no\n"), "not a regular file", 3},
 		{csv("text.wav,2044,no\n"), `text.wav": not a WAV file`, 3},
 		{csv("slow.wav,2044,no\n"), `slow.wav": WAV file of 8000 Hz: convert it to 16000 Hz`, 3},
 		{csv("\ngood.wav,1,yes\nshort.wav,2044,no\n"),
 			"WAV file with 478 of its 1000 samples: copy it again", 5},
+		{csv("pipe.wav,2044,no\n"), `pipe.wav": a pipe, not a regular file: give a file`, 3},
+		{"csv:" + dir + "/pipe.wav", "a pipe, not a regular file: give a file", 0},
+		{"espeak:" + dir + "/pipe.wav", "a pipe, not a regular file: give a file", 0},
 		{file("espeak", "Hello.\n\nTwo 2.\n"), "transcript with '2'", 3},
 		{file("espeak", strings.Repeat("a", 1<<17)), "line of more than", 1},
 	} {
