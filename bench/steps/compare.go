@@ -19,7 +19,7 @@ func (r *outcome) compare(ctx context.Context, o options, m *model) (err error) 
 	if err != nil {
 		return err
 	}
-	p, err := startPeer(ctx, o.python, r.config, r.threads, initial)
+	p, err := startRival(ctx, o.python, r.config, r.threads, initial)
 	if err != nil {
 		r.missing, p = err, nil
 	}

@@ -92,12 +92,15 @@ func names() []string {
 // profiles.
 func run(ctx context.Context, o options, args []string, w io.Writer) error {
 	command := strings.TrimSpace("go run ./bench/steps " + strings.Join(args, " "))
-	fmt.Fprintf(w, "`%s`, %s %s/%s, %s, %d threads available, medians of %d rounds, load average of the minute before %s\n", command, runtime.Version(), runtime.GOOS, runtime.GOARCH, gauge.Processor(), runtime.GOMAXPROCS(0), o.rounds, gauge.Load())
+	fmt.Fprintf(w, "`%s`, %s %s/%s, %s, %d threads available, medians of %d rounds, load average "+
+		"of the minute before %s\n", command, runtime.Version(), runtime.GOOS, runtime.GOARCH,
+		gauge.Processor(), runtime.GOMAXPROCS(0), o.rounds, gauge.Load())
 	heading(w, "Step time", "ms, everything resident. The ratio is PyTorch's time over gomem's, "+
 		"the median over rounds: above 1, gomem is the faster; that of processor time does not "+
 		"count the time in which other programs have the processors. In the last column, rounds "+
 		"of those counted in which other programs had more than 5 % of the machine.",
-		"model", "threads", "gomem", "PyTorch", "gomem / PyTorch", "best / best", "processor time", "losses differ by", "disturbed")
+		"model", "threads", "gomem", "PyTorch", "gomem / PyTorch", "best / best", "processor time",
+		"losses differ by", "disturbed")
 	var all []outcome
 	for _, threads := range o.threads {
 		for _, c := range o.models {

@@ -28,6 +28,7 @@ var peerSource string
 // has its turn.
 type peer struct {
 	about string
+	blas  []library
 	cmd   *exec.Cmd
 	in    io.WriteCloser
 	out   *bufio.Reader
@@ -86,9 +87,12 @@ func startPeer(ctx context.Context, python string, c config, threads int,
 	}
 	p.out = bufio.NewReader(out)
 	if err := p.cmd.Start(); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w; %s", err, torchPackage)
 	}
-	var hello struct{ About string }
+	var hello struct {
+		About string
+		BLAS  []library
+	}
 	err = t.write(p.in)
 	if err == nil {
 		err = p.answer(&hello)
@@ -96,8 +100,46 @@ func startPeer(ctx context.Context, python string, c config, threads int,
 	if err != nil {
 		return nil, errors.Join(p.explain(err), p.in.Close())
 	}
-	p.about = hello.About
+	p.about, p.blas = hello.About, hello.BLAS
 	return p, nil
+}
+
+// startRival starts a peer that a ratio to says something.
+func startRival(ctx context.Context, python string, c config, threads int,
+	t *tensors) (*peer, error) {
+	p, err := startPeer(ctx, python, c, threads, t)
+	if err != nil {
+		return nil, err
+	}
+	if err := atItsBest(p.blas); err != nil {
+		return nil, errors.Join(err, p.close())
+	}
+	return p, nil
+}
+
+// torchPackage is what to do where PyTorch does not start.
+const torchPackage = "`apt-get install python3-torch` provides PyTorch on Debian"
+
+// library is one of linear algebra that PyTorch has loaded.
+type library struct {
+	Path     string
+	Parallel int // whose threads OpenBLAS uses
+}
+
+// openMP is the Parallel of an OpenBLAS that uses OpenMP's threads.
+const openMP = 2
+
+// atItsBest refuses a PyTorch whose products are several times slower than they
+// need be: a ratio to it would say nothing. One that loads no library of linear
+// algebra has its own.
+func atItsBest(blas []library) error {
+	if len(blas) == 0 || slices.ContainsFunc(blas, func(l library) bool {
+		return l.Parallel == openMP
+	}) {
+		return nil
+	}
+	return fmt.Errorf("PyTorch multiplies with %s, which is slower by far than OpenBLAS's build "+
+		"with OpenMP: `apt-get install libopenblas0-openmp` provides that on Debian", blas[0].Path)
 }
 
 // explain prefers the last line that the peer complained with, its exception.
@@ -105,7 +147,7 @@ func (p *peer) explain(err error) error {
 	stopped := p.cmd.Wait()
 	lines := strings.Split(strings.TrimSpace(p.log.String()), "\n")
 	if last := lines[len(lines)-1]; last != "" && stopped != nil {
-		return errors.New(last)
+		return fmt.Errorf("%s; %s", last, torchPackage)
 	}
 	return err
 }
@@ -131,7 +173,8 @@ func environment(env []string, threads int) []string {
 	}
 	return append(env,
 		fmt.Sprint("OMP_NUM_THREADS=", threads), fmt.Sprint("OPENBLAS_NUM_THREADS=", threads),
-		"MALLOC_MMAP_THRESHOLD_=4294967296", "MALLOC_TRIM_THRESHOLD_=17179869184", "MALLOC_TOP_PAD_=67108864")
+		"MALLOC_MMAP_THRESHOLD_=4294967296", "MALLOC_TRIM_THRESHOLD_=17179869184",
+		"MALLOC_TOP_PAD_=67108864")
 }
 
 // ask gives a command, and reads the answer into v.

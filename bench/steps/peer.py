@@ -9,6 +9,7 @@ standard input, then a command a line, and answers each with a line of JSON:
            step allocates besides
   profile  one step's operators with shapes: name, calls, seconds
 """
+import ctypes
 import json
 import math
 import sys
@@ -186,12 +187,26 @@ def profile(model):
     return {"operators": sorted(rows, key=lambda r: -r["seconds"])[:20]}
 
 
+def blas():
+    """The libraries of linear algebra that are loaded, with how OpenBLAS's builds
+    use threads: 0 not at all, 1 their own, 2 OpenMP's; none is -1. A PyTorch that
+    has its own, such as MKL, loads none."""
+    with open("/proc/self/maps") as maps:
+        paths = {line.split()[-1] for line in maps if "blas" in line.rsplit("/", 1)[-1]}
+    def parallel(path):
+        try:
+            return ctypes.CDLL(path).openblas_get_parallel()
+        except (OSError, AttributeError):
+            return -1
+    return [{"path": p, "parallel": parallel(p)} for p in sorted(paths)]
+
+
 def main():
     size = json.loads(sys.argv[1])
     torch.set_num_threads(size["threads"])
     model = Model(size, read_tensors(sys.stdin.buffer))
     commands = {"step": timed_step, "memory": memory, "profile": profile}
-    print(json.dumps({"about": "PyTorch " + torch.__version__}), flush=True)
+    print(json.dumps({"about": "PyTorch " + torch.__version__, "blas": blas()}), flush=True)
     for line in sys.stdin.buffer:
         print(json.dumps(commands[line.decode().strip()](model)), flush=True)
 

@@ -42,7 +42,8 @@ func (r outcome) timeCells() []string {
 	mine := column(r.rounds, elapsed(0))
 	cells := []string{r.Kind, fmt.Sprint(r.threads), ms(gauge.Median(mine))}
 	if r.missing != nil {
-		return append(cells, fmt.Sprintf("missing (%v); `apt-get install python3-torch` provides it on Debian", r.missing), "", "", "", "", fmt.Sprint(disturbed(r.rounds)))
+		return append(cells, fmt.Sprintf("missing (%v)", r.missing), "", "", "", "",
+			fmt.Sprint(disturbed(r.rounds)))
 	}
 	theirs := column(r.rounds, elapsed(1))
 	return append(cells, ms(gauge.Median(theirs)), faster(ratio(r.rounds, elapsed(1), elapsed(0))),
@@ -59,7 +60,8 @@ func reportMemory(w io.Writer, all []outcome) {
 		"partitions of %d operations. PyTorch's are the bytes of its tensors: parameters, "+
 		"optimizer state and the most that a step allocates besides, without what one operator "+
 		"allocates and frees within itself.", partition),
-		"model", "variables", "gomem", "PyTorch", "gomem / PyTorch", "thesis: device", "thesis: host")
+		"model", "variables", "gomem", "PyTorch", "gomem / PyTorch", "thesis: device",
+		"thesis: host")
 	for i, r := range all {
 		if slices.ContainsFunc(all[:i], func(o outcome) bool { return o.Kind == r.Kind }) {
 			continue

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"math"
+	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -179,6 +181,47 @@ func TestMissingPeer(t *testing.T) {
 	reportMemory(&w, []outcome{r, r})
 	if strings.Count(w.String(), "transformer") != 1 || !strings.Contains(w.String(), "missing") {
 		t.Errorf("memory is %s", w.String())
+	}
+}
+
+// TestSlowPeer: a PyTorch that multiplies with the wrong library is no peer, and
+// there is no ratio to it.
+func TestSlowPeer(t *testing.T) {
+	for _, c := range []struct {
+		blas string
+		want string // "": good
+	}{
+		{`[]`, ""},
+		{`[{"path": "/lib/libblas.so.3", "parallel": -1}, ` +
+			`{"path": "/lib/libopenblasp.so", "parallel": 2}]`, ""},
+		{`[{"path": "/lib/libblas.so.3", "parallel": -1}]`, "/lib/libblas.so.3"},
+		{`[{"path": "/lib/libopenblasp.so", "parallel": 1}]`, "/lib/libopenblasp.so"},
+	} {
+		python := filepath.Join(t.TempDir(), "python")
+		script := "#!/bin/sh\necho '{\"about\": \"PyTorch 1\", \"blas\": " + c.blas +
+			"}'\nexec cat >/dev/null\n"
+		if err := os.WriteFile(python, []byte(script), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		p, err := startRival(t.Context(), python, small("transformer"), 1, &tensors{})
+		if c.want == "" {
+			if err != nil || p.about != "PyTorch 1" {
+				t.Errorf("%s: %v", c.blas, err)
+			} else if err := p.close(); err != nil {
+				t.Error(err)
+			}
+			continue
+		}
+		if err == nil || !strings.Contains(err.Error(), c.want) ||
+			!strings.Contains(err.Error(), "apt-get install libopenblas0-openmp") {
+			t.Errorf("%s: %v", c.blas, err)
+			continue
+		}
+		r := outcome{config: small("transformer"), threads: 1, missing: err,
+			rounds: []round{{times: []float64{0.5}}}}
+		if cells := r.timeCells(); !strings.Contains(cells[3], c.want) || cells[4]+cells[5] != "" {
+			t.Errorf("a ratio in %q", cells)
+		}
 	}
 }
 
