@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,9 +19,11 @@ type Checkpoint struct {
 	Path        string            // its file
 	Model, Size string            // of models.Model
 	Config      map[string]string // of Options
+	Labels      map[string]string // of Options
 	Step        int               // steps done
 	Seed        uint64
 	Tokenizer   string // the vocabulary as data.Tokenizer writes it, "" if there is none
+	Machine     string // what the bits depend on: device and instruction set
 }
 
 // ErrCheckpoint says what is wrong with a checkpoint, or with the place to keep
@@ -63,31 +66,36 @@ const (
 	keyModel     = "gomem.model"
 	keySize      = "gomem.size"
 	keyConfig    = "gomem.config" // a JSON object of strings
+	keyLabels    = "gomem.labels" // another
 	keyStep      = "gomem.step"
 	keySeed      = "gomem.seed"
 	keyTokenizer = "gomem.tokenizer"
-	format       = "1"
+	keyMachine   = "gomem.machine"
+	format       = "2" // 1 had no checksums
 )
 
 // metadata is what parse reads.
 func (c Checkpoint) metadata() (map[string]string, error) {
 	config, err := json.Marshal(c.Config)
+	labels, errLabels := json.Marshal(c.Labels)
 	return map[string]string{
 		keyFormat: format, keyModel: c.Model, keySize: c.Size, keyConfig: string(config),
-		keyStep: strconv.Itoa(c.Step), keySeed: strconv.FormatUint(c.Seed,
-			10), keyTokenizer: c.Tokenizer,
-	}, err
+		keyLabels: string(labels), keyStep: strconv.Itoa(c.Step),
+		keySeed: strconv.FormatUint(c.Seed, 10), keyTokenizer: c.Tokenizer, keyMachine: c.Machine,
+	}, cmp.Or(err, errLabels)
 }
 
 // parse reads the metadata of a file.
 func parse(m map[string]string) (Checkpoint, error) {
-	c := Checkpoint{Model: m[keyModel], Size: m[keySize], Tokenizer: m[keyTokenizer]}
+	c := Checkpoint{Model: m[keyModel], Size: m[keySize], Tokenizer: m[keyTokenizer],
+		Machine: m[keyMachine]}
 	switch v, ok := m[keyFormat]; {
 	case !ok:
 		return c, fmt.Errorf("no %s in the metadata: the file was not saved by a training run",
 			keyFormat)
 	case v != format:
-		return c, fmt.Errorf("%s is %q, this version reads %q", keyFormat, v, format)
+		return c, fmt.Errorf("%s is %q, this version reads %q: train again, or with the version "+
+			"that saved it", keyFormat, v, format)
 	}
 	var err error
 	if c.Step, err = strconv.Atoi(m[keyStep]); err != nil || c.Step < 0 || c.Step > maxSteps {
@@ -99,14 +107,17 @@ func parse(m map[string]string) (Checkpoint, error) {
 	if err := json.Unmarshal([]byte(m[keyConfig]), &c.Config); err != nil {
 		return c, fmt.Errorf("%s: %w", keyConfig, err)
 	}
+	if err := json.Unmarshal([]byte(m[keyLabels]), &c.Labels); err != nil {
+		return c, fmt.Errorf("%s: %w", keyLabels, err)
+	}
 	return c, nil
 }
 
 // checkpoint describes the run as it stands.
 func (r *run) checkpoint() Checkpoint {
 	return Checkpoint{
-		Model: r.Model.Name, Size: r.Model.Size, Config: r.Config,
-		Step: r.done, Seed: r.Seed, Tokenizer: r.vocabulary,
+		Model: r.Model.Name, Size: r.Model.Size, Config: r.Config, Labels: r.Labels,
+		Step: r.done, Seed: r.Seed, Tokenizer: r.vocabulary, Machine: r.Machine,
 	}
 }
 
@@ -124,12 +135,35 @@ func (c Checkpoint) sameRun(want Checkpoint) error {
 	switch {
 	case len(differ) > 0:
 		k := differ[0]
-		return fmt.Errorf("was made with %s %q, this run has %q; settings that differ: %d", k,
-			c.Config[k], want.Config[k], len(differ))
+		return fmt.Errorf("was made with %s %s, this run has %s; settings that differ: %d", k,
+			c.label(k, want), want.label(k, c), len(differ))
 	case c.Seed != want.Seed:
 		return fmt.Errorf("was made with seed %d, this run has %d", c.Seed, want.Seed)
 	case c.Tokenizer != want.Tokenizer:
 		return errors.New("was made with another tokenizer: train on the same data")
 	}
 	return nil
+}
+
+// label is what a person calls the value of a setting, with the value where
+// another run's has the same name.
+func (c Checkpoint) label(key string, other Checkpoint) string {
+	text, value := c.Labels[key], strconv.Quote(c.Config[key])
+	switch {
+	case text == "":
+		return value
+	case text == other.Labels[key]:
+		return fmt.Sprintf("%q (%s)", text, value)
+	}
+	return strconv.Quote(text)
+}
+
+// elsewhere says that a checkpoint was made where other bits come out, "" if it
+// was not.
+func (c Checkpoint) elsewhere(machine string) string {
+	if c.Machine == machine {
+		return ""
+	}
+	return fmt.Sprintf("checkpoint %s was made on %q, this is %q: the bits of losses and weights "+
+		"will differ from those of a run that stays there", c.Path, c.Machine, machine)
 }

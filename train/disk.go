@@ -20,6 +20,7 @@ type disk interface {
 // file is a file being written.
 type file interface {
 	io.WriteCloser
+	io.WriterAt
 	Sync() error
 }
 

@@ -20,24 +20,29 @@
 // # Checkpoints
 //
 // A checkpoint is one safetensors file, DIR/step-00000123.safetensors. Its
-// metadata say which model, configuration, seed and tokenizer it belongs to,
-// and [Inspect] reads them. A checkpoint is written to a temporary file in the
-// same directory, flushed to the disk and renamed, and the file "latest" is
-// then replaced in the same way, so under every name there is a complete file
-// at all times. Older checkpoints are removed only after that, so a directory
-// needs room for one more than are kept. Variables are written and read one at
-// a time: no second copy of the model is in memory.
+// metadata say which model, configuration, seed and tokenizer it belongs to and
+// on what machine it was made, and [Inspect] reads them. A checkpoint is written
+// to a temporary file in the same directory, flushed to the disk and renamed, and
+// the file "latest" is then replaced in the same way, so under every name there is
+// a complete file at all times, also when the process is killed. Older checkpoints
+// are removed only after that, so a directory needs room for one more than are
+// kept. Variables are written and read one at a time: no second copy of the model
+// is in memory. Whether a directory can be saved to is tried before anything is
+// planned ([CheckSave]).
 //
 // A checkpoint of other variables, another configuration, seed or tokenizer is
-// refused before anything is computed, and so is a damaged file. A variable
-// that has become NaN or infinite is never saved, because it would take the
-// place of a good one. A directory with the checkpoints of another run is refused
-// too: nothing in it is overwritten.
+// refused before anything is computed. Every tensor and the description have
+// checksums, so a damaged file is refused too, and so is one without checksums. A
+// checkpoint of another kind of device or instruction set is resumed with a
+// warning, because its bits would have been others here. A variable that has
+// become NaN or infinite is never saved, because it would take the place of a good
+// one; the run ends with an *[ErrNonFinite] that names it and the last good
+// checkpoint. A directory with the checkpoints of another run is refused: nothing
+// in it is overwritten.
 //
 // # What this package does not do
 //
 // It does not choose a learning rate (that is the model's schedule), stop early,
 // average weights, or guard a directory against two runs that save to it at the
-// same time. There is no checksum over a checkpoint: bits that flip on the disk
-// are not noticed unless they break the file's structure.
+// same time.
 package train

@@ -1,18 +1,18 @@
 package train
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/data"
 	"github.com/gomem/gomem/graph"
-	"github.com/gomem/gomem/internal/tensor"
+	"github.com/gomem/gomem/internal/safetensors"
 	"github.com/gomem/gomem/models"
 )
 
@@ -35,21 +35,31 @@ type Options struct {
 	EvalEvery   int // steps between evaluations; 0: only at the end
 	EvalBatches int // batches of held-out data an evaluation; 0 means 8
 
-	Save      string // directory for checkpoints, without any of another run; "": none are written
+	// Save is the directory for checkpoints, without any of another run; see
+	// CheckSave. Without one none are written, not even of a run that is resumed.
+	Save      string
 	SaveEvery int    // steps between checkpoints; 0: only at the end
 	Keep      int    // checkpoints to keep; 0 means 2
 	Resume    string // checkpoint to start from: a file, or a directory for its latest
 
-	Config  map[string]string // what identifies the run; a checkpoint's must be equal
-	Observe func(Event)       // called on Run's goroutine; may be nil
+	Config map[string]string // what identifies the run; a checkpoint's must be equal
+	// Labels are what a person calls the values of Config, where these are not
+	// telling: paths beside hashes, say. They are saved, shown and not compared.
+	Labels map[string]string
+	// Machine is what the bits depend on; "" means the device and the instruction
+	// set. A checkpoint of another one is resumed with a warning.
+	Machine string
+
+	Observe func(Event) // called on Run's goroutine; may be nil
 }
 
 // The kinds of events.
 const (
-	Start = "start" // the session is ready; Path is the checkpoint it resumed, if any
-	Step  = "step"  // a training step is done
-	Eval  = "eval"  // an evaluation is done; Loss and Metrics are of held-out data
-	Save  = "save"  // a checkpoint is complete; Path is its file
+	Start   = "start"   // the session is ready; Path is the checkpoint it resumed, if any
+	Warning = "warning" // something that the user should know; Text says it
+	Step    = "step"    // a training step is done
+	Eval    = "eval"    // an evaluation is done; Loss and Metrics are of held-out data
+	Save    = "save"    // a checkpoint is complete; Path is its file
 )
 
 // Event is something that happened in a run.
@@ -68,32 +78,37 @@ type Event struct {
 	HostBytes      int64         // Step: the host's peak so far
 	CopyBytes      int64         // Step: copied between device and host, both ways
 	Path           string        // Start, Save: the checkpoint
+	Text           string        // Warning: one line
 }
 
 // maxSteps keeps the step counter, which models get as a 32-bit float, exact.
 const maxSteps = 1 << 24
 
-// Validate reports the first option that no run can have, on one line.
+// ErrOption says which option no run can have, and why, on one line.
+type ErrOption struct {
+	Option string // in words: "steps"
+	Err    error
+}
+
+// Error gives option and cause.
+func (e *ErrOption) Error() string { return e.Option + ": " + e.Err.Error() }
+
+// Unwrap is the cause.
+func (e *ErrOption) Unwrap() error { return e.Err }
+
+func optionf(option, format string, args ...any) error {
+	return &ErrOption{Option: option, Err: fmt.Errorf(format, args...)}
+}
+
+// Validate reports the first option that no run can have, before anything is
+// planned: an *[ErrOption], or an *[ErrCheckpoint] for trouble with the paths to
+// save to and resume from.
 func (o Options) Validate() error {
-	if o.Model == nil || o.Loader == nil {
-		return errors.New("a run needs a model and a loader")
+	if o.Loader == nil {
+		return optionf("loader", "a run needs one")
 	}
-	for _, f := range []struct {
-		name  string
-		value int
-	}{
-		{"steps", o.Steps}, {"steps between evaluations", o.EvalEvery}, {"batches an evaluation",
-			o.EvalBatches},
-		{"steps between checkpoints", o.SaveEvery}, {"checkpoints to keep", o.Keep},
-	} {
-		if f.value < 0 {
-			return fmt.Errorf("%s: %d is negative", f.name, f.value)
-		}
-	}
-	if o.SaveEvery > 0 && o.Save == "" {
-		return errors.New("steps between checkpoints are given, but no directory to save to")
-	}
-	for _, check := range []func() error{o.validateLength, o.validateModel, o.Session.Validate, o.validatePaths} {
+	for _, check := range []func() error{o.validateCounts, o.validateModel, o.validateLength,
+		o.validateSession, o.validateBatches, o.validatePaths} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -101,44 +116,75 @@ func (o Options) Validate() error {
 	return nil
 }
 
-func (o Options) validateLength() error {
-	steps := o.steps()
-	switch {
-	case math.IsNaN(o.Epochs) || o.Epochs < 0:
-		return fmt.Errorf("epochs: %v is not a positive number", o.Epochs)
-	case o.Steps > 0 && o.Epochs > 0:
-		return errors.New("steps and epochs are both given: choose one")
-	case steps == 0:
-		return errors.New("nothing to do: give steps or epochs, 1 or more")
-	case steps > maxSteps:
-		return fmt.Errorf("%.0f steps are too many: at most %d are possible", steps, maxSteps)
+func (o Options) validateCounts() error {
+	for _, f := range []struct {
+		name  string
+		value int
+	}{
+		{"steps", o.Steps}, {"steps between evaluations", o.EvalEvery},
+		{"batches an evaluation", o.EvalBatches}, {"steps between checkpoints", o.SaveEvery},
+		{"checkpoints to keep", o.Keep},
+	} {
+		if f.value < 0 {
+			return optionf(f.name, "%d is negative", f.value)
+		}
+	}
+	if o.SaveEvery > 0 && o.Save == "" {
+		return optionf("steps between checkpoints", "no directory to save to is given")
 	}
 	return nil
+}
+
+func (o Options) validateLength() error {
+	steps, most := o.steps(), o.mostSteps()
+	switch {
+	case math.IsNaN(o.Epochs) || o.Epochs < 0:
+		return optionf("epochs", "%v is not a positive number", o.Epochs)
+	case o.Steps > 0 && o.Epochs > 0:
+		return optionf("steps", "steps and epochs are both given: choose one")
+	case !(steps > 0):
+		return optionf("steps", "nothing to do: give steps or epochs, 1 or more")
+	case steps > float64(most):
+		return optionf("steps", "%.4g are too many: at most %d are possible", steps, most)
+	}
+	return nil
+}
+
+// mostSteps is how many steps can be counted: every execution of an objective
+// has a number.
+func (o Options) mostSteps() int {
+	turns := 1
+	for _, objective := range o.Model.Objectives {
+		turns = max(turns, objective.Times)
+	}
+	return maxSteps / turns
 }
 
 // steps is the number of steps to reach; a float as epochs may be huge.
 func (o Options) steps() float64 {
 	if o.Epochs > 0 {
-		return math.Ceil(o.Epochs * float64(o.Loader.StepsPerEpoch()) / float64(o.Model.Executions()))
+		return math.Ceil(o.Epochs * float64(o.Loader.StepsPerEpoch()) /
+			float64(o.Model.Executions()))
 	}
 	return float64(o.Steps)
 }
 
-// validateModel demands that the loader's batches fit the model, and that what
-// a run shows of it are numbers.
-func (o Options) validateModel() error {
-	if b := o.Loader.Train(0); !fits(o.Model, b) {
-		return fmt.Errorf("the loader makes batches of %s, the model's inputs are %s",
+func (o Options) validateSession() error {
+	if err := o.Session.Validate(); err != nil {
+		return &ErrOption{Option: "session", Err: err}
+	}
+	return nil
+}
+
+// validateBatches demands that the loader's batches fit the model.
+func (o Options) validateBatches() error {
+	b := o.Loader.Train(0)
+	if f, ok := o.Loader.(data.Fallible); ok && f.Err() != nil {
+		return f.Err()
+	}
+	if !fits(o.Model, b) {
+		return optionf("loader", "it makes batches of %s, the model's inputs are %s",
 			types(b.Inputs), inputs(o.Model))
-	}
-	losses := fetches(o.Model.EvalLoss, o.Model.EvalMetrics)
-	for _, objective := range o.Model.Objectives {
-		losses = append(losses, fetches(objective.Loss, objective.Metrics)...)
-	}
-	for _, v := range losses {
-		if !v.Type().Equal(tensor.Of(graph.F32)) {
-			return fmt.Errorf("%s of the model is %s, want f32[]", v, v.Type())
-		}
 	}
 	return nil
 }
@@ -163,23 +209,46 @@ func inputs(m *models.Model) string {
 
 func (o Options) validatePaths() error {
 	if o.Session.Device == gomem.Null && (o.Save != "" || o.Resume != "") {
-		return fmt.Errorf("device %s computes nothing: it can neither save nor resume", gomem.Null)
+		return optionf("device", "%s computes nothing: it can neither save nor resume", gomem.Null)
 	}
 	if o.Resume != "" {
-		if _, err := os.Stat(o.Resume); err != nil {
-			return &ErrCheckpoint{Path: o.Resume, Err: bare(err)}
+		if _, err := Inspect(o.Resume); err != nil {
+			return err
 		}
 	}
 	if o.Save == "" {
 		return nil
 	}
-	if err := writable(o.Save); err != nil {
-		return &ErrCheckpoint{Path: o.Save, Err: err}
+	if err := o.savable(); err != nil {
+		return err
 	}
-	if l, err := list(o.Save); err == nil && len(l.steps) > 0 && !holds(o.Save, o.Resume) {
-		return &ErrCheckpoint{Path: o.Save,
-			Err: errors.New("the directory has checkpoints of another run: resume that one, or " +
-				"save to another directory")}
+	return CheckSave(o.Save, o.Resume)
+}
+
+// savable demands that what a checkpoint says of the run can be written.
+func (o Options) savable() error {
+	vocabulary, err := vocabulary(o.Tokenizer)
+	if err != nil {
+		return &ErrOption{Option: "tokenizer", Err: err}
+	}
+	r := run{Options: o, vocabulary: vocabulary}
+	metadata, err := r.checkpoint().metadata()
+	if err == nil {
+		var vars []graph.Value
+		for _, n := range o.Model.Graph.Variables() {
+			vars = append(vars, n.Value(0))
+		}
+		err = safetensors.Check(entries(vars), metadata)
+	}
+	for _, strings := range []map[string]string{o.Config, o.Labels} {
+		for k, v := range strings {
+			if err == nil && !(utf8.ValidString(k) && utf8.ValidString(v)) {
+				err = fmt.Errorf("%q is %q, which is not UTF-8", k, v)
+			}
+		}
+	}
+	if err != nil {
+		return &ErrOption{Option: "checkpoints", Err: err}
 	}
 	return nil
 }
@@ -187,14 +256,14 @@ func (o Options) validatePaths() error {
 // holds reports whether a checkpoint to resume is that of a directory or one of
 // the files in it.
 func holds(dir, resume string) bool {
-	d, err := os.Stat(dir)
-	for _, path := range []string{resume, filepath.Dir(resume)} {
-		if r, missing := os.Stat(path); err == nil && missing == nil && resume != "" &&
-			os.SameFile(d, r) {
-			return true
-		}
-	}
-	return false
+	return resume != "" && (sameFile(dir, resume) || sameFile(dir, filepath.Dir(resume)))
+}
+
+// sameFile reports whether two paths lead to one thing that exists.
+func sameFile(a, b string) bool {
+	first, err := os.Stat(a)
+	second, missing := os.Stat(b)
+	return err == nil && missing == nil && os.SameFile(first, second)
 }
 
 // orDefault is n, or def if n is 0.

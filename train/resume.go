@@ -16,7 +16,8 @@ import (
 
 // Inspect reads what a checkpoint says of its run. path is its file, or a
 // directory for the latest in it. The whole file is checked but for the values
-// themselves. Errors are *[ErrCheckpoint]s.
+// themselves, which are compared with their checksums when they are read. Errors
+// are *[ErrCheckpoint]s.
 func Inspect(path string) (Checkpoint, error) {
 	o, err := open(path)
 	if err != nil {
@@ -43,6 +44,9 @@ func open(path string) (*opened, error) {
 		return nil, o.fail("%w", bare(err))
 	}
 	c, err := parse(o.file.Metadata())
+	if err == nil && !o.file.Sealed() {
+		err = errors.New("has no checksums: it is damaged, or was written by another program")
+	}
 	if err != nil {
 		o.close()
 		return nil, o.fail("%w", err)
@@ -125,20 +129,20 @@ func (o *opened) matches(want Checkpoint, g *graph.Graph) error {
 // differences counts variables that are not the same in a file and in a graph,
 // and describes the first in order of names.
 func differences(file []safetensors.Entry, vars []*graph.Node) (first string, n int) {
-	here := map[string]graph.Type{}
+	expected := map[string]graph.Type{}
 	for _, v := range vars {
-		here[v.Name] = v.Out[0]
+		expected[v.Name] = v.Out[0]
 	}
 	var found []difference
 	for _, e := range file {
-		t, ok := here[e.Name]
+		t, ok := expected[e.Name]
 		if !ok || !t.Equal(e.Type) {
-			found = append(found, difference{name: e.Name, there: e.Type, here: t})
+			found = append(found, difference{e.Name, e.Type, t})
 		}
-		delete(here, e.Name)
+		delete(expected, e.Name)
 	}
-	for name, t := range here {
-		found = append(found, difference{name: name, here: t})
+	for name, t := range expected {
+		found = append(found, difference{name: name, expected: t})
 	}
 	if len(found) == 0 {
 		return "", 0
@@ -149,8 +153,8 @@ func differences(file []safetensors.Entry, vars []*graph.Node) (first string, n 
 
 // difference is a variable with two types; the zero type stands for none.
 type difference struct {
-	name        string
-	there, here graph.Type
+	name            string
+	saved, expected graph.Type
 }
 
 func (d difference) String() string {
@@ -161,7 +165,7 @@ func (d difference) String() string {
 		return tensor.Of(t.DType, t.Sizes()...).String() // names of axes are not saved
 	}
 	return fmt.Sprintf("variable %s is %s in the checkpoint and %s in the model", d.name,
-		describe(d.there), describe(d.here))
+		describe(d.saved), describe(d.expected))
 }
 
 // restore gives the variables of a session their values, one at a time.
@@ -170,6 +174,10 @@ func (o *opened) restore(s *gomem.Session) error {
 		t, err := o.file.Get(v.Node.Name)
 		if err != nil {
 			return o.fail("%w", bare(err))
+		}
+		if x, ok := nonFinite(t); ok {
+			return o.fail("%w", &safetensors.Error{Tensor: v.Node.Name,
+				Err: fmt.Errorf("has an element that is %v: training had diverged", x)})
 		}
 		if err := s.Set(v, t); err != nil {
 			return err

@@ -4,44 +4,25 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"maps"
-	"math"
 	"time"
 
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/data"
+	"github.com/gomem/gomem/internal/kernel"
 	"github.com/gomem/gomem/models"
 )
-
-// ErrNonFinite says that training has diverged: a number that must be finite
-// is not.
-type ErrNonFinite struct {
-	Step       int     // the step after which it was noticed, from 1
-	What       string  // "loss", a metric or a variable
-	Value      float64 // NaN or an infinity
-	Checkpoint string  // the last good checkpoint, if there is one
-}
-
-// Error is one line.
-func (e *ErrNonFinite) Error() string {
-	s := fmt.Sprintf("%s is %v at step %d: training has diverged; try a smaller learning rate or "+
-		"another seed", e.What, e.Value, e.Step)
-	if e.Checkpoint != "" {
-		s += "; the last good checkpoint is " + e.Checkpoint
-	}
-	return s
-}
 
 // run is a run in progress.
 type run struct {
 	Options
 	session *gomem.Session
 	store   store
-	total   int   // steps to reach
-	done    int   // steps done, those before a resumption included
-	saved   int   // step of the newest checkpoint, 0 before the first
-	copies  int64 // bytes copied in a training step, both ways
+	total   int    // steps to reach
+	done    int    // steps done, those before a resumption included
+	good    string // the newest checkpoint, or the one resumed; "" before the first
+	saved   int    // its step
+	copies  int64  // bytes copied in a training step, both ways
 	times   []time.Duration
 	units   int
 	summary Summary
@@ -51,13 +32,18 @@ type run struct {
 
 // Run trains a model as the options say. When ctx is done, the step that is
 // running is finished and saved, and the summary says so; that is no error.
-// Diverging gives an *[ErrNonFinite], a checkpoint that cannot be read, does not
-// fit or cannot be written an *[ErrCheckpoint], a budget that cannot be met a
+// An option that no run can have gives an *[ErrOption], diverging an
+// *[ErrNonFinite], a checkpoint that cannot be read, does not fit or cannot be
+// written an *[ErrCheckpoint], a budget that cannot be met a
 // *gomem.ErrOutOfMemory. After an error the summary is of the steps before it.
 func Run(ctx context.Context, o Options) (Summary, error) {
+	if ctx == nil {
+		return Summary{}, optionf("context", "it is nil")
+	}
 	if err := o.Validate(); err != nil {
 		return Summary{}, err
 	}
+	o.Machine = cmp.Or(o.Machine, machine(o.Session.Device))
 	r := &run{Options: o, total: int(o.steps()),
 		store: store{dir: o.Save, keep: orDefault(o.Keep, 2), disk: osDisk{}}}
 	if err := r.start(ctx); err != nil {
@@ -67,8 +53,13 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 	if err == nil {
 		err = r.finish(ctx)
 	}
-	r.account()
+	r.account(err)
 	return r.summary, cmp.Or(err, r.session.Close())
+}
+
+// machine names what the bits of a device depend on.
+func machine(device string) string {
+	return cmp.Or(device, gomem.CPU) + " " + kernel.InstructionSet()
 }
 
 // start makes the session and its variables. What is wrong with a checkpoint is
@@ -96,7 +87,10 @@ func (r *run) start(ctx context.Context) error {
 		traffic := r.session.Plan(o.Name).Traffic()
 		r.copies += int64(o.Times) * (traffic.In() + traffic.Out())
 	}
-	r.emit(Event{Kind: Start, Path: r.summary.Checkpoint})
+	r.emit(Event{Kind: Start, Path: r.good})
+	if from != nil {
+		r.warn(from.elsewhere(r.Machine))
+	}
 	return nil
 }
 
@@ -138,8 +132,8 @@ func (r *run) initialize(from *opened) error {
 		}
 		return r.session.Initialize(r.Seed)
 	}
-	r.done, r.saved = from.Step, from.Step
-	r.summary.ResumedFrom, r.summary.Checkpoint = from.Step, from.Path
+	r.done, r.saved, r.good = from.Step, from.Step, from.Path
+	r.summary.ResumedFrom = from.Step
 	return from.restore(r.session)
 }
 
@@ -168,7 +162,7 @@ func due(step, every int) bool { return every > 0 && step%every == 0 }
 // finish saves, and evaluates unless somebody is waiting for the end.
 func (r *run) finish(ctx context.Context) error {
 	r.summary.Interrupted = ctx.Err() != nil
-	if r.Save != "" && r.saved != r.done {
+	if r.Save != "" && r.done > 0 && !r.current() {
 		if err := r.save(); err != nil {
 			return err
 		}
@@ -178,7 +172,14 @@ func (r *run) finish(ctx context.Context) error {
 	}
 	var err error
 	r.summary.WeightsSHA256, err = weightsSHA256(r.session)
-	return err
+	return r.diverged(err)
+}
+
+// current reports whether resuming the directory finds the weights as they are.
+// A checkpoint that was resumed may be in another one, or not its latest.
+func (r *run) current() bool {
+	latest, err := find(r.Save)
+	return r.saved == r.done && err == nil && sameFile(latest, r.good)
 }
 
 // train is one step: every objective in turn. The step's loss is the first
@@ -187,6 +188,9 @@ func (r *run) train(ctx context.Context) error {
 	began := time.Now()
 	e := Event{Kind: Step, Metrics: map[string]float64{},
 		LearningRate: float64(r.Model.Schedule.At(r.done))}
+	if err := r.finite(r.done+1, "learning rate", []float64{e.LearningRate}, nil); err != nil {
+		return err
+	}
 	at := moment{step: r.done, execution: r.done * r.Model.Executions()}
 	for i, o := range r.Model.Objectives {
 		for turn := range o.Times {
@@ -275,6 +279,9 @@ func (r *run) evaluate(ctx context.Context, last bool) error {
 		if err := r.score(ctx, scorer, b, out[len(values):], i); err != nil {
 			return err
 		}
+		if b.Units == 0 {
+			continue // a mean over nothing
+		}
 		units += float64(b.Units)
 		for k, x := range scalars(out[:len(values)]) {
 			values[k] += (x - values[k]) * float64(b.Units) / units
@@ -336,32 +343,31 @@ func (r *run) score(ctx context.Context, s Scorer, b data.Batch, outputs []gomem
 	})
 }
 
-// finite refuses a loss, followed by metrics, that shows that training has
-// diverged.
-func (r *run) finite(step int, what string, values []float64, metrics []models.Metric) error {
-	for i, x := range values {
-		if i > 0 {
-			what = metrics[i-1].Name
-		}
-		if math.IsNaN(x) || math.IsInf(x, 0) {
-			return &ErrNonFinite{Step: step, What: what, Value: x, Checkpoint: r.summary.Checkpoint}
-		}
-	}
-	return nil
-}
-
 // save writes a checkpoint.
 func (r *run) save() error {
 	path, err := r.store.save(r.checkpoint(), r.session)
 	if err != nil {
-		if e, ok := errors.AsType[*ErrNonFinite](err); ok {
-			e.Checkpoint = r.summary.Checkpoint
-		}
-		return err
+		return r.diverged(err)
 	}
-	r.saved, r.summary.Checkpoint = r.done, path
+	r.saved, r.good = r.done, path
 	r.emit(Event{Kind: Save, Path: path})
 	return nil
+}
+
+// diverged completes the error about a variable that is not finite.
+func (r *run) diverged(err error) error {
+	if e, ok := errors.AsType[*ErrNonFinite](err); ok {
+		e.Step, e.Checkpoint = r.done, r.good
+		return e
+	}
+	return err
+}
+
+// warn shows a line, unless it is empty.
+func (r *run) warn(text string) {
+	if text != "" {
+		r.emit(Event{Kind: Warning, Text: text})
+	}
 }
 
 // emit completes an event and hands it out.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -235,63 +234,12 @@ func TestSummaryJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, key := range []string{
-		"steps", "loss_first", "loss_last", "eval_loss", "units_per_s", "step_ms_median", "predicted_device_peak_bytes",
-		"actual_device_peak_bytes", "predicted_host_peak_bytes", "actual_host_peak_bytes", "weights_sha256",
+		"steps", "loss_first", "loss_last", "eval_loss", "units_per_s", "step_ms_median",
+		"predicted_device_peak_bytes", "actual_device_peak_bytes", "predicted_host_peak_bytes",
+		"actual_host_peak_bytes", "weights_sha256",
 	} {
 		if v, ok := got[key]; !ok || v == 0.0 || v == "" {
 			t.Errorf("%s is %v", key, v)
 		}
-	}
-}
-
-// TestValidate: options that no run can have, each refused on one line.
-func TestValidate(t *testing.T) {
-	good := toyOptions(t, toy(toyVocab, unigram{}))
-	dir := t.TempDir()
-	file := filepath.Join(dir, "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	short := toy(toyVocab, unigram{})
-	short.Data[1] = short.Graph.Input("short", good.Model.Seed.Type())
-	vector := toy(toyVocab, unigram{})
-	vector.EvalMetrics[0].Value = vector.Objectives[0].Updates[0].In[0]
-	for _, c := range []struct {
-		want string
-		edit func(*Options)
-	}{
-		{"needs a model", func(o *Options) { o.Model = nil }},
-		{"needs a model", func(o *Options) { o.Loader = nil }},
-		{"steps: -1 is negative", func(o *Options) { o.Steps = -1 }},
-		{"nothing to do", func(o *Options) { o.Steps = 0 }},
-		{"choose one", func(o *Options) { o.Epochs = 2 }},
-		{"epochs: -2 is not", func(o *Options) { o.Epochs = -2 }},
-		{"epochs: NaN is not", func(o *Options) { o.Epochs = math.NaN() }},
-		{"too many", func(o *Options) { o.Steps, o.Epochs = 0, 1e300 }},
-		{"too many", func(o *Options) { o.Steps = 1 << 25 }},
-		{"evaluations: -1", func(o *Options) { o.EvalEvery = -1 }},
-		{"batches an evaluation: -1", func(o *Options) { o.EvalBatches = -1 }},
-		{"keep: -1", func(o *Options) { o.Keep = -1 }},
-		{"no directory to save to", func(o *Options) { o.SaveEvery = 1 }},
-		{"source i32[4 16], short i32[2]", func(o *Options) { o.Model = short }},
-		{"w of the model is f32[vocab:300], want f32[]", func(o *Options) { o.Model = vector }},
-		{"is not a directory", func(o *Options) { o.Save = file }},
-		{"not a directory", func(o *Options) { o.Save = filepath.Join(file, "below") }},
-		{"no such file", func(o *Options) { o.Resume = filepath.Join(dir, "none") }},
-		{"neither save nor resume", func(o *Options) { o.Save, o.Session.Device = dir, gomem.Null }},
-		{"threads", func(o *Options) { o.Session.Threads = -1 }},
-	} {
-		o := good
-		c.edit(&o)
-		_, err := Run(context.Background(), o)
-		if err == nil || !strings.Contains(err.Error(), c.want) ||
-			strings.Contains(err.Error(), "\n") {
-			t.Errorf("%v does not say %q", err, c.want)
-		}
-	}
-	o := good
-	o.Save = filepath.Join(dir, "new", "deep")
-	if err := o.Validate(); err != nil || len(names(t, dir)) != 1 {
-		t.Errorf("%v; validation left %v", err, names(t, dir))
 	}
 }

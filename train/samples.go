@@ -17,8 +17,8 @@ import (
 // grid in the directory, step-000100.png after a hundred steps. A directory that
 // cannot be made or written to is an error now, not after the first hundred.
 func SampleWriter(dir string) (func(step int, last bool) Scorer, error) {
-	if err := writable(dir); err != nil {
-		return nil, fmt.Errorf("%s: %w", dir, err)
+	if err := rehearse(osDisk{}, dir); err != nil {
+		return nil, fmt.Errorf("%s: cannot save there: %w", dir, bare(err))
 	}
 	return func(step int, _ bool) Scorer {
 		return &sampleWriter{path: filepath.Join(dir, fmt.Sprintf("step-%06d.png", step))}

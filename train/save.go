@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/internal/regular"
 	"github.com/gomem/gomem/internal/safetensors"
 )
 
@@ -41,16 +41,24 @@ func parseName(name string) (step int, ok bool) {
 // behind; the next save removes it.
 func temporary(name string) string { return fmt.Sprintf(".%s.%d.tmp", name, os.Getpid()) }
 
+// isTemporary recognises what temporary made, in any process.
 func isTemporary(name string) bool {
-	return strings.HasSuffix(name, ".tmp") &&
-		(strings.HasPrefix(name, ".step-") || strings.HasPrefix(name, "."+latestName+"."))
+	name, ok := strings.CutSuffix(name, ".tmp")
+	dot := strings.LastIndexByte(name, '.')
+	if !ok || dot < 1 || name[0] != '.' {
+		return false
+	}
+	_, err := strconv.Atoi(name[dot+1:])
+	_, step := parseName(name[1:dot])
+	return err == nil && (step || name[1:dot] == latestName)
 }
 
-// listing is what a directory holds.
+// listing is what a directory holds of the files that saving makes.
 type listing struct {
 	steps  []int    // of the checkpoints, in order
 	latest int      // what the file latest names, -1 if nothing
 	stale  []string // names of temporary files
+	odd    []string // names of ours that something else than a regular file has
 }
 
 // list reads a directory.
@@ -58,15 +66,23 @@ func list(dir string) (listing, error) {
 	l := listing{latest: -1}
 	files, err := os.ReadDir(dir)
 	for _, f := range files {
-		if step, ok := parseName(f.Name()); ok {
-			l.steps = append(l.steps, step)
+		step, isStep := parseName(f.Name())
+		stale := isTemporary(f.Name())
+		if !isStep && !stale && f.Name() != latestName {
+			continue
 		}
-		if isTemporary(f.Name()) {
+		info, missing := os.Stat(filepath.Join(dir, f.Name())) // a link to a file will do
+		switch {
+		case missing != nil || !info.Mode().IsRegular():
+			l.odd = append(l.odd, f.Name())
+		case isStep:
+			l.steps = append(l.steps, step)
+		case stale:
 			l.stale = append(l.stale, f.Name())
 		}
 	}
 	slices.Sort(l.steps)
-	if text, err := os.ReadFile(filepath.Join(dir, latestName)); err == nil {
+	if text, err := regular.ReadFile(filepath.Join(dir, latestName)); err == nil {
 		if step, ok := parseName(strings.TrimSpace(string(text))); ok {
 			l.latest = step
 		}
@@ -103,13 +119,11 @@ func (s store) write(name string, c Checkpoint, session *gomem.Session) error {
 			return err
 		}
 	}
-	if err := s.replace(name, func(w io.Writer) error {
-		return writeVariables(w, c,
-			session)
-	}); err != nil {
+	variables := func(w file) error { return writeVariables(w, c, session) }
+	if err := s.replace(name, variables); err != nil {
 		return err
 	}
-	latest := func(w io.Writer) error { _, err := io.WriteString(w, name+"\n"); return err }
+	latest := func(w file) error { _, err := io.WriteString(w, name+"\n"); return err }
 	if err := s.replace(latestName, latest); err != nil {
 		return err
 	}
@@ -130,15 +144,12 @@ func (s store) prune(steps []int, newest int) error {
 
 // remove removes a file; one that is gone already will do.
 func (s store) remove(name string) error {
-	if err := s.disk.Remove(filepath.Join(s.dir, name)); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
+	return ignoreMissing(s.disk.Remove(filepath.Join(s.dir, name)))
 }
 
 // replace makes a file in one step: nobody ever sees a part of it, and it is on
 // the disk before anything that refers to it. After an error nothing is left.
-func (s store) replace(name string, content func(io.Writer) error) error {
+func (s store) replace(name string, content func(file) error) error {
 	temp := filepath.Join(s.dir, temporary(name))
 	err := s.create(temp, content)
 	if err == nil {
@@ -151,7 +162,7 @@ func (s store) replace(name string, content func(io.Writer) error) error {
 }
 
 // create writes a file down to the disk.
-func (s store) create(path string, content func(io.Writer) error) error {
+func (s store) create(path string, content func(file) error) error {
 	f, err := s.disk.Create(path)
 	if err != nil {
 		return err
@@ -164,56 +175,30 @@ func (s store) create(path string, content func(io.Writer) error) error {
 }
 
 // writeVariables writes a checkpoint, one variable at a time.
-func writeVariables(w io.Writer, c Checkpoint, session *gomem.Session) error {
+func writeVariables(w file, c Checkpoint, session *gomem.Session) error {
 	metadata, err := c.metadata()
 	if err != nil {
 		return err
 	}
 	vars := map[string]graph.Value{}
-	var entries []safetensors.Entry
 	for _, v := range session.Variables() {
 		vars[v.Node.Name] = v
-		entries = append(entries, safetensors.Entry{Name: v.Node.Name, Type: v.Type()})
 	}
-	return safetensors.Write(w, entries, metadata, func(e safetensors.Entry) ([]byte, error) {
+	get := func(e safetensors.Entry) ([]byte, error) {
 		t, err := session.Get(vars[e.Name])
 		if err == nil {
-			err = finiteVariable(c.Step, e.Name, t)
+			err = finiteVariable(e.Name, t)
 		}
 		return t.Data, err
-	})
+	}
+	return safetensors.WriteSealed(w, entries(session.Variables()), metadata, get)
 }
 
-// finiteVariable refuses values that must not replace a good checkpoint.
-func finiteVariable(step int, name string, t gomem.Tensor) error {
-	if t.Type.DType != graph.F32 {
-		return nil
+// entries are variables as a checkpoint has them.
+func entries(vars []graph.Value) []safetensors.Entry {
+	var out []safetensors.Entry
+	for _, v := range vars {
+		out = append(out, safetensors.Entry{Name: v.Node.Name, Type: v.Type()})
 	}
-	for _, x := range t.F32() {
-		if d := x - x; d != 0 { // NaN for NaN and for both infinities
-			return &ErrNonFinite{Step: step, What: "variable " + name, Value: float64(x)}
-		}
-	}
-	return nil
-}
-
-// writable reports whether files can be made in a directory, or, if it does
-// not exist, in the one where it would be made. Nothing is left behind.
-func writable(dir string) error {
-	info, err := os.Stat(dir)
-	for errors.Is(err, fs.ErrNotExist) && filepath.Dir(dir) != dir {
-		dir = filepath.Dir(dir)
-		info, err = os.Stat(dir)
-	}
-	if err != nil {
-		return fmt.Errorf("cannot save there: %w", bare(err))
-	}
-	if !info.IsDir() {
-		return fmt.Errorf("cannot save there: %s is not a directory", dir)
-	}
-	f, err := os.CreateTemp(dir, ".writable-*.tmp")
-	if err != nil {
-		return fmt.Errorf("cannot save there: %w", bare(err))
-	}
-	return cmp.Or(f.Close(), os.Remove(f.Name()))
+	return out
 }

@@ -37,12 +37,17 @@ type Summary struct {
 	// over all variables in order of their names; "" on the null device
 	WeightsSHA256 string `json:"weights_sha256"`
 	Interrupted   bool   `json:"interrupted"` // the context ended before the run did
-	Checkpoint    string `json:"checkpoint"`  // the newest of this run, or the one it resumed
+	// with the weights as they are, "" if nobody saved them; after an error the last
+	// good one
+	Checkpoint string `json:"checkpoint"`
 }
 
-// account completes the summary with what was counted.
-func (r *run) account() {
+// account completes the summary with what was counted until the end or an error.
+func (r *run) account(err error) {
 	s := &r.summary
+	if err != nil || r.saved == r.done {
+		s.Checkpoint = r.good
+	}
 	s.Steps = r.done
 	s.Usage = r.session.Usage()
 	s.PredictedDevicePeak, s.ActualDevicePeak = s.Usage[0].Predicted, s.Usage[0].Actual
@@ -74,11 +79,15 @@ func rate(n int, t time.Duration) float64 {
 }
 
 // weightsSHA256 identifies the values of all variables: the hash of name, type
-// and data of each, in order of their names, in hex.
+// and data of each, in order of their names, in hex. What is not finite is an
+// *[ErrNonFinite].
 func weightsSHA256(s *gomem.Session) (string, error) {
 	h := sha256.New()
 	for _, v := range s.Variables() {
 		t, err := s.Get(v)
+		if err == nil {
+			err = finiteVariable(v.Node.Name, t)
+		}
 		if err != nil {
 			return "", err
 		}
