@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -21,7 +22,8 @@ type Options struct {
 	Model     *models.Model
 	Loader    data.Batches    // makes batches of the model's inputs
 	Tokenizer *data.Tokenizer // saved with checkpoints and compared on resuming; may be nil
-	Session   gomem.Options   // how to run
+	Session   gomem.Options   // how to run; its seed is the run's
+	Planned   *gomem.Planned  // of Targets(Model) under Session; nil: Run plans
 
 	// Scorer makes a scorer for the evaluation after a step, or nil for none; last
 	// says that it is the run's last one, where what takes long belongs. It may be
@@ -108,7 +110,7 @@ func (o Options) Validate() error {
 		return optionf("loader", "a run needs one")
 	}
 	for _, check := range []func() error{o.validateCounts, o.validateModel, o.validateLength,
-		o.validateSession, o.validateBatches, o.validatePaths} {
+		o.validateSession, o.validatePlans, o.validateBatches, o.validatePaths} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -172,6 +174,26 @@ func (o Options) steps() float64 {
 func (o Options) validateSession() error {
 	if err := o.Session.Validate(); err != nil {
 		return &ErrOption{Option: "session", Err: err}
+	}
+	return nil
+}
+
+// validatePlans demands that plans which are made already are the run's.
+func (o Options) validatePlans() error {
+	if o.Planned == nil {
+		return nil
+	}
+	names := func(targets []gomem.Target) (out []string) {
+		for _, t := range targets {
+			out = append(out, t.Name)
+		}
+		return out
+	}
+	want, have := names(Targets(o.Model)), names(o.Planned.Targets)
+	if o.Planned.Model != o.Model.Graph || !slices.Equal(want, have) ||
+		len(o.Planned.Results) != len(want) {
+		return optionf("plans", "they are of %q of another model or of other targets, want %q",
+			have, want)
 	}
 	return nil
 }

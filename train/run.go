@@ -76,12 +76,13 @@ func (r *run) start(ctx context.Context) error {
 	if from != nil {
 		defer from.close()
 	}
-	if r.session, err = gomem.Compile(ctx, r.Model.Graph, r.Session,
-		Targets(r.Model)...); err != nil {
+	if err := r.open(ctx, from != nil); err != nil {
 		return err
 	}
-	if err := r.initialize(from); err != nil {
-		return cmp.Or(err, r.session.Close())
+	if from != nil {
+		if err := r.restore(from); err != nil {
+			return cmp.Or(err, r.session.Close())
+		}
 	}
 	for _, o := range r.Model.Objectives {
 		traffic := r.session.Plan(o.Name).Traffic()
@@ -124,14 +125,29 @@ func (r *run) resumption() (*opened, error) {
 	return from, nil
 }
 
-// initialize gives the variables their values. The null device has none.
-func (r *run) initialize(from *opened) error {
-	if from == nil {
-		if r.Session.Device == gomem.Null {
-			return nil
+// open makes the session, of plans that are made once. Initial values are drawn
+// once, and not at all where a checkpoint has the values.
+func (r *run) open(ctx context.Context, resumed bool) error {
+	planned := r.Planned
+	if planned == nil {
+		var err error
+		if planned, err = gomem.Plan(ctx, r.Model.Graph, r.Session,
+			Targets(r.Model)...); err != nil {
+			return err
 		}
-		return r.session.Initialize(r.Seed)
 	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	o := r.Session
+	o.Seed, o.NoInitialize = r.Seed, resumed
+	var err error
+	r.session, err = gomem.Open(planned, o)
+	return err
+}
+
+// restore gives the variables the values of a checkpoint.
+func (r *run) restore(from *opened) error {
 	r.done, r.saved, r.good = from.Step, from.Step, from.Path
 	r.summary.ResumedFrom = from.Step
 	return from.restore(r.session)
