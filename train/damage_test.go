@@ -146,12 +146,12 @@ func TestDivergedCheckpoint(t *testing.T) {
 func TestNonFinite(t *testing.T) {
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
 	for _, x := range []float32{0, -1, math.MaxFloat32, -math.SmallestNonzeroFloat32} {
-		if got, found := nonFinite(gomem.F32([]float32{1, x}, 2)); found {
+		if got, found := nonFinite(tensor.FromF32([]float32{1, x}, 2)); found {
 			t.Errorf("%v: found %v", x, got)
 		}
 	}
 	for _, x := range []float32{nan, inf, -inf} {
-		got, found := nonFinite(gomem.F32([]float32{1, x}, 2))
+		got, found := nonFinite(tensor.FromF32([]float32{1, x}, 2))
 		if want := float64(x); !found || got != want && !math.IsNaN(want) {
 			t.Errorf("%v: found %v, %v", x, got, found)
 		}
@@ -175,7 +175,7 @@ func TestNonFinite(t *testing.T) {
 			t.Errorf("%v %#x: found %v, %v; want %v", c.d, c.word, got, found, c.want)
 		}
 	}
-	if _, found := nonFinite(gomem.I32([]int32{-1}, 1)); found {
+	if _, found := nonFinite(tensor.FromI32([]int32{-1}, 1)); found {
 		t.Error("an integer is not finite")
 	}
 }

@@ -16,6 +16,7 @@ import (
 type barDisplay struct {
 	lines   lineDisplay
 	out     io.Writer // the terminal; lines go through the bar while there is one
+	lasting io.Writer // where lines go without one
 	options []mpb.ContainerOption
 	bars    *mpb.Progress
 	bar     *mpb.Bar
@@ -27,6 +28,8 @@ func (d *barDisplay) observe(e train.Event) {
 	case train.Start:
 		d.lines.observe(e)
 		d.open(e)
+	case train.Warning:
+		warn(d.lines.out, e) // standard error would draw into the bar
 	case train.Step:
 		d.lines.time(e)
 		text := d.lines.progress(barFormat, e)
@@ -53,7 +56,7 @@ func (d *barDisplay) open(e train.Event) {
 	)
 	d.bar.SetTotal(int64(e.Steps), false)
 	d.bar.SetCurrent(int64(e.Step))
-	d.lines.out = d.bars
+	d.lasting, d.lines.out = d.lines.out, d.bars
 }
 
 // barWidth is enough to see a bar move; the numbers matter more.
@@ -65,7 +68,7 @@ func (d *barDisplay) close() {
 	}
 	d.bar.Abort(false)
 	d.bars.Wait()
-	d.bar, d.lines.out = nil, d.out
+	d.bar, d.lines.out = nil, d.lasting
 }
 
 func (d *barDisplay) summary(s train.Summary) { d.lines.summary(s) }

@@ -25,7 +25,7 @@ type thesisCmd struct {
 	Size     string   `enum:"s64,base" default:"s64" placeholder:"SIZE"`
 	Runs     count    `placeholder:"N"`
 	CopyGbps speed    `placeholder:"GB/S"`
-	Plots    string   `placeholder:"DIR" help:"Draw the figures as PNG and SVG into a directory."`
+	Plots    location `placeholder:"DIR" help:"Draw the figures as PNG and SVG into a directory."`
 	JSON     bool     `name:"json" xor:"format" help:"Print one JSON object a table."`
 	CSV      bool     `name:"csv" xor:"format"`
 	Markdown bool     `xor:"format" help:"Print Markdown."`
@@ -54,7 +54,7 @@ func (c *thesisCmd) Run(ctx context.Context, e *env) error {
 	last := time.Now()
 	o := thesis.Options{
 		Tables: c.Table, Size: c.Size, Runs: int(c.Runs),
-		CopyGbps: float64(c.CopyGbps), Plots: c.Plots,
+		CopyGbps: float64(c.CopyGbps), Plots: string(c.Plots),
 		Progress: func(what string) {
 			if time.Since(last) > patience {
 				last = time.Now()

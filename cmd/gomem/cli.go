@@ -7,13 +7,15 @@ import (
 	"io"
 	"runtime"
 	"strings"
+	"syscall"
 
 	"github.com/alecthomas/kong"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 )
 
-// The exit statuses.
+// The exit statuses. What a signal cut short has 128 and the signal's number,
+// unless it is a run that was saved: that is a success.
 const (
 	exitOK      = 0
 	exitFailure = 1
@@ -25,7 +27,7 @@ type cli struct {
 	Help     helpFlag `short:"h" help:"Show help, for a command if one is given, and exit."`
 	LogLevel string   `enum:"debug,info,warn,error" default:"warn" placeholder:"LEVEL"`
 	Pprof    string   `placeholder:"KIND"`
-	PprofDir string   `default:"." placeholder:"DIR"`
+	PprofDir location `default:"." placeholder:"DIR"`
 
 	Train   trainCmd   `cmd:"" help:"Train a model under a memory budget."`
 	Plan    planCmd    `cmd:"" help:"Plan a training step and explain its memory; run nothing."`
@@ -49,19 +51,38 @@ type env struct {
 	log            *zap.Logger
 }
 
-// run executes a command line and returns the exit status.
+// run executes a command line and returns the exit status. When nobody reads
+// standard output any longer, what is under way is ended in order, without a word
+// about it.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	tameScheduler()
-	err := execute(ctx, args, stdout, stderr)
-	if err == nil || errors.Is(err, errHelp) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	out := &output{w: stdout, broken: func() { cancel(signalled{syscall.SIGPIPE}) }}
+	err := execute(ctx, args, out, stderr)
+	done := err == nil || errors.Is(err, errHelp)
+	cancelled := ctx.Err() != nil && errors.Is(err, context.Canceled)
+	switch {
+	case out.unread() && (done || cancelled || errors.Is(err, out.err)):
+		return exitSignal(ctx)
+	case out.err != nil && (done || errors.Is(err, out.err)):
+		err = out.err
+	case done:
 		return exitOK
-	}
-	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+	case cancelled:
 		err = errInterrupted
 	}
 	fmt.Fprintf(stderr, "gomem: %s\n", oneLine(err))
+	return status(ctx, err)
+}
+
+// status is the exit status of an error.
+func status(ctx context.Context, err error) int {
 	if _, usage := errors.AsType[*usageError](err); usage {
 		return exitUsage
+	}
+	if _, stopped := errors.AsType[*stoppedError](err); stopped {
+		return exitSignal(ctx)
 	}
 	return exitFailure
 }
@@ -96,7 +117,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) error
 		return asUsage(err)
 	}
 	e := &env{args: args, stdout: stdout, stderr: stderr, log: newLogger(c.LogLevel, stderr)}
-	stop, err := startProfile(c.Pprof, c.PprofDir)
+	stop, err := startProfile(c.Pprof, string(c.PprofDir))
 	if err != nil {
 		return err
 	}
@@ -149,8 +170,14 @@ func oneLine(err error) string {
 		func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
 }
 
+// stoppedError says what a signal cut short, with nothing to continue from.
+type stoppedError struct{ text string }
+
+// Error is the text.
+func (e *stoppedError) Error() string { return e.text }
+
 // errInterrupted stands for the end of whatever was under way.
-var errInterrupted = errors.New("interrupted; nothing was saved")
+var errInterrupted = &stoppedError{"interrupted; nothing was saved"}
 
 // errHelp ends parsing when help was printed.
 var errHelp = errors.New("help was asked for")

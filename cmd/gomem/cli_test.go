@@ -12,8 +12,9 @@ import (
 	"go.uber.org/goleak"
 )
 
-// asCommand is set where the test binary stands for the command.
-const asCommand = "GOMEM_TEST_AS_COMMAND"
+// asCommand is the variable that makes this program gomem itself, for tests that
+// need a process of its own.
+const asCommand = "GOMEM_TEST_COMMAND"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asCommand) != "" {

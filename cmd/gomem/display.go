@@ -26,7 +26,8 @@ type header struct {
 }
 
 // display shows a run. Nothing is shown before the run has started, so that one
-// that cannot start shows nothing but its error.
+// that cannot start shows nothing but its error. Output that cannot be written is
+// no reason to stop training: the command says so at its end.
 type display interface {
 	observe(train.Event)
 	close()                // before anything else is printed
@@ -34,32 +35,38 @@ type display interface {
 }
 
 // newDisplay shows a run as suits the output: JSON if asked for, a bar on a
-// terminal, else lines.
-func newDisplay(w io.Writer, asJSON bool, h header) display {
+// terminal, else lines. Warnings go to standard error.
+func newDisplay(w, stderr io.Writer, asJSON bool, h header) display {
+	lines := lineDisplay{header: h, out: w, warnings: stderr}
 	if asJSON {
-		return &jsonDisplay{header: h, out: json.NewEncoder(w)}
+		return &jsonDisplay{header: h, out: json.NewEncoder(w), warnings: stderr}
 	}
-	lines := lineDisplay{header: h, out: w}
-	if hasRoom(w) {
-		return &barDisplay{lines: lines, out: w}
+	if f, ok := terminal(w); ok {
+		return &barDisplay{lines: lines, out: f}
 	}
 	return &lines
 }
 
-// hasRoom reports whether an output is a terminal on which a bar can be drawn.
-func hasRoom(w io.Writer) bool {
-	f, ok := w.(*os.File)
+// terminal is the terminal behind an output, if there is one on which a bar can
+// be drawn.
+func terminal(w io.Writer) (*os.File, bool) {
+	o, ok := w.(*output)
 	if !ok {
-		return false
+		return nil, false
+	}
+	f, ok := o.w.(*os.File)
+	if !ok {
+		return nil, false
 	}
 	width, height, err := term.GetSize(int(f.Fd()))
-	return err == nil && width > 0 && height > 0
+	return f, err == nil && width > 0 && height > 0
 }
 
 // lineDisplay prints plain lines.
 type lineDisplay struct {
 	header   header
 	out      io.Writer
+	warnings io.Writer     // standard error
 	shown    int           // the last step that had a line
 	shownAt  time.Time     // and when
 	stepTime time.Duration // mean of recent steps
@@ -104,6 +111,8 @@ func (d *lineDisplay) observe(e train.Event) {
 		if e.Step > 0 {
 			fmt.Fprintf(d.out, "resumed after step %d from %s\n", e.Step, e.Path)
 		}
+	case train.Warning:
+		warn(d.warnings, e)
 	case train.Step:
 		d.time(e)
 		due := d.shownAt.IsZero() || e.Step == e.Steps || e.Step-d.shown >= everySteps ||
@@ -147,6 +156,9 @@ func (d *lineDisplay) progress(format string, e train.Event) string {
 	return fmt.Sprintf(format, e.Loss, figures(e.UnitsPerSecond), d.header.Unit,
 		size(e.DeviceBytes), size(copies), left.Round(time.Second))
 }
+
+// warn prints a warning.
+func warn(w io.Writer, e train.Event) { fmt.Fprintf(w, "gomem: warning: %s\n", e.Text) }
 
 // metrics lists metrics in order of their names.
 func metrics(m map[string]float64) string {
@@ -203,12 +215,12 @@ func compared(predicted, actual int64) string {
 
 // jsonDisplay prints JSON lines.
 type jsonDisplay struct {
-	header header
-	out    *json.Encoder
+	header   header
+	out      *json.Encoder
+	warnings io.Writer // standard error
 }
 
-// print writes a line. Standard output that is gone ends the process by itself;
-// any other failure to write a line of progress is no reason to stop training.
+// print writes a line.
 func (d *jsonDisplay) print(line any) { _ = d.out.Encode(line) }
 
 func (d *jsonDisplay) observe(e train.Event) {
@@ -218,6 +230,9 @@ func (d *jsonDisplay) observe(e train.Event) {
 		if e.Step > 0 {
 			d.print(saveLine{"resume", e.Step, e.Path})
 		}
+	case train.Warning:
+		warn(d.warnings, e)
+		d.print(warningLine{"warning", e.Step, e.Text})
 	case train.Step:
 		d.print(stepLine{
 			"step", e.Step, e.Steps, e.Loss, e.LearningRate, e.Metrics, e.Units, e.UnitsPerSecond,
@@ -234,6 +249,12 @@ type startLine struct {
 	Type  string `json:"type"`
 	Steps int    `json:"steps"`
 	header
+}
+
+type warningLine struct {
+	Type string `json:"type"`
+	Step int    `json:"step"`
+	Text string `json:"text"`
 }
 
 type stepLine struct {

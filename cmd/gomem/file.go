@@ -8,6 +8,19 @@ import (
 	"os"
 )
 
+// location is a path, or a spec with one, that a flag takes. An empty one is no
+// path: most likely the variable of a shell that is not set.
+type location string
+
+// UnmarshalText refuses an empty path.
+func (l *location) UnmarshalText(text []byte) error {
+	if len(text) == 0 {
+		return errors.New("it is empty: give a path, or leave the flag out")
+	}
+	*l = location(text)
+	return nil
+}
+
 // outFile is a file being written: under a name of its own until commit, so
 // that no reader ever sees half of it. A path that is not a regular file, such
 // as a device or a pipe, is written directly.
@@ -21,6 +34,8 @@ func createFile(path string) (*outFile, error) {
 	partial := path + ".partial"
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		partial = path
+	} else if info, err := os.Lstat(partial); err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s: %s is in the way: move it away", path, partial)
 	}
 	f, err := os.OpenFile(partial, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
 	if err != nil {

@@ -77,16 +77,17 @@ train --steps
 --samples
     wgan: draw images into a directory at every evaluation, as a grid step-000100.png.
 --save
-    Keep checkpoints in a directory: at the end, on Ctrl-C, and as --save-every says.
+    Keep checkpoints in a directory: at the end, on Ctrl-C, and as --save-every says
+    (default: where --resume found one, else none are kept).
 --save-every
     Steps between checkpoints (default: only at the end).
 --resume
     Continue from the newest checkpoint of a directory, or from a file, with the same
-    results as if the run had never stopped. Model, data and seed must be the same; the
-    plan may differ.
+    results as if the run had never stopped, and save in the same place. Model, data and
+    seed must be the same; the plan may differ.
 train --json
-    Print JSON lines of type start, step, eval, save and, the last, summary. Sizes are
-    bytes.
+    Print JSON lines of type start, resume, warning, step, eval, save and, the last,
+    summary. Sizes are bytes.
 --trace
     Write a timeline of the first steps to a file, for ui.perfetto.dev.
 --policy

@@ -20,7 +20,7 @@ func loadPhotos(ctx context.Context, w io.Writer, c *trainCmd, m *models.Model) 
 func loadPictures(ctx context.Context, w io.Writer, c *trainCmd, m *models.Model) (dataset, error) {
 	d, err := loadImages(ctx, w, c, m, images.LoaderOptions{Scale: images.Symmetric})
 	if c.Samples != "" && err == nil {
-		d.scorer, err = train.SampleWriter(c.Samples)
+		d.scorer, err = train.SampleWriter(string(c.Samples))
 	}
 	return d, err
 }

@@ -20,10 +20,10 @@ type planCmd struct {
 	modelFlags
 	planFlags
 
-	Dump  string `group:"output" placeholder:"FILE"`
-	Steps bool   `group:"output" xor:"report"`
-	Graph string `group:"output" placeholder:"FILE"`
-	JSON  bool   `name:"json" group:"output" xor:"report"`
+	Dump  location `group:"output" placeholder:"FILE"`
+	Steps bool     `group:"output" xor:"report"`
+	Graph location `group:"output" placeholder:"FILE"`
+	JSON  bool     `name:"json" group:"output" xor:"report"`
 }
 
 // Help is the long help.
@@ -68,7 +68,7 @@ type passTime struct {
 
 // Run plans and explains.
 func (c *planCmd) Run(ctx context.Context, e *env) error {
-	if ext := filepath.Ext(c.Graph); c.Graph != "" && ext != ".dot" && ext != ".txt" {
+	if ext := filepath.Ext(string(c.Graph)); c.Graph != "" && ext != ".dot" && ext != ".txt" {
 		return usagef("--graph %s: want a name that ends in .dot or .txt", c.Graph)
 	}
 	b, err := c.build()
@@ -103,7 +103,7 @@ func (c *planCmd) Run(ctx context.Context, e *env) error {
 // write writes the files that were asked for.
 func (c *planCmd) write(p planned) error {
 	if c.Dump != "" {
-		err := writeFile(c.Dump, func(w io.Writer) error {
+		err := writeFile(string(c.Dump), func(w io.Writer) error {
 			_, err := p.training().WriteTo(w)
 			return err
 		})
@@ -114,8 +114,8 @@ func (c *planCmd) write(p planned) error {
 	if c.Graph == "" {
 		return nil
 	}
-	return writeFile(c.Graph, func(w io.Writer) error {
-		if filepath.Ext(c.Graph) == ".dot" {
+	return writeFile(string(c.Graph), func(w io.Writer) error {
+		if filepath.Ext(string(c.Graph)) == ".dot" {
 			return p.Graph.WriteDot(w)
 		}
 		_, err := p.Graph.WriteTo(w)

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,23 +23,23 @@ import (
 type trainCmd struct {
 	modelFlags
 
-	Data        string `group:"run" placeholder:"SPEC"`
-	Seed        uint64 `group:"run" default:"0" placeholder:"N"`
-	Steps       count  `group:"run" xor:"duration" placeholder:"N"`
-	Epochs      passes `group:"run" xor:"duration" placeholder:"X"`
-	EvalEvery   count  `group:"run" placeholder:"N" default:"100"`
-	EvalBatches count  `group:"run" placeholder:"N"`
-	BLEU        *whole `name:"bleu" group:"run" placeholder:"N"`
-	Samples     string `group:"run" placeholder:"DIR"`
-	Save        string `group:"run" placeholder:"DIR"`
-	SaveEvery   count  `group:"run" placeholder:"N"`
-	Resume      string `group:"run" placeholder:"DIR"`
+	Data        location `group:"run" placeholder:"SPEC"`
+	Seed        uint64   `group:"run" default:"0" placeholder:"N"`
+	Steps       count    `group:"run" xor:"duration" placeholder:"N"`
+	Epochs      passes   `group:"run" xor:"duration" placeholder:"X"`
+	EvalEvery   count    `group:"run" placeholder:"N" default:"100"`
+	EvalBatches count    `group:"run" placeholder:"N"`
+	BLEU        *whole   `name:"bleu" group:"run" placeholder:"N"`
+	Samples     location `group:"run" placeholder:"DIR"`
+	Save        location `group:"run" placeholder:"DIR"`
+	SaveEvery   count    `group:"run" placeholder:"N"`
+	Resume      location `group:"run" placeholder:"DIR"`
 
 	planFlags
 	deviceFlags
 
-	JSON  bool   `name:"json" group:"output"`
-	Trace string `group:"output" placeholder:"FILE"`
+	JSON  bool     `name:"json" group:"output"`
+	Trace location `group:"output" placeholder:"FILE"`
 }
 
 // Help is the long help.
@@ -45,9 +47,16 @@ func (trainCmd) Help() string {
 	return `Trains a model within the device memory it is given.
 The plan of a step is made and verified first; a budget that cannot be met is
 refused with the smallest that can. On a terminal a bar shows the progress; in a
-pipe, lines do. Ctrl-C finishes the step, saves if --save is given, and says how
-to continue; a second Ctrl-C kills. Plan flags change memory and time, never the
-losses or the weights.`
+pipe, lines do. Plan flags change memory and time, never the losses or the
+weights.
+
+Ctrl-C finishes the step, saves if --save or --resume is given, and says how to
+continue; so does a request to terminate, a terminal that is closed, and standard
+output that nobody reads any longer. A second signal kills. The exit status is 0
+for a run that ended or was saved, 1 for a failure, standard output that cannot
+be written included, 2 for a command line that makes no sense, and 128 and the
+signal's number where a signal cut a run short that was not saved, or nobody
+read what it said.`
 }
 
 func (trainCmd) examples() string {
@@ -55,7 +64,7 @@ func (trainCmd) examples() string {
   gomem train --model moe --partition 200        s64 on Go's documentation, 192MiB
   gomem train --size s512 --steps 50             a minute's try
   gomem train --save run1 --save-every 100       keep checkpoints
-  gomem train --save run1 --resume run1          continue
+  gomem train --resume run1                      continue, and save there again
   gomem train --data tsv:pairs.tsv --epochs 2    other data
   gomem train --policy vanilla                   the baseline: same losses, more memory
   gomem train --device-memory 64MiB --json       a tighter budget, JSON lines
@@ -69,9 +78,6 @@ const tracedSteps = 3
 
 // Run trains.
 func (c *trainCmd) Run(ctx context.Context, e *env) error {
-	if c.SaveEvery > 0 && c.Save == "" {
-		return usagef("--save-every needs --save DIR")
-	}
 	if err := c.fitting(); err != nil {
 		return err
 	}
@@ -88,6 +94,14 @@ func (c *trainCmd) Run(ctx context.Context, e *env) error {
 		return err
 	}
 	session.Logger = e.log
+	if err := c.reachable(); err != nil {
+		return err
+	}
+	return c.traced(&session, func() error { return c.prepare(ctx, e, b, o, session) })
+}
+
+// prepare plans and reads the data, and then trains.
+func (c *trainCmd) prepare(ctx context.Context, e *env, b *built, o, session gomem.Options) error {
 	p, err := planAll(ctx, e.stderr, b, o)
 	if err != nil {
 		return err
@@ -106,15 +120,49 @@ func (c *trainCmd) Run(ctx context.Context, e *env) error {
 	if err := c.countable(d.batches, b.model); err != nil {
 		return err
 	}
-	return c.traced(&session, len(p.training().Steps), func() error {
-		h := header{report: newReport(b.model, o, p, vanilla), Device: c.Device, Data: d.about,
-			facts: d.facts}
-		return c.train(ctx, e, h, c.runOptions(b, d, session))
-	})
+	if session.Trace != nil {
+		session.Trace.Limit = tracedSteps * len(p.training().Steps)
+	}
+	h := header{report: newReport(b.model, o, p, vanilla), Device: c.Device, Data: d.about,
+		facts: d.facts}
+	run := c.runOptions(b, d, session)
+	run.Planned = p.Planned
+	return c.train(ctx, e, h, run)
+}
+
+// reachable tries the paths of a run before anything takes long. A run that is
+// resumed goes on saving where it was, unless it is told otherwise.
+func (c *trainCmd) reachable() error {
+	if c.Resume != "" {
+		from, err := train.Inspect(string(c.Resume))
+		if err != nil {
+			return err
+		}
+		if c.Save == "" {
+			c.Save = location(filepath.Dir(from.Path))
+		}
+	}
+	if c.Save != "" {
+		if err := train.CheckSave(string(c.Save), string(c.Resume)); err != nil {
+			return err
+		}
+	}
+	if c.Samples != "" {
+		if _, err := train.SampleWriter(string(c.Samples)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // fitting refuses flags of a run that the model has no use for.
 func (c *trainCmd) fitting() error {
+	switch {
+	case c.SaveEvery > 0 && c.Save == "" && c.Resume == "":
+		return usagef("--save-every needs --save DIR")
+	case c.Device == gomem.Null && (c.Save != "" || c.Resume != ""):
+		return usagef("--device %s computes nothing: it can neither save nor resume", gomem.Null)
+	}
 	k, err := kindOf(c.Model)
 	if err != nil {
 		return err
@@ -123,7 +171,7 @@ func (c *trainCmd) fitting() error {
 	if err != nil {
 		return err
 	}
-	return k.learnsFrom(c.Data)
+	return k.learnsFrom(string(c.Data))
 }
 
 // enoughMemory refuses a plan that this machine cannot hold.
@@ -142,7 +190,7 @@ func (c *trainCmd) spec(byDefault string) string {
 	if c.Data == "" {
 		return byDefault
 	}
-	return c.Data
+	return string(c.Data)
 }
 
 // asSpec makes a spec that names no data a usage error. Data that is not there, or
@@ -189,8 +237,8 @@ func (c *trainCmd) runOptions(b *built, d dataset, s gomem.Options) train.Option
 		Seed:  c.Seed,
 		Steps: int(c.Steps), Epochs: float64(c.Epochs),
 		EvalEvery: int(c.EvalEvery), EvalBatches: int(c.EvalBatches),
-		Save: c.Save, SaveEvery: int(c.SaveEvery), Resume: c.Resume,
-		Config: maps.Clone(b.numbers),
+		Save: string(c.Save), SaveEvery: int(c.SaveEvery), Resume: string(c.Resume),
+		Config: maps.Clone(b.numbers), Labels: map[string]string{"data": d.about},
 	}
 	o.Config["data"], o.Config["seed"] = d.id, strconv.FormatUint(c.Seed, 10)
 	if o.Steps == 0 && o.Epochs == 0 {
@@ -199,26 +247,28 @@ func (c *trainCmd) runOptions(b *built, d dataset, s gomem.Options) train.Option
 	return o
 }
 
-// traced runs f, with a recorder and its file around it if --trace is given.
-func (c *trainCmd) traced(s *gomem.Options, planSteps int, f func() error) error {
+// traced runs f, with a recorder and its file around it if --trace is given. A
+// run that was stopped has a timeline too.
+func (c *trainCmd) traced(s *gomem.Options, f func() error) error {
 	if c.Trace == "" {
 		return f()
 	}
-	out, err := createFile(c.Trace)
+	out, err := createFile(string(c.Trace))
 	if err != nil {
 		return err
 	}
 	defer out.abandon()
-	s.Trace = &gomem.TraceRecorder{Limit: tracedSteps * planSteps}
-	if err := f(); err != nil {
+	s.Trace = &gomem.TraceRecorder{}
+	err = f()
+	if _, stopped := errors.AsType[*stoppedError](err); err != nil && !stopped {
 		return err
 	}
-	return out.commit(s.Trace.WriteJSON(out))
+	return cmp.Or(out.commit(s.Trace.WriteJSON(out)), err)
 }
 
 // train runs and reports.
 func (c *trainCmd) train(ctx context.Context, e *env, h header, o train.Options) error {
-	d := newDisplay(e.stdout, c.JSON, h)
+	d := newDisplay(e.stdout, e.stderr, c.JSON, h)
 	o.Observe = d.observe
 	if err := asUse(o.Validate()); err != nil {
 		return err
@@ -229,47 +279,52 @@ func (c *trainCmd) train(ctx context.Context, e *env, h header, o train.Options)
 		return err
 	}
 	d.summary(s)
-	if s.Interrupted {
-		fmt.Fprintf(e.stderr, "gomem: stopped after step %d; %s\n", s.Steps, afterwards(s, e.args))
+	if !s.Interrupted {
+		return nil
 	}
+	text := fmt.Sprintf("stopped after step %d; %s", s.Steps, c.afterwards(s, e.args))
+	if s.Checkpoint == "" {
+		return &stoppedError{text}
+	}
+	fmt.Fprintf(e.stderr, "gomem: %s\n", text)
 	return nil
 }
 
 // asUse makes an option that no run can have a usage error. Trouble with a
-// checkpoint is not the command line's.
+// checkpoint or a file is not the command line's.
 func asUse(err error) error {
-	if _, ok := errors.AsType[*train.ErrCheckpoint](err); ok || err == nil {
-		return err
+	if _, ok := errors.AsType[*train.ErrOption](err); ok {
+		return usagef("%w", err)
 	}
-	return usagef("%w", err)
+	return err
 }
 
 // afterwards says how to continue an interrupted run.
-func afterwards(s train.Summary, args []string) string {
-	if s.Checkpoint == "" {
-		return "nothing was saved (--save DIR keeps a run)"
+func (c *trainCmd) afterwards(s train.Summary, args []string) string {
+	switch {
+	case s.Checkpoint != "":
+		return fmt.Sprintf("saved %s; continue with: %s", s.Checkpoint,
+			resumption(args, string(c.Save)))
+	case c.Save != "":
+		return "there was nothing to save yet"
 	}
-	return fmt.Sprintf("saved %s; continue with: %s", s.Checkpoint, resumption(args))
+	return "nothing was saved (--save DIR keeps a run)"
 }
 
-// resumption is the command line that continues an interrupted run.
-func resumption(args []string) string {
+// resumption is the command line that continues an interrupted run, which was
+// saved to a directory.
+func resumption(args []string, dir string) string {
 	words := []string{"gomem"}
-	save := ""
 	for i := 0; i < len(args); i++ {
-		name, value, joined := strings.Cut(args[i], "=")
-		if (name == "--resume" || name == "--save") && !joined && i+1 < len(args) {
-			i++
-			value = args[i]
-		}
-		if name == "--save" {
-			save = value
-		}
-		if name != "--resume" && name != "--save" {
+		name, _, joined := strings.Cut(args[i], "=")
+		switch {
+		case name != "--resume" && name != "--save":
 			words = append(words, args[i])
+		case !joined:
+			i++ // its value
 		}
 	}
-	return strings.Join(quoted(append(words, "--save", save, "--resume", save)), " ")
+	return strings.Join(quoted(append(words, "--resume", dir)), " ")
 }
 
 // quoted quotes words for a shell where they need it.

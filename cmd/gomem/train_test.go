@@ -20,6 +20,7 @@ type line struct {
 	Step int
 	Loss float64
 	Path string
+	Text string
 }
 
 func trainLines(t *testing.T, out string) ([]line, map[string]any) {
@@ -141,7 +142,7 @@ func TestInterrupt(t *testing.T) {
 		t.Fatalf("status %d, standard error %q", status, stderr.String())
 	}
 	if want := "continue with: gomem train --size s512 --data tsv:pairs.tsv --eval-batches 1 " +
-		"--steps 100000 --save 'a run' --resume 'a run'\n"; !strings.HasSuffix(stderr.String(),
+		"--steps 100000 --resume 'a run'\n"; !strings.HasSuffix(stderr.String(),
 		want) {
 		t.Errorf("standard error %q", stderr.String())
 	}
@@ -155,7 +156,7 @@ func TestInterruptBeforeFirstStep(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var stdout, stderr bytes.Buffer
-	if status := run(ctx, tiny, &stdout, &stderr); status != exitFailure ||
+	if status := run(ctx, tiny, &stdout, &stderr); status != 130 ||
 		!strings.Contains(stderr.String(), "interrupted") || stdout.Len() > 0 {
 		t.Errorf("status %d, standard error %q", status, stderr.String())
 	}
@@ -224,11 +225,13 @@ func TestBar(t *testing.T) {
 
 func TestResumption(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
-		{"train --save d", "gomem train --save d --resume d"},
-		{"train --save=d --resume=e --steps 3", "gomem train --steps 3 --save d --resume d"},
-		{"train --resume e --save d --json", "gomem train --json --save d --resume d"},
+		{"train --save d", "gomem train --resume d"},
+		{"train --resume e", "gomem train --resume d"},
+		{"train --save=d --resume=e --steps 3", "gomem train --steps 3 --resume d"},
+		{"train --resume e --save d --json", "gomem train --json --resume d"},
+		{"train --save-every 3 --resume e", "gomem train --save-every 3 --resume d"},
 	} {
-		if got := resumption(strings.Fields(c.args)); got != c.want {
+		if got := resumption(strings.Fields(c.args), "d"); got != c.want {
 			t.Errorf("%s: %s, want %s", c.args, got, c.want)
 		}
 	}

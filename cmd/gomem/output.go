@@ -1,0 +1,35 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"syscall"
+)
+
+// output is standard output. It remembers that it could not be written, so that
+// no command that prints has to look, and then takes no more.
+type output struct {
+	w      io.Writer
+	broken func() // called when nobody reads any longer
+	err    error  // the first failure
+}
+
+// Write writes p unless an earlier write has failed.
+func (o *output) Write(p []byte) (int, error) {
+	if o.err != nil {
+		return 0, o.err
+	}
+	n, err := o.w.Write(p)
+	if err != nil {
+		o.err = fmt.Errorf("standard output: %w", bare(err))
+		if o.unread() {
+			o.broken()
+		}
+		return n, o.err
+	}
+	return n, nil
+}
+
+// unread reports whether the reader of a pipe has gone.
+func (o *output) unread() bool { return errors.Is(o.err, syscall.EPIPE) }
