@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/data"
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/longtest"

@@ -123,7 +123,7 @@ func TestSignals(t *testing.T) {
 func TestSecondSignal(t *testing.T) {
 	inDir(t)
 	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
-		p := start(t, "", with(endless, "--save", "run", "--copy-gbps", "0.00001")...)
+		p := start(t, "", with(endless, "--save", "run", "--copy-gbps", "0.001")...)
 		p.until(t, "device ") // of the header: the first step takes minutes
 		var status syscall.WaitStatus
 		for done := 0; done == 0; {
