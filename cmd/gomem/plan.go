@@ -49,8 +49,11 @@ func (planCmd) examples() string {
 // explanation is all that plan prints.
 type explanation struct {
 	report
-	MinDevice   int64 `json:"min_device_bytes"`
-	VanillaHost int64 `json:"vanilla_host_peak_bytes"`
+	MinDevice int64 `json:"min_device_bytes"` // at this partition size
+	// a smaller partition size that needs less, and how much; 0 if none does
+	LeastPartition int   `json:"least_partition"`
+	LeastDevice    int64 `json:"least_device_bytes"`
+	VanillaHost    int64 `json:"vanilla_host_peak_bytes"`
 	// of DevicePeak's two plans, the evaluation's
 	EvalDevice int64      `json:"eval_device_peak_bytes"`
 	AtDevice   plan.Peak  `json:"device_peak"`
@@ -143,6 +146,10 @@ func explain(ctx context.Context, w io.Writer, b *built, o gomem.Options,
 	if err != nil {
 		return explanation{}, err
 	}
+	smaller, err := gomem.SmallerPartition(ctx, b.model.Graph, o, least, b.targets...)
+	if err != nil {
+		return explanation{}, err
+	}
 	x := explanation{
 		report:      newReport(b.model, o, p, vanilla),
 		MinDevice:   least,
@@ -151,6 +158,9 @@ func explain(ctx context.Context, w io.Writer, b *built, o gomem.Options,
 		AtHost:      p.whatSets(space.Host),
 		EvalDevice:  p.Results[len(p.Results)-1].Plan.Spaces[space.Device].Bytes,
 		vanilla:     vanilla.training().Traffic(),
+	}
+	if smaller.Change == compile.SmallerPartition {
+		x.LeastPartition, x.LeastDevice = smaller.N, smaller.Bytes
 	}
 	for _, t := range p.Results[0].Timings {
 		x.PassMS = append(x.PassMS, passTime{t.Pass, milliseconds(t.Took)})
@@ -166,7 +176,7 @@ func (x explanation) print(w io.Writer) {
 			grouped(int64(x.Launches)))},
 		{"plan", x.method()},
 		{"device budget", budget(x.DeviceBudget)},
-		{"smallest possible", exact(x.MinDevice)},
+		{"smallest possible", x.smallest()},
 		{"evaluation needs", size(x.EvalDevice)},
 		{"plan time", x.planTime()},
 	})
@@ -174,6 +184,16 @@ func (x explanation) print(w io.Writer) {
 	x.printCosts(w)
 	printPeak(w, "device", x.AtDevice)
 	printPeak(w, "host", x.AtHost)
+}
+
+// smallest is the smallest device budget: of the plan's partition size, and of a
+// smaller one.
+func (x explanation) smallest() string {
+	if x.LeastPartition == 0 {
+		return exact(x.MinDevice)
+	}
+	return fmt.Sprintf("%s, with --partition %d %s", exact(x.MinDevice), x.LeastPartition,
+		exact(x.LeastDevice))
 }
 
 func budget(bytes int64) string {

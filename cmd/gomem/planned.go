@@ -22,7 +22,7 @@ func planAll(ctx context.Context, w io.Writer, b *built, o gomem.Options) (plann
 	defer notice(w, fmt.Sprintf("gomem: planning %s under policy %s",
 		counted(b.model.Graph.Len(), "node"), cmp.Or(o.Policy, compile.Thesis)))()
 	p, err := gomem.Plan(ctx, b.model.Graph, o, b.targets...)
-	return planned{p}, err
+	return planned{p}, inFlags(err)
 }
 
 // training is the plan of a training step.

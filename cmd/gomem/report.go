@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"time"
@@ -34,6 +35,7 @@ type report struct {
 	Nodes      int            `json:"nodes"`    // of the graph
 	Launches   int            `json:"launches"` // operations of a training step
 	Steps      int            `json:"plan_steps"`
+	Resident   bool           `json:"resident"` // everything is on the device
 
 	DeviceBudget  int64 `json:"device_budget_bytes"`
 	DevicePeak    int64 `json:"device_peak_bytes"`
@@ -56,10 +58,11 @@ func newReport(m *models.Model, o gomem.Options, p, vanilla planned) report {
 		Model: m.Name, Size: m.Size, Unit: m.Unit, Parameters: m.Graph.Parameters(),
 		DeviceBudget: o.DeviceBytes, HostBudget: o.HostBytes,
 	}
-	decided := o.Planning()
-	decided.EnsureDefaults()
+	decided := p.Results[0].Options
 	t, traffic := p.training(), p.training().Traffic()
-	r.Policy, r.Strategy, r.Partition = decided.Policy, string(decided.Strategy), decided.Partition
+	r.Policy = cmp.Or(o.Policy, compile.Thesis)
+	r.Strategy, r.Partition = string(decided.Strategy), decided.Partition
+	r.Resident = decided.NoPlacement && decided.NoSwap
 	r.Partitions, r.Lookahead, r.Prefetch = t.Parts, p.Results[0].Lookahead, p.Results[0].Prefetch
 	r.Nodes, r.Launches, r.Steps = p.Graph.Len(), t.Launches(), len(t.Steps)
 	r.DevicePeak, r.HostPeak = p.Peak(space.Device), p.Peak(space.Host)
@@ -78,11 +81,11 @@ func (r report) ratio() float64 { return float64(r.VanillaDevice) / float64(max(
 
 // method is how the plan was made, in words.
 func (r report) method() string {
-	if r.Policy == compile.Vanilla {
-		return "vanilla: everything on the device"
-	}
 	if r.Policy == compile.Grappler {
 		return "grappler: everything on the device but what is idle around the estimated peak"
+	}
+	if r.Resident {
+		return fmt.Sprintf("%s: everything on the device", r.Policy)
 	}
 	return fmt.Sprintf("%s: %s, %s of %d operations, look-ahead %d", r.Policy, r.Strategy,
 		counted(r.Partitions, "partition"), r.Partition, r.Lookahead)
