@@ -15,13 +15,31 @@
 //
 // # The ladder
 //
-// The prefetch is not an option but an output: plans are made from the longest
-// prefetch (one partition, as in the thesis) to none, and the first that fits
-// the budgets is taken. The last rung stages variables for every reader anew. The
-// policy Auto climbs further: it searches for the longest look-ahead that fits, so
-// that what the budget leaves over is used to copy less. For the nested lifetimes
-// of forward and backward passes that is the best use of it, since what is kept is
-// what is needed again soonest (Belady). The least peak on the ladder is the smallest budget that
-// works; [ErrOutOfMemory] reports it. So a larger budget never gives a tighter
-// schedule.
+// What is not an option is an output. A policy knows a list of ways to plan a
+// target, the most relaxed first, and the first that fits both budgets is taken.
+// For the thesis policy they differ in the prefetch, from one partition to none,
+// and the last stages variables for every reader anew. The policy Auto knows more:
+// first vanilla's plan, and another that copies nothing but feeds and fetches;
+// then longer look-aheads than the given one, of which the longest that fits is
+// looked for by halving; what is left over goes to the prefetch; and last what the
+// thesis policy knows. Grappler tells its rule smaller and smaller budgets, down
+// to none, since neither its forecast nor its remedy can be relied on.
+//
+// Which ways there are, and in which order, does not depend on the budgets. So
+// what a budget is enough for, a larger one is, and under all policies but
+// Grappler a larger one never copies more.
+//
+// # The minimum
+//
+// The minimum of a memory is the smallest budget that works with the options and
+// the other memory's budget: Compile makes a plan within it, and refuses a byte
+// less. It is the least of what the ways need that decide about a refusal, which
+// are those that a search takes if none fits. [Minimum], [MinDevice] and
+// [ErrOutOfMemory].Need are this number, for both memories and all policies. It is
+// a property of the options: another partition size has another minimum, and a
+// smaller one as a rule a smaller minimum. [Remedy] and [Smaller] say how much.
+//
+// Targets that share their variables ([All]) are planned together: their minimum
+// is that of the one that needs the most, and they agree on where the variables
+// are.
 package compile
