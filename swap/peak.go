@@ -2,6 +2,7 @@ package swap
 
 import (
 	"cmp"
+	"math/bits"
 	"slices"
 
 	"github.com/gomem/gomem/graph"
@@ -92,10 +93,6 @@ func (e *estimate) peak() (at int32, bytes int64) {
 // relieve puts values that are idle at a position away until so many bytes are
 // gone from it, or nothing is left to put away.
 func (e *estimate) relieve(at int32, excess int64) {
-	type choice struct {
-		span
-		gap pass.Gap
-	}
 	var idle []choice
 	for _, s := range e.spans {
 		i, used := slices.BinarySearch(s.uses, at)
@@ -103,10 +100,7 @@ func (e *estimate) relieve(at int32, excess int64) {
 			idle = append(idle, choice{s, pass.Gap{After: s.uses[i-1], Before: s.uses[i]}})
 		}
 	}
-	weight := func(c choice) int64 {
-		return int64(c.gap.Before-c.gap.After) * c.value.Type().Bytes()
-	}
-	slices.SortStableFunc(idle, func(a, b choice) int { return cmp.Compare(weight(b), weight(a)) })
+	slices.SortStableFunc(idle, func(a, b choice) int { return compareWeights(b, a) })
 	for _, c := range idle {
 		if excess <= 0 {
 			return
@@ -117,6 +111,23 @@ func (e *estimate) relieve(at int32, excess int64) {
 			excess -= bytes
 		}
 	}
+}
+
+// choice is a value that may be put away, and when.
+type choice struct {
+	span
+	gap pass.Gap
+}
+
+// compareWeights compares bytes times positions, which 64 bits may not hold.
+func compareWeights(a, b choice) int {
+	aHigh, aLow := a.weight()
+	bHigh, bLow := b.weight()
+	return cmp.Or(cmp.Compare(aHigh, bHigh), cmp.Compare(aLow, bLow))
+}
+
+func (c choice) weight() (high, low uint64) {
+	return bits.Mul64(uint64(c.gap.Before-c.gap.After), uint64(c.value.Type().Bytes()))
 }
 
 // away records an absence in order, unless it is there already.
