@@ -11,10 +11,11 @@ import (
 )
 
 // newModel is a model with its inputs but for data, and without objectives.
-func newModel(name, size, unit string, classes int, schedule Schedule) *Model {
+func newModel(name, size string, of Domain, classes int, schedule Schedule) *Model {
 	g := graph.New()
 	return &Model{
-		Graph: g, Name: name, Size: size, Unit: unit, Classes: classes, Schedule: schedule,
+		Graph: g, Name: name, Size: size, Domain: of, Unit: of.unit(), Classes: classes,
+		Schedule:     schedule,
 		Seed:         g.Input("seed", tensor.Of(graph.I32, 2)),
 		LearningRate: g.Input("rate", tensor.Of(graph.F32)),
 		Step:         g.Input("step", tensor.Of(graph.F32)),

@@ -98,7 +98,7 @@ func DeepSpeech(c DeepSpeechConfig) (*Model, error) {
 	if c.Labels == 0 {
 		c.Labels = max(1, c.Frames/2)
 	}
-	m := newModel("deepspeech", c.Size, "utterance", c.Symbols, c.Schedule)
+	m := newModel("deepspeech", c.Size, Speech, c.Symbols, c.Schedule)
 	m.DeviceBytes, m.HostBytes = replicaBudget(c.Size)
 	time, batch := graph.Dim{Name: "time", Size: c.Frames},
 		graph.Dim{Name: "batch", Size: c.Utterances}

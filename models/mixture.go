@@ -12,7 +12,7 @@ import (
 type routing struct{ first, second, weight1, weight2 graph.Value }
 
 // mixture is the mixture of experts of x, f32[pairs length width].
-func (p *pass) mixture(w mixture, x graph.Value) graph.Value {
+func (p *moe) mixture(w mixture, x graph.Value) graph.Value {
 	groups, size := p.groups()
 	x = ops.ReshapeSizes(x, groups, size, p.Width)
 	r := p.route(w.gate, x)
@@ -26,7 +26,7 @@ func (p *pass) mixture(w mixture, x graph.Value) graph.Value {
 
 // route gives every token of x, f32[groups tokens width], its two best experts.
 // Both count in the weights, even if the second is then left out by chance.
-func (p *pass) route(gate, x graph.Value) routing {
+func (p *moe) route(gate, x graph.Value) routing {
 	defer p.scope("gate")()
 	gates := ops.Softmax(ops.MatMul(x, gate))
 	first, second := ops.Top2(gates, p.seed, p.path, 0)
@@ -43,7 +43,7 @@ func (p *pass) route(gate, x graph.Value) routing {
 // up to the number of experts where they are not: the mean over groups and
 // experts of the share of first choices times the mean gate, by E². Only the
 // gates have a gradient.
-func (p *pass) balanceLoss(gates, first graph.Value) graph.Value {
+func (p *moe) balanceLoss(gates, first graph.Value) graph.Value {
 	share := ops.Mean(ops.OneHot(first, p.Experts), 1)
 	e := float32(p.Experts)
 	return ops.Scale(ops.Mean(ops.Mul(ops.Mean(gates, 1), share)), e*e)
@@ -52,7 +52,7 @@ func (p *pass) balanceLoss(gates, first graph.Value) graph.Value {
 // dense moves tokens to experts and back by matrix products with 0/1 and weight
 // matrices [groups tokens slots]. An expert has capacity slots in a group;
 // tokens that find none left are passed over.
-func (p *pass) dense(w mixture, x graph.Value, r routing) graph.Value {
+func (p *moe) dense(w mixture, x graph.Value, r routing) graph.Value {
 	factor := p.CapacityEval
 	if p.training {
 		factor = p.CapacityTrain
@@ -75,7 +75,7 @@ func (p *pass) dense(w mixture, x graph.Value, r routing) graph.Value {
 }
 
 // experts is every expert on its tokens, f32[experts tokens width].
-func (p *pass) experts(w mixture, x graph.Value) graph.Value {
+func (p *moe) experts(w mixture, x graph.Value) graph.Value {
 	if p.Stacked {
 		return ops.MatMul(ops.Relu(ops.MatMul(x, w.w0[0])), w.w1[0])
 	}
@@ -90,7 +90,7 @@ func (p *pass) experts(w mixture, x graph.Value) graph.Value {
 
 // sparse moves tokens to experts and back by gathering rows, packed by expert.
 // No token is passed over: there is room for two choices of every token.
-func (p *pass) sparse(w mixture, x graph.Value, r routing) graph.Value {
+func (p *moe) sparse(w mixture, x graph.Value, r routing) graph.Value {
 	tokens := p.Pairs * p.Length
 	rows, inv, offsets := ops.Route(r.first, r.second, p.Experts)
 	y := ops.GatherRows(ops.ReshapeSizes(x, tokens, p.Width), rows, inv)
@@ -101,7 +101,7 @@ func (p *pass) sparse(w mixture, x graph.Value, r routing) graph.Value {
 }
 
 // packed multiplies rows, packed by expert, by their experts' weights.
-func (p *pass) packed(w []graph.Value, x, offsets graph.Value) graph.Value {
+func (p *moe) packed(w []graph.Value, x, offsets graph.Value) graph.Value {
 	if p.Stacked {
 		return ops.GroupedMatMul(x, w[0], offsets)
 	}

@@ -12,6 +12,7 @@ import (
 type Model struct {
 	Graph      *graph.Graph
 	Name, Size string
+	Domain     Domain
 	// of what losses are averaged over and speed is counted in: "token", "image", "utterance"
 	Unit    string
 	Classes int // ids or labels are below it: sub-words, kinds of images, letters
@@ -31,6 +32,19 @@ type Model struct {
 	Schedule               Schedule // of the learning rate
 	DeviceBytes, HostBytes int64    // the budgets that the size is meant for
 }
+
+// Domain is what a model learns from, and so what its data are.
+type Domain int
+
+// The domains.
+const (
+	Texts  Domain = iota // pairs of texts: ids of the sources and of the targets
+	Images               // images and their labels
+	Speech               // features and labels of utterances, and how many of either
+)
+
+// unit is what is counted.
+func (d Domain) unit() string { return [...]string{"token", "image", "utterance"}[d] }
 
 // Objective is a loss with the updates that lower it. Most models have one;
 // adversarial ones alternate.

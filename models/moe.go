@@ -17,7 +17,7 @@ func MoE(c MoEConfig) (*Model, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	m := newModel("moe", c.Size, "token", c.Vocab, c.Schedule)
+	m := newModel("moe", c.Size, Texts, c.Vocab, c.Schedule)
 	m.DeviceBytes, m.HostBytes = replicaBudget(c.Size)
 	source, target := m.texts(c.Pairs, c.Length)
 	if w := newWeights(m.Graph, c); m.Graph.Err() == nil {
@@ -36,7 +36,7 @@ func (m *Model) texts(pairs, length int) (source, target graph.Value) {
 
 // trainMoE appends the training pass, the gradients and the updates.
 func trainMoE(m *Model, c MoEConfig, w *weights, source, target graph.Value) {
-	p := &pass{part: part{g: m.Graph, seed: m.Seed, training: true, fine: c.Fine}, MoEConfig: c,
+	p := &moe{part: part{g: m.Graph, seed: m.Seed, training: true, fine: c.Fine}, MoEConfig: c,
 		w: w}
 	entropy, _ := p.run(source, target)
 	balance := ops.Scale(sum(p.balance), c.AuxWeight)
@@ -51,7 +51,7 @@ func trainMoE(m *Model, c MoEConfig, w *weights, source, target graph.Value) {
 func evaluateMoE(m *Model, c MoEConfig, w *weights, source, target graph.Value) {
 	defer m.Graph.Scope("eval")()
 	c.Dropout, c.Jitter, c.Smoothing = 0, 0, 0
-	p := &pass{part: part{g: m.Graph, seed: m.Seed, fine: c.Fine}, MoEConfig: c, w: w}
+	p := &moe{part: part{g: m.Graph, seed: m.Seed, fine: c.Fine}, MoEConfig: c, w: w}
 	entropy, logits := p.run(source, target)
 	m.EvalLoss = entropy
 	m.EvalMetrics = []Metric{{"accuracy", p.mean(ops.Correct(logits, target), target)}}

@@ -23,7 +23,7 @@ func ResNet(c ResNetConfig) (*Model, error) {
 		return nil, err
 	}
 	c.Blocks, _ = c.blocks()
-	m := newModel("resnet", c.Size, "image", c.Classes, c.schedule())
+	m := newModel("resnet", c.Size, Images, c.Classes, c.schedule())
 	m.DeviceBytes, m.HostBytes = replicaBudget(c.Size)
 	batch := graph.Dim{Name: "batch", Size: c.Images}
 	side := graph.Dim{Size: c.Pixels}

@@ -108,7 +108,7 @@ func Transformer(c TransformerConfig) (*Model, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	m := newModel("transformer", c.Size, "token", c.Vocab, c.Schedule)
+	m := newModel("transformer", c.Size, Texts, c.Vocab, c.Schedule)
 	m.DeviceBytes, m.HostBytes = replicaBudget(c.Size)
 	source, target := m.texts(c.Pairs, c.Length)
 	w := newTransformerWeights(m.Graph, c)

@@ -25,7 +25,7 @@ func WGAN(c WGANConfig) (*Model, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	m := newModel("wgan", c.Size, "image", 0, c.schedule())
+	m := newModel("wgan", c.Size, Images, 0, c.schedule())
 	m.DeviceBytes, m.HostBytes = replicaBudget(c.Size)
 	batch := graph.Dim{Name: "batch", Size: c.Images}
 	side := graph.Dim{Size: c.Pixels}

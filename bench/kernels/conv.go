@@ -41,32 +41,36 @@ func (l layer) String() string {
 
 func (l layer) shape() conv.Shape {
 	return conv.Shape{
-		Batch: images, InC: l.in, InH: l.size, InW: l.size, OutC: l.out, KH: l.filter, KW: l.filter, StrideH: l.stride, StrideW: l.stride,
-		PadTop: l.pad, PadLeft: l.pad, PadBottom: l.pad, PadRight: l.pad, DilH: 1, DilW: 1, Groups: 1,
+		Batch: images, InC: l.in, InH: l.size, InW: l.size, OutC: l.out, KH: l.filter, KW: l.filter,
+		StrideH: l.stride, StrideW: l.stride,
+		PadTop: l.pad, PadLeft: l.pad, PadBottom: l.pad, PadRight: l.pad,
+		DilH: 1, DilW: 1, Groups: 1,
 	}
 }
 
-// pass is one of the three computations of a layer, in the order of the peer's
-// numbers.
-type pass struct {
+// direction is one of the three computations of a layer, in the order of the
+// peer's numbers.
+type direction struct {
 	name    string
 	scratch func(s conv.Shape) int64
 	launch  func(p *pool.Pool, s conv.Shape, x, w, y, scratch []float32)
 	result  int // operand
 }
 
-var passes = []pass{
+var directions = []direction{
 	{"forward", conv.ScratchForward, conv.Forward, 2},
-	{"input gradient", conv.ScratchGradInput, func(p *pool.Pool, s conv.Shape, x, w, y, scratch []float32) {
-		conv.GradInput(p, s, y, w, x, scratch)
-	}, 0},
-	{"filter gradient", conv.ScratchGradFilter, func(p *pool.Pool, s conv.Shape, x, w, y, scratch []float32) {
-		conv.GradFilter(p, s, x, y, w, scratch)
-	}, 1},
+	{"input gradient", conv.ScratchGradInput,
+		func(p *pool.Pool, s conv.Shape, x, w, y, scratch []float32) {
+			conv.GradInput(p, s, y, w, x, scratch)
+		}, 0},
+	{"filter gradient", conv.ScratchGradFilter,
+		func(p *pool.Pool, s conv.Shape, x, w, y, scratch []float32) {
+			conv.GradFilter(p, s, x, y, w, scratch)
+		}, 1},
 }
 
 func (b *bench) convolution(kind int, l layer, plain, own *peer) (comparison, error) {
-	p, s := passes[kind], l.shape()
+	p, s := directions[kind], l.shape()
 	if err := s.Validate(); err != nil {
 		return comparison{}, err
 	}
@@ -97,16 +101,15 @@ func convolutions(ctx context.Context, b *bench) error {
 	header(b.w, "filter in→out, image", "gomem", "oneDNN, NCHW", "gomem / oneDNN, NCHW",
 		"best / best", "oneDNN, own", "gomem / oneDNN, own")
 	for _, l := range layers {
-		for kind := range passes {
+		for kind := range directions {
 			c, err := b.convolution(kind, l, plain, own)
 			if err != nil {
 				return err
 			}
 			err = b.measure(ctx, c, func(o outcome) []string {
 				return []string{
-					number(o.rates[0] / 1e9), number(o.rates[1] / 1e9), against(o.ratios[0],
-						0.85), number(o.best[0]),
-					number(o.rates[2] / 1e9), number(o.ratios[1]),
+					number(o.rates[0] / 1e9), number(o.rates[1] / 1e9), against(o.ratios[0], 0.85),
+					number(o.best[0]), number(o.rates[2] / 1e9), number(o.ratios[1]),
 				}
 			})
 			if err != nil {

@@ -269,7 +269,7 @@ func TestConvolutionsAgree(t *testing.T) {
 	if dnn.missing {
 		t.Skip(dnn.about)
 	}
-	for kind := range passes {
+	for kind := range directions {
 		c, err := b.convolution(kind, layer{in: 3, size: 8, out: 4, filter: 3, stride: 2, pad: 1},
 			dnn, dnn)
 		if err != nil {

@@ -25,8 +25,18 @@ type vector struct {
 	bytes     float64 // read and written, an element
 	primitive func(a arrays)
 	operation func(f *formula) *graph.Node
-	random    bool // the operation's results differ from the peer's
+	kind      trait
 }
+
+// trait is what sets an operation apart from the others.
+type trait int
+
+const (
+	usual   trait = iota
+	random        // the operation's results differ from the peer's
+	narrow        // the primitive has a result for each row
+	squares       // an operand is a mean of squares, not negative
+)
 
 // Operands of the optimizer steps; the peer has the same.
 const (
@@ -39,67 +49,63 @@ const (
 
 var vectorOps = []vector{
 	{"add", 12, func(a arrays) { vec.Add(a.d, a.x, a.y) },
-		func(f *formula) *graph.Node { return ops.Add(f.matrix(f.x), f.matrix(f.y)).Node }, false},
+		func(f *formula) *graph.Node { return ops.Add(f.matrix(f.x), f.matrix(f.y)).Node }, usual},
 	{"relu", 8, func(a arrays) { vec.Relu(a.d, a.x) },
-		func(f *formula) *graph.Node { return ops.Relu(f.matrix(f.x)).Node }, false},
+		func(f *formula) *graph.Node { return ops.Relu(f.matrix(f.x)).Node }, usual},
 	{"exp", 8, func(a arrays) { vec.Exp(a.d, a.x) },
-		func(f *formula) *graph.Node { return ops.Exp(f.matrix(f.x)).Node }, false},
+		func(f *formula) *graph.Node { return ops.Exp(f.matrix(f.x)).Node }, usual},
 	{"tanh", 8, func(a arrays) { vec.Tanh(a.d, a.x) },
-		func(f *formula) *graph.Node { return ops.Tanh(f.matrix(f.x)).Node }, false},
+		func(f *formula) *graph.Node { return ops.Tanh(f.matrix(f.x)).Node }, usual},
 	{"gelu", 8, func(a arrays) { vec.Gelu(a.d, a.x) },
-		func(f *formula) *graph.Node { return ops.Gelu(f.matrix(f.x)).Node }, false},
+		func(f *formula) *graph.Node { return ops.Gelu(f.matrix(f.x)).Node }, usual},
 	{"softmax", 8, perRow(func(d, x []float32, _ int) { vec.Softmax(d, x) }),
-		func(f *formula) *graph.Node { return ops.Softmax(f.matrix(f.x)).Node }, false},
+		func(f *formula) *graph.Node { return ops.Softmax(f.matrix(f.x)).Node }, usual},
 	{"sum", 4, func(a arrays) { perRow(func(_, x []float32, i int) { a.d[i] = vec.Sum(x) })(a) },
-		func(f *formula) *graph.Node { return ops.Sum(f.matrix(f.x), -1).Node }, false},
+		func(f *formula) *graph.Node { return ops.Sum(f.matrix(f.x), -1).Node }, narrow},
 	{"layer-norm", 8, nil,
 		func(f *formula) *graph.Node {
 			return ops.LayerNorm(f.matrix(f.x), f.vector(f.y), f.vector(f.z), epsilon).Node
-		}, false},
+		}, usual},
 	{"rms-norm", 8, nil,
 		func(f *formula) *graph.Node {
-			return ops.RMSNorm(f.matrix(f.x), f.vector(f.y),
-				epsilon).Node
-		}, false},
+			return ops.RMSNorm(f.matrix(f.x), f.vector(f.y), epsilon).Node
+		}, usual},
 	{"softmax-grad", 12, nil,
 		func(f *formula) *graph.Node { // reads the softmax, for which x may stand
 			return gradient(f.keep(ops.Softmax(f.matrix(f.z)), f.x), f.matrix(f.y))
-		}, false},
+		}, usual},
 	{"layer-norm-grad", 12, nil,
 		func(f *formula) *graph.Node {
 			return gradient(ops.LayerNorm(f.matrix(f.x), f.vector(f.y), f.vector(f.z), epsilon),
 				f.matrix(f.z))
-		}, false},
+		}, usual},
 	{"rms-norm-grad", 12, nil,
 		func(f *formula) *graph.Node {
 			return gradient(ops.RMSNorm(f.matrix(f.x), f.vector(f.y), epsilon), f.matrix(f.z))
-		}, false},
+		}, usual},
 	{"cross-entropy", 4, nil,
 		func(f *formula) *graph.Node {
-			return ops.CrossEntropy(f.matrix(f.x), f.labels(),
-				smoothing).Node
-		}, false},
+			return ops.CrossEntropy(f.matrix(f.x), f.labels(), smoothing).Node
+		}, usual},
 	{"cross-entropy-grad", 8, nil,
 		func(f *formula) *graph.Node {
 			return gradient(ops.CrossEntropy(f.matrix(f.x), f.labels(), smoothing), f.losses(f.y))
-		}, false},
+		}, usual},
 	{"adam", 28, func(a arrays) {
 		vec.Adam(a.d, a.y, a.z, a.x, learningRate, beta1, beta2, small, 1-beta1, 1-beta2)
 	},
 		func(f *formula) *graph.Node {
 			return ops.Adam(f.state(f.d), f.state(f.y), f.state(f.z), f.matrix(f.x),
 				f.scalar(learningRate), f.scalar(1), beta1, beta2, small)
-		}, false},
+		}, squares},
 	{"sgd", 12, func(a arrays) { vec.SGD(a.d, a.x, learningRate) },
 		func(f *formula) *graph.Node {
-			return ops.SGD(f.state(f.d), f.matrix(f.x),
-				f.scalar(learningRate))
-		}, false},
+			return ops.SGD(f.state(f.d), f.matrix(f.x), f.scalar(learningRate))
+		}, usual},
 	{"dropout", 8, func(a arrays) { vec.Dropout(a.d, a.x, 1-dropRate, 1, 0) },
 		func(f *formula) *graph.Node {
-			return ops.Dropout(f.matrix(f.x), f.seed(), dropRate,
-				"x").Node
-		}, true},
+			return ops.Dropout(f.matrix(f.x), f.seed(), dropRate, "x").Node
+		}, random},
 }
 
 // gradient is the operation that computes the gradient of y's first operand from
@@ -230,7 +236,7 @@ func (b *bench) problem(v vector, n int, primitive bool, c *peer) (comparison, e
 	p.rivals = []rival{{peer: c, question: fmt.Sprint(v.name, " ", n, columns), same: true}}
 	if primitive && v.primitive != nil {
 		p.launch, p.result = func() { v.primitive(a) }, a.d
-		if v.name == "sum" {
+		if v.kind == narrow {
 			p.result = a.d[:n/columns]
 		}
 	} else {
@@ -238,9 +244,9 @@ func (b *bench) problem(v vector, n int, primitive bool, c *peer) (comparison, e
 		if p.launch, p.result, err = b.kernel(v, a); err != nil {
 			return p, err
 		}
-		p.rivals[0].same = !v.random
+		p.rivals[0].same = v.kind != random
 	}
-	if v.name == "adam" {
+	if v.kind == squares {
 		vec.Abs(a.z, a.z)
 	}
 	return p, nil

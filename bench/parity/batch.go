@@ -1,42 +1,37 @@
 package main
 
 import (
-	"fmt"
 	"math/rand/v2"
 
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/models"
 )
 
 // batch is an input of each kind that a model's data has, with all that a loader
 // may give: padding behind texts, a row without an image, an utterance without
 // frames.
-func (s subject) batch(rng *rand.Rand) (gomem.Feeds, error) {
+func (s subject) batch(rng *rand.Rand) gomem.Feeds {
 	m := s.model
 	feeds := gomem.Feeds{
 		m.Seed:         gomem.Pair(1, 0),
 		m.LearningRate: gomem.Scalar(0),
 		m.Step:         gomem.Scalar(1),
 	}
-	fill := map[string]func(gomem.Tensor){
-		"transformer": func(x gomem.Tensor) { texts(x, m.Classes, rng) },
-		"moe":         func(x gomem.Tensor) { texts(x, m.Classes, rng) },
-		"resnet":      func(x gomem.Tensor) { pictures(x, m.Classes, rng) },
-		"wgan":        func(x gomem.Tensor) { pictures(x, 2, rng) },
-	}[m.Name]
-	if m.Name == "deepspeech" {
+	if m.Domain == models.Speech {
 		utterances(m.Data, m.Classes, feeds, rng)
-		return feeds, nil
-	}
-	if fill == nil {
-		return nil, fmt.Errorf("no batches for model %q", m.Name)
+		return feeds
 	}
 	for _, v := range m.Data {
 		x := gomem.NewTensor(v.Type())
-		fill(x)
+		if m.Domain == models.Texts {
+			texts(x, m.Classes, rng)
+		} else {
+			pictures(x, max(2, m.Classes), rng)
+		}
 		feeds[v] = x
 	}
-	return feeds, nil
+	return feeds
 }
 
 // texts are ids [batch length] from 1, the first text of full length, each one a

@@ -62,10 +62,7 @@ func execute(ctx context.Context, s subject) (r record, err error) {
 	if r, err = s.start(session); err != nil {
 		return r, err
 	}
-	feeds, err := s.batch(newRand(2))
-	if err != nil {
-		return r, err
-	}
+	feeds := s.batch(newRand(2))
 	out, err := session.Step(ctx, s.kind, feeds)
 	if err != nil {
 		return r, err

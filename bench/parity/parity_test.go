@@ -128,10 +128,7 @@ func TestBatches(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		feeds, err := s.batch(newRand(2))
-		if err != nil {
-			t.Fatal(err)
-		}
+		feeds := s.batch(newRand(2))
 		for _, v := range s.model.Graph.Inputs() {
 			x, ok := feeds[v.Value(0)]
 			if !ok || !x.Type.Equal(v.Out[0]) {

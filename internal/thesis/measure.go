@@ -267,8 +267,9 @@ func refused(ctx context.Context, m *models.Model, o compile.Options, device,
 	return false, err
 }
 
-// Feeds are made-up inputs of any model: noise, and ids that go round. Speech is full length
-// with a quarter as many labels as frames, at most all there is room for.
+// Feeds are made-up inputs of any model: noise, and ids that go round. Speech is
+// full length with a quarter as many labels as frames, at most all there is room
+// for.
 func Feeds(m *models.Model) gomem.Feeds {
 	f := gomem.Feeds{
 		m.Seed: gomem.Pair(1, 1), m.LearningRate: gomem.Scalar(1e-4), m.Step: gomem.Scalar(1),
@@ -278,7 +279,7 @@ func Feeds(m *models.Model) gomem.Feeds {
 		switch {
 		case v.Type().DType == graph.F32:
 			noise(x.F32())
-		case m.Unit == "utterance":
+		case m.Domain == models.Speech:
 			fill(x.I32(), speechNumber(m, v))
 		default:
 			for i := range x.I32() {

@@ -11,8 +11,8 @@ import (
 // normEps is added to the mean square that a norm divides by.
 const normEps = 1e-6
 
-// pass builds the computation of one loss.
-type pass struct {
+// moe builds the computation of one loss.
+type moe struct {
 	part
 	MoEConfig
 	w       *weights
@@ -21,7 +21,7 @@ type pass struct {
 
 // run is the mean cross-entropy of a target's tokens, f32[], and the logits,
 // f32[pairs length vocab].
-func (p *pass) run(source, target graph.Value) (loss, logits graph.Value) {
+func (p *moe) run(source, target graph.Value) (loss, logits graph.Value) {
 	padding, causal := ops.PaddingMask(source), ops.CausalMask(p.g, p.Length)
 	memory := p.stack("enc", p.w.enc, p.embed("source", source),
 		func(y graph.Value, l layer) graph.Value {
@@ -40,18 +40,18 @@ func (p *pass) run(source, target graph.Value) (loss, logits graph.Value) {
 
 // shift puts padding before every target and drops its last token: position i
 // sees the tokens before i, and is to predict token i.
-func (p *pass) shift(ids graph.Value) graph.Value {
+func (p *moe) shift(ids graph.Value) graph.Value {
 	return ops.Pad(ops.Slice(ids, 1, 0, p.Length-1), 1, 1, 0)
 }
 
-func (p *pass) embed(name string, ids graph.Value) graph.Value {
+func (p *moe) embed(name string, ids graph.Value) graph.Value {
 	defer p.scope(name)()
 	return p.noisy(ops.Add(ops.Embedding(p.w.embedding, ids), p.w.positional))
 }
 
 // logits are products with the embedding, as if that were normal with deviation
 // 1/√width.
-func (p *pass) logits(x graph.Value) graph.Value {
+func (p *moe) logits(x graph.Value) graph.Value {
 	defer p.scope("logits")()
 	x = ops.Scale(x, float32(1/math.Sqrt(float64(p.Width))))
 	return ops.Jitter(ops.MatMulT(x, p.w.embedding, false, true), p.seed, p.Jitter, p.path)
@@ -59,7 +59,7 @@ func (p *pass) logits(x graph.Value) graph.Value {
 
 // stack is the layers of the encoder or the decoder, which differ in what they
 // attend to, and the norm of their output.
-func (p *pass) stack(name string, s stack, x graph.Value,
+func (p *moe) stack(name string, s stack, x graph.Value,
 	attend func(graph.Value, layer) graph.Value) graph.Value {
 	defer p.scope(name)()
 	for i, l := range s.layers {
@@ -73,7 +73,7 @@ func (p *pass) stack(name string, s stack, x graph.Value,
 }
 
 // attend is an attention sublayer of x to memory, or to x itself without one.
-func (p *pass) attend(name string, w attention, x, memory, mask graph.Value) graph.Value {
+func (p *moe) attend(name string, w attention, x, memory, mask graph.Value) graph.Value {
 	return p.residual(name, x, w.norm, func(y graph.Value) graph.Value {
 		if !memory.Valid() {
 			return p.attention(w.qkvo, y, y, mask)
@@ -83,19 +83,19 @@ func (p *pass) attend(name string, w attention, x, memory, mask graph.Value) gra
 }
 
 // residual is x + dropout(f(norm(x))).
-func (p *pass) residual(name string, x, norm graph.Value,
+func (p *moe) residual(name string, x, norm graph.Value,
 	f func(graph.Value) graph.Value) graph.Value {
 	defer p.scope(name)()
 	return ops.Add(x, p.noisy(f(p.rmsNorm(x, norm, normEps))))
 }
 
 // noisy is dropout that shares its noise among the positions of a text.
-func (p *pass) noisy(x graph.Value) graph.Value { return p.dropout(x, p.Dropout, "", 1) }
+func (p *moe) noisy(x graph.Value) graph.Value { return p.dropout(x, p.Dropout, "", 1) }
 
 // attention is multi-head attention of x to memory, f32[pairs length width]
 // both. Nothing is divided by the size of a head: the weights start so that
 // logits have variance 1.
-func (p *pass) attention(qkvo, x, memory, mask graph.Value) graph.Value {
+func (p *moe) attention(qkvo, x, memory, mask graph.Value) graph.Value {
 	w := ops.Unstack(qkvo)
 	q := p.heads(ops.MatMul(x, w[0]))
 	k := p.heads(ops.MatMul(memory, w[1]))
@@ -108,6 +108,6 @@ func (p *pass) attention(qkvo, x, memory, mask graph.Value) graph.Value {
 }
 
 // heads takes [pairs length heads·size] apart into [pairs heads length size].
-func (p *pass) heads(x graph.Value) graph.Value {
+func (p *moe) heads(x graph.Value) graph.Value {
 	return ops.Transpose(ops.ReshapeSizes(x, p.Pairs, p.Length, p.Heads, p.HeadWidth), 0, 2, 1, 3)
 }
