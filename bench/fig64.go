@@ -81,7 +81,8 @@ func stagesOf(ctx context.Context, w io.Writer, pairs int, sparse bool) error {
 		}
 		fmt.Fprintf(w, "| %s | %s | %.2f | %s | %s | %s | %s | %s | %.2f | %.2f |\n",
 			stages[i].name, mib(r.device), float64(free[0].device)/float64(r.device),
-			mib(least), mib(r.host), mib(r.traffic.In()), mib(r.traffic.Out()), ms(r.time), r.time.Seconds()/free[0].time.Seconds(), slow[i].time.Seconds()/slow[0].time.Seconds())
+			mib(least), mib(r.host), mib(r.traffic.In()), mib(r.traffic.Out()), ms(r.time),
+			r.time.Seconds()/free[0].time.Seconds(), slow[i].time.Seconds()/slow[0].time.Seconds())
 	}
 	return nil
 }

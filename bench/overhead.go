@@ -18,7 +18,11 @@ import (
 // overhead compares a step with everything resident with a plain loop over the
 // same kernels.
 func overhead(ctx context.Context, w io.Writer) error {
-	fmt.Fprintln(w, "Everything resident (`vanilla`), beside the same kernels in plain loops: one that gives every value memory of its own, and one over the plan's steps at the plan's addresses, which differs from the executor in nothing but streams, queues and checks. One thread, so that what else the machine does disturbs less; the ratio is the median over rounds.")
+	fmt.Fprintln(w, "Everything resident (`vanilla`), beside the same kernels in plain loops: "+
+		"one that gives every value memory of its own, and one over the plan's steps at the "+
+		"plan's addresses, which differs from the executor in nothing but streams, queues and "+
+		"checks. One thread, so that what else the machine does disturbs less; the ratio is the "+
+		"median over rounds.")
 	fmt.Fprintln(w, "\n| model | operations | loop, own memory ms | loop, plan's addresses ms | "+
 		"executor ms | executor / loop at the same addresses |\n|---|---|---|---|---|---|")
 	for _, size := range []string{"s64", "s512"} {

@@ -149,7 +149,8 @@ func TestUnusedIDs(t *testing.T) {
 	if tok.Size() != 1000 || tok.Used() != 260 {
 		t.Errorf("size %d, used %d; want 1000 and 260", tok.Size(), tok.Used())
 	}
-	if want := "byte-level BPE, 1000 ids (2 merges), the last 740 unused: the text gives no more"; tok.String() != want {
+	const want = "byte-level BPE, 1000 ids (2 merges), the last 740 unused: the text gives no more"
+	if tok.String() != want {
 		t.Errorf("%q, want %q", tok, want)
 	}
 }

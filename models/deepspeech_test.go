@@ -52,7 +52,8 @@ func TestDeepSpeechParameters(t *testing.T) {
 		if frame < 94.4e6 || frame > 95.5e6 {
 			t.Errorf("%.1f million operations a frame, want 94.5", frame/1e6)
 		}
-		if back := float64(work[graph.Backward].FLOPs) / float64(work[graph.Forward].FLOPs); back < 1.9 || back > 2.05 {
+		back := float64(work[graph.Backward].FLOPs) / float64(work[graph.Forward].FLOPs)
+		if back < 1.9 || back > 2.05 {
 			t.Errorf("backward takes %.2f times as many operations as forward", back)
 		}
 		t.Logf("unrolled=%t: %d forward, %d backward, %d update operations", unrolled,

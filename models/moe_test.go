@@ -87,8 +87,10 @@ func TestNames(t *testing.T) {
 		names[n.Name] = true
 	}
 	for _, want := range []string{
-		"embedding", "positional", "enc/norm", "enc/0/att/norm", "enc/0/att/qkvo", "dec/1/cross/qkvo", "enc/1/moe/norm",
-		"dec/1/moe/gate", "enc/0/moe/expert7/w0", "enc/0/moe/expert7/w1", "embedding/second-rows", "enc/norm/second",
+		"embedding", "positional", "enc/norm", "enc/0/att/norm", "enc/0/att/qkvo",
+		"dec/1/cross/qkvo", "enc/1/moe/norm",
+		"dec/1/moe/gate", "enc/0/moe/expert7/w0", "enc/0/moe/expert7/w1", "embedding/second-rows",
+		"enc/norm/second",
 	} {
 		if !names[want] {
 			t.Errorf("there is no variable %s", want)

@@ -330,7 +330,8 @@ func TestWeightDecay(t *testing.T) {
 		case !strings.Contains(n.Name, "norm"):
 			factor = 0.75
 		}
-		if have, want := x.Value(n.Value(0)).F32()[0], factor*before[n.Name]; math.Abs(float64(have-want)) > 1e-6 {
+		have, want := x.Value(n.Value(0)).F32()[0], factor*before[n.Name]
+		if math.Abs(float64(have-want)) > 1e-6 {
 			t.Errorf("%s: %v became %v, want %v", n.Name, before[n.Name], have, want)
 		}
 	}
@@ -345,8 +346,10 @@ func TestResNetNames(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		"stem/filters", "stem/norm/scale", "stem/norm/variance", "stage1/0/conv1/filters", "stage4/0/norm3/bias", "stage2/0/project/filters",
-		"stage2/0/project/norm/mean", "norm/scale", "norm/variance", "dense/weights", "dense/bias", "stage1/0/conv1/filters/momentum",
+		"stem/filters", "stem/norm/scale", "stem/norm/variance", "stage1/0/conv1/filters",
+		"stage4/0/norm3/bias", "stage2/0/project/filters",
+		"stage2/0/project/norm/mean", "norm/scale", "norm/variance", "dense/weights", "dense/bias",
+		"stage1/0/conv1/filters/momentum",
 	} {
 		if !names[want] {
 			t.Errorf("there is no variable %s", want)

@@ -107,7 +107,8 @@ func compareRuns(t *testing.T, a, b *Model, tolerance float64) {
 	for step := range 4 {
 		x.step(t, step)
 		y.step(t, step)
-		if p, q := x.scalar(a.EvalLoss), y.scalar(b.EvalLoss); !(math.Abs(p-q) <= tolerance*math.Abs(p)) {
+		p, q := x.scalar(a.EvalLoss), y.scalar(b.EvalLoss)
+		if !(math.Abs(p-q) <= tolerance*math.Abs(p)) {
 			t.Errorf("step %d: held-out losses %v and %v", step, p, q)
 		}
 	}

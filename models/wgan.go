@@ -268,5 +268,6 @@ const (
 // a stride divides what an element reaches, that of a transposed convolution what
 // it is reached by.
 func fans(gain float64, in, out, fewerIn, fewerOut int) graph.Init {
-	return uniform(gain / (float64(float64(in)/float64(fewerIn)) + float64(float64(out)/float64(fewerOut))))
+	fanIn, fanOut := float64(in)/float64(fewerIn), float64(out)/float64(fewerOut)
+	return uniform(gain / (fanIn + fanOut))
 }

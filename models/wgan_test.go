@@ -37,14 +37,18 @@ func TestWGANParameters(t *testing.T) {
 		{"resnet", map[string]int{
 			"": 16_808_388, "generator/": 9_189_587, "critic/": 7_618_801,
 
-			"generator/dense/": 1_056_768, "generator/4x4/[0-5]": 5_121_024, "generator/4x4/up": 984_960,
-			"generator/8x8/[0-5]": 1_282_560, "generator/8x8/up": 246_720, "generator/16x16/[0-5]": 321_792,
-			"generator/16x16/up": 61_920, "generator/32x32/[0-5]": 81_024, "generator/32x32/up": 15_600,
+			"generator/dense/": 1_056_768, "generator/4x4/[0-5]": 5_121_024,
+			"generator/4x4/up":    984_960,
+			"generator/8x8/[0-5]": 1_282_560, "generator/8x8/up": 246_720,
+			"generator/16x16/[0-5]": 321_792,
+			"generator/16x16/up":    61_920, "generator/32x32/[0-5]": 81_024,
+			"generator/32x32/up":    15_600,
 			"generator/64x64/[0-4]": 17_120, "generator/conv/": 99,
 
 			"critic/conv/": 128, "critic/64x64/[0-4]": 17_120, "critic/64x64/down": 9_456,
-			"critic/32x32/[0-5]": 81_024, "critic/32x32/down": 37_344, "critic/16x16/[0-5]": 321_792,
-			"critic/16x16/down": 148_416, "critic/8x8/[0-5]": 1_282_560, "critic/8x8/down": 591_744,
+			"critic/32x32/[0-5]": 81_024, "critic/32x32/down": 37_344,
+			"critic/16x16/[0-5]": 321_792,
+			"critic/16x16/down":  148_416, "critic/8x8/[0-5]": 1_282_560, "critic/8x8/down": 591_744,
 			"critic/4x4/[0-5]": 5_121_024, "critic/dense/": 8_193,
 		}},
 		{"good", map[string]int{
@@ -98,7 +102,8 @@ func TestWGANWork(t *testing.T) {
 		m := buildWGAN(t, c)
 		for i, o := range m.Objectives {
 			work := m.Work(o)
-			have := float64(work[graph.Forward].FLOPs+work[graph.Backward].FLOPs) / float64(c.Images) / 1e9
+			both := work[graph.Forward].FLOPs + work[graph.Backward].FLOPs
+			have := float64(both) / float64(c.Images) / 1e9
 			t.Logf("%s, %s: %.2f GFLOP an image, %d + %d operations", nets, o.Name, have,
 				work[0].Nodes, work[1].Nodes)
 			if math.Abs(have-want[i]) > 0.03*want[i] {
@@ -174,9 +179,12 @@ func TestWGANNames(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		"generator/dense/weights", "generator/dense/bias", "generator/2x2/1/conv2/filters", "generator/2x2/up/shortcut/filters",
-		"generator/32x32/0/norm/scale", "generator/conv/bias", "generator/norm/bias", "critic/conv/filters", "critic/32x32/down/conv1/bias",
-		"critic/2x2/1/norm/bias", "critic/4x4/down/norm2/scale", "critic/dense/weights", "critic/dense/bias/first", "critic/dense/bias/second",
+		"generator/dense/weights", "generator/dense/bias", "generator/2x2/1/conv2/filters",
+		"generator/2x2/up/shortcut/filters",
+		"generator/32x32/0/norm/scale", "generator/conv/bias", "generator/norm/bias",
+		"critic/conv/filters", "critic/32x32/down/conv1/bias",
+		"critic/2x2/1/norm/bias", "critic/4x4/down/norm2/scale", "critic/dense/weights",
+		"critic/dense/bias/first", "critic/dense/bias/second",
 	} {
 		if !names[want] {
 			t.Errorf("there is no variable %s", want)

@@ -92,7 +92,8 @@ func TestWGANLearns(t *testing.T) {
 			var distance, penalty []float64
 			for turn := range turns {
 				x.step(t, 0, turn)
-				distance = append(distance, x.objectives[0].scalar(m.Objectives[0].Metrics[0].Value))
+				metric := m.Objectives[0].Metrics[0]
+				distance = append(distance, x.objectives[0].scalar(metric.Value))
 				penalty = append(penalty, x.objectives[0].scalar(m.Objectives[0].Metrics[1].Value))
 			}
 			for turn := range 20 {
@@ -130,7 +131,8 @@ func TestWGANAlternates(t *testing.T) {
 			first = x.objectives[0].scalar(m.Objectives[0].Metrics[0].Value)
 		}
 	}
-	if last := x.objectives[0].scalar(m.Objectives[0].Metrics[0].Value); math.Abs(last-first) < 0.05 {
+	last := x.objectives[0].scalar(m.Objectives[0].Metrics[0].Value)
+	if math.Abs(last-first) < 0.05 {
 		t.Errorf("the distance was %v and is %v", first, last)
 	}
 	var samples [2][]float32

@@ -52,7 +52,8 @@ func TestTable(t *testing.T) {
 	var w strings.Builder
 	header(&w, "shape", "a", "b")
 	row(&w, "1×2", "3", "4")
-	if got, want := w.String(), "\n| shape | a | b |\n|---|---:|---:|\n| 1×2 | 3 | 4 |\n"; got != want {
+	const want = "\n| shape | a | b |\n|---|---:|---:|\n| 1×2 | 3 | 4 |\n"
+	if got := w.String(); got != want {
 		t.Errorf("table is %q, want %q", got, want)
 	}
 }

@@ -45,7 +45,9 @@ func cases() []parityCase {
 		{"moe, dense, fine", moe(func(c *models.MoEConfig) { c.Fine = true })},
 		{"moe, dense, stacked experts", moe(func(c *models.MoEConfig) { c.Stacked = true })},
 		{"moe, sparse", moe(func(c *models.MoEConfig) { c.Sparse = true })},
-		{"moe, sparse, stacked experts", moe(func(c *models.MoEConfig) { c.Sparse, c.Stacked = true, true })},
+		{"moe, sparse, stacked experts", moe(func(c *models.MoEConfig) {
+			c.Sparse, c.Stacked = true, true
+		})},
 		{"resnet v1.5", resNet(1)},
 		{"resnet v2", resNet(2)},
 		{"wgan, critic", wgan("critic", "resnet", false)},

@@ -43,7 +43,8 @@ func refuse(t *testing.T, want string, args ...string) {
 // TestAbsurdNumbers: no number of no flag hangs, takes the machine's memory or
 // goes on as something else; the flag is named.
 func TestAbsurdNumbers(t *testing.T) {
-	counts := []string{"-1", "0", "1.5", "1e30", "NaN", "2147483647", "9223372036854775808", "", "x"}
+	counts := []string{"-1", "0", "1.5", "1e30", "NaN", "2147483647", "9223372036854775808", "",
+		"x"}
 	numbers := []string{"-1", "0", "1e300", "-1e300", "NaN", "Inf", "-Inf", "", "x"}
 	sizes := []string{"-1", "0", "1e30", "NaN", "99999999999TiB", "16EiB", "9223372036854775807",
 		"9223372036854775808", "-1GiB", "", "lots"}

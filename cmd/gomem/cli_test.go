@@ -139,8 +139,8 @@ func TestBadInput(t *testing.T) {
 		{ts + "--data ftp:here", 2, "unknown source"},
 		{ts + "--data tsv:", 2, "tsv:FILE"},
 		{ts + "--data tsv:none.tsv", 1, "none.tsv"},
-		{ts + "--data dir:", 2, "--data dir: is not for --model moe: give it to --model resnet or " +
-			"wgan"},
+		{ts + "--data dir:", 2, "--data dir: is not for --model moe: give it to --model resnet " +
+			"or wgan"},
 		{"train --model resnet --size s512 --data dir:", 2, "no path: give glyphs, dir:PATH"},
 		{"train --model deepspeech --data glyphs", 2, "give it to --model resnet or wgan"},
 		{ts + "--bleu -1", 2, "--bleu"},

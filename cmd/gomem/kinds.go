@@ -164,8 +164,9 @@ func buildResNet(f modelFlags) (*models.Model, map[string]string, error) {
 	}
 	m, err := models.ResNet(c)
 	return m, map[string]string{
-		"depth": strconv.Itoa(c.Depth), "blocks": fmt.Sprint(c.Blocks), "version": strconv.Itoa(c.Version),
-		"batch": strconv.Itoa(c.Images), "pixels": strconv.Itoa(c.Pixels),
+		"depth": strconv.Itoa(c.Depth), "blocks": fmt.Sprint(c.Blocks),
+		"version": strconv.Itoa(c.Version),
+		"batch":   strconv.Itoa(c.Images), "pixels": strconv.Itoa(c.Pixels),
 	}, err
 }
 
@@ -219,6 +220,7 @@ func buildDeepSpeech(f modelFlags) (*models.Model, map[string]string, error) {
 	}
 	m, err := models.DeepSpeech(c)
 	return m, map[string]string{
-		"unrolled": strconv.FormatBool(c.Unrolled), "batch": strconv.Itoa(c.Utterances), "length": strconv.Itoa(c.Frames),
+		"unrolled": strconv.FormatBool(c.Unrolled), "batch": strconv.Itoa(c.Utterances),
+		"length": strconv.Itoa(c.Frames),
 	}, err
 }

@@ -32,6 +32,7 @@ func TestMissingPrograms(t *testing.T) {
 func TestSources(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel() // so that nothing is read
+	whole := map[string]string{"go": "go:doc", "glyphs": "glyphs", "formant": "formant"}
 	read := func(open func(spec string) error) func(string) bool {
 		return func(spec string) bool {
 			err := open(spec)
@@ -57,9 +58,9 @@ func TestSources(t *testing.T) {
 	} {
 		for _, source := range slices.Concat([]string{"ftp"}, texts, pictures, sounds) {
 			want := slices.Contains(c.sources, source)
-			spec := map[string]string{"go": "go:doc", "glyphs": "glyphs", "formant": "formant"}[source]
-			if spec == "" {
-				spec = source + ":none"
+			spec := source + ":none"
+			if whole, ok := whole[source]; ok {
+				spec = whole
 			}
 			if c.knows(spec) != want {
 				t.Errorf("%v: %s is known: %t", c.sources, spec, !want)

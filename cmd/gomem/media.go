@@ -51,7 +51,8 @@ func loadSpeech(ctx context.Context, w io.Writer, c *trainCmd, m *models.Model) 
 	}
 	features, labels := m.Data[0].Type(), m.Data[1].Type()
 	loader, err := speech.NewLoader(set, speech.LoaderOptions{
-		Utterances: features.Size(1), Frames: features.Size(0), Labels: labels.Size(1), Seed: c.Seed,
+		Utterances: features.Size(1), Frames: features.Size(0), Labels: labels.Size(1),
+		Seed: c.Seed,
 	})
 	if err != nil {
 		return dataset{}, err

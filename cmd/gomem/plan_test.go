@@ -14,8 +14,10 @@ import (
 
 // planKeys are what scripts may rely on.
 var planKeys = []string{
-	"model", "size", "parameters", "policy", "strategy", "partition", "partitions", "lookahead", "nodes",
-	"device_budget_bytes", "device_peak_bytes", "host_peak_bytes", "vanilla_device_peak_bytes", "min_device_bytes",
+	"model", "size", "parameters", "policy", "strategy", "partition", "partitions", "lookahead",
+	"nodes",
+	"device_budget_bytes", "device_peak_bytes", "host_peak_bytes", "vanilla_device_peak_bytes",
+	"min_device_bytes",
 	"swap_out_bytes", "swap_in_bytes", "stage_bytes", "plan_ms",
 }
 
@@ -120,7 +122,8 @@ func TestPlanText(t *testing.T) {
 	text := succeed(t, "plan", "--size", "s512")
 	for _, want := range []string{
 		grouped(x.Parameters) + " parameters", exact(x.MinDevice), exact(x.DeviceBudget),
-		size(x.DevicePeak), size(x.VanillaDevice), size(x.HostPeak), size(x.Stage), size(x.SwapIn), size(x.SwapOut),
+		size(x.DevicePeak), size(x.VanillaDevice), size(x.HostPeak),
+		size(x.Stage), size(x.SwapIn), size(x.SwapOut),
 		fmt.Sprintf("%.2f times", x.ratio()), x.AtDevice.Largest[0].Value, x.AtHost.At,
 	} {
 		if !strings.Contains(text, want) {

@@ -52,7 +52,8 @@ func TestTrainJSON(t *testing.T) {
 	}
 	for _, k := range []string{
 		"steps", "loss_first", "loss_last", "eval_loss", "units_per_s", "step_ms_median",
-		"predicted_device_peak_bytes", "actual_device_peak_bytes", "predicted_host_peak_bytes", "actual_host_peak_bytes",
+		"predicted_device_peak_bytes", "actual_device_peak_bytes", "predicted_host_peak_bytes",
+		"actual_host_peak_bytes",
 		"weights_sha256", "vanilla_device_peak_bytes",
 	} {
 		if summary[k] == nil {
@@ -279,7 +280,8 @@ func TestModels(t *testing.T) {
 		t.Errorf("pictures %s", got)
 	}
 	for model, want := range map[string]int64{
-		"transformer": 61_378_560, "moe": 860_700_672, "resnet": 60_194_857, "wgan": 16_808_388, "deepspeech": 47_224_861,
+		"transformer": 61_378_560, "moe": 860_700_672, "resnet": 60_194_857, "wgan": 16_808_388,
+		"deepspeech": 47_224_861,
 	} {
 		var x explanation
 		decode(t, succeed(t, "plan", "--model", model, "--size", "base", "--policy", "vanilla",

@@ -36,7 +36,8 @@ func TestShapes(t *testing.T) {
 	if l.StepsPerEpoch() != 50_000/48 || l.HeldOutBatches() != 21 {
 		t.Errorf("%d steps, %d held-out batches", l.StepsPerEpoch(), l.HeldOutBatches())
 	}
-	if b = loader(t, l.set, LoaderOptions{}).Train(1 << 40); !b.Inputs[0].Type.Equal(tensor.Of(tensor.F32, 16, 3, 64, 64)) {
+	b = loader(t, l.set, LoaderOptions{}).Train(1 << 40)
+	if !b.Inputs[0].Type.Equal(tensor.Of(tensor.F32, 16, 3, 64, 64)) {
 		t.Errorf("by default, a batch of %s", b.Inputs[0].Type)
 	}
 }

@@ -57,7 +57,8 @@ func newAnalyser() *analyser {
 	}
 	for c := range a.cosines {
 		for k := range a.cosines[c] {
-			a.cosines[c][k] = math.Sqrt(2.0/filters) * libm.Cos(math.Pi*float64(c)*(float64(k)+0.5)/filters)
+			angle := math.Pi * float64(c) * (float64(k) + 0.5) / filters
+			a.cosines[c][k] = math.Sqrt(2.0/filters) * libm.Cos(angle)
 		}
 	}
 	return a

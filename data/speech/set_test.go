@@ -103,7 +103,8 @@ func csvOf(t testing.TB) (path string) {
 	write(t, dir, "a.wav", wav(Rate, make([]float32, 16000)))
 	write(t, dir, "sub/b.wav", wav(Rate, speak("it's me", 1)))
 	return write(t, dir, "train.csv",
-		[]byte("\ufeffwav_filename,wav_filesize,transcript\na.wav,32044,hello\nsub/b.wav,1,\"It's, me.\"\n"))
+		[]byte("\ufeffwav_filename,wav_filesize,transcript\na.wav,32044,hello\n"+
+			"sub/b.wav,1,\"It's, me.\"\n"))
 }
 
 func TestCSV(t *testing.T) {

@@ -30,7 +30,8 @@ func normalise(transcript string) (string, error) {
 		case strings.ContainsRune(Alphabet, r):
 			b.WriteRune(r)
 		case !strings.ContainsRune(silent, r):
-			return "", fmt.Errorf("transcript with %q: write it with the letters a to z, spaces and apostrophes", r)
+			return "", fmt.Errorf("transcript with %q: write it with the letters a to z, spaces "+
+				"and apostrophes", r)
 		}
 	}
 	text := strings.Join(strings.Fields(b.String()), " ")

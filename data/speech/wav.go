@@ -41,7 +41,8 @@ func readFormat(r io.Reader, streamed bool) (f format, err error) {
 			f.samples = int64(size) / 2
 			return f, nil
 		case size > maxChunk:
-			return f, fmt.Errorf("WAV file with %d bytes of %q before its samples: convert it again", size, id)
+			return f, fmt.Errorf("WAV file with %d bytes of %q before its samples: convert it "+
+				"again", size, id)
 		}
 		body := make([]byte, size+size%2) // chunks begin at even places
 		if _, err := io.ReadFull(r, body); err != nil {

@@ -269,7 +269,8 @@ func (r *runner) lengths(ctx context.Context) (Table, error) {
 			"times); in the thesis 400 and 800.",
 			grouped(m.vanilla), grouped(m.placed), size, m.ratio())
 	}
-	t.note("A dash under vanilla: it does not fit into 192 MiB; its time without that limit sets κ.")
+	t.note("A dash under vanilla: it does not fit into 192 MiB; its time without that limit " +
+		"sets κ.")
 	return t, nil
 }
 

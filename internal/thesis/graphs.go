@@ -14,25 +14,17 @@ func (r *runner) parameters(context.Context) (Table, error) {
 	t := Table{Title: "Table 6.1: parameters", Header: []string{"model", "thesis", "gomem"}}
 	for _, row := range []struct {
 		name, thesis string
-		build        func() (*models.Model, error)
+		workload
+		n int
 	}{
-		{"Transformer", "61 million", func() (*models.Model, error) {
-			return transformer.build(full,
-				1)
-		}},
-		{"Transformer w/ MoE, 32 experts", "> 800 million", func() (*models.Model, error) { return moe.build(full, 4) }},
-		{"ResNet-152", "60 million", func() (*models.Model, error) {
-			return resnet.build(full,
-				1)
-		}},
-		{"ResNet-1916", "697 million", func() (*models.Model, error) { return deepResNet(map[string]int{full: 1}).build(full, 600) }},
-		{"WGAN-GP", "17 million", func() (*models.Model, error) { return wgan.build(full, 1) }},
-		{"DeepSpeech", "47 million", func() (*models.Model, error) {
-			return deepspeech.build(full,
-				165)
-		}},
+		{"Transformer", "61 million", transformer, 1},
+		{"Transformer w/ MoE, 32 experts", "> 800 million", moe, 4},
+		{"ResNet-152", "60 million", resnet, 1},
+		{"ResNet-1916", "697 million", deepResNet(map[string]int{full: 1}), 600},
+		{"WGAN-GP", "17 million", wgan, 1},
+		{"DeepSpeech", "47 million", deepspeech, 165},
 	} {
-		m, err := row.build()
+		m, err := row.build(full, row.n)
 		if err != nil {
 			return t, err
 		}
@@ -55,18 +47,19 @@ func (r *runner) statistics(ctx context.Context) (Table, error) {
 		name             string
 		depth, nodes     int
 		perLevel, degree float64
-		model            func() (*models.Model, error)
+		workload
+		n int
 	}{
-		{"Transformer", 2731, 7782, 2.8, 2.0, func() (*models.Model, error) { return transformer.build(full, 352) }},
-		{"Transformer w/ MoE, stacked", 2714, 8392, 3.1, 1.8, stackedMoE},
-		{"the same, a variable an expert", 2714, 8392, 3.1, 1.8, func() (*models.Model, error) { return moe.build(full, 4) }},
-		{"ResNet-152", 1054, 5783, 5.5, 1.9, func() (*models.Model, error) { return resnet.build(full, 57) }},
-		{"ResNet-1916", 12814, 68699, 5.4, 1.9, func() (*models.Model, error) { return deepResNet(map[string]int{full: 16}).build(full, 600) }},
-		{"WGAN-GP (critic)", 4093, 15112, 3.7, 2.0, func() (*models.Model, error) { return wgan.build(full, 64) }},
-		{"DeepSpeech (unrolled)", 140, 549, 3.9, 1.6, func() (*models.Model, error) { return deepspeech.build(full, 165) }},
+		{"Transformer", 2731, 7782, 2.8, 2.0, transformer, 352},
+		{"Transformer w/ MoE, stacked", 2714, 8392, 3.1, 1.8, stackedMoE(), 4},
+		{"the same, a variable an expert", 2714, 8392, 3.1, 1.8, moe, 4},
+		{"ResNet-152", 1054, 5783, 5.5, 1.9, resnet, 57},
+		{"ResNet-1916", 12814, 68699, 5.4, 1.9, deepResNet(map[string]int{full: 16}), 600},
+		{"WGAN-GP (critic)", 4093, 15112, 3.7, 2.0, wgan, 64},
+		{"DeepSpeech (unrolled)", 140, 549, 3.9, 1.6, deepspeech, 165},
 	} {
 		r.progress("planning %s", row.name)
-		m, err := row.model()
+		m, err := row.build(full, row.n)
 		if err != nil {
 			return t, err
 		}
@@ -76,16 +69,21 @@ func (r *runner) statistics(ctx context.Context) (Table, error) {
 			return t, err
 		}
 		t.row(row.name, row.depth, row.nodes, row.perLevel, row.degree, s.depth, s.nodes,
-			float64(s.nodes)/float64(s.depth), float64(s.edges)/float64(s.nodes), float64(time.Since(began).Milliseconds()))
+			float64(s.nodes)/float64(s.depth), float64(s.edges)/float64(s.nodes),
+			float64(time.Since(began).Milliseconds()))
 	}
 	return t, nil
 }
 
 // stackedMoE keeps a layer's experts in one variable, as TensorFlow does.
-func stackedMoE() (*models.Model, error) {
-	c, err := models.NewMoEConfig(full)
-	c.Pairs, c.Stacked, c.Fine = 4, true, true
-	return model(c, err, models.MoE)
+func stackedMoE() workload {
+	w := moe
+	w.build = func(size string, n int) (*models.Model, error) {
+		c, err := models.NewMoEConfig(size)
+		c.Pairs, c.Stacked, c.Fine = n, true, true
+		return model(c, err, models.MoE)
+	}
+	return w
 }
 
 // shape is a graph in numbers: nodes that execute in a training step, and the

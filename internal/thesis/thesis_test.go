@@ -145,7 +145,8 @@ func TestForms(t *testing.T) {
 
 func TestCells(t *testing.T) {
 	for want, c := range map[string]any{
-		"1,234,567": 1234567, "12": int64(12), "0.50": 0.5, "12.3": 12.34, "1,235": 1234.6, "-": math.NaN(), "x": "x", "100": 99.99999 + 0.1,
+		"1,234,567": 1234567, "12": int64(12), "0.50": 0.5, "12.3": 12.34, "1,235": 1234.6,
+		"-": math.NaN(), "x": "x", "100": 99.99999 + 0.1,
 	} {
 		if got := cell(c); got != want {
 			t.Errorf("%v is %s, want %s", c, got, want)

@@ -60,8 +60,8 @@ func objective(m *models.Model) gomem.Target {
 var (
 	transformer = workload{
 		name: "Transformer", unit: "words", words: 32, partition: 20,
-		ablation: map[string]int{full: 11264 / 32,
-			replica: 11264 / 32 / 8}, guess: map[string]int{full: 400, replica: 50},
+		ablation: map[string]int{full: 11264 / 32, replica: 11264 / 32 / 8},
+		guess:    map[string]int{full: 400, replica: 50},
 		build: func(size string, n int) (*models.Model, error) {
 			c, err := models.NewTransformerConfig(size)
 			c.Pairs, c.Length, c.Fine = n, 32, true
@@ -70,7 +70,8 @@ var (
 	}
 	moe = workload{
 		name: "Transformer w/ MoE", unit: "pairs", words: 1, partition: 20, own: 176,
-		ablation: map[string]int{full: 4, replica: 4}, guess: map[string]int{full: 16, replica: 16},
+		ablation: map[string]int{full: 4, replica: 4},
+		guess:    map[string]int{full: 16, replica: 16},
 		build: func(size string, n int) (*models.Model, error) {
 			c, err := models.NewMoEConfig(size)
 			c.Pairs, c.Fine = n, true
@@ -79,8 +80,8 @@ var (
 	}
 	resnet = workload{
 		name: "ResNet-152", unit: "images", words: 1, partition: 20,
-		ablation: map[string]int{full: 57, replica: 57 / 4}, guess: map[string]int{full: 64,
-			replica: 16},
+		ablation: map[string]int{full: 57, replica: 57 / 4},
+		guess:    map[string]int{full: 64, replica: 16},
 		build: func(size string, n int) (*models.Model, error) {
 			c, err := models.NewResNetConfig(size)
 			c.Images, c.Fine = n, true
@@ -89,8 +90,8 @@ var (
 	}
 	wgan = workload{
 		name: "WGAN-GP", unit: "images", words: 1, partition: 20, own: 114,
-		ablation: map[string]int{full: 90, replica: 90 / 8}, guess: map[string]int{full: 100,
-			replica: 12},
+		ablation: map[string]int{full: 90, replica: 90 / 8},
+		guess:    map[string]int{full: 100, replica: 12},
 		build: func(size string, n int) (*models.Model, error) {
 			c, err := models.NewWGANConfig(size)
 			c.Images, c.Fine = n, true
@@ -99,8 +100,8 @@ var (
 	}
 	deepspeech = workload{
 		name: "DeepSpeech", unit: "frames", words: 1, partition: 5,
-		ablation: map[string]int{full: 165, replica: 165}, guess: map[string]int{full: 400,
-			replica: 400},
+		ablation: map[string]int{full: 165, replica: 165},
+		guess:    map[string]int{full: 400, replica: 400},
 		build: func(size string, n int) (*models.Model, error) {
 			c, err := models.NewDeepSpeechConfig(size)
 			c.Frames, c.Labels, c.Fine, c.Unrolled = n, 40, true, true
