@@ -103,8 +103,8 @@ func slowMerges(frequencies map[string]int, size int) []merge {
 		}
 		best := merge{}
 		for m, count := range counts {
-			if a, b := (candidate{m, count}), (candidate{best,
-				counts[best]}); count >= minFrequency && (candidates{a, b}).Less(0, 1) {
+			two := candidates{{m, count}, {best, counts[best]}}
+			if count >= minFrequency && two.Less(0, 1) {
 				best = m
 			}
 		}

@@ -378,8 +378,8 @@ func TestZeroBlocks(t *testing.T) {
 
 func TestTensorFlowPad(t *testing.T) {
 	for _, row := range [][5]int{ // elements, window, stride; before, after
-		{112, 3, 2, 0, 1}, {113, 3, 2, 1, 1}, {1, 3, 2, 1, 1}, {2, 3, 2, 0, 1}, {80, 3, 2, 0,
-			1}, {5, 3, 1, 1, 1}, {4, 1, 2, 0, 0},
+		{112, 3, 2, 0, 1}, {113, 3, 2, 1, 1}, {1, 3, 2, 1, 1}, {2, 3, 2, 0, 1},
+		{80, 3, 2, 0, 1}, {5, 3, 1, 1, 1}, {4, 1, 2, 0, 0},
 	} {
 		if before, after := tensorFlowPad(row[0], row[1], row[2]); before != row[3] ||
 			after != row[4] {

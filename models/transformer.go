@@ -205,10 +205,10 @@ func (w *transformerWeights) feedForward(c TransformerConfig, name string) feedF
 	defer w.g.Scope(name)()
 	return feedForward{
 		norm: w.norm(c),
-		w0:   w.add("w0", glorot(c.Width, c.Hidden), c.Width, c.Hidden), b0: w.add("b0",
-			graph.Init{}, c.Hidden),
-		w1: w.add("w1", glorot(c.Hidden, c.Width), c.Hidden, c.Width), b1: w.add("b1", graph.Init{},
-			c.Width),
+		w0:   w.add("w0", glorot(c.Width, c.Hidden), c.Width, c.Hidden),
+		b0:   w.add("b0", graph.Init{}, c.Hidden),
+		w1:   w.add("w1", glorot(c.Hidden, c.Width), c.Hidden, c.Width),
+		b1:   w.add("b1", graph.Init{}, c.Width),
 	}
 }
 

@@ -93,8 +93,8 @@ func (p *transformer) attend(name string, w transformerAttention, x, memory,
 
 // heads takes [pairs length width] apart into [pairs heads length size].
 func (p *transformer) heads(x graph.Value) graph.Value {
-	return ops.Transpose(ops.ReshapeSizes(x, p.Pairs, p.Length, p.Heads, p.Width/p.Heads), 0, 2, 1,
-		3)
+	split := ops.ReshapeSizes(x, p.Pairs, p.Length, p.Heads, p.Width/p.Heads)
+	return ops.Transpose(split, 0, 2, 1, 3)
 }
 
 func (p *transformer) feedForward(w feedForward, x graph.Value) graph.Value {

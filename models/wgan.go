@@ -51,8 +51,8 @@ func (p *wgan) criticLoss(images graph.Value) Objective {
 	distance := ops.Sub(ops.Mean(p.judge("real", images)), ops.Mean(p.judge("fake", fakes)))
 	penalty := p.penalty(images, fakes)
 	return Objective{
-		Name: "critic", Times: p.CriticTimes, Loss: ops.Sub(ops.Scale(penalty, p.Penalty),
-			distance),
+		Name: "critic", Times: p.CriticTimes,
+		Loss:    ops.Sub(ops.Scale(penalty, p.Penalty), distance),
 		Metrics: []Metric{{"wasserstein", distance}, {"penalty", penalty}},
 	}
 }

@@ -255,8 +255,8 @@ func TestProductsAgree(t *testing.T) {
 		t.Skip(blas.about)
 	}
 	for _, p := range []product{
-		{m: 5, k: 6, n: 7}, {m: 5, k: 6, n: 7, transA: true}, {batch: 3, m: 5, k: 6, n: 7,
-			transB: true},
+		{m: 5, k: 6, n: 7}, {m: 5, k: 6, n: 7, transA: true},
+		{batch: 3, m: 5, k: 6, n: 7, transB: true},
 		{m: 1, k: 6, n: 7}, {m: 1, k: 6, n: 7, transB: true},
 	} {
 		agree(t, b.product(p, blas, blas))

@@ -205,8 +205,8 @@ func (b *builder) attend(name string, x, memory, mask graph.Value) graph.Value {
 
 // heads takes [batch length width] apart into [batch heads length width/heads].
 func (b *builder) heads(x graph.Value) graph.Value {
-	return ops.Transpose(ops.ReshapeSizes(x, b.Batch, b.Length, b.Heads, b.Width/b.Heads), 0, 2, 1,
-		3)
+	split := ops.ReshapeSizes(x, b.Batch, b.Length, b.Heads, b.Width/b.Heads)
+	return ops.Transpose(split, 0, 2, 1, 3)
 }
 
 // forward is a feed-forward layer.

@@ -61,10 +61,9 @@ func (b *builder) route(x, seed graph.Value) (routing, graph.Value) {
 // expertWeights are the two layers of all experts.
 func (b *builder) expertWeights() (first, second graph.Value) {
 	defer b.graph.Scope("experts")()
-	first = b.parameter("first", normal(1/math.Sqrt(float64(b.Width))), b.Experts, b.Width,
-		b.Hidden)
-	return first, b.parameter("second", normal(1/math.Sqrt(float64(b.Hidden))), b.Experts, b.Hidden,
-		b.Width)
+	in, out := normal(1/math.Sqrt(float64(b.Width))), normal(1/math.Sqrt(float64(b.Hidden)))
+	first = b.parameter("first", in, b.Experts, b.Width, b.Hidden)
+	return first, b.parameter("second", out, b.Experts, b.Hidden, b.Width)
 }
 
 // capacity is the number of slots of an expert.

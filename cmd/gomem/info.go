@@ -84,8 +84,8 @@ type versionInfo struct {
 
 // Run prints the version.
 func (c *versionCmd) Run(e *env) error {
-	v := versionInfo{Version: "(unknown)", Go: runtime.Version(), Platform: runtime.GOOS + "/" +
-		runtime.GOARCH}
+	v := versionInfo{Version: "(unknown)", Go: runtime.Version(),
+		Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	if b, ok := debug.ReadBuildInfo(); ok {
 		v.Version = b.Main.Version
 		for _, s := range b.Settings {

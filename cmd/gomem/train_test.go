@@ -256,8 +256,9 @@ func TestGrouped(t *testing.T) {
 func TestModels(t *testing.T) {
 	dir := inDir(t)
 	for _, c := range []struct{ model, unit, metric string }{
-		{"transformer", "token", "bleu"}, {"resnet", "image", "accuracy among 5"}, {"wgan", "image",
-			""},
+		{"transformer", "token", "bleu"},
+		{"resnet", "image", "accuracy among 5"},
+		{"wgan", "image", ""},
 	} {
 		args := []string{"train", "--model", c.model, "--size", "s512", "--steps", "2",
 			"--eval-batches", "1", "--json"}

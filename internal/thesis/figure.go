@@ -35,8 +35,8 @@ const (
 
 // palette is Okabe and Ito's, which people with any sight can tell apart.
 var palette = []color.Color{
-	color.RGBA{0, 114, 178, 255}, color.RGBA{230, 159, 0, 255}, color.RGBA{0, 158, 115,
-		255}, color.RGBA{204, 121, 167, 255},
+	color.RGBA{0, 114, 178, 255}, color.RGBA{230, 159, 0, 255},
+	color.RGBA{0, 158, 115, 255}, color.RGBA{204, 121, 167, 255},
 }
 
 // draw writes the figures of a table as PNG and SVG, if any are wanted.
