@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"time"
 
@@ -22,6 +23,7 @@ type run struct {
 	done    int    // steps done, those before a resumption included
 	good    string // the newest checkpoint, or the one resumed; "" before the first
 	saved   int    // its step
+	torn    bool   // the variables are between two steps
 	copies  int64  // bytes copied in a training step, both ways
 	times   []time.Duration
 	units   int
@@ -53,8 +55,24 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 	if err == nil {
 		err = r.finish(ctx)
 	}
+	err = r.rescue(err)
 	r.account(err)
 	return r.summary, cmp.Or(err, r.session.Close())
+}
+
+// rescue saves a run that ends with an error which is not its variables' fault:
+// data that cannot be read, or an evaluation's output that cannot be written. It
+// returns the error.
+func (r *run) rescue(err error) error {
+	_, diverged := errors.AsType[*ErrNonFinite](err)
+	_, unsaved := errors.AsType[*ErrCheckpoint](err)
+	if err == nil || diverged || unsaved || r.torn || r.Save == "" || r.done == 0 || r.current() {
+		return err
+	}
+	if failed := r.save(); failed != nil {
+		return fmt.Errorf("%w; and then %w", err, failed)
+	}
+	return err
 }
 
 // machine names what the bits of a device depend on.
@@ -229,6 +247,7 @@ func (r *run) train(ctx context.Context) error {
 	}
 	e.StepTime = time.Since(began)
 	r.done++
+	r.torn = false
 	r.record(e)
 	return nil
 }
@@ -243,6 +262,9 @@ func (r *run) execute(ctx context.Context, o models.Objective,
 	}
 	out, err := r.session.Step(context.WithoutCancel(ctx), o.Name,
 		feeds(r.Model, batch.Inputs, r.Seed, at))
+	if failed, ok := errors.AsType[*gomem.StepError](err); !ok || !failed.Intact() {
+		r.torn = true // until the other objectives have been executed too
+	}
 	if err != nil {
 		return nil, 0, err
 	}
@@ -290,10 +312,10 @@ func (r *run) evaluate(ctx context.Context, last bool) error {
 		}
 		out, err := r.heldOut(ctx, b.Inputs, i)
 		if err != nil {
-			return err
+			return unlessDone(ctx, err)
 		}
 		if err := r.score(ctx, scorer, b, out[len(values):], i); err != nil {
-			return err
+			return unlessDone(ctx, err)
 		}
 		if b.Units == 0 {
 			continue // a mean over nothing
@@ -325,12 +347,20 @@ func (r *run) evaluate(ctx context.Context, last bool) error {
 	return nil
 }
 
-// heldOut executes the evaluation of inputs.
+// unlessDone is an error of a run that goes on. One that is to end gives up what
+// it evaluates; no variable is harmed by that.
+func unlessDone(ctx context.Context, err error) error {
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return nil
+	}
+	return err
+}
+
+// heldOut executes the evaluation of inputs, unless ctx is done.
 func (r *run) heldOut(ctx context.Context, inputs []gomem.Tensor,
 	batch int) ([]gomem.Tensor, error) {
 	at := moment{step: r.done, execution: r.done*r.Model.Executions() + batch, turn: r.done}
-	return r.session.Step(context.WithoutCancel(ctx), evaluation,
-		feeds(r.Model, inputs, r.Seed, at))
+	return r.session.Step(ctx, evaluation, feeds(r.Model, inputs, r.Seed, at))
 }
 
 // scorer is a new scorer for an evaluation, or nil.
@@ -348,9 +378,6 @@ func (r *run) score(ctx context.Context, s Scorer, b data.Batch, outputs []gomem
 		return nil
 	}
 	return s.Score(b, outputs, func(inputs []gomem.Tensor) ([]gomem.Tensor, error) {
-		if ctx.Err() != nil {
-			return outputs, nil // the result will not be used
-		}
 		out, err := r.heldOut(ctx, inputs, batch)
 		if err != nil {
 			return nil, err

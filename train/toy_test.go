@@ -72,6 +72,9 @@ func (u unigram) run(c *kernel.Call) error {
 		if id == data.PAD {
 			continue
 		}
+		if int(id) >= len(p) {
+			return fmt.Errorf("id %d is none of %d", id, len(p))
+		}
 		loss -= math.Log(p[id] / sum)
 		grad[id]--
 		n++
