@@ -116,11 +116,12 @@ type faultyDisk struct {
 	at      int
 	fails   error
 	removal bool // removing something failed
+	killed  bool // nothing works after the failure
 }
 
 func (d *faultyDisk) next() error {
 	d.at--
-	if d.at == -1 {
+	if d.at == -1 || d.killed && d.at < 0 {
 		return d.fails
 	}
 	return nil
@@ -237,6 +238,46 @@ func TestFailingDisk(t *testing.T) {
 			t.Errorf("operation %d: step %d, %v", n, o.Step, err)
 		}
 		o.close()
+	}
+}
+
+// TestKilledAnywhere: a process that ends at any operation of a save, half of a
+// write done, leaves a directory with a good checkpoint, which the next run saves
+// to; nothing of the process is left then.
+func TestKilledAnywhere(t *testing.T) {
+	s := session(t, toy(toyVocab, unigram{}))
+	for n := 0; ; n++ {
+		st := store{dir: t.TempDir(), keep: 2, disk: osDisk{}}
+		for _, step := range []int{1, 2} {
+			if _, err := st.save(at(step), s); err != nil {
+				t.Fatal(err)
+			}
+		}
+		st.disk = &faultyDisk{disk: osDisk{}, at: n, fails: syscall.EIO, killed: true}
+		_, err := st.save(at(3), s)
+		if err == nil {
+			return
+		}
+		o, err := open(st.dir)
+		if err != nil {
+			t.Fatalf("operation %d: %v", n, err)
+		}
+		if err := o.restore(s); err != nil || o.Step < 2 {
+			t.Errorf("operation %d: step %d, %v", n, o.Step, err)
+		}
+		o.close()
+		if err := CheckSave(st.dir, st.dir); err != nil {
+			t.Errorf("operation %d: %v", n, err)
+		}
+		st.disk = osDisk{}
+		if _, err := st.save(at(4), s); err != nil {
+			t.Errorf("operation %d: %v", n, err)
+		}
+		for _, name := range names(t, st.dir) {
+			if isTemporary(name) {
+				t.Errorf("operation %d leaves %s", n, name)
+			}
+		}
 	}
 }
 
