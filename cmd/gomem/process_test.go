@@ -124,7 +124,7 @@ func TestSecondSignal(t *testing.T) {
 	inDir(t)
 	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		p := start(t, "", with(endless, "--save", "run", "--copy-gbps", "0.001")...)
-		p.until(t, "device ") // of the header: the first step takes minutes
+		p.until(t, "device ") // of the header: the first step takes seconds
 		var status syscall.WaitStatus
 		for done := 0; done == 0; {
 			p.send(t, s)
