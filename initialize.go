@@ -1,12 +1,14 @@
 package gomem
 
 import (
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"math"
 	"math/rand/v2"
 
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/internal/kernel/vec"
 	"github.com/gomem/gomem/internal/libm"
 	"github.com/gomem/gomem/internal/tensor"
 )
@@ -35,7 +37,10 @@ func (s *Session) initialize(seed uint64, variables bool) error {
 			if !variables {
 				continue
 			}
-			v = initial(n, seed)
+			var err error
+			if v, err = initial(n, seed); err != nil {
+				return err
+			}
 		}
 		if err := s.targets[0].exec.Write(b, v.Data); err != nil {
 			return fmt.Errorf("initial value of %s: %w", n.Name, err)
@@ -45,16 +50,63 @@ func (s *Session) initialize(seed uint64, variables bool) error {
 	return nil
 }
 
-// initial draws a variable's first value.
-func initial(n *graph.Node, seed uint64) tensor.View {
-	v := tensor.New(n.Out[0])
-	if n.Out[0].DType != graph.F32 {
-		return v
-	}
+// initial draws a variable's first value. Small floating-point numbers are drawn as
+// f32 and rounded to nearest even; integers are constants, or it is an error of the
+// graph.
+func initial(n *graph.Node, seed uint64) (v tensor.View, err error) {
+	v = tensor.New(n.Out[0])
 	h := fnv.New64a()
 	h.Write([]byte(n.Name))
-	draw(v.F32(), n.Init, rand.New(rand.NewPCG(seed, h.Sum64())))
-	return v
+	rng := rand.New(rand.NewPCG(seed, h.Sum64()))
+	switch n.Out[0].DType {
+	case graph.F32:
+		draw(v.F32(), n.Init, rng)
+	case graph.BF16:
+		vec.BF16FromF32(v.U16(), drawn(len(v.U16()), n.Init, rng))
+	case graph.F16:
+		vec.F16FromF32(v.U16(), drawn(len(v.U16()), n.Init, rng))
+	case graph.I32:
+		err = set(v.I32(), n.Init)
+	case graph.U8:
+		err = set(v.U8(), n.Init)
+	default:
+		err = fmt.Errorf("%s cannot be given initial values", n.Out[0])
+	}
+	if err != nil {
+		err = &graph.Error{Node: n.Name, Op: n.Kind.String(), Pos: n.Pos, Err: err}
+	}
+	return v, err
+}
+
+// set fills x with the constants that init says.
+func set[T int32 | uint8](x []T, init graph.Init) error {
+	if parts := len(init.Each); parts > 0 {
+		for i, part := range init.Each {
+			if err := set(x[i*len(x)/parts:(i+1)*len(x)/parts], part); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if init.Dist != graph.Constant {
+		return errors.New("integers cannot be drawn: give them a constant initial value")
+	}
+	// the conversion of what does not fit is not defined
+	if !(math.Abs(init.Scale) <= math.MaxInt32) || float64(T(int64(init.Scale))) != init.Scale {
+		return fmt.Errorf("initial value %g is none of its type: give an integer that is",
+			init.Scale)
+	}
+	for i := range x {
+		x[i] = T(init.Scale)
+	}
+	return nil
+}
+
+// drawn is n numbers that are drawn as init says.
+func drawn(n int, init graph.Init, rng *rand.Rand) []float32 {
+	x := make([]float32, n)
+	draw(x, init, rng)
+	return x
 }
 
 // draw fills x as init says.

@@ -43,6 +43,11 @@ func (correct) CheckData(in []tensor.View) error { return crossEntropy{}.CheckDa
 // CheckData wants what [CTCLoss] does.
 func (ctcGrad) CheckData(in []tensor.View) error { return ctc{}.CheckData(in) }
 
+// CheckData wants lengths that are.
+func (ctcReadable) CheckData(in []tensor.View) error {
+	return checkLengths("label", known(in[1]), in[0].Type.Size(1))
+}
+
 // CheckData wants places in a row, or none.
 func (takeLast) CheckData(in []tensor.View) error {
 	return checkChoices(known(in[1]), in[0].Type.Size(-1))

@@ -1,0 +1,105 @@
+package gomem_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/gomem/gomem"
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/ops"
+	"github.com/gomem/gomem/internal/tensor"
+)
+
+// started compiles a graph of one variable and returns how it starts.
+func started(t *testing.T, d graph.DType, init graph.Init) (tensor.View, error) {
+	t.Helper()
+	g := graph.New()
+	v := g.Variable("v", tensor.Of(d, 6, 500), init)
+	read := ops.Reshape(v, graph.Dim{Size: 3000})
+	if d != graph.F32 {
+		read = ops.Cast(v, graph.F32)
+	}
+	s, err := gomem.Compile(context.Background(), g, gomem.Options{Seed: 4},
+		gomem.Target{Name: "read", Fetches: []graph.Value{ops.Neg(read)}})
+	if err != nil {
+		return tensor.View{}, err
+	}
+	defer s.Close()
+	return s.Get(v)
+}
+
+// TestSmallFloatsStartRounded: a variable of bf16 or f16 starts as the f32 of its name,
+// rounded, whatever the distribution.
+func TestSmallFloatsStartRounded(t *testing.T) {
+	for _, init := range []graph.Init{
+		{Dist: graph.Normal, Scale: 1}, {Dist: graph.Truncated, Scale: 0.3},
+		{Dist: graph.Uniform, Scale: 2}, {Scale: 1.2345},
+		{Each: []graph.Init{{Scale: 3}, {Dist: graph.Normal, Scale: 1}}},
+	} {
+		exact, err := started(t, graph.F32, init)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for d, digits := range map[graph.DType]int{graph.BF16: 8, graph.F16: 11} {
+			got, err := started(t, d, init)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, bits := range got.U16() {
+				x, want := widened(d, bits), float64(exact.F32()[i])
+				if math.Abs(x-want) > math.Ldexp(math.Abs(want), -digits)+0x1p-25 {
+					t.Fatalf("%s %+v: element %d is %g, want %g", d, init, i, x, want)
+				}
+			}
+		}
+	}
+}
+
+// widened is the number that small floating-point bits are.
+func widened(d graph.DType, bits uint16) float64 {
+	if d == graph.BF16 {
+		return float64(math.Float32frombits(uint32(bits) << 16))
+	}
+	x := math.Ldexp(float64(bits&0x3ff), -24)
+	if e := int(bits >> 10 & 31); e > 0 {
+		x = math.Ldexp(float64(bits&0x3ff|0x400), e-25)
+	}
+	return math.Copysign(x, float64(1-int(bits>>15)*2))
+}
+
+// TestIntegersStartAsConstants: and as nothing else.
+func TestIntegersStartAsConstants(t *testing.T) {
+	v, err := started(t, graph.I32, graph.Init{Each: []graph.Init{{Scale: -7}, {Scale: 1 << 30}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if x := v.I32(); x[0] != -7 || x[1499] != -7 || x[1500] != 1<<30 || x[2999] != 1<<30 {
+		t.Errorf("parts start as %d … %d and %d … %d", x[0], x[1499], x[1500], x[2999])
+	}
+	if v, err = started(t, graph.U8, graph.Init{Scale: 255}); err != nil || v.U8()[9] != 255 {
+		t.Errorf("bytes start as %v, %v", v, err)
+	}
+	for _, c := range []struct {
+		d    graph.DType
+		init graph.Init
+		want string
+	}{
+		{graph.I32, graph.Init{Dist: graph.Normal, Scale: 1}, "cannot be drawn"},
+		{graph.I32, graph.Init{Each: []graph.Init{{}, {Dist: graph.Uniform}}}, "cannot be drawn"},
+		{graph.I32, graph.Init{Scale: 0.5}, "0.5 is none of its type"},
+		{graph.I32, graph.Init{Scale: 1 << 31}, "is none of its type"},
+		{graph.U8, graph.Init{Scale: 256}, "256 is none of its type"},
+		{graph.U8, graph.Init{Scale: -1}, "-1 is none of its type"},
+	} {
+		_, err := started(t, c.d, c.init)
+		var mistake *graph.Error
+		if !errors.As(err, &mistake) || mistake.Node != "v" ||
+			!strings.Contains(err.Error(), c.want) ||
+			!strings.Contains(err.Error(), "initialize_test.go") {
+			t.Errorf("%s %+v: error is %v, want one with %q", c.d, c.init, err, c.want)
+		}
+	}
+}
