@@ -1,20 +1,23 @@
 package graph
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 )
 
 // Verify proves that the graph is well formed: operands come before their
 // users, the types are those that the operations infer, names are unique,
-// only update nodes write, no variable is written twice, and the updates can
-// be ordered after the readers of what they write.
+// only update nodes write, no variable is written twice, the updates can be
+// ordered after the readers of what they write, and all that the nodes read, write
+// and work in is at most 1 EiB, so that no sum of bytes in a plan overflows.
 func (g *Graph) Verify() error {
 	if g.err != nil {
 		return g.err
 	}
 	names := make(map[string]bool, len(g.nodes))
 	written := map[NodeID]bool{}
+	room := int64(mostBytes)
 	for i, n := range g.nodes {
 		if err := verifyNode(n, NodeID(i), written); err != nil {
 			return &Error{Node: n.Name, Op: n.OpName(), Pos: n.Pos, In: n.InTypes(), Err: err}
@@ -24,8 +27,37 @@ func (g *Graph) Verify() error {
 				Err: fmt.Errorf("the name is taken")}
 		}
 		names[n.Name] = true
+		if room = n.within(room); room < 0 {
+			return &Error{Node: n.Name, Op: n.OpName(), Pos: n.Pos, In: n.InTypes(),
+				Err: errors.New("with what comes before it, it reads, writes and works in more " +
+					"than 1 EiB: make the model or the batch smaller")}
+		}
 	}
 	return g.verifyUpdateOrder()
+}
+
+// mostBytes bounds the bytes that the nodes of a graph read, write and work in,
+// each node on its own. A plan has at most three slots or copies for each of
+// these.
+const mostBytes = 1 << 60
+
+// within is what a node leaves of so many bytes; below zero if they do not do.
+func (n *Node) within(room int64) int64 {
+	take := func(bytes int64) {
+		if bytes < 0 || bytes > room {
+			room = -1
+			return
+		}
+		room -= bytes
+	}
+	for _, v := range n.In {
+		take(v.Type().Bytes())
+	}
+	for _, t := range n.Out {
+		take(t.Bytes())
+	}
+	take(n.Cost().Scratch)
+	return room
 }
 
 func verifyNode(n *Node, id NodeID, written map[NodeID]bool) error {

@@ -2,6 +2,7 @@ package arena
 
 import (
 	"cmp"
+	"math"
 	"slices"
 )
 
@@ -34,8 +35,13 @@ const maxPairs = 40_000_000
 // slack reports whether a better packing would be worth looking for.
 func (p Packing) slack() bool { return p.Peak > p.Load+p.Load/100 }
 
-// Pack places the blocks.
+// Pack places the blocks. If all together have more bytes than can be counted,
+// nothing is placed, and the peak is the largest number there is.
 func Pack(blocks []Block) Packing {
+	if !countable(blocks) {
+		return Packing{Offsets: make([]int64, len(blocks)), Peak: math.MaxInt64,
+			Load: math.MaxInt64, Rule: "none"}
+	}
 	base := packFixed(blocks)
 	events := timeline(blocks)
 	load, pairs := measure(blocks, events)
@@ -56,6 +62,19 @@ func Pack(blocks []Block) Packing {
 		}
 	}
 	return best
+}
+
+// countable reports whether the sum of all blocks' bytes is a number, so that no
+// address can overflow.
+func countable(blocks []Block) bool {
+	room := int64(math.MaxInt64) &^ (Align - 1)
+	for _, b := range blocks {
+		if b.Bytes > room {
+			return false
+		}
+		room -= roundUp(b.Bytes)
+	}
+	return true
 }
 
 func roundUp(n int64) int64 { return (n + Align - 1) &^ (Align - 1) }

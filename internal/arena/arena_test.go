@@ -28,8 +28,8 @@ func check(t *rapid.T, bs []Block, offsets []int64, peak int64) {
 		}
 		high = max(high, offsets[i]+a.Bytes)
 		for j, b := range bs[:i] {
-			meet := a.Fixed || b.Fixed || a.From <= b.To && b.From <= a.To
-			if meet && offsets[i] < offsets[j]+b.Bytes && offsets[j] < offsets[i]+a.Bytes {
+			if meet(a, b) && a.Bytes > 0 && b.Bytes > 0 &&
+				offsets[i] < offsets[j]+b.Bytes && offsets[j] < offsets[i]+a.Bytes {
 				t.Fatalf("blocks %d %+v at %d and %d %+v at %d overlap", i, a, offsets[i], j, b,
 					offsets[j])
 			}

@@ -28,7 +28,9 @@ func newTimeIndex(blocks []Block) *timeIndex {
 			x.sorted = append(x.sorted, i)
 		}
 	}
-	slices.SortFunc(x.sorted, func(a, b int) int { return cmp.Compare(blocks[a].From, blocks[b].From) })
+	slices.SortFunc(x.sorted, func(a, b int) int {
+		return cmp.Compare(blocks[a].From, blocks[b].From)
+	})
 	for k, i := range x.sorted {
 		x.rank[i] = k
 	}
