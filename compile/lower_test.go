@@ -1,0 +1,276 @@
+package compile
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/internal/randgraph"
+	"github.com/gomem/gomem/pass"
+	"github.com/gomem/gomem/plan"
+	"github.com/gomem/gomem/space"
+)
+
+// drawRung draws a step of the ladder.
+func drawRung(t *rapid.T, o Options) Rung {
+	return Rung{Lookahead: o.Lookahead, Unshared: rapid.Bool().Draw(t, "unshared"),
+		Prefetch: rapid.IntRange(0, 2*o.Partition).Draw(t, "prefetch")}
+}
+
+// TestAheadAndBehind: the bisections find what going one position after the other
+// finds.
+func TestAheadAndBehind(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		l := &lowering{prefetch: rapid.IntRange(0, 12).Draw(t, "prefetch")}
+		begun := 0
+		for range rapid.IntRange(1, 20).Draw(t, "positions") {
+			l.begun = append(l.begun, begun)
+			begun += rapid.IntRange(1, 5).Draw(t, "operations")
+		}
+		for pos := range l.begun {
+			first, last := pos, pos
+			for first > 0 && l.begun[pos]-l.begun[first-1] <= l.prefetch {
+				first--
+			}
+			for last+1 < len(l.begun) && l.begun[last+1]-l.begun[pos] <= l.prefetch {
+				last++
+			}
+			a, b := l.ahead(int32(pos)), l.behind(int32(pos))
+			if int(a) != first || int(b) != last {
+				t.Fatalf("from %d of %v: %d and %d, want %d and %d", pos, l.begun, a, b, first, last)
+			}
+		}
+	})
+}
+
+// issued are, by step, the position of the operation next launched, of those that
+// execute: where a copy towards the device is issued.
+func issued(p *pass.Program, made *plan.Plan) []int {
+	out := make([]int, len(made.Steps))
+	next := len(p.Order)
+	for i := len(made.Steps) - 1; i >= 0; i-- {
+		if _, ok := made.Steps[i].Do.(plan.Launch); ok {
+			next = int(p.Pos(made.Steps[i].Node))
+		}
+		out[i] = next
+	}
+	return out
+}
+
+// TestCopiesAreNotTooEarly: a copy towards the device is made for an operation at
+// most so many operations, and so many partitions, after it.
+func TestCopiesAreNotTooEarly(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p, o := drawProgram(t)
+		o.Partition = max(1, o.Partition) // vanilla's is none
+		r := drawRung(t, o)
+		made := lower(p, o, r)
+		reach := max(1, (r.Prefetch+o.Partition-1)/o.Partition)
+		at := issued(p, made)
+		pending := map[plan.SlotID]int{} // by slot: the step that copied to it
+		for i, s := range made.Steps {
+			switch do := s.Do.(type) {
+			case plan.Copy:
+				if made.Slots[do.Dst.Slot].Space == space.Device {
+					pending[do.Dst.Slot] = i
+				}
+			case plan.Launch:
+				for _, in := range do.In {
+					copied, ok := pending[in.Slot]
+					if !ok {
+						continue
+					}
+					delete(pending, in.Slot)
+					early := made.Steps[copied].Part
+					if s.Part-early > reach || operations(p, at[copied], at[i]) > r.Prefetch {
+						t.Fatalf("%s is copied %d partitions and %d operations before %s",
+							made.Slots[in.Slot].Value, s.Part-early,
+							operations(p, at[copied], at[i]), s.Name)
+					}
+				}
+			}
+		}
+		if len(pending) > 0 {
+			t.Fatalf("nobody reads slots %v", pending)
+		}
+	})
+}
+
+// operations is how many operations begin from one position to before another.
+func operations(p *pass.Program, from, to int) int {
+	n := 0
+	for pos := from; pos < to; pos++ {
+		n += p.Graph.Node(p.Order[pos]).Operations()
+	}
+	return n
+}
+
+// TestSharing: two readers of the same part of a variable find it in one slot if
+// their partitions are within the look-ahead, with all readers between, and in two
+// otherwise; unshared, only one operation reads a slot.
+func TestSharing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p, o := drawProgram(t)
+		o.Partition = max(1, o.Partition)
+		r := drawRung(t, o)
+		made := lower(p, o, r)
+		type seen struct {
+			part, node int
+			slot       plan.SlotID
+		}
+		latest := map[part]seen{}
+		for _, s := range made.Steps {
+			do, ok := s.Do.(plan.Launch)
+			if !ok || made.Streams[s.Stream].Engine != space.Compute {
+				continue
+			}
+			for k, v := range p.Graph.Node(s.Node).In {
+				root, off := v.Resolve()
+				leaf := root.Node.Kind == graph.KindVariable || root.Node.Kind == graph.KindConstant
+				if !leaf || p.Place[root.Node.ID] == space.Device {
+					continue
+				}
+				key := part{root, off, v.Type().Bytes()}
+				now := seen{s.Part, int(s.Node), do.In[k].Slot}
+				before, ok := latest[key]
+				same := ok && (before.node == now.node ||
+					!r.Unshared && now.part-before.part <= r.Lookahead)
+				if same != (before.slot == now.slot && ok) || do.In[k].Off != 0 {
+					t.Fatalf("%s reads %s from %+v after %+v: %+v", s.Name, v, now, before, r)
+				}
+				latest[key] = now
+			}
+		}
+	})
+}
+
+// TestVariablesHaveOneAddress: whatever a target computes, on whatever rung, the
+// variables and constants are where all plans of the graph have them.
+func TestVariablesHaveOneAddress(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m, o := drawModel(t), randomOptions(t)
+		o.EnsureDefaults()
+		o.Partition = max(1, o.Partition)
+		var want []plan.Slot
+		for _, target := range []Target{
+			training(m), {Fetches: m.Fetches[:1]},
+			{Fetches: m.Fetches, Updates: m.Updates[:min(1, len(m.Updates))]},
+		} {
+			p, _, err := program(context.Background(), m.Graph, target, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var have []plan.Slot
+			made := lower(p, o, drawRung(t, o))
+			for _, b := range made.Variables {
+				s := made.Slots[b.Slot]
+				have = append(have, plan.Slot{Space: s.Space, Off: s.Off, Value: b.Name})
+			}
+			if want == nil {
+				want = have
+			}
+			for i, s := range have {
+				if len(have) != len(want) || s.Space != want[i].Space || s.Off != want[i].Off ||
+					s.Value != want[i].Value {
+					t.Fatalf("variables are at %+v, and at %+v", have, want)
+				}
+			}
+		}
+	})
+}
+
+// TestBalance: among operations that do not depend on each other no compute stream
+// gets more than the others by more than the largest; a chain stays on one.
+func TestBalance(t *testing.T) {
+	branches := randgraph.Synthetic(600)
+	p, _, err := program(context.Background(), branches.Graph, training(branches), vanilla(3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := newLowering(p, vanilla(3), Rung{})
+	var largest int64
+	for pos, id := range p.Order {
+		n := p.Graph.Node(id)
+		cost := graph.Cost{FLOPs: int64(1 + pos%7), Bytes: int64(pos % 3)}
+		alone := &graph.Node{ID: n.ID, Op: n.Op} // no operands to follow
+		l.computeStream(alone, int32(pos), cost)
+		largest = max(largest, cost.FLOPs+cost.Bytes)
+	}
+	least, most := int64(math.MaxInt64), int64(0)
+	for _, load := range l.load {
+		least, most = min(least, load), max(most, load)
+	}
+	if most-least > largest {
+		t.Errorf("loads %v differ by more than %d", l.load, largest)
+	}
+	for _, s := range randgraph.Shapes()[:1] { // a chain
+		m := s.Build(50)
+		streams := map[plan.StreamID]int{}
+		for _, step := range compiled(t, m, vanilla(3)).Steps {
+			if _, ok := step.Do.(plan.Launch); ok {
+				streams[step.Stream]++
+			}
+		}
+		if len(streams) != 1 {
+			t.Errorf("a %s runs on streams %v", s.Name, streams)
+		}
+	}
+}
+
+// vanilla is the baseline on so many streams.
+func vanilla(streams int) Options {
+	o := Options{Policy: Vanilla, Streams: streams}
+	o.EnsureDefaults()
+	return o
+}
+
+// TestInPlace: a result has the slot of an operand only if the operation allows it
+// and nothing on the device needs the operand's bytes afterwards.
+func TestInPlace(t *testing.T) {
+	found := 0
+	rapid.Check(t, func(t *rapid.T) {
+		p, o := drawProgram(t)
+		o.Partition = max(1, o.Partition)
+		made := lower(p, o, drawRung(t, o))
+		for i, s := range made.Steps {
+			do, ok := s.Do.(plan.Launch)
+			if !ok || len(do.Out) == 0 {
+				continue
+			}
+			n := p.Graph.Node(s.Node)
+			for k, in := range do.In {
+				if in.Slot != do.Out[0].Slot {
+					continue
+				}
+				found++
+				op, allowed := n.Op.(graph.InPlacer)
+				if !allowed || len(op.InPlace(n.InTypes(), n.Out)) == 0 {
+					t.Fatalf("%s may not work in place", n.Name)
+				}
+				readLater(t, p, made, i, bytesOf(n.In[k]), in.Slot)
+			}
+		}
+	})
+	if found == 0 {
+		t.Error("nothing works in place")
+	}
+}
+
+// readLater fails if a step after another reads a value from a slot.
+func readLater(t *rapid.T, p *pass.Program, made *plan.Plan, after int, v graph.Value,
+	slot plan.SlotID) {
+	for _, s := range made.Steps[after+1:] {
+		do, ok := s.Do.(plan.Launch)
+		if !ok {
+			continue
+		}
+		for k, in := range do.In {
+			if in.Slot == slot && bytesOf(p.Graph.Node(s.Node).In[k]) == v {
+				t.Fatalf("%s reads %s, which is gone", s.Name, v)
+			}
+		}
+	}
+}
