@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-
 	"github.com/gomem/gomem/internal/randgraph"
 	"github.com/gomem/gomem/partition"
 	"github.com/gomem/gomem/plan"

@@ -17,8 +17,8 @@ func growthOptions() map[string]Options {
 		"thesis":                               {},
 		"vanilla":                              {Policy: Vanilla},
 		"auto":                                 {Policy: Auto},
-		"one partition":                        {Partition: 1 << 30},
-		"partitions of 1, look-ahead over all": {Partition: 1, Lookahead: 1 << 30, Streams: 8},
+		"one partition":                        {Partition: maxSize},
+		"partitions of 1, look-ahead over all": {Partition: 1, Lookahead: maxSize, Streams: 8},
 		"by depth, nothing placed":             {Strategy: "depth", NoPlacement: true},
 	}
 }
@@ -66,18 +66,20 @@ func growsLinearly(t *testing.T, name string, work func(*randgraph.Model) error,
 	}
 }
 
-// TestHugeOptions: numbers of operations and partitions beyond 32 bits mean what
-// they say: one partition, and nothing idle for that long.
+// TestHugeOptions: the largest numbers of operations and partitions mean what they
+// say, one partition and nothing idle for that long, and larger ones are refused.
 func TestHugeOptions(t *testing.T) {
 	m := randgraph.Synthetic(200)
-	for _, huge := range []int{1 << 31, 1<<32 + 1, 1 << 62} {
-		p := compiled(t, m, Options{Partition: huge})
-		if p.Parts != 1 {
-			t.Errorf("partitions of %d: there are %d", huge, p.Parts)
-		}
-		far, near := compiled(t, m, Options{Lookahead: huge}), compiled(t, m, Options{Lookahead: 1000})
-		if far.Traffic() != near.Traffic() {
-			t.Errorf("look-ahead %d copies %v, 1000 copies %v", huge, far.Traffic(), near.Traffic())
+	if p := compiled(t, m, Options{Partition: maxSize}); p.Parts != 1 {
+		t.Errorf("partitions of %d: there are %d", maxSize, p.Parts)
+	}
+	far, near := compiled(t, m, Options{Lookahead: maxSize}), compiled(t, m, Options{Lookahead: 1000})
+	if far.Traffic() != near.Traffic() {
+		t.Errorf("look-ahead %d copies %v, 1000 copies %v", maxSize, far.Traffic(), near.Traffic())
+	}
+	for _, o := range []Options{{Partition: maxSize + 1}, {Lookahead: maxSize + 1}} {
+		if _, err := Compile(t.Context(), m.Graph, training(m), o); err == nil {
+			t.Errorf("%s is accepted", o)
 		}
 	}
 }

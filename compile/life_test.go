@@ -27,12 +27,20 @@ func drawModel(t *rapid.T) *randgraph.Model {
 func drawProgram(t *rapid.T) (*pass.Program, Options) {
 	m, o := drawModel(t), randomOptions(t)
 	o.EnsureDefaults()
-	target := training(m)
-	p, _, err := program(context.Background(), m.Graph, target, o)
+	p, err := program(m.Graph, training(m), o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return p, o
+}
+
+// program is what the passes decide before anything is lowered.
+func program(g *graph.Graph, t Target, o Options) (*pass.Program, error) {
+	s, err := newSearch(context.Background(), g, o, []Target{t})
+	if err != nil {
+		return nil, err
+	}
+	return s.jobs[0].program, nil
 }
 
 // bytesOf walks through views, by their operation's own word.

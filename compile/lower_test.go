@@ -1,7 +1,6 @@
 package compile
 
 import (
-	"context"
 	"math"
 	"testing"
 
@@ -159,7 +158,7 @@ func TestVariablesHaveOneAddress(t *testing.T) {
 			training(m), {Fetches: m.Fetches[:1]},
 			{Fetches: m.Fetches, Updates: m.Updates[:min(1, len(m.Updates))]},
 		} {
-			p, _, err := program(context.Background(), m.Graph, target, o)
+			p, err := program(m.Graph, target, o)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -186,7 +185,7 @@ func TestVariablesHaveOneAddress(t *testing.T) {
 // gets more than the others by more than the largest; a chain stays on one.
 func TestBalance(t *testing.T) {
 	branches := randgraph.Synthetic(600)
-	p, _, err := program(context.Background(), branches.Graph, training(branches), vanilla(3))
+	p, err := program(branches.Graph, training(branches), vanilla(3))
 	if err != nil {
 		t.Fatal(err)
 	}
