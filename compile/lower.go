@@ -96,8 +96,9 @@ func newLowering(p *pass.Program, o Options, r Rung) *lowering {
 		l.device[i], l.host[i] = plan.NoSlot, plan.NoSlot
 	}
 	l.plan = &plan.Plan{
-		Title: title(o, r),
-		Parts: p.Parts(),
+		Title:  title(o, r),
+		Digest: p.Graph.Digest(),
+		Parts:  p.Parts(),
 		Spaces: []plan.Space{
 			space.Device: {Name: space.Device.String(), Budget: o.DeviceBytes},
 			space.Host:   {Name: space.Host.String(), Budget: o.HostBytes},

@@ -55,7 +55,8 @@ func newBench() bench {
 	x := g.Input("x", ty)
 	y := g.Apply(double{}, x).Value(0)
 	p := &plan.Plan{
-		Parts: 1,
+		Digest: g.Digest(),
+		Parts:  1,
 		Spaces: []plan.Space{{Name: "device", Bytes: 72, Budget: 100},
 			{Name: "host", Bytes: 72, Budget: 100}},
 		Streams: []plan.Stream{{Name: "compute", Engine: space.Compute},

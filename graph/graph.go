@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"github.com/gomem/gomem/internal/tensor"
 )
@@ -19,6 +20,7 @@ type Graph struct {
 	phase   Phase
 	pos     string // overrides the caller's position
 	err     error
+	sum     atomic.Pointer[digest] // of the nodes there were when it was asked for
 }
 
 // New makes an empty graph.

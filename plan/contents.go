@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"strings"
+
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/space"
 )
@@ -10,20 +12,24 @@ type content struct {
 	value   graph.Value // the zero Value: nothing defined
 	off     int64       // the slot's first byte is this byte of the value
 	bytes   int64
-	version int // variables: 1 after the update
+	updated bool // a variable, after its update
+	begun   bool // the slot has held something: what it says of its value is proved
 }
 
 // contents replays the steps symbolically and proves that every read sees the
 // value that the graph says.
 func (v *verifier) contents() error {
-	r := &replay{v: v, slots: make([]content, len(v.plan.Slots)), ran: make([]bool, v.graph.Len()),
-		version: make([]int, v.graph.Len())}
-	if err := r.bind(); err != nil {
-		return err
+	r := &replay{verifier: v, held: make([]content, len(v.plan.Slots)),
+		ran: make([]bool, v.graph.Len()), updated: make([]bool, v.graph.Len())}
+	for _, list := range [][]Binding{v.plan.Feeds, v.plan.Variables} {
+		for _, b := range list {
+			n := v.graph.Node(b.Node)
+			r.held[b.Slot] = content{value: n.Value(0), bytes: n.Out[0].Bytes(), begun: true}
+		}
 	}
-	for i, s := range v.plan.Steps {
+	for i := range v.plan.Steps {
 		var err error
-		switch do := s.Do.(type) {
+		switch do := v.plan.Steps[i].Do.(type) {
 		case Copy:
 			err = r.copy(i, do)
 		case Launch:
@@ -35,180 +41,213 @@ func (v *verifier) contents() error {
 	}
 	for _, n := range v.graph.Nodes() {
 		if v.live[n.ID] && n.Executes() && !r.ran[n.ID] {
-			return v.fail(-1, "%s never runs", n.Name)
+			return v.fail(-1, n.Name, "never runs")
 		}
 	}
-	return v.fetched(r)
+	return r.fetched()
 }
 
 type replay struct {
-	v       *verifier
-	slots   []content
-	ran     []bool
-	version []int // of variables, by node
+	*verifier
+	held    []content // by slot
+	ran     []bool    // by node
+	updated []bool    // by node: a variable, and its update has begun
 }
 
-// bind fills the slots that hold leaves when the step starts.
-func (r *replay) bind() error {
-	for _, list := range [][]Binding{r.v.plan.Feeds, r.v.plan.Variables} {
-		for _, b := range list {
-			n := r.v.graph.Node(b.Node)
-			s := r.v.plan.Slots[b.Slot]
-			if n.Kind != graph.KindInput && !s.Fixed || n.Kind == graph.KindInput && s.From != 0 {
-				return r.v.fail(-1, "the slot of %s is not there when the step starts", n.Name)
-			}
-			r.slots[b.Slot] = content{value: n.Value(0), bytes: n.Out[0].Bytes()}
+// write puts a content into a slot. The first one is what the slot says that it
+// holds: the value by name, in its type or as so many bytes of it.
+func (r *replay) write(step int, id SlotID, c content) error {
+	s, old := &r.plan.Slots[id], &r.held[id]
+	if !old.begun {
+		t := c.value.Type()
+		if !isNamed(c.value, s.Value) || !s.Type.Equal(t) && !isBytes(s.Type) {
+			return r.fail(step, "", "slot %d says that it holds %s, %s: it is %d bytes of %s, %s", id,
+				s.Value, s.Type, c.bytes, c.value, t)
 		}
 	}
+	c.begun = true
+	*old = c
 	return nil
 }
 
+// isNamed reports whether a value has a name, making no string in most cases.
+func isNamed(v graph.Value, name string) bool {
+	if v.Index == 0 {
+		return v.Node.Name == name
+	}
+	return v.String() == name
+}
+
+// isBytes reports whether a type is a number of bytes.
+func isBytes(t graph.Type) bool { return t.DType == graph.U8 && t.Rank() == 1 }
+
 // holds demands that a slot holds a value at a place.
-func (r *replay) holds(step int, ref Ref, want graph.Value, bytes int64) error {
+func (r *replay) holds(step int, ref Ref, want graph.Value) error {
 	root, off := want.Resolve()
-	c := r.slots[ref.Slot]
+	c := &r.held[ref.Slot]
 	switch {
-	case c.value != root || c.off+ref.Off != off || ref.Off+bytes > c.bytes:
-		return r.v.fail(step, "reads %s from slot %d, which holds %d bytes of %s from %d", want,
+	case c.value != root || c.off+ref.Off != off || ref.Off+want.Type().Bytes() > c.bytes:
+		return r.fail(step, "", "reads %s from slot %d, which holds %d bytes of %s from %d", want,
 			ref.Slot, c.bytes, c.value, c.off)
-	case c.version != 0:
-		return r.v.fail(step, "reads %s after its update", want)
+	case c.updated:
+		return r.fail(step, "", "reads %s after its update", want)
 	}
 	return nil
 }
 
 func (r *replay) copy(step int, do Copy) error {
-	src := r.slots[do.Src.Slot]
-	dst := r.v.plan.Slots[do.Dst.Slot]
-	switch {
-	case !src.value.Valid() || do.Src.Off+do.Bytes > src.bytes:
-		return r.v.fail(step, "copies undefined bytes of slot %d", do.Src.Slot)
-	case do.Dst.Off != 0 || dst.Fixed:
-		return r.v.fail(step, "copies into the middle of a slot or over a variable")
-	case r.v.plan.Slots[do.Src.Slot].Space == dst.Space:
-		return r.v.fail(step, "copies within a space")
+	src := r.held[do.Src.Slot]
+	if !src.value.Valid() || do.Src.Off+do.Bytes > src.bytes {
+		return r.fail(step, "", "copies undefined bytes of slot %d", do.Src.Slot)
 	}
-	r.slots[do.Dst.Slot] = content{value: src.value, off: src.off + do.Src.Off, bytes: do.Bytes,
-		version: src.version}
-	return nil
+	n := src.value.Node
+	if n.ID != r.plan.Steps[step].Node || !fits(do.Why, n, r.plan.Slots[do.Dst.Slot].Space) {
+		return r.fail(step, "", "copies %s as %s", src.value, do.Why)
+	}
+	src.off, src.bytes = src.off+do.Src.Off, do.Bytes
+	return r.write(step, do.Dst.Slot, src)
+}
+
+// fits reports whether a value of a node is copied to a space for a reason.
+func fits(why Why, n *graph.Node, to space.ID) bool {
+	switch why {
+	case Feed:
+		return n.Kind == graph.KindInput && to == space.Device
+	case Stage:
+		return (n.Kind == graph.KindVariable || n.Kind == graph.KindConstant) && to == space.Device
+	case SwapIn:
+		return n.Kind == graph.KindCompute && to == space.Device
+	default:
+		return n.Kind == graph.KindCompute && to == space.Host
+	}
 }
 
 func (r *replay) launch(step int, do Launch) error {
-	n := r.v.graph.Node(r.v.plan.Steps[step].Node)
-	if !r.v.live[n.ID] || r.ran[n.ID] || !n.Executes() {
-		return r.v.fail(step, "runs a node that is dead or has run")
+	n := r.graph.Node(r.plan.Steps[step].Node)
+	if !r.live[n.ID] || r.ran[n.ID] {
+		return r.fail(step, "", "runs a node that is dead or has run")
 	}
+	r.ran[n.ID] = true
 	for i, ref := range do.In {
-		if err := r.holds(step, ref, n.In[i], n.In[i].Type().Bytes()); err != nil {
+		if err := r.holds(step, ref, n.In[i]); err != nil {
 			return err
 		}
 	}
-	if err := r.inPlace(step, n, do); err != nil {
+	if err := r.apart(step, n, do); err != nil {
 		return err
 	}
-	r.ran[n.ID] = true
 	for i, ref := range do.Out {
-		if ref.Off != 0 {
-			return r.v.fail(step, "writes into the middle of slot %d", ref.Slot)
+		if err := r.write(step, ref.Slot, content{value: n.Value(i),
+			bytes: n.Out[i].Bytes()}); err != nil {
+			return err
 		}
-		r.slots[ref.Slot] = content{value: n.Value(i), bytes: n.Out[i].Bytes()}
 	}
 	if do.Scratch != NoSlot {
-		r.slots[do.Scratch] = content{}
+		if err := r.scribble(step, n, do.Scratch); err != nil {
+			return err
+		}
 	}
 	return r.update(step, n, do)
 }
 
-// inPlace demands that a launch writes no slot that it reads, except where the
-// operation allows it, and writes no slot twice.
-func (r *replay) inPlace(step int, n *graph.Node, do Launch) error {
-	written := map[SlotID]bool{}
-	if do.Scratch != NoSlot {
-		written[do.Scratch] = true
+// scribble leaves nothing defined in the slot of a node's scratch.
+func (r *replay) scribble(step int, n *graph.Node, id SlotID) error {
+	s := &r.plan.Slots[id]
+	name, ok := strings.CutPrefix(s.Value, "scratch of ")
+	if !r.held[id].begun && (!ok || name != n.Name || !isBytes(s.Type)) {
+		return r.fail(step, "", "slot %d says that it holds %s, %s: it is scratch", id, s.Value,
+			s.Type)
 	}
+	r.held[id] = content{begun: true}
+	return nil
+}
+
+// apart demands that a launch writes no slot that it reads, except where the
+// operation allows it, and writes no slot twice.
+func (r *replay) apart(step int, n *graph.Node, do Launch) error {
 	for i, out := range do.Out {
-		if written[out.Slot] {
-			return r.v.fail(step, "writes slot %d twice", out.Slot)
+		if out.Slot == do.Scratch {
+			return r.fail(step, "", "writes result %d into its scratch", i)
 		}
-		written[out.Slot] = true
-		if r.v.plan.Slots[out.Slot].Fixed {
-			return r.v.fail(step, "writes a result over a variable")
+		for k, other := range do.Out[:i] {
+			if other.Slot == out.Slot {
+				return r.fail(step, "", "writes results %d and %d into slot %d", k, i, out.Slot)
+			}
 		}
+		shared := 0
 		for k, in := range do.In {
-			if in.Slot == out.Slot && (i != 0 || in != out || !mayReplace(n, k)) {
-				return r.v.fail(step, "writes result %d over operand %d", i, k)
+			if in.Slot != out.Slot {
+				continue
+			}
+			if shared++; i != 0 || in != out || shared > 1 || !mayReplace(n, k) {
+				return r.fail(step, "", "writes result %d over operand %d", i, k)
 			}
 		}
 	}
-	for _, in := range do.In {
-		if do.Scratch != NoSlot && in.Slot == do.Scratch {
-			return r.v.fail(step, "uses an operand's slot as scratch")
+	for k, in := range do.In {
+		if in.Slot == do.Scratch {
+			return r.fail(step, "", "has operand %d as scratch", k)
 		}
 	}
 	return nil
 }
 
-// mayReplace reports whether result 0 of a node may have operand k's bytes.
+// mayReplace reports whether result 0 of a node may have operand k's bytes, if
+// no other operand has any of them.
 func mayReplace(n *graph.Node, k int) bool {
 	op, ok := n.Op.(graph.InPlacer)
-	if !ok {
+	if !ok || n.In[k].Type().Bytes() != n.Out[0].Bytes() {
 		return false
 	}
 	for _, j := range op.InPlace(n.InTypes(), n.Out) {
-		if n.In[j] == n.In[k] && n.In[k].Type().Bytes() == n.Out[0].Bytes() {
+		if j == k {
 			return true
 		}
 	}
 	return false
 }
 
-// update moves the variables that a node writes to their next version. They
-// must be written where they live, and every reader must have run.
+// update notes that a node writes variables. It must write them where they
+// live, and read none of them beside.
 func (r *replay) update(step int, n *graph.Node, do Launch) error {
 	for i, v := range n.In[:n.Mutates] {
-		if !r.v.plan.Slots[do.In[i].Slot].Fixed {
-			return r.v.fail(step, "updates a copy of %s", v)
+		if !r.plan.Slots[do.In[i].Slot].Fixed {
+			return r.fail(step, "", "updates a copy of %s", v)
 		}
-		r.slots[do.In[i].Slot].version++
-		r.version[v.Node.ID]++
+		r.held[do.In[i].Slot].updated = true
+		r.updated[v.Node.ID] = true
 	}
-	for i, v := range n.In {
-		root, _ := v.Resolve()
-		if r.version[root.Node.ID] > 0 && i >= n.Mutates {
-			return r.v.fail(step, "reads %s while or after it is updated", v)
+	for _, v := range n.In[n.Mutates:] {
+		if root, _ := v.Resolve(); r.updated[root.Node.ID] {
+			return r.fail(step, "", "reads %s while or after it is updated", v)
 		}
 	}
 	return nil
 }
 
-// fetched demands that the fetched values are in the host space at the end.
-func (v *verifier) fetched(r *replay) error {
-	for _, f := range v.plan.Fetches {
-		if int(f.Ref.Slot) >= len(v.plan.Slots) || f.Ref.Slot < 0 {
-			return v.fail(-1, "fetch %s has no slot", f.Value)
-		}
-		s, c := v.plan.Slots[f.Ref.Slot], r.slots[f.Ref.Slot]
-		if s.Space != space.Host || s.To != len(v.plan.Steps)-1 {
-			return v.fail(-1, "fetch %s is not in host memory when the step ends", f.Value)
-		}
-		if !c.value.Valid() || f.Ref.Off+f.Type.Bytes() > c.bytes {
-			return v.fail(-1, "fetch %s is not defined", f.Value)
-		}
+// fetched demands that the plan's fetches are those that were asked for, in host
+// memory at the end.
+func (r *replay) fetched() error {
+	if len(r.fetches) != len(r.plan.Fetches) {
+		return r.fail(-1, "", "has %d fetches: want %d", len(r.plan.Fetches), len(r.fetches))
 	}
-	v.held = r.slots
-	return nil
-}
-
-// results demands that the plan's fetches are those that were asked for.
-func (v *verifier) results(fetches []graph.Value) error {
-	if len(fetches) != len(v.plan.Fetches) {
-		return v.fail(-1, "has %d fetches of %d", len(v.plan.Fetches), len(fetches))
-	}
-	for i, f := range v.plan.Fetches {
-		root, off := fetches[i].Resolve()
-		c := v.held[f.Ref.Slot]
-		if c.value != root || c.off+f.Ref.Off != off || !f.Type.Equal(fetches[i].Type()) {
-			return v.fail(-1, "fetch %d is %s, want %s", i, f.Value, fetches[i])
+	for i, f := range r.plan.Fetches {
+		want := r.fetches[i]
+		if !isNamed(want, f.Value) || !f.Type.Equal(want.Type()) {
+			return r.fail(-1, f.Value, "fetch %d is %s: want %s, %s", i, f.Type, want, want.Type())
+		}
+		if f.Ref.Slot < 0 || int(f.Ref.Slot) >= len(r.plan.Slots) {
+			return r.fail(-1, f.Value, "fetch %d has no slot", i)
+		}
+		s, c := &r.plan.Slots[f.Ref.Slot], &r.held[f.Ref.Slot]
+		root, off := want.Resolve()
+		switch {
+		case s.Space != space.Host || s.To != max(0, len(r.plan.Steps)-1):
+			return r.fail(-1, f.Value, "fetch %d is not in host memory when the step ends", i)
+		case f.Ref.Off < 0 || f.Ref.Off > c.bytes-f.Type.Bytes() || c.value != root ||
+			c.off+f.Ref.Off != off:
+			return r.fail(-1, f.Value, "fetch %d is of slot %d, which holds %d bytes of %s from %d", i,
+				f.Ref.Slot, c.bytes, c.value, c.off)
 		}
 	}
 	return nil

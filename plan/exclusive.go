@@ -16,11 +16,8 @@ func (v *verifier) exclusive() error {
 		o.spaces[i] = btree.NewG(32, func(a, b segment) bool { return a.lo < b.lo })
 	}
 	starts := make([][]SlotID, max(1, len(v.plan.Steps)))
-	for i, s := range v.plan.Slots {
-		from := s.From
-		if s.Fixed {
-			from = 0
-		}
+	for i := range v.plan.Slots {
+		from := v.plan.Slots[i].From
 		starts[from] = append(starts[from], SlotID(i))
 	}
 	for _, id := range starts[0] {
@@ -84,13 +81,10 @@ func (o *occupancy) occupy(id SlotID, step int) error {
 	})
 	for _, g := range hit {
 		if old := o.v.plan.Slots[g.slot]; old.Fixed || old.To >= step {
-			return o.v.fail(-1, "slots %d (%s) and %d (%s) overlap at step %d", g.slot, old.Value,
-				id, s.Value, step)
+			return o.v.fail(-1, s.Value, "slot %d overlaps slot %d (%s) at step %d", id, g.slot,
+				old.Value, step)
 		}
 		o.use[id].inherited = append(o.use[id].inherited, g.slot)
-		if !o.use[g.slot].touched { // nobody vouches for those before it
-			o.use[id].inherited = append(o.use[id].inherited, o.use[g.slot].inherited...)
-		}
 		tree.Delete(g)
 		if g.lo < lo {
 			tree.ReplaceOrInsert(segment{g.lo, lo, g.slot})
@@ -99,9 +93,7 @@ func (o *occupancy) occupy(id SlotID, step int) error {
 			tree.ReplaceOrInsert(segment{hi, g.hi, g.slot})
 		}
 	}
-	if lo < hi {
-		tree.ReplaceOrInsert(segment{lo, hi, id})
-	}
+	tree.ReplaceOrInsert(segment{lo, hi, id})
 	return nil
 }
 
@@ -131,12 +123,12 @@ func (o *occupancy) touch(step int, do Action) (err error) {
 func (o *occupancy) after(step int, id SlotID, write bool) error {
 	u := o.use[id]
 	if w := u.writer; w >= 0 && w != step && !o.v.before(w, step) {
-		return o.v.fail(step, "does not wait for step %d, which writes slot %d (%s)", w, id,
+		return o.v.fail(step, "", "does not wait for step %d, which writes slot %d (%s)", w, id,
 			o.v.plan.Slots[id].Value)
 	}
 	for _, r := range u.readers {
 		if write && r != step && !o.v.before(r, step) {
-			return o.v.fail(step, "overwrites slot %d (%s) without waiting for its reader, step %d",
+			return o.v.fail(step, "", "overwrites slot %d (%s) without waiting for its reader, step %d",
 				id, o.v.plan.Slots[id].Value, r)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,105 +15,140 @@ import (
 	"github.com/gomem/gomem/space"
 )
 
+// maxSpaces is how many spaces a space.ID can number.
+const maxSpaces = math.MaxUint8 + 1
+
 // Parse reads what WriteTo prints. Errors name the line. It checks the form
 // only; [Verify] checks the sense.
 func Parse(r io.Reader) (*Plan, error) {
 	p := &parser{plan: &Plan{}}
-	in := bufio.NewScanner(r)
-	in.Buffer(nil, 64<<20)
-	for n := 1; in.Scan(); n++ {
-		if err := p.line(in.Text()); err != nil {
-			return nil, fmt.Errorf("plan line %d: %w", n, err)
+	in := bufio.NewReader(r)
+	for n := 1; ; n++ {
+		text, err := in.ReadString('\n')
+		switch {
+		case err != nil && err != io.EOF:
+			return nil, fmt.Errorf("plan: %w", err)
+		case text == "" && n == 1:
+			return nil, errors.New("plan: the text is empty")
+		case text == "":
+			p.finish()
+			return p.plan, nil
+		}
+		text = strings.TrimSuffix(strings.TrimSuffix(text, "\n"), "\r")
+		if n == 1 {
+			p.title(text)
+		} else {
+			p.line(text)
+		}
+		if p.err != nil {
+			return nil, fmt.Errorf("plan line %d: %w", n, p.err)
 		}
 	}
-	if err := in.Err(); err != nil {
-		return nil, fmt.Errorf("plan: %w", err)
-	}
-	if !p.started {
-		return nil, errors.New("plan: the text is empty")
-	}
+}
+
+// finish gives fixed slots the life that their lines do not print.
+func (p *parser) finish() {
 	for i := range p.plan.Slots {
 		if s := &p.plan.Slots[i]; s.Fixed {
 			s.To = max(0, len(p.plan.Steps)-1)
 		}
 	}
-	return p.plan, nil
 }
 
 type parser struct {
-	plan    *Plan
-	started bool
-	fields  []string // words left on the line
-	err     error    // first mistake on the line
+	plan   *Plan
+	fields []string // words left on the line
+	name   string   // what follows the words, behind a colon
+	named  bool     // something does
+	err    error    // first mistake
 }
 
-func (p *parser) line(text string) error {
-	head, name, _ := strings.Cut(text, " : ")
-	p.fields, p.err = strings.Fields(head), nil
-	kind := p.word()
-	switch {
-	case kind == "plan":
-		p.started = true
-		p.plan.Title = strings.TrimPrefix(text, "plan ")
-		return p.err
-	case !p.started:
-		return errors.New("does not start with a plan line")
+// title reads the first line.
+func (p *parser) title(text string) {
+	title, ok := strings.CutPrefix(text, "plan ")
+	if !ok {
+		p.fail("does not start with a plan line")
 	}
-	switch kind {
+	p.plan.Title = p.unquote(title)
+}
+
+func (p *parser) line(text string) {
+	var head string
+	head, p.name, p.named = strings.Cut(text, " : ")
+	p.fields = strings.Fields(head)
+	switch kind := p.word(); kind {
+	case "graph":
+		p.plan.Digest = p.word()
 	case "parts":
 		p.plan.Parts = p.integer("")
 	case "space":
-		s := Space{Name: p.word(), Bytes: p.long("")}
-		p.expect("of")
-		s.Budget = p.long("")
-		p.plan.Spaces = append(p.plan.Spaces, s)
+		p.space()
 	case "stream":
-		s := Stream{Name: p.word()}
-		s.Engine = space.Engine(p.oneOf(engines(), p.word()))
-		p.plan.Streams = append(p.plan.Streams, s)
+		p.stream()
 	case "slot":
-		p.slot(name)
+		p.slot()
 	case "feed":
-		p.plan.Feeds = append(p.plan.Feeds, p.binding(name))
+		p.plan.Feeds = append(p.plan.Feeds, p.binding())
 	case "variable":
-		p.plan.Variables = append(p.plan.Variables, p.binding(name))
+		p.plan.Variables = append(p.plan.Variables, p.binding())
 	case "step":
-		p.step(name)
+		p.step()
 	case "fetch":
-		f := Fetch{Value: name, Ref: p.ref(p.word())}
+		f := Fetch{Value: p.last(), Ref: p.ref(p.word())}
 		f.Type = p.dtype()
 		p.plan.Fetches = append(p.plan.Fetches, f)
 	default:
-		return fmt.Errorf("unknown line %q", kind)
+		p.fail("unknown line %q", kind)
 	}
-	if p.err == nil && len(p.fields) > 0 {
+	switch {
+	case len(p.fields) > 0:
 		p.fail("unexpected %q", p.fields[0])
+	case p.named:
+		p.fail("unexpected name %q", p.name)
 	}
-	return p.err
 }
 
-func (p *parser) slot(name string) {
+func (p *parser) space() {
+	s := Space{Name: p.word(), Bytes: p.long()}
+	p.expect("of")
+	s.Budget = p.long()
+	p.plan.Spaces = append(p.plan.Spaces, s)
+	if len(p.plan.Spaces) > maxSpaces {
+		p.fail("more than %d spaces", maxSpaces)
+	}
+}
+
+func (p *parser) stream() {
+	s := Stream{Name: p.word()}
+	s.Engine = space.Engine(p.oneOf(engines(), p.word()))
+	p.plan.Streams = append(p.plan.Streams, s)
+	if len(p.plan.Streams) > maxStreams {
+		p.fail("more than %d streams", maxStreams)
+	}
+}
+
+func (p *parser) slot() {
 	p.number(len(p.plan.Slots))
 	where, off, _ := strings.Cut(p.word(), "+")
-	s := Slot{Value: name, Space: space.ID(p.oneOf(p.spaces(), where)), Off: p.parse(off),
-		Bytes: p.long("")}
+	s := Slot{Value: p.last(), Space: space.ID(p.oneOf(p.spaces(), where)),
+		Off: p.parse(off, 63), Bytes: p.long()}
 	if life := p.word(); life == "fixed" {
 		s.Fixed = true
 	} else {
 		from, to, _ := strings.Cut(life, "-")
-		s.From, s.To = int(p.parse(from)), int(p.parse(to))
+		s.From, s.To = int(p.parse(from, 31)), int(p.parse(to, 31))
 	}
 	s.Type = p.dtype()
 	p.plan.Slots = append(p.plan.Slots, s)
 }
 
-func (p *parser) binding(name string) Binding {
-	return Binding{Name: name, Node: graph.NodeID(p.integer("#")), Slot: SlotID(p.integer(""))}
+func (p *parser) binding() Binding {
+	return Binding{Name: p.last(), Node: graph.NodeID(p.integer("#")), Slot: SlotID(p.integer(""))}
 }
 
-func (p *parser) step(name string) {
+func (p *parser) step() {
 	p.number(len(p.plan.Steps))
-	s := Step{Name: name, Part: p.integer("p")}
+	s := Step{Name: p.last(), Part: p.integer("p")}
 	s.Stream = StreamID(p.oneOf(p.streams(), p.word()))
 	s.Node = graph.NodeID(p.integer("#"))
 	switch kind := p.word(); kind {
@@ -152,7 +188,7 @@ func (p *parser) copy() Copy {
 	c := Copy{Dst: p.ref(p.word())}
 	p.expect("<-")
 	c.Src = p.ref(p.word())
-	c.Bytes = p.long("")
+	c.Bytes = p.long()
 	c.Why = Why(p.oneOf(whys[:], p.word()))
 	if p.accept("idle") {
 		c.Idle = p.integer("")
@@ -178,6 +214,26 @@ func (p *parser) word() string {
 	return w
 }
 
+// last is the name at the end of the line.
+func (p *parser) last() string {
+	if !p.named {
+		p.fail("want a colon and a name at the end")
+	}
+	p.named = false
+	return p.unquote(p.name)
+}
+
+func (p *parser) unquote(name string) string {
+	if !strings.HasPrefix(name, `"`) {
+		return name
+	}
+	plain, err := strconv.Unquote(name)
+	if err != nil {
+		p.fail("%s is not a quoted name", name)
+	}
+	return plain
+}
+
 func (p *parser) accept(w string) bool {
 	if len(p.fields) == 0 || p.fields[0] != w {
 		return false
@@ -192,30 +248,26 @@ func (p *parser) expect(w string) {
 	}
 }
 
-func (p *parser) parse(s string) int64 {
-	n, err := strconv.ParseInt(s, 10, 64)
-	if err != nil || n < 0 {
-		p.fail("%q is not a number", s)
+// parse reads digits, without a sign, as a number of so many bits.
+func (p *parser) parse(s string, bits int) int64 {
+	n, err := strconv.ParseUint(s, 10, bits)
+	if err != nil {
+		p.fail("%q is not a number below 2^%d", s, bits)
 	}
-	return n
+	return int64(n)
 }
 
-func (p *parser) long(prefix string) int64 {
+// long reads a number of bytes.
+func (p *parser) long() int64 { return p.parse(p.word(), 63) }
+
+// integer reads whatever else is counted.
+func (p *parser) integer(prefix string) int {
 	w := p.word()
 	digits, ok := strings.CutPrefix(w, prefix)
 	if !ok {
 		p.fail("want %s and a number, have %q", prefix, w)
 	}
-	return p.parse(digits)
-}
-
-func (p *parser) integer(prefix string) int {
-	n := p.long(prefix)
-	if int64(int32(n)) != n {
-		p.fail("%d is too large", n)
-		return 0
-	}
-	return int(n)
+	return int(p.parse(digits, 31))
 }
 
 // number reads a running number.
@@ -227,9 +279,9 @@ func (p *parser) number(want int) {
 
 func (p *parser) ref(w string) Ref {
 	slot, off, plus := strings.Cut(w, "+")
-	r := Ref{Slot: SlotID(p.parse(slot))}
+	r := Ref{Slot: SlotID(p.parse(slot, 31))}
 	if plus {
-		r.Off = p.parse(off)
+		r.Off = p.parse(off, 63)
 	}
 	return r
 }

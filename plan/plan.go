@@ -21,6 +21,7 @@ type StreamID uint8
 // parsed, verified and compared.
 type Plan struct {
 	Title   string // what made it: "policy=thesis strategy=dfs partition=200 …"
+	Digest  string // of the graph that it is for: graph.Digest
 	Spaces  []Space
 	Streams []Stream
 	Slots   []Slot
@@ -32,7 +33,7 @@ type Plan struct {
 	Fetches   []Fetch   // in the order asked for
 }
 
-// Space is a memory.
+// Space is a memory; a plan has those of package space, in its order.
 type Space struct {
 	Name   string
 	Bytes  int64 // high-water mark: the largest end of a slot; the run has the same
@@ -54,12 +55,14 @@ type Slot struct {
 	// From and To are the first and the last step during which the slot is
 	// live. No other slot that is live during one of these steps overlaps it.
 	From, To int
-	// Fixed slots hold variables and constants; they are live throughout.
+	// Fixed slots hold variables and constants; they are live throughout, between
+	// steps too.
 	Fixed bool
 	// Value names what the slot holds first: "enc/0/att/qk", or "scratch of
 	// enc/0/att/qk", the name of the operation that scribbles there.
 	Value string
-	// Type is the first value's type.
+	// Type is the first value's type, or u8[n] where it is scratch or a part of a
+	// value: it is as large as the slot.
 	Type tensor.Type
 }
 
@@ -75,8 +78,8 @@ type Step struct {
 	Name   string       // that node's name
 	Part   int
 	Stream StreamID
-	// Wait lists earlier steps on other streams that must have finished. What
-	// those steps waited for need not be repeated.
+	// Wait lists earlier steps on other streams that must have finished, in order.
+	// What those steps waited for need not be repeated.
 	Wait []int
 	Do   Action
 }

@@ -3,20 +3,34 @@ package plan
 import (
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/gomem/gomem/internal/count"
+	"github.com/gomem/gomem/internal/tensor"
 )
 
-// WriteTo prints the plan as text that [Parse] reads back: a header, one slot a
-// line, one step a line. Sizes and addresses are bytes.
+// WriteTo prints a plan whose indexes are in range as text that [Parse] reads
+// back: a header, one slot a line, one step a line. Sizes and addresses are
+// bytes. Names are printed as they are, those that would break a line or look
+// quoted with Go's quotes. A stream, an operation or an axis whose name is empty
+// or has spaces cannot be printed: the error, before anything is written, is an
+// *[Error].
 //
 //	slot 12 device+4096 2048 17-23 f32[64 8] enc/0/att/qk
 //	step 17 p3 compute0 #55 launch matmul 12 <- 5 3+64 wait 15 : enc/0/att/qk
 //	step 18 p3 out #55 copy 31 <- 12 2048 swap-out idle 41 wait 17 : enc/0/att/qk
 func (p *Plan) WriteTo(w io.Writer) (int64, error) {
+	if err := p.printable(); err != nil {
+		return 0, err
+	}
 	b := count.NewWriter(w)
-	fmt.Fprintf(b, "plan %s\nparts %d\n", p.Title, p.Parts)
+	fmt.Fprintf(b, "plan %s\n", quoted(p.Title))
+	if p.Digest != "" {
+		fmt.Fprintf(b, "graph %s\n", p.Digest)
+	}
+	fmt.Fprintf(b, "parts %d\n", p.Parts)
 	for _, s := range p.Spaces {
 		fmt.Fprintf(b, "space %s %d of %d\n", s.Name, s.Bytes, s.Budget)
 	}
@@ -29,21 +43,65 @@ func (p *Plan) WriteTo(w io.Writer) (int64, error) {
 			life = fmt.Sprintf("%d-%d", s.From, s.To)
 		}
 		fmt.Fprintf(b, "slot %d %s+%d %d %s %s : %s\n", i, p.Spaces[s.Space].Name, s.Off, s.Bytes,
-			life, s.Type, s.Value)
+			life, s.Type, quoted(s.Value))
 	}
 	for _, f := range p.Feeds {
-		fmt.Fprintf(b, "feed #%d %d : %s\n", f.Node, f.Slot, f.Name)
+		fmt.Fprintf(b, "feed #%d %d : %s\n", f.Node, f.Slot, quoted(f.Name))
 	}
 	for _, f := range p.Variables {
-		fmt.Fprintf(b, "variable #%d %d : %s\n", f.Node, f.Slot, f.Name)
+		fmt.Fprintf(b, "variable #%d %d : %s\n", f.Node, f.Slot, quoted(f.Name))
 	}
 	for i := range p.Steps {
 		fmt.Fprintln(b, p.StepString(i))
 	}
 	for _, f := range p.Fetches {
-		fmt.Fprintf(b, "fetch %s %s : %s\n", f.Ref, f.Type, f.Value)
+		fmt.Fprintf(b, "fetch %s %s : %s\n", f.Ref, f.Type, quoted(f.Value))
 	}
 	return b.Done()
+}
+
+// quoted is a name at the end of a line: itself, or in quotes where a reader
+// would take something else for it.
+func quoted(name string) string {
+	if strings.HasPrefix(name, `"`) || strings.ContainsAny(name, "\r\n") {
+		return strconv.Quote(name)
+	}
+	return name
+}
+
+// printable demands that what is printed between spaces is one word.
+func (p *Plan) printable() error {
+	var err error
+	word := func(step int, what, w string) {
+		if err == nil && (w == "" || strings.ContainsFunc(w, unicode.IsSpace)) {
+			err = &Error{Step: step, Err: fmt.Errorf("%s %q cannot be printed: it is empty or has "+
+				"spaces", what, w)}
+		}
+	}
+	axes := func(t tensor.Type) {
+		for _, d := range t.Shape {
+			word(-1, "axis", "."+d.Name)
+		}
+	}
+	word(-1, "digest", "."+p.Digest)
+	for _, s := range p.Spaces {
+		word(-1, "space", s.Name)
+	}
+	for _, s := range p.Streams {
+		word(-1, "stream", s.Name)
+	}
+	for i := range p.Slots {
+		axes(p.Slots[i].Type)
+	}
+	for i := range p.Fetches {
+		axes(p.Fetches[i].Type)
+	}
+	for i := range p.Steps {
+		if do, ok := p.Steps[i].Do.(Launch); ok {
+			word(i, "operation", do.Op)
+		}
+	}
+	return err
 }
 
 // String is the slot's number, with "+off" where the offset is not zero.
@@ -80,7 +138,7 @@ func (p *Plan) StepString(i int) string {
 			fmt.Fprintf(&b, " %d", w)
 		}
 	}
-	fmt.Fprintf(&b, " : %s", s.Name)
+	fmt.Fprintf(&b, " : %s", quoted(s.Name))
 	return b.String()
 }
 

@@ -25,6 +25,10 @@ func (s ID) String() string {
 	return fmt.Sprintf("space %d", uint8(s))
 }
 
+// Alignment is what the address of every slot of the space is a multiple of, in
+// bytes: a cache line, and the widest vector that a kernel loads.
+func (s ID) Alignment() int64 { return 64 }
+
 // Engine is what runs the steps of a stream.
 type Engine uint8
 

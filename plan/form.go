@@ -1,0 +1,209 @@
+package plan
+
+import (
+	"math"
+
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/space"
+)
+
+// maxStreams is how many streams a StreamID can number.
+const maxStreams = math.MaxUint8 + 1
+
+// header proves that the plan is for this graph, these memories and engines that
+// there are.
+func (v *verifier) header() error {
+	p := v.plan
+	switch {
+	case p.Digest != v.graph.Digest():
+		return v.fail(-1, "", "is for another graph, %q: this one is %q", p.Digest,
+			v.graph.Digest())
+	case len(p.Spaces) != int(space.Count):
+		return v.fail(-1, "", "has %d spaces: want %d", len(p.Spaces), space.Count)
+	case p.Parts < 0 || p.Parts > v.graph.Len():
+		return v.fail(-1, "", "has %d partitions, of a graph of %d nodes", p.Parts, v.graph.Len())
+	case len(p.Streams) > maxStreams:
+		return v.fail(-1, "", "has %d streams: want %d at most", len(p.Streams), maxStreams)
+	}
+	for i, s := range p.Spaces {
+		if s.Name != space.ID(i).String() {
+			return v.fail(-1, s.Name, "space %d is called %s", i, space.ID(i))
+		}
+	}
+	names := map[string]bool{}
+	for _, s := range p.Streams {
+		if s.Engine >= space.Engines {
+			return v.fail(-1, s.Name, "the stream is of %s, which there is not", s.Engine)
+		}
+		if names[s.Name] {
+			return v.fail(-1, s.Name, "two streams have this name")
+		}
+		names[s.Name] = true
+	}
+	return nil
+}
+
+// slots proves that every slot is a range of addresses and of steps. What it
+// says of its value is proved where that is written.
+func (v *verifier) slots() error {
+	steps := max(1, len(v.plan.Steps))
+	for i := range v.plan.Slots {
+		s := &v.plan.Slots[i]
+		bad := ""
+		switch {
+		case s.Space >= space.Count:
+			bad = "is in no space"
+		case s.Off < 0 || s.Bytes < 0 || s.Off > math.MaxInt64-s.Bytes:
+			bad = "is out of range"
+		case s.Off%s.Space.Alignment() != 0:
+			bad = "is not aligned"
+		case s.Type.Check() != nil || s.Type.Bytes() != s.Bytes:
+			bad = "is not as large as its type"
+		case s.From < 0 || s.To < s.From || s.To >= steps:
+			bad = "has no life"
+		case s.Fixed && (s.From != 0 || s.To != steps-1):
+			bad = "is fixed and not live throughout"
+		default:
+			continue
+		}
+		return v.fail(-1, s.Value, "slot %d %s: %d bytes of %s at %d in %s, live from step %d to %d",
+			i, bad, s.Bytes, s.Type, s.Off, s.Space, s.From, s.To)
+	}
+	return nil
+}
+
+// steps proves that every step does something to slots that are there, with an
+// engine that can do it to them.
+func (v *verifier) steps() error {
+	v.used = make([]bool, len(v.plan.Slots))
+	part := 0
+	for i := range v.plan.Steps {
+		s := &v.plan.Steps[i]
+		if err := v.step(i, s); err != nil {
+			return err
+		}
+		if s.Part < part {
+			return v.fail(i, "", "is of partition %d after a step of partition %d", s.Part, part)
+		}
+		part = s.Part
+	}
+	return nil
+}
+
+func (v *verifier) step(i int, s *Step) error {
+	if s.Node < 0 || int(s.Node) >= v.graph.Len() || int(s.Stream) >= len(v.plan.Streams) ||
+		s.Part < 0 || s.Part >= v.plan.Parts {
+		return v.fail(i, "", "node %d, stream %d or partition %d is out of range", s.Node, s.Stream,
+			s.Part)
+	}
+	n := v.graph.Node(s.Node)
+	if s.Name != n.Name {
+		return v.fail(i, "", "is of node %d, which is called %s", s.Node, n.Name)
+	}
+	for k, w := range s.Wait {
+		switch {
+		case w < 0 || w >= i:
+			return v.fail(i, "", "waits for step %d, which is not earlier", w)
+		case k > 0 && w <= s.Wait[k-1]:
+			return v.fail(i, "", "waits for step %d after step %d", w, s.Wait[k-1])
+		case v.plan.Steps[w].Stream == s.Stream:
+			return v.fail(i, "", "waits for step %d of its own stream", w)
+		}
+	}
+	engine := v.plan.Streams[s.Stream].Engine
+	switch do := s.Do.(type) {
+	case Copy:
+		if !engine.Copies() {
+			return v.fail(i, "", "copies on a stream of engine %s", engine)
+		}
+		return v.copies(i, do, engine)
+	case Launch:
+		if engine.Copies() {
+			return v.fail(i, "", "runs an operation on a stream of engine %s", engine)
+		}
+		return v.launches(i, n, do, engine)
+	}
+	return v.fail(i, "", "does nothing")
+}
+
+// copies proves that a copy fills a slot of its engine's direction.
+func (v *verifier) copies(i int, do Copy, engine space.Engine) error {
+	if int(do.Why) >= len(whys) || do.Idle < 0 {
+		return v.fail(i, "", "copies for reason %d, idle %d", do.Why, do.Idle)
+	}
+	if err := v.place(i, do.Src, do.Bytes, engine.Reads()); err != nil {
+		return err
+	}
+	return v.whole(i, do.Dst, do.Bytes, engine.Writes())
+}
+
+// launches proves that a launch is of its node, with operands that the engine
+// reaches.
+func (v *verifier) launches(i int, n *graph.Node, do Launch, engine space.Engine) error {
+	if !n.Executes() || do.Op != n.OpName() || do.Mutates != n.Mutates || len(do.In) != len(n.In) ||
+		len(do.Out) != len(n.Out) {
+		return v.fail(i, "", "is %s of %d operands, %d of them written, and %d results: "+
+			"the node is %s of %d, %d and %d", do.Op, len(do.In), do.Mutates, len(do.Out),
+			n.OpName(), len(n.In), n.Mutates, len(n.Out))
+	}
+	for k, r := range do.In {
+		t := n.In[k].Type()
+		if err := v.place(i, r, t.Bytes(), engine.Reads()); err != nil {
+			return err
+		}
+		if r.Off%t.DType.Size() != 0 {
+			return v.fail(i, "", "operand %d is not aligned: %s at %d", k, t, r.Off)
+		}
+	}
+	for k, r := range do.Out {
+		if err := v.whole(i, r, n.Out[k].Bytes(), engine.Writes()); err != nil {
+			return err
+		}
+	}
+	need := n.Cost().Scratch
+	if need == 0 && do.Scratch == NoSlot {
+		return nil
+	}
+	if need == 0 {
+		return v.fail(i, "", "has scratch that the operation does not use")
+	}
+	return v.whole(i, Ref{Slot: do.Scratch}, need, engine.Writes())
+}
+
+// place proves that a step may touch so many bytes at a place in a space.
+func (v *verifier) place(step int, r Ref, bytes int64, in space.ID) error {
+	if r.Slot < 0 || int(r.Slot) >= len(v.plan.Slots) {
+		return v.fail(step, "", "slot %d does not exist", r.Slot)
+	}
+	s := &v.plan.Slots[r.Slot]
+	switch {
+	case s.Space != in:
+		return v.fail(step, "", "slot %d (%s) is in %s memory, its engine works in %s memory", r.Slot,
+			s.Value, s.Space, in)
+	case r.Off < 0 || bytes < 0 || r.Off > s.Bytes-bytes:
+		return v.fail(step, "", "%d bytes at %d are outside slot %d of %d bytes", bytes, r.Off,
+			r.Slot, s.Bytes)
+	case step < s.From || step > s.To:
+		return v.fail(step, "", "slot %d (%s) is live from step %d to %d only", r.Slot, s.Value,
+			s.From, s.To)
+	}
+	v.used[r.Slot] = true
+	return nil
+}
+
+// whole proves that a step may write exactly a slot, and that this is no
+// variable's: only updates write those, as operands.
+func (v *verifier) whole(step int, r Ref, bytes int64, in space.ID) error {
+	if err := v.place(step, r, bytes, in); err != nil {
+		return err
+	}
+	s := &v.plan.Slots[r.Slot]
+	if s.Fixed {
+		return v.fail(step, "", "writes over the variable of slot %d (%s)", r.Slot, s.Value)
+	}
+	if r.Off != 0 || bytes != s.Bytes {
+		return v.fail(step, "", "writes %d bytes at %d of slot %d of %d bytes", bytes, r.Off, r.Slot,
+			s.Bytes)
+	}
+	return nil
+}
