@@ -21,9 +21,11 @@ type builder struct {
 }
 
 // Random builds a training step from up to size random operations on small
-// matrices: chains, joins, views, several results, dropout, in-place
-// candidates, constants, variables read once, often or by way of a view, and one of the
-// optimizers for every variable. pick(n) chooses a number in [0, n).
+// matrices: chains, joins, views and views of views, several results, dropout,
+// in-place candidates, scratch, constants, variables read once, often or by way
+// of a view, an optimizer of one variable or several for every parameter, and
+// running sums beside them. Fetched are the loss, a value, and parts of values by
+// way of views. pick(n) chooses a number in [0, n).
 //
 // The inputs are x f32[rows cols], the seed i32[2], the learning rate and the
 // step f32[].
@@ -39,17 +41,37 @@ func Random(pick func(n int) int, size int) *Model {
 		b.grow(i)
 	}
 	loss := b.loss()
-	m := &Model{Graph: g, Fetches: []graph.Value{loss, b.any()},
+	m := &Model{Graph: g, Fetches: append([]graph.Value{loss}, b.fetches(x)...),
 		Inputs: []graph.Value{x, b.seed, lr, step}}
-	if m.Fetches[1] == x {
-		m.Fetches = m.Fetches[:1]
-	}
 	for i, dw := range autodiff.Grad(loss, b.vars...) {
 		if dw.Valid() {
 			m.Updates = append(m.Updates, b.update(b.vars[i], dw, lr, step).ID)
 		}
 	}
+	if b.pick(3) == 0 {
+		sum := g.State("sum", x.Type(), graph.Init{})
+		m.Updates = append(m.Updates, ops.Accumulate(sum, b.any()).ID)
+	}
 	return m
+}
+
+// fetches are up to two values, whole or in part; x cannot be fetched.
+func (b *builder) fetches(x graph.Value) []graph.Value {
+	var out []graph.Value
+	for range 1 + b.pick(2) {
+		v := b.any()
+		if root, _ := v.Resolve(); root == x {
+			continue
+		}
+		switch b.pick(4) {
+		case 0:
+			v = ops.ReshapeSizes(v, b.rows*b.cols)
+		case 1:
+			v = ops.ReshapeSizes(ops.Split(v, 2)[1], b.rows/2*b.cols)
+		}
+		out = append(out, v)
+	}
+	return out
 }
 
 // any is one of the values so far, the recent ones more often.
@@ -69,6 +91,14 @@ func (b *builder) variable() graph.Value {
 	return w
 }
 
+// row is a new variable f32[cols].
+func (b *builder) row(name string) graph.Value {
+	w := b.g.Variable(fmt.Sprintf("%s%d", name, len(b.vars)), tensor.Of(graph.F32, b.cols),
+		graph.Init{Dist: graph.Normal, Scale: 0.5})
+	b.vars = append(b.vars, w)
+	return w
+}
+
 // weight is a variable, new or used before.
 func (b *builder) weight() graph.Value {
 	if b.pick(2) == 0 {
@@ -80,7 +110,7 @@ func (b *builder) weight() graph.Value {
 func (b *builder) grow(i int) {
 	v := b.any()
 	var out graph.Value
-	switch b.pick(13) {
+	switch b.pick(16) {
 	case 0:
 		out = ops.Add(v, b.any())
 	case 1:
@@ -112,6 +142,13 @@ func (b *builder) grow(i int) {
 			row[k] = float32(k+i) / 8
 		}
 		out = ops.Maximum(v, b.g.Constant(fmt.Sprintf("floor%d", i), tensor.FromF32(row, b.cols)))
+	case 10: // several results, each of which is read
+		h, c := ops.LSTMCell(ops.Concat(1, v, b.any(), v, b.any()), b.any(), 1)
+		out = ops.Add(h, ops.Scale(c, 0.5))
+	case 11: // the gradient needs scratch
+		out = ops.RMSNorm(v, b.row("scale"), 1e-6)
+	case 12:
+		out = ops.LayerNorm(v, b.row("scale"), b.row("bias"), 1e-6)
 	default:
 		out = ops.Tanh(ops.MatMul(v, b.weight()))
 	}
@@ -131,7 +168,13 @@ func (b *builder) update(w, dw, lr, step graph.Value) *graph.Node {
 	state := func(name string, t graph.Type) graph.Value {
 		return b.g.State(w.Node.Name+"/"+name, t, graph.Init{})
 	}
-	switch b.pick(4) {
+	switch b.pick(5) {
+	case 3: // two states if the variable is factored, and scratch
+		var states []graph.Value
+		for i, t := range ops.AdafactorState(w.Type(), 2) {
+			states = append(states, state(fmt.Sprintf("s%d", i), t))
+		}
+		return ops.Adafactor(w, states, dw, lr, step, ops.AdafactorConfig{MinDim: 2})
 	case 0:
 		return ops.Momentum(w, state("m", w.Type()), dw, lr, 0.9)
 	case 1:
