@@ -3,16 +3,16 @@
 //
 // A [Machine] has the memories of a plan and real kernels, but no threads: it
 // starts and ends steps one at a time, and a generator of random numbers chooses
-// among those that may. A step is not a moment. When one starts, what it reads is
-// read, and what it will write is filled with a value that is no number; when it
-// ends, what it writes is written; others start and end in between. A copy reads
-// half of its bytes when it starts and half when it ends. So a step that another
-// should have waited for is seen to be one that did not.
+// among those that may. A step is not a moment. When one starts it reads a part of
+// what it reads, and leaves junk where it will write; when it ends it reads the
+// rest and writes; others start and end in between. So a step that did not wait
+// for another as it should is seen to have other bits.
 package chaos
 
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/kernel"
@@ -33,6 +33,8 @@ type Machine struct {
 	done   []bool    // by step
 	busy   []*flight // by stream: the step that has started and not ended
 	next   []int     // by stream: how many of its steps have started
+	used   []int64   // by space: the largest end of what was touched
+	rng    *rand.Rand
 }
 
 // flight is a step between its start and its end.
@@ -45,7 +47,7 @@ type flight struct {
 func New(p *plan.Plan, g *graph.Graph) *Machine {
 	m := &Machine{plan: p, graph: g, lanes: make([][]int, len(p.Streams)),
 		busy: make([]*flight, len(p.Streams)), done: make([]bool, len(p.Steps)),
-		next: make([]int, len(p.Streams))}
+		next: make([]int, len(p.Streams)), used: make([]int64, len(p.Spaces))}
 	for _, s := range p.Spaces {
 		data := tensor.New(tensor.Of(tensor.U8, int(max(s.Bytes, 1)))).Data
 		fill(data)
@@ -74,21 +76,27 @@ func (m *Machine) Fetch(f plan.Fetch) []byte { return m.at(f.Ref, f.Type.Bytes()
 
 func (m *Machine) at(r plan.Ref, bytes int64) []byte {
 	s := m.plan.Slots[r.Slot]
+	m.used[s.Space] = max(m.used[s.Space], s.Off+r.Off+bytes)
 	return m.memory[s.Space][s.Off+r.Off:][:bytes:bytes]
 }
 
+// Used is, by space, the largest end of what has been touched.
+func (m *Machine) Used() []int64 { return m.used }
+
 // Run runs the plan once. Of the steps that may start or end, rng chooses; lazy
 // streams, which it draws too, are chosen only where nobody else may. The error
-// is that of a kernel.
+// is that of a kernel, or says that steps wait for each other.
 func (m *Machine) Run(rng *rand.Rand) error {
+	m.rng = rng
 	clear(m.done)
 	clear(m.next)
 	lazy := make([]bool, len(m.lanes))
 	for s := range lazy {
 		lazy[s] = rng.IntN(3) == 0
 	}
-	for {
-		var keen, all []int // streams that may do something
+	var keen, all []int // streams that may do something
+	for moves := 0; ; moves++ {
+		keen, all = keen[:0], all[:0]
 		for s := range m.lanes {
 			if m.busy[s] == nil && !m.ready(s) {
 				continue
@@ -98,13 +106,15 @@ func (m *Machine) Run(rng *rand.Rand) error {
 				keen = append(keen, s)
 			}
 		}
-		if len(all) == 0 {
+		switch {
+		case len(all) > 0 && len(keen) == 0:
+			keen = all
+		case len(all) == 0 && moves < 2*len(m.plan.Steps):
+			return fmt.Errorf("stuck after %d of %d moves", moves, 2*len(m.plan.Steps))
+		case len(all) == 0:
 			return nil
 		}
-		if len(keen) > 0 {
-			all = keen
-		}
-		if err := m.advance(all[rng.IntN(len(all))]); err != nil {
+		if err := m.advance(keen[rng.IntN(len(keen))]); err != nil {
 			return err
 		}
 	}
@@ -146,92 +156,75 @@ func (m *Machine) advance(s int) error {
 	return nil
 }
 
-// copy reads the first half of its source at once and the second in the end.
+// cut is where the early part of so many bytes ends: nowhere, in the middle or at
+// the end.
+func (m *Machine) cut(bytes int) int { return m.rng.IntN(3) * (bytes / 2) }
+
+// copy reads the first part of its source at once and the second in the end.
 func (m *Machine) copy(do plan.Copy) func() error {
 	src, dst := m.at(do.Src, do.Bytes), m.at(do.Dst, do.Bytes)
-	half := len(src) / 2
-	early := append([]byte(nil), src[:half]...)
+	cut := m.cut(len(src))
+	early := slices.Clone(src[:cut])
 	fill(dst)
 	return func() error {
-		copy(dst[half:], src[half:])
+		copy(dst[cut:], src[cut:])
 		copy(dst, early)
 		return nil
 	}
 }
 
-// launch runs the kernel at once on copies of the operands, and again in the end
-// on what is there by then: both must find the same, as a kernel may read an
-// operand at any time between. Results are junk until the end, which writes
-// those of the second time.
+// launch reads the first part of every operand at once and the second in the end;
+// those that it writes over, wholly at once, as there is junk in their place from
+// then on. The kernel runs in the end.
 func (m *Machine) launch(n *graph.Node, do plan.Launch) (func() error, error) {
 	fn, err := kernel.Lookup(kernel.CPU, n.Op)
 	if err != nil {
 		return nil, err
 	}
-	early := m.operands(n, do)
-	scratch := plan.NoSlot
-	if do.Scratch != plan.NoSlot {
-		scratch = do.Scratch
-	}
-	inPlace := m.inPlace(do)
-	for i, r := range do.Out {
-		if !inPlace[i] {
-			fill(m.at(r, n.Out[i].Bytes()))
+	var call kernel.Call
+	var memory [][]byte // of the operands
+	var cuts []int
+	for k, r := range do.In {
+		v := tensor.New(n.In[k].Type())
+		memory = append(memory, m.at(r, v.Type.Bytes()))
+		cut := m.cut(len(v.Data))
+		if k < do.Mutates || slices.Contains(do.Out, r) {
+			cut = len(v.Data)
 		}
+		copy(v.Data[:cut], memory[k])
+		cuts, call.In = append(cuts, cut), append(call.In, v)
 	}
-	if scratch != plan.NoSlot {
-		fill(m.Slot(scratch))
+	var results [][]byte
+	for i, r := range do.Out {
+		v := tensor.New(n.Out[i])
+		if k := slices.Index(do.In, r); k >= 0 {
+			v.Data = call.In[k].Data
+		} else {
+			fill(v.Data)
+		}
+		call.Out = append(call.Out, v)
+		results = append(results, m.at(r, n.Out[i].Bytes()))
+	}
+	if do.Scratch != plan.NoSlot {
+		call.Scratch = m.Slot(do.Scratch)
+		fill(call.Scratch)
+	}
+	for _, b := range append(results, memory[:do.Mutates]...) {
+		fill(b)
 	}
 	return func() error {
-		late := m.operands(n, do)
-		call := kernel.Call{In: mixed(early, late)}
-		for _, t := range n.Out {
-			call.Out = append(call.Out, tensor.New(t))
-		}
-		if scratch != plan.NoSlot {
-			call.Scratch = m.Slot(scratch)
+		for k, v := range call.In {
+			copy(v.Data[cuts[k]:], memory[k][cuts[k]:])
 		}
 		if err := fn(n.Op, &call); err != nil {
 			return err
 		}
-		for i, r := range do.Out {
-			copy(m.at(r, n.Out[i].Bytes()), call.Out[i].Data)
+		for i, b := range results {
+			copy(b, call.Out[i].Data)
 		}
-		for i, r := range do.In[:do.Mutates] {
-			copy(m.at(r, n.In[i].Type().Bytes()), call.In[i].Data)
+		for k, b := range memory[:do.Mutates] {
+			copy(b, call.In[k].Data)
 		}
 		return nil
 	}, nil
-}
-
-// operands are copies of what a launch reads.
-func (m *Machine) operands(n *graph.Node, do plan.Launch) []tensor.View {
-	var in []tensor.View
-	for k, r := range do.In {
-		v := tensor.New(n.In[k].Type())
-		copy(v.Data, m.at(r, v.Type.Bytes()))
-		in = append(in, v)
-	}
-	return in
-}
-
-// inPlace says which results have the bytes of an operand.
-func (m *Machine) inPlace(do plan.Launch) []bool {
-	out := make([]bool, len(do.Out))
-	for i, r := range do.Out {
-		for _, in := range do.In {
-			out[i] = out[i] || in == r
-		}
-	}
-	return out
-}
-
-// mixed takes the first half of every operand from early and the second from
-// late.
-func mixed(early, late []tensor.View) []tensor.View {
-	for k, v := range late {
-		half := len(v.Data) / 2 &^ 7
-		copy(v.Data[:half], early[k].Data)
-	}
-	return late
 }
