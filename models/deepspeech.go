@@ -111,6 +111,7 @@ func DeepSpeech(c DeepSpeechConfig) (*Model, error) {
 		lengths: m.input("lengths", count),
 		frames:  m.input("frames", count),
 	}
+	u.readable = ops.CTCReadable(u.labels, u.lengths, u.frames)
 	p := &deepSpeech{part: part{g: m.Graph, seed: m.Seed, training: true, fine: c.Fine},
 		DeepSpeechConfig: c}
 	p.w = newDeepSpeechWeights(m.Graph, c)
@@ -125,8 +126,9 @@ func DeepSpeech(c DeepSpeechConfig) (*Model, error) {
 	return m.done()
 }
 
-// utterances are a batch.
-type utterances struct{ features, labels, lengths, frames graph.Value }
+// utterances are a batch. Of readable, f32[batch], 1 is for those with frames enough
+// for their labels, 0 for others.
+type utterances struct{ features, labels, lengths, frames, readable graph.Value }
 
 // deepSpeechWeights are the variables of the model.
 type deepSpeechWeights struct {
@@ -181,18 +183,13 @@ func (p *deepSpeech) run(u utterances) (loss, logits graph.Value) {
 	defer p.scope("6")()
 	logits = p.sequence(p.apply(p.w.output, x), p.Symbols)
 	losses := ops.CTCLoss(logits, u.labels, u.lengths, u.frames)
-	return p.meanOver(losses, ops.Mul(ops.NotZero(u.frames), u.readable())), logits
-}
-
-// readable is 1 for each utterance with frames enough for its labels, 0 for others.
-func (u utterances) readable() graph.Value {
-	return ops.CTCReadable(u.labels, u.lengths, u.frames)
+	return p.meanOver(losses, ops.Mul(ops.NotZero(u.frames), u.readable)), logits
 }
 
 // skipped is the number of utterances, f32[], that have too few frames for their
 // labels. The loss leaves them out.
 func (p *deepSpeech) skipped(u utterances) graph.Value {
-	return ops.Sum(ops.AddScalar(ops.Neg(u.readable()), 1))
+	return ops.Sum(ops.AddScalar(ops.Neg(u.readable), 1))
 }
 
 // windows puts the frames before and after beside each frame, zeros where there
