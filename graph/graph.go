@@ -15,6 +15,7 @@ import (
 type Graph struct {
 	nodes   []*Node
 	names   map[string]int // how often a name was asked for
+	streams map[stream]bool
 	writers map[NodeID]*Node
 	scope   string
 	phase   Phase
@@ -25,7 +26,7 @@ type Graph struct {
 
 // New makes an empty graph.
 func New() *Graph {
-	return &Graph{names: map[string]int{}, writers: map[NodeID]*Node{}}
+	return &Graph{names: map[string]int{}, streams: map[stream]bool{}, writers: map[NodeID]*Node{}}
 }
 
 // Nodes are all nodes in order of creation, which is a topological order.
@@ -75,6 +76,9 @@ func (g *Graph) Parameters() int64 {
 // called: `defer g.Scope("layer3")()`.
 func (g *Graph) Scope(name string) (leave func()) {
 	outer := g.scope
+	if err := checkName(name); err != nil {
+		g.Fail(err)
+	}
 	g.scope += name + "/"
 	return func() { g.scope = outer }
 }
@@ -100,37 +104,47 @@ func (g *Graph) On(n *Node, build func()) {
 	g.pos, g.scope = pos, scope
 }
 
-// Input makes a value that is fed at every step.
+// Input makes a value that is fed at every step. Its name must be free, and may
+// have no control characters nor " : ".
 func (g *Graph) Input(name string, t Type) Value {
 	return g.leaf(&Node{Kind: KindInput}, name, t)
 }
 
 // Variable makes a parameter: state that lives between steps, starts as init
-// says and is written by update nodes only.
+// says and is written by update nodes only. Its name, by which it is saved, must
+// be free, and may have no control characters nor " : ".
 func (g *Graph) Variable(name string, t Type, init Init) Value {
 	return g.leaf(&Node{Kind: KindVariable, Init: init}, name, t)
 }
 
-// State makes a variable that belongs to an optimizer and is not counted as a
-// parameter.
+// State makes a [Graph.Variable] that belongs to an optimizer and is not counted
+// as a parameter.
 func (g *Graph) State(name string, t Type, init Init) Value {
 	return g.leaf(&Node{Kind: KindVariable, Init: init, State: true}, name, t)
 }
 
-// Constant makes a value from data, which the graph keeps.
+// Constant makes a value from data, which the graph keeps. A name that is taken
+// is numbered, as those of operations are.
 func (g *Graph) Constant(name string, data tensor.View) Value {
 	return g.leaf(&Node{Kind: KindConstant, Data: data}, name, data.Type)
 }
 
 func (g *Graph) leaf(n *Node, name string, t Type) Value {
-	n.Pos = g.position()
-	n.Name = g.unique(name)
-	if err := t.Check(); err != nil {
+	if err := checkName(name); err != nil {
+		g.Fail(err) // which names the scope: the name itself may not be printable
+		return Value{}
+	}
+	n.Pos, n.Phase, n.Out = g.position(), g.phase, []Type{t}
+	n.Name = g.scope + name
+	err := checkLeaf(n)
+	if err == nil && n.Kind != KindConstant && g.names[n.Name] > 0 {
+		err = errors.New("the name is taken: every variable and input must have one of its own")
+	}
+	if err != nil {
 		g.fail(&Error{Node: n.Name, Op: n.Kind.String(), Pos: n.Pos, Err: err})
 		return Value{}
 	}
-	n.Out = []Type{t}
-	n.Phase = g.phase
+	n.Name = g.unique(name)
 	g.add(n)
 	return n.Value(0)
 }
@@ -199,6 +213,9 @@ func (g *Graph) checkOperands(n *Node) error {
 			return fmt.Errorf("operand %d: %w", i, errNone)
 		case v.Graph() != g:
 			return fmt.Errorf("operand %d, %s, belongs to another graph", i, v)
+		case !v.exists():
+			return fmt.Errorf("operand %d, %s, does not exist: the node has %d results", i, v,
+				len(v.Node.Out))
 		}
 	}
 	for i, v := range n.In[:n.Mutates] {

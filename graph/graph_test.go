@@ -84,9 +84,10 @@ func TestNoValueAloneIsAnError(t *testing.T) {
 
 func TestNames(t *testing.T) {
 	g := graph.New()
-	g.Input("x", f32())
+	one := tensor.FromF32([]float32{1})
+	g.Constant("x", one)
 	g.Input("x_2", f32())
-	g.Input("x", f32())
+	g.Constant("x", one)
 	leave := g.Scope("a")
 	g.Input("x", f32())
 	inner := g.Scope("b")

@@ -112,9 +112,13 @@ type Value struct {
 // Valid reports whether v is a value at all.
 func (v Value) Valid() bool { return v.Node != nil }
 
-// Type is the value's type; the zero Type if v is not valid.
+// exists reports whether the node has such a result; an update has none.
+func (v Value) exists() bool { return v.Node != nil && v.Index >= 0 && v.Index < len(v.Node.Out) }
+
+// Type is the value's type; the zero Type if v is not valid, or its node has no
+// such result.
 func (v Value) Type() Type {
-	if v.Node == nil {
+	if !v.exists() {
 		return Type{}
 	}
 	return v.Node.Out[v.Index]
@@ -143,7 +147,7 @@ func (v Value) String() string {
 // Resolve follows views: it returns the value whose bytes hold v, and the
 // offset in bytes at which v starts inside it.
 func (v Value) Resolve() (root Value, off int64) {
-	if v.Node == nil || v.Node.offsets == nil {
+	if !v.exists() || v.Node.offsets == nil {
 		return v, 0
 	}
 	return v.Node.root, v.Node.offsets[v.Index]

@@ -50,6 +50,7 @@ func trainMoE(m *Model, c MoEConfig, w *weights, source, target graph.Value) {
 // jitter and label smoothing, and with evaluation's room for experts.
 func evaluateMoE(m *Model, c MoEConfig, w *weights, source, target graph.Value) {
 	defer m.Graph.Scope("eval")()
+	defer m.Graph.Rerun()() // routing draws what it would in training
 	c.Dropout, c.Jitter, c.Smoothing = 0, 0, 0
 	p := &moe{part: part{g: m.Graph, seed: m.Seed, fine: c.Fine}, MoEConfig: c, w: w}
 	entropy, logits := p.run(source, target)

@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -50,7 +51,7 @@ func TestFusedBits(t *testing.T) {
 		g, m := graph.New(), values{}
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "data"), 1))
 		input := func(ty graph.Type) graph.Value {
-			v, data := g.Input("x", ty), tensor.New(ty)
+			v, data := g.Input(fmt.Sprint("x", g.Len()), ty), tensor.New(ty)
 			if ty.DType == graph.I32 {
 				below(1000)(rng, data.I32())
 			} else {
@@ -172,7 +173,7 @@ func TestFuseLimits(t *testing.T) {
 	fused, v = apply(unary{neg}, x)
 	operands := 1
 	for ; ; operands++ {
-		next, u := apply(binary{add}, v, g.Input("y", x.Type()))
+		next, u := apply(binary{add}, v, g.Input(fmt.Sprint("y", g.Len()), x.Type()))
 		wider, ok := Fuse(fused, next, v)
 		if !ok {
 			break

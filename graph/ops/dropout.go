@@ -11,14 +11,15 @@ import (
 
 // Dropout keeps each element with probability 1−rate, multiplied by
 // 1/(1−rate), and zeroes the others (Srivastava et al. 2014). Which ones
-// depends on seed, i32[2], and on name, which should be the layer's. Axes
-// listed in shared share the noise of their first element. The noise is never
-// stored: the gradient draws it again. A rate of zero gives x itself.
+// depends on seed, i32[2], and on name, which is to be the layer's: two random
+// operations of one name and seed are an error of the graph. Axes listed in
+// shared share the noise of their first element. The noise is never stored: the
+// gradient draws it again. A rate of zero gives x itself.
 func Dropout(x, seed graph.Value, rate float32, name string, shared ...int) graph.Value {
 	if rate == 0 || !x.Valid() {
 		return x
 	}
-	o := dropout{Rate: rate, Salt: salt(name)}
+	o := dropout{Rate: rate, Salt: claimed(seed, name)}
 	for _, i := range shared {
 		if i = axis(i, x.Type().Rank()); i < 0 {
 			i = maxAxes
@@ -127,7 +128,7 @@ func Jitter(x, seed graph.Value, eps float32, name string) graph.Value {
 	if eps == 0 || !x.Valid() {
 		return x
 	}
-	return apply(jitter{Eps: eps, Salt: salt(name)}, x, seed)
+	return apply(jitter{Eps: eps, Salt: claimed(seed, name)}, x, seed)
 }
 
 type jitter struct {

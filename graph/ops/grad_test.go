@@ -1,6 +1,7 @@
 package ops_test
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -59,13 +60,13 @@ func wellTyped(t *testing.T, s ops.Sample, matters func(i int) bool) {
 	g := graph.New()
 	var in []graph.Value
 	for _, ty := range s.In {
-		in = append(in, g.Input("x", ty))
+		in = append(in, g.Input(fmt.Sprint("x", g.Len()), ty))
 	}
 	n := g.Apply(s.Op, in...)
 	dout := make([]graph.Value, len(n.Out))
 	for i, ty := range n.Out {
 		if matters(i) && ty.DType == graph.F32 {
-			dout[i] = g.Input("d", ty)
+			dout[i] = g.Input(fmt.Sprint("d", i), ty)
 		}
 	}
 	if !slices.ContainsFunc(dout, graph.Value.Valid) {
@@ -172,7 +173,7 @@ func (p *problem) add(v graph.Value, rng *rand.Rand) {
 func check(t *testing.T, s ops.Sample, build func(*problem, *rand.Rand)) {
 	p := &problem{s: s, g: graph.New()}
 	for i, ty := range s.In {
-		p.in = append(p.in, p.g.Input("x", ty))
+		p.in = append(p.in, p.g.Input(fmt.Sprint("x", i), ty))
 		if ty.DType == graph.F32 && !slices.Contains(s.NoGrad, i) {
 			p.wrt = append(p.wrt, i)
 		}

@@ -16,9 +16,14 @@ import (
 // the second largest, p being its gate divided by the sum of both. A second
 // choice that is not kept is −1. This is the "random" policy of
 // Mesh-TensorFlow, in training as in evaluation. Of equal gates the first wins.
-// Chance is drawn as for [Dropout]. The choices, i32[…], have no gradient.
+// Chance is drawn as for [Dropout]; a threshold of zero leaves nothing to it. The
+// choices, i32[…], have no gradient.
 func Top2(gates, seed graph.Value, name string, threshold float32) (idx1, idx2 graph.Value) {
-	out := applyN(2, top2{Threshold: threshold, Salt: salt(name)}, gates, seed)
+	o := top2{Threshold: threshold, Salt: salt(name)}
+	if threshold > 0 {
+		o.Salt = claimed(seed, name)
+	}
+	out := applyN(2, o, gates, seed)
 	return out[0], out[1]
 }
 

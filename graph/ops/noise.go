@@ -32,7 +32,7 @@ func random(seed graph.Value, t graph.Type, name string, normal bool) graph.Valu
 		seed.Graph().Fail(fmt.Errorf("random value of type %s, want f32", t))
 		return graph.Value{}
 	}
-	return apply(noise{Normal: normal, Salt: salt(name), Shape: newDims(t.Shape)}, seed)
+	return apply(noise{Normal: normal, Salt: claimed(seed, name), Shape: newDims(t.Shape)}, seed)
 }
 
 // noise is drawn and never changed: it has no gradient.

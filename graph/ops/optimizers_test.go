@@ -1,6 +1,7 @@
 package ops_test
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -31,8 +32,8 @@ func (tr training) run(t testing.TB, threads *pool.Pool) [][]float32 {
 	b := newBench(t)
 	w := b.variable(tr.w, tr.sizes...)
 	var state []graph.Value
-	for _, ty := range tr.state {
-		state = append(state, b.State("state", ty, graph.Init{}))
+	for i, ty := range tr.state {
+		state = append(state, b.State(fmt.Sprint("state", i), ty, graph.Init{}))
 	}
 	scalar := tensor.Of(graph.F32)
 	grad, lr, step := b.Input("grad", w.Type()), b.Input("lr", scalar), b.Input("step", scalar)
@@ -373,8 +374,8 @@ func BenchmarkAdafactor(b *testing.B) {
 			bb := newBench(b)
 			v := bb.variable(randoms(rand.New(rand.NewPCG(1, 1)), w.Elems()), sizes...)
 			var state []graph.Value
-			for _, ty := range ops.AdafactorState(w, 0) {
-				state = append(state, bb.State("state", ty, graph.Init{}))
+			for i, ty := range ops.AdafactorState(w, 0) {
+				state = append(state, bb.State(fmt.Sprint("state", i), ty, graph.Init{}))
 			}
 			one := bb.f32([]float32{1})
 			ops.Adafactor(v, state, bb.f32(ramp(w.Elems()), sizes...), one, one,

@@ -21,6 +21,15 @@ func salt(name string) uint64 {
 	return h
 }
 
+// claimed is the salt of a random operation that is being made. No other of the
+// graph may have its name, with the same seed.
+func claimed(seed graph.Value, name string) uint64 {
+	if seed.Valid() {
+		seed.Graph().ClaimStream(seed, name)
+	}
+	return salt(name)
+}
+
 // streamKey is the Philox key of a seed and a salt.
 func streamKey(seed []int32, salt uint64) uint64 {
 	words := uint64(uint32(seed[0])) | uint64(uint32(seed[1]))<<32

@@ -1,6 +1,7 @@
 package ops_test
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -23,20 +24,23 @@ func newBench(t testing.TB) *bench {
 	return &bench{Graph: graph.New(), t: t, data: map[graph.Value]tensor.View{}}
 }
 
+// next is a name that is free.
+func (b *bench) next(name string) string { return fmt.Sprint(name, b.Len()) }
+
 func (b *bench) f32(x []float32, sizes ...int) graph.Value {
-	v := b.Input("x", tensor.Of(graph.F32, sizes...))
+	v := b.Input(b.next("x"), tensor.Of(graph.F32, sizes...))
 	b.data[v] = tensor.FromF32(x, sizes...)
 	return v
 }
 
 func (b *bench) i32(x []int32, sizes ...int) graph.Value {
-	v := b.Input("i", tensor.Of(graph.I32, sizes...))
+	v := b.Input(b.next("i"), tensor.Of(graph.I32, sizes...))
 	b.data[v] = tensor.FromI32(x, sizes...)
 	return v
 }
 
 func (b *bench) variable(x []float32, sizes ...int) graph.Value {
-	v := b.Variable("w", tensor.Of(graph.F32, sizes...), graph.Init{})
+	v := b.Variable(b.next("w"), tensor.Of(graph.F32, sizes...), graph.Init{})
 	b.data[v] = tensor.FromF32(x, sizes...)
 	return v
 }
@@ -204,5 +208,45 @@ func TestMasks(t *testing.T) {
 	}
 	if got := m.Value(causal).F32(); !slices.Equal(got, []float32{0, no, no, 0, 0, no, 0, 0, 0}) {
 		t.Errorf("causal mask %v", got)
+	}
+}
+
+// TestRandomOperationsHaveNames: two of one name and seed would draw the same
+// numbers; that is an error, whatever they are.
+func TestRandomOperationsHaveNames(t *testing.T) {
+	draw := map[string]func(x, seed graph.Value) graph.Value{
+		"dropout": func(x, seed graph.Value) graph.Value { return ops.Dropout(x, seed, 0.5, "a") },
+		"jitter":  func(x, seed graph.Value) graph.Value { return ops.Jitter(x, seed, 0.5, "a") },
+		"normal": func(x, seed graph.Value) graph.Value {
+			return ops.RandomNormal(seed, x.Type(), "a")
+		},
+		"uniform": func(x, seed graph.Value) graph.Value {
+			return ops.RandomUniform(seed, x.Type(), "a")
+		},
+		"top2": func(x, seed graph.Value) graph.Value {
+			first, _ := ops.Top2(x, seed, "a", 0.2)
+			return first
+		},
+	}
+	for one, first := range draw {
+		for two, second := range draw {
+			b := newBench(t)
+			x, seed := b.f32(ramp(12), 3, 4), b.seed(1)
+			if !first(x, seed).Valid() || b.Err() != nil {
+				t.Fatal(b.Err())
+			}
+			if second(x, seed); b.Err() == nil {
+				t.Errorf("%s and %s share their random numbers", one, two)
+			}
+		}
+	}
+	b := newBench(t)
+	x, seed := b.f32(ramp(12), 3, 4), b.seed(1)
+	ops.Dropout(x, seed, 0, "a") // draws nothing
+	ops.Jitter(x, seed, 0, "a")
+	ops.Top2(x, seed, "a", 0)
+	ops.Dropout(x, seed, 0.5, "a")
+	if b.Err() != nil {
+		t.Error(b.Err())
 	}
 }
