@@ -10,6 +10,8 @@ import (
 	"github.com/gomem/gomem/internal/device"
 	"github.com/gomem/gomem/internal/device/cpu"
 	"github.com/gomem/gomem/internal/device/devicetest"
+	"github.com/gomem/gomem/internal/kernel"
+	"github.com/gomem/gomem/internal/tensor"
 	"github.com/gomem/gomem/internal/trace"
 	"github.com/gomem/gomem/space"
 )
@@ -131,3 +133,71 @@ func TestCloseEndsQueues(t *testing.T) {
 }
 
 var errStopped = errors.New("stopped")
+
+// TestKernelsSeeTheirOperandsOnly: a kernel's windows are the regions that the
+// launch gives, with their types, no byte more; it has the device's threads.
+func TestKernelsSeeTheirOperandsOnly(t *testing.T) {
+	rec := &trace.Recorder{}
+	d, err := cpu.Open(cpu.Options{Threads: 2, Listener: rec.Listen})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	m, err := d.Alloc(space.Device, 256)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := make([]byte, 256)
+	for i := range data {
+		data[i] = byte(i)
+	}
+	if err := m.Write(0, data); err != nil {
+		t.Fatal(err)
+	}
+	operand := func(off int64, ty tensor.Type) device.Operand {
+		return device.Operand{Region: device.Region{Mem: m, Off: off, Bytes: ty.Bytes()}, Type: ty}
+	}
+	in, out := tensor.Of(tensor.U8, 5), tensor.Of(tensor.I32, 2, 2)
+	inspect := func(c *kernel.Call) error {
+		for _, b := range [][]byte{c.In[0].Data, c.Out[0].Data, c.Scratch} {
+			if len(b) != cap(b) {
+				t.Errorf("a window of %d bytes can grow to %d", len(b), cap(b))
+			}
+		}
+		if !c.In[0].Type.Equal(in) || c.In[0].Data[0] != 64 || !c.Out[0].Type.Equal(out) ||
+			len(c.Out[0].Data) != 16 || len(c.Scratch) != 7 || c.Pool == nil {
+			t.Errorf("the kernel is called with %+v", c)
+		}
+		c.Out[0].Data[0] = 99
+		return nil
+	}
+	task, err := d.Launch(device.Launch{Engine: space.Compute, Step: 4, Name: "node",
+		What: "inspect", Op: look{&inspect}, In: []device.Operand{operand(64, in)},
+		Out: []device.Operand{operand(128, out)}, Scratch: device.Region{Mem: m, Off: 192, Bytes: 7}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := d.Stream("compute", space.Compute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Run(task)
+	if err := s.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	got := make([]byte, 1)
+	if err := m.Read(128, got); err != nil || got[0] != 99 {
+		t.Errorf("the result is %d, %v", got[0], err)
+	}
+	if ev := rec.Events(); len(ev) != 1 || ev[0].Step != 4 || ev[0].Name != "node" ||
+		ev[0].What != "inspect" || ev[0].Stream != "compute" || ev[0].Bytes != 0 {
+		t.Errorf("events: %+v", ev)
+	}
+}
+
+// look is an operation whose kernel is a function of the test's.
+type look struct{ fn *func(*kernel.Call) error }
+
+func init() {
+	kernel.Register(kernel.CPU, func(l look, c *kernel.Call) error { return (*l.fn)(c) })
+}

@@ -11,6 +11,10 @@ import (
 
 func testOutOfRange(t *testing.T, d device.Device, _ opener) {
 	host, m := memory(t, d, space.Host, 100), memory(t, d, space.Device, 100)
+	none := memory(t, d, space.Host, 0)
+	if none.Write(0, nil) != nil || none.Write(0, []byte{1}) == nil {
+		t.Error("a memory without bytes is written")
+	}
 	in := device.Copy{Engine: space.CopyIn, Src: device.Region{Mem: host, Bytes: 8},
 		Dst: device.Region{Mem: m, Bytes: 8}}
 	for _, r := range []device.Region{{Off: 90, Bytes: 11}, {Off: -1, Bytes: 4}, {Bytes: -1},

@@ -1,0 +1,81 @@
+package device_test
+
+import (
+	"errors"
+	"sync"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/gomem/gomem/internal/device"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func isDone(f *device.Fault) bool {
+	select {
+	case <-f.Done():
+		return true
+	default:
+		return false
+	}
+}
+
+// TestFault: the first error stays until it is cleared, whoever asks and waits.
+func TestFault(t *testing.T) {
+	var f device.Fault
+	first, second := errors.New("first"), errors.New("second")
+	for range 3 {
+		if f.Err() != nil || isDone(&f) {
+			t.Fatal("there is an error from the start")
+		}
+		waiting := f.Done()
+		f.Set(first)
+		f.Set(second)
+		<-waiting
+		if f.Err() != first || !isDone(&f) {
+			t.Fatalf("error is %v", f.Err())
+		}
+		f.Clear()
+		f.Clear()
+	}
+	f.Set(second) // nobody has waited
+	if f.Err() != second || !isDone(&f) {
+		t.Errorf("error is %v", f.Err())
+	}
+}
+
+// TestFaultRace: of many that fail at once one wins, all see the same, and who
+// waits is woken.
+func TestFaultRace(t *testing.T) {
+	for range 200 {
+		var f device.Fault
+		var all sync.WaitGroup
+		seen := make([]error, 8)
+		for i := range seen {
+			all.Go(func() {
+				if i%2 == 0 {
+					f.Set(errors.New("one of many"))
+				} else {
+					<-f.Done()
+				}
+				seen[i] = f.Err()
+			})
+		}
+		all.Wait()
+		for _, err := range seen {
+			if err == nil || err != f.Err() {
+				t.Fatalf("%v is seen, the error is %v", err, f.Err())
+			}
+		}
+	}
+}
+
+// TestErrorIsALine names the task, and unwraps to the cause.
+func TestErrorIsALine(t *testing.T) {
+	cause := errors.New("no good")
+	err := error(&device.Error{Step: 3, Name: "enc/att", What: "matmul", Err: cause})
+	if err.Error() != "enc/att (matmul): no good" || !errors.Is(err, cause) {
+		t.Errorf("error is %v", err)
+	}
+}
