@@ -71,14 +71,13 @@ func (e *Executor) Run(ctx context.Context) error {
 		e.begun[i] = s.Begun()
 	}
 	err := e.issue(ctx)
-	torn := e.torn()
 	e.device.Reset()
 	if _, failed := errors.AsType[*device.Error](err); err == nil || !failed && e.complete() {
 		// what came after the last step had begun changes nothing
 		err = e.account()
 	}
 	if err != nil {
-		return &RunError{Torn: torn, Err: e.explain(err)}
+		return &RunError{Torn: e.torn(), Err: e.explain(err)}
 	}
 	return nil
 }

@@ -31,6 +31,9 @@ func (f *Fault) Err() error {
 	return nil
 }
 
+// Failed reports whether there is an error.
+func (f *Fault) Failed() bool { return f.first.Load() != nil }
+
 // Done is closed when there is an error.
 func (f *Fault) Done() <-chan struct{} {
 	f.mu.Lock()

@@ -27,6 +27,7 @@ type Options struct {
 // Device is the processor and its memory.
 type Device struct {
 	options  Options
+	places   [space.Engines]place
 	pool     *pool.Pool
 	streams  []*stream
 	memories []*memory
@@ -40,7 +41,18 @@ func Open(o Options) (*Device, error) {
 	if o.Threads < 0 || o.CopyBytesPerSecond < 0 {
 		return nil, fmt.Errorf("cpu device: negative threads or copy speed: %+v", o)
 	}
-	return &Device{options: o, pool: pool.New(o.Threads)}, nil
+	d := &Device{options: o, pool: pool.New(o.Threads)}
+	for e := range space.Engines {
+		d.places[e] = place{d, e}
+	}
+	return d, nil
+}
+
+// place is an engine of a device. A task has the address of the one that its
+// operands were checked for, a stream that of its own.
+type place struct {
+	device *Device
+	engine space.Engine
 }
 
 // Kind is kernel.CPU.

@@ -22,7 +22,7 @@ type stream struct {
 	device *Device
 	name   string
 	id     int
-	engine space.Engine
+	place  *place
 	rate   int64         // bytes per second of a copy engine, 0 for no limit
 	idle   time.Time     // when a throttled engine is done with what it has copied
 	late   time.Duration // how much too long its last sleep was
@@ -49,7 +49,7 @@ func (d *Device) Stream(name string, e space.Engine) (device.Stream, error) {
 	if e >= space.Engines {
 		return nil, fmt.Errorf("cpu device: stream %s: there is no %s", name, e)
 	}
-	s := &stream{device: d, name: name, id: len(d.streams), engine: e,
+	s := &stream{device: d, name: name, id: len(d.streams), place: &d.places[e],
 		queue: make(chan command, queueLength)}
 	if e.Copies() {
 		s.rate = d.options.CopyBytesPerSecond
@@ -94,31 +94,37 @@ func (s *stream) work() {
 		if c.on != nil {
 			c.on.await(c.seq)
 		}
-		for _, t := range c.tasks {
-			s.run(t)
-		}
+		s.begun += s.run(c.tasks)
 		s.advance()
 	}
 }
 
-// run does a task, unless one has failed.
-func (s *stream) run(given device.Task) {
-	if s.device.fault.Err() != nil {
-		return
+// run does tasks until one has failed, on any stream, and returns how many it began.
+func (s *stream) run(tasks []device.Task) (begun uint64) {
+	for _, given := range tasks {
+		if s.device.fault.Failed() {
+			break
+		}
+		t, ok := given.(*task)
+		if !ok || t.place != s.place {
+			s.device.fault.Set(s.refuse(given))
+			break
+		}
+		begun++
+		if err := t.run(s); err != nil {
+			s.device.fault.Set(t.error(err))
+		}
 	}
+	return begun
+}
+
+// refuse is the error of a task that is not for this stream.
+func (s *stream) refuse(given device.Task) error {
 	t, ok := given.(*task)
-	if !ok || t.device != s.device {
-		s.device.fault.Set(fmt.Errorf("stream %s: task %T is not this device's", s.name, given))
-		return
+	if !ok || t.place.device != s.device {
+		return fmt.Errorf("stream %s: task %T is not this device's", s.name, given)
 	}
-	err := device.Misplaced(t.engine, s.name, s.engine)
-	if err == nil {
-		s.begun++
-		err = t.run(s)
-	}
-	if err != nil {
-		s.device.fault.Set(&device.Error{Step: t.step, Name: t.name, What: t.what, Err: err})
-	}
+	return t.error(device.Misplaced(t.place.engine, s.name, s.place.engine))
 }
 
 // advance tells those who wait that a command is finished.

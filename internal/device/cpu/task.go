@@ -10,16 +10,15 @@ import (
 	"github.com/gomem/gomem/internal/kernel"
 	"github.com/gomem/gomem/internal/tensor"
 	"github.com/gomem/gomem/internal/trace"
-	"github.com/gomem/gomem/space"
 )
 
 // task is a launch or a copy with everything resolved.
 type task struct {
-	device     *Device
-	engine     space.Engine
+	place   *place // where it may run
+	touched []mark // high-water marks that it raises
+
 	step       int
 	name, what string
-	touched    []mark // high-water marks that it raises
 
 	fn   kernel.Func // launch
 	op   any
@@ -40,7 +39,7 @@ func (d *Device) Launch(l device.Launch) (device.Task, error) {
 	if err := l.Check(); err != nil {
 		return nil, err
 	}
-	t := &task{device: d, engine: l.Engine, step: l.Step, name: l.Name, what: l.What, op: l.Op}
+	t := &task{place: &d.places[l.Engine], step: l.Step, name: l.Name, what: l.What, op: l.Op}
 	t.call.Pool = d.pool
 	var err error
 	if t.fn, err = kernel.Lookup(kernel.CPU, l.Op); err != nil {
@@ -78,7 +77,7 @@ func (d *Device) Copy(c device.Copy) (device.Task, error) {
 	if err := c.Check(); err != nil {
 		return nil, err
 	}
-	t := &task{device: d, engine: c.Engine, step: c.Step, name: c.Name, what: c.What}
+	t := &task{place: &d.places[c.Engine], step: c.Step, name: c.Name, what: c.What}
 	var err error
 	if t.dst, err = t.take(c.Dst); err != nil {
 		return nil, err
@@ -87,9 +86,14 @@ func (d *Device) Copy(c device.Copy) (device.Task, error) {
 	return t, err
 }
 
+// error is err as this task's.
+func (t *task) error(err error) error {
+	return &device.Error{Step: t.step, Name: t.name, What: t.what, Err: err}
+}
+
 // take is the bytes of a region that the task touches.
 func (t *task) take(r device.Region) ([]byte, error) {
-	data, m, err := t.device.slice(r)
+	data, m, err := t.place.device.slice(r)
 	if err != nil {
 		return nil, err
 	}

@@ -138,7 +138,7 @@ type stream struct {
 
 func (s *stream) Run(tasks ...device.Task) {
 	for _, t := range tasks {
-		if s.device.Err() == nil {
+		if !s.device.fault.Failed() {
 			s.run(t)
 		}
 	}
