@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/gomem/gomem/graph"
@@ -61,8 +62,8 @@ func (r *replay) write(step int, id SlotID, c content) error {
 	if !old.begun {
 		t := c.value.Type()
 		if !isNamed(c.value, s.Value) || !s.Type.Equal(t) && !isBytes(s.Type) {
-			return r.fail(step, "", "slot %d says that it holds %s, %s: it is %d bytes of %s, %s", id,
-				s.Value, s.Type, c.bytes, c.value, t)
+			return r.fail(step, "", "slot %d says that it holds %s, %s: it is %d bytes of %s, %s",
+				id, s.Value, s.Type, c.bytes, c.value, t)
 		}
 	}
 	c.begun = true
@@ -196,15 +197,7 @@ func (r *replay) apart(step int, n *graph.Node, do Launch) error {
 // no other operand has any of them.
 func mayReplace(n *graph.Node, k int) bool {
 	op, ok := n.Op.(graph.InPlacer)
-	if !ok || n.In[k].Type().Bytes() != n.Out[0].Bytes() {
-		return false
-	}
-	for _, j := range op.InPlace(n.InTypes(), n.Out) {
-		if j == k {
-			return true
-		}
-	}
-	return false
+	return ok && slices.Contains(op.InPlace(n.InTypes(), n.Out), k)
 }
 
 // update notes that a node writes variables. It must write them where they
@@ -246,8 +239,8 @@ func (r *replay) fetched() error {
 			return r.fail(-1, f.Value, "fetch %d is not in host memory when the step ends", i)
 		case f.Ref.Off < 0 || f.Ref.Off > c.bytes-f.Type.Bytes() || c.value != root ||
 			c.off+f.Ref.Off != off:
-			return r.fail(-1, f.Value, "fetch %d is of slot %d, which holds %d bytes of %s from %d", i,
-				f.Ref.Slot, c.bytes, c.value, c.off)
+			return r.fail(-1, f.Value, "fetch %d is of slot %d, which holds %d bytes of %s from %d",
+				i, f.Ref.Slot, c.bytes, c.value, c.off)
 		}
 	}
 	return nil

@@ -128,8 +128,8 @@ func (o *occupancy) after(step int, id SlotID, write bool) error {
 	}
 	for _, r := range u.readers {
 		if write && r != step && !o.v.before(r, step) {
-			return o.v.fail(step, "", "overwrites slot %d (%s) without waiting for its reader, step %d",
-				id, o.v.plan.Slots[id].Value, r)
+			return o.v.fail(step, "", "overwrites slot %d (%s) without waiting for its reader, "+
+				"step %d", id, o.v.plan.Slots[id].Value, r)
 		}
 	}
 	return nil

@@ -66,8 +66,8 @@ func (v *verifier) slots() error {
 		default:
 			continue
 		}
-		return v.fail(-1, s.Value, "slot %d %s: %d bytes of %s at %d in %s, live from step %d to %d",
-			i, bad, s.Bytes, s.Type, s.Off, s.Space, s.From, s.To)
+		return v.fail(-1, s.Value, "slot %d %s: %d bytes of %s at %d in %s, live from step %d "+
+			"to %d", i, bad, s.Bytes, s.Type, s.Off, s.Space, s.From, s.To)
 	}
 	return nil
 }
@@ -178,8 +178,8 @@ func (v *verifier) place(step int, r Ref, bytes int64, in space.ID) error {
 	s := &v.plan.Slots[r.Slot]
 	switch {
 	case s.Space != in:
-		return v.fail(step, "", "slot %d (%s) is in %s memory, its engine works in %s memory", r.Slot,
-			s.Value, s.Space, in)
+		return v.fail(step, "", "slot %d (%s) is in %s memory: the engine needs it in %s memory",
+			r.Slot, s.Value, s.Space, in)
 	case r.Off < 0 || bytes < 0 || r.Off > s.Bytes-bytes:
 		return v.fail(step, "", "%d bytes at %d are outside slot %d of %d bytes", bytes, r.Off,
 			r.Slot, s.Bytes)
@@ -202,8 +202,8 @@ func (v *verifier) whole(step int, r Ref, bytes int64, in space.ID) error {
 		return v.fail(step, "", "writes over the variable of slot %d (%s)", r.Slot, s.Value)
 	}
 	if r.Off != 0 || bytes != s.Bytes {
-		return v.fail(step, "", "writes %d bytes at %d of slot %d of %d bytes", bytes, r.Off, r.Slot,
-			s.Bytes)
+		return v.fail(step, "", "writes %d bytes at %d of slot %d of %d bytes", bytes, r.Off,
+			r.Slot, s.Bytes)
 	}
 	return nil
 }

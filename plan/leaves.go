@@ -41,7 +41,7 @@ func (v *verifier) leaves() error {
 		}
 	}
 	if fixed != 0 {
-		return v.fail(-1, "", "has %d fixed slots too many for the variables", -fixed)
+		return v.fail(-1, "", "%d fixed slots are no variable's", -fixed)
 	}
 	return nil
 }

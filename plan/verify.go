@@ -94,8 +94,8 @@ func (v *verifier) order() error {
 		w.enter(s.Part)
 		for t, need := range w.older {
 			if clock[t] < need {
-				return v.fail(i, "", "of partition %d may start before partition %d is done on stream %s",
-					s.Part, s.Part-2, v.plan.Streams[t].Name)
+				return v.fail(i, "", "of partition %d may start before partition %d is done on "+
+					"stream %s", s.Part, s.Part-2, v.plan.Streams[t].Name)
 			}
 		}
 		w.now[s.Stream]++

@@ -1,0 +1,70 @@
+package plan_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/internal/tensor"
+	"github.com/gomem/gomem/plan"
+)
+
+// broken is a plan with one promise broken, and what Verify says of it.
+type broken struct {
+	name   string
+	edits  []string // of the text
+	change func(p *plan.Plan)
+	want   string
+}
+
+// change changes the copy of a step.
+func change(p *plan.Plan, i int, f func(c *plan.Copy)) {
+	c := p.Steps[i].Do.(plan.Copy)
+	f(&c)
+	p.Steps[i].Do = c
+}
+
+// TestBrokenPromises: every promise that is broken is noticed, in these words.
+func TestBrokenPromises(t *testing.T) {
+	b := newBench()
+	for _, c := range slices.Concat(formPromises, sensePromises) {
+		t.Run(c.name, func(t *testing.T) {
+			p := b.plan(t, c.edits...)
+			if c.change != nil {
+				c.change(p)
+			}
+			err := b.verify(p)
+			want := strings.ReplaceAll(c.want, "HEX", strings.TrimPrefix(b.g.Digest(), "sha256:"))
+			if _, ok := errors.AsType[*plan.Error](err); !ok || err.Error() != want {
+				t.Errorf("%v, want %s", err, want)
+			}
+		})
+	}
+}
+
+// TestUpdateReadsItself: an update may not read what it writes.
+func TestUpdateReadsItself(t *testing.T) {
+	g := graph.New()
+	w := g.Variable("w", tensor.Of(graph.F32, 2), graph.Init{})
+	n := g.Update(rigid{"sgd", 0, 0}, []graph.Value{w}, w)
+	b := bench{g, nil, []graph.NodeID{n.ID}}
+	p, err := plan.Parse(strings.NewReader(`plan by hand
+graph ` + g.Digest() + `
+parts 1
+space device 0 of 0
+space host 8 of 8
+stream host host
+slot 0 host+0 8 fixed f32[2] : w
+variable #0 0 : w
+step 0 p0 host #1 launch sgd <- 0 0 mutates 1 : sgd
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "plan: step 0 (sgd): reads w while or after it is updated"
+	if err := b.verify(p); err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
