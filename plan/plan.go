@@ -1,8 +1,6 @@
 package plan
 
 import (
-	"fmt"
-
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/tensor"
 	"github.com/gomem/gomem/space"
@@ -127,16 +125,6 @@ var whys = [...]string{"swap-out", "swap-in", "stage", "feed", "gradient", "fetc
 
 // String is the reason in words.
 func (w Why) String() string { return whys[w] }
-
-// ParseWhy reads what String prints.
-func ParseWhy(s string) (Why, error) {
-	for i, w := range whys {
-		if w == s {
-			return Why(i), nil
-		}
-	}
-	return 0, fmt.Errorf("unknown reason of a copy %q", s)
-}
 
 // Binding ties a leaf of the graph to a slot.
 type Binding struct {

@@ -72,23 +72,23 @@ func quoted(name string) string {
 // printable demands that what is printed between spaces is one word.
 func (p *Plan) printable() error {
 	var err error
-	word := func(step int, what, w string) {
+	word := func(step int, name, what, w string) {
 		if err == nil && (w == "" || strings.ContainsFunc(w, unicode.IsSpace)) {
-			err = &Error{Step: step, Err: fmt.Errorf("%s %q cannot be printed: it is empty or has "+
-				"spaces", what, w)}
+			err = &Error{Step: step, Name: name,
+				Err: fmt.Errorf("%s %q cannot be printed: it is empty or has spaces", what, w)}
 		}
 	}
 	axes := func(t tensor.Type) {
 		for _, d := range t.Shape {
-			word(-1, "axis", "."+d.Name)
+			word(-1, "", "axis", "."+d.Name)
 		}
 	}
-	word(-1, "digest", "."+p.Digest)
+	word(-1, "", "digest", "."+p.Digest)
 	for _, s := range p.Spaces {
-		word(-1, "space", s.Name)
+		word(-1, "", "space", s.Name)
 	}
 	for _, s := range p.Streams {
-		word(-1, "stream", s.Name)
+		word(-1, "", "stream", s.Name)
 	}
 	for i := range p.Slots {
 		axes(p.Slots[i].Type)
@@ -98,7 +98,7 @@ func (p *Plan) printable() error {
 	}
 	for i := range p.Steps {
 		if do, ok := p.Steps[i].Do.(Launch); ok {
-			word(i, "operation", do.Op)
+			word(i, p.Steps[i].Name, "operation", do.Op)
 		}
 	}
 	return err

@@ -430,7 +430,8 @@ func bindingKinds() []kind {
 			f.Ref.Off += []int64{-4, -1, 1, 4, 64, math.MaxInt64}[m.pick(6)]
 		})},
 		{name: "fetch type", apply: onFetch(func(m mutant, f *plan.Fetch) {
-			f.Type = []graph.Type{{}, tensor.Of(tensor.F32, 1<<40), tensor.Of(tensor.U8, 1)}[m.pick(3)]
+			huge := tensor.Of(tensor.F32, 1<<40)
+			f.Type = []graph.Type{{}, huge, tensor.Of(tensor.U8, 1)}[m.pick(3)]
 		})},
 		{name: "fetch name", apply: onFetch(func(m mutant, f *plan.Fetch) { f.Value += "'" })},
 		{name: "fetches swapped", apply: func(m mutant) bool {
