@@ -166,9 +166,23 @@ func TestLargerBudgetsCopyLess(t *testing.T) {
 						a, b)
 				}
 			}
+			sameVariables(t, now)
 			before = now
 		}
 	})
+}
+
+// sameVariables demands that plans of one session agree on where variables are.
+func sameVariables(t *rapid.T, results []*Result) {
+	for _, r := range results {
+		for i, b := range r.Plan.Variables {
+			here, there := r.Plan.Slots[b.Slot], results[0].Plan.Variables[i]
+			if other := results[0].Plan.Slots[there.Slot]; here.Space != other.Space ||
+				here.Off != other.Off {
+				t.Fatalf("%s is in two places", b.Name)
+			}
+		}
+	}
 }
 
 // copies is how many bytes a plan copies.

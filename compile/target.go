@@ -54,7 +54,7 @@ func (t Target) check(g *graph.Graph) error {
 			return fmt.Errorf("update %d is node %d, of which the graph has none", i, id)
 		}
 		if n := g.Node(id); n.Kind != graph.KindUpdate {
-			return fmt.Errorf("update %d, %s, is a %s: it updates nothing", i, n.Name, n.Kind)
+			return fmt.Errorf("update %d, %s, is of kind %s: it updates nothing", i, n.Name, n.Kind)
 		}
 	}
 	return nil
@@ -72,7 +72,7 @@ func checkFetch(g *graph.Graph, v graph.Value) error {
 			len(v.Node.Out))
 	}
 	if root, _ := v.Resolve(); root.Node.Leaf() {
-		return fmt.Errorf("is %s, a %s: only computed values can be fetched", v, root.Node.Kind)
+		return fmt.Errorf("is %s, of kind %s: only computed values can be fetched", v, root.Node.Kind)
 	}
 	return nil
 }

@@ -25,7 +25,7 @@ func TestBadTargets(t *testing.T) {
 		{Target{Name: "bad"}, "nothing to compute"},
 		{updates(-1), "update 0 is node -1"},
 		{updates(m.Updates[0], graph.NodeID(m.Graph.Len())), "update 1 is node"},
-		{updates(leaf.ID), "is a input: it updates nothing"},
+		{updates(leaf.ID), "is of kind input: it updates nothing"},
 		{updates(computed.ID), "it updates nothing"},
 		{fetches(graph.Value{}), "fetch 0 is no value"},
 		{fetches(other.Fetches...), "of another graph"},
