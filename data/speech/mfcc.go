@@ -3,8 +3,6 @@ package speech
 import (
 	"math"
 
-	"gonum.org/v1/gonum/dsp/fourier"
-
 	"github.com/gomem/gomem/internal/libm"
 )
 
@@ -37,6 +35,7 @@ type analyser struct {
 	hamming [window]float64
 	mel     [filters]triangle
 	cosines [Coefficients][filters]float64
+	fourier *fourier
 }
 
 // triangle is the weights of a filter for the bins from first on.
@@ -46,7 +45,7 @@ type triangle struct {
 }
 
 func newAnalyser() *analyser {
-	a := &analyser{}
+	a := &analyser{fourier: newFourier()}
 	for i := range a.hamming {
 		a.hamming[i] = 0.54 - float64(0.46*libm.Cos(2*math.Pi*float64(i)/(window-1)))
 	}
@@ -87,15 +86,16 @@ func newTriangle(left, top, right float64) (t triangle) {
 func (a *analyser) features(samples []float32) []float32 {
 	frames := Frames(len(samples))
 	out := make([]float32, frames*Coefficients)
-	transform := fourier.NewFFT(window)
-	buf, spectrum := make([]float64, window), make([]complex128, bins)
+	var buf [window]float64
+	var spectrum [bins]complex128
 	for f := range frames {
 		for i := range buf {
 			at := f*hop + i
 			before := samples[max(0, at-1)]
 			buf[i] = a.hamming[i] * (float64(samples[at]) - float64(preEmphasis*float64(before)))
 		}
-		a.cepstra(out[f*Coefficients:][:Coefficients], transform.Coefficients(spectrum, buf))
+		a.fourier.transform(&spectrum, &buf)
+		a.cepstra(out[f*Coefficients:][:Coefficients], &spectrum)
 	}
 	standardise(out)
 	return out
@@ -104,7 +104,7 @@ func (a *analyser) features(samples []float32) []float32 {
 // cepstra is the cosine transform of the logarithms of the energies in the mel
 // filters: what is slow along them is the shape of the throat, what is fast the
 // pitch.
-func (a *analyser) cepstra(out []float32, spectrum []complex128) {
+func (a *analyser) cepstra(out []float32, spectrum *[bins]complex128) {
 	var energies [filters]float64
 	for k, t := range a.mel {
 		sum := 0.0
