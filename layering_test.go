@@ -16,7 +16,7 @@ func TestLayering(t *testing.T) {
 		why       string
 	}{
 		{[]string{"space", "internal/tensor", "internal/count", "internal/invariants",
-			"internal/longtest", "internal/regular"}, []string{""},
+			"internal/libm", "internal/longtest", "internal/regular"}, []string{""},
 			"the vocabulary imports nothing of ours"},
 		{[]string{"internal/arena"}, []string{"internal/tensor", "graph"},
 			"packing knows rectangles, not tensors"},
