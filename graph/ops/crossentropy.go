@@ -72,27 +72,31 @@ func crossEntropyCPU(o crossEntropy, c *kernel.Call) error {
 		return err
 	}
 	off := low(o.Smoothing, v)
-	rows(c, len(x), v, func(lo, hi int) {
-		row, label := x[lo:hi], x[lo+int(labels[lo/v])]
-		most, rest := vec.LogSumExp(row)
-		loss := rest + float32((1-o.Smoothing-off)*(most-label))
+	rowBlocks(c, len(x), v, func(lo, hi int) {
+		var room []float32
 		if off != 0 {
-			loss += float32(off * sumBelow(row, most))
+			room = make([]float32, min(v, narrow))
 		}
-		out[lo/v] = loss
+		for at := lo; at < hi; at += v {
+			row, label := x[at:at+v], x[at+int(labels[at/v])]
+			most, rest := vec.LogSumExp(row)
+			loss := rest + float32((1-o.Smoothing-off)*(most-label))
+			if off != 0 {
+				loss += float32(off * sumBelow(row, most, room))
+			}
+			out[at/v] = loss
+		}
 	})
 	return nil
 }
 
 // sumBelow is Σ most−x[i], without what the sum of x would lose to rounding if all are
 // large.
-func sumBelow(x []float32, most float32) float32 {
-	var buf [tileSize]float32
-	sum := float32(0)
+func sumBelow(x []float32, most float32, room []float32) (sum float32) {
 	for len(x) > 0 {
-		n := min(len(x), len(buf))
-		vec.Affine(buf[:n], x, most, -1, 0)
-		sum += vec.Sum(buf[:n])
+		n := min(len(x), len(room))
+		vec.Affine(room[:n], x[:n], most, -1, 0)
+		sum += vec.Sum(room[:n])
 		x = x[n:]
 	}
 	return sum
