@@ -27,10 +27,18 @@ type file interface {
 // osDisk is the operating system's.
 type osDisk struct{}
 
-func (osDisk) MkdirAll(dir string) error        { return os.MkdirAll(dir, 0o777) }
-func (osDisk) Create(path string) (file, error) { return os.Create(path) }
-func (osDisk) Rename(from, to string) error     { return os.Rename(from, to) }
-func (osDisk) Remove(path string) error         { return os.Remove(path) }
+func (osDisk) MkdirAll(dir string) error    { return os.MkdirAll(dir, 0o777) }
+func (osDisk) Rename(from, to string) error { return os.Rename(from, to) }
+func (osDisk) Remove(path string) error     { return os.Remove(path) }
+
+// Create removes what is there first: if that is a pipe, opening it would wait.
+func (osDisk) Create(path string) (file, error) {
+	if err := ignoreMissing(os.Remove(path)); err != nil {
+		return nil, err
+	}
+	return os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+}
+
 func (osDisk) SyncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {

@@ -12,6 +12,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/gomem/gomem/data"
+	"github.com/gomem/gomem/internal/tensor"
 )
 
 // TestBlockedDirectories: whatever is in the way of saving is found before
@@ -125,5 +128,31 @@ func TestPipesAreRefused(t *testing.T) {
 	}
 	if c, err := Inspect(o.Save); err != nil || c.Step != 20 {
 		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+// TestPipeInTheWay: under a temporary name there is nothing worth waiting for.
+func TestPipeInTheWay(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"step-000007.png", fileName(5)} {
+		if err := syscall.Mkfifo(filepath.Join(dir, temporary(name)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	scorer, err := SampleWriter(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	grid := tensor.New(tensor.Of(tensor.F32, 1, 3, 8, 8))
+	if err := scorer(7, false).Score(data.Batch{}, []tensor.View{grid}, nil); err != nil {
+		t.Error(err)
+	}
+	st := store{dir: dir, keep: 2, disk: osDisk{}}
+	if _, err := st.save(at(5), session(t, toy(toyVocab, unigram{}))); err != nil {
+		t.Error(err)
+	}
+	if got := names(t, dir); !slices.Equal(got, []string{latestName, fileName(5),
+		"step-000007.png"}) {
+		t.Errorf("the directory has %v", got)
 	}
 }

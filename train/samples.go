@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/data"
@@ -21,13 +19,14 @@ func SampleWriter(dir string) (func(step int, last bool) Scorer, error) {
 		return nil, fmt.Errorf("%s: cannot save there: %w", dir, bare(err))
 	}
 	return func(step int, _ bool) Scorer {
-		return &sampleWriter{path: filepath.Join(dir, fmt.Sprintf("step-%06d.png", step))}
+		return &sampleWriter{store: store{dir: dir, disk: osDisk{}}, step: step}
 	}, nil
 }
 
 type sampleWriter struct {
-	path string
-	done bool
+	store store
+	step  int
+	done  bool
 }
 
 // Score writes the first batch. A file that is there is replaced whole.
@@ -42,13 +41,13 @@ func (s *sampleWriter) Score(_ data.Batch, outputs []gomem.Tensor,
 	if err := images.EncodeGrid(&grid, outputs[0], columns); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(s.path), 0o777); err != nil {
+	if err := s.store.disk.MkdirAll(s.store.dir); err != nil {
 		return err
 	}
-	if err := os.WriteFile(s.path+".tmp", grid.Bytes(), 0o666); err != nil {
+	return s.store.replace(fmt.Sprintf("step-%06d.png", s.step), func(f file) error {
+		_, err := f.Write(grid.Bytes())
 		return err
-	}
-	return os.Rename(s.path+".tmp", s.path)
+	})
 }
 
 // Metrics are none: the pictures are the result.

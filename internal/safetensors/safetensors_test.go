@@ -285,6 +285,7 @@ func FuzzRead(f *testing.F) {
 		f.Add(file(c.header, 8))
 	}
 	f.Add(valid(f))
+	f.Add(sample().sealed(f))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		in, err := read(b)
 		if err != nil {
