@@ -1,0 +1,45 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// commandLines matches a command on a line of its own, and one in the text.
+var commandLines = []*regexp.Regexp{
+	regexp.MustCompile(`(?m)^ +(?:\$ )?(?:go run \./cmd/)?gomem +([^\n:]*)$`),
+	regexp.MustCompile("`(?:go run \\./cmd/)?gomem ([^`]*)`"),
+}
+
+// TestDocumentedCommands: every command in the documents has the flags it needs.
+func TestDocumentedCommands(t *testing.T) {
+	paths, err := filepath.Glob("../../docs/*/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	paths = append(paths, "../../README.md", "../../ARCHITECTURE.md", "../../CONTRIBUTING.md")
+	found := 0
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, form := range commandLines {
+			for _, match := range form.FindAllStringSubmatch(string(text), -1) {
+				line, _, _ := strings.Cut(match[1], "  ")
+				args := strings.Fields(strings.NewReplacer(`\|`, " ", "…", "", "'", "").Replace(line))
+				found++
+				if o := invoke(t, append(args, "--help")...); o.status != exitOK {
+					t.Errorf("%s: gomem %s: %s", path, line, o.stderr)
+				}
+			}
+		}
+	}
+	if found < 20 {
+		t.Errorf("only %d commands in %v", found, paths)
+	}
+	t.Logf("%d commands", found)
+}
