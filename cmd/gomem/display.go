@@ -12,7 +12,6 @@ import (
 	"golang.org/x/term"
 
 	"github.com/gomem/gomem"
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/train"
 )
 
@@ -89,7 +88,7 @@ func (d *lineDisplay) start() {
 
 // copied is the traffic of a training step.
 func (r report) copied() string {
-	if r.Policy == compile.Vanilla {
+	if r.Policy == baseline {
 		return size(r.Feeds+r.Fetches) + " of inputs and results"
 	}
 	return fmt.Sprintf("%s in (%s of variables, %s swapped), %s out (%s swapped, %s of gradients)",

@@ -141,7 +141,7 @@ func (f planFlags) options(device, host int64) (gomem.Options, error) {
 	if err := f.conflict(); err != nil {
 		return o, err
 	}
-	if o.Policy != compile.Vanilla {
+	if o.Policy != baseline {
 		setDefault(&o.DeviceBytes, device)
 		setDefault(&o.HostBytes, host)
 	}

@@ -138,7 +138,7 @@ func listSteps(w io.Writer, p *plan.Plan) error {
 // explain compares the plans with vanilla's and finds what sets their peaks.
 func explain(ctx context.Context, w io.Writer, b *built, o gomem.Options,
 	p planned) (explanation, error) {
-	vanilla, err := baseline(ctx, w, b, o, p)
+	vanilla, err := comparison(ctx, w, b, o, p)
 	if err != nil {
 		return explanation{}, err
 	}
@@ -216,7 +216,7 @@ func (x explanation) planTime() string {
 func (x explanation) printCosts(w io.Writer) {
 	t := newTable(2, 3)
 	columns := 3
-	if x.Policy == compile.Vanilla {
+	if x.Policy == baseline {
 		columns = 2
 	}
 	t.AppendHeader(table.Row{"", string(x.Policy), "vanilla"}[:columns])
@@ -240,7 +240,7 @@ func (x explanation) printCosts(w io.Writer) {
 		row(c.name, c.this, c.vanilla)
 	}
 	printTable(w, t)
-	if x.Policy != compile.Vanilla {
+	if x.Policy != baseline {
 		fmt.Fprintf(w, "\nvanilla needs %.2f times the device memory of this plan.\n", x.ratio())
 	}
 }

@@ -41,10 +41,10 @@ func (p planned) whatSets(s space.ID) plan.Peak {
 	return plan.Peak{}
 }
 
-// baseline is what a plan is compared with: vanilla's, which it may be itself.
-func baseline(ctx context.Context, w io.Writer, b *built, o gomem.Options,
+// comparison is what a plan is compared with: vanilla's, which it may be itself.
+func comparison(ctx context.Context, w io.Writer, b *built, o gomem.Options,
 	p planned) (planned, error) {
-	if o.Policy == compile.Vanilla {
+	if o.Policy == baseline {
 		return p, nil
 	}
 	return planAll(ctx, w, b, vanillaOptions(o))
@@ -52,5 +52,5 @@ func baseline(ctx context.Context, w io.Writer, b *built, o gomem.Options,
 
 // vanillaOptions are the baseline's: everything on the device, no budgets.
 func vanillaOptions(o gomem.Options) gomem.Options {
-	return gomem.Options{Policy: compile.Vanilla, Streams: o.Streams, NoFusion: o.NoFusion}
+	return gomem.Options{Policy: baseline, Streams: o.Streams, NoFusion: o.NoFusion}
 }

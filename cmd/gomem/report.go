@@ -81,11 +81,8 @@ func (r report) ratio() float64 { return float64(r.VanillaDevice) / float64(max(
 
 // method is how the plan was made, in words.
 func (r report) method() string {
-	if r.Policy == compile.Grappler {
-		return "grappler: everything on the device but what is idle around the estimated peak"
-	}
-	if r.Resident {
-		return fmt.Sprintf("%s: everything on the device", r.Policy)
+	if how, ok := uncut[r.Policy]; ok {
+		return fmt.Sprintf("%s: %s", r.Policy, how)
 	}
 	return fmt.Sprintf("%s: %s, %s of %d operations, look-ahead %d", r.Policy, r.Strategy,
 		counted(r.Partitions, "partition"), r.Partition, r.Lookahead)
@@ -93,7 +90,7 @@ func (r report) method() string {
 
 // versus states vanilla's device peak and the ratio, unless this is vanilla.
 func (r report) versus() string {
-	if r.Policy == compile.Vanilla {
+	if r.Policy == baseline {
 		return ""
 	}
 	return fmt.Sprintf("; vanilla needs %s, %.2f times as much", size(r.VanillaDevice), r.ratio())

@@ -109,7 +109,7 @@ func (c *trainCmd) prepare(ctx context.Context, e *env, b *built, o, session gom
 	if err := enoughMemory(c.Device, p); err != nil {
 		return err
 	}
-	vanilla, err := baseline(ctx, e.stderr, b, o, p)
+	vanilla, err := comparison(ctx, e.stderr, b, o, p)
 	if err != nil {
 		return err
 	}
