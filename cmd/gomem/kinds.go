@@ -55,25 +55,22 @@ var (
 
 // kindOf is the model of a name.
 func kindOf(name string) (kind, error) {
-	i := slices.IndexFunc(kinds, func(k kind) bool { return k.name == name })
-	if i < 0 {
-		return kind{}, usagef("unknown --model %q: want %s", name, kindNames(nil))
-	}
-	return kinds[i], nil
-}
-
-// kindNames lists the models that learn from some source of data, or all.
-func kindNames(source *string) string {
 	var names []string
 	for _, k := range kinds {
-		if source == nil || slices.Contains(k.data, *source) {
-			names = append(names, k.name)
+		if k.name == name {
+			return k, nil
 		}
+		names = append(names, k.name)
 	}
-	if len(names) < 2 {
+	return kind{}, usagef("unknown --model %q: want %s", name, either(names))
+}
+
+// either lists names to choose from.
+func either(names []string) string {
+	last := len(names) - 1
+	if last < 1 {
 		return strings.Join(names, "")
 	}
-	last := len(names) - 1
 	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
@@ -97,11 +94,20 @@ func (k kind) takes(options ...option) error {
 // who reads it.
 func (k kind) learnsFrom(spec string) error {
 	source, _, _ := strings.Cut(spec, ":")
-	others := kindNames(&source)
-	if others == "" || slices.Contains(k.data, source) {
+	if slices.Contains(k.data, source) {
 		return nil
 	}
-	return usagef("--data %s is not for --model %s: give it to --model %s", spec, k.name, others)
+	var others []string
+	for _, other := range kinds {
+		if slices.Contains(other.data, source) {
+			others = append(others, other.name)
+		}
+	}
+	if others == nil {
+		return nil
+	}
+	return usagef("--data %s is not for --model %s: give it to --model %s", spec, k.name,
+		either(others))
 }
 
 func buildMoE(f modelFlags) (*models.Model, map[string]string, error) {

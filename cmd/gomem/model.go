@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 
 	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/models"
@@ -53,8 +54,9 @@ type built struct {
 	numbers map[string]string // what the model was built with, for checkpoints
 }
 
-// build makes the model's graph. It takes none of the model's memory.
-func (f modelFlags) build() (*built, error) {
+// build makes the model's graph. It takes none of the model's memory. If that takes
+// long, it says so.
+func (f modelFlags) build(w io.Writer) (*built, error) {
 	k, err := kindOf(f.Model)
 	if err != nil {
 		return nil, err
@@ -62,6 +64,7 @@ func (f modelFlags) build() (*built, error) {
 	if err := k.takes(f.particular()...); err != nil {
 		return nil, err
 	}
+	defer notice(w, fmt.Sprintf("gomem: building the graph of %s %s", k.name, f.Size))()
 	m, numbers, err := k.build(f)
 	if err != nil {
 		return nil, err

@@ -74,7 +74,7 @@ func (c *planCmd) Run(ctx context.Context, e *env) error {
 	if ext := filepath.Ext(string(c.Graph)); c.Graph != "" && ext != ".dot" && ext != ".txt" {
 		return usagef("--graph %s: want a name that ends in .dot or .txt", c.Graph)
 	}
-	b, err := c.build()
+	b, err := c.build(e.stderr)
 	if err != nil {
 		return err
 	}

@@ -81,7 +81,7 @@ func (c *trainCmd) Run(ctx context.Context, e *env) error {
 	if err := c.fitting(); err != nil {
 		return err
 	}
-	b, err := c.build()
+	b, err := c.build(e.stderr)
 	if err != nil {
 		return err
 	}
