@@ -561,3 +561,28 @@ func TestTensors(t *testing.T) {
 		t.Errorf("%v, %v", s, p)
 	}
 }
+
+// TestNothingToCompile: no graph, no context and no target are errors, and no
+// panics.
+func TestNothingToCompile(t *testing.T) {
+	g := graph.New()
+	target := gomem.Evaluation(ops.Sum(g.Input("x", tensor.Of(graph.F32, 4))))
+	for name, compile := range map[string]func() error{
+		"graph": func() error {
+			_, err := gomem.Compile(t.Context(), nil, gomem.Options{}, target)
+			return err
+		},
+		"context": func() error {
+			_, err := gomem.Compile(nil, g, gomem.Options{}, target) //nolint:staticcheck // see above
+			return err
+		},
+		"target": func() error {
+			_, err := gomem.Compile(t.Context(), g, gomem.Options{})
+			return err
+		},
+	} {
+		if err := compile(); err == nil {
+			t.Errorf("nothing is said without a %s", name)
+		}
+	}
+}
