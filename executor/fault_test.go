@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/executor"
@@ -19,6 +20,7 @@ import (
 	"github.com/gomem/gomem/internal/tensor"
 	"github.com/gomem/gomem/internal/trace"
 	"github.com/gomem/gomem/plan"
+	"github.com/gomem/gomem/space"
 )
 
 // hook is called by every kernel of the tests' operations with its number, in the
@@ -348,26 +350,83 @@ func TestCancelRace(t *testing.T) {
 	}
 }
 
-// TestStopsIssuing: a run that is stopped does not go on queuing: on the null
-// device, where tasks run as they are queued, one that is stopped begins none.
+// spy is a device that counts what is queued, and whose Stop takes its time.
+type spy struct {
+	device.Device
+	queued int
+	delay  time.Duration
+}
+
+type spyStream struct {
+	device.Stream
+	spy *spy
+}
+
+func (s *spy) Stream(name string, e space.Engine) (device.Stream, error) {
+	st, err := s.Device.Stream(name, e)
+	return spyStream{st, s}, err
+}
+
+func (s spyStream) Run(tasks ...device.Task) {
+	s.spy.queued += len(tasks)
+	s.Stream.Run(tasks...)
+}
+
+func (s *spy) Stop(cause error) {
+	time.Sleep(s.delay)
+	s.Device.Stop(cause)
+}
+
+// TestStopsIssuing: a run that is stopped does not go on queuing.
 func TestStopsIssuing(t *testing.T) {
-	d := null.Open()
+	d := &spy{Device: null.Open()}
 	r := newTrainerOn(t, d, compile.Options{})
-	if _, err := r.step(context.Background()); err != nil {
-		t.Fatal(err)
+	if _, err := r.step(context.Background()); err != nil || d.queued != len(r.plan.Steps) {
+		t.Fatalf("%d of %d tasks are queued: %v", d.queued, len(r.plan.Steps), err)
 	}
-	before := d.Tasks()
+	d.queued = 0
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := r.step(ctx); !errors.Is(err, context.Canceled) || d.Tasks() != before {
-		t.Errorf("%d tasks ran: %v", d.Tasks()-before, err)
+	if _, err := r.step(ctx); !errors.Is(err, context.Canceled) || d.queued > 0 {
+		t.Errorf("%d tasks are queued: %v", d.queued, err)
 	}
 	d.Stop(errHook)
-	if _, err := r.step(context.Background()); !errors.Is(err, errHook) || d.Tasks() != before {
-		t.Errorf("%d tasks ran on a device that was stopped: %v", d.Tasks()-before, err)
+	if _, err := r.step(context.Background()); !errors.Is(err, errHook) || d.queued > 0 {
+		t.Errorf("%d tasks are queued on a device that was stopped: %v", d.queued, err)
 	}
-	if _, err := r.step(context.Background()); err != nil || d.Tasks() == before {
+	if _, err := r.step(context.Background()); err != nil || d.queued == 0 {
 		t.Errorf("the next run: %v", err)
+	}
+}
+
+// TestLateStop: a context that ends with the run stops that run or none: never the
+// next, though stopping takes longer than what was left to do.
+func TestLateStop(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	last := -1
+	listen := func(e trace.Event) {
+		if e.Step == last {
+			cancel()
+		}
+	}
+	c, err := cpu.Open(cpu.Options{Threads: 1, Listener: listen})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	r := newTrainerOn(t, &spy{Device: c, delay: 20 * time.Millisecond}, compile.Options{})
+	_, want := r.baseline(t)
+	last = len(r.plan.Steps) - 1
+	if _, err := r.step(ctx); err != nil {
+		t.Errorf("nothing was left to do: %v", err)
+	}
+	r.mustEqual(t, want)
+	for range 4 {
+		if _, err := r.step(context.Background()); err != nil {
+			t.Errorf("a run after that: %v", err)
+		}
+		time.Sleep(10 * time.Millisecond)
 	}
 }
 
