@@ -74,7 +74,8 @@ func (c check) run(inputs []graph.Value, feeds Feeds) error {
 	}
 	if err := c.op.CheckData(in); err != nil {
 		return fmt.Errorf("input %s: %w", strings.Join(names, " or "), &graph.Error{
-			Node: c.node.Name, Op: c.node.OpName(), Pos: c.node.Pos, In: c.node.InTypes(), Err: err})
+			Node: c.node.Name, Op: c.node.OpName(), Pos: c.node.Pos, In: c.node.InTypes(),
+			Err: err})
 	}
 	return nil
 }

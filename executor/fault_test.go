@@ -177,8 +177,9 @@ func (r *trainer) set(t *testing.T, values map[string][]byte) {
 }
 
 var schedules = map[string]compile.Options{
-	"vanilla": {Policy: compile.Vanilla}, "vanilla, two streams": {Policy: compile.Vanilla, Streams: 2},
-	"thesis": {}, "partitions of one": {Partition: 1, Lookahead: 1},
+	"vanilla":              {Policy: compile.Vanilla},
+	"vanilla, two streams": {Policy: compile.Vanilla, Streams: 2},
+	"thesis":               {}, "partitions of one": {Partition: 1, Lookahead: 1},
 	"partitions of two, three streams": {Partition: 2, Streams: 3},
 	"no placement":                     {NoPlacement: true, Partition: 2},
 }

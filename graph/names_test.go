@@ -54,8 +54,8 @@ func TestNamesOfLeavesAreTheirOwn(t *testing.T) {
 // TestNamesCanBeWritten: names have no characters that plans and files could not
 // hold.
 func TestNamesCanBeWritten(t *testing.T) {
-	for _, bad := range []string{"", " ", "a ", " a", "a\nb", "a\r", "\x00", "a\tb", "a : b", "\x7f",
-		"a\u2028b", "\xff", "a\u0085", "\u200e"} {
+	for _, bad := range []string{"", " ", "a ", " a", "a\nb", "a\r", "\x00", "a\tb", "a : b",
+		"\x7f", "a\u2028b", "\xff", "a\u0085", "\u200e"} {
 		for what, build := range map[string]func(*graph.Graph){
 			"input":    func(g *graph.Graph) { g.Input(bad, f32()) },
 			"variable": func(g *graph.Graph) { g.Variable(bad, f32(), graph.Init{}) },
@@ -143,7 +143,8 @@ func TestValuesThatAreNone(t *testing.T) {
 // error; with another seed or in a second pass they are not.
 func TestRandomStreams(t *testing.T) {
 	g := graph.New()
-	seed, other := g.Input("seed", tensor.Of(graph.I32, 2)), g.Input("other", tensor.Of(graph.I32, 2))
+	pair := tensor.Of(graph.I32, 2)
+	seed, other := g.Input("seed", pair), g.Input("other", pair)
 	g.ClaimStream(seed, "a")
 	g.ClaimStream(seed, "b")
 	g.ClaimStream(other, "a")

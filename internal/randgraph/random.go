@@ -49,7 +49,7 @@ func Random(pick func(n int) int, size int) *Model {
 		}
 	}
 	if b.pick(3) == 0 {
-		sum := g.State("sum", x.Type(), graph.Init{})
+		sum := g.State("running", x.Type(), graph.Init{})
 		m.Updates = append(m.Updates, ops.Accumulate(sum, b.any()).ID)
 	}
 	return m

@@ -61,7 +61,7 @@ func (d *Device) Kind() kernel.Kind { return kernel.CPU }
 // Alloc makes a memory, zeroed and aligned to a page.
 func (d *Device) Alloc(s space.ID, bytes int64) (device.Memory, error) {
 	if s >= space.Count || bytes < 0 {
-		return nil, fmt.Errorf("cpu device: %d bytes of %s memory: there is no such thing", bytes, s)
+		return nil, fmt.Errorf("cpu device: there are no %d bytes of %s memory", bytes, s)
 	}
 	data, free, err := allocate(bytes)
 	if err != nil {

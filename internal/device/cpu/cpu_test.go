@@ -50,7 +50,8 @@ func TestImpossibleMemory(t *testing.T) {
 
 // throttled is a device whose copy engines copy so many bytes a second, a stream
 // into it, and a task of copying 1 MiB.
-func throttled(t *testing.T, rate int64, l trace.Listener) (*cpu.Device, device.Stream, device.Task) {
+func throttled(t *testing.T, rate int64, l trace.Listener) (*cpu.Device, device.Stream,
+	device.Task) {
 	t.Helper()
 	d, err := cpu.Open(cpu.Options{CopyBytesPerSecond: rate, Listener: l})
 	if err != nil {
@@ -173,7 +174,8 @@ func TestKernelsSeeTheirOperandsOnly(t *testing.T) {
 	}
 	task, err := d.Launch(device.Launch{Engine: space.Compute, Step: 4, Name: "node",
 		What: "inspect", Op: look{&inspect}, In: []device.Operand{operand(64, in)},
-		Out: []device.Operand{operand(128, out)}, Scratch: device.Region{Mem: m, Off: 192, Bytes: 7}})
+		Out:     []device.Operand{operand(128, out)},
+		Scratch: device.Region{Mem: m, Off: 192, Bytes: 7}})
 	if err != nil {
 		t.Fatal(err)
 	}

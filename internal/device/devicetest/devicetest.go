@@ -126,7 +126,8 @@ func testCopies(t *testing.T, d device.Device, _ opener) {
 	if err := a.Write(64, want); err != nil {
 		t.Fatal(err)
 	}
-	c, err := d.Copy(device.Copy{Engine: space.CopyIn, Dst: device.Region{Mem: b, Off: 8, Bytes: 16},
+	c, err := d.Copy(device.Copy{Engine: space.CopyIn,
+		Dst: device.Region{Mem: b, Off: 8, Bytes: 16},
 		Src: device.Region{Mem: a, Off: 64, Bytes: 16}})
 	if err != nil {
 		t.Fatal(err)
@@ -197,7 +198,8 @@ func testHighWater(t *testing.T, d device.Device, _ opener) {
 	}
 	fn := nothing
 	l, err := d.Launch(device.Launch{Op: probe{&fn}, In: []device.Operand{operand(a, 64, 1)},
-		Out: []device.Operand{operand(a, 128, 2)}, Scratch: device.Region{Mem: a, Off: 500, Bytes: 9}})
+		Out:     []device.Operand{operand(a, 128, 2)},
+		Scratch: device.Region{Mem: a, Off: 500, Bytes: 9}})
 	if err != nil {
 		t.Fatal(err)
 	}

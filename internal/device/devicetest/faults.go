@@ -16,7 +16,10 @@ var errBoom = errors.New("boom")
 func testError(t *testing.T, d device.Device, _ opener) {
 	ran := 0
 	a, b := stream(t, d, space.Compute), stream(t, d, space.Compute)
-	second := launch(t, d, func(*kernel.Call) error { ran++; return errors.New("second") }, nil, nil)
+	second := launch(t, d, func(*kernel.Call) error {
+		ran++
+		return errors.New("second")
+	}, nil, nil)
 	a.Run(launch(t, d, func(*kernel.Call) error { return errBoom }, nil, nil))
 	b.Wait(a.Record())
 	b.Run(second, second)

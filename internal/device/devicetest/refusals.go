@@ -18,8 +18,8 @@ func testOutOfRange(t *testing.T, d device.Device, _ opener) {
 	in := device.Copy{Engine: space.CopyIn, Src: device.Region{Mem: host, Bytes: 8},
 		Dst: device.Region{Mem: m, Bytes: 8}}
 	for _, r := range []device.Region{{Off: 90, Bytes: 11}, {Off: -1, Bytes: 4}, {Bytes: -1},
-		{Off: math.MaxInt64, Bytes: 8}, {Off: 8, Bytes: math.MaxInt64}, {Off: math.MinInt64, Bytes: 8},
-		{Off: 101}} {
+		{Off: math.MaxInt64, Bytes: 8}, {Off: 8, Bytes: math.MaxInt64},
+		{Off: math.MinInt64, Bytes: 8}, {Off: 101}} {
 		src, dst := in, in
 		src.Src.Off, src.Src.Bytes, src.Dst.Bytes = r.Off, r.Bytes, r.Bytes
 		dst.Dst.Off, dst.Dst.Bytes, dst.Src.Bytes = r.Off, r.Bytes, r.Bytes
@@ -30,7 +30,8 @@ func testOutOfRange(t *testing.T, d device.Device, _ opener) {
 		}
 		r.Mem = m
 		fn := nothing
-		if _, err := d.Launch(device.Launch{Op: probe{&fn}, Scratch: r}); err == nil && r.Bytes != 0 {
+		_, err := d.Launch(device.Launch{Op: probe{&fn}, Scratch: r})
+		if err == nil && r.Bytes != 0 {
 			t.Errorf("scratch of %d bytes at %d of 100 is accepted", r.Bytes, r.Off)
 		}
 		if r.Bytes > 0 && r.Bytes < 100 {
@@ -110,7 +111,8 @@ func testNoSuchThing(t *testing.T, d device.Device, _ opener) {
 	if _, err := d.Launch(device.Launch{Op: probe{&fn}, In: []device.Operand{o}}); err == nil {
 		t.Error("an operand in no memory is accepted")
 	}
-	if _, err := d.Copy(device.Copy{Engine: space.CopyIn, Src: o.Region, Dst: o.Region}); err == nil {
+	c := device.Copy{Engine: space.CopyIn, Src: o.Region, Dst: o.Region}
+	if _, err := d.Copy(c); err == nil {
 		t.Error("a copy in no memory is accepted")
 	}
 }

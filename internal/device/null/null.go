@@ -27,7 +27,7 @@ func (d *Device) Kind() kernel.Kind { return kernel.CPU }
 // Alloc makes a memory without bytes.
 func (d *Device) Alloc(s space.ID, bytes int64) (device.Memory, error) {
 	if s >= space.Count || bytes < 0 {
-		return nil, fmt.Errorf("null device: %d bytes of %s memory: there is no such thing", bytes, s)
+		return nil, fmt.Errorf("null device: there are no %d bytes of %s memory", bytes, s)
 	}
 	return &memory{device: d, space: s, bytes: bytes}, nil
 }
