@@ -122,7 +122,7 @@ func (p *Program) check() error {
 		switch {
 		case !p.Live[id] || n.Leaf() || seen[id]:
 			return fmt.Errorf("%s may not be at position %d of the order", n.Name, i)
-		case p.Part[id] < part || p.Part[id] > part+1:
+		case p.Part[id] < part || p.Part[id] > part+1 || i == 0 && p.Part[id] > 0:
 			return fmt.Errorf("%s of partition %d follows partition %d", n.Name, p.Part[id], part)
 		}
 		part = p.Part[id]

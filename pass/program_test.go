@@ -1,0 +1,183 @@
+package pass_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/internal/randgraph"
+	"github.com/gomem/gomem/internal/tensor"
+	"github.com/gomem/gomem/partition"
+	"github.com/gomem/gomem/pass"
+)
+
+// drawProgram draws a random program that has been partitioned.
+func drawProgram(t *rapid.T) *pass.Program {
+	m := randgraph.Random(func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "pick") }, 20)
+	p := pass.New(m.Graph, m.Fetches, m.Updates)
+	strategy := rapid.SampledFrom(partition.Strategies()).Draw(t, "strategy")
+	_, err := pass.Run(context.Background(), p, []pass.Pass{pass.DeadCode(),
+		partition.Pass(strategy, rapid.IntRange(1, 9).Draw(t, "partition"))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// owner walks through views to what they read in the end.
+func owner(v graph.Value) graph.Value {
+	for v.Node.Op != nil {
+		if _, ok := v.Node.Op.(graph.Viewer); !ok {
+			break
+		}
+		v = v.Node.In[0]
+	}
+	return v
+}
+
+// TestUses: every value is used where a plain look at all operations finds it, and
+// values are numbered one after the other.
+func TestUses(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p, next := drawProgram(t), 0
+		uses := p.Uses()
+		for _, n := range p.Graph.Nodes() {
+			for i := range n.Out {
+				v := n.Value(i)
+				if p.ValueIndex(v) != next {
+					t.Fatalf("%s is value %d, want %d", v, p.ValueIndex(v), next)
+				}
+				next++
+				var want []int32
+				for pos, id := range p.Order {
+					reader := p.Graph.Node(id)
+					reads := func(u graph.Value) bool { return owner(u) == v }
+					if reader.Executes() && (reader == n || slices.ContainsFunc(reader.In, reads)) {
+						want = append(want, int32(pos))
+					}
+				}
+				if got := uses[p.ValueIndex(v)]; !slices.Equal(got, want) {
+					t.Fatalf("%s is used at %v, want %v", v, got, want)
+				}
+			}
+		}
+		if p.Values() != next || len(uses) != next {
+			t.Fatalf("%d values, want %d", p.Values(), next)
+		}
+	})
+}
+
+// TestPositions: a node's position is its index in the order, and partitions are
+// counted to the last.
+func TestPositions(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := drawProgram(t)
+		last := int32(-1)
+		for _, n := range p.Graph.Nodes() {
+			if want := int32(slices.Index(p.Order, n.ID)); p.Pos(n.ID) != want {
+				t.Fatalf("%s is at %d, want %d", n.Name, p.Pos(n.ID), want)
+			}
+			last = max(last, p.Part[n.ID])
+		}
+		if p.Parts() != int(last)+1 {
+			t.Fatalf("%d partitions, the last is %d", p.Parts(), last)
+		}
+	})
+	m := randgraph.Synthetic(20)
+	if n := pass.New(m.Graph, m.Fetches, nil).Parts(); n != 0 {
+		t.Errorf("%d partitions before any is made", n)
+	}
+}
+
+// TestSuccessorsOfWhatLives: the edges are those of the nodes that live now, also
+// if others have lived before, in the same table.
+func TestSuccessorsOfWhatLives(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := drawProgram(t)
+		for range 3 {
+			got, want := p.Successors(), p.Graph.Successors(p.Live)
+			for id := range p.Live {
+				a, b := got.Of(graph.NodeID(id)), want.Of(graph.NodeID(id))
+				if !slices.Equal(a, b) {
+					t.Fatalf("node %d precedes %v, want %v", id, a, b)
+				}
+			}
+			p.Live[rapid.IntRange(0, len(p.Live)-1).Draw(t, "node")] = rapid.Bool().Draw(t, "lives")
+		}
+	})
+}
+
+// TestEveryDisorderIsFound: no exchange of two nodes passes the check, unless the
+// result is an order all the same, and partitions begin with the first.
+func TestEveryDisorderIsFound(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := drawProgram(t)
+		i := rapid.IntRange(0, len(p.Order)-1).Draw(t, "i")
+		j := rapid.IntRange(0, len(p.Order)-1).Draw(t, "j")
+		order := slices.Clone(p.Order)
+		order[i], order[j] = order[j], order[i]
+		parts := make([]int32, len(order)) // which stay where they are
+		for k, id := range p.Order {
+			parts[k] = p.Part[id]
+		}
+		broken := false
+		for k, id := range order {
+			p.Part[id] = parts[k]
+			for _, before := range p.Graph.Successors(p.Live).Of(id) {
+				broken = broken || slices.Contains(order[:k], before)
+			}
+		}
+		_, err := pass.Run(context.Background(), p, []pass.Pass{{Name: "exchange",
+			Run: func(p *pass.Program) error { p.SetOrder(order); return nil }}})
+		if (err != nil) != broken {
+			t.Fatalf("%v with %d and %d exchanged: %v", p.Order, i, j, err)
+		}
+	})
+}
+
+// TestChecksNameWhatIsWrong: tables that cannot be are refused with the node.
+func TestChecksNameWhatIsWrong(t *testing.T) {
+	for want, spoil := range map[string]func(p *pass.Program){
+		"of partition 1 follows partition 0": func(p *pass.Program) {
+			for _, id := range p.Order {
+				p.Part[id]++
+			}
+		},
+		"x may not be at position 0": func(p *pass.Program) {
+			p.Order[0] = p.Graph.Inputs()[0].ID
+		},
+		"is live but has no position": func(p *pass.Program) { p.SetOrder(p.Order[:3]) },
+		"may not be at position 2":    func(p *pass.Program) { p.Live[p.Order[2]] = false },
+	} {
+		m := randgraph.Synthetic(60)
+		p := pass.New(m.Graph, m.Fetches, m.Updates)
+		_, err := pass.Run(context.Background(), p, []pass.Pass{pass.DeadCode(),
+			partition.Pass(partition.DFS, 5),
+			{Name: "spoiler", Run: func(p *pass.Program) error { spoil(p); return nil }}})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("want %q, have %v", want, err)
+		}
+	}
+}
+
+// TestDeadCodeRefuses: what cannot be computed is refused by name.
+func TestDeadCodeRefuses(t *testing.T) {
+	m := randgraph.Synthetic(20)
+	other := graph.New().Input("elsewhere", tensor.Of(graph.F32))
+	for want, fetches := range map[string][]graph.Value{
+		"a fetch is no value":             {{}},
+		"elsewhere belongs to another":    {other},
+		"fetch x is a input":              {m.Inputs[0]},
+		"no fetches and no updates":       nil,
+		"only computed values can be fet": {m.Graph.Variables()[0].Value(0)},
+	} {
+		err := pass.DeadCode().Run(pass.New(m.Graph, fetches, nil))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("want %q, have %v", want, err)
+		}
+	}
+}
