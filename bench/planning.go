@@ -47,7 +47,10 @@ func planning(ctx context.Context, w io.Writer) error {
 			}
 		}
 	}
-	return nil
+	if err := growth(ctx, w); err != nil {
+		return err
+	}
+	return deepest(ctx, w)
 }
 
 func timePlan(ctx context.Context, w io.Writer, name string, g *graph.Graph, t gomem.Target,
