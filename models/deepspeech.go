@@ -117,7 +117,7 @@ func DeepSpeech(c DeepSpeechConfig) (*Model, error) {
 	p.w = newDeepSpeechWeights(m.Graph, c)
 	loss, _ := p.run(u)
 	m.minimize(Objective{Name: "train", Times: 1, Loss: loss,
-		Metrics: []Metric{{"skipped", p.skipped(u)}}}, p.w.all,
+		Metrics: []Metric{{"skipped", u.skipped()}}}, p.w.all,
 		adam{Beta1: 0.9, Beta2: 0.999, Eps: 1e-8, Fine: c.Fine})
 	defer m.Graph.Scope("eval")()
 	p.training = false
@@ -183,13 +183,13 @@ func (p *deepSpeech) run(u utterances) (loss, logits graph.Value) {
 	defer p.scope("6")()
 	logits = p.sequence(p.apply(p.w.output, x), p.Symbols)
 	losses := ops.CTCLoss(logits, u.labels, u.lengths, u.frames)
-	return p.meanOver(losses, ops.Mul(ops.NotZero(u.frames), u.readable)), logits
+	return p.meanOver(losses, u.readable), logits
 }
 
-// skipped is the number of utterances, f32[], that have too few frames for their
-// labels. The loss leaves them out.
-func (p *deepSpeech) skipped(u utterances) graph.Value {
-	return ops.Sum(ops.AddScalar(ops.Neg(u.readable), 1))
+// skipped is the number of utterances, f32[], that have frames, but too few of them for
+// their labels. The loss leaves them out.
+func (u utterances) skipped() graph.Value {
+	return ops.Sum(ops.Sub(ops.NotZero(u.frames), u.readable))
 }
 
 // windows puts the frames before and after beside each frame, zeros where there

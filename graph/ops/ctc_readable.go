@@ -8,9 +8,9 @@ import (
 	"github.com/gomem/gomem/internal/tensor"
 )
 
-// CTCReadable is 1 for each item whose labels [CTCLoss] can read from its frames, and
-// 0 for those it skips: labels i32[b l], labelLengths and inputLengths i32[b] →
-// f32[b]. It has no gradient.
+// CTCReadable is 1 for each item that has frames, and enough of them for [CTCLoss] to
+// read its labels, and 0 for those without and those it skips: labels i32[b l],
+// labelLengths and inputLengths i32[b] → f32[b]. It has no gradient.
 func CTCReadable(labels, labelLengths, inputLengths graph.Value) graph.Value {
 	return apply(ctcReadable{}, labels, labelLengths, inputLengths)
 }
@@ -58,7 +58,7 @@ func ctcReadableCPU(_ ctcReadable, c *kernel.Call) error {
 	}
 	for k := range out {
 		out[k] = 0
-		if framesFor(labels[k*room:][:lengths[k]]) <= int(frames[k]) {
+		if frames[k] > 0 && framesFor(labels[k*room:][:lengths[k]]) <= int(frames[k]) {
 			out[k] = 1
 		}
 	}
