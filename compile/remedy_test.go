@@ -36,9 +36,17 @@ func TestRemediesWork(t *testing.T) {
 		g, targets := anyTargets(t)
 		o := anyOptions(t)
 		if !o.Policy.Partitioned() { // the remedy is a policy by its defaults
-			o = Options{Policy: o.Policy}
+			o = Options{Policy: o.Policy, Streams: o.Streams}
 		}
-		least, err := Minimum(context.Background(), g, o, space.Device, targets...)
+		ctx := context.Background()
+		if rapid.Bool().Draw(t, "the host is limited") {
+			host, err := Minimum(ctx, g, o, space.Host, targets...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			o.HostBytes = host
+		}
+		least, err := Minimum(ctx, g, o, space.Device, targets...)
 		if err != nil {
 			t.Fatal(err)
 		}
