@@ -161,8 +161,8 @@ func TestPlansDoNotAffectResults(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if rapid.Bool().Draw(t, "tight") {
-				o.DeviceBytes = least
+			if rapid.Bool().Draw(t, "budget") { // from the smallest to the half more
+				o.DeviceBytes = least + least/8*rapid.Int64Range(0, 4).Draw(t, "more")
 			}
 			got, err := trained(m, o)
 			if err != nil {

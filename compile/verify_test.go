@@ -16,6 +16,31 @@ import (
 	"github.com/gomem/gomem/space"
 )
 
+// drawVerified draws a small model, synthetic or random, and a plan of it under any
+// policy, half of the time within a budget between the smallest and twice that.
+func drawVerified(t *rapid.T, nodes int) (*randgraph.Model, *plan.Plan) {
+	var m *randgraph.Model
+	if rapid.Bool().Draw(t, "synthetic") {
+		m = randgraph.Synthetic(rapid.IntRange(18, nodes).Draw(t, "nodes"))
+	} else {
+		m = randgraph.Random(func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "pick") },
+			nodes/10)
+	}
+	o := anyOptions(t)
+	if rapid.Bool().Draw(t, "budget") {
+		least, err := MinDevice(context.Background(), m.Graph, training(m), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.DeviceBytes = least + least/8*rapid.Int64Range(0, 8).Draw(t, "more")
+	}
+	r, err := Compile(context.Background(), m.Graph, training(m), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m, r.Plan
+}
+
 // randomOptions draws options for the thesis policy and its ablations.
 func randomOptions(t *rapid.T) Options {
 	return Options{
@@ -74,14 +99,10 @@ func without(p *plan.Plan, drop int) *plan.Plan {
 // TestVerifyCatchesDroppedSteps: no step of any plan can be left out.
 func TestVerifyCatchesDroppedSteps(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m := randgraph.Synthetic(rapid.IntRange(20, 60).Draw(t, "nodes"))
-		r, err := Compile(context.Background(), m.Graph, training(m), randomOptions(t))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i := range r.Plan.Steps {
-			if plan.Verify(without(r.Plan, i), m.Graph, m.Fetches, m.Updates) == nil {
-				t.Fatalf("dropping %s went unnoticed", r.Plan.StepString(i))
+		m, p := drawVerified(t, 60)
+		for i := range p.Steps {
+			if plan.Verify(without(p, i), m.Graph, m.Fetches, m.Updates) == nil {
+				t.Fatalf("dropping %s went unnoticed", p.StepString(i))
 			}
 		}
 	})
@@ -91,18 +112,14 @@ func TestVerifyCatchesDroppedSteps(t *testing.T) {
 // waits, so none is superfluous and none can be forgotten.
 func TestEveryWaitIsNeeded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m := randgraph.Synthetic(rapid.IntRange(20, 80).Draw(t, "nodes"))
-		r, err := Compile(context.Background(), m.Graph, training(m), randomOptions(t))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i, s := range r.Plan.Steps {
+		m, p := drawVerified(t, 80)
+		for i, s := range p.Steps {
 			for k, w := range s.Wait {
-				q := *r.Plan
+				q := *p
 				q.Steps = slices.Clone(q.Steps)
 				q.Steps[i].Wait = slices.Delete(slices.Clone(s.Wait), k, k+1)
 				if plan.Verify(&q, m.Graph, m.Fetches, m.Updates) == nil {
-					t.Fatalf("%s need not wait for step %d", r.Plan.StepString(i), w)
+					t.Fatalf("%s need not wait for step %d", p.StepString(i), w)
 				}
 			}
 		}
@@ -154,7 +171,9 @@ func TestVerifyCatchesChanges(t *testing.T) {
 		check("waits for itself", func(q *plan.Plan) { q.Steps[i].Wait = []int{i} })
 	}
 	check("peak one byte low", func(q *plan.Plan) { q.Spaces[space.Device].Bytes-- })
-	check("budget one byte low", func(q *plan.Plan) { q.Spaces[space.Host].Budget = q.Spaces[space.Host].Bytes - 1 })
+	check("budget one byte low", func(q *plan.Plan) {
+		q.Spaces[space.Host].Budget = q.Spaces[space.Host].Bytes - 1
+	})
 	check("missing fetch", func(q *plan.Plan) { q.Fetches = nil })
 	check("fetch of another slot", func(q *plan.Plan) { q.Fetches[0].Ref.Slot = 0 })
 	check("missing feed", func(q *plan.Plan) { q.Feeds = nil })
@@ -166,12 +185,7 @@ func TestVerifyCatchesChanges(t *testing.T) {
 // pair of steps that can run at the same time.
 func TestConcurrentStepsDoNotConflict(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m := randgraph.Synthetic(18)
-		r, err := Compile(context.Background(), m.Graph, training(m), randomOptions(t))
-		if err != nil {
-			t.Fatal(err)
-		}
-		p := r.Plan
+		m, p := drawVerified(t, 18)
 		if msg := conflict(p); msg != "" {
 			t.Fatal(msg)
 		}
@@ -247,13 +261,9 @@ func overlap(p *plan.Plan, i, j int) (found bool) {
 // TestParseReadsWhatIsPrinted: a plan survives its text, and still verifies.
 func TestParseReadsWhatIsPrinted(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m := randgraph.Synthetic(rapid.IntRange(20, 120).Draw(t, "nodes"))
-		r, err := Compile(context.Background(), m.Graph, training(m), randomOptions(t))
-		if err != nil {
-			t.Fatal(err)
-		}
+		m, p := drawVerified(t, 120)
 		var text bytes.Buffer
-		n, err := r.Plan.WriteTo(&text)
+		n, err := p.WriteTo(&text)
 		if err != nil || n != int64(text.Len()) {
 			t.Fatalf("wrote %d of %d bytes, %v", n, text.Len(), err)
 		}
@@ -261,7 +271,7 @@ func TestParseReadsWhatIsPrinted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(r.Plan, back); diff != "" {
+		if diff := cmp.Diff(p, back); diff != "" {
 			t.Fatal(diff)
 		}
 		if err := plan.Verify(back, m.Graph, m.Fetches, m.Updates); err != nil {
