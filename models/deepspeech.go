@@ -126,8 +126,8 @@ func DeepSpeech(c DeepSpeechConfig) (*Model, error) {
 	return m.done()
 }
 
-// utterances are a batch. Of readable, f32[batch], 1 is for those with frames enough
-// for their labels, 0 for others.
+// utterances are a batch. Of readable, f32[batch], 1 is for those with frames, enough
+// of them for their labels, 0 for others.
 type utterances struct{ features, labels, lengths, frames, readable graph.Value }
 
 // deepSpeechWeights are the variables of the model.
