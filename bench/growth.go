@@ -37,8 +37,8 @@ func growth(ctx context.Context, w io.Writer) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(w, "| %s | %d | %s | ×%.1f | %s | ×%.1f |\n", s.Name, large.Graph.Len(), ms(t[1]),
-			t[1].Seconds()/t[0].Seconds(), ms(t[3]), t[3].Seconds()/t[2].Seconds())
+		fmt.Fprintf(w, "| %s | %d | %s | ×%.1f | %s | ×%.1f |\n", s.Name, large.Graph.Len(),
+			ms(t[1]), t[1].Seconds()/t[0].Seconds(), ms(t[3]), t[3].Seconds()/t[2].Seconds())
 	}
 	return nil
 }

@@ -73,7 +73,8 @@ func TestHugeOptions(t *testing.T) {
 	if p := compiled(t, m, Options{Partition: maxSize}); p.Parts != 1 {
 		t.Errorf("partitions of %d: there are %d", maxSize, p.Parts)
 	}
-	far, near := compiled(t, m, Options{Lookahead: maxSize}), compiled(t, m, Options{Lookahead: 1000})
+	far := compiled(t, m, Options{Lookahead: maxSize})
+	near := compiled(t, m, Options{Lookahead: 1000})
 	if far.Traffic() != near.Traffic() {
 		t.Errorf("look-ahead %d copies %v, 1000 copies %v", maxSize, far.Traffic(), near.Traffic())
 	}

@@ -39,7 +39,8 @@ func TestAheadAndBehind(t *testing.T) {
 			}
 			a, b := l.ahead(int32(pos)), l.behind(int32(pos))
 			if int(a) != first || int(b) != last {
-				t.Fatalf("from %d of %v: %d and %d, want %d and %d", pos, l.begun, a, b, first, last)
+				t.Fatalf("from %d of %v: %d and %d, want %d and %d", pos, l.begun, a, b, first,
+					last)
 			}
 		}
 	})

@@ -29,7 +29,9 @@ func addWaits(p *plan.Plan) {
 	for i, step := range p.Steps {
 		window.enter(step.Part)
 		copy(w.need, window.need())
-		plan.Each(step.Do, func(id plan.SlotID, write bool) { w.conflicts(id, write, previous[id]) })
+		plan.Each(step.Do, func(id plan.SlotID, write bool) {
+			w.conflicts(id, write, previous[id])
+		})
 		w.settle(i)
 		plan.Each(step.Do, func(id plan.SlotID, write bool) {
 			w.slots[id].add(i, step.Stream, write, w.streams)

@@ -53,7 +53,8 @@ func TestResolve(t *testing.T) {
 			n, at := g.Apply(op, values[k]), want[k]
 			views++
 			values = append(values, n.Value(0), n.Value(1))
-			want = append(want, place{at.root, at.off + op.first}, place{at.root, at.off + op.second})
+			want = append(want, place{at.root, at.off + op.first},
+				place{at.root, at.off + op.second})
 		}
 		for i, v := range values {
 			if root, off := v.Resolve(); root != want[i].root || off != want[i].off {
