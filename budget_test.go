@@ -23,6 +23,7 @@ func someModels(t *testing.T, check func(t *testing.T, m *models.Model)) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			m, err := build()
 			if err != nil {
 				t.Fatal(err)

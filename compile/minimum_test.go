@@ -262,6 +262,10 @@ func TestGrapplerUsesTheBudget(t *testing.T) {
 	if whole := vanilla.Spaces[space.Device].Bytes; least >= whole {
 		t.Errorf("grappler needs %d bytes, vanilla %d", least, whole)
 	}
+	told, err := Predict(ctx, m.Graph, training(m), Options{Policy: Grappler, DeviceBytes: 1})
+	if err != nil || least > told.Device {
+		t.Errorf("grappler needs %d bytes, %d if it is told one byte (%v)", least, told.Device, err)
+	}
 	free := compiled(t, m, Options{Policy: Grappler})
 	if copies(free) != copies(vanilla) {
 		t.Errorf("without a budget grappler copies %d bytes, vanilla %d", copies(free),

@@ -2,6 +2,7 @@ package compile
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -101,6 +102,11 @@ func TestBothShort(t *testing.T) {
 	e := refused(t, m.Graph, o, []Target{training(m)})
 	if e == nil || e.Space != space.Host || e.Remedy.Change != RaiseOther {
 		t.Fatalf("in a byte of each: %v", e)
+	}
+	_, err := MinDevice(context.Background(), m.Graph, training(m), o)
+	var host *ErrOutOfMemory
+	if !errors.As(err, &host) || host.Space != space.Host || host.Remedy.Change == RaiseOther {
+		t.Errorf("the minimum of the device, in a byte of the host: %v", err)
 	}
 	o.DeviceBytes, o.HostBytes = e.Remedy.Bytes, e.Need
 	if again := refused(t, m.Graph, o, []Target{training(m)}); again != nil {
