@@ -30,6 +30,7 @@ func (g *Graph) Digest() string {
 	for _, n := range g.nodes {
 		w.node(n)
 	}
+	w.flush()
 	d := &digest{len(g.nodes), "sha256:" + hex.EncodeToString(w.hash.Sum(nil))}
 	g.sum.Store(d)
 	return d.text
@@ -44,7 +45,7 @@ type digester struct {
 }
 
 func (w *digester) node(n *Node) {
-	w.buf = append(w.buf[:0], byte(n.Kind))
+	w.buf = append(w.buf, byte(n.Kind))
 	w.text(n.Name)
 	w.text(w.op(n.Op))
 	w.number(n.Mutates)
@@ -61,8 +62,21 @@ func (w *digester) node(n *Node) {
 		w.init(n.Init)
 	}
 	w.number(len(n.Data.Data))
+	if len(n.Data.Data) > 0 {
+		w.flush()
+		w.hash.Write(n.Data.Data)
+	}
+	if len(w.buf) > full {
+		w.flush()
+	}
+}
+
+// full is how many bytes are worth a call of the hash.
+const full = 1 << 13
+
+func (w *digester) flush() {
 	w.hash.Write(w.buf)
-	w.hash.Write(n.Data.Data)
+	w.buf = w.buf[:0]
 }
 
 func (w *digester) number(n int) { w.buf = binary.AppendVarint(w.buf, int64(n)) }

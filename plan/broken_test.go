@@ -2,6 +2,7 @@ package plan_test
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -66,5 +67,34 @@ step 0 p0 host #1 launch sgd <- 0 0 mutates 1 : sgd
 	const want = "plan: step 0 (sgd): reads w while or after it is updated"
 	if err := b.verify(p); err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
+	}
+}
+
+// TestVariablesApart: variables may not overlap, even where nothing runs.
+func TestVariablesApart(t *testing.T) {
+	g := graph.New()
+	g.Variable("v", tensor.Of(graph.F32, 2), graph.Init{})
+	g.Variable("w", tensor.Of(graph.F32, 2), graph.Init{})
+	b := bench{g: g}
+	for off, want := range map[string]string{
+		"64": "<nil>", "0": "plan: w: slot 1 overlaps slot 0 (v) at step 0",
+	} {
+		peak := map[string]string{"64": "72", "0": "8"}[off]
+		p, err := plan.Parse(strings.NewReader(`plan by hand
+graph ` + g.Digest() + `
+parts 0
+space device 0 of 0
+space host ` + peak + ` of 100
+slot 0 host+0 8 fixed f32[2] : v
+slot 1 host+` + off + ` 8 fixed f32[2] : w
+variable #0 0 : v
+variable #1 1 : w
+`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := b.verify(p); fmt.Sprint(err) != want {
+			t.Errorf("at %s: %v, want %s", off, err, want)
+		}
 	}
 }

@@ -9,6 +9,12 @@
 //
 //   - Every read sees the value that the graph says, in the version the graph's
 //     order says; a slot is written before it is read.
+//   - The plan is for this graph: its header has the graph's digest, and nodes,
+//     operations and names are those of the graph.
+//   - Every step is of an engine that can do it, and touches only memory that the
+//     engine reaches; every address is aligned as its space demands.
+//   - Every variable and constant has one slot of its own, that no copy, result or
+//     scratch is laid over: at the end it holds the variable's last version.
 //   - No two slots that are live during the same step overlap.
 //   - Two steps that touch the same bytes, one of them writing, are ordered: by
 //     their stream, or by a chain of waits. This holds for the bytes, so it
@@ -18,8 +24,8 @@
 //     starts, every step of partition p is done.
 //   - Every live node runs exactly once, updates after all readers of what they
 //     write, and fetched values are in host memory at the end.
-//   - The high-water mark of every space is the one in the header and within
-//     the budget.
+//   - Every byte of every slot is used, the high-water mark of every space is the
+//     one in the header, and it is within the budget.
 //
 // The order of the steps is one of the many in which they may run. Because
 // conflicting steps are ordered, every other order that the streams and waits
@@ -28,5 +34,6 @@
 // # Text
 //
 // [Plan.WriteTo] prints a plan one slot and one step a line; [Parse] reads it
-// back. Two plans are compared with any line-based diff.
+// back as the same plan, down to names with line breaks. Two plans are compared
+// with any line-based diff.
 package plan

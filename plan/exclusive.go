@@ -15,31 +15,47 @@ func (v *verifier) exclusive() error {
 	for i := range o.spaces {
 		o.spaces[i] = btree.NewG(32, func(a, b segment) bool { return a.lo < b.lo })
 	}
-	starts := make([][]SlotID, max(1, len(v.plan.Steps)))
-	for i := range v.plan.Slots {
-		from := v.plan.Slots[i].From
-		starts[from] = append(starts[from], SlotID(i))
-	}
-	for _, id := range starts[0] {
-		if v.plan.Slots[id].Fixed {
-			if err := o.occupy(id, 0); err != nil {
+	order := v.byStart()
+	for i := range max(1, len(v.plan.Steps)) {
+		for ; len(order) > 0 && v.plan.Slots[order[0]].From <= i; order = order[1:] {
+			if err := o.occupy(order[0], i); err != nil {
 				return err
 			}
 		}
-	}
-	for i, s := range v.plan.Steps {
-		for _, id := range starts[i] {
-			if !v.plan.Slots[id].Fixed {
-				if err := o.occupy(id, i); err != nil {
-					return err
-				}
-			}
+		if i == len(v.plan.Steps) { // there are none, but variables
+			break
 		}
-		if err := o.touch(i, s.Do); err != nil {
+		if err := o.touch(i, v.plan.Steps[i].Do); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// byStart lists the slots in the order in which they become live, fixed ones
+// before others.
+func (v *verifier) byStart() []SlotID {
+	next := make([]int, len(v.plan.Steps)+2) // by first step, fixed ones before all: how many
+	at := func(s *Slot) int {
+		if s.Fixed {
+			return 0
+		}
+		return s.From + 1
+	}
+	for i := range v.plan.Slots {
+		next[at(&v.plan.Slots[i])]++
+	}
+	sum := 0
+	for i, n := range next {
+		next[i], sum = sum, sum+n
+	}
+	order := make([]SlotID, len(v.plan.Slots))
+	for i := range v.plan.Slots {
+		k := &next[at(&v.plan.Slots[i])]
+		order[*k] = SlotID(i)
+		*k++
+	}
+	return order
 }
 
 // segment is a range of addresses and the slot that had it last.
