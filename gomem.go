@@ -183,7 +183,8 @@ func (s *Session) Plan(name string) *plan.Plan {
 // Usage is what a session needs of a space.
 type Usage struct {
 	Space     string
-	Predicted int64 // bytes: the largest of the plans'
+	Taken     int64 // bytes that the session has taken: the largest of the plans'
+	Predicted int64 // bytes: the largest of the plans' that have run; of all before any has
 	Actual    int64 // bytes: the most that any step has used; 0 before the first
 }
 
@@ -198,8 +199,15 @@ func (s *Session) Usage() []Usage {
 	for i, space := range s.targets[0].result.Plan.Spaces {
 		u := Usage{Space: space.Name}
 		for _, t := range s.targets {
-			u.Predicted = max(u.Predicted, t.result.Plan.Spaces[i].Bytes)
+			bytes := t.result.Plan.Spaces[i].Bytes
+			u.Taken = max(u.Taken, bytes)
 			u.Actual = max(u.Actual, t.exec.Peak()[i])
+			if t.exec.Ran() {
+				u.Predicted = max(u.Predicted, bytes)
+			}
+		}
+		if !slices.ContainsFunc(s.targets, func(t *target) bool { return t.exec.Ran() }) {
+			u.Predicted = u.Taken
 		}
 		out = append(out, u)
 	}

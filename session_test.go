@@ -49,3 +49,28 @@ func TestPeaksAreExact(t *testing.T) {
 		}
 	}
 }
+
+// TestUsageOfWhatRan: what a run uses is held against the plans that have run, and
+// not against one that is larger and waits for its turn.
+func TestUsageOfWhatRan(t *testing.T) {
+	m := randgraph.Synthetic(200)
+	s, err := gomem.Compile(t.Context(), m.Graph, gomem.Options{},
+		gomem.Target{Name: "all", Fetches: m.Fetches, Updates: m.Updates},
+		gomem.Target{Name: "one", Fetches: m.Fetches[:1]})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	feeds := gomem.Feeds{m.Inputs[0]: gomem.NewTensor(m.Inputs[0].Type())}
+	for _, target := range []string{"one", "all"} {
+		if _, err := s.Step(t.Context(), target, feeds); err != nil {
+			t.Fatal(err)
+		}
+		for i, u := range s.Usage() {
+			want := s.Plan(target).Spaces[i].Bytes
+			if u.Actual != want || u.Predicted != want || u.Taken != s.Plan("all").Spaces[i].Bytes {
+				t.Errorf("%s: %+v, the plan has %d", target, u, want)
+			}
+		}
+	}
+}

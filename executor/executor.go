@@ -50,6 +50,7 @@ type Executor struct {
 	begun   []uint64        // by plan stream: tasks begun before the run under way
 	fixed   []int64         // by space: end of the variables, which always count as used
 	peak    []int64         // by space: the most that any run has touched
+	ran     bool            // a run has been complete
 }
 
 // work is a run of consecutive steps on one stream, of which only the first

@@ -161,6 +161,7 @@ func (e *Executor) explain(err error) error {
 
 // account compares what was used with what was predicted.
 func (e *Executor) account() error {
+	e.ran = true
 	for i, s := range e.plan.Spaces {
 		used := max(e.memory[i].Used(), e.fixed[i])
 		e.peak[i] = max(e.peak[i], used)
@@ -171,6 +172,9 @@ func (e *Executor) account() error {
 	}
 	return nil
 }
+
+// Ran reports whether a run has been complete.
+func (e *Executor) Ran() bool { return e.ran }
 
 // Peak is the most bytes of each space that any complete run has used.
 func (e *Executor) Peak() []int64 { return e.peak }
