@@ -204,7 +204,7 @@ func (h *hunt) mutant(p *plan.Plan, g *graph.Graph) (*plan.Plan, string) {
 		}
 		name := k.name
 		if h.rng.IntN(4) == 0 && len(m.Steps) > 0 && len(m.Slots) > 0 && len(m.Fetches) > 0 &&
-			len(m.Streams) > 1 && len(m.Spaces) > 1 && len(m.Feeds) > 0 {
+			len(m.Streams) > 1 && len(m.Spaces) > 1 && len(m.Variables) > 0 {
 			if h.kinds[h.rng.IntN(len(h.kinds))].apply(m) {
 				name = "two at once"
 			}
