@@ -82,7 +82,8 @@ func TestFusionKeepsBudgets(t *testing.T) {
 		o.NoFusion = false
 		least, err := gomem.MinDevice(ctx, m.Graph, o, target)
 		if err != nil || least > plain {
-			t.Fatalf("%s: the smallest budget is %d (%v), without fusion %d", o.Planning(), least, err,
+			t.Fatalf("%s: the smallest budget is %d (%v), without fusion %d", o.Planning(), least,
+				err,
 				plain)
 		}
 		for _, budget := range []int64{least, plain} {

@@ -125,8 +125,10 @@ func TestRemediesReadWell(t *testing.T) {
 		"policy thesis would fit: it needs 1KiB (1024 bytes)": {Change: UsePolicy,
 			Policy: Thesis, Bytes: 1024, Fits: true},
 		"with placement and swapping it would need 1KiB": {Change: AllowBoth, Bytes: 1024},
-		"a partition size of 5 would need 1KiB":          {Change: SmallerPartition, N: 5, Bytes: 1024},
-		"a look-ahead of 1 would need 1KiB":              {Change: ShorterLookahead, N: 1, Bytes: 1024},
+		"a partition size of 5 would need 1KiB": {
+			Change: SmallerPartition, N: 5, Bytes: 1024},
+		"a look-ahead of 1 would need 1KiB": {
+			Change: ShorterLookahead, N: 1, Bytes: 1024},
 		"it needs 1KiB (1024 bytes) of host memory, too": {Change: RaiseOther, Space: space.Host,
 			Bytes: 1024},
 	} {

@@ -72,7 +72,8 @@ func checkFetch(g *graph.Graph, v graph.Value) error {
 			len(v.Node.Out))
 	}
 	if root, _ := v.Resolve(); root.Node.Leaf() {
-		return fmt.Errorf("is %s, of kind %s: only computed values can be fetched", v, root.Node.Kind)
+		return fmt.Errorf("is %s, of kind %s: only computed values can be fetched", v,
+			root.Node.Kind)
 	}
 	return nil
 }

@@ -31,7 +31,8 @@ func TestFewItemsHaveEveryOrder(t *testing.T) {
 			chi2 += (float64(c) - expected) * (float64(c) - expected) / expected
 		}
 		if most := unlikely(orders - 1); chi2 > most {
-			t.Errorf("%d items: χ² of %.0f orders is %.0f, want at most %.0f", n, orders, chi2, most)
+			t.Errorf("%d items: χ² of %.0f orders is %.0f, want at most %.0f", n, orders, chi2,
+				most)
 		}
 	}
 }

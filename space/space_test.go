@@ -22,7 +22,8 @@ func TestReach(t *testing.T) {
 	} {
 		if c.e.String() != c.name || c.e.Reads() != c.reads || c.e.Writes() != c.writes ||
 			c.e.Copies() != c.copies {
-			t.Errorf("%s reads %s, writes %s, copies %v", c.e, c.e.Reads(), c.e.Writes(), c.e.Copies())
+			t.Errorf("%s reads %s, writes %s, copies %v", c.e, c.e.Reads(), c.e.Writes(),
+				c.e.Copies())
 		}
 	}
 }

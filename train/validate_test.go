@@ -50,7 +50,8 @@ func TestValidate(t *testing.T) {
 		{"is not a directory", func(o *Options) { o.Save = file }},
 		{"not a directory", func(o *Options) { o.Save = filepath.Join(file, "below") }},
 		{"no such file", func(o *Options) { o.Resume = filepath.Join(dir, "none") }},
-		{"neither save nor resume", func(o *Options) { o.Save, o.Session.Device = dir, gomem.Null }},
+		{"neither save nor resume",
+			func(o *Options) { o.Save, o.Session.Device = dir, gomem.Null }},
 		{"threads", func(o *Options) { o.Session.Threads = -1 }},
 		{`checkpoints: "data" is "\xff", which is not UTF-8`, func(o *Options) {
 			o.Save, o.Config = filepath.Join(dir, "new"), map[string]string{"data": "\xff"}

@@ -30,7 +30,8 @@ func TestDocumentedCommands(t *testing.T) {
 		for _, form := range commandLines {
 			for _, match := range form.FindAllStringSubmatch(string(text), -1) {
 				line, _, _ := strings.Cut(match[1], "  ")
-				args := strings.Fields(strings.NewReplacer(`\|`, " ", "…", "", "'", "").Replace(line))
+				plain := strings.NewReplacer(`\|`, " ", "…", "", "'", "")
+				args := strings.Fields(plain.Replace(line))
 				found++
 				if o := invoke(t, append(args, "--help")...); o.status != exitOK {
 					t.Errorf("%s: gomem %s: %s", path, line, o.stderr)

@@ -58,7 +58,8 @@ func TestLifeOfOneValue(t *testing.T) {
 		}
 	}
 	if made < 0 || swappedOut < 0 || swappedIn < 0 || len(readers) != 2 {
-		t.Fatalf("made in %d, out in %d, in in %d, read in %v", made, swappedOut, swappedIn, readers)
+		t.Fatalf("made in %d, out in %d, in in %d, read in %v", made, swappedOut, swappedIn,
+			readers)
 	}
 	step := func(i int) string { return grouped(int64(i)) }
 	text := strings.Join(strings.Fields(string(document)), " ")

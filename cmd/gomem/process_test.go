@@ -228,7 +228,8 @@ func TestFullOutput(t *testing.T) {
 	for _, args := range [][]string{
 		{"--help"}, {"train", "--help"}, {"version"}, {"version", "--json"}, {"devices"},
 		{"devices", "--json"}, {"plan", "--size", "s512"}, {"plan", "--size", "s512", "--json"},
-		{"plan", "--size", "s512", "--steps"}, {"bench", "thesis", "--table", "6.1", "--size", "base"},
+		{"plan", "--size", "s512", "--steps"},
+		{"bench", "thesis", "--table", "6.1", "--size", "base"},
 		with(tiny, "--steps", "2", "--save", "lines"),
 		with(tiny, "--steps", "2", "--save", "json", "--json"),
 	} {

@@ -36,7 +36,8 @@ func TestResumeSavesThere(t *testing.T) {
 		}
 	}
 	succeed(t, with(tiny, "--steps", "6", "--resume", "run", "--save-every", "1")...)
-	if o := invoke(t, with(tiny, "--resume", "run", "--device", "null")...); o.status != exitUsage ||
+	o := invoke(t, with(tiny, "--resume", "run", "--device", "null")...)
+	if o.status != exitUsage ||
 		!strings.Contains(o.stderr, "--device null computes nothing") {
 		t.Errorf("%+v", o)
 	}
@@ -116,7 +117,8 @@ func TestOtherMachine(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	status := run(t.Context(), with(tiny, "--steps", "2", "--resume", "run", "--save", "new1",
 		"--json"), &stdout, &stderr)
-	if status != exitOK || !strings.HasPrefix(stderr.String(), "gomem: warning: checkpoint "+want) ||
+	if status != exitOK ||
+		!strings.HasPrefix(stderr.String(), "gomem: warning: checkpoint "+want) ||
 		strings.Count(stderr.String(), "\n") != 1 {
 		t.Errorf("status %d, standard error %q", status, stderr.String())
 	}

@@ -55,9 +55,10 @@ func TestWhatIsFused(t *testing.T) {
 		{"a chain", "sigmoid=tanh+scale+sigmoid", func(p pieces) []graph.Value {
 			return []graph.Value{ops.Sigmoid(ops.Scale(ops.Tanh(p.x), 2))}
 		}},
-		{"a product with bias and activation", "relu=matmul+add+relu", func(p pieces) []graph.Value {
-			return []graph.Value{ops.Relu(ops.Add(ops.MatMul(p.x, p.w), p.row))}
-		}},
+		{"a product with bias and activation", "relu=matmul+add+relu",
+			func(p pieces) []graph.Value {
+				return []graph.Value{ops.Relu(ops.Add(ops.MatMul(p.x, p.w), p.row))}
+			}},
 		{"dropout and residual", "add=matmul+dropout+add", func(p pieces) []graph.Value {
 			return []graph.Value{ops.Add(p.z, ops.Dropout(ops.MatMul(p.x, p.w), p.seed, 0.5, "d"))}
 		}},
@@ -65,13 +66,15 @@ func TestWhatIsFused(t *testing.T) {
 			y := ops.Tanh(p.x)
 			return []graph.Value{ops.Mul(y, y)}
 		}},
-		{"an operand that the producer depends on", "tanh=tanh mul=matmul+mul", func(p pieces) []graph.Value {
-			y := ops.Tanh(p.x)
-			return []graph.Value{ops.Mul(ops.MatMul(y, p.w), y)}
-		}},
-		{"two that wait for each other", "tanh=tanh sigmoid=sigmoid mul=mul", func(p pieces) []graph.Value {
-			return []graph.Value{ops.Mul(ops.Tanh(p.x), ops.Sigmoid(p.z))}
-		}},
+		{"an operand that the producer depends on", "tanh=tanh mul=matmul+mul",
+			func(p pieces) []graph.Value {
+				y := ops.Tanh(p.x)
+				return []graph.Value{ops.Mul(ops.MatMul(y, p.w), y)}
+			}},
+		{"two that wait for each other", "tanh=tanh sigmoid=sigmoid mul=mul",
+			func(p pieces) []graph.Value {
+				return []graph.Value{ops.Mul(ops.Tanh(p.x), ops.Sigmoid(p.z))}
+			}},
 		{"two readers", "tanh=tanh neg=neg scale=scale", func(p pieces) []graph.Value {
 			y := ops.Tanh(p.x)
 			return []graph.Value{ops.Neg(y), ops.Scale(y, 2)}
@@ -99,7 +102,9 @@ func TestWhatIsFused(t *testing.T) {
 		{"shared noise", "tanh=tanh dropout=dropout", func(p pieces) []graph.Value {
 			return []graph.Value{ops.Dropout(ops.Tanh(p.x), p.seed, 0.5, "d", 0)}
 		}},
-		{"a reduction", "sum=sum neg=neg", func(p pieces) []graph.Value { return []graph.Value{ops.Neg(ops.Sum(p.x))} }},
+		{"a reduction", "sum=sum neg=neg", func(p pieces) []graph.Value {
+			return []graph.Value{ops.Neg(ops.Sum(p.x))}
+		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := newPieces()

@@ -38,7 +38,8 @@ func (c Conv) shape(batch, ch, h, w, o, kh, kw int) conv.Shape {
 	return conv.Shape{
 		Batch: batch, InC: ch, InH: h, InW: w, OutC: o, KH: kh, KW: kw,
 		StrideH: c.Stride[0], StrideW: c.Stride[1], DilH: c.Dilation[0], DilW: c.Dilation[1],
-		PadTop: c.Pad[0], PadLeft: c.Pad[1], PadBottom: c.Pad[2], PadRight: c.Pad[3], Groups: c.Groups,
+		PadTop: c.Pad[0], PadLeft: c.Pad[1], PadBottom: c.Pad[2], PadRight: c.Pad[3],
+		Groups: c.Groups,
 	}
 }
 

@@ -196,7 +196,8 @@ func lstmGradCPU(o lstmGrad, c *kernel.Call) error {
 		sequence: s, call: c,
 		x: c.In[0].F32(), w: c.In[1].F32(), h0: c.In[2].F32(), c0: c.In[3].F32(),
 		y: c.In[4].F32(), states: c.In[5].F32(), gates: c.In[6].F32(), dy: c.In[7].F32(),
-		dx: c.Out[0].F32(), dw: c.Out[1].F32(), dbias: c.Out[2].F32(), dh: c.Out[3].F32(), dc: c.Out[4].F32(),
+		dx: c.Out[0].F32(), dw: c.Out[1].F32(), dbias: c.Out[2].F32(), dh: c.Out[3].F32(),
+		dc:     c.Out[4].F32(),
 		dgates: floats(c.Scratch)[:size], scratch: floats(c.Scratch)[size:],
 	}
 	for _, sum := range [][]float32{b.dw, b.dbias, b.dh, b.dc} {

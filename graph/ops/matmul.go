@@ -153,9 +153,11 @@ func (o matMul) compute(c *kernel.Call, e gemm.Epilogue) error {
 		p.m, p.batch = p.m*p.batch, 1
 	}
 	x := gemm.Product{
-		Batch: p.batch, M: p.m, N: p.n, K: p.k, Alpha: 1, C: out, LDC: p.n, StrideC: p.m * p.n, Epilogue: e,
+		Batch: p.batch, M: p.m, N: p.n, K: p.k, Alpha: 1, C: out, LDC: p.n, StrideC: p.m * p.n,
 		A: gemm.Matrix{F32: a.F32(), LD: a.Type.Size(-1), Stride: p.m * p.k, Trans: o.TransA},
 		B: gemm.Matrix{F32: b.F32(), LD: b.Type.Size(-1), Stride: p.k * p.n, Trans: o.TransB},
+
+		Epilogue: e,
 	}
 	if o.Reduce {
 		o.sum(c, x)

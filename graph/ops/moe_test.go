@@ -213,7 +213,9 @@ func TestDenseAndSparseLayersAgree(t *testing.T) {
 		l := newLayer(size("groups", 3), size("tokens", 9), 1+size("experts", 4), size("k", 5),
 			size("n", 5), rapid.Uint64().Draw(rt, "seed"))
 		want := l.results(t, nil, l.dense)
-		for name, product := range map[string]func(x, w, o graph.Value) graph.Value{"chain": chained, "grouped": ops.GroupedMatMul} {
+		for name, product := range map[string]func(x, w, o graph.Value) graph.Value{
+			"chain": chained, "grouped": ops.GroupedMatMul,
+		} {
 			got := l.results(t, nil, l.packed(product))
 			for i, what := range []string{"output", "gradient of x", "gradient of the gates",
 				"gradient of the weights"} {
@@ -232,7 +234,8 @@ func TestLayersDoNotDependOnThreads(t *testing.T) {
 	threads := pool.New(3)
 	defer threads.Close()
 	l := newLayer(3, 500, 5, 70, 90, 1)
-	for name, build := range map[string]func(*bench, graph.Value, graph.Value, [2]graph.Value, [2]graph.Value) graph.Value{
+	for name, build := range map[string]func(*bench, graph.Value, graph.Value, [2]graph.Value,
+		[2]graph.Value) graph.Value{
 		"dense": l.dense, "chain": l.packed(chained), "grouped": l.packed(ops.GroupedMatMul),
 	} {
 		l.capacity = 250 // some are dropped

@@ -39,8 +39,9 @@ func TestReluAtNaN(t *testing.T) {
 							want = d
 						}
 						if !equalOrNaN(y[i], value[k]) || !equalOrNaN(dx[i], want) {
-							t.Fatalf("%s of %d, fused %t: at %g it is %g with gradient %g, want %g and %g",
-								name, n, fused, x.F32()[i], y[i], dx[i], value[k], want)
+							t.Fatalf("%s of %d, fused %t: at %g it is %g with gradient %g, want "+
+								"%g and %g", name, n, fused, x.F32()[i], y[i], dx[i], value[k],
+								want)
 						}
 					}
 				}

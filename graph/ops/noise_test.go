@@ -62,7 +62,8 @@ func TestNoiseIsIndependent(t *testing.T) {
 	typ := tensor.Of(graph.F32, n)
 	seed := b.seed(1)
 	x := ops.RandomNormal(seed, typ, "a")
-	again, step, name := ops.RandomNormal(b.seed(1), typ, "a"), ops.RandomNormal(b.seed(2), typ, "a"),
+	again, step, name := ops.RandomNormal(b.seed(1), typ, "a"),
+		ops.RandomNormal(b.seed(2), typ, "a"),
 		ops.RandomNormal(seed, typ, "b")
 	m := b.run()
 	data := m.Value(x).F32()

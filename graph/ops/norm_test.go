@@ -115,7 +115,8 @@ func TestLayerNormOver(t *testing.T) {
 			k := i / (len(x.F32()) / c.rows)
 			index := indexOf(x.Type, i)
 			s := index[(c.from+4)%4]
-			return (float64(x.F32()[i])-mean[k])/math.Sqrt(variance[k]+eps)*float64(scale.F32()[s]) + float64(bias.F32()[s])
+			unit := (float64(x.F32()[i]) - mean[k]) / math.Sqrt(variance[k]+eps)
+			return unit*float64(scale.F32()[s]) + float64(bias.F32()[s])
 		}
 		type norm = func(x, scale, bias graph.Value, from int, eps float32) graph.Value
 		for _, f := range []norm{ops.LayerNormOver, ops.LayerNormComposed} {
@@ -131,7 +132,8 @@ func TestLayerNormOver(t *testing.T) {
 // TestGradientPenalty: the gradient of the norm of a gradient is the same through
 // the fused and the composed layer norm.
 func TestGradientPenalty(t *testing.T) {
-	penalty := func(norm func(x, scale, bias graph.Value, from int, eps float32) graph.Value) func([]graph.Value) graph.Value {
+	type layerNorm func(x, scale, bias graph.Value, from int, eps float32) graph.Value
+	penalty := func(norm layerNorm) func([]graph.Value) graph.Value {
 		return func(in []graph.Value) graph.Value {
 			x, scale, bias, w := in[0], in[1], in[2], in[3]
 			y := ops.Sum(ops.Mul(w, ops.Tanh(norm(x, scale, bias, 1, 0.1))))

@@ -20,7 +20,8 @@ type training struct {
 	w     []float32   // at the start
 	grads [][]float32 // of each step
 	state []graph.Type
-	step  func(g *graph.Graph, w graph.Value, state []graph.Value, grad, lr, step graph.Value) *graph.Node
+	step  func(g *graph.Graph, w graph.Value, state []graph.Value,
+		grad, lr, step graph.Value) *graph.Node
 	sizes []int
 }
 
@@ -95,7 +96,8 @@ func widen(x []float32) []float64 {
 
 func TestSGD(t *testing.T) {
 	tr := newTraining(1, 5, 17)
-	tr.step = func(_ *graph.Graph, w graph.Value, _ []graph.Value, grad, lr, _ graph.Value) *graph.Node {
+	tr.step = func(_ *graph.Graph, w graph.Value, _ []graph.Value,
+		grad, lr, _ graph.Value) *graph.Node {
 		return ops.SGD(w, grad, lr)
 	}
 	w := widen(tr.w)
@@ -110,7 +112,8 @@ func TestSGD(t *testing.T) {
 func TestMomentum(t *testing.T) {
 	tr := newTraining(2, 5, 17)
 	tr.state = []graph.Type{tensor.Of(graph.F32, 5, 17)}
-	tr.step = func(_ *graph.Graph, w graph.Value, s []graph.Value, grad, lr, _ graph.Value) *graph.Node {
+	tr.step = func(_ *graph.Graph, w graph.Value, s []graph.Value,
+		grad, lr, _ graph.Value) *graph.Node {
 		return ops.Momentum(w, s[0], grad, lr, 0.9)
 	}
 	w, m := widen(tr.w), make([]float64, len(tr.w))
@@ -129,7 +132,8 @@ func TestAdam(t *testing.T) {
 	tr := newTraining(3, 5, 17)
 	tr.state = []graph.Type{tensor.Of(graph.F32, 5, 17), tensor.Of(graph.F32, 5, 17)}
 	const b1, b2, eps = 0.9, 0.98, 1e-9
-	tr.step = func(_ *graph.Graph, w graph.Value, s []graph.Value, grad, lr, step graph.Value) *graph.Node {
+	tr.step = func(_ *graph.Graph, w graph.Value, s []graph.Value,
+		grad, lr, step graph.Value) *graph.Node {
 		return ops.Adam(w, s[0], s[1], grad, lr, step, b1, b2, eps)
 	}
 	w, m, v := widen(tr.w), make([]float64, len(tr.w)), make([]float64, len(tr.w))
@@ -243,7 +247,8 @@ func TestAdafactor(t *testing.T) {
 		w := tensor.Of(graph.F32, tr.sizes...)
 		tr.state = ops.AdafactorState(w, minDim)
 		cfg := ops.AdafactorConfig{MinDim: minDim}
-		tr.step = func(_ *graph.Graph, w graph.Value, s []graph.Value, grad, lr, step graph.Value) *graph.Node {
+		tr.step = func(_ *graph.Graph, w graph.Value, s []graph.Value,
+			grad, lr, step graph.Value) *graph.Node {
 			return ops.Adafactor(w, s, grad, lr, step, cfg)
 		}
 		r.w, r.v = widen(tr.w), make([]float64, len(tr.w))
@@ -298,7 +303,8 @@ func TestAdafactorIsScaleFree(t *testing.T) {
 		tr := newTraining(rapid.Uint64().Draw(rt, "seed"), sizes...)
 		minDim := rapid.IntRange(1, 8).Draw(rt, "min")
 		tr.state = ops.AdafactorState(tensor.Of(graph.F32, sizes...), minDim)
-		tr.step = func(_ *graph.Graph, w graph.Value, s []graph.Value, grad, lr, step graph.Value) *graph.Node {
+		tr.step = func(_ *graph.Graph, w graph.Value, s []graph.Value,
+			grad, lr, step graph.Value) *graph.Node {
 			return ops.Adafactor(w, s, grad, lr, step, ops.AdafactorConfig{MinDim: minDim})
 		}
 		want := widen(tr.run(t, nil)[0])
@@ -317,7 +323,8 @@ func TestAdafactorWithoutGradientKeepsTheParameter(t *testing.T) {
 		clear(tr.grads[0])
 		tr.grads = tr.grads[:1]
 		tr.state = ops.AdafactorState(tensor.Of(graph.F32, sizes...), 4)
-		tr.step = func(_ *graph.Graph, w graph.Value, s []graph.Value, grad, lr, step graph.Value) *graph.Node {
+		tr.step = func(_ *graph.Graph, w graph.Value, s []graph.Value,
+			grad, lr, step graph.Value) *graph.Node {
 			return ops.Adafactor(w, s, grad, lr, step, ops.AdafactorConfig{MinDim: 4})
 		}
 		near(t, "w", tr.run(t, nil)[0], widen(tr.w))

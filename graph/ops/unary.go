@@ -141,7 +141,8 @@ var slopes = [numUnary]func(dx, y, dy []float32){
 }
 
 var farSlopes = [numUnary]func(dx, y, dy []float32){
-	relu: farther.ReluGrad, tanh: farther.TanhGrad, sigmoid: farther.SigmoidGrad, gelu: farther.GeluGrad,
+	relu: farther.ReluGrad, tanh: farther.TanhGrad, sigmoid: farther.SigmoidGrad,
+	gelu: farther.GeluGrad,
 }
 
 func (s slope) Name() string { return unaryOps[s.Kind].name + "-grad" }

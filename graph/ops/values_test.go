@@ -278,9 +278,11 @@ func TestFunctions(t *testing.T) {
 	}{
 		{"neg", ops.Neg, func(x float64) float64 { return -x }},
 		{"exp", ops.Exp, math.Exp},
-		{"log", func(x graph.Value) graph.Value { return ops.Log(ops.Exp(x)) }, func(x float64) float64 { return x }},
+		{"log", func(x graph.Value) graph.Value { return ops.Log(ops.Exp(x)) },
+			func(x float64) float64 { return x }},
 		{"sqrt", func(x graph.Value) graph.Value { return ops.Sqrt(ops.Square(x)) }, math.Abs},
-		{"rsqrt", func(x graph.Value) graph.Value { return ops.Rsqrt(ops.Exp(x)) }, func(x float64) float64 { return math.Exp(-x / 2) }},
+		{"rsqrt", func(x graph.Value) graph.Value { return ops.Rsqrt(ops.Exp(x)) },
+			func(x float64) float64 { return math.Exp(-x / 2) }},
 		{"relu", ops.Relu, func(x float64) float64 { return max(x, 0) }},
 		{"tanh", ops.Tanh, math.Tanh},
 		{"sigmoid", ops.Sigmoid, func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }},

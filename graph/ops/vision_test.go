@@ -112,7 +112,9 @@ func TestDepthToSpace(t *testing.T) {
 		from := []int{k[0], (k[2]%3*3+k[3]%3)*2 + k[1], k[2] / 3, k[3] / 3}
 		return float64(x.F32()[at(x.Type, from)])
 	})
-	back := compute(t, func(in []graph.Value) graph.Value { return ops.SpaceToDepth(ops.DepthToSpace(in[0], 3), 3) }, x)
+	back := compute(t, func(in []graph.Value) graph.Value {
+		return ops.SpaceToDepth(ops.DepthToSpace(in[0], 3), 3)
+	}, x)
 	expect(t, "and back", back, func(i int) float64 { return float64(x.F32()[i]) })
 }
 

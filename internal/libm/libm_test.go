@@ -38,7 +38,8 @@ func TestFunctionsAgreeWithMath(t *testing.T) {
 		x = between(-1, 1) * math.Ldexp(1, rng.IntN(20))
 		sin, cos := libm.Sincos(x)
 		if math.Abs(sin-math.Sin(x)) > 0x1p-52 || math.Abs(cos-math.Cos(x)) > 0x1p-52 {
-			t.Fatalf("sincos %g is %g and %g, want %g and %g", x, sin, cos, math.Sin(x), math.Cos(x))
+			t.Fatalf("sincos %g is %g and %g, want %g and %g", x, sin, cos, math.Sin(x),
+				math.Cos(x))
 		}
 	}
 }

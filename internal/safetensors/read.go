@@ -101,7 +101,8 @@ func readHeader(r io.ReaderAt, size int64) ([]byte, error) {
 	n := binary.LittleEndian.Uint64(length[:])
 	switch {
 	case n > maxHeader:
-		return nil, fmt.Errorf("header of %d bytes: at most %d are allowed; not a safetensors file?",
+		return nil, fmt.Errorf("header of %d bytes: at most %d are allowed; not a safetensors "+
+			"file?",
 			n, maxHeader)
 	case n > uint64(size-8):
 		return nil, fmt.Errorf("header of %d bytes, but only %d follow: the file is truncated", n,

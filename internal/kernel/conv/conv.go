@@ -36,7 +36,8 @@ func Forward(p *pool.Pool, s Shape, x, w, y, scratch []float32) {
 	if s.pointwise() {
 		s.each(func(g, in, out int) {
 			gemm.BatchF32(p, false, false, s.Batch, out, s.pixels(), in, 1, w[g*out*in:], in, 0,
-				x[g*in*s.pixels():], s.pixels(), s.InC*s.pixels(), 0, y[g*out*s.pixels():], s.pixels(), s.OutC*s.pixels())
+				x[g*in*s.pixels():], s.pixels(), s.InC*s.pixels(), 0, y[g*out*s.pixels():],
+				s.pixels(), s.OutC*s.pixels())
 		})
 		return
 	}
@@ -52,7 +53,8 @@ func GradInput(p *pool.Pool, s Shape, dy, w, dx, scratch []float32) {
 	if s.pointwise() {
 		s.each(func(g, in, out int) {
 			gemm.BatchF32(p, true, false, s.Batch, in, s.pixels(), out, 1, w[g*out*in:], in, 0,
-				dy[g*out*s.pixels():], s.pixels(), s.OutC*s.pixels(), 0, dx[g*in*s.pixels():], s.pixels(), s.InC*s.pixels())
+				dy[g*out*s.pixels():], s.pixels(), s.OutC*s.pixels(), 0, dx[g*in*s.pixels():],
+				s.pixels(), s.InC*s.pixels())
 		})
 		return
 	}
@@ -185,8 +187,9 @@ func (w *work) product(wide, planes []float32, b place, v *view, g, d0, d1, c0, 
 	}
 	s := gemm.Sum{
 		M: d1 - d0, N: w.columns(b), K: c1 - c0, Terms: v.sum, Add: c0 > 0,
-		A: w.group(w.plan, g)[d0*w.filter.dst+c0*w.filter.src:], RowA: w.filter.dst, ColA: w.filter.src,
-		B: planes, RowB: w.channel, C: wide, RowC: w.nRow,
+		A: w.group(w.plan, g)[d0*w.filter.dst+c0*w.filter.src:], RowA: w.filter.dst,
+		ColA: w.filter.src,
+		B:    planes, RowB: w.channel, C: wide, RowC: w.nRow,
 	}
 	if w.packed {
 		s.A, s.RowA, s.ColA = w.weights[(g*w.dstC+d0)*w.wRow+c0:], w.wRow, 1

@@ -44,19 +44,24 @@ type pass struct {
 var passes = []pass{
 	{"forward", ScratchForward, func(p *pool.Pool, s Shape, o operands, to, scratch []float32) {
 		Forward(p, s, o.x, o.w, to, scratch)
-	}, Shape.out, func(s Shape) int { return s.InC * s.taps() }, func(o operands, x, w, y int) (float32, float32, int) {
-		return o.x[x], o.w[w], y
-	}},
-	{"input gradient", ScratchGradInput, func(p *pool.Pool, s Shape, o operands, to, scratch []float32) {
-		GradInput(p, s, o.y, o.w, to, scratch)
-	}, Shape.in, func(s Shape) int { return s.OutC * s.taps() }, func(o operands, x, w, y int) (float32, float32, int) {
-		return o.y[y], o.w[w], x
-	}},
-	{"filter gradient", ScratchGradFilter, func(p *pool.Pool, s Shape, o operands, to, scratch []float32) {
-		GradFilter(p, s, o.x, o.y, to, scratch)
-	}, Shape.filter, func(s Shape) int { return s.Batch * s.OutH() * s.OutW() }, func(o operands, x, w, y int) (float32, float32, int) {
-		return o.x[x], o.y[y], w
-	}},
+	}, Shape.out, func(s Shape) int { return s.InC * s.taps() },
+		func(o operands, x, w, y int) (float32, float32, int) {
+			return o.x[x], o.w[w], y
+		}},
+	{"input gradient", ScratchGradInput,
+		func(p *pool.Pool, s Shape, o operands, to, scratch []float32) {
+			GradInput(p, s, o.y, o.w, to, scratch)
+		}, Shape.in, func(s Shape) int { return s.OutC * s.taps() },
+		func(o operands, x, w, y int) (float32, float32, int) {
+			return o.y[y], o.w[w], x
+		}},
+	{"filter gradient", ScratchGradFilter,
+		func(p *pool.Pool, s Shape, o operands, to, scratch []float32) {
+			GradFilter(p, s, o.x, o.y, to, scratch)
+		}, Shape.filter, func(s Shape) int { return s.Batch * s.OutH() * s.OutW() },
+		func(o operands, x, w, y int) (float32, float32, int) {
+			return o.x[x], o.y[y], w
+		}},
 }
 
 // eachProduct calls fn with the indices of the factors of every product of a
@@ -109,7 +114,8 @@ func check(t interface{ Fatalf(string, ...any) }, p *pool.Pool, s Shape) {
 		})
 		got := c.compute(t, p, s, o, float32(math.NaN()))
 		for i, x := range got {
-			if diff := math.Abs(float64(x) - want[i]); !(diff <= float64(c.fanIn(s)+3)*0x1p-24*size[i]) {
+			limit := float64(c.fanIn(s)+3) * 0x1p-24 * size[i]
+			if diff := math.Abs(float64(x) - want[i]); !(diff <= limit) {
 				t.Fatalf("%s of %+v: element %d is %v, want %v", c.name, s, i, x, want[i])
 			}
 		}
@@ -149,8 +155,9 @@ func TestAgainstDefinition(t *testing.T) {
 // square is a convolution of square images and filters.
 func square(batch, in, size, out, k, stride, pad int) Shape {
 	return Shape{
-		Batch: batch, InC: in, InH: size, InW: size, OutC: out, KH: k, KW: k, StrideH: stride, StrideW: stride,
-		PadTop: pad, PadLeft: pad, PadBottom: pad, PadRight: pad, DilH: 1, DilW: 1, Groups: 1,
+		Batch: batch, InC: in, InH: size, InW: size, OutC: out, KH: k, KW: k, StrideH: stride,
+		StrideW: stride,
+		PadTop:  pad, PadLeft: pad, PadBottom: pad, PadRight: pad, DilH: 1, DilW: 1, Groups: 1,
 	}
 }
 

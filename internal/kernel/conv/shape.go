@@ -44,7 +44,8 @@ func (s Shape) Validate() error {
 		}
 	}
 	if s.InC%s.Groups != 0 || s.OutC%s.Groups != 0 {
-		return fmt.Errorf("convolution: %d input and %d output channels do not divide into %d groups", s.InC, s.OutC, s.Groups)
+		return fmt.Errorf("convolution: %d input and %d output channels do not divide into %d "+
+			"groups", s.InC, s.OutC, s.Groups)
 	}
 	if h := s.DilH*(s.KH-1) + 1; h > s.InH+s.PadTop+s.PadBottom {
 		return fmt.Errorf("convolution: the filter spans %d rows, the padded image has %d", h,
@@ -63,7 +64,8 @@ func (s Shape) taps() int { return s.KH * s.KW }
 // FLOPs is the floating-point operations of a direct computation, the same for
 // Forward and both gradients; a multiply-add counts as two.
 func (s Shape) FLOPs() int64 {
-	return 2 * int64(s.Batch) * int64(s.OutC) * int64(s.OutH()) * int64(s.OutW()) * int64(s.InC/s.Groups) * int64(s.taps())
+	results := int64(s.Batch) * int64(s.OutC) * int64(s.OutH()) * int64(s.OutW())
+	return 2 * results * int64(s.InC/s.Groups) * int64(s.taps())
 }
 
 // in and out are the elements of x and y, filter those of w.

@@ -22,7 +22,8 @@ type problem struct {
 func (x *problem) String() string {
 	return fmt.Sprintf("batch=%d m=%d n=%d k=%d transA=%v transB=%v ld=%d,%d,%d stride=%d,%d,%d "+
 		"alpha=%v beta=%v",
-		x.batch, x.m, x.n, x.k, x.transA, x.transB, x.lda, x.ldb, x.ldc, x.strideA, x.strideB, x.strideC, x.alpha, x.beta)
+		x.batch, x.m, x.n, x.k, x.transA, x.transB, x.lda, x.ldb, x.ldc, x.strideA, x.strideB,
+		x.strideC, x.alpha, x.beta)
 }
 
 // pack gives the problem the shortest strides and random operands.

@@ -53,7 +53,8 @@ func (s *Sum) compare(got []float32) error {
 				value, size = value+x, size+math.Abs(x)
 			}
 		}
-		if diff := math.Abs(float64(got[at]) - value); !(diff <= float64(len(s.Terms)*s.K+3)*0x1p-24*size) {
+		limit := float64(len(s.Terms)*s.K+3) * 0x1p-24 * size
+		if diff := math.Abs(float64(got[at]) - value); !(diff <= limit) {
 			return fmt.Errorf("element (%d, %d) is %v, want %v", i, j, got[at], value)
 		}
 		want[at] = got[at]

@@ -20,9 +20,12 @@ func lengths() []int {
 func special() []float32 {
 	inf := float32(math.Inf(1))
 	xs := []float32{
-		0, inf, float32(math.NaN()), 1, 2, 0.5, math.MaxFloat32, 0x1p-126, 0x1p-149, 0x1.fffffcp-127,
-		88.72283, 88.72284, 89, 103.97208, 103.97209, 105, 87.33655, 9.010913, 3.919206, 15, 14.2, 0.3466,
-		0.70710677, 0.7071068, 1.4142135, 65504, 65519.996, 65520, 6.1035156e-05, 5.9604645e-08, 2.9802322e-08,
+		0, inf, float32(math.NaN()), 1, 2, 0.5, math.MaxFloat32, 0x1p-126, 0x1p-149,
+		0x1.fffffcp-127,
+		88.72283, 88.72284, 89, 103.97208, 103.97209, 105, 87.33655, 9.010913, 3.919206, 15, 14.2,
+		0.3466,
+		0.70710677, 0.7071068, 1.4142135, 65504, 65519.996, 65520, 6.1035156e-05, 5.9604645e-08,
+		2.9802322e-08,
 	}
 	for _, x := range xs {
 		xs = append(xs, -x)
@@ -114,15 +117,31 @@ func maps() []call {
 		unary("sigmoid", func(k kernels) func(dst, x []float32) { return k.sigmoid }),
 		unary("erf", func(k kernels) func(dst, x []float32) { return k.erf }),
 		unary("gelu", func(k kernels) func(dst, x []float32) { return k.gelu }),
-		withNumber("addScalar", func(k kernels) func(dst, a []float32, s float32) { return k.addScalar }),
-		withNumber("mulScalar", func(k kernels) func(dst, a []float32, s float32) { return k.mulScalar }),
+		withNumber("addScalar", func(k kernels) func(dst, a []float32, s float32) {
+			return k.addScalar
+		}),
+		withNumber("mulScalar", func(k kernels) func(dst, a []float32, s float32) {
+			return k.mulScalar
+		}),
 		binary("atLeast", func(k kernels) func(dst, a, b []float32) { return k.atLeast }),
-		withNumber("divScalar", func(k kernels) func(dst, a []float32, s float32) { return k.divScalar }),
-		withNumber("scalarDiv", func(k kernels) func(dst, a []float32, s float32) { return k.scalarDiv }),
-		withNumber("maxScalar", func(k kernels) func(dst, a []float32, s float32) { return k.maxScalar }),
-		withNumber("minScalar", func(k kernels) func(dst, a []float32, s float32) { return k.minScalar }),
-		withNumber("atLeastScalar", func(k kernels) func(dst, a []float32, s float32) { return k.atLeastScalar }),
-		withNumber("scalarAtLeast", func(k kernels) func(dst, a []float32, s float32) { return k.scalarAtLeast }),
+		withNumber("divScalar", func(k kernels) func(dst, a []float32, s float32) {
+			return k.divScalar
+		}),
+		withNumber("scalarDiv", func(k kernels) func(dst, a []float32, s float32) {
+			return k.scalarDiv
+		}),
+		withNumber("maxScalar", func(k kernels) func(dst, a []float32, s float32) {
+			return k.maxScalar
+		}),
+		withNumber("minScalar", func(k kernels) func(dst, a []float32, s float32) {
+			return k.minScalar
+		}),
+		withNumber("atLeastScalar", func(k kernels) func(dst, a []float32, s float32) {
+			return k.atLeastScalar
+		}),
+		withNumber("scalarAtLeast", func(k kernels) func(dst, a []float32, s float32) {
+			return k.scalarAtLeast
+		}),
 		{"affine", func(k kernels, s [4][]float32) []float32 {
 			k.affine(s[0], s[1], 0.1, 1.7,
 				-3)
@@ -186,7 +205,9 @@ func folds() []call {
 		reduced("sumAbs", func(k kernels) func(x []float32) float32 { return k.sumAbs }),
 		reduced("maxOf", func(k kernels) func(x []float32) float32 { return k.maxOf }),
 		{"dot", func(k kernels, s [4][]float32) []float32 { return []float32{k.dot(s[1], s[2])} }},
-		{"sumSquaresFrom", func(k kernels, s [4][]float32) []float32 { return []float32{k.sumSquaresFrom(s[1], 1.5)} }},
+		{"sumSquaresFrom", func(k kernels, s [4][]float32) []float32 {
+			return []float32{k.sumSquaresFrom(s[1], 1.5)}
+		}},
 		{"dotFrom", func(k kernels, s [4][]float32) []float32 {
 			return []float32{k.dotFrom(s[1],
 				s[2], s[3], 1.5)}
@@ -195,7 +216,9 @@ func folds() []call {
 			return two(k.sumAndDot(s[1], s[2],
 				s[3]))
 		}},
-		{"squaresAndDot", func(k kernels, s [4][]float32) []float32 { return two(k.squaresAndDot(s[1], s[2], s[3], 1.5)) }},
+		{"squaresAndDot", func(k kernels, s [4][]float32) []float32 {
+			return two(k.squaresAndDot(s[1], s[2], s[3], 1.5))
+		}},
 		{"sumExp", func(k kernels, s [4][]float32) []float32 {
 			return []float32{k.sumExp(s[1],
 				1.5)}

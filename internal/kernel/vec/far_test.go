@@ -125,7 +125,8 @@ func TestFarFunctionsAreComplete(t *testing.T) {
 	f := Far()
 	s := arguments(3, 200, 0, false)
 	for _, g := range []func(dst, a, b []float32){
-		f.Add, f.Sub, f.Mul, f.Div, f.Max, f.AtLeast, f.ReluGrad, f.TanhGrad, f.SigmoidGrad, f.GeluGrad,
+		f.Add, f.Sub, f.Mul, f.Div, f.Max, f.AtLeast, f.ReluGrad, f.TanhGrad, f.SigmoidGrad,
+		f.GeluGrad,
 	} {
 		g(s[0], s[1], s[2])
 	}

@@ -10,7 +10,8 @@ func portable() kernels {
 		elementwise: elementwise{
 			add: addGo, sub: subGo, mul: mulGo, div: divGo, max: each2(max32), min: each2(min32),
 			addScalar: addScalarGo, mulScalar: mulScalarGo, fma: fmaGo,
-			divScalar: withScalar(div32), maxScalar: withScalar(max32), minScalar: withScalar(min32),
+			divScalar: withScalar(div32), maxScalar: withScalar(max32),
+			minScalar:     withScalar(min32),
 			atLeastScalar: withScalar(atLeast32),
 			scalarDiv:     withScalar(func(b, s float32) float32 { return s / b }),
 			scalarAtLeast: withScalar(func(b, s float32) float32 { return atLeast32(s, b) }),
@@ -22,8 +23,9 @@ func portable() kernels {
 			reluGrad: each2(reluGrad32), tanhGrad: each2(tanhGrad32),
 			sigmoidGrad: each2(sigmoidGrad32), geluGrad: each2(geluGrad32),
 
-			expAffine: expAffineGo, affine: affineGo, mulScaled: mulScaledGo, mulShifted: mulShiftedGo,
-			normalize: normalizeGo, normGrad: normGradGo,
+			expAffine: expAffineGo, affine: affineGo, mulScaled: mulScaledGo,
+			mulShifted: mulShiftedGo,
+			normalize:  normalizeGo, normGrad: normGradGo,
 
 			dropout: dropoutGo,
 		},

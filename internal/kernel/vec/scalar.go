@@ -125,7 +125,8 @@ var (
 	}
 	// erf x = x + x·p(x²) for |x| ≤ 1 [1.4e-9].
 	erfPoly = []float32{
-		0x1.4771fcp-14, -0x1.a3515ep-11, 0x1.53f224p-8, -0x1.b7f71ap-6, 0x1.ce2ce6p-4, -0x1.81273ep-2, 0x1.06eba8p-3,
+		0x1.4771fcp-14, -0x1.a3515ep-11, 0x1.53f224p-8, -0x1.b7f71ap-6, 0x1.ce2ce6p-4,
+		-0x1.81273ep-2, 0x1.06eba8p-3,
 	}
 )
 

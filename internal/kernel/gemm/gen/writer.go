@@ -26,8 +26,9 @@ type isa struct {
 }
 
 var (
-	avx512 = isa{name: "avx512", vector: "Z", lanes: 16, rows: 14, wide: 2, dots: 4, next: 4, masks: true}
-	avx2   = isa{name: "avx2", vector: "Y", lanes: 8, rows: 6, wide: 2, dots: 2, next: 1}
+	avx512 = isa{name: "avx512", vector: "Z", lanes: 16, rows: 14, wide: 2, dots: 4, next: 4,
+		masks: true}
+	avx2 = isa{name: "avx2", vector: "Y", lanes: 8, rows: 6, wide: 2, dots: 2, next: 1}
 )
 
 // reg returns the name of vector register n.
@@ -132,7 +133,8 @@ func (s isa) table(b *strings.Builder) {
 		b.WriteString("},\n")
 	}
 	fmt.Fprintf(b, "sums: true,\ntranspose: %sTranspose,\n", s.name)
-	fmt.Fprintf(b, "rank1: %s, rank: %s,\ndots: [maxDots][2]func(*dotArgs){\n", s.rankName(1), s.rankName(stepRows))
+	fmt.Fprintf(b, "rank1: %s, rank: %s,\ndots: [maxDots][2]func(*dotArgs){\n", s.rankName(1),
+		s.rankName(stepRows))
 	for rows := 1; rows <= s.dots; rows++ {
 		fmt.Fprintf(b, "{%s, %s},\n", s.dotName(rows, 1), s.dotName(rows, dotCols))
 	}

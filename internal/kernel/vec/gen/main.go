@@ -92,7 +92,8 @@ func declarations(set isa) string {
 		for i, p := range k.params {
 			params[i] = p.name + " " + p.goType()
 		}
-		s += fmt.Sprintf("\n//go:noescape\nfunc %s%s(%s)%s\n", k.name, set.suffix, strings.Join(params, ", "), result)
+		s += fmt.Sprintf("\n//go:noescape\nfunc %s%s(%s)%s\n", k.name, set.suffix,
+			strings.Join(params, ", "), result)
 		f := k.name + set.suffix
 		if k.whole && !set.masks {
 			f = fmt.Sprintf("whole(%s, each(%s))", f, k.name)
@@ -107,7 +108,8 @@ func declarations(set isa) string {
 		}
 	}
 	name := strings.ToLower(set.suffix)
-	s += fmt.Sprintf("\nfunc %s() kernels {\nreturn kernels{\nname: %q,\n\nelementwise: %[1]sNear(),\nfar: %[1]sFar(),\n\n%[3]s}\n}\n", name, name, fields)
+	s += fmt.Sprintf("\nfunc %s() kernels {\nreturn kernels{\nname: %q,\n\n"+
+		"elementwise: %[1]sNear(),\nfar: %[1]sFar(),\n\n%[3]s}\n}\n", name, name, fields)
 	s += fmt.Sprintf("\nfunc %sNear() elementwise {\nreturn elementwise{\n%s}\n}\n", name, near)
 	s += fmt.Sprintf("\nfunc %sFar() *elementwise {\nreturn &elementwise{\n%s}\n}\n", name, far)
 	pretty, err := format.Source([]byte(s))

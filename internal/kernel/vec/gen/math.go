@@ -27,7 +27,8 @@ var (
 		-0x1.288f3ap-10, -0x1.1ec836p-9, 0x1.c7bf5ep-5, -0x1.fdd566p-3, 0.5,
 	}
 	erfPoly = []float64{
-		0x1.4771fcp-14, -0x1.a3515ep-11, 0x1.53f224p-8, -0x1.b7f71ap-6, 0x1.ce2ce6p-4, -0x1.81273ep-2, 0x1.06eba8p-3,
+		0x1.4771fcp-14, -0x1.a3515ep-11, 0x1.53f224p-8, -0x1.b7f71ap-6, 0x1.ce2ce6p-4,
+		-0x1.81273ep-2, 0x1.06eba8p-3,
 	}
 )
 
