@@ -131,14 +131,17 @@ func TestRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	e, _ := b.open(t)
+	if e.Ran() {
+		t.Error("has run before the first run")
+	}
 	for i := range 100 {
 		got, err := step(e, b, float32(i), 5)
 		if err != nil || got[0] != float32(2*i) || got[1] != 10 {
 			t.Fatalf("step %d gives %v, %v", i, got, err)
 		}
 	}
-	if p := e.Peak(); p[0] != 72 || p[1] != 72 {
-		t.Errorf("peaks are %v", p)
+	if p := e.Peak(); p[0] != 72 || p[1] != 72 || !e.Ran() {
+		t.Errorf("peaks are %v, ran %v", p, e.Ran())
 	}
 }
 
