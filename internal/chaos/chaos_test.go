@@ -386,7 +386,7 @@ func TestMutantsOfModels(t *testing.T) {
 				list = list[i : i+1]
 			}
 			for _, o := range list {
-				h.chase(t, s, s.plan(t, o), longtest.Count(6, 400))
+				h.chase(t, s, s.plan(t, o), longtest.Count(6, 60))
 			}
 		}
 	}
