@@ -21,7 +21,8 @@ type content struct {
 // value that the graph says.
 func (v *verifier) contents() error {
 	r := &replay{verifier: v, held: make([]content, len(v.plan.Slots)),
-		ran: make([]bool, v.graph.Len()), updated: make([]bool, v.graph.Len())}
+		ran: make([]bool, v.graph.Len()), updated: make([]bool, v.graph.Len()),
+		written: make([]written, len(v.plan.Slots))}
 	for _, list := range [][]Binding{v.plan.Feeds, v.plan.Variables} {
 		for _, b := range list {
 			n := v.graph.Node(b.Node)
@@ -53,6 +54,7 @@ type replay struct {
 	held    []content // by slot
 	ran     []bool    // by node
 	updated []bool    // by node: a variable, and its update has begun
+	written []written // by slot
 }
 
 // write puts a content into a slot. The first one is what the slot says that it
@@ -167,31 +169,33 @@ func (r *replay) scribble(step int, n *graph.Node, id SlotID) error {
 // operation allows it, and writes no slot twice.
 func (r *replay) apart(step int, n *graph.Node, do Launch) error {
 	for i, out := range do.Out {
-		if out.Slot == do.Scratch {
+		w := &r.written[out.Slot]
+		switch {
+		case out.Slot == do.Scratch:
 			return r.fail(step, "", "writes result %d into its scratch", i)
+		case w.steps == step+1:
+			return r.fail(step, "", "writes results %d and %d into slot %d", w.result, i, out.Slot)
 		}
-		for k, other := range do.Out[:i] {
-			if other.Slot == out.Slot {
-				return r.fail(step, "", "writes results %d and %d into slot %d", k, i, out.Slot)
-			}
-		}
-		shared := 0
-		for k, in := range do.In {
-			if in.Slot != out.Slot {
-				continue
-			}
-			if shared++; i != 0 || in != out || shared > 1 || !mayReplace(n, k) {
-				return r.fail(step, "", "writes result %d over operand %d", i, k)
-			}
-		}
+		*w = written{step + 1, i}
 	}
+	shared := 0
 	for k, in := range do.In {
-		if in.Slot == do.Scratch {
+		w := r.written[in.Slot]
+		switch {
+		case in.Slot == do.Scratch:
 			return r.fail(step, "", "has operand %d as scratch", k)
+		case w.steps != step+1:
+			continue
+		}
+		if shared++; w.result != 0 || in != do.Out[0] || shared > 1 || !mayReplace(n, k) {
+			return r.fail(step, "", "writes result %d over operand %d", w.result, k)
 		}
 	}
 	return nil
 }
+
+// written is the latest result in a slot, and the number of steps up to its own.
+type written struct{ steps, result int }
 
 // mayReplace reports whether result 0 of a node may have operand k's bytes, if
 // no other operand has any of them.
