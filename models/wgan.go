@@ -268,6 +268,8 @@ const (
 // a stride divides what an element reaches, that of a transposed convolution what
 // it is reached by.
 func fans(gain float64, in, out, fewerIn, fewerOut int) graph.Init {
-	fanIn, fanOut := float64(in)/float64(fewerIn), float64(out)/float64(fewerOut)
+	// converted, or a division by a power of two would be fused with the sum
+	fanIn := float64(float64(in) / float64(fewerIn))
+	fanOut := float64(float64(out) / float64(fewerOut))
 	return uniform(gain / (fanIn + fanOut))
 }
