@@ -3,15 +3,11 @@
 //
 // # Lowering
 //
-// The operations are emitted in the order of the traversal, and between them
-// the copies that the decisions ask for. A copy towards the device is issued
-// some operations before it is needed, at most one partition early; a copy from
-// the device is issued right after the value is made, and the slot it reads is
-// not reused for as many operations. That distance, the prefetch, decides how
-// much copying can overlap computing, and what it costs in memory. Lifetimes in
-// emission order go to the arena, which fixes addresses; then every step gets
-// the waits that order it after the steps it conflicts with, on other streams,
-// by value or by address.
+// Lowering translates a schedule ([pass.Schedule]) and decides nothing: an event is
+// a step, and a stay a slot, or a part of the life of the slot whose bytes it takes
+// over. Lifetimes go to the arena, which fixes addresses; then every step gets the
+// waits that order it after the steps it conflicts with, on other streams, by value
+// or by address.
 //
 // # The ladder
 //

@@ -3,7 +3,6 @@ package compile
 import (
 	"context"
 	"math"
-	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -43,6 +42,15 @@ func program(g *graph.Graph, t Target, o Options) (*pass.Program, error) {
 	return s.jobs[0].program, nil
 }
 
+// lowered is the plan of a program on a rung of the ladder, without waits.
+func lowered(t *rapid.T, p *pass.Program, o Options, r Rung) *plan.Plan {
+	made, err := emit(context.Background(), p, way{o, r})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
 // bytesOf walks through views, by their operation's own word.
 func bytesOf(v graph.Value) graph.Value {
 	for v.Node.Op != nil {
@@ -54,105 +62,13 @@ func bytesOf(v graph.Value) graph.Value {
 	return v
 }
 
-// touches is where a value is made or read in a space, one position after the
-// other, by a plain look at every operation.
-func touches(p *pass.Program, v graph.Value, in space.ID) []int32 {
-	var out []int32
-	for pos, id := range p.Order {
-		n := p.Graph.Node(id)
-		touched := n == v.Node
-		for _, operand := range n.In {
-			touched = touched || bytesOf(operand) == v
-		}
-		if touched && n.Executes() && p.Place[id] == in {
-			out = append(out, int32(pos))
-		}
-	}
-	return out
-}
-
-// TestLives holds every life against a plain recount of who touches the value and
-// the absences that were decided.
-func TestLives(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		p, _ := drawProgram(t)
-		all := lives(p)
-		for _, n := range p.Graph.Nodes() {
-			for i := range n.Out {
-				v := n.Value(i)
-				l := all[p.ValueIndex(v)]
-				has := p.Live[n.ID] && (n.Kind == graph.KindInput || n.Executes())
-				if has != (l != nil) {
-					t.Fatalf("%s has a life: %v", v, l != nil)
-				}
-				if l != nil {
-					checkLife(t, p, v, l)
-				}
-			}
-		}
-	})
-}
-
-func checkLife(t *rapid.T, p *pass.Program, v graph.Value, l *life) {
-	onDevice, onHost := touches(p, v, space.Device), touches(p, v, space.Host)
-	var away []pass.Gap
-	if p.Away != nil {
-		away = p.Away[p.ValueIndex(v)]
-	}
-	var covered []int32
-	for _, s := range l.stays {
-		for _, u := range onDevice {
-			if s.first <= u && u <= s.last {
-				covered = append(covered, u)
-			}
-		}
-		if !slices.Contains(onDevice, s.first) || !slices.Contains(onDevice, s.last) {
-			t.Fatalf("%s stays from %d to %d, it is used at %v", v, s.first, s.last, onDevice)
-		}
-	}
-	if !slices.Equal(covered, onDevice) {
-		t.Fatalf("%s is used at %v, its stays cover %v", v, onDevice, covered)
-	}
-	if want := min(1, len(onDevice)) + len(away); len(l.stays) != want {
-		t.Fatalf("%s stays %d times, want %d: it is away %v", v, len(l.stays), want, away)
-	}
-	for i, g := range away {
-		if l.stays[i].last != g.After || l.stays[i+1].first != g.Before {
-			t.Fatalf("%s is away %v, its stays are %v", v, away, l.stays)
-		}
-	}
-	fetched := slices.ContainsFunc(p.Fetches, func(f graph.Value) bool { return bytesOf(f) == v })
-	swapped := len(l.stays) > 1
-	copied := swapped || len(onHost) > 0 || fetched
-	why := plan.Result
-	switch {
-	case swapped:
-		why = plan.SwapOut
-	case len(onHost) > 0:
-		why = plan.Gradient
-	}
-	switch {
-	case l.fetched != fetched || l.value != v:
-		t.Fatalf("%s is fetched: %v", v, l.fetched)
-	case v.Node.Leaf():
-		if l.producedAt != -1 || l.onHost {
-			t.Fatalf("input %s is made at %d", v, l.producedAt)
-		}
-	case l.producedAt != int32(slices.Index(p.Order, v.Node.ID)),
-		l.onHost != (p.Place[v.Node.ID] == space.Host):
-		t.Fatalf("%s is made at %d, on the host: %v", v, l.producedAt, l.onHost)
-	case l.hostCopy != copied || copied && l.why != why:
-		t.Fatalf("%s is copied to the host: %v (%s), want %v (%s)", v, l.hostCopy, l.why, copied,
-			why)
-	}
-}
-
 // TestSlotsFollowLives: a slot that holds a value on the device is live while the
 // value is there, and no longer than the prefetch asks for.
 func TestSlotsFollowLives(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p, o := drawProgram(t)
-		made := lower(p, o, Rung{Lookahead: o.Lookahead}) // no prefetch: nothing is early or late
+		// no prefetch: nothing is early or late
+		made := lowered(t, p, o, Rung{Lookahead: o.Lookahead})
 		for i, s := range made.Slots {
 			if s.Fixed || s.Space != space.Device {
 				continue

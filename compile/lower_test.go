@@ -1,7 +1,6 @@
 package compile
 
 import (
-	"math"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -17,33 +16,6 @@ import (
 func drawRung(t *rapid.T, o Options) Rung {
 	return Rung{Lookahead: o.Lookahead, Unshared: rapid.Bool().Draw(t, "unshared"),
 		Prefetch: rapid.IntRange(0, 2*o.Partition).Draw(t, "prefetch")}
-}
-
-// TestAheadAndBehind: the bisections find what going one position after the other
-// finds.
-func TestAheadAndBehind(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		l := &lowering{prefetch: rapid.IntRange(0, 12).Draw(t, "prefetch")}
-		begun := 0
-		for range rapid.IntRange(1, 20).Draw(t, "positions") {
-			l.begun = append(l.begun, begun)
-			begun += rapid.IntRange(1, 5).Draw(t, "operations")
-		}
-		for pos := range l.begun {
-			first, last := pos, pos
-			for first > 0 && l.begun[pos]-l.begun[first-1] <= l.prefetch {
-				first--
-			}
-			for last+1 < len(l.begun) && l.begun[last+1]-l.begun[pos] <= l.prefetch {
-				last++
-			}
-			a, b := l.ahead(int32(pos)), l.behind(int32(pos))
-			if int(a) != first || int(b) != last {
-				t.Fatalf("from %d of %v: %d and %d, want %d and %d", pos, l.begun, a, b, first,
-					last)
-			}
-		}
-	})
 }
 
 // issued are, by step, the position of the operation next launched, of those that
@@ -67,7 +39,7 @@ func TestCopiesAreNotTooEarly(t *testing.T) {
 		p, o := drawProgram(t)
 		o.Partition = max(1, o.Partition) // vanilla's is none
 		r := drawRung(t, o)
-		made := lower(p, o, r)
+		made := lowered(t, p, o, r)
 		reach := max(1, (r.Prefetch+o.Partition-1)/o.Partition)
 		at := issued(p, made)
 		pending := map[plan.SlotID]int{} // by slot: the step that copied to it
@@ -116,7 +88,11 @@ func TestSharing(t *testing.T) {
 		p, o := drawProgram(t)
 		o.Partition = max(1, o.Partition)
 		r := drawRung(t, o)
-		made := lower(p, o, r)
+		made := lowered(t, p, o, r)
+		type part struct {
+			leaf      graph.Value
+			off, size int64
+		}
 		type seen struct {
 			part, node int
 			slot       plan.SlotID
@@ -164,7 +140,7 @@ func TestVariablesHaveOneAddress(t *testing.T) {
 				t.Fatal(err)
 			}
 			var have []plan.Slot
-			made := lower(p, o, drawRung(t, o))
+			made := lowered(t, p, o, drawRung(t, o))
 			for _, b := range made.Variables {
 				s := made.Slots[b.Slot]
 				have = append(have, plan.Slot{Space: s.Space, Off: s.Off, Value: b.Name})
@@ -182,31 +158,9 @@ func TestVariablesHaveOneAddress(t *testing.T) {
 	})
 }
 
-// TestBalance: among operations that do not depend on each other no compute stream
-// gets more than the others by more than the largest; a chain stays on one.
-func TestBalance(t *testing.T) {
-	branches := randgraph.Synthetic(600)
-	p, err := program(branches.Graph, training(branches), vanilla(3))
-	if err != nil {
-		t.Fatal(err)
-	}
-	l := newLowering(p, vanilla(3), Rung{})
-	var largest int64
-	for pos, id := range p.Order {
-		n := p.Graph.Node(id)
-		cost := graph.Cost{FLOPs: int64(1 + pos%7), Bytes: int64(pos % 3)}
-		alone := &graph.Node{ID: n.ID, Op: n.Op} // no operands to follow
-		l.computeStream(alone, int32(pos), cost)
-		largest = max(largest, cost.FLOPs+cost.Bytes)
-	}
-	least, most := int64(math.MaxInt64), int64(0)
-	for _, load := range l.load {
-		least, most = min(least, load), max(most, load)
-	}
-	if most-least > largest {
-		t.Errorf("loads %v differ by more than %d", l.load, largest)
-	}
-	for _, s := range randgraph.Shapes()[:1] { // a chain
+// TestChainsStayOnAStream: a chain runs on one of several compute streams.
+func TestChainsStayOnAStream(t *testing.T) {
+	for _, s := range randgraph.Shapes()[:1] {
 		m := s.Build(50)
 		streams := map[plan.StreamID]int{}
 		for _, step := range compiled(t, m, vanilla(3)).Steps {
@@ -234,7 +188,7 @@ func TestInPlace(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p, o := drawProgram(t)
 		o.Partition = max(1, o.Partition)
-		made := lower(p, o, drawRung(t, o))
+		made := lowered(t, p, o, drawRung(t, o))
 		for i, s := range made.Steps {
 			do, ok := s.Do.(plan.Launch)
 			if !ok || len(do.Out) == 0 {

@@ -11,6 +11,7 @@ import (
 	"github.com/gomem/gomem/pass"
 	"github.com/gomem/gomem/placement"
 	"github.com/gomem/gomem/plan"
+	"github.com/gomem/gomem/schedule"
 	"github.com/gomem/gomem/space"
 )
 
@@ -179,9 +180,23 @@ func (j *job) lower(ctx context.Context, w way) (*plan.Plan, *pass.Program, erro
 	if err := j.decide(ctx, w); err != nil {
 		return nil, nil, err
 	}
-	p := lower(j.program, w.options, w.Rung)
+	p, err := emit(ctx, j.program, w)
+	if err != nil {
+		return nil, nil, err
+	}
 	j.needs[w] = need{p.Spaces[space.Device].Bytes, p.Spaces[space.Host].Bytes}
 	return p, j.program, nil
+}
+
+// emit makes the plan of a program that has been decided about, without waits.
+func emit(ctx context.Context, p *pass.Program, w way) (*plan.Plan, error) {
+	last := schedule.Pass(schedule.Options{Partition: w.options.Partition,
+		Streams: w.options.Streams, Prefetch: w.Prefetch, Lookahead: w.Lookahead,
+		Unshared: w.Unshared})
+	if _, err := pass.Run(ctx, p, []pass.Pass{last}); err != nil {
+		return nil, err
+	}
+	return lower(p, title(w.options, w.Rung), w.options), nil
 }
 
 // need is what the plan of a way takes.

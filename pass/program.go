@@ -28,6 +28,8 @@ type Program struct {
 
 	Estimate int64 // the device's peak as a pass has guessed it, or 0
 
+	Schedule *Schedule // what lowering translates
+
 	successors graph.Adjacency
 	ordered    []bool // the live nodes that successors are of
 
@@ -111,6 +113,9 @@ func (p *Program) Uses() [][]int32 {
 
 // check proves the tables that are filled so far against the graph.
 func (p *Program) check() error {
+	if p.Schedule != nil {
+		return p.Schedule.check(p)
+	}
 	if p.Live == nil || p.Order == nil {
 		return nil
 	}

@@ -47,13 +47,12 @@ type Reason uint8
 
 // The reasons.
 const (
-	SwapOut   Reason = iota // an intermediate leaves the device
-	SwapIn                  // and comes back
-	Stage                   // a variable or constant for those that read it
-	Feed                    // an input
-	Gradient                // to where the variable is updated
-	Result                  // a fetched value
-	WriteBack               // an updated variable, to where it is bound
+	SwapOut  Reason = iota // an intermediate leaves the device
+	SwapIn                 // and comes back
+	Stage                  // a variable or constant for those that read it
+	Feed                   // an input
+	Gradient               // to where the variable is updated
+	Result                 // a fetched value
 )
 
 var reasons = [...]string{"swap-out", "swap-in", "stage", "feed", "gradient", "fetch",
@@ -100,4 +99,19 @@ type Schedule struct {
 	// Variables has the fixed stays, by creation of the leaves; Feeds those of the
 	// inputs that live; Fetches where the fetched values are at the end, in order.
 	Variables, Feeds, Fetches []StayID
+}
+
+// Each calls f with every stay that the event touches.
+func (e *Event) Each(f func(StayID)) {
+	for _, id := range e.In {
+		f(id)
+	}
+	for _, id := range e.Out {
+		f(id)
+	}
+	for _, id := range [...]StayID{e.Scratch, e.Src, e.Dst} {
+		if id != NoStay {
+			f(id)
+		}
+	}
 }

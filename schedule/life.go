@@ -1,9 +1,8 @@
-package compile
+package schedule
 
 import (
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/pass"
-	"github.com/gomem/gomem/plan"
 	"github.com/gomem/gomem/space"
 )
 
@@ -11,12 +10,12 @@ import (
 // are in the program's order.
 type life struct {
 	value      graph.Value
-	producedAt int32    // where it is computed; -1 for an input
-	stays      []stay   // times on the device, in order
-	hostCopy   bool     // it needs a copy in host memory
-	onHost     bool     // it is made in host memory, and never leaves it
-	fetched    bool     // the host's copy must survive the step
-	why        plan.Why // of the copy to the host
+	producedAt int32       // where it is computed; -1 for an input
+	stays      []stay      // times on the device, in order
+	hostCopy   bool        // it needs a copy in host memory
+	onHost     bool        // it is made in host memory, and never leaves it
+	fetched    bool        // the host's copy must survive the step
+	why        pass.Reason // of the copy to the host
 }
 
 // stay is a time on the device from its first to its last use.
@@ -78,10 +77,10 @@ func (l *life) reason() {
 	switch {
 	case l.producedAt < 0:
 	case len(l.stays) > 1:
-		l.hostCopy, l.why = true, plan.SwapOut
+		l.hostCopy, l.why = true, pass.SwapOut
 	case l.hostCopy:
-		l.why = plan.Gradient
+		l.why = pass.Gradient
 	case l.fetched:
-		l.hostCopy, l.why = true, plan.Result
+		l.hostCopy, l.why = true, pass.Result
 	}
 }
