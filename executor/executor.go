@@ -155,7 +155,9 @@ func (e *Executor) task(d device.Device, i int) (device.Task, error) {
 		})
 	case plan.Launch:
 		n := e.graph.Node(s.Node)
-		l := device.Launch{Engine: engine, Step: i, Name: s.Name, What: do.Op, Op: n.Op}
+		cost := n.Cost()
+		l := device.Launch{Engine: engine, Step: i, Name: s.Name, What: do.Op, Op: n.Op,
+			Cost: device.Cost{FLOPs: cost.FLOPs, Bytes: cost.Bytes}}
 		for k, r := range do.In {
 			l.In = append(l.In, e.operand(r, n.In[k].Type()))
 		}

@@ -71,7 +71,7 @@ func newProfile(p *gomem.Planned, events []trace.Event, took time.Duration) prof
 		if _, ok := step.Do.(plan.Launch); !ok {
 			continue
 		}
-		d, n := e.End.Sub(e.Start), p.Graph.Node(step.Node)
+		d, n := e.End-e.Start, p.Graph.Node(step.Node)
 		out.kernels += d
 		name := describe(n)
 		g, ok := groups[name]

@@ -306,11 +306,10 @@ func TestProfile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	start := time.Now()
 	var events []trace.Event
 	for i := range p.Results[0].Plan.Steps {
-		events = append(events, trace.Event{Step: i, Start: start,
-			End: start.Add(time.Microsecond)})
+		events = append(events, trace.Event{Step: i, Start: time.Second,
+			End: time.Second + time.Microsecond})
 	}
 	got := newProfile(p, events, time.Second)
 	launches := p.Results[0].Plan.Launches()

@@ -86,6 +86,13 @@ type Launch struct {
 	Op      any
 	In, Out []Operand
 	Scratch Region // no bytes if there is none
+	Cost    Cost
+}
+
+// Cost is what running an operation takes, for devices that tell the time by it.
+type Cost struct {
+	FLOPs int64 // floating-point operations; a multiply-add counts as two
+	Bytes int64 // bytes of operands read and results written
 }
 
 // Copy describes the task of copying.

@@ -13,12 +13,14 @@ import (
 
 // Event is one piece of work on one stream.
 type Event struct {
-	Stream     string
-	Name       string // what it was done for
-	What       string // operation, or reason of a copy
-	Step       int    // index in the plan
-	Bytes      int64  // bytes copied; 0 for an operation
-	Start, End time.Time
+	Stream string
+	Name   string // what it was done for
+	What   string // operation, or reason of a copy
+	Step   int    // index in the plan
+	Bytes  int64  // bytes copied; 0 for an operation
+	// Start and End are on the device's clock, which need not be the machine's:
+	// it is zero when the device is opened.
+	Start, End time.Duration
 }
 
 // Listener receives events; it may be called from several goroutines at once.
@@ -78,8 +80,8 @@ func (r *Recorder) WriteJSON(w io.Writer) error {
 		}
 		out = append(out, chromeEvent{
 			Name: e.Name, Cat: e.What, Phase: "X", TID: lane,
-			TS:   micros(e.Start.Sub(events[0].Start)),
-			Dur:  micros(e.End.Sub(e.Start)),
+			TS:   micros(e.Start - events[0].Start),
+			Dur:  micros(e.End - e.Start),
 			Args: map[string]any{"step": e.Step, "what": e.What, "bytes": e.Bytes},
 		})
 	}

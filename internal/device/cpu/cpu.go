@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/gomem/gomem/internal/device"
 	"github.com/gomem/gomem/internal/kernel"
@@ -27,6 +28,7 @@ type Options struct {
 // Device is the processor and its memory.
 type Device struct {
 	options  Options
+	opened   time.Time // when the clock of events is zero
 	places   [space.Engines]place
 	pool     *pool.Pool
 	streams  []*stream
@@ -41,7 +43,7 @@ func Open(o Options) (*Device, error) {
 	if o.Threads < 0 || o.CopyBytesPerSecond < 0 {
 		return nil, fmt.Errorf("cpu device: negative threads or copy speed: %+v", o)
 	}
-	d := &Device{options: o, pool: pool.New(o.Threads)}
+	d := &Device{options: o, opened: time.Now(), pool: pool.New(o.Threads)}
 	for e := range space.Engines {
 		d.places[e] = place{d, e}
 	}

@@ -86,7 +86,7 @@ func TestThrottle(t *testing.T) {
 		t.Errorf("2 MiB at 100 MiB/s took %s", took)
 	}
 	if ev := rec.Events(); len(ev) != 2 || ev[0].Stream != "in" || ev[0].Bytes != 1<<20 ||
-		ev[1].Start.Before(ev[0].End) {
+		ev[1].Start < ev[0].End {
 		t.Errorf("events: %+v", ev)
 	}
 }

@@ -133,7 +133,8 @@ func (t *task) run(s *stream) (err error) {
 	}
 	if listen != nil {
 		listen(trace.Event{Stream: s.name, Name: t.name, What: t.what, Step: t.step,
-			Bytes: int64(len(t.dst)), Start: start, End: time.Now()})
+			Bytes: int64(len(t.dst)), Start: start.Sub(s.device.opened),
+			End: time.Since(s.device.opened)})
 	}
 	return err
 }
