@@ -1,5 +1,3 @@
-// Package machine prices what a step does: how long operations and copies take on
-// a machine that may or may not be the one at hand.
 package machine
 
 import (
