@@ -110,7 +110,7 @@ func (o Options) Planning() compile.Options {
 	return compile.Options{
 		Policy: o.Policy, Strategy: o.Strategy, Partition: o.Partition, Lookahead: o.Lookahead,
 		NoPlacement: o.NoPlacement, NoSwap: o.NoSwap, Streams: o.Streams,
-		DeviceBytes: o.DeviceBytes, HostBytes: o.HostBytes,
+		DeviceBytes: o.DeviceBytes, HostBytes: o.HostBytes, NoFusion: o.NoFusion,
 	}
 }
 
@@ -118,7 +118,7 @@ func (o Options) Planning() compile.Options {
 func (o Options) With(c compile.Options) Options {
 	o.Policy, o.Strategy, o.Partition, o.Lookahead = c.Policy, c.Strategy, c.Partition, c.Lookahead
 	o.NoPlacement, o.NoSwap, o.Streams = c.NoPlacement, c.NoSwap, c.Streams
-	o.DeviceBytes, o.HostBytes = c.DeviceBytes, c.HostBytes
+	o.DeviceBytes, o.HostBytes, o.NoFusion = c.DeviceBytes, c.HostBytes, c.NoFusion
 	return o
 }
 

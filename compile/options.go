@@ -21,6 +21,7 @@ type Options struct {
 	Streams     int   // compute streams; 0 is 1
 	DeviceBytes int64 // budget of the device; 0 is none
 	HostBytes   int64 // budget of the host; 0 is none
+	NoFusion    bool  // plan the model's graph as it is; see package graph/fuse
 }
 
 // EnsureDefaults replaces zero values by what they stand for.

@@ -85,8 +85,7 @@ func agree(t require, p *plan.Plan, g *graph.Graph, m machine.Model) {
 			t.Fatalf("the device takes %s for the step, the simulation %s", got, want.Step)
 		}
 		for _, ev := range events.Events()[round*len(p.Steps):] {
-			start, end := time.Duration(ev.Start.UnixNano())-begin,
-				time.Duration(ev.End.UnixNano())-begin
+			start, end := ev.Start-begin, ev.End-begin
 			if start != want.Start[ev.Step] || end != want.End[ev.Step] {
 				t.Fatalf("step %s runs from %s to %s on the device, from %s to %s in the "+
 					"simulation", p.StepString(ev.Step), start, end, want.Start[ev.Step],

@@ -136,12 +136,9 @@ func (s *stream) advance(t *task) {
 		return
 	}
 	e := t.event
-	e.Stream, e.Start, e.End = s.name, at(start), at(s.busy)
+	e.Stream, e.Start, e.End = s.name, start, s.busy
 	s.device.options.Listener(e)
 }
-
-// at is a time of the virtual clock as trace events have it.
-func at(d time.Duration) time.Time { return time.Unix(0, 0).Add(d) }
 
 // Record is the time at which everything queued so far is done; an event's number is
 // that, in nanoseconds.

@@ -94,7 +94,7 @@ func TestClock(t *testing.T) {
 		if e.Bytes != int64(e.Step) || e.Name != "x" || e.What != "stage" {
 			t.Errorf("event %+v", e)
 		}
-		got = append(got, e.Start.UnixMicro(), e.End.UnixMicro())
+		got = append(got, e.Start.Microseconds(), e.End.Microseconds())
 	}
 	want := []int64{0, 10, 10, 15, 0, 8, 15, 19, 19, 21}
 	if len(got) != len(want) {
