@@ -45,6 +45,16 @@ func TestBrokenPromises(t *testing.T) {
 	}
 }
 
+// TestDeadNodes: what nobody asked for does not run.
+func TestDeadNodes(t *testing.T) {
+	b := newBench()
+	b.updates = nil
+	const want = "plan: step 8 (sgd): runs a dead node"
+	if err := b.verify(b.plan(t)); err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
 // TestUpdateReadsItself: an update may not read what it writes.
 func TestUpdateReadsItself(t *testing.T) {
 	g := graph.New()
@@ -64,9 +74,46 @@ step 0 p0 host #1 launch sgd <- 0 0 mutates 1 : sgd
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = "plan: step 0 (sgd): reads w while or after it is updated"
+	const want = "plan: step 0 (sgd): reads w while it is updated"
 	if err := b.verify(p); err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
+	}
+}
+
+// TestWrittenBackElsewhere: what an update has made of a variable is not written
+// over another.
+func TestWrittenBackElsewhere(t *testing.T) {
+	g := graph.New()
+	g.Variable("v", tensor.Of(graph.F32, 2), graph.Init{})
+	w := g.Variable("w", tensor.Of(graph.F32, 2), graph.Init{})
+	n := g.Update(rigid{"sgd", 0, 0}, []graph.Value{w})
+	b := bench{g, nil, []graph.NodeID{n.ID}}
+	for slot, want := range map[string]string{
+		"1": "<nil>", "0": "plan: step 2 (w): writes w over v",
+	} {
+		p, err := plan.Parse(strings.NewReader(`plan by hand
+graph ` + g.Digest() + `
+parts 1
+space device 8 of 8
+space host 72 of 72
+stream compute0 compute
+stream in copy-in
+stream out copy-out
+slot 0 host+0 8 fixed f32[2] : v
+slot 1 host+64 8 fixed f32[2] : w
+slot 2 device+0 8 0-2 f32[2] : w
+variable #0 0 : v
+variable #1 1 : w
+step 0 p0 in #1 copy 2 <- 1 8 stage : w
+step 1 p0 compute0 #2 launch sgd <- 2 mutates 1 wait 0 : sgd
+step 2 p0 out #1 copy ` + slot + ` <- 2 8 write-back wait 1 : w
+`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := b.verify(p); fmt.Sprint(err) != want {
+			t.Errorf("into slot %s: %v, want %s", slot, err, want)
+		}
 	}
 }
 

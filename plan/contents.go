@@ -18,7 +18,8 @@ type content struct {
 }
 
 // contents replays the steps symbolically and proves that every read sees the
-// value that the graph says.
+// value that the graph says. A pure operation makes the same value every time,
+// since what it reads is the same: of a variable, what it was before its update.
 func (v *verifier) contents() error {
 	r := &replay{verifier: v, held: make([]content, len(v.plan.Slots)),
 		ran: make([]bool, v.graph.Len()), updated: make([]bool, v.graph.Len()),
@@ -46,7 +47,21 @@ func (v *verifier) contents() error {
 			return v.fail(-1, n.Name, "never runs")
 		}
 	}
+	if err := r.latest(); err != nil {
+		return err
+	}
 	return r.fetched()
+}
+
+// latest demands that a variable that is updated is so where it is bound.
+func (r *replay) latest() error {
+	for _, b := range r.plan.Variables {
+		if r.updated[b.Node] && !r.held[b.Slot].updated {
+			return r.fail(-1, b.Name, "slot %d has the variable from before its update when the "+
+				"step ends", b.Slot)
+		}
+	}
+	return nil
 }
 
 type replay struct {
@@ -107,6 +122,12 @@ func (r *replay) copy(step int, do Copy) error {
 	if n.ID != r.plan.Steps[step].Node || !fits(do.Why, n, r.plan.Slots[do.Dst.Slot].Space) {
 		return r.fail(step, "", "copies %s as %s", src.value, do.Why)
 	}
+	if do.Why == WriteBack && !src.updated {
+		return r.fail(step, "", "writes %s back before its update", src.value)
+	}
+	if old := r.held[do.Dst.Slot].value; r.plan.Slots[do.Dst.Slot].Fixed && old != src.value {
+		return r.fail(step, "", "writes %s over %s", src.value, old)
+	}
 	src.off, src.bytes = src.off+do.Src.Off, do.Bytes
 	return r.write(step, do.Dst.Slot, src)
 }
@@ -120,6 +141,8 @@ func fits(why Why, n *graph.Node, to space.ID) bool {
 		return (n.Kind == graph.KindVariable || n.Kind == graph.KindConstant) && to == space.Device
 	case SwapIn:
 		return n.Kind == graph.KindCompute && to == space.Device
+	case WriteBack:
+		return n.Kind == graph.KindVariable && to == space.Host
 	default:
 		return n.Kind == graph.KindCompute && to == space.Host
 	}
@@ -127,8 +150,11 @@ func fits(why Why, n *graph.Node, to space.ID) bool {
 
 func (r *replay) launch(step int, do Launch) error {
 	n := r.graph.Node(r.plan.Steps[step].Node)
-	if !r.live[n.ID] || r.ran[n.ID] {
-		return r.fail(step, "", "runs a node that is dead or has run")
+	switch {
+	case !r.live[n.ID]:
+		return r.fail(step, "", "runs a dead node")
+	case r.ran[n.ID] && n.Kind != graph.KindCompute:
+		return r.fail(step, "", "runs an update twice")
 	}
 	r.ran[n.ID] = true
 	for i, ref := range do.In {
@@ -204,19 +230,16 @@ func mayReplace(n *graph.Node, k int) bool {
 	return ok && slices.Contains(op.InPlace(n.InTypes(), n.Out), k)
 }
 
-// update notes that a node writes variables. It must write them where they
-// live, and read none of them beside.
+// update notes that a node writes variables, where they are bound or in copies. It
+// must read none of them beside.
 func (r *replay) update(step int, n *graph.Node, do Launch) error {
 	for i, v := range n.In[:n.Mutates] {
-		if !r.plan.Slots[do.In[i].Slot].Fixed {
-			return r.fail(step, "", "updates a copy of %s", v)
-		}
 		r.held[do.In[i].Slot].updated = true
 		r.updated[v.Node.ID] = true
 	}
 	for _, v := range n.In[n.Mutates:] {
-		if root, _ := v.Resolve(); r.updated[root.Node.ID] {
-			return r.fail(step, "", "reads %s while or after it is updated", v)
+		if root, _ := v.Resolve(); slices.Contains(n.In[:n.Mutates], root) {
+			return r.fail(step, "", "reads %s while it is updated", v)
 		}
 	}
 	return nil

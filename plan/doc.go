@@ -22,8 +22,9 @@
 //     run on streams of their own.
 //   - At most two partitions are in flight: when a step of partition p+2
 //     starts, every step of partition p is done.
-//   - Every live node runs exactly once, updates after all readers of what they
-//     write, and fetched values are in host memory at the end.
+//   - Every live node runs: an update once, a pure operation as often as its
+//     results are made, every time from the same operands. No operation sees a
+//     variable after its update. Fetched values are in host memory at the end.
 //   - Every byte of every slot is used, the high-water mark of every space is the
 //     one in the header, and it is within the budget.
 //

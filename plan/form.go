@@ -134,7 +134,7 @@ func (v *verifier) copies(i int, do Copy, engine space.Engine) error {
 	if err := v.place(i, do.Src, do.Bytes, engine.Reads()); err != nil {
 		return err
 	}
-	return v.whole(i, do.Dst, do.Bytes, engine.Writes())
+	return v.whole(i, do.Dst, do.Bytes, engine.Writes(), do.Why == WriteBack)
 }
 
 // launches proves that a launch is of its node, with operands that the engine
@@ -156,7 +156,7 @@ func (v *verifier) launches(i int, n *graph.Node, do Launch, engine space.Engine
 		}
 	}
 	for k, r := range do.Out {
-		if err := v.whole(i, r, n.Out[k].Bytes(), engine.Writes()); err != nil {
+		if err := v.whole(i, r, n.Out[k].Bytes(), engine.Writes(), false); err != nil {
 			return err
 		}
 	}
@@ -167,7 +167,7 @@ func (v *verifier) launches(i int, n *graph.Node, do Launch, engine space.Engine
 	if need == 0 {
 		return v.fail(i, "", "has scratch that the operation does not use")
 	}
-	return v.whole(i, Ref{Slot: do.Scratch}, need, engine.Writes())
+	return v.whole(i, Ref{Slot: do.Scratch}, need, engine.Writes(), false)
 }
 
 // place proves that a step may touch so many bytes at a place in a space.
@@ -192,13 +192,13 @@ func (v *verifier) place(step int, r Ref, bytes int64, in space.ID) error {
 }
 
 // whole proves that a step may write exactly a slot, and that this is no
-// variable's: only updates write those, as operands.
-func (v *verifier) whole(step int, r Ref, bytes int64, in space.ID) error {
+// variable's: updates write those, as operands, and copies that write back.
+func (v *verifier) whole(step int, r Ref, bytes int64, in space.ID, back bool) error {
 	if err := v.place(step, r, bytes, in); err != nil {
 		return err
 	}
 	s := &v.plan.Slots[r.Slot]
-	if s.Fixed {
+	if s.Fixed && !back {
 		return v.fail(step, "", "writes over the variable of slot %d (%s)", r.Slot, s.Value)
 	}
 	if r.Off != 0 || bytes != s.Bytes {

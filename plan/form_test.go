@@ -215,8 +215,8 @@ var formPromises = []broken{
 	},
 	{
 		name:   "no such reason",
-		change: func(p *plan.Plan) { change(p, 0, func(c *plan.Copy) { c.Why = 6 }) },
-		want:   `plan: step 0 (x): copies for reason 6, idle 0`,
+		change: func(p *plan.Plan) { change(p, 0, func(c *plan.Copy) { c.Why = 7 }) },
+		want:   `plan: step 0 (x): copies for reason 7, idle 0`,
 	},
 	{
 		name:   "negative idleness",

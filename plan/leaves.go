@@ -7,9 +7,9 @@ import (
 
 // leaves proves that every variable and constant of the graph has one slot of
 // its own, which is there between steps, and every live input one in host
-// memory: no other slot is fixed, and none is there for nothing. Since only
-// updates write fixed slots, and only those of their variables, what a variable
-// is bound to at the end of a step is its last version.
+// memory: no other slot is fixed, and none is there for nothing. Since nothing
+// writes fixed slots but updates of their variables, and copies of what these
+// have made elsewhere, a variable is all there between steps.
 func (v *verifier) leaves() error {
 	variables, feeds, fixed := v.plan.Variables, v.plan.Feeds, 0
 	for _, n := range v.graph.Nodes() {

@@ -183,7 +183,7 @@ func TestParseErrors(t *testing.T) {
 		{"copy 0 <- 1", "copy 0 <- 1+", `13: "" is not a number below 2^63`},
 		{"copy 0 <- 1", "copy 0 <- 1+-4", `13: "-4" is not a number below 2^63`},
 		{" feed idle", " whim idle",
-			`13: "whim" is not one of swap-out, swap-in, stage, feed, gradient, fetch`},
+			`13: "whim" is not one of swap-out, swap-in, stage, feed, gradient, fetch, write-back`},
 		{" 8 feed idle 3 : x", " : x", "13: the line ends early"},
 		{"launch relu 0 <- 0", "launch relu 0", `14: "scratch" is not a number below 2^31`},
 		{"launch relu 0 <- 0 scratch 0 mutates 1 wait 0", "launch relu 0",

@@ -87,7 +87,8 @@ type Action interface{ action() }
 
 // Launch runs a node's operation. In and Out are in the node's order; their
 // types are the node's. If Out[0] equals one of In, the operation works in
-// place and that operand is gone.
+// place and that operand is gone. An update writes a variable in the slot that
+// it is bound to, or in a whole copy of it, which is then written back.
 type Launch struct {
 	Op      string
 	In, Out []Ref
@@ -113,15 +114,17 @@ type Why uint8
 
 // The reasons.
 const (
-	SwapOut  Why = iota // an intermediate leaves the device
-	SwapIn              // and comes back
-	Stage               // a variable or constant for one consumer
-	Feed                // an input
-	Gradient            // to where the variable is updated
-	Result              // a fetched value
+	SwapOut   Why = iota // an intermediate leaves the device
+	SwapIn               // and comes back
+	Stage                // a variable or constant for one consumer
+	Feed                 // an input
+	Gradient             // to where the variable is updated
+	Result               // a fetched value
+	WriteBack            // an updated variable, to the slot that it is bound to
 )
 
-var whys = [...]string{"swap-out", "swap-in", "stage", "feed", "gradient", "fetch"}
+var whys = [...]string{"swap-out", "swap-in", "stage", "feed", "gradient", "fetch",
+	"write-back"}
 
 // String is the reason in words.
 func (w Why) String() string { return whys[w] }
@@ -158,7 +161,9 @@ func (p *Plan) Traffic() Traffic {
 func (t Traffic) In() int64 { return t[SwapIn] + t[Stage] + t[Feed] }
 
 // Out is the number of bytes copied from the device.
-func (t Traffic) Out() int64 { return t[SwapOut] + t[Gradient] + t[Result] }
+func (t Traffic) Out() int64 {
+	return t[SwapOut] + t[Gradient] + t[Result] + t[WriteBack]
+}
 
 // Launches is the number of steps that run an operation.
 func (p *Plan) Launches() int {

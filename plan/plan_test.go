@@ -18,8 +18,8 @@ func TestTraffic(t *testing.T) {
 	if got != want || got.In() != 32 || got.Out() != 8 || p.Launches() != 5 {
 		t.Errorf("traffic %v, in %d, out %d, %d launches", got, got.In(), got.Out(), p.Launches())
 	}
-	every := plan.Traffic{1, 2, 4, 8, 16, 32}
-	if every.In() != 2+4+8 || every.Out() != 1+16+32 {
+	every := plan.Traffic{1, 2, 4, 8, 16, 32, 64}
+	if every.In() != 2+4+8 || every.Out() != 1+16+32+64 {
 		t.Errorf("of %v, %d go in and %d out", every, every.In(), every.Out())
 	}
 }

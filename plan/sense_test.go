@@ -1,6 +1,10 @@
 package plan_test
 
-import "github.com/gomem/gomem/plan"
+import (
+	"slices"
+
+	"github.com/gomem/gomem/plan"
+)
 
 // sensePromises are about leaves, peaks, order, contents and fetches.
 var sensePromises = []broken{
@@ -238,12 +242,47 @@ var sensePromises = []broken{
 			`scratch`,
 	},
 	{
-		name: "runs twice",
+		name: "recomputed from what is gone",
 		edits: []string{
 			"#6 launch add 10 <- 6 7 : add", "#5 launch relu 6 <- 6 scratch 9 : relu",
 			"4-4 u8", "4-5 u8",
 		},
-		want: `plan: step 5 (relu): runs a node that is dead or has run`,
+		want: `plan: step 5 (relu): reads mix from slot 6, which holds 8 bytes of relu from 0`,
+	},
+	{
+		name: "updates twice",
+		edits: []string{
+			"6-8", "6-9", "7-8", "7-9",
+			"fetch 11 f32", "step 9 p2 host #7 launch sgd <- 0 11 mutates 1 : sgd\nfetch 11 f32",
+		},
+		want: `plan: step 9 (sgd): runs an update twice`,
+	},
+	{
+		name: "recomputed after an update",
+		edits: slices.Concat(again, []string{
+			"1-9 u8[8] : w", "1-3 u8[8] : w",
+			"slot 13 device+192 8 9-9", "slot 13 device+192 8 10-10",
+			"slot 14 device+256 8 9-9", "slot 14 device+256 8 10-10",
+			"slot 15 device+320 80 9-9 u8[80] : scratch of mix",
+			"slot 15 device+320 80 10-10 u8[80] : scratch of mix\n" +
+				"slot 16 device+64 8 9-10 u8[8] : w",
+			"0-9", "0-10", "2-9", "2-10", "6-9", "6-10", "7-9", "7-10",
+			"step 9 p2 compute0 #4 launch mix 13 14 <- 3 4 5 scratch 15 wait 6 : mix",
+			"step 9 p2 in #1 copy 16 <- 0+8 8 stage wait 5 8 : w\n" +
+				"step 10 p2 compute0 #4 launch mix 13 14 <- 3 16 5 scratch 15 wait 9 : mix",
+		}),
+		want: `plan: step 10 (mix): reads halves:1 after its update`,
+	},
+	{
+		name:  "recomputed over what is read",
+		edits: slices.Concat(again, []string{"scratch 15 wait 6", "scratch 15"}),
+		want: `plan: step 9 (mix): overwrites slot 10 (add) without waiting for its reader, ` +
+			`step 6`,
+	},
+	{
+		name:  "recomputed from other operands",
+		edits: slices.Concat(again, []string{"mix 13 14 <- 3 4 5", "mix 13 14 <- 5 4 3"}),
+		want:  `plan: step 9 (mix): reads x from slot 5, which holds 8 bytes of k from 0`,
 	},
 	{
 		name:  "results in one slot",
@@ -362,16 +401,87 @@ var sensePromises = []broken{
 		want:  `plan: step 4 (relu): has operand 0 as scratch`,
 	},
 	{
-		name: "a copy is updated",
+		name: "never written back",
+		edits: slices.Concat(back, []string{
+			"step 9 p2 out #1 copy 0 <- 4 16 write-back wait 7 8 : w\n", "",
+			"1-9", "1-8", "6-9", "6-8", "7-9", "7-8",
+		}),
+		want: `plan: w: slot 0 has the variable from before its update when the step ends`,
+	},
+	{
+		name: "written back too early",
+		edits: slices.Concat(back, []string{
+			"step 8 p2 compute0 #7 launch sgd <- 4 10 mutates 1 wait 6 : sgd\n", "",
+			"step 9 p2 out #1 copy 0 <- 4 16 write-back wait 7 8 : w",
+			"step 8 p2 out #1 copy 0 <- 4 16 write-back wait 7 : w\n" +
+				"step 9 p2 compute0 #7 launch sgd <- 4 10 mutates 1 wait 6 : sgd",
+			"5-8", "5-9",
+		}),
+		want: `plan: step 8 (w): writes w back before its update`,
+	},
+	{
+		name: "read after it is written back",
+		edits: slices.Concat(back, []string{
+			"step 7 p2 host #9 launch norm 12 <- 0 wait 5 : norm\n", "",
+			"step 8 p2 compute0 #7", "step 7 p2 compute0 #7",
+			"step 9 p2 out #1 copy 0 <- 4 16 write-back wait 7 8 : w",
+			"step 8 p2 out #1 copy 0 <- 4 16 write-back wait 7 : w\n" +
+				"step 9 p2 host #9 launch norm 12 <- 0 wait 8 : norm",
+		}),
+		want: `plan: step 9 (norm): reads w after its update`,
+	},
+	{
+		name: "read where it was updated",
+		edits: slices.Concat(back, []string{
+			"7-9 f32[2 2] : norm", "9-9 f32[2 2] : norm",
+			"step 7 p2 host #9 launch norm 12 <- 0 wait 5 : norm\n", "",
+			"step 8 p2 compute0 #7", "step 7 p2 compute0 #7",
+			"step 9 p2 out #1 copy 0 <- 4 16 write-back wait 7 8 : w",
+			"step 8 p2 compute0 #9 launch norm 13 <- 4 : norm\n" +
+				"step 9 p2 out #9 copy 12 <- 13 16 fetch wait 8 : norm",
+			"feed #0", "slot 13 device+64 16 8-9 f32[2 2] : norm\nfeed #0",
+		}),
+		want: `plan: step 8 (norm): reads w after its update`,
+	},
+	{
+		name:  "half of it written back",
+		edits: slices.Concat(back, []string{"copy 0 <- 4 16", "copy 0 <- 4 8"}),
+		want:  `plan: step 9 (w): writes 8 bytes at 0 of slot 0 of 16 bytes`,
+	},
+	{
+		name:  "written back over what is read",
+		edits: slices.Concat(back, []string{"write-back wait 7 8", "write-back wait 8"}),
+		want:  `plan: step 9 (w): overwrites slot 0 (w) without waiting for its reader, step 7`,
+	},
+	{
+		name:  "written back while it is updated",
+		edits: slices.Concat(back, []string{"write-back wait 7 8", "write-back wait 7"}),
+		want:  `plan: step 9 (w): does not wait for step 8, which writes slot 4 (w)`,
+	},
+	{
+		name:  "written back for another reason",
+		edits: slices.Concat(back, []string{"write-back", "swap-out"}),
+		want:  `plan: step 9 (w): writes over the variable of slot 0 (w)`,
+	},
+	{
+		name:  "written back although no variable",
+		edits: []string{"gradient", "write-back"},
+		want:  `plan: step 6 (add): copies add as write-back`,
+	},
+	{
+		name:  "written back inwards",
+		edits: []string{"in #1 copy 4 <- 0+8 8 stage", "in #1 copy 4 <- 0+8 8 write-back"},
+		want:  `plan: step 1 (w): copies w as write-back`,
+	},
+	{
+		name: "a part is updated",
 		edits: []string{
-			"slot 4 device+64 8 1-3 u8[8]", "slot 4 device+448 16 1-8 f32[2 2]",
-			"copy 4 <- 0+8 8", "copy 4 <- 0 16",
-			"mix 6 7 <- 3 4 5", "mix 6 7 <- 3 4+8 5",
 			"host #7 launch sgd <- 0 11", "compute0 #7 launch sgd <- 4 10",
+			"slot 4 device+64 8 1-3 u8[8]", "slot 4 device+448 8 1-8 u8[8]",
 			"device+0 8 5-6", "device+0 8 5-8",
-			"device 400", "device 464",
+			"device 400", "device 456",
 		},
-		want: `plan: step 8 (sgd): updates a copy of w`,
+		want: `plan: step 8 (sgd): 16 bytes at 0 are outside slot 4 of 8 bytes`,
 	},
 	{
 		name: "read after its update",

@@ -131,6 +131,32 @@ var flat = []string{"parts 3", "parts 1", "step 4 p1", "step 4 p0", "step 5 p2",
 // flatMore is both.
 var flatMore = slices.Concat(more, []string{"step 9 p2", "step 9 p0"}, flat)
 
+// again runs mix once more, at the end, where all the operands still are.
+var again = []string{
+	"0-3 f32[2] : x", "0-9 f32[2] : x", "1-3 u8", "1-9 u8", "2-3 f32[2] : k", "2-9 f32[2] : k",
+	"slot 9 device+64", "slot 9 device+384", "slot 10 device+0", "slot 10 device+320",
+	"6-8 f32[2] : add", "6-9 f32[2] : add", "7-8 f32[2 2] : norm", "7-9 f32[2 2] : norm",
+	"feed #0", `slot 13 device+192 8 9-9 f32[2] : mix
+slot 14 device+256 8 9-9 f32[2] : mix:1
+slot 15 device+320 80 9-9 u8[80] : scratch of mix
+feed #0`,
+	"fetch 11 f32", "step 9 p2 compute0 #4 launch mix 13 14 <- 3 4 5 scratch 15 wait 6 : mix\n" +
+		"fetch 11 f32",
+}
+
+// back updates the variable on the device, in the copy that mix reads too, and
+// writes it back.
+var back = []string{
+	"slot 4 device+64 8 1-3 u8[8]", "slot 4 device+448 16 1-9 f32[2 2]",
+	"copy 4 <- 0+8 8", "copy 4 <- 0 16",
+	"mix 6 7 <- 3 4 5", "mix 6 7 <- 3 4+8 5",
+	"host #7 launch sgd <- 0 11", "compute0 #7 launch sgd <- 4 10",
+	"device+0 8 5-6", "device+0 8 5-8",
+	"device 400", "device 464",
+	"6-8 f32[2] : add", "6-9 f32[2] : add", "7-8 f32[2 2] : norm", "7-9 f32[2 2] : norm",
+	"fetch 11 f32", "step 9 p2 out #1 copy 0 <- 4 16 write-back wait 7 8 : w\nfetch 11 f32",
+}
+
 // text is the plan's text with some of it replaced, pairs of old and new.
 func (b bench) text(t *testing.T, edits ...string) string {
 	t.Helper()
@@ -161,6 +187,7 @@ func TestVerify(t *testing.T) {
 	b := newBench()
 	for name, edits := range map[string][]string{
 		"as it is": nil, "longer": more, "flat": flat, "both": flatMore,
+		"recomputed": again, "written back": back,
 		"over the end of scratch": slices.Concat(more,
 			[]string{"slot 13 device+192", "slot 13 device+384"}),
 		"over the start of scratch": slices.Concat(more,
