@@ -8,7 +8,7 @@ const groupBytes = 24 << 10
 // share.
 func (l *layout) planGroup(s *isa, x *product) {
 	if x.batch == 1 || l.packB != packNot || x.a.bf16() || x.n > s.cols() || x.m > mBlock ||
-		x.k > kBlock {
+		x.k > l.kb {
 		return
 	}
 	l.path = grouped

@@ -128,7 +128,7 @@ func (x *product) fold() {
 
 // planTiles chooses how tiles are computed, and the rows and columns of a task.
 func (l *layout) planTiles(s *isa, x *product, threads int) {
-	l.height, l.kb = split(x.m, s.rows), split(x.k, kBlock)
+	l.height, l.kb = split(x.m, s.rows), x.blockLength()
 	l.panel = s.cols()*l.kb + panelPad
 	switch {
 	default:

@@ -21,6 +21,11 @@ type Product struct {
 	C            []float32
 	LDC, StrideC int // elements from a row of C to the next, from a result to the next
 
+	// Block is the length of the runs of K whose sums are added to C one after the
+	// other, at most kBlock; zero chooses it by K. A product of few rows or columns
+	// has none.
+	Block int
+
 	Epilogue
 }
 
@@ -73,6 +78,7 @@ func (x Product) compute(s *isa, p *pool.Pool) {
 // product is a Product that was checked, with what it must not read left out.
 type product struct {
 	batch, m, n, k int
+	block          int
 	alpha, beta    float32
 	a, b, c        operand
 	Epilogue
@@ -80,7 +86,11 @@ type product struct {
 
 // set checks x and makes y its product.
 func (y *product) set(x *Product) {
-	*y = product{batch: x.Batch, m: x.M, n: x.N, alpha: x.Alpha, beta: x.Beta, Epilogue: x.Epilogue}
+	if x.Block < 0 || x.Block > kBlock {
+		panic(fmt.Sprintf("gemm: runs of %d of K, of which %d is the longest", x.Block, kBlock))
+	}
+	*y = product{batch: x.Batch, m: x.M, n: x.N, block: x.Block, alpha: x.Alpha, beta: x.Beta,
+		Epilogue: x.Epilogue}
 	if x.Beta == 0 {
 		y.beta = 0 // not -0, whose bits the kernels would take for another number
 	}
