@@ -1,0 +1,113 @@
+package fit
+
+// Outcome is what a probe of a number came to.
+type Outcome struct {
+	Fits bool
+	// Load is the part of the limit that is needed: above 1 where it does not fit;
+	// 0 if it is not known.
+	Load float64
+}
+
+// Answer is what is known of the largest number that fits.
+type Answer struct {
+	Most   int // the largest that is known to fit; 0: none
+	Next   int // the smallest above it that is known not to fit; 0: none
+	Probes int
+}
+
+// Settled reports whether one more than Most is known not to fit.
+func (a Answer) Settled() bool { return a.Next == a.Most+1 }
+
+// Largest finds a number from 1 to limit that fits, while one more does not or is
+// beyond the limit. The search begins at start. If a probe fails, the error is
+// returned with what is known so far.
+func Largest(start, limit int, probe func(n int) (Outcome, error)) (Answer, error) {
+	s := search{bad: limit + 1, step: 1}
+	for n := min(max(start, 1), limit); s.bad-s.good > 1; n = s.next() {
+		o, err := probe(n)
+		if err != nil {
+			return s.answer(limit), err
+		}
+		s.learn(n, o)
+	}
+	return s.answer(limit), nil
+}
+
+// search is a gap between a number that fits and one that does not.
+type search struct {
+	good, bad int     // 0 and limit + 1 to begin with
+	load      line    // through the latest two loads that are known
+	last      Outcome // of the latest probe
+	refused   bool    // bad was probed
+	step      int     // by which an aim keeps from the end of the gap that has moved
+	probes    int
+}
+
+// line goes through two points, or through one and the origin.
+type line struct{ x0, y0, x1, y1 float64 }
+
+// reaches is where the line is at 1; 0 if it is nowhere, or not known.
+func (l line) reaches() float64 {
+	slope := (l.y1 - l.y0) / (l.x1 - l.x0)
+	if !(slope > 0) {
+		return 0
+	}
+	return l.x1 + (1-l.y1)/slope
+}
+
+func (s *search) answer(limit int) Answer {
+	a := Answer{Most: s.good, Probes: s.probes}
+	if s.refused && s.bad <= limit {
+		a.Next = s.bad
+	}
+	return a
+}
+
+func (s *search) learn(n int, o Outcome) {
+	s.probes++
+	s.last = o
+	if o.Fits {
+		s.good = n
+	} else {
+		s.bad, s.refused = n, true
+	}
+	if o.Load > 0 {
+		s.load = line{s.load.x1, s.load.y1, float64(n), o.Load}
+	}
+}
+
+// next is the number to probe, within the gap.
+func (s *search) next() int {
+	n := 0
+	aim := int(min(max(s.load.reaches(), 0), float64(s.bad)))
+	switch {
+	case s.last.Load == 0:
+		aim = 0
+	case s.good == 0:
+		aim = max(1, aim)
+	}
+	switch {
+	case !s.refused:
+		n = min(max(aim, 2*s.good), 16*s.good)
+	case s.good == 0:
+		n = min(max(aim, s.bad/16), s.bad/2)
+	default:
+		n = s.between(aim)
+	}
+	return min(max(n, s.good+1), s.bad-1)
+}
+
+// between is a number between one that fits and one that does not.
+func (s *search) between(aim int) int {
+	width := s.bad - s.good
+	middle := s.good + width/2
+	if aim == 0 || s.step >= width/2 {
+		return middle
+	}
+	step := s.step
+	s.step *= 4
+	if s.last.Fits {
+		return max(aim, s.good+step)
+	}
+	return min(aim, s.bad-step)
+}
