@@ -283,7 +283,11 @@ func TestMutants(t *testing.T) {
 		s := newSubject(t, fmt.Sprintf("random %d", i), m.Graph,
 			compile.Target{Name: "train", Fetches: m.Fetches, Updates: m.Updates})
 		list := s.options(t, h.rng)
-		h.chase(t, s, s.plan(t, list[i%len(list)]), each)
+		p := s.plan(t, list[i%len(list)])
+		if h.rng.IntN(3) > 0 {
+			p = s.variant(t, p, h.rng)
+		}
+		h.chase(t, s, p, each)
 	}
 	h.report(t)
 }
@@ -386,7 +390,9 @@ func TestMutantsOfModels(t *testing.T) {
 				list = list[i : i+1]
 			}
 			for _, o := range list {
-				h.chase(t, s, s.plan(t, o), longtest.Count(6, 60))
+				p := s.plan(t, o)
+				h.chase(t, s, p, longtest.Count(6, 60))
+				h.chase(t, s, s.variant(t, p, h.rng), longtest.Count(3, 60))
 			}
 		}
 	}

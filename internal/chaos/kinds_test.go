@@ -14,7 +14,7 @@ func waitKinds() []kind {
 	return []kind{
 		{name: "wait removed", apply: onStep(waits, func(m mutant, _ int, s *plan.Step) bool {
 			k := m.pick(len(s.Wait))
-			s.Wait = slices.Delete(slices.Clone(s.Wait), k, k+1)
+			s.Wait = slices.Concat(s.Wait[:k], s.Wait[k+1:]) // nil if there is none left
 			return true
 		})},
 		{name: "waits all removed", apply: onStep(waits, func(_ mutant, _ int, s *plan.Step) bool {
@@ -186,7 +186,7 @@ func copyKinds() []kind {
 		})},
 		{name: "copy's reason", apply: onCopy(func(m mutant, _ int, do *plan.Copy) bool {
 			old := do.Why
-			do.Why = plan.Why(m.pick(8))
+			do.Why = plan.Why(m.pick(9))
 			return do.Why != old
 		})},
 		{name: "copy's idleness", apply: onCopy(func(m mutant, _ int, do *plan.Copy) bool {

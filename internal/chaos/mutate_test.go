@@ -144,7 +144,7 @@ func (m mutant) renumber(order []int) {
 		s := m.Steps[old]
 		var wait []int
 		for _, w := range s.Wait {
-			if to[w] >= 0 && to[w] < k {
+			if w >= 0 && w < len(to) && to[w] >= 0 && to[w] < k {
 				wait = append(wait, to[w])
 			}
 		}
@@ -231,7 +231,7 @@ func bindings(m mutant) *[]plan.Binding {
 // kinds are all of them.
 func kinds() []kind {
 	list := slices.Concat(waitKinds(), orderKinds(), slotKinds(), copyKinds(), launchKinds(),
-		headerKinds(), bindingKinds())
+		headerKinds(), bindingKinds(), variantKinds())
 	slices.SortFunc(list, func(a, b kind) int { return cmp.Compare(a.name, b.name) })
 	return list
 }

@@ -42,6 +42,7 @@ func Run(t *testing.T, open func(t *testing.T) device.Device, o Options) {
 		{"copies", true, testCopies},
 		{"stream order", true, testStreamOrder},
 		{"events order streams", true, testEvents},
+		{"updates are written back", true, testWriteBack},
 		{"high water", false, testHighWater},
 		{"no kernel", false, testNoKernel},
 		{"out of range", false, testOutOfRange},
@@ -185,6 +186,31 @@ func testEvents(t *testing.T, d device.Device, _ opener) {
 	}
 	sync1(t, a)
 	sync1(t, b)
+}
+
+// testWriteBack: what a kernel makes of an operand that it updates is there for the
+// copy that comes after it.
+func testWriteBack(t *testing.T, d device.Device, _ opener) {
+	m, host := memory(t, d, space.Device, 64), memory(t, d, space.Host, 64)
+	compute, out := stream(t, d, space.Compute), stream(t, d, space.CopyOut)
+	back, err := d.Copy(device.Copy{Engine: space.CopyOut,
+		Dst: device.Region{Mem: host, Off: 8, Bytes: 4}, Src: device.Region{Mem: m, Bytes: 4}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	update := launch(t, d, func(c *kernel.Call) error { c.In[0].I32()[0]++; return nil },
+		[]device.Operand{operand(m, 0, 1)}, nil)
+	for round := range byte(100) {
+		compute.Run(update)
+		out.Wait(compute.Record())
+		out.Run(back)
+		compute.Wait(out.Record())
+		sync1(t, out)
+		got := make([]byte, 4)
+		if err := host.Read(8, got); err != nil || got[0] != round+1 {
+			t.Fatalf("round %d leaves %v, %v", round, got, err)
+		}
+	}
 }
 
 func testHighWater(t *testing.T, d device.Device, _ opener) {

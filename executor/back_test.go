@@ -1,0 +1,105 @@
+package executor_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/gomem/gomem/executor"
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/internal/device/cpu"
+	"github.com/gomem/gomem/internal/tensor"
+	"github.com/gomem/gomem/internal/trace"
+	"github.com/gomem/gomem/plan"
+)
+
+// writtenBack is a plan that updates a variable on the device, runs an operation
+// twice, and writes the variable back.
+const writtenBack = `plan by hand
+graph DIGEST
+parts 1
+space device 208 of 208
+space host 144 of 144
+stream compute0 compute
+stream in copy-in
+stream out copy-out
+slot 0 host+0 16 fixed f32[4] : v0
+slot 1 host+64 16 0-1 f32[4] : x
+slot 2 device+0 16 0-5 f32[4] : v0
+slot 3 device+64 16 1-4 f32[4] : x
+slot 4 device+128 16 2-2 f32[4] : affine
+slot 5 device+192 16 4-6 f32[4] : affine
+slot 6 host+128 16 6-6 f32[4] : affine
+feed #0 1 : x
+variable #1 0 : v0
+step 0 p0 in #1 copy 2 <- 0 16 stage : v0
+step 1 p0 in #0 copy 3 <- 1 16 feed : x
+step 2 p0 compute0 #2 launch affine 4 <- 3 wait 1 : affine
+step 3 p0 compute0 #3 launch bump <- 2 3 mutates 1 : bump
+step 4 p0 compute0 #2 launch affine 5 <- 3 : affine
+step 5 p0 out #1 copy 0 <- 2 16 write-back wait 3 : v0
+step 6 p0 out #2 copy 6 <- 5 16 fetch wait 4 : affine
+fetch 6 f32[4] : affine
+`
+
+// newWriter runs that plan.
+func newWriter(t *testing.T, listen trace.Listener) *trainer {
+	t.Helper()
+	d, err := cpu.Open(cpu.Options{Threads: 1, Listener: listen})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { d.Close() })
+	g := graph.New()
+	ty := tensor.Of(graph.F32, 4)
+	x, v := g.Input("x", ty), g.Variable("v0", ty, graph.Init{})
+	y := g.Apply(affine{N: 7}, x)
+	u := g.Update(bump{N: 8}, []graph.Value{v}, x)
+	p, err := plan.Parse(strings.NewReader(strings.Replace(writtenBack, "DIGEST", g.Digest(), 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := plan.Verify(p, g, []graph.Value{y.Value(0)}, []graph.NodeID{u.ID}); err != nil {
+		t.Fatal(err)
+	}
+	e, err := executor.New(d, executor.NewStreams(d), memories(t, d, p), p, g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &trainer{plan: p, device: d, exec: e}
+}
+
+// TestWriteBackTears: a variable that is updated on the device is what it was until
+// its copy back has begun; an operation may run twice.
+func TestWriteBackTears(t *testing.T) {
+	var at atomic.Int64
+	var stop atomic.Pointer[context.CancelFunc]
+	at.Store(-1)
+	r := newWriter(t, func(e trace.Event) {
+		if int64(e.Step) == at.Load() {
+			(*stop.Load())()
+		}
+	})
+	before, want := r.baseline(t)
+	for k := range r.plan.Steps {
+		ctx, cancel := context.WithCancel(context.Background())
+		stop.Store(&cancel)
+		at.Store(int64(k))
+		_, err := r.step(ctx)
+		at.Store(-1)
+		cancel()
+		if err == nil {
+			r.mustEqual(t, want)
+			r.set(t, before)
+			continue
+		}
+		run := err.(*executor.RunError)
+		if early := k < 3; early && len(run.Torn) > 0 ||
+			k >= 5 && !slices.Equal(run.Torn, []string{"v0"}) {
+			t.Errorf("after step %d torn are %v", k, run.Torn)
+		}
+		r.survives(t, "write-back", err, before, want)
+	}
+}
