@@ -5,11 +5,12 @@ import (
 	"github.com/gomem/gomem/pass"
 )
 
-// Width is how many partial orders of a stretch are kept by default.
-const Width = 64
+// Width is how many partial orders of a stretch are kept by default: with eight times
+// as many no model's peak falls by a per cent more.
+const Width = 8
 
 // stretch is the number of operations that are rearranged together.
-const stretch = 48
+const stretch = 64
 
 // Beam is the order of least peak among the others, improved by a beam search of a
 // width: that many partial orders of a stretch are gone on with. Its peak is never

@@ -16,7 +16,7 @@ func Portfolio() []pass.Pass { return []pass.Pass{Creation(), DFS(), LeastPeak()
 // ready.
 func Creation() pass.Pass { return as("creation", byCreation) }
 
-// DFS is depth first, and in what one operation makes ready by what it leaves behind.
+// DFS is depth first, and in what one operation makes ready by what it needs.
 func DFS() pass.Pass { return as("dfs", bySize) }
 
 // LeastPeak takes of what is ready that which raises the peak least.
@@ -101,22 +101,24 @@ func byCreation(p *pass.Program, _ *Account) []graph.NodeID {
 }
 
 // bySize is a traversal with a stack. Of what one visit makes ready, that lies on top
-// which leaves the fewest bytes behind, as far as is known then.
+// which needs the fewest bytes, as far as is known then, or was created last.
 func bySize(p *pass.Program, a *Account) []graph.NodeID {
 	w, s := newWalk(p), a.begin()
 	stack := w.first(p)
 	slices.Reverse(stack)
-	leaves := make([]int64, p.Graph.Len())
+	needs := make([]int64, p.Graph.Len())
 	for len(stack) > 0 {
 		id := stack[len(stack)-1]
 		stack = stack[:len(stack)-1]
 		w.visit(id)
 		s.run(id)
 		for _, r := range w.ready {
-			_, leaves[r] = s.need(r)
+			if a.Runs[r] {
+				needs[r], _ = s.need(r)
+			}
 		}
 		slices.SortFunc(w.ready, func(x, y graph.NodeID) int {
-			return cmp.Or(cmp.Compare(leaves[y], leaves[x]), cmp.Compare(y, x))
+			return cmp.Or(cmp.Compare(needs[y], needs[x]), cmp.Compare(x, y))
 		})
 		stack = append(stack, w.ready...)
 	}
