@@ -1,0 +1,70 @@
+// Package auto searches for the fastest plan within a budget: which values are
+// kept, swapped and computed again, and which variables live on the device.
+//
+// # What is decided
+//
+// The order of the operations is given. Decided are, for every value that an
+// operation makes: to keep it until its last use; to swap it, that is, to copy it
+// to the host once, right after it is made, and to be without it in every gap
+// between uses that is longer than the copies; or to drop it in its longest gap
+// (or in all long ones) and to execute its operation again just before the next
+// use. For every group of variables that are updated together: to have them on the
+// device with their optimizer's state; to have them on the host, to stream them to
+// their readers, and to send the gradients to the host, where they are updated; or
+// to have them on the host, but to stream them to their update on the device too,
+// and to write them back. The parts of variables on the host that operations read
+// are kept between uses or fetched again.
+//
+// # How it is found
+//
+// A state of these decisions is evaluated in three passes, each of which takes
+// time that grows like n log n and allocates nothing. Build finds out which
+// operations run again, from the last to the first, so that all readers of a
+// result are known when its turn comes; it cuts the uses of every value into stays
+// and adds up the bytes at every position. The calendar then moves each copy to
+// the device ahead of its need: as late as the copies after it allow, and only
+// where there is room. The simulation runs four engines (the device, the copies
+// each way, the host) in the order of the sequence; memory is granted in that
+// order too. If the bytes at every position are within the budget, it cannot
+// get stuck.
+//
+// A descent makes a state fit: while the highest position is over the budget, it
+// lists all that could be absent there, weighs the bytes (and for how much of
+// the time over the budget they would be absent) against what the absence costs,
+// and takes the best third of what is missing. A copy costs its time, by a price:
+// copies are free until the link is full, and nobody knows beforehand when it will
+// be. So there is a portfolio of descents, over prices, over variables that begin
+// on the device or on the host, over gap rules, with recomputation and without;
+// the fastest wins. What costs to execute again is counted with all operands that
+// are gone by then, and must be computed again too.
+//
+// Where copies to the host or updates there end after the computation, the
+// variables that are updated last are kept on the device, and the portfolio is
+// run again. The rest of the effort goes into a local search: a few neighbouring
+// decisions are flipped at random, and kept if the step gets faster, or hardly
+// slower at first.
+//
+// Why not an integer program: with engines that overlap it needs a maximum in its
+// goal and a variable for every value and position, and solvers take hours for
+// what this does in a second. The descent with prices comes within some percent of
+// what exhaustive search finds on small graphs, and the local search takes most
+// of that.
+//
+// # How it becomes a schedule
+//
+// All executions and copies are sorted by when they are simulated to start. A stay
+// lasts from its first event to the last that starts before its bytes are simulated
+// to be free: so the bytes that stays have at an event are those of the simulation,
+// and as long as reality keeps to the calendar, nobody waits for an address. With
+// stays that end with their last event, whoever takes the address next would wait
+// for the copy that still reads it.
+//
+// # What it does not do
+//
+// It does not choose the order, split operations, or pack addresses. It does not
+// know that copies take memory bandwidth from operations. It does not prove that
+// nothing fits where it finds nothing.
+//
+// Everything is deterministic: times are whole nanoseconds, the effort is a number
+// of evaluations, and random choices begin with a fixed seed.
+package auto
