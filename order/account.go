@@ -1,6 +1,9 @@
 package order
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/pass"
 	"github.com/gomem/gomem/space"
@@ -23,15 +26,17 @@ type Account struct {
 	Input   []bool
 
 	// By node, of those that execute on the device: the values of Bytes that it reads,
-	// each once; those whose bytes its first result may take over, best first; what all
-	// its results take, and those of them that have readers; and what it needs only
-	// while it runs, which is workspace and staged variables.
-	Runs  []bool
-	Reads [][]int32
-	Over  [][]int32
-	Makes []int64
-	Keeps []int64
-	Aside []int64
+	// each once; those whose bytes its first result may take over, best first, which are
+	// all of one size; what all its results take, and those of them that have readers;
+	// and, only while it runs, what its workspace takes, and what the variables and
+	// constants take that are staged for it.
+	Runs    []bool
+	Reads   [][]int32
+	Over    [][]int32
+	Makes   []int64
+	Keeps   []int64
+	Scratch []int64
+	Staged  []int64
 }
 
 // NewAccount works out what the nodes of a program take. Live must be filled, and
@@ -41,15 +46,16 @@ func NewAccount(p *pass.Program) *Account {
 	a := &Account{Bytes: make([]int64, p.Values()), Readers: make([]int32, p.Values()),
 		Input: make([]bool, p.Values()), Runs: make([]bool, n), Reads: make([][]int32, n),
 		Over: make([][]int32, n), Makes: make([]int64, n), Keeps: make([]int64, n),
-		Aside: make([]int64, n)}
+		Scratch: make([]int64, n), Staged: make([]int64, n)}
+	b := builder{Account: a, p: p, times: make([]int32, p.Values())}
 	for _, node := range p.Graph.Nodes() {
-		switch onDevice := p.Place == nil || p.Place[node.ID] == space.Device; {
+		switch onDevice := b.onDevice(node); {
 		case node.Kind == graph.KindVariable || node.Kind == graph.KindConstant:
 			if onDevice { // all of the graph, so that its plans agree on addresses
 				a.Fixed += rounded(node.Out[0].Bytes())
 			}
 		case p.Live[node.ID] && node.Executes() && onDevice:
-			a.runs(p, node)
+			b.runs(node)
 		}
 	}
 	for _, node := range p.Graph.Nodes() {
@@ -62,49 +68,100 @@ func NewAccount(p *pass.Program) *Account {
 	return a
 }
 
+// Least is the fewest bytes with which a node can run, beside what is fixed: operands,
+// results and workspace.
+func (a *Account) Least(id graph.NodeID) int64 {
+	bytes := a.Makes[id] + a.Scratch[id] + a.Staged[id]
+	for _, v := range a.Reads[id] {
+		bytes += a.Bytes[v]
+	}
+	if over := a.Over[id]; len(over) > 0 {
+		bytes -= a.Bytes[over[0]]
+	}
+	return bytes
+}
+
+// builder makes an account.
+type builder struct {
+	*Account
+	p     *pass.Program
+	times []int32 // by value: how many operands of the node at hand are parts of it
+	parts []part  // of leaves that are staged for the node at hand
+}
+
+// part is a part of a leaf, in bytes.
+type part struct {
+	leaf      int32 // index of its value
+	whole     int64
+	off, size int64
+}
+
+func (b *builder) onDevice(n *graph.Node) bool {
+	return b.p.Place == nil || b.p.Place[n.ID] == space.Device
+}
+
 // runs notes what a node takes that executes on the device.
-func (a *Account) runs(p *pass.Program, n *graph.Node) {
-	a.Runs[n.ID] = true
+func (b *builder) runs(n *graph.Node) {
+	id := n.ID
+	b.Runs[id] = true
 	for i, t := range n.Out {
 		bytes := rounded(t.Bytes())
-		a.Bytes[p.ValueIndex(n.Value(i))] = bytes
-		a.Makes[n.ID] += bytes
+		b.Bytes[b.p.ValueIndex(n.Value(i))] = bytes
+		b.Makes[id] += bytes
 	}
-	a.Aside[n.ID] = rounded(n.Cost().Scratch) + staged(p, n)
-	for k, operand := range n.In {
-		root, _ := operand.Resolve()
-		if !moves(root.Node) || repeated(n, k, root) {
-			continue
-		}
-		v := p.ValueIndex(root)
-		if root.Node.Kind == graph.KindInput {
-			a.Input[v], a.Bytes[v] = true, rounded(root.Type().Bytes())
-		}
-		a.Readers[v]++
-		a.Reads[n.ID] = append(a.Reads[n.ID], int32(v))
+	for _, operand := range n.In {
+		b.operand(id, operand)
 	}
-	a.Over[n.ID] = over(p, n)
+	b.Scratch[id], b.Staged[id] = rounded(n.Cost().Scratch), b.staged()
+	b.Over[id] = b.over(n)
+	for _, v := range b.Reads[id] {
+		b.times[v] = 0
+	}
+	b.parts = b.parts[:0]
 }
 
-// moves reports whether the values of a node have a time of their own on the device:
-// variables and constants are there throughout, or staged.
-func moves(n *graph.Node) bool {
-	return n.Kind == graph.KindCompute || n.Kind == graph.KindInput
+// operand notes what an operand takes. Variables and constants have no time of their
+// own on the device: they are there throughout, or staged.
+func (b *builder) operand(id graph.NodeID, operand graph.Value) {
+	root, off := operand.Resolve()
+	v, bytes := int32(b.p.ValueIndex(root)), root.Type().Bytes()
+	switch root.Node.Kind {
+	case graph.KindVariable, graph.KindConstant:
+		if !b.onDevice(root.Node) {
+			b.parts = append(b.parts, part{v, bytes, off, operand.Type().Bytes()})
+		}
+		return
+	case graph.KindInput:
+		b.Input[v], b.Bytes[v] = true, rounded(bytes)
+	}
+	if b.times[v]++; b.times[v] == 1 {
+		b.Readers[v]++
+		b.Reads[id] = append(b.Reads[id], v)
+	}
 }
 
-// repeated reports whether an operand before operand k has the bytes of the same root.
-func repeated(n *graph.Node, k int, root graph.Value) bool {
-	for _, v := range n.In[:k] {
-		if other, _ := v.Resolve(); other == root {
-			return true
+// staged is what the parts of leaves take: each its own, but those of one leaf no more
+// than the whole.
+func (b *builder) staged() int64 {
+	slices.SortFunc(b.parts, func(x, y part) int {
+		return cmp.Or(cmp.Compare(x.leaf, y.leaf), cmp.Compare(x.off, y.off),
+			cmp.Compare(x.size, y.size))
+	})
+	b.parts = slices.Compact(b.parts)
+	var total, leaf int64
+	for i, s := range b.parts {
+		leaf += rounded(s.size)
+		if i+1 == len(b.parts) || b.parts[i+1].leaf != s.leaf {
+			total += min(leaf, rounded(s.whole))
+			leaf = 0
 		}
 	}
-	return false
+	return total
 }
 
 // over lists the values that result 0 of a node may replace: the operation allows it,
 // the value has as many bytes, and no other operand is a part of it.
-func over(p *pass.Program, n *graph.Node) []int32 {
+func (b *builder) over(n *graph.Node) []int32 {
 	op, ok := n.Op.(graph.InPlacer)
 	if !ok {
 		return nil
@@ -112,65 +169,10 @@ func over(p *pass.Program, n *graph.Node) []int32 {
 	var out []int32
 	for _, k := range op.InPlace(n.InTypes(), n.Out) {
 		root, _ := n.In[k].Resolve()
-		if moves(root.Node) && root.Type().Bytes() == n.Out[0].Bytes() && once(n, root) {
-			out = append(out, int32(p.ValueIndex(root)))
+		v := b.p.ValueIndex(root)
+		if b.times[v] == 1 && root.Type().Bytes() == n.Out[0].Bytes() {
+			out = append(out, int32(v))
 		}
 	}
 	return out
-}
-
-// once reports whether only one operand of a node has bytes of the root.
-func once(n *graph.Node, root graph.Value) bool {
-	count := 0
-	for _, v := range n.In {
-		if other, _ := v.Resolve(); other == root {
-			count++
-		}
-	}
-	return count == 1
-}
-
-// part is a part of a leaf, in bytes.
-type part struct {
-	leaf      graph.Value
-	off, size int64
-}
-
-// staged is what the variables and constants on the host that a node reads take on
-// the device: every part of its own, but no more than the whole.
-func staged(p *pass.Program, n *graph.Node) int64 {
-	var total int64
-	var parts []part
-	for k, operand := range n.In {
-		root, _ := operand.Resolve()
-		if p.Place == nil || moves(root.Node) || p.Place[root.Node.ID] == space.Device ||
-			repeated(n, k, root) {
-			continue
-		}
-		var bytes int64
-		parts = partsOf(parts[:0], n, root)
-		for _, s := range parts {
-			bytes += rounded(s.size)
-		}
-		total += min(bytes, rounded(root.Type().Bytes()))
-	}
-	return total
-}
-
-// partsOf appends the parts of a leaf that a node reads, each once.
-func partsOf(parts []part, n *graph.Node, leaf graph.Value) []part {
-next:
-	for _, operand := range n.In {
-		root, off := operand.Resolve()
-		if root != leaf {
-			continue
-		}
-		for _, s := range parts {
-			if s.off == off && s.size == operand.Type().Bytes() {
-				continue next
-			}
-		}
-		parts = append(parts, part{root, off, operand.Type().Bytes()})
-	}
-	return parts
 }

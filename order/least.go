@@ -72,7 +72,7 @@ func newLeast(p *pass.Program, a *Account) *least {
 		if !runs {
 			continue
 		}
-		need := a.Makes[id] + a.Aside[id]
+		need := a.Makes[id] + a.Scratch[id] + a.Staged[id]
 		l.slots = append(l.slots, needs{need, id, 0})
 		if over := a.Over[id]; len(over) > 0 { // all candidates have the same size
 			l.slots = append(l.slots, needs{need - a.Bytes[over[0]], id, 1})
@@ -110,7 +110,7 @@ func (l *least) place(id graph.NodeID) {
 	var need int64
 	need, l.leaves[id] = l.need(id)
 	way := 0
-	if need < l.Makes[id]+l.Aside[id] {
+	if need < l.Makes[id]+l.Scratch[id]+l.Staged[id] {
 		way = 1
 	}
 	if at := l.at[id][way]; at != l.in[id] {

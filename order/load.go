@@ -47,7 +47,7 @@ func (s *state) fed(id graph.NodeID) int64 {
 // or fewer, after it.
 func (s *state) need(id graph.NodeID) (need, leaves int64) {
 	fed := s.fed(id)
-	need = s.Makes[id] + s.Aside[id] + fed
+	need = s.Makes[id] + s.Scratch[id] + s.Staged[id] + fed
 	leaves = s.Keeps[id] + fed
 	for _, v := range s.Reads[id] {
 		if s.left[v] == 1 {

@@ -115,7 +115,7 @@ func (w *window) after(x partial, i int, from int) partial {
 	id := w.nodes[i]
 	x.last, x.from = int8(i), int32(from)
 	if w.Runs[id] {
-		need, leaves := w.Makes[id]+w.Aside[id], w.Keeps[id]
+		need, leaves := w.Makes[id]+w.Scratch[id]+w.Staged[id], w.Keeps[id]
 		for _, k := range w.reads[i] {
 			r := &w.values[k]
 			if r.feeds && r.readers&x.done == 0 {
