@@ -94,7 +94,7 @@ func (c MoEConfig) validateSizes() error {
 		return err
 	}
 	return within(
-		limit{"layers", c.Layers, 1, maxLayers},
+		limit{"--depth", c.Layers, 1, maxLayers},
 		limit{"width", c.Width, 1, math.MaxInt32},
 		limit{"heads", c.Heads, 1, math.MaxInt32},
 		limit{"head width", c.HeadWidth, 1, math.MaxInt32},

@@ -65,7 +65,7 @@ func TestBadConfigs(t *testing.T) {
 		{func(c *MoEConfig) { c.Length = 1 }, "--length is 1: want 2 or more"},
 		{func(c *MoEConfig) { c.Length = math.MaxInt32 }, "--length is 2147483647: want " +
 			"65536 or less"},
-		{func(c *MoEConfig) { c.Layers = 0 }, "layers is 0"},
+		{func(c *MoEConfig) { c.Layers = 0 }, "--depth is 0"},
 		{func(c *MoEConfig) { c.Width = 0 }, "width is 0"},
 		{func(c *MoEConfig) { c.Heads = -1 }, "heads is -1"},
 		{func(c *MoEConfig) { c.HeadWidth = 0 }, "head width is 0"},

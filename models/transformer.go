@@ -62,7 +62,7 @@ func (c TransformerConfig) Validate() error {
 		return err
 	}
 	if err := within(
-		limit{"layers", c.Layers, 1, maxLayers},
+		limit{"--depth", c.Layers, 1, maxLayers},
 		limit{"width", c.Width, 2, math.MaxInt32},
 		limit{"hidden units", c.Hidden, 1, math.MaxInt32},
 		limit{"heads", c.Heads, 1, max(1, c.Width)},

@@ -123,7 +123,7 @@ func TestTransformerRefuses(t *testing.T) {
 		{func(c *TransformerConfig) { c.Size = "s1" }, `unknown size "s1"`},
 		{func(c *TransformerConfig) { c.Pairs = 0 }, "--batch is 0"},
 		{func(c *TransformerConfig) { c.Length = 1 }, "--length is 1"},
-		{func(c *TransformerConfig) { c.Layers = 0 }, "layers is 0"},
+		{func(c *TransformerConfig) { c.Layers = 0 }, "--depth is 0"},
 		{func(c *TransformerConfig) { c.Heads = 5 }, "multiple of the 5 heads"},
 		{func(c *TransformerConfig) { c.Width, c.Heads = 33, 3 }, "want an even number"},
 		{func(c *TransformerConfig) { c.Vocab = 1 }, "vocabulary is 1"},

@@ -173,6 +173,24 @@ func TestBadInput(t *testing.T) {
 		{"train --model resnet --size s512 --data tsv:pairs.tsv", 2, "--model moe or transformer"},
 		{"train --model deepspeech --size s512 --data csv:none.csv", 1, "none.csv"},
 
+		{"fit now", 2, "now"},
+		{"fit --max wings", 2, "--max"},
+		{"fit --model gpt", 2, "unknown --model"},
+		{"fit --size huge", 2, "base"},
+		{"fit --model wgan --max depth", 2,
+			"--max depth does nothing for --model wgan: want batch"},
+		{"fit --model resnet --max experts", 2, "want batch or depth"},
+		{"fit --batch 3", 2, "--batch is what --max batch looks for"},
+		{"fit --model resnet --max depth --blocks 1,1,1,1", 2, "--blocks is what --max depth"},
+		{"fit --model resnet --max depth --depth 50", 2, "--depth is what --max depth"},
+		{"fit --model resnet --length 3", 2, "--length does nothing for --model resnet"},
+		{"fit --policy best", 2, "thesis"},
+		{"fit --device gpu", 2, "--device"},
+		{"fit --device-memory none", 2, "192MiB"},
+		{"fit --size s512 --device-memory 1KiB", 1, "no batch fits: with 1, train needs "},
+		{"fit --size s512 --host-memory 1KiB", 1, "of host memory"},
+		{"fit --model resnet --size s512 --max depth --device-memory 1KiB", 1, "with 14, train"},
+
 		{"bench", 2, "thesis"},
 		{"bench thesis --table 6.3", 2, "unknown table"},
 		{"bench thesis --size s512", 2, "base"},
@@ -203,7 +221,7 @@ func TestBadInput(t *testing.T) {
 
 // TestHelp: every command explains itself, with examples that parse.
 func TestHelp(t *testing.T) {
-	for _, args := range [][]string{{"--help"}, {"-h"}, {"train", "--help"}, {"plan", "-h"},
+	for _, args := range [][]string{{"--help"}, {"-h"}, {"train", "--help"}, {"plan", "-h"}, {"fit", "-h"},
 		{"bench", "--help"}, {"bench", "thesis", "-h"}, {"devices", "--help"},
 		{"version", "--help"}, {"train", "--steps", "3", "--help"}} {
 		out := succeed(t, args...)
@@ -215,7 +233,7 @@ func TestHelp(t *testing.T) {
 }
 
 func TestExamplesParse(t *testing.T) {
-	for _, e := range []exampler{cli{}, trainCmd{}, planCmd{}, benchCmd{}, thesisCmd{},
+	for _, e := range []exampler{cli{}, trainCmd{}, planCmd{}, fitCmd{}, benchCmd{}, thesisCmd{},
 		devicesCmd{}, versionCmd{}} {
 		for line := range strings.Lines(strings.TrimPrefix(e.examples(), "\n")) {
 			command, _, _ := strings.Cut(strings.TrimSpace(line), "  ")

@@ -41,7 +41,8 @@ const flagTexts = `
 --stacked
     moe: keep the weights of a layer's experts in one variable instead of one an expert.
 --depth
-    resnet: 50, 101, 152, 1001, 1916 and others (default: the size's).
+    resnet: layers, 50, 101, 152, 1001, 1916 and others; moe, transformer: layers of the
+    encoder, and of the decoder (default: the size's).
 --blocks
     resnet: blocks of each of the four stages, instead of a depth.
 --version
@@ -127,6 +128,18 @@ plan --steps
     Write the graph that runs to a file: FILE.dot for Graphviz, FILE.txt for text.
 plan --json
     Print one JSON object instead of the explanation. Sizes are bytes.
+--max
+    What to find the largest of: batch; depth (moe, transformer, resnet); experts (moe);
+    or length (moe, transformer, deepspeech) (default ${default}).
+fit --device-memory
+    Budget of device memory, such as 192MiB (default: the model size's).
+fit --host-memory
+    Budget of host memory, such as 1GiB (default: the model size's).
+fit --device
+    Where a step of the answer is run: cpu or null, which only checks the accounting
+    (default: cpu where the machine has the memory and a step takes seconds, else null).
+fit --json
+    Print one JSON object of type fit. Sizes are bytes.
 --table
     Tables to make: 6.1, 6.2, fig6.4, fig6.6, fig6.7, 6.4 (with fig6.8), 6.5, 6.6, 6.7,
     6.8, 6.9, 6.11 or 6.12; may be repeated (default: all).

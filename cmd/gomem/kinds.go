@@ -34,9 +34,9 @@ type dataset struct {
 
 // kinds are the models.
 var kinds = []kind{
-	{name: "moe", flags: []string{"length", "experts", "expert-hidden", "moe", "stacked", "bleu"},
-		data: texts, build: buildMoE, load: loadTexts},
-	{name: "transformer", flags: []string{"length", "bleu"}, data: texts,
+	{name: "moe", flags: []string{"length", "depth", "experts", "expert-hidden", "moe", "stacked",
+		"bleu"}, data: texts, build: buildMoE, load: loadTexts},
+	{name: "transformer", flags: []string{"length", "depth", "bleu"}, data: texts,
 		build: buildTransformer, load: loadTexts},
 	{name: "resnet", flags: []string{"depth", "blocks", "version", "pixels"}, data: pictures,
 		build: buildResNet, load: loadPhotos},
@@ -116,7 +116,8 @@ func buildMoE(f modelFlags) (*models.Model, map[string]string, error) {
 		return nil, nil, usagef("%w", err)
 	}
 	setCounts(countField{f.Experts, &c.Experts}, countField{f.ExpertHidden, &c.ExpertHidden},
-		countField{f.Batch, &c.Pairs}, countField{f.Length, &c.Length})
+		countField{f.Batch, &c.Pairs}, countField{f.Length, &c.Length},
+		countField{f.Depth, &c.Layers})
 	c.Sparse, c.Stacked, c.Fine = f.MoE == "sparse", f.Stacked, f.Fine
 	if err := c.Validate(); err != nil {
 		return nil, nil, usagef("%w", err)
@@ -130,7 +131,18 @@ func buildMoE(f modelFlags) (*models.Model, map[string]string, error) {
 		"experts": strconv.Itoa(c.Experts), "expert-hidden": strconv.Itoa(c.ExpertHidden),
 		"moe": form, "stacked": strconv.FormatBool(c.Stacked),
 		"batch": strconv.Itoa(c.Pairs), "length": strconv.Itoa(c.Length),
+		"depth": layersGiven(f),
 	}, err
+}
+
+// layersGiven is the depth of a Transformer that has not its size's. Checkpoints say
+// nothing of the others, since there were some before depths could be given.
+func layersGiven(f modelFlags) string {
+	c, err := models.NewTransformerConfig(f.Size)
+	if err != nil || f.Depth == 0 || int(f.Depth) == c.Layers {
+		return ""
+	}
+	return strconv.Itoa(int(f.Depth))
 }
 
 func buildTransformer(f modelFlags) (*models.Model, map[string]string, error) {
@@ -138,14 +150,17 @@ func buildTransformer(f modelFlags) (*models.Model, map[string]string, error) {
 	if err != nil {
 		return nil, nil, usagef("%w", err)
 	}
-	setCounts(countField{f.Batch, &c.Pairs}, countField{f.Length, &c.Length})
+	setCounts(countField{f.Batch, &c.Pairs}, countField{f.Length, &c.Length},
+		countField{f.Depth, &c.Layers})
 	c.Fine = f.Fine
 	if err := c.Validate(); err != nil {
 		return nil, nil, usagef("%w", err)
 	}
 	m, err := models.Transformer(c)
-	return m, map[string]string{"batch": strconv.Itoa(c.Pairs), "length": strconv.Itoa(c.Length)},
-		err
+	return m, map[string]string{
+		"batch": strconv.Itoa(c.Pairs), "length": strconv.Itoa(c.Length),
+		"depth": layersGiven(f),
+	}, err
 }
 
 func buildResNet(f modelFlags) (*models.Model, map[string]string, error) {

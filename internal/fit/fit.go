@@ -4,7 +4,7 @@ package fit
 type Outcome struct {
 	Fits bool
 	// Load is the part of the limit that is needed: above 1 where it does not fit;
-	// 0 if it is not known.
+	// 0 if it is not known. Once it is not, no load counts any longer.
 	Load float64
 }
 
@@ -36,7 +36,8 @@ func Largest(start, limit int, probe func(n int) (Outcome, error)) (Answer, erro
 // search is a gap between a number that fits and one that does not.
 type search struct {
 	good, bad int     // 0 and limit + 1 to begin with
-	load      line    // through the latest two loads that are known
+	load      line    // through the latest two loads
+	blind     bool    // a load is not known
 	last      Outcome // of the latest probe
 	refused   bool    // bad was probed
 	step      int     // by which an aim keeps from the end of the gap that has moved
@@ -71,9 +72,8 @@ func (s *search) learn(n int, o Outcome) {
 	} else {
 		s.bad, s.refused = n, true
 	}
-	if o.Load > 0 {
-		s.load = line{s.load.x1, s.load.y1, float64(n), o.Load}
-	}
+	s.load = line{s.load.x1, s.load.y1, float64(n), o.Load}
+	s.blind = s.blind || o.Load == 0
 }
 
 // next is the number to probe, within the gap.
@@ -81,7 +81,7 @@ func (s *search) next() int {
 	n := 0
 	aim := int(min(max(s.load.reaches(), 0), float64(s.bad)))
 	switch {
-	case s.last.Load == 0:
+	case s.blind:
 		aim = 0
 	case s.good == 0:
 		aim = max(1, aim)
