@@ -189,7 +189,8 @@ func TestBadInput(t *testing.T) {
 		{"fit --device-memory none", 2, "192MiB"},
 		{"fit --size s512 --device-memory 1KiB", 1, "no batch fits: with 1, train needs "},
 		{"fit --size s512 --host-memory 1KiB", 1, "of host memory"},
-		{"fit --model resnet --size s512 --max depth --device-memory 1KiB", 1, "with 14, train"},
+		{"fit --model resnet --size s512 --max depth --device-memory 1KiB", 1,
+			"with 14, train"},
 
 		{"bench", 2, "thesis"},
 		{"bench thesis --table 6.3", 2, "unknown table"},
@@ -221,7 +222,8 @@ func TestBadInput(t *testing.T) {
 
 // TestHelp: every command explains itself, with examples that parse.
 func TestHelp(t *testing.T) {
-	for _, args := range [][]string{{"--help"}, {"-h"}, {"train", "--help"}, {"plan", "-h"}, {"fit", "-h"},
+	for _, args := range [][]string{{"--help"}, {"-h"}, {"train", "--help"}, {"plan", "-h"},
+		{"fit", "-h"},
 		{"bench", "--help"}, {"bench", "thesis", "-h"}, {"devices", "--help"},
 		{"version", "--help"}, {"train", "--steps", "3", "--help"}} {
 		out := succeed(t, args...)

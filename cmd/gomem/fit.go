@@ -252,7 +252,8 @@ func (s *fitting) nothing() error {
 		}
 	}
 	if least == 0 {
-		return usagef("no %s makes a model: %w", s.quantity.name, s.refused[s.quantity.value(1)].limit)
+		return usagef("no %s makes a model: %w", s.quantity.name,
+			s.refused[s.quantity.value(1)].limit)
 	}
 	return fmt.Errorf("no %s fits: with %d, %w", s.quantity.name, least,
 		shortage{s.refused[least].shortage})
