@@ -140,10 +140,10 @@ func (o matMul) reduceVJP(n *graph.Node, dc graph.Value) []graph.Value {
 	return []graph.Value{da, db}
 }
 
-func matMulCPU(o matMul, c *kernel.Call) error { return o.compute(c, gemm.Epilogue{}) }
+func matMulCPU(o matMul, c *kernel.Call) error { return o.compute(c, gemm.Product{}) }
 
-// compute is the kernel, with an epilogue.
-func (o matMul) compute(c *kernel.Call, e gemm.Epilogue) error {
+// compute is the kernel, with an epilogue, and other such things, of the form.
+func (o matMul) compute(c *kernel.Call, form gemm.Product) error {
 	a, b, out := c.In[0], c.In[1], c.Out[0].F32()
 	p, err := o.geometry([]graph.Type{a.Type, b.Type})
 	if err != nil {
@@ -157,7 +157,7 @@ func (o matMul) compute(c *kernel.Call, e gemm.Epilogue) error {
 		A: gemm.Matrix{F32: a.F32(), LD: a.Type.Size(-1), Stride: p.m * p.k, Trans: o.TransA},
 		B: gemm.Matrix{F32: b.F32(), LD: b.Type.Size(-1), Stride: p.k * p.n, Trans: o.TransB},
 
-		Epilogue: e,
+		Beta: form.Beta, Block: form.Block, Epilogue: form.Epilogue,
 	}
 	if o.Reduce {
 		o.sum(c, x)

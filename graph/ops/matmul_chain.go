@@ -116,7 +116,7 @@ func matMulChainCPU(o matMulChain, c *kernel.Call) error {
 	if len(c.Out[0].Data) >= epilogueBytes {
 		e, whole = o.epilogue(p, c.Out[0].Type.Size(-1))
 	}
-	if err := o.MatMul.compute(&product, e); err != nil || whole {
+	if err := o.MatMul.compute(&product, gemm.Product{Epilogue: e}); err != nil || whole {
 		return err
 	}
 	p.run(c.Pool)

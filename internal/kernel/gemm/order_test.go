@@ -25,7 +25,8 @@ func TestOrder(t *testing.T) {
 				if part.product().Order() != x.product().Order() {
 					continue
 				}
-				if err := sameBits(part.result(s, nil), whole[rows[0]*x.n:rows[1]*x.n]); err != nil {
+				want := whole[rows[0]*x.n : rows[1]*x.n]
+				if err := sameBits(part.result(s, nil), want); err != nil {
 					t.Fatalf("%v: rows %v: %v", x, rows, err)
 				}
 			}

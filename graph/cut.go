@@ -1,0 +1,38 @@
+package graph
+
+// Cut says how an operation is cut into parts, each of which computes some rows. A
+// row is a step along the leading axes of operands and results, which are merged
+// into one. The cut is the same wherever operands and results are cut.
+type Cut struct {
+	// Rows is how many rows there are: the product of the leading axes' sizes.
+	Rows int
+	// Align: a part begins at a multiple of so many rows.
+	Align int
+	// Least is the fewest rows that a part may have.
+	Least int
+	// In and Out have, for every operand and result, the number of leading axes that
+	// are cut. None of an operand means that every part reads all of it; none of a
+	// result that it is a sum over the rows, to which every part adds its own.
+	In, Out []int
+}
+
+// Splitter is implemented by operations that can be computed in parts, with the
+// bits of the whole.
+type Splitter interface {
+	Op
+	// Cut says where; ok is false if operands of these types cannot be cut.
+	Cut(in, out []Type) (c Cut, ok bool)
+	// Part is the operation that computes rows lo to hi-1. Of what is cut it has
+	// those rows, in the form of [RowsOf]. If a result is a sum and lo is not zero, there is one
+	// more operand, the first: the sum over the rows before, which it may overwrite.
+	Part(in, out []Type, lo, hi int) Op
+}
+
+// Sums reports whether the result is a sum over the rows.
+func (c Cut) Sums() bool { return len(c.Out) > 0 && c.Out[0] == 0 }
+
+// RowsOf is the type of so many rows of a value: its leading axes are merged into
+// one, without a name.
+func RowsOf(t Type, axes, rows int) Type {
+	return Type{DType: t.DType, Shape: append([]Dim{{Size: rows}}, t.Shape[axes:]...)}
+}
