@@ -9,6 +9,7 @@ import (
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/internal/randgraph"
+	"github.com/gomem/gomem/machine"
 )
 
 // TestOptionsCoverPlanning: every decision of package compile can be taken
@@ -22,6 +23,8 @@ func TestOptionsCoverPlanning(t *testing.T) {
 			f.SetString("x")
 		case reflect.Bool:
 			f.SetBool(true)
+		case reflect.Interface:
+			f.Set(reflect.ValueOf(machine.Default()))
 		default:
 			f.SetInt(int64(i + 1))
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/gomem/gomem/internal/device/null"
 	"github.com/gomem/gomem/internal/tensor"
 	"github.com/gomem/gomem/internal/trace"
+	"github.com/gomem/gomem/machine"
 	"github.com/gomem/gomem/partition"
 )
 
@@ -93,6 +94,11 @@ type Options struct {
 	HostBytes   int64 // budget of the host; 0 is none
 	NoFusion    bool  // run the model's graph as it is; see package graph/fuse
 
+	NoRecompute bool            // Auto: execute every operation once
+	Effort      int             // Auto: evaluations of the planner; 0 is a second's worth
+	Machine     machine.Machine // what prices are by; nil is machine.Default
+	Model       string          // by which name the machine knows the graph, if it does
+
 	// How Open runs the plans.
 	Device             string         // "" is CPU
 	Threads            int            // threads of a kernel; 0 means one for every processor
@@ -111,6 +117,7 @@ func (o Options) Planning() compile.Options {
 		Policy: o.Policy, Strategy: o.Strategy, Partition: o.Partition, Lookahead: o.Lookahead,
 		NoPlacement: o.NoPlacement, NoSwap: o.NoSwap, Streams: o.Streams,
 		DeviceBytes: o.DeviceBytes, HostBytes: o.HostBytes, NoFusion: o.NoFusion,
+		NoRecompute: o.NoRecompute, Effort: o.Effort, Machine: o.Machine, Model: o.Model,
 	}
 }
 
@@ -119,6 +126,7 @@ func (o Options) With(c compile.Options) Options {
 	o.Policy, o.Strategy, o.Partition, o.Lookahead = c.Policy, c.Strategy, c.Partition, c.Lookahead
 	o.NoPlacement, o.NoSwap, o.Streams = c.NoPlacement, c.NoSwap, c.Streams
 	o.DeviceBytes, o.HostBytes, o.NoFusion = c.DeviceBytes, c.HostBytes, c.NoFusion
+	o.NoRecompute, o.Effort, o.Machine, o.Model = c.NoRecompute, c.Effort, c.Machine, c.Model
 	return o
 }
 

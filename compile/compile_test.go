@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gomem/gomem/internal/randgraph"
 	"github.com/gomem/gomem/partition"
@@ -21,7 +22,7 @@ func TestPassOrder(t *testing.T) {
 	for _, p := range passes(at(o, Rung{Lookahead: 2})) {
 		names = append(names, p.Name)
 	}
-	for _, c := range order {
+	for _, c := range precedence {
 		before, after := slices.Index(names, c.before), slices.Index(names, c.after)
 		if before < 0 || after < 0 || before > after {
 			t.Errorf("%v: %s must come before %s: %s", names, c.before, c.after, c.why)
@@ -178,9 +179,9 @@ func TestUpdatesRunWhereVariablesLive(t *testing.T) {
 	}
 }
 
-// TestAutoUsesTheBudget: what the budget leaves over is used to copy less, from
-// the thesis policy's copies at the smallest budget to none but of what lives on
-// the host.
+// TestAutoUsesTheBudget: what the budget leaves over is used to be faster, from at
+// least the thesis policy's speed at the smallest budget to vanilla's. It may be less
+// than vanilla's: updates on the host go on beside the device.
 func TestAutoUsesTheBudget(t *testing.T) {
 	m, ctx := randgraph.Synthetic(600), context.Background()
 	compiled := func(o Options) *Result {
@@ -194,26 +195,25 @@ func TestAutoUsesTheBudget(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	thesis, free := compiled(Options{}).Plan, compiled(Options{Policy: Auto}).Plan
-	if moved := free.Traffic(); moved[plan.SwapIn] != 0 || moved[plan.SwapOut] != 0 {
+	free := compiled(Options{Policy: Auto})
+	if moved := free.Plan.Traffic(); moved[plan.SwapIn] != 0 || moved[plan.SwapOut] != 0 {
 		t.Errorf("without a budget %d bytes are swapped", moved[plan.SwapIn])
 	}
-	most := thesis.Traffic().In()
+	slowest := time.Hour
 	for _, budget := range []int64{least, 2 * least, 4 * least, 8 * least} {
 		r := compiled(Options{Policy: Auto, DeviceBytes: budget})
 		if bytes := r.Plan.Spaces[space.Device].Bytes; bytes > budget {
 			t.Errorf("a plan of %d bytes within %d", bytes, budget)
 		}
-		in := r.Plan.Traffic().In()
-		if in > most+most/50 { // packing is not monotone, and the search is not exhaustive
-			t.Errorf("%d bytes come in at a budget of %d, %d with less memory or by the thesis "+
-				"policy", in, budget, most)
+		if r.Step > slowest+slowest/20 { // the search is not exhaustive
+			t.Errorf("a step takes %s within %d bytes, %s within less", r.Step, budget, slowest)
 		}
-		most = min(most, in)
-	}
-	if !(most < thesis.Traffic().In()*3/4) {
-		t.Errorf("with room to spare %d bytes come in, by the thesis policy %d", most,
-			thesis.Traffic().In())
+		thesis, err := Compile(ctx, m.Graph, training(m), Options{DeviceBytes: budget})
+		if err == nil && r.Step > thesis.Step {
+			t.Errorf("a step takes %s within %d bytes, %s by the thesis policy", r.Step, budget,
+				thesis.Step)
+		}
+		slowest = r.Step
 	}
 	if _, err := Compile(ctx, m.Graph, training(m),
 		Options{Policy: Auto, DeviceBytes: least - 1}); err == nil {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/gomem/gomem/machine"
 	"github.com/gomem/gomem/partition"
 )
 
@@ -22,6 +23,11 @@ type Options struct {
 	DeviceBytes int64 // budget of the device; 0 is none
 	HostBytes   int64 // budget of the host; 0 is none
 	NoFusion    bool  // plan the model's graph as it is; see package graph/fuse
+
+	NoRecompute bool            // Auto: execute every operation once
+	Effort      int             // Auto: evaluations of the planner; 0 is a second's worth
+	Machine     machine.Machine // what prices are by; nil is machine.Default
+	Model       string          // by which name the machine knows the graph, if it does
 }
 
 // EnsureDefaults replaces zero values by what they stand for.
@@ -33,6 +39,9 @@ func (o *Options) EnsureDefaults() {
 	set(&o.Streams, 1)
 	set(&o.DeviceBytes, math.MaxInt64)
 	set(&o.HostBytes, math.MaxInt64)
+	if o.Machine == nil {
+		o.Machine = machine.Default()
+	}
 	if !o.Policy.Partitioned() {
 		o.Strategy, o.Partition, o.NoPlacement, o.NoSwap = partition.BreadthFirst, 0, true, true
 	}

@@ -33,6 +33,7 @@ type rules struct {
 	policy      Policy
 	partitioned bool // the graph is cut into partitions
 	copiesLess  bool // the larger the budget, the fewer bytes are copied
+	searches    bool // a planner looks for what is faster than the ladder's plans
 	swaps       func(way) []pass.Pass
 	ladder      func(base way, p *pass.Program) ladder
 }
@@ -43,7 +44,8 @@ func policies() []rules {
 	return []rules{
 		{policy: Vanilla, swaps: lookAhead, ladder: steadyLadder},
 		{policy: Thesis, partitioned: true, swaps: lookAhead, ladder: steadyLadder},
-		{policy: Auto, partitioned: true, copiesLess: true, swaps: lookAhead, ladder: autoLadder},
+		{policy: Auto, partitioned: true, copiesLess: true, searches: true, swaps: lookAhead,
+			ladder: autoLadder},
 		{policy: Grappler, swaps: aroundPeak, ladder: grapplerLadder},
 	}
 }
@@ -102,8 +104,8 @@ func steadyLadder(base way, _ *pass.Program) ladder { return ladder{last: rungs(
 // soonest (Belady).
 func autoLadder(base way, p *pass.Program) ladder {
 	o := base.options
-	vanilla := Options{Policy: Vanilla, Streams: o.Streams, DeviceBytes: o.DeviceBytes,
-		HostBytes: o.HostBytes}
+	vanilla := Options{Policy: Vanilla, Streams: o.Streams, Machine: o.Machine, Model: o.Model,
+		DeviceBytes: o.DeviceBytes, HostBytes: o.HostBytes}
 	vanilla.EnsureDefaults()
 	resident := o
 	resident.NoPlacement, resident.NoSwap = true, true

@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
+	"github.com/gomem/gomem/auto"
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/machine"
 	"github.com/gomem/gomem/partition"
 	"github.com/gomem/gomem/pass"
 	"github.com/gomem/gomem/placement"
@@ -28,6 +31,7 @@ type search struct {
 type job struct {
 	graph   *graph.Graph
 	target  Target
+	model   machine.Model
 	ladder  ladder
 	decided way           // of the latest program; what decisions do not depend on is zero
 	program *pass.Program // the latest
@@ -42,8 +46,12 @@ type need [space.Count]int64
 // found is a plan that fits.
 type found struct {
 	way
-	plan    *plan.Plan
-	program *pass.Program
+	plan     *plan.Plan
+	program  *pass.Program
+	timings  []pass.Timing  // of the passes that decided
+	decision *auto.Decision // the planner's, if it was that
+	waits    bool           // the plan has its waits, and its time is known
+	time     time.Duration  // of a step, by the machine's prices
 }
 
 // newSearch checks what is to be planned and works out the ladders.
@@ -62,7 +70,8 @@ func newSearch(ctx context.Context, g *graph.Graph, o Options, targets []Target)
 	s := &search{ctx: ctx, graph: g, options: o, targets: targets}
 	for _, t := range targets {
 		start := time.Now()
-		j := &job{graph: g, target: t, needs: map[way]need{}}
+		j := &job{graph: g, target: t, model: o.Machine.For(o.Model, trained(g, targets)),
+			needs: map[way]need{}}
 		base := at(o, Rung{Lookahead: o.Lookahead})
 		if err := j.decide(ctx, base); err != nil {
 			return nil, fmt.Errorf("compile %s: %w", t.Name, err)
@@ -74,17 +83,66 @@ func newSearch(ctx context.Context, g *graph.Graph, o Options, targets []Target)
 	return s, nil
 }
 
-// results are the verified plans, or nil if some target has none.
+// results are the verified plans, or nil if some target has none. The first of the
+// ways that all targets go together is taken if it fits; what comes after it is for a
+// policy that searches one candidate among others.
 func (s *search) results() ([]*Result, error) {
+	searches := s.options.Policy.rules().searches && s.options.Streams == 1
+	var best []*Result
 	for i := range s.jobs[0].ladder.together {
 		all, err := s.plan(func(j *job) (*found, error) {
 			return j.try(s.ctx, j.ladder.together[i])
 		})
-		if all != nil || err != nil {
+		if err != nil || all != nil && (i == 0 || !searches) {
 			return all, err
 		}
+		best = faster(best, all)
 	}
-	return s.plan(func(j *job) (*found, error) { return j.find(s.ctx) })
+	ladders, err := s.plan(func(j *job) (*found, error) { return j.find(s.ctx) })
+	best = faster(best, ladders)
+	if !searches || best == nil || err != nil {
+		return best, err
+	}
+	found, err := s.fastest()
+	return faster(best, found), err
+}
+
+// faster is those plans of two that take less time, if both are plans. What is
+// granted does not depend on what is fast: only the ladder's ways decide about a
+// refusal, so that the minimum is exact.
+func faster(a, b []*Result) []*Result {
+	if a == nil || b != nil && total(b) < total(a) {
+		return b
+	}
+	return a
+}
+
+// total is how long a step of every target takes.
+func total(results []*Result) time.Duration {
+	var sum time.Duration
+	for _, r := range results {
+		sum += r.Step
+	}
+	return sum
+}
+
+// trained are the nodes that a training step may execute: all that the first target
+// with updates needs, or the first target if none has any.
+func trained(g *graph.Graph, targets []Target) []*graph.Node {
+	t := targets[max(0, slices.IndexFunc(targets, func(t Target) bool {
+		return len(t.Updates) > 0
+	}))]
+	roots := slices.Clone(t.Updates)
+	for _, v := range t.Fetches {
+		roots = append(roots, v.Node.ID)
+	}
+	var nodes []*graph.Node
+	for id, live := range g.Ancestors(roots) {
+		if live {
+			nodes = append(nodes, g.Node(graph.NodeID(id)))
+		}
+	}
+	return nodes
 }
 
 // plan makes the results of all targets in one manner, or nil.
@@ -99,6 +157,11 @@ func (s *search) plan(find func(*job) (*found, error)) ([]*Result, error) {
 		}
 		plans = append(plans, f)
 	}
+	return s.complete(plans)
+}
+
+// complete makes the results of plans, by target.
+func (s *search) complete(plans []*found) ([]*Result, error) {
 	var results []*Result
 	for i, j := range s.jobs {
 		r, err := j.result(plans[i])
@@ -113,13 +176,17 @@ func (s *search) plan(find func(*job) (*found, error)) ([]*Result, error) {
 // result completes a plan and verifies it.
 func (j *job) result(f *found) (*Result, error) {
 	start := time.Now()
-	addWaits(f.plan)
+	f.finish(j)
 	if err := plan.Verify(f.plan, j.graph, j.target.Fetches, j.target.Updates); err != nil {
 		return nil, err
 	}
 	j.took += time.Since(start)
-	return &Result{Plan: f.plan, Program: f.program, Timings: j.timings, Took: j.took,
-		Options: f.options, Rung: f.Rung}, nil
+	r := &Result{Plan: f.plan, Program: f.program, Timings: f.timings, Took: j.took,
+		Options: f.options, Rung: f.Rung, Step: f.time, Model: j.model}
+	if d := f.decision; d != nil {
+		r.Actions.Kept, r.Actions.Swapped, r.Actions.Recomputed = d.Actions()
+	}
+	return r, nil
 }
 
 // find is the most relaxed plan by the ways that a target may go alone, or nil.
@@ -164,7 +231,7 @@ func (j *job) try(ctx context.Context, w way) (*found, error) {
 	if err != nil || !j.needs[w].within(w.options) {
 		return nil, err
 	}
-	return &found{w, p, program}, nil
+	return &found{way: w, plan: p, program: program, timings: j.timings}, nil
 }
 
 // within reports whether both budgets suffice.
@@ -180,12 +247,13 @@ func (j *job) lower(ctx context.Context, w way) (*plan.Plan, *pass.Program, erro
 	if err := j.decide(ctx, w); err != nil {
 		return nil, nil, err
 	}
-	p, err := emit(ctx, j.program, w)
+	program := *j.program // which other rungs fill in other ways
+	p, err := emit(ctx, &program, w)
 	if err != nil {
 		return nil, nil, err
 	}
 	j.needs[w] = need{p.Spaces[space.Device].Bytes, p.Spaces[space.Host].Bytes}
-	return p, j.program, nil
+	return p, &program, nil
 }
 
 // emit makes the plan of a program that has been decided about, without waits.
@@ -224,7 +292,7 @@ func (j *job) decide(ctx context.Context, w way) error {
 	return nil
 }
 
-// passes is the pass list of a way, in order. order documents why.
+// passes is the pass list of a way, in order. precedence documents why.
 func passes(w way) []pass.Pass {
 	o := w.options
 	return append([]pass.Pass{
@@ -234,9 +302,9 @@ func passes(w way) []pass.Pass {
 	}, o.Policy.rules().swaps(w)...)
 }
 
-// order says which pass must come before which, and why. A test checks the list
+// precedence says which pass must come before which, and why. A test checks the list
 // against it; it changes nothing.
-var order = []struct{ before, after, why string }{
+var precedence = []struct{ before, after, why string }{
 	{"deadcode", "partition", "a dead operation would take up a place in a partition"},
 	{"partition", "swap", "idleness is measured in partitions between uses"},
 	{"deadcode", "placement", "a dead reader would keep part of an update on the device"},

@@ -47,12 +47,13 @@ type Reason uint8
 
 // The reasons.
 const (
-	SwapOut  Reason = iota // an intermediate leaves the device
-	SwapIn                 // and comes back
-	Stage                  // a variable or constant for those that read it
-	Feed                   // an input
-	Gradient               // to where the variable is updated
-	Result                 // a fetched value
+	SwapOut   Reason = iota // an intermediate leaves the device
+	SwapIn                  // and comes back
+	Stage                   // a variable or constant for those that read it
+	Feed                    // an input
+	Gradient                // to where the variable is updated
+	Result                  // a fetched value
+	WriteBack               // an updated variable, to where it is bound
 )
 
 var reasons = [...]string{"swap-out", "swap-in", "stage", "feed", "gradient", "fetch",

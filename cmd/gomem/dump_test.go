@@ -50,3 +50,28 @@ func TestDumpVerifies(t *testing.T) {
 		}
 	}
 }
+
+// TestDumpPass: every step of the plan has its event in the tables, by number and
+// node, and every slot at least one stay.
+func TestDumpPass(t *testing.T) {
+	inDir(t)
+	for _, policy := range []string{"thesis", "vanilla", "grappler"} {
+		succeed(t, "plan", "--model", "moe", "--size", "s512", "--policy", policy, "--dump",
+			"plan.txt", "--dump-pass", "tables.txt")
+		rows := map[string]int{}
+		for _, file := range []string{"plan.txt", "tables.txt"} {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for line := range strings.Lines(string(data)) {
+				kind, _, _ := strings.Cut(line, " ")
+				rows[kind]++
+			}
+		}
+		if rows["event"] == 0 || rows["event"] != rows["step"] || rows["stay"] < rows["slot"] ||
+			rows["order"] == 0 || rows["leaf"] == 0 || policy == "thesis" && rows["away"] == 0 {
+			t.Errorf("%s: rows by kind %v", policy, rows)
+		}
+	}
+}

@@ -122,6 +122,9 @@ train --json
     slower link.
 --dump
     Write the plan of a training step to a file, as text: every slot, every step.
+--dump-pass
+    Write what the passes have decided about a training step to a file, as text: the
+    order, where each operation runs, what is away when, every stay and event.
 plan --steps
     List the steps of the plan instead of the explanation.
 --graph

@@ -20,10 +20,11 @@ type planCmd struct {
 	modelFlags
 	planFlags
 
-	Dump  location `group:"output" placeholder:"FILE"`
-	Steps bool     `group:"output" xor:"report"`
-	Graph location `group:"output" placeholder:"FILE"`
-	JSON  bool     `name:"json" group:"output" xor:"report"`
+	Dump     location `group:"output" placeholder:"FILE"`
+	DumpPass location `group:"output" placeholder:"FILE"`
+	Steps    bool     `group:"output" xor:"report"`
+	Graph    location `group:"output" placeholder:"FILE"`
+	JSON     bool     `name:"json" group:"output" xor:"report"`
 }
 
 // Help is the long help.
@@ -105,9 +106,15 @@ func (c *planCmd) Run(ctx context.Context, e *env) error {
 
 // write writes the files that were asked for.
 func (c *planCmd) write(p planned) error {
-	if c.Dump != "" {
-		err := writeFile(string(c.Dump), func(w io.Writer) error {
-			_, err := p.training().WriteTo(w)
+	for _, f := range []struct {
+		path location
+		from io.WriterTo
+	}{{c.Dump, p.training()}, {c.DumpPass, p.Results[0].Program}} {
+		if f.path == "" {
+			continue
+		}
+		err := writeFile(string(f.path), func(w io.Writer) error {
+			_, err := f.from.WriteTo(w)
 			return err
 		})
 		if err != nil {

@@ -53,6 +53,7 @@ func TestEmptyPaths(t *testing.T) {
 		{"--save", tiny}, {"--resume", tiny}, {"--trace", tiny}, {"--data", tiny},
 		{"--samples", []string{"train", "--model", "wgan", "--size", "s512"}},
 		{"--dump", []string{"plan"}}, {"--graph", []string{"plan"}},
+		{"--dump-pass", []string{"plan"}},
 		{"--plots", []string{"bench", "thesis"}}, {"--pprof-dir", []string{"version"}},
 	} {
 		for _, args := range [][]string{with(c.args, c.flag, ""), with(c.args, c.flag+"=")} {

@@ -1,0 +1,227 @@
+package compile
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/gomem/gomem/auto"
+	"github.com/gomem/gomem/order"
+	"github.com/gomem/gomem/pass"
+	"github.com/gomem/gomem/simulate"
+	"github.com/gomem/gomem/space"
+)
+
+// problem is a target's program in one order, as the planner sees it.
+type problem struct {
+	*auto.Problem
+	program *pass.Program
+	order   string
+	timings []pass.Timing
+}
+
+// largeGraph is the number of operations from which on one order is all there is
+// time for.
+const largeGraph = 20_000
+
+// problems are a target's, one for every order that is worth a search: that of
+// creation, and the one with the lowest peak if that is lower by more than a part
+// in 32.
+func (j *job) problems(ctx context.Context) ([]*problem, error) {
+	orders := order.Portfolio()
+	if len(j.program.Order) > largeGraph {
+		orders = orders[:1]
+	}
+	var first, lowest *problem
+	var firstPeak, lowestPeak int64
+	for _, by := range orders {
+		p := pass.New(j.graph, j.target.Fetches, j.target.Updates)
+		timings, err := pass.Run(ctx, p, []pass.Pass{pass.DeadCode(), by})
+		if err != nil {
+			return nil, err
+		}
+		peak := order.Peak(p)
+		next := &problem{program: p, order: by.Name, timings: timings}
+		if first == nil {
+			first, firstPeak, lowest, lowestPeak = next, peak, next, peak
+		} else if peak < lowestPeak {
+			lowest, lowestPeak = next, peak
+		}
+	}
+	list := []*problem{first}
+	if lowestPeak < firstPeak-firstPeak/32 {
+		list = append(list, lowest)
+	}
+	for _, x := range list {
+		x.Problem = auto.New(x.program, j.model)
+	}
+	return list, nil
+}
+
+// fastest is the plans that the planner finds, or nil if it finds none for some
+// target. The target that takes the longest decides which variables are on the
+// device; if another does not fit with that, all are on the host.
+func (s *search) fastest() ([]*Result, error) {
+	problems := make([][]*problem, len(s.jobs))
+	for i, j := range s.jobs {
+		var err error
+		if problems[i], err = j.problems(s.ctx); err != nil {
+			return nil, err
+		}
+	}
+	longest := s.longest()
+	for _, homes := range [][]bool{s.homes(), make([]bool, s.graph.Len())} {
+		all, err := s.agreeing(problems, longest, homes)
+		if all != nil || err != nil {
+			return all, err
+		}
+	}
+	return nil, nil
+}
+
+// homes say where variables must be: nil if that is the planner's to choose.
+func (s *search) homes() []bool {
+	if !s.options.NoPlacement {
+		return nil
+	}
+	homes := make([]bool, s.graph.Len())
+	for i := range homes {
+		homes[i] = true
+	}
+	return homes
+}
+
+// longest is the target whose operations take the longest.
+func (s *search) longest() int {
+	best, most := 0, time.Duration(-1)
+	for i, j := range s.jobs {
+		var total time.Duration
+		for _, id := range j.program.Order {
+			total += j.model.Time(j.graph.Node(id), space.Device)
+		}
+		if total > most {
+			best, most = i, total
+		}
+	}
+	return best
+}
+
+// agreeing is the plans of all targets with variables where one of them decides.
+func (s *search) agreeing(problems [][]*problem, first int, homes []bool) ([]*Result, error) {
+	plans := make([]*found, len(s.jobs))
+	for k := range s.jobs {
+		i := (first + k) % len(s.jobs)
+		start := time.Now()
+		f, err := s.jobs[i].solve(s.ctx, problems[i], s.options, homes)
+		s.jobs[i].took += time.Since(start)
+		if f == nil || err != nil {
+			return nil, err
+		}
+		plans[i] = f
+		if homes == nil {
+			homes = f.decision.Resident()
+		}
+	}
+	return s.complete(plans)
+}
+
+// solve is the fastest plan that is found for a target, or nil.
+func (j *job) solve(ctx context.Context, problems []*problem, o Options,
+	homes []bool) (*found, error) {
+	var best *found
+	for _, x := range problems {
+		d, err := x.Solve(ctx, auto.Budget{Device: o.DeviceBytes, Host: o.HostBytes},
+			searching(o, homes))
+		if err != nil {
+			return nil, err
+		}
+		f, err := j.packed(ctx, x, d, o)
+		if err != nil {
+			return nil, err
+		}
+		if f != nil && (best == nil || f.time < best.time) {
+			best = f
+		}
+	}
+	return best, nil
+}
+
+// searching is what the planner may do.
+func searching(o Options, homes []bool) auto.Options {
+	return auto.Options{Effort: o.Effort, Resident: homes, NoSwap: o.NoSwap,
+		NoRecompute: o.NoRecompute}
+}
+
+// repairs is how often a decision is made to keep to less than the budget, since
+// packing lost some of it.
+const repairs = 6
+
+// packed is the plan of a decision whose addresses keep to the budgets, or nil: if
+// they do not, the decision is evaluated for smaller ones.
+func (j *job) packed(ctx context.Context, x *problem, d *auto.Decision,
+	o Options) (*found, error) {
+	inner := auto.Budget{Device: o.DeviceBytes, Host: o.HostBytes}
+	for k := range int64(repairs) {
+		if d == nil {
+			return nil, nil
+		}
+		f, err := j.scheduled(ctx, x, d, o)
+		if err != nil {
+			return nil, err
+		}
+		need := need{f.plan.Spaces[space.Device].Bytes, f.plan.Spaces[space.Host].Bytes}
+		if need.within(o) {
+			f.finish(j)
+			return f, nil
+		}
+		inner.Device = shrunk(inner.Device, o.DeviceBytes, need[space.Device], k)
+		inner.Host = shrunk(inner.Host, o.HostBytes, need[space.Host], k)
+		next := x.At(d, inner)
+		if next == nil {
+			if next, err = x.Solve(ctx, inner, searching(o, d.Resident()), d); err != nil {
+				return nil, err
+			}
+		}
+		d = next
+	}
+	return nil, nil
+}
+
+// shrunk is what to aim for next if a plan takes so much: less by half or more of
+// what the last one was over by.
+func shrunk(inner, budget, taken, round int64) int64 {
+	if taken <= budget {
+		return inner
+	}
+	over := taken - budget
+	return inner - over/20*(10+3*round) - inner/500
+}
+
+// scheduled is the plan of a decision, whether or not it keeps to the budgets.
+func (j *job) scheduled(ctx context.Context, x *problem, d *auto.Decision,
+	o Options) (*found, error) {
+	program := *x.program
+	fill := pass.Pass{Name: "auto", Run: func(p *pass.Program) error {
+		p.Schedule = x.Schedule(d)
+		return nil
+	}}
+	timings, err := pass.Run(ctx, &program, []pass.Pass{fill})
+	if err != nil {
+		return nil, err
+	}
+	p := lower(&program, fmt.Sprintf("policy=%s %s machine=%s", o.Policy, x.order,
+		j.model.Name()), o)
+	return &found{way: at(o, Rung{}), plan: p, program: &program, decision: d,
+		timings: append(x.timings[:len(x.timings):len(x.timings)], timings...)}, nil
+}
+
+// finish adds what is not needed to know whether a plan fits: waits, and how long it
+// takes.
+func (f *found) finish(j *job) {
+	if f.waits {
+		return
+	}
+	addWaits(f.plan)
+	f.waits = true
+	f.time = simulate.Simulate(f.plan, j.graph, j.model).Step
+}
