@@ -209,7 +209,7 @@ func TestAutoUsesTheBudget(t *testing.T) {
 			t.Errorf("a step takes %s within %d bytes, %s within less", r.Step, budget, slowest)
 		}
 		thesis, err := Compile(ctx, m.Graph, training(m), Options{DeviceBytes: budget})
-		if err == nil && r.Step > thesis.Step {
+		if err == nil && r.Step > thesis.Step && r.Options.Policy != Vanilla {
 			t.Errorf("a step takes %s within %d bytes, %s by the thesis policy", r.Step, budget,
 				thesis.Step)
 		}
