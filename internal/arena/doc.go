@@ -22,6 +22,25 @@
 // given, from address 0: variables have the same addresses in every plan that
 // lists them in the same order.
 //
-// What it does not do: search (branch and bound closes the last few percent on
-// adversarial instances), or move a block during its life.
+// [PackWithin] is for budgets that are filled to the brim, where the lives of blocks
+// come from copies and recomputations and the portfolio loses up to a quarter. What it
+// looks for is not the lowest packing but one below a limit:
+//
+//   - more orders (area, life, start), repaired in the same way;
+//   - eviction. Blocks above the limit are taken out and wait. One that waits goes to
+//     the smallest gap below the limit that it fits in; if there is none, to where the
+//     blocks in its way are the cheapest, and these wait in its place. To evict a
+//     block costs the root of its area, and more each time it has been evicted: what
+//     is fought over grows dear, goes first, and stays. One step looks only at the
+//     blocks that are live with one, so there are tens of thousands of steps a second
+//     where placing all of them again takes a tenth of one. If the limit is not
+//     reached, limits halfway between it and the best are tried in turn.
+//
+// A limit instead of a minimum is what makes that work: every step knows what fits.
+// Chance is seeded and effort is counted in pairs of blocks looked at, never in
+// seconds, so equal blocks are packed alike on every machine.
+//
+// What it does not do: prove that there is no packing within a limit, or move a block
+// during its life. Strips that are full from end to end, without any slack at any
+// time, are packed only to a few percent.
 package arena

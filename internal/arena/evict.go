@@ -1,0 +1,138 @@
+package arena
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+)
+
+// evictor searches for a packing below a limit. All blocks that are placed are below
+// it and do not overlap; the others wait. One after the other is placed, and where
+// there is no room for it, those in its way are evicted.
+type evictor struct {
+	placer
+	limit   int64
+	waiting []int32
+	bytes   int64    // of the blocks that wait
+	worth   []int64  // by block: what it costs to evict it, to begin with
+	price   []int64  // by block: what it costs by now
+	his     []uint64 // the ends of the blocks gathered, sorted, as keys
+	rng     *rand.Rand
+}
+
+// newEvictor begins with a packing without the blocks that are above the limit.
+func newEvictor(s *strip, at, worth []int64, limit int64, seed uint64) *evictor {
+	e := &evictor{placer: placer{strip: s, at: slices.Clone(at)}, limit: limit, worth: worth,
+		price: slices.Clone(worth), rng: rand.New(rand.NewPCG(seed, 0))}
+	for k, at := range e.at {
+		if at+s.size[k] > limit {
+			e.evict(int32(k))
+		}
+	}
+	return e
+}
+
+// worths is how hard each block is to place elsewhere: the root of its area.
+func worths(s *strip) []int64 {
+	w := make([]int64, len(s.size))
+	for k := range w {
+		w[k] = 1 + int64(math.Sqrt(float64(s.size[k]/Align)*float64(s.to[k]-s.from[k]+1)))
+	}
+	return w
+}
+
+func (e *evictor) evict(k int32) {
+	e.at[k] = out
+	e.waiting = append(e.waiting, k)
+	e.bytes += e.size[k]
+}
+
+// choose takes the dearest of a few of the blocks that wait.
+func (e *evictor) choose() int32 {
+	best := e.rng.IntN(len(e.waiting))
+	for range 3 {
+		i := e.rng.IntN(len(e.waiting))
+		if e.price[e.waiting[i]] > e.price[e.waiting[best]] {
+			best = i
+		}
+	}
+	k, last := e.waiting[best], len(e.waiting)-1
+	e.waiting[best] = e.waiting[last]
+	e.waiting = e.waiting[:last]
+	e.bytes -= e.size[k]
+	return k
+}
+
+// step places one block that waits. A block evicted becomes dearer by a quarter of its
+// worth, so that no two evict each other for ever.
+func (e *evictor) step() {
+	k := e.choose()
+	e.gather(k)
+	at := e.tightest(k, e.limit)
+	if at == out {
+		at = e.cheapest(k)
+		for _, j := range e.near {
+			if e.at[j] < at+e.size[k] && e.at[j]+e.size[j] > at {
+				e.evict(j)
+				e.price[j] += 1 + e.worth[j]/4
+			}
+		}
+	}
+	e.at[k] = at
+}
+
+// cheapest is the offset at which the blocks in the way of block k are the cheapest.
+// The lowest such offset is 0 or the end of a block, so the sum of the prices is
+// followed upwards: a block is in the way from where k's end reaches its offset to
+// where k's offset reaches its end.
+func (e *evictor) cheapest(k int32) int64 {
+	e.his = e.his[:0]
+	for n, j := range e.near {
+		e.his = append(e.his, uint64((e.at[j]+e.size[j])/Align)<<indexBits|uint64(n))
+	}
+	slices.Sort(e.his)
+	best, least, ties := int64(0), int64(math.MaxInt64), 0
+	var cost, at int64
+	for in, gone := 0, 0; at+e.size[k] <= e.limit; at = offsetOf(e.his[gone]) {
+		for ; in < len(e.los) && offsetOf(e.los[in]) < at+e.size[k]; in++ {
+			cost += e.price[e.meet(e.los[in])]
+		}
+		for ; gone < len(e.his) && offsetOf(e.his[gone]) <= at; gone++ {
+			cost -= e.price[e.meet(e.his[gone])]
+		}
+		switch {
+		case cost < least:
+			best, least, ties = at, cost, 1
+		case cost == least:
+			if ties++; e.rng.IntN(ties) == 0 {
+				best = at
+			}
+		}
+		if gone == len(e.his) {
+			break
+		}
+	}
+	return best
+}
+
+// run places blocks until none waits or so many looks have been taken, and returns the
+// lowest packing it has come by: whenever much less waits than ever before, what waits
+// is stacked on top.
+func (e *evictor) run(looks int64) (at []int64, top int64) {
+	top, least := math.MaxInt64, int64(math.MaxInt64)
+	for {
+		if len(e.waiting) == 0 || e.bytes < least-least/8 {
+			least = e.bytes
+			p := placer{strip: e.strip, at: slices.Clone(e.at)}
+			p.stack(e.waiting)
+			if t := p.top(); t < top {
+				at, top = p.at, t
+			}
+			e.looks += p.looks
+		}
+		if len(e.waiting) == 0 || e.looks >= looks {
+			return at, top
+		}
+		e.step()
+	}
+}

@@ -1,0 +1,138 @@
+package arena
+
+import (
+	"cmp"
+	"slices"
+)
+
+// PackWithin is [Pack], but where that does not keep to a limit in bytes it goes on, to
+// the first packing whose peak does, or else for the effort given, and returns the best
+// that it has found. Effort is how many pairs of blocks may be looked at beyond what
+// Pack looks at, about twenty million a second. The result depends on nothing else, and is
+// never worse than Pack's.
+func PackWithin(blocks []Block, limit, effort int64) Packing {
+	best := Pack(blocks)
+	if best.Peak <= limit || best.Peak <= best.Load-Align+1 || !searchable(blocks) {
+		return best
+	}
+	_, pairs := measure(blocks, timeline(blocks))
+	if pairs > searchablePairs || pairs > effort {
+		return best
+	}
+	base := packFixed(blocks)
+	s := newStrip(blocks, pairs)
+	h := &hunt{strip: s, limit: max((limit-base)&^(Align-1), s.load), effort: effort}
+	h.start(best.Offsets, base)
+	if h.search(); h.rule != "" {
+		offsets := slices.Clone(best.Offsets)
+		for k, i := range s.ids {
+			offsets[i] = base + h.at[k]
+		}
+		if p := peak(blocks, offsets); p < best.Peak {
+			best.Offsets, best.Peak, best.Rule = offsets, p, h.rule
+		}
+	}
+	return best
+}
+
+// searchable reports whether the blocks are few and small enough for a hunt.
+func searchable(blocks []Block) bool {
+	var sum int64
+	for _, b := range blocks {
+		if b.Bytes >= searchableBytes || len(blocks) > searchableBlocks {
+			return false
+		}
+		if sum += roundUp(b.Bytes); sum >= searchableBytes {
+			return false
+		}
+	}
+	return true
+}
+
+// hunt is a search for a packing of a strip within a limit.
+type hunt struct {
+	*strip
+	limit  int64
+	effort int64   // looks that are left
+	at     []int64 // the best packing
+	top    int64   // its highest end
+	rule   string  // what has found it, or nothing if it is Pack's
+}
+
+// start takes over a packing above so many fixed bytes.
+func (h *hunt) start(offsets []int64, base int64) {
+	for _, i := range h.ids {
+		h.at = append(h.at, offsets[i]-base)
+	}
+	h.top = (&placer{strip: h.strip, at: h.at}).top()
+}
+
+// done reports whether there is nothing to look for, or no effort left.
+func (h *hunt) done() bool { return h.top <= h.limit || h.effort <= 0 }
+
+func (h *hunt) found(at []int64, top int64, rule string) {
+	if top < h.top {
+		h.at, h.top, h.rule = at, top, rule
+	}
+}
+
+// orderings are orders in which to place blocks, each as low as it goes.
+var orderings = [...]struct {
+	rule string
+	less func(s *strip, a, b int32) int
+}{
+	{"area", func(s *strip, a, b int32) int { return cmp.Compare(s.area(b), s.area(a)) }},
+	{"life", func(s *strip, a, b int32) int { return cmp.Compare(s.life(b), s.life(a)) }},
+	{"start", func(s *strip, a, b int32) int { return cmp.Compare(a, b) }},
+}
+
+func (s *strip) life(k int32) int64 { return int64(s.to[k]-s.from[k]) + 1 }
+
+func (s *strip) area(k int32) float64 { return float64(s.size[k]) * float64(s.life(k)) }
+
+// search tries the orders, and then eviction, alternately at the limit and halfway
+// between it and the best, with an effort that grows.
+func (h *hunt) search() {
+	for _, o := range orderings {
+		h.repair(o.rule, func(a, b int32) int { return o.less(h.strip, a, b) })
+	}
+	worth, slice := worths(h.strip), 2*int64(len(h.before)+len(h.ids))
+	for seed := uint64(0); !h.done(); seed++ {
+		limit := h.limit
+		if seed%2 == 1 {
+			limit += (h.top - h.limit) / 2 &^ (Align - 1)
+		}
+		e := newEvictor(h.strip, h.at, worth, limit, seed)
+		at, top := e.run(min(slice, h.effort))
+		h.found(at, top, "eviction")
+		h.effort -= e.looks
+		slice += slice / 2
+	}
+}
+
+// repair places the blocks in an order and, a few times, moves those above the limit
+// to its front.
+func (h *hunt) repair(rule string, less func(a, b int32) int) {
+	order := make([]int32, len(h.ids))
+	for k := range order {
+		order[k] = int32(k)
+	}
+	slices.SortStableFunc(order, less)
+	for round := 0; round < rounds && !h.done(); round++ {
+		p := newPlacer(h.strip)
+		p.stack(order)
+		h.found(p.at, p.top(), rule)
+		h.effort -= p.looks
+		slices.SortStableFunc(order, func(a, b int32) int { // high before low
+			return cmp.Compare(p.above(b, h.limit), p.above(a, h.limit))
+		})
+	}
+}
+
+// above is 1 if block k reaches above a limit, else 0.
+func (p *placer) above(k int32, limit int64) int {
+	if p.at[k]+p.size[k] > limit {
+		return 1
+	}
+	return 0
+}
