@@ -284,7 +284,8 @@ func TestRandom(t *testing.T) {
 func TestKnapsack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		items := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) item {
-			return item{rapid.Int64Range(0, 5).Draw(t, "weight"), rapid.Int64Range(0, 9).Draw(t, "gain")}
+			return item{rapid.Int64Range(0, 5).Draw(t, "weight"),
+				rapid.Int64Range(0, 9).Draw(t, "gain")}
 		}), 0, 6).Draw(t, "items")
 		capacity := rapid.Int64Range(0, 20).Draw(t, "capacity")
 		k := newKnapsack(slices.Clone(items))
@@ -320,7 +321,8 @@ func TestNothing(t *testing.T) {
 	w := g.Variable("w", tensor.Of(graph.F32, 16), graph.Init{})
 	up := ops.Assign(w, x)
 	b := New(decided(t, pass.New(g, nil, []graph.NodeID{up.ID}), "host"), prices{1, 1, 1})
-	if b.Least() != (Floor{}) || b.Overlapped() != (Floor{}) || b.Absent(0) != 0 || b.Time(-1) != Never {
+	if b.Least() != (Floor{}) || b.Overlapped() != (Floor{}) || b.Absent(0) != 0 ||
+		b.Time(-1) != Never {
 		t.Errorf("%v %v %d %v", b.Least(), b.Overlapped(), b.Absent(0), b.Time(-1))
 	}
 }
