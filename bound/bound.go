@@ -30,8 +30,13 @@ type Floor struct {
 	Node  *graph.Node // what sets it; nil if nothing executes on the device
 }
 
-// cuts is at how many operations, about, the bounds look closely.
-const cuts = 128
+// The bounds look closely at so many operations, about: all pairs of those and of
+// values are gone through, so at fewer where there are more values.
+const (
+	cuts     = 128
+	leastOf  = 16
+	cutPairs = 1 << 20
+)
 
 // New works out the bounds of a program in its order. Live and Order must be filled,
 // and Place may be.
@@ -45,10 +50,11 @@ func New(p *pass.Program, m machine.Model) *Bounds {
 		items = append(items, item{int64(m.Time(n, space.Device)), onHost})
 	}
 	b.elsewhere = newKnapsack(items)
-	b.floors()
+	most := b.floors()
 	top := b.heaviest()
+	every := len(of.seq)/min(cuts, max(leastOf, cutPairs/(len(of.values)+1))) + 1
 	for i := range of.seq {
-		if i%(len(of.seq)/cuts+1) == 0 || i == top {
+		if i%every == 0 || i == top || i == most {
 			b.cuts = append(b.cuts, of.cut(int32(i)))
 		}
 	}
@@ -64,13 +70,13 @@ func (b *Bounds) Least() Floor { return b.least }
 // reads can be on its way.
 func (b *Bounds) Overlapped() Floor { return b.overlap }
 
-// floors finds the two budgets.
-func (b *Bounds) floors() {
+// floors finds the two budgets, and the position that sets the least.
+func (b *Bounds) floors() (most int) {
 	of := b.of
 	b.least.Bytes, b.overlap.Bytes = of.account.Fixed, of.account.Fixed
 	for i, n := range of.seq {
 		if need := of.needs[i]; need > b.least.Bytes || b.least.Node == nil {
-			b.least = Floor{need, n}
+			b.least, most = Floor{need, n}, i
 		}
 		need := of.needs[i]
 		if i+1 < len(of.seq) {
@@ -80,6 +86,7 @@ func (b *Bounds) floors() {
 			b.overlap = Floor{need, n}
 		}
 	}
+	return most
 }
 
 // Absent is how many bytes of values, inputs included, that are needed before and after

@@ -15,6 +15,7 @@ import (
 	"github.com/gomem/gomem/internal/longtest"
 	"github.com/gomem/gomem/internal/randgraph"
 	"github.com/gomem/gomem/internal/tensor"
+	"github.com/gomem/gomem/models"
 	"github.com/gomem/gomem/order"
 	"github.com/gomem/gomem/pass"
 	"github.com/gomem/gomem/placement"
@@ -325,4 +326,53 @@ func TestNothing(t *testing.T) {
 		b.Time(-1) != Never {
 		t.Errorf("%v %v %d %v", b.Least(), b.Overlapped(), b.Absent(0), b.Time(-1))
 	}
+}
+
+// TestModels: bounds of all models, one budget after the other.
+func TestModels(t *testing.T) {
+	for _, m := range testmodels(t) {
+		p := decided(t, pass.New(m.Graph, m.Fetches, m.Updates), "host")
+		b := New(p, prices{in: 1, out: 2})
+		least, peak := b.Least(), order.Peak(p)
+		last := Never
+		for k := range int64(8) {
+			budget := least.Bytes + (peak-least.Bytes)*k/8
+			now := b.Time(budget)
+			if now > last || now < time.Duration(b.compute) || now == Never {
+				t.Errorf("%s: %v within %d bytes after %v", m.Graph.Node(0).Name, now, budget, last)
+			}
+			last = now
+		}
+		if least.Node == nil || b.Overlapped().Bytes < least.Bytes || b.Absent(peak) > 0 {
+			t.Errorf("least %v, overlapped %v, absent %d", least, b.Overlapped(), b.Absent(peak))
+		}
+	}
+}
+
+// testmodels are training steps of all models in small.
+func testmodels(t *testing.T) []*randgraph.Model {
+	transformer, _ := models.NewTransformerConfig("s64")
+	moe, _ := models.NewMoEConfig("s64")
+	resnet, _ := models.NewResNetConfig("s64")
+	wgan, _ := models.NewWGANConfig("s64")
+	speech, _ := models.NewDeepSpeechConfig("s64")
+	var out []*randgraph.Model
+	for _, build := range []func() (*models.Model, error){
+		func() (*models.Model, error) { return models.Transformer(transformer) },
+		func() (*models.Model, error) { return models.MoE(moe) },
+		func() (*models.Model, error) { return models.ResNet(resnet) },
+		func() (*models.Model, error) { return models.WGAN(wgan) },
+		func() (*models.Model, error) { return models.DeepSpeech(speech) },
+	} {
+		m, err := build()
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := &randgraph.Model{Graph: m.Graph, Fetches: []graph.Value{m.Objectives[0].Loss}}
+		for _, n := range m.Objectives[0].Updates {
+			r.Updates = append(r.Updates, n.ID)
+		}
+		out = append(out, r)
+	}
+	return out
 }
