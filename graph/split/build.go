@@ -1,0 +1,263 @@
+package split
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/ops"
+)
+
+// Result is a graph in which operations are cut into parts, and where the nodes of
+// the first graph went.
+type Result struct {
+	Graph *graph.Graph
+	nodes []*graph.Node // by the ID in the first graph; nil for what is gone
+	owner []int32       // by the ID in the new graph: the region that it is of, or none
+}
+
+// Node is the node that stands for one of the first graph: it has its name. It is
+// nil if there are only parts of it, or if it is not needed.
+func (r *Result) Node(id graph.NodeID) *graph.Node { return r.nodes[id] }
+
+// Value is the value that stands for one of the first graph, or no value.
+func (r *Result) Value(v graph.Value) graph.Value {
+	if !v.Valid() || r.nodes[v.Node.ID] == nil {
+		return graph.Value{}
+	}
+	return r.nodes[v.Node.ID].Value(v.Index)
+}
+
+// Build is the graph in which every region is cut into so many parts; one, or
+// none, leaves it as it is.
+func (s *Survey) Build(parts []int) (*Result, error) {
+	if len(parts) != len(s.regions) {
+		return nil, fmt.Errorf("split: %d numbers of parts for %d regions", len(parts),
+			len(s.regions))
+	}
+	b := &builder{Survey: s, count: make([]int, len(parts)), names: map[string]bool{},
+		pieces: make([][]graph.Value, s.g.Len()), rows: map[rows]graph.Value{},
+		segment: make([][]graph.NodeID, s.g.Len()), region: none,
+		out: &Result{Graph: graph.New(), nodes: make([]*graph.Node, s.g.Len())}}
+	for i, r := range s.regions {
+		b.count[i] = min(parts[i], r.most)
+	}
+	b.build()
+	return b.out, b.err
+}
+
+// rows are some rows of a value that is not in parts.
+type rows struct {
+	of           graph.Value
+	axes, lo, hi int
+}
+
+// builder makes a graph in parts.
+type builder struct {
+	*Survey
+	count   []int // by region: its parts
+	out     *Result
+	names   map[string]bool
+	pieces  [][]graph.Value // by node of the first graph: its parts so far
+	rows    map[rows]graph.Value
+	segment [][]graph.NodeID // by node: the segment that begins with it
+	region  int32            // of what is being made
+	err     error
+}
+
+func (b *builder) build() {
+	for i := range b.regions {
+		if b.count[i] > 1 {
+			for _, segment := range b.segments(int32(i)) {
+				b.segment[segment[0]] = segment
+			}
+		}
+	}
+	for _, n := range b.g.Nodes() {
+		b.names[n.Name] = true
+		if n.Leaf() {
+			b.out.nodes[n.ID] = b.copy(n, n.Name, nil)
+		}
+	}
+	for _, n := range b.g.Nodes() {
+		switch {
+		case !b.live[n.ID]:
+		case b.segment[n.ID] != nil:
+			b.inParts(b.segment[n.ID])
+		case !b.isCut(n) && (len(n.Out) != 1 || !b.isCut(source(n.Value(0)).Node)):
+			b.whole(n)
+		}
+	}
+	for _, v := range b.fetches {
+		b.whole(v.Node)
+	}
+}
+
+// isCut reports whether there are parts of a node.
+func (b *builder) isCut(n *graph.Node) bool {
+	r := b.regionOf[n.ID]
+	return r != none && b.count[r] > 1
+}
+
+// copy appends a node like n.
+func (b *builder) copy(n *graph.Node, name string, op graph.Op, in ...graph.Value) *graph.Node {
+	if b.err != nil {
+		return nil
+	}
+	named := *n
+	named.Name = name
+	c, err := b.out.Graph.Copy(&named, op, in...)
+	if err != nil {
+		b.err = fmt.Errorf("split: %w", err)
+		return nil
+	}
+	b.out.owner = append(b.out.owner, b.region)
+	return c
+}
+
+// value is the first result of a node like n.
+func (b *builder) value(n *graph.Node, name string, op graph.Op, in ...graph.Value) graph.Value {
+	c := b.copy(n, name, op, in...)
+	if c == nil {
+		return graph.Value{}
+	}
+	return c.Value(0)
+}
+
+// name is a name that no node has.
+func (b *builder) name(n *graph.Node, what string) string {
+	name := n.Name + "/" + what
+	for k := 2; b.names[name]; k++ {
+		name = n.Name + "/" + what + "_" + strconv.Itoa(k)
+	}
+	b.names[name] = true
+	return name
+}
+
+// inParts makes the parts of a segment's nodes, part by part.
+func (b *builder) inParts(segment []graph.NodeID) {
+	for part := range b.count[b.regionOf[segment[0]]] {
+		for _, id := range segment {
+			b.part(id, part)
+		}
+	}
+}
+
+// whole makes a node that is no part, from its parts if there are such.
+func (b *builder) whole(n *graph.Node) *graph.Node {
+	if c := b.out.nodes[n.ID]; c != nil || b.err != nil {
+		return c
+	}
+	if b.isCut(n) {
+		b.out.nodes[n.ID] = b.joined(n)
+		return b.out.nodes[n.ID]
+	}
+	in := make([]graph.Value, len(n.In))
+	for i, v := range n.In {
+		in[i] = b.of(v)
+	}
+	outer := b.region
+	b.region = b.regionOf[n.ID]
+	b.out.nodes[n.ID] = b.copy(n, n.Name, n.Op, in...)
+	b.region = outer
+	return b.out.nodes[n.ID]
+}
+
+// of is the new value that stands for one of the first graph.
+func (b *builder) of(v graph.Value) graph.Value {
+	n := b.whole(v.Node)
+	if n == nil {
+		return graph.Value{}
+	}
+	return n.Value(v.Index)
+}
+
+// joined makes a node of its parts.
+func (b *builder) joined(n *graph.Node) *graph.Node {
+	r := b.regionOf[n.ID]
+	var all []graph.Value
+	for part := range b.count[r] {
+		all = append(all, b.part(n.ID, part))
+	}
+	if b.err != nil {
+		return nil
+	}
+	c := b.regions[r].cuts[n.ID]
+	if c.Sums() {
+		return all[len(all)-1].Node
+	}
+	outer := b.region
+	b.region = r
+	defer func() { b.region = outer }()
+	if c.Out[0] == 1 && n.Out[0].Shape[0].Name == "" {
+		return b.copy(n, n.Name, ops.Joined(), all...)
+	}
+	joined := b.value(n, b.name(n, "joined"), ops.Joined(), all...)
+	return b.copy(n, n.Name, ops.Shaped(n.Out[0]), joined)
+}
+
+// part makes a part of a node.
+func (b *builder) part(id graph.NodeID, part int) graph.Value {
+	number, n := b.regionOf[id], b.g.Node(id)
+	r, parts := b.regions[number], b.count[number]
+	if b.pieces[id] == nil {
+		b.pieces[id] = make([]graph.Value, parts)
+	}
+	if v := b.pieces[id][part]; v.Valid() || b.err != nil {
+		return v
+	}
+	c := r.cuts[id]
+	lo, hi := r.rows(id, part, parts)
+	var in []graph.Value
+	if c.Sums() && part > 0 {
+		in = append(in, b.part(id, part-1))
+	}
+	for i, axes := range c.In {
+		if axes > 0 {
+			in = append(in, b.rowsOf(n, i, rows{axes: axes, lo: lo, hi: hi}, part))
+		} else {
+			in = append(in, b.of(n.In[i]))
+		}
+	}
+	name := n.Name
+	if !c.Sums() || part < parts-1 {
+		name = b.name(n, fmt.Sprintf("%dof%d", part+1, parts))
+	}
+	outer := b.region
+	b.region = number
+	b.pieces[id][part] = b.value(n, name, n.Op.(graph.Splitter).Part(n.InTypes(), n.Out, lo, hi),
+		in...)
+	b.region = outer
+	return b.pieces[id][part]
+}
+
+// rowsOf is rows of an operand: a part, if it is cut in the same region, else a view.
+func (b *builder) rowsOf(n *graph.Node, operand int, w rows, part int) graph.Value {
+	v, number := n.In[operand], b.regionOf[n.ID]
+	from := source(v).Node
+	want := graph.RowsOf(v.Type(), w.axes, w.hi-w.lo)
+	if b.regionOf[from.ID] == number && !b.regions[number].cuts[from.ID].Sums() {
+		x := b.part(from.ID, part)
+		if b.err != nil || x.Type().Equal(want) {
+			return x
+		}
+		return b.value(n, b.name(from, "shaped"), ops.Shaped(want), x)
+	}
+	if w.of = b.of(v); b.err != nil {
+		return graph.Value{}
+	}
+	if x, ok := b.rows[w]; ok {
+		return x
+	}
+	x := w.of
+	if w.axes > 1 {
+		flat := graph.RowsOf(v.Type(), w.axes, v.Type().Rows(v.Type().Rank()-w.axes))
+		x = b.value(n, b.name(v.Node, "rows"), ops.Shaped(flat), x)
+	}
+	if b.err == nil {
+		name := b.name(v.Node, fmt.Sprintf("%dto%d", w.lo, w.hi))
+		x = b.value(n, name, ops.Rows(w.lo, w.hi), x)
+	}
+	b.rows[w] = x
+	return x
+}

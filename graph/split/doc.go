@@ -1,0 +1,55 @@
+// Package split rewrites graphs for budgets that single operations exceed: it cuts
+// operations into parts that follow one another, and adds gradients up where they
+// are. Results stay the same to the bit.
+//
+// # What an operation needs
+//
+// While an operation is executed its operands, its results and its workspace are in
+// one memory, whatever a plan swaps or computes again. So the neediest operation is
+// a floor below which no policy comes (see [Needs]). The usual one is the end of a
+// language model: a row of logits for every position has as many elements as there
+// are words.
+//
+// # What is cut
+//
+// An operation that needs more than the limit is cut along its leading axes, if it
+// is a [graph.Splitter]. One alone would gain nothing: its operands and results would
+// still be whole. So what makes or reads a large value that is cut is cut with it, at
+// the same places, and so on: a region. Within a region a value exists in parts only.
+// At its border a part of an operand is a view of the whole, and the parts of a result
+// are joined.
+//
+// Cut are the values between: from the product that makes logits through their
+// cross-entropy and its gradient to the products that read that, a part after the
+// other, unless the gradient needs all of the loss. Then the parts are at least values
+// of their own, which a plan can swap or compute again one by one.
+//
+// # Why bits stay
+//
+// A part of a result's rows is computed as the whole computes them: operations say
+// where that is so, down to the order in which a product adds up, which is another for
+// few rows than for many. Noise goes on where it was. A gradient of weights is a sum
+// over rows. The kernel adds it up in runs of some hundred rows: it holds the sum of a
+// run in registers, and adds it to the result. So the parts begin where runs begin,
+// each is added to the result in place, and the runs stay as long as they were. A sum
+// that is added up in another way is not cut: with partial sums, bits would change.
+//
+// # Order
+//
+// The parts of a region are created one after the other, as far as nothing that
+// follows needs something whole of what is before; so the order of creation, which
+// policies keep or start from, is one in which parts are short-lived.
+//
+// # How many parts
+//
+// A [Survey] finds regions and says what becomes of each for a number of parts: what
+// its neediest operation needs then, and how many operations there are more. A search
+// may ask for 2, 4, 8 and so on. [Split] takes the fewest that meet the limit, and
+// leaves a region as it is where parts do not help.
+//
+// # What is not done
+//
+// Only leading axes are cut, since other slices would have to be copied. Operations
+// with several results, convolutions, statistics over rows, and updates are not cut.
+// Nothing is computed twice: that is a plan's choice.
+package split

@@ -1,0 +1,106 @@
+package split
+
+import "github.com/gomem/gomem/graph"
+
+// Needs is, by node, the bytes that must be in one memory while the node is
+// executed: its operands, its results and its workspace. What several operands, or
+// views of one value, share counts once, and so does a result that may take over the
+// bytes of an operand that nobody reads later. Of a variable or a constant the parts
+// that are read count. Nodes that execute nothing, and updates, which can run where
+// their variables are, need none.
+func Needs(g *graph.Graph, fetches []graph.Value) []int64 {
+	last := lastReaders(g, fetches)
+	needs := make([]int64, g.Len())
+	for _, n := range g.Nodes() {
+		if n.Executes() && n.Kind == graph.KindCompute {
+			needs[n.ID] = need(n, last)
+		}
+	}
+	return needs
+}
+
+// lastReaders is, by node, the last that reads one of its results, by creation. A
+// fetched value is read after all others.
+func lastReaders(g *graph.Graph, fetches []graph.Value) []graph.NodeID {
+	last := make([]graph.NodeID, g.Len())
+	for _, n := range g.Nodes() {
+		for _, v := range n.In {
+			root, _ := v.Resolve()
+			last[root.Node.ID] = n.ID
+		}
+	}
+	for _, v := range fetches {
+		root, _ := v.Resolve()
+		last[root.Node.ID] = graph.NodeID(g.Len())
+	}
+	return last
+}
+
+// holding is bytes that an operand is in.
+type holding struct {
+	root graph.Value
+	off  int64
+	size int64
+}
+
+// held is what an operand counts for: itself if it is part of a variable or of a
+// constant, else all of the value that holds it.
+func held(v graph.Value) holding {
+	root, off := v.Resolve()
+	if k := root.Node.Kind; k == graph.KindVariable || k == graph.KindConstant {
+		return holding{root, off, v.Type().Bytes()}
+	}
+	return holding{root, 0, root.Type().Bytes()}
+}
+
+func need(n *graph.Node, last []graph.NodeID) int64 {
+	total := n.Cost().Scratch
+	for _, t := range n.Out {
+		total += t.Bytes()
+	}
+	for i, v := range n.In {
+		if h := held(v); !among(n.In[:i], h) {
+			total += h.size
+		}
+	}
+	if over, ok := takesOver(n, last); ok {
+		total -= over
+	}
+	return total
+}
+
+func among(values []graph.Value, h holding) bool {
+	for _, v := range values {
+		if held(v) == h {
+			return true
+		}
+	}
+	return false
+}
+
+// takesOver is the bytes of the operand that result 0 may take over.
+func takesOver(n *graph.Node, last []graph.NodeID) (int64, bool) {
+	op, ok := n.Op.(graph.InPlacer)
+	if !ok {
+		return 0, false
+	}
+	for _, i := range op.InPlace(n.InTypes(), n.Out) {
+		root, _ := n.In[i].Resolve()
+		if !root.Node.Leaf() && last[root.Node.ID] == n.ID &&
+			root.Type().Bytes() == n.Out[0].Bytes() && readOnce(n, root) {
+			return n.Out[0].Bytes(), true
+		}
+	}
+	return 0, false
+}
+
+// readOnce reports whether one operand alone is in a value's bytes.
+func readOnce(n *graph.Node, root graph.Value) bool {
+	times := 0
+	for _, v := range n.In {
+		if r, _ := v.Resolve(); r == root {
+			times++
+		}
+	}
+	return times == 1
+}

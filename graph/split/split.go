@@ -1,0 +1,121 @@
+package split
+
+import (
+	"slices"
+
+	"github.com/gomem/gomem/graph"
+)
+
+// Region is operations that are cut together.
+type Region struct {
+	Nodes []graph.NodeID // in order of creation
+	Need  int64          // the most bytes that one of them needs, see [Needs]
+	Most  int            // the most parts
+}
+
+// Regions are what can be cut, those with the neediest operation first.
+func (s *Survey) Regions() []Region {
+	out := make([]Region, len(s.regions))
+	for i, r := range s.regions {
+		out[i] = Region{Nodes: r.nodes, Most: r.most}
+		for _, id := range r.nodes {
+			out[i].Need = max(out[i].Need, s.needs[id])
+		}
+	}
+	return out
+}
+
+// Floor is what becomes of a region.
+type Floor struct {
+	Parts int
+	Need  int64 // the most bytes that an operation of it, or one that joins parts, needs
+	Added int   // operations that are executed more than without
+}
+
+// Floors says what becomes of every region if it is cut into so many parts, or as
+// many as it can be.
+func (s *Survey) Floors(parts int) ([]Floor, error) {
+	return s.floors(slices.Repeat([]int{parts}, len(s.regions)))
+}
+
+func (s *Survey) floors(parts []int) ([]Floor, error) {
+	r, err := s.Build(parts)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Floor, len(s.regions))
+	for i, of := range s.regions {
+		out[i] = Floor{Parts: max(1, min(parts[i], of.most)), Added: -len(of.nodes)}
+	}
+	needs := Needs(r.Graph, r.fetched(s.fetches))
+	for id, number := range r.owner {
+		if number != none && r.Graph.Node(graph.NodeID(id)).Executes() {
+			out[number].Need = max(out[number].Need, needs[id])
+			out[number].Added++
+		}
+	}
+	return out, nil
+}
+
+// fetched are the values that stand for the fetches.
+func (r *Result) fetched(fetches []graph.Value) []graph.Value {
+	out := make([]graph.Value, len(fetches))
+	for i, v := range fetches {
+		out[i] = r.Value(v)
+	}
+	return out
+}
+
+// worthwhile is the share of what is needed that more parts must save.
+const worthwhile = 64
+
+// Choose is, by region, into how many parts to cut it: as few as let its operations
+// do with the limit, in bytes, or those with which they need least; one if cutting
+// does not help.
+func (s *Survey) Choose(limit int64) ([]int, error) {
+	regions := s.Regions()
+	best := make([]Floor, len(regions))
+	parts := make([]int, len(regions))
+	for i, r := range regions {
+		best[i] = Floor{Parts: 1, Need: r.Need}
+		parts[i] = min(r.Most, max(2, int((r.Need+limit-1)/max(1, limit))))
+	}
+	for more := len(regions) > 0; more; {
+		floors, err := s.floors(parts)
+		if err != nil {
+			return nil, err
+		}
+		more = false
+		for i, f := range floors {
+			if f.Need < best[i].Need-best[i].Need/worthwhile {
+				best[i] = f
+			}
+			if best[i].Need > limit && f.Parts < min(regions[i].Most, 2*best[i].Parts) {
+				parts[i] = min(regions[i].Most, max(f.Parts+1, f.Parts*5/4))
+				more = true
+			}
+		}
+	}
+	for i := range parts {
+		parts[i] = best[i].Parts
+	}
+	return parts, nil
+}
+
+// Split builds the graph that computes the fetches and applies the updates of g, with
+// the operations that need more than limit bytes cut into parts, as far as that can
+// be done and helps. It has all leaves of g, in their order, the fetched values and
+// the updates. Of the rest it has what those need. The error is g's own, or says what
+// is no part of it.
+func Split(g *graph.Graph, fetches []graph.Value, updates []graph.NodeID,
+	limit int64) (*Result, error) {
+	s, err := NewSurvey(g, fetches, updates, limit)
+	if err != nil {
+		return nil, err
+	}
+	parts, err := s.Choose(limit)
+	if err != nil {
+		return nil, err
+	}
+	return s.Build(parts)
+}

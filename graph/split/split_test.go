@@ -1,0 +1,390 @@
+package split_test
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/autodiff"
+	"github.com/gomem/gomem/graph/fuse"
+	"github.com/gomem/gomem/graph/ops"
+	"github.com/gomem/gomem/graph/split"
+	"github.com/gomem/gomem/internal/randgraph"
+	"github.com/gomem/gomem/internal/reference"
+	"github.com/gomem/gomem/internal/tensor"
+)
+
+// step is a graph with what is wanted of it.
+type step struct {
+	g       *graph.Graph
+	fetches []graph.Value
+	updates []graph.NodeID
+}
+
+// rewritten says where values and nodes went.
+type rewritten interface {
+	Value(graph.Value) graph.Value
+	Node(graph.NodeID) *graph.Node
+}
+
+// moved is what is wanted, in another graph.
+func (s step) moved(g *graph.Graph, r rewritten) step {
+	out := step{g: g}
+	for _, v := range s.fetches {
+		out.fetches = append(out.fetches, r.Value(v))
+	}
+	for _, id := range s.updates {
+		out.updates = append(out.updates, r.Node(id).ID)
+	}
+	return out
+}
+
+// fatal is what a failed check needs.
+type fatal interface {
+	Helper()
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+}
+
+// split splits a step and checks that the graph is well formed.
+func (s step) split(t fatal, limit int64) step {
+	t.Helper()
+	r, err := split.Split(s.g, s.fetches, s.updates, limit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.checked(t, r.Graph, r)
+}
+
+// checked is what is wanted in a new graph, which must be well formed.
+func (s step) checked(t fatal, g *graph.Graph, r rewritten) step {
+	t.Helper()
+	if err := g.Verify(); err != nil {
+		t.Fatal(err)
+	}
+	out := s.moved(g, r)
+	for i, v := range out.fetches {
+		if was := s.fetches[i]; v.Node.Name != was.Node.Name || v.Type().String() !=
+			was.Type().String() || v.Node.Phase != was.Node.Phase || v.Node.Pos != was.Node.Pos {
+			t.Fatalf("%s %s at %s is %s %s at %s", was, was.Type(), was.Node.Pos, v, v.Type(),
+				v.Node.Pos)
+		}
+	}
+	if !slices.Equal(leaves(g), leaves(s.g)) {
+		t.Fatalf("leaves %v of %v", leaves(g), leaves(s.g))
+	}
+	return out
+}
+
+func (s step) fused(t fatal) step {
+	t.Helper()
+	r, err := fuse.Fuse(s.g, s.fetches, s.updates)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.moved(r.Graph, r)
+}
+
+func (s step) most() int64 { return slices.Max(split.Needs(s.g, s.fetches)) }
+
+// leaves are the names of the leaves.
+func leaves(g *graph.Graph) []string {
+	var list []string
+	for _, n := range g.Nodes() {
+		if n.Leaf() {
+			list = append(list, n.Name)
+		}
+	}
+	return list
+}
+
+func (s step) text(t fatal) string {
+	t.Helper()
+	var b strings.Builder
+	if _, err := s.g.WriteTo(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// run executes a step twice and returns all it leaves behind. ids bounds i32 inputs.
+func (s step) run(t fatal, ids int32) []byte {
+	t.Helper()
+	roots := slices.Clone(s.updates)
+	for _, v := range s.fetches {
+		roots = append(roots, v.Node.ID)
+	}
+	live := s.g.Ancestors(roots)
+	all := slices.Concat(s.g.Inputs(), s.g.Variables())
+	for _, n := range all {
+		live[n.ID] = true
+	}
+	machine, err := reference.New(s.g, live, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k, n := range all {
+		x := machine.Value(n.Value(0))
+		for i := range x.Type.Elems() {
+			switch {
+			case x.Type.DType == graph.I32:
+				x.I32()[i] = int32(7*i) % ids
+			case x.Type.Rank() == 0:
+				x.F32()[i] = 1
+			default:
+				x.F32()[i] = float32((i*37+k*11)%23)/8 - 1
+			}
+		}
+	}
+	var out []byte
+	for range 2 {
+		if err := machine.Step(); err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range s.fetches {
+			out = append(out, machine.Value(v).Data...)
+		}
+	}
+	for _, n := range s.g.Variables() {
+		out = append(out, machine.Value(n.Value(0)).Data...)
+	}
+	return out
+}
+
+// TestRandomGraphs: a random graph that is split is well formed, gives the bits of the
+// whole, and needs no more; split again, it stays.
+func TestRandomGraphs(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := randgraph.Random(func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "pick") }, 20)
+		s := step{m.Graph, m.Fetches, m.Updates}
+		if rapid.Bool().Draw(t, "fused") {
+			s = s.fused(t)
+		}
+		limit := s.most() * rapid.Int64Range(1, 10).Draw(t, "limit") / 10
+		after := s.split(t, limit)
+		if after.most() > s.most() {
+			t.Fatalf("an operation needs %d bytes, and split %d", s.most(), after.most())
+		}
+		if !bytes.Equal(s.run(t, 1<<30), after.run(t, 1<<30)) {
+			t.Fatal("the split graph gives other bits")
+		}
+		if again := after.split(t, max(limit, after.most())); again.text(t) != after.text(t) {
+			t.Fatalf("split again it is\n%safter\n%s", again.text(t), after.text(t))
+		}
+	})
+}
+
+// head builds the end of a language model, with gradients: a product with classes,
+// their cross-entropy, and what goes back.
+func head(t *rapid.T) step {
+	g := graph.New()
+	rows := rapid.SampledFrom([][]int{{1100}, {40, 32}, {96, 16}, {2, 3, 300}}).Draw(t, "rows")
+	width, classes := rapid.IntRange(15, 24).Draw(t, "width"), rapid.IntRange(16, 40).Draw(t, "v")
+	x := g.Input("x", tensor.Of(graph.F32, append(slices.Clone(rows), width)...))
+	labels := g.Input("labels", tensor.Of(graph.I32, rows...))
+	seed := g.Input("seed", tensor.Of(graph.I32, 2))
+	w := g.Variable("w", tensor.Of(graph.F32, classes, width), graph.Init{})
+	u := g.Variable("u", tensor.Of(graph.F32, width, width), graph.Init{})
+	bias := g.Variable("b", tensor.Of(graph.F32, classes), graph.Init{})
+	y := ops.MatMul(x, u)
+	if rapid.Bool().Draw(t, "norm") {
+		y = ops.Dropout(ops.Relu(y), seed, 0.25, "hidden")
+	}
+	logits := ops.MatMulT(y, w, false, true)
+	if rapid.Bool().Draw(t, "bias") {
+		logits = ops.Add(logits, bias)
+	}
+	if rapid.Bool().Draw(t, "jitter") {
+		logits = ops.Jitter(logits, seed, 0.01, "logits")
+	}
+	losses := ops.CrossEntropy(logits, labels, 0.1)
+	if rapid.Bool().Draw(t, "the gradient needs the loss") {
+		losses = ops.Square(losses)
+	}
+	loss := ops.Mean(losses)
+	s := step{g: g, fetches: []graph.Value{loss, losses}}
+	if rapid.Bool().Draw(t, "fetched logits") {
+		s.fetches = append(s.fetches, logits)
+	}
+	for i, d := range autodiff.Grad(loss, w, u, bias) {
+		if d.Valid() {
+			s.updates = append(s.updates, ops.SGD([]graph.Value{w, u, bias}[i], d,
+				g.Constant("lr", tensor.FromF32([]float32{0.5}))).ID)
+		}
+	}
+	if g.Err() != nil {
+		t.Fatal(g.Err())
+	}
+	return s
+}
+
+// TestHeads: so are heads, and their logits are never whole if nothing needs that.
+func TestHeads(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := head(t)
+		if rapid.Bool().Draw(t, "fused") {
+			s = s.fused(t)
+		}
+		before := s.run(t, 15)
+		limit := s.most() / rapid.Int64Range(1, 8).Draw(t, "limit")
+		after := s.split(t, limit)
+		if !bytes.Equal(before, after.run(t, 15)) {
+			t.Fatal("the split graph gives other bits")
+		}
+		if again := after.split(t, max(limit, after.most())); again.text(t) != after.text(t) {
+			t.Fatalf("split again it is\n%safter\n%s", again.text(t), after.text(t))
+		}
+	})
+}
+
+// TestLogitsArePassed: the parts of a head follow one another, from the product to
+// the gradients.
+func TestLogitsArePassed(t *testing.T) {
+	g := graph.New()
+	x := g.Variable("x", tensor.Of(graph.F32, 64, 32, 8), graph.Init{})
+	w := g.Variable("w", tensor.Of(graph.F32, 500, 8), graph.Init{})
+	labels := g.Input("labels", tensor.Of(graph.I32, 64, 32))
+	losses := ops.CrossEntropy(ops.MatMulT(x, w, false, true), labels, 0)
+	loss := ops.Mean(losses)
+	s := step{g: g, fetches: append(autodiff.Grad(loss, x, w), loss)}
+	after := s.split(t, s.most()/2)
+	var order []string
+	for _, n := range after.g.Nodes() {
+		if n.Executes() && strings.Contains(n.Name, "of") || n.OpName() == "concat" {
+			order = append(order, n.Name+"="+n.OpName())
+		}
+	}
+	want := "matmul/1of4=matmul cross-entropy/1of4=cross-entropy " +
+		"cross-entropy-grad/1of4=cross-entropy-grad matmul_2/1of4=matmul matmul_3/1of4=matmul-part"
+	if got := strings.Join(order, " "); !strings.HasPrefix(got, want) {
+		t.Errorf("the order is %s", got)
+	}
+	if after.most() > s.most()/2 {
+		t.Errorf("an operation needs %d of %d bytes", after.most(), s.most())
+	}
+	if !bytes.Equal(s.run(t, 500), after.run(t, 500)) {
+		t.Error("the split graph gives other bits")
+	}
+}
+
+// TestFloors: what is foretold of a number of parts is what becomes of it.
+func TestFloors(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := head(t)
+		survey, err := split.NewSurvey(s.g, s.fetches, s.updates, s.most()/3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts := rapid.IntRange(0, 6).Draw(t, "parts")
+		floors, err := survey.Floors(parts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := survey.Build(slices.Repeat([]int{parts}, len(floors)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		most, added := int64(0), executed(r.Graph)-executed(s.g)
+		for i, f := range floors {
+			most, added = max(most, f.Need), added-f.Added
+			if f.Parts > max(1, parts) || f.Parts > survey.Regions()[i].Most {
+				t.Errorf("%d parts of %d", f.Parts, parts)
+			}
+		}
+		if have := s.moved(r.Graph, r).most(); most > have || added > 0 {
+			t.Errorf("%d bytes of %d, %d operations", most, have, added)
+		}
+	})
+}
+
+func executed(g *graph.Graph) (n int) {
+	for _, node := range g.Nodes() {
+		if node.Executes() {
+			n++
+		}
+	}
+	return n
+}
+
+// TestNeeds: a row for each rule.
+func TestNeeds(t *testing.T) {
+	g := graph.New()
+	x := g.Input("x", tensor.Of(graph.F32, 8, 4)) // 128 bytes
+	w := g.Variable("w", tensor.Of(graph.F32, 2, 4, 4), graph.Init{})
+	y := ops.MatMul(x, ops.Unstack(w)[1])
+	half := ops.Split(y, 2)
+	z := ops.Mul(half[0], half[1])
+	twice := ops.Add(z, z)
+	over := ops.Tanh(twice)
+	fetched := ops.Sigmoid(over)
+	soft := ops.Softmax(fetched)
+	ops.SGD(w, w, g.Constant("lr", tensor.FromF32([]float32{1})))
+	needs := split.Needs(g, []graph.Value{fetched, soft})
+	for v, want := range map[graph.Value]int64{
+		y:       128 + 64 + 128, // a part of a variable
+		half[0]: 0,              // a view
+		z:       128 + 64,       // two views of one value, too large to take over
+		twice:   64 + 64,        // read twice
+		over:    64,             // in place
+		fetched: 64,
+		soft:    64 + 64, // its operand is fetched
+	} {
+		if got := needs[v.Node.ID]; got != want {
+			t.Errorf("%s needs %d bytes, want %d", v, got, want)
+		}
+	}
+	if got := needs[g.Len()-1]; got != 0 {
+		t.Errorf("the update needs %d", got)
+	}
+}
+
+// TestBadArguments: what does not belong to the graph is an error.
+func TestBadArguments(t *testing.T) {
+	g := graph.New()
+	x := g.Input("x", tensor.Of(graph.F32, 4))
+	y := ops.Tanh(x)
+	other := graph.New().Input("x", tensor.Of(graph.F32, 4))
+	for want, attempt := range map[string]func() error{
+		"fetch x is no value of the graph": func() error {
+			_, err := split.Split(g, []graph.Value{other}, nil, 1)
+			return err
+		},
+		"fetch tanh:7 is no value of the graph": func() error {
+			_, err := split.Split(g, []graph.Value{{Node: y.Node, Index: 7}}, nil, 1)
+			return err
+		},
+		"fetch none is no value": func() error {
+			_, err := split.Split(g, []graph.Value{{}}, nil, 1)
+			return err
+		},
+		"node 99 is no update": func() error {
+			_, err := split.Split(g, nil, []graph.NodeID{99}, 1)
+			return err
+		},
+		fmt.Sprintf("node %d is no update", y.Node.ID): func() error {
+			_, err := split.Split(g, nil, []graph.NodeID{y.Node.ID}, 1)
+			return err
+		},
+		"the graph is nil": func() error {
+			_, err := split.NewSurvey(nil, nil, nil, 1)
+			return err
+		},
+		"2 numbers of parts for 0 regions": func() error {
+			s, err := split.NewSurvey(g, []graph.Value{y}, nil, 1000)
+			if err != nil {
+				return err
+			}
+			_, err = s.Build([]int{1, 2})
+			return err
+		},
+	} {
+		if err := attempt(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("want %q, have %v", want, err)
+		}
+	}
+}

@@ -1,0 +1,248 @@
+package split
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/gomem/gomem/graph"
+)
+
+// Survey is what could be cut in a graph so that no operation needs more than a
+// limit.
+type Survey struct {
+	g        *graph.Graph
+	fetches  []graph.Value
+	live     []bool
+	needs    []int64
+	large    int64            // from so many bytes on a value is cut wherever it is
+	readers  [][]graph.NodeID // by node: that read its results, or views of the same bytes
+	regions  []*region
+	regionOf []int32 // by node, or none
+}
+
+const none = -1
+
+// NewSurvey finds what can be cut in the part of g that the fetches and the updates
+// need. limit is in bytes.
+func NewSurvey(g *graph.Graph, fetches []graph.Value, updates []graph.NodeID,
+	limit int64) (*Survey, error) {
+	if err := check(g, fetches, updates); err != nil {
+		return nil, err
+	}
+	roots := slices.Clone(updates)
+	for _, v := range fetches {
+		roots = append(roots, v.Node.ID)
+	}
+	s := &Survey{g: g, fetches: fetches, live: g.Ancestors(roots), needs: Needs(g, fetches),
+		large: limit / 4, readers: make([][]graph.NodeID, g.Len()),
+		regionOf: slices.Repeat([]int32{none}, g.Len())}
+	s.findReaders()
+	for _, id := range s.above(limit) {
+		s.grow(id)
+	}
+	return s, nil
+}
+
+func check(g *graph.Graph, fetches []graph.Value, updates []graph.NodeID) error {
+	if g == nil {
+		return errors.New("split: the graph is nil")
+	}
+	if err := g.Verify(); err != nil {
+		return err
+	}
+	for _, v := range fetches {
+		if v.Graph() != g || v.Index < 0 || v.Index >= len(v.Node.Out) {
+			return fmt.Errorf("split: fetch %s is no value of the graph", v)
+		}
+	}
+	for _, id := range updates {
+		if id < 0 || int(id) >= g.Len() || g.Node(id).Kind != graph.KindUpdate {
+			return fmt.Errorf("split: node %d is no update of the graph", id)
+		}
+	}
+	return nil
+}
+
+// above are the live nodes that need more than the limit, the neediest first.
+func (s *Survey) above(limit int64) []graph.NodeID {
+	var out []graph.NodeID
+	for id, need := range s.needs {
+		if s.live[id] && need > limit {
+			out = append(out, graph.NodeID(id))
+		}
+	}
+	slices.SortStableFunc(out, func(a, b graph.NodeID) int {
+		return cmp.Compare(s.needs[b], s.needs[a])
+	})
+	return out
+}
+
+// source is the value of which v is another form: v itself, unless v is a view of all
+// of its operand.
+func source(v graph.Value) graph.Value {
+	for {
+		view, ok := v.Node.Op.(graph.Viewer)
+		if !ok || len(v.Node.Out) != 1 || v.Type().Bytes() != v.Node.In[0].Type().Bytes() ||
+			view.View(v.Node.InTypes(), v.Node.Out)[0] != 0 {
+			return v
+		}
+		v = v.Node.In[0]
+	}
+}
+
+func (s *Survey) findReaders() {
+	for _, n := range s.g.Nodes() {
+		if !s.live[n.ID] || n.Leaf() || len(n.Out) == 1 && source(n.Value(0)).Node != n {
+			continue
+		}
+		for _, v := range n.In {
+			list := &s.readers[source(v).Node.ID]
+			if len(*list) == 0 || (*list)[len(*list)-1] != n.ID {
+				*list = append(*list, n.ID)
+			}
+		}
+	}
+}
+
+// cut is where a node can be cut.
+func (s *Survey) cut(id graph.NodeID) (graph.Cut, bool) {
+	n := s.g.Node(id)
+	op, ok := n.Op.(graph.Splitter)
+	if !ok || !s.live[id] || n.Kind != graph.KindCompute || len(n.Out) != 1 {
+		return graph.Cut{}, false
+	}
+	c, ok := op.Cut(n.InTypes(), n.Out)
+	return c, ok && accepts(op, c, n)
+}
+
+// accepts reports whether an operation's first part computes what it should.
+func accepts(op graph.Splitter, c graph.Cut, n *graph.Node) bool {
+	in, rows := n.InTypes(), min(c.Rows, max(c.Align, c.Least))
+	for i, axes := range c.In {
+		if axes > 0 {
+			in[i] = graph.RowsOf(in[i], axes, rows)
+		}
+	}
+	want := n.Out[0]
+	if !c.Sums() {
+		want = graph.RowsOf(want, c.Out[0], rows)
+	}
+	out, err := op.Part(n.InTypes(), n.Out, 0, rows).Infer(in)
+	return err == nil && len(out) == 1 && out[0].Equal(want)
+}
+
+// grow makes a region of a node and of all that reads or makes the large values that
+// are cut with it.
+func (s *Survey) grow(seed graph.NodeID) {
+	r := &region{cuts: map[graph.NodeID]graph.Cut{}}
+	if r = s.add(r, seed); len(r.nodes) == 0 {
+		return
+	}
+	for next := 0; next < len(r.nodes); next++ {
+		n := s.g.Node(r.nodes[next])
+		c := r.cuts[n.ID]
+		for i, axes := range c.In {
+			if axes > 0 {
+				r = s.follow(r, source(n.In[i]))
+			}
+		}
+		if !c.Sums() {
+			r = s.follow(r, n.Value(0))
+		}
+	}
+	slices.Sort(r.nodes)
+	s.regions = append(s.regions, r)
+}
+
+// add is the region with a node, if that can be cut with it.
+func (s *Survey) add(r *region, id graph.NodeID) *region {
+	if s.regionOf[id] != none {
+		return r
+	}
+	c, ok := s.cut(id)
+	if !ok {
+		return r
+	}
+	larger, ok := r.with(id, c)
+	if !ok {
+		return r
+	}
+	larger.cuts[id] = c
+	s.regionOf[id] = int32(len(s.regions))
+	return larger
+}
+
+// follow is the region with all that can be cut where it makes or reads a value, if
+// that is large.
+func (s *Survey) follow(r *region, v graph.Value) *region {
+	if v.Type().Bytes() <= s.large {
+		return r
+	}
+	if c, ok := s.cut(v.Node.ID); ok && !c.Sums() {
+		r = s.add(r, v.Node.ID)
+	}
+	for _, id := range s.readers[v.Node.ID] {
+		if c, ok := s.cut(id); ok && cuts(s.g.Node(id), c, v) {
+			r = s.add(r, id)
+		}
+	}
+	return r
+}
+
+// cuts reports whether a node's cut goes through an operand in v's bytes.
+func cuts(n *graph.Node, c graph.Cut, v graph.Value) bool {
+	for i, axes := range c.In {
+		if axes > 0 && source(n.In[i]) == v {
+			return true
+		}
+	}
+	return false
+}
+
+// segments are the nodes of a region, cut where what follows needs, by way of others,
+// something whole that comes before. The parts of a segment can be computed one
+// after the other.
+func (s *Survey) segments(number int32) [][]graph.NodeID {
+	r := s.regions[number]
+	var out [][]graph.NodeID
+	var after map[graph.NodeID]bool // nodes that need a part of the segment, whole
+	first := graph.NodeID(0)
+	for id := r.nodes[0]; id <= r.nodes[len(r.nodes)-1]; id++ {
+		if !s.live[id] {
+			continue
+		}
+		needs := s.needsWhole(number, id, first, after)
+		switch {
+		case s.regionOf[id] != number && needs:
+			after[id] = true
+		case s.regionOf[id] != number:
+		case len(out) == 0 || needs:
+			out, first, after = append(out, nil), id, map[graph.NodeID]bool{}
+			fallthrough
+		default:
+			out[len(out)-1] = append(out[len(out)-1], id)
+		}
+	}
+	return out
+}
+
+// needsWhole reports whether a node needs something whole of the region's segment
+// that begins at first, or something that does.
+func (s *Survey) needsWhole(number int32, id, first graph.NodeID,
+	after map[graph.NodeID]bool) bool {
+	n := s.g.Node(id)
+	c, member := s.regions[number].cuts[id]
+	for i, v := range n.In {
+		v = source(v)
+		if after[v.Node.ID] {
+			return true
+		}
+		if s.regionOf[v.Node.ID] == number && v.Node.ID >= first && after != nil &&
+			(!member || c.In[i] == 0 || s.regions[number].cuts[v.Node.ID].Sums()) {
+			return true
+		}
+	}
+	return false
+}
