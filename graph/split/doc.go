@@ -47,6 +47,14 @@
 // may ask for 2, 4, 8 and so on. [Split] takes the fewest that meet the limit, and
 // leaves a region as it is where parts do not help.
 //
+// # Sums of gradients
+//
+// What is read several times has a gradient that is a sum. Where the partial gradients
+// are products, as those of recurrent weights, one of them is as large as the sum.
+// [Accumulate] has each product add itself to the sum, in place, in the order in which
+// they were added before. That keeps bits where the kernel visits the result once, with
+// the complete sum; a product of more than one run is left as it is.
+//
 // # What is not done
 //
 // Only leading axes are cut, since other slices would have to be copied. Operations

@@ -87,7 +87,7 @@ func takesOver(n *graph.Node, last []graph.NodeID) (int64, bool) {
 	for _, i := range op.InPlace(n.InTypes(), n.Out) {
 		root, _ := n.In[i].Resolve()
 		if !root.Node.Leaf() && last[root.Node.ID] == n.ID &&
-			root.Type().Bytes() == n.Out[0].Bytes() && readOnce(n, root) {
+			root.Type().Bytes() == n.Out[0].Bytes() && readOnce(n.In, root) {
 			return n.Out[0].Bytes(), true
 		}
 	}
@@ -95,9 +95,9 @@ func takesOver(n *graph.Node, last []graph.NodeID) (int64, bool) {
 }
 
 // readOnce reports whether one operand alone is in a value's bytes.
-func readOnce(n *graph.Node, root graph.Value) bool {
+func readOnce(in []graph.Value, root graph.Value) bool {
 	times := 0
-	for _, v := range n.In {
+	for _, v := range in {
 		if r, _ := v.Resolve(); r == root {
 			times++
 		}

@@ -359,7 +359,7 @@ func TestBadArguments(t *testing.T) {
 			return err
 		},
 		"fetch none is no value": func() error {
-			_, err := split.Split(g, []graph.Value{{}}, nil, 1)
+			_, err := split.Accumulate(g, []graph.Value{{}}, nil)
 			return err
 		},
 		"node 99 is no update": func() error {
@@ -367,7 +367,7 @@ func TestBadArguments(t *testing.T) {
 			return err
 		},
 		fmt.Sprintf("node %d is no update", y.Node.ID): func() error {
-			_, err := split.Split(g, nil, []graph.NodeID{y.Node.ID}, 1)
+			_, err := split.Accumulate(g, nil, []graph.NodeID{y.Node.ID})
 			return err
 		},
 		"the graph is nil": func() error {

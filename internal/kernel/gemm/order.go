@@ -31,3 +31,16 @@ func (x *product) blockLength() int {
 	}
 	return split(x.k, kBlock)
 }
+
+// Once reports whether every element of C is visited once, when its sum is complete.
+// Then a product that is added to C (Beta is 1) has the bits of one that is not, added
+// to C afterwards.
+func (x Product) Once() bool {
+	switch o := x.Order(); o.path {
+	case tiled:
+		return x.K <= o.Block
+	case dots:
+		return x.K <= dotK
+	}
+	return true
+}

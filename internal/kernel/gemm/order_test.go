@@ -95,6 +95,29 @@ func from(lo, ld int, column bool) int {
 	return lo * ld
 }
 
+// TestOnce: a product that visits C once is added to it as by itself.
+func TestOnce(t *testing.T) {
+	everyISA(t, func(t *testing.T, s *isa) {
+		rapid.Check(t, func(t *rapid.T) {
+			x := drawProblem(t)
+			x.batch, x.alpha, x.beta = 1, 1, 0
+			x.k = rapid.IntRange(1, 2100).Draw(t, "long k")
+			x.pack()
+			if !x.product().Once() {
+				return
+			}
+			want := x.result(s, nil)
+			for i, c := range x.c {
+				want[i] += c
+			}
+			x.beta = 1
+			if err := sameBits(x.result(s, nil), want); err != nil {
+				t.Fatalf("%v: %v", x, err)
+			}
+		})
+	})
+}
+
 // TestBadBlocks: runs that no buffer holds are refused.
 func TestBadBlocks(t *testing.T) {
 	for _, block := range []int{-1, kBlock + 1} {

@@ -1,0 +1,144 @@
+package split_test
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/internal/longtest"
+	"github.com/gomem/gomem/internal/reference"
+	"github.com/gomem/gomem/internal/thesis"
+	"github.com/gomem/gomem/models"
+)
+
+// five are the models of the thesis: small, or in the long form of their tests' size.
+func five() map[string]func() (*models.Model, error) {
+	size := "s512"
+	if longtest.Enabled() {
+		size = "s64"
+	}
+	return map[string]func() (*models.Model, error){
+		"transformer": func() (*models.Model, error) {
+			c, err := models.NewTransformerConfig(size)
+			return built(c, err, models.Transformer)
+		},
+		"moe": func() (*models.Model, error) {
+			c, err := models.NewMoEConfig(size)
+			return built(c, err, models.MoE)
+		},
+		"resnet": func() (*models.Model, error) {
+			c, err := models.NewResNetConfig(size)
+			return built(c, err, models.ResNet)
+		},
+		"wgan": func() (*models.Model, error) {
+			c, err := models.NewWGANConfig(size)
+			return built(c, err, models.WGAN)
+		},
+		"deepspeech": func() (*models.Model, error) {
+			c, err := models.NewDeepSpeechConfig(size)
+			c.Unrolled = true
+			return built(c, err, models.DeepSpeech)
+		},
+	}
+}
+
+func built[C any](c C, err error, build func(C) (*models.Model, error)) (*models.Model, error) {
+	if err != nil {
+		return nil, err
+	}
+	return build(c)
+}
+
+// TestModels: every objective of the five models gives the same losses and weights,
+// split at two limits and with sums that take over products.
+func TestModels(t *testing.T) {
+	for name, build := range five() {
+		t.Run(name, func(t *testing.T) {
+			m, err := build()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, o := range m.Objectives {
+				checkObjective(t, m, o)
+			}
+		})
+	}
+}
+
+func checkObjective(t *testing.T, m *models.Model, o models.Objective) {
+	t.Helper()
+	s := step{g: m.Graph, fetches: []graph.Value{o.Loss}}
+	for _, n := range o.Updates {
+		s.updates = append(s.updates, n.ID)
+	}
+	s = s.fused(t)
+	feeds := map[string][]byte{}
+	for v, x := range thesis.Feeds(m) {
+		feeds[v.Node.Name] = x.Data
+	}
+	want := s.trained(t, feeds)
+	sums := s.accumulated(t)
+	if sums.most() > s.most() || !bytes.Equal(want, sums.trained(t, feeds)) {
+		t.Errorf("%s: with sums in place, the losses or weights are others", o.Name)
+	}
+	for _, part := range []int64{3, 8} {
+		after := sums.split(t, s.most()/part)
+		if after.most() > s.most() || !bytes.Equal(want, after.trained(t, feeds)) {
+			t.Errorf("%s: with a %dth of %d bytes, the losses or weights are others", o.Name, part,
+				s.most())
+		}
+		t.Logf("%s: %d operations that need %d bytes, before %d of %d", o.Name, executed(after.g),
+			after.most(), executed(s.g), s.most())
+	}
+}
+
+// trained are the fetches of two steps, and the variables after them.
+func (s step) trained(t fatal, feeds map[string][]byte) []byte {
+	t.Helper()
+	live := make([]bool, s.g.Len())
+	for i := range live {
+		live[i] = true
+	}
+	machine, err := reference.New(s.g, live, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range s.g.Inputs() {
+		copy(machine.Value(n.Value(0)).Data, feeds[n.Name])
+	}
+	for _, n := range s.g.Variables() {
+		if x := machine.Value(n.Value(0)); x.Type.DType == graph.F32 {
+			start(x.F32(), n.Init, rand.New(rand.NewPCG(uint64(n.ID), 3)))
+		}
+	}
+	var out []byte
+	for range 2 {
+		if err := machine.Step(); err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range s.fetches {
+			out = append(out, machine.Value(v).Data...)
+		}
+	}
+	for _, n := range s.g.Variables() {
+		out = append(out, machine.Value(n.Value(0)).Data...)
+	}
+	return out
+}
+
+// start gives a variable its first values, much as a session does.
+func start(x []float32, init graph.Init, rng *rand.Rand) {
+	for i, part := range init.Each {
+		n := len(x) / len(init.Each)
+		start(x[i*n:(i+1)*n], part, rng)
+	}
+	if init.Each != nil {
+		return
+	}
+	for i := range x {
+		if x[i] = float32(init.Scale); init.Dist != graph.Constant {
+			x[i] *= rng.Float32()*2 - 1
+		}
+	}
+}
