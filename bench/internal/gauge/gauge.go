@@ -7,21 +7,12 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"github.com/gomem/gomem/machine/calibrate"
 )
 
 // Processor is the processor's name, where the system tells.
-func Processor() string {
-	data, err := os.ReadFile("/proc/cpuinfo")
-	if err != nil {
-		return "unknown processor"
-	}
-	for line := range strings.Lines(string(data)) {
-		if name, ok := strings.CutPrefix(line, "model name"); ok {
-			return strings.TrimSpace(strings.TrimLeft(name, "\t :"))
-		}
-	}
-	return "unknown processor"
-}
+func Processor() string { return calibrate.Processor() }
 
 // Load is the load average of the minute before, "" where the system does not
 // tell.

@@ -1,0 +1,300 @@
+package calibrate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/ops"
+	"github.com/gomem/gomem/internal/device"
+	"github.com/gomem/gomem/internal/tensor"
+	"github.com/gomem/gomem/machine"
+	"github.com/gomem/gomem/space"
+)
+
+// Options bound the measurements. The zero value works.
+type Options struct {
+	Threads int           // of a kernel; 0 is one for every processor
+	Limit   time.Duration // of one call of Measure, about; 0 is two seconds
+	Bytes   int64         // of the largest operation's operands; 0 is 1 GiB
+	Cache   string        // directory; "" is gomem's below the user's cache directory
+	Renew   bool          // measure again what the cache has
+}
+
+func (o *Options) ensureDefaults() error {
+	if o.Threads < 0 || o.Limit < 0 || o.Bytes < 0 {
+		return fmt.Errorf("calibrate: threads, time and memory may not be negative: %+v", *o)
+	}
+	if o.Limit == 0 {
+		o.Limit = 2 * time.Second
+	}
+	if o.Bytes == 0 {
+		o.Bytes = 1 << 30
+	}
+	return nil
+}
+
+// Machine is the machine at hand as far as it has been measured. It is not safe for
+// concurrent use.
+type Machine struct {
+	options Options
+	cache   cache
+	known   record
+	stale   error // why what is known is not in the cache
+}
+
+// Open gets what was measured before, or measures the rates that every machine has.
+func Open(ctx context.Context, o Options) (*Machine, error) {
+	if err := o.ensureDefaults(); err != nil {
+		return nil, err
+	}
+	m := &Machine{options: o, cache: newCache(o)}
+	if known, ok := m.cache.load(); ok && !o.Renew {
+		m.known = known
+		return m, nil
+	}
+	if err := m.basics(ctx); err != nil {
+		return nil, err
+	}
+	m.stale = m.cache.store(m.known)
+	return m, nil
+}
+
+// Local is what is known now, as prices.
+func (m *Machine) Local() *machine.Local {
+	p := m.known.Profile
+	p.Operations = m.operations()
+	l := &machine.Local{Profile: &p, Measured: map[string]time.Duration{}}
+	for signature, s := range m.known.Samples {
+		l.Measured[signature] = s.took()
+	}
+	return l
+}
+
+// When is when the machine's rates were measured.
+func (m *Machine) When() time.Time { return m.known.When }
+
+// Cache is the file that keeps what was measured, and why it could not be written, if
+// it could not.
+func (m *Machine) Cache() (path string, err error) { return m.cache.path, m.stale }
+
+// sample is a measured operation.
+type sample struct {
+	Op    string  `json:"op"`
+	FLOPs int64   `json:"flops"`
+	Bytes int64   `json:"bytes"`
+	Nanos float64 `json:"ns"`
+}
+
+func (s sample) took() time.Duration { return time.Duration(s.Nanos) }
+
+// Measure times the operations of nodes, which are in the order of a step, that are
+// not known yet, within the limits. An operation that cannot be timed is left to the
+// rates of others.
+func (m *Machine) Measure(ctx context.Context, nodes []*graph.Node) error {
+	parts := m.choose(nodes, m.missing(nodes))
+	if len(parts) == 0 {
+		return nil
+	}
+	s, err := newStage(m.options.Threads, m.options.Bytes)
+	if err != nil {
+		return fmt.Errorf("calibrate: %w", err)
+	}
+	end := time.Now().Add(m.options.Limit)
+	for _, part := range parts {
+		if err = m.measure(ctx, s, part, newUses(nodes, part), end); err != nil {
+			break
+		}
+	}
+	if err := errors.Join(err, s.close()); err != nil {
+		return fmt.Errorf("calibrate: %w", err)
+	}
+	m.stale = m.cache.store(m.known)
+	return nil
+}
+
+// measure times operations as long as there is time.
+func (m *Machine) measure(ctx context.Context, s *stage, some []want, u uses,
+	end time.Time) error {
+	s.room = newRoom(s.room.memory, m.options.Bytes)
+	var trials []*trial
+	for i, w := range some {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if time.Now().After(end) {
+			break
+		}
+		if t, err := s.prepare(w, i, u); err == nil {
+			trials = append(trials, t)
+		}
+	}
+	trials, err := s.time(trials, end)
+	m.note(trials)
+	return err
+}
+
+// note adds samples: the median, over the rounds, of the mean of an operation's trials.
+func (m *Machine) note(trials []*trial) {
+	sums := map[string][]time.Duration{}
+	counts := map[string]int{}
+	for _, t := range trials {
+		sum := sums[t.signature]
+		if sum == nil {
+			sum = make([]time.Duration, len(t.times))
+			sums[t.signature] = sum
+		}
+		for i, d := range t.times {
+			sum[i] += d
+		}
+		counts[t.signature]++
+	}
+	for _, t := range trials {
+		c := t.node.Cost()
+		took := float64(median(sums[t.signature])) / float64(counts[t.signature])
+		m.known.Samples[t.signature] = sample{t.node.OpName(), c.FLOPs, c.Bytes,
+			took + m.known.Gap}
+	}
+}
+
+// operations are the rates of every operation that was measured: the machine's, by the
+// factor that makes its samples right on the whole.
+func (m *Machine) operations() map[string]machine.Rates {
+	base := m.known.Profile.Device
+	actual, estimate := map[string]float64{}, map[string]float64{}
+	for _, s := range m.inOrder() {
+		actual[s.Op] += max(s.Nanos-base.Launch, 1)
+		estimate[s.Op] += 1e9 * max(float64(s.FLOPs)/base.FLOPs, float64(s.Bytes)/base.Bytes)
+	}
+	out := map[string]machine.Rates{}
+	for op, t := range actual {
+		if k := estimate[op] / t; k > 0 {
+			out[op] = machine.Rates{FLOPs: base.FLOPs * k, Bytes: base.Bytes * k,
+				Launch: base.Launch}
+		}
+	}
+	return out
+}
+
+// inOrder are the samples by signature, so that sums of them are always the same.
+func (m *Machine) inOrder() []sample {
+	var out []sample
+	for _, signature := range slices.Sorted(maps.Keys(m.known.Samples)) {
+		out = append(out, m.known.Samples[signature])
+	}
+	return out
+}
+
+// The sizes of what the machine's rates are measured by: a product that fits the
+// caches, a sum that does not, one element, and a copy.
+const (
+	side      = 512
+	elements  = 4 << 20
+	copyBytes = 16 << 20
+)
+
+// basics measures the rates that price what was never timed.
+func (m *Machine) basics(ctx context.Context) error {
+	s, err := newStage(m.options.Threads, 5*copyBytes)
+	if err != nil {
+		return fmt.Errorf("calibrate: %w", err)
+	}
+	rates, gap, err := s.rates()
+	if err == nil {
+		err = context.Cause(ctx)
+	}
+	speed, errCopy := s.copyRate()
+	if err := errors.Join(err, errCopy, s.close()); err != nil {
+		return fmt.Errorf("calibrate: %w", err)
+	}
+	m.known = record{When: time.Now().UTC().Truncate(time.Second), Samples: map[string]sample{},
+		Gap: gap, Profile: machine.Profile{Name: "local", Device: rates, Host: rates, In: speed,
+			Out: speed, DiskRead: diskRate, DiskWrite: diskRate, ElementBytes: 4}}
+	return nil
+}
+
+// diskRate is a guess: a disk's is measured where there is one to use.
+const diskRate = 1e9
+
+// rates are the machine's, and gap is the nanoseconds between operations that follow
+// each other.
+func (s *stage) rates() (r machine.Rates, gap float64, err error) {
+	g := graph.New()
+	square, long := g.Input("square", tensor.Of(tensor.F32, side, side)),
+		g.Input("long", tensor.Of(tensor.F32, elements))
+	one := g.Input("one", tensor.Of(tensor.F32))
+	values := []graph.Value{ops.MatMul(square, square), ops.Add(long, long), ops.Add(one, one)}
+	if err := g.Err(); err != nil {
+		return r, 0, err
+	}
+	var trials []*trial
+	for i, v := range values {
+		t, err := s.prepare(want{node: v.Node}, i, newUses(nil, nil))
+		if err != nil {
+			return r, 0, err
+		}
+		trials = append(trials, t)
+	}
+	if trials, err = s.time(trials, time.Now().Add(time.Second)); err != nil {
+		return r, 0, err
+	}
+	if gap, err = s.gap(trials[2].task); err != nil {
+		return r, 0, err
+	}
+	small := median(trials[2].times)
+	per := func(n int64, t *trial) float64 {
+		return float64(n) / max(median(t.times)-small, time.Microsecond).Seconds()
+	}
+	return machine.Rates{FLOPs: per(values[0].Node.Cost().FLOPs, trials[0]),
+		Bytes: per(values[1].Node.Cost().Bytes, trials[1]), Launch: float64(small) + gap}, gap, nil
+}
+
+// gap is the median time from the end of an operation to the begin of the next.
+func (s *stage) gap(task device.Task) (float64, error) {
+	const times = 501
+	if err := s.run(slices.Repeat([]device.Task{task}, times)...); err != nil {
+		return 0, err
+	}
+	var gaps []time.Duration
+	for i := range times - 1 {
+		gaps = append(gaps, s.events[i+1].Start.Sub(s.events[i].End))
+	}
+	slices.Sort(gaps)
+	return float64(gaps[len(gaps)/2]), nil
+}
+
+// copyRate is how many bytes a second a copy engine copies; both directions are the
+// same here.
+func (s *stage) copyRate() (float64, error) {
+	host, err := s.device.Alloc(space.Host, copyBytes)
+	if err != nil {
+		return 0, err
+	}
+	in, err := s.device.Stream("in", space.CopyIn)
+	if err != nil {
+		return 0, err
+	}
+	task, err := s.device.Copy(device.Copy{Engine: space.CopyIn, What: "stage",
+		Dst: device.Region{Mem: s.room.memory, Bytes: copyBytes},
+		Src: device.Region{Mem: host, Bytes: copyBytes}})
+	if err != nil {
+		return 0, err
+	}
+	var times []time.Duration
+	for i := range rounds + 1 {
+		start := time.Now()
+		in.Run(task)
+		if err := in.Sync(); err != nil {
+			return 0, err
+		}
+		if i > 0 { // the first touches the memory
+			times = append(times, time.Since(start))
+		}
+	}
+	slices.Sort(times)
+	return copyBytes / times[rounds/2].Seconds(), nil
+}

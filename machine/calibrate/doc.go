@@ -1,0 +1,28 @@
+// Package calibrate measures the machine at hand, for package machine to price
+// operations by.
+//
+// Every distinct operation of a graph (its signature: attributes, types of operands
+// and results) is timed on the CPU device, on operands of the size that it has in the
+// graph, and the median is kept. Rooflines were the alternative, fitted to a few sizes
+// of every operation: their errors on small operations, and on those whose speed
+// depends on a shape, are tens of per cent, and a step is made of them.
+//
+// Operations are timed in sequence, like in a step, with operands where a step would
+// have them: a result is read where it was made, memory is reused, and so on. The same
+// operation run again and again, which is simpler, is up to twice as fast as in a step
+// where it is short, for the processor foresees its branches; and with operands of its
+// own it is several times slower where it only moves bytes, for they are in no cache.
+// How many operations of a signature take part depends on the limits.
+//
+// What a kernel does may depend on data: routed experts compute what they are given.
+// So operands that are not floating point are computed, by the operations that make
+// them in the graph, of random numbers.
+//
+// Measuring is bounded: by time, and by the memory of a single operation. What does not
+// fit is priced by the rates of the same operation at other sizes, or by those of all.
+// Operations that occur often come first. Results are kept in a file for each machine,
+// so that a graph is measured once; a file that is missing, damaged or of another
+// machine is no error, but measured again.
+//
+// Not measured: what operations that run at the same time cost each other.
+package calibrate

@@ -1,0 +1,77 @@
+package machine
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/space"
+)
+
+// Machine is what can be bound to a model's operations: a [Profile] or a [Local].
+type Machine interface {
+	// For is the machine's prices for one model, such as "moe", of which a training
+	// step executes the nodes.
+	For(model string, nodes []*graph.Node) Model
+}
+
+// Signature says all of a node that its time depends on, save for what its operands
+// hold: the operation with its attributes, and the types of operands and results
+// without the names of their axes. Nodes of one signature are measured once.
+func Signature(n *graph.Node) string {
+	var s strings.Builder
+	fmt.Fprintf(&s, "%#v", n.Op)
+	for _, t := range n.InTypes() {
+		writeType(&s, ' ', t)
+	}
+	for i, t := range n.Out {
+		writeType(&s, ">,"[min(i, 1)], t)
+	}
+	return s.String()
+}
+
+func writeType(s *strings.Builder, before byte, t graph.Type) {
+	s.WriteByte(before)
+	s.WriteString(t.DType.String())
+	for _, d := range t.Shape {
+		fmt.Fprintf(s, " %d", d.Size)
+	}
+}
+
+// Local is a machine that was measured: a time for every signature that was timed,
+// and a profile for all else. Its host computes as its device does: they are the same
+// processor.
+type Local struct {
+	Profile  *Profile
+	Measured map[string]time.Duration // by Signature
+}
+
+// measured is a Local bound to nodes.
+type measured struct {
+	Model
+	times map[*graph.Node]time.Duration
+}
+
+// For looks up the nodes; what is measured later does not change the prices. The
+// model's name makes no difference.
+func (l *Local) For(model string, nodes []*graph.Node) Model {
+	m := measured{l.Profile.For(model, nodes), map[*graph.Node]time.Duration{}}
+	for _, n := range nodes {
+		if !n.Executes() {
+			continue
+		}
+		if t, ok := l.Measured[Signature(n)]; ok {
+			m.times[n] = t
+		}
+	}
+	return m
+}
+
+// Time is the measured time where there is one.
+func (m measured) Time(n *graph.Node, in space.ID) time.Duration {
+	if t, ok := m.times[n]; ok {
+		return t
+	}
+	return m.Model.Time(n, space.Device)
+}
