@@ -261,7 +261,7 @@ func (s *stage) gap(task device.Task) (float64, error) {
 	}
 	var gaps []time.Duration
 	for i := range times - 1 {
-		gaps = append(gaps, s.events[i+1].Start.Sub(s.events[i].End))
+		gaps = append(gaps, s.events[i+1].Start-s.events[i].End)
 	}
 	slices.Sort(gaps)
 	return float64(gaps[len(gaps)/2]), nil

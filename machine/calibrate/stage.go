@@ -151,7 +151,7 @@ func (s *stage) time(trials []*trial, end time.Time) ([]*trial, error) {
 			return nil, err
 		}
 		for i, e := range s.events {
-			trials[i].times = append(trials[i].times, e.End.Sub(e.Start))
+			trials[i].times = append(trials[i].times, e.End-e.Start)
 		}
 		round++
 	}
