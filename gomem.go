@@ -123,8 +123,8 @@ func (s *Session) open(o Options) error {
 	if s.device, err = o.open(); err != nil {
 		return err
 	}
-	for id := range space.Count {
-		m, err := s.device.Alloc(id, s.planned.Peak(id))
+	for i := range results[0].Plan.Spaces {
+		m, err := s.device.Alloc(space.ID(i), s.planned.Peak(space.ID(i)))
 		if err != nil {
 			return err
 		}

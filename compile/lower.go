@@ -20,6 +20,9 @@ type lowering struct {
 	plan     *plan.Plan
 }
 
+// window is how many partitions may be in flight: the thesis' number.
+const window = 2
+
 // lower makes the plan of a schedule, but for the waits, which do not affect what
 // it needs.
 func lower(p *pass.Program, title string, o Options) *plan.Plan {
@@ -29,9 +32,11 @@ func lower(p *pass.Program, title string, o Options) *plan.Plan {
 			Title:  title,
 			Digest: p.Graph.Digest(),
 			Parts:  s.Parts,
+			Window: window,
 			Spaces: []plan.Space{
-				space.Device: {Name: space.Device.String(), Budget: o.DeviceBytes},
-				space.Host:   {Name: space.Host.String(), Budget: o.HostBytes},
+				space.Device: {Name: space.Device.String(), Budget: o.DeviceBytes,
+					Align: arena.Align},
+				space.Host: {Name: space.Host.String(), Budget: o.HostBytes, Align: arena.Align},
 			},
 			Steps: make([]plan.Step, len(s.Events)),
 		}}

@@ -41,7 +41,7 @@ type job struct {
 }
 
 // need is what a plan takes, by space, in bytes.
-type need [space.Count]int64
+type need [space.Host + 1]int64
 
 // found is a plan that fits.
 type found struct {

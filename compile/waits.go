@@ -11,7 +11,7 @@ import (
 // addWaits gives every step the waits that order it after the steps on other
 // streams that it conflicts with: those that wrote what it reads, those that
 // read or wrote what it writes, those that touched the addresses of a slot
-// before it was this slot, and all of the partition before the last. A wait
+// before it was this slot, and all of the partitions before the plan's window. A wait
 // that follows from earlier ones is left out.
 func addWaits(p *plan.Plan) {
 	w := &waiter{
@@ -25,10 +25,13 @@ func addWaits(p *plan.Plan) {
 		w.known[s] = make([]int, w.streams)
 	}
 	previous := previousOwners(p)
-	window := newWindow(w.streams)
+	past := make([]int, w.streams) // by stream: its last step of partitions that must be done
+	first := 0                     // the first step that is not of these
 	for i, step := range p.Steps {
-		window.enter(step.Part)
-		copy(w.need, window.need())
+		for ; p.Window > 0 && p.Steps[first].Part <= step.Part-p.Window; first++ {
+			past[p.Steps[first].Stream] = first + 1
+		}
+		copy(w.need, past)
 		plan.Each(step.Do, func(id plan.SlotID, write bool) {
 			w.conflicts(id, write, previous[id])
 		})
@@ -36,7 +39,6 @@ func addWaits(p *plan.Plan) {
 		plan.Each(step.Do, func(id plan.SlotID, write bool) {
 			w.slots[id].add(i, step.Stream, write, w.streams)
 		})
-		window.add(i, step.Stream)
 	}
 }
 
@@ -116,29 +118,6 @@ func (w *waiter) settle(step int) {
 	copy(w.clock[step*w.streams:], known)
 	known[own] = step + 1
 }
-
-// window tracks the last step of every stream in the partitions that must be
-// done before the present one starts.
-type window struct {
-	part            int
-	older, old, now []int // up to partition part-2, part-1, part
-}
-
-func newWindow(streams int) *window {
-	return &window{older: make([]int, streams), old: make([]int, streams),
-		now: make([]int, streams)}
-}
-
-func (w *window) enter(part int) {
-	for ; w.part < part; w.part++ {
-		copy(w.older, w.old)
-		copy(w.old, w.now)
-	}
-}
-
-func (w *window) need() []int { return w.older }
-
-func (w *window) add(step int, stream plan.StreamID) { w.now[stream] = step + 1 }
 
 // previousOwners lists, for every slot, the slots that had some of its addresses
 // last before it.

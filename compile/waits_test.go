@@ -16,7 +16,7 @@ import (
 // from the arena.
 func drawPlan(t *rapid.T) *plan.Plan {
 	steps, slots := rapid.IntRange(1, 30).Draw(t, "steps"), rapid.IntRange(1, 15).Draw(t, "slots")
-	p := &plan.Plan{Spaces: make([]plan.Space, space.Count),
+	p := &plan.Plan{Spaces: make([]plan.Space, 2), Window: 2,
 		Streams: make([]plan.Stream, rapid.IntRange(1, 4).Draw(t, "streams"))}
 	touched := make([]plan.Launch, steps)
 	for id := range slots {

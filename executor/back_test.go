@@ -20,11 +20,11 @@ import (
 const writtenBack = `plan by hand
 graph DIGEST
 parts 1
-space device 208 of 208
-space host 144 of 144
-stream compute0 compute
-stream in copy-in
-stream out copy-out
+space device 208 of 208 align 64
+space host 144 of 144 align 64
+stream compute0 runs in device
+stream in copies host to device
+stream out copies device to host
 slot 0 host+0 16 fixed f32[4] : v0
 slot 1 host+64 16 0-1 f32[4] : x
 slot 2 device+0 16 0-5 f32[4] : v0

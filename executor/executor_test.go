@@ -57,8 +57,8 @@ func newBench() bench {
 	p := &plan.Plan{
 		Digest: g.Digest(),
 		Parts:  1,
-		Spaces: []plan.Space{{Name: "device", Bytes: 72, Budget: 100},
-			{Name: "host", Bytes: 72, Budget: 100}},
+		Spaces: []plan.Space{{Name: "device", Bytes: 72, Budget: 100, Align: 64},
+			{Name: "host", Bytes: 72, Budget: 100, Align: 64}},
 		Streams: []plan.Stream{{Name: "compute", Engine: space.Compute},
 			{Name: "in", Engine: space.CopyIn}, {Name: "out", Engine: space.CopyOut}},
 		Slots: []plan.Slot{
@@ -205,7 +205,7 @@ func TestMemoriesMatchSpaces(t *testing.T) {
 // TestUnknownEngine: a stream that the device cannot make is an error.
 func TestUnknownEngine(t *testing.T) {
 	b := newBench()
-	b.p.Streams[1].Engine = space.Engines
+	b.p.Streams[1].Engine = space.Copier(7, space.Device)
 	refused(t, b, "stream in")
 }
 

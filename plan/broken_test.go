@@ -64,9 +64,9 @@ func TestUpdateReadsItself(t *testing.T) {
 	p, err := plan.Parse(strings.NewReader(`plan by hand
 graph ` + g.Digest() + `
 parts 1
-space device 0 of 0
-space host 8 of 8
-stream host host
+space device 0 of 0 align 64
+space host 8 of 8 align 64
+stream host runs in host
 slot 0 host+0 8 fixed f32[2] : w
 variable #0 0 : w
 step 0 p0 host #1 launch sgd <- 0 0 mutates 1 : sgd
@@ -94,11 +94,11 @@ func TestWrittenBackElsewhere(t *testing.T) {
 		p, err := plan.Parse(strings.NewReader(`plan by hand
 graph ` + g.Digest() + `
 parts 1
-space device 8 of 8
-space host 72 of 72
-stream compute0 compute
-stream in copy-in
-stream out copy-out
+space device 8 of 8 align 64
+space host 72 of 72 align 64
+stream compute0 runs in device
+stream in copies host to device
+stream out copies device to host
 slot 0 host+0 8 fixed f32[2] : v
 slot 1 host+64 8 fixed f32[2] : w
 slot 2 device+0 8 0-2 f32[2] : w
@@ -130,8 +130,8 @@ func TestVariablesApart(t *testing.T) {
 		p, err := plan.Parse(strings.NewReader(`plan by hand
 graph ` + g.Digest() + `
 parts 0
-space device 0 of 0
-space host ` + peak + ` of 100
+space device 0 of 0 align 64
+space host ` + peak + ` of 100 align 64
 slot 0 host+0 8 fixed f32[2] : v
 slot 1 host+` + off + ` 8 fixed f32[2] : w
 variable #0 0 : v

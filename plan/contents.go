@@ -119,7 +119,7 @@ func (r *replay) copy(step int, do Copy) error {
 		return r.fail(step, "", "copies undefined bytes of slot %d", do.Src.Slot)
 	}
 	n := src.value.Node
-	if n.ID != r.plan.Steps[step].Node || !fits(do.Why, n, r.plan.Slots[do.Dst.Slot].Space) {
+	if n.ID != r.plan.Steps[step].Node || !fits(do.Why, n.Kind, r.inwards(do)) {
 		return r.fail(step, "", "copies %s as %s", src.value, do.Why)
 	}
 	if do.Why == WriteBack && !src.updated {
@@ -132,19 +132,25 @@ func (r *replay) copy(step int, do Copy) error {
 	return r.write(step, do.Dst.Slot, src)
 }
 
-// fits reports whether a value of a node is copied to a space for a reason.
-func fits(why Why, n *graph.Node, to space.ID) bool {
+// inwards reports whether a copy goes to a space that is nearer to the kernels.
+func (r *replay) inwards(do Copy) bool {
+	return r.plan.Slots[do.Dst.Slot].Space < r.plan.Slots[do.Src.Slot].Space
+}
+
+// fits reports whether a value of a kind of node is copied inwards or outwards for
+// a reason.
+func fits(why Why, k graph.Kind, inwards bool) bool {
 	switch why {
 	case Feed:
-		return n.Kind == graph.KindInput && to == space.Device
+		return k == graph.KindInput && inwards
 	case Stage:
-		return (n.Kind == graph.KindVariable || n.Kind == graph.KindConstant) && to == space.Device
+		return (k == graph.KindVariable || k == graph.KindConstant) && inwards
 	case SwapIn:
-		return n.Kind == graph.KindCompute && to == space.Device
+		return k == graph.KindCompute && inwards
 	case WriteBack:
-		return n.Kind == graph.KindVariable && to == space.Host
+		return k == graph.KindVariable && !inwards
 	default:
-		return n.Kind == graph.KindCompute && to == space.Host
+		return k == graph.KindCompute && !inwards
 	}
 }
 

@@ -20,8 +20,8 @@
 //     their stream, or by a chain of waits. This holds for the bytes, so it
 //     covers a slot and those that had its addresses before, and copies, which
 //     run on streams of their own.
-//   - At most two partitions are in flight: when a step of partition p+2
-//     starts, every step of partition p is done.
+//   - No more partitions are in flight than its window w has: when a step of
+//     partition p+w starts, every step of partition p is done.
 //   - Every live node runs: an update once, a pure operation as often as its
 //     results are made, every time from the same operands. No operation sees a
 //     variable after its update. Fetched values are in host memory at the end.

@@ -10,30 +10,54 @@ import (
 // maxStreams is how many streams a StreamID can number.
 const maxStreams = math.MaxUint8 + 1
 
-// header proves that the plan is for this graph, these memories and engines that
-// there are.
+// header proves that the plan is for this graph, and that its memories and engines
+// are some.
 func (v *verifier) header() error {
 	p := v.plan
 	switch {
 	case p.Digest != v.graph.Digest():
 		return v.fail(-1, "", "is for another graph, %q: this one is %q", p.Digest,
 			v.graph.Digest())
-	case len(p.Spaces) != int(space.Count):
-		return v.fail(-1, "", "has %d spaces: want %d", len(p.Spaces), space.Count)
+	case len(p.Spaces) <= int(space.Host) || len(p.Spaces) > maxSpaces:
+		return v.fail(-1, "", "has %d spaces: want 2 to %d", len(p.Spaces), maxSpaces)
+	case p.Window < 0:
+		return v.fail(-1, "", "has %d partitions in flight", p.Window)
 	case p.Parts < 0 || p.Parts > v.graph.Len():
 		return v.fail(-1, "", "has %d partitions, of a graph of %d nodes", p.Parts, v.graph.Len())
 	case len(p.Streams) > maxStreams:
 		return v.fail(-1, "", "has %d streams: want %d at most", len(p.Streams), maxStreams)
 	}
-	for i, s := range p.Spaces {
-		if s.Name != space.ID(i).String() {
-			return v.fail(-1, s.Name, "space %d is called %s", i, space.ID(i))
-		}
+	if err := v.spaces(); err != nil {
+		return err
 	}
+	return v.streams()
+}
+
+// spaces proves that there are a device and a host, and that all spaces have names
+// and alignments.
+func (v *verifier) spaces() error {
 	names := map[string]bool{}
-	for _, s := range p.Streams {
-		if s.Engine >= space.Engines {
-			return v.fail(-1, s.Name, "the stream is of %s, which there is not", s.Engine)
+	for i, s := range v.plan.Spaces {
+		id := space.ID(i)
+		switch {
+		case id <= space.Host && s.Name != id.String():
+			return v.fail(-1, s.Name, "space %d is called %s", i, id)
+		case names[s.Name]:
+			return v.fail(-1, s.Name, "two spaces have this name")
+		case s.Align < 1:
+			return v.fail(-1, s.Name, "slots are aligned to %d bytes", s.Align)
+		}
+		names[s.Name] = true
+	}
+	return nil
+}
+
+// streams proves that streams have names, and engines that reach spaces of the plan.
+func (v *verifier) streams() error {
+	names := map[string]bool{}
+	for _, s := range v.plan.Streams {
+		if far := max(s.Engine.Reads(), s.Engine.Writes()); int(far) >= len(v.plan.Spaces) {
+			return v.fail(-1, s.Name, "the stream reaches space %d of %d", far, len(v.plan.Spaces))
 		}
 		if names[s.Name] {
 			return v.fail(-1, s.Name, "two streams have this name")
@@ -51,11 +75,11 @@ func (v *verifier) slots() error {
 		s := &v.plan.Slots[i]
 		bad := ""
 		switch {
-		case s.Space >= space.Count:
+		case int(s.Space) >= len(v.plan.Spaces):
 			bad = "is in no space"
 		case s.Off < 0 || s.Bytes < 0 || s.Off > math.MaxInt64-s.Bytes:
 			bad = "is out of range"
-		case s.Off%s.Space.Alignment() != 0:
+		case s.Off%v.plan.Spaces[s.Space].Align != 0:
 			bad = "is not aligned"
 		case s.Type.Check() != nil || s.Type.Bytes() != s.Bytes:
 			bad = "is not as large as its type"
@@ -67,7 +91,7 @@ func (v *verifier) slots() error {
 			continue
 		}
 		return v.fail(-1, s.Value, "slot %d %s: %d bytes of %s at %d in %s, live from step %d "+
-			"to %d", i, bad, s.Bytes, s.Type, s.Off, s.Space, s.From, s.To)
+			"to %d", i, bad, s.Bytes, s.Type, s.Off, v.plan.SpaceName(s.Space), s.From, s.To)
 	}
 	return nil
 }
@@ -114,12 +138,12 @@ func (v *verifier) step(i int, s *Step) error {
 	switch do := s.Do.(type) {
 	case Copy:
 		if !engine.Copies() {
-			return v.fail(i, "", "copies on a stream of engine %s", engine)
+			return v.fail(i, "", "copies on a stream that %s", engine.Name(v.plan.SpaceName))
 		}
 		return v.copies(i, do, engine)
 	case Launch:
 		if engine.Copies() {
-			return v.fail(i, "", "runs an operation on a stream of engine %s", engine)
+			return v.fail(i, "", "runs an operation on a stream that %s", engine.Name(v.plan.SpaceName))
 		}
 		return v.launches(i, n, do, engine)
 	}
@@ -151,12 +175,15 @@ func (v *verifier) launches(i int, n *graph.Node, do Launch, engine space.Engine
 		if err := v.place(i, r, t.Bytes(), engine.Reads()); err != nil {
 			return err
 		}
-		if r.Off%t.DType.Size() != 0 {
-			return v.fail(i, "", "operand %d is not aligned: %s at %d", k, t, r.Off)
+		if err := v.aligned(i, r, t, "operand", k); err != nil {
+			return err
 		}
 	}
 	for k, r := range do.Out {
 		if err := v.whole(i, r, n.Out[k].Bytes(), engine.Writes(), false); err != nil {
+			return err
+		}
+		if err := v.aligned(i, r, n.Out[k], "result", k); err != nil {
 			return err
 		}
 	}
@@ -170,6 +197,15 @@ func (v *verifier) launches(i int, n *graph.Node, do Launch, engine space.Engine
 	return v.whole(i, Ref{Slot: do.Scratch}, need, engine.Writes(), false)
 }
 
+// aligned proves that a value is where its elements can be read one by one.
+func (v *verifier) aligned(step int, r Ref, t graph.Type, what string, k int) error {
+	if (v.plan.Slots[r.Slot].Off+r.Off)%t.DType.Size() != 0 {
+		return v.fail(step, "", "%s %d is not aligned: %s at %s of %d", what, k, t, r,
+			v.plan.Slots[r.Slot].Off)
+	}
+	return nil
+}
+
 // place proves that a step may touch so many bytes at a place in a space.
 func (v *verifier) place(step int, r Ref, bytes int64, in space.ID) error {
 	if r.Slot < 0 || int(r.Slot) >= len(v.plan.Slots) {
@@ -179,7 +215,7 @@ func (v *verifier) place(step int, r Ref, bytes int64, in space.ID) error {
 	switch {
 	case s.Space != in:
 		return v.fail(step, "", "slot %d (%s) is in %s memory: the engine needs it in %s memory",
-			r.Slot, s.Value, s.Space, in)
+			r.Slot, s.Value, v.plan.SpaceName(s.Space), v.plan.SpaceName(in))
 	case r.Off < 0 || bytes < 0 || r.Off > s.Bytes-bytes:
 		return v.fail(step, "", "%d bytes at %d are outside slot %d of %d bytes", bytes, r.Off,
 			r.Slot, s.Bytes)

@@ -21,9 +21,35 @@ var formPromises = []broken{
 		want:   `plan: is for another graph, "": this one is "sha256:HEX"`,
 	},
 	{
-		name:   "a third space",
-		change: func(p *plan.Plan) { p.Spaces = append(p.Spaces, plan.Space{Name: "disk"}) },
-		want:   `plan: has 3 spaces: want 2`,
+		name:   "a space",
+		change: func(p *plan.Plan) { p.Spaces = p.Spaces[:1] },
+		want:   `plan: has 1 spaces: want 2 to 256`,
+	},
+	{
+		name:   "too many spaces",
+		change: func(p *plan.Plan) { p.Spaces = append(p.Spaces, make([]plan.Space, 255)...) },
+		want:   `plan: has 257 spaces: want 2 to 256`,
+	},
+	{
+		name:  "spaces of one name",
+		edits: []string{"stream compute0", "space host 0 of 0 align 1\nstream compute0"},
+		want:  `plan: host: two spaces have this name`,
+	},
+	{
+		name:  "no alignment",
+		edits: []string{"of 500 align 64\nstream", "of 500 align 0\nstream"},
+		want:  `plan: host: slots are aligned to 0 bytes`,
+	},
+	{
+		name:  "another alignment",
+		edits: []string{"of 500 align 64\nstream", "of 500 align 48\nstream"},
+		want: `plan: k: slot 1 is not aligned: 8 bytes of f32[2] at 64 in host, live from ` +
+			`step 0 to 8`,
+	},
+	{
+		name:   "negative window",
+		change: func(p *plan.Plan) { p.Window = -1 },
+		want:   `plan: has -1 partitions in flight`,
 	},
 	{
 		name:  "more partitions than nodes",
@@ -47,8 +73,8 @@ var formPromises = []broken{
 	},
 	{
 		name:   "no such engine",
-		change: func(p *plan.Plan) { p.Streams[1].Engine = space.Engines },
-		want:   `plan: in: the stream is of engine 4, which there is not`,
+		change: func(p *plan.Plan) { p.Streams[1].Engine = space.Copier(2, 0) },
+		want:   `plan: in: the stream reaches space 2 of 2`,
 	},
 	{
 		name:   "streams of one name",
@@ -57,7 +83,7 @@ var formPromises = []broken{
 	},
 	{
 		name:   "no such space",
-		change: func(p *plan.Plan) { p.Slots[3].Space = space.Count },
+		change: func(p *plan.Plan) { p.Slots[3].Space = 2 },
 		want: `plan: x: slot 3 is in no space: 8 bytes of f32[2] at 0 in space 2, live from ` +
 			`step 0 to 3`,
 	},
@@ -89,6 +115,14 @@ var formPromises = []broken{
 		edits: []string{"device+64 ", "device+65 "},
 		want: `plan: w: slot 4 is not aligned: 8 bytes of u8[8] at 65 in device, live from ` +
 			`step 1 to 3`,
+	},
+	{
+		name: "an odd address",
+		edits: []string{
+			"device 400 of 500 align 64", "device 400 of 500 align 1",
+			"device+256 ", "device+257 ",
+		},
+		want: `plan: step 3 (mix): result 1 is not aligned: f32[2] at 7 of 257`,
 	},
 	{
 		name:  "shifted by 3",
@@ -196,12 +230,13 @@ var formPromises = []broken{
 	{
 		name:  "copy on compute",
 		edits: []string{"p0 in #0", "p0 compute0 #0"},
-		want:  `plan: step 0 (x): copies on a stream of engine compute`,
+		want:  `plan: step 0 (x): copies on a stream that runs in device`,
 	},
 	{
 		name:  "launch on a copy engine",
 		edits: []string{"p1 compute0 #5", "p1 out #5"},
-		want:  `plan: step 4 (relu): runs an operation on a stream of engine copy-out`,
+		want: `plan: step 4 (relu): runs an operation on a stream that copies device ` +
+			`to host`,
 	},
 	{
 		name:   "does nothing",
@@ -300,7 +335,7 @@ var formPromises = []broken{
 	{
 		name:  "operand at an odd address",
 		edits: []string{"mix 6 7 <- 3 4 5", "mix 6 7 <- 3 8+1 5"},
-		want:  `plan: step 3 (mix): operand 1 is not aligned: f32[2] at 1`,
+		want:  `plan: step 3 (mix): operand 1 is not aligned: f32[2] at 8+1 of 320`,
 	},
 	{
 		name:  "scratch that is not used",

@@ -68,7 +68,7 @@ func (v *verifier) bound(n *graph.Node, list []Binding) ([]Binding, error) {
 		return nil, v.fail(-1, n.Name, "slot %d of the %s is not there when the step starts, "+
 			"or is there between steps", b.Slot, n.Kind)
 	case input && s.Space != space.Host:
-		return nil, v.fail(-1, n.Name, "the input is in %s memory", s.Space)
+		return nil, v.fail(-1, n.Name, "the input is in %s memory", v.plan.SpaceName(s.Space))
 	}
 	v.used[b.Slot] = true
 	return list[1:], nil

@@ -81,6 +81,8 @@ func (p *parser) line(text string) {
 		p.plan.Digest = p.word()
 	case "parts":
 		p.plan.Parts = p.integer("")
+	case "window":
+		p.plan.Window = p.integer("")
 	case "space":
 		p.space()
 	case "stream":
@@ -112,6 +114,8 @@ func (p *parser) space() {
 	s := Space{Name: p.word(), Bytes: p.long()}
 	p.expect("of")
 	s.Budget = p.long()
+	p.expect("align")
+	s.Align = p.long()
 	p.plan.Spaces = append(p.plan.Spaces, s)
 	if len(p.plan.Spaces) > maxSpaces {
 		p.fail("more than %d spaces", maxSpaces)
@@ -119,13 +123,32 @@ func (p *parser) space() {
 }
 
 func (p *parser) stream() {
-	s := Stream{Name: p.word()}
-	s.Engine = space.Engine(p.oneOf(engines(), p.word()))
+	s := Stream{Name: p.word(), Engine: p.engine()}
 	p.plan.Streams = append(p.plan.Streams, s)
 	if len(p.plan.Streams) > maxStreams {
 		p.fail("more than %d streams", maxStreams)
 	}
 }
+
+// engine reads what an engine does.
+func (p *parser) engine() space.Engine {
+	if p.accept("copies") {
+		from := p.spaceID()
+		p.expect("to")
+		to := p.spaceID()
+		if from == to {
+			p.fail("copies from a space to itself")
+		}
+		return space.Copier(from, to)
+	}
+	p.expect("runs")
+	p.expect("in")
+	in := p.spaceID()
+	return space.Copier(in, in)
+}
+
+// spaceID reads the name of a space.
+func (p *parser) spaceID() space.ID { return space.ID(p.oneOf(p.spaces(), p.word())) }
 
 func (p *parser) slot() {
 	p.number(len(p.plan.Slots))
@@ -320,14 +343,6 @@ func (p *parser) streams() []string {
 	var names []string
 	for _, s := range p.plan.Streams {
 		names = append(names, s.Name)
-	}
-	return names
-}
-
-func engines() []string {
-	var names []string
-	for e := range space.Engines {
-		names = append(names, e.String())
 	}
 	return names
 }

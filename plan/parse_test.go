@@ -18,10 +18,10 @@ import (
 const small = `plan policy=thesis
 graph sha256:0123
 parts 1
-space device 64 of 100
-space host 64 of 100
-stream compute0 compute
-stream in copy-in
+space device 64 of 100 align 64
+space host 64 of 100 align 64
+stream compute0 runs in device
+stream in copies host to device
 slot 0 device+0 8 0-1 f32[2] : x
 slot 1 host+0 8 0-0 f32[batch:2] : x
 slot 2 host+64 4 fixed f32[1] : w
@@ -68,7 +68,7 @@ func TestParse(t *testing.T) {
 
 // TestFixedSlotsWithoutSteps: they are live at step 0 at least.
 func TestFixedSlotsWithoutSteps(t *testing.T) {
-	p := parse(t, "plan x\nspace host 4 of 4\nslot 0 host+0 4 fixed f32[1] : w\n")
+	p := parse(t, "plan x\nspace host 4 of 4 align 64\nslot 0 host+0 4 fixed f32[1] : w\n")
 	if s := p.Slots[0]; !s.Fixed || s.From != 0 || s.To != 0 {
 		t.Errorf("the slot is %+v", s)
 	}
@@ -159,8 +159,17 @@ func TestParseErrors(t *testing.T) {
 		{"parts 1", "parts 1 : of 2", `3: unexpected name "of 2"`},
 		{"64 of 100", "64 in 100", `4: want "of"`},
 		{"of 100", "of 9223372036854775808", `4: "9223372036854775808" is not a number below 2^63`},
-		{"of 100\nspace host", "of 100 more\nspace host", `4: unexpected "more"`},
-		{"copy-in", "teleport", `7: "teleport" is not one of compute, copy-in, copy-out, host`},
+		{"align 64\nspace host", "align 64 more\nspace host", `4: unexpected "more"`},
+		{"of 100 align 64", "of 100", `4: want "align"`},
+		{"of 100 align 64", "of 100 align", `4: the line ends early`},
+		{"of 100 align 64", "of 100 align -1", `4: "-1" is not a number below 2^63`},
+		{"parts 1", "window", "3: the line ends early"},
+		{"copies host to device", "teleports", `7: want "runs"`},
+		{"copies host to device", "copies moon to device", `7: "moon" is not one of device, host`},
+		{"copies host to device", "copies host device", `7: want "to"`},
+		{"copies host to device", "copies host to host", "7: copies from a space to itself"},
+		{"runs in device", "runs device", `6: want "in"`},
+		{"runs in device", "runs in device 1", `6: unexpected "1"`},
 		{"slot 1", "slot 7", "9: number 7, want 1"},
 		{"host+0", "moon+0", `9: "moon" is not one of device, host`},
 		{"host+0", "host++0", `9: "+0" is not a number below 2^63`},
@@ -207,11 +216,13 @@ func TestParseErrors(t *testing.T) {
 // TestParseLimits: spaces and streams are as many as can be numbered.
 func TestParseLimits(t *testing.T) {
 	for line, want := range map[string]string{
-		"space disk 0 of 0\n": "plan line 258: more than 256 spaces",
-		"stream up compute\n": "plan line 258: more than 256 streams",
+		"space disk 0 of 0 align 1\n": "plan line 258: more than 256 spaces",
+		"stream up runs in moon\n":    "plan line 259: more than 256 streams",
 	} {
-		parse(t, "plan x\n"+strings.Repeat(line, 256))
-		_, err := plan.Parse(strings.NewReader("plan x\n" + strings.Repeat(line, 300)))
+		const head = "plan x\nspace moon 0 of 0 align 1\n"
+		room := 256 - strings.Count(line, "space")
+		parse(t, head+strings.Repeat(line, room))
+		_, err := plan.Parse(strings.NewReader(head + strings.Repeat(line, 300)))
 		if err == nil || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)
 		}

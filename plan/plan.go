@@ -25,17 +25,20 @@ type Plan struct {
 	Slots   []Slot
 	Steps   []Step
 	Parts   int // number of partitions; a step's Part is below it
+	Window  int // how many partitions may be in flight; 0 is no limit
 
 	Feeds     []Binding // slots that hold inputs when the step starts
 	Variables []Binding // slots that hold variables and constants, between steps too
 	Fetches   []Fetch   // in the order asked for
 }
 
-// Space is a memory; a plan has those of package space, in its order.
+// Space is a memory. The first is the device's, the second the host's; those that
+// follow are farther away.
 type Space struct {
 	Name   string
 	Bytes  int64 // high-water mark: the largest end of a slot; the run has the same
 	Budget int64 // Bytes may not exceed it
+	Align  int64 // what the address of every slot is a multiple of, in bytes
 }
 
 // Stream is a sequence of steps that run one after the other.
@@ -143,6 +146,14 @@ type Fetch struct {
 	Type  tensor.Type
 }
 
+// SpaceName is the plan's name for a space, or package space's if it has none.
+func (p *Plan) SpaceName(s space.ID) string {
+	if int(s) < len(p.Spaces) {
+		return p.Spaces[s].Name
+	}
+	return s.String()
+}
+
 // Traffic is the number of bytes copied in one step, by reason.
 type Traffic [len(whys)]int64
 
@@ -157,10 +168,10 @@ func (p *Plan) Traffic() Traffic {
 	return t
 }
 
-// In is the number of bytes copied to the device.
+// In is the number of bytes copied towards the device, from space to space.
 func (t Traffic) In() int64 { return t[SwapIn] + t[Stage] + t[Feed] }
 
-// Out is the number of bytes copied from the device.
+// Out is the number of bytes copied away from the device, from space to space.
 func (t Traffic) Out() int64 {
 	return t[SwapOut] + t[Gradient] + t[Result] + t[WriteBack]
 }

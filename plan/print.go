@@ -31,11 +31,14 @@ func (p *Plan) WriteTo(w io.Writer) (int64, error) {
 		fmt.Fprintf(b, "graph %s\n", p.Digest)
 	}
 	fmt.Fprintf(b, "parts %d\n", p.Parts)
+	if p.Window > 0 {
+		fmt.Fprintf(b, "window %d\n", p.Window)
+	}
 	for _, s := range p.Spaces {
-		fmt.Fprintf(b, "space %s %d of %d\n", s.Name, s.Bytes, s.Budget)
+		fmt.Fprintf(b, "space %s %d of %d align %d\n", s.Name, s.Bytes, s.Budget, s.Align)
 	}
 	for _, s := range p.Streams {
-		fmt.Fprintf(b, "stream %s %s\n", s.Name, s.Engine)
+		fmt.Fprintf(b, "stream %s %s\n", s.Name, s.Engine.Name(p.SpaceName))
 	}
 	for i, s := range p.Slots {
 		life := "fixed"

@@ -139,6 +139,12 @@ var sensePromises = []broken{
 			`stream in`,
 	},
 	{
+		name:  "two partitions in flight",
+		edits: []string{"window 2", "window 1", "8 wait 2 : mix", "8 : mix"},
+		want: `plan: step 4 (relu): of partition 1 may start before partition 0 is done on ` +
+			`stream in`,
+	},
+	{
 		name:  "a value from nowhere",
 		edits: []string{"add 10 <- 6 7", "add 10 <- 7 7"},
 		want:  `plan: step 5 (add): reads relu from slot 7, which holds 8 bytes of mix:1 from 0`,

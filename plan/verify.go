@@ -70,15 +70,15 @@ func (v *verifier) highWater() error {
 }
 
 // order computes what is sure to be done when each step starts, and proves that
-// at most two partitions are in flight.
+// no more partitions are in flight than the plan's window has.
 func (v *verifier) order() error {
 	steps, streams := v.plan.Steps, len(v.plan.Streams)
 	v.clock = make([][]int32, len(steps))
 	v.ordinal = make([]int32, len(steps))
 	all := make([]int32, len(steps)*streams)
-	last := make([]int, streams) // last step seen on each stream, plus one
-	w := window{older: make([]int32, streams), old: make([]int32, streams),
-		now: make([]int32, streams)}
+	last := make([]int, streams)   // last step seen on each stream, plus one
+	past := make([]int32, streams) // by stream: steps of partitions that must be done
+	first := 0                     // the first step that is not among these
 	for i := range steps {
 		s := &steps[i]
 		clock := all[i*streams : (i+1)*streams : (i+1)*streams]
@@ -91,14 +91,15 @@ func (v *verifier) order() error {
 		}
 		v.clock[i] = clock
 		last[s.Stream] = i + 1
-		w.enter(s.Part)
-		for t, need := range w.older {
+		for ; v.plan.Window > 0 && steps[first].Part <= s.Part-v.plan.Window; first++ {
+			past[steps[first].Stream]++
+		}
+		for t, need := range past {
 			if clock[t] < need {
 				return v.fail(i, "", "of partition %d may start before partition %d is done on "+
-					"stream %s", s.Part, s.Part-2, v.plan.Streams[t].Name)
+					"stream %s", s.Part, s.Part-v.plan.Window, v.plan.Streams[t].Name)
 			}
 		}
-		w.now[s.Stream]++
 	}
 	return nil
 }
@@ -115,20 +116,4 @@ func (v *verifier) after(clock []int32, step int) {
 // before reports whether step a is sure to be done when step b starts.
 func (v *verifier) before(a, b int) bool {
 	return v.clock[b][v.plan.Steps[a].Stream] > v.ordinal[a]
-}
-
-// window counts, by stream, the steps of the partitions up to the last but one,
-// the last, and the present one.
-type window struct {
-	part            int
-	older, old, now []int32
-}
-
-// enter goes on to a partition. What is further behind than two is all alike.
-func (w *window) enter(part int) {
-	for k := min(part-w.part, 2); k > 0; k-- {
-		copy(w.older, w.old)
-		copy(w.old, w.now)
-	}
-	w.part = part
 }

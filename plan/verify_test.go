@@ -81,12 +81,13 @@ func newBench() bench {
 const text = `plan by hand
 graph DIGEST
 parts 3
-space device 400 of 500
-space host 208 of 500
-stream compute0 compute
-stream in copy-in
-stream out copy-out
-stream host host
+window 2
+space device 400 of 500 align 64
+space host 208 of 500 align 64
+stream compute0 runs in device
+stream in copies host to device
+stream out copies device to host
+stream host runs in host
 slot 0 host+0 16 fixed f32[2 2] : w
 slot 1 host+64 8 fixed f32[2] : k
 slot 2 host+128 8 0-0 f32[2] : x
@@ -188,6 +189,7 @@ func TestVerify(t *testing.T) {
 	for name, edits := range map[string][]string{
 		"as it is": nil, "longer": more, "flat": flat, "both": flatMore,
 		"recomputed": again, "written back": back,
+		"one partition in flight": {"window 2", "window 1"}, "all in flight": {"window 2\n", ""},
 		"over the end of scratch": slices.Concat(more,
 			[]string{"slot 13 device+192", "slot 13 device+384"}),
 		"over the start of scratch": slices.Concat(more,

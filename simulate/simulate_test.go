@@ -137,7 +137,8 @@ func sums(t require, p *plan.Plan, g *graph.Graph, m machine.Model) {
 		}
 		streams += b
 	}
-	for e := range space.Engines {
+	for _, e := range []space.Engine{space.Compute, space.CopyIn, space.CopyOut,
+		space.HostCompute} {
 		engines += got.Engine(p, e)
 	}
 	if engines != streams {

@@ -1,69 +1,64 @@
-// Package space names the memories of a machine, and the engines that work on
-// them. Everything that speaks of either, from placement to devices, uses these
-// words: there is no second numbering.
+// Package space numbers the memories of a machine, and names the engines that work
+// on them by what they reach. Everything that speaks of either, from placement to
+// devices, uses these numbers: there is no second numbering.
 package space
 
 import "fmt"
 
-// ID numbers a memory; it indexes the spaces of a plan.
+// ID numbers a memory; it indexes the spaces of a plan. The larger the number, the
+// farther the memory is from the kernels, and the more there is of it. What comes
+// after the host has no name here: a plan names its spaces.
 type ID uint8
 
-// The spaces.
+// The spaces that every machine has.
 const (
 	Device ID = iota // the memory that kernels work in, of which there is too little
 	Host             // the memory beside it: variables, and what is swapped out
-	Count            // the number of spaces
 )
 
-var names = [Count]string{"device", "host"}
-
-// String is the space's name.
+// String is "device", "host" or the number.
 func (s ID) String() string {
-	if s < Count {
-		return names[s]
+	switch s {
+	case Device:
+		return "device"
+	case Host:
+		return "host"
 	}
 	return fmt.Sprintf("space %d", uint8(s))
 }
 
-// Alignment is what the address of every slot of the space is a multiple of, in
-// bytes: a cache line, and the widest vector that a kernel loads.
-func (s ID) Alignment() int64 { return 64 }
+// Engine is what runs the steps of a stream. It is the one space that it can read
+// and the one that it can write: if they are the same, it runs operations there;
+// otherwise it copies from one to the other.
+type Engine uint16
 
-// Engine is what runs the steps of a stream.
-type Engine uint8
-
-// The engines.
+// The engines of two memories.
 const (
-	Compute     Engine = iota // the device's compute units
-	CopyIn                    // the copy engine towards the device
-	CopyOut                   // the copy engine from the device
-	HostCompute               // the host's processor
-	Engines                   // the number of engines
+	Compute     = Engine(Device)<<8 | Engine(Device) // the device's compute units
+	CopyIn      = Engine(Host)<<8 | Engine(Device)   // the copy engine towards the device
+	CopyOut     = Engine(Device)<<8 | Engine(Host)   // the copy engine from the device
+	HostCompute = Engine(Host)<<8 | Engine(Host)     // the host's processor
 )
 
-var engines = [Engines]struct {
-	name          string
-	reads, writes ID
-}{
-	Compute:     {"compute", Device, Device},
-	CopyIn:      {"copy-in", Host, Device},
-	CopyOut:     {"copy-out", Device, Host},
-	HostCompute: {"host", Host, Host},
-}
-
-// String is the engine's name.
-func (e Engine) String() string {
-	if e < Engines {
-		return engines[e].name
-	}
-	return fmt.Sprintf("engine %d", uint8(e))
-}
+// Copier is the engine that copies from one space to another.
+func Copier(from, to ID) Engine { return Engine(from)<<8 | Engine(to) }
 
 // Reads is the one space that the engine can read.
-func (e Engine) Reads() ID { return engines[e].reads }
+func (e Engine) Reads() ID { return ID(e >> 8) }
 
 // Writes is the one space that the engine can write.
-func (e Engine) Writes() ID { return engines[e].writes }
+func (e Engine) Writes() ID { return ID(e & 0xff) }
 
 // Copies reports whether the engine copies; the others run operations.
 func (e Engine) Copies() bool { return e.Reads() != e.Writes() }
+
+// String is what the engine does: "runs in device", "copies host to device".
+func (e Engine) String() string { return e.Name(ID.String) }
+
+// Name is what the engine does, in a machine that has other names for its spaces.
+func (e Engine) Name(of func(ID) string) string {
+	if e.Copies() {
+		return fmt.Sprintf("copies %s to %s", of(e.Reads()), of(e.Writes()))
+	}
+	return "runs in " + of(e.Reads())
+}

@@ -11,29 +11,36 @@ import (
 func TestReach(t *testing.T) {
 	for _, c := range []struct {
 		e             space.Engine
-		name          string
+		does          string
 		reads, writes space.ID
 		copies        bool
 	}{
-		{space.Compute, "compute", space.Device, space.Device, false},
-		{space.CopyIn, "copy-in", space.Host, space.Device, true},
-		{space.CopyOut, "copy-out", space.Device, space.Host, true},
-		{space.HostCompute, "host", space.Host, space.Host, false},
+		{space.Compute, "runs in device", space.Device, space.Device, false},
+		{space.CopyIn, "copies host to device", space.Host, space.Device, true},
+		{space.CopyOut, "copies device to host", space.Device, space.Host, true},
+		{space.HostCompute, "runs in host", space.Host, space.Host, false},
+		{space.Copier(2, space.Host), "copies space 2 to host", 2, space.Host, true},
+		{space.Copier(255, 254), "copies space 255 to space 254", 255, 254, true},
+		{space.Copier(7, 7), "runs in space 7", 7, 7, false},
 	} {
-		if c.e.String() != c.name || c.e.Reads() != c.reads || c.e.Writes() != c.writes ||
+		if c.e.String() != c.does || c.e.Reads() != c.reads || c.e.Writes() != c.writes ||
 			c.e.Copies() != c.copies {
-			t.Errorf("%s reads %s, writes %s, copies %v", c.e, c.e.Reads(), c.e.Writes(),
+			t.Errorf("%s: reads %s, writes %s, copies %v", c.e, c.e.Reads(), c.e.Writes(),
 				c.e.Copies())
 		}
 	}
+	if space.Copier(space.Host, space.Device) != space.CopyIn ||
+		space.Copier(space.Device, space.Host) != space.CopyOut {
+		t.Error("the engines of two memories have other names when they are made")
+	}
 }
 
-// TestUnknown: a number from a damaged plan prints instead of panicking.
-func TestUnknown(t *testing.T) {
-	if s := space.ID(7).String(); s != "space 7" {
-		t.Error(s)
-	}
-	if s := space.Engine(9).String(); s != "engine 9" {
-		t.Error(s)
+// TestNames: an engine speaks of spaces as its plan does.
+func TestNames(t *testing.T) {
+	names := []string{"hbm", "ram", "disk"}
+	of := func(s space.ID) string { return names[s] }
+	if got := space.Copier(2, 1).Name(of) + ", " + space.Compute.Name(of); got !=
+		"copies disk to ram, runs in hbm" {
+		t.Error(got)
 	}
 }

@@ -275,7 +275,7 @@ func (h *hunt) report(t *testing.T) {
 func TestMutants(t *testing.T) {
 	h := newHunt(1)
 	const each = 40
-	for i := range longtest.Count(30, 1000) {
+	for i := range longtest.Count(45, 1000) {
 		m := randgraph.Random(h.rng.IntN, 12)
 		if m.Graph.Err() != nil {
 			t.Fatal(m.Graph.Err())

@@ -335,6 +335,14 @@ func headerKinds() []kind {
 			m.Spaces[m.pick(2)].Bytes += int64(1 - 2*m.pick(2))
 			return true
 		}},
+		{name: "window", apply: func(m mutant) bool {
+			m.Window += []int{-3, -2, -1, 1}[m.pick(4)]
+			return true
+		}},
+		{name: "alignment", apply: func(m mutant) bool {
+			m.Spaces[m.pick(2)].Align = []int64{-64, 0, 48, 128, 4096}[m.pick(5)]
+			return true
+		}},
 		{name: "budget", apply: func(m mutant) bool {
 			s := &m.Spaces[m.pick(2)]
 			s.Budget = s.Bytes + []int64{-1, 0, -s.Bytes, -2 * s.Bytes}[m.pick(4)]
@@ -358,7 +366,7 @@ func headerKinds() []kind {
 		{name: "engine", apply: func(m mutant) bool {
 			s := &m.Streams[m.pick(len(m.Streams))]
 			old := s.Engine
-			s.Engine = space.Engine(m.pick(6))
+			s.Engine = space.Copier(space.ID(m.pick(3)), space.ID(m.pick(3)))
 			return s.Engine != old
 		}},
 		{name: "stream's name", harmless: true, apply: func(m mutant) bool {

@@ -10,8 +10,8 @@ import (
 // compute, with a memory that the engine cannot reach, or with an operand that is
 // not inside its memory or not of its region's size.
 func (l Launch) Check() error {
-	if l.Engine >= space.Engines || l.Engine.Copies() {
-		return fmt.Errorf("engine %s does not run operations", l.Engine)
+	if l.Engine.Copies() {
+		return fmt.Errorf("an engine that %s does not run operations", l.Engine)
 	}
 	for i, o := range l.In {
 		if err := o.check(l.Engine, "read", l.Engine.Reads()); err != nil {
@@ -36,8 +36,8 @@ func (l Launch) Check() error {
 // an end in a memory that the engine cannot reach or outside it, or with ends of
 // different sizes.
 func (c Copy) Check() error {
-	if c.Engine >= space.Engines || !c.Engine.Copies() {
-		return fmt.Errorf("engine %s does not copy", c.Engine)
+	if !c.Engine.Copies() {
+		return fmt.Errorf("an engine that %s does not copy", c.Engine)
 	}
 	if err := c.Src.reached(c.Engine, "read", c.Engine.Reads()); err != nil {
 		return fmt.Errorf("source: %w", err)
@@ -55,7 +55,7 @@ func (c Copy) Check() error {
 // checked for does not hold there.
 func Misplaced(task space.Engine, stream string, e space.Engine) error {
 	if task != e {
-		return fmt.Errorf("a task of engine %s on stream %s of engine %s", task, stream, e)
+		return fmt.Errorf("a task for an engine that %s on stream %s, which %s", task, stream, e)
 	}
 	return nil
 }
@@ -78,7 +78,7 @@ func (r Region) reached(e space.Engine, verb string, s space.ID) error {
 		return err
 	}
 	if r.Mem.Space() != s {
-		return fmt.Errorf("engine %s cannot %s %s memory", e, verb, r.Mem.Space())
+		return fmt.Errorf("an engine that %s cannot %s %s memory", e, verb, r.Mem.Space())
 	}
 	return nil
 }

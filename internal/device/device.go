@@ -23,15 +23,18 @@ import (
 type Device interface {
 	// Kind selects the kernels.
 	Kind() kernel.Kind
-	// Alloc makes a memory of exactly so many bytes in a space.
+	// Alloc makes a memory of exactly so many bytes in a space. It refuses a space
+	// that the device has not.
 	Alloc(s space.ID, bytes int64) (Memory, error)
-	// Stream starts a stream.
+	// Stream starts a stream. It refuses an engine that the device has not.
 	Stream(name string, e space.Engine) (Stream, error)
 	// Launch makes the task of running an operation. It refuses what
-	// [Launch.Check] does, and memories of another device.
+	// [Launch.Check] does, an engine that the device has not, and memories of
+	// another device.
 	Launch(l Launch) (Task, error)
 	// Copy makes the task of copying bytes between memories. It refuses what
-	// [Copy.Check] does, and memories of another device.
+	// [Copy.Check] does, an engine that the device has not, and memories of
+	// another device.
 	Copy(c Copy) (Task, error)
 	// Err is the first error since the device was opened or reset: a task's, which
 	// is an *[Error], or the cause that Stop was given. After it no task begins.

@@ -28,8 +28,8 @@ type Options struct {
 // Device is the processor and its memory.
 type Device struct {
 	options  Options
-	opened   time.Time // when the clock of events is zero
-	places   [space.Engines]place
+	opened   time.Time               // when the clock of events is zero
+	places   map[space.Engine]*place // the engines that there are
 	pool     *pool.Pool
 	streams  []*stream
 	memories []*memory
@@ -43,9 +43,10 @@ func Open(o Options) (*Device, error) {
 	if o.Threads < 0 || o.CopyBytesPerSecond < 0 {
 		return nil, fmt.Errorf("cpu device: negative threads or copy speed: %+v", o)
 	}
-	d := &Device{options: o, opened: time.Now(), pool: pool.New(o.Threads)}
-	for e := range space.Engines {
-		d.places[e] = place{d, e}
+	d := &Device{options: o, places: map[space.Engine]*place{}, opened: time.Now(), pool: pool.New(o.Threads)}
+	for _, e := range []space.Engine{space.Compute, space.CopyIn, space.CopyOut,
+		space.HostCompute} {
+		d.places[e] = &place{d, e}
 	}
 	return d, nil
 }
@@ -57,12 +58,20 @@ type place struct {
 	engine space.Engine
 }
 
+// place is the engine of a kind, or an error that there is none.
+func (d *Device) place(e space.Engine) (*place, error) {
+	if p, ok := d.places[e]; ok {
+		return p, nil
+	}
+	return nil, fmt.Errorf("cpu device: no engine %s", e)
+}
+
 // Kind is kernel.CPU.
 func (d *Device) Kind() kernel.Kind { return kernel.CPU }
 
 // Alloc makes a memory, zeroed and aligned to a page.
 func (d *Device) Alloc(s space.ID, bytes int64) (device.Memory, error) {
-	if s >= space.Count || bytes < 0 {
+	if s > space.Host || bytes < 0 {
 		return nil, fmt.Errorf("cpu device: there are no %d bytes of %s memory", bytes, s)
 	}
 	data, free, err := allocate(bytes)

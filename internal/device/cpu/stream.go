@@ -46,10 +46,11 @@ type command struct {
 
 // Stream starts a stream.
 func (d *Device) Stream(name string, e space.Engine) (device.Stream, error) {
-	if e >= space.Engines {
-		return nil, fmt.Errorf("cpu device: stream %s: there is no %s", name, e)
+	place, err := d.place(e)
+	if err != nil {
+		return nil, err
 	}
-	s := &stream{device: d, name: name, id: len(d.streams), place: &d.places[e],
+	s := &stream{device: d, name: name, id: len(d.streams), place: place,
 		queue: make(chan command, queueLength)}
 	if e.Copies() {
 		s.rate = d.options.CopyBytesPerSecond

@@ -39,9 +39,12 @@ func (d *Device) Launch(l device.Launch) (device.Task, error) {
 	if err := l.Check(); err != nil {
 		return nil, err
 	}
-	t := &task{place: &d.places[l.Engine], step: l.Step, name: l.Name, what: l.What, op: l.Op}
+	place, err := d.place(l.Engine)
+	if err != nil {
+		return nil, err
+	}
+	t := &task{place: place, step: l.Step, name: l.Name, what: l.What, op: l.Op}
 	t.call.Pool = d.pool
-	var err error
 	if t.fn, err = kernel.Lookup(kernel.CPU, l.Op); err != nil {
 		return nil, err
 	}
@@ -77,8 +80,11 @@ func (d *Device) Copy(c device.Copy) (device.Task, error) {
 	if err := c.Check(); err != nil {
 		return nil, err
 	}
-	t := &task{place: &d.places[c.Engine], step: c.Step, name: c.Name, what: c.What}
-	var err error
+	place, err := d.place(c.Engine)
+	if err != nil {
+		return nil, err
+	}
+	t := &task{place: place, step: c.Step, name: c.Name, what: c.What}
 	if t.dst, err = t.take(c.Dst); err != nil {
 		return nil, err
 	}

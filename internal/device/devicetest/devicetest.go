@@ -4,6 +4,7 @@ package devicetest
 import (
 	"bytes"
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -19,7 +20,32 @@ type Options struct {
 	// Computes is false for a device that runs nothing: contents are not
 	// checked then.
 	Computes bool
+	// Engines are all that the device has; nil stands for those of two memories.
+	// What reaches no engine does, it has no memory of.
+	Engines []space.Engine
+	// Any is true of a device that has whatever spaces and engines one asks for.
+	Any bool
 }
+
+// engines are those that the device has, if it has not all.
+func (o Options) engines() []space.Engine {
+	if o.Engines != nil {
+		return o.Engines
+	}
+	return []space.Engine{space.Compute, space.CopyIn, space.CopyOut, space.HostCompute}
+}
+
+// spaces is how many spaces the engines reach.
+func (o Options) spaces() space.ID {
+	most := space.Device
+	for _, e := range o.engines() {
+		most = max(most, e.Reads(), e.Writes())
+	}
+	return most + 1
+}
+
+// has reports whether the device has an engine.
+func (o Options) has(e space.Engine) bool { return o.Any || slices.Contains(o.engines(), e) }
 
 // probe is an operation whose kernel is a function of the test's.
 type probe struct{ fn *func(*kernel.Call) error }
@@ -46,8 +72,8 @@ func Run(t *testing.T, open func(t *testing.T) device.Device, o Options) {
 		{"high water", false, testHighWater},
 		{"no kernel", false, testNoKernel},
 		{"out of range", false, testOutOfRange},
-		{"engines reach their spaces", false, testReach},
-		{"no such thing", false, testNoSuchThing},
+		{"engines reach their spaces", false, o.testReach},
+		{"no such thing", false, o.testNoSuchThing},
 		{"another device's", false, testForeign},
 		{"task on another engine's stream", false, testMisplaced},
 		{"first error wins", true, testError},

@@ -57,17 +57,24 @@ func testOutOfRange(t *testing.T, d device.Device, _ opener) {
 	}
 }
 
-// testReach: an engine works in the spaces that package space says, and a task
-// that reaches elsewhere is refused when it is made.
-func testReach(t *testing.T, d device.Device, _ opener) {
+// testReach: an engine works in the spaces that it says, and a task that reaches
+// elsewhere is refused when it is made; and so is one of an engine that there is not.
+func (o Options) testReach(t *testing.T, d device.Device, _ opener) {
 	at := map[space.ID]device.Memory{}
-	for s := range space.Count {
+	var all []space.Engine
+	for s := range o.spaces() {
 		at[s] = memory(t, d, s, 64)
+		for to := range o.spaces() {
+			all = append(all, space.Copier(s, to))
+		}
 	}
-	for e := range space.Engines {
-		for src := range space.Count {
-			for dst := range space.Count {
-				fits := e.Reads() == src && e.Writes() == dst
+	for _, e := range all {
+		if _, err := d.Stream("test", e); (err == nil) != o.has(e) {
+			t.Errorf("a stream that %s: %v", e, err)
+		}
+		for src := range o.spaces() {
+			for dst := range o.spaces() {
+				fits := e.Reads() == src && e.Writes() == dst && o.has(e)
 				_, err := d.Copy(device.Copy{Engine: e, Src: device.Region{Mem: at[src], Bytes: 8},
 					Dst: device.Region{Mem: at[dst], Bytes: 8}})
 				if (err == nil) != (fits && e.Copies()) {
@@ -90,28 +97,26 @@ func testReach(t *testing.T, d device.Device, _ opener) {
 }
 
 // testNoSuchThing: numbers that name nothing are errors.
-func testNoSuchThing(t *testing.T, d device.Device, _ opener) {
-	if _, err := d.Alloc(space.Count, 8); err == nil {
+func (o Options) testNoSuchThing(t *testing.T, d device.Device, _ opener) {
+	none := space.Copier(o.spaces(), o.spaces())
+	if _, err := d.Alloc(o.spaces(), 8); err == nil && !o.Any {
 		t.Error("memory of no space is made")
 	}
 	if _, err := d.Alloc(space.Device, -1); err == nil {
 		t.Error("memory of -1 bytes is made")
 	}
-	if _, err := d.Stream("test", space.Engines); err == nil {
+	if _, err := d.Stream("test", none); err == nil && !o.Any {
 		t.Error("a stream of no engine is made")
 	}
 	fn := nothing
-	if _, err := d.Launch(device.Launch{Engine: space.Engines, Op: probe{&fn}}); err == nil {
+	if _, err := d.Launch(device.Launch{Engine: none, Op: probe{&fn}}); err == nil && !o.Any {
 		t.Error("a launch on no engine is accepted")
 	}
-	if _, err := d.Copy(device.Copy{Engine: space.Engines}); err == nil {
-		t.Error("a copy on no engine is accepted")
-	}
-	o := operand(nil, 0, 1)
-	if _, err := d.Launch(device.Launch{Op: probe{&fn}, In: []device.Operand{o}}); err == nil {
+	x := operand(nil, 0, 1)
+	if _, err := d.Launch(device.Launch{Op: probe{&fn}, In: []device.Operand{x}}); err == nil {
 		t.Error("an operand in no memory is accepted")
 	}
-	c := device.Copy{Engine: space.CopyIn, Src: o.Region, Dst: o.Region}
+	c := device.Copy{Engine: space.CopyIn, Src: x.Region, Dst: x.Region}
 	if _, err := d.Copy(c); err == nil {
 		t.Error("a copy in no memory is accepted")
 	}

@@ -24,7 +24,7 @@ import (
 type Options struct {
 	Launch   func(l device.Launch) time.Duration                // nil: nothing
 	Copy     func(from, to space.ID, bytes int64) time.Duration // nil: nothing
-	Limits   [space.Count]int64                                 // bytes of each space; 0 is none
+	Limits   map[space.ID]int64                                 // bytes of each space; 0 is none
 	Listener trace.Listener                                     // told of every task
 }
 
@@ -32,7 +32,7 @@ type Options struct {
 type Device struct {
 	*null.Device
 	options Options
-	taken   [space.Count]int64 // bytes of each space
+	taken   map[space.ID]int64 // bytes of each space
 	now     time.Duration      // until when the driver has waited
 	streams int
 }
@@ -45,7 +45,7 @@ func Open(o Options) *Device {
 	if o.Copy == nil {
 		o.Copy = func(space.ID, space.ID, int64) time.Duration { return 0 }
 	}
-	return &Device{Device: null.Open(), options: o}
+	return &Device{Device: null.Open(), options: o, taken: map[space.ID]int64{}}
 }
 
 // Kind is null's.

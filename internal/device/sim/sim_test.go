@@ -15,15 +15,13 @@ import (
 
 func TestDevice(t *testing.T) {
 	devicetest.Run(t, func(*testing.T) device.Device { return sim.Open(sim.Options{}) },
-		devicetest.Options{})
+		devicetest.Options{Any: true})
 }
 
 // TestLimit: memories add up to no more than the limit of their space; the refusal
 // says what there is.
 func TestLimit(t *testing.T) {
-	o := sim.Options{}
-	o.Limits[space.Device] = 100
-	d := sim.Open(o)
+	d := sim.Open(sim.Options{Limits: map[space.ID]int64{space.Device: 100}})
 	_, err1 := d.Alloc(space.Device, 60)
 	_, err2 := d.Alloc(space.Host, 1<<40)
 	_, err3 := d.Alloc(space.Device, 41)
