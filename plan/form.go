@@ -143,7 +143,8 @@ func (v *verifier) step(i int, s *Step) error {
 		return v.copies(i, do, engine)
 	case Launch:
 		if engine.Copies() {
-			return v.fail(i, "", "runs an operation on a stream that %s", engine.Name(v.plan.SpaceName))
+			return v.fail(i, "", "runs an operation on a stream that %s",
+				engine.Name(v.plan.SpaceName))
 		}
 		return v.launches(i, n, do, engine)
 	}

@@ -43,7 +43,8 @@ func Open(o Options) (*Device, error) {
 	if o.Threads < 0 || o.CopyBytesPerSecond < 0 {
 		return nil, fmt.Errorf("cpu device: negative threads or copy speed: %+v", o)
 	}
-	d := &Device{options: o, places: map[space.Engine]*place{}, opened: time.Now(), pool: pool.New(o.Threads)}
+	d := &Device{options: o, places: map[space.Engine]*place{}, opened: time.Now(),
+		pool: pool.New(o.Threads)}
 	for _, e := range []space.Engine{space.Compute, space.CopyIn, space.CopyOut,
 		space.HostCompute} {
 		d.places[e] = &place{d, e}

@@ -9,5 +9,6 @@ import (
 )
 
 func TestDevice(t *testing.T) {
-	devicetest.Run(t, func(*testing.T) device.Device { return null.Open() }, devicetest.Options{Any: true})
+	devicetest.Run(t, func(*testing.T) device.Device { return null.Open() },
+		devicetest.Options{Any: true})
 }
