@@ -18,10 +18,3 @@ func (standard) For(model string, nodes []*graph.Node) Model {
 	}
 	return p.For(model, nodes)
 }
-
-// Machine is what can be bound to a model's operations.
-type Machine interface {
-	// For is the machine's prices for one model, such as "moe", of which a training
-	// step executes the nodes.
-	For(model string, nodes []*graph.Node) Model
-}

@@ -4,8 +4,8 @@ import (
 	"errors"
 
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/internal/arena"
 	"github.com/gomem/gomem/internal/device"
-	"github.com/gomem/gomem/space"
 )
 
 // room gives operands places in a memory, like a plan that keeps everything: a value's
@@ -74,8 +74,7 @@ func needs(n *graph.Node) int64 {
 }
 
 func aligned(bytes int64) int64 {
-	a := space.Device.Alignment()
-	return (bytes + a - 1) / a * a
+	return (bytes + arena.Align - 1) / arena.Align * arena.Align
 }
 
 var errFull = errors.New("the memory for measuring is full")
