@@ -4,8 +4,6 @@
 package trace
 
 import (
-	"encoding/json"
-	"fmt"
 	"io"
 	"sync"
 	"time"
@@ -51,45 +49,24 @@ func (r *Recorder) Events() []Event {
 	return append([]Event(nil), r.events...)
 }
 
-// chromeEvent is an entry of the Trace Event Format that Chrome and Perfetto
-// read. Times are microseconds.
-type chromeEvent struct {
-	Name  string         `json:"name"`
-	Cat   string         `json:"cat"`
-	Phase string         `json:"ph"`
-	TS    float64        `json:"ts"`
-	Dur   float64        `json:"dur"`
-	PID   int            `json:"pid"`
-	TID   int            `json:"tid"`
-	Args  map[string]any `json:"args,omitempty"`
-}
-
 // WriteJSON writes the events as a timeline for Perfetto or chrome://tracing,
 // one lane a stream.
 func (r *Recorder) WriteJSON(w io.Writer) error {
 	events := r.Events()
 	lanes := map[string]int{}
-	out := []chromeEvent{}
+	p := Process{Name: "gomem"}
 	for _, e := range events {
 		lane, ok := lanes[e.Stream]
 		if !ok {
 			lane = len(lanes)
 			lanes[e.Stream] = lane
-			out = append(out, chromeEvent{Name: "thread_name", Phase: "M", TID: lane,
-				Args: map[string]any{"name": e.Stream}})
+			p.Lanes = append(p.Lanes, Lane{Name: e.Stream})
 		}
-		out = append(out, chromeEvent{
-			Name: e.Name, Cat: e.What, Phase: "X", TID: lane,
-			TS:   micros(e.Start - events[0].Start),
-			Dur:  micros(e.End - e.Start),
+		p.Lanes[lane].Slices = append(p.Lanes[lane].Slices, Slice{
+			Name: e.Name, Category: e.What,
+			Start: e.Start - events[0].Start, End: e.End - events[0].Start,
 			Args: map[string]any{"step": e.Step, "what": e.What, "bytes": e.Bytes},
 		})
 	}
-	if err := json.NewEncoder(w).Encode(map[string]any{"traceEvents": out,
-		"displayTimeUnit": "ms"}); err != nil {
-		return fmt.Errorf("trace: %w", err)
-	}
-	return nil
+	return Timeline{Processes: []Process{p}}.WriteJSON(w)
 }
-
-func micros(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e3 }
