@@ -32,6 +32,7 @@ type cli struct {
 	Train   trainCmd   `cmd:"" help:"Train a model under a memory budget."`
 	Plan    planCmd    `cmd:"" help:"Plan a training step and explain its memory; run nothing."`
 	Fit     fitCmd     `cmd:"" help:"Find the largest batch, depth or the like that fits."`
+	Profile profileCmd `cmd:"" help:"Say where the memory and the time of a step go."`
 	Bench   benchCmd   `cmd:"" help:"Measure, beside published results."`
 	Devices devicesCmd `cmd:"" help:"List the devices."`
 	Version versionCmd `cmd:"" help:"Print the version."`

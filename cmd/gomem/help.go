@@ -143,6 +143,20 @@ fit --device
     (default: cpu where the machine has the memory and a step takes seconds, else null).
 fit --json
     Print one JSON object of type fit. Sizes are bytes.
+--steps-to-run
+    Steps to run and time after a warm-up; 0 runs nothing (default ${default}).
+profile --json
+    Print one JSON object instead of the text. Sizes are bytes, times milliseconds.
+--png
+    Draw memory and streams over time to a file.
+--svg
+    Draw the same as SVG.
+profile --trace
+    Write a timeline to a file, for ui.perfetto.dev: streams, memories, and arrows from
+    copies to what waits for them.
+--html
+    Write a page to look around in to a file: memory, streams and every step. It needs no
+    network.
 --table
     Tables to make: 6.1, 6.2, fig6.4, fig6.6, fig6.7, 6.4 (with fig6.8), 6.5, 6.6, 6.7,
     6.8, 6.9, 6.11 or 6.12; may be repeated (default: all).

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/gomem/gomem/internal/profile"
+)
+
+// TestProfileFiles: what was run is what was planned, and all files are written.
+func TestProfileFiles(t *testing.T) {
+	dir := inDir(t)
+	text := succeed(t, "profile", "--size", "s512", "--steps-to-run", "2", "--device-memory",
+		"320KiB", "--png", "p.png", "--svg", "p.svg", "--trace", "t.json", "--html", "p.html")
+	for _, want := range []string{"moe s512", "predicted = measured", "the median of 2 steps",
+		"slowest operations", "copies for", "GFLOP/s", "gradients"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	for line := range strings.Lines(text) {
+		if utf8.RuneCountInString(strings.TrimSuffix(line, "\n")) > 80 {
+			t.Errorf("more than 80 columns: %q", line)
+		}
+	}
+	if got := files(t, dir); got != "p.html p.png p.svg pairs.tsv t.json" {
+		t.Errorf("files %s", got)
+	}
+	for name, begins := range map[string]string{"p.html": "<!DOCTYPE html>", "p.png": "\x89PNG",
+		"p.svg": "<?xml", "t.json": `{"displayTimeUnit"`} {
+		if data, err := os.ReadFile(name); err != nil || !bytes.HasPrefix(data, []byte(begins)) {
+			t.Errorf("%s: %v, %.20q", name, err, data)
+		}
+	}
+}
+
+// TestProfileModels: every model has a profile, and its JSON is what is promised.
+func TestProfileModels(t *testing.T) {
+	for _, k := range kinds {
+		t.Run(k.name, func(t *testing.T) {
+			out := succeed(t, "profile", "--model", k.name, "--size", "s512", "--steps-to-run", "1",
+				"--json")
+			d := json.NewDecoder(strings.NewReader(out))
+			d.DisallowUnknownFields()
+			var r profile.Report
+			if err := d.Decode(&r); err != nil {
+				t.Fatal(err)
+			}
+			if r.Type != "profile" || r.Model != k.name || r.Measured == nil ||
+				r.Measured.Runs != 1 || r.Facts.VanillaDevice == 0 || r.Machine.PeakGFLOPS <= 0 {
+				t.Errorf("%s", out)
+			}
+			for _, s := range r.Spaces {
+				if s.Used != s.Bytes {
+					t.Errorf("%s: %d predicted, %d used", s.Name, s.Bytes, s.Used)
+				}
+			}
+		})
+	}
+}
+
+// TestProfileNothing: no step is run unless one is wanted, and on a device that
+// computes.
+func TestProfileNothing(t *testing.T) {
+	for _, flags := range [][]string{{"--steps-to-run", "0"}, {"--device", "null"}} {
+		var r profile.Report
+		decode(t, succeed(t, append([]string{"profile", "--size", "s512", "--json"},
+			flags...)...), &r)
+		if r.Measured != nil || r.Spaces[0].Used != 0 || r.Spaces[0].Peak.Live == 0 {
+			t.Errorf("%v: %+v", flags, r)
+		}
+	}
+}
+
+// TestProfileBadInput: what makes no sense is refused in one line, before anything
+// takes long.
+func TestProfileBadInput(t *testing.T) {
+	inDir(t)
+	for _, c := range []struct {
+		args   string
+		status int
+		says   string
+	}{
+		{"--steps-to-run -1", 2, "--steps-to-run"},
+		{"--steps-to-run x", 2, "whole number"},
+		{"--png", 2, "--png"},
+		{"--html none/p.html", 1, "none/p.html"},
+		{"--svg none/p.svg", 1, "none/p.svg"},
+		{"--trace none/t.json", 1, "none/t.json"},
+		{"--png none/p.png", 1, "none/p.png"},
+		{"--model gpt", 2, "gpt"},
+		{"--device gpu", 2, "gpu"},
+		{"--device-memory 1KiB", 1, "the budget is 1KiB"},
+		{"--profile dir", 2, "unknown flag"},
+	} {
+		o := invoke(t, append([]string{"profile", "--size", "s512"},
+			strings.Fields(c.args)...)...)
+		if o.status != c.status || !strings.Contains(o.stderr, c.says) ||
+			strings.Count(o.stderr, "\n") != 1 || o.stdout != "" {
+			t.Errorf("%s: %+v", c.args, o)
+		}
+	}
+}
