@@ -126,7 +126,10 @@ train --json
     Write what the passes have decided about a training step to a file, as text: the
     order, where each operation runs, what is away when, every stay and event.
 plan --steps
-    List the steps of the plan instead of the explanation.
+    List the steps of the plan instead of the explanation: all, or those that meet
+    conditions such as value=enc/0/*,part=3-5,op=matmul*,step=100-200. A step is of a
+    value that it makes, reads, copies or scribbles on; op is an operation or the reason
+    of a copy; * stands for any characters.
 --graph
     Write the graph that runs to a file: FILE.dot for Graphviz, FILE.txt for text.
 plan --json

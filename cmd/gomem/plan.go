@@ -20,11 +20,11 @@ type planCmd struct {
 	modelFlags
 	planFlags
 
-	Dump     location `group:"output" placeholder:"FILE"`
-	DumpPass location `group:"output" placeholder:"FILE"`
-	Steps    bool     `group:"output" xor:"report"`
-	Graph    location `group:"output" placeholder:"FILE"`
-	JSON     bool     `name:"json" group:"output" xor:"report"`
+	Dump     location  `group:"output" placeholder:"FILE"`
+	DumpPass location  `group:"output" placeholder:"FILE"`
+	Steps    stepsFlag `group:"output" xor:"report" placeholder:"CONDITIONS"`
+	Graph    location  `group:"output" placeholder:"FILE"`
+	JSON     bool      `name:"json" group:"output" xor:"report"`
 }
 
 // Help is the long help.
@@ -44,6 +44,7 @@ func (planCmd) examples() string {
   gomem plan --device-memory 32MiB               does it fit, and if not, what would
   gomem plan --no-swap --json                    numbers for a script
   gomem plan --dump plan.txt --graph moe.dot     every decision, in full
+  gomem plan --steps value=enc/0/*,op=swap-*     what leaves and comes back
 `
 }
 
@@ -90,8 +91,8 @@ func (c *planCmd) Run(ctx context.Context, e *env) error {
 	if err := c.write(p); err != nil {
 		return err
 	}
-	if c.Steps {
-		return listSteps(e.stdout, p.training())
+	if c.Steps.given {
+		return c.Steps.list(e.stdout, e.stderr, p.training())
 	}
 	x, err := explain(ctx, e.stderr, b, o, p)
 	if err != nil {
@@ -131,15 +132,6 @@ func (c *planCmd) write(p planned) error {
 		_, err := p.Graph.WriteTo(w)
 		return err
 	})
-}
-
-func listSteps(w io.Writer, p *plan.Plan) error {
-	for i := range p.Steps {
-		if _, err := fmt.Fprintln(w, p.StepString(i)); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // explain compares the plans with vanilla's and finds what sets their peaks.

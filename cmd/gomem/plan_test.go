@@ -225,3 +225,46 @@ func TestPlanFuse(t *testing.T) {
 		t.Errorf("--no-fuse: %+v", negated.report)
 	}
 }
+
+// TestPlanSteps: conditions choose among the steps, before or behind other flags.
+func TestPlanSteps(t *testing.T) {
+	plan := []string{"plan", "--size", "s512"}
+	all := succeed(t, append(plan, "--steps")...)
+	for _, flags := range [][]string{
+		{"--steps", "op=swap-*,part=3-20"}, {"--steps=op=swap-*,part=3-20"},
+		{"--steps", "part=3-20,op=swap-*", "--model", "moe"},
+	} {
+		some := succeed(t, append(plan, flags...)...)
+		if some == "" || strings.Count(some, " swap-") != strings.Count(some, "\n") {
+			t.Errorf("%v:\n%s", flags, some)
+		}
+		for line := range strings.Lines(some) {
+			if !strings.Contains(all, line) {
+				t.Errorf("%v: %s", flags, line)
+			}
+		}
+	}
+	if o := invoke(t, append(plan, "--steps", "--model=moe")...); o.stdout != all {
+		t.Errorf("a flag behind --steps is taken for a condition: %+v", o)
+	}
+	if o := invoke(t, append(plan, "--steps", "value=none")...); o.status != exitOK ||
+		o.stdout != "" || !strings.Contains(o.stderr, "none of 1,485 steps") {
+		t.Errorf("no step: %+v", o)
+	}
+	for conditions, says := range map[string]string{
+		"part=x": "part=x", "colour=red": "want value, op, part or step", "step=5-3": "range",
+		"--steps=": "want conditions", "many": "many",
+	} {
+		args := []string{"--steps", conditions}
+		if strings.HasPrefix(conditions, "--") {
+			args = []string{conditions}
+		}
+		o := invoke(t, append(plan, args...)...)
+		if o.status != exitUsage || !strings.Contains(o.stderr, says) {
+			t.Errorf("%s: %+v", conditions, o)
+		}
+	}
+	if o := invoke(t, append(plan, "--steps", "op=add", "--json")...); o.status != exitUsage {
+		t.Errorf("--steps and --json: %+v", o)
+	}
+}
