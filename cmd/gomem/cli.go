@@ -33,6 +33,7 @@ type cli struct {
 	Plan    planCmd    `cmd:"" help:"Plan a training step and explain its memory; run nothing."`
 	Fit     fitCmd     `cmd:"" help:"Find the largest batch, depth or the like that fits."`
 	Profile profileCmd `cmd:"" help:"Say where the memory and the time of a step go."`
+	Diff    diffCmd    `cmd:"" help:"Say what changed between two plans."`
 	Bench   benchCmd   `cmd:"" help:"Measure, beside published results."`
 	Devices devicesCmd `cmd:"" help:"List the devices."`
 	Version versionCmd `cmd:"" help:"Print the version."`
@@ -62,13 +63,15 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	defer cancel(nil)
 	out := &output{w: stdout, broken: func() { cancel(signalled{syscall.SIGPIPE}) }}
 	err := execute(ctx, args, out, stderr)
-	done := err == nil || errors.Is(err, errHelp)
+	done := err == nil || errors.Is(err, errHelp) || errors.Is(err, errDiffer)
 	cancelled := ctx.Err() != nil && errors.Is(err, context.Canceled)
 	switch {
 	case out.unread() && (done || cancelled || errors.Is(err, out.err)):
 		return exitSignal(ctx)
 	case out.err != nil && (done || errors.Is(err, out.err)):
 		err = out.err
+	case errors.Is(err, errDiffer):
+		return exitFailure
 	case done:
 		return exitOK
 	case cancelled:

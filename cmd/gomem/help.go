@@ -146,6 +146,8 @@ fit --device
     (default: cpu where the machine has the memory and a step takes seconds, else null).
 fit --json
     Print one JSON object of type fit. Sizes are bytes.
+diff --json
+    Print one JSON object of type diff. Sizes are bytes.
 --steps-to-run
     Steps to run and time after a warm-up; 0 runs nothing (default ${default}).
 profile --json
