@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -33,6 +34,7 @@ type Session struct {
 	graph   *graph.Graph // the model's; planned has the one that runs
 	planned *Planned
 	device  device.Device // nil when closed
+	opened  time.Time
 	memory  []device.Memory
 	targets []*target
 	inputs  map[graph.Value]bool    // the model's
@@ -65,7 +67,7 @@ func Compile(ctx context.Context, g *graph.Graph, o Options, targets ...Target) 
 
 // Open takes the memory for plans that are made and sets every variable to the
 // initial value that Options.Seed selects, unless Options.NoInitialize is set; on
-// the device [Null], which keeps no values, nothing is set. All targets share the
+// devices that keep no values, [Null] and simulated ones, nothing is set. All targets share the
 // variables. What Plan decides by is not looked at again.
 func Open(p *Planned, o Options) (*Session, error) {
 	if err := o.Validate(); err != nil {
@@ -79,9 +81,9 @@ func Open(p *Planned, o Options) (*Session, error) {
 			logPlan(o.Logger, p.Targets[i].Name, r)
 		}
 	}
-	s := &Session{graph: p.Model, planned: p}
+	s := &Session{graph: p.Model, planned: p, opened: time.Now()}
 	err := s.open(o)
-	if err == nil && o.Device != Null {
+	if err == nil && Computes(o.Device) {
 		err = s.initialize(o.Seed, !o.NoInitialize)
 	}
 	if err != nil {
@@ -120,7 +122,7 @@ func (s *Session) open(o Options) error {
 		s.inputs[n.Value(0)] = true
 	}
 	var err error
-	if s.device, err = o.open(); err != nil {
+	if s.device, err = o.open(s.planned); err != nil {
 		return err
 	}
 	for i := range results[0].Plan.Spaces {

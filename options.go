@@ -72,8 +72,14 @@ const (
 	Null = "null" // runs nothing and keeps count of memory
 )
 
-// Devices are the names that Options.Device takes.
-func Devices() []string { return []string{CPU, Null} }
+// Devices are the names that Options.Device takes; [Sim] and a path is another.
+func Devices() []string {
+	names := []string{CPU, Null}
+	for _, p := range machine.Builtin() {
+		names = append(names, Sim+p)
+	}
+	return names
+}
 
 // TraceRecorder keeps what the streams did, and writes it as a timeline.
 type TraceRecorder = trace.Recorder
@@ -101,6 +107,7 @@ type Options struct {
 
 	// How Open runs the plans.
 	Device             string         // "" is CPU
+	Workload           string         // the model's name, for what simulated devices know of it
 	Threads            int            // threads of a kernel; 0 means one for every processor
 	CopyBytesPerSecond int64          // speed of each copy engine; 0 means as fast as memory
 	Trace              *TraceRecorder // records every task; nil records nothing
@@ -135,14 +142,26 @@ func (o Options) Validate() error {
 	if o.Threads < 0 || o.CopyBytesPerSecond < 0 {
 		return fmt.Errorf("threads and copy speed may not be negative")
 	}
-	if o.Device != "" && o.Device != CPU && o.Device != Null {
-		return fmt.Errorf("unknown device %q: want %s or %s", o.Device, CPU, Null)
+	profile, err := Simulated(o.Device)
+	switch {
+	case err != nil:
+		return err
+	case profile == nil && o.Device != "" && o.Device != CPU && o.Device != Null:
+		return fmt.Errorf("unknown device %q: want %s or %s, or %sPROFILE", o.Device, CPU, Null,
+			Sim)
 	}
 	return o.Planning().Validate()
 }
 
-func (o Options) open() (device.Device, error) {
-	if o.Device == Null {
+// open makes the device for plans.
+func (o Options) open(p *Planned) (device.Device, error) {
+	profile, err := Simulated(o.Device)
+	switch {
+	case err != nil:
+		return nil, err
+	case profile != nil:
+		return o.openSim(profile, p), nil
+	case o.Device == Null:
 		return null.Open(), nil
 	}
 	c := cpu.Options{Threads: o.Threads, CopyBytesPerSecond: o.CopyBytesPerSecond}

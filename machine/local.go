@@ -53,10 +53,13 @@ type measured struct {
 	times map[*graph.Node]time.Duration
 }
 
-// For looks up the nodes; what is measured later does not change the prices. The
-// model's name makes no difference.
+// For looks up all nodes of the graph that the nodes are of; what is measured later does
+// not change the prices. The model's name makes no difference.
 func (l *Local) For(model string, nodes []*graph.Node) Model {
 	m := measured{l.Profile.For(model, nodes), map[*graph.Node]time.Duration{}}
+	if len(nodes) > 0 {
+		nodes = nodes[0].Graph().Nodes()
+	}
 	for _, n := range nodes {
 		if !n.Executes() {
 			continue

@@ -230,8 +230,8 @@ func inputs(m *models.Model) string {
 }
 
 func (o Options) validatePaths() error {
-	if o.Session.Device == gomem.Null && (o.Save != "" || o.Resume != "") {
-		return optionf("device", "%s computes nothing: it can neither save nor resume", gomem.Null)
+	if !gomem.Computes(o.Session.Device) && (o.Save != "" || o.Resume != "") {
+		return optionf("device", "%s computes nothing: it can neither save nor resume", o.Session.Device)
 	}
 	if o.Resume != "" {
 		if _, err := Inspect(o.Resume); err != nil {

@@ -201,7 +201,7 @@ func (r *run) finish(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := r.evaluate(ctx, true); err != nil || r.Session.Device == gomem.Null {
+	if err := r.evaluate(ctx, true); err != nil || !gomem.Computes(r.Session.Device) {
 		return err
 	}
 	var err error
@@ -219,7 +219,7 @@ func (r *run) current() bool {
 // train is one step: every objective in turn. The step's loss is the first
 // objective's; the others' losses are metrics with their names.
 func (r *run) train(ctx context.Context) error {
-	began := time.Now()
+	began := r.session.Clock()
 	e := Event{Kind: Step, Metrics: map[string]float64{},
 		LearningRate: float64(r.Model.Schedule.At(r.done))}
 	if err := r.finite(r.done+1, "learning rate", []float64{e.LearningRate}, nil); err != nil {
@@ -245,7 +245,7 @@ func (r *run) train(ctx context.Context) error {
 			}
 		}
 	}
-	e.StepTime = time.Since(began)
+	e.StepTime = r.session.Clock() - began
 	r.done++
 	r.torn = false
 	r.record(e)
@@ -325,7 +325,7 @@ func (r *run) evaluate(ctx context.Context, last bool) error {
 			values[k] += (x - values[k]) * float64(b.Units) / units
 		}
 	}
-	if batches == 0 || r.Session.Device == gomem.Null {
+	if batches == 0 || !gomem.Computes(r.Session.Device) {
 		return nil
 	}
 	if err := r.finite(r.done, "held-out loss", values, r.Model.EvalMetrics); err != nil {
@@ -365,7 +365,7 @@ func (r *run) heldOut(ctx context.Context, inputs []gomem.Tensor,
 
 // scorer is a new scorer for an evaluation, or nil.
 func (r *run) scorer(last bool) Scorer {
-	if r.Scorer == nil || r.Session.Device == gomem.Null {
+	if r.Scorer == nil || !gomem.Computes(r.Session.Device) {
 		return nil
 	}
 	return r.Scorer(r.done, last)
