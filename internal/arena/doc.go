@@ -35,12 +35,21 @@
 //     blocks that are live with one, so there are tens of thousands of steps a second
 //     where placing all of them again takes a tenth of one. If the limit is not
 //     reached, limits halfway between it and the best are tried in turn.
+//   - for up to a thousand blocks, building from the ground up: every packing can be
+//     let down until each block rests on another or on the ground, so it is enough to
+//     place blocks in order of their offsets, each as low as those before it allow.
+//     Branches that leave a hole which another block would fit in, or in which what
+//     waits no longer fits above the floor of some section of time, are cut off; where
+//     what waits falls into parts that do not meet, each is solved alone. Three orders
+//     of trying take turns with an effort that doubles. It finds packings without
+//     any slack at all, or proves that there are none (canonical solutions and most of
+//     these rules: Moffitt, MiniMalloc, ASPLOS 2023).
 //
 // A limit instead of a minimum is what makes that work: every step knows what fits.
 // Chance is seeded and effort is counted in pairs of blocks looked at, never in
 // seconds, so equal blocks are packed alike on every machine.
 //
-// What it does not do: prove that there is no packing within a limit, or move a block
-// during its life. Strips that are full from end to end, without any slack at any
-// time, are packed only to a few percent.
+// What it does not do: find the lowest packing, look below a limit that it has reached,
+// or move a block during its life. Thousands of blocks that are full from end to end,
+// without any slack at any time, are packed only to a tenth or two above the load.
 package arena

@@ -7,8 +7,8 @@ import (
 
 // strip is what is to be packed, in the form that the searches need: the moving
 // blocks that have bytes, in order of their starts, with times counted in sections.
-// A section begins at each time at which a block starts; two blocks meet if and only
-// if they share a section.
+// A section begins at the first start of a block after an end of one; two blocks meet if
+// and only if they share a section, and all blocks of a section meet.
 type strip struct {
 	ids      []int   // by block: its index among the caller's
 	size     []int64 // by block, in bytes, a multiple of Align
@@ -30,10 +30,15 @@ func newStrip(blocks []Block, pairs int64) *strip {
 	slices.SortStableFunc(s.ids, func(a, b int) int {
 		return cmp.Compare(blocks[a].From, blocks[b].From)
 	})
-	var times []int
+	var ends, times []int
+	for _, i := range s.ids {
+		ends = append(ends, blocks[i].To)
+	}
+	slices.Sort(ends)
 	for k, i := range s.ids {
 		s.size = append(s.size, roundUp(blocks[i].Bytes))
-		if len(times) == 0 || times[len(times)-1] != blocks[i].From {
+		ended, _ := slices.BinarySearch(ends, blocks[i].From)
+		if len(times) == 0 || ended > 0 && ends[ended-1] >= times[len(times)-1] {
 			times = append(times, blocks[i].From)
 			s.starts = append(s.starts, int32(k))
 		}

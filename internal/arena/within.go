@@ -96,6 +96,9 @@ func (h *hunt) search() {
 	for _, o := range orderings {
 		h.repair(o.rule, func(a, b int32) int { return o.less(h.strip, a, b) })
 	}
+	if len(h.ids) <= buildable {
+		h.build()
+	}
 	worth, slice := worths(h.strip), 2*int64(len(h.before)+len(h.ids))
 	for seed := uint64(0); !h.done(); seed++ {
 		limit := h.limit
@@ -107,6 +110,32 @@ func (h *hunt) search() {
 		h.found(at, top, "eviction")
 		h.effort -= e.looks
 		slice += slice / 2
+	}
+}
+
+// buildable is how many blocks are built from the ground up.
+const buildable = 1000
+
+// build builds from the ground up with each key, for an effort that grows, up to half
+// of what there is.
+func (h *hunt) build() {
+	left := h.effort / 2
+	h.effort -= left
+	defer func() { h.effort += max(left, 0) }()
+	for slice := int64(1) << 16; !h.done() && left > 0; slice *= 2 {
+		for _, key := range keys {
+			b := newBuilder(h.strip, h.limit, min(slice, left), key)
+			v := b.run()
+			if left -= b.looks; v == solved {
+				h.found(b.at, (&placer{strip: h.strip, at: b.at}).top(), "building")
+			}
+			if v == failed {
+				return // there is no packing within the limit
+			}
+			if h.done() || left <= 0 {
+				break
+			}
+		}
 	}
 }
 
