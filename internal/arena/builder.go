@@ -100,17 +100,24 @@ func (b *builder) run() verdict {
 }
 
 // apart solves the components of some blocks, in order of their starts, that do not
-// meet, one after the other.
+// meet, one after the other. If one fails, those before it are undone.
 func (b *builder) apart(blocks []int32, depth int) verdict {
-	for len(blocks) > 0 {
-		n, end := 0, b.from[blocks[0]]
+	mark := len(b.trail)
+	for first := 0; first < len(blocks); {
+		n, end := first, b.from[blocks[first]]
 		for ; n < len(blocks) && b.from[blocks[n]] <= end; n++ {
 			end = max(end, b.to[blocks[n]])
 		}
-		if v := b.component(blocks[:n], depth); v != solved {
+		v := b.component(blocks[first:n], depth)
+		if v == failed {
+			for _, k := range blocks[:first] {
+				b.undo(k, mark)
+			}
+		}
+		if v != solved {
 			return v
 		}
-		blocks = blocks[n:]
+		first = n
 	}
 	return solved
 }
@@ -205,16 +212,7 @@ func (b *builder) further(blocks []candidate, c candidate, first, last int32,
 		}
 	}
 	slices.Sort(left)
-	mark := len(b.trail)
-	v := b.apart(left, depth)
-	if v == failed {
-		for _, k := range left {
-			if b.at[k] != out {
-				b.undo(k, mark)
-			}
-		}
-	}
-	return v
+	return b.apart(left, depth)
 }
 
 // place puts a block to where it comes to rest, and raises what waits above it. It
