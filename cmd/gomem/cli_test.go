@@ -173,6 +173,15 @@ func TestBadInput(t *testing.T) {
 		{"train --model resnet --size s512 --data tsv:pairs.tsv", 2, "--model moe or transformer"},
 		{"train --model deepspeech --size s512 --data csv:none.csv", 1, "none.csv"},
 
+		{"plan --device sim:abacus", 2, "titanx-thesis"},
+		{"plan --device gpu", 2, "want cpu, null or sim:NAME"},
+		{"plan --plot cost.png", 2, "--plot needs --sweep"},
+		{"plan --sweep --plot cost.gif", 2, ".png or .svg"},
+		{"plan --sweep --steps", 2, "together"},
+		{"plan --sweep --dump plan.txt", 2, "leave one out"},
+		{"plan --size s512 --sweep --host-memory 1KiB", 1, "of host memory"},
+		{"plan --size s512 --sweep --plot none/cost.png", 1, "none/cost.png"},
+
 		{"fit now", 2, "now"},
 		{"fit --max wings", 2, "--max"},
 		{"fit --model gpt", 2, "unknown --model"},

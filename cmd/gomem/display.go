@@ -18,6 +18,7 @@ import (
 // header is what is known before the first step.
 type header struct {
 	report
+	cost
 	Device string `json:"device"`
 	Data   string `json:"data"`
 
@@ -83,6 +84,9 @@ func (d *lineDisplay) start() {
 		{"host", within(h.HostPeak, h.HostBudget)},
 		{"copied a step", h.copied()},
 	}))
+	if text := h.costs(h.cost); text != "" {
+		fmt.Fprintf(d.out, "%s\n", text)
+	}
 	fmt.Fprintln(d.out)
 }
 

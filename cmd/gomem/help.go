@@ -125,6 +125,9 @@ train --json
 --dump-pass
     Write what the passes have decided about a training step to a file, as text: the
     order, where each operation runs, what is away when, every stay and event.
+plan --device
+    The machine that predicted times are of: sim:NAME for a profile, titanx, titanx-thesis,
+    h200-pcie5 or gh200 (default ${default}: no times are predicted).
 plan --steps
     List the steps of the plan instead of the explanation: all, or those that meet
     conditions such as value=enc/0/*,part=3-5,op=matmul*,step=100-200. A step is of a
@@ -162,6 +165,11 @@ profile --trace
 --html
     Write a page to look around in to a file: memory, streams and every step. It needs no
     network.
+--sweep
+    Plan within budgets from the smallest that works to vanilla's peak, and print what each
+    costs; with --json, one JSON object of type sweep.
+--plot
+    Draw the curve of --sweep into a file: FILE.png or FILE.svg.
 --table
     Tables to make: 6.1, 6.2, fig6.4, fig6.6, fig6.7, 6.4 (with fig6.8), 6.5, 6.6, 6.7,
     6.8, 6.9, 6.11 or 6.12; may be repeated (default: all).

@@ -20,11 +20,15 @@ type planCmd struct {
 	modelFlags
 	planFlags
 
+	Device string `group:"plan" default:"cpu" placeholder:"NAME"`
+
 	Dump     location  `group:"output" placeholder:"FILE"`
 	DumpPass location  `group:"output" placeholder:"FILE"`
-	Steps    stepsFlag `group:"output" xor:"report" placeholder:"CONDITIONS"`
+	Steps    stepsFlag `group:"output" xor:"report,curve" placeholder:"CONDITIONS"`
 	Graph    location  `group:"output" placeholder:"FILE"`
 	JSON     bool      `name:"json" group:"output" xor:"report"`
+	Sweep    bool      `group:"output" xor:"curve"`
+	Plot     location  `group:"output" placeholder:"FILE"`
 }
 
 // Help is the long help.
@@ -43,6 +47,7 @@ func (planCmd) examples() string {
   gomem plan --size base --policy vanilla        the baseline
   gomem plan --device-memory 32MiB               does it fit, and if not, what would
   gomem plan --no-swap --json                    numbers for a script
+  gomem plan --sweep --policy auto --plot cost.png   what budgets cost
   gomem plan --dump plan.txt --graph moe.dot     every decision, in full
   gomem plan --steps value=enc/0/*,op=swap-*     what leaves and comes back
 `
@@ -51,7 +56,7 @@ func (planCmd) examples() string {
 // explanation is all that plan prints.
 type explanation struct {
 	report
-	MinDevice int64 `json:"min_device_bytes"` // at this partition size
+	cost
 	// a smaller partition size that needs less, and how much; 0 if none does
 	LeastPartition int   `json:"least_partition"`
 	LeastDevice    int64 `json:"least_device_bytes"`
@@ -76,6 +81,12 @@ func (c *planCmd) Run(ctx context.Context, e *env) error {
 	if ext := filepath.Ext(string(c.Graph)); c.Graph != "" && ext != ".dot" && ext != ".txt" {
 		return usagef("--graph %s: want a name that ends in .dot or .txt", c.Graph)
 	}
+	if err := c.sweepable(); err != nil {
+		return err
+	}
+	if _, err := profileOf(c.Device); err != nil {
+		return err
+	}
 	b, err := c.build(e.stderr)
 	if err != nil {
 		return err
@@ -83,6 +94,9 @@ func (c *planCmd) Run(ctx context.Context, e *env) error {
 	o, err := c.options(b.model.DeviceBytes, b.model.HostBytes)
 	if err != nil {
 		return err
+	}
+	if c.Sweep {
+		return c.sweep(ctx, e, b, o)
 	}
 	p, err := planAll(ctx, e.stderr, b, o)
 	if err != nil {
@@ -94,7 +108,7 @@ func (c *planCmd) Run(ctx context.Context, e *env) error {
 	if c.Steps.given {
 		return c.Steps.list(e.stdout, e.stderr, p.training())
 	}
-	x, err := explain(ctx, e.stderr, b, o, p)
+	x, err := explain(ctx, e.stderr, b, o, c.Device, p)
 	if err != nil {
 		return err
 	}
@@ -135,23 +149,23 @@ func (c *planCmd) write(p planned) error {
 }
 
 // explain compares the plans with vanilla's and finds what sets their peaks.
-func explain(ctx context.Context, w io.Writer, b *built, o gomem.Options,
+func explain(ctx context.Context, w io.Writer, b *built, o gomem.Options, device string,
 	p planned) (explanation, error) {
 	vanilla, err := comparison(ctx, w, b, o, p)
 	if err != nil {
 		return explanation{}, err
 	}
-	least, err := gomem.MinDevice(ctx, b.model.Graph, o, b.targets...)
+	price, err := costOf(ctx, device, b, o, p, vanilla)
 	if err != nil {
 		return explanation{}, err
 	}
-	smaller, err := gomem.SmallerPartition(ctx, b.model.Graph, o, least, b.targets...)
+	smaller, err := gomem.SmallerPartition(ctx, b.model.Graph, o, price.MinDevice, b.targets...)
 	if err != nil {
 		return explanation{}, err
 	}
 	x := explanation{
 		report:      newReport(b.model, o, p, vanilla),
-		MinDevice:   least,
+		cost:        price,
 		VanillaHost: vanilla.Peak(space.Host),
 		AtDevice:    p.whatSets(space.Device),
 		AtHost:      p.whatSets(space.Host),
@@ -179,10 +193,22 @@ func (x explanation) print(w io.Writer) {
 		{"evaluation needs", size(x.EvalDevice)},
 		{"plan time", x.planTime()},
 	})
+	x.printCost(w)
 	fmt.Fprintln(w)
 	x.printCosts(w)
 	printPeak(w, "device", x.AtDevice)
 	printPeak(w, "host", x.AtHost)
+}
+
+// printCost writes what the budget costs, in a line, and what times it is of.
+func (x explanation) printCost(w io.Writer) {
+	if text := x.costs(x.cost); text != "" {
+		fmt.Fprintf(w, "\n%s\n", text)
+	}
+	if x.Machine != "" {
+		fmt.Fprintf(w, "on %s a step takes %.1f ms, at κ %.0f\n", x.Machine, x.PredictedMS,
+			x.Kappa)
+	}
 }
 
 // smallest is the smallest device budget: of the plan's partition size, and of a
@@ -235,6 +261,7 @@ func (x explanation) printCosts(w io.Writer) {
 		{"inputs in", x.Feeds, v[plan.Feed]},
 		{"gradients out", x.Gradients, v[plan.Gradient]},
 		{"fetched out", x.Fetches, v[plan.Result]},
+		{"written back", x.WriteBack, v[plan.WriteBack]},
 	} {
 		row(c.name, c.this, c.vanilla)
 	}

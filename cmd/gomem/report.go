@@ -49,6 +49,7 @@ type report struct {
 	Feeds     int64   `json:"feed_bytes"`
 	Gradients int64   `json:"gradient_bytes"`
 	Fetches   int64   `json:"fetch_bytes"`
+	WriteBack int64   `json:"write_back_bytes"` // updated on the device
 	PlanMS    float64 `json:"plan_ms"`
 }
 
@@ -70,6 +71,7 @@ func newReport(m *models.Model, o gomem.Options, p, vanilla planned) report {
 	r.SwapOut, r.SwapIn, r.Stage = traffic[plan.SwapOut], traffic[plan.SwapIn], traffic[plan.Stage]
 	r.Feeds, r.Gradients, r.Fetches = traffic[plan.Feed], traffic[plan.Gradient],
 		traffic[plan.Result]
+	r.WriteBack = traffic[plan.WriteBack]
 	r.PlanMS = milliseconds(p.took())
 	return r
 }

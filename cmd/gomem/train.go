@@ -113,6 +113,10 @@ func (c *trainCmd) prepare(ctx context.Context, e *env, b *built, o, session gom
 	if err != nil {
 		return err
 	}
+	price, err := costOf(ctx, c.Device, b, o, p, vanilla)
+	if err != nil {
+		return err
+	}
 	d, err := b.kind.load(ctx, e.stderr, c, b.model)
 	if err != nil {
 		return err
@@ -123,8 +127,8 @@ func (c *trainCmd) prepare(ctx context.Context, e *env, b *built, o, session gom
 	if session.Trace != nil {
 		session.Trace.Limit = tracedSteps * len(p.training().Steps)
 	}
-	h := header{report: newReport(b.model, o, p, vanilla), Device: c.Device, Data: d.about,
-		facts: d.facts}
+	h := header{report: newReport(b.model, o, p, vanilla), cost: price, Device: c.Device,
+		Data: d.about, facts: d.facts}
 	run := c.runOptions(b, d, session)
 	run.Planned = p.Planned
 	return c.train(ctx, e, h, run)
