@@ -102,12 +102,11 @@ type Options struct {
 
 	NoRecompute bool            // Auto: execute every operation once
 	Effort      int             // Auto: evaluations of the planner; 0 is a second's worth
-	Machine     machine.Machine // what prices are by; nil is machine.Default
+	Machine     machine.Machine // prices; nil is the simulated device's, or machine.Default
 	Model       string          // by which name the machine knows the graph, if it does
 
 	// How Open runs the plans.
 	Device             string         // "" is CPU
-	Workload           string         // the model's name, for what simulated devices know of it
 	Threads            int            // threads of a kernel; 0 means one for every processor
 	CopyBytesPerSecond int64          // speed of each copy engine; 0 means as fast as memory
 	Trace              *TraceRecorder // records every task; nil records nothing
@@ -116,6 +115,15 @@ type Options struct {
 	// NoInitialize leaves variables zero: for who sets all of them at once, as from a
 	// checkpoint. Constants have their data nevertheless.
 	NoInitialize bool
+}
+
+// priced is the options with the simulated device's prices, if there are no others.
+func (o Options) priced() (Options, error) {
+	profile, err := Simulated(o.Device)
+	if err == nil && profile != nil && o.Machine == nil {
+		o.Machine = profile
+	}
+	return o, err
 }
 
 // Planning is the part of the options that package compile decides by.

@@ -63,7 +63,7 @@ func Prices(m machine.Machine, model string, p *Planned) machine.Model {
 
 // openSim makes a simulated device for plans, with the budgets as its limits.
 func (o Options) openSim(profile *machine.Profile, p *Planned) device.Device {
-	prices := Prices(profile, o.Workload, p)
+	prices := Prices(profile, o.Model, p)
 	nodes := map[string]*graph.Node{}
 	for _, n := range p.Graph.Nodes() {
 		nodes[n.Name] = n

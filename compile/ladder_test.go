@@ -105,7 +105,7 @@ func TestPoliciesAreOneTable(t *testing.T) {
 			t.Errorf("%s has no last way", p)
 		}
 	}
-	if none := Policy("fast"); none.Partitioned() || none.CopiesLess() {
+	if none := Policy("fast"); none.Partitioned() || none.Searches() {
 		t.Error("a policy that is none has rules")
 	}
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/fuse"
-	"github.com/gomem/gomem/plan"
 	"github.com/gomem/gomem/space"
 )
 
@@ -20,8 +19,7 @@ type Planned struct {
 
 // Plan decides how to run the targets of a graph, as Compile does, and takes no
 // memory for it. The plans are of a fused graph (package graph/fuse) unless
-// Options.NoFusion is set, or only the model's own graph fits the budgets, or the
-// policy is to copy less where it can and the model's own copies less. If some
+// Options.NoFusion is set, or only the model's own graph fits the budgets. If some
 // targets do not fit, the error wraps the *[ErrOutOfMemory] of the one that needs
 // the most.
 func Plan(ctx context.Context, g *graph.Graph, o Options, targets ...Target) (*Planned, error) {
@@ -34,7 +32,7 @@ func Plan(ctx context.Context, g *graph.Graph, o Options, targets ...Target) (*P
 	switch {
 	case plain == nil || err != nil && !refused:
 		return only(fused, err)
-	case err == nil && !(o.Policy.CopiesLess() && fused.copies()):
+	case err == nil:
 		return fused, nil
 	}
 	errPlain := plain.plan(ctx, o)
@@ -44,10 +42,8 @@ func Plan(ctx context.Context, g *graph.Graph, o Options, targets ...Target) (*P
 		return nil, errPlain
 	case refused && refusedPlain:
 		return nil, lesser(err, errPlain)
-	case refused, !refusedPlain && plain.copied() < fused.copied():
-		return plain, nil
 	}
-	return fused, nil
+	return plain, nil
 }
 
 // only is plans, if nothing is wrong.
@@ -70,6 +66,19 @@ func variants(g *graph.Graph, o Options, targets []Target) (plain, fused *Planne
 	}
 	fused, err = fusedFrom(plain)
 	return plain, fused, err
+}
+
+// Variants are the graphs that Plan chooses from, not planned yet: the one that it
+// prefers comes first.
+func Variants(g *graph.Graph, o Options, targets ...Target) ([]*Planned, error) {
+	plain, fused, err := variants(g, o, targets)
+	if err != nil {
+		return nil, err
+	}
+	if plain == nil {
+		return []*Planned{fused}, nil
+	}
+	return []*Planned{fused, plain}, nil
 }
 
 // lesser is the one of two refusals that asks for less: for more of the device
@@ -164,27 +173,6 @@ func (p *Planned) plan(ctx context.Context, o Options) error {
 	var err error
 	p.Results, err = All(ctx, p.Graph, o, p.Targets...)
 	return err
-}
-
-// copied is how much the plans copy, in bytes.
-func (p *Planned) copied() int64 {
-	var total int64
-	for _, r := range p.Results {
-		t := r.Plan.Traffic()
-		total += t.In() + t.Out()
-	}
-	return total
-}
-
-// copies reports whether the plans copy more than feeds and fetches.
-func (p *Planned) copies() bool {
-	for _, r := range p.Results {
-		t := r.Plan.Traffic()
-		if t[plan.Stage]+t[plan.SwapIn]+t[plan.SwapOut]+t[plan.Gradient] > 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // Peak is what a session with these plans takes of a space, in bytes: the most

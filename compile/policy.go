@@ -32,7 +32,6 @@ const (
 type rules struct {
 	policy      Policy
 	partitioned bool // the graph is cut into partitions
-	copiesLess  bool // the larger the budget, the fewer bytes are copied
 	searches    bool // a planner looks for what is faster than the ladder's plans
 	swaps       func(way) []pass.Pass
 	ladder      func(base way, p *pass.Program) ladder
@@ -44,7 +43,7 @@ func policies() []rules {
 	return []rules{
 		{policy: Vanilla, swaps: lookAhead, ladder: steadyLadder},
 		{policy: Thesis, partitioned: true, swaps: lookAhead, ladder: steadyLadder},
-		{policy: Auto, partitioned: true, copiesLess: true, searches: true, swaps: lookAhead,
+		{policy: Auto, partitioned: true, searches: true, swaps: lookAhead,
 			ladder: autoLadder},
 		{policy: Grappler, swaps: aroundPeak, ladder: grapplerLadder},
 	}
@@ -72,9 +71,9 @@ func Policies() []Policy {
 // Partitioned reports whether a policy cuts the graph into partitions.
 func (p Policy) Partitioned() bool { return p.rules().partitioned }
 
-// CopiesLess reports whether plans of the policy copy the less the larger the
-// budget is.
-func (p Policy) CopiesLess() bool { return p.rules().copiesLess }
+// Searches reports whether plans of the policy are what a planner finds to be the
+// fastest within the budgets.
+func (p Policy) Searches() bool { return p.rules().searches }
 
 // lookAhead is the thesis' rule.
 func lookAhead(w way) []pass.Pass {

@@ -118,7 +118,7 @@ func trials(o Options, short space.ID) []trial {
 		})
 		return out
 	}
-	if short == space.Host && !o.Policy.CopiesLess() {
+	if short == space.Host && !o.Policy.Searches() {
 		add(Remedy{Change: UsePolicy, Policy: Auto}, func(n *Options) { n.Policy = Auto })
 	}
 	if o.NoPlacement || o.NoSwap {

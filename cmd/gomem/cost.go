@@ -45,7 +45,7 @@ func (r report) costs(c cost) string {
 		return ""
 	}
 	free := "vanilla fits from "
-	if r.Policy.CopiesLess() {
+	if r.Policy.Searches() {
 		free = "fits without copying from "
 	}
 	parts := []string{free + short(r.VanillaDevice)}

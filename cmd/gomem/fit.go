@@ -224,7 +224,7 @@ func (s *fitting) refuse(value int, r refusal) {
 // load is the larger part of a budget that plans need. Plans of a policy that uses
 // what there is do not say.
 func (s *fitting) load(p planned) float64 {
-	if s.options.Policy.CopiesLess() {
+	if s.options.Policy.Searches() {
 		return 0
 	}
 	return max(part(p.Peak(space.Device), s.options.DeviceBytes),
