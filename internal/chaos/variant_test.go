@@ -14,14 +14,18 @@ import (
 )
 
 // variant is a plan with decisions that few policies take: values are computed
-// again, and variables updated on the device and written back. It keeps every
-// promise, as p does.
+// again, variables updated on the device and written back, and some of it all is on a
+// disk. It keeps every promise, as p does.
 func (s subject) variant(t *testing.T, p *plan.Plan, rng *rand.Rand) *plan.Plan {
 	t.Helper()
 	m := mutant{clone(p), s.graph, rng}
 	for range 1 + rng.IntN(3) {
 		m.recompute()
 		m.writeBack()
+		if rng.IntN(2) == 0 {
+			m.toDisk()
+			m.byDisk()
+		}
 	}
 	m.settle()
 	if err := s.verify(m.Plan); err != nil {

@@ -1,7 +1,8 @@
 // Package cpu is the reference device: memories are ordinary memory, kernels
 // are Go and assembly, and a stream is a goroutine with a queue. Copies are real
 // copies on goroutines of their own, so they overlap with kernels as a GPU's
-// copy engines do; they can be slowed down to a given bandwidth.
+// copy engines do; they can be slowed down to a given bandwidth. A directory makes a
+// third memory, in a file, with engines between it and the host.
 package cpu
 
 import (
@@ -21,7 +22,8 @@ import (
 // Options configure a device. The zero value works.
 type Options struct {
 	Threads            int            // threads of a kernel; 0 means one for every processor
-	CopyBytesPerSecond int64          // speed of each copy engine; 0 means as fast as memory
+	CopyBytesPerSecond int64          // between device and host, each way; 0 means no limit
+	DiskDir            string         // where the files of a disk memory are; "" means no disk
 	Listener           trace.Listener // told of every task; nil means nobody is
 }
 
@@ -33,6 +35,8 @@ type Device struct {
 	pool     *pool.Pool
 	streams  []*stream
 	memories []*memory
+	disks    []*disk
+	create   func(dir string, bytes int64) (file, error)
 	fault    device.Fault
 	workers  sync.WaitGroup
 	closed   bool
@@ -44,9 +48,13 @@ func Open(o Options) (*Device, error) {
 		return nil, fmt.Errorf("cpu device: negative threads or copy speed: %+v", o)
 	}
 	d := &Device{options: o, places: map[space.Engine]*place{}, opened: time.Now(),
-		pool: pool.New(o.Threads)}
-	for _, e := range []space.Engine{space.Compute, space.CopyIn, space.CopyOut,
-		space.HostCompute} {
+		pool: pool.New(o.Threads), create: createFile}
+	engines := []space.Engine{space.Compute, space.CopyIn, space.CopyOut, space.HostCompute}
+	if o.DiskDir != "" {
+		engines = append(engines, space.Copier(diskSpace, space.Host),
+			space.Copier(space.Host, diskSpace))
+	}
+	for _, e := range engines {
 		d.places[e] = &place{d, e}
 	}
 	return d, nil
@@ -70,10 +78,13 @@ func (d *Device) place(e space.Engine) (*place, error) {
 // Kind is kernel.CPU.
 func (d *Device) Kind() kernel.Kind { return kernel.CPU }
 
-// Alloc makes a memory, zeroed and aligned to a page.
+// Alloc makes a memory, zeroed and aligned to a page, or a file of zeros.
 func (d *Device) Alloc(s space.ID, bytes int64) (device.Memory, error) {
-	if s > space.Host || bytes < 0 {
+	switch {
+	case bytes < 0 || s > diskSpace || s == diskSpace && d.options.DiskDir == "":
 		return nil, fmt.Errorf("cpu device: there are no %d bytes of %s memory", bytes, s)
+	case s == diskSpace:
+		return d.allocDisk(bytes)
 	}
 	data, free, err := allocate(bytes)
 	if err != nil {
@@ -114,32 +125,38 @@ func (d *Device) Close() error {
 		m.data = nil
 		errs = append(errs, m.free())
 	}
+	for _, m := range d.disks {
+		errs = append(errs, m.file.Close())
+	}
 	return errors.Join(errs...)
 }
 
-// memory is one allocation.
-type memory struct {
-	device *Device
-	space  space.ID
-	data   []byte
-	free   func() error
-	used   atomic.Int64
-}
+// water is the high-water mark of a memory.
+type water struct{ used atomic.Int64 }
 
-func (m *memory) Space() space.ID { return m.space }
+func (w *water) Used() int64 { return w.used.Load() }
+func (w *water) ResetUsed()  { w.used.Store(0) }
 
-func (m *memory) Bytes() int64 { return int64(len(m.data)) }
-func (m *memory) Used() int64  { return m.used.Load() }
-func (m *memory) ResetUsed()   { m.used.Store(0) }
-
-// touch raises the high-water mark.
-func (m *memory) touch(end int64) {
-	for old := m.used.Load(); end > old; old = m.used.Load() {
-		if m.used.CompareAndSwap(old, end) {
+// touch raises the mark.
+func (w *water) touch(end int64) {
+	for old := w.used.Load(); end > old; old = w.used.Load() {
+		if w.used.CompareAndSwap(old, end) {
 			return
 		}
 	}
 }
+
+// memory is one allocation.
+type memory struct {
+	water
+	device *Device
+	space  space.ID
+	data   []byte
+	free   func() error
+}
+
+func (m *memory) Space() space.ID { return m.space }
+func (m *memory) Bytes() int64    { return int64(len(m.data)) }
 
 func (m *memory) Write(off int64, data []byte) error { return m.access(off, data, copyIn) }
 func (m *memory) Read(off int64, data []byte) error  { return m.access(off, data, copyOut) }
@@ -158,11 +175,17 @@ func (m *memory) access(off int64, data []byte, move func(mem, data []byte)) err
 }
 
 // slice is the bytes of a region, which has been checked, of one of this
-// device's memories.
-func (d *Device) slice(r device.Region) ([]byte, *memory, error) {
-	m, ok := r.Mem.(*memory)
-	if !ok || m.device != d {
-		return nil, nil, fmt.Errorf("memory %T is not this device's", r.Mem)
+// device's memories; or none of a file.
+func (d *Device) slice(r device.Region) ([]byte, *water, error) {
+	switch m := r.Mem.(type) {
+	case *memory:
+		if m.device == d {
+			return m.data[r.Off : r.Off+r.Bytes : r.Off+r.Bytes], &m.water, nil
+		}
+	case *disk:
+		if m.device == d {
+			return nil, &m.water, nil
+		}
 	}
-	return m.data[r.Off : r.Off+r.Bytes : r.Off+r.Bytes], m, nil
+	return nil, nil, fmt.Errorf("memory %T is not this device's", r.Mem)
 }

@@ -52,7 +52,7 @@ func (d *Device) Stream(name string, e space.Engine) (device.Stream, error) {
 	}
 	s := &stream{device: d, name: name, id: len(d.streams), place: place,
 		queue: make(chan command, queueLength)}
-	if e.Copies() {
+	if e == space.CopyIn || e == space.CopyOut {
 		s.rate = d.options.CopyBytesPerSecond
 	}
 	s.moved = sync.NewCond(&s.mu)

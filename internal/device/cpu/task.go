@@ -25,12 +25,13 @@ type task struct {
 	call kernel.Call
 	junk [][]byte // written without being read: poisoned first, in debug builds
 
-	dst, src []byte // copy
+	bytes int64        // copied
+	copy  func() error // nil for a launch
 }
 
 // mark is the largest end of the regions of a task in one memory.
 type mark struct {
-	mem *memory
+	mem *water
 	end int64
 }
 
@@ -85,10 +86,17 @@ func (d *Device) Copy(c device.Copy) (device.Task, error) {
 		return nil, err
 	}
 	t := &task{place: place, step: c.Step, name: c.Name, what: c.What}
-	if t.dst, err = t.take(c.Dst); err != nil {
+	dst, err := t.take(c.Dst)
+	if err != nil {
 		return nil, err
 	}
-	t.src, err = t.take(c.Src)
+	src, err := t.take(c.Src)
+	t.bytes, t.copy = c.Dst.Bytes, func() error { copy(dst, src); return nil }
+	if m, ok := c.Src.Mem.(*disk); ok {
+		t.copy = func() error { return m.load(c.Src.Off, dst) }
+	} else if m, ok := c.Dst.Mem.(*disk); ok {
+		t.copy = func() error { return m.store(c.Dst.Off, src) }
+	}
 	return t, err
 }
 
@@ -128,9 +136,9 @@ func (t *task) run(s *stream) (err error) {
 	if listen != nil || s.rate > 0 {
 		start = time.Now()
 	}
-	if t.fn == nil {
-		copy(t.dst, t.src)
-		s.throttle(start, int64(len(t.dst)))
+	if t.copy != nil {
+		err = t.copy()
+		s.throttle(start, t.bytes)
 	} else {
 		if invariants.Enabled {
 			t.poison()
@@ -139,7 +147,7 @@ func (t *task) run(s *stream) (err error) {
 	}
 	if listen != nil {
 		listen(trace.Event{Stream: s.name, Name: t.name, What: t.what, Step: t.step,
-			Bytes: int64(len(t.dst)), Start: start.Sub(s.device.opened),
+			Bytes: t.bytes, Start: start.Sub(s.device.opened),
 			End: time.Since(s.device.opened)})
 	}
 	return err
