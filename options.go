@@ -117,22 +117,13 @@ type Options struct {
 	NoInitialize bool
 }
 
-// priced is the options with the simulated device's prices, if there are no others.
-func (o Options) priced() (Options, error) {
-	profile, err := Simulated(o.Device)
-	if err == nil && profile != nil && o.Machine == nil {
-		o.Machine = profile
-	}
-	return o, err
-}
-
 // Planning is the part of the options that package compile decides by.
 func (o Options) Planning() compile.Options {
 	return compile.Options{
 		Policy: o.Policy, Strategy: o.Strategy, Partition: o.Partition, Lookahead: o.Lookahead,
 		NoPlacement: o.NoPlacement, NoSwap: o.NoSwap, Streams: o.Streams,
 		DeviceBytes: o.DeviceBytes, HostBytes: o.HostBytes, NoFusion: o.NoFusion,
-		NoRecompute: o.NoRecompute, Effort: o.Effort, Machine: o.Machine, Model: o.Model,
+		NoRecompute: o.NoRecompute, Effort: o.Effort, Machine: o.machine(), Model: o.Model,
 	}
 }
 

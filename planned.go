@@ -16,10 +16,6 @@ type Planned = compile.Planned
 // memory for it: see compile.Plan. If some targets do not fit, the error wraps the
 // *[ErrOutOfMemory] of the one that needs the most.
 func Plan(ctx context.Context, g *graph.Graph, o Options, targets ...Target) (*Planned, error) {
-	o, err := o.priced()
-	if err != nil {
-		return nil, fmt.Errorf("gomem: %w", err)
-	}
 	p, err := compile.Plan(ctx, g, o.Planning(), targets...)
 	if err != nil {
 		return nil, fmt.Errorf("gomem: %w", err)
@@ -41,10 +37,6 @@ func MinHost(ctx context.Context, g *graph.Graph, o Options, targets ...Target) 
 
 func minimum(ctx context.Context, g *graph.Graph, o Options, of space.ID,
 	targets []Target) (int64, error) {
-	o, err := o.priced()
-	if err != nil {
-		return 0, fmt.Errorf("gomem: %w", err)
-	}
 	bytes, err := compile.LeastOf(ctx, g, o.Planning(), of, targets...)
 	if err != nil {
 		return 0, fmt.Errorf("gomem: %w", err)

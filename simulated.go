@@ -2,6 +2,7 @@ package gomem
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/gomem/gomem/internal/device/sim"
 	"github.com/gomem/gomem/internal/regular"
 	"github.com/gomem/gomem/machine"
+	"github.com/gomem/gomem/simulate"
 	"github.com/gomem/gomem/space"
 )
 
@@ -40,20 +42,18 @@ func Simulated(device string) (*machine.Profile, error) {
 	return p, nil
 }
 
-// Prices are those of a machine for plans: what a step takes is that of the targets
-// with updates. Model is its name, such as "moe".
-func Prices(m machine.Machine, model string, p *Planned) machine.Model {
-	var updates []graph.NodeID
-	for _, t := range p.Targets {
-		if len(t.Updates) > 0 {
-			updates = append(updates, t.Updates...)
-			for _, v := range t.Fetches {
-				updates = append(updates, v.Node.ID)
-			}
-		}
+// prices are a machine's for plans: what a step executes is what the first target with
+// updates does, as planning has it.
+func prices(m machine.Machine, model string, p *Planned) machine.Model {
+	t := p.Targets[max(0, slices.IndexFunc(p.Targets, func(t Target) bool {
+		return len(t.Updates) > 0
+	}))]
+	roots := slices.Clone(t.Updates)
+	for _, v := range t.Fetches {
+		roots = append(roots, v.Node.ID)
 	}
 	var nodes []*graph.Node
-	for id, live := range p.Graph.Ancestors(updates) {
+	for id, live := range p.Graph.Ancestors(roots) {
 		if live {
 			nodes = append(nodes, p.Graph.Node(graph.NodeID(id)))
 		}
@@ -61,17 +61,46 @@ func Prices(m machine.Machine, model string, p *Planned) machine.Model {
 	return m.For(model, nodes)
 }
 
+// Simulate says how long a step of each target takes on the machine that plans were
+// made for, by its prices: that of the options, or of the device that they simulate.
+func Simulate(p *Planned, o Options) ([]simulate.Timeline, error) {
+	if err := o.Validate(); err != nil {
+		return nil, fmt.Errorf("gomem: %w", err)
+	}
+	m := o.machine()
+	if m == nil {
+		m = machine.Default()
+	}
+	model := prices(m, o.Model, p)
+	var all []simulate.Timeline
+	for _, r := range p.Results {
+		all = append(all, simulate.Simulate(r.Plan, p.Graph, model))
+	}
+	return all, nil
+}
+
+// machine is what plans are made for; nil if nothing says.
+func (o Options) machine() machine.Machine {
+	if o.Machine != nil {
+		return o.Machine
+	}
+	if p, err := Simulated(o.Device); err == nil && p != nil {
+		return p
+	}
+	return nil
+}
+
 // openSim makes a simulated device for plans, with the budgets as its limits.
 func (o Options) openSim(profile *machine.Profile, p *Planned) device.Device {
-	prices := Prices(profile, o.Model, p)
+	model := prices(profile, o.Model, p)
 	nodes := map[string]*graph.Node{}
 	for _, n := range p.Graph.Nodes() {
 		nodes[n.Name] = n
 	}
-	s := sim.Options{Copy: prices.Copy, Launch: func(l device.Launch) time.Duration {
-		return prices.Time(nodes[l.Name], l.Engine.Reads())
+	s := sim.Options{Limits: map[space.ID]int64{space.Device: o.DeviceBytes,
+		space.Host: o.HostBytes}, Copy: model.Copy, Launch: func(l device.Launch) time.Duration {
+		return model.Time(nodes[l.Name], l.Engine.Reads())
 	}}
-	s.Limits[space.Device], s.Limits[space.Host] = o.DeviceBytes, o.HostBytes
 	if o.Trace != nil {
 		s.Listener = o.Trace.Listen
 	}

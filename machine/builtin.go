@@ -1,6 +1,9 @@
 package machine
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // disk is a solid-state disk on four lanes of PCIe 4.
 const diskRead, diskWrite = 6e9, 4e9
@@ -42,7 +45,8 @@ func Named(name string) (*Profile, error) {
 		p.Host = Rates{FLOPs: 1e12, Bytes: 340e9}
 		p.In, p.Out, p.ElementBytes = 400e9, 400e9, 2
 	default:
-		return nil, fmt.Errorf("unknown profile %q: want one of %v", name, Builtin())
+		return nil, fmt.Errorf("unknown profile %q: want %s or the path of a .json file", name,
+			strings.Join(Builtin(), ", "))
 	}
 	return p, nil
 }

@@ -231,7 +231,8 @@ func inputs(m *models.Model) string {
 
 func (o Options) validatePaths() error {
 	if !gomem.Computes(o.Session.Device) && (o.Save != "" || o.Resume != "") {
-		return optionf("device", "%s computes nothing: it can neither save nor resume", o.Session.Device)
+		return optionf("device", "%s computes nothing: it can neither save nor resume",
+			o.Session.Device)
 	}
 	if o.Resume != "" {
 		if _, err := Inspect(o.Resume); err != nil {
