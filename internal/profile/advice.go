@@ -102,18 +102,44 @@ func (r *Report) difference() string {
 	if p == nil || m == nil || p.StepMS <= 0 {
 		return ""
 	}
-	s := fmt.Sprintf("The step took %s; %s were predicted (%+.0f %%)", duration(m.StepMS),
-		duration(p.StepMS), 100*(m.StepMS/p.StepMS-1))
-	most := "time in which nothing runs"
-	measured, predicted := m.IdleMS, p.IdleMS
-	for _, k := range r.Kinds {
-		a, b := known(k.MeasuredMS), known(k.PredictedMS)
-		if math.Abs(a-b) > math.Abs(measured-predicted) {
-			most, measured, predicted = k.Op, a, b
-		}
+	worst := gap{"time in which nothing runs", m.IdleMS, p.IdleMS}
+	for _, g := range []gap{{"copies that nothing hides", m.ExposedMS, p.ExposedMS},
+		{"operations", m.ComputeMS, p.ComputeMS}} {
+		worst = worst.or(g)
 	}
-	return fmt.Sprintf("%s: most of the difference is %s, %s measured and %s predicted.", s, most,
-		duration(measured), duration(predicted))
+	s := fmt.Sprintf("The step took %s; %s were predicted (%+.0f %%): most of the difference is %s",
+		duration(m.StepMS), duration(p.StepMS), 100*(m.StepMS/p.StepMS-1), worst)
+	if worst.name != "operations" {
+		return s + "."
+	}
+	var op gap
+	for _, k := range r.Kinds {
+		op = op.or(gap{k.Op, known(k.MeasuredMS), known(k.PredictedMS)})
+	}
+	if op.name != "" {
+		s += "; first " + op.String()
+	}
+	return s + "."
+}
+
+// gap is what was measured and predicted of something, in milliseconds.
+type gap struct {
+	name                string
+	measured, predicted float64
+}
+
+// or is the wider of two.
+func (g gap) or(other gap) gap {
+	if math.Abs(other.measured-other.predicted) > math.Abs(g.measured-g.predicted) {
+		return other
+	}
+	return g
+}
+
+// String is the gap in words.
+func (g gap) String() string {
+	return fmt.Sprintf("%s, %s measured and %s predicted", g.name, duration(g.measured),
+		duration(g.predicted))
 }
 
 // sluggish names the kind of operation that takes long and is far from the
@@ -126,9 +152,8 @@ func (r *Report) sluggish() string {
 	for _, k := range r.Kinds {
 		intense := k.Bytes > 0 && float64(k.FLOPs)/float64(k.Bytes) >= 8
 		if intense && k.ms() >= heavy*c.StepMS && k.GFLOPS < slow*r.Machine.PeakGFLOPS {
-			return fmt.Sprintf("%s takes %s at %s of this machine's %s GFLOP/s.", k.Op,
-				duration(k.ms()), percent(k.GFLOPS/r.Machine.PeakGFLOPS),
-				figure(r.Machine.PeakGFLOPS))
+			return fmt.Sprintf("%s takes %s at %s of the machine's %s GFLOP/s.", k.Op,
+				duration(k.ms()), figure(k.GFLOPS), figure(r.Machine.PeakGFLOPS))
 		}
 	}
 	return ""

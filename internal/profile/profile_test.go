@@ -58,7 +58,7 @@ func inputOf(t *testing.T, name string) profile.Input {
 		t.Fatal(err)
 	}
 	in := profile.Input{Plan: p.Results[0].Plan, Graph: p.Graph, Model: m.Name, Size: m.Size}
-	in.Machine = profile.Machine{Model: "titanx", PeakGFLOPS: 4380}
+	in.Machine = profile.Machine{Name: "titanx", PeakGFLOPS: 4380, InGBps: 12, OutGBps: 12}
 	in.Predicted = clock(t, in, 1)
 	for _, slower := range []float64{1.5, 1.25, 2} {
 		in.Measured = append(in.Measured, clock(t, in, slower))

@@ -31,11 +31,13 @@ type Report struct {
 	Advice     []string `json:"advice"` // sentences
 }
 
-// Machine is what speeds are compared with. Zero is unknown.
+// Machine is what predictions are by, and what speeds are compared with. Zero is
+// unknown.
 type Machine struct {
-	Name       string  `json:"name,omitempty"` // of what is measured
-	Model      string  `json:"model,omitempty"`
+	Name       string  `json:"name,omitempty"`
 	PeakGFLOPS float64 `json:"peak_gflops,omitempty"` // of a large matrix product
+	InGBps     float64 `json:"in_gb_per_s,omitempty"` // of copies to the device
+	OutGBps    float64 `json:"out_gb_per_s,omitempty"`
 }
 
 // Clock is where the time of a step goes. Compute and copy overlap by hidden;

@@ -270,8 +270,9 @@ func (r *Report) writeKinds(b *strings.Builder) {
 		t.AppendRow(row(cells...))
 	}
 	fmt.Fprintf(b, "\n%s\n", t.Render())
-	if r.Machine.PeakGFLOPS > 0 {
-		fmt.Fprintf(b, "Peak: %s GFLOP/s, this machine's in a large matrix product.\n",
-			figure(r.Machine.PeakGFLOPS))
+	if m := r.Machine; m.PeakGFLOPS > 0 {
+		fmt.Fprintln(b, wrapped(fmt.Sprintf("Peak: %s GFLOP/s, of %s in a large matrix product; it "+
+			"copies %s GB/s to the device and %s GB/s from it.", figure(m.PeakGFLOPS), m.Name,
+			figure(m.InGBps), figure(m.OutGBps)), columns))
 	}
 }
