@@ -239,15 +239,13 @@ func (e *evaluator) cutValue(s *state, v int32, u []int64) {
 	e.gone[v] = !va.bound() && (va.fetched || e.hostReads[v] || e.absent[v])
 }
 
-// slack is by how much a gap must be longer than its copies, in nanoseconds.
-const slack = 40_000
-
-// long reports whether a swapped value is away from position a to b.
+// long reports whether a swapped value is away from position a to b. Copies back
+// from short absences queue behind those for later needs.
 func (e *evaluator) long(s *state, va *value, a, b int32) bool {
 	if b <= a {
 		return false
 	}
-	return s.eager || e.clock[b]-e.clock[a] > copies(va)+slack
+	return s.eager || e.clock[b]-e.clock[a] > copies(va)+e.begins[len(e.ops)]>>s.slack
 }
 
 // copies is how long a gap must be for a value to be away in it.

@@ -9,10 +9,58 @@ func (e *evaluator) plan() {
 	e.order()
 	e.latest()
 	e.room.build(e.load[:len(e.seq)])
+	e.drain()
 	for k, i := range e.byNeed {
 		e.place(i, e.begin[k])
 	}
 	e.issues()
+}
+
+// drain takes room for what is being copied to the host: until then, if nothing
+// stalls, its bytes are not free.
+func (e *evaluator) drain() {
+	var out int64
+	for p := range int32(len(e.seq)) {
+		if e.repeated(p) {
+			continue
+		}
+		o := &e.ops[e.seq[p]]
+		for _, v := range o.out {
+			if e.gone[v] {
+				out = max(out, e.clock[p+1]) + e.values[v].out
+				e.occupy(e.original(v), out)
+			}
+		}
+		for _, v := range o.writes {
+			if l := e.values[v].leaf; !e.atHome[l] {
+				out = max(out, e.clock[p+1]) + e.leaves[l].out
+				for j := e.ends.head[p]; j >= 0; j = e.ends.next[j] {
+					if e.stays[j].value == v {
+						e.occupy(j, out)
+					}
+				}
+			}
+		}
+	}
+}
+
+// occupy takes room for a stay after its last position, until a time.
+func (e *evaluator) occupy(j int32, until int64) {
+	from := e.stays[j].last + 1
+	to, _ := slices.BinarySearch(e.clock[:len(e.seq)], until)
+	if int(from) < to {
+		e.room.add(from, int32(to)-1, e.values[e.stays[j].value].bytes)
+	}
+}
+
+// original is the stay of a value that its operation made first.
+func (e *evaluator) original(v int32) int32 {
+	p := e.start[e.values[v].producer+1] - 1
+	for j := e.made.head[p]; ; j = e.made.next[j] {
+		if e.stays[j].value == v {
+			return j
+		}
+	}
 }
 
 // order lists the copied stays by need.

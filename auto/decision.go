@@ -30,12 +30,15 @@ type state struct {
 	// cut: recomputed values are away in all gaps longer than this thousandth of
 	// the operations' time, instead of the longest only; 0: in that only.
 	cut int64
+	// slack: a gap in which a swapped value is away is longer than its copies by the
+	// operations' time, shifted right by so much.
+	slack int64
 	// eager: swapped values are away in every gap, however short.
 	eager bool
 }
 
 func (s *state) clone() *state {
-	return &state{slices.Clone(s.act), slices.Clone(s.home), s.cut, s.eager}
+	return &state{slices.Clone(s.act), slices.Clone(s.home), s.cut, s.slack, s.eager}
 }
 
 // Decision is a plan's decisions, with what they come to under a budget.

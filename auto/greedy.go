@@ -11,6 +11,7 @@ type start struct {
 	link     float64 // what a nanosecond of a copy costs
 	weights  float64 // what one of a copy of weights costs
 	cut      int64   // state.cut
+	slack    int64   // state.slack
 	eager    bool    // state.eager
 	streamed bool    // all variables begin on the host, not on the device
 	device   bool    // those with small states are updated on the device
@@ -239,8 +240,7 @@ func (d *descent) evict(g int32) {
 
 // streamedHome is where a group's update runs once its variables are on the host.
 func (pr *Problem) streamedHome(g int32, device bool) home {
-	gr := &pr.groups[g]
-	if device && len(gr.updates) > 0 && (gr.bytes-gr.weights)*5 < gr.weights {
+	if device && pr.groups[g].light {
 		return written
 	}
 	return onHost

@@ -77,6 +77,9 @@ type group struct {
 	// of them runs on the host, so must these leaves be.
 	readers []int32
 	dead    bool // the program does not read it
+	// light: written back, it moves hardly more bytes than updated on the host, since
+	// its states are small and its weights are read whole by others too.
+	light bool
 }
 
 // New extracts the problem from a program that has an order. Only Live and Order
@@ -238,6 +241,27 @@ func (x *extraction) finish() {
 		x.fetches = append(x.fetches, v)
 	}
 	x.limits()
+	x.weigh()
+}
+
+// weigh finds the groups that are light.
+func (x *extraction) weigh() {
+	read := make([]bool, len(x.leaves))
+	for i := range x.ops {
+		for _, v := range x.ops[i].in {
+			if l := x.values[v].leaf; l >= 0 && len(x.ops[i].writes) == 0 &&
+				x.leaves[l].whole == v {
+				read[l] = true
+			}
+		}
+	}
+	for i := range x.groups {
+		g := &x.groups[i]
+		g.light = len(g.updates) > 0 && (g.bytes-g.weights)*5 < g.weights
+		for _, l := range g.leaves {
+			g.light = g.light && (read[l] || x.leaves[l].node.State)
+		}
+	}
 }
 
 // limits works out how late each operation may be executed again. Updates, and

@@ -173,16 +173,6 @@ func (w *writer) copy(v *value, stream uint8, src, dst pass.StayID, why pass.Rea
 		Dst: dst, Reason: why, Idle: idle, Scratch: pass.NoStay})
 }
 
-// original is the stay of a value that its operation made first.
-func (w *writer) original(v int32) int32 {
-	p := w.start[w.values[v].producer+1] - 1
-	for j := w.made.head[p]; ; j = w.made.next[j] {
-		if w.stays[j].value == v {
-			return j
-		}
-	}
-}
-
 // outReason is why a value is copied to the host.
 func (w *writer) outReason(v int32) pass.Reason {
 	switch {

@@ -1,6 +1,9 @@
 package auto
 
-import "context"
+import (
+	"context"
+	"slices"
+)
 
 // search looks for the fastest state. It counts evaluations, never time, so that
 // it finds the same on every machine.
@@ -13,6 +16,7 @@ type search struct {
 	walk   descent
 	best   *state
 	time   int64 // of the best
+	tried  map[start]int64
 	moves  int64 // bytes that it copies: of equally fast states, the one that copies least
 }
 
@@ -61,7 +65,7 @@ func (s *search) try(st *state) int64 {
 // on the host.
 func (s *search) initial(o start) *state {
 	st := &state{act: make([]action, len(s.values)), home: make([]home, len(s.groups)),
-		cut: o.cut, eager: o.eager}
+		cut: o.cut, slack: o.slack, eager: o.eager}
 	floor := s.budget.Device >> smallGroup
 	if o.fine {
 		floor = 0
@@ -80,14 +84,15 @@ func (s *search) initial(o start) *state {
 }
 
 // from descends from a start and tries what comes out.
-func (s *search) from(o start) { s.descendFrom(s.initial(o), o) }
+func (s *search) from(o start) int64 { return s.descendFrom(s.initial(o), o) }
 
-func (s *search) descendFrom(st *state, o start) {
+func (s *search) descendFrom(st *state, o start) int64 {
 	s.walk.start, s.walk.state, s.walk.most = o, st, s.effort
 	s.walk.reruns, s.walk.swaps = o.reruns && !s.opts.NoRecompute, !s.opts.NoSwap
 	if s.walk.descend() {
-		s.try(st)
+		return s.try(st)
 	}
+	return never + s.peak
 }
 
 // warm tries decisions that were found before, as they are and as starts.
@@ -106,28 +111,24 @@ func (s *search) warm(list []*Decision) {
 			continue
 		}
 		for _, link := range []float64{0, 0.3, 1} {
-			o := start{link: link, weights: 0.5, cut: st.cut, eager: st.eager, device: true,
+			o := start{link: link, weights: 0.5, cut: st.cut, slack: st.slack,
+				eager: st.eager, device: true,
 				reruns: true}
 			s.descendFrom(st.clone(), o)
 		}
 	}
 }
 
-// portfolio descends from all starts, the most promising first, until most of the
-// effort is used up. If nothing fits, it goes on with starts that give up more.
+// portfolio descends from starts until most of the effort is used up: from a few,
+// and from those that differ in one respect from the best so far, until none of
+// them is faster. If nothing fits, it goes on with starts that give up more.
 func (s *search) portfolio() {
-	share := 60
-	if s.opts.Effort == 0 {
-		share = 75
-	}
-	for _, o := range s.starts() {
-		if s.best != nil && s.spent(share) {
+	s.tried = map[start]int64{}
+	for _, o := range s.seeds() {
+		if s.best != nil && (s.spent(50) || s.free()) {
 			return
 		}
-		s.from(o)
-		if s.best != nil && s.free() {
-			return
-		}
+		s.climb(o)
 	}
 	for _, o := range lastStarts() {
 		if s.best != nil || s.ctx.Err() != nil {
@@ -136,6 +137,35 @@ func (s *search) portfolio() {
 		s.effort = max(s.effort, s.count+rounds)
 		s.from(o)
 	}
+}
+
+// climb goes from a start to better ones.
+func (s *search) climb(o start) {
+	now := s.once(o)
+	for better := true; better; {
+		better = false
+		for dim := range dimensions {
+			for _, n := range s.neighbours(o, dim) {
+				if s.best != nil && (s.spent(60) || s.free()) {
+					return
+				}
+				if t := s.once(n); t < now {
+					o, now, better = n, t, true
+				}
+			}
+		}
+	}
+}
+
+// once descends from a start that has not been tried yet, and returns how long the
+// step takes.
+func (s *search) once(o start) int64 {
+	t, ok := s.tried[o]
+	if !ok {
+		t = s.from(o)
+		s.tried[o] = t
+	}
+	return t
 }
 
 // free reports whether the best state gives up nothing: no other is faster.
@@ -153,38 +183,84 @@ func (s *search) free() bool {
 	return s.time == s.timeDev || s.opts.Resident == nil
 }
 
-// prices are the prices of a copy's time, the most promising first.
-func prices() []float64 { return []float64{0.3, 0.75, 0.05, 1.5, 0, 0.15, 0.5, 1, 3} }
+// grid are the values that a start's numbers are chosen from.
+var grid = struct {
+	link, weights []float64
+	cut, slack    []int64
+}{[]float64{0, 0.05, 0.15, 0.3, 0.5, 0.75, 1, 1.5, 3}, []float64{0.1, 1}, []int64{0, 20, 100},
+	[]int64{10, 7}}
 
-// starts lists where descents begin.
-func (s *search) starts() []start {
+// dimensions is the number of respects in which starts differ.
+const dimensions = 7
+
+// neighbours are the starts that differ in one respect.
+func (s *search) neighbours(o start, dim int) []start {
 	var list []start
-	mixed := false
-	for g := range s.groups {
-		mixed = mixed || s.streamedHome(int32(g), true) == written
+	add := func(change func(*start)) {
+		n := o
+		change(&n)
+		list = append(list, n)
 	}
-	add := func(o start) {
-		o.weights = 0.1
-		list = append(list, o)
-		if o.streamed = true; s.opts.Resident == nil {
-			list = append(list, o)
+	switch dim {
+	case 0:
+		for _, x := range beside(grid.link, o.link, 2) {
+			add(func(n *start) { n.link = x })
 		}
-		if !mixed {
-			return
+	case 1:
+		if s.opts.Resident == nil {
+			add(func(n *start) { n.streamed = !n.streamed })
 		}
-		o.device = true
-		list = append(list, o)
-		o.streamed = false
-		list = append(list, o)
-		o.weights = 1
-		list = append(list, o)
+	case 2:
+		if s.mixed() {
+			add(func(n *start) { n.device = !n.device })
+		}
+	case 3:
+		for _, x := range beside(grid.cut, o.cut, 2) {
+			add(func(n *start) { n.cut = x })
+		}
+	case 4:
+		for _, x := range beside(grid.slack, o.slack, 1) {
+			add(func(n *start) { n.slack = x })
+		}
+	case 5:
+		for _, x := range beside(grid.weights, o.weights, 1) {
+			add(func(n *start) { n.weights = x })
+		}
+	case 6:
+		add(func(n *start) { n.reruns = !n.reruns })
 	}
-	for _, cut := range []int64{0, 20, 100} {
-		for _, p := range prices() {
-			add(start{link: p, cut: cut, reruns: true})
-			if cut == 0 && p < 0.2 {
-				add(start{link: p})
+	return list
+}
+
+// beside are the values of a list that are up to so many places from one.
+func beside[T comparable](list []T, x T, reach int) []T {
+	at := slices.Index(list, x)
+	var out []T
+	for d := 1; d <= reach; d++ {
+		for _, i := range []int{at - d, at + d} {
+			if i >= 0 && i < len(list) {
+				out = append(out, list[i])
 			}
+		}
+	}
+	return out
+}
+
+// mixed reports whether to write variables back is a choice of its own.
+func (s *search) mixed() bool {
+	return slices.ContainsFunc(s.groups, func(g group) bool { return g.light })
+}
+
+// seeds are the starts from which others are found.
+func (s *search) seeds() []start {
+	var list []start
+	for _, link := range []float64{0.3, 0.05, 1} {
+		for _, streamed := range []bool{false, true} {
+			if streamed && s.opts.Resident != nil {
+				continue
+			}
+			list = append(list, start{link: link, weights: grid.weights[0], slack: 7,
+				streamed: streamed, device: s.mixed(), reruns: true})
 		}
 	}
 	return list
@@ -196,9 +272,9 @@ func lastStarts() []start {
 	var list []start
 	for _, p := range []float64{0.3, 0, 3} {
 		for _, streamed := range []bool{true, false} {
-			list = append(list, start{link: p, weights: 0.1, streamed: streamed, eager: true,
+			list = append(list, start{link: p, weights: 0.1, slack: 7, streamed: streamed, eager: true,
 				fine: true, reruns: true, device: streamed})
-			list = append(list, start{link: p, weights: 0.1, streamed: streamed, eager: true,
+			list = append(list, start{link: p, weights: 0.1, slack: 7, streamed: streamed, eager: true,
 				fine: true})
 		}
 	}
@@ -238,12 +314,12 @@ func (s *search) last() int32 {
 
 func (s *search) pinnedStarts() {
 	for _, cut := range []int64{0, 20} {
-		for _, p := range prices() {
+		for _, p := range grid.link {
 			for _, streamed := range []bool{false, true} {
 				if s.spent(90) {
 					return
 				}
-				s.from(start{link: p, weights: 0.5, cut: cut, streamed: streamed, reruns: true})
+				s.from(start{link: p, weights: 0.5, cut: cut, slack: 7, streamed: streamed, reruns: true})
 			}
 		}
 	}
