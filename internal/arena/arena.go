@@ -47,13 +47,16 @@ func Pack(blocks []Block) Packing {
 	load, pairs := measure(blocks, events)
 	best := Packing{Offsets: byTime(blocks, events, base), Load: base + load, Rule: "time"}
 	best.Peak = peak(blocks, best.Offsets)
-	order := bySize(blocks)
-	for round := int64(1); round <= rounds && best.slack() && round*pairs <= maxPairs; round++ {
-		offsets := inOrder(blocks, order, base)
-		if p := peak(blocks, offsets); p < best.Peak {
-			best.Offsets, best.Peak, best.Rule = offsets, p, "size"
+	if best.slack() && pairs <= maxPairs {
+		place := placing(blocks, base, pairs)
+		order := bySize(blocks)
+		for round := int64(1); round <= rounds && best.slack() && round*pairs <= maxPairs; round++ {
+			offsets := place(order)
+			if p := peak(blocks, offsets); p < best.Peak {
+				best.Offsets, best.Peak, best.Rule = offsets, p, "size"
+			}
+			order = highFirst(blocks, order, offsets, best.Load)
 		}
-		order = highFirst(blocks, order, offsets, best.Load)
 	}
 	for i, off := 0, int64(0); i < len(blocks); i++ {
 		if blocks[i].Fixed {
@@ -180,6 +183,16 @@ func bySize(blocks []Block) []int {
 			cmp.Compare(blocks[a].From, blocks[b].From))
 	})
 	return order
+}
+
+// placing is how blocks are placed in an order, each as low as it can: with lists of
+// what meets if these are short enough to keep, else with an index. Both give the same.
+func placing(blocks []Block, base, pairs int64) func(order []int) []int64 {
+	if !searchable(blocks, pairs) {
+		return func(order []int) []int64 { return inOrder(blocks, order, base) }
+	}
+	s := newStrip(blocks, pairs)
+	return func(order []int) []int64 { return s.inOrder(order, len(blocks), base) }
 }
 
 // inOrder places blocks one after the other, each as low as it can.

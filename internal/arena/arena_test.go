@@ -60,6 +60,25 @@ func TestNoOverlap(t *testing.T) {
 	})
 }
 
+// TestListsAndIndex: with lists of what meets, blocks are placed where they are with an
+// index, those without bytes too.
+func TestListsAndIndex(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		bs := blocks(t)
+		for i := range bs {
+			bs[i].Bytes -= min(bs[i].Bytes, rapid.Int64Range(0, 400).Draw(t, "less"))
+		}
+		_, pairs := measure(bs, timeline(bs))
+		order, base := bySize(bs), packFixed(bs)
+		lists, index := newStrip(bs, pairs).inOrder(order, len(bs), base), inOrder(bs, order, base)
+		for _, i := range order {
+			if lists[i] != index[i] {
+				t.Fatalf("%+v is at %d with lists, at %d with an index", bs[i], lists[i], index[i])
+			}
+		}
+	})
+}
+
 // TestFixedFirst: fixed blocks come first, in order, whatever else there is.
 func TestFixedFirst(t *testing.T) {
 	p := Pack([]Block{{0, 3, 100, false}, {0, 0, 10, true}, {1, 2, 50, false}, {0, 0, 70, true}})

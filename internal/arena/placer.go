@@ -23,8 +23,20 @@ const indexBits = 20
 const (
 	searchableBytes  = Align << (63 - indexBits)
 	searchableBlocks = 1 << indexBits
-	searchablePairs  = 1 << 25
+	searchablePairs  = 1 << 24
 )
+
+// searchable reports whether blocks of which so many pairs meet are few and small enough
+// for a strip and its keys.
+func searchable(blocks []Block, pairs int64) bool {
+	var sum int64
+	for _, b := range blocks {
+		if sum += roundUp(min(b.Bytes, searchableBytes)); sum >= searchableBytes {
+			return false
+		}
+	}
+	return len(blocks) <= searchableBlocks && pairs <= searchablePairs
+}
 
 func offsetOf(key uint64) int64 { return int64(key>>indexBits) * Align }
 
@@ -103,4 +115,24 @@ func (p *placer) top() int64 {
 		high = max(high, at+p.size[k])
 	}
 	return high
+}
+
+// inOrder places blocks of the caller's, which has so many, one after the other, each
+// as low as it can from a base on.
+func (s *strip) inOrder(order []int, blocks int, base int64) []int64 {
+	where := slices.Repeat([]int32{out}, blocks)
+	for k, i := range s.ids {
+		where[i] = int32(k)
+	}
+	p := newPlacer(s)
+	offsets := make([]int64, blocks)
+	for _, i := range order {
+		offsets[i] = base
+		if k := where[i]; k != out {
+			p.gather(k)
+			p.at[k] = p.lowest(k)
+			offsets[i] += p.at[k]
+		}
+	}
+	return offsets
 }

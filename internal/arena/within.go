@@ -12,11 +12,11 @@ import (
 // never worse than Pack's.
 func PackWithin(blocks []Block, limit, effort int64) Packing {
 	best := Pack(blocks)
-	if best.Peak <= limit || best.Peak <= best.Load-Align+1 || !searchable(blocks) {
+	if best.Peak <= limit || best.Peak <= best.Load-Align+1 {
 		return best
 	}
 	_, pairs := measure(blocks, timeline(blocks))
-	if pairs > searchablePairs || pairs > effort {
+	if pairs > effort || !searchable(blocks, pairs) {
 		return best
 	}
 	base := packFixed(blocks)
@@ -33,20 +33,6 @@ func PackWithin(blocks []Block, limit, effort int64) Packing {
 		}
 	}
 	return best
-}
-
-// searchable reports whether the blocks are few and small enough for a hunt.
-func searchable(blocks []Block) bool {
-	var sum int64
-	for _, b := range blocks {
-		if b.Bytes >= searchableBytes || len(blocks) > searchableBlocks {
-			return false
-		}
-		if sum += roundUp(b.Bytes); sum >= searchableBytes {
-			return false
-		}
-	}
-	return true
 }
 
 // hunt is a search for a packing of a strip within a limit.
