@@ -44,7 +44,7 @@ func TestLayering(t *testing.T) {
 			"policies must not depend on how ops are computed or plans are made"},
 		{[]string{"compile"}, []string{"internal/device", "executor"},
 			"nothing above the plan touches a device"},
-		{[]string{"auto", "order"}, []string{"plan", "internal/device", "internal/kernel",
+		{[]string{"auto", "order", "bound"}, []string{"plan", "internal/device", "internal/kernel",
 			"graph/ops", "compile"}, "a planner fills tables; it does not lower or run"},
 		{[]string{"simulate"}, []string{"pass", "compile", "internal/device"},
 			"the time of a plan follows from the plan"},
