@@ -14,6 +14,10 @@ type Cut struct {
 	// are cut. None of an operand means that every part reads all of it; none of a
 	// result that it is a sum over the rows, to which every part adds its own.
 	In, Out []int
+	// Sum is the type of what parts add to, and Finish the operation that makes the
+	// result of it, if it is not the result itself.
+	Sum    Type
+	Finish Op
 }
 
 // Splitter is implemented by operations that can be computed in parts, with the
@@ -30,6 +34,17 @@ type Splitter interface {
 
 // Sums reports whether the result is a sum over the rows.
 func (c Cut) Sums() bool { return len(c.Out) > 0 && c.Out[0] == 0 }
+
+// Part is the type of what a part of so many rows computes of the result.
+func (c Cut) Part(result Type, rows int) Type {
+	switch {
+	case !c.Sums():
+		return RowsOf(result, c.Out[0], rows)
+	case c.Finish != nil:
+		return c.Sum
+	}
+	return result
+}
 
 // RowsOf is the type of so many rows of a value: its leading axes are merged into
 // one, without a name.

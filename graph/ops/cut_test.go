@@ -109,9 +109,13 @@ func checkCut(t checker, s Sample, pick func(n int) int) {
 		rows = append(rows, got.Data...)
 		if c.Sums() {
 			sum, rows = []tensor.View{got}, got.Data
-		} else if want := graph.RowsOf(out[0], c.Out[0], part[1]-part[0]); !want.Equal(got.Type) {
+		}
+		if want := c.Part(out[0], part[1]-part[0]); !want.Equal(got.Type) {
 			t.Fatalf("%v%v: a part is %s, want %s", s.Op, s.In, got.Type, want)
 		}
+	}
+	if c.Finish != nil {
+		rows = execute(t, c.Finish, sum).Data
 	}
 	if !stdbytes.Equal(whole.Data, rows) {
 		t.Fatalf("%+v%v: cut after row %d of %d the bits are others", s.Op, s.In, at, c.Rows)

@@ -183,13 +183,16 @@ func (b *builder) joined(n *graph.Node) *graph.Node {
 		return nil
 	}
 	c := b.regions[r].cuts[n.ID]
-	if c.Sums() {
+	if c.Sums() && c.Finish == nil {
 		return all[len(all)-1].Node
 	}
 	outer := b.region
 	b.region = r
 	defer func() { b.region = outer }()
-	if c.Out[0] == 1 && n.Out[0].Shape[0].Name == "" {
+	switch {
+	case c.Sums():
+		return b.copy(n, n.Name, c.Finish, all[len(all)-1])
+	case c.Out[0] == 1 && n.Out[0].Shape[0].Name == "":
 		return b.copy(n, n.Name, ops.Joined(), all...)
 	}
 	joined := b.value(n, b.name(n, "joined"), ops.Joined(), all...)
@@ -220,7 +223,7 @@ func (b *builder) part(id graph.NodeID, part int) graph.Value {
 		}
 	}
 	name := n.Name
-	if !c.Sums() || part < parts-1 {
+	if !c.Sums() || part < parts-1 || c.Finish != nil {
 		name = b.name(n, fmt.Sprintf("%dof%d", part+1, parts))
 	}
 	outer := b.region

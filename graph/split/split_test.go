@@ -184,7 +184,8 @@ func TestRandomGraphs(t *testing.T) {
 func head(t *rapid.T) step {
 	g := graph.New()
 	rows := rapid.SampledFrom([][]int{{1100}, {40, 32}, {96, 16}, {2, 3, 300}}).Draw(t, "rows")
-	width, classes := rapid.IntRange(15, 24).Draw(t, "width"), rapid.IntRange(16, 40).Draw(t, "v")
+	width := rapid.IntRange(15, 24).Draw(t, "width")
+	classes := rapid.OneOf(rapid.IntRange(16, 40), rapid.IntRange(129, 140)).Draw(t, "classes")
 	x := g.Input("x", tensor.Of(graph.F32, append(slices.Clone(rows), width)...))
 	labels := g.Input("labels", tensor.Of(graph.I32, rows...))
 	seed := g.Input("seed", tensor.Of(graph.I32, 2))

@@ -125,12 +125,8 @@ func accepts(op graph.Splitter, c graph.Cut, n *graph.Node) bool {
 			in[i] = graph.RowsOf(in[i], axes, rows)
 		}
 	}
-	want := n.Out[0]
-	if !c.Sums() {
-		want = graph.RowsOf(want, c.Out[0], rows)
-	}
 	out, err := op.Part(n.InTypes(), n.Out, 0, rows).Infer(in)
-	return err == nil && len(out) == 1 && out[0].Equal(want)
+	return err == nil && len(out) == 1 && out[0].Equal(c.Part(n.Out[0], rows))
 }
 
 // grow makes a region of a node and of all that reads or makes the large values that
