@@ -152,6 +152,10 @@ func searching(o Options, homes []bool) auto.Options {
 		NoRecompute: o.NoRecompute}
 }
 
+// packEffort is how many pairs of blocks are looked at for addresses that keep to a
+// budget, a second's worth.
+const packEffort = 20_000_000
+
 // repairs is how often a decision is made to keep to less than the budget, since
 // packing lost some of it.
 const repairs = 6
@@ -210,7 +214,7 @@ func (j *job) scheduled(ctx context.Context, x *problem, d *auto.Decision,
 		return nil, err
 	}
 	p := lower(&program, fmt.Sprintf("policy=%s %s machine=%s", o.Policy, x.order,
-		j.model.Name()), o)
+		j.model.Name()), o, packEffort)
 	return &found{way: at(o, Rung{}), plan: p, program: &program, decision: d,
 		timings: append(x.timings[:len(x.timings):len(x.timings)], timings...)}, nil
 }

@@ -17,6 +17,7 @@ type lowering struct {
 	graph    *graph.Graph
 	schedule *pass.Schedule
 	slots    []plan.SlotID // by stay
+	effort   int64         // of packing within the budgets; 0 is none
 	plan     *plan.Plan
 }
 
@@ -24,10 +25,11 @@ type lowering struct {
 const window = 2
 
 // lower makes the plan of a schedule, but for the waits, which do not affect what
-// it needs.
-func lower(p *pass.Program, title string, o Options) *plan.Plan {
+// it needs. Effort is how much is done for a packing within the budgets; without any,
+// addresses do not depend on them.
+func lower(p *pass.Program, title string, o Options, effort int64) *plan.Plan {
 	s := p.Schedule
-	l := &lowering{graph: p.Graph, schedule: s, slots: make([]plan.SlotID, len(s.Stays)),
+	l := &lowering{graph: p.Graph, schedule: s, effort: effort, slots: make([]plan.SlotID, len(s.Stays)),
 		plan: &plan.Plan{
 			Title:  title,
 			Digest: p.Graph.Digest(),
@@ -150,12 +152,21 @@ func (l *lowering) addresses() {
 					Fixed: s.Fixed})
 			}
 		}
-		packing := arena.Pack(blocks)
+		packing := l.pack(blocks, l.plan.Spaces[id].Budget)
 		for k, i := range ids {
 			l.plan.Slots[i].Off = packing.Offsets[k]
 		}
 		l.plan.Spaces[id].Bytes = packing.Peak
 	}
+}
+
+// pack fixes addresses. Where the schedule fills its budget it is worth looking for a
+// packing that keeps to it.
+func (l *lowering) pack(blocks []arena.Block, budget int64) arena.Packing {
+	if l.effort == 0 {
+		return arena.Pack(blocks)
+	}
+	return arena.PackWithin(blocks, budget, l.effort)
 }
 
 // title says how a plan was made.

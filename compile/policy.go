@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/gomem/gomem/partition"
 	"github.com/gomem/gomem/pass"
 	"github.com/gomem/gomem/swap"
 )
@@ -100,7 +101,7 @@ func steadyLadder(base way, _ *pass.Program) ladder { return ladder{last: rungs(
 // ends as the thesis policy's. What is left over between two look-aheads is for
 // the prefetch. For the nested lifetimes of forward and backward passes the
 // look-ahead is the best use of memory, since what is kept is what is needed again
-// soonest (Belady).
+// soonest (Belady). Last come the ways that need the least of all.
 func autoLadder(base way, p *pass.Program) ladder {
 	o := base.options
 	vanilla := Options{Policy: Vanilla, Streams: o.Streams, Machine: o.Machine, Model: o.Model,
@@ -110,12 +111,29 @@ func autoLadder(base way, p *pass.Program) ladder {
 	resident.NoPlacement, resident.NoSwap = true, true
 	l := ladder{
 		together: []way{rungs(vanilla)[0], rungs(resident)[0]},
-		last:     rungs(o),
+		last:     append(rungs(o), tightest(o)...),
 	}
 	for k := p.Parts(); k > o.Lookahead; k = k * 7 / 8 {
 		l.chain = append(l.chain, at(o, Rung{Lookahead: k}))
 	}
 	return l
+}
+
+// tightest are the ways that need the least, by all strategies and several partition
+// sizes, the smallest last. Which of them does depends on the graph.
+func tightest(o Options) []way {
+	var list []way
+	for _, size := range []int{20, 5, 1} {
+		for _, s := range slices.Backward(partition.Strategies()) {
+			if size > o.Partition || size == o.Partition && s == o.Strategy {
+				continue
+			}
+			next := o
+			next.Strategy, next.Partition = s, size
+			list = append(list, rungs(next)[len(rungs(next))-1])
+		}
+	}
+	return list
 }
 
 // grapplerLadder tells the rule smaller and smaller budgets, from the estimate of

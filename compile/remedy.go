@@ -124,7 +124,7 @@ func trials(o Options, short space.ID) []trial {
 	if o.NoPlacement || o.NoSwap {
 		add(Remedy{Change: AllowBoth}, func(n *Options) { n.NoPlacement, n.NoSwap = false, false })
 	}
-	for _, size := range smaller(o.Partition) {
+	for _, size := range smaller(o) {
 		add(Remedy{Change: SmallerPartition, N: size}, func(n *Options) { n.Partition = size })
 	}
 	if o.Lookahead > 1 {
@@ -133,11 +133,12 @@ func trials(o Options, short space.ID) []trial {
 	return out
 }
 
-// smaller are the partition sizes to try below one.
-func smaller(size int) []int {
+// smaller are the partition sizes to try below the options'. A policy that searches
+// has tried them.
+func smaller(o Options) []int {
 	var out []int
 	for _, n := range []int{50, 20, 5, 1} {
-		if n < size {
+		if n < o.Partition && !o.Policy.Searches() {
 			out = append(out, n)
 		}
 	}
@@ -155,7 +156,7 @@ func Smaller(ctx context.Context, g *graph.Graph, o Options, bytes int64,
 		return Remedy{}, err
 	}
 	best := Remedy{Space: space.Device, Bytes: bytes}
-	for _, size := range smaller(s.options.Partition) {
+	for _, size := range smaller(s.options) {
 		next := s.options
 		next.Partition = size
 		bytes, err := s.tight(next, space.Device)

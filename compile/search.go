@@ -264,7 +264,7 @@ func emit(ctx context.Context, p *pass.Program, w way) (*plan.Plan, error) {
 	if _, err := pass.Run(ctx, p, []pass.Pass{last}); err != nil {
 		return nil, err
 	}
-	return lower(p, title(w.options, w.Rung), w.options), nil
+	return lower(p, title(w.options, w.Rung), w.options, 0), nil
 }
 
 // need is what the plan of a way takes.
