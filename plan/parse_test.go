@@ -288,7 +288,7 @@ func FuzzVerify(f *testing.F) {
 // spoil puts a number into some field of a plan, where text might not.
 func spoil(p *plan.Plan, field uint8, value int64) {
 	at := int(uint64(value) % 8)
-	if at >= len(p.Slots) || at >= len(p.Steps) || at >= len(p.Spaces)+len(p.Streams) {
+	if at >= len(p.Slots) || at >= len(p.Steps) || len(p.Spaces) == 0 {
 		return
 	}
 	slot, step := &p.Slots[at], &p.Steps[at]
@@ -322,5 +322,17 @@ func spoil(p *plan.Plan, field uint8, value int64) {
 		step.Do = plan.Launch{Op: "relu", In: []plan.Ref{{Slot: plan.SlotID(value), Off: value}},
 			Out: []plan.Ref{{Slot: plan.SlotID(at)}}, Scratch: plan.SlotID(value),
 			Mutates: int(value)}
+	case 14:
+		p.Window = int(value)
+	case 15:
+		p.Spaces[0].Align = value
+	case 16:
+		p.Streams = append(p.Streams, plan.Stream{Name: "other", Engine: space.Engine(value)})
+		step.Stream = plan.StreamID(len(p.Streams) - 1)
+	case 17:
+		if do, ok := step.Do.(plan.Copy); ok {
+			do.Why, do.Dst.Slot = plan.WriteBack, plan.SlotID(at)
+			step.Do = do
+		}
 	}
 }
