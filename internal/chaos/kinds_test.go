@@ -423,6 +423,10 @@ func bindingKinds() []kind {
 		{name: "variable in two slots", apply: func(m mutant) bool {
 			i := m.pick(len(m.Variables))
 			b := m.Variables[i]
+			if b.Slot < 0 || int(b.Slot) >= len(m.Slots) ||
+				int(m.Slots[b.Slot].Space) >= len(m.Spaces) {
+				return false
+			}
 			s := m.Slots[b.Slot]
 			s.Off = (m.Spaces[s.Space].Bytes + 63) &^ 63
 			m.Slots = append(m.Slots, s)

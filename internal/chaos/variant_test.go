@@ -332,11 +332,8 @@ func variantKinds() []kind {
 			m.drop(i)
 			return true
 		})},
-		{name: "write-back sooner", apply: onWriteBack(func(m mutant, i int) bool {
-			return m.move(i, m.pick(i+1))
-		})},
-		{name: "write-back later", harmless: true, apply: onWriteBack(func(m mutant, i int) bool {
-			return m.move(i, i+m.pick(len(m.Steps)-i))
+		{name: "write-back moved", apply: onWriteBack(func(m mutant, i int) bool {
+			return m.move(i, m.pick(len(m.Steps)))
 		})},
 		{name: "write-back elsewhere", apply: onWriteBack(func(m mutant, i int) bool {
 			do := m.Steps[i].Do.(plan.Copy)
