@@ -9,6 +9,13 @@ import (
 	"github.com/gomem/gomem/space"
 )
 
+// Machine is what can be bound to a model's operations: a [Profile] or a [Local].
+type Machine interface {
+	// For is the machine's prices for one model, such as "moe", of which a training
+	// step executes the nodes.
+	For(model string, nodes []*graph.Node) Model
+}
+
 // Signature says all of a node that its time depends on, save for what its operands
 // hold: the operation with its attributes, and the types of operands and results
 // without the names of their axes. Nodes of one signature are measured once.
