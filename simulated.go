@@ -11,7 +11,6 @@ import (
 	"github.com/gomem/gomem/internal/device/sim"
 	"github.com/gomem/gomem/internal/regular"
 	"github.com/gomem/gomem/machine"
-	"github.com/gomem/gomem/simulate"
 	"github.com/gomem/gomem/space"
 )
 
@@ -59,24 +58,6 @@ func prices(m machine.Machine, model string, p *Planned) machine.Model {
 		}
 	}
 	return m.For(model, nodes)
-}
-
-// Simulate says how long a step of each target takes on the machine that plans were
-// made for, by its prices: that of the options, or of the device that they simulate.
-func Simulate(p *Planned, o Options) ([]simulate.Timeline, error) {
-	if err := o.Validate(); err != nil {
-		return nil, fmt.Errorf("gomem: %w", err)
-	}
-	m := o.machine()
-	if m == nil {
-		m = machine.Default()
-	}
-	model := prices(m, o.Model, p)
-	var all []simulate.Timeline
-	for _, r := range p.Results {
-		all = append(all, simulate.Simulate(r.Plan, p.Graph, model))
-	}
-	return all, nil
 }
 
 // machine is what plans are made for; nil if nothing says.

@@ -12,6 +12,7 @@ import (
 	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/internal/randgraph"
 	"github.com/gomem/gomem/machine"
+	"github.com/gomem/gomem/simulate"
 	"github.com/gomem/gomem/space"
 )
 
@@ -49,11 +50,8 @@ func TestSimulatedDevice(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		times, err := gomem.Simulate(p, o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want := times[0].Step
+		r := p.Results[0]
+		want := simulate.Simulate(r.Plan, p.Graph, r.Model).Step
 		if got := simulatedStep(t, p, o, 3, feeds); got != 3*want || want == 0 {
 			t.Errorf("%s: three steps take %s on the device, one %s in the simulation", profile,
 				got, want)
