@@ -91,6 +91,9 @@ train --json
     summary. Sizes are bytes.
 --trace
     Write a timeline of the first steps to a file, for ui.perfetto.dev.
+train --profile
+    Write a profile of the first steps to a directory at the end: text, JSON, figures, a
+    timeline and a page. See gomem profile.
 --policy
     thesis: partitioned execution, variables on the host, swapping; auto: the same, but
     what the device budget leaves over is used to copy less; vanilla: everything on the

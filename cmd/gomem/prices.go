@@ -16,8 +16,7 @@ import (
 // what this machine was measured to take.
 func profileInput(ctx context.Context, w io.Writer, b *built, p planned,
 	o gomem.Options) (profile.Input, error) {
-	in := profile.Input{Plan: p.training(), Graph: p.Graph, Model: b.model.Name,
-		Size: b.model.Size}
+	in := knownInput(b, p)
 	nodes := executed(in)
 	local, err := thisMachine(ctx, w, nodes, o)
 	if err != nil {

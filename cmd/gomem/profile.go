@@ -206,28 +206,32 @@ type profileFile struct {
 // files are those that the flags name.
 func (c *profileCmd) files() profileFiles {
 	return profileFiles{
-		{string(c.PNG), func(p *profile.Profile, w io.Writer) error { return p.WritePNG(w) }},
-		{string(c.SVG), func(p *profile.Profile, w io.Writer) error { return p.WriteSVG(w) }},
+		{string(c.PNG), (*profile.Profile).WritePNG},
+		{string(c.SVG), (*profile.Profile).WriteSVG},
 		{string(c.Trace), (*profile.Profile).WriteTrace},
 		{string(c.HTML), (*profile.Profile).WriteHTML},
 	}
 }
 
-// directory are all files of a profile, in a directory.
-func directory(dir string) profileFiles {
+// directory are all files of a profile, in a directory; no figures if there are no
+// times to draw.
+func directory(dir string, in profile.Input) profileFiles {
 	at := func(name string) string { return filepath.Join(dir, name) }
-	return profileFiles{
+	files := profileFiles{
 		{at("profile.txt"), func(p *profile.Profile, w io.Writer) error {
 			return p.Report.WriteText(w)
 		}},
 		{at("profile.json"), func(p *profile.Profile, w io.Writer) error {
 			return p.Report.WriteJSON(w)
 		}},
-		{at("profile.png"), (*profile.Profile).WritePNG},
-		{at("profile.svg"), (*profile.Profile).WriteSVG},
 		{at("trace.json"), (*profile.Profile).WriteTrace},
 		{at("profile.html"), (*profile.Profile).WriteHTML},
 	}
+	if in.Predicted == nil && in.Measured == nil {
+		return files
+	}
+	return append(files, profileFile{at("profile.png"), (*profile.Profile).WritePNG},
+		profileFile{at("profile.svg"), (*profile.Profile).WriteSVG})
 }
 
 // reachable tries the paths before anything takes long.

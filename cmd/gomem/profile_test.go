@@ -115,3 +115,32 @@ func TestProfileBadInput(t *testing.T) {
 		}
 	}
 }
+
+// TestTrainProfile: a run leaves a profile of its first steps, and so does one that
+// evaluates at each.
+func TestTrainProfile(t *testing.T) {
+	inDir(t)
+	ownCache(t)
+	for _, flags := range [][]string{{"--steps", "3"}, {"--steps", "3", "--eval-every", "1"},
+		{"--steps", "2", "--device", "null"}, {"--steps", "1", "--trace", "trace.json"}} {
+		succeed(t, append(append(tiny, "--profile", "prof"), flags...)...)
+		if got := files(t, "prof"); got != "profile.html profile.json profile.png profile.svg "+
+			"profile.txt trace.json" {
+			t.Errorf("%v: files %s", flags, got)
+		}
+		text, err := os.ReadFile("prof/profile.json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var r profile.Report
+		decode(t, string(text), &r)
+		if computed := flags[len(flags)-1] != "null"; computed != (r.Measured != nil) ||
+			r.Spaces[0].Used != r.Spaces[0].Bytes {
+			t.Errorf("%v: %s", flags, text)
+		}
+	}
+	if o := invoke(t, append(tiny, "--profile", "pairs.tsv")...); o.status != exitFailure ||
+		!strings.Contains(o.stderr, "--profile pairs.tsv") {
+		t.Errorf("a file as the directory: %+v", o)
+	}
+}

@@ -38,8 +38,9 @@ type trainCmd struct {
 	planFlags
 	deviceFlags
 
-	JSON  bool     `name:"json" group:"output"`
-	Trace location `group:"output" placeholder:"FILE"`
+	JSON    bool     `name:"json" group:"output"`
+	Trace   location `group:"output" placeholder:"FILE"`
+	Profile location `group:"output" placeholder:"DIR"`
 }
 
 // Help is the long help.
@@ -131,7 +132,9 @@ func (c *trainCmd) prepare(ctx context.Context, e *env, b *built, o, session gom
 		Data: d.about, facts: d.facts}
 	run := c.runOptions(b, d, session)
 	run.Planned = p.Planned
-	return c.train(ctx, e, h, run)
+	return c.train(ctx, e, h, run, func(s train.Summary) error {
+		return c.profiled(ctx, e, b, p, o, session, s)
+	})
 }
 
 // reachable tries the paths of a run before anything takes long. A run that is
@@ -154,6 +157,11 @@ func (c *trainCmd) reachable() error {
 	if c.Samples != "" {
 		if _, err := train.SampleWriter(string(c.Samples)); err != nil {
 			return err
+		}
+	}
+	if c.Profile != "" {
+		if err := writable(string(c.Profile)); err != nil {
+			return fmt.Errorf("--profile %s: %w", c.Profile, bare(err))
 		}
 	}
 	return nil
@@ -254,6 +262,9 @@ func (c *trainCmd) runOptions(b *built, d dataset, s gomem.Options) train.Option
 // traced runs f, with a recorder and its file around it if --trace is given. A
 // run that was stopped has a timeline too.
 func (c *trainCmd) traced(s *gomem.Options, f func() error) error {
+	if c.Profile != "" {
+		s.Trace = &gomem.TraceRecorder{}
+	}
 	if c.Trace == "" {
 		return f()
 	}
@@ -270,8 +281,9 @@ func (c *trainCmd) traced(s *gomem.Options, f func() error) error {
 	return cmp.Or(out.commit(s.Trace.WriteJSON(out)), err)
 }
 
-// train runs and reports.
-func (c *trainCmd) train(ctx context.Context, e *env, h header, o train.Options) error {
+// train runs and reports; after is called with what came of it.
+func (c *trainCmd) train(ctx context.Context, e *env, h header, o train.Options,
+	after func(train.Summary) error) error {
 	d := newDisplay(e.stdout, e.stderr, c.JSON, h)
 	o.Observe = d.observe
 	if err := asUse(o.Validate()); err != nil {
@@ -283,8 +295,8 @@ func (c *trainCmd) train(ctx context.Context, e *env, h header, o train.Options)
 		return err
 	}
 	d.summary(s)
-	if !s.Interrupted {
-		return nil
+	if err := after(s); err != nil || !s.Interrupted {
+		return err
 	}
 	text := fmt.Sprintf("stopped after step %d; %s", s.Steps, c.afterwards(s, e.args))
 	if s.Checkpoint == "" {
