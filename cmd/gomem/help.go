@@ -156,6 +156,9 @@ diff --json
     Print one JSON object of type diff. Sizes are bytes.
 --steps-to-run
     Steps to run and time after a warm-up; 0 runs nothing (default ${default}).
+profile --device
+    cpu, or null, which runs nothing; or a machine that is not there, whose times are
+    predicted: sim:NAME, as for gomem plan (default ${default}).
 profile --json
     Print one JSON object instead of the text. Sizes are bytes, times milliseconds.
 --png

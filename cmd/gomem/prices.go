@@ -12,33 +12,44 @@ import (
 	"github.com/gomem/gomem/simulate"
 )
 
-// profileInput is what is known of a plan before it runs: the plan, and its times by
-// what this machine was measured to take.
-func profileInput(ctx context.Context, w io.Writer, b *built, p planned,
-	o gomem.Options) (profile.Input, error) {
-	in := knownInput(b, p)
-	nodes := executed(in)
-	local, err := thisMachine(ctx, w, nodes, o)
+// pricer is the machine of a device: a profile by its name, or else the machine at
+// hand, on which what the plan does is measured.
+func pricer(ctx context.Context, w io.Writer, device string, p planned,
+	o gomem.Options) (machine.Machine, profile.Machine, error) {
+	rates, err := profileOf(device)
 	if err != nil {
-		return in, err
+		return nil, profile.Machine{}, err
 	}
-	in.Predicted = profile.Simulated(simulate.Simulate(in.Plan, in.Graph,
-		local.For(in.Model, nodes)))
-	rates := local.Profile
-	in.Machine = profile.Machine{Name: rates.Name, PeakGFLOPS: rates.Device.FLOPs / 1e9,
-		InGBps: rates.In / 1e9, OutGBps: rates.Out / 1e9}
-	return in, nil
+	var m machine.Machine = rates
+	if rates == nil {
+		local, err := thisMachine(ctx, w, executed(p), o)
+		if err != nil {
+			return nil, profile.Machine{}, err
+		}
+		m, rates = local, local.Profile
+	}
+	return m, profile.Machine{Name: rates.Name, PeakGFLOPS: rates.Device.FLOPs / 1e9,
+		InGBps: rates.In / 1e9, OutGBps: rates.Out / 1e9}, nil
 }
 
-// executed are the nodes of a plan, in the order of its steps.
-func executed(in profile.Input) []*graph.Node {
+// executed are the nodes that a training step executes, in the order in which it
+// first does.
+func executed(p planned) []*graph.Node {
 	var nodes []*graph.Node
-	for _, s := range in.Plan.Steps {
-		if n := in.Graph.Node(s.Node); n.Executes() {
+	seen := make([]bool, p.Graph.Len())
+	for _, s := range p.training().Steps {
+		if n := p.Graph.Node(s.Node); n.Executes() && !seen[n.ID] {
+			seen[n.ID] = true
 			nodes = append(nodes, n)
 		}
 	}
 	return nodes
+}
+
+// predict is when the steps of a plan are done on a machine.
+func predict(b *built, p planned, m machine.Machine) profile.Run {
+	return profile.Simulated(simulate.Simulate(p.training(), p.Graph,
+		m.For(b.model.Name, executed(p))))
 }
 
 // thisMachine is the machine at hand. What was not measured before is measured now,

@@ -5,10 +5,13 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"time"
 
 	"github.com/gomem/gomem"
+	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/internal/profile"
 	"github.com/gomem/gomem/internal/thesis"
+	"github.com/gomem/gomem/machine"
 	"github.com/gomem/gomem/space"
 )
 
@@ -59,7 +62,7 @@ func (c *profileCmd) Run(ctx context.Context, e *env) error {
 	if err != nil {
 		return err
 	}
-	session, err := c.session(o)
+	session, err := c.runsOn(o)
 	if err != nil {
 		return err
 	}
@@ -85,17 +88,29 @@ func (c *profileCmd) Run(ctx context.Context, e *env) error {
 	return x.Report.WriteText(e.stdout)
 }
 
+// runsOn are the options of the session that runs. A machine that is known by its
+// prices runs nothing.
+func (c *profileCmd) runsOn(o gomem.Options) (gomem.Options, error) {
+	device := c.deviceFlags
+	prices, err := profileOf(device.Device)
+	if err != nil {
+		return o, err
+	}
+	if prices != nil {
+		device.Device = gomem.Null
+	}
+	return device.session(o)
+}
+
 // explain runs the steps and gathers all that the profile is made of.
 func (c *profileCmd) explain(ctx context.Context, e *env, b *built, p planned,
 	o, session gomem.Options) (*profile.Profile, error) {
-	in, err := profileInput(ctx, e.stderr, b, p, session)
+	in := knownInput(b, p)
+	err := foresee(ctx, e.stderr, &in, c.Device, b, p, o, session)
 	if err != nil {
 		return nil, err
 	}
-	if in.Facts, err = factsOf(ctx, e.stderr, b, o, p); err != nil {
-		return nil, err
-	}
-	if c.StepsToRun > 0 && c.Device != gomem.Null {
+	if c.StepsToRun > 0 && session.Device != gomem.Null {
 		if err := enoughMemory(c.Device, p); err != nil {
 			return nil, fmt.Errorf("%w, or --steps-to-run 0", err)
 		}
@@ -137,9 +152,9 @@ func measure(ctx context.Context, b *built, p planned, o gomem.Options, steps in
 	return profile.Runs(p.training(), recorder.Events()[warm:]), used, nil
 }
 
-// factsOf is what other plans of the model would need.
-func factsOf(ctx context.Context, w io.Writer, b *built, o gomem.Options,
-	p planned) (profile.Facts, error) {
+// factsOf is what other plans of the model would need, on a machine.
+func factsOf(ctx context.Context, w io.Writer, b *built, o gomem.Options, p planned,
+	m machine.Machine) (profile.Facts, error) {
 	vanilla, err := comparison(ctx, w, b, o, p)
 	if err != nil {
 		return profile.Facts{}, err
@@ -149,7 +164,12 @@ func factsOf(ctx context.Context, w io.Writer, b *built, o gomem.Options,
 		return profile.Facts{}, err
 	}
 	f := profile.Facts{VanillaDevice: vanilla.Peak(space.Device), MinDevice: least}
-	for _, c := range changes(p.Results[0].Options.Partition, o) {
+	o.Machine, o.Model = m, b.model.Name
+	cut := 0
+	if o.Policy != compile.Auto {
+		cut = p.Results[0].Options.Partition
+	}
+	for _, c := range changes(cut, o) {
 		other, err := gomem.Plan(ctx, b.model.Graph, c.options, b.targets...)
 		switch {
 		case ctx.Err() != nil:
@@ -157,10 +177,20 @@ func factsOf(ctx context.Context, w io.Writer, b *built, o gomem.Options,
 		case err == nil:
 			f.Changes = append(f.Changes, profile.Change{Flag: c.flag, Fits: true,
 				DeviceBytes: other.Peak(space.Device),
-				CopiedBytes: profile.Copied(other.Results[0].Plan)})
+				CopiedBytes: profile.Copied(other.Results[0].Plan),
+				StepMS:      milliseconds(length(predict(b, planned{other}, m)))})
 		}
 	}
 	return f, nil
+}
+
+// length is how long a run takes.
+func length(r profile.Run) time.Duration {
+	var end time.Duration
+	for _, s := range r {
+		end = max(end, s.End)
+	}
+	return end
 }
 
 // changed is a change of one flag.

@@ -51,8 +51,8 @@ func TestProfileModels(t *testing.T) {
 	ownCache(t)
 	for _, k := range kinds {
 		t.Run(k.name, func(t *testing.T) {
-			out := succeed(t, "profile", "--model", k.name, "--size", "s512", "--steps-to-run", "1",
-				"--json")
+			out := succeed(t, "profile", "--model", k.name, "--size", "s512", "--steps-to-run",
+				"1", "--json")
 			d := json.NewDecoder(strings.NewReader(out))
 			d.DisallowUnknownFields()
 			var r profile.Report
@@ -142,5 +142,25 @@ func TestTrainProfile(t *testing.T) {
 	if o := invoke(t, append(tiny, "--profile", "pairs.tsv")...); o.status != exitFailure ||
 		!strings.Contains(o.stderr, "--profile pairs.tsv") {
 		t.Errorf("a file as the directory: %+v", o)
+	}
+}
+
+// TestProfileSimulated: of a machine that is not there, times are predicted and
+// nothing is run.
+func TestProfileSimulated(t *testing.T) {
+	var slow, fast profile.Report
+	for device, r := range map[string]*profile.Report{"sim:titanx": &slow, "sim:gh200": &fast} {
+		decode(t, succeed(t, "profile", "--model", "transformer", "--size", "s512", "--device",
+			device, "--json"), r)
+		if r.Measured != nil || r.Predicted == nil || "sim:"+r.Machine.Name != device {
+			t.Errorf("%s: %+v", device, r)
+		}
+	}
+	if slow.Predicted.StepMS <= fast.Predicted.StepMS {
+		t.Errorf("%v ms on one, %v ms on the other", slow.Predicted.StepMS, fast.Predicted.StepMS)
+	}
+	if o := invoke(t, "profile", "--device", "sim:abacus"); o.status != exitUsage ||
+		!strings.Contains(o.stderr, "abacus") {
+		t.Errorf("%+v", o)
 	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"io"
 
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/internal/profile"
@@ -18,11 +19,7 @@ func (c *trainCmd) profiled(ctx context.Context, e *env, b *built, p planned,
 	}
 	in := knownInput(b, p)
 	if !s.Interrupted {
-		var err error
-		if in, err = profileInput(ctx, e.stderr, b, p, session); err != nil {
-			return err
-		}
-		if in.Facts, err = factsOf(ctx, e.stderr, b, o, p); err != nil {
+		if err := foresee(ctx, e.stderr, &in, c.Device, b, p, o, session); err != nil {
 			return err
 		}
 	}
@@ -46,4 +43,16 @@ func (c *trainCmd) profiled(ctx context.Context, e *env, b *built, p planned,
 func knownInput(b *built, p planned) profile.Input {
 	return profile.Input{Plan: p.training(), Graph: p.Graph, Model: b.model.Name,
 		Size: b.model.Size}
+}
+
+// foresee adds what a machine is predicted to take, and what other plans would need.
+func foresee(ctx context.Context, w io.Writer, in *profile.Input, device string, b *built,
+	p planned, o, session gomem.Options) error {
+	m, about, err := pricer(ctx, w, device, p, session)
+	if err != nil {
+		return err
+	}
+	in.Machine, in.Predicted = about, predict(b, p, m)
+	in.Facts, err = factsOf(ctx, w, b, o, p, m)
+	return err
 }

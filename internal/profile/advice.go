@@ -17,6 +17,8 @@ const (
 	slow     = 0.10 // of the machine's speed, for an operation that takes
 	heavy    = 0.05 // this part of the step
 	gappy    = 0.05 // of a memory that is gaps
+
+	worthwhile = 0.01 // of the time, or of the copies, to change a flag for
 )
 
 // advise says in plain words what limits, what would make it free, and what would
@@ -196,17 +198,17 @@ func (r *Report) copied() int64 {
 	return total
 }
 
-// savings names the change of a flag that saves the most copies within the
-// budgets, and the one that saves the most memory.
+// savings names the change of a flag that saves the most time, or copies where times
+// are not known, within the budgets; and the one that saves the most memory.
 func (r *Report) savings() string {
-	var fewer, smaller *Change
+	var quicker, smaller *Change
 	for i := range r.Facts.Changes {
 		c := &r.Facts.Changes[i]
 		if !c.Fits {
 			continue
 		}
-		if c.CopiedBytes < r.copied() && (fewer == nil || c.CopiedBytes < fewer.CopiedBytes) {
-			fewer = c
+		if r.saves(c) > worthwhile && (quicker == nil || r.saves(c) > r.saves(quicker)) {
+			quicker = c
 		}
 		if c.DeviceBytes < r.Spaces[space.Device].Bytes &&
 			(smaller == nil || c.DeviceBytes < smaller.DeviceBytes) {
@@ -214,12 +216,10 @@ func (r *Report) savings() string {
 		}
 	}
 	var said []string
-	if fewer != nil {
-		said = append(said, fmt.Sprintf("%s would copy %s a step instead of %s, in %s of device "+
-			"memory", fewer.Flag, size(fewer.CopiedBytes), size(r.copied()),
-			size(fewer.DeviceBytes)))
+	if quicker != nil {
+		said = append(said, r.quicker(quicker))
 	}
-	if smaller != nil && smaller != fewer {
+	if smaller != nil && smaller != quicker {
 		said = append(said, fmt.Sprintf("%s would need %s of device memory instead of %s",
 			smaller.Flag, size(smaller.DeviceBytes), size(r.Spaces[space.Device].Bytes)))
 	}
@@ -227,6 +227,26 @@ func (r *Report) savings() string {
 		return ""
 	}
 	return strings.Join(said, "; ") + "."
+}
+
+// saves is the part of the predicted time that a change saves; of the copies, if
+// times are not known.
+func (r *Report) saves(c *Change) float64 {
+	if r.Predicted != nil && c.StepMS > 0 {
+		return 1 - c.StepMS/max(r.Predicted.StepMS, 1e-9)
+	}
+	return 1 - float64(c.CopiedBytes)/float64(max(r.copied(), 1))
+}
+
+// quicker says what a change saves.
+func (r *Report) quicker(c *Change) string {
+	in := fmt.Sprintf("in %s of device memory", size(c.DeviceBytes))
+	if r.Predicted != nil && c.StepMS > 0 {
+		return fmt.Sprintf("%s is predicted to take %s a step instead of %s, %s", c.Flag,
+			duration(c.StepMS), duration(r.Predicted.StepMS), in)
+	}
+	return fmt.Sprintf("%s would copy %s a step instead of %s, %s", c.Flag, size(c.CopiedBytes),
+		size(r.copied()), in)
 }
 
 // holders says what the device's peak consists of.

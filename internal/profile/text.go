@@ -271,8 +271,8 @@ func (r *Report) writeKinds(b *strings.Builder) {
 	}
 	fmt.Fprintf(b, "\n%s\n", t.Render())
 	if m := r.Machine; m.PeakGFLOPS > 0 {
-		fmt.Fprintln(b, wrapped(fmt.Sprintf("Peak: %s GFLOP/s, of %s in a large matrix product; it "+
-			"copies %s GB/s to the device and %s GB/s from it.", figure(m.PeakGFLOPS), m.Name,
+		fmt.Fprintln(b, wrapped(fmt.Sprintf("Peak: %s GFLOP/s, of %s in a large matrix product; "+
+			"it copies %s GB/s to the device and %s GB/s from it.", figure(m.PeakGFLOPS), m.Name,
 			figure(m.InGBps), figure(m.OutGBps)), columns))
 	}
 }
