@@ -60,7 +60,8 @@ func TestProfileModels(t *testing.T) {
 				t.Fatal(err)
 			}
 			if r.Type != "profile" || r.Model != k.name || r.Measured == nil ||
-				r.Predicted == nil || r.Measured.Runs != 1 || r.Facts.VanillaDevice == 0 || r.Machine.PeakGFLOPS <= 0 {
+				r.Predicted == nil || r.Measured.Runs != 1 || r.Facts.VanillaDevice == 0 ||
+				r.Machine.PeakGFLOPS <= 0 {
 				t.Errorf("%s", out)
 			}
 			for _, s := range r.Spaces {
