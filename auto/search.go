@@ -180,7 +180,7 @@ func (s *search) free() bool {
 			return false
 		}
 	}
-	return s.time == s.timeDev || s.opts.Resident == nil
+	return true
 }
 
 // grid are the values that a start's numbers are chosen from.
@@ -266,16 +266,19 @@ func (s *search) seeds() []start {
 	return list
 }
 
-// lastStarts are for budgets that nothing else fits: everything streams, and
-// swapped values are away in every gap.
+// lastStarts are for budgets that nothing else fits: values are away in ever shorter
+// gaps, in the end in all.
 func lastStarts() []start {
 	var list []start
-	for _, p := range []float64{0.3, 0, 3} {
-		for _, streamed := range []bool{true, false} {
-			list = append(list, start{link: p, weights: 0.1, slack: 7, streamed: streamed, eager: true,
-				fine: true, reruns: true, device: streamed})
-			list = append(list, start{link: p, weights: 0.1, slack: 7, streamed: streamed, eager: true,
-				fine: true})
+	for _, o := range []start{{slack: 10}, {slack: 62}, {eager: true}} {
+		for _, link := range []float64{0.3, 0, 3} {
+			for _, streamed := range []bool{true, false} {
+				o.link, o.weights, o.streamed, o.device = link, 0.1, streamed, streamed
+				o.fine, o.reruns = true, true
+				list = append(list, o)
+				o.reruns = false
+				list = append(list, o)
+			}
 		}
 	}
 	return list

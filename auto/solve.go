@@ -31,24 +31,53 @@ func (o Options) effort(pr *Problem) int {
 	return max(60, min(4000, defaultEffort/(len(pr.ops)+1)))
 }
 
-// Solve searches for the fastest plan within the budget. Decisions found before,
-// under this budget or others, are starts too, and their time is never exceeded by
-// that of the result, if they keep to the budget. It returns nil if nothing fits.
-// The error is the context's.
+// Solve searches for the fastest plan whose load keeps to the budget; packing its
+// addresses may need more, see [Problem.At]. Decisions found before, under any
+// budget, are starts too; the result is no slower than any of them that keeps to
+// the budget and the options. It returns nil if nothing fits. The error is the
+// context's.
 func (pr *Problem) Solve(ctx context.Context, b Budget, o Options,
 	warm ...*Decision) (*Decision, error) {
 	s := newSearch(ctx, pr, b, o)
 	s.warm(warm)
 	s.portfolio()
-	s.tails()
-	s.local()
+	if s.best != nil && !s.free() {
+		s.tails()
+		s.local()
+	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	return s.decision(), nil
+	return s.fallback(s.decision(), warm), nil
 }
 
-// At is what a decision comes to under another budget, or nil if it does not fit.
+// fallback is the fastest of a decision and those that were found before.
+func (s *search) fallback(best *Decision, warm []*Decision) *Decision {
+	for _, d := range warm {
+		if d != nil && (best == nil || d.time < best.time) && s.allowed(d) {
+			best = d
+		}
+	}
+	return best
+}
+
+// allowed reports whether a decision keeps to the budget and the options.
+func (s *search) allowed(d *Decision) bool {
+	if d.budget.Device > s.budget.Device || d.host > s.budget.Host ||
+		s.opts.NoSwap && d.swapped > 0 || s.opts.NoRecompute && d.recomputed > 0 {
+		return false
+	}
+	for l := range s.leaves {
+		if here := d.homes[s.leaves[l].node.ID]; here && s.forced[l] < 0 || !here && s.forced[l] > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// At is what a decision comes to under another budget, or nil if it does not fit. A
+// smaller budget makes copies run less far ahead, and packs better: the way to keep
+// to a budget that the addresses of a decision exceed.
 func (pr *Problem) At(d *Decision, b Budget) *Decision {
 	e := newEvaluator(pr, b)
 	e.force(d.homes)

@@ -1,0 +1,288 @@
+package auto
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/internal/randgraph"
+	"github.com/gomem/gomem/models"
+	"github.com/gomem/gomem/pass"
+)
+
+// solve is the decision for a budget of the device.
+func solve(t rapid.TB, pr *Problem, device int64, o Options, warm ...*Decision) *Decision {
+	t.Helper()
+	d, err := pr.Solve(context.Background(), Budget{device, plenty}, o, warm...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// TestNothingToGiveUp: where everything fits, everything is executed once, on the
+// device, and nothing is copied but inputs and what is fetched.
+func TestNothingToGiveUp(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		p := randomProgram(r, t)
+		pr := New(p, slow())
+		d := solve(r, pr, plenty, Options{})
+		var work, copies int64
+		for i := range pr.ops {
+			work += pr.ops[i].time
+		}
+		executions := 0
+		for _, e := range pr.Schedule(d).Events {
+			switch {
+			case !e.Copies():
+				executions++
+			case e.Reason == pass.Feed:
+				copies += pr.values[pr.valueOf[p.ValueIndex(p.Graph.Node(e.Node).Value(0))]].in
+			case e.Reason != pass.Result:
+				r.Fatalf("%s is copied: %s", p.Graph.Node(e.Node).Name, e.Reason)
+			}
+		}
+		for _, f := range pr.fetches {
+			copies += pr.values[f].out
+		}
+		if executions != len(pr.ops) || d.time < work || d.time > work+copies {
+			r.Fatalf("%d executions of %d operations, %d ns of %d and %d of copies", executions,
+				len(pr.ops), d.time, work, copies)
+		}
+	})
+}
+
+// five are the models at a size that tests can plan.
+func five(t *testing.T) map[string]*models.Model {
+	t.Helper()
+	list := map[string]*models.Model{}
+	add := func(name string, m *models.Model, err error) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		list[name] = m
+	}
+	r, _ := models.NewResNetConfig("s64")
+	m, err := models.ResNet(r)
+	add("resnet", m, err)
+	f, _ := models.NewTransformerConfig("s64")
+	m, err = models.Transformer(f)
+	add("transformer", m, err)
+	e, _ := models.NewMoEConfig("s64")
+	m, err = models.MoE(e)
+	add("moe", m, err)
+	w, _ := models.NewWGANConfig("s64")
+	m, err = models.WGAN(w)
+	add("wgan", m, err)
+	s, _ := models.NewDeepSpeechConfig("s64")
+	s.Unrolled = true
+	m, err = models.DeepSpeech(s)
+	add("deepspeech", m, err)
+	return list
+}
+
+// objective is the program of one of a model's steps.
+func objective(t *testing.T, m *models.Model, k int) *pass.Program {
+	o := m.Objectives[k]
+	var updates []graph.NodeID
+	for _, n := range o.Updates {
+		updates = append(updates, n.ID)
+	}
+	return program(t, m.Graph, []graph.Value{o.Loss}, updates)
+}
+
+// TestModels: plans of all models keep to budgets of half and a third of what they
+// need with all, and are right.
+func TestModels(t *testing.T) {
+	for name, m := range five(t) {
+		for k := range m.Objectives {
+			p := objective(t, m, k)
+			pr := New(p, titan())
+			all := solve(t, pr, plenty, Options{})
+			checkDecision(t, p, pr, all)
+			for _, percent := range []int64{50, 35} {
+				d := solve(t, pr, all.Peak()*percent/100, Options{Effort: 60})
+				if d == nil {
+					t.Errorf("%s: nothing fits %d %%", name, percent)
+					continue
+				}
+				checkDecision(t, p, pr, d)
+			}
+		}
+	}
+}
+
+// TestTargetsAgree: what one of two programs decides about variables holds for the
+// other.
+func TestTargetsAgree(t *testing.T) {
+	m := five(t)["wgan"]
+	first, second := objective(t, m, 0), objective(t, m, 1)
+	one, other := New(first, titan()), New(second, titan())
+	budget := solve(t, one, plenty, Options{}).Peak() / 2
+	d := solve(t, one, budget, Options{Effort: 100})
+	o := Options{Effort: 100, Resident: d.Resident()}
+	e := solve(t, other, budget, o)
+	if d == nil || e == nil {
+		t.Fatal("nothing fits")
+	}
+	checkDecision(t, second, other, e)
+	checkOptions(t, second, o, e)
+}
+
+// TestHostBudget: the host's budget is kept to, and is refused if it is less than the
+// inputs.
+func TestHostBudget(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		p := randomProgram(r, t)
+		pr := New(p, slow())
+		all := solve(r, pr, plenty, Options{})
+		free := solve(r, pr, all.Peak()*6/10, Options{Effort: 60})
+		if free == nil {
+			return
+		}
+		b := Budget{all.Peak() * 6 / 10,
+			free.HostPeak() * rapid.Int64Range(50, 100).Draw(r, "percent") / 100}
+		d, err := pr.Solve(context.Background(), b, Options{Effort: 60})
+		if err != nil {
+			r.Fatal(err)
+		}
+		if d != nil {
+			checkDecision(r, p, pr, d)
+		}
+		b.Host = pr.feeds - 1
+		if d, err = pr.Solve(context.Background(), b, Options{Effort: 5}); d != nil || err != nil {
+			r.Fatalf("%d bytes of the host are enough for inputs of %d: %v", b.Host, pr.feeds, err)
+		}
+	})
+}
+
+// TestLadder: a larger budget is never slower, and no decision exceeds its own.
+func TestLadder(t *testing.T) {
+	m := randgraph.Synthetic(600)
+	p := program(t, m.Graph, m.Fetches, m.Updates)
+	pr := New(p, slow())
+	peak := solve(t, pr, plenty, Options{}).Peak()
+	var budgets []Budget
+	for percent := int64(100); percent > 0; percent -= 6 {
+		budgets = append(budgets, Budget{peak * percent / 100, plenty})
+	}
+	list, err := pr.Ladder(context.Background(), budgets, Options{Effort: 120})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if list[0] == nil || list[5] == nil || list[len(list)-1] != nil {
+		t.Fatal("the budgets are not those of interest")
+	}
+	for i, d := range list {
+		if d == nil {
+			continue
+		}
+		checkDecision(t, p, pr, d)
+		if d.Peak() > budgets[i].Device || i > 0 && d.Time() < list[i-1].Time() {
+			t.Errorf("%d bytes: %s and %d bytes after %s", budgets[i].Device, d.Time(), d.Peak(),
+				list[i-1].Time())
+		}
+	}
+}
+
+// TestWarm: what was found before is never forgotten.
+func TestWarm(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		p := randomProgram(r, t)
+		pr := New(p, slow())
+		peak := solve(r, pr, plenty, Options{}).Peak()
+		less := solve(r, pr, peak*rapid.Int64Range(30, 90).Draw(r, "less")/100,
+			Options{Effort: 100})
+		if less == nil {
+			return
+		}
+		more := solve(r, pr, peak*rapid.Int64Range(90, 100).Draw(r, "more")/100,
+			Options{Effort: 1}, less)
+		if more == nil || more.Time() > less.Time() {
+			r.Fatal("a larger budget is slower")
+		}
+		checkDecision(r, p, pr, more)
+	})
+}
+
+// TestDeterministic: the same question has the same answer.
+func TestDeterministic(t *testing.T) {
+	m := five(t)["transformer"]
+	p := objective(t, m, 0)
+	var schedules []*pass.Schedule
+	for range 2 {
+		pr := New(p, titan())
+		peak := solve(t, pr, plenty, Options{}).Peak()
+		schedules = append(schedules, pr.Schedule(solve(t, pr, peak*2/5, Options{Effort: 150})))
+	}
+	same := cmp.Comparer(func(a, b graph.Value) bool { return a == b })
+	if diff := cmp.Diff(schedules[0], schedules[1], same); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestCancelled: a search that is called off says so.
+func TestCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	m := randgraph.Synthetic(100)
+	pr := New(program(t, m.Graph, m.Fetches, m.Updates), slow())
+	if _, err := pr.Solve(ctx, Budget{1, 1}, Options{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("error is %v", err)
+	}
+	if _, err := pr.Ladder(ctx, []Budget{{1, 1}}, Options{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("error is %v", err)
+	}
+}
+
+// TestTree: the tree answers as a list does.
+func TestTree(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		list := rapid.SliceOfN(rapid.Int64Range(-20, 20), 1, 40).Draw(r, "numbers")
+		var tr tree
+		tr.build(list)
+		want := slices.Clone(list)
+		for range rapid.IntRange(0, 20).Draw(r, "steps") {
+			a := rapid.Int32Range(0, int32(len(list)-1)).Draw(r, "from")
+			b := rapid.Int32Range(a, int32(len(list)-1)).Draw(r, "to")
+			x := rapid.Int64Range(-20, 20).Draw(r, "x")
+			tr.add(a, b, x)
+			for i := a; i <= b; i++ {
+				want[i] += x
+			}
+			limit := rapid.Int64Range(-40, 40).Draw(r, "limit")
+			last := int32(-1)
+			for i := a; i <= b; i++ {
+				if want[i] > limit {
+					last = i
+				}
+			}
+			if got := tr.lastOver(a, b, limit); got != last {
+				r.Fatalf("%d is the last above %d from %d to %d of %v, not %d", last, limit, a, b,
+					want, got)
+			}
+		}
+	})
+}
+
+// TestHeap: what is freed earliest comes first.
+func TestHeap(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		var h heap
+		list := rapid.SliceOf(rapid.Int64Range(0, 20)).Draw(r, "times")
+		for i, at := range list {
+			h.push(freeing{at, int64(i)})
+		}
+		slices.Sort(list)
+		for _, at := range list {
+			if got := h.pop(); got.at != at {
+				r.Fatalf("%d comes before %d", got.at, at)
+			}
+		}
+	})
+}
