@@ -15,6 +15,9 @@ func Shaped(t graph.Type) graph.Op { return reshape{newDims(t.Shape)} }
 // Joined is the operation that joins values along the first axis.
 func Joined() graph.Op { return concat{} }
 
+// Joins reports whether an operation joins values along the first axis.
+func Joins(op graph.Op) bool { return op == graph.Op(concat{}) }
+
 // cutRows is the cut of an operation that computes rows of a result from the same
 // rows of operands. whole lists the operands that every part reads whole; axes is
 // the number of the leading axes of all others, and of the result.

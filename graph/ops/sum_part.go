@@ -27,9 +27,10 @@ func (o sumPart) Infer(in []graph.Type) ([]graph.Type, error) {
 		return nil, err
 	}
 	x := o.part(in)
-	if x.DType != graph.F32 || x.Rank() == 0 || o.From < 0 || o.Blocks < 1 || o.Rows < o.Blocks ||
-		x.Size(0) > o.Rows-o.From {
-		return nil, fmt.Errorf("rows %s from %d on, of %d in %d blocks", x, o.From, o.Rows, o.Blocks)
+	if x.DType != graph.F32 || x.Rank() == 0 || o.From < 0 || o.Blocks < 1 ||
+		o.Rows < o.Blocks || x.Size(0) > o.Rows-o.From {
+		return nil, fmt.Errorf("rows %s from %d on, of %d in %d blocks", x, o.From, o.Rows,
+			o.Blocks)
 	}
 	sums := graph.RowsOf(x, 1, o.Blocks)
 	if o.From > 0 && !in[0].Equal(sums) {

@@ -58,12 +58,15 @@ func (a *accumulation) find() {
 // takeOver makes an addition take over one of its operands' products, the later one
 // if it can.
 func (a *accumulation) takeOver(n *graph.Node) {
-	if c, ok := ops.AddTo(ops.Application{}, a.now[n.ID], graph.Value{}); ok && a.ends(c.In, n) {
+	c, ok := ops.AddTo(ops.Application{}, a.now[n.ID], graph.Value{})
+	if ok && a.ends(c.In, n) {
 		a.now[n.ID] = c
 		return
 	}
 	products := slices.Clone(n.In)
-	slices.SortStableFunc(products, func(v, w graph.Value) int { return int(w.Node.ID - v.Node.ID) })
+	slices.SortStableFunc(products, func(v, w graph.Value) int {
+		return int(w.Node.ID - v.Node.ID)
+	})
 	for _, v := range products {
 		if a.readers[v.Node.ID] != 1 || a.last[v.Node.ID] != n.ID || v.Node.Leaf() {
 			continue

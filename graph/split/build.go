@@ -36,17 +36,20 @@ func (s *Survey) Build(parts []int) (*Result, error) {
 			len(s.regions))
 	}
 	b := &builder{Survey: s, count: make([]int, len(parts)), names: map[string]bool{},
-		pieces: make([][]graph.Value, s.g.Len()), rows: map[rows]graph.Value{},
+		pieces: make([][]graph.Value, s.g.Len()), made: map[rows]graph.Value{},
+		views:   map[graph.Value]graph.Value{},
 		segment: make([][]graph.NodeID, s.g.Len()), region: none,
 		out: &Result{Graph: graph.New(), nodes: make([]*graph.Node, s.g.Len())}}
 	for i, r := range s.regions {
 		b.count[i] = min(parts[i], r.most)
 	}
-	b.build()
-	return b.out, b.err
+	if b.build(); b.err != nil {
+		return nil, b.err
+	}
+	return b.out.pruned(s.fetches, s.updates)
 }
 
-// rows are some rows of a value that is not in parts.
+// rows are some rows of a value of the first graph that is not in parts.
 type rows struct {
 	of           graph.Value
 	axes, lo, hi int
@@ -59,9 +62,10 @@ type builder struct {
 	out     *Result
 	names   map[string]bool
 	pieces  [][]graph.Value // by node of the first graph: its parts so far
-	rows    map[rows]graph.Value
-	segment [][]graph.NodeID // by node: the segment that begins with it
-	region  int32            // of what is being made
+	made    map[rows]graph.Value
+	views   map[graph.Value]graph.Value // by view of some of a value that is in parts
+	segment [][]graph.NodeID            // by node: the segment that begins with it
+	region  int32                       // of what is being made
 	err     error
 }
 
@@ -84,7 +88,7 @@ func (b *builder) build() {
 		case !b.live[n.ID]:
 		case b.segment[n.ID] != nil:
 			b.inParts(b.segment[n.ID])
-		case !b.isCut(n) && (len(n.Out) != 1 || !b.isCut(source(n.Value(0)).Node)):
+		case !b.isCut(n) && !b.onDemand(n):
 			b.whole(n)
 		}
 	}
@@ -97,6 +101,42 @@ func (b *builder) build() {
 func (b *builder) isCut(n *graph.Node) bool {
 	r := b.regionOf[n.ID]
 	return r != none && b.count[r] > 1
+}
+
+// cutOf is where a node is cut.
+func (b *builder) cutOf(n *graph.Node) graph.Cut { return b.regions[b.regionOf[n.ID]].cuts[n.ID] }
+
+// onDemand reports whether a node is made only where something needs it: a view of
+// what is in parts, and joined values of which only rows are read.
+func (b *builder) onDemand(n *graph.Node) bool {
+	if root, _ := n.Value(0).Resolve(); root.Node != n {
+		return b.isCut(root.Node) || b.takenApart(root.Node)
+	}
+	return b.takenApart(n)
+}
+
+// takenApart reports whether a node joins values of which parts alone read rows.
+func (b *builder) takenApart(n *graph.Node) bool {
+	if !ops.Joins(n.Op) || b.isFetched(n) {
+		return false
+	}
+	for _, id := range b.readers[n.ID] {
+		r := b.g.Node(id)
+		if !b.isCut(r) || !cuts(r, b.regions[b.regionOf[id]].cuts[id], n.Value(0)) {
+			return false
+		}
+	}
+	return true
+}
+
+// isFetched reports whether a result of a node, or a view of one, is fetched.
+func (b *builder) isFetched(n *graph.Node) bool {
+	for _, v := range b.fetches {
+		if root, _ := v.Resolve(); root.Node == n || v.Node == n {
+			return true
+		}
+	}
+	return false
 }
 
 // copy appends a node like n.
@@ -165,6 +205,11 @@ func (b *builder) whole(n *graph.Node) *graph.Node {
 
 // of is the new value that stands for one of the first graph.
 func (b *builder) of(v graph.Value) graph.Value {
+	root, off := v.Resolve()
+	if v.Type().Bytes() < root.Type().Bytes() && b.isCut(root.Node) && !b.isFetched(v.Node) &&
+		!b.cutOf(root.Node).Sums() {
+		return b.view(v, root.Node, off)
+	}
 	n := b.whole(v.Node)
 	if n == nil {
 		return graph.Value{}
@@ -182,7 +227,7 @@ func (b *builder) joined(n *graph.Node) *graph.Node {
 	if b.err != nil {
 		return nil
 	}
-	c := b.regions[r].cuts[n.ID]
+	c := b.cutOf(n)
 	if c.Sums() && c.Finish == nil {
 		return all[len(all)-1].Node
 	}
@@ -239,20 +284,22 @@ func (b *builder) rowsOf(n *graph.Node, operand int, w rows, part int) graph.Val
 	v, number := n.In[operand], b.regionOf[n.ID]
 	from := source(v).Node
 	want := graph.RowsOf(v.Type(), w.axes, w.hi-w.lo)
-	if b.regionOf[from.ID] == number && !b.regions[number].cuts[from.ID].Sums() {
+	if b.regionOf[from.ID] == number && !b.cutOf(from).Sums() {
 		x := b.part(from.ID, part)
 		if b.err != nil || x.Type().Equal(want) {
 			return x
 		}
 		return b.value(n, b.name(from, "shaped"), ops.Shaped(want), x)
 	}
-	if w.of = b.of(v); b.err != nil {
-		return graph.Value{}
-	}
-	if x, ok := b.rows[w]; ok {
+	w.of = v
+	if x, ok := b.made[w]; ok || b.err != nil {
 		return x
 	}
-	x := w.of
+	if b.takenApart(from) {
+		b.made[w] = b.gathered(n, from, want, w)
+		return b.made[w]
+	}
+	x := b.of(v)
 	if w.axes > 1 {
 		flat := graph.RowsOf(v.Type(), w.axes, v.Type().Rows(v.Type().Rank()-w.axes))
 		x = b.value(n, b.name(v.Node, "rows"), ops.Shaped(flat), x)
@@ -261,6 +308,6 @@ func (b *builder) rowsOf(n *graph.Node, operand int, w rows, part int) graph.Val
 		name := b.name(v.Node, fmt.Sprintf("%dto%d", w.lo, w.hi))
 		x = b.value(n, name, ops.Rows(w.lo, w.hi), x)
 	}
-	b.rows[w] = x
+	b.made[w] = x
 	return x
 }

@@ -16,8 +16,9 @@
 // is a [graph.Splitter]. One alone would gain nothing: its operands and results would
 // still be whole. So what makes or reads a large value that is cut is cut with it, at
 // the same places, and so on: a region. Within a region a value exists in parts only.
-// At its border a part of an operand is a view of the whole, and the parts of a result
-// are joined.
+// At its border a part of an operand is a view of the whole, or of those values that
+// were only joined to make it, and the parts of a result are joined, as far as what is
+// read is in several of them.
 //
 // Cut are the values between: from the product that makes logits through their
 // cross-entropy and its gradient to the products that read that, a part after the

@@ -2,12 +2,18 @@ package split_test
 
 import (
 	"bytes"
+	"context"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 
+	"github.com/gomem/gomem"
+	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/longtest"
 	"github.com/gomem/gomem/internal/reference"
+	"github.com/gomem/gomem/internal/tensor"
 	"github.com/gomem/gomem/internal/thesis"
 	"github.com/gomem/gomem/models"
 )
@@ -141,4 +147,80 @@ func start(x []float32, init graph.Init, rng *rand.Rand) {
 			x[i] *= rng.Float32()*2 - 1
 		}
 	}
+}
+
+// TestPlans: under every policy, at its smallest budget, a step of a split model gives
+// the losses and weights of the whole one, and takes the memory that was planned.
+func TestPlans(t *testing.T) {
+	for _, name := range []string{"transformer", "deepspeech"} {
+		m, err := five()[name]()
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := m.Objectives[0]
+		s := step{g: m.Graph, fetches: []graph.Value{o.Loss}}
+		for _, n := range o.Updates {
+			s.updates = append(s.updates, n.ID)
+		}
+		want, least := s.planned(t, m, compile.Thesis)
+		after := s.accumulated(t).split(t, s.most()/5)
+		for _, p := range []compile.Policy{compile.Vanilla, compile.Thesis, compile.Auto} {
+			got, budget := after.planned(t, m, p)
+			if !bytes.Equal(want, got) {
+				t.Errorf("%s: %s gives other losses or weights", name, p)
+			}
+			t.Logf("%s: %s takes %d bytes, the whole model thesis %d", name, p, budget, least)
+		}
+	}
+}
+
+// planned are the fetches of three steps, and the variables after them, at the
+// smallest budget of a policy, which is the second result.
+func (s step) planned(t *testing.T, m *models.Model, p compile.Policy) ([]byte, int64) {
+	t.Helper()
+	ctx := context.Background()
+	target := gomem.Target{Name: "train", Fetches: s.fetches, Updates: s.updates}
+	options := gomem.Options{Policy: p, Seed: 3, NoFusion: true}
+	var err error
+	if options.DeviceBytes, err = gomem.MinDevice(ctx, s.g, options, target); err != nil {
+		t.Fatal(err)
+	}
+	session, err := gomem.Compile(ctx, s.g, options, target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close()
+	inputs := map[string]tensor.View{}
+	for v, x := range thesis.Feeds(m) {
+		inputs[v.Node.Name] = x
+	}
+	feeds := gomem.Feeds{}
+	for _, n := range s.g.Inputs() {
+		feeds[n.Value(0)] = inputs[n.Name]
+	}
+	var out []byte
+	for range 3 {
+		fetched, err := session.Step(ctx, "train", feeds)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, fetched[0].Data...)
+	}
+	for _, u := range session.Usage() {
+		if u.Actual != u.Predicted {
+			t.Fatalf("%s used %d, predicted %d", u.Space, u.Actual, u.Predicted)
+		}
+	}
+	variables := session.Variables()
+	slices.SortFunc(variables, func(v, w graph.Value) int {
+		return strings.Compare(v.Node.Name, w.Node.Name)
+	})
+	for _, v := range variables {
+		value, err := session.Get(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, value.Data...)
+	}
+	return out, options.DeviceBytes
 }

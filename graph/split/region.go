@@ -1,8 +1,6 @@
 package split
 
 import (
-	"slices"
-
 	"github.com/gomem/gomem/graph"
 )
 
@@ -20,9 +18,9 @@ type region struct {
 }
 
 // with is the region with one more node, or false if they cannot be cut at the
-// same places. The region is left as it is.
+// same places. The region is then left as it is.
 func (r *region) with(id graph.NodeID, c graph.Cut) (*region, bool) {
-	out := &region{nodes: append(slices.Clip(r.nodes), id), cuts: r.cuts}
+	out := &region{nodes: append(r.nodes, id), cuts: r.cuts}
 	if out.units = gcd(r.units, c.Rows); out.units == r.units && len(r.nodes) > 0 {
 		out.step, out.least = r.step, r.least
 		out.limit(c)

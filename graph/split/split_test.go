@@ -389,3 +389,69 @@ func TestBadArguments(t *testing.T) {
 		}
 	}
 }
+
+// speech builds dense layers over all frames, a recurrent one that takes them apart
+// and joins them, and dense layers again, with gradients.
+func speech(t *rapid.T) step {
+	g := graph.New()
+	frames, batch := rapid.IntRange(2, 9).Draw(t, "frames"), rapid.IntRange(1, 40).Draw(t, "batch")
+	width := rapid.SampledFrom([]int{8, 130}).Draw(t, "width")
+	rows := frames * batch
+	x := g.Input("x", tensor.Of(graph.F32, rows, 6))
+	labels := g.Input("labels", tensor.Of(graph.I32, rows))
+	weights := func(name string, sizes ...int) graph.Value {
+		return g.Variable(name, tensor.Of(graph.F32, sizes...), graph.Init{})
+	}
+	vars := []graph.Value{weights("w", 6, width), weights("b", width), weights("u", width, width),
+		weights("v", width, 12)}
+	dense := ops.ClippedRelu(ops.Add(ops.MatMul(x, vars[0]), vars[1]), 20)
+	steps := ops.Split(dense, frames)
+	if rapid.Bool().Draw(t, "stacked") {
+		steps = ops.Unstack(ops.ReshapeSizes(dense, frames, batch, width))
+	}
+	h := steps[0]
+	var out []graph.Value
+	for _, s := range steps {
+		h = ops.Tanh(ops.Add(ops.MatMul(h, vars[2]), s))
+		out = append(out, h)
+	}
+	joined := ops.Concat(0, out...)
+	if rapid.Bool().Draw(t, "reshaped") {
+		joined = ops.ReshapeSizes(ops.Stack(out...), rows, width)
+	}
+	losses := ops.CrossEntropy(ops.MatMul(joined, vars[3]), labels, 0)
+	s := step{g: g, fetches: []graph.Value{ops.Mean(losses)}}
+	if rapid.Bool().Draw(t, "fetched step") {
+		s.fetches = append(s.fetches, steps[len(steps)-1])
+	}
+	if rapid.Bool().Draw(t, "fetched frames") {
+		s.fetches = append(s.fetches, joined)
+	}
+	lr := g.Constant("lr", tensor.FromF32([]float32{0.5}))
+	for i, d := range autodiff.Grad(s.fetches[0], vars...) {
+		s.updates = append(s.updates, ops.SGD(vars[i], d, lr).ID)
+	}
+	if g.Err() != nil {
+		t.Fatal(g.Err())
+	}
+	return s
+}
+
+// TestSpeech: where parts are taken apart and joined in other places than they are
+// cut, the bits are the same.
+func TestSpeech(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := speech(t)
+		if rapid.Bool().Draw(t, "fused") {
+			s = s.fused(t)
+		}
+		limit := s.most() / rapid.Int64Range(1, 8).Draw(t, "limit")
+		after := s.split(t, limit)
+		if !bytes.Equal(s.run(t, 12), after.run(t, 12)) {
+			t.Fatal("the split graph gives other bits")
+		}
+		if after.most() > s.most() {
+			t.Fatalf("an operation needs %d bytes, and split %d", s.most(), after.most())
+		}
+	})
+}

@@ -14,12 +14,14 @@ import (
 type Survey struct {
 	g        *graph.Graph
 	fetches  []graph.Value
+	updates  []graph.NodeID
 	live     []bool
 	needs    []int64
 	large    int64            // from so many bytes on a value is cut wherever it is
 	readers  [][]graph.NodeID // by node: that read its results, or views of the same bytes
 	regions  []*region
-	regionOf []int32 // by node, or none
+	regionOf []int32        // by node, or none
+	after    []graph.NodeID // by node: that it needs a segment whole, see needsWhole
 }
 
 const none = -1
@@ -35,9 +37,9 @@ func NewSurvey(g *graph.Graph, fetches []graph.Value, updates []graph.NodeID,
 	for _, v := range fetches {
 		roots = append(roots, v.Node.ID)
 	}
-	s := &Survey{g: g, fetches: fetches, live: g.Ancestors(roots), needs: Needs(g, fetches),
+	s := &Survey{g: g, fetches: fetches, updates: updates, live: g.Ancestors(roots), needs: Needs(g, fetches),
 		large: limit / 4, readers: make([][]graph.NodeID, g.Len()),
-		regionOf: slices.Repeat([]int32{none}, g.Len())}
+		regionOf: slices.Repeat([]int32{none}, g.Len()), after: make([]graph.NodeID, g.Len())}
 	s.findReaders()
 	for _, id := range s.above(limit) {
 		s.grow(id)
@@ -203,19 +205,19 @@ func cuts(n *graph.Node, c graph.Cut, v graph.Value) bool {
 func (s *Survey) segments(number int32) [][]graph.NodeID {
 	r := s.regions[number]
 	var out [][]graph.NodeID
-	var after map[graph.NodeID]bool // nodes that need a part of the segment, whole
 	first := graph.NodeID(0)
+	clear(s.after)
 	for id := r.nodes[0]; id <= r.nodes[len(r.nodes)-1]; id++ {
 		if !s.live[id] {
 			continue
 		}
-		needs := s.needsWhole(number, id, first, after)
+		needs := len(out) > 0 && s.needsWhole(number, id, first)
 		switch {
 		case s.regionOf[id] != number && needs:
-			after[id] = true
+			s.after[id] = first + 1
 		case s.regionOf[id] != number:
 		case len(out) == 0 || needs:
-			out, first, after = append(out, nil), id, map[graph.NodeID]bool{}
+			out, first = append(out, nil), id
 			fallthrough
 		default:
 			out[len(out)-1] = append(out[len(out)-1], id)
@@ -225,17 +227,16 @@ func (s *Survey) segments(number int32) [][]graph.NodeID {
 }
 
 // needsWhole reports whether a node needs something whole of the region's segment
-// that begins at first, or something that does.
-func (s *Survey) needsWhole(number int32, id, first graph.NodeID,
-	after map[graph.NodeID]bool) bool {
+// that begins at first, or something that does: of which after is first plus one.
+func (s *Survey) needsWhole(number int32, id, first graph.NodeID) bool {
 	n := s.g.Node(id)
 	c, member := s.regions[number].cuts[id]
 	for i, v := range n.In {
 		v = source(v)
-		if after[v.Node.ID] {
+		if s.after[v.Node.ID] == first+1 {
 			return true
 		}
-		if s.regionOf[v.Node.ID] == number && v.Node.ID >= first && after != nil &&
+		if s.regionOf[v.Node.ID] == number && v.Node.ID >= first &&
 			(!member || c.In[i] == 0 || s.regions[number].cuts[v.Node.ID].Sums()) {
 			return true
 		}
