@@ -22,10 +22,3 @@ type Model interface {
 	// link).
 	Kappa() float64
 }
-
-// Machine is what can be bound to a model's operations: a [Profile] or a [Local].
-type Machine interface {
-	// For is the machine's prices for one model, such as "moe", of which a training
-	// step executes the nodes.
-	For(model string, nodes []*graph.Node) Model
-}
