@@ -30,11 +30,12 @@
 //   - eviction. Blocks above the limit are taken out and wait. One that waits goes to
 //     the smallest gap below the limit that it fits in; if there is none, to where the
 //     blocks in its way are the cheapest, and these wait in its place. To evict a
-//     block costs the root of its area, and more each time it has been evicted: what
-//     is fought over grows dear, goes first, and stays. One step looks only at the
+//     block costs, say, the root of its area, and more each time it has been evicted:
+//     what is fought over grows dear, goes first, and stays. One step looks only at the
 //     blocks that are live with one, so there are tens of thousands of steps a second
-//     where placing all of them again takes a tenth of one. If the limit is not
-//     reached, limits halfway between it and the best are tried in turn.
+//     where placing all of them again takes a tenth of one. The limit is approached
+//     by halves, each with a few habits in turn (what the cost goes by: area, life,
+//     how many others are met), since each solves what the others do not.
 //   - for up to a thousand blocks, building from the ground up: every packing can be
 //     let down until each block rests on another or on the ground, so it is enough to
 //     place blocks in order of their offsets, each as low as those before it allow.

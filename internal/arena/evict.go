@@ -1,6 +1,7 @@
 package arena
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -11,6 +12,7 @@ import (
 // there is no room for it, those in its way are evicted.
 type evictor struct {
 	placer
+	habit
 	limit   int64
 	waiting []int32
 	bytes   int64    // of the blocks that wait
@@ -21,9 +23,13 @@ type evictor struct {
 }
 
 // newEvictor begins with a packing without the blocks that are above the limit.
-func newEvictor(s *strip, at, worth []int64, limit int64, seed uint64) *evictor {
-	e := &evictor{placer: placer{strip: s, at: slices.Clone(at)}, limit: limit, worth: worth,
-		price: slices.Clone(worth), rng: rand.New(rand.NewPCG(seed, 0))}
+func newEvictor(s *strip, at []int64, h habit, limit int64, seed uint64) *evictor {
+	e := &evictor{placer: placer{strip: s, at: slices.Clone(at)}, habit: h, limit: limit,
+		rng: rand.New(rand.NewPCG(seed, 0))}
+	for k := range at {
+		e.worth = append(e.worth, 1+int64(h.root(s, int32(k))))
+	}
+	e.price = slices.Clone(e.worth)
 	for k, at := range e.at {
 		if at+s.size[k] > limit {
 			e.evict(int32(k))
@@ -32,13 +38,17 @@ func newEvictor(s *strip, at, worth []int64, limit int64, seed uint64) *evictor 
 	return e
 }
 
-// worths is how hard each block is to place elsewhere: the root of its area.
-func worths(s *strip) []int64 {
-	w := make([]int64, len(s.size))
-	for k := range w {
-		w[k] = 1 + int64(math.Sqrt(float64(s.size[k]/Align)*float64(s.to[k]-s.from[k]+1)))
-	}
-	return w
+// habit is how an evictor goes about it.
+type habit struct {
+	root func(s *strip, k int32) float64 // what it costs to evict a block
+	few  int                             // how many that wait are compared, or 0 for all
+}
+
+// habits are a few that each solve what the others do not.
+var habits = [...]habit{
+	{func(s *strip, k int32) float64 { return math.Sqrt(s.area(k) / Align) }, 4},
+	{func(s *strip, k int32) float64 { return float64(s.life(k)) }, 0},
+	{func(s *strip, k int32) float64 { return float64(s.degree(k)) }, 4},
 }
 
 func (e *evictor) evict(k int32) {
@@ -47,15 +57,18 @@ func (e *evictor) evict(k int32) {
 	e.bytes += e.size[k]
 }
 
-// choose takes the dearest of a few of the blocks that wait.
+// choose takes the dearest of the blocks that wait, or of a few of them.
 func (e *evictor) choose() int32 {
-	best := e.rng.IntN(len(e.waiting))
-	for range 3 {
-		i := e.rng.IntN(len(e.waiting))
-		if e.price[e.waiting[i]] > e.price[e.waiting[best]] {
+	best := -1
+	for i := range cmp.Or(e.few, len(e.waiting)) {
+		if e.few > 0 {
+			i = e.rng.IntN(len(e.waiting))
+		}
+		if best < 0 || e.price[e.waiting[i]] > e.price[e.waiting[best]] {
 			best = i
 		}
 	}
+	e.looks += int64(len(e.waiting)) / 8
 	k, last := e.waiting[best], len(e.waiting)-1
 	e.waiting[best] = e.waiting[last]
 	e.waiting = e.waiting[:last]

@@ -76,8 +76,7 @@ func (s *strip) life(k int32) int64 { return int64(s.to[k]-s.from[k]) + 1 }
 
 func (s *strip) area(k int32) float64 { return float64(s.size[k]) * float64(s.life(k)) }
 
-// search tries the orders, and then eviction, alternately at the limit and halfway
-// between it and the best, with an effort that grows.
+// search tries all that there is.
 func (h *hunt) search() {
 	for _, o := range orderings {
 		h.repair(o.rule, func(a, b int32) int { return o.less(h.strip, a, b) })
@@ -85,18 +84,38 @@ func (h *hunt) search() {
 	if len(h.ids) <= buildable {
 		h.build()
 	}
-	worth, slice := worths(h.strip), 2*int64(len(h.before)+len(h.ids))
-	for seed := uint64(0); !h.done(); seed++ {
-		limit := h.limit
-		if seed%2 == 1 {
-			limit += (h.top - h.limit) / 2 &^ (Align - 1)
-		}
-		e := newEvictor(h.strip, h.at, worth, limit, seed)
+	h.evictions()
+}
+
+// evictions tries eviction with each habit in turn. The limit that it aims at goes
+// halfway from the best to the limit asked for whenever one is reached, and halfway
+// back when none of the habits reaches it.
+func (h *hunt) evictions() {
+	slice := h.effort / 12
+	goal := h.halfway(h.limit)
+	for seed := 0; !h.done(); seed++ {
+		e := newEvictor(h.strip, h.at, habits[seed%len(habits)], goal, uint64(seed))
 		at, top := e.run(min(slice, h.effort))
-		h.found(at, top, "eviction")
 		h.effort -= e.looks
-		slice += slice / 2
+		h.found(at, top, "eviction")
+		switch {
+		case len(e.waiting) == 0:
+			goal = h.halfway(h.limit)
+		case seed%len(habits) == len(habits)-1:
+			slice += slice / 2
+			if goal = h.halfway(goal); h.top-goal < h.load/256 {
+				goal = h.limit
+			}
+		}
 	}
+}
+
+// halfway is a limit halfway from another to the best, or the other if they are close.
+func (h *hunt) halfway(limit int64) int64 {
+	if h.top-limit < h.load/128 {
+		return limit
+	}
+	return (limit + (h.top-limit)/2) &^ (Align - 1)
 }
 
 // buildable is how many blocks are built from the ground up.
