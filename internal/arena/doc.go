@@ -52,5 +52,5 @@
 //
 // What it does not do: find the lowest packing, look below a limit that it has reached,
 // or move a block during its life. Thousands of blocks that are full from end to end,
-// without any slack at any time, are packed only to a tenth or two above the load.
+// without any slack at any time, are packed only to one to three tenths above the load.
 package arena

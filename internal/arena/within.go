@@ -8,7 +8,7 @@ import (
 // PackWithin is [Pack], but where that does not keep to a limit in bytes it goes on, to
 // the first packing whose peak does, or else for the effort given, and returns the best
 // that it has found. Effort is how many pairs of blocks may be looked at beyond what
-// Pack looks at, about twenty million a second. The result depends on nothing else, and is
+// Pack looks at, some ten million a second. The result depends on nothing else, and is
 // never worse than Pack's.
 func PackWithin(blocks []Block, limit, effort int64) Packing {
 	best := Pack(blocks)
