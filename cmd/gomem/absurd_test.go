@@ -69,6 +69,7 @@ func TestAbsurdNumbers(t *testing.T) {
 		{"plan --model resnet", "blocks", []string{"0,1,1,1", "1,1,1,-1", "1,1,1,2147483647",
 			"1,1,1,9223372036854775808", "1,1,1", "NaN,1,1,1", "16384,1,1,1"}},
 		{"plan", "device-memory host-memory", sizes},
+		{"plan --sweep", "points", append([]string{"1001"}, counts...)},
 		{"bench thesis --table 6.1", "runs", counts},
 		{"bench thesis --table 6.1", "copy-gbps", numbers},
 	} {

@@ -25,7 +25,7 @@ type series struct {
 
 const mib = 1 << 20
 
-// plot draws the curve into a file: the time of a step, if it is known, above the
+// plot draws the curve into a file: the time of a step above the
 // memories and the copies. The name says the format.
 func (x curve) plot(path string) error {
 	// Okabe and Ito's colours, which people with any sight can tell apart.
@@ -37,12 +37,13 @@ func (x curve) plot(path string) error {
 		charts = append(charts, []*plot.Plot{p})
 		return err
 	}
-	if x.Machine != "" {
-		err := add("time of a step on "+x.Machine+", of vanilla's", series{"time", blue,
-			func(p point) float64 { return p.Slower }})
-		if err != nil {
-			return err
-		}
+	if err := add("time of a step, of vanilla's",
+		series{"predicted for " + x.Machine, blue, func(p point) float64 { return p.Slower }},
+		series{"no plan is shorter", pink, func(p point) float64 {
+			return p.LowerBoundMS / max(x.VanillaMS, 1e-9)
+		}},
+	); err != nil {
+		return err
 	}
 	if err := add("MiB",
 		series{"device peak", orange, func(p point) float64 { return float64(p.Device) / mib }},
@@ -74,9 +75,7 @@ func (x curve) chart(y string, lines []series) (*plot.Plot, error) {
 		line.Color, line.Width = s.colour, vg.Points(1.5)
 		dots.Color, dots.Shape = s.colour, draw.CircleGlyph{}
 		p.Add(line, dots)
-		if len(lines) > 1 {
-			p.Legend.Add(s.name, line, dots)
-		}
+		p.Legend.Add(s.name, line, dots)
 	}
 	p.X.Min, p.Y.Min = 0, 0
 	p.X.Max *= 1.02

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/gomem/gomem"
 )
@@ -11,33 +12,34 @@ import (
 // cost is what a budget costs.
 type cost struct {
 	// MinDevice is the smallest device budget that works with the options.
-	MinDevice int64 `json:"min_device_bytes"`
-	// Machine is the one that times are of; without one, there are none.
-	Machine     string  `json:"machine,omitempty"`
-	Kappa       float64 `json:"kappa,omitempty"` // see machine.Model
-	PredictedMS float64 `json:"predicted_step_ms,omitempty"`
-	// Slower is the predicted time of a step over vanilla's; 0 if it is not known.
-	Slower  float64 `json:"slower,omitempty"`
-	Actions actions `json:"actions"`
+	MinDevice int64   `json:"min_device_bytes"`
+	Machine   string  `json:"machine"` // that times are of
+	Kappa     float64 `json:"kappa"`   // see machine.Model
+	// PredictedMS is the time of a training step, and LowerBoundMS less than any plan of
+	// the same order and budget has; 0 if it is not known.
+	PredictedMS  float64 `json:"predicted_step_ms"`
+	LowerBoundMS float64 `json:"lower_bound_ms"`
+	Slower       float64 `json:"slower"` // the predicted time over vanilla's
+	Actions      actions `json:"actions"`
 }
 
 // costOf weighs a plan against vanilla's.
-func costOf(ctx context.Context, device string, b *built, o gomem.Options,
-	p, vanilla planned) (cost, error) {
-	c := cost{Actions: actionsOf(p.training(), p.Graph)}
-	m, err := modelOf(device, b, vanilla)
-	if err != nil {
-		return c, err
+func costOf(ctx context.Context, b *built, o gomem.Options, p, vanilla planned) (cost, error) {
+	m := p.Results[0].Model
+	c := cost{
+		Machine: m.Name(), Kappa: m.Kappa(),
+		PredictedMS:  milliseconds(stepTime(b, p)),
+		LowerBoundMS: milliseconds(lowerBound(b, p, o.DeviceBytes)),
+		Slower:       ratio(stepTime(b, p), stepTime(b, vanilla)),
+		Actions:      actionsOf(p.training(), p.Graph),
 	}
-	if m != nil {
-		took := stepTime(b, p, m)
-		c.Machine, c.Kappa = m.Name(), m.Kappa()
-		c.PredictedMS = milliseconds(took)
-		c.Slower = float64(took) / float64(max(stepTime(b, vanilla, m), 1))
-	}
+	var err error
 	c.MinDevice, err = gomem.MinDevice(ctx, b.model.Graph, o, b.targets...)
 	return c, inFlags(err)
 }
+
+// ratio is a time over another.
+func ratio(a, b time.Duration) float64 { return float64(a) / float64(max(b, 1)) }
 
 // costs is what the budget costs, in a line. Vanilla has nothing to pay for.
 func (r report) costs(c cost) string {
@@ -49,21 +51,18 @@ func (r report) costs(c cost) string {
 		free = "fits without copying from "
 	}
 	parts := []string{free + short(r.VanillaDevice)}
-	if effect := r.effect(c); r.DeviceBudget > 0 {
-		parts = append(parts, fmt.Sprintf("at %s %s", short(r.DeviceBudget), effect))
+	if r.DeviceBudget > 0 {
+		parts = append(parts, fmt.Sprintf("at %s %s", short(r.DeviceBudget), r.effect(c)))
 	}
 	return strings.Join(append(parts, "least "+short(c.MinDevice)), "; ")
 }
 
-// effect is what a plan does to the time of a step, or else how much it copies.
+// effect is what a plan does to the time of a step.
 func (r report) effect(c cost) string {
-	switch {
-	case c.Slower > 0:
-		return slower(c.Slower)
-	case r.copies() == 0:
-		return "it copies nothing"
+	if r.copies() == 0 && c.Actions.Recomputed == 0 {
+		return "nothing is copied"
 	}
-	return "it copies " + short(r.copies())
+	return slower(c.Slower)
 }
 
 // slower is a ratio of times in words.

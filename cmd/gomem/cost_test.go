@@ -1,10 +1,12 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/gomem/gomem/compile"
+	"github.com/gomem/gomem/machine"
 )
 
 // TestCosts: one line of at most 80 columns, whatever is known.
@@ -17,18 +19,21 @@ func TestCosts(t *testing.T) {
 	}{
 		{"", report{Policy: compile.Vanilla, VanillaDevice: mib}, cost{MinDevice: mib}},
 		{"fits without copying from 58.7MiB; at 32MiB about 12% slower; least 6.1MiB",
-			report{Policy: compile.Auto, VanillaDevice: 587 * mib / 10, DeviceBudget: 32 * mib},
-			cost{MinDevice: 61 * mib / 10, Slower: 1.12}},
-		{"fits without copying from 1MiB; at 2MiB it copies nothing; least 1MiB",
+			report{Policy: compile.Auto, VanillaDevice: 587 * mib / 10, DeviceBudget: 32 * mib,
+				SwapIn: 1}, cost{MinDevice: 61 * mib / 10, Slower: 1.12}},
+		{"fits without copying from 1MiB; at 2MiB nothing is copied; least 1MiB",
 			report{Policy: compile.Auto, VanillaDevice: mib, DeviceBudget: 2 * mib},
-			cost{MinDevice: mib}},
-		{"vanilla fits from 2MiB; at 1MiB it copies 512KiB; least 100B",
-			report{Policy: compile.Thesis, VanillaDevice: 2 * mib, DeviceBudget: mib,
-				SwapIn: 256 << 10, Gradients: 256 << 10}, cost{MinDevice: 100}},
+			cost{MinDevice: mib, Slower: 1.1}},
+		{"vanilla fits from 2MiB; at 1MiB about 50% faster; least 100B",
+			report{Policy: compile.Thesis, VanillaDevice: 2 * mib, DeviceBudget: mib, SwapIn: 1},
+			cost{MinDevice: 100, Slower: 0.5}},
+		{"fits without copying from 2MiB; at 1MiB about 7% slower; least 100B",
+			report{Policy: compile.Auto, VanillaDevice: 2 * mib, DeviceBudget: mib},
+			cost{MinDevice: 100, Slower: 1.07, Actions: actions{Recomputed: 1}}},
 		{"vanilla fits from 2MiB; least 1MiB",
 			report{Policy: compile.Grappler, VanillaDevice: 2 * mib}, cost{MinDevice: mib}},
 		{"fits without copying from 1024GiB; at 1024GiB 4096.0 times the time; least 1024GiB",
-			report{Policy: compile.Auto, VanillaDevice: most, DeviceBudget: most},
+			report{Policy: compile.Auto, VanillaDevice: most, DeviceBudget: most, Stage: 1},
 			cost{MinDevice: most, Slower: 4096}},
 	} {
 		if got := c.costs(c.cost); got != c.want {
@@ -85,24 +90,36 @@ func TestCostLine(t *testing.T) {
 	}
 }
 
-// TestPredicted: times are of the machine that is named, and without one there are
-// none.
+// TestPredicted: times are of the machine that is named, and no plan is shorter than
+// the bound.
 func TestPredicted(t *testing.T) {
-	var slow, fast, none explanation
-	plan := []string{"plan", "--json", "--size", "s512", "--device"}
-	decode(t, patiently(t, with(plan, "sim:titanx")...), &slow)
-	decode(t, patiently(t, with(plan, "sim:gh200")...), &fast)
-	decode(t, patiently(t, with(plan, "null")...), &none)
-	switch {
-	case slow.Machine != "titanx" || fast.Machine != "gh200" || none.Machine != "":
-		t.Errorf("machines %q, %q, %q", slow.Machine, fast.Machine, none.Machine)
-	case !(slow.PredictedMS > fast.PredictedMS && fast.PredictedMS > 0) || none.PredictedMS != 0:
-		t.Errorf("times %v, %v, %v", slow.PredictedMS, fast.PredictedMS, none.PredictedMS)
-	case slow.Slower <= 0 || none.Slower != 0 || none.Kappa != 0:
-		t.Errorf("%+v and %+v", slow.cost, none.cost)
+	inDir(t)
+	profile, err := machine.Named(machine.GH200)
+	if err != nil {
+		t.Fatal(err)
 	}
-	text := patiently(t, "plan", "--size", "s512", "--device", "sim:gh200")
-	if !strings.Contains(text, "\non gh200 a step takes ") {
-		t.Errorf("no time in\n%s", text)
+	if err := writeFile("own.json", profile.WriteJSON); err != nil {
+		t.Fatal(err)
+	}
+	took := map[string]float64{}
+	for _, name := range []string{"cpu", "sim:titanx", "sim:gh200", "sim:own.json"} {
+		for _, policy := range []string{"thesis", "auto", "vanilla"} {
+			args := []string{"plan", "--size", "s512", "--device", name, "--policy", policy}
+			var x explanation
+			decode(t, patiently(t, with(args, "--json")...), &x)
+			if !(x.PredictedMS >= x.LowerBoundMS && x.LowerBoundMS > 0 && x.Slower > 0 &&
+				x.Kappa > 0) || policy == "vanilla" && x.Slower != 1 {
+				t.Errorf("%s: %+v", name, x.cost)
+			}
+			took[name+" "+policy] = x.PredictedMS
+			if text := patiently(t, args...); !strings.Contains(text,
+				fmt.Sprintf("\non %s a step takes %.4g ms by prices", x.Machine, x.PredictedMS)) {
+				t.Errorf("no time in\n%s", text)
+			}
+		}
+	}
+	if took["sim:gh200 thesis"] != took["sim:own.json thesis"] ||
+		took["sim:gh200 auto"] >= took["sim:titanx auto"] {
+		t.Errorf("times %v", took)
 	}
 }

@@ -22,7 +22,7 @@ type fitCmd struct {
 	planFlags
 
 	Max    string `group:"model" enum:"batch,depth,experts,length" default:"batch" placeholder:"OF"`
-	Device string `group:"run" enum:",cpu,null" default:"" placeholder:"NAME"`
+	Device string `group:"run" placeholder:"NAME"`
 	JSON   bool   `name:"json" group:"output"`
 }
 
@@ -122,6 +122,9 @@ func (c *fitCmd) Run(ctx context.Context, e *env) error {
 	}
 	o, err := c.options(b.model.DeviceBytes, b.model.HostBytes)
 	if err != nil {
+		return err
+	}
+	if o, err = b.priced(o, c.Device); err != nil {
 		return err
 	}
 	// There is no largest without budgets: vanilla has them here, too.

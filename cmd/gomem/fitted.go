@@ -93,13 +93,13 @@ func (x fitted) print(w io.Writer) {
 
 // ran is the proof in words.
 func (x fitted) ran() string {
-	switch x.RanOn {
-	case "":
+	switch {
+	case x.RanOn == "":
 		return ""
-	case gomem.Null:
-		return "a step on null, which keeps count: the peaks are those predicted"
+	case !gomem.Computes(x.RanOn):
+		return fmt.Sprintf("a step on %s, which keeps count: the peaks are as predicted", x.RanOn)
 	}
-	return fmt.Sprintf("a step on %s: the peaks are those predicted", x.RanOn)
+	return fmt.Sprintf("a step on %s: the peaks are as predicted", x.RanOn)
 }
 
 // refusal is why the next value is refused, in a few words.

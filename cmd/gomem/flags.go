@@ -112,7 +112,7 @@ func (s *byteSize) UnmarshalText(text []byte) error {
 
 // planFlags are the decisions about memory and time that are the user's.
 type planFlags struct {
-	Policy      string   `group:"plan" default:"thesis" placeholder:"NAME"`
+	Policy      string   `group:"plan" placeholder:"NAME"`
 	Strategy    string   `group:"plan" placeholder:"NAME"`
 	Partition   count    `group:"plan" placeholder:"N"`
 	Lookahead   count    `group:"plan" placeholder:"K"`
@@ -129,7 +129,7 @@ type planFlags struct {
 // a model needs without them.
 func (f planFlags) options(device, host int64) (gomem.Options, error) {
 	o := gomem.Options{
-		Policy: compile.Policy(f.Policy), Strategy: partition.Strategy(f.Strategy),
+		Policy: f.policy(), Strategy: partition.Strategy(f.Strategy),
 		Partition: int(f.Partition), Lookahead: int(f.Lookahead),
 		NoPlacement: f.NoPlacement, NoSwap: f.NoSwap, Streams: int(f.Streams),
 		DeviceBytes: int64(f.DeviceBytes), HostBytes: int64(f.HostBytes),
@@ -177,7 +177,7 @@ func (f planFlags) senseless() error {
 // conflict reports a flag of policies that cut partitions under one that does
 // not.
 func (f planFlags) conflict() error {
-	policy := compile.Policy(f.Policy)
+	policy := f.policy()
 	if policy.Partitioned() {
 		return nil
 	}

@@ -98,7 +98,8 @@ train --profile
     thesis: partitioned execution, variables on the host, swapping; auto: the same, but
     what the device budget leaves over is used to copy less; vanilla: everything on the
     device, the baseline; or grappler: vanilla with the swapping of TensorFlow 1's memory
-    optimizer, to compare (default ${default}).
+    optimizer, to compare (default: ${policy}; thesis where --partition, --strategy or
+    --lookahead is given).
 --strategy
     How operations are gathered into partitions: dfs, depth or dfs-depth (default dfs).
 --partition
@@ -129,8 +130,8 @@ train --profile
     Write what the passes have decided about a training step to a file, as text: the
     order, where each operation runs, what is away when, every stay and event.
 plan --device
-    The machine that predicted times are of: sim:NAME for a profile, titanx, titanx-thesis,
-    h200-pcie5 or gh200 (default ${default}: no times are predicted).
+    The machine to plan for: cpu, this one; or sim:NAME, one of titanx, titanx-thesis,
+    h200-pcie5 and gh200, or a file NAME.json (default ${default}).
 plan --steps
     List the steps of the plan instead of the explanation: all, or those that meet
     conditions such as value=enc/0/*,part=3-5,op=matmul*,step=100-200. A step is of a
@@ -148,8 +149,9 @@ fit --device-memory
 fit --host-memory
     Budget of host memory, such as 1GiB (default: the model size's).
 fit --device
-    Where a step of the answer is run: cpu or null, which only checks the accounting
-    (default: cpu where the machine has the memory and a step takes seconds, else null).
+    Where a step of the answer is run: cpu; null, which only checks the accounting; or
+    sim:NAME, a machine to plan for as well (default: cpu where this machine has the
+    memory and a step takes seconds, else null).
 fit --json
     Print one JSON object of type fit. Sizes are bytes.
 diff --json
@@ -174,6 +176,8 @@ profile --trace
 --sweep
     Plan within budgets from the smallest that works to vanilla's peak, and print what each
     costs; with --json, one JSON object of type sweep.
+--points
+    Budgets of --sweep, from 2 to 1,000 (default ${default}).
 --plot
     Draw the curve of --sweep into a file: FILE.png or FILE.svg.
 --table
@@ -193,7 +197,7 @@ thesis --copy-gbps
 
 // describe gives every flag without a text of its own the one in flagTexts.
 func describe(k *kong.Kong) error {
-	texts := parseTexts(flagTexts)
+	texts := parseTexts(strings.ReplaceAll(flagTexts, "${policy}", string(byDefault)))
 	return kong.Visit(k.Model.Node, func(v kong.Visitable, next kong.Next) error {
 		if n, ok := v.(*kong.Node); ok {
 			for _, f := range n.Flags {

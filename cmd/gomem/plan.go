@@ -28,6 +28,7 @@ type planCmd struct {
 	Graph    location  `group:"output" placeholder:"FILE"`
 	JSON     bool      `name:"json" group:"output" xor:"report"`
 	Sweep    bool      `group:"output" xor:"curve"`
+	Points   count     `group:"output" default:"16" placeholder:"N"`
 	Plot     location  `group:"output" placeholder:"FILE"`
 }
 
@@ -84,15 +85,15 @@ func (c *planCmd) Run(ctx context.Context, e *env) error {
 	if err := c.sweepable(); err != nil {
 		return err
 	}
-	if _, err := profileOf(c.Device); err != nil {
-		return err
-	}
 	b, err := c.build(e.stderr)
 	if err != nil {
 		return err
 	}
 	o, err := c.options(b.model.DeviceBytes, b.model.HostBytes)
 	if err != nil {
+		return err
+	}
+	if o, err = b.priced(o, c.Device); err != nil {
 		return err
 	}
 	if c.Sweep {
@@ -108,7 +109,7 @@ func (c *planCmd) Run(ctx context.Context, e *env) error {
 	if c.Steps.given {
 		return c.Steps.list(e.stdout, e.stderr, p.training())
 	}
-	x, err := explain(ctx, e.stderr, b, o, c.Device, p)
+	x, err := explain(ctx, e.stderr, b, o, p)
 	if err != nil {
 		return err
 	}
@@ -149,13 +150,13 @@ func (c *planCmd) write(p planned) error {
 }
 
 // explain compares the plans with vanilla's and finds what sets their peaks.
-func explain(ctx context.Context, w io.Writer, b *built, o gomem.Options, device string,
+func explain(ctx context.Context, w io.Writer, b *built, o gomem.Options,
 	p planned) (explanation, error) {
 	vanilla, err := comparison(ctx, w, b, o, p)
 	if err != nil {
 		return explanation{}, err
 	}
-	price, err := costOf(ctx, device, b, o, p, vanilla)
+	price, err := costOf(ctx, b, o, p, vanilla)
 	if err != nil {
 		return explanation{}, err
 	}
@@ -205,10 +206,8 @@ func (x explanation) printCost(w io.Writer) {
 	if text := x.costs(x.cost); text != "" {
 		fmt.Fprintf(w, "\n%s\n", text)
 	}
-	if x.Machine != "" {
-		fmt.Fprintf(w, "on %s a step takes %.1f ms, at κ %.0f\n", x.Machine, x.PredictedMS,
-			x.Kappa)
-	}
+	fmt.Fprintf(w, "on %s a step takes %.4g ms by prices, no plan less than %.4g; κ %.0f\n",
+		x.Machine, x.PredictedMS, x.LowerBoundMS, x.Kappa)
 }
 
 // smallest is the smallest device budget: of the plan's partition size, and of a

@@ -1,6 +1,24 @@
 package main
 
-import "github.com/gomem/gomem/compile"
+import (
+	"cmp"
+
+	"github.com/gomem/gomem/compile"
+)
+
+// byDefault is the policy of a command line that leaves the plan to gomem.
+const byDefault = compile.Thesis
+
+// policy is the policy that the flags ask for: the one that is named; else, with a
+// flag that says how to cut partitions, the thesis', of which that is a part; else the
+// default.
+func (f planFlags) policy() compile.Policy {
+	implied := byDefault
+	if f.Partition > 0 || f.Strategy != "" || f.Lookahead > 0 {
+		implied = compile.Thesis
+	}
+	return cmp.Or(compile.Policy(f.Policy), implied)
+}
 
 // baseline is the policy that all are compared with. It needs no budget, since it
 // is there to show what a model takes without one.

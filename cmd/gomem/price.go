@@ -1,60 +1,62 @@
 package main
 
 import (
-	"slices"
-	"strings"
+	"errors"
+	"io/fs"
+	"math"
 	"time"
 
 	"github.com/gomem/gomem"
-	"github.com/gomem/gomem/graph"
-	"github.com/gomem/gomem/machine"
-	"github.com/gomem/gomem/simulate"
+	"github.com/gomem/gomem/bound"
+	"github.com/gomem/gomem/placement"
+	"github.com/gomem/gomem/space"
 )
 
-// modelOf prices what a model's training step does, on the machine that a device
-// stands for; nil if that is not known. What is planned counts, so that all plans of
-// a model are priced alike.
-func modelOf(device string, b *built, vanilla planned) (machine.Model, error) {
-	profile, err := profileOf(device)
-	if profile == nil || err != nil {
-		return nil, err
+// priced is options that plan a model by the prices of the machine that a device
+// stands for. All but simulated ones stand for the machine at hand.
+func (b *built) priced(o gomem.Options, device string) (gomem.Options, error) {
+	o.Device, o.Model = device, b.model.Name
+	err := o.Validate()
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return o, usagef("--device %s: %w", device, err)
 	}
-	var nodes []*graph.Node
-	for id, live := range vanilla.Results[0].Program.Live {
-		if n := vanilla.Graph.Nodes()[id]; live && n.Executes() {
-			nodes = append(nodes, n)
-		}
+	profile, err := gomem.Simulated(device)
+	if profile != nil {
+		o.Machine = profile
 	}
-	return profile.For(b.model.Name, nodes), nil
+	return o, err
 }
 
-// simulated is what the names of devices begin with that are known by their prices.
-const simulated = "sim:"
-
-// profileOf is the profile of a device that is one; nil for others.
-func profileOf(device string) (*machine.Profile, error) {
-	name, ok := strings.CutPrefix(device, simulated)
-	if !ok && slices.Contains(gomem.Devices(), device) {
-		return nil, nil
-	}
-	if !ok {
-		return nil, usagef("--device %q: want %s or %sNAME", device,
-			strings.Join(gomem.Devices(), ", "), simulated)
-	}
-	p, err := machine.Named(name)
-	if err != nil {
-		return nil, usagef("--device %s: %w", device, err)
-	}
-	return p, nil
-}
-
-// stepTime is how long a training step takes by prices: every objective as often as
-// it is executed.
-func stepTime(b *built, p planned, m machine.Model) time.Duration {
+// stepTime is how long a training step takes by the prices that plans were made by:
+// every objective as often as it is executed.
+func stepTime(b *built, p planned) time.Duration {
 	var total time.Duration
 	for i, o := range b.model.Objectives {
-		t := simulate.Simulate(p.Results[i].Plan, p.Graph, m)
-		total += time.Duration(o.Times) * t.Step
+		total += time.Duration(o.Times) * p.Results[i].Step
+	}
+	return total
+}
+
+// lowerBound is what no plan of a device budget, or of none, makes a training step
+// shorter than, by the same prices and in the order of these plans, whatever is on the
+// host. It is 0 if it is not known.
+func lowerBound(b *built, p planned, budget int64) time.Duration {
+	if budget == 0 {
+		budget = math.MaxInt64 / 2
+	}
+	var total time.Duration
+	for i, o := range b.model.Objectives {
+		r := p.Results[i]
+		free := *r.Program
+		if err := placement.Pass(true).Run(&free); err != nil {
+			return 0
+		}
+		// Bounds count whole units of alignment, of which the last slot needs a part.
+		least := bound.New(&free, r.Model).Time(budget + r.Plan.Spaces[space.Device].Align - 1)
+		if least == bound.Never {
+			return 0
+		}
+		total += time.Duration(o.Times) * least
 	}
 	return total
 }

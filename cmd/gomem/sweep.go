@@ -15,7 +15,6 @@ import (
 
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/compile"
-	"github.com/gomem/gomem/machine"
 	"github.com/gomem/gomem/space"
 )
 
@@ -28,10 +27,10 @@ type curve struct {
 	Policy    compile.Policy `json:"policy"`
 	MinDevice int64          `json:"min_device_bytes"`
 	Vanilla   int64          `json:"vanilla_device_peak_bytes"`
-	Machine   string         `json:"machine,omitempty"` // that times are of
-	Kappa     float64        `json:"kappa,omitempty"`
-	VanillaMS float64        `json:"vanilla_step_ms,omitempty"`
-	Points    []point        `json:"points"` // by budget
+	Machine   string         `json:"machine"` // that times are of
+	Kappa     float64        `json:"kappa"`
+	VanillaMS float64        `json:"vanilla_step_ms"` // 0: it has not been planned yet
+	Points    []point        `json:"points"`          // by budget
 	Complete  bool           `json:"complete"`
 
 	given int64 // the budget that was given, or the model size's
@@ -39,17 +38,18 @@ type curve struct {
 
 // point is a plan.
 type point struct {
-	Budget      int64   `json:"device_budget_bytes"`
-	Device      int64   `json:"device_peak_bytes"`
-	Host        int64   `json:"host_peak_bytes"`
-	Copied      int64   `json:"copied_bytes"` // beside inputs and results
-	PredictedMS float64 `json:"predicted_step_ms,omitempty"`
-	Slower      float64 `json:"slower,omitempty"` // the time over vanilla's
-	Actions     actions `json:"actions"`
+	Budget       int64   `json:"device_budget_bytes"`
+	Device       int64   `json:"device_peak_bytes"`
+	Host         int64   `json:"host_peak_bytes"`
+	Copied       int64   `json:"copied_bytes"` // beside inputs and results
+	PredictedMS  float64 `json:"predicted_step_ms"`
+	LowerBoundMS float64 `json:"lower_bound_ms"` // 0: it is not known
+	Slower       float64 `json:"slower"`         // the predicted time over vanilla's
+	Actions      actions `json:"actions"`
 }
 
-// sweepPoints is the number of budgets of a sweep, beside the one that was given.
-const sweepPoints = 16
+// maxPoints is the most budgets of a sweep.
+const maxPoints = 1000
 
 // sweep plans under many budgets.
 func (c *planCmd) sweep(ctx context.Context, e *env, b *built, o gomem.Options) error {
@@ -87,14 +87,8 @@ func (c *planCmd) curve(ctx context.Context, w io.Writer, b *built, o gomem.Opti
 	if err != nil {
 		return x, err
 	}
-	m, err := modelOf(c.Device, b, vanilla)
-	if err != nil {
-		return x, err
-	}
-	if m != nil {
-		x.Machine, x.Kappa = m.Name(), m.Kappa()
-		x.VanillaMS = milliseconds(stepTime(b, vanilla, m))
-	}
+	x.VanillaMS = milliseconds(stepTime(b, vanilla))
+	x.Machine, x.Kappa = vanilla.Results[0].Model.Name(), vanilla.Results[0].Model.Kappa()
 	done := said.during("gomem: looking for the smallest budget")
 	x.MinDevice, err = gomem.MinDevice(ctx, b.model.Graph, o, b.targets...)
 	done()
@@ -102,7 +96,7 @@ func (c *planCmd) curve(ctx context.Context, w io.Writer, b *built, o gomem.Opti
 		return x, inFlags(err)
 	}
 	x.Vanilla = vanilla.Peak(space.Device)
-	budgets := budgets(x.MinDevice, x.Vanilla, o.DeviceBytes)
+	budgets := budgets(x.MinDevice, x.Vanilla, o.DeviceBytes, int64(c.Points))
 	for i, budget := range budgets {
 		o.DeviceBytes = budget
 		done := said.during(fmt.Sprintf("gomem: planning within %s (%d of %d)", size(budget), i+1,
@@ -112,29 +106,25 @@ func (c *planCmd) curve(ctx context.Context, w io.Writer, b *built, o gomem.Opti
 		if err != nil {
 			return x, err
 		}
-		x.Points = append(x.Points, x.point(b, p, budget, m))
+		x.Points = append(x.Points, x.point(b, p, budget))
 	}
 	return x, nil
 }
 
 // point is a plan in numbers.
-func (x curve) point(b *built, p planned, budget int64, m machine.Model) point {
+func (x curve) point(b *built, p planned, budget int64) point {
 	r := newReport(b.model, gomem.Options{}, p, p)
-	y := point{Budget: budget, Device: r.DevicePeak, Host: r.HostPeak, Copied: r.copies(),
-		Actions: actionsOf(p.training(), p.Graph)}
-	if m != nil {
-		y.PredictedMS = milliseconds(stepTime(b, p, m))
-		y.Slower = y.PredictedMS / x.VanillaMS
-	}
-	return y
+	took := milliseconds(stepTime(b, p))
+	return point{Budget: budget, Device: r.DevicePeak, Host: r.HostPeak, Copied: r.copies(),
+		PredictedMS: took, LowerBoundMS: milliseconds(lowerBound(b, p, budget)),
+		Slower: took / x.VanillaMS, Actions: actionsOf(p.training(), p.Graph)}
 }
 
-// budgets are the least and the most that are of interest, others between them, the
-// denser the smaller, since there they cost the most, and the one that was given, if
-// any.
-func budgets(least, most, given int64) []int64 {
+// budgets are some from the least to the most that are of interest, the denser the
+// smaller, since there they cost the most, and the one that was given, if any.
+func budgets(least, most, given, points int64) []int64 {
 	list := []int64{least}
-	const last = sweepPoints - 1
+	last := points - 1
 	for i := int64(1); i < last && most > least; i++ {
 		list = append(list, least+(most-least)/(last*last)*i*i)
 	}
@@ -149,8 +139,7 @@ func budgets(least, most, given int64) []int64 {
 // barColumns is the length of the longest bar of the chart.
 const barColumns = 24
 
-// print writes a table with a chart beside it: of the time, or if it is not known
-// of what is copied.
+// print writes a table with a chart of the time beside it.
 func (x curve) print(w io.Writer) {
 	printFields(w, []field{
 		{"model", fmt.Sprintf("%s %s under policy %s", x.Model, x.Size, x.Policy)},
@@ -159,47 +148,26 @@ func (x curve) print(w io.Writer) {
 		{"times", x.times()},
 	})
 	fmt.Fprintln(w)
-	header, right := table.Row{"", "budget", "device", "host", "copied"}, []int{2, 3, 4, 5}
-	if x.Machine != "" {
-		header, right = append(header, "time"), append(right, 6)
-	}
-	t := newTable(right...)
-	t.AppendHeader(append(header, ""))
-	most := slices.Max(x.heights())
-	for i, p := range x.Points {
+	t := newTable(2, 3, 4, 5, 6)
+	t.AppendHeader(table.Row{"", "budget", "device", "host", "copied", "time", ""})
+	slowest := slices.MaxFunc(x.Points, func(a, b point) int {
+		return cmp.Compare(a.Slower, b.Slower)
+	})
+	for _, p := range x.Points {
 		mark := ""
 		if p.Budget == x.given {
 			mark = ">"
 		}
-		row := table.Row{mark, short(p.Budget), short(p.Device), short(p.Host), short(p.Copied)}
-		if x.Machine != "" {
-			row = append(row, fmt.Sprintf("%.3f", p.Slower))
-		}
-		t.AppendRow(append(row, bar(x.heights()[i], most)))
+		t.AppendRow(table.Row{mark, short(p.Budget), short(p.Device), short(p.Host),
+			short(p.Copied), fmt.Sprintf("%.3f", p.Slower), bar(p.Slower, slowest.Slower)})
 	}
 	printTable(w, t)
 }
 
 // times says what the times are.
 func (x curve) times() string {
-	if x.Machine == "" {
-		return ""
-	}
-	return fmt.Sprintf("of vanilla's %.3g ms, predicted for %s (κ %.0f)", x.VanillaMS,
-		x.Machine, x.Kappa)
-}
-
-// heights are what the chart is of.
-func (x curve) heights() []float64 {
-	var list []float64
-	for _, p := range x.Points {
-		if x.Machine == "" {
-			list = append(list, float64(p.Copied))
-		} else {
-			list = append(list, p.Slower)
-		}
-	}
-	return list
+	return fmt.Sprintf("of vanilla's %.3g ms, predicted for %s (κ %.0f)", x.VanillaMS, x.Machine,
+		x.Kappa)
 }
 
 // bar is a part of the longest bar, in halves of a column.
@@ -212,6 +180,8 @@ func bar(value, most float64) string {
 func (c *planCmd) sweepable() error {
 	ext := filepath.Ext(string(c.Plot))
 	switch {
+	case c.Points < 2 || c.Points > maxPoints:
+		return usagef("--points %d: want a number from 2 to %d", c.Points, maxPoints)
 	case c.Plot != "" && !c.Sweep:
 		return usagef("--plot needs --sweep")
 	case c.Plot != "" && ext != ".png" && ext != ".svg":

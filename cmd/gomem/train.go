@@ -90,6 +90,9 @@ func (c *trainCmd) Run(ctx context.Context, e *env) error {
 	if err != nil {
 		return err
 	}
+	if o, err = b.priced(o, c.Device); err != nil {
+		return err
+	}
 	session, err := c.session(o)
 	if err != nil {
 		return err
@@ -114,7 +117,7 @@ func (c *trainCmd) prepare(ctx context.Context, e *env, b *built, o, session gom
 	if err != nil {
 		return err
 	}
-	price, err := costOf(ctx, c.Device, b, o, p, vanilla)
+	price, err := costOf(ctx, b, o, p, vanilla)
 	if err != nil {
 		return err
 	}
@@ -189,7 +192,7 @@ func (c *trainCmd) fitting() error {
 // enoughMemory refuses a plan that this machine cannot hold.
 func enoughMemory(device string, p planned) error {
 	need, have := p.Peak(space.Device)+p.Peak(space.Host), machineMemory()
-	if device == gomem.Null || have == 0 || need <= have {
+	if !gomem.Computes(device) || have == 0 || need <= have {
 		return nil
 	}
 	return fmt.Errorf("the plan takes %s of this machine's memory (device %s and host %s "+
