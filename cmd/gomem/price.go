@@ -8,6 +8,7 @@ import (
 
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/bound"
+	"github.com/gomem/gomem/machine"
 	"github.com/gomem/gomem/placement"
 	"github.com/gomem/gomem/space"
 )
@@ -15,16 +16,27 @@ import (
 // priced is options that plan a model by the prices of the machine that a device
 // stands for. All but simulated ones stand for the machine at hand.
 func (b *built) priced(o gomem.Options, device string) (gomem.Options, error) {
-	o.Device, o.Model = device, b.model.Name
-	err := o.Validate()
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return o, usagef("--device %s: %w", device, err)
+	profile, err := profileOf(device)
+	if err != nil {
+		return o, err
 	}
-	profile, err := gomem.Simulated(device)
 	if profile != nil {
 		o.Machine = profile
 	}
-	return o, err
+	o.Device, o.Model = device, b.model.Name
+	if err := o.Validate(); err != nil {
+		return o, usagef("--device %s: %w", device, err)
+	}
+	return o, nil
+}
+
+// profileOf is the profile of a device that is known by one, or nil.
+func profileOf(device string) (*machine.Profile, error) {
+	p, err := gomem.Simulated(device)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, usagef("--device %s: %w", device, err)
+	}
+	return p, err
 }
 
 // stepTime is how long a training step takes by the prices that plans were made by:

@@ -62,6 +62,9 @@ func (c *profileCmd) Run(ctx context.Context, e *env) error {
 	if err != nil {
 		return err
 	}
+	if o, err = b.priced(o, c.Device); err != nil {
+		return err
+	}
 	session, err := c.runsOn(o)
 	if err != nil {
 		return err
