@@ -34,13 +34,17 @@ func Named(name string) (*Profile, error) {
 	p := titanX(name)
 	switch name {
 	case TitanX:
+		p.About = "Titan X on PCIe 3"
 	case TitanXThesis:
+		p.About = "the same, as slow as the thesis has it"
 		p.Achieved = map[string]float64{"moe": 0.77e12, "wgan": 0.50e12}
 	case H200:
+		p.About = "H200 on PCIe 5, two bytes an element"
 		p.Device = Rates{FLOPs: 192.5e12, Bytes: 3.2e12, Launch: 1000}
 		p.Host = Rates{FLOPs: 1e12, Bytes: 200e9}
 		p.In, p.Out, p.ElementBytes = 55e9, 55e9, 2
 	case GH200:
+		p.About = "GH200: 400 GB/s to its host"
 		p.Device = Rates{FLOPs: 192.5e12, Bytes: 2.7e12, Launch: 1000}
 		p.Host = Rates{FLOPs: 1e12, Bytes: 340e9}
 		p.In, p.Out, p.ElementBytes = 400e9, 400e9, 2

@@ -24,6 +24,7 @@ func (r Rates) seconds(flops, bytes float64) float64 {
 // Profile is a machine as a dozen rates. [Profile.For] makes it a [Model].
 type Profile struct {
 	Name   string `json:"name"`
+	About  string `json:"about,omitempty"` // what it is, in a few words
 	Device Rates  `json:"device"`
 	Host   Rates  `json:"host"` // of the host's processor, which updates variables there
 	// In and Out are bytes per second of the copy engines towards and from the device,

@@ -148,11 +148,16 @@ func (d *lineDisplay) time(e train.Event) {
 }
 
 // progress is a step in numbers. The time left follows from recent steps. The
-// null device has no loss and no speed.
+// null device has no loss and no speed, a simulated one no loss.
 func (d *lineDisplay) progress(format string, e train.Event) string {
-	if d.header.Device == gomem.Null {
+	switch device := d.header.Device; {
+	case device == gomem.Null:
 		return fmt.Sprintf("nothing computed  device %s  host %s", size(e.DeviceBytes),
 			size(e.HostBytes))
+	case !gomem.Computes(device):
+		return fmt.Sprintf("nothing computed  %s  %s %s/s  device %s  host %s",
+			e.StepTime.Round(time.Microsecond), figures(e.UnitsPerSecond), d.header.Unit,
+			size(e.DeviceBytes), size(e.HostBytes))
 	}
 	left := time.Duration(e.Steps-e.Step) * d.stepTime
 	copies := int64(float64(e.CopyBytes) / max(e.StepTime.Seconds(), 1e-9))
@@ -184,7 +189,7 @@ func (d *lineDisplay) summary(s train.Summary) {
 		{"device peak", compared(s.PredictedDevicePeak, s.ActualDevicePeak) + d.header.versus()},
 		{"host peak", compared(s.PredictedHostPeak, s.ActualHostPeak)},
 	}
-	if d.header.Device != gomem.Null {
+	if gomem.Computes(d.header.Device) {
 		fields = slices.Concat(results(s), fields,
 			[]field{{"weights", "sha256 " + s.WeightsSHA256}, {"checkpoint", s.Checkpoint}})
 	}

@@ -117,8 +117,10 @@ train --profile
 --host-memory
     Budget of host memory, such as 1GiB (default: the model size's; none under vanilla).
 --device
-    cpu, or null, which computes nothing and only checks the accounting (default
-    ${default}; see gomem devices).
+    cpu; null, which computes nothing and only checks the accounting; or sim:PROFILE or
+    sim:FILE.json, the same on a virtual clock (default ${default}; see gomem devices).
+devices --profile
+    Print what a device is priced by as JSON, which --device sim:FILE.json reads.
 --threads
     Threads of an operation, 1 to 1024 (default: one a processor).
 --copy-gbps

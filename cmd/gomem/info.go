@@ -5,61 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
-
-	"github.com/jedib0t/go-pretty/v6/table"
-
-	"github.com/gomem/gomem"
 )
-
-// devicesCmd is gomem devices.
-type devicesCmd struct {
-	JSON bool `name:"json" help:"Print a JSON array. Sizes are bytes."`
-}
-
-func (devicesCmd) examples() string {
-	return `
-  gomem devices
-  gomem devices --json
-`
-}
-
-// deviceInfo describes a device.
-type deviceInfo struct {
-	Name        string `json:"name"`
-	Description string `json:"description"`
-	Threads     int    `json:"threads"`
-	Memory      int64  `json:"memory_bytes"` // 0: unknown, or none is needed
-}
-
-// Run lists the devices.
-func (c *devicesCmd) Run(e *env) error {
-	about := map[string]deviceInfo{
-		gomem.CPU: {Description: "the processor, with a device memory of the budget's size and " +
-			"real copies", Threads: runtime.GOMAXPROCS(0), Memory: machineMemory()},
-		gomem.Null: {Description: "computes nothing and keeps count of memory, for models of any " +
-			"size"},
-	}
-	var list []deviceInfo
-	for _, name := range gomem.Devices() {
-		d := about[name]
-		d.Name = name
-		list = append(list, d)
-	}
-	if c.JSON {
-		return json.NewEncoder(e.stdout).Encode(list)
-	}
-	t := newTable(3, 4)
-	t.AppendHeader(table.Row{"device", "what it is", "threads", "memory"})
-	for _, d := range list {
-		memory := "-"
-		if d.Memory > 0 {
-			memory = size(d.Memory)
-		}
-		t.AppendRow(table.Row{d.Name, d.Description, d.Threads, memory})
-	}
-	printTable(e.stdout, t)
-	return nil
-}
 
 // versionCmd is gomem version.
 type versionCmd struct {

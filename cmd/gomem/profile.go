@@ -113,7 +113,7 @@ func (c *profileCmd) explain(ctx context.Context, e *env, b *built, p planned,
 	if err != nil {
 		return nil, err
 	}
-	if c.StepsToRun > 0 && session.Device != gomem.Null {
+	if c.StepsToRun > 0 && gomem.Computes(session.Device) {
 		if err := enoughMemory(c.Device, p); err != nil {
 			return nil, fmt.Errorf("%w, or --steps-to-run 0", err)
 		}

@@ -175,8 +175,8 @@ func (c *trainCmd) fitting() error {
 	switch {
 	case c.SaveEvery > 0 && c.Save == "" && c.Resume == "":
 		return usagef("--save-every needs --save DIR")
-	case c.Device == gomem.Null && (c.Save != "" || c.Resume != ""):
-		return usagef("--device %s computes nothing: it can neither save nor resume", gomem.Null)
+	case !gomem.Computes(c.Device) && (c.Save != "" || c.Resume != ""):
+		return usagef("--device %s computes nothing: it can neither save nor resume", c.Device)
 	}
 	k, err := kindOf(c.Model)
 	if err != nil {

@@ -193,8 +193,8 @@ func (m *Machine) inOrder() []sample {
 // caches, a sum that does not, one element, and a copy.
 const (
 	side      = 512
-	elements  = 4 << 20
-	copyBytes = 16 << 20
+	elements  = 16 << 20
+	copyBytes = 64 << 20
 )
 
 // basics measures the rates that price what was never timed.
@@ -224,10 +224,11 @@ const diskRate = 1e9
 // each other.
 func (s *stage) rates() (r machine.Rates, gap float64, err error) {
 	g := graph.New()
-	square, long := g.Input("square", tensor.Of(tensor.F32, side, side)),
-		g.Input("long", tensor.Of(tensor.F32, elements))
+	square := g.Input("square", tensor.Of(tensor.F32, side, side))
+	long, other := g.Input("long", tensor.Of(tensor.F32, elements)),
+		g.Input("other", tensor.Of(tensor.F32, elements))
 	one := g.Input("one", tensor.Of(tensor.F32))
-	values := []graph.Value{ops.MatMul(square, square), ops.Add(long, long), ops.Add(one, one)}
+	values := []graph.Value{ops.MatMul(square, square), ops.Add(long, other), ops.Add(one, one)}
 	if err := g.Err(); err != nil {
 		return r, 0, err
 	}
