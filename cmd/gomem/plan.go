@@ -68,6 +68,7 @@ type explanation struct {
 	AtHost     plan.Peak  `json:"host_peak"`
 	PassMS     []passTime `json:"passes"`
 
+	Busy    busy `json:"busy"`
 	vanilla plan.Traffic
 }
 
@@ -171,6 +172,7 @@ func explain(ctx context.Context, w io.Writer, b *built, o gomem.Options,
 		AtDevice:    p.whatSets(space.Device),
 		AtHost:      p.whatSets(space.Host),
 		EvalDevice:  p.Results[len(p.Results)-1].Plan.Spaces[space.Device].Bytes,
+		Busy:        busyOf(b, p),
 		vanilla:     vanilla.training().Traffic(),
 	}
 	if smaller.Change == compile.SmallerPartition {
@@ -197,6 +199,7 @@ func (x explanation) print(w io.Writer) {
 	x.printCost(w)
 	fmt.Fprintln(w)
 	x.printCosts(w)
+	x.Busy.print(w)
 	printPeak(w, "device", x.AtDevice)
 	printPeak(w, "host", x.AtHost)
 }
