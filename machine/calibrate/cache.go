@@ -26,7 +26,7 @@ type record struct {
 	Key     string            `json:"key"`
 	When    time.Time         `json:"when"`
 	Profile machine.Profile   `json:"profile"`
-	Gap     float64           `json:"gap_ns"` // between operations
+	Gap     float64           `json:"gap_ns"` // of an operation among others
 	Samples map[string]sample `json:"samples"`
 }
 

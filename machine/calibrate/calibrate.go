@@ -9,11 +9,7 @@ import (
 	"time"
 
 	"github.com/gomem/gomem/graph"
-	"github.com/gomem/gomem/graph/ops"
-	"github.com/gomem/gomem/internal/device"
-	"github.com/gomem/gomem/internal/tensor"
 	"github.com/gomem/gomem/machine"
-	"github.com/gomem/gomem/space"
 )
 
 // Options bound the measurements. The zero value works.
@@ -100,7 +96,7 @@ func (m *Machine) Measure(ctx context.Context, nodes []*graph.Node) error {
 	if len(parts) == 0 {
 		return nil
 	}
-	s, err := newStage(m.options.Threads, m.options.Bytes)
+	s, err := newStage(m.options.Threads, m.options.Bytes, true)
 	if err != nil {
 		return fmt.Errorf("calibrate: %w", err)
 	}
@@ -138,26 +134,19 @@ func (m *Machine) measure(ctx context.Context, s *stage, some []want, u uses,
 	return err
 }
 
-// note adds samples: the median, over the rounds, of the mean of an operation's trials.
+// note adds samples: the mean, over an operation's trials, of the median of each, which
+// is not moved by what else the machine does now and then.
 func (m *Machine) note(trials []*trial) {
-	sums := map[string][]time.Duration{}
-	counts := map[string]int{}
+	sums, counts := map[string]time.Duration{}, map[string]int{}
 	for _, t := range trials {
-		sum := sums[t.signature]
-		if sum == nil {
-			sum = make([]time.Duration, len(t.times))
-			sums[t.signature] = sum
-		}
-		for i, d := range t.times {
-			sum[i] += d
-		}
+		sums[t.signature] += median(t.times)
 		counts[t.signature]++
 	}
 	for _, t := range trials {
 		c := t.node.Cost()
-		took := float64(median(sums[t.signature])) / float64(counts[t.signature])
+		took := float64(sums[t.signature]) / float64(counts[t.signature])
 		m.known.Samples[t.signature] = sample{t.node.OpName(), c.FLOPs, c.Bytes,
-			took + m.known.Gap}
+			max(1, took+m.known.Gap)}
 	}
 }
 
@@ -187,115 +176,4 @@ func (m *Machine) inOrder() []sample {
 		out = append(out, m.known.Samples[signature])
 	}
 	return out
-}
-
-// The sizes of what the machine's rates are measured by: a product that fits the
-// caches, a sum that does not, one element, and a copy.
-const (
-	side      = 512
-	elements  = 16 << 20
-	copyBytes = 64 << 20
-)
-
-// basics measures the rates that price what was never timed.
-func (m *Machine) basics(ctx context.Context) error {
-	s, err := newStage(m.options.Threads, 5*copyBytes)
-	if err != nil {
-		return fmt.Errorf("calibrate: %w", err)
-	}
-	rates, gap, err := s.rates()
-	if err == nil {
-		err = context.Cause(ctx)
-	}
-	speed, errCopy := s.copyRate()
-	if err := errors.Join(err, errCopy, s.close()); err != nil {
-		return fmt.Errorf("calibrate: %w", err)
-	}
-	m.known = record{When: time.Now().UTC().Truncate(time.Second), Samples: map[string]sample{},
-		Gap: gap, Profile: machine.Profile{Name: "local", Device: rates, Host: rates, In: speed,
-			Out: speed, DiskRead: diskRate, DiskWrite: diskRate, ElementBytes: 4}}
-	return nil
-}
-
-// diskRate is a guess: a disk's is measured where there is one to use.
-const diskRate = 1e9
-
-// rates are the machine's, and gap is the nanoseconds between operations that follow
-// each other.
-func (s *stage) rates() (r machine.Rates, gap float64, err error) {
-	g := graph.New()
-	square := g.Input("square", tensor.Of(tensor.F32, side, side))
-	long, other := g.Input("long", tensor.Of(tensor.F32, elements)),
-		g.Input("other", tensor.Of(tensor.F32, elements))
-	one := g.Input("one", tensor.Of(tensor.F32))
-	values := []graph.Value{ops.MatMul(square, square), ops.Add(long, other), ops.Add(one, one)}
-	if err := g.Err(); err != nil {
-		return r, 0, err
-	}
-	var trials []*trial
-	for i, v := range values {
-		t, err := s.prepare(want{node: v.Node}, i, newUses(nil, nil))
-		if err != nil {
-			return r, 0, err
-		}
-		trials = append(trials, t)
-	}
-	if trials, err = s.time(trials, time.Now().Add(time.Second)); err != nil {
-		return r, 0, err
-	}
-	if gap, err = s.gap(trials[2].task); err != nil {
-		return r, 0, err
-	}
-	small := median(trials[2].times)
-	per := func(n int64, t *trial) float64 {
-		return float64(n) / max(median(t.times)-small, time.Microsecond).Seconds()
-	}
-	return machine.Rates{FLOPs: per(values[0].Node.Cost().FLOPs, trials[0]),
-		Bytes: per(values[1].Node.Cost().Bytes, trials[1]), Launch: float64(small) + gap}, gap, nil
-}
-
-// gap is the median time from the end of an operation to the begin of the next.
-func (s *stage) gap(task device.Task) (float64, error) {
-	const times = 501
-	if err := s.run(slices.Repeat([]device.Task{task}, times)...); err != nil {
-		return 0, err
-	}
-	var gaps []time.Duration
-	for i := range times - 1 {
-		gaps = append(gaps, s.events[i+1].Start-s.events[i].End)
-	}
-	slices.Sort(gaps)
-	return float64(gaps[len(gaps)/2]), nil
-}
-
-// copyRate is how many bytes a second a copy engine copies; both directions are the
-// same here.
-func (s *stage) copyRate() (float64, error) {
-	host, err := s.device.Alloc(space.Host, copyBytes)
-	if err != nil {
-		return 0, err
-	}
-	in, err := s.device.Stream("in", space.CopyIn)
-	if err != nil {
-		return 0, err
-	}
-	task, err := s.device.Copy(device.Copy{Engine: space.CopyIn, What: "stage",
-		Dst: device.Region{Mem: s.room.memory, Bytes: copyBytes},
-		Src: device.Region{Mem: host, Bytes: copyBytes}})
-	if err != nil {
-		return 0, err
-	}
-	var times []time.Duration
-	for i := range rounds + 1 {
-		start := time.Now()
-		in.Run(task)
-		if err := in.Sync(); err != nil {
-			return 0, err
-		}
-		if i > 0 { // the first touches the memory
-			times = append(times, time.Since(start))
-		}
-	}
-	slices.Sort(times)
-	return copyBytes / times[rounds/2].Seconds(), nil
 }

@@ -15,6 +15,7 @@ import (
 
 // stage is a CPU device on which operations run one after the other as in a step.
 type stage struct {
+	threads int
 	device  *cpu.Device
 	compute device.Stream
 	room    *room
@@ -22,12 +23,16 @@ type stage struct {
 	events  []trace.Event // of the run under way
 }
 
-// newStage opens a device with so many bytes, which are taken as they are touched.
-func newStage(threads int, bytes int64) (*stage, error) {
-	s := &stage{data: newSource()}
+// newStage opens a device with so many bytes, which are taken as they are touched. If
+// each operation is to be timed, it tells of them.
+func newStage(threads int, bytes int64, timed bool) (*stage, error) {
+	s := &stage{threads: threads, data: newSource()}
+	o := cpu.Options{Threads: threads}
+	if timed {
+		o.Listener = func(e trace.Event) { s.events = append(s.events, e) }
+	}
 	var err error
-	s.device, err = cpu.Open(cpu.Options{Threads: threads,
-		Listener: func(e trace.Event) { s.events = append(s.events, e) }})
+	s.device, err = cpu.Open(o)
 	if err != nil {
 		return nil, err
 	}
