@@ -8,6 +8,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/internal/profile"
 )
 
@@ -163,5 +164,16 @@ func TestProfileSimulated(t *testing.T) {
 	if o := invoke(t, "profile", "--device", "sim:abacus"); o.status != exitUsage ||
 		!strings.Contains(o.stderr, "abacus") {
 		t.Errorf("%+v", o)
+	}
+}
+
+// TestProfilePolicies: every policy's plan has a profile.
+func TestProfilePolicies(t *testing.T) {
+	for _, policy := range compile.Policies() {
+		text := succeed(t, "profile", "--model", "transformer", "--size", "s512", "--policy",
+			string(policy), "--device", "sim:titanx")
+		if !strings.Contains(text, "device memory: peak") {
+			t.Errorf("%s:\n%s", policy, text)
+		}
 	}
 }

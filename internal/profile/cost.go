@@ -77,6 +77,26 @@ func (c *cost) add(t *Times, step int) {
 	}
 }
 
+// again adds up what is executed once more.
+func (a *analysis) again() Again {
+	var out Again
+	predicted, measured := a.costs()
+	ran := make([]bool, a.graph.Len())
+	for i, s := range a.plan.Steps {
+		if !a.launches(i) {
+			continue
+		}
+		if ran[s.Node] {
+			out.Count++
+			out.FLOPs += a.graph.Node(s.Node).Cost().FLOPs
+			sum(&out.PredictedMS, predicted.ms(i))
+			sum(&out.MeasuredMS, measured.ms(i))
+		}
+		ran[s.Node] = true
+	}
+	return out
+}
+
 // parts are the partitions.
 func (a *analysis) parts() []Part {
 	out := []Part{}

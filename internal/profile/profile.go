@@ -58,7 +58,8 @@ func New(in Input) (*Profile, error) {
 		Machine: in.Machine, Facts: in.Facts,
 		Predicted: p.clock(p.predicted, min(1, len(p.predicted))),
 		Measured:  p.clock(p.measured, len(in.Measured)),
-		Parts:     p.parts(), Copies: p.copies(), Ops: p.ops(), Kinds: p.kinds(),
+		Parts:     p.parts(), Copies: p.copies(), Again: p.again(), Ops: p.ops(),
+		Kinds: p.kinds(),
 	}
 	for i, s := range in.Plan.Spaces {
 		x := Space{Name: s.Name, Bytes: s.Bytes, Budget: s.Budget, Peak: p.peak(space.ID(i)),

@@ -396,3 +396,28 @@ func length(r profile.Run) time.Duration {
 	}
 	return end
 }
+
+// TestAgain: what is executed a second time is told from the first.
+func TestAgain(t *testing.T) {
+	in := inputOf(t, "transformer")
+	p := *in.Plan
+	for _, s := range in.Plan.Steps {
+		if do, ok := s.Do.(plan.Launch); ok && do.Mutates == 0 {
+			s.Part, s.Wait = p.Parts-1, nil
+			p.Steps = append(p.Steps, s)
+			break
+		}
+	}
+	in.Plan, in.Measured = &p, nil
+	in.Predicted = clock(t, in, 1)
+	r := explain(t, in).Report
+	last := in.Predicted[len(p.Steps)-1]
+	if want := float64((last.End - last.Start).Nanoseconds()) / 1e6; r.Again.Count != 1 ||
+		*r.Again.PredictedMS != want || r.Again.MeasuredMS != nil {
+		t.Errorf("%+v, want %v ms", r.Again, want)
+	}
+	var b strings.Builder
+	if err := r.WriteText(&b); err != nil || !strings.Contains(b.String(), "1 operation again") {
+		t.Errorf("%v in\n%s", err, &b)
+	}
+}

@@ -25,6 +25,7 @@ type Report struct {
 	Spaces     []Space  `json:"spaces"`
 	Parts      []Part   `json:"parts"`
 	Copies     []Copies `json:"copies"` // by reason, in the order of the plan's reasons
+	Again      Again    `json:"recomputed"`
 	Ops        []Op     `json:"operations"`
 	Kinds      []Kind   `json:"kinds"` // of operations, the slowest first
 	Facts      Facts    `json:"facts"`
@@ -117,6 +118,15 @@ type Copies struct {
 	Bytes     int64  `json:"bytes"`
 	Predicted *Times `json:"predicted,omitempty"`
 	Measured  *Times `json:"measured,omitempty"`
+}
+
+// Again is what is computed once more, to save memory: the executions of nodes after
+// their first.
+type Again struct {
+	Count       int      `json:"count"`
+	FLOPs       int64    `json:"flops"`
+	PredictedMS *float64 `json:"predicted_ms,omitempty"`
+	MeasuredMS  *float64 `json:"measured_ms,omitempty"`
 }
 
 // Part is a partition.

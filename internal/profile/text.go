@@ -28,6 +28,10 @@ func (r *Report) WriteText(w io.Writer) error {
 		r.Spaces[i].write(&b)
 	}
 	r.writeCopies(&b)
+	if n := r.Again.Count; n > 0 {
+		fmt.Fprintf(&b, "%s again, to save memory: %s\n", counted(n, "operation"),
+			r.Again.cost())
+	}
 	r.writeParts(&b)
 	r.writeOps(&b)
 	r.writeKinds(&b)
@@ -195,6 +199,14 @@ func (r *Report) writeCopies(b *strings.Builder) {
 		t.AppendRow(row(cells...))
 	}
 	fmt.Fprintf(b, "\n%s\n", t.Render())
+}
+
+// cost is what computing once more takes.
+func (a Again) cost() string {
+	if ms := cmp.Or(a.MeasuredMS, a.PredictedMS); ms != nil {
+		return duration(*ms)
+	}
+	return grouped(a.FLOPs) + " FLOPs"
 }
 
 // writeParts writes the partitions that take longest, or move most.

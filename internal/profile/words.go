@@ -15,7 +15,7 @@ func size(bytes int64) string { return units.BytesSize(float64(bytes)) }
 func brief(bytes int64) string {
 	units := []string{"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
 	x, i := float64(bytes), 0
-	for ; x >= 1000 && i < len(units)-1; i++ {
+	for ; x >= 1024 && i < len(units)-1; i++ {
 		x /= 1024
 	}
 	return figure(x) + units[i]
@@ -41,8 +41,8 @@ func counted(n int, noun string) string {
 // duration prints milliseconds with three figures.
 func duration(ms float64) string {
 	switch {
-	case ms >= 1e4:
-		return fmt.Sprintf("%.1f s", ms/1e3)
+	case ms >= 1e3:
+		return figure(ms/1e3) + " s"
 	case ms >= 1 || ms == 0:
 		return figure(ms) + " ms"
 	}
