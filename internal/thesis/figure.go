@@ -1,13 +1,19 @@
 package thesis
 
 import (
+	"errors"
 	"image/color"
+	"io"
 	"math"
+	"os"
 	"path/filepath"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
+	"gonum.org/v1/plot/vg/vgsvg"
 )
 
 // nan stands for a number that does not exist.
@@ -27,9 +33,11 @@ type series struct {
 	x, y []float64
 }
 
-// The size of a figure, and of a bar.
+// The size of a figure, of the room for the legend beside it, and of a bar.
 const (
-	across, down = 22 * vg.Centimeter, 12 * vg.Centimeter
+	across, down = 25 * vg.Centimeter, 12 * vg.Centimeter
+	beside       = 4 * vg.Centimeter
+	margin       = 0.2 * vg.Centimeter
 	barWidth     = 0.6 * vg.Centimeter
 )
 
@@ -49,8 +57,14 @@ func (r *runner) draw(t Table) error {
 		if err != nil {
 			return err
 		}
-		for _, ext := range []string{".png", ".svg"} {
-			if err := p.Save(across, down, filepath.Join(r.Plots, f.file+ext)); err != nil {
+		png := vgimg.NewWith(vgimg.UseWH(across, down), vgimg.UseDPI(120))
+		svg := vgsvg.NewWith(vgsvg.UseWH(across, down))
+		for ext, c := range map[string]interface {
+			vg.CanvasSizer
+			io.WriterTo
+		}{".png": vgimg.PngCanvas{Canvas: png}, ".svg": svg} {
+			layOut(p, draw.New(c))
+			if err := save(filepath.Join(r.Plots, f.file+ext), c); err != nil {
 				return err
 			}
 		}
@@ -58,11 +72,34 @@ func (r *runner) draw(t Table) error {
 	return nil
 }
 
+// layOut draws a plot with its legend beside it: names are behind their colours, so
+// that they do not overlap, whatever fonts a viewer has.
+func layOut(p *plot.Plot, c draw.Canvas) {
+	c.FillPolygon(color.White, []vg.Point{c.Min, {X: c.Max.X, Y: c.Min.Y}, c.Max,
+		{X: c.Min.X, Y: c.Max.Y}})
+	c = draw.Crop(c, margin, -margin, margin, -margin)
+	legend := p.Legend
+	legend.Top, legend.Left, legend.Padding = true, true, vg.Points(3)
+	p.Legend = plot.NewLegend()
+	p.Draw(draw.Crop(c, 0, -beside, 0, 0))
+	legend.Draw(draw.Crop(c, c.Size().X-beside+margin, 0, 0, -vg.Centimeter))
+	p.Legend = legend
+}
+
+// save writes a figure.
+func save(path string, c io.WriterTo) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	_, err = c.WriteTo(f)
+	return errors.Join(err, f.Close())
+}
+
 func (f figure) plot() (*plot.Plot, error) {
 	p := plot.New()
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = f.title, f.x, f.y
 	p.Y.Min = 0
-	p.Legend.Top = true
 	p.Add(plotter.NewGrid())
 	if f.bars {
 		p.NominalX(f.labels...)
@@ -76,10 +113,9 @@ func (f figure) plot() (*plot.Plot, error) {
 	return p, nil
 }
 
-// roomy leaves room for the legend above, and for half a group of bars at the
-// sides.
+// roomy leaves room above, and for half a group of bars at the sides.
 func (f figure) roomy(p *plot.Plot) {
-	p.Y.Max *= 1.3
+	p.Y.Max *= 1.08
 	if f.bars {
 		p.X.Min, p.X.Max = -0.7, float64(len(f.labels))-0.3
 	}

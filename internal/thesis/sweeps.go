@@ -6,23 +6,34 @@ import (
 	"strings"
 
 	"github.com/gomem/gomem/compile"
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/internal/profile"
+	"github.com/gomem/gomem/machine"
 	"github.com/gomem/gomem/models"
 	"github.com/gomem/gomem/partition"
+	"github.com/gomem/gomem/plan"
+	"github.com/gomem/gomem/simulate"
 	"github.com/gomem/gomem/space"
 )
 
 // figure64 is the model of figure 6.4: the MoE at TensorFlow's largest batch.
 func (r *runner) figure64() (*models.Model, error) { return moe.build(r.Size, 4) }
 
-// timeline is figure 6.4: the device's memory in the course of a step.
+// timeline is figure 6.4: the device's memory in the course of a step, in the time
+// that it takes on the thesis' machine.
 func (r *runner) timeline(ctx context.Context) (Table, error) {
 	t := Table{
 		Title: fmt.Sprintf("Figure 6.4: device memory in the course of a step, MoE, 4 pairs, %s",
 			r.Size),
 		Header: []string{"", "thesis GB", "of vanilla's", "peak MiB", "of vanilla's"},
 	}
-	f := figure{file: "fig6.4", title: t.Title, x: "part of the step", y: "MiB"}
+	f := figure{file: "fig6.4", title: t.Title,
+		x: "ms, simulated on the thesis' machine", y: "MiB"}
 	m, err := r.figure64()
+	if err != nil {
+		return t, err
+	}
+	prices, err := r.titan()
 	if err != nil {
 		return t, err
 	}
@@ -42,27 +53,49 @@ func (r *runner) timeline(ctx context.Context) (Table, error) {
 			first = peak
 		}
 		t.row(s.name, s.thesis, s.thesis/9.5, peak, peak/first)
-		f.series = append(f.series, curve(s.name, c.Plan.Timeline(space.Device)))
+		line, err := curve(s.name, m, c.Plan, prices)
+		if err != nil {
+			return t, err
+		}
+		f.series = append(f.series, line)
 	}
 	t.figures = []figure{f}
 	return t, nil
 }
 
-// points is how many points a curve is thinned to.
-const points = 500
-
-// curve is the most bytes in each of equal parts of a step.
-func curve(name string, bytes []int64) series {
-	s := series{name: name}
-	n := min(points, len(bytes))
-	for i := range n {
-		var most int64
-		for _, b := range bytes[i*len(bytes)/n : (i+1)*len(bytes)/n] {
-			most = max(most, b)
-		}
-		s.x, s.y = append(s.x, float64(i)/float64(n)), append(s.y, float64(most)/mib)
+// titan is the thesis' machine. For the replica, which does fewer operations a byte,
+// what moves bytes is as much faster, so that copies weigh what they did there.
+func (r *runner) titan() (*machine.Profile, error) {
+	p, err := machine.Named(machine.TitanXThesis)
+	if err == nil && r.Size == replica {
+		p.In, p.Out = width*p.In, width*p.Out
+		p.Host.FLOPs, p.Host.Bytes = width*p.Host.FLOPs, width*p.Host.Bytes
 	}
-	return s
+	return p, err
+}
+
+// curve is the device's memory over the time of a step: the most bytes in each of
+// equal parts of it.
+func curve(name string, m *models.Model, p *plan.Plan, prices *machine.Profile) (series, error) {
+	var nodes []*graph.Node
+	for _, s := range p.Steps {
+		if _, launch := s.Do.(plan.Launch); launch {
+			nodes = append(nodes, m.Graph.Node(s.Node))
+		}
+	}
+	times := simulate.Simulate(p, m.Graph, prices.For(m.Name, nodes))
+	x, err := profile.New(profile.Input{Plan: p, Graph: m.Graph,
+		Predicted: profile.Simulated(times)})
+	if err != nil {
+		return series{}, err
+	}
+	out := series{name: name}
+	line := x.Report.Spaces[space.Device].Predicted
+	for i, b := range line.Bytes {
+		out.x = append(out.x, float64(i)*line.StepMS/float64(len(line.Bytes)))
+		out.y = append(out.y, float64(b)/mib)
+	}
+	return out, nil
 }
 
 // sweep is a model under options that differ in one respect.
