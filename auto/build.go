@@ -225,7 +225,8 @@ func (e *evaluator) cutValue(s *state, v int32, u []int64) {
 	cur := stay{value: v, first: p, last: p, issue: p, copied: va.bound()}
 	for _, key := range u[1:] {
 		p := e.position(key)
-		away := p > cur.last && s.act[v] == swap && e.long(s, va, cur.last+1, p)
+		away := p > cur.last+1 && (s.act[v] == shun ||
+			s.act[v] == swap && e.long(s, va, cur.last+1, p))
 		anew := p > cur.last && s.act[v] == recompute && operation(key) == va.producer
 		if !away && !anew {
 			cur.last = p
@@ -242,10 +243,7 @@ func (e *evaluator) cutValue(s *state, v int32, u []int64) {
 // long reports whether a swapped value is away from position a to b. Copies back
 // from short absences queue behind those for later needs.
 func (e *evaluator) long(s *state, va *value, a, b int32) bool {
-	if b <= a {
-		return false
-	}
-	return s.eager || e.clock[b]-e.clock[a] > copies(va)+e.begins[len(e.ops)]>>s.slack
+	return e.clock[b]-e.clock[a] > copies(va)+e.begins[len(e.ops)]>>s.slack
 }
 
 // copies is how long a gap must be for a value to be away in it.

@@ -12,6 +12,7 @@ const (
 	keep      action = iota // it stays
 	swap                    // it is away in every long gap; of what comes from the host: it comes again
 	recompute               // it is dropped in its longest gap, and its operation executed again
+	shun                    // it is away in every gap, however short
 )
 
 // home is where a group of variables is and is updated.
@@ -33,12 +34,10 @@ type state struct {
 	// slack: a gap in which a swapped value is away is longer than its copies by the
 	// operations' time, shifted right by so much.
 	slack int64
-	// eager: swapped values are away in every gap, however short.
-	eager bool
 }
 
 func (s *state) clone() *state {
-	return &state{slices.Clone(s.act), slices.Clone(s.home), s.cut, s.slack, s.eager}
+	return &state{slices.Clone(s.act), slices.Clone(s.home), s.cut, s.slack}
 }
 
 // Decision is a plan's decisions, with what they come to under a budget.

@@ -12,12 +12,12 @@ type start struct {
 	weights  float64 // what one of a copy of weights costs
 	cut      int64   // state.cut
 	slack    int64   // state.slack
-	eager    bool    // state.eager
 	streamed bool    // all variables begin on the host, not on the device
 	device   bool    // those with small states are updated on the device
 	reruns   bool    // values may be recomputed
 	swaps    bool    // values may be swapped
 	fine     bool    // small values and variables count too
+	harsh    bool    // values may be away in every gap
 }
 
 // descent takes the bytes over the budget away from a state, the cheapest first.
@@ -76,10 +76,10 @@ func (d *descent) descend() bool {
 		}
 		d.candidates()
 		if len(d.list) == 0 {
-			if d.fine {
+			if d.harsh {
 				return false
 			}
-			d.fine = true
+			d.fine, d.harsh = true, d.fine
 			continue
 		}
 		d.apply()
@@ -114,7 +114,7 @@ func (d *descent) candidates() {
 func (d *descent) consider(v int32, key int64) {
 	va, u := &d.values[v], d.uses[v]
 	act := d.state.act[v]
-	if len(u) < 2 || act == swap || va.bytes < d.floor(smallValue) || u[0] > key ||
+	if len(u) < 2 || act == shun || act == swap && !d.harsh || va.bytes < d.floor(smallValue) || u[0] > key ||
 		u[len(u)-1] < key || va.leaf >= 0 && d.atHome[va.leaf] {
 		return
 	}
@@ -128,6 +128,10 @@ func (d *descent) consider(v int32, key int64) {
 	}
 	share := float64(d.over[b]-d.over[a+1]) / float64(d.over[len(d.seq)]+1)
 	gain := float64(va.bytes) * share
+	if d.harsh && (d.swaps || va.bound()) {
+		d.propose(candidate{value: v, group: -1, act: shun, bytes: va.bytes}, gain,
+			float64(8*(va.in+va.out)))
+	}
 	if act == recompute {
 		if operation(u[j]) != va.producer && d.swaps {
 			d.propose(candidate{value: v, group: -1, act: swap, bytes: va.bytes}, gain,
@@ -135,7 +139,7 @@ func (d *descent) consider(v int32, key int64) {
 		}
 		return
 	}
-	if (d.swaps || va.bound()) && d.long(d.state, va, a+1, b) {
+	if act == keep && (d.swaps || va.bound()) && d.long(d.state, va, a+1, b) {
 		d.propose(candidate{value: v, group: -1, act: swap, bytes: va.bytes}, gain,
 			(d.link+0.02)*float64(va.in))
 	}
@@ -146,7 +150,7 @@ func (d *descent) consider(v int32, key int64) {
 // that ends with use j, if that is one in which it would be away.
 func (d *descent) rerunning(v int32, u []int64, j int, gain float64) {
 	va := &d.values[v]
-	if !d.reruns || va.bound() {
+	if !d.reruns || va.bound() || d.state.act[v] != keep {
 		return
 	}
 	b := anchor(u[j])

@@ -3,36 +3,30 @@ package auto
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"sort"
 )
-
-// flip is what a step of the local search has changed, to be taken back.
-type flip struct {
-	value int32 // or -1
-	act   action
-	group int32
-	home  home
-}
 
 // walker is a local search around the best state.
 type walker struct {
 	*search
 	rng    *rand.Rand
 	state  *state
+	saved  *state    // the one that steps begin with
 	values []int32   // that could be away
 	sums   []float64 // of their weights, up to each
 	groups []int32   // that could be elsewhere
-	flips  []flip
 }
 
-// local flips what is decided of a few neighbouring values or of a group at random,
-// and goes on from there if the step is not much slower; how much is allowed falls
-// from a fifth of a percent to nothing.
+// local changes what is decided of a few values or of a group at random, and goes on
+// from there if the step is not much slower; how much is allowed falls from a fifth
+// of a percent to nothing.
 func (s *search) local() {
 	if s.best == nil || s.spent(100) {
 		return
 	}
-	w := &walker{search: s, rng: rand.New(rand.NewPCG(1, 2)), state: s.best.clone()}
+	w := &walker{search: s, rng: rand.New(rand.NewPCG(1, 2)), state: s.best.clone(),
+		saved: s.best.clone()}
 	now := s.evaluate(w.state)
 	w.choices()
 	if len(w.values)+len(w.groups) == 0 {
@@ -42,14 +36,53 @@ func (s *search) local() {
 	for !s.spent(100) {
 		left := int64(s.effort-s.count) * 1000 / int64(s.effort-first+1)
 		allowed := s.begins[len(s.ops)] / 500 * left / 1000
-		w.flip()
-		t := s.try(w.state)
-		if t <= now+w.rng.Int64N(allowed+1) {
+		if t := w.step(); t <= now+w.rng.Int64N(allowed+1) {
 			now = t
+			w.copy(w.saved, w.state)
 		} else {
-			w.back()
+			w.copy(w.state, w.saved)
 		}
 	}
+}
+
+// copy makes one state like another.
+func (w *walker) copy(to, from *state) {
+	copy(to.act, from.act)
+	copy(to.home, from.home)
+}
+
+// step changes the state and returns how long it takes now.
+func (w *walker) step() int64 {
+	if w.rng.IntN(5) < 2 || len(w.values) == 0 {
+		w.flip()
+		return w.try(w.state)
+	}
+	if w.redo() {
+		return w.try(w.state)
+	}
+	return never
+}
+
+// patience is the number of evaluations for which a step may descend.
+const patience = 30
+
+// redo takes back what is decided of values near one another, and of a group now and
+// then, and descends again, at a price drawn at random.
+func (w *walker) redo() bool {
+	n := len(w.values)
+	first := w.rng.IntN(n)
+	for k := range 1 + w.rng.IntN(1+n/8) {
+		w.state.act[w.values[(first+k)%n]] = keep
+	}
+	if len(w.groups) > 0 && w.rng.IntN(4) == 0 {
+		g := w.groups[w.rng.IntN(len(w.groups))]
+		w.state.home[g] = resident
+	}
+	w.walk.start = start{link: grid.link[w.rng.IntN(len(grid.link))],
+		weights: grid.weights[w.rng.IntN(len(grid.weights))], device: w.rng.IntN(2) == 0,
+		reruns: !w.opts.NoRecompute, swaps: !w.opts.NoSwap}
+	w.walk.state, w.walk.most = w.state, w.count+patience
+	return w.walk.descend()
 }
 
 // choices lists what can be flipped: the larger a value and the longer its gap, the
@@ -80,24 +113,27 @@ func (w *walker) choices() {
 
 // flip changes up to three decisions.
 func (w *walker) flip() {
-	w.flips = w.flips[:0]
+	near := int32(-1)
 	for range 1 + w.rng.IntN(3) {
 		if len(w.values) == 0 || len(w.groups) > 0 && w.rng.IntN(8) == 0 {
 			w.flipGroup(w.groups[w.rng.IntN(len(w.groups))])
-		} else {
-			w.flipValue(w.pick())
+			continue
+		}
+		v := w.pick(near)
+		w.flipValue(v)
+		if near < 0 {
+			near = v
 		}
 	}
 }
 
-// pick is a value, often near the one that was flipped first.
-func (w *walker) pick() int32 {
+// pick is a value, often near another if there is one.
+func (w *walker) pick(near int32) int32 {
 	x := w.rng.Float64() * w.sums[len(w.sums)-1]
 	i := min(sort.SearchFloat64s(w.sums, x), len(w.values)-1)
-	if len(w.flips) > 0 && w.flips[0].value >= 0 && w.rng.IntN(3) > 0 {
-		near := w.flips[0].value + int32(w.rng.IntN(9)) - 4
-		k := sort.Search(len(w.values), func(i int) bool { return w.values[i] >= near })
-		if k < len(w.values) && w.values[k] == near {
+	if near >= 0 && w.rng.IntN(3) > 0 {
+		near += int32(w.rng.IntN(9)) - 4
+		if k, found := slices.BinarySearch(w.values, near); found {
 			i = k
 		}
 	}
@@ -106,9 +142,9 @@ func (w *walker) pick() int32 {
 
 func (w *walker) flipValue(v int32) {
 	va := &w.search.values[v]
-	to := action(w.rng.IntN(2))
-	if to >= w.state.act[v] {
-		to++
+	to := action(w.rng.IntN(3))
+	if to == w.state.act[v] {
+		to = (to + 1) % 3
 	}
 	switch {
 	case to == recompute && (va.bound() || w.opts.NoRecompute ||
@@ -117,7 +153,6 @@ func (w *walker) flipValue(v int32) {
 	case to == swap && w.opts.NoSwap && !va.bound():
 		to = keep
 	}
-	w.flips = append(w.flips, flip{value: v, act: w.state.act[v], group: -1})
 	w.state.act[v] = to
 }
 
@@ -129,17 +164,5 @@ func (w *walker) flipGroup(g int32) {
 	if to == resident && w.opts.Resident != nil {
 		to = onHost
 	}
-	w.flips = append(w.flips, flip{value: -1, group: g, home: w.state.home[g]})
 	w.state.home[g] = to
-}
-
-// back takes the flips back.
-func (w *walker) back() {
-	for i := len(w.flips) - 1; i >= 0; i-- {
-		if f := w.flips[i]; f.value >= 0 {
-			w.state.act[f.value] = f.act
-		} else {
-			w.state.home[f.group] = f.home
-		}
-	}
 }

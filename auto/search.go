@@ -65,7 +65,7 @@ func (s *search) try(st *state) int64 {
 // on the host.
 func (s *search) initial(o start) *state {
 	st := &state{act: make([]action, len(s.values)), home: make([]home, len(s.groups)),
-		cut: o.cut, slack: o.slack, eager: o.eager}
+		cut: o.cut, slack: o.slack}
 	floor := s.budget.Device >> smallGroup
 	if o.fine {
 		floor = 0
@@ -112,7 +112,7 @@ func (s *search) warm(list []*Decision) {
 		}
 		for _, link := range []float64{0, 0.3, 1} {
 			o := start{link: link, weights: 0.5, cut: st.cut, slack: st.slack,
-				eager: st.eager, device: true,
+				device: true,
 				reruns: true}
 			s.descendFrom(st.clone(), o)
 		}
@@ -130,11 +130,13 @@ func (s *search) portfolio() {
 		}
 		s.climb(o)
 	}
+	if s.best == nil {
+		s.effort = s.count + s.effort
+	}
 	for _, o := range lastStarts() {
-		if s.best != nil || s.ctx.Err() != nil {
+		if s.best != nil || s.spent(100) {
 			return
 		}
-		s.effort = max(s.effort, s.count+rounds)
 		s.from(o)
 	}
 }
@@ -266,18 +268,14 @@ func (s *search) seeds() []start {
 	return list
 }
 
-// lastStarts are for budgets that nothing else fits: values are away in ever shorter
-// gaps, in the end in all.
+// lastStarts are for budgets that nothing else fits.
 func lastStarts() []start {
 	var list []start
-	for _, o := range []start{{slack: 10}, {slack: 62}, {eager: true}} {
+	for _, slack := range []int64{10, 62} {
 		for _, link := range []float64{0.3, 0, 3} {
-			for _, streamed := range []bool{true, false} {
-				o.link, o.weights, o.streamed, o.device = link, 0.1, streamed, streamed
-				o.fine, o.reruns = true, true
-				list = append(list, o)
-				o.reruns = false
-				list = append(list, o)
+			for _, reruns := range []bool{true, false} {
+				list = append(list, start{link: link, weights: grid.weights[0], slack: slack,
+					streamed: true, device: true, reruns: reruns, fine: true})
 			}
 		}
 	}
