@@ -2,6 +2,7 @@ package auto
 
 import (
 	"math"
+	"math/bits"
 	"math/rand/v2"
 	"slices"
 	"sort"
@@ -49,11 +50,12 @@ func (s *search) local() {
 func (w *walker) copy(to, from *state) {
 	copy(to.act, from.act)
 	copy(to.home, from.home)
+	to.cut, to.slack = from.cut, from.slack
 }
 
 // step changes the state and returns how long it takes now.
 func (w *walker) step() int64 {
-	if w.rng.IntN(5) < 2 || len(w.values) == 0 {
+	if w.rng.IntN(6) == 0 || len(w.values) == 0 {
 		w.flip()
 		return w.try(w.state)
 	}
@@ -66,17 +68,22 @@ func (w *walker) step() int64 {
 // patience is the number of evaluations for which a step may descend.
 const patience = 30
 
-// redo takes back what is decided of values near one another, and of a group now and
-// then, and descends again, at a price drawn at random.
+// redo takes back what is decided of values near one another, brings a group to the
+// device now and then, and descends again, at a price drawn at random.
 func (w *walker) redo() bool {
 	n := len(w.values)
 	first := w.rng.IntN(n)
-	for k := range 1 + w.rng.IntN(1+n/8) {
+	for k := range 1 << w.rng.IntN(bits.Len(uint(n))) {
 		w.state.act[w.values[(first+k)%n]] = keep
 	}
-	if len(w.groups) > 0 && w.rng.IntN(4) == 0 {
+	if len(w.groups) > 0 && w.rng.IntN(3) == 0 {
 		g := w.groups[w.rng.IntN(len(w.groups))]
-		w.state.home[g] = resident
+		w.state.home[g], w.pinned[g] = resident, true
+		defer func() { w.pinned[g] = false }()
+	}
+	if w.rng.IntN(8) == 0 {
+		w.state.cut = grid.cut[w.rng.IntN(len(grid.cut))]
+		w.state.slack = grid.slack[w.rng.IntN(len(grid.slack))]
 	}
 	w.walk.start = start{link: grid.link[w.rng.IntN(len(grid.link))],
 		weights: grid.weights[w.rng.IntN(len(grid.weights))], device: w.rng.IntN(2) == 0,

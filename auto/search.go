@@ -190,7 +190,7 @@ var grid = struct {
 	link, weights []float64
 	cut, slack    []int64
 }{[]float64{0, 0.05, 0.15, 0.3, 0.5, 0.75, 1, 1.5, 3}, []float64{0.1, 1}, []int64{0, 20, 100},
-	[]int64{10, 7}}
+	[]int64{62, 10, 7}}
 
 // dimensions is the number of respects in which starts differ.
 const dimensions = 7

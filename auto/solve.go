@@ -8,9 +8,8 @@ type Budget struct{ Device, Host int64 }
 
 // Options say how long to search, and what not to do.
 type Options struct {
-	// Effort is the number of evaluations, a few milliseconds each for a few
-	// thousand operations; 0: enough for a plan that is good, about half a second
-	// for 2,000 operations.
+	// Effort is the number of evaluations, each about a tenth of a microsecond an
+	// operation; 0: as many as give a good plan, in about half a second.
 	Effort int
 	// Resident, if not nil, says by node which variables and constants are on the
 	// device, and which on the host: another program of the graph has decided.
@@ -20,15 +19,14 @@ type Options struct {
 	NoRecompute, NoSwap bool
 }
 
-// defaultEffort is so much that an evaluation of every operation is made so often
-// in all.
-const defaultEffort = 2_000_000
+// defaultEffort is how many operations are evaluated in all, each time anew.
+const defaultEffort = 4_000_000
 
 func (o Options) effort(pr *Problem) int {
 	if o.Effort > 0 {
 		return o.Effort
 	}
-	return max(60, min(4000, defaultEffort/(len(pr.ops)+1)))
+	return max(100, min(5000, defaultEffort/(len(pr.ops)+1)))
 }
 
 // Solve searches for the fastest plan whose load keeps to the budget; packing its
