@@ -17,6 +17,7 @@ type matMulPart struct {
 	MatMul matMul
 	Block  int // length of the runs of the whole product's inner dimension; 0: its own
 	Add    bool
+	Resume bool // goes on with a run that the sum ends in
 }
 
 func (o matMulPart) Name() string {
@@ -76,7 +77,10 @@ func (o matMulPart) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
 func matMulPartCPU(o matMulPart, c *kernel.Call) error {
 	product, form := *c, gemm.Product{Block: o.Block}
 	if o.Add {
-		product.In, form.Beta = c.In[1:], 1
+		product.In, form.Beta, form.Resume = c.In[1:], 1, o.Resume
+		if o.Resume {
+			form.Beta = 0
+		}
 		if sum, out := c.In[0].Data, c.Out[0].Data; &sum[0] != &out[0] {
 			c.Pool.For(len(out), 4*grain, func(lo, hi int) { copy(out[lo:hi], sum[lo:hi]) })
 		}
@@ -110,7 +114,10 @@ func (o matMul) cutSum(p product, in []graph.Type, axes int) (graph.Cut, bool) {
 	order := whole.Order()
 	part := whole
 	part.K, part.Block = 1, order.Block
-	c.Align, c.Out[0] = order.Block, 0
+	c.Out[0] = 0
+	if c.Rows > order.Block { // else the one run can stop anywhere
+		c.Align = order.Block
+	}
 	return c, ok && order.Block > 0 && part.Order() == order
 }
 
@@ -158,9 +165,27 @@ func (o matMul) Part(in, out []graph.Type, lo, _ int) graph.Op {
 	part := matMulPart{MatMul: o, Add: lo > 0}
 	if o.TransA && !o.TransB {
 		part.MatMul.Reduce, part.Block = false, c.Align
+		if c.Align == 1 {
+			part.Block, part.Resume = c.Rows, part.Add
+		}
 	}
 	return part
 }
+
+// Cut is between the rows of the result, if the product has such a cut.
+func (o matMulPart) Cut(in, out []graph.Type) (graph.Cut, bool) {
+	c, ok := o.MatMul.Cut(o.matrices(in), out)
+	if !ok || c.Sums() || o.Block > 0 {
+		return c, false
+	}
+	if o.Add {
+		c.In = append([]int{c.Out[0]}, c.In...)
+	}
+	return c, true
+}
+
+// Part is the operation itself.
+func (o matMulPart) Part(_, _ []graph.Type, _, _ int) graph.Op { return o }
 
 // Cut is where both the product and the chain can be cut, but a sum cannot.
 func (o matMulChain) Cut(in, out []graph.Type) (graph.Cut, bool) {
@@ -199,7 +224,11 @@ func init() {
 			In: []graph.Type{f(4, 3), f(4, 5)}, Second: true},
 		Sample{Op: matMulPart{MatMul: matMul{TransA: true}, Add: true},
 			In: []graph.Type{f(3, 5), f(4, 3), f(4, 5)}, Second: true},
+		Sample{Op: matMulPart{MatMul: matMul{TransA: true}, Block: 9, Add: true, Resume: true},
+			In: []graph.Type{f(30, 50), f(4, 30), f(4, 50)}, Second: true},
 		Sample{Op: matMulPart{MatMul: matMul{TransB: true, Reduce: true}, Add: true},
 			In: []graph.Type{f(3, 5), f(2, 3, 4), f(2, 5, 4)}, Second: true},
+		Sample{Op: matMulPart{Add: true}, In: []graph.Type{f(3, 5), f(3, 4), f(4, 5)},
+			Second: true},
 	)
 }

@@ -11,11 +11,11 @@ import (
 // Accumulate builds the graph that computes the fetches and applies the updates of g,
 // in which products that are only made to be added to a sum, such as the gradients of
 // weights that are read at every step of a recurrent network, are added to it where
-// it is: the partial gradient never exists. What they are multiplied from is needed
-// until then instead. Bits stay, but for those of NaN: where both are NaN, the sum may
-// be the other one. It has all leaves of g, in their order, the fetched values and
-// the updates. Of the rest it has what those need. The error is g's own, or says what
-// is no part of it.
+// it is: the partial gradient never exists. What it is multiplied from is needed until
+// then instead; a product that is smaller than that is left as it is. Bits stay, but
+// for those of NaN: where both are NaN, the sum may be the other one. It has all leaves
+// of g, in their order, the fetched values and the updates. Of the rest it has what
+// those need. The error is g's own, or says what is no part of it.
 func Accumulate(g *graph.Graph, fetches []graph.Value, updates []graph.NodeID) (*Result, error) {
 	if err := check(g, fetches, updates); err != nil {
 		return nil, err
@@ -71,11 +71,24 @@ func (a *accumulation) takeOver(n *graph.Node) {
 		if a.readers[v.Node.ID] != 1 || a.last[v.Node.ID] != n.ID || v.Node.Leaf() {
 			continue
 		}
-		if c, ok := ops.AddTo(a.now[v.Node.ID], a.now[n.ID], v); ok && a.ends(c.In, n) {
+		c, ok := ops.AddTo(a.now[v.Node.ID], a.now[n.ID], v)
+		if ok && a.ends(c.In, n) && saves(v, c.In[1:]) {
 			a.now[n.ID], a.now[v.Node.ID] = c, ops.Application{}
 			return
 		}
 	}
+}
+
+// saves reports whether a product is larger than what it is made from, which would be
+// needed until it is added.
+func saves(product graph.Value, from []graph.Value) bool {
+	bytes := product.Type().Bytes()
+	for _, v := range from {
+		if root, _ := v.Resolve(); !root.Node.Leaf() {
+			bytes -= v.Type().Bytes()
+		}
+	}
+	return bytes >= 0
 }
 
 // ends reports whether the first operand of what a node is to compute is all of a

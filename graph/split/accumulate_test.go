@@ -78,8 +78,9 @@ func recurrent(t fatal, rows, width, steps int) step {
 // TestRecurrent: of the partial gradients of recurrent weights only the first is
 // made, unless the product over the rows takes several runs.
 func TestRecurrent(t *testing.T) {
-	for _, c := range []struct{ rows, adds int }{{20, 4}, {512, 4}, {513, 0}} {
-		s := recurrent(t, c.rows, 30, 5)
+	for _, c := range []struct{ rows, width, steps, adds int }{
+		{12, 30, 5, 4}, {512, 1100, 2, 1}, {513, 1100, 2, 0}} {
+		s := recurrent(t, c.rows, c.width, c.steps)
 		for _, s := range []step{s, s.fused(t)} {
 			after := s.accumulated(t)
 			adds := 0
@@ -130,6 +131,10 @@ func TestNotAccumulated(t *testing.T) {
 		},
 		"the sum is smaller": func(x, w graph.Value) []graph.Value {
 			return []graph.Value{ops.Add(ops.Slice(ops.Tanh(x), 0, 0, 1), ops.MatMul(x, w))}
+		},
+		"the product is smaller than its operands": func(x, w graph.Value) []graph.Value {
+			y := ops.Tanh(x)
+			return []graph.Value{ops.Add(ops.Slice(ops.Exp(x), 0, 0, 6), ops.MatMul(y, ops.Neg(y)))}
 		},
 		"a difference": func(x, w graph.Value) []graph.Value {
 			return []graph.Value{ops.Sub(ops.Tanh(x), ops.MatMul(x, w))}

@@ -32,7 +32,8 @@
 // few rows than for many. Noise goes on where it was. A gradient of weights is a sum
 // over rows. The kernel adds it up in runs of some hundred rows: it holds the sum of a
 // run in registers, and adds it to the result. So the parts begin where runs begin,
-// each is added to the result in place, and the runs stay as long as they were. A
+// each is added to the result in place, and the runs stay as long as they were; a
+// single run may stop anywhere, since it goes on in registers from what it stored. A
 // plain sum over rows, such as the gradient of a bias, is the sum of blocks of rows;
 // its parts add to the blocks. A sum that is added up in another way is not cut.
 //

@@ -37,9 +37,10 @@ func NewSurvey(g *graph.Graph, fetches []graph.Value, updates []graph.NodeID,
 	for _, v := range fetches {
 		roots = append(roots, v.Node.ID)
 	}
-	s := &Survey{g: g, fetches: fetches, updates: updates, live: g.Ancestors(roots), needs: Needs(g, fetches),
-		large: limit / 4, readers: make([][]graph.NodeID, g.Len()),
-		regionOf: slices.Repeat([]int32{none}, g.Len()), after: make([]graph.NodeID, g.Len())}
+	s := &Survey{g: g, fetches: fetches, updates: updates, live: g.Ancestors(roots),
+		needs: Needs(g, fetches), large: limit / 4, readers: make([][]graph.NodeID, g.Len()),
+		regionOf: slices.Repeat([]int32{none}, g.Len()),
+		after:    make([]graph.NodeID, g.Len())}
 	s.findReaders()
 	for _, id := range s.above(limit) {
 		s.grow(id)

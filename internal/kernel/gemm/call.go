@@ -1,6 +1,7 @@
 package gemm
 
 import (
+	"fmt"
 	"sync"
 	"unsafe"
 
@@ -46,6 +47,9 @@ var workers = sync.Pool{New: func() any {
 func (c *call) run(s *isa, p *pool.Pool) {
 	c.isa = s
 	c.plan(s, &c.product, p.Threads())
+	if c.resume && (c.path != tiled || c.kb < c.k || c.alpha != 1 || c.beta != 0) {
+		panic(fmt.Sprintf("gemm: sums of a product %d×%d×%d cannot go on", c.m, c.n, c.k))
+	}
 	p.Run(ceil(c.tasks, c.perPiece), c.compute)
 }
 
@@ -62,7 +66,7 @@ func (c *call) piece(piece int) {
 // forget drops what the worker knows of the operands.
 func (w *worker) forget() {
 	w.tile.a, w.tile.b, w.tile.c = nil, nil, nil
-	w.tile.terms, w.tile.termsEnd = nil, 0
+	w.tile.terms, w.tile.termsEnd, w.tile.resume = nil, 0, 0
 	w.pack.src, w.pack.dst, w.dot.a, w.dot.b, w.rank.b = nil, nil, nil, nil, nil
 }
 
@@ -95,6 +99,9 @@ func (w *worker) block(c *call, mat, m0, m1, n0, n1, k0, k1 int) {
 	t.k, t.alpha, t.beta = k1-k0, c.alpha, c.beta
 	if k0 > 0 {
 		t.beta = 1
+	}
+	if c.resume {
+		t.resume = 1
 	}
 	t.a, t.ars, t.acs, t.ldc = c.a.at(mat, m0, k0), 4*c.a.row, 4*c.a.col, 4*c.c.row
 	if c.copyA {

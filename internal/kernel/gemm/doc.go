@@ -72,7 +72,8 @@
 // result has the same bits for any number of threads, and wherever the slices
 // lie. Instruction sets may differ from each other in the last bits; portable Go is
 // the same on every architecture. Built with the tag portable, a program uses it
-// everywhere.
+// everywhere. A product can be computed in parts, by rows or by blocks of k, with the
+// bits of the whole: see Order, Block and Resume.
 //
 // # What it does not do
 //

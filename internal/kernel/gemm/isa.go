@@ -80,7 +80,8 @@ type tileArgs struct {
 	termsEnd uintptr
 
 	alpha, beta float32
-	lanes       // of the last vector
+	resume      int32 // not zero: sums go on from what C has
+	lanes             // of the last vector
 }
 
 // termStep is the bytes from the end of a term's columns of A and rows of B to the

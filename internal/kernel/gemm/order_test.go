@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/gomem/gomem/internal/kernel/pool"
 )
 
 // TestOrder: products of one order give an element the same bits, whichever rows
@@ -78,6 +80,37 @@ func TestContinuedSums(t *testing.T) {
 	})
 }
 
+// TestResumedSums: a product of one run of k may stop anywhere and go on.
+func TestResumedSums(t *testing.T) {
+	p := pool.New(2)
+	defer p.Close()
+	everyISA(t, func(t *testing.T, s *isa) {
+		rapid.Check(t, func(t *rapid.T) {
+			x := drawProblem(t)
+			x.batch, x.alpha, x.beta = 1, 1, 0
+			x.k = rapid.IntRange(2, kBlock).Draw(t, "k of a run")
+			x.pack()
+			order := x.product().Order()
+			cut := rapid.IntRange(1, x.k-1).Draw(t, "cut")
+			first, rest := x.inner(0, cut, order.Block), x.inner(cut, x.k, order.Block)
+			if order.Block == 0 || first.Order() != order || rest.Order() != order {
+				return
+			}
+			got := append([]float32(nil), x.c...)
+			first.C, rest.C, rest.Resume = got, got, true
+			first.compute(s, nil)
+			rest.compute(s, p)
+			if err := sameBits(got, x.result(s, nil)); err != nil {
+				t.Fatalf("%v: cut after %d of k: %v", x, cut, err)
+			}
+			again := x.result(s, nil) // by workers that have resumed sums
+			if err := sameBits(again, got); err != nil {
+				t.Fatal(err)
+			}
+		})
+	})
+}
+
 // inner is a packed problem's product over some of k, in runs of a length.
 func (x *problem) inner(lo, hi, block int) Product {
 	y := x.product()
@@ -118,16 +151,28 @@ func TestOnce(t *testing.T) {
 	})
 }
 
-// TestBadBlocks: runs that no buffer holds are refused.
-func TestBadBlocks(t *testing.T) {
-	for _, block := range []int{-1, kBlock + 1} {
+// TestBadSums: runs that no buffer holds are refused, as are sums that cannot go on.
+func TestBadSums(t *testing.T) {
+	x := problem{m: 20, n: 20, k: 600, alpha: 1}
+	x.pack()
+	for name, spoil := range map[string]func(x *Product){
+		"a negative run":   func(x *Product) { x.Block = -1 },
+		"a long run":       func(x *Product) { x.Block = kBlock + 1 },
+		"several runs":     func(x *Product) { x.Resume = true },
+		"a factor":         func(x *Product) { x.Resume, x.K, x.Alpha = true, 9, 2 },
+		"a sum and a sum":  func(x *Product) { x.Resume, x.K, x.Beta = true, 9, 1 },
+		"few rows":         func(x *Product) { x.Resume, x.M, x.B.Trans = true, 4, true },
+		"nothing to go on": func(x *Product) { x.Resume, x.K = true, 0 },
+	} {
+		y := x.product()
+		spoil(&y)
 		func() {
 			defer func() {
 				if recover() == nil {
-					t.Errorf("runs of %d are accepted", block)
+					t.Errorf("%s is accepted", name)
 				}
 			}()
-			Product{M: 1, N: 1, K: 1, Alpha: 1, Block: block, C: make([]float32, 1)}.Compute(nil)
+			y.Compute(nil)
 		}()
 	}
 }

@@ -69,16 +69,25 @@ func portableEdge(rows int) func(*tileArgs) {
 			for row := range rows {
 				a := unsafe.Add(t.a, panel*t.apanel+row*t.ars)
 				for col := range cols {
-					update(at(c, row*t.ldc+4*col), t.dot(a, unsafe.Add(b, 4*col)), t.alpha, t.beta)
+					old := at(c, row*t.ldc+4*col)
+					sum := t.dot(t.begin(old), a, unsafe.Add(b, 4*col))
+					update(old, sum, t.alpha, t.beta)
 				}
 			}
 		}
 	}
 }
 
-// dot returns the product of a row of A and a column of B.
-func (t *tileArgs) dot(a, b unsafe.Pointer) float32 {
-	var sum float32
+// begin returns what the sum of an element of C begins with.
+func (t *tileArgs) begin(c *float32) float32 {
+	if t.resume == 0 {
+		return 0
+	}
+	return *c
+}
+
+// dot returns a sum and the product of a row of A and a column of B.
+func (t *tileArgs) dot(sum float32, a, b unsafe.Pointer) float32 {
 	for k := range t.k {
 		sum += float32(*at(a, k*t.acs) * *at(b, k*t.bs))
 	}
@@ -90,7 +99,7 @@ func portableTile4(t *tileArgs) {
 	for panel := range t.panels {
 		b, c := unsafe.Add(t.b, panel*t.bpanel), unsafe.Add(t.c, panel*t.cpanel)
 		for row := range portable4 {
-			sum := t.dot4(unsafe.Add(t.a, panel*t.apanel+row*t.ars), b)
+			sum := t.dot4(vector(c, row*t.ldc), unsafe.Add(t.a, panel*t.apanel+row*t.ars), b)
 			for col := range sum {
 				update(at(c, row*t.ldc+4*col), sum[col], t.alpha, t.beta)
 			}
@@ -98,9 +107,10 @@ func portableTile4(t *tileArgs) {
 	}
 }
 
-// dot4 returns the products of a row of A and four columns of B.
-func (t *tileArgs) dot4(a, b unsafe.Pointer) [portable4]float32 {
-	var s0, s1, s2, s3 float32
+// dot4 returns what four elements of C begin with and the products of a row of A and
+// four columns of B.
+func (t *tileArgs) dot4(c *[portable4]float32, a, b unsafe.Pointer) [portable4]float32 {
+	s0, s1, s2, s3 := t.begin(&c[0]), t.begin(&c[1]), t.begin(&c[2]), t.begin(&c[3])
 	for k := range t.k {
 		x, y := *at(a, k*t.acs), vector(b, k*t.bs)
 		s0 += float32(x * y[0])

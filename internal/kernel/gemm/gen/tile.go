@@ -190,6 +190,23 @@ func (w *writer) clear(t tile) {
 			w.zero(w.acc(t, row, v))
 		}
 	}
+	w.resume(t)
+}
+
+// resume has the accumulators go on from C's tile, if the sums there are not ended.
+func (w *writer) resume(t tile) {
+	w.op("CMPL tileArgs_resume(DI), $0")
+	w.op("JEQ begin")
+	w.op("MOVQ %s, R14", regC)
+	for row := range t.rows {
+		if row > 0 {
+			w.op("ADDQ %s, R14", regLDC)
+		}
+		for v := range t.vectors {
+			w.load(w.addr(v, "R14"), w.acc(t, row, v), t.masksAt(v))
+		}
+	}
+	w.label("begin")
 }
 
 // zero clears a register.
