@@ -46,8 +46,8 @@ func (m *Machine) basics(ctx context.Context) error {
 // diskRate is a guess: a disk's is measured where there is one to use.
 const diskRate = 1e9
 
-// rates are the machine's, the best of a few rounds; and gap is what an operation among others takes longer than
-// its own clock says, in nanoseconds.
+// rates are the machine's, the best of a few rounds; and gap is what an operation among
+// others takes longer than its own clock says, in nanoseconds.
 func (s *stage) rates() (r machine.Rates, gap float64, err error) {
 	g := graph.New()
 	square := g.Input("square", tensor.Of(tensor.F32, side, side))
