@@ -141,7 +141,7 @@ func (p *Profile) drawing() (drawing, error) {
 	}
 	panel, legend := p.lanes(run)
 	f.add(panel, legend, 2*vg.Centimeter+flat*vg.Length(len(p.plan.Streams)))
-	width := 0.0
+	width := 1e-6 // of steps that take no time
 	for _, c := range []*Clock{p.Report.Predicted, p.Report.Measured} {
 		if c != nil {
 			width = max(width, c.StepMS)
