@@ -19,6 +19,7 @@ import (
 	"github.com/gomem/gomem/models"
 	"github.com/gomem/gomem/plan"
 	"github.com/gomem/gomem/simulate"
+	"github.com/gomem/gomem/space"
 	"github.com/gomem/gomem/train"
 )
 
@@ -302,7 +303,8 @@ func timeline(t *testing.T, in profile.Input, p *profile.Profile) {
 			ended[e.ID] = true
 		}
 	}
-	if len(begun) != len(ended) || len(begun) == 0 || len(last) != 2*len(in.Plan.Spaces) {
+	clocks := 1 + min(1, len(in.Measured))
+	if len(begun) != len(ended) || len(begun) == 0 || len(last) != clocks*len(in.Plan.Spaces) {
 		t.Errorf("%d flows begin, %d end, %d counters", len(begun), len(ended), len(last))
 	}
 	runs := 1 + len(in.Measured)
@@ -420,4 +422,37 @@ func TestAgain(t *testing.T) {
 	if err := r.WriteText(&b); err != nil || !strings.Contains(b.String(), "1 operation again") {
 		t.Errorf("%v in\n%s", err, &b)
 	}
+}
+
+// TestThirdSpace: a plan with a disk has a profile of it, and copies to and from it
+// are neither to nor from the device.
+func TestThirdSpace(t *testing.T) {
+	in := inputOf(t, "transformer")
+	p := *in.Plan
+	disk := plan.SlotID(len(p.Slots))
+	var feed plan.SlotID
+	for _, b := range p.Feeds {
+		feed = b.Slot
+	}
+	bytes := p.Slots[feed].Bytes
+	p.Spaces = append(p.Spaces[:2:2], plan.Space{Name: "disk", Bytes: bytes, Budget: 1 << 40})
+	p.Streams = append(p.Streams[:len(p.Streams):len(p.Streams)], plan.Stream{Name: "write",
+		Engine: space.Copier(space.Host, 2)})
+	p.Slots = append(p.Slots[:disk:disk], plan.Slot{Space: 2, Bytes: bytes,
+		Value: p.Slots[feed].Value, Type: p.Slots[feed].Type, To: len(p.Steps)})
+	p.Steps = append(p.Steps[:len(p.Steps):len(p.Steps)], plan.Step{Node: p.Feeds[0].Node,
+		Name: p.Feeds[0].Name, Part: p.Parts - 1, Stream: plan.StreamID(len(p.Streams) - 1),
+		Do: plan.Copy{Src: plan.Ref{Slot: feed}, Dst: plan.Ref{Slot: disk}, Bytes: bytes}})
+	in.Plan, in.Measured = &p, nil
+	in.Predicted = clock(t, in, 1)
+	x := explain(t, in)
+	last := x.Report.Parts[len(x.Report.Parts)-1]
+	before := explain(t, inputOf(t, "transformer")).Report.Parts
+	if s := x.Report.Spaces[2]; s.Bytes != bytes || s.Predicted == nil || s.Budget != 1<<40 ||
+		last.Out != before[len(before)-1].Out || last.In != before[len(before)-1].In {
+		t.Errorf("%+v, %+v", s, last)
+	}
+	roundTrip(t, &x.Report)
+	narrow(t, &x.Report)
+	timeline(t, in, x)
 }
