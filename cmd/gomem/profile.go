@@ -168,11 +168,7 @@ func factsOf(ctx context.Context, w io.Writer, b *built, o gomem.Options, p plan
 	}
 	f := profile.Facts{VanillaDevice: vanilla.Peak(space.Device), MinDevice: least}
 	o.Machine, o.Model = m, b.model.Name
-	cut := 0
-	if o.Policy != compile.Auto {
-		cut = p.Results[0].Options.Partition
-	}
-	for _, c := range changes(cut, o) {
+	for _, c := range changes(p, o) {
 		other, err := gomem.Plan(ctx, b.model.Graph, c.options, b.targets...)
 		switch {
 		case ctx.Err() != nil:
@@ -202,10 +198,18 @@ type changed struct {
 	options gomem.Options
 }
 
+// fewSteps is up to how many steps of a plan others are made beside it, only to say
+// what they would need.
+const fewSteps = 20_000
+
 // changes are what is tried, so that advice can name it: other sizes of partitions,
 // and what the policy leaves to the user.
-func changes(partition int, o gomem.Options) []changed {
+func changes(p planned, o gomem.Options) []changed {
 	var out []changed
+	partition := p.Results[0].Options.Partition
+	if o.Policy == compile.Auto || len(p.training().Steps) > fewSteps {
+		partition = 0
+	}
 	try := func(flag string, change func(*gomem.Options)) {
 		other := o
 		change(&other)
