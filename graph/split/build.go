@@ -122,7 +122,7 @@ func (b *builder) takenApart(n *graph.Node) bool {
 	}
 	for _, id := range b.readers[n.ID] {
 		r := b.g.Node(id)
-		if !b.isCut(r) || !cuts(r, b.regions[b.regionOf[id]].cuts[id], n.Value(0)) {
+		if !b.isCut(r) || !b.cuts(r, b.regions[b.regionOf[id]].cuts[id], n.Value(0)) {
 			return false
 		}
 	}
@@ -282,7 +282,7 @@ func (b *builder) part(id graph.NodeID, part int) graph.Value {
 // rowsOf is rows of an operand: a part, if it is cut in the same region, else a view.
 func (b *builder) rowsOf(n *graph.Node, operand int, w rows, part int) graph.Value {
 	v, number := n.In[operand], b.regionOf[n.ID]
-	from := source(v).Node
+	from := b.source(v).Node
 	want := graph.RowsOf(v.Type(), w.axes, w.hi-w.lo)
 	if b.regionOf[from.ID] == number && !b.cutOf(from).Sums() {
 		x := b.part(from.ID, part)

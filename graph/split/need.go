@@ -1,6 +1,10 @@
 package split
 
-import "github.com/gomem/gomem/graph"
+import (
+	"slices"
+
+	"github.com/gomem/gomem/graph"
+)
 
 // Needs is, by node, the bytes that must be in one memory while the node is
 // executed: its operands, its results and its workspace. What several operands, or
@@ -58,24 +62,33 @@ func need(n *graph.Node, last []graph.NodeID) int64 {
 	for _, t := range n.Out {
 		total += t.Bytes()
 	}
-	for i, v := range n.In {
-		if h := held(v); !among(n.In[:i], h) {
-			total += h.size
-		}
-	}
+	total += operands(n.In)
 	if over, ok := takesOver(n, last); ok {
 		total -= over
 	}
 	return total
 }
 
-func among(values []graph.Value, h holding) bool {
-	for _, v := range values {
-		if held(v) == h {
-			return true
+// operands is what operands count for together.
+func operands(in []graph.Value) (total int64) {
+	const few = 8
+	var seen []holding
+	var known map[holding]bool // instead, if there are many
+	if len(in) > few {
+		known = make(map[holding]bool, len(in))
+	}
+	for _, v := range in {
+		h := held(v)
+		if known[h] || slices.Contains(seen, h) {
+			continue
+		}
+		if total += h.size; known != nil {
+			known[h] = true
+		} else {
+			seen = append(seen, h)
 		}
 	}
-	return false
+	return total
 }
 
 // takesOver is the bytes of the operand that result 0 may take over.

@@ -66,8 +66,12 @@ func (r *Result) fetched(fetches []graph.Value) []graph.Value {
 	return out
 }
 
-// worthwhile is the share of what is needed that more parts must save.
-const worthwhile = 64
+// worthwhile is the share of what is needed that more parts must save; effort is how
+// often a survey is built to find out.
+const (
+	worthwhile = 64
+	effort     = 8
+)
 
 // Choose is, by region, into how many parts to cut it: as few as let its operations
 // do with the limit, in bytes, or those with which they need least; one if cutting
@@ -80,7 +84,7 @@ func (s *Survey) Choose(limit int64) ([]int, error) {
 		best[i] = Floor{Parts: 1, Need: r.Need}
 		parts[i] = min(r.Most, max(2, int((r.Need+limit-1)/max(1, limit))))
 	}
-	for more := len(regions) > 0; more; {
+	for tries, more := 0, len(regions) > 0; more && tries < effort; tries++ {
 		floors, err := s.floors(parts)
 		if err != nil {
 			return nil, err
@@ -91,7 +95,7 @@ func (s *Survey) Choose(limit int64) ([]int, error) {
 				best[i] = f
 			}
 			if best[i].Need > limit && f.Parts < min(regions[i].Most, 2*best[i].Parts) {
-				parts[i] = min(regions[i].Most, max(f.Parts+1, f.Parts*5/4))
+				parts[i] = min(regions[i].Most, max(f.Parts+1, f.Parts*4/3))
 				more = true
 			}
 		}

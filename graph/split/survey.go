@@ -17,8 +17,10 @@ type Survey struct {
 	updates  []graph.NodeID
 	live     []bool
 	needs    []int64
-	large    int64            // from so many bytes on a value is cut wherever it is
-	readers  [][]graph.NodeID // by node: that read its results, or views of the same bytes
+	large    int64               // from so many bytes on a value is cut wherever it is
+	sources  []graph.Value       // by node: see source
+	readers  [][]graph.NodeID    // by node: that read its results, or views of the same bytes
+	followed map[graph.Value]int // the number of the region, and one, that was grown along it
 	regions  []*region
 	regionOf []int32        // by node, or none
 	after    []graph.NodeID // by node: that it needs a segment whole, see needsWhole
@@ -38,9 +40,11 @@ func NewSurvey(g *graph.Graph, fetches []graph.Value, updates []graph.NodeID,
 		roots = append(roots, v.Node.ID)
 	}
 	s := &Survey{g: g, fetches: fetches, updates: updates, live: g.Ancestors(roots),
-		needs: Needs(g, fetches), large: limit / 4, readers: make([][]graph.NodeID, g.Len()),
+		needs: Needs(g, fetches), large: limit / 4, sources: make([]graph.Value, g.Len()), readers: make([][]graph.NodeID, g.Len()),
 		regionOf: slices.Repeat([]int32{none}, g.Len()),
+		followed: map[graph.Value]int{},
 		after:    make([]graph.NodeID, g.Len())}
+	s.findSources()
 	s.findReaders()
 	for _, id := range s.above(limit) {
 		s.grow(id)
@@ -84,24 +88,30 @@ func (s *Survey) above(limit int64) []graph.NodeID {
 
 // source is the value of which v is another form: v itself, unless v is a view of all
 // of its operand.
-func source(v graph.Value) graph.Value {
-	for {
-		view, ok := v.Node.Op.(graph.Viewer)
-		if !ok || len(v.Node.Out) != 1 || v.Type().Bytes() != v.Node.In[0].Type().Bytes() ||
-			view.View(v.Node.InTypes(), v.Node.Out)[0] != 0 {
-			return v
+func (s *Survey) source(v graph.Value) graph.Value {
+	if of := s.sources[v.Node.ID]; of.Valid() {
+		return of
+	}
+	return v
+}
+
+// findSources finds the sources of all views; those of other nodes are no values.
+func (s *Survey) findSources() {
+	for _, n := range s.g.Nodes() {
+		if !n.Leaf() && !n.Executes() && len(n.Out) == 1 &&
+			n.Out[0].Bytes() == n.In[0].Type().Bytes() {
+			s.sources[n.ID] = s.source(n.In[0])
 		}
-		v = v.Node.In[0]
 	}
 }
 
 func (s *Survey) findReaders() {
 	for _, n := range s.g.Nodes() {
-		if !s.live[n.ID] || n.Leaf() || len(n.Out) == 1 && source(n.Value(0)).Node != n {
+		if !s.live[n.ID] || n.Leaf() || s.sources[n.ID].Valid() {
 			continue
 		}
 		for _, v := range n.In {
-			list := &s.readers[source(v).Node.ID]
+			list := &s.readers[s.source(v).Node.ID]
 			if len(*list) == 0 || (*list)[len(*list)-1] != n.ID {
 				*list = append(*list, n.ID)
 			}
@@ -144,7 +154,7 @@ func (s *Survey) grow(seed graph.NodeID) {
 		c := r.cuts[n.ID]
 		for i, axes := range c.In {
 			if axes > 0 {
-				r = s.follow(r, source(n.In[i]))
+				r = s.follow(r, s.source(n.In[i]))
 			}
 		}
 		if !c.Sums() {
@@ -176,14 +186,15 @@ func (s *Survey) add(r *region, id graph.NodeID) *region {
 // follow is the region with all that can be cut where it makes or reads a value, if
 // that is large.
 func (s *Survey) follow(r *region, v graph.Value) *region {
-	if v.Type().Bytes() <= s.large {
+	if v.Type().Bytes() <= s.large || s.followed[v] == len(s.regions)+1 {
 		return r
 	}
+	s.followed[v] = len(s.regions) + 1
 	if c, ok := s.cut(v.Node.ID); ok && !c.Sums() {
 		r = s.add(r, v.Node.ID)
 	}
 	for _, id := range s.readers[v.Node.ID] {
-		if c, ok := s.cut(id); ok && cuts(s.g.Node(id), c, v) {
+		if c, ok := s.cut(id); ok && s.cuts(s.g.Node(id), c, v) {
 			r = s.add(r, id)
 		}
 	}
@@ -191,9 +202,9 @@ func (s *Survey) follow(r *region, v graph.Value) *region {
 }
 
 // cuts reports whether a node's cut goes through an operand in v's bytes.
-func cuts(n *graph.Node, c graph.Cut, v graph.Value) bool {
+func (s *Survey) cuts(n *graph.Node, c graph.Cut, v graph.Value) bool {
 	for i, axes := range c.In {
-		if axes > 0 && source(n.In[i]) == v {
+		if axes > 0 && s.source(n.In[i]) == v {
 			return true
 		}
 	}
@@ -233,7 +244,7 @@ func (s *Survey) needsWhole(number int32, id, first graph.NodeID) bool {
 	n := s.g.Node(id)
 	c, member := s.regions[number].cuts[id]
 	for i, v := range n.In {
-		v = source(v)
+		v = s.source(v)
 		if s.after[v.Node.ID] == first+1 {
 			return true
 		}
