@@ -47,8 +47,8 @@
 //
 // A [Survey] finds regions and says what becomes of each for a number of parts: what
 // its neediest operation needs then, and how many operations there are more. A search
-// may ask for 2, 4, 8 and so on. [Split] takes the fewest that meet the limit, and
-// leaves a region as it is where parts do not help.
+// may ask for 2, 4, 8 and so on. [Split] takes about the fewest that meet the limit,
+// and leaves a region as it is where parts do not help.
 //
 // # Sums of gradients
 //

@@ -70,12 +70,28 @@ func (r *Result) fetched(fetches []graph.Value) []graph.Value {
 // often a survey is built to find out.
 const (
 	worthwhile = 64
-	effort     = 8
+	effort     = 5
 )
 
-// Choose is, by region, into how many parts to cut it: as few as let its operations
-// do with the limit, in bytes, or those with which they need least; one if cutting
-// does not help.
+// next guesses how many parts need no more than a limit, or little more than with
+// any number, where one part needs whole: what is needed is in part in proportion to
+// the size of a part, and for the rest the same for all.
+func (f Floor) next(whole, limit int64) int {
+	if f.Parts < 2 {
+		return 2
+	}
+	k := int64(f.Parts)
+	fixed := max(0, f.Need-(whole-f.Need)/(k-1))
+	room := limit - fixed
+	if room <= 0 {
+		room = 1 + fixed/16
+	}
+	return max(f.Parts+1, int((whole-fixed+room-1)/room))
+}
+
+// Choose is, by region, into how many parts to cut it: about as few as let its
+// operations do with the limit, in bytes, or with which they need about the least; one
+// if cutting does not help.
 func (s *Survey) Choose(limit int64) ([]int, error) {
 	regions := s.Regions()
 	best := make([]Floor, len(regions))
@@ -95,7 +111,7 @@ func (s *Survey) Choose(limit int64) ([]int, error) {
 				best[i] = f
 			}
 			if best[i].Need > limit && f.Parts < min(regions[i].Most, 2*best[i].Parts) {
-				parts[i] = min(regions[i].Most, max(f.Parts+1, f.Parts*4/3))
+				parts[i] = min(regions[i].Most, f.next(regions[i].Need, limit))
 				more = true
 			}
 		}

@@ -40,7 +40,8 @@ func NewSurvey(g *graph.Graph, fetches []graph.Value, updates []graph.NodeID,
 		roots = append(roots, v.Node.ID)
 	}
 	s := &Survey{g: g, fetches: fetches, updates: updates, live: g.Ancestors(roots),
-		needs: Needs(g, fetches), large: limit / 4, sources: make([]graph.Value, g.Len()), readers: make([][]graph.NodeID, g.Len()),
+		needs: Needs(g, fetches), large: limit / 4,
+		sources: make([]graph.Value, g.Len()), readers: make([][]graph.NodeID, g.Len()),
 		regionOf: slices.Repeat([]int32{none}, g.Len()),
 		followed: map[graph.Value]int{},
 		after:    make([]graph.NodeID, g.Len())}
