@@ -60,13 +60,18 @@ func smallest[C any](c C, err error, build func(C) (*models.Model, error)) (*mod
 // hashes the losses and the variables. Peaks are checked against the prediction after every
 // step by the executor, and here once more.
 func digest(m *models.Model, o gomem.Options, steps int) (string, error) {
-	ctx := context.Background()
 	o.Seed = 3
-	s, err := gomem.Compile(ctx, m.Graph, o, train.Targets(m)...)
+	s, err := gomem.Compile(context.Background(), m.Graph, o, train.Targets(m)...)
 	if err != nil {
 		return "", err
 	}
 	defer s.Close()
+	return digestOf(s, m, steps)
+}
+
+// digestOf is the digest of a session with a model's plans.
+func digestOf(s *gomem.Session, m *models.Model, steps int) (string, error) {
+	ctx := context.Background()
 	h := sha256.New()
 	feeds := thesis.Feeds(m)
 	for step := range steps {
