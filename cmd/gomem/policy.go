@@ -7,7 +7,7 @@ import (
 )
 
 // byDefault is the policy of a command line that leaves the plan to gomem.
-const byDefault = compile.Thesis
+const byDefault = compile.Auto
 
 // policy is the policy that the flags ask for: the one that is named; else, with a
 // flag that says how to cut partitions, the thesis', of which that is a part; else the
