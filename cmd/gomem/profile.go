@@ -43,11 +43,12 @@ nothing is run, so any size can be profiled on any machine.`
 
 func (profileCmd) examples() string {
 	return `
-  gomem profile                                  the small model under its budget
+  gomem profile                                  the small model
   gomem profile --device-memory 64MiB            what does a tight budget cost?
   gomem profile --model resnet --html prof.html  a page to look around in
-  gomem profile --png prof.png --trace prof.json the timeline drawn, and for Perfetto
+  gomem profile --png prof.png --trace prof.json a figure, and for Perfetto
   gomem profile --size base --steps-to-run 0     without running anything
+  gomem profile --device sim:titanx              another machine
   gomem profile --json                           for a script
 `
 }
