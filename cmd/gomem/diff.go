@@ -28,7 +28,7 @@ func (diffCmd) examples() string {
 	return `
   gomem plan --size s512 --dump a.plan
   gomem plan --size s512 --partition 50 --dump b.plan
-  gomem diff a.plan b.plan                       what do larger partitions change?
+  gomem diff a.plan b.plan                       what do larger ones change?
 `
 }
 

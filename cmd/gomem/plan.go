@@ -43,10 +43,10 @@ any machine.`
 
 func (planCmd) examples() string {
 	return `
-  gomem plan                                     the small model under its budget
+  gomem plan                                     the small model in its budget
   gomem plan --size base --partition 200         860 million parameters
   gomem plan --size base --policy vanilla        the baseline
-  gomem plan --device-memory 32MiB               does it fit, and if not, what would
+  gomem plan --device-memory 32MiB               does it fit? if not, what would?
   gomem plan --no-swap --json                    numbers for a script
   gomem plan --sweep --policy auto --plot cost.png   what budgets cost
   gomem plan --dump plan.txt --graph moe.dot     every decision, in full
