@@ -26,7 +26,7 @@ if the plans are the same, 1 if they differ, and 2 if one cannot be read.`
 
 func (diffCmd) examples() string {
 	return `
-  gomem plan --size s512 --dump a.plan
+  gomem plan --size s512 --partition 20 --dump a.plan
   gomem plan --size s512 --partition 50 --dump b.plan
   gomem diff a.plan b.plan                       what do larger ones change?
 `

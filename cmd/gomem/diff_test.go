@@ -11,7 +11,7 @@ import (
 // text and as JSON.
 func TestDiff(t *testing.T) {
 	inDir(t)
-	succeed(t, "plan", "--size", "s512", "--dump", "a.plan")
+	succeed(t, "plan", "--size", "s512", "--partition", "20", "--dump", "a.plan")
 	succeed(t, "plan", "--size", "s512", "--partition", "50", "--dump", "b.plan")
 	if o := invoke(t, "diff", "a.plan", "a.plan"); o != (outcome{}) {
 		t.Errorf("a plan and itself: %+v", o)

@@ -228,7 +228,7 @@ func TestPlanFuse(t *testing.T) {
 
 // TestPlanSteps: conditions choose among the steps, before or behind other flags.
 func TestPlanSteps(t *testing.T) {
-	plan := []string{"plan", "--size", "s512"}
+	plan := []string{"plan", "--size", "s512", "--policy", "thesis"}
 	all := succeed(t, append(plan, "--steps")...)
 	for _, flags := range [][]string{
 		{"--steps", "op=swap-*,part=3-20"}, {"--steps=op=swap-*,part=3-20"},
