@@ -47,7 +47,7 @@ type candidate struct {
 	from, to     int32
 }
 
-// minimum bytes, as parts of the budget, below which values are kept, and
+// minimum bytes, as parts of the scale, below which values are kept, and
 // variables on the device, unless there is no other way.
 const (
 	smallValue = 18 // a shift
@@ -58,7 +58,7 @@ func (d *descent) floor(shift int) int64 {
 	if d.fine {
 		return 1
 	}
-	return d.budget.Device >> shift
+	return d.scale >> shift
 }
 
 // rounds bounds the rounds of a descent: each takes a third of the excess or more.

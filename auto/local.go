@@ -98,7 +98,7 @@ func (w *walker) choices() {
 	sum, all := 0.0, float64(w.begins[len(w.ops)]+1)
 	for v := range w.search.values {
 		va, u := &w.search.values[v], w.uses[v]
-		if len(u) < 2 || va.bytes < w.budget.Device>>smallValue ||
+		if len(u) < 2 || va.bytes < w.scale>>smallValue ||
 			va.leaf >= 0 && w.atHome[va.leaf] {
 			continue
 		}
@@ -112,7 +112,7 @@ func (w *walker) choices() {
 	}
 	for g := range w.search.groups {
 		gr := &w.search.groups[g]
-		if !w.pinned[g] && !gr.dead && gr.bytes >= w.budget.Device>>smallGroup {
+		if !w.pinned[g] && !gr.dead && gr.bytes >= w.scale>>smallGroup {
 			w.groups = append(w.groups, int32(g))
 		}
 	}

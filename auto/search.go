@@ -2,6 +2,7 @@ package auto
 
 import (
 	"context"
+	"math"
 	"slices"
 )
 
@@ -27,6 +28,8 @@ func newSearch(ctx context.Context, pr *Problem, b Budget, o Options) *search {
 	for g := range pr.groups {
 		s.pin(&pr.groups[g])
 	}
+	s.build(s.initial(start{}))
+	s.scale = min(b.Device, s.peak)
 	s.walk = descent{evaluator: s.evaluator, pinned: s.pinned,
 		stamp: make([]int32, len(pr.values)), ran: make([]int32, len(pr.ops)),
 		taken: make([]bool, len(pr.values))}
@@ -66,7 +69,7 @@ func (s *search) try(st *state) int64 {
 func (s *search) initial(o start) *state {
 	st := &state{act: make([]action, len(s.values)), home: make([]home, len(s.groups)),
 		cut: o.cut, slack: o.slack}
-	floor := s.budget.Device >> smallGroup
+	floor := s.scale >> smallGroup
 	if o.fine {
 		floor = 0
 	}
@@ -88,6 +91,9 @@ func (s *search) from(o start) int64 { return s.descendFrom(s.initial(o), o) }
 
 func (s *search) descendFrom(st *state, o start) int64 {
 	s.walk.start, s.walk.state, s.walk.most = o, st, s.effort
+	if s.best == nil {
+		s.walk.most = math.MaxInt // whether anything fits is no matter of effort
+	}
 	s.walk.reruns, s.walk.swaps = o.reruns && !s.opts.NoRecompute, !s.opts.NoSwap
 	if s.walk.descend() {
 		return s.try(st)
@@ -101,12 +107,7 @@ func (s *search) warm(list []*Decision) {
 		if d == nil {
 			continue
 		}
-		st := d.state.clone()
-		for g := range s.groups {
-			if s.pinned[g] {
-				st.home[g] = resident
-			}
-		}
+		st := s.adapted(d.state)
 		if s.try(st) < never {
 			continue
 		}
@@ -117,6 +118,23 @@ func (s *search) warm(list []*Decision) {
 			s.descendFrom(st.clone(), o)
 		}
 	}
+}
+
+// adapted is a state without what the options exclude.
+func (s *search) adapted(from *state) *state {
+	st := from.clone()
+	for g := range s.groups {
+		if s.pinned[g] {
+			st.home[g] = resident
+		}
+	}
+	for v, a := range st.act {
+		swapped := (a == swap || a == shun) && !s.values[v].bound()
+		if a == recompute && s.opts.NoRecompute || swapped && s.opts.NoSwap {
+			st.act[v] = keep
+		}
+	}
+	return st
 }
 
 // portfolio descends from starts until most of the effort is used up: from a few,
@@ -130,25 +148,22 @@ func (s *search) portfolio() {
 		}
 		s.climb(o)
 	}
-	if s.best == nil {
-		s.effort = s.count + s.effort
-	}
 	for _, o := range lastStarts() {
-		if s.best != nil || s.spent(100) {
+		if s.best != nil || s.ctx.Err() != nil {
 			return
 		}
 		s.from(o)
 	}
 }
 
-// climb goes from a start to better ones.
+// climb goes from a start to better ones, if anything fits.
 func (s *search) climb(o start) {
 	now := s.once(o)
-	for better := true; better; {
+	for better := s.best != nil; better; {
 		better = false
 		for dim := range dimensions {
 			for _, n := range s.neighbours(o, dim) {
-				if s.best != nil && (s.spent(60) || s.free()) {
+				if s.spent(60) || s.free() {
 					return
 				}
 				if t := s.once(n); t < now {
@@ -272,11 +287,9 @@ func (s *search) seeds() []start {
 func lastStarts() []start {
 	var list []start
 	for _, slack := range []int64{10, 62} {
-		for _, link := range []float64{0.3, 0, 3} {
-			for _, reruns := range []bool{true, false} {
-				list = append(list, start{link: link, weights: grid.weights[0], slack: slack,
-					streamed: true, device: true, reruns: reruns, fine: true})
-			}
+		for _, reruns := range []bool{true, false} {
+			list = append(list, start{weights: grid.weights[0], slack: slack, streamed: true,
+				device: true, reruns: reruns, fine: true})
 		}
 	}
 	return list

@@ -4,6 +4,7 @@
 //	go run ./bench fig6.4      device memory and step time by stage (thesis, figure 6.4)
 //	go run ./bench overhead    the executor beside a plain loop of the same kernels
 //	go run ./bench planning    planning time of the base model and of larger graphs
+//	go run ./bench curves      simulated step time over less and less memory
 //	go run ./bench simulated   step times as simulated and as measured
 //
 // Comparisons are made in one run, interleaved; figures are medians.
@@ -28,6 +29,7 @@ import (
 )
 
 var tables = map[string]func(ctx context.Context, w io.Writer) error{
+	"curves":    curves,
 	"fig6.4":    figure64,
 	"overhead":  overhead,
 	"planning":  planning,
