@@ -2,6 +2,7 @@ package auto
 
 import (
 	"cmp"
+	"math/bits"
 	"slices"
 	"sort"
 )
@@ -106,9 +107,13 @@ func (d *descent) candidates() {
 	}
 	slices.SortFunc(d.list, func(a, b candidate) int {
 		return cmp.Or(cmp.Compare(b.worth, a.worth), cmp.Compare(a.value, b.value),
-			cmp.Compare(a.group, b.group), cmp.Compare(a.act, b.act))
+			cmp.Compare(spread(a.group), spread(b.group)), cmp.Compare(a.act, b.act))
 	})
 }
+
+// spread orders groups that are worth the same such that the first of them are all
+// over the graph: copies that are needed at the same time wait for one another.
+func spread(group int32) uint32 { return bits.Reverse32(uint32(group)) }
 
 // consider adds what can be done about a value whose absence would cover a key.
 func (d *descent) consider(v int32, key int64) {
