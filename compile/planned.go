@@ -3,9 +3,9 @@ package compile
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/gomem/gomem/graph"
-	"github.com/gomem/gomem/graph/fuse"
 	"github.com/gomem/gomem/space"
 )
 
@@ -19,72 +19,54 @@ type Planned struct {
 
 // Plan decides how to run the targets of a graph, as Compile does, and takes no
 // memory for it. The plans are of a fused graph (package graph/fuse) unless
-// Options.NoFusion is set, or only the model's own graph fits the budgets. If some
-// targets do not fit, the error wraps the *[ErrOutOfMemory] of the one that needs
-// the most.
+// Options.NoFusion is set, or only the model's own graph fits the budgets. A policy
+// that searches also plans graphs whose neediest operations are cut into parts
+// (package graph/split), if nothing else fits or a step would be slower for want of
+// memory, and takes the fastest. If some targets do not fit, the error wraps the
+// *[ErrOutOfMemory] of the one that needs the most.
 func Plan(ctx context.Context, g *graph.Graph, o Options, targets ...Target) (*Planned, error) {
-	plain, fused, err := variants(g, o, targets)
-	if err != nil {
-		return nil, err
-	}
-	err = fused.plan(ctx, o)
-	_, refused := errors.AsType[*ErrOutOfMemory](err)
+	var best *Planned
+	var refusal error
+	err := variants(g, o, targets, func(v *Planned) (bool, error) {
+		err := v.plan(ctx, o)
+		if _, refused := errors.AsType[*ErrOutOfMemory](err); refused {
+			refusal = lesser(refusal, err)
+			return true, nil
+		}
+		if err == nil && (best == nil || total(v.Results) < total(best.Results)) {
+			best = v
+		}
+		return err == nil && o.Policy.Searches() && v.stalls(), err
+	})
 	switch {
-	case plain == nil || err != nil && !refused:
-		return only(fused, err)
-	case err == nil:
-		return fused, nil
-	}
-	errPlain := plain.plan(ctx, o)
-	_, refusedPlain := errors.AsType[*ErrOutOfMemory](errPlain)
-	switch {
-	case errPlain != nil && !refusedPlain:
-		return nil, errPlain
-	case refused && refusedPlain:
-		return nil, lesser(err, errPlain)
-	}
-	return plain, nil
-}
-
-// only is plans, if nothing is wrong.
-func only(p *Planned, err error) (*Planned, error) {
-	if err != nil {
+	case err != nil:
 		return nil, err
+	case best == nil:
+		return nil, refusal
 	}
-	return p, nil
+	return best, nil
 }
 
-// variants are the graphs to choose from, not planned yet: the model's own and the
-// fused one, or nil and the model's own if there is nothing to choose.
-func variants(g *graph.Graph, o Options, targets []Target) (plain, fused *Planned, err error) {
-	if err := CheckTargets(g, targets...); err != nil {
-		return nil, nil, err
+// stalls reports whether a step of the first target takes notably longer than its
+// operations.
+func (p *Planned) stalls() bool {
+	r := p.Results[0]
+	var work time.Duration
+	for _, id := range r.Program.Order {
+		if r.Program.Place == nil || r.Program.Place[id] == space.Device {
+			work += r.Model.Time(p.Graph.Node(id), space.Device)
+		}
 	}
-	plain = &Planned{Model: g, Graph: g, Targets: targets}
-	if o.NoFusion {
-		return nil, plain, nil
-	}
-	fused, err = fusedFrom(plain)
-	return plain, fused, err
-}
-
-// Variants are the graphs that Plan chooses from, not planned yet: the one that it
-// prefers comes first.
-func Variants(g *graph.Graph, o Options, targets ...Target) ([]*Planned, error) {
-	plain, fused, err := variants(g, o, targets)
-	if err != nil {
-		return nil, err
-	}
-	if plain == nil {
-		return []*Planned{fused}, nil
-	}
-	return []*Planned{fused, plain}, nil
+	return r.Options.Policy != Vanilla && r.Step > work+work/20
 }
 
 // lesser is the one of two refusals that asks for less: for more of the device
 // only, if one of them does, since a larger budget of either memory is enough if
 // one of the graphs does with it.
 func lesser(a, b error) error {
+	if a == nil {
+		return b
+	}
 	first, _ := errors.AsType[*ErrOutOfMemory](a)
 	second, _ := errors.AsType[*ErrOutOfMemory](b)
 	if rank(second) < rank(first) ||
@@ -106,28 +88,29 @@ func rank(e *ErrOutOfMemory) int {
 	return 2
 }
 
-// LeastOf is [Minimum] of the graph that is planned: the smallest budget of a space,
+// LeastOf is [Minimum] of the graphs that are planned: the smallest budget of a space,
 // in bytes, with which Plan succeeds within the other's.
 func LeastOf(ctx context.Context, g *graph.Graph, o Options, of space.ID,
 	targets ...Target) (int64, error) {
-	plain, fused, err := variants(g, o, targets)
-	if err != nil {
-		return 0, err
-	}
-	least, err := Minimum(ctx, fused.Graph, o, of, fused.Targets...)
-	_, refused := errors.AsType[*ErrOutOfMemory](err)
-	if plain == nil || err != nil && !refused {
-		return least, err
-	}
-	own, errPlain := Minimum(ctx, plain.Graph, o, of, plain.Targets...)
-	_, refusedPlain := errors.AsType[*ErrOutOfMemory](errPlain)
+	least, found := int64(0), false
+	var refusal error
+	*budget(&o, of) = 0
+	err := variants(g, o, targets, func(v *Planned) (bool, error) {
+		bytes, err := Minimum(ctx, v.Graph, o, of, v.Targets...)
+		if _, refused := errors.AsType[*ErrOutOfMemory](err); refused {
+			refusal = lesser(refusal, err)
+			return true, nil
+		}
+		if err == nil && (!found || bytes < least) {
+			least, found = bytes, true
+		}
+		return true, err
+	})
 	switch {
-	case errPlain != nil && !refusedPlain:
-		return 0, errPlain
-	case refused && refusedPlain:
-		return 0, lesser(err, errPlain)
-	case refused, !refusedPlain && own < least:
-		return own, nil
+	case err != nil:
+		return 0, err
+	case !found:
+		return 0, refusal
 	}
 	return least, nil
 }
@@ -135,37 +118,11 @@ func LeastOf(ctx context.Context, g *graph.Graph, o Options, of space.ID,
 // SmallerOf is [Smaller] of the graph that is planned first.
 func SmallerOf(ctx context.Context, g *graph.Graph, o Options, than int64,
 	targets ...Target) (Remedy, error) {
-	_, p, err := variants(g, o, targets)
+	all, err := Variants(g, o, targets...)
 	if err != nil {
 		return Remedy{}, err
 	}
-	return Smaller(ctx, p.Graph, o, than, p.Targets...)
-}
-
-// fusedFrom is the fused graph with its targets, not planned yet.
-func fusedFrom(p *Planned) (*Planned, error) {
-	var fetches []graph.Value
-	var updates []graph.NodeID
-	for _, t := range p.Targets {
-		fetches = append(fetches, t.Fetches...)
-		updates = append(updates, t.Updates...)
-	}
-	r, err := fuse.Fuse(p.Graph, fetches, updates)
-	if err != nil {
-		return nil, err
-	}
-	out := &Planned{Model: p.Model, Graph: r.Graph}
-	for _, t := range p.Targets {
-		moved := Target{Name: t.Name}
-		for _, v := range t.Fetches {
-			moved.Fetches = append(moved.Fetches, r.Value(v))
-		}
-		for _, id := range t.Updates {
-			moved.Updates = append(moved.Updates, r.Node(id).ID)
-		}
-		out.Targets = append(out.Targets, moved)
-	}
-	return out, nil
+	return Smaller(ctx, all[0].Graph, o, than, all[0].Targets...)
 }
 
 // plan makes the plans.

@@ -1,0 +1,145 @@
+package compile
+
+import (
+	"slices"
+
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/fuse"
+	"github.com/gomem/gomem/graph/split"
+)
+
+// Variants are the graphs that Plan chooses from whatever the budgets are, not planned
+// yet: the one that it prefers comes first.
+func Variants(g *graph.Graph, o Options, targets ...Target) ([]*Planned, error) {
+	var all []*Planned
+	o.Policy = Vanilla
+	err := variants(g, o, targets, func(v *Planned) (bool, error) {
+		all = append(all, v)
+		return true, nil
+	})
+	return all, err
+}
+
+// variants hands out the graphs to choose from, not planned yet, as long as more are
+// wanted: the fused graph, graphs whose neediest operations are cut, and the model's
+// own. Which there are does not depend on the budgets; but as long as something
+// fits, only one of those that are cut is worth a try: the one with the fewest parts
+// whose operations leave room for others.
+func variants(g *graph.Graph, o Options, targets []Target,
+	more func(*Planned) (bool, error)) error {
+	if err := CheckTargets(g, targets...); err != nil {
+		return err
+	}
+	plain := &Planned{Model: g, Graph: g, Targets: targets}
+	rewrites := []func(*Planned) (*Planned, error){fused}
+	if o.NoFusion {
+		rewrites = []func(*Planned) (*Planned, error){unchanged}
+	}
+	if o.Policy.Searches() {
+		rewrites = append(rewrites, cuts(plain, o)...)
+	}
+	if !o.NoFusion {
+		rewrites = append(rewrites, unchanged)
+	}
+	for _, rewrite := range rewrites {
+		v, err := rewrite(plain)
+		if err != nil {
+			return err
+		}
+		if v == nil {
+			continue
+		}
+		if again, err := more(v); !again || err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unchanged is the model's own graph.
+func unchanged(p *Planned) (*Planned, error) { return p, nil }
+
+// fused is the fused graph.
+func fused(p *Planned) (*Planned, error) {
+	fetches, updates := p.roots()
+	r, err := fuse.Fuse(p.Graph, fetches, updates)
+	if err != nil {
+		return nil, err
+	}
+	return p.moved(r.Graph, r), nil
+}
+
+// finest is how many times the neediest operation is halved at most.
+const finest = 5
+
+// cuts are the rewritings into graphs whose operations need at most a half, a
+// quarter, … of the neediest one's bytes.
+func cuts(p *Planned, o Options) []func(*Planned) (*Planned, error) {
+	fetches, _ := p.roots()
+	most := slices.Max(append(split.Needs(p.Graph, fetches), 0))
+	var list []func(*Planned) (*Planned, error)
+	for k := 1; k <= finest; k++ {
+		limit := most >> k
+		list = append(list, func(p *Planned) (*Planned, error) { return cut(p, o, limit) })
+	}
+	return list
+}
+
+// cut is the graph whose operations need at most so many bytes as far as that can be,
+// with gradients added up where they are; nil if that changes nothing.
+func cut(p *Planned, o Options, limit int64) (*Planned, error) {
+	if !o.NoFusion {
+		var err error
+		if p, err = fused(p); err != nil {
+			return nil, err
+		}
+	}
+	whole := p.Graph
+	fetches, updates := p.roots()
+	sums, err := split.Accumulate(p.Graph, fetches, updates)
+	if err != nil {
+		return nil, err
+	}
+	p = p.moved(sums.Graph, sums)
+	fetches, updates = p.roots()
+	parts, err := split.Split(p.Graph, fetches, updates, limit)
+	if err != nil {
+		return nil, err
+	}
+	p = p.moved(parts.Graph, parts)
+	if p.Graph.Len() == whole.Len() {
+		return nil, nil
+	}
+	return p, nil
+}
+
+// roots are the fetches and updates of all targets.
+func (p *Planned) roots() (fetches []graph.Value, updates []graph.NodeID) {
+	for _, t := range p.Targets {
+		fetches = append(fetches, t.Fetches...)
+		updates = append(updates, t.Updates...)
+	}
+	return fetches, updates
+}
+
+// rewritten says where the values and nodes of a graph went.
+type rewritten interface {
+	Value(graph.Value) graph.Value
+	Node(graph.NodeID) *graph.Node
+}
+
+// moved is a rewritten graph with the targets, not planned yet.
+func (p *Planned) moved(g *graph.Graph, to rewritten) *Planned {
+	out := &Planned{Model: p.Model, Graph: g}
+	for _, t := range p.Targets {
+		next := Target{Name: t.Name}
+		for _, v := range t.Fetches {
+			next.Fetches = append(next.Fetches, to.Value(v))
+		}
+		for _, id := range t.Updates {
+			next.Updates = append(next.Updates, to.Node(id).ID)
+		}
+		out.Targets = append(out.Targets, next)
+	}
+	return out
+}
