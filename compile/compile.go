@@ -3,6 +3,7 @@ package compile
 import (
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/gomem/gomem/graph"
@@ -63,12 +64,12 @@ func All(ctx context.Context, g *graph.Graph, o Options, targets ...Target) ([]*
 }
 
 // Minimum is the smallest budget of a space, in bytes, for which All makes plans
-// within the other space's budget: it works, and a byte less is refused. The
+// within the other spaces' budgets: it works, and a byte less is refused. The
 // space's own budget does not count. If there is none, the error is an
 // *[ErrOutOfMemory].
 func Minimum(ctx context.Context, g *graph.Graph, o Options, of space.ID,
 	targets ...Target) (int64, error) {
-	*budget(&o, of) = 0
+	*budget(&o, of) = math.MaxInt64
 	s, err := newSearch(ctx, g, o, targets)
 	if err != nil {
 		return 0, err
@@ -85,10 +86,13 @@ func Minimum(ctx context.Context, g *graph.Graph, o Options, of space.ID,
 
 // budget is the budget of a space.
 func budget(o *Options, of space.ID) *int64 {
-	if of == space.Host {
+	switch of {
+	case space.Device:
+		return &o.DeviceBytes
+	case space.Host:
 		return &o.HostBytes
 	}
-	return &o.DeviceBytes
+	return &o.DiskBytes
 }
 
 // MinDevice is the smallest device budget for which Compile makes a plan within

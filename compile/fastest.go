@@ -173,8 +173,8 @@ func (j *job) packed(ctx context.Context, x *problem, d *auto.Decision,
 		if err != nil {
 			return nil, err
 		}
-		need := need{f.plan.Spaces[space.Device].Bytes, f.plan.Spaces[space.Host].Bytes}
-		if need.within(o) {
+		need := needOf(f.plan)
+		if need.within(budgets(o)) {
 			f.finish(j)
 			return f, nil
 		}

@@ -6,6 +6,7 @@ type Rung struct {
 	Prefetch  int   // operations by which copies run ahead
 	Unshared  bool  // every reader of a variable on the host gets a copy of its own
 	Told      int64 // Grappler: the bytes that its estimate is held against; 0 is no limit
+	Spill     int   // how much is on the disk: a level, see [search.leaves]; 0 is nothing
 }
 
 // way is all that a plan of a target depends on.
@@ -30,6 +31,23 @@ type ladder struct {
 	chain []way
 	// last is tried from end to end.
 	last []way
+}
+
+// at is the ladder with a disk that is used so much. With one, targets need not go
+// together: it has no part in ways that have all on the device.
+func (l ladder) at(level int) ladder {
+	if level == 0 {
+		return l
+	}
+	on := func(ways []way) []way {
+		var list []way
+		for _, w := range ways {
+			w.Spill = level
+			list = append(list, w)
+		}
+		return list
+	}
+	return ladder{chain: on(l.chain), last: on(l.last)}
 }
 
 // autoAhead is how many partitions copies run ahead under Auto, at most. One, as

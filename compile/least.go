@@ -11,34 +11,39 @@ type least struct {
 }
 
 // question is what is asked of a search: the smallest budget of a space, with so
-// much of the other one, if those targets that go ways of their own take these.
+// much of the others, if those targets that go ways of their own take these.
 type question struct {
-	of    space.ID
-	limit int64
-	ways  func(ladder) []way
+	of     space.ID
+	limits need // that of the space itself does not count
+	ways   func(ladder) []way
 }
 
 // least is the smallest budget of a space that is not refused, given the other
-// space's, or nil if all are.
+// spaces', or nil if all are.
 func (s *search) least(of space.ID) (*least, error) {
-	return s.answer(question{of, *budget(&s.options, other(of)), ladder.straight})
+	return s.answer(question{of, budgets(s.options), ladder.straight})
 }
 
-func other(of space.ID) space.ID { return space.Device + space.Host - of }
+// budgets are the budgets of options, by space.
+func budgets(o Options) need { return need{o.DeviceBytes, o.HostBytes, o.DiskBytes} }
 
 // tightest is the way that needs the least, as a rule.
 func (l ladder) tightest() []way { return l.last[len(l.last)-1:] }
 
 // answer is the smallest budget with which all targets go one of the ways that
-// they must go together, or each finds one of the others; nil if there is none.
+// they must go together, or each finds one of the others, all with as much on the
+// disk; nil if there is none.
 func (s *search) answer(q question) (*least, error) {
-	best, err := s.most(q)
-	if err != nil {
-		return nil, err
+	var choices []func(ladder) []way
+	for level := range s.levels() {
+		choices = append(choices, func(l ladder) []way { return q.ways(l.at(level)) })
 	}
 	for i := range s.jobs[0].ladder.together {
-		q.ways = func(l ladder) []way { return l.together[i : i+1] }
-		l, err := s.most(q)
+		choices = append(choices, func(l ladder) []way { return l.together[i : i+1] })
+	}
+	var best *least
+	for _, ways := range choices {
+		l, err := s.most(question{q.of, q.limits, ways})
 		if err != nil {
 			return nil, err
 		}
@@ -73,7 +78,9 @@ func (s *search) leastOf(j *job, q question) (*least, error) {
 		if err != nil {
 			return nil, err
 		}
-		if n[other(q.of)] <= q.limit && (best == nil || n[q.of] < best.bytes) {
+		rest := n
+		rest[q.of] = 0
+		if rest.within(q.limits) && (best == nil || n[q.of] < best.bytes) {
 			best = &least{n[q.of], j, w}
 		}
 	}

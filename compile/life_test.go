@@ -44,7 +44,7 @@ func program(g *graph.Graph, t Target, o Options) (*pass.Program, error) {
 
 // lowered is the plan of a program on a rung of the ladder, without waits.
 func lowered(t *rapid.T, p *pass.Program, o Options, r Rung) *plan.Plan {
-	made, err := emit(context.Background(), p, way{o, r})
+	made, err := emit(context.Background(), p, way{o, r}, []pass.Pass{way{o, r}.schedule()})
 	if err != nil {
 		t.Fatal(err)
 	}

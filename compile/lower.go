@@ -29,18 +29,15 @@ const window = 2
 // addresses do not depend on them.
 func lower(p *pass.Program, title string, o Options, effort int64) *plan.Plan {
 	s := p.Schedule
-	l := &lowering{graph: p.Graph, schedule: s, effort: effort, slots: make([]plan.SlotID, len(s.Stays)),
+	l := &lowering{graph: p.Graph, schedule: s, effort: effort,
+		slots: make([]plan.SlotID, len(s.Stays)),
 		plan: &plan.Plan{
 			Title:  title,
 			Digest: p.Graph.Digest(),
 			Parts:  s.Parts,
 			Window: window,
-			Spaces: []plan.Space{
-				space.Device: {Name: space.Device.String(), Budget: o.DeviceBytes,
-					Align: arena.Align},
-				space.Host: {Name: space.Host.String(), Budget: o.HostBytes, Align: arena.Align},
-			},
-			Steps: make([]plan.Step, len(s.Events)),
+			Spaces: spaces(o),
+			Steps:  make([]plan.Step, len(s.Events)),
 		}}
 	for _, st := range s.Streams {
 		l.plan.Streams = append(l.plan.Streams, plan.Stream(st))
@@ -57,6 +54,18 @@ func lower(p *pass.Program, title string, o Options, effort int64) *plan.Plan {
 	}
 	l.addresses()
 	return l.plan
+}
+
+// spaces are the memories that there are.
+func spaces(o Options) []plan.Space {
+	list := []plan.Space{
+		space.Device: {Name: space.Device.String(), Budget: o.DeviceBytes, Align: arena.Align},
+		space.Host:   {Name: space.Host.String(), Budget: o.HostBytes, Align: arena.Align},
+	}
+	if o.DiskBytes > 0 {
+		list = append(list, plan.Space{Name: "disk", Budget: o.DiskBytes, Align: arena.Align})
+	}
+	return list
 }
 
 // stays makes the slots. A stay takes over the bytes of an earlier one.
@@ -174,6 +183,9 @@ func title(o Options, r Rung) string {
 	s := fmt.Sprintf("%s prefetch=%d", o, r.Prefetch)
 	if r.Unshared {
 		s += " unshared"
+	}
+	if r.Spill > 0 {
+		s += fmt.Sprintf(" spill=%d", r.Spill)
 	}
 	if r.Told > 0 {
 		s += fmt.Sprintf(" told=%d", r.Told)

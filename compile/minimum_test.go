@@ -63,6 +63,8 @@ func draws(t *testing.T, short, long int, check func(*rapid.T)) {
 	}
 }
 
+func other(of space.ID) space.ID { return space.Device + space.Host - of }
+
 // TestMinimumIsExact: under every policy and for either memory, given the other's
 // budget, the minimum works, and a byte less is refused with that very number.
 func TestMinimumIsExact(t *testing.T) {

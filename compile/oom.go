@@ -72,11 +72,14 @@ func (s *search) shortage() (*ErrOutOfMemory, error) {
 // bothShort is the shortage of the host where the device's budget must be raised
 // too.
 func (s *search) bothShort() (*ErrOutOfMemory, error) {
-	l, err := s.answer(question{space.Host, math.MaxInt64, ladder.straight})
+	limits := budgets(s.options)
+	limits[space.Device] = math.MaxInt64
+	l, err := s.answer(question{space.Host, limits, ladder.straight})
 	if err != nil {
 		return nil, err
 	}
-	device, err := s.answer(question{space.Device, l.bytes, ladder.straight})
+	limits[space.Host] = l.bytes
+	device, err := s.answer(question{space.Device, limits, ladder.straight})
 	if err != nil {
 		return nil, err
 	}

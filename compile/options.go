@@ -22,6 +22,7 @@ type Options struct {
 	Streams     int   // compute streams; 0 is 1
 	DeviceBytes int64 // budget of the device; 0 is none
 	HostBytes   int64 // budget of the host; 0 is none
+	DiskBytes   int64 // budget of the disk behind the host; 0: there is no disk
 	NoFusion    bool  // plan the model's graph as it is; see package graph/fuse
 
 	NoRecompute bool            // Auto: execute every operation once
@@ -78,6 +79,9 @@ func (o Options) Validate() error {
 			o.DeviceBytes)
 	case o.HostBytes < 0:
 		return fmt.Errorf("host budget of %d bytes: want at least 1, or 0 for none", o.HostBytes)
+	case o.DiskBytes < 0:
+		return fmt.Errorf("disk budget of %d bytes: want at least 1, or 0 for no disk",
+			o.DiskBytes)
 	}
 	if o.Policy.Partitioned() {
 		_, err := partition.Parse(string(o.Strategy))

@@ -105,7 +105,7 @@ func steadyLadder(base way, _ *pass.Program) ladder { return ladder{last: rungs(
 func autoLadder(base way, p *pass.Program) ladder {
 	o := base.options
 	vanilla := Options{Policy: Vanilla, Streams: o.Streams, Machine: o.Machine, Model: o.Model,
-		DeviceBytes: o.DeviceBytes, HostBytes: o.HostBytes}
+		DeviceBytes: o.DeviceBytes, HostBytes: o.HostBytes, DiskBytes: o.DiskBytes}
 	vanilla.EnsureDefaults()
 	resident := o
 	resident.NoPlacement, resident.NoSwap = true, true

@@ -91,7 +91,7 @@ func (s *search) tight(o Options, of space.ID) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	l, err := tried.answer(question{of, *budget(&o, other(of)), ladder.tightest})
+	l, err := tried.answer(question{of, budgets(tried.options), ladder.tightest})
 	if l == nil || err != nil {
 		return 0, err
 	}
@@ -114,7 +114,8 @@ func trials(o Options, short space.ID) []trial {
 	}
 	if !o.Policy.Partitioned() {
 		add(Remedy{Change: UsePolicy, Policy: Thesis}, func(n *Options) {
-			*n = Options{DeviceBytes: o.DeviceBytes, HostBytes: o.HostBytes, Streams: o.Streams}
+			*n = Options{DeviceBytes: o.DeviceBytes, HostBytes: o.HostBytes,
+				DiskBytes: o.DiskBytes, Streams: o.Streams}
 		})
 		return out
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/gomem/gomem/placement"
 	"github.com/gomem/gomem/plan"
 	"github.com/gomem/gomem/schedule"
-	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/spill"
 )
 
 // search looks for the plans of targets that share their variables.
@@ -24,7 +24,8 @@ type search struct {
 	graph   *graph.Graph
 	options Options
 	targets []Target
-	jobs    []*job // by target
+	jobs    []*job         // by target
+	order   []graph.NodeID // leaves, by which should go to the disk first
 }
 
 // job is the search for the plan of one target.
@@ -38,10 +39,20 @@ type job struct {
 	timings []pass.Timing // of its passes
 	took    time.Duration
 	needs   map[way]need // what the ways tried so far come to
+	leaves  [][]bool     // by level of use of a disk: what is bound there
 }
 
 // need is what a plan takes, by space, in bytes.
-type need [space.Host + 1]int64
+type need [spill.Disk + 1]int64
+
+// needOf is what a plan takes.
+func needOf(p *plan.Plan) need {
+	var n need
+	for i, s := range p.Spaces {
+		n[i] = s.Bytes
+	}
+	return n
+}
 
 // found is a plan that fits.
 type found struct {
@@ -80,13 +91,24 @@ func newSearch(ctx context.Context, g *graph.Graph, o Options, targets []Target)
 		j.took = time.Since(start)
 		s.jobs = append(s.jobs, j)
 	}
+	s.leaves()
 	return s, nil
 }
 
-// results are the verified plans, or nil if some target has none. The first of the
+// results are the verified plans, or nil if some target has none. A disk is used if
+// they do not fit without.
+func (s *search) results() ([]*Result, error) {
+	all, err := s.unspilled()
+	for level := 1; level < s.levels() && all == nil && err == nil; level++ {
+		all, err = s.spill(level)
+	}
+	return all, err
+}
+
+// unspilled are the results that have nothing on a disk. The first of the
 // ways that all targets go together is taken if it fits; what comes after it is for a
 // policy that searches one candidate among others.
-func (s *search) results() ([]*Result, error) {
+func (s *search) unspilled() ([]*Result, error) {
 	searches := s.options.Policy.rules().searches && s.options.Streams == 1
 	var best []*Result
 	for i := range s.jobs[0].ladder.together {
@@ -98,7 +120,7 @@ func (s *search) results() ([]*Result, error) {
 		}
 		best = faster(best, all)
 	}
-	ladders, err := s.plan(func(j *job) (*found, error) { return j.find(s.ctx) })
+	ladders, err := s.plan(func(j *job) (*found, error) { return j.find(s.ctx, j.ladder) })
 	best = faster(best, ladders)
 	if !searches || best == nil || err != nil {
 		return best, err
@@ -147,6 +169,15 @@ func trained(g *graph.Graph, targets []Target) []*graph.Node {
 
 // plan makes the results of all targets in one manner, or nil.
 func (s *search) plan(find func(*job) (*found, error)) ([]*Result, error) {
+	plans, err := s.plans(find)
+	if plans == nil || err != nil {
+		return nil, err
+	}
+	return s.complete(plans)
+}
+
+// plans makes the plans of all targets in one manner, or nil.
+func (s *search) plans(find func(*job) (*found, error)) ([]*found, error) {
 	var plans []*found
 	for _, j := range s.jobs {
 		start := time.Now()
@@ -157,7 +188,7 @@ func (s *search) plan(find func(*job) (*found, error)) ([]*Result, error) {
 		}
 		plans = append(plans, f)
 	}
-	return s.complete(plans)
+	return plans, nil
 }
 
 // complete makes the results of plans, by target.
@@ -190,10 +221,10 @@ func (j *job) result(f *found) (*Result, error) {
 }
 
 // find is the most relaxed plan by the ways that a target may go alone, or nil.
-func (j *job) find(ctx context.Context) (*found, error) {
+func (j *job) find(ctx context.Context, l ladder) (*found, error) {
 	var best *found
-	_, err := halving(len(j.ladder.chain), func(i int) (bool, error) {
-		f, err := j.try(ctx, j.ladder.chain[i])
+	_, err := halving(len(l.chain), func(i int) (bool, error) {
+		f, err := j.try(ctx, l.chain[i])
 		if f != nil {
 			best = f
 		}
@@ -203,7 +234,7 @@ func (j *job) find(ctx context.Context) (*found, error) {
 		return nil, err
 	}
 	if best == nil {
-		return j.first(ctx, j.ladder.last)
+		return j.first(ctx, l.last)
 	}
 	longer, err := j.first(ctx, ahead(best.way))
 	if longer == nil && err == nil {
@@ -224,19 +255,24 @@ func (j *job) first(ctx context.Context, ways []way) (*found, error) {
 
 // try makes the plan of a way. It is nil if it does not fit.
 func (j *job) try(ctx context.Context, w way) (*found, error) {
-	if n, known := j.needs[w]; known && !n.within(w.options) {
+	if n, known := j.needs[w]; known && !n.within(budgets(w.options)) {
 		return nil, nil
 	}
 	p, program, err := j.lower(ctx, w)
-	if err != nil || !j.needs[w].within(w.options) {
+	if err != nil || !j.needs[w].within(budgets(w.options)) {
 		return nil, err
 	}
 	return &found{way: w, plan: p, program: program, timings: j.timings}, nil
 }
 
-// within reports whether both budgets suffice.
-func (n need) within(o Options) bool {
-	return n[space.Device] <= o.DeviceBytes && n[space.Host] <= o.HostBytes
+// within reports whether all budgets suffice.
+func (n need) within(budgets need) bool {
+	for s, bytes := range n {
+		if bytes > budgets[s] {
+			return false
+		}
+	}
+	return true
 }
 
 // lower makes the plan of a way, without waits, and remembers what it takes.
@@ -248,20 +284,29 @@ func (j *job) lower(ctx context.Context, w way) (*plan.Plan, *pass.Program, erro
 		return nil, nil, err
 	}
 	program := *j.program // which other rungs fill in other ways
-	p, err := emit(ctx, &program, w)
+	last := []pass.Pass{w.schedule()}
+	if w.Spill > 0 {
+		last = append(last, spill.Pass(spill.Options{Leaves: j.leaves[w.Spill]}))
+	}
+	p, err := emit(ctx, &program, w, last)
 	if err != nil {
 		return nil, nil, err
 	}
-	j.needs[w] = need{p.Spaces[space.Device].Bytes, p.Spaces[space.Host].Bytes}
+	j.needs[w] = needOf(p)
 	return p, &program, nil
 }
 
-// emit makes the plan of a program that has been decided about, without waits.
-func emit(ctx context.Context, p *pass.Program, w way) (*plan.Plan, error) {
-	last := schedule.Pass(schedule.Options{Partition: w.options.Partition,
+// schedule is the pass that writes down what has been decided.
+func (w way) schedule() pass.Pass {
+	return schedule.Pass(schedule.Options{Partition: w.options.Partition,
 		Streams: w.options.Streams, Prefetch: w.Prefetch, Lookahead: w.Lookahead,
 		Unshared: w.Unshared})
-	if _, err := pass.Run(ctx, p, []pass.Pass{last}); err != nil {
+}
+
+// emit makes the plan of a program that has been decided about, without waits, by the
+// last passes.
+func emit(ctx context.Context, p *pass.Program, w way, last []pass.Pass) (*plan.Plan, error) {
+	if _, err := pass.Run(ctx, p, last); err != nil {
 		return nil, err
 	}
 	return lower(p, title(w.options, w.Rung), w.options, 0), nil
@@ -279,7 +324,7 @@ func (j *job) need(ctx context.Context, w way) (need, error) {
 // decide runs the passes of a way, unless the latest program is of the same
 // decisions: prefetch and sharing are matters of lowering.
 func (j *job) decide(ctx context.Context, w way) error {
-	w.Prefetch, w.Unshared = 0, false
+	w.Prefetch, w.Unshared, w.Spill = 0, false, 0
 	if j.program != nil && j.decided == w {
 		return nil
 	}

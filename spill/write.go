@@ -1,0 +1,273 @@
+package spill
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/gomem/gomem/pass"
+	"github.com/gomem/gomem/space"
+)
+
+// writer writes a schedule down with the copies of visits between its events.
+type writer struct {
+	*table
+	out    *pass.Schedule
+	loads  []int32       // visits by where they are loaded
+	stores []int32       // visits by where they are stored
+	fills  []int32       // visits after the first that begin with a use that fills
+	stays  []pass.StayID // by visit: its stay on the host
+	disk   []pass.StayID // by object: its stay on the disk, or NoStay
+	now    []pass.StayID // by object: the stay of the present visit
+	at     []int32       // by event of the old schedule: its new number
+	runs   []int32       // by event of the old schedule: executions before it
+}
+
+func newWriter(t *table) *writer {
+	w := &writer{table: t, out: &pass.Schedule{Parts: t.s.Parts},
+		at: make([]int32, len(t.s.Events)), runs: make([]int32, len(t.s.Events)+1)}
+	w.out.Streams = append(slices.Clone(t.s.Streams),
+		pass.Stream{Name: "disk-in", Engine: space.Copier(Disk, space.Host)},
+		pass.Stream{Name: "disk-out", Engine: space.Copier(space.Host, Disk)})
+	w.out.Stays = slices.Clone(t.s.Stays)
+	for i := range t.s.Events {
+		w.runs[i+1] = w.runs[i]
+		if !t.s.Events[i].Copies() {
+			w.runs[i+1]++
+		}
+	}
+	for k, v := range t.visits {
+		if v.loads {
+			w.loads = append(w.loads, int32(k))
+		} else if v.first > 0 {
+			w.fills = append(w.fills, int32(k))
+		}
+		if v.stores {
+			w.stores = append(w.stores, int32(k))
+		}
+	}
+	return w
+}
+
+// inStream and outStream are the disk's.
+func (w *writer) inStream() uint8  { return uint8(len(w.out.Streams) - 2) }
+func (w *writer) outStream() uint8 { return uint8(len(w.out.Streams) - 1) }
+
+// first is the event of a visit's first use, last that of its last.
+func (w *writer) first(v *visit) int32 { return w.objects[v.object].uses[v.first].at }
+func (w *writer) last(v *visit) int32  { return w.objects[v.object].uses[v.last].at }
+
+// write is the schedule.
+func (w *writer) write() *pass.Schedule {
+	w.sort()
+	w.number()
+	w.enter()
+	loads, stores, fills := w.loads, w.stores, w.fills
+	for i := range w.s.Events {
+		e := w.s.Events[i]
+		for ; len(loads) > 0 && w.visits[loads[0]].from == int32(i); loads = loads[1:] {
+			w.load(loads[0], e.Part)
+		}
+		for ; len(fills) > 0 && w.visits[fills[0]].from == int32(i); fills = fills[1:] {
+			w.now[w.visits[fills[0]].object] = w.stays[fills[0]]
+		}
+		w.out.Events = append(w.out.Events, w.moved(e))
+		for ; len(stores) > 0 && w.last(&w.visits[stores[0]]) == int32(i); stores = stores[1:] {
+			w.store(stores[0], e.Part)
+		}
+	}
+	w.finish()
+	return w.out
+}
+
+// sort puts loads in order of where they are, and of when they are needed, and the
+// others in order of where they are.
+func (w *writer) sort() {
+	slices.SortStableFunc(w.fills, func(a, b int32) int {
+		return cmp.Compare(w.visits[a].from, w.visits[b].from)
+	})
+	slices.SortStableFunc(w.loads, func(a, b int32) int {
+		x, y := &w.visits[a], &w.visits[b]
+		return cmp.Or(cmp.Compare(x.from, y.from), cmp.Compare(w.first(x), w.first(y)))
+	})
+	slices.SortStableFunc(w.stores, func(a, b int32) int {
+		return cmp.Compare(w.last(&w.visits[a]), w.last(&w.visits[b]))
+	})
+}
+
+// number works out where events come to be, and has the stays that are as they were
+// last from there to there.
+func (w *writer) number() {
+	count := make([]int32, len(w.at)+1) // copies before an event and after the one before
+	for _, k := range w.loads {
+		count[w.visits[k].from]++
+	}
+	for _, k := range w.stores {
+		count[w.last(&w.visits[k])+1]++
+	}
+	var more int32
+	for i := range w.at {
+		more += count[i]
+		w.at[i] = int32(i) + more
+	}
+	w.out.Events = make([]pass.Event, 0, len(w.at)+len(w.loads)+len(w.stores))
+	for id := range w.out.Stays {
+		y := &w.out.Stays[id]
+		if len(w.at) == 0 || y.Fixed || y.Origin == pass.Bound && y.From == 0 {
+			y.From = 0
+		} else {
+			y.From = w.at[y.From]
+		}
+		if len(w.at) > 0 {
+			y.To = w.at[y.To]
+		}
+	}
+}
+
+// enter makes the stays of visits and of the disk. The first visit of an object has
+// the stay that it had; so does the disk if there is none.
+func (w *writer) enter() {
+	w.disk = slices.Repeat([]pass.StayID{pass.NoStay}, len(w.objects))
+	w.now = make([]pass.StayID, len(w.objects))
+	w.stays = make([]pass.StayID, len(w.visits))
+	for i := range w.objects {
+		o := &w.objects[i]
+		w.now[i] = o.stay
+		if o.leaf && len(o.uses) == 0 {
+			w.out.Stays[o.stay].Space, w.disk[i] = Disk, o.stay
+		} else if o.leaf {
+			w.disk[i] = w.onDisk(o.stay)
+		}
+	}
+	for k := range w.visits {
+		v := &w.visits[k]
+		o := &w.objects[v.object]
+		w.stays[k] = o.stay
+		if v.first > 0 {
+			w.out.Stays = append(w.out.Stays, w.s.Stays[o.stay])
+			w.stays[k] = pass.StayID(len(w.out.Stays) - 1)
+		}
+		if v.first > 0 || o.leaf {
+			w.copied(&w.out.Stays[w.stays[k]], v)
+		} else if y := &w.out.Stays[o.stay]; !o.leaf {
+			y.To = w.at[v.to]
+		}
+	}
+}
+
+// onDisk makes a stay on the disk of what another has.
+func (w *writer) onDisk(id pass.StayID) pass.StayID {
+	y := w.s.Stays[id]
+	y.Space = Disk
+	if !y.Fixed {
+		y.Origin = pass.Copied
+	}
+	w.out.Stays = append(w.out.Stays, y)
+	return pass.StayID(len(w.out.Stays) - 1)
+}
+
+// copied makes a stay one of a visit that is copied to the host.
+func (w *writer) copied(y *pass.Stay, v *visit) {
+	o := &w.objects[v.object]
+	lo, hi := w.part(o, int(v.first), int(v.last))
+	y.Off, y.Bytes, y.Origin, y.Fixed = lo, hi-lo, pass.Copied, false
+	y.From, y.To = w.at[w.first(v)], w.at[v.to]
+}
+
+// load writes a copy from the disk down.
+func (w *writer) load(k int32, part int32) {
+	v := &w.visits[k]
+	o := &w.objects[v.object]
+	e := w.copies(o, part, pass.SwapIn)
+	e.Stream, e.Src, e.Dst = w.inStream(), w.disk[v.object], w.stays[k]
+	if o.leaf {
+		e.Reason = pass.Stage
+	} else {
+		e.Idle = w.runs[w.first(v)] - w.runs[o.uses[v.first-1].at+1]
+	}
+	w.keep(e.Src)
+	w.now[v.object] = e.Dst
+	w.out.Stays[e.Dst].From = int32(len(w.out.Events))
+	w.out.Events = append(w.out.Events, e)
+}
+
+// store writes a copy to the disk down.
+func (w *writer) store(k int32, part int32) {
+	v := &w.visits[k]
+	o := &w.objects[v.object]
+	e := w.copies(o, part, pass.WriteBack)
+	if !o.leaf {
+		e.Reason = pass.SwapOut
+		e.Idle = w.runs[o.uses[v.last+1].at] - w.runs[w.last(v)+1]
+		w.disk[v.object] = w.onDisk(o.stay)
+		w.out.Stays[w.disk[v.object]].From = int32(len(w.out.Events))
+	}
+	e.Stream, e.Src, e.Dst = w.outStream(), w.stays[k], w.disk[v.object]
+	w.keep(e.Src)
+	if !o.leaf {
+		w.out.Stays[e.Dst].To = int32(len(w.out.Events))
+	}
+	w.out.Events = append(w.out.Events, e)
+}
+
+// copies is a copy of an object.
+func (w *writer) copies(o *object, part int32, why pass.Reason) pass.Event {
+	return pass.Event{Node: w.s.Stays[o.stay].Value.Node.ID, Part: part, Scratch: pass.NoStay,
+		Reason: why}
+}
+
+// keep has a stay last at least until the event that comes next.
+func (w *writer) keep(id pass.StayID) {
+	y := &w.out.Stays[id]
+	y.To = max(y.To, int32(len(w.out.Events)))
+}
+
+// moved is an event with the stays of present visits.
+func (w *writer) moved(e pass.Event) pass.Event {
+	e.In, e.Out = w.present(e.In), w.present(e.Out)
+	if e.Copies() {
+		e.Src, e.Dst = w.visited(e.Src), w.visited(e.Dst)
+	}
+	return e
+}
+
+// present is where the stays of a list are now.
+func (w *writer) present(ids []pass.StayID) []pass.StayID {
+	if !slices.ContainsFunc(ids, func(id pass.StayID) bool { return w.visited(id) != id }) {
+		return ids
+	}
+	out := slices.Clone(ids)
+	for k, id := range out {
+		out[k] = w.visited(id)
+	}
+	return out
+}
+
+// visited is the stay of the present visit of what a stay had.
+func (w *writer) visited(id pass.StayID) pass.StayID {
+	if k := w.of[id]; k >= 0 {
+		return w.now[k]
+	}
+	return id
+}
+
+// finish lists where leaves and fetched values are, and keeps them to the end.
+func (w *writer) finish() {
+	last := int32(max(0, len(w.out.Events)-1))
+	for _, id := range w.s.Variables {
+		if k := w.of[id]; k >= 0 {
+			id = w.disk[k]
+		}
+		w.out.Variables = append(w.out.Variables, id)
+	}
+	w.out.Feeds = w.s.Feeds
+	for _, id := range w.s.Fetches {
+		id = w.visited(id)
+		w.out.Stays[id].To = last
+		w.out.Fetches = append(w.out.Fetches, id)
+	}
+	for i := range w.out.Stays {
+		if y := &w.out.Stays[i]; y.Fixed {
+			y.From, y.To = 0, last
+		}
+	}
+}
