@@ -135,7 +135,7 @@ func (j *job) solve(ctx context.Context, problems []*problem, o Options,
 		if err != nil {
 			return nil, err
 		}
-		f, err := j.packed(ctx, x, d, o)
+		f, err := j.packed(ctx, x, d, o, homes)
 		if err != nil {
 			return nil, err
 		}
@@ -162,8 +162,8 @@ const repairs = 6
 
 // packed is the plan of a decision whose addresses keep to the budgets, or nil: if
 // they do not, the decision is evaluated for smaller ones.
-func (j *job) packed(ctx context.Context, x *problem, d *auto.Decision,
-	o Options) (*found, error) {
+func (j *job) packed(ctx context.Context, x *problem, d *auto.Decision, o Options,
+	homes []bool) (*found, error) {
 	inner := auto.Budget{Device: o.DeviceBytes, Host: o.HostBytes}
 	for k := range int64(repairs) {
 		if d == nil {
@@ -182,7 +182,7 @@ func (j *job) packed(ctx context.Context, x *problem, d *auto.Decision,
 		inner.Host = shrunk(inner.Host, o.HostBytes, need[space.Host], k)
 		next := x.At(d, inner)
 		if next == nil {
-			if next, err = x.Solve(ctx, inner, searching(o, d.Resident()), d); err != nil {
+			if next, err = x.Solve(ctx, inner, searching(o, homes), d); err != nil {
 				return nil, err
 			}
 		}
