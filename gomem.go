@@ -125,7 +125,7 @@ func (s *Session) open(o Options) error {
 	if s.device, err = o.open(s.planned); err != nil {
 		return err
 	}
-	for i := range results[0].Plan.Spaces {
+	for i := range s.longest() {
 		m, err := s.device.Alloc(space.ID(i), s.planned.Peak(space.ID(i)))
 		if err != nil {
 			return err
@@ -134,7 +134,8 @@ func (s *Session) open(o Options) error {
 	}
 	streams := executor.NewStreams(s.device)
 	for i, r := range results {
-		exec, err := executor.New(s.device, streams, s.memory, r.Plan, s.planned.Graph)
+		exec, err := executor.New(s.device, streams, s.memory[:len(r.Plan.Spaces)], r.Plan,
+			s.planned.Graph)
 		if err != nil {
 			return err
 		}
@@ -194,13 +195,19 @@ type Usage struct {
 func (s *Session) Usage() []Usage {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var out []Usage
 	if len(s.targets) == 0 {
 		return nil
 	}
-	for i, space := range s.targets[0].result.Plan.Spaces {
-		u := Usage{Space: space.Name}
+	var out []Usage
+	for _, p := range s.longest() {
+		out = append(out, Usage{Space: p.Name})
+	}
+	for i := range out {
+		u := &out[i]
 		for _, t := range s.targets {
+			if i >= len(t.result.Plan.Spaces) {
+				continue
+			}
 			bytes := t.result.Plan.Spaces[i].Bytes
 			u.Taken = max(u.Taken, bytes)
 			u.Actual = max(u.Actual, t.exec.Peak()[i])
@@ -211,9 +218,19 @@ func (s *Session) Usage() []Usage {
 		if !slices.ContainsFunc(s.targets, func(t *target) bool { return t.exec.Ran() }) {
 			u.Predicted = u.Taken
 		}
-		out = append(out, u)
 	}
 	return out
+}
+
+// longest is the spaces of the plan that has the most of them.
+func (s *Session) longest() []plan.Space {
+	var list []plan.Space
+	for _, r := range s.planned.Results {
+		if len(r.Plan.Spaces) > len(list) {
+			list = r.Plan.Spaces
+		}
+	}
+	return list
 }
 
 // Close ends the device's goroutines and frees the memory, once no step is under

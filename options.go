@@ -98,6 +98,7 @@ type Options struct {
 	Streams     int   // compute streams; 0 is 1
 	DeviceBytes int64 // budget of the device; 0 is none
 	HostBytes   int64 // budget of the host; 0 is none
+	DiskBytes   int64 // budget of the disk behind the host; 0: there is no disk
 	NoFusion    bool  // run the model's graph as it is; see package graph/fuse
 
 	NoRecompute bool            // Auto: execute every operation once
@@ -109,6 +110,7 @@ type Options struct {
 	Device             string         // "" is CPU
 	Threads            int            // threads of a kernel; 0 means one for every processor
 	CopyBytesPerSecond int64          // speed of each copy engine; 0 means as fast as memory
+	Disk               string         // directory of the file that is CPU's disk, if it has one
 	Trace              *TraceRecorder // records every task; nil records nothing
 	Logger             *zap.Logger    // nil logs nothing
 	Seed               uint64         // selects the initial values of variables
@@ -122,8 +124,9 @@ func (o Options) Planning() compile.Options {
 	return compile.Options{
 		Policy: o.Policy, Strategy: o.Strategy, Partition: o.Partition, Lookahead: o.Lookahead,
 		NoPlacement: o.NoPlacement, NoSwap: o.NoSwap, Streams: o.Streams,
-		DeviceBytes: o.DeviceBytes, HostBytes: o.HostBytes, NoFusion: o.NoFusion,
-		NoRecompute: o.NoRecompute, Effort: o.Effort, Machine: o.machine(), Model: o.Model,
+		DeviceBytes: o.DeviceBytes, HostBytes: o.HostBytes, DiskBytes: o.DiskBytes,
+		NoFusion: o.NoFusion, NoRecompute: o.NoRecompute, Effort: o.Effort,
+		Machine: o.machine(), Model: o.Model,
 	}
 }
 
@@ -131,7 +134,8 @@ func (o Options) Planning() compile.Options {
 func (o Options) With(c compile.Options) Options {
 	o.Policy, o.Strategy, o.Partition, o.Lookahead = c.Policy, c.Strategy, c.Partition, c.Lookahead
 	o.NoPlacement, o.NoSwap, o.Streams = c.NoPlacement, c.NoSwap, c.Streams
-	o.DeviceBytes, o.HostBytes, o.NoFusion = c.DeviceBytes, c.HostBytes, c.NoFusion
+	o.DeviceBytes, o.HostBytes, o.DiskBytes = c.DeviceBytes, c.HostBytes, c.DiskBytes
+	o.NoFusion = c.NoFusion
 	o.NoRecompute, o.Effort, o.Machine, o.Model = c.NoRecompute, c.Effort, c.Machine, c.Model
 	return o
 }
@@ -140,6 +144,9 @@ func (o Options) With(c compile.Options) Options {
 func (o Options) Validate() error {
 	if o.Threads < 0 || o.CopyBytesPerSecond < 0 {
 		return fmt.Errorf("threads and copy speed may not be negative")
+	}
+	if o.Disk != "" && o.DiskBytes == 0 {
+		return fmt.Errorf("disk %s: its budget is missing", o.Disk)
 	}
 	profile, err := Simulated(o.Device)
 	switch {
@@ -163,7 +170,12 @@ func (o Options) open(p *Planned) (device.Device, error) {
 	case o.Device == Null:
 		return null.Open(), nil
 	}
-	c := cpu.Options{Threads: o.Threads, CopyBytesPerSecond: o.CopyBytesPerSecond}
+	if o.Disk == "" && p.Peak(compile.Disk) > 0 {
+		return nil, fmt.Errorf("plans put %d bytes on a disk: the directory for it is missing",
+			p.Peak(compile.Disk))
+	}
+	c := cpu.Options{Threads: o.Threads, CopyBytesPerSecond: o.CopyBytesPerSecond,
+		DiskDir: o.Disk}
 	if o.Trace != nil {
 		c.Listener = o.Trace.Listen
 	}

@@ -35,6 +35,12 @@ func MinHost(ctx context.Context, g *graph.Graph, o Options, targets ...Target) 
 	return minimum(ctx, g, o, space.Host, targets)
 }
 
+// MinDisk is MinDevice for the disk's budget within those of device and host: 0 if they
+// do without.
+func MinDisk(ctx context.Context, g *graph.Graph, o Options, targets ...Target) (int64, error) {
+	return minimum(ctx, g, o, compile.Disk, targets)
+}
+
 func minimum(ctx context.Context, g *graph.Graph, o Options, of space.ID,
 	targets []Target) (int64, error) {
 	bytes, err := compile.LeastOf(ctx, g, o.Planning(), of, targets...)

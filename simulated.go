@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/device"
 	"github.com/gomem/gomem/internal/device/sim"
@@ -79,7 +80,7 @@ func (o Options) openSim(profile *machine.Profile, p *Planned) device.Device {
 		nodes[n.Name] = n
 	}
 	s := sim.Options{Limits: map[space.ID]int64{space.Device: o.DeviceBytes,
-		space.Host: o.HostBytes}, Copy: model.Copy, Launch: func(l device.Launch) time.Duration {
+		space.Host: o.HostBytes, compile.Disk: o.DiskBytes}, Copy: model.Copy, Launch: func(l device.Launch) time.Duration {
 		return model.Time(nodes[l.Name], l.Engine.Reads())
 	}}
 	if o.Trace != nil {

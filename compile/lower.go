@@ -36,7 +36,7 @@ func lower(p *pass.Program, title string, o Options, effort int64) *plan.Plan {
 			Digest: p.Graph.Digest(),
 			Parts:  s.Parts,
 			Window: window,
-			Spaces: spaces(o),
+			Spaces: spaces(s, o),
 			Steps:  make([]plan.Step, len(s.Events)),
 		}}
 	for _, st := range s.Streams {
@@ -56,13 +56,13 @@ func lower(p *pass.Program, title string, o Options, effort int64) *plan.Plan {
 	return l.plan
 }
 
-// spaces are the memories that there are.
-func spaces(o Options) []plan.Space {
+// spaces are the memories that a schedule uses: a disk only if something is there.
+func spaces(s *pass.Schedule, o Options) []plan.Space {
 	list := []plan.Space{
 		space.Device: {Name: space.Device.String(), Budget: o.DeviceBytes, Align: arena.Align},
 		space.Host:   {Name: space.Host.String(), Budget: o.HostBytes, Align: arena.Align},
 	}
-	if o.DiskBytes > 0 {
+	if slices.ContainsFunc(s.Stays, func(y pass.Stay) bool { return y.Space == Disk }) {
 		list = append(list, plan.Space{Name: "disk", Budget: o.DiskBytes, Align: arena.Align})
 	}
 	return list

@@ -133,11 +133,13 @@ func (p *Planned) plan(ctx context.Context, o Options) error {
 }
 
 // Peak is what a session with these plans takes of a space, in bytes: the most
-// that one of them needs.
+// that one of them needs; nothing of a space that they do not have.
 func (p *Planned) Peak(s space.ID) int64 {
 	var most int64
 	for _, r := range p.Results {
-		most = max(most, r.Plan.Spaces[s].Bytes)
+		if int(s) < len(r.Plan.Spaces) {
+			most = max(most, r.Plan.Spaces[s].Bytes)
+		}
 	}
 	return most
 }

@@ -11,6 +11,9 @@ import (
 	"github.com/gomem/gomem/spill"
 )
 
+// Disk is the space of a plan that a disk budget adds.
+const Disk = spill.Disk
+
 // spillLevels is how many levels there are of the use of a disk. At level 0 nothing is
 // there, at all others everything that can be, but for variables and constants: none of
 // these at level 1, all at the last, and parts by bytes between. The last level decides

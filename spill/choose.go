@@ -77,6 +77,12 @@ func (t *table) list() {
 	}
 }
 
+// moves reports whether anything is on the disk.
+func (t *table) moves() bool {
+	return slices.ContainsFunc(t.visits, func(v visit) bool { return v.loads || v.stores }) ||
+		slices.ContainsFunc(t.objects, func(o object) bool { return o.leaf })
+}
+
 // spread has loads come early and stores end late, in the order in which they are
 // needed, as far as the load allows.
 func (t *table) spread(limit int64, ahead int32) {

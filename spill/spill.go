@@ -30,12 +30,14 @@ func Pass(o Options) pass.Pass {
 	}}
 }
 
-// Spill is a schedule of g with a disk. It does not write to s, with which it may
-// share operand lists.
+// Spill is a schedule of g with a disk, or s if nothing is moved there. It does not write
+// to s, with which it may share operand lists.
 func Spill(g *graph.Graph, s *pass.Schedule, o Options) *pass.Schedule {
 	t := newTable(g, s, o.Leaves, o.HostBytes == 0)
 	t.choose(o.HostBytes)
-	t.list()
+	if t.list(); !t.moves() {
+		return s
+	}
 	t.spread(o.HostBytes, o.Ahead)
 	return newWriter(t).write()
 }

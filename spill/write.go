@@ -14,7 +14,7 @@ type writer struct {
 	out    *pass.Schedule
 	loads  []int32       // visits by where they are loaded
 	stores []int32       // visits by where they are stored
-	fills  []int32       // visits after the first that begin with a use that fills
+	fills  []int32       // visits with stays of their own that begin with a use that fills
 	stays  []pass.StayID // by visit: its stay on the host
 	disk   []pass.StayID // by object: its stay on the disk, or NoStay
 	now    []pass.StayID // by object: the stay of the present visit
@@ -38,7 +38,7 @@ func newWriter(t *table) *writer {
 	for k, v := range t.visits {
 		if v.loads {
 			w.loads = append(w.loads, int32(k))
-		} else if v.first > 0 {
+		} else if w.anew(&v) {
 			w.fills = append(w.fills, int32(k))
 		}
 		if v.stores {
@@ -123,8 +123,12 @@ func (w *writer) number() {
 	}
 }
 
-// enter makes the stays of visits and of the disk. The first visit of an object has
-// the stay that it had; so does the disk if there is none.
+// anew reports whether a visit has a stay of its own: a leaf's stay is now on the disk,
+// in the order in which all targets have leaves, and a value's is that of its first
+// visit.
+func (w *writer) anew(v *visit) bool { return v.first > 0 || w.objects[v.object].leaf }
+
+// enter makes the stays of visits and of leaves on the disk.
 func (w *writer) enter() {
 	w.disk = slices.Repeat([]pass.StayID{pass.NoStay}, len(w.objects))
 	w.now = make([]pass.StayID, len(w.objects))
@@ -132,45 +136,29 @@ func (w *writer) enter() {
 	for i := range w.objects {
 		o := &w.objects[i]
 		w.now[i] = o.stay
-		if o.leaf && len(o.uses) == 0 {
+		if o.leaf {
 			w.out.Stays[o.stay].Space, w.disk[i] = Disk, o.stay
-		} else if o.leaf {
-			w.disk[i] = w.onDisk(o.stay)
 		}
 	}
 	for k := range w.visits {
 		v := &w.visits[k]
 		o := &w.objects[v.object]
-		w.stays[k] = o.stay
-		if v.first > 0 {
-			w.out.Stays = append(w.out.Stays, w.s.Stays[o.stay])
-			w.stays[k] = pass.StayID(len(w.out.Stays) - 1)
+		if !w.anew(v) {
+			w.stays[k] = o.stay
+			w.out.Stays[o.stay].To = w.at[v.to]
+			continue
 		}
-		if v.first > 0 || o.leaf {
-			w.copied(&w.out.Stays[w.stays[k]], v)
-		} else if y := &w.out.Stays[o.stay]; !o.leaf {
-			y.To = w.at[v.to]
-		}
+		lo, hi := w.part(o, int(v.first), int(v.last))
+		w.stays[k] = w.copied(pass.Stay{Value: w.s.Stays[o.stay].Value, Off: lo, Bytes: hi - lo,
+			Space: space.Host, From: w.at[w.first(v)], To: w.at[v.to]})
 	}
 }
 
-// onDisk makes a stay on the disk of what another has.
-func (w *writer) onDisk(id pass.StayID) pass.StayID {
-	y := w.s.Stays[id]
-	y.Space = Disk
-	if !y.Fixed {
-		y.Origin = pass.Copied
-	}
+// copied enters a stay that a copy fills.
+func (w *writer) copied(y pass.Stay) pass.StayID {
+	y.Origin, y.Over = pass.Copied, pass.NoStay
 	w.out.Stays = append(w.out.Stays, y)
 	return pass.StayID(len(w.out.Stays) - 1)
-}
-
-// copied makes a stay one of a visit that is copied to the host.
-func (w *writer) copied(y *pass.Stay, v *visit) {
-	o := &w.objects[v.object]
-	lo, hi := w.part(o, int(v.first), int(v.last))
-	y.Off, y.Bytes, y.Origin, y.Fixed = lo, hi-lo, pass.Copied, false
-	y.From, y.To = w.at[w.first(v)], w.at[v.to]
 }
 
 // load writes a copy from the disk down.
@@ -198,14 +186,13 @@ func (w *writer) store(k int32, part int32) {
 	if !o.leaf {
 		e.Reason = pass.SwapOut
 		e.Idle = w.runs[o.uses[v.last+1].at] - w.runs[w.last(v)+1]
-		w.disk[v.object] = w.onDisk(o.stay)
-		w.out.Stays[w.disk[v.object]].From = int32(len(w.out.Events))
+		y := &w.s.Stays[o.stay]
+		at := int32(len(w.out.Events))
+		w.disk[v.object] = w.copied(pass.Stay{Value: y.Value, Bytes: y.Bytes, Space: Disk,
+			From: at, To: at})
 	}
 	e.Stream, e.Src, e.Dst = w.outStream(), w.stays[k], w.disk[v.object]
 	w.keep(e.Src)
-	if !o.leaf {
-		w.out.Stays[e.Dst].To = int32(len(w.out.Events))
-	}
 	w.out.Events = append(w.out.Events, e)
 }
 
@@ -253,13 +240,7 @@ func (w *writer) visited(id pass.StayID) pass.StayID {
 // finish lists where leaves and fetched values are, and keeps them to the end.
 func (w *writer) finish() {
 	last := int32(max(0, len(w.out.Events)-1))
-	for _, id := range w.s.Variables {
-		if k := w.of[id]; k >= 0 {
-			id = w.disk[k]
-		}
-		w.out.Variables = append(w.out.Variables, id)
-	}
-	w.out.Feeds = w.s.Feeds
+	w.out.Variables, w.out.Feeds = w.s.Variables, w.s.Feeds
 	for _, id := range w.s.Fetches {
 		id = w.visited(id)
 		w.out.Stays[id].To = last
