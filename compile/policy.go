@@ -119,19 +119,22 @@ func autoLadder(base way, p *pass.Program) ladder {
 	return l
 }
 
-// tightest are the ways that need the least, by all strategies and several partition
-// sizes, the smallest last. Which of them does depends on the graph.
+// tightest are the ways that need the least: partitions of one operation by all
+// strategies, and larger ones by the options', since which of them does depends on the
+// graph. The last is the likeliest.
 func tightest(o Options) []way {
 	var list []way
-	for _, size := range []int{20, 5, 1} {
-		for _, s := range slices.Backward(partition.Strategies()) {
-			if size > o.Partition || size == o.Partition && s == o.Strategy {
-				continue
-			}
+	add := func(s partition.Strategy, size int) {
+		if size < o.Partition || size == o.Partition && s != o.Strategy {
 			next := o
 			next.Strategy, next.Partition = s, size
 			list = append(list, rungs(next)[len(rungs(next))-1])
 		}
+	}
+	add(o.Strategy, 20)
+	add(o.Strategy, 5)
+	for _, s := range slices.Backward(partition.Strategies()) {
+		add(s, 1)
 	}
 	return list
 }

@@ -128,7 +128,7 @@ func trials(o Options, short space.ID) []trial {
 	for _, size := range smaller(o) {
 		add(Remedy{Change: SmallerPartition, N: size}, func(n *Options) { n.Partition = size })
 	}
-	if o.Lookahead > 1 {
+	if o.Lookahead > 1 && !o.Policy.Searches() {
 		add(Remedy{Change: ShorterLookahead, N: 1}, func(n *Options) { n.Lookahead = 1 })
 	}
 	return out

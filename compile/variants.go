@@ -22,9 +22,7 @@ func Variants(g *graph.Graph, o Options, targets ...Target) ([]*Planned, error) 
 
 // variants hands out the graphs to choose from, not planned yet, as long as more are
 // wanted: the fused graph, graphs whose neediest operations are cut, and the model's
-// own. Which there are does not depend on the budgets; but as long as something
-// fits, only one of those that are cut is worth a try: the one with the fewest parts
-// whose operations leave room for others.
+// own. Which there are does not depend on the budgets.
 func variants(g *graph.Graph, o Options, targets []Target,
 	more func(*Planned) (bool, error)) error {
 	if err := CheckTargets(g, targets...); err != nil {
@@ -69,17 +67,13 @@ func fused(p *Planned) (*Planned, error) {
 	return p.moved(r.Graph, r), nil
 }
 
-// finest is how many times the neediest operation is halved at most.
-const finest = 5
-
-// cuts are the rewritings into graphs whose operations need at most a half, a
-// quarter, … of the neediest one's bytes.
+// cuts are the rewritings into graphs whose operations need at most a quarter, and a
+// 32nd, of the neediest one's bytes.
 func cuts(p *Planned, o Options) []func(*Planned) (*Planned, error) {
 	fetches, _ := p.roots()
 	most := slices.Max(append(split.Needs(p.Graph, fetches), 0))
 	var list []func(*Planned) (*Planned, error)
-	for k := 1; k <= finest; k++ {
-		limit := most >> k
+	for _, limit := range []int64{most / 4, most / 32} {
 		list = append(list, func(p *Planned) (*Planned, error) { return cut(p, o, limit) })
 	}
 	return list

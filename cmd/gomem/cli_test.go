@@ -141,7 +141,7 @@ func TestBadInput(t *testing.T) {
 			"--partition does nothing under --policy vanilla"},
 		{"plan --policy vanilla --no-swap", 2, "--no-swap does nothing under --policy vanilla"},
 		{ts + "--device-memory 1KiB", 1, "bytes) of device memory, the budget is 1KiB"},
-		{ts + "--host-memory 1KiB", 1, "of host memory, the budget is 1KiB"},
+		{ts + "--partition 20 --host-memory 1KiB", 1, "of host memory, the budget is 1KiB"},
 		{"plan --size s512 --device-memory 1KiB", 1, "of device memory"},
 
 		{ts + "--data ftp:here", 2, "unknown source"},
@@ -187,7 +187,7 @@ func TestBadInput(t *testing.T) {
 		{"plan --sweep --plot cost.gif", 2, ".png or .svg"},
 		{"plan --sweep --steps", 2, "together"},
 		{"plan --sweep --dump plan.txt", 2, "leave one out"},
-		{"plan --size s512 --sweep --host-memory 1KiB", 1, "of host memory"},
+		{"plan --size s512 --sweep --partition 20 --host-memory 1KiB", 1, "of host memory"},
 		{"plan --sweep --points 1", 2, "--points 1: want a number from 2"},
 		{"plan --model deepspeech --size s512 --sweep --points 2 --plot none/cost.png", 1,
 			"none/cost.png"},
@@ -209,7 +209,7 @@ func TestBadInput(t *testing.T) {
 		{"plan --device sim:none.json", 1, "none.json"},
 		{"fit --device-memory none", 2, "192MiB"},
 		{"fit --size s512 --device-memory 1KiB", 1, "no batch fits: with 1, train needs "},
-		{"fit --size s512 --host-memory 1KiB", 1, "of host memory"},
+		{"fit --size s512 --partition 20 --host-memory 1KiB", 1, "of host memory"},
 		{"fit --model resnet --size s512 --max depth --device-memory 1KiB", 1,
 			"with 14, train"},
 

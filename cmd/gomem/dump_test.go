@@ -15,7 +15,7 @@ import (
 func TestDumpVerifies(t *testing.T) {
 	inDir(t)
 	succeed(t, "plan", "--model", "transformer", "--size", "s512", "--no-fuse", "--dump",
-		"plan.txt")
+		"plan.txt", "--policy", "thesis")
 	data, err := os.ReadFile("plan.txt")
 	if err != nil {
 		t.Fatal(err)
