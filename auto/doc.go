@@ -23,26 +23,34 @@
 // result are known when its turn comes; it cuts the uses of every value into stays
 // and adds up the bytes at every position. The calendar then moves each copy to
 // the device ahead of its need: as late as the copies after it allow, and only
-// where there is room. The simulation runs four engines (the device, the copies
-// each way, the host) in the order of the sequence; memory is granted in that
-// order too. If the bytes at every position are within the budget, it cannot
-// get stuck.
+// where there is room; what is still being copied to the host takes room too, or
+// copies ahead of need would fill the memory that the next operation waits for. The
+// simulation runs four engines (the device, the copies each way, the host) in the
+// order of the sequence; memory is granted in that order too. If the bytes at every
+// position are within the budget, it cannot get stuck.
 //
 // A descent makes a state fit: while the highest position is over the budget, it
 // lists all that could be absent there, weighs the bytes (and for how much of
 // the time over the budget they would be absent) against what the absence costs,
 // and takes the best third of what is missing. A copy costs its time, by a price:
 // copies are free until the link is full, and nobody knows beforehand when it will
-// be. So there is a portfolio of descents, over prices, over variables that begin
-// on the device or on the host, over gap rules, with recomputation and without;
-// the fastest wins. What costs to execute again is counted with all operands that
-// are gone by then, and must be computed again too.
+// be. What costs to execute again is counted with all operands that are gone by
+// then, and must be computed again too. Variables that are worth the same are taken
+// from all over the graph, since copies that are needed at the same time wait for
+// one another. Where nothing is left, small values count too, and in the end a
+// value may be away in every gap, however short.
+//
+// Which prices are right, whether variables begin on the device or on the host, in
+// which gaps values are away, and whether to recompute at all is found by climbing:
+// from a few starts to those that differ in one respect, as long as one of them is
+// faster.
 //
 // Where copies to the host or updates there end after the computation, the
-// variables that are updated last are kept on the device, and the portfolio is
-// run again. The rest of the effort goes into a local search: a few neighbouring
-// decisions are flipped at random, and kept if the step gets faster, or hardly
-// slower at first.
+// variables that are updated last are kept on the device, and more descents are
+// made. The rest of the effort goes into a local search: it takes back what is
+// decided of a window of values, brings a group of variables to the device now and
+// then, descends again at another price, and goes on from there if the step gets
+// faster, or hardly slower at first.
 //
 // Why not an integer program: with engines that overlap it needs a maximum in its
 // goal and a variable for every value and position, and solvers take hours for
