@@ -3,9 +3,11 @@ package compile
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/split"
 	"github.com/gomem/gomem/space"
 )
 
@@ -36,7 +38,7 @@ func Plan(ctx context.Context, g *graph.Graph, o Options, targets ...Target) (*P
 		if err == nil && (best == nil || total(v.Results) < total(best.Results)) {
 			best = v
 		}
-		return err == nil && o.Policy.Searches() && v.stalls(), err
+		return err == nil && o.Policy.Searches() && v.stalls() && v.cramped(o), err
 	})
 	switch {
 	case err != nil:
@@ -45,6 +47,13 @@ func Plan(ctx context.Context, g *graph.Graph, o Options, targets ...Target) (*P
 		return nil, refusal
 	}
 	return best, nil
+}
+
+// cramped reports whether the neediest operation takes so much of the device's budget
+// that cutting it would leave notably more for others.
+func (p *Planned) cramped(o Options) bool {
+	fetches, _ := p.roots()
+	return slices.Max(append(split.Needs(p.Graph, fetches), 0)) > o.DeviceBytes/4
 }
 
 // stalls reports whether a step of the first target takes notably longer than its
