@@ -83,7 +83,6 @@ func (e *evaluator) sorted(v int32) []int64 {
 // repeat enters the executions that are repeated, from the last operation to the
 // first, so that all readers of a result are known when its turn comes.
 func (e *evaluator) repeat(s *state) {
-	e.rerun = 0
 	for i := range e.again {
 		e.again[i] = e.again[i][:0]
 		e.mark[i] = -1
@@ -128,7 +127,6 @@ func (e *evaluator) cuts(s *state, v, i int32) {
 // enter notes the uses by executions again of an operation.
 func (e *evaluator) enter(s *state, i int32) {
 	o := &e.ops[i]
-	e.rerun += o.time * int64(len(e.fresh))
 	for _, w := range o.in {
 		e.uses[w] = append(e.uses[w], e.fresh...)
 		e.dirty[w] = true
@@ -223,6 +221,7 @@ func (e *evaluator) cutValue(s *state, v int32, u []int64) {
 	va := &e.values[v]
 	p := e.position(u[0])
 	cur := stay{value: v, first: p, last: p, issue: p, copied: va.bound()}
+	e.first[v] = int32(len(e.stays))
 	for _, key := range u[1:] {
 		p := e.position(key)
 		away := p > cur.last+1 && (s.act[v] == shun ||

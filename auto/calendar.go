@@ -28,7 +28,7 @@ func (e *evaluator) drain() {
 		for _, v := range o.out {
 			if e.gone[v] {
 				out = max(out, e.clock[p+1]) + e.values[v].out
-				e.occupy(e.original(v), out)
+				e.occupy(e.first[v], out)
 			}
 		}
 		for _, v := range o.writes {
@@ -50,16 +50,6 @@ func (e *evaluator) occupy(j int32, until int64) {
 	to, _ := slices.BinarySearch(e.clock[:len(e.seq)], until)
 	if int(from) < to {
 		e.room.add(from, int32(to)-1, e.values[e.stays[j].value].bytes)
-	}
-}
-
-// original is the stay of a value that its operation made first.
-func (e *evaluator) original(v int32) int32 {
-	p := e.start[e.values[v].producer+1] - 1
-	for j := e.made.head[p]; ; j = e.made.next[j] {
-		if e.stays[j].value == v {
-			return j
-		}
 	}
 }
 

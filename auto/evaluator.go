@@ -35,8 +35,9 @@ type evaluator struct {
 	start     []int32   // by operation: its first position
 	clock     []int64   // by position: when it starts if nothing stalls
 	stays     []stay
-	ends      lists // by position: stays of which it is the last
-	made      lists // by position: stays that begin with it, not by a copy
+	first     []int32 // by value: its first stay, if it has any
+	ends      lists   // by position: stays of which it is the last
+	made      lists   // by position: stays that begin with it, not by a copy
 	over      []int32
 	need      []int64 // by position: bytes it needs beside what is there
 	load      []int64 // by position: bytes that are there
@@ -75,7 +76,7 @@ func newEvaluator(pr *Problem, b Budget) *evaluator {
 	e := &evaluator{Problem: pr, budget: b, forced: make([]int8, len(pr.leaves)),
 		uses: make([][]int64, v), dirty: make([]bool, v), again: make([][]int32, n),
 		mark: make([]int32, n), atHome: make([]bool, len(pr.leaves)), hostReads: make([]bool, v),
-		start: make([]int32, n+1), gone: make([]bool, v), absent: make([]bool, v),
+		start: make([]int32, n+1), first: make([]int32, v), gone: make([]bool, v), absent: make([]bool, v),
 		outEnd: make([]int64, v), backEnd: make([]int64, len(pr.leaves)),
 		staged: make([]int64, len(pr.groups)), hostStart: make([]int64, n),
 		hostEnd: make([]int64, n)}

@@ -70,6 +70,7 @@ type writer struct {
 	bound  []pass.StayID // by leaf: where it lives
 	whole  []pass.StayID // by leaf: the stay in which it is updated on the device
 	at     []int32       // by stay: the event that copies it
+	newest []int32       // by value: the stay that an execution made last
 	latest []int32       // by value: the stay that an execution finds it in
 	until  []int64       // by value: when the host's bytes are read for the last time
 }
@@ -144,6 +145,7 @@ func (w *writer) last(at int64) int32 {
 func (w *writer) stayIDs() {
 	w.device = slices.Repeat([]pass.StayID{pass.NoStay}, len(w.stays))
 	w.latest = slices.Repeat([]int32{-1}, len(w.values))
+	w.newest = slices.Repeat([]int32{-1}, len(w.values))
 }
 
 // event enters an event and the stays that begin with it.
@@ -159,7 +161,7 @@ func (w *writer) event(i int32) {
 		v := &w.values[x.of]
 		w.host[x.of] = w.add(pass.Stay{Value: v.of, Bytes: v.raw, Space: space.Host,
 			Origin: pass.Copied, From: i, To: max(i, w.last(w.until[x.of])), Over: pass.NoStay})
-		w.copy(v, outStream, w.device[w.original(x.of)], w.host[x.of], w.outReason(x.of),
+		w.copy(v, outStream, w.device[w.first[x.of]], w.host[x.of], w.outReason(x.of),
 			w.idleFrom(x.of))
 	case returns:
 		l := &w.leaves[x.of]
@@ -190,7 +192,7 @@ func (w *writer) idleFrom(v int32) int32 {
 	if !w.absent[v] {
 		return 0
 	}
-	j := w.original(v)
+	j := w.first[v]
 	return w.stays[j+1].first - w.stays[j].last
 }
 
@@ -229,6 +231,9 @@ func (w *writer) execution(i, p int32) {
 	for _, v := range o.args {
 		ev.In = append(ev.In, w.operand(v))
 	}
+	for j := w.made.head[p]; j >= 0; j = w.made.next[j] {
+		w.newest[w.stays[j].value] = j
+	}
 	for k, v := range o.writes {
 		w.whole[w.values[v].leaf] = ev.In[k]
 	}
@@ -256,10 +261,7 @@ func (w *writer) result(i, p int32, k int) pass.StayID {
 	if w.repeated(p) {
 		y.Origin = pass.Recomputed
 	}
-	for j := w.made.head[p]; j >= 0; j = w.made.next[j] {
-		if w.stays[j].value != v {
-			continue
-		}
+	if j := w.newest[v]; j >= 0 && w.stays[j].first == p {
 		if over := w.over[p]; k == 0 && over >= 0 {
 			y.Over = w.device[over]
 			w.s.Stays[y.Over].To = i
