@@ -210,6 +210,32 @@ func TestWarm(t *testing.T) {
 	})
 }
 
+// TestTighten: a decision that is tightened keeps to the smaller budget.
+func TestTighten(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		p := randomProgram(r, t)
+		pr := New(p, slow())
+		peak := solve(r, pr, plenty, Options{}).Peak()
+		o := Options{Effort: 60, NoRecompute: rapid.Bool().Draw(r, "no recompute")}
+		d := solve(r, pr, peak*rapid.Int64Range(40, 100).Draw(r, "percent")/100, o)
+		if d == nil {
+			return
+		}
+		b := Budget{d.Peak() * rapid.Int64Range(80, 100).Draw(r, "inner") / 100, plenty}
+		less, err := pr.Tighten(context.Background(), d, b, o)
+		if err != nil {
+			r.Fatal(err)
+		}
+		if less != nil {
+			checkDecision(r, p, pr, less)
+			checkOptions(r, p, o, less)
+		}
+		if less == nil && b.Device == d.Peak() && pr.At(d, b) != nil {
+			r.Fatal("what fits is lost")
+		}
+	})
+}
+
 // TestDeterministic: the same question has the same answer.
 func TestDeterministic(t *testing.T) {
 	m := five(t)["transformer"]

@@ -161,7 +161,7 @@ const packEffort = 20_000_000
 const repairs = 6
 
 // packed is the plan of a decision whose addresses keep to the budgets, or nil: if
-// they do not, the decision is evaluated for smaller ones.
+// they do not, the decision is tightened for smaller ones.
 func (j *job) packed(ctx context.Context, x *problem, d *auto.Decision, o Options,
 	homes []bool) (*found, error) {
 	inner := auto.Budget{Device: o.DeviceBytes, Host: o.HostBytes}
@@ -180,13 +180,9 @@ func (j *job) packed(ctx context.Context, x *problem, d *auto.Decision, o Option
 		}
 		inner.Device = shrunk(inner.Device, o.DeviceBytes, need[space.Device], k)
 		inner.Host = shrunk(inner.Host, o.HostBytes, need[space.Host], k)
-		next := x.At(d, inner)
-		if next == nil {
-			if next, err = x.Solve(ctx, inner, searching(o, homes), d); err != nil {
-				return nil, err
-			}
+		if d, err = x.Tighten(ctx, d, inner, searching(o, homes)); err != nil {
+			return nil, err
 		}
-		d = next
 	}
 	return nil, nil
 }
