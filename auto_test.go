@@ -178,8 +178,8 @@ func TestAutoDoesNotAffectResults(t *testing.T) {
 }
 
 // TestAutoTrainsModels: all models at their smallest have vanilla's losses and
-// variables, bit for bit, in budgets from little more than the least, on a machine
-// where copies are cheap and on one where recomputing is.
+// variables, bit for bit, in budgets from little more than the least, on machines where
+// copies are cheap and where recomputing is.
 func TestAutoTrainsModels(t *testing.T) {
 	var did deeds
 	someModels(t, func(t *testing.T, m *models.Model) { trainsAlike(t, m, &did) })
@@ -188,6 +188,25 @@ func TestAutoTrainsModels(t *testing.T) {
 			did.check(t)
 		}
 	})
+}
+
+// threeMachines are two that are known, and one that recomputes even the smallest values
+// rather than to copy them, and updates nothing on the host.
+func threeMachines(t *testing.T) []*machine.Profile {
+	t.Helper()
+	var list []*machine.Profile
+	for _, name := range []string{machine.TitanX, machine.H200, machine.TitanX} {
+		p, err := machine.Named(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, p)
+	}
+	slow := list[2]
+	slow.Name, slow.Device.Launch = "slow links", 0
+	slow.In, slow.Out = slow.In/100, slow.Out/100
+	slow.Host.FLOPs, slow.Host.Bytes = slow.Host.FLOPs/1000, slow.Host.Bytes/1000
+	return list
 }
 
 func trainsAlike(t *testing.T, m *models.Model, did *deeds) {
@@ -209,16 +228,13 @@ func trainsAlike(t *testing.T, m *models.Model, did *deeds) {
 		t.Fatal(err)
 	}
 	for i, budget := range []int64{least + least/10, vanilla / 4, vanilla / 2, vanilla * 3 / 4} {
-		for k, prices := range []string{machine.TitanX, machine.H200} {
+		for k, profile := range threeMachines(t) {
 			if !longtest.Enabled() && i != k {
 				continue
 			}
-			if o.Machine, err = machine.Named(prices); err != nil {
-				t.Fatal(err)
-			}
-			o.DeviceBytes = max(least, budget)
+			o.Machine, o.DeviceBytes = profile, max(least, budget)
 			if got := did.train(t, m, o, steps); got != want {
-				t.Errorf("on %s in %d bytes: other bits", prices, o.DeviceBytes)
+				t.Errorf("on %s in %d bytes: other bits", profile.Name, o.DeviceBytes)
 			}
 		}
 	}

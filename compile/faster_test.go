@@ -1,0 +1,135 @@
+package compile
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/internal/longtest"
+	"github.com/gomem/gomem/machine"
+	"github.com/gomem/gomem/models"
+	"github.com/gomem/gomem/partition"
+	"github.com/gomem/gomem/space"
+)
+
+// modelTargets are the training steps and the evaluation of a model of a size.
+func modelTargets(t *testing.T, name, size string) (*graph.Graph, []Target) {
+	t.Helper()
+	m, err := sized(name, size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var targets []Target
+	for _, o := range m.Objectives {
+		t := Target{Name: o.Name, Fetches: []graph.Value{o.Loss}}
+		for _, n := range o.Updates {
+			t.Updates = append(t.Updates, n.ID)
+		}
+		targets = append(targets, t)
+	}
+	return m.Graph, append(targets, Target{Name: "eval", Fetches: []graph.Value{m.EvalLoss}})
+}
+
+// sized builds a model of a size.
+func sized(name, size string) (*models.Model, error) {
+	switch name {
+	case "resnet":
+		c, err := models.NewResNetConfig(size)
+		return built(c, err, models.ResNet)
+	case "transformer":
+		c, err := models.NewTransformerConfig(size)
+		return built(c, err, models.Transformer)
+	case "moe":
+		c, err := models.NewMoEConfig(size)
+		return built(c, err, models.MoE)
+	case "wgan":
+		c, err := models.NewWGANConfig(size)
+		return built(c, err, models.WGAN)
+	}
+	c, err := models.NewDeepSpeechConfig(size)
+	c.Unrolled = true
+	return built(c, err, models.DeepSpeech)
+}
+
+func built[C any](c C, err error, build func(C) (*models.Model, error)) (*models.Model, error) {
+	if err != nil {
+		return nil, err
+	}
+	return build(c)
+}
+
+// stepTime is how long a step of every target takes, or 0 if they are refused.
+func stepTime(t *testing.T, g *graph.Graph, o Options, targets []Target) time.Duration {
+	t.Helper()
+	if e := refused(t, g, o, targets); e != nil {
+		return 0
+	}
+	p, err := Plan(t.Context(), g, o, targets...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return total(p.Results)
+}
+
+// rivals are the options of the policies whose plans auto's are held against.
+func rivals() []Options {
+	list := []Options{{Policy: Vanilla}, {Policy: Grappler}}
+	for _, size := range []int{5, 20, 200} {
+		for _, s := range partition.Strategies() {
+			list = append(list, Options{Policy: Thesis, Strategy: s, Partition: size})
+		}
+	}
+	return list
+}
+
+// TestAutoIsNeverSlower than any other policy, whatever its partition size and
+// strategy, in the same budget.
+func TestAutoIsNeverSlower(t *testing.T) {
+	size := "s512"
+	names := []string{"resnet", "deepspeech"}
+	if longtest.Enabled() {
+		names = []string{"resnet", "transformer", "moe", "wgan", "deepspeech"}
+	}
+	for _, name := range names {
+		g, targets := modelTargets(t, name, size)
+		for _, prices := range []string{machine.TitanX, machine.H200} {
+			neverSlower(t, name+" on "+prices, g, targets, prices)
+		}
+	}
+}
+
+func neverSlower(t *testing.T, what string, g *graph.Graph, targets []Target, prices string) {
+	t.Helper()
+	m, err := machine.Named(prices)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := Options{Policy: Auto, Machine: m}
+	least, err := LeastOf(t.Context(), g, o, space.Device, targets...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	most, err := LeastOf(t.Context(), g, Options{Policy: Vanilla}, space.Device, targets...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	budgets := []int64{least + least/10, most / 4, most / 2, most * 3 / 4, most}
+	slices.Sort(budgets)
+	for _, budget := range slices.Compact(budgets) {
+		o.DeviceBytes = max(least, budget)
+		auto := stepTime(t, g, o, targets)
+		line := ""
+		for _, r := range rivals() {
+			r.Machine, r.DeviceBytes = m, o.DeviceBytes
+			if took := stepTime(t, g, r, targets); took > 0 {
+				line += fmt.Sprintf(" %.3f", float64(took)/float64(auto))
+				if took < auto {
+					t.Errorf("%s in %d bytes: %s, %s in %s", what, o.DeviceBytes, auto, r, took)
+				}
+			}
+		}
+		t.Logf("%s %d of %d: %s; %s", what, o.DeviceBytes, most, auto, line)
+	}
+}
