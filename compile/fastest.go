@@ -153,8 +153,8 @@ func searching(o Options, homes []bool) auto.Options {
 }
 
 // packEffort is how many pairs of blocks are looked at for addresses that keep to a
-// budget, a second's worth.
-const packEffort = 20_000_000
+// budget, half a second's worth.
+const packEffort = 5_000_000
 
 // repairs is how often a decision is made to keep to less than the budget, since
 // packing lost some of it.

@@ -15,6 +15,7 @@ import (
 	"github.com/gomem/gomem/placement"
 	"github.com/gomem/gomem/plan"
 	"github.com/gomem/gomem/schedule"
+	"github.com/gomem/gomem/space"
 	"github.com/gomem/gomem/spill"
 )
 
@@ -120,13 +121,46 @@ func (s *search) unspilled() ([]*Result, error) {
 		}
 		best = faster(best, all)
 	}
+	searched := searches && (best != nil || s.granted())
+	if searched {
+		found, err := s.fastest()
+		if err != nil {
+			return nil, err
+		}
+		if best = faster(best, found); best != nil && total(best) <= s.work() {
+			return best, nil // no plan that copies is notably faster
+		}
+	}
 	ladders, err := s.plan(func(j *job) (*found, error) { return j.find(s.ctx, j.ladder) })
 	best = faster(best, ladders)
-	if !searches || best == nil || err != nil {
+	if !searches || searched || best == nil || err != nil {
 		return best, err
 	}
 	found, err := s.fastest()
 	return faster(best, found), err
+}
+
+// granted reports whether it is known that the budgets are not refused, from what the
+// likeliest way of every target needs.
+func (s *search) granted() bool {
+	for _, j := range s.jobs {
+		n, err := j.need(s.ctx, j.ladder.last[len(j.ladder.last)-1])
+		if err != nil || !n.within(budgets(s.options)) {
+			return false
+		}
+	}
+	return true
+}
+
+// work is how long the operations of all targets take on the device, and a 50th more.
+func (s *search) work() time.Duration {
+	var sum time.Duration
+	for _, j := range s.jobs {
+		for _, id := range j.program.Order {
+			sum += j.model.Time(j.graph.Node(id), space.Device)
+		}
+	}
+	return sum + sum/50
 }
 
 // faster is those plans of two that take less time, if both are plans. What is
