@@ -33,6 +33,8 @@ type Summary struct {
 	ActualDevicePeak    int64         `json:"actual_device_peak_bytes"`
 	PredictedHostPeak   int64         `json:"predicted_host_peak_bytes"`
 	ActualHostPeak      int64         `json:"actual_host_peak_bytes"`
+	PredictedDiskPeak   int64         `json:"predicted_disk_peak_bytes,omitempty"`
+	ActualDiskPeak      int64         `json:"actual_disk_peak_bytes,omitempty"`
 
 	// over all variables in order of their names; "" on the null device
 	WeightsSHA256 string `json:"weights_sha256"`
@@ -52,6 +54,9 @@ func (r *run) account(err error) {
 	s.Usage = r.session.Usage()
 	s.PredictedDevicePeak, s.ActualDevicePeak = s.Usage[0].Predicted, s.Usage[0].Actual
 	s.PredictedHostPeak, s.ActualHostPeak = s.Usage[1].Predicted, s.Usage[1].Actual
+	if len(s.Usage) > 2 {
+		s.PredictedDiskPeak, s.ActualDiskPeak = s.Usage[2].Predicted, s.Usage[2].Actual
+	}
 	var all time.Duration
 	for _, t := range r.times {
 		all += t

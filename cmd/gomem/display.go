@@ -82,6 +82,7 @@ func (d *lineDisplay) start() {
 		{"plan", h.method()},
 		{"device", within(h.DevicePeak, h.DeviceBudget) + h.versus()},
 		{"host", within(h.HostPeak, h.HostBudget)},
+		{"disk", ifAny(h.DiskPeak, h.DiskBudget)},
 		{"copied a step", h.copied()},
 	}))
 	if text := h.costs(h.cost); text != "" {
@@ -188,6 +189,10 @@ func (d *lineDisplay) summary(s train.Summary) {
 	fields := []field{
 		{"device peak", compared(s.PredictedDevicePeak, s.ActualDevicePeak) + d.header.versus()},
 		{"host peak", compared(s.PredictedHostPeak, s.ActualHostPeak)},
+	}
+	if s.PredictedDiskPeak > 0 {
+		fields = append(fields,
+			field{"disk peak", compared(s.PredictedDiskPeak, s.ActualDiskPeak)})
 	}
 	if gomem.Computes(d.header.Device) {
 		fields = slices.Concat(results(s), fields,

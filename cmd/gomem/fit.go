@@ -230,8 +230,12 @@ func (s *fitting) load(p planned) float64 {
 	if s.options.Policy.Searches() {
 		return 0
 	}
-	return max(part(p.Peak(space.Device), s.options.DeviceBytes),
+	load := max(part(p.Peak(space.Device), s.options.DeviceBytes),
 		part(p.Peak(space.Host), s.options.HostBytes))
+	if s.options.DiskBytes > 0 {
+		load = part(p.Peak(space.Device), s.options.DeviceBytes)
+	}
+	return load
 }
 
 func part(of, whole int64) float64 { return float64(of) / float64(whole) }

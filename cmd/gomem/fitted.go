@@ -31,6 +31,8 @@ type fitted struct {
 	DeviceBudget int64 `json:"device_budget_bytes"`
 	HostPeak     int64 `json:"host_peak_bytes"`
 	HostBudget   int64 `json:"host_budget_bytes"`
+	DiskPeak     int64 `json:"disk_peak_bytes"`
+	DiskBudget   int64 `json:"disk_budget_bytes"` // 0: there is no disk
 
 	Next          int    `json:"next"`            // the value after Max; 0: it is not known
 	NextRefusedBy string `json:"next_refused_by"` // device, host, or limit: no such model
@@ -47,11 +49,13 @@ func (s *fitting) report(a fit.Answer) fitted {
 	x := fitted{
 		Type: "fit", Model: s.flags.Model, Size: s.flags.Size,
 		Policy: cmp.Or(s.options.Policy, compile.Thesis), Quantity: s.quantity.name,
-		DeviceBudget: s.options.DeviceBytes, HostBudget: s.options.HostBytes, Plans: a.Probes,
+		DeviceBudget: s.options.DeviceBytes, HostBudget: s.options.HostBytes,
+		DiskBudget: s.options.DiskBytes, Plans: a.Probes,
 	}
 	if a.Most > 0 {
 		x.Max = s.most.value
 		x.DevicePeak, x.HostPeak = s.most.Peak(space.Device), s.most.Peak(space.Host)
+		x.DiskPeak = s.most.Peak(compile.Disk)
 	}
 	if a.Next == 0 {
 		return x
@@ -85,6 +89,7 @@ func (x fitted) print(w io.Writer) {
 		{name, grouped(int64(x.Max))},
 		{"device", within(x.DevicePeak, x.DeviceBudget)},
 		{"host", within(x.HostPeak, x.HostBudget)},
+		{"disk", ifAny(x.DiskPeak, x.DiskBudget)},
 		{"ran", x.ran()},
 		{next, x.refusal()},
 		{"tried", counted(x.Plans, "value")},

@@ -122,6 +122,7 @@ type planFlags struct {
 	Streams     count    `group:"plan" placeholder:"N" help:"Compute streams, 1 to 8 (default 1)."`
 	DeviceBytes byteSize `name:"device-memory" group:"plan" placeholder:"SIZE"`
 	HostBytes   byteSize `name:"host-memory" group:"plan" placeholder:"SIZE"`
+	DiskBytes   byteSize `name:"disk-memory" group:"plan" placeholder:"SIZE"`
 }
 
 // options are the flags as Compile takes them. The budgets that were not given
@@ -133,7 +134,8 @@ func (f planFlags) options(device, host int64) (gomem.Options, error) {
 		Partition: int(f.Partition), Lookahead: int(f.Lookahead),
 		NoPlacement: f.NoPlacement, NoSwap: f.NoSwap, Streams: int(f.Streams),
 		DeviceBytes: int64(f.DeviceBytes), HostBytes: int64(f.HostBytes),
-		NoFusion: !f.Fuse,
+		DiskBytes: int64(f.DiskBytes),
+		NoFusion:  !f.Fuse,
 	}
 	if err := f.senseless(); err != nil {
 		return o, err
@@ -201,15 +203,22 @@ func (f planFlags) conflict() error {
 
 // deviceFlags say what a run computes on.
 type deviceFlags struct {
-	Device   string  `group:"plan" default:"cpu" placeholder:"NAME"`
-	Threads  threads `group:"plan" placeholder:"N"`
-	CopyGbps speed   `group:"plan" placeholder:"GB/S"`
+	Device   string   `group:"plan" default:"cpu" placeholder:"NAME"`
+	Threads  threads  `group:"plan" placeholder:"N"`
+	CopyGbps speed    `group:"plan" placeholder:"GB/S"`
+	Disk     location `group:"plan" placeholder:"DIR"`
 }
 
 // session are the options of a run's session.
 func (f deviceFlags) session(o gomem.Options) (gomem.Options, error) {
 	o.Device, o.Threads = f.Device, int(f.Threads)
-	o.CopyBytesPerSecond = int64(float64(f.CopyGbps) * 1e9)
+	o.CopyBytesPerSecond, o.Disk = int64(float64(f.CopyGbps)*1e9), string(f.Disk)
+	switch {
+	case o.Disk != "" && o.DiskBytes == 0:
+		return o, usagef("--disk needs --disk-memory SIZE: how much of it may be taken")
+	case o.Disk == "" && o.DiskBytes > 0 && gomem.Computes(o.Device):
+		return o, usagef("--disk-memory needs --disk DIR: where the disk is")
+	}
 	if err := o.Validate(); err != nil {
 		return o, usagef("%w", err)
 	}

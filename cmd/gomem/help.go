@@ -116,6 +116,11 @@ train --profile
     vanilla). A budget that is too small is refused with the smallest that works.
 --host-memory
     Budget of host memory, such as 1GiB (default: the model size's; none under vanilla).
+--disk-memory
+    Budget of a disk behind the host, such as 20GiB: what the host has no room for goes
+    there, and comes back in time (default: none).
+--disk
+    Directory on the disk, for a file that nobody else sees and that is gone at the end.
 --device
     cpu; null, which computes nothing and only checks the accounting; or sim:PROFILE or
     sim:FILE.json, the same on a virtual clock (default ${default}; see gomem devices).

@@ -252,6 +252,9 @@ func (x explanation) printCosts(w io.Writer) {
 	}
 	row("device peak", x.DevicePeak, x.VanillaDevice)
 	row("host peak", x.HostPeak, x.VanillaHost)
+	if x.DiskBudget > 0 {
+		row("disk peak", x.DiskPeak, 0)
+	}
 	v := x.vanilla
 	for _, c := range []struct {
 		name          string

@@ -34,7 +34,7 @@ func (p planned) took() time.Duration { return p.Results[0].Took }
 // whatSets explains the peak of a space in the plan that needs the most of it.
 func (p planned) whatSets(s space.ID) plan.Peak {
 	for _, r := range p.Results {
-		if r.Plan.Spaces[s].Bytes == p.Peak(s) {
+		if int(s) < len(r.Plan.Spaces) && r.Plan.Spaces[s].Bytes == p.Peak(s) {
 			return r.Plan.Peak(s, 10)
 		}
 	}

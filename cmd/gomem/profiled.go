@@ -23,7 +23,7 @@ func (c *trainCmd) profiled(ctx context.Context, e *env, b *built, p planned,
 			return err
 		}
 	}
-	in.Used = []int64{s.ActualDevicePeak, s.ActualHostPeak}
+	in.Used = []int64{s.ActualDevicePeak, s.ActualHostPeak, s.ActualDiskPeak}[:len(s.Usage)]
 	var others []*plan.Plan
 	for _, r := range p.Results[1:] {
 		others = append(others, r.Plan)

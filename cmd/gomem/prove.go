@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/gomem/gomem"
+	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/internal/thesis"
 	"github.com/gomem/gomem/space"
 )
@@ -56,7 +57,8 @@ func (c candidate) device() string {
 		}
 	}
 	need := c.Peak(space.Device) + c.Peak(space.Host)
-	if have := machineMemory(); flops > prompt || have == 0 || need > have/share {
+	onDisk := c.Peak(compile.Disk) > 0 // of which nothing is known but its size
+	if have := machineMemory(); onDisk || flops > prompt || have == 0 || need > have/share {
 		return gomem.Null
 	}
 	return gomem.CPU

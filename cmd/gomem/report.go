@@ -41,6 +41,8 @@ type report struct {
 	DevicePeak    int64 `json:"device_peak_bytes"`
 	HostBudget    int64 `json:"host_budget_bytes"`
 	HostPeak      int64 `json:"host_peak_bytes"`
+	DiskBudget    int64 `json:"disk_budget_bytes"` // 0: there is no disk
+	DiskPeak      int64 `json:"disk_peak_bytes"`
 	VanillaDevice int64 `json:"vanilla_device_peak_bytes"`
 
 	SwapOut   int64   `json:"swap_out_bytes"`
@@ -57,7 +59,7 @@ type report struct {
 func newReport(m *models.Model, o gomem.Options, p, vanilla planned) report {
 	r := report{
 		Model: m.Name, Size: m.Size, Unit: m.Unit, Parameters: m.Graph.Parameters(),
-		DeviceBudget: o.DeviceBytes, HostBudget: o.HostBytes,
+		DeviceBudget: o.DeviceBytes, HostBudget: o.HostBytes, DiskBudget: o.DiskBytes,
 	}
 	decided := p.Results[0].Options
 	t, traffic := p.training(), p.training().Traffic()
@@ -67,6 +69,7 @@ func newReport(m *models.Model, o gomem.Options, p, vanilla planned) report {
 	r.Partitions, r.Lookahead, r.Prefetch = t.Parts, p.Results[0].Lookahead, p.Results[0].Prefetch
 	r.Nodes, r.Launches, r.Steps = p.Graph.Len(), t.Launches(), len(t.Steps)
 	r.DevicePeak, r.HostPeak = p.Peak(space.Device), p.Peak(space.Host)
+	r.DiskPeak = p.Peak(compile.Disk)
 	r.VanillaDevice = vanilla.Peak(space.Device)
 	r.SwapOut, r.SwapIn, r.Stage = traffic[plan.SwapOut], traffic[plan.SwapIn], traffic[plan.Stage]
 	r.Feeds, r.Gradients, r.Fetches = traffic[plan.Feed], traffic[plan.Gradient],
@@ -110,6 +113,14 @@ func within(bytes, budget int64) string {
 		return size(bytes)
 	}
 	return fmt.Sprintf("%s of %s", size(bytes), size(budget))
+}
+
+// ifAny prints a peak and its budget, or nothing if there is no budget.
+func ifAny(bytes, budget int64) string {
+	if budget == 0 {
+		return ""
+	}
+	return within(bytes, budget)
 }
 
 // grouped prints a number in groups of three digits.
