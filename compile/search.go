@@ -137,7 +137,10 @@ func (s *search) unspilled() ([]*Result, error) {
 		return best, err
 	}
 	found, err := s.fastest()
-	return faster(best, found), err
+	if err != nil {
+		return nil, err
+	}
+	return s.tuned(faster(best, found))
 }
 
 // granted reports whether it is known that the budgets are not refused, from what the
