@@ -132,20 +132,19 @@ func (c *fitCmd) Run(ctx context.Context, e *env) error {
 	setDefault(&o.HostBytes, b.model.HostBytes)
 	s := &fitting{ctx: ctx, quantity: q, flags: c.modelFlags, options: o,
 		progress: newProgress(e.stderr)}
-	answer, err := fit.Largest(s.start(b), maxCount, s.probe)
+	answer, err := s.search(s.start(b))
+	if err == nil && answer.Most == 0 {
+		return s.nothing()
+	}
+	ran := ""
+	if err == nil {
+		ran, err = s.prove(c.Device)
+	}
 	if err != nil && !errors.Is(err, context.Canceled) {
 		return err
 	}
 	x := s.report(answer)
-	if err == nil {
-		if answer.Most == 0 {
-			return s.nothing()
-		}
-		if x.RanOn, err = s.prove(c.Device); err != nil && !errors.Is(err, context.Canceled) {
-			return fmt.Errorf("%s %d: %w", q.name, x.Max, err)
-		}
-	}
-	x.Complete = err == nil
+	x.RanOn, x.Complete = ran, err == nil
 	if c.JSON {
 		err = cmp.Or(json.NewEncoder(e.stdout).Encode(x), err)
 	} else {
@@ -188,8 +187,35 @@ func (s *fitting) start(b *built) int {
 	return 1 + sort.Search(maxCount, func(i int) bool { return s.quantity.value(i+1) >= value })
 }
 
+// search finds the most that fits. How fast plans are does not count: a policy that
+// takes its time to find fast ones is told not to, and begins where the thesis'
+// policy ends, since what fits that fits it, too.
+func (s *fitting) search(start int) (fit.Answer, error) {
+	if !s.options.Policy.Searches() {
+		return fit.Largest(start, start, maxCount, s.prober(s.options))
+	}
+	quick := s.options
+	quick.Policy, quick.Effort = compile.Thesis, 1
+	first, err := fit.Largest(start, start, maxCount, s.prober(quick))
+	if err != nil {
+		return first, err
+	}
+	quick.Policy = s.options.Policy
+	answer, err := fit.Largest(max(first.Most, 1), 1, maxCount, s.prober(quick))
+	answer.Probes += first.Probes
+	if err != nil && answer.Most < first.Most {
+		answer.Most, answer.Next = first.Most, 0
+	}
+	return answer, err
+}
+
+// prober is probe under options.
+func (s *fitting) prober(o gomem.Options) func(int) (fit.Outcome, error) {
+	return func(i int) (fit.Outcome, error) { return s.probe(o, i) }
+}
+
 // probe builds and plans the i-th model.
-func (s *fitting) probe(i int) (fit.Outcome, error) {
+func (s *fitting) probe(o gomem.Options, i int) (fit.Outcome, error) {
 	value := s.quantity.value(i)
 	defer s.progress.during(s.standing(value))()
 	f := s.flags
@@ -205,7 +231,7 @@ func (s *fitting) probe(i int) (fit.Outcome, error) {
 	if err != nil {
 		return fit.Outcome{}, err
 	}
-	p, err := planAll(s.ctx, io.Discard, b, s.options)
+	p, err := planAll(s.ctx, io.Discard, b, o)
 	if short, ok := errors.AsType[*gomem.ErrOutOfMemory](err); ok {
 		s.refuse(value, refusal{shortage: short})
 		return fit.Outcome{Load: part(short.Need, short.Budget)}, nil
@@ -214,7 +240,7 @@ func (s *fitting) probe(i int) (fit.Outcome, error) {
 		return fit.Outcome{}, err
 	}
 	s.most = candidate{value, b, p}
-	return fit.Outcome{Fits: true, Load: s.load(p)}, nil
+	return fit.Outcome{Fits: true, Load: load(o, p)}, nil
 }
 
 func (s *fitting) refuse(value int, r refusal) {
@@ -226,16 +252,15 @@ func (s *fitting) refuse(value int, r refusal) {
 
 // load is the larger part of a budget that plans need. Plans of a policy that uses
 // what there is do not say.
-func (s *fitting) load(p planned) float64 {
-	if s.options.Policy.Searches() {
+func load(o gomem.Options, p planned) float64 {
+	if o.Policy.Searches() {
 		return 0
 	}
-	load := max(part(p.Peak(space.Device), s.options.DeviceBytes),
-		part(p.Peak(space.Host), s.options.HostBytes))
-	if s.options.DiskBytes > 0 {
-		load = part(p.Peak(space.Device), s.options.DeviceBytes)
+	load := part(p.Peak(space.Device), o.DeviceBytes)
+	if o.DiskBytes > 0 {
+		return load
 	}
-	return load
+	return max(load, part(p.Peak(space.Host), o.HostBytes))
 }
 
 func part(of, whole int64) float64 { return float64(of) / float64(whole) }

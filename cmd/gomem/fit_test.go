@@ -21,20 +21,20 @@ var fitKeys = []string{"type", "quantity", "max", "device_peak_bytes", "host_pea
 // one that it refuses, for every quantity of every model.
 func TestFit(t *testing.T) {
 	for _, c := range []struct{ model, max, flags, by, device string }{
-		{"moe", "batch", "--device-memory 1200KiB", "device", "cpu"},
-		{"moe", "batch", "--device-memory 1MiB --policy auto", "device", "cpu"},
-		{"moe", "depth", "--device-memory 2MiB --policy vanilla", "device", "cpu"},
-		{"moe", "experts", "", "limit", "cpu"},
-		{"moe", "experts", "--moe sparse --host-memory 4MiB", "host", "cpu"},
-		{"moe", "length", "--device-memory 1200KiB --no-swap", "device", "cpu"},
+		{"moe", "batch", "--policy thesis --device-memory 1200KiB", "device", "cpu"},
+		{"moe", "depth", "--policy vanilla --device-memory 2MiB", "device", "cpu"},
+		{"moe", "experts", "--policy thesis", "limit", "cpu"},
+		{"moe", "experts", "--policy thesis --moe sparse --host-memory 4MiB", "host", "cpu"},
+		{"moe", "length", "--policy thesis --device-memory 1200KiB --no-swap", "device", "cpu"},
 		{"transformer", "batch", "--device-memory 1MiB --device null", "device", "null"},
-		{"transformer", "depth", "--host-memory 3MiB", "host", "cpu"},
-		{"transformer", "length", "--device-memory 1MiB", "device", "cpu"},
-		{"resnet", "batch", "--device-memory 1MiB --policy grappler", "device", "cpu"},
-		{"resnet", "depth", "--host-memory 2MiB", "host", "cpu"},
-		{"wgan", "batch", "--device-memory 600KiB", "device", "cpu"},
+		{"transformer", "depth", "--policy thesis --host-memory 3MiB", "host", "cpu"},
+		{"transformer", "length", "--policy thesis --device-memory 1MiB", "device", "cpu"},
+		{"resnet", "batch", "--policy grappler --device-memory 1MiB", "device", "cpu"},
+		{"resnet", "depth", "--policy thesis --host-memory 2MiB", "host", "cpu"},
+		{"wgan", "batch", "--policy thesis --device-memory 600KiB", "device", "cpu"},
 		{"deepspeech", "batch", "--device-memory 600KiB", "device", "cpu"},
-		{"deepspeech", "length", "--device-memory 1MiB", "device", "cpu"},
+		{"deepspeech", "length", "--device-memory 1MiB --device sim:titanx", "device",
+			"sim:titanx"},
 	} {
 		t.Run(c.model+" "+c.max+" "+c.flags, func(t *testing.T) {
 			flags := append(strings.Fields(c.flags), "--model", c.model, "--size", "s512")
@@ -75,7 +75,8 @@ func patiently(t *testing.T, args ...string) string {
 
 // planFlagsOf are the flags of fit that plan has, too.
 func planFlagsOf(flags []string) []string {
-	return strings.Fields(strings.Replace(strings.Join(flags, " "), "--device null", "", 1))
+	text := strings.Replace(strings.Join(flags, " "), "--device null", "", 1)
+	return strings.Fields(text)
 }
 
 // confirm plans the answer, and the value after it.
@@ -110,7 +111,7 @@ func confirm(t *testing.T, x fitted, flags []string) {
 func TestFitText(t *testing.T) {
 	for _, flags := range [][]string{{"--device-memory", "1200KiB"}, {"--max", "experts"},
 		{"--device-memory", "1200KiB", "--device", "null"}} {
-		args := with([]string{"fit", "--size", "s512"}, flags...)
+		args := with([]string{"fit", "--size", "s512", "--policy", "thesis"}, flags...)
 		text := patiently(t, args...)
 		var x fitted
 		decode(t, patiently(t, with(args, "--json")...), &x)

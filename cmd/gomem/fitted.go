@@ -102,9 +102,9 @@ func (x fitted) ran() string {
 	case x.RanOn == "":
 		return ""
 	case !gomem.Computes(x.RanOn):
-		return fmt.Sprintf("a step on %s, which keeps count: the peaks are those predicted", x.RanOn)
+		return fmt.Sprintf("a step on %s, which keeps count: peaks as predicted", x.RanOn)
 	}
-	return fmt.Sprintf("a step on %s: the peaks are those predicted", x.RanOn)
+	return fmt.Sprintf("a step on %s: peaks as predicted", x.RanOn)
 }
 
 // refusal is why the next value is refused, in a few words.

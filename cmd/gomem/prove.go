@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/compile"
@@ -17,6 +18,9 @@ const prompt = 2e11
 // that is wanted, or else the processor where it has the memory and a step takes
 // seconds, or else the one that keeps count only.
 func (s *fitting) prove(device string) (string, error) {
+	if err := s.replan(); err != nil {
+		return "", err
+	}
 	m := s.most
 	if device == "" {
 		device = m.device()
@@ -45,6 +49,20 @@ func (s *fitting) prove(device string) (string, error) {
 		}
 	}
 	return device, nil
+}
+
+// replan makes the plan that train would, where the search has made another.
+func (s *fitting) replan() error {
+	if !s.options.Policy.Searches() {
+		return nil
+	}
+	defer s.progress.during(fmt.Sprintf("gomem: %s %d: planning it as train would",
+		s.quantity.name, s.most.value))()
+	p, err := planAll(s.ctx, io.Discard, s.most.built, s.options)
+	if err == nil {
+		s.most.planned = p
+	}
+	return err
 }
 
 // device is where a step is run unless the user says.

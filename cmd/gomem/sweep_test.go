@@ -25,12 +25,12 @@ func TestSweep(t *testing.T) {
 			continue // thousands of operations a plan
 		}
 		t.Run(model, func(t *testing.T) {
-			flags := []string{"--model", model, "--size", "s512", "--policy", "auto", "--device",
-				"sim:titanx", "--json"}
+			flags := []string{"plan", "--model", model, "--size", "s512", "--policy", "auto",
+				"--device", "sim:titanx", "--json"}
 			var x curve
-			decode(t, patiently(t, with(with([]string{"plan"}, flags...), "--sweep", "--points", fmt.Sprint(points))...), &x)
+			decode(t, patiently(t, with(flags, "--sweep", "--points", fmt.Sprint(points))...), &x)
 			var alone explanation
-			decode(t, patiently(t, with(with([]string{"plan"}, flags...), "--device-memory",
+			decode(t, patiently(t, with(flags, "--device-memory",
 				fmt.Sprint(x.Points[1].Budget))...), &alone)
 			checkEnds(t, x, points)
 			if p := x.Points[1]; alone.PredictedMS != p.PredictedMS ||
@@ -90,8 +90,8 @@ func TestSweepText(t *testing.T) {
 		{"--device sim:h200-pcie5 --device-memory 1MiB", "cost.png", "\x89PNG"},
 		{"--policy vanilla", "one.png", "\x89PNG"},
 	} {
-		text := patiently(t, with([]string{"plan", "--sweep", "--size", "s512", "--points", "4", "--plot", c.file},
-			strings.Fields(c.flags)...)...)
+		text := patiently(t, with([]string{"plan", "--sweep", "--size", "s512", "--points", "4",
+			"--plot", c.file}, strings.Fields(c.flags)...)...)
 		narrow(t, text)
 		if given := strings.Contains(c.flags, "1MiB"); given != strings.Contains(text, "\n>  ") {
 			t.Errorf("the budget that was given is marked: %t\n%s", !given, text)

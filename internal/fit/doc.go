@@ -2,7 +2,8 @@
 // largest batch of a model within a budget.
 //
 // A probe is dear: it builds a graph and plans it. So the search grows its number
-// at least twofold until one does not fit, and then halves the gap; but where
+// by strides, each three times the one before, until one does not fit, and then
+// halves the gap; but where
 // probes say how much of the limit they take, it aims at where a straight line
 // through two of them reaches the limit. Needs of memory are nearly lines, and for
 // one the answer takes a handful of probes however large it is. The aim is trusted

@@ -19,10 +19,11 @@ type Answer struct {
 func (a Answer) Settled() bool { return a.Next == a.Most+1 }
 
 // Largest finds a number from 1 to limit that fits, while one more does not or is
-// beyond the limit. The search begins at start. If a probe fails, the error is
+// beyond the limit. The search begins at start, and if that fits goes on with stride
+// more: 1 where start is expected to be the answer. If a probe fails, the error is
 // returned with what is known so far.
-func Largest(start, limit int, probe func(n int) (Outcome, error)) (Answer, error) {
-	s := search{bad: limit + 1, step: 1}
+func Largest(start, stride, limit int, probe func(n int) (Outcome, error)) (Answer, error) {
+	s := search{bad: limit + 1, step: 1, stride: max(stride, 1)}
 	for n := min(max(start, 1), limit); s.bad-s.good > 1; n = s.next() {
 		o, err := probe(n)
 		if err != nil {
@@ -40,6 +41,7 @@ type search struct {
 	blind     bool    // a load is not known
 	last      Outcome // of the latest probe
 	refused   bool    // bad was probed
+	stride    int     // by which to grow next
 	step      int     // by which an aim keeps from the end of the gap that has moved
 	probes    int
 }
@@ -76,6 +78,10 @@ func (s *search) learn(n int, o Outcome) {
 	s.blind = s.blind || o.Load == 0
 }
 
+// growth is by how much the stride grows, and most by how much a number that fits does
+// at once.
+const growth, most = 3, 16
+
 // next is the number to probe, within the gap.
 func (s *search) next() int {
 	n := 0
@@ -88,7 +94,8 @@ func (s *search) next() int {
 	}
 	switch {
 	case !s.refused:
-		n = min(max(aim, 2*s.good), 16*s.good)
+		n = min(max(aim, s.good+s.stride), most*max(s.good, s.stride))
+		s.stride *= growth
 	case s.good == 0:
 		n = min(max(aim, s.bad/16), s.bad/2)
 	default:

@@ -15,9 +15,10 @@ func TestLargest(t *testing.T) {
 		limit := rapid.IntRange(1, 1<<24).Draw(t, "limit")
 		most := rapid.IntRange(0, limit).Draw(t, "most")
 		start := rapid.IntRange(-3, 2*limit).Draw(t, "start")
+		stride := rapid.IntRange(-1, 2*limit).Draw(t, "stride")
 		load := loads(t, most)
 		asked := map[int]bool{}
-		a, err := Largest(start, limit, func(n int) (Outcome, error) {
+		a, err := Largest(start, stride, limit, func(n int) (Outcome, error) {
 			if asked[n] || n < 1 || n > limit {
 				t.Fatalf("%d is asked for (again: %t), of 1 to %d", n, asked[n], limit)
 			}
@@ -33,7 +34,7 @@ func TestLargest(t *testing.T) {
 		if most == limit && a.Next != 0 {
 			t.Fatalf("%+v, but nothing is refused", a)
 		}
-		doublings := bits.Len(uint(max(most, min(start, limit))))
+		doublings := bits.Len(uint(max(most, min(start, limit), min(stride, limit))))
 		if a.Probes > 3*doublings+4 {
 			t.Fatalf("%d probes for %d from %d", a.Probes, most, start)
 		}
@@ -66,7 +67,7 @@ func TestLines(t *testing.T) {
 		start := rapid.IntRange(1, 1<<10).Draw(t, "start")
 		base := rapid.Float64Range(0, 0.5).Draw(t, "base")
 		edge := float64(most) + 0.5
-		a, err := Largest(start, 1<<24, func(n int) (Outcome, error) {
+		a, err := Largest(start, start, 1<<24, func(n int) (Outcome, error) {
 			return Outcome{n <= most, base + (1-base)*float64(n)/edge}, nil
 		})
 		if err != nil || a.Most != most || a.Probes > 14 {
@@ -75,12 +76,25 @@ func TestLines(t *testing.T) {
 	})
 }
 
+// TestExpected: two probes confirm an answer that is expected, and few more one that
+// is near.
+func TestExpected(t *testing.T) {
+	for off, want := range []int{2, 5, 5, 5, 7, 7, 7, 7, 7} {
+		a, err := Largest(1000, 1, 1<<24, func(n int) (Outcome, error) {
+			return Outcome{Fits: n <= 1000+off}, nil
+		})
+		if err != nil || a.Most != 1000+off || a.Probes > want {
+			t.Errorf("%d off: %+v, %v, want %d probes", off, a, err, want)
+		}
+	}
+}
+
 // TestUneven: where something larger fits again, the answer is nevertheless one
 // that fits while one more does not.
 func TestUneven(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		fits := rapid.SliceOfN(rapid.Bool(), 1, 40).Draw(t, "fits")
-		a, err := Largest(rapid.IntRange(1, 40).Draw(t, "start"), len(fits),
+		a, err := Largest(rapid.IntRange(1, 40).Draw(t, "start"), 1, len(fits),
 			func(n int) (Outcome, error) { return Outcome{Fits: fits[n-1]}, nil })
 		if err != nil {
 			t.Fatal(err)
@@ -98,12 +112,13 @@ func TestFailure(t *testing.T) {
 		{},
 		{Most: 4, Probes: 1},
 		{Most: 8, Probes: 2},
-		{Most: 8, Next: 16, Probes: 3},
-		{Most: 8, Next: 12, Probes: 4},
-		{Most: 10, Next: 12, Probes: 5},
+		{Most: 8, Next: 20, Probes: 3},
+		{Most: 8, Next: 14, Probes: 4},
+		{Most: 8, Next: 11, Probes: 5},
+		{Most: 9, Next: 11, Probes: 6},
 	} {
 		left := after
-		a, err := Largest(4, 100, func(n int) (Outcome, error) {
+		a, err := Largest(4, 4, 100, func(n int) (Outcome, error) {
 			if left--; left < 0 {
 				return Outcome{}, failure
 			}
