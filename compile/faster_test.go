@@ -1,9 +1,12 @@
 package compile
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
+
+	"pgregory.net/rapid"
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/longtest"
@@ -123,14 +126,15 @@ func neverSlower(t *testing.T, name string, g *graph.Graph, targets []Target, pr
 }
 
 // span is what targets need at least of the device, and what vanilla needs.
-func span(t testing.TB, g *graph.Graph, o Options, targets []Target) (least, most int64) {
+func span(t rapid.TB, g *graph.Graph, o Options, targets []Target) (least, most int64) {
 	t.Helper()
-	least, err := LeastOf(t.Context(), g, o, space.Device, targets...)
+	ctx := context.Background()
+	least, err := LeastOf(ctx, g, o, space.Device, targets...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	o.Policy = Vanilla
-	if most, err = LeastOf(t.Context(), g, o, space.Device, targets...); err != nil {
+	if most, err = LeastOf(ctx, g, o, space.Device, targets...); err != nil {
 		t.Fatal(err)
 	}
 	return least, most
