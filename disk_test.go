@@ -2,13 +2,20 @@ package gomem_test
 
 import (
 	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
 
 	"testing"
 
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/internal/longtest"
+	"github.com/gomem/gomem/internal/thesis"
 	"github.com/gomem/gomem/models"
+	"github.com/gomem/gomem/space"
 	"github.com/gomem/gomem/train"
 )
 
@@ -16,6 +23,7 @@ import (
 // with one.
 func leastHosts(t *testing.T, m *models.Model, o gomem.Options) (without, with int64) {
 	t.Helper()
+	o.Disk, o.DiskBytes = "", 0
 	var err error
 	if without, err = gomem.MinHost(context.Background(), m.Graph, o, train.Targets(m)...); err != nil {
 		t.Fatal(err)
@@ -31,44 +39,195 @@ func leastHosts(t *testing.T, m *models.Model, o gomem.Options) (without, with i
 // below what they need without, to the same bits, and every memory is used up to what
 // was predicted; a byte less is refused.
 func TestDiskDoesNotAffectResults(t *testing.T) {
-	for name, build := range five {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			m, err := build()
+	someModels(t, func(t *testing.T, m *models.Model) {
+		want, err := digest(m, gomem.Options{Policy: compile.Vanilla}, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		policies := []compile.Policy{compile.Thesis}
+		if longtest.Enabled() {
+			policies = append(policies, compile.Auto)
+		}
+		for _, policy := range policies {
+			o := gomem.Options{Policy: policy, DiskBytes: 1 << 40, Disk: t.TempDir()}
+			least, err := gomem.MinDevice(context.Background(), m.Graph, o, train.Targets(m)...)
 			if err != nil {
 				t.Fatal(err)
 			}
-			want, err := digest(m, gomem.Options{Policy: compile.Vanilla}, 2)
-			if err != nil {
-				t.Fatal(err)
+			o.DeviceBytes = least + least/16
+			without, with := leastHosts(t, m, o)
+			t.Logf("%s: the host needs %d bytes, %d with a disk", policy, without, with)
+			if with > without/2 {
+				t.Errorf("%s: %d bytes of host without a disk, %d with one", policy, without, with)
 			}
-			policies := []compile.Policy{compile.Thesis}
-			if longtest.Enabled() {
-				policies = append(policies, compile.Auto)
-			}
-			for _, policy := range policies {
-				without, with := leastHosts(t, m, gomem.Options{Policy: policy})
-				t.Logf("%s: the host needs %d bytes, %d with a disk", policy, without, with)
-				if with > without/2 {
-					t.Errorf("%s: %d bytes of host without a disk, %d with one", policy, without, with)
+			for _, host := range []int64{with, (with + without) / 2} {
+				o.HostBytes = host
+				got, err := digest(m, o, 2)
+				if err != nil {
+					t.Fatal(err)
 				}
-				for _, host := range []int64{with, (with + without) / 2} {
-					o := gomem.Options{Policy: policy, HostBytes: host, DiskBytes: 1 << 40,
-						Disk: t.TempDir()}
-					got, err := digest(m, o, 2)
-					if err != nil {
-						t.Fatal(err)
-					}
-					if got != want {
-						t.Errorf("%s: other bits in %d bytes of host", policy, host)
-					}
-				}
-				e := refusal(t, m, gomem.Options{Policy: policy, HostBytes: with - 1,
-					DiskBytes: 1 << 40})
-				if e == nil || e.Need != with {
-					t.Errorf("%s: a byte under %d: %v", policy, with, e)
+				if got != want {
+					t.Errorf("%s: other bits in %d bytes of host", policy, host)
 				}
 			}
-		})
+			o.HostBytes = with - 1
+			if e := refusal(t, m, o); e == nil || e.Space == space.Host && e.Need != with {
+				t.Errorf("%s: a byte under %d: %v", policy, with, e)
+			}
+		}
+	})
+}
+
+// onDisk is the smallest ResNet in a session with as little host memory as there can be,
+// and the directory of its disk.
+func onDisk(t *testing.T) (*models.Model, *gomem.Session, string) {
+	t.Helper()
+	m, err := five["resnet"]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := gomem.Options{DiskBytes: 1 << 40, Disk: t.TempDir(), Seed: 3}
+	if o.HostBytes, err = gomem.MinHost(context.Background(), m.Graph, o,
+		train.Targets(m)...); err != nil {
+		t.Fatal(err)
+	}
+	s, err := gomem.Compile(context.Background(), m.Graph, o, train.Targets(m)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return m, s, o.Disk
+}
+
+// TestDiskIsCut: when somebody cuts the file, steps and reads fail with an error that
+// names it; what the step had not begun to write is as it was, and the session closes.
+func TestDiskIsCut(t *testing.T) {
+	m, s, dir := onDisk(t)
+	if _, err := s.Step(context.Background(), "train", thesis.Feeds(m)); err != nil {
+		t.Fatal(err)
+	}
+	if err := cut(dir); err != nil {
+		t.Skip(err)
+	}
+	_, err := s.Step(context.Background(), "train", thesis.Feeds(m))
+	step, ok := errors.AsType[*gomem.StepError](err)
+	if !ok || !step.Intact() || !errors.Is(err, io.ErrUnexpectedEOF) ||
+		!strings.Contains(err.Error(), filepath.Join(dir, "gomem-")) {
+		t.Errorf("error is %v", err)
+	}
+	if _, err := s.Get(s.Variables()[0]); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("a variable on the disk is read: %v", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// cut empties the files that this process has open in a directory.
+func cut(dir string) error {
+	const fds = "/proc/self/fd"
+	open, err := os.ReadDir(fds)
+	if err != nil {
+		return err
+	}
+	n := 0
+	for _, f := range open {
+		path := filepath.Join(fds, f.Name())
+		if to, err := os.Readlink(path); err == nil && strings.HasPrefix(to, dir) {
+			if err := os.Truncate(path, 0); err != nil {
+				return err
+			}
+			n++
+		}
+	}
+	if n == 0 {
+		return errors.New("no file of the disk is open")
+	}
+	return nil
+}
+
+// TestDiskLeavesNothing: nothing is in the directory while a session is open, nor after.
+func TestDiskLeavesNothing(t *testing.T) {
+	_, s, dir := onDisk(t)
+	for range 2 {
+		if files, err := os.ReadDir(dir); err != nil || len(files) > 0 {
+			t.Errorf("%v in the directory: %v", files, err)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestDiskOptions: what cannot be a disk is refused before anything is taken, with the
+// directory's name.
+func TestDiskOptions(t *testing.T) {
+	m, err := five["resnet"]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, targets := context.Background(), train.Targets(m)
+	o := gomem.Options{DiskBytes: 1 << 40}
+	if o.HostBytes, err = gomem.MinHost(ctx, m.Graph, o, targets...); err != nil {
+		t.Fatal(err)
+	}
+	missing := filepath.Join(t.TempDir(), "missing")
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		disk  string
+		bytes int64
+		want  string
+	}{
+		{"", 1 << 40, "directory for it is missing"},
+		{missing, 1 << 40, missing},
+		{file, 1 << 40, file},
+		{missing, 0, "its budget is missing"},
+		{missing, -1, "disk budget of -1 bytes"},
+	} {
+		o.Disk, o.DiskBytes = c.disk, c.bytes
+		s, err := gomem.Compile(ctx, m.Graph, o, targets...)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("disk %q of %d bytes: %v, %v", c.disk, c.bytes, s, err)
+		}
+	}
+}
+
+// TestDiskOnOtherDevices: where nothing is computed, plans with a disk need no
+// directory, and keep to their peaks.
+func TestDiskOnOtherDevices(t *testing.T) {
+	m, err := five["deepspeech"]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, targets := context.Background(), train.Targets(m)
+	for _, name := range []string{gomem.Null, gomem.Sim + "titanx"} {
+		o := gomem.Options{DiskBytes: 1 << 40, Device: name}
+		if o.HostBytes, err = gomem.MinHost(ctx, m.Graph, o, targets...); err != nil {
+			t.Fatal(err)
+		}
+		s, err := gomem.Compile(ctx, m.Graph, o, targets...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, target := range targets {
+			if _, err := s.Step(ctx, target.Name, thesis.Feeds(m)); err != nil {
+				t.Error(err)
+			}
+		}
+		usage := s.Usage()
+		if len(usage) != 3 || usage[2].Space != "disk" || usage[2].Actual == 0 {
+			t.Errorf("%s: %+v", name, usage)
+		}
+		for _, u := range usage {
+			if u.Actual != u.Predicted {
+				t.Errorf("%s: %s used %d, predicted %d", name, u.Space, u.Actual, u.Predicted)
+			}
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }

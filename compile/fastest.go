@@ -3,6 +3,7 @@ package compile
 import (
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/gomem/gomem/auto"
@@ -10,6 +11,7 @@ import (
 	"github.com/gomem/gomem/pass"
 	"github.com/gomem/gomem/simulate"
 	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/spill"
 )
 
 // problem is a target's program in one order, as the planner sees it.
@@ -130,8 +132,7 @@ func (j *job) solve(ctx context.Context, problems []*problem, o Options,
 	homes []bool) (*found, error) {
 	var best *found
 	for _, x := range problems {
-		d, err := x.Solve(ctx, auto.Budget{Device: o.DeviceBytes, Host: o.HostBytes},
-			searching(o, homes))
+		d, err := x.Solve(ctx, j.room(o), searching(o, homes))
 		if err != nil {
 			return nil, err
 		}
@@ -144,6 +145,15 @@ func (j *job) solve(ctx context.Context, problems []*problem, o Options,
 		}
 	}
 	return best, nil
+}
+
+// room is what the planner may take: of the host anything, if a disk takes over what it
+// has no room for.
+func (j *job) room(o Options) auto.Budget {
+	if j.disk != nil {
+		o.HostBytes = math.MaxInt64
+	}
+	return auto.Budget{Device: o.DeviceBytes, Host: o.HostBytes}
 }
 
 // searching is what the planner may do.
@@ -164,12 +174,12 @@ const repairs = 6
 // they do not, the decision is tightened for smaller ones.
 func (j *job) packed(ctx context.Context, x *problem, d *auto.Decision, o Options,
 	homes []bool) (*found, error) {
-	inner := auto.Budget{Device: o.DeviceBytes, Host: o.HostBytes}
+	inner, host := j.room(o), o.HostBytes
 	for k := range int64(repairs) {
 		if d == nil {
 			return nil, nil
 		}
-		f, err := j.scheduled(ctx, x, d, o)
+		f, err := j.scheduled(ctx, x, d, o, host)
 		if err != nil {
 			return nil, err
 		}
@@ -179,7 +189,12 @@ func (j *job) packed(ctx context.Context, x *problem, d *auto.Decision, o Option
 			return f, nil
 		}
 		inner.Device = shrunk(inner.Device, o.DeviceBytes, need[space.Device], k)
-		inner.Host = shrunk(inner.Host, o.HostBytes, need[space.Host], k)
+		host = shrunk(host, o.HostBytes, need[space.Host], k)
+		if j.disk == nil {
+			inner.Host = host
+		} else if need[space.Device] <= o.DeviceBytes && need[Disk] <= o.DiskBytes && host > 0 {
+			continue
+		}
 		if d, err = x.Tighten(ctx, d, inner, searching(o, homes)); err != nil {
 			return nil, err
 		}
@@ -197,15 +212,22 @@ func shrunk(inner, budget, taken, round int64) int64 {
 	return inner - over/20*(10+3*round) - inner/500
 }
 
-// scheduled is the plan of a decision, whether or not it keeps to the budgets.
-func (j *job) scheduled(ctx context.Context, x *problem, d *auto.Decision,
-	o Options) (*found, error) {
+// scheduled is the plan of a decision, whether or not it keeps to the budgets. If there
+// is a disk, it takes over what is beyond so many bytes of the host.
+func (j *job) scheduled(ctx context.Context, x *problem, d *auto.Decision, o Options,
+	host int64) (*found, error) {
 	program := *x.program
 	fill := pass.Pass{Name: "auto", Run: func(p *pass.Program) error {
 		p.Schedule = x.Schedule(d)
 		return nil
 	}}
-	timings, err := pass.Run(ctx, &program, []pass.Pass{fill})
+	passes := []pass.Pass{fill}
+	if j.disk != nil {
+		use := *j.disk
+		use.HostBytes = host
+		passes = append(passes, spill.Pass(use))
+	}
+	timings, err := pass.Run(ctx, &program, passes)
 	if err != nil {
 		return nil, err
 	}

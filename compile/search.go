@@ -39,8 +39,9 @@ type job struct {
 	program *pass.Program // the latest
 	timings []pass.Timing // of its passes
 	took    time.Duration
-	needs   map[way]need // what the ways tried so far come to
-	leaves  [][]bool     // by level of use of a disk: what is bound there
+	needs   map[way]need   // what the ways tried so far come to
+	leaves  [][]bool       // by level of use of a disk: what is bound there
+	disk    *spill.Options // how the planner's schedules use a disk; nil: not at all
 }
 
 // need is what a plan takes, by space, in bytes.

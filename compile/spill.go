@@ -93,7 +93,14 @@ func (s *search) spill(level int) ([]*Result, error) {
 		}
 		best = faster(best, all)
 	}
-	return best, nil
+	if !s.options.Policy.Searches() || s.options.Streams > 1 {
+		return best, nil
+	}
+	for _, j := range s.jobs {
+		j.disk = &spill.Options{Leaves: homes[0], Ahead: diskAhead}
+	}
+	found, err := s.fastest()
+	return faster(best, found), err
 }
 
 // bound are the leaves to try: the fewest, in order, with which the host's load can keep
