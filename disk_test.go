@@ -24,12 +24,13 @@ import (
 func leastHosts(t *testing.T, m *models.Model, o gomem.Options) (without, with int64) {
 	t.Helper()
 	o.Disk, o.DiskBytes = "", 0
-	var err error
-	if without, err = gomem.MinHost(context.Background(), m.Graph, o, train.Targets(m)...); err != nil {
+	ctx, targets := context.Background(), train.Targets(m)
+	without, err := gomem.MinHost(ctx, m.Graph, o, targets...)
+	if err != nil {
 		t.Fatal(err)
 	}
 	o.DiskBytes = 1 << 40
-	if with, err = gomem.MinHost(context.Background(), m.Graph, o, train.Targets(m)...); err != nil {
+	if with, err = gomem.MinHost(ctx, m.Graph, o, targets...); err != nil {
 		t.Fatal(err)
 	}
 	return without, with
@@ -229,5 +230,53 @@ func TestDiskOnOtherDevices(t *testing.T) {
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// TestDeepestOnDisk: a ResNet of 12,002 layers and a mixture of experts of 20 billion
+// parameters train on a device of 12 GiB beside 64 GiB of host memory, with a disk: a
+// step of each keeps to the peaks.
+func TestDeepestOnDisk(t *testing.T) {
+	if !longtest.Enabled() {
+		t.Skip("plans of half a million nodes")
+	}
+	for name, c := range map[string]struct {
+		partition int
+		build     func() (*models.Model, error)
+	}{
+		"resnet": {20, func() (*models.Model, error) {
+			c, err := models.NewResNetConfig("base")
+			c.Images, c.Blocks = 16, [4]int{3, 32, 3962, 3}
+			return smallest(c, err, models.ResNet)
+		}},
+		"moe": {200, func() (*models.Model, error) {
+			c, err := models.NewMoEConfig("base")
+			c.Pairs, c.Experts, c.ExpertHidden, c.Sparse = 8, 400, 2*c.ExpertHidden, true
+			return smallest(c, err, models.MoE)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, err := c.build()
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx := context.Background()
+			s, err := gomem.Compile(ctx, m.Graph, gomem.Options{Partition: c.partition,
+				Device: gomem.Null, DeviceBytes: 12 << 30, HostBytes: 64 << 30, DiskBytes: 1 << 40},
+				train.Targets(m)...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			if _, err := s.Step(ctx, "train", thesis.Feeds(m)); err != nil {
+				t.Fatal(err)
+			}
+			for _, u := range s.Usage() {
+				t.Logf("%s: %d bytes", u.Space, u.Actual)
+				if u.Actual != u.Predicted {
+					t.Errorf("%s used %d, predicted %d", u.Space, u.Actual, u.Predicted)
+				}
+			}
+		})
 	}
 }
