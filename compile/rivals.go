@@ -6,9 +6,13 @@ import (
 	"github.com/gomem/gomem/partition"
 )
 
+// tuning is how many operations the graphs of all rivals may have together, half a
+// second's worth.
+const tuning = 16_000
+
 // rivals are the partition sizes and strategies with which a user could tune the
-// thesis' policy, whose plans a planner's must not be slower than. For the largest
-// graphs there is no time to look at more than one.
+// thesis' policy, whose plans a planner's must not be slower than. For graphs of more
+// than a few thousand operations there is only time for the first of them.
 func (s *search) rivals() []Options {
 	var list []Options
 	for _, size := range []int{200, 20, 5} {
@@ -18,10 +22,7 @@ func (s *search) rivals() []Options {
 			list = append(list, o)
 		}
 	}
-	if s.graph.Len() > largeGraph {
-		list = list[:1]
-	}
-	return list
+	return list[:min(len(list), max(1, tuning/s.graph.Len()))]
 }
 
 // tuned are the fastest of some plans and of those that the rivals come to. Only
