@@ -6,13 +6,14 @@ import (
 	"github.com/gomem/gomem/partition"
 )
 
-// tuning is how many operations the graphs of all rivals may have together, half a
-// second's worth.
-const tuning = 16_000
+// tuning is how many nodes the graphs of all rivals may have together, some tenths of
+// a second's worth.
+const tuning = 12_000
 
 // rivals are the partition sizes and strategies with which a user could tune the
 // thesis' policy, whose plans a planner's must not be slower than. For graphs of more
-// than a few thousand operations there is only time for the first of them.
+// than a thousand nodes there is no time for all of them, and for large ones for none;
+// there the planner's plans are much faster anyway.
 func (s *search) rivals() []Options {
 	var list []Options
 	for _, size := range []int{200, 20, 5} {
@@ -22,7 +23,7 @@ func (s *search) rivals() []Options {
 			list = append(list, o)
 		}
 	}
-	return list[:min(len(list), max(1, tuning/s.graph.Len()))]
+	return list[:min(len(list), tuning/s.graph.Len())]
 }
 
 // tuned are the fastest of some plans and of those that the rivals come to. Only

@@ -129,19 +129,22 @@ func (s *search) unspilled() ([]*Result, error) {
 			return nil, err
 		}
 		if best = faster(best, found); best != nil && total(best) <= s.work() {
-			return best, nil // no plan that copies is notably faster
+			return s.tuned(best) // no plan that copies is notably faster
 		}
 	}
 	ladders, err := s.plan(func(j *job) (*found, error) { return j.find(s.ctx, j.ladder) })
 	best = faster(best, ladders)
-	if !searches || searched || best == nil || err != nil {
+	if !searches || best == nil || err != nil {
 		return best, err
 	}
-	found, err := s.fastest()
-	if err != nil {
-		return nil, err
+	if !searched {
+		found, err := s.fastest()
+		if err != nil {
+			return nil, err
+		}
+		best = faster(best, found)
 	}
-	return s.tuned(faster(best, found))
+	return s.tuned(best)
 }
 
 // granted reports whether it is known that the budgets are not refused, from what the
