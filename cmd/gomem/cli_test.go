@@ -214,7 +214,7 @@ func TestBadInput(t *testing.T) {
 		{"plan --device sim:none.json", 1, "none.json"},
 		{"fit --device-memory none", 2, "192MiB"},
 		{"fit --model deepspeech --size s512 --device-memory 1KiB", 1,
-			"no batch fits: with 1, train needs "},
+			"no batch fits: with 1, eval needs "},
 		{"fit --model deepspeech --size s512 --partition 20 --host-memory 1KiB", 1,
 			"of host memory"},
 		{"fit --model resnet --size s512 --max depth --policy vanilla --device-memory 1KiB", 1,

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"go.uber.org/zap"
+
+	"github.com/gomem/gomem/internal/longtest"
 )
 
 // fitKeys are what scripts may rely on.
@@ -24,19 +26,25 @@ func TestFit(t *testing.T) {
 		{"moe", "batch", "--policy thesis --device-memory 1200KiB", "device", "cpu"},
 		{"moe", "depth", "--policy vanilla --device-memory 2MiB", "device", "cpu"},
 		{"moe", "experts", "--policy thesis", "limit", "cpu"},
+		{"moe", "experts", "--policy auto", "limit", "cpu"},
 		{"moe", "experts", "--policy thesis --moe sparse --host-memory 4MiB", "host", "cpu"},
 		{"moe", "length", "--policy thesis --device-memory 1200KiB --no-swap", "device", "cpu"},
-		{"transformer", "batch", "--device-memory 1MiB --device null", "device", "null"},
+		{"transformer", "batch", "--policy thesis --device-memory 1MiB --device null", "device",
+			"null"},
+		{"transformer", "batch", "--policy auto --device-memory 1MiB", "device", "cpu"},
 		{"transformer", "depth", "--policy thesis --host-memory 3MiB", "host", "cpu"},
 		{"transformer", "length", "--policy thesis --device-memory 1MiB", "device", "cpu"},
 		{"resnet", "batch", "--policy grappler --device-memory 1MiB", "device", "cpu"},
 		{"resnet", "depth", "--policy thesis --host-memory 2MiB", "host", "cpu"},
 		{"wgan", "batch", "--policy thesis --device-memory 600KiB", "device", "cpu"},
-		{"deepspeech", "batch", "--device-memory 600KiB", "device", "cpu"},
-		{"deepspeech", "length", "--device-memory 1MiB --device sim:titanx", "device",
-			"sim:titanx"},
+		{"deepspeech", "batch", "--policy thesis --device-memory 600KiB", "device", "cpu"},
+		{"deepspeech", "length", "--policy thesis --device-memory 1MiB --device sim:titanx",
+			"device", "sim:titanx"},
 	} {
 		t.Run(c.model+" "+c.max+" "+c.flags, func(t *testing.T) {
+			if strings.Contains(c.flags, "auto") && c.by != byLimit && !longtest.Enabled() {
+				t.Skip("a search for what is tight takes a minute")
+			}
 			flags := append(strings.Fields(c.flags), "--model", c.model, "--size", "s512")
 			out := patiently(t, with([]string{"fit", "--max", c.max, "--json"}, flags...)...)
 			var keys map[string]json.RawMessage
