@@ -53,6 +53,13 @@ const maxPoints = 1000
 
 // sweep plans under many budgets.
 func (c *planCmd) sweep(ctx context.Context, e *env, b *built, o gomem.Options) error {
+	if c.Plot != "" { // better refused now than after all the planning
+		f, err := createFile(string(c.Plot))
+		if err != nil {
+			return err
+		}
+		f.abandon()
+	}
 	x, err := c.curve(ctx, e.stderr, b, o)
 	if err != nil && !errors.Is(err, context.Canceled) {
 		return err

@@ -86,14 +86,14 @@ func TestBudgets(t *testing.T) {
 func TestSweepText(t *testing.T) {
 	inDir(t)
 	for _, c := range []struct{ flags, file, begins string }{
-		{"--policy auto --model transformer --device-memory 1MiB", "cost.svg", "<?xml"},
-		{"--device sim:h200-pcie5 --device-memory 1MiB", "cost.png", "\x89PNG"},
+		{"--policy auto --model deepspeech --device-memory 900KiB", "cost.svg", "<?xml"},
+		{"--policy thesis --device sim:h200-pcie5 --device-memory 1MiB", "cost.png", "\x89PNG"},
 		{"--policy vanilla", "one.png", "\x89PNG"},
 	} {
 		text := patiently(t, with([]string{"plan", "--sweep", "--size", "s512", "--points", "4",
 			"--plot", c.file}, strings.Fields(c.flags)...)...)
 		narrow(t, text)
-		if given := strings.Contains(c.flags, "1MiB"); given != strings.Contains(text, "\n>  ") {
+		if given := strings.Contains(c.flags, "memory"); given != strings.Contains(text, "\n>  ") {
 			t.Errorf("the budget that was given is marked: %t\n%s", !given, text)
 		}
 		picture, err := os.ReadFile(c.file)
