@@ -97,6 +97,9 @@ func (c *planCmd) Run(ctx context.Context, e *env) error {
 	if o, err = b.priced(o, c.Device); err != nil {
 		return err
 	}
+	if o, err = b.measured(ctx, e.stderr, o); err != nil {
+		return err
+	}
 	if c.Sweep {
 		return c.sweep(ctx, e, b, o)
 	}

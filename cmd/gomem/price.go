@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"math"
 	"time"
@@ -28,6 +30,28 @@ func (b *built) priced(o gomem.Options, device string) (gomem.Options, error) {
 		return o, usagef("--device %s: %w", device, err)
 	}
 	return o, nil
+}
+
+// measured is options that plan by what this machine was measured to take, if that
+// matters: for the machine at hand, and for a policy that weighs times in a budget that
+// vanilla does not fit.
+func (b *built) measured(ctx context.Context, w io.Writer, o gomem.Options) (gomem.Options,
+	error) {
+	if o.Machine != nil || !o.Policy.Searches() || !gomem.Computes(o.Device) {
+		return o, nil
+	}
+	vanilla, err := planAll(ctx, io.Discard, b, vanillaOptions(o))
+	if err != nil {
+		return o, err
+	}
+	if vanilla.Peak(space.Device) <= o.DeviceBytes && vanilla.Peak(space.Host) <= o.HostBytes {
+		return o, nil
+	}
+	local, err := thisMachine(ctx, w, executed(vanilla), o)
+	if err == nil {
+		o.Machine = local
+	}
+	return o, err
 }
 
 // profileOf is the profile of a device that is known by one, or nil.

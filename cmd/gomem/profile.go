@@ -75,6 +75,10 @@ func (c *profileCmd) Run(ctx context.Context, e *env) error {
 	if err := files.reachable(); err != nil {
 		return err
 	}
+	if session, err = b.measured(ctx, e.stderr, session); err != nil {
+		return err
+	}
+	o.Machine = session.Machine
 	p, err := planAll(ctx, e.stderr, b, o)
 	if err != nil {
 		return err

@@ -101,6 +101,10 @@ func (c *trainCmd) Run(ctx context.Context, e *env) error {
 	if err := c.reachable(); err != nil {
 		return err
 	}
+	if session, err = b.measured(ctx, e.stderr, session); err != nil {
+		return err
+	}
+	o.Machine = session.Machine
 	return c.traced(&session, func() error { return c.prepare(ctx, e, b, o, session) })
 }
 
