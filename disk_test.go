@@ -10,9 +10,12 @@ import (
 
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/internal/longtest"
+	"github.com/gomem/gomem/internal/randgraph"
 	"github.com/gomem/gomem/internal/thesis"
 	"github.com/gomem/gomem/models"
 	"github.com/gomem/gomem/space"
@@ -75,6 +78,38 @@ func TestDiskDoesNotAffectResults(t *testing.T) {
 			if e := refusal(t, m, o); e == nil || e.Space == space.Host && e.Need != with {
 				t.Errorf("%s: a byte under %d: %v", policy, with, e)
 			}
+		}
+	})
+}
+
+// TestRandomGraphsOnDisk: random graphs train to the same bits with a disk, at the least
+// host memory and above, under all policies.
+func TestRandomGraphsOnDisk(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := randgraph.Random(func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "pick") }, 12)
+		want, err := plain(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir, err := os.MkdirTemp("", "gomem-disk-")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer os.RemoveAll(dir)
+		o := randomOptions(t)
+		o.DiskBytes, o.Disk = 1<<30, dir
+		least, err := gomem.MinHost(context.Background(), m.Graph, o,
+			gomem.Target{Name: "train", Fetches: m.Fetches, Updates: m.Updates})
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.HostBytes = least + least*rapid.Int64Range(0, 8).Draw(t, "more")/8
+		got, err := trained(m, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !got.equal(want) {
+			t.Fatalf("other bits in %d bytes of host", o.HostBytes)
 		}
 	})
 }

@@ -35,6 +35,17 @@
 // a property of the options: another partition size has another minimum, and a
 // smaller one as a rule a smaller minimum. [Remedy] and [Smaller] say how much.
 //
+// # The disk
+//
+// With a disk, ways that do not fit the host's budget are tried again with more and
+// more on the disk (package spill): first what operations compute, then half of the
+// variables and constants by bytes, then all. These levels do not depend on budgets
+// either, and at each of them everything that may be on the disk is there; so the
+// minima of all three memories stay exact. The least of the host is the last level's:
+// what single events touch, as packed. Where a level fits, what is taken has as much
+// on the host as the budget allows, if that is faster by the machine's prices: it may
+// lead to less copying, and to no other refusal.
+//
 // Targets that share their variables ([All]) are planned together: their minimum
 // is that of the one that needs the most, and they agree on where the variables
 // are.
