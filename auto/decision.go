@@ -10,7 +10,7 @@ type action uint8
 
 const (
 	keep      action = iota // it stays
-	swap                    // it is away in every long gap; of what comes from the host: it comes again
+	swap                    // it is away in every long gap; what is the host's comes again
 	recompute               // it is dropped in its longest gap, and its operation executed again
 	shun                    // it is away in every gap, however short
 )

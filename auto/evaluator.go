@@ -76,7 +76,8 @@ func newEvaluator(pr *Problem, b Budget) *evaluator {
 	e := &evaluator{Problem: pr, budget: b, forced: make([]int8, len(pr.leaves)),
 		uses: make([][]int64, v), dirty: make([]bool, v), again: make([][]int32, n),
 		mark: make([]int32, n), atHome: make([]bool, len(pr.leaves)), hostReads: make([]bool, v),
-		start: make([]int32, n+1), first: make([]int32, v), gone: make([]bool, v), absent: make([]bool, v),
+		start: make([]int32, n+1), first: make([]int32, v), gone: make([]bool, v),
+		absent: make([]bool, v),
 		outEnd: make([]int64, v), backEnd: make([]int64, len(pr.leaves)),
 		staged: make([]int64, len(pr.groups)), hostStart: make([]int64, n),
 		hostEnd: make([]int64, n)}

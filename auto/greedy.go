@@ -119,7 +119,8 @@ func spread(group int32) uint32 { return bits.Reverse32(uint32(group)) }
 func (d *descent) consider(v int32, key int64) {
 	va, u := &d.values[v], d.uses[v]
 	act := d.state.act[v]
-	if len(u) < 2 || act == shun || act == swap && !d.harsh || va.bytes < d.floor(smallValue) || u[0] > key ||
+	if len(u) < 2 || act == shun || act == swap && !d.harsh ||
+		va.bytes < d.floor(smallValue) || u[0] > key ||
 		u[len(u)-1] < key || va.leaf >= 0 && d.atHome[va.leaf] {
 		return
 	}

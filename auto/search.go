@@ -333,7 +333,8 @@ func (s *search) pinnedStarts() {
 				if s.spent(90) {
 					return
 				}
-				s.from(start{link: p, weights: 0.5, cut: cut, slack: 7, streamed: streamed, reruns: true})
+				s.from(start{link: p, weights: 0.5, cut: cut, slack: 7, streamed: streamed,
+					reruns: true})
 			}
 		}
 	}

@@ -85,7 +85,8 @@ func (s *search) allowed(d *Decision) bool {
 		return false
 	}
 	for l := range s.leaves {
-		if here := d.homes[s.leaves[l].node.ID]; here && s.forced[l] < 0 || !here && s.forced[l] > 0 {
+		here := d.homes[s.leaves[l].node.ID]
+		if here && s.forced[l] < 0 || !here && s.forced[l] > 0 {
 			return false
 		}
 	}

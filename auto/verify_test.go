@@ -97,7 +97,8 @@ func (c *checker) there(i int32, id pass.StayID, in space.ID) error {
 	}
 	y := &c.s.Stays[id]
 	if i < y.From || i > y.To || y.Space != in {
-		return fmt.Errorf("stay %d of %s is from %d to %d in %s", id, y.Value, y.From, y.To, y.Space)
+		return fmt.Errorf("stay %d of %s is from %d to %d in %s", id, y.Value, y.From, y.To,
+			y.Space)
 	}
 	if c.takenBy[id] >= 0 {
 		return fmt.Errorf("stay %d of %s was taken over at %d", id, y.Value, c.takenBy[id])

@@ -62,7 +62,8 @@ func newWorkload(name string, profile *machine.Profile) *workload {
 }
 
 // row prints a model.
-func (l *workload) row(ctx context.Context, w io.Writer, build func() (*models.Model, error)) error {
+func (l *workload) row(ctx context.Context, w io.Writer,
+	build func() (*models.Model, error)) error {
 	m, err := build()
 	if err != nil {
 		return err

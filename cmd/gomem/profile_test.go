@@ -24,7 +24,8 @@ func TestProfileFiles(t *testing.T) {
 	dir := inDir(t)
 	ownCache(t)
 	text := succeed(t, "profile", "--size", "s512", "--policy", "thesis", "--steps-to-run", "2",
-		"--device-memory", "320KiB", "--png", "p.png", "--svg", "p.svg", "--trace", "t.json", "--html", "p.html")
+		"--device-memory", "320KiB", "--png", "p.png", "--svg", "p.svg", "--trace", "t.json",
+		"--html", "p.html")
 	for _, want := range []string{"moe s512", "predicted = measured", "the median of 2 steps",
 		"slowest operations", "copies for", "GFLOP/s", "gradients"} {
 		if !strings.Contains(text, want) {
