@@ -11,8 +11,8 @@ type Cut struct {
 	// Least is the fewest rows that a part may have.
 	Least int
 	// In and Out have, for every operand and result, the number of leading axes that
-	// are cut. None of an operand means that every part reads all of it; none of a
-	// result that it is a sum over the rows, to which every part adds its own.
+	// are cut. None of an operand means that every part reads all of it; none of the
+	// only result that it is a sum over the rows, to which every part adds its own.
 	In, Out []int
 	// Sum is the type of what parts add to, and Finish the operation that makes the
 	// result of it, if it is not the result itself.
@@ -35,15 +35,19 @@ type Splitter interface {
 // Sums reports whether the result is a sum over the rows.
 func (c Cut) Sums() bool { return len(c.Out) > 0 && c.Out[0] == 0 }
 
-// Part is the type of what a part of so many rows computes of the result.
-func (c Cut) Part(result Type, rows int) Type {
+// Part is the types of what a part of so many rows computes of the results.
+func (c Cut) Part(out []Type, rows int) []Type {
 	switch {
-	case !c.Sums():
-		return RowsOf(result, c.Out[0], rows)
 	case c.Finish != nil:
-		return c.Sum
+		return []Type{c.Sum}
+	case c.Sums():
+		return out
 	}
-	return result
+	parts := make([]Type, len(out))
+	for i, t := range out {
+		parts[i] = RowsOf(t, c.Out[i], rows)
+	}
+	return parts
 }
 
 // RowsOf is the type of so many rows of a value: its leading axes are merged into

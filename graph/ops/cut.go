@@ -18,11 +18,12 @@ func Joined() graph.Op { return concat{} }
 // Joins reports whether an operation joins values along the first axis.
 func Joins(op graph.Op) bool { return op == graph.Op(concat{}) }
 
-// cutRows is the cut of an operation that computes rows of a result from the same
+// cutRows is the cut of an operation that computes rows of results from the same
 // rows of operands. whole lists the operands that every part reads whole; axes is
-// the number of the leading axes of all others, and of the result.
+// the number of the leading axes of all others, and of the results.
 func cutRows(in, out []graph.Type, axes int, whole ...int) (graph.Cut, bool) {
-	c := graph.Cut{Rows: 1, Align: 1, Least: 1, In: make([]int, len(in)), Out: []int{axes}}
+	c := graph.Cut{Rows: 1, Align: 1, Least: 1, In: make([]int, len(in)),
+		Out: slices.Repeat([]int{axes}, len(out))}
 	for _, d := range out[0].Shape[:axes] {
 		c.Rows *= d.Size
 	}
@@ -208,6 +209,14 @@ func (correct) Cut(in, out []graph.Type) (graph.Cut, bool) {
 
 // Part is the operation itself.
 func (o correct) Part(_, _ []graph.Type, _, _ int) graph.Op { return o }
+
+// Cut is between rows.
+func (topK) Cut(in, out []graph.Type) (graph.Cut, bool) {
+	return cutRows(in, out, in[0].Rank()-1)
+}
+
+// Part is the operation itself.
+func (o topK) Part(_, _ []graph.Type, _, _ int) graph.Op { return o }
 
 // Cut is between rows.
 func (layerNorm) Cut(in, out []graph.Type) (graph.Cut, bool) {

@@ -99,26 +99,29 @@ func checkCut(t checker, s Sample, pick func(n int) int) {
 	in := s.operands(9)
 	whole := execute(t, s.Op, in)
 	var sum []tensor.View
-	var rows []byte
+	rows := make([][]byte, len(out))
 	for _, part := range [][2]int{{0, at}, {at, c.Rows}} {
 		args := append([]tensor.View{}, sum...)
 		for i, v := range in {
 			args = append(args, rowsOf(v, c.Rows, c.In[i], part[0], part[1]))
 		}
 		got := execute(t, op.Part(s.In, out, part[0], part[1]), args)
-		rows = append(rows, got.Data...)
-		if c.Sums() {
-			sum, rows = []tensor.View{got}, got.Data
+		for i, want := range c.Part(out, part[1]-part[0]) {
+			if rows[i] = append(rows[i], got[i].Data...); !want.Equal(got[i].Type) {
+				t.Fatalf("%v%v: a part is %s, want %s", s.Op, s.In, got[i].Type, want)
+			}
 		}
-		if want := c.Part(out[0], part[1]-part[0]); !want.Equal(got.Type) {
-			t.Fatalf("%v%v: a part is %s, want %s", s.Op, s.In, got.Type, want)
+		if c.Sums() {
+			sum, rows = got, [][]byte{got[0].Data}
 		}
 	}
 	if c.Finish != nil {
-		rows = execute(t, c.Finish, sum).Data
+		rows[0] = execute(t, c.Finish, sum)[0].Data
 	}
-	if !stdbytes.Equal(whole.Data, rows) {
-		t.Fatalf("%+v%v: cut after row %d of %d the bits are others", s.Op, s.In, at, c.Rows)
+	for i, x := range whole {
+		if !stdbytes.Equal(x.Data, rows[i]) {
+			t.Fatalf("%+v%v: cut after row %d of %d the bits are others", s.Op, s.In, at, c.Rows)
+		}
 	}
 }
 
@@ -131,8 +134,8 @@ func rowsOf(v tensor.View, rows, axes, lo, hi int) tensor.View {
 	return tensor.View{Type: graph.RowsOf(v.Type, axes, hi-lo), Data: v.Data[lo*row : hi*row]}
 }
 
-// execute is the operation's result.
-func execute(t checker, op graph.Op, in []tensor.View) tensor.View {
+// execute is the operation's results.
+func execute(t checker, op graph.Op, in []tensor.View) []tensor.View {
 	t.Helper()
 	var types []graph.Type
 	for _, v := range in {
@@ -146,10 +149,13 @@ func execute(t checker, op graph.Op, in []tensor.View) tensor.View {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := kernel.Call{In: in, Out: []tensor.View{tensor.New(out[0])},
+	c := kernel.Call{In: in,
 		Scratch: tensor.New(tensor.Of(tensor.U8, max(1, int(op.Cost(types, out).Scratch)))).Data}
+	for _, t := range out {
+		c.Out = append(c.Out, tensor.New(t))
+	}
 	if err := fn(op, &c); err != nil {
 		t.Fatal(err)
 	}
-	return c.Out[0]
+	return c.Out
 }

@@ -12,16 +12,21 @@ import (
 // the first graph went.
 type Result struct {
 	Graph *graph.Graph
-	nodes []*graph.Node // by the ID in the first graph; nil for what is gone
-	owner []int32       // by the ID in the new graph: the region that it is of, or none
+	nodes []*graph.Node // by the ID in the first graph; nil for what is cut or gone
+	// joined are the results of what is cut that are needed whole.
+	joined map[graph.Value]graph.Value
+	owner  []int32 // by the ID in the new graph: the region that it is of, or none
 }
 
 // Node is the node that stands for one of the first graph: it has its name. It is
-// nil if there are only parts of it, or if it is not needed.
+// nil if it is cut, or not needed.
 func (r *Result) Node(id graph.NodeID) *graph.Node { return r.nodes[id] }
 
 // Value is the value that stands for one of the first graph, or no value.
 func (r *Result) Value(v graph.Value) graph.Value {
+	if x, ok := r.joined[v]; ok {
+		return x
+	}
 	if !v.Valid() || r.nodes[v.Node.ID] == nil {
 		return graph.Value{}
 	}
@@ -36,10 +41,11 @@ func (s *Survey) Build(parts []int) (*Result, error) {
 			len(s.regions))
 	}
 	b := &builder{Survey: s, count: make([]int, len(parts)), names: map[string]bool{},
-		pieces: make([][]graph.Value, s.g.Len()), made: map[rows]graph.Value{},
+		pieces: make([][]*graph.Node, s.g.Len()), made: map[rows]graph.Value{},
 		views:   map[graph.Value]graph.Value{},
 		segment: make([][]graph.NodeID, s.g.Len()), region: none,
-		out: &Result{Graph: graph.New(), nodes: make([]*graph.Node, s.g.Len())}}
+		out: &Result{Graph: graph.New(), nodes: make([]*graph.Node, s.g.Len()),
+			joined: map[graph.Value]graph.Value{}}}
 	for i, r := range s.regions {
 		b.count[i] = min(parts[i], r.most)
 	}
@@ -61,7 +67,7 @@ type builder struct {
 	count   []int // by region: its parts
 	out     *Result
 	names   map[string]bool
-	pieces  [][]graph.Value // by node of the first graph: its parts so far
+	pieces  [][]*graph.Node // by node of the first graph: its parts so far
 	made    map[rows]graph.Value
 	views   map[graph.Value]graph.Value // by view of some of a value that is in parts
 	segment [][]graph.NodeID            // by node: the segment that begins with it
@@ -93,7 +99,7 @@ func (b *builder) build() {
 		}
 	}
 	for _, v := range b.fetches {
-		b.whole(v.Node)
+		b.wholeValue(v)
 	}
 }
 
@@ -178,19 +184,26 @@ func (b *builder) name(n *graph.Node, what string) string {
 func (b *builder) inParts(segment []graph.NodeID) {
 	for part := range b.count[b.regionOf[segment[0]]] {
 		for _, id := range segment {
-			b.part(id, part)
+			b.partOf(id, part)
 		}
 	}
 }
 
-// whole makes a node that is no part, from its parts if there are such.
+// wholeValue is the new value that stands for all of one of the first graph.
+func (b *builder) wholeValue(v graph.Value) graph.Value {
+	if b.isCut(v.Node) {
+		return b.joined(v)
+	}
+	if n := b.whole(v.Node); n != nil {
+		return n.Value(v.Index)
+	}
+	return graph.Value{}
+}
+
+// whole makes a node that is not cut.
 func (b *builder) whole(n *graph.Node) *graph.Node {
 	if c := b.out.nodes[n.ID]; c != nil || b.err != nil {
 		return c
-	}
-	if b.isCut(n) {
-		b.out.nodes[n.ID] = b.joined(n)
-		return b.out.nodes[n.ID]
 	}
 	in := make([]graph.Value, len(n.In))
 	for i, v := range n.In {
@@ -208,57 +221,80 @@ func (b *builder) of(v graph.Value) graph.Value {
 	root, off := v.Resolve()
 	if v.Type().Bytes() < root.Type().Bytes() && b.isCut(root.Node) && !b.isFetched(v.Node) &&
 		!b.cutOf(root.Node).Sums() {
-		return b.view(v, root.Node, off)
+		return b.view(v, root, off)
 	}
-	n := b.whole(v.Node)
-	if n == nil {
-		return graph.Value{}
-	}
-	return n.Value(v.Index)
+	return b.wholeValue(v)
 }
 
-// joined makes a node of its parts.
-func (b *builder) joined(n *graph.Node) *graph.Node {
-	r := b.regionOf[n.ID]
-	var all []graph.Value
-	for part := range b.count[r] {
-		all = append(all, b.part(n.ID, part))
-	}
-	if b.err != nil {
-		return nil
-	}
-	c := b.cutOf(n)
-	if c.Sums() && c.Finish == nil {
-		return all[len(all)-1].Node
+// joined is a result of what is cut, made of its parts.
+func (b *builder) joined(v graph.Value) graph.Value {
+	if x, ok := b.out.joined[v]; ok || b.err != nil {
+		return x
 	}
 	outer := b.region
-	b.region = r
-	defer func() { b.region = outer }()
-	switch {
-	case c.Sums():
-		return b.copy(n, n.Name, c.Finish, all[len(all)-1])
-	case c.Out[0] == 1 && n.Out[0].Shape[0].Name == "":
-		return b.copy(n, n.Name, ops.Joined(), all...)
-	}
-	joined := b.value(n, b.name(n, "joined"), ops.Joined(), all...)
-	return b.copy(n, n.Name, ops.Shaped(n.Out[0]), joined)
+	b.region = b.regionOf[v.Node.ID]
+	x := b.join(v)
+	b.region = outer
+	b.out.joined[v] = x
+	return x
 }
 
-// part makes a part of a node.
-func (b *builder) part(id graph.NodeID, part int) graph.Value {
+// hasSome reports whether a result of a node that is cut has the node's name already.
+func (r *Result) hasSome(n *graph.Node) bool {
+	for i := range n.Out {
+		if r.joined[n.Value(i)].Valid() {
+			return true
+		}
+	}
+	return false
+}
+
+func (b *builder) join(v graph.Value) graph.Value {
+	n, c, parts := v.Node, b.cutOf(v.Node), b.count[b.regionOf[v.Node.ID]]
+	if c.Sums() && c.Finish == nil {
+		return b.part(v, parts-1)
+	}
+	if c.Sums() {
+		return b.value(n, n.Name, c.Finish, b.part(v, parts-1))
+	}
+	var all []graph.Value
+	for part := range parts {
+		all = append(all, b.part(v, part))
+	}
+	name := n.Name
+	if b.out.hasSome(n) {
+		name = b.name(n, "result"+strconv.Itoa(v.Index))
+	}
+	if c.Out[v.Index] == 1 && v.Type().Shape[0].Name == "" {
+		return b.value(n, name, ops.Joined(), all...)
+	}
+	joined := b.value(n, b.name(n, "joined"), ops.Joined(), all...)
+	return b.value(n, name, ops.Shaped(v.Type()), joined)
+}
+
+// part is a part of a value.
+func (b *builder) part(v graph.Value, part int) graph.Value {
+	if n := b.partOf(v.Node.ID, part); n != nil {
+		return n.Value(v.Index)
+	}
+	return graph.Value{}
+}
+
+// partOf makes a part of a node.
+func (b *builder) partOf(id graph.NodeID, part int) *graph.Node {
 	number, n := b.regionOf[id], b.g.Node(id)
 	r, parts := b.regions[number], b.count[number]
 	if b.pieces[id] == nil {
-		b.pieces[id] = make([]graph.Value, parts)
+		b.pieces[id] = make([]*graph.Node, parts)
 	}
-	if v := b.pieces[id][part]; v.Valid() || b.err != nil {
-		return v
+	if c := b.pieces[id][part]; c != nil || b.err != nil {
+		return c
 	}
 	c := r.cuts[id]
 	lo, hi := r.rows(id, part, parts)
 	var in []graph.Value
 	if c.Sums() && part > 0 {
-		in = append(in, b.part(id, part-1))
+		in = append(in, b.part(n.Value(0), part-1))
 	}
 	for i, axes := range c.In {
 		if axes > 0 {
@@ -273,7 +309,7 @@ func (b *builder) part(id graph.NodeID, part int) graph.Value {
 	}
 	outer := b.region
 	b.region = number
-	b.pieces[id][part] = b.value(n, name, n.Op.(graph.Splitter).Part(n.InTypes(), n.Out, lo, hi),
+	b.pieces[id][part] = b.copy(n, name, n.Op.(graph.Splitter).Part(n.InTypes(), n.Out, lo, hi),
 		in...)
 	b.region = outer
 	return b.pieces[id][part]
@@ -282,10 +318,11 @@ func (b *builder) part(id graph.NodeID, part int) graph.Value {
 // rowsOf is rows of an operand: a part, if it is cut in the same region, else a view.
 func (b *builder) rowsOf(n *graph.Node, operand int, w rows, part int) graph.Value {
 	v, number := n.In[operand], b.regionOf[n.ID]
-	from := b.source(v).Node
+	source := b.source(v)
+	from := source.Node
 	want := graph.RowsOf(v.Type(), w.axes, w.hi-w.lo)
 	if b.regionOf[from.ID] == number && !b.cutOf(from).Sums() {
-		x := b.part(from.ID, part)
+		x := b.part(source, part)
 		if b.err != nil || x.Type().Equal(want) {
 			return x
 		}

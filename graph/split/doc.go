@@ -23,7 +23,8 @@
 // Cut are the values between: from the product that makes logits through their
 // cross-entropy and its gradient to the products that read that, a part after the
 // other, unless the gradient needs all of the loss. Then the parts are at least values
-// of their own, which a plan can swap or compute again one by one.
+// of their own, which a plan can swap or compute again one by one. An evaluation's
+// logits are never whole either: their losses, best classes and hits are cut with them.
 //
 // # Why bits stay
 //
@@ -60,7 +61,8 @@
 //
 // # What is not done
 //
-// Only leading axes are cut, since other slices would have to be copied. Operations
-// with several results, convolutions, statistics over rows, and updates are not cut.
+// Only leading axes are cut, since other slices would have to be copied. Convolutions,
+// statistics over rows, and updates are not cut. What needs all of a value that is in
+// parts joins them, and so needs it twice: parts are not made where they are joined.
 // Nothing is computed twice: that is a plan's choice.
 package split

@@ -57,7 +57,8 @@ func built[C any](c C, err error, build func(C) (*models.Model, error)) (*models
 }
 
 // TestModels: every objective of the five models gives the same losses and weights,
-// split at two limits and with sums that take over products.
+// split at two limits and with sums that take over products; and so do all of them
+// together with the evaluation.
 func TestModels(t *testing.T) {
 	for name, build := range five() {
 		t.Run(name, func(t *testing.T) {
@@ -65,19 +66,32 @@ func TestModels(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, o := range m.Objectives {
-				checkObjective(t, m, o)
+			all := step{g: m.Graph, fetches: slices.Clone(m.EvalOutputs)}
+			if m.EvalLoss.Valid() {
+				all.fetches = append(all.fetches, m.EvalLoss)
 			}
+			for _, metric := range m.EvalMetrics {
+				all.fetches = append(all.fetches, metric.Value)
+			}
+			for _, o := range m.Objectives {
+				s := step{g: m.Graph, fetches: []graph.Value{o.Loss}}
+				for _, metric := range o.Metrics {
+					s.fetches = append(s.fetches, metric.Value)
+				}
+				for _, n := range o.Updates {
+					s.updates = append(s.updates, n.ID)
+				}
+				all.fetches = append(all.fetches, s.fetches...)
+				all.updates = append(all.updates, s.updates...)
+				checkStep(t, m, o.Name, s)
+			}
+			checkStep(t, m, "all", all)
 		})
 	}
 }
 
-func checkObjective(t *testing.T, m *models.Model, o models.Objective) {
+func checkStep(t *testing.T, m *models.Model, name string, s step) {
 	t.Helper()
-	s := step{g: m.Graph, fetches: []graph.Value{o.Loss}}
-	for _, n := range o.Updates {
-		s.updates = append(s.updates, n.ID)
-	}
 	s = s.fused(t)
 	feeds := map[string][]byte{}
 	for v, x := range thesis.Feeds(m) {
@@ -86,15 +100,15 @@ func checkObjective(t *testing.T, m *models.Model, o models.Objective) {
 	want := s.trained(t, feeds)
 	sums := s.accumulated(t)
 	if sums.most() > s.most() || !bytes.Equal(want, sums.trained(t, feeds)) {
-		t.Errorf("%s: with sums in place, the losses or weights are others", o.Name)
+		t.Errorf("%s: with sums in place, the losses or weights are others", name)
 	}
 	for _, part := range []int64{3, 8} {
 		after := sums.split(t, s.most()/part)
 		if after.most() > s.most() || !bytes.Equal(want, after.trained(t, feeds)) {
-			t.Errorf("%s: with a %dth of %d bytes, the losses or weights are others", o.Name, part,
+			t.Errorf("%s: with a %dth of %d bytes, the losses or weights are others", name, part,
 				s.most())
 		}
-		t.Logf("%s: %d operations that need %d bytes, before %d of %d", o.Name, executed(after.g),
+		t.Logf("%s: %d operations that need %d bytes, before %d of %d", name, executed(after.g),
 			after.most(), executed(s.g), s.most())
 	}
 }

@@ -7,20 +7,20 @@ import (
 	"github.com/gomem/gomem/graph/ops"
 )
 
-// view is a view of bytes from off on of a node that is in parts: a view of a part,
+// view is a view of bytes from off on of a value that is in parts: a view of a part,
 // or joined if it is in several.
-func (b *builder) view(v graph.Value, of *graph.Node, off int64) graph.Value {
+func (b *builder) view(v, of graph.Value, off int64) graph.Value {
 	if x, ok := b.views[v]; ok || b.err != nil {
 		return x
 	}
-	number := b.regionOf[of.ID]
+	number := b.regionOf[of.Node.ID]
 	r, parts, size := b.regions[number], b.count[number], v.Type().DType.Size()
 	first := int(off / size)
 	g := gathering{builder: b, at: v.Node, name: v.Node, lo: first, hi: first + v.Type().Elems()}
-	row := of.Out[0].Elems() / r.units
+	row := of.Type().Elems() / r.units
 	for part := range parts {
 		g.add(r.begin(part, parts)*row, r.begin(part+1, parts)*row, func() graph.Value {
-			return b.part(of.ID, part)
+			return b.part(of, part)
 		})
 	}
 	outer := b.region
@@ -98,14 +98,15 @@ func (g *gathering) value(t graph.Type) graph.Value {
 func (r *Result) pruned(fetches []graph.Value, updates []graph.NodeID) (*Result, error) {
 	var roots []graph.NodeID
 	for _, v := range fetches {
-		roots = append(roots, r.nodes[v.Node.ID].ID)
+		roots = append(roots, r.Value(v).Node.ID)
 	}
 	for _, id := range updates {
 		roots = append(roots, r.nodes[id].ID)
 	}
 	live := r.Graph.Ancestors(roots)
 	kept := make([]*graph.Node, r.Graph.Len())
-	out := &Result{Graph: graph.New(), nodes: make([]*graph.Node, len(r.nodes))}
+	out := &Result{Graph: graph.New(), nodes: make([]*graph.Node, len(r.nodes)),
+		joined: map[graph.Value]graph.Value{}}
 	for _, n := range r.Graph.Nodes() {
 		if !live[n.ID] && !n.Leaf() {
 			continue
@@ -123,6 +124,11 @@ func (r *Result) pruned(fetches []graph.Value, updates []graph.NodeID) (*Result,
 	for id, n := range r.nodes {
 		if n != nil {
 			out.nodes[id] = kept[n.ID]
+		}
+	}
+	for v, x := range r.joined {
+		if n := kept[x.Node.ID]; n != nil {
+			out.joined[v] = n.Value(x.Index)
 		}
 	}
 	return out, nil

@@ -124,7 +124,7 @@ func (s *Survey) findReaders() {
 func (s *Survey) cut(id graph.NodeID) (graph.Cut, bool) {
 	n := s.g.Node(id)
 	op, ok := n.Op.(graph.Splitter)
-	if !ok || !s.live[id] || n.Kind != graph.KindCompute || len(n.Out) != 1 {
+	if !ok || !s.live[id] || n.Kind != graph.KindCompute {
 		return graph.Cut{}, false
 	}
 	c, ok := op.Cut(n.InTypes(), n.Out)
@@ -140,7 +140,7 @@ func accepts(op graph.Splitter, c graph.Cut, n *graph.Node) bool {
 		}
 	}
 	out, err := op.Part(n.InTypes(), n.Out, 0, rows).Infer(in)
-	return err == nil && len(out) == 1 && out[0].Equal(c.Part(n.Out[0], rows))
+	return err == nil && slices.EqualFunc(out, c.Part(n.Out, rows), graph.Type.Equal)
 }
 
 // grow makes a region of a node and of all that reads or makes the large values that
@@ -158,8 +158,10 @@ func (s *Survey) grow(seed graph.NodeID) {
 				r = s.follow(r, s.source(n.In[i]))
 			}
 		}
-		if !c.Sums() {
-			r = s.follow(r, n.Value(0))
+		for i, axes := range c.Out {
+			if axes > 0 {
+				r = s.follow(r, n.Value(i))
+			}
 		}
 	}
 	slices.Sort(r.nodes)
