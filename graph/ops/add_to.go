@@ -7,10 +7,10 @@ import (
 	"github.com/gomem/gomem/internal/kernel/gemm"
 )
 
-// AddTo is the application that adds a product to a sum, in the sum's memory, where
-// c is the addition, v one of its operands, and p the product whose result v is. If c
-// is a product and the addition in one, v is no value, and p is not looked at. The
-// first operand of what is returned is the sum. ok is false if there is no such
+// AddTo is the application that adds a product, or an embedding's gradient, to a sum,
+// in the sum's memory, where c is the addition, v one of its operands, and p what makes
+// v. If c is a product and the addition in one, v is no value, and p is not looked at.
+// The first operand of what is returned is the sum. ok is false if there is no such
 // operation with the bits of the two.
 func AddTo(p, c Application, v graph.Value) (added Application, ok bool) {
 	var sum graph.Value
@@ -30,13 +30,22 @@ func AddTo(p, c Application, v graph.Value) (added Application, ok bool) {
 	default:
 		return added, false
 	}
-	product, ok := p.Op.(matMul)
-	if !ok || !product.once(p.In[0].Type(), p.In[1].Type()) ||
-		!sum.Type().Equal(p.Type()) {
+	op, ok := adds(p)
+	if !ok || !sum.Type().Equal(p.Type()) {
 		return added, false
 	}
-	return Application{matMulPart{MatMul: product, Add: true},
-		append([]graph.Value{sum}, p.In...)}, true
+	return Application{op, append([]graph.Value{sum}, p.In...)}, true
+}
+
+// adds is the operation that adds what another makes to a sum, its first operand.
+func adds(p Application) (graph.Op, bool) {
+	switch o := p.Op.(type) {
+	case matMul:
+		return matMulPart{MatMul: o, Add: true}, o.once(p.In[0].Type(), p.In[1].Type())
+	case embeddingGrad:
+		return embeddingAdd{o}, true
+	}
+	return nil, false
 }
 
 // once reports whether a product of these operands visits its result once.

@@ -26,6 +26,9 @@ func (embedding) CheckData(in []tensor.View) error {
 // CheckData wants rows of the table.
 func (o embeddingGrad) CheckData(in []tensor.View) error { return checkIDs(known(in[0]), o.Rows) }
 
+// CheckData wants rows of the table.
+func (o embeddingAdd) CheckData(in []tensor.View) error { return o.Grad.CheckData(in[1:]) }
+
 // CheckData wants classes.
 func (o oneHot) CheckData(in []tensor.View) error { return checkIDs(known(in[0]), o.Depth) }
 

@@ -60,6 +60,36 @@ func TestAccumulated(t *testing.T) {
 	})
 }
 
+// TestEmbeddingsAccumulate: the gradient of a table that is read twice is one table,
+// whose rows have the bits of two that are added.
+func TestEmbeddingsAccumulate(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		g := graph.New()
+		width := rapid.SampledFrom([]int{1, 3, 64, 65, 130}).Draw(t, "width")
+		table := g.Variable("table", tensor.Of(graph.F32, 50, width), graph.Init{})
+		var loss graph.Value
+		for i, name := range []string{"few", "many", "other"} {
+			rows := rapid.IntRange(1, 1+i*20).Draw(t, name)
+			x := ops.Embedding(table, g.Input(name, tensor.Of(graph.I32, rows)))
+			mean := ops.Mean(ops.Square(x))
+			if i == 0 {
+				loss = mean
+			} else {
+				loss = ops.Add(loss, mean)
+			}
+		}
+		s := step{g: g, fetches: autodiff.Grad(loss, table)}
+		after := s.accumulated(t)
+		if !bytes.Equal(s.run(t, 20), after.run(t, 20)) {
+			t.Fatal("the graph gives other bits")
+		}
+		text := after.text(t)
+		if n := strings.Count(text, "= embedding-grad-add{"); n != 2 {
+			t.Fatalf("%d gradients are added in place\n%s", n, text)
+		}
+	})
+}
+
 // recurrent builds an unrolled recurrent network with the gradient of its weights.
 func recurrent(t fatal, rows, width, steps int) step {
 	t.Helper()

@@ -58,6 +58,7 @@
 // [Accumulate] has each product add itself to the sum, in place, in the order in which
 // they were added before. That keeps bits where the kernel visits the result once, with
 // the complete sum; a product of more than one run is left as it is.
+// An embedding's gradient is added up row by row before it is added.
 //
 // # What is not done
 //
