@@ -11,11 +11,11 @@ import (
 // Accumulate builds the graph that computes the fetches and applies the updates of g,
 // in which products that are only made to be added to a sum, such as the gradients of
 // weights that are read at every step of a recurrent network, and embeddings' gradients
-// are added to it where it is: the partial gradient never exists. What it is multiplied from is needed until
-// then instead; a product that is smaller than that is left as it is. Bits stay, but
-// for those of NaN: where both are NaN, the sum may be the other one. It has all leaves
-// of g, in their order, the fetched values and the updates. Of the rest it has what
-// those need. The error is g's own, or says what is no part of it.
+// are added to it where it is: the partial gradient never exists. What it is made from
+// is needed until then instead; what is smaller than that is left as it is. Bits stay,
+// but for those of NaN: where both are NaN, the sum may be the other one. It has all
+// leaves of g, in their order, the fetched values and the updates. Of the rest it has
+// what those need. The error is g's own, or says what is no part of it.
 func Accumulate(g *graph.Graph, fetches []graph.Value, updates []graph.NodeID) (*Result, error) {
 	if err := check(g, fetches, updates); err != nil {
 		return nil, err
