@@ -1,0 +1,85 @@
+package compile
+
+import (
+	"testing"
+	"time"
+
+	"github.com/gomem/gomem/internal/longtest"
+	"github.com/gomem/gomem/machine"
+	"github.com/gomem/gomem/plan"
+	"github.com/gomem/gomem/space"
+)
+
+// tolerance is by what part a larger budget may be slower: the search is a heuristic,
+// and a budget more is another place to start from.
+const tolerance = 50
+
+// TestLargerBudgetsAreFaster: on a ladder of budgets no plan needs more than its own,
+// and no step of a model is notably slower than in a smaller one, as long as something
+// is given up. Where nothing is, nothing is copied, although updates on the host,
+// beside the device's work, may be faster by the prices.
+func TestLargerBudgetsAreFaster(t *testing.T) {
+	names, rungs := []string{"resnet", "deepspeech"}, int64(longtest.Count(4, 32))
+	if longtest.Enabled() {
+		names = append(names, "transformer", "moe", "wgan")
+	}
+	for _, name := range names {
+		g, targets := modelTargets(t, name, "s512")
+		for _, prices := range []string{machine.TitanX, machine.H200}[:longtest.Count(1, 2)] {
+			m, err := machine.Named(prices)
+			if err != nil {
+				t.Fatal(err)
+			}
+			o := Options{Policy: Auto, Machine: m, Model: name, Effort: longtest.Count(40, 0)}
+			least, most := span(t, g, o, targets)
+			fastest := machine.Longest
+			for i := range rungs {
+				o.DeviceBytes = least + (most-1-least)*i/(rungs-1)
+				p, err := Plan(t.Context(), g, o, targets...)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if p.Peak(space.Device) > o.DeviceBytes {
+					t.Errorf("%s takes %d bytes of %d", name, p.Peak(space.Device), o.DeviceBytes)
+				}
+				took := total(p.Results)
+				if took > fastest+fastest/tolerance && !relaxed(p) {
+					t.Errorf("%s on %s takes %s in %d bytes, %s in less", name, prices, took,
+						o.DeviceBytes, fastest)
+				}
+				fastest = min(fastest, took)
+			}
+		}
+	}
+}
+
+// relaxed reports whether plans give up nothing: they copy what is fed and fetched, and
+// execute every operation once.
+func relaxed(p *Planned) bool {
+	for _, r := range p.Results {
+		t := r.Plan.Traffic()
+		if t.In()+t.Out() > t[plan.Feed]+t[plan.Result] || r.Actions.Recomputed > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// TestAutoIsVanillaInVanillasBudget, whatever the prices say.
+func TestAutoIsVanillaInVanillasBudget(t *testing.T) {
+	g, targets := modelTargets(t, "deepspeech", "s512")
+	_, most := span(t, g, Options{Policy: Vanilla}, targets)
+	times := map[Policy]time.Duration{}
+	for _, policy := range []Policy{Vanilla, Auto} {
+		p, err := Plan(t.Context(), g, Options{Policy: policy, DeviceBytes: most}, targets...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if times[policy] = total(p.Results); !relaxed(p) {
+			t.Errorf("%s copies in %d bytes", policy, most)
+		}
+	}
+	if times[Auto] != times[Vanilla] {
+		t.Errorf("steps take %v", times)
+	}
+}
