@@ -159,7 +159,7 @@ func (e *evaluator) longest(u []int64, limit int32) int {
 // are not the ends of its longest gap.
 func (e *evaluator) alsoCut(s *state, a, b int32) bool {
 	return s.cut > 0 && b > a+1 &&
-		(e.begins[b]-e.begins[a])*1000 > s.cut*e.begins[len(e.ops)]
+		e.begins[b]-e.begins[a] > s.cut*e.begins[len(e.ops)]/1000
 }
 
 // sequence lists the executions on the device.

@@ -2,6 +2,7 @@ package auto
 
 import (
 	"cmp"
+	"context"
 	"math/bits"
 	"slices"
 	"sort"
@@ -25,6 +26,7 @@ type start struct {
 type descent struct {
 	*evaluator
 	start
+	ctx    context.Context
 	state  *state
 	pinned []bool // by group: it stays on the device
 	most   int    // evaluations, after which it gives up
@@ -72,7 +74,7 @@ func (d *descent) descend() bool {
 		if d.peak <= d.budget.Device {
 			return true
 		}
-		if d.count >= d.most {
+		if d.count >= d.most || d.ctx.Err() != nil {
 			return false
 		}
 		d.candidates()

@@ -30,7 +30,7 @@ func newSearch(ctx context.Context, pr *Problem, b Budget, o Options) *search {
 	}
 	s.build(s.initial(start{}))
 	s.scale = min(b.Device, s.peak)
-	s.walk = descent{evaluator: s.evaluator, pinned: s.pinned,
+	s.walk = descent{evaluator: s.evaluator, ctx: ctx, pinned: s.pinned,
 		stamp: make([]int32, len(pr.values)), ran: make([]int32, len(pr.ops)),
 		taken: make([]bool, len(pr.values))}
 	return s

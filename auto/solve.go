@@ -22,9 +22,12 @@ type Options struct {
 // defaultEffort is how many operations are evaluated in all, each time anew.
 const defaultEffort = 4_000_000
 
+// maxEffort is more than anybody waits for; a hundred times as much is a number.
+const maxEffort = 1 << 50
+
 func (o Options) effort(pr *Problem) int {
 	if o.Effort > 0 {
-		return o.Effort
+		return min(o.Effort, maxEffort)
 	}
 	return max(100, min(5000, defaultEffort/(len(pr.ops)+1)))
 }

@@ -63,6 +63,7 @@ func TestBadOptions(t *testing.T) {
 		"streams":                   {Streams: 99},
 		"budget":                    {DeviceBytes: -1},
 		"host":                      {HostBytes: -1},
+		"effort":                    {Effort: -1},
 		"operations beyond 32 bits": {Partition: 1 << 32},
 		"partitions beyond 32 bits": {Lookahead: 1<<32 + 1},
 	} {

@@ -77,6 +77,9 @@ func (o Options) Validate() error {
 	case o.DeviceBytes < 0:
 		return fmt.Errorf("device budget of %d bytes: want at least 1, or 0 for none",
 			o.DeviceBytes)
+	case o.Effort < 0:
+		return fmt.Errorf("effort of %d evaluations: want at least 1, or 0 for a second's worth",
+			o.Effort)
 	case o.HostBytes < 0:
 		return fmt.Errorf("host budget of %d bytes: want at least 1, or 0 for none", o.HostBytes)
 	case o.DiskBytes < 0:
