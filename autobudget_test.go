@@ -19,9 +19,10 @@ import (
 func anySession(t *rapid.T) (*randgraph.Model, []gomem.Target) {
 	var m *randgraph.Model
 	if rapid.IntRange(0, 3).Draw(t, "synthetic") == 0 {
-		m = randgraph.Synthetic(rapid.IntRange(20, 200).Draw(t, "nodes"))
+		m = randgraph.Synthetic(rapid.IntRange(20, longtest.Count(60, 200)).Draw(t, "nodes"))
 	} else {
-		m = randgraph.Random(func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "pick") }, 24)
+		m = randgraph.Random(func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "pick") },
+			longtest.Count(14, 24))
 	}
 	first := gomem.Target{Name: "train", Fetches: m.Fetches, Updates: m.Updates}
 	targets := []gomem.Target{first}
@@ -46,16 +47,17 @@ func TestEveryBudgetRuns(t *testing.T) {
 			m, targets := anySession(t)
 			o := anyAuto(t)
 			least, most := room(t, m.Graph, o, targets)
-			for range 3 {
+			for range longtest.Count(1, 3) {
 				o.DeviceBytes, o.HostBytes = within(t, least, most+most/8), 0
 				if rapid.Bool().Draw(t, "host limited") {
 					limitHost(t, m.Graph, &o, targets)
 				}
 				runsExactly(t, m, o, targets)
 			}
-			o.DeviceBytes, o.HostBytes = least, 0
-			runsExactly(t, m, o, targets)
-			if o.DeviceBytes = least - 1; o.DeviceBytes > 0 {
+			if o.HostBytes = 0; rapid.Bool().Draw(t, "least") {
+				o.DeviceBytes = least
+				runsExactly(t, m, o, targets)
+			} else if o.DeviceBytes = least - 1; o.DeviceBytes > 0 {
 				refuses(t, m.Graph, o, targets, space.Device, least)
 			}
 		})
