@@ -18,7 +18,8 @@ func TestLifeOfOneValue(t *testing.T) {
 	}
 	inDir(t)
 	var x explanation
-	decode(t, succeed(t, "plan", "--json", "--dump", "plan.txt"), &x)
+	decode(t, succeed(t, "plan", "--partition", "20", "--json", "--dump",
+		"plan.txt"), &x)
 	f, err := os.Open("plan.txt")
 	if err != nil {
 		t.Fatal(err)
@@ -64,13 +65,13 @@ func TestLifeOfOneValue(t *testing.T) {
 	step := func(i int) string { return grouped(int64(i)) }
 	text := strings.Join(strings.Fields(string(document)), " ")
 	for _, want := range []string{
-		fmt.Sprintf("`%s`, under the defaults of `gomem plan --steps`", value),
+		fmt.Sprintf("`%s`, under `gomem plan --partition 20 --steps`", value),
 		fmt.Sprintf("partition: number %d of %d; its readers are in partitions %d and %d",
 			p.Steps[made].Part, x.Partitions, p.Steps[made].Part, p.Steps[readers[0]].Part),
-		fmt.Sprintf("a device slot from step %s;", step(made)),
-		fmt.Sprintf("right after it is made, step %s;", step(swappedOut)),
-		fmt.Sprintf("on stream `in`, step %s, is issued", step(swappedIn)),
-		fmt.Sprintf("the backward readers, steps %s and %s", step(readers[0]), step(readers[1])),
+		fmt.Sprintf("a stay on the device from event %s;", step(made)),
+		fmt.Sprintf("right after it is made, event %s;", step(swappedOut)),
+		fmt.Sprintf("on stream `in`, event %s, is issued", step(swappedIn)),
+		fmt.Sprintf("the backward readers, events %s and %s", step(readers[0]), step(readers[1])),
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("ARCHITECTURE.md does not say %q", want)

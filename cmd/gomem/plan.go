@@ -50,7 +50,7 @@ func (planCmd) examples() string {
   gomem plan --no-swap --json                    numbers for a script
   gomem plan --sweep --policy auto --plot cost.png   what budgets cost
   gomem plan --dump plan.txt --graph moe.dot     every decision, in full
-  gomem plan --steps 'value=enc/*,op=swap-*'     what leaves and comes back
+  gomem plan --steps op=swap-in,part=3-5         what comes back for three partitions
 `
 }
 

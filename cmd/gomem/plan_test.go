@@ -176,7 +176,8 @@ func TestPlanDump(t *testing.T) {
 func TestSmallestBudget(t *testing.T) {
 	inDir(t)
 	for _, flags := range [][]string{
-		{}, {"--partition", "5"}, {"--no-placement"}, {"--no-swap"},
+		{}, {"--partition", "5"}, {"--policy", "thesis", "--no-placement"},
+		{"--policy", "thesis", "--no-swap"},
 		{"--moe", "sparse", "--strategy", "depth"}, {"--policy", "vanilla"},
 	} {
 		t.Run(strings.Join(flags, " "), func(t *testing.T) {
