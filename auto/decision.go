@@ -46,7 +46,6 @@ type Decision struct {
 	budget Budget
 	time   int64
 	peak   int64
-	packed int64
 	host   int64
 	// bytes of the values that operations compute, by what happens to them
 	kept, swapped, recomputed int64

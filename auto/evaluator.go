@@ -46,7 +46,6 @@ type evaluator struct {
 	fixed     int64
 	peak      int64
 	peakAt    int32
-	rerun     int64 // time of executions that are repeated
 
 	// Calendar.
 	arrivals []int32 // stays that are copied, by issue

@@ -69,7 +69,6 @@ type writer struct {
 	host   []pass.StayID // by value: its bytes on the host
 	bound  []pass.StayID // by leaf: where it lives
 	whole  []pass.StayID // by leaf: the stay in which it is updated on the device
-	at     []int32       // by stay: the event that copies it
 	newest []int32       // by value: the stay that an execution made last
 	latest []int32       // by value: the stay that an execution finds it in
 	until  []int64       // by value: when the host's bytes are read for the last time

@@ -27,7 +27,6 @@ type simulation struct {
 	budget int64
 	free   int64      // bytes, at the time mem
 	frees  [][2]int64 // time and bytes that will be free, by time
-	need   int64      // the most bytes that an operation has needed at once
 
 	compute, in, out, host, mem int64 // until when engines and memory are busy
 
