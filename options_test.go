@@ -6,11 +6,11 @@ import "testing"
 // an interface, which Close would be called on.
 func TestNoDeviceIsNil(t *testing.T) {
 	for _, o := range []Options{{Threads: -1}, {CopyBytesPerSecond: -1}} {
-		if d, err := o.open(nil); err == nil || d != nil {
+		if d, err := o.open(&Planned{}); err == nil || d != nil {
 			t.Errorf("%+v opens %v, %v", o, d, err)
 		}
 	}
-	d, err := Options{Threads: 1}.open(nil)
+	d, err := Options{Threads: 1}.open(&Planned{})
 	if err != nil || d == nil {
 		t.Fatal(err)
 	}

@@ -14,16 +14,26 @@
 // What is not an option is an output. A policy knows a list of ways to plan a
 // target, the most relaxed first, and the first that fits both budgets is taken.
 // For the thesis policy they differ in the prefetch, from one partition to none,
-// and the last stages variables for every reader anew. The policy Auto knows more:
-// first vanilla's plan, and another that copies nothing but feeds and fetches;
-// then longer look-aheads than the given one, of which the longest that fits is
-// looked for by halving; what is left over goes to the prefetch; and last what the
-// thesis policy knows. Grappler tells its rule smaller and smaller budgets, down
-// to none, since neither its forecast nor its remedy can be relied on.
+// and the last stages variables for every reader anew. Grappler tells its rule smaller
+// and smaller budgets, down to none, since neither its forecast nor its remedy can be
+// relied on. Auto knows more ways: vanilla's, and another that copies nothing but feeds
+// and fetches; longer look-aheads than the given one, of which the longest that fits is
+// looked for by halving; what the thesis policy knows; and last the ways that need the
+// least, by every strategy.
 //
 // Which ways there are, and in which order, does not depend on the budgets. So
-// what a budget is enough for, a larger one is, and under all policies but
-// Grappler a larger one never copies more.
+// what a budget is enough for, a larger one is.
+//
+// # The planner
+//
+// Auto takes vanilla's plan where that fits. Elsewhere the ladder only says what is
+// granted. What is taken is the fastest, by the prices of a machine, of the ladder's
+// plans, of the thesis policy's in other tunings, and of those that a search finds
+// (package auto): from the orders of package order whose peaks are lowest, with the
+// variables where the target that takes the longest wants them, and evaluated anew for
+// a little less than the budget if packing loses some of it. Graphs whose neediest
+// operations are cut into parts (package graph/split) are planned too where those take
+// much of the budget; [Plan] chooses among graphs.
 //
 // # The minimum
 //

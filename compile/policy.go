@@ -20,8 +20,8 @@ const (
 	// Thesis is partitioned execution with swapping and host placement (J. Wei,
 	// thesis 2019, chapter 6).
 	Thesis Policy = "thesis"
-	// Auto is Thesis with what the device budget leaves over put to use: the larger
-	// the budget, the fewer bytes are copied, down to Vanilla where that fits.
+	// Auto is the fastest plan that is found within the budgets, by the prices of
+	// Options.Machine: Vanilla where that fits; it needs no more than Thesis.
 	Auto Policy = "auto"
 	// Grappler is Vanilla with the swapping of TensorFlow 1's memory optimizer: an
 	// estimate of the peak, and copies of what is idle around it. It is here to be

@@ -128,7 +128,8 @@ func TestSecondSignal(t *testing.T) {
 		said := "stopped after step"
 		var status syscall.WaitStatus
 		for try := 0; try < 20 && strings.Contains(said, "stopped after step"); try++ {
-			p := start(t, "", with(endless, "--save", "run", "--copy-gbps", "0.001")...)
+			p := start(t, "", with(endless, "--save", "run", "--partition", "20",
+				"--copy-gbps", "0.001")...)
 			p.until(t, "device ") // of the header
 			time.Sleep(time.Duration(try) * 20 * time.Millisecond)
 			status = insist(t, p, s)
