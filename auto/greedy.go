@@ -178,7 +178,7 @@ func (d *descent) rerunning(v int32, u []int64, j int, gain float64) {
 // propose adds a candidate. A tenth of a microsecond is added to every cost, so
 // that what costs nothing is not worth everything.
 func (d *descent) propose(c candidate, gain, cost float64) {
-	c.worth = gain / (cost + 100)
+	c.worth = gain / (float64(cost) + 100)
 	d.list = append(d.list, c)
 }
 

@@ -140,7 +140,7 @@ func (p *Profile) drawing() (drawing, error) {
 		f.add(panel, legend, tall)
 	}
 	panel, legend := p.lanes(run)
-	f.add(panel, legend, 2*vg.Centimeter+flat*vg.Length(len(p.plan.Streams)))
+	f.add(panel, legend, 2*vg.Centimeter+vg.Length(flat*vg.Length(len(p.plan.Streams))))
 	width := 1e-6 // of steps that take no time
 	for _, c := range []*Clock{p.Report.Predicted, p.Report.Measured} {
 		if c != nil {
@@ -200,7 +200,7 @@ func (s *Space) limits(p *plot.Plot, legend *plot.Legend, width float64) error {
 		{"peak " + size(s.Bytes), s.Bytes, []vg.Length{vg.Points(2), vg.Points(2)}},
 		{"budget " + size(s.Budget), s.Budget, nil},
 	} {
-		if l.bytes <= 0 || mib(l.bytes) > 2*mib(s.Bytes) {
+		if l.bytes <= 0 || mib(l.bytes) > float64(2*mib(s.Bytes)) {
 			continue
 		}
 		line, err := plotter.NewLine(plotter.XYs{{X: 0, Y: mib(l.bytes)},
@@ -216,7 +216,7 @@ func (s *Space) limits(p *plot.Plot, legend *plot.Legend, width float64) error {
 	return nil
 }
 
-func mib(bytes int64) float64 { return float64(bytes) / (1 << 20) }
+func mib(bytes int64) float64 { return float64(float64(bytes) / (1 << 20)) }
 
 // stack draws the categories on top of each other. The legend has them in the order
 // in which they lie.

@@ -103,7 +103,7 @@ func (s *stage) gap(n *graph.Node, inside []time.Duration) (float64, error) {
 	if err := errors.Join(err, quiet.close()); err != nil {
 		return 0, err
 	}
-	return float64(median(times))/many - float64(median(inside)), nil
+	return float64(float64(median(times))/many) - float64(median(inside)), nil
 }
 
 // inside is how long each of many runs of a task takes by its own clock.

@@ -157,7 +157,8 @@ func (m *Machine) operations() map[string]machine.Rates {
 	actual, estimate := map[string]float64{}, map[string]float64{}
 	for _, s := range m.inOrder() {
 		actual[s.Op] += max(s.Nanos-base.Launch, 1)
-		estimate[s.Op] += 1e9 * max(float64(s.FLOPs)/base.FLOPs, float64(s.Bytes)/base.Bytes)
+		estimate[s.Op] += float64(1e9 * max(float64(s.FLOPs)/base.FLOPs,
+			float64(s.Bytes)/base.Bytes))
 	}
 	out := map[string]machine.Rates{}
 	for op, t := range actual {

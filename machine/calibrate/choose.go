@@ -59,7 +59,7 @@ func (m *Machine) choose(nodes []*graph.Node, todo []want) [][]want {
 		for _, w := range todo {
 			if w.nth < most {
 				more = append(more, w)
-				seconds += cost(w)
+				seconds += float64(cost(w))
 			}
 		}
 		if len(more) <= len(best) || seconds > limit || !m.fits(nodes, more) {

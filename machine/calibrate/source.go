@@ -28,7 +28,7 @@ func newSource() source {
 	x := uint32(1)
 	for i := range v.F32() {
 		x = x*1664525 + 1013904223
-		v.F32()[i] = 0.2 + 0.6*float32(x>>8)/(1<<24)
+		v.F32()[i] = 0.2 + float32(0.6*float32(x>>8)/(1<<24))
 	}
 	return source{v.Data, map[*graph.Node]int32{}}
 }
