@@ -36,10 +36,10 @@ func (d *deeds) count(p *gomem.Planned) {
 	defer d.mu.Unlock()
 	for _, r := range p.Results {
 		d.plans++
-		if r.Actions.Swapped > 0 {
+		if r.Plan.Traffic()[plan.SwapOut] > 0 {
 			d.swapped++
 		}
-		if r.Actions.Recomputed > 0 {
+		if reruns(r.Plan) {
 			d.recomputed++
 		}
 		if r.Plan.Traffic()[plan.WriteBack] > 0 {
@@ -60,6 +60,20 @@ func (d *deeds) count(p *gomem.Planned) {
 			d.away++
 		}
 	}
+}
+
+// reruns reports whether a plan executes a node more than once.
+func reruns(p *plan.Plan) bool {
+	seen := map[graph.NodeID]bool{}
+	for _, s := range p.Steps {
+		if _, ok := s.Do.(plan.Launch); ok {
+			if seen[s.Node] {
+				return true
+			}
+			seen[s.Node] = true
+		}
+	}
+	return false
 }
 
 // all reports whether everything occurred.

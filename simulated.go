@@ -2,7 +2,6 @@ package gomem
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -42,25 +41,6 @@ func Simulated(device string) (*machine.Profile, error) {
 	return p, nil
 }
 
-// prices are a machine's for plans: what a step executes is what the first target with
-// updates does, as planning has it.
-func prices(m machine.Machine, model string, p *Planned) machine.Model {
-	t := p.Targets[max(0, slices.IndexFunc(p.Targets, func(t Target) bool {
-		return len(t.Updates) > 0
-	}))]
-	roots := slices.Clone(t.Updates)
-	for _, v := range t.Fetches {
-		roots = append(roots, v.Node.ID)
-	}
-	var nodes []*graph.Node
-	for id, live := range p.Graph.Ancestors(roots) {
-		if live {
-			nodes = append(nodes, p.Graph.Node(graph.NodeID(id)))
-		}
-	}
-	return m.For(model, nodes)
-}
-
 // machine is what plans are made for; nil if nothing says.
 func (o Options) machine() machine.Machine {
 	if o.Machine != nil {
@@ -74,7 +54,7 @@ func (o Options) machine() machine.Machine {
 
 // openSim makes a simulated device for plans, with the budgets as its limits.
 func (o Options) openSim(profile *machine.Profile, p *Planned) device.Device {
-	model := prices(profile, o.Model, p)
+	model := compile.Prices(profile, o.Model, p.Graph, p.Targets...)
 	nodes := map[string]*graph.Node{}
 	for _, n := range p.Graph.Nodes() {
 		nodes[n.Name] = n

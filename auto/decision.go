@@ -48,8 +48,8 @@ type Decision struct {
 	peak   int64
 	host   int64
 	// bytes of the values that operations compute, by what happens to them
-	kept, swapped, recomputed int64
-	homes                     []bool
+	swapped, recomputed int64
+	homes               []bool
 }
 
 // Time is the simulated time of a step.
@@ -65,12 +65,6 @@ func (d *Decision) HostPeak() int64 { return d.host }
 // Budget is the budget that the decision keeps to: that which was asked for, or a
 // smaller one if packing loses some bytes.
 func (d *Decision) Budget() Budget { return d.budget }
-
-// Actions are the bytes of the computed values that are kept until their last use,
-// swapped, and computed again.
-func (d *Decision) Actions() (kept, swapped, recomputed int64) {
-	return d.kept, d.swapped, d.recomputed
-}
 
 // Resident says which variables and constants are on the device, by node.
 func (d *Decision) Resident() []bool { return slices.Clone(d.homes) }

@@ -96,19 +96,6 @@ func (s *search) allowed(d *Decision) bool {
 	return true
 }
 
-// At is what a decision comes to under another budget, or nil if it does not fit. A
-// smaller budget makes copies run less far ahead, and packs better: the way to keep
-// to a budget that the addresses of a decision exceed.
-func (pr *Problem) At(d *Decision, b Budget) *Decision {
-	e := newEvaluator(pr, b)
-	e.force(d.homes)
-	s := d.state.clone()
-	if e.evaluate(s) >= never {
-		return nil
-	}
-	return e.decision(s)
-}
-
 // force makes the leaves be where another program has them.
 func (e *evaluator) force(homes []bool) {
 	if homes == nil {
@@ -164,8 +151,6 @@ func (e *evaluator) tally(d *Decision) {
 			d.swapped += va.raw
 		case stays[v] > 1:
 			d.recomputed += va.raw
-		default:
-			d.kept += va.raw
 		}
 	}
 }

@@ -140,7 +140,7 @@ func checkDecision(t rapid.TB, p *pass.Program, pr *Problem, d *Decision) {
 // checkOptions: what is excluded does not happen, and homes are those given.
 func checkOptions(t rapid.TB, p *pass.Program, o Options, d *Decision) {
 	t.Helper()
-	_, swapped, recomputed := d.Actions()
+	swapped, recomputed := d.swapped, d.recomputed
 	if o.NoSwap && swapped > 0 || o.NoRecompute && recomputed > 0 {
 		t.Fatalf("%+v: %d bytes swapped, %d recomputed", o, swapped, recomputed)
 	}

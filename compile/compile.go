@@ -22,16 +22,8 @@ type Result struct {
 	Options Options // by which it was made; under Auto they may be another policy's
 	Rung            // what the ladder came to
 
-	Model   machine.Model // the prices it was made by
-	Step    time.Duration // of a step, by these prices
-	Actions Actions
-}
-
-// Actions are what the planner does with values that operations compute, in bytes.
-type Actions struct {
-	Kept       int64 // on the device until the last use
-	Swapped    int64 // to the host and back
-	Recomputed int64 // by executing operations again
+	Model machine.Model // the prices it was made by
+	Step  time.Duration // of a step, by these prices
 }
 
 // Compile makes the plan of a target: the most relaxed that the policy knows of

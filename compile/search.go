@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/gomem/gomem/auto"
@@ -81,10 +80,10 @@ func newSearch(ctx context.Context, g *graph.Graph, o Options, targets []Target)
 	}
 	o.EnsureDefaults()
 	s := &search{ctx: ctx, graph: g, options: o, targets: targets}
+	prices := Prices(o.Machine, o.Model, g, targets...)
 	for _, t := range targets {
 		start := time.Now()
-		j := &job{graph: g, target: t, model: o.Machine.For(o.Model, trained(g, targets)),
-			needs: map[way]need{}}
+		j := &job{graph: g, target: t, model: prices, needs: map[way]need{}}
 		base := at(o, Rung{Lookahead: o.Lookahead})
 		if err := j.decide(ctx, base); err != nil {
 			return nil, fmt.Errorf("compile %s: %w", t.Name, err)
@@ -189,25 +188,6 @@ func total(results []*Result) time.Duration {
 	return sum
 }
 
-// trained are the nodes that a training step may execute: all that the first target
-// with updates needs, or the first target if none has any.
-func trained(g *graph.Graph, targets []Target) []*graph.Node {
-	t := targets[max(0, slices.IndexFunc(targets, func(t Target) bool {
-		return len(t.Updates) > 0
-	}))]
-	roots := slices.Clone(t.Updates)
-	for _, v := range t.Fetches {
-		roots = append(roots, v.Node.ID)
-	}
-	var nodes []*graph.Node
-	for id, live := range g.Ancestors(roots) {
-		if live {
-			nodes = append(nodes, g.Node(graph.NodeID(id)))
-		}
-	}
-	return nodes
-}
-
 // plan makes the results of all targets in one manner, or nil.
 func (s *search) plan(find func(*job) (*found, error)) ([]*Result, error) {
 	plans, err := s.plans(find)
@@ -253,12 +233,8 @@ func (j *job) result(f *found) (*Result, error) {
 		return nil, err
 	}
 	j.took += time.Since(start)
-	r := &Result{Plan: f.plan, Program: f.program, Timings: f.timings, Took: j.took,
-		Options: f.options, Rung: f.Rung, Step: f.time, Model: j.model}
-	if d := f.decision; d != nil {
-		r.Actions.Kept, r.Actions.Swapped, r.Actions.Recomputed = d.Actions()
-	}
-	return r, nil
+	return &Result{Plan: f.plan, Program: f.program, Timings: f.timings, Took: j.took,
+		Options: f.options, Rung: f.Rung, Step: f.time, Model: j.model}, nil
 }
 
 // find is the most relaxed plan by the ways that a target may go alone, or nil.

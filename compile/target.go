@@ -3,8 +3,10 @@ package compile
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/machine"
 )
 
 // Target is what one kind of step computes.
@@ -76,4 +78,24 @@ func checkFetch(g *graph.Graph, v graph.Value) error {
 			root.Node.Kind)
 	}
 	return nil
+}
+
+// Prices are a machine's for a graph, which it knows by the model's name, if it does.
+// What a training step executes is what the first target with updates needs, or the
+// first target if none has any.
+func Prices(m machine.Machine, model string, g *graph.Graph, targets ...Target) machine.Model {
+	t := targets[max(0, slices.IndexFunc(targets, func(t Target) bool {
+		return len(t.Updates) > 0
+	}))]
+	roots := slices.Clone(t.Updates)
+	for _, v := range t.Fetches {
+		roots = append(roots, v.Node.ID)
+	}
+	var nodes []*graph.Node
+	for id, live := range g.Ancestors(roots) {
+		if live {
+			nodes = append(nodes, g.Node(graph.NodeID(id)))
+		}
+	}
+	return m.For(model, nodes)
 }

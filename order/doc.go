@@ -42,13 +42,6 @@
 // it is made; variables and constants there are staged for each operation that reads
 // them. Without Place everything but the inputs is on the device.
 //
-// # Partitions
-//
-// [Cut] cuts an order into partitions afterwards, by bytes: for an executor that has at
-// most two of them in flight, what any two neighbours touch fits a window, and as little
-// as can be lives from one to the next. It is exact, by dynamic programming over the
-// positions at which a partition can end.
-//
 // # What this does not do
 //
 // Orders do not look at time: on one compute engine all of them take the same. They

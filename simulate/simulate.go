@@ -13,7 +13,6 @@ import (
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/machine"
 	"github.com/gomem/gomem/plan"
-	"github.com/gomem/gomem/space"
 )
 
 // Timeline is when the steps of a plan run, from the begin of the first.
@@ -50,15 +49,4 @@ func price(p *plan.Plan, g *graph.Graph, m machine.Model, s plan.Step) time.Dura
 		return m.Copy(e.Reads(), e.Writes(), c.Bytes)
 	}
 	return m.Time(g.Node(s.Node), e.Reads())
-}
-
-// Engine is how long the streams of an engine are busy, added up.
-func (t Timeline) Engine(p *plan.Plan, e space.Engine) time.Duration {
-	var total time.Duration
-	for i, s := range p.Streams {
-		if s.Engine == e {
-			total += t.Busy[i]
-		}
-	}
-	return total
 }
