@@ -21,6 +21,7 @@ type Result struct {
 	Took    time.Duration
 	Options Options // by which it was made; under Auto they may be another policy's
 	Rung            // what the ladder came to
+	Order   string  // of operations, by package order, if the planner made the plan
 
 	Model machine.Model // the prices it was made by
 	Step  time.Duration // of a step, by these prices

@@ -97,12 +97,8 @@ func (s *search) homes() []bool {
 func (s *search) longest() int {
 	best, most := 0, time.Duration(-1)
 	for i, j := range s.jobs {
-		var total time.Duration
-		for _, id := range j.program.Order {
-			total += j.model.Time(j.graph.Node(id), space.Device)
-		}
-		if total > most {
-			best, most = i, total
+		if work := j.work(); work > most {
+			best, most = i, work
 		}
 	}
 	return best
@@ -233,7 +229,7 @@ func (j *job) scheduled(ctx context.Context, x *problem, d *auto.Decision, o Opt
 	}
 	p := lower(&program, fmt.Sprintf("policy=%s %s machine=%s", o.Policy, x.order,
 		j.model.Name()), o, packEffort)
-	return &found{way: at(o, Rung{}), plan: p, program: &program, decision: d,
+	return &found{way: at(o, Rung{}), plan: p, program: &program, decision: d, order: x.order,
 		timings: append(x.timings[:len(x.timings):len(x.timings)], timings...)}, nil
 }
 

@@ -21,9 +21,6 @@ type lowering struct {
 	plan     *plan.Plan
 }
 
-// window is how many partitions may be in flight: the thesis' number.
-const window = 2
-
 // lower makes the plan of a schedule, but for the waits, which do not affect what
 // it needs. Effort is how much is done for a packing within the budgets; without any,
 // addresses do not depend on them.
@@ -35,7 +32,7 @@ func lower(p *pass.Program, title string, o Options, effort int64) *plan.Plan {
 			Title:  title,
 			Digest: p.Graph.Digest(),
 			Parts:  s.Parts,
-			Window: window,
+			Window: s.Window,
 			Spaces: spaces(s, o),
 			Steps:  make([]plan.Step, len(s.Events)),
 		}}

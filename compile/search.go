@@ -62,6 +62,7 @@ type found struct {
 	program  *pass.Program
 	timings  []pass.Timing  // of the passes that decided
 	decision *auto.Decision // the planner's, if it was that
+	order    string         // and the order that it took
 	waits    bool           // the plan has its waits, and its time is known
 	time     time.Duration  // of a step, by the machine's prices
 }
@@ -162,11 +163,18 @@ func (s *search) granted() bool {
 func (s *search) work() time.Duration {
 	var sum time.Duration
 	for _, j := range s.jobs {
-		for _, id := range j.program.Order {
-			sum += j.model.Time(j.graph.Node(id), space.Device)
-		}
+		sum += j.work()
 	}
 	return sum + sum/50
+}
+
+// work is how long a target's operations take on the device.
+func (j *job) work() time.Duration {
+	var sum time.Duration
+	for _, id := range j.program.Order {
+		sum += j.model.Time(j.graph.Node(id), space.Device)
+	}
+	return sum
 }
 
 // faster is those plans of two that take less time, if both are plans. What is
@@ -234,7 +242,7 @@ func (j *job) result(f *found) (*Result, error) {
 	}
 	j.took += time.Since(start)
 	return &Result{Plan: f.plan, Program: f.program, Timings: f.timings, Took: j.took,
-		Options: f.options, Rung: f.Rung, Step: f.time, Model: j.model}, nil
+		Options: f.options, Rung: f.Rung, Order: f.order, Step: f.time, Model: j.model}, nil
 }
 
 // find is the most relaxed plan by the ways that a target may go alone, or nil.

@@ -18,6 +18,9 @@ type Options struct {
 	Unshared  bool // every reader of a variable on the host gets a copy of its own
 }
 
+// window is how many partitions are in flight at most: the thesis' number.
+const window = 2
+
 // Pass fills Schedule from Order, Part, Place and Away.
 func Pass(o Options) pass.Pass {
 	return pass.Pass{Name: "schedule", Run: func(p *pass.Program) error {
@@ -93,7 +96,7 @@ func newBuilder(p *pass.Program, o Options) *builder {
 		copies: make([][]arrival, n), staged: make([][]*stagedPart, n),
 		drains: make([][]pass.StayID, n), share: o.Lookahead, last: map[part]reader{},
 		load: make([]int64, o.Streams), recent: make([]int32, o.Streams),
-		made: &pass.Schedule{Parts: p.Parts(), Streams: Streams(o.Streams)},
+		made: &pass.Schedule{Parts: p.Parts(), Window: window, Streams: Streams(o.Streams)},
 	}
 	if o.Unshared {
 		b.share = -1

@@ -28,7 +28,9 @@ type report struct {
 
 	Policy     compile.Policy `json:"policy"`
 	Strategy   string         `json:"strategy"`
-	Partition  int            `json:"partition"` // operations a partition; 0 under vanilla
+	Partition  int            `json:"partition"`       // operations a partition; 0 if none are cut
+	Order      string         `json:"order,omitempty"` // that the planner took, if it made the plan
+	Prices     string         `json:"prices"`          // the machine that plans are weighed for
 	Partitions int            `json:"partitions"`
 	Lookahead  int            `json:"lookahead"`
 	Prefetch   int            `json:"prefetch"` // operations by which copies run ahead
@@ -53,6 +55,8 @@ type report struct {
 	Fetches   int64   `json:"fetch_bytes"`
 	WriteBack int64   `json:"write_back_bytes"` // updated on the device
 	PlanMS    float64 `json:"plan_ms"`
+
+	made compile.Policy // whose plan it is: of auto's, another's may be the fastest
 }
 
 // newReport gathers the numbers.
@@ -66,6 +70,10 @@ func newReport(m *models.Model, o gomem.Options, p, vanilla planned) report {
 	r.Policy = cmp.Or(o.Policy, compile.Thesis)
 	r.Strategy, r.Partition = string(decided.Strategy), decided.Partition
 	r.Resident = decided.NoPlacement && decided.NoSwap
+	r.made, r.Prices = decided.Policy, p.Results[0].Model.Name()
+	if r.Order = p.Results[0].Order; r.Order != "" {
+		r.Strategy, r.Partition = "", 0
+	}
 	r.Partitions, r.Lookahead, r.Prefetch = t.Parts, p.Results[0].Lookahead, p.Results[0].Prefetch
 	r.Nodes, r.Launches, r.Steps = p.Graph.Len(), t.Launches(), len(t.Steps)
 	r.DevicePeak, r.HostPeak = p.Peak(space.Device), p.Peak(space.Host)
@@ -86,7 +94,10 @@ func (r report) ratio() float64 { return float64(r.VanillaDevice) / float64(max(
 
 // method is how the plan was made, in words.
 func (r report) method() string {
-	if how, ok := uncut[r.Policy]; ok {
+	if r.Order != "" {
+		return fmt.Sprintf("%s: planned by the prices of %s, %s", r.Policy, r.Prices, r.Order)
+	}
+	if how, ok := uncut[r.made]; ok {
 		return fmt.Sprintf("%s: %s", r.Policy, how)
 	}
 	return fmt.Sprintf("%s: %s, %s of %d operations, look-ahead %d", r.Policy, r.Strategy,
