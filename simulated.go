@@ -27,14 +27,13 @@ func Simulated(device string) (*machine.Profile, error) {
 	if !ok {
 		return nil, nil
 	}
-	if p, err := machine.Named(name); err == nil || !strings.HasSuffix(name, ".json") {
-		return p, err
+	p, err := machine.Named(name)
+	if err != nil && strings.HasSuffix(name, ".json") {
+		var data []byte
+		if data, err = regular.ReadFile(name); err == nil {
+			p, err = machine.Parse(data)
+		}
 	}
-	data, err := regular.ReadFile(name)
-	if err != nil {
-		return nil, fmt.Errorf("device %s: %w", device, err)
-	}
-	p, err := machine.Parse(data)
 	if err != nil {
 		return nil, fmt.Errorf("device %s: %w", device, err)
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/docker/go-units"
 
@@ -112,17 +113,18 @@ func (s *byteSize) UnmarshalText(text []byte) error {
 
 // planFlags are the decisions about memory and time that are the user's.
 type planFlags struct {
-	Policy      string   `group:"plan" placeholder:"NAME"`
-	Strategy    string   `group:"plan" placeholder:"NAME"`
-	Partition   count    `group:"plan" placeholder:"N"`
-	Lookahead   count    `group:"plan" placeholder:"K"`
-	Fuse        bool     `group:"plan" default:"true" negatable:""`
-	NoPlacement bool     `group:"plan" help:"Keep variables and constants on the device."`
-	NoSwap      bool     `group:"plan" help:"Keep intermediate values on the device."`
-	Streams     count    `group:"plan" placeholder:"N" help:"Compute streams, 1 to 8 (default 1)."`
-	DeviceBytes byteSize `name:"device-memory" group:"plan" placeholder:"SIZE"`
-	HostBytes   byteSize `name:"host-memory" group:"plan" placeholder:"SIZE"`
-	DiskBytes   byteSize `name:"disk-memory" group:"plan" placeholder:"SIZE"`
+	Policy      string        `group:"plan" placeholder:"NAME"`
+	Strategy    string        `group:"plan" placeholder:"NAME"`
+	Partition   count         `group:"plan" placeholder:"N"`
+	Lookahead   count         `group:"plan" placeholder:"K"`
+	Fuse        bool          `group:"plan" default:"true" negatable:""`
+	NoPlacement bool          `group:"plan" help:"Keep variables and constants on the device."`
+	NoSwap      bool          `group:"plan" help:"Keep intermediate values on the device."`
+	Streams     count         `group:"plan" placeholder:"N" help:"Compute streams, 1 to 8 (default 1)."`
+	PlanTime    time.Duration `group:"plan" placeholder:"TIME"`
+	DeviceBytes byteSize      `name:"device-memory" group:"plan" placeholder:"SIZE"`
+	HostBytes   byteSize      `name:"host-memory" group:"plan" placeholder:"SIZE"`
+	DiskBytes   byteSize      `name:"disk-memory" group:"plan" placeholder:"SIZE"`
 }
 
 // options are the flags as Compile takes them. The budgets that were not given
@@ -173,6 +175,13 @@ func (f planFlags) senseless() error {
 			return usagef("--%s: %w", flag.name, err)
 		}
 	}
+	switch {
+	case f.PlanTime < 0:
+		return usagef("--plan-time %s: want a time such as 30s", f.PlanTime)
+	case f.PlanTime > 0 && !f.policy().Searches():
+		return usagef("--plan-time does nothing under --policy %s: leave one of them out",
+			f.policy())
+	}
 	return nil
 }
 
@@ -218,6 +227,11 @@ func (f deviceFlags) session(o gomem.Options) (gomem.Options, error) {
 		return o, usagef("--disk needs --disk-memory SIZE: how much of it may be taken")
 	case o.Disk == "" && o.DiskBytes > 0 && gomem.Computes(o.Device):
 		return o, usagef("--disk-memory needs --disk DIR: where the disk is")
+	}
+	if o.Disk != "" {
+		if err := takesFiles(o.Disk); err != nil {
+			return o, fmt.Errorf("--disk %s: %w", o.Disk, bare(err))
+		}
 	}
 	if err := o.Validate(); err != nil {
 		return o, usagef("%w", err)

@@ -108,6 +108,9 @@ train --profile
 --lookahead
     A value that the next K partitions do not need leaves the device; under --policy auto,
     at least (default 2).
+--plan-time
+    Go on looking for a faster plan for so long, such as 30s (default: about a second's
+    worth of search, whatever the machine; with a time, plans depend on it).
 --fuse
     Run elementwise operations together with what they follow, for fewer launches and the
     same results (default ${default}).

@@ -103,7 +103,7 @@ func (c *planCmd) Run(ctx context.Context, e *env) error {
 	if c.Sweep {
 		return c.sweep(ctx, e, b, o)
 	}
-	p, err := planAll(ctx, e.stderr, b, o)
+	p, err := c.planLong(ctx, e.stderr, b, o)
 	if err != nil {
 		return err
 	}

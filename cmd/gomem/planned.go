@@ -25,6 +25,33 @@ func planAll(ctx context.Context, w io.Writer, b *built, o gomem.Options) (plann
 	return planned{p}, inFlags(err)
 }
 
+// planLong is planAll, but goes on with twice the effort, and twice that, until the
+// time for planning has passed, and takes the fastest plans.
+func (f planFlags) planLong(ctx context.Context, w io.Writer, b *built,
+	o gomem.Options) (planned, error) {
+	limited, cancel := context.WithTimeout(ctx, f.PlanTime)
+	defer cancel()
+	best, err := planAll(ctx, w, b, o)
+	if err != nil || f.PlanTime == 0 || best.Results[0].Options.Policy == baseline {
+		return best, err // nothing is to be had
+	}
+	defer notice(w, fmt.Sprintf("gomem: looking for a faster plan for %s", f.PlanTime))()
+	for o.Effort = firstEffort; limited.Err() == nil && o.Effort < lastEffort; o.Effort *= 2 {
+		p, err := planAll(limited, io.Discard, b, o)
+		if ctx.Err() != nil {
+			return best, ctx.Err()
+		}
+		if err == nil && stepTime(b, p) < stepTime(b, best) {
+			best = p
+		}
+	}
+	return best, nil
+}
+
+// More than firstEffort is done by default for a model of few operations only; a
+// search that would take lastEffort has long looked at everything.
+const firstEffort, lastEffort = 4000, 1 << 40
+
 // training is the plan of a training step.
 func (p planned) training() *plan.Plan { return p.Results[0].Plan }
 

@@ -58,7 +58,7 @@ func (b *built) measured(ctx context.Context, w io.Writer, o gomem.Options) (gom
 func profileOf(device string) (*machine.Profile, error) {
 	p, err := gomem.Simulated(device)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, usagef("--device %s: %w", device, err)
+		return nil, usagef("--%w", err)
 	}
 	return p, err
 }

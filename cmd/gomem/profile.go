@@ -79,7 +79,7 @@ func (c *profileCmd) Run(ctx context.Context, e *env) error {
 		return err
 	}
 	o.Machine = session.Machine
-	p, err := planAll(ctx, e.stderr, b, o)
+	p, err := c.planLong(ctx, e.stderr, b, o)
 	if err != nil {
 		return err
 	}

@@ -110,7 +110,7 @@ func (c *trainCmd) Run(ctx context.Context, e *env) error {
 
 // prepare plans and reads the data, and then trains.
 func (c *trainCmd) prepare(ctx context.Context, e *env, b *built, o, session gomem.Options) error {
-	p, err := planAll(ctx, e.stderr, b, o)
+	p, err := c.planLong(ctx, e.stderr, b, o)
 	if err != nil {
 		return err
 	}
