@@ -213,7 +213,7 @@ func TestBadInput(t *testing.T) {
 		{"fit --device sim:abacus", 2, "titanx-thesis"},
 		{"plan --device sim:none.json", 1, "none.json"},
 		{"plan --plan-time -1s", 2, "--plan-time -1s: want a time such as 30s"},
-		{"plan --plan-time 1s --policy thesis", 2, "--plan-time does nothing under --policy thesis"},
+		{"plan --plan-time 1s --policy thesis", 2, "does nothing under --policy thesis"},
 		{"train --size s512 --disk none --disk-memory 1GiB", 1, "--disk none: no such file"},
 		{"train --size s512 --disk pairs.tsv --disk-memory 1GiB", 1, "--disk pairs.tsv: not a dir"},
 		{"train --size s512 --disk .", 2, "--disk needs --disk-memory"},

@@ -120,7 +120,7 @@ type planFlags struct {
 	Fuse        bool          `group:"plan" default:"true" negatable:""`
 	NoPlacement bool          `group:"plan" help:"Keep variables and constants on the device."`
 	NoSwap      bool          `group:"plan" help:"Keep intermediate values on the device."`
-	Streams     count         `group:"plan" placeholder:"N" help:"Compute streams, 1 to 8 (default 1)."`
+	Streams     count         `group:"plan" placeholder:"N"`
 	PlanTime    time.Duration `group:"plan" placeholder:"TIME"`
 	DeviceBytes byteSize      `name:"device-memory" group:"plan" placeholder:"SIZE"`
 	HostBytes   byteSize      `name:"host-memory" group:"plan" placeholder:"SIZE"`

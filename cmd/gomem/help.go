@@ -95,10 +95,10 @@ train --profile
     Write a profile of the first steps to a directory at the end: text, JSON, figures, a
     timeline and a page. See gomem profile.
 --policy
-    thesis: partitioned execution, variables on the host, swapping; auto: the same, but
-    what the device budget leaves over is used to copy less; vanilla: everything on the
-    device, the baseline; or grappler: vanilla with the swapping of TensorFlow 1's memory
-    optimizer, to compare (default: ${policy}; thesis where --partition, --strategy or
+    auto: the fastest plan found within the budgets, in which every value is kept, swapped
+    or computed again; thesis: partitioned execution, variables on the host, swapping;
+    vanilla: everything on the device, the baseline; or grappler: vanilla with the
+    swapping of TensorFlow 1's memory optimizer, to compare (default: ${policy}; thesis where --partition, --strategy or
     --lookahead is given).
 --strategy
     How operations are gathered into partitions: dfs, depth or dfs-depth (default dfs).
@@ -111,6 +111,8 @@ train --profile
 --plan-time
     Go on looking for a faster plan for so long, such as 30s (default: about a second's
     worth of search, whatever the machine; with a time, plans depend on it).
+--streams
+    Compute streams, 1 to 8 (default 1).
 --fuse
     Run elementwise operations together with what they follow, for fewer launches and the
     same results (default ${default}).
