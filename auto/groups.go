@@ -8,7 +8,8 @@ import (
 // groupLeaves enters the variables and constants of the graph and the inputs of
 // the program, and puts those variables into one group that one operation writes,
 // or writes and reads. That holds for updates of other programs too, so that the
-// programs of a graph agree on the groups wherever they can.
+// programs of a graph agree on the groups wherever they can. A variable that several
+// operations write, each in a program of its own, joins the groups of all.
 func (x *extraction) groupLeaves() {
 	g, p := x.program.Graph, x.program
 	x.leafOf, x.valueOf = make([]int32, g.Len()), make([]int32, p.Values())
@@ -66,7 +67,7 @@ func (x *extraction) union() []int32 {
 
 // written reports whether a node is a variable that something writes.
 func (x *extraction) written(n *graph.Node) bool {
-	return n.Kind == graph.KindVariable && x.program.Graph.Writer(n.ID) != nil
+	return n.Kind == graph.KindVariable && len(x.program.Graph.Writers(n.ID)) > 0
 }
 
 // find is the one that stands for a leaf.

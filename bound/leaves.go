@@ -16,8 +16,8 @@ func (b *program) variables(index []int32) {
 	groups := make([]int32, b.p.Graph.Len()) // by leaf, and by update: one more
 	groupOf := func(n *graph.Node) int32 {
 		key := n.ID
-		w := b.p.Graph.Writer(n.ID)
-		if w != nil && b.p.Live[w.ID] {
+		w := b.writer(n)
+		if w != nil {
 			key = w.ID
 		}
 		if groups[key] == 0 {
@@ -40,6 +40,16 @@ func (b *program) variables(index []int32) {
 	}
 	b.join()
 	b.gradients(index, groups)
+}
+
+// writer is the update of a variable in the program, or nil.
+func (b *program) writer(variable *graph.Node) *graph.Node {
+	for _, w := range b.p.Graph.Writers(variable.ID) {
+		if b.p.Live[w.ID] {
+			return w
+		}
+	}
+	return nil
 }
 
 // written is the group of what an update writes.

@@ -53,7 +53,7 @@ func newSimulation(p *pass.Program, m prices, budget int64, seed uint64) *simula
 	}
 	for _, n := range p.Graph.Nodes() {
 		if n.Kind == graph.KindVariable {
-			if w := p.Graph.Writer(n.ID); w != nil { // together
+			for _, w := range p.Graph.Writers(n.ID) { // together
 				s.fixed[n.ID] = s.fixed[w.In[0].Node.ID]
 			}
 			if s.fixed[n.ID] {

@@ -9,7 +9,8 @@ import (
 	"github.com/gomem/gomem/machine"
 )
 
-// Target is what one kind of step computes.
+// Target is what one kind of step computes. A variable may have updates in several
+// targets of a graph, but in one target no more than one.
 type Target struct {
 	Name    string
 	Fetches []graph.Value
@@ -17,7 +18,8 @@ type Target struct {
 }
 
 // CheckTargets reports a graph that is none or has an error, targets of one name,
-// and a fetch or an update that is no such thing of the graph.
+// a fetch or an update that is no such thing of the graph, and updates that cannot be
+// of one step.
 func CheckTargets(g *graph.Graph, targets ...Target) error {
 	if g == nil {
 		return errors.New("the graph is nil")
@@ -59,7 +61,7 @@ func (t Target) check(g *graph.Graph) error {
 			return fmt.Errorf("update %d, %s, is of kind %s: it updates nothing", i, n.Name, n.Kind)
 		}
 	}
-	return nil
+	return g.VerifyUpdates(t.Updates)
 }
 
 // checkFetch reports what is wrong with a fetch, as the end of a sentence.

@@ -28,9 +28,7 @@ func (g *Graph) Copy(n *Node, op Op, in ...Value) (*Node, error) {
 	}
 	g.names[c.Name]++
 	g.add(&c)
-	for _, v := range c.In[:c.Mutates] {
-		g.writers[v.Node.ID] = &c
-	}
+	g.addWriter(&c)
 	return &c, nil
 }
 

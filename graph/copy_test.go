@@ -38,7 +38,7 @@ func TestCopy(t *testing.T) {
 	if text(from) != text(to) {
 		t.Errorf("the copy is\n%s, want\n%s", text(to), text(from))
 	}
-	if w := to.Writer(to.Variables()[0].ID); w == nil || w.Graph() != to {
+	if w := to.Writers(to.Variables()[0].ID); len(w) != 1 || w[0].Graph() != to {
 		t.Errorf("the variable's update is %v", w)
 	}
 	if to.Node(2).Data.F32()[1] != 2 {

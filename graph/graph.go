@@ -3,6 +3,7 @@ package graph
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -16,7 +17,7 @@ type Graph struct {
 	nodes   []*Node
 	names   map[string]int // how often a name was asked for
 	streams map[stream]bool
-	writers map[NodeID]*Node
+	writers map[NodeID][]*Node // by variable, in order of creation
 	scope   string
 	phase   Phase
 	pos     string // overrides the caller's position
@@ -26,7 +27,8 @@ type Graph struct {
 
 // New makes an empty graph.
 func New() *Graph {
-	return &Graph{names: map[string]int{}, streams: map[stream]bool{}, writers: map[NodeID]*Node{}}
+	return &Graph{names: map[string]int{}, streams: map[stream]bool{},
+		writers: map[NodeID][]*Node{}}
 }
 
 // Nodes are all nodes in order of creation, which is a topological order.
@@ -167,17 +169,23 @@ func (g *Graph) Apply(op Op, in ...Value) *Node {
 }
 
 // Update makes an update node: op reads all operands and writes vars in place.
-// A variable has at most one update node.
+// A variable may have several, of which a step runs one at most: it is what
+// the step's target asks for that must not update a variable twice.
 func (g *Graph) Update(op Op, vars []Value, reads ...Value) *Node {
 	n := &Node{Kind: KindUpdate, Op: op, In: append(append([]Value{}, vars...), reads...),
 		Phase: Update, Mutates: len(vars)}
 	if n = g.node(n, op.Name()); n == nil {
 		return nil
 	}
-	for _, v := range vars {
-		g.writers[v.Node.ID] = n
-	}
+	g.addWriter(n)
 	return n
+}
+
+// addWriter notes an update at the variables that it writes.
+func (g *Graph) addWriter(n *Node) {
+	for _, v := range n.In[:n.Mutates] {
+		g.writers[v.Node.ID] = append(g.writers[v.Node.ID], n)
+	}
 }
 
 func (g *Graph) node(n *Node, name string) *Node {
@@ -222,8 +230,8 @@ func (g *Graph) checkOperands(n *Node) error {
 		switch {
 		case v.Node.Kind != KindVariable:
 			return fmt.Errorf("operand %d, %s, is written but is not a variable", i, v)
-		case g.writers[v.Node.ID] != nil:
-			return fmt.Errorf("variable %s is already written by %s", v, g.writers[v.Node.ID].Name)
+		case slices.Contains(n.In[:i], v):
+			return fmt.Errorf("operand %d, %s, is written twice", i, v)
 		}
 	}
 	return nil

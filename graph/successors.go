@@ -20,8 +20,9 @@ func (a Adjacency) InDegrees() []int32 {
 }
 
 // Successors are the ordering edges between live nodes that execute: from a
-// producer to its consumer, and from every reader of a variable to the update
-// that writes it. Leaves have no edges: they are there before anything runs.
+// producer to its consumer, and from every reader of a variable to every update
+// that writes it. Leaves have no edges: they are there before anything runs. Two
+// updates of one variable have none either: they are of different steps.
 func (g *Graph) Successors(live []bool) Adjacency {
 	a := Adjacency{start: make([]int32, len(g.nodes)+1)}
 	g.edges(live, func(from, _ NodeID) { a.start[from+1]++ })
@@ -59,15 +60,18 @@ func (g *Graph) edges(live []bool, visit func(from, to NodeID)) {
 			if root.Node.Kind != KindVariable || i < n.Mutates {
 				continue
 			}
-			if w := g.writers[root.Node.ID]; w != nil && w != n && live[w.ID] {
-				visit(n.ID, w.ID)
+			for _, w := range g.writers[root.Node.ID] {
+				if w != n && live[w.ID] {
+					visit(n.ID, w.ID)
+				}
 			}
 		}
 	}
 }
 
-// Writer is the update node that writes a variable, or nil.
-func (g *Graph) Writer(variable NodeID) *Node { return g.writers[variable] }
+// Writers are the update nodes that write a variable, in order of creation. A step
+// runs one of them at most.
+func (g *Graph) Writers(variable NodeID) []*Node { return g.writers[variable] }
 
 // Ancestors marks every node that the roots depend on, and the roots.
 func (g *Graph) Ancestors(roots []NodeID) []bool {

@@ -8,18 +8,17 @@ import (
 
 // Verify proves that the graph is well formed: operands come before their
 // users, the types are those that the operations infer, names are unique,
-// only update nodes write, no variable is written twice, the updates can be
-// ordered after the readers of what they write, and all that the nodes read, write
-// and work in is at most 1 EiB, so that no sum of bytes in a plan overflows.
+// only update nodes write, none of them a variable twice, and all that the nodes
+// read, write and work in is at most 1 EiB, so that no sum of bytes in a plan
+// overflows. Which updates make a step together is for [Graph.VerifyUpdates].
 func (g *Graph) Verify() error {
 	if g.err != nil {
 		return g.err
 	}
 	names := make(map[string]bool, len(g.nodes))
-	written := map[NodeID]bool{}
 	room := int64(mostBytes)
 	for i, n := range g.nodes {
-		if err := verifyNode(n, NodeID(i), written); err != nil {
+		if err := verifyNode(n, NodeID(i)); err != nil {
 			return &Error{Node: n.Name, Op: n.OpName(), Pos: n.Pos, In: n.InTypes(), Err: err}
 		}
 		if names[n.Name] {
@@ -33,7 +32,7 @@ func (g *Graph) Verify() error {
 					"than 1 EiB: make the model or the batch smaller")}
 		}
 	}
-	return g.verifyUpdateOrder()
+	return nil
 }
 
 // mostBytes bounds the bytes that the nodes of a graph read, write and work in,
@@ -60,7 +59,7 @@ func (n *Node) within(room int64) int64 {
 	return room
 }
 
-func verifyNode(n *Node, id NodeID, written map[NodeID]bool) error {
+func verifyNode(n *Node, id NodeID) error {
 	if n.ID != id {
 		return fmt.Errorf("node %d has ID %d", id, n.ID)
 	}
@@ -82,31 +81,50 @@ func verifyNode(n *Node, id NodeID, written map[NodeID]bool) error {
 	if !slices.EqualFunc(out, n.Out, Type.Equal) {
 		return fmt.Errorf("results are %v, the operation infers %v", n.Out, out)
 	}
-	for _, v := range n.In[:n.Mutates] {
-		if v.Node.Kind != KindVariable || n.Kind != KindUpdate || written[v.Node.ID] {
+	for i, v := range n.In[:n.Mutates] {
+		if v.Node.Kind != KindVariable || n.Kind != KindUpdate || slices.Contains(n.In[:i], v) {
 			return fmt.Errorf("may not write %s", v)
 		}
-		written[v.Node.ID] = true
 	}
 	return nil
 }
 
-// verifyUpdateOrder finds updates that would each have to run after the other.
-func (g *Graph) verifyUpdateOrder() error {
-	all := make([]bool, len(g.nodes))
-	for i := range all {
-		all[i] = true
+// VerifyUpdates proves that the updates can make one step: no variable is written
+// by two of them, and they can be ordered after the readers of what they write. The
+// error is an *[Error]. An update that is listed twice runs once.
+func (g *Graph) VerifyUpdates(updates []NodeID) error {
+	writer := map[NodeID]*Node{}
+	for _, id := range updates {
+		n := g.nodes[id]
+		for _, v := range n.In[:n.Mutates] {
+			if w := writer[v.Node.ID]; w != nil && w != n {
+				return updatedTwice(v, w, n)
+			}
+			writer[v.Node.ID] = n
+		}
 	}
-	succ := g.Successors(all)
+	return g.verifyUpdateOrder(g.Ancestors(updates))
+}
+
+// updatedTwice is the error of two updates of v in one step. It gives the line of one,
+// and an Error the other's.
+func updatedTwice(v Value, a, b *Node) error {
+	return &Error{Node: b.Name, Op: b.Op.Name(), Pos: b.Pos, In: b.InTypes(),
+		Err: fmt.Errorf("variable %s is updated by %s (%s) in the same step: have a target for each",
+			v, a.Name, a.Pos)}
+}
+
+// verifyUpdateOrder finds updates that would each have to run after the other.
+func (g *Graph) verifyUpdateOrder(live []bool) error {
+	succ := g.Successors(live)
 	pending := succ.InDegrees()
 	var ready []NodeID
-	done := 0
 	for _, n := range g.nodes {
-		if !n.Leaf() && pending[n.ID] == 0 {
+		if live[n.ID] && !n.Leaf() && pending[n.ID] == 0 {
 			ready = append(ready, n.ID)
 		}
 	}
-	for ; len(ready) > 0; done++ {
+	for len(ready) > 0 {
 		id := ready[len(ready)-1]
 		ready = ready[:len(ready)-1]
 		for _, s := range succ.Of(id) {

@@ -61,8 +61,8 @@ func TestGraph(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, n := range m.Graph.Variables() {
-				if m.Graph.Writer(n.ID) == nil {
-					t.Errorf("nothing updates %s", n.Name)
+				if len(m.Graph.Writers(n.ID)) != 1 {
+					t.Errorf("%d updates of %s", len(m.Graph.Writers(n.ID)), n.Name)
 				}
 			}
 			scalars := append([]Metric{{"loss", m.Objectives[0].Loss},

@@ -119,8 +119,8 @@ func TestResNetClosedForm(t *testing.T) {
 			rt.Fatalf("%d parameters, %d by closed form", got, c.Parameters())
 		}
 		for _, n := range m.Graph.Variables() {
-			if m.Graph.Writer(n.ID) == nil {
-				rt.Errorf("nothing updates %s", n.Name)
+			if len(m.Graph.Writers(n.ID)) != 1 {
+				rt.Errorf("%d updates of %s", len(m.Graph.Writers(n.ID)), n.Name)
 			}
 		}
 	})

@@ -6,6 +6,7 @@ package reference
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/kernel"
@@ -25,29 +26,66 @@ type call struct {
 	args kernel.Call
 }
 
-// New prepares a machine that runs the live nodes of g, update nodes last.
+// New prepares a machine that runs the live nodes of g, update nodes last, and each
+// of them after those that read what it writes.
 func New(g *graph.Graph, live []bool, threads *pool.Pool) (*Machine, error) {
 	if err := g.Verify(); err != nil {
 		return nil, err
 	}
 	m := &Machine{values: make([][]tensor.View, g.Len())}
-	var updates []call
+	var updates []graph.NodeID
 	for _, n := range g.Nodes() {
-		if !live[n.ID] {
-			continue
-		}
-		c, err := m.prepare(n, threads)
 		switch {
-		case err != nil:
-			return nil, err
-		case n.Kind == graph.KindUpdate:
-			updates = append(updates, c)
-		case c.fn != nil:
-			m.calls = append(m.calls, c)
+		case live[n.ID] && n.Kind == graph.KindUpdate:
+			updates = append(updates, n.ID)
+		case live[n.ID]:
+			if err := m.add(n, threads); err != nil {
+				return nil, err
+			}
 		}
 	}
-	m.calls = append(m.calls, updates...)
+	if err := g.VerifyUpdates(updates); err != nil {
+		return nil, err
+	}
+	for _, id := range inOrder(g, updates) {
+		if err := m.add(g.Node(id), threads); err != nil {
+			return nil, err
+		}
+	}
 	return m, nil
+}
+
+// inOrder puts updates after those that read what they write, and otherwise leaves
+// them in order of creation.
+func inOrder(g *graph.Graph, updates []graph.NodeID) []graph.NodeID {
+	var out []graph.NodeID
+	for len(updates) > 0 {
+		i := slices.IndexFunc(updates, func(u graph.NodeID) bool {
+			return !slices.ContainsFunc(updates, func(r graph.NodeID) bool {
+				return r != u && reads(g.Node(r), g.Node(u))
+			})
+		})
+		out = append(out, updates[i])
+		updates = slices.Delete(updates, i, i+1)
+	}
+	return out
+}
+
+// reads reports whether a node reads what an update writes.
+func reads(n, update *graph.Node) bool {
+	return slices.ContainsFunc(n.In[n.Mutates:], func(v graph.Value) bool {
+		root, _ := v.Resolve()
+		return slices.Contains(update.In[:update.Mutates], root)
+	})
+}
+
+// add enters a node and, if it has something to execute, its call.
+func (m *Machine) add(n *graph.Node, threads *pool.Pool) error {
+	c, err := m.prepare(n, threads)
+	if err == nil && c.fn != nil {
+		m.calls = append(m.calls, c)
+	}
+	return err
 }
 
 // prepare gives n's results memory and binds its kernel; leaves and views have
