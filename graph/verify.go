@@ -110,8 +110,8 @@ func (g *Graph) VerifyUpdates(updates []NodeID) error {
 // and an Error the other's.
 func updatedTwice(v Value, a, b *Node) error {
 	return &Error{Node: b.Name, Op: b.Op.Name(), Pos: b.Pos, In: b.InTypes(),
-		Err: fmt.Errorf("variable %s is updated by %s (%s) in the same step: have a target for each",
-			v, a.Name, a.Pos)}
+		Err: fmt.Errorf("variable %s is updated by %s (%s) in the same step: have a target for "+
+			"each", v, a.Name, a.Pos)}
 }
 
 // verifyUpdateOrder finds updates that would each have to run after the other.
