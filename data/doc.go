@@ -62,6 +62,11 @@
 // ahead: to sort pairs by length it encodes all of them once, on all cores,
 // and keeps one index a pair.
 //
+// # One's own examples
+//
+// [FromTensors] makes batches of tensors that are in memory, [FromFunc] of what a function
+// returns: shuffled, with a part held out, and the last, smaller batch dropped or padded.
+//
 // What this package does not do: sub-word regularisation, vocabularies from
 // other tools, corpora larger than memory, or packing several pairs in a row.
 package data

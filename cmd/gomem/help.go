@@ -108,6 +108,8 @@ train --profile
 --lookahead
     A value that the next K partitions do not need leaves the device; under --policy auto,
     at least (default 2).
+--streams
+    Compute streams, 1 to 8 (default 1).
 --plan-time
     Go on looking for a faster plan for so long, such as 30s (default: about a second's
     worth of search, whatever the machine; with a time, plans depend on it).
