@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -44,11 +46,12 @@ type Session struct {
 
 // target is one plan, ready to run.
 type target struct {
-	name   string
-	result *compile.Result
-	exec   *executor.Executor
-	feeds  []graph.Value // by plan feed
-	checks []check
+	name    string
+	result  *compile.Result
+	exec    *executor.Executor
+	feeds   []graph.Value // by plan feed, and the inputs that are fetched beside
+	fetches []fetch
+	checks  []check
 }
 
 // Compile is [Plan] and [Open]: it decides how to run the targets of a graph,
@@ -143,6 +146,12 @@ func (s *Session) open(o Options) error {
 		for _, f := range r.Plan.Feeds {
 			t.feeds = append(t.feeds, byName[f.Name])
 		}
+		t.fetches = fetchesOf(s.planned.Targets[i], r.Plan, byName)
+		for _, f := range t.fetches {
+			if f.kind == graph.KindInput && !slices.Contains(t.feeds, f.leaf) {
+				t.feeds = append(t.feeds, f.leaf)
+			}
+		}
 		t.checks = checksOf(s.planned.Graph, s.planned.Targets[i], r.Plan.Feeds)
 		s.targets = append(s.targets, t)
 	}
@@ -171,7 +180,19 @@ func (s *Session) target(name string) (*target, error) {
 			return t, nil
 		}
 	}
-	return nil, fmt.Errorf("no target %q", name)
+	return nil, fmt.Errorf("no target %q: the session has %s", name, s.targetNames())
+}
+
+// targetNames lists the targets for an error.
+func (s *Session) targetNames() string {
+	if len(s.targets) == 0 {
+		return "none"
+	}
+	var names []string
+	for _, t := range s.targets {
+		names = append(names, strconv.Quote(t.name))
+	}
+	return strings.Join(names, ", ")
 }
 
 // Plan is the plan of a target, or nil. It can be asked for after Close.

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/gomem/gomem/executor"
-	"github.com/gomem/gomem/internal/tensor"
 )
 
 // StepError is a step that was refused, or that ended before it was done.
@@ -44,10 +43,11 @@ func (e *StepError) Unwrap() error { return e.Err }
 // it, or initialising all, mends it.
 var ErrTorn = errors.New("an earlier step left it half-updated: set it, or initialise")
 
-// Step runs a target once and returns its fetches, in the target's order. The
-// feeds must have every input that the target reads, and may have others of the
-// graph. Data that an operation would refuse, such as a label that is no class, is
-// refused before the step begins, where it comes from the feeds.
+// Step runs a target once and returns its fetches, in the target's order; of a
+// variable, its value from before the step's updates. The feeds must have every input
+// that the target reads or fetches, and may have others of the graph. Data that an
+// operation would refuse, such as a label that is no class, is refused before the step
+// begins, where it comes from the feeds.
 //
 // If ctx ends, the operation under way is the last, and the error is ctx's. Every
 // error is a *[StepError], which says whether the variables are intact; if they
@@ -80,6 +80,10 @@ func (s *Session) step(ctx context.Context, name string, feeds Feeds) ([]Tensor,
 	if err := s.checkFeeds(t, feeds); err != nil {
 		return nil, err
 	}
+	out := make([]Tensor, len(t.fetches))
+	if err := t.fetchLeaves(out, feeds); err != nil {
+		return nil, err
+	}
 	t.exec.Begin()
 	for i, b := range t.result.Plan.Feeds {
 		if err := t.exec.Write(b, feeds[t.feeds[i]].Data); err != nil {
@@ -89,15 +93,7 @@ func (s *Session) step(ctx context.Context, name string, feeds Feeds) ([]Tensor,
 	if err := t.exec.Run(ctx); err != nil {
 		return nil, err
 	}
-	var out []Tensor
-	for _, f := range t.result.Plan.Fetches {
-		v := tensor.New(f.Type)
-		if err := t.exec.Fetch(f, v.Data); err != nil {
-			return nil, fmt.Errorf("fetch: %w", err)
-		}
-		out = append(out, v)
-	}
-	return out, nil
+	return out, t.fetchResults(out)
 }
 
 // ready reports why no step can begin.
@@ -120,16 +116,15 @@ func (s *Session) checkFeeds(t *target, feeds Feeds) error {
 			return fmt.Errorf("%s is fed, but is no input of the graph", v)
 		}
 	}
-	for i, b := range t.result.Plan.Feeds {
-		v := t.feeds[i]
+	for _, v := range t.feeds {
 		data, ok := feeds[v]
 		switch {
 		case !ok:
-			return fmt.Errorf("input %s (%s) is not fed", b.Name, v.Type())
+			return fmt.Errorf("input %s (%s) is not fed", v, v.Type())
 		case !data.Type.Equal(v.Type()):
-			return fmt.Errorf("input %s is %s, fed with %s", b.Name, v.Type(), data.Type)
+			return fmt.Errorf("input %s is %s, fed with %s", v, v.Type(), data.Type)
 		case int64(len(data.Data)) != v.Type().Bytes():
-			return fmt.Errorf("input %s is %s, fed with %d bytes", b.Name, v.Type(), len(data.Data))
+			return fmt.Errorf("input %s is %s, fed with %d bytes", v, v.Type(), len(data.Data))
 		}
 	}
 	for _, c := range t.checks {

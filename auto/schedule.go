@@ -112,7 +112,7 @@ func (w *writer) add(y pass.Stay) pass.StayID {
 
 // bind gives the leaves their stays.
 func (w *writer) bind() {
-	last := int32(len(w.events) - 1)
+	last := int32(max(0, len(w.events)-1))
 	w.host = slices.Repeat([]pass.StayID{pass.NoStay}, len(w.values))
 	for l := range w.leaves {
 		n := w.leaves[l].node

@@ -84,7 +84,7 @@ func newSearch(ctx context.Context, g *graph.Graph, o Options, targets []Target)
 	prices := Prices(o.Machine, o.Model, g, targets...)
 	for _, t := range targets {
 		start := time.Now()
-		j := &job{graph: g, target: t, model: prices, needs: map[way]need{}}
+		j := &job{graph: g, target: t.Computed(), model: prices, needs: map[way]need{}}
 		base := at(o, Rung{Lookahead: o.Lookahead})
 		if err := j.decide(ctx, base); err != nil {
 			return nil, fmt.Errorf("compile %s: %w", t.Name, err)

@@ -11,6 +11,10 @@ import (
 
 // Target is what one kind of step computes. A variable may have updates in several
 // targets of a graph, but in one target no more than one.
+//
+// A fetch is any value. Leaves, inputs, constants and variables, and views of them are
+// no matter of plans: whoever runs the target has them. A variable is what the step's
+// operations read: its value from before the updates.
 type Target struct {
 	Name    string
 	Fetches []graph.Value
@@ -75,11 +79,17 @@ func checkFetch(g *graph.Graph, v graph.Value) error {
 		return fmt.Errorf("is result %d of %s, which has %d", v.Index, v.Node.Name,
 			len(v.Node.Out))
 	}
-	if root, _ := v.Resolve(); root.Node.Leaf() {
-		return fmt.Errorf("is %s, of kind %s: only computed values can be fetched", v,
-			root.Node.Kind)
-	}
 	return nil
+}
+
+// Computed is the target with those fetches that a plan is for: not of leaves, nor of
+// views of leaves.
+func (t Target) Computed() Target {
+	t.Fetches = slices.DeleteFunc(slices.Clone(t.Fetches), func(v graph.Value) bool {
+		root, _ := v.Resolve()
+		return root.Node.Leaf()
+	})
+	return t
 }
 
 // Prices are a machine's for a graph, which it knows by the model's name, if it does.

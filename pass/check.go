@@ -36,7 +36,7 @@ func (s *Schedule) check(p *Program) error {
 func (s *Schedule) checkStay(id StayID) error {
 	st := s.Stays[id]
 	switch {
-	case st.From < 0 || st.To < st.From || int(st.To) >= len(s.Events):
+	case st.From < 0 || st.To < st.From || int(st.To) >= max(1, len(s.Events)):
 		return fmt.Errorf("from event %d to %d of %d", st.From, st.To, len(s.Events))
 	case st.Over >= id:
 		return fmt.Errorf("takes over stay %d, which comes after it", st.Over)

@@ -25,9 +25,6 @@ func DeadCode() Pass {
 			}
 			roots = append(roots, v.Node.ID)
 		}
-		if len(roots) == 0 {
-			return fmt.Errorf("nothing to compute: no fetches and no updates")
-		}
 		p.Live = p.Graph.Ancestors(roots)
 		return nil
 	}}

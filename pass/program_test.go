@@ -172,7 +172,6 @@ func TestDeadCodeRefuses(t *testing.T) {
 		"a fetch is no value":             {{}},
 		"elsewhere belongs to another":    {other},
 		"fetch x is a input":              {m.Inputs[0]},
-		"no fetches and no updates":       nil,
 		"only computed values can be fet": {m.Graph.Variables()[0].Value(0)},
 	} {
 		err := pass.DeadCode().Run(pass.New(m.Graph, fetches, nil))

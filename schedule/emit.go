@@ -198,7 +198,7 @@ func (b *builder) computeStream(n *graph.Node, pos int32, cost graph.Cost) uint8
 
 // finish keeps what is fetched, and variables, to the end.
 func (b *builder) finish() {
-	last := int32(len(b.made.Events) - 1)
+	last := int32(max(0, len(b.made.Events)-1))
 	for _, v := range b.p.Fetches {
 		root, _ := v.Resolve()
 		id := b.host[b.p.ValueIndex(root)]

@@ -93,7 +93,7 @@ func (t *table) spread(limit int64, ahead int32) {
 	slices.SortStableFunc(order, func(a, b int32) int {
 		return cmp.Compare(t.visits[a].from, t.visits[b].from)
 	})
-	last := int32(len(t.s.Events) - 1)
+	last := int32(max(0, len(t.s.Events)-1))
 	for _, k := range order {
 		v := &t.visits[k]
 		bytes := t.bytes(&t.objects[v.object], int(v.first), int(v.last))

@@ -79,7 +79,7 @@ func (t *table) uses() {
 	for i := range t.s.Events {
 		t.event(int32(i))
 	}
-	last := int32(len(t.s.Events) - 1)
+	last := int32(max(0, len(t.s.Events)-1))
 	for _, id := range t.s.Fetches {
 		if t.of[id] >= 0 && last >= 0 {
 			t.note(id, use{at: last, hi: t.s.Stays[id].Value.Type().Bytes()})
