@@ -77,7 +77,7 @@ var logTaylor = []float64{
 	2. / 23, 2. / 21, 2. / 19, 2. / 17, 2. / 15, 2. / 13, 2. / 11, 2. / 9, 2. / 7, 2. / 5, 2. / 3,
 }
 
-// Log1p is log(1+x) for a finite x ≥ 0, within 3 units in the last place. What the
+// Log1p is log(1+x) for a finite x, within 3 units in the last place. What the
 // sum loses of x, the quotient makes up for (Kahan).
 func Log1p(x float64) float64 {
 	u := 1 + x
