@@ -22,8 +22,12 @@ func Mul(a, b graph.Value) graph.Value { return apply(binary{mul}, a, b) }
 // Div is a / b.
 func Div(a, b graph.Value) graph.Value { return apply(binary{div}, a, b) }
 
-// Maximum is the larger of a and b; its gradient goes to a where they are equal.
+// Maximum is the larger of a and b, NaN where one is. Where they are equal, each gets
+// half of the gradient.
 func Maximum(a, b graph.Value) graph.Value { return apply(binary{maximum}, a, b) }
+
+// Minimum is the smaller of a and b, as Maximum is the larger.
+func Minimum(a, b graph.Value) graph.Value { return apply(binary{minimum}, a, b) }
 
 // atLeast is 1 where a ≥ b and 0 elsewhere; it has no gradient.
 func atLeast(a, b graph.Value) graph.Value { return apply(binary{geq}, a, b) }
@@ -37,10 +41,13 @@ const (
 	div
 	maximum
 	geq
+	minimum
+	power
 	numBinary
 )
 
-var binaryNames = [numBinary]string{"add", "sub", "mul", "div", "maximum", "at-least"}
+var binaryNames = [numBinary]string{"add", "sub", "mul", "div", "maximum", "at-least", "minimum",
+	"pow"}
 
 type binary struct{ Kind binaryKind }
 
@@ -88,13 +95,23 @@ func (b binary) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
 		dx = Div(d, y)
 		dy = Neg(Mul(dx, n.Value(0)))
 	case maximum:
-		first := atLeast(x, y)
-		dx = Mul(d, first)
-		dy = Sub(d, dx)
+		dx, dy = extremeSlopes(d, atLeast(x, y), atLeast(y, x))
+	case minimum:
+		dx, dy = extremeSlopes(d, atLeast(y, x), atLeast(x, y))
+	case power:
+		dx, dy = powerSlopes(x, y, n.Value(0), d)
 	default:
 		return none(2)
 	}
 	return []graph.Value{reduceTo(dx, x.Type()), reduceTo(dy, y.Type())}
+}
+
+// extremeSlopes are the gradients of the operands of Maximum, given where the first is
+// at least the second and where the second is at least the first: all of d for the one
+// beyond the other, half where both are, and all where neither is, as one is NaN.
+func extremeSlopes(d, first, second graph.Value) (dx, dy graph.Value) {
+	half := Scale(Mul(first, second), 0.5)
+	return Mul(d, AddScalar(Sub(half, second), 1)), Mul(d, AddScalar(Sub(half, first), 1))
 }
 
 func binaryCPU(b binary, c *kernel.Call) error {
@@ -141,6 +158,8 @@ var binaryRuns = [numBinary]runs{
 	div:     {vec.Div, farther.Div, vec.DivScalar, vec.ScalarDiv},
 	maximum: {vec.Max, farther.Max, vec.MaxScalar, swapped(vec.MaxScalar)},
 	geq:     {vec.AtLeast, farther.AtLeast, vec.AtLeastScalar, vec.ScalarAtLeast},
+	minimum: {vec.Min, vec.Min, vec.MinScalar, swapped(vec.MinScalar)},
+	power:   {powerBoth, powerBoth, powerRight, powerLeft},
 }
 
 // swapped makes an operation commute.
@@ -167,5 +186,7 @@ func init() {
 		Sample{Op: binary{maximum}, In: []graph.Type{f(3, 5), f(5)},
 			Fill: fills{0: spaced(0), 1: spaced(0.5)}, Second: true},
 		Sample{Op: binary{geq}, In: []graph.Type{f(3, 5), f(5)}, NoGrad: []int{0, 1}},
+		Sample{Op: binary{minimum}, In: []graph.Type{f(2, 3, 5), f(3, 1)},
+			Fill: fills{0: spaced(0), 1: spaced(0.5)}, Second: true},
 	)
 }

@@ -111,8 +111,8 @@ func reduceTo(v graph.Value, t graph.Type) graph.Value {
 }
 
 // each is a number for each of the operands of a broadcasting operation, of which
-// there are two at most.
-type each [2]int
+// there are three at most.
+type each [3]int
 
 // walk visits a result row by row, in parallel: f gets the position of a run of
 // n elements of the result, where each operand starts, and whether it advances
@@ -151,7 +151,7 @@ type strided struct {
 // allows it. The last axis has stride 0 or 1 in every operand.
 func mergeAxes(out tensor.Type, in []tensor.Type) []strided {
 	axes := append(make([]strided, 0, maxRank), strided{size: 1})
-	step := each{1, 1}
+	step := each{1, 1, 1}
 	for i := out.Rank() - 1; i >= 0; i-- {
 		size := out.Shape[i].Size
 		if size == 1 {

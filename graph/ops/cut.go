@@ -38,12 +38,17 @@ func cutRows(in, out []graph.Type, axes int, whole ...int) (graph.Cut, bool) {
 // cutElements is the cut of an operation on elements, with at most so many axes. An
 // operand that repeats along all axes that are cut is read whole, as are seeds.
 func cutElements(in, out []graph.Type, axes int) (graph.Cut, bool) {
+	return cutBroadcast(in, out, axes, func(t graph.Type) bool { return t.DType == graph.I32 })
+}
+
+// cutBroadcast is cutElements where seed says what is one.
+func cutBroadcast(in, out []graph.Type, axes int, seed func(graph.Type) bool) (graph.Cut, bool) {
 	shape := out[0].Shape
 	var whole []int
 	for i, t := range in {
 		missing := len(shape) - t.Rank()
 		switch {
-		case t.DType == graph.I32:
+		case seed(t):
 			whole = append(whole, i)
 		case t.SameShape(out[0]):
 		case missing > 0:

@@ -27,6 +27,8 @@ func (s Sample) operands(seed uint64) []tensor.View {
 		switch fill := s.Fill[i]; {
 		case fill != nil && t.DType == graph.F32:
 			fill(rng, v.F32())
+		case fill != nil && t.DType == graph.U8:
+			fill(rng, v.U8())
 		case fill != nil:
 			fill(rng, v.I32())
 		case t.DType == graph.F32:

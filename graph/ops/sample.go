@@ -54,6 +54,13 @@ func below(n int) func(*rand.Rand, any) {
 	}
 }
 
+// bits fills u8 elements with truth values.
+func bits(rng *rand.Rand, x any) {
+	for i := range x.([]uint8) {
+		x.([]uint8)[i] = uint8(rng.IntN(2))
+	}
+}
+
 // fills gives operands their values.
 type fills = map[int]func(*rand.Rand, any)
 
