@@ -20,7 +20,7 @@ func TrainTokenizer(ctx context.Context, c *Corpus, size int) (*Tokenizer, error
 	if err != nil {
 		return nil, err
 	}
-	t := newTrainer(chunkFrequencies(c.Train))
+	t := newTrainer(chunkFrequencies(c.Train), &tok.bytes)
 	for tok.Used() < size {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
@@ -48,11 +48,7 @@ func chunkFrequencies(pairs []Pair) map[string]int {
 	frequencies := map[string]int{}
 	for i := 0; i < len(pairs); i += stride {
 		for _, text := range []string{pairs[i].Source, pairs[i].Target} {
-			for text != "" {
-				n := nextChunk(text)
-				frequencies[text[:n]]++
-				text = text[n:]
-			}
+			countChunks(frequencies, text, byClass)
 		}
 	}
 	return frequencies
@@ -68,12 +64,12 @@ type trainer struct {
 	queue     candidates
 }
 
-func newTrainer(frequencies map[string]int) *trainer {
+func newTrainer(frequencies map[string]int, bytes *[256]int32) *trainer {
 	t := &trainer{count: map[merge]int{}, where: map[merge][]int32{}}
 	for chunk, frequency := range frequencies {
 		symbols := make([]int32, len(chunk))
 		for i := range symbols {
-			symbols[i] = firstByte + int32(chunk[i])
+			symbols[i] = bytes[chunk[i]]
 		}
 		t.chunks = append(t.chunks, symbols)
 		t.frequency = append(t.frequency, frequency)

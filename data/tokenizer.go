@@ -29,8 +29,13 @@ const maxVocabulary = 1 << 22
 type Tokenizer struct {
 	size   int
 	merges []merge       // in the order learned
+	made   []int32       // by place in merges: the id that it gives
 	rank   map[merge]int // place in merges
 	tokens []string      // bytes of an id, by id; empty for PAD and EOS
+	bytes  [256]int32    // id of every byte
+	eos    int32         // ends a text; −1 if nothing does
+	cut    cut
+	file   *tokenizerFile // of tokenizers in the format of tokenizer.json
 }
 
 // merge says that two adjacent ids make one.
@@ -44,8 +49,10 @@ func newTokenizer(size int) (*Tokenizer, error) {
 		return nil, fmt.Errorf("vocabulary of %d ids: give %d to %d", size, firstMerge,
 			maxVocabulary)
 	}
-	t := &Tokenizer{size: size, rank: map[merge]int{}, tokens: make([]string, firstMerge)}
+	t := &Tokenizer{size: size, eos: EOS, rank: map[merge]int{},
+		tokens: make([]string, firstMerge)}
 	for b := range 256 {
+		t.bytes[b] = firstByte + int32(b)
 		t.tokens[firstByte+b] = string([]byte{byte(b)})
 	}
 	return t, nil
@@ -67,10 +74,16 @@ func (t *Tokenizer) add(m merge) error {
 	if len(token) > maxChunkBytes {
 		return fmt.Errorf("token of %d bytes, which is more than %d", len(token), maxChunkBytes)
 	}
-	t.rank[m] = len(t.merges)
-	t.merges = append(t.merges, m)
+	t.join(m, int32(len(t.tokens)))
 	t.tokens = append(t.tokens, token)
 	return nil
+}
+
+// join enters the next merge with the id that it gives.
+func (t *Tokenizer) join(m merge, id int32) {
+	t.rank[m] = len(t.merges)
+	t.merges = append(t.merges, m)
+	t.made = append(t.made, id)
 }
 
 // Size is the number of ids a model must provide for: ids are in [0, Size).
@@ -79,6 +92,10 @@ func (t *Tokenizer) Size() int { return t.size }
 // Used is the number of ids in use. Ids in [Used, Size) never occur: the text
 // had fewer pairs of symbols to merge than were asked for.
 func (t *Tokenizer) Used() int { return len(t.tokens) }
+
+// EOS is the id that ends a text: the constant of that name but for tokenizers
+// of a tokenizer.json, which have their own, or −1 if they have none.
+func (t *Tokenizer) EOS() int32 { return t.eos }
 
 // String describes the vocabulary on one line.
 func (t *Tokenizer) String() string {
@@ -90,7 +107,8 @@ func (t *Tokenizer) String() string {
 }
 
 // Encode returns the ids of text, without EOS. Decode gives the same text
-// back, whatever its bytes.
+// back, whatever its bytes, unless it holds the name of a special token of a
+// tokenizer.json, which stands for that token.
 func (t *Tokenizer) Encode(text string) []int32 {
 	return t.encode(nil, text, len(text))
 }
@@ -98,8 +116,11 @@ func (t *Tokenizer) Encode(text string) []int32 {
 // encode appends the ids of text to ids, stopping at the first chunk that ends
 // with limit ids or more in all.
 func (t *Tokenizer) encode(ids []int32, text string, limit int) []int32 {
+	if t.file != nil {
+		return t.encodeFile(ids, text, limit)
+	}
 	for text != "" && len(ids) < limit {
-		n := nextChunk(text)
+		n := t.cut.next(text)
 		ids = t.encodeChunk(ids, text[:n])
 		text = text[n:]
 	}
@@ -107,11 +128,15 @@ func (t *Tokenizer) encode(ids []int32, text string, limit int) []int32 {
 }
 
 // encodeChunk appends the ids of a chunk: its bytes, with the earliest merge
-// applied until none is left. Time is quadratic in a chunk's at most 64 bytes.
+// applied until none is left, the leftmost of several. Time is quadratic in a
+// short chunk's bytes; long ones have an algorithm of their own.
 func (t *Tokenizer) encodeChunk(ids []int32, chunk string) []int32 {
+	if len(chunk) > maxChunkBytes {
+		return t.encodeLong(ids, chunk)
+	}
 	start := len(ids)
 	for i := range len(chunk) {
-		ids = append(ids, firstByte+int32(chunk[i]))
+		ids = append(ids, t.bytes[chunk[i]])
 	}
 	for {
 		best, at := len(t.merges), 0
@@ -123,7 +148,7 @@ func (t *Tokenizer) encodeChunk(ids []int32, chunk string) []int32 {
 		if best == len(t.merges) {
 			return ids
 		}
-		ids[at] = int32(firstMerge + best)
+		ids[at] = t.made[best]
 		ids = append(ids[:at+1], ids[at+2:]...)
 	}
 }
@@ -134,7 +159,7 @@ func (t *Tokenizer) Decode(ids []int32) string {
 	var b strings.Builder
 	for _, id := range ids {
 		switch {
-		case id == EOS:
+		case id == t.eos:
 			return b.String()
 		case id < 0 || int(id) >= len(t.tokens):
 			b.WriteRune('\uFFFD')
@@ -145,48 +170,16 @@ func (t *Tokenizer) Decode(ids []int32) string {
 	return b.String()
 }
 
-// nextChunk returns the length of the chunk that text, which is not empty,
-// begins with: a run of one class of bytes, and the space before it.
-func nextChunk(text string) int {
-	n := 1
-	if text[0] == ' ' && len(text) > 1 {
-		n = 2
-	}
-	class := classOf(text[n-1])
-	for n < len(text) && n < maxChunkBytes && classOf(text[n]) == class {
-		n++
-	}
-	return n
-}
-
-// byteClass groups the bytes that a chunk may hold together.
-type byteClass uint8
-
-const (
-	punctuation byteClass = iota
-	letter                // and every byte of a character beyond ASCII
-	digit
-	space
-)
-
-func classOf(b byte) byteClass {
-	switch {
-	case 'a' <= b && b <= 'z', 'A' <= b && b <= 'Z', b >= 0x80:
-		return letter
-	case '0' <= b && b <= '9':
-		return digit
-	case b == ' ', '\t' <= b && b <= '\r':
-		return space
-	}
-	return punctuation
-}
-
 // textHeader names the format that MarshalText writes.
 const textHeader = "gomem-bpe 1"
 
 // MarshalText writes the vocabulary: a header with the number of ids, then a
-// line "LEFT RIGHT" a merge, in the order learned.
+// line "LEFT RIGHT" a merge, in the order learned. A tokenizer of the format of
+// tokenizer.json is written in that.
 func (t *Tokenizer) MarshalText() ([]byte, error) {
+	if t.file != nil {
+		return t.MarshalJSON()
+	}
 	text := fmt.Appendf(nil, "%s %d\n", textHeader, t.size)
 	for _, m := range t.merges {
 		text = fmt.Appendf(text, "%d %d\n", m.left, m.right)
@@ -197,6 +190,9 @@ func (t *Tokenizer) MarshalText() ([]byte, error) {
 // UnmarshalText reads what MarshalText wrote. Text that is not a vocabulary
 // gives an *Error with the line, and leaves t as it was.
 func (t *Tokenizer) UnmarshalText(text []byte) error {
+	if isJSON(text) {
+		return t.UnmarshalJSON(text)
+	}
 	var read *Tokenizer
 	n := 0
 	for row := range strings.Lines(string(text)) {

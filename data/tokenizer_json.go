@@ -1,0 +1,447 @@
+package data
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// tokenizerFile is a tokenizer.json. What it says beside the vocabulary is kept
+// as it was read.
+type tokenizerFile struct {
+	Version       string          `json:"version"`
+	Truncation    json.RawMessage `json:"truncation"`
+	Padding       json.RawMessage `json:"padding"`
+	Added         []addedToken    `json:"added_tokens"`
+	Normalizer    json.RawMessage `json:"normalizer"`
+	PreTokenizer  json.RawMessage `json:"pre_tokenizer"`
+	PostProcessor json.RawMessage `json:"post_processor"`
+	Decoder       json.RawMessage `json:"decoder"`
+	Model         bpeModel        `json:"model"`
+
+	space bool             // before a text that has none
+	whole map[string]int32 // if not nil: chunks that are tokens need no merges
+	first [256]bool        // bytes that added tokens begin with
+}
+
+// addedToken is a token that no merge makes, and that text may hold by name.
+type addedToken struct {
+	ID         int32  `json:"id"`
+	Content    string `json:"content"`
+	SingleWord bool   `json:"single_word"`
+	LStrip     bool   `json:"lstrip"`
+	RStrip     bool   `json:"rstrip"`
+	Normalized bool   `json:"normalized"`
+	Special    bool   `json:"special"`
+}
+
+// bpeModel is the vocabulary of a tokenizer.json.
+type bpeModel struct {
+	Type         string          `json:"type,omitempty"`
+	Dropout      json.RawMessage `json:"dropout"`
+	Unknown      json.RawMessage `json:"unk_token"`
+	Prefix       json.RawMessage `json:"continuing_subword_prefix"`
+	Suffix       json.RawMessage `json:"end_of_word_suffix"`
+	FuseUnknown  bool            `json:"fuse_unk"`
+	ByteFallback bool            `json:"byte_fallback"`
+	IgnoreMerges bool            `json:"ignore_merges"`
+	Vocab        vocabulary      `json:"vocab"`
+	Merges       mergeList       `json:"merges"`
+}
+
+// vocabulary is written in the order of the ids.
+type vocabulary map[string]int32
+
+// MarshalJSON writes an object with its keys in the order of their ids.
+func (v vocabulary) MarshalJSON() ([]byte, error) {
+	names := make([]string, 0, len(v))
+	for name := range v {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, func(a, b string) int {
+		return cmp.Or(cmp.Compare(v[a], v[b]), cmp.Compare(a, b))
+	})
+	b := []byte{'{'}
+	for i, name := range names {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		key, err := plainJSON(name)
+		if err != nil {
+			return nil, err
+		}
+		b = fmt.Appendf(append(b, key...), ":%d", v[name])
+	}
+	return append(b, '}'), nil
+}
+
+// mergeList is pairs of tokens. Old files have them as "LEFT RIGHT".
+type mergeList [][2]string
+
+// UnmarshalJSON reads either form.
+func (m *mergeList) UnmarshalJSON(text []byte) error {
+	var pairs [][2]string
+	if json.Unmarshal(text, &pairs) == nil {
+		*m = pairs
+		return nil
+	}
+	var rows []string
+	if err := json.Unmarshal(text, &rows); err != nil {
+		return errors.New("merges are no list of pairs")
+	}
+	for i, row := range rows {
+		left, right, ok := strings.Cut(row, " ")
+		if !ok || strings.Contains(right, " ") {
+			return fmt.Errorf("merge %d is %.40q: want two tokens with a space between", i, row)
+		}
+		*m = append(*m, [2]string{left, right})
+	}
+	return nil
+}
+
+// plainJSON is a value as JSON, without escapes that only HTML needs.
+func plainJSON(value any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(value)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+}
+
+// isJSON tells a tokenizer.json from the other format.
+func isJSON(text []byte) bool { return bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) }
+
+// MarshalJSON writes the tokenizer as a tokenizer.json, which what reads those of
+// the Hugging Face format understands. Tokenizers of [TrainTokenizer] cut text in
+// a way of their own, which that format has no words for: they give an error.
+func (t *Tokenizer) MarshalJSON() ([]byte, error) {
+	if t.file == nil {
+		return nil, errors.New("a tokenizer of pairs of texts has no tokenizer.json: learn one " +
+			"with LearnTokenizer")
+	}
+	compact, err := plainJSON(t.file)
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	err = json.Indent(&b, compact, "", "  ")
+	return b.Bytes(), err
+}
+
+// UnmarshalJSON reads a tokenizer.json: byte-level byte-pair encoding, as GPT-2,
+// LLaMA 3 and their relatives have it. Any other gives an *Error that says what it
+// has, and leaves t as it was.
+func (t *Tokenizer) UnmarshalJSON(text []byte) error {
+	read, err := parseTokenizer(text)
+	if err != nil {
+		return &Error{Spec: "tokenizer.json", Err: err}
+	}
+	*t = *read
+	return nil
+}
+
+func parseTokenizer(text []byte) (*Tokenizer, error) {
+	f := &tokenizerFile{}
+	if err := json.Unmarshal(text, f); err != nil {
+		return nil, fmt.Errorf("%w: the file is damaged, or no tokenizer.json", err)
+	}
+	if err := f.supported(); err != nil {
+		return nil, err
+	}
+	cut, space, err := f.preTokenizer()
+	if err != nil {
+		return nil, err
+	}
+	f.space = space
+	t := &Tokenizer{file: f, cut: cut, rank: map[merge]int{}}
+	if err := t.enterTokens(); err != nil {
+		return nil, err
+	}
+	if err := t.enterMerges(); err != nil {
+		return nil, err
+	}
+	t.index()
+	return t, nil
+}
+
+// supported refuses what would give other ids than those the file means.
+func (f *tokenizerFile) supported() error {
+	m := f.Model
+	switch {
+	case m.Type != "BPE" && (m.Type != "" || m.Merges == nil):
+		return fmt.Errorf("model of type %.40q: want BPE", m.Type)
+	case m.ByteFallback:
+		return errors.New("byte_fallback: want byte-level BPE, as GPT-2 has it")
+	case !absent(f.Normalizer):
+		return fmt.Errorf("normalizer %s: want none", oneRow(f.Normalizer))
+	case !absent(m.Dropout):
+		return fmt.Errorf("dropout %s: want none", oneRow(m.Dropout))
+	case !absent(m.Prefix) || !absent(m.Suffix):
+		return errors.New("continuing_subword_prefix or end_of_word_suffix: want none")
+	}
+	for _, a := range f.Added {
+		if a.SingleWord || a.LStrip || a.RStrip || a.Content == "" {
+			return fmt.Errorf("added token %.40q strips spaces, is a single word or empty: want "+
+				"none of that", a.Content)
+		}
+	}
+	return nil
+}
+
+// oneRow is what a file has, for an error's line.
+func oneRow(raw json.RawMessage) string {
+	var b bytes.Buffer
+	if json.Compact(&b, raw) != nil {
+		return "?"
+	}
+	return fmt.Sprintf("%.80s", b.String())
+}
+
+// absent reports whether a member says nothing.
+func absent(raw json.RawMessage) bool {
+	s := string(raw)
+	return s == "" || s == "null" || s == `""`
+}
+
+// preStep is a part of a pre_tokenizer.
+type preStep struct {
+	Type     string    `json:"type"`
+	Space    bool      `json:"add_prefix_space"`
+	UseRegex *bool     `json:"use_regex"`
+	Behavior string    `json:"behavior"`
+	Invert   bool      `json:"invert"`
+	Parts    []preStep `json:"pretokenizers"`
+	Pattern  struct {
+		Regex string `json:"Regex"`
+	} `json:"pattern"`
+}
+
+// preTokenizer finds out how text is cut, and whether a space is put before it.
+func (f *tokenizerFile) preTokenizer() (how cut, space bool, err error) {
+	var p preStep
+	if err := json.Unmarshal(f.PreTokenizer, &p); err != nil {
+		return 0, false, fmt.Errorf("pre_tokenizer: %w", err)
+	}
+	last := p
+	if p.Type == "Sequence" && len(p.Parts) == 2 {
+		last = p.Parts[1]
+		split := p.Parts[0]
+		for c := byGPT2; int(c) < len(patterns); c++ {
+			if split.Pattern.Regex == patterns[c] {
+				how = c
+			}
+		}
+		if split.Type != "Split" || split.Behavior != "Isolated" || split.Invert {
+			how = byClass
+		}
+	} else if p.UseRegex == nil || *p.UseRegex {
+		how = byGPT2
+	}
+	if last.Type != "ByteLevel" || how == byClass {
+		return 0, false, fmt.Errorf("pre_tokenizer %s: want ByteLevel, or a Split by the "+
+			"pattern of GPT-2, GPT-4 or Qwen 2 before it", oneRow(f.PreTokenizer))
+	}
+	return how, last.Space, nil
+}
+
+// enterTokens gives every id its bytes.
+func (t *Tokenizer) enterTokens() error {
+	most := int32(-1)
+	for _, id := range t.file.Model.Vocab {
+		most = max(most, id)
+	}
+	for _, a := range t.file.Added {
+		most = max(most, a.ID)
+	}
+	if most < 0 || most >= maxVocabulary {
+		return fmt.Errorf("ids up to %d: want 0 to %d", most, maxVocabulary-1)
+	}
+	t.size, t.tokens = int(most)+1, make([]string, most+1)
+	for _, name := range sortedByID(t.file.Model.Vocab) {
+		if err := t.enter(t.file.Model.Vocab[name], unmapped(name)); err != nil {
+			return err
+		}
+	}
+	for _, a := range t.file.Added {
+		if have, ok := t.file.Model.Vocab[a.Content]; ok && have == a.ID {
+			t.tokens[a.ID] = a.Content
+		} else if err := t.enter(a.ID, a.Content); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func sortedByID(v vocabulary) []string {
+	names := make([]string, 0, len(v))
+	for name := range v {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, func(a, b string) int { return cmp.Compare(v[a], v[b]) })
+	return names
+}
+
+// enter gives an id its bytes.
+func (t *Tokenizer) enter(id int32, token string) error {
+	switch {
+	case id < 0:
+		return fmt.Errorf("token %.40q has the id %d", token, id)
+	case t.tokens[id] != "":
+		return fmt.Errorf("tokens %.40q and %.40q have the id %d", t.tokens[id], token, id)
+	}
+	t.tokens[id] = token
+	return nil
+}
+
+// enterMerges demands an id for every byte and for what every merge gives.
+func (t *Tokenizer) enterMerges() error {
+	vocab := t.file.Model.Vocab
+	for b := range 256 {
+		id, ok := vocab[string(letterOf(byte(b)))]
+		if !ok {
+			return fmt.Errorf("no token for the byte %d: want byte-level BPE", b)
+		}
+		t.bytes[b] = id
+	}
+	for i, m := range t.file.Model.Merges {
+		left, okLeft := vocab[m[0]]
+		right, okRight := vocab[m[1]]
+		id, ok := vocab[m[0]+m[1]]
+		pair := merge{left, right}
+		if _, repeated := t.rank[pair]; repeated || !okLeft || !okRight || !ok {
+			return fmt.Errorf("merge %d of %.40q and %.40q: one of them or what they make is no "+
+				"token, or it is there twice", i, m[0], m[1])
+		}
+		t.join(pair, id)
+	}
+	return nil
+}
+
+// endings are the names of tokens that end a text, by what comes first.
+var endings = [...]string{"<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>", "<|im_end|>"}
+
+// index prepares encoding, and finds the token that ends a text.
+func (t *Tokenizer) index() {
+	f := t.file
+	t.eos = -1
+	for _, name := range slices.Backward(endings[:]) {
+		for _, a := range f.Added {
+			if a.Content == name {
+				t.eos = a.ID
+			}
+		}
+	}
+	for _, a := range f.Added {
+		f.first[a.Content[0]] = true
+	}
+	if f.Model.IgnoreMerges {
+		f.whole = map[string]int32{}
+		for name, id := range f.Model.Vocab {
+			f.whole[unmapped(name)] = id
+		}
+	}
+}
+
+// encodeFile is encode for tokenizers of a tokenizer.json.
+func (t *Tokenizer) encodeFile(ids []int32, text string, limit int) []int32 {
+	for text != "" && len(ids) < limit {
+		n, id := t.file.added(text)
+		ids = t.encodePiece(ids, text[:n], limit)
+		text = text[n:]
+		if id >= 0 && len(ids) < limit {
+			ids = append(ids, id)
+			text = text[len(t.tokens[id]):]
+		}
+	}
+	return ids
+}
+
+// encodePiece encodes text without added tokens.
+func (t *Tokenizer) encodePiece(ids []int32, text string, limit int) []int32 {
+	if t.file.space && text != "" && text[0] != ' ' {
+		text = " " + text
+	}
+	for text != "" && len(ids) < limit {
+		n := t.cut.next(text)
+		if id, ok := t.file.whole[text[:n]]; ok {
+			ids = append(ids, id)
+		} else {
+			ids = t.encodeChunk(ids, text[:n])
+		}
+		text = text[n:]
+	}
+	return ids
+}
+
+// added finds the first added token in text, the longest of several that begin
+// there: its place and id. The place is the text's length if there is none.
+func (f *tokenizerFile) added(text string) (at int, id int32) {
+	for i := range len(text) {
+		if !f.first[text[i]] {
+			continue
+		}
+		id, longest := int32(-1), 0
+		for _, a := range f.Added {
+			if len(a.Content) > longest && strings.HasPrefix(text[i:], a.Content) {
+				id, longest = a.ID, len(a.Content)
+			}
+		}
+		if id >= 0 {
+			return i, id
+		}
+	}
+	return len(text), -1
+}
+
+// letterOf is the character that stands for a byte in a tokenizer.json: itself
+// where it is visible, and one from 256 on where it is not.
+func letterOf(b byte) rune {
+	r := rune(b)
+	if visible(r) {
+		return r
+	}
+	hidden := rune(0)
+	for below := range r {
+		if !visible(below) {
+			hidden++
+		}
+	}
+	return 256 + hidden
+}
+
+// visible reports whether a character of Latin-1 stands for its own byte.
+func visible(r rune) bool {
+	return '!' <= r && r <= '~' || '¡' <= r && r <= '¬' || '®' <= r && r <= 'ÿ'
+}
+
+// unmapped is the bytes that a token's characters stand for. Characters that
+// stand for none, as some added tokens have, are themselves.
+func unmapped(token string) string {
+	b := make([]byte, 0, len(token))
+	for _, r := range token {
+		switch {
+		case r <= 0xff && visible(r):
+			b = append(b, byte(r))
+		case 256 <= r && int(r-256) < len(hiddenBytes):
+			b = append(b, hiddenBytes[r-256])
+		default:
+			b = utf8.AppendRune(b, r)
+		}
+	}
+	return string(b)
+}
+
+// hiddenBytes are the bytes that characters from 256 on stand for.
+var hiddenBytes = func() (hidden []byte) {
+	for b := range 256 {
+		if !visible(rune(b)) {
+			hidden = append(hidden, byte(b))
+		}
+	}
+	return hidden
+}()
