@@ -1,5 +1,5 @@
 // Package data turns text on this machine into batches for a model that maps
-// one sequence to another.
+// one sequence to another, or continues one.
 //
 // # From a spec to batches
 //
@@ -48,6 +48,23 @@
 // result is a function of the text alone. About 8 MiB of text at most, spread
 // evenly over the corpus, is looked at.
 //
+// [LearnTokenizer] learns of any texts, and cuts them as GPT-2 does: by a pattern
+// that looks at classes of characters, keeps endings such as 's apart and gives a
+// word the space before it. It can be saved as a tokenizer.json, the format of the
+// Hugging Face libraries, and those of GPT-2, LLaMA 3 and Qwen 2 can be read, with
+// their added tokens. Chunks have no greatest length there; long ones are encoded
+// with a heap of the merges that are possible, in time n·log n.
+//
+// # Running text
+//
+// [OpenRunning] reads what a language model continues: a file, the text files of a
+// folder, or the documented declarations of go:doc. Documents are cut into
+// sections at ends of lines, and a section is held out if the hash of its text
+// falls in 1 of 50 classes. A [RunningLoader] puts all tokens one behind the other,
+// with EOS between documents, and batches are windows of that; nothing is padded.
+// Tokens are encoded when the loader is made, each chunk once for a MiB of text,
+// and stay in memory, 4 bytes each.
+//
 // # Batches
 //
 // [Loader.Train] is a pure function of the corpus, the options and the step:
@@ -67,6 +84,7 @@
 // [FromTensors] makes batches of tensors that are in memory, [FromFunc] of what a function
 // returns: shuffled, with a part held out, and the last, smaller batch dropped or padded.
 //
-// What this package does not do: sub-word regularisation, vocabularies from
-// other tools, corpora larger than memory, or packing several pairs in a row.
+// What this package does not do: sub-word regularisation, vocabularies of other
+// kinds than byte-level BPE, corpora larger than memory, or packing several pairs
+// in a row.
 package data

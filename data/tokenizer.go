@@ -36,6 +36,8 @@ type Tokenizer struct {
 	eos    int32         // ends a text; −1 if nothing does
 	cut    cut
 	file   *tokenizerFile // of tokenizers in the format of tokenizer.json
+
+	known map[string][]int32 // ids of chunks that were met, of a copy for one goroutine
 }
 
 // merge says that two adjacent ids make one.
@@ -131,6 +133,19 @@ func (t *Tokenizer) encode(ids []int32, text string, limit int) []int32 {
 // applied until none is left, the leftmost of several. Time is quadratic in a
 // short chunk's bytes; long ones have an algorithm of their own.
 func (t *Tokenizer) encodeChunk(ids []int32, chunk string) []int32 {
+	if t.known == nil {
+		return t.mergeChunk(ids, chunk)
+	}
+	made, met := t.known[chunk]
+	if !met {
+		made = t.mergeChunk(nil, chunk)
+		t.known[chunk] = made
+	}
+	return append(ids, made...)
+}
+
+// mergeChunk is encodeChunk without a memory.
+func (t *Tokenizer) mergeChunk(ids []int32, chunk string) []int32 {
 	if len(chunk) > maxChunkBytes {
 		return t.encodeLong(ids, chunk)
 	}

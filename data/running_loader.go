@@ -1,0 +1,163 @@
+package data
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/gomem/gomem/internal/tensor"
+)
+
+// NoTarget is the target of a position that has none: nothing is to be predicted
+// there.
+const NoTarget = -1
+
+// RunningOptions shape batches of running text.
+type RunningOptions struct {
+	Rows   int    // windows of text a batch
+	Length int    // tokens of a window
+	Seed   uint64 // selects the order of windows
+}
+
+// Validate reports the first field that no loader can use.
+func (o RunningOptions) Validate() error {
+	switch {
+	case o.Rows < 1:
+		return fmt.Errorf("batch of %d rows: give at least 1", o.Rows)
+	case o.Length < 1:
+		return fmt.Errorf("rows of %d tokens: give at least 1", o.Length)
+	case o.Length > maxPositions || o.Rows > maxPositions/o.Length:
+		return fmt.Errorf("batch of %d rows of %d tokens: give at most %d tokens in all",
+			o.Rows, o.Length, maxPositions)
+	}
+	return nil
+}
+
+// RunningLoader makes batches of running text: windows of the tokens of all
+// documents, one behind the other with EOS between. A batch has two inputs, i32[rows
+// length]: the tokens, and at each position the token after it, or [NoTarget]. Its
+// methods keep no state and any number of goroutines may call them.
+type RunningLoader struct {
+	opts    RunningOptions
+	train   []int32
+	heldOut []int32
+	order   Order
+}
+
+// NewRunningLoader encodes a text, on all cores, and prepares batches of it. A text
+// that does not fill one batch gives an *[Error], a done ctx its cause.
+func NewRunningLoader(ctx context.Context, r *Running, tok *Tokenizer,
+	o RunningOptions) (*RunningLoader, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	l := &RunningLoader{opts: o}
+	var err error
+	if l.train, err = encodeAll(ctx, r.Train, tok); err != nil {
+		return nil, err
+	}
+	if l.heldOut, err = encodeAll(ctx, r.HeldOut, tok); err != nil {
+		return nil, err
+	}
+	// one window less than there are, so that epochs can begin at different tokens
+	l.order = Order{Items: max(0, len(l.train)-o.Length) / o.Length, Batch: o.Rows, Seed: o.Seed}
+	if l.order.Steps() == 0 {
+		err := fmt.Errorf("%d tokens do not fill one batch of %d rows of %d tokens twice: use "+
+			"more text or smaller batches", len(l.train), o.Rows, o.Length)
+		return nil, &Error{Spec: r.Info.Spec, Err: err}
+	}
+	return l, nil
+}
+
+// groupBytes is how much text is encoded at a time. Chunks repeat within it.
+const groupBytes = 1 << 20
+
+// encodeAll is the tokens of all sections, with EOS behind each document.
+func encodeAll(ctx context.Context, all []Section, tok *Tokenizer) ([]int32, error) {
+	var starts []int
+	room := 0
+	for i, s := range all {
+		if i == 0 || room > groupBytes {
+			starts, room = append(starts, i), 0
+		}
+		room += len(s.Text)
+	}
+	encode := func(i int) ([]int32, error) {
+		end := len(all)
+		if i+1 < len(starts) {
+			end = starts[i+1]
+		}
+		return encodeGroup(all[starts[i]:end], tok), nil
+	}
+	var out []int32
+	err := inOrder(ctx, len(starts), encode, func(_ int, ids []int32) bool {
+		out = append(out, ids...)
+		return true
+	})
+	return out, err
+}
+
+// encodeGroup encodes sections, each chunk once.
+func encodeGroup(group []Section, tok *Tokenizer) []int32 {
+	own := *tok
+	own.known = map[string][]int32{}
+	var ids []int32
+	for _, s := range group {
+		ids = own.encode(ids, s.Text, maxPositions)
+		if s.Last && own.eos >= 0 {
+			ids = append(ids, own.eos)
+		}
+	}
+	return ids
+}
+
+// Tokens is how many tokens are trained on and held out.
+func (l *RunningLoader) Tokens() (train, heldOut int) { return len(l.train), len(l.heldOut) }
+
+// StepsPerEpoch is the number of batches that go through the text once.
+func (l *RunningLoader) StepsPerEpoch() int { return l.order.Steps() }
+
+// HeldOutBatches is the number of batches that hold every held-out token but the
+// first once.
+func (l *RunningLoader) HeldOutBatches() int {
+	batch := l.opts.Rows * l.opts.Length
+	return (max(0, len(l.heldOut)-1) + batch - 1) / batch
+}
+
+// Train makes the batch of a step, from 0. It depends on nothing but the text, the
+// tokenizer, the options and the step. Every epoch has its own order, and windows
+// that begin at other tokens.
+func (l *RunningLoader) Train(step int) Batch {
+	epoch := step / l.order.Steps()
+	shift := int(mix(l.opts.Seed+mix(uint64(epoch)+1)) % uint64(l.opts.Length))
+	return l.batch(l.train, func(row int) int {
+		return shift + l.order.Item(step, row)*l.opts.Length
+	})
+}
+
+// HeldOut makes held-out batch i, 0 ≤ i < HeldOutBatches, in the order of the text.
+// Behind its end there are no targets.
+func (l *RunningLoader) HeldOut(i int) Batch {
+	return l.batch(l.heldOut, func(row int) int {
+		return (i*l.opts.Rows + row) * l.opts.Length
+	})
+}
+
+// batch fills a batch with the windows that begin where at says.
+func (l *RunningLoader) batch(ids []int32, at func(row int) int) Batch {
+	rows, length := l.opts.Rows, l.opts.Length
+	tokens, targets := make([]int32, rows*length), make([]int32, rows*length)
+	b := Batch{}
+	for row := range rows {
+		window := ids[min(at(row), len(ids)):]
+		out := targets[row*length:][:length]
+		copy(tokens[row*length:][:length], window)
+		n := copy(out, window[min(1, len(window)):])
+		for i := n; i < length; i++ {
+			out[i] = NoTarget
+		}
+		b.Units += n
+	}
+	b.Inputs = []tensor.View{tensor.FromI32(tokens, rows, length),
+		tensor.FromI32(targets, rows, length)}
+	return b
+}
