@@ -171,17 +171,22 @@ func (d difference) String() string {
 // restore gives the variables of a session their values, one at a time.
 func (o *opened) restore(s *gomem.Session) error {
 	for _, v := range s.Variables() {
-		t, err := o.file.Get(v.Node.Name)
-		if err != nil {
-			return o.fail("%w", bare(err))
-		}
-		if x, ok := nonFinite(t); ok {
-			return o.fail("%w", &safetensors.Error{Tensor: v.Node.Name,
-				Err: fmt.Errorf("has an element that is %v: training had diverged", x)})
-		}
-		if err := s.Set(v, t); err != nil {
+		if err := o.set(s, v); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// set gives a variable of a session its value.
+func (o *opened) set(s *gomem.Session, v graph.Value) error {
+	t, err := o.file.Get(v.Node.Name)
+	if err != nil {
+		return o.fail("%w", bare(err))
+	}
+	if x, ok := nonFinite(t); ok {
+		return o.fail("%w", &safetensors.Error{Tensor: v.Node.Name,
+			Err: fmt.Errorf("has an element that is %v: training had diverged", x)})
+	}
+	return s.Set(v, t)
 }

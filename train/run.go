@@ -20,6 +20,7 @@ type run struct {
 	session *gomem.Session
 	store   store
 	total   int    // steps to reach
+	perStep int    // executions of objectives in a step
 	done    int    // steps done, those before a resumption included
 	good    string // the newest checkpoint, or the one resumed; "" before the first
 	saved   int    // its step
@@ -46,7 +47,7 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 		return Summary{}, err
 	}
 	o.Machine = cmp.Or(o.Machine, machine(o.Session.Device))
-	r := &run{Options: o, total: int(o.steps()),
+	r := &run{Options: o, total: int(o.steps()), perStep: o.Model.Executions(),
 		store: store{dir: o.Save, keep: orDefault(o.Keep, 2), disk: osDisk{}}}
 	if err := r.start(ctx); err != nil {
 		return Summary{}, err
@@ -359,7 +360,7 @@ func unlessDone(ctx context.Context, err error) error {
 // heldOut executes the evaluation of inputs, unless ctx is done.
 func (r *run) heldOut(ctx context.Context, inputs []gomem.Tensor,
 	batch int) ([]gomem.Tensor, error) {
-	at := moment{step: r.done, execution: r.done*r.Model.Executions() + batch, turn: r.done}
+	at := moment{step: r.done, execution: r.done*r.perStep + batch, turn: r.done}
 	return r.session.Step(ctx, evaluation, feeds(r.Model, inputs, r.Seed, at))
 }
 

@@ -22,8 +22,7 @@ func Targets(m *models.Model) []gomem.Target {
 		}
 		targets = append(targets, t)
 	}
-	return append(targets, gomem.Evaluation(append(fetches(m.EvalLoss, m.EvalMetrics),
-		m.EvalOutputs...)...))
+	return append(targets, EvalTarget(m))
 }
 
 // fetches is the loss, then the metrics.

@@ -1,0 +1,135 @@
+package train
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"github.com/gomem/gomem"
+	"github.com/gomem/gomem/data"
+	"github.com/gomem/gomem/models"
+)
+
+// EvalOptions describe the evaluation of a checkpoint. Model, Executions, Loader
+// and From are needed.
+type EvalOptions struct {
+	Model      *models.Model  // what models.Model.Evaluation gives
+	Executions int            // of the trained model, see models.Model.Executions
+	Loader     data.Batches   // whose held-out batches are evaluated
+	From       string         // the checkpoint: a file, or a directory for its latest
+	Session    gomem.Options  // how to run
+	Planned    *gomem.Planned // of EvalTarget(Model) under Session; nil: Evaluate plans
+	Batches    int            // at most; 0: all
+	Scorer     func() Scorer  // of the outputs; may be nil
+}
+
+// Evaluated is what came of an evaluation.
+type Evaluated struct {
+	Loss    float64            // of held-out data, the mean over units
+	Metrics map[string]float64 // the model's and the scorer's, by name
+	Batches int
+	Units   int           // tokens, images or utterances, without padding
+	Time    time.Duration // of the batches
+	Usage   []gomem.Usage // of memory
+}
+
+// EvalTarget is what an evaluation computes.
+func EvalTarget(m *models.Model) gomem.Target {
+	return gomem.Evaluation(append(fetches(m.EvalLoss, m.EvalMetrics), m.EvalOutputs...)...)
+}
+
+// Evaluate computes the metrics that an evaluation in the run of a checkpoint would
+// have given after its last step: of the same batches, they are the same to the
+// bit. Nothing of training is in memory. An option that cannot be is an
+// *[ErrOption], trouble with the checkpoint an *[ErrCheckpoint], a loss that is not
+// finite an *[ErrNonFinite]. A done ctx ends it with ctx's error.
+func Evaluate(ctx context.Context, o EvalOptions) (Evaluated, error) {
+	c, err := o.validate()
+	if err != nil {
+		return Evaluated{}, err
+	}
+	s, err := o.open(ctx)
+	if err != nil {
+		return Evaluated{}, err
+	}
+	r := &run{session: s, done: c.Step, perStep: o.Executions, good: c.Path, Options: Options{
+		Model: o.Model, Loader: &counting{Batches: o.Loader}, Session: o.Session, Seed: c.Seed,
+		EvalBatches: cmp.Or(o.Batches, o.Loader.HeldOutBatches()),
+	}}
+	if o.Scorer != nil {
+		r.Options.Scorer = func(int, bool) Scorer { return o.Scorer() }
+	}
+	x, err := r.alone(ctx)
+	return x, cmp.Or(err, s.Close())
+}
+
+// validate reads the checkpoint, and reports what no evaluation can have.
+func (o EvalOptions) validate() (Checkpoint, error) {
+	switch {
+	case o.Model == nil || o.Loader == nil:
+		return Checkpoint{}, optionf("model", "an evaluation needs a model and a loader")
+	case !gomem.Computes(o.Session.Device):
+		return Checkpoint{}, optionf("device", "%s computes nothing", o.Session.Device)
+	case o.Executions < 1 || o.Batches < 0:
+		return Checkpoint{}, optionf("executions", "%d a step, %d batches", o.Executions, o.Batches)
+	case o.Loader.HeldOutBatches() == 0:
+		return Checkpoint{}, optionf("loader", "it has nothing that is held out")
+	}
+	return Inspect(o.From)
+}
+
+// open makes the session, with the checkpoint's variables.
+func (o EvalOptions) open(ctx context.Context) (*gomem.Session, error) {
+	planned, err := o.Planned, error(nil)
+	if planned == nil {
+		planned, err = gomem.Plan(ctx, o.Model.Graph, o.Session, EvalTarget(o.Model))
+	}
+	if err != nil {
+		return nil, err
+	}
+	session := o.Session
+	session.NoInitialize = true
+	s, err := gomem.Open(planned, session)
+	if err != nil {
+		return nil, err
+	}
+	if err := Load(o.From, s, s.Variables()); err != nil {
+		return nil, cmp.Or(err, s.Close())
+	}
+	return s, nil
+}
+
+// alone is an evaluation without a run around it.
+func (r *run) alone(ctx context.Context) (Evaluated, error) {
+	began := r.session.Clock()
+	if err := r.evaluate(ctx, true); err != nil {
+		return Evaluated{}, err
+	}
+	if err := ctx.Err(); err != nil {
+		return Evaluated{}, err
+	}
+	return Evaluated{Loss: r.summary.EvalLoss, Metrics: r.summary.EvalMetrics,
+		Batches: r.summary.EvalBatches, Units: r.Loader.(*counting).units,
+		Time: r.session.Clock() - began, Usage: r.session.Usage()}, nil
+}
+
+// counting are batches that are counted as they are made, one after the other.
+type counting struct {
+	data.Batches
+	units int
+}
+
+// HeldOut makes a batch.
+func (c *counting) HeldOut(i int) data.Batch {
+	b := c.Batches.HeldOut(i)
+	c.units += b.Units
+	return b
+}
+
+// Err is why a file could not be read, if one could not.
+func (c *counting) Err() error {
+	if f, ok := c.Batches.(data.Fallible); ok {
+		return f.Err()
+	}
+	return nil
+}
