@@ -159,7 +159,7 @@ func (l *Loader) batch(from part, rows int, pick func(row int) (int, *rand.Rand)
 			for row := int(next.Add(1)) - 1; row < rows; row = int(next.Add(1)) - 1 {
 				i, rng := pick(row)
 				from.paint(canvas, i, rng)
-				l.planes(pixels[row*3*size*size:][:3*size*size], canvas.Pix)
+				planes(pixels[row*3*size*size:][:3*size*size], canvas.Pix, &l.levels)
 				labels[row] = int32(from.kind(i)) + 1
 			}
 		})
@@ -171,11 +171,11 @@ func (l *Loader) batch(from part, rows int, pick func(row int) (int, *rand.Rand)
 	}
 }
 
-// planes takes the pixels of an image apart into scaled channels.
-func (l *Loader) planes(dst []float32, rgba []uint8) {
+// planes takes the pixels of an image apart into channels, scaled by tables.
+func planes(dst []float32, rgba []uint8, tables *[3][256]float32) {
 	n := len(dst) / 3
 	for c := range 3 {
-		levels, plane := &l.levels[c], dst[c*n:][:n]
+		levels, plane := &tables[c], dst[c*n:][:n]
 		for i := range plane {
 			plane[i] = levels[rgba[4*i+c]]
 		}
