@@ -24,6 +24,7 @@ type Checkpoint struct {
 	Seed        uint64
 	Tokenizer   string // the vocabulary as data.Tokenizer writes it, "" if there is none
 	Machine     string // what the bits depend on: device and instruction set
+	Best        *Best  // what a run with patience knows; nil without
 }
 
 // ErrCheckpoint says what is wrong with a checkpoint, or with the place to keep
@@ -71,18 +72,24 @@ const (
 	keySeed      = "gomem.seed"
 	keyTokenizer = "gomem.tokenizer"
 	keyMachine   = "gomem.machine"
-	format       = "2" // 1 had no checksums
+	keyBest      = "gomem.best" // a JSON object, if there is one
+	format       = "2"          // 1 had no checksums
 )
 
 // metadata is what parse reads.
 func (c Checkpoint) metadata() (map[string]string, error) {
 	config, err := json.Marshal(c.Config)
 	labels, errLabels := json.Marshal(c.Labels)
-	return map[string]string{
+	m := map[string]string{
 		keyFormat: format, keyModel: c.Model, keySize: c.Size, keyConfig: string(config),
 		keyLabels: string(labels), keyStep: strconv.Itoa(c.Step),
 		keySeed: strconv.FormatUint(c.Seed, 10), keyTokenizer: c.Tokenizer, keyMachine: c.Machine,
-	}, cmp.Or(err, errLabels)
+	}
+	if c.Best != nil {
+		best, errBest := json.Marshal(c.Best)
+		m[keyBest], err = string(best), cmp.Or(err, errBest)
+	}
+	return m, cmp.Or(err, errLabels)
 }
 
 // parse reads the metadata of a file.
@@ -110,6 +117,11 @@ func parse(m map[string]string) (Checkpoint, error) {
 	if err := json.Unmarshal([]byte(m[keyLabels]), &c.Labels); err != nil {
 		return c, fmt.Errorf("%s: %w", keyLabels, err)
 	}
+	if best, ok := m[keyBest]; ok {
+		if err := json.Unmarshal([]byte(best), &c.Best); err != nil {
+			return c, fmt.Errorf("%s: %w", keyBest, err)
+		}
+	}
 	return c, nil
 }
 
@@ -118,6 +130,7 @@ func (r *run) checkpoint() Checkpoint {
 	return Checkpoint{
 		Model: r.Model.Name, Size: r.Model.Size, Config: r.Config, Labels: r.Labels,
 		Step: r.done, Seed: r.Seed, Tokenizer: r.vocabulary, Machine: r.Machine,
+		Best: r.watch.state(),
 	}
 }
 

@@ -6,7 +6,8 @@
 // loss and applies every update, "eval" computes the held-out loss with the
 // same variables and changes none. Then it repeats: a batch, a step, and where
 // they are due an evaluation and a checkpoint. All of it happens on the
-// caller's goroutine; a caller that wants to show progress passes Observe.
+// caller's goroutine; a caller that wants to show progress passes Observe, such as
+// [Show](os.Stdout).
 //
 // # Runs can be repeated and continued
 //
@@ -40,9 +41,19 @@
 // checkpoint. A directory with the checkpoints of another run is refused: nothing
 // in it is overwritten.
 //
+// # Parts
+//
+// What the loop is made of can be used alone, in a loop of one's own: [Progress] and
+// [Bar] show it, [Mean], [Recent] and [Confusion] add up what it measures, [Patience] and
+// [Best] end it early. Batches of one's own data are made by package data's FromTensors
+// and FromFunc.
+//
+// A run with patience keeps the checkpoint of its best evaluation beside the newest ones,
+// and what it knows of evaluations is in every checkpoint, so that a run that is resumed
+// ends where one that never stopped does.
+//
 // # What this package does not do
 //
-// It does not choose a learning rate (that is the model's schedule), stop early,
-// average weights, or guard a directory against two runs that save to it at the
-// same time.
+// It does not choose a learning rate (that is the model's schedule), average weights, or
+// guard a directory against two runs that save to it at the same time.
 package train

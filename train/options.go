@@ -34,8 +34,9 @@ type Options struct {
 	Epochs float64 // instead of Steps: how often to go through the data
 	Seed   uint64  // selects initial values and dropout
 
-	EvalEvery   int // steps between evaluations; 0: only at the end
-	EvalBatches int // batches of held-out data an evaluation; 0 means 8
+	EvalEvery   int      // steps between evaluations; 0: only at the end
+	Patience    Patience // ends a run that no longer improves; the zero value never does
+	EvalBatches int      // batches of held-out data an evaluation; 0 means 8
 
 	// Save is the directory for checkpoints, without any of another run; see
 	// CheckSave. Without one none are written, not even of a run that is resumed.
@@ -52,7 +53,7 @@ type Options struct {
 	// set. A checkpoint of another one is resumed with a warning.
 	Machine string
 
-	Observe func(Event) // called on Run's goroutine; may be nil
+	Observe func(Event) // called on Run's goroutine, as Show's is; may be nil
 }
 
 // The kinds of events.
@@ -62,6 +63,8 @@ const (
 	Step    = "step"    // a training step is done
 	Eval    = "eval"    // an evaluation is done; Loss and Metrics are of held-out data
 	Save    = "save"    // a checkpoint is complete; Path is its file
+	Stop    = "stop"    // the run ends early; Text says why
+	End     = "end"     // nothing follows, whether the run succeeded or not
 )
 
 // Event is something that happened in a run.
@@ -74,13 +77,15 @@ type Event struct {
 	Metrics      map[string]float64 // the model's, by name
 	// Step: target tokens, images or utterances in a batch, without padding
 	Units          int
+	Unit           string        // of models.Model, in the singular
 	UnitsPerSecond float64       // Step: of this step
 	StepTime       time.Duration // Step: batch and step together
 	DeviceBytes    int64         // Step: the device's peak so far
 	HostBytes      int64         // Step: the host's peak so far
 	CopyBytes      int64         // Step: copied between device and host, both ways
 	Path           string        // Start, Save: the checkpoint
-	Text           string        // Warning: one line
+	Text           string        // Warning, Stop: one line
+	Samples        []string      // Eval: of a scorer that is a Sampler
 }
 
 // maxSteps keeps the step counter, which models get as a 32-bit float, exact.
@@ -133,6 +138,9 @@ func (o Options) validateCounts() error {
 	}
 	if o.SaveEvery > 0 && o.Save == "" {
 		return optionf("steps between checkpoints", "no directory to save to is given")
+	}
+	if err := o.Patience.validate(o.EvalEvery); err != nil {
+		return &ErrOption{Option: "patience", Err: err}
 	}
 	return nil
 }

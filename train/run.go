@@ -29,6 +29,7 @@ type run struct {
 	times   []time.Duration
 	units   int
 	summary Summary
+	watch   vigil
 
 	vocabulary string // of the tokenizer, as text
 }
@@ -48,6 +49,7 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 	}
 	o.Machine = cmp.Or(o.Machine, machine(o.Session.Device))
 	r := &run{Options: o, total: int(o.steps()), perStep: o.Model.Executions(),
+		watch: vigil{Patience: o.Patience},
 		store: store{dir: o.Save, keep: orDefault(o.Keep, 2), disk: osDisk{}}}
 	if err := r.start(ctx); err != nil {
 		return Summary{}, err
@@ -58,6 +60,7 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 	}
 	err = r.rescue(err)
 	r.account(err)
+	r.emit(Event{Kind: End})
 	return r.summary, cmp.Or(err, r.session.Close())
 }
 
@@ -169,12 +172,19 @@ func (r *run) open(ctx context.Context, resumed bool) error {
 func (r *run) restore(from *opened) error {
 	r.done, r.saved, r.good = from.Step, from.Step, from.Path
 	r.summary.ResumedFrom = from.Step
+	r.watch.resume(from.Checkpoint)
+	r.store.spare = r.watch.step
 	return from.restore(r.session)
 }
 
 // loop trains until all steps are done or ctx is.
 func (r *run) loop(ctx context.Context) error {
-	for r.done < r.total && ctx.Err() == nil {
+	if r.watch.behind(r.done, r.EvalEvery) { // the run that was resumed ended here, with its last
+		if err := r.evaluate(ctx, false); err != nil {
+			return err
+		}
+	}
+	for r.done < r.total && ctx.Err() == nil && !r.watch.over() {
 		if err := r.train(ctx); err != nil {
 			return err
 		}
@@ -183,7 +193,7 @@ func (r *run) loop(ctx context.Context) error {
 				return err
 			}
 		}
-		if due(r.done, r.SaveEvery) {
+		if due(r.done, r.SaveEvery) && r.saved != r.done {
 			if err := r.save(); err != nil {
 				return err
 			}
@@ -300,9 +310,8 @@ func (r *run) record(e Event) {
 // will be no other evaluation.
 func (r *run) evaluate(ctx context.Context, last bool) error {
 	batches := min(orDefault(r.EvalBatches, 8), r.Loader.HeldOutBatches())
-	values := make([]float64, 1+len(r.Model.EvalMetrics))
+	means := make([]Mean, 1+len(r.Model.EvalMetrics))
 	scorer := r.scorer(last)
-	var units float64
 	for i := range batches {
 		if ctx.Err() != nil {
 			return nil
@@ -315,36 +324,65 @@ func (r *run) evaluate(ctx context.Context, last bool) error {
 		if err != nil {
 			return unlessDone(ctx, err)
 		}
-		if err := r.score(ctx, scorer, b, out[len(values):], i); err != nil {
+		if err := r.score(ctx, scorer, b, out[len(means):], i); err != nil {
 			return unlessDone(ctx, err)
 		}
-		if b.Units == 0 {
-			continue // a mean over nothing
-		}
-		units += float64(b.Units)
-		for k, x := range scalars(out[:len(values)]) {
-			values[k] += (x - values[k]) * float64(b.Units) / units
+		for k, x := range scalars(out[:len(means)]) {
+			means[k].Add(x, float64(b.Units))
 		}
 	}
 	if batches == 0 || !gomem.Computes(r.Session.Device) {
 		return nil
 	}
+	values := make([]float64, len(means))
+	for k, m := range means {
+		values[k] = m.Value()
+	}
 	if err := r.finite(r.done, "held-out loss", values, r.Model.EvalMetrics); err != nil {
 		return err
 	}
+	r.summary.EvalBatches = batches
+	return r.evaluated(values, scorer)
+}
+
+// evaluated enters the result of an evaluation in the summary, shows it, and asks whether
+// to go on.
+func (r *run) evaluated(values []float64, scorer Scorer) error {
 	s := &r.summary
-	s.EvalLoss, s.EvalMetrics, s.EvalBatches = values[0], map[string]float64{}, batches
+	s.EvalLoss, s.EvalMetrics = values[0], map[string]float64{}
 	for i, m := range r.Model.EvalMetrics {
 		s.EvalMetrics[m.Name] = values[i+1]
 	}
+	e := Event{Kind: Eval, Loss: s.EvalLoss, Metrics: s.EvalMetrics}
 	if scorer != nil {
 		scores, err := scorer.Metrics()
 		if err != nil {
 			return err
 		}
 		maps.Copy(s.EvalMetrics, scores)
+		if sampler, ok := scorer.(Sampler); ok {
+			e.Samples = sampler.Samples()
+		}
 	}
-	r.emit(Event{Kind: Eval, Loss: s.EvalLoss, Metrics: s.EvalMetrics})
+	r.emit(e)
+	return r.judge()
+}
+
+// judge compares an evaluation with those before it. The best one's weights are kept.
+func (r *run) judge() error {
+	better, err := r.watch.see(r.done, r.summary.EvalLoss, r.summary.EvalMetrics)
+	switch {
+	case err != nil:
+		return err
+	case r.watch.over() && r.done < r.total && !r.summary.StoppedEarly:
+		r.summary.StoppedEarly = true
+		r.emit(Event{Kind: Stop, Text: r.watch.reason()})
+	case better && r.Save != "":
+		r.store.spare = r.done
+		if r.saved != r.done || r.good == "" {
+			return r.save()
+		}
+	}
 	return nil
 }
 
@@ -416,7 +454,7 @@ func (r *run) warn(text string) {
 
 // emit completes an event and hands it out.
 func (r *run) emit(e Event) {
-	e.Step, e.Steps = r.done, r.total
+	e.Step, e.Steps, e.Unit = r.done, r.total, r.Model.Unit
 	if r.Observe != nil {
 		r.Observe(e)
 	}

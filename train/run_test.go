@@ -103,7 +103,7 @@ func TestEvents(t *testing.T) {
 			t.Errorf("%+v", e)
 		}
 	}
-	if want := "start0 step1 step2 eval2 step3 save3 step4 save4 eval4"; strings.Join(got,
+	if want := "start0 step1 step2 eval2 step3 save3 step4 save4 eval4 end4"; strings.Join(got,
 		" ") != want {
 		t.Errorf("got %v, want %s", got, want)
 	}

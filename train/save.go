@@ -21,7 +21,9 @@ import (
 type store struct {
 	dir  string
 	keep int
-	disk disk
+	// the step of a checkpoint that is kept beside the newest, 0 if there is none
+	spare int
+	disk  disk
 }
 
 // latestName is the file that names the latest checkpoint.
@@ -133,7 +135,9 @@ func (s store) write(name string, c Checkpoint, session *gomem.Session) error {
 // prune removes all but the newest checkpoints up to a step. Later ones are of
 // a run that somebody went back on; they are left alone.
 func (s store) prune(steps []int, newest int) error {
-	old := slices.DeleteFunc(steps, func(step int) bool { return step >= newest })
+	old := slices.DeleteFunc(steps, func(step int) bool {
+		return step >= newest || step == s.spare
+	})
 	for _, step := range old[:max(0, len(old)-(s.keep-1))] {
 		if err := s.remove(fileName(step)); err != nil {
 			return err

@@ -16,3 +16,8 @@ type Scorer interface {
 	// Metrics are the result over all batches, by name.
 	Metrics() (map[string]float64, error)
 }
+
+// Sampler is a scorer that shows some of what it has scored.
+type Sampler interface {
+	Samples() []string // lines of text, after Metrics
+}

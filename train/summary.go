@@ -38,7 +38,9 @@ type Summary struct {
 
 	// over all variables in order of their names; "" on the null device
 	WeightsSHA256 string `json:"weights_sha256"`
-	Interrupted   bool   `json:"interrupted"` // the context ended before the run did
+	Interrupted   bool   `json:"interrupted"`             // the context ended before the run did
+	StoppedEarly  bool   `json:"stopped_early,omitempty"` // by Options.Patience
+	BestStep      int    `json:"best_step,omitempty"`     // of the best evaluation, with Patience
 	// with the weights as they are, "" if nobody saved them; after an error the last
 	// good one
 	Checkpoint string `json:"checkpoint"`
@@ -50,7 +52,7 @@ func (r *run) account(err error) {
 	if err != nil || r.saved == r.done {
 		s.Checkpoint = r.good
 	}
-	s.Steps = r.done
+	s.Steps, s.BestStep = r.done, r.watch.step
 	s.Usage = r.session.Usage()
 	s.PredictedDevicePeak, s.ActualDevicePeak = s.Usage[0].Predicted, s.Usage[0].Actual
 	s.PredictedHostPeak, s.ActualHostPeak = s.Usage[1].Predicted, s.Usage[1].Actual

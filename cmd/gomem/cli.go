@@ -203,6 +203,8 @@ type exampler interface{ examples() string }
 
 // printHelp is kong's help with the command's examples at the end.
 func printHelp(o kong.HelpOptions, ctx *kong.Context) error {
+	width := widthOf(ctx.Stdout)
+	o.WrapUpperBound = width
 	if err := kong.DefaultHelpPrinter(o, ctx); err != nil {
 		return err
 	}
@@ -211,8 +213,37 @@ func printHelp(o kong.HelpOptions, ctx *kong.Context) error {
 		target = n.Target
 	}
 	if e, ok := target.Interface().(exampler); ok {
-		_, err := fmt.Fprintf(ctx.Stdout, "\nExamples:%s", e.examples())
+		_, err := fmt.Fprintf(ctx.Stdout, "\nExamples:\n%s", aligned(e.examples(), width))
 		return err
 	}
 	return nil
+}
+
+// aligned sets examples, a command line and what it does, two spaces or more apart, in two
+// columns, or where these are too wide the second below the first.
+func aligned(examples string, width int) string {
+	var pairs [][2]string
+	commands, texts := 0, 0
+	for line := range strings.Lines(strings.TrimSpace(examples)) {
+		command, text, _ := strings.Cut(strings.TrimSpace(line), "  ")
+		text = strings.TrimSpace(text)
+		pairs = append(pairs, [2]string{command, text})
+		commands, texts = max(commands, len(command)), max(texts, len(text))
+	}
+	var b strings.Builder
+	for _, p := range pairs {
+		if 2+commands+2+texts <= width {
+			fmt.Fprintf(&b, "  %-*s  %s\n", commands, p[0], p[1])
+			continue
+		}
+		for _, column := range []struct {
+			indent int
+			text   string
+		}{{2, p[0]}, {6, p[1]}} {
+			for line := range strings.Lines(folded(column.text, width-column.indent)) {
+				fmt.Fprintf(&b, "%*s%s\n", column.indent, "", strings.TrimSuffix(line, "\n"))
+			}
+		}
+	}
+	return b.String()
 }

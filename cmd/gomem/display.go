@@ -4,12 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
+	"maps"
 	"slices"
 	"strings"
 	"time"
-
-	"golang.org/x/term"
 
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/train"
@@ -34,45 +32,26 @@ type display interface {
 	summary(train.Summary) // after close
 }
 
-// newDisplay shows a run as suits the output: JSON if asked for, a bar on a
-// terminal, else lines. Warnings go to standard error.
+// newDisplay shows a run as suits the output: JSON if asked for, else text, on a terminal
+// with a bar. Warnings go to standard error, unless they would draw into a bar.
 func newDisplay(w, stderr io.Writer, asJSON bool, h header) display {
-	lines := lineDisplay{header: h, out: w, warnings: stderr}
 	if asJSON {
 		return &jsonDisplay{header: h, out: json.NewEncoder(w), warnings: stderr}
 	}
-	if f, ok := terminal(w); ok {
-		return &barDisplay{lines: lines, out: f}
-	}
-	return &lines
+	d := &textDisplay{header: h, out: w, warnings: stderr, progress: train.NewProgress(w)}
+	d.progress.Facts = d.facts
+	return d
 }
 
-// terminal is the terminal behind an output, if there is one on which a bar can
-// be drawn.
-func terminal(w io.Writer) (*os.File, bool) {
-	o, ok := w.(*output)
-	if !ok {
-		return nil, false
-	}
-	f, ok := o.w.(*os.File)
-	if !ok {
-		return nil, false
-	}
-	width, height, err := term.GetSize(int(f.Fd()))
-	return f, err == nil && width > 0 && height > 0
-}
-
-// lineDisplay prints plain lines.
-type lineDisplay struct {
+// textDisplay prints what is known before a run and after it, and its progress between.
+type textDisplay struct {
 	header   header
 	out      io.Writer
-	warnings io.Writer     // standard error
-	shown    int           // the last step that had a line
-	shownAt  time.Time     // and when
-	stepTime time.Duration // mean of recent steps
+	warnings io.Writer // standard error
+	progress *train.Progress
 }
 
-func (d *lineDisplay) start() {
+func (d *textDisplay) start() {
 	h := d.header
 	printFields(d.out, slices.Concat([]field{
 		{"model", fmt.Sprintf("%s %s, %s parameters, %s", h.Model, h.Size, grouped(h.Parameters),
@@ -86,7 +65,7 @@ func (d *lineDisplay) start() {
 		{"copied a step", h.copied()},
 	}))
 	if text := h.costs(h.cost); text != "" {
-		fmt.Fprintf(d.out, "%s\n", text)
+		fmt.Fprintln(d.out, folded(text, widthOf(d.out)))
 	}
 	fmt.Fprintln(d.out)
 }
@@ -101,91 +80,52 @@ func (r report) copied() string {
 		size(r.SwapOut+r.Gradients+r.Fetches), size(r.SwapOut), size(r.Gradients))
 }
 
-// everySteps and everyTime are how often steps get a line.
-const (
-	everySteps = 10
-	everyTime  = 2 * time.Second
-)
-
-func (d *lineDisplay) observe(e train.Event) {
-	switch e.Kind {
-	case train.Start:
+func (d *textDisplay) observe(e train.Event) {
+	switch {
+	case e.Kind == train.Start:
 		d.start()
-		d.shown = e.Step
-		if e.Step > 0 {
-			fmt.Fprintf(d.out, "resumed after step %d from %s\n", e.Step, e.Path)
-		}
-	case train.Warning:
+	case e.Kind == train.Warning && train.TerminalOf(d.out).Width() > 0:
+		warn(d.progress.Lines, e)
+		return
+	case e.Kind == train.Warning:
 		warn(d.warnings, e)
-	case train.Step:
-		d.time(e)
-		due := d.shownAt.IsZero() || e.Step == e.Steps || e.Step-d.shown >= everySteps ||
-			time.Since(d.shownAt) >= everyTime
-		if due {
-			d.shown, d.shownAt = e.Step, time.Now()
-			fmt.Fprintf(d.out, "step %d/%d  %s\n", e.Step, e.Steps, d.progress(lineFormat, e))
-		}
-	case train.Eval:
-		fmt.Fprintf(d.out, "step %d/%d  held-out loss %.4f%s\n", e.Step, e.Steps, e.Loss,
-			metrics(e.Metrics))
-	case train.Save:
-		fmt.Fprintf(d.out, "step %d/%d  saved %s\n", e.Step, e.Steps, e.Path)
+		return
 	}
+	d.progress.Observe(e)
 }
 
-// The numbers of a step: loss, tokens a second, device memory in use, copy speed
-// and time left. The bar's form fits a terminal of 80 columns.
-const (
-	lineFormat = "loss %.4f  %s %ss/s  device %s  copies %s/s  %s left"
-	barFormat  = "loss %.4f  %s %ss/s  dev %s  copy %s/s  %s left"
-)
-
-// time follows the time of recent steps.
-func (d *lineDisplay) time(e train.Event) {
-	if d.stepTime == 0 {
-		d.stepTime = e.StepTime
-	}
-	d.stepTime += (e.StepTime - d.stepTime) / 10
-}
-
-// progress is a step in numbers. The time left follows from recent steps. The
-// null device has no loss and no speed, a simulated one no loss.
-func (d *lineDisplay) progress(format string, e train.Event) string {
+// facts are a step in numbers, the most important first. The null device has no loss and
+// no speed, a simulated one no loss.
+func (d *textDisplay) facts(e train.Event, left time.Duration) []string {
+	memory := []string{"device " + size(e.DeviceBytes), "host " + size(e.HostBytes)}
+	speed := fmt.Sprintf("%s %ss/s", figures(e.UnitsPerSecond), d.header.Unit)
 	switch device := d.header.Device; {
 	case device == gomem.Null:
-		return fmt.Sprintf("nothing computed  device %s  host %s", size(e.DeviceBytes),
-			size(e.HostBytes))
+		return append([]string{"nothing computed"}, memory...)
 	case !gomem.Computes(device):
-		return fmt.Sprintf("nothing computed  %s  %s %s/s  device %s  host %s",
-			e.StepTime.Round(time.Microsecond), figures(e.UnitsPerSecond), d.header.Unit,
-			size(e.DeviceBytes), size(e.HostBytes))
+		return append([]string{"nothing computed", e.StepTime.Round(time.Microsecond).String(),
+			speed}, memory...)
 	}
-	left := time.Duration(e.Steps-e.Step) * d.stepTime
 	copies := int64(float64(e.CopyBytes) / max(e.StepTime.Seconds(), 1e-9))
-	return fmt.Sprintf(format, e.Loss, figures(e.UnitsPerSecond), d.header.Unit,
-		size(e.DeviceBytes), size(copies), left.Round(time.Second))
+	return []string{fmt.Sprintf("loss %.4f", e.Loss), left.Round(time.Second).String() + " left",
+		speed, memory[0], "copies " + size(copies) + "/s"}
 }
 
 // warn prints a warning.
 func warn(w io.Writer, e train.Event) { fmt.Fprintf(w, "gomem: warning: %s\n", e.Text) }
 
 // metrics lists metrics in order of their names.
-func metrics(m map[string]float64) string {
-	var b strings.Builder
-	names := make([]string, 0, len(m))
-	for name := range m {
-		names = append(names, name)
+func metrics(m map[string]float64) []string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		out = append(out, fmt.Sprintf("%s %.4f", name, m[name]))
 	}
-	slices.Sort(names)
-	for _, name := range names {
-		fmt.Fprintf(&b, "  %s %.4f", name, m[name])
-	}
-	return b.String()
+	return out
 }
 
-func (d *lineDisplay) close() {}
+func (d *textDisplay) close() { d.progress.Close() }
 
-func (d *lineDisplay) summary(s train.Summary) {
+func (d *textDisplay) summary(s train.Summary) {
 	fields := []field{
 		{"device peak", compared(s.PredictedDevicePeak, s.ActualDevicePeak) + d.header.versus()},
 		{"host peak", compared(s.PredictedHostPeak, s.ActualHostPeak)},
@@ -196,7 +136,7 @@ func (d *lineDisplay) summary(s train.Summary) {
 	}
 	if gomem.Computes(d.header.Device) {
 		fields = slices.Concat(results(s), fields,
-			[]field{{"weights", "sha256 " + s.WeightsSHA256}, {"checkpoint", s.Checkpoint}})
+			[]field{{"weights sha256", s.WeightsSHA256}, {"checkpoint", s.Checkpoint}})
 	}
 	fmt.Fprintln(d.out)
 	printFields(d.out, fields)
@@ -206,7 +146,8 @@ func (d *lineDisplay) summary(s train.Summary) {
 func results(s train.Summary) []field {
 	heldOut := ""
 	if s.EvalBatches > 0 {
-		heldOut = fmt.Sprintf("%.4f%s", s.EvalLoss, metrics(s.EvalMetrics))
+		heldOut = strings.Join(append([]string{fmt.Sprintf("%.4f", s.EvalLoss)},
+			metrics(s.EvalMetrics)...), "  ")
 	}
 	return []field{
 		{"loss", fmt.Sprintf("%.4f -> %.4f in %s", s.LossFirst, s.LossLast,

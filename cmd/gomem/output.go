@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"syscall"
+
+	"github.com/gomem/gomem/train"
 )
 
 // output is standard output. It remembers that it could not be written, so that
@@ -30,6 +32,9 @@ func (o *output) Write(p []byte) (int, error) {
 	}
 	return n, nil
 }
+
+// Width is that of the terminal that the output is, 0 if it is none.
+func (o *output) Width() int { return train.TerminalOf(o.w).Width() }
 
 // unread reports whether the reader of a pipe has gone.
 func (o *output) unread() bool { return errors.Is(o.err, syscall.EPIPE) }

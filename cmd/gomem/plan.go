@@ -281,12 +281,13 @@ func (x explanation) printCosts(w io.Writer) {
 
 // printPeak writes what sets a peak.
 func printPeak(w io.Writer, space string, p plan.Peak) {
-	fmt.Fprintf(w, "\nThe %s is fullest at %s (step %d): %s in %s", space, p.At, p.Step,
+	text := fmt.Sprintf("The %s is fullest at %s (step %d): %s in %s", space, p.At, p.Step,
 		size(p.Live), counted(p.Values, "slot"))
 	if gaps := p.Bytes - p.Live; gaps > 0 {
-		fmt.Fprintf(w, " and %s of gaps between them", size(gaps))
+		text += fmt.Sprintf(" and %s of gaps between them", size(gaps))
 	}
-	fmt.Fprintf(w, "; variables and constants are %s of it. The largest:\n", size(p.Fixed))
+	text += fmt.Sprintf("; variables and constants are %s of it. The largest:", size(p.Fixed))
+	fmt.Fprintf(w, "\n%s\n", folded(text, widthOf(w)))
 	t := newTable(1)
 	for _, h := range p.Largest {
 		t.AppendRow(table.Row{"  " + size(h.Bytes), h.Type, h.Value})

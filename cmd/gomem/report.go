@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/docker/go-units"
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -15,6 +17,7 @@ import (
 	"github.com/gomem/gomem/models"
 	"github.com/gomem/gomem/plan"
 	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/train"
 )
 
 // report is a model and its plan in numbers. Sizes are bytes; copies are those
@@ -185,14 +188,41 @@ func printTable(w io.Writer, t table.Writer) {
 // field is a line of a list of facts.
 type field struct{ name, value string }
 
-// printFields writes facts, one a line, in two columns. Facts without a value
-// are left out.
+// printFields writes facts, one a line, in two columns. Facts without a value are left out;
+// values that are too wide go on below, broken between words.
 func printFields(w io.Writer, fields []field) {
-	t := newTable()
+	names := 0
 	for _, f := range fields {
 		if f.value != "" {
-			t.AppendRow(table.Row{f.name, f.value})
+			names = max(names, utf8.RuneCountInString(f.name))
 		}
 	}
-	printTable(w, t)
+	for _, f := range fields {
+		name := f.name
+		for line := range strings.Lines(folded(f.value, widthOf(w)-names-2)) {
+			fmt.Fprintf(w, "%-*s  %s\n", names, name, strings.TrimSuffix(line, "\n"))
+			name = ""
+		}
+	}
+}
+
+// pageWidth is how wide text is where there is no terminal.
+const pageWidth = 80
+
+// widthOf is how many columns text has on an output.
+func widthOf(w io.Writer) int { return cmp.Or(train.TerminalOf(w).Width(), pageWidth) }
+
+// folded breaks text between words into lines of at most a width, where words allow that.
+func folded(text string, width int) string {
+	var lines strings.Builder
+	line := ""
+	for _, word := range strings.SplitAfter(text, " ") {
+		fits := utf8.RuneCountInString(line+strings.TrimRight(word, " ")) <= width
+		if line != "" && !fits {
+			lines.WriteString(strings.TrimRight(line, " ") + "\n")
+			line = ""
+		}
+		line += word
+	}
+	return lines.String() + strings.TrimRight(line, " ")
 }

@@ -7,11 +7,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
-
-	"github.com/vbauerster/mpb/v8"
-
-	"github.com/gomem/gomem/train"
 )
 
 // line is any line of train --json.
@@ -109,7 +104,7 @@ func TestPipe(t *testing.T) {
 	}
 	for _, want := range []string{"model ", "parameters", "vocabulary", "times as much",
 		"step 1/12  loss", "step 12/12  loss", "held-out loss", "saved run", "predicted = ",
-		"sha256 "} {
+		"weights sha256"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}
@@ -196,31 +191,8 @@ func TestNullDevice(t *testing.T) {
 		t.Errorf("summary %v", summary)
 	}
 	text := succeed(t, append(tiny, "--steps", "2", "--device", "null")...)
-	if strings.Contains(text, "sha256 \n") || !strings.Contains(text, "device peak") {
+	if strings.Contains(text, "weights") || !strings.Contains(text, "device peak") {
 		t.Errorf("a summary of results that do not exist:\n%s", text)
-	}
-}
-
-// TestBar draws a bar into a buffer.
-func TestBar(t *testing.T) {
-	var out bytes.Buffer
-	d := &barDisplay{lines: lineDisplay{header: header{report: report{Policy: "vanilla"}},
-		out: &out}, out: &out, options: []mpb.ContainerOption{mpb.WithAutoRefresh(),
-		mpb.WithRefreshRate(time.Millisecond), mpb.WithWidth(80)}}
-	d.close()
-	d.observe(train.Event{Kind: "start", Steps: 20})
-	for i := range 20 {
-		d.observe(train.Event{Kind: "step", Step: i + 1, Steps: 20, Loss: 2.5,
-			StepTime: time.Second, DeviceBytes: 1 << 20, CopyBytes: 3 << 20})
-	}
-	d.observe(train.Event{Kind: "eval", Step: 20, Steps: 20, Loss: 1.25,
-		Metrics: map[string]float64{"b": 2, "a": 1}})
-	d.close()
-	for _, want := range []string{"step 20/20", "loss 2.5000", "dev 1MiB", "copy 3MiB/s", "0s left",
-		"held-out loss 1.2500  a 1.0000  b 2.0000\n"} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("no %q in %q", want, out.String())
-		}
 	}
 }
 
