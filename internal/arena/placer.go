@@ -8,6 +8,7 @@ type placer struct {
 	at    []int64  // by block: its offset, or out
 	near  []int32  // the placed blocks that meet the block in question
 	los   []uint64 // their offsets, sorted, as keys
+	spare []uint64 // room for sorting
 	looks int64    // pairs of blocks looked at, by all
 }
 
@@ -56,7 +57,7 @@ func (p *placer) gather(k int32) {
 	for j, end := k+1, p.later(k); j < end; j++ {
 		p.note(j)
 	}
-	slices.Sort(p.los)
+	p.los, p.spare = sortKeys(p.los, p.spare)
 	p.looks += p.degree(k) + 1
 }
 
