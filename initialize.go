@@ -51,8 +51,8 @@ func (s *Session) initialize(seed uint64, variables bool) error {
 }
 
 // initial draws a variable's first value. Small floating-point numbers are drawn as
-// f32 and rounded to nearest even; integers are constants, or it is an error of the
-// graph.
+// f32 and rounded to nearest even; integers and truth values are constants, or it is an
+// error of the graph.
 func initial(n *graph.Node, seed uint64) (v tensor.View, err error) {
 	v = tensor.New(n.Out[0])
 	h := fnv.New64a()
@@ -61,16 +61,20 @@ func initial(n *graph.Node, seed uint64) (v tensor.View, err error) {
 	switch n.Out[0].DType {
 	case graph.F32:
 		draw(v.F32(), n.Init, rng)
+	case graph.F64:
+		draw(v.F64(), n.Init, rng)
 	case graph.BF16:
 		vec.BF16FromF32(v.U16(), drawn(len(v.U16()), n.Init, rng))
 	case graph.F16:
 		vec.F16FromF32(v.U16(), drawn(len(v.U16()), n.Init, rng))
 	case graph.I32:
-		err = set(v.I32(), n.Init)
+		err = set(v.I32(), n.Init, math.MinInt32, math.MaxInt32)
+	case graph.I64:
+		err = set(v.I64(), n.Init, -1<<53, 1<<53)
 	case graph.U8:
-		err = set(v.U8(), n.Init)
+		err = set(v.U8(), n.Init, 0, math.MaxUint8)
 	default:
-		err = fmt.Errorf("%s cannot be given initial values", n.Out[0])
+		err = set(v.U8(), n.Init, 0, 1)
 	}
 	if err != nil {
 		err = &graph.Error{Node: n.Name, Op: n.Kind.String(), Pos: n.Pos, Err: err}
@@ -78,11 +82,11 @@ func initial(n *graph.Node, seed uint64) (v tensor.View, err error) {
 	return v, err
 }
 
-// set fills x with the constants that init says.
-func set[T int32 | uint8](x []T, init graph.Init) error {
+// set fills x with the constants that init says, integers within limits.
+func set[T int64 | int32 | uint8](x []T, init graph.Init, least, most float64) error {
 	if parts := len(init.Each); parts > 0 {
 		for i, part := range init.Each {
-			if err := set(x[i*len(x)/parts:(i+1)*len(x)/parts], part); err != nil {
+			if err := set(x[i*len(x)/parts:(i+1)*len(x)/parts], part, least, most); err != nil {
 				return err
 			}
 		}
@@ -91,8 +95,7 @@ func set[T int32 | uint8](x []T, init graph.Init) error {
 	if init.Dist != graph.Constant {
 		return errors.New("integers cannot be drawn: give them a constant initial value")
 	}
-	// the conversion of what does not fit is not defined
-	if !(math.Abs(init.Scale) <= math.MaxInt32) || float64(T(int64(init.Scale))) != init.Scale {
+	if !(least <= init.Scale && init.Scale <= most) || init.Scale != math.Trunc(init.Scale) {
 		return fmt.Errorf("initial value %g is none of its type: give an integer that is",
 			init.Scale)
 	}
@@ -110,7 +113,7 @@ func drawn(n int, init graph.Init, rng *rand.Rand) []float32 {
 }
 
 // draw fills x as init says.
-func draw(x []float32, init graph.Init, rng *rand.Rand) {
+func draw[T float32 | float64](x []T, init graph.Init, rng *rand.Rand) {
 	if parts := len(init.Each); parts > 0 {
 		for i, part := range init.Each {
 			draw(x[i*len(x)/parts:(i+1)*len(x)/parts], part, rng)
@@ -120,19 +123,19 @@ func draw(x []float32, init graph.Init, rng *rand.Rand) {
 	switch init.Dist {
 	case graph.Constant:
 		for i := range x {
-			x[i] = float32(init.Scale)
+			x[i] = T(init.Scale)
 		}
 	case graph.Normal:
 		for i := range x {
-			x[i] = float32(init.Scale * libm.Normal(rng))
+			x[i] = T(init.Scale * libm.Normal(rng))
 		}
 	case graph.Truncated:
 		for i := range x {
-			x[i] = float32(init.Scale * truncated(rng))
+			x[i] = T(init.Scale * truncated(rng))
 		}
 	case graph.Uniform:
 		for i := range x {
-			x[i] = float32(2 * init.Scale * (float64(rng.Float64()) - 0.5))
+			x[i] = T(2 * init.Scale * (float64(rng.Float64()) - 0.5))
 		}
 	}
 }

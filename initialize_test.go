@@ -58,6 +58,32 @@ func TestSmallFloatsStartRounded(t *testing.T) {
 	}
 }
 
+// TestDoublesStartUnrounded: a variable of f64 starts as the f32 of its name before that
+// is rounded.
+func TestDoublesStartUnrounded(t *testing.T) {
+	init := graph.Init{Dist: graph.Normal, Scale: 0.7}
+	single, err := started(t, graph.F32, init)
+	if err != nil {
+		t.Fatal(err)
+	}
+	double, err := started(t, graph.F64, init)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rounded := 0
+	for i, x := range double.F64() {
+		if float32(x) != single.F32()[i] {
+			t.Fatalf("element %d is %g, as f32 %g", i, x, single.F32()[i])
+		}
+		if float64(float32(x)) != x {
+			rounded++
+		}
+	}
+	if rounded < 2000 {
+		t.Errorf("only %d of 3000 are no f32", rounded)
+	}
+}
+
 // widened is the number that small floating-point bits are.
 func widened(d graph.DType, bits uint16) float64 {
 	if d == graph.BF16 {
@@ -82,6 +108,13 @@ func TestIntegersStartAsConstants(t *testing.T) {
 	if v, err = started(t, graph.U8, graph.Init{Scale: 255}); err != nil || v.U8()[9] != 255 {
 		t.Errorf("bytes start as %v, %v", v, err)
 	}
+	if v, err = started(t, graph.I64, graph.Init{Scale: -1 << 53}); err != nil ||
+		v.I64()[9] != -1<<53 {
+		t.Errorf("i64 starts as %v, %v", v, err)
+	}
+	if v, err = started(t, graph.Bool, graph.Init{Scale: 1}); err != nil || !v.Bool()[9] {
+		t.Errorf("truth values start as %v, %v", v, err)
+	}
 	for _, c := range []struct {
 		d    graph.DType
 		init graph.Init
@@ -93,6 +126,10 @@ func TestIntegersStartAsConstants(t *testing.T) {
 		{graph.I32, graph.Init{Scale: 1 << 31}, "is none of its type"},
 		{graph.U8, graph.Init{Scale: 256}, "256 is none of its type"},
 		{graph.U8, graph.Init{Scale: -1}, "-1 is none of its type"},
+		{graph.I64, graph.Init{Dist: graph.Normal, Scale: 1}, "cannot be drawn"},
+		{graph.I64, graph.Init{Scale: 0.5}, "0.5 is none of its type"},
+		{graph.I64, graph.Init{Scale: 0x1p60}, "is none of its type"},
+		{graph.Bool, graph.Init{Scale: 2}, "2 is none of its type"},
 	} {
 		_, err := started(t, c.d, c.init)
 		var mistake *graph.Error

@@ -16,7 +16,9 @@ import (
 	"github.com/gomem/gomem/partition"
 )
 
-// Tensor is a typed value in memory of its own.
+// Tensor is a typed value in memory of its own. It prints as its values; its methods
+// F32, I32 and so on are its elements, which may be read and written, and To is a copy
+// of another element type.
 type Tensor = tensor.View
 
 // NewTensor makes a zeroed tensor.
@@ -29,6 +31,38 @@ func F32(x []float32, sizes ...int) (Tensor, error) { return own(tensor.MakeF32(
 // I32 makes a tensor of 32-bit integers with the given sizes, of which x has
 // exactly the elements; no sizes make a scalar.
 func I32(x []int32, sizes ...int) (Tensor, error) { return own(tensor.MakeI32(x, sizes...)) }
+
+// I64 makes a tensor of 64-bit integers; see I32.
+func I64(x []int64, sizes ...int) (Tensor, error) {
+	return own(tensor.Make(graph.I64, x, sizes...))
+}
+
+// F64 makes a tensor of 64-bit floats; see F32.
+func F64(x []float64, sizes ...int) (Tensor, error) {
+	return own(tensor.Make(graph.F64, x, sizes...))
+}
+
+// U8 makes a tensor of bytes; see I32.
+func U8(x []uint8, sizes ...int) (Tensor, error) { return own(tensor.Make(graph.U8, x, sizes...)) }
+
+// Bool makes a tensor of truth values; see I32.
+func Bool(x []bool, sizes ...int) (Tensor, error) {
+	return own(tensor.Make(graph.Bool, x, sizes...))
+}
+
+// BF16 makes a tensor of bfloat16 numbers, to which x is rounded; see F32.
+func BF16(x []float32, sizes ...int) (Tensor, error) { return rounded(graph.BF16, x, sizes) }
+
+// F16 makes a tensor of 16-bit floats, to which x is rounded; see F32.
+func F16(x []float32, sizes ...int) (Tensor, error) { return rounded(graph.F16, x, sizes) }
+
+func rounded(d graph.DType, x []float32, sizes []int) (Tensor, error) {
+	t, err := F32(x, sizes...)
+	if err != nil {
+		return Tensor{}, err
+	}
+	return t.To(d), nil
+}
 
 func own(t Tensor, err error) (Tensor, error) {
 	if err != nil {

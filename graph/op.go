@@ -19,7 +19,23 @@ const (
 	U8   = tensor.U8
 	BF16 = tensor.BF16
 	F16  = tensor.F16
+	I64  = tensor.I64
+	F64  = tensor.F64
+	Bool = tensor.Bool
 )
+
+// Of makes a type with unnamed axes: Of(F32, 32, 10) is f32[32 10], Of(F32) a scalar.
+func Of(d DType, sizes ...int) Type { return tensor.Of(d, sizes...) }
+
+// Named makes a type from axes, of which some have names:
+// Named(F32, Dim{"batch", 32}, Dim{Size: 10}).
+func Named(d DType, dims ...Dim) Type { return tensor.Named(d, dims...) }
+
+// ParseDType reads an element type's short name, such as "f32".
+func ParseDType(name string) (DType, error) { return tensor.ParseDType(name) }
+
+// ParseType reads a type as it is printed: "f32[batch:32 10]".
+func ParseType(text string) (Type, error) { return tensor.ParseType(text) }
 
 // Op is an operation: a small comparable struct whose fields are the
 // attributes. Kernels are not here; they depend on devices, graphs must not.

@@ -59,6 +59,12 @@ func nonFinite(t gomem.Tensor) (x float64, found bool) {
 				return float64(x), true
 			}
 		}
+	case graph.F64:
+		for _, x := range t.F64() {
+			if d := x - x; d != 0 {
+				return x, true
+			}
+		}
 	case graph.BF16:
 		return nonFiniteHalf(t.U16(), 0x7f80)
 	case graph.F16:

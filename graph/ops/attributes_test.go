@@ -84,7 +84,7 @@ func TestBadAttributes(t *testing.T) {
 		}},
 		{"operand 1 is f32[4 6]", func(_ *graph.Graph, v values) { ops.RMSNorm(v.x, v.x, 1) }},
 		{"the table is f32[6]", func(_ *graph.Graph, v values) { ops.Embedding(v.scale, v.ids) }},
-		{"does not convert to u8", func(_ *graph.Graph, v values) { ops.Cast(v.x, graph.U8) }},
+		{"does not convert to dtype(99)", func(_ *graph.Graph, v values) { ops.Cast(v.x, 99) }},
 		{"does not convert to inv", func(_ *graph.Graph, v values) { ops.Cast(v.x, 0) }},
 		{"depth is 0", func(_ *graph.Graph, v values) { ops.OneHot(v.ids, 0) }},
 		{"is too large", func(_ *graph.Graph, v values) { ops.OneHot(v.ids, math.MaxInt) }},

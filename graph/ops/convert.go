@@ -10,14 +10,20 @@ import (
 	"github.com/gomem/gomem/internal/tensor"
 )
 
-// Cast converts x to another element type: f32 to and from i32, bf16 and f16, and u8
-// to f32. The gradient passes between floating-point types and stops at integers.
+// Cast converts x to another element type, of any to any; x itself if it has that. The
+// gradient passes between floating-point types and stops at integers.
 //
-// From f32 to i32 is towards zero: what is too large or too small, infinities too,
-// becomes the largest or smallest i32, and NaN zero. All others are to nearest even:
-// what is too large for a floating-point type becomes an infinity, and NaN stays NaN,
-// quiet, with its sign.
-func Cast(x graph.Value, to graph.DType) graph.Value { return apply(cast{To: to}, x) }
+// To an integer is towards zero: what is too large or too small, infinities too, becomes
+// the largest or smallest integer of the type, and NaN zero. To a floating-point type is
+// to nearest even, to 16-bit ones by way of f32: what is too large becomes an infinity,
+// and NaN stays NaN, quiet, with its sign. As a bool everything but zero is true, NaN
+// too, and true is one.
+func Cast(x graph.Value, to graph.DType) graph.Value {
+	if x.Valid() && x.Type().DType == to {
+		return x
+	}
+	return apply(cast{To: to}, x)
+}
 
 type cast struct{ To graph.DType }
 
@@ -27,7 +33,7 @@ func (o cast) Infer(in []graph.Type) ([]graph.Type, error) {
 	if err := arity(in, 1); err != nil {
 		return nil, err
 	}
-	if casts[[2]graph.DType{in[0].DType, o.To}] == nil {
+	if o.To.Size() == 0 {
 		return nil, fmt.Errorf("%s does not convert to %s", in[0], o.To)
 	}
 	return []graph.Type{{DType: o.To, Shape: in[0].Shape}}, nil
@@ -37,15 +43,14 @@ func (cast) Cost(in, out []graph.Type) graph.Cost { return streaming(in, out, 1)
 
 func (o cast) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
 	from := n.In[0].Type().DType
-	if floating(from) && floating(o.To) {
+	if from.Floating() && o.To.Floating() {
 		return []graph.Value{Cast(dout[0], from)}
 	}
 	return none(1)
 }
 
-func floating(d graph.DType) bool { return d == graph.F32 || d == graph.BF16 || d == graph.F16 }
-
-// casts are the conversions of elements lo to hi-1.
+// casts are quick ways to convert elements lo to hi-1. All others are by
+// [tensor.Convert], with the same results.
 var casts = map[[2]graph.DType]func(out, x tensor.View, lo, hi int){
 	{graph.F32, graph.I32}: func(out, x tensor.View, lo, hi int) {
 		saturate(out.I32()[lo:hi], x.F32()[lo:hi])
@@ -96,6 +101,9 @@ func saturate(dst []int32, x []float32) {
 
 func castCPU(o cast, c *kernel.Call) error {
 	run := casts[[2]graph.DType{c.In[0].Type.DType, o.To}]
+	if run == nil {
+		run = tensor.Convert
+	}
 	c.Pool.For(c.Out[0].Type.Elems(), grain, func(lo, hi int) { run(c.Out[0], c.In[0], lo, hi) })
 	return nil
 }
@@ -179,6 +187,9 @@ func init() {
 		Sample{Op: cast{graph.F32}, In: []graph.Type{tensor.Of(graph.U8, 17)}, NoGrad: []int{0}},
 		Sample{Op: cast{graph.BF16}, In: []graph.Type{f(17)}, NoGrad: []int{0}},
 		Sample{Op: cast{graph.F16}, In: []graph.Type{f(3, 5)}, NoGrad: []int{0}},
+		Sample{Op: cast{graph.Bool}, In: []graph.Type{f(3, 5)}, NoGrad: []int{0}},
+		Sample{Op: cast{graph.I64}, In: []graph.Type{ids(17)}, NoGrad: []int{0}},
+		Sample{Op: cast{graph.F64}, In: []graph.Type{f(17)}, NoGrad: []int{0}},
 		Sample{Op: oneHot{5}, In: []graph.Type{ids(2, 3)}, Fill: fills{0: below(5)},
 			NoGrad: []int{0}},
 		Sample{Op: notZero{}, In: []graph.Type{ids(17)}, NoGrad: []int{0}},

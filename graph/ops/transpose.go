@@ -48,7 +48,7 @@ func (o transpose) Infer(in []graph.Type) ([]graph.Type, error) {
 func (transpose) Cost(in, out []graph.Type) graph.Cost { return streaming(in, out, 0) }
 
 func (o transpose) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
-	if !floating(n.In[0].Type().DType) {
+	if !n.In[0].Type().DType.Floating() {
 		return none(1)
 	}
 	back := make([]int, o.N)
@@ -95,8 +95,10 @@ func transposeCPU(o transpose, c *kernel.Call) error {
 		move[uint8](o, c)
 	case 2:
 		move[uint16](o, c)
-	default:
+	case 4:
 		move[uint32](o, c)
+	default:
+		move[uint64](o, c)
 	}
 	return nil
 }

@@ -466,3 +466,28 @@ func TestIndicesOutOfRange(t *testing.T) {
 		}
 	}
 }
+
+// TestEveryElementTypeMoves: operations that only move elements take those of any type,
+// and casts go from any to any, with the results of tensors'.
+func TestEveryElementTypeMoves(t *testing.T) {
+	x := random(2, 3, 4)
+	for _, d := range tensor.DTypes() {
+		typed := tensor.View{Type: x.Type, Data: x.Data}.To(d)
+		for _, to := range tensor.DTypes() {
+			got := compute(t, func(in []graph.Value) graph.Value {
+				a := ops.Transpose(in[0], 2, 0, 1)
+				parts := ops.Split(a, 2)
+				b := ops.Concat(0, parts[1], parts[0])
+				return ops.Cast(ops.ReshapeSizes(ops.Unstack(b)[3], 6), to)
+			}, typed)
+			want := tensor.New(tensor.Of(d, 6)) // [1 ∘ ∘] of the transposed halves exchanged
+			size := int(d.Size())
+			for i := range 6 {
+				copy(want.Data[i*size:], typed.Data[(i*4+1)*size:][:size])
+			}
+			if want = want.To(to); string(got.Data) != string(want.Data) {
+				t.Errorf("%s to %s: %v, want %v", d, to, got, want)
+			}
+		}
+	}
+}

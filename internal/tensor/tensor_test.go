@@ -11,7 +11,7 @@ import (
 // TestTypeText: a type survives its text.
 func TestTypeText(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		want := Type{DType: rapid.SampledFrom([]DType{F32, I32, U8, BF16, F16}).Draw(t, "dtype")}
+		want := Type{DType: rapid.SampledFrom(DTypes()).Draw(t, "dtype")}
 		for i := range rapid.IntRange(0, 4).Draw(t, "rank") {
 			d := Dim{Size: rapid.IntRange(1, 9).Draw(t, "size")}
 			if rapid.Bool().Draw(t, "named") {

@@ -19,29 +19,26 @@ func New(t Type) View {
 	return View{Type: t, Data: b[:t.Bytes()]}
 }
 
-// MakeF32 makes a view of its own copy of x with the given sizes, of which x has
-// exactly the elements; no sizes make a scalar.
-func MakeF32(x []float32, sizes ...int) (View, error) {
-	return filled(Of(F32, sizes...), len(x), func(v View) { copy(v.F32(), x) })
-}
-
-// MakeI32 is MakeF32 for integers.
-func MakeI32(x []int32, sizes ...int) (View, error) {
-	return filled(Of(I32, sizes...), len(x), func(v View) { copy(v.I32(), x) })
-}
-
-// filled is a view of so many elements, if its type has them.
-func filled(t Type, elems int, fill func(View)) (View, error) {
+// Make makes a view of its own copy of x, as elements of a type that are as large, with
+// the given sizes, of which x has exactly the elements; no sizes make a scalar.
+func Make[T any](d DType, x []T, sizes ...int) (View, error) {
+	t := Of(d, sizes...)
 	if err := t.Check(); err != nil {
 		return View{}, err
 	}
-	if t.Elems() != elems {
-		return View{}, fmt.Errorf("%s has %d elements, not %d", t, t.Elems(), elems)
+	if t.Elems() != len(x) {
+		return View{}, fmt.Errorf("%s has %d elements, not %d", t, t.Elems(), len(x))
 	}
 	v := New(t)
-	fill(v)
+	copy(as[T](v, d), x)
 	return v, nil
 }
+
+// MakeF32 is [Make] for 32-bit floats.
+func MakeF32(x []float32, sizes ...int) (View, error) { return Make(F32, x, sizes...) }
+
+// MakeI32 is [Make] for 32-bit integers.
+func MakeI32(x []int32, sizes ...int) (View, error) { return Make(I32, x, sizes...) }
 
 // FromF32 is MakeF32 for sizes that are known to be right. It panics on others.
 func FromF32(x []float32, sizes ...int) View { return must(MakeF32(x, sizes...)) }
@@ -62,8 +59,23 @@ func (v View) F32() []float32 { return as[float32](v, F32) }
 // I32 is the view's elements. It panics on another element type.
 func (v View) I32() []int32 { return as[int32](v, I32) }
 
-// U8 is the view's elements. It panics on another element type.
-func (v View) U8() []uint8 { return as[uint8](v, U8) }
+// I64 is the view's elements. It panics on another element type.
+func (v View) I64() []int64 { return as[int64](v, I64) }
+
+// F64 is the view's elements. It panics on another element type.
+func (v View) F64() []float64 { return as[float64](v, F64) }
+
+// Bool is the view's elements. It panics on another element type.
+func (v View) Bool() []bool { return as[bool](v, Bool) }
+
+// U8 is the view's elements; those of a Bool view are 0 or 1. It panics on another
+// element type.
+func (v View) U8() []uint8 {
+	if v.Type.DType == Bool {
+		return as[uint8](v, Bool)
+	}
+	return as[uint8](v, U8)
+}
 
 // U16 is the raw words of a BF16 or F16 view. It panics on another type.
 func (v View) U16() []uint16 {

@@ -34,7 +34,7 @@ func newSource() source {
 }
 
 // exact reports whether kernels may go by what the values are: indices and masks.
-func exact(t tensor.Type) bool { return t.DType == tensor.I32 || t.DType == tensor.U8 }
+func exact(t tensor.Type) bool { return !t.DType.Floating() }
 
 // noise fills a region with floats: those of a variable are as large as it starts
 // with, so that what is computed of them is neither huge nor denormal. A single number

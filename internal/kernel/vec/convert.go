@@ -1,6 +1,6 @@
 package vec
 
-import "math"
+import "github.com/gomem/gomem/internal/tensor"
 
 // BF16FromF32 sets dst[i] to x[i] in bfloat16, rounded to nearest even.
 func BF16FromF32(dst []uint16, x []float32) {
@@ -35,44 +35,7 @@ func F32FromF16(dst []float32, x []uint16) {
 	}
 }
 
-func bf16FromF32(x float32) uint16 {
-	u := math.Float32bits(x)
-	if x != x {
-		return uint16(u>>16) | 0x40
-	}
-	return uint16((u + 0x7fff + u>>16&1) >> 16)
-}
-
-func f32FromBF16(h uint16) float32 { return math.Float32frombits(uint32(h) << 16) }
-
-// f16FromF32 rounds by adding: for a subnormal result a power of two whose unit
-// in the last place is binary16's smallest number, else half a unit, less one
-// where the last kept bit is even.
-func f16FromF32(x float32) uint16 {
-	u := math.Float32bits(x)
-	sign, u := uint16(u>>16)&0x8000, u&^(1<<31)
-	switch {
-	case u > 0x7f800000: // NaN
-		return sign | 0x7e00 | uint16(u>>13)&0x3ff
-	case u >= 0x477ff000: // 65520 and more
-		return sign | 0x7c00
-	case u < 0x38800000: // 2⁻¹⁴, the smallest normal
-		return sign | uint16(math.Float32bits(abs32(x)+0.5)-math.Float32bits(0.5))
-	}
-	const rebias = (127 - 15) << 23
-	return sign | uint16((u-rebias+0xfff+u>>13&1)>>13)
-}
-
-// f32FromF16 shifts the number's fields into place and multiplies by 2¹¹² to
-// correct the exponent's bias, which also makes subnormals normal.
-func f32FromF16(h uint16) float32 {
-	sign, u := uint32(h&0x8000)<<16, uint32(h&0x7fff)<<13
-	if u >= 0x7c00<<13 { // infinity and NaN, made quiet
-		u |= 0xff << 23
-		if u > 0x7f800000 {
-			u |= 1 << 22
-		}
-		return math.Float32frombits(sign | u)
-	}
-	return math.Float32frombits(sign | math.Float32bits(math.Float32frombits(u)*0x1p112))
-}
+func bf16FromF32(x float32) uint16 { return tensor.ToBF16(x) }
+func f32FromBF16(h uint16) float32 { return tensor.FromBF16(h) }
+func f16FromF32(x float32) uint16  { return tensor.ToF16(x) }
+func f32FromF16(h uint16) float32  { return tensor.FromF16(h) }
