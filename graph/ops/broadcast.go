@@ -9,8 +9,8 @@ import (
 	"github.com/gomem/gomem/internal/tensor"
 )
 
-// BroadcastTo repeats x along new leading axes and axes of size 1 until it has
-// the given sizes.
+// BroadcastTo repeats x, of any element type, along new leading axes and axes of size 1
+// until it has the given sizes.
 func BroadcastTo(x graph.Value, sizes ...int) graph.Value {
 	return apply(broadcast{sized(sizes)}, x)
 }
@@ -20,13 +20,13 @@ type broadcast struct{ Shape dims }
 func (broadcast) Name() string { return "broadcast" }
 
 func (b broadcast) Infer(in []graph.Type) ([]graph.Type, error) {
-	if err := want(in, graph.F32); err != nil {
+	if err := arity(in, 1); err != nil {
 		return nil, err
 	}
 	if err := b.Shape.check(); err != nil {
 		return nil, err
 	}
-	out := b.Shape.typ(graph.F32)
+	out := b.Shape.typ(in[0].DType)
 	joint, err := jointShape(in[0], out)
 	if err != nil {
 		return nil, err
@@ -43,8 +43,23 @@ func (broadcast) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
 	return []graph.Value{reduceTo(dout[0], n.In[0].Type())}
 }
 
+// broadcastCPU moves elements of any type by their size.
 func broadcastCPU(_ broadcast, c *kernel.Call) error {
-	x, out := c.In[0].F32(), c.Out[0].F32()
+	switch c.In[0].Type.DType.Size() {
+	case 1:
+		spreadOut[uint8](c)
+	case 2:
+		spreadOut[uint16](c)
+	case 4:
+		spreadOut[uint32](c)
+	default:
+		spreadOut[uint64](c)
+	}
+	return nil
+}
+
+func spreadOut[T any](c *kernel.Call) {
+	x, out := raw[T](c.In[0]), raw[T](c.Out[0])
 	walk(c, c.Out[0].Type, []tensor.Type{c.In[0].Type}, func(at, n int, from, step each) {
 		dst, src := out[at:at+n], x[from[0]:]
 		if step[0] == 1 {
@@ -53,12 +68,11 @@ func broadcastCPU(_ broadcast, c *kernel.Call) error {
 		}
 		repeat(dst, src[0])
 	})
-	return nil
 }
 
 // repeat sets every element of dst, most of them by copying, which is faster
 // than a loop.
-func repeat(dst []float32, v float32) {
+func repeat[T any](dst []T, v T) {
 	const run = 1 << 10
 	head := dst[:min(run, len(dst))]
 	for i := range head {
@@ -197,6 +211,10 @@ func init() {
 		Sample{Op: broadcast{sized([]int{3, 5})}, In: []graph.Type{f(5)}, Second: true},
 		Sample{Op: broadcast{sized([]int{3, 5})}, In: []graph.Type{f(3, 1)}, Second: true},
 		Sample{Op: broadcast{sized([]int{2, 3, 4})}, In: []graph.Type{f()}, Second: true},
+		Sample{Op: broadcast{sized([]int{3, 5})}, In: []graph.Type{tensor.Of(graph.U8, 3, 1)},
+			NoGrad: []int{0}},
+		Sample{Op: broadcast{sized([]int{3, 5})}, In: []graph.Type{tensor.Of(graph.I32, 5)},
+			NoGrad: []int{0}},
 		Sample{Op: broadcast{sized([]int{2, 3, 1, 4})}, In: []graph.Type{f(3, 1, 1)}, Second: true},
 	)
 }

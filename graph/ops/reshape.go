@@ -2,20 +2,42 @@ package ops
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/tensor"
 )
 
-// Reshape gives x's elements, in their order, other axes. It costs nothing.
+// Reshape gives x's elements, in their order, other axes, of which one may have the size
+// −1: what the others leave. It costs nothing.
 func Reshape(x graph.Value, axes ...graph.Dim) graph.Value {
-	return apply(reshape{newDims(axes)}, x)
+	return apply(reshape{newDims(axes).completed(x)}, x)
 }
 
 // ReshapeSizes is Reshape to unnamed axes.
 func ReshapeSizes(x graph.Value, sizes ...int) graph.Value {
-	return apply(reshape{sized(sizes)}, x)
+	return apply(reshape{sized(sizes).completed(x)}, x)
+}
+
+// completed replaces the size −1 by what the others leave of x's elements, if there is
+// such a size.
+func (d dims) completed(x graph.Value) dims {
+	open, rest := -1, 1
+	for i, a := range d.D[:min(d.N, maxRank)] {
+		if a.Size == -1 && open < 0 {
+			open = i
+			continue
+		}
+		if a.Size < 1 || rest > math.MaxInt/a.Size {
+			return d
+		}
+		rest *= a.Size
+	}
+	if n := x.Type().Elems(); open >= 0 && x.Valid() && n%rest == 0 {
+		d.D[open].Size = n / rest
+	}
+	return d
 }
 
 type reshape struct{ Shape dims }

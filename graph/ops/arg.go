@@ -1,0 +1,111 @@
+package ops
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/internal/kernel"
+	"github.com/gomem/gomem/internal/tensor"
+)
+
+// ArgMax is where the largest element along an axis is, the first of equals: i32, with
+// the axis dropped. NaN is larger than all numbers. x is f32, i32 or u8. There is no
+// gradient.
+func ArgMax(x graph.Value, along int) graph.Value {
+	return apply(arg{Axis: axis(along, x.Type().Rank())}, x)
+}
+
+// ArgMin is where the smallest element is, or the first NaN; see ArgMax.
+func ArgMin(x graph.Value, along int) graph.Value {
+	return apply(arg{Axis: axis(along, x.Type().Rank()), Least: true}, x)
+}
+
+type arg struct {
+	Axis  int
+	Least bool
+}
+
+func (o arg) Name() string {
+	if o.Least {
+		return "arg-min"
+	}
+	return "arg-max"
+}
+
+func (o arg) Infer(in []graph.Type) ([]graph.Type, error) {
+	if err := arity(in, 1); err != nil {
+		return nil, err
+	}
+	if !ordered(in[0].DType) {
+		return nil, fmt.Errorf("operand is %s, want f32, i32 or u8: convert it with Cast", in[0])
+	}
+	out, err := dropped(in[0], o.Axis, o.Axis+1)
+	if err == nil && in[0].Size(o.Axis) == 0 {
+		err = fmt.Errorf("%s has no elements along axis %d", in[0], o.Axis)
+	}
+	return []graph.Type{{DType: graph.I32, Shape: out.Shape}}, err
+}
+
+func (arg) Cost(in, out []graph.Type) graph.Cost {
+	return graph.Cost{FLOPs: int64(in[0].Elems()), Bytes: bytes(in, out)}
+}
+
+func (arg) VJP(*graph.Node, []graph.Value) []graph.Value { return none(1) }
+
+func argCPU(o arg, c *kernel.Call) error {
+	switch c.In[0].Type.DType {
+	case graph.F32:
+		args(o, c, c.In[0].F32())
+	case graph.I32:
+		args(o, c, c.In[0].I32())
+	default:
+		args(o, c, c.In[0].U8())
+	}
+	return nil
+}
+
+// args goes through the rows of an axis for some columns at a time.
+func args[T cmp.Ordered](o arg, c *kernel.Call, x []T) {
+	t, out := c.In[0].Type, c.Out[0].I32()
+	n, inner := t.Size(o.Axis), graph.Type{Shape: t.Shape[o.Axis+1:]}.Elems()
+	ahead := func(a, b T) bool { return a > b || a != a && b == b }
+	if o.Least {
+		ahead = func(a, b T) bool { return a < b || a != a && b == b }
+	}
+	c.Pool.For(len(out), max(1, grain/n), func(lo, hi int) {
+		for lo < hi { // columns of one outer index at a time
+			at := lo % inner
+			end := min(inner, at+hi-lo, at+narrow)
+			argColumns(out[lo:lo+end-at], x[lo/inner*n*inner+at:], n, inner, ahead)
+			lo += end - at
+		}
+	})
+}
+
+// argColumns finds the best of n rows of x, which are stride apart, in every column.
+func argColumns[T any](out []int32, x []T, n, stride int, ahead func(a, b T) bool) {
+	var room [narrow]T
+	best := room[:copy(room[:len(out)], x)]
+	clear(out)
+	for k := 1; k < n; k++ {
+		for i, v := range x[k*stride : k*stride+len(out)] {
+			if ahead(v, best[i]) {
+				best[i], out[i] = v, int32(k)
+			}
+		}
+	}
+}
+
+func init() {
+	kernel.Register(kernel.CPU, argCPU)
+	for _, least := range []bool{false, true} {
+		over := func(axis int, t graph.Type) Sample {
+			return Sample{Op: arg{axis, least}, In: []graph.Type{t}, NoGrad: []int{0}}
+		}
+		register(
+			over(1, tensor.Of(graph.F32, 3, 17)), over(0, tensor.Of(graph.F32, 5, 300)),
+			over(1, tensor.Of(graph.I32, 2, 5, 3)), over(0, tensor.Of(graph.U8, 9)),
+		)
+	}
+}
