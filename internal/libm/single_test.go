@@ -65,8 +65,9 @@ func TestSinglesAtTheirBorders(t *testing.T) {
 	inf, nan := float32(math.Inf(1)), float32(math.NaN())
 	zero := float32(math.Copysign(0, -1))
 	points := []float32{zero, 0, -1, 1, -2, 2, 0.5, -0.5, inf, -inf, nan, math.MaxFloat32, -1e38,
-		math.SmallestNonzeroFloat32, -math.SmallestNonzeroFloat32, 1 << 20, 1<<20 - 0.0625, -1 << 20,
-		3, -3, 1<<24 + 2, 1<<24 - 1, 1e-5, -1e-5, 20, 89, -110, 1e-30, 3.1415927, 11, 22, 355}
+		math.SmallestNonzeroFloat32, -math.SmallestNonzeroFloat32, 1 << 20, 1<<20 - 0.0625,
+		-1 << 20, 3, -3, 1<<24 + 2, 1<<24 - 1, 1e-5, -1e-5, 20, 89, -110, 1e-30, 3.1415927,
+		11, 22, 355}
 	same := func(what string, x, got float32, want float64) {
 		near := float32(want)
 		if apart32(got, want) > 0.501 || got == 0 && want == 0 &&
@@ -87,9 +88,9 @@ func TestSinglesAtTheirBorders(t *testing.T) {
 // TestBitsOfTwoOverPi: the reduction of huge angles is right for the floats that are
 // closest to a multiple of a quarter turn and for the largest ones.
 func TestBitsOfTwoOverPi(t *testing.T) {
-	pi, _, err := big.ParseFloat("3.141592653589793238462643383279502884197169399375105820974944592"+
-		"307816406286208998628034825342117067982148086513282306647093844609550582231725359408", 10,
-		600, big.ToNearestEven)
+	pi, _, err := big.ParseFloat("3.14159265358979323846264338327950288419716939937510582097494"+
+		"4592307816406286208998628034825342117067982148086513282306647093844609550582231725359408",
+		10, 600, big.ToNearestEven)
 	if err != nil {
 		t.Fatal(err)
 	}
