@@ -55,6 +55,8 @@ func TestLayering(t *testing.T) {
 			"the time of a plan follows from the plan"},
 		{[]string{"executor"}, []string{"pass", "partition", "placement", "swap", "schedule",
 			"spill", "auto", "compile", "internal/arena"}, "nothing below the plan makes a choice"},
+		{[]string{"nn"}, []string{"models", "pass", "plan", "compile", "executor",
+			"internal/device", "data", "train"}, "a layer is a part of a graph and nothing else"},
 		{[]string{"models"}, []string{"pass", "plan", "compile", "executor", "internal/device",
 			"data", "train", ""}, "a model is a graph and nothing else"},
 		{[]string{"data", "data/images", "data/speech"},

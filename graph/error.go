@@ -7,7 +7,7 @@ import (
 
 // Error is a mistake in building a graph, with where the model made it.
 type Error struct {
-	Node string // name of the node that could not be made
+	Node string // name of the node that could not be made, "" for a mistake of the model
 	Op   string // its operation
 	Pos  string // file:line in the model
 	In   []Type // types of its operands
@@ -17,7 +17,10 @@ type Error struct {
 // Error is one line: node, operation, operand types, cause, place.
 func (e *Error) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s[", e.Node, e.Op)
+	if e.Node != "" {
+		b.WriteString(e.Node + ": ")
+	}
+	b.WriteString(e.Op + "[")
 	for i, t := range e.In {
 		if i > 0 {
 			b.WriteByte(' ')

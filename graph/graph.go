@@ -85,6 +85,15 @@ func (g *Graph) Scope(name string) (leave func()) {
 	return func() { g.scope = outer }
 }
 
+// Within makes the nodes that are made until the returned function is called have
+// the given scope, "enc/3/" or "" for none, instead of the current one. Every
+// part of it was checked by [Graph.Scope].
+func (g *Graph) Within(scope string) (leave func()) {
+	outer := g.scope
+	g.scope = scope
+	return func() { g.scope = outer }
+}
+
 // InPhase makes the nodes that build creates belong to a phase.
 func (g *Graph) InPhase(p Phase, build func()) {
 	outer := g.phase

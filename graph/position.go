@@ -12,7 +12,11 @@ var internalFrames = []string{
 	"github.com/gomem/gomem/graph.",
 	"github.com/gomem/gomem/graph/ops.",
 	"github.com/gomem/gomem/graph/autodiff.",
+	"github.com/gomem/gomem/nn.",
 }
+
+// Position is the model's line that makes nodes now: "dir/file.go:12".
+func (g *Graph) Position() string { return g.position() }
 
 // position is the file and line of the nearest caller that is model code: as a
 // rule a few frames away, which are cheaper to find than all.

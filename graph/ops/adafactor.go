@@ -54,9 +54,9 @@ func (c AdafactorConfig) withDefaults() AdafactorConfig {
 // elements is kept as the product of its means over either axis, divided by
 // its mean over both. state has the types that [AdafactorState] gives.
 func Adafactor(w graph.Value, state []graph.Value, grad, lr, step graph.Value,
-	cfg AdafactorConfig) *graph.Node {
+	cfg AdafactorConfig, gate ...Gate) *graph.Node {
 	vars := append([]graph.Value{w}, state...)
-	return update(adafactor{cfg.withDefaults()}, vars, grad, lr, step)
+	return behind(gate, adafactor{cfg.withDefaults()}, vars, grad, lr, step)
 }
 
 // AdafactorState is the optimizer state for a parameter of type t: the means

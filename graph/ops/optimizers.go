@@ -16,19 +16,20 @@ import (
 // are operands of type f32[], so that schedules stay outside the graph.
 
 // SGD is w ← w − lr·grad.
-func SGD(w, grad, lr graph.Value) *graph.Node {
-	return update(sgd{}, []graph.Value{w}, grad, lr)
+func SGD(w, grad, lr graph.Value, gate ...Gate) *graph.Node {
+	return behind(gate, sgd{}, []graph.Value{w}, grad, lr)
 }
 
 // Momentum is m ← mu·m + grad, w ← w − lr·m (Polyak's, as TensorFlow has it).
-func Momentum(w, m, grad, lr graph.Value, mu float32) *graph.Node {
-	return update(momentum{Mu: mu}, []graph.Value{w, m}, grad, lr)
+func Momentum(w, m, grad, lr graph.Value, mu float32, gate ...Gate) *graph.Node {
+	return behind(gate, momentum{Mu: mu}, []graph.Value{w, m}, grad, lr)
 }
 
 // Adam is Kingma and Ba's algorithm 1 (2015), with m and v the state.
-func Adam(w, m, v, grad, lr, step graph.Value, beta1, beta2, eps float32) *graph.Node {
-	return update(adam{Beta1: beta1, Beta2: beta2, Eps: eps}, []graph.Value{w, m, v}, grad, lr,
-		step)
+func Adam(w, m, v, grad, lr, step graph.Value, beta1, beta2, eps float32,
+	gate ...Gate) *graph.Node {
+	return behind(gate, adam{Beta1: beta1, Beta2: beta2, Eps: eps}, []graph.Value{w, m, v}, grad,
+		lr, step)
 }
 
 // Accumulate is v ← v + x, for running sums.

@@ -1,0 +1,175 @@
+package nn
+
+import (
+	"math"
+
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/ops"
+)
+
+// AttentionOptions are those of [Attention].
+type AttentionOptions struct {
+	Heads int // into which the width is divided
+	// KeyValueHeads are fewer heads of keys and values, each for a group of queries'
+	// heads (Ainslie et al. 2023); 0 means Heads.
+	KeyValueHeads int
+	HeadWidth     int // of a head; 0 means width/Heads
+
+	Memory graph.Value // what is attended to, f32[batch keys width']; none: x itself
+
+	Causal  bool        // a position sees none after it
+	Padding graph.Value // ids i32[batch keys]: those that are 0 are not attended to
+	Mask    graph.Value // f32 that broadcasts to [batch heads queries keys], added to logits
+
+	Rotary *ops.Rotation // positions of queries and keys; nil means none
+
+	Dropout float32 // of attention weights
+	Bias    bool    // for all four projections
+	Weight  Init    // nil means [Glorot]
+	Output  Init    // of the last projection; nil means Weight
+}
+
+// Attention is multi-head attention (Vaswani et al. 2017) of x, f32[batch length
+// width], to memory or to itself: softmax(q·kᵀ/√size)·v for each head, between
+// projections q, f32[width heads·size], k and v, f32[width' heads'·size], and o,
+// f32[heads·size width], with biases q-bias, k-bias, v-bias and o-bias if there are to
+// be any.
+func Attention(c *Ctx, x graph.Value, options ...AttentionOptions) graph.Value {
+	o, ok := one(c.Graph(), options)
+	if !ok || !exact("attention", x, 3, "batch, length and width") {
+		return graph.Value{}
+	}
+	if !o.Memory.Valid() {
+		o.Memory = x
+	}
+	width := x.Type().Size(2)
+	if err := o.complete(width); err != nil {
+		c.Graph().Fail(err)
+		return graph.Value{}
+	}
+	defer c.Enter()()
+	a := attention{Ctx: c, AttentionOptions: o}
+	scale := float32(1 / math.Sqrt(float64(o.HeadWidth)))
+	q := a.position(a.split(ops.Scale(a.project("q", x, o.Heads), scale), o.Heads))
+	k := a.position(a.split(a.project("k", o.Memory, o.KeyValueHeads), o.KeyValueHeads))
+	v := a.split(a.project("v", o.Memory, o.KeyValueHeads), o.KeyValueHeads)
+	y := ops.Transpose(a.attend(q, k, v), 0, 2, 1, 3)
+	if !y.Valid() {
+		return y
+	}
+	shape := x.Type().Shape
+	y = ops.Reshape(y, c.like(shape[0]), c.like(shape[1]), graph.Dim{Size: o.Heads * o.HeadWidth})
+	return c.named(a.linear("o", y, width, o.Output.or(o.Weight)), shape[2])
+}
+
+// complete replaces zeros by what they mean, and reports heads that cannot be.
+func (o *AttentionOptions) complete(width int) error {
+	if o.KeyValueHeads == 0 {
+		o.KeyValueHeads = o.Heads
+	}
+	switch {
+	case o.Heads < 1 || o.KeyValueHeads < 1 || o.Heads%o.KeyValueHeads != 0:
+		return errorf("attention with %d heads of queries and %d of keys: want 1 or more, the one "+
+			"a multiple of the other", o.Heads, o.KeyValueHeads)
+	case o.HeadWidth == 0 && width%o.Heads != 0:
+		return errorf("attention of width %d with %d heads, which do not divide it", width, o.Heads)
+	case o.HeadWidth < 0:
+		return errorf("attention with heads of width %d", o.HeadWidth)
+	}
+	if o.HeadWidth == 0 {
+		o.HeadWidth = width / o.Heads
+	}
+	return nil
+}
+
+// attention builds one attention.
+type attention struct {
+	*Ctx
+	AttentionOptions
+}
+
+// like is an axis as another, without a name in a model that has none.
+func (c *Ctx) like(d graph.Dim) graph.Dim { return c.Dim(d.Name, d.Size) }
+
+// project is a projection to so many heads.
+func (a attention) project(name string, x graph.Value, heads int) graph.Value {
+	return a.linear(name, x, heads*a.HeadWidth, a.Weight)
+}
+
+func (a attention) linear(name string, x graph.Value, out int, init Init) graph.Value {
+	return Linear(a.Ctx, x, out, LinearOptions{WeightName: name, BiasName: name + "-bias",
+		NoBias: !a.Bias, Weight: init})
+}
+
+// split takes [batch length heads·size] apart into [batch heads length size].
+func (a attention) split(x graph.Value, heads int) graph.Value {
+	if !x.Valid() {
+		return x
+	}
+	s := x.Type().Shape
+	x = ops.Reshape(x, a.like(s[0]), a.like(s[1]), a.Dim("heads", heads),
+		graph.Dim{Size: a.HeadWidth})
+	return ops.Transpose(x, 0, 2, 1, 3)
+}
+
+// position turns queries or keys by their positions.
+func (a attention) position(x graph.Value) graph.Value {
+	if a.Rotary == nil {
+		return x
+	}
+	return Rotary(a.Ctx, x, *a.Rotary)
+}
+
+// attend is softmax(q·kᵀ)·v under the masks, [batch heads queries size]. The queries
+// of a group of heads are rows beside each other, so that a group's keys and values
+// need not be repeated.
+func (a attention) attend(q, k, v graph.Value) graph.Value {
+	if !q.Valid() || !k.Valid() || !v.Valid() {
+		return graph.Value{}
+	}
+	whole := q.Type().Shape
+	keys := k.Type().Shape[2]
+	grouped := a.KeyValueHeads != a.Heads
+	rows := a.Heads / a.KeyValueHeads * whole[2].Size
+	if grouped {
+		q = ops.Reshape(q, whole[0], a.Dim("heads", a.KeyValueHeads), graph.Dim{Size: rows},
+			whole[3])
+	}
+	logits := ops.MatMulT(q, k, false, true)
+	if grouped {
+		logits = ops.Reshape(logits, whole[0], whole[1], whole[2], graph.Dim{Size: keys.Size})
+	}
+	weights := ops.Softmax(a.mask(logits, whole[2].Size, keys.Size))
+	weights = Dropout(a.Ctx, weights, a.Dropout, DropoutOptions{Name: "weights"})
+	if grouped {
+		weights = ops.Reshape(weights, whole[0], a.Dim("heads", a.KeyValueHeads),
+			graph.Dim{Size: rows}, graph.Dim{Size: keys.Size})
+	}
+	y := ops.MatMul(weights, v)
+	if grouped {
+		y = ops.Reshape(y, whole...)
+	}
+	return y
+}
+
+// mask adds to logits what hides keys.
+func (a attention) mask(logits graph.Value, queries, keys int) graph.Value {
+	if a.Mask.Valid() {
+		logits = ops.Add(logits, a.Mask)
+	}
+	if a.Padding.Valid() {
+		logits = ops.Add(logits, a.once("padding/"+a.Padding.String(), func() graph.Value {
+			return ops.PaddingMask(a.Padding)
+		}))
+	}
+	if !a.Causal {
+		return logits
+	}
+	if queries != keys {
+		a.Graph().Fail(errorf("causal attention of %d positions to %d", queries, keys))
+		return graph.Value{}
+	}
+	return ops.Add(logits, a.once("causal/"+itoa(keys), func() graph.Value {
+		return ops.CausalMask(a.Graph(), keys)
+	}))
+}

@@ -1,0 +1,159 @@
+package nn
+
+import (
+	"path"
+
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/ops"
+)
+
+// Optimizer makes the updates of a parameter, with its state. One's own may be
+// composed of any operations that end in update nodes.
+type Optimizer interface {
+	Update(u Update) []*graph.Node
+	// Rate is the learning rate of an objective that says none.
+	Rate() Schedule
+}
+
+// Update is what an optimizer is to make of a parameter and its gradient. Nodes are
+// made in the parameter's scope and in phase Update, so that the default placement
+// has all of them, and the state, on the host.
+type Update struct {
+	Parameter, Gradient graph.Value
+	Rate                graph.Value // f32[]: the learning rate
+	Step                graph.Value // f32[]: how many updates there are with this one, from 1
+	Gate                ops.Gate    // to be handed to the update operations
+}
+
+// State is optimizer state of the parameter, which starts as zeros: a variable
+// "PARAMETER/NAME".
+func (u Update) State(name string, t graph.Type) graph.Value {
+	w := u.Parameter
+	return w.Graph().State(path.Base(w.Node.Name)+"/"+name, t, graph.Init{})
+}
+
+// SGD is [ops.SGD]: w ← w − rate·gradient.
+type SGD struct{}
+
+// Update is the update of a parameter.
+func (SGD) Update(u Update) []*graph.Node {
+	return []*graph.Node{ops.SGD(u.Parameter, u.Gradient, u.Rate, u.Gate)}
+}
+
+// Rate is 0.01.
+func (SGD) Rate() Schedule { return Constant(0.01) }
+
+// Momentum is [ops.Momentum], or with Nesterov [ops.Nesterov]: PyTorch's SGD with
+// momentum.
+type Momentum struct {
+	Mu       float32 // share of the velocity that is kept; 0 means 0.9
+	Nesterov bool
+}
+
+// Update is the update of a parameter.
+func (o Momentum) Update(u Update) []*graph.Node {
+	step := ops.Momentum
+	if o.Nesterov {
+		step = ops.Nesterov
+	}
+	velocity := u.State("momentum", u.Parameter.Type())
+	return []*graph.Node{step(u.Parameter, velocity, u.Gradient, u.Rate, orDefault(o.Mu, 0.9),
+		u.Gate)}
+}
+
+// Rate is 0.01.
+func (Momentum) Rate() Schedule { return Constant(0.01) }
+
+// Adam is [ops.Adam].
+type Adam struct {
+	Betas []float32 // decay of the two moments; nil means 0.9 and 0.999
+	Eps   float32   // 0 means 1e-8
+}
+
+// Update is the update of a parameter.
+func (o Adam) Update(u Update) []*graph.Node {
+	first, second := u.State("first", u.Parameter.Type()), u.State("second", u.Parameter.Type())
+	beta1, beta2 := betas(u, o.Betas)
+	return []*graph.Node{ops.Adam(u.Parameter, first, second, u.Gradient, u.Rate, u.Step, beta1,
+		beta2, orDefault(o.Eps, 1e-8), u.Gate)}
+}
+
+// Rate is 0.001.
+func (Adam) Rate() Schedule { return Constant(0.001) }
+
+// AdamW is [ops.AdamW]: Adam whose weight decay is not part of the gradient
+// (Loshchilov and Hutter 2019).
+type AdamW struct {
+	Betas []float32 // decay of the two moments; nil means 0.9 and 0.999
+	Eps   float32   // 0 means 1e-8
+	Decay float32   // of weights, times the learning rate; 0 means 0.01
+	// Exempt says which parameters do not decay; nil: none is exempt. See [Vectors].
+	Exempt func(parameter graph.Value) bool
+}
+
+// Update is the update of a parameter.
+func (o AdamW) Update(u Update) []*graph.Node {
+	if o.Exempt != nil && o.Exempt(u.Parameter) {
+		return Adam{Betas: o.Betas, Eps: o.Eps}.Update(u)
+	}
+	first, second := u.State("first", u.Parameter.Type()), u.State("second", u.Parameter.Type())
+	beta1, beta2 := betas(u, o.Betas)
+	return []*graph.Node{ops.AdamW(u.Parameter, first, second, u.Gradient, u.Rate, u.Step, beta1,
+		beta2, orDefault(o.Eps, 1e-8), orDefault(o.Decay, 0.01), u.Gate)}
+}
+
+// Rate is 0.001.
+func (AdamW) Rate() Schedule { return Constant(0.001) }
+
+// Vectors are exempt from weight decay: biases, and scales of norms.
+func Vectors(parameter graph.Value) bool { return parameter.Type().Rank() < 2 }
+
+// betas are the decays of Adam's moments.
+func betas(u Update, given []float32) (beta1, beta2 float32) {
+	switch len(given) {
+	case 0:
+		return 0.9, 0.999
+	case 2:
+		return given[0], given[1]
+	}
+	u.Parameter.Graph().Fail(errorf("%d decays of Adam's moments, want 2", len(given)))
+	return 0, 0
+}
+
+// Adafactor is [ops.Adafactor], without first moment; the learning rate is relative
+// to a parameter's root mean square.
+type Adafactor struct {
+	MinDim int // least size of both axes that are factored; 0 means 128
+}
+
+// Update is the update of a parameter.
+func (o Adafactor) Update(u Update) []*graph.Node {
+	return []*graph.Node{ops.Adafactor(u.Parameter, o.State(u), u.Gradient, u.Rate, u.Step,
+		ops.AdafactorConfig{MinDim: o.MinDim}, u.Gate)}
+}
+
+// State is the optimizer's state of a parameter: second moments, of rows and of
+// columns where they are factored.
+func (o Adafactor) State(u Update) (state []graph.Value) {
+	types := ops.AdafactorState(u.Parameter.Type(), o.MinDim)
+	for i, t := range types {
+		name := "second"
+		if len(types) == 2 {
+			name = [...]string{"second-rows", "second-columns"}[i]
+		}
+		state = append(state, u.State(name, t))
+	}
+	return state
+}
+
+// Rate warms up to 0.01 in 10,000 steps, and then goes with the inverse square root
+// of the step.
+func (Adafactor) Rate() Schedule { return InverseSqrt{Scale: 1, Warmup: 10000} }
+
+// orDefault is x, or def if x is 0.
+func orDefault(x, def float32) float32 {
+	if x == 0 {
+		return def
+	}
+	return x
+}
