@@ -95,10 +95,12 @@ func TestBadGates(t *testing.T) {
 			ops.AccumulateUntil(w, g, ops.Gate{Step: step})
 		},
 		"weight decay -1 is negative": func(w, g, lr, step graph.Value) {
-			ops.AdamW(w, w, w, g, lr, step, 0.9, 0.9, 0, -1)
+			m, v := w.Graph().State("m", w.Type(), graph.Init{}),
+				w.Graph().State("v", w.Type(), graph.Init{})
+			ops.AdamW(w, m, v, g, lr, step, 0.9, 0.9, 0, -1)
 		},
 		"momentum 1 is outside": func(w, g, lr, _ graph.Value) {
-			ops.Nesterov(w, w, g, lr, 1)
+			ops.Nesterov(w, w.Graph().State("m", w.Type(), graph.Init{}), g, lr, 1)
 		},
 	} {
 		b := newBench(t)
