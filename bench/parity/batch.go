@@ -26,6 +26,9 @@ func (s subject) batch(rng *rand.Rand) gomem.Feeds {
 		x := gomem.NewTensor(v.Type())
 		if m.Domain == models.Texts {
 			texts(x, m.Classes, rng)
+			if v.Node.Name == "targets" {
+				untargeted(x.I32())
+			}
 		} else {
 			pictures(x, max(2, m.Classes), rng)
 		}
@@ -41,6 +44,15 @@ func texts(x gomem.Tensor, ids int, rng *rand.Rand) {
 	for i := range rows {
 		for j := range length - i*length/(2*rows) {
 			x.I32()[i*length+j] = 1 + rng.Int32N(int32(ids-1))
+		}
+	}
+}
+
+// untargeted has no target where there was padding.
+func untargeted(targets []int32) {
+	for i, id := range targets {
+		if id == 0 {
+			targets[i] = models.NoTarget
 		}
 	}
 }

@@ -48,6 +48,9 @@ func cases() []parityCase {
 		{"moe, sparse, stacked experts", moe(func(c *models.MoEConfig) {
 			c.Sparse, c.Stacked = true, true
 		})},
+		{"gpt", gpt(models.GPT2Blocks, false)},
+		{"gpt, llama blocks", gpt(models.LlamaBlocks, false)},
+		{"gpt, llama blocks, untied", gpt(models.LlamaBlocks, true)},
 		{"resnet v1.5", resNet(1)},
 		{"resnet v2", resNet(2)},
 		{"wgan, critic", wgan("critic", "resnet", false)},
@@ -90,6 +93,18 @@ func moe(change func(*models.MoEConfig)) func() (subject, error) {
 		c.Dropout, c.Jitter, c.SecondThreshold = 0, 0, 0
 		change(&c)
 		m, err := models.MoE(c)
+		return only(m, err, c)
+	}
+}
+
+func gpt(blocks string, untied bool) func() (subject, error) {
+	return func() (subject, error) {
+		c, err := models.NewGPTConfig(size, blocks)
+		if err != nil {
+			return subject{}, err
+		}
+		c.Dropout, c.Untied = 0, untied
+		m, err := models.GPT(c)
 		return only(m, err, c)
 	}
 }

@@ -113,6 +113,77 @@ def transformer(c, w, x, noise):
     return texts_loss(F.linear(layer_norm(y, w.at("dec")), table), target, c["Smoothing"])
 
 
+# Decoder-only
+
+
+def turned(x, base):
+    """Rotary positions: element i of a half is turned with element i of the other."""
+    half = x.shape[-1] // 2
+    rates = base ** (-torch.arange(half, dtype=torch.float64) / half)
+    angles = torch.arange(x.shape[-2], dtype=torch.float64)[:, None] * rates
+    cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
+    a, b = x[..., :half], x[..., half:]
+    return torch.cat([a * cos - b * sin, b * cos + a * sin], -1)
+
+
+def attended(q, k, v):
+    """Causal attention of [batch length heads size], flattened again."""
+    q, k, v = (z.transpose(1, 2) for z in (q, k, v))
+    k, v = (z.repeat_interleave(q.shape[1] // z.shape[1], 1) for z in (k, v))
+    logits = q @ k.transpose(2, 3) / math.sqrt(q.shape[-1])
+    weights = logits.masked_fill(future(q.shape[2]), -math.inf).softmax(-1)
+    return (weights @ v).transpose(1, 2).flatten(2)
+
+
+def gpt2_block(c, w, x):
+    def norm(name, x):
+        return F.layer_norm(x, x.shape[-1:], w[name + "/scale"], w[name + "/bias"], c["Eps"])
+
+    def linear(name, x):
+        return F.linear(x, w[name + "/weight"].t(), w[name + "/bias"])
+
+    heads = linear("attn/c_attn", norm("ln_1", x)).chunk(3, -1)
+    y = attended(*(z.unflatten(2, (c["Heads"], -1)) for z in heads))
+    x = x + linear("attn/c_proj", y)
+    y = F.gelu(linear("mlp/c_fc", norm("ln_2", x)), approximate="tanh")
+    return x + linear("mlp/c_proj", y)
+
+
+def llama_norm(c, x, weight):
+    return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + c["Eps"]) * weight
+
+
+def llama_block(c, w, x):
+    def linear(name, x):
+        return F.linear(x, w[name + "/weight"])
+
+    y = llama_norm(c, x, w["input_layernorm/weight"])
+    q, k, v = (linear("self_attn/%s_proj" % n, y).unflatten(2, (heads, -1))
+               for n, heads in (("q", c["Heads"]), ("k", c["KeyHeads"]), ("v", c["KeyHeads"])))
+    q, k = (turned(z.transpose(1, 2), c["RotaryBase"]).transpose(1, 2) for z in (q, k))
+    x = x + linear("self_attn/o_proj", attended(q, k, v))
+    y = llama_norm(c, x, w["post_attention_layernorm/weight"])
+    y = F.silu(linear("mlp/gate_proj", y)) * linear("mlp/up_proj", y)
+    return x + linear("mlp/down_proj", y)
+
+
+def gpt(c, w, x, noise):
+    if c["Blocks"] == "gpt2":
+        table = w["wte/weight"]
+        y = F.embedding(x["tokens"], table) + w["wpe/weight"][:c["Length"]]
+        for i in range(c["Layers"]):
+            y = gpt2_block(c, w.at("h", i), y)
+        y = F.layer_norm(y, y.shape[-1:], w["ln_f/scale"], w["ln_f/bias"], c["Eps"])
+    else:
+        table = w["model/embed_tokens/weight"]
+        y = F.embedding(x["tokens"], table)
+        for i in range(c["Layers"]):
+            y = llama_block(c, w.at("model", "layers", i), y)
+        y = llama_norm(c, y, w["model/norm/weight"])
+    logits = F.linear(y, w["lm_head/weight"] if c["Untied"] else table)
+    return F.cross_entropy(logits.flatten(0, 1), x["targets"].flatten(), ignore_index=-1)
+
+
 # Mixture of experts
 
 
@@ -367,6 +438,7 @@ def deepspeech(c, w, x, noise):
 MODELS = {
     "transformer": transformer,
     "moe": moe,
+    "gpt": gpt,
     "resnet": resnet,
     "wgan critic": wgan_critic,
     "wgan generator": wgan_generator,

@@ -1,0 +1,225 @@
+package models
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/ops"
+	"github.com/gomem/gomem/internal/tensor"
+	"github.com/gomem/gomem/nn"
+)
+
+// GPTConfig is one decoder-only language model. [NewGPTConfig] fills it in; every
+// number may be changed afterwards.
+type GPTConfig struct {
+	Size   string // s512, s64 or base
+	Blocks string // GPT2Blocks or LlamaBlocks
+
+	Texts  int // windows of text a step
+	Length int // tokens of a window
+
+	Layers    int
+	Width     int // the size of a token's representation
+	Heads     int // attention heads, of Width/Heads each
+	KeyHeads  int // heads of keys and values, each for a group of Heads; Heads in GPT-2
+	Hidden    int // hidden units of a feed-forward sublayer
+	Vocab     int // sub-words, those that a tokenizer leaves unused included
+	Positions int // learned positions, Length or more; 0 with rotary ones
+	Untied    bool
+
+	RotaryBase float32 // of the angles of LlamaBlocks
+	Eps        float32 // added to what norms divide by
+
+	Dropout  float32 // of embeddings, attention weights and residual branches
+	Decay    float32 // of weight matrices and embeddings, times the learning rate
+	Clip     float32 // the most that the norm of all gradients may be; 0: no limit
+	Schedule nn.CosineDecay
+}
+
+// The kinds of blocks.
+const (
+	// GPT2Blocks have layer norms, learned positions, biases and a feed-forward
+	// sublayer with GELU (Radford et al. 2019).
+	GPT2Blocks = "gpt2"
+	// LlamaBlocks have RMS norms, rotary positions, SwiGLU and no biases (Touvron et al.
+	// 2023), and groups of heads share their keys and values (Ainslie et al. 2023).
+	LlamaBlocks = "llama"
+)
+
+// NewGPTConfig is the model of a size: "base" is the small GPT-2 (124 million
+// parameters), "s64" its replica at an eighth of the width with the same graph, and
+// "s512" a small one for tests. With LlamaBlocks they are as wide and as deep.
+func NewGPTConfig(size, blocks string) (GPTConfig, error) {
+	c := GPTConfig{Size: size, Blocks: blocks, Layers: 12, Eps: 1e-5, Dropout: 0.1, Decay: 0.1,
+		Clip: 1}
+	c.Schedule.Floor = 0.1
+	switch size {
+	case "base":
+		c.Texts, c.Length, c.Width, c.Heads, c.KeyHeads = 8, 1024, 768, 12, 4
+		c.Hidden, c.Vocab = 3072, 50257
+		c.Schedule.Rate, c.Schedule.Warmup, c.Schedule.Total = 6e-4, 2000, 600000
+	case "s64":
+		c.Texts, c.Length, c.Width, c.Heads, c.KeyHeads = 8, 128, 96, 3, 1
+		c.Hidden, c.Vocab = 384, 6282
+		c.Schedule.Rate, c.Schedule.Warmup, c.Schedule.Total = 3e-3, 50, 3000
+	case "s512":
+		c.Texts, c.Length, c.Layers, c.Width, c.Heads, c.KeyHeads = 4, 32, 2, 32, 4, 2
+		c.Hidden, c.Vocab = 128, 528
+		c.Schedule.Rate, c.Schedule.Warmup, c.Schedule.Total = 6e-3, 20, 600
+	default:
+		return GPTConfig{}, unknownSize(size)
+	}
+	switch blocks {
+	case GPT2Blocks:
+		c.KeyHeads, c.Positions = c.Heads, c.Length
+	case LlamaBlocks:
+		// two thirds of the hidden units, since SwiGLU has three matrices for two
+		c.Hidden, c.Dropout, c.RotaryBase = c.Hidden*2/3, 0, 10000
+	default:
+		return GPTConfig{}, fmt.Errorf("unknown --blocks %q: want %s or %s", blocks, GPT2Blocks,
+			LlamaBlocks)
+	}
+	return c, nil
+}
+
+// Validate reports the first number that no model can have, on one line that
+// names the option and what to do.
+func (c GPTConfig) Validate() error {
+	if _, err := NewGPTConfig(c.Size, c.Blocks); err != nil {
+		return err
+	}
+	if err := texts(c.Texts, c.Length); err != nil {
+		return err
+	}
+	if err := within(
+		limit{"--depth", c.Layers, 1, maxLayers},
+		limit{"width", c.Width, 2, math.MaxInt32},
+		limit{"hidden units", c.Hidden, 1, math.MaxInt32},
+		limit{"heads", c.Heads, 1, max(1, c.Width)},
+		limit{"heads of keys", c.KeyHeads, 1, max(1, c.Heads)},
+		limit{"vocabulary", c.Vocab, 2, math.MaxInt32},
+	); err != nil {
+		return err
+	}
+	if err := c.validateBlocks(); err != nil {
+		return err
+	}
+	if err := fractions(share{"dropout", c.Dropout}, share{"weight decay", c.Decay}); err != nil {
+		return err
+	}
+	if !(c.Clip >= 0) || !(c.Eps > 0) || math.IsInf(float64(c.Clip+c.Eps), 0) {
+		return fmt.Errorf("clip is %v and eps %v: want a number from 0, and one above 0", c.Clip,
+			c.Eps)
+	}
+	return c.Schedule.Validate()
+}
+
+// validateBlocks demands heads that divide each other, and positions.
+func (c GPTConfig) validateBlocks() error {
+	switch {
+	case c.Width%c.Heads != 0:
+		return fmt.Errorf("width is %d: want a multiple of the %d heads", c.Width, c.Heads)
+	case c.Heads%c.KeyHeads != 0:
+		return fmt.Errorf("heads are %d: want a multiple of the %d of keys", c.Heads, c.KeyHeads)
+	case c.Blocks == LlamaBlocks && (c.Width/c.Heads)%2 != 0:
+		return fmt.Errorf("heads have width %d: want an even number", c.Width/c.Heads)
+	case c.Blocks == LlamaBlocks && !(c.RotaryBase >= 1 && c.RotaryBase <= math.MaxFloat32):
+		return fmt.Errorf("rotary base is %v: want a number from 1", c.RotaryBase)
+	case c.Blocks == GPT2Blocks && c.Positions < c.Length:
+		return fmt.Errorf("--length is %d: want the %d learned positions or less", c.Length,
+			c.Positions)
+	case c.Blocks == GPT2Blocks && (c.Untied || c.KeyHeads != c.Heads):
+		return fmt.Errorf("gpt2 blocks have tied embeddings and %d heads of keys", c.Heads)
+	}
+	return nil
+}
+
+// Parameters is the number of elements of all variables that are not optimizer
+// state, by closed form.
+func (c GPTConfig) Parameters() int64 {
+	d, h, layers := int64(c.Width), int64(c.Hidden), int64(c.Layers)
+	table := int64(c.Vocab) * d
+	if c.Blocks == GPT2Blocks {
+		attention := 4*d*d + 4*d
+		feedForward := 2*d*h + h + d
+		return table + int64(c.Positions)*d + layers*(attention+feedForward+4*d) + 2*d
+	}
+	keys := d / int64(c.Heads) * int64(c.KeyHeads)
+	if c.Untied {
+		table *= 2
+	}
+	return table + layers*(2*d*d+2*d*keys+3*d*h+2*d) + d
+}
+
+// NoTarget is the target of a position where nothing is to be predicted.
+const NoTarget = -1
+
+// GPT builds a decoder-only language model: GPT-2, or LLaMA with grouped queries. Its
+// data are windows of text and at each position the token after it, ids i32[texts
+// length]; where the latter is [NoTarget], nothing is predicted. It is trained by
+// AdamW; matrices and embeddings decay, biases and norms do not. The evaluation's
+// output is each position's loss, f32[texts length], of which perplexity is made.
+//
+// The parameters' names are those of public checkpoints, with slashes for dots: see
+// [GPTConfig.PublicName]. In GPT2Blocks matrices are [in out], in LlamaBlocks [out in],
+// as there.
+func GPT(c GPTConfig) (*Model, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	m := nn.NewModel()
+	tokens := m.Input("tokens", graph.I32, c.Texts, c.Length)
+	targets := m.Input("targets", graph.I32, c.Texts, c.Length)
+	p := &gpt{GPTConfig: c}
+	losses, _ := p.losses(m.Training(), tokens, targets)
+	m.Minimize(nn.MeanOver(losses, counted(targets)), c.optimizer(),
+		nn.MinimizeOptions{Rate: c.Schedule, Clip: c.Clip})
+	losses, logits := p.losses(m.Evaluation(), tokens, targets)
+	right := ops.Correct(logits, known(targets))
+	m.Evaluate(nn.MeanOver(losses, counted(targets)),
+		nn.Metric{Name: "accuracy", Value: nn.MeanOver(right, counted(targets))})
+	m.Output(losses)
+	return gptModel(m, c).done()
+}
+
+// counted is 1 where there is a target, else 0.
+func counted(targets graph.Value) graph.Value {
+	return ops.Cast(ops.GreaterEqual(targets, zeroID(targets)), graph.F32)
+}
+
+// known is the targets, and 0 where there is none.
+func known(targets graph.Value) graph.Value {
+	zero := zeroID(targets)
+	return ops.Where(ops.GreaterEqual(targets, zero), targets, zero)
+}
+
+func zeroID(like graph.Value) graph.Value {
+	return like.Graph().Constant("zero", tensor.FromI32([]int32{0}))
+}
+
+// optimizer is AdamW, or Adam without decay.
+func (c GPTConfig) optimizer() nn.Optimizer {
+	betas := []float32{0.9, 0.95}
+	if c.Decay == 0 {
+		return nn.Adam{Betas: betas}
+	}
+	return nn.AdamW{Betas: betas, Decay: c.Decay, Exempt: nn.Vectors}
+}
+
+// gptModel is a network as a model of this package.
+func gptModel(m *nn.Model, c GPTConfig) *Model {
+	device, host := replicaBudget(c.Size)
+	out := &Model{Graph: m.Graph, Name: "gpt", Size: c.Size, Domain: Texts, Unit: Texts.unit(),
+		Classes: c.Vocab, Data: m.Data, Seed: m.Seed, LearningRate: m.LearningRate, Step: m.Step,
+		EvalLoss: m.EvalLoss, EvalOutputs: m.EvalOutputs, Schedule: c.Schedule,
+		DeviceBytes: device, HostBytes: host}
+	for _, o := range m.Objectives {
+		out.Objectives = append(out.Objectives, Objective{Name: o.Name, Times: o.Times,
+			Loss: o.Loss, Updates: o.Updates})
+	}
+	for _, metric := range m.EvalMetrics {
+		out.EvalMetrics = append(out.EvalMetrics, Metric{metric.Name, metric.Value})
+	}
+	return out
+}

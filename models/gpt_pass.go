@@ -1,0 +1,259 @@
+package models
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/ops"
+	"github.com/gomem/gomem/internal/tensor"
+	"github.com/gomem/gomem/nn"
+)
+
+// gpt builds the computation of one pass. In decoding it goes on from what is before.
+type gpt struct {
+	GPTConfig
+	mask  graph.Value // f32[queries keys], added to attention logits
+	first graph.Value // i32[]: the position of the first token
+	past  *gptPast    // nil: the first token is the text's first
+}
+
+// losses is the cross-entropy of each position, f32[texts length], and the logits,
+// f32[texts length vocab].
+func (p *gpt) losses(c *nn.Ctx, tokens, targets graph.Value) (losses, logits graph.Value) {
+	if !tokens.Valid() || !targets.Valid() {
+		return // the graph's error says why
+	}
+	g := c.Graph()
+	leave := c.Enter()
+	p.mask = ops.CausalMask(g, p.Length)
+	p.first = g.Constant("first", tensor.FromI32([]int32{0}))
+	leave()
+	logits = p.head(c, p.hidden(c, tokens))
+	defer c.Enter()()
+	return ops.CrossEntropy(logits, known(targets), 0), logits
+}
+
+// hidden is the representation of every token before the last norm, f32[texts n
+// width], of ids i32[texts n].
+func (p *gpt) hidden(c *nn.Ctx, ids graph.Value) graph.Value {
+	x := p.embed(c, ids)
+	for i := range p.Layers {
+		x = p.block(c.In(p.path("layers")).In(fmt.Sprint(i)), i, x)
+	}
+	return x
+}
+
+// path is what public checkpoints call a part of the model.
+func (p *gpt) path(part string) string {
+	names := map[string]string{"embedding": "wte", "layers": "h", "norm": "ln_f",
+		"before": "ln_1", "between": "ln_2", "attention": "attn", "hidden": "mlp"}
+	if p.Blocks == LlamaBlocks {
+		names = map[string]string{"embedding": "model/embed_tokens", "layers": "model/layers",
+			"norm": "model/norm", "before": "input_layernorm",
+			"between": "post_attention_layernorm", "attention": "self_attn", "hidden": "mlp"}
+	}
+	return names[part]
+}
+
+// embed looks ids up, with learned positions in GPT2Blocks.
+func (p *gpt) embed(c *nn.Ctx, ids graph.Value) graph.Value {
+	x := p.lookUp(c.In(p.path("embedding")), ids)
+	if p.Blocks == GPT2Blocks {
+		at := c.In("wpe")
+		defer at.Enter()()
+		table := at.Param("weight", nn.Normal(0.02), p.Positions, p.Width)
+		if p.past != nil {
+			table = ops.SliceAt(table, p.first, 0, ids.Type().Size(1))
+		} else {
+			table = ops.Slice(table, 0, 0, p.Length)
+		}
+		x = ops.Add(x, table)
+	}
+	return nn.Dropout(c, x, p.Dropout, nn.DropoutOptions{Name: "embedding"})
+}
+
+// table is the embedding, or the matrix of the logits if that is another.
+func (p *gpt) table(c *nn.Ctx) graph.Value {
+	return c.Param("weight", nn.Normal(0.02), p.Vocab, p.Width)
+}
+
+// parts are the rows at which a table is taken apart: in decoding those of large
+// vocabularies, so that a model can be larger than the device in every respect.
+func (p *gpt) parts() []int {
+	n := 1
+	if p.past != nil {
+		n = (4*p.Vocab*p.Width + p.past.partBytes - 1) / p.past.partBytes
+	}
+	var rows []int
+	for i := range n + 1 {
+		rows = append(rows, i*p.Vocab/n)
+	}
+	return rows
+}
+
+func (p *gpt) lookUp(c *nn.Ctx, ids graph.Value) graph.Value {
+	defer c.Enter()()
+	table := p.table(c)
+	rows := p.parts()
+	if len(rows) == 2 {
+		return ops.Embedding(table, ids)
+	}
+	var all []graph.Value
+	for i := range len(rows) - 1 {
+		part := ops.Slice(table, 0, rows[i], rows[i+1])
+		all = append(all, ops.EmbeddingPart(part, ids, rows[i]))
+	}
+	return sum(all)
+}
+
+// head is the logits of representations, f32[… width] → f32[… vocab].
+func (p *gpt) head(c *nn.Ctx, x graph.Value) graph.Value {
+	x = p.norm(c.In(p.path("norm")), x)
+	if p.Untied {
+		c = c.In("lm_head")
+	} else {
+		c = c.Share(p.path("embedding"))
+	}
+	defer c.Enter()()
+	table := p.table(c)
+	rows := p.parts()
+	if len(rows) == 2 {
+		return ops.MatMulT(x, table, false, true)
+	}
+	var all []graph.Value
+	for i := range len(rows) - 1 {
+		part := ops.Slice(table, 0, rows[i], rows[i+1])
+		all = append(all, ops.MatMulT(x, part, false, true))
+	}
+	return ops.Concat(-1, all...)
+}
+
+func (p *gpt) norm(c *nn.Ctx, x graph.Value) graph.Value {
+	if p.Blocks == LlamaBlocks {
+		return nn.RMSNorm(c, x, nn.NormOptions{Eps: p.Eps, Name: "weight"})
+	}
+	return nn.LayerNorm(c, x, nn.NormOptions{Eps: p.Eps})
+}
+
+// block is one layer.
+func (p *gpt) block(c *nn.Ctx, layer int, x graph.Value) graph.Value {
+	attention := c.In(p.path("attention"))
+	y := p.norm(c.In(p.path("before")), x)
+	y = p.attend(attention, layer, y)
+	x = p.residual(attention, x, y)
+	hidden := c.In(p.path("hidden"))
+	y = p.norm(c.In(p.path("between")), x)
+	return p.residual(hidden, x, p.feedForward(hidden, y))
+}
+
+// residual adds a branch.
+func (p *gpt) residual(c *nn.Ctx, x, y graph.Value) graph.Value {
+	y = nn.Dropout(c, y, p.Dropout, nn.DropoutOptions{Name: "residual"})
+	defer c.Enter()()
+	return ops.Add(x, y)
+}
+
+// linear is a projection: with a bias and [in out] in GPT2Blocks, [out in] in
+// LlamaBlocks. Those that end a residual branch start smaller, so that the sum of all
+// branches does not.
+func (p *gpt) linear(c *nn.Ctx, x graph.Value, out int, last bool) graph.Value {
+	deviation := 0.02
+	if last {
+		deviation /= math.Sqrt(2 * float64(p.Layers))
+	}
+	init := nn.Normal(deviation)
+	if p.Blocks == GPT2Blocks {
+		return nn.Linear(c, x, out, nn.LinearOptions{Weight: init})
+	}
+	if !x.Valid() {
+		return x
+	}
+	defer c.Enter()()
+	return ops.MatMulT(x, c.Param("weight", init, out, x.Type().Size(-1)), false, true)
+}
+
+func (p *gpt) feedForward(c *nn.Ctx, x graph.Value) graph.Value {
+	if p.Blocks == GPT2Blocks {
+		y := p.linear(c.In("c_fc"), x, p.Hidden, false)
+		leave := c.Enter()
+		y = ops.GeluTanh(y)
+		leave()
+		return p.linear(c.In("c_proj"), y, p.Width, true)
+	}
+	gate := p.linear(c.In("gate_proj"), x, p.Hidden, false)
+	up := p.linear(c.In("up_proj"), x, p.Hidden, false)
+	leave := c.Enter()
+	y := ops.Mul(ops.Silu(gate), up)
+	leave()
+	return p.linear(c.In("down_proj"), y, p.Width, true)
+}
+
+// attend is the attention sublayer of x, f32[texts n width].
+func (p *gpt) attend(c *nn.Ctx, layer int, x graph.Value) graph.Value {
+	q, k, v := p.project(c, x)
+	if !q.Valid() || !k.Valid() || !v.Valid() {
+		return graph.Value{}
+	}
+	leave := c.Enter()
+	size := p.Width / p.Heads
+	q = p.turn(p.split(ops.Scale(q, float32(1/math.Sqrt(float64(size)))), p.Heads))
+	k, v = p.turn(p.split(k, p.KeyHeads)), p.split(v, p.KeyHeads)
+	if p.past != nil {
+		k, v = p.past.recall(layer, k, v, p.first)
+	}
+	y := p.mix(c, q, k, v)
+	y = ops.Transpose(y, 0, 2, 1, 3)
+	y = ops.ReshapeSizes(y, x.Type().Size(0), x.Type().Size(1), p.Width)
+	leave()
+	if p.Blocks == GPT2Blocks {
+		return p.linear(c.In("c_proj"), y, p.Width, true)
+	}
+	return p.linear(c.In("o_proj"), y, p.Width, true)
+}
+
+// project is queries, keys and values, f32[texts n heads·size].
+func (p *gpt) project(c *nn.Ctx, x graph.Value) (q, k, v graph.Value) {
+	if p.Blocks == GPT2Blocks {
+		all := p.linear(c.In("c_attn"), x, 3*p.Width, false)
+		if !all.Valid() {
+			return
+		}
+		defer c.Enter()()
+		part := func(i int) graph.Value { return ops.Slice(all, 2, i*p.Width, (i+1)*p.Width) }
+		return part(0), part(1), part(2)
+	}
+	keys := p.Width / p.Heads * p.KeyHeads
+	return p.linear(c.In("q_proj"), x, p.Width, false), p.linear(c.In("k_proj"), x, keys, false),
+		p.linear(c.In("v_proj"), x, keys, false)
+}
+
+// split takes [texts n heads·size] apart into [texts heads n size].
+func (p *gpt) split(x graph.Value, heads int) graph.Value {
+	t := x.Type()
+	x = ops.ReshapeSizes(x, t.Size(0), t.Size(1), heads, p.Width/p.Heads)
+	return ops.Transpose(x, 0, 2, 1, 3)
+}
+
+// turn gives queries and keys their positions in LlamaBlocks.
+func (p *gpt) turn(x graph.Value) graph.Value {
+	if p.Blocks == GPT2Blocks {
+		return x
+	}
+	return ops.Rotary(x, p.first, ops.Rotation{Base: p.RotaryBase})
+}
+
+// mix is softmax(q·kᵀ + mask)·v for each head, f32[texts heads n size]. The queries of
+// heads that share their keys are rows beside each other, so that keys need not be
+// repeated.
+func (p *gpt) mix(c *nn.Ctx, q, k, v graph.Value) graph.Value {
+	shape, keys := q.Type().Sizes(), k.Type().Size(2)
+	texts, n, size := shape[0], shape[2], shape[3]
+	rows := p.Heads / p.KeyHeads * n
+	q = ops.ReshapeSizes(q, texts, p.KeyHeads, rows, size)
+	logits := ops.ReshapeSizes(ops.MatMulT(q, k, false, true), texts, p.Heads, n, keys)
+	weights := ops.Softmax(ops.Add(logits, p.mask))
+	weights = nn.Dropout(c, weights, p.Dropout, nn.DropoutOptions{Name: "weights"})
+	y := ops.MatMul(ops.ReshapeSizes(weights, texts, p.KeyHeads, rows, keys), v)
+	return ops.ReshapeSizes(y, shape...)
+}
