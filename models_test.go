@@ -14,7 +14,7 @@ import (
 )
 
 // five are the models of the thesis at their smallest, the fine lowering of some
-// among them.
+// among them, and the language models that came later.
 var five = map[string]func() (*models.Model, error){
 	"transformer": func() (*models.Model, error) {
 		c, err := models.NewTransformerConfig("s512")
@@ -37,6 +37,14 @@ var five = map[string]func() (*models.Model, error){
 	"wgan": func() (*models.Model, error) {
 		c, err := models.NewWGANConfig("s512")
 		return smallest(c, err, models.WGAN)
+	},
+	"gpt": func() (*models.Model, error) {
+		c, err := models.NewGPTConfig("s512", models.GPT2Blocks)
+		return smallest(c, err, models.GPT)
+	},
+	"gpt, llama blocks": func() (*models.Model, error) {
+		c, err := models.NewGPTConfig("s512", models.LlamaBlocks)
+		return smallest(c, err, models.GPT)
 	},
 	"deepspeech": func() (*models.Model, error) {
 		c, err := models.NewDeepSpeechConfig("s512")
