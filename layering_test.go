@@ -65,7 +65,7 @@ func TestLayering(t *testing.T) {
 			"what all kinds of data share knows none of them"},
 		{[]string{"internal/thesis"}, []string{"cmd/gomem", "train"},
 			"experiments run models, not training"},
-		{[]string{"train"}, []string{"cmd/gomem"}, "the program is on top"},
+		{[]string{"train", "predict"}, []string{"cmd/gomem"}, "the program is on top"},
 		{[]string{"internal/reference"},
 			[]string{"plan", "pass", "compile", "executor", "internal/device"},
 			"the reference shares nothing with what it checks"},
@@ -94,6 +94,7 @@ func TestImports(t *testing.T) {
 	imports := list(t, "Imports")
 	for pkg, not := range map[string][]string{
 		"train":   {"pass", "partition", "placement", "swap", "executor", "internal/device/cpu"},
+		"predict": {"pass", "partition", "placement", "swap", "executor", "internal/device/cpu"},
 		"compile": {"graph/ops", "internal/kernel"},
 	} {
 		for _, bad := range not {
