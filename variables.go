@@ -33,34 +33,47 @@ func (s *Session) Variables() []graph.Value {
 func (s *Session) Get(v graph.Value) (Tensor, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	b, err := s.binding(v)
-	if err == nil && s.torn[b.Name] {
-		err = ErrTorn
-	}
-	out := Tensor{}
-	if err == nil {
-		out = tensor.New(v.Type())
-		err = s.targets[0].exec.Read(b, out.Data)
-	}
+	out, err := s.get(v)
 	if err != nil {
 		return Tensor{}, fmt.Errorf("gomem: get %s: %w", v, err)
 	}
 	return out, nil
 }
 
+// get is Get for who has the session.
+func (s *Session) get(v graph.Value) (Tensor, error) {
+	b, err := s.binding(v)
+	switch {
+	case err != nil:
+		return Tensor{}, err
+	case s.torn[b.Name]:
+		return Tensor{}, ErrTorn
+	}
+	out := tensor.New(v.Type())
+	return out, s.targets[0].exec.Read(b, out.Data)
+}
+
 // Set gives a variable a value.
 func (s *Session) Set(v graph.Value, data Tensor) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	b, err := s.binding(v)
-	if err == nil && !data.Type.Equal(v.Type()) {
-		err = fmt.Errorf("it is %s, not %s", v.Type(), data.Type)
-	}
-	if err == nil {
-		err = s.targets[0].exec.Write(b, data.Data)
-	}
-	if err != nil {
+	if err := s.set(v, data); err != nil {
 		return fmt.Errorf("gomem: set %s: %w", v, err)
+	}
+	return nil
+}
+
+// set is Set for who has the session.
+func (s *Session) set(v graph.Value, data Tensor) error {
+	b, err := s.binding(v)
+	if err != nil {
+		return err
+	}
+	if !data.Type.Equal(v.Type()) {
+		return fmt.Errorf("it is %s, not %s", v.Type(), data.Type)
+	}
+	if err := s.targets[0].exec.Write(b, data.Data); err != nil {
+		return err
 	}
 	delete(s.torn, b.Name)
 	return nil

@@ -5,12 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
-	"os"
 	"slices"
 	"strconv"
 
+	"github.com/gomem/gomem/internal/regular"
 	"github.com/gomem/gomem/internal/safetensors"
 )
 
@@ -52,13 +51,7 @@ func bare(err error) error {
 	if e, ok := errors.AsType[*safetensors.Error](err); ok {
 		return &safetensors.Error{Tensor: e.Tensor, Err: bare(e.Err)}
 	}
-	if e, ok := errors.AsType[*fs.PathError](err); ok {
-		return e.Err
-	}
-	if e, ok := errors.AsType[*os.LinkError](err); ok {
-		return e.Err
-	}
-	return err
+	return regular.Bare(err)
 }
 
 // The keys of the metadata, and the version of their meaning.

@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/gomem/gomem/internal/regular"
 )
 
 // CheckSave reports whether a run that resumes a checkpoint, "" for none, could
@@ -48,7 +50,7 @@ func rehearse(d disk, dir string) (err error) {
 	}
 	defer func() {
 		for ; dir != top; dir = filepath.Dir(dir) {
-			err = cmp.Or(err, ignoreMissing(d.Remove(dir)))
+			err = cmp.Or(err, regular.IgnoreMissing(d.Remove(dir)))
 		}
 	}()
 	if err := d.MkdirAll(dir); err != nil {
@@ -60,7 +62,7 @@ func rehearse(d disk, dir string) (err error) {
 // try writes a file, renames it and removes it.
 func (s store) try() error {
 	first, second := temporary(latestName), temporary(fileName(0))
-	err := s.create(filepath.Join(s.dir, first), func(f file) error {
+	err := regular.Create(s.disk, filepath.Join(s.dir, first), func(f file) error {
 		_, err := io.WriteString(f, "a trial of saving\n")
 		return err
 	})
@@ -90,12 +92,4 @@ func existing(dir string) (string, error) {
 		}
 		dir = filepath.Dir(dir)
 	}
-}
-
-// ignoreMissing is the error of removing something that must be gone.
-func ignoreMissing(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
 }

@@ -1,7 +1,6 @@
 package train
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -148,34 +147,12 @@ func (s store) prune(steps []int, newest int) error {
 
 // remove removes a file; one that is gone already will do.
 func (s store) remove(name string) error {
-	return ignoreMissing(s.disk.Remove(filepath.Join(s.dir, name)))
+	return regular.IgnoreMissing(s.disk.Remove(filepath.Join(s.dir, name)))
 }
 
-// replace makes a file in one step: nobody ever sees a part of it, and it is on
-// the disk before anything that refers to it. After an error nothing is left.
+// replace makes a file in one step: see regular.Replace.
 func (s store) replace(name string, content func(file) error) error {
-	temp := filepath.Join(s.dir, temporary(name))
-	err := s.create(temp, content)
-	if err == nil {
-		err = s.disk.Rename(temp, filepath.Join(s.dir, name))
-	}
-	if err != nil {
-		return cmp.Or(err, s.remove(filepath.Base(temp)))
-	}
-	return s.disk.SyncDir(s.dir)
-}
-
-// create writes a file down to the disk.
-func (s store) create(path string, content func(file) error) error {
-	f, err := s.disk.Create(path)
-	if err != nil {
-		return err
-	}
-	err = content(f)
-	if err == nil {
-		err = f.Sync()
-	}
-	return cmp.Or(err, f.Close())
+	return regular.Replace(s.disk, s.dir, name, temporary(name), content)
 }
 
 // writeVariables writes a checkpoint, one variable at a time.

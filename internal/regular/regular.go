@@ -1,6 +1,6 @@
-// Package regular opens regular files and nothing else. Opening a named pipe
-// waits for somebody at its other end, and opening a device may do anything, so
-// what the user names is looked at first.
+// Package regular opens regular files and nothing else, and replaces them at once.
+// Opening a named pipe waits for somebody at its other end, and opening a device may do
+// anything, so what the user names is looked at first.
 package regular
 
 import (
@@ -41,6 +41,18 @@ func Open(path string) (*os.File, error) {
 		return nil, cmp.Or(err, f.Close())
 	}
 	return f, nil
+}
+
+// Bare is the cause of an error about a file, without the path, which whoever reports it
+// says in a better way.
+func Bare(err error) error {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return e.Err
+	}
+	if e, ok := errors.AsType[*os.LinkError](err); ok {
+		return e.Err
+	}
+	return err
 }
 
 // ReadFile is the content of the regular file at path. Its errors are Open's,

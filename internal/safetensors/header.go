@@ -21,6 +21,7 @@ const (
 // codes are the format's names of element types.
 var codes = map[tensor.DType]string{
 	tensor.F32: "F32", tensor.I32: "I32", tensor.U8: "U8", tensor.BF16: "BF16", tensor.F16: "F16",
+	tensor.I64: "I64", tensor.F64: "F64", tensor.Bool: "BOOL",
 }
 
 func parseDType(code string) (tensor.DType, error) {
@@ -29,8 +30,8 @@ func parseDType(code string) (tensor.DType, error) {
 			return d, nil
 		}
 	}
-	return tensor.Invalid, fmt.Errorf("unknown element type %q: want F32, I32, U8, BF16 or F16",
-		code)
+	return tensor.Invalid, fmt.Errorf("unknown element type %q: want F32, F64, BF16, F16, I32, "+
+		"I64, U8 or BOOL", code)
 }
 
 // Error says what is wrong with a file. Its message is one line.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"slices"
 
 	"github.com/gomem/gomem/internal/regular"
@@ -38,11 +37,11 @@ type File struct {
 func Open(path string) (*File, error) {
 	f, err := regular.Open(path)
 	if err != nil {
-		return nil, &Error{Path: path, Err: bare(err)}
+		return nil, &Error{Path: path, Err: regular.Bare(err)}
 	}
 	info, err := f.Stat()
 	if err != nil {
-		return nil, &Error{Path: path, Err: cmp.Or(bare(err), f.Close())}
+		return nil, &Error{Path: path, Err: cmp.Or(regular.Bare(err), f.Close())}
 	}
 	out, err := Read(f, info.Size())
 	if err != nil {
@@ -50,14 +49,6 @@ func Open(path string) (*File, error) {
 	}
 	out.path, out.close = path, f.Close
 	return out, nil
-}
-
-// bare is err without the path, which Error carries.
-func bare(err error) error {
-	if p, ok := errors.AsType[*fs.PathError](err); ok {
-		return p.Err
-	}
-	return err
 }
 
 // named adds the path to an error of this package.
@@ -167,7 +158,23 @@ func (f *File) Get(name string) (tensor.View, error) {
 	if f.Sealed() && checksum(v.Data) != f.sums[i] {
 		return tensor.View{}, &Error{Path: f.path, Tensor: name, Err: ErrChecksum}
 	}
+	if err := checkBool(v); err != nil {
+		return tensor.View{}, &Error{Path: f.path, Tensor: name, Err: err}
+	}
 	return v, nil
+}
+
+// checkBool reports a byte that is no truth value.
+func checkBool(v tensor.View) error {
+	if v.Type.DType != tensor.Bool {
+		return nil
+	}
+	for i, b := range v.U8() {
+		if b > 1 {
+			return fmt.Errorf("element %d is %d, which is no truth value", i, b)
+		}
+	}
+	return nil
 }
 
 // Close closes a file that Open opened; it does nothing for Read's.

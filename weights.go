@@ -1,0 +1,278 @@
+package gomem
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/internal/regular"
+	"github.com/gomem/gomem/internal/safetensors"
+)
+
+// SaveOptions say what [Session.Save] writes. The zero value is all variables by their
+// names.
+type SaveOptions struct {
+	// Only selects variables; nil is all.
+	Only func(v graph.Value) bool
+	// NoState leaves out the optimizer's variables, those made by graph.State.
+	NoState bool
+	// Rename gives a variable's name in the file, "" to leave it out; nil is the same.
+	Rename func(name string) string
+	// Metadata are strings that the file says beside.
+	Metadata map[string]string
+}
+
+// Save writes variables to a file in the safetensors format, with checksums, in one
+// step: after an error the file is what it was before. One variable at a time is in
+// memory beside the session's own. No step runs meanwhile.
+func (s *Session) Save(path string, o SaveOptions) error {
+	return s.save(regular.OS{}, path, o)
+}
+
+func (s *Session) save(d regular.Disk, path string, o SaveOptions) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.write(d, path, o); err != nil {
+		return fmt.Errorf("gomem: save %s: %w", path, bare(err))
+	}
+	return nil
+}
+
+func (s *Session) write(d regular.Disk, path string, o SaveOptions) error {
+	if s.device == nil {
+		return ErrClosed
+	}
+	var entries []safetensors.Entry
+	variables := map[string]graph.Value{}
+	for _, v := range chosen(s.Variables(), o.Only, o.NoState) {
+		if name := renamed(v.Node.Name, o.Rename); name != "" {
+			entries = append(entries, safetensors.Entry{Name: name, Type: v.Type()})
+			variables[name] = v
+		}
+	}
+	if err := safetensors.Check(entries, o.Metadata); err != nil {
+		return err
+	}
+	dir, name := filepath.Split(path)
+	return regular.Replace(d, cmp.Or(dir, "."), name, fmt.Sprintf(".%s.%d.tmp", name, os.Getpid()),
+		func(f regular.File) error {
+			return safetensors.WriteSealed(f, entries, o.Metadata,
+				func(e safetensors.Entry) ([]byte, error) {
+					t, err := s.get(variables[e.Name])
+					return t.Data, err
+				})
+		})
+}
+
+// LoadOptions say what [Session.Load] reads. The zero value demands that the file has
+// all variables, in their types, and nothing else.
+type LoadOptions struct {
+	// Only selects variables; nil is all. The others stay as they are.
+	Only func(v graph.Value) bool
+	// NoState leaves the optimizer's variables as they are.
+	NoState bool
+	// Rename gives the variable that a tensor of the file is for, "" if it is for none;
+	// nil is the one of its name.
+	Rename func(tensor string) string
+	// Partial takes what there is: variables that the file does not have, or has in
+	// another type, stay as they are, and tensors without a variable are left. The
+	// report lists them.
+	Partial bool
+	// Convert takes numbers of another element type, and converts them: see
+	// Tensor.To.
+	Convert bool
+}
+
+// LoadReport lists, in order of names, what became of variables and tensors.
+type LoadReport struct {
+	Loaded    []string // variables that were set
+	Converted []string // those of them that the file has in another element type
+	Missing   []string // variables that the file does not have
+	Leftover  []string // tensors of the file that are for no variable of the session
+	Other     []Other  // variables that the file has in another type
+}
+
+// Other is a variable that a file has in another type.
+type Other struct {
+	Name        string
+	Saved, Want graph.Type
+}
+
+// LoadError is a file that does not have what was asked for: exactly the variables, or,
+// of a partial load, one of them at least. Nothing has been set.
+type LoadError struct {
+	Path   string
+	Report LoadReport
+}
+
+// Error is one line: the first of everything that differs, and how many there are.
+func (e *LoadError) Error() string {
+	var why []string
+	note := func(n int, what, first string) {
+		if n > 0 {
+			why = append(why, fmt.Sprintf("%d %s (%s)", n, what, first))
+		}
+	}
+	r := e.Report
+	if n := len(r.Other); n > 0 {
+		o := r.Other[0]
+		first := fmt.Sprintf("%s is %s in the file, %s here", o.Name, o.Saved, o.Want)
+		if o.Saved.SameShape(o.Want) {
+			first += ": Convert converts"
+		}
+		note(n, "of another type", first)
+	}
+	if len(r.Missing) > 0 {
+		note(len(r.Missing), "not in the file", some(r.Missing))
+	}
+	if len(r.Leftover) > 0 {
+		note(len(r.Leftover), "in the file only", some(r.Leftover))
+	}
+	return fmt.Sprintf("gomem: load %s: variables differ: %s", e.Path, strings.Join(why, ", "))
+}
+
+// some is the first names of a list.
+func some(names []string) string {
+	if len(names) > 2 {
+		return strings.Join(names[:2], ", ") + ", …"
+	}
+	return strings.Join(names, ", ")
+}
+
+// Load sets variables from a file in the safetensors format. What the file has is
+// compared with the variables before any is set; if it is not what was asked for, the
+// error is a *[LoadError]. One tensor at a time is in memory beside the session's own.
+// Where reading fails half-way, the report lists the variables that have been set.
+func (s *Session) Load(path string, o LoadOptions) (LoadReport, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.device == nil {
+		return LoadReport{}, fmt.Errorf("gomem: load %s: %w", path, ErrClosed)
+	}
+	f, err := safetensors.Open(path)
+	if err != nil {
+		return LoadReport{}, fmt.Errorf("gomem: load %s: %w", path, bare(err))
+	}
+	defer f.Close()
+	l, err := s.match(f.Entries(), o)
+	if err != nil {
+		return LoadReport{}, fmt.Errorf("gomem: load %s: %w", path, err)
+	}
+	if l.refused(o) {
+		return l.report, &LoadError{Path: path, Report: l.report}
+	}
+	for _, m := range l.matches {
+		t, err := f.Get(m.tensor)
+		if err == nil {
+			err = s.set(m.variable, converted(t, m.variable.Type().DType))
+		}
+		if err != nil {
+			return l.report, fmt.Errorf("gomem: load %s: %w", path, bare(err))
+		}
+		l.report.Loaded = append(l.report.Loaded, m.variable.Node.Name)
+	}
+	return l.report, nil
+}
+
+// loading is what is to be loaded.
+type loading struct {
+	matches []match
+	report  LoadReport
+}
+
+// match is a variable and the tensor that it is set to.
+type match struct {
+	variable graph.Value
+	tensor   string
+}
+
+// refused reports whether the file is not what was asked for.
+func (l *loading) refused(o LoadOptions) bool {
+	r := l.report
+	if o.Partial {
+		return len(l.matches) == 0 && len(r.Leftover)+len(r.Missing)+len(r.Other) > 0
+	}
+	return len(r.Missing)+len(r.Leftover)+len(r.Other) > 0
+}
+
+// match compares the tensors of a file with the variables.
+func (s *Session) match(entries []safetensors.Entry, o LoadOptions) (*loading, error) {
+	l := &loading{}
+	all := s.Variables()
+	ours := map[string]bool{}
+	for _, v := range all {
+		ours[v.Node.Name] = true
+	}
+	tensors := map[string]safetensors.Entry{} // by the variable that they are for
+	for _, e := range entries {
+		name := renamed(e.Name, o.Rename)
+		if !ours[name] {
+			l.report.Leftover = append(l.report.Leftover, e.Name)
+			continue
+		}
+		if other, twice := tensors[name]; twice {
+			return nil, fmt.Errorf("tensors %s and %s are both for variable %s", other.Name, e.Name,
+				name)
+		}
+		tensors[name] = e
+	}
+	slices.Sort(l.report.Leftover)
+	for _, v := range chosen(all, o.Only, o.NoState) {
+		if e, ok := tensors[v.Node.Name]; ok {
+			l.compare(v, e, o)
+		} else {
+			l.report.Missing = append(l.report.Missing, v.Node.Name)
+		}
+	}
+	return l, nil
+}
+
+// compare enters a variable that the file has.
+func (l *loading) compare(v graph.Value, e safetensors.Entry, o LoadOptions) {
+	t := v.Type()
+	switch {
+	case t.Equal(e.Type):
+	case o.Convert && t.SameShape(e.Type):
+		l.report.Converted = append(l.report.Converted, v.Node.Name)
+	default:
+		l.report.Other = append(l.report.Other, Other{v.Node.Name, e.Type, t})
+		return
+	}
+	l.matches = append(l.matches, match{v, e.Name})
+}
+
+// chosen are the variables that options select.
+func chosen(all []graph.Value, only func(graph.Value) bool, noState bool) []graph.Value {
+	return slices.DeleteFunc(all, func(v graph.Value) bool {
+		return noState && v.Node.State || only != nil && !only(v)
+	})
+}
+
+// renamed is a name after a renaming, if there is one.
+func renamed(name string, rename func(string) string) string {
+	if rename == nil {
+		return name
+	}
+	return rename(name)
+}
+
+// converted is a tensor as another element type, itself if it has that.
+func converted(t Tensor, d graph.DType) Tensor {
+	if t.Type.DType == d {
+		return t
+	}
+	return t.To(d)
+}
+
+// bare is an error about a file without its path, which the reader is told anyway.
+func bare(err error) error {
+	if e, ok := errors.AsType[*safetensors.Error](err); ok {
+		return &safetensors.Error{Tensor: e.Tensor, Err: e.Err}
+	}
+	return regular.Bare(err)
+}
