@@ -250,7 +250,8 @@ func init() {
 		register(
 			float(0, 2, 3, 5), float(1, 2, 3, 17), float(0, 1, 3, 17), float(1, 3, 2, 3, 5, 4),
 			whole(graph.F32, 1, 2, 1, 20000), whole(graph.F32, 0, 1, 300, 70),
-			whole(graph.F32, 0, 1, 3, 5000), whole(graph.I32, 1, 2, 3, 17, 2), whole(graph.U8, 0, 1, 40000),
+			whole(graph.F32, 0, 1, 3, 5000), whole(graph.I32, 1, 2, 3, 17, 2),
+			whole(graph.I32, 1, 2, 3, 5), whole(graph.U8, 0, 1, 40000),
 			whole(graph.U8, 1, 2, 3, 5),
 		)
 	}

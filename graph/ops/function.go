@@ -249,7 +249,8 @@ func init() {
 	kernel.Register(kernel.CPU, siluGradCPU)
 	x := tensor.Of(graph.F32, 3, 17)
 	for _, k := range []functionKind{abs, sine, cosine, erf, expm1, softplus, silu} {
-		register(Sample{Op: function{k}, In: []graph.Type{x}, Fill: fills{0: offZero}, Second: true})
+		register(Sample{Op: function{k}, In: []graph.Type{x}, Fill: fills{0: offZero},
+			Second: true})
 	}
 	for _, k := range []functionKind{reciprocal, log1p} {
 		register(Sample{Op: function{k}, In: []graph.Type{x}, Fill: fills{0: positive},
