@@ -65,7 +65,7 @@ type values = []graph.Value
 func operations() []operation {
 	var list []operation
 	for _, part := range [][]operation{functionOperations(), pairOperations(),
-		reductionOperations(), movingOperations()} {
+		reductionOperations(), movingOperations(), productOperations()} {
 		list = append(list, part...)
 	}
 	return list
@@ -275,4 +275,21 @@ func movingOperations() []operation {
 			in:    []tensor.View{normals(1, 4, 5), indices(2, 4, 6, 4), normals(3, 6, 4)},
 			build: func(in values) v { return ops.ScatterAdd(in[0], in[1], in[2], 0) }},
 	}
+}
+
+// productOperations are matrix products whose batches broadcast.
+func productOperations() []operation {
+	var list []operation
+	for _, in := range [][]tensor.View{
+		{normals(1, 2, 3, 4, 5), normals(2, 2, 1, 5, 6)}, {normals(1, 3, 4, 5), normals(2, 1, 5, 2)},
+		{normals(1, 2, 1, 4, 5), normals(2, 3, 5, 2)}, {normals(1, 1, 4, 5), normals(2, 3, 2, 5, 2)},
+		{normals(1, 4, 5), normals(2, 3, 5, 2)}, {normals(1, 2, 3, 4, 5), normals(2, 1, 3, 5, 6)},
+	} {
+		list = append(list, operation{expression: "x[0] @ x[1]", in: in,
+			build: func(in values) graph.Value { return ops.MatMul(in[0], in[1]) }})
+	}
+	turned := []tensor.View{normals(1, 2, 1, 5, 4), normals(2, 2, 3, 6, 5)}
+	return append(list, operation{expression: "x[0].transpose(2, 3) @ x[1].transpose(2, 3)",
+		in:    turned,
+		build: func(in values) graph.Value { return ops.MatMulT(in[0], in[1], true, true) }})
 }

@@ -10,13 +10,17 @@ import (
 )
 
 // MatMul is the matrix product of the last two axes: [… m k] × [… k n] →
-// [… m n]. Leading axes are batch axes and must agree; an operand of rank 2 is
-// shared by all of the other's batches.
-func MatMul(a, b graph.Value) graph.Value { return apply(matMul{}, a, b) }
+// [… m n]. Leading axes are batch axes, and broadcast: a missing one, or one of size 1,
+// is shared by all of the other operand's.
+func MatMul(a, b graph.Value) graph.Value { return MatMulT(a, b, false, false) }
 
 // MatMulT is MatMul with either operand read transposed in its last two axes.
 func MatMulT(a, b graph.Value, transA, transB bool) graph.Value {
-	return apply(matMul{TransA: transA, TransB: transB}, a, b)
+	o := matMul{TransA: transA, TransB: transB}
+	if batchesDiffer(a.Type(), b.Type()) {
+		return o.broadcast(a, b)
+	}
+	return apply(o, a, b)
 }
 
 // matMul multiplies op(a) by op(b). With Reduce, both operands have batch axes
