@@ -52,7 +52,8 @@ func TestFeaturesErrors(t *testing.T) {
 		"WAV file of 7 samples": write(t, dir, "short.wav", wav(Rate, tone(7))),
 		"no such file":          filepath.Join(dir, "none.wav"),
 	} {
-		if _, err := NewReader().Features(path); err == nil || !strings.Contains(err.Error(), says) {
+		_, err := NewReader().Features(path)
+		if err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v does not say %q", path, err, says)
 		}
 	}
