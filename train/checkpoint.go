@@ -21,9 +21,10 @@ type Checkpoint struct {
 	Labels      map[string]string // of Options
 	Step        int               // steps done
 	Seed        uint64
-	Tokenizer   string // the vocabulary as data.Tokenizer writes it, "" if there is none
-	Machine     string // what the bits depend on: device and instruction set
-	Best        *Best  // what a run with patience knows; nil without
+	Tokenizer   string   // the vocabulary as data.Tokenizer writes it, "" if there is none
+	Machine     string   // what the bits depend on: device and instruction set
+	Best        *Best    // what a run with patience knows; nil without
+	Classes     []string // of Options; nil in checkpoints that do not say
 }
 
 // ErrCheckpoint says what is wrong with a checkpoint, or with the place to keep
@@ -65,8 +66,9 @@ const (
 	keySeed      = "gomem.seed"
 	keyTokenizer = "gomem.tokenizer"
 	keyMachine   = "gomem.machine"
-	keyBest      = "gomem.best" // a JSON object, if there is one
-	format       = "2"          // 1 had no checksums
+	keyBest      = "gomem.best"    // a JSON object, if there is one
+	keyClasses   = "gomem.classes" // a JSON array of strings, if there are any
+	format       = "2"             // 1 had no checksums
 )
 
 // metadata is what parse reads.
@@ -81,6 +83,10 @@ func (c Checkpoint) metadata() (map[string]string, error) {
 	if c.Best != nil {
 		best, errBest := json.Marshal(c.Best)
 		m[keyBest], err = string(best), cmp.Or(err, errBest)
+	}
+	if len(c.Classes) > 0 {
+		classes, errClasses := json.Marshal(c.Classes)
+		m[keyClasses], err = string(classes), cmp.Or(err, errClasses)
 	}
 	return m, cmp.Or(err, errLabels)
 }
@@ -115,6 +121,11 @@ func parse(m map[string]string) (Checkpoint, error) {
 			return c, fmt.Errorf("%s: %w", keyBest, err)
 		}
 	}
+	if classes, ok := m[keyClasses]; ok {
+		if err := json.Unmarshal([]byte(classes), &c.Classes); err != nil {
+			return c, fmt.Errorf("%s: %w", keyClasses, err)
+		}
+	}
 	return c, nil
 }
 
@@ -123,7 +134,7 @@ func (r *run) checkpoint() Checkpoint {
 	return Checkpoint{
 		Model: r.Model.Name, Size: r.Model.Size, Config: r.Config, Labels: r.Labels,
 		Step: r.done, Seed: r.Seed, Tokenizer: r.vocabulary, Machine: r.Machine,
-		Best: r.watch.state(),
+		Best: r.watch.state(), Classes: r.Classes,
 	}
 }
 

@@ -35,7 +35,7 @@ func session(t *testing.T, m *models.Model) *gomem.Session {
 // at is a checkpoint of the toy after a number of steps.
 func at(step int) Checkpoint {
 	return Checkpoint{Model: "toy", Size: "tiny", Config: map[string]string{"k": "v <&>\n"},
-		Labels: map[string]string{"k": "vee"}, Machine: "cpu some",
+		Labels: map[string]string{"k": "vee"}, Machine: "cpu some", Classes: []string{"a", "\"ü\n"},
 		Step: step, Seed: 1 << 63, Tokenizer: "gomem-bpe 1 258\n"}
 }
 

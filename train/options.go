@@ -22,6 +22,7 @@ type Options struct {
 	Model     *models.Model
 	Loader    data.Batches    // makes batches of the model's inputs
 	Tokenizer *data.Tokenizer // saved with checkpoints and compared on resuming; may be nil
+	Classes   []string        // names of the labels from 1 on, saved with checkpoints; may be nil
 	Session   gomem.Options   // how to run; its seed is the run's
 	Planned   *gomem.Planned  // of Targets(Model) under Session; nil: Run plans
 
@@ -270,6 +271,11 @@ func (o Options) savable() error {
 			vars = append(vars, n.Value(0))
 		}
 		err = safetensors.Check(entries(vars), metadata)
+	}
+	for _, name := range o.Classes {
+		if err == nil && !utf8.ValidString(name) {
+			err = fmt.Errorf("class %q is not UTF-8", name)
+		}
 	}
 	for _, strings := range []map[string]string{o.Config, o.Labels} {
 		for k, v := range strings {

@@ -29,6 +29,7 @@ type dataset struct {
 	facts     []field         // more to show
 	id        string          // tells data apart
 	tokenizer *data.Tokenizer // nil where there is none
+	classes   []string        // names of the labels from 1 on, where there are some
 	scorer    func(step int, last bool) train.Scorer
 }
 
@@ -110,17 +111,31 @@ func (k kind) learnsFrom(spec string) error {
 		either(others))
 }
 
-func buildMoE(f modelFlags) (*models.Model, map[string]string, error) {
+// moeConfig is the model that flags choose.
+func moeConfig(f modelFlags) (models.MoEConfig, error) {
 	c, err := models.NewMoEConfig(f.Size)
 	if err != nil {
-		return nil, nil, usagef("%w", err)
+		return c, usagef("%w", err)
 	}
 	setCounts(countField{f.Experts, &c.Experts}, countField{f.ExpertHidden, &c.ExpertHidden},
 		countField{f.Batch, &c.Pairs}, countField{f.Length, &c.Length},
 		countField{f.Depth, &c.Layers})
 	c.Sparse, c.Stacked, c.Fine = f.MoE == "sparse", f.Stacked, f.Fine
-	if err := c.Validate(); err != nil {
-		return nil, nil, usagef("%w", err)
+	return c, asUsageOf(c.Validate())
+}
+
+// asUsageOf makes what is wrong with a configuration a usage error.
+func asUsageOf(err error) error {
+	if err != nil {
+		return usagef("%w", err)
+	}
+	return nil
+}
+
+func buildMoE(f modelFlags) (*models.Model, map[string]string, error) {
+	c, err := moeConfig(f)
+	if err != nil {
+		return nil, nil, err
 	}
 	m, err := models.MoE(c)
 	form := "dense"
@@ -145,16 +160,21 @@ func layersGiven(f modelFlags) string {
 	return strconv.Itoa(int(f.Depth))
 }
 
-func buildTransformer(f modelFlags) (*models.Model, map[string]string, error) {
+func transformerConfig(f modelFlags) (models.TransformerConfig, error) {
 	c, err := models.NewTransformerConfig(f.Size)
 	if err != nil {
-		return nil, nil, usagef("%w", err)
+		return c, usagef("%w", err)
 	}
 	setCounts(countField{f.Batch, &c.Pairs}, countField{f.Length, &c.Length},
 		countField{f.Depth, &c.Layers})
 	c.Fine = f.Fine
-	if err := c.Validate(); err != nil {
-		return nil, nil, usagef("%w", err)
+	return c, asUsageOf(c.Validate())
+}
+
+func buildTransformer(f modelFlags) (*models.Model, map[string]string, error) {
+	c, err := transformerConfig(f)
+	if err != nil {
+		return nil, nil, err
 	}
 	m, err := models.Transformer(c)
 	return m, map[string]string{
@@ -163,16 +183,16 @@ func buildTransformer(f modelFlags) (*models.Model, map[string]string, error) {
 	}, err
 }
 
-func buildResNet(f modelFlags) (*models.Model, map[string]string, error) {
+func resNetConfig(f modelFlags) (models.ResNetConfig, error) {
 	c, err := models.NewResNetConfig(f.Size)
 	if err != nil {
-		return nil, nil, usagef("%w", err)
+		return c, usagef("%w", err)
 	}
 	if f.Depth > 0 && f.Blocks != "" {
-		return nil, nil, usagef("--depth and --blocks can't be used together")
+		return c, usagef("--depth and --blocks can't be used together")
 	}
 	if c.Blocks, err = parseBlocks(f.Blocks); err != nil {
-		return nil, nil, err
+		return c, err
 	}
 	setCounts(countField{f.Depth, &c.Depth}, countField{f.Batch, &c.Images},
 		countField{f.Pixels, &c.Pixels})
@@ -180,8 +200,13 @@ func buildResNet(f modelFlags) (*models.Model, map[string]string, error) {
 	if f.Version == "v2" {
 		c.Version = 2
 	}
-	if err := c.Validate(); err != nil {
-		return nil, nil, usagef("%w", err)
+	return c, asUsageOf(c.Validate())
+}
+
+func buildResNet(f modelFlags) (*models.Model, map[string]string, error) {
+	c, err := resNetConfig(f)
+	if err != nil {
+		return nil, nil, err
 	}
 	m, err := models.ResNet(c)
 	return m, map[string]string{
@@ -210,18 +235,23 @@ func parseBlocks(text string) (blocks [4]int, err error) {
 	return blocks, nil
 }
 
-func buildWGAN(f modelFlags) (*models.Model, map[string]string, error) {
+func wganConfig(f modelFlags) (models.WGANConfig, error) {
 	c, err := models.NewWGANConfig(f.Size)
 	if err != nil {
-		return nil, nil, usagef("%w", err)
+		return c, usagef("%w", err)
 	}
 	setCounts(countField{f.Batch, &c.Images}, countField{f.Pixels, &c.Pixels})
 	c.Fine = f.Fine
 	if f.Nets != "" {
 		c.Nets = f.Nets
 	}
-	if err := c.Validate(); err != nil {
-		return nil, nil, usagef("%w", err)
+	return c, asUsageOf(c.Validate())
+}
+
+func buildWGAN(f modelFlags) (*models.Model, map[string]string, error) {
+	c, err := wganConfig(f)
+	if err != nil {
+		return nil, nil, err
 	}
 	m, err := models.WGAN(c)
 	return m, map[string]string{
@@ -229,15 +259,20 @@ func buildWGAN(f modelFlags) (*models.Model, map[string]string, error) {
 	}, err
 }
 
-func buildDeepSpeech(f modelFlags) (*models.Model, map[string]string, error) {
+func deepSpeechConfig(f modelFlags) (models.DeepSpeechConfig, error) {
 	c, err := models.NewDeepSpeechConfig(f.Size)
 	if err != nil {
-		return nil, nil, usagef("%w", err)
+		return c, usagef("%w", err)
 	}
 	setCounts(countField{f.Batch, &c.Utterances}, countField{f.Length, &c.Frames})
 	c.Unrolled, c.Fine = f.RNN == "unrolled", f.Fine
-	if err := c.Validate(); err != nil {
-		return nil, nil, usagef("%w", err)
+	return c, asUsageOf(c.Validate())
+}
+
+func buildDeepSpeech(f modelFlags) (*models.Model, map[string]string, error) {
+	c, err := deepSpeechConfig(f)
+	if err != nil {
+		return nil, nil, err
 	}
 	m, err := models.DeepSpeech(c)
 	return m, map[string]string{

@@ -38,7 +38,8 @@ func loadImages(ctx context.Context, w io.Writer, c *trainCmd, m *models.Model,
 	loader, err := images.NewLoader(set, o)
 	return dataset{
 		batches: loader, about: set.Info.String(), id: set.Info.SHA256,
-		facts: []field{{"kinds", grouped(int64(set.Classes))}},
+		facts:   []field{{"kinds", grouped(int64(set.Classes))}},
+		classes: set.ClassNames,
 	}, err
 }
 

@@ -252,7 +252,8 @@ func notice(w io.Writer, line string) (done func()) {
 // runOptions are the flags as train takes them.
 func (c *trainCmd) runOptions(b *built, d dataset, s gomem.Options) train.Options {
 	o := train.Options{
-		Model: b.model, Loader: d.batches, Tokenizer: d.tokenizer, Scorer: d.scorer, Session: s,
+		Model: b.model, Loader: d.batches, Tokenizer: d.tokenizer, Classes: d.classes,
+		Scorer: d.scorer, Session: s,
 		Seed:  c.Seed,
 		Steps: int(c.Steps), Epochs: float64(c.Epochs),
 		EvalEvery: int(c.EvalEvery), EvalBatches: int(c.EvalBatches),
