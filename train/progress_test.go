@@ -77,7 +77,8 @@ func TestProgressSkipsSteps(t *testing.T) {
 
 func TestWrapped(t *testing.T) {
 	for width, want := range map[int]string{
-		80: "step 1  aaa  bbb  ccc", 16: "step 1  aaa  bbb\n  ccc", 3: "step 1\n  aaa\n  bbb\n  ccc",
+		80: "step 1  aaa  bbb  ccc", 16: "step 1  aaa  bbb\n  ccc",
+		3: "step 1\n  aaa\n  bbb\n  ccc",
 	} {
 		if got := Wrapped(width, "step 1", []string{"aaa", "bbb", "ccc"}); got != want {
 			t.Errorf("at %d columns %q, want %q", width, got, want)

@@ -76,7 +76,7 @@ func TestTrainSimulated(t *testing.T) {
 		return succeed(t, append(tiny, "--steps", "2", "--device", "sim:titanx")...)
 	}
 	text := run()
-	if !strings.Contains(text, "nothing computed") || !strings.Contains(text, "token/s") {
+	if !strings.Contains(text, "nothing computed") || !strings.Contains(text, "tokens/s") {
 		t.Errorf("a simulated run says\n%s", text)
 	}
 	speed := func(text string) string {
