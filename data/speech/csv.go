@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -104,14 +103,14 @@ func (r *reader) addRow(path, wav, size, transcript string) error {
 	return nil
 }
 
-// wavSize gives the number of samples of a WAV file at Rate, and its size.
+// wavSize gives the number of samples that a WAV file has at Rate, and its size.
 func wavSize(path string) (samples, bytes int64, err error) {
 	f, bytes, err := data.OpenFile(path)
 	if err != nil {
 		return 0, 0, err
 	}
 	defer f.Close()
-	form, err := formatOf(f)
+	form, err := readFormat(f, false)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -120,32 +119,22 @@ func wavSize(path string) (samples, bytes int64, err error) {
 		err = fmt.Errorf("WAV file with %d of its %d samples: copy it again", (bytes-at)/2,
 			form.samples)
 	}
-	return form.samples, bytes, err
+	return resampled(form.samples, Rate, form.rate), bytes, err
 }
 
-// formatOf reads the header of a WAV file, which must be at Rate.
-func formatOf(f *os.File) (format, error) {
-	form, err := readFormat(f, false)
-	if err == nil && form.rate != Rate {
-		err = fmt.Errorf("WAV file of %d Hz: convert it to %d Hz", form.rate, Rate)
-	}
-	return form, err
-}
-
-// readWAV reads the samples of a WAV file that was listed.
-func readWAV(path string) ([]float32, error) {
+// readWAV reads the samples of a WAV file, at its rate.
+func readWAV(path string) (samples []float32, rate int, err error) {
 	f, _, err := data.OpenFile(path)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	defer f.Close()
-	form, err := formatOf(f)
+	form, err := readFormat(f, false)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	samples, err := readSamples(f, form.samples)
-	if err != nil {
-		return nil, data.Remedied(err)
+	if samples, err = readSamples(f, form.samples); err != nil {
+		return nil, 0, data.Remedied(err)
 	}
-	return samples, nil
+	return samples, form.rate, nil
 }

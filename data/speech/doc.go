@@ -12,8 +12,9 @@
 //     repetitions.
 //   - csv:FILE is Mozilla DeepSpeech's list: the columns wav_filename,
 //     wav_filesize and transcript, paths relative to FILE, and WAV files of 16-bit
-//     PCM, mono, 16 kHz. Headers are read when the set is opened, so that a bad
-//     file is found before training.
+//     PCM, mono, at any rate from 2 to 400 kHz. Headers are read when the set is
+//     opened, so that a bad file is found before training. Other rates than 16 kHz are
+//     resampled whenever a batch has the recording, by a windowed sinc.
 //   - espeak:FILE has each line of FILE spoken by eSpeak NG or eSpeak, where one is
 //     installed. As starting a program is slow and may fail, all lines are spoken
 //     when the set is opened, and the features stay in memory, 5 KB a second.
@@ -58,6 +59,5 @@
 // [Decode] reads the likeliest symbol of each frame, merges repetitions and drops
 // blanks; [CER] counts the errors. The blank is the last symbol, as in ops.CTCLoss.
 //
-// What this package does not do: compressed audio, other sampling rates of
-// recordings, noise or other augmentation, language models, or beam search.
+// What this package does not do: compressed audio, several channels, noise or other augmentation, language models, or beam search.
 package speech

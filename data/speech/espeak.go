@@ -121,6 +121,6 @@ func (r *reader) pronounced(ctx context.Context, program, text string) (Utteranc
 	if err != nil {
 		return Utterance{}, err
 	}
-	features := r.analyser.features(resample(samples, f.rate))
+	features := r.analyser.features(r.analyser.run(samples, f.rate))
 	return Utterance{Text: text, Frames: len(features) / Coefficients, features: features}, nil
 }

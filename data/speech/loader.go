@@ -197,7 +197,10 @@ func (s *Set) samples(u Utterance) ([]float32, error) {
 	if u.Path == "" {
 		return speak(u.Text, s.seed), nil
 	}
-	samples, err := readWAV(u.Path)
+	samples, rate, err := readWAV(u.Path)
+	if err == nil {
+		samples = s.analyser.run(samples, rate)
+	}
 	if err == nil && Frames(len(samples)) != u.Frames {
 		err = errors.New("has changed since it was listed: keep it as it is")
 	}

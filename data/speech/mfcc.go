@@ -30,12 +30,15 @@ func Frames(samples int) int {
 	return 1 + (samples-window)/hop
 }
 
-// analyser has the tables of MFCC. Any number of goroutines may share it.
+// analyser has the tables of MFCC, and of what comes before it. Any number of goroutines
+// may share it.
 type analyser struct {
 	hamming [window]float64
 	mel     [filters]triangle
 	cosines [Coefficients][filters]float64
 	fourier *fourier
+
+	resamplers // of recordings at other rates
 }
 
 // triangle is the weights of a filter for the bins from first on.

@@ -16,10 +16,11 @@ func NewReader() *Reader { return &Reader{newAnalyser()} }
 // Features are those of a WAV file, as batches have them: [Coefficients] numbers a
 // frame. One that has not a single frame is an error.
 func (r *Reader) Features(path string) ([]float32, error) {
-	samples, err := readWAV(path)
+	samples, rate, err := readWAV(path)
 	if err != nil {
 		return nil, err
 	}
+	samples = r.analyser.run(samples, rate)
 	if Frames(len(samples)) == 0 {
 		return nil, fmt.Errorf("WAV file of %d samples: want %d or more", len(samples), window)
 	}

@@ -146,7 +146,7 @@ func TestOpenRefuses(t *testing.T) {
 	dir := t.TempDir()
 	const names = "wav_filename,wav_filesize,transcript\n"
 	write(t, dir, "good.wav", wav(Rate, make([]float32, 1000)))
-	write(t, dir, "slow.wav", wav(8000, make([]float32, 1000)))
+	write(t, dir, "slow.wav", wav(800, make([]float32, 1000)))
 	write(t, dir, "short.wav", wav(Rate, make([]float32, 1000))[:1000])
 	write(t, dir, "text.wav", []byte("this is a long text and no sound"))
 	if err := syscall.Mkfifo(filepath.Join(dir, "pipe.wav"), 0o600); err != nil {
@@ -187,7 +187,7 @@ func TestOpenRefuses(t *testing.T) {
 		{csv("none.wav,2044,no\n"), `none.wav": no such file or directory: check the path`, 3},
 		{csv(".,2044,no\n"), "not a regular file", 3},
 		{csv("text.wav,2044,no\n"), `text.wav": not a WAV file`, 3},
-		{csv("slow.wav,2044,no\n"), `slow.wav": WAV file of 8000 Hz: convert it to 16000 Hz`, 3},
+		{csv("slow.wav,2044,no\n"), `slow.wav": WAV file of 800 Hz: convert it to 16000 Hz`, 3},
 		{csv("\ngood.wav,1,yes\nshort.wav,2044,no\n"),
 			"WAV file with 478 of its 1000 samples: copy it again", 5},
 		{csv("pipe.wav,2044,no\n"), `pipe.wav": a pipe, not a regular file: give a file`, 3},

@@ -5,9 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
-
-	"github.com/gomem/gomem/internal/libm"
 )
 
 // format is what a WAV file says about its samples.
@@ -79,7 +76,7 @@ func parseFormat(body []byte) (int, error) {
 			bits)
 	case channels != 1:
 		return 0, fmt.Errorf("WAV file of %d channels: convert it to mono", channels)
-	case rate == 0 || rate > math.MaxInt32:
+	case rate < minRate || rate > maxRate:
 		return 0, fmt.Errorf("WAV file of %d Hz: convert it to %d Hz", rate, Rate)
 	}
 	return int(rate), nil
@@ -102,53 +99,4 @@ func readSamples(r io.Reader, n int64) ([]float32, error) {
 		samples[i] = float32(int16(binary.LittleEndian.Uint16(raw[2*i:]))) / (1 << 15)
 	}
 	return samples, nil
-}
-
-// resample changes samples at a rate to [Rate]: it is a low-pass filter, a sinc
-// under a raised cosine, at the places of the new samples. Rates in a ratio of
-// small numbers have few of those between two old samples, and a table of the
-// filter for each.
-func resample(samples []float32, rate int) []float32 {
-	if rate == Rate {
-		return samples
-	}
-	const lobes = 16
-	cut := min(1, Rate/float64(rate)) // of the band that both rates have
-	reach := int(math.Ceil(lobes / cut))
-	table := map[int][]float64{} // by the part of a sample, in Rate-ths
-	out := make([]float32, int(int64(len(samples))*Rate/int64(rate)))
-	for i := range out {
-		at := int64(i) * int64(rate)
-		whole, part := int(at/Rate), int(at%Rate)
-		if table[part] == nil {
-			table[part] = sinc(reach, float64(part)/Rate, cut)
-		}
-		sum := 0.0
-		for k, weight := range table[part] {
-			if j := whole - reach + k; j >= 0 && j < len(samples) {
-				sum += float64(weight * float64(samples[j]))
-			}
-		}
-		out[i] = float32(sum)
-	}
-	return out
-}
-
-// sinc gives the weights of 2·reach+1 samples about a place that is a part of a
-// sample after the middle one. They add up to 1.
-func sinc(reach int, part, cut float64) []float64 {
-	weights := make([]float64, 2*reach+1)
-	sum := 0.0
-	for k := range weights {
-		x := float64(k-reach) - part
-		weights[k] = 0.5 + float64(0.5*libm.Cos(math.Pi*max(-1, min(1, x/float64(reach)))))
-		if x != 0 {
-			weights[k] *= libm.Sin(math.Pi*cut*x) / (math.Pi * cut * x)
-		}
-		sum += weights[k]
-	}
-	for k := range weights {
-		weights[k] /= sum
-	}
-	return weights
 }
