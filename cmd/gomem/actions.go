@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/split"
 	"github.com/gomem/gomem/plan"
 )
 
@@ -17,9 +18,11 @@ type actions struct {
 	Kept       int64 `json:"kept"`       // stay where they are made while they are needed
 }
 
-// actionsOf sums the actions of a plan of a graph. No plan compresses or splits.
-func actionsOf(p *plan.Plan, g *graph.Graph) actions {
+// actionsOf sums the actions of a plan of a graph that was made of a model's. No plan
+// compresses.
+func actionsOf(p *plan.Plan, g, model *graph.Graph) actions {
 	var a actions
+	parts := split.Parts(g, model)
 	made := map[graph.NodeID][]plan.Ref{} // where the results are
 	done := map[graph.Value]bool{}        // counted as swapped or recomputed
 	move := func(to *int64, v graph.Value) {
@@ -49,6 +52,13 @@ func actionsOf(p *plan.Plan, g *graph.Graph) actions {
 				}
 			}
 			made[s.Node] = do.Out
+		}
+	}
+	for _, n := range g.Nodes() {
+		for i := range made[n.ID] {
+			if parts[n.ID] {
+				move(&a.Split, n.Value(i))
+			}
 		}
 	}
 	return a

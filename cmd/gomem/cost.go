@@ -31,7 +31,7 @@ func costOf(ctx context.Context, b *built, o gomem.Options, p, vanilla planned) 
 		PredictedMS:  milliseconds(stepTime(b, p)),
 		LowerBoundMS: milliseconds(lowerBound(b, p, o.DeviceBytes)),
 		Slower:       ratio(stepTime(b, p), stepTime(b, vanilla)),
-		Actions:      actionsOf(p.training(), p.Graph),
+		Actions:      actionsOf(p.training(), p.Graph, p.Model),
 	}
 	var err error
 	c.MinDevice, err = gomem.MinDevice(ctx, b.model.Graph, o, b.targets...)

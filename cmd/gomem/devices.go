@@ -12,6 +12,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 
 	"github.com/gomem/gomem"
+	"github.com/gomem/gomem/internal/grid"
 	"github.com/gomem/gomem/machine"
 	"github.com/gomem/gomem/machine/calibrate"
 )
@@ -123,7 +124,7 @@ func (c *devicesCmd) profile(w io.Writer, list []deviceInfo) error {
 }
 
 func printDevices(w io.Writer, list []deviceInfo) {
-	t := newTable(3, 4)
+	t := grid.New(3, 4)
 	t.AppendHeader(table.Row{"device", "what it is", "threads", "memory"})
 	for _, d := range list {
 		row := table.Row{d.Name, d.Description, "-", "-"}
@@ -141,7 +142,7 @@ func printDevices(w io.Writer, list []deviceInfo) {
 // printRates writes what devices are priced by, in GFLOP/s and GB/s.
 func printRates(w io.Writer, list []deviceInfo) {
 	fmt.Fprintln(w, "\nWhat plans weigh time by (GB are 1e9 bytes):")
-	t := newTable(2, 3, 4, 5, 6, 7)
+	t := grid.New(2, 3, 4, 5, 6, 7)
 	t.AppendHeader(table.Row{"device", "GFLOP/s", "GB/s", "in GB/s", "out GB/s", "host GB/s", "κ"})
 	for _, d := range list {
 		if p := d.Profile; p != nil {

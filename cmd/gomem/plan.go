@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/compile"
+	"github.com/gomem/gomem/internal/grid"
 	"github.com/gomem/gomem/plan"
 	"github.com/gomem/gomem/space"
 )
@@ -58,6 +60,7 @@ func (planCmd) examples() string {
 type explanation struct {
 	report
 	cost
+	Floor floor `json:"floor"`
 	// a smaller partition size that needs less, and how much; 0 if none does
 	LeastPartition int   `json:"least_partition"`
 	LeastDevice    int64 `json:"least_device_bytes"`
@@ -174,6 +177,7 @@ func explain(ctx context.Context, w io.Writer, b *built, o gomem.Options,
 		VanillaHost: vanilla.Peak(space.Host),
 		AtDevice:    p.whatSets(space.Device),
 		AtHost:      p.whatSets(space.Host),
+		Floor:       floorOf(b, p, o.DeviceBytes),
 		EvalDevice:  p.Results[len(p.Results)-1].Plan.Spaces[space.Device].Bytes,
 		Busy:        busyOf(b, p),
 		vanilla:     vanilla.training().Traffic(),
@@ -193,11 +197,17 @@ func (x explanation) print(w io.Writer) {
 		{"model", fmt.Sprintf("%s %s, %s parameters", x.Model, x.Size, grouped(x.Parameters))},
 		{"graph", fmt.Sprintf("%s, of which a training step runs %s", counted(x.Nodes, "node"),
 			grouped(int64(x.Launches)))},
+		{"floor of its graph", x.Floor.bytes()},
+		{"which is set by", x.Floor.At},
+		{"away at the fullest", x.Floor.away()},
+		{"floor of a step", x.fastest()},
 		{"plan", x.method()},
 		{"device budget", budget(x.DeviceBudget)},
-		{"smallest possible", x.smallest()},
+		{"smallest possible", exact(x.MinDevice)},
+		x.smaller(),
 		{"evaluation needs", size(x.EvalDevice)},
-		{"plan time", x.planTime()},
+		{"plan time", fmt.Sprintf("%.1f ms", x.PlanMS)},
+		{"of which passes", x.passes()},
 	})
 	x.printCost(w)
 	fmt.Fprintln(w)
@@ -212,18 +222,24 @@ func (x explanation) printCost(w io.Writer) {
 	if text := x.costs(x.cost); text != "" {
 		fmt.Fprintf(w, "\n%s\n", text)
 	}
-	fmt.Fprintf(w, "on %s a step takes %.4g ms by prices, no plan less than %.4g; κ %.0f\n",
-		x.Machine, x.PredictedMS, x.LowerBoundMS, x.Kappa)
+	fmt.Fprintf(w, "on %s a step takes %.4g ms by prices; κ %.0f\n", x.Machine, x.PredictedMS,
+		x.Kappa)
 }
 
-// smallest is the smallest device budget: of the plan's partition size, and of a
-// smaller one.
-func (x explanation) smallest() string {
-	if x.LeastPartition == 0 {
-		return exact(x.MinDevice)
+// fastest is the lower bound of a step's time.
+func (x explanation) fastest() string {
+	if x.LowerBoundMS == 0 {
+		return ""
 	}
-	return fmt.Sprintf("%s, with --partition %d %s", exact(x.MinDevice), x.LeastPartition,
-		exact(x.LeastDevice))
+	return fmt.Sprintf("%.4g ms on %s", x.LowerBoundMS, x.Machine)
+}
+
+// smaller is the partition size that needs less, if there is one, and what it needs.
+func (x explanation) smaller() field {
+	if x.LeastPartition == 0 {
+		return field{}
+	}
+	return field{fmt.Sprintf("with --partition %d", x.LeastPartition), exact(x.LeastDevice)}
 }
 
 func budget(bytes int64) string {
@@ -233,18 +249,18 @@ func budget(bytes int64) string {
 	return exact(bytes)
 }
 
-func (x explanation) planTime() string {
-	s, rest := fmt.Sprintf("%.1f ms:", x.PlanMS), x.PlanMS
+// passes are what the passes took that decided about the plan.
+func (x explanation) passes() string {
+	var list []string
 	for _, p := range x.PassMS {
-		s += fmt.Sprintf(" %s %.1f,", p.Pass, p.MS)
-		rest -= p.MS
+		list = append(list, fmt.Sprintf("%s %.1f", p.Pass, p.MS))
 	}
-	return fmt.Sprintf("%s lowering and verification %.1f", s, rest)
+	return strings.Join(list, ", ")
 }
 
 // printCosts sets the plan beside vanilla's, unless it is that.
 func (x explanation) printCosts(w io.Writer) {
-	t := newTable(2, 3)
+	t := grid.New(2, 3)
 	columns := 3
 	if x.Policy == baseline {
 		columns = 2
@@ -288,7 +304,7 @@ func printPeak(w io.Writer, space string, p plan.Peak) {
 	}
 	text += fmt.Sprintf("; variables and constants are %s of it. The largest:", size(p.Fixed))
 	fmt.Fprintf(w, "\n%s\n", folded(text, widthOf(w)))
-	t := newTable(1)
+	t := grid.New(1)
 	for _, h := range p.Largest {
 		t.AppendRow(table.Row{"  " + size(h.Bytes), h.Type, h.Value})
 	}

@@ -125,13 +125,49 @@ func TestPlanText(t *testing.T) {
 		size(x.DevicePeak), size(x.VanillaDevice), size(x.HostPeak),
 		size(x.Stage), size(x.SwapIn), size(x.SwapOut),
 		fmt.Sprintf("%.2f times", x.ratio()), x.AtDevice.Largest[0].Value, x.AtHost.At,
+		size(x.Floor.Operation), size(x.Floor.Overlapped), x.Floor.At, x.fastest(),
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
-	if strings.Contains(text, " \n") {
-		t.Errorf("trailing spaces in\n%q", text)
+	narrow(t, text)
+	if floor, plan := strings.Index(text, "\nfloor"), strings.Index(text, "\nplan "); floor < 0 ||
+		floor > plan {
+		t.Errorf("the floors are not the first:\n%s", text)
+	}
+}
+
+// TestFloor: no plan is below the floor, whatever the policy and the budget.
+func TestFloor(t *testing.T) {
+	for _, flags := range [][]string{
+		{"--policy", "vanilla"}, {"--partition", "5"}, {"--partition", "5", "--no-swap"},
+		{"--policy", "auto", "--model", "resnet", "--device-memory", "1MiB"},
+	} {
+		var x explanation
+		decode(t, patiently(t, with([]string{"plan", "--size", "s512", "--json"}, flags...)...), &x)
+		f := x.Floor
+		if f.At == "" || f.Operation <= 0 || f.Operation > f.Overlapped ||
+			f.Operation > x.DevicePeak {
+			t.Errorf("%v: floor %+v, peak %d", flags, f, x.DevicePeak)
+		}
+		if away := x.Actions.Swapped + x.Actions.Recomputed; f.Absent > away+x.Feeds {
+			t.Errorf("%v: %d bytes are away, at least %d must be", flags, away, f.Absent)
+		}
+		if tight := x.Policy == "auto"; tight != (f.Absent > 0) {
+			t.Errorf("%v: %d bytes must be away", flags, f.Absent)
+		}
+	}
+}
+
+// TestSplitActions: what is made in parts counts as that.
+func TestSplitActions(t *testing.T) {
+	var x explanation
+	decode(t, patiently(t, "plan", "--model", "transformer", "--size", "s512", "--json",
+		"--policy", "auto", "--device", "sim:titanx", "--device-memory", "100KiB"), &x)
+	a := x.Actions
+	if a.Split == 0 || a.Kept == 0 || a.Swapped == 0 || !strings.Contains(x.Floor.At, "of") {
+		t.Errorf("%+v, the floor is at %s", a, x.Floor.At)
 	}
 }
 

@@ -5,13 +5,10 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"math"
 	"time"
 
 	"github.com/gomem/gomem"
-	"github.com/gomem/gomem/bound"
 	"github.com/gomem/gomem/machine"
-	"github.com/gomem/gomem/placement"
 	"github.com/gomem/gomem/space"
 )
 
@@ -69,30 +66,6 @@ func stepTime(b *built, p planned) time.Duration {
 	var total time.Duration
 	for i, o := range b.model.Objectives {
 		total += time.Duration(o.Times) * p.Results[i].Step
-	}
-	return total
-}
-
-// lowerBound is what no plan of a device budget, or of none, makes a training step
-// shorter than, by the same prices and in the order of these plans, whatever is on the
-// host. It is 0 if it is not known.
-func lowerBound(b *built, p planned, budget int64) time.Duration {
-	if budget == 0 {
-		budget = math.MaxInt64 / 2
-	}
-	var total time.Duration
-	for i, o := range b.model.Objectives {
-		r := p.Results[i]
-		free := *r.Program
-		if err := placement.Pass(true).Run(&free); err != nil {
-			return 0
-		}
-		// Bounds count whole units of alignment, of which the last slot needs a part.
-		least := bound.New(&free, r.Model).Time(budget + r.Plan.Spaces[space.Device].Align - 1)
-		if least == bound.Never {
-			return 0
-		}
-		total += time.Duration(o.Times) * least
 	}
 	return total
 }

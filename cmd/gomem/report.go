@@ -10,7 +10,6 @@ import (
 
 	"github.com/docker/go-units"
 	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
 
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/compile"
@@ -160,24 +159,6 @@ func counted(n int, noun string) string {
 		return "1 " + noun
 	}
 	return grouped(int64(n)) + " " + noun + "s"
-}
-
-// newTable is a table without lines, whose columns line up.
-func newTable(right ...int) table.Writer {
-	t := table.NewWriter()
-	style := table.StyleDefault
-	style.Options = table.OptionsNoBordersAndSeparators
-	style.Box.PaddingLeft, style.Box.PaddingRight = "", "  "
-	style.Format.Header = text.FormatDefault
-	t.SetStyle(style)
-	t.SuppressTrailingSpaces()
-	var columns []table.ColumnConfig
-	for _, n := range right {
-		columns = append(columns, table.ColumnConfig{Number: n, Align: text.AlignRight,
-			AlignHeader: text.AlignRight})
-	}
-	t.SetColumnConfigs(columns)
-	return t
 }
 
 // printTable writes a table.

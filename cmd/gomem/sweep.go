@@ -15,6 +15,7 @@ import (
 
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/compile"
+	"github.com/gomem/gomem/internal/grid"
 	"github.com/gomem/gomem/space"
 )
 
@@ -124,7 +125,7 @@ func (x curve) point(b *built, p planned, budget int64) point {
 	took := milliseconds(stepTime(b, p))
 	return point{Budget: budget, Device: r.DevicePeak, Host: r.HostPeak, Copied: r.copies(),
 		PredictedMS: took, LowerBoundMS: milliseconds(lowerBound(b, p, budget)),
-		Slower: took / x.VanillaMS, Actions: actionsOf(p.training(), p.Graph)}
+		Slower: took / x.VanillaMS, Actions: actionsOf(p.training(), p.Graph, p.Model)}
 }
 
 // budgets are some from the least to the most that are of interest, the denser the
@@ -155,7 +156,7 @@ func (x curve) print(w io.Writer) {
 		{"times", x.times()},
 	})
 	fmt.Fprintln(w)
-	t := newTable(2, 3, 4, 5, 6)
+	t := grid.New(2, 3, 4, 5, 6)
 	t.AppendHeader(table.Row{"", "budget", "device", "host", "copied", "time", ""})
 	slowest := slices.MaxFunc(x.Points, func(a, b point) int {
 		return cmp.Compare(a.Slower, b.Slower)

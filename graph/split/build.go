@@ -305,7 +305,7 @@ func (b *builder) partOf(id graph.NodeID, part int) *graph.Node {
 	}
 	name := n.Name
 	if !c.Sums() || part < parts-1 || c.Finish != nil {
-		name = b.name(n, fmt.Sprintf("%dof%d", part+1, parts))
+		name = b.name(n, partName(part+1, parts))
 	}
 	outer := b.region
 	b.region = number

@@ -46,10 +46,9 @@
 //
 // # How many parts
 //
-// A [Survey] finds regions and says what becomes of each for a number of parts: what
-// its neediest operation needs then, and how many operations there are more. A search
-// may ask for 2, 4, 8 and so on. [Split] takes about the fewest that meet the limit,
-// and leaves a region as it is where parts do not help.
+// A [Survey] finds regions, and builds the graph for any numbers of parts. [Split] looks
+// for about the fewest with which the neediest operation of each meets the limit, by what
+// a few numbers come to, and leaves a region as it is where parts do not help.
 //
 // # Sums of gradients
 //

@@ -238,3 +238,12 @@ func (s step) planned(t *testing.T, m *models.Model, p compile.Policy) ([]byte, 
 	}
 	return out, options.DeviceBytes
 }
+
+func executed(g *graph.Graph) (n int) {
+	for _, node := range g.Nodes() {
+		if node.Executes() {
+			n++
+		}
+	}
+	return n
+}

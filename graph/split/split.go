@@ -1,10 +1,6 @@
 package split
 
-import (
-	"slices"
-
-	"github.com/gomem/gomem/graph"
-)
+import "github.com/gomem/gomem/graph"
 
 // Region is operations that are cut together.
 type Region struct {
@@ -25,33 +21,27 @@ func (s *Survey) Regions() []Region {
 	return out
 }
 
-// Floor is what becomes of a region.
-type Floor struct {
-	Parts int
-	Need  int64 // the most bytes that an operation of it, or one that joins parts, needs
-	Added int   // operations that are executed more than without
+// floor is what becomes of a region.
+type floor struct {
+	parts int
+	need  int64 // the most bytes that an operation of it, or one that joins parts, needs
 }
 
-// Floors says what becomes of every region if it is cut into so many parts, or as
-// many as it can be.
-func (s *Survey) Floors(parts int) ([]Floor, error) {
-	return s.floors(slices.Repeat([]int{parts}, len(s.regions)))
-}
-
-func (s *Survey) floors(parts []int) ([]Floor, error) {
+// floors says what becomes of every region if it is cut into so many parts, or as many
+// as it can be.
+func (s *Survey) floors(parts []int) ([]floor, error) {
 	r, err := s.Build(parts)
 	if err != nil {
 		return nil, err
 	}
-	out := make([]Floor, len(s.regions))
+	out := make([]floor, len(s.regions))
 	for i, of := range s.regions {
-		out[i] = Floor{Parts: max(1, min(parts[i], of.most)), Added: -len(of.nodes)}
+		out[i].parts = max(1, min(parts[i], of.most))
 	}
 	needs := Needs(r.Graph, r.fetched(s.fetches))
 	for id, number := range r.owner {
 		if number != none && r.Graph.Node(graph.NodeID(id)).Executes() {
-			out[number].Need = max(out[number].Need, needs[id])
-			out[number].Added++
+			out[number].need = max(out[number].need, needs[id])
 		}
 	}
 	return out, nil
@@ -76,17 +66,17 @@ const (
 // next guesses how many parts need no more than a limit, or little more than with
 // any number, where one part needs whole: what is needed is in part in proportion to
 // the size of a part, and for the rest the same for all.
-func (f Floor) next(whole, limit int64) int {
-	if f.Parts < 2 {
+func (f floor) next(whole, limit int64) int {
+	if f.parts < 2 {
 		return 2
 	}
-	k := int64(f.Parts)
-	fixed := max(0, f.Need-(whole-f.Need)/(k-1))
+	k := int64(f.parts)
+	fixed := max(0, f.need-(whole-f.need)/(k-1))
 	room := limit - fixed
 	if room <= 0 {
 		room = 1 + fixed/16
 	}
-	return max(f.Parts+1, int((whole-fixed+room-1)/room))
+	return max(f.parts+1, int((whole-fixed+room-1)/room))
 }
 
 // Choose is, by region, into how many parts to cut it: about as few as let its
@@ -94,10 +84,10 @@ func (f Floor) next(whole, limit int64) int {
 // if cutting does not help.
 func (s *Survey) Choose(limit int64) ([]int, error) {
 	regions := s.Regions()
-	best := make([]Floor, len(regions))
+	best := make([]floor, len(regions))
 	parts := make([]int, len(regions))
 	for i, r := range regions {
-		best[i] = Floor{Parts: 1, Need: r.Need}
+		best[i] = floor{parts: 1, need: r.Need}
 		parts[i] = min(r.Most, max(2, int((r.Need+limit-1)/max(1, limit))))
 	}
 	for tries, more := 0, len(regions) > 0; more && tries < effort; tries++ {
@@ -107,17 +97,17 @@ func (s *Survey) Choose(limit int64) ([]int, error) {
 		}
 		more = false
 		for i, f := range floors {
-			if f.Need < best[i].Need-best[i].Need/worthwhile {
+			if f.need < best[i].need-best[i].need/worthwhile {
 				best[i] = f
 			}
-			if best[i].Need > limit && f.Parts < min(regions[i].Most, 2*best[i].Parts) {
+			if best[i].need > limit && f.parts < min(regions[i].Most, 2*best[i].parts) {
 				parts[i] = min(regions[i].Most, f.next(regions[i].Need, limit))
 				more = true
 			}
 		}
 	}
 	for i := range parts {
-		parts[i] = best[i].Parts
+		parts[i] = best[i].parts
 	}
 	return parts, nil
 }

@@ -15,9 +15,6 @@ type Answer struct {
 	Probes int
 }
 
-// Settled reports whether one more than Most is known not to fit.
-func (a Answer) Settled() bool { return a.Next == a.Most+1 }
-
 // Largest finds a number from 1 to limit that fits, while one more does not or is
 // beyond the limit. The search begins at start, and if that fits goes on with stride
 // more: 1 where start is expected to be the answer. If a probe fails, the error is

@@ -5,6 +5,8 @@ import (
 	"io"
 	"math"
 	"strings"
+
+	"github.com/gomem/gomem/internal/grid"
 )
 
 // budget is a budget as reports have it: 0 where there is none.
@@ -34,22 +36,23 @@ func (d *Diff) WriteText(w io.Writer) error {
 
 // indented wraps a title behind a letter.
 func indented(title string) string {
-	return strings.ReplaceAll(wrapped(title, columns-3), "\n", "\n   ")
+	return strings.ReplaceAll(grid.Wrap(title, columns-3), "\n", "\n   ")
 }
 
 // writeTotals sets numbers side by side.
 func (d *Diff) writeTotals(b *strings.Builder) {
-	t := grid([]string{"", "A", "B", "change"}, 2, 3, 4)
+	t := headed([]string{"", "A", "B", "change"}, 2, 3, 4)
 	bytes := func(name string, a, b int64) {
-		t.AppendRow(row(name, brief(a), brief(b), grown(float64(a), float64(b))))
+		t.AppendRow(grid.Row(name, brief(a), brief(b), grown(float64(a), float64(b))))
 	}
 	counts := func(name string, a, b int) {
-		t.AppendRow(row(name, grouped(int64(a)), grouped(int64(b)), grown(float64(a), float64(b))))
+		t.AppendRow(grid.Row(name, grouped(int64(a)), grouped(int64(b)),
+			grown(float64(a), float64(b))))
 	}
 	for _, s := range d.Spaces {
 		bytes(s.Name+" peak", s.ABytes, s.BBytes)
 		if s.ABudget != s.BBudget {
-			t.AppendRow(row(s.Name+" budget", limited(s.ABudget), limited(s.BBudget)))
+			t.AppendRow(grid.Row(s.Name+" budget", limited(s.ABudget), limited(s.BBudget)))
 		}
 	}
 	for _, c := range d.Copies {
@@ -73,7 +76,7 @@ func (d *Diff) writeTotals(b *strings.Builder) {
 	}
 	for i, o := range d.Ops {
 		if i == listed {
-			t.AppendRow(row(fmt.Sprintf("(%d more operations)", len(d.Ops)-listed)))
+			t.AppendRow(grid.Row(fmt.Sprintf("(%d more operations)", len(d.Ops)-listed)))
 			break
 		}
 		counts("runs of "+short(o.Op, 30), o.ACount, o.BCount)
@@ -86,8 +89,8 @@ func (d *Diff) writeTotals(b *strings.Builder) {
 func (d *Diff) writeNotes(b *strings.Builder) {
 	for _, s := range d.Spaces {
 		if s.AAt != s.BAt && s.AAt != "" && s.BAt != "" {
-			fmt.Fprintln(b, wrapped(fmt.Sprintf("The %s is fullest at %s in A, at %s in B.", s.Name,
-				s.AAt, s.BAt), columns))
+			fmt.Fprintln(b, grid.Wrap(fmt.Sprintf("The %s is fullest at %s in A, at %s in B.",
+				s.Name, s.AAt, s.BAt), columns))
 		}
 	}
 	switch {
@@ -143,13 +146,13 @@ func (d *Diff) writeValues(b *strings.Builder) {
 			continue
 		}
 		fmt.Fprintf(b, "\n%s: %s, %s\n", change, counted(len(some), "value"), brief(bytes))
-		t := grid(nil, 1)
+		t := headed(nil, 1)
 		for i, v := range some {
 			if i == listed {
-				t.AppendRow(row("", "…"))
+				t.AppendRow(grid.Row("", "…"))
 				break
 			}
-			t.AppendRow(row(brief(v.Bytes), short(v.Value, 50), v.times(d.Spaces)))
+			t.AppendRow(grid.Row(brief(v.Bytes), short(v.Value, 50), v.times(d.Spaces)))
 		}
 		fmt.Fprintln(b, t.Render())
 	}

@@ -9,7 +9,8 @@ import (
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
+
+	"github.com/gomem/gomem/internal/grid"
 )
 
 // columns is how wide the text is.
@@ -22,7 +23,7 @@ const listed = 10
 func (r *Report) WriteText(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s, %s parameters: %s, %s\n%s\n", r.Model, r.Size, grouped(r.Parameters),
-		counted(r.Steps, "step"), counted(r.Partitions, "partition"), wrapped(r.Plan, columns))
+		counted(r.Steps, "step"), counted(r.Partitions, "partition"), grid.Wrap(r.Plan, columns))
 	r.writeTime(&b)
 	for i := range r.Spaces {
 		r.Spaces[i].write(&b)
@@ -36,40 +37,19 @@ func (r *Report) WriteText(w io.Writer) error {
 	r.writeOps(&b)
 	r.writeKinds(&b)
 	if len(r.Advice) > 0 {
-		fmt.Fprintf(&b, "\n%s\n", wrapped(strings.Join(r.Advice, " "), columns))
+		fmt.Fprintf(&b, "\n%s\n", grid.Wrap(strings.Join(r.Advice, " "), columns))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-// grid is a table without lines. The columns that are not to the right are to the
-// left.
-func grid(header []string, right ...int) table.Writer {
-	t := table.NewWriter()
-	style := table.StyleDefault
-	style.Options = table.OptionsNoBordersAndSeparators
-	style.Box.PaddingLeft, style.Box.PaddingRight = "", "  "
-	style.Format.Header = text.FormatDefault
-	t.SetStyle(style)
-	t.SuppressTrailingSpaces()
-	var configs []table.ColumnConfig
-	for _, n := range right {
-		configs = append(configs, table.ColumnConfig{Number: n, Align: text.AlignRight,
-			AlignHeader: text.AlignRight})
-	}
-	t.SetColumnConfigs(configs)
+// headed is a table with a header, if there is one.
+func headed(header []string, right ...int) table.Writer {
+	t := grid.New(right...)
 	if header != nil {
-		t.AppendHeader(row(header...))
+		t.AppendHeader(grid.Row(header...))
 	}
 	return t
-}
-
-func row(cells ...string) table.Row {
-	out := make(table.Row, len(cells))
-	for i, c := range cells {
-		out[i] = c
-	}
-	return out
 }
 
 // writeTime says where the time of a step goes, by both clocks.
@@ -77,7 +57,7 @@ func (r *Report) writeTime(b *strings.Builder) {
 	if r.clock() == nil {
 		return
 	}
-	t := grid([]string{"time of a step", "predicted", "", "measured", ""}, 2, 3, 4, 5)
+	t := headed([]string{"time of a step", "predicted", "", "measured", ""}, 2, 3, 4, 5)
 	line := func(name string, of func(*Clock) float64) {
 		cells := []string{name}
 		for _, c := range []*Clock{r.Predicted, r.Measured} {
@@ -87,7 +67,7 @@ func (r *Report) writeTime(b *strings.Builder) {
 			}
 			cells = append(cells, duration(of(c)), percent(of(c)/max(c.StepMS, 1e-9)))
 		}
-		t.AppendRow(row(cells...))
+		t.AppendRow(grid.Row(cells...))
 	}
 	line("all", func(c *Clock) float64 { return c.StepMS })
 	line("  operations run", func(c *Clock) float64 { return c.ComputeMS })
@@ -158,8 +138,8 @@ func (s *Space) writePeak(b *strings.Builder) {
 	if ms := cmp.Or(p.MeasuredMS, p.PredictedMS); ms != nil {
 		at = ", at " + duration(*ms)
 	}
-	fmt.Fprintln(b, wrapped(fmt.Sprintf("fullest at %s (step %d, partition %d%s): %s in %s and %s "+
-		"of gaps", p.At, p.Step, p.Partition, at, size(p.Live), counted(p.Slots, "slot"),
+	fmt.Fprintln(b, grid.Wrap(fmt.Sprintf("fullest at %s (step %d, partition %d%s): %s in %s "+
+		"and %s of gaps", p.At, p.Step, p.Partition, at, size(p.Live), counted(p.Slots, "slot"),
 		size(p.Gaps)), columns))
 	var shares []string
 	for _, c := range Categories() {
@@ -167,10 +147,10 @@ func (s *Space) writePeak(b *strings.Builder) {
 			shares = append(shares, fmt.Sprintf("%s %s", c, size(bytes)))
 		}
 	}
-	fmt.Fprintln(b, wrapped("of that "+strings.Join(shares, ", "), columns))
-	t := grid(nil, 1)
+	fmt.Fprintln(b, grid.Wrap("of that "+strings.Join(shares, ", "), columns))
+	t := headed(nil, 1)
 	for _, h := range p.Largest {
-		t.AppendRow(row(brief(h.Bytes), h.Category.String(), short(h.Value, 34),
+		t.AppendRow(grid.Row(brief(h.Bytes), h.Category.String(), short(h.Value, 34),
 			short(path.Base(h.Pos), 20)))
 	}
 	fmt.Fprintln(b, t.Render())
@@ -181,7 +161,7 @@ func (r *Report) writeCopies(b *strings.Builder) {
 	if len(r.Copies) == 0 {
 		return
 	}
-	t := grid([]string{"copies for", "number", "bytes", "predicted", "hidden", "measured",
+	t := headed([]string{"copies for", "number", "bytes", "predicted", "hidden", "measured",
 		"hidden"}, 2, 3, 4, 5, 6, 7)
 	for _, c := range r.Copies {
 		cells := []string{c.Reason, grouped(int64(c.Count)), brief(c.Bytes)}
@@ -196,7 +176,7 @@ func (r *Report) writeCopies(b *strings.Builder) {
 			}
 			cells = append(cells, duration(x.MS), hidden)
 		}
-		t.AppendRow(row(cells...))
+		t.AppendRow(grid.Row(cells...))
 	}
 	fmt.Fprintf(b, "\n%s\n", t.Render())
 }
@@ -218,7 +198,7 @@ func (r *Report) writeParts(b *strings.Builder) {
 	if len(parts) > listed {
 		parts = parts[:listed]
 	}
-	t := grid([]string{"partition", "steps", "ops", "in", "out", "device", "computes",
+	t := headed([]string{"partition", "steps", "ops", "in", "out", "device", "computes",
 		"waits"}, 1, 2, 3, 4, 5, 6, 7, 8)
 	for _, p := range parts {
 		cells := []string{fmt.Sprint(p.Part), fmt.Sprintf("%d-%d", p.First, p.Last),
@@ -226,7 +206,7 @@ func (r *Report) writeParts(b *strings.Builder) {
 		if x := cmp.Or(p.Measured, p.Predicted); x != nil {
 			cells[6], cells[7] = duration(x.ComputeMS), duration(x.ExposedMS)
 		}
-		t.AppendRow(row(cells...))
+		t.AppendRow(grid.Row(cells...))
 	}
 	fmt.Fprintf(b, "\n%s\n", t.Render())
 	if len(parts) < len(r.Parts) {
@@ -247,10 +227,10 @@ func (r *Report) writeOps(b *strings.Builder) {
 	if len(r.Ops) == 0 {
 		return
 	}
-	t := grid([]string{"slowest operations", "step", "time", "GFLOP/s", "of peak", "line"},
+	t := headed([]string{"slowest operations", "step", "time", "GFLOP/s", "of peak", "line"},
 		2, 3, 4, 5)
 	for _, o := range r.Ops[:min(listed, len(r.Ops))] {
-		t.AppendRow(row(short(o.Name+" "+o.Op, 26), fmt.Sprint(o.Step), duration(o.ms()),
+		t.AppendRow(grid.Row(short(o.Name+" "+o.Op, 26), fmt.Sprint(o.Step), duration(o.ms()),
 			figure(o.GFLOPS), r.ofPeak(o.GFLOPS), short(path.Base(o.Pos), 17)))
 	}
 	fmt.Fprintf(b, "\n%s\n", t.Render())
@@ -269,7 +249,7 @@ func (r *Report) writeKinds(b *strings.Builder) {
 	if len(r.Kinds) == 0 || r.clock() == nil {
 		return
 	}
-	t := grid([]string{"operation", "number", "predicted", "measured", "of step", "GFLOP/s",
+	t := headed([]string{"operation", "number", "predicted", "measured", "of step", "GFLOP/s",
 		"of peak"}, 2, 3, 4, 5, 6, 7)
 	for _, k := range r.Kinds[:min(listed, len(r.Kinds))] {
 		cells := []string{short(k.Op, 24), grouped(int64(k.Count)), "-", "-",
@@ -279,11 +259,11 @@ func (r *Report) writeKinds(b *strings.Builder) {
 				cells[2+i] = duration(*ms)
 			}
 		}
-		t.AppendRow(row(cells...))
+		t.AppendRow(grid.Row(cells...))
 	}
 	fmt.Fprintf(b, "\n%s\n", t.Render())
 	if m := r.Machine; m.PeakGFLOPS > 0 {
-		fmt.Fprintln(b, wrapped(fmt.Sprintf("Peak: %s GFLOP/s, of %s in a large matrix product; "+
+		fmt.Fprintln(b, grid.Wrap(fmt.Sprintf("Peak: %s GFLOP/s, of %s in a large matrix product; "+
 			"it copies %s GB/s to the device and %s GB/s from it.", figure(m.PeakGFLOPS), m.Name,
 			figure(m.InGBps), figure(m.OutGBps)), columns))
 	}

@@ -2,7 +2,6 @@ package profile
 
 import (
 	"fmt"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/docker/go-units"
@@ -70,25 +69,4 @@ func short(name string, columns int) string {
 	tail := (columns - 1) * 2 / 3
 	head := columns - 1 - tail
 	return string(runes[:head]) + "…" + string(runes[len(runes)-tail:])
-}
-
-// wrapped breaks text into lines of so many columns at spaces.
-func wrapped(text string, columns int) string {
-	var b strings.Builder
-	width := 0
-	for _, word := range strings.Fields(text) {
-		n := utf8.RuneCountInString(word)
-		switch {
-		case width == 0:
-		case width+1+n > columns:
-			b.WriteByte('\n')
-			width = 0
-		default:
-			b.WriteByte(' ')
-			width++
-		}
-		b.WriteString(word)
-		width += n
-	}
-	return b.String()
 }

@@ -39,21 +39,3 @@ func TestShort(t *testing.T) {
 		}
 	})
 }
-
-// TestWrapped: no word is lost, and only a word alone may be wider than a line.
-func TestWrapped(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		text := rapid.StringMatching(`([a-z]{0,9} ?){0,20}`).Draw(t, "text")
-		columns := rapid.IntRange(1, 30).Draw(t, "columns")
-		got := wrapped(text, columns)
-		if strings.Join(strings.Fields(got), " ") != strings.Join(strings.Fields(text), " ") {
-			t.Errorf("%q is %q", text, got)
-		}
-		for line := range strings.Lines(got) {
-			line = strings.TrimSuffix(line, "\n")
-			if len(line) > columns && strings.Contains(line, " ") || line == "" {
-				t.Errorf("%q in %d columns: %q", text, columns, line)
-			}
-		}
-	})
-}

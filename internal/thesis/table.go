@@ -9,6 +9,8 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
+
+	"github.com/gomem/gomem/internal/grid"
 )
 
 // Table is a table or the numbers of a figure.
@@ -57,23 +59,17 @@ func cell(c any) string {
 
 // WriteText writes a table for people.
 func (t Table) WriteText(w io.Writer) error {
-	p := table.NewWriter()
-	style := table.StyleDefault
-	style.Options = table.OptionsNoBordersAndSeparators
-	style.Options.SeparateHeader = true
-	style.Box.PaddingLeft, style.Box.PaddingRight = "", "  "
-	style.Format.Header = text.FormatDefault
-	p.SetStyle(style)
-	p.SuppressTrailingSpaces()
+	p := grid.New()
+	p.Style().Options.SeparateHeader = true
 	columns := []table.ColumnConfig{{Number: 1, WidthMax: 34}}
 	for i := 1; i < len(t.Header); i++ {
 		columns = append(columns, table.ColumnConfig{Number: i + 1, Align: text.AlignRight,
 			AlignHeader: text.AlignRight})
 	}
 	p.SetColumnConfigs(columns)
-	p.AppendHeader(row(t.Header))
+	p.AppendHeader(grid.Row(t.Header...))
 	for _, r := range t.Rows {
-		p.AppendRow(row(r))
+		p.AppendRow(grid.Row(r...))
 	}
 	_, err := fmt.Fprintf(w, "%s\n\n%s\n", t.Title, p.Render())
 	for _, n := range t.Notes {
@@ -82,14 +78,6 @@ func (t Table) WriteText(w io.Writer) error {
 		}
 	}
 	return err
-}
-
-func row(cells []string) table.Row {
-	out := make(table.Row, len(cells))
-	for i, c := range cells {
-		out[i] = c
-	}
-	return out
 }
 
 // WriteMarkdown writes a table for a document.
