@@ -142,7 +142,7 @@ func TestPlanText(t *testing.T) {
 func TestFloor(t *testing.T) {
 	for _, flags := range [][]string{
 		{"--policy", "vanilla"}, {"--partition", "5"}, {"--partition", "5", "--no-swap"},
-		{"--policy", "auto", "--model", "resnet", "--device-memory", "1MiB"},
+		{"--policy", "auto", "--model", "moe", "--device-memory", "1MiB"},
 	} {
 		var x explanation
 		decode(t, patiently(t, with([]string{"plan", "--size", "s512", "--json"}, flags...)...), &x)
