@@ -17,10 +17,10 @@ import (
 // ErrOutOfMemory says that no plan fits a budget.
 type ErrOutOfMemory struct {
 	Target string
-	Space  space.ID // the memory that is short
+	Space  space.ID // the memory that is short: the device, the host, or [Disk]
 	// Need is the smallest budget of Space, in bytes, that works with these options
-	// and the other memory's budget: a byte less is refused. If no budget of Space
-	// does, the Remedy is to raise the other one's too.
+	// and the other memories' budgets: a byte less is refused. If no budget of Space
+	// does, the Remedy is to raise the device's too.
 	Need   int64
 	Budget int64         // of Space, in bytes
 	At     string        // the operation at which the most bytes are live
@@ -36,7 +36,7 @@ func (e *ErrOutOfMemory) Error() string { return e.Explain() + "; " + e.Remedy.S
 // Explain is the line but for the remedy.
 func (e *ErrOutOfMemory) Explain() string {
 	return fmt.Sprintf("%s needs %s (%d bytes) of %s memory, the budget is %s; %s (%s) sets it: %s",
-		e.Target, units.BytesSize(float64(e.Need)), e.Need, e.Space,
+		e.Target, units.BytesSize(float64(e.Need)), e.Need, SpaceName(e.Space),
 		units.BytesSize(float64(e.Budget)), e.At, e.Op, strings.Join(e.In, ", "))
 }
 
@@ -50,9 +50,12 @@ func (s *search) refusal() error {
 }
 
 // shortage finds the space that is short: the device, if some plan keeps to the
-// host's budget.
+// budgets of the others; or the disk, if there is one and some plan does; or the host.
 func (s *search) shortage() (*ErrOutOfMemory, error) {
-	for _, short := range []space.ID{space.Device, space.Host} {
+	for _, short := range []space.ID{space.Device, Disk, space.Host} {
+		if short == Disk && s.levels() == 1 {
+			continue
+		}
 		l, err := s.least(short)
 		if err != nil {
 			return nil, err

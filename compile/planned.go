@@ -85,16 +85,18 @@ func lesser(a, b error) error {
 	return a
 }
 
-// rank orders refusals by what must be raised: the device's budget, the host's,
-// both.
+// rank orders refusals by what must be raised: the device's budget, the disk's, the
+// host's, the device's and the host's.
 func rank(e *ErrOutOfMemory) int {
 	switch {
 	case e.Space == space.Device:
 		return 0
-	case e.Remedy.Change != RaiseOther:
+	case e.Space == Disk:
 		return 1
+	case e.Remedy.Change != RaiseOther:
+		return 2
 	}
-	return 2
+	return 3
 }
 
 // LeastOf is [Minimum] of the graphs that are planned: the smallest budget of a space,

@@ -3,6 +3,7 @@ package compile
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"github.com/docker/go-units"
 
@@ -21,6 +22,7 @@ const (
 	SmallerPartition               // to Remedy.N operations
 	ShorterLookahead               // to Remedy.N partitions
 	RaiseOther                     // the budget of Remedy.Space, beside the one that is short
+	UseDisk                        // a disk behind the host, with Remedy.Bytes of it
 )
 
 // Remedy is what would help where memory is short.
@@ -48,7 +50,10 @@ func (r Remedy) String() string {
 		return fmt.Sprintf("a look-ahead of %d %s", r.N, r.effect())
 	case RaiseOther:
 		return fmt.Sprintf("it needs %s (%d bytes) of %s memory, too",
-			units.BytesSize(float64(r.Bytes)), r.Bytes, r.Space)
+			units.BytesSize(float64(r.Bytes)), r.Bytes, SpaceName(r.Space))
+	case UseDisk:
+		return fmt.Sprintf("a disk would do: %s (%d bytes) of it",
+			units.BytesSize(float64(r.Bytes)), r.Bytes)
 	}
 	return "use a smaller batch or model, or a larger budget"
 }
@@ -81,7 +86,30 @@ func (s *search) remedy(e *ErrOutOfMemory) (Remedy, error) {
 			return best, nil
 		}
 	}
+	disk, err := s.disk()
+	if disk.Change == UseDisk || err != nil {
+		return disk, err
+	}
 	return best, nil
+}
+
+// disk is a disk that would take over what the host has no room for, if there is none and
+// the budget of the host is what is too small.
+func (s *search) disk() (Remedy, error) {
+	if s.levels() > 1 {
+		return Remedy{}, nil
+	}
+	host, err := s.least(space.Host)
+	if host == nil || err != nil {
+		return Remedy{}, err
+	}
+	o := s.options
+	o.DiskBytes = math.MaxInt64
+	bytes, err := s.tight(o, Disk)
+	if bytes == 0 || err != nil {
+		return Remedy{}, err
+	}
+	return Remedy{Change: UseDisk, Space: Disk, Bytes: bytes, Fits: true}, nil
 }
 
 // tight is a budget of a space that works with other options, or 0 if none is

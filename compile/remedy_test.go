@@ -25,6 +25,8 @@ func after(o Options, r Remedy) Options {
 		o.Partition = r.N
 	case ShorterLookahead:
 		o.Lookahead = r.N
+	case UseDisk:
+		o.DiskBytes = r.Bytes
 	}
 	return o
 }
@@ -59,6 +61,12 @@ func TestRemediesWork(t *testing.T) {
 		r := e.Remedy
 		seen[r.Change] = true
 		if r.Change == Shrink {
+			return
+		}
+		if r.Change == UseDisk {
+			if again := refused(t, g, after(o, r), targets); again != nil {
+				t.Fatalf("%v did not help: %v", r, again)
+			}
 			return
 		}
 		if r.Space != space.Device || r.Bytes >= e.Need || r.Fits != (r.Bytes <= e.Budget) {
@@ -134,6 +142,7 @@ func TestRemediesReadWell(t *testing.T) {
 			Change: ShorterLookahead, N: 1, Bytes: 1024},
 		"it needs 1KiB (1024 bytes) of host memory, too": {Change: RaiseOther, Space: space.Host,
 			Bytes: 1024},
+		"a disk would do: 1KiB (1024 bytes) of it": {Change: UseDisk, Space: Disk, Bytes: 1024},
 	} {
 		if s := r.String(); !strings.HasPrefix(s, want) {
 			t.Errorf("want %q, have %q", want, s)

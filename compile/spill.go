@@ -14,6 +14,14 @@ import (
 // Disk is the space of a plan that a disk budget adds.
 const Disk = spill.Disk
 
+// SpaceName is what a space of a plan is called: device, host or disk.
+func SpaceName(s space.ID) string {
+	if s == Disk {
+		return "disk"
+	}
+	return s.String()
+}
+
 // spillLevels is how many levels there are of the use of a disk. At level 0 nothing is
 // there, at all others everything that can be, but for variables and constants: none of
 // these at level 1, all at the last, and parts by bytes between. The last level decides

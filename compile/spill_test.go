@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/pass"
 	"github.com/gomem/gomem/plan"
 	"github.com/gomem/gomem/space"
@@ -99,10 +100,71 @@ func TestDiskMinimumIsExact(t *testing.T) {
 			return
 		}
 		o.HostBytes = smaller - 1
-		if e := refused(t, g, o, targets); e == nil || e.Need != smaller || e.Space != space.Host {
+		e := refused(t, g, o, targets)
+		switch {
+		case e == nil:
+			t.Fatalf("%s: a byte under the minimum %d fits", o, smaller)
+		case e.Space == Disk:
+			checkDisk(t, g, o, targets, e.Need)
+		case e.Need != smaller || e.Space != space.Host:
 			t.Fatalf("%s: a byte under the minimum %d: %v", o, smaller, e)
 		}
 	})
+}
+
+// checkDisk demands that so much of a disk, more than there is, is what works, and a byte
+// less is not.
+func checkDisk(t *rapid.T, g *graph.Graph, o Options, targets []Target, need int64) {
+	if need <= o.DiskBytes {
+		t.Fatalf("%s: the disk is short, and %d bytes are enough", o, need)
+	}
+	o.DiskBytes = need
+	if e := refused(t, g, o, targets); e != nil {
+		t.Fatalf("%s: with %d bytes of disk: %v", o, need, e)
+	}
+	o.DiskBytes = need - 1
+	if e := refused(t, g, o, targets); need > 1 && (e == nil || e.Space != Disk ||
+		e.Need != need) {
+		t.Fatalf("%s: with a byte of disk less than %d: %v", o, need, e)
+	}
+}
+
+// TestDiskAsRemedy: where the host is short and there is no disk, one of the size that is
+// named would do; a disk that is too small is named.
+func TestDiskAsRemedy(t *testing.T) {
+	disks := 0
+	draws(t, 1, 20, func(t *rapid.T) {
+		g, targets := anyTargets(t)
+		o, ctx := anyOptions(t), context.Background()
+		if !o.Policy.Partitioned() || o.NoPlacement || o.NoSwap {
+			t.Skip("something gentler may help")
+		}
+		device, err := Minimum(ctx, g, o, space.Device, targets...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.DeviceBytes = device * rapid.Int64Range(100, 200).Draw(t, "percent of the device") / 100
+		host, err := Minimum(ctx, g, o, space.Host, targets...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.HostBytes = max(1, host*rapid.Int64Range(50, 99).Draw(t, "percent")/100)
+		e := refused(t, g, o, targets)
+		if e == nil || e.Remedy.Change != UseDisk {
+			return
+		}
+		disks++
+		if r := e.Remedy; e.Space == Disk || r.Space != Disk || !r.Fits || r.Bytes <= 0 {
+			t.Fatalf("%s: %v", o, e)
+		}
+		o.DiskBytes = e.Remedy.Bytes
+		if e := refused(t, g, o, targets); e != nil {
+			t.Fatalf("%s: with the disk: %v", o, e)
+		}
+	})
+	if disks == 0 {
+		t.Error("no disk ever helped")
+	}
 }
 
 // TestDiskIsForWhatDoesNotFit: where the host's memory is enough, nothing goes to the

@@ -35,7 +35,7 @@ type fitted struct {
 	DiskBudget   int64 `json:"disk_budget_bytes"` // 0: there is no disk
 
 	Next          int    `json:"next"`            // the value after Max; 0: it is not known
-	NextRefusedBy string `json:"next_refused_by"` // device, host, or limit: no such model
+	NextRefusedBy string `json:"next_refused_by"` // device, host, disk, or limit: no such model
 	NextNeed      int64  `json:"next_need_bytes"` // of that memory; 0 by limit
 	NextRefusal   string `json:"next_refusal"`    // in words
 
@@ -63,7 +63,8 @@ func (s *fitting) report(a fit.Answer) fitted {
 	x.Next = s.quantity.value(a.Next)
 	switch r := s.refused[x.Next]; {
 	case r.shortage != nil:
-		x.NextRefusedBy, x.NextNeed = r.shortage.Space.String(), r.shortage.Need
+		x.NextRefusedBy = compile.SpaceName(r.shortage.Space)
+		x.NextNeed = r.shortage.Need
 		x.NextRefusal = shortage{r.shortage}.Error()
 	default:
 		x.NextRefusedBy, x.NextRefusal = byLimit, oneLine(r.limit)

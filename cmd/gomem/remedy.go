@@ -27,7 +27,7 @@ func inFlags(err error) error {
 
 // advice is what would help, as flags.
 func advice(e *gomem.ErrOutOfMemory) string {
-	r := e.Remedy
+	r, short := e.Remedy, compile.SpaceName(e.Space)
 	flags := map[compile.Change]string{
 		compile.UsePolicy:        fmt.Sprintf("--policy %s", r.Policy),
 		compile.AllowBoth:        "leaving out --no-placement and --no-swap",
@@ -36,10 +36,12 @@ func advice(e *gomem.ErrOutOfMemory) string {
 	}[r.Change]
 	switch {
 	case r.Change == compile.RaiseOther:
-		return fmt.Sprintf("raise --%s-memory, and --%s-memory to %s", e.Space, r.Space,
-			exact(r.Bytes))
+		return fmt.Sprintf("raise --%s-memory, and --%s-memory to %s", short,
+			compile.SpaceName(r.Space), exact(r.Bytes))
+	case r.Change == compile.UseDisk:
+		return fmt.Sprintf("--disk DIR --disk-memory %d would do (%s)", r.Bytes, size(r.Bytes))
 	case flags == "":
-		return fmt.Sprintf("use a smaller batch or model, or raise --%s-memory", e.Space)
+		return fmt.Sprintf("use a smaller batch or model, or raise --%s-memory", short)
 	case r.Fits:
 		return fmt.Sprintf("%s would fit: it needs %s", flags, exact(r.Bytes))
 	}

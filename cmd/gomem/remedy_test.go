@@ -25,6 +25,8 @@ func TestAdvice(t *testing.T) {
 			Bytes: 1024},
 		"raise --device-memory, and --host-memory to 1KiB (1,024 bytes)": {
 			Change: compile.RaiseOther, Space: space.Host, Bytes: 1024},
+		"--disk DIR --disk-memory 1024 would do (1KiB)": {Change: compile.UseDisk,
+			Space: compile.Disk, Bytes: 1024},
 	} {
 		library := &gomem.ErrOutOfMemory{Target: "train", Remedy: r}
 		err := inFlags(fmt.Errorf("gomem: %w", library))
