@@ -60,7 +60,8 @@ func spaces(s *pass.Schedule, o Options) []plan.Space {
 		space.Host:   {Name: space.Host.String(), Budget: o.HostBytes, Align: arena.Align},
 	}
 	if slices.ContainsFunc(s.Stays, func(y pass.Stay) bool { return y.Space == Disk }) {
-		list = append(list, plan.Space{Name: SpaceName(Disk), Budget: o.DiskBytes, Align: arena.Align})
+		list = append(list, plan.Space{Name: SpaceName(Disk), Budget: o.DiskBytes,
+			Align: arena.Align})
 	}
 	return list
 }

@@ -49,10 +49,10 @@ func (s *search) refusal() error {
 	return e
 }
 
-// shortage finds the space that is short: the device, if some plan keeps to the
-// budgets of the others; or the disk, if there is one and some plan does; or the host.
+// shortage finds the space that is short: the first in which more is enough, of the disk,
+// if there is one, since there is most of that, the device and the host.
 func (s *search) shortage() (*ErrOutOfMemory, error) {
-	for _, short := range []space.ID{space.Device, Disk, space.Host} {
+	for _, short := range []space.ID{Disk, space.Device, space.Host} {
 		if short == Disk && s.levels() == 1 {
 			continue
 		}

@@ -85,13 +85,13 @@ func lesser(a, b error) error {
 	return a
 }
 
-// rank orders refusals by what must be raised: the device's budget, the disk's, the
+// rank orders refusals by what must be raised: the disk's budget, the device's, the
 // host's, the device's and the host's.
 func rank(e *ErrOutOfMemory) int {
 	switch {
-	case e.Space == space.Device:
-		return 0
 	case e.Space == Disk:
+		return 0
+	case e.Space == space.Device:
 		return 1
 	case e.Remedy.Change != RaiseOther:
 		return 2

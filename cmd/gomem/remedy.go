@@ -39,7 +39,8 @@ func advice(e *gomem.ErrOutOfMemory) string {
 		return fmt.Sprintf("raise --%s-memory, and --%s-memory to %s", short,
 			compile.SpaceName(r.Space), exact(r.Bytes))
 	case r.Change == compile.UseDisk:
-		return fmt.Sprintf("--disk DIR --disk-memory %d would do (%s)", r.Bytes, size(r.Bytes))
+		return fmt.Sprintf("--disk-memory %d would do (%s, with --disk DIR to train)", r.Bytes,
+			size(r.Bytes))
 	case flags == "":
 		return fmt.Sprintf("use a smaller batch or model, or raise --%s-memory", short)
 	case r.Fits:

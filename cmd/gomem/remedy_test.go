@@ -25,7 +25,7 @@ func TestAdvice(t *testing.T) {
 			Bytes: 1024},
 		"raise --device-memory, and --host-memory to 1KiB (1,024 bytes)": {
 			Change: compile.RaiseOther, Space: space.Host, Bytes: 1024},
-		"--disk DIR --disk-memory 1024 would do (1KiB)": {Change: compile.UseDisk,
+		"--disk-memory 1024 would do (1KiB, with --disk DIR to train)": {Change: compile.UseDisk,
 			Space: compile.Disk, Bytes: 1024},
 	} {
 		library := &gomem.ErrOutOfMemory{Target: "train", Remedy: r}
