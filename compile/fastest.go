@@ -9,7 +9,6 @@ import (
 	"github.com/gomem/gomem/auto"
 	"github.com/gomem/gomem/order"
 	"github.com/gomem/gomem/pass"
-	"github.com/gomem/gomem/simulate"
 	"github.com/gomem/gomem/space"
 	"github.com/gomem/gomem/spill"
 )
@@ -55,7 +54,7 @@ func (j *job) problems(ctx context.Context) ([]*problem, error) {
 		list = append(list, lowest)
 	}
 	for _, x := range list {
-		x.Problem = auto.New(x.program, j.model)
+		x.Problem = auto.New(x.program, j.prices)
 	}
 	return list, nil
 }
@@ -63,7 +62,7 @@ func (j *job) problems(ctx context.Context) ([]*problem, error) {
 // fastest is the plans that the planner finds, or nil if it finds none for some
 // target. The target that takes the longest decides which variables are on the
 // device; if another does not fit with that, all are on the host.
-func (s *search) fastest() ([]*Result, error) {
+func (s *search) fastest() ([]*found, error) {
 	problems := make([][]*problem, len(s.jobs))
 	for i, j := range s.jobs {
 		var err error
@@ -105,7 +104,7 @@ func (s *search) longest() int {
 }
 
 // agreeing is the plans of all targets with variables where one of them decides.
-func (s *search) agreeing(problems [][]*problem, first int, homes []bool) ([]*Result, error) {
+func (s *search) agreeing(problems [][]*problem, first int, homes []bool) ([]*found, error) {
 	plans := make([]*found, len(s.jobs))
 	for k := range s.jobs {
 		i := (first + k) % len(s.jobs)
@@ -120,7 +119,7 @@ func (s *search) agreeing(problems [][]*problem, first int, homes []bool) ([]*Re
 			homes = f.decision.Resident()
 		}
 	}
-	return s.complete(plans)
+	return plans, nil
 }
 
 // solve is the fastest plan that is found for a target, or nil.
@@ -179,16 +178,16 @@ func (j *job) packed(ctx context.Context, x *problem, d *auto.Decision, o Option
 		if err != nil {
 			return nil, err
 		}
-		need := needOf(f.plan)
-		if need.within(budgets(o)) {
-			f.finish(j)
+		needs := f.sketch.need
+		if needs.within(budgets(o)) {
+			f.time = f.sketch.time(j.prices)
 			return f, nil
 		}
-		inner.Device = shrunk(inner.Device, o.DeviceBytes, need[space.Device], k)
-		host = shrunk(host, o.HostBytes, need[space.Host], k)
+		inner.Device = shrunk(inner.Device, o.DeviceBytes, needs[space.Device], k)
+		host = shrunk(host, o.HostBytes, needs[space.Host], k)
 		if j.disk == nil {
 			inner.Host = host
-		} else if need[space.Device] <= o.DeviceBytes && need[Disk] <= o.DiskBytes && host > 0 {
+		} else if needs[space.Device] <= o.DeviceBytes && needs[Disk] <= o.DiskBytes && host > 0 {
 			continue
 		}
 		if d, err = x.Tighten(ctx, d, inner, searching(o, homes)); err != nil {
@@ -227,19 +226,9 @@ func (j *job) scheduled(ctx context.Context, x *problem, d *auto.Decision, o Opt
 	if err != nil {
 		return nil, err
 	}
-	p := lower(&program, fmt.Sprintf("policy=%s %s machine=%s", o.Policy, x.order,
-		j.model.Name()), o, packEffort)
-	return &found{way: at(o, Rung{}), plan: p, program: &program, decision: d, order: x.order,
+	k := newSketch(program.Schedule)
+	k.pack(budgets(o), packEffort)
+	return &found{way: at(o, Rung{}), program: &program, sketch: k, decision: d, order: x.order,
+		title:   fmt.Sprintf("policy=%s %s machine=%s", o.Policy, x.order, j.prices.Name()),
 		timings: append(x.timings[:len(x.timings):len(x.timings)], timings...)}, nil
-}
-
-// finish adds what is not needed to know whether a plan fits: waits, and how long it
-// takes.
-func (f *found) finish(j *job) {
-	if f.waits {
-		return
-	}
-	addWaits(f.plan)
-	f.waits = true
-	f.time = simulate.Simulate(f.plan, j.graph, j.model).Step
 }

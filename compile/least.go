@@ -1,6 +1,12 @@
 package compile
 
-import "github.com/gomem/gomem/space"
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/gomem/gomem/space"
+)
 
 // least is the smallest budget of a space that works: how much, and the target
 // that sets it with its way.
@@ -43,7 +49,11 @@ func (s *search) answer(q question) (*least, error) {
 	}
 	var best *least
 	for _, ways := range choices {
-		l, err := s.most(question{q.of, q.limits, ways})
+		below := int64(math.MaxInt64)
+		if best != nil {
+			below = best.bytes
+		}
+		l, err := s.most(question{q.of, q.limits, ways}, below)
 		if err != nil {
 			return nil, err
 		}
@@ -54,12 +64,12 @@ func (s *search) answer(q question) (*least, error) {
 	return best, nil
 }
 
-// most is the need of the target that needs the most, each by the way that is
-// best for it. It is nil if one of them finds none.
-func (s *search) most(q question) (*least, error) {
+// most is the need of the target that needs the most, each by the way that is best for
+// it. It is nil if one of them finds none, or only such as need more than a limit.
+func (s *search) most(q question, limit int64) (*least, error) {
 	var most *least
 	for _, j := range s.jobs {
-		l, err := s.leastOf(j, q)
+		l, err := s.leastOf(j, q, limit)
 		if l == nil || err != nil {
 			return nil, err
 		}
@@ -70,19 +80,43 @@ func (s *search) most(q question) (*least, error) {
 	return most, nil
 }
 
-// leastOf is the need of one target.
-func (s *search) leastOf(j *job, q question) (*least, error) {
-	var best *least
-	for _, w := range q.ways(j.ladder) {
-		n, err := j.need(s.ctx, w)
+// leastOf is the need of one target, if that is no more than a limit. No way needs less
+// than its load: those that are worth packing come first, and the others are not packed.
+func (s *search) leastOf(j *job, q question, limit int64) (*least, error) {
+	ways := q.ways(j.ladder)
+	loads := make([]need, len(ways))
+	order := make([]int, len(ways))
+	for i, w := range ways {
+		var err error
+		if loads[i], err = j.load(s.ctx, w); err != nil {
+			return nil, err
+		}
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Compare(loads[a][q.of], loads[b][q.of])
+	})
+	best, at := (*least)(nil), len(ways)
+	for _, i := range order {
+		if loads[i][q.of] > limit {
+			break
+		}
+		if !q.allows(loads[i]) || loads[i][q.of] == limit && best != nil && i > at {
+			continue
+		}
+		n, err := j.need(s.ctx, ways[i])
 		if err != nil {
 			return nil, err
 		}
-		rest := n
-		rest[q.of] = 0
-		if rest.within(q.limits) && (best == nil || n[q.of] < best.bytes) {
-			best = &least{n[q.of], j, w}
+		if q.allows(n) && (n[q.of] < limit || n[q.of] == limit && i < at) {
+			best, at, limit = &least{n[q.of], j, ways[i]}, i, n[q.of]
 		}
 	}
 	return best, nil
+}
+
+// allows reports whether the other spaces' budgets suffice.
+func (q question) allows(n need) bool {
+	n[q.of] = 0
+	return n.within(q.limits)
 }

@@ -42,6 +42,17 @@ func program(g *graph.Graph, t Target, o Options) (*pass.Program, error) {
 	return s.jobs[0].program, nil
 }
 
+// emit makes the plan of a program that has been decided about, without waits, by the
+// last passes.
+func emit(ctx context.Context, p *pass.Program, w way, last []pass.Pass) (*plan.Plan, error) {
+	k, err := sketched(ctx, p, last)
+	if err != nil {
+		return nil, err
+	}
+	k.pack(need{}, 0)
+	return k.lower(p, title(w.options, w.Rung), w.options), nil
+}
+
 // lowered is the plan of a program on a rung of the ladder, without waits.
 func lowered(t *rapid.T, p *pass.Program, o Options, r Rung) *plan.Plan {
 	made, err := emit(context.Background(), p, way{o, r}, []pass.Pass{way{o, r}.schedule()})

@@ -11,35 +11,32 @@ import (
 	"github.com/gomem/gomem/space"
 )
 
-// lowering translates a schedule: an event is a step, a stay is a slot, or a part
-// of the life of the slot whose bytes it takes over.
+// lowering translates a sketch: an event is a step, and a slot gets its names.
 type lowering struct {
-	graph    *graph.Graph
-	schedule *pass.Schedule
-	slots    []plan.SlotID // by stay
-	effort   int64         // of packing within the budgets; 0 is none
-	plan     *plan.Plan
+	*sketch
+	graph *graph.Graph
+	plan  *plan.Plan
 }
 
-// lower makes the plan of a schedule, but for the waits, which do not affect what
-// it needs. Effort is how much is done for a packing within the budgets; without any,
-// addresses do not depend on them.
-func lower(p *pass.Program, title string, o Options, effort int64) *plan.Plan {
-	s := p.Schedule
-	l := &lowering{graph: p.Graph, schedule: s, effort: effort,
-		slots: make([]plan.SlotID, len(s.Stays)),
-		plan: &plan.Plan{
-			Title:  title,
-			Digest: p.Graph.Digest(),
-			Parts:  s.Parts,
-			Window: s.Window,
-			Spaces: spaces(s, o),
-			Steps:  make([]plan.Step, len(s.Events)),
-		}}
+// lower makes the plan of a program whose sketch is packed, but for the waits.
+func (k *sketch) lower(p *pass.Program, title string, o Options) *plan.Plan {
+	s := k.schedule
+	l := &lowering{sketch: k, graph: p.Graph, plan: &plan.Plan{
+		Title:  title,
+		Digest: p.Graph.Digest(),
+		Parts:  s.Parts,
+		Window: s.Window,
+		Spaces: spaces(s, o),
+		Slots:  k.slots,
+		Steps:  make([]plan.Step, len(s.Events)),
+	}}
 	for _, st := range s.Streams {
 		l.plan.Streams = append(l.plan.Streams, plan.Stream(st))
 	}
-	l.stays()
+	for i := range l.plan.Spaces {
+		l.plan.Spaces[i].Bytes = k.need[i]
+	}
+	l.names()
 	for i := range s.Events {
 		l.event(i)
 	}
@@ -49,7 +46,6 @@ func lower(p *pass.Program, title string, o Options, effort int64) *plan.Plan {
 		l.plan.Fetches = append(l.plan.Fetches, plan.Fetch{Value: v.String(),
 			Ref: l.ref(s.Fetches[i], off), Type: v.Type()})
 	}
-	l.addresses()
 	return l.plan
 }
 
@@ -66,36 +62,29 @@ func spaces(s *pass.Schedule, o Options) []plan.Space {
 	return list
 }
 
-// stays makes the slots. A stay takes over the bytes of an earlier one.
-func (l *lowering) stays() {
-	for i, s := range l.schedule.Stays {
-		if s.Over == pass.NoStay {
-			l.slots[i] = plan.SlotID(len(l.plan.Slots))
-			l.plan.Slots = append(l.plan.Slots, l.slot(s))
-			continue
+// names says what the slots hold first.
+func (l *lowering) names() {
+	for i := range l.schedule.Stays {
+		if y := &l.schedule.Stays[i]; y.Over == pass.NoStay {
+			name(&l.plan.Slots[l.of[i]], y)
 		}
-		l.slots[i] = l.slots[s.Over]
-		slot := &l.plan.Slots[l.slots[i]]
-		slot.To = max(slot.To, int(s.To))
 	}
 }
 
-// slot is the slot of a stay that has bytes of its own.
-func (l *lowering) slot(s pass.Stay) plan.Slot {
-	out := plan.Slot{Space: s.Space, Bytes: s.Bytes, From: int(s.From), To: int(s.To),
-		Fixed: s.Fixed, Value: s.Value.String(), Type: s.Value.Type()}
-	if s.Origin == pass.Workspace {
-		out.Value = "scratch of " + s.Value.Node.Name
+// name says what the slot of a stay holds.
+func name(slot *plan.Slot, y *pass.Stay) {
+	slot.Value, slot.Type = y.Value.String(), y.Value.Type()
+	if y.Origin == pass.Workspace {
+		slot.Value = "scratch of " + y.Value.Node.Name
 	}
-	if s.Origin == pass.Workspace || s.Bytes != out.Type.Bytes() {
-		out.Type = graph.Type{DType: graph.U8, Shape: []graph.Dim{{Size: int(s.Bytes)}}}
+	if y.Origin == pass.Workspace || y.Bytes != slot.Type.Bytes() {
+		slot.Type = graph.Type{DType: graph.U8, Shape: []graph.Dim{{Size: int(y.Bytes)}}}
 	}
-	return out
 }
 
 // ref is where the byte at an offset of a value is, if a stay has it.
 func (l *lowering) ref(id pass.StayID, off int64) plan.Ref {
-	return plan.Ref{Slot: l.slots[id], Off: off - l.schedule.Stays[id].Off}
+	return plan.Ref{Slot: l.of[id], Off: off - l.schedule.Stays[id].Off}
 }
 
 // event makes a step.
@@ -113,11 +102,9 @@ func (l *lowering) event(i int) {
 
 // copies is the copy of what both stays have.
 func (l *lowering) copies(e *pass.Event) plan.Copy {
-	src, dst := l.schedule.Stays[e.Src], l.schedule.Stays[e.Dst]
-	from := max(src.Off, dst.Off)
-	return plan.Copy{Src: l.ref(e.Src, from), Dst: l.ref(e.Dst, from),
-		Bytes: min(src.Off+src.Bytes, dst.Off+dst.Bytes) - from,
-		Why:   plan.Why(e.Reason), Idle: int(e.Idle)}
+	from, bytes := common(l.schedule, e)
+	return plan.Copy{Src: l.ref(e.Src, from), Dst: l.ref(e.Dst, from), Bytes: bytes,
+		Why: plan.Why(e.Reason), Idle: int(e.Idle)}
 }
 
 // launches is the execution of a node.
@@ -132,7 +119,7 @@ func (l *lowering) launches(e *pass.Event, n *graph.Node) plan.Launch {
 		do.Out = append(do.Out, l.ref(id, 0))
 	}
 	if e.Scratch != pass.NoStay {
-		do.Scratch = l.slots[e.Scratch]
+		do.Scratch = l.of[e.Scratch]
 	}
 	return do
 }
@@ -142,38 +129,9 @@ func (l *lowering) bindings(ids []pass.StayID) []plan.Binding {
 	var out []plan.Binding
 	for _, id := range ids {
 		n := l.schedule.Stays[id].Value.Node
-		out = append(out, plan.Binding{Node: n.ID, Name: n.Name, Slot: l.slots[id]})
+		out = append(out, plan.Binding{Node: n.ID, Name: n.Name, Slot: l.of[id]})
 	}
 	return out
-}
-
-// addresses packs the slots of every space.
-func (l *lowering) addresses() {
-	for id := range l.plan.Spaces {
-		var ids []int
-		var blocks []arena.Block
-		for i, s := range l.plan.Slots {
-			if int(s.Space) == id {
-				ids = append(ids, i)
-				blocks = append(blocks, arena.Block{From: s.From, To: s.To, Bytes: s.Bytes,
-					Fixed: s.Fixed})
-			}
-		}
-		packing := l.pack(blocks, l.plan.Spaces[id].Budget)
-		for k, i := range ids {
-			l.plan.Slots[i].Off = packing.Offsets[k]
-		}
-		l.plan.Spaces[id].Bytes = packing.Peak
-	}
-}
-
-// pack fixes addresses. Where the schedule fills its budget it is worth looking for a
-// packing that keeps to it.
-func (l *lowering) pack(blocks []arena.Block, budget int64) arena.Packing {
-	if l.effort == 0 {
-		return arena.Pack(blocks)
-	}
-	return arena.PackWithin(blocks, budget, l.effort)
 }
 
 // title says how a plan was made.

@@ -1,63 +1,96 @@
 package compile
 
 import (
+	"context"
 	"time"
 
 	"github.com/gomem/gomem/partition"
 )
 
-// tuning is how many nodes the graphs of all rivals may have together, some tenths of
-// a second's worth.
-const tuning = 12_000
-
-// rivals are the partition sizes and strategies with which a user could tune the
-// thesis' policy, whose plans a planner's must not be slower than. For graphs of more
-// than a thousand nodes there is no time for all of them, and for large ones for none;
-// there the planner's plans are much faster anyway.
-func (s *search) rivals() []Options {
-	var list []Options
+// rivals are the ways of the policies that a planner's plans must not be slower than: the
+// thesis' with the partition sizes and strategies with which a user could tune it, and
+// TensorFlow's swapping. Those of one list decide alike and differ in when copies run.
+func (s *search) rivals() [][]way {
+	var lists [][]way
 	for _, size := range []int{200, 20, 5} {
 		for _, by := range partition.Strategies() {
 			o := s.options
 			o.Strategy, o.Partition = by, size
-			list = append(list, o)
+			lists = append(lists, rungs(o))
 		}
 	}
-	return list[:min(len(list), tuning/s.graph.Len())]
+	return lists
 }
 
-// tuned are the fastest of some plans and of those that the rivals come to. Only
-// what is fastest is verified.
-func (s *search) tuned(best []*Result) ([]*Result, error) {
-	for _, o := range s.rivals() {
-		plans, err := s.rival(o, total(best))
-		if plans != nil {
-			best, err = s.complete(plans)
-		}
+// tuned are the fastest of some plans, of the ladder's if these are not among them, and of
+// those that the rivals come to.
+func (s *search) tuned(best []*found, ladders bool) ([]*found, error) {
+	if ladders && together(best) > s.work() {
+		plans, err := s.beats(best, func(j *job, limit time.Duration) (*found, error) {
+			return j.relaxedIn(s.ctx, j.ladder, limit)
+		})
 		if err != nil {
 			return nil, err
 		}
+		best = faster(best, plans)
+	}
+	for _, ways := range s.rivals() {
+		plans, err := s.beats(best, func(j *job, limit time.Duration) (*found, error) {
+			return j.quickest(s.ctx, ways, limit)
+		})
+		if err != nil {
+			return nil, err
+		}
+		best = faster(best, plans)
 	}
 	return best, nil
 }
 
-// rival is the plans of a rival, by target, or nil if one is refused or they take no
-// less than so long.
-func (s *search) rival(o Options, limit time.Duration) ([]*found, error) {
-	var plans []*found
-	var sum time.Duration
-	for _, j := range s.jobs {
-		start := time.Now()
-		f, err := j.first(s.ctx, rungs(o))
-		if f == nil || err != nil {
+// beats is the plans of all targets in a manner, or nil if they are not faster than others.
+func (s *search) beats(others []*found,
+	find func(j *job, limit time.Duration) (*found, error)) ([]*found, error) {
+	left := together(others)
+	return s.plans(func(j *job) (*found, error) {
+		f, err := find(j, left)
+		if f != nil {
+			left -= f.time
+		}
+		return f, err
+	})
+}
+
+// relaxedIn is the quickest of the plans of a ladder that are as relaxed as the budgets
+// allow by their loads, if it is quicker than a limit.
+func (j *job) relaxedIn(ctx context.Context, l ladder, limit time.Duration) (*found, error) {
+	k, err := halving(len(l.chain), func(i int) (bool, error) {
+		n, err := j.load(ctx, l.chain[i])
+		return n.within(budgets(l.chain[i].options)), err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if k == len(l.chain) {
+		return j.quickest(ctx, l.last, limit)
+	}
+	return j.quickest(ctx, append(ahead(l.chain[k]), l.chain[k]), limit)
+}
+
+// quickest is the quickest plan of some ways that decide alike, if it is quicker than a
+// limit. They copy as much as the first, or more: if one of its streams works for longer
+// than the limit, none is quicker.
+func (j *job) quickest(ctx context.Context, ways []way, limit time.Duration) (*found, error) {
+	var best *found
+	for i, w := range ways {
+		f, err := j.draw(ctx, w)
+		if err != nil {
 			return nil, err
 		}
-		f.finish(j)
-		j.took += time.Since(start)
-		if sum += f.time; sum >= limit {
+		if i == 0 && j.prices.busy(f.sketch.schedule) >= limit {
 			return nil, nil
 		}
-		plans = append(plans, f)
+		if f = j.judge(f, limit); f != nil {
+			best, limit = f, f.time
+		}
 	}
-	return plans, nil
+	return best, nil
 }

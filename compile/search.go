@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/gomem/gomem/auto"
 	"github.com/gomem/gomem/graph"
-	"github.com/gomem/gomem/machine"
 	"github.com/gomem/gomem/partition"
 	"github.com/gomem/gomem/pass"
 	"github.com/gomem/gomem/placement"
@@ -32,13 +32,14 @@ type search struct {
 type job struct {
 	graph   *graph.Graph
 	target  Target
-	model   machine.Model
+	prices  *prices
 	ladder  ladder
 	decided way           // of the latest program; what decisions do not depend on is zero
 	program *pass.Program // the latest
 	timings []pass.Timing // of its passes
 	took    time.Duration
-	needs   map[way]need   // what the ways tried so far come to
+	loads   map[way]need   // what the ways tried so far take at least
+	needs   map[way]need   // and what they come to, of those that were packed
 	leaves  [][]bool       // by level of use of a disk: what is bound there
 	disk    *spill.Options // how the planner's schedules use a disk; nil: not at all
 }
@@ -46,24 +47,15 @@ type job struct {
 // need is what a plan takes, by space, in bytes.
 type need [spill.Disk + 1]int64
 
-// needOf is what a plan takes.
-func needOf(p *plan.Plan) need {
-	var n need
-	for i, s := range p.Spaces {
-		n[i] = s.Bytes
-	}
-	return n
-}
-
-// found is a plan that fits.
+// found is a plan that fits, but for its text: of those that lose it is never written.
 type found struct {
 	way
-	plan     *plan.Plan
+	title    string
+	sketch   *sketch
 	program  *pass.Program
 	timings  []pass.Timing  // of the passes that decided
 	decision *auto.Decision // the planner's, if it was that
 	order    string         // and the order that it took
-	waits    bool           // the plan has its waits, and its time is known
 	time     time.Duration  // of a step, by the machine's prices
 }
 
@@ -81,10 +73,11 @@ func newSearch(ctx context.Context, g *graph.Graph, o Options, targets []Target)
 	}
 	o.EnsureDefaults()
 	s := &search{ctx: ctx, graph: g, options: o, targets: targets}
-	prices := Prices(o.Machine, o.Model, g, targets...)
+	prices := newPrices(Prices(o.Machine, o.Model, g, targets...), g)
 	for _, t := range targets {
 		start := time.Now()
-		j := &job{graph: g, target: t.Computed(), model: prices, needs: map[way]need{}}
+		j := &job{graph: g, target: t.Computed(), prices: prices, loads: map[way]need{},
+			needs: map[way]need{}}
 		base := at(o, Rung{Lookahead: o.Lookahead})
 		if err := j.decide(ctx, base); err != nil {
 			return nil, fmt.Errorf("compile %s: %w", t.Name, err)
@@ -97,9 +90,18 @@ func newSearch(ctx context.Context, g *graph.Graph, o Options, targets []Target)
 	return s, nil
 }
 
-// results are the verified plans, or nil if some target has none. A disk is used if
-// they do not fit without.
+// results are the verified plans, or nil if some target has none.
 func (s *search) results() ([]*Result, error) {
+	plans, err := s.find()
+	if plans == nil || err != nil {
+		return nil, err
+	}
+	return s.complete(plans)
+}
+
+// find is the plans, by target, or nil if some target has none. A disk is used if they do
+// not fit without.
+func (s *search) find() ([]*found, error) {
 	all, err := s.unspilled()
 	for level := 1; level < s.levels() && all == nil && err == nil; level++ {
 		all, err = s.spill(level)
@@ -107,44 +109,45 @@ func (s *search) results() ([]*Result, error) {
 	return all, err
 }
 
-// unspilled are the results that have nothing on a disk. The first of the
-// ways that all targets go together is taken if it fits; what comes after it is for a
-// policy that searches one candidate among others.
-func (s *search) unspilled() ([]*Result, error) {
+// unspilled are the plans that have nothing on a disk. The first of the ways that all
+// targets go together is taken if it fits; what comes after it is for a policy that
+// searches one candidate among others.
+func (s *search) unspilled() ([]*found, error) {
 	searches := s.options.Policy.rules().searches && s.options.Streams == 1
-	var best []*Result
+	var best []*found
 	for i := range s.jobs[0].ladder.together {
-		all, err := s.plan(func(j *job) (*found, error) {
-			return j.try(s.ctx, j.ladder.together[i])
+		all, err := s.plans(func(j *job) (*found, error) {
+			return j.try(s.ctx, j.ladder.together[i], never)
 		})
 		if err != nil || all != nil && (i == 0 || !searches) {
 			return all, err
 		}
 		best = faster(best, all)
 	}
-	searched := searches && (best != nil || s.granted())
-	if searched {
-		found, err := s.fastest()
-		if err != nil {
-			return nil, err
-		}
-		if best = faster(best, found); best != nil && total(best) <= s.work() {
-			return s.tuned(best) // no plan that copies is notably faster
+	if !searches {
+		return s.straight(0)
+	}
+	granted := best != nil || s.granted()
+	if !granted {
+		var err error
+		if best, err = s.straight(0); best == nil || err != nil {
+			return best, err
 		}
 	}
-	ladders, err := s.plan(func(j *job) (*found, error) { return j.find(s.ctx, j.ladder) })
-	best = faster(best, ladders)
-	if !searches || best == nil || err != nil {
-		return best, err
+	planned, err := s.fastest()
+	if err != nil {
+		return nil, err
 	}
-	if !searched {
-		found, err := s.fastest()
-		if err != nil {
-			return nil, err
-		}
-		best = faster(best, found)
+	best = faster(best, planned)
+	if best == nil {
+		return s.straight(0)
 	}
-	return s.tuned(best)
+	return s.tuned(best, granted)
+}
+
+// straight is the plans that the ladder comes to at a level of use of a disk.
+func (s *search) straight(level int) ([]*found, error) {
+	return s.plans(func(j *job) (*found, error) { return j.find(s.ctx, j.ladder.at(level)) })
 }
 
 // granted reports whether it is known that the budgets are not refused, from what the
@@ -172,7 +175,7 @@ func (s *search) work() time.Duration {
 func (j *job) work() time.Duration {
 	var sum time.Duration
 	for _, id := range j.program.Order {
-		sum += j.model.Time(j.graph.Node(id), space.Device)
+		sum += j.prices.nodes[space.Device][id]
 	}
 	return sum
 }
@@ -180,11 +183,20 @@ func (j *job) work() time.Duration {
 // faster is those plans of two that take less time, if both are plans. What is
 // granted does not depend on what is fast: only the ladder's ways decide about a
 // refusal, so that the minimum is exact.
-func faster(a, b []*Result) []*Result {
-	if a == nil || b != nil && total(b) < total(a) {
+func faster(a, b []*found) []*found {
+	if a == nil || b != nil && together(b) < together(a) {
 		return b
 	}
 	return a
+}
+
+// together is how long a step of every target takes.
+func together(plans []*found) time.Duration {
+	var sum time.Duration
+	for _, f := range plans {
+		sum += f.time
+	}
+	return sum
 }
 
 // total is how long a step of every target takes.
@@ -194,15 +206,6 @@ func total(results []*Result) time.Duration {
 		sum += r.Step
 	}
 	return sum
-}
-
-// plan makes the results of all targets in one manner, or nil.
-func (s *search) plan(find func(*job) (*found, error)) ([]*Result, error) {
-	plans, err := s.plans(find)
-	if plans == nil || err != nil {
-		return nil, err
-	}
-	return s.complete(plans)
 }
 
 // plans makes the plans of all targets in one manner, or nil.
@@ -233,23 +236,24 @@ func (s *search) complete(plans []*found) ([]*Result, error) {
 	return results, nil
 }
 
-// result completes a plan and verifies it.
+// result writes a plan down and verifies it.
 func (j *job) result(f *found) (*Result, error) {
 	start := time.Now()
-	f.finish(j)
-	if err := plan.Verify(f.plan, j.graph, j.target.Fetches, j.target.Updates); err != nil {
+	p := f.sketch.lower(f.program, f.title, f.options)
+	addWaits(p)
+	if err := plan.Verify(p, j.graph, j.target.Fetches, j.target.Updates); err != nil {
 		return nil, err
 	}
 	j.took += time.Since(start)
-	return &Result{Plan: f.plan, Program: f.program, Timings: f.timings, Took: j.took,
-		Options: f.options, Rung: f.Rung, Order: f.order, Step: f.time, Model: j.model}, nil
+	return &Result{Plan: p, Program: f.program, Timings: f.timings, Took: j.took,
+		Options: f.options, Rung: f.Rung, Order: f.order, Step: f.time, Model: j.prices.Model}, nil
 }
 
 // find is the most relaxed plan by the ways that a target may go alone, or nil.
 func (j *job) find(ctx context.Context, l ladder) (*found, error) {
 	var best *found
 	_, err := halving(len(l.chain), func(i int) (bool, error) {
-		f, err := j.try(ctx, l.chain[i])
+		f, err := j.try(ctx, l.chain[i], never)
 		if f != nil {
 			best = f
 		}
@@ -271,23 +275,49 @@ func (j *job) find(ctx context.Context, l ladder) (*found, error) {
 // first is the plan of the first of some ways that fits, or nil.
 func (j *job) first(ctx context.Context, ways []way) (*found, error) {
 	for _, w := range ways {
-		if f, err := j.try(ctx, w); f != nil || err != nil {
+		if f, err := j.try(ctx, w, never); f != nil || err != nil {
 			return f, err
 		}
 	}
 	return nil, nil
 }
 
-// try makes the plan of a way. It is nil if it does not fit.
-func (j *job) try(ctx context.Context, w way) (*found, error) {
-	if n, known := j.needs[w]; known && !n.within(budgets(w.options)) {
+// never is more than any step takes.
+const never = time.Duration(math.MaxInt64)
+
+// try is the plan of a way. It is nil if it does not fit, or if a step takes no less than
+// a limit. Most ways are out of the question by their load, or by how long their streams
+// work, before they have addresses.
+func (j *job) try(ctx context.Context, w way, limit time.Duration) (*found, error) {
+	budgets := budgets(w.options)
+	if n, known := j.needs[w]; known && !n.within(budgets) {
 		return nil, nil
 	}
-	p, program, err := j.lower(ctx, w)
-	if err != nil || !j.needs[w].within(budgets(w.options)) {
+	if n, known := j.loads[w]; known && !n.within(budgets) {
+		return nil, nil
+	}
+	f, err := j.draw(ctx, w)
+	if err != nil {
 		return nil, err
 	}
-	return &found{way: w, plan: p, program: program, timings: j.timings}, nil
+	return j.judge(f, limit), nil
+}
+
+// judge gives what was drawn addresses and a time; it is nil if it does not fit, or if a
+// step takes no less than a limit.
+func (j *job) judge(f *found, limit time.Duration) *found {
+	budgets := budgets(f.options)
+	if !f.sketch.load.within(budgets) || limit < never && f.sketch.time(j.prices) >= limit {
+		return nil
+	}
+	j.pack(f)
+	if !f.sketch.need.within(budgets) {
+		return nil
+	}
+	if f.time = f.sketch.time(j.prices); f.time >= limit {
+		return nil
+	}
+	return f
 }
 
 // within reports whether all budgets suffice.
@@ -300,25 +330,43 @@ func (n need) within(budgets need) bool {
 	return true
 }
 
-// lower makes the plan of a way, without waits, and remembers what it takes.
-func (j *job) lower(ctx context.Context, w way) (*plan.Plan, *pass.Program, error) {
+// draw is the sketch of a way, not packed, and remembers what it takes at least.
+func (j *job) draw(ctx context.Context, w way) (*found, error) {
 	if err := ctx.Err(); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if err := j.decide(ctx, w); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	program := *j.program // which other rungs fill in other ways
 	last := []pass.Pass{w.schedule()}
 	if w.Spill > 0 {
 		last = append(last, spill.Pass(spill.Options{Leaves: j.leaves[w.Spill]}))
 	}
-	p, err := emit(ctx, &program, w, last)
+	k, err := sketched(ctx, &program, last)
+	if err != nil {
+		return nil, err
+	}
+	j.loads[w] = k.load
+	return &found{way: w, title: title(w.options, w.Rung), sketch: k, program: &program,
+		timings: j.timings}, nil
+}
+
+// pack gives what was drawn addresses, which do not depend on the budgets, and remembers
+// what it needs.
+func (j *job) pack(f *found) {
+	f.sketch.pack(need{}, 0)
+	j.needs[f.way] = f.sketch.need
+}
+
+// lower makes the plan of a way, without waits.
+func (j *job) lower(ctx context.Context, w way) (*plan.Plan, *pass.Program, error) {
+	f, err := j.draw(ctx, w)
 	if err != nil {
 		return nil, nil, err
 	}
-	j.needs[w] = needOf(p)
-	return p, &program, nil
+	j.pack(f)
+	return f.sketch.lower(f.program, f.title, w.options), f.program, nil
 }
 
 // schedule is the pass that writes down what has been decided.
@@ -328,13 +376,21 @@ func (w way) schedule() pass.Pass {
 		Unshared: w.Unshared})
 }
 
-// emit makes the plan of a program that has been decided about, without waits, by the
-// last passes.
-func emit(ctx context.Context, p *pass.Program, w way, last []pass.Pass) (*plan.Plan, error) {
+// sketched is the sketch of a program that has been decided about, by the last passes.
+func sketched(ctx context.Context, p *pass.Program, last []pass.Pass) (*sketch, error) {
 	if _, err := pass.Run(ctx, p, last); err != nil {
 		return nil, err
 	}
-	return lower(p, title(w.options, w.Rung), w.options, 0), nil
+	return newSketch(p.Schedule), nil
+}
+
+// load is what the plan of a way takes at least.
+func (j *job) load(ctx context.Context, w way) (need, error) {
+	if n, known := j.loads[w]; known {
+		return n, nil
+	}
+	_, err := j.draw(ctx, w)
+	return j.loads[w], err
 }
 
 // need is what the plan of a way takes.
@@ -342,8 +398,12 @@ func (j *job) need(ctx context.Context, w way) (need, error) {
 	if n, known := j.needs[w]; known {
 		return n, nil
 	}
-	_, _, err := j.lower(ctx, w)
-	return j.needs[w], err
+	f, err := j.draw(ctx, w)
+	if err != nil {
+		return need{}, err
+	}
+	j.pack(f)
+	return f.sketch.need, nil
 }
 
 // decide runs the passes of a way, unless the latest program is of the same

@@ -78,17 +78,12 @@ const diskAhead = 128
 // spill is the results with a level of use of the disk, or nil if some target has none.
 // What is granted is what fits with all on the disk that the level allows; what is
 // taken has as much on the host as the budget allows, if that is faster.
-func (s *search) spill(level int) ([]*Result, error) {
-	plans, err := s.plans(func(j *job) (*found, error) {
-		return j.find(s.ctx, j.ladder.at(level))
-	})
+func (s *search) spill(level int) ([]*found, error) {
+	plans, err := s.straight(level)
 	if plans == nil || err != nil {
 		return nil, err
 	}
-	best, err := s.complete(plans)
-	if err != nil {
-		return nil, err
-	}
+	best := plans
 	homes, err := s.bound(plans)
 	if err != nil {
 		return nil, err
@@ -140,7 +135,7 @@ func (s *search) bound(plans []*found) ([][]bool, error) {
 
 // roomy is the results of plans with as much on the host as fits, or nil if packing
 // loses too much for some target.
-func (s *search) roomy(plans []*found, o spill.Options) ([]*Result, error) {
+func (s *search) roomy(plans []*found, o spill.Options) ([]*found, error) {
 	var list []*found
 	for i, j := range s.jobs {
 		start := time.Now()
@@ -151,7 +146,7 @@ func (s *search) roomy(plans []*found, o spill.Options) ([]*Result, error) {
 		}
 		list = append(list, f)
 	}
-	return s.complete(list)
+	return list, nil
 }
 
 // relaxed is a plan by a way with as much on the host as fits, or nil if there is none.
@@ -166,13 +161,15 @@ func (j *job) relaxed(ctx context.Context, w way, o spill.Options) (*found, erro
 			return nil, nil
 		}
 		program := *base
-		p, err := emit(ctx, &program, w, []pass.Pass{spill.Pass(o)})
+		p, err := sketched(ctx, &program, []pass.Pass{spill.Pass(o)})
 		if err != nil {
 			return nil, err
 		}
-		n := needOf(p)
+		p.pack(need{}, 0)
+		n := p.need
 		if n.within(budgets(w.options)) {
-			return &found{way: w, plan: p, program: &program, timings: j.timings}, nil
+			return &found{way: w, title: title(w.options, w.Rung), sketch: p, program: &program,
+				timings: j.timings, time: p.time(j.prices)}, nil
 		}
 		next := shrunk(o.HostBytes, w.options.HostBytes, n[space.Host], k)
 		if next == o.HostBytes {

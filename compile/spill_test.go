@@ -167,6 +167,15 @@ func TestDiskAsRemedy(t *testing.T) {
 	}
 }
 
+// needOf is what a plan takes.
+func needOf(p *plan.Plan) need {
+	var n need
+	for i, s := range p.Spaces {
+		n[i] = s.Bytes
+	}
+	return n
+}
+
 // TestDiskIsForWhatDoesNotFit: where the host's memory is enough, nothing goes to the
 // disk, and plans are those that there are without.
 func TestDiskIsForWhatDoesNotFit(t *testing.T) {

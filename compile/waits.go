@@ -24,7 +24,7 @@ func addWaits(p *plan.Plan) {
 	for s := range w.known {
 		w.known[s] = make([]int, w.streams)
 	}
-	previous := previousOwners(p)
+	previous := previousOwners(p.Slots)
 	past := make([]int, w.streams) // by stream: its last step of partitions that must be done
 	first := 0                     // the first step that is not of these
 	for i, step := range p.Steps {
@@ -121,23 +121,23 @@ func (w *waiter) settle(step int) {
 
 // previousOwners lists, for every slot, the slots that had some of its addresses
 // last before it.
-func previousOwners(p *plan.Plan) [][]plan.SlotID {
-	out := make([][]plan.SlotID, len(p.Slots))
-	byStart := make([]plan.SlotID, 0, len(p.Slots))
-	for i, s := range p.Slots {
-		if !s.Fixed {
+func previousOwners(slots []plan.Slot) [][]plan.SlotID {
+	out := make([][]plan.SlotID, len(slots))
+	byStart := make([]plan.SlotID, 0, len(slots))
+	for i := range slots {
+		if !slots[i].Fixed {
 			byStart = append(byStart, plan.SlotID(i))
 		}
 	}
 	slices.SortStableFunc(byStart, func(a, b plan.SlotID) int {
-		return p.Slots[a].From - p.Slots[b].From
+		return slots[a].From - slots[b].From
 	})
-	spaces := make([]tenancy, len(p.Spaces))
-	for i := range spaces {
-		spaces[i] = newTenancy(len(p.Slots))
-	}
+	var spaces []tenancy
 	for _, id := range byStart {
-		out[id] = spaces[p.Slots[id].Space].evict(p.Slots[id], id)
+		for int(slots[id].Space) >= len(spaces) {
+			spaces = append(spaces, newTenancy(len(slots)))
+		}
+		out[id] = spaces[slots[id].Space].evict(slots[id], id)
 	}
 	return out
 }

@@ -47,7 +47,9 @@ func drawPlan(t *rapid.T) *plan.Plan {
 		p.Steps = append(p.Steps, plan.Step{Part: part, Do: do,
 			Stream: plan.StreamID(rapid.IntRange(0, len(p.Streams)-1).Draw(t, "stream"))})
 	}
-	(&lowering{plan: p}).addresses()
+	for id := range p.Spaces {
+		p.Spaces[id].Bytes = packSpace(p.Slots, space.ID(id), 0, 0)
+	}
 	return p
 }
 
@@ -137,7 +139,7 @@ func TestWaits(t *testing.T) {
 func TestPreviousOwners(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawPlan(t)
-		got := previousOwners(p)
+		got := previousOwners(p.Slots)
 		type line struct {
 			space space.ID
 			at    int64
