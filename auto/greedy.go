@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"math/bits"
-	"slices"
 	"sort"
 )
 
@@ -32,6 +31,7 @@ type descent struct {
 	most   int    // evaluations, after which it gives up
 	over   []int64
 	list   []candidate
+	first  []int32 // a heap of the list
 	closed []int32 // the values of all candidates' closures
 	id     int32   // of the closure that is worked out
 	stamp  []int32 // by value: the latest closure that it is in
@@ -107,10 +107,58 @@ func (d *descent) candidates() {
 	for g := range d.groups {
 		d.evict(int32(g))
 	}
-	slices.SortFunc(d.list, func(a, b candidate) int {
-		return cmp.Or(cmp.Compare(b.worth, a.worth), cmp.Compare(a.value, b.value),
-			cmp.Compare(spread(a.group), spread(b.group)), cmp.Compare(a.act, b.act))
-	})
+}
+
+// before reports whether a candidate is taken before another: if it is worth more, or
+// else in an order that is the same every time.
+func (a *candidate) before(b *candidate) bool {
+	if a.worth != b.worth {
+		return a.worth > b.worth
+	}
+	return cmp.Or(cmp.Compare(a.value, b.value), cmp.Compare(spread(a.group), spread(b.group)),
+		cmp.Compare(a.act, b.act)) < 0
+}
+
+// heap puts the first of the candidates first, and each before the two at twice its place.
+// Few of them are taken, so that sorting all would be most of a descent's time.
+func (d *descent) heap() {
+	d.first = sized(d.first, len(d.list))
+	for i := range d.first {
+		d.first[i] = int32(i)
+	}
+	for i := len(d.first)/2 - 1; i >= 0; i-- {
+		d.sink(i)
+	}
+}
+
+// sink moves what is at a place down to where it belongs.
+func (d *descent) sink(i int) {
+	x := d.first[i]
+	for {
+		c := 2*i + 1
+		if c >= len(d.first) {
+			break
+		}
+		if c+1 < len(d.first) && d.list[d.first[c+1]].before(&d.list[d.first[c]]) {
+			c++
+		}
+		if !d.list[d.first[c]].before(&d.list[x]) {
+			break
+		}
+		d.first[i] = d.first[c]
+		i = c
+	}
+	d.first[i] = x
+}
+
+// pop takes the first of the candidates that are left.
+func (d *descent) pop() *candidate {
+	top, last := d.first[0], len(d.first)-1
+	d.first[0] = d.first[last]
+	if d.first = d.first[:last]; last > 0 {
+		d.sink(0)
+	}
+	return &d.list[top]
 }
 
 // spread orders groups that are worth the same such that the first of them are all
@@ -263,7 +311,8 @@ func (pr *Problem) streamedHome(g int32, device bool) home {
 func (d *descent) apply() {
 	excess := (d.peak - d.budget.Device + 2) / 3
 	clear(d.taken)
-	for _, c := range d.list {
+	for d.heap(); len(d.first) > 0; {
+		c := d.pop()
 		switch {
 		case c.group >= 0:
 			d.state.home[c.group] = d.streamedHome(c.group, d.device)
