@@ -46,6 +46,18 @@ func (s *search) refusal() error {
 	if err != nil {
 		return fmt.Errorf("compile: %w", err)
 	}
+	return s.refuse(e)
+}
+
+// refuse adds to a shortage what would help.
+func (s *search) refuse(e *ErrOutOfMemory) error {
+	if e.Remedy.Change == RaiseOther {
+		return e
+	}
+	var err error
+	if e.Remedy, err = s.remedy(e); err != nil {
+		return fmt.Errorf("compile: %w", err)
+	}
 	return e
 }
 
@@ -60,14 +72,9 @@ func (s *search) shortage() (*ErrOutOfMemory, error) {
 		if err != nil {
 			return nil, err
 		}
-		if l == nil {
-			continue
+		if l != nil {
+			return s.explain(short, l)
 		}
-		e, err := s.explain(short, l)
-		if err == nil {
-			e.Remedy, err = s.remedy(e)
-		}
-		return e, err
 	}
 	return s.bothShort()
 }

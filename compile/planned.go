@@ -2,7 +2,8 @@ package compile
 
 import (
 	"context"
-	"errors"
+	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -27,26 +28,74 @@ type Planned struct {
 // memory, and takes the fastest. If some targets do not fit, the error wraps the
 // *[ErrOutOfMemory] of the one that needs the most.
 func Plan(ctx context.Context, g *graph.Graph, o Options, targets ...Target) (*Planned, error) {
-	var best *Planned
-	var refusal error
+	var best *attempt
+	var refused []*search
 	err := variants(g, o, targets, func(v *Planned) (bool, error) {
-		err := v.plan(ctx, o)
-		if _, refused := errors.AsType[*ErrOutOfMemory](err); refused {
-			refusal = lesser(refusal, err)
+		if best != nil && v.least(o) >= together(best.plans) {
 			return true, nil
 		}
-		if err == nil && (best == nil || total(v.Results) < total(best.Results)) {
-			best = v
+		a, err := v.attempt(ctx, o)
+		if err != nil {
+			return false, err
 		}
-		return err == nil && o.Policy.Searches() && v.stalls() && v.cramped(o), err
+		if a.plans == nil {
+			refused = append(refused, a.search)
+			return true, nil
+		}
+		if best == nil || together(a.plans) < together(best.plans) {
+			best = a
+		}
+		return o.Policy.Searches() && a.stalls() && v.cramped(o), nil
 	})
 	switch {
 	case err != nil:
 		return nil, err
 	case best == nil:
-		return nil, refusal
+		return nil, gentlest(refused)
 	}
-	return best, nil
+	best.Results, err = best.search.complete(best.plans)
+	if err != nil {
+		return nil, fmt.Errorf("compile: %w", err)
+	}
+	return best.Planned, nil
+}
+
+// attempt is a graph with the plans of its targets, or nil if some target has none. They
+// are not written yet: only those of the best graph are.
+type attempt struct {
+	*Planned
+	search *search
+	plans  []*found
+}
+
+// attempt looks for the plans.
+func (p *Planned) attempt(ctx context.Context, o Options) (*attempt, error) {
+	s, err := newSearch(ctx, p.Graph, o, p.Targets)
+	if err != nil {
+		return nil, err
+	}
+	plans, err := s.find()
+	if err != nil {
+		return nil, fmt.Errorf("compile: %w", err)
+	}
+	return &attempt{p, s, plans}, nil
+}
+
+// least is what steps of all targets take at least: what no policy has on the host is
+// executed on the device.
+func (p *Planned) least(o Options) time.Duration {
+	o.EnsureDefaults()
+	m := Prices(o.Machine, o.Model, p.Graph, p.Targets...)
+	var sum time.Duration
+	for _, t := range p.Targets {
+		for id, live := range p.Graph.Ancestors(t.roots()) {
+			n := p.Graph.Node(graph.NodeID(id))
+			if live && n.Executes() && n.Phase != graph.Update && n.Kind != graph.KindUpdate {
+				sum += m.Time(n, space.Device) / time.Duration(o.Streams)
+			}
+		}
+	}
+	return sum
 }
 
 // cramped reports whether the neediest operation takes so much of the device's budget
@@ -58,31 +107,33 @@ func (p *Planned) cramped(o Options) bool {
 
 // stalls reports whether a step of the first target takes notably longer than its
 // operations.
-func (p *Planned) stalls() bool {
-	r := p.Results[0]
+func (a *attempt) stalls() bool {
+	f := a.plans[0]
 	var work time.Duration
-	for _, id := range r.Program.Order {
-		if r.Program.Place == nil || r.Program.Place[id] == space.Device {
-			work += r.Model.Time(p.Graph.Node(id), space.Device)
+	for _, id := range f.program.Order {
+		if f.program.Place == nil || f.program.Place[id] == space.Device {
+			work += a.search.jobs[0].prices.nodes[space.Device][id]
 		}
 	}
-	return r.Options.Policy != Vanilla && r.Step > work+work/20
+	return f.options.Policy != Vanilla && f.time > work+work/20
 }
 
-// lesser is the one of two refusals that asks for less: for more of the device
-// only, if one of them does, since a larger budget of either memory is enough if
-// one of the graphs does with it.
-func lesser(a, b error) error {
-	if a == nil {
-		return b
+// gentlest is the refusal that asks for less than the others: for more of the device only, if
+// one of them does, since a larger budget of either memory is enough if one of the graphs
+// does with it.
+func gentlest(refused []*search) error {
+	var best *ErrOutOfMemory
+	var by *search
+	for _, s := range refused {
+		e, err := s.shortage()
+		if err != nil {
+			return fmt.Errorf("compile: %w", err)
+		}
+		if best == nil || rank(e) < rank(best) || rank(e) == rank(best) && e.Need < best.Need {
+			best, by = e, s
+		}
 	}
-	first, _ := errors.AsType[*ErrOutOfMemory](a)
-	second, _ := errors.AsType[*ErrOutOfMemory](b)
-	if rank(second) < rank(first) ||
-		rank(second) == rank(first) && second.Need < first.Need {
-		return b
-	}
-	return a
+	return by.refuse(best)
 }
 
 // rank orders refusals by what must be raised: the disk's budget, the device's, the
@@ -103,27 +154,29 @@ func rank(e *ErrOutOfMemory) int {
 // in bytes, with which Plan succeeds within the other's.
 func LeastOf(ctx context.Context, g *graph.Graph, o Options, of space.ID,
 	targets ...Target) (int64, error) {
-	least, found := int64(0), false
-	var refusal error
 	*budget(&o, of) = 0
+	best := int64(math.MaxInt64)
+	var refused []*search
 	err := variants(g, o, targets, func(v *Planned) (bool, error) {
-		bytes, err := Minimum(ctx, v.Graph, o, of, v.Targets...)
-		if _, refused := errors.AsType[*ErrOutOfMemory](err); refused {
-			refusal = lesser(refusal, err)
-			return true, nil
+		s, err := newSearch(ctx, v.Graph, o, v.Targets)
+		if err != nil {
+			return false, err
 		}
-		if err == nil && (!found || bytes < least) {
-			least, found = bytes, true
+		l, err := s.least(of)
+		if l == nil {
+			refused = append(refused, s)
+		} else {
+			best = min(best, l.bytes)
 		}
 		return true, err
 	})
 	switch {
 	case err != nil:
 		return 0, err
-	case !found:
-		return 0, refusal
+	case best == math.MaxInt64:
+		return 0, gentlest(refused)
 	}
-	return least, nil
+	return best, nil
 }
 
 // SmallerOf is [Smaller] of the graph that is planned first.
@@ -134,13 +187,6 @@ func SmallerOf(ctx context.Context, g *graph.Graph, o Options, than int64,
 		return Remedy{}, err
 	}
 	return Smaller(ctx, all[0].Graph, o, than, all[0].Targets...)
-}
-
-// plan makes the plans.
-func (p *Planned) plan(ctx context.Context, o Options) error {
-	var err error
-	p.Results, err = All(ctx, p.Graph, o, p.Targets...)
-	return err
 }
 
 // Peak is what a session with these plans takes of a space, in bytes: the most

@@ -47,6 +47,15 @@ func CheckTargets(g *graph.Graph, targets ...Target) error {
 	return nil
 }
 
+// roots are the nodes that a target asks for.
+func (t Target) roots() []graph.NodeID {
+	roots := slices.Clone(t.Updates)
+	for _, v := range t.Fetches {
+		roots = append(roots, v.Node.ID)
+	}
+	return roots
+}
+
 // check reports a fetch or an update of a target that is no such thing.
 func (t Target) check(g *graph.Graph) error {
 	if len(t.Fetches)+len(t.Updates) == 0 {
@@ -99,12 +108,8 @@ func Prices(m machine.Machine, model string, g *graph.Graph, targets ...Target) 
 	t := targets[max(0, slices.IndexFunc(targets, func(t Target) bool {
 		return len(t.Updates) > 0
 	}))]
-	roots := slices.Clone(t.Updates)
-	for _, v := range t.Fetches {
-		roots = append(roots, v.Node.ID)
-	}
 	var nodes []*graph.Node
-	for id, live := range g.Ancestors(roots) {
+	for id, live := range g.Ancestors(t.roots()) {
 		if live {
 			nodes = append(nodes, g.Node(graph.NodeID(id)))
 		}
