@@ -65,7 +65,8 @@ type values = []graph.Value
 func operations() []operation {
 	var list []operation
 	for _, part := range [][]operation{functionOperations(), pairOperations(),
-		reductionOperations(), movingOperations(), productOperations()} {
+		reductionOperations(), movingOperations(), productOperations(),
+		lossOperations()} {
 		list = append(list, part...)
 	}
 	return list
@@ -292,4 +293,27 @@ func productOperations() []operation {
 	return append(list, operation{expression: "x[0].transpose(2, 3) @ x[1].transpose(2, 3)",
 		in:    turned,
 		build: func(in values) graph.Value { return ops.MatMulT(in[0], in[1], true, true) }})
+}
+
+// lossOperations are those that are one operation because they are computed often.
+func lossOperations() []operation {
+	const cell = "(lambda i, j, f, o: (lambda c: o.sigmoid() * c.tanh() + 0.5 * c)" +
+		"((f + 1).sigmoid() * x[1] + i.sigmoid() * j.tanh()))(*x[0].chunk(4, 1))"
+	return []operation{
+		{expression: "F.cross_entropy(x[0], x[1], reduction='none')",
+			in: []tensor.View{normals(1, 4, 7), indices(2, 7, 4)},
+			build: func(in values) graph.Value {
+				return ops.CrossEntropy(in[0], in[1], 0)
+			}},
+		{expression: "F.cross_entropy(x[0], x[1], label_smoothing=0.7, reduction='none')",
+			in: []tensor.View{normals(1, 4, 7), indices(2, 7, 4)},
+			build: func(in values) graph.Value {
+				return ops.CrossEntropy(in[0], in[1], 0.6) // 0.7·6/7, as 7 share PyTorch's
+			}},
+		{expression: cell, in: []tensor.View{normals(1, 3, 20), normals(2, 3, 5)},
+			build: func(in values) graph.Value {
+				h, next := ops.LSTMCell(in[0], in[1], 1)
+				return ops.Add(h, ops.Scale(next, 0.5))
+			}},
+	}
 }

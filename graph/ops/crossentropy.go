@@ -127,8 +127,19 @@ func (crossEntropyGrad) Cost(in, out []graph.Type) graph.Cost { return streaming
 // largest value of a language model; its gradient need not be a second one.
 func (crossEntropyGrad) InPlace(_, _ []graph.Type) []int { return []int{0} }
 
-// VJP: there is none; a second gradient takes LogSoftmax.
-func (crossEntropyGrad) VJP(n *graph.Node, _ []graph.Value) []graph.Value { return noSecond(n) }
+// VJP with e the gradient of the result: that of the logits goes through the softmax p,
+// that of the loss's gradient is Σ e·(p − target).
+func (o crossEntropyGrad) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
+	x, labels, d, e := n.In[0], n.In[1], n.In[2], dout[0]
+	p, off := Softmax(x), low(o.Smoothing, x.Type().Size(-1))
+	dx := apply(softmaxGrad{}, p, Mul(e, ExpandDims(d, -1)))
+	chosen := Reshape(apply(gatherLast{}, ExpandDims(labels, -1), e), d.Type().Shape...)
+	dd := Sub(Sum(Mul(e, p), -1), Scale(chosen, 1-o.Smoothing-off))
+	if off != 0 {
+		dd = Sub(dd, Scale(Sum(e, -1), off))
+	}
+	return []graph.Value{dx, {}, dd}
+}
 
 func crossEntropyGradCPU(o crossEntropyGrad, c *kernel.Call) error {
 	x, labels, d, out := c.In[0].F32(), c.In[1].I32(), c.In[2].F32(), c.Out[0].F32()
@@ -190,11 +201,11 @@ func init() {
 	label := fills{1: below(5)}
 	register(
 		Sample{Op: crossEntropy{}, In: []graph.Type{f(3, 5), ids(3)}, Fill: label,
-			NoGrad: []int{1}},
+			NoGrad: []int{1}, Second: true},
 		Sample{Op: crossEntropy{0.1}, In: []graph.Type{f(2, 3, 17), ids(2, 3)}, Fill: label,
-			NoGrad: []int{1}},
+			NoGrad: []int{1}, Second: true},
 		Sample{Op: crossEntropyGrad{0.1}, In: []graph.Type{f(3, 5), ids(3), f(3)}, Fill: label,
-			NoGrad: []int{0, 1, 2}},
+			NoGrad: []int{1}, Second: true},
 		Sample{Op: correct{}, In: []graph.Type{f(3, 5), ids(3)}, Fill: label, NoGrad: []int{0, 1}},
 	)
 }

@@ -164,8 +164,21 @@ func (lstmCellGrad) Cost(in, out []graph.Type) graph.Cost {
 // InPlace: a gate is read before it is overwritten.
 func (lstmCellGrad) InPlace(_, _ []graph.Type) []int { return []int{0} }
 
-// VJP: there is none; a second gradient takes the composition.
-func (lstmCellGrad) VJP(n *graph.Node, _ []graph.Value) []graph.Value { return noSecond(n) }
+// VJP goes back through the gradient as a composition of other operations.
+func (o lstmCellGrad) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
+	return through(n, dout, func() []graph.Value {
+		gates, c, next, dh, dnext := n.In[0], n.In[1], n.In[2], n.In[3], n.In[4]
+		size := c.Type().Size(1)
+		gate := func(k int) graph.Value { return Slice(gates, 1, k*size, (k+1)*size) }
+		i, j := Sigmoid(gate(0)), Tanh(gate(1))
+		f, out := Sigmoid(AddScalar(gate(2), o.ForgetBias)), Sigmoid(gate(3))
+		h := Tanh(next)
+		dc := Add(apply(slope{tanh}, h, Mul(dh, out)), dnext)
+		return []graph.Value{Concat(1, apply(slope{sigmoid}, i, Mul(dc, j)),
+			apply(slope{tanh}, j, Mul(dc, i)), apply(slope{sigmoid}, f, Mul(dc, c)),
+			apply(slope{sigmoid}, out, Mul(dh, h))), Mul(dc, f)}
+	})
+}
 
 // cellStep is what the gradient of a step reads.
 type cellStep struct{ gates, state, next, dh, dnext []float32 }
@@ -220,10 +233,10 @@ func init() {
 	kernel.Register(kernel.CPU, lstmCellGradCPU)
 	f := func(sizes ...int) graph.Type { return tensor.Of(graph.F32, sizes...) }
 	register(
-		Sample{Op: lstmCell{1}, In: []graph.Type{f(3, 20), f(3, 5)}},
-		Sample{Op: lstmCell{}, In: []graph.Type{f(1, 4), f(1, 1)}},
-		Sample{Op: lstmCell{1}, In: []graph.Type{f(17, 68), f(17, 17)}},
+		Sample{Op: lstmCell{1}, In: []graph.Type{f(3, 20), f(3, 5)}, Second: true},
+		Sample{Op: lstmCell{}, In: []graph.Type{f(1, 4), f(1, 1)}, Second: true},
+		Sample{Op: lstmCell{1}, In: []graph.Type{f(17, 68), f(17, 17)}, Second: true},
 		Sample{Op: lstmCellGrad{1}, In: []graph.Type{f(3, 20), f(3, 5), f(3, 5), f(3, 5), f(3, 5)},
-			NoGrad: []int{0, 1, 2, 3, 4}},
+			Second: true},
 	)
 }
