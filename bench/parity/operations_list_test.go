@@ -299,7 +299,29 @@ func productOperations() []operation {
 func lossOperations() []operation {
 	const cell = "(lambda i, j, f, o: (lambda c: o.sigmoid() * c.tanh() + 0.5 * c)" +
 		"((f + 1).sigmoid() * x[1] + i.sigmoid() * j.tanh()))(*x[0].chunk(4, 1))"
+	labels := indices(2, 7, 2, 5)
+	labels.I32()[3], labels.I32()[6] = -100, -100
+	ignoring := func(ignore int, smoothing float32) func(in values) graph.Value {
+		return func(in values) graph.Value {
+			weights := append(in, graph.Value{})[2]
+			losses, counts := ops.CrossEntropyIgnoring(in[0], in[1], weights, ignore, smoothing)
+			return ops.Div(ops.Sum(losses), ops.Sum(counts))
+		}
+	}
+	logits, weights := normals(1, 2, 5, 7), positives(3, 7)
+	const flat = "F.cross_entropy(x[0].flatten(0, 1), x[1].flatten()"
 	return []operation{
+		{expression: flat + ", ignore_index=-100)", in: []tensor.View{logits, labels},
+			build: ignoring(-100, 0)},
+		{expression: flat + ", ignore_index=-100, label_smoothing=0.7)",
+			in: []tensor.View{logits, labels}, build: ignoring(-100, 0.6)},
+		{expression: flat + ", ignore_index=2)", in: []tensor.View{logits, indices(2, 7, 2, 5)},
+			build: ignoring(2, 0)},
+		{expression: flat + ", x[2].detach(), ignore_index=-100)", build: constantWeights(ignoring(
+			-100, 0)), in: []tensor.View{logits, labels, weights}},
+		{expression: flat + ", x[2].detach(), ignore_index=-100, label_smoothing=0.7)",
+			build: constantWeights(ignoring(-100, 0.6)),
+			in:    []tensor.View{logits, labels, weights}},
 		{expression: "F.cross_entropy(x[0], x[1], reduction='none')",
 			in: []tensor.View{normals(1, 4, 7), indices(2, 7, 4)},
 			build: func(in values) graph.Value {
@@ -315,5 +337,12 @@ func lossOperations() []operation {
 				h, next := ops.LSTMCell(in[0], in[1], 1)
 				return ops.Add(h, ops.Scale(next, 0.5))
 			}},
+	}
+}
+
+// constantWeights passes no gradient to operand 2: PyTorch has none for weights.
+func constantWeights(f func(in values) graph.Value) func(in values) graph.Value {
+	return func(in values) graph.Value {
+		return f(values{in[0], in[1], ops.StopGradient(in[2])})
 	}
 }
