@@ -225,7 +225,7 @@ func threeMachines(t *testing.T) []*machine.Profile {
 
 func trainsAlike(t *testing.T, m *models.Model, did *deeds) {
 	t.Helper()
-	steps, targets := longtest.Count(3, 100), train.Targets(m)
+	steps, targets := longtest.Count(3, 100), train.Targets(&m.Model)
 	o := gomem.Options{Policy: compile.Vanilla, Seed: 3}
 	want, err := digest(m, o, steps)
 	if err != nil {
@@ -257,7 +257,7 @@ func trainsAlike(t *testing.T, m *models.Model, did *deeds) {
 // train plans, counts and trains a model, and digests what comes out.
 func (d *deeds) train(t *testing.T, m *models.Model, o gomem.Options, steps int) string {
 	t.Helper()
-	p, err := gomem.Plan(t.Context(), m.Graph, o, train.Targets(m)...)
+	p, err := gomem.Plan(t.Context(), m.Graph, o, train.Targets(&m.Model)...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,7 +36,7 @@ func someModels(t *testing.T, check func(t *testing.T, m *models.Model)) {
 // refusal is the shortage that a model is refused for, or nil.
 func refusal(t *testing.T, m *models.Model, o gomem.Options) *gomem.ErrOutOfMemory {
 	t.Helper()
-	_, err := gomem.Plan(context.Background(), m.Graph, o, train.Targets(m)...)
+	_, err := gomem.Plan(context.Background(), m.Graph, o, train.Targets(&m.Model)...)
 	short, ok := errors.AsType[*gomem.ErrOutOfMemory](err)
 	if err != nil && !ok {
 		t.Fatal(err)
@@ -48,7 +48,7 @@ func refusal(t *testing.T, m *models.Model, o gomem.Options) *gomem.ErrOutOfMemo
 // and within the other's minimum, and a byte less is refused with that number.
 func TestMinimaOfModels(t *testing.T) {
 	someModels(t, func(t *testing.T, m *models.Model) {
-		ctx, targets := context.Background(), train.Targets(m)
+		ctx, targets := context.Background(), train.Targets(&m.Model)
 		for _, policy := range compile.Policies() {
 			o := gomem.Options{Policy: policy}
 			device, err := gomem.MinDevice(ctx, m.Graph, o, targets...)
@@ -83,7 +83,7 @@ func TestMinimaOfModels(t *testing.T) {
 // less and less, and in that and more nothing but feeds and fetches.
 func TestLargerBudgetsCopyLess(t *testing.T) {
 	someModels(t, func(t *testing.T, m *models.Model) {
-		ctx, targets := context.Background(), train.Targets(m)
+		ctx, targets := context.Background(), train.Targets(&m.Model)
 		o := gomem.Options{Policy: compile.Auto}
 		least, err := gomem.MinDevice(ctx, m.Graph, o, targets...)
 		if err != nil {
@@ -123,7 +123,7 @@ func copied(p *gomem.Planned) int64 {
 // TestSmallerPartition: what a smaller partition size is said to need works.
 func TestSmallerPartition(t *testing.T) {
 	someModels(t, func(t *testing.T, m *models.Model) {
-		ctx, targets := context.Background(), train.Targets(m)
+		ctx, targets := context.Background(), train.Targets(&m.Model)
 		o := gomem.Options{}
 		least, err := gomem.MinDevice(ctx, m.Graph, o, targets...)
 		if err != nil {
@@ -158,7 +158,7 @@ func TestOneVanilla(t *testing.T) {
 	peaks := map[int64]bool{}
 	for _, budget := range []int64{0, 1 << 30, 1 << 40} {
 		o := gomem.Options{Policy: compile.Vanilla, DeviceBytes: budget}
-		p, err := gomem.Plan(context.Background(), m.Graph, o, train.Targets(m)...)
+		p, err := gomem.Plan(context.Background(), m.Graph, o, train.Targets(&m.Model)...)
 		if err != nil {
 			t.Fatal(err)
 		}

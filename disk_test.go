@@ -27,7 +27,7 @@ import (
 func leastHosts(t *testing.T, m *models.Model, o gomem.Options) (without, with int64) {
 	t.Helper()
 	o.Disk, o.DiskBytes = "", 0
-	ctx, targets := context.Background(), train.Targets(m)
+	ctx, targets := context.Background(), train.Targets(&m.Model)
 	without, err := gomem.MinHost(ctx, m.Graph, o, targets...)
 	if err != nil {
 		t.Fatal(err)
@@ -54,7 +54,7 @@ func TestDiskDoesNotAffectResults(t *testing.T) {
 		}
 		for _, policy := range policies {
 			o := gomem.Options{Policy: policy, DiskBytes: 1 << 40, Disk: t.TempDir()}
-			least, err := gomem.MinDevice(context.Background(), m.Graph, o, train.Targets(m)...)
+			least, err := gomem.MinDevice(context.Background(), m.Graph, o, train.Targets(&m.Model)...)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -124,10 +124,10 @@ func onDisk(t *testing.T) (*models.Model, *gomem.Session, string) {
 	}
 	o := gomem.Options{DiskBytes: 1 << 40, Disk: t.TempDir(), Seed: 3}
 	if o.HostBytes, err = gomem.MinHost(context.Background(), m.Graph, o,
-		train.Targets(m)...); err != nil {
+		train.Targets(&m.Model)...); err != nil {
 		t.Fatal(err)
 	}
-	s, err := gomem.Compile(context.Background(), m.Graph, o, train.Targets(m)...)
+	s, err := gomem.Compile(context.Background(), m.Graph, o, train.Targets(&m.Model)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +202,7 @@ func TestDiskOptions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, targets := context.Background(), train.Targets(m)
+	ctx, targets := context.Background(), train.Targets(&m.Model)
 	o := gomem.Options{DiskBytes: 1 << 40}
 	if o.HostBytes, err = gomem.MinHost(ctx, m.Graph, o, targets...); err != nil {
 		t.Fatal(err)
@@ -238,7 +238,7 @@ func TestDiskOnOtherDevices(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, targets := context.Background(), train.Targets(m)
+	ctx, targets := context.Background(), train.Targets(&m.Model)
 	for _, name := range []string{gomem.Null, gomem.Sim + "titanx"} {
 		o := gomem.Options{DiskBytes: 1 << 40, Device: name}
 		if o.HostBytes, err = gomem.MinHost(ctx, m.Graph, o, targets...); err != nil {
@@ -298,7 +298,7 @@ func TestDeepestOnDisk(t *testing.T) {
 			ctx := context.Background()
 			s, err := gomem.Compile(ctx, m.Graph, gomem.Options{Partition: c.partition,
 				Device: gomem.Null, DeviceBytes: 12 << 30, HostBytes: 64 << 30, DiskBytes: 1 << 40},
-				train.Targets(m)...)
+				train.Targets(&m.Model)...)
 			if err != nil {
 				t.Fatal(err)
 			}

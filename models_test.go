@@ -69,7 +69,7 @@ func smallest[C any](c C, err error, build func(C) (*models.Model, error)) (*mod
 // step by the executor, and here once more.
 func digest(m *models.Model, o gomem.Options, steps int) (string, error) {
 	o.Seed = 3
-	s, err := gomem.Compile(context.Background(), m.Graph, o, train.Targets(m)...)
+	s, err := gomem.Compile(context.Background(), m.Graph, o, train.Targets(&m.Model)...)
 	if err != nil {
 		return "", err
 	}
@@ -154,7 +154,7 @@ func modelOptions(t *testing.T, m *models.Model) []gomem.Options {
 	all := []gomem.Options{{Policy: compile.Vanilla, Threads: 2}}
 	for i, size := range []int{5, 20, 200} {
 		o := gomem.Options{Partition: size, Streams: 1 + i%2, Threads: 1 + i%2}
-		least, err := gomem.MinDevice(context.Background(), m.Graph, o, train.Targets(m)...)
+		least, err := gomem.MinDevice(context.Background(), m.Graph, o, train.Targets(&m.Model)...)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -48,7 +48,7 @@ func simulated(ctx context.Context, w io.Writer) error {
 }
 
 func simulatedOf(ctx context.Context, w io.Writer, m *models.Model, cache string) error {
-	targets := train.Targets(m)
+	targets := train.Targets(&m.Model)
 	targets = targets[:len(targets)-1] // not the evaluation
 	o := gomem.Options{Policy: compile.Vanilla}
 	p, err := gomem.Plan(ctx, m.Graph, o, targets...)

@@ -8,25 +8,15 @@ import (
 	"github.com/gomem/gomem/graph/autodiff"
 	"github.com/gomem/gomem/graph/ops"
 	"github.com/gomem/gomem/internal/tensor"
+	"github.com/gomem/gomem/nn"
 )
 
 // newModel is a model with its inputs but for data, and without objectives.
 func newModel(name, size string, of Domain, classes int, schedule Schedule) *Model {
-	g := graph.New()
-	return &Model{
-		Graph: g, Name: name, Size: size, Domain: of, Unit: of.unit(), Classes: classes,
-		Schedule:     schedule,
-		Seed:         g.Input("seed", tensor.Of(graph.I32, 2)),
-		LearningRate: g.Input("rate", tensor.Of(graph.F32)),
-		Step:         g.Input("step", tensor.Of(graph.F32)),
-	}
-}
-
-// input adds an input that a batch brings.
-func (m *Model) input(name string, t graph.Type) graph.Value {
-	v := m.Graph.Input(name, t)
-	m.Data = append(m.Data, v)
-	return v
+	m := &Model{Model: *nn.NewModel(), Name: name, Size: size, Domain: of, Unit: of.unit(),
+		Classes: classes}
+	m.Schedule, m.Unnamed = schedule, true
+	return m
 }
 
 // done is the model, or what is wrong with its graph.

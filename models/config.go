@@ -75,7 +75,7 @@ func (c MoEConfig) Validate() error {
 		return err
 	}
 	for _, check := range []func() error{c.validateSizes, c.validateRates, c.validateCapacity,
-		c.Schedule.validate} {
+		c.Schedule.Validate} {
 		if err := check(); err != nil {
 			return err
 		}

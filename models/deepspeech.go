@@ -104,12 +104,12 @@ func DeepSpeech(c DeepSpeechConfig) (*Model, error) {
 		graph.Dim{Name: "batch", Size: c.Utterances}
 	count := tensor.Named(graph.I32, batch)
 	u := utterances{
-		features: m.input("features", tensor.Named(graph.F32, time, batch,
+		features: m.InputOf("features", tensor.Named(graph.F32, time, batch,
 			graph.Dim{Size: c.Coefficients})),
-		labels: m.input("labels", tensor.Named(graph.I32, batch,
+		labels: m.InputOf("labels", tensor.Named(graph.I32, batch,
 			graph.Dim{Name: "label", Size: c.Labels})),
-		lengths: m.input("lengths", count),
-		frames:  m.input("frames", count),
+		lengths: m.InputOf("lengths", count),
+		frames:  m.InputOf("frames", count),
 	}
 	u.readable = ops.CTCReadable(u.labels, u.lengths, u.frames)
 	p := &deepSpeech{part: part{g: m.Graph, seed: m.Seed, training: true, fine: c.Fine},
@@ -117,7 +117,7 @@ func DeepSpeech(c DeepSpeechConfig) (*Model, error) {
 	p.w = newDeepSpeechWeights(m.Graph, c)
 	loss, _ := p.run(u)
 	m.minimize(Objective{Name: "train", Times: 1, Loss: loss,
-		Metrics: []Metric{{"skipped", u.skipped()}}}, p.w.all,
+		Metrics: []Metric{{Name: "skipped", Value: u.skipped()}}}, p.w.all,
 		adam{Beta1: 0.9, Beta2: 0.999, Eps: 1e-8, Fine: c.Fine})
 	defer m.Graph.Scope("eval")()
 	p.training = false

@@ -210,16 +210,6 @@ func (c GPTConfig) optimizer() nn.Optimizer {
 // gptModel is a network as a model of this package.
 func gptModel(m *nn.Model, c GPTConfig) *Model {
 	device, host := replicaBudget(c.Size)
-	out := &Model{Graph: m.Graph, Name: "gpt", Size: c.Size, Domain: Texts, Unit: Texts.unit(),
-		Classes: c.Vocab, Data: m.Data, Seed: m.Seed, LearningRate: m.LearningRate, Step: m.Step,
-		EvalLoss: m.EvalLoss, EvalOutputs: m.EvalOutputs, Schedule: c.Schedule,
-		DeviceBytes: device, HostBytes: host}
-	for _, o := range m.Objectives {
-		out.Objectives = append(out.Objectives, Objective{Name: o.Name, Times: o.Times,
-			Loss: o.Loss, Updates: o.Updates})
-	}
-	for _, metric := range m.EvalMetrics {
-		out.EvalMetrics = append(out.EvalMetrics, Metric{metric.Name, metric.Value})
-	}
-	return out
+	return &Model{Model: *m, Name: "gpt", Size: c.Size, Domain: Texts, Unit: Texts.unit(),
+		Classes: c.Vocab, DeviceBytes: device, HostBytes: host}
 }

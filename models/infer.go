@@ -24,7 +24,7 @@ func (m *Model) Evaluation() (*Model, error) {
 	e.EvalLoss, e.EvalOutputs = x.of(m.EvalLoss), x.all(m.EvalOutputs)
 	e.EvalMetrics = nil
 	for _, metric := range m.EvalMetrics {
-		e.EvalMetrics = append(e.EvalMetrics, Metric{metric.Name, x.of(metric.Value)})
+		e.EvalMetrics = append(e.EvalMetrics, Metric{Name: metric.Name, Value: x.of(metric.Value)})
 	}
 	return e, nil
 }

@@ -31,7 +31,7 @@ func MoE(c MoEConfig) (*Model, error) {
 func (m *Model) texts(pairs, length int) (source, target graph.Value) {
 	ids := tensor.Named(graph.I32, graph.Dim{Name: "batch", Size: pairs},
 		graph.Dim{Name: "length", Size: length})
-	return m.input("source", ids), m.input("target", ids)
+	return m.InputOf("source", ids), m.InputOf("target", ids)
 }
 
 // trainMoE appends the training pass, the gradients and the updates.
@@ -42,7 +42,8 @@ func trainMoE(m *Model, c MoEConfig, w *weights, source, target graph.Value) {
 	balance := ops.Scale(sum(p.balance), c.AuxWeight)
 	m.minimize(Objective{
 		Name: "train", Times: 1, Loss: ops.Add(entropy, balance),
-		Metrics: []Metric{{"cross-entropy", entropy}, {"balance", balance}},
+		Metrics: []Metric{{Name: "cross-entropy", Value: entropy},
+			{Name: "balance", Value: balance}},
 	}, w.all, adafactor{FactorMin: c.FactorMin, Fine: c.Fine})
 }
 
@@ -55,7 +56,7 @@ func evaluateMoE(m *Model, c MoEConfig, w *weights, source, target graph.Value) 
 	p := &moe{part: part{g: m.Graph, seed: m.Seed, fine: c.Fine}, MoEConfig: c, w: w}
 	entropy, logits := p.run(source, target)
 	m.EvalLoss = entropy
-	m.EvalMetrics = []Metric{{"accuracy", p.mean(ops.Correct(logits, target), target)}}
+	m.EvalMetrics = []Metric{{Name: "accuracy", Value: p.mean(ops.Correct(logits, target), target)}}
 	_, best := ops.TopK(logits, 1)
 	m.EvalOutputs = []graph.Value{best}
 }

@@ -65,8 +65,8 @@ func TestGraph(t *testing.T) {
 					t.Errorf("%d updates of %s", len(m.Graph.Writers(n.ID)), n.Name)
 				}
 			}
-			scalars := append([]Metric{{"loss", m.Objectives[0].Loss},
-				{"held-out loss", m.EvalLoss}}, m.Objectives[0].Metrics...)
+			scalars := append([]Metric{{Name: "loss", Value: m.Objectives[0].Loss},
+				{Name: "held-out loss", Value: m.EvalLoss}}, m.Objectives[0].Metrics...)
 			for _, s := range append(scalars, m.EvalMetrics...) {
 				if u := s.Value.Type(); u.Rank() != 0 || u.DType != graph.F32 {
 					t.Errorf("%s is %s, want f32[]", s.Name, u)

@@ -27,8 +27,8 @@ func ResNet(c ResNetConfig) (*Model, error) {
 	m.DeviceBytes, m.HostBytes = replicaBudget(c.Size)
 	batch := graph.Dim{Name: "batch", Size: c.Images}
 	side := graph.Dim{Size: c.Pixels}
-	images := m.input("images", tensor.Named(graph.F32, batch, graph.Dim{Size: 3}, side, side))
-	labels := m.input("labels", tensor.Named(graph.I32, batch))
+	images := m.InputOf("images", tensor.Named(graph.F32, batch, graph.Dim{Size: 3}, side, side))
+	labels := m.InputOf("labels", tensor.Named(graph.I32, batch))
 	w := newResNetWeights(m.Graph, c)
 	p := &resNet{part: part{g: m.Graph, seed: m.Seed, training: true, fine: c.Fine},
 		ResNetConfig: c, w: w}
@@ -42,7 +42,8 @@ func trainResNet(m *Model, p *resNet, images, labels graph.Value) {
 	logits := p.run(images)
 	loss := p.mean(ops.CrossEntropy(logits, labels, 0), labels)
 	accuracy := p.mean(ops.Correct(logits, labels), labels)
-	o := Objective{Name: "train", Times: 1, Loss: loss, Metrics: []Metric{{"accuracy", accuracy}}}
+	o := Objective{Name: "train", Times: 1, Loss: loss,
+		Metrics: []Metric{{Name: "accuracy", Value: accuracy}}}
 	opt := decayed{momentum{Mu: 0.9, Fine: p.Fine}, p.WeightDecay, p.w.exempt}
 	m.minimize(o, p.w.all, opt, p.averages...)
 }
@@ -55,9 +56,9 @@ func evaluateResNet(m *Model, p *resNet, images, labels graph.Value) {
 	logits := p.run(images)
 	m.EvalLoss = p.mean(ops.CrossEntropy(logits, labels, 0), labels)
 	m.EvalMetrics = []Metric{
-		{"accuracy", p.mean(ops.Correct(logits, labels), labels)},
-		{fmt.Sprintf("accuracy among %d", p.guesses()),
-			p.mean(among(logits, labels, p.guesses()), labels)},
+		{Name: "accuracy", Value: p.mean(ops.Correct(logits, labels), labels)},
+		{Name: fmt.Sprintf("accuracy among %d", p.guesses()),
+			Value: p.mean(among(logits, labels, p.guesses()), labels)},
 	}
 	_, best := ops.TopK(logits, 1)
 	m.EvalOutputs = []graph.Value{best}

@@ -123,7 +123,7 @@ func (c ResNetConfig) Validate() error {
 		share{"weight decay", c.WeightDecay}); err != nil {
 		return err
 	}
-	return c.schedule().validate()
+	return c.schedule().Validate()
 }
 
 // schedule is that of the learning rate, which grows with the batch. Base's is
@@ -143,17 +143,6 @@ func (c ResNetConfig) schedule() Stepwise {
 		Warmup: epochs(5),
 		Drops:  [4]int{epochs(30), epochs(60), epochs(80), epochs(90)},
 	}
-}
-
-// validate reports what no run can have.
-func (s Stepwise) validate() error {
-	switch {
-	case !(s.Rate > 0) || math.IsInf(s.Rate, 0):
-		return fmt.Errorf("learning rate is %v: want a positive number", s.Rate)
-	case s.Warmup < 0:
-		return fmt.Errorf("learning rate warm-up is %d steps: want 0 or more", s.Warmup)
-	}
-	return nil
 }
 
 // Parameters is the number of elements of all variables that are neither

@@ -80,7 +80,7 @@ func (c TransformerConfig) Validate() error {
 		share{"label smoothing", c.Smoothing}); err != nil {
 		return err
 	}
-	return c.Schedule.validate()
+	return c.Schedule.Validate()
 }
 
 // Parameters is the number of elements of all variables that are not optimizer
@@ -129,7 +129,7 @@ func evaluateTransformer(m *Model, p *transformer, source, target graph.Value) {
 	loss, logits := p.run(source, target)
 	_, best := ops.TopK(logits, 1)
 	m.EvalLoss, m.EvalOutputs = loss, []graph.Value{best}
-	m.EvalMetrics = []Metric{{"accuracy", p.mean(ops.Correct(logits, target), target)}}
+	m.EvalMetrics = []Metric{{Name: "accuracy", Value: p.mean(ops.Correct(logits, target), target)}}
 }
 
 // transformerWeights are the variables of the model.

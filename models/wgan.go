@@ -29,8 +29,8 @@ func WGAN(c WGANConfig) (*Model, error) {
 	m.DeviceBytes, m.HostBytes = replicaBudget(c.Size)
 	batch := graph.Dim{Name: "batch", Size: c.Images}
 	side := graph.Dim{Size: c.Pixels}
-	images := m.input("images", tensor.Named(graph.F32, batch, graph.Dim{Size: 3}, side, side))
-	labels := m.input("labels", tensor.Named(graph.I32, batch))
+	images := m.InputOf("images", tensor.Named(graph.F32, batch, graph.Dim{Size: 3}, side, side))
+	labels := m.InputOf("labels", tensor.Named(graph.I32, batch))
 	p := &wgan{
 		part: part{g: m.Graph, seed: m.Seed, fine: c.Fine}, WGANConfig: c,
 		generator: newGenerator(m.Graph, c), critic: newCritic(m.Graph, c),
@@ -52,8 +52,9 @@ func (p *wgan) criticLoss(images graph.Value) Objective {
 	penalty := p.penalty(images, fakes)
 	return Objective{
 		Name: "critic", Times: p.CriticTimes,
-		Loss:    ops.Sub(ops.Scale(penalty, p.Penalty), distance),
-		Metrics: []Metric{{"wasserstein", distance}, {"penalty", penalty}},
+		Loss: ops.Sub(ops.Scale(penalty, p.Penalty), distance),
+		Metrics: []Metric{{Name: "wasserstein", Value: distance},
+			{Name: "penalty", Value: penalty}},
 	}
 }
 

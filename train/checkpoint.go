@@ -16,7 +16,7 @@ import (
 // Checkpoint says which run a checkpoint belongs to, and how far that was.
 type Checkpoint struct {
 	Path        string            // its file
-	Model, Size string            // of models.Model
+	Model, Size string            // of Options
 	Config      map[string]string // of Options
 	Labels      map[string]string // of Options
 	Step        int               // steps done
@@ -132,7 +132,7 @@ func parse(m map[string]string) (Checkpoint, error) {
 // checkpoint describes the run as it stands.
 func (r *run) checkpoint() Checkpoint {
 	return Checkpoint{
-		Model: r.Model.Name, Size: r.Model.Size, Config: r.Config, Labels: r.Labels,
+		Model: r.Name, Size: r.Size, Config: r.Config, Labels: r.Labels,
 		Step: r.done, Seed: r.Seed, Tokenizer: r.vocabulary, Machine: r.Machine,
 		Best: r.watch.state(), Classes: r.Classes,
 	}

@@ -14,11 +14,11 @@ import (
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/tensor"
-	"github.com/gomem/gomem/models"
+	"github.com/gomem/gomem/nn"
 )
 
 // session compiles a model.
-func session(t *testing.T, m *models.Model) *gomem.Session {
+func session(t *testing.T, m *nn.Model) *gomem.Session {
 	t.Helper()
 	s, err := gomem.Compile(context.Background(), m.Graph, gomem.Options{Threads: 1}, Targets(m)...)
 	if err != nil {
@@ -320,7 +320,6 @@ func TestRefusals(t *testing.T) {
 	truncated := filepath.Join(t.TempDir(), fileName(20))
 	empty := t.TempDir()
 	more := toy(toyVocab, unigram{})
-	more.Size = "larger"
 	more.Graph.State("extra", tensor.Of(graph.F32, 3), graph.Init{})
 	for _, c := range []struct {
 		want string
@@ -331,7 +330,7 @@ func TestRefusals(t *testing.T) {
 			func(o *Options) { o.Model = toy(310, unigram{}) }},
 		{"is of another model (toy tiny, this is toy larger): variable extra is missing in the " +
 			"checkpoint and f32[3] in the model; variables that differ: 1",
-			func(o *Options) { o.Model = more }},
+			func(o *Options) { o.Model, o.Size = more, "larger" }},
 		{`was made with batch "4", this run has "8"; settings that differ: 2`,
 			func(o *Options) { o.Config = map[string]string{"batch": "8"} }},
 		{`was made with data "numbers and their squares" ("squares"), this run has "numbers and ` +

@@ -7,14 +7,14 @@ import (
 
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/data"
-	"github.com/gomem/gomem/models"
+	"github.com/gomem/gomem/nn"
 )
 
 // EvalOptions describe the evaluation of a checkpoint. Model, Executions, Loader
 // and From are needed.
 type EvalOptions struct {
-	Model      *models.Model  // what models.Model.Evaluation gives
-	Executions int            // of the trained model, see models.Model.Executions
+	Model      *nn.Model      // the evaluation of a model
+	Executions int            // of the trained model, see [nn.Model.Executions]
 	Loader     data.Batches   // whose held-out batches are evaluated
 	From       string         // the checkpoint: a file, or a directory for its latest
 	Session    gomem.Options  // how to run
@@ -34,7 +34,7 @@ type Evaluated struct {
 }
 
 // EvalTarget is what an evaluation computes.
-func EvalTarget(m *models.Model) gomem.Target {
+func EvalTarget(m *nn.Model) gomem.Target {
 	return gomem.Evaluation(append(fetches(m.EvalLoss, m.EvalMetrics), m.EvalOutputs...)...)
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/tensor"
 	"github.com/gomem/gomem/models"
+	"github.com/gomem/gomem/nn"
 )
 
 // tinyTransformer is a real model, with a run that saves.
@@ -26,9 +27,19 @@ func tinyTransformer(t *testing.T) Options {
 		t.Fatal(err)
 	}
 	pairs, tok := corpus(t, c.Vocab)
-	return Options{Model: m, Loader: loader(t, pairs, tok, m), Tokenizer: tok,
+	return Options{Model: &m.Model, Loader: loader(t, pairs, tok, &m.Model), Tokenizer: tok,
 		Session: gomem.Options{Threads: 1}, Steps: 3, Seed: 1<<40 + 5, EvalBatches: 2,
 		Save: filepath.Join(t.TempDir(), "run"), Scorer: TextScorer(tok, 1)}
+}
+
+// evaluated is what of a model evaluates.
+func evaluated(t *testing.T, m *nn.Model) *nn.Model {
+	t.Helper()
+	e, err := (&models.Model{Model: *m}).Evaluation()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &e.Model
 }
 
 // TestEvaluateLikeTraining: a checkpoint evaluates to what the run said last, under
@@ -36,10 +47,7 @@ func tinyTransformer(t *testing.T) Options {
 func TestEvaluateLikeTraining(t *testing.T) {
 	o := tinyTransformer(t)
 	want, _ := mustRun(t, o)
-	e, err := o.Model.Evaluation()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := evaluated(t, o.Model)
 	x := EvalOptions{Model: e, Executions: o.Model.Executions(), Loader: o.Loader, From: o.Save,
 		Batches: 2, Scorer: func() Scorer { return o.Scorer(0, true) }}
 	for _, policy := range []compile.Policy{compile.Vanilla, compile.Thesis, compile.Auto} {
@@ -76,14 +84,8 @@ func TestEvaluateRefuses(t *testing.T) {
 	o := toyOptions(t, toy(toyVocab, unigram{}))
 	o.Save, o.Steps = t.TempDir(), 1
 	mustRun(t, o)
-	other, err := toy(toyVocab+1, unigram{}).Evaluation()
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := o.Model.Evaluation()
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := evaluated(t, toy(toyVocab+1, unigram{}))
+	e := evaluated(t, o.Model)
 	good := EvalOptions{Model: e, Executions: 1, Loader: o.Loader, From: o.Save}
 	for _, c := range []struct {
 		change func(*EvalOptions)

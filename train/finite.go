@@ -6,7 +6,7 @@ import (
 
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/graph"
-	"github.com/gomem/gomem/models"
+	"github.com/gomem/gomem/nn"
 )
 
 // ErrNonFinite says that training has diverged: a number that must be finite
@@ -30,7 +30,7 @@ func (e *ErrNonFinite) Error() string {
 
 // finite refuses a loss, followed by metrics, that shows that training has
 // diverged.
-func (r *run) finite(step int, what string, values []float64, metrics []models.Metric) error {
+func (r *run) finite(step int, what string, values []float64, metrics []nn.Metric) error {
 	for i, x := range values {
 		if i > 0 {
 			what = metrics[i-1].Name

@@ -7,7 +7,7 @@ import (
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/tensor"
-	"github.com/gomem/gomem/models"
+	"github.com/gomem/gomem/nn"
 )
 
 // validateModel demands what a run takes for granted of a model.
@@ -18,7 +18,7 @@ func (o Options) validateModel() error {
 	return nil
 }
 
-func validModel(m *models.Model) error {
+func validModel(m *nn.Model) error {
 	switch {
 	case m == nil || m.Graph == nil:
 		return errors.New("a run needs one")
@@ -48,7 +48,7 @@ func validModel(m *models.Model) error {
 }
 
 // validInputs demands the inputs that a run feeds.
-func validInputs(m *models.Model) error {
+func validInputs(m *nn.Model) error {
 	for _, in := range []struct {
 		name  string
 		value graph.Value
@@ -72,7 +72,7 @@ func validInputs(m *models.Model) error {
 
 // validObjective demands that an objective trains something, under a name that
 // is not taken.
-func validObjective(g *graph.Graph, o models.Objective, names map[string]bool) error {
+func validObjective(g *graph.Graph, o nn.Objective, names map[string]bool) error {
 	switch {
 	case o.Name == "" || names[o.Name]:
 		return errors.New("the name is empty or taken")
@@ -91,7 +91,7 @@ func validObjective(g *graph.Graph, o models.Objective, names map[string]bool) e
 }
 
 // numbers demands that a loss and metrics are numbers.
-func numbers(g *graph.Graph, loss graph.Value, metrics []models.Metric) error {
+func numbers(g *graph.Graph, loss graph.Value, metrics []nn.Metric) error {
 	for _, v := range fetches(loss, metrics) {
 		if t := typeIn(g, v); !t.Equal(tensor.Of(graph.F32)) {
 			return fmt.Errorf("%s of the model is %s, want f32[]", v, t)

@@ -21,8 +21,9 @@ func moe(t *testing.T, sparse bool) Options {
 	}
 	c, tok := corpus(t, config.Vocab)
 	return Options{
-		Model: m, Loader: loader(t, c, tok, m), Tokenizer: tok, Session: gomem.Options{Threads: 1},
-		Steps: 20, Seed: 7, EvalBatches: 1,
+		Model: &m.Model, Loader: loader(t, c, tok, &m.Model), Tokenizer: tok,
+		Session: gomem.Options{Threads: 1},
+		Steps:   20, Seed: 7, EvalBatches: 1,
 	}
 }
 

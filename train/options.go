@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"os"
@@ -14,12 +15,16 @@ import (
 	"github.com/gomem/gomem/data"
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/safetensors"
-	"github.com/gomem/gomem/models"
+	"github.com/gomem/gomem/nn"
 )
 
 // Options describe a run. Model, Loader and one of Steps and Epochs are needed.
 type Options struct {
-	Model     *models.Model
+	Model *nn.Model
+	// Name and Size say in checkpoints which model it is; they may be empty.
+	Name, Size string
+	Unit       string // of what losses are means over, in the singular; "" means "example"
+
 	Loader    data.Batches    // makes batches of the model's inputs
 	Tokenizer *data.Tokenizer // saved with checkpoints and compared on resuming; may be nil
 	Classes   []string        // names of the labels from 1 on, saved with checkpoints; may be nil
@@ -78,7 +83,7 @@ type Event struct {
 	Metrics      map[string]float64 // the model's, by name
 	// Step: target tokens, images or utterances in a batch, without padding
 	Units          int
-	Unit           string        // of models.Model, in the singular
+	Unit           string        // of Options
 	UnitsPerSecond float64       // Step: of this step
 	StepTime       time.Duration // Step: batch and step together
 	DeviceBytes    int64         // Step: the device's peak so far
@@ -107,6 +112,9 @@ func (e *ErrOption) Unwrap() error { return e.Err }
 func optionf(option, format string, args ...any) error {
 	return &ErrOption{Option: option, Err: fmt.Errorf(format, args...)}
 }
+
+// unit is of what losses are means over.
+func (o Options) unit() string { return cmp.Or(o.Unit, "example") }
 
 // Validate reports the first option that no run can have, before anything is
 // planned: an *[ErrOption], or an *[ErrCheckpoint] for trouble with the paths to
@@ -230,7 +238,7 @@ func types(ts []gomem.Tensor) string {
 }
 
 // inputs lists a model's data with names and types.
-func inputs(m *models.Model) string {
+func inputs(m *nn.Model) string {
 	var out []string
 	for _, v := range m.Data {
 		out = append(out, fmt.Sprintf("%s %s", v.Node.Name, v.Type()))

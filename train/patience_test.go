@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gomem/gomem/models"
+	"github.com/gomem/gomem/nn"
 )
 
 // TestBest counts evaluations since the best one.
@@ -33,7 +33,7 @@ func TestBest(t *testing.T) {
 // harm.
 func worsening(t *testing.T) Options {
 	m := toy(toyVocab, unigram{})
-	m.Schedule = models.Constant(60)
+	m.Schedule = nn.Constant(60)
 	o := toyOptions(t, m)
 	o.Steps, o.EvalEvery, o.Patience = 40, 2, Patience{Evaluations: 3}
 	return o

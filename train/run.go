@@ -11,7 +11,7 @@ import (
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/data"
 	"github.com/gomem/gomem/internal/kernel"
-	"github.com/gomem/gomem/models"
+	"github.com/gomem/gomem/nn"
 )
 
 // run is a run in progress.
@@ -265,7 +265,7 @@ func (r *run) train(ctx context.Context) error {
 
 // execute runs an objective on a batch of its own. It returns the loss, the
 // metrics, and the number of units in the batch.
-func (r *run) execute(ctx context.Context, o models.Objective,
+func (r *run) execute(ctx context.Context, o nn.Objective,
 	at moment) (values []float64, units int, err error) {
 	batch := r.Loader.Train(at.execution)
 	if err := r.unread(); err != nil {
@@ -454,7 +454,7 @@ func (r *run) warn(text string) {
 
 // emit completes an event and hands it out.
 func (r *run) emit(e Event) {
-	e.Step, e.Steps, e.Unit = r.done, r.total, r.Model.Unit
+	e.Step, e.Steps, e.Unit = r.done, r.total, r.unit()
 	if r.Observe != nil {
 		r.Observe(e)
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/gomem/gomem/data/speech"
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/tensor"
-	"github.com/gomem/gomem/models"
+	"github.com/gomem/gomem/nn"
 )
 
 // TestTextScorer: a model that knows the targets scores 100, one that says nothing
@@ -146,8 +146,8 @@ func TestObjectives(t *testing.T) {
 	v := m.Graph.State("other/momentum", w.Type(), graph.Init{})
 	n := m.Graph.Apply(unigram{}, m.Data[1], w, m.Seed)
 	m.Objectives[0].Name, m.Objectives[0].Times = "first", 2
-	m.Objectives = append(m.Objectives, models.Objective{
-		Name: "second", Times: 1, Loss: n.Value(0), Metrics: []models.Metric{{Name: "share",
+	m.Objectives = append(m.Objectives, nn.Objective{
+		Name: "second", Times: 1, Loss: n.Value(0), Metrics: []nn.Metric{{Name: "share",
 			Value: n.Value(2)}},
 		Updates: []*graph.Node{m.Graph.Update(momentum{}, []graph.Value{w, v}, n.Value(1),
 			m.LearningRate, m.Step)},

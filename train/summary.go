@@ -22,7 +22,7 @@ type Summary struct {
 	// averaged in EvalLoss; 0 if nothing was evaluated
 	EvalBatches int `json:"eval_batches"`
 
-	Unit string `json:"unit"` // of models.Model
+	Unit string `json:"unit"` // of Options
 	// units of a batch a step, over the time of all steps
 	UnitsPerSecond float64       `json:"units_per_s"`
 	StepMedian     time.Duration `json:"-"`
@@ -63,7 +63,7 @@ func (r *run) account(err error) {
 	for _, t := range r.times {
 		all += t
 	}
-	s.Unit, s.UnitsPerSecond = r.Model.Unit, rate(r.units, all)
+	s.Unit, s.UnitsPerSecond = r.unit(), rate(r.units, all)
 	s.StepMedian = median(r.times)
 	s.StepMillis = float64(s.StepMedian) / float64(time.Millisecond)
 }

@@ -4,7 +4,7 @@ import (
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/data"
 	"github.com/gomem/gomem/graph"
-	"github.com/gomem/gomem/models"
+	"github.com/gomem/gomem/nn"
 )
 
 // evaluation is the name of the target that changes nothing.
@@ -13,7 +13,7 @@ const evaluation = "eval"
 // Targets are what a run of a model computes: its objectives, by their names,
 // each a loss and metrics with its updates; and "eval", the held-out loss,
 // metrics and outputs.
-func Targets(m *models.Model) []gomem.Target {
+func Targets(m *nn.Model) []gomem.Target {
 	var targets []gomem.Target
 	for _, o := range m.Objectives {
 		t := gomem.Target{Name: o.Name, Fetches: fetches(o.Loss, o.Metrics)}
@@ -26,7 +26,7 @@ func Targets(m *models.Model) []gomem.Target {
 }
 
 // fetches is the loss, then the metrics.
-func fetches(loss graph.Value, metrics []models.Metric) []graph.Value {
+func fetches(loss graph.Value, metrics []nn.Metric) []graph.Value {
 	out := []graph.Value{loss}
 	for _, m := range metrics {
 		out = append(out, m.Value)
@@ -43,7 +43,7 @@ type moment struct {
 
 // feeds are the inputs of an execution. They depend on nothing else, so that a
 // resumed run is fed what an uninterrupted one would have been.
-func feeds(m *models.Model, inputs []gomem.Tensor, seed uint64, at moment) gomem.Feeds {
+func feeds(m *nn.Model, inputs []gomem.Tensor, seed uint64, at moment) gomem.Feeds {
 	folded := int32(uint32(seed) ^ uint32(seed>>32))
 	f := gomem.Feeds{
 		m.Seed:         gomem.Pair(folded, int32(at.execution)),
@@ -57,7 +57,7 @@ func feeds(m *models.Model, inputs []gomem.Tensor, seed uint64, at moment) gomem
 }
 
 // fits reports whether a batch has the inputs of a model.
-func fits(m *models.Model, b data.Batch) bool {
+func fits(m *nn.Model, b data.Batch) bool {
 	if len(b.Inputs) != len(m.Data) {
 		return false
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/kernel"
 	"github.com/gomem/gomem/internal/tensor"
-	"github.com/gomem/gomem/models"
+	"github.com/gomem/gomem/nn"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -122,12 +122,11 @@ func init() {
 }
 
 // toy makes the model; u says how its training step fails.
-func toy(vocab int, u unigram) *models.Model {
+func toy(vocab int, u unigram) *nn.Model {
 	g := graph.New()
 	ids := tensor.Of(graph.I32, toyPairs, toyLength)
-	m := &models.Model{
-		Graph: g, Name: "toy", Size: "tiny", Schedule: models.InverseSqrt{Scale: 2,
-			Warmup: 4}, Unit: "token",
+	m := &nn.Model{
+		Graph: g, Schedule: nn.InverseSqrt{Scale: 2, Warmup: 4},
 		Data: []graph.Value{g.Input("source", ids), g.Input("target", ids)}, Seed: g.Input("seed",
 			tensor.Of(graph.I32, 2)),
 		LearningRate: g.Input("rate", tensor.Of(graph.F32)), Step: g.Input("step",
@@ -139,9 +138,9 @@ func toy(vocab int, u unigram) *models.Model {
 	u.Noise = true
 	t := g.Apply(u, m.Data[1], w, m.Seed)
 	e := g.Apply(unigram{}, m.Data[1], w, m.Seed)
-	m.EvalLoss, m.EvalMetrics = e.Value(0), []models.Metric{{Name: "accuracy", Value: e.Value(2)}}
-	m.Objectives = []models.Objective{{
-		Name: "train", Times: 1, Loss: t.Value(0), Metrics: []models.Metric{{Name: "accuracy",
+	m.EvalLoss, m.EvalMetrics = e.Value(0), []nn.Metric{{Name: "accuracy", Value: e.Value(2)}}
+	m.Objectives = []nn.Objective{{
+		Name: "train", Times: 1, Loss: t.Value(0), Metrics: []nn.Metric{{Name: "accuracy",
 			Value: t.Value(2)}},
 		Updates: []*graph.Node{g.Update(momentum{}, []graph.Value{w, v}, t.Value(1), m.LearningRate,
 			m.Step)},
@@ -172,7 +171,7 @@ func corpus(t testing.TB, vocab int) (*data.Corpus, *data.Tokenizer) {
 }
 
 // loader makes batches for a model.
-func loader(t testing.TB, c *data.Corpus, tok *data.Tokenizer, m *models.Model) *data.Loader {
+func loader(t testing.TB, c *data.Corpus, tok *data.Tokenizer, m *nn.Model) *data.Loader {
 	t.Helper()
 	l, err := data.NewLoader(c, tok,
 		data.LoaderOptions{Pairs: m.Data[0].Type().Size(0), Length: m.Data[0].Type().Size(1)})
@@ -183,10 +182,11 @@ func loader(t testing.TB, c *data.Corpus, tok *data.Tokenizer, m *models.Model) 
 }
 
 // toyOptions are a run of 20 steps.
-func toyOptions(t testing.TB, m *models.Model) Options {
+func toyOptions(t testing.TB, m *nn.Model) Options {
 	c, tok := corpus(t, toyVocab)
 	return Options{
-		Model: m, Loader: loader(t, c, tok, m), Tokenizer: tok, Session: gomem.Options{Threads: 1},
+		Model: m, Name: "toy", Size: "tiny", Unit: "token",
+		Loader: loader(t, c, tok, m), Tokenizer: tok, Session: gomem.Options{Threads: 1},
 		Steps: 20, Seed: 7, Config: map[string]string{"data": "squares", "batch": "4"},
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/data"
 	"github.com/gomem/gomem/graph"
-	"github.com/gomem/gomem/models"
+	"github.com/gomem/gomem/nn"
 )
 
 // TestValidate: options that no run can have, each refused on one line.
@@ -32,7 +32,7 @@ func TestValidate(t *testing.T) {
 		edit func(*Options)
 	}{
 		{"model: a run needs one", func(o *Options) { o.Model = nil }},
-		{"model: a run needs one", func(o *Options) { o.Model = &models.Model{} }},
+		{"model: a run needs one", func(o *Options) { o.Model = &nn.Model{} }},
 		{"loader: a run needs one", func(o *Options) { o.Loader = nil }},
 		{"steps: -1 is negative", func(o *Options) { o.Steps = -1 }},
 		{"nothing to do", func(o *Options) { o.Steps = 0 }},
@@ -82,49 +82,49 @@ func TestValidate(t *testing.T) {
 func TestValidateModel(t *testing.T) {
 	good := toyOptions(t, toy(toyVocab, unigram{}))
 	foreign := toy(toyVocab, unigram{})
-	objective := func(edit func(*models.Objective)) func(*models.Model) {
-		return func(m *models.Model) { edit(&m.Objectives[0]) }
+	objective := func(edit func(*nn.Objective)) func(*nn.Model) {
+		return func(m *nn.Model) { edit(&m.Objectives[0]) }
 	}
 	for _, c := range []struct {
 		want string
-		edit func(*models.Model)
+		edit func(*nn.Model)
 	}{
-		{"no schedule", func(m *models.Model) { m.Schedule = nil }},
-		{"no objective", func(m *models.Model) { m.Objectives = nil }},
-		{"its seed is none", func(m *models.Model) { m.Seed = graph.Value{} }},
+		{"no schedule", func(m *nn.Model) { m.Schedule = nil }},
+		{"no objective", func(m *nn.Model) { m.Objectives = nil }},
+		{"its seed is none", func(m *nn.Model) { m.Seed = graph.Value{} }},
 		{"its seed is rate f32[], want an input i32[2]",
-			func(m *models.Model) { m.Seed = m.LearningRate }},
-		{"its learning rate is none", func(m *models.Model) { m.LearningRate = graph.Value{} }},
-		{"its step is step", func(m *models.Model) { m.Step = foreign.Step }},
-		{"input 1 of its data", func(m *models.Model) { m.Data[1] = foreign.Data[1] }},
-		{"executed 0 times", objective(func(o *models.Objective) { o.Times = 0 })},
-		{"executed -1 times", objective(func(o *models.Objective) { o.Times = -1 })},
-		{"executed 16777217 times", objective(func(o *models.Objective) { o.Times = 1<<24 + 1 })},
-		{`objective "": the name`, objective(func(o *models.Objective) { o.Name = "" })},
-		{`objective "eval": the name`, objective(func(o *models.Objective) { o.Name = "eval" })},
-		{`objective "train": the name`, func(m *models.Model) {
+			func(m *nn.Model) { m.Seed = m.LearningRate }},
+		{"its learning rate is none", func(m *nn.Model) { m.LearningRate = graph.Value{} }},
+		{"its step is step", func(m *nn.Model) { m.Step = foreign.Step }},
+		{"input 1 of its data", func(m *nn.Model) { m.Data[1] = foreign.Data[1] }},
+		{"executed 0 times", objective(func(o *nn.Objective) { o.Times = 0 })},
+		{"executed -1 times", objective(func(o *nn.Objective) { o.Times = -1 })},
+		{"executed 16777217 times", objective(func(o *nn.Objective) { o.Times = 1<<24 + 1 })},
+		{`objective "": the name`, objective(func(o *nn.Objective) { o.Name = "" })},
+		{`objective "eval": the name`, objective(func(o *nn.Objective) { o.Name = "eval" })},
+		{`objective "train": the name`, func(m *nn.Model) {
 			m.Objectives = append(m.Objectives, m.Objectives[0])
 		}},
-		{"updates nothing", objective(func(o *models.Objective) { o.Updates = nil })},
+		{"updates nothing", objective(func(o *nn.Objective) { o.Updates = nil })},
 		{"update 0 is no update",
-			objective(func(o *models.Objective) { o.Updates = []*graph.Node{nil} })},
-		{"update 0 is no update", objective(func(o *models.Objective) {
+			objective(func(o *nn.Objective) { o.Updates = []*graph.Node{nil} })},
+		{"update 0 is no update", objective(func(o *nn.Objective) {
 			o.Updates = []*graph.Node{o.Loss.Node}
 		})},
-		{"update 0 is no update", objective(func(o *models.Objective) {
+		{"update 0 is no update", objective(func(o *nn.Objective) {
 			o.Updates = foreign.Objectives[0].Updates
 		})},
 		{"none of the model",
-			objective(func(o *models.Objective) { o.Loss = graph.Value{} })},
-		{"f32[]", objective(func(o *models.Objective) { o.Loss.Index = 7 })},
-		{"want f32[]", objective(func(o *models.Objective) {
-			o.Metrics = []models.Metric{{Name: "w", Value: foreign.EvalLoss}}
+			objective(func(o *nn.Objective) { o.Loss = graph.Value{} })},
+		{"f32[]", objective(func(o *nn.Objective) { o.Loss.Index = 7 })},
+		{"want f32[]", objective(func(o *nn.Objective) {
+			o.Metrics = []nn.Metric{{Name: "w", Value: foreign.EvalLoss}}
 		})},
-		{"evaluation: none", func(m *models.Model) { m.EvalLoss = graph.Value{} }},
-		{"evaluation: none", func(m *models.Model) { m.EvalMetrics[0].Value = graph.Value{} }},
+		{"evaluation: none", func(m *nn.Model) { m.EvalLoss = graph.Value{} }},
+		{"evaluation: none", func(m *nn.Model) { m.EvalMetrics[0].Value = graph.Value{} }},
 		{"output none of the evaluation",
-			func(m *models.Model) { m.EvalOutputs = []graph.Value{{}} }},
-		{"sticky", func(m *models.Model) { m.Graph.Fail(errors.New("sticky")) }},
+			func(m *nn.Model) { m.EvalOutputs = []graph.Value{{}} }},
+		{"sticky", func(m *nn.Model) { m.Graph.Fail(errors.New("sticky")) }},
 	} {
 		o := good
 		o.Model = toy(toyVocab, unigram{})

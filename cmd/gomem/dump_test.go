@@ -28,7 +28,7 @@ func TestDumpVerifies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	target := train.Targets(m)[0]
+	target := train.Targets(&m.Model)[0]
 	read := func(text string) error {
 		p, err := plan.Parse(strings.NewReader(text))
 		if err != nil {

@@ -70,7 +70,7 @@ func (f modelFlags) build(w io.Writer) (*built, error) {
 		return nil, err
 	}
 	numbers["model"], numbers["size"], numbers["fine"] = m.Name, m.Size, fmt.Sprint(f.Fine)
-	return &built{kind: k, model: m, targets: train.Targets(m), numbers: numbers}, nil
+	return &built{kind: k, model: m, targets: train.Targets(&m.Model), numbers: numbers}, nil
 }
 
 // setCounts overwrites fields with the counts that were given.

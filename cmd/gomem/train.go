@@ -252,10 +252,11 @@ func notice(w io.Writer, line string) (done func()) {
 // runOptions are the flags as train takes them.
 func (c *trainCmd) runOptions(b *built, d dataset, s gomem.Options) train.Options {
 	o := train.Options{
-		Model: b.model, Loader: d.batches, Tokenizer: d.tokenizer, Classes: d.classes,
-		Scorer: d.scorer, Session: s,
-		Seed:  c.Seed,
-		Steps: int(c.Steps), Epochs: float64(c.Epochs),
+		Model: &b.model.Model, Name: b.model.Name, Size: b.model.Size, Unit: b.model.Unit,
+		Loader: d.batches, Tokenizer: d.tokenizer, Classes: d.classes, Scorer: d.scorer,
+		Session: s,
+		Seed:    c.Seed,
+		Steps:   int(c.Steps), Epochs: float64(c.Epochs),
 		EvalEvery: int(c.EvalEvery), EvalBatches: int(c.EvalBatches),
 		Save: string(c.Save), SaveEvery: int(c.SaveEvery), Resume: string(c.Resume),
 		Config: maps.Clone(b.numbers), Labels: map[string]string{"data": d.about},

@@ -48,7 +48,7 @@ func TestDiffModels(t *testing.T) {
 				t.Fatal(err)
 			}
 			make := func(o gomem.Options) *plan.Plan {
-				p, err := gomem.Plan(t.Context(), m.Graph, o, train.Targets(m)...)
+				p, err := gomem.Plan(t.Context(), m.Graph, o, train.Targets(&m.Model)...)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -54,7 +54,7 @@ func inputOf(t *testing.T, name string) profile.Input {
 		t.Fatal(err)
 	}
 	p, err := gomem.Plan(t.Context(), m.Graph, gomem.Options{Policy: "thesis", Partition: 20,
-		DeviceBytes: m.DeviceBytes, HostBytes: m.HostBytes}, train.Targets(m)...)
+		DeviceBytes: m.DeviceBytes, HostBytes: m.HostBytes}, train.Targets(&m.Model)...)
 	if err != nil {
 		t.Fatal(err)
 	}
