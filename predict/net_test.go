@@ -47,7 +47,8 @@ func evaluated(t *testing.T, m *models.Model, err error, w Weights, seed int32,
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := gomem.Compile(context.Background(), m.Graph, gomem.Options{}, train.Targets(&m.Model)...)
+	s, err := gomem.Compile(context.Background(), m.Graph, gomem.Options{},
+		train.Targets(&m.Model)...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -131,7 +131,7 @@ func again(t *testing.T, m *models.Model, w Weights, sources [][]int32) [][]int3
 	}
 	ctx := context.Background()
 	s, err := gomem.Compile(ctx, e.Graph, gomem.Options{Policy: compile.Vanilla},
-		train.EvalTarget(e))
+		train.EvalTarget(&e.Model))
 	if err != nil {
 		t.Fatal(err)
 	}
