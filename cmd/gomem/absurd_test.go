@@ -63,6 +63,7 @@ func TestAbsurdNumbers(t *testing.T) {
 		{train, "device-memory host-memory", sizes},
 		{"plan", "batch length depth experts expert-hidden", counts},
 		{"plan --model transformer", "batch length depth", counts},
+		{"plan --model gpt", "batch length depth", counts},
 		{"plan --model resnet", "batch pixels depth", counts},
 		{"plan --model wgan", "batch pixels", counts},
 		{"plan --model deepspeech", "batch length", counts},

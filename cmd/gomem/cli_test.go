@@ -166,6 +166,12 @@ func TestBadInput(t *testing.T) {
 		{"plan --size s512 --graph graph.png", 2, ".dot or .txt"},
 		{"plan --size s512 --json --steps", 2, "together"},
 
+		{"train --model gpt --blocks bert", 2, `unknown --blocks "bert": want gpt2 or llama`},
+		{"train --model gpt --fine", 2, "--fine does nothing for --model gpt"},
+		{"train --model gpt --bleu 1", 2, "--bleu does nothing for --model gpt"},
+		{"train --model gpt --data tsv:pairs.tsv", 2, "give it to --model moe or transformer"},
+		{"train --model gpt --data go:test", 2, "give go:doc or text:PATH"},
+		{"train --model gpt --size s512 --data text:none", 1, "none"},
 		{"train --model resnet --blocks 3,8,36", 2, "four numbers"},
 		{"train --model resnet --blocks 3,8,36,x", 2, "four numbers"},
 		{"train --model resnet --depth 51", 2, "--depth is 51"},
@@ -199,7 +205,7 @@ func TestBadInput(t *testing.T) {
 
 		{"fit now", 2, "now"},
 		{"fit --max wings", 2, "--max"},
-		{"fit --model gpt", 2, "unknown --model"},
+		{"fit --model bert", 2, "unknown --model"},
 		{"fit --size huge", 2, "base"},
 		{"fit --model wgan --max depth", 2,
 			"--max depth does nothing for --model wgan: want batch"},

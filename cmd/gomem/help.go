@@ -18,19 +18,20 @@ const flagTexts = `
 --pprof-dir
     Directory of the profile (default: the current one).
 --model
-    moe, a Transformer with mixture-of-experts layers; transformer; resnet; wgan, a pair
-    of adversarial networks with gradient penalty; or deepspeech (default ${default}).
+    moe, a Transformer with mixture-of-experts layers; transformer; gpt, a language model
+    that continues texts; resnet; wgan, a pair of adversarial networks with gradient
+    penalty; or deepspeech (default ${default}).
 --size
     s512 (tiny), s64 (1/64 of base in memory) or base, which is the published model
     (default ${default}).
 --batch
-    Pairs of texts, images or utterances a step (default: the size's).
+    Pairs of texts, texts, images or utterances a step (default: the size's).
 --fine
     Compose norms, dropout and optimizers of arithmetic, for graphs of TensorFlow 1's
     granularity.
 --length
-    moe, transformer: tokens a text, longer ones are cut; deepspeech: frames an utterance,
-    longer ones are left out (default: the size's).
+    moe, transformer: tokens a text, longer ones are cut; gpt: tokens a window of text;
+    deepspeech: frames an utterance, longer ones are left out (default: the size's).
 --experts
     moe: experts a layer (default: the size's).
 --expert-hidden
@@ -42,9 +43,10 @@ const flagTexts = `
     moe: keep the weights of a layer's experts in one variable instead of one an expert.
 --depth
     resnet: layers, 50, 101, 152, 1001, 1916 and others; moe, transformer: layers of the
-    encoder, and of the decoder (default: the size's).
+    encoder, and of the decoder; gpt: layers (default: the size's).
 --blocks
-    resnet: blocks of each of the four stages, instead of a depth.
+    resnet: blocks of each of the four stages, instead of a depth. gpt: gpt2, as GPT-2 has
+    them, or llama: RMS norm, rotary positions, SwiGLU, grouped queries (default gpt2).
 --version
     resnet: v1.5, norms after convolutions, or v2, before (default v1.5).
 --pixels
@@ -57,7 +59,8 @@ const flagTexts = `
 --data
     What to learn from. Pairs of texts: go:doc (doc comment to declaration, from the local
     Go source tree; the default), tsv:FILE (source TAB target), mo:DIR (gettext
-    catalogues) or text:FILE (each line to the next). Images: glyphs (drawn characters;
+    catalogues) or text:FILE (each line to the next). Running text, for gpt: go:doc or
+    text:PATH (a file, or the text files of a folder). Images: glyphs (drawn characters;
     the default), dir:PATH (a folder a class), cifar10:DIR or icons:DIR (an icon theme).
     Speech: formant (the documentation, synthesised; the default), csv:FILE
     (wav_filename,wav_filesize,transcript) or espeak:FILE (a sentence a line).
@@ -156,8 +159,8 @@ plan --steps
 plan --json
     Print one JSON object instead of the explanation. Sizes are bytes.
 --max
-    What to find the largest of: batch; depth (moe, transformer, resnet); experts (moe);
-    or length (moe, transformer, deepspeech) (default ${default}).
+    What to find the largest of: batch; depth (moe, transformer, gpt, resnet); experts
+    (moe); or length (moe, transformer, gpt, deepspeech) (default ${default}).
 fit --device-memory
     Budget of device memory, such as 192MiB (default: the model size's).
 fit --host-memory

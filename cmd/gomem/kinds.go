@@ -39,6 +39,8 @@ var kinds = []kind{
 		"bleu"}, data: texts, build: buildMoE, load: loadTexts},
 	{name: "transformer", flags: []string{"length", "depth", "bleu"}, data: texts,
 		build: buildTransformer, load: loadTexts},
+	{name: "gpt", flags: []string{"length", "depth", "blocks"}, data: running, build: buildGPT,
+		load: loadRunning},
 	{name: "resnet", flags: []string{"depth", "blocks", "version", "pixels"}, data: pictures,
 		build: buildResNet, load: loadPhotos},
 	{name: "wgan", flags: []string{"nets", "pixels", "samples"}, data: pictures,
@@ -50,6 +52,7 @@ var kinds = []kind{
 // The kinds of data, by what --data begins with.
 var (
 	texts    = []string{"go", "tsv", "mo", "text"}
+	running  = []string{"go", "text"}
 	pictures = []string{"glyphs", "dir", "cifar10", "icons"}
 	sounds   = []string{"formant", "csv", "espeak"}
 )

@@ -36,7 +36,8 @@ func TestSources(t *testing.T) {
 	read := func(open func(spec string) error) func(string) bool {
 		return func(spec string) bool {
 			err := open(spec)
-			return err == nil || !strings.Contains(err.Error(), "unknown source")
+			return err == nil || !strings.Contains(err.Error(), "unknown source") &&
+				!strings.Contains(err.Error(), "no running text")
 		}
 	}
 	for _, c := range []struct {
@@ -45,6 +46,10 @@ func TestSources(t *testing.T) {
 	}{
 		{texts, read(func(spec string) error {
 			_, err := data.Open(ctx, spec, nil)
+			return err
+		})},
+		{running, read(func(spec string) error {
+			_, err := data.OpenRunning(ctx, spec, nil)
 			return err
 		})},
 		{pictures, read(func(spec string) error {

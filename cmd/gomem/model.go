@@ -22,7 +22,7 @@ type modelFlags struct {
 	MoE     string `name:"moe" group:"model" enum:",dense,sparse" default:"" placeholder:"FORM"`
 	Stacked bool   `group:"model"`
 	Depth   count  `group:"model" placeholder:"LAYERS"`
-	Blocks  string `group:"model" placeholder:"N,N,N,N"`
+	Blocks  string `group:"model" placeholder:"KIND"`
 	Version string `group:"model" enum:",v1.5,v2" default:"" placeholder:"V"`
 	Pixels  count  `group:"model" placeholder:"N"`
 	Nets    string `group:"model" enum:",resnet,good" default:"" placeholder:"NETS"`

@@ -231,12 +231,15 @@ func TestModels(t *testing.T) {
 		{"transformer", "token", "bleu"},
 		{"resnet", "image", "accuracy among 5"},
 		{"wgan", "image", ""},
+		{"gpt", "token", "perplexity"},
 	} {
 		args := []string{"train", "--model", c.model, "--size", "s512", "--steps", "2",
 			"--eval-batches", "1", "--json"}
 		switch c.model {
 		case "transformer":
 			args = append(args, "--data", "tsv:pairs.tsv")
+		case "gpt":
+			args = append(args, "--data", "text:pairs.tsv", "--blocks", "llama")
 		case "wgan":
 			args = append(args, "--samples", "pictures")
 		}
@@ -254,7 +257,7 @@ func TestModels(t *testing.T) {
 	}
 	for model, want := range map[string]int64{
 		"transformer": 61_378_560, "moe": 860_700_672, "resnet": 60_194_857, "wgan": 16_808_388,
-		"deepspeech": 47_224_861,
+		"deepspeech": 47_224_861, "gpt": 124_439_808,
 	} {
 		var x explanation
 		decode(t, succeed(t, "plan", "--model", model, "--size", "base", "--policy", "vanilla",

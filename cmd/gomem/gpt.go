@@ -1,0 +1,77 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/gomem/gomem/data"
+	"github.com/gomem/gomem/models"
+	"github.com/gomem/gomem/train"
+)
+
+// gptConfig is the model that flags choose.
+func gptConfig(f modelFlags) (models.GPTConfig, error) {
+	c, err := models.NewGPTConfig(f.Size, cmp.Or(f.Blocks, models.GPT2Blocks))
+	if err != nil {
+		return c, usagef("%w", err)
+	}
+	if f.Fine {
+		return c, usagef("--fine does nothing for --model gpt: leave one of them out")
+	}
+	setCounts(countField{f.Batch, &c.Texts}, countField{f.Length, &c.Length},
+		countField{f.Depth, &c.Layers})
+	if c.Positions > 0 {
+		c.Positions = c.Length
+	}
+	if err := c.Validate(); err != nil {
+		return c, usagef("%w", err)
+	}
+	return c, nil
+}
+
+func buildGPT(f modelFlags) (*models.Model, map[string]string, error) {
+	c, err := gptConfig(f)
+	if err != nil {
+		return nil, nil, err
+	}
+	m, err := models.GPT(c)
+	return m, map[string]string{
+		"blocks": c.Blocks, "batch": strconv.Itoa(c.Texts), "length": strconv.Itoa(c.Length),
+		"depth": strconv.Itoa(c.Layers),
+	}, err
+}
+
+// loadRunning reads running text and learns the sub-words. What takes long says so.
+func loadRunning(ctx context.Context, w io.Writer, c *trainCmd, m *models.Model) (dataset, error) {
+	spec := c.spec("go:doc")
+	text, err := data.OpenRunning(ctx, spec, reading(w, spec))
+	if err != nil {
+		return dataset{}, asSpec(err)
+	}
+	done := notice(w, fmt.Sprintf("gomem: learning up to %d sub-words, and encoding %s", m.Classes,
+		spec))
+	defer done()
+	tokenizer, err := data.LearnTokenizer(ctx, text.Texts(), m.Classes)
+	if err != nil {
+		return dataset{}, err
+	}
+	rows := m.Data[0].Type()
+	loader, err := data.NewRunningLoader(ctx, text, tokenizer,
+		data.RunningOptions{Rows: rows.Size(0), Length: rows.Size(1), Seed: c.Seed})
+	if err != nil {
+		return dataset{}, err
+	}
+	tokens, heldOut := loader.Tokens()
+	return dataset{
+		batches: loader, tokenizer: tokenizer, about: text.Info.String(), id: text.Info.SHA256,
+		facts: []field{
+			{"vocabulary", grouped(int64(tokenizer.Used())) + " sub-words"},
+			{"tokens", fmt.Sprintf("%s, %s held out", grouped(int64(tokens)),
+				grouped(int64(heldOut)))},
+		},
+		scorer: train.PerplexityScorer,
+	}, nil
+}
