@@ -104,7 +104,7 @@ func TestBadInput(t *testing.T) {
 		{"--pprof heat version", 2, "want cpu, mem, trace or block"},
 		{"--pprof cpu --pprof-dir pairs.tsv version", 1, "pairs.tsv"},
 
-		{"train --model gpt", 2, `unknown --model "gpt": want moe`},
+		{"train --model bert", 2, `unknown --model "bert": want moe`},
 		{"train --model transformer --experts 4", 2,
 			"--experts does nothing for --model transformer"},
 		{"train --size huge", 2, "base"},

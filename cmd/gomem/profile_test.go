@@ -105,7 +105,7 @@ func TestProfileBadInput(t *testing.T) {
 		{"--svg none/p.svg", 1, "none/p.svg"},
 		{"--trace none/t.json", 1, "none/t.json"},
 		{"--png none/p.png", 1, "none/p.png"},
-		{"--model gpt", 2, "gpt"},
+		{"--model bert", 2, "bert"},
 		{"--device gpu", 2, "gpu"},
 		{"--device-memory 1KiB", 1, "the budget is 1KiB"},
 		{"--profile dir", 2, "unknown flag"},
