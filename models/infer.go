@@ -129,3 +129,9 @@ func (x *extraction) all(vs []graph.Value) []graph.Value {
 	}
 	return out
 }
+
+// MaxFrames is the longest recording that a graph can be built for, in frames.
+const MaxFrames = maxFrames
+
+// Budget is the memory that a size of the models is meant for, in bytes.
+func Budget(size string) (device, host int64) { return replicaBudget(size) }

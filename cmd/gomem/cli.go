@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"runtime"
 	"strings"
 	"syscall"
@@ -30,6 +31,7 @@ type cli struct {
 	PprofDir location `default:"." placeholder:"DIR"`
 
 	Train   trainCmd   `cmd:"" help:"Train a model under a memory budget."`
+	Predict predictCmd `cmd:"" help:"Translate, classify, transcribe or draw with a trained model."`
 	Plan    planCmd    `cmd:"" help:"Plan a training step and explain its memory; run nothing."`
 	Fit     fitCmd     `cmd:"" help:"Find the largest batch, depth or the like that fits."`
 	Profile profileCmd `cmd:"" help:"Say where the memory and the time of a step go."`
@@ -50,6 +52,7 @@ func (cli) examples() string {
 // env is what commands work with besides their flags.
 type env struct {
 	args           []string // the whole command line, to show how to repeat it
+	stdin          io.Reader
 	stdout, stderr io.Writer
 	log            *zap.Logger
 }
@@ -63,14 +66,15 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	defer cancel(nil)
 	out := &output{w: stdout, broken: func() { cancel(signalled{syscall.SIGPIPE}) }}
 	err := execute(ctx, args, out, stderr)
-	done := err == nil || errors.Is(err, errHelp) || errors.Is(err, errDiffer)
+	done := err == nil || errors.Is(err, errHelp) || errors.Is(err, errDiffer) ||
+		errors.Is(err, errSome)
 	cancelled := ctx.Err() != nil && errors.Is(err, context.Canceled)
 	switch {
 	case out.unread() && (done || cancelled || errors.Is(err, out.err)):
 		return exitSignal(ctx)
 	case out.err != nil && (done || errors.Is(err, out.err)):
 		err = out.err
-	case errors.Is(err, errDiffer):
+	case errors.Is(err, errDiffer) || errors.Is(err, errSome):
 		return exitFailure
 	case done:
 		return exitOK
@@ -121,7 +125,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	if err != nil {
 		return asUsage(err)
 	}
-	e := &env{args: args, stdout: stdout, stderr: stderr, log: newLogger(c.LogLevel, stderr)}
+	e := &env{args: args, stdin: os.Stdin, stdout: stdout, stderr: stderr, log: newLogger(c.LogLevel, stderr)}
 	stop, err := startProfile(c.Pprof, string(c.PprofDir))
 	if err != nil {
 		return err

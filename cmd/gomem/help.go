@@ -214,7 +214,8 @@ thesis --copy-gbps
 
 // describe gives every flag without a text of its own the one in flagTexts.
 func describe(k *kong.Kong) error {
-	texts := parseTexts(strings.ReplaceAll(flagTexts, "${policy}", string(byDefault)))
+	texts := parseTexts(strings.ReplaceAll(flagTexts+predictTexts, "${policy}",
+		string(byDefault)))
 	return kong.Visit(k.Model.Node, func(v kong.Visitable, next kong.Next) error {
 		if n, ok := v.(*kong.Node); ok {
 			for _, f := range n.Flags {

@@ -61,9 +61,13 @@ func profileOf(device string) (*machine.Profile, error) {
 }
 
 // stepTime is how long a training step takes by the prices that plans were made by:
-// every objective as often as it is executed.
+// every objective as often as it is executed. Without objectives it is that of the
+// target that is executed the most, the first.
 func stepTime(b *built, p planned) time.Duration {
 	var total time.Duration
+	if len(b.model.Objectives) == 0 {
+		return p.Results[0].Step
+	}
 	for i, o := range b.model.Objectives {
 		total += time.Duration(o.Times) * p.Results[i].Step
 	}

@@ -46,8 +46,8 @@ func executed(p planned) []*graph.Node {
 	return nodes
 }
 
-// predict is when the steps of a plan are done on a machine.
-func predict(b *built, p planned, m machine.Machine) profile.Run {
+// simulated is when the steps of a plan are done on a machine.
+func simulated(b *built, p planned, m machine.Machine) profile.Run {
 	return profile.Simulated(simulate.Simulate(p.training(), p.Graph,
 		m.For(b.model.Name, executed(p))))
 }

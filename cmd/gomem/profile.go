@@ -182,7 +182,7 @@ func factsOf(ctx context.Context, w io.Writer, b *built, o gomem.Options, p plan
 			f.Changes = append(f.Changes, profile.Change{Flag: c.flag, Fits: true,
 				DeviceBytes: other.Peak(space.Device),
 				CopiedBytes: profile.Copied(other.Results[0].Plan),
-				StepMS:      milliseconds(length(predict(b, planned{other}, m)))})
+				StepMS:      milliseconds(length(simulated(b, planned{other}, m)))})
 		}
 	}
 	return f, nil

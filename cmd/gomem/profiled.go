@@ -52,7 +52,7 @@ func foresee(ctx context.Context, w io.Writer, in *profile.Input, device string,
 	if err != nil {
 		return err
 	}
-	in.Machine, in.Predicted = about, predict(b, p, m)
+	in.Machine, in.Predicted = about, simulated(b, p, m)
 	in.Facts, err = factsOf(ctx, w, b, o, p, m)
 	return err
 }

@@ -1,10 +1,14 @@
 package speech
 
 import (
+	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/gomem/gomem/data"
 )
 
 // Reader reads recordings. Any number of goroutines may use it.
@@ -20,11 +24,47 @@ func (r *Reader) Features(path string) ([]float32, error) {
 	if err != nil {
 		return nil, err
 	}
-	samples = r.analyser.run(samples, rate)
+	return r.analysed(r.analyser.run(samples, rate))
+}
+
+// maxStream bounds what is read of a stream, in bytes: nine hours.
+const maxStream = 1 << 30
+
+// FeaturesOf is Features of a WAV file that comes as a stream, whose writer may not have
+// known its length.
+func (r *Reader) FeaturesOf(in io.Reader) ([]float32, error) {
+	in = io.LimitReader(in, maxStream)
+	f, err := readFormat(in, false)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := io.ReadAll(in)
+	if err != nil {
+		return nil, data.Remedied(err)
+	}
+	// what a writer who does not know says of the length is none or too much
+	n := min(f.samples, int64(len(raw)/2))
+	if n == 0 {
+		n = int64(len(raw) / 2)
+	}
+	samples, err := readSamples(bytes.NewReader(raw), n)
+	if err != nil {
+		return nil, err
+	}
+	return r.analysed(r.analyser.run(samples, f.rate))
+}
+
+// analysed are the features of samples.
+func (r *Reader) analysed(samples []float32) ([]float32, error) {
 	if Frames(len(samples)) == 0 {
 		return nil, fmt.Errorf("WAV file of %d samples: want %d or more", len(samples), window)
 	}
 	return r.analyser.features(samples), nil
+}
+
+// Seconds is how long so many frames last.
+func Seconds(frames int) float64 {
+	return float64(max(0, frames-1)*hop+min(frames, 1)*window) / Rate
 }
 
 // List gives the WAV files of a directory, by name, without those of directories in

@@ -1,6 +1,7 @@
 package speech
 
 import (
+	"bytes"
 	"context"
 	"math"
 	"path/filepath"
@@ -36,6 +37,18 @@ func TestFeaturesAreTheBatchs(t *testing.T) {
 	got, err := NewReader().Features(path)
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("%d numbers, %v; a batch has %d", len(got), err, len(want))
+	}
+	whole := wav(Rate, tone(Rate))
+	streamed := slices.Clone(whole)
+	copy(streamed[len(whole)-2*Rate-4:], []byte{255, 255, 255, 255})
+	for _, content := range [][]byte{whole, streamed, append(whole, "LIST\x02\x00\x00\x00ab"...)} {
+		got, err := NewReader().FeaturesOf(bytes.NewReader(content))
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("of a stream: %d numbers, %v", len(got), err)
+		}
+	}
+	if s := Seconds(u.Frames); math.Abs(s-1) > 0.02 {
+		t.Errorf("a second lasts %v s", s)
 	}
 	write(t, dir, "b.WAV", nil)
 	if paths, err := List(dir); err != nil ||
