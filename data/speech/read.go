@@ -24,7 +24,7 @@ func (r *Reader) Features(path string) ([]float32, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.analysed(r.analyser.run(samples, rate))
+	return r.analysed(samples, rate)
 }
 
 // maxStream bounds what is read of a stream, in bytes: nine hours.
@@ -51,11 +51,12 @@ func (r *Reader) FeaturesOf(in io.Reader) ([]float32, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.analysed(r.analyser.run(samples, f.rate))
+	return r.analysed(samples, f.rate)
 }
 
-// analysed are the features of samples.
-func (r *Reader) analysed(samples []float32) ([]float32, error) {
+// analysed are the features of samples at a rate.
+func (r *Reader) analysed(samples []float32, rate int) ([]float32, error) {
+	samples = r.analyser.run(samples, rate)
 	if Frames(len(samples)) == 0 {
 		return nil, fmt.Errorf("WAV file of %d samples: want %d or more", len(samples), window)
 	}
