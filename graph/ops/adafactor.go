@@ -119,7 +119,8 @@ func (o adafactor) Infer(in []graph.Type) ([]graph.Type, error) {
 	}
 	for i, t := range want {
 		if t.DType = graph.F32; !in[i].Equal(t) {
-			return nil, fmt.Errorf("operand %d is %s, want %s", i, in[i], t)
+			return nil, fmt.Errorf("operand %d is %s, want %s%s", i, in[i], t,
+				convertible(in[i], t.DType))
 		}
 	}
 	return nil, nil

@@ -81,10 +81,12 @@ func channelled(in []graph.Type, channel int, eps float32,
 	vector = graph.Type{DType: graph.F32, Shape: in[0].Shape[channel : channel+1 : channel+1]}
 	for i, t := range in {
 		if vectors[i] && !t.Equal(vector) {
-			return vector, fmt.Errorf("operand %d is %s, want %s", i, t, vector)
+			return vector, fmt.Errorf("operand %d is %s, want %s%s", i, t, vector,
+				convertible(t, graph.F32))
 		}
 		if !vectors[i] && (t.DType != graph.F32 || !t.SameShape(in[0])) {
-			return vector, fmt.Errorf("operand %d is %s, want f32 like %s", i, t, in[0])
+			return vector, fmt.Errorf("operand %d is %s, want f32 like %s%s", i, t, in[0],
+				convertible(t, graph.F32))
 		}
 	}
 	return vector, nil

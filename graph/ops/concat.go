@@ -49,7 +49,8 @@ func (o concat) Infer(in []graph.Type) ([]graph.Type, error) {
 	size := 0
 	for _, t := range in {
 		if t.Rank() != first.Rank() || !resized(t, o.Axis, 1).Equal(resized(first, o.Axis, 1)) {
-			return nil, fmt.Errorf("%s and %s differ in more than axis %d", first, t, o.Axis)
+			return nil, fmt.Errorf("%s and %s differ in more than axis %d%s", first, t, o.Axis,
+				convertible(t, first.DType))
 		}
 		size += t.Size(o.Axis)
 	}

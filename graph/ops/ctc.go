@@ -47,7 +47,8 @@ func checkCTC(in []graph.Type) error {
 	}
 	for i, t := range in[2:4] {
 		if t.Rank() != 1 || t.Size(0) != b {
-			return fmt.Errorf("operand %d is %s, want i32[%d]", 2+i, t, b)
+			return fmt.Errorf("operand %d is %s, want i32[%d]%s", 2+i, t, b,
+				convertible(t, graph.I32))
 		}
 	}
 	return nil

@@ -28,7 +28,8 @@ func (ctcReadable) Infer(in []graph.Type) ([]graph.Type, error) {
 	}
 	for i, t := range in[1:] {
 		if t.Rank() != 1 || t.Size(0) != in[0].Size(0) {
-			return nil, fmt.Errorf("operand %d is %s, want i32[%d]", 1+i, t, in[0].Size(0))
+			return nil, fmt.Errorf("operand %d is %s, want i32[%d]%s", 1+i, t, in[0].Size(0),
+				convertible(t, graph.I32))
 		}
 	}
 	return []graph.Type{{DType: graph.F32, Shape: in[1].Shape}}, nil

@@ -43,7 +43,8 @@ func (o every) Infer(in []graph.Type) ([]graph.Type, error) {
 	}
 	last := len(in) - 1
 	if !in[last].Equal(tensor.Of(graph.F32)) {
-		return nil, fmt.Errorf("the count of executions is %s, want f32[]", in[last])
+		return nil, fmt.Errorf("the count of executions is %s, want f32[]%s", in[last],
+			convertible(in[last], graph.F32))
 	}
 	return o.Op.Infer(in[:last])
 }

@@ -47,7 +47,8 @@ func checkSequence(in []graph.Type, x, h int, bias float32,
 	}
 	for i, want := range others(sequenceOf(in[x], in[h], bias)) {
 		if !in[i].Equal(want) {
-			return fmt.Errorf("operand %d is %s, want %s", i, in[i], want)
+			return fmt.Errorf("operand %d is %s, want %s%s", i, in[i], want,
+				convertible(in[i], want.DType))
 		}
 	}
 	return checkBias(bias)

@@ -43,7 +43,8 @@ func checkCell(in []graph.Type, states int, bias float32) error {
 	}
 	for i, t := range in {
 		if t.DType != graph.F32 || t.Rank() != 2 || !t.SameShape(in[min(i, 1)]) {
-			return fmt.Errorf("operand %d is %s, want f32 of two axes, states alike", i, t)
+			return fmt.Errorf("operand %d is %s, want f32 of two axes, states alike%s", i, t,
+				convertible(t, graph.F32))
 		}
 	}
 	if g, c := in[0], in[1]; g.Size(0) != c.Size(0) || g.Size(1)%4 != 0 ||

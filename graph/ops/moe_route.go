@@ -94,7 +94,8 @@ func routed(rows, inv graph.Type) (tokens int, err error) {
 // matrix checks that t is f32 with two axes, the first of size rows.
 func matrix(t graph.Type, rows int) error {
 	if t.DType != graph.F32 || t.Rank() != 2 || t.Size(0) != rows {
-		return fmt.Errorf("operand is %s, want f32 with two axes, the first of size %d", t, rows)
+		return fmt.Errorf("operand is %s, want f32 with two axes, the first of size %d%s", t, rows,
+			convertible(t, graph.F32))
 	}
 	return nil
 }

@@ -49,10 +49,19 @@ func want(in []graph.Type, dtypes ...graph.DType) error {
 	}
 	for i, d := range dtypes {
 		if in[i].DType != d {
-			return fmt.Errorf("operand %d is %s, want %s", i, in[i], d)
+			return fmt.Errorf("operand %d is %s, want %s%s", i, in[i], d, convertible(in[i], d))
 		}
 	}
 	return nil
+}
+
+// convertible is what an error adds about an operand of type t that should have another
+// element type: nothing if it has it.
+func convertible(t graph.Type, d graph.DType) string {
+	if t.DType == d {
+		return ""
+	}
+	return ": convert it with Cast"
 }
 
 // bytes is the traffic of an operation that reads and writes everything once.

@@ -56,7 +56,7 @@ func checkUpdate(in []graph.Type, same, scalars int) error {
 	for i, t := range in {
 		switch {
 		case t.DType != graph.F32:
-			return fmt.Errorf("operand %d is %s, want f32", i, t)
+			return fmt.Errorf("operand %d is %s, want f32%s", i, t, convertible(t, graph.F32))
 		case i < same && !t.SameShape(in[0]):
 			return fmt.Errorf("operand %d is %s, the variable is %s", i, t, in[0])
 		case i >= same && t.Rank() != 0:

@@ -50,7 +50,8 @@ func unit(word uint32) float32 { return float32(float32(word>>8) * (1.0 / (1 << 
 // checkSeed rejects anything but i32[2].
 func checkSeed(t graph.Type) error {
 	if t.DType != graph.I32 || t.Rank() != 1 || t.Size(0) != 2 {
-		return fmt.Errorf("the seed is %s, want i32[2]: seed and step", t)
+		return fmt.Errorf("the seed is %s, want i32[2]: seed and step%s", t,
+			convertible(t, graph.I32))
 	}
 	return nil
 }

@@ -21,8 +21,8 @@ func (reorder) Name() string { return "reorder" }
 func checkParents(x, parent graph.Type) error {
 	if parent.DType != graph.I32 || parent.Rank() != 1 || x.Rank() == 0 ||
 		parent.Size(0) != x.Size(0) {
-		return fmt.Errorf("the parents are %s, want i32, one for each element of axis 0 of %s",
-			parent, x)
+		return fmt.Errorf("the parents are %s, want i32, one for each element of axis 0 of %s%s",
+			parent, x, convertible(parent, graph.I32))
 	}
 	return nil
 }
@@ -32,7 +32,8 @@ func (reorder) Infer(in []graph.Type) ([]graph.Type, error) {
 		return nil, err
 	}
 	if in[0].Rank() == 0 || in[1].DType != graph.I32 || in[1].Rank() != 1 {
-		return nil, fmt.Errorf("elements %s of axis 0 of %s, want i32 of one axis", in[1], in[0])
+		return nil, fmt.Errorf("elements %s of axis 0 of %s, want i32 of one axis%s", in[1], in[0],
+			convertible(in[1], graph.I32))
 	}
 	return []graph.Type{resized(in[0], 0, in[1].Size(0))}, nil
 }

@@ -37,10 +37,12 @@ func normalized(in []graph.Type, eps float32, vectors ...bool) ([]graph.Type, er
 	row := tensor.Of(graph.F32, in[0].Size(-1))
 	for i, t := range in {
 		if vectors[i] && !t.Equal(row) {
-			return nil, fmt.Errorf("operand %d is %s, want %s", i, t, row)
+			return nil, fmt.Errorf("operand %d is %s, want %s%s", i, t, row,
+				convertible(t, graph.F32))
 		}
 		if !vectors[i] && (t.DType != graph.F32 || !t.SameShape(in[0])) {
-			return nil, fmt.Errorf("operand %d is %s, want f32 like %s", i, t, in[0])
+			return nil, fmt.Errorf("operand %d is %s, want f32 like %s%s", i, t, in[0],
+				convertible(t, graph.F32))
 		}
 	}
 	return in[:1:1], nil

@@ -32,7 +32,8 @@ func rowwise(in []graph.Type, n int) ([]graph.Type, error) {
 	}
 	for i, t := range in {
 		if t.DType != graph.F32 {
-			return nil, fmt.Errorf("operand %d is %s, want f32", i, t)
+			return nil, fmt.Errorf("operand %d is %s, want f32%s", i, t,
+				convertible(t, graph.F32))
 		}
 		if t.Rank() == 0 || !t.SameShape(in[0]) {
 			return nil, fmt.Errorf("operand %d is %s, want rows like %s", i, t, in[0])

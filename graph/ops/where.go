@@ -22,8 +22,8 @@ func (where) Infer(in []graph.Type) ([]graph.Type, error) {
 		return nil, err
 	}
 	if in[0].DType != graph.U8 {
-		return nil, fmt.Errorf("the condition is %s, want truth values, u8, as comparisons make",
-			in[0])
+		return nil, fmt.Errorf("the condition is %s, want truth values, u8, as comparisons "+
+			"make: NotEqual and Cast convert", in[0])
 	}
 	if in[1].DType != in[2].DType {
 		return nil, fmt.Errorf("a choice of %s and %s: convert one of them with Cast", in[1], in[2])

@@ -49,15 +49,16 @@ func checkAt(whole, rows, position graph.Type, axis int) error {
 	}
 	if rows.DType != whole.DType || rows.Rank() != whole.Rank() ||
 		!resized(rows, axis, 1).Equal(resized(whole, axis, 1)) {
-		return fmt.Errorf("rows %s of %s along axis %d", rows, whole, axis)
+		return fmt.Errorf("rows %s of %s along axis %d%s", rows, whole, axis,
+			convertible(rows, whole.DType))
 	}
 	if rows.Size(axis) > whole.Size(axis) {
 		return fmt.Errorf("%d rows where %s has %d", rows.Size(axis), whole, whole.Size(axis))
 	}
 	if position.DType != graph.I32 || position.Rank() > 1 || position.Rank() == 1 &&
 		(axis == 0 || position.Size(0) != whole.Size(0)) {
-		return fmt.Errorf("the position is %s, want i32[], or one for each element of axis 0 of %s",
-			position, whole)
+		return fmt.Errorf("the position is %s, want i32[], or one for each element of axis 0 of "+
+			"%s%s", position, whole, convertible(position, graph.I32))
 	}
 	return nil
 }
