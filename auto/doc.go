@@ -67,6 +67,14 @@
 // stays that end with their last event, whoever takes the address next would wait
 // for the copy that still reads it.
 //
+// # Where the host is short
+//
+// Values that are swapped take the host's memory instead of the device's. Where that is
+// what is short, [Problem.Segmented] is a decision without a search: the forward pass is
+// cut where little crosses, what crosses is swapped, and the rest is computed again. With
+// as many segments as the square root of what is saved over what crosses, neither memory
+// grows with the depth by more than its square root; variables aside.
+//
 // # What it does not do
 //
 // It does not choose the order, split operations, or pack addresses. It does not

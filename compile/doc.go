@@ -18,8 +18,9 @@
 // and smaller budgets, down to none, since neither its forecast nor its remedy can be
 // relied on. Auto knows more ways: vanilla's, and another that copies nothing but feeds
 // and fetches; longer look-aheads than the given one, of which the longest that fits is
-// looked for by halving; what the thesis policy knows; and last the ways that need the
-// least, by every strategy.
+// looked for by halving; what the thesis policy knows; ways that keep on the host only
+// what crosses from one segment of the forward pass to the next, and compute the rest of
+// it again ([auto.Problem.Segmented]); and last those that need the least, by every strategy.
 //
 // Which ways there are, and in which order, does not depend on the budgets. So
 // what a budget is enough for, a larger one is.

@@ -6,6 +6,7 @@ type Rung struct {
 	Prefetch  int   // operations by which copies run ahead
 	Unshared  bool  // every reader of a variable on the host gets a copy of its own
 	Told      int64 // Grappler: the bytes that its estimate is held against; 0 is no limit
+	Segments  int   // a level of [auto.Problem.Segmented], which then decides; 0: it does not
 	Spill     int   // how much is on the disk: a level, see [search.leaves]; 0 is nothing
 }
 

@@ -140,6 +140,9 @@ func title(o Options, r Rung) string {
 	if r.Unshared {
 		s += " unshared"
 	}
+	if r.Segments > 0 {
+		s += fmt.Sprintf(" segments=%d", r.Segments)
+	}
 	if r.Spill > 0 {
 		s += fmt.Sprintf(" spill=%d", r.Spill)
 	}

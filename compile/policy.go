@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/gomem/gomem/auto"
 	"github.com/gomem/gomem/partition"
 	"github.com/gomem/gomem/pass"
 	"github.com/gomem/gomem/swap"
@@ -101,7 +102,8 @@ func steadyLadder(base way, _ *pass.Program) ladder { return ladder{last: rungs(
 // ends as the thesis policy's. What is left over between two look-aheads is for
 // the prefetch. For the nested lifetimes of forward and backward passes the
 // look-ahead is the best use of memory, since what is kept is what is needed again
-// soonest (Belady). Last come the ways that need the least of all.
+// soonest (Belady). Then come ways that compute most of the forward pass again, which the
+// host has less of, and last those that need the least of the device.
 func autoLadder(base way, p *pass.Program) ladder {
 	o := base.options
 	vanilla := Options{Policy: Vanilla, Streams: o.Streams, Machine: o.Machine, Model: o.Model,
@@ -111,12 +113,25 @@ func autoLadder(base way, p *pass.Program) ladder {
 	resident.NoPlacement, resident.NoSwap = true, true
 	l := ladder{
 		together: []way{rungs(vanilla)[0], rungs(resident)[0]},
-		last:     append(rungs(o), tightest(o)...),
+		last:     slices.Concat(rungs(o), segmented(o), tightest(o)),
 	}
 	for k := p.Parts(); k > o.Lookahead; k = k * 7 / 8 {
 		l.chain = append(l.chain, at(o, Rung{Lookahead: k}))
 	}
 	return l
+}
+
+// segmented are the ways that keep of the forward pass only what crosses from one segment
+// to the next.
+func segmented(o Options) []way {
+	if o.NoPlacement || o.NoSwap || o.NoRecompute || o.Streams > 1 {
+		return nil
+	}
+	var list []way
+	for level := auto.Levels; level > 0; level-- {
+		list = append(list, at(o, Rung{Lookahead: o.Lookahead, Segments: level}))
+	}
+	return list
 }
 
 // tightest are the ways that need the least: partitions of one operation by all

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gomem/gomem/auto"
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/order"
 	"github.com/gomem/gomem/partition"
 	"github.com/gomem/gomem/pass"
 	"github.com/gomem/gomem/placement"
@@ -339,7 +340,7 @@ func (j *job) draw(ctx context.Context, w way) (*found, error) {
 		return nil, err
 	}
 	program := *j.program // which other rungs fill in other ways
-	last := []pass.Pass{w.schedule()}
+	last := []pass.Pass{j.schedule(w)}
 	if w.Spill > 0 {
 		last = append(last, spill.Pass(spill.Options{Leaves: j.leaves[w.Spill]}))
 	}
@@ -370,7 +371,14 @@ func (j *job) lower(ctx context.Context, w way) (*plan.Plan, *pass.Program, erro
 }
 
 // schedule is the pass that writes down what has been decided.
-func (w way) schedule() pass.Pass {
+func (j *job) schedule(w way) pass.Pass {
+	if w.Segments > 0 {
+		return pass.Pass{Name: "segments", Run: func(p *pass.Program) error {
+			problem := auto.New(p, j.prices)
+			p.Schedule = problem.Schedule(problem.Segmented(w.Segments))
+			return nil
+		}}
+	}
 	return schedule.Pass(schedule.Options{Partition: w.options.Partition,
 		Streams: w.options.Streams, Prefetch: w.Prefetch, Lookahead: w.Lookahead,
 		Unshared: w.Unshared})
@@ -425,6 +433,9 @@ func (j *job) decide(ctx context.Context, w way) error {
 // passes is the pass list of a way, in order. precedence documents why.
 func passes(w way) []pass.Pass {
 	o := w.options
+	if w.Segments > 0 {
+		return []pass.Pass{pass.DeadCode(), order.Creation()}
+	}
 	return append([]pass.Pass{
 		pass.DeadCode(),
 		partition.Pass(o.Strategy, o.Partition),

@@ -186,6 +186,6 @@ func (j *job) unspilled(ctx context.Context, w way) (*pass.Program, error) {
 		return nil, err
 	}
 	program := *j.program
-	_, err := pass.Run(ctx, &program, []pass.Pass{w.schedule()})
+	_, err := pass.Run(ctx, &program, []pass.Pass{j.schedule(w)})
 	return &program, err
 }

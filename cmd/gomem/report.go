@@ -58,7 +58,8 @@ type report struct {
 	WriteBack int64   `json:"write_back_bytes"` // updated on the device
 	PlanMS    float64 `json:"plan_ms"`
 
-	made compile.Policy // whose plan it is: of auto's, another's may be the fastest
+	Segments int            `json:"segments,omitempty"` // a level, if the plan is in segments
+	made     compile.Policy // whose plan it is: of auto's, another's may be the fastest
 }
 
 // newReport gathers the numbers.
@@ -74,6 +75,9 @@ func newReport(m *models.Model, o gomem.Options, p, vanilla planned) report {
 	r.Resident = decided.NoPlacement && decided.NoSwap
 	r.made, r.Prices = decided.Policy, p.Results[0].Model.Name()
 	if r.Order = p.Results[0].Order; r.Order != "" {
+		r.Strategy, r.Partition = "", 0
+	}
+	if r.Segments = p.Results[0].Segments; r.Segments > 0 {
 		r.Strategy, r.Partition = "", 0
 	}
 	r.Partitions, r.Lookahead, r.Prefetch = t.Parts, p.Results[0].Lookahead, p.Results[0].Prefetch
@@ -98,6 +102,9 @@ func (r report) ratio() float64 { return float64(r.VanillaDevice) / float64(max(
 func (r report) method() string {
 	if r.Order != "" {
 		return fmt.Sprintf("%s: planned by the prices of %s, %s", r.Policy, r.Prices, r.Order)
+	}
+	if r.Segments > 0 {
+		return fmt.Sprintf("%s: in segments, each computed again for its backward pass", r.Policy)
 	}
 	if how, ok := uncut[r.made]; ok {
 		return fmt.Sprintf("%s: %s", r.Policy, how)
