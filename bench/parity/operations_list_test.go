@@ -282,9 +282,12 @@ func movingOperations() []operation {
 func productOperations() []operation {
 	var list []operation
 	for _, in := range [][]tensor.View{
-		{normals(1, 2, 3, 4, 5), normals(2, 2, 1, 5, 6)}, {normals(1, 3, 4, 5), normals(2, 1, 5, 2)},
-		{normals(1, 2, 1, 4, 5), normals(2, 3, 5, 2)}, {normals(1, 1, 4, 5), normals(2, 3, 2, 5, 2)},
-		{normals(1, 4, 5), normals(2, 3, 5, 2)}, {normals(1, 2, 3, 4, 5), normals(2, 1, 3, 5, 6)},
+		{normals(1, 2, 3, 4, 5), normals(2, 2, 1, 5, 6)},
+		{normals(1, 3, 4, 5), normals(2, 1, 5, 2)},
+		{normals(1, 2, 1, 4, 5), normals(2, 3, 5, 2)},
+		{normals(1, 1, 4, 5), normals(2, 3, 2, 5, 2)},
+		{normals(1, 4, 5), normals(2, 3, 5, 2)},
+		{normals(1, 2, 3, 4, 5), normals(2, 1, 3, 5, 6)},
 	} {
 		list = append(list, operation{expression: "x[0] @ x[1]", in: in,
 			build: func(in values) graph.Value { return ops.MatMul(in[0], in[1]) }})

@@ -119,6 +119,112 @@ func TestBadAttributes(t *testing.T) {
 	}
 }
 
+// TestBadElementaryAttributes is the same of what moves, compares and reduces elements.
+func TestBadElementaryAttributes(t *testing.T) {
+	nan, inf := float32(math.NaN()), float32(math.Inf(1))
+	type values struct{ x, y, ids, mask, at graph.Value } // f32[4 6], f32[6], i32[4], u8[4 6], i32[]
+	for _, c := range []struct {
+		want  string
+		build func(v values)
+	}{
+		{"f32[4 6] is compared with i32[4]: convert", func(v values) { ops.Equal(v.x, v.ids) }},
+		{"f32[4 6] and f32[4] do not broadcast", func(v values) {
+			ops.Less(v.x, ops.Slice(v.y, 0, 0, 4))
+		}},
+		{"operand 0 is f32[4 6], want u8", func(v values) { ops.And(v.x, v.mask) }},
+		{"operand 0 is i32[4], want u8", func(v values) { ops.Not(v.ids) }},
+		{"the condition is f32[4 6]", func(v values) { ops.Where(v.x, v.x, v.x) }},
+		{"a choice of f32[4 6] and i32[4]", func(v values) { ops.Where(v.mask, v.x, v.ids) }},
+		{"do not broadcast", func(v values) { ops.Where(v.mask, ops.Slice(v.y, 0, 0, 5), v.x) }},
+		{"operand 0 is i32[4], want f32: convert it with Cast", func(v values) { ops.Sin(v.ids) }},
+		{"clipped to 2 at least and 1 at most", func(v values) { ops.Clip(v.x, 2, 1) }},
+		{"clipped to NaN at least", func(v values) { ops.Clip(v.x, nan, 1) }},
+		{"the exponent is NaN", func(v values) { ops.PowScalar(v.x, nan) }},
+		{"the exponent is +Inf", func(v values) { ops.PowScalar(v.x, inf) }},
+		{"reduction over axis 2: f32[4 6] has none such", func(v values) { ops.Max(v.x, 2) }},
+		{"reduction over axis -3", func(v values) { ops.LogSumExp(v.x, 0, -3) }},
+		{"operand 0 is i32[4], want f32", func(v values) { ops.Prod(v.ids) }},
+		{"arg-max", func(v values) { ops.ArgMax(v.x, 2) }},
+		{"f32[4 6] has no axis -1", func(v values) { ops.CumSum(v.x, 5) }},
+		{"operand is u8[4 6], want f32 or i32", func(v values) { ops.CumSum(v.mask, 0) }},
+		{"no elements 2 to 1, by 1, along axis 0", func(v values) {
+			ops.SliceStep(v.x, 0, 2, 2, 1)
+		}},
+		{"no elements 0 to 3, by 0, along axis 1", func(v values) {
+			ops.SliceStep(v.x, 1, 0, 4, 0)
+		}},
+		{"no elements 9 to 11, by 1", func(v values) { ops.SliceStep(v.x, -1, 9, 12, 1) }},
+		{"f32[4 6] has no axis 2 to reverse", func(v values) { ops.Reverse(v.x, 2) }},
+		{"repeated 0 times along axis 1", func(v values) { ops.Repeat(v.x, 1, 0) }},
+		{"repeated 2 times along axis 2", func(v values) { ops.Repeat(v.x, 2, 2) }},
+		{"tiled -1 times along axis 1", func(v values) { ops.Tile(v.x, 2, -1) }},
+		{"cannot have a new axis 4", func(v values) { ops.ExpandDims(v.x, 4) }},
+		{"cannot have a new axis 0", func(v values) { ops.ExpandDims(v.x, 0, 0) }},
+		{"f32[4 6] has no axis 0 of size 1", func(v values) { ops.Squeeze(v.x, 0) }},
+		{"has size -1", func(v values) { ops.ReshapeSizes(v.x, -1, -1) }},
+		{"has size -1", func(v values) { ops.ReshapeSizes(v.x, 5, -1) }},
+		{"has size -2", func(v values) { ops.ReshapeSizes(v.x, -2, -1) }},
+		{"triangle from diagonal 0 of f32[6]", func(v values) { ops.Tril(v.y, 0) }},
+		{"indices are f32[6], want i32: convert", func(v values) { ops.Take(v.x, v.y, 0) }},
+		{"f32[4 6] has no axis -1", func(v values) { ops.Take(v.x, v.ids, 2) }},
+		{"elements i32[4] of f32[4 6] along axis 0", func(v values) { ops.Gather(v.x, v.ids, 0) }},
+		{"elements i32[1 4] of f32[1 3]", func(v values) {
+			ops.Gather(ops.ReshapeSizes(ops.Slice(v.y, 0, 0, 3), 1, 3),
+				ops.ReshapeSizes(v.ids, 1, 4), 0)
+		}},
+		{"f32[4 6] has no axis 3", func(v values) { ops.ScatterAdd(v.x, v.ids, v.y, 3) }},
+		{"elements f32[6] where indices i32[4] say", func(v values) {
+			ops.ScatterAdd(v.y, v.ids, v.y, 0)
+		}},
+		{"batch axes of f32[2 2 6] and f32[3 6 2] differ", func(v values) {
+			ops.MatMul(ops.ReshapeSizes(v.x, 2, 2, 6), ops.ReshapeSizes(ops.Tile(v.y, 6), 3, 6, 2))
+		}},
+		{"the first 5 elements of rows", func(v values) {
+			ops.Rotary(v.x, v.at, ops.Rotation{Width: 5})
+		}},
+		{"the base of the rates is NaN", func(v values) {
+			ops.Rotary(v.x, v.at, ops.Rotation{Base: nan})
+		}},
+		{"positions are i32[3], want i32[], i32[4]", func(v values) {
+			ops.Rotary(v.x, ops.Slice(v.ids, 0, 0, 3), ops.Rotation{})
+		}},
+		{"want i32: convert it with Cast", func(v values) { ops.CausalMaskAt(v.y, 1, 2) }},
+		{"i32[] or i32[batch]", func(v values) {
+			ops.CausalMaskAt(ops.ReshapeSizes(v.ids, 2, 2), 1, 2)
+		}},
+		{"5 rows where f32[4 6] has 4", func(v values) {
+			ops.PutAt(v.x, ops.Tile(ops.Slice(v.x, 0, 0, 1), 5, 1), v.at, 0)
+		}},
+		{"f32[4 6] has no axis -1", func(v values) { ops.PutAt(v.x, v.x, v.at, 2) }},
+		{"want i32[], or one for each element", func(v values) { ops.SliceAt(v.x, v.ids, 0, 1) }},
+		{"has no 7 rows along axis 1", func(v values) { ops.SliceAt(v.x, v.at, 1, 7) }},
+		{"f32[4 6] of axis 0 of f32[6], want i32", func(v values) { ops.Reorder(v.y, v.x) }},
+		{"weights of 6 classes are f32[4 6]", func(v values) {
+			ops.CrossEntropyIgnoring(v.x, v.ids, v.x, 0, 0)
+		}},
+		{"label 1099511627776 is ignored", func(v values) {
+			ops.CrossEntropyIgnoring(v.x, v.ids, graph.Value{}, 1<<40, 0)
+		}},
+		{"do not match labels", func(v values) {
+			ops.CrossEntropyIgnoring(v.y, v.ids, graph.Value{}, 0, 0)
+		}},
+	} {
+		t.Run(c.want, func(t *testing.T) {
+			g := graph.New()
+			c.build(values{g.Input("x", tensor.Of(graph.F32, 4, 6)),
+				g.Input("y", tensor.Of(graph.F32, 6)), g.Input("ids", tensor.Of(graph.I32, 4)),
+				g.Input("mask", tensor.Of(graph.U8, 4, 6)), g.Input("at", tensor.Of(graph.I32))})
+			if g.Err() == nil {
+				t.Fatal("accepted")
+			}
+			if msg := g.Err().Error(); !strings.Contains(msg, c.want) ||
+				!strings.Contains(msg, "attributes_test.go:") {
+				t.Errorf("error is %q", msg)
+			}
+		})
+	}
+}
+
 // TestNoValueIsPassedOn: an operation on no value gives no value, whatever its
 // attributes.
 func TestNoValueIsPassedOn(t *testing.T) {
@@ -134,10 +240,27 @@ func TestNoValueIsPassedOn(t *testing.T) {
 			none), ops.Cast(none, graph.F32),
 		ops.OneHot(none, 2), ops.NotZero(none), ops.CrossEntropy(none, none, 0), ops.Correct(none,
 			none), ops.MatMul(none, none),
+		ops.Equal(none, none), ops.Not(none), ops.Where(none, none, none), ops.Clip(none, 0, 1),
+		ops.Pow(none, none), ops.PowScalar(none, 2), ops.Silu(none), ops.Max(none), ops.Min(none, 1),
+		ops.Any(none), ops.Prod(none, 0), ops.LogSumExp(none, 0), ops.ArgMax(none, 0),
+		ops.CumSum(none, 0), ops.SliceStep(none, 0, 0, 2, 2), ops.Reverse(none),
+		ops.Repeat(none, 0, 2), ops.Tile(none, 2), ops.ExpandDims(none, 0), ops.Squeeze(none),
+		ops.Tril(none, 0), ops.Take(none, none, 0), ops.Gather(none, none, 0),
+		ops.ScatterAdd(none, none, none, 0), ops.Rotary(none, none, ops.Rotation{}),
+		ops.CausalMaskAt(none, 1, 2), ops.PutAt(none, none, none, 0), ops.Reorder(none, none),
+		ops.SliceAt(none, none, 0, 1), ops.StopGradient(none), ops.MatMulT(none, none, true, true),
 	} {
 		if v.Valid() {
 			t.Errorf("operation %d gives a value", i)
 		}
+	}
+	if ops.WriteAt(none, none, none, 0) != nil ||
+		ops.ReorderWriteAt(none, none, none, none, 0) != nil {
+		t.Error("an update of nothing is a node")
+	}
+	losses, counts := ops.CrossEntropyIgnoring(none, none, none, 0, 0)
+	if losses.Valid() || counts.Valid() {
+		t.Error("the cross-entropy of nothing is a value")
 	}
 	if parts := ops.Split(none, 3); len(parts) != 3 || parts[0].Valid() {
 		t.Errorf("split gives %v", parts)
@@ -182,6 +305,24 @@ func TestNamesOfAxes(t *testing.T) {
 		{ops.Embedding(input("table", "f32[vocab:3 model:5]"), ids), "f32[batch:4 model:5]"},
 		{ops.Embedding(input("odd", "f32[vocab:3 batch:5]"), ids), "f32[batch:4 5]"},
 		{ops.CrossEntropy(x, ids, 0), "f32[batch:4]"},
+		{ops.Silu(x), "f32[batch:4 length:6]"},
+		{ops.Less(x, input("limit", "f32[6]")), "u8[batch:4 length:6]"},
+		{ops.Where(input("mask", "u8[batch:4 1]"), x, input("nothing", "f32[]")),
+			"f32[batch:4 length:6]"},
+		{ops.Max(x, 0), "f32[length:6]"},
+		{ops.ArgMax(x, -1), "i32[batch:4]"},
+		{ops.LogSumExp(x, 0), "f32[length:6]"},
+		{ops.CumSum(x, 0), "f32[batch:4 length:6]"},
+		{ops.SliceStep(x, 1, 0, 6, 2), "f32[batch:4 3]"},
+		{ops.Repeat(x, 1, 2), "f32[batch:4 12]"},
+		{ops.Tile(x, 2, 1), "f32[8 length:6]"},
+		{ops.ExpandDims(x, 1), "f32[batch:4 1 length:6]"},
+		{ops.Squeeze(ops.SumKeep(x, 0)), "f32[length:6]"},
+		{ops.Take(x, input("some", "i32[some:3]"), 1), "f32[batch:4 some:3]"},
+		{ops.Take(x, input("few", "i32[batch:3]"), 1), "f32[batch:4 3]"},
+		{ops.Rotary(x, input("start", "i32[]"), ops.Rotation{}), "f32[batch:4 length:6]"},
+		{ops.MatMul(input("q", "f32[batch:4 heads:3 2 length:6]"),
+			input("k", "f32[batch:4 1 length:6 5]")), "f32[batch:4 heads:3 2 5]"},
 	} {
 		if got := c.got.Type().String(); got != c.want {
 			t.Errorf("%s is %s, want %s", c.got, got, c.want)

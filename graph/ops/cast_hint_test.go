@@ -33,7 +33,8 @@ func TestOtherElementTypes(t *testing.T) {
 				if d == own.DType || err == nil {
 					continue
 				}
-				if msg := err.Error(); !strings.Contains(msg, "Cast") || strings.Contains(msg, "\n") {
+				msg := err.Error()
+				if !strings.Contains(msg, "Cast") || strings.Contains(msg, "\n") {
 					t.Errorf("%s%v: operand %d: %s", s.Op.Name(), in, i, msg)
 				}
 			}

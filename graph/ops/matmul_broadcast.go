@@ -50,7 +50,9 @@ func (o matMul) broadcast(a, b graph.Value) graph.Value {
 }
 
 // oneMatrix is a value with one matrix as that.
-func oneMatrix(x graph.Value) graph.Value { return Reshape(x, x.Type().Shape[x.Type().Rank()-2:]...) }
+func oneMatrix(x graph.Value) graph.Value {
+	return Reshape(x, x.Type().Shape[x.Type().Rank()-2:]...)
+}
 
 // matMulBroadcast multiplies where matrices of both operands serve several batches.
 type matMulBroadcast struct{ TransA, TransB bool }
