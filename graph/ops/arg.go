@@ -10,7 +10,7 @@ import (
 )
 
 // ArgMax is where the largest element along an axis is, the first of equals: i32, with
-// the axis dropped. NaN is larger than all numbers. x is f32, i32 or u8. There is no
+// the axis dropped. NaN is larger than all numbers. x is f32, i32, u8 or bool. There is no
 // gradient.
 func ArgMax(x graph.Value, along int) graph.Value {
 	return apply(arg{Axis: axis(along, x.Type().Rank())}, x)
@@ -38,7 +38,7 @@ func (o arg) Infer(in []graph.Type) ([]graph.Type, error) {
 		return nil, err
 	}
 	if !ordered(in[0].DType) {
-		return nil, fmt.Errorf("operand is %s, want f32, i32 or u8: convert it with Cast", in[0])
+		return nil, fmt.Errorf("operand is %s, want f32, i32, u8 or bool: convert it with Cast", in[0])
 	}
 	out, err := dropped(in[0], o.Axis, o.Axis+1)
 	if err == nil && in[0].Size(o.Axis) == 0 {

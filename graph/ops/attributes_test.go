@@ -122,7 +122,8 @@ func TestBadAttributes(t *testing.T) {
 // TestBadElementaryAttributes is the same of what moves, compares and reduces elements.
 func TestBadElementaryAttributes(t *testing.T) {
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
-	type values struct{ x, y, ids, mask, at graph.Value } // f32[4 6], f32[6], i32[4], u8[4 6], i32[]
+	// f32[4 6], f32[6], i32[4], u8[4 6], i32[]
+	type values struct{ x, y, ids, mask, at graph.Value }
 	for _, c := range []struct {
 		want  string
 		build func(v values)
@@ -131,8 +132,8 @@ func TestBadElementaryAttributes(t *testing.T) {
 		{"f32[4 6] and f32[4] do not broadcast", func(v values) {
 			ops.Less(v.x, ops.Slice(v.y, 0, 0, 4))
 		}},
-		{"operand 0 is f32[4 6], want u8", func(v values) { ops.And(v.x, v.mask) }},
-		{"operand 0 is i32[4], want u8", func(v values) { ops.Not(v.ids) }},
+		{"operand 0 is f32[4 6], want bool", func(v values) { ops.And(v.x, v.mask) }},
+		{"operand 0 is i32[4], want bool", func(v values) { ops.Not(v.ids) }},
 		{"the condition is f32[4 6]", func(v values) { ops.Where(v.x, v.x, v.x) }},
 		{"a choice of f32[4 6] and i32[4]", func(v values) { ops.Where(v.mask, v.x, v.ids) }},
 		{"do not broadcast", func(v values) { ops.Where(v.mask, ops.Slice(v.y, 0, 0, 5), v.x) }},
@@ -241,7 +242,8 @@ func TestNoValueIsPassedOn(t *testing.T) {
 		ops.OneHot(none, 2), ops.NotZero(none), ops.CrossEntropy(none, none, 0), ops.Correct(none,
 			none), ops.MatMul(none, none),
 		ops.Equal(none, none), ops.Not(none), ops.Where(none, none, none), ops.Clip(none, 0, 1),
-		ops.Pow(none, none), ops.PowScalar(none, 2), ops.Silu(none), ops.Max(none), ops.Min(none, 1),
+		ops.Pow(none, none), ops.PowScalar(none, 2), ops.Silu(none), ops.Max(none),
+		ops.Min(none, 1),
 		ops.Any(none), ops.Prod(none, 0), ops.LogSumExp(none, 0), ops.ArgMax(none, 0),
 		ops.CumSum(none, 0), ops.SliceStep(none, 0, 0, 2, 2), ops.Reverse(none),
 		ops.Repeat(none, 0, 2), ops.Tile(none, 2), ops.ExpandDims(none, 0), ops.Squeeze(none),
@@ -306,7 +308,7 @@ func TestNamesOfAxes(t *testing.T) {
 		{ops.Embedding(input("odd", "f32[vocab:3 batch:5]"), ids), "f32[batch:4 5]"},
 		{ops.CrossEntropy(x, ids, 0), "f32[batch:4]"},
 		{ops.Silu(x), "f32[batch:4 length:6]"},
-		{ops.Less(x, input("limit", "f32[6]")), "u8[batch:4 length:6]"},
+		{ops.Less(x, input("limit", "f32[6]")), "bool[batch:4 length:6]"},
 		{ops.Where(input("mask", "u8[batch:4 1]"), x, input("nothing", "f32[]")),
 			"f32[batch:4 length:6]"},
 		{ops.Max(x, 0), "f32[length:6]"},

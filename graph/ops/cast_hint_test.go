@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/internal/tensor"
 )
 
 // made reports whether an operation is made by gradients and rewrites alone.
@@ -26,7 +27,7 @@ func TestOtherElementTypes(t *testing.T) {
 			continue
 		}
 		for i, own := range s.In {
-			for _, d := range []graph.DType{graph.F32, graph.I32, graph.U8, graph.BF16} {
+			for _, d := range tensor.DTypes() {
 				in := slices.Clone(s.In)
 				in[i] = graph.Type{DType: d, Shape: own.Shape}
 				_, err := s.Op.Infer(in)

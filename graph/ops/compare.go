@@ -9,9 +9,10 @@ import (
 	"github.com/gomem/gomem/internal/tensor"
 )
 
-// Comparisons are of numbers of one element type, and truth values are u8, 1 or 0.
-// Operands broadcast, and nothing here has a gradient. Comparisons with NaN are false,
-// but NotEqual is true.
+// Comparisons are of numbers of one element type, f32, i32, u8, i64, f64 or bool, and
+// give truth values: bool. Operations on truth values take u8 as well, of which all but
+// 0 is true. Operands broadcast, and nothing here has a gradient. Comparisons with NaN
+// are false, but NotEqual is true.
 
 // Equal is where a = b.
 func Equal(a, b graph.Value) graph.Value { return apply(compare{equal}, a, b) }
@@ -34,16 +35,16 @@ func GreaterEqual(a, b graph.Value) graph.Value { return apply(compare{lessEqual
 // IsNaN is where x is NaN.
 func IsNaN(x graph.Value) graph.Value { return NotEqual(x, x) }
 
-// And is where both of two truth values are not 0.
+// And is where both of two truth values are true.
 func And(a, b graph.Value) graph.Value { return apply(logic{and}, a, b) }
 
-// Or is where one of two truth values, or both, are not 0.
+// Or is where one of two truth values, or both, are true.
 func Or(a, b graph.Value) graph.Value { return apply(logic{or}, a, b) }
 
-// Xor is where exactly one of two truth values is not 0.
+// Xor is where exactly one of two truth values is true.
 func Xor(a, b graph.Value) graph.Value { return apply(logic{xor}, a, b) }
 
-// Not is where a truth value is 0.
+// Not is where a truth value is not true.
 func Not(a graph.Value) graph.Value { return apply(not{}, a) }
 
 type compareKind uint8
@@ -79,6 +80,23 @@ func (o compare) Infer(in []graph.Type) ([]graph.Type, error) {
 	return truths(in...)
 }
 
+// truth reports whether elements are truth values.
+func truth(d graph.DType) bool { return d == graph.Bool || d == graph.U8 }
+
+// wantTruths checks the number of operands, and that they are truth values.
+func wantTruths(in []graph.Type, operands int) error {
+	if err := arity(in, operands); err != nil {
+		return err
+	}
+	for i, t := range in {
+		if !truth(t.DType) {
+			return fmt.Errorf("operand %d is %s, want bool: NotEqual makes it of numbers, and Cast",
+				i, t)
+		}
+	}
+	return nil
+}
+
 // truths is the type of truth values of operands that broadcast.
 func truths(in ...graph.Type) ([]graph.Type, error) {
 	t := in[0]
@@ -88,7 +106,7 @@ func truths(in ...graph.Type) ([]graph.Type, error) {
 			return nil, err
 		}
 	}
-	return []graph.Type{{DType: graph.U8, Shape: t.Shape}}, nil
+	return []graph.Type{{DType: graph.Bool, Shape: t.Shape}}, nil
 }
 
 func (compare) Cost(in, out []graph.Type) graph.Cost { return streaming(in, out, 1) }
@@ -107,53 +125,74 @@ func cutAny(in, out []graph.Type) (graph.Cut, bool) {
 func (o compare) Part(_, _ []graph.Type, _, _ int) graph.Op { return o }
 
 // comparisons are the kernels for an element type, nil if there are none.
-func comparisons(d graph.DType) func(o compare, c *kernel.Call) {
+func comparisons(d graph.DType) func(k compareKind, c *kernel.Call) {
 	switch d {
 	case graph.F32:
-		return func(o compare, c *kernel.Call) { pairwise(c, view32, comparing[float32](o.Kind)) }
+		return comparing(tensor.View.F32)
 	case graph.I32:
-		return func(o compare, c *kernel.Call) { pairwise(c, viewI32, comparing[int32](o.Kind)) }
-	case graph.U8:
-		return func(o compare, c *kernel.Call) { pairwise(c, viewU8, comparing[uint8](o.Kind)) }
+		return comparing(tensor.View.I32)
+	case graph.U8, graph.Bool:
+		return comparing(tensor.View.U8)
+	case graph.I64:
+		return comparing(tensor.View.I64)
+	case graph.F64:
+		return comparing(tensor.View.F64)
 	}
 	return nil
 }
 
-func view32(v tensor.View) []float32 { return v.F32() }
-func viewI32(v tensor.View) []int32  { return v.I32() }
-func viewU8(v tensor.View) []uint8   { return v.U8() }
-
-func comparing[T cmp.Ordered](k compareKind) func(a, b T) bool {
-	switch k {
-	case equal:
-		return func(a, b T) bool { return a == b }
-	case notEqual:
-		return func(a, b T) bool { return a != b }
-	case less:
-		return func(a, b T) bool { return a < b }
+// comparing is the kernel on elements that view gives.
+func comparing[T cmp.Ordered](view func(tensor.View) []T) func(k compareKind, c *kernel.Call) {
+	return func(k compareKind, c *kernel.Call) {
+		a, b := view(c.In[0]), view(c.In[1])
+		pairwise(c, func(dst []uint8, from, step each) { compareRun(k, dst, a, b, from, step) })
 	}
-	return func(a, b T) bool { return a <= b }
 }
 
-// pairwise computes truth values of pairs of elements that view gives.
-func pairwise[T any](c *kernel.Call, view func(tensor.View) []T, f func(a, b T) bool) {
-	a, b, out := view(c.In[0]), view(c.In[1]), c.Out[0].U8()
+// compareRun compares runs of elements that start at from and are step apart.
+func compareRun[T cmp.Ordered](k compareKind, dst []uint8, a, b []T, from, step each) {
+	i, j := from[0], from[1]
+	switch k {
+	case equal:
+		for p := range dst {
+			dst[p] = bit(a[i] == b[j])
+			i, j = i+step[0], j+step[1]
+		}
+	case notEqual:
+		for p := range dst {
+			dst[p] = bit(a[i] != b[j])
+			i, j = i+step[0], j+step[1]
+		}
+	case less:
+		for p := range dst {
+			dst[p] = bit(a[i] < b[j])
+			i, j = i+step[0], j+step[1]
+		}
+	case lessEqual:
+		for p := range dst {
+			dst[p] = bit(a[i] <= b[j])
+			i, j = i+step[0], j+step[1]
+		}
+	}
+}
+
+// bit is 1 for true.
+func bit(v bool) uint8 {
+	if v {
+		return 1
+	}
+	return 0
+}
+
+// pairwise computes truth values of two operands, run by run.
+func pairwise(c *kernel.Call, run func(dst []uint8, from, step each)) {
+	out := c.Out[0].U8()
 	walk(c, c.Out[0].Type, []tensor.Type{c.In[0].Type, c.In[1].Type},
-		func(at, n int, from, step each) {
-			dst := out[at : at+n]
-			i, j := from[0], from[1]
-			for k := range dst {
-				dst[k] = 0
-				if f(a[i], b[j]) {
-					dst[k] = 1
-				}
-				i, j = i+step[0], j+step[1]
-			}
-		})
+		func(at, n int, from, step each) { run(out[at:at+n], from, step) })
 }
 
 func compareCPU(o compare, c *kernel.Call) error {
-	comparisons(c.In[0].Type.DType)(o, c)
+	comparisons(c.In[0].Type.DType)(o.Kind, c)
 	return nil
 }
 
@@ -171,7 +210,7 @@ type logic struct{ Kind logicKind }
 func (o logic) Name() string { return [...]string{"and", "or", "xor"}[o.Kind] }
 
 func (o logic) Infer(in []graph.Type) ([]graph.Type, error) {
-	if err := want(in, graph.U8, graph.U8); err != nil {
+	if err := wantTruths(in, 2); err != nil {
 		return nil, err
 	}
 	if o.Kind >= numLogic {
@@ -191,11 +230,19 @@ func (logic) Cut(in, out []graph.Type) (graph.Cut, bool) { return cutAny(in, out
 func (o logic) Part(_, _ []graph.Type, _, _ int) graph.Op { return o }
 
 func logicCPU(o logic, c *kernel.Call) error {
-	pairwise(c, viewU8, [...]func(a, b uint8) bool{
-		and: func(a, b uint8) bool { return a != 0 && b != 0 },
-		or:  func(a, b uint8) bool { return a != 0 || b != 0 },
-		xor: func(a, b uint8) bool { return (a != 0) != (b != 0) },
-	}[o.Kind])
+	a, b := c.In[0].U8(), c.In[1].U8()
+	f := [...]func(a, b bool) bool{
+		and: func(a, b bool) bool { return a && b },
+		or:  func(a, b bool) bool { return a || b },
+		xor: func(a, b bool) bool { return a != b },
+	}[o.Kind]
+	pairwise(c, func(dst []uint8, from, step each) {
+		i, j := from[0], from[1]
+		for p := range dst {
+			dst[p] = bit(f(a[i] != 0, b[j] != 0))
+			i, j = i+step[0], j+step[1]
+		}
+	})
 	return nil
 }
 
@@ -204,10 +251,10 @@ type not struct{}
 func (not) Name() string { return "not" }
 
 func (not) Infer(in []graph.Type) ([]graph.Type, error) {
-	if err := want(in, graph.U8); err != nil {
+	if err := wantTruths(in, 1); err != nil {
 		return nil, err
 	}
-	return in[:1:1], nil
+	return truths(in...)
 }
 
 func (not) Cost(in, out []graph.Type) graph.Cost { return streaming(in, out, 1) }
@@ -227,10 +274,7 @@ func notCPU(_ not, c *kernel.Call) error {
 	x, out := c.In[0].U8(), c.Out[0].U8()
 	c.Pool.For(len(out), grain, func(lo, hi int) {
 		for i, v := range x[lo:hi] {
-			out[lo+i] = 0
-			if v == 0 {
-				out[lo+i] = 1
-			}
+			out[lo+i] = bit(v == 0)
 		}
 	})
 	return nil
@@ -249,12 +293,15 @@ func init() {
 				NoGrad: []int{0, 1}},
 		)
 	}
-	pair := []graph.Type{t(graph.U8, 3, 17), t(graph.U8, 17)}
-	register(
-		Sample{Op: compare{equal}, In: pair, Fill: fills{0: bits}, NoGrad: []int{0, 1}},
-		Sample{Op: logic{and}, In: pair, Fill: fills{0: bits}, NoGrad: []int{0, 1}},
-		Sample{Op: logic{or}, In: pair, Fill: fills{0: bits}, NoGrad: []int{0, 1}},
-		Sample{Op: logic{xor}, In: pair, Fill: fills{0: bits}, NoGrad: []int{0, 1}},
-		Sample{Op: not{}, In: pair[:1], Fill: fills{0: bits}, NoGrad: []int{0}},
-	)
+	for _, d := range []graph.DType{graph.U8, graph.Bool, graph.I64, graph.F64} {
+		register(Sample{Op: compare{lessEqual}, In: []graph.Type{t(d, 3, 5), t(d, 5)},
+			NoGrad: []int{0, 1}})
+	}
+	for _, d := range []graph.DType{graph.U8, graph.Bool} {
+		pair := []graph.Type{t(d, 3, 17), t(d, 17)}
+		for _, op := range []graph.Op{logic{and}, logic{or}, logic{xor}} {
+			register(Sample{Op: op, In: pair, Fill: fills{0: bits}, NoGrad: []int{0, 1}})
+		}
+		register(Sample{Op: not{}, In: pair[:1], Fill: fills{0: bits}, NoGrad: []int{0}})
+	}
 }

@@ -60,7 +60,7 @@ func (o keptLabels) Infer(in []graph.Type) ([]graph.Type, error) {
 	if o.Classes < 1 || o.Ignore < math.MinInt32 || o.Ignore > math.MaxInt32 {
 		return nil, fmt.Errorf("label %d is ignored of %d classes", o.Ignore, o.Classes)
 	}
-	return []graph.Type{in[0], {DType: graph.U8, Shape: in[0].Shape}}, nil
+	return []graph.Type{in[0], {DType: graph.Bool, Shape: in[0].Shape}}, nil
 }
 
 func (keptLabels) Cost(in, out []graph.Type) graph.Cost { return streaming(in, out, 1) }

@@ -12,18 +12,26 @@ import (
 )
 
 // Max is the largest element over some axes, all of them if none are given, which are
-// dropped; NaN if there is one. x is f32, i32 or u8. Elements that are equally large
+// dropped; NaN if there is one. x is f32, i32, u8 or bool. Elements that are equally large
 // share the gradient.
 func Max(x graph.Value, axes ...int) graph.Value { return extremeOver(x, axes, false) }
 
 // Min is the smallest element, as Max is the largest.
 func Min(x graph.Value, axes ...int) graph.Value { return extremeOver(x, axes, true) }
 
-// Any is where some truth value, u8, over the axes is not 0.
-func Any(x graph.Value, axes ...int) graph.Value { return Not(Not(Max(x, axes...))) }
+// Any is where some truth value over the axes is true: bool.
+func Any(x graph.Value, axes ...int) graph.Value { return Max(asTruth(x), axes...) }
 
-// All is where no truth value, u8, over the axes is 0.
-func All(x graph.Value, axes ...int) graph.Value { return Not(Not(Min(x, axes...))) }
+// All is where every truth value over the axes is true: bool.
+func All(x graph.Value, axes ...int) graph.Value { return Min(asTruth(x), axes...) }
+
+// asTruth is x as bool.
+func asTruth(x graph.Value) graph.Value {
+	if x.Type().DType == graph.Bool {
+		return x
+	}
+	return Not(Not(x))
+}
 
 func extremeOver(x graph.Value, axes []int, least bool) graph.Value {
 	x, lo, hi := together(x, axes)
@@ -87,7 +95,7 @@ func (o extreme) Name() string {
 }
 
 // ordered are the element types that have an order.
-func ordered(d graph.DType) bool { return d == graph.F32 || d == graph.I32 || d == graph.U8 }
+func ordered(d graph.DType) bool { return d == graph.F32 || d == graph.I32 || truth(d) }
 
 // dropped is the type of a reduction over axes lo to hi-1.
 func dropped(t graph.Type, lo, hi int) (graph.Type, error) {
@@ -103,7 +111,7 @@ func (o extreme) Infer(in []graph.Type) ([]graph.Type, error) {
 		return nil, err
 	}
 	if !ordered(in[0].DType) {
-		return nil, fmt.Errorf("operand is %s, want f32, i32 or u8: convert it with Cast", in[0])
+		return nil, fmt.Errorf("operand is %s, want f32, i32, u8 or bool: convert it with Cast", in[0])
 	}
 	out, err := dropped(in[0], o.Lo, o.Hi)
 	if err == nil && o.geometry(in[0]).n == 0 {
@@ -145,11 +153,11 @@ func extremeCPU(o extreme, c *kernel.Call) error {
 		if o.Least {
 			f = folding[float32]{r, vec.Min, smallestOf}
 		}
-		f.run(c, view32)
+		f.run(c, tensor.View.F32)
 	case graph.I32:
-		foldingOf[int32](r, o.Least).run(c, viewI32)
+		foldingOf[int32](r, o.Least).run(c, tensor.View.I32)
 	default:
-		foldingOf[uint8](r, o.Least).run(c, viewU8)
+		foldingOf[uint8](r, o.Least).run(c, tensor.View.U8)
 	}
 	return nil
 }
@@ -252,7 +260,7 @@ func init() {
 			whole(graph.F32, 1, 2, 1, 20000), whole(graph.F32, 0, 1, 300, 70),
 			whole(graph.F32, 0, 1, 3, 5000), whole(graph.I32, 1, 2, 3, 17, 2),
 			whole(graph.I32, 1, 2, 3, 5), whole(graph.U8, 0, 1, 40000),
-			whole(graph.U8, 1, 2, 3, 5),
+			whole(graph.U8, 1, 2, 3, 5), whole(graph.Bool, 1, 2, 3, 5),
 		)
 	}
 }

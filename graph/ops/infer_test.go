@@ -55,7 +55,7 @@ func randomTypes(rng *rand.Rand) []graph.Type {
 		for k := range sizes {
 			sizes[k] = 1 + rng.IntN(4)
 		}
-		dtypes := []graph.DType{graph.F32, graph.F32, graph.F32, graph.I32, graph.U8, graph.BF16}
+		dtypes := append(tensor.DTypes(), graph.F32, graph.F32, graph.F32, graph.F32)
 		in[i] = tensor.Of(dtypes[rng.IntN(len(dtypes))], sizes...)
 	}
 	return in
@@ -127,7 +127,7 @@ func mutations(in []graph.Type) [][]graph.Type {
 	}
 	out = append(out, append(slices.Clone(in), tensor.Of(graph.F32, 2)))
 	for i, t := range in {
-		for _, d := range []graph.DType{graph.F32, graph.I32, graph.U8, graph.BF16} {
+		for _, d := range tensor.DTypes() {
 			with(i, graph.Type{DType: d, Shape: t.Shape})
 		}
 		with(i, tensor.Of(t.DType))

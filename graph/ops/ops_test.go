@@ -27,7 +27,7 @@ func (s Sample) operands(seed uint64) []tensor.View {
 		switch fill := s.Fill[i]; {
 		case fill != nil && t.DType == graph.F32:
 			fill(rng, v.F32())
-		case fill != nil && t.DType == graph.U8:
+		case fill != nil && t.DType.Size() == 1:
 			fill(rng, v.U8())
 		case fill != nil:
 			fill(rng, v.I32())

@@ -8,7 +8,7 @@ import (
 	"github.com/gomem/gomem/internal/tensor"
 )
 
-// Where is a where a truth value, u8, is not 0, and b elsewhere. a and b are of one
+// Where is a where a truth value, bool or u8, is true, and b elsewhere. a and b are of one
 // element type, and the three broadcast. The gradient goes to what was taken; what was
 // not may be anything, NaN too.
 func Where(condition, a, b graph.Value) graph.Value { return apply(where{}, condition, a, b) }
@@ -21,9 +21,9 @@ func (where) Infer(in []graph.Type) ([]graph.Type, error) {
 	if err := arity(in, 3); err != nil {
 		return nil, err
 	}
-	if in[0].DType != graph.U8 {
-		return nil, fmt.Errorf("the condition is %s, want truth values, u8, as comparisons "+
-			"make: NotEqual and Cast convert", in[0])
+	if !truth(in[0].DType) {
+		return nil, fmt.Errorf("the condition is %s, want bool, as comparisons make: NotEqual "+
+			"makes it of numbers, and Cast", in[0])
 	}
 	if in[1].DType != in[2].DType {
 		return nil, fmt.Errorf("a choice of %s and %s: convert one of them with Cast", in[1], in[2])
@@ -111,7 +111,7 @@ func init() {
 			NoGrad: []int{0}, Second: true}
 	}
 	register(
-		float(t(graph.U8, 3, 17), t(graph.F32, 3, 17), t(graph.F32, 3, 17)),
+		float(t(graph.Bool, 3, 17), t(graph.F32, 3, 17), t(graph.F32, 3, 17)),
 		float(t(graph.U8, 17), t(graph.F32, 3, 1), t(graph.F32)),
 		float(t(graph.U8, 2, 1, 3), t(graph.F32, 4, 1), t(graph.F32, 2, 4, 3)),
 		Sample{Op: where{}, In: []graph.Type{t(graph.U8, 5), t(graph.I32, 3, 5), t(graph.I32)},
