@@ -38,7 +38,8 @@ func (o arg) Infer(in []graph.Type) ([]graph.Type, error) {
 		return nil, err
 	}
 	if !ordered(in[0].DType) {
-		return nil, fmt.Errorf("operand is %s, want f32, i32, u8 or bool: convert it with Cast", in[0])
+		return nil, fmt.Errorf("operand is %s, want f32, i32, u8 or bool: convert it with Cast",
+			in[0])
 	}
 	out, err := dropped(in[0], o.Axis, o.Axis+1)
 	if err == nil && in[0].Size(o.Axis) == 0 {

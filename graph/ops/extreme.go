@@ -111,7 +111,8 @@ func (o extreme) Infer(in []graph.Type) ([]graph.Type, error) {
 		return nil, err
 	}
 	if !ordered(in[0].DType) {
-		return nil, fmt.Errorf("operand is %s, want f32, i32, u8 or bool: convert it with Cast", in[0])
+		return nil, fmt.Errorf("operand is %s, want f32, i32, u8 or bool: convert it with Cast",
+			in[0])
 	}
 	out, err := dropped(in[0], o.Lo, o.Hi)
 	if err == nil && o.geometry(in[0]).n == 0 {
