@@ -1,0 +1,320 @@
+package train
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/gomem/gomem"
+	"github.com/gomem/gomem/data"
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/internal/regular"
+	"github.com/gomem/gomem/internal/safetensors"
+	"github.com/gomem/gomem/models"
+)
+
+// The names of the files of a public checkpoint.
+const (
+	publicWeights   = "model.safetensors"
+	publicIndex     = "model.safetensors.index.json"
+	publicConfig    = "config.json"
+	publicTokenizer = "tokenizer.json"
+)
+
+// Public is a language model as others publish it: a directory with model.safetensors,
+// or several such files and an index, config.json and tokenizer.json.
+type Public struct {
+	Path      string // the directory, or a file of weights alone
+	Config    models.GPTConfig
+	Tokenizer *data.Tokenizer // nil if the directory has none
+	tensors   map[string]publicTensor
+}
+
+// publicTensor is a tensor in one of the files, by the parameter that it is.
+type publicTensor struct {
+	file string
+	safetensors.Entry
+}
+
+// IsPublic reports whether path looks like a public checkpoint: it is a directory that
+// has its files of weights.
+func IsPublic(path string) bool {
+	for _, name := range []string{publicWeights, publicIndex} {
+		if info, err := os.Stat(filepath.Join(path, name)); err == nil && info.Mode().IsRegular() {
+			return true
+		}
+	}
+	return false
+}
+
+// OpenPublic finds out what is in a directory with a public checkpoint of GPT-2 or
+// LLaMA, or in a file with the weights of a GPT-2. The weights themselves are read by
+// [Public.Load]. Errors are *[ErrCheckpoint]s.
+func OpenPublic(path string) (*Public, error) {
+	p := &Public{Path: path, tensors: map[string]publicTensor{}}
+	if err := p.open(); err != nil {
+		if _, ok := errors.AsType[*ErrCheckpoint](err); ok {
+			return nil, err
+		}
+		return nil, &ErrCheckpoint{Path: path, Err: bare(err)}
+	}
+	return p, nil
+}
+
+func (p *Public) open() error {
+	info, err := os.Stat(p.Path)
+	if err != nil {
+		return err
+	}
+	files := []string{p.Path}
+	if info.IsDir() {
+		if files, err = p.files(); err != nil {
+			return err
+		}
+	}
+	all := map[string]publicTensor{}
+	for _, file := range files {
+		if err := listTensors(file, all); err != nil {
+			return err
+		}
+	}
+	if err := p.configure(info.IsDir(), all); err != nil {
+		return err
+	}
+	for public, t := range all {
+		if name := p.Config.ParameterName(public); name != "" {
+			p.tensors[name] = t
+		}
+	}
+	return nil
+}
+
+// files are those of the weights in the directory.
+func (p *Public) files() ([]string, error) {
+	whole := filepath.Join(p.Path, publicWeights)
+	text, err := regular.ReadFile(filepath.Join(p.Path, publicIndex))
+	if errors.Is(err, fs.ErrNotExist) {
+		return []string{whole}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var index struct {
+		Files map[string]string `json:"weight_map"`
+	}
+	if err := json.Unmarshal(text, &index); err != nil {
+		return nil, fmt.Errorf("%s: %w", publicIndex, err)
+	}
+	names := map[string]bool{}
+	for _, name := range index.Files {
+		if name != filepath.Base(name) {
+			return nil, fmt.Errorf("%s: file %.60q is not beside it", publicIndex, name)
+		}
+		names[filepath.Join(p.Path, name)] = true
+	}
+	return slices.Sorted(maps.Keys(names)), nil
+}
+
+// listTensors enters the tensors of a file by their names.
+func listTensors(file string, all map[string]publicTensor) error {
+	f, err := safetensors.Open(file)
+	if err != nil {
+		return &ErrCheckpoint{Path: file, Err: bare(err)}
+	}
+	for _, e := range f.Entries() {
+		all[e.Name] = publicTensor{file, e}
+	}
+	return f.Close()
+}
+
+// configure reads config.json and tokenizer.json. Without the first, GPT-2 is known by
+// its tensors.
+func (p *Public) configure(directory bool, all map[string]publicTensor) error {
+	text, err := os.ReadFile(filepath.Join(p.Path, publicConfig))
+	if directory && err == nil {
+		p.Config, err = models.ParseGPTConfig(text)
+		if err != nil {
+			return fmt.Errorf("%s: %w", publicConfig, err)
+		}
+	} else if p.Config, err = models.Shaped(func(name string) []int {
+		if t, ok := all[name]; ok {
+			return t.Type.Sizes()
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	file := filepath.Join(p.Path, publicTokenizer)
+	if _, err := os.Stat(file); !directory || errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	p.Tokenizer, err = data.LoadTokenizer(file)
+	if err == nil && p.Tokenizer.Size() > p.Config.Vocab {
+		err = fmt.Errorf("%s has %d ids, the model %d", publicTokenizer, p.Tokenizer.Size(),
+			p.Config.Vocab)
+	}
+	return err
+}
+
+// Load gives parameters of a session the values of the checkpoint, one at a time. They
+// are those of models.GPT, or of its decoder, with the checkpoint's configuration;
+// numbers of other types are converted. A parameter that the checkpoint has not, or has
+// with other axes, is an *[ErrCheckpoint], and then none is set.
+func (p *Public) Load(s *gomem.Session, vars []graph.Value) error {
+	for _, v := range vars {
+		t, ok := p.tensors[v.Node.Name]
+		if !ok {
+			return &ErrCheckpoint{Path: p.Path, Err: fmt.Errorf("has no tensor %s",
+				p.Config.PublicName(v.Node.Name))}
+		}
+		if !t.Type.SameShape(v.Type()) {
+			return &ErrCheckpoint{Path: p.Path, Err: errors.New(difference{v.Node.Name, t.Type,
+				v.Type()}.String())}
+		}
+	}
+	var open *safetensors.File
+	current := ""
+	defer func() { closeRead(open) }()
+	for _, v := range p.ordered(vars) {
+		t := p.tensors[v.Node.Name]
+		if t.file != current {
+			closeRead(open)
+			var err error
+			if open, err = safetensors.Open(t.file); err != nil {
+				return &ErrCheckpoint{Path: t.file, Err: bare(err)}
+			}
+			current = t.file
+		}
+		x, err := open.Get(t.Name)
+		if err != nil {
+			return &ErrCheckpoint{Path: t.file, Err: bare(err)}
+		}
+		if err := s.Set(v, asType(x, v.Type().DType)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ordered are variables in the order of the files that they are in.
+func (p *Public) ordered(vars []graph.Value) []graph.Value {
+	out := slices.Clone(vars)
+	slices.SortStableFunc(out, func(a, b graph.Value) int {
+		return strings.Compare(p.tensors[a.Node.Name].file, p.tensors[b.Node.Name].file)
+	})
+	return out
+}
+
+// closeRead closes a file that was only read, which has nothing to lose.
+func closeRead(f *safetensors.File) {
+	if f != nil {
+		_ = f.Close()
+	}
+}
+
+// asType is a tensor in another element type, itself if it has that.
+func asType(x gomem.Tensor, d graph.DType) gomem.Tensor {
+	if x.Type.DType == d {
+		return x
+	}
+	return x.To(d)
+}
+
+// WritePublic writes a model as a public checkpoint: model.safetensors, config.json
+// and, if there is a tokenizer that has the format, tokenizer.json. parameters are those
+// of models.GPT, and get reads them, one at a time. The directory may exist; each file
+// is replaced at once. Errors are *[ErrCheckpoint]s.
+func WritePublic(dir string, c models.GPTConfig, tok *data.Tokenizer, parameters []graph.Value,
+	get func(v graph.Value) (gomem.Tensor, error)) error {
+	if err := writePublic(osDisk{}, dir, c, tok, parameters, get); err != nil {
+		return &ErrCheckpoint{Path: dir, Err: bare(err)}
+	}
+	return nil
+}
+
+func writePublic(d disk, dir string, c models.GPTConfig, tok *data.Tokenizer,
+	parameters []graph.Value, get func(v graph.Value) (gomem.Tensor, error)) error {
+	if err := d.MkdirAll(dir); err != nil {
+		return err
+	}
+	byName := map[string]graph.Value{}
+	var entries []safetensors.Entry
+	for _, v := range parameters {
+		name := c.PublicName(v.Node.Name)
+		byName[name] = v
+		entries = append(entries, safetensors.Entry{Name: name, Type: v.Type()})
+	}
+	weights := func(f file) error {
+		return safetensors.Write(f, entries, map[string]string{"format": "pt"},
+			func(e safetensors.Entry) ([]byte, error) {
+				x, err := get(byName[e.Name])
+				return x.Data, err
+			})
+	}
+	if err := replacePublic(d, dir, publicWeights, weights); err != nil {
+		return err
+	}
+	eos := int32(-1)
+	if tok != nil {
+		eos = tok.EOS()
+		text, err := tok.MarshalText()
+		if err == nil && json.Valid(text) {
+			err = replacePublic(d, dir, publicTokenizer, writing(text))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	text, err := c.PublicConfig(eos)
+	if err != nil {
+		return err
+	}
+	return replacePublic(d, dir, publicConfig, writing(text))
+}
+
+func writing(text []byte) func(file) error {
+	return func(f file) error {
+		_, err := f.Write(text)
+		return err
+	}
+}
+
+func replacePublic(d disk, dir, name string, content func(file) error) error {
+	return regular.Replace(d, dir, name, fmt.Sprintf(".%s.%d.tmp", name, os.Getpid()), content)
+}
+
+// Export writes a run's checkpoint of models.GPT with this configuration as a public
+// checkpoint. from is the checkpoint's file, or a directory for the latest in it.
+func Export(dir, from string, c models.GPTConfig) error {
+	o, err := open(from)
+	if err != nil {
+		return err
+	}
+	defer o.close()
+	m, err := models.GPT(c)
+	if err != nil {
+		return err
+	}
+	var parameters []graph.Value
+	for _, n := range m.Graph.Variables() {
+		if !n.State {
+			parameters = append(parameters, n.Value(0))
+		}
+	}
+	if err := o.has(parameters); err != nil {
+		return err
+	}
+	tok := &data.Tokenizer{}
+	if err := tok.UnmarshalText([]byte(o.Tokenizer)); err != nil {
+		return o.fail("%w", err)
+	}
+	return WritePublic(dir, c, tok, parameters, func(v graph.Value) (gomem.Tensor, error) {
+		return o.file.Get(v.Node.Name)
+	})
+}

@@ -1,0 +1,199 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gomem/gomem"
+	"github.com/gomem/gomem/data"
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/models"
+)
+
+// tinyGPT is a session with a small model's variables, and its parameters.
+func tinyGPT(t *testing.T, seed uint64) (models.GPTConfig, *gomem.Session, []graph.Value) {
+	t.Helper()
+	c, err := models.NewGPTConfig("s512", models.GPT2Blocks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := models.GPT(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := gomem.Compile(context.Background(), m.Graph, gomem.Options{Seed: seed},
+		Targets(m)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	var parameters []graph.Value
+	for _, v := range s.Variables() {
+		if !v.Node.State {
+			parameters = append(parameters, v)
+		}
+	}
+	return c, s, parameters
+}
+
+// weightsOf are values of variables, one after the other.
+func weightsOf(t *testing.T, s *gomem.Session, vars []graph.Value) string {
+	t.Helper()
+	var b strings.Builder
+	for _, v := range vars {
+		x, err := s.Get(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Write(x.Data)
+	}
+	return b.String()
+}
+
+// TestPublic: a model that is written as a public checkpoint is read with its weights,
+// its numbers and its tokenizer.
+func TestPublic(t *testing.T) {
+	c, from, parameters := tinyGPT(t, 1)
+	tok, err := data.LearnTokenizer(context.Background(), []string{"the cat sat"}, 300)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "public")
+	if IsPublic(dir) {
+		t.Error("nothing is public")
+	}
+	if err := WritePublic(dir, c, tok, parameters, from.Get); err != nil {
+		t.Fatal(err)
+	}
+	p, err := OpenPublic(dir)
+	if err != nil || !IsPublic(dir) {
+		t.Fatal(err)
+	}
+	if p.Config.Parameters() != c.Parameters() || p.Config.Heads != c.Heads ||
+		p.Tokenizer.Size() != tok.Size() {
+		t.Errorf("read %+v with %s", p.Config, p.Tokenizer)
+	}
+	_, to, others := tinyGPT(t, 2)
+	if err := p.Load(to, others); err != nil {
+		t.Fatal(err)
+	}
+	if weightsOf(t, to, others) != weightsOf(t, from, parameters) {
+		t.Error("the weights are others")
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 3 {
+		t.Errorf("files %v, %v", left, err)
+	}
+}
+
+// TestPublicRefuses: what does not fit is refused on one line, and nothing is set.
+func TestPublicRefuses(t *testing.T) {
+	c, s, parameters := tinyGPT(t, 1)
+	dir := t.TempDir()
+	if err := WritePublic(dir, c, nil, parameters, s.Get); err != nil {
+		t.Fatal(err)
+	}
+	config, err := os.ReadFile(filepath.Join(dir, publicConfig))
+	if err != nil {
+		t.Fatal(err)
+	}
+	put := func(name, text string) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := weightsOf(t, s, parameters)
+	for _, row := range []struct{ name, text, want string }{
+		{publicConfig, "{", "config.json: no configuration"},
+		{publicConfig, strings.Replace(string(config), `"n_layer": 2`, `"n_layer": 3`, 1),
+			"has no tensor"},
+		{publicConfig, strings.Replace(string(config), `"n_inner": 128`, `"n_inner": 64`, 1),
+			"variable h/"},
+		{publicTokenizer, "{}", "tokenizer.json"},
+		{publicIndex, `{"weight_map":{"a":"../x"}}`, "is not beside it"},
+		{publicIndex, `{"weight_map":{"a":"gone.safetensors"}}`, "gone.safetensors"},
+		{publicIndex, `[]`, publicIndex},
+	} {
+		put(row.name, row.text)
+		p, err := OpenPublic(dir)
+		if err == nil {
+			m, _ := models.GPT(p.Config)
+			var vars []graph.Value
+			for _, n := range m.Graph.Variables() {
+				if !n.State {
+					vars = append(vars, n.Value(0))
+				}
+			}
+			err = p.Load(s, vars)
+		}
+		if _, ok := errors.AsType[*ErrCheckpoint](err); !ok ||
+			!strings.Contains(err.Error(), row.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v does not say %q", row.text, err, row.want)
+		}
+		if err := os.Remove(filepath.Join(dir, row.name)); err != nil {
+			t.Fatal(err)
+		}
+		put(publicConfig, string(config))
+	}
+	if weightsOf(t, s, parameters) != before {
+		t.Error("weights were set")
+	}
+	for _, path := range []string{filepath.Join(dir, "none"), t.TempDir()} {
+		if _, err := OpenPublic(path); err == nil {
+			t.Errorf("%s was opened", path)
+		}
+	}
+}
+
+// TestExport: a run's checkpoint becomes a public one.
+func TestExport(t *testing.T) {
+	c, err := models.NewGPTConfig("s512", models.LlamaBlocks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := models.GPT(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := context.Background()
+	text := &data.Running{Train: []data.Section{{Text: strings.Repeat("the cat sat. ", 400),
+		Last: true}}}
+	tok, err := data.LearnTokenizer(ctx, text.Texts(), 300)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := data.NewRunningLoader(ctx, text, tok, data.RunningOptions{Rows: 4, Length: 32})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if _, err := Run(ctx, Options{Model: m, Loader: l, Tokenizer: tok, Steps: 2,
+		Save: filepath.Join(dir, "run")}); err != nil {
+		t.Fatal(err)
+	}
+	if err := Export(filepath.Join(dir, "out"), filepath.Join(dir, "run"), c); err != nil {
+		t.Fatal(err)
+	}
+	p, err := OpenPublic(filepath.Join(dir, "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Config.Blocks != models.LlamaBlocks || p.Tokenizer.EOS() != tok.EOS() ||
+		p.Config.Parameters() != c.Parameters() {
+		t.Errorf("%+v", p.Config)
+	}
+	c.Layers++
+	if err := Export(filepath.Join(dir, "other"), filepath.Join(dir, "run"), c); err == nil {
+		t.Error("a checkpoint was exported as another model")
+	}
+	if err := Export(filepath.Join(dir, "other"), dir, c); err == nil {
+		t.Error("a directory without checkpoints was exported")
+	}
+}
