@@ -23,7 +23,7 @@ func gptConfig(f modelFlags) (models.GPTConfig, error) {
 	}
 	setCounts(countField{f.Batch, &c.Texts}, countField{f.Length, &c.Length},
 		countField{f.Depth, &c.Layers})
-	if c.Positions > 0 {
+	if c.Positions > 0 && c.Length > c.Positions {
 		c.Positions = c.Length
 	}
 	if err := c.Validate(); err != nil {
