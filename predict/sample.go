@@ -18,6 +18,7 @@ type Sampling struct {
 	TopP        float64 // draw among the fewest that have this share together; 0 or 1: all
 	Seed        uint64
 	Ends        []int32 // tokens that end a text
+	First       int     // the number of the first text of the call, for what is drawn
 }
 
 // Validate reports the first field that nothing can be drawn with.
@@ -27,7 +28,7 @@ func (s Sampling) Validate() error {
 		return fmt.Errorf("%d tokens: want 1 or more", s.Tokens)
 	case !(s.Temperature >= 0 && s.Temperature <= 1e6):
 		return fmt.Errorf("temperature of %v: want a number from 0, such as 0.8", s.Temperature)
-	case s.TopK < 0:
+	case s.TopK < 0 || s.First < 0:
 		return fmt.Errorf("top %d: want 1 or more", s.TopK)
 	case !(s.TopP >= 0 && s.TopP <= 1):
 		return fmt.Errorf("top share of %v: want a number from 0 to 1", s.TopP)

@@ -222,7 +222,7 @@ func (t *Texts) Continue(ctx context.Context, prompts [][]int32, o Sampling,
 			}
 			batch[i] = prompt[max(0, len(prompt)-t.decoder.Length+1):]
 		}
-		written, err := proceed(ctx, t, batch, t.decoder.Length, first, o,
+		written, err := proceed(ctx, t, batch, t.decoder.Length, o.First+first, o,
 			func(row int, token int32) {
 				if emit != nil && row < len(some) {
 					emit(first+row, token)

@@ -6,19 +6,24 @@ import (
 	"strings"
 
 	"github.com/gomem/gomem/data"
+	"github.com/gomem/gomem/predict"
 	"github.com/gomem/gomem/train"
 )
 
 // checkpointed is a model of a checkpoint.
 type checkpointed struct {
 	train.Checkpoint
-	kind  kind
-	flags modelFlags
+	kind   kind
+	flags  modelFlags
+	public *public // where the checkpoint is none of gomem's
 }
 
 // openCheckpoint reads what a checkpoint says of its model: that is all that it takes
 // to build it again.
 func openCheckpoint(path location) (checkpointed, error) {
+	if p, err := openPublic(string(path)); p != nil || err != nil {
+		return checkpointed{Checkpoint: p.checkpoint(), kind: kind{name: "gpt"}, public: p}, err
+	}
 	c, err := train.Inspect(string(path))
 	if err != nil {
 		return checkpointed{}, err
@@ -63,7 +68,9 @@ func flagsOf(c train.Checkpoint) (modelFlags, error) {
 	if c.Config["unrolled"] == "true" {
 		f.RNN = "unrolled"
 	}
-	if blocks := blocksGiven(c.Config["blocks"]); blocks != "" {
+	if c.Model == "gpt" {
+		f.Blocks = c.Config["blocks"]
+	} else if blocks := blocksGiven(c.Config["blocks"]); blocks != "" {
 		f.Blocks, f.Depth = blocks, 0
 	}
 	return f, nil
@@ -83,6 +90,9 @@ func blocksGiven(kept string) string {
 
 // tokenizer is the one that the model was trained with.
 func (x checkpointed) tokenizer() (*data.Tokenizer, error) {
+	if x.public != nil {
+		return x.public.tokenizer, nil
+	}
 	if x.Tokenizer == "" {
 		return nil, x.unusable("it has no tokenizer: train again")
 	}
@@ -91,6 +101,14 @@ func (x checkpointed) tokenizer() (*data.Tokenizer, error) {
 		return nil, x.unusable("%w", err)
 	}
 	return t, nil
+}
+
+// weights are the values of the checkpoint's variables.
+func (x checkpointed) weights() predict.Weights {
+	if x.public != nil {
+		return x.public.weights
+	}
+	return predict.Checkpoint(x.Path)
 }
 
 // className is what a label is called.

@@ -88,6 +88,7 @@ func preparers() map[string]preparer {
 		"resnet":     {[]string{"top"}, classification},
 		"deepspeech": {[]string{"beam"}, transcription},
 		"wgan":       {[]string{"samples", "out", "seed"}, drawing},
+		"gpt":        {[]string{"tokens", "temperature", "top-k", "top-p", "seed"}, continuation},
 	}
 }
 

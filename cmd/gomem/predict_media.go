@@ -71,7 +71,7 @@ func netTask(p *models.Predictor, x checkpointed,
 	run func(ctx context.Context, n *predict.Net, r *reply) error) *task {
 	return &task{graph: p.Graph, targets: []gomem.Target{predict.NetTarget(p)}, unit: p.Unit,
 		run: func(ctx context.Context, planned *gomem.Planned, o gomem.Options, r *reply) error {
-			n, err := predict.OpenNet(planned, o, p, predict.Checkpoint(x.Path))
+			n, err := predict.OpenNet(planned, o, p, x.weights())
 			if err != nil {
 				return err
 			}

@@ -45,7 +45,7 @@ func translation(_ context.Context, e *env, c *predictCmd, x checkpointed) (*tas
 	}
 	t := &task{graph: d.Graph, targets: predict.TextTargets(d), unit: "token"}
 	t.run = func(ctx context.Context, p *gomem.Planned, s gomem.Options, r *reply) error {
-		texts, err := predict.OpenTexts(p, s, d, predict.Checkpoint(x.Path))
+		texts, err := predict.OpenTexts(p, s, d, x.weights())
 		if err != nil {
 			return err
 		}
