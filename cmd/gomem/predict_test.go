@@ -18,7 +18,9 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/internal/safetensors"
+	"github.com/gomem/gomem/models"
 	"github.com/gomem/gomem/train"
 )
 
@@ -142,6 +144,116 @@ func TestPredictBeam(t *testing.T) {
 		if n := line["tokens"].(float64); n > 2 {
 			t.Errorf("%v", line)
 		}
+	}
+}
+
+// TestPredictGPT: texts go on, drawn or not, the same in any batch and under any plan,
+// and so with the checkpoint in public form.
+func TestPredictGPT(t *testing.T) {
+	inDir(t)
+	for _, blocks := range []string{"gpt2", "llama"} {
+		save := "run-" + blocks
+		trained(t, "gpt", "--data", "text:pairs.tsv", "--steps", "20", "--blocks", blocks, "--save",
+			save)
+		write(t, "a.txt", "the number 5\tnumber\n")
+		write(t, "b.txt", "the")
+		out, errs := predicted(t, exitOK, "--from", save, "--tokens", "9", "a.txt")
+		if !strings.HasPrefix(out, "the number 5\tnumber") || len(out) < 25 || errs != "" {
+			t.Errorf("%q, %q", out, errs)
+		}
+		from(t, []byte("the number 5\tnumber"))
+		same, _ := predicted(t, exitOK, "--from", save, "--tokens", "9", "--policy", "thesis",
+			"--partition", "2")
+		if same != out {
+			t.Errorf("%q of standard input, %q of a file", same, out)
+		}
+		both, _ := predicted(t, exitOK, "--from", save, "--tokens", "9", "b.txt", "a.txt")
+		if !strings.HasPrefix(both, "==> b.txt <==\nthe") ||
+			!strings.HasSuffix(both, "==> a.txt <==\n"+out) {
+			t.Errorf("%q", both)
+		}
+		drawn := []string{"--from", save, "--tokens", "9", "--temperature", "1.2", "--top-k", "50",
+			"--top-p", "0.9", "b.txt", "a.txt", "b.txt", "--json"}
+		first, _ := predicted(t, exitOK, append(drawn, "--seed", "4")...)
+		alone, _ := predicted(t, exitOK, append(drawn, "--seed", "4", "--batch", "1")...)
+		other, _ := predicted(t, exitOK, append(drawn, "--seed", "5")...)
+		texts := func(out string) string {
+			var all []any
+			for _, line := range predictions(t, out)["prediction"] {
+				all = append(all, line["text"])
+			}
+			return fmt.Sprint(all...)
+		}
+		if texts(first) != texts(alone) || texts(first) == texts(other) {
+			t.Errorf("%q, alone %q, of another seed %q", texts(first), texts(alone), texts(other))
+		}
+		published(t, save, "public-"+blocks)
+		for _, path := range []string{"public-" + blocks, "public-" + blocks + "/model.safetensors"} {
+			if got, _ := predicted(t, exitOK, "--from", path, "--tokens", "9", "a.txt"); got != out {
+				t.Errorf("%s: %q, want %q", path, got, out)
+			}
+		}
+	}
+	for args, says := range map[string]string{
+		"--from run-gpt2 --temperature 0 --top-k 3": "--temperature 0 draws nothing",
+		"--from run-gpt2 --top-p 2":                 "top share",
+		"--from run-gpt2 --beam 2":                  "--beam does nothing for gpt",
+	} {
+		o := invoke(t, append([]string{"predict"}, strings.Fields(args)...)...)
+		if o.status != exitUsage || !strings.Contains(o.stderr, says) {
+			t.Errorf("%s: %+v", args, o)
+		}
+	}
+	if err := os.Remove("public-gpt2/tokenizer.json"); err != nil {
+		t.Fatal(err)
+	}
+	if _, errs := predicted(t, exitFailure, "--from", "public-gpt2", "a.txt"); !strings.Contains(errs,
+		"tokenizer.json") || strings.Count(errs, "\n") != 1 {
+		t.Errorf("without a tokenizer: %q", errs)
+	}
+}
+
+// published writes a checkpoint of gpt in public form.
+func published(t *testing.T, checkpoint, dir string) {
+	t.Helper()
+	x, err := openCheckpoint(location(checkpoint))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := gptConfig(x.flags)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := models.GPT(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := gomem.Compile(t.Context(), m.Graph, gomem.Options{}, train.Targets(&m.Model)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if err := x.weights()(s, s.Variables()); err != nil {
+		t.Fatal(err)
+	}
+	tokenizer, err := x.tokenizer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := c.PublicConfig(tokenizer.EOS())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir+"/config.json", string(config))
+	if err := tokenizer.Save(dir + "/tokenizer.json"); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Save(dir+"/model.safetensors", gomem.SaveOptions{NoState: true,
+		Rename: c.PublicName}); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -361,7 +473,7 @@ func TestFlagsOf(t *testing.T) {
 		"moe --experts 4 --expert-hidden 12 --moe sparse --stacked --depth 1 --length 10 --fine",
 		"moe", "transformer --depth 3 --batch 2", "resnet --blocks 1,2,1,1 --version v2 --pixels 40",
 		"resnet --depth 26", "resnet", "wgan --nets good", "wgan --pixels 32", "deepspeech",
-		"deepspeech --rnn unrolled --length 30",
+		"deepspeech --rnn unrolled --length 30", "gpt --length 20 --depth 1", "gpt --blocks llama",
 	} {
 		var c cli
 		parser, err := kong.New(&c, kong.NoDefaultHelp(), kong.PostBuild(describe))
