@@ -158,8 +158,9 @@ func searching(o Options, homes []bool) auto.Options {
 }
 
 // packEffort is how many pairs of blocks are looked at for addresses that keep to a
-// budget, half a second's worth.
-const packEffort = 5_000_000
+// budget, some tenths of a second's worth. It is well spent: what packing loses must be
+// given up by a search that takes longer.
+const packEffort = 20_000_000
 
 // repairs is how often a decision is made to keep to less than the budget, since
 // packing lost some of it.

@@ -76,8 +76,14 @@ func (s *strip) life(k int32) int64 { return int64(s.to[k]-s.from[k]) + 1 }
 
 func (s *strip) area(k int32) float64 { return float64(s.size[k]) * float64(s.life(k)) }
 
-// search tries all that there is.
+// search tries all that there is: the large blocks first, without the small ones.
 func (h *hunt) search() {
+	h.coarse()
+	h.fine()
+}
+
+// fine tries all that there is with all blocks.
+func (h *hunt) fine() {
 	for _, o := range orderings {
 		h.repair(o.rule, func(a, b int32) int { return o.less(h.strip, a, b) })
 	}
@@ -85,6 +91,58 @@ func (h *hunt) search() {
 		h.build()
 	}
 	h.evictions()
+}
+
+// grain is what part of the load a block has at least that is packed before the others.
+const grain = 256
+
+// coarse packs the large blocks alone, and then puts the others into the gaps, the largest
+// first. Most blocks are small, and meet most others, but have few bytes together: without
+// them a look at all that meets a block is several times as cheap.
+func (h *hunt) coarse() {
+	var large, small []int32
+	var blocks []Block
+	for k := range h.ids {
+		if h.size[k]*grain < h.load {
+			small = append(small, int32(k))
+			continue
+		}
+		large = append(large, int32(k))
+		blocks = append(blocks, Block{From: int(h.from[k]), To: int(h.to[k]), Bytes: h.size[k]})
+	}
+	if len(large) == 0 || len(small) < len(large)/4 {
+		return
+	}
+	_, pairs := measure(blocks, timeline(blocks))
+	sub := &hunt{strip: newStrip(blocks, pairs), limit: h.limit, effort: h.effort / 2}
+	sub.start(packedBySize(sub.strip), 0)
+	sub.fine()
+	h.effort -= h.effort/2 - max(sub.effort, 0)
+	p := newPlacer(h.strip)
+	for n, i := range sub.ids {
+		p.at[large[i]] = sub.at[n]
+	}
+	slices.SortStableFunc(small, func(a, b int32) int { return cmp.Compare(h.size[b], h.size[a]) })
+	p.stack(small)
+	h.effort -= p.looks
+	h.found(p.at, p.top(), "grain")
+}
+
+// packedBySize is offsets of the blocks of a strip, by the caller's index, the largest
+// placed first.
+func packedBySize(s *strip) []int64 {
+	order := make([]int32, len(s.ids))
+	for k := range order {
+		order[k] = int32(k)
+	}
+	slices.SortStableFunc(order, func(a, b int32) int { return cmp.Compare(s.size[b], s.size[a]) })
+	p := newPlacer(s)
+	p.stack(order)
+	offsets := make([]int64, len(s.ids))
+	for k, i := range s.ids {
+		offsets[i] = p.at[k]
+	}
+	return offsets
 }
 
 // evictions tries eviction with each habit in turn. The limit that it aims at goes
