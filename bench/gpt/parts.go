@@ -10,6 +10,7 @@ import (
 
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/bench/internal/gauge"
+	"github.com/gomem/gomem/compile"
 )
 
 // networks are what is asked of PyTorch to make each.
@@ -67,7 +68,7 @@ func (c continuation) run(ctx context.Context, b *bench, w io.Writer, first bool
 		return err
 	}
 	here, err := generate(ctx, dir, text.tokens[0], c.tokens, c.length,
-		gomem.Options{DeviceBytes: c.budget})
+		gomem.Options{Policy: compile.Auto, DeviceBytes: c.budget})
 	if err != nil {
 		return err
 	}
@@ -106,7 +107,7 @@ func training(ctx context.Context, b *bench, w io.Writer, first bool) error {
 	if err != nil {
 		return err
 	}
-	here, err := learn(ctx, dir, text, steps, 6e-4, gomem.Options{DeviceBytes: budget})
+	here, err := learn(ctx, dir, text, steps, 6e-4, gomem.Options{Policy: compile.Auto, DeviceBytes: budget})
 	if err != nil {
 		return err
 	}
