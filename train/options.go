@@ -2,6 +2,7 @@ package train
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"math"
 	"os"
@@ -60,6 +61,11 @@ type Options struct {
 	Machine string
 
 	Observe func(Event) // called on Run's goroutine, as Show's is; may be nil
+
+	// After gets the session with the trained variables before it is closed, to predict
+	// with: see Targets for what it computes. It may be nil, and is not called after an
+	// error or if ctx is done.
+	After func(ctx context.Context, s *gomem.Session) error
 }
 
 // The kinds of events.
@@ -70,7 +76,7 @@ const (
 	Eval    = "eval"    // an evaluation is done; Loss and Metrics are of held-out data
 	Save    = "save"    // a checkpoint is complete; Path is its file
 	Stop    = "stop"    // the run ends early; Text says why
-	End     = "end"     // nothing follows, whether the run succeeded or not
+	End     = "end"     // nothing follows; Summary is there if the run succeeded
 )
 
 // Event is something that happened in a run.
@@ -92,6 +98,7 @@ type Event struct {
 	Path           string        // Start, Save: the checkpoint
 	Text           string        // Warning, Stop: one line
 	Samples        []string      // Eval: of a scorer that is a Sampler
+	Summary        *Summary      // End: what Run returns
 }
 
 // maxSteps keeps the step counter, which models get as a 32-bit float, exact.

@@ -35,8 +35,30 @@ func NewProgress(w io.Writer) *Progress {
 	return &Progress{Facts: Facts, Lines: w, out: TerminalOf(w), stepTime: Recent{Share: 0.1}}
 }
 
-// Show is the Observe of a new Progress, which ends with the run.
-func Show(w io.Writer) func(Event) { return NewProgress(w).Observe }
+// Show is the Observe of a new Progress, which ends with the run, with a line about all of
+// it.
+func Show(w io.Writer) func(Event) {
+	p := NewProgress(w)
+	return func(e Event) {
+		p.Observe(e)
+		if e.Summary != nil {
+			fmt.Fprintln(w, Wrapped(p.width(), "done", e.Summary.facts()))
+		}
+	}
+}
+
+// facts are a run in words.
+func (s Summary) facts() []string {
+	memory := units.BytesSize(float64(s.ActualDevicePeak))
+	if s.ActualDevicePeak == s.PredictedDevicePeak {
+		memory += " predicted = actual"
+	} else {
+		memory += ", predicted " + units.BytesSize(float64(s.PredictedDevicePeak))
+	}
+	return []string{fmt.Sprintf("%d steps", s.Steps-s.ResumedFrom),
+		fmt.Sprintf("loss %.4f -> %.4f", s.LossFirst, s.LossLast),
+		fmt.Sprintf("%.2f ms a step (median)", s.StepMillis), "device " + memory}
+}
 
 // Facts are a step's loss, metrics and speed, and the time left.
 func Facts(e Event, left time.Duration) []string {
@@ -107,7 +129,8 @@ func cut(text string, columns int) string {
 	return string(runes[:max(0, columns-1)]) + "…"
 }
 
-// everySteps and everyTime are how often steps get a line.
+// everySteps and everyTime are how often steps get a line; no run has many more than a
+// hundred but for its time.
 const (
 	everySteps = 10
 	everyTime  = 2 * time.Second
@@ -120,7 +143,7 @@ func (p *Progress) step(e Event) {
 		p.bar.Set(e.Step, e.Steps, p.Facts(e, left)...)
 		return
 	}
-	due := p.shownAt.IsZero() || e.Step == e.Steps || e.Step-p.shown >= everySteps ||
+	due := p.shownAt.IsZero() || e.Step == e.Steps || e.Step-p.shown >= max(everySteps, e.Steps/100) ||
 		time.Since(p.shownAt) >= everyTime
 	if !due {
 		return

@@ -60,8 +60,16 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 	}
 	err = r.rescue(err)
 	r.account(err)
-	r.emit(Event{Kind: End})
-	return r.summary, cmp.Or(err, r.session.Close())
+	if err == nil && ctx.Err() == nil && o.After != nil {
+		err = o.After(ctx, r.session)
+	}
+	err = cmp.Or(err, r.session.Close())
+	end := Event{Kind: End}
+	if err == nil {
+		end.Summary = &r.summary
+	}
+	r.emit(end)
+	return r.summary, err
 }
 
 // rescue saves a run that ends with an error which is not its variables' fault:
