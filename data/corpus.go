@@ -26,6 +26,8 @@ type Corpus struct {
 	Info    Info
 	Train   []Pair
 	HeldOut []Pair
+
+	whole bool // there is nothing to train on, and that is meant
 }
 
 // Info says what was read, so that a run can be repeated and compared.

@@ -41,7 +41,7 @@ func NewLoader(c *Corpus, tok *Tokenizer, o LoaderOptions) (*Loader, error) {
 	l.heldOut = l.split(c.HeldOut)
 	l.train.number(l.buckets, func(rows, pairs int) int { return rows / pairs })
 	l.heldOut.number(l.buckets, func(rows, pairs int) int { return (rows + pairs - 1) / pairs })
-	if l.StepsPerEpoch() == 0 {
+	if l.StepsPerEpoch() == 0 && !c.whole {
 		err := fmt.Errorf("%d training pairs of up to %d tokens do not fill one batch of %d: use "+
 			"a larger corpus or smaller batches",
 			len(l.train.rows[len(l.buckets)-1]), o.Length, o.Pairs)

@@ -21,6 +21,8 @@ type Running struct {
 	Info    Info
 	Train   []Section
 	HeldOut []Section
+
+	whole bool // there is nothing to train on, and that is meant
 }
 
 // Section is a part of a document, or all of a short one.

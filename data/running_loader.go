@@ -60,7 +60,7 @@ func NewRunningLoader(ctx context.Context, r *Running, tok *Tokenizer,
 	}
 	// one window less than there are, so that epochs can begin at different tokens
 	l.order = Order{Items: max(0, len(l.train)-o.Length) / o.Length, Batch: o.Rows, Seed: o.Seed}
-	if l.order.Steps() == 0 {
+	if l.order.Steps() == 0 && !r.whole {
 		err := fmt.Errorf("%d tokens do not fill one batch of %d rows of %d tokens twice: use "+
 			"more text or smaller batches", len(l.train), o.Rows, o.Length)
 		return nil, &Error{Spec: r.Info.Spec, Err: err}

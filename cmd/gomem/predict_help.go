@@ -37,4 +37,14 @@ predict --seed
 predict --json
     Print JSON lines of type prediction and error, one an input, and at the end summary.
     Sizes are bytes.
+eval --data
+    What to evaluate, as for train (default: what the model was trained on).
+eval --eval-batches
+    Batches to evaluate, at most (default 8 of what was held out in training, as there; all
+    of other data).
+eval --bleu
+    moe, transformer: batches of texts to translate, and score by BLEU (default 2, none at
+    base).
+eval --json
+    Print one JSON object of type eval. Sizes are bytes.
 `

@@ -279,10 +279,7 @@ func picture(t *testing.T, path string, width, height int) []byte {
 // names of the classes that training had.
 func TestPredictPictures(t *testing.T) {
 	inDir(t)
-	for i := range 60 {
-		picture(t, fmt.Sprintf("set/%s/%d.png", []string{"cats", "dogs", "ducks"}[i%3], i), 20+i, 30)
-	}
-	trained(t, "resnet", "--data", "dir:set", "--steps", "2")
+	trained(t, "resnet", "--data", pictured(t, "set", 60, "cats", "dogs", "ducks"), "--steps", "2")
 	content := picture(t, "some/one.png", 100, 40)
 	picture(t, "some/two.png", 9, 70)
 	write(t, "some/notes.txt", "no picture")
@@ -335,13 +332,7 @@ func recording(t *testing.T, path string, samples int) []byte {
 // TestPredictSpeech: recordings, longer than in training too.
 func TestPredictSpeech(t *testing.T) {
 	inDir(t)
-	list := "wav_filename,wav_filesize,transcript\n"
-	recording(t, "word.wav", 12000)
-	for i := range 120 {
-		list += fmt.Sprintf("word.wav,24044,%c%c\n", 'a'+i%26, 'a'+i/26)
-	}
-	write(t, "list.csv", list)
-	trained(t, "deepspeech", "--steps", "5", "--data", "csv:list.csv")
+	trained(t, "deepspeech", "--steps", "5", "--data", spoken(t, "list.csv", 120))
 	content := recording(t, "a.wav", 20000)
 	recording(t, "long.wav", 60000)
 	out, errs := predicted(t, exitFailure, "--from", "deepspeech", "a.wav", "pairs.tsv", "long.wav")

@@ -18,6 +18,9 @@ type Set struct {
 	ClassNames []string // of kind i, whose label is i+1
 
 	train, heldOut part
+
+	whole  bool  // there is nothing to train on, and that is meant
+	labels []int // by kind, where they are another model's; nil: one more than the kind
 }
 
 // part is one part of a set. Its methods are pure functions that any number of

@@ -103,12 +103,12 @@ func NewLoader(s *Set, o LoaderOptions) (*Loader, error) {
 	}
 	o = o.withDefaults()
 	n := s.train.len()
-	if n < o.Images {
+	if n < o.Images && !s.whole {
 		err := fmt.Errorf("%d training images do not fill one batch of %d: use a larger set or "+
 			"smaller batches", n, o.Images)
 		return nil, &data.Error{Spec: s.Info.Spec, Err: err}
 	}
-	if o.Classes > 0 && s.Classes >= o.Classes {
+	if o.Classes > 0 && s.labels == nil && s.Classes >= o.Classes {
 		err := fmt.Errorf("%d kinds of images and the background: a model of %d classes cannot "+
 			"tell them apart, give it %d or use a smaller set",
 			s.Classes, o.Classes, s.Classes+1)
@@ -160,7 +160,7 @@ func (l *Loader) batch(from part, rows int, pick func(row int) (int, *rand.Rand)
 				i, rng := pick(row)
 				from.paint(canvas, i, rng)
 				planes(pixels[row*3*size*size:][:3*size*size], canvas.Pix, &l.levels)
-				labels[row] = int32(from.kind(i)) + 1
+				labels[row] = int32(l.set.label(from.kind(i)))
 			}
 		})
 	}

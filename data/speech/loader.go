@@ -83,7 +83,7 @@ func NewLoader(s *Set, o LoaderOptions) (*Loader, error) {
 	}
 	l := &Loader{opts: o.withDefaults(), set: s, info: s.Info}
 	l.train, l.heldOut = l.fitting(s.Train), l.fitting(s.HeldOut)
-	if len(l.train) < l.opts.Utterances {
+	if len(l.train) < l.opts.Utterances && !s.whole {
 		err := fmt.Errorf("%d training utterances of up to %d frames and %d labels do not fill "+
 			"one batch of %d: use a larger set, longer rows or smaller batches",
 			len(l.train), l.opts.Frames, l.opts.Labels, l.opts.Utterances)

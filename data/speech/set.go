@@ -10,6 +10,7 @@ import (
 	"hash"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/gomem/gomem/data"
@@ -32,6 +33,16 @@ type Set struct {
 
 	seed     uint64
 	analyser *analyser
+	whole    bool // there is nothing to train on, and that is meant
+}
+
+// Whole is the set with every utterance held out: for the evaluation of what was
+// trained on other data. Nothing can be trained on it.
+func (s *Set) Whole() *Set {
+	w := *s
+	w.Train, w.HeldOut, w.whole = nil, slices.Concat(s.HeldOut, s.Train), true
+	w.Info.HeldOut = len(w.HeldOut)
+	return &w
 }
 
 // Options bounds reading and selects voices. The zero value reads everything.
