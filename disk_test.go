@@ -268,23 +268,20 @@ func TestDiskOnOtherDevices(t *testing.T) {
 	}
 }
 
-// TestDeepestOnDisk: a ResNet of 12,002 layers and a mixture of experts of 20 billion
-// parameters train on a device of 12 GiB beside 64 GiB of host memory, with a disk: a
-// step of each keeps to the peaks.
-func TestDeepestOnDisk(t *testing.T) {
+// TestDeepest: a ResNet of 14,966 layers trains on a device of 12 GiB beside 64 GiB of
+// host memory, and with a disk one of 12,002 layers by the thesis' policy, and a mixture of
+// experts of 20 billion parameters: a step of each keeps to the peaks.
+func TestDeepest(t *testing.T) {
 	if !longtest.Enabled() {
 		t.Skip("plans of half a million nodes")
 	}
 	for name, c := range map[string]struct {
-		partition int
-		build     func() (*models.Model, error)
+		options gomem.Options
+		build   func() (*models.Model, error)
 	}{
-		"resnet": {20, func() (*models.Model, error) {
-			c, err := models.NewResNetConfig("base")
-			c.Images, c.Blocks = 16, [4]int{3, 32, 3962, 3}
-			return smallest(c, err, models.ResNet)
-		}},
-		"moe": {200, func() (*models.Model, error) {
+		"resnet":         {gomem.Options{Policy: compile.Auto}, deepResNet(4950)},
+		"resnet on disk": {gomem.Options{DiskBytes: 1 << 40}, deepResNet(3962)},
+		"moe on disk": {gomem.Options{Partition: 200, DiskBytes: 1 << 40}, func() (*models.Model, error) {
 			c, err := models.NewMoEConfig("base")
 			c.Pairs, c.Experts, c.ExpertHidden, c.Sparse = 8, 400, 2*c.ExpertHidden, true
 			return smallest(c, err, models.MoE)
@@ -296,9 +293,9 @@ func TestDeepestOnDisk(t *testing.T) {
 				t.Fatal(err)
 			}
 			ctx := context.Background()
-			s, err := gomem.Compile(ctx, m.Graph, gomem.Options{Partition: c.partition,
-				Device: gomem.Null, DeviceBytes: 12 << 30, HostBytes: 64 << 30, DiskBytes: 1 << 40},
-				train.Targets(&m.Model)...)
+			o := c.options
+			o.Device, o.DeviceBytes, o.HostBytes = gomem.Null, 12<<30, 64<<30
+			s, err := gomem.Compile(ctx, m.Graph, o, train.Targets(&m.Model)...)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -313,5 +310,14 @@ func TestDeepestOnDisk(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// deepResNet builds one with so many blocks in the third stage.
+func deepResNet(blocks int) func() (*models.Model, error) {
+	return func() (*models.Model, error) {
+		c, err := models.NewResNetConfig("base")
+		c.Images, c.Blocks = 16, [4]int{3, 32, blocks, 3}
+		return smallest(c, err, models.ResNet)
 	}
 }
