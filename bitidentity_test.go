@@ -142,10 +142,15 @@ func randomOptions(t *rapid.T) gomem.Options {
 // at any budget from the smallest up, every fetch of every step and every
 // variable at the end has the bits of a plain loop without plans; and every
 // space is used up to exactly the predicted byte.
-func TestPlansDoNotAffectResults(t *testing.T) {
+func TestPlansDoNotAffectResults(t *testing.T) { plansDoNotAffect(t, randgraph.Random) }
+
+// TestPlansOfNothing: that holds for values without elements, too.
+func TestPlansOfNothing(t *testing.T) { plansDoNotAffect(t, randgraph.Empty) }
+
+func plansDoNotAffect(t *testing.T, draw func(pick func(n int) int, size int) *randgraph.Model) {
 	rapid.Check(t, func(t *rapid.T) {
 		pick := func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "pick") }
-		m := randgraph.Random(pick, 12)
+		m := draw(pick, 12)
 		if m.Graph.Err() != nil {
 			t.Fatal(m.Graph.Err())
 		}

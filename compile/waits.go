@@ -125,7 +125,7 @@ func previousOwners(slots []plan.Slot) [][]plan.SlotID {
 	out := make([][]plan.SlotID, len(slots))
 	byStart := make([]plan.SlotID, 0, len(slots))
 	for i := range slots {
-		if !slots[i].Fixed {
+		if !slots[i].Fixed && slots[i].Bytes > 0 {
 			byStart = append(byStart, plan.SlotID(i))
 		}
 	}

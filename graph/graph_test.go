@@ -107,7 +107,8 @@ func TestNames(t *testing.T) {
 }
 
 func TestBadLeaves(t *testing.T) {
-	for _, bad := range []graph.Type{{}, f32(0), f32(-1), f32(1<<40, 1<<40),
+	for _, bad := range []graph.Type{{}, f32(0, -1), f32(-1), f32(1<<40, 1<<40),
+		f32(1<<40, 0, 1<<40),
 		{DType: graph.F32, Shape: []graph.Dim{{Name: "a", Size: 2}, {Name: "a", Size: 2}}}} {
 		g := graph.New()
 		if v := g.Input("x", bad); v.Valid() || g.Err() == nil {

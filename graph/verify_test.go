@@ -34,7 +34,7 @@ func TestVerifyCatches(t *testing.T) {
 		},
 		"results are [f32[3]]": func(_, _, _, sum, _ *graph.Node) { sum.Out[0] = f32(3) },
 		"operands differ":      func(_, w, _, _, _ *graph.Node) { w.Out[0] = f32(7) },
-		"has size 0":           func(x, _, _, _, _ *graph.Node) { x.Out[0] = f32(0) },
+		"has size -1":          func(x, _, _, _, _ *graph.Node) { x.Out[0] = f32(-1) },
 		"the name is taken":    func(x, w, _, _, _ *graph.Node) { w.Name = x.Name },
 		"may not write x": func(x, _, _, _, update *graph.Node) {
 			update.In[0] = x.Value(0)

@@ -78,11 +78,14 @@ type occupancy struct {
 	use    []usage
 }
 
-// occupy gives a slot its addresses at the start of a step.
+// occupy gives a slot its addresses at the start of a step, if it has any.
 func (o *occupancy) occupy(id SlotID, step int) error {
 	s := o.v.plan.Slots[id]
 	tree := o.spaces[s.Space]
 	o.use[id].writer = -1
+	if s.Bytes == 0 {
+		return nil
+	}
 	lo, hi := s.Off, s.Off+s.Bytes
 	var hit []segment
 	tree.DescendLessOrEqual(segment{lo: lo}, func(g segment) bool {

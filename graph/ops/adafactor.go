@@ -128,6 +128,9 @@ func (o adafactor) Infer(in []graph.Type) ([]graph.Type, error) {
 
 func (o adafactor) Cost(in, _ []graph.Type) graph.Cost {
 	n, size := int64(in[0].Elems()), in[0].Bytes()
+	if n == 0 {
+		return graph.Cost{}
+	}
 	if p, q, ok := AdafactorAxes(in[0], o.MinDim); ok {
 		return graph.Cost{FLOPs: 12 * n, Bytes: 6 * size,
 			Scratch: 4 * int64(newFactors(in[0], p, q).scratch())}
@@ -142,6 +145,9 @@ func adafactorCPU(o adafactor, c *kernel.Call) error {
 	lr, step := scalars[0].F32()[0], float64(scalars[1].F32()[0])
 	if err := o.CheckData(c.In); err != nil {
 		return err
+	}
+	if c.In[0].Type.Elems() == 0 {
+		return nil
 	}
 	decay := float32(1 - libm.Pow(step, -float64(o.Decay)))
 	if p, q, ok := AdafactorAxes(c.In[0].Type, o.MinDim); ok {

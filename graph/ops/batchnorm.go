@@ -94,6 +94,9 @@ func channelled(in []graph.Type, channel int, eps float32,
 
 func (o batchNorm) Infer(in []graph.Type) ([]graph.Type, error) {
 	c, err := channelled(in, 1, o.Eps, false, true, true)
+	if err == nil && in[0].Elems() == 0 && in[0].Size(1) > 0 {
+		err = fmt.Errorf("%s has no elements, of which there is no mean", in[0])
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +114,7 @@ func (o batchNorm) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
 	if dout[0].Valid() {
 		d = applyN(3, batchNormGrad(o), x, scale, mean, variance, dout[0])
 	}
-	count := float32(x.Type().Elems() / mean.Type().Elems())
+	count := float32(x.Type().Elems() / max(1, mean.Type().Elems()))
 	if dout[1].Valid() {
 		d[0] = plus(d[0], BroadcastTo(alongAxis(Scale(dout[1], 1/count), 1, x),
 			x.Type().Sizes()...))
@@ -138,8 +141,7 @@ func plus(a, b graph.Value) graph.Value {
 type planes struct{ n, c, s int }
 
 func planesOf(t graph.Type) planes {
-	n, c := t.Size(0), t.Size(1)
-	return planes{n, c, t.Elems() / (n * c)}
+	return planes{t.Size(0), t.Size(1), graph.Type{Shape: t.Shape[2:]}.Elems()}
 }
 
 // thinPlane is the size of a plane from which vectors run along it, and not across
@@ -155,7 +157,7 @@ func (p planes) thin() bool { return p.s < thinPlane }
 func (p planes) blocks() int {
 	least := 1
 	if p.thin() {
-		least = min(p.c, (thinBlock+p.s-1)/p.s)
+		least = min(p.c, (thinBlock+p.s-1)/max(1, p.s))
 	}
 	return blocksOf(p.c, p.n*p.s, least)
 }

@@ -119,7 +119,7 @@ func meanKeep(x graph.Value, axes ...int) graph.Value {
 	if !sum.Valid() {
 		return sum
 	}
-	return Scale(sum, float32(sum.Type().Elems())/float32(x.Type().Elems()))
+	return Scale(sum, share(sum.Type(), x.Type()))
 }
 
 func init() {

@@ -114,7 +114,7 @@ func reduceTo(v graph.Value, t graph.Type) graph.Value {
 	lead := v.Type().Rank() - t.Rank()
 	var axes []int
 	for i, d := range v.Type().Shape {
-		if i < lead || t.Shape[i-lead].Size == 1 && d.Size > 1 {
+		if i < lead || t.Shape[i-lead].Size == 1 && d.Size != 1 {
 			axes = append(axes, i)
 		}
 	}

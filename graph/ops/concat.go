@@ -85,6 +85,9 @@ func concatCPU(o concat, c *kernel.Call) error {
 	at := 0
 	for _, x := range c.In {
 		n := x.Type.Size(o.Axis) * step
+		if n == 0 {
+			continue
+		}
 		c.Pool.For(outer, max(1, grain/n), func(lo, hi int) {
 			for i := lo; i < hi; i++ {
 				copy(out.Data[i*row+at:i*row+at+n], x.Data[i*n:])

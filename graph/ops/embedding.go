@@ -81,7 +81,7 @@ func (o embeddingGrad) Infer(in []graph.Type) ([]graph.Type, error) {
 		return nil, err
 	}
 	k := in[0].Rank()
-	if o.Rows < 1 || in[1].Rank() != k+1 ||
+	if o.Rows < 0 || in[1].Rank() != k+1 ||
 		!(graph.Type{Shape: in[1].Shape[:k]}).SameShape(graph.Type{Shape: in[0].Shape}) {
 		return nil, fmt.Errorf("gradient %s of rows %s of a table of %d", in[1], in[0], o.Rows)
 	}

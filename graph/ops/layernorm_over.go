@@ -75,9 +75,8 @@ func (o layerOver) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
 // planes is the geometry of a value that is normalised from an axis on, the axes
 // before it merged.
 func (o layerOver) planes(t graph.Type) planes {
-	n := graph.Type{Shape: t.Shape[:o.From]}.Elems()
-	c := t.Size(o.From)
-	return planes{n, c, t.Elems() / (n * c)}
+	part := func(from, to int) int { return graph.Type{Shape: t.Shape[from:to]}.Elems() }
+	return planes{part(0, o.From), t.Size(o.From), part(o.From+1, t.Rank())}
 }
 
 // row visits the channels of a row.
@@ -177,9 +176,11 @@ func (p planes) rowGrad(out, y, scale, d []float32, inv float32, sums [2][]float
 	vec.MulScalar(out, out, inv)
 }
 
-// foldRows adds up the rows of x, each as long as dst.
+// foldRows adds up the rows of x, each as long as dst; of none the sum is zero.
 func foldRows(dst, x []float32) {
-	for x = x[copy(dst, x):]; len(x) > 0; x = x[len(dst):] {
+	first := copy(dst, x)
+	clear(dst[first:])
+	for x = x[first:]; len(x) > 0; x = x[len(dst):] {
 		vec.Add(dst, dst, x[:len(dst)])
 	}
 }

@@ -11,7 +11,8 @@ import (
 )
 
 // LogSumExp is log Σ eˣ over some axes, all of them if none are given, which are
-// dropped; computed without overflow. It is −Inf where all are, and +Inf where one is.
+// dropped; computed without overflow. It is −Inf where all are, of no elements too, and
+// +Inf where one is.
 func LogSumExp(x graph.Value, axes ...int) graph.Value {
 	x, lo, hi := together(x, axes)
 	if lo == hi {
@@ -35,7 +36,7 @@ func (logSumExp) Infer(in []graph.Type) ([]graph.Type, error) {
 	if err := want(in, graph.F32); err != nil {
 		return nil, err
 	}
-	if in[0].Rank() == 0 || in[0].Size(-1) == 0 {
+	if in[0].Rank() == 0 {
 		return nil, fmt.Errorf("%s has no rows of elements", in[0])
 	}
 	out, err := dropped(in[0], in[0].Rank()-1, in[0].Rank())
@@ -63,6 +64,12 @@ func (o logSumExp) Part(_, _ []graph.Type, _, _ int) graph.Op { return o }
 func logSumExpCPU(_ logSumExp, c *kernel.Call) error {
 	x, out := c.In[0].F32(), c.Out[0].F32()
 	n := c.In[0].Type.Size(-1)
+	if n == 0 {
+		for i := range out {
+			out[i] = float32(math.Inf(-1))
+		}
+		return nil
+	}
 	rows(c, len(x), n, func(lo, hi int) {
 		most, rest := vec.LogSumExp(x[lo:hi])
 		if out[lo/n] = most; !math.IsInf(float64(most), 0) {

@@ -167,7 +167,7 @@ func (o lstmGrad) Infer(in []graph.Type) ([]graph.Type, error) {
 // and storing the gradient of w.
 func (s sequence) chunk() int {
 	const rows = 512
-	return min(s.t, (rows+s.b-1)/s.b)
+	return min(s.t, (rows+s.b-1)/max(1, s.b))
 }
 
 // Cost: the scratch holds a chunk's gradients of gates, and that of a step.

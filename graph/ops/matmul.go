@@ -186,6 +186,11 @@ func (o matMul) sum(c *kernel.Call, x gemm.Product) {
 		x.Compute(c.Pool)
 		return
 	}
+	if batch == 0 {
+		x.K = 0
+		x.Compute(c.Pool)
+		return
+	}
 	a, b := x.A.F32, x.B.F32
 	for i := range batch {
 		x.A.F32, x.B.F32 = a[i*x.A.Stride:], b[i*x.B.Stride:]

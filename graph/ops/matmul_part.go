@@ -77,8 +77,8 @@ func (o matMulPart) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
 func matMulPartCPU(o matMulPart, c *kernel.Call) error {
 	product, form := *c, gemm.Product{Block: o.Block}
 	if o.Add {
-		product.In, form.Beta, form.Resume = c.In[1:], 1, o.Resume
-		if o.Resume {
+		product.In, form.Beta = c.In[1:], 1
+		if form.Resume = o.Resume && len(c.In[1].Data) > 0; form.Resume {
 			form.Beta = 0
 		}
 		if sum, out := c.In[0].Data, c.Out[0].Data; &sum[0] != &out[0] {

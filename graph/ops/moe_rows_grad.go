@@ -120,7 +120,7 @@ func dotRowsCPU(_ dotRows, c *kernel.Call) error {
 	}
 	x, y, out := c.In[0].F32(), c.In[1].F32(), c.Out[0].F32()
 	d := c.In[0].Type.Size(1)
-	c.Pool.For(len(out), max(1, grain/d), func(lo, hi int) {
+	c.Pool.For(len(out), max(1, grain/max(1, d)), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
 			out[i] = 0
 			if r := int(inv[i]); r >= 0 {

@@ -121,8 +121,8 @@ func TestBadRandomValues(t *testing.T) {
 		{"want i32[2]: seed and step", func(b *bench) {
 			ops.RandomNormal(b.i32([]int32{1, 2, 3}, 3), tensor.Of(graph.F32, 2), "a")
 		}},
-		{"has size 0", func(b *bench) {
-			ops.RandomUniform(b.seed(1), tensor.Of(graph.F32, 2, 0),
+		{"has size -1", func(b *bench) {
+			ops.RandomUniform(b.seed(1), tensor.Of(graph.F32, 2, -1),
 				"a")
 		}},
 		{"9 axes are more than 8", func(b *bench) {

@@ -184,7 +184,7 @@ func TestBadNoise(t *testing.T) {
 		"seed":          func(b *bench, x, seed graph.Value) { ops.Dropout(x, x, 0.5, "a") },
 		"jitter":        func(b *bench, x, seed graph.Value) { ops.Jitter(x, seed, 2, "a") },
 		"threshold":     func(b *bench, x, seed graph.Value) { ops.Top2(x, seed, "a", -1) },
-		"causal":        func(b *bench, x, seed graph.Value) { ops.CausalMask(b.Graph, 0) },
+		"causal":        func(b *bench, x, seed graph.Value) { ops.CausalMask(b.Graph, -1) },
 	} {
 		b := newBench(t)
 		build(b, b.f32(ramp(6), 2, 3), b.seed(1))

@@ -17,13 +17,22 @@ func Sum(x graph.Value, axes ...int) graph.Value { return reduceAxes(x, axes, fa
 // SumKeep is Sum that keeps the axes with size 1.
 func SumKeep(x graph.Value, axes ...int) graph.Value { return reduceAxes(x, axes, true) }
 
-// Mean is Sum divided by the number of elements summed.
+// Mean is Sum divided by the number of elements summed: NaN of none.
 func Mean(x graph.Value, axes ...int) graph.Value {
 	s := Sum(x, axes...)
 	if !s.Valid() {
 		return s
 	}
-	return Scale(s, float32(s.Type().Elems())/float32(x.Type().Elems()))
+	return Scale(s, share(s.Type(), x.Type()))
+}
+
+// share is what a sum is multiplied by to be a mean: one over the number of elements
+// that each of its own is a sum of.
+func share(sum, of graph.Type) float32 {
+	if sum.Elems() == 0 {
+		return 1
+	}
+	return float32(sum.Elems()) / float32(of.Elems())
 }
 
 // reduceAxes sums over runs of neighbouring axes, the last first.
@@ -121,7 +130,7 @@ func (s sum) geometry(t graph.Type) reduction {
 		blocks: 1,
 	}
 	if r.inner < wide {
-		r.blocks = max(1, blocksOf(r.n, r.inner, 64)/r.outer)
+		r.blocks = max(1, blocksOf(r.n, r.inner, 64)/max(1, r.outer))
 	}
 	return r
 }
@@ -131,7 +140,7 @@ func (s sum) geometry(t graph.Type) reduction {
 // where blocks are summed, so do the bits.
 func blocksOf(rows, n, least int) int {
 	const most = 64
-	return max(1, min(most, rows/least, rows*n/grain))
+	return max(1, min(most, rows/max(1, least), rows*n/grain))
 }
 
 // block is the range of rows of block b.
@@ -147,6 +156,8 @@ func sumCPU(s sum, c *kernel.Call) error {
 	x, out := c.In[0].F32(), c.Out[0].F32()
 	r := s.geometry(c.In[0].Type)
 	switch {
+	case len(x) == 0:
+		clear(out)
 	case r.inner >= wide:
 		r.strips(c, out, x)
 	case r.blocks > 1:

@@ -153,7 +153,8 @@ func (head) Cost(_, _ []graph.Type) graph.Cost { return graph.Cost{} }
 
 // View starts after the first Lo rows.
 func (h head) View(in, _ []graph.Type) []int64 {
-	return []int64{int64(h.Lo) * in[0].Bytes() / int64(in[0].Size(0))}
+	row := graph.Type{DType: in[0].DType, Shape: in[0].Shape[1:]}
+	return []int64{int64(h.Lo) * row.Bytes()}
 }
 
 func (h head) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
@@ -166,7 +167,7 @@ func cutAxis(in []graph.Type, axis, lo, hi int) ([]graph.Type, error) {
 		return nil, err
 	}
 	t := in[0]
-	if axis < 0 || axis >= t.Rank() || lo < 0 || hi > t.Size(axis) || lo >= hi {
+	if axis < 0 || axis >= t.Rank() || lo < 0 || hi > t.Size(axis) || lo > hi {
 		return nil, fmt.Errorf("%s has no elements %d to %d along axis %d", t, lo, hi-1, axis)
 	}
 	return []graph.Type{resized(t, axis, hi-lo)}, nil

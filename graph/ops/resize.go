@@ -31,6 +31,9 @@ func framing(in []graph.Type, h, w int) ([]graph.Type, error) {
 	if in[0].Rank() != 4 {
 		return nil, fmt.Errorf("operand is %s, want four axes", in[0])
 	}
+	if h < 1 || w < 1 || in[0].Size(2) == 0 || in[0].Size(3) == 0 {
+		return nil, fmt.Errorf("images of %s cannot be resized to %d×%d", in[0], h, w)
+	}
 	return []graph.Type{framed(in[0], h, w)}, nil
 }
 

@@ -108,7 +108,7 @@ func rowMean(x graph.Value) graph.Value {
 //
 //	inv³/n · ((3·inv²/n·(e·x)(g·x) − e·g)·x − (e·x)·g − (g·x)·e)
 func curvature(x, e, g, inv graph.Value, axes ...int) graph.Value {
-	n := float32(x.Type().Elems() / inv.Type().Elems())
+	n := float32(x.Type().Elems() / max(1, inv.Type().Elems()))
 	dot := func(a, b graph.Value) graph.Value { return SumKeep(Mul(a, b), axes...) }
 	ex, gx, square := dot(e, x), dot(g, x), Square(inv)
 	along := Sub(Scale(Mul(square, Mul(ex, gx)), 3/n), dot(e, g))
@@ -152,7 +152,7 @@ func rmsScaleGradCPU(o rmsScaleGrad, c *kernel.Call) error {
 // scaleGradCost is the cost of scaleGrad: its scratch holds a sum for every block.
 func scaleGradCost(in, out []graph.Type, flops int64) graph.Cost {
 	elems, n := in[0].Elems(), in[0].Size(-1)
-	blocks := blocksOf(elems/n, n, 64)
+	blocks := blocksOf(elems/max(1, n), n, 64)
 	return graph.Cost{FLOPs: flops * int64(elems), Bytes: bytes(in, out),
 		Scratch: 4 * int64(blocks) * int64(n)}
 }

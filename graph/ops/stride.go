@@ -44,6 +44,9 @@ func Reverse(x graph.Value, axes ...int) graph.Value {
 			x.Graph().Fail(fmt.Errorf("%s has no axis %d to reverse", t, a))
 			return graph.Value{}
 		}
+		if t.Size(i) == 0 {
+			continue
+		}
 		x = apply(stride{Axis: i, First: t.Size(i) - 1, Step: -1, Count: t.Size(i)}, x)
 	}
 	return x

@@ -83,7 +83,7 @@ func (o scatterLast) Infer(in []graph.Type) ([]graph.Type, error) {
 	if err := want(in, graph.I32, graph.F32); err != nil {
 		return nil, err
 	}
-	if in[0].Rank() == 0 || o.N < 1 || !in[0].SameShape(in[1]) {
+	if in[0].Rank() == 0 || o.N < 0 || !in[0].SameShape(in[1]) {
 		return nil, fmt.Errorf("elements %s at positions %s of %d", in[1], in[0], o.N)
 	}
 	return []graph.Type{resized(in[1], in[1].Rank()-1, o.N)}, nil

@@ -218,7 +218,7 @@ func TestBadImageAttributes(t *testing.T) {
 		{"do not fall into blocks", func(_, v graph.Value) { ops.SpaceToDepth(v, 1) }},
 		{"is not images", func(x, _ graph.Value) { ops.ResizeNearest(x, 0) }},
 		{"is not images", func(_, v graph.Value) { ops.ResizeNearest(v, 2) }},
-		{"has size 0", func(x, _ graph.Value) { ops.ResizeBilinear(x, 0, 3) }},
+		{"cannot be resized to 0×3", func(x, _ graph.Value) { ops.ResizeBilinear(x, 0, 3) }},
 		{"want four axes", func(_, v graph.Value) { ops.ResizeBilinear(v, 2, 3) }},
 		{"limit is 0", func(x, _ graph.Value) { ops.ClippedRelu(x, 0) }},
 		{"limit is +Inf", func(x, _ graph.Value) { ops.ClippedRelu(x, inf) }},

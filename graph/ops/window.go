@@ -54,6 +54,9 @@ func (w Window) pooled(x graph.Type) (graph.Type, error) {
 	}
 	size := [2]int{}
 	for i := range size {
+		if x.Size(2+i) == 0 {
+			return graph.Type{}, fmt.Errorf("the images of %s have no elements", x)
+		}
 		room := x.Size(2+i) + w.Pad[i] + w.Pad[i+2] - w.Size[i]
 		if room < 0 {
 			return graph.Type{}, fmt.Errorf("windows of %v do not fit into %s with padding %v",

@@ -124,7 +124,9 @@ func (s *Survey) findReaders() {
 func (s *Survey) cut(id graph.NodeID) (graph.Cut, bool) {
 	n := s.g.Node(id)
 	op, ok := n.Op.(graph.Splitter)
-	if !ok || !s.live[id] || n.Kind != graph.KindCompute {
+	empty := func(t graph.Type) bool { return t.Elems() == 0 }
+	if !ok || !s.live[id] || n.Kind != graph.KindCompute ||
+		slices.ContainsFunc(append(n.InTypes(), n.Out...), empty) {
 		return graph.Cut{}, false
 	}
 	c, ok := op.Cut(n.InTypes(), n.Out)

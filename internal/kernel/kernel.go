@@ -43,13 +43,30 @@ type key struct {
 var registry = map[key]Func{}
 
 // Register enters the kernel of operations of type O for a kind of device. It
-// is called from init functions and panics on a second registration.
+// is called from init functions and panics on a second registration. The kernel is not
+// called where all results are without elements; operands may be.
 func Register[O any](k Kind, fn func(O, *Call) error) {
 	id := key{k, reflect.TypeFor[O]()}
 	if _, ok := registry[id]; ok {
 		panic(fmt.Sprintf("kernel: %v registered twice for %s", id.op, k))
 	}
-	registry[id] = func(op any, c *Call) error { return fn(op.(O), c) }
+	registry[id] = func(op any, c *Call) error {
+		if c.empty() {
+			return nil
+		}
+		return fn(op.(O), c)
+	}
+}
+
+// empty reports whether a call has results, but none of them an element: then there is
+// nothing to compute, and kernels need not think of it.
+func (c *Call) empty() bool {
+	for _, v := range c.Out {
+		if len(v.Data) > 0 {
+			return false
+		}
+	}
+	return len(c.Out) > 0
 }
 
 // Lookup finds the kernel of an operation.

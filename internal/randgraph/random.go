@@ -30,8 +30,23 @@ type builder struct {
 // The inputs are x f32[rows cols], the seed i32[2], the learning rate and the
 // step f32[].
 func Random(pick func(n int) int, size int) *Model {
-	g := graph.New()
-	b := &builder{g: g, pick: pick, rows: 2 * (1 + pick(4)), cols: 1 + pick(9)}
+	b := &builder{g: graph.New(), pick: pick, rows: 2 * (1 + pick(4)), cols: 1 + pick(9)}
+	return b.step(size)
+}
+
+// Empty is Random for matrices without rows, without columns or without both, among
+// which are scalars and others that have elements.
+func Empty(pick func(n int) int, size int) *Model {
+	b := &builder{g: graph.New(), pick: pick, rows: 2 * pick(3), cols: pick(3)}
+	if b.rows > 0 {
+		b.cols = 0
+	}
+	return b.step(size)
+}
+
+// step builds the training step.
+func (b *builder) step(size int) *Model {
+	g, pick := b.g, b.pick
 	x := g.Input("x", tensor.Of(graph.F32, b.rows, b.cols))
 	b.seed = g.Input("seed", tensor.Of(graph.I32, 2))
 	lr, step := g.Input("lr", tensor.Of(graph.F32)), g.Input("step", tensor.Of(graph.F32))

@@ -113,7 +113,10 @@ func readFull(r io.ReaderAt, into []byte, off int64) error {
 // tile sorts the entries by their data and demands that they cover all of it
 // without holes or overlaps.
 func (f *File) tile(data int64) error {
-	slices.SortFunc(f.entries, func(a, b Entry) int { return cmp.Compare(a.off, b.off) })
+	slices.SortFunc(f.entries, func(a, b Entry) int {
+		return cmp.Or(cmp.Compare(a.off, b.off), cmp.Compare(a.Type.Bytes(), b.Type.Bytes()),
+			cmp.Compare(a.Name, b.Name)) // of those without bytes many are in one place
+	})
 	var end int64
 	for i, e := range f.entries {
 		switch {

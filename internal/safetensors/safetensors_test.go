@@ -62,7 +62,7 @@ func TestRoundTrip(t *testing.T) {
 		views := map[string]tensor.View{}
 		for _, n := range names {
 			typ := tensor.Of(rapid.SampledFrom(tensor.DTypes()).Draw(t, "dtype"),
-				rapid.SliceOfN(rapid.IntRange(1, 5), 0, 3).Draw(t, "shape")...)
+				rapid.SliceOfN(rapid.IntRange(0, 5), 0, 3).Draw(t, "shape")...)
 			v := tensor.New(typ)
 			copy(v.Data, rapid.SliceOfN(rapid.Byte(), len(v.Data), len(v.Data)).Draw(t, "data"))
 			if typ.DType == tensor.Bool {
@@ -116,7 +116,9 @@ var badHeaders = []struct{ header, want string }{
 	{`{"a":{"dtype":"F32","shape":[null],"data_offsets":[0,8]}}`, "not a list of integers"},
 	{`{"a":{"dtype":"F32","shape":["2"],"data_offsets":[0,8]}}`, "not a list of integers"},
 	{`{"a":{"dtype":"F32","shape":[2.5],"data_offsets":[0,8]}}`, "not a list of integers"},
-	{`{"a":{"dtype":"F32","shape":[0],"data_offsets":[0,0]}}`, "has size 0"},
+	{`{"a":{"dtype":"F32","shape":[0],"data_offsets":[0,8]}}`, "8 bytes for f32[0], which needs 0"},
+	{`{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"b":{"dtype":"F32","shape":[0],"data_offsets":[4,4]}}`,
+		`tensor "b": overlaps tensor "a"`},
 	{`{"a":{"dtype":"F32","shape":[-2],"data_offsets":[0,8]}}`, "has size -2"},
 	{`{"a":{"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,8]}}`, "too large"},
 	{`{"a":{"dtype":"F32","shape":[3],"data_offsets":[0,8]}}`,
@@ -258,7 +260,8 @@ func TestWriteErrors(t *testing.T) {
 		{[]Entry{{Name: metadataKey, Type: f32}}, nil, "reserved"},
 		{[]Entry{{Name: "\xff", Type: f32}}, nil, "not UTF-8"},
 		{[]Entry{{Name: "a"}}, nil, "without an element type"},
-		{[]Entry{{Name: "a", Type: tensor.Of(tensor.F32, 0)}}, nil, "size 0"},
+		{[]Entry{{Name: "a", Type: tensor.Of(tensor.F32, 0)}}, nil, "8 bytes for f32[0]"},
+		{[]Entry{{Name: "a", Type: tensor.Of(tensor.F32, -1)}}, nil, "size -1"},
 		{[]Entry{{Name: "a", Type: tensor.Of(tensor.F32, 3)}}, nil, "8 bytes for f32[3]"},
 		{[]Entry{{Name: "a", Type: f32}}, map[string]string{"k": "\xff"}, `"k" is not UTF-8`},
 	} {

@@ -13,7 +13,7 @@ func TestTypeText(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := Type{DType: rapid.SampledFrom(DTypes()).Draw(t, "dtype")}
 		for i := range rapid.IntRange(0, 4).Draw(t, "rank") {
-			d := Dim{Size: rapid.IntRange(1, 9).Draw(t, "size")}
+			d := Dim{Size: rapid.IntRange(0, 9).Draw(t, "size")}
 			if rapid.Bool().Draw(t, "named") {
 				d.Name = string(rune('a' + i))
 			}
@@ -27,7 +27,7 @@ func TestTypeText(t *testing.T) {
 }
 
 func TestBadTypeText(t *testing.T) {
-	for _, s := range []string{"", "f32", "f32[", "f33[2]", "f32[x]", "f32[0]", "f32[-1]",
+	for _, s := range []string{"", "f32", "f32[", "f33[2]", "f32[x]", "f32[-1]",
 		"f32[a:]", "f32[a:2 a:2]", "f32[4000000000 4000000000]", "invalid[1]"} {
 		if ty, err := ParseType(s); err == nil {
 			t.Errorf("%q reads as %s", s, ty)
@@ -88,7 +88,8 @@ func TestMakeWantsAllElements(t *testing.T) {
 	}{
 		{4, []int{4}, true}, {4, []int{2, 2}, true}, {1, nil, true}, {1, []int{1, 1, 1}, true},
 		{2, []int{4}, false}, {4, []int{3}, false}, {4, nil, false}, {0, nil, false},
-		{0, []int{0}, false}, {4, []int{-2, -2}, false}, {4, []int{-4}, false},
+		{0, []int{0}, true}, {0, []int{3, 0}, true}, {1, []int{0}, false},
+		{4, []int{-2, -2}, false}, {4, []int{-4}, false},
 		{0, []int{1 << 32, 1 << 32}, false}, {4, []int{1 << 62, 4}, false},
 		{4, []int{math.MaxInt, 4}, false},
 	} {

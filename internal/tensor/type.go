@@ -75,21 +75,22 @@ func (t Type) Rows(k int) int {
 	return n
 }
 
-// Check reports a type that no value can have: no element type, an axis
-// smaller than one, a repeated axis name, or more bytes than an int64 counts.
+// Check reports a type that no value can have: no element type, an axis of negative
+// size, a repeated axis name, or more bytes than an int64 counts, were axes of size zero
+// of size one. A value with such an axis has no elements and no bytes.
 func (t Type) Check() error {
 	if t.DType.Size() == 0 {
 		return errors.New("value without an element type")
 	}
 	bytes := t.DType.Size()
 	for i, d := range t.Shape {
-		if d.Size < 1 {
+		if d.Size < 0 {
 			return fmt.Errorf("axis %d of %s has size %d", i, t, d.Size)
 		}
-		if bytes > math.MaxInt64/int64(d.Size) {
+		if bytes > math.MaxInt64/int64(max(d.Size, 1)) {
 			return fmt.Errorf("%s is too large", t)
 		}
-		bytes *= int64(d.Size)
+		bytes *= int64(max(d.Size, 1))
 		if d.Name != "" && slices.ContainsFunc(t.Shape[:i],
 			func(e Dim) bool { return e.Name == d.Name }) {
 			return fmt.Errorf("%s names axis %q twice", t, d.Name)

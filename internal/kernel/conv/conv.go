@@ -14,7 +14,7 @@ const MaxThreads = 16
 // ScratchForward is the bytes of scratch that Forward needs. The shape must be
 // valid, here as everywhere.
 func ScratchForward(s Shape) int64 {
-	if s.pointwise() {
+	if s.Batch == 0 || s.pointwise() {
 		return 0
 	}
 	return 4 * int64(forwardPlan(s).way().scratch())
@@ -22,7 +22,7 @@ func ScratchForward(s Shape) int64 {
 
 // ScratchGradInput is the bytes of scratch that GradInput needs.
 func ScratchGradInput(s Shape) int64 {
-	if s.pointwise() {
+	if s.Batch == 0 || s.pointwise() {
 		return 0
 	}
 	return 4 * int64(backwardPlan(s).way().scratch())
@@ -33,7 +33,10 @@ func ScratchGradInput(s Shape) int64 {
 // do not matter. All of y is written.
 func Forward(p *pool.Pool, s Shape, x, w, y, scratch []float32) {
 	x, w, y = x[:s.in()], w[:s.filter()], y[:s.out()]
-	if s.pointwise() {
+	switch {
+	case s.Batch == 0:
+		return
+	case s.pointwise():
 		s.each(func(g, in, out int) {
 			gemm.BatchF32(p, false, false, s.Batch, out, s.pixels(), in, 1, w[g*out*in:], in, 0,
 				x[g*in*s.pixels():], s.pixels(), s.InC*s.pixels(), 0, y[g*out*s.pixels():],
@@ -50,7 +53,10 @@ func Forward(p *pool.Pool, s Shape, x, w, y, scratch []float32) {
 // conditions of Forward.
 func GradInput(p *pool.Pool, s Shape, dy, w, dx, scratch []float32) {
 	dy, w, dx = dy[:s.out()], w[:s.filter()], dx[:s.in()]
-	if s.pointwise() {
+	switch {
+	case s.Batch == 0:
+		return
+	case s.pointwise():
 		s.each(func(g, in, out int) {
 			gemm.BatchF32(p, true, false, s.Batch, in, s.pixels(), out, 1, w[g*out*in:], in, 0,
 				dy[g*out*s.pixels():], s.pixels(), s.OutC*s.pixels(), 0, dx[g*in*s.pixels():],

@@ -260,7 +260,7 @@ func TestValidate(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, spoil := range map[string]func(*Shape){
-		"batch":        func(s *Shape) { s.Batch = 0 },
+		"batch":        func(s *Shape) { s.Batch = -1 },
 		"channels":     func(s *Shape) { s.InC = -1 },
 		"stride":       func(s *Shape) { s.StrideW = 0 },
 		"padding":      func(s *Shape) { s.PadLeft = -1 },

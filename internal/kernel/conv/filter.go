@@ -92,7 +92,7 @@ func (p *filterPlan) scratch() int {
 
 // ScratchGradFilter is the bytes of scratch that GradFilter needs.
 func ScratchGradFilter(s Shape) int64 {
-	if s.pointwise() {
+	if s.Batch == 0 || s.pointwise() {
 		return 0
 	}
 	return 4 * int64(filterWayOf(s).scratch())
@@ -102,7 +102,11 @@ func ScratchGradFilter(s Shape) int64 {
 // has the conditions of Forward.
 func GradFilter(p *pool.Pool, s Shape, x, dy, dw, scratch []float32) {
 	x, dy, dw = x[:s.in()], dy[:s.out()], dw[:s.filter()]
-	if s.pointwise() {
+	switch {
+	case s.Batch == 0:
+		clear(dw)
+		return
+	case s.pointwise():
 		s.each(func(g, in, out int) {
 			for i := range s.Batch {
 				gemm.F32(p, false, true, out, in, s.pixels(), 1, dy[(i*s.OutC+g*out)*s.pixels():],

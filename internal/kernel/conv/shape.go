@@ -30,7 +30,7 @@ func (s Shape) Validate() error {
 		value, from int
 	}{
 		{"groups", s.Groups, 1},
-		{"batch", s.Batch, 1}, {"input channels", s.InC, 1}, {"input height", s.InH,
+		{"batch", s.Batch, 0}, {"input channels", s.InC, 1}, {"input height", s.InH,
 			1}, {"input width", s.InW, 1},
 		{"output channels", s.OutC, 1}, {"filter height", s.KH, 1}, {"filter width", s.KW, 1},
 		{"vertical stride", s.StrideH, 1}, {"horizontal stride", s.StrideW, 1},

@@ -29,7 +29,7 @@ func (x *product) blockLength() int {
 	if x.block > 0 {
 		return x.block
 	}
-	return split(x.k, kBlock)
+	return split(max(1, x.k), kBlock)
 }
 
 // Once reports whether every element of C is visited once, when its sum is complete.
