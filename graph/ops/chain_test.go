@@ -105,6 +105,7 @@ func TestLargeProducts(t *testing.T) {
 		{code(2, bias), cols}, {code(2, two(binary{add}, 1, 0), one(unary{gelu}, ^0)),
 			cols}, {code(1, one(unary{relu}, 0)), 0},
 		{code(2, two(binary{sub}, 0, 1)), cols}, {code(2, bias, one(affine{Factor: 2}, ^0)), cols},
+		{code(2, bias, one(function{silu}, ^0)), cols}, {code(1, one(clip{-1, 1}, 0)), 0},
 		{code(2, bias, two(binary{mul}, ^0, 1)),
 			cols}, {code(2, bias, one(unary{tanh}, ^0), one(unary{neg}, ^1)), cols},
 	} {
@@ -127,7 +128,7 @@ func TestLargeProducts(t *testing.T) {
 // draw draws an elementwise operation on v and perhaps another value.
 func draw(t *rapid.T, v graph.Value, others []graph.Value) Application {
 	seed := others[4]
-	switch rapid.IntRange(0, 5).Draw(t, "family") {
+	switch rapid.IntRange(0, 8).Draw(t, "family") {
 	case 0:
 		return Application{unary{rapid.SampledFrom([]unaryKind{neg, square, relu, tanh, sigmoid,
 			gelu}).Draw(t, "unary")}, []graph.Value{v}}
@@ -140,6 +141,15 @@ func draw(t *rapid.T, v graph.Value, others []graph.Value) Application {
 	case 4:
 		k := rapid.SampledFrom([]unaryKind{relu, tanh, sigmoid, gelu}).Draw(t, "slope")
 		return Application{slope{k}, []graph.Value{others[0], v}}
+	case 5:
+		return Application{function{rapid.SampledFrom([]functionKind{abs, round, cosine, silu,
+			softplus}).Draw(t, "function")}, []graph.Value{v}}
+	case 6:
+		return Application{rapid.SampledFrom([]graph.Op{clip{-1, 0.5}, powScalar{2},
+			geluTanh{}}).Draw(t, "one"), []graph.Value{v}}
+	case 7:
+		return Application{rapid.SampledFrom([]graph.Op{clipGrad{-1, 0.5}, siluGrad{},
+			geluTanhGrad{}}).Draw(t, "two"), []graph.Value{others[0], v}}
 	}
 	in := []graph.Value{v, rapid.SampledFrom([]graph.Value{others[0], others[1], others[2],
 		others[3], v}).Draw(t, "other")}
@@ -147,7 +157,7 @@ func draw(t *rapid.T, v graph.Value, others []graph.Value) Application {
 		in[0], in[1] = in[1], in[0]
 	}
 	return Application{binary{rapid.SampledFrom([]binaryKind{add, sub, mul, div, maximum,
-		geq}).Draw(t, "binary")}, in}
+		geq, minimum, power}).Draw(t, "binary")}, in}
 }
 
 // TestFuseLimits: what does not fit into an operation is not fused.

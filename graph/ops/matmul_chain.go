@@ -82,14 +82,11 @@ func (o matMulChain) epilogue(p *program, columns int) (e gemm.Epilogue, ok bool
 	switch {
 	case len(rest) == 0:
 		return e, true
-	case len(rest) > 1 || rest[0].In[0] != last:
+	case len(rest) > 1 || rest[0].In[0] != last || rest[0].Arity != 1:
 		return gemm.Epilogue{}, false
 	}
-	u, ok := rest[0].Op.(unary)
-	if !ok {
-		return gemm.Epilogue{}, false
-	}
-	e.Act = unaryOps[u.Kind].run
+	f := rest[0].Op
+	e.Act = func(dst, x []float32) { f.tile(dst, x, nil, nil, 0) }
 	return e, true
 }
 
