@@ -3,6 +3,8 @@ package models
 import (
 	"fmt"
 	"math"
+
+	"github.com/gomem/gomem/nn"
 )
 
 // MoEConfig is one Transformer with mixture-of-experts layers. [NewMoEConfig]
@@ -124,9 +126,9 @@ func (c MoEConfig) validateRates() error {
 
 // validateCapacity demands a slot for a token in every expert's queue.
 func (c MoEConfig) validateCapacity() error {
-	_, group := c.groups()
+	_, group := c.experts().Groups(c.Pairs * c.Length)
 	factor := min(c.CapacityTrain, c.CapacityEval)
-	if !c.Sparse && c.capacity(factor) < 1 {
+	if !c.Sparse && c.experts().Slots(group, factor) < 1 {
 		return fmt.Errorf("--experts is %d, too many for groups of %d tokens: want %d or less, a "+
 			"larger --batch, or --moe sparse",
 			c.Experts, group, int(float64(group)*factor))
@@ -134,19 +136,11 @@ func (c MoEConfig) validateCapacity() error {
 	return nil
 }
 
-// groups splits the tokens of a batch for gating: the fewest equal groups of at
-// most Group tokens.
-func (c MoEConfig) groups() (n, size int) {
-	tokens := c.Pairs * c.Length
-	for n = (tokens + c.Group - 1) / c.Group; tokens%n != 0; n++ {
-	}
-	return n, tokens / n
-}
-
-// capacity is the number of tokens of a group that an expert takes.
-func (c MoEConfig) capacity(factor float64) int {
-	_, group := c.groups()
-	return min(group, int(float64(group)*factor/float64(c.Experts)))
+// experts is the mixture of a layer.
+func (c MoEConfig) experts() nn.MixtureOptions {
+	return nn.MixtureOptions{Experts: c.Experts, Hidden: c.ExpertHidden, Group: c.Group,
+		Capacity: c.CapacityTrain, EvalCapacity: c.CapacityEval, Threshold: c.SecondThreshold,
+		Sparse: c.Sparse, Stacked: c.Stacked}
 }
 
 // Parameters is the number of elements of all variables that are not optimizer

@@ -102,7 +102,7 @@ func TestGroups(t *testing.T) {
 		c := MoEConfig{Pairs: rapid.IntRange(1, 40).Draw(t, "pairs"),
 			Length: rapid.IntRange(1, 40).Draw(t, "length"),
 			Group:  rapid.IntRange(1, 100).Draw(t, "group")}
-		n, size := c.groups()
+		n, size := c.experts().Groups(c.Pairs * c.Length)
 		if n*size != c.Pairs*c.Length || size > c.Group {
 			t.Fatalf("%d groups of %d", n, size)
 		}
@@ -116,10 +116,10 @@ func TestGroups(t *testing.T) {
 		{200, 6}, {400, 3}} {
 		c := config(t, "base")
 		c.Experts = row.experts
-		if n, size := c.groups(); n != 1 || size != 1024 ||
-			c.capacity(c.CapacityTrain) != row.capacity {
+		if n, size := c.experts().Groups(c.Pairs * c.Length); n != 1 || size != 1024 ||
+			c.experts().Slots(size, c.CapacityTrain) != row.capacity {
 			t.Errorf("%d experts: %d groups of %d, capacity %d, want 1 of 1024, %d", row.experts, n,
-				size, c.capacity(c.CapacityTrain), row.capacity)
+				size, c.experts().Slots(size, c.CapacityTrain), row.capacity)
 		}
 	}
 }

@@ -1,9 +1,12 @@
 package models
 
 import (
+	"fmt"
+
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/ops"
 	"github.com/gomem/gomem/internal/tensor"
+	"github.com/gomem/gomem/nn"
 )
 
 // DecodeMoE is the model of [MoE] as a decoder, see [DecodeTransformer]. Which experts
@@ -19,56 +22,63 @@ func DecodeMoE(c MoEConfig, texts, beams int) (*Decoder, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	g := graph.New()
-	w := newWeights(g, c)
-	r := newRooms(g, texts, beams, c.Length, c.Layers, c.Heads, c.HeadWidth)
+	m := newDecoder(c.Fine)
+	r := newRooms(m.Graph, texts, beams, c.Length, c.Layers, c.Heads, c.HeadWidth)
 	// what is random draws nothing, and so needs no seed
-	seed := g.Constant("no-seed", tensor.FromI32([]int32{0, 0}, 2))
-	reading := &moe{part: part{g: g, seed: seed, fine: c.Fine}, MoEConfig: c, w: w}
-	writing := &moe{part: part{g: g, seed: seed, fine: c.Fine}, MoEConfig: c, w: w}
+	m.Seed = m.Graph.Constant("no-seed", tensor.FromI32([]int32{0, 0}, 2))
+	reading, writing := &moe{MoEConfig: c}, &moe{MoEConfig: c}
 	writing.Pairs, writing.Length = r.rows(), 1
-	d := &Decoder{Graph: g, Batch: r.rows(), Length: c.Length, Vocab: c.Vocab,
-		Encode: reading.encoding(r), Steps: []DecodeStep{writing.step(r)}}
+	d := &Decoder{Graph: m.Graph, Batch: r.rows(), Length: c.Length, Vocab: c.Vocab,
+		Encode: reading.encoding(m.Pass(nn.Pass{}), r),
+		Steps:  []DecodeStep{writing.step(m.Pass(nn.Pass{}), r)}}
 	return d.done("moe", c.Size)
 }
 
 // encoding reads sources, and keeps the keys and values that the decoder's layers
 // attend to.
-func (p *moe) encoding(r *rooms) *Encoding {
-	source := p.g.Input("source", tensor.Of(graph.I32, r.sentences, r.length))
+func (p *moe) encoding(c *nn.Ctx, r *rooms) *Encoding {
+	source := c.Graph().Input("source", tensor.Of(graph.I32, r.sentences, r.length))
 	padding := ops.PaddingMask(source)
-	memory := p.stack("enc", p.w.enc, p.embed("source", source),
-		func(y graph.Value, l layer) graph.Value {
-			return p.attend("att", l.att, y, graph.Value{}, padding)
+	memory := p.stack(c.In("enc"), p.embed(c.In("source"), source),
+		func(c *nn.Ctx, y graph.Value) graph.Value {
+			return p.attend(c.In("att"), y, graph.Value{}, padding)
 		})
-	defer p.scope("dec")()
+	c = c.In("dec")
+	defer c.Enter()()
 	return r.encoding(source, padding, func(layer int) [2]graph.Value {
-		w := ops.Unstack(p.w.dec.layers[layer].cross.qkvo)
+		w := p.unpacked(c.Of(fmt.Sprint(layer, "/cross")))
 		return [2]graph.Value{headsOf(ops.MatMul(memory, w[1]), p.Heads),
 			headsOf(ops.MatMul(memory, w[2]), p.Heads)}
 	})
 }
 
+// unpacked are the weights of an attention's queries, keys, values and output.
+func (p *moe) unpacked(c *nn.Ctx) []graph.Value {
+	return ops.Unstack(c.Param("qkvo", p.qkvo(), 4, p.Width, p.Heads*p.HeadWidth))
+}
+
 // step takes a token of every row.
-func (p *moe) step(r *rooms) DecodeStep {
+func (p *moe) step(c *nn.Ctx, r *rooms) DecodeStep {
 	s := r.stepping(p.Length)
-	x := ops.Add(ops.Embedding(p.w.embedding, s.Tokens),
-		ops.SliceAt(p.w.positional, s.Position, 0, p.Length))
+	root := c.Share("")
+	positional := root.Param("positional", nn.Normal(1), r.length, p.Width)
+	x := ops.Add(nn.Embedding(root, s.Tokens, p.Vocab, p.Width,
+		nn.EmbeddingOptions{Name: "embedding"}), ops.SliceAt(positional, s.Position, 0, p.Length))
 	at := 0
-	x = p.stack("dec", p.w.dec, x, func(y graph.Value, l layer) graph.Value {
-		y = p.recall(s, at, l.att, y)
-		y = p.consult(s, at, l.cross, y)
+	x = p.stack(c.In("dec"), x, func(c *nn.Ctx, y graph.Value) graph.Value {
+		y = p.recall(c.In("att"), s, at, y)
+		y = p.consult(c.In("cross"), s, at, y)
 		at++
 		return y
 	})
-	s.Logits = p.logits(s.last(x))
+	s.Logits = p.logits(c.In("logits"), s.last(x))
 	return s.DecodeStep
 }
 
 // recall is the attention sublayer of new tokens to all so far.
-func (p *moe) recall(s *stepping, layer int, w attention, x graph.Value) graph.Value {
-	return p.residual("att", x, w.norm, func(y graph.Value) graph.Value {
-		w := ops.Unstack(w.qkvo)
+func (p *moe) recall(c *nn.Ctx, s *stepping, layer int, x graph.Value) graph.Value {
+	return p.residual(c, x, func(c *nn.Ctx, y graph.Value) graph.Value {
+		w := p.unpacked(c)
 		k, v := s.past(layer, headsOf(ops.MatMul(y, w[1]), p.Heads),
 			headsOf(ops.MatMul(y, w[2]), p.Heads))
 		y = attended(headsOf(ops.MatMul(y, w[0]), p.Heads), k, v, s.mask)
@@ -77,9 +87,9 @@ func (p *moe) recall(s *stepping, layer int, w attention, x graph.Value) graph.V
 }
 
 // consult is the attention sublayer of new tokens to the source.
-func (p *moe) consult(s *stepping, layer int, w attention, x graph.Value) graph.Value {
-	return p.residual("cross", x, w.norm, func(y graph.Value) graph.Value {
-		w := ops.Unstack(w.qkvo)
+func (p *moe) consult(c *nn.Ctx, s *stepping, layer int, x graph.Value) graph.Value {
+	return p.residual(c, x, func(c *nn.Ctx, y graph.Value) graph.Value {
+		w := p.unpacked(c)
 		q := headsOf(ops.MatMul(s.bySource(y), w[0]), p.Heads)
 		y = attended(q, s.cross[layer][0], s.cross[layer][1], s.source)
 		return s.byRow(ops.MatMulT(y, w[3], false, true))

@@ -7,6 +7,7 @@ import (
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/ops"
 	"github.com/gomem/gomem/internal/tensor"
+	"github.com/gomem/gomem/nn"
 )
 
 // DecodeTransformer is the model of [Transformer] as a decoder of so many texts at
@@ -22,13 +23,20 @@ func DecodeTransformer(c TransformerConfig, texts, beams int) (*Decoder, error) 
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	g := graph.New()
-	p := &transformer{part: part{g: g, fine: c.Fine}, TransformerConfig: c,
-		w: newTransformerWeights(g, c), positions: sinusoids(g, c.Length, c.Width)}
-	r := newRooms(g, texts, beams, c.Length, c.Layers, c.Heads, c.Width/c.Heads)
-	d := &Decoder{Graph: g, Batch: r.rows(), Length: c.Length, Vocab: c.Vocab,
-		Encode: p.encoding(r), Steps: []DecodeStep{p.step(r, 1)}}
+	m := newDecoder(c.Fine)
+	p := &transformer{TransformerConfig: c, positions: nn.Sinusoids(m.Graph, c.Length, c.Width)}
+	r := newRooms(m.Graph, texts, beams, c.Length, c.Layers, c.Heads, c.Width/c.Heads)
+	d := &Decoder{Graph: m.Graph, Batch: r.rows(), Length: c.Length, Vocab: c.Vocab,
+		Encode: p.encoding(m.Pass(nn.Pass{}), r),
+		Steps:  []DecodeStep{p.step(m.Pass(nn.Pass{}), r, 1)}}
 	return d.done("transformer", c.Size)
+}
+
+// newDecoder is what a decoder is built in.
+func newDecoder(fine bool) *nn.Model {
+	m := nn.NewModel()
+	m.Unnamed, m.Fine = true, fine
+	return m
 }
 
 // done is the decoder, or what is wrong with its graph.
@@ -41,58 +49,64 @@ func (d *Decoder) done(name, size string) (*Decoder, error) {
 
 // encoding reads sources, and keeps the keys and values that the decoder's layers
 // attend to.
-func (p *transformer) encoding(r *rooms) *Encoding {
-	source := p.g.Input("source", tensor.Of(graph.I32, r.sentences, r.length))
+func (p *transformer) encoding(c *nn.Ctx, r *rooms) *Encoding {
+	source := c.Graph().Input("source", tensor.Of(graph.I32, r.sentences, r.length))
 	padding := ops.PaddingMask(source)
-	memory := p.encode(source, padding)
-	defer p.scope("dec")()
+	memory := p.encode(c.In("enc"), source, padding)
+	c = c.In("dec")
+	defer c.Enter()()
 	return r.encoding(source, padding, func(layer int) [2]graph.Value {
-		w := p.w.dec.layers[layer].cross
-		return [2]graph.Value{headsOf(ops.MatMul(memory, w.k), p.Heads),
-			headsOf(ops.MatMul(memory, w.v), p.Heads)}
+		cross := c.Of(fmt.Sprint(layer, "/cross"))
+		return [2]graph.Value{p.project(cross, "k", memory), p.project(cross, "v", memory)}
 	})
 }
 
+// project is a projection to heads.
+func (p *transformer) project(c *nn.Ctx, name string, x graph.Value) graph.Value {
+	return headsOf(p.linear(c, name, x), p.Heads)
+}
+
+func (p *transformer) linear(c *nn.Ctx, name string, x graph.Value) graph.Value {
+	return nn.Linear(c, x, p.Width, nn.LinearOptions{WeightName: name, NoBias: true})
+}
+
 // step takes so many tokens of every row.
-func (p *transformer) step(r *rooms, tokens int) DecodeStep {
-	defer p.scope("dec")()
+func (p *transformer) step(c *nn.Ctx, r *rooms, tokens int) DecodeStep {
+	c = c.In("dec")
+	defer c.Enter()()
 	s := r.stepping(tokens)
-	x := ops.Scale(ops.Embedding(p.w.embedding, s.Tokens), float32(math.Sqrt(float64(p.Width))))
+	x := ops.Scale(p.table(c, s.Tokens), float32(math.Sqrt(float64(p.Width))))
 	x = ops.Add(x, ops.SliceAt(p.positions, s.Position, 0, tokens))
-	for i, l := range p.w.dec.layers {
-		leave := p.scope(fmt.Sprint(i))
-		x = p.recall(s, i, l.att, x)
-		x = p.consult(s, i, l.cross, x)
-		x = p.feedForward(l.ff, x)
-		leave()
+	for i := range p.Layers {
+		layer := c.In(fmt.Sprint(i))
+		x = p.recall(layer.In("att"), s, i, x)
+		x = p.consult(layer.In("cross"), s, i, x)
+		x = p.feedForward(layer.In("ff"), x)
 	}
-	x = p.norm(p.w.dec.norm, s.last(x))
-	s.Logits = ops.MatMulT(x, p.w.embedding, false, true)
+	x = p.norm(c, s.last(x))
+	s.Logits = nn.Unembedding(c.Share(""), x, p.Vocab, p.embedding("embedding"))
 	return s.DecodeStep
 }
 
 // queries are those of a sublayer for its normalised input.
-func (p *transformer) queries(w transformerAttention, y graph.Value) graph.Value {
+func (p *transformer) queries(c *nn.Ctx, y graph.Value) graph.Value {
 	scale := 1 / math.Sqrt(float64(p.Width/p.Heads))
-	return headsOf(ops.Scale(ops.MatMul(y, w.q), float32(scale)), p.Heads)
+	return headsOf(ops.Scale(p.linear(c, "q", y), float32(scale)), p.Heads)
 }
 
 // recall is the attention sublayer of new tokens to all so far.
-func (p *transformer) recall(s *stepping, layer int, w transformerAttention,
-	x graph.Value) graph.Value {
-	defer p.scope("att")()
-	y := p.norm(w.norm, x)
-	k, v := s.past(layer, headsOf(ops.MatMul(y, w.k), p.Heads),
-		headsOf(ops.MatMul(y, w.v), p.Heads))
-	return ops.Add(x, ops.MatMul(attended(p.queries(w, y), k, v, s.mask), w.o))
+func (p *transformer) recall(c *nn.Ctx, s *stepping, layer int, x graph.Value) graph.Value {
+	defer c.Enter()()
+	y := p.norm(c, x)
+	k, v := s.past(layer, p.project(c, "k", y), p.project(c, "v", y))
+	return ops.Add(x, p.linear(c, "o", attended(p.queries(c, y), k, v, s.mask)))
 }
 
 // consult is the attention sublayer of new tokens to the source.
-func (p *transformer) consult(s *stepping, layer int, w transformerAttention,
-	x graph.Value) graph.Value {
-	defer p.scope("cross")()
-	y := s.bySource(p.norm(w.norm, x))
+func (p *transformer) consult(c *nn.Ctx, s *stepping, layer int, x graph.Value) graph.Value {
+	defer c.Enter()()
+	y := s.bySource(p.norm(c, x))
 	room := s.cross[layer]
-	y = attended(p.queries(w, y), room[0], room[1], s.source)
-	return ops.Add(x, s.byRow(ops.MatMul(y, w.o)))
+	y = attended(p.queries(c, y), room[0], room[1], s.source)
+	return ops.Add(x, s.byRow(p.linear(c, "o", y)))
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/ops"
 	"github.com/gomem/gomem/internal/tensor"
+	"github.com/gomem/gomem/nn"
 )
 
 // DeepSpeechConfig is one recogniser of speech. [NewDeepSpeechConfig] fills it in;
@@ -98,8 +99,22 @@ func DeepSpeech(c DeepSpeechConfig) (*Model, error) {
 	if c.Labels == 0 {
 		c.Labels = max(1, c.Frames/2)
 	}
-	m := newModel("deepspeech", c.Size, Speech, c.Symbols, c.Schedule)
+	m := newModel("deepspeech", c.Size, Speech, c.Symbols, c.Schedule, c.Fine)
 	m.DeviceBytes, m.HostBytes = replicaBudget(c.Size)
+	u := m.utterances(c)
+	p := &deepSpeech{DeepSpeechConfig: c}
+	m.Declare(func(at *nn.Ctx, in ...graph.Value) { p.logits(at, in[0]) }, u.features)
+	loss, _ := p.run(m.Training(), u)
+	m.Minimize(loss, nn.Adam{}, nn.MinimizeOptions{
+		Metrics: []Metric{{Name: "skipped", Value: u.skipped()}}})
+	loss, logits := p.run(m.Model.Evaluation(), u)
+	m.Evaluate(loss)
+	m.Output(logits)
+	return m.done()
+}
+
+// utterances are the inputs.
+func (m *Model) utterances(c DeepSpeechConfig) utterances {
 	time, batch := graph.Dim{Name: "time", Size: c.Frames},
 		graph.Dim{Name: "batch", Size: c.Utterances}
 	count := tensor.Named(graph.I32, batch)
@@ -112,58 +127,15 @@ func DeepSpeech(c DeepSpeechConfig) (*Model, error) {
 		frames:  m.InputOf("frames", count),
 	}
 	u.readable = ops.CTCReadable(u.labels, u.lengths, u.frames)
-	p := &deepSpeech{part: part{g: m.Graph, seed: m.Seed, training: true, fine: c.Fine},
-		DeepSpeechConfig: c}
-	p.w = newDeepSpeechWeights(m.Graph, c)
-	loss, _ := p.run(u)
-	m.minimize(Objective{Name: "train", Times: 1, Loss: loss,
-		Metrics: []Metric{{Name: "skipped", Value: u.skipped()}}}, p.w.all,
-		adam{Beta1: 0.9, Beta2: 0.999, Eps: 1e-8, Fine: c.Fine})
-	defer m.Graph.Scope("eval")()
-	p.training = false
-	loss, logits := p.run(u)
-	m.EvalLoss, m.EvalOutputs = loss, []graph.Value{logits}
-	return m.done()
+	return u
 }
 
 // utterances are a batch. Of readable, f32[batch], 1 is for those with frames, enough
 // of them for their labels, 0 for others.
 type utterances struct{ features, labels, lengths, frames, readable graph.Value }
 
-// deepSpeechWeights are the variables of the model.
-type deepSpeechWeights struct {
-	parameters
-	dense  [3]affine // before the LSTM
-	lstm   affine    // [2·width 4·width]: the rows for the input, then those for the state
-	after  affine
-	output affine
-}
-
-// affine is weights [in out] and a bias [out].
-type affine struct{ weight, bias graph.Value }
-
-func newDeepSpeechWeights(g *graph.Graph, c DeepSpeechConfig) *deepSpeechWeights {
-	w := &deepSpeechWeights{parameters: parameters{g: g}}
-	n := c.Width
-	w.dense = [3]affine{w.affine("1", c.window(), n), w.affine("2", n, n), w.affine("3", n, n)}
-	w.lstm = w.affine("lstm", 2*n, 4*n)
-	w.after = w.affine("5", n, n)
-	w.output = w.affine("6", n, c.Symbols)
-	return w
-}
-
-// affine is what Glorot and Bengio call Xavier's initial values, and no bias.
-func (w *deepSpeechWeights) affine(name string, in, out int) affine {
-	defer w.g.Scope(name)()
-	return affine{w.add("weight", glorot(in, out), in, out), w.add("bias", graph.Init{}, out)}
-}
-
 // deepSpeech builds the computation of one loss.
-type deepSpeech struct {
-	part
-	DeepSpeechConfig
-	w *deepSpeechWeights
-}
+type deepSpeech struct{ DeepSpeechConfig }
 
 // clip is the most that a unit of a dense layer gives.
 const clip = 20
@@ -173,17 +145,26 @@ const forgetBias = 1
 
 // run is the mean loss of the utterances that have frames, enough of them for their
 // labels, f32[], and the logits, f32[frames batch symbols].
-func (p *deepSpeech) run(u utterances) (loss, logits graph.Value) {
-	x := p.windows(u.features)
-	for i, a := range p.w.dense {
-		x = p.dense(fmt.Sprint(1+i), x, a)
-	}
-	x = p.rows(p.recur(p.sequence(x, p.Width)), p.Width)
-	x = p.dense("5", x, p.w.after)
-	defer p.scope("6")()
-	logits = p.sequence(p.apply(p.w.output, x), p.Symbols)
+func (p *deepSpeech) run(c *nn.Ctx, u utterances) (loss, logits graph.Value) {
+	logits = p.logits(c, u.features)
+	defer c.In("6").Enter()()
 	losses := ops.CTCLoss(logits, u.labels, u.lengths, u.frames)
-	return p.meanOver(losses, u.readable), logits
+	return nn.MeanOver(losses, u.readable), logits
+}
+
+// logits are those of every frame's symbol.
+func (p *deepSpeech) logits(c *nn.Ctx, features graph.Value) graph.Value {
+	defer c.Enter()()
+	x := p.windows(c.In("windows"), features)
+	for _, name := range []string{"1", "2", "3"} {
+		x = p.dense(c.In(name), x)
+	}
+	x = p.rows(nn.LSTM(c.In("lstm"), p.sequence(x, p.Width), p.Width,
+		nn.RecurrentOptions{Unrolled: p.Unrolled, ForgetBias: forgetBias}), p.Width)
+	x = p.dense(c.In("5"), x)
+	last := c.In("6")
+	defer last.Enter()()
+	return p.sequence(nn.Linear(last, x, p.Symbols), p.Symbols)
 }
 
 // skipped is the number of utterances, f32[], that have frames, but too few of them for
@@ -194,8 +175,8 @@ func (u utterances) skipped() graph.Value {
 
 // windows puts the frames before and after beside each frame, zeros where there
 // are none: f32[frames·batch window]. Slices along the first axis take no memory.
-func (p *deepSpeech) windows(features graph.Value) graph.Value {
-	defer p.scope("windows")()
+func (p *deepSpeech) windows(c *nn.Ctx, features graph.Value) graph.Value {
+	defer c.Enter()()
 	padded := ops.Pad(features, 0, p.Context, p.Context)
 	parts := make([]graph.Value, 2*p.Context+1)
 	for i := range parts {
@@ -214,36 +195,9 @@ func (p *deepSpeech) sequence(x graph.Value, width int) graph.Value {
 	return ops.ReshapeSizes(x, p.Frames, p.Utterances, width)
 }
 
-func (p *deepSpeech) apply(a affine, x graph.Value) graph.Value {
-	return ops.Add(ops.MatMul(x, a.weight), a.bias)
-}
-
 // dense is a layer of clipped rectified units.
-func (p *deepSpeech) dense(name string, x graph.Value, a affine) graph.Value {
-	defer p.scope(name)()
-	return p.dropout(ops.ClippedRelu(p.apply(a, x), clip), p.Dropout, "dropout")
-}
-
-// recur is the LSTM over x, both f32[frames batch width].
-func (p *deepSpeech) recur(x graph.Value) graph.Value {
-	defer p.scope("lstm")()
-	zero := ops.Zeros(p.g, tensor.Of(graph.F32, p.Utterances, p.Width))
-	if p.Unrolled {
-		return p.unroll(x, zero)
-	}
-	y, _ := ops.LSTM(x, p.w.lstm.weight, p.w.lstm.bias, zero, zero, forgetBias)
-	return y
-}
-
-// unroll is the LSTM step by step. Backward, each step has a gradient of the
-// weights, which is added to those of the steps after it before the step before
-// it is reached: there are never more than a few.
-func (p *deepSpeech) unroll(x, zero graph.Value) graph.Value {
-	h, c := zero, zero
-	var outputs []graph.Value
-	for _, now := range ops.Unstack(x) {
-		h, c = ops.LSTMCell(p.apply(p.w.lstm, ops.Concat(1, now, h)), c, forgetBias)
-		outputs = append(outputs, h)
-	}
-	return ops.Stack(outputs...)
+func (p *deepSpeech) dense(c *nn.Ctx, x graph.Value) graph.Value {
+	defer c.Enter()()
+	return nn.Dropout(c, ops.ClippedRelu(nn.Linear(c, x, p.Width), clip), p.Dropout,
+		nn.DropoutOptions{Name: "dropout"})
 }

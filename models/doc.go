@@ -1,7 +1,7 @@
 // Package models builds graphs of well-known neural networks, with their
 // gradients, updates and learning rates. A model is a graph and nothing else: it
 // is built in milliseconds whatever its size, and takes none of the memory that
-// training it would.
+// training it would. What networks are made of is package nn's.
 //
 // They are the five of J. Wei's thesis (2019, table 6.1), each as its source has
 // it, to the last parameter: [Transformer] and [MoE], [ResNet], [WGAN] and

@@ -8,6 +8,7 @@ import (
 	"github.com/gomem/gomem/graph/ops"
 	"github.com/gomem/gomem/internal/libm"
 	"github.com/gomem/gomem/internal/tensor"
+	"github.com/gomem/gomem/nn"
 )
 
 // MoE builds a Transformer with mixture-of-experts layers. Its data are sources
@@ -17,13 +18,14 @@ func MoE(c MoEConfig) (*Model, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	m := newModel("moe", c.Size, Texts, c.Vocab, c.Schedule)
+	m := newModel("moe", c.Size, Texts, c.Vocab, c.Schedule, c.Fine)
 	m.DeviceBytes, m.HostBytes = replicaBudget(c.Size)
 	source, target := m.texts(c.Pairs, c.Length)
-	if w := newWeights(m.Graph, c); m.Graph.Err() == nil {
-		trainMoE(m, c, w, source, target)
-		evaluateMoE(m, c, w, source, target)
-	}
+	m.Declare(func(at *nn.Ctx, in ...graph.Value) {
+		(&moe{MoEConfig: c}).run(at, in[0], in[1])
+	}, source, target)
+	trainMoE(m, c, source, target)
+	evaluateMoE(m, c, source, target)
 	return m.done()
 }
 
@@ -35,118 +37,140 @@ func (m *Model) texts(pairs, length int) (source, target graph.Value) {
 }
 
 // trainMoE appends the training pass, the gradients and the updates.
-func trainMoE(m *Model, c MoEConfig, w *weights, source, target graph.Value) {
-	p := &moe{part: part{g: m.Graph, seed: m.Seed, training: true, fine: c.Fine}, MoEConfig: c,
-		w: w}
-	entropy, _ := p.run(source, target)
+func trainMoE(m *Model, c MoEConfig, source, target graph.Value) {
+	p := &moe{MoEConfig: c}
+	entropy, _ := p.run(m.Training(), source, target)
 	balance := ops.Scale(sum(p.balance), c.AuxWeight)
-	m.minimize(Objective{
-		Name: "train", Times: 1, Loss: ops.Add(entropy, balance),
+	m.Minimize(ops.Add(entropy, balance), nn.Adafactor{MinDim: c.FactorMin}, nn.MinimizeOptions{
 		Metrics: []Metric{{Name: "cross-entropy", Value: entropy},
-			{Name: "balance", Value: balance}},
-	}, w.all, adafactor{FactorMin: c.FactorMin, Fine: c.Fine})
+			{Name: "balance", Value: balance}}})
 }
 
 // evaluateMoE appends the held-out pass: the same variables without dropout,
 // jitter and label smoothing, and with evaluation's room for experts.
-func evaluateMoE(m *Model, c MoEConfig, w *weights, source, target graph.Value) {
-	defer m.Graph.Scope("eval")()
+func evaluateMoE(m *Model, c MoEConfig, source, target graph.Value) {
 	defer m.Graph.Rerun()() // routing draws what it would in training
+	at := m.Pass(nn.Pass{Name: "eval", SameNoise: true})
+	defer at.Enter()()
 	c.Dropout, c.Jitter, c.Smoothing = 0, 0, 0
-	p := &moe{part: part{g: m.Graph, seed: m.Seed, fine: c.Fine}, MoEConfig: c, w: w}
-	entropy, logits := p.run(source, target)
-	m.EvalLoss = entropy
-	m.EvalMetrics = []Metric{{Name: "accuracy", Value: p.mean(ops.Correct(logits, target), target)}}
+	entropy, logits := (&moe{MoEConfig: c}).run(at, source, target)
+	m.Evaluate(entropy, nn.Accuracy(logits, target, nn.CrossEntropyOptions{Padding: true}))
 	_, best := ops.TopK(logits, 1)
-	m.EvalOutputs = []graph.Value{best}
+	m.Output(best)
 }
 
-// weights are the variables of the model.
-type weights struct {
-	embedding  graph.Value // [vocab width], also the last layer's weights
-	positional graph.Value // [length width]
-	enc, dec   stack
-	parameters
+// normEps is added to the mean square that a norm divides by.
+const normEps = 1e-6
+
+// moe builds the computation of one loss.
+type moe struct {
+	MoEConfig
+	balance []graph.Value // the layers' auxiliary losses, in training
 }
 
-// stack is the weights of the encoder or the decoder.
-type stack struct {
-	layers []layer
-	norm   graph.Value // of the output
+// run is the mean cross-entropy of a target's tokens, f32[], and the logits,
+// f32[pairs length vocab].
+func (p *moe) run(c *nn.Ctx, source, target graph.Value) (loss, logits graph.Value) {
+	defer c.Enter()()
+	padding, causal := ops.PaddingMask(source), ops.CausalMask(c.Graph(), p.Length)
+	memory := p.stack(c.In("enc"), p.embed(c.In("source"), source),
+		func(c *nn.Ctx, y graph.Value) graph.Value {
+			return p.attend(c.In("att"), y, graph.Value{}, padding)
+		})
+	y := p.stack(c.In("dec"), p.embed(c.In("target"), p.shift(target)),
+		func(c *nn.Ctx, y graph.Value) graph.Value {
+			y = p.attend(c.In("att"), y, graph.Value{}, causal)
+			return p.attend(c.In("cross"), y, memory, padding)
+		})
+	logits = p.logits(c.In("logits"), y)
+	return nn.CrossEntropy(logits, target, nn.CrossEntropyOptions{Smoothing: p.Smoothing,
+		Padding: true}), logits
 }
 
-// layer is the weights of one layer; cross is the decoder's alone.
-type layer struct {
-	att, cross attention
-	moe        mixture
+// shift puts padding before every target and drops its last token: position i
+// sees the tokens before i, and is to predict token i.
+func (p *moe) shift(ids graph.Value) graph.Value {
+	return ops.Pad(ops.Slice(ids, 1, 0, p.Length-1), 1, 1, 0)
 }
 
-// attention is a norm's scale and [4 width heads·size]: the weights of queries,
-// keys, values and output, the last one transposed.
-type attention struct{ norm, qkvo graph.Value }
-
-// mixture is a norm's scale, the gate [width experts], and the experts' two
-// layers: a variable each, [width hidden] and [hidden width], or if stacked one
-// of rank 3.
-type mixture struct {
-	norm, gate graph.Value
-	w0, w1     []graph.Value
+// embed is the tokens' and the positions' representations, which source and target
+// share.
+func (p *moe) embed(c *nn.Ctx, ids graph.Value) graph.Value {
+	defer c.Enter()()
+	root := c.Share("")
+	x := nn.Embedding(root, ids, p.Vocab, p.Width, nn.EmbeddingOptions{Name: "embedding"})
+	return p.noisy(c, nn.Positions(root, x, p.Length,
+		nn.EmbeddingOptions{Name: "positional", Table: nn.Normal(1)}))
 }
 
-func newWeights(g *graph.Graph, c MoEConfig) *weights {
-	w := &weights{parameters: parameters{g: g}}
-	w.embedding = w.add("embedding", normal(1), c.Vocab, c.Width)
-	w.positional = w.add("positional", normal(1), c.Length, c.Width)
-	w.enc = w.stack(g, c, "enc", false)
-	w.dec = w.stack(g, c, "dec", true)
-	return w
+// logits are products with the embedding, as if that were normal with deviation
+// 1/√width.
+func (p *moe) logits(c *nn.Ctx, x graph.Value) graph.Value {
+	defer c.Enter()()
+	x = ops.Scale(x, float32(1/math.Sqrt(float64(p.Width))))
+	logits := nn.Unembedding(c.Share(""), x, p.Vocab, nn.EmbeddingOptions{Name: "embedding"})
+	return ops.Jitter(logits, c.Seed(), p.Jitter, c.Noise(""))
 }
 
-func (w *weights) scale(c MoEConfig) graph.Value { return w.add("norm", one(), c.Width) }
-
-func (w *weights) stack(g *graph.Graph, c MoEConfig, name string, cross bool) (s stack) {
-	defer g.Scope(name)()
-	for i := range c.Layers {
-		s.layers = append(s.layers, w.layer(g, c, fmt.Sprint(i), cross))
+// stack is the layers of the encoder or the decoder, which differ in what they
+// attend to, and the norm of their output.
+func (p *moe) stack(c *nn.Ctx, x graph.Value,
+	attend func(*nn.Ctx, graph.Value) graph.Value) graph.Value {
+	defer c.Enter()()
+	for i := range p.Layers {
+		layer := c.In(fmt.Sprint(i))
+		x = p.residual(layer.In("moe"), attend(layer, x), p.mixture)
 	}
-	s.norm = w.scale(c)
-	return s
+	return p.noisy(c, p.norm(c, x))
 }
 
-func (w *weights) layer(g *graph.Graph, c MoEConfig, name string, cross bool) (l layer) {
-	defer g.Scope(name)()
-	l.att = w.attention(g, c, "att")
-	if cross {
-		l.cross = w.attention(g, c, "cross")
-	}
-	l.moe = w.mixture(g, c, "moe")
-	return l
+// qkvo is how the weights of an attention start: logits have variance 1, though
+// nothing is divided by the size of a head.
+func (p *moe) qkvo() nn.Init {
+	normal := func(deviation float64) graph.Init { return nn.Normal(deviation)(1, 1) }
+	in := 1 / math.Sqrt(float64(p.Width))
+	qk := normal(in / libm.Pow(float64(p.HeadWidth), 0.25))
+	return nn.Exactly(graph.Init{Each: []graph.Init{qk, qk, normal(in),
+		normal(in / math.Sqrt(float64(p.Heads)))}})
 }
 
-func (w *weights) attention(g *graph.Graph, c MoEConfig, name string) attention {
-	defer g.Scope(name)()
-	in := 1 / math.Sqrt(float64(c.Width))
-	qk := normal(in / libm.Pow(float64(c.HeadWidth), 0.25)) // logits have variance 1
-	each := graph.Init{Each: []graph.Init{qk, qk, normal(in),
-		normal(in / math.Sqrt(float64(c.Heads)))}}
-	return attention{w.scale(c), w.add("qkvo", each, 4, c.Width, c.Heads*c.HeadWidth)}
+// attend is an attention sublayer of x to memory, or to x itself without one.
+func (p *moe) attend(c *nn.Ctx, x, memory, mask graph.Value) graph.Value {
+	return p.residual(c, x, func(c *nn.Ctx, y graph.Value) graph.Value {
+		return nn.Attention(c, y, nn.AttentionOptions{Heads: p.Heads, HeadWidth: p.HeadWidth,
+			Memory: memory, Mask: mask, Dropout: p.Dropout, Along: []int{2}, Packed: true,
+			Unscaled: true, Weight: p.qkvo()})
+	})
 }
 
-func (w *weights) mixture(g *graph.Graph, c MoEConfig, name string) mixture {
-	defer g.Scope(name)()
-	m := mixture{norm: w.scale(c)}
-	m.gate = w.add("gate", fanIn(c.Width), c.Width, c.Experts)
-	if c.Stacked {
-		m.w0 = []graph.Value{w.add("experts/w0", fanIn(c.Width), c.Experts, c.Width,
-			c.ExpertHidden)}
-		m.w1 = []graph.Value{w.add("experts/w1", fanIn(c.ExpertHidden), c.Experts, c.ExpertHidden,
-			c.Width)}
-		return m
+// mixture is the mixture of experts of x.
+func (p *moe) mixture(c *nn.Ctx, x graph.Value) graph.Value {
+	y, balance := nn.MixtureOfExperts(c, x, p.experts())
+	p.balance = append(p.balance, balance)
+	return y
+}
+
+// sum adds values of one type up.
+func sum(vs []graph.Value) graph.Value {
+	total := vs[0]
+	for _, v := range vs[1:] {
+		total = ops.Add(total, v)
 	}
-	for i := range c.Experts {
-		name := fmt.Sprintf("expert%d/", i)
-		m.w0 = append(m.w0, w.add(name+"w0", fanIn(c.Width), c.Width, c.ExpertHidden))
-		m.w1 = append(m.w1, w.add(name+"w1", fanIn(c.ExpertHidden), c.ExpertHidden, c.Width))
-	}
-	return m
+	return total
+}
+
+// residual is x + dropout(f(norm(x))).
+func (p *moe) residual(c *nn.Ctx, x graph.Value,
+	f func(*nn.Ctx, graph.Value) graph.Value) graph.Value {
+	defer c.Enter()()
+	return ops.Add(x, p.noisy(c, f(c, p.norm(c, x))))
+}
+
+func (p *moe) norm(c *nn.Ctx, x graph.Value) graph.Value {
+	return nn.RMSNorm(c, x, nn.NormOptions{Eps: normEps, Name: "norm"})
+}
+
+// noisy is dropout that shares its noise among the positions of a text.
+func (p *moe) noisy(c *nn.Ctx, x graph.Value) graph.Value {
+	return nn.Dropout(c, x, p.Dropout, nn.DropoutOptions{Along: []int{1}})
 }

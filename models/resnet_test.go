@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/nn"
 )
 
 func resNetConfig(t testing.TB, size string) ResNetConfig {
@@ -59,9 +60,10 @@ func TestResNetParameters(t *testing.T) {
 				if n := row.blocks; 3*(n[0]+n[1]+n[2]+n[3])+2 != row.depth {
 					t.Errorf("blocks %v are not %d layers", n, row.depth)
 				}
-				g := graph.New()
-				newResNetWeights(g, c)
-				if got := g.Parameters(); got != want || c.Parameters() != want {
+				m := nn.NewModel()
+				m.Declare((&resNet{ResNetConfig: c}).declare,
+					m.Input("images", graph.F32, 1, 3, 32, 32))
+				if got := m.Graph.Parameters(); got != want || c.Parameters() != want {
 					t.Errorf("%d parameters, by formula %d, want %d", got, c.Parameters(), want)
 				}
 				if row.depth > 200 && (row.depth != 1916 || testing.Short()) {
@@ -372,19 +374,6 @@ func TestZeroBlocks(t *testing.T) {
 		}
 		if zeros != want {
 			t.Errorf("%s: %d blocks start as the identity, want %d", size, zeros, want)
-		}
-	}
-}
-
-func TestTensorFlowPad(t *testing.T) {
-	for _, row := range [][5]int{ // elements, window, stride; before, after
-		{112, 3, 2, 0, 1}, {113, 3, 2, 1, 1}, {1, 3, 2, 1, 1}, {2, 3, 2, 0, 1},
-		{80, 3, 2, 0, 1}, {5, 3, 1, 1, 1}, {4, 1, 2, 0, 0},
-	} {
-		if before, after := tensorFlowPad(row[0], row[1], row[2]); before != row[3] ||
-			after != row[4] {
-			t.Errorf("%d elements under windows of %d, %d apart: %d and %d, want %d and %d", row[0],
-				row[1], row[2], before, after, row[3], row[4])
 		}
 	}
 }

@@ -6,8 +6,7 @@ import (
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/ops"
-	"github.com/gomem/gomem/internal/libm"
-	"github.com/gomem/gomem/internal/tensor"
+	"github.com/gomem/gomem/nn"
 )
 
 // TransformerConfig is one Transformer. [NewTransformerConfig] fills it in; every
@@ -108,122 +107,25 @@ func Transformer(c TransformerConfig) (*Model, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	m := newModel("transformer", c.Size, Texts, c.Vocab, c.Schedule)
+	m := newModel("transformer", c.Size, Texts, c.Vocab, c.Schedule, c.Fine)
 	m.DeviceBytes, m.HostBytes = replicaBudget(c.Size)
 	source, target := m.texts(c.Pairs, c.Length)
-	w := newTransformerWeights(m.Graph, c)
-	p := &transformer{part: part{g: m.Graph, seed: m.Seed, training: true, fine: c.Fine},
-		TransformerConfig: c, w: w}
-	loss, _ := p.run(source, target)
-	m.minimize(Objective{Name: "train", Times: 1, Loss: loss}, w.all,
-		adam{Beta1: 0.9, Beta2: 0.997, Eps: 1e-9, Fine: c.Fine})
-	evaluateTransformer(m, p, source, target)
+	p := &transformer{TransformerConfig: c}
+	m.Declare(p.declare, source, target)
+	loss, _ := p.run(m.Training(), source, target)
+	m.Minimize(loss, nn.Adam{Betas: []float32{0.9, 0.997}, Eps: 1e-9})
+	p.evaluate(m, source, target)
 	return m.done()
 }
 
-// evaluateTransformer appends the held-out pass: the same variables without
-// dropout and label smoothing.
-func evaluateTransformer(m *Model, p *transformer, source, target graph.Value) {
-	defer m.Graph.Scope("eval")()
-	p.training, p.Smoothing = false, 0
-	loss, logits := p.run(source, target)
+// evaluate appends the held-out pass: the same variables without dropout and label
+// smoothing.
+func (p *transformer) evaluate(m *Model, source, target graph.Value) {
+	c := m.Model.Evaluation()
+	defer c.Enter()()
+	p.Smoothing = 0
+	loss, logits := p.run(c, source, target)
 	_, best := ops.TopK(logits, 1)
-	m.EvalLoss, m.EvalOutputs = loss, []graph.Value{best}
-	m.EvalMetrics = []Metric{{Name: "accuracy", Value: p.mean(ops.Correct(logits, target), target)}}
-}
-
-// transformerWeights are the variables of the model.
-type transformerWeights struct {
-	parameters
-	embedding graph.Value // [vocab width], also the last layer's weights
-	space     graph.Value // [targetSpaces width]
-	enc, dec  transformerStack
-}
-
-type transformerStack struct {
-	layers []transformerLayer
-	norm   scaleBias
-}
-
-// transformerLayer has no cross attention in an encoder.
-type transformerLayer struct {
-	att, cross transformerAttention
-	ff         feedForward
-}
-
-type scaleBias struct{ scale, bias graph.Value }
-
-// transformerAttention is a norm and projections [width width].
-type transformerAttention struct {
-	norm       scaleBias
-	q, k, v, o graph.Value
-}
-
-type feedForward struct {
-	norm           scaleBias
-	w0, b0, w1, b1 graph.Value
-}
-
-func newTransformerWeights(g *graph.Graph, c TransformerConfig) *transformerWeights {
-	w := &transformerWeights{parameters: parameters{g: g}}
-	w.embedding = w.add("embedding", fanIn(c.Width), c.Vocab, c.Width)
-	w.space = w.add("target-space", fanIn(c.Width), targetSpaces, c.Width)
-	w.enc = w.stack(c, "enc", false)
-	w.dec = w.stack(c, "dec", true)
-	return w
-}
-
-func (w *transformerWeights) stack(c TransformerConfig, name string,
-	cross bool) (s transformerStack) {
-	defer w.g.Scope(name)()
-	for i := range c.Layers {
-		leave := w.g.Scope(fmt.Sprint(i))
-		l := transformerLayer{att: w.attention(c, "att")}
-		if cross {
-			l.cross = w.attention(c, "cross")
-		}
-		l.ff = w.feedForward(c, "ff")
-		s.layers = append(s.layers, l)
-		leave()
-	}
-	s.norm = w.norm(c)
-	return s
-}
-
-func (w *transformerWeights) norm(c TransformerConfig) scaleBias {
-	return scaleBias{w.add("norm/scale", one(), c.Width), w.add("norm/bias", graph.Init{}, c.Width)}
-}
-
-func (w *transformerWeights) attention(c TransformerConfig, name string) transformerAttention {
-	defer w.g.Scope(name)()
-	d := c.Width
-	square := func(name string) graph.Value { return w.add(name, glorot(d, d), d, d) }
-	return transformerAttention{w.norm(c), square("q"), square("k"), square("v"), square("o")}
-}
-
-func (w *transformerWeights) feedForward(c TransformerConfig, name string) feedForward {
-	defer w.g.Scope(name)()
-	return feedForward{
-		norm: w.norm(c),
-		w0:   w.add("w0", glorot(c.Width, c.Hidden), c.Width, c.Hidden),
-		b0:   w.add("b0", graph.Init{}, c.Hidden),
-		w1:   w.add("w1", glorot(c.Hidden, c.Width), c.Hidden, c.Width),
-		b1:   w.add("b1", graph.Init{}, c.Width),
-	}
-}
-
-// sinusoids are the positions' representations, f32[length width]: sines in the
-// first half, cosines in the second, of wave lengths from 2π to 20,000π.
-func sinusoids(g *graph.Graph, length, width int) graph.Value {
-	x := tensor.New(tensor.Of(graph.F32, length, width))
-	half := width / 2
-	for i := range half {
-		rate := libm.Pow(1e4, -float64(i)/math.Max(1, float64(half-1)))
-		for position := range length {
-			row := x.F32()[position*width:]
-			row[i] = float32(libm.Sin(float64(position) * rate))
-			row[half+i] = float32(libm.Cos(float64(position) * rate))
-		}
-	}
-	return g.Constant("positions", x)
+	m.Evaluate(loss, nn.Accuracy(logits, target, nn.CrossEntropyOptions{Padding: true}))
+	m.Output(best)
 }

@@ -4,8 +4,6 @@ import (
 	"math"
 	"strings"
 	"testing"
-
-	"github.com/gomem/gomem/graph"
 )
 
 func transformerConfig(t testing.TB, size string) TransformerConfig {
@@ -142,18 +140,6 @@ func TestTransformerRefuses(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), row.want) ||
 			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%v does not say %q", err, row.want)
-		}
-	}
-}
-
-// TestSinusoids: sines in the first half, cosines in the second.
-func TestSinusoids(t *testing.T) {
-	x := sinusoids(graph.New(), 3, 4).Node.Data.F32()
-	want := []float64{0, 0, 1, 1, math.Sin(1), math.Sin(1e-4), math.Cos(1), math.Cos(1e-4),
-		math.Sin(2), math.Sin(2e-4), math.Cos(2), math.Cos(2e-4)}
-	for i, w := range want {
-		if math.Abs(float64(x[i])-w) > 1e-6 {
-			t.Errorf("element %d is %v, want %v", i, x[i], w)
 		}
 	}
 }

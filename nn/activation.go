@@ -35,7 +35,7 @@ func Flatten(x graph.Value) graph.Value {
 
 // DropoutOptions are those of [Dropout].
 type DropoutOptions struct {
-	Name  string // of the noise in its place; "" means "dropout", numbered
+	Name  string // of the noise in its place: see [Ctx.Noise]
 	Along []int  // axes along which all elements share their noise
 }
 
@@ -48,5 +48,8 @@ func Dropout(c *Ctx, x graph.Value, rate float32, options ...DropoutOptions) gra
 		return x
 	}
 	defer c.Enter()()
-	return ops.Dropout(x, c.Seed(), rate, c.Noise(either(o.Name, "dropout")), o.Along...)
+	if c.model.Fine {
+		return c.fineDropout(x, rate, c.Noise(o.Name), o.Along...)
+	}
+	return ops.Dropout(x, c.Seed(), rate, c.Noise(o.Name), o.Along...)
 }

@@ -24,9 +24,17 @@ type AttentionOptions struct {
 	Rotary *ops.Rotation // positions of queries and keys; nil means none
 
 	Dropout float32 // of attention weights
-	Bias    bool    // for all four projections
-	Weight  Init    // nil means [Glorot]
-	Output  Init    // of the last projection; nil means Weight
+	Along   []int   // axes of the weights along which all share their noise
+
+	// Packed has the weights of all four projections in one parameter, qkvo f32[4 width
+	// heads·size], that of the output transposed.
+	Packed bool
+	// Unscaled does not divide logits by √size; weights start accordingly.
+	Unscaled bool
+
+	Bias   bool // for all four projections
+	Weight Init // nil means [Glorot]
+	Output Init // of the last projection; nil means Weight
 }
 
 // Attention is multi-head attention (Vaswani et al. 2017) of x, f32[batch length
@@ -49,8 +57,8 @@ func Attention(c *Ctx, x graph.Value, options ...AttentionOptions) graph.Value {
 	}
 	defer c.Enter()()
 	a := attention{Ctx: c, AttentionOptions: o}
-	scale := float32(1 / math.Sqrt(float64(o.HeadWidth)))
-	q := a.position(a.split(ops.Scale(a.project("q", x, o.Heads), scale), o.Heads))
+	a.unpack(width)
+	q := a.position(a.split(a.scale(a.project("q", x, o.Heads)), o.Heads))
 	k := a.position(a.split(a.project("k", o.Memory, o.KeyValueHeads), o.KeyValueHeads))
 	v := a.split(a.project("v", o.Memory, o.KeyValueHeads), o.KeyValueHeads)
 	y := ops.Transpose(a.attend(q, k, v), 0, 2, 1, 3)
@@ -59,7 +67,7 @@ func Attention(c *Ctx, x graph.Value, options ...AttentionOptions) graph.Value {
 	}
 	shape := x.Type().Shape
 	y = ops.Reshape(y, c.like(shape[0]), c.like(shape[1]), graph.Dim{Size: o.Heads * o.HeadWidth})
-	return c.named(a.linear("o", y, width, o.Output.or(o.Weight)), shape[2])
+	return a.output(y, c.like(shape[2]))
 }
 
 // complete replaces zeros by what they mean, and reports heads that cannot be.
@@ -72,7 +80,12 @@ func (o *AttentionOptions) complete(width int) error {
 		return errorf("attention with %d heads of queries and %d of keys: want 1 or more, the one "+
 			"a multiple of the other", o.Heads, o.KeyValueHeads)
 	case o.HeadWidth == 0 && width%o.Heads != 0:
-		return errorf("attention of width %d with %d heads, which do not divide it", width, o.Heads)
+		return errorf("attention of width %d with %d heads, which do not divide it", width,
+			o.Heads)
+	case o.Packed && (o.Bias || o.KeyValueHeads != o.Heads ||
+		o.Memory.Type().Size(-1) != width):
+		return errorf("packed attention has no biases, as many heads of keys as of queries, and a " +
+			"memory as wide as what attends to it")
 	case o.HeadWidth < 0:
 		return errorf("attention with heads of width %d", o.HeadWidth)
 	}
@@ -86,6 +99,35 @@ func (o *AttentionOptions) complete(width int) error {
 type attention struct {
 	*Ctx
 	AttentionOptions
+	packed map[string]graph.Value // the weights of projections, if they are packed
+}
+
+// unpack takes packed weights apart.
+func (a *attention) unpack(width int) {
+	if !a.Packed {
+		return
+	}
+	parts := ops.Unstack(a.Param("qkvo", a.Weight.or(Glorot), 4, width, a.Heads*a.HeadWidth))
+	a.packed = map[string]graph.Value{}
+	for i, part := range parts {
+		a.packed["qkvo"[i:i+1]] = part
+	}
+}
+
+// scale is queries, divided by √size.
+func (a attention) scale(q graph.Value) graph.Value {
+	if a.Unscaled {
+		return q
+	}
+	return ops.Scale(q, float32(1/math.Sqrt(float64(a.HeadWidth))))
+}
+
+// output is the last projection.
+func (a attention) output(y graph.Value, axis graph.Dim) graph.Value {
+	if a.Packed {
+		return a.named(ops.MatMulT(y, a.packed["o"], false, true), axis)
+	}
+	return a.named(a.linear("o", y, axis.Size, a.Output.or(a.Weight)), axis)
 }
 
 // like is an axis as another, without a name in a model that has none.
@@ -93,6 +135,9 @@ func (c *Ctx) like(d graph.Dim) graph.Dim { return c.Dim(d.Name, d.Size) }
 
 // project is a projection to so many heads.
 func (a attention) project(name string, x graph.Value, heads int) graph.Value {
+	if a.Packed {
+		return ops.MatMul(x, a.packed[name])
+	}
 	return a.linear(name, x, heads*a.HeadWidth, a.Weight)
 }
 
@@ -140,7 +185,7 @@ func (a attention) attend(q, k, v graph.Value) graph.Value {
 		logits = ops.Reshape(logits, whole[0], whole[1], whole[2], graph.Dim{Size: keys.Size})
 	}
 	weights := ops.Softmax(a.mask(logits, whole[2].Size, keys.Size))
-	weights = Dropout(a.Ctx, weights, a.Dropout, DropoutOptions{Name: "weights"})
+	weights = Dropout(a.Ctx, weights, a.Dropout, DropoutOptions{Name: "weights", Along: a.Along})
 	if grouped {
 		weights = ops.Reshape(weights, whole[0], a.Dim("heads", a.KeyValueHeads),
 			graph.Dim{Size: rows}, graph.Dim{Size: keys.Size})

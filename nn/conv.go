@@ -101,7 +101,8 @@ func ConvTranspose2D(c *Ctx, x graph.Value, out, k int, options ...ConvOptions) 
 	}
 	large := graph.Type{Shape: []graph.Dim{t.Shape[0], {Size: out}, {Size: size[0]},
 		{Size: size[1]}}}
-	w := c.Param(either(o.Name, "filters"), o.Filter.or(He), t.Size(1), out, k, k)
+	init := Exactly(o.Filter.or(He)(t.Size(1)*k*k, out*k*k))
+	w := c.Param(either(o.Name, "filters"), init, t.Size(1), out, k, k)
 	return c.shift(ops.ConvTranspose2D(x, w, o.window(large, k), size), out, o)
 }
 

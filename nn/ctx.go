@@ -84,12 +84,15 @@ func (c *Ctx) Of(name string) *Ctx {
 }
 
 // Share has the parameters of a scope, a path from the model's root such as
-// "embedding" or "critic/16x16", and may use them any number of times in a pass.
-// Nodes and noise keep their names.
+// "embedding" or "critic/16x16", or "" for the root itself, and may use them any
+// number of times in a pass. Nodes and noise keep their names.
 func (c *Ctx) Share(scope string) *Ctx {
-	c.model.check(scope)
 	d := *c
-	d.params, d.shared = scope+"/", true
+	d.params, d.shared = "", true
+	if scope != "" {
+		c.model.check(scope)
+		d.params = scope + "/"
+	}
 	return &d
 }
 

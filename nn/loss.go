@@ -61,8 +61,7 @@ func MeanOver(x, weights graph.Value) graph.Value {
 	if !weights.Valid() || !x.Valid() {
 		return ops.Mean(x)
 	}
-	one := ops.Ones(x.Graph(), tensor.Of(graph.F32))
-	count := ops.Maximum(ops.Sum(weights), one)
+	count := ops.Maximum(ops.Sum(weights), ops.Ones(x.Graph(), tensor.Of(graph.F32)))
 	return ops.Div(ops.Sum(ops.Mul(x, weights)), count)
 }
 
@@ -73,8 +72,9 @@ func Accuracy(logits, labels graph.Value, options ...CrossEntropyOptions) Metric
 		return Metric{Name: "accuracy"}
 	}
 	o, _ := one(logits.Graph(), options)
+	right := ops.Correct(logits, labels)
 	weights := o.weights(labels, logits.Type().Size(-1))
-	return Metric{Name: "accuracy", Value: MeanOver(ops.Correct(logits, labels), weights)}
+	return Metric{Name: "accuracy", Value: MeanOver(right, weights)}
 }
 
 // MSE is the mean square, f32[], of x − y.

@@ -86,6 +86,8 @@ func (o *MinimizeOptions) check(m *Model, by Optimizer) error {
 	case o.Accumulate < 1 || o.Times < 1:
 		return errorf("objective %q accumulates %d executions, %d times a step: neither may be "+
 			"negative", o.Name, o.Accumulate, o.Times)
+	case m.Fine && o.Accumulate > 1:
+		return errorf("objective %q accumulates gradients, which the fine form cannot", o.Name)
 	case !(o.Clip >= 0):
 		return errorf("gradients are clipped to %v: want a positive number", o.Clip)
 	case !(o.Decay >= 0):
@@ -224,7 +226,7 @@ func (l *learner) clip() {
 // update is what an optimizer gets for a parameter.
 func (l *learner) update(i int) Update {
 	return Update{Parameter: l.parameters[i], Gradient: l.grads[i], Rate: l.LearningRate,
-		Step: l.step, Gate: l.gate}
+		Step: l.step, Gate: l.gate, Fine: l.Fine}
 }
 
 // updates are those of all parameters.

@@ -30,6 +30,10 @@ type Model struct {
 	// Unnamed leaves the axes that layers make without names. Names change neither
 	// results nor plans; layouts refer to them.
 	Unnamed bool
+	// Fine composes norms, dropout and optimizers of arithmetic, as TensorFlow 1 does:
+	// the same functions up to rounding, of more and smaller operations. It is for
+	// studies of planning.
+	Fine bool
 
 	parameters []graph.Value // in order of creation
 	variables  map[string]graph.Value

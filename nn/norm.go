@@ -26,7 +26,14 @@ func LayerNorm(c *Ctx, x graph.Value, options ...NormOptions) graph.Value {
 	defer c.Enter()()
 	n := x.Type().Size(-1)
 	scale := c.Param("scale", o.Scale.or(Ones), n)
-	return ops.LayerNorm(x, scale, c.bias(o, n), o.eps())
+	return c.layerNorm(x, scale, c.bias(o, n), o)
+}
+
+func (c *Ctx) layerNorm(x, scale, bias graph.Value, o NormOptions) graph.Value {
+	if c.model.Fine {
+		return ops.LayerNormComposed(x, scale, bias, -1, o.eps())
+	}
+	return ops.LayerNorm(x, scale, bias, o.eps())
 }
 
 // bias is a norm's bias, or zeros.
@@ -46,6 +53,9 @@ func RMSNorm(c *Ctx, x graph.Value, options ...NormOptions) graph.Value {
 	}
 	defer c.Enter()()
 	scale := c.Param(either(o.Name, "scale"), o.Scale.or(Ones), x.Type().Size(-1))
+	if c.model.Fine {
+		return fineRMSNorm(x, scale, o.eps())
+	}
 	return ops.RMSNorm(x, scale, o.eps())
 }
 
@@ -67,10 +77,16 @@ func GroupNorm(c *Ctx, x graph.Value, groups int, options ...NormOptions) graph.
 	}
 	defer c.Enter()()
 	scale, bias := c.Param("scale", o.Scale.or(Ones), channels), c.bias(o, channels)
+	switch {
+	case groups == 1 && c.model.Fine:
+		return ops.LayerNormComposed(x, scale, bias, 1, o.eps())
+	case groups == 1:
+		return ops.LayerNormOver(x, scale, bias, 1, o.eps())
+	}
 	row := t.Elems() / batch / groups
 	y := ops.ReshapeSizes(x, batch*groups, row)
 	flat := tensor.Of(graph.F32, row)
-	y = ops.LayerNorm(y, ops.Ones(c.Graph(), flat), ops.Zeros(c.Graph(), flat), o.eps())
+	y = c.layerNorm(y, ops.Ones(c.Graph(), flat), ops.Zeros(c.Graph(), flat), o)
 	y = ops.Mul(ops.Reshape(y, t.Shape...), ops.ReshapeSizes(scale, channels, 1, 1))
 	return ops.Add(y, ops.ReshapeSizes(bias, channels, 1, 1))
 }

@@ -23,6 +23,7 @@ type Update struct {
 	Rate                graph.Value // f32[]: the learning rate
 	Step                graph.Value // f32[]: how many updates there are with this one, from 1
 	Gate                ops.Gate    // to be handed to the update operations
+	Fine                bool        // of [Model]: composed of arithmetic, where that can be
 }
 
 // State is optimizer state of the parameter, which starts as zeros: a variable
@@ -52,13 +53,14 @@ type Momentum struct {
 
 // Update is the update of a parameter.
 func (o Momentum) Update(u Update) []*graph.Node {
-	step := ops.Momentum
-	if o.Nesterov {
-		step = ops.Nesterov
+	velocity, mu := u.State("momentum", u.Parameter.Type()), orDefault(o.Mu, 0.9)
+	switch {
+	case o.Nesterov:
+		return []*graph.Node{ops.Nesterov(u.Parameter, velocity, u.Gradient, u.Rate, mu, u.Gate)}
+	case u.Fine:
+		return fineMomentum(u, mu, velocity)
 	}
-	velocity := u.State("momentum", u.Parameter.Type())
-	return []*graph.Node{step(u.Parameter, velocity, u.Gradient, u.Rate, orDefault(o.Mu, 0.9),
-		u.Gate)}
+	return []*graph.Node{ops.Momentum(u.Parameter, velocity, u.Gradient, u.Rate, mu, u.Gate)}
 }
 
 // Rate is 0.01.
@@ -74,8 +76,12 @@ type Adam struct {
 func (o Adam) Update(u Update) []*graph.Node {
 	first, second := u.State("first", u.Parameter.Type()), u.State("second", u.Parameter.Type())
 	beta1, beta2 := betas(u, o.Betas)
+	eps := orDefault(o.Eps, 1e-8)
+	if u.Fine {
+		return fineAdam(u, beta1, beta2, eps, first, second)
+	}
 	return []*graph.Node{ops.Adam(u.Parameter, first, second, u.Gradient, u.Rate, u.Step, beta1,
-		beta2, orDefault(o.Eps, 1e-8), u.Gate)}
+		beta2, eps, u.Gate)}
 }
 
 // Rate is 0.001.
@@ -128,13 +134,16 @@ type Adafactor struct {
 
 // Update is the update of a parameter.
 func (o Adafactor) Update(u Update) []*graph.Node {
-	return []*graph.Node{ops.Adafactor(u.Parameter, o.State(u), u.Gradient, u.Rate, u.Step,
+	state := o.state(u)
+	if u.Fine {
+		return fineAdafactor(u, state)
+	}
+	return []*graph.Node{ops.Adafactor(u.Parameter, state, u.Gradient, u.Rate, u.Step,
 		ops.AdafactorConfig{MinDim: o.MinDim}, u.Gate)}
 }
 
-// State is the optimizer's state of a parameter: second moments, of rows and of
-// columns where they are factored.
-func (o Adafactor) State(u Update) (state []graph.Value) {
+// state is second moments, of rows and of columns where they are factored.
+func (o Adafactor) state(u Update) (state []graph.Value) {
 	types := ops.AdafactorState(u.Parameter.Type(), o.MinDim)
 	for i, t := range types {
 		name := "second"

@@ -1,4 +1,4 @@
-package models
+package nn
 
 import (
 	"github.com/gomem/gomem/graph"
@@ -12,59 +12,46 @@ import (
 // norms and optimizers are composed of arithmetic, and dropout keeps its mask.
 // It computes the same functions, up to rounding.
 
-// dropout zeroes elements of x with probability rate; the noise is shared along
-// some axes.
-func (p *part) dropout(x graph.Value, rate float32, name string, shared ...int) graph.Value {
-	if !p.training || rate == 0 {
+// fineDropout is [ops.Dropout], as a product with a mask.
+func (c *Ctx) fineDropout(x graph.Value, rate float32, name string, along ...int) graph.Value {
+	if !x.Valid() {
 		return x
 	}
-	if !p.fine || !x.Valid() {
-		return ops.Dropout(x, p.seed, rate, p.path+name, shared...)
-	}
 	sizes := x.Type().Sizes()
-	for _, axis := range shared {
+	for _, axis := range along {
 		sizes[axis] = 1
 	}
-	mask := ops.Dropout(ops.Ones(p.g, tensor.Of(graph.F32, sizes...)), p.seed, rate, p.path+name)
-	return ops.Mul(x, mask)
+	ones := ops.Ones(c.Graph(), tensor.Of(graph.F32, sizes...))
+	return ops.Mul(x, ops.Dropout(ones, c.Seed(), rate, name))
 }
 
-// layerNorm normalises rows of the last axis.
-func (p *part) layerNorm(x, scale, bias graph.Value, eps float32) graph.Value {
-	if p.fine {
-		return ops.LayerNormComposed(x, scale, bias, -1, eps)
-	}
-	return ops.LayerNorm(x, scale, bias, eps)
-}
-
-// rmsNorm divides rows of the last axis by their root mean square.
-func (p *part) rmsNorm(x, scale graph.Value, eps float32) graph.Value {
-	if !p.fine || !x.Valid() {
-		return ops.RMSNorm(x, scale, eps)
-	}
+// fineRMSNorm is [ops.RMSNorm], composed.
+func fineRMSNorm(x, scale graph.Value, eps float32) graph.Value {
 	square := ops.Scale(ops.SumKeep(ops.Square(x), -1), 1/float32(x.Type().Size(-1)))
 	return ops.Mul(ops.Mul(x, ops.Rsqrt(ops.AddScalar(square, eps))), scale)
 }
 
 // fineMomentum is [ops.Momentum], composed.
-func fineMomentum(m *Model, o momentum, w, grad, velocity graph.Value) []*graph.Node {
-	next := ops.Add(ops.Scale(velocity, o.Mu), grad)
+func fineMomentum(u Update, mu float32, velocity graph.Value) []*graph.Node {
+	w := u.Parameter
+	next := ops.Add(ops.Scale(velocity, mu), u.Gradient)
 	return []*graph.Node{
 		ops.Assign(velocity, next),
-		ops.Assign(w, ops.Sub(w, ops.Mul(next, m.LearningRate))),
+		ops.Assign(w, ops.Sub(w, ops.Mul(next, u.Rate))),
 	}
 }
 
 // fineAdam is [ops.Adam], composed.
-func fineAdam(m *Model, o adam, w, grad, first, second graph.Value) []*graph.Node {
-	mean := ops.Add(ops.Scale(first, o.Beta1), ops.Scale(grad, 1-o.Beta1))
-	square := ops.Add(ops.Scale(second, o.Beta2), ops.Scale(ops.Square(grad), 1-o.Beta2))
-	deviation := ops.Sqrt(ops.Div(square, unbiased(m.Step, o.Beta2)))
-	change := ops.Div(ops.Div(mean, unbiased(m.Step, o.Beta1)), ops.AddScalar(deviation, o.Eps))
+func fineAdam(u Update, beta1, beta2, eps float32, first, second graph.Value) []*graph.Node {
+	w, grad := u.Parameter, u.Gradient
+	mean := ops.Add(ops.Scale(first, beta1), ops.Scale(grad, 1-beta1))
+	square := ops.Add(ops.Scale(second, beta2), ops.Scale(ops.Square(grad), 1-beta2))
+	deviation := ops.Sqrt(ops.Div(square, unbiased(u.Step, beta2)))
+	change := ops.Div(ops.Div(mean, unbiased(u.Step, beta1)), ops.AddScalar(deviation, eps))
 	return []*graph.Node{
 		ops.Assign(first, mean),
 		ops.Assign(second, square),
-		ops.Assign(w, ops.Sub(w, ops.Mul(change, m.LearningRate))),
+		ops.Assign(w, ops.Sub(w, ops.Mul(change, u.Rate))),
 	}
 }
 
@@ -84,8 +71,9 @@ const (
 )
 
 // fineAdafactor is [ops.Adafactor], composed.
-func fineAdafactor(m *Model, w, grad graph.Value, state []graph.Value) []*graph.Node {
-	fresh := ops.Exp(ops.Scale(ops.Log(m.Step), -factorDecay)) // the weight of this step's squares
+func fineAdafactor(u Update, state []graph.Value) []*graph.Node {
+	w, grad := u.Parameter, u.Gradient
+	fresh := ops.Exp(ops.Scale(ops.Log(u.Step), -factorDecay)) // the weight of this step's squares
 	decay := ops.AddScalar(ops.Neg(fresh), 1)
 	square := ops.AddScalar(ops.Square(grad), factorEps1)
 	average := func(old, now graph.Value) graph.Value {
@@ -107,9 +95,9 @@ func fineAdafactor(m *Model, w, grad graph.Value, state []graph.Value) []*graph.
 		change = ops.Mul(ops.Mul(grad, ops.Rsqrt(relative)), ops.Rsqrt(columns))
 	}
 	scalar := tensor.Of(graph.F32)
-	size := ops.Maximum(rms(w), ops.Full(m.Graph, scalar, factorEps2))
-	clip := ops.Maximum(rms(change), ops.Ones(m.Graph, scalar))
-	rate := ops.Div(ops.Mul(m.LearningRate, size), clip)
+	size := ops.Maximum(rms(w), ops.Full(w.Graph(), scalar, factorEps2))
+	clip := ops.Maximum(rms(change), ops.Ones(w.Graph(), scalar))
+	rate := ops.Div(ops.Mul(u.Rate, size), clip)
 	return append(updates, ops.Assign(w, ops.Sub(w, ops.Mul(change, rate))))
 }
 

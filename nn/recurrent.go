@@ -1,0 +1,135 @@
+package nn
+
+import (
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/ops"
+	"github.com/gomem/gomem/internal/tensor"
+)
+
+// RecurrentOptions are those of [LSTM] and [GRU].
+type RecurrentOptions struct {
+	Reverse bool // from the last step to the first
+	// Unrolled makes operations of every step, rather than one of an LSTM's sequence.
+	Unrolled   bool
+	ForgetBias float32 // added to an LSTM's forget gate
+	Weight     Init    // nil means [Glorot]
+}
+
+// LSTM runs a recurrent layer over a sequence (Hochreiter and Schmidhuber 1997, with
+// Gers' forget gate): x f32[time batch in] → f32[time batch units], the state after
+// every step, from zeros. Its parameters are weight f32[in+units 4·units], the rows
+// for the input first and the columns of the input gate, the candidate, the forget and
+// the output gate in this order, and bias f32[4·units]. See [ops.LSTM].
+func LSTM(c *Ctx, x graph.Value, units int, options ...RecurrentOptions) graph.Value {
+	o, ok := one(c.Graph(), options)
+	if !ok || !recurrent("LSTM", x, units) {
+		return graph.Value{}
+	}
+	defer c.Enter()()
+	t := x.Type()
+	weight := c.Param("weight", o.Weight.or(Glorot), t.Size(2)+units, 4*units)
+	bias := c.Param("bias", nil, 4*units)
+	zero := ops.Zeros(c.Graph(), tensor.Of(graph.F32, t.Size(1), units))
+	if o.Unrolled {
+		h, state := zero, zero
+		return o.unroll(x, func(x graph.Value) graph.Value {
+			gates := ops.Add(ops.MatMul(ops.Concat(1, x, h), weight), bias)
+			h, state = ops.LSTMCell(gates, state, o.ForgetBias)
+			return h
+		})
+	}
+	if o.Reverse {
+		x = backwards(x)
+	}
+	y, _ := ops.LSTM(x, weight, bias, zero, zero, o.ForgetBias)
+	if o.Reverse {
+		y = backwards(y)
+	}
+	return y
+}
+
+// recurrent demands a sequence, and units.
+func recurrent(layer string, x graph.Value, units int) bool {
+	if !exact(layer, x, 3, "time, batch and width") {
+		return false
+	}
+	if units < 1 {
+		x.Graph().Fail(errorf("%s with %d units: want 1 or more", layer, units))
+		return false
+	}
+	return true
+}
+
+// unroll makes a sequence of what a cell makes of each step. Backward, each step has
+// a gradient of the weights, which is added to those of the steps after it before
+// the step before it is reached: there are never more than a few.
+func (o RecurrentOptions) unroll(x graph.Value,
+	cell func(graph.Value) graph.Value) graph.Value {
+	steps := ops.Unstack(x)
+	out := make([]graph.Value, len(steps))
+	for i := range steps {
+		at := i
+		if o.Reverse {
+			at = len(steps) - 1 - i
+		}
+		out[at] = cell(steps[at])
+	}
+	return ops.Stack(out...)
+}
+
+// backwards is a sequence from the last step to the first.
+func backwards(x graph.Value) graph.Value {
+	steps := ops.Unstack(x)
+	for i, j := 0, len(steps)-1; i < j; i, j = i+1, j-1 {
+		steps[i], steps[j] = steps[j], steps[i]
+	}
+	return ops.Stack(steps...)
+}
+
+// GRU runs a gated recurrent layer over a sequence (Cho et al. 2014, in the form of
+// cuDNN and PyTorch, which resets what the candidate's product gives): x f32[time batch
+// in] → f32[time batch units], the state after every step, from zeros. With r and z
+// the reset and the update gate, a step is
+//
+//	n ← tanh(x·Wn + bn + r·(h·Un + cn))
+//	h ← (1−z)·n + z·h
+//
+// Its parameters are weight f32[in 3·units] and bias f32[3·units], state-weight
+// f32[units 3·units] and state-bias f32[3·units], columns in the order r, z, n. The
+// products with x are one matrix product for the whole sequence.
+func GRU(c *Ctx, x graph.Value, units int, options ...RecurrentOptions) graph.Value {
+	o, ok := one(c.Graph(), options)
+	if !ok || !recurrent("GRU", x, units) {
+		return graph.Value{}
+	}
+	defer c.Enter()()
+	fromX := Linear(c, x, 3*units, LinearOptions{Weight: o.Weight})
+	weight := c.Param("state-weight", o.Weight.or(Glorot), units, 3*units)
+	bias := c.Param("state-bias", nil, 3*units)
+	h := ops.Zeros(c.Graph(), tensor.Of(graph.F32, x.Type().Size(1), units))
+	part := func(x graph.Value, i int) graph.Value { return ops.Slice(x, 1, i*units, (i+1)*units) }
+	return o.unroll(fromX, func(x graph.Value) graph.Value {
+		s := ops.Add(ops.MatMul(h, weight), bias)
+		gates := ops.Sigmoid(ops.Add(ops.Slice(x, 1, 0, 2*units), ops.Slice(s, 1, 0, 2*units)))
+		reset, update := part(gates, 0), part(gates, 1)
+		fresh := ops.Tanh(ops.Add(part(x, 2), ops.Mul(reset, part(s, 2))))
+		h = ops.Add(fresh, ops.Mul(update, ops.Sub(h, fresh)))
+		return h
+	})
+}
+
+// Bidirectional is a recurrent layer over a sequence in either direction, in places
+// "forward" and "backward", with both states of a step beside each other: x f32[time
+// batch in] → f32[time batch 2·units].
+func Bidirectional(c *Ctx, x graph.Value, units int,
+	layer func(c *Ctx, x graph.Value, units int, options ...RecurrentOptions) graph.Value,
+	options ...RecurrentOptions) graph.Value {
+	o, ok := one(c.Graph(), options)
+	if !ok {
+		return graph.Value{}
+	}
+	defer c.Enter()()
+	forward := layer(c.In("forward"), x, units, o)
+	o.Reverse = !o.Reverse
+	return ops.Concat(2, forward, layer(c.In("backward"), x, units, o))
+}
