@@ -114,7 +114,8 @@ func (p *Progress) evaluation(e Event) {
 	for _, name := range slices.Sorted(maps.Keys(e.Metrics)) {
 		facts = append(facts, fmt.Sprintf("%s %.4f", name, e.Metrics[name]))
 	}
-	fmt.Fprintln(p.Lines, Wrapped(p.width(), fmt.Sprintf("step %d/%d", e.Step, e.Steps), facts))
+	at := fmt.Sprintf("step %d/%d", e.Step, e.Steps)
+	fmt.Fprintln(p.Lines, Wrapped(p.width(), at, facts))
 	for _, sample := range e.Samples {
 		fmt.Fprintf(p.Lines, "  %s\n", cut(sample, p.width()-2))
 	}
@@ -143,7 +144,8 @@ func (p *Progress) step(e Event) {
 		p.bar.Set(e.Step, e.Steps, p.Facts(e, left)...)
 		return
 	}
-	due := p.shownAt.IsZero() || e.Step == e.Steps || e.Step-p.shown >= max(everySteps, e.Steps/100) ||
+	every := max(everySteps, e.Steps/100)
+	due := p.shownAt.IsZero() || e.Step == e.Steps || e.Step-p.shown >= every ||
 		time.Since(p.shownAt) >= everyTime
 	if !due {
 		return

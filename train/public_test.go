@@ -26,7 +26,7 @@ func tinyGPT(t *testing.T, seed uint64) (models.GPTConfig, *gomem.Session, []gra
 		t.Fatal(err)
 	}
 	s, err := gomem.Compile(context.Background(), m.Graph, gomem.Options{Seed: seed},
-		Targets(m)...)
+		Targets(&m.Model)...)
 	if err != nil {
 		t.Fatal(err)
 	}

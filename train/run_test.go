@@ -243,3 +243,38 @@ func TestSummaryJSON(t *testing.T) {
 		}
 	}
 }
+
+// TestAfter: the session that is left has the trained weights, and can be stepped; what is
+// wrong there is the run's error, and a run that failed or was stopped has no afterwards.
+func TestAfter(t *testing.T) {
+	o := toyOptions(t, toy(toyVocab, unigram{}))
+	var sum string
+	o.After = func(ctx context.Context, s *gomem.Session) error {
+		var err error
+		sum, err = weightsSHA256(s)
+		b := o.Loader.HeldOut(0)
+		_, stepped := s.Step(ctx, evaluation, feeds(o.Model, b.Inputs, 7, moment{}))
+		return errors.Join(err, stepped)
+	}
+	var end *Summary
+	o.Observe = func(e Event) {
+		if e.Kind == End {
+			end = e.Summary
+		}
+	}
+	s, err := Run(context.Background(), o)
+	if err != nil || sum != s.WeightsSHA256 || end == nil || end.WeightsSHA256 != sum {
+		t.Errorf("%v: weights %s, the summary's %s, the event's %+v", err, sum, s.WeightsSHA256,
+			end)
+	}
+	failure := errors.New("no paper")
+	o.After = func(context.Context, *gomem.Session) error { return failure }
+	if _, err := Run(context.Background(), o); !errors.Is(err, failure) || end != nil {
+		t.Errorf("%v, want %v; the event has %+v", err, failure, end)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	o.Observe = func(Event) { stop() }
+	if _, err := Run(ctx, o); err != nil {
+		t.Errorf("a run that was stopped went on to what comes after it: %v", err)
+	}
+}

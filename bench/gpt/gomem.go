@@ -137,7 +137,7 @@ func learn(ctx context.Context, dir string, w windows, steps int, rate float32,
 		return t, err
 	}
 	o.NoInitialize = true
-	s, err := gomem.Compile(ctx, m.Graph, o, train.Targets(m)[0])
+	s, err := gomem.Compile(ctx, m.Graph, o, train.Targets(&m.Model)[0])
 	if err != nil {
 		return t, err
 	}

@@ -110,7 +110,7 @@ func rewrite(ctx context.Context, from, to string) (err error) {
 	if err != nil {
 		return err
 	}
-	s, err := gomem.Compile(ctx, m.Graph, gomem.Options{}, train.Targets(m)...)
+	s, err := gomem.Compile(ctx, m.Graph, gomem.Options{}, train.Targets(&m.Model)...)
 	if err != nil {
 		return err
 	}
