@@ -15,8 +15,8 @@ func TestLayering(t *testing.T) {
 		pkgs, not []string
 		why       string
 	}{
-		{[]string{"space", "internal/tensor", "internal/count", "internal/fit",
-			"internal/grid", "internal/invariants", "internal/libm", "internal/longtest",
+		{[]string{"space", "internal/tensor", "internal/chart", "internal/count",
+			"internal/fit", "internal/grid", "internal/invariants", "internal/libm", "internal/longtest",
 			"internal/regular"}, []string{""},
 			"the vocabulary imports nothing of ours"},
 		{[]string{"internal/arena"}, []string{"internal/tensor", "graph"},

@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgimg"
-	"gonum.org/v1/plot/vg/vgsvg"
+
+	"github.com/gomem/gomem/internal/chart"
 )
 
 // The size of a picture.
@@ -28,9 +28,8 @@ const mib = 1 << 20
 // plot draws the curve into a file: the time of a step above the
 // memories and the copies. The name says the format.
 func (x curve) plot(path string) error {
-	// Okabe and Ito's colours, which people with any sight can tell apart.
-	blue, orange := color.RGBA{0, 114, 178, 255}, color.RGBA{230, 159, 0, 255}
-	green, pink := color.RGBA{0, 158, 115, 255}, color.RGBA{204, 121, 167, 255}
+	colours := chart.Palette()
+	blue, orange, green, pink := colours[0], colours[1], colours[2], colours[3]
 	var charts [][]*plot.Plot
 	add := func(y string, lines ...series) error {
 		p, err := x.chart(y, lines)
@@ -83,23 +82,9 @@ func (x curve) chart(y string, lines []series) (*plot.Plot, error) {
 	return p, nil
 }
 
-// canvas is something to draw on that can be written.
-type canvas interface {
-	vg.CanvasSizer
-	io.WriterTo
-}
-
-// newCanvas is one of the format that a file's name says. It has its fonts with it.
-func newCanvas(path string, width, height vg.Length) canvas {
-	if filepath.Ext(path) == ".svg" {
-		return vgsvg.NewWith(vgsvg.UseWH(width, height), vgsvg.EmbedFonts(true))
-	}
-	return vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(144))}
-}
-
 // drawCharts draws charts below each other into a file.
 func drawCharts(path string, charts [][]*plot.Plot) error {
-	canvas := newCanvas(path, chartWidth, chartHeight*vg.Length(len(charts)))
+	canvas := chart.NewCanvas(filepath.Ext(path), chartWidth, chartHeight*vg.Length(len(charts)))
 	tiles := draw.Tiles{Rows: len(charts), Cols: 1, PadTop: vg.Points(6), PadBottom: vg.Points(6),
 		PadLeft: vg.Points(6), PadRight: vg.Points(12), PadY: vg.Points(10)}
 	for i, row := range plot.Align(charts, tiles, draw.New(canvas)) {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/compile"
+	"github.com/gomem/gomem/internal/chart"
 	"github.com/gomem/gomem/internal/grid"
 	"github.com/gomem/gomem/space"
 )
@@ -192,7 +193,7 @@ func (c *planCmd) sweepable() error {
 		return usagef("--points %d: want a number from 2 to %d", c.Points, maxPoints)
 	case c.Plot != "" && !c.Sweep:
 		return usagef("--plot needs --sweep")
-	case c.Plot != "" && ext != ".png" && ext != ".svg":
+	case c.Plot != "" && !chart.Known(ext):
 		return usagef("--plot %s: want a name that ends in .png or .svg", c.Plot)
 	case c.Sweep && (c.Dump != "" || c.DumpPass != "" || c.Graph != ""):
 		return usagef("a dump or graph is of one plan, --sweep of many: leave one out")

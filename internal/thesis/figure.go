@@ -2,7 +2,6 @@ package thesis
 
 import (
 	"errors"
-	"image/color"
 	"io"
 	"math"
 	"os"
@@ -12,8 +11,8 @@ import (
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgimg"
-	"gonum.org/v1/plot/vg/vgsvg"
+
+	"github.com/gomem/gomem/internal/chart"
 )
 
 // nan stands for a number that does not exist.
@@ -37,15 +36,8 @@ type series struct {
 const (
 	across, down = 25 * vg.Centimeter, 12 * vg.Centimeter
 	beside       = 4 * vg.Centimeter
-	margin       = 0.2 * vg.Centimeter
 	barWidth     = 0.6 * vg.Centimeter
 )
-
-// palette is Okabe and Ito's, which people with any sight can tell apart.
-var palette = []color.Color{
-	color.RGBA{0, 114, 178, 255}, color.RGBA{230, 159, 0, 255},
-	color.RGBA{0, 158, 115, 255}, color.RGBA{204, 121, 167, 255},
-}
 
 // draw writes the figures of a table as PNG and SVG, if any are wanted.
 func (r *runner) draw(t Table) error {
@@ -57,33 +49,15 @@ func (r *runner) draw(t Table) error {
 		if err != nil {
 			return err
 		}
-		png := vgimg.NewWith(vgimg.UseWH(across, down), vgimg.UseDPI(120))
-		svg := vgsvg.NewWith(vgsvg.UseWH(across, down))
-		for ext, c := range map[string]interface {
-			vg.CanvasSizer
-			io.WriterTo
-		}{".png": vgimg.PngCanvas{Canvas: png}, ".svg": svg} {
-			layOut(p, draw.New(c))
+		for _, ext := range []string{".png", ".svg"} {
+			c := chart.NewCanvas(ext, across, down)
+			chart.Beside(p, draw.New(c), beside)
 			if err := save(filepath.Join(r.Plots, f.file+ext), c); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
-}
-
-// layOut draws a plot with its legend beside it: names are behind their colours, so
-// that they do not overlap, whatever fonts a viewer has.
-func layOut(p *plot.Plot, c draw.Canvas) {
-	c.FillPolygon(color.White, []vg.Point{c.Min, {X: c.Max.X, Y: c.Min.Y}, c.Max,
-		{X: c.Min.X, Y: c.Max.Y}})
-	c = draw.Crop(c, margin, -margin, margin, -margin)
-	legend := p.Legend
-	legend.Top, legend.Left, legend.Padding = true, true, vg.Points(3)
-	p.Legend = plot.NewLegend()
-	p.Draw(draw.Crop(c, 0, -beside, 0, 0))
-	legend.Draw(draw.Crop(c, c.Size().X-beside+margin, 0, 0, -vg.Centimeter))
-	p.Legend = legend
 }
 
 // save writes a figure.
@@ -123,6 +97,7 @@ func (f figure) roomy(p *plot.Plot) {
 
 // add draws a series.
 func (f figure) add(p *plot.Plot, i int, s series) error {
+	palette := chart.Palette()
 	colour := palette[i%len(palette)]
 	if f.bars {
 		bars, err := plotter.NewBarChart(plotter.Values(s.y), barWidth)
