@@ -3,9 +3,11 @@ package ops
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/kernel"
+	"github.com/gomem/gomem/internal/kernel/vec"
 	"github.com/gomem/gomem/internal/tensor"
 )
 
@@ -57,13 +59,29 @@ func (arg) VJP(*graph.Node, []graph.Value) []graph.Value { return none(1) }
 func argCPU(o arg, c *kernel.Call) error {
 	switch c.In[0].Type.DType {
 	case graph.F32:
-		args(o, c, c.In[0].F32())
+		if o.Axis == c.In[0].Type.Rank()-1 && !o.Least {
+			argRows(c)
+		} else {
+			args(o, c, c.In[0].F32())
+		}
 	case graph.I32:
 		args(o, c, c.In[0].I32())
 	default:
 		args(o, c, c.In[0].U8())
 	}
 	return nil
+}
+
+// argRows looks for the largest of a row, and then for where it is.
+func argRows(c *kernel.Call) {
+	x, out := c.In[0].F32(), c.Out[0].I32()
+	n := c.In[0].Type.Size(-1)
+	rows(c, len(x), n, func(lo, hi int) {
+		most := vec.MaxOf(x[lo:hi])
+		out[lo/n] = int32(slices.IndexFunc(x[lo:hi], func(v float32) bool {
+			return v == most || v != v
+		}))
+	})
 }
 
 // args goes through the rows of an axis for some columns at a time.

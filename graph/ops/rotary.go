@@ -3,6 +3,7 @@ package ops
 import (
 	"fmt"
 	"math"
+	"unsafe"
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/kernel"
@@ -78,11 +79,11 @@ func (rotary) sequences(in []graph.Type) int {
 	return n
 }
 
-// Cost: the scratch has the cosine and the sine of every angle.
+// Cost: the scratch has the rates in 64 bits, and the cosine and the sine of every angle.
 func (o rotary) Cost(in, out []graph.Type) graph.Cost {
 	c := streaming(in, out, 3)
 	angles := int64(o.sequences(in)) * int64(o.Width/2)
-	c.FLOPs, c.Scratch = c.FLOPs+60*angles, 8*angles
+	c.FLOPs, c.Scratch = c.FLOPs+60*angles, 8*(int64(o.Width/2)+angles)
 	return c
 }
 
@@ -117,7 +118,7 @@ func rotaryCPU(o rotary, c *kernel.Call) error {
 	width, half := c.In[0].Type.Size(-1), o.Width/2
 	length := c.In[0].Type.Size(-2)
 	types := []graph.Type{c.In[0].Type, c.In[1].Type}
-	table := floats(c.Scratch)
+	table := floats(c.Scratch[8*half:])
 	o.fill(c, table, c.In[1].I32(), o.sequences(types))
 	each := c.In[0].Type.Rows(1) // rows that share the positions
 	if c.In[1].Type.Rank() == 2 {
@@ -134,6 +135,10 @@ func rotaryCPU(o rotary, c *kernel.Call) error {
 // fill computes the cosines, and then the sines, of every row's angles.
 func (o rotary) fill(c *kernel.Call, table []float32, positions []int32, rows int) {
 	half := o.Width / 2
+	rates := unsafe.Slice((*float64)(unsafe.Pointer(unsafe.SliceData(c.Scratch))), half)
+	for i := range rates {
+		rates[i] = libm.Pow(float64(o.Base), -2*float64(i)/float64(o.Width))
+	}
 	c.Pool.For(rows, max(1, 512/half), func(lo, hi int) {
 		for row := lo; row < hi; row++ {
 			position := float64(positions[0]) + float64(row)
@@ -141,8 +146,7 @@ func (o rotary) fill(c *kernel.Call, table []float32, positions []int32, rows in
 				position = float64(positions[row])
 			}
 			angles := table[2*row*half : 2*(row+1)*half]
-			for i := range half {
-				rate := libm.Pow(float64(o.Base), -2*float64(i)/float64(o.Width))
+			for i, rate := range rates {
 				sin, cos := libm.Sincos(float64(position * rate))
 				angles[i], angles[half+i] = float32(cos), float32(sin)
 			}
