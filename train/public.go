@@ -28,11 +28,12 @@ const (
 )
 
 // Public is a language model as others publish it: a directory with model.safetensors,
-// or several such files and an index, config.json and tokenizer.json.
+// or several such files and an index, and beside them config.json and tokenizer.json.
 type Public struct {
-	Path      string // the directory, or a file of weights alone
+	Path      string // the directory, or the file of the weights
 	Config    models.GPTConfig
-	Tokenizer *data.Tokenizer // nil if the directory has none
+	Tokenizer *data.Tokenizer // nil if there is none
+	dir       string
 	tensors   map[string]publicTensor
 }
 
@@ -42,22 +43,37 @@ type publicTensor struct {
 	safetensors.Entry
 }
 
-// IsPublic reports whether path looks like a public checkpoint: it is a directory that
-// has its files of weights.
+// IsPublic reports whether there is a public checkpoint at path, rather than one of a
+// run or nothing: a directory with its weights, or the file of these, which a config.json
+// is beside or whose tensors are called as those of GPT-2.
 func IsPublic(path string) bool {
-	for _, name := range []string{publicWeights, publicIndex} {
-		if info, err := os.Stat(filepath.Join(path, name)); err == nil && info.Mode().IsRegular() {
-			return true
-		}
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return isRegular(path, publicWeights) || isRegular(path, publicIndex)
 	}
-	return false
+	f, err := safetensors.Open(path)
+	if err != nil {
+		return false
+	}
+	defer closeRead(f)
+	if _, ofRun := f.Metadata()[keyFormat]; ofRun {
+		return false
+	}
+	all := map[string]publicTensor{}
+	enterTensors(f, path, all)
+	_, err = models.Shaped(sizesOf(all))
+	return err == nil || isRegular(filepath.Dir(path), publicConfig)
 }
 
-// OpenPublic finds out what is in a directory with a public checkpoint of GPT-2 or
-// LLaMA, or in a file with the weights of a GPT-2. The weights themselves are read by
-// [Public.Load]. Errors are *[ErrCheckpoint]s.
+func isRegular(dir, name string) bool {
+	info, err := os.Stat(filepath.Join(dir, name))
+	return err == nil && info.Mode().IsRegular()
+}
+
+// OpenPublic finds out what is in a public checkpoint of GPT-2 or LLaMA: its directory,
+// or the file of its weights. The weights themselves are read by [Public.Load]. Errors
+// are *[ErrCheckpoint]s.
 func OpenPublic(path string) (*Public, error) {
-	p := &Public{Path: path, tensors: map[string]publicTensor{}}
+	p := &Public{Path: path, dir: path, tensors: map[string]publicTensor{}}
 	if err := p.open(); err != nil {
 		if _, ok := errors.AsType[*ErrCheckpoint](err); ok {
 			return nil, err
@@ -77,6 +93,8 @@ func (p *Public) open() error {
 		if files, err = p.files(); err != nil {
 			return err
 		}
+	} else {
+		p.dir = filepath.Dir(p.Path)
 	}
 	all := map[string]publicTensor{}
 	for _, file := range files {
@@ -84,7 +102,7 @@ func (p *Public) open() error {
 			return err
 		}
 	}
-	if err := p.configure(info.IsDir(), all); err != nil {
+	if err := p.configure(all); err != nil {
 		return err
 	}
 	for public, t := range all {
@@ -92,7 +110,7 @@ func (p *Public) open() error {
 			p.tensors[name] = t
 		}
 	}
-	return nil
+	return p.findTokenizer()
 }
 
 // files are those of the weights in the directory.
@@ -127,39 +145,57 @@ func listTensors(file string, all map[string]publicTensor) error {
 	if err != nil {
 		return &ErrCheckpoint{Path: file, Err: bare(err)}
 	}
-	for _, e := range f.Entries() {
-		all[e.Name] = publicTensor{file, e}
-	}
+	enterTensors(f, file, all)
 	return f.Close()
 }
 
-// configure reads config.json and tokenizer.json. Without the first, GPT-2 is known by
-// its tensors.
-func (p *Public) configure(directory bool, all map[string]publicTensor) error {
-	text, err := os.ReadFile(filepath.Join(p.Path, publicConfig))
-	if directory && err == nil {
-		p.Config, err = models.ParseGPTConfig(text)
-		if err != nil {
-			return fmt.Errorf("%s: %w", publicConfig, err)
-		}
-	} else if p.Config, err = models.Shaped(func(name string) []int {
+func enterTensors(f *safetensors.File, file string, all map[string]publicTensor) {
+	for _, e := range f.Entries() {
+		all[e.Name] = publicTensor{file, e}
+	}
+}
+
+// sizesOf gives the axes of tensors by their names.
+func sizesOf(all map[string]publicTensor) func(name string) []int {
+	return func(name string) []int {
 		if t, ok := all[name]; ok {
 			return t.Type.Sizes()
 		}
 		return nil
-	}); err != nil {
-		return err
 	}
-	file := filepath.Join(p.Path, publicTokenizer)
-	if _, err := os.Stat(file); !directory || errors.Is(err, fs.ErrNotExist) {
+}
+
+// configure reads config.json. Without it GPT-2 is known by its tensors.
+func (p *Public) configure(all map[string]publicTensor) error {
+	text, err := regular.ReadFile(filepath.Join(p.dir, publicConfig))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		p.Config, err = models.Shaped(sizesOf(all))
+		return err
+	case err == nil:
+		p.Config, err = models.ParseGPTConfig(text)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", publicConfig, bare(err))
+	}
+	return nil
+}
+
+// findTokenizer reads tokenizer.json, if there is one.
+func (p *Public) findTokenizer() error {
+	if !isRegular(p.dir, publicTokenizer) {
 		return nil
 	}
-	p.Tokenizer, err = data.LoadTokenizer(file)
-	if err == nil && p.Tokenizer.Size() > p.Config.Vocab {
-		err = fmt.Errorf("%s has %d ids, the model %d", publicTokenizer, p.Tokenizer.Size(),
-			p.Config.Vocab)
+	var err error
+	p.Tokenizer, err = data.LoadTokenizer(filepath.Join(p.dir, publicTokenizer))
+	if err != nil {
+		return err
 	}
-	return err
+	if used, have := p.Tokenizer.Used(), p.Config.Vocab; used > have {
+		return fmt.Errorf("%s has %d tokens, the model has room for %d: give those that belong "+
+			"together", publicTokenizer, used, have)
+	}
+	return nil
 }
 
 // Load gives parameters of a session the values of the checkpoint, one at a time. They

@@ -174,7 +174,7 @@ func TestExport(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	if _, err := Run(ctx, Options{Model: m, Loader: l, Tokenizer: tok, Steps: 2,
+	if _, err := Run(ctx, Options{Model: &m.Model, Loader: l, Tokenizer: tok, Steps: 2,
 		Save: filepath.Join(dir, "run")}); err != nil {
 		t.Fatal(err)
 	}

@@ -15,14 +15,14 @@ type checkpointed struct {
 	train.Checkpoint
 	kind   kind
 	flags  modelFlags
-	public *public // where the checkpoint is none of gomem's
+	public *train.Public // where the checkpoint is none of gomem's
 }
 
 // openCheckpoint reads what a checkpoint says of its model: that is all that it takes
 // to build it again.
 func openCheckpoint(path location) (checkpointed, error) {
 	if p, err := openPublic(string(path)); p != nil || err != nil {
-		return checkpointed{Checkpoint: p.checkpoint(), kind: kind{name: "gpt"}, public: p}, err
+		return checkpointed{Checkpoint: checkpointOf(p), kind: kind{name: "gpt"}, public: p}, err
 	}
 	c, err := train.Inspect(string(path))
 	if err != nil {
@@ -91,7 +91,7 @@ func blocksGiven(kept string) string {
 // tokenizer is the one that the model was trained with.
 func (x checkpointed) tokenizer() (*data.Tokenizer, error) {
 	if x.public != nil {
-		return x.public.tokenizer, nil
+		return x.public.Tokenizer, nil
 	}
 	if x.Tokenizer == "" {
 		return nil, x.unusable("it has no tokenizer: train again")
@@ -106,7 +106,7 @@ func (x checkpointed) tokenizer() (*data.Tokenizer, error) {
 // weights are the values of the checkpoint's variables.
 func (x checkpointed) weights() predict.Weights {
 	if x.public != nil {
-		return x.public.weights
+		return x.public.Load
 	}
 	return predict.Checkpoint(x.Path)
 }

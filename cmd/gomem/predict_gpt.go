@@ -84,7 +84,7 @@ func (c *predictCmd) sampling() (predict.Sampling, error) {
 // continuer is the decoder of a model that continues texts.
 func (x checkpointed) continuer(batch int) (*models.Decoder, error) {
 	if x.public != nil {
-		return models.DecodeGPT(x.public.config, batch)
+		return models.DecodeGPT(x.public.Config, batch)
 	}
 	c, err := gptConfig(x.flags)
 	if err != nil {
