@@ -33,6 +33,7 @@ type cli struct {
 	Train   trainCmd   `cmd:"" help:"Train a model under a memory budget."`
 	Predict predictCmd `cmd:"" help:"Translate, classify, transcribe or draw with a trained model."`
 	Eval    evalCmd    `cmd:"" help:"Print the metrics of training for any data."`
+	Export  exportCmd  `cmd:"" help:"Write a checkpoint of gpt in the form that others read."`
 	Plan    planCmd    `cmd:"" help:"Plan a training step and explain its memory; run nothing."`
 	Fit     fitCmd     `cmd:"" help:"Find the largest batch, depth or the like that fits."`
 	Profile profileCmd `cmd:"" help:"Say where the memory and the time of a step go."`

@@ -54,7 +54,7 @@ func loadRunning(ctx context.Context, w io.Writer, c *trainCmd, m *models.Model)
 	done := notice(w, fmt.Sprintf("gomem: learning up to %d sub-words, and encoding %s", m.Classes,
 		spec))
 	defer done()
-	tokenizer, err := data.LearnTokenizer(ctx, text.Texts(), m.Classes)
+	tokenizer, err := c.subWords(ctx, text, m.Classes)
 	if err != nil {
 		return dataset{}, err
 	}
@@ -74,4 +74,18 @@ func loadRunning(ctx context.Context, w io.Writer, c *trainCmd, m *models.Model)
 		},
 		scorer: train.PerplexityScorer,
 	}, nil
+}
+
+// subWords are those of the file that was given, or of the text.
+func (c *trainCmd) subWords(ctx context.Context, text *data.Running,
+	most int) (*data.Tokenizer, error) {
+	if c.Tokenizer == "" {
+		return data.LearnTokenizer(ctx, text.Texts(), most)
+	}
+	tokenizer, err := data.LoadTokenizer(string(c.Tokenizer))
+	if err == nil && tokenizer.Used() > most {
+		err = fmt.Errorf("--tokenizer %s has %d ids, the model room for %d: use a larger --size",
+			c.Tokenizer, tokenizer.Used(), most)
+	}
+	return tokenizer, err
 }

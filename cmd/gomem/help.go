@@ -80,6 +80,9 @@ train --steps
     and score by BLEU; 0 is none (default 2, none at base).
 --samples
     wgan: draw images into a directory at every evaluation, as a grid step-000100.png.
+--tokenizer
+    gpt: a tokenizer.json to use, such as that of a public checkpoint, instead of learning
+    sub-words from the data.
 --save
     Keep checkpoints in a directory: at the end, on Ctrl-C, and as --save-every says
     (default: where --resume found one, else none are kept).

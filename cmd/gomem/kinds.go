@@ -39,7 +39,7 @@ var kinds = []kind{
 		"bleu"}, data: texts, build: buildMoE, load: loadTexts},
 	{name: "transformer", flags: []string{"length", "depth", "bleu"}, data: texts,
 		build: buildTransformer, load: loadTexts},
-	{name: "gpt", flags: []string{"length", "depth", "blocks"}, data: running, build: buildGPT,
+	{name: "gpt", flags: []string{"length", "depth", "blocks", "tokenizer"}, data: running, build: buildGPT,
 		load: loadRunning},
 	{name: "resnet", flags: []string{"depth", "blocks", "version", "pixels"}, data: pictures,
 		build: buildResNet, load: loadPhotos},

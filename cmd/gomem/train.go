@@ -31,6 +31,7 @@ type trainCmd struct {
 	EvalBatches count    `group:"run" placeholder:"N"`
 	BLEU        *whole   `name:"bleu" group:"run" placeholder:"N"`
 	Samples     location `group:"run" placeholder:"DIR"`
+	Tokenizer   location `group:"run" placeholder:"FILE"`
 	Save        location `group:"run" placeholder:"DIR"`
 	SaveEvery   count    `group:"run" placeholder:"N"`
 	Resume      location `group:"run" placeholder:"DIR"`
@@ -186,7 +187,8 @@ func (c *trainCmd) fitting() error {
 	if err != nil {
 		return err
 	}
-	err = k.takes(option{"samples", c.Samples != ""}, option{"bleu", c.BLEU != nil})
+	err = k.takes(option{"samples", c.Samples != ""}, option{"bleu", c.BLEU != nil},
+		option{"tokenizer", c.Tokenizer != ""})
 	if err != nil {
 		return err
 	}
