@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"sync"
 	"time"
 
 	"github.com/gomem/gomem/auto"
@@ -122,14 +123,27 @@ func (s *search) agreeing(problems [][]*problem, first int, homes []bool) ([]*fo
 	return plans, nil
 }
 
-// solve is the fastest plan that is found for a target, or nil.
+// solve is the fastest plan that is found for a target, or nil. All orders are searched at
+// once; those that promise hardly more than what is packed already are not packed.
 func (j *job) solve(ctx context.Context, problems []*problem, o Options,
 	homes []bool) (*found, error) {
+	decisions := make([]*auto.Decision, len(problems))
+	errs := make([]error, len(problems))
+	var searches sync.WaitGroup
+	for i, x := range problems {
+		searches.Go(func() {
+			decisions[i], errs[i] = x.Solve(ctx, j.room(o), searching(o, homes))
+		})
+	}
+	searches.Wait()
 	var best *found
-	for _, x := range problems {
-		d, err := x.Solve(ctx, j.room(o), searching(o, homes))
-		if err != nil {
-			return nil, err
+	for i, x := range problems {
+		d := decisions[i]
+		if errs[i] != nil {
+			return nil, errs[i]
+		}
+		if best != nil && d != nil && d.Time() >= best.time-best.time/promise {
+			continue
 		}
 		f, err := j.packed(ctx, x, d, o, homes)
 		if err != nil {
@@ -141,6 +155,9 @@ func (j *job) solve(ctx context.Context, problems []*problem, o Options,
 	}
 	return best, nil
 }
+
+// promise is by what part of a step another order must be faster to be packed.
+const promise = 500
 
 // room is what the planner may take: of the host anything, if a disk takes over what it
 // has no room for.
@@ -164,7 +181,7 @@ const packEffort = 20_000_000
 
 // repairs is how often a decision is made to keep to less than the budget, since
 // packing lost some of it.
-const repairs = 6
+const repairs = 5
 
 // packed is the plan of a decision whose addresses keep to the budgets, or nil: if
 // they do not, the decision is tightened for smaller ones.
@@ -198,14 +215,15 @@ func (j *job) packed(ctx context.Context, x *problem, d *auto.Decision, o Option
 	return nil, nil
 }
 
-// shrunk is what to aim for next if a plan takes so much: less by half or more of
-// what the last one was over by.
+// shrunk is what to aim for next if a plan takes so much: less by what the last one was
+// over by, and by more every time. The time of a step hardly changes with a few percent of
+// the budget, while every attempt is a search and a packing.
 func shrunk(inner, budget, taken, round int64) int64 {
 	if taken <= budget {
 		return inner
 	}
 	over := taken - budget
-	return inner - over/20*(10+3*round) - inner/500
+	return inner - over/2*(2+round) - inner/500
 }
 
 // scheduled is the plan of a decision, whether or not it keeps to the budgets. If there

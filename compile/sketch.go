@@ -2,6 +2,7 @@ package compile
 
 import (
 	"math"
+	"sync"
 
 	"github.com/gomem/gomem/internal/arena"
 	"github.com/gomem/gomem/pass"
@@ -74,12 +75,16 @@ func (k *sketch) most(id space.ID) int64 {
 	return max(0, fixed+most-arena.Align+1)
 }
 
-// pack fixes the addresses of all spaces. Effort is how much is done for a packing within
-// the budgets; without any, addresses do not depend on them.
+// pack fixes the addresses of all spaces at once. Effort is how much is done for a packing
+// within the budgets; without any, addresses do not depend on them.
 func (k *sketch) pack(budgets need, effort int64) {
+	var spaces sync.WaitGroup
 	for id := range k.need {
-		k.need[id] = packSpace(k.slots, space.ID(id), budgets[id], effort)
+		spaces.Go(func() {
+			k.need[id] = packSpace(k.slots, space.ID(id), budgets[id], effort)
+		})
 	}
+	spaces.Wait()
 	k.packed = true
 }
 
