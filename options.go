@@ -86,11 +86,20 @@ type Feeds map[graph.Value]Tensor
 type Target = compile.Target
 
 // Training is the target "train": fetch the values and apply every update of
-// the graph.
+// the graph, of which each variable then has one at most.
 func Training(g *graph.Graph, fetches ...graph.Value) Target {
-	t := Target{Name: "train", Fetches: fetches}
-	for _, n := range g.Updates() {
-		t.Updates = append(t.Updates, n.ID)
+	return Updating("train", g.Updates(), fetches...)
+}
+
+// Updating is the target that fetches the values and applies some updates: one of
+// several for the same variables, such as a training step for batches of another size.
+// An update that could not be made is left out, since the graph has the error.
+func Updating(name string, updates []*graph.Node, fetches ...graph.Value) Target {
+	t := Target{Name: name, Fetches: fetches}
+	for _, n := range updates {
+		if n != nil {
+			t.Updates = append(t.Updates, n.ID)
+		}
 	}
 	return t
 }

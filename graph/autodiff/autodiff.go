@@ -20,7 +20,7 @@ import (
 	"github.com/gomem/gomem/graph/ops"
 )
 
-// Grad appends the gradients of the scalar y with respect to each of wrt. A
+// Grad appends the gradients of y, one number in f32, with respect to each of wrt. A
 // value that y does not depend on has the zero Value as its gradient. Mistakes
 // are recorded in the graph, as with every operation.
 func Grad(y graph.Value, wrt ...graph.Value) []graph.Value {
@@ -29,12 +29,32 @@ func Grad(y graph.Value, wrt ...graph.Value) []graph.Value {
 		return out
 	}
 	g := y.Graph()
-	if t := y.Type(); t.Elems() != 1 || t.DType != graph.F32 {
-		g.Fail(fmt.Errorf("gradient of %s, which is %s: want an f32 scalar", y, t))
+	if err := check(y, wrt); err != nil {
+		g.Fail(err)
 		return out
 	}
 	g.InPhase(graph.Backward, func() { gradients(g, y, wrt, out) })
 	return out
+}
+
+// check reports what there are no gradients of, with the line where it was made, and
+// what there are none by.
+func check(y graph.Value, wrt []graph.Value) error {
+	t := y.Type()
+	switch {
+	case t.Elems() != 1:
+		return fmt.Errorf("gradient of %s, which is %s (made at %s): want one number, such as its "+
+			"ops.Sum or ops.Mean", y, t, y.Node.Pos)
+	case t.DType != graph.F32:
+		return fmt.Errorf("gradient of %s, which is %s (made at %s): want f32, as ops.Cast gives",
+			y, t, y.Node.Pos)
+	}
+	for i, v := range wrt {
+		if v.Valid() && v.Graph() != y.Graph() {
+			return fmt.Errorf("gradient of %s by value %d, %s, of another graph", y, i, v)
+		}
+	}
+	return nil
 }
 
 func gradients(g *graph.Graph, y graph.Value, wrt, out []graph.Value) {

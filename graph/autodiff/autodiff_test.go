@@ -115,12 +115,33 @@ func TestNodesCarryTheirOrigin(t *testing.T) {
 	}
 }
 
-func TestNotAScalar(t *testing.T) {
-	g := graph.New()
-	x := g.Input("x", tensor.Of(graph.F32, 2))
-	autodiff.Grad(ops.Square(x), x)
-	if g.Err() == nil || !strings.Contains(g.Err().Error(), "want an f32 scalar") {
-		t.Errorf("error is %v", g.Err())
+// TestBadGradients: what is no number in f32, or by what there is no gradient, is said
+// with the lines of both the value and the request.
+func TestBadGradients(t *testing.T) {
+	for want, build := range map[string]func(x graph.Value) (y, by graph.Value){
+		"want one number, such as its ops.Sum or ops.Mean": func(x graph.Value) (y, by graph.Value) {
+			return ops.Square(x), x
+		},
+		"want f32, as ops.Cast gives": func(x graph.Value) (y, by graph.Value) {
+			return ops.Cast(ops.Sum(x), graph.F64), x
+		},
+		"by value 0, z, of another graph": func(x graph.Value) (y, by graph.Value) {
+			other := graph.New()
+			for range 9 {
+				by = other.Constant("z", tensor.FromF32([]float32{1}))
+			}
+			return ops.Sum(x), other.Node(0).Value(0)
+		},
+	} {
+		g := graph.New()
+		y, by := build(g.Input("x", tensor.Of(graph.F32, 2)))
+		autodiff.Grad(y, by)
+		err := fmt.Sprint(g.Err())
+		if !strings.Contains(err, want) || !strings.Contains(err, y.String()) ||
+			!strings.Contains(want, "graph") &&
+				strings.Count(err, "autodiff/autodiff_test.go:") != 2 {
+			t.Errorf("want %q, have %v", want, err)
+		}
 	}
 }
 
