@@ -66,7 +66,7 @@ func operations() []operation {
 	var list []operation
 	for _, part := range [][]operation{functionOperations(), pairOperations(),
 		reductionOperations(), movingOperations(), productOperations(),
-		lossOperations()} {
+		lossOperations(), sequenceOperations()} {
 		list = append(list, part...)
 	}
 	return list
@@ -347,5 +347,33 @@ func lossOperations() []operation {
 func constantWeights(f func(in values) graph.Value) func(in values) graph.Value {
 	return func(in values) graph.Value {
 		return f(values{in[0], in[1], ops.StopGradient(in[2])})
+	}
+}
+
+// sequenceOperations are those of positions in sequences.
+func sequenceOperations() []operation {
+	// c and s turn pairs a and b of elements, at positions 3, 4, … of 4 elements
+	const angles = "(lambda w: (w.cos(), w.sin()))(torch.arange(3, 8).float()[:, None] * " +
+		"10000 ** -(torch.arange(0, 6, 2) / 6))"
+	const turned = "(lambda c, s, a, b: (a * c - b * s, b * c + a * s))(*" + angles + ", "
+	start := tensor.FromI32([]int32{3})
+	rotary := func(interleaved bool) func(in values) graph.Value {
+		return func(in values) graph.Value {
+			return ops.Rotary(in[0], in[1], ops.Rotation{Interleaved: interleaved})
+		}
+	}
+	x := []tensor.View{normals(1, 2, 5, 6), start}
+	return []operation{
+		{expression: "torch.cat(" + turned + "*x[0].chunk(2, -1)), -1)", in: x,
+			build: rotary(false)},
+		{expression: "torch.stack(" + turned + "x[0][..., ::2], x[0][..., 1::2]), -1).flatten(-2)",
+			in: x, build: rotary(true)},
+		{expression: "x[0].index_copy(1, x[2] + torch.arange(2), x[1])",
+			in:    []tensor.View{normals(1, 3, 6, 4), normals(2, 3, 2, 4), start},
+			build: func(in values) graph.Value { return ops.PutAt(in[0], in[1], in[2], 1) }},
+		{expression: "x[0].narrow(2, int(x[1]), 2)", in: []tensor.View{normals(1, 2, 3, 6), start},
+			build: func(in values) graph.Value { return ops.SliceAt(in[0], in[1], 2, 2) }},
+		{expression: "torch.full((4, 9), -1e9).triu(4)", in: []tensor.View{start},
+			build: func(in values) graph.Value { return ops.CausalMaskAt(in[0], 4, 9) }},
 	}
 }
