@@ -34,6 +34,7 @@ type Tokenizer struct {
 	tokens []string      // bytes of an id, by id; empty for PAD and EOS
 	bytes  [256]int32    // id of every byte
 	eos    int32         // ends a text; −1 if nothing does
+	start  []int32       // before a text that is to be continued
 	cut    cut
 	file   *tokenizerFile // of tokenizers in the format of tokenizer.json
 

@@ -166,7 +166,7 @@ func parseTokenizer(text []byte) (*Tokenizer, error) {
 		return nil, err
 	}
 	t.index()
-	return t, nil
+	return t, t.begin()
 }
 
 // supported refuses what would give other ids than those the file means.

@@ -174,6 +174,36 @@ func TestPrefixSpace(t *testing.T) {
 	}
 }
 
+// TestPrompt: what a file puts before texts is before prompts, and before nothing else.
+func TestPrompt(t *testing.T) {
+	template := `{"type":"TemplateProcessing","single":[{"SpecialToken":{"id":"<s>","type_id":0}},
+{"Sequence":{"id":"A","type_id":0}},{"SpecialToken":{"id":"</s>","type_id":0}}],
+"special_tokens":{"<s>":{"id":"<s>","ids":[259],"tokens":["<s>"]},
+"</s>":{"id":"</s>","ids":[261],"tokens":["</s>"]}}}`
+	plain := `{"type":"ByteLevel","add_prefix_space":true,
+"trim_offsets":false}`
+	sequence := `{"type":"Sequence","processors":[` + plain + `,` + template + `]}`
+	for post, want := range map[string][]int32{
+		plain: {257}, "null": {257}, template: {259, 257}, sequence: {259, 257},
+	} {
+		var tok Tokenizer
+		if err := tok.UnmarshalJSON(small(plain, post)); err != nil {
+			t.Fatal(err)
+		}
+		if got := tok.Prompt("low"); !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", post, got, want)
+		}
+		if got := tok.Encode("low"); !slices.Equal(got, []int32{257}) {
+			t.Errorf("%s: the text alone is %v", post, got)
+		}
+	}
+	var tok Tokenizer
+	err := tok.UnmarshalJSON(small(plain, strings.Replace(template, "259", "999", 1)))
+	if err == nil || !strings.Contains(err.Error(), "the id 999 before texts") {
+		t.Error(err)
+	}
+}
+
 // TestTokenizerJSONRefuses: what would give other ids is refused on one line.
 func TestTokenizerJSONRefuses(t *testing.T) {
 	for _, c := range []struct{ from, to, want string }{

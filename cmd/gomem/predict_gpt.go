@@ -150,7 +150,7 @@ func (c *continuer) all(ctx context.Context, next func() []question[string]) err
 		return c.texts.Continue(ctx, prompts, o, emit)
 	}
 	return answerAll(c.reply, next, run, func(q question[string], written predict.Text) {
-		if n := len(c.tokenizer.Encode(q.Value)); n >= c.length {
+		if n := len(c.tokenizer.Prompt(q.Value)); n >= c.length {
 			fmt.Fprintf(c.reply.e.stderr, "gomem: %s: of its %d tokens the last %d were read\n",
 				at(q.Input, 0), n, c.length-1)
 		}
@@ -171,7 +171,7 @@ func (c *continuer) all(ctx context.Context, next func() []question[string]) err
 
 // prompt is the ids of a text. Nothing is continued as what begins a document.
 func (c *continuer) prompt(text string) []int32 {
-	if ids := c.tokenizer.Encode(text); len(ids) > 0 {
+	if ids := c.tokenizer.Prompt(text); len(ids) > 0 {
 		return ids
 	}
 	return []int32{max(0, c.tokenizer.EOS())}
