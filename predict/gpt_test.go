@@ -73,7 +73,7 @@ func TestContinuingIsEvaluation(t *testing.T) {
 		}
 		want := grown(t, c, drawn(3), prompts)
 		for i, o := range []gomem.Options{{Policy: compile.Vanilla}, {Policy: compile.Thesis,
-			Partition: 3, NoFusion: true}, {Policy: compile.Auto, DeviceBytes: 1 << 18}} {
+			Partition: 3, NoFusion: true}, {Policy: compile.Auto, DeviceBytes: 200_000}} {
 			d, err := models.DecodeGPT(c, 1+2*i)
 			if err != nil {
 				t.Fatal(err)

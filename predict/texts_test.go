@@ -193,11 +193,13 @@ func TestDecodingIsEvaluation(t *testing.T) {
 			t.Fatalf("%s writes next to nothing: %v", x.name, want)
 		}
 		for _, o := range []gomem.Options{{Policy: compile.Vanilla}, {Policy: compile.Thesis,
-			Partition: 3, NoFusion: true}, {Policy: compile.Auto, DeviceBytes: 1 << 18}} {
-			got, err := open(t, d, o, drawn(5)).Translate(context.Background(), sources, Search{})
+			Partition: 3, NoFusion: true}, {Policy: compile.Auto, DeviceBytes: 200_000}} {
+			texts := open(t, d, o, drawn(5))
+			got, err := texts.Translate(context.Background(), sources, Search{})
 			if err != nil {
 				t.Fatal(err)
 			}
+			streamed(t, x.name, d, texts, o)
 			for i := range want {
 				if !slices.Equal(got[i].Tokens, want[i]) {
 					t.Errorf("%s under %s: text %d is\n%v, the evaluation says\n%v", x.name,
@@ -205,6 +207,16 @@ func TestDecodingIsEvaluation(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// streamed demands that a budget was kept to, though the weights alone are larger.
+func streamed(t *testing.T, name string, d *models.Decoder, texts *Texts, o gomem.Options) {
+	t.Helper()
+	u := texts.Usage()[0]
+	if weights := 4 * d.Graph.Parameters(); o.DeviceBytes > 0 && (weights <= o.DeviceBytes ||
+		u.Actual > o.DeviceBytes) || u.Actual != u.Predicted {
+		t.Errorf("%s: %d bytes of weights, a budget of %d, %+v", name, weights, o.DeviceBytes, u)
 	}
 }
 

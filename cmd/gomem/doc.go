@@ -2,6 +2,8 @@
 // a hard memory budget.
 //
 //	gomem train --model moe --partition 200
+//	gomem predict --from run1 < lines.txt
+//	gomem eval --from run1 --data tsv:test.tsv
 //	gomem plan --size base --device-memory 12GiB
 //	gomem devices
 //	gomem version
