@@ -53,11 +53,18 @@ func flagsOf(c train.Checkpoint) (modelFlags, error) {
 	}{
 		{"batch", &f.Batch}, {"length", &f.Length}, {"experts", &f.Experts},
 		{"expert-hidden", &f.ExpertHidden}, {"depth", &f.Depth}, {"pixels", &f.Pixels},
+		{"vocabulary", &f.Vocabulary}, {"classes", &f.Classes},
 	} {
 		if text := c.Config[field.name]; text != "" {
 			if err := field.to.UnmarshalText([]byte(text)); err != nil {
 				return f, fmt.Errorf("%s %w", field.name, err)
 			}
+		}
+	}
+	if text := c.Config["dropout"]; text != "" {
+		f.Dropout = new(fraction)
+		if err := f.Dropout.UnmarshalText([]byte(text)); err != nil {
+			return f, fmt.Errorf("dropout %w", err)
 		}
 	}
 	f.Fine, f.Stacked = c.Config["fine"] == "true", c.Config["stacked"] == "true"

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"time"
 
@@ -71,6 +72,32 @@ func (p *passes) UnmarshalText(text []byte) error {
 		return fmt.Errorf("%q: want a number above 0, at most %d", text, maxCount)
 	}
 	*p = passes(x)
+	return nil
+}
+
+// fraction is a number from 0, below 1.
+type fraction float32
+
+// UnmarshalText reads a fraction.
+func (f *fraction) UnmarshalText(text []byte) error {
+	x, err := strconv.ParseFloat(string(text), 32)
+	if err != nil || !(x >= 0 && x < 1) {
+		return fmt.Errorf("%q: want a number from 0, below 1", text)
+	}
+	*f = fraction(x)
+	return nil
+}
+
+// positive is a finite number above 0; zero means that none was given.
+type positive float64
+
+// UnmarshalText reads a positive number.
+func (p *positive) UnmarshalText(text []byte) error {
+	x, err := strconv.ParseFloat(string(text), 64)
+	if err != nil || !(x > 0) || x > math.MaxFloat32 {
+		return fmt.Errorf("%q: want a positive number", text)
+	}
+	*p = positive(x)
 	return nil
 }
 

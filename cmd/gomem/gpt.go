@@ -23,6 +23,7 @@ func gptConfig(f modelFlags) (models.GPTConfig, error) {
 	}
 	setCounts(countField{f.Batch, &c.Texts}, countField{f.Length, &c.Length},
 		countField{f.Depth, &c.Layers})
+	f.sizes(&c.Vocab, f.Vocabulary, &c.Dropout)
 	if c.Positions > 0 && c.Length > c.Positions {
 		c.Positions = c.Length
 	}
@@ -44,20 +45,33 @@ func buildGPT(f modelFlags) (*models.Model, map[string]string, error) {
 	}, err
 }
 
-// loadRunning reads running text and learns the sub-words. What takes long says so.
-func loadRunning(ctx context.Context, w io.Writer, c *trainCmd, m *models.Model) (dataset, error) {
-	spec := c.spec("go:doc")
+// readRunning reads running text and learns the sub-words: as many of them as there are is
+// the model's vocabulary. What takes long says so.
+func readRunning(ctx context.Context, w io.Writer, c *trainCmd) error {
+	config, err := gptConfig(c.modelFlags)
+	if err != nil {
+		return err
+	}
+	most, spec := config.Vocab, c.spec("go:doc")
 	text, err := data.OpenRunning(ctx, spec, reading(w, spec))
 	if err != nil {
-		return dataset{}, asSpec(err)
+		return asSpec(err)
 	}
-	done := notice(w, fmt.Sprintf("gomem: learning up to %d sub-words, and encoding %s", m.Classes,
-		spec))
+	done := notice(w, fmt.Sprintf("gomem: learning up to %d sub-words from %s", most, spec))
 	defer done()
-	tokenizer, err := c.subWords(ctx, text, m.Classes)
+	tokenizer, err := c.subWords(ctx, text, most)
 	if err != nil {
-		return dataset{}, err
+		return err
 	}
+	c.given = given{text: text, tokenizer: tokenizer}
+	return c.learnt(tokenizer, most)
+}
+
+// loadRunning makes batches of running text.
+func loadRunning(ctx context.Context, w io.Writer, c *trainCmd, m *models.Model) (dataset, error) {
+	text, tokenizer := c.given.text, c.given.tokenizer
+	done := notice(w, "gomem: encoding "+c.spec("go:doc"))
+	defer done()
 	rows := m.Data[0].Type()
 	loader, err := data.NewRunningLoader(ctx, text, tokenizer,
 		data.RunningOptions{Rows: rows.Size(0), Length: rows.Size(1), Seed: c.Seed})

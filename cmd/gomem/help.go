@@ -51,6 +51,15 @@ const flagTexts = `
     resnet: v1.5, norms after convolutions, or v2, before (default v1.5).
 --pixels
     resnet, wgan: pixels of a side of an image (default: the size's).
+--vocabulary
+    moe, transformer, gpt: sub-words, at most (default: the size's); train learns them, and
+    its model has as many as were learnt.
+--classes
+    resnet: kinds of images, the background included (default: the data's, or the size's
+    for a command that reads none).
+--dropout
+    moe, transformer, gpt, deepspeech: share of units that are left out in training, from
+    0, below 1 (default: the size's).
 --nets
     wgan: resnet, 101 layers each, or good, the default of the original (default resnet).
 --rnn

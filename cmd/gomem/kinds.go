@@ -19,7 +19,9 @@ type kind struct {
 	flags []string // flags of some models that this one takes
 	data  []string // what --data may begin with
 	build func(modelFlags) (m *models.Model, numbers map[string]string, err error)
-	load  func(ctx context.Context, w io.Writer, c *trainCmd, m *models.Model) (dataset, error)
+	// read reads data that says how large the model is, before it is built; nil: none does
+	read func(ctx context.Context, w io.Writer, c *trainCmd) error
+	load func(ctx context.Context, w io.Writer, c *trainCmd, m *models.Model) (dataset, error)
 }
 
 // dataset is what a run learns from.
@@ -36,16 +38,17 @@ type dataset struct {
 // kinds are the models.
 var kinds = []kind{
 	{name: "moe", flags: []string{"length", "depth", "experts", "expert-hidden", "moe", "stacked",
-		"bleu"}, data: texts, build: buildMoE, load: loadTexts},
-	{name: "transformer", flags: []string{"length", "depth", "bleu"}, data: texts,
-		build: buildTransformer, load: loadTexts},
-	{name: "gpt", flags: []string{"length", "depth", "blocks", "tokenizer"}, data: running, build: buildGPT,
-		load: loadRunning},
-	{name: "resnet", flags: []string{"depth", "blocks", "version", "pixels"}, data: pictures,
-		build: buildResNet, load: loadPhotos},
+		"bleu", "vocabulary", "dropout"}, data: texts, build: buildMoE, read: readTexts,
+		load: loadTexts},
+	{name: "transformer", flags: []string{"length", "depth", "bleu", "vocabulary", "dropout"},
+		data: texts, build: buildTransformer, read: readTexts, load: loadTexts},
+	{name: "gpt", flags: []string{"length", "depth", "blocks", "tokenizer", "vocabulary",
+		"dropout"}, data: running, build: buildGPT, read: readRunning, load: loadRunning},
+	{name: "resnet", flags: []string{"depth", "blocks", "version", "pixels", "classes"},
+		data: pictures, build: buildResNet, read: readPhotos, load: loadPhotos},
 	{name: "wgan", flags: []string{"nets", "pixels", "samples"}, data: pictures,
 		build: buildWGAN, load: loadPictures},
-	{name: "deepspeech", flags: []string{"length", "rnn"}, data: sounds,
+	{name: "deepspeech", flags: []string{"length", "rnn", "dropout"}, data: sounds,
 		build: buildDeepSpeech, load: loadSpeech},
 }
 
@@ -123,6 +126,7 @@ func moeConfig(f modelFlags) (models.MoEConfig, error) {
 	setCounts(countField{f.Experts, &c.Experts}, countField{f.ExpertHidden, &c.ExpertHidden},
 		countField{f.Batch, &c.Pairs}, countField{f.Length, &c.Length},
 		countField{f.Depth, &c.Layers})
+	f.sizes(&c.Vocab, f.Vocabulary, &c.Dropout)
 	c.Sparse, c.Stacked, c.Fine = f.MoE == "sparse", f.Stacked, f.Fine
 	return c, asUsageOf(c.Validate())
 }
@@ -170,6 +174,7 @@ func transformerConfig(f modelFlags) (models.TransformerConfig, error) {
 	}
 	setCounts(countField{f.Batch, &c.Pairs}, countField{f.Length, &c.Length},
 		countField{f.Depth, &c.Layers})
+	f.sizes(&c.Vocab, f.Vocabulary, &c.Dropout)
 	c.Fine = f.Fine
 	return c, asUsageOf(c.Validate())
 }
@@ -198,7 +203,7 @@ func resNetConfig(f modelFlags) (models.ResNetConfig, error) {
 		return c, err
 	}
 	setCounts(countField{f.Depth, &c.Depth}, countField{f.Batch, &c.Images},
-		countField{f.Pixels, &c.Pixels})
+		countField{f.Pixels, &c.Pixels}, countField{f.Classes, &c.Classes})
 	c.Fine = f.Fine
 	if f.Version == "v2" {
 		c.Version = 2
@@ -268,6 +273,7 @@ func deepSpeechConfig(f modelFlags) (models.DeepSpeechConfig, error) {
 		return c, usagef("%w", err)
 	}
 	setCounts(countField{f.Batch, &c.Utterances}, countField{f.Length, &c.Frames})
+	f.sizes(&c.Symbols, 0, &c.Dropout)
 	c.Unrolled, c.Fine = f.RNN == "unrolled", f.Fine
 	return c, asUsageOf(c.Validate())
 }

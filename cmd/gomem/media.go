@@ -10,31 +10,51 @@ import (
 	"github.com/gomem/gomem/train"
 )
 
-// loadPhotos reads images for a classifier.
-func loadPhotos(ctx context.Context, w io.Writer, c *trainCmd, m *models.Model) (dataset, error) {
-	return loadImages(ctx, w, c, m, images.LoaderOptions{Scale: images.Means, Classes: m.Classes})
+// readPhotos reads images for a classifier: of as many kinds as there are. Label 0 is the
+// background.
+func readPhotos(ctx context.Context, w io.Writer, c *trainCmd) error {
+	config, err := resNetConfig(c.modelFlags)
+	if err != nil {
+		return err
+	}
+	spec := c.spec("glyphs")
+	set, err := images.Open(ctx, spec, images.Options{Seed: c.Seed}, reading(w, spec))
+	if err != nil {
+		return asSpec(err)
+	}
+	c.given = given{set: set}
+	if kinds := set.Classes + 1; c.Classes == 0 && kinds != config.Classes {
+		return c.resize("classes", &c.Classes, kinds)
+	}
+	return nil
+}
+
+// loadPhotos makes batches of images for a classifier.
+func loadPhotos(_ context.Context, _ io.Writer, c *trainCmd, m *models.Model) (dataset, error) {
+	return batched(c.given.set, c.Seed, m, images.LoaderOptions{Scale: images.Means,
+		Classes: m.Classes})
 }
 
 // loadPictures reads images for a model that draws, and has it draw some if a
 // directory is given.
 func loadPictures(ctx context.Context, w io.Writer, c *trainCmd, m *models.Model) (dataset, error) {
-	d, err := loadImages(ctx, w, c, m, images.LoaderOptions{Scale: images.Symmetric})
+	spec := c.spec("glyphs")
+	set, err := images.Open(ctx, spec, images.Options{Seed: c.Seed}, reading(w, spec))
+	if err != nil {
+		return dataset{}, asSpec(err)
+	}
+	d, err := batched(set, c.Seed, m, images.LoaderOptions{Scale: images.Symmetric})
 	if c.Samples != "" && err == nil {
 		d.scorer, err = train.SampleWriter(string(c.Samples))
 	}
 	return d, err
 }
 
-// loadImages reads images and cuts them to the model's size.
-func loadImages(ctx context.Context, w io.Writer, c *trainCmd, m *models.Model,
+// batched cuts images to the model's size.
+func batched(set *images.Set, seed uint64, m *models.Model,
 	o images.LoaderOptions) (dataset, error) {
-	spec := c.spec("glyphs")
-	set, err := images.Open(ctx, spec, images.Options{Seed: c.Seed}, reading(w, spec))
-	if err != nil {
-		return dataset{}, asSpec(err)
-	}
 	t := m.Data[0].Type()
-	o.Images, o.Size, o.Seed = t.Size(0), t.Size(2), c.Seed
+	o.Images, o.Size, o.Seed = t.Size(0), t.Size(2), seed
 	loader, err := images.NewLoader(set, o)
 	return dataset{
 		batches: loader, about: set.Info.String(), id: set.Info.SHA256,

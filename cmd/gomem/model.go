@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"strconv"
 
 	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/models"
@@ -27,6 +28,10 @@ type modelFlags struct {
 	Pixels  count  `group:"model" placeholder:"N"`
 	Nets    string `group:"model" enum:",resnet,good" default:"" placeholder:"NETS"`
 	RNN     string `name:"rnn" group:"model" enum:",fused,unrolled" default:"" placeholder:"FORM"`
+
+	Vocabulary count     `group:"model" placeholder:"N"`
+	Classes    count     `group:"model" placeholder:"N"`
+	Dropout    *fraction `group:"model" placeholder:"P"`
 }
 
 // particular are the flags of some models.
@@ -43,6 +48,9 @@ func (f modelFlags) particular() []option {
 		{"pixels", f.Pixels > 0},
 		{"nets", f.Nets != ""},
 		{"rnn", f.RNN != ""},
+		{"vocabulary", f.Vocabulary > 0},
+		{"classes", f.Classes > 0},
+		{"dropout", f.Dropout != nil},
 	}
 }
 
@@ -70,7 +78,31 @@ func (f modelFlags) build(w io.Writer) (*built, error) {
 		return nil, err
 	}
 	numbers["model"], numbers["size"], numbers["fine"] = m.Name, m.Size, fmt.Sprint(f.Fine)
+	f.enter(numbers)
 	return &built{kind: k, model: m, targets: train.Targets(&m.Model), numbers: numbers}, nil
+}
+
+// enter adds to what checkpoints keep of a model what is not its size's. Nothing is said
+// of the others, since there were checkpoints before these could be given.
+func (f modelFlags) enter(numbers map[string]string) {
+	if f.Vocabulary > 0 {
+		numbers["vocabulary"] = strconv.Itoa(int(f.Vocabulary))
+	}
+	if f.Classes > 0 {
+		numbers["classes"] = strconv.Itoa(int(f.Classes))
+	}
+	if f.Dropout != nil {
+		numbers["dropout"] = fmt.Sprint(float32(*f.Dropout))
+	}
+}
+
+// sizes overwrites what the data or flags say of a model: how many ids or labels it tells
+// apart, and its dropout.
+func (f modelFlags) sizes(classes *int, given count, dropout *float32) {
+	setCounts(countField{given, classes})
+	if f.Dropout != nil {
+		*dropout = float32(*f.Dropout)
+	}
 }
 
 // setCounts overwrites fields with the counts that were given.

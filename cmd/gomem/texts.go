@@ -6,25 +6,76 @@ import (
 	"io"
 
 	"github.com/gomem/gomem/data"
+	"github.com/gomem/gomem/data/images"
 	"github.com/gomem/gomem/models"
 	"github.com/gomem/gomem/train"
 )
 
-// loadTexts reads pairs of texts and learns the sub-words. What takes long says
-// so.
-func loadTexts(ctx context.Context, w io.Writer, c *trainCmd, m *models.Model) (dataset, error) {
+// given is data that was read before the model was built.
+type given struct {
+	corpus    *data.Corpus
+	text      *data.Running
+	set       *images.Set
+	tokenizer *data.Tokenizer
+}
+
+// readTexts reads pairs of texts and learns the sub-words: as many of them as there are is
+// the model's vocabulary. What takes long says so.
+func readTexts(ctx context.Context, w io.Writer, c *trainCmd) error {
+	most, err := mostWords(c.modelFlags)
+	if err != nil {
+		return err
+	}
 	spec := c.spec("go:doc")
 	corpus, err := data.Open(ctx, spec, reading(w, spec))
 	if err != nil {
-		return dataset{}, asSpec(err)
+		return asSpec(err)
 	}
-	done := notice(w, fmt.Sprintf("gomem: learning up to %d sub-words from %s", m.Classes,
+	done := notice(w, fmt.Sprintf("gomem: learning up to %d sub-words from %s", most,
 		counted(corpus.Info.Pairs, "pair")))
 	defer done()
-	tokenizer, err := data.TrainTokenizer(ctx, corpus, m.Classes)
+	tokenizer, err := data.TrainTokenizer(ctx, corpus, most)
 	if err != nil {
-		return dataset{}, err
+		return err
 	}
+	c.given = given{corpus: corpus, tokenizer: tokenizer}
+	return c.learnt(tokenizer, most)
+}
+
+// mostWords is how many sub-words a model of pairs has at most.
+func mostWords(f modelFlags) (int, error) {
+	if f.Model == "moe" {
+		c, err := moeConfig(f)
+		return c.Vocab, err
+	}
+	c, err := transformerConfig(f)
+	return c.Vocab, err
+}
+
+// learnt sizes the model by the sub-words that were learnt.
+func (c *trainCmd) learnt(t *data.Tokenizer, most int) error {
+	if t.Used() >= most {
+		return nil
+	}
+	return c.resize("vocabulary", &c.Vocabulary, t.Used())
+}
+
+// resize makes a size of the model that of the data. In a run that is resumed it is, if the
+// checkpoint says nothing of it, its size's: once all were.
+func (c *trainCmd) resize(name string, field *count, to int) error {
+	if c.Resume != "" {
+		from, err := train.Inspect(string(c.Resume))
+		if err != nil || from.Config[name] == "" {
+			return err
+		}
+	}
+	*field = count(to)
+	return nil
+}
+
+// loadTexts makes batches of pairs of texts.
+func loadTexts(_ context.Context, _ io.Writer, c *trainCmd, m *models.Model) (dataset, error) {
+	corpus, tokenizer := c.given.corpus, c.given.tokenizer
 	source := m.Data[0].Type()
 	loader, err := data.NewLoader(corpus, tokenizer,
 		data.LoaderOptions{Pairs: source.Size(0), Length: source.Size(1), Seed: c.Seed})

@@ -39,6 +39,8 @@ type trainCmd struct {
 	planFlags
 	deviceFlags
 
+	given given // what was read before the model was built
+
 	JSON    bool     `name:"json" group:"output"`
 	Trace   location `group:"output" placeholder:"FILE"`
 	Profile location `group:"output" placeholder:"DIR"`
@@ -83,6 +85,9 @@ func (c *trainCmd) Run(ctx context.Context, e *env) error {
 	if err := c.fitting(); err != nil {
 		return err
 	}
+	if err := c.read(ctx, e.stderr); err != nil {
+		return err
+	}
 	b, err := c.build(e.stderr)
 	if err != nil {
 		return err
@@ -99,14 +104,33 @@ func (c *trainCmd) Run(ctx context.Context, e *env) error {
 		return err
 	}
 	session.Logger = e.log
-	if err := c.reachable(); err != nil {
-		return err
-	}
 	if session, err = b.measured(ctx, e.stderr, session); err != nil {
 		return err
 	}
 	o.Machine = session.Machine
 	return c.traced(&session, func() error { return c.prepare(ctx, e, b, o, session) })
+}
+
+// read reads what says how large the model is. All that can be refused before is.
+func (c *trainCmd) read(ctx context.Context, w io.Writer) error {
+	k, err := kindOf(c.Model)
+	if err != nil {
+		return err
+	}
+	if err := k.takes(c.particular()...); err != nil {
+		return err
+	}
+	o, err := c.options(0, 0)
+	if err == nil {
+		_, err = c.session(o)
+	}
+	if err != nil {
+		return err
+	}
+	if err := c.reachable(); err != nil || k.read == nil {
+		return err
+	}
+	return k.read(ctx, w, c)
 }
 
 // prepare plans and reads the data, and then trains.
