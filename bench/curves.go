@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/gomem/gomem/bound"
 	"github.com/gomem/gomem/compile"
@@ -22,30 +23,45 @@ var reductions = []int64{30, 50, 65, 75, 80, 85, 90, 95}
 
 // curves prints how long a step of the thesis' models takes with less memory, on
 // machines that are known by their prices.
-func curves(ctx context.Context, w io.Writer) error {
+func curves(ctx context.Context, w io.Writer, o options) error {
 	fmt.Fprintln(w, "The first objective's step within so much less memory than `vanilla` "+
 		"needs, planned by `auto` at the thesis' sizes: simulated time of the packed and "+
 		"verified plan over `vanilla`'s; in brackets the lower bound (package bound, of the "+
 		"graph that is not cut) where it is above 1.00. A dash: nothing fits. Then the thesis' "+
 		"policy (partitions of 20 operations), and `auto` within the same peak.")
-	for _, name := range []string{machine.TitanX, machine.TitanXThesis, machine.H200} {
+	var f figure
+	names, of := []string{machine.TitanX, machine.TitanXThesis, machine.H200}, reductions
+	if o.quick {
+		names, of = names[:1], of[1:3]
+	}
+	for _, name := range names {
+		p := panel{title: fmt.Sprintf("auto on %s, simulated", name)}
 		profile, err := machine.Named(name)
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(w, "\n| %s | operations | GB | ms |", name)
-		for _, r := range reductions {
-			fmt.Fprintf(w, " %d %% |", r)
-		}
-		fmt.Fprintln(w, " thesis | auto | slowest plan |\n|---|---|---|---|---|---|---|---|---|"+
-			"---|---|---|---|---|---|")
+		header(w, of, "slowest plan", name, "operations", "GB", "ms")
 		for _, m := range thesisModels {
-			if err := newWorkload(m.name, profile).row(ctx, w, m.build); err != nil {
+			l := newWorkload(m.name, profile)
+			if err := l.row(ctx, w, of, m.build); err != nil {
 				return fmt.Errorf("%s: %w", m.name, err)
 			}
+			p.add(l.curve)
 		}
+		f.panels = append(f.panels, p)
 	}
-	return nil
+	return f.save(o.plot)
+}
+
+// header prints the first lines of a table of reductions.
+func header(w io.Writer, of []int64, last string, first ...string) {
+	cells := first
+	for _, r := range of {
+		cells = append(cells, fmt.Sprintf("%d %%", r))
+	}
+	cells = append(cells, "thesis", "auto", last)
+	fmt.Fprintf(w, "\n| %s |\n%s|\n", strings.Join(cells, " | "),
+		strings.Repeat("|---", len(cells)))
 }
 
 // workload is a model on a machine.
@@ -55,6 +71,7 @@ type workload struct {
 	target  compile.Target
 	options compile.Options
 	slowest float64 // seconds that the slowest plan took to make
+	curve   line
 }
 
 func newWorkload(name string, profile *machine.Profile) *workload {
@@ -62,8 +79,9 @@ func newWorkload(name string, profile *machine.Profile) *workload {
 }
 
 // row prints a model.
-func (l *workload) row(ctx context.Context, w io.Writer,
+func (l *workload) row(ctx context.Context, w io.Writer, of []int64,
 	build func() (*models.Model, error)) error {
+	l.curve.name = l.name
 	m, err := build()
 	if err != nil {
 		return err
@@ -85,11 +103,13 @@ func (l *workload) row(ctx context.Context, w io.Writer,
 	if err != nil {
 		return err
 	}
-	for _, r := range reductions {
+	for _, r := range of {
 		budget := peak * (100 - r) / 100
-		if err := l.cell(ctx, w, budget, unit); err != nil {
+		ratio, err := l.cell(ctx, w, budget, unit)
+		if err != nil {
 			return err
 		}
+		l.curve.add(float64(r), ratio)
 		if b := float64(least.Time(budget)) / unit; b > 1.005 && b < 100 {
 			fmt.Fprintf(w, " (%.2f)", b)
 		}
@@ -107,26 +127,29 @@ func (l *workload) beside(ctx context.Context, w io.Writer, peak int64, unit flo
 	taken := thesis.Peak(space.Device)
 	fmt.Fprintf(w, " −%.1f %%: %.2f |", 100-100*float64(taken)/float64(peak),
 		float64(thesis.Results[0].Step)/unit)
-	if err := l.cell(ctx, w, taken, unit); err != nil {
+	if _, err := l.cell(ctx, w, taken, unit); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(w, " | %.1f s |\n", l.slowest)
 	return err
 }
 
-// cell prints how long a step takes within a budget.
-func (l *workload) cell(ctx context.Context, w io.Writer, budget int64, unit float64) error {
+// cell prints how long a step takes within a budget, and returns that; 0 if there is no
+// plan.
+func (l *workload) cell(ctx context.Context, w io.Writer, budget int64,
+	unit float64) (float64, error) {
 	p, err := l.plan(ctx, compile.Auto, budget)
 	if _, refused := errors.AsType[*compile.ErrOutOfMemory](err); refused {
 		_, err = fmt.Fprint(w, " –")
-		return err
+		return 0, err
 	}
 	if err != nil {
-		return err
+		return 0, err
 	}
 	l.slowest = max(l.slowest, p.Results[0].Took.Seconds())
-	_, err = fmt.Fprintf(w, " %.3f", float64(p.Results[0].Step)/unit)
-	return err
+	ratio := float64(p.Results[0].Step) / unit
+	_, err = fmt.Fprintf(w, " %.3f", ratio)
+	return ratio, err
 }
 
 func (l *workload) plan(ctx context.Context, p compile.Policy, budget int64) (*compile.Planned,

@@ -5,19 +5,25 @@
 //	go run ./bench overhead    the executor beside a plain loop of the same kernels
 //	go run ./bench planning    planning time of the base model and of larger graphs
 //	go run ./bench curves      simulated step time over less and less memory
+//	go run ./bench throttled   the same on this machine, measured with slow copies
 //	go run ./bench simulated   step times as simulated and as measured
 //
-// Comparisons are made in one run, interleaved; figures are medians.
+// Comparisons are made in one run, interleaved; figures are medians. With --plot FILE
+// curves and throttled draw what they print, as PNG or SVG; with --quick throttled is
+// only tried out.
 package main
 
 import (
 	"cmp"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -25,15 +31,38 @@ import (
 
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/bench/internal/gauge"
+	"github.com/gomem/gomem/internal/chart"
 	"github.com/gomem/gomem/models"
 )
 
-var tables = map[string]func(ctx context.Context, w io.Writer) error{
-	"curves":    curves,
-	"fig6.4":    figure64,
-	"overhead":  overhead,
-	"planning":  planning,
-	"simulated": simulated,
+// options are what a table may be told.
+type options struct {
+	plot  string // a file to draw the table into; none if empty
+	quick bool   // few budgets and rounds
+}
+
+// table is what the command prints.
+type table struct {
+	print func(ctx context.Context, w io.Writer, o options) error
+	plots bool // it can be drawn
+}
+
+// plain is a table that has no options.
+func plain(print func(ctx context.Context, w io.Writer) error) table {
+	return table{print: func(ctx context.Context, w io.Writer, _ options) error {
+		return print(ctx, w)
+	}}
+}
+
+func tables() map[string]table {
+	return map[string]table{
+		"curves":    {curves, true},
+		"fig6.4":    plain(figure64),
+		"overhead":  plain(overhead),
+		"planning":  plain(planning),
+		"simulated": plain(simulated),
+		"throttled": {throttled, true},
+	}
 }
 
 func main() {
@@ -46,17 +75,31 @@ func main() {
 }
 
 func run(ctx context.Context, args []string, w io.Writer) error {
-	if len(args) != 1 || tables[args[0]] == nil {
-		var names []string
-		for name := range tables {
-			names = append(names, name)
-		}
-		slices.Sort(names)
-		return fmt.Errorf("want the name of one table: %s", strings.Join(names, ", "))
+	all := tables()
+	if len(args) == 0 || all[args[0]].print == nil {
+		return fmt.Errorf("want the name of a table: %s",
+			strings.Join(slices.Sorted(maps.Keys(all)), ", "))
+	}
+	t := all[args[0]]
+	var o options
+	flags := flag.NewFlagSet(args[0], flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	if t.plots {
+		flags.StringVar(&o.plot, "plot", "", "draw the table into a PNG or SVG file")
+		flags.BoolVar(&o.quick, "quick", false, "few budgets and rounds")
+	}
+	if err := flags.Parse(args[1:]); err != nil {
+		return err
+	}
+	switch ext := filepath.Ext(o.plot); {
+	case flags.NArg() > 0:
+		return fmt.Errorf("%s: nothing is known of it", flags.Arg(0))
+	case o.plot != "" && !chart.Known(ext):
+		return fmt.Errorf("--plot %s: want a name that ends in .png or .svg", o.plot)
 	}
 	fmt.Fprintf(w, "`go run ./bench %s`, %s %s/%s, %d threads, %s\n\n", args[0], runtime.Version(),
 		runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0), gauge.Processor())
-	return tables[args[0]](ctx, w)
+	return t.print(ctx, w, o)
 }
 
 // build makes a model of a size with a number of sentence pairs.
