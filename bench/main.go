@@ -5,6 +5,7 @@
 //	go run ./bench overhead    the executor beside a plain loop of the same kernels
 //	go run ./bench planning    planning time of the base model and of larger graphs
 //	go run ./bench curves      simulated step time over less and less memory
+//	go run ./bench saved       what fewer bits would say of what is saved for later
 //	go run ./bench throttled   the same on this machine, measured with slow copies
 //	go run ./bench simulated   step times as simulated and as measured
 //
@@ -60,6 +61,7 @@ func tables() map[string]table {
 		"fig6.4":    plain(figure64),
 		"overhead":  plain(overhead),
 		"planning":  plain(planning),
+		"saved":     plain(saved),
 		"simulated": plain(simulated),
 		"throttled": {throttled, true},
 	}
