@@ -222,6 +222,10 @@ func (e *evaluator) cutValue(s *state, v int32, u []int64) {
 	p := e.position(u[0])
 	cur := stay{value: v, first: p, last: p, issue: p, copied: va.bound()}
 	e.first[v] = int32(len(e.stays))
+	if s.act[v] == keep { // most are
+		cur.last = e.position(u[len(u)-1])
+		u = u[:1]
+	}
 	for _, key := range u[1:] {
 		p := e.position(key)
 		away := p > cur.last+1 && (s.act[v] == shun ||
