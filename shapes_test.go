@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -15,6 +16,7 @@ import (
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/autodiff"
 	"github.com/gomem/gomem/graph/ops"
+	"github.com/gomem/gomem/nn"
 	"github.com/gomem/gomem/space"
 )
 
@@ -153,6 +155,96 @@ func largest(t *rapid.T, s *gomem.Session, targets []gomem.Target) {
 		if u.Taken != most || u.Actual > most {
 			t.Fatalf("%s: %d bytes are taken, the largest plan needs %d, all %d", u.Space, u.Taken,
 				most, sum)
+		}
+	}
+}
+
+// layered is a network of package nn, trained on batches of several sizes with one
+// optimizer state.
+func layered(sizes ...int) (*nn.Model, []gomem.Target) {
+	m := nn.NewModel()
+	var targets []gomem.Target
+	for i, n := range sizes {
+		name := fmt.Sprint("batch", n)
+		c := m.Pass(nn.Pass{Name: name, Training: true})
+		x, y := m.Input("x"+name, graph.F32, n, 5), m.Input("y"+name, graph.I32, n)
+		h := nn.BatchNorm(c.In("norm"), nn.Linear(c.In("hidden"), x, 16))
+		h = nn.Dropout(c.In("dropout"), nn.Relu(h), 0.25)
+		o := nn.MinimizeOptions{Name: name, Clip: 0.5}
+		if i > 0 {
+			o.Shares = m.Objectives[0].Name
+		}
+		m.Minimize(nn.CrossEntropy(nn.Linear(c.In("out"), h, 3), y), nn.AdamW{}, o)
+		if m.Err() != nil {
+			return m, nil
+		}
+		targets = append(targets, gomem.Updating(name, m.Objectives[i].Updates,
+			m.Objectives[i].Loss))
+	}
+	return m, targets
+}
+
+// TestLayersForAllShapes: objectives that share their optimizer's state, and running
+// averages, are steps of one training, as plain loops over the graph compute them.
+func TestLayersForAllShapes(t *testing.T) {
+	ctx := context.Background()
+	m, targets := layered(8, 5, 2)
+	if err := m.Err(); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(m.Graph.Variables()); n != 4+2+2+2*6 {
+		t.Errorf("%d variables: parameters, averages and states are not shared", n)
+	}
+	s, err := gomem.Compile(ctx, m.Graph, gomem.Options{Policy: compile.Auto, Seed: 3}, targets...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	loop, err := loops(m.Graph, s, targets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for step, i := range []int{0, 0, 1, 0, 2, 1, 0} {
+		in := gomem.Feeds{m.Seed: gomem.Pair(7, int32(step)), m.LearningRate: gomem.Scalar(0.1),
+			m.Step: gomem.Scalar(float32(step + 1))}
+		for _, v := range m.Data {
+			in[v] = gomem.NewTensor(v.Type())
+			for k := range in[v].Data {
+				if in[v].Data[k] = byte(1 + step); v.Type().DType == graph.I32 {
+					in[v].Data[k] = 0
+				}
+			}
+		}
+		want, errWant := loop(targets[i], in)
+		got, err := s.Step(ctx, targets[i].Name, in)
+		if err != nil || errWant != nil || !bytes.Equal(got[0].Data, want[0].Data) {
+			t.Fatalf("step %d gives %v, want %v: %v, %v", step, got, want, err, errWant)
+		}
+	}
+}
+
+// TestSharesWhatThereIs: state of no objective, or of another optimizer, is not shared.
+func TestSharesWhatThereIs(t *testing.T) {
+	for want, build := range map[string]func(m *nn.Model, loss graph.Value){
+		`shares the state of "none", which there is not`: func(m *nn.Model, loss graph.Value) {
+			m.Minimize(loss, nn.Adam{}, nn.MinimizeOptions{Shares: "none"})
+		},
+		"w/first: variable[]: the name is taken": func(m *nn.Model, loss graph.Value) {
+			m.Minimize(loss, nn.Adam{})
+			m.Minimize(loss, nn.Adam{}, nn.MinimizeOptions{Name: "again"})
+		},
+		"": func(m *nn.Model, loss graph.Value) {
+			m.Minimize(loss, nn.Adam{})
+			m.Minimize(loss, nn.Adam{}, nn.MinimizeOptions{Name: "again", Shares: "train"})
+			m.Minimize(loss, nn.Adam{}, nn.MinimizeOptions{Name: "more", Shares: "again"})
+		},
+	} {
+		m := nn.NewModel()
+		w := m.Training().Param("w", nn.Ones, 3)
+		build(m, ops.Sum(ops.Square(w)))
+		if err := m.Err(); (err == nil) != (want == "") ||
+			err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("want %q, have %v", want, err)
 		}
 	}
 }

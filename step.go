@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/gomem/gomem/executor"
+	"github.com/gomem/gomem/graph"
 )
 
 // StepError is a step that was refused, or that ended before it was done.
@@ -109,6 +110,17 @@ func (s *Session) ready(ctx context.Context) error {
 	return nil
 }
 
+// instead says what helps who has data of another type than wanted.
+func instead(want, have graph.Type) string {
+	switch {
+	case have.DType == want.DType && want.Rank() > 0 && have.Rank() == want.Rank():
+		return ": another size is another target's"
+	case have.SameShape(want):
+		return ": convert it with Tensor.To"
+	}
+	return ""
+}
+
 // checkFeeds reports what is wrong with the feeds of a target.
 func (s *Session) checkFeeds(t *target, feeds Feeds) error {
 	for v := range feeds {
@@ -122,7 +134,8 @@ func (s *Session) checkFeeds(t *target, feeds Feeds) error {
 		case !ok:
 			return fmt.Errorf("input %s (%s) is not fed", v, v.Type())
 		case !data.Type.Equal(v.Type()):
-			return fmt.Errorf("input %s is %s, fed with %s", v, v.Type(), data.Type)
+			return fmt.Errorf("input %s is %s, fed with %s%s", v, v.Type(), data.Type,
+				instead(v.Type(), data.Type))
 		case int64(len(data.Data)) != v.Type().Bytes():
 			return fmt.Errorf("input %s is %s, fed with %d bytes", v, v.Type(), len(data.Data))
 		}

@@ -42,6 +42,12 @@ type MinimizeOptions struct {
 	// Accumulate is the number of executions whose gradients are averaged for one
 	// update, the last of them making it; 0 means 1. See the package's comment.
 	Accumulate int
+
+	// Shares is the name of an earlier objective that this one is another form of, such
+	// as a step for batches of another size: it goes on with the optimizer state of
+	// that one, and a step runs one of the two. It is for loops of one's own: train.Run
+	// executes all objectives in every step.
+	Shares string
 }
 
 // Minimize appends an objective: the gradients of a loss, f32[], and the updates of
@@ -57,7 +63,11 @@ func (m *Model) Minimize(loss graph.Value, by Optimizer, options ...MinimizeOpti
 		return
 	}
 	learner := &learner{Model: m, MinimizeOptions: o, by: by, step: m.Step,
-		parameters: m.trained(o)}
+		parameters: m.trained(o), made: states{}}
+	if m.states == nil {
+		m.states = map[string]states{}
+	}
+	m.states[o.Name] = learner.made
 	learner.grads = autodiff.Grad(loss, learner.parameters...)
 	if !learner.prune(loss) {
 		return
@@ -83,6 +93,8 @@ func (o *MinimizeOptions) check(m *Model, by Optimizer) error {
 		return errorf("objective %q has no optimizer", o.Name)
 	case slices.ContainsFunc(m.Objectives, func(p Objective) bool { return p.Name == o.Name }):
 		return errorf("there is an objective %q already: give this one another Name", o.Name)
+	case o.Shares != "" && m.states[o.Shares] == nil:
+		return errorf("objective %q shares the state of %q, which there is not", o.Name, o.Shares)
 	case o.Accumulate < 1 || o.Times < 1:
 		return errorf("objective %q accumulates %d executions, %d times a step: neither may be "+
 			"negative", o.Name, o.Accumulate, o.Times)
@@ -156,6 +168,7 @@ type learner struct {
 	step              graph.Value // f32[]: the number of the update
 	gate              ops.Gate
 	others            []*graph.Node // updates of what gradients are accumulated in
+	made              states
 }
 
 // prune drops the parameters that the loss does not depend on, and reports that
@@ -226,7 +239,7 @@ func (l *learner) clip() {
 // update is what an optimizer gets for a parameter.
 func (l *learner) update(i int) Update {
 	return Update{Parameter: l.parameters[i], Gradient: l.grads[i], Rate: l.LearningRate,
-		Step: l.step, Gate: l.gate, Fine: l.Fine}
+		Step: l.step, Gate: l.gate, Fine: l.Fine, shared: l.states[l.Shares], made: l.made}
 }
 
 // updates are those of all parameters.

@@ -37,7 +37,8 @@ type Model struct {
 
 	parameters []graph.Value // in order of creation
 	variables  map[string]graph.Value
-	averages   []*graph.Node // updates of running averages that belong to no objective yet
+	averages   []*graph.Node     // updates of running averages that belong to no objective yet
+	states     map[string]states // of optimizers, by objective
 }
 
 // Objective is a loss with the updates that lower it. Most models have one;

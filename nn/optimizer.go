@@ -24,13 +24,30 @@ type Update struct {
 	Step                graph.Value // f32[]: how many updates there are with this one, from 1
 	Gate                ops.Gate    // to be handed to the update operations
 	Fine                bool        // of [Model]: composed of arithmetic, where that can be
+
+	shared, made states // the state to be found, and where what is made is noted
 }
 
+// states are optimizer states by their names.
+type states map[string]graph.Value
+
 // State is optimizer state of the parameter, which starts as zeros: a variable
-// "PARAMETER/NAME".
+// "PARAMETER/NAME", or that of the objective whose state this one shares.
 func (u Update) State(name string, t graph.Type) graph.Value {
 	w := u.Parameter
-	return w.Graph().State(path.Base(w.Node.Name)+"/"+name, t, graph.Init{})
+	full := w.Node.Name + "/" + name
+	v, ok := u.shared[full]
+	switch {
+	case !ok:
+		v = w.Graph().State(path.Base(w.Node.Name)+"/"+name, t, graph.Init{})
+	case !v.Type().Equal(t):
+		w.Graph().Fail(errorf("state %s to be shared is %s, want %s: share with the same optimizer",
+			full, v.Type(), t))
+	}
+	if u.made != nil {
+		u.made[full] = v
+	}
+	return v
 }
 
 // SGD is [ops.SGD]: w ← w − rate·gradient.
