@@ -3,9 +3,9 @@
 // is built in milliseconds whatever its size, and takes none of the memory that
 // training it would. What networks are made of is package nn's.
 //
-// They are the five of J. Wei's thesis (2019, table 6.1), each as its source has
-// it, to the last parameter: [Transformer] and [MoE], [ResNet], [WGAN] and
-// [DeepSpeech]. Every one has three sizes: base, as published; s64, its replica at
+// Five are those of J. Wei's thesis (2019, table 6.1), each as its source has it, to the
+// last parameter: [Transformer] and [MoE], [ResNet], [WGAN] and [DeepSpeech]; the sixth
+// is [GPT]. Every one has three sizes: base, as published; s64, its replica at
 // a 64th of the memory with the same graph, an eighth as wide; and s512, for tests.
 // A model's Fine form composes norms, dropout and optimizers of arithmetic, for
 // graphs of TensorFlow 1's granularity.
@@ -41,6 +41,28 @@
 // scale is a variable of its own. Groups of tokens that share experts' capacity
 // have a size that divides the batch. The smaller sizes warm up in tens of steps
 // rather than ten thousand, and there is no final linear decay unless asked for.
+//
+// # Decoder-only language models
+//
+// [GPT] is the one model here that continues texts: every token is predicted from those
+// before it. Its blocks are GPT-2's (layer norms before sublayers, learned positions,
+// GELU by a hyperbolic tangent, biases everywhere, the embedding as the last layer), or
+// LLaMA's (root-mean-square norms, rotary positions, SwiGLU, no biases, and fewer heads
+// of keys than of queries). Parameters have the names and the shapes of public
+// checkpoints, so that these are read without a change: matrices of GPT-2 are [in out],
+// those of LLaMA [out in]. Both are trained by AdamW with clipped gradients and half a
+// cosine of the learning rate, as is usual today, rather than as either was published.
+//
+// [DecodeGPT] builds what predicts: steps of 64, 8 and 1 tokens, whose keys and values
+// stay in state variables, f32[batch heads length size]. A step attends to the whole
+// length, masked: shapes do not change as a text grows, so one plan does for all of it.
+// A table of more than 32 MiB is looked up and multiplied in parts that are views, so
+// that a device may be smaller than the vocabulary's embedding, and layers stream
+// through it one after the other.
+//
+// Not done: rotary positions that are scaled for longer texts, biases in LLaMA's
+// attention (Qwen), sliding windows, and 16-bit weights, which are converted when they
+// are read.
 //
 // # The others
 //
