@@ -93,6 +93,17 @@ func forms(t *testing.T, size string, fine bool) (list []form) {
 	unrolled.Unrolled = true
 	add("deepspeech", func() (*Model, error) { return DeepSpeech(speech) })
 	add("deepspeech/unrolled", func() (*Model, error) { return DeepSpeech(unrolled) })
+	for _, blocks := range []string{GPT2Blocks, LlamaBlocks} {
+		if !fine {
+			add("gpt/"+blocks, func() (*Model, error) {
+				c, err := NewGPTConfig(size, blocks)
+				if err != nil {
+					return nil, err
+				}
+				return GPT(c)
+			})
+		}
+	}
 	return list
 }
 

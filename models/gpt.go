@@ -171,31 +171,26 @@ func GPT(c GPTConfig) (*Model, error) {
 	m := nn.NewModel()
 	tokens := m.Input("tokens", graph.I32, c.Texts, c.Length)
 	targets := m.Input("targets", graph.I32, c.Texts, c.Length)
+	labels, counts := labelled(targets)
 	p := &gpt{GPTConfig: c}
-	losses, _ := p.losses(m.Training(), tokens, targets)
-	m.Minimize(nn.MeanOver(losses, counted(targets)), c.optimizer(),
+	losses, _ := p.losses(m.Training(), tokens, labels)
+	m.Minimize(nn.MeanOver(losses, counts), c.optimizer(),
 		nn.MinimizeOptions{Rate: c.Schedule, Clip: c.Clip})
-	losses, logits := p.losses(m.Evaluation(), tokens, targets)
-	right := ops.Correct(logits, known(targets))
-	m.Evaluate(nn.MeanOver(losses, counted(targets)),
-		nn.Metric{Name: "accuracy", Value: nn.MeanOver(right, counted(targets))})
+	losses, logits := p.losses(m.Evaluation(), tokens, labels)
+	right := nn.MeanOver(ops.Correct(logits, labels), counts)
+	m.Evaluate(nn.MeanOver(losses, counts), nn.Metric{Name: "accuracy", Value: right})
 	m.Output(losses)
 	return gptModel(m, c).done()
 }
 
-// counted is 1 where there is a target, else 0.
-func counted(targets graph.Value) graph.Value {
-	return ops.Cast(ops.GreaterEqual(targets, zeroID(targets)), graph.F32)
-}
-
-// known is the targets, and 0 where there is none.
-func known(targets graph.Value) graph.Value {
-	zero := zeroID(targets)
-	return ops.Where(ops.GreaterEqual(targets, zero), targets, zero)
-}
-
-func zeroID(like graph.Value) graph.Value {
-	return like.Graph().Constant("zero", tensor.FromI32([]int32{0}))
+// labelled is targets, 0 where there is none, and where there is one, 1, else 0.
+func labelled(targets graph.Value) (labels, counts graph.Value) {
+	if !targets.Valid() {
+		return // the graph's error says why
+	}
+	none := targets.Graph().Constant("none", tensor.FromI32([]int32{0}))
+	there := ops.GreaterEqual(targets, none)
+	return ops.Where(there, targets, none), ops.Cast(there, graph.F32)
 }
 
 // optimizer is AdamW, or Adam without decay.

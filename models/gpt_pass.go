@@ -20,8 +20,8 @@ type gpt struct {
 
 // losses is the cross-entropy of each position, f32[texts length], and the logits,
 // f32[texts length vocab].
-func (p *gpt) losses(c *nn.Ctx, tokens, targets graph.Value) (losses, logits graph.Value) {
-	if !tokens.Valid() || !targets.Valid() {
+func (p *gpt) losses(c *nn.Ctx, tokens, labels graph.Value) (losses, logits graph.Value) {
+	if !tokens.Valid() || !labels.Valid() {
 		return // the graph's error says why
 	}
 	g := c.Graph()
@@ -31,7 +31,7 @@ func (p *gpt) losses(c *nn.Ctx, tokens, targets graph.Value) (losses, logits gra
 	leave()
 	logits = p.head(c, p.hidden(c, tokens))
 	defer c.Enter()()
-	return ops.CrossEntropy(logits, known(targets), 0), logits
+	return ops.CrossEntropy(logits, labels, 0), logits
 }
 
 // hidden is the representation of every token before the last norm, f32[texts n
