@@ -98,8 +98,8 @@ func (c *trainCmd) subWords(ctx context.Context, text *data.Running,
 	}
 	tokenizer, err := data.LoadTokenizer(string(c.Tokenizer))
 	if err == nil && tokenizer.Used() > most {
-		err = fmt.Errorf("--tokenizer %s has %d ids, the model room for %d: use a larger --size",
-			c.Tokenizer, tokenizer.Used(), most)
+		err = fmt.Errorf("--tokenizer %s has %d ids, the model room for %d: give "+
+			"--vocabulary %d", c.Tokenizer, tokenizer.Used(), most, tokenizer.Used())
 	}
 	return tokenizer, err
 }
