@@ -7,9 +7,9 @@ import (
 	"github.com/gomem/gomem/partition"
 )
 
-// rivals are the ways of the policies that a planner's plans must not be slower than: the
-// thesis' with the partition sizes and strategies with which a user could tune it, and
-// TensorFlow's swapping. Those of one list decide alike and differ in when copies run.
+// rivals are the ways of the thesis' policy, with the partition sizes and strategies with
+// which a user could tune it, that a planner's plans must not be slower than. Those of one
+// list decide alike and differ in when copies run.
 func (s *search) rivals() [][]way {
 	var lists [][]way
 	for _, size := range []int{200, 20, 5} {
@@ -22,8 +22,44 @@ func (s *search) rivals() [][]way {
 	return lists
 }
 
+// grappler is the plan of TensorFlow's policy that fits, if it is quicker than a limit.
+// The less its rule is told, the less its plans need, and the more they copy; which of
+// them is the first to keep to the budgets is seen by their loads.
+func (j *job) grappler(ctx context.Context, o Options, limit time.Duration) (*found, error) {
+	o.Policy = Grappler
+	o.EnsureDefaults()
+	base := at(o, Rung{Lookahead: o.Lookahead})
+	if err := j.decide(ctx, base); err != nil {
+		return nil, err
+	}
+	if j.prices.floor(j.program, 0) >= limit {
+		return nil, nil
+	}
+	ways := grapplerLadder(base, j.program).last
+	first, err := halving(len(ways), func(i int) (bool, error) {
+		n, err := j.load(ctx, ways[i])
+		return n.within(budgets(o)), err
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range ways[first:] {
+		f, err := j.draw(ctx, w)
+		if err != nil {
+			return nil, err
+		}
+		if f.sketch.load.within(budgets(o)) && f.sketch.time(j.prices) >= limit {
+			return nil, nil // and those that come later copy more
+		}
+		if f = j.judge(f, limit); f != nil {
+			return f, nil
+		}
+	}
+	return nil, nil
+}
+
 // tuned are the fastest of some plans, of the ladder's if these are not among them, and of
-// those that the rivals come to.
+// those that the rivals come to, TensorFlow's swapping last.
 func (s *search) tuned(best []*found, ladders bool) ([]*found, error) {
 	if ladders && together(best) > s.work() {
 		plans, err := s.beats(best, func(j *job, limit time.Duration) (*found, error) {
@@ -43,7 +79,13 @@ func (s *search) tuned(best []*found, ladders bool) ([]*found, error) {
 		}
 		best = faster(best, plans)
 	}
-	return best, nil
+	plans, err := s.beats(best, func(j *job, limit time.Duration) (*found, error) {
+		return j.grappler(s.ctx, s.options, limit)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return faster(best, plans), nil
 }
 
 // beats is the plans of all targets in a manner, or nil if they are not faster than others.
@@ -70,7 +112,7 @@ func (j *job) relaxedIn(ctx context.Context, l ladder, limit time.Duration) (*fo
 		return nil, err
 	}
 	if k == len(l.chain) {
-		return j.quickest(ctx, l.last, limit)
+		return j.quickest(ctx, rungs(l.last[0].options), limit)
 	}
 	return j.quickest(ctx, append(ahead(l.chain[k]), l.chain[k]), limit)
 }
@@ -79,6 +121,12 @@ func (j *job) relaxedIn(ctx context.Context, l ladder, limit time.Duration) (*fo
 // limit. They copy as much as the first, or more: if one of its streams works for longer
 // than the limit, none is quicker.
 func (j *job) quickest(ctx context.Context, ways []way, limit time.Duration) (*found, error) {
+	if err := j.decide(ctx, ways[0]); err != nil {
+		return nil, err
+	}
+	if j.prices.floor(j.program, ways[0].Lookahead) >= limit {
+		return nil, nil
+	}
 	var best *found
 	for i, w := range ways {
 		f, err := j.draw(ctx, w)

@@ -156,3 +156,61 @@ func (p *prices) busy(s *pass.Schedule) time.Duration {
 	}
 	return most
 }
+
+// part is a part of a leaf, in bytes.
+type part struct {
+	leaf      graph.Value
+	off, size int64
+}
+
+// floor is at least how long the busiest stream works in any schedule of what has been
+// decided for one compute stream: known in a fraction of the time that a schedule takes.
+// Readers of a variable on the host share a copy within so many partitions at most.
+func (p *prices) floor(decided *pass.Program, share int) time.Duration {
+	var busy [2]time.Duration
+	var in, out time.Duration
+	last := map[part]int32{}
+	leaves := make([]bool, decided.Values()) // values that the host reads
+	for _, id := range decided.Order {
+		n := decided.Graph.Node(id)
+		if !n.Executes() {
+			continue
+		}
+		place := decided.Place[id]
+		busy[place] += p.nodes[place][id]
+		for _, v := range n.In {
+			root, off := v.Resolve()
+			if place == space.Host {
+				leaves[decided.ValueIndex(root)] = true
+				continue
+			}
+			if k := root.Node.Kind; k != graph.KindVariable && k != graph.KindConstant ||
+				decided.Place[root.Node.ID] == space.Device {
+				continue
+			}
+			read := part{root, off, v.Type().Bytes()}
+			before, found := last[read]
+			if last[read] = decided.Part[id]; !found || int(last[read]-before) > share {
+				in += p.Copy(space.Host, space.Device, read.size)
+			}
+		}
+	}
+	for _, id := range decided.Order {
+		n := decided.Graph.Node(id)
+		if !n.Executes() || decided.Place[id] == space.Host {
+			continue
+		}
+		for i := range n.Out {
+			v, bytes := decided.ValueIndex(n.Value(i)), n.Out[i].Bytes()
+			away := 0
+			if decided.Away != nil {
+				away = len(decided.Away[v])
+			}
+			in += time.Duration(away) * p.Copy(space.Host, space.Device, bytes)
+			if away > 0 || leaves[v] {
+				out += p.Copy(space.Device, space.Host, bytes)
+			}
+		}
+	}
+	return max(busy[space.Device], busy[space.Host], in, out)
+}

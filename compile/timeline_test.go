@@ -32,6 +32,9 @@ func TestTimelineIsThePlans(t *testing.T) {
 				t.Fatal(err)
 			}
 			least := f.sketch.time(j.prices)
+			if floor := j.prices.floor(j.program, w.Lookahead); floor > least && o.Streams < 2 {
+				t.Fatalf("%s: streams work for %s of %s", f.title, floor, least)
+			}
 			if busy := j.prices.busy(f.sketch.schedule); busy > least {
 				t.Fatalf("%s: a stream works for %s of %s", f.title, busy, least)
 			}
