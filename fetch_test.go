@@ -127,11 +127,11 @@ func TestFetchedInputMustBeFed(t *testing.T) {
 		!strings.Contains(err.Error(), "input x (f32[2]) is not fed") {
 		t.Errorf("error is %v", err)
 	}
-	for want, x1 := range map[string]gomem.Tensor{
-		"fed with f32[3]: another size is another target's": gomem.NewTensor(graph.Of(graph.F32, 3)),
-		"fed with f64[2]: convert it with Tensor.To":        gomem.NewTensor(graph.Of(graph.F64, 2)),
+	for want, t1 := range map[string]graph.Type{
+		"fed with f32[3]: another size is another target's": graph.Of(graph.F32, 3),
+		"fed with f64[2]: convert it with Tensor.To":        graph.Of(graph.F64, 2),
 	} {
-		if _, err := s.Step(ctx, "eval", gomem.Feeds{x: x1}); err == nil ||
+		if _, err := s.Step(ctx, "eval", gomem.Feeds{x: gomem.NewTensor(t1)}); err == nil ||
 			!strings.HasSuffix(err.Error(), want) {
 			t.Errorf("error is %v", err)
 		}
