@@ -169,7 +169,7 @@ func (s *Session) Load(path string, o LoadOptions) (LoadReport, error) {
 	for _, m := range l.matches {
 		t, err := f.Get(m.tensor)
 		if err == nil {
-			err = s.set(m.variable, converted(t, m.variable.Type().DType))
+			err = s.set(m.variable, t.As(m.variable.Type().DType))
 		}
 		if err != nil {
 			return l.report, fmt.Errorf("gomem: load %s: %w", path, bare(err))
@@ -259,14 +259,6 @@ func renamed(name string, rename func(string) string) string {
 		return name
 	}
 	return rename(name)
-}
-
-// converted is a tensor as another element type, itself if it has that.
-func converted(t Tensor, d graph.DType) Tensor {
-	if t.Type.DType == d {
-		return t
-	}
-	return t.To(d)
 }
 
 // bare is an error about a file without its path, which the reader is told anyway.

@@ -231,7 +231,7 @@ func (p *Public) Load(s *gomem.Session, vars []graph.Value) error {
 		if err != nil {
 			return &ErrCheckpoint{Path: t.file, Err: bare(err)}
 		}
-		if err := s.Set(v, asType(x, v.Type().DType)); err != nil {
+		if err := s.Set(v, x.As(v.Type().DType)); err != nil {
 			return err
 		}
 	}
@@ -252,14 +252,6 @@ func closeRead(f *safetensors.File) {
 	if f != nil {
 		_ = f.Close()
 	}
-}
-
-// asType is a tensor in another element type, itself if it has that.
-func asType(x gomem.Tensor, d graph.DType) gomem.Tensor {
-	if x.Type.DType == d {
-		return x
-	}
-	return x.To(d)
 }
 
 // WritePublic writes a model as a public checkpoint: model.safetensors, config.json

@@ -9,6 +9,14 @@ func (v View) To(d DType) View {
 	return out
 }
 
+// As is the view itself if it has an element type, else [View.To].
+func (v View) As(d DType) View {
+	if v.Type.DType == d {
+		return v
+	}
+	return v.To(d)
+}
+
 // Convert sets elements lo to hi-1 of dst to those of src, converted. The two have as
 // many elements. It panics on a type that is none.
 //
