@@ -85,7 +85,7 @@ func (c cached) feeds(step int) gomem.Feeds {
 }
 
 // TestCachesDoNotDependOnPlans: under every policy, in all memory or the least, a search
-// finds the same, and what a step sends to the host does not grow with the cache.
+// finds the same; where there is enough, a step sends rows to the host and no cache.
 func TestCachesDoNotDependOnPlans(t *testing.T) {
 	ctx, c := context.Background(), newCached(t)
 	want := c.steps(t, gomem.Options{Policy: compile.Vanilla})
@@ -107,7 +107,7 @@ func TestCachesDoNotDependOnPlans(t *testing.T) {
 				t.Fatal(err)
 			}
 			out := planned.Results[0].Plan.Traffic().Out()
-			if out > c.cache.Type().Bytes()/8 {
+			if o.DeviceBytes == 0 && out > c.cache.Type().Bytes()/8 {
 				t.Errorf("%s in %d bytes sends %d to the host", policy, o.DeviceBytes, out)
 			}
 		}
