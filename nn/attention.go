@@ -50,6 +50,9 @@ func Attention(c *Ctx, x graph.Value, options ...AttentionOptions) graph.Value {
 	if !o.Memory.Valid() {
 		o.Memory = x
 	}
+	if !exact("memory of attention", o.Memory, 3, "batch, length and width") {
+		return graph.Value{}
+	}
 	width := x.Type().Size(2)
 	if err := o.complete(width); err != nil {
 		c.Graph().Fail(err)
@@ -58,16 +61,16 @@ func Attention(c *Ctx, x graph.Value, options ...AttentionOptions) graph.Value {
 	defer c.Enter()()
 	a := attention{Ctx: c, AttentionOptions: o}
 	a.unpack(width)
-	q := a.position(a.split(a.scale(a.project("q", x, o.Heads)), o.Heads))
-	k := a.position(a.split(a.project("k", o.Memory, o.KeyValueHeads), o.KeyValueHeads))
-	v := a.split(a.project("v", o.Memory, o.KeyValueHeads), o.KeyValueHeads)
+	q := a.position(a.split(a.scale(a.project("q", x, o.Heads)), x, o.Heads))
+	k := a.position(a.split(a.project("k", o.Memory, o.KeyValueHeads), o.Memory, o.KeyValueHeads))
+	v := a.split(a.project("v", o.Memory, o.KeyValueHeads), o.Memory, o.KeyValueHeads)
 	y := ops.Transpose(a.attend(q, k, v), 0, 2, 1, 3)
 	if !y.Valid() {
 		return y
 	}
 	shape := x.Type().Shape
 	y = ops.Reshape(y, c.like(shape[0]), c.like(shape[1]), graph.Dim{Size: o.Heads * o.HeadWidth})
-	return a.output(y, c.like(shape[2]))
+	return a.output(y, shape[2].Size)
 }
 
 // complete replaces zeros by what they mean, and reports heads that cannot be.
@@ -84,8 +87,8 @@ func (o *AttentionOptions) complete(width int) error {
 			o.Heads)
 	case o.Packed && (o.Bias || o.KeyValueHeads != o.Heads ||
 		o.Memory.Type().Size(-1) != width):
-		return errorf("packed attention has no biases, as many heads of keys as of queries, and a " +
-			"memory as wide as what attends to it")
+		return errorf("packed attention has no biases, as many heads of keys as of queries, " +
+			"and a memory as wide as what attends to it")
 	case o.HeadWidth < 0:
 		return errorf("attention with heads of width %d", o.HeadWidth)
 	}
@@ -123,11 +126,11 @@ func (a attention) scale(q graph.Value) graph.Value {
 }
 
 // output is the last projection.
-func (a attention) output(y graph.Value, axis graph.Dim) graph.Value {
+func (a attention) output(y graph.Value, width int) graph.Value {
 	if a.Packed {
-		return a.named(ops.MatMulT(y, a.packed["o"], false, true), axis)
+		return ops.MatMulT(y, a.packed["o"], false, true)
 	}
-	return a.named(a.linear("o", y, axis.Size, a.Output.or(a.Weight)), axis)
+	return a.linear("o", y, width, a.Output.or(a.Weight))
 }
 
 // like is an axis as another, without a name in a model that has none.
@@ -146,15 +149,16 @@ func (a attention) linear(name string, x graph.Value, out int, init Init) graph.
 		NoBias: !a.Bias, Weight: init})
 }
 
-// split takes [batch length heads·size] apart into [batch heads length size].
-func (a attention) split(x graph.Value, heads int) graph.Value {
-	if !x.Valid() {
-		return x
+// split takes a projection of x, [batch length heads·size], apart into [batch heads
+// length size].
+func (a attention) split(projection, x graph.Value, heads int) graph.Value {
+	if !projection.Valid() {
+		return projection
 	}
 	s := x.Type().Shape
-	x = ops.Reshape(x, a.like(s[0]), a.like(s[1]), a.Dim("heads", heads),
+	projection = ops.Reshape(projection, a.like(s[0]), a.like(s[1]), a.Dim("heads", heads),
 		graph.Dim{Size: a.HeadWidth})
-	return ops.Transpose(x, 0, 2, 1, 3)
+	return ops.Transpose(projection, 0, 2, 1, 3)
 }
 
 // position turns queries or keys by their positions.

@@ -14,6 +14,9 @@ type ConvOptions struct {
 	Pad   int
 	Valid bool // no padding
 
+	Dilation int // distance of a filter's elements; 0 means 1
+	Groups   int // into which channels fall, without mixing; 0 means 1
+
 	NoBias bool
 	Filter Init   // nil means [He]
 	Bias   Init   // nil means zeros
@@ -22,13 +25,14 @@ type ConvOptions struct {
 
 // window is stride and padding for an image.
 func (o ConvOptions) window(t graph.Type, k int) ops.Conv {
-	stride := max(o.Stride, 1)
-	c := ops.Conv{Stride: [2]int{stride, stride}}
+	stride, dilation := max(o.Stride, 1), max(o.Dilation, 1)
+	c := ops.Conv{Stride: [2]int{stride, stride}, Dilation: [2]int{dilation, dilation},
+		Groups: o.Groups}
 	switch {
 	case o.Pad != 0:
 		c.Pad = [4]int{o.Pad, o.Pad, o.Pad, o.Pad}
 	case !o.Valid:
-		c.Pad = same(t, k, stride)
+		c.Pad = same(t, (k-1)*dilation+1, stride)
 	}
 	return c
 }
@@ -62,16 +66,28 @@ func image(layer string, x graph.Value, k int, stride int) bool {
 }
 
 // Conv2D is the convolution of images with filters of k by k: x f32[batch in height
-// width] → f32[batch out height/stride width/stride], with filters f32[out in k k]
-// and bias f32[out].
+// width] → f32[batch out height/stride width/stride], with filters f32[out in/groups k
+// k] and bias f32[out].
 func Conv2D(c *Ctx, x graph.Value, out, k int, options ...ConvOptions) graph.Value {
 	o, ok := one(c.Graph(), options)
-	if !ok || !image("convolution", x, k, o.Stride) {
+	if !ok || !image("convolution", x, k, o.Stride) || !o.divides(x, out) {
 		return graph.Value{}
 	}
 	defer c.Enter()()
-	w := c.Param(either(o.Name, "filters"), o.Filter.or(He), out, x.Type().Size(1), k, k)
+	in := x.Type().Size(1) / max(o.Groups, 1)
+	w := c.Param(either(o.Name, "filters"), o.Filter.or(He), out, in, k, k)
 	return c.shift(ops.Conv2D(x, w, o.window(x.Type(), k)), out, o)
+}
+
+// divides demands numbers of channels that groups divide.
+func (o ConvOptions) divides(x graph.Value, out int) bool {
+	in, n := x.Type().Size(1), max(o.Groups, 1)
+	if out < 1 || in%n != 0 || out%n != 0 || o.Groups < 0 || o.Dilation < 0 {
+		x.Graph().Fail(errorf("convolution of %d channels to %d in %d groups with dilation %d", in,
+			out, o.Groups, o.Dilation))
+		return false
+	}
+	return true
 }
 
 // shift adds a number to each channel, unless there is none.
@@ -85,10 +101,14 @@ func (c *Ctx) shift(x graph.Value, channels int, o ConvOptions) graph.Value {
 // ConvTranspose2D is a convolution the other way round, which makes images larger:
 // x f32[batch in height width] → f32[batch out height·stride width·stride], with
 // filters f32[in out k k] and bias f32[out]. With Valid or Pad the sizes are
-// (n−1)·stride + k − 2·Pad.
+// (n−1)·stride + k − 2·Pad. Groups and dilation are not for it.
 func ConvTranspose2D(c *Ctx, x graph.Value, out, k int, options ...ConvOptions) graph.Value {
 	o, ok := one(c.Graph(), options)
 	if !ok || !image("transposed convolution", x, k, o.Stride) {
+		return graph.Value{}
+	}
+	if o.Groups > 1 || o.Dilation > 1 {
+		c.Graph().Fail(errorf("transposed convolution in groups, or with dilation"))
 		return graph.Value{}
 	}
 	defer c.Enter()()

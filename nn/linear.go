@@ -1,6 +1,8 @@
 package nn
 
 import (
+	"slices"
+
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/ops"
 )
@@ -22,40 +24,39 @@ func Linear(c *Ctx, x graph.Value, out int, options ...LinearOptions) graph.Valu
 	if !ok || !rank("linear", x, 1) {
 		return graph.Value{}
 	}
+	if out < 1 {
+		c.Graph().Fail(errorf("linear with %d outputs: want 1 or more", out))
+		return graph.Value{}
+	}
 	defer c.Enter()()
 	in := x.Type().Shape[x.Type().Rank()-1]
 	axis := c.Dim(o.Axis, out)
 	w := c.ParamOf(either(o.WeightName, "weight"), o.Weight.or(Glorot),
 		graph.Type{DType: graph.F32, Shape: []graph.Dim{in, axis}})
-	row := x.Type().Rank() == 1
-	if row {
+	shape := x.Type().Shape
+	if len(shape) == 1 {
 		x = ops.ReshapeSizes(x, 1, in.Size)
 	}
 	x = ops.MatMul(x, w)
-	if row {
-		x = ops.Reshape(x, axis)
+	if len(shape) == 1 || o.NoBias && axis.Name != "" {
+		x = c.shaped(x, append(slices.Clone(shape[:len(shape)-1]), axis))
 	}
 	if o.NoBias {
-		return c.named(x, axis)
+		return x
 	}
 	bias := c.ParamOf(either(o.BiasName, "bias"), o.Bias,
 		graph.Type{DType: graph.F32, Shape: []graph.Dim{axis}})
 	return ops.Add(x, bias)
 }
 
-// named gives the last axis of x the name of an axis, which takes no operation if
-// it has it, or if another axis does.
-func (c *Ctx) named(x graph.Value, axis graph.Dim) graph.Value {
-	if !x.Valid() || axis.Name == "" {
+// shaped gives the axes of x their names, and is x itself in a model without any. It is
+// a view, which nothing that follows is fused through: layers leave names that a
+// product has lost to the sum that follows, whose other operand has them.
+func (c *Ctx) shaped(x graph.Value, shape []graph.Dim) graph.Value {
+	if !x.Valid() || c.model.Unnamed && x.Type().Rank() == len(shape) {
 		return x
 	}
-	shape := append([]graph.Dim{}, x.Type().Shape...)
-	for _, d := range shape {
-		if d.Name == axis.Name {
-			return x
-		}
-	}
-	shape[len(shape)-1].Name = axis.Name
+	shape = c.distinct(graph.Type{Shape: shape}).Shape
 	return ops.Reshape(x, shape...)
 }
 
@@ -71,6 +72,10 @@ type EmbeddingOptions struct {
 func Embedding(c *Ctx, ids graph.Value, rows, width int, options ...EmbeddingOptions) graph.Value {
 	o, ok := one(c.Graph(), options)
 	if !ok || !ids.Valid() {
+		return graph.Value{}
+	}
+	if rows < 1 || width < 1 {
+		c.Graph().Fail(errorf("embedding of %d rows of width %d: want 1 or more", rows, width))
 		return graph.Value{}
 	}
 	defer c.Enter()()
@@ -92,8 +97,8 @@ func Unembedding(c *Ctx, x graph.Value, rows int, options ...EmbeddingOptions) g
 		return graph.Value{}
 	}
 	defer c.Enter()()
-	logits := ops.MatMulT(x, c.table(rows, x.Type().Size(-1), o), false, true)
-	return c.named(logits, c.Dim("vocabulary", rows))
+	shape := append(slices.Clone(x.Type().Shape[:x.Type().Rank()-1]), c.Dim("vocabulary", rows))
+	return c.shaped(ops.MatMulT(x, c.table(rows, x.Type().Size(-1), o), false, true), shape)
 }
 
 // rank demands so many axes or more of a layer's operand, and says so.

@@ -1,62 +1,95 @@
 package nn
 
 import (
+	"math"
+
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/ops"
 	"github.com/gomem/gomem/internal/tensor"
 )
 
-// CrossEntropyOptions are those of [CrossEntropy].
+// CrossEntropyOptions are those of [CrossEntropy] and [Accuracy].
 type CrossEntropyOptions struct {
 	// Smoothing is the probability that is spread over all classes, the label's included.
 	Smoothing float32
 	// Padding says that label 0 is no class: such positions do not count.
 	Padding bool
-	Weights graph.Value // f32 of the labels' shape: how much a position counts
-	Classes graph.Value // f32[classes]: how much a label counts
+	// Ignore is the label of positions that do not count, such as −100; nil means none.
+	// It need not be a class.
+	Ignore  *int
+	Weights graph.Value // f32 of the labels' shape, from 0: how much a position counts
+	Classes graph.Value // f32[classes], from 0: how much a class counts
 }
+
+// none is a label that no position has.
+const none = math.MinInt32
+
+// least is what a sum of weights counts as at least, so that there is a mean of
+// nothing: 0.
+const least = 1e-30
 
 // CrossEntropy is the mean cross-entropy, f32[], of logits f32[… classes] and
 // labels i32[…] in [0, classes): over all positions, or weighted ones. If no
-// position counts it is 0.
+// position counts it is 0. With weights of classes it is PyTorch's: the mean is
+// weighted by those of the labels, and smoothing spreads over weighted classes.
 func CrossEntropy(logits, labels graph.Value, options ...CrossEntropyOptions) graph.Value {
 	if !logits.Valid() || !labels.Valid() || !rank("cross-entropy", logits, 1) {
 		return graph.Value{}
 	}
 	o, ok := one(logits.Graph(), options)
-	if !ok {
+	if !ok || !o.check(labels) {
 		return graph.Value{}
 	}
 	classes := logits.Type().Size(-1)
 	smoothing := o.Smoothing * (float32(classes-1) / float32(classes))
-	losses := ops.CrossEntropy(logits, labels, smoothing)
-	return MeanOver(losses, o.weights(labels, classes))
-}
-
-// weights is how much each position counts; no value if all count alike.
-func (o CrossEntropyOptions) weights(labels graph.Value, classes int) (w graph.Value) {
-	times := func(x graph.Value) {
-		if w.Valid() {
-			x = ops.Mul(w, x)
-		}
-		w = x
+	if o.plain() {
+		losses := ops.CrossEntropy(logits, labels, smoothing)
+		return MeanOver(losses, o.counted(labels))
 	}
-	if o.Padding {
-		times(ops.NotZero(labels))
-	}
+	losses, counts := ops.CrossEntropyIgnoring(logits, labels, o.Classes, o.ignored(), smoothing)
 	if o.Weights.Valid() {
-		times(o.Weights)
+		losses, counts = ops.Mul(losses, o.Weights), ops.Mul(counts, o.Weights)
 	}
-	if o.Classes.Valid() {
-		table := ops.ReshapeSizes(o.Classes, classes, 1)
-		times(ops.Reshape(ops.Embedding(table, labels), labels.Type().Shape...))
-	}
-	return w
+	return over(ops.Sum(losses), ops.Sum(counts), least)
 }
 
-// MeanOver is the mean of x with weights, 0 or more, of its shape: Σ x·weight / Σ weight,
-// where a sum of weights below 1 counts as 1. Without weights, the zero Value, it is
-// the mean of all elements.
+// check reports options that contradict each other.
+func (o CrossEntropyOptions) check(labels graph.Value) bool {
+	if o.Padding && o.Ignore != nil {
+		labels.Graph().Fail(errorf("label %d and padding, label 0, are both to be left out",
+			*o.Ignore))
+		return false
+	}
+	return true
+}
+
+// plain says that positions count or not, and no more.
+func (o CrossEntropyOptions) plain() bool {
+	return o.Ignore == nil && !o.Weights.Valid() && !o.Classes.Valid()
+}
+
+// counted is 1 where labels are not padding; no value if none is.
+func (o CrossEntropyOptions) counted(labels graph.Value) graph.Value {
+	if !o.Padding {
+		return graph.Value{}
+	}
+	return ops.NotZero(labels)
+}
+
+// ignored is the label that does not count.
+func (o CrossEntropyOptions) ignored() int {
+	switch {
+	case o.Ignore != nil:
+		return *o.Ignore
+	case o.Padding:
+		return 0
+	}
+	return none
+}
+
+// MeanOver is the mean of x with weights, such as 0 and 1, of its shape:
+// Σ x·weight / Σ weight, where a sum of weights below 1 counts as 1. Without weights,
+// the zero Value, it is the mean of all elements.
 func MeanOver(x, weights graph.Value) graph.Value {
 	if !weights.Valid() || !x.Valid() {
 		return ops.Mean(x)
@@ -65,20 +98,65 @@ func MeanOver(x, weights graph.Value) graph.Value {
 	return ops.Div(ops.Sum(ops.Mul(x, weights)), count)
 }
 
-// Accuracy is the share, f32[], of positions whose largest logit is the label's:
-// logits f32[… classes], labels i32[…]. The options say which positions count.
-func Accuracy(logits, labels graph.Value, options ...CrossEntropyOptions) Metric {
-	if !logits.Valid() || !labels.Valid() || !rank("accuracy", logits, 1) {
-		return Metric{Name: "accuracy"}
+// over is a sum by a count, which is a number at least.
+func over(sum, count graph.Value, atLeast float32) graph.Value {
+	if !sum.Valid() {
+		return sum
 	}
-	o, _ := one(logits.Graph(), options)
-	right := ops.Correct(logits, labels)
-	weights := o.weights(labels, logits.Type().Size(-1))
-	return Metric{Name: "accuracy", Value: MeanOver(right, weights)}
+	return ops.Div(sum, ops.Maximum(count, ops.Full(sum.Graph(), tensor.Of(graph.F32), atLeast)))
+}
+
+// Accuracy is the share, f32[], of positions whose largest logit is the label's:
+// logits f32[… classes], labels i32[…]. The options say which positions count, and how
+// much.
+func Accuracy(logits, labels graph.Value, options ...CrossEntropyOptions) Metric {
+	m := Metric{Name: "accuracy"}
+	if !logits.Valid() || !labels.Valid() || !rank("accuracy", logits, 1) {
+		return m
+	}
+	o, ok := one(logits.Graph(), options)
+	if !ok || !o.check(labels) {
+		return m
+	}
+	if o.plain() {
+		right := ops.Correct(logits, labels)
+		m.Value = MeanOver(right, o.counted(labels))
+		return m
+	}
+	ignored := labels.Graph().Constant("ignored", tensor.FromI32([]int32{int32(o.ignored())}))
+	kept := ops.NotEqual(labels, ignored)
+	zero := labels.Graph().Constant("zero", tensor.FromI32([]int32{0}))
+	known := ops.Where(kept, labels, zero)
+	counts := ops.Cast(kept, graph.F32)
+	if o.Weights.Valid() {
+		counts = ops.Mul(counts, o.Weights)
+	}
+	if o.Classes.Valid() {
+		counts = ops.Mul(counts, ops.Take(o.Classes, known, 0))
+	}
+	right := ops.Mul(ops.Correct(logits, known), counts)
+	m.Value = over(ops.Sum(right), ops.Sum(counts), least)
+	return m
 }
 
 // MSE is the mean square, f32[], of x − y.
 func MSE(x, y graph.Value) graph.Value { return ops.Mean(ops.Square(ops.Sub(x, y))) }
+
+// L1 is the mean magnitude, f32[], of x − y.
+func L1(x, y graph.Value) graph.Value { return ops.Mean(ops.Abs(ops.Sub(x, y))) }
+
+// Huber is the mean, f32[], of half the squares of x − y, and of what goes on as a
+// straight line where that is larger than delta (Huber 1964).
+func Huber(x, y graph.Value, delta float32) graph.Value {
+	if x.Valid() && !(delta > 0) {
+		x.Graph().Fail(errorf("Huber's loss with delta %v: want a positive number", delta))
+		return graph.Value{}
+	}
+	d := ops.Abs(ops.Sub(x, y))
+	near := ops.Clip(d, 0, delta)
+	far := ops.Scale(ops.Sub(d, near), delta)
+	return ops.Mean(ops.Add(ops.Scale(ops.Square(near), 0.5), far))
+}
 
 // BinaryCrossEntropy is the mean cross-entropy, f32[], of probabilities σ(logits) and
 // labels, f32 of one shape, from 0 to 1.

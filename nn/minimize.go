@@ -84,7 +84,9 @@ func (o *MinimizeOptions) check(m *Model, by Optimizer) error {
 	if o.Name == "" {
 		o.Name = "train"
 	}
-	o.Accumulate = max(o.Accumulate, min(1, 1+o.Accumulate))
+	if o.Accumulate == 0 {
+		o.Accumulate = 1
+	}
 	if o.Times == 0 {
 		o.Times = o.Accumulate
 	}

@@ -78,6 +78,9 @@ func Positions(c *Ctx, x graph.Value, positions int, options ...EmbeddingOptions
 // Rotary turns pairs of elements by angles that grow with the position: see
 // [ops.Rotary]. x is f32[… length size]; its rows are at positions 0, 1, ….
 func Rotary(c *Ctx, x graph.Value, r ops.Rotation) graph.Value {
+	if !x.Valid() {
+		return x
+	}
 	start := c.once("start", func() graph.Value {
 		return c.Graph().Constant("start", tensor.FromI32([]int32{0}))
 	})

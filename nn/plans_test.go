@@ -1,0 +1,121 @@
+package nn_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/gomem/gomem"
+	"github.com/gomem/gomem/compile"
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/internal/tensor"
+	"github.com/gomem/gomem/nn"
+)
+
+// deep is a network with everything that an objective can have.
+func deep(t *testing.T, o nn.MinimizeOptions) (m *nn.Model, x, y graph.Value) {
+	t.Helper()
+	m = nn.NewModel()
+	x, y = m.Input("x", graph.F32, 8, 32), m.Input("y", graph.I32, 8)
+	c := m.Training()
+	h := x
+	for _, name := range []string{"1", "2", "3", "4"} {
+		h = nn.Dropout(c.In(name), nn.Relu(nn.Linear(c.In(name), h, 32)), 0.1)
+		h = nn.BatchNorm(c.In(name).In("norm"), h)
+	}
+	m.Minimize(nn.CrossEntropy(nn.Linear(c.In("out"), h, 10), y), nn.AdamW{Exempt: nn.Vectors}, o)
+	if err := m.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return m, x, y
+}
+
+// target is an objective as a session takes it.
+func target(m *nn.Model) gomem.Target {
+	o := m.Objectives[0]
+	t := gomem.Target{Name: o.Name, Fetches: []graph.Value{o.Loss}}
+	for _, n := range o.Updates {
+		t.Updates = append(t.Updates, n.ID)
+	}
+	return t
+}
+
+// TestPlansDoNotAffectResults: with gradients that are accumulated and clipped, every
+// policy and budget gives the same losses and weights, to the bit, with the peak that
+// was predicted in every execution.
+func TestPlansDoNotAffectResults(t *testing.T) {
+	m, x, y := deep(t, nn.MinimizeOptions{Clip: 0.5, Accumulate: 3})
+	ctx := context.Background()
+	train := func(o gomem.Options) []float32 {
+		t.Helper()
+		s, err := gomem.Compile(ctx, m.Graph, o, target(m))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		var out []float32
+		for step := range 7 {
+			images, labels := tensor.New(x.Type()), tensor.New(y.Type())
+			noise(uint64(step), images.F32())
+			for i := range labels.I32() {
+				labels.I32()[i] = int32(i % 10)
+			}
+			fetched, err := s.Step(ctx, "train", gomem.Feeds{x: images, y: labels,
+				m.Seed:         gomem.Pair(3, int32(step)),
+				m.LearningRate: gomem.Scalar(m.Schedule.At(step / 3)),
+				m.Step:         gomem.Scalar(float32(step + 1))})
+			if err != nil {
+				t.Fatal(err)
+			}
+			out = append(out, fetched[0].F32()[0])
+			for _, u := range s.Usage() {
+				if u.Actual > u.Predicted {
+					t.Errorf("%+v", u)
+				}
+			}
+		}
+		for _, n := range m.Graph.Variables() {
+			v, err := s.Get(n.Value(0))
+			if err != nil {
+				t.Fatal(err)
+			}
+			out = append(out, v.F32()...)
+		}
+		return out
+	}
+	want := train(gomem.Options{Seed: 1, Policy: compile.Vanilla})
+	least, err := gomem.MinDevice(ctx, m.Graph, gomem.Options{Policy: compile.Auto}, target(m))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range []gomem.Options{{Policy: compile.Thesis},
+		{Policy: compile.Auto, DeviceBytes: least}} {
+		o.Seed = 1
+		have := train(o)
+		for i := range want {
+			if have[i] != want[i] {
+				t.Fatalf("%s: number %d is %v, vanilla has %v", o.Policy, i, have[i], want[i])
+			}
+		}
+	}
+}
+
+// TestClippingNeedsNoDevice: gradients that wait for their common norm wait on the
+// host.
+func TestClippingNeedsNoDevice(t *testing.T) {
+	least := func(o nn.MinimizeOptions) int64 {
+		m, _, _ := deep(t, o)
+		n, err := gomem.MinDevice(context.Background(), m.Graph,
+			gomem.Options{Policy: compile.Thesis}, target(m))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	free, clipped := least(nn.MinimizeOptions{}), least(nn.MinimizeOptions{Clip: 1})
+	accumulated := least(nn.MinimizeOptions{Clip: 1, Accumulate: 4})
+	const gradient = 4 * 32 * 32 // bytes of one, of five
+	if clipped > free+gradient/4 || accumulated > free+gradient/4 {
+		t.Errorf("the device needs %d bytes, clipped %d, accumulated %d", free, clipped,
+			accumulated)
+	}
+}
