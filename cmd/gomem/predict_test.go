@@ -291,7 +291,7 @@ func TestPredictPictures(t *testing.T) {
 	alone, _ := predicted(t, exitOK, "--from", "resnet", "--json")
 	line := predictions(t, alone)["prediction"][0]
 	shares := line["classes"].([]any)
-	if line["input"] != "-" || len(shares) != 5 {
+	if line["input"] != "-" || len(shares) != 4 { // three kinds, and the background
 		t.Errorf("%v", line)
 	}
 	names := map[any]bool{}
@@ -307,7 +307,7 @@ func TestPredictPictures(t *testing.T) {
 	}
 	out, errs = predicted(t, exitFailure, "--from", "resnet", "some/notes.txt", "some/one.png",
 		"nowhere", "set")
-	if strings.Count(out, "%  ") != 5 || strings.Count(errs, "\n") != 3 {
+	if strings.Count(out, "%  ") != 4 || strings.Count(errs, "\n") != 3 {
 		t.Errorf("%q, %q", out, errs)
 	}
 }
@@ -422,7 +422,7 @@ func TestPredictRefuses(t *testing.T) {
 		{"--from transformer --beam 0", 2, "--beam"},
 		{"--from transformer --batch 0", 2, "--batch"},
 		{"--from transformer --device null", 2, "computes nothing"},
-		{"--from transformer --device-memory 10KiB", 1, "device memory"},
+		{"--from transformer --policy thesis --device-memory 10KiB", 1, "device memory"},
 		{"--from transformer --policy fast", 2, "--policy"},
 	} {
 		o := invoke(t, append([]string{"predict"}, strings.Fields(c.args)...)...)
