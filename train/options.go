@@ -52,6 +52,12 @@ type Options struct {
 	Keep      int    // checkpoints to keep; 0 means 2
 	Resume    string // checkpoint to start from: a file, or a directory for its latest
 
+	// Init is a file in the safetensors format, or a directory for its latest checkpoint, of
+	// which a new run takes the weights that it has; Rename maps its names. The others, and
+	// the optimizer, start as without. An event says what was taken.
+	Init   string
+	Rename Renaming
+
 	Config map[string]string // what identifies the run; a checkpoint's must be equal
 	// Labels are what a person calls the values of Config, where these are not
 	// telling: paths beside hashes, say. They are saved, shown and not compared.
@@ -71,6 +77,7 @@ type Options struct {
 // The kinds of events.
 const (
 	Start   = "start"   // the session is ready; Path is the checkpoint it resumed, if any
+	Init    = "init"    // weights of Options.Init were taken; Text says which
 	Warning = "warning" // something that the user should know; Text says it
 	Step    = "step"    // a training step is done
 	Eval    = "eval"    // an evaluation is done; Loss and Metrics are of held-out data
@@ -254,9 +261,17 @@ func inputs(m *nn.Model) string {
 }
 
 func (o Options) validatePaths() error {
-	if !gomem.Computes(o.Session.Device) && (o.Save != "" || o.Resume != "") {
+	if !gomem.Computes(o.Session.Device) && (o.Save != "" || o.Resume != "" || o.Init != "") {
 		return optionf("device", "%s computes nothing: it can neither save nor resume",
 			o.Session.Device)
+	}
+	switch {
+	case o.Init != "" && o.Resume != "":
+		return optionf("initial weights", "a run that is resumed has its own: leave one out")
+	case o.Init != "":
+		if _, err := find(o.Init); err != nil {
+			return err
+		}
 	}
 	if o.Resume != "" {
 		if _, err := Inspect(o.Resume); err != nil {

@@ -79,6 +79,9 @@ func (p *Progress) Observe(e Event) {
 	switch e.Kind {
 	case Start:
 		p.start(e)
+	case Init:
+		text := Folded(fmt.Sprintf("began with %s: %s", e.Path, e.Text), p.width())
+		fmt.Fprintln(p.Lines, text)
 	case Warning:
 		fmt.Fprintf(p.Lines, "warning: %s\n", e.Text)
 	case Step:
@@ -196,4 +199,19 @@ func (p *Progress) Close() {
 		p.bar.Close()
 		p.bar, p.Lines = nil, p.out
 	}
+}
+
+// Folded breaks text between words into lines of at most a width, where words allow that.
+func Folded(text string, width int) string {
+	var lines strings.Builder
+	line := ""
+	for _, word := range strings.SplitAfter(text, " ") {
+		fits := utf8.RuneCountInString(strings.TrimRight(line+word, " ")) <= width
+		if line != "" && !fits {
+			lines.WriteString(strings.TrimRight(line, " ") + "\n")
+			line = ""
+		}
+		line += word
+	}
+	return lines.String() + strings.TrimRight(line, " ")
 }

@@ -85,3 +85,16 @@ func TestWrapped(t *testing.T) {
 		}
 	}
 }
+
+func TestFolded(t *testing.T) {
+	for width, want := range map[int]string{
+		20: "one two  three", 9: "one two\nthree", 3: "one\ntwo\nthree",
+	} {
+		if got := Folded("one two  three", width); got != want {
+			t.Errorf("at %d columns %q, want %q", width, got, want)
+		}
+	}
+	if got := Folded("", 9) + Folded("word", 1); got != "word" {
+		t.Errorf("nothing and a word are %q", got)
+	}
+}

@@ -119,6 +119,11 @@ func (r *run) start(ctx context.Context) error {
 		r.copies += int64(o.Times) * (traffic.In() + traffic.Out())
 	}
 	r.emit(Event{Kind: Start, Path: r.good})
+	if r.Init != "" {
+		if err := r.warm(); err != nil {
+			return cmp.Or(err, r.session.Close())
+		}
+	}
 	if from != nil {
 		r.warn(from.elsewhere(r.Machine))
 	}

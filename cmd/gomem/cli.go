@@ -13,6 +13,8 @@ import (
 	"github.com/alecthomas/kong"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
+
+	"github.com/gomem/gomem/train"
 )
 
 // The exit statuses. What a signal cut short has 128 and the signal's number,
@@ -246,7 +248,7 @@ func aligned(examples string, width int) string {
 			indent int
 			text   string
 		}{{2, p[0]}, {6, p[1]}} {
-			for line := range strings.Lines(folded(column.text, width-column.indent)) {
+			for line := range strings.Lines(train.Folded(column.text, width-column.indent)) {
 				fmt.Fprintf(&b, "%*s%s\n", column.indent, "", strings.TrimSuffix(line, "\n"))
 			}
 		}

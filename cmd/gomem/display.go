@@ -65,7 +65,7 @@ func (d *textDisplay) start() {
 		{"copied a step", h.copied()},
 	}))
 	if text := h.costs(h.cost); text != "" {
-		fmt.Fprintln(d.out, folded(text, widthOf(d.out)))
+		fmt.Fprintln(d.out, train.Folded(text, widthOf(d.out)))
 	}
 	fmt.Fprintln(d.out)
 }
@@ -184,6 +184,8 @@ func (d *jsonDisplay) observe(e train.Event) {
 		if e.Step > 0 {
 			d.print(saveLine{"resume", e.Step, e.Path})
 		}
+	case train.Init:
+		d.print(initLine{"init", e.Path, e.Text})
 	case train.Warning:
 		warn(d.warnings, e)
 		d.print(warningLine{"warning", e.Step, e.Text})
@@ -203,6 +205,12 @@ type startLine struct {
 	Type  string `json:"type"`
 	Steps int    `json:"steps"`
 	header
+}
+
+type initLine struct {
+	Type string `json:"type"`
+	Path string `json:"path"`
+	Text string `json:"text"` // what was taken, and what not
 }
 
 type warningLine struct {

@@ -101,8 +101,15 @@ train --steps
     Continue from the newest checkpoint of a directory, or from a file, with the same
     results as if the run had never stopped, and save in the same place. Model, data and
     seed must be the same; the plan may differ.
+--init
+    Begin a new run with the weights of a checkpoint, of another model or of another
+    program: those whose names and shapes are this model's, with a report of what was
+    taken, missing and left over. A directory stands for its newest checkpoint.
+--rename
+    File of names for --init: on each line theirs, and after a space ours; a * in theirs
+    stands for any characters, which go where ours has one.
 train --json
-    Print JSON lines of type start, resume, warning, step, eval, save and, the last,
+    Print JSON lines of type start, resume, init, warning, step, eval, save and, the last,
     summary. Sizes are bytes.
 --trace
     Write a timeline of the first steps to a file, for ui.perfetto.dev.

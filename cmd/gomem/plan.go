@@ -15,6 +15,7 @@ import (
 	"github.com/gomem/gomem/internal/grid"
 	"github.com/gomem/gomem/plan"
 	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/train"
 )
 
 // planCmd is gomem plan.
@@ -303,7 +304,7 @@ func printPeak(w io.Writer, space string, p plan.Peak) {
 		text += fmt.Sprintf(" and %s of gaps between them", size(gaps))
 	}
 	text += fmt.Sprintf("; variables and constants are %s of it. The largest:", size(p.Fixed))
-	fmt.Fprintf(w, "\n%s\n", folded(text, widthOf(w)))
+	fmt.Fprintf(w, "\n%s\n", train.Folded(text, widthOf(w)))
 	t := grid.New(1)
 	for _, h := range p.Largest {
 		t.AppendRow(table.Row{"  " + size(h.Bytes), h.Type, h.Value})

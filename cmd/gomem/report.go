@@ -187,7 +187,7 @@ func printFields(w io.Writer, fields []field) {
 	}
 	for _, f := range fields {
 		name := f.name
-		for line := range strings.Lines(folded(f.value, widthOf(w)-names-2)) {
+		for line := range strings.Lines(train.Folded(f.value, widthOf(w)-names-2)) {
 			fmt.Fprintf(w, "%-*s  %s\n", names, name, strings.TrimSuffix(line, "\n"))
 			name = ""
 		}
@@ -199,18 +199,3 @@ const pageWidth = 80
 
 // widthOf is how many columns text has on an output.
 func widthOf(w io.Writer) int { return cmp.Or(train.TerminalOf(w).Width(), pageWidth) }
-
-// folded breaks text between words into lines of at most a width, where words allow that.
-func folded(text string, width int) string {
-	var lines strings.Builder
-	line := ""
-	for _, word := range strings.SplitAfter(text, " ") {
-		fits := utf8.RuneCountInString(line+strings.TrimRight(word, " ")) <= width
-		if line != "" && !fits {
-			lines.WriteString(strings.TrimRight(line, " ") + "\n")
-			line = ""
-		}
-		line += word
-	}
-	return lines.String() + strings.TrimRight(line, " ")
-}

@@ -35,6 +35,8 @@ type trainCmd struct {
 	Save        location `group:"run" placeholder:"DIR"`
 	SaveEvery   count    `group:"run" placeholder:"N"`
 	Resume      location `group:"run" placeholder:"DIR"`
+	Init        location `group:"run" placeholder:"DIR"`
+	Rename      location `group:"run" placeholder:"FILE"`
 
 	planFlags
 	deviceFlags
@@ -162,7 +164,10 @@ func (c *trainCmd) prepare(ctx context.Context, e *env, b *built, o, session gom
 	}
 	h := header{report: newReport(b.model, o, p, vanilla), cost: price, Device: c.Device,
 		Data: d.about, facts: d.facts}
-	run := c.runOptions(b, d, session)
+	run, err := c.runOptions(b, d, session)
+	if err != nil {
+		return err
+	}
 	run.Planned = p.Planned
 	return c.train(ctx, e, h, run, func(s train.Summary) error {
 		return c.profiled(ctx, e, b, p, o, session, s)
@@ -186,6 +191,11 @@ func (c *trainCmd) reachable() error {
 			return err
 		}
 	}
+	if c.Rename != "" {
+		if _, err := train.ReadRenaming(string(c.Rename)); err != nil {
+			return fmt.Errorf("--rename %w", err)
+		}
+	}
 	if c.Samples != "" {
 		if _, err := train.SampleWriter(string(c.Samples)); err != nil {
 			return err
@@ -204,6 +214,12 @@ func (c *trainCmd) fitting() error {
 	switch {
 	case c.SaveEvery > 0 && c.Save == "" && c.Resume == "":
 		return usagef("--save-every needs --save DIR")
+	case c.Rename != "" && c.Init == "":
+		return usagef("--rename needs --init DIR or FILE")
+	case c.Init != "" && c.Resume != "":
+		return usagef("--init and --resume can't be used together: what is resumed has weights")
+	case !gomem.Computes(c.Device) && c.Init != "":
+		return usagef("--device %s computes nothing: it has no use for --init", c.Device)
 	case !gomem.Computes(c.Device) && (c.Save != "" || c.Resume != ""):
 		return usagef("--device %s computes nothing: it can neither save nor resume", c.Device)
 	}
@@ -276,7 +292,7 @@ func notice(w io.Writer, line string) (done func()) {
 }
 
 // runOptions are the flags as train takes them.
-func (c *trainCmd) runOptions(b *built, d dataset, s gomem.Options) train.Options {
+func (c *trainCmd) runOptions(b *built, d dataset, s gomem.Options) (train.Options, error) {
 	o := train.Options{
 		Model: &b.model.Model, Name: b.model.Name, Size: b.model.Size, Unit: b.model.Unit,
 		Loader: d.batches, Tokenizer: d.tokenizer, Classes: d.classes, Scorer: d.scorer,
@@ -284,14 +300,19 @@ func (c *trainCmd) runOptions(b *built, d dataset, s gomem.Options) train.Option
 		Seed:    c.Seed,
 		Steps:   int(c.Steps), Epochs: float64(c.Epochs),
 		EvalEvery: int(c.EvalEvery), EvalBatches: int(c.EvalBatches),
-		Save: string(c.Save), SaveEvery: int(c.SaveEvery), Resume: string(c.Resume),
+		Save: string(c.Save), SaveEvery: int(c.SaveEvery), Resume: string(c.Resume), Init: string(c.Init),
 		Config: maps.Clone(b.numbers), Labels: map[string]string{"data": d.about},
 	}
 	o.Config["data"], o.Config["seed"] = d.id, strconv.FormatUint(c.Seed, 10)
 	if o.Steps == 0 && o.Epochs == 0 {
 		o.Steps = defaultSteps
 	}
-	return o
+	if c.Rename == "" {
+		return o, nil
+	}
+	var err error
+	o.Rename, err = train.ReadRenaming(string(c.Rename))
+	return o, err
 }
 
 // traced runs f, with a recorder and its file around it if --trace is given. A
@@ -369,7 +390,7 @@ func resumption(args []string, dir string) string {
 	for i := 0; i < len(args); i++ {
 		name, _, joined := strings.Cut(args[i], "=")
 		switch {
-		case name != "--resume" && name != "--save":
+		case !slices.Contains([]string{"--resume", "--save", "--init", "--rename"}, name):
 			words = append(words, args[i])
 		case !joined:
 			i++ // its value

@@ -107,19 +107,6 @@ func TestOutputFits(t *testing.T) {
 	}
 }
 
-func TestFolded(t *testing.T) {
-	for width, want := range map[int]string{
-		20: "one two three", 7: "one two\nthree", 3: "one\ntwo\nthree", 0: "one\ntwo\nthree",
-	} {
-		if got := folded("one two three", width); got != want {
-			t.Errorf("at %d columns %q, want %q", width, got, want)
-		}
-	}
-	if got := folded("", 9) + folded("word", 1); got != "word" {
-		t.Errorf("nothing and a word are %q", got)
-	}
-}
-
 func TestAligned(t *testing.T) {
 	const examples = `
   gomem a  what it does

@@ -1,0 +1,145 @@
+package train
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"path"
+	"regexp"
+	"strings"
+
+	"github.com/gomem/gomem"
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/internal/regular"
+)
+
+// warm gives the variables of a new run the values that a file has for them, and says what
+// was taken. Optimizers begin anew.
+func (r *run) warm() error {
+	file, err := find(r.Init)
+	if err != nil {
+		return err
+	}
+	report, err := r.session.Load(file, gomem.LoadOptions{Partial: true, Convert: true,
+		Only: weight(r.Model.Graph), Rename: r.Rename.Apply})
+	if err != nil {
+		return &ErrCheckpoint{Path: file, Err: initialTrouble(err)}
+	}
+	r.emit(Event{Kind: Init, Path: file, Text: taken(report)})
+	return nil
+}
+
+// initialTrouble is what is wrong with a file of initial values, without its path.
+func initialTrouble(err error) error {
+	if e, ok := errors.AsType[*gomem.LoadError](err); ok {
+		return fmt.Errorf("has no variable of this model: %s", taken(e.Report))
+	}
+	return bare(err)
+}
+
+// weight tells what a model has learnt from the state of its optimizer: that is named
+// after the parameter that it is for.
+func weight(g *graph.Graph) func(v graph.Value) bool {
+	parameters := map[string]bool{}
+	for _, n := range g.Variables() {
+		if !n.State {
+			parameters[n.Name] = true
+		}
+	}
+	return func(v graph.Value) bool {
+		return !v.Node.State || !parameters[path.Dir(v.Node.Name)]
+	}
+}
+
+// taken says what became of variables and tensors.
+func taken(r gomem.LoadReport) string {
+	parts := []string{fmt.Sprintf("%d variables taken", len(r.Loaded))}
+	add := func(n int, what, example string) {
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s (%s)", n, what, example))
+		}
+	}
+	if len(r.Missing) > 0 {
+		add(len(r.Missing), "not in the file", firstOf(r.Missing))
+	}
+	if len(r.Other) > 0 {
+		o := r.Other[0]
+		add(len(r.Other), "of another shape", fmt.Sprintf("%s is %s there, %s here", o.Name, o.Saved,
+			o.Want))
+	}
+	if len(r.Leftover) > 0 {
+		add(len(r.Leftover), "left over", firstOf(r.Leftover))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// firstOf shows a name of some.
+func firstOf(names []string) string {
+	if len(names) == 1 {
+		return names[0]
+	}
+	return names[0] + ", …"
+}
+
+// Renaming maps the names of a file's tensors to a model's: see [ReadRenaming]. Nil maps
+// each to itself.
+type Renaming []renaming
+
+// renaming is a line.
+type renaming struct {
+	theirs *regexp.Regexp
+	ours   string // with $1 for the first wildcard
+}
+
+// ReadRenaming reads a file of names, a line for each: theirs, and after a space ours. A *
+// in theirs stands for any characters; those in ours are what these stood for, in order. Of
+// several lines that apply, the first counts; where none does, a name stays. Blank lines,
+// and those that begin with #, are skipped.
+func ReadRenaming(file string) (Renaming, error) {
+	text, err := regular.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, bare(err))
+	}
+	var r Renaming
+	lines := bufio.NewScanner(strings.NewReader(string(text)))
+	for n := 1; lines.Scan(); n++ {
+		words := strings.Fields(lines.Text())
+		if len(words) == 0 || strings.HasPrefix(words[0], "#") {
+			continue
+		}
+		line, err := parseRenaming(words)
+		if err != nil {
+			return nil, fmt.Errorf("%s:%d: %w", file, n, err)
+		}
+		r = append(r, line)
+	}
+	return r, lines.Err()
+}
+
+func parseRenaming(words []string) (renaming, error) {
+	if len(words) != 2 {
+		return renaming{}, fmt.Errorf("%d words: give their name and ours", len(words))
+	}
+	stars := strings.Count(words[1], "*")
+	if stars > strings.Count(words[0], "*") {
+		return renaming{}, fmt.Errorf("%s has more * than %s: give each something to stand for",
+			words[1], words[0])
+	}
+	ours := strings.ReplaceAll(words[1], "$", "$$")
+	for i := range stars {
+		ours = strings.Replace(ours, "*", fmt.Sprintf("${%d}", i+1), 1)
+	}
+	pattern := strings.ReplaceAll(regexp.QuoteMeta(words[0]), `\*`, "(.*?)")
+	theirs, err := regexp.Compile("^" + pattern + "$")
+	return renaming{theirs, ours}, err
+}
+
+// Apply is our name for one of theirs.
+func (r Renaming) Apply(theirs string) string {
+	for _, line := range r {
+		if line.theirs.MatchString(theirs) {
+			return line.theirs.ReplaceAllString(theirs, line.ours)
+		}
+	}
+	return theirs
+}

@@ -1,0 +1,113 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gomem/gomem"
+)
+
+// TestInit: a run begins with the weights of another, whose optimizer it leaves; it says
+// what it took, under other names too, and goes on like any other.
+func TestInit(t *testing.T) {
+	first := toyOptions(t, toy(toyVocab, unigram{}))
+	first.Save = t.TempDir()
+	trained, _ := mustRun(t, first)
+
+	o := toyOptions(t, toy(toyVocab, unigram{}))
+	o.Init, o.Steps = first.Save, 1
+	var told []string
+	o.Observe = func(e Event) {
+		if e.Kind == Init {
+			told = append(told, e.Text)
+		}
+	}
+	warm, err := Run(context.Background(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if warm.LossFirst > 0.99*trained.LossFirst || len(told) != 1 ||
+		told[0] != "1 variables taken" {
+		t.Errorf("%+v after %+v; told %q", warm, trained, told)
+	}
+	o.Resume = first.Save
+	if err := o.Validate(); err == nil || !strings.Contains(err.Error(), "resumed") {
+		t.Errorf("both are taken: %v", err)
+	}
+}
+
+// TestInitOfOtherNames: names are mapped; what differs is listed, and a file that has
+// nothing is refused.
+func TestInitOfOtherNames(t *testing.T) {
+	m := toy(toyVocab, unigram{})
+	o := toyOptions(t, m)
+	s, err := gomem.Compile(context.Background(), m.Graph, gomem.Options{}, Targets(m)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "theirs.safetensors")
+	err = s.Save(file, gomem.SaveOptions{Rename: func(n string) string { return "net.0." + n }})
+	if err := errors.Join(err, s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	o.Init, o.Steps = file, 1
+	_, err = Run(context.Background(), o)
+	if e, ok := errors.AsType[*ErrCheckpoint](err); !ok ||
+		!strings.Contains(e.Error(), "has no variable of this model") ||
+		!strings.Contains(e.Error(), "left over (net.0.w, …)") {
+		t.Errorf("without names: %v", err)
+	}
+	names := filepath.Join(t.TempDir(), "names")
+	if err := os.WriteFile(names, []byte("# theirs ours\n\nnet.*.w w\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if o.Rename, err = ReadRenaming(names); err != nil {
+		t.Fatal(err)
+	}
+	var told string
+	o.Observe = func(e Event) {
+		if e.Kind == Init {
+			told = e.Text
+		}
+	}
+	if _, err := Run(context.Background(), o); err != nil ||
+		told != "1 variables taken, 1 left over (net.0.w/momentum)" {
+		t.Errorf("%v, told %q", err, told)
+	}
+}
+
+func TestRenaming(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "names")
+	read := func(text string) (Renaming, error) {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return ReadRenaming(file)
+	}
+	r, err := read("layers.*.attn.*.weight  block*/attention/*\nx.y z$1\n# no\nlayers.* rest\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for theirs, ours := range map[string]string{
+		"layers.3.attn.q.weight": "block3/attention/q", "layers.3.norm": "rest", "x.y": "z$1",
+		"xzy": "xzy", "other": "other",
+	} {
+		if got := r.Apply(theirs); got != ours {
+			t.Errorf("%s is %s, want %s", theirs, got, ours)
+		}
+	}
+	for text, want := range map[string]string{
+		"a\n": ":1: 1 words", "a b\nc d e\n": ":2: 3 words", "a.* b*c*\n": "more * than",
+	} {
+		if _, err := read(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	if _, err := ReadRenaming(file + "none"); err == nil {
+		t.Error("a file that is not there is read")
+	}
+}
