@@ -68,7 +68,8 @@ func (a *accumulation) takeOver(n *graph.Node) {
 		return int(w.Node.ID - v.Node.ID)
 	})
 	for _, v := range products {
-		if a.readers[v.Node.ID] != 1 || a.last[v.Node.ID] != n.ID || v.Node.Leaf() {
+		if a.readers[v.Node.ID] != 1 || a.last[v.Node.ID] != n.ID || v.Node.Leaf() ||
+			v.Type().Elems() == 0 {
 			continue
 		}
 		c, ok := ops.AddTo(a.now[v.Node.ID], a.now[n.ID], v)
