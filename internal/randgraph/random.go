@@ -122,10 +122,22 @@ func (b *builder) weight() graph.Value {
 	return b.square[b.pick(len(b.square))]
 }
 
+// index is a constant of indices, or of one.
+func (b *builder) index(list ...int) graph.Value {
+	x := make([]int32, len(list))
+	for i, k := range list {
+		x[i] = int32(k)
+	}
+	if len(x) == 1 {
+		return b.g.Constant("index", tensor.FromI32(x))
+	}
+	return b.g.Constant("index", tensor.FromI32(x, len(x)))
+}
+
 func (b *builder) grow(i int) {
 	v := b.any()
 	var out graph.Value
-	switch b.pick(16) {
+	switch b.pick(19) {
 	case 0:
 		out = ops.Add(v, b.any())
 	case 1:
@@ -164,6 +176,19 @@ func (b *builder) grow(i int) {
 		out = ops.RMSNorm(v, b.row("scale"), 1e-6)
 	case 12:
 		out = ops.LayerNorm(v, b.row("scale"), b.row("bias"), 1e-6)
+	case 13: // truth values, a byte each
+		out = ops.Where(ops.Less(v, b.any()), v, ops.Neg(v))
+	case 14: // a row from elsewhere, in its place
+		if b.rows == 0 {
+			return
+		}
+		out = ops.PutAt(v, ops.Slice(b.any(), 0, 0, 1), b.index(i%b.rows), 0)
+	case 15: // rows in another order, some twice
+		rows := make([]int, b.rows)
+		for k := range rows {
+			rows[k] = k * i % b.rows
+		}
+		out = ops.Take(v, b.index(rows...), 0)
 	default:
 		out = ops.Tanh(ops.MatMul(v, b.weight()))
 	}
