@@ -9,6 +9,32 @@
 // initialised. They split their work over outputs, or a long sum into blocks that
 // the shape alone fixes, so results do not depend on the number of threads.
 //
+// # What there is
+//
+// Elementwise, broadcasting: [Add] and its like, [Pow], [Maximum], [Minimum], [Where],
+// comparisons ([Less]) and logic ([And]); functions such as [Exp], [Abs], [Round], [Sin],
+// [Erf], [Clip]; activations such as [Relu], [Gelu], [Silu], [Softplus].
+//
+// Along axes: [Sum], [Mean], [Max], [Min], [Prod], [LogSumExp], [Any], [All], [ArgMax],
+// [TopK], [CumSum], [Softmax], the norms.
+//
+// Products: [MatMul], whose batches broadcast, [Conv2D]; LSTMs and mixtures of experts.
+//
+// Elements elsewhere: [Reshape], [ExpandDims], [Transpose], [Slice], [SliceStep],
+// [Reverse], [Concat], [Stack], [Pad], [BroadcastTo], [Tile], [Repeat], [Tril]; by
+// indices [Take], [Gather], [ScatterAdd], [Embedding], [OneHot]; at a position that is
+// an operand [SliceAt], [PutAt], [WriteAt], [Rotary], [CausalMaskAt].
+//
+// Losses: [CrossEntropy], [CrossEntropyIgnoring], [CTCLoss]. Updates of variables:
+// [Assign], [Accumulate], the optimizers. [StopGradient] ends what is differentiated.
+//
+// Semantics where there is a choice (NaN, ties, halves, the sign of zero, indices of
+// equals) are PyTorch's, and bench/parity compares values, gradients and second gradients
+// with it. Floating-point operations take f32: [Cast] converts others. What only moves
+// elements takes any type.
+//
+// # A new one
+//
 // Adding an operation touches one file: the samples that it lists are run by
 // ops_test.go through every check there is (shape rule against kernel, bad
 // operands, gradient and second gradient by central differences, recompute,
