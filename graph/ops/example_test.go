@@ -48,3 +48,24 @@ func Example_mistake() {
 	// false
 	// matmul: matmul[f32[32 64] f32[10 64]]: inner dimensions differ: 64 and 10 (ops/example_test.go:43)
 }
+
+// A step of a decoder: the keys of its past are a variable, to which the step adds those
+// of its own token. It attends to both, and what lies behind the position is masked.
+func ExampleWriteAt() {
+	g := graph.New()
+	past := g.State("keys", tensor.Of(graph.F32, 2, 1, 128, 16), graph.Init{}) // one head
+	position := g.Input("position", tensor.Of(graph.I32))
+	q := ops.Rotary(g.Input("q", tensor.Of(graph.F32, 2, 4, 1, 16)), position, ops.Rotation{})
+	k := ops.Rotary(g.Input("k", tensor.Of(graph.F32, 2, 1, 1, 16)), position, ops.Rotation{})
+
+	keys := ops.PutAt(past, k, position, 2)
+	logits := ops.Add(ops.MatMulT(q, keys, false, true), ops.CausalMaskAt(position, 1, 128))
+	shares := ops.Softmax(ops.Scale(logits, 0.25))
+	update := ops.WriteAt(past, k, position, 2)
+
+	fmt.Println(shares.Type(), update.OpName())
+	fmt.Println(g.Err())
+	// Output:
+	// f32[2 4 1 128] write-at
+	// <nil>
+}
