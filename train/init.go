@@ -64,8 +64,8 @@ func taken(r gomem.LoadReport) string {
 	}
 	if len(r.Other) > 0 {
 		o := r.Other[0]
-		add(len(r.Other), "of another shape", fmt.Sprintf("%s is %s there, %s here", o.Name, o.Saved,
-			o.Want))
+		add(len(r.Other), "of another shape",
+			fmt.Sprintf("%s is %s there, %s here", o.Name, o.Saved, o.Want))
 	}
 	if len(r.Leftover) > 0 {
 		add(len(r.Leftover), "left over", firstOf(r.Leftover))

@@ -101,6 +101,14 @@ train --steps
     Continue from the newest checkpoint of a directory, or from a file, with the same
     results as if the run had never stopped, and save in the same place. Model, data and
     seed must be the same; the plan may differ.
+--lr
+    Learning rate at its peak (default: the model's; its schedule keeps its form).
+--schedule
+    Form of the learning rate over the run: constant; linear, to nothing; cosine, to a
+    tenth; inverse-sqrt, of the step; or step, a tenth from the half and from three quarters
+    on (default: the model's).
+--warmup
+    Steps in which the learning rate grows to its peak (default: the model's).
 --init
     Begin a new run with the weights of a checkpoint, of another model or of another
     program: those whose names and shapes are this model's, with a report of what was

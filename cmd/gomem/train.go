@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -38,6 +39,7 @@ type trainCmd struct {
 	Init        location `group:"run" placeholder:"DIR"`
 	Rename      location `group:"run" placeholder:"FILE"`
 
+	rateFlags
 	planFlags
 	deviceFlags
 
@@ -300,19 +302,30 @@ func (c *trainCmd) runOptions(b *built, d dataset, s gomem.Options) (train.Optio
 		Seed:    c.Seed,
 		Steps:   int(c.Steps), Epochs: float64(c.Epochs),
 		EvalEvery: int(c.EvalEvery), EvalBatches: int(c.EvalBatches),
-		Save: string(c.Save), SaveEvery: int(c.SaveEvery), Resume: string(c.Resume), Init: string(c.Init),
+		Save: string(c.Save), SaveEvery: int(c.SaveEvery), Resume: string(c.Resume),
+		Init:   string(c.Init),
 		Config: maps.Clone(b.numbers), Labels: map[string]string{"data": d.about},
 	}
 	o.Config["data"], o.Config["seed"] = d.id, strconv.FormatUint(c.Seed, 10)
 	if o.Steps == 0 && o.Epochs == 0 {
 		o.Steps = defaultSteps
 	}
-	if c.Rename == "" {
-		return o, nil
+	if err := c.rate(b, d, o.Config); err != nil || c.Rename == "" {
+		return o, err
 	}
 	var err error
 	o.Rename, err = train.ReadRenaming(string(c.Rename))
 	return o, err
+}
+
+// rate gives the model the learning rate that was asked for.
+func (c *trainCmd) rate(b *built, d dataset, numbers map[string]string) error {
+	steps := cmp.Or(int(c.Steps), defaultSteps)
+	if c.Epochs > 0 {
+		steps = int(math.Ceil(float64(c.Epochs) * float64(d.batches.StepsPerEpoch()) /
+			float64(b.model.Executions())))
+	}
+	return c.apply(b.model, steps, numbers)
 }
 
 // traced runs f, with a recorder and its file around it if --trace is given. A
