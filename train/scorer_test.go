@@ -38,8 +38,11 @@ func TestTextScorer(t *testing.T) {
 		t.Fatal(err)
 	}
 	batch := loader(t, c, tok, toy(toyVocab, unigram{})).HeldOut(0)
-	if TextScorer(tok, 3)(1, false) != nil || TextScorer(tok, 0)(1, true) != nil {
+	if TextScorer(tok, 0)(1, false) != nil || TextScorer(tok, 0)(1, true) != nil {
 		t.Error("a scorer where nothing is to be scored")
+	}
+	if m, err := TextScorer(tok, 3)(1, false).Metrics(); len(m) > 0 || err != nil {
+		t.Errorf("texts that are to be looked at are scored: %v, %v", m, err)
 	}
 	for _, row := range []struct {
 		name  string
@@ -185,5 +188,21 @@ func TestUnreadableData(t *testing.T) {
 	if _, err := Run(context.Background(), o); err == nil ||
 		!strings.Contains(err.Error(), "not exist") {
 		t.Errorf("the error is %v", err)
+	}
+}
+
+// TestSamples: a few texts and the worst recording are shown, on one line each.
+func TestSamples(t *testing.T) {
+	s := &textScorer{sources: []string{"a\nb", "c", "d", "e"}, translations: []string{"\x1b[2J x",
+		"y", "z", "w"}}
+	if got := strings.Join(s.Samples(), "|"); got != "a b -> [2J x|c -> y|d -> z" {
+		t.Errorf("texts %q", got)
+	}
+	heard := &speechScorer{said: []string{"yes", "no no", "yes"}, heard: []string{"yes", "a", "y"}}
+	if got := heard.Samples(); len(got) != 1 || got[0] != `worst: said "no no", heard "a"` {
+		t.Errorf("recordings %q", got)
+	}
+	if got := (&speechScorer{said: []string{"yes"}, heard: []string{"yes"}}).Samples(); got != nil {
+		t.Errorf("nothing was misheard, but %q", got)
 	}
 }

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/gomem/gomem"
@@ -10,7 +11,7 @@ import (
 
 // SpeechScorer makes scorers of models of speech, whose output is logits
 // f32[frames utterances symbols]: the character error rate of greedy decoding, as
-// "cer".
+// "cer". They show the recording that was heard worst.
 func SpeechScorer(int, bool) Scorer { return &speechScorer{} }
 
 type speechScorer struct{ heard, said []string }
@@ -36,4 +37,18 @@ func (s *speechScorer) Score(b data.Batch, outputs []gomem.Tensor,
 // Metrics is the error rate over all letters.
 func (s *speechScorer) Metrics() (map[string]float64, error) {
 	return map[string]float64{"cer": speech.CER(slices.Clone(s.heard), s.said)}, nil
+}
+
+// Samples is the utterance with the most errors for its length, the first of several.
+func (s *speechScorer) Samples() []string {
+	worst, most := -1, 0.0
+	for i, said := range s.said {
+		if e := speech.CER(s.heard[i:i+1], []string{said}); e > most {
+			worst, most = i, e
+		}
+	}
+	if worst < 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("worst: said %q, heard %q", s.said[worst], s.heard[worst])}
 }

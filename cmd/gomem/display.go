@@ -195,7 +195,7 @@ func (d *jsonDisplay) observe(e train.Event) {
 			milliseconds(e.StepTime), e.DeviceBytes, e.HostBytes, e.CopyBytes,
 		})
 	case train.Eval:
-		d.print(evalLine{"eval", e.Step, e.Loss, e.Metrics})
+		d.print(evalLine{"eval", e.Step, e.Loss, e.Metrics, e.Samples})
 	case train.Save:
 		d.print(saveLine{"save", e.Step, e.Path})
 	}
@@ -239,6 +239,7 @@ type evalLine struct {
 	Step    int                `json:"step"`
 	Loss    float64            `json:"eval_loss"`
 	Metrics map[string]float64 `json:"metrics,omitempty"`
+	Samples []string           `json:"samples,omitempty"`
 }
 
 type saveLine struct {
