@@ -9,6 +9,13 @@
 // waits that order it after the steps it conflicts with, on other streams, by value
 // or by address.
 //
+// Most of that is not needed to know what a plan is worth. A sketch is the slots of a
+// schedule: their load bounds what any packing needs, and a timeline of its events is at
+// least how long a step takes; once it has addresses, both are the plan's to the byte and
+// to the nanosecond. Candidates are given up as soon as their bounds say so (first those
+// of what is decided, then the schedule's, then the packing's), and only the plans that
+// are taken are written down and verified.
+//
 // # The ladder
 //
 // What is not an option is an output. A policy knows a list of ways to plan a
@@ -34,7 +41,13 @@
 // variables where the target that takes the longest wants them, and evaluated anew for
 // a little less than the budget if packing loses some of it. Graphs whose neediest
 // operations are cut into parts (package graph/split) are planned too where those take
-// much of the budget; [Plan] chooses among graphs.
+// much of the budget, and could be faster at all; [Plan] chooses among graphs. With more
+// than one compute stream, which the planner's simulation does not know, auto takes the
+// ladder's plans.
+//
+// No plan of auto is slower, by the prices, than the thesis policy's in other tunings or
+// grappler's in the same budgets: these are rivals, of which it takes what is faster. More
+// budget may be slower now and then, since the search is a heuristic; a [Series] is not.
 //
 // # The minimum
 //

@@ -19,7 +19,7 @@ type Options struct {
 	Lookahead   int
 	NoPlacement bool  // keep variables and constants on the device
 	NoSwap      bool  // keep intermediates on the device
-	Streams     int   // compute streams; 0 is 1
+	Streams     int   // compute streams; 0 is 1. Auto searches for one; else it has its ladder
 	DeviceBytes int64 // budget of the device; 0 is none
 	HostBytes   int64 // budget of the host; 0 is none
 	DiskBytes   int64 // budget of the disk behind the host; 0: there is no disk
