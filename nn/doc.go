@@ -37,6 +37,14 @@
 // caller's program, the layers made of it are no values, and [Model.Err] says what
 // the first one was.
 //
+// # Axes
+//
+// Axes have names, by which layouts refer to them: batch, length, heads, experts,
+// vocabulary, and whatever inputs and options call theirs. Layers keep the names of
+// what they are given, but for rows of a product: those get theirs back where a sum
+// follows whose other operand has them, as every residual one does. A view that gave
+// it at once would keep what follows from being fused with the product.
+//
 // # Training
 //
 // [Model.Minimize] differentiates a loss and appends the updates. An update needs

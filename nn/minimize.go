@@ -74,7 +74,7 @@ func (m *Model) Minimize(loss graph.Value, by Optimizer, options ...MinimizeOpti
 	}
 	m.Graph.InPhase(graph.Update, learner.prepare)
 	m.Objectives = append(m.Objectives, Objective{
-		Name: o.Name, Times: o.Times, Loss: loss, Metrics: o.Metrics,
+		Name: o.Name, Times: o.Times, Accumulate: o.Accumulate, Loss: loss, Metrics: o.Metrics,
 		Updates: append(learner.updates(), m.averagesOf(loss)...),
 	})
 }

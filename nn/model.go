@@ -44,11 +44,14 @@ type Model struct {
 // Objective is a loss with the updates that lower it. Most models have one;
 // adversarial ones alternate.
 type Objective struct {
-	Name    string        // "train" if there is one
-	Times   int           // executions a training step, each with a batch of its own
-	Loss    graph.Value   // f32[]: what is minimised, auxiliary losses included
-	Metrics []Metric      // computed beside it
-	Updates []*graph.Node // of its parameters, the last parameter first, and of running averages
+	Name  string // "train" if there is one
+	Times int    // executions a training step, each with a batch of its own
+	// Accumulate is the number of executions that make one update; 0, like 1, means that
+	// every one does.
+	Accumulate int
+	Loss       graph.Value   // f32[]: what is minimised, auxiliary losses included
+	Metrics    []Metric      // computed beside it
+	Updates    []*graph.Node // of its parameters, the last parameter first, and of running averages
 }
 
 // Metric is a named number, f32[], that is computed beside a loss.

@@ -208,11 +208,20 @@ func ids(x []int32) {
 	}
 }
 
-// execute computes a case.
-func (k layerCase) execute(t *testing.T) exchanged {
+// prepared is a case that can be executed: its result y is weighed, and summed.
+type prepared struct {
+	*machine
+	y, weights, sum graph.Value
+	floats, grads   []graph.Value // what there are gradients of, and these, or none
+	tensors         map[string]tensorJSON
+}
+
+// prepare builds a case and gives its inputs and variables numbers.
+func (k layerCase) prepare(t *testing.T) prepared {
 	t.Helper()
 	m := nn.NewModel()
-	in, floats := map[string]graph.Value{}, []graph.Value{}
+	p := prepared{tensors: map[string]tensorJSON{}}
+	in := map[string]graph.Value{}
 	for _, name := range slices.Sorted(maps.Keys(k.inputs)) {
 		d := graph.F32
 		if name == "keys" || name == "labels" {
@@ -220,43 +229,80 @@ func (k layerCase) execute(t *testing.T) exchanged {
 		}
 		in[name] = m.Input(name, d, k.inputs[name]...)
 		if d == graph.F32 {
-			floats = append(floats, in[name])
+			p.floats = append(p.floats, in[name])
 		}
 	}
 	c := m.Training()
 	if k.eval {
 		c = m.Evaluation()
 	}
-	y := k.build(c.In("layer"), in)
+	p.y = k.build(c.In("layer"), in)
 	if err := m.Err(); err != nil {
 		t.Fatal(err)
 	}
-	weights := m.Graph.Input("result-weights", y.Type())
-	floats = append(floats, m.Parameters()...)
-	grads := autodiff.Grad(ops.Sum(ops.Mul(y, weights)), floats...)
-	values := []graph.Value{y, weights}
-	for _, g := range grads {
+	p.weights = m.Graph.Input("result-weights", p.y.Type())
+	p.floats = append(p.floats, m.Parameters()...)
+	p.sum = ops.Sum(ops.Mul(p.y, p.weights))
+	p.grads = autodiff.Grad(p.sum, p.floats...)
+	values := append([]graph.Value{p.y, p.weights, p.sum}, p.floats...)
+	for _, g := range p.grads {
 		if g.Valid() {
 			values = append(values, g)
 		}
 	}
-	e := run(t, m, false, append(values, floats...)...)
-	out := exchanged{Tensors: map[string]tensorJSON{}, Gradients: map[string][]float32{}}
+	p.machine = run(t, m, false, values...)
 	for name, v := range in {
-		out.Tensors[name] = fill(e, v)
+		p.tensors[name] = fill(p.machine, v)
 	}
 	for _, n := range m.Graph.Variables() {
-		out.Tensors[n.Name] = fill(e, n.Value(0))
+		p.tensors[n.Name] = fill(p.machine, n.Value(0))
 	}
-	out.Weights = noise(99, e.f32(weights))
-	e.step()
-	out.Result = e.f32(y)
-	for i, v := range floats {
-		if grads[i].Valid() {
-			out.Gradients[v.Node.Name] = e.f32(grads[i])
+	noise(99, p.f32(p.weights))
+	return p
+}
+
+// execute computes a case.
+func (k layerCase) execute(t *testing.T) exchanged {
+	t.Helper()
+	p := k.prepare(t)
+	p.step()
+	out := exchanged{Tensors: p.tensors, Weights: p.f32(p.weights), Result: p.f32(p.y),
+		Gradients: map[string][]float32{}}
+	for i, v := range p.floats {
+		if p.grads[i].Valid() {
+			out.Gradients[v.Node.Name] = p.f32(p.grads[i])
 		}
 	}
 	return out
+}
+
+// TestGradients: the gradients of every layer and every loss are what differences say.
+func TestGradients(t *testing.T) {
+	const eps = 1.0 / 256
+	for name, k := range layerCases() {
+		p := k.prepare(t)
+		for i, v := range p.floats {
+			if !p.grads[i].Valid() {
+				continue
+			}
+			x := p.f32(v)
+			for at := 0; at < len(x); at += 1 + len(x)/3 {
+				keep := x[at]
+				value := func(shift float32) float64 {
+					x[at] = keep + shift
+					p.step()
+					return float64(p.f32(p.sum)[0])
+				}
+				want := (value(eps) - value(-eps)) / (2 * eps)
+				value(0)
+				have := float64(p.f32(p.grads[i])[at])
+				if !(math.Abs(have-want) <= 0.02*(1+math.Abs(want))) {
+					t.Errorf("%s: the gradient of element %d of %s is %v, by differences %v", name,
+						at, v, have, want)
+				}
+			}
+		}
+	}
 }
 
 // fill gives a value its numbers; variances and weights are positive.

@@ -251,22 +251,18 @@ func (r *run) train(ctx context.Context) error {
 	}
 	at := moment{step: r.done, execution: r.done * r.Model.Executions()}
 	for i, o := range r.Model.Objectives {
-		for turn := range o.Times {
-			at.turn = r.done*o.Times + turn
-			values, units, err := r.execute(ctx, o, at)
-			if err != nil {
-				return err
-			}
-			at.execution++
-			e.Units = units
-			for k, m := range o.Metrics {
-				e.Metrics[m.Name] = values[k+1]
-			}
-			if i == 0 {
-				e.Loss = values[0]
-			} else {
-				e.Metrics[o.Name] = values[0]
-			}
+		values, units, err := r.turns(ctx, o, &at)
+		if err != nil {
+			return err
+		}
+		e.Units = units
+		for k, m := range o.Metrics {
+			e.Metrics[m.Name] = values[k+1]
+		}
+		if i == 0 {
+			e.Loss = values[0]
+		} else {
+			e.Metrics[o.Name] = values[0]
 		}
 	}
 	e.StepTime = r.session.Clock() - began
@@ -274,6 +270,30 @@ func (r *run) train(ctx context.Context) error {
 	r.torn = false
 	r.record(e)
 	return nil
+}
+
+// turns executes an objective as often as a step does. Loss, metrics and units are those
+// of the last execution, or, where executions make an update together, of all of them:
+// the means, and the sum.
+func (r *run) turns(ctx context.Context, o nn.Objective,
+	at *moment) (values []float64, units int, err error) {
+	for turn := range o.Times {
+		at.turn = r.done*o.Times + turn
+		now, n, err := r.execute(ctx, o, *at)
+		if err != nil {
+			return nil, 0, err
+		}
+		at.execution++
+		if turn == 0 || o.Accumulate <= 1 {
+			values, units = now, n
+			continue
+		}
+		units += n
+		for k, x := range now {
+			values[k] += (x - values[k]) / float64(turn+1)
+		}
+	}
+	return values, units, nil
 }
 
 // execute runs an objective on a batch of its own. It returns the loss, the
