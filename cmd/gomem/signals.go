@@ -14,6 +14,9 @@ type signalled struct{ syscall.Signal }
 // Error is the signal's name.
 func (s signalled) Error() string { return s.Signal.String() }
 
+// Is makes it the end of a context: what was under way is over, and nothing failed.
+func (signalled) Is(target error) bool { return target == context.Canceled }
+
 // untilSignal is a context that ends with the first signal, so that the work in
 // hand is ended in order: Ctrl-C, a request to terminate, a terminal that closed, or
 // standard output without a reader. The second one kills, as if gomem had not been
