@@ -14,6 +14,10 @@ import (
 // best of a token is always asked. In training and its evaluations both depend on what
 // else is in the batch, and on chance; a translation must not.
 func DecodeMoE(c MoEConfig, texts, beams int) (*Decoder, error) {
+	return decodeMoE(c, texts, beams, partBytes)
+}
+
+func decodeMoE(c MoEConfig, texts, beams, partBytes int) (*Decoder, error) {
 	c.Pairs = texts
 	c.Sparse, c.SecondThreshold, c.Jitter = true, 0, 0
 	if err := checkDecoding(texts, beams); err != nil {
@@ -26,7 +30,8 @@ func DecodeMoE(c MoEConfig, texts, beams int) (*Decoder, error) {
 	r := newRooms(m.Graph, texts, beams, c.Length, c.Layers, c.Heads, c.HeadWidth)
 	// what is random draws nothing, and so needs no seed
 	m.Seed = m.Graph.Constant("no-seed", tensor.FromI32([]int32{0, 0}, 2))
-	reading, writing := &moe{MoEConfig: c}, &moe{MoEConfig: c}
+	parts := partsOf(c.Vocab, c.Width, partBytes)
+	reading, writing := &moe{MoEConfig: c, parts: parts}, &moe{MoEConfig: c, parts: parts}
 	writing.Pairs, writing.Length = r.rows(), 1
 	d := &Decoder{Graph: m.Graph, Batch: r.rows(), Length: c.Length, Vocab: c.Vocab,
 		Encode: reading.encoding(m.Pass(nn.Pass{}), r),
@@ -62,8 +67,8 @@ func (p *moe) step(c *nn.Ctx, r *rooms) DecodeStep {
 	s := r.stepping(p.Length)
 	root := c.Share("")
 	positional := root.Param("positional", nn.Normal(1), r.length, p.Width)
-	x := ops.Add(nn.Embedding(root, s.Tokens, p.Vocab, p.Width,
-		nn.EmbeddingOptions{Name: "embedding"}), ops.SliceAt(positional, s.Position, 0, p.Length))
+	x := ops.Add(nn.Embedding(root, s.Tokens, p.Vocab, p.Width, p.embedding()),
+		ops.SliceAt(positional, s.Position, 0, p.Length))
 	at := 0
 	x = p.stack(c.In("dec"), x, func(c *nn.Ctx, y graph.Value) graph.Value {
 		y = p.recall(c.In("att"), s, at, y)

@@ -16,6 +16,10 @@ import (
 // which the first is padding, as before every target in training. Parents must be of
 // the same text. Dropout and smoothing do not act.
 func DecodeTransformer(c TransformerConfig, texts, beams int) (*Decoder, error) {
+	return decodeTransformer(c, texts, beams, partBytes)
+}
+
+func decodeTransformer(c TransformerConfig, texts, beams, partBytes int) (*Decoder, error) {
 	c.Pairs = texts
 	if err := checkDecoding(texts, beams); err != nil {
 		return nil, err
@@ -24,13 +28,18 @@ func DecodeTransformer(c TransformerConfig, texts, beams int) (*Decoder, error) 
 		return nil, err
 	}
 	m := newDecoder(c.Fine)
-	p := &transformer{TransformerConfig: c, positions: nn.Sinusoids(m.Graph, c.Length, c.Width)}
+	p := &transformer{TransformerConfig: c, positions: nn.Sinusoids(m.Graph, c.Length, c.Width),
+		parts: partsOf(c.Vocab, c.Width, partBytes)}
 	r := newRooms(m.Graph, texts, beams, c.Length, c.Layers, c.Heads, c.Width/c.Heads)
 	d := &Decoder{Graph: m.Graph, Batch: r.rows(), Length: c.Length, Vocab: c.Vocab,
 		Encode: p.encoding(m.Pass(nn.Pass{}), r),
 		Steps:  []DecodeStep{p.step(m.Pass(nn.Pass{}), r, 1)}}
 	return d.done("transformer", c.Size)
 }
+
+// partsOf is in how many parts a table of embeddings is read, so that no more than so
+// many bytes of it are on the device at a time.
+func partsOf(vocab, width, bytes int) int { return (4*vocab*width + bytes - 1) / bytes }
 
 // newDecoder is what a decoder is built in.
 func newDecoder(fine bool) *nn.Model {
@@ -84,7 +93,7 @@ func (p *transformer) step(c *nn.Ctx, r *rooms, tokens int) DecodeStep {
 		x = p.feedForward(layer.In("ff"), x)
 	}
 	x = p.norm(c, s.last(x))
-	s.Logits = nn.Unembedding(c.Share(""), x, p.Vocab, p.embedding("embedding"))
+	s.Logits = nn.Unembedding(c.Share(""), x, p.Vocab, p.shared())
 	return s.DecodeStep
 }
 

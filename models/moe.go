@@ -66,6 +66,12 @@ const normEps = 1e-6
 type moe struct {
 	MoEConfig
 	balance []graph.Value // the layers' auxiliary losses, in training
+	parts   int           // in which the embedding is read, see nn.EmbeddingOptions
+}
+
+// embedding are the options of the embedding.
+func (p *moe) embedding() nn.EmbeddingOptions {
+	return nn.EmbeddingOptions{Name: "embedding", Parts: p.parts}
 }
 
 // run is the mean cross-entropy of a target's tokens, f32[], and the logits,
@@ -98,7 +104,7 @@ func (p *moe) shift(ids graph.Value) graph.Value {
 func (p *moe) embed(c *nn.Ctx, ids graph.Value) graph.Value {
 	defer c.Enter()()
 	root := c.Share("")
-	x := nn.Embedding(root, ids, p.Vocab, p.Width, nn.EmbeddingOptions{Name: "embedding"})
+	x := nn.Embedding(root, ids, p.Vocab, p.Width, p.embedding())
 	return p.noisy(c, nn.Positions(root, x, p.Length,
 		nn.EmbeddingOptions{Name: "positional", Table: nn.Normal(1)}))
 }
@@ -108,7 +114,7 @@ func (p *moe) embed(c *nn.Ctx, ids graph.Value) graph.Value {
 func (p *moe) logits(c *nn.Ctx, x graph.Value) graph.Value {
 	defer c.Enter()()
 	x = ops.Scale(x, float32(1/math.Sqrt(float64(p.Width))))
-	logits := nn.Unembedding(c.Share(""), x, p.Vocab, nn.EmbeddingOptions{Name: "embedding"})
+	logits := nn.Unembedding(c.Share(""), x, p.Vocab, p.embedding())
 	return ops.Jitter(logits, c.Seed(), p.Jitter, c.Noise(""))
 }
 

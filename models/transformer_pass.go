@@ -14,6 +14,7 @@ import (
 type transformer struct {
 	TransformerConfig
 	positions graph.Value // [length width]
+	parts     int         // in which the embedding is read, see nn.EmbeddingOptions
 }
 
 // declare is a pass that uses the parameters in the order of checkpoints.
@@ -33,7 +34,7 @@ func (p *transformer) run(c *nn.Ctx, source, target graph.Value) (loss, logits g
 	padding, causal := ops.PaddingMask(source), ops.CausalMask(c.Graph(), p.Length)
 	memory := p.encode(c.In("enc"), source, padding)
 	y := p.decode(c.In("dec"), target, memory, causal, padding)
-	logits = nn.Unembedding(c.Share(""), y, p.Vocab, p.embedding("embedding"))
+	logits = nn.Unembedding(c.Share(""), y, p.Vocab, p.shared())
 	return nn.CrossEntropy(logits, target, nn.CrossEntropyOptions{Smoothing: p.Smoothing,
 		Padding: true}), logits
 }
@@ -73,7 +74,14 @@ func (p *transformer) embed(c *nn.Ctx, ids graph.Value) graph.Value {
 
 // table is the rows of ids of the embedding of source, target and logits.
 func (p *transformer) table(c *nn.Ctx, ids graph.Value) graph.Value {
-	return nn.Embedding(c.Share(""), ids, p.Vocab, p.Width, p.embedding("embedding"))
+	return nn.Embedding(c.Share(""), ids, p.Vocab, p.Width, p.shared())
+}
+
+// shared are the options of the embedding of source, target and logits.
+func (p *transformer) shared() nn.EmbeddingOptions {
+	o := p.embedding("embedding")
+	o.Parts = p.parts
+	return o
 }
 
 func (p *transformer) embedding(name string) nn.EmbeddingOptions {

@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"iter"
 	"slices"
 
 	"github.com/gomem/gomem/graph"
@@ -65,6 +66,9 @@ type EmbeddingOptions struct {
 	Table Init   // nil means normal, of deviation 1
 	Name  string // of the table; "" means "table"
 	Axis  string // the name of the axis that is made, if it is to have one
+	// Parts is in how many parts the table is read; 0 is whole. Inference with a table
+	// that is larger than the device needs some; training would add up a gradient a part.
+	Parts int
 }
 
 // Embedding looks up a row for every id: ids i32[…] in [0, rows) → f32[… width],
@@ -79,7 +83,34 @@ func Embedding(c *Ctx, ids graph.Value, rows, width int, options ...EmbeddingOpt
 		return graph.Value{}
 	}
 	defer c.Enter()()
-	return ops.Embedding(c.table(rows, width, o), ids)
+	table := c.table(rows, width, o)
+	if o.Parts < 2 || !table.Valid() {
+		return ops.Embedding(table, ids)
+	}
+	var sum graph.Value
+	for first, part := range parts(table, o.Parts) {
+		x := ops.EmbeddingPart(part, ids, first)
+		if sum.Valid() {
+			x = ops.Add(sum, x)
+		}
+		sum = x
+	}
+	return sum
+}
+
+// parts are some rows of a table each, about equally many, with the number of their
+// first.
+func parts(table graph.Value, n int) iter.Seq2[int, graph.Value] {
+	return func(yield func(int, graph.Value) bool) {
+		rows := table.Type().Size(0)
+		n = min(n, rows)
+		for i := range n {
+			first, end := i*rows/n, (i+1)*rows/n
+			if !yield(first, ops.Slice(table, 0, first, end)) {
+				return
+			}
+		}
+	}
 }
 
 // table is the parameter of an embedding.
@@ -98,7 +129,15 @@ func Unembedding(c *Ctx, x graph.Value, rows int, options ...EmbeddingOptions) g
 	}
 	defer c.Enter()()
 	shape := append(slices.Clone(x.Type().Shape[:x.Type().Rank()-1]), c.Dim("vocabulary", rows))
-	return c.shaped(ops.MatMulT(x, c.table(rows, x.Type().Size(-1), o), false, true), shape)
+	table := c.table(rows, x.Type().Size(-1), o)
+	if o.Parts < 2 || !table.Valid() {
+		return c.shaped(ops.MatMulT(x, table, false, true), shape)
+	}
+	var all []graph.Value
+	for _, part := range parts(table, o.Parts) {
+		all = append(all, ops.MatMulT(x, part, false, true))
+	}
+	return c.shaped(ops.Concat(-1, all...), shape)
 }
 
 // rank demands so many axes or more of a layer's operand, and says so.
