@@ -38,6 +38,8 @@ type MoEConfig struct {
 
 	FactorMin int         // least size of the axes that Adafactor factors
 	Schedule  InverseSqrt // of the learning rate
+
+	Training Training // in place of the updates' own
 }
 
 // NewMoEConfig is the model of a size: "base" is the thesis' (861 million

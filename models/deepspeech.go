@@ -29,6 +29,8 @@ type DeepSpeechConfig struct {
 	Fine     bool    // dropout and optimizer composed of arithmetic, as in TensorFlow 1
 	Dropout  float32 // of units
 	Schedule Constant
+
+	Training Training // in place of the updates' own
 }
 
 // NewDeepSpeechConfig is the model of a size: "base" is Mozilla's (47 million
@@ -105,7 +107,7 @@ func DeepSpeech(c DeepSpeechConfig) (*Model, error) {
 	p := &deepSpeech{DeepSpeechConfig: c}
 	m.Declare(func(at *nn.Ctx, in ...graph.Value) { p.logits(at, in[0]) }, u.features)
 	loss, _ := p.run(m.Training(), u)
-	m.Minimize(loss, nn.Adam{}, nn.MinimizeOptions{
+	c.Training.minimize(&m.Model, loss, nn.Adam{}, nn.MinimizeOptions{
 		Metrics: []Metric{{Name: "skipped", Value: u.skipped()}}})
 	loss, logits := p.run(m.Model.Evaluation(), u)
 	m.Evaluate(loss)

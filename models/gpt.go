@@ -35,6 +35,8 @@ type GPTConfig struct {
 	Decay    float32 // of weight matrices and embeddings, times the learning rate
 	Clip     float32 // the most that the norm of all gradients may be; 0: no limit
 	Schedule nn.CosineDecay
+
+	Training Training // in place of the updates' own
 }
 
 // The kinds of blocks.
@@ -174,7 +176,7 @@ func GPT(c GPTConfig) (*Model, error) {
 	labels, counts := labelled(targets)
 	p := &gpt{GPTConfig: c}
 	losses, _ := p.losses(m.Training(), tokens, labels)
-	m.Minimize(nn.MeanOver(losses, counts), c.optimizer(),
+	c.Training.minimize(m, nn.MeanOver(losses, counts), c.optimizer(),
 		nn.MinimizeOptions{Rate: c.Schedule, Clip: c.Clip})
 	losses, logits := p.losses(m.Evaluation(), tokens, labels)
 	right := nn.MeanOver(ops.Correct(logits, labels), counts)

@@ -41,7 +41,8 @@ func trainMoE(m *Model, c MoEConfig, source, target graph.Value) {
 	p := &moe{MoEConfig: c}
 	entropy, _ := p.run(m.Training(), source, target)
 	balance := ops.Scale(sum(p.balance), c.AuxWeight)
-	m.Minimize(ops.Add(entropy, balance), nn.Adafactor{MinDim: c.FactorMin}, nn.MinimizeOptions{
+	by := nn.Adafactor{MinDim: c.FactorMin}
+	c.Training.minimize(&m.Model, ops.Add(entropy, balance), by, nn.MinimizeOptions{
 		Metrics: []Metric{{Name: "cross-entropy", Value: entropy},
 			{Name: "balance", Value: balance}}})
 }

@@ -29,6 +29,8 @@ type ResNetConfig struct {
 	// Schedule of the learning rate; zero means the size's own for so many images a
 	// step.
 	Schedule Stepwise
+
+	Training Training // in place of the updates' own
 }
 
 // NewResNetConfig is the model of a size: "base" is ResNet-152 on ImageNet (60

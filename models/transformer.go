@@ -27,6 +27,8 @@ type TransformerConfig struct {
 	Smoothing float32 // of labels, over all sub-words
 	Fine      bool    // norms, dropout and optimizer composed of arithmetic, as in TensorFlow 1
 	Schedule  InverseSqrt
+
+	Training Training // in place of the updates' own
 }
 
 // NewTransformerConfig is the model of a size: "base" is transformer_base of
@@ -113,7 +115,8 @@ func Transformer(c TransformerConfig) (*Model, error) {
 	p := &transformer{TransformerConfig: c}
 	m.Declare(p.declare, source, target)
 	loss, _ := p.run(m.Training(), source, target)
-	m.Minimize(loss, nn.Adam{Betas: []float32{0.9, 0.997}, Eps: 1e-9})
+	c.Training.minimize(&m.Model, loss, nn.Adam{Betas: []float32{0.9, 0.997}, Eps: 1e-9},
+		nn.MinimizeOptions{})
 	p.evaluate(m, source, target)
 	return m.done()
 }

@@ -25,6 +25,8 @@ type WGANConfig struct {
 
 	// Schedule of the learning rate; zero means the size's own for such networks.
 	Schedule Constant
+
+	Training Training // in place of the updates' own
 }
 
 // What Nets may be.

@@ -120,6 +120,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) error
 		kong.WithHyphenPrefixedParameters(true),
 		kong.ExplicitGroups(groups),
 		kong.PostBuild(describe),
+		kong.Vars{"forms": rateForms, "optimizers": optimizerNames},
 		kong.BindTo(ctx, (*context.Context)(nil)),
 	)
 	if err != nil {

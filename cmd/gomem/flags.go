@@ -275,3 +275,9 @@ func (c *trainCmd) countable(b data.Batches, m *models.Model) error {
 	}
 	return nil
 }
+
+// The choices of flags are what some flags take; nothing is the default.
+const (
+	rateForms      = ",constant,linear,cosine,inverse-sqrt,step"
+	optimizerNames = ",sgd,momentum,adam,adamw,adafactor"
+)

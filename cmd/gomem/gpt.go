@@ -24,6 +24,7 @@ func gptConfig(f modelFlags) (models.GPTConfig, error) {
 	setCounts(countField{f.Batch, &c.Texts}, countField{f.Length, &c.Length},
 		countField{f.Depth, &c.Layers})
 	f.sizes(&c.Vocab, f.Vocabulary, &c.Dropout)
+	c.Training = f.training()
 	if c.Positions > 0 && c.Length > c.Positions {
 		c.Positions = c.Length
 	}

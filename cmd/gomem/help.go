@@ -60,6 +60,14 @@ const flagTexts = `
 --dropout
     moe, transformer, gpt, deepspeech: share of units that are left out in training, from
     0, below 1 (default: the size's).
+--optimizer
+    sgd, momentum, adam, adamw or adafactor, with its own learning rate unless --lr is
+    given (default: the model's).
+--clip
+    Scale the gradients of an update down so that their norm is no more (default: the
+    model's, which is mostly none).
+--accumulate
+    all but wgan: batches a step, whose gradients one update averages (default 1).
 --nets
     wgan: resnet, 101 layers each, or good, the default of the original (default resnet).
 --rnn

@@ -12,7 +12,8 @@ import (
 // flag.
 func TestEveryFlagIsExplained(t *testing.T) {
 	k, err := kong.New(&cli{}, kong.NoDefaultHelp(), kong.Writers(io.Discard, io.Discard),
-		kong.ExplicitGroups(groups), kong.PostBuild(describe))
+		kong.ExplicitGroups(groups), kong.PostBuild(describe),
+		kong.Vars{"forms": rateForms, "optimizers": optimizerNames})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -38,17 +38,20 @@ type dataset struct {
 // kinds are the models.
 var kinds = []kind{
 	{name: "moe", flags: []string{"length", "depth", "experts", "expert-hidden", "moe", "stacked",
-		"bleu", "vocabulary", "dropout"}, data: texts, build: buildMoE, read: readTexts,
+		"bleu", "vocabulary", "dropout",
+		"accumulate"}, data: texts, build: buildMoE, read: readTexts,
 		load: loadTexts},
-	{name: "transformer", flags: []string{"length", "depth", "bleu", "vocabulary", "dropout"},
+	{name: "transformer", flags: []string{"length", "depth", "bleu", "vocabulary", "dropout",
+		"accumulate"},
 		data: texts, build: buildTransformer, read: readTexts, load: loadTexts},
 	{name: "gpt", flags: []string{"length", "depth", "blocks", "tokenizer", "vocabulary",
-		"dropout"}, data: running, build: buildGPT, read: readRunning, load: loadRunning},
-	{name: "resnet", flags: []string{"depth", "blocks", "version", "pixels", "classes"},
+		"dropout", "accumulate"}, data: running, build: buildGPT, read: readRunning, load: loadRunning},
+	{name: "resnet", flags: []string{"depth", "blocks", "version", "pixels", "classes",
+		"accumulate"},
 		data: pictures, build: buildResNet, read: readPhotos, load: loadPhotos},
 	{name: "wgan", flags: []string{"nets", "pixels", "samples"}, data: pictures,
 		build: buildWGAN, load: loadPictures},
-	{name: "deepspeech", flags: []string{"length", "rnn", "dropout"}, data: sounds,
+	{name: "deepspeech", flags: []string{"length", "rnn", "dropout", "accumulate"}, data: sounds,
 		build: buildDeepSpeech, load: loadSpeech},
 }
 
@@ -127,6 +130,7 @@ func moeConfig(f modelFlags) (models.MoEConfig, error) {
 		countField{f.Batch, &c.Pairs}, countField{f.Length, &c.Length},
 		countField{f.Depth, &c.Layers})
 	f.sizes(&c.Vocab, f.Vocabulary, &c.Dropout)
+	c.Training = f.training()
 	c.Sparse, c.Stacked, c.Fine = f.MoE == "sparse", f.Stacked, f.Fine
 	return c, asUsageOf(c.Validate())
 }
@@ -175,7 +179,7 @@ func transformerConfig(f modelFlags) (models.TransformerConfig, error) {
 	setCounts(countField{f.Batch, &c.Pairs}, countField{f.Length, &c.Length},
 		countField{f.Depth, &c.Layers})
 	f.sizes(&c.Vocab, f.Vocabulary, &c.Dropout)
-	c.Fine = f.Fine
+	c.Fine, c.Training = f.Fine, f.training()
 	return c, asUsageOf(c.Validate())
 }
 
@@ -204,7 +208,7 @@ func resNetConfig(f modelFlags) (models.ResNetConfig, error) {
 	}
 	setCounts(countField{f.Depth, &c.Depth}, countField{f.Batch, &c.Images},
 		countField{f.Pixels, &c.Pixels}, countField{f.Classes, &c.Classes})
-	c.Fine = f.Fine
+	c.Fine, c.Training = f.Fine, f.training()
 	if f.Version == "v2" {
 		c.Version = 2
 	}
@@ -249,7 +253,7 @@ func wganConfig(f modelFlags) (models.WGANConfig, error) {
 		return c, usagef("%w", err)
 	}
 	setCounts(countField{f.Batch, &c.Images}, countField{f.Pixels, &c.Pixels})
-	c.Fine = f.Fine
+	c.Fine, c.Training = f.Fine, f.training()
 	if f.Nets != "" {
 		c.Nets = f.Nets
 	}
@@ -274,7 +278,7 @@ func deepSpeechConfig(f modelFlags) (models.DeepSpeechConfig, error) {
 	}
 	setCounts(countField{f.Batch, &c.Utterances}, countField{f.Length, &c.Frames})
 	f.sizes(&c.Symbols, 0, &c.Dropout)
-	c.Unrolled, c.Fine = f.RNN == "unrolled", f.Fine
+	c.Unrolled, c.Fine, c.Training = f.RNN == "unrolled", f.Fine, f.training()
 	return c, asUsageOf(c.Validate())
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/models"
+	"github.com/gomem/gomem/nn"
 	"github.com/gomem/gomem/train"
 )
 
@@ -32,6 +33,10 @@ type modelFlags struct {
 	Vocabulary count     `group:"model" placeholder:"N"`
 	Classes    count     `group:"model" placeholder:"N"`
 	Dropout    *fraction `group:"model" placeholder:"P"`
+
+	Optimizer  string   `group:"model" enum:"${optimizers}" default:"" placeholder:"NAME"`
+	Clip       positive `group:"model" placeholder:"NORM"`
+	Accumulate count    `group:"model" placeholder:"N"`
 }
 
 // particular are the flags of some models.
@@ -51,6 +56,7 @@ func (f modelFlags) particular() []option {
 		{"vocabulary", f.Vocabulary > 0},
 		{"classes", f.Classes > 0},
 		{"dropout", f.Dropout != nil},
+		{"accumulate", f.Accumulate > 0},
 	}
 }
 
@@ -70,6 +76,9 @@ func (f modelFlags) build(w io.Writer) (*built, error) {
 		return nil, err
 	}
 	if err := k.takes(f.particular()...); err != nil {
+		return nil, err
+	}
+	if err := asUsageOf(f.training().Validate()); err != nil {
 		return nil, err
 	}
 	defer notice(w, fmt.Sprintf("gomem: building the graph of %s %s", k.name, f.Size))()
@@ -94,6 +103,38 @@ func (f modelFlags) enter(numbers map[string]string) {
 	if f.Dropout != nil {
 		numbers["dropout"] = fmt.Sprint(float32(*f.Dropout))
 	}
+	if f.Optimizer != "" {
+		numbers["optimizer"] = f.Optimizer
+	}
+	if f.Clip > 0 {
+		numbers["clip"] = fmt.Sprint(float32(f.Clip))
+	}
+	if f.Accumulate > 0 {
+		numbers["accumulate"] = strconv.Itoa(int(f.Accumulate))
+	}
+}
+
+// optimizer is the one that was asked for, nil for the model's own.
+func (f modelFlags) optimizer() nn.Optimizer {
+	switch f.Optimizer {
+	case "sgd":
+		return nn.SGD{}
+	case "momentum":
+		return nn.Momentum{Mu: 0.9}
+	case "adam":
+		return nn.Adam{}
+	case "adamw":
+		return nn.AdamW{Exempt: nn.Vectors}
+	case "adafactor":
+		return nn.Adafactor{}
+	}
+	return nil
+}
+
+// training is what flags say of a model's updates.
+func (f modelFlags) training() models.Training {
+	return models.Training{Optimizer: f.optimizer(), Clip: float32(f.Clip),
+		Accumulate: int(f.Accumulate)}
 }
 
 // sizes overwrites what the data or flags say of a model: how many ids or labels it tells

@@ -12,7 +12,7 @@ import (
 // rateFlags say how the learning rate runs, where it is not to be the model's own.
 type rateFlags struct {
 	LR       positive `name:"lr" group:"run" placeholder:"RATE"`
-	Schedule string   `group:"run" enum:",constant,linear,cosine,inverse-sqrt,step" default:"" placeholder:"FORM"`
+	Schedule string   `group:"run" enum:"${forms}" default:"" placeholder:"FORM"`
 	Warmup   *whole   `group:"run" placeholder:"STEPS"`
 }
 
@@ -48,7 +48,8 @@ func (f rateFlags) apply(m *models.Model, steps int, numbers map[string]string) 
 		return nil
 	}
 	own := shapeOf(m.Schedule)
-	want := shape{cmp.Or(f.Schedule, own.form), cmp.Or(float64(f.LR), own.peak), own.warmup}
+	want := shape{cmp.Or(f.Schedule, own.form), cmp.Or(float64(f.LR), own.peak),
+		min(own.warmup, steps/10)} // the model's is for a run of the model's length
 	if f.Warmup != nil {
 		want.warmup = int(*f.Warmup)
 	}

@@ -325,7 +325,11 @@ func (c *trainCmd) rate(b *built, d dataset, numbers map[string]string) error {
 		steps = int(math.Ceil(float64(c.Epochs) * float64(d.batches.StepsPerEpoch()) /
 			float64(b.model.Executions())))
 	}
-	return c.apply(b.model, steps, numbers)
+	f := c.rateFlags
+	if by := c.optimizer(); by != nil && f.LR == 0 {
+		f.LR = positive(shapeOf(by.Rate()).peak) // the model's own is of another optimizer
+	}
+	return f.apply(b.model, steps, numbers)
 }
 
 // traced runs f, with a recorder and its file around it if --trace is given. A

@@ -1,0 +1,45 @@
+package models
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/nn"
+)
+
+// Training replaces what a model says of its updates; the zero value replaces nothing.
+type Training struct {
+	Optimizer  nn.Optimizer // nil: the model's
+	Clip       float32      // of the norm of all gradients; 0: the model's, which is mostly none
+	Accumulate int          // executions whose gradients an update averages; 0: one
+}
+
+// Validate reports the first number that no model can have.
+func (t Training) Validate() error {
+	switch {
+	case !(t.Clip >= 0) || math.IsInf(float64(t.Clip), 0):
+		return fmt.Errorf("--clip is %v: want a positive number", t.Clip)
+	case t.Accumulate < 0 || t.Accumulate > maxAccumulated:
+		return fmt.Errorf("--accumulate is %d: want 1 to %d", t.Accumulate, maxAccumulated)
+	}
+	return nil
+}
+
+// maxAccumulated is the most executions of an update.
+const maxAccumulated = 1 << 12
+
+// minimize is Minimize with what is replaced.
+func (t Training) minimize(m *nn.Model, loss graph.Value, by nn.Optimizer,
+	o nn.MinimizeOptions) {
+	if t.Optimizer != nil {
+		by = t.Optimizer
+	}
+	if t.Clip > 0 {
+		o.Clip = t.Clip
+	}
+	if t.Accumulate > 0 {
+		o.Accumulate = t.Accumulate
+	}
+	m.Minimize(loss, by, o)
+}
