@@ -130,7 +130,8 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	if err != nil {
 		return asUsage(err)
 	}
-	e := &env{args: args, stdin: os.Stdin, stdout: stdout, stderr: stderr, log: newLogger(c.LogLevel, stderr)}
+	e := &env{args: args, stdin: os.Stdin, stdout: stdout, stderr: stderr,
+		log: newLogger(c.LogLevel, stderr)}
 	stop, err := startProfile(c.Pprof, string(c.PprofDir))
 	if err != nil {
 		return err

@@ -92,6 +92,8 @@ train --steps
     end, too.
 --eval-batches
     Batches of held-out data an evaluation (default 8).
+--eval-data
+    Data to evaluate on, all of it, instead of what is held out of --data; specs as there.
 --bleu
     moe, transformer: batches of held-out texts to translate at the end, token by token,
     and score by BLEU; 0 is none (default 2, none at base).

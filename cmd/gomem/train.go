@@ -30,6 +30,7 @@ type trainCmd struct {
 	Epochs      passes   `group:"run" xor:"duration" placeholder:"X"`
 	EvalEvery   count    `group:"run" placeholder:"N" default:"100"`
 	EvalBatches count    `group:"run" placeholder:"N"`
+	EvalData    location `group:"run" placeholder:"SPEC"`
 	BLEU        *whole   `name:"bleu" group:"run" placeholder:"N"`
 	Samples     location `group:"run" placeholder:"DIR"`
 	Tokenizer   location `group:"run" placeholder:"FILE"`
@@ -158,6 +159,11 @@ func (c *trainCmd) prepare(ctx context.Context, e *env, b *built, o, session gom
 	if err != nil {
 		return err
 	}
+	if c.EvalData != "" {
+		if d, err = c.evaluatedOn(ctx, e.stderr, b, d); err != nil {
+			return err
+		}
+	}
 	if err := c.countable(d.batches, b.model); err != nil {
 		return err
 	}
@@ -232,6 +238,9 @@ func (c *trainCmd) fitting() error {
 	err = k.takes(option{"samples", c.Samples != ""}, option{"bleu", c.BLEU != nil},
 		option{"tokenizer", c.Tokenizer != ""})
 	if err != nil {
+		return err
+	}
+	if err := k.learnsFrom(string(c.EvalData)); err != nil {
 		return err
 	}
 	return k.learnsFrom(string(c.Data))
