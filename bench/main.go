@@ -10,8 +10,8 @@
 //	go run ./bench simulated   step times as simulated and as measured
 //
 // Comparisons are made in one run, interleaved; figures are medians. With --plot FILE
-// curves and throttled draw what they print, as PNG or SVG; with --quick throttled is
-// only tried out.
+// curves and throttled draw what they print, as PNG or SVG, and with --from FILE, too,
+// what was printed before; with --quick they are only tried out.
 package main
 
 import (
@@ -39,6 +39,7 @@ import (
 // options are what a table may be told.
 type options struct {
 	plot  string // a file to draw the table into; none if empty
+	from  string // a file with tables that were printed before, to be drawn; none if empty
 	quick bool   // few budgets and rounds
 }
 
@@ -88,6 +89,7 @@ func run(ctx context.Context, args []string, w io.Writer) error {
 	flags.SetOutput(io.Discard)
 	if t.plots {
 		flags.StringVar(&o.plot, "plot", "", "draw the table into a PNG or SVG file")
+		flags.StringVar(&o.from, "from", "", "draw the tables of a file that was printed before")
 		flags.BoolVar(&o.quick, "quick", false, "few budgets and rounds")
 	}
 	if err := flags.Parse(args[1:]); err != nil {
@@ -98,6 +100,10 @@ func run(ctx context.Context, args []string, w io.Writer) error {
 		return fmt.Errorf("%s: nothing is known of it", flags.Arg(0))
 	case o.plot != "" && !chart.Known(ext):
 		return fmt.Errorf("--plot %s: want a name that ends in .png or .svg", o.plot)
+	case o.from != "" && o.plot == "":
+		return errors.New("--from needs --plot")
+	case o.from != "":
+		return redraw(o)
 	}
 	fmt.Fprintf(w, "`go run ./bench %s`, %s %s/%s, %d threads, %s\n\n", args[0], runtime.Version(),
 		runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0), gauge.Processor())

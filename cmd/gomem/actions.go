@@ -13,13 +13,12 @@ import (
 type actions struct {
 	Swapped    int64 `json:"swapped"`    // leave the device and come back
 	Recomputed int64 `json:"recomputed"` // are made again
-	Compressed int64 `json:"compressed"` // saved in fewer bytes
+	Compressed int64 `json:"compressed"` // saved in fewer bytes: none is, it does not pay
 	Split      int64 `json:"split"`      // made in parts
 	Kept       int64 `json:"kept"`       // stay where they are made while they are needed
 }
 
-// actionsOf sums the actions of a plan of a graph that was made of a model's. No plan
-// compresses.
+// actionsOf sums the actions of a plan of a graph that was made of a model's.
 func actionsOf(p *plan.Plan, g, model *graph.Graph) actions {
 	var a actions
 	parts := split.Parts(g, model)
