@@ -228,7 +228,7 @@ func TestBadObjectives(t *testing.T) {
 			Rate: nn.CosineDecay{Rate: 1, Warmup: 5, Total: 3}}),
 		"2 sets of options, want one":   with(nn.MinimizeOptions{}, nn.MinimizeOptions{}),
 		"depends on no parameter":       with(nn.MinimizeOptions{Of: []string{"none"}}),
-		"want an f32 scalar":            func(m *nn.Model, _ graph.Value) { first(m, m.Data[0]) },
+		"want one number":               func(m *nn.Model, _ graph.Value) { first(m, m.Data[0]) },
 		"3 decays of Adam's moments":    by(nn.Adam{Betas: make([]float32, 3)}),
 		"decay 1 is outside [0, 1)":     by(nn.AdamW{Betas: []float32{1, 0.9}}),
 		"momentum 1 is outside [0, 1)":  by(nn.Momentum{Mu: 1, Nesterov: true}),

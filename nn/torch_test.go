@@ -46,6 +46,9 @@ func addDense(add adder) {
 	add("linear", func(c *nn.Ctx, in map[string]graph.Value) graph.Value {
 		return nn.Linear(c, in["x"], 5)
 	}, 2, 3, 4)
+	add("linear of a row", func(c *nn.Ctx, in map[string]graph.Value) graph.Value {
+		return nn.Linear(c, in["x"], 5, nn.LinearOptions{NoBias: true, Axis: "out"})
+	}, 4)
 	add("unembedding", func(c *nn.Ctx, in map[string]graph.Value) graph.Value {
 		return nn.Unembedding(c, in["x"], 7)
 	}, 2, 3, 4)

@@ -32,7 +32,7 @@ type Recent struct {
 // Add adds a number.
 func (r *Recent) Add(x float64) {
 	r.count++
-	r.value += (x - r.value) * max(r.Share, 1/float64(r.count))
+	r.value += float64((x - r.value) * max(r.Share, 1/float64(r.count)))
 }
 
 // Value is the mean; 0 of none.

@@ -130,6 +130,7 @@ def logits(t):
 
 LAYERS = {
     "linear": lambda t: t["x"] @ t["layer/weight"] + t["layer/bias"],
+    "linear of a row": lambda t: t["x"] @ t["layer/weight"],
     "embedding": lambda t: F.embedding(t["keys"].long(), t["layer/table"]),
     "unembedding": lambda t: t["x"] @ t["layer/table"].T,
     "positions": lambda t: t["x"] + t["layer/table"][:t["x"].shape[1]],
