@@ -16,6 +16,9 @@ import (
 // warm gives the variables of a new run the values that a file has for them, and says what
 // was taken. Optimizers begin anew.
 func (r *run) warm() error {
+	if r.Rename == nil && IsPublic(r.Init) {
+		return r.warmPublic()
+	}
 	file, err := find(r.Init)
 	if err != nil {
 		return err

@@ -54,7 +54,8 @@ type Options struct {
 
 	// Init is a file in the safetensors format, or a directory for its latest checkpoint, of
 	// which a new run takes the weights that it has; Rename maps its names. The others, and
-	// the optimizer, start as without. An event says what was taken.
+	// the optimizer, start as without. An event says what was taken. Of a public checkpoint,
+	// see Public, all parameters are taken, by their public names.
 	Init   string
 	Rename Renaming
 
@@ -268,7 +269,7 @@ func (o Options) validatePaths() error {
 	switch {
 	case o.Init != "" && o.Resume != "":
 		return optionf("initial weights", "a run that is resumed has its own: leave one out")
-	case o.Init != "":
+	case o.Init != "" && !IsPublic(o.Init):
 		if _, err := find(o.Init); err != nil {
 			return err
 		}

@@ -346,3 +346,23 @@ func Export(dir, from string, c models.GPTConfig) error {
 		return o.file.Get(v.Node.Name)
 	})
 }
+
+// warmPublic gives a new run's parameters the values of a public checkpoint, all of them.
+func (r *run) warmPublic() error {
+	p, err := OpenPublic(r.Init)
+	if err != nil {
+		return err
+	}
+	var vars []graph.Value
+	is := weight(r.Model.Graph)
+	for _, v := range r.session.Variables() {
+		if is(v) {
+			vars = append(vars, v)
+		}
+	}
+	if err := p.Load(r.session, vars); err != nil {
+		return err
+	}
+	r.emit(Event{Kind: Init, Path: r.Init, Text: fmt.Sprintf("%d variables taken", len(vars))})
+	return nil
+}

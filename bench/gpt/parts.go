@@ -92,9 +92,9 @@ func (c continuation) run(ctx context.Context, b *bench, w io.Writer, first bool
 	return nil
 }
 
-// training compares steps of training, on texts of 1,024 tokens.
+// training compares steps of training, on a text of 512 tokens.
 func training(ctx context.Context, b *bench, w io.Writer, first bool) error {
-	const steps, length, budget = 4, 1024, 512 << 20
+	const steps, length, budget = 3, 512, 512 << 20
 	dir, err := b.network(ctx, "GPT-2, as trained")
 	if err != nil {
 		return err

@@ -24,6 +24,7 @@ func (exportCmd) examples() string {
 	return `
   gomem export --from run1 published             write a directory
   gomem predict --from published start.txt       continue a text with it
+  gomem train --model gpt --init published       train on with its weights
 `
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -24,6 +25,11 @@ func TestExport(t *testing.T) {
 	}
 	trained(t, "gpt", "--data", "text:pairs.tsv", "--steps", "2", "--save", "again",
 		"--tokenizer", "published/tokenizer.json")
+	lines, _ := trainLines(t, succeed(t, "train", "--model", "gpt", "--size", "s512", "--steps",
+		"2", "--init", "published", "--data", "text:pairs.tsv", "--json"))
+	if text := fmt.Sprint(lines); !strings.Contains(text, "28 variables taken") {
+		t.Errorf("%s does not say what was taken", text)
+	}
 	trained(t, "transformer", "--data", "tsv:pairs.tsv", "--steps", "2", "--bleu", "0", "--save",
 		"other")
 	for args, says := range map[string]string{

@@ -91,9 +91,19 @@ func loadRunning(ctx context.Context, w io.Writer, c *trainCmd, m *models.Model)
 	}, nil
 }
 
-// subWords are those of the file that was given, or of the text.
+// subWords are those of the file that was given, of the public checkpoint that the run
+// begins with, or of the text.
 func (c *trainCmd) subWords(ctx context.Context, text *data.Running,
 	most int) (*data.Tokenizer, error) {
+	if c.Tokenizer == "" && c.Rename == "" {
+		p, err := openPublic(string(c.Init))
+		if err != nil {
+			return nil, err
+		}
+		if p != nil {
+			return p.Tokenizer, nil
+		}
+	}
 	if c.Tokenizer == "" {
 		return data.LearnTokenizer(ctx, text.Texts(), most)
 	}
