@@ -54,7 +54,8 @@ func TestDiskDoesNotAffectResults(t *testing.T) {
 		}
 		for _, policy := range policies {
 			o := gomem.Options{Policy: policy, DiskBytes: 1 << 40, Disk: t.TempDir()}
-			least, err := gomem.MinDevice(context.Background(), m.Graph, o, train.Targets(&m.Model)...)
+			least, err := gomem.MinDevice(context.Background(), m.Graph, o,
+				train.Targets(&m.Model)...)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -281,11 +282,7 @@ func TestDeepest(t *testing.T) {
 	}{
 		"resnet":         {gomem.Options{Policy: compile.Auto}, deepResNet(4950)},
 		"resnet on disk": {gomem.Options{DiskBytes: 1 << 40}, deepResNet(3962)},
-		"moe on disk": {gomem.Options{Partition: 200, DiskBytes: 1 << 40}, func() (*models.Model, error) {
-			c, err := models.NewMoEConfig("base")
-			c.Pairs, c.Experts, c.ExpertHidden, c.Sparse = 8, 400, 2*c.ExpertHidden, true
-			return smallest(c, err, models.MoE)
-		}},
+		"moe on disk":    {gomem.Options{Partition: 200, DiskBytes: 1 << 40}, manyExperts},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m, err := c.build()
@@ -320,4 +317,11 @@ func deepResNet(blocks int) func() (*models.Model, error) {
 		c.Images, c.Blocks = 16, [4]int{3, 32, blocks, 3}
 		return smallest(c, err, models.ResNet)
 	}
+}
+
+// manyExperts builds a mixture of 400 experts.
+func manyExperts() (*models.Model, error) {
+	c, err := models.NewMoEConfig("base")
+	c.Pairs, c.Experts, c.ExpertHidden, c.Sparse = 8, 400, 2*c.ExpertHidden, true
+	return smallest(c, err, models.MoE)
 }

@@ -16,8 +16,8 @@ func TestLayering(t *testing.T) {
 		why       string
 	}{
 		{[]string{"space", "internal/tensor", "internal/chart", "internal/count",
-			"internal/fit", "internal/grid", "internal/invariants", "internal/libm", "internal/longtest",
-			"internal/regular"}, []string{""},
+			"internal/fit", "internal/grid", "internal/invariants", "internal/libm",
+			"internal/longtest", "internal/regular"}, []string{""},
 			"the vocabulary imports nothing of ours"},
 		{[]string{"internal/arena"}, []string{"internal/tensor", "graph"},
 			"packing knows rectangles, not tensors"},

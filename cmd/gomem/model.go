@@ -5,6 +5,7 @@ import (
 	"io"
 	"strconv"
 
+	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/models"
 	"github.com/gomem/gomem/nn"
@@ -144,6 +145,20 @@ func (f modelFlags) sizes(classes *int, given count, dropout *float32) {
 	if f.Dropout != nil {
 		*dropout = float32(*f.Dropout)
 	}
+}
+
+// begin makes the model's graph, and the options of its plans for a device.
+func (f modelFlags) begin(w io.Writer, plan planFlags, device string) (*built, gomem.Options,
+	error) {
+	b, err := f.build(w)
+	if err != nil {
+		return nil, gomem.Options{}, err
+	}
+	o, err := plan.options(b.model.DeviceBytes, b.model.HostBytes)
+	if err == nil {
+		o, err = b.priced(o, device)
+	}
+	return b, o, err
 }
 
 // setCounts overwrites fields with the counts that were given.

@@ -90,15 +90,8 @@ func (c *planCmd) Run(ctx context.Context, e *env) error {
 	if err := c.sweepable(); err != nil {
 		return err
 	}
-	b, err := c.build(e.stderr)
+	b, o, err := c.begin(e.stderr, c.planFlags, c.Device)
 	if err != nil {
-		return err
-	}
-	o, err := c.options(b.model.DeviceBytes, b.model.HostBytes)
-	if err != nil {
-		return err
-	}
-	if o, err = b.priced(o, c.Device); err != nil {
 		return err
 	}
 	if o, err = b.measured(ctx, e.stderr, o); err != nil {

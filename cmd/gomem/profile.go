@@ -55,15 +55,8 @@ func (profileCmd) examples() string {
 
 // Run profiles.
 func (c *profileCmd) Run(ctx context.Context, e *env) error {
-	b, err := c.build(e.stderr)
+	b, o, err := c.begin(e.stderr, c.planFlags, c.Device)
 	if err != nil {
-		return err
-	}
-	o, err := c.options(b.model.DeviceBytes, b.model.HostBytes)
-	if err != nil {
-		return err
-	}
-	if o, err = b.priced(o, c.Device); err != nil {
 		return err
 	}
 	session, err := c.runsOn(o)

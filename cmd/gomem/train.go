@@ -93,15 +93,8 @@ func (c *trainCmd) Run(ctx context.Context, e *env) error {
 	if err := c.read(ctx, e.stderr); err != nil {
 		return err
 	}
-	b, err := c.build(e.stderr)
+	b, o, err := c.begin(e.stderr, c.planFlags, c.Device)
 	if err != nil {
-		return err
-	}
-	o, err := c.options(b.model.DeviceBytes, b.model.HostBytes)
-	if err != nil {
-		return err
-	}
-	if o, err = b.priced(o, c.Device); err != nil {
 		return err
 	}
 	session, err := c.session(o)
