@@ -32,6 +32,9 @@ func Fits(ctx context.Context, g *graph.Graph, o Options, targets ...Target) err
 // fits reports whether the budgets are granted: by ways that all targets go together, or
 // by one for each with as much on the disk. The tightest way is tried first.
 func (s *search) fits() (bool, error) {
+	if s.floor() > s.options.DeviceBytes {
+		return false, nil
+	}
 	for level := range s.levels() {
 		all, err := s.plans(func(j *job) (*found, error) {
 			ways := j.ladder.at(level).straight()

@@ -5,6 +5,10 @@ import (
 	"math"
 	"slices"
 
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/internal/arena"
+	"github.com/gomem/gomem/order"
+	"github.com/gomem/gomem/pass"
 	"github.com/gomem/gomem/space"
 )
 
@@ -119,4 +123,39 @@ func (s *search) leastOf(j *job, q question, limit int64) (*least, error) {
 func (q question) allows(n need) bool {
 	n[q.of] = 0
 	return n.within(q.limits)
+}
+
+// touched is the most that one operation of a program touches on the device, in bytes: no
+// plan needs less, wherever else all other values are. The highest slot of a memory is not
+// rounded up.
+func touched(p *pass.Program) int64 {
+	a := order.NewAccount(p)
+	var most int64
+	for id, runs := range a.Runs {
+		if runs {
+			most = max(most, a.Least(graph.NodeID(id)))
+		}
+	}
+	return max(0, most-arena.Align+1)
+}
+
+// floor is what the plans of all targets need of the device at least.
+func (s *search) floor() int64 {
+	var most int64
+	for _, j := range s.jobs {
+		most = max(most, j.floor)
+	}
+	return most
+}
+
+// byFloor is the places of searches in a list, those with the lowest floor first.
+func byFloor(list []*search) []int {
+	places := make([]int, len(list))
+	for i := range places {
+		places[i] = i
+	}
+	slices.SortStableFunc(places, func(a, b int) int {
+		return cmp.Compare(list[a].floor(), list[b].floor())
+	})
+	return places
 }

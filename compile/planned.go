@@ -123,17 +123,25 @@ func (a *attempt) stalls() bool {
 // does with it.
 func gentlest(refused []*search) error {
 	var best *ErrOutOfMemory
-	var by *search
-	for _, s := range refused {
-		e, err := s.shortage()
+	first := len(refused)
+	for _, i := range byFloor(refused) {
+		if best != nil && rank(best) == 0 && refused[i].floor() > best.Need {
+			break // the others need more
+		}
+		e, err := refused[i].shortage()
 		if err != nil {
 			return fmt.Errorf("compile: %w", err)
 		}
-		if best == nil || rank(e) < rank(best) || rank(e) == rank(best) && e.Need < best.Need {
-			best, by = e, s
+		if best == nil || lesser(e, best) || !lesser(best, e) && i < first {
+			best, first = e, i
 		}
 	}
-	return by.refuse(best)
+	return refused[first].refuse(best)
+}
+
+// lesser reports whether a refusal asks for less than another.
+func lesser(a, b *ErrOutOfMemory) bool {
+	return rank(a) < rank(b) || rank(a) == rank(b) && a.Need < b.Need
 }
 
 // rank orders refusals by what must be raised: the disk's budget, the device's, the
@@ -155,25 +163,31 @@ func rank(e *ErrOutOfMemory) int {
 func LeastOf(ctx context.Context, g *graph.Graph, o Options, of space.ID,
 	targets ...Target) (int64, error) {
 	*budget(&o, of) = 0
-	best := int64(math.MaxInt64)
-	var refused []*search
+	var all, refused []*search
 	err := variants(g, o, targets, func(v *Planned) (bool, error) {
 		s, err := newSearch(ctx, v.Graph, o, v.Targets)
-		if err != nil {
-			return false, err
-		}
-		l, err := s.least(of)
-		if l == nil {
-			refused = append(refused, s)
-		} else {
-			best = min(best, l.bytes)
-		}
+		all = append(all, s)
 		return true, err
 	})
-	switch {
-	case err != nil:
+	if err != nil {
 		return 0, err
-	case best == math.MaxInt64:
+	}
+	best := int64(math.MaxInt64)
+	for _, i := range byFloor(all) {
+		if of == space.Device && all[i].floor() > best {
+			break // the others need more
+		}
+		l, err := all[i].least(of)
+		if err != nil {
+			return 0, err
+		}
+		if l == nil {
+			refused = append(refused, all[i])
+			continue
+		}
+		best = min(best, l.bytes)
+	}
+	if best == math.MaxInt64 {
 		return 0, gentlest(refused)
 	}
 	return best, nil

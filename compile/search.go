@@ -35,6 +35,7 @@ type job struct {
 	target  Target
 	prices  *prices
 	ladder  ladder
+	floor   int64         // what any plan needs of the device: what one operation touches
 	decided way           // of the latest program; what decisions do not depend on is zero
 	program *pass.Program // the latest
 	timings []pass.Timing // of its passes
@@ -84,6 +85,7 @@ func newSearch(ctx context.Context, g *graph.Graph, o Options, targets []Target)
 			return nil, fmt.Errorf("compile %s: %w", t.Name, err)
 		}
 		j.ladder = o.Policy.rules().ladder(base, j.program)
+		j.floor = touched(j.program)
 		j.took = time.Since(start)
 		s.jobs = append(s.jobs, j)
 	}
@@ -103,6 +105,9 @@ func (s *search) results() ([]*Result, error) {
 // find is the plans, by target, or nil if some target has none. A disk is used if they do
 // not fit without.
 func (s *search) find() ([]*found, error) {
+	if s.floor() > s.options.DeviceBytes {
+		return nil, nil
+	}
 	all, err := s.unspilled()
 	for level := 1; level < s.levels() && all == nil && err == nil; level++ {
 		all, err = s.spill(level)
