@@ -47,21 +47,34 @@ fetch 6 f32[4] : affine
 // newWriter runs that plan.
 func newWriter(t *testing.T, listen trace.Listener) *trainer {
 	t.Helper()
-	d, err := cpu.Open(cpu.Options{Threads: 1, Listener: listen})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { d.Close() })
 	g := graph.New()
 	ty := tensor.Of(graph.F32, 4)
 	x, v := g.Input("x", ty), g.Variable("v0", ty, graph.Init{})
 	y := g.Apply(affine{N: 7}, x)
 	u := g.Update(bump{N: 8}, []graph.Value{v}, x)
-	p, err := plan.Parse(strings.NewReader(strings.Replace(writtenBack, "DIGEST", g.Digest(), 1)))
+	return byHand(t, cpu.Options{Listener: listen}, writtenBack, g, y, u)
+}
+
+// byHand runs a plan in text of a graph, which fetches what a node computes and applies
+// updates, on one thread.
+func byHand(t *testing.T, o cpu.Options, text string, g *graph.Graph, fetched *graph.Node,
+	updates ...*graph.Node) *trainer {
+	t.Helper()
+	o.Threads = 1
+	d, err := cpu.Open(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := plan.Verify(p, g, []graph.Value{y.Value(0)}, []graph.NodeID{u.ID}); err != nil {
+	t.Cleanup(func() { d.Close() })
+	p, err := plan.Parse(strings.NewReader(strings.Replace(text, "DIGEST", g.Digest(), 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ids []graph.NodeID
+	for _, u := range updates {
+		ids = append(ids, u.ID)
+	}
+	if err := plan.Verify(p, g, []graph.Value{fetched.Value(0)}, ids); err != nil {
 		t.Fatal(err)
 	}
 	e, err := executor.New(d, executor.NewStreams(d), memories(t, d, p), p, g)

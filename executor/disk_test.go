@@ -60,11 +60,6 @@ fetch 7 f32[4] : affine
 // newDeep runs that plan on a device with a disk.
 func newDeep(t *testing.T, listen trace.Listener) *trainer {
 	t.Helper()
-	d, err := cpu.Open(cpu.Options{Threads: 1, DiskDir: t.TempDir(), Listener: listen})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { d.Close() })
 	g := graph.New()
 	ty := tensor.Of(graph.F32, 4)
 	x := g.Input("x", ty)
@@ -72,19 +67,7 @@ func newDeep(t *testing.T, listen trace.Listener) *trainer {
 	y := g.Apply(affine{N: 7}, x)
 	u1 := g.Update(bump{N: 8}, []graph.Value{v1}, x)
 	u0 := g.Update(bump{N: 9}, []graph.Value{v0}, x)
-	p, err := plan.Parse(strings.NewReader(strings.Replace(onDisk, "DIGEST", g.Digest(), 1)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := plan.Verify(p, g, []graph.Value{y.Value(0)}, []graph.NodeID{u0.ID,
-		u1.ID}); err != nil {
-		t.Fatal(err)
-	}
-	e, err := executor.New(d, executor.NewStreams(d), memories(t, d, p), p, g)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &trainer{plan: p, device: d, exec: e}
+	return byHand(t, cpu.Options{DiskDir: t.TempDir(), Listener: listen}, onDisk, g, y, u0, u1)
 }
 
 // TestDisk: a variable on a disk is trained as one in memory is, and the peak of
