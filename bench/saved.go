@@ -29,7 +29,8 @@ func saved(ctx context.Context, w io.Writer) error {
 		}
 	}
 	for _, kind := range models5 {
-		if err := savedOf(ctx, w, func() (*models.Model, error) { return kind.build("s64") }); err != nil {
+		build := func() (*models.Model, error) { return kind.build("s64") }
+		if err := savedOf(ctx, w, build); err != nil {
 			return err
 		}
 	}

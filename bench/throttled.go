@@ -191,8 +191,8 @@ func (l *slowed) close() {
 // print prints the row, and notes its lines.
 func (l *slowed) print(w io.Writer, peak, taken int64) {
 	vanilla, rest := l.sides[0], l.sides[1:]
-	fmt.Fprintf(w, "| %s | %.0f | %.3g | %s | %.1f |", l.model.Name, l.kappa, l.speed/1e9, mib(peak),
-		vanilla.ms)
+	fmt.Fprintf(w, "| %s | %.0f | %.3g | %s | %.1f |", l.model.Name, l.kappa, l.speed/1e9,
+		mib(peak), vanilla.ms)
 	l.measured.name = l.model.Name
 	l.simulated = line{name: "simulated", faint: true}
 	for i, r := range l.of {
