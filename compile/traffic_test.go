@@ -26,7 +26,8 @@ func TestPlannerCopiesLittle(t *testing.T) {
 	}
 	for _, name := range names {
 		g, targets := modelTargets(t, name, "s64")
-		o := Options{Policy: Auto, Machine: m, Model: name, NoRecompute: true}
+		o := Options{Policy: Auto, Machine: m, Model: name, NoRecompute: true,
+			Effort: longtest.Count(150, 0)}
 		_, most := span(t, g, Options{Policy: Vanilla, Machine: m, NoFusion: true}, targets[:1])
 		for _, percent := range []int64{50, 35, 20}[:longtest.Count(2, 3)] {
 			o.DeviceBytes = most * percent / 100
