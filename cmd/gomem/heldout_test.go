@@ -24,7 +24,9 @@ func TestEvalData(t *testing.T) {
 	if evaluated["loss"] != other["eval_loss"] {
 		t.Errorf("eval says %v, train said %v", evaluated["loss"], other["eval_loss"])
 	}
-	for spec, says := range map[string]string{"tsv:none": "none", "glyphs": "--data glyphs is not"} {
+	for spec, says := range map[string]string{
+		"tsv:none": "none", "glyphs": "--data glyphs is not",
+	} {
 		if o := invoke(t, append(args, "--eval-data", spec)...); o.status == exitOK ||
 			!strings.Contains(o.stderr, says) {
 			t.Errorf("--eval-data %s: %+v", spec, o)

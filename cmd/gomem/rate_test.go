@@ -29,7 +29,8 @@ func TestRates(t *testing.T) {
 			}
 			if math.Abs(peak-0.25) > 1e-6 || math.Abs(float64(m.Schedule.At(9))-0.25) > 1e-6 ||
 				m.Schedule.At(0) >= 0.05 || numbers["learning rate"] == "" {
-				t.Errorf("%q of %+v: %+v has a peak of %v; %v", form, own, m.Schedule, peak, numbers)
+				t.Errorf("%q of %+v: %+v has a peak of %v; %v", form, own, m.Schedule, peak,
+					numbers)
 			}
 			last := float64(m.Schedule.At(99))
 			if want := map[string]float64{"constant": 0.25, "linear": 0.25 / 90, "cosine": 0.025,
@@ -43,7 +44,8 @@ func TestRates(t *testing.T) {
 		if err := (rateFlags{LR: 1}).apply(m, 100, map[string]string{}); err != nil {
 			t.Error(err)
 		}
-		if got, want := shapeOf(m.Schedule).form, shapeOf(own).form; want != "constant" && got != want {
+		got, want := shapeOf(m.Schedule).form, shapeOf(own).form
+		if want != "constant" && got != want {
 			t.Errorf("another peak makes %s of %s", got, want)
 		}
 	}
