@@ -107,7 +107,8 @@ func training(ctx context.Context, b *bench, w io.Writer, first bool) error {
 	if err != nil {
 		return err
 	}
-	here, err := learn(ctx, dir, text, steps, 6e-4, gomem.Options{Policy: compile.Auto, DeviceBytes: budget})
+	here, err := learn(ctx, dir, text, steps, 6e-4,
+		gomem.Options{Policy: compile.Auto, DeviceBytes: budget})
 	if err != nil {
 		return err
 	}

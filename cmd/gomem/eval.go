@@ -50,7 +50,7 @@ type evaluated struct {
 	Size           string             `json:"size"`
 	Step           int                `json:"step"`
 	Data           string             `json:"data"`
-	Whole          bool               `json:"whole"` // all of the data, none of which was trained on
+	Whole          bool               `json:"whole"` // of the data; none was trained on
 	Loss           float64            `json:"loss"`
 	Metrics        map[string]float64 `json:"metrics,omitempty"`
 	Batches        int                `json:"batches"`

@@ -63,7 +63,8 @@ func TestEval(t *testing.T) {
 		for _, policy := range []string{"vanilla", "thesis"} {
 			got := evaluation(t, "--from", c.model, "--policy", policy)
 			if got["loss"] != summary["eval_loss"] ||
-				!reflect.DeepEqual(got["metrics"], summary["eval_metrics"]) || got["whole"] != false {
+				!reflect.DeepEqual(got["metrics"], summary["eval_metrics"]) ||
+				got["whole"] != false {
 				t.Errorf("%s under %s: %v, the run had %v %v", c.model, policy, got,
 					summary["eval_loss"], summary["eval_metrics"])
 			}
@@ -104,7 +105,8 @@ func refusesEval(t *testing.T) {
 		"--from resnet --device null":       {2, "computes nothing"},
 		"--from transformer":                {1, "pairs.tsv: no such file"},
 		"--from moe --data tsv:nothing.tsv": {1, "nothing.tsv: no such file"},
-		"--from moe --data tsv:other.tsv --policy thesis --device-memory 9KiB": {1, "device memory"},
+		"--from moe --data tsv:other.tsv --policy thesis --device-memory 9KiB": {1,
+			"device memory"},
 	} {
 		o := invoke(t, append([]string{"eval"}, strings.Fields(args)...)...)
 		if o.status != c.status || !strings.Contains(o.stderr, c.says) || o.stdout != "" ||

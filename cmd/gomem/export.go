@@ -35,7 +35,8 @@ func (c *exportCmd) Run(_ context.Context, e *env) error {
 		return err
 	}
 	if x.kind.name != "gpt" || x.public != nil {
-		return x.unusable("it is of %s: only gpt has a public form, of gomem's checkpoints", x.Model)
+		return x.unusable("it is of %s: only gpt has a public form, of gomem's checkpoints",
+			x.Model)
 	}
 	config, err := gptConfig(x.flags)
 	if err != nil {

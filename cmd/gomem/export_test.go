@@ -20,7 +20,8 @@ func TestExport(t *testing.T) {
 	}
 	write(t, "a.txt", "the number")
 	want, _ := predicted(t, exitOK, "--from", "run", "--tokens", "9", "a.txt")
-	if got, _ := predicted(t, exitOK, "--from", "published", "--tokens", "9", "a.txt"); got != want {
+	got, _ := predicted(t, exitOK, "--from", "published", "--tokens", "9", "a.txt")
+	if got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	trained(t, "gpt", "--data", "text:pairs.tsv", "--steps", "2", "--save", "again",

@@ -197,7 +197,8 @@ func transcription(_ context.Context, e *env, c *predictCmd, x checkpointed) (*t
 			return n.Transcribe(ctx, some, int(c.Beam))
 		}, func(q question[[]float32], text string) {
 			r.units++
-			r.show(transcribed{"prediction", q.Input, text, speech.Seconds(len(q.Value) / speech.Coefficients)},
+			seconds := speech.Seconds(len(q.Value) / speech.Coefficients)
+			r.show(transcribed{"prediction", q.Input, text, seconds},
 				fmt.Sprintf("%s: %s\n", at(q.Input, 0), text))
 		})
 	}), nil
@@ -290,7 +291,10 @@ func writeSamples(out string, pictures gomem.Tensor) ([]string, error) {
 		var b bytes.Buffer
 		err := images.EncodeGrid(&b, one, 1)
 		if err == nil {
-			err = writeFile(path, func(w io.Writer) error { _, err := w.Write(b.Bytes()); return err })
+			err = writeFile(path, func(w io.Writer) error {
+				_, err := w.Write(b.Bytes())
+				return err
+			})
 		}
 		if err != nil {
 			return files, err

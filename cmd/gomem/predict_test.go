@@ -130,7 +130,8 @@ func TestPredictBeam(t *testing.T) {
 	trained(t, "transformer", "--data", "tsv:pairs.tsv", "--steps", "10")
 	write(t, "two.txt", "the number 5\nthe number 77\n")
 	score := func(args ...string) []map[string]any {
-		out, _ := predicted(t, exitOK, append([]string{"--from", "transformer", "two.txt", "--json"},
+		out, _ := predicted(t, exitOK, append(
+			[]string{"--from", "transformer", "two.txt", "--json"},
 			args...)...)
 		return predictions(t, out)["prediction"]
 	}
@@ -188,8 +189,10 @@ func TestPredictGPT(t *testing.T) {
 			t.Errorf("%q, alone %q, of another seed %q", texts(first), texts(alone), texts(other))
 		}
 		published(t, save, "public-"+blocks)
-		for _, path := range []string{"public-" + blocks, "public-" + blocks + "/model.safetensors"} {
-			if got, _ := predicted(t, exitOK, "--from", path, "--tokens", "9", "a.txt"); got != out {
+		for _, path := range []string{"public-" + blocks,
+			"public-" + blocks + "/model.safetensors"} {
+			got, _ := predicted(t, exitOK, "--from", path, "--tokens", "9", "a.txt")
+			if got != out {
 				t.Errorf("%s: %q, want %q", path, got, out)
 			}
 		}
@@ -207,8 +210,8 @@ func TestPredictGPT(t *testing.T) {
 	if err := os.Remove("public-gpt2/tokenizer.json"); err != nil {
 		t.Fatal(err)
 	}
-	if _, errs := predicted(t, exitFailure, "--from", "public-gpt2", "a.txt"); !strings.Contains(errs,
-		"tokenizer.json") || strings.Count(errs, "\n") != 1 {
+	_, errs := predicted(t, exitFailure, "--from", "public-gpt2", "a.txt")
+	if !strings.Contains(errs, "tokenizer.json") || strings.Count(errs, "\n") != 1 {
 		t.Errorf("without a tokenizer: %q", errs)
 	}
 }
@@ -369,7 +372,8 @@ func TestPredictSamples(t *testing.T) {
 		t.Errorf("%q, %q", out, files(t, "some/dir"))
 	}
 	write(t, "file", "")
-	if o := invoke(t, "predict", "--from", "wgan", "--out", "file/x.png"); o.status != exitFailure ||
+	o := invoke(t, "predict", "--from", "wgan", "--out", "file/x.png")
+	if o.status != exitFailure ||
 		!strings.Contains(o.stderr, "file/x.png") || strings.Count(o.stderr, "\n") != 1 {
 		t.Errorf("%+v", o)
 	}
@@ -462,7 +466,8 @@ func described(t *testing.T, path, to string, changes map[string]string) {
 func TestFlagsOf(t *testing.T) {
 	for _, args := range []string{
 		"moe --experts 4 --expert-hidden 12 --moe sparse --stacked --depth 1 --length 10 --fine",
-		"moe", "transformer --depth 3 --batch 2", "resnet --blocks 1,2,1,1 --version v2 --pixels 40",
+		"moe", "transformer --depth 3 --batch 2",
+		"resnet --blocks 1,2,1,1 --version v2 --pixels 40",
 		"resnet --depth 26", "resnet", "wgan --nets good", "wgan --pixels 32", "deepspeech",
 		"deepspeech --rnn unrolled --length 30", "gpt --length 20 --depth 1", "gpt --blocks llama",
 	} {
@@ -522,7 +527,8 @@ func TestLineReader(t *testing.T) {
 	}
 	go func() { // a pipe has not room for all of it
 		defer out.Close()
-		if _, err := out.WriteString("en\n" + strings.Repeat("x", maxLine+1) + "\nend"); err != nil {
+		long := strings.Repeat("x", maxLine+1)
+		if _, err := out.WriteString("en\n" + long + "\nend"); err != nil {
 			t.Error(err)
 		}
 	}()
