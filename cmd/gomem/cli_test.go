@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -42,8 +43,13 @@ func invoke(t *testing.T, args ...string) outcome {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	status := run(t.Context(), args, &stdout, &stderr)
-	return outcome{status, stdout.String(), stderr.String()}
+	return outcome{status, stdout.String(), notices.ReplaceAllString(stderr.String(), "")}
 }
+
+// notices are said of what takes long, so on a busy machine of anything.
+var notices = regexp.MustCompile(`(?m)^gomem: (planning|measuring|learning up to|encoding|` +
+	`building the graph|running|looking for|reading|\w+ \d+: planning it|` +
+	`.*planning \d+ under policy) ?.*\n`)
 
 // succeed runs a command line that must work and returns its output.
 func succeed(t *testing.T, args ...string) string {
