@@ -8,7 +8,6 @@ import (
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/kernel/pool"
 	"github.com/gomem/gomem/internal/reference"
-	"github.com/gomem/gomem/internal/tensor"
 	"github.com/gomem/gomem/nn"
 )
 
@@ -95,5 +94,3 @@ func noise(seed uint64, x []float32) []float32 {
 	}
 	return x
 }
-
-func f32(sizes ...int) graph.Type { return tensor.Of(graph.F32, sizes...) }

@@ -51,31 +51,6 @@ func parameters(s *gomem.Session) []graph.Value {
 	return out
 }
 
-// evaluate is the loss of a public checkpoint, of windows of text.
-func evaluate(ctx context.Context, dir string, w windows) (loss float64, err error) {
-	p, err := train.OpenPublic(dir)
-	if err != nil {
-		return 0, err
-	}
-	m, err := models.GPT(w.of(p.Config))
-	if err != nil {
-		return 0, err
-	}
-	s, err := gomem.Compile(ctx, m.Graph, gomem.Options{}, gomem.Evaluation(m.EvalLoss))
-	if err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, s.Close()) }()
-	if err := p.Load(s, parameters(s)); err != nil {
-		return 0, err
-	}
-	out, err := s.Step(ctx, "eval", w.feeds(m, 0, 0))
-	if err != nil {
-		return 0, err
-	}
-	return float64(out[0].F32()[0]), nil
-}
-
 // generated is a continuation with what it took.
 type generated struct {
 	IDs         []int32

@@ -174,3 +174,28 @@ func TestNoPython(t *testing.T) {
 		t.Errorf("%q, %v", &b, err)
 	}
 }
+
+// evaluate is the loss of a public checkpoint, of windows of text.
+func evaluate(ctx context.Context, dir string, w windows) (loss float64, err error) {
+	p, err := train.OpenPublic(dir)
+	if err != nil {
+		return 0, err
+	}
+	m, err := models.GPT(w.of(p.Config))
+	if err != nil {
+		return 0, err
+	}
+	s, err := gomem.Compile(ctx, m.Graph, gomem.Options{}, gomem.Evaluation(m.EvalLoss))
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	if err := p.Load(s, parameters(s)); err != nil {
+		return 0, err
+	}
+	out, err := s.Step(ctx, "eval", w.feeds(m, 0, 0))
+	if err != nil {
+		return 0, err
+	}
+	return float64(out[0].F32()[0]), nil
+}

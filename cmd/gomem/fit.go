@@ -224,7 +224,7 @@ func (s *fitting) probe(o gomem.Options, i int) (fit.Outcome, error) {
 	if err != nil {
 		return fit.Outcome{}, err
 	}
-	p, err := planAll(s.ctx, io.Discard, b, o)
+	p, err := s.plan(b, o)
 	if short, ok := errors.AsType[*gomem.ErrOutOfMemory](err); ok {
 		s.refuse(value, refusal{shortage: short})
 		return fit.Outcome{Load: part(short.Need, short.Budget)}, nil
@@ -234,6 +234,15 @@ func (s *fitting) probe(o gomem.Options, i int) (fit.Outcome, error) {
 	}
 	s.most = candidate{value, b, p}
 	return fit.Outcome{Fits: true, Load: load(o, p)}, nil
+}
+
+// plan plans a model, but under a policy that searches only finds whether it fits: the
+// search is for the most of all, in the end.
+func (s *fitting) plan(b *built, o gomem.Options) (planned, error) {
+	if !o.Policy.Searches() {
+		return planAll(s.ctx, io.Discard, b, o)
+	}
+	return planned{}, inFlags(compile.Fits(s.ctx, b.model.Graph, o.Planning(), b.targets...))
 }
 
 func (s *fitting) refuse(value int, r refusal) {

@@ -27,7 +27,7 @@ type fitted struct {
 	Quantity string         `json:"quantity"` // batch, depth, experts or length
 	Max      int            `json:"max"`      // 0: none is known
 
-	DevicePeak   int64 `json:"device_peak_bytes"`
+	DevicePeak   int64 `json:"device_peak_bytes"` // all 0 if cut short before Max was planned
 	DeviceBudget int64 `json:"device_budget_bytes"`
 	HostPeak     int64 `json:"host_peak_bytes"`
 	HostBudget   int64 `json:"host_budget_bytes"`
@@ -54,6 +54,8 @@ func (s *fitting) report(a fit.Answer) fitted {
 	}
 	if a.Most > 0 {
 		x.Max = s.most.value
+	}
+	if a.Most > 0 && s.most.Planned != nil {
 		x.DevicePeak, x.HostPeak = s.most.Peak(space.Device), s.most.Peak(space.Host)
 		x.DiskPeak = s.most.Peak(compile.Disk)
 	}
@@ -88,13 +90,21 @@ func (x fitted) print(w io.Writer) {
 	printFields(w, []field{
 		{"model", fmt.Sprintf("%s %s under policy %s", x.Model, x.Size, x.Policy)},
 		{name, grouped(int64(x.Max))},
-		{"device", within(x.DevicePeak, x.DeviceBudget)},
-		{"host", within(x.HostPeak, x.HostBudget)},
+		{"device", x.planned(x.DevicePeak, x.DeviceBudget)},
+		{"host", x.planned(x.HostPeak, x.HostBudget)},
 		{"disk", ifAny(x.DiskPeak, x.DiskBudget)},
 		{"ran", x.ran()},
 		{next, x.refusal()},
 		{"tried", counted(x.Plans, "value")},
 	})
+}
+
+// planned is a peak and its budget, if the most has been planned.
+func (x fitted) planned(peak, budget int64) string {
+	if x.DevicePeak == 0 {
+		return ""
+	}
+	return within(peak, budget)
 }
 
 // ran is the proof in words.

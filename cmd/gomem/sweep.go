@@ -106,16 +106,17 @@ func (c *planCmd) curve(ctx context.Context, w io.Writer, b *built, o gomem.Opti
 	}
 	x.Vanilla = vanilla.Peak(space.Device)
 	budgets := budgets(x.MinDevice, x.Vanilla, o.DeviceBytes, int64(c.Points))
+	var series compile.Series
 	for i, budget := range budgets {
 		o.DeviceBytes = budget
 		done := said.during(fmt.Sprintf("gomem: planning within %s (%d of %d)", size(budget), i+1,
 			len(budgets)))
-		p, err := planAll(ctx, io.Discard, b, o)
+		p, err := series.Plan(ctx, b.model.Graph, o.Planning(), b.targets...)
 		done()
 		if err != nil {
-			return x, err
+			return x, inFlags(err)
 		}
-		x.Points = append(x.Points, x.point(b, p, budget))
+		x.Points = append(x.Points, x.point(b, planned{p}, budget))
 	}
 	return x, nil
 }
