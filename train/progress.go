@@ -119,8 +119,12 @@ func (p *Progress) evaluation(e Event) {
 	}
 	at := fmt.Sprintf("step %d/%d", e.Step, e.Steps)
 	fmt.Fprintln(p.Lines, Wrapped(p.width(), at, facts))
-	for _, sample := range e.Samples {
-		fmt.Fprintf(p.Lines, "  %s\n", cut(sample, p.width()-2))
+	for _, sample := range e.Samples { // what is made of a text has a line of its own
+		text, made, both := strings.Cut(sample, " -> ")
+		fmt.Fprintf(p.Lines, "  %s\n", cut(text, p.width()-2))
+		if both {
+			fmt.Fprintf(p.Lines, "    -> %s\n", cut(made, p.width()-7))
+		}
 	}
 }
 

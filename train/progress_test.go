@@ -20,7 +20,7 @@ func aRun(observe func(Event)) {
 	observe(Event{Kind: Warning, Text: "the bits will differ"})
 	observe(Event{Kind: Eval, Step: 20, Steps: 20, Loss: 1.25,
 		Metrics: map[string]float64{"b": 2, "a": 1, "accuracy among 5": 0.5, "bleu": 0.125},
-		Samples: []string{strings.Repeat("long ", 40), "short"}})
+		Samples: []string{strings.Repeat("long ", 40) + "-> made", "short"}})
 	observe(Event{Kind: Save, Step: 20, Steps: 20, Path: "run/x"})
 	observe(Event{Kind: Stop, Step: 20, Steps: 20, Text: "ends early"})
 	observe(Event{Kind: End})
@@ -49,7 +49,7 @@ func TestProgressFits(t *testing.T) {
 				}
 			}
 			for _, want := range []string{"step 20/20", "loss 2.5000", "held-out loss 1.2500",
-				"accuracy among 5 0.5000", "saved run/x", "short", "warning: the bits",
+				"accuracy among 5 0.5000", "saved run/x", "short", "    -> made\n", "warning: the bits",
 				"ends early"} {
 				if !strings.Contains(text, want) {
 					t.Errorf("no %q in\n%s", want, text)
