@@ -49,7 +49,8 @@ func TestProgressFits(t *testing.T) {
 				}
 			}
 			for _, want := range []string{"step 20/20", "loss 2.5000", "held-out loss 1.2500",
-				"accuracy among 5 0.5000", "saved run/x", "short", "    -> made\n", "warning: the bits",
+				"accuracy among 5 0.5000", "saved run/x", "short",
+				"    -> made\n", "warning: the bits",
 				"ends early"} {
 				if !strings.Contains(text, want) {
 					t.Errorf("no %q in\n%s", want, text)

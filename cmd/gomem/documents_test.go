@@ -14,6 +14,9 @@ var commandLines = []*regexp.Regexp{
 	regexp.MustCompile("`(?:go run \\./cmd/)?gomem ([^`]*)`"),
 }
 
+// continued is the end of a line that goes on in the next.
+var continued = regexp.MustCompile(`\\\n\s*`)
+
 // TestDocumentedCommands: every command in the documents has the flags it needs.
 func TestDocumentedCommands(t *testing.T) {
 	paths, err := filepath.Glob("../../docs/*/*.md")
@@ -27,8 +30,9 @@ func TestDocumentedCommands(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		whole := continued.ReplaceAllString(string(text), " ")
 		for _, form := range commandLines {
-			for _, match := range form.FindAllStringSubmatch(string(text), -1) {
+			for _, match := range form.FindAllStringSubmatch(whole, -1) {
 				line, _, _ := strings.Cut(match[1], "  ")
 				plain := strings.NewReplacer(`\|`, " ", "…", "", "'", "")
 				args := strings.Fields(plain.Replace(line))
