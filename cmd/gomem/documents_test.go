@@ -14,8 +14,8 @@ var commandLines = []*regexp.Regexp{
 	regexp.MustCompile("`(?:go run \\./cmd/)?gomem ([^`]*)`"),
 }
 
-// continued is the end of a line that goes on in the next.
-var continued = regexp.MustCompile(`\\\n\s*`)
+// wrapped is the end of a line that goes on in the next.
+var wrapped = regexp.MustCompile(`\\\n\s*`)
 
 // TestDocumentedCommands: every command in the documents has the flags it needs.
 func TestDocumentedCommands(t *testing.T) {
@@ -30,7 +30,7 @@ func TestDocumentedCommands(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		whole := continued.ReplaceAllString(string(text), " ")
+		whole := wrapped.ReplaceAllString(string(text), " ")
 		for _, form := range commandLines {
 			for _, match := range form.FindAllStringSubmatch(whole, -1) {
 				line, _, _ := strings.Cut(match[1], "  ")
