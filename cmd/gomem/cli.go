@@ -61,6 +61,9 @@ type env struct {
 	log            *zap.Logger
 }
 
+// enums are the words that flags may be.
+var enums = kong.Vars{"forms": rateForms, "optimizers": optimizerNames}
+
 // run executes a command line and returns the exit status. When nobody reads
 // standard output any longer, what is under way is ended in order, without a word
 // about it.
@@ -112,15 +115,15 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	var c cli
 	parser, err := kong.New(&c,
 		kong.Name("gomem"),
-		kong.Description("Trains neural networks that do not fit in device memory, under a hard "+
-			"memory budget."),
+		kong.Description("Trains and runs neural networks that do not fit in device memory, "+
+			"under a hard memory budget."),
 		kong.NoDefaultHelp(),
 		kong.Help(printHelp),
 		kong.Writers(stdout, stderr),
 		kong.WithHyphenPrefixedParameters(true),
 		kong.ExplicitGroups(groups),
 		kong.PostBuild(describe),
-		kong.Vars{"forms": rateForms, "optimizers": optimizerNames},
+		enums,
 		kong.BindTo(ctx, (*context.Context)(nil)),
 	)
 	if err != nil {

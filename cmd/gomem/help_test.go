@@ -12,8 +12,7 @@ import (
 // flag.
 func TestEveryFlagIsExplained(t *testing.T) {
 	k, err := kong.New(&cli{}, kong.NoDefaultHelp(), kong.Writers(io.Discard, io.Discard),
-		kong.ExplicitGroups(groups), kong.PostBuild(describe),
-		kong.Vars{"forms": rateForms, "optimizers": optimizerNames})
+		kong.ExplicitGroups(groups), kong.PostBuild(describe), enums)
 	if err != nil {
 		t.Fatal(err)
 	}

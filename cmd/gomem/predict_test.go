@@ -472,7 +472,7 @@ func TestFlagsOf(t *testing.T) {
 		"deepspeech --rnn unrolled --length 30", "gpt --length 20 --depth 1", "gpt --blocks llama",
 	} {
 		var c cli
-		parser, err := kong.New(&c, kong.NoDefaultHelp(), kong.PostBuild(describe))
+		parser, err := kong.New(&c, kong.NoDefaultHelp(), kong.PostBuild(describe), enums)
 		if err != nil {
 			t.Fatal(err)
 		}
