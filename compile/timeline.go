@@ -165,7 +165,8 @@ type part struct {
 
 // floor is at least how long the busiest stream works in any schedule of what has been
 // decided for one compute stream: known in a fraction of the time that a schedule takes.
-// Readers of a variable on the host share a copy within so many partitions at most.
+// Readers of a variable on the host share a copy within so many partitions at most. The
+// program is one of partitions, or one whose variables are on the device.
 func (p *prices) floor(decided *pass.Program, share int) time.Duration {
 	var busy [2]time.Duration
 	var in, out time.Duration

@@ -32,8 +32,10 @@ func TestTimelineIsThePlans(t *testing.T) {
 				t.Fatal(err)
 			}
 			least := f.sketch.time(j.prices)
-			if floor := j.prices.floor(j.program, w.Lookahead); floor > least && o.Streams < 2 {
-				t.Fatalf("%s: streams work for %s of %s", f.title, floor, least)
+			if w.Segments == 0 && o.Streams < 2 { // segments decide more than the passes have
+				if floor := j.prices.floor(j.program, w.Lookahead); floor > least {
+					t.Fatalf("%s: streams work for %s of %s", f.title, floor, least)
+				}
 			}
 			if busy := j.prices.busy(f.sketch.schedule); busy > least {
 				t.Fatalf("%s: a stream works for %s of %s", f.title, busy, least)

@@ -202,6 +202,13 @@ func (c *trainCmd) reachable() error {
 			return err
 		}
 	}
+	if c.Trace != "" {
+		out, err := createFile(string(c.Trace))
+		if err != nil {
+			return err
+		}
+		out.abandon()
+	}
 	if c.Profile != "" {
 		if err := writable(string(c.Profile)); err != nil {
 			return fmt.Errorf("--profile %s: %w", c.Profile, bare(err))
