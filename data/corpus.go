@@ -12,10 +12,6 @@ import (
 	"strings"
 )
 
-// heldOutClasses is how many classes the hash of a source falls into; one of
-// them is held out.
-const heldOutClasses = 50
-
 // Pair is one example: a text and what a model should make of it.
 type Pair struct {
 	Source, Target string
@@ -80,6 +76,9 @@ type Options struct {
 	// MaxPairs stops reading once that many pairs are kept; 0 means no limit.
 	// The result is the first MaxPairs pairs of the whole corpus.
 	MaxPairs int
+	// EvalShare is how large a part of the pairs is held out, above 0 and below 1; 0
+	// means 1/50. A larger share holds out what a smaller one does, and more.
+	EvalShare float64
 	// Progress, if not nil, is called with the number of files read so far. It
 	// runs on the goroutine that called Open.
 	Progress func(files int)
@@ -92,7 +91,7 @@ func Open(ctx context.Context, spec string, progress func(files int)) (*Corpus, 
 	return Options{Progress: progress}.Open(ctx, spec)
 }
 
-// Open is the function Open with a limit on the number of pairs.
+// Open is the function Open with a limit on the number of pairs, and a share held out.
 func (o Options) Open(ctx context.Context, spec string) (*Corpus, error) {
 	scheme, arg, _ := strings.Cut(spec, ":")
 	r := &reader{opts: o, list: sha256.New(), seen: map[Pair]struct{}{}}
@@ -122,6 +121,8 @@ func (r *reader) source(scheme, arg string) (func(context.Context, string) error
 	case r.opts.MaxPairs < 0:
 		return nil, fmt.Errorf("limit of %d pairs: give a positive number, or 0 for all",
 			r.opts.MaxPairs)
+	case CheckEvalShare(r.opts.EvalShare) != nil:
+		return nil, CheckEvalShare(r.opts.EvalShare)
 	case scheme == "" && arg == "":
 		return nil, errors.New("empty spec: " + known)
 	case scheme == "go" && arg == "doc":
@@ -167,7 +168,7 @@ func (r *reader) add(p Pair) {
 	}
 	r.seen[p] = struct{}{}
 	r.corpus.Info.Pairs++
-	if heldOut(p.Source) {
+	if HeldOut(p.Source, r.opts.EvalShare) {
 		r.corpus.Info.HeldOut++
 		r.corpus.HeldOut = append(r.corpus.HeldOut, p)
 	} else {
@@ -189,11 +190,6 @@ func (r *reader) addFile(name string, size int64) {
 // fail wraps err with where it happened.
 func (r *reader) fail(path string, line int, err error) error {
 	return &Error{Spec: r.corpus.Info.Spec, Path: path, Line: line, Err: err}
-}
-
-// heldOut reports whether pairs with this source are held out.
-func heldOut(source string) bool {
-	return hashString(source)%heldOutClasses == 0
 }
 
 // hashString spreads strings evenly over 64 bits; FNV alone leaves the bits of

@@ -29,10 +29,6 @@ func (o Order) Item(step, row int) int {
 	return permute(batch*o.Batch+row, o.Items, mix(o.Seed+mix(uint64(epoch))))
 }
 
-// HeldOut reports whether an item of this name is held out, by the hash of the
-// name alone: 1 of 50 are.
-func HeldOut(name string) bool { return heldOut(name) }
-
 // FileError is the error of a file or directory that cannot be used, with what
 // to do about errors of the file system.
 func FileError(spec, path string, err error) *Error {

@@ -46,7 +46,7 @@ func TestOrder(t *testing.T) {
 func TestHeldOutShare(t *testing.T) {
 	n := 0
 	for i := range 50_000 {
-		if HeldOut(string(rune('a'+i%26)) + string(rune(i))) {
+		if HeldOut(string(rune('a'+i%26))+string(rune(i)), 0) {
 			n++
 		}
 	}

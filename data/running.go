@@ -2,6 +2,7 @@ package data
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -54,10 +56,22 @@ const (
 // it receives the number of files read so far. A bad spec or file gives an
 // *[Error], a done ctx its cause.
 func OpenRunning(ctx context.Context, spec string, progress func(files int)) (*Running, error) {
+	return Options{Progress: progress}.OpenRunning(ctx, spec)
+}
+
+// OpenRunning is the function OpenRunning with a share held out: of the documents of
+// go:doc, else of the sections. A limit on the number of pairs is refused, since running
+// text has none.
+func (o Options) OpenRunning(ctx context.Context, spec string) (*Running, error) {
 	scheme, path, _ := strings.Cut(spec, ":")
-	switch {
+	switch err := CheckEvalShare(o.EvalShare); {
+	case err != nil:
+		return nil, &Error{Spec: spec, Misspelt: true, Err: err}
+	case o.MaxPairs != 0:
+		return nil, &Error{Spec: spec, Misspelt: true,
+			Err: errors.New("running text has no pairs: leave their limit out")}
 	case spec == "go:doc":
-		return readDeclarations(ctx, spec, progress)
+		return o.readDeclarations(ctx, spec)
 	case scheme != "text":
 		return nil, &Error{Spec: spec, Misspelt: true,
 			Err: errors.New("no running text: give go:doc or text:PATH")}
@@ -65,7 +79,7 @@ func OpenRunning(ctx context.Context, spec string, progress func(files int)) (*R
 		return nil, &Error{Spec: spec, Misspelt: true,
 			Err: errors.New("no path: give text:PATH, a file or a folder")}
 	}
-	r := &reader{opts: Options{Progress: progress}, list: sha256.New()}
+	r := &reader{opts: o, list: sha256.New()}
 	r.corpus.Info = Info{Spec: spec, Path: path, Noun: "section"}
 	documents, err := r.readDocuments(ctx, path)
 	if err != nil {
@@ -75,8 +89,8 @@ func OpenRunning(ctx context.Context, spec string, progress func(files int)) (*R
 }
 
 // readDeclarations makes documents of go:doc's pairs, as "go doc" prints them.
-func readDeclarations(ctx context.Context, spec string, progress func(int)) (*Running, error) {
-	c, err := Open(ctx, spec, progress)
+func (o Options) readDeclarations(ctx context.Context, spec string) (*Running, error) {
+	c, err := o.Open(ctx, spec)
 	if err != nil {
 		return nil, err
 	}
@@ -153,8 +167,7 @@ func readProse(path string) (string, error) {
 	return strings.TrimPrefix(string(raw), "\ufeff"), nil
 }
 
-// cutDocuments makes sections, and holds some of them out: those whose hash says
-// so, or else the one with the smallest hash.
+// cutDocuments makes sections, and holds some of them out.
 func (r *reader) cutDocuments(documents []string) (*Running, error) {
 	total := 0
 	for _, d := range documents {
@@ -170,10 +183,10 @@ func (r *reader) cutDocuments(documents []string) (*Running, error) {
 		return nil, r.fail(info.Path, 0, fmt.Errorf("no text in %s: give a file that has some",
 			counted(info.Files, "file")))
 	}
-	chosen, smallest := held(all)
+	chosen := held(all, r.opts.EvalShare)
 	out := &Running{}
 	for i, s := range all {
-		if chosen[i] || smallest == i {
+		if chosen[i] {
 			out.HeldOut = append(out.HeldOut, s)
 		} else {
 			out.Train = append(out.Train, s)
@@ -185,27 +198,37 @@ func (r *reader) cutDocuments(documents []string) (*Running, error) {
 	return out, nil
 }
 
-// held chooses sections by their hashes. If that is none or all, it gives the one
-// with the smallest hash instead, −1 if there is only one.
-func held(all []Section) (chosen []bool, smallest int) {
-	chosen = make([]bool, len(all))
-	n, smallest := 0, 0
+// held chooses sections by their hashes. Of two or more at least one is held out,
+// whatever the share, and one is not, so that a larger share still holds out what a
+// smaller one does: the section that is always held out is the first of those of the
+// default share, or the one with the smallest hash if that has none.
+func held(all []Section, share float64) []bool {
+	chosen := make([]bool, len(all))
+	if len(all) < 2 {
+		return chosen
+	}
+	hashes, places := make([]uint64, len(all)), make([]int, len(all))
 	for i, s := range all {
-		if heldOut(s.Text) {
-			chosen[i] = true
-			n++
-		}
-		if hashString(s.Text) < hashString(all[smallest].Text) {
-			smallest = i
-		}
+		hashes[i], places[i] = hashString(s.Text), i
+		chosen[i] = heldOut(hashes[i], share)
 	}
+	first := slices.MinFunc(places, func(i, j int) int {
+		a, _ := hashClass(hashes[i])
+		b, _ := hashClass(hashes[j])
+		return cmp.Or(cmp.Compare(min(a, 1), min(b, 1)), cmp.Compare(hashes[i], hashes[j]))
+	})
+	last := slices.MaxFunc(slices.Delete(places, first, first+1), func(i, j int) int {
+		return byShare(hashes[i], hashes[j])
+	})
+	chosen[first] = true
 	switch {
-	case len(all) == 1:
-		return make([]bool, 1), -1
-	case n == 0 || n == len(all):
-		return make([]bool, len(all)), smallest
+	case heldOut(hashes[last], 0): // and so are all: one stands for them
+		chosen = make([]bool, len(all))
+		chosen[first] = true
+	case !slices.Contains(chosen, false):
+		chosen[last] = false
 	}
-	return chosen, -1
+	return chosen
 }
 
 // sections cuts a document at ends of lines, into pieces of size bytes or little

@@ -160,10 +160,15 @@ func batchesOf(n int) string {
 
 // spec is the data to evaluate: what is given, or what the model was trained on.
 func (c *evalCmd) spec(x checkpointed) (string, error) {
-	trained, _, _ := strings.Cut(x.Labels["data"], ": ")
-	spec := cmp.Or(string(c.Data), trained)
+	spec := cmp.Or(string(c.Data), x.spec())
 	if spec == "" {
 		return "", usagef("--data is missing: the checkpoint does not say what it was trained on")
 	}
 	return spec, nil
+}
+
+// spec is the data that the model was trained on.
+func (x checkpointed) spec() string {
+	trained, _, _ := strings.Cut(x.Labels["data"], ": ")
+	return trained
 }

@@ -19,35 +19,63 @@ func (c *evalCmd) load(ctx context.Context, w io.Writer, x checkpointed,
 	if err != nil {
 		return d, false, err
 	}
-	l := evalLoading{ctx, w, spec, x, m, c}
+	share, err := x.evalShare()
+	if err != nil {
+		return d, false, err
+	}
+	l := &evalLoading{ctx, w, spec, 0, x, m, c}
 	load := map[string]func() (dataset, error){"moe": l.texts, "transformer": l.texts,
 		"gpt": l.running, "resnet": l.photos, "wgan": l.pictures, "deepspeech": l.speech}
-	if d, err = load[x.kind.name](); err != nil {
+	// Only reading tells whether data is the run's own, which alone has the run's share.
+	if spec == x.spec() {
+		l.share = share
+	}
+	d, err = load[x.kind.name]()
+	if err == nil && share != 0 && l.whole(d.id) == (l.share != 0) {
+		l.share = share - l.share
+		d, err = load[x.kind.name]()
+	}
+	if err != nil {
 		return d, false, asSpec(err)
 	}
 	return d, l.whole(d.id), nil
 }
 
+// evalShare is the share of its data that a run held out, 0 if it was not told.
+func (x checkpointed) evalShare() (float64, error) {
+	text := x.Config["eval-share"]
+	if text == "" {
+		return 0, nil
+	}
+	var s share
+	if err := s.UnmarshalText([]byte(text)); err != nil {
+		return 0, x.unusable("eval-share %w", err)
+	}
+	return float64(s), nil
+}
+
 // evalLoading is the reading of data for an evaluation.
 type evalLoading struct {
-	ctx  context.Context
-	w    io.Writer
-	spec string
+	ctx   context.Context
+	w     io.Writer
+	spec  string
+	share float64 // of the data that is held out; 0 is the default
 	checkpointed
 	model *models.Model
 	*evalCmd
 }
 
 // whole reports whether data is not what the model was trained on.
-func (l evalLoading) whole(id string) bool { return id != l.Config["data"] }
+func (l *evalLoading) whole(id string) bool { return id != l.Config["data"] }
 
 // texts are pairs of texts.
-func (l evalLoading) texts() (dataset, error) {
+func (l *evalLoading) texts() (dataset, error) {
 	tokenizer, err := l.tokenizer()
 	if err != nil {
 		return dataset{}, err
 	}
-	corpus, err := data.Open(l.ctx, l.spec, reading(l.w, l.spec))
+	corpus, err := data.Options{EvalShare: l.share,
+		Progress: reading(l.w, l.spec)}.Open(l.ctx, l.spec)
 	if err != nil {
 		return dataset{}, err
 	}
@@ -64,12 +92,13 @@ func (l evalLoading) texts() (dataset, error) {
 }
 
 // running is running text.
-func (l evalLoading) running() (dataset, error) {
+func (l *evalLoading) running() (dataset, error) {
 	tokenizer, err := l.tokenizer()
 	if err != nil {
 		return dataset{}, err
 	}
-	text, err := data.OpenRunning(l.ctx, l.spec, reading(l.w, l.spec))
+	text, err := data.Options{EvalShare: l.share,
+		Progress: reading(l.w, l.spec)}.OpenRunning(l.ctx, l.spec)
 	if err != nil {
 		return dataset{}, err
 	}
@@ -85,17 +114,18 @@ func (l evalLoading) running() (dataset, error) {
 }
 
 // photos are images whose kinds the model was taught.
-func (l evalLoading) photos() (dataset, error) {
+func (l *evalLoading) photos() (dataset, error) {
 	return l.images(images.LoaderOptions{Scale: images.Means, Classes: l.model.Classes})
 }
 
 // pictures are images of any kind.
-func (l evalLoading) pictures() (dataset, error) {
+func (l *evalLoading) pictures() (dataset, error) {
 	return l.images(images.LoaderOptions{Scale: images.Symmetric})
 }
 
-func (l evalLoading) images(o images.LoaderOptions) (dataset, error) {
-	set, err := images.Open(l.ctx, l.spec, images.Options{Seed: l.Seed}, reading(l.w, l.spec))
+func (l *evalLoading) images(o images.LoaderOptions) (dataset, error) {
+	set, err := images.Open(l.ctx, l.spec, images.Options{Seed: l.Seed, EvalShare: l.share},
+		reading(l.w, l.spec))
 	if err != nil {
 		return dataset{}, err
 	}
@@ -116,8 +146,9 @@ func (l evalLoading) images(o images.LoaderOptions) (dataset, error) {
 }
 
 // speech is recordings with what is said.
-func (l evalLoading) speech() (dataset, error) {
-	set, err := speech.Open(l.ctx, l.spec, speech.Options{Seed: l.Seed}, reading(l.w, l.spec))
+func (l *evalLoading) speech() (dataset, error) {
+	set, err := speech.Open(l.ctx, l.spec, speech.Options{Seed: l.Seed, EvalShare: l.share},
+		reading(l.w, l.spec))
 	if err != nil {
 		return dataset{}, err
 	}

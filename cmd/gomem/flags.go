@@ -88,6 +88,19 @@ func (f *fraction) UnmarshalText(text []byte) error {
 	return nil
 }
 
+// share is a part of the data, above 0 and below 1; zero means that none was given.
+type share float64
+
+// UnmarshalText reads a share.
+func (s *share) UnmarshalText(text []byte) error {
+	x, err := strconv.ParseFloat(string(text), 64)
+	if err != nil || !(x > 0 && x < 1) {
+		return fmt.Errorf("%q: want a number above 0, below 1", text)
+	}
+	*s = share(x)
+	return nil
+}
+
 // positive is a finite number above 0; zero means that none was given.
 type positive float64
 

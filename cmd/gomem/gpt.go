@@ -54,7 +54,8 @@ func readRunning(ctx context.Context, w io.Writer, c *trainCmd) error {
 		return err
 	}
 	most, spec := config.Vocab, c.spec("go:doc")
-	text, err := data.OpenRunning(ctx, spec, reading(w, spec))
+	text, err := data.Options{EvalShare: float64(c.EvalShare),
+		Progress: reading(w, spec)}.OpenRunning(ctx, spec)
 	if err != nil {
 		return asSpec(err)
 	}

@@ -18,7 +18,8 @@ func readPhotos(ctx context.Context, w io.Writer, c *trainCmd) error {
 		return err
 	}
 	spec := c.spec("glyphs")
-	set, err := images.Open(ctx, spec, images.Options{Seed: c.Seed}, reading(w, spec))
+	set, err := images.Open(ctx, spec, images.Options{Seed: c.Seed,
+		EvalShare: float64(c.EvalShare)}, reading(w, spec))
 	if err != nil {
 		return asSpec(err)
 	}
@@ -39,7 +40,8 @@ func loadPhotos(_ context.Context, _ io.Writer, c *trainCmd, m *models.Model) (d
 // directory is given.
 func loadPictures(ctx context.Context, w io.Writer, c *trainCmd, m *models.Model) (dataset, error) {
 	spec := c.spec("glyphs")
-	set, err := images.Open(ctx, spec, images.Options{Seed: c.Seed}, reading(w, spec))
+	set, err := images.Open(ctx, spec, images.Options{Seed: c.Seed,
+		EvalShare: float64(c.EvalShare)}, reading(w, spec))
 	if err != nil {
 		return dataset{}, asSpec(err)
 	}
@@ -66,7 +68,8 @@ func batched(set *images.Set, seed uint64, m *models.Model,
 // loadSpeech reads or makes utterances.
 func loadSpeech(ctx context.Context, w io.Writer, c *trainCmd, m *models.Model) (dataset, error) {
 	spec := c.spec("formant")
-	set, err := speech.Open(ctx, spec, speech.Options{Seed: c.Seed}, reading(w, spec))
+	set, err := speech.Open(ctx, spec, speech.Options{Seed: c.Seed,
+		EvalShare: float64(c.EvalShare)}, reading(w, spec))
 	if err != nil {
 		return dataset{}, asSpec(err)
 	}

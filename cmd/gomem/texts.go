@@ -27,7 +27,8 @@ func readTexts(ctx context.Context, w io.Writer, c *trainCmd) error {
 		return err
 	}
 	spec := c.spec("go:doc")
-	corpus, err := data.Open(ctx, spec, reading(w, spec))
+	corpus, err := data.Options{EvalShare: float64(c.EvalShare),
+		Progress: reading(w, spec)}.Open(ctx, spec)
 	if err != nil {
 		return asSpec(err)
 	}

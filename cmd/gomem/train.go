@@ -31,6 +31,7 @@ type trainCmd struct {
 	EvalEvery   count    `group:"run" placeholder:"N" default:"100"`
 	EvalBatches count    `group:"run" placeholder:"N"`
 	EvalData    location `group:"run" placeholder:"SPEC"`
+	EvalShare   share    `group:"run" placeholder:"SHARE"`
 	BLEU        *whole   `name:"bleu" group:"run" placeholder:"N"`
 	Samples     location `group:"run" placeholder:"DIR"`
 	Tokenizer   location `group:"run" placeholder:"FILE"`
@@ -152,6 +153,10 @@ func (c *trainCmd) prepare(ctx context.Context, e *env, b *built, o, session gom
 	if err != nil {
 		return err
 	}
+	if c.EvalShare > 0 && d.batches.HeldOutBatches() == 0 {
+		return fmt.Errorf("--eval-share %v holds nothing out of %s: give a larger one",
+			float64(c.EvalShare), d.about)
+	}
 	if c.EvalData != "" {
 		if d, err = c.evaluatedOn(ctx, e.stderr, b, d); err != nil {
 			return err
@@ -226,6 +231,11 @@ func (c *trainCmd) fitting() error {
 		return usagef("--rename needs --init DIR or FILE")
 	case c.Init != "" && c.Resume != "":
 		return usagef("--init and --resume can't be used together: what is resumed has weights")
+	case c.EvalShare > 0 && c.EvalData != "":
+		return usagef("--eval-share and --eval-data can't be used together: nothing that is " +
+			"held out of --data is evaluated then")
+	case c.EvalShare > 0 && strings.HasPrefix(string(c.Data), "cifar10:"):
+		return usagef("--eval-share does nothing for cifar10: its test set is what is held out")
 	case !gomem.Computes(c.Device) && c.Init != "":
 		return usagef("--device %s computes nothing: it has no use for --init", c.Device)
 	case !gomem.Computes(c.Device) && (c.Save != "" || c.Resume != ""):
@@ -316,6 +326,9 @@ func (c *trainCmd) runOptions(b *built, d dataset, s gomem.Options) (train.Optio
 		Config: maps.Clone(b.numbers), Labels: map[string]string{"data": d.about},
 	}
 	o.Config["data"], o.Config["seed"] = d.id, strconv.FormatUint(c.Seed, 10)
+	if c.EvalShare > 0 {
+		o.Config["eval-share"] = fmt.Sprint(float64(c.EvalShare))
+	}
 	if o.Steps == 0 && o.Epochs == 0 {
 		o.Steps = defaultSteps
 	}

@@ -29,7 +29,8 @@
 // # Held-out images
 //
 // A file of dir: and icons: is held out if the hash of its name below the root
-// falls in 1 of 50 classes, whatever else there is.
+// falls in 1 of 50 classes, whatever else there is. A larger Options.EvalShare takes
+// more classes, always in the same order; of glyphs it takes the last of all.
 //
 // # Batches
 //

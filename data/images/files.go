@@ -177,31 +177,47 @@ func (r *reader) directory(path string) (string, error) {
 	return real, nil
 }
 
-// load divides files into parts and reads them.
+// load reads files and divides them into parts. They are listed in one order, whatever
+// the share that is held out, so that Info tells sets apart and not shares.
 func (r *reader) load(s *Set, all []entry, mirrored bool) error {
 	byHash(all)
-	var train, heldOut []entry
-	for _, e := range all {
-		if data.HeldOut(e.name) {
-			heldOut = append(heldOut, e)
-		} else {
-			train = append(train, e)
-		}
-	}
-	train, heldOut = train[:r.limit(len(train))], heldOut[:r.limit(len(heldOut))]
-	all = slices.Concat(train, heldOut)
+	slices.SortStableFunc(all, func(a, b entry) int {
+		return partOf(a, 0) - partOf(b, 0)
+	})
+	all = r.bounded(all)
 	if err := r.readFiles(s, all); err != nil {
 		return err
-	}
-	readable := func(part []entry) files {
-		unread := func(e entry) bool { return e.bytes == nil }
-		return files{slices.DeleteFunc(part, unread), mirrored}
 	}
 	if err := r.checkKinds(s, all); err != nil {
 		return err
 	}
-	s.train, s.heldOut = readable(all[:len(train)]), readable(all[len(train):])
+	var parts [2][]entry
+	for _, e := range all {
+		if e.bytes != nil {
+			p := partOf(e, r.opts.EvalShare)
+			parts[p] = append(parts[p], e)
+		}
+	}
+	s.train, s.heldOut = files{parts[0], mirrored}, files{parts[1], mirrored}
 	return nil
+}
+
+// bounded are the files that may be kept, in their order.
+func (r *reader) bounded(all []entry) []entry {
+	var kept [2]int
+	return slices.DeleteFunc(all, func(e entry) bool {
+		n := &kept[partOf(e, r.opts.EvalShare)]
+		*n++
+		return r.limit(*n) < *n
+	})
+}
+
+// partOf is 1 for a file that a share holds out, else 0.
+func partOf(e entry, share float64) int {
+	if data.HeldOut(e.name, share) {
+		return 1
+	}
+	return 0
 }
 
 // checkKinds refuses a kind of which nothing can be read.

@@ -28,8 +28,8 @@ import (
 
 // The size of the set of glyphs.
 const (
-	glyphsTrain   = 50_000
-	glyphsHeldOut = 1_000
+	glyphsAll   = 51_000
+	glyphsTrain = 50_000 // of them, unless a share is given
 )
 
 // characters are the kinds of glyphs.
@@ -76,8 +76,12 @@ func (r *reader) readGlyphs() (*Set, error) {
 	}
 	s.Info.Path = "the Go fonts"
 	s.Info.Summarize(files)
-	s.train = glyphs{outlines, r.opts.Seed, 0, r.limit(glyphsTrain)}
-	s.heldOut = glyphs{outlines, r.opts.Seed, glyphsTrain, r.limit(glyphsHeldOut)}
+	train := glyphsTrain
+	if r.opts.EvalShare > 0 {
+		train = int(math.Round((1 - r.opts.EvalShare) * glyphsAll))
+	}
+	s.train = glyphs{outlines, r.opts.Seed, 0, r.limit(train)}
+	s.heldOut = glyphs{outlines, r.opts.Seed, train, r.limit(glyphsAll - train)}
 	return s, nil
 }
 

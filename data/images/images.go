@@ -41,6 +41,10 @@ type Options struct {
 	MaxImages int
 	// Seed selects the images of a set that is drawn.
 	Seed uint64
+	// EvalShare is how large a part of the images is held out, above 0 and below 1; 0
+	// means 1/50, of glyphs 1,000. A larger share holds out what a smaller one does, and
+	// more. CIFAR-10 has a part for that, and takes none.
+	EvalShare float64
 }
 
 // Open reads the set that spec names (see the package comment for the specs).
@@ -87,6 +91,8 @@ func (r *reader) source(scheme string) (func() (*Set, error), error) {
 	case r.opts.MaxImages < 0:
 		return nil, fmt.Errorf("limit of %d images: give a positive number, or 0 for all",
 			r.opts.MaxImages)
+	case data.CheckEvalShare(r.opts.EvalShare) != nil:
+		return nil, data.CheckEvalShare(r.opts.EvalShare)
 	case r.spec == "":
 		return nil, errors.New("empty spec: " + known)
 	case r.spec == "glyphs":
@@ -95,6 +101,8 @@ func (r *reader) source(scheme string) (func() (*Set, error), error) {
 		return nil, errors.New("unknown source: " + known)
 	case r.path == "":
 		return nil, errors.New("no path: " + known)
+	case scheme == "cifar10" && r.opts.EvalShare != 0:
+		return nil, errors.New("its test set is what is held out: give no share for evaluation")
 	}
 	return sources[scheme], nil
 }
@@ -103,7 +111,7 @@ func (r *reader) source(scheme string) (func() (*Set, error), error) {
 func (r *reader) check(s *Set) error {
 	switch {
 	case s.train.len() == 0:
-		return r.fail(r.path, errors.New("no image to train on: add some"))
+		return r.fail(r.path, errors.New("no image to train on: add some, or hold less out"))
 	case s.Classes < 2:
 		return r.fail(r.path, fmt.Errorf("one kind of images, %s: give two or more",
 			s.ClassNames[0]))

@@ -23,7 +23,8 @@
 // capitals become small, punctuation is dropped and hyphens separate words. What is
 // read out in other letters, such as a digit, is refused.
 //
-// An utterance is held out if the hash of its text falls in 1 of 50 classes. So
+// An utterance is held out if the hash of its text falls in 1 of 50 classes, or in
+// more of them for a larger Options.EvalShare, always in the same order. So
 // no sentence is on both sides, whoever speaks it, and a rerun, a larger sample and
 // a different machine agree.
 //

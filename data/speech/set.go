@@ -49,6 +49,9 @@ func (s *Set) Whole() *Set {
 type Options struct {
 	MaxUtterances int    // the first so many are kept; 0 means no limit
 	Seed          uint64 // selects the voices of formant and espeak
+	// EvalShare is how large a part of the utterances is held out, above 0 and below 1;
+	// 0 means 1/50. A larger share holds out what a smaller one does, and more.
+	EvalShare float64
 }
 
 // Open reads the set of utterances that spec names (see the package comment).
@@ -89,6 +92,8 @@ func (r *reader) source(scheme, arg string) (func(context.Context, string) error
 	case r.opts.MaxUtterances < 0:
 		return nil, fmt.Errorf("limit of %d utterances: give a positive number, or 0 for all",
 			r.opts.MaxUtterances)
+	case data.CheckEvalShare(r.opts.EvalShare) != nil:
+		return nil, data.CheckEvalShare(r.opts.EvalShare)
 	case scheme == "" && arg == "":
 		return nil, errors.New("empty spec: " + known)
 	case scheme == "formant" && arg == "":
@@ -164,7 +169,7 @@ func (r *reader) add(u Utterance) {
 		return
 	}
 	r.set.Info.Pairs++
-	if data.HeldOut(u.Text) { // whoever speaks it
+	if data.HeldOut(u.Text, r.opts.EvalShare) { // whoever speaks it
 		r.set.Info.HeldOut++
 		r.set.HeldOut = append(r.set.HeldOut, u)
 	} else {
