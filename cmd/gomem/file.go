@@ -44,6 +44,18 @@ func createFile(path string) (*outFile, error) {
 	return &outFile{f, path}, nil
 }
 
+// creatable tries to create a file, if there is a path and no pipe or device is there.
+func creatable(path string) error {
+	if info, err := os.Stat(path); path == "" || err == nil && !info.Mode().IsRegular() {
+		return nil
+	}
+	out, err := createFile(path)
+	if err == nil {
+		out.abandon()
+	}
+	return err
+}
+
 // commit completes the file, or abandons it if it could not be written, for the
 // reason given or one of its own.
 func (f *outFile) commit(err error) error {

@@ -207,12 +207,8 @@ func (c *trainCmd) reachable() error {
 			return err
 		}
 	}
-	if c.Trace != "" {
-		out, err := createFile(string(c.Trace))
-		if err != nil {
-			return err
-		}
-		out.abandon()
+	if err := creatable(string(c.Trace)); err != nil {
+		return err
 	}
 	if c.Profile != "" {
 		if err := writable(string(c.Profile)); err != nil {
