@@ -59,9 +59,9 @@ func OpenRunning(ctx context.Context, spec string, progress func(files int)) (*R
 	return Options{Progress: progress}.OpenRunning(ctx, spec)
 }
 
-// OpenRunning is the function OpenRunning with a share held out: of the documents of
-// go:doc, else of the sections. A limit on the number of pairs is refused, since running
-// text has none.
+// OpenRunning is the function OpenRunning with a share held out: of the sections, or
+// where the spec is go:doc, of the documents. A limit on the number of pairs is refused,
+// since running text has none.
 func (o Options) OpenRunning(ctx context.Context, spec string) (*Running, error) {
 	scheme, path, _ := strings.Cut(spec, ":")
 	switch err := CheckEvalShare(o.EvalShare); {
