@@ -93,8 +93,8 @@ func (k *sketch) pack(budgets need, effort int64) {
 func packSpace(slots []plan.Slot, id space.ID, budget, effort int64) int64 {
 	var ids []int
 	var blocks []arena.Block
-	for i, s := range slots {
-		if s.Space == id {
+	for i := range slots {
+		if s := &slots[i]; s.Space == id { // others write the offsets of other spaces
 			ids = append(ids, i)
 			blocks = append(blocks, arena.Block{From: s.From, To: s.To, Bytes: s.Bytes,
 				Fixed: s.Fixed})
