@@ -94,7 +94,7 @@ func kaiser(x float64) float64 {
 func bessel(x float64) float64 {
 	quarter, term, sum := float64(x*x)/4, 1.0, 1.0
 	for k := 1.0; term > 1e-17*sum; k++ {
-		term *= quarter / float64(k*k)
+		term = float64(term * (quarter / float64(k*k)))
 		sum += term
 	}
 	return sum
