@@ -318,8 +318,13 @@ func replacePublic(d disk, dir, name string, content func(file) error) error {
 }
 
 // Export writes a run's checkpoint of models.GPT with this configuration as a public
-// checkpoint. from is the checkpoint's file, or a directory for the latest in it.
+// checkpoint. from is the checkpoint's file, or a directory for the latest in it. A
+// directory with checkpoints of a run is refused: it would no longer be known as one.
 func Export(dir, from string, c models.GPTConfig) error {
+	if l, err := list(dir); err == nil && len(l.steps) > 0 {
+		return &ErrCheckpoint{Path: dir, Err: errors.New("the directory has checkpoints of a " +
+			"run: write to another directory")}
+	}
 	o, err := open(from)
 	if err != nil {
 		return err

@@ -31,6 +31,8 @@ func CheckSave(dir, resume string) error {
 	case len(l.odd) > 0:
 		err = fmt.Errorf("cannot save there: %s in it is not a regular file: move it away",
 			l.odd[0])
+	case IsPublic(dir):
+		err = errors.New("the directory has a public checkpoint: save to another directory")
 	case len(l.steps) > 0 && !holds(dir, resume):
 		err = errors.New("the directory has checkpoints of another run: resume that one, or " +
 			"save to another directory")

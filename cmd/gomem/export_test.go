@@ -18,6 +18,17 @@ func TestExport(t *testing.T) {
 	if got := files(t, "published"); got != "config.json model.safetensors tokenizer.json" {
 		t.Errorf("files %s", got)
 	}
+	for _, c := range []struct{ want, line string }{
+		{"run: the directory has checkpoints of a run", "export --from run run"},
+		{"published: the directory has a public checkpoint", "train --model gpt --size s512 " +
+			"--data text:pairs.tsv --steps 1 --save published"},
+	} {
+		o := invoke(t, strings.Fields(c.line)...)
+		if o.status != exitFailure || !strings.Contains(o.stderr, c.want) ||
+			strings.Count(o.stderr, "\n") != 1 {
+			t.Errorf("%s: %+v", c.line, o)
+		}
+	}
 	write(t, "a.txt", "the number")
 	want, _ := predicted(t, exitOK, "--from", "run", "--tokens", "9", "a.txt")
 	got, _ := predicted(t, exitOK, "--from", "published", "--tokens", "9", "a.txt")
