@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/gomem/gomem"
+	"github.com/gomem/gomem/bench/internal/torch"
 	"github.com/gomem/gomem/models"
 	"github.com/gomem/gomem/train"
 )
@@ -33,7 +34,7 @@ func llama(tied bool) map[string]any {
 // TestPyTorch is what takes PyTorch, which is slow to start.
 func TestPyTorch(t *testing.T) {
 	p, err := startPeer(context.Background(), "/usr/bin/python3")
-	if missing, ok := errors.AsType[*missingError](err); ok {
+	if missing, ok := errors.AsType[*torch.ErrMissing](err); ok {
 		t.Skip("nothing to compare with: ", missing)
 	}
 	if err != nil {
@@ -54,14 +55,14 @@ func TestPyTorch(t *testing.T) {
 			t.Error("a request without arguments was answered")
 		}
 	})
-	if err := p.close(); err != nil {
+	if err := p.Close(); err != nil {
 		t.Error(err)
 	}
 }
 
 // testCheckpoint: what PyTorch writes is read; written again, PyTorch reads it, and
 // there it has the loss and the continuation that it has here, within any memory.
-func testCheckpoint(t *testing.T, p *peer, arguments map[string]any) {
+func testCheckpoint(t *testing.T, p peer, arguments map[string]any) {
 	ctx := context.Background()
 	dir := t.TempDir()
 	arguments["directory"] = dir
@@ -122,7 +123,7 @@ func rewrite(ctx context.Context, from, to string) (err error) {
 }
 
 // testTraining: steps of AdamW with clipped gradients have PyTorch's losses.
-func testTraining(t *testing.T, p *peer) {
+func testTraining(t *testing.T, p peer) {
 	for _, config := range []map[string]any{gpt2(), llama(false)} {
 		dir := t.TempDir()
 		if err := p.ask("make", map[string]any{"config": config, "directory": dir},

@@ -33,6 +33,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/gomem/gomem/bench/internal/torch"
 )
 
 type options struct {
@@ -88,7 +90,7 @@ func run(ctx context.Context, o options, w io.Writer) error {
 			break
 		}
 	}
-	if missing, ok := errors.AsType[*missingError](err); ok {
+	if missing, ok := errors.AsType[*torch.ErrMissing](err); ok {
 		fmt.Fprintln(w, "not compared:", missing)
 		err = nil
 	}
@@ -109,7 +111,7 @@ func (b *bench) alone(ctx context.Context, do string, arguments map[string]any,
 		return "", err
 	}
 	err = p.ask(do, arguments, reply)
-	return p.about, errors.Join(err, p.close())
+	return p.About, errors.Join(err, p.Close())
 }
 
 // network is the folder of one that PyTorch makes when it is first asked for.

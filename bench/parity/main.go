@@ -31,6 +31,8 @@ import (
 	"os/signal"
 	"slices"
 	"strings"
+
+	"github.com/gomem/gomem/bench/internal/torch"
 )
 
 type options struct {
@@ -75,7 +77,7 @@ func parse(args []string, usage io.Writer) (options, error) {
 // run compares the models, or says that there is nothing to compare with.
 func run(ctx context.Context, o options, w io.Writer) (err error) {
 	p, err := startPeer(ctx, o.python)
-	if missing, ok := errors.AsType[*missingError](err); ok {
+	if missing, ok := errors.AsType[*torch.ErrMissing](err); ok {
 		fmt.Fprintln(w, "not compared:", missing)
 		return nil
 	}
@@ -93,7 +95,7 @@ func run(ctx context.Context, o options, w io.Writer) (err error) {
 // table compares the models and prints a row for each. The error says how many
 // differ.
 func table(ctx context.Context, p *peer, cases []parityCase, w io.Writer) error {
-	heading(w, p.about)
+	heading(w, p.About)
 	differ := 0
 	for _, c := range cases {
 		r, err := compare(ctx, p, c)

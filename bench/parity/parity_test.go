@@ -11,13 +11,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gomem/gomem/bench/internal/torch"
 	"github.com/gomem/gomem/graph"
 )
 
 // TestPyTorch is what takes PyTorch, which is slow to start.
 func TestPyTorch(t *testing.T) {
 	p, err := startPeer(context.Background(), "/usr/bin/python3")
-	if missing, ok := errors.AsType[*missingError](err); ok {
+	if missing, ok := errors.AsType[*torch.ErrMissing](err); ok {
 		t.Skip("nothing to compare with: ", missing)
 	}
 	if err != nil {
