@@ -172,12 +172,14 @@ func (e *usageError) Unwrap() error { return e.err }
 
 func usagef(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
 
-// asUsage makes a parse error, other than the wish for help, a usage error.
+// asUsage makes a parse error, other than the wish for help, a usage error. That a flag
+// may also be left out is not said as a word that it may be.
 func asUsage(err error) error {
 	if errors.Is(err, errHelp) {
 		return err
 	}
-	return usagef("%w; see gomem --help", err)
+	text := strings.Replace(err.Error(), `must be one of "",`, "must be one of ", 1)
+	return usagef("%s; see gomem --help", text)
 }
 
 // oneLine is an error's message on one line, without the façade's prefix, which

@@ -222,6 +222,7 @@ func TestBadInput(t *testing.T) {
 		{"fit --model resnet --length 3", 2, "--length does nothing for --model resnet"},
 		{"fit --policy best", 2, "thesis"},
 		{"fit --device gpu", 2, "unknown device"},
+		{"train --moe thick", 2, `--moe must be one of "dense","sparse" but got "thick"`},
 		{"fit --device sim:abacus", 2, "titanx-thesis"},
 		{"plan --device sim:none.json", 1, "none.json"},
 		{"plan --plan-time -1s", 2, "--plan-time -1s: want a time such as 30s"},
