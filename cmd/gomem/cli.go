@@ -172,14 +172,17 @@ func (e *usageError) Unwrap() error { return e.err }
 
 func usagef(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
 
-// asUsage makes a parse error, other than the wish for help, a usage error. That a flag
-// may also be left out is not said as a word that it may be.
+// asUsage makes a parse error, other than the wish for help or a failure to print it, a
+// usage error. That a flag may also be left out is not said as a word that it may be.
 func asUsage(err error) error {
 	if errors.Is(err, errHelp) {
 		return err
 	}
-	text := strings.Replace(err.Error(), `must be one of "",`, "must be one of ", 1)
-	return usagef("%s; see gomem --help", text)
+	const empty, words = `must be one of "",`, "must be one of "
+	if text := err.Error(); strings.Contains(text, empty) {
+		return usagef("%s; see gomem --help", strings.Replace(text, empty, words, 1))
+	}
+	return usagef("%w; see gomem --help", err)
 }
 
 // oneLine is an error's message on one line, without the façade's prefix, which
