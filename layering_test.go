@@ -67,6 +67,7 @@ func TestLayering(t *testing.T) {
 		{[]string{"internal/thesis"}, []string{"cmd/gomem", "train"},
 			"experiments run models, not training"},
 		{[]string{"train", "predict"}, []string{"cmd/gomem"}, "the program is on top"},
+		{[]string{"distrib"}, []string{""}, "schemes know updates, not graphs, and no network"},
 		{[]string{"internal/reference"},
 			[]string{"plan", "pass", "compile", "executor", "internal/device"},
 			"the reference shares nothing with what it checks"},

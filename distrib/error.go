@@ -1,0 +1,42 @@
+package distrib
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// LostError says which nodes are gone, and in which epoch.
+type LostError struct {
+	Nodes []NodeID
+	Epoch int64
+	Err   error // what was noticed
+}
+
+// Error is one line.
+func (e *LostError) Error() string {
+	var names []string
+	for _, n := range slices.Sorted(slices.Values(e.Nodes)) {
+		names = append(names, fmt.Sprint(n))
+	}
+	s := fmt.Sprintf("lost node %s in epoch %d", strings.Join(names, ", "), e.Epoch)
+	if e.Err != nil {
+		s += ": " + e.Err.Error()
+	}
+	return s
+}
+
+// Unwrap is what was noticed.
+func (e *LostError) Unwrap() error { return e.Err }
+
+// StallError is a wait that took too long: who did not come, and for what.
+type StallError struct {
+	Nodes []NodeID // that are waited for
+	Clock Clock    // that they have not reached
+	What  string   // "parameter enc/0/att/q", "barrier start"
+}
+
+// Error is one line.
+func (e *StallError) Error() string {
+	return fmt.Sprintf("stalled: %s waits for node %v at clock %d", e.What, e.Nodes, e.Clock)
+}
