@@ -3,8 +3,11 @@ package main
 import (
 	"context"
 	"os"
+
+	"github.com/gomem/gomem/internal/command"
 )
 
 func main() {
-	os.Exit(run(untilSignal(context.Background()), os.Args[1:], os.Stdout, os.Stderr))
+	ctx := command.UntilSignal(context.Background())
+	os.Exit(command.Main(ctx, os.Args[1:], os.Stdout, os.Stderr, command.Extras{}))
 }

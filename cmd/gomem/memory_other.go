@@ -1,6 +1,0 @@
-//go:build !linux
-
-package main
-
-// machineMemory is the machine's memory in bytes, or 0 if it is unknown.
-func machineMemory() int64 { return 0 }

@@ -1,0 +1,84 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/gomem/gomem/internal/thesis"
+)
+
+// benchCmd is gomem bench.
+type benchCmd struct {
+	Thesis thesisCmd `cmd:"" help:"Reproduce the tables of the thesis that gomem starts from."`
+}
+
+func (benchCmd) examples() string {
+	return `
+  gomem bench thesis --table 6.4                 memory and time of five models
+`
+}
+
+// thesisCmd is gomem bench thesis.
+type thesisCmd struct {
+	Table    []string `placeholder:"ID"`
+	Size     string   `enum:"s64,base" default:"s64" placeholder:"SIZE"`
+	Runs     count    `placeholder:"N"`
+	CopyGbps speed    `placeholder:"GB/S"`
+	Plots    location `placeholder:"DIR" help:"Draw the figures as PNG and SVG into a directory."`
+	JSON     bool     `name:"json" xor:"format" help:"Print one JSON object a table."`
+	CSV      bool     `name:"csv" xor:"format"`
+	Markdown bool     `xor:"format" help:"Print Markdown."`
+}
+
+// Help is the long help.
+func (thesisCmd) Help() string {
+	return `Makes the tables and figures of chapter 6 of J. Wei's thesis (2019), with what
+TensorFlow and TensorFlowMem did there beside what gomem does here. Capacity is
+compared under equal caps, 12GiB of device and 64GiB of host memory, by planning,
+and by running at a 64th of both. Times are relative to gomem's own baseline, with
+copies slowed down to the thesis' ratio of computing to copying. Everything takes
+about an hour on two cores.`
+}
+
+func (thesisCmd) examples() string {
+	return `
+  gomem bench thesis --table 6.4 --plots figures     figure 6.8 too
+  gomem bench thesis --table 6.5 --table 6.7         largest batch, deepest network
+  gomem bench thesis --size base --csv               only plan, for a spreadsheet
+`
+}
+
+// Run makes the tables.
+func (c *thesisCmd) Run(ctx context.Context, e *env) error {
+	last := time.Now()
+	o := thesis.Options{
+		Tables: c.Table, Size: c.Size, Runs: int(c.Runs),
+		CopyGbps: float64(c.CopyGbps), Plots: string(c.Plots),
+		Progress: func(what string) {
+			if time.Since(last) > patience {
+				last = time.Now()
+				fmt.Fprintf(e.stderr, "gomem: %s\n", what)
+			}
+		},
+	}
+	if err := o.Validate(); err != nil {
+		return usagef("%w", err)
+	}
+	first := true
+	return thesis.Run(ctx, o, func(t thesis.Table) error {
+		if !first && !c.JSON {
+			fmt.Fprintln(e.stdout)
+		}
+		first = false
+		switch {
+		case c.JSON:
+			return t.WriteJSON(e.stdout)
+		case c.CSV:
+			return t.WriteCSV(e.stdout)
+		case c.Markdown:
+			return t.WriteMarkdown(e.stdout)
+		}
+		return t.WriteText(e.stdout)
+	})
+}

@@ -1,0 +1,99 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/gomem/gomem"
+)
+
+// cost is what a budget costs.
+type cost struct {
+	// MinDevice is the smallest device budget that works with the options.
+	MinDevice int64   `json:"min_device_bytes"`
+	Machine   string  `json:"machine"` // that times are of
+	Kappa     float64 `json:"kappa"`   // see machine.Model
+	// PredictedMS is the time of a training step, and LowerBoundMS less than any plan of
+	// the same order and budget has; 0 if it is not known.
+	PredictedMS  float64 `json:"predicted_step_ms"`
+	LowerBoundMS float64 `json:"lower_bound_ms"`
+	Slower       float64 `json:"slower"` // the predicted time over vanilla's
+	Actions      actions `json:"actions"`
+}
+
+// costOf weighs a plan against vanilla's.
+func costOf(ctx context.Context, b *built, o gomem.Options, p, vanilla planned) (cost, error) {
+	m := p.Results[0].Model
+	c := cost{
+		Machine: m.Name(), Kappa: m.Kappa(),
+		PredictedMS:  milliseconds(stepTime(b, p)),
+		LowerBoundMS: milliseconds(lowerBound(b, p, o.DeviceBytes)),
+		Slower:       ratio(stepTime(b, p), stepTime(b, vanilla)),
+		Actions:      actionsOf(p.training(), p.Graph, p.Model),
+	}
+	var err error
+	c.MinDevice, err = gomem.MinDevice(ctx, b.model.Graph, o, b.targets...)
+	return c, inFlags(err)
+}
+
+// ratio is a time over another.
+func ratio(a, b time.Duration) float64 { return float64(a) / float64(max(b, 1)) }
+
+// costs is what the budget costs, in a line. Vanilla has nothing to pay for.
+func (r report) costs(c cost) string {
+	if r.Policy == baseline {
+		return ""
+	}
+	free := "vanilla fits from "
+	if r.Policy.Searches() {
+		free = "fits without copying from "
+	}
+	parts := []string{free + short(r.VanillaDevice)}
+	if r.DeviceBudget > 0 {
+		parts = append(parts, fmt.Sprintf("at %s %s", short(r.DeviceBudget), r.effect(c)))
+	}
+	return strings.Join(append(parts, "least "+short(c.MinDevice)), "; ")
+}
+
+// effect is what a plan does to the time of a step.
+func (r report) effect(c cost) string {
+	if r.copies() == 0 && c.Actions.Recomputed == 0 {
+		return "nothing is copied"
+	}
+	return slower(c.Slower)
+}
+
+// slower is a ratio of times in words.
+func slower(ratio float64) string {
+	percent := 100 * (ratio - 1)
+	switch {
+	case ratio >= 2:
+		return fmt.Sprintf("%.1f times the time", ratio)
+	case percent >= 0.5:
+		return fmt.Sprintf("about %.0f%% slower", percent)
+	case percent <= -0.5:
+		return fmt.Sprintf("about %.0f%% faster", -percent)
+	}
+	return "no slower"
+}
+
+// short is a size of few figures.
+func short(bytes int64) string {
+	x := float64(bytes)
+	units := []string{"B", "KiB", "MiB", "GiB", "TiB", "PiB"}
+	for x >= 1024 && len(units) > 1 {
+		x, units = x/1024, units[1:]
+	}
+	switch {
+	case x >= 100 || len(units) == 6:
+		return fmt.Sprintf("%.0f%s", x, units[0])
+	}
+	return fmt.Sprintf("%.3g%s", x, units[0])
+}
+
+// copies are what a plan copies beside inputs and results, in bytes.
+func (r report) copies() int64 {
+	return r.SwapIn + r.SwapOut + r.Stage + r.Gradients + r.WriteBack
+}

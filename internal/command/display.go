@@ -1,0 +1,259 @@
+package command
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gomem/gomem"
+	"github.com/gomem/gomem/train"
+)
+
+// header is what is known before the first step.
+type header struct {
+	report
+	cost
+	Device string `json:"device"`
+	Data   string `json:"data"`
+
+	facts []field // more about the data
+}
+
+// display shows a run. Nothing is shown before the run has started, so that one
+// that cannot start shows nothing but its error. Output that cannot be written is
+// no reason to stop training: the command says so at its end.
+type display interface {
+	observe(train.Event)
+	close()                // before anything else is printed
+	summary(train.Summary) // after close
+}
+
+// newDisplay shows a run as suits the output: JSON if asked for, else text, on a terminal
+// with a bar. Warnings go to standard error, unless they would draw into a bar.
+func newDisplay(w, stderr io.Writer, asJSON bool, h header) display {
+	if asJSON {
+		return &jsonDisplay{header: h, out: json.NewEncoder(w), warnings: stderr}
+	}
+	d := &textDisplay{header: h, out: w, warnings: stderr, progress: train.NewProgress(w)}
+	d.progress.Facts = d.facts
+	return d
+}
+
+// textDisplay prints what is known before a run and after it, and its progress between.
+type textDisplay struct {
+	header   header
+	out      io.Writer
+	warnings io.Writer // standard error
+	progress *train.Progress
+}
+
+func (d *textDisplay) start() {
+	h := d.header
+	printFields(d.out, slices.Concat([]field{
+		{"model", fmt.Sprintf("%s %s, %s parameters, %s", h.Model, h.Size, grouped(h.Parameters),
+			counted(h.Nodes, "node"))},
+		{"data", h.Data},
+	}, h.facts, []field{
+		{"plan", h.method()},
+		{"device", within(h.DevicePeak, h.DeviceBudget) + h.versus()},
+		{"host", within(h.HostPeak, h.HostBudget)},
+		{"disk", ifAny(h.DiskPeak, h.DiskBudget)},
+		{"copied a step", h.copied()},
+	}))
+	if text := h.costs(h.cost); text != "" {
+		fmt.Fprintln(d.out, train.Folded(text, widthOf(d.out)))
+	}
+	fmt.Fprintln(d.out)
+}
+
+// copied is the traffic of a training step.
+func (r report) copied() string {
+	if r.Policy == baseline {
+		return size(r.Feeds+r.Fetches) + " of inputs and results"
+	}
+	return fmt.Sprintf("%s in (%s of variables, %s swapped), %s out (%s swapped, %s of gradients)",
+		size(r.Stage+r.SwapIn+r.Feeds), size(r.Stage), size(r.SwapIn),
+		size(r.SwapOut+r.Gradients+r.Fetches), size(r.SwapOut), size(r.Gradients))
+}
+
+func (d *textDisplay) observe(e train.Event) {
+	switch {
+	case e.Kind == train.Start:
+		d.start()
+	case e.Kind == train.Warning && train.TerminalOf(d.out).Width() > 0:
+		warn(d.progress.Lines, e)
+		return
+	case e.Kind == train.Warning:
+		warn(d.warnings, e)
+		return
+	}
+	d.progress.Observe(e)
+}
+
+// facts are a step in numbers, the most important first. The null device has no loss and
+// no speed, a simulated one no loss.
+func (d *textDisplay) facts(e train.Event, left time.Duration) []string {
+	memory := []string{"device " + size(e.DeviceBytes), "host " + size(e.HostBytes)}
+	speed := fmt.Sprintf("%s %ss/s", figures(e.UnitsPerSecond), d.header.Unit)
+	switch device := d.header.Device; {
+	case device == gomem.Null:
+		return append([]string{"nothing computed"}, memory...)
+	case !gomem.Computes(device):
+		return append([]string{"nothing computed", e.StepTime.Round(time.Microsecond).String(),
+			speed}, memory...)
+	}
+	copies := int64(float64(e.CopyBytes) / max(e.StepTime.Seconds(), 1e-9))
+	return []string{fmt.Sprintf("loss %.4f", e.Loss), left.Round(time.Second).String() + " left",
+		speed, memory[0], "copies " + size(copies) + "/s"}
+}
+
+// warn prints a warning.
+func warn(w io.Writer, e train.Event) { fmt.Fprintf(w, "gomem: warning: %s\n", e.Text) }
+
+// metrics lists metrics in order of their names.
+func metrics(m map[string]float64) []string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		out = append(out, fmt.Sprintf("%s %.4f", name, m[name]))
+	}
+	return out
+}
+
+func (d *textDisplay) close() { d.progress.Close() }
+
+func (d *textDisplay) summary(s train.Summary) {
+	fields := []field{
+		{"device peak", compared(s.PredictedDevicePeak, s.ActualDevicePeak) + d.header.versus()},
+		{"host peak", compared(s.PredictedHostPeak, s.ActualHostPeak)},
+	}
+	if s.PredictedDiskPeak > 0 {
+		fields = append(fields,
+			field{"disk peak", compared(s.PredictedDiskPeak, s.ActualDiskPeak)})
+	}
+	if gomem.Computes(d.header.Device) {
+		fields = slices.Concat(results(s), fields,
+			[]field{{"weights sha256", s.WeightsSHA256}, {"checkpoint", s.Checkpoint}})
+	}
+	fmt.Fprintln(d.out)
+	printFields(d.out, fields)
+}
+
+// results are what a device that computes has.
+func results(s train.Summary) []field {
+	heldOut := ""
+	if s.EvalBatches > 0 {
+		heldOut = strings.Join(append([]string{fmt.Sprintf("%.4f", s.EvalLoss)},
+			metrics(s.EvalMetrics)...), "  ")
+	}
+	return []field{
+		{"loss", fmt.Sprintf("%.4f -> %.4f in %s", s.LossFirst, s.LossLast,
+			counted(s.Steps-s.ResumedFrom, "step"))},
+		{"held-out loss", heldOut},
+		{"speed", fmt.Sprintf("%s %ss/s, %.1f ms a step (median)", figures(s.UnitsPerSecond),
+			s.Unit, milliseconds(s.StepMedian))},
+	}
+}
+
+// compared sets the peak that was planned beside the one that was.
+func compared(predicted, actual int64) string {
+	sign := "="
+	if predicted != actual {
+		sign = "but"
+	}
+	return fmt.Sprintf("%s predicted %s %s actual", size(predicted), sign, size(actual))
+}
+
+// jsonDisplay prints JSON lines.
+type jsonDisplay struct {
+	header   header
+	out      *json.Encoder
+	warnings io.Writer // standard error
+}
+
+// print writes a line.
+func (d *jsonDisplay) print(line any) { _ = d.out.Encode(line) }
+
+func (d *jsonDisplay) observe(e train.Event) {
+	switch e.Kind {
+	case train.Start:
+		d.print(startLine{"start", e.Steps, d.header})
+		if e.Step > 0 {
+			d.print(saveLine{"resume", e.Step, e.Path})
+		}
+	case train.Init:
+		d.print(initLine{"init", e.Path, e.Text})
+	case train.Warning:
+		warn(d.warnings, e)
+		d.print(warningLine{"warning", e.Step, e.Text})
+	case train.Step:
+		d.print(stepLine{
+			"step", e.Step, e.Steps, e.Loss, e.LearningRate, e.Metrics, e.Units, e.UnitsPerSecond,
+			milliseconds(e.StepTime), e.DeviceBytes, e.HostBytes, e.CopyBytes,
+		})
+	case train.Eval:
+		d.print(evalLine{"eval", e.Step, e.Loss, e.Metrics, e.Samples})
+	case train.Save:
+		d.print(saveLine{"save", e.Step, e.Path})
+	}
+}
+
+type startLine struct {
+	Type  string `json:"type"`
+	Steps int    `json:"steps"`
+	header
+}
+
+type initLine struct {
+	Type string `json:"type"`
+	Path string `json:"path"`
+	Text string `json:"text"` // what was taken, and what not
+}
+
+type warningLine struct {
+	Type string `json:"type"`
+	Step int    `json:"step"`
+	Text string `json:"text"`
+}
+
+type stepLine struct {
+	Type           string             `json:"type"`
+	Step           int                `json:"step"`
+	Steps          int                `json:"steps"`
+	Loss           float64            `json:"loss"`
+	LearningRate   float64            `json:"learning_rate"`
+	Metrics        map[string]float64 `json:"metrics,omitempty"`
+	Units          int                `json:"units"`
+	UnitsPerSecond float64            `json:"units_per_s"`
+	StepMS         float64            `json:"step_ms"`
+	DeviceBytes    int64              `json:"device_bytes"`
+	HostBytes      int64              `json:"host_bytes"`
+	CopyBytes      int64              `json:"copy_bytes"`
+}
+
+type evalLine struct {
+	Type    string             `json:"type"`
+	Step    int                `json:"step"`
+	Loss    float64            `json:"eval_loss"`
+	Metrics map[string]float64 `json:"metrics,omitempty"`
+	Samples []string           `json:"samples,omitempty"`
+}
+
+type saveLine struct {
+	Type string `json:"type"`
+	Step int    `json:"step"`
+	Path string `json:"path"`
+}
+
+func (d *jsonDisplay) close() {}
+
+func (d *jsonDisplay) summary(s train.Summary) {
+	d.print(struct {
+		Type string `json:"type"`
+		train.Summary
+		VanillaDevice int64 `json:"vanilla_device_peak_bytes"`
+	}{"summary", s, d.header.VanillaDevice})
+}

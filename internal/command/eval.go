@@ -1,0 +1,174 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/gomem/gomem"
+	"github.com/gomem/gomem/models"
+	"github.com/gomem/gomem/train"
+)
+
+// evalCmd is gomem eval.
+type evalCmd struct {
+	From location `group:"model" required:"" placeholder:"DIR"`
+
+	Data        location `group:"run" placeholder:"SPEC"`
+	EvalBatches count    `group:"run" placeholder:"N"`
+	BLEU        *whole   `name:"bleu" group:"run" placeholder:"N"`
+
+	planFlags
+	deviceFlags
+
+	JSON bool `name:"json" group:"output"`
+}
+
+// Help is the long help.
+func (evalCmd) Help() string {
+	return `Prints the metrics of training for any data, from a checkpoint alone. Of the
+data that it was trained on only what was held out is evaluated, and then the
+numbers are those that train printed at its end; other data is evaluated as a
+whole. The plan has no gradients and no optimizer to keep.`
+}
+
+func (evalCmd) examples() string {
+	return `
+  gomem eval --from run1                         as at the end of training
+  gomem eval --from run1 --data tsv:test.tsv     all of a test set
+  gomem eval --from run2 --data dir:photos --json
+`
+}
+
+// evaluated is what eval prints.
+type evaluated struct {
+	Type           string             `json:"type"`
+	Checkpoint     string             `json:"checkpoint"`
+	Model          string             `json:"model"`
+	Size           string             `json:"size"`
+	Step           int                `json:"step"`
+	Data           string             `json:"data"`
+	Whole          bool               `json:"whole"` // of the data; none was trained on
+	Loss           float64            `json:"loss"`
+	Metrics        map[string]float64 `json:"metrics,omitempty"`
+	Batches        int                `json:"batches"`
+	Unit           string             `json:"unit"`
+	Units          int                `json:"units"`
+	Seconds        float64            `json:"seconds"`
+	UnitsPerSecond float64            `json:"units_per_s"`
+	memoryUse
+}
+
+// Run evaluates.
+func (c *evalCmd) Run(ctx context.Context, e *env) error {
+	x, err := openCheckpoint(c.From)
+	if err != nil {
+		return err
+	}
+	if x.public != nil {
+		return x.unusable("it says of no data how it was trained: gomem predict takes it")
+	}
+	if c.BLEU != nil && x.kind.name != "moe" && x.kind.name != "transformer" {
+		return usagef("--bleu does nothing for %s, which the checkpoint is of: leave it out",
+			x.kind.name)
+	}
+	if err := x.kind.learnsFrom(string(c.Data)); err != nil {
+		return err
+	}
+	b, err := x.flags.build(e.stderr)
+	if err != nil {
+		return x.unusable("%w", err)
+	}
+	m, err := b.model.Evaluation()
+	if err != nil {
+		return err
+	}
+	planned, session, err := planTask(ctx, e, taskPlan{x, m.Graph,
+		[]gomem.Target{train.EvalTarget(&m.Model)}, c.planFlags, c.deviceFlags, m.DeviceBytes,
+		m.HostBytes})
+	if err != nil {
+		return err
+	}
+	d, whole, err := c.load(ctx, e.stderr, x, b.model)
+	if err != nil {
+		return err
+	}
+	result, err := train.Evaluate(ctx, train.EvalOptions{Model: &m.Model,
+		Executions: b.model.Executions(), Loader: d.batches, From: x.Path, Session: session,
+		Planned: planned.Planned, Batches: c.batches(whole), Scorer: scorerOf(d, x.Step)})
+	if err != nil {
+		return asUse(err)
+	}
+	return c.print(e, x, b.model, d, whole, result, session)
+}
+
+// asInTraining is how many batches train evaluates.
+const asInTraining = 8
+
+// batches is how many are evaluated at most: as many as in training, or all of other
+// data, 0.
+func (c *evalCmd) batches(whole bool) int {
+	if c.EvalBatches > 0 || whole {
+		return int(c.EvalBatches)
+	}
+	return asInTraining
+}
+
+// scorerOf is the scorer of the last evaluation of a run, or nil.
+func scorerOf(d dataset, step int) func() train.Scorer {
+	if d.scorer == nil {
+		return nil
+	}
+	return func() train.Scorer { return d.scorer(step, true) }
+}
+
+// print shows what came of it.
+func (c *evalCmd) print(e *env, x checkpointed, m *models.Model, d dataset, whole bool,
+	r train.Evaluated, session gomem.Options) error {
+	line := evaluated{"eval", x.Path, x.Model, x.Size, x.Step, d.about, whole, r.Loss, r.Metrics,
+		r.Batches, m.Unit, r.Units, r.Time.Seconds(),
+		float64(r.Units) / max(r.Time.Seconds(), 1e-9), memoryUsed(r.Usage, session)}
+	if c.JSON {
+		return json.NewEncoder(e.stdout).Encode(line)
+	}
+	part := "what was held out of it"
+	if whole {
+		part = "all of it: other data was trained on"
+	}
+	loss := append([]string{fmt.Sprintf("%.4f", line.Loss)}, metrics(line.Metrics)...)
+	printFields(e.stdout, []field{
+		{"model", fmt.Sprintf("%s %s, after step %d", line.Model, line.Size, line.Step)},
+		{"data", line.Data},
+		{"evaluated", fmt.Sprintf("%s, %s in %s", part, counted(line.Units, line.Unit),
+			batchesOf(line.Batches))},
+		{"held-out loss", strings.Join(loss, "  ")},
+		{"speed", fmt.Sprintf("%s %ss/s", figures(line.UnitsPerSecond), line.Unit)},
+		{"memory", line.memoryUse.String()},
+	})
+	return nil
+}
+
+// batchesOf is a number of batches in words.
+func batchesOf(n int) string {
+	if n == 1 {
+		return "1 batch"
+	}
+	return grouped(int64(n)) + " batches"
+}
+
+// spec is the data to evaluate: what is given, or what the model was trained on.
+func (c *evalCmd) spec(x checkpointed) (string, error) {
+	spec := cmp.Or(string(c.Data), x.spec())
+	if spec == "" {
+		return "", usagef("--data is missing: the checkpoint does not say what it was trained on")
+	}
+	return spec, nil
+}
+
+// spec is the data that the model was trained on.
+func (x checkpointed) spec() string {
+	trained, _, _ := strings.Cut(x.Labels["data"], ": ")
+	return trained
+}

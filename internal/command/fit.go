@@ -1,0 +1,306 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sort"
+
+	"github.com/gomem/gomem"
+	"github.com/gomem/gomem/compile"
+	"github.com/gomem/gomem/internal/fit"
+	"github.com/gomem/gomem/space"
+)
+
+// fitCmd is gomem fit.
+type fitCmd struct {
+	modelFlags
+	planFlags
+
+	Max    string `group:"model" enum:"batch,depth,experts,length" default:"batch" placeholder:"OF"`
+	Device string `group:"run" placeholder:"NAME"`
+	JSON   bool   `name:"json" group:"output"`
+}
+
+// Help is the long help.
+func (fitCmd) Help() string {
+	return `Finds the largest batch, depth, number of experts or length of a model
+that trains within the budgets, by planning: no training is needed, and the memory
+may be another machine's. The answer is proven: it is planned, verified and run
+for a step, in which the peaks must be those that were predicted, and one more is
+refused. Ctrl-C ends the search and prints the most that is known to fit.`
+}
+
+func (fitCmd) examples() string {
+	return `
+  gomem fit                                      the largest batch of the small model
+  gomem fit --model resnet --max depth --size base --batch 16
+  gomem fit --max experts --moe sparse --device-memory 24GiB --size base
+  gomem fit --policy vanilla --json              what it would be without gomem
+`
+}
+
+// quantity is a number of a model that fit looks for.
+type quantity struct {
+	name  string
+	field func(*modelFlags) *count
+	// value is what is tried i-th, from 1, in order; models build only some depths.
+	value func(i int) int
+}
+
+// quantities are all of them. A model has the batch, and those that it has flags of.
+func quantities(k kind) []quantity {
+	itself := func(i int) int { return i }
+	depth := itself
+	if slices.Contains(k.flags, "blocks") {
+		depth = resNetDepth
+	}
+	return []quantity{
+		{"batch", func(f *modelFlags) *count { return &f.Batch }, itself},
+		{"depth", func(f *modelFlags) *count { return &f.Depth }, depth},
+		{"experts", func(f *modelFlags) *count { return &f.Experts }, itself},
+		{"length", func(f *modelFlags) *count { return &f.Length }, itself},
+	}
+}
+
+// resNetDepth is the i-th of the depths that models.ResNetBlocks knows, and goes on
+// behind the last.
+func resNetDepth(i int) int {
+	usual := []int{14, 26, 50, 101, 152, 200}
+	if i <= len(usual) {
+		return usual[i-1]
+	}
+	return 200 + 3*(i-len(usual))
+}
+
+// sought is the quantity to look for.
+func (c *fitCmd) sought() (quantity, error) {
+	k, err := kindOf(c.Model)
+	if err != nil {
+		return quantity{}, err
+	}
+	var names []string
+	for _, q := range quantities(k) {
+		has := q.name == "batch" || slices.Contains(k.flags, q.name)
+		switch {
+		case has && q.name == c.Max:
+			return q, c.unsaid(q)
+		case has:
+			names = append(names, q.name)
+		}
+	}
+	return quantity{}, usagef("--max %s does nothing for --model %s: want %s", c.Max, k.name,
+		either(names))
+}
+
+// unsaid refuses a value of what is looked for.
+func (c *fitCmd) unsaid(q quantity) error {
+	for _, o := range []option{
+		{q.name, *q.field(&c.modelFlags) > 0},
+		{"blocks", q.name == "depth" && c.Model == "resnet" && c.Blocks != ""},
+	} {
+		if o.given {
+			return usagef("--%s is what --max %s looks for: leave one of them out", o.name, q.name)
+		}
+	}
+	return nil
+}
+
+// Run searches.
+func (c *fitCmd) Run(ctx context.Context, e *env) error {
+	q, err := c.sought()
+	if err != nil {
+		return err
+	}
+	b, o, err := c.begin(e.stderr, c.planFlags, c.Device)
+	if err != nil {
+		return err
+	}
+	// There is no largest without budgets: vanilla has them here, too.
+	setDefault(&o.DeviceBytes, b.model.DeviceBytes)
+	setDefault(&o.HostBytes, b.model.HostBytes)
+	s := &fitting{ctx: ctx, quantity: q, flags: c.modelFlags, options: o,
+		progress: newProgress(e.stderr)}
+	answer, err := s.search(s.start(b))
+	if err == nil && answer.Most == 0 {
+		return s.nothing()
+	}
+	ran := ""
+	if err == nil {
+		ran, err = s.prove(c.Device)
+	}
+	if err != nil && !errors.Is(err, context.Canceled) {
+		return err
+	}
+	x := s.report(answer)
+	x.RanOn, x.Complete = ran, err == nil
+	if c.JSON {
+		err = cmp.Or(json.NewEncoder(e.stdout).Encode(x), err)
+	} else {
+		x.print(e.stdout)
+	}
+	return s.cutShort(x, err)
+}
+
+// fitting is a search for the most of a quantity.
+type fitting struct {
+	ctx      context.Context
+	quantity quantity
+	flags    modelFlags
+	options  gomem.Options
+	progress *progress
+
+	most    candidate       // that fits; nothing is built before there is one
+	refused map[int]refusal // by value
+}
+
+// candidate is a model that fits, with its plans.
+type candidate struct {
+	value int
+	*built
+	planned
+}
+
+// refusal is why a value is refused: a memory is short, or there is no such model.
+type refusal struct {
+	shortage *gomem.ErrOutOfMemory
+	limit    error
+}
+
+// start is where the search begins: at the value that the model has by default.
+func (s *fitting) start(b *built) int {
+	var value int
+	if _, err := fmt.Sscan(b.numbers[s.quantity.name], &value); err != nil {
+		return 1
+	}
+	return 1 + sort.Search(maxCount, func(i int) bool { return s.quantity.value(i+1) >= value })
+}
+
+// search finds the most that fits. How fast plans are does not count: a policy that
+// takes its time to find fast ones is told not to, and begins where the thesis'
+// policy ends, since what fits that fits it, too.
+func (s *fitting) search(start int) (fit.Answer, error) {
+	if !s.options.Policy.Searches() {
+		return fit.Largest(start, start, maxCount, s.prober(s.options))
+	}
+	quick := s.options
+	quick.Policy, quick.Effort = compile.Thesis, 1
+	first, err := fit.Largest(start, start, maxCount, s.prober(quick))
+	if err != nil {
+		return first, err
+	}
+	quick.Policy = s.options.Policy
+	answer, err := fit.Largest(max(first.Most, 1), 1, maxCount, s.prober(quick))
+	answer.Probes += first.Probes
+	if err != nil && answer.Most < first.Most {
+		answer.Most, answer.Next = first.Most, 0
+	}
+	return answer, err
+}
+
+// prober is probe under options.
+func (s *fitting) prober(o gomem.Options) func(int) (fit.Outcome, error) {
+	return func(i int) (fit.Outcome, error) { return s.probe(o, i) }
+}
+
+// probe builds and plans the i-th model.
+func (s *fitting) probe(o gomem.Options, i int) (fit.Outcome, error) {
+	value := s.quantity.value(i)
+	defer s.progress.during(s.standing(value))()
+	f := s.flags
+	*s.quantity.field(&f) = count(value)
+	if err := s.ctx.Err(); err != nil {
+		return fit.Outcome{}, err
+	}
+	b, err := f.build(io.Discard)
+	if _, limit := errors.AsType[*usageError](err); limit {
+		s.refuse(value, refusal{limit: err})
+		return fit.Outcome{}, nil
+	}
+	if err != nil {
+		return fit.Outcome{}, err
+	}
+	p, err := s.plan(b, o)
+	if short, ok := errors.AsType[*gomem.ErrOutOfMemory](err); ok {
+		s.refuse(value, refusal{shortage: short})
+		return fit.Outcome{Load: part(short.Need, short.Budget)}, nil
+	}
+	if err != nil {
+		return fit.Outcome{}, err
+	}
+	s.most = candidate{value, b, p}
+	return fit.Outcome{Fits: true, Load: load(o, p)}, nil
+}
+
+// plan plans a model, but under a policy that searches only finds whether it fits: the
+// search is for the most of all, in the end.
+func (s *fitting) plan(b *built, o gomem.Options) (planned, error) {
+	if !o.Policy.Searches() {
+		return planAll(s.ctx, io.Discard, b, o)
+	}
+	return planned{}, inFlags(compile.Fits(s.ctx, b.model.Graph, o.Planning(), b.targets...))
+}
+
+func (s *fitting) refuse(value int, r refusal) {
+	if s.refused == nil {
+		s.refused = map[int]refusal{}
+	}
+	s.refused[value] = r
+}
+
+// load is the larger part of a budget that plans need. Plans of a policy that uses
+// what there is do not say.
+func load(o gomem.Options, p planned) float64 {
+	if o.Policy.Searches() {
+		return 0
+	}
+	load := part(p.Peak(space.Device), o.DeviceBytes)
+	if o.DiskBytes > 0 {
+		return load
+	}
+	return max(load, part(p.Peak(space.Host), o.HostBytes))
+}
+
+func part(of, whole int64) float64 { return float64(of) / float64(whole) }
+
+// standing says how far the search is, and what is tried now.
+func (s *fitting) standing(value int) string {
+	known := ""
+	if s.most.value > 0 {
+		known = fmt.Sprintf("%d fits; ", s.most.value)
+	}
+	return fmt.Sprintf("gomem: %s: %splanning %d under policy %s", s.quantity.name, known, value,
+		cmp.Or(s.options.Policy, compile.Thesis))
+}
+
+// nothing is the error where not even the smallest value fits.
+func (s *fitting) nothing() error {
+	least := 0
+	for value, r := range s.refused {
+		if r.shortage != nil && (least == 0 || value < least) {
+			least = value
+		}
+	}
+	if least == 0 {
+		return usagef("no %s makes a model: %w", s.quantity.name,
+			s.refused[s.quantity.value(1)].limit)
+	}
+	return fmt.Errorf("no %s fits: with %d, %w", s.quantity.name, least,
+		shortage{s.refused[least].shortage})
+}
+
+// cutShort is how a search ends that a signal has ended, unless it has gone wrong.
+func (s *fitting) cutShort(x fitted, err error) error {
+	switch {
+	case err == nil || !errors.Is(err, context.Canceled):
+		return err
+	case x.Max == 0:
+		return errInterrupted
+	}
+	return &stoppedError{fmt.Sprintf("interrupted: %s %d fits, and is not proven to be the largest",
+		x.Quantity, x.Max)}
+}

@@ -1,0 +1,117 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/gomem/gomem/data"
+	"github.com/gomem/gomem/models"
+	"github.com/gomem/gomem/train"
+)
+
+// gptConfig is the model that flags choose.
+func gptConfig(f modelFlags) (models.GPTConfig, error) {
+	c, err := models.NewGPTConfig(f.Size, cmp.Or(f.Blocks, models.GPT2Blocks))
+	if err != nil {
+		return c, usagef("%w", err)
+	}
+	if f.Fine {
+		return c, usagef("--fine does nothing for --model gpt: leave one of them out")
+	}
+	setCounts(countField{f.Batch, &c.Texts}, countField{f.Length, &c.Length},
+		countField{f.Depth, &c.Layers})
+	f.sizes(&c.Vocab, f.Vocabulary, &c.Dropout)
+	c.Training = f.training()
+	if c.Positions > 0 && c.Length > c.Positions {
+		c.Positions = c.Length
+	}
+	if err := c.Validate(); err != nil {
+		return c, usagef("%w", err)
+	}
+	return c, nil
+}
+
+func buildGPT(f modelFlags) (*models.Model, map[string]string, error) {
+	c, err := gptConfig(f)
+	if err != nil {
+		return nil, nil, err
+	}
+	m, err := models.GPT(c)
+	return m, map[string]string{
+		"blocks": c.Blocks, "batch": strconv.Itoa(c.Texts), "length": strconv.Itoa(c.Length),
+		"depth": strconv.Itoa(c.Layers),
+	}, err
+}
+
+// readRunning reads running text and learns the sub-words: as many of them as there are is
+// the model's vocabulary. What takes long says so.
+func readRunning(ctx context.Context, w io.Writer, c *trainCmd) error {
+	config, err := gptConfig(c.modelFlags)
+	if err != nil {
+		return err
+	}
+	most, spec := config.Vocab, c.spec("go:doc")
+	text, err := data.Options{EvalShare: float64(c.EvalShare),
+		Progress: reading(w, spec)}.OpenRunning(ctx, spec)
+	if err != nil {
+		return asSpec(err)
+	}
+	done := notice(w, fmt.Sprintf("gomem: learning up to %d sub-words from %s", most, spec))
+	defer done()
+	tokenizer, err := c.subWords(ctx, text, most)
+	if err != nil {
+		return err
+	}
+	c.given = given{text: text, tokenizer: tokenizer}
+	return c.learnt(tokenizer, most)
+}
+
+// loadRunning makes batches of running text.
+func loadRunning(ctx context.Context, w io.Writer, c *trainCmd, m *models.Model) (dataset, error) {
+	text, tokenizer := c.given.text, c.given.tokenizer
+	done := notice(w, "gomem: encoding "+c.spec("go:doc"))
+	defer done()
+	rows := m.Data[0].Type()
+	loader, err := data.NewRunningLoader(ctx, text, tokenizer,
+		data.RunningOptions{Rows: rows.Size(0), Length: rows.Size(1), Seed: c.Seed})
+	if err != nil {
+		return dataset{}, err
+	}
+	tokens, heldOut := loader.Tokens()
+	return dataset{
+		batches: loader, tokenizer: tokenizer, about: text.Info.String(), id: text.Info.SHA256,
+		facts: []field{
+			{"vocabulary", grouped(int64(tokenizer.Used())) + " sub-words"},
+			{"tokens", fmt.Sprintf("%s, %s held out", grouped(int64(tokens)),
+				grouped(int64(heldOut)))},
+		},
+		scorer: train.PerplexityScorer,
+	}, nil
+}
+
+// subWords are those of the file that was given, of the public checkpoint that the run
+// begins with, or of the text.
+func (c *trainCmd) subWords(ctx context.Context, text *data.Running,
+	most int) (*data.Tokenizer, error) {
+	if c.Tokenizer == "" && c.Rename == "" {
+		p, err := openPublic(string(c.Init))
+		if err != nil {
+			return nil, err
+		}
+		if p != nil {
+			return p.Tokenizer, nil
+		}
+	}
+	if c.Tokenizer == "" {
+		return data.LearnTokenizer(ctx, text.Texts(), most)
+	}
+	tokenizer, err := data.LoadTokenizer(string(c.Tokenizer))
+	if err == nil && tokenizer.Used() > most {
+		err = fmt.Errorf("--tokenizer %s has %d ids, the model room for %d: give "+
+			"--vocabulary %d", c.Tokenizer, tokenizer.Used(), most, tokenizer.Used())
+	}
+	return tokenizer, err
+}

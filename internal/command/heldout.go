@@ -1,0 +1,55 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/gomem/gomem/data"
+	"github.com/gomem/gomem/train"
+)
+
+// heldOutOf are batches to train on, and those of other data to evaluate with.
+type heldOutOf struct {
+	data.Batches
+	other data.Batches
+}
+
+// HeldOutBatches are the other data's.
+func (h heldOutOf) HeldOutBatches() int { return h.other.HeldOutBatches() }
+
+// HeldOut is a batch of the other data.
+func (h heldOutOf) HeldOut(i int) data.Batch { return h.other.HeldOut(i) }
+
+// Err is the first failure to read either.
+func (h heldOutOf) Err() error {
+	var all []error
+	for _, b := range []data.Batches{h.Batches, h.other} {
+		if f, ok := b.(data.Fallible); ok {
+			all = append(all, f.Err())
+		}
+	}
+	return errors.Join(all...)
+}
+
+// evaluatedOn replaces what is held out of the data by all of the data of --eval-data, read
+// as gomem eval reads it.
+func (c *trainCmd) evaluatedOn(ctx context.Context, w io.Writer, b *built,
+	d dataset) (dataset, error) {
+	x := checkpointed{kind: b.kind, Checkpoint: train.Checkpoint{Seed: c.Seed, Classes: d.classes,
+		Config: map[string]string{"data": d.id}}}
+	if d.tokenizer != nil {
+		text, err := d.tokenizer.MarshalText()
+		if err != nil {
+			return d, err
+		}
+		x.Tokenizer = string(text)
+	}
+	other, _, err := (&evalCmd{Data: c.EvalData, BLEU: c.BLEU}).load(ctx, w, x, b.model)
+	if err != nil {
+		return d, err
+	}
+	d.batches = heldOutOf{d.batches, other.batches}
+	d.facts = append(d.facts, field{"evaluated on", other.about})
+	return d, nil
+}

@@ -1,0 +1,290 @@
+package command
+
+import (
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+// flagTexts are what --help says of each flag: its name, after that of the
+// command where flags of several commands share it, and below it the text.
+const flagTexts = `
+--log-level
+    Least severe log entry to write to standard error: debug, info, warn or error (default
+    ${default}).
+--pprof
+    Write a profile of gomem itself for 'go tool pprof' or 'go tool trace': cpu, mem,
+    trace or block.
+--pprof-dir
+    Directory of the profile (default: the current one).
+--model
+    moe, a Transformer with mixture-of-experts layers; transformer; gpt, a language model
+    that continues texts; resnet; wgan, a pair of adversarial networks with gradient
+    penalty; or deepspeech (default ${default}).
+--size
+    s512 (tiny), s64 (1/64 of base in memory) or base, which is the published model
+    (default ${default}).
+--batch
+    Pairs of texts, texts, images or utterances a step (default: the size's).
+--fine
+    Compose norms, dropout and optimizers of arithmetic, for graphs of TensorFlow 1's
+    granularity.
+--length
+    moe, transformer: tokens a text, longer ones are cut; gpt: tokens a window of text;
+    deepspeech: frames an utterance, longer ones are left out (default: the size's).
+--experts
+    moe: experts a layer (default: the size's).
+--expert-hidden
+    moe: hidden units of an expert (default: the size's).
+--moe
+    moe: how tokens reach experts: dense, by matrix products, or sparse, by gather and
+    scatter (default dense).
+--stacked
+    moe: keep the weights of a layer's experts in one variable instead of one an expert.
+--depth
+    resnet: layers, 50, 101, 152, 1001, 1916 and others; moe, transformer: layers of the
+    encoder, and of the decoder; gpt: layers (default: the size's).
+--blocks
+    resnet: blocks of each of the four stages, instead of a depth. gpt: gpt2, as GPT-2 has
+    them, or llama: RMS norm, rotary positions, SwiGLU, grouped queries (default gpt2).
+--version
+    resnet: v1.5, norms after convolutions, or v2, before (default v1.5).
+--pixels
+    resnet, wgan: pixels of a side of an image (default: the size's).
+--vocabulary
+    moe, transformer, gpt: sub-words, at most (default: the size's); train learns them, and
+    its model has as many as were learnt.
+--classes
+    resnet: kinds of images, the background included (default: the data's, or the size's
+    for a command that reads none).
+--dropout
+    moe, transformer, gpt, deepspeech: share of units that are left out in training, from
+    0, below 1 (default: the size's).
+--optimizer
+    sgd, momentum, adam, adamw or adafactor, with its own learning rate unless --lr is
+    given (default: the model's).
+--clip
+    Scale the gradients of an update down so that their norm is no more (default: the
+    model's, which is mostly none).
+--accumulate
+    all but wgan: batches a step, whose gradients one update averages (default 1).
+--nets
+    wgan: resnet, 101 layers each, or good, the default of the original (default resnet).
+--rnn
+    deepspeech: the LSTM as one operation, fused, or an operation for each part of each
+    step, unrolled (default fused).
+--data
+    What to learn from. Pairs of texts: go:doc (doc comment to declaration, from the local
+    Go source tree; the default), tsv:FILE (source TAB target), mo:DIR (gettext
+    catalogues) or text:FILE (each line to the next). Running text, for gpt: go:doc or
+    text:PATH (a file, or the text files of a folder). Images: glyphs (drawn characters;
+    the default), dir:PATH (a folder a class), cifar10:DIR or icons:DIR (an icon theme).
+    Speech: formant (the documentation, synthesised; the default), csv:FILE
+    (wav_filename,wav_filesize,transcript) or espeak:FILE (a sentence a line).
+--seed
+    Selects initial weights, order of pairs and dropout (default ${default}).
+train --steps
+    Steps to train in all, those of a resumed run included (default 300).
+--epochs
+    Passes over the data, instead of steps.
+--eval-every
+    Steps between evaluations on held-out data (default ${default}); there is one at the
+    end, too.
+--eval-batches
+    Batches of held-out data an evaluation (default 8).
+--eval-data
+    Data to evaluate on, all of it, instead of what is held out of --data; specs as there.
+--eval-share
+    Share of the data that is held out for evaluation, above 0, below 1; a larger one
+    holds out what a smaller one does, and more (default 0.02; of glyphs 1,000 images).
+    CIFAR-10 has a test set instead.
+--bleu
+    moe, transformer: batches of held-out texts to translate at the end, token by token,
+    and score by BLEU; 0 is none (default 2, none at base).
+--samples
+    wgan: draw images into a directory at every evaluation, as a grid step-000100.png.
+--tokenizer
+    gpt: a tokenizer.json to use, such as that of a public checkpoint, instead of learning
+    sub-words from the data.
+--save
+    Keep checkpoints in a directory: at the end, on Ctrl-C, and as --save-every says
+    (default: where --resume found one, else none are kept).
+--save-every
+    Steps between checkpoints (default: only at the end).
+--resume
+    Continue from the newest checkpoint of a directory, or from a file, with the same
+    results as if the run had never stopped, and save in the same place. Model, data,
+    share held out and seed must be the same; the plan may differ.
+--lr
+    Learning rate at its peak (default: the model's; its schedule keeps its form).
+--schedule
+    Form of the learning rate over the run: constant; linear, to nothing; cosine, to a
+    tenth; inverse-sqrt, of the step; or step, a tenth from the half and from three quarters
+    on (default: the model's).
+--warmup
+    Steps in which the learning rate grows to its peak (default: the model's).
+--init
+    Begin a new run with the weights of a checkpoint, of another model or of another
+    program: those whose names and shapes are this model's, with a report of what was
+    taken, missing and left over. A directory stands for its newest checkpoint.
+--rename
+    File of names for --init: on each line theirs, and after a space ours; a * in theirs
+    stands for any characters, which go where ours has one.
+train --json
+    Print JSON lines of type start, resume, init, warning, step, eval, save and, the last,
+    summary. Sizes are bytes.
+--trace
+    Write a timeline of the first steps to a file, for ui.perfetto.dev.
+train --profile
+    Write a profile of the first steps to a directory at the end: text, JSON, figures, a
+    timeline and a page. See gomem profile.
+--policy
+    auto: the fastest plan found within the budgets, in which every value is kept, swapped
+    or computed again; thesis: partitioned execution, variables on the host, swapping;
+    vanilla: everything on the device, the baseline; or grappler: vanilla with the
+    swapping of TensorFlow 1's memory optimizer, to compare (default: ${policy}; thesis where --partition, --strategy or
+    --lookahead is given).
+--strategy
+    How operations are gathered into partitions: dfs, depth or dfs-depth (default dfs).
+--partition
+    Operations a partition (default 20). Smaller needs less device memory, larger copies
+    less.
+--lookahead
+    A value that the next K partitions do not need leaves the device; under --policy auto,
+    at least (default 2).
+--streams
+    Compute streams, 1 to 8 (default 1).
+--plan-time
+    Go on looking for a faster plan for so long, such as 30s (default: about a second's
+    worth of search, whatever the machine; with a time, plans depend on it).
+--streams
+    Compute streams, 1 to 8 (default 1).
+--fuse
+    Run elementwise operations together with what they follow, for fewer launches and the
+    same results (default ${default}).
+--device-memory
+    Budget of device memory, such as 192MiB (default: the model size's; none under
+    vanilla). A budget that is too small is refused with the smallest that works.
+--host-memory
+    Budget of host memory, such as 1GiB (default: the model size's; none under vanilla).
+--disk-memory
+    Budget of a disk behind the host, such as 20GiB: what the host has no room for goes
+    there, and comes back in time (default: none).
+--disk
+    Directory on the disk, for a file that nobody else sees and that is gone at the end.
+--device
+    cpu; null, which computes nothing and only checks the accounting; or sim:PROFILE or
+    sim:FILE.json, the same on a virtual clock (default ${default}; see gomem devices).
+devices --profile
+    Print what a device is priced by as JSON, which --device sim:FILE.json reads.
+--threads
+    Threads of an operation, 1 to 1024 (default: one a processor).
+--copy-gbps
+    Slow each copy engine down to so many gigabytes (1e9 bytes) a second, to study a
+    slower link.
+--dump
+    Write the plan of a training step to a file, as text: every slot, every step.
+--dump-pass
+    Write what the passes have decided about a training step to a file, as text: the
+    order, where each operation runs, what is away when, every stay and event.
+plan --device
+    The machine to plan for: cpu, this one; or sim:NAME, one of titanx, titanx-thesis,
+    h200-pcie5 and gh200, or a file NAME.json (default ${default}).
+plan --steps
+    List the steps of the plan instead of the explanation: all, or those that meet
+    conditions such as value=enc/0/*,part=3-5,op=matmul*,step=100-200. A step is of a
+    value that it makes, reads, copies or scribbles on; op is an operation or the reason
+    of a copy; * stands for any characters.
+--graph
+    Write the graph that runs to a file: FILE.dot for Graphviz, FILE.txt for text.
+plan --json
+    Print one JSON object instead of the explanation. Sizes are bytes.
+--max
+    What to find the largest of: batch; depth (moe, transformer, gpt, resnet); experts
+    (moe); or length (moe, transformer, gpt, deepspeech) (default ${default}).
+fit --device-memory
+    Budget of device memory, such as 192MiB (default: the model size's).
+fit --host-memory
+    Budget of host memory, such as 1GiB (default: the model size's).
+fit --device
+    Where a step of the answer is run: cpu; null, which only checks the accounting; or
+    sim:NAME, a machine to plan for as well (default: cpu where this machine has the
+    memory and a step takes seconds, else null).
+fit --json
+    Print one JSON object of type fit. Sizes are bytes.
+diff --json
+    Print one JSON object of type diff. Sizes are bytes.
+--steps-to-run
+    Steps to run and time after a warm-up; 0 runs nothing (default ${default}).
+profile --device
+    cpu, or null, which runs nothing; or a machine that is not there, whose times are
+    predicted: sim:NAME, as for gomem plan (default ${default}).
+profile --json
+    Print one JSON object instead of the text. Sizes are bytes, times milliseconds.
+--png
+    Draw memory and streams over time to a file.
+--svg
+    Draw the same as SVG.
+profile --trace
+    Write a timeline to a file, for ui.perfetto.dev: streams, memories, and arrows from
+    copies to what waits for them.
+--html
+    Write a page to look around in to a file: memory, streams and every step. It needs no
+    network.
+--sweep
+    Plan within budgets from the smallest that works to vanilla's peak, and print what each
+    costs; with --json, one JSON object of type sweep.
+--points
+    Budgets of --sweep, from 2 to 1,000 (default ${default}).
+--plot
+    Draw the curve of --sweep into a file: FILE.png or FILE.svg.
+--table
+    Tables to make: 6.1, 6.2, fig6.4, fig6.6, fig6.7, 6.4 (with fig6.8), 6.5, 6.6, 6.7,
+    6.8, 6.9, 6.11 or 6.12; may be repeated (default: all).
+thesis --size
+    s64, which is run within 192MiB, or base, which is planned within 12GiB and not run
+    (default ${default}).
+--runs
+    Steps of which a time is the median, after a warm-up (default 3).
+thesis --copy-gbps
+    Speed of each copy engine in all times (default: the one that gives the thesis' ratio
+    of computing to copying).
+--csv
+    Print comma-separated values, with an empty line between tables.
+`
+
+// describe gives every flag without a text of its own the one in flagTexts.
+func describe(k *kong.Kong) error {
+	texts := parseTexts(strings.ReplaceAll(flagTexts+predictTexts, "${policy}",
+		string(byDefault)))
+	return kong.Visit(k.Model.Node, func(v kong.Visitable, next kong.Next) error {
+		if n, ok := v.(*kong.Node); ok {
+			for _, f := range n.Flags {
+				if text, ok := texts[n.Name+" --"+f.Name]; ok {
+					f.Help = text
+				} else if f.Help == "" {
+					f.Help = texts["--"+f.Name]
+				}
+			}
+		}
+		return next(nil)
+	})
+}
+
+// parseTexts reads names at the start of lines, and their texts on the indented
+// lines that follow.
+func parseTexts(all string) map[string]string {
+	texts := map[string]string{}
+	name := ""
+	for line := range strings.Lines(all) {
+		text := strings.TrimSpace(line)
+		switch {
+		case text == "":
+		case line[0] != ' ':
+			name = text
+		default:
+			texts[name] = strings.TrimPrefix(texts[name]+" "+text, " ")
+		}
+	}
+	return texts
+}

@@ -1,0 +1,58 @@
+package command
+
+import (
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+)
+
+// versionCmd is gomem version.
+type versionCmd struct {
+	JSON bool `name:"json" help:"Print a JSON object."`
+}
+
+func (versionCmd) examples() string {
+	return `
+  gomem version
+  gomem version --json
+`
+}
+
+// versionInfo is where a binary comes from.
+type versionInfo struct {
+	Version  string `json:"version"`
+	Go       string `json:"go"`
+	Commit   string `json:"commit,omitempty"`
+	Modified bool   `json:"modified,omitempty"` // built from a tree with changes
+	Platform string `json:"platform"`
+}
+
+// Run prints the version.
+func (c *versionCmd) Run(e *env) error {
+	v := versionInfo{Version: "(unknown)", Go: runtime.Version(),
+		Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	if b, ok := debug.ReadBuildInfo(); ok {
+		v.Version = b.Main.Version
+		for _, s := range b.Settings {
+			switch s.Key {
+			case "vcs.revision":
+				v.Commit = s.Value
+			case "vcs.modified":
+				v.Modified = s.Value == "true"
+			}
+		}
+	}
+	if c.JSON {
+		return json.NewEncoder(e.stdout).Encode(v)
+	}
+	line := fmt.Sprintf("gomem %s %s %s", v.Version, v.Go, v.Platform)
+	if v.Commit != "" {
+		line += " commit " + v.Commit
+	}
+	if v.Modified {
+		line += " (modified)"
+	}
+	_, err := fmt.Fprintln(e.stdout, line)
+	return err
+}

@@ -1,0 +1,306 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+
+	"github.com/gomem/gomem"
+	"github.com/gomem/gomem/compile"
+	"github.com/gomem/gomem/internal/grid"
+	"github.com/gomem/gomem/plan"
+	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/train"
+)
+
+// planCmd is gomem plan.
+type planCmd struct {
+	modelFlags
+	planFlags
+
+	Device string `group:"plan" default:"cpu" placeholder:"NAME"`
+
+	Dump     location  `group:"output" placeholder:"FILE"`
+	DumpPass location  `group:"output" placeholder:"FILE"`
+	Steps    stepsFlag `group:"output" xor:"report,curve" placeholder:"CONDITIONS"`
+	Graph    location  `group:"output" placeholder:"FILE"`
+	JSON     bool      `name:"json" group:"output" xor:"report"`
+	Sweep    bool      `group:"output" xor:"curve"`
+	Points   count     `group:"output" default:"16" placeholder:"N"`
+	Plot     location  `group:"output" placeholder:"FILE"`
+}
+
+// Help is the long help.
+func (planCmd) Help() string {
+	return `Decides everything about a training step, as train would, and says what
+it comes to: the peak of each memory and what sets it, the smallest device
+budget that works, and what is copied in each step, beside the same for vanilla.
+Nothing is run and the model's memory is not taken, so any size can be planned on
+any machine.`
+}
+
+func (planCmd) examples() string {
+	return `
+  gomem plan                                     the small model in its budget
+  gomem plan --size base --partition 200         860 million parameters
+  gomem plan --size base --policy vanilla        the baseline
+  gomem plan --device-memory 32MiB               does it fit? if not, what would?
+  gomem plan --no-swap --json                    numbers for a script
+  gomem plan --sweep --policy auto --plot cost.png   what budgets cost
+  gomem plan --dump plan.txt --graph moe.dot     every decision, in full
+  gomem plan --steps op=swap-in,part=3-5         what comes back for three partitions
+`
+}
+
+// explanation is all that plan prints.
+type explanation struct {
+	report
+	cost
+	Floor floor `json:"floor"`
+	// a smaller partition size that needs less, and how much; 0 if none does
+	LeastPartition int   `json:"least_partition"`
+	LeastDevice    int64 `json:"least_device_bytes"`
+	VanillaHost    int64 `json:"vanilla_host_peak_bytes"`
+	// of DevicePeak's two plans, the evaluation's
+	EvalDevice int64      `json:"eval_device_peak_bytes"`
+	AtDevice   plan.Peak  `json:"device_peak"`
+	AtHost     plan.Peak  `json:"host_peak"`
+	PassMS     []passTime `json:"passes"`
+
+	Busy    busy `json:"busy"`
+	vanilla plan.Traffic
+}
+
+// passTime is how long a pass took.
+type passTime struct {
+	Pass string  `json:"pass"`
+	MS   float64 `json:"ms"`
+}
+
+// Run plans and explains.
+func (c *planCmd) Run(ctx context.Context, e *env) error {
+	if ext := filepath.Ext(string(c.Graph)); c.Graph != "" && ext != ".dot" && ext != ".txt" {
+		return usagef("--graph %s: want a name that ends in .dot or .txt", c.Graph)
+	}
+	if err := c.sweepable(); err != nil {
+		return err
+	}
+	b, o, err := c.begin(e.stderr, c.planFlags, c.Device)
+	if err != nil {
+		return err
+	}
+	if o, err = b.measured(ctx, e.stderr, o); err != nil {
+		return err
+	}
+	if c.Sweep {
+		return c.sweep(ctx, e, b, o)
+	}
+	p, err := c.planLong(ctx, e.stderr, b, o)
+	if err != nil {
+		return err
+	}
+	if err := c.write(p); err != nil {
+		return err
+	}
+	if c.Steps.given {
+		return c.Steps.list(e.stdout, e.stderr, p.training())
+	}
+	x, err := explain(ctx, e.stderr, b, o, p)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return json.NewEncoder(e.stdout).Encode(x)
+	}
+	x.print(e.stdout)
+	return nil
+}
+
+// write writes the files that were asked for.
+func (c *planCmd) write(p planned) error {
+	for _, f := range []struct {
+		path location
+		from io.WriterTo
+	}{{c.Dump, p.training()}, {c.DumpPass, p.Results[0].Program}} {
+		if f.path == "" {
+			continue
+		}
+		err := writeFile(string(f.path), func(w io.Writer) error {
+			_, err := f.from.WriteTo(w)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if c.Graph == "" {
+		return nil
+	}
+	return writeFile(string(c.Graph), func(w io.Writer) error {
+		if filepath.Ext(string(c.Graph)) == ".dot" {
+			return p.Graph.WriteDot(w)
+		}
+		_, err := p.Graph.WriteTo(w)
+		return err
+	})
+}
+
+// explain compares the plans with vanilla's and finds what sets their peaks.
+func explain(ctx context.Context, w io.Writer, b *built, o gomem.Options,
+	p planned) (explanation, error) {
+	vanilla, err := comparison(ctx, w, b, o, p)
+	if err != nil {
+		return explanation{}, err
+	}
+	price, err := costOf(ctx, b, o, p, vanilla)
+	if err != nil {
+		return explanation{}, err
+	}
+	smaller, err := gomem.SmallerPartition(ctx, b.model.Graph, o, price.MinDevice, b.targets...)
+	if err != nil {
+		return explanation{}, err
+	}
+	x := explanation{
+		report:      newReport(b.model, o, p, vanilla),
+		cost:        price,
+		VanillaHost: vanilla.Peak(space.Host),
+		AtDevice:    p.whatSets(space.Device),
+		AtHost:      p.whatSets(space.Host),
+		Floor:       floorOf(b, p, o.DeviceBytes),
+		EvalDevice:  p.Results[len(p.Results)-1].Plan.Spaces[space.Device].Bytes,
+		Busy:        busyOf(b, p),
+		vanilla:     vanilla.training().Traffic(),
+	}
+	if smaller.Change == compile.SmallerPartition {
+		x.LeastPartition, x.LeastDevice = smaller.N, smaller.Bytes
+	}
+	for _, t := range p.Results[0].Timings {
+		x.PassMS = append(x.PassMS, passTime{t.Pass, milliseconds(t.Took)})
+	}
+	return x, nil
+}
+
+// print writes the explanation for people.
+func (x explanation) print(w io.Writer) {
+	printFields(w, []field{
+		{"model", fmt.Sprintf("%s %s, %s parameters", x.Model, x.Size, grouped(x.Parameters))},
+		{"graph", fmt.Sprintf("%s, of which a training step runs %s", counted(x.Nodes, "node"),
+			grouped(int64(x.Launches)))},
+		{"floor of its graph", x.Floor.bytes()},
+		{"which is set by", x.Floor.At},
+		{"away at the fullest", x.Floor.away()},
+		{"floor of a step", x.fastest()},
+		{"plan", x.method()},
+		{"device budget", budget(x.DeviceBudget)},
+		{"smallest possible", exact(x.MinDevice)},
+		x.smaller(),
+		{"evaluation needs", size(x.EvalDevice)},
+		{"plan time", fmt.Sprintf("%.1f ms", x.PlanMS)},
+		{"of which passes", x.passes()},
+	})
+	x.printCost(w)
+	fmt.Fprintln(w)
+	x.printCosts(w)
+	x.Busy.print(w)
+	printPeak(w, "device", x.AtDevice)
+	printPeak(w, "host", x.AtHost)
+}
+
+// printCost writes what the budget costs, in a line, and what times it is of.
+func (x explanation) printCost(w io.Writer) {
+	if text := x.costs(x.cost); text != "" {
+		fmt.Fprintf(w, "\n%s\n", text)
+	}
+	fmt.Fprintf(w, "on %s a step takes %.4g ms by prices; κ %.0f\n", x.Machine, x.PredictedMS,
+		x.Kappa)
+}
+
+// fastest is the lower bound of a step's time.
+func (x explanation) fastest() string {
+	if x.LowerBoundMS == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.4g ms on %s", x.LowerBoundMS, x.Machine)
+}
+
+// smaller is the partition size that needs less, if there is one, and what it needs.
+func (x explanation) smaller() field {
+	if x.LeastPartition == 0 {
+		return field{}
+	}
+	return field{fmt.Sprintf("with --partition %d", x.LeastPartition), exact(x.LeastDevice)}
+}
+
+func budget(bytes int64) string {
+	if bytes == 0 {
+		return "none"
+	}
+	return exact(bytes)
+}
+
+// passes are what the passes took that decided about the plan.
+func (x explanation) passes() string {
+	var list []string
+	for _, p := range x.PassMS {
+		list = append(list, fmt.Sprintf("%s %.1f", p.Pass, p.MS))
+	}
+	return strings.Join(list, ", ")
+}
+
+// printCosts sets the plan beside vanilla's, unless it is that.
+func (x explanation) printCosts(w io.Writer) {
+	t := grid.New(2, 3)
+	columns := 3
+	if x.Policy == baseline {
+		columns = 2
+	}
+	t.AppendHeader(table.Row{"", string(x.Policy), "vanilla"}[:columns])
+	row := func(name string, this, vanilla int64) {
+		t.AppendRow(table.Row{name, size(this), size(vanilla)}[:columns])
+	}
+	row("device peak", x.DevicePeak, x.VanillaDevice)
+	row("host peak", x.HostPeak, x.VanillaHost)
+	if x.DiskBudget > 0 {
+		row("disk peak", x.DiskPeak, 0)
+	}
+	v := x.vanilla
+	for _, c := range []struct {
+		name          string
+		this, vanilla int64
+	}{
+		{"variables staged, a step", x.Stage, v[plan.Stage]},
+		{"swapped in", x.SwapIn, v[plan.SwapIn]},
+		{"swapped out", x.SwapOut, v[plan.SwapOut]},
+		{"inputs in", x.Feeds, v[plan.Feed]},
+		{"gradients out", x.Gradients, v[plan.Gradient]},
+		{"fetched out", x.Fetches, v[plan.Result]},
+		{"written back", x.WriteBack, v[plan.WriteBack]},
+	} {
+		row(c.name, c.this, c.vanilla)
+	}
+	printTable(w, t)
+	if x.Policy != baseline {
+		fmt.Fprintf(w, "\nvanilla needs %.2f times the device memory of this plan.\n", x.ratio())
+	}
+}
+
+// printPeak writes what sets a peak.
+func printPeak(w io.Writer, space string, p plan.Peak) {
+	text := fmt.Sprintf("The %s is fullest at %s (step %d): %s in %s", space, p.At, p.Step,
+		size(p.Live), counted(p.Values, "slot"))
+	if gaps := p.Bytes - p.Live; gaps > 0 {
+		text += fmt.Sprintf(" and %s of gaps between them", size(gaps))
+	}
+	text += fmt.Sprintf("; variables and constants are %s of it. The largest:", size(p.Fixed))
+	fmt.Fprintf(w, "\n%s\n", train.Folded(text, widthOf(w)))
+	t := grid.New(1)
+	for _, h := range p.Largest {
+		t.AppendRow(table.Row{"  " + size(h.Bytes), h.Type, h.Value})
+	}
+	printTable(w, t)
+}

@@ -1,0 +1,84 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/gomem/gomem"
+	"github.com/gomem/gomem/compile"
+	"github.com/gomem/gomem/plan"
+	"github.com/gomem/gomem/space"
+)
+
+// planned are the plans of a run's targets under one set of options. The first
+// target is the training step.
+type planned struct{ *gomem.Planned }
+
+// planAll plans every target of a model. If that takes long, it says so.
+func planAll(ctx context.Context, w io.Writer, b *built, o gomem.Options) (planned, error) {
+	defer notice(w, fmt.Sprintf("gomem: planning %s under policy %s",
+		counted(b.model.Graph.Len(), "node"), cmp.Or(o.Policy, compile.Thesis)))()
+	p, err := gomem.Plan(ctx, b.model.Graph, o, b.targets...)
+	return planned{p}, inFlags(err)
+}
+
+// planLong is planAll, but goes on with twice the effort, and twice that, until the
+// time for planning has passed, and takes the fastest plans.
+func (f planFlags) planLong(ctx context.Context, w io.Writer, b *built,
+	o gomem.Options) (planned, error) {
+	limited, cancel := context.WithTimeout(ctx, f.PlanTime)
+	defer cancel()
+	best, err := planAll(ctx, w, b, o)
+	if err != nil || f.PlanTime == 0 || best.Results[0].Options.Policy == baseline {
+		return best, err // nothing is to be had
+	}
+	defer notice(w, fmt.Sprintf("gomem: looking for a faster plan for %s", f.PlanTime))()
+	for o.Effort = firstEffort; limited.Err() == nil && o.Effort < lastEffort; o.Effort *= 2 {
+		p, err := planAll(limited, io.Discard, b, o)
+		if ctx.Err() != nil {
+			return best, ctx.Err()
+		}
+		if err == nil && stepTime(b, p) < stepTime(b, best) {
+			best = p
+		}
+	}
+	return best, nil
+}
+
+// More than firstEffort is done by default for a model of few operations only; a
+// search that would take lastEffort has long looked at everything.
+const firstEffort, lastEffort = 4000, 1 << 40
+
+// training is the plan of a training step.
+func (p planned) training() *plan.Plan { return p.Results[0].Plan }
+
+// took is the time to plan a training step.
+func (p planned) took() time.Duration { return p.Results[0].Took }
+
+// whatSets explains the peak of a space in the plan that needs the most of it.
+func (p planned) whatSets(s space.ID) plan.Peak {
+	for _, r := range p.Results {
+		if int(s) < len(r.Plan.Spaces) && r.Plan.Spaces[s].Bytes == p.Peak(s) {
+			return r.Plan.Peak(s, 10)
+		}
+	}
+	return plan.Peak{}
+}
+
+// comparison is what a plan is compared with: vanilla's, which it may be itself.
+func comparison(ctx context.Context, w io.Writer, b *built, o gomem.Options,
+	p planned) (planned, error) {
+	if o.Policy == baseline {
+		return p, nil
+	}
+	return planAll(ctx, w, b, vanillaOptions(o))
+}
+
+// vanillaOptions are the baseline's: everything on the device, no budgets.
+func vanillaOptions(o gomem.Options) gomem.Options {
+	return gomem.Options{Policy: baseline, Streams: o.Streams, NoFusion: o.NoFusion,
+		Machine: o.Machine, Model: o.Model}
+}

@@ -1,0 +1,205 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/gomem/gomem"
+	"github.com/gomem/gomem/data"
+	"github.com/gomem/gomem/internal/regular"
+	"github.com/gomem/gomem/models"
+	"github.com/gomem/gomem/predict"
+)
+
+// continued is the line of a text that was continued.
+type continued struct {
+	Type   string `json:"type"`
+	Input  string `json:"input"`
+	Text   string `json:"text"`   // what was written, without the prompt
+	Tokens int    `json:"tokens"` // of it
+	Ended  bool   `json:"ended"`  // by the model
+}
+
+// continuation is the task of a model that continues texts: every input is one.
+func continuation(_ context.Context, e *env, c *predictCmd, x checkpointed) (*task, error) {
+	o, err := c.sampling()
+	if err != nil {
+		return nil, err
+	}
+	tokenizer, err := x.tokenizer()
+	if err != nil {
+		return nil, err
+	}
+	o.Ends = []int32{tokenizer.EOS()}
+	if len(c.Inputs) == 0 {
+		c.Inputs = []string{stdinName}
+	}
+	all := listed[string](c.Inputs, func(dir string) ([]string, error) {
+		return nil, errors.New("is a directory: give files of text")
+	})
+	batch := min(int(c.Batch), len(all))
+	d, err := x.continuer(batch)
+	if err != nil {
+		return nil, err
+	}
+	t := &task{graph: d.Graph, targets: predict.TextTargets(d), unit: "token"}
+	t.run = func(ctx context.Context, p *gomem.Planned, s gomem.Options, r *reply) error {
+		texts, err := predict.OpenTexts(p, s, d, x.weights())
+		if err != nil {
+			return err
+		}
+		defer texts.Close()
+		w := &continuer{tokenizer: tokenizer, length: d.Length, texts: texts, sampling: o,
+			reply: r, titled: len(all) > 1}
+		err = w.all(ctx, inTurn(all, batch, func(input string) (string, error) {
+			return promptOf(input, e.stdin)
+		}))
+		r.usage = texts.Usage()
+		return err
+	}
+	return t, nil
+}
+
+// sampling is how tokens are chosen. Who limits what is drawn wants something drawn.
+func (c *predictCmd) sampling() (predict.Sampling, error) {
+	temperature := 0.0
+	if c.TopK > 0 || c.TopP != nil || c.Seed != nil {
+		temperature = 1
+	}
+	o := predict.Sampling{Tokens: int(c.Tokens), Temperature: number(c.Temperature, temperature),
+		TopK: int(c.TopK), TopP: number(c.TopP, 1), Seed: number(c.Seed, 0)}
+	switch err := o.Validate(); {
+	case err != nil:
+		return o, usagef("%w", err)
+	case o.Temperature == 0 && temperature > 0:
+		return o, usagef("--temperature 0 draws nothing: leave out --top-k, --top-p and --seed")
+	}
+	return o, nil
+}
+
+// continuer is the decoder of a model that continues texts.
+func (x checkpointed) continuer(batch int) (*models.Decoder, error) {
+	if x.public != nil {
+		return models.DecodeGPT(x.public.Config, batch)
+	}
+	c, err := gptConfig(x.flags)
+	if err != nil {
+		return nil, x.unusable("%w", err)
+	}
+	return models.DecodeGPT(c, batch)
+}
+
+// maxPrompt bounds what is read of a text, in bytes.
+const maxPrompt = 1 << 24
+
+// promptOf reads a text, without the end of its last line.
+func promptOf(input string, stdin io.Reader) (string, error) {
+	var text []byte
+	var err error
+	if input == stdinName {
+		text, err = io.ReadAll(io.LimitReader(stdin, maxPrompt+1))
+	} else {
+		text, err = regular.ReadFile(input)
+	}
+	switch {
+	case err != nil:
+		return "", data.Remedied(err)
+	case len(text) > maxPrompt:
+		return "", fmt.Errorf("text of more than %d bytes: give its end", maxPrompt)
+	case !utf8.Valid(text):
+		return "", errors.New("not UTF-8: convert it")
+	}
+	return strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r"), nil
+}
+
+// continuer continues texts.
+type continuer struct {
+	tokenizer *data.Tokenizer
+	length    int
+	texts     *predict.Texts
+	sampling  predict.Sampling
+	reply     *reply
+	titled    bool // there are several
+	shown     int  // bytes of what is written that have been shown
+}
+
+// all continues every text. One that is alone in its batch is shown as it is written.
+func (c *continuer) all(ctx context.Context, next func() []question[string]) error {
+	first, live := 0, false
+	run := func(texts []string) ([]predict.Text, error) {
+		var prompts [][]int32
+		for _, text := range texts {
+			prompts = append(prompts, c.prompt(text))
+		}
+		if len(prompts) == 0 {
+			return nil, nil
+		}
+		live = len(prompts) == 1 && c.reply.json == nil && !c.titled
+		var emit func(int, int32)
+		if live {
+			fmt.Fprint(c.reply.e.stdout, texts[0])
+			emit = c.typewriter()
+		}
+		o := c.sampling
+		o.First = first
+		first += len(prompts)
+		return c.texts.Continue(ctx, prompts, o, emit)
+	}
+	return answerAll(c.reply, next, run, func(q question[string], written predict.Text) {
+		if n := len(c.tokenizer.Prompt(q.Value)); n >= c.length {
+			fmt.Fprintf(c.reply.e.stderr, "gomem: %s: of its %d tokens the last %d were read\n",
+				at(q.Input, 0), n, c.length-1)
+		}
+		c.reply.units += len(written.Tokens)
+		text := c.tokenizer.Decode(written.Tokens)
+		line := continued{"prediction", q.Input, text, len(written.Tokens), written.Ended}
+		switch {
+		case live:
+			c.reply.show(line, harmless(text[c.shown:])+"\n")
+		case c.titled:
+			c.reply.show(line, fmt.Sprintf("==> %s <==\n%s%s\n", at(q.Input, 0), q.Value,
+				harmless(text)))
+		default:
+			c.reply.show(line, q.Value+harmless(text)+"\n")
+		}
+	})
+}
+
+// prompt is the ids of a text. Nothing is continued as what begins a document.
+func (c *continuer) prompt(text string) []int32 {
+	if ids := c.tokenizer.Prompt(text); len(ids) > 0 {
+		return ids
+	}
+	return []int32{max(0, c.tokenizer.EOS())}
+}
+
+// typewriter shows what is written as it is, whole characters at a time.
+func (c *continuer) typewriter() func(int, int32) {
+	var ids []int32
+	c.shown = 0
+	return func(_ int, id int32) {
+		ids = append(ids, id)
+		text := c.tokenizer.Decode(ids)
+		if r, _ := utf8.DecodeLastRuneInString(text); r != utf8.RuneError {
+			fmt.Fprint(c.reply.e.stdout, harmless(text[c.shown:]))
+			c.shown = len(text)
+		}
+	}
+}
+
+// harmless is a text without what moves a terminal's cursor, but for lines and tabs.
+func harmless(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		cells := strings.Split(line, "\t")
+		for k := range cells {
+			cells[k] = onLine(cells[k])
+		}
+		lines[i] = strings.Join(cells, "\t")
+	}
+	return strings.Join(lines, "\n")
+}

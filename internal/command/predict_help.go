@@ -1,0 +1,50 @@
+package command
+
+// predictTexts are what --help says of the flags of predict and eval, as in flagTexts.
+const predictTexts = `
+--from
+    Checkpoint: the directory that train saved to, for its latest, or a file of it. It
+    knows its model, size, options, tokenizer and classes.
+predict --batch
+    Inputs that are answered together, at most: more are faster, and take more memory
+    (default ${default}).
+--beam
+    moe, transformer: go on with the best N translations instead of the best one;
+    deepspeech: with the likeliest N beginnings (default: greedy).
+--length-penalty
+    Scores of translations are divided by ((5+n)/6)^A for n tokens: a larger A makes them
+    longer (default 0.6).
+--top
+    resnet: classes of a picture to show (default 5).
+predict --samples
+    wgan: images to draw (default 16).
+--out
+    wgan: where they go: a file NAME.png for all, in a grid, or a directory for a file
+    each (default samples.png).
+predict --tokens
+    moe, transformer: tokens of a translation, at most; gpt: tokens to write (default: as
+    many as there is room for).
+--temperature
+    gpt: draw tokens by their probability, flatter above 1 and sharper below (default 0:
+    the likeliest, always).
+--top-k
+    gpt: draw among the K likeliest tokens.
+--top-p
+    gpt: draw among the fewest tokens that together have the share P.
+predict --seed
+    wgan: selects the noise (default: the training's, so that samples are those that it
+    showed); gpt: selects what is drawn (default 0).
+predict --json
+    Print JSON lines of type prediction and error, one an input, and at the end summary.
+    Sizes are bytes.
+eval --data
+    What to evaluate, as for train (default: what the model was trained on).
+eval --eval-batches
+    Batches to evaluate, at most (default 8 of what was held out in training, as there; all
+    of other data).
+eval --bleu
+    moe, transformer: batches of texts to translate, and score by BLEU (default 2, none at
+    base).
+eval --json
+    Print one JSON object of type eval. Sizes are bytes.
+`

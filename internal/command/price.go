@@ -1,0 +1,75 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"time"
+
+	"github.com/gomem/gomem"
+	"github.com/gomem/gomem/machine"
+	"github.com/gomem/gomem/space"
+)
+
+// priced is options that plan a model by the prices of the machine that a device
+// stands for. All but simulated ones stand for the machine at hand.
+func (b *built) priced(o gomem.Options, device string) (gomem.Options, error) {
+	profile, err := profileOf(device)
+	if err != nil {
+		return o, err
+	}
+	if profile != nil {
+		o.Machine = profile
+	}
+	o.Device, o.Model = device, b.model.Name
+	if err := o.Validate(); err != nil {
+		return o, usagef("--device %s: %w", device, err)
+	}
+	return o, nil
+}
+
+// measured is options that plan by what this machine was measured to take, if that
+// matters: for the machine at hand, and for a policy that weighs times in a budget that
+// vanilla does not fit.
+func (b *built) measured(ctx context.Context, w io.Writer, o gomem.Options) (gomem.Options,
+	error) {
+	if o.Machine != nil || !o.Policy.Searches() || !gomem.Computes(o.Device) {
+		return o, nil
+	}
+	vanilla, err := planAll(ctx, io.Discard, b, vanillaOptions(o))
+	if err != nil {
+		return o, err
+	}
+	if vanilla.Peak(space.Device) <= o.DeviceBytes && vanilla.Peak(space.Host) <= o.HostBytes {
+		return o, nil
+	}
+	local, err := thisMachine(ctx, w, executed(vanilla), o)
+	if err == nil {
+		o.Machine = local
+	}
+	return o, err
+}
+
+// profileOf is the profile of a device that is known by one, or nil.
+func profileOf(device string) (*machine.Profile, error) {
+	p, err := gomem.Simulated(device)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, usagef("--%w", err)
+	}
+	return p, err
+}
+
+// stepTime is how long a training step takes by the prices that plans were made by:
+// every objective as often as it is executed. Without objectives it is that of the
+// target that is executed the most, the first.
+func stepTime(b *built, p planned) time.Duration {
+	var total time.Duration
+	if len(b.model.Objectives) == 0 {
+		return p.Results[0].Step
+	}
+	for i, o := range b.model.Objectives {
+		total += time.Duration(o.Times) * p.Results[i].Step
+	}
+	return total
+}

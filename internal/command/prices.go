@@ -1,0 +1,73 @@
+package command
+
+import (
+	"context"
+	"io"
+
+	"github.com/gomem/gomem"
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/internal/profile"
+	"github.com/gomem/gomem/machine"
+	"github.com/gomem/gomem/machine/calibrate"
+	"github.com/gomem/gomem/simulate"
+)
+
+// pricer is the machine of a device: a profile by its name, or else the machine at
+// hand, on which what the plan does is measured.
+func pricer(ctx context.Context, w io.Writer, device string, p planned,
+	o gomem.Options) (machine.Machine, profile.Machine, error) {
+	rates, err := profileOf(device)
+	if err != nil {
+		return nil, profile.Machine{}, err
+	}
+	var m machine.Machine = rates
+	if rates == nil {
+		local, err := thisMachine(ctx, w, executed(p), o)
+		if err != nil {
+			return nil, profile.Machine{}, err
+		}
+		m, rates = local, local.Profile
+	}
+	return m, profile.Machine{Name: rates.Name, PeakGFLOPS: rates.Device.FLOPs / 1e9,
+		InGBps: rates.In / 1e9, OutGBps: rates.Out / 1e9}, nil
+}
+
+// executed are the nodes that a training step executes, in the order in which it
+// first does.
+func executed(p planned) []*graph.Node {
+	var nodes []*graph.Node
+	seen := make([]bool, p.Graph.Len())
+	for _, s := range p.training().Steps {
+		if n := p.Graph.Node(s.Node); n.Executes() && !seen[n.ID] {
+			seen[n.ID] = true
+			nodes = append(nodes, n)
+		}
+	}
+	return nodes
+}
+
+// simulated is when the steps of a plan are done on a machine.
+func simulated(b *built, p planned, m machine.Machine) profile.Run {
+	return profile.Simulated(simulate.Simulate(p.training(), p.Graph,
+		m.For(b.model.Name, executed(p))))
+}
+
+// thisMachine is the machine at hand. What was not measured before is measured now,
+// within a few seconds. Copies are no faster than the run's.
+func thisMachine(ctx context.Context, w io.Writer, nodes []*graph.Node,
+	o gomem.Options) (*machine.Local, error) {
+	defer notice(w, "gomem: measuring this machine")()
+	m, err := calibrate.Open(ctx, calibrate.Options{Threads: o.Threads})
+	if err != nil {
+		return nil, err
+	}
+	if err := m.Measure(ctx, nodes); err != nil {
+		return nil, err
+	}
+	local := m.Local()
+	if limit := float64(o.CopyBytesPerSecond); limit > 0 {
+		local.Profile.In = min(local.Profile.In, limit)
+		local.Profile.Out = min(local.Profile.Out, limit)
+	}
+	return local, nil
+}

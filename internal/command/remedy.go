@@ -1,0 +1,50 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/gomem/gomem"
+	"github.com/gomem/gomem/compile"
+)
+
+// shortage is a refusal in words of the command line.
+type shortage struct{ *gomem.ErrOutOfMemory }
+
+// Error is the refusal, with what would help as flags.
+func (s shortage) Error() string { return s.Explain() + "; " + advice(s.ErrOutOfMemory) }
+
+// Unwrap is the library's error.
+func (s shortage) Unwrap() error { return s.ErrOutOfMemory }
+
+// inFlags is an error with remedies, if it has any, as flags.
+func inFlags(err error) error {
+	if e, ok := errors.AsType[*gomem.ErrOutOfMemory](err); ok {
+		return shortage{e}
+	}
+	return err
+}
+
+// advice is what would help, as flags.
+func advice(e *gomem.ErrOutOfMemory) string {
+	r, short := e.Remedy, compile.SpaceName(e.Space)
+	flags := map[compile.Change]string{
+		compile.UsePolicy:        fmt.Sprintf("--policy %s", r.Policy),
+		compile.AllowBoth:        "leaving out --no-placement and --no-swap",
+		compile.SmallerPartition: fmt.Sprintf("--partition %d", r.N),
+		compile.ShorterLookahead: fmt.Sprintf("--lookahead %d", r.N),
+	}[r.Change]
+	switch {
+	case r.Change == compile.RaiseOther:
+		return fmt.Sprintf("raise --%s-memory, and --%s-memory to %s", short,
+			compile.SpaceName(r.Space), exact(r.Bytes))
+	case r.Change == compile.UseDisk:
+		return fmt.Sprintf("--disk-memory %d would do (%s, with --disk DIR to train)", r.Bytes,
+			size(r.Bytes))
+	case flags == "":
+		return fmt.Sprintf("use a smaller batch or model, or raise --%s-memory", short)
+	case r.Fits:
+		return fmt.Sprintf("%s would fit: it needs %s", flags, exact(r.Bytes))
+	}
+	return fmt.Sprintf("%s would need %s", flags, exact(r.Bytes))
+}

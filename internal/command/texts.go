@@ -1,0 +1,100 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/gomem/gomem/data"
+	"github.com/gomem/gomem/data/images"
+	"github.com/gomem/gomem/models"
+	"github.com/gomem/gomem/train"
+)
+
+// given is data that was read before the model was built.
+type given struct {
+	corpus    *data.Corpus
+	text      *data.Running
+	set       *images.Set
+	tokenizer *data.Tokenizer
+}
+
+// readTexts reads pairs of texts and learns the sub-words: as many of them as there are is
+// the model's vocabulary. What takes long says so.
+func readTexts(ctx context.Context, w io.Writer, c *trainCmd) error {
+	most, err := mostWords(c.modelFlags)
+	if err != nil {
+		return err
+	}
+	spec := c.spec("go:doc")
+	corpus, err := data.Options{EvalShare: float64(c.EvalShare),
+		Progress: reading(w, spec)}.Open(ctx, spec)
+	if err != nil {
+		return asSpec(err)
+	}
+	done := notice(w, fmt.Sprintf("gomem: learning up to %d sub-words from %s", most,
+		counted(corpus.Info.Pairs, "pair")))
+	defer done()
+	tokenizer, err := data.TrainTokenizer(ctx, corpus, most)
+	if err != nil {
+		return err
+	}
+	c.given = given{corpus: corpus, tokenizer: tokenizer}
+	return c.learnt(tokenizer, most)
+}
+
+// mostWords is how many sub-words a model of pairs has at most.
+func mostWords(f modelFlags) (int, error) {
+	if f.Model == "moe" {
+		c, err := moeConfig(f)
+		return c.Vocab, err
+	}
+	c, err := transformerConfig(f)
+	return c.Vocab, err
+}
+
+// learnt sizes the model by the sub-words that were learnt.
+func (c *trainCmd) learnt(t *data.Tokenizer, most int) error {
+	if t.Used() >= most {
+		return nil
+	}
+	return c.resize("vocabulary", &c.Vocabulary, t.Used())
+}
+
+// resize makes a size of the model that of the data. In a run that is resumed it is, if the
+// checkpoint says nothing of it, its size's: once all were.
+func (c *trainCmd) resize(name string, field *count, to int) error {
+	if c.Resume != "" {
+		from, err := train.Inspect(string(c.Resume))
+		if err != nil || from.Config[name] == "" {
+			return err
+		}
+	}
+	*field = count(to)
+	return nil
+}
+
+// loadTexts makes batches of pairs of texts.
+func loadTexts(_ context.Context, _ io.Writer, c *trainCmd, m *models.Model) (dataset, error) {
+	corpus, tokenizer := c.given.corpus, c.given.tokenizer
+	source := m.Data[0].Type()
+	loader, err := data.NewLoader(corpus, tokenizer,
+		data.LoaderOptions{Pairs: source.Size(0), Length: source.Size(1), Seed: c.Seed})
+	return dataset{
+		batches: loader, tokenizer: tokenizer, about: corpus.Info.String(), id: corpus.Info.SHA256,
+		facts:  []field{{"vocabulary", grouped(int64(tokenizer.Used())) + " sub-words"}},
+		scorer: train.TextScorer(tokenizer, c.translations(m)),
+	}, err
+}
+
+// translations is the number of held-out batches that are translated for BLEU.
+// At full size that takes hours on a processor, so there it has to be asked for.
+func (c *trainCmd) translations(m *models.Model) int {
+	switch {
+	case c.BLEU != nil:
+		return int(*c.BLEU)
+	case m.Size == "base":
+		return 0
+	}
+	return 2
+}

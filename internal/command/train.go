@@ -1,0 +1,446 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gomem/gomem"
+	"github.com/gomem/gomem/data"
+	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/train"
+)
+
+// trainCmd is gomem train.
+type trainCmd struct {
+	modelFlags
+
+	Data        location `group:"run" placeholder:"SPEC"`
+	Seed        uint64   `group:"run" default:"0" placeholder:"N"`
+	Steps       count    `group:"run" xor:"duration" placeholder:"N"`
+	Epochs      passes   `group:"run" xor:"duration" placeholder:"X"`
+	EvalEvery   count    `group:"run" placeholder:"N" default:"100"`
+	EvalBatches count    `group:"run" placeholder:"N"`
+	EvalData    location `group:"run" placeholder:"SPEC"`
+	EvalShare   share    `group:"run" placeholder:"SHARE"`
+	BLEU        *whole   `name:"bleu" group:"run" placeholder:"N"`
+	Samples     location `group:"run" placeholder:"DIR"`
+	Tokenizer   location `group:"run" placeholder:"FILE"`
+	Save        location `group:"run" placeholder:"DIR"`
+	SaveEvery   count    `group:"run" placeholder:"N"`
+	Resume      location `group:"run" placeholder:"DIR"`
+	Init        location `group:"run" placeholder:"DIR"`
+	Rename      location `group:"run" placeholder:"FILE"`
+
+	rateFlags
+	planFlags
+	deviceFlags
+
+	given given // what was read before the model was built
+
+	JSON    bool     `name:"json" group:"output"`
+	Trace   location `group:"output" placeholder:"FILE"`
+	Profile location `group:"output" placeholder:"DIR"`
+}
+
+// Help is the long help.
+func (trainCmd) Help() string {
+	return `Trains a model within the device memory it is given.
+The plan of a step is made and verified first; a budget that cannot be met is
+refused with the smallest that can. On a terminal a bar shows the progress; in a
+pipe, lines do. Plan flags change memory and time, never the losses or the
+weights.
+
+Ctrl-C finishes the step, saves if --save or --resume is given, and says how to
+continue; so does a request to terminate, a terminal that is closed, and standard
+output that nobody reads any longer. A second signal kills. The exit status is 0
+for a run that ended or was saved, 1 for a failure, standard output that cannot
+be written included, 2 for a command line that makes no sense, and 128 and the
+signal's number where a signal cut a run short that was not saved, or nobody
+read what it said.`
+}
+
+func (trainCmd) examples() string {
+	return `
+  gomem train --model moe --partition 200        s64 on Go's documentation, 192MiB
+  gomem train --size s512 --steps 50             a minute's try
+  gomem train --save run1 --save-every 100       keep checkpoints
+  gomem train --resume run1                      continue, and save there again
+  gomem train --data tsv:pairs.tsv --epochs 2    other data
+  gomem train --policy vanilla                   the baseline: same losses, more memory
+  gomem train --device-memory 64MiB --json       a tighter budget, JSON lines
+`
+}
+
+const defaultSteps = 300
+
+// tracedSteps is how many steps --trace records.
+const tracedSteps = 3
+
+// Run trains.
+func (c *trainCmd) Run(ctx context.Context, e *env) error {
+	if err := c.fitting(); err != nil {
+		return err
+	}
+	if err := c.read(ctx, e.stderr); err != nil {
+		return err
+	}
+	b, o, err := c.begin(e.stderr, c.planFlags, c.Device)
+	if err != nil {
+		return err
+	}
+	session, err := c.session(o)
+	if err != nil {
+		return err
+	}
+	session.Logger = e.log
+	if session, err = b.measured(ctx, e.stderr, session); err != nil {
+		return err
+	}
+	o.Machine = session.Machine
+	return c.traced(&session, func() error { return c.prepare(ctx, e, b, o, session) })
+}
+
+// read reads what says how large the model is. All that can be refused before is.
+func (c *trainCmd) read(ctx context.Context, w io.Writer) error {
+	k, err := kindOf(c.Model)
+	if err != nil {
+		return err
+	}
+	if err := k.takes(c.particular()...); err != nil {
+		return err
+	}
+	o, err := c.options(0, 0)
+	if err == nil {
+		_, err = c.session(o)
+	}
+	if err != nil {
+		return err
+	}
+	if err := c.reachable(); err != nil || k.read == nil {
+		return err
+	}
+	return k.read(ctx, w, c)
+}
+
+// prepare plans and reads the data, and then trains.
+func (c *trainCmd) prepare(ctx context.Context, e *env, b *built, o, session gomem.Options) error {
+	p, err := c.planLong(ctx, e.stderr, b, o)
+	if err != nil {
+		return err
+	}
+	if err := enoughMemory(c.Device, p); err != nil {
+		return err
+	}
+	vanilla, err := comparison(ctx, e.stderr, b, o, p)
+	if err != nil {
+		return err
+	}
+	price, err := costOf(ctx, b, o, p, vanilla)
+	if err != nil {
+		return err
+	}
+	d, err := b.kind.load(ctx, e.stderr, c, b.model)
+	if err != nil {
+		return err
+	}
+	if c.EvalShare > 0 && d.batches.HeldOutBatches() == 0 {
+		return fmt.Errorf("--eval-share %v holds nothing out of %s: give a larger one",
+			float64(c.EvalShare), d.about)
+	}
+	if c.EvalData != "" {
+		if d, err = c.evaluatedOn(ctx, e.stderr, b, d); err != nil {
+			return err
+		}
+	}
+	if err := c.countable(d.batches, b.model); err != nil {
+		return err
+	}
+	if session.Trace != nil {
+		session.Trace.Limit = tracedSteps * len(p.training().Steps)
+	}
+	h := header{report: newReport(b.model, o, p, vanilla), cost: price, Device: c.Device,
+		Data: d.about, facts: d.facts}
+	run, err := c.runOptions(b, d, session)
+	if err != nil {
+		return err
+	}
+	run.Planned = p.Planned
+	return c.train(ctx, e, h, run, func(s train.Summary) error {
+		return c.profiled(ctx, e, b, p, o, session, s)
+	})
+}
+
+// reachable tries the paths of a run before anything takes long. A run that is
+// resumed goes on saving where it was, unless it is told otherwise.
+func (c *trainCmd) reachable() error {
+	if c.Resume != "" {
+		from, err := train.Inspect(string(c.Resume))
+		if err != nil {
+			return err
+		}
+		if c.Save == "" {
+			c.Save = location(filepath.Dir(from.Path))
+		}
+	}
+	if c.Save != "" {
+		if err := train.CheckSave(string(c.Save), string(c.Resume)); err != nil {
+			return err
+		}
+	}
+	if c.Rename != "" {
+		if _, err := train.ReadRenaming(string(c.Rename)); err != nil {
+			return fmt.Errorf("--rename %w", err)
+		}
+	}
+	if c.Samples != "" {
+		if _, err := train.SampleWriter(string(c.Samples)); err != nil {
+			return err
+		}
+	}
+	if err := creatable(string(c.Trace)); err != nil {
+		return err
+	}
+	if c.Profile != "" {
+		if err := writable(string(c.Profile)); err != nil {
+			return fmt.Errorf("--profile %s: %w", c.Profile, bare(err))
+		}
+	}
+	return nil
+}
+
+// fitting refuses flags of a run that the model has no use for.
+func (c *trainCmd) fitting() error {
+	switch {
+	case c.SaveEvery > 0 && c.Save == "" && c.Resume == "":
+		return usagef("--save-every needs --save DIR")
+	case c.Rename != "" && c.Init == "":
+		return usagef("--rename needs --init DIR or FILE")
+	case c.Init != "" && c.Resume != "":
+		return usagef("--init and --resume can't be used together: what is resumed has weights")
+	case c.EvalShare > 0 && c.EvalData != "":
+		return usagef("--eval-share and --eval-data can't be used together: nothing that is " +
+			"held out of --data is evaluated then")
+	case c.EvalShare > 0 && strings.HasPrefix(string(c.Data), "cifar10:"):
+		return usagef("--eval-share does nothing for cifar10: its test set is what is held out")
+	case !gomem.Computes(c.Device) && c.Init != "":
+		return usagef("--device %s computes nothing: it has no use for --init", c.Device)
+	case !gomem.Computes(c.Device) && (c.Save != "" || c.Resume != ""):
+		return usagef("--device %s computes nothing: it can neither save nor resume", c.Device)
+	}
+	k, err := kindOf(c.Model)
+	if err != nil {
+		return err
+	}
+	err = k.takes(option{"samples", c.Samples != ""}, option{"bleu", c.BLEU != nil},
+		option{"tokenizer", c.Tokenizer != ""})
+	if err != nil {
+		return err
+	}
+	if err := k.learnsFrom(string(c.EvalData)); err != nil {
+		return err
+	}
+	return k.learnsFrom(string(c.Data))
+}
+
+// enoughMemory refuses a plan that this machine cannot hold.
+func enoughMemory(device string, p planned) error {
+	need, have := p.Peak(space.Device)+p.Peak(space.Host), machineMemory()
+	if !gomem.Computes(device) || have == 0 || need <= have {
+		return nil
+	}
+	return fmt.Errorf("the plan takes %s of this machine's memory (device %s and host %s "+
+		"together), it has %s: use a smaller model or batch",
+		size(need), size(p.Peak(space.Device)), size(p.Peak(space.Host)), size(have))
+}
+
+// spec is the data to read.
+func (c *trainCmd) spec(byDefault string) string {
+	if c.Data == "" {
+		return byDefault
+	}
+	return string(c.Data)
+}
+
+// asSpec makes a spec that names no data a usage error. Data that is not there, or
+// a program that is missing, is not the command line's fault.
+func asSpec(err error) error {
+	if e, ok := errors.AsType[*data.Error](err); ok && e.Misspelt {
+		return usagef("%w", err)
+	}
+	return err
+}
+
+// patience is how long work may be silent.
+const patience = 2 * time.Second
+
+// reading reports on the reading of files, when it takes long.
+func reading(w io.Writer, spec string) func(files int) {
+	last := time.Now()
+	return func(files int) {
+		if time.Since(last) > patience {
+			last = time.Now()
+			fmt.Fprintf(w, "gomem: reading %s: %s\n", spec, counted(files, "file"))
+		}
+	}
+}
+
+// notice prints a line if done is not called soon.
+func notice(w io.Writer, line string) (done func()) {
+	ended, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		select {
+		case <-ended:
+		case <-time.After(patience):
+			fmt.Fprintln(w, line)
+		}
+	}()
+	return func() { close(ended); <-stopped }
+}
+
+// runOptions are the flags as train takes them.
+func (c *trainCmd) runOptions(b *built, d dataset, s gomem.Options) (train.Options, error) {
+	o := train.Options{
+		Model: &b.model.Model, Name: b.model.Name, Size: b.model.Size, Unit: b.model.Unit,
+		Loader: d.batches, Tokenizer: d.tokenizer, Classes: d.classes, Scorer: d.scorer,
+		Session: s,
+		Seed:    c.Seed,
+		Steps:   int(c.Steps), Epochs: float64(c.Epochs),
+		EvalEvery: int(c.EvalEvery), EvalBatches: int(c.EvalBatches),
+		Save: string(c.Save), SaveEvery: int(c.SaveEvery), Resume: string(c.Resume),
+		Init:   string(c.Init),
+		Config: maps.Clone(b.numbers), Labels: map[string]string{"data": d.about},
+	}
+	o.Config["data"], o.Config["seed"] = d.id, strconv.FormatUint(c.Seed, 10)
+	if c.EvalShare > 0 {
+		o.Config["eval-share"] = fmt.Sprint(float64(c.EvalShare))
+	}
+	if o.Steps == 0 && o.Epochs == 0 {
+		o.Steps = defaultSteps
+	}
+	if err := c.rate(b, d, o.Config); err != nil || c.Rename == "" {
+		return o, err
+	}
+	var err error
+	o.Rename, err = train.ReadRenaming(string(c.Rename))
+	return o, err
+}
+
+// rate gives the model the learning rate that was asked for.
+func (c *trainCmd) rate(b *built, d dataset, numbers map[string]string) error {
+	steps := cmp.Or(int(c.Steps), defaultSteps)
+	if c.Epochs > 0 {
+		steps = int(math.Ceil(float64(c.Epochs) * float64(d.batches.StepsPerEpoch()) /
+			float64(b.model.Executions())))
+	}
+	f := c.rateFlags
+	if by := c.optimizer(); by != nil && f.LR == 0 {
+		f.LR = positive(shapeOf(by.Rate()).peak) // the model's own is of another optimizer
+	}
+	return f.apply(b.model, steps, numbers)
+}
+
+// traced runs f, with a recorder and its file around it if --trace is given. A
+// run that was stopped has a timeline too.
+func (c *trainCmd) traced(s *gomem.Options, f func() error) error {
+	if c.Profile != "" {
+		s.Trace = &gomem.TraceRecorder{}
+	}
+	if c.Trace == "" {
+		return f()
+	}
+	out, err := createFile(string(c.Trace))
+	if err != nil {
+		return err
+	}
+	defer out.abandon()
+	s.Trace = &gomem.TraceRecorder{}
+	err = f()
+	if _, stopped := errors.AsType[*stoppedError](err); err != nil && !stopped {
+		return err
+	}
+	return cmp.Or(out.commit(s.Trace.WriteJSON(out)), err)
+}
+
+// train runs and reports; after is called with what came of it.
+func (c *trainCmd) train(ctx context.Context, e *env, h header, o train.Options,
+	after func(train.Summary) error) error {
+	d := newDisplay(e.stdout, e.stderr, c.JSON, h)
+	o.Observe = d.observe
+	if err := asUse(o.Validate()); err != nil {
+		return err
+	}
+	s, err := train.Run(ctx, o)
+	d.close()
+	if err != nil {
+		return err
+	}
+	d.summary(s)
+	if err := after(s); err != nil || !s.Interrupted {
+		return err
+	}
+	text := fmt.Sprintf("stopped after step %d; %s", s.Steps, c.afterwards(s, e.args))
+	if s.Checkpoint == "" {
+		return &stoppedError{text}
+	}
+	fmt.Fprintf(e.stderr, "gomem: %s\n", text)
+	return nil
+}
+
+// asUse makes an option that no run can have a usage error. Trouble with a
+// checkpoint or a file is not the command line's.
+func asUse(err error) error {
+	if _, ok := errors.AsType[*train.ErrOption](err); ok {
+		return usagef("%w", err)
+	}
+	return err
+}
+
+// afterwards says how to continue an interrupted run.
+func (c *trainCmd) afterwards(s train.Summary, args []string) string {
+	switch {
+	case s.Checkpoint != "":
+		return fmt.Sprintf("saved %s; continue with: %s", s.Checkpoint,
+			resumption(args, string(c.Save)))
+	case c.Save != "":
+		return "there was nothing to save yet"
+	}
+	return "nothing was saved (--save DIR keeps a run)"
+}
+
+// resumption is the command line that continues an interrupted run, which was
+// saved to a directory.
+func resumption(args []string, dir string) string {
+	words := []string{"gomem"}
+	for i := 0; i < len(args); i++ {
+		name, _, joined := strings.Cut(args[i], "=")
+		switch {
+		case !slices.Contains([]string{"--resume", "--save", "--init", "--rename"}, name):
+			words = append(words, args[i])
+		case !joined:
+			i++ // its value
+		}
+	}
+	return strings.Join(quoted(append(words, "--resume", dir)), " ")
+}
+
+// quoted quotes words for a shell where they need it.
+func quoted(words []string) []string {
+	out := slices.Clone(words)
+	for i, w := range out {
+		if w == "" || strings.ContainsAny(w, " \t\n\"'`$&|;<>()*?[]{}~#!\\") {
+			out[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		}
+	}
+	return out
+}
