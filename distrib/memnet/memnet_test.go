@@ -267,6 +267,7 @@ func TestClose(t *testing.T) {
 			t.Errorf("%d messages, then down: %v", len(boxes[1].got), boxes[1].downs)
 		}
 		net.Node(1).Close()
+		synctest.Wait()
 		if len(boxes[0].downs) > 0 {
 			t.Errorf("a closed node is told %v", boxes[0].downs)
 		}
@@ -336,7 +337,8 @@ func TestPartition(t *testing.T) {
 // TestPause: a stopped process neither sends nor handles.
 func TestPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		net, boxes := network(2, memnet.Options{Latency: time.Millisecond, Timeout: 5 * time.Second})
+		net, boxes := network(2, memnet.Options{Latency: time.Millisecond,
+			Timeout: 5 * time.Second})
 		a := send(net, 0, 1, distrib.Updates, 100)
 		net.Pause(1, 3*time.Second)
 		b := send(net, 1, 0, distrib.Updates, 100)
