@@ -54,6 +54,24 @@ func (in *inbox) Down(from distrib.NodeID, err error) {
 	in.downs[from] = err
 }
 
+func (in *inbox) down(from distrib.NodeID) error {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.downs[from]
+}
+
+func (in *inbox) lost() int {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return len(in.downs)
+}
+
+func (in *inbox) count() int {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return len(in.got)
+}
+
 // network is n nodes with inboxes.
 func network(n int, o memnet.Options) (*memnet.Network, []*inbox) {
 	net := memnet.NewNetwork(n, o)
@@ -116,7 +134,7 @@ func TestTransferTime(t *testing.T) {
 		pass(time.Minute)
 		near(t, "first", a.at, 1010*time.Millisecond)
 		near(t, "second", b.at, 2010*time.Millisecond)
-		if n := len(boxes[1].got); n != 2 {
+		if n := boxes[1].count(); n != 2 {
 			t.Errorf("%d messages, want 2", n)
 		}
 		closeAll(net, 2)
@@ -193,8 +211,8 @@ func TestSlowHandler(t *testing.T) {
 		}
 		close(gate)
 		synctest.Wait()
-		if ours[3].at < 0 || len(boxes[2].got) != 6 {
-			t.Errorf("%d messages after the handler went on, want 6", len(boxes[2].got))
+		if ours[3].at < 0 || boxes[2].count() != 6 {
+			t.Errorf("%d messages after the handler went on, want 6", boxes[2].count())
 		}
 		closeAll(net, 3)
 	})
@@ -259,17 +277,17 @@ func TestClose(t *testing.T) {
 		net.Node(0).Close()
 		near(t, "close", time.Since(start), 2001*time.Millisecond)
 		synctest.Wait()
-		if a.err != nil || b.err != nil || len(boxes[1].downs) > 0 {
-			t.Errorf("%v, %v, down: %v", a.err, b.err, boxes[1].downs)
+		if a.err != nil || b.err != nil || boxes[1].lost() > 0 {
+			t.Errorf("%v, %v, down: %v", a.err, b.err, boxes[1].lost())
 		}
 		pass(time.Minute)
-		if len(boxes[1].got) != 2 || !errors.Is(boxes[1].downs[0], memnet.ErrClosed) {
-			t.Errorf("%d messages, then down: %v", len(boxes[1].got), boxes[1].downs)
+		if boxes[1].count() != 2 || !errors.Is(boxes[1].down(0), memnet.ErrClosed) {
+			t.Errorf("%d messages, then down: %v", boxes[1].count(), boxes[1].lost())
 		}
 		net.Node(1).Close()
 		synctest.Wait()
-		if len(boxes[0].downs) > 0 {
-			t.Errorf("a closed node is told %v", boxes[0].downs)
+		if boxes[0].lost() > 0 {
+			t.Errorf("a closed node is told %v", boxes[0].lost())
 		}
 	})
 }
@@ -287,17 +305,17 @@ func TestKill(t *testing.T) {
 			t.Errorf("refused with %v, %v", a.err, b.err)
 		}
 		for _, i := range []int{0, 2} {
-			if err := boxes[i].downs[1]; !errors.Is(err, memnet.ErrLost) {
+			if err := boxes[i].down(1); !errors.Is(err, memnet.ErrLost) {
 				t.Errorf("node %d is told %v", i, err)
 			}
 		}
-		if err := boxes[1].downs[0]; !errors.Is(err, memnet.ErrKilled) {
+		if err := boxes[1].down(0); !errors.Is(err, memnet.ErrKilled) {
 			t.Errorf("the killed node is told %v", err)
 		}
 		c := send(net, 0, 2, distrib.Updates, 1e6)
 		pass(time.Minute)
-		if c.err != nil || len(boxes[2].got) != 1 {
-			t.Errorf("the others: %v, %d messages", c.err, len(boxes[2].got))
+		if c.err != nil || boxes[2].count() != 1 {
+			t.Errorf("the others: %v, %d messages", c.err, boxes[2].count())
 		}
 		closeAll(net, 3)
 	})
@@ -319,9 +337,9 @@ func TestPartition(t *testing.T) {
 			if timeout == 5*time.Second {
 				near(t, "failure", a.at, 5500*time.Millisecond)
 				if !errors.Is(a.err, memnet.ErrTimeout) ||
-					!errors.Is(boxes[1].downs[0], memnet.ErrTimeout) ||
-					!errors.Is(boxes[0].downs[2], memnet.ErrTimeout) {
-					t.Errorf("%v, %v, %v", a.err, boxes[1].downs, boxes[0].downs)
+					!errors.Is(boxes[1].down(0), memnet.ErrTimeout) ||
+					!errors.Is(boxes[0].down(2), memnet.ErrTimeout) {
+					t.Errorf("%v, %v, %v", a.err, boxes[1].lost(), boxes[0].lost())
 				}
 			} else {
 				near(t, "transfer", a.at, 11*time.Second+100*time.Microsecond)
@@ -345,8 +363,8 @@ func TestPause(t *testing.T) {
 		pass(time.Minute)
 		near(t, "out", b.at, 3001*time.Millisecond)
 		near(t, "handled", boxes[1].got[0].at, 3*time.Second)
-		if a.err != nil || len(boxes[0].downs) > 0 {
-			t.Errorf("%v, %v", a.err, boxes[0].downs)
+		if a.err != nil || boxes[0].lost() > 0 {
+			t.Errorf("%v, %v", a.err, boxes[0].lost())
 		}
 		closeAll(net, 2)
 	})
@@ -358,9 +376,9 @@ func TestLoss(t *testing.T) {
 		net, boxes := network(2, memnet.Options{Loss: 1})
 		a := send(net, 0, 1, distrib.Updates, 100)
 		synctest.Wait()
-		if !errors.Is(a.err, memnet.ErrLost) || !errors.Is(boxes[0].downs[1], memnet.ErrLost) ||
-			!errors.Is(boxes[1].downs[0], memnet.ErrLost) {
-			t.Errorf("%v, %v, %v", a.err, boxes[0].downs, boxes[1].downs)
+		if !errors.Is(a.err, memnet.ErrLost) || !errors.Is(boxes[0].down(1), memnet.ErrLost) ||
+			!errors.Is(boxes[1].down(0), memnet.ErrLost) {
+			t.Errorf("%v, %v, %v", a.err, boxes[0].lost(), boxes[1].lost())
 		}
 		closeAll(net, 2)
 	})
