@@ -1,0 +1,157 @@
+package control
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// Times of connections. A server that answers no ping within both is left for another.
+const (
+	pingEvery  = 2 * time.Second
+	pingWithin = 2 * time.Second
+	tryEvery   = 200 * time.Millisecond
+	tryWithin  = 2 * time.Second
+)
+
+// ConnectError says that the control plane is not reached, and why.
+type ConnectError struct {
+	Endpoints []string
+	After     time.Duration
+	Err       error // what the first of the endpoints that says something says
+}
+
+// Error is one line.
+func (e *ConnectError) Error() string {
+	return fmt.Sprintf("no etcd at %s after %v: %v", strings.Join(e.Endpoints, ", "),
+		e.After.Round(100*time.Millisecond), e.Err)
+}
+
+// Unwrap is the reason.
+func (e *ConnectError) Unwrap() error { return e.Err }
+
+// endpoints are the URLs that clients use.
+func endpoints(cfg *Config, s *server) []string {
+	if len(cfg.Endpoints) > 0 {
+		return cfg.Endpoints
+	}
+	var all []string
+	for i, at := range cfg.Servers {
+		if s != nil && i == cfg.Rank {
+			at.Client = s.addr // a port that was chosen
+		}
+		all = append(all, scheme(&cfg.TLS)+"://"+at.Client)
+	}
+	return all
+}
+
+// connect makes a client and waits until the cluster answers it.
+func connect(ctx context.Context, cfg *Config, ends []string) (*clientv3.Client, error) {
+	secure, err := cfg.TLS.client()
+	if err != nil {
+		return nil, err
+	}
+	// A client with a password asks for a token at once, so the cluster is tried first.
+	start := time.Now()
+	wait, cancel := context.WithTimeoutCause(ctx, cfg.Wait, errWaited)
+	defer cancel()
+	for {
+		c, err := dial(wait, cfg, ends, secure)
+		if err == nil {
+			return c, nil
+		}
+		if refused(err) || wait.Err() != nil {
+			return nil, failure(ctx, ends, secure, time.Since(start), err)
+		}
+		select {
+		case <-time.After(tryEvery):
+		case <-wait.Done():
+		}
+	}
+}
+
+var errWaited = errors.New("waited long enough")
+
+// dial makes a client and asks it for something that every cluster answers.
+func dial(ctx context.Context, cfg *Config, ends []string, secure *tls.Config) (
+	*clientv3.Client, error) {
+	ctx, cancel := context.WithTimeout(ctx, tryWithin)
+	defer cancel()
+	c, err := clientv3.New(clientv3.Config{
+		Endpoints: ends, TLS: secure, Username: cfg.User, Password: cfg.Password,
+		DialTimeout: tryWithin, DialKeepAliveTime: pingEvery, DialKeepAliveTimeout: pingWithin,
+		Logger: cfg.Log.Named("etcd-client"),
+		DialOptions: []grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{
+			Backoff: backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6,
+				Jitter: 0.2, MaxDelay: time.Second},
+			MinConnectTimeout: tryWithin,
+		})},
+	})
+	if err != nil {
+		return nil, err
+	}
+	if _, err = c.Get(ctx, prefix(cfg.Job)); err != nil {
+		c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// refused reports whether waiting does not help.
+func refused(err error) bool {
+	switch status.Code(err) {
+	case codes.InvalidArgument, codes.PermissionDenied, codes.Unauthenticated:
+		return true
+	}
+	return false
+}
+
+// failure says why the cluster is not reached, by a handshake of our own: what a client
+// says of it is that it took too long.
+func failure(ctx context.Context, ends []string, secure *tls.Config, after time.Duration,
+	err error) error {
+	if ctx.Err() == nil && !refused(err) {
+		for _, e := range ends {
+			if why := handshake(e, secure); why != nil {
+				err = why
+				break
+			}
+		}
+	}
+	return &ConnectError{ends, after, err}
+}
+
+// handshake connects to an endpoint. That a server takes no part of a client's
+// certificate comes with what is read first.
+func handshake(endpoint string, secure *tls.Config) error {
+	_, addr, _ := strings.Cut(endpoint, "://")
+	d := &net.Dialer{Timeout: tryWithin}
+	if secure == nil {
+		c, err := d.Dial("tcp", addr)
+		if err == nil {
+			c.Close()
+		}
+		return err
+	}
+	c, err := tls.DialWithDialer(d, "tcp", addr, secure)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	c.SetReadDeadline(time.Now().Add(tryWithin))
+	_, err = c.Read(make([]byte, 1))
+	if ne := net.Error(nil); errors.As(err, &ne) && ne.Timeout() {
+		return nil
+	}
+	return err
+}

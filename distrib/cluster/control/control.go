@@ -1,0 +1,196 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+)
+
+// Control is a node's part of the control plane. It is a distrib.Coordinator.
+type Control struct {
+	cfg    Config
+	server *server // nil: this node embeds none
+	client *clientv3.Client
+	ends   []string
+	log    *zap.Logger
+
+	mu     sync.Mutex
+	member *member // nil before Join
+}
+
+// Start embeds etcd if this node's rank is one of a server, connects to the cluster, which
+// is waited for, and makes sure that it is the job's.
+func Start(ctx context.Context, cfg Config) (*Control, error) {
+	cfg, err := cfg.check()
+	if err != nil {
+		return nil, err
+	}
+	c := &Control{cfg: cfg, log: cfg.Log}
+	if cfg.Rank < len(cfg.Servers) {
+		if c.server, err = startServer(&c.cfg); err != nil {
+			return nil, err
+		}
+	}
+	if err := c.connect(ctx); err != nil {
+		c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+func (c *Control) connect(ctx context.Context) error {
+	c.ends = endpoints(&c.cfg, c.server)
+	if c.server != nil {
+		wait, cancel := context.WithTimeoutCause(ctx, c.cfg.Wait, errWaited)
+		defer cancel()
+		if err := c.server.ready(wait); err != nil {
+			return c.late(err)
+		}
+	}
+	var err error
+	if c.client, err = connect(ctx, &c.cfg, c.ends); err != nil {
+		return err
+	}
+	return c.checkJob(ctx)
+}
+
+// late names the servers that a server waits for.
+func (c *Control) late(err error) error {
+	var others []string
+	for i, s := range c.cfg.Servers {
+		if i != c.cfg.Rank {
+			others = append(others, fmt.Sprintf("rank %d at %s", i, s.Peer))
+		}
+	}
+	if len(others) == 0 || !errors.Is(err, errWaited) {
+		return err
+	}
+	return fmt.Errorf("the control server waits for those of %v: %w", others, err)
+}
+
+// JobError says that the etcd reached belongs to another job.
+type JobError struct {
+	At        []string
+	Have, Ask string
+}
+
+// Error is one line.
+func (e *JobError) Error() string {
+	return fmt.Sprintf("the etcd at %v belongs to job %q, not to job %q: give another "+
+		"address, or the same job everywhere", e.At, e.Have, e.Ask)
+}
+
+// checkJob: an embedded etcd serves one job; an external one as many as there are.
+func (c *Control) checkJob(ctx context.Context) error {
+	if len(c.cfg.Endpoints) > 0 {
+		return nil
+	}
+	r, err := c.client.Txn(ctx).
+		If(clientv3.Compare(clientv3.CreateRevision(embeddedKey), "=", 0)).
+		Then(clientv3.OpPut(embeddedKey, c.cfg.Job)).
+		Else(clientv3.OpGet(embeddedKey)).Commit()
+	if err != nil || r.Succeeded {
+		return err
+	}
+	if kvs := r.Responses[0].GetResponseRange().Kvs; string(kvs[0].Value) != c.cfg.Job {
+		return &JobError{c.ends, string(kvs[0].Value), c.cfg.Job}
+	}
+	return nil
+}
+
+// Endpoints are the URLs at which clients reach the etcd that is in use.
+func (c *Control) Endpoints() []string { return slices.Clone(c.ends) }
+
+// Err is why this node's embedded server has ended by itself, or nil.
+func (c *Control) Err() error {
+	if c.server == nil {
+		return nil
+	}
+	return c.server.err()
+}
+
+// Failed is closed when this node's embedded server has ended by itself; without one, it
+// is never closed.
+func (c *Control) Failed() <-chan struct{} {
+	if c.server == nil {
+		return nil
+	}
+	return c.server.gone
+}
+
+// Close ends this node's part, without a farewell to the others: they notice by the
+// lease, unless [Control.Leave] has been called.
+func (c *Control) Close() error {
+	c.mu.Lock()
+	m := c.member
+	c.mu.Unlock()
+	if m != nil {
+		m.close()
+	}
+	var err error
+	if c.client != nil {
+		err = c.client.Close()
+	}
+	if c.server != nil {
+		c.server.close()
+	}
+	return err
+}
+
+// Put stores a small value under a key of the job.
+func (c *Control) Put(ctx context.Context, key string, val []byte) error {
+	_, err := c.client.Put(ctx, c.key("kv", key), string(val))
+	return c.wrap("put "+key, err)
+}
+
+// Get is the value of a key of the job; an error that is [ErrNoKey] where there is none.
+func (c *Control) Get(ctx context.Context, key string) ([]byte, error) {
+	r, err := c.client.Get(ctx, c.key("kv", key))
+	if err != nil {
+		return nil, c.wrap("get "+key, err)
+	}
+	if len(r.Kvs) == 0 {
+		return nil, fmt.Errorf("get %s: %w", key, ErrNoKey)
+	}
+	return r.Kvs[0].Value, nil
+}
+
+// ErrNoKey is what [Control.Get] says of a key that was not put.
+var ErrNoKey = errors.New("there is no such key")
+
+// wrap says of an error what was to be done and, if this node's server is gone, why.
+func (c *Control) wrap(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if why := c.Err(); why != nil {
+		return fmt.Errorf("%s: %w", what, why)
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}
+
+// Where things are in etcd: below prefix, but for the job that an embedded server is of.
+const embeddedKey = "/gomem-embedded"
+
+func prefix(job string) string { return "/gomem/" + job + "/" }
+
+func (c *Control) key(parts ...string) string {
+	k := prefix(c.cfg.Job)
+	for i, p := range parts {
+		if i > 0 {
+			k += "/"
+		}
+		k += p
+	}
+	return k
+}
+
+// keepEvery is how often a lease is renewed: three times before it ends, with some
+// room; 1.5 s for 5.
+func keepEvery(ttl time.Duration) time.Duration { return ttl * 3 / 10 }

@@ -1,0 +1,48 @@
+// Package control is the control plane of a cluster: who takes part, who leads, where
+// shards are, which checkpoint is complete.
+//
+// etcd holds it. It is embedded in the node of rank 0, so that nothing has to be prepared;
+// in the nodes of ranks 0 to 2, which go on when one of them is lost; or it runs already
+// and is named by its URLs. Everything of a job is below /gomem/<job>/:
+//
+//	epoch              the number of the newest view
+//	view/<epoch>       its nodes, written in one transaction with epoch
+//	node/<id>          a node that is there: a key of its lease
+//	lead/<role>/       who leads, and who would
+//	barrier/<name>/    who has come
+//	shard/<epoch>/     owners and replicas of ranges of hashes
+//	ckpt/<n>           the manifest of a complete checkpoint
+//	doctor/            questions to nodes and their answers
+//	kv/                what [Control.Put] puts
+//
+// Never what changes at every step: clocks travel with the data, between nodes. Three
+// servers with disks do some five hundred writes a second.
+//
+// # Views
+//
+// Each node keeps a lease of five seconds and renews it every one and a half. One node, by
+// election, watches who is there and writes the next view: the first once enough nodes
+// have come and, for a second, more; then at once when a node is gone, and a second after
+// one has come. The transaction holds only while the writer leads and the view before is
+// the one it has read, so two leaders write no two views of an epoch. A node keeps its id
+// in all views that it is in; ids of nodes that are gone are free again.
+//
+// # Fencing
+//
+// A node counts its own lease from when it sent the request that renewed it, so it
+// gives up before the others may take its place: its contexts end, [Control.Views] delivers
+// a view that it is not in, and is closed. A node that is cut off cannot find a quorum and
+// so not renew its lease, whatever it hears of its neighbours: a minority comes to rest
+// within the lease, before the majority goes on.
+//
+// Only durations are compared, each by one machine's monotonic clock: etcd counts a
+// lease's five seconds, the node counts its own. What time of day it is on which machine
+// plays no part in any of this. Doctor reports differences because logs are hard to read
+// with them, and because certificates have dates.
+//
+// # What it does not do
+//
+// It moves no data and reads no model. It neither restarts nor launches nodes: the site's
+// scheduler does. When the one server of a job is gone for longer than a lease, all nodes
+// come to rest; that is the price of the set-up that needs no preparation.
+package control

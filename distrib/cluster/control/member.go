@@ -1,0 +1,5 @@
+package control
+
+type member struct{}
+
+func (m *member) close() {}

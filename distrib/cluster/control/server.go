@@ -1,0 +1,221 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"go.etcd.io/etcd/client/pkg/v3/transport"
+	"go.etcd.io/etcd/server/v3/embed"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+)
+
+// Times of embedded servers. A leader that is silent for electionMs is replaced. With
+// more than 600 ms, etcd would grant no lease of one second.
+const (
+	heartbeatMs = 100
+	electionMs  = 600
+)
+
+// ServerError says that this node's embedded server ended by itself.
+type ServerError struct {
+	Dir string // its data
+	Why string
+}
+
+// Error is one line.
+func (e *ServerError) Error() string {
+	return fmt.Sprintf("the control server of this node stopped: %s; its data are in %s",
+		e.Why, e.Dir)
+}
+
+// server is an embedded etcd.
+type server struct {
+	etcd *embed.Etcd
+	dir  string // of its data
+	temp string // to be removed with it
+	addr string // where clients reach it
+
+	mu     sync.Mutex
+	failed *ServerError
+	gone   chan struct{} // closed when it has failed
+}
+
+// startServer runs this node's etcd, which may have to wait for the others: see ready.
+func startServer(cfg *Config) (*server, error) {
+	s := &server{dir: cfg.Dir, gone: make(chan struct{})}
+	var err error
+	if s.temp, err = os.MkdirTemp("", "gomem-etcd-"); err != nil {
+		return nil, err
+	}
+	if s.dir == "" {
+		s.dir = filepath.Join(s.temp, "data")
+	}
+	files, err := cfg.TLS.files(s.temp)
+	if err == nil {
+		err = s.start(s.config(cfg, files))
+	}
+	if err != nil {
+		os.RemoveAll(s.temp)
+		return nil, fmt.Errorf("the control server of rank %d: %w", cfg.Rank, err)
+	}
+	s.addr = s.etcd.Clients[0].Addr().String()
+	return s, nil
+}
+
+// start runs etcd on a goroutine of its own, which may end with what etcd dies of.
+func (s *server) start(c *embed.Config) error {
+	started := make(chan error, 1)
+	go func() {
+		var err error
+		s.etcd, err = embed.StartEtcd(c)
+		started <- err
+	}()
+	select {
+	case err := <-started:
+		return err
+	case <-s.gone:
+		return s.err()
+	}
+}
+
+// config is what etcd is told. Off are the gateway to HTTP and the listener for peers of
+// a lone server: what is not needed does not listen.
+func (s *server) config(cfg *Config, files *TLS) *embed.Config {
+	c := embed.NewConfig()
+	c.Name, c.Dir = serverName(cfg.Rank), s.dir
+	c.TickMs, c.ElectionMs = heartbeatMs, electionMs
+	c.UnsafeNoFsync = cfg.Dir == ""
+	c.AutoCompactionMode, c.AutoCompactionRetention = embed.CompactorModeRevision, "1000"
+	c.EnableGRPCGateway = false
+	c.InitialClusterToken = cfg.Job
+	c.TlsMinVersion = "TLS1.3"
+	if files.on() {
+		info := transport.TLSInfo{CertFile: files.CertFile, KeyFile: files.KeyFile,
+			TrustedCAFile: files.CAFile, ClientCertAuth: true, ServerName: files.ServerName}
+		c.ClientTLSInfo, c.PeerTLSInfo = info, info
+	}
+	c.ZapLoggerBuilder = embed.NewZapLoggerBuilder(s.logger(cfg.Log))
+	scheme := scheme(files)
+	here := cfg.Servers[cfg.Rank]
+	c.ListenClientUrls = []url.URL{listen(scheme, here.Client)}
+	c.AdvertiseClientUrls = []url.URL{{Scheme: scheme, Host: here.Client}}
+	if len(cfg.Servers) == 1 {
+		peer := url.URL{Scheme: scheme, Host: "localhost:2380"} // a name; nobody listens
+		c.ListenPeerUrls, c.AdvertisePeerUrls = nil, []url.URL{peer}
+		c.InitialCluster = c.Name + "=" + peer.String()
+		return c
+	}
+	c.ListenPeerUrls = []url.URL{listen(scheme, here.Peer)}
+	c.AdvertisePeerUrls = []url.URL{{Scheme: scheme, Host: here.Peer}}
+	c.InitialCluster = initialCluster(scheme, cfg.Servers)
+	return c
+}
+
+func scheme(t *TLS) string {
+	if t.on() {
+		return "https"
+	}
+	return "http"
+}
+
+func serverName(rank int) string { return fmt.Sprintf("rank%d", rank) }
+
+func initialCluster(scheme string, servers []Server) string {
+	var all []string
+	for i, s := range servers {
+		all = append(all, fmt.Sprintf("%s=%s://%s", serverName(i), scheme, s.Peer))
+	}
+	return strings.Join(all, ",")
+}
+
+// listen is where to listen for what is reached at addr: at loopback there, otherwise at
+// all interfaces, since a name may be that of a service, and an address be translated.
+func listen(scheme, addr string) url.URL {
+	host, port, _ := net.SplitHostPort(addr)
+	switch {
+	case host == "localhost":
+		host = "127.0.0.1"
+	case !loopback(host):
+		host = "0.0.0.0"
+	}
+	return url.URL{Scheme: scheme, Host: net.JoinHostPort(host, port)}
+}
+
+// logger notes why a server ends: etcd would end the process instead, say of a full disk.
+func (s *server) logger(log *zap.Logger) *zap.Logger {
+	hook := fatalHook{s}
+	return log.WithOptions(zap.WithFatalHook(hook), zap.WithPanicHook(hook))
+}
+
+type fatalHook struct{ s *server }
+
+// OnWrite notes a last message and ends the goroutine that wrote it, for good.
+func (h fatalHook) OnWrite(e *zapcore.CheckedEntry, fields []zapcore.Field) {
+	why := e.Message
+	for _, f := range fields {
+		if err, ok := f.Interface.(error); ok {
+			why += ": " + err.Error()
+		}
+	}
+	h.s.fail(why)
+	runtime.Goexit()
+}
+
+func (s *server) fail(why string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.failed == nil {
+		s.failed = &ServerError{s.dir, why}
+		close(s.gone)
+	}
+}
+
+// err is why the server has ended by itself, if it has.
+func (s *server) err() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.failed == nil {
+		return nil
+	}
+	return s.failed
+}
+
+// ready waits until the server takes requests.
+func (s *server) ready(ctx context.Context) error {
+	select {
+	case <-s.etcd.Server.ReadyNotify():
+		return nil
+	case <-s.gone:
+		return s.err()
+	case err := <-s.etcd.Err():
+		return fmt.Errorf("the control server: %w", err)
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// close ends the server. One that has failed may not end any more: it is left behind.
+func (s *server) close() {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.etcd.Close()
+	}()
+	wait := time.NewTimer(10 * time.Second)
+	defer wait.Stop()
+	select {
+	case <-done:
+	case <-s.gone:
+	case <-wait.C:
+	}
+	os.RemoveAll(s.temp)
+}
