@@ -20,8 +20,8 @@ func (a Adjacency) InDegrees() []int32 {
 }
 
 // Successors are the ordering edges between live nodes that execute: from a
-// producer to its consumer, and from every reader of a variable to every update
-// that writes it. Leaves have no edges: they are there before anything runs. Two
+// producer to its consumer, from every reader of a variable to every update
+// that writes it, and between exchanges, which are in order on all workers. Leaves have no edges: they are there before anything runs. Two
 // updates of one variable have none either: they are of different steps.
 func (g *Graph) Successors(live []bool) Adjacency {
 	a := Adjacency{start: make([]int32, len(g.nodes)+1)}
@@ -39,7 +39,7 @@ func (g *Graph) Successors(live []bool) Adjacency {
 }
 
 // edges visits the ordering edges in order of the later node's creation, data
-// before version edges.
+// before version edges, and those before edges of exchanges.
 func (g *Graph) edges(live []bool, visit func(from, to NodeID)) {
 	for _, n := range g.nodes {
 		if !live[n.ID] {
@@ -67,6 +67,7 @@ func (g *Graph) edges(live []bool, visit func(from, to NodeID)) {
 			}
 		}
 	}
+	g.exchangeEdges(live, visit)
 }
 
 // Writers are the update nodes that write a variable, in order of creation. A step

@@ -8,7 +8,8 @@ import (
 
 // Verify proves that the graph is well formed: operands come before their
 // users, the types are those that the operations infer, names are unique,
-// only update nodes write, none of them a variable twice, and all that the nodes
+// only update nodes write, none of them a variable twice, what is sent is awaited
+// before anything else reads it, and all that the nodes
 // read, write and work in is at most 1 EiB, so that no sum of bytes in a plan
 // overflows. Which updates make a step together is for [Graph.VerifyUpdates].
 func (g *Graph) Verify() error {
@@ -32,7 +33,7 @@ func (g *Graph) Verify() error {
 					"than 1 EiB: make the model or the batch smaller")}
 		}
 	}
-	return nil
+	return g.verifyExchanges()
 }
 
 // mostBytes bounds the bytes that the nodes of a graph read, write and work in,

@@ -3,7 +3,10 @@
 // devices, uses these numbers: there is no second numbering.
 package space
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // ID numbers a memory; it indexes the spaces of a plan. The larger the number, the
 // farther the memory is from the kernels, and the more there is of it. What comes
@@ -16,13 +19,19 @@ const (
 	Host             // the memory beside it: variables, and what is swapped out
 )
 
-// String is "device", "host" or the number.
+// Network is where a value is that is in flight between machines: the farthest memory,
+// which has no addresses. No plan numbers it among its own.
+const Network ID = math.MaxUint8
+
+// String is "device", "host", "network" or the number.
 func (s ID) String() string {
 	switch s {
 	case Device:
 		return "device"
 	case Host:
 		return "host"
+	case Network:
+		return "network"
 	}
 	return fmt.Sprintf("space %d", uint8(s))
 }
@@ -38,6 +47,13 @@ const (
 	CopyIn      = Engine(Host)<<8 | Engine(Device)   // the copy engine towards the device
 	CopyOut     = Engine(Device)<<8 | Engine(Host)   // the copy engine from the device
 	HostCompute = Engine(Host)<<8 | Engine(Host)     // the host's processor
+)
+
+// The engines of the network: the one that values leave by, and the one by which they
+// are back.
+const (
+	Send  = Engine(Host)<<8 | Engine(Network)
+	Await = Engine(Network)<<8 | Engine(Host)
 )
 
 // Copier is the engine that copies from one space to another.

@@ -20,7 +20,9 @@ func TestReach(t *testing.T) {
 		{space.CopyOut, "copies device to host", space.Device, space.Host, true},
 		{space.HostCompute, "runs in host", space.Host, space.Host, false},
 		{space.Copier(2, space.Host), "copies space 2 to host", 2, space.Host, true},
-		{space.Copier(255, 254), "copies space 255 to space 254", 255, 254, true},
+		{space.Copier(254, 253), "copies space 254 to space 253", 254, 253, true},
+		{space.Send, "copies host to network", space.Host, space.Network, true},
+		{space.Await, "copies network to host", space.Network, space.Host, true},
 		{space.Copier(7, 7), "runs in space 7", 7, 7, false},
 	} {
 		if c.e.String() != c.does || c.e.Reads() != c.reads || c.e.Writes() != c.writes ||

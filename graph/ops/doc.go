@@ -28,6 +28,8 @@
 // Losses: [CrossEntropy], [CrossEntropyIgnoring], [CTCLoss]. Updates of variables:
 // [Assign], [Accumulate], the optimizers. [StopGradient] ends what is differentiated.
 //
+// Between the workers of a job: [Send], [Await].
+//
 // Semantics where there is a choice (NaN, ties, halves, the sign of zero, indices of
 // equals) are PyTorch's, and bench/parity compares values, gradients and second gradients
 // with it. Floating-point operations take f32: [Cast] converts others. What only moves

@@ -1,0 +1,34 @@
+package executor
+
+import (
+	"context"
+
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/internal/tensor"
+)
+
+// Exchange is a value that all workers of a job have of one name, and that each of them
+// gives for what they make of it together.
+type Exchange struct {
+	Name string // unique in a step: that of the variable that it is for
+	Type tensor.Type
+	How  graph.How
+	Data []byte // the value, and in the end what has become of it; nobody else touches it
+}
+
+// Network carries the exchanges of a job's steps. All workers send the same names, of
+// the same types, in the same order, whatever their plans; with every name awaited once
+// in the step that sent it. Send and Await are called from two goroutines at the same
+// time, each for one exchange after the other.
+type Network interface {
+	// Send takes a value, whose Data is the network's until Await of its name has
+	// returned without an error. It may block while there is no room for more.
+	Send(ctx context.Context, x Exchange) error
+	// Await returns once Data is what the exchange has made of all workers' values, the
+	// same bits on each of them.
+	Await(ctx context.Context, name string) error
+	// Abandon gives up what has been sent and not been awaited, and returns once no Data
+	// is touched any more. It is called after a step that failed, or whose context
+	// ended, while neither Send nor Await is under way.
+	Abandon()
+}

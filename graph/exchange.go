@@ -1,0 +1,160 @@
+package graph
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Fold is what becomes of the values that the workers of a job have for one name.
+type Fold uint8
+
+// The folds.
+const (
+	Mean Fold = iota // their sum divided by their number
+	Sum
+)
+
+var folds = [...]string{"mean", "sum"}
+
+// String is the fold in a word.
+func (f Fold) String() string {
+	if int(f) < len(folds) {
+		return folds[f]
+	}
+	return fmt.Sprintf("fold%d", uint8(f))
+}
+
+// How is what an exchange makes of values, and by which way. The zero How is their
+// mean by the way that the network prefers.
+type How struct {
+	Fold Fold
+	Via  string // "ring", "ps" and the like: one word; "" leaves it to the network
+}
+
+// String is "mean" or, with a way, "mean/ring".
+func (h How) String() string {
+	if h.Via == "" {
+		return h.Fold.String()
+	}
+	return h.Fold.String() + "/" + h.Via
+}
+
+// ParseHow reads what String prints.
+func ParseHow(text string) (How, error) {
+	fold, via, way := strings.Cut(text, "/")
+	i := slices.Index(folds[:], fold)
+	h := How{Fold: Fold(max(i, 0)), Via: via}
+	if err := h.Check(); i < 0 || way && via == "" || err != nil {
+		return How{}, fmt.Errorf("%q is no way to exchange: want %s, and a way as in mean/ring",
+			text, strings.Join(folds[:], " or "))
+	}
+	return h, nil
+}
+
+// Check reports a fold that there is none of, and a way that is not one word of
+// letters, digits and hyphens.
+func (h How) Check() error {
+	odd := func(r rune) bool {
+		return r != '-' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
+	}
+	switch {
+	case int(h.Fold) >= len(folds):
+		return fmt.Errorf("there is no fold %d", h.Fold)
+	case strings.ContainsFunc(h.Via, odd):
+		return fmt.Errorf("%q is no way: want one word", h.Via)
+	}
+	return nil
+}
+
+// Exchange is what a node sends: every worker of a job has one of the same name, type
+// and How in the same place of its step.
+type Exchange struct {
+	Name string // unique in a step: that of the variable that it is for
+	How  How
+	// Every is how many executions come to one exchange: only where the last operand of
+	// the node, f32[], is a multiple of it. 0 means all.
+	Every int
+}
+
+// Sender is implemented by the operation that hands its first operand to the network.
+// Its result has the type of that operand; it is the network's, and one node reads it:
+// that of an [Awaiter].
+type Sender interface{ Exchange() Exchange }
+
+// Awaiter is implemented by the operation whose result is what the exchange has made of
+// the value that its operand has sent.
+type Awaiter interface{ Awaits() }
+
+// Sends reports whether the node hands a value to the network, and which.
+func (n *Node) Sends() (Exchange, bool) {
+	s, ok := n.Op.(Sender)
+	if !ok {
+		return Exchange{}, false
+	}
+	return s.Exchange(), true
+}
+
+// Awaits reports whether the node has a value back from the network.
+func (n *Node) Awaits() bool {
+	_, ok := n.Op.(Awaiter)
+	return ok
+}
+
+// Exchanges reports whether the node sends or awaits. Such a node is executed once and
+// in host memory.
+func (n *Node) Exchanges() bool {
+	_, sends := n.Op.(Sender)
+	return sends || n.Awaits()
+}
+
+// verifyExchanges proves that what is sent is awaited once, and read by nobody else.
+func (g *Graph) verifyExchanges() error {
+	awaited := map[NodeID]bool{}
+	for _, n := range g.nodes {
+		for k, v := range n.In {
+			err := verifyPending(n, k, v, awaited)
+			if err != nil {
+				return &Error{Node: n.Name, Op: n.OpName(), Pos: n.Pos, In: n.InTypes(), Err: err}
+			}
+		}
+	}
+	return nil
+}
+
+// verifyPending proves of operand k of a node that it is what an await reads, if it is
+// in flight.
+func verifyPending(n *Node, k int, v Value, awaited map[NodeID]bool) error {
+	_, sent := v.Node.Sends()
+	switch {
+	case sent && !n.Awaits():
+		return fmt.Errorf("operand %s is in flight: await it first", v)
+	case !sent && n.Awaits():
+		return fmt.Errorf("awaits %s, which nobody has sent", v)
+	case sent && awaited[v.Node.ID]:
+		return fmt.Errorf("awaits %s a second time", v)
+	}
+	if sent {
+		awaited[v.Node.ID] = true
+	}
+	return nil
+}
+
+// exchangeEdges visits edges that keep the exchanges of live nodes in order: a send
+// comes after the one created before it, on every worker alike, and an await after all
+// sends created before it, so that no worker waits before it has given what others wait
+// for.
+func (g *Graph) exchangeEdges(live []bool, visit func(from, to NodeID)) {
+	last := NodeID(-1)
+	for _, n := range g.nodes {
+		if !live[n.ID] || !n.Exchanges() {
+			continue
+		}
+		if last >= 0 && (!n.Awaits() || n.In[0].Node.ID != last) {
+			visit(last, n.ID)
+		}
+		if !n.Awaits() {
+			last = n.ID
+		}
+	}
+}
