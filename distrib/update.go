@@ -97,7 +97,7 @@ func (u Factored) Norm() float64 {
 	var sum float64
 	for r := range u.R {
 		for s := range r + 1 {
-			p := dot(u.a(r), u.a(s)) * dot(u.b(r), u.b(s))
+			p := float64(dot(u.a(r), u.a(s)) * dot(u.b(r), u.b(s)))
 			if s < r {
 				p *= 2
 			}

@@ -1,0 +1,47 @@
+package distrib
+
+// What follows are capabilities that a policy of a plan may have beside what the plan
+// asks of it. A node calls the methods of one policy one at a time. A policy that is used
+// by pointer keeps state, and belongs to one node.
+
+// Binder is a policy that must know the nodes and the parameters. A node calls Bind when
+// the parameters are attached, before it uses the policy, and again for every new view.
+type Binder interface {
+	Bind(v View, ps []*Param) error
+}
+
+// Snapshots is a [Rule] that remembers what its state was when rows were sent out. Every
+// call of Snapshot is undone by one of Release, when the client that has the rows has told
+// that it has newer ones, or is gone.
+type Snapshots interface {
+	Rule
+	Release(r Ref, v Version)
+	// Full reports that no more should be sent out that need not be.
+	Full() bool
+}
+
+// Stateful is a [Rule] that keeps more than the rows themselves, which moves and is saved
+// with them. Snapshots are not part of it: what was sent out before counts as just sent.
+type Stateful interface {
+	Rule
+	// StateBytes is the most that the state of all these parameters takes.
+	StateBytes(ps []*Param) int64
+	// Save appends the state of one row of cols elements, nothing if it has none yet.
+	Save(dst []float32, p ParamID, row int32, cols int) []float32
+	// Load sets it to what Save appended. The error is a *[ShapeError].
+	Load(p ParamID, row int32, cols int, state []float32) error
+	// Drop forgets it, when the row belongs to another node.
+	Drop(p ParamID, row int32)
+}
+
+// Bind tells every policy of the plan that asks for it the nodes and the parameters.
+func (p *Plan) Bind(v View, ps []*Param) error {
+	for _, policy := range []any{p.Topology, p.Consistency, p.Up, p.DownF, p.Pacer, p.Rule} {
+		if b, ok := policy.(Binder); ok {
+			if err := b.Bind(v, ps); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
