@@ -19,7 +19,8 @@ func TestHow(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"", "max", "mean/", "mean/a b", "mean/ring/ps", "/ring", "Mean"} {
-		if h, err := graph.ParseHow(text); err == nil || !strings.Contains(err.Error(), "mean/ring") {
+		h, err := graph.ParseHow(text)
+		if err == nil || !strings.Contains(err.Error(), "mean/ring") {
 			t.Errorf("%q is read as %v: %v", text, h, err)
 		}
 	}

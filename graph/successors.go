@@ -21,8 +21,9 @@ func (a Adjacency) InDegrees() []int32 {
 
 // Successors are the ordering edges between live nodes that execute: from a
 // producer to its consumer, from every reader of a variable to every update
-// that writes it, and between exchanges, which are in order on all workers. Leaves have no edges: they are there before anything runs. Two
-// updates of one variable have none either: they are of different steps.
+// that writes it, and between exchanges, whose order is the same on all workers.
+// Leaves have no edges: they are there before anything runs. Two updates of one
+// variable have none either: they are of different steps.
 func (g *Graph) Successors(live []bool) Adjacency {
 	a := Adjacency{start: make([]int32, len(g.nodes)+1)}
 	g.edges(live, func(from, _ NodeID) { a.start[from+1]++ })

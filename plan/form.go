@@ -44,6 +44,8 @@ func (v *verifier) spaces() error {
 			return v.fail(-1, s.Name, "space %d is called %s", i, id)
 		case names[s.Name]:
 			return v.fail(-1, s.Name, "two spaces have this name")
+		case s.Name == space.Network.String():
+			return v.fail(-1, s.Name, "space %d has the name of what is no memory", i)
 		case s.Align < 1:
 			return v.fail(-1, s.Name, "slots are aligned to %d bytes", s.Align)
 		}
@@ -52,11 +54,18 @@ func (v *verifier) spaces() error {
 	return nil
 }
 
-// streams proves that streams have names, and engines that reach spaces of the plan.
+// streams proves that streams have names, and engines that reach spaces of the plan or
+// carry exchanges, which one stream sends.
 func (v *verifier) streams() error {
-	names := map[string]bool{}
+	names, sends := map[string]bool{}, false
 	for _, s := range v.plan.Streams {
-		if far := max(s.Engine.Reads(), s.Engine.Writes()); int(far) >= len(v.plan.Spaces) {
+		if s.Engine == space.Send && sends {
+			return v.fail(-1, s.Name, "it is the second stream that sends")
+		}
+		sends = sends || s.Engine == space.Send
+		exchanges := s.Engine == space.Send || s.Engine == space.Await
+		far := max(s.Engine.Reads(), s.Engine.Writes())
+		if !exchanges && int(far) >= len(v.plan.Spaces) {
 			return v.fail(-1, s.Name, "the stream reaches space %d of %d", far, len(v.plan.Spaces))
 		}
 		if names[s.Name] {
@@ -134,68 +143,10 @@ func (v *verifier) step(i int, s *Step) error {
 			return v.fail(i, "", "waits for step %d of its own stream", w)
 		}
 	}
-	engine := v.plan.Streams[s.Stream].Engine
-	switch do := s.Do.(type) {
-	case Copy:
-		if !engine.Copies() {
-			return v.fail(i, "", "copies on a stream that %s", engine.Name(v.plan.SpaceName))
-		}
-		return v.copies(i, do, engine)
-	case Launch:
-		if engine.Copies() {
-			return v.fail(i, "", "runs an operation on a stream that %s",
-				engine.Name(v.plan.SpaceName))
-		}
-		return v.launches(i, n, do, engine)
+	if s.Do == nil {
+		return v.fail(i, "", "does nothing")
 	}
-	return v.fail(i, "", "does nothing")
-}
-
-// copies proves that a copy fills a slot of its engine's direction.
-func (v *verifier) copies(i int, do Copy, engine space.Engine) error {
-	if int(do.Why) >= len(whys) || do.Idle < 0 {
-		return v.fail(i, "", "copies for reason %d, idle %d", do.Why, do.Idle)
-	}
-	if err := v.place(i, do.Src, do.Bytes, engine.Reads()); err != nil {
-		return err
-	}
-	return v.whole(i, do.Dst, do.Bytes, engine.Writes(), do.Why == WriteBack)
-}
-
-// launches proves that a launch is of its node, with operands that the engine
-// reaches.
-func (v *verifier) launches(i int, n *graph.Node, do Launch, engine space.Engine) error {
-	if !n.Executes() || do.Op != n.OpName() || do.Mutates != n.Mutates || len(do.In) != len(n.In) ||
-		len(do.Out) != len(n.Out) {
-		return v.fail(i, "", "is %s of %d operands, %d of them written, and %d results: "+
-			"the node is %s of %d, %d and %d", do.Op, len(do.In), do.Mutates, len(do.Out),
-			n.OpName(), len(n.In), n.Mutates, len(n.Out))
-	}
-	for k, r := range do.In {
-		t := n.In[k].Type()
-		if err := v.place(i, r, t.Bytes(), engine.Reads()); err != nil {
-			return err
-		}
-		if err := v.aligned(i, r, t, "operand", k); err != nil {
-			return err
-		}
-	}
-	for k, r := range do.Out {
-		if err := v.whole(i, r, n.Out[k].Bytes(), engine.Writes(), false); err != nil {
-			return err
-		}
-		if err := v.aligned(i, r, n.Out[k], "result", k); err != nil {
-			return err
-		}
-	}
-	need := n.Cost().Scratch
-	if need == 0 && do.Scratch == NoSlot {
-		return nil
-	}
-	if need == 0 {
-		return v.fail(i, "", "has scratch that the operation does not use")
-	}
-	return v.whole(i, Ref{Slot: do.Scratch}, need, engine.Writes(), false)
+	return s.Do.verify(v, i, n, v.plan.Streams[s.Stream].Engine)
 }
 
 // aligned proves that a value is where its elements can be read one by one.

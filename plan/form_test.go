@@ -23,12 +23,12 @@ var formPromises = []broken{
 	{
 		name:   "a space",
 		change: func(p *plan.Plan) { p.Spaces = p.Spaces[:1] },
-		want:   `plan: has 1 spaces: want 2 to 256`,
+		want:   `plan: has 1 spaces: want 2 to 255`,
 	},
 	{
 		name:   "too many spaces",
 		change: func(p *plan.Plan) { p.Spaces = append(p.Spaces, make([]plan.Space, 255)...) },
-		want:   `plan: has 257 spaces: want 2 to 256`,
+		want:   `plan: has 257 spaces: want 2 to 255`,
 	},
 	{
 		name:  "spaces of one name",

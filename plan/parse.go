@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,8 +14,8 @@ import (
 	"github.com/gomem/gomem/space"
 )
 
-// maxSpaces is how many spaces a space.ID can number.
-const maxSpaces = math.MaxUint8 + 1
+// maxSpaces is how many spaces a space.ID can number beside the network.
+const maxSpaces = int(space.Network)
 
 // Parse reads what WriteTo prints. Errors name the line. It checks the form
 // only; [Verify] checks the sense.
@@ -147,8 +146,14 @@ func (p *parser) engine() space.Engine {
 	return space.Copier(in, in)
 }
 
-// spaceID reads the name of a space.
-func (p *parser) spaceID() space.ID { return space.ID(p.oneOf(p.spaces(), p.word())) }
+// spaceID reads the name of a space, or the network's.
+func (p *parser) spaceID() space.ID {
+	w := p.word()
+	if w == space.Network.String() && !slices.Contains(p.spaces(), w) {
+		return space.Network
+	}
+	return space.ID(p.oneOf(p.spaces(), w))
+}
 
 func (p *parser) slot() {
 	p.number(len(p.plan.Slots))
@@ -174,14 +179,7 @@ func (p *parser) step() {
 	s := Step{Name: p.last(), Part: p.integer("p")}
 	s.Stream = StreamID(p.oneOf(p.streams(), p.word()))
 	s.Node = graph.NodeID(p.integer("#"))
-	switch kind := p.word(); kind {
-	case "launch":
-		s.Do = p.launch()
-	case "copy":
-		s.Do = p.copy()
-	default:
-		p.fail("unknown action %q", kind)
-	}
+	s.Do = p.action(p.word())
 	if p.accept("wait") {
 		for len(p.fields) > 0 && p.err == nil {
 			s.Wait = append(s.Wait, p.integer(""))
@@ -190,33 +188,15 @@ func (p *parser) step() {
 	p.plan.Steps = append(p.plan.Steps, s)
 }
 
-func (p *parser) launch() Launch {
-	l := Launch{Op: p.word(), Scratch: NoSlot}
-	for p.err == nil && !p.accept("<-") {
-		l.Out = append(l.Out, p.ref(p.word()))
+// action reads what a word begins.
+func (p *parser) action(word string) Action {
+	for _, a := range actions {
+		if a.word == word {
+			return a.parse(p)
+		}
 	}
-	for p.err == nil && len(p.fields) > 0 && p.fields[0][0] >= '0' && p.fields[0][0] <= '9' {
-		l.In = append(l.In, p.ref(p.word()))
-	}
-	if p.accept("scratch") {
-		l.Scratch = SlotID(p.integer(""))
-	}
-	if p.accept("mutates") {
-		l.Mutates = p.integer("")
-	}
-	return l
-}
-
-func (p *parser) copy() Copy {
-	c := Copy{Dst: p.ref(p.word())}
-	p.expect("<-")
-	c.Src = p.ref(p.word())
-	c.Bytes = p.long()
-	c.Why = Why(p.oneOf(whys[:], p.word()))
-	if p.accept("idle") {
-		c.Idle = p.integer("")
-	}
-	return c
+	p.fail("unknown action %q", word)
+	return nil
 }
 
 // The rest reads words; the first mistake sticks.
@@ -307,6 +287,14 @@ func (p *parser) ref(w string) Ref {
 		r.Off = p.parse(off, 63)
 	}
 	return r
+}
+
+// refs reads places as far as there are some.
+func (p *parser) refs() (list []Ref) {
+	for p.err == nil && len(p.fields) > 0 && p.fields[0][0] >= '0' && p.fields[0][0] <= '9' {
+		list = append(list, p.ref(p.word()))
+	}
+	return list
 }
 
 func (p *parser) oneOf(list []string, w string) int {

@@ -214,14 +214,15 @@ func TestParseErrors(t *testing.T) {
 	}
 }
 
-// TestParseLimits: spaces and streams are as many as can be numbered.
+// TestParseLimits: spaces and streams are as many as can be numbered, the network's
+// number beside.
 func TestParseLimits(t *testing.T) {
 	for line, want := range map[string]string{
-		"space disk 0 of 0 align 1\n": "plan line 258: more than 256 spaces",
+		"space disk 0 of 0 align 1\n": "plan line 257: more than 255 spaces",
 		"stream up runs in moon\n":    "plan line 259: more than 256 streams",
 	} {
 		const head = "plan x\nspace moon 0 of 0 align 1\n"
-		room := 256 - strings.Count(line, "space")
+		room := 256 - 2*strings.Count(line, "space")
 		parse(t, head+strings.Repeat(line, room))
 		_, err := plan.Parse(strings.NewReader(head + strings.Repeat(line, 300)))
 		if err == nil || err.Error() != want {

@@ -85,53 +85,6 @@ type Step struct {
 	Do   Action
 }
 
-// Action is a [Launch] or a [Copy].
-type Action interface{ action() }
-
-// Launch runs a node's operation. In and Out are in the node's order; their
-// types are the node's. If Out[0] equals one of In, the operation works in
-// place and that operand is gone. An update writes a variable in the slot that
-// it is bound to, or in a whole copy of it, which is then written back.
-type Launch struct {
-	Op      string
-	In, Out []Ref
-	Scratch SlotID
-	Mutates int // In[:Mutates] are variables that an update writes
-}
-
-// Copy moves bytes between spaces.
-type Copy struct {
-	Src, Dst Ref
-	Bytes    int64
-	Why      Why
-	// Idle is the number of operations during which the value is not needed;
-	// zero where that is not the reason of the copy.
-	Idle int
-}
-
-func (Launch) action() {}
-func (Copy) action()   {}
-
-// Why is the reason of a copy.
-type Why uint8
-
-// The reasons.
-const (
-	SwapOut   Why = iota // an intermediate leaves the device
-	SwapIn               // and comes back
-	Stage                // a variable or constant for one consumer
-	Feed                 // an input
-	Gradient             // to where the variable is updated
-	Result               // a fetched value
-	WriteBack            // an updated variable, to the slot that it is bound to
-)
-
-var whys = [...]string{"swap-out", "swap-in", "stage", "feed", "gradient", "fetch",
-	"write-back"}
-
-// String is the reason in words.
-func (w Why) String() string { return whys[w] }
-
 // Binding ties a leaf of the graph to a slot.
 type Binding struct {
 	Node graph.NodeID
@@ -154,39 +107,6 @@ func (p *Plan) SpaceName(s space.ID) string {
 	return s.String()
 }
 
-// Traffic is the number of bytes copied in one step, by reason.
-type Traffic [len(whys)]int64
-
-// Traffic adds up the copies.
-func (p *Plan) Traffic() Traffic {
-	var t Traffic
-	for _, s := range p.Steps {
-		if c, ok := s.Do.(Copy); ok {
-			t[c.Why] += c.Bytes
-		}
-	}
-	return t
-}
-
-// In is the number of bytes copied towards the device, from space to space.
-func (t Traffic) In() int64 { return t[SwapIn] + t[Stage] + t[Feed] }
-
-// Out is the number of bytes copied away from the device, from space to space.
-func (t Traffic) Out() int64 {
-	return t[SwapOut] + t[Gradient] + t[Result] + t[WriteBack]
-}
-
-// Launches is the number of steps that run an operation.
-func (p *Plan) Launches() int {
-	n := 0
-	for _, s := range p.Steps {
-		if _, ok := s.Do.(Launch); ok {
-			n++
-		}
-	}
-	return n
-}
-
 // Timeline is, for every step, the number of bytes of a space that are live
 // during it.
 func (p *Plan) Timeline(space space.ID) []int64 {
@@ -204,24 +124,4 @@ func (p *Plan) Timeline(space space.ID) []int64 {
 		live[i] = now
 	}
 	return live
-}
-
-// Each calls f with every slot that the action touches, and whether it writes
-// it.
-func Each(do Action, f func(slot SlotID, write bool)) {
-	switch do := do.(type) {
-	case Copy:
-		f(do.Src.Slot, false)
-		f(do.Dst.Slot, true)
-	case Launch:
-		for i, r := range do.In {
-			f(r.Slot, i < do.Mutates)
-		}
-		for _, r := range do.Out {
-			f(r.Slot, true)
-		}
-		if do.Scratch != NoSlot {
-			f(do.Scratch, true)
-		}
-	}
 }

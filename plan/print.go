@@ -100,8 +100,8 @@ func (p *Plan) printable() error {
 		axes(p.Fetches[i].Type)
 	}
 	for i := range p.Steps {
-		if do, ok := p.Steps[i].Do.(Launch); ok {
-			word(i, p.Steps[i].Name, "operation", do.Op)
+		if do := p.Steps[i].Do; do != nil {
+			word(i, p.Steps[i].Name, "operation", do.What())
 		}
 	}
 	return err
@@ -120,20 +120,8 @@ func (p *Plan) StepString(i int) string {
 	var b strings.Builder
 	s := p.Steps[i]
 	fmt.Fprintf(&b, "step %d p%d %s #%d ", i, s.Part, p.Streams[s.Stream].Name, s.Node)
-	switch do := s.Do.(type) {
-	case Launch:
-		fmt.Fprintf(&b, "launch %s%s <-%s", do.Op, refs(do.Out), refs(do.In))
-		if do.Scratch != NoSlot {
-			fmt.Fprintf(&b, " scratch %d", do.Scratch)
-		}
-		if do.Mutates > 0 {
-			fmt.Fprintf(&b, " mutates %d", do.Mutates)
-		}
-	case Copy:
-		fmt.Fprintf(&b, "copy %s <- %s %d %s", do.Dst, do.Src, do.Bytes, do.Why)
-		if do.Idle > 0 {
-			fmt.Fprintf(&b, " idle %d", do.Idle)
-		}
+	if s.Do != nil {
+		s.Do.print(&b)
 	}
 	if len(s.Wait) > 0 {
 		b.WriteString(" wait")

@@ -1,0 +1,149 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/space"
+)
+
+// Copy moves bytes between spaces.
+type Copy struct {
+	Src, Dst Ref
+	Bytes    int64
+	Why      Why
+	// Idle is the number of operations during which the value is not needed;
+	// zero where that is not the reason of the copy.
+	Idle int
+}
+
+// Why is the reason of a copy.
+type Why uint8
+
+// The reasons.
+const (
+	SwapOut   Why = iota // an intermediate leaves the device
+	SwapIn               // and comes back
+	Stage                // a variable or constant for one consumer
+	Feed                 // an input
+	Gradient             // to where the variable is updated
+	Result               // a fetched value
+	WriteBack            // an updated variable, to the slot that it is bound to
+)
+
+var whys = [...]string{"swap-out", "swap-in", "stage", "feed", "gradient", "fetch",
+	"write-back"}
+
+// String is the reason in words.
+func (w Why) String() string { return whys[w] }
+
+// What is the reason.
+func (do Copy) What() string { return do.Why.String() }
+
+// Moves is of what is copied.
+func (do Copy) Moves() (int64, bool) { return do.Bytes, true }
+
+// Traffic is the number of bytes copied in one step, by reason.
+type Traffic [len(whys)]int64
+
+// Traffic adds up the copies.
+func (p *Plan) Traffic() Traffic {
+	var t Traffic
+	for _, s := range p.Steps {
+		if c, ok := s.Do.(Copy); ok {
+			t[c.Why] += c.Bytes
+		}
+	}
+	return t
+}
+
+// In is the number of bytes copied towards the device, from space to space.
+func (t Traffic) In() int64 { return t[SwapIn] + t[Stage] + t[Feed] }
+
+// Out is the number of bytes copied away from the device, from space to space.
+func (t Traffic) Out() int64 {
+	return t[SwapOut] + t[Gradient] + t[Result] + t[WriteBack]
+}
+
+func (do Copy) each(f func(slot SlotID, write bool)) {
+	f(do.Src.Slot, false)
+	f(do.Dst.Slot, true)
+}
+
+func (do Copy) print(b *strings.Builder) {
+	fmt.Fprintf(b, "copy %s <- %s %d %s", do.Dst, do.Src, do.Bytes, do.Why)
+	if do.Idle > 0 {
+		fmt.Fprintf(b, " idle %d", do.Idle)
+	}
+}
+
+func parseCopy(p *parser) Action {
+	c := Copy{Dst: p.ref(p.word())}
+	p.expect("<-")
+	c.Src = p.ref(p.word())
+	c.Bytes = p.long()
+	c.Why = Why(p.oneOf(whys[:], p.word()))
+	if p.accept("idle") {
+		c.Idle = p.integer("")
+	}
+	return c
+}
+
+// verify proves that a copy fills a slot of its engine's direction.
+func (do Copy) verify(v *verifier, i int, _ *graph.Node, engine space.Engine) error {
+	switch {
+	case !engine.Copies():
+		return v.fail(i, "", "copies on a stream that %s", engine.Name(v.plan.SpaceName))
+	case int(do.Why) >= len(whys) || do.Idle < 0:
+		return v.fail(i, "", "copies for reason %d, idle %d", do.Why, do.Idle)
+	}
+	if err := v.place(i, do.Src, do.Bytes, engine.Reads()); err != nil {
+		return err
+	}
+	return v.whole(i, do.Dst, do.Bytes, engine.Writes(), do.Why == WriteBack)
+}
+
+func (do Copy) replay(r *replay, step int) error {
+	src := r.held[do.Src.Slot]
+	if !src.value.Valid() || do.Src.Off+do.Bytes > src.bytes {
+		return r.fail(step, "", "copies undefined bytes of slot %d", do.Src.Slot)
+	}
+	n := src.value.Node
+	if n.ID != r.plan.Steps[step].Node || !fits(do.Why, n.Kind, r.inwards(do)) {
+		return r.fail(step, "", "copies %s as %s", src.value, do.Why)
+	}
+	if src.flying {
+		return r.fail(step, "", "copies %s, which the network has", src.value)
+	}
+	if do.Why == WriteBack && !src.updated {
+		return r.fail(step, "", "writes %s back before its update", src.value)
+	}
+	if old := r.held[do.Dst.Slot].value; r.plan.Slots[do.Dst.Slot].Fixed && old != src.value {
+		return r.fail(step, "", "writes %s over %s", src.value, old)
+	}
+	src.off, src.bytes = src.off+do.Src.Off, do.Bytes
+	return r.write(step, do.Dst.Slot, src)
+}
+
+// inwards reports whether a copy goes to a space that is nearer to the kernels.
+func (r *replay) inwards(do Copy) bool {
+	return r.plan.Slots[do.Dst.Slot].Space < r.plan.Slots[do.Src.Slot].Space
+}
+
+// fits reports whether a value of a kind of node is copied inwards or outwards for
+// a reason.
+func fits(why Why, k graph.Kind, inwards bool) bool {
+	switch why {
+	case Feed:
+		return k == graph.KindInput && inwards
+	case Stage:
+		return (k == graph.KindVariable || k == graph.KindConstant) && inwards
+	case SwapIn:
+		return k == graph.KindCompute && inwards
+	case WriteBack:
+		return k == graph.KindVariable && !inwards
+	default:
+		return k == graph.KindCompute && !inwards
+	}
+}

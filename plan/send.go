@@ -1,0 +1,106 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/space"
+)
+
+// Send hands the bytes of a slot in host memory to the network, which has them until
+// the [Await] of the same value is done. In is the node's operands: what is sent, and
+// perhaps the count by which the exchange happens. If Out equals In[0], the network has
+// the operand's own bytes; or else they are first copied to Out.
+type Send struct {
+	In    []Ref
+	Out   Ref
+	Bytes int64
+	How   graph.How
+}
+
+// What is "send".
+func (Send) What() string { return "send" }
+
+// Moves is of what is sent.
+func (do Send) Moves() (int64, bool) { return do.Bytes, true }
+
+func (do Send) each(f func(slot SlotID, write bool)) {
+	for _, r := range do.In {
+		f(r.Slot, false)
+	}
+	f(do.Out.Slot, true)
+}
+
+func (do Send) print(b *strings.Builder) {
+	fmt.Fprintf(b, "send %s %d %s <-%s", do.Out, do.Bytes, do.How, refs(do.In))
+}
+
+func parseSend(p *parser) Action {
+	s := Send{Out: p.ref(p.word())}
+	s.Bytes = p.long()
+	s.How = p.how()
+	p.expect("<-")
+	s.In = p.refs()
+	return s
+}
+
+// how reads how values are exchanged.
+func (p *parser) how() graph.How {
+	h, err := graph.ParseHow(p.word())
+	if err != nil {
+		p.fail("%v", err)
+	}
+	return h
+}
+
+// verify proves that a send is of its node, on the one stream that sends.
+func (do Send) verify(v *verifier, i int, n *graph.Node, engine space.Engine) error {
+	x, ok := n.Sends()
+	switch {
+	case engine != space.Send:
+		return v.fail(i, "", "sends on a stream that %s", engine.Name(v.plan.SpaceName))
+	case !ok || do.How != x.How || len(do.In) != len(n.In):
+		return v.fail(i, "", "sends %d operands for their %s: the node is %s of %d, for their %s",
+			len(do.In), do.How, n.OpName(), len(n.In), x.How)
+	case do.Bytes != n.Out[0].Bytes():
+		return v.fail(i, "", "sends %d bytes of %s", do.Bytes, n.Out[0])
+	}
+	if err := v.operands(i, n, do.In, engine); err != nil {
+		return err
+	}
+	if err := v.whole(i, do.Out, do.Bytes, engine.Reads(), false); err != nil {
+		return err
+	}
+	return v.aligned(i, do.Out, n.Out[0], "result", 0)
+}
+
+// replay proves, beside what it does of a launch, that sends are in the graph's order,
+// which is the same on all workers: so none can wait for what another sends later.
+func (do Send) replay(r *replay, step int) error {
+	n := r.graph.Node(r.plan.Steps[step].Node)
+	switch {
+	case !r.live[n.ID]:
+		return r.fail(step, "", "runs a dead node")
+	case r.ran[n.ID]:
+		return r.fail(step, "", "sends twice")
+	case r.sent > n.ID:
+		return r.fail(step, "", "sends after %s, which comes later in the graph",
+			r.graph.Node(r.sent).Name)
+	}
+	r.ran[n.ID], r.sent = true, n.ID
+	if err := r.reads(step, n, do.In); err != nil {
+		return err
+	}
+	if k := slices.IndexFunc(do.In, func(in Ref) bool { return in.Slot == do.Out.Slot }); k > 0 ||
+		k == 0 && (do.In[0] != do.Out || do.touches(1)) {
+		return r.fail(step, "", "gives the network the bytes of operand %d", k)
+	}
+	return r.write(step, do.Out.Slot, content{value: n.Value(0), bytes: do.Bytes, flying: true})
+}
+
+// touches reports whether an operand from one on is in the slot that is sent.
+func (do Send) touches(from int) bool {
+	return slices.ContainsFunc(do.In[from:], func(in Ref) bool { return in.Slot == do.Out.Slot })
+}
