@@ -38,7 +38,10 @@ func TestAccumulation(t *testing.T) {
 		}
 		o := Options{Model: m, Loader: l, Epochs: 2, Session: gomem.Options{Threads: 1}, Seed: 5}
 		events := watch(&o)
-		s, _ := mustRun(t, o)
+		s, err := Run(t.Context(), o)
+		if err != nil || len(*events) == 0 {
+			t.Fatalf("%d events, %v", len(*events), err)
+		}
 		return *events, s
 	}
 	whole, want := train(1)

@@ -25,6 +25,7 @@ type Checkpoint struct {
 	Machine     string   // what the bits depend on: device and instruction set
 	Best        *Best    // what a run with patience knows; nil without
 	Classes     []string // of Options; nil in checkpoints that do not say
+	Workers     int      // of Options.Parallel; 0 of a run alone
 }
 
 // ErrCheckpoint says what is wrong with a checkpoint, or with the place to keep
@@ -68,6 +69,7 @@ const (
 	keyMachine   = "gomem.machine"
 	keyBest      = "gomem.best"    // a JSON object, if there is one
 	keyClasses   = "gomem.classes" // a JSON array of strings, if there are any
+	keyWorkers   = "gomem.workers" // if there are several
 	format       = "2"             // 1 had no checksums
 )
 
@@ -87,6 +89,9 @@ func (c Checkpoint) metadata() (map[string]string, error) {
 	if len(c.Classes) > 0 {
 		classes, errClasses := json.Marshal(c.Classes)
 		m[keyClasses], err = string(classes), cmp.Or(err, errClasses)
+	}
+	if c.Workers > 1 {
+		m[keyWorkers] = strconv.Itoa(c.Workers)
 	}
 	return m, cmp.Or(err, errLabels)
 }
@@ -126,6 +131,11 @@ func parse(m map[string]string) (Checkpoint, error) {
 			return c, fmt.Errorf("%s: %w", keyClasses, err)
 		}
 	}
+	if workers, ok := m[keyWorkers]; ok {
+		if c.Workers, err = strconv.Atoi(workers); err != nil || c.Workers < 2 {
+			return c, fmt.Errorf("%s %q is not a number of workers", keyWorkers, workers)
+		}
+	}
 	return c, nil
 }
 
@@ -134,7 +144,7 @@ func (r *run) checkpoint() Checkpoint {
 	return Checkpoint{
 		Model: r.Name, Size: r.Size, Config: r.Config, Labels: r.Labels,
 		Step: r.done, Seed: r.Seed, Tokenizer: r.vocabulary, Machine: r.Machine,
-		Best: r.watch.state(), Classes: r.Classes,
+		Best: r.watch.state(), Classes: r.Classes, Workers: r.workers(),
 	}
 }
 
@@ -159,7 +169,7 @@ func (c Checkpoint) sameRun(want Checkpoint) error {
 	case c.Tokenizer != want.Tokenizer:
 		return errors.New("was made with another tokenizer: train on the same data")
 	}
-	return nil
+	return c.sameWorkers(want)
 }
 
 // label is what a person calls the value of a setting, with the value where

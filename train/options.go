@@ -67,6 +67,9 @@ type Options struct {
 	// set. A checkpoint of another one is resumed with a warning.
 	Machine string
 
+	// Parallel makes the run that of one worker of several; nil: it is alone.
+	Parallel *Parallel
+
 	Observe func(Event) // called on Run's goroutine, as Show's is; may be nil
 
 	// After gets the session with the trained variables before it is closed, to predict
@@ -107,6 +110,8 @@ type Event struct {
 	Text           string        // Warning, Stop: one line
 	Samples        []string      // Eval: of a scorer that is a Sampler
 	Summary        *Summary      // End: what Run returns
+	Workers        int           // Step: of Parallel, 0 of a run alone
+	Exchanged      *Exchanged    // Step: by all workers since the start; nil of a run alone
 }
 
 // maxSteps keeps the step counter, which models get as a 32-bit float, exact.
@@ -138,7 +143,7 @@ func (o Options) Validate() error {
 	if o.Loader == nil {
 		return optionf("loader", "a run needs one")
 	}
-	for _, check := range []func() error{o.validateCounts, o.validateModel, o.validateLength,
+	for _, check := range []func() error{o.Parallel.validate, o.validateCounts, o.validateModel, o.validateLength,
 		o.validateSession, o.validatePlans, o.validateBatches, o.validatePaths} {
 		if err := check(); err != nil {
 			return err
@@ -160,7 +165,7 @@ func (o Options) validateCounts() error {
 			return optionf(f.name, "%d is negative", f.value)
 		}
 	}
-	if o.SaveEvery > 0 && o.Save == "" {
+	if o.SaveEvery > 0 && o.Save == "" && o.leads() {
 		return optionf("steps between checkpoints", "no directory to save to is given")
 	}
 	if err := o.Patience.validate(o.EvalEvery); err != nil {
@@ -191,14 +196,14 @@ func (o Options) mostSteps() int {
 	for _, objective := range o.Model.Objectives {
 		turns = max(turns, objective.Times)
 	}
-	return maxSteps / turns
+	return maxSteps / (turns * o.workers())
 }
 
 // steps is the number of steps to reach; a float as epochs may be huge.
 func (o Options) steps() float64 {
 	if o.Epochs > 0 {
 		return math.Ceil(o.Epochs * float64(o.Loader.StepsPerEpoch()) /
-			float64(o.Model.Executions()))
+			float64(o.Model.Executions()*o.workers()))
 	}
 	return float64(o.Steps)
 }

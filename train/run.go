@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"time"
 
 	"github.com/gomem/gomem"
@@ -30,6 +29,7 @@ type run struct {
 	units   int
 	summary Summary
 	watch   vigil
+	team    team
 
 	vocabulary string // of the tokenizer, as text
 }
@@ -44,15 +44,21 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 	if ctx == nil {
 		return Summary{}, optionf("context", "it is nil")
 	}
+	if !o.leads() {
+		o.Save, o.Scorer = "", nil
+	}
 	if err := o.Validate(); err != nil {
-		return Summary{}, err
+		return Summary{}, o.leave(err)
 	}
 	o.Machine = cmp.Or(o.Machine, machine(o.Session.Device))
-	r := &run{Options: o, total: int(o.steps()), perStep: o.Model.Executions(),
+	r := &run{Options: o, total: int(o.steps()), perStep: o.Model.Executions() * o.workers(),
 		watch: vigil{Patience: o.Patience},
 		store: store{dir: o.Save, keep: orDefault(o.Keep, 2), disk: osDisk{}}}
+	if o.Parallel != nil {
+		r.summary.Workers = o.Parallel.Workers
+	}
 	if err := r.start(ctx); err != nil {
-		return Summary{}, err
+		return Summary{}, r.leave(err)
 	}
 	err := r.loop(ctx)
 	if err == nil {
@@ -60,10 +66,13 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 	}
 	err = r.rescue(err)
 	r.account(err)
+	if err != nil {
+		_ = r.leave(err)
+	}
 	if err == nil && ctx.Err() == nil && o.After != nil {
 		err = o.After(ctx, r.session)
 	}
-	err = cmp.Or(err, r.session.Close())
+	err = r.leave(cmp.Or(err, r.session.Close()))
 	end := Event{Kind: End}
 	if err == nil {
 		end.Summary = &r.summary
@@ -126,6 +135,9 @@ func (r *run) start(ctx context.Context) error {
 	}
 	if from != nil {
 		r.warn(from.elsewhere(r.Machine))
+	}
+	if err := r.assemble(ctx); err != nil {
+		return cmp.Or(err, r.session.Close())
 	}
 	return nil
 }
@@ -193,21 +205,21 @@ func (r *run) restore(from *opened) error {
 // loop trains until all steps are done or ctx is.
 func (r *run) loop(ctx context.Context) error {
 	if r.watch.behind(r.done, r.EvalEvery) { // the run that was resumed ended here, with its last
-		if err := r.evaluate(ctx, false); err != nil {
+		if err := r.assess(ctx); err != nil {
 			return err
 		}
 	}
-	for r.done < r.total && ctx.Err() == nil && !r.watch.over() {
+	for r.done < r.total && !r.ending(ctx) {
 		if err := r.train(ctx); err != nil {
 			return err
 		}
 		if r.done < r.total && due(r.done, r.EvalEvery) {
-			if err := r.evaluate(ctx, false); err != nil {
+			if err := r.assess(ctx); err != nil {
 				return err
 			}
 		}
-		if due(r.done, r.SaveEvery) && r.saved != r.done {
-			if err := r.save(); err != nil {
+		if due(r.done, r.SaveEvery) {
+			if err := r.keep(ctx); err != nil {
 				return err
 			}
 		}
@@ -219,7 +231,13 @@ func due(step, every int) bool { return every > 0 && step%every == 0 }
 
 // finish saves, and evaluates unless somebody is waiting for the end.
 func (r *run) finish(ctx context.Context) error {
-	r.summary.Interrupted = ctx.Err() != nil
+	if err := r.disband(ctx); err != nil {
+		return err
+	}
+	r.summary.Interrupted = r.interrupted(ctx)
+	if !r.leads() {
+		return nil
+	}
 	if r.Save != "" && r.done > 0 && !r.current() {
 		if err := r.save(); err != nil {
 			return err
@@ -265,9 +283,18 @@ func (r *run) train(ctx context.Context) error {
 			e.Metrics[o.Name] = values[0]
 		}
 	}
+	if r.Parallel != nil && r.Parallel.Between != nil {
+		if err := r.Parallel.Between.Step(context.WithoutCancel(ctx), r.session); err != nil {
+			return err
+		}
+	}
 	e.StepTime = r.session.Clock() - began
 	r.done++
 	r.torn = false
+	if r.Parallel != nil {
+		return r.report(ctx, e)
+	}
+	e.Step = r.done
 	r.record(e)
 	return nil
 }
@@ -300,6 +327,7 @@ func (r *run) turns(ctx context.Context, o nn.Objective,
 // metrics, and the number of units in the batch.
 func (r *run) execute(ctx context.Context, o nn.Objective,
 	at moment) (values []float64, units int, err error) {
+	at.execution = r.global(at.execution)
 	batch := r.Loader.Train(at.execution)
 	if err := r.unread(); err != nil {
 		return nil, 0, err
@@ -313,6 +341,9 @@ func (r *run) execute(ctx context.Context, o nn.Objective,
 		return nil, 0, err
 	}
 	values = scalars(out)
+	if r.Parallel != nil { // all end together, when they have heard
+		return values, batch.Units, nil
+	}
 	return values, batch.Units, r.finite(at.step+1, "loss", values, o.Metrics)
 }
 
@@ -336,126 +367,6 @@ func (r *run) record(e Event) {
 	e.DeviceBytes, e.HostBytes, e.CopyBytes = usage[0].Actual, usage[1].Actual, r.copies
 	e.UnitsPerSecond = rate(e.Units, e.StepTime)
 	r.emit(e)
-}
-
-// evaluate averages the held-out loss and metrics over units, and scores the
-// outputs. It gives up, without a result, when ctx is done. last says that there
-// will be no other evaluation.
-func (r *run) evaluate(ctx context.Context, last bool) error {
-	batches := min(orDefault(r.EvalBatches, 8), r.Loader.HeldOutBatches())
-	means := make([]Mean, 1+len(r.Model.EvalMetrics))
-	scorer := r.scorer(last)
-	for i := range batches {
-		if ctx.Err() != nil {
-			return nil
-		}
-		b := r.Loader.HeldOut(i)
-		if err := r.unread(); err != nil {
-			return err
-		}
-		out, err := r.heldOut(ctx, b.Inputs, i)
-		if err != nil {
-			return unlessDone(ctx, err)
-		}
-		if err := r.score(ctx, scorer, b, out[len(means):], i); err != nil {
-			return unlessDone(ctx, err)
-		}
-		for k, x := range scalars(out[:len(means)]) {
-			means[k].Add(x, float64(b.Units))
-		}
-	}
-	if batches == 0 || !gomem.Computes(r.Session.Device) {
-		return nil
-	}
-	values := make([]float64, len(means))
-	for k, m := range means {
-		values[k] = m.Value()
-	}
-	if err := r.finite(r.done, "held-out loss", values, r.Model.EvalMetrics); err != nil {
-		return err
-	}
-	r.summary.EvalBatches = batches
-	return r.evaluated(values, scorer)
-}
-
-// evaluated enters the result of an evaluation in the summary, shows it, and asks whether
-// to go on.
-func (r *run) evaluated(values []float64, scorer Scorer) error {
-	s := &r.summary
-	s.EvalLoss, s.EvalMetrics = values[0], map[string]float64{}
-	for i, m := range r.Model.EvalMetrics {
-		s.EvalMetrics[m.Name] = values[i+1]
-	}
-	e := Event{Kind: Eval, Loss: s.EvalLoss, Metrics: s.EvalMetrics}
-	if scorer != nil {
-		scores, err := scorer.Metrics()
-		if err != nil {
-			return err
-		}
-		maps.Copy(s.EvalMetrics, scores)
-		if sampler, ok := scorer.(Sampler); ok {
-			e.Samples = sampler.Samples()
-		}
-	}
-	r.emit(e)
-	return r.judge()
-}
-
-// judge compares an evaluation with those before it. The best one's weights are kept.
-func (r *run) judge() error {
-	better, err := r.watch.see(r.done, r.summary.EvalLoss, r.summary.EvalMetrics)
-	switch {
-	case err != nil:
-		return err
-	case r.watch.over() && r.done < r.total && !r.summary.StoppedEarly:
-		r.summary.StoppedEarly = true
-		r.emit(Event{Kind: Stop, Text: r.watch.reason()})
-	case better && r.Save != "":
-		r.store.spare = r.done
-		if r.saved != r.done || r.good == "" {
-			return r.save()
-		}
-	}
-	return nil
-}
-
-// unlessDone is an error of a run that goes on. One that is to end gives up what
-// it evaluates; no variable is harmed by that.
-func unlessDone(ctx context.Context, err error) error {
-	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-		return nil
-	}
-	return err
-}
-
-// heldOut executes the evaluation of inputs, unless ctx is done.
-func (r *run) heldOut(ctx context.Context, inputs []gomem.Tensor,
-	batch int) ([]gomem.Tensor, error) {
-	at := moment{step: r.done, execution: r.done*r.perStep + batch, turn: r.done}
-	return r.session.Step(ctx, evaluation, feeds(r.Model, inputs, r.Seed, at))
-}
-
-// scorer is a new scorer for an evaluation, or nil.
-func (r *run) scorer(last bool) Scorer {
-	if r.Scorer == nil || !gomem.Computes(r.Session.Device) {
-		return nil
-	}
-	return r.Scorer(r.done, last)
-}
-
-// score hands a held-out batch to a scorer, if there is one.
-func (r *run) score(ctx context.Context, s Scorer, b data.Batch, outputs []gomem.Tensor,
-	batch int) error {
-	if s == nil {
-		return nil
-	}
-	return s.Score(b, outputs, func(inputs []gomem.Tensor) ([]gomem.Tensor, error) {
-		out, err := r.heldOut(ctx, inputs, batch)
-		if err != nil {
-			return nil, err
-		}
-		return out[1+len(r.Model.EvalMetrics):], nil
-	})
 }
 
 // save writes a checkpoint.
@@ -487,7 +398,7 @@ func (r *run) warn(text string) {
 
 // emit completes an event and hands it out.
 func (r *run) emit(e Event) {
-	e.Step, e.Steps, e.Unit = r.done, r.total, r.unit()
+	e.Step, e.Steps, e.Unit = cmp.Or(e.Step, r.done), r.total, r.unit()
 	if r.Observe != nil {
 		r.Observe(e)
 	}

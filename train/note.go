@@ -1,0 +1,91 @@
+package train
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"math"
+
+	"github.com/gomem/gomem"
+	"github.com/gomem/gomem/graph"
+)
+
+// note is what a worker says of a step.
+type note struct {
+	stop   bool      // it is to end
+	units  int       // of its batches
+	values []float64 // its loss, and metrics in order of their names
+	Exchanged
+}
+
+// noteWords is how many numbers there are before the values.
+const noteWords = 9
+
+// encode gives 64-bit numbers, little-endian.
+func (n note) encode() []byte {
+	words := []uint64{uint64(flag(n.stop)), uint64(n.units), uint64(n.Sent), uint64(n.Received),
+		uint64(n.Saved), uint64(n.Full), uint64(n.Staleness), uint64(n.Slowest), uint64(n.Fastest)}
+	for _, x := range n.values {
+		words = append(words, math.Float64bits(x))
+	}
+	var b []byte
+	for _, w := range words {
+		b = binary.LittleEndian.AppendUint64(b, w)
+	}
+	return b
+}
+
+// decode reads what all workers have said of a step, each with so many values.
+func decode(says [][]byte, values int) ([]note, error) {
+	var all []note
+	for rank, b := range says {
+		if len(b) != 8*(noteWords+values) {
+			return nil, fmt.Errorf("worker %d says %d bytes of a step, %d are expected: its program "+
+				"is another version", rank, len(b), 8*(noteWords+values))
+		}
+		words := make([]uint64, noteWords+values)
+		for i := range words {
+			words[i] = binary.LittleEndian.Uint64(b[8*i:])
+		}
+		n := note{stop: words[0] != 0, units: int(words[1]), Exchanged: Exchanged{
+			Sent: int64(words[2]), Received: int64(words[3]), Saved: int64(words[4]),
+			Full: int64(words[5]), Staleness: int(words[6]), Slowest: int(words[7]),
+			Fastest: int(words[8])}}
+		for _, w := range words[noteWords:] {
+			n.values = append(n.values, math.Float64frombits(w))
+		}
+		all = append(all, n)
+	}
+	return all, nil
+}
+
+// fingerprint identifies bytes.
+func fingerprint(b []byte) []byte {
+	sum := sha256.Sum256(b)
+	return sum[:]
+}
+
+// checksums are four bytes for each variable.
+func checksums(s *gomem.Session, vars []graph.Value) ([]byte, error) {
+	table := crc32.MakeTable(crc32.Castagnoli)
+	var out []byte
+	for _, v := range vars {
+		t, err := s.Get(v)
+		if err != nil {
+			return nil, err
+		}
+		out = binary.LittleEndian.AppendUint32(out, crc32.Checksum(t.Data, table))
+	}
+	return out, nil
+}
+
+// differ is the number of the first checksum that differs, -1 if none does.
+func differ(a, b []byte) int {
+	for i := range max(len(a), len(b)) {
+		if i >= len(a) || i >= len(b) || a[i] != b[i] {
+			return i / 4
+		}
+	}
+	return -1
+}

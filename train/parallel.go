@@ -1,0 +1,404 @@
+package train
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/gomem/gomem"
+	"github.com/gomem/gomem/graph"
+)
+
+// Parallel makes a run that of one worker of several, which train one model together,
+// each on batches of its own: in a step, worker r of n executes what a run alone would in
+// n executions as its r-th. So n workers do what one does that accumulates n executions.
+// All workers run the same model with the same options, except for how they plan.
+//
+// They begin with the same values, and end after the same step: when the steps are done,
+// when one of them is to stop, when one's loss is not finite, or when worker 0 finds that
+// evaluations no longer improve. Worker 0 alone evaluates, saves and has the summary of all:
+// its losses and metrics are the means over workers, and its units the sums.
+type Parallel struct {
+	Rank, Workers int
+	Peers         Peers
+	// Between keeps the variables in step between steps; nil: the session's network does,
+	// within them, with the gradients.
+	Between Between
+	// Exchanged is what this worker has exchanged so far; it may be nil.
+	Exchanged func() Exchanged
+}
+
+// Peers is how the workers of a run agree, with a few bytes a step. What the others say is
+// heard in the order in which it was told, and everybody says as much as all others do.
+type Peers interface {
+	// Tell tells all workers, this one included.
+	Tell(ctx context.Context, says []byte) error
+	// Hear waits for what all workers have told next, by rank.
+	Hear(ctx context.Context) ([][]byte, error)
+	// Leave says that this worker has ended, and why: nil if it is done. What the others
+	// wait for in vain ends with that reason. Only the first call counts.
+	Leave(why error)
+}
+
+// Between keeps the variables of workers in step when they are not in one.
+type Between interface {
+	// Begin is called once, when the session has its first values.
+	Begin(ctx context.Context, s *gomem.Session) error
+	// Step follows every step: it hands out what this worker has changed, and takes in what
+	// others have.
+	Step(ctx context.Context, s *gomem.Session) error
+	// Settle waits for all workers, and takes in all that they have changed.
+	Settle(ctx context.Context, s *gomem.Session) error
+	// Lag is by how many steps a worker may be ahead of another one at the end of a step.
+	Lag() int
+}
+
+// Exchanged is what workers have exchanged.
+type Exchanged struct {
+	Sent      int64 `json:"sent_bytes"`     // since the start
+	Received  int64 `json:"received_bytes"` // likewise
+	Saved     int64 `json:"saved_bytes"`    // that filters kept from being sent
+	Full      int64 `json:"full"`           // how often an outbox was at its bound
+	Staleness int   `json:"staleness"`      // steps that are missing of another worker, the most seen
+	Slowest   int   `json:"slowest"`        // steps done by the worker that has done the fewest
+	Fastest   int   `json:"fastest"`        // and the most
+}
+
+// with is what two workers have exchanged.
+func (x Exchanged) with(y Exchanged) Exchanged {
+	return Exchanged{Sent: x.Sent + y.Sent, Received: x.Received + y.Received,
+		Saved: x.Saved + y.Saved, Full: x.Full + y.Full, Staleness: max(x.Staleness, y.Staleness),
+		Slowest: min(x.Slowest, y.Slowest), Fastest: max(x.Fastest, y.Fastest)}
+}
+
+// validate reports what no worker can be.
+func (p *Parallel) validate() error {
+	switch {
+	case p == nil:
+		return nil
+	case p.Workers < 1 || p.Rank < 0 || p.Rank >= p.Workers:
+		return optionf("workers", "%d is no rank of %d", p.Rank, p.Workers)
+	case p.Peers == nil:
+		return optionf("workers", "they have no way to agree")
+	case p.Between != nil && p.Between.Lag() < 0:
+		return optionf("workers", "a lag of %d steps", p.Between.Lag())
+	}
+	return nil
+}
+
+// workers is how many train the model.
+func (o Options) workers() int {
+	if o.Parallel == nil {
+		return 1
+	}
+	return o.Parallel.Workers
+}
+
+// leads reports whether the run evaluates and saves.
+func (o Options) leads() bool { return o.Parallel == nil || o.Parallel.Rank == 0 }
+
+// global is the number that an execution of this worker has among all workers'.
+func (r *run) global(execution int) int {
+	if r.Parallel == nil {
+		return execution
+	}
+	return execution*r.Parallel.Workers + r.Parallel.Rank
+}
+
+// team is what a run knows of its part in several workers'.
+type team struct {
+	pending []Event // steps that the others have not been heard of yet
+	stop    bool    // all have agreed to end
+}
+
+// agree waits for what all say.
+func (r *run) agree(ctx context.Context, says []byte) ([][]byte, error) {
+	if err := r.Parallel.Peers.Tell(ctx, says); err != nil {
+		return nil, err
+	}
+	all, err := r.Parallel.Peers.Hear(ctx)
+	if err == nil && len(all) != r.Parallel.Workers {
+		err = fmt.Errorf("%d workers answer, there are %d", len(all), r.Parallel.Workers)
+	}
+	return all, err
+}
+
+// assemble has all workers begin with the same settings and values.
+func (r *run) assemble(ctx context.Context) error {
+	if r.Parallel == nil {
+		return nil
+	}
+	wait := context.WithoutCancel(ctx)
+	if err := r.same(wait, "settings", r.settings()); err != nil {
+		return err
+	}
+	if err := r.equal(wait); err != nil {
+		return err
+	}
+	says, err := r.agree(wait, []byte{flag(ctx.Err() != nil)})
+	if err != nil {
+		return err
+	}
+	r.team.stop = r.watch.over() ||
+		slices.ContainsFunc(says, func(b []byte) bool { return slices.Contains(b, 1) })
+	if b := r.Parallel.Between; b != nil {
+		return b.Begin(wait, r.session)
+	}
+	return nil
+}
+
+func flag(on bool) byte {
+	if on {
+		return 1
+	}
+	return 0
+}
+
+// settings identify the run, so that workers of different ones find out.
+func (r *run) settings() []byte {
+	text := fmt.Sprintf("%s %s seed %d steps %d eval %d save %d\n", r.Name, r.Size, r.Seed, r.total,
+		r.EvalEvery, r.SaveEvery)
+	for _, k := range slices.Sorted(maps.Keys(r.Config)) {
+		text += fmt.Sprintf("%s %s\n", k, r.Config[k])
+	}
+	return []byte(text + r.vocabulary)
+}
+
+// same demands that all say the same as worker 0.
+func (r *run) same(ctx context.Context, what string, says []byte) error {
+	all, err := r.agree(ctx, fingerprint(says))
+	if err != nil {
+		return err
+	}
+	for rank, said := range all {
+		if !slices.Equal(said, all[0]) {
+			return fmt.Errorf("worker %d has other %s than worker 0: start all workers with the "+
+				"same flags, data and version; only devices and plans may differ", rank, what)
+		}
+	}
+	return nil
+}
+
+// equal demands that the variables of all workers have the same values.
+func (r *run) equal(ctx context.Context) error {
+	if !gomem.Computes(r.Session.Device) {
+		return nil
+	}
+	vars := r.session.Variables()
+	sums, err := checksums(r.session, vars)
+	if err != nil {
+		return err
+	}
+	all, err := r.agree(ctx, sums)
+	if err != nil {
+		return err
+	}
+	for rank, said := range all {
+		if i := differ(said, all[0]); i >= 0 {
+			return fmt.Errorf("after step %d, variable %s of worker %d has other values than "+
+				"that of worker 0", r.done, nameOf(vars, i), rank)
+		}
+	}
+	return nil
+}
+
+// nameOf is the name of a variable, if there is one of the number.
+func nameOf(vars []graph.Value, i int) string {
+	if i >= len(vars) {
+		return fmt.Sprint(i)
+	}
+	return vars[i].Node.Name
+}
+
+// report tells the others of a step, and enters those that all have been heard of.
+func (r *run) report(ctx context.Context, e Event) error {
+	e.Step = r.done
+	r.team.pending = append(r.team.pending, e)
+	n := r.note(e, ctx.Err() != nil)
+	ctx = context.WithoutCancel(ctx)
+	if err := r.Parallel.Peers.Tell(ctx, n.encode()); err != nil {
+		return err
+	}
+	lag := 0
+	if r.Parallel.Between != nil {
+		lag = r.Parallel.Between.Lag()
+	}
+	if len(r.team.pending) <= lag {
+		return nil
+	}
+	return r.heard(ctx)
+}
+
+// note is what this worker says of a step.
+func (r *run) note(e Event, stop bool) note {
+	n := note{stop: stop, units: e.Units, values: []float64{e.Loss},
+		Exchanged: Exchanged{Slowest: e.Step, Fastest: e.Step}}
+	if r.Parallel.Exchanged != nil {
+		n.Exchanged = r.Parallel.Exchanged()
+	}
+	for _, name := range slices.Sorted(maps.Keys(e.Metrics)) {
+		n.values = append(n.values, e.Metrics[name])
+	}
+	return n
+}
+
+// heard enters the oldest step that is pending, of which all workers are to be heard.
+func (r *run) heard(ctx context.Context) error {
+	e := r.team.pending[0]
+	r.team.pending = r.team.pending[1:]
+	says, err := r.Parallel.Peers.Hear(ctx)
+	if err != nil {
+		return err
+	}
+	all, err := decode(says, 1+len(e.Metrics))
+	if err != nil {
+		return err
+	}
+	for rank, n := range all {
+		r.team.stop = r.team.stop || n.stop
+		if err := r.diverges(e, rank, n.values); err != nil {
+			return err
+		}
+	}
+	together(&e, all)
+	r.summary.Exchanged = e.Exchanged
+	r.record(e)
+	return nil
+}
+
+// diverges refuses what shows of a worker that training has diverged.
+func (r *run) diverges(e Event, rank int, values []float64) error {
+	for k, v := range values {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			what := fmt.Sprintf("%s of worker %d", valueName(e, k), rank)
+			return &ErrNonFinite{Step: e.Step, What: what, Value: v, Checkpoint: r.good}
+		}
+	}
+	return nil
+}
+
+// together makes a step that of all workers: the means, in order of ranks, and the sums.
+func together(e *Event, all []note) {
+	e.Workers, e.Units = len(all), 0
+	x, means := all[0].Exchanged, slices.Clone(all[0].values)
+	for rank, n := range all {
+		e.Units += n.units
+		if rank == 0 {
+			continue
+		}
+		x = x.with(n.Exchanged)
+		for k, v := range n.values {
+			means[k] += (v - means[k]) / float64(rank+1)
+		}
+	}
+	e.Exchanged, e.Loss = &x, means[0]
+	for k, name := range slices.Sorted(maps.Keys(e.Metrics)) {
+		e.Metrics[name] = means[k+1]
+	}
+}
+
+// valueName is what a number of a step is called.
+func valueName(e Event, k int) string {
+	if k == 0 {
+		return "loss"
+	}
+	return slices.Sorted(maps.Keys(e.Metrics))[k-1]
+}
+
+// settle waits for all workers: every step has been heard of, and every change is in the
+// variables.
+func (r *run) settle(ctx context.Context) error {
+	if r.Parallel == nil {
+		return nil
+	}
+	ctx = context.WithoutCancel(ctx)
+	for len(r.team.pending) > 0 {
+		if err := r.heard(ctx); err != nil {
+			return err
+		}
+	}
+	if b := r.Parallel.Between; b != nil && r.done > 0 {
+		return b.Settle(ctx, r.session)
+	}
+	return nil
+}
+
+// assess evaluates: worker 0 does, and tells the others whether to go on.
+func (r *run) assess(ctx context.Context) error {
+	if r.Parallel == nil {
+		return r.evaluate(ctx, false)
+	}
+	if err := r.settle(ctx); err != nil {
+		return err
+	}
+	if r.leads() {
+		if err := r.evaluate(ctx, false); err != nil {
+			return err
+		}
+	}
+	says, err := r.agree(context.WithoutCancel(ctx), []byte{flag(r.watch.over())})
+	if err == nil && slices.Contains(says[0], 1) {
+		r.team.stop, r.summary.StoppedEarly = true, true
+	}
+	return err
+}
+
+// keep saves after a step that a checkpoint is due after.
+func (r *run) keep(ctx context.Context) error {
+	if err := r.settle(ctx); err != nil {
+		return err
+	}
+	if r.saved == r.done || !r.leads() {
+		return nil
+	}
+	return r.save()
+}
+
+// ending reports whether the run ends before its steps are done.
+func (r *run) ending(ctx context.Context) bool {
+	if r.Parallel != nil {
+		return r.team.stop
+	}
+	return ctx.Err() != nil || r.watch.over()
+}
+
+// disband has all workers at one place at the end, where those that exchange gradients have
+// the same values.
+func (r *run) disband(ctx context.Context) error {
+	if r.Parallel == nil {
+		return nil
+	}
+	if err := r.settle(ctx); err != nil || r.Parallel.Between != nil || r.done == 0 {
+		return err
+	}
+	return r.equal(context.WithoutCancel(ctx))
+}
+
+// leave tells the other workers that this one has ended, and why: err, which is returned.
+func (o Options) leave(err error) error {
+	if o.Parallel != nil && o.Parallel.Peers != nil {
+		o.Parallel.Peers.Leave(err)
+	}
+	return err
+}
+
+// interrupted reports whether a run that ends was to stop.
+func (r *run) interrupted(ctx context.Context) bool {
+	if r.Parallel == nil {
+		return ctx.Err() != nil
+	}
+	return r.team.stop && !r.summary.StoppedEarly && !r.watch.over() && r.done < r.total
+}
+
+// sameWorkers demands that a run is resumed by as many workers as it had, since the batches
+// that it has had depend on their number.
+func (c Checkpoint) sameWorkers(want Checkpoint) error {
+	if have, now := cmp.Or(c.Workers, 1), cmp.Or(want.Workers, 1); have != now {
+		return fmt.Errorf("is of a run of %d workers, this one has %d: resume it with as many, or "+
+			"begin a run with its weights", have, now)
+	}
+	return nil
+}
