@@ -52,10 +52,9 @@ func Evaluate(ctx context.Context, o EvalOptions) (Evaluated, error) {
 	if err != nil {
 		return Evaluated{}, err
 	}
-	r := &run{session: s, done: c.Step, perStep: o.Executions * max(1, c.Workers), good: c.Path, Options: Options{
-		Model: o.Model, Loader: &counting{Batches: o.Loader}, Session: o.Session, Seed: c.Seed,
-		EvalBatches: cmp.Or(o.Batches, o.Loader.HeldOutBatches()),
-	}}
+	r := &run{session: s, done: c.Step, perStep: o.Executions * max(1, c.Workers), good: c.Path,
+		Options: Options{Model: o.Model, Loader: &counting{Batches: o.Loader}, Session: o.Session,
+			Seed: c.Seed, EvalBatches: cmp.Or(o.Batches, o.Loader.HeldOutBatches())}}
 	if o.Scorer != nil {
 		r.Options.Scorer = func(int, bool) Scorer { return o.Scorer() }
 	}

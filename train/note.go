@@ -41,8 +41,8 @@ func decode(says [][]byte, values int) ([]note, error) {
 	var all []note
 	for rank, b := range says {
 		if len(b) != 8*(noteWords+values) {
-			return nil, fmt.Errorf("worker %d says %d bytes of a step, %d are expected: its program "+
-				"is another version", rank, len(b), 8*(noteWords+values))
+			return nil, fmt.Errorf("worker %d says %d bytes of a step, %d are expected: its "+
+				"program is another version", rank, len(b), 8*(noteWords+values))
 		}
 		words := make([]uint64, noteWords+values)
 		for i := range words {

@@ -143,8 +143,8 @@ func (o Options) Validate() error {
 	if o.Loader == nil {
 		return optionf("loader", "a run needs one")
 	}
-	for _, check := range []func() error{o.Parallel.validate, o.validateCounts, o.validateModel, o.validateLength,
-		o.validateSession, o.validatePlans, o.validateBatches, o.validatePaths} {
+	for _, check := range []func() error{o.Parallel.validate, o.validateCounts, o.validateModel,
+		o.validateLength, o.validateSession, o.validatePlans, o.validateBatches, o.validatePaths} {
 		if err := check(); err != nil {
 			return err
 		}

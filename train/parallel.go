@@ -62,7 +62,7 @@ type Exchanged struct {
 	Received  int64 `json:"received_bytes"` // likewise
 	Saved     int64 `json:"saved_bytes"`    // that filters kept from being sent
 	Full      int64 `json:"full"`           // how often an outbox was at its bound
-	Staleness int   `json:"staleness"`      // steps that are missing of another worker, the most seen
+	Staleness int   `json:"staleness"`      // steps missing of another worker, the most seen
 	Slowest   int   `json:"slowest"`        // steps done by the worker that has done the fewest
 	Fastest   int   `json:"fastest"`        // and the most
 }

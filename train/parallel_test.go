@@ -448,11 +448,12 @@ func TestWorkerFails(t *testing.T) {
 func TestBadWorkers(t *testing.T) {
 	peers := &seat{newHall(1), 0, 0}
 	for want, p := range map[string]Parallel{
-		"workers: 2 is no rank of 2":           {Rank: 2, Workers: 2, Peers: peers},
-		"workers: -1 is no rank of 2":          {Rank: -1, Workers: 2, Peers: peers},
-		"workers: 0 is no rank of 0":           {Peers: peers},
-		"workers: they have no way to agree":   {Workers: 2},
-		"workers: a lag of -1 steps":           {Workers: 2, Peers: peers, Between: &averaging{lag: -1}},
+		"workers: 2 is no rank of 2":         {Rank: 2, Workers: 2, Peers: peers},
+		"workers: -1 is no rank of 2":        {Rank: -1, Workers: 2, Peers: peers},
+		"workers: 0 is no rank of 0":         {Peers: peers},
+		"workers: they have no way to agree": {Workers: 2},
+		"workers: a lag of -1 steps": {Workers: 2, Peers: peers,
+			Between: &averaging{lag: -1}},
 		"steps: 1.678e+07 are too many: at mo": {Workers: 2, Peers: peers},
 	} {
 		o := lesson(t, 6, 1)

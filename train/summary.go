@@ -39,11 +39,12 @@ type Summary struct {
 	// over all variables in order of their names; "" on the null device
 	WeightsSHA256 string `json:"weights_sha256"`
 	// of Options.Parallel, and what they exchanged; nothing of a run alone
-	Workers      int        `json:"workers,omitempty"`
-	Exchanged    *Exchanged `json:"exchanged,omitempty"`
-	Interrupted  bool       `json:"interrupted"`             // the context ended before the run did
-	StoppedEarly bool       `json:"stopped_early,omitempty"` // by Options.Patience
-	BestStep     int        `json:"best_step,omitempty"`     // of the best evaluation, with Patience
+	Workers   int        `json:"workers,omitempty"`
+	Exchanged *Exchanged `json:"exchanged,omitempty"`
+
+	Interrupted  bool `json:"interrupted"`             // the context ended before the run did
+	StoppedEarly bool `json:"stopped_early,omitempty"` // by Options.Patience
+	BestStep     int  `json:"best_step,omitempty"`     // of evaluations, with Patience
 	// with the weights as they are, "" if nobody saved them; after an error the last
 	// good one
 	Checkpoint string `json:"checkpoint"`
