@@ -69,6 +69,8 @@ func TestLayering(t *testing.T) {
 		{[]string{"train", "predict"}, []string{"internal/command"},
 			"the program is on top"},
 		{[]string{"distrib"}, []string{""}, "schemes know updates, not graphs, and no network"},
+		{[]string{"distrib/collective"}, []string{"graph", "plan", "executor", "internal/device",
+			"distrib/memnet", "distrib/cluster"}, "collectives know bytes and a transport"},
 		{[]string{"distrib/cluster/control"}, []string{"graph", "plan", "internal/device"},
 			"a cluster agrees on nodes and knows no models"},
 		{[]string{"cmd/gomem"}, []string{"distrib/cluster/control"},
