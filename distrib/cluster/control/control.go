@@ -6,13 +6,16 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
+
+	"github.com/gomem/gomem/distrib"
 )
 
-// Control is a node's part of the control plane. It is a distrib.Coordinator.
+var _ distrib.Coordinator = (*Control)(nil)
+
+// Control is a node's part of the control plane. It is a [distrib.Coordinator].
 type Control struct {
 	cfg    Config
 	server *server // nil: this node embeds none
@@ -20,8 +23,10 @@ type Control struct {
 	ends   []string
 	log    *zap.Logger
 
+	closed sync.Once
 	mu     sync.Mutex
 	member *member // nil before Join
+	feed   *feed   // what Views returns
 }
 
 // Start embeds etcd if this node's rank is one of a server, connects to the cluster, which
@@ -31,7 +36,7 @@ func Start(ctx context.Context, cfg Config) (*Control, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Control{cfg: cfg, log: cfg.Log}
+	c := &Control{cfg: cfg, log: cfg.Log, feed: newFeed()}
 	if cfg.Rank < len(cfg.Servers) {
 		if c.server, err = startServer(&c.cfg); err != nil {
 			return nil, err
@@ -124,22 +129,21 @@ func (c *Control) Failed() <-chan struct{} {
 	return c.server.gone
 }
 
-// Close ends this node's part, without a farewell to the others: they notice by the
-// lease, unless [Control.Leave] has been called.
-func (c *Control) Close() error {
-	c.mu.Lock()
-	m := c.member
-	c.mu.Unlock()
-	if m != nil {
-		m.close()
-	}
-	var err error
-	if c.client != nil {
-		err = c.client.Close()
-	}
-	if c.server != nil {
-		c.server.close()
-	}
+// Close ends this node's part at once. If it is in a view, it is lost to the others, who
+// learn of it at once, too; see [Control.Leave] for a farewell.
+func (c *Control) Close() (err error) {
+	c.closed.Do(func() {
+		c.forget()
+		c.mu.Lock()
+		c.feed.drop()
+		c.mu.Unlock()
+		if c.client != nil {
+			err = c.client.Close()
+		}
+		if c.server != nil {
+			c.server.close()
+		}
+	})
 	return err
 }
 
@@ -190,7 +194,3 @@ func (c *Control) key(parts ...string) string {
 	}
 	return k
 }
-
-// keepEvery is how often a lease is renewed: three times before it ends, with some
-// room; 1.5 s for 5.
-func keepEvery(ttl time.Duration) time.Duration { return ttl * 3 / 10 }

@@ -1,0 +1,74 @@
+package control
+
+import (
+	"cmp"
+	"slices"
+)
+
+// verdict is what the leader does about who is there.
+type verdict int
+
+const (
+	nothing verdict = iota // the view is as it should be, or there are too few for one
+	wait                   // for more nodes, before a view is written
+	publish                // the next view, now
+)
+
+// decide says whether there must be another view, and of which nodes. settled: enough
+// nodes have been waited for.
+//
+//   - Nobody of the view is left, or there is none: with min nodes, and settled or max.
+//   - Somebody is gone or leaving: at once, with those that have come meanwhile; also
+//     when fewer than min are left, since they must learn of it.
+//   - Somebody has come: settled or max.
+//
+// More than max nodes are spare: who is in the view stays, then who came first.
+func decide(s *state, min, max int, settled bool) (verdict, []nodeRecord) {
+	next := candidates(s, max)
+	var kept, leaving int
+	for _, n := range s.here {
+		if s.cur.has(n.ID, n.Lease) {
+			if n.Leaving {
+				leaving++
+			} else {
+				kept++
+			}
+		}
+	}
+	full := settled || len(next) == max
+	switch {
+	case kept == 0 && len(next) >= min && full:
+		return publish, next
+	case kept == 0 && len(next) >= min:
+		return wait, nil
+	case kept == 0 && leaving > 0:
+		return publish, nil // nobody: the last ones to leave may go
+	case kept == 0:
+		return nothing, nil
+	case kept < len(s.cur.Nodes):
+		return publish, next
+	case len(next) == kept:
+		return nothing, nil
+	case full:
+		return publish, next
+	}
+	return wait, nil
+}
+
+// candidates are the nodes that the next view would have, by their ids.
+func candidates(s *state, max int) []nodeRecord {
+	var old, fresh []nodeRecord
+	for _, n := range s.here { // by when they came
+		switch {
+		case n.Leaving:
+		case s.cur.has(n.ID, n.Lease):
+			old = append(old, n)
+		default:
+			fresh = append(fresh, n)
+		}
+	}
+	next := append(old, fresh...)
+	next = next[:min(len(next), max)]
+	slices.SortFunc(next, func(a, b nodeRecord) int { return cmp.Compare(a.ID, b.ID) })
+	return next
+}

@@ -1,0 +1,109 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+)
+
+// errLease is why contexts end that last as long as a lease.
+var errLease = errors.New("its lease was not renewed in time")
+
+// lease is renewed until it is lost, dropped or revoked. Its context ends no later than
+// the lease may end on the server: both count from when the last renewal that succeeded
+// was sent, each by its own monotonic clock, and the server's later.
+type lease struct {
+	client *clientv3.Client
+	id     clientv3.LeaseID
+	ttl    time.Duration // as granted
+	ctx    context.Context
+	end    context.CancelCauseFunc
+	ended  chan struct{} // when nothing renews it any more
+	log    *zap.Logger
+}
+
+// grant asks for a lease, of at least a time to live, and keeps it.
+func grant(ctx context.Context, client *clientv3.Client, ttl time.Duration, log *zap.Logger) (
+	*lease, error) {
+	sent := time.Now()
+	r, err := client.Grant(ctx, int64((ttl+time.Second-1)/time.Second))
+	if err != nil {
+		return nil, fmt.Errorf("a lease: %w", err)
+	}
+	l := &lease{client: client, id: r.ID, ttl: time.Duration(r.TTL) * time.Second, log: log,
+		ended: make(chan struct{})}
+	l.ctx, l.end = context.WithCancelCause(context.Background())
+	go l.keep(sent)
+	return l, nil
+}
+
+// keepEvery is how often a lease is renewed: three times before it ends, with some
+// room. That is 1.5 s for 5.
+func keepEvery(ttl time.Duration) time.Duration { return ttl * 3 / 10 }
+
+// keep renews. The timer ends the context even while a request hangs.
+func (l *lease) keep(sent time.Time) {
+	defer close(l.ended)
+	last := time.AfterFunc(time.Until(sent.Add(l.ttl)), func() { l.end(errLease) })
+	defer last.Stop()
+	next := time.NewTimer(keepEvery(l.ttl))
+	defer next.Stop()
+	for {
+		select {
+		case <-l.ctx.Done():
+			return
+		case <-next.C:
+		}
+		at := time.Now()
+		err := l.renew()
+		switch {
+		case err == nil && l.ctx.Err() == nil:
+			last.Reset(time.Until(at.Add(l.ttl)))
+		case errors.Is(err, rpctypes.ErrLeaseNotFound):
+			l.end(errLease)
+			return
+		case l.ctx.Err() == nil:
+			l.log.Warn("a lease was not renewed", zap.Error(err))
+		}
+		next.Reset(max(time.Until(at.Add(keepEvery(l.ttl))), keepEvery(l.ttl)/4))
+	}
+}
+
+// renew is one request, which is given up for the next when it takes long.
+func (l *lease) renew() error {
+	ctx, cancel := context.WithTimeout(l.ctx, keepEvery(l.ttl))
+	defer cancel()
+	_, err := l.client.KeepAliveOnce(ctx, l.id)
+	return err
+}
+
+// drop ends the context and renews no more; the server keeps the lease until it is over.
+func (l *lease) drop(why error) {
+	l.end(why)
+	<-l.ended
+}
+
+// revoke ends the lease on the server too, if that can be reached.
+func (l *lease) revoke(why error) {
+	l.drop(why)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if _, err := l.client.Revoke(ctx, l.id); err != nil {
+		l.log.Info("a lease is left to end by itself", zap.Error(err))
+	}
+}
+
+// within is a context that ends with ctx or with the lease.
+func (l *lease) within(ctx context.Context) (context.Context, context.CancelFunc) {
+	both, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(l.ctx, func() { cancel(context.Cause(l.ctx)) })
+	return both, func() {
+		stop()
+		cancel(context.Canceled)
+	}
+}
