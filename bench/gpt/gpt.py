@@ -3,6 +3,7 @@
 Says what it is on a line of JSON. Then reads a request a line, an object with a
 member "do", and answers with a line; "failed" says what went wrong.
 """
+import ctypes
 import json
 import math
 import os
@@ -307,8 +308,21 @@ def train(directory, tokens, targets, steps, rate, decay):
     return {"losses": losses, "seconds": seconds, "peak": peak()}
 
 
+def blas():
+    """The libraries of linear algebra that are loaded, with whose threads OpenBLAS uses:
+    none is -1, 2 OpenMP's."""
+    with open("/proc/self/maps") as maps:
+        paths = {line.split()[-1] for line in maps if "blas" in line.rsplit("/", 1)[-1]}
+    def parallel(path):
+        try:
+            return ctypes.CDLL(path).openblas_get_parallel()
+        except (OSError, AttributeError):
+            return -1
+    return [{"path": p, "parallel": parallel(p)} for p in sorted(paths)]
+
+
 def main():
-    print(json.dumps({"about": "PyTorch " + torch.__version__}), flush=True)
+    print(json.dumps({"about": "PyTorch " + torch.__version__, "blas": blas()}), flush=True)
     for line in sys.stdin:
         request = json.loads(line)
         try:

@@ -111,7 +111,11 @@ func (b *bench) alone(ctx context.Context, do string, arguments map[string]any,
 		return "", err
 	}
 	err = p.ask(do, arguments, reply)
-	return p.About, errors.Join(err, p.Close())
+	about = p.About
+	if slow := torch.AtItsBest(p.BLAS); slow != nil {
+		about += " (" + slow.Error() + ")"
+	}
+	return about, errors.Join(err, p.Close())
 }
 
 // network is the folder of one that PyTorch makes when it is first asked for.

@@ -5,6 +5,8 @@ import (
 	_ "embed"
 	"encoding/json"
 	"maps"
+	"os"
+	"runtime"
 
 	"github.com/gomem/gomem/bench/internal/torch"
 )
@@ -17,7 +19,8 @@ type peer struct{ *torch.Process }
 
 // startPeer starts PyTorch. The error is a *torch.ErrMissing where there is none.
 func startPeer(ctx context.Context, python string) (peer, error) {
-	p, err := torch.Start(ctx, python, peerSource)
+	p, err := torch.Start(ctx, python, peerSource,
+		torch.Environment(os.Environ(), runtime.NumCPU())...)
 	return peer{p}, err
 }
 

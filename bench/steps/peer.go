@@ -11,12 +11,9 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"slices"
 	"strings"
 
-	"golang.org/x/sys/cpu"
-
+	"github.com/gomem/gomem/bench/internal/torch"
 	"github.com/gomem/gomem/internal/safetensors"
 	"github.com/gomem/gomem/internal/tensor"
 )
@@ -28,7 +25,7 @@ var peerSource string
 // has its turn.
 type peer struct {
 	about string
-	blas  []library
+	blas  []torch.Library
 	cmd   *exec.Cmd
 	in    io.WriteCloser
 	out   *bufio.Reader
@@ -76,7 +73,7 @@ func startPeer(ctx context.Context, python string, c config, threads int,
 		return nil, err
 	}
 	p := &peer{cmd: exec.CommandContext(ctx, python, "-c", peerSource, string(arg))}
-	p.cmd.Env = environment(os.Environ(), threads)
+	p.cmd.Env = torch.Environment(os.Environ(), threads)
 	p.cmd.Stderr = &p.log
 	if p.in, err = p.cmd.StdinPipe(); err != nil {
 		return nil, err
@@ -91,7 +88,7 @@ func startPeer(ctx context.Context, python string, c config, threads int,
 	}
 	var hello struct {
 		About string
-		BLAS  []library
+		BLAS  []torch.Library
 	}
 	err = t.write(p.in)
 	if err == nil {
@@ -111,7 +108,7 @@ func startRival(ctx context.Context, python string, c config, threads int,
 	if err != nil {
 		return nil, err
 	}
-	if err := atItsBest(p.blas); err != nil {
+	if err := torch.AtItsBest(p.blas); err != nil {
 		return nil, errors.Join(err, p.close())
 	}
 	return p, nil
@@ -119,28 +116,6 @@ func startRival(ctx context.Context, python string, c config, threads int,
 
 // torchPackage is what to do where PyTorch does not start.
 const torchPackage = "`apt-get install python3-torch` provides PyTorch on Debian"
-
-// library is one of linear algebra that PyTorch has loaded.
-type library struct {
-	Path     string
-	Parallel int // whose threads OpenBLAS uses
-}
-
-// openMP is the Parallel of an OpenBLAS that uses OpenMP's threads.
-const openMP = 2
-
-// atItsBest refuses a PyTorch whose products are several times slower than they
-// need be: a ratio to it would say nothing. One that loads no library of linear
-// algebra has its own.
-func atItsBest(blas []library) error {
-	if len(blas) == 0 || slices.ContainsFunc(blas, func(l library) bool {
-		return l.Parallel == openMP
-	}) {
-		return nil
-	}
-	return fmt.Errorf("PyTorch multiplies with %s, which is slower by far than OpenBLAS's build "+
-		"with OpenMP: `apt-get install libopenblas0-openmp` provides that on Debian", blas[0].Path)
-}
 
 // explain prefers the last line that the peer complained with, its exception.
 func (p *peer) explain(err error) error {
@@ -150,31 +125,6 @@ func (p *peer) explain(err error) error {
 		return fmt.Errorf("%s; %s", last, torchPackage)
 	}
 	return err
-}
-
-// environment is that in which PyTorch is at its best: the widest vectors, no
-// choice of OpenBLAS's kernels by variable, the build of OpenBLAS that shares
-// OpenMP's threads, and freed memory that is kept rather than returned to the
-// system and cleared again.
-func environment(env []string, threads int) []string {
-	env = slices.DeleteFunc(slices.Clone(env), func(v string) bool {
-		return strings.HasPrefix(v, "OPENBLAS_") || strings.HasPrefix(v, "OMP_") ||
-			strings.HasPrefix(v, "LD_LIBRARY_PATH=")
-	})
-	path := filepath.SplitList(os.Getenv("LD_LIBRARY_PATH"))
-	if builds, err := filepath.Glob("/usr/lib/*-linux-gnu/openblas-openmp"); err == nil {
-		path = append(builds, path...)
-	}
-	if len(path) > 0 {
-		env = append(env, "LD_LIBRARY_PATH="+strings.Join(path, string(filepath.ListSeparator)))
-	}
-	if cpu.X86.HasAVX512F && cpu.X86.HasAVX512VL && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512DQ {
-		env = append(env, "ATEN_CPU_CAPABILITY=avx512")
-	}
-	return append(env,
-		fmt.Sprint("OMP_NUM_THREADS=", threads), fmt.Sprint("OPENBLAS_NUM_THREADS=", threads),
-		"MALLOC_MMAP_THRESHOLD_=4294967296", "MALLOC_TRIM_THRESHOLD_=17179869184",
-		"MALLOC_TOP_PAD_=67108864")
 }
 
 // ask gives a command, and reads the answer into v.

@@ -225,15 +225,6 @@ func TestSlowPeer(t *testing.T) {
 	}
 }
 
-func TestEnvironment(t *testing.T) {
-	got := environment([]string{"HOME=/h", "OPENBLAS_CORETYPE=Haswell", "OMP_WAIT_POLICY=passive"},
-		3)
-	if !slices.Contains(got, "HOME=/h") || !slices.Contains(got, "OMP_NUM_THREADS=3") ||
-		slices.Contains(got, "OPENBLAS_CORETYPE=Haswell") {
-		t.Errorf("environment is %v", got)
-	}
-}
-
 func TestQuietest(t *testing.T) {
 	all := []round{{others: 0.3}, {others: 0}, {others: 0.1}, {others: 0.02}}
 	got := quietest(all, 3)

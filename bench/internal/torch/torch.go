@@ -27,7 +27,8 @@ func (e *ErrMissing) Error() string {
 
 // Process runs a program.
 type Process struct {
-	About string // versions and threads, in its own words
+	About string    // versions and threads, in its own words
+	BLAS  []Library // those of linear algebra that it has loaded, if it says so
 
 	cmd *exec.Cmd
 	in  io.WriteCloser
@@ -36,15 +37,16 @@ type Process struct {
 	end func() error
 }
 
-// Start runs a program's source and hears what it is. The error is an *[ErrMissing] where
+// Start runs a program's source, in an environment if one is given, and hears what it is.
+// The error is an *[ErrMissing] where
 // there is no interpreter, or no PyTorch.
-func Start(ctx context.Context, python, source string) (*Process, error) {
+func Start(ctx context.Context, python, source string, env ...string) (*Process, error) {
 	path, err := exec.LookPath(python)
 	if err != nil {
 		return nil, &ErrMissing{fmt.Sprintf("no Python interpreter at %s", python)}
 	}
 	p := &Process{cmd: exec.CommandContext(ctx, path, "-c", source)}
-	p.cmd.Stderr = &p.log
+	p.cmd.Env, p.cmd.Stderr = env, &p.log
 	if p.in, err = p.cmd.StdinPipe(); err != nil {
 		return nil, err
 	}
@@ -62,11 +64,14 @@ func Start(ctx context.Context, python, source string) (*Process, error) {
 
 // greet hears what the process is, or closes it.
 func (p *Process) greet() error {
-	var hello struct{ About, Missing string }
+	var hello struct {
+		About, Missing string
+		BLAS           []Library
+	}
 	if err := p.Answer(&hello); err != nil {
 		return err
 	}
-	p.About = hello.About
+	p.About, p.BLAS = hello.About, hello.BLAS
 	if hello.Missing == "" {
 		return nil
 	}
