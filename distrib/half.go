@@ -120,7 +120,7 @@ func RoundTo(u Update, as DType) (send Half, keep Update) {
 	switch u := plain(u).(type) {
 	case Dense:
 		sent, kept := as.round(u)
-		return Half{Dense(sent), as}, fromDense(kept)
+		return Half{Dense(sent), as}, fromDense(kept, 1, 2)
 	case Sparse:
 		sent, kept := as.round(u.Val)
 		return Half{Sparse{u.N, u.Idx, sent}, as}, fromPairs(u.N, u.Idx, kept)
@@ -154,15 +154,15 @@ func allZero(x []float32) bool {
 	return true
 }
 
-// fromDense is the smaller form of numbers, of which many may be zero: nil if all are.
-func fromDense(x []float32) Update {
+// fromDense is numbers, sparse if no more than part of whole are not zero: nil if none is.
+func fromDense(x []float32, part, whole int) Update {
 	nz := 0
 	for _, v := range x {
 		if v != 0 {
 			nz++
 		}
 	}
-	if 2*nz > len(x) {
+	if whole*nz > part*len(x) {
 		return Dense(x)
 	}
 	idx, val := make([]uint32, 0, nz), make([]float32, 0, nz)
