@@ -1,0 +1,136 @@
+package workload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/gomem/gomem/distrib"
+)
+
+// Worker is who runs a part of a workload.
+type Worker struct {
+	Rank, Of int // among all workers
+	// Report is called by the worker at the beginning, after every epoch and at the end.
+	Report func(Progress) // nil: nobody asks
+	// Compute is called after each share of a clock's work, which is 1 over the pushes in
+	// a clock: an emulation of slow machines waits there.
+	Compute func(ctx context.Context, share float64) error // nil: nothing
+}
+
+// Progress is how well a worker's copy does on its part of the data.
+type Progress struct {
+	Worker, Epoch int
+	Clock         distrib.Clock
+	At            time.Time
+	// Loss is summed over Count elements of the training data: the cross entropy in nats, or
+	// the squared error. Errors are those of wrong class.
+	Loss          float64
+	Errors, Count int
+	// TestErrors of TestCount test samples have the wrong class; worker 0 counts them.
+	TestErrors, TestCount int
+}
+
+func (w Worker) check() error {
+	if w.Of < 1 || w.Rank < 0 || w.Rank >= w.Of {
+		return fmt.Errorf("worker %d of %d", w.Rank, w.Of)
+	}
+	return nil
+}
+
+func (w Worker) report(p Progress) {
+	if w.Report != nil {
+		p.Worker, p.At = w.Rank, time.Now()
+		w.Report(p)
+	}
+}
+
+func (w Worker) compute(ctx context.Context, share float64) error {
+	if w.Compute == nil {
+		return nil
+	}
+	return w.Compute(ctx, share)
+}
+
+// Totals adds up what the workers of a run report. The zero value is empty.
+type Totals struct {
+	mu    sync.Mutex
+	parts map[int][]Progress // by epoch
+}
+
+// Add is a [Worker.Report].
+func (t *Totals) Add(p Progress) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.parts == nil {
+		t.parts = map[int][]Progress{}
+	}
+	t.parts[p.Epoch] = append(t.parts[p.Epoch], p)
+}
+
+// Epoch is the sum of what n workers reported of an epoch, its time when the last one did;
+// !ok if that was fewer.
+func (t *Totals) Epoch(epoch, n int) (sum Progress, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	parts := slices.Clone(t.parts[epoch])
+	slices.SortFunc(parts, func(a, b Progress) int { return a.Worker - b.Worker })
+	for _, p := range parts {
+		sum.Loss += p.Loss
+		sum.Errors, sum.Count = sum.Errors+p.Errors, sum.Count+p.Count
+		sum.TestErrors, sum.TestCount = sum.TestErrors+p.TestErrors, sum.TestCount+p.TestCount
+		sum.Clock, sum.Epoch = max(sum.Clock, p.Clock), epoch
+		if p.At.After(sum.At) {
+			sum.At = p.At
+		}
+	}
+	return sum, len(parts) == n
+}
+
+// Mean is the loss of an element.
+func (p Progress) Mean() float64 { return p.Loss / float64(max(p.Count, 1)) }
+
+// schedule is what all workloads have in common.
+type schedule struct {
+	epochs, clocks, pushes int
+	rate, decay            float64
+}
+
+func (s schedule) check() error {
+	switch {
+	case s.epochs < 1:
+		return fmt.Errorf("%d epochs", s.epochs)
+	case s.clocks < 1 || s.pushes < 1:
+		return errors.New("less than one clock an epoch, or push a clock")
+	case !(s.rate > 0) || !(s.decay > 0) || s.decay > 1:
+		return fmt.Errorf("step size %g, times %g an epoch", s.rate, s.decay)
+	}
+	return nil
+}
+
+// rates is the step size of each epoch.
+func (s schedule) rates() []float64 {
+	rates := make([]float64, s.epochs)
+	r := s.rate
+	for i := range rates {
+		rates[i] = r
+		r = float64(r * s.decay)
+	}
+	return rates
+}
+
+// part is the k-th of n parts of a number of elements.
+func part(elements, k, n int) (from, to int) { return elements * k / n, elements * (k + 1) / n }
+
+// settle ticks so often that a read which may be so many clocks stale sees everything.
+func settle(ctx context.Context, s distrib.Synchronizer, slack int) error {
+	for range slack {
+		if _, err := s.Tick(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}

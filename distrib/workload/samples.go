@@ -1,0 +1,36 @@
+package workload
+
+// Samples are labelled sparse vectors.
+type Samples struct {
+	Features, Classes int
+
+	start []int32 // of each sample's entries; one more at the end
+	index []int32
+	value []float32
+	label []int32
+	first [2]int32 // the least label and index of the file that it was
+}
+
+// Len is how many samples there are.
+func (s *Samples) Len() int { return len(s.label) }
+
+// Shard is the part of worker w of n: samples w, w+n, and so on. It shares no memory.
+func (s *Samples) Shard(w, n int) *Samples {
+	part := &Samples{Features: s.Features, Classes: s.Classes, start: []int32{0}}
+	for i := w; i < s.Len(); i += n {
+		index, value := s.at(i)
+		part.index, part.value = append(part.index, index...), append(part.value, value...)
+		part.end(s.label[i])
+	}
+	return part
+}
+
+func (s *Samples) at(i int) (index []int32, value []float32) {
+	from, to := s.start[i], s.start[i+1]
+	return s.index[from:to], s.value[from:to]
+}
+
+func (s *Samples) end(label int32) {
+	s.start = append(s.start, int32(len(s.index)))
+	s.label = append(s.label, label)
+}
