@@ -1,0 +1,279 @@
+package launch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// parentVar tells a process that its standard input ends when the process that started it
+// does.
+const parentVar = "GOMEM_PARENT"
+
+// Job is processes of this executable on this machine.
+type Job struct {
+	N    int
+	Args []string // without the executable's name; everybody can read them: no secrets
+	Env  []string // in addition to this process' environment, "NAME=value"
+	// Token is the contents of the file that TokenFile names; nil: rank 0 writes it.
+	Token  []byte
+	Stdout io.Writer // nil: os.Stdout
+	Stderr io.Writer // nil: os.Stderr
+	// Prefix begins each line of a rank's output; nil: "[rank] ".
+	Prefix func(rank int) string
+	// Signals are passed on to the processes, which do not get a terminal's themselves.
+	Signals <-chan os.Signal
+	// Patience is how long the others have after the first failure to notice and to save,
+	// 0 for 10 s, and Grace how long they have after SIGTERM, 0 for 5 s.
+	Patience, Grace time.Duration
+}
+
+// ExitError is a process of a job that failed, the first to do so.
+type ExitError struct {
+	Rank int
+	Err  error // of os/exec
+}
+
+// Error is one line.
+func (e *ExitError) Error() string {
+	return fmt.Sprintf("worker %d failed first: %v", e.Rank, e.Err)
+}
+
+// Unwrap is how it ended.
+func (e *ExitError) Unwrap() error { return e.Err }
+
+// Code is the exit status, or 1 for a process that a signal has ended.
+func (e *ExitError) Code() int {
+	var exit *exec.ExitError
+	if errors.As(e.Err, &exit) && exit.ExitCode() > 0 {
+		return exit.ExitCode()
+	}
+	return 1
+}
+
+// Local starts a job and waits for it. Each process has torchrun's variables, a rank-0
+// address on loopback, and TokenFile. When one fails the others are given time to notice,
+// and ended; the error is an [*ExitError] that names the first. When ctx ends all are
+// ended, too. No process outlives this one, even if it is killed: on Linux the kernel
+// sees to it, elsewhere the processes, by [Orphaned].
+func Local(ctx context.Context, job Job) error {
+	if job.N < 1 {
+		return fmt.Errorf("--local %d: a job has at least one worker", job.N)
+	}
+	dir, err := os.MkdirTemp("", "gomem-job-") // mode 0700
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	env, err := job.environment(filepath.Join(dir, "token"))
+	if err != nil {
+		return err
+	}
+	r := &running{job: job, exits: make(chan exit, job.N)}
+	defer r.out.flush()
+	started, done := make(chan error), make(chan struct{})
+	defer close(done)
+	go func() { // the thread that starts a process is its parent: it must stay
+		runtime.LockOSThread()
+		started <- r.start(env)
+		<-done
+	}()
+	if err := <-started; err != nil {
+		r.kill()
+		r.drain()
+		return err
+	}
+	return r.wait(ctx)
+}
+
+// environment is the variables that all processes of a job share.
+func (job *Job) environment(token string) ([]string, error) {
+	if job.Token != nil {
+		if err := os.WriteFile(token, job.Token, 0o600); err != nil {
+			return nil, err
+		}
+	}
+	port, err := freePort()
+	if err != nil {
+		return nil, fmt.Errorf("no port on loopback: %w", err)
+	}
+	env := append(os.Environ(), job.Env...)
+	return append(env, TokenFile+"="+token, parentVar+"=stdin", "MASTER_ADDR=127.0.0.1",
+		"MASTER_PORT="+strconv.Itoa(port), "WORLD_SIZE="+strconv.Itoa(job.N),
+		"LOCAL_WORLD_SIZE="+strconv.Itoa(job.N), "TORCHELASTIC_RESTART_COUNT=0",
+		"TORCHELASTIC_USE_AGENT_STORE=False",
+		"TORCHELASTIC_RUN_ID=local-"+strconv.Itoa(os.Getpid())), nil
+}
+
+// freePort is one that nobody listens at now.
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port, nil
+}
+
+// running is the processes of a job.
+type running struct {
+	job   Job
+	cmds  []*exec.Cmd
+	exits chan exit
+	out   outputs
+	left  int
+}
+
+type exit struct {
+	rank int
+	err  error
+}
+
+func (r *running) start(env []string) error {
+	executable, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	r.out.init(r.job)
+	for rank := range r.job.N {
+		cmd := exec.Command(executable, r.job.Args...)
+		n := strconv.Itoa(rank)
+		cmd.Env = append(env[:len(env):len(env)], "RANK="+n, "LOCAL_RANK="+n)
+		cmd.Stdout, cmd.Stderr = r.out.writers(rank)
+		cmd.SysProcAttr = attributes()
+		cmd.WaitDelay = time.Second
+		if _, err = cmd.StdinPipe(); err == nil {
+			err = cmd.Start()
+		}
+		if err != nil {
+			return fmt.Errorf("worker %d does not start: %w", rank, err)
+		}
+		r.cmds = append(r.cmds, cmd)
+		r.left++
+		go func() { r.exits <- exit{rank, cmd.Wait()} }()
+	}
+	return nil
+}
+
+// wait is the life of a job: until all have ended, what ends the rest after the first
+// failure is first time, then SIGTERM, then SIGKILL.
+func (r *running) wait(ctx context.Context) error {
+	var first error
+	var next <-chan time.Time
+	steps := []func(){r.terminate, r.kill}
+	pauses := []time.Duration{or(r.job.Grace, 5*time.Second), 0}
+	end := func(after time.Duration) {
+		if next == nil && len(steps) > 0 {
+			next = time.After(after)
+		}
+	}
+	cancelled := ctx.Done()
+	for r.left > 0 {
+		select {
+		case e := <-r.exits:
+			r.left--
+			if e.err != nil && first == nil {
+				first = &ExitError{e.rank, e.err}
+				end(or(r.job.Patience, 10*time.Second))
+			}
+		case s := <-r.job.Signals:
+			r.signal(s)
+		case <-cancelled:
+			cancelled, next = nil, nil
+			end(0)
+			if first == nil {
+				first = context.Cause(ctx)
+			}
+		case <-next:
+			steps[0]()
+			after := pauses[0]
+			next, steps, pauses = nil, steps[1:], pauses[1:]
+			end(after)
+		}
+	}
+	return first
+}
+
+func or(d, otherwise time.Duration) time.Duration {
+	if d == 0 {
+		return otherwise
+	}
+	return d
+}
+
+// signal sends a signal to all that live; to one that has ended it is no error.
+func (r *running) signal(s os.Signal) {
+	for _, cmd := range r.cmds {
+		_ = cmd.Process.Signal(s)
+	}
+}
+
+func (r *running) terminate() { r.signal(terminate()) }
+func (r *running) kill()      { r.signal(os.Kill) }
+
+func (r *running) drain() {
+	for ; r.left > 0; r.left-- {
+		<-r.exits
+	}
+}
+
+// Orphaned is closed when the process that started this one by [Local] is gone, which a
+// process that is to end then should wait for; nil if there is no such process. It reads
+// stdin, which such a process has for nothing else.
+func Orphaned(env Environment, stdin io.Reader) <-chan struct{} {
+	if v, _ := env.Lookup(parentVar); v != "stdin" {
+		return nil
+	}
+	gone := make(chan struct{})
+	go func() {
+		_, _ = io.Copy(io.Discard, stdin) // however it ends, there is no parent
+		close(gone)
+	}()
+	return gone
+}
+
+// outputs puts the lines of processes together, each as a whole.
+type outputs struct {
+	mu    sync.Mutex
+	job   Job
+	lines []*lines
+}
+
+func (o *outputs) init(job Job) {
+	if job.Stdout == nil {
+		job.Stdout = os.Stdout
+	}
+	if job.Stderr == nil {
+		job.Stderr = os.Stderr
+	}
+	if job.Prefix == nil {
+		job.Prefix = func(rank int) string { return "[" + strconv.Itoa(rank) + "] " }
+	}
+	o.job = job
+}
+
+func (o *outputs) writers(rank int) (stdout, stderr io.Writer) {
+	prefix := o.job.Prefix(rank)
+	a := &lines{all: o, to: o.job.Stdout, prefix: prefix}
+	b := &lines{all: o, to: o.job.Stderr, prefix: prefix}
+	o.lines = append(o.lines, a, b)
+	return a, b
+}
+
+// flush writes what ended without an end of line.
+func (o *outputs) flush() {
+	for _, l := range o.lines {
+		if len(l.rest) > 0 {
+			_ = l.emit([]byte("\n"))
+		}
+	}
+}

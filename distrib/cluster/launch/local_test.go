@@ -1,0 +1,212 @@
+//go:build unix
+
+package launch_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gomem/gomem/distrib/cluster/launch"
+)
+
+// TestLocal: every rank runs, its lines are whole and have its prefix, and the secret is
+// in a file that nobody else reads.
+func TestLocal(t *testing.T) {
+	var out, errs bytes.Buffer
+	err := launch.Local(t.Context(), launch.Job{N: 3, Token: []byte("hush\n"), Stdout: &out,
+		Stderr: &errs, Env: []string{roleVar + "=speak"},
+		Prefix: func(rank int) string { return fmt.Sprintf("<%d>", rank) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	form := regexp.MustCompile(`^<(\d)>line \d+ of (\d)$`)
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	if len(lines) != 300 {
+		t.Errorf("%d lines", len(lines))
+	}
+	for _, line := range lines {
+		if m := form.FindStringSubmatch(line); m == nil || m[1] != m[2] {
+			t.Fatalf("%q", line)
+		}
+	}
+	for rank := range 3 {
+		for _, want := range []string{fmt.Sprintf("<%d>the token is hush\n", rank),
+			fmt.Sprintf("<%d><nil>\n", rank)} {
+			if !strings.Contains(errs.String(), want) {
+				t.Errorf("no %q in %q", want, errs.String())
+			}
+		}
+	}
+}
+
+// TestLocalFails: the others end, and the first to fail is named.
+func TestLocalFails(t *testing.T) {
+	err := launch.Local(t.Context(), launch.Job{N: 4, Env: []string{roleVar + "=third fails"},
+		Stdout: io.Discard, Patience: time.Millisecond})
+	var exit *launch.ExitError
+	if !errors.As(err, &exit) || exit.Rank != 2 || exit.Code() != 3 {
+		t.Fatal(err)
+	}
+	if err.Error() != "worker 2 failed first: exit status 3" {
+		t.Error(err)
+	}
+}
+
+// TestLocalDeaf: who does not heed SIGTERM is killed.
+func TestLocalDeaf(t *testing.T) {
+	l := listen(t)
+	go func() {
+		l.come(t, 2)
+		for _, conn := range l.conns {
+			conn.Close() // rank 0 waits for this
+		}
+	}()
+	err := launch.Local(t.Context(), launch.Job{N: 2, Patience: time.Millisecond,
+		Grace: time.Millisecond, Env: []string{roleVar + "=deaf", holdVar + "=" + l.address}})
+	var exit *launch.ExitError
+	if !errors.As(err, &exit) || exit.Rank != 0 || exit.Code() != 4 {
+		t.Fatal(err)
+	}
+}
+
+// TestLocalCancelled: all end with the context.
+func TestLocalCancelled(t *testing.T) {
+	l := listen(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		l.come(t, 2)
+		cancel()
+	}()
+	err := launch.Local(ctx, launch.Job{N: 2,
+		Env: []string{roleVar + "=hold", holdVar + "=" + l.address}})
+	if !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+}
+
+// TestLocalSignals: a signal reaches every process.
+func TestLocalSignals(t *testing.T) {
+	l := listen(t)
+	signals := make(chan os.Signal, 1)
+	go func() {
+		l.come(t, 2)
+		signals <- os.Interrupt
+	}()
+	var out bytes.Buffer
+	err := launch.Local(t.Context(), launch.Job{N: 2, Signals: signals, Stdout: &out,
+		Env: []string{roleVar + "=heed", holdVar + "=" + l.address}})
+	if err != nil || !strings.Contains(out.String(), "[0] interrupt\n") ||
+		!strings.Contains(out.String(), "[1] interrupt\n") {
+		t.Fatal(err, out.String())
+	}
+}
+
+// TestOrphans: when the process that started them is killed, none is left, whether the
+// kernel ends them or their standard input does.
+func TestOrphans(t *testing.T) {
+	for _, role := range []string{"parent of hold", "parent of orphan"} {
+		if role == "parent of hold" && !diesWithParent {
+			continue
+		}
+		l := listen(t)
+		parent := exec.Command(os.Args[0])
+		parent.Env = append(os.Environ(), roleVar+"="+role, holdVar+"="+l.address)
+		if err := parent.Start(); err != nil {
+			t.Fatal(err)
+		}
+		l.come(t, 2)
+		_ = parent.Process.Kill()
+		_ = parent.Wait()
+		l.gone(t)
+	}
+}
+
+// TestLocalRefuses: nothing starts that cannot.
+func TestLocalRefuses(t *testing.T) {
+	if err := launch.Local(t.Context(), launch.Job{}); err == nil {
+		t.Error("a job of nobody")
+	}
+	if launch.Orphaned(environment("", "", ""), nil) != nil {
+		t.Error("an orphan without a parent")
+	}
+}
+
+// TestLongLines: a line without an end is written in pieces, not kept.
+func TestLongLines(t *testing.T) {
+	var out bytes.Buffer
+	w := launch.Lines(&out, "> ")
+	for range 3 {
+		if _, err := w.Write(bytes.Repeat([]byte("x"), 50<<10)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fmt.Fprintln(w)
+	s := bufio.NewScanner(&out)
+	s.Buffer(nil, 1<<20)
+	total := 0
+	for s.Scan() {
+		line, ok := strings.CutPrefix(s.Text(), "> ")
+		if !ok || len(line) > 64<<10 {
+			t.Errorf("%.10q, %d bytes", s.Text(), len(line))
+		}
+		total += len(line)
+	}
+	if total != 150<<10 {
+		t.Error(total)
+	}
+}
+
+// holders is where processes say that they live, by a connection.
+type holders struct {
+	address string
+	l       net.Listener
+	conns   []net.Conn
+}
+
+func listen(t *testing.T) *holders {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return &holders{address: l.Addr().String(), l: l}
+}
+
+// come waits for n processes.
+func (h *holders) come(t *testing.T, n int) {
+	for range n {
+		_ = h.l.(*net.TCPListener).SetDeadline(time.Now().Add(30 * time.Second))
+		conn, err := h.l.Accept()
+		if err == nil {
+			_, err = bufio.NewReader(conn).ReadString('\n')
+		}
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		h.conns = append(h.conns, conn)
+	}
+}
+
+// gone waits until the processes that came are no more.
+func (h *holders) gone(t *testing.T) {
+	for _, conn := range h.conns {
+		_ = conn.SetReadDeadline(time.Now().Add(30 * time.Second))
+		_, err := conn.Read(make([]byte, 1))
+		var timeout net.Error
+		if errors.As(err, &timeout) && timeout.Timeout() {
+			t.Error("a process is left")
+		}
+	}
+}

@@ -1,0 +1,4 @@
+package launch_test
+
+// diesWithParent reports whether the kernel ends processes with their parent.
+const diesWithParent = true

@@ -1,0 +1,6 @@
+//go:build !linux
+
+package launch_test
+
+// diesWithParent reports whether the kernel ends processes with their parent.
+const diesWithParent = false
