@@ -140,10 +140,10 @@ func TestLeaveAll(t *testing.T) {
 // TestRejoin: a process that takes a lost one's place has its rank again.
 func TestRejoin(t *testing.T) {
 	t.Parallel()
-	all := job(t, quick(one(t)), 3, 2, 3)
+	all := job(t, quick(one(t)), 3, 3, 3)
 	all[2].abandon()
 	again := start(t, joinable(all[0], 2))
-	v, err := again.Join(t.Context(), node(2), 2, 3)
+	v, err := again.Join(t.Context(), node(2), 3, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
