@@ -25,7 +25,8 @@ type Checkpoint struct {
 	Machine     string   // what the bits depend on: device and instruction set
 	Best        *Best    // what a run with patience knows; nil without
 	Classes     []string // of Options; nil in checkpoints that do not say
-	Workers     int      // of Options.Parallel; 0 of a run alone
+	Workers     int      // of Options.Parallel; 0 or 1 of a run alone
+	Executions  int      // of objectives by all workers, each with a batch of its own
 }
 
 // ErrCheckpoint says what is wrong with a checkpoint, or with the place to keep
@@ -70,7 +71,9 @@ const (
 	keyBest      = "gomem.best"    // a JSON object, if there is one
 	keyClasses   = "gomem.classes" // a JSON array of strings, if there are any
 	keyWorkers   = "gomem.workers" // if there are several
-	format       = "2"             // 1 had no checksums
+	// if they are not what as many steps of one worker have
+	keyExecutions = "gomem.executions"
+	format        = "2" // 1 had no checksums
 )
 
 // metadata is what parse reads.
@@ -92,6 +95,9 @@ func (c Checkpoint) metadata() (map[string]string, error) {
 	}
 	if c.Workers > 1 {
 		m[keyWorkers] = strconv.Itoa(c.Workers)
+	}
+	if c.Executions > 0 {
+		m[keyExecutions] = strconv.Itoa(c.Executions)
 	}
 	return m, cmp.Or(err, errLabels)
 }
@@ -136,15 +142,25 @@ func parse(m map[string]string) (Checkpoint, error) {
 			return c, fmt.Errorf("%s %q is not a number of workers", keyWorkers, workers)
 		}
 	}
+	if n, ok := m[keyExecutions]; ok {
+		if c.Executions, err = strconv.Atoi(n); err != nil || c.Executions < 1 {
+			return c, fmt.Errorf("%s %q is not a number of executions", keyExecutions, n)
+		}
+	}
 	return c, nil
 }
 
 // checkpoint describes the run as it stands.
 func (r *run) checkpoint() Checkpoint {
+	executions := r.executions()
+	if executions == r.done*r.perStep {
+		executions = 0
+	}
 	return Checkpoint{
 		Model: r.Name, Size: r.Size, Config: r.Config, Labels: r.Labels,
 		Step: r.done, Seed: r.Seed, Tokenizer: r.vocabulary, Machine: r.Machine,
 		Best: r.watch.state(), Classes: r.Classes, Workers: r.workers(),
+		Executions: executions,
 	}
 }
 
@@ -169,7 +185,7 @@ func (c Checkpoint) sameRun(want Checkpoint) error {
 	case c.Tokenizer != want.Tokenizer:
 		return errors.New("was made with another tokenizer: train on the same data")
 	}
-	return c.sameWorkers(want)
+	return nil
 }
 
 // label is what a person calls the value of a setting, with the value where

@@ -52,7 +52,8 @@ func Evaluate(ctx context.Context, o EvalOptions) (Evaluated, error) {
 	if err != nil {
 		return Evaluated{}, err
 	}
-	r := &run{session: s, done: c.Step, perStep: o.Executions * max(1, c.Workers), good: c.Path,
+	r := &run{session: s, done: c.Step, perStep: o.Executions, good: c.Path,
+		from: origin{c.Step, cmp.Or(c.Executions, c.Step*o.Executions)},
 		Options: Options{Model: o.Model, Loader: &counting{Batches: o.Loader}, Session: o.Session,
 			Seed: c.Seed, EvalBatches: cmp.Or(o.Batches, o.Loader.HeldOutBatches())}}
 	if o.Scorer != nil {

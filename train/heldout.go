@@ -102,7 +102,7 @@ func unlessDone(ctx context.Context, err error) error {
 // heldOut executes the evaluation of inputs, unless ctx is done.
 func (r *run) heldOut(ctx context.Context, inputs []gomem.Tensor,
 	batch int) ([]gomem.Tensor, error) {
-	at := moment{step: r.done, execution: r.done*r.perStep + batch, turn: r.done}
+	at := moment{step: r.done, execution: r.executions() + batch, turn: r.done}
 	return r.session.Step(ctx, evaluation, feeds(r.Model, inputs, r.Seed, at))
 }
 

@@ -100,17 +100,28 @@ func (o Options) workers() int {
 // leads reports whether the run evaluates and saves.
 func (o Options) leads() bool { return o.Parallel == nil || o.Parallel.Rank == 0 }
 
-// global is the number that an execution of this worker has among all workers'.
-func (r *run) global(execution int) int {
-	if r.Parallel == nil {
-		return execution
+// origin is where a run goes on: after how many steps, and with which execution of all
+// workers'.
+type origin struct{ step, execution int }
+
+// executions is how many there have been before the present step, of all workers.
+func (r *run) executions() int {
+	return r.from.execution + (r.done-r.from.step)*r.perStep*r.workers()
+}
+
+// global is the number of the i-th execution of the present step of this worker among all
+// that there have been.
+func (r *run) global(i int) int {
+	n := r.executions() + i*r.workers()
+	if r.Parallel != nil {
+		n += r.Parallel.Rank
 	}
-	return execution*r.Parallel.Workers + r.Parallel.Rank
+	return n
 }
 
 // team is what a run knows of its part in several workers'.
 type team struct {
-	pending []Event // steps that the others have not been heard of yet
+	pending []Event // steps that not all have been heard of yet
 	stop    bool    // all have agreed to end
 }
 
@@ -393,12 +404,15 @@ func (r *run) interrupted(ctx context.Context) bool {
 	return r.team.stop && !r.summary.StoppedEarly && !r.watch.over() && r.done < r.total
 }
 
-// sameWorkers demands that a run is resumed by as many workers as it had, since the batches
-// that it has had depend on their number.
-func (c Checkpoint) sameWorkers(want Checkpoint) error {
-	if have, now := cmp.Or(c.Workers, 1), cmp.Or(want.Workers, 1); have != now {
-		return fmt.Errorf("is of a run of %d workers, this one has %d: resume it with as many, or "+
-			"begin a run with its weights", have, now)
+// goOn continues the executions of a checkpoint. As many workers as then go on as if the
+// run had never stopped. So do others, from the first batch that nobody has had, with steps
+// of another size; but passes over the data are then no number of steps.
+func (r *run) goOn(c Checkpoint) error {
+	then, now := max(c.Workers, 1), r.workers()
+	if then != now && r.Epochs > 0 {
+		return fmt.Errorf("is of a run of %d workers, this one has %d: say how long it is in steps, "+
+			"not in passes over the data, or resume it with as many", then, now)
 	}
+	r.from = origin{c.Step, cmp.Or(c.Executions, c.Step*r.perStep)}
 	return nil
 }

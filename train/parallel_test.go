@@ -332,11 +332,67 @@ func TestWorkersStop(t *testing.T) {
 			t.Errorf("worker %d: %+v, %v", rank, s, again.errs[rank])
 		}
 	}
-	o := lesson(t, 6, 1)
-	o.Epochs, o.Steps, o.Resume = 0, 2000, dir
-	if _, err := Run(t.Context(), o); err == nil ||
-		!strings.Contains(err.Error(), "is of a run of 3 workers, this one has 1: resume it with") {
-		t.Errorf("resumed alone: %v", err)
+}
+
+// counted are batches that note which they are.
+type counted struct {
+	data.Batches
+	mu   *sync.Mutex
+	made map[int]int
+}
+
+func (c counted) Train(i int) data.Batch {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.made[i]++
+	return c.Batches.Train(i)
+}
+
+// TestWorkersChange: a run that goes on with another number of workers has every batch
+// once, as long as it is that of one run; and passes over the data are no number of steps
+// then.
+func TestWorkersChange(t *testing.T) {
+	dir := t.TempDir()
+	made, mu := map[int]int{}, &sync.Mutex{}
+	options := func(steps int, save, resume string) Options {
+		o := lesson(t, 6, 1)
+		o.Epochs, o.Steps, o.Save, o.Resume = 0, steps, save, resume
+		return o
+	}
+	resume, total := "", 0
+	for i, n := range []int{3, 1, 1, 2, 3} {
+		save := fmt.Sprint(dir, "/", i)
+		have := abreast(n, 0, func(int) (context.Context, Options) {
+			o := options(5*(i+1), save, resume)
+			o.Loader = counted{o.Loader, mu, made}
+			return t.Context(), o
+		})
+		if err := errors.Join(have.errs...); err != nil {
+			t.Fatal(err)
+		}
+		c, err := Inspect(save)
+		if err != nil || c.Workers != n && n > 1 {
+			t.Fatal(c, err)
+		}
+		if total += 5 * n; c.Executions != total {
+			t.Errorf("%d executions in the checkpoint, want %d", c.Executions, total)
+		}
+		resume = save
+	}
+	delete(made, 0) // which is made to see whether it fits
+	for i := 1; i < total; i++ {
+		if made[i] != 1 {
+			t.Errorf("batch %d was made %d times", i, made[i])
+		}
+	}
+	if len(made) != total-1 {
+		t.Errorf("%d batches, want %d", len(made)+1, total)
+	}
+	o := options(0, "", resume)
+	o.Epochs = 10
+	if _, err := Run(t.Context(), o); err == nil || !strings.Contains(err.Error(),
+		"is of a run of 3 workers, this one has 1: say how long it is in steps") {
+		t.Errorf("%v", err)
 	}
 }
 

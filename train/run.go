@@ -18,8 +18,9 @@ type run struct {
 	Options
 	session *gomem.Session
 	store   store
-	total   int    // steps to reach
-	perStep int    // executions of objectives in a step
+	total   int // steps to reach
+	perStep int // executions of objectives in a step of a worker
+	from    origin
 	done    int    // steps done, those before a resumption included
 	good    string // the newest checkpoint, or the one resumed; "" before the first
 	saved   int    // its step
@@ -51,7 +52,7 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 		return Summary{}, o.leave(err)
 	}
 	o.Machine = cmp.Or(o.Machine, machine(o.Session.Device))
-	r := &run{Options: o, total: int(o.steps()), perStep: o.Model.Executions() * o.workers(),
+	r := &run{Options: o, total: int(o.steps()), perStep: o.Model.Executions(),
 		watch: vigil{Patience: o.Patience},
 		store: store{dir: o.Save, keep: orDefault(o.Keep, 2), disk: osDisk{}}}
 	if o.Parallel != nil {
@@ -160,7 +161,13 @@ func (r *run) resumption() (*opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := from.matches(r.checkpoint(), r.Model.Graph); err != nil {
+	err = from.matches(r.checkpoint(), r.Model.Graph)
+	if err == nil {
+		if err = r.goOn(from.Checkpoint); err != nil {
+			err = from.fail("%w", err)
+		}
+	}
+	if err != nil {
 		from.close()
 		return nil, err
 	}
@@ -267,7 +274,7 @@ func (r *run) train(ctx context.Context) error {
 	if err := r.finite(r.done+1, "learning rate", []float64{e.LearningRate}, nil); err != nil {
 		return err
 	}
-	at := moment{step: r.done, execution: r.done * r.Model.Executions()}
+	at := moment{step: r.done}
 	for i, o := range r.Model.Objectives {
 		values, units, err := r.turns(ctx, o, &at)
 		if err != nil {
@@ -306,7 +313,7 @@ func (r *run) turns(ctx context.Context, o nn.Objective,
 	at *moment) (values []float64, units int, err error) {
 	for turn := range o.Times {
 		at.turn = r.done*o.Times + turn
-		now, n, err := r.execute(ctx, o, *at)
+		now, n, err := r.execute(ctx, o, moment{at.step, r.global(at.execution), at.turn})
 		if err != nil {
 			return nil, 0, err
 		}
@@ -327,7 +334,6 @@ func (r *run) turns(ctx context.Context, o nn.Objective,
 // metrics, and the number of units in the batch.
 func (r *run) execute(ctx context.Context, o nn.Objective,
 	at moment) (values []float64, units int, err error) {
-	at.execution = r.global(at.execution)
 	batch := r.Loader.Train(at.execution)
 	if err := r.unread(); err != nil {
 		return nil, 0, err

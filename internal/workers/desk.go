@@ -1,0 +1,334 @@
+package workers
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/gomem/gomem/distrib"
+)
+
+// LeftError is a worker that has ended before the run did.
+type LeftError struct {
+	Rank int
+	Why  string // in its own words; "" if it thought that it was done
+	Err  error  // what its end looks like from here, if it did not say why; a *distrib.LostError
+}
+
+// Error is one line that names the worker.
+func (e *LeftError) Error() string {
+	switch {
+	case e.Err != nil:
+		return fmt.Sprintf("worker %d is gone: %v", e.Rank, e.Err)
+	case e.Why == "":
+		return fmt.Sprintf("worker %d has ended already", e.Rank)
+	}
+	return fmt.Sprintf("worker %d failed: %s", e.Rank, e.Why)
+}
+
+// Unwrap is what its end looks like from here.
+func (e *LeftError) Unwrap() error { return e.Err }
+
+// DeskOptions are how long to wait, and who hears of it.
+type DeskOptions struct {
+	// Stall is how long one waits before Log is told for whom; 0: 10 s. It doubles with
+	// every line.
+	Stall time.Duration
+	// Timeout ends a wait with a *[distrib.StallError]; 0: a wait for workers that are
+	// connected never ends.
+	Timeout time.Duration
+	Log     func(string) // nil: nobody
+}
+
+// Desk is where the workers of a job agree: a [train.Peers].
+type Desk struct {
+	transport distrib.Transport
+	options   DeskOptions
+	members   []distrib.NodeID // by rank
+	rank      int
+	ctx       context.Context
+	fail      context.CancelCauseFunc
+
+	mu     sync.Mutex
+	change chan struct{} // closed when something has come
+	said   [][][]byte    // by rank: what has been told and not been heard
+	ended  []error       // by rank: a *LeftError once it has left
+	others distrib.Handler
+	left   bool
+}
+
+// deskTag marks the messages of class Control that are a desk's.
+const deskTag = 0x6465736b << 32
+
+// The kinds of messages, the first byte of a head.
+const (
+	tell = iota
+	leave
+)
+
+// maxSays is the most bytes that a worker tells at once, and piece of a part of a body.
+const maxSays, piece = 64 << 20, 1 << 18
+
+// NewDesk takes over a transport: what is not for the desk goes to the user of
+// [Desk.Transport]. members are the nodes by rank, this one among them.
+func NewDesk(t distrib.Transport, members []distrib.NodeID, o DeskOptions) (*Desk, error) {
+	d := &Desk{transport: t, options: o, members: members,
+		rank: slices.Index(members, t.Self()), change: make(chan struct{}),
+		said: make([][][]byte, len(members)), ended: make([]error, len(members))}
+	if d.rank < 0 {
+		return nil, fmt.Errorf("node %d is none of the workers %v", t.Self(), members)
+	}
+	if d.options.Stall == 0 {
+		d.options.Stall = 10 * time.Second
+	}
+	if d.options.Log == nil {
+		d.options.Log = func(string) {}
+	}
+	d.ctx, d.fail = context.WithCancelCause(context.Background())
+	return d, nil
+}
+
+// Rank is this worker's.
+func (d *Desk) Rank() int { return d.rank }
+
+// Context ends when a worker has left without being done; its cause is a *[LeftError].
+func (d *Desk) Context() context.Context { return d.ctx }
+
+// Within is a context that ends with either one, and with a *[LeftError] if it is the
+// desk's. The function releases it.
+func (d *Desk) Within(ctx context.Context) (context.Context, func()) {
+	both, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(d.ctx, func() { cancel(context.Cause(d.ctx)) })
+	return both, func() { stop(); cancel(nil) }
+}
+
+// Tell tells all workers.
+func (d *Desk) Tell(ctx context.Context, says []byte) error {
+	if len(says) > maxSays {
+		return fmt.Errorf("%d bytes to tell are more than %d", len(says), maxSays)
+	}
+	if err := d.failed(); err != nil {
+		return err
+	}
+	says = bytes.Clone(says)
+	d.mu.Lock()
+	d.said[d.rank] = append(d.said[d.rank], says)
+	d.mu.Unlock()
+	d.toAll(tell, says, nil)
+	return ctx.Err()
+}
+
+// failed is why a worker has left, if one failed.
+func (d *Desk) failed() error { return context.Cause(d.ctx) }
+
+// toAll sends all other workers a message; done is called when each has been delivered.
+func (d *Desk) toAll(kind byte, body []byte, done func(error)) {
+	for rank, node := range d.members {
+		if rank == d.rank {
+			continue
+		}
+		d.transport.Send(node, &distrib.Msg{Class: distrib.Control, Tag: deskTag,
+			Head: []byte{kind}, Body: slices.Collect(slices.Chunk(body, piece)), Done: done})
+	}
+}
+
+// Hear waits for what all workers have told next, by rank.
+func (d *Desk) Hear(ctx context.Context) ([][]byte, error) {
+	began, stall := time.Now(), d.options.Stall
+	for {
+		all, missing, change := d.ready()
+		if all != nil {
+			return all, nil
+		}
+		if err := d.hopeless(missing); err != nil {
+			return nil, err
+		}
+		timer := time.NewTimer(time.Until(began.Add(stall)))
+		select {
+		case <-change:
+		case <-ctx.Done():
+			timer.Stop()
+			return nil, context.Cause(ctx)
+		case <-timer.C:
+			d.options.Log(fmt.Sprintf("waiting for worker %s since %v", listed(missing), stall))
+			stall *= 2
+			if t := d.options.Timeout; t > 0 && time.Since(began) >= t {
+				return nil, &distrib.StallError{Nodes: d.nodes(missing), What: "agreement"}
+			}
+			if t := d.options.Timeout; t > 0 {
+				stall = min(stall, t)
+			}
+		}
+		timer.Stop()
+	}
+}
+
+// ready takes what all have told next, or says who is missing, and what to wait for.
+func (d *Desk) ready() (all [][]byte, missing []int, change <-chan struct{}) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for rank, q := range d.said {
+		if len(q) == 0 {
+			missing = append(missing, rank)
+		}
+	}
+	if missing != nil {
+		return nil, missing, d.change
+	}
+	for rank, q := range d.said {
+		all = append(all, q[0])
+		d.said[rank] = q[1:]
+	}
+	return all, nil, nil
+}
+
+// hopeless is why some who are missing will never tell anything.
+func (d *Desk) hopeless(missing []int) error {
+	if err := d.failed(); err != nil {
+		return err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, rank := range missing {
+		if d.ended[rank] != nil {
+			return d.ended[rank]
+		}
+	}
+	return nil
+}
+
+func (d *Desk) nodes(ranks []int) (ids []distrib.NodeID) {
+	for _, r := range ranks {
+		ids = append(ids, d.members[r])
+	}
+	return ids
+}
+
+// listed is "1, 2 and 3".
+func listed(ranks []int) string {
+	text := fmt.Sprint(ranks[0])
+	for i, r := range ranks[1:] {
+		if i == len(ranks)-2 {
+			text += fmt.Sprintf(" and %d", r)
+			continue
+		}
+		text += fmt.Sprintf(", %d", r)
+	}
+	return text
+}
+
+// maxWhy is the most bytes of a reason that are sent, and patience how long it may take.
+const (
+	maxWhy   = 2 << 10
+	patience = time.Second
+)
+
+// Leave tells the others that this worker has ended. Only the first call counts. It returns
+// when they have been told, or have not listened for long.
+func (d *Desk) Leave(why error) {
+	d.mu.Lock()
+	again := d.left
+	d.left = true
+	d.mu.Unlock()
+	if again {
+		return
+	}
+	text := ""
+	if why != nil {
+		text = why.Error()
+		if left, ok := errors.AsType[*LeftError](why); ok && left.Rank != d.rank {
+			text = left.Error() // the one who failed first, and not who heard of it
+		}
+		text = text[:min(len(text), maxWhy)]
+	}
+	told := make(chan struct{}, len(d.members))
+	d.toAll(leave, []byte(text), func(error) { told <- struct{}{} })
+	limit := time.NewTimer(patience)
+	defer limit.Stop()
+	for range len(d.members) - 1 {
+		select {
+		case <-told:
+		case <-limit.C:
+			return
+		}
+	}
+}
+
+// Start begins to deliver where there is no user of [Desk.Transport], whose Serve does it
+// otherwise.
+func (d *Desk) Start() { d.transport.Serve(d) }
+
+// Receive takes a message of the transport.
+func (d *Desk) Receive(from distrib.NodeID, m *distrib.Msg) {
+	if m.Class != distrib.Control || m.Tag != deskTag {
+		d.mu.Lock()
+		h := d.others
+		d.mu.Unlock()
+		if h != nil {
+			h.Receive(from, m)
+		}
+		return
+	}
+	rank := slices.Index(d.members, from)
+	if rank < 0 || len(m.Head) != 1 {
+		return
+	}
+	says := slices.Concat(m.Body...)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.ended[rank] != nil || len(says) > maxSays {
+		return
+	}
+	switch {
+	case m.Head[0] == tell:
+		d.said[rank] = append(d.said[rank], says)
+	case len(says) == 0:
+		d.ended[rank] = &LeftError{Rank: rank}
+	default:
+		d.ended[rank] = &LeftError{Rank: rank, Why: string(says)}
+		d.fail(d.ended[rank])
+	}
+	d.wake()
+}
+
+// wake lets everybody who waits look again. The desk is locked.
+func (d *Desk) wake() {
+	close(d.change)
+	d.change = make(chan struct{})
+}
+
+// Down notes that a worker is gone.
+func (d *Desk) Down(from distrib.NodeID, err error) {
+	d.mu.Lock()
+	if rank := slices.Index(d.members, from); rank >= 0 && d.ended[rank] == nil {
+		d.ended[rank] = &LeftError{Rank: rank, Err: err}
+		d.fail(d.ended[rank])
+	}
+	d.wake()
+	h := d.others
+	d.mu.Unlock()
+	if h != nil {
+		h.Down(from, err)
+	}
+}
+
+// Transport is the transport for all that is not the desk's, for one user.
+func (d *Desk) Transport() distrib.Transport { return desked{d.transport, d} }
+
+// desked is a transport behind a desk.
+type desked struct {
+	distrib.Transport
+	desk *Desk
+}
+
+// Serve begins to deliver, to the desk as well.
+func (t desked) Serve(h distrib.Handler) {
+	t.desk.mu.Lock()
+	t.desk.others = h
+	t.desk.mu.Unlock()
+	t.desk.Start()
+}

@@ -1,0 +1,13 @@
+// Package workers lets runs of several processes train one model: it is what package train
+// asks for of a job ([train.Peers], [train.Between], and the network of a session), on what
+// packages distrib and distrib/collective have.
+//
+// A [Desk] is where workers agree. It takes the few messages that are for it from a
+// transport, and hands the others on. Who leaves with an error says why, so that the others
+// end with that reason and not with a connection that broke: whatever they wait for ends
+// with the desk's context.
+//
+// [Between] keeps variables in step through a [distrib.Synchronizer]: what a worker's own
+// step has changed is an update like any other. So every optimizer works with every
+// scheme; its state stays the worker's own.
+package workers
