@@ -45,3 +45,20 @@ func (p *Plan) Bind(v View, ps []*Param) error {
 	}
 	return nil
 }
+
+// Followed is a [Pacer] that is told what becomes of entries and messages.
+type Followed interface {
+	Pacer
+	// Released is called with each entry that goes before it is due.
+	Released(e *Entry)
+	// Acked is called for each call of Sent, when the message has arrived.
+	Acked(dest NodeID)
+}
+
+// Scored is a [Pacer] whose Better compares numbers, so that a sort need find each but
+// once. They change when a message is sent.
+type Scored interface {
+	Pacer
+	// Score is the larger the sooner the entry goes.
+	Score(e *Entry, value func(Ref) []float32) float64
+}
