@@ -1,0 +1,283 @@
+package distrib
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"math"
+	"slices"
+	"time"
+)
+
+// Shard is the rows of one owner as of a clock: they hold all updates stamped less than
+// it and no others. The shards of all owners at a clock are a checkpoint.
+type Shard struct {
+	Epoch int64
+	Node  NodeID
+	Clock Clock
+	Rows  []SavedRows
+}
+
+// SavedRows is rows of a parameter that lie together.
+type SavedRows struct {
+	Param string
+	Cols  int
+	Row   int32
+	N     int32
+	Data  []float32   // N*Cols
+	State [][]float32 // of each row, what its rule keeps; nil if nothing
+}
+
+// save keeps the rows at each clock that is to be saved and that everybody has now
+// passed, by folding in what was held back clock by clock.
+func (s *server) save() {
+	e := s.lane.e
+	if e.cfg.Saves == nil {
+		return
+	}
+	end := min(s.clocks.min(), s.latest+1)
+	for k := s.saved + 1; k <= end; k++ {
+		if !e.cfg.Saves(k) {
+			continue
+		}
+		s.release(func(c Clock) bool { return c < k })
+		if s.sums != nil {
+			s.sums.end(k, e.children(s.lane, e.self))
+		} else {
+			s.keep(k)
+		}
+	}
+	s.saved = max(s.saved, end)
+}
+
+// saveAt keeps the rows of a replica, once the sums of all clocks before k are in.
+func (s *server) saveAt(k Clock) {
+	if e := s.lane.e; e.cfg.Saves != nil && k < endOfTime && e.cfg.Saves(k) {
+		s.keep(k)
+	}
+}
+
+// keep copies this node's rows of the plan and saves them while the work goes on. A save
+// that fails is reported and counted; the next one is tried.
+func (s *server) keep(k Clock) {
+	e := s.lane.e
+	shard := &Shard{Epoch: e.cfg.View.Epoch, Node: e.self, Clock: k}
+	for _, p := range s.lane.params {
+		for _, r := range p.runs(p.whole()) {
+			if r.owner == e.self {
+				shard.Rows = append(shard.Rows, p.saved(r.row, r.n))
+			}
+		}
+	}
+	e.saving.Add(1)
+	go func() {
+		defer e.saving.Done()
+		err := e.cfg.Save(shard)
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if err != nil {
+			e.audit.Unsaved++
+			e.cfg.Log(fmt.Sprintf("node %d could not save its rows at clock %d: %v", e.self, k,
+				err))
+			return
+		}
+		e.audit.Saved++
+	}()
+}
+
+// saved copies rows of this node.
+func (p *param) saved(row, n int32) SavedRows {
+	src := p.replica
+	at := int(row) * p.cols
+	if p.master != nil {
+		src, at = p.master, int(p.slot[row])*p.cols
+	}
+	r := SavedRows{Param: p.name, Cols: p.cols, Row: row, N: n,
+		Data: slices.Clone(src[at : at+int(n)*p.cols])}
+	if rule, ok := p.lane.plan.Rule.(Stateful); ok {
+		for i := row; i < row+n; i++ {
+			r.State = append(r.State, rule.Save(nil, p.id, i, p.cols))
+		}
+	}
+	return r
+}
+
+// Restore writes the rows of shards of one clock over the values of parameters, before
+// they are attached: all of them, whoever will own them. It returns the clock, which
+// Config.Start must be. Every row must be there once.
+func Restore(ps []*Param, shards []*Shard) (Clock, error) {
+	if len(shards) == 0 {
+		return 0, fmt.Errorf("distrib: no shards to restore")
+	}
+	have := map[string]bitset{}
+	by := map[string]*Param{}
+	for _, p := range ps {
+		have[p.Name], by[p.Name] = newBitset(p.Rows), p
+	}
+	for _, s := range shards {
+		if s.Clock != shards[0].Clock {
+			return 0, fmt.Errorf("distrib: shards of clocks %d and %d", shards[0].Clock, s.Clock)
+		}
+		for _, r := range s.Rows {
+			p := by[r.Param]
+			if p == nil || p.Cols != r.Cols || r.Row < 0 || r.N <= 0 || int(r.Row+r.N) > p.Rows ||
+				len(r.Data) != int(r.N)*r.Cols {
+				return 0, fmt.Errorf("distrib: the shard of node %d has rows [%d, +%d) of %s, "+
+					"which no parameter has", s.Node, r.Row, r.N, r.Param)
+			}
+			if got := have[r.Param].next(int(r.Row), int(r.Row+r.N)); got < int(r.Row+r.N) {
+				return 0, fmt.Errorf("distrib: row %d of %s is in two shards", got, r.Param)
+			}
+			have[r.Param].setRange(int(r.Row), int(r.N))
+			copy(p.Data[int(r.Row)*p.Cols:], r.Data)
+		}
+	}
+	for _, p := range ps {
+		if n := have[p.Name].count(); n != p.Rows {
+			return 0, fmt.Errorf("distrib: the shards have %d rows of %s, which has %d", n, p.Name,
+				p.Rows)
+		}
+	}
+	return shards[0].Clock, nil
+}
+
+// loadState gives rules back what they kept of this node's rows.
+func (e *Engine) loadState(shards []*Shard) error {
+	for _, p := range e.params {
+		rule, ok := p.lane.plan.Rule.(Stateful)
+		if !ok {
+			continue
+		}
+		for _, s := range shards {
+			for _, r := range s.Rows {
+				if r.Param != p.name {
+					continue
+				}
+				for i, state := range r.State {
+					row := r.Row + int32(i)
+					if p.lane.mode != flow && p.owner[row] != e.self {
+						continue
+					}
+					if err := rule.Load(p.id, row, p.cols, state); err != nil {
+						return fmt.Errorf("distrib: row %d of %s: %w", row, p.name, err)
+					}
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// Interval is how long to work between two checkpoints, by Young's formula: one takes
+// save, and one of n machines fails every mtbf/n.
+func Interval(save, mtbf time.Duration, n int) time.Duration {
+	return time.Duration(math.Sqrt(2 * float64(save) * float64(mtbf) / float64(max(n, 1))))
+}
+
+// A shard in bytes, little endian: magic, version, epoch, node, clock, number of runs;
+// for each the parameter's name, cols, row, n, the rows, and what its rule keeps of each;
+// a CRC-32C of all that.
+const (
+	shardMagic   = 0x6d67_7368
+	shardVersion = 1
+	mostName     = 1 << 12
+)
+
+// WriteTo writes the shard.
+func (s *Shard) WriteTo(w io.Writer) (int64, error) {
+	var b bytes.Buffer
+	le := binary.LittleEndian
+	head := []uint64{shardMagic, shardVersion, uint64(s.Epoch), uint64(s.Node), uint64(s.Clock),
+		uint64(len(s.Rows))}
+	for _, v := range head {
+		b.Write(le.AppendUint64(nil, v))
+	}
+	for _, r := range s.Rows {
+		b.Write(le.AppendUint32(nil, uint32(len(r.Param))))
+		b.WriteString(r.Param)
+		for _, v := range []int{r.Cols, int(r.Row), int(r.N), len(r.State)} {
+			b.Write(le.AppendUint32(nil, uint32(v)))
+		}
+		writeFloats(&b, r.Data)
+		for _, state := range r.State {
+			b.Write(le.AppendUint32(nil, uint32(len(state))))
+			writeFloats(&b, state)
+		}
+	}
+	b.Write(le.AppendUint32(nil, crc32.Checksum(b.Bytes(), crc32.MakeTable(crc32.Castagnoli))))
+	return b.WriteTo(w)
+}
+
+func writeFloats(b *bytes.Buffer, x []float32) {
+	var word [4]byte
+	for _, v := range x {
+		binary.LittleEndian.PutUint32(word[:], math.Float32bits(v))
+		b.Write(word[:])
+	}
+}
+
+// ReadShard reads what [Shard.WriteTo] wrote. Memory is taken only for what is there. The
+// error is a *[FrameError] if it is damaged.
+func ReadShard(r io.Reader) (*Shard, error) {
+	b, err := io.ReadAll(r)
+	if err != nil {
+		return nil, err
+	}
+	le := binary.LittleEndian
+	if len(b) < 6*8+4 || le.Uint64(b) != shardMagic || le.Uint64(b[8:]) != shardVersion {
+		return nil, badFrame("these bytes are no shard of a checkpoint")
+	}
+	body, sum := b[:len(b)-4], le.Uint32(b[len(b)-4:])
+	if crc32.Checksum(body, crc32.MakeTable(crc32.Castagnoli)) != sum {
+		return nil, badFrame("a shard of a checkpoint is damaged")
+	}
+	s := &Shard{Epoch: int64(le.Uint64(b[16:])), Node: NodeID(le.Uint64(b[24:])),
+		Clock: Clock(le.Uint64(b[32:]))}
+	in := reader{b: body[48:]}
+	for n := le.Uint64(b[40:]); n > 0 && !in.short; n-- {
+		s.Rows = append(s.Rows, in.rows())
+	}
+	if in.short || len(in.b) > 0 {
+		return nil, badFrame("a shard of a checkpoint has another length than it says")
+	}
+	return s, nil
+}
+
+func (r *reader) uint32() uint32 {
+	if b := r.take(4); b != nil {
+		return binary.LittleEndian.Uint32(b)
+	}
+	return 0
+}
+
+func (r *reader) floats(n uint64) []float32 {
+	b := r.take(4 * n)
+	x := make([]float32, len(b)/4)
+	for i := range x {
+		x[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
+	}
+	return x
+}
+
+func (r *reader) rows() SavedRows {
+	var s SavedRows
+	n := r.uint32()
+	if n > mostName {
+		r.short = true
+		return s
+	}
+	s.Param = string(r.take(uint64(n)))
+	s.Cols, s.Row, s.N = int(r.uint32()), int32(r.uint32()), int32(r.uint32())
+	states := r.uint32()
+	if s.Row < 0 || s.N < 0 || states != 0 && int64(states) != int64(s.N) {
+		r.short = true
+		return s
+	}
+	s.Data = r.floats(uint64(s.N) * uint64(s.Cols))
+	for ; states > 0 && !r.short; states-- {
+		s.State = append(s.State, r.floats(uint64(r.uint32())))
+	}
+	return s
+}

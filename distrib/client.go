@@ -1,0 +1,379 @@
+package distrib
+
+import (
+	"context"
+	"fmt"
+	"slices"
+)
+
+// worker is one of a node's workers: a clock, its own copy of the parameters, and which
+// of their rows have changed in the replica since.
+type worker struct {
+	e     *Engine
+	index int
+	clock Clock
+	ps    []*Param
+	stale []bitset
+	ended bool
+}
+
+// Attach declares the parameters.
+func (w *worker) Attach(ps ...*Param) error {
+	e := w.e
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if w.ps != nil {
+		return fmt.Errorf("distrib: worker %d attaches twice", w.index)
+	}
+	if err := e.attach(ps); err != nil {
+		return err
+	}
+	w.ps = slices.Clone(ps)
+	for _, p := range e.params {
+		s := newBitset(p.rows)
+		s.setRange(0, p.rows)
+		w.stale = append(w.stale, s)
+	}
+	return nil
+}
+
+// ready reports why a worker may not be used.
+func (w *worker) ready() error {
+	switch {
+	case w.ps == nil:
+		return fmt.Errorf("distrib: worker %d has attached no parameters", w.index)
+	case w.ended:
+		return errClosed
+	}
+	return w.e.err
+}
+
+// Push hands an update over.
+func (w *worker) Push(ctx context.Context, ref Ref, u Update) error {
+	e := w.e
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if err := w.ready(); err != nil {
+		return err
+	}
+	p, ref, err := e.resolve(ref)
+	if err != nil {
+		return err
+	}
+	if err := Check(u, int(ref.N), p.cols); err != nil {
+		return fmt.Errorf("distrib: parameter %s: %w", p.name, err)
+	}
+	if err := w.room(ctx, p, int64(Bytes(u))*int64(p.lane.copies())); err != nil {
+		return err
+	}
+	p.lane.push(w, p, ref, u)
+	e.nudge()
+	return nil
+}
+
+// room waits until so many bytes fit into the outbox.
+func (w *worker) room(ctx context.Context, p *param, bytes int64) error {
+	e := w.e
+	if bytes > e.out.bound || p.lane.mode == local && e.out.total()+bytes > e.out.bound {
+		return &BoundError{bytes, e.out.bound, p.name}
+	}
+	fits := func() bool { return !e.paused && e.out.total()+bytes <= e.out.bound }
+	if fits() {
+		return nil
+	}
+	e.pressed = true
+	e.audit.Blocked++
+	e.nudge()
+	err := e.wait(ctx, waiting{
+		ready: fits, clock: w.clock,
+		what: func() string { return "room in the outbox for " + p.name },
+		who:  p.lane.slow,
+	})
+	e.pressed = false
+	return err
+}
+
+// copies is into how many boxes an update goes, at most.
+func (l *lane) copies() int {
+	switch l.mode {
+	case graph:
+		return max(len(l.routes.own), 1)
+	case carry:
+		return max(len(l.e.members)-1, 1)
+	}
+	return 1
+}
+
+// slow is the nodes that have not taken what was sent to them.
+func (l *lane) slow() []NodeID {
+	var ids []NodeID
+	for _, id := range l.e.all {
+		if k := l.e.links[id]; k.unacked > 0 || len(k.updates) > 0 {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// push puts an update where it must go.
+func (l *lane) push(w *worker, p *param, ref Ref, u Update) {
+	e := l.e
+	p.ledger.push(e, u, l.copies())
+	switch l.mode {
+	case served, flow:
+		for _, r := range p.runs(ref) {
+			l.pushRows(w, p, ref, r, u)
+		}
+		if l.rmw {
+			e.addToReplica(p, ref, u)
+		}
+		return
+	case local:
+		l.box(e.self, 0).add(p, Entry{Ref: ref, Dest: e.self, Made: w.clock, U: u})
+		return
+	case graph:
+		for _, h := range l.routes.own {
+			l.box(h.to, h.paths).add(p, Entry{Ref: ref, Dest: h.to, Made: w.clock, U: u})
+		}
+	case carry:
+		for _, id := range e.members {
+			if id != e.self {
+				l.box(id, 0).add(p, Entry{Ref: ref, Dest: id, Made: w.clock, U: u})
+			}
+		}
+	}
+	e.addToReplica(p, ref, u)
+}
+
+// pushRows is for rows of one owner. Where rows go by priority, or by what they were
+// computed from, each goes on its own.
+func (l *lane) pushRows(w *worker, p *param, ref Ref, r run, u Update) {
+	step := r.n
+	if l.plan.Pacer != nil || l.tagged != nil {
+		step = 1
+	}
+	for row := r.row; row < r.row+r.n; row += step {
+		part := u
+		if step != ref.N {
+			part = Slice(u, p.cols, int(row-ref.Row), int(step))
+		}
+		if part == nil {
+			continue
+		}
+		en := Entry{Ref: Ref{p.id, row, step}, Dest: r.owner, Made: w.clock, U: part}
+		if l.tagged != nil {
+			en.Tag = l.tagged.of(w.index, p, row)
+		}
+		l.box(r.owner, 0).add(p, en)
+	}
+}
+
+// addToReplica folds an update into what this node's workers read.
+func (e *Engine) addToReplica(p *param, ref Ref, u Update) {
+	u.AddTo(p.rowsOf(ref), p.cols, 1)
+	e.touch(p, ref)
+}
+
+// touch notes that rows of the replica have changed.
+func (e *Engine) touch(p *param, ref Ref) {
+	for _, w := range e.workers {
+		if w.ps != nil {
+			w.stale[p.id].setRange(int(ref.Row), int(ref.N))
+		}
+	}
+}
+
+// Pull copies what has come.
+func (w *worker) Pull(ctx context.Context, ref Ref) (Version, error) {
+	e := w.e
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if err := w.ready(); err != nil {
+		return 0, err
+	}
+	p, ref, err := e.resolve(ref)
+	if err != nil {
+		return 0, err
+	}
+	l := p.lane
+	need := needs(l.cons, w.clock, e.members)
+	if !l.readable(w, p, ref, need) {
+		err = e.wait(ctx, waiting{
+			ready: func() bool { return l.readable(w, p, ref, need) }, clock: need,
+			what: func() string { return "parameter " + p.name },
+			who:  func() []NodeID { return l.awaited(p, ref, need) },
+		})
+		if err != nil {
+			return 0, err
+		}
+	}
+	w.copy(p, ref)
+	return l.version(p, ref), nil
+}
+
+// readable reports whether a worker may read rows, and asks for those that are missing.
+func (l *lane) readable(w *worker, p *param, ref Ref, need Clock) bool {
+	if l.e.paused {
+		return false
+	}
+	switch l.mode {
+	case served:
+		return l.fresh(p, ref, need)
+	case flow:
+		return l.reached(p, ref, need)
+	case local:
+		return true
+	}
+	return l.cons.MayRead(w.clock, l.seen.of, l.e.members)
+}
+
+// reached reports whether the owners of rows have told of a clock.
+func (l *lane) reached(p *param, ref Ref, need Clock) bool {
+	if l.age.min() >= need {
+		return true
+	}
+	for _, id := range p.owner[ref.Row : ref.Row+ref.N] {
+		if l.age.of(id) < need {
+			return false
+		}
+	}
+	return true
+}
+
+// awaited is who keeps rows from being read.
+func (l *lane) awaited(p *param, ref Ref, need Clock) []NodeID {
+	if l.mode == graph || l.mode == carry {
+		return l.seen.behind(nil, need)
+	}
+	var ids []NodeID
+	for i := ref.Row; i < ref.Row+ref.N; i++ {
+		if !contains(ids, p.owner[i]) && (p.ages != nil || l.age.of(p.owner[i]) < need ||
+			p.reads != nil && p.reads[i] != live) {
+			ids = insert(ids, p.owner[i])
+		}
+	}
+	return ids
+}
+
+// copy brings a worker's own copy of rows up to the replica.
+func (w *worker) copy(p *param, ref Ref) {
+	stale, end := w.stale[p.id], int(ref.Row+ref.N)
+	dst := w.ps[p.id].Data
+	for i := int(ref.Row); i < end; {
+		from, to := stale.run(i, end)
+		copy(dst[from*p.cols:to*p.cols], p.replica[from*p.cols:to*p.cols])
+		if p.lane.tagged != nil {
+			p.lane.tagged.taken(w.index, p, int32(from), int32(to))
+		}
+		i = to
+	}
+	stale.clearRange(int(ref.Row), int(ref.N))
+}
+
+// version is of the oldest of some rows.
+func (l *lane) version(p *param, ref Ref) Version {
+	switch l.mode {
+	case served:
+		return slices.Min(p.versions[ref.Row : ref.Row+ref.N])
+	case flow:
+		least := endOfTime
+		for _, id := range p.owner[ref.Row : ref.Row+ref.N] {
+			least = min(least, l.age.of(id))
+		}
+		return Version(least)
+	case local:
+		return Version(l.e.clock)
+	}
+	return Version(l.seen.min())
+}
+
+// Tick ends the worker's clock. When all workers of the node have ended it, what is due
+// leaves, and what is to be done at a barrier is done.
+func (w *worker) Tick(ctx context.Context) (Clock, error) {
+	e := w.e
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if err := w.ready(); err != nil {
+		return w.clock, err
+	}
+	if err := e.lostError(e.needed()); err != nil {
+		return w.clock, err
+	}
+	if e.paused {
+		err := e.wait(ctx, waiting{ready: func() bool { return !e.paused }, clock: w.clock,
+			what: func() string { return "a new view" }, who: func() []NodeID { return nil }})
+		if err != nil {
+			return w.clock, err
+		}
+	}
+	w.clock++
+	err := e.ticked(ctx)
+	if at := w.clock; err == nil && e.barrier < at && e.meets(at) {
+		err = e.wait(ctx, waiting{ready: func() bool { return e.barrier >= at }, clock: at,
+			what: func() string { return "the barrier" }, who: func() []NodeID { return nil }})
+	}
+	return w.clock, err
+}
+
+// ticked ends clocks of the node that all its workers have ended.
+func (e *Engine) ticked(ctx context.Context) error {
+	least := endOfTime
+	for _, w := range e.workers {
+		if !w.ended {
+			least = min(least, w.clock)
+		}
+	}
+	for e.clock < least && least < endOfTime {
+		e.flush(e.clock)
+		e.clock++
+		if err := e.atBarrier(ctx); err != nil {
+			return err
+		}
+	}
+	e.wake()
+	return nil
+}
+
+// Close sends what is pending, and ends. The node goes on to serve its rows until the
+// workers of all nodes have ended; nobody waits for clocks of this one any more.
+func (w *worker) Close() error {
+	e := w.e
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if w.ended {
+		return nil
+	}
+	w.ended = true
+	if !e.started || e.err != nil {
+		return e.err
+	}
+	for _, o := range e.workers {
+		if !o.ended {
+			return e.ticked(context.Background())
+		}
+	}
+	return e.end()
+}
+
+// end sends all that the node's workers have left, and waits until it has gone.
+func (e *Engine) end() error {
+	e.clock = endOfTime - 1
+	e.flush(e.clock)
+	e.clock = endOfTime
+	e.gone[e.self] = true
+	for _, id := range e.all {
+		if id != e.self {
+			e.post(id, &parcel{head: header{kind: kindBye}})
+		}
+	}
+	e.wake()
+	err := e.wait(context.Background(), waiting{
+		ready: func() bool { return e.idle() || e.lostError(e.needed()) != nil },
+		clock: endOfTime, what: func() string { return "the last updates" },
+		who: e.lanes[0].slow,
+	})
+	if err == nil {
+		err = e.lostError(e.unsent())
+	}
+	return err
+}

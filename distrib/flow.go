@@ -1,0 +1,216 @@
+package distrib
+
+import (
+	"slices"
+)
+
+// sums is the owner's side where sums of updates are sent to everybody: what has come
+// since the last sum went out, and what a filter kept back of it.
+type sums struct {
+	lane    *lane
+	acc     [][]float32 // of each parameter of the lane, the rows that this node owns
+	touched []bitset    // rows of them
+	done    Clock       // the last clock that was told to everybody
+}
+
+func newSums(l *lane, at Clock) *sums {
+	s := &sums{lane: l, done: at}
+	for _, p := range l.params {
+		s.acc = append(s.acc, make([]float32, len(p.folded)*p.cols))
+		s.touched = append(s.touched, newBitset(p.rows))
+	}
+	return s
+}
+
+// add adds an update to the sum.
+func (s *sums) add(p *param, f Frame) {
+	i := s.lane.server.index(p)
+	at := int(p.slot[f.Ref.Row]) * p.cols
+	f.U.AddTo(s.acc[i][at:at+int(f.Ref.N)*p.cols], p.cols, 1)
+	s.touched[i].setRange(int(f.Ref.Row), int(f.Ref.N))
+}
+
+// finalise ends a sum when everybody has sent its updates of a clock, and sends it to all
+// nodes, this one too. As long as sums before it wait to be sent, it goes on growing.
+func (s *server) finalise() {
+	least, e := s.clocks.min(), s.lane.e
+	if least <= s.sums.done {
+		return
+	}
+	to := e.children(s.lane, e.self)
+	for _, id := range to {
+		if k := e.links[id]; k != nil && len(k.values) > e.cfg.Window {
+			return
+		}
+	}
+	s.sums.end(least, to)
+}
+
+// end sends the sum as that of all clocks before one.
+func (s *sums) end(at Clock, to []NodeID) {
+	s.done = at
+	s.send(header{kind: kindSums, lane: s.lane.index, root: s.lane.e.self, clock: at}, to)
+}
+
+// send cuts the sum into messages and leaves in it what the filter keeps.
+func (s *sums) send(h header, to []NodeID) {
+	e := s.lane.e
+	ways := e.ways()
+	var frames []Frame
+	size := 0
+	for i, p := range s.lane.params {
+		for row := 0; row < p.rows; {
+			from, end := s.touched[i].run(row, p.rows)
+			if from == p.rows {
+				break
+			}
+			end = min(end, from+max(1, e.cfg.Message/(4*p.cols)))
+			end = s.together(p, from, end)
+			if u := s.cut(i, p, from, end, h.clock, ways); u != nil {
+				f := Frame{Ref{p.id, int32(from), int32(end - from)}, 0, 0, e.cfg.View.Epoch, u}
+				if size > 0 && size+FrameSize(f) > e.cfg.Message {
+					s.broadcast(h, frames, to)
+					frames, size = nil, 0
+				}
+				frames, size = append(frames, f), size+FrameSize(f)
+			}
+			row = end
+		}
+	}
+	h.flags |= endsClock
+	s.broadcast(h, frames, to)
+}
+
+// together ends a run of rows where it stops lying together in memory.
+func (s *sums) together(p *param, from, end int) int {
+	for i := from + 1; i < end; i++ {
+		if p.slot[i] != p.slot[from]+int32(i-from) {
+			return i
+		}
+	}
+	return end
+}
+
+// cut takes rows out of the sum: what is sent is a copy.
+func (s *sums) cut(i int, p *param, from, end int, now Clock, ways map[NodeID]Link) Update {
+	at := int(p.slot[from]) * p.cols
+	acc := s.acc[i][at : at+(end-from)*p.cols]
+	whole := Dense(slices.Clone(acc))
+	clear(acc)
+	s.touched[i].clearRange(from, end-from)
+	if s.lane.plan.DownF == nil || last(now-1) {
+		return whole
+	}
+	en := Entry{Ref: Ref{p.id, int32(from), int32(end - from)}, Made: now - 1, U: whole}
+	send, keep := s.lane.plan.DownF.Split(&en, now-1, slowest(ways))
+	if keep != nil {
+		keep.AddTo(acc, p.cols, 1)
+		s.touched[i].setRange(from, end-from)
+		s.lane.e.audit.Kept += int64(Bytes(keep))
+	}
+	return send
+}
+
+// slowest is the way that a filter should look at, where all get the same.
+func slowest(ways map[NodeID]Link) Link {
+	var worst Link
+	for _, k := range ways {
+		k.To = 0
+		if k.Bps > 0 && (worst.Bps == 0 || k.Bps < worst.Bps) {
+			worst.Bps = k.Bps
+		}
+		worst.Congested = worst.Congested || k.Congested
+	}
+	return worst
+}
+
+// broadcast sends the same bytes to some nodes.
+func (s *sums) broadcast(h header, frames []Frame, to []NodeID) {
+	size := 0
+	for _, f := range frames {
+		size += FrameSize(f)
+	}
+	b, err := encode(make([]byte, 0, size), frames)
+	if err != nil {
+		s.lane.e.fail(err)
+		return
+	}
+	s.lane.e.relay(h, [][]byte{b}, int64(len(b)), to)
+}
+
+// relay queues a message of sums for some nodes.
+func (e *Engine) relay(h header, body [][]byte, size int64, to []NodeID) {
+	for _, id := range to {
+		if e.links[id] == nil || e.lost[id] != nil {
+			continue
+		}
+		e.post(id, &parcel{head: h, body: body, free: size})
+	}
+}
+
+// A Relaying topology says along which tree an owner's sums are streamed: every node
+// hands a message on as soon as it has it.
+type Relaying interface {
+	// Children appends the nodes that self hands on to what root sends. A node is a child
+	// of one other, or of the root, which is its own child too.
+	Children(dst []NodeID, root, self NodeID) []NodeID
+}
+
+// children is where a message of sums goes next. Without a tree, its owner sends it to
+// all nodes.
+func (e *Engine) children(l *lane, root NodeID) []NodeID {
+	t, ok := l.plan.Topology.(Relaying)
+	if !ok {
+		if root != e.self {
+			return nil
+		}
+		to := slices.Clone(e.members)
+		return insert(to, e.self)
+	}
+	to := t.Children(nil, root, e.self)
+	slices.Sort(to)
+	if root == e.self {
+		to = insert(to, e.self)
+	}
+	return slices.Compact(to)
+}
+
+// takeSums hands a message on, and folds the sums of a clock in when all of them are
+// there: so that what is read is never part of a clock.
+func (l *lane) takeSums(h header, frames []Frame, m *Msg) error {
+	e := l.e
+	if h.root != e.self {
+		var size int64
+		for _, b := range m.Body {
+			size += int64(len(b))
+		}
+		e.relay(h, m.Body, size, e.children(l, h.root))
+	}
+	for _, f := range frames {
+		if f.Ref.N == 0 || e.params[f.Ref.Param].lane != l {
+			return badFrame("sums of no rows, or of another plan")
+		}
+		e.audit.add(&e.audit.Staged, int64(Bytes(f.U)))
+	}
+	l.stage[h.root] = append(l.stage[h.root], frames...)
+	if h.flags&endsClock == 0 {
+		return nil
+	}
+	for _, f := range l.stage[h.root] {
+		p := e.params[f.Ref.Param]
+		e.audit.Staged -= int64(Bytes(f.U))
+		if l.plan.Rule == nil {
+			f.U.AddTo(p.rowsOf(f.Ref), p.cols, 1)
+		} else {
+			en := Entry{f.Ref, e.self, h.clock - 1, f.Tag, f.U}
+			l.plan.Rule.Apply(p.rowsOf(f.Ref), p.cols, &en)
+		}
+		e.touch(p, f.Ref)
+	}
+	delete(l.stage, h.root)
+	l.age.advance(h.root, h.clock)
+	if h.root == e.self {
+		l.server.saveAt(h.clock)
+	}
+	return nil
+}

@@ -1,0 +1,164 @@
+package distrib
+
+import "slices"
+
+// flush ends clock now of the node: what must leave is put into parcels, with the clock
+// on the last one for each destination.
+func (e *Engine) flush(now Clock) {
+	ways := e.ways()
+	for _, l := range e.lanes {
+		switch l.mode {
+		case served, flow:
+			for _, id := range l.owners {
+				l.flushOwner(id, now, ways)
+			}
+		case carry:
+			l.flushDrawn(now, ways)
+		case graph:
+			l.flushGraph(now, ways)
+		}
+	}
+}
+
+// ways is what is known of the way to each node.
+func (e *Engine) ways() map[NodeID]Link {
+	ways := map[NodeID]Link{}
+	for _, k := range e.t.Links() {
+		ways[k.To] = k
+	}
+	return ways
+}
+
+// last reports whether a clock is that of a node's end, when all goes.
+func last(now Clock) bool { return now == endOfTime-1 }
+
+// flushOwner sends to an owner what a clock leaves, and the clock.
+func (l *lane) flushOwner(id NodeID, now Clock, ways map[NodeID]Link) {
+	b := l.box(id, 0)
+	all := !lazy(l.cons) || last(now)
+	items := b.take(func(it *item) bool {
+		return it.Made <= now && (all || it.rest || l.cons.Due(&it.Entry, now))
+	})
+	if !last(now) {
+		items = b.split(items, now, ways[id])
+	}
+	told := min(now+1, b.oldest())
+	l.dispatch(b, items, header{flags: endsClock, clock: told})
+	b.told = told
+}
+
+// flushDrawn sends all to the nodes that are drawn for a clock, and to the others what is
+// due, and the clock when they may wait for it.
+func (l *lane) flushDrawn(now Clock, ways map[NodeID]Link) {
+	e := l.e
+	drawn := l.plan.Topology.Dests(nil, e.self, l.params[0].whole(), now)
+	l.seen.advance(e.self, now+1)
+	for _, id := range e.members {
+		if id == e.self {
+			continue
+		}
+		b := l.box(id, 0)
+		all := !lazy(l.cons) && slices.Contains(drawn, id) || last(now)
+		items := b.take(func(it *item) bool {
+			return it.Made <= now && (all || l.cons.Due(&it.Entry, now))
+		})
+		if !last(now) {
+			items = b.split(items, now, ways[id])
+		}
+		told := min(now+1, b.oldest())
+		if all || len(items) > 0 || l.cons.Due(&Entry{Made: b.told}, now) {
+			b.marks = []mark{{e.self, told}}
+			l.dispatch(b, items, header{})
+			b.told = told
+		}
+	}
+}
+
+// flushGraph sends everything, of this node and on its way through, along fixed ways.
+func (l *lane) flushGraph(now Clock, ways map[NodeID]Link) {
+	l.seen.advance(l.e.self, now+1)
+	for _, h := range l.routes.own {
+		b := l.box(h.to, h.paths)
+		b.mark(l.e.self, now+1)
+	}
+	for _, b := range l.boxes {
+		if !lazy(l.cons) || last(now) || b.due(now) {
+			b.release(now, ways)
+		}
+	}
+}
+
+// mark notes how far a node's updates are in a box.
+func (b *box) mark(of NodeID, at Clock) {
+	i, ok := slices.BinarySearchFunc(b.marks, of, func(m mark, id NodeID) int {
+		return int(m.of) - int(id)
+	})
+	if ok {
+		b.marks[i].at = max(b.marks[i].at, at)
+		return
+	}
+	b.marks = slices.Insert(b.marks, i, mark{of, at})
+}
+
+// due reports whether somebody may wait for what is in a box of a graph.
+func (b *box) due(now Clock) bool {
+	for _, it := range b.items {
+		if !it.rest && b.lane.cons.Due(&it.Entry, now) {
+			return true
+		}
+	}
+	for _, m := range b.marks {
+		if now == endOfTime || m.at >= endOfTime ||
+			b.lane.cons.Due(&Entry{Made: m.at - 1}, now) {
+			return true
+		}
+	}
+	return false
+}
+
+// release sends a box of a graph, with the clocks of all whose updates are in it.
+func (b *box) release(now Clock, ways map[NodeID]Link) {
+	items := b.take(func(*item) bool { return true })
+	if now < endOfTime-1 {
+		items = b.split(items, now, ways[b.dest])
+	}
+	if len(items) > 0 || len(b.marks) > 0 {
+		b.lane.dispatch(b, items, header{paths: b.paths})
+	}
+}
+
+// dispatch puts items into parcels no larger than a message, the last of which carries
+// the clock, or the marks of the box.
+func (l *lane) dispatch(b *box, items []*item, end header) {
+	slices.SortStableFunc(items, func(x, y *item) int {
+		if x.Ref.Param != y.Ref.Param {
+			return int(x.Ref.Param) - int(y.Ref.Param)
+		}
+		return int(x.Ref.Row) - int(y.Ref.Row)
+	})
+	end.kind, end.lane = kindUpdates, l.index
+	plain := header{kind: kindUpdates, lane: l.index, paths: end.paths}
+	marks := b.marks
+	b.marks = nil
+	var part []*item
+	size := 0
+	for _, it := range items {
+		n := it.U.WireSize() + headerSize
+		if size > 0 && size+n > l.e.cfg.Message {
+			l.e.ship(b.dest, &parcel{head: plain, items: part})
+			part, size = nil, 0
+		}
+		part, size = append(part, it), size+n
+	}
+	l.e.ship(b.dest, &parcel{head: end, items: part, marks: marks})
+}
+
+// ship queues a parcel of updates.
+func (e *Engine) ship(to NodeID, p *parcel) {
+	for _, it := range p.items {
+		p.bytes += int64(Bytes(it.U))
+	}
+	e.out.queued += p.bytes
+	e.out.note()
+	e.post(to, p)
+}

@@ -1,0 +1,226 @@
+package distrib
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// mode is how a plan moves updates.
+type mode uint8
+
+const (
+	served mode = iota // owners fold in, and send rows
+	flow               // owners add up, and send sums
+	graph              // every node holds a replica; updates go along the same ways always
+	carry              // the same, along ways that are drawn
+	local              // nothing moves but at barriers
+)
+
+// lane is what shares one plan: its parameters, and how far everybody is with them.
+type lane struct {
+	e      *Engine
+	index  uint16
+	plan   Plan
+	cons   Consistency
+	mode   mode
+	params []*param
+	owners []NodeID // of its rows, ascending
+
+	boxes  []*box       // pending updates, by destination and what lies behind it
+	age    *vectorClock // of owners: what their rows hold of everybody
+	seen   *vectorClock // of workers: what the replica holds of them
+	server *server      // if this node owns rows
+	routes *routes
+	stage  map[NodeID][]Frame // of owners: sums of a clock that is not complete
+	rmw    bool               // a node reads its own updates before the owner has them
+	tagged *tags              // if updates are tagged with what they were computed from
+}
+
+// param is a parameter on this node.
+type param struct {
+	id         ParamID
+	name       string
+	rows, cols int
+	lane       *lane
+
+	replica  []float32 // what workers of this node read; nil if there are none
+	versions []Version // of its rows
+	reads    []read    // of its rows: whether their owner sends them
+	lacking  int       // rows that no owner sends yet
+	ages     []Clock   // of its rows, where they are asked for each time
+	mine     replay    // own updates that rows of an owner may lack
+
+	owner  []NodeID  // of its rows
+	slot   []int32   // of its rows in master; -1: another's
+	master []float32 // the rows that this node owns, one after the other
+	folded []Version // how many updates are in them
+
+	ledger Ledger
+}
+
+// read is the state of a row of an owner at who reads it.
+type read uint8
+
+const (
+	unasked read = iota
+	asked
+	live
+)
+
+// run is rows of one owner, one after the other.
+type run struct {
+	owner  NodeID
+	row, n int32
+}
+
+// runs cuts rows of a parameter by owner.
+func (p *param) runs(r Ref) []run {
+	var out []run
+	for i := r.Row; i < r.Row+r.N; i++ {
+		if k := len(out) - 1; k >= 0 && out[k].owner == p.owner[i] {
+			out[k].n++
+			continue
+		}
+		out = append(out, run{p.owner[i], i, 1})
+	}
+	return out
+}
+
+// rowsOf is the elements of rows of the replica.
+func (p *param) rowsOf(r Ref) []float32 {
+	return p.replica[int(r.Row)*p.cols : int(r.Row+r.N)*p.cols]
+}
+
+// owned is the elements of rows that lie together in the master copy.
+func (p *param) owned(row, n int32) []float32 {
+	at := int(p.slot[row]) * p.cols
+	return p.master[at : at+int(n)*p.cols]
+}
+
+// whole is the reference to all rows.
+func (p *param) whole() Ref { return Ref{p.id, 0, int32(p.rows)} }
+
+// resolve finds the rows that a reference names.
+func (e *Engine) resolve(r Ref) (*param, Ref, error) {
+	if r.Param < 0 || int(r.Param) >= len(e.params) {
+		return nil, r, fmt.Errorf("distrib: there is no parameter %d", r.Param)
+	}
+	p := e.params[r.Param]
+	if r.N == 0 && r.Row == 0 {
+		r.N = int32(p.rows)
+	}
+	if r.Row < 0 || r.N <= 0 || int(r.Row) > p.rows || int(r.N) > p.rows-int(r.Row) {
+		return nil, r, fmt.Errorf("distrib: rows [%d, +%d) of %s, which has %d",
+			r.Row, r.N, p.name, p.rows)
+	}
+	return p, r, nil
+}
+
+// newLane prepares what the parameters of a plan have in common.
+func (e *Engine) newLane(index int, plan Plan) (*lane, error) {
+	l := &lane{e: e, index: uint16(index), plan: plan, cons: plan.Consistency,
+		stage: map[NodeID][]Frame{}}
+	if l.cons == nil {
+		l.cons = BSP{}
+	}
+	if l.plan.Topology == nil {
+		l.plan.Topology = e.spread()
+	}
+	l.chooseMode()
+	if _, rounds := plan.DownF.(Rounding); plan.DownF != nil && !rounds && l.mode == served {
+		return nil, errors.New("distrib: a filter on the way down that keeps parts back needs a " +
+			"plan that sends sums, Down: Deltas; rows can only be rounded")
+	}
+	l.rmw = l.mode == served && additive(plan.Rule)
+	return l, nil
+}
+
+func (l *lane) chooseMode() {
+	_, owned := l.plan.Topology.Owner(Ref{N: 1})
+	switch {
+	case owned && l.plan.Down == Deltas:
+		l.mode = flow
+	case owned:
+		l.mode = served
+	case draws(l.plan.Topology):
+		l.mode = carry
+	case l.anyWays():
+		l.mode = graph
+	default:
+		l.mode = local
+	}
+}
+
+// anyWays reports whether any node sends to another.
+func (l *lane) anyWays() bool {
+	for _, n := range l.e.members {
+		if len(l.plan.Topology.Dests(nil, n, Ref{}, 0)) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// draws reports whether a topology's destinations are drawn anew at each clock.
+func draws(t Topology) bool {
+	d, ok := t.(interface{ Drawn() bool })
+	return ok && d.Drawn()
+}
+
+// additive reports whether a rule does nothing but add, so that a node may add its own
+// updates to what it reads before the owner has.
+func additive(r Rule) bool {
+	if r == nil {
+		return true
+	}
+	a, ok := r.(*Additive)
+	return ok && a.Decay == 0
+}
+
+// place says who owns the rows of a parameter, and lays out those of this node.
+func (l *lane) place(p *param, data []float32) error {
+	p.slot = make([]int32, p.rows)
+	p.owner = make([]NodeID, p.rows)
+	slots := int32(0)
+	for i := range p.owner {
+		id, ok := l.plan.Topology.Owner(Ref{p.id, int32(i), 1})
+		if !ok || !l.e.cfg.View.has(id) {
+			return fmt.Errorf("distrib: row %d of %s has no owner in epoch %d", i, p.name,
+				l.e.cfg.View.Epoch)
+		}
+		p.owner[i], p.slot[i] = id, -1
+		if at, found := slices.BinarySearch(l.owners, id); !found {
+			l.owners = slices.Insert(l.owners, at, id)
+		}
+		if id == l.e.self {
+			p.slot[i] = slots
+			slots++
+		}
+	}
+	p.folded = make([]Version, slots)
+	if l.mode == flow {
+		return nil
+	}
+	p.master = make([]float32, int(slots)*p.cols)
+	for i, s := range p.slot {
+		if s >= 0 {
+			copy(p.master[int(s)*p.cols:], data[i*p.cols:(i+1)*p.cols])
+		}
+	}
+	return nil
+}
+
+// spread is the topology of plans that name none.
+func (e *Engine) spread() Topology { return hashed{e.cfg.View.members(RoleServer)} }
+
+type hashed struct{ nodes []NodeID }
+
+func (h hashed) Dests(dst []NodeID, self NodeID, r Ref, c Clock) []NodeID {
+	id, _ := h.Owner(r)
+	return append(dst, id)
+}
+
+func (h hashed) Owner(r Ref) (NodeID, bool) {
+	return h.nodes[(int(r.Param)+int(r.Row)/4)%len(h.nodes)], true
+}

@@ -1,0 +1,274 @@
+package distrib_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gomem/gomem/distrib"
+	"github.com/gomem/gomem/distrib/memnet"
+	"github.com/gomem/gomem/internal/longtest"
+)
+
+// schedule is a run of workers that count: in clock t, worker w adds one to the element
+// that is its own and that clock's, so that whoever reads can tell what is in.
+type schedule struct {
+	seed     uint64
+	nodes    int
+	perNode  int
+	clocks   int
+	plan     func() distrib.Plan
+	stale    int           // reads may miss that many clocks; -1: any
+	pause    time.Duration // of computing, at most
+	net      memnet.Options
+	change   func(*distrib.Config)
+	pushOnce bool // one update of the whole parameter each clock, not one of the row
+	late     bool // updates may stay behind in filters
+	foreign  bool // own updates may not be seen before others' are
+	alike    func(workers int, v distrib.Version, data []float32)
+}
+
+func (s *schedule) workers() int { return s.nodes * s.perNode }
+
+// run plays the schedule and returns what every worker reads in the end.
+func (s *schedule) run(t *testing.T) [][]float32 {
+	t.Helper()
+	ts := memnet.New(s.nodes, s.net)
+	var nodes []distrib.Node
+	for i := range s.nodes {
+		nodes = append(nodes, distrib.Node{ID: distrib.NodeID(i)})
+	}
+	var engines []*distrib.Engine
+	for i := range s.nodes {
+		c := distrib.Config{Transport: ts[i], Plan: s.plan(), Workers: s.perNode, Audited: true,
+			View: distrib.View{Epoch: 3, Self: distrib.NodeID(i), Nodes: nodes}}
+		if s.change != nil {
+			s.change(&c)
+		}
+		e, err := distrib.New(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		engines = append(engines, e)
+	}
+	p := &play{schedule: s, t: t, at: make([]int, s.workers()), reading: make([]bool, s.workers()),
+		end: make([][]float32, s.workers())}
+	var wg sync.WaitGroup
+	for w := range s.workers() {
+		wg.Go(func() { p.work(w, engines[w/s.perNode].Worker(w%s.perNode)) })
+	}
+	wg.Wait()
+	s.settle(t, engines)
+	for _, tr := range ts {
+		tr.Close()
+	}
+	return p.end
+}
+
+// settle waits for the ends of engines and checks their books.
+func (s *schedule) settle(t *testing.T, engines []*distrib.Engine) {
+	var pushed, received float64
+	for i, e := range engines {
+		<-e.Done()
+		a := e.Audit()
+		if err := a.Check(); err != nil {
+			t.Errorf("node %d: %v", i, err)
+		}
+		if a.Repeated+a.Foreign > 0 {
+			t.Errorf("node %d dropped %d + %d messages", i, a.Repeated, a.Foreign)
+		}
+		for _, l := range a.Params {
+			pushed += l.Sent
+			received += l.Received
+		}
+		now, peak := e.Memory()
+		if bound := e.Bound(); peak.Outbox > bound.Outbox || peak.Total() > bound.Total() {
+			t.Errorf("node %d: memory %+v of %+v (now %+v)", i, peak, bound, now)
+		}
+	}
+	if pushed != received {
+		t.Errorf("%v were sent and %v received", pushed, received)
+	}
+}
+
+// play is a schedule that is run.
+type play struct {
+	*schedule
+	t       *testing.T
+	mu      sync.Mutex
+	at      []int
+	reading []bool // between Pull and Tick
+	end     [][]float32
+}
+
+func (p *play) work(w int, s distrib.Synchronizer) {
+	rng := rand.New(rand.NewPCG(p.seed, uint64(w)))
+	counts := &distrib.Param{Name: "counts", Rows: p.workers(), Cols: p.clocks,
+		Data: make([]float32, p.workers()*p.clocks)}
+	ctx := context.Background()
+	if err := s.Attach(counts); err != nil {
+		p.t.Error(err)
+	}
+	for c := range p.clocks {
+		p.step(ctx, rng, w, c, s, counts)
+	}
+	// A few clocks more, so that all that was counted must be there.
+	for range p.stale {
+		p.check(s.Tick(ctx))
+	}
+	p.check(s.Pull(ctx, distrib.Ref{}))
+	p.mu.Lock()
+	p.end[w] = slices.Clone(counts.Data)
+	p.mu.Unlock()
+	if err := s.Close(); err != nil {
+		p.t.Error(err)
+	}
+}
+
+func (p *play) check(_ any, err error) {
+	p.t.Helper()
+	if err != nil {
+		p.t.Error(err)
+	}
+}
+
+// step is one clock: read and look, compute a while, write, end the clock.
+func (p *play) step(ctx context.Context, rng *rand.Rand, w, c int, s distrib.Synchronizer,
+	counts *distrib.Param) {
+	v, err := s.Pull(ctx, distrib.Ref{})
+	p.check(v, err)
+	if p.alike != nil {
+		p.alike(w, v, counts.Data)
+	}
+	p.mu.Lock()
+	p.at[w], p.reading[w] = c, true
+	p.apart()
+	p.mu.Unlock()
+	p.look(w, c, counts.Data)
+	if p.pause > 0 {
+		time.Sleep(time.Duration(rng.Int64N(int64(p.pause))))
+	}
+	ref, u := distrib.Ref{Row: int32(w), N: 1}, make(distrib.Dense, p.clocks)
+	u[c] = 1
+	if p.pushOnce {
+		ref, u = distrib.Ref{}, make(distrib.Dense, p.workers()*p.clocks)
+		u[w*p.clocks+c] = 1
+	}
+	if err := s.Push(ctx, ref, u); err != nil {
+		p.t.Error(err)
+	}
+	if !p.foreign && rng.IntN(3) == 0 {
+		p.check(s.Pull(ctx, distrib.Ref{}))
+		if got := counts.Data[w*p.clocks+c]; got != 1 {
+			p.t.Errorf("worker %d reads its own update of clock %d as %v", w, c, got)
+		}
+	}
+	p.mu.Lock()
+	p.at[w], p.reading[w] = c+1, false
+	p.mu.Unlock()
+	next, err := s.Tick(ctx)
+	p.check(next, err)
+	if next != distrib.Clock(c+1) {
+		p.t.Errorf("clock %d after %d", next, c)
+	}
+}
+
+// apart checks that workers that have read are at most the staleness apart.
+func (p *play) apart() {
+	if p.stale < 0 {
+		return
+	}
+	lo, hi := p.clocks, 0
+	for w, c := range p.at {
+		lo = min(lo, c)
+		if p.reading[w] {
+			hi = max(hi, c)
+		}
+	}
+	if hi-lo > p.stale {
+		p.t.Errorf("clocks %v with staleness %d", p.at, p.stale)
+	}
+}
+
+// look checks what a worker sees: all that is older than the staleness, what is its own,
+// and nothing twice.
+func (p *play) look(w, c int, data []float32) {
+	for q := range p.workers() {
+		for t := range p.clocks {
+			got := data[q*p.clocks+t]
+			must := !p.late && p.stale >= 0 && t <= c-p.stale-1 ||
+				!p.foreign && !p.late && q == w && t < c
+			if must && got != 1 || got != 0 && got != 1 {
+				p.t.Errorf("worker %d in clock %d reads %v of worker %d's clock %d", w, c, got,
+					q, t)
+			}
+		}
+	}
+}
+
+// full checks that every worker's last reading has all that was counted.
+func (s *schedule) full(t *testing.T, end [][]float32) {
+	t.Helper()
+	for w, data := range end {
+		for i, v := range data {
+			if v != 1 {
+				t.Errorf("worker %d ends with %v at %d", w, v, i)
+				return
+			}
+		}
+	}
+}
+
+// plansOf are the plans that the laws must hold for, by name, with a staleness.
+func plansOf(s int) map[string]func() distrib.Plan {
+	ssp := distrib.SSP{S: s}
+	return map[string]func() distrib.Plan{
+		"servers": func() distrib.Plan { return distrib.Plan{Consistency: ssp} },
+		"lazy": func() distrib.Plan {
+			return distrib.Plan{Consistency: distrib.SSP{S: s, Lazy: true}}
+		},
+		"sums": func() distrib.Plan {
+			return distrib.Plan{Consistency: ssp, Down: distrib.Deltas}
+		},
+	}
+}
+
+// TestLaws runs random schedules of all plans: what must be seen is seen, nothing is seen
+// twice, workers stay together, and nothing is lost.
+func TestLaws(t *testing.T) {
+	for seed := range uint64(longtest.Count(60, 30_000)) {
+		rng := rand.New(rand.NewPCG(seed, 9))
+		stale := rng.IntN(4)
+		plans := plansOf(stale)
+		names := make([]string, 0, len(plans))
+		for name := range plans {
+			names = append(names, name)
+		}
+		slices.Sort(names)
+		name := names[rng.IntN(len(names))]
+		s := schedule{seed: seed, nodes: 1 + rng.IntN(5), perNode: 1 + rng.IntN(2), stale: stale,
+			clocks: 2 + rng.IntN(6), plan: plans[name], pushOnce: rng.IntN(2) == 0,
+			pause: time.Duration(1+rng.IntN(100)) * time.Millisecond,
+			net: memnet.Options{Seed: seed, Latency: time.Duration(rng.IntN(30)) * time.Millisecond,
+				Jitter: time.Duration(rng.IntN(30)) * time.Millisecond}}
+		s.foreign = name == "sums"
+		ordered, demand := rng.IntN(3) == 0, rng.IntN(3) == 0
+		s.change = func(c *distrib.Config) {
+			c.Ordered, c.OnDemand = ordered, demand && name == "servers"
+			c.Message = 64
+		}
+		title := fmt.Sprintf("%d %s s=%d %dx%d ordered=%v demand=%v", seed, name, stale, s.nodes,
+			s.perNode, ordered, demand)
+		t.Run(title, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { s.full(t, s.run(t)) })
+		})
+		if t.Failed() {
+			return
+		}
+	}
+}

@@ -1,0 +1,139 @@
+package distrib
+
+// Memory is bytes by what they are for.
+type Memory struct {
+	Replica int64 // what workers read, and its rows' clocks and owners
+	Rows    int64 // what this node owns, sums of it, and what its rule keeps
+	Outbox  int64 // updates that are pending or not acknowledged
+	Held    int64 // updates that must not be folded in yet
+	Staged  int64 // sums of a clock that is not complete
+	Queued  int64 // rows and sums on their way out
+}
+
+// Total is all of it.
+func (m Memory) Total() int64 {
+	return m.Replica + m.Rows + m.Outbox + m.Held + m.Staged + m.Queued
+}
+
+// add changes a count of bytes and keeps its peak.
+func (a *Audit) add(count *int64, n int64) {
+	*count += n
+	a.peak.Held = max(a.peak.Held, a.Held)
+	a.peak.Staged = max(a.peak.Staged, a.Staged)
+	a.peak.Queued = max(a.peak.Queued, a.Queued)
+}
+
+// Memory is what the node holds now, and at most has held, each kind on its own.
+func (e *Engine) Memory() (now, peak Memory) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, p := range e.params {
+		now.Replica += 4*int64(len(p.replica)) + 8*int64(len(p.versions)+len(p.ages)) +
+			int64(len(p.reads)) + 4*int64(len(p.owner)+len(p.slot))
+		now.Rows += 4*int64(len(p.master)) + 8*int64(len(p.folded))
+	}
+	for _, w := range e.workers {
+		for _, s := range w.stale {
+			now.Replica += s.bytes()
+		}
+	}
+	for _, l := range e.lanes {
+		if l.server != nil {
+			now.Rows += l.server.bytes()
+		}
+	}
+	now.Outbox, now.Held = e.out.total(), e.audit.Held
+	now.Staged, now.Queued = e.audit.Staged, e.audit.Queued
+	peak = e.audit.peak
+	peak.Replica, peak.Rows, peak.Outbox = now.Replica, now.Rows, e.out.peak
+	return now, peak
+}
+
+// bytes is what a server keeps beside its rows.
+func (s *server) bytes() int64 {
+	var n int64
+	for _, sub := range s.subs {
+		for i := range sub.wants {
+			n += sub.wants[i].bytes() + sub.dirty[i].bytes()
+		}
+	}
+	if s.sums != nil {
+		for i, acc := range s.sums.acc {
+			n += 4*int64(len(acc)) + s.sums.touched[i].bytes()
+		}
+	}
+	return n + s.lane.stateBytes()
+}
+
+// stateBytes is the most that a rule keeps of rows of this node.
+func (l *lane) stateBytes() int64 {
+	rule, ok := l.plan.Rule.(Stateful)
+	if !ok {
+		return 0
+	}
+	var ps []*Param
+	for _, p := range l.params {
+		rows := len(p.folded)
+		if l.mode == flow {
+			rows = p.rows
+		}
+		if rows > 0 {
+			ps = append(ps, &Param{Name: p.name, Rows: rows, Cols: p.cols})
+		}
+	}
+	if ps == nil {
+		return 0
+	}
+	return rule.StateBytes(ps)
+}
+
+// staleness is how many clocks of updates may be on their way, beside the one that is
+// being worked on.
+func staleness(c Consistency) int64 {
+	if s, ok := c.(SSP); ok {
+		return int64(s.S) + 1
+	}
+	return 1
+}
+
+// chooseOutbox sets the bound of the outbox: as configured, or room for dense updates of
+// all parameters of every clock that may be on its way, and for one more.
+func (e *Engine) chooseOutbox() {
+	e.out.bound = e.cfg.Outbox
+	if e.out.bound != 0 {
+		return
+	}
+	for _, p := range e.params {
+		dense := 4 * int64(p.rows) * int64(p.cols)
+		clocks := staleness(p.lane.cons) + 1
+		if p.lane.plan.Up != nil {
+			clocks++
+		}
+		e.out.bound += dense * clocks * int64(p.lane.copies()) * int64(max(len(e.workers), 1))
+	}
+}
+
+// Bound is more than what the node will ever hold, by what it is for. It is known as soon
+// as parameters are attached, from the plan alone: sums and rows are counted as dense.
+func (e *Engine) Bound() Memory {
+	now, _ := e.Memory()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	b := Memory{Replica: now.Replica, Rows: now.Rows, Outbox: e.out.bound}
+	var dense, owned, ahead int64
+	for _, p := range e.params {
+		dense += 4 * int64(p.rows) * int64(p.cols)
+		owned += 4 * int64(len(p.folded)) * int64(p.cols)
+		ahead = max(ahead, staleness(p.lane.cons)+1)
+	}
+	if e.cfg.Ordered || e.cfg.Saves != nil {
+		b.Held = owned * ahead * int64(len(e.members))
+	}
+	for _, l := range e.lanes {
+		if l.mode == flow {
+			b.Staged = ahead * dense
+			b.Queued = 2 * ahead * dense * int64(len(e.all))
+		}
+	}
+	return b
+}

@@ -1,0 +1,282 @@
+package distrib
+
+import (
+	"fmt"
+	"slices"
+)
+
+// item is an entry of the outbox, from when it is pushed until it is folded in elsewhere.
+type item struct {
+	Entry
+	p     *param
+	id    uint64 // in the order of making
+	owned bool   // the memory of U is the outbox's
+	rest  bool   // a filter kept it back, and nothing has been added since
+	gone  bool   // it has left with message seq
+	seq   uint64
+}
+
+// itemKey is what must be equal for two entries of a box to become one.
+type itemKey struct {
+	ref  Ref
+	tag  Version
+	made Clock // -1 where updates of different clocks are merged
+}
+
+// box is the pending entries for one destination. In a graph, paths says which nodes
+// are behind it, and marks how far whose updates are in the box.
+type box struct {
+	lane  *lane
+	dest  NodeID
+	paths uint32
+	items []*item // in the order of making
+	by    map[itemKey]*item
+	marks []mark // not announced yet, ascending by node
+	told  Clock  // the clock that has been announced
+}
+
+// usage is how many bytes of updates an engine holds.
+type usage struct {
+	bound   int64
+	pending int64 // in boxes
+	queued  int64 // on their way out
+	unacked int64 // sent, and not folded in where they went, for all that is known
+	peak    int64
+}
+
+func (u *usage) total() int64 { return u.pending + u.queued + u.unacked }
+
+func (u *usage) note() { u.peak = max(u.peak, u.total()) }
+
+// box finds or makes the box of a destination.
+func (l *lane) box(dest NodeID, paths uint32) *box {
+	i, ok := slices.BinarySearchFunc(l.boxes, nil, func(b *box, _ any) int {
+		if b.dest != dest {
+			return int(b.dest) - int(dest)
+		}
+		return int(b.paths) - int(paths)
+	})
+	if !ok {
+		b := &box{lane: l, dest: dest, paths: paths, by: map[itemKey]*item{}, told: l.e.cfg.Start}
+		l.boxes = slices.Insert(l.boxes, i, b)
+	}
+	return l.boxes[i]
+}
+
+// merges reports whether entries of different clocks become one: not where each tick
+// sends all of them, so that what is stamped less than a clock can be told from the rest.
+func (l *lane) merges() bool {
+	return l.plan.Up != nil || lazy(l.cons) || l.mode == carry || l.mode == graph
+}
+
+// add merges an update into a box, and returns its item.
+func (b *box) add(p *param, en Entry) *item {
+	e := b.lane.e
+	key := itemKey{en.Ref, en.Tag, en.Made}
+	if b.lane.merges() {
+		key.made = -1
+	}
+	it := b.by[key]
+	if it == nil {
+		e.order++
+		it = &item{Entry: en, p: p, id: e.order}
+		b.items, b.by[key] = append(b.items, it), it
+		e.out.pending += int64(Bytes(it.U))
+		b.lane.remember(it)
+	} else {
+		before := int64(Bytes(it.U))
+		it.merge(en)
+		e.out.pending += int64(Bytes(it.U)) - before
+	}
+	e.out.note()
+	return it
+}
+
+func (it *item) merge(en Entry) {
+	fresh := it.U
+	if it.owned {
+		it.U = AddOwned(fresh, en.U)
+	} else {
+		it.U, it.owned = Add(fresh, en.U), true
+	}
+	if it.rest {
+		it.Made, it.rest = en.Made, false
+	} else {
+		it.Made = min(it.Made, en.Made)
+	}
+}
+
+// take removes items from a box, which are no longer pending.
+func (b *box) take(which func(*item) bool) []*item {
+	var out []*item
+	b.items = slices.DeleteFunc(b.items, func(it *item) bool {
+		if !which(it) {
+			return false
+		}
+		out = append(out, it)
+		return true
+	})
+	for _, it := range out {
+		b.forget(it)
+		b.lane.e.out.pending -= int64(Bytes(it.U))
+	}
+	return out
+}
+
+func (b *box) forget(it *item) {
+	key := itemKey{it.Ref, it.Tag, it.Made}
+	if b.lane.merges() {
+		key.made = -1
+	}
+	delete(b.by, key)
+}
+
+// split lets the plan's filter say what of some items goes. What it keeps is pending
+// again.
+func (b *box) split(items []*item, now Clock, way Link) []*item {
+	f := b.lane.plan.Up
+	if f == nil {
+		return items
+	}
+	var out []*item
+	for _, it := range items {
+		send, keep := f.Split(&it.Entry, now, way)
+		b.lane.e.audit.Kept += int64(Bytes(keep))
+		b.lane.unremember(it)
+		if keep != nil {
+			b.add(it.p, Entry{it.Ref, it.Dest, it.Made, it.Tag, keep}).rest = true
+		}
+		if send != nil {
+			b.lane.e.order++
+			part := &item{Entry: it.Entry, p: it.p, id: it.id}
+			part.U = send
+			b.lane.remember(part)
+			out = append(out, part)
+		}
+	}
+	return out
+}
+
+// oldest is the clock of the oldest update in a box that no filter has kept back.
+func (b *box) oldest() Clock {
+	least := endOfTime
+	for _, it := range b.items {
+		if !it.rest {
+			least = min(least, it.Made)
+		}
+	}
+	return least
+}
+
+// replay is own updates of a parameter that rows of their owner may lack, by the first
+// row that they are about.
+type replay struct {
+	at     map[int32][]*item
+	widest int32
+	n      int
+}
+
+// remember notes an own update that is added to rows that come, until its owner has it.
+func (l *lane) remember(it *item) {
+	if !l.rmw || it.p.replica == nil {
+		return
+	}
+	m := &it.p.mine
+	if m.at == nil {
+		m.at = map[int32][]*item{}
+	}
+	m.at[it.Ref.Row] = append(m.at[it.Ref.Row], it)
+	m.widest = max(m.widest, it.Ref.N)
+	m.n++
+}
+
+func (l *lane) unremember(it *item) {
+	m := &it.p.mine
+	list, ok := m.at[it.Ref.Row]
+	if !ok {
+		return
+	}
+	before := len(list)
+	list = slices.DeleteFunc(list, func(o *item) bool { return o == it })
+	m.n -= before - len(list)
+	if len(list) == 0 {
+		delete(m.at, it.Ref.Row)
+	} else {
+		m.at[it.Ref.Row] = list
+	}
+}
+
+// over returns the items about some of rows [row, row+n), in the order of making.
+func (m *replay) over(row, n int32) []*item {
+	if m.n == 0 {
+		return nil
+	}
+	var out []*item
+	from := max(row-m.widest+1, 0)
+	if int(row+n-from) <= len(m.at) {
+		for r := from; r < row+n; r++ {
+			out = append(out, m.at[r]...)
+		}
+	} else {
+		for _, list := range m.at {
+			out = append(out, list...)
+		}
+	}
+	out = slices.DeleteFunc(out, func(it *item) bool {
+		return it.Ref.Row >= row+n || it.Ref.Row+it.Ref.N <= row
+	})
+	slices.SortFunc(out, func(a, b *item) int {
+		if a.id < b.id {
+			return -1
+		}
+		return 1
+	})
+	return out
+}
+
+// addTo adds the part of the update that is about rows [row, row+n) to dst.
+func (it *item) addTo(dst []float32, row, n int32) {
+	lo, hi := max(row, it.Ref.Row), min(row+n, it.Ref.Row+it.Ref.N)
+	part := Slice(it.U, it.p.cols, int(lo-it.Ref.Row), int(hi-lo))
+	if part != nil {
+		part.AddTo(dst[int(lo-row)*it.p.cols:int(hi-row)*it.p.cols], it.p.cols, 1)
+	}
+}
+
+// BoundError says that an update can never fit into the outbox.
+type BoundError struct {
+	Need, Bound int64 // bytes
+	Param       string
+}
+
+// Error is one line.
+func (e *BoundError) Error() string {
+	return fmt.Sprintf("an update of %s needs %d bytes of an outbox of %d: Config.Outbox is too "+
+		"small", e.Param, e.Need, e.Bound)
+}
+
+// mass is the sum of an update's elements, which no way of adding updates up changes but
+// by rounding.
+func mass(u Update) float64 {
+	switch u := plain(u).(type) {
+	case Dense:
+		return total(u)
+	case Sparse:
+		return total(u.Val)
+	case Factored:
+		var sum float64
+		for r := range u.R {
+			sum += float64(total(u.a(r)) * total(u.b(r)))
+		}
+		return sum
+	}
+	return 0
+}
+
+func total(x []float32) float64 {
+	var sum float64
+	for _, v := range x {
+		sum += float64(v)
+	}
+	return sum
+}

@@ -1,0 +1,181 @@
+package distrib
+
+import (
+	"context"
+	"fmt"
+)
+
+// atBarrier does what plans want done when a clock has ended everywhere. It gives the
+// lock up while it does; workers of this node wait in Tick, updates of others where they
+// came in.
+func (e *Engine) atBarrier(ctx context.Context) error {
+	var err error
+	for _, l := range e.lanes {
+		for _, job := range l.plan.Every {
+			if err == nil && job.Every > 0 && e.clock%job.Every == 0 && e.clock < endOfTime {
+				err = l.meet(ctx, job)
+			}
+		}
+	}
+	e.barrier = e.clock
+	e.wake()
+	return err
+}
+
+// meets reports whether something is done when a clock has ended.
+func (e *Engine) meets(c Clock) bool {
+	for _, l := range e.lanes {
+		for _, job := range l.plan.Every {
+			if job.Every > 0 && c%job.Every == 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// meet runs one piece of work. Where replicas send each other updates, those of the
+// clocks before are folded in first, so that none is counted twice.
+func (l *lane) meet(ctx context.Context, job Periodic) error {
+	e := l.e
+	if l.mode == graph || l.mode == carry {
+		if err := l.gather(ctx); err != nil {
+			return err
+		}
+	}
+	r := &Round{Clock: e.clock, Group: e.cfg.Group, Drain: l.drain}
+	for _, p := range l.params {
+		r.Params = append(r.Params, &Param{Name: p.name, Rows: p.rows, Cols: p.cols,
+			Data: p.replica})
+	}
+	e.apart = true
+	e.mu.Unlock()
+	err := job.Do(ctx, r)
+	e.mu.Lock()
+	e.apart = false
+	e.wake()
+	for _, p := range l.params {
+		e.touch(p, p.whole())
+	}
+	if err != nil {
+		return fmt.Errorf("distrib: at the barrier of clock %d: %w", e.clock, err)
+	}
+	return nil
+}
+
+// gather sends everything, and waits until everything of the clocks before is here.
+func (l *lane) gather(ctx context.Context) error {
+	e := l.e
+	ways := e.ways()
+	for _, b := range l.boxes {
+		if l.mode == carry {
+			b.marks = []mark{{e.self, e.clock}}
+			b.told = e.clock
+		}
+		items := b.take(func(*item) bool { return true })
+		l.dispatch(b, b.split(items, endOfTime-1, ways[b.dest]), header{paths: b.paths})
+	}
+	at := e.clock
+	return e.wait(ctx, waiting{
+		ready: func() bool { return l.seen.min() >= at }, clock: at,
+		what: func() string { return "the barrier" },
+		who:  func() []NodeID { return l.seen.behind(nil, at) },
+	})
+}
+
+// drain takes all that is pending for a parameter, by its number in the round: what is
+// pushed and goes nowhere.
+func (l *lane) drain(ref Ref) Update {
+	e := l.e
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if l.mode != local || ref.Param < 0 || int(ref.Param) >= len(l.params) {
+		return nil
+	}
+	p := l.params[ref.Param]
+	ref = p.whole()
+	var sum Update
+	for _, it := range l.box(e.self, 0).take(func(it *item) bool { return it.Ref.Param == p.id }) {
+		p.ledger.drain(e, it.U)
+		whole := it.U
+		if it.Ref != ref {
+			d := make(Dense, int(ref.N)*p.cols)
+			it.addTo(d, ref.Row, ref.N)
+			whole = d
+		}
+		sum = Add(sum, whole)
+	}
+	return sum
+}
+
+// Reduce adds x up over the nodes of a group, with the same bits on all of them: a
+// collective, which is another package's.
+type Reduce func(ctx context.Context, g Group, x []float32) error
+
+// Average sets all replicas to their mean every n clocks. What has not been sent to
+// everybody by then is sent before.
+func Average(every Clock, sum Reduce) Periodic {
+	return Periodic{every, func(ctx context.Context, r *Round) error {
+		for _, p := range r.Params {
+			if err := mean(ctx, r.Group, sum, p.Data); err != nil {
+				return err
+			}
+		}
+		return nil
+	}}
+}
+
+func mean(ctx context.Context, g Group, sum Reduce, x []float32) error {
+	if err := sum(ctx, g, x); err != nil {
+		return err
+	}
+	part := 1 / float32(g.Size())
+	for i := range x {
+		x[i] *= part
+	}
+	return nil
+}
+
+// Sum folds what the workers of all nodes have pushed since the last time into every
+// replica, every n clocks. With every == 1 this is data-parallel training by all-reduce.
+// It is for plans that send nothing themselves.
+func Sum(every Clock, sum Reduce) Periodic {
+	return Periodic{every, func(ctx context.Context, r *Round) error {
+		for i, p := range r.Params {
+			d := make(Dense, p.Rows*p.Cols)
+			if u := r.Drain(Ref{Param: ParamID(i)}); u != nil {
+				u.AddTo(d, p.Cols, 1)
+			}
+			if err := sum(ctx, r.Group, d); err != nil {
+				return err
+			}
+			d.AddTo(p.Data, p.Cols, 1)
+		}
+		return nil
+	}}
+}
+
+// Elastic is elastic averaging (Zhang, Choromanska and LeCun, NIPS 2015), synchronous:
+// every n clocks each replica x and a centre move towards each other, x by alpha times
+// their distance, the centre by beta times its distance from the mean of all x. The
+// centre begins as that mean, and stays the same on all nodes. It is state: each node
+// has a Periodic of its own.
+func Elastic(every Clock, alpha, beta float32, sum Reduce) Periodic {
+	var centre [][]float32
+	return Periodic{every, func(ctx context.Context, r *Round) error {
+		for i, p := range r.Params {
+			all := append([]float32(nil), p.Data...)
+			if err := mean(ctx, r.Group, sum, all); err != nil {
+				return err
+			}
+			if len(centre) <= i {
+				centre = append(centre, append([]float32(nil), all...))
+			}
+			for j, c := range centre[i] {
+				p.Data[j] -= float32(alpha * (p.Data[j] - c))
+				centre[i][j] += float32(beta * (all[j] - c))
+			}
+		}
+		return nil
+	}}
+}

@@ -1,0 +1,455 @@
+package distrib
+
+import (
+	"slices"
+	"sync"
+	"time"
+)
+
+// parcel is a message before it is sent.
+type parcel struct {
+	head  header
+	items []*item  // that are its frames
+	marks []mark   // before them
+	body  [][]byte // instead of both
+	bytes int64    // of the items
+	free  int64    // bytes of queues that its landing frees
+}
+
+// link is what a node knows of its way to another.
+type link struct {
+	control, updates, values []*parcel
+	onWay                    [Classes]int // messages that have not landed
+	next, last               [Classes]uint64
+	folded                   uint64 // the last of its updates that is folded in here
+	owes                     bool   // an acknowledgement
+	sent                     []*parcel
+	unacked                  int64 // bytes of sent
+	dropped                  int64 // messages that it could not be sent any more
+}
+
+func newLink() *link { return &link{} }
+
+// landing is a message that the transport has done with.
+type landing struct {
+	to    NodeID
+	epoch int64
+	class Class
+	p     *parcel
+	err   error
+}
+
+// landings are noted by the transport's goroutines, at any time, and taken by the one
+// that sends.
+type landings struct {
+	mu   sync.Mutex
+	list []landing
+}
+
+func (l *landings) add(d landing) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.list = append(l.list, d)
+}
+
+func (l *landings) take() []landing {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	list := l.list
+	l.list = nil
+	return list
+}
+
+// post queues a parcel. Who is lost gets nothing, which is counted.
+func (e *Engine) post(to NodeID, p *parcel) {
+	k := e.links[to]
+	if k == nil || e.lost[to] != nil {
+		e.drop(to, p)
+		return
+	}
+	switch p.head.kind.class() {
+	case Updates:
+		k.updates = append(k.updates, p)
+	case ValuesOf:
+		k.values = append(k.values, p)
+		e.audit.add(&e.audit.Queued, p.free)
+	default:
+		k.control = append(k.control, p)
+	}
+	e.nudge()
+}
+
+// drop counts what a lost node does not get.
+func (e *Engine) drop(to NodeID, p *parcel) {
+	e.out.queued -= p.bytes
+	e.audit.Queued -= p.free
+	for _, it := range p.items {
+		it.p.lane.unremember(it)
+		it.p.ledger.drop(e, it.U)
+	}
+	if k := e.links[to]; k != nil {
+		k.dropped++
+	}
+}
+
+// pump is the goroutine that sends. It ends when the workers of all nodes have, or when
+// the engine has failed.
+func (e *Engine) pump() {
+	defer close(e.done)
+	for turn := 0; ; turn++ {
+		to, p, again, over := e.choose(turn)
+		switch {
+		case p != nil:
+			e.send(to, p)
+		case over:
+			return
+		default:
+			e.rest(again)
+		}
+	}
+}
+
+// rest waits for something to do.
+func (e *Engine) rest(again time.Duration) {
+	if again <= 0 {
+		<-e.kick
+		return
+	}
+	t := time.NewTimer(again)
+	defer t.Stop()
+	select {
+	case <-e.kick:
+	case <-t.C:
+	}
+}
+
+// choose takes the next parcel that may leave, the nodes in turn; or says after what time
+// to ask again, or that nothing will come any more.
+func (e *Engine) choose(turn int) (to NodeID, p *parcel, again time.Duration, over bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.land()
+	for _, l := range e.lanes {
+		if l.server != nil && l.mode == flow {
+			l.server.finalise()
+		}
+	}
+	e.again = 0
+	for i := range e.all {
+		id := e.all[(turn+i)%len(e.all)]
+		if p := e.nextFor(id); p != nil {
+			e.number(id, p)
+			return id, p, 0, false
+		}
+	}
+	return 0, nil, e.again, e.err != nil || e.closing || e.ended()
+}
+
+// ended reports whether nobody will need this node any more.
+func (e *Engine) ended() bool {
+	for _, id := range e.members {
+		if !e.gone[id] && e.lost[id] == nil {
+			return false
+		}
+	}
+	return e.clock == endOfTime && e.idle()
+}
+
+// idle reports whether everything has been sent and has landed.
+func (e *Engine) idle() bool {
+	for id, k := range e.links {
+		if e.lost[id] == nil && (len(k.control)+len(k.updates)+len(k.values) > 0 ||
+			k.onWay != [Classes]int{}) {
+			return false
+		}
+	}
+	return e.out.total() == e.out.unacked
+}
+
+// nextFor takes the next parcel for a node: what is small and urgent first, then updates
+// that are due, then rows, then what may go early.
+func (e *Engine) nextFor(id NodeID) *parcel {
+	k := e.links[id]
+	if e.lost[id] != nil {
+		return nil
+	}
+	if len(k.control) > 0 {
+		return pop(&k.control)
+	}
+	if len(k.updates) > 0 && k.onWay[Updates] < e.cfg.Window {
+		return pop(&k.updates)
+	}
+	if k.onWay[ValuesOf] < e.cfg.Window {
+		if p := e.nextValues(id, k); p != nil {
+			return p
+		}
+	}
+	if k.onWay[Updates] < e.cfg.Window && len(k.updates) == 0 {
+		return e.early(id)
+	}
+	return nil
+}
+
+func (e *Engine) nextValues(id NodeID, k *link) *parcel {
+	if len(k.values) > 0 {
+		return pop(&k.values)
+	}
+	for _, l := range e.lanes {
+		if l.server != nil && l.mode == served {
+			if p := l.server.nextRows(id); p != nil {
+				return p
+			}
+		}
+	}
+	if k.owes {
+		return &parcel{head: header{kind: kindAck}}
+	}
+	return nil
+}
+
+func pop(list *[]*parcel) *parcel {
+	p := (*list)[0]
+	(*list)[0] = nil
+	*list = (*list)[1:]
+	return p
+}
+
+// number gives a parcel its place in its stream, and notes its updates as sent.
+func (e *Engine) number(to NodeID, p *parcel) {
+	k, c := e.links[to], p.head.kind.class()
+	k.next[c]++
+	k.onWay[c]++
+	p.head.seq = k.next[c]
+	p.head.epoch = e.cfg.View.Epoch
+	if p.head.kind != kindSums {
+		p.head.root = e.self
+	}
+	if c == ValuesOf {
+		p.head.ack, k.owes = k.folded, false
+	}
+	if p.head.kind == kindUpdates {
+		e.out.queued -= p.bytes
+		e.out.unacked += p.bytes
+		k.unacked += p.bytes
+		k.sent = append(k.sent, p)
+		for _, it := range p.items {
+			it.gone, it.seq = true, p.head.seq
+			it.p.ledger.send(e, it.U)
+		}
+	}
+}
+
+// send encodes a parcel, whose updates nobody changes any more, and hands it over.
+func (e *Engine) send(to NodeID, p *parcel) {
+	m, err := e.message(p)
+	if err != nil {
+		e.mu.Lock()
+		e.fail(err)
+		e.mu.Unlock()
+		return
+	}
+	class, epoch := m.Class, p.head.epoch
+	m.Done = func(err error) {
+		e.finished.add(landing{to, epoch, class, p, err})
+		e.nudge()
+	}
+	e.t.Send(to, m)
+}
+
+func (e *Engine) message(p *parcel) (*Msg, error) {
+	m := &Msg{Class: p.head.kind.class(), Body: p.body}
+	if p.body == nil && len(p.items)+len(p.marks) > 0 {
+		var frames []Frame
+		size := 0
+		for _, it := range p.items {
+			f := Frame{it.Ref, it.Made, it.Tag, p.head.epoch, it.U}
+			frames, size = append(frames, f), size+FrameSize(f)
+		}
+		b := make([]byte, 0, size+markLen*len(p.marks))
+		b = appendMarks(b, p.marks)
+		p.head.marks = uint32(len(b))
+		b, err := encode(b, frames)
+		if err != nil {
+			return nil, err
+		}
+		m.Body = [][]byte{b}
+	}
+	m.Head = p.head.append(nil)
+	return m, nil
+}
+
+// land takes note of what the transport has done with.
+func (e *Engine) land() {
+	done := e.finished.take()
+	for _, d := range done {
+		k := e.links[d.to]
+		if k == nil || d.epoch != e.cfg.View.Epoch {
+			continue
+		}
+		k.onWay[d.class]--
+		e.audit.Queued -= d.p.free
+		if d.p.head.kind == kindUpdates && !d.p.keeps() {
+			e.forget(k, d.p)
+		}
+	}
+	if len(done) > 0 && e.changed != nil {
+		close(e.changed)
+		e.changed = nil
+	}
+}
+
+// keeps reports whether a parcel's updates are needed until they are acknowledged.
+func (p *parcel) keeps() bool { return len(p.items) > 0 && p.items[0].p.lane.rmw }
+
+// forget frees the memory of a parcel's updates.
+func (e *Engine) forget(k *link, p *parcel) {
+	i := slices.Index(k.sent, p)
+	if i < 0 {
+		return
+	}
+	k.sent = slices.Delete(k.sent, i, i+1)
+	e.free(k, p)
+}
+
+func (e *Engine) free(k *link, p *parcel) {
+	k.unacked -= p.bytes
+	e.out.unacked -= p.bytes
+	for _, it := range p.items {
+		it.p.lane.unremember(it)
+	}
+}
+
+// acked takes note that a node has folded updates in.
+func (e *Engine) acked(from NodeID, seq uint64) {
+	k := e.links[from]
+	for len(k.sent) > 0 && k.sent[0].head.seq <= seq {
+		e.free(k, k.sent[0])
+		k.sent = k.sent[1:]
+	}
+}
+
+// early makes a parcel of entries that are not due: when a push waits for memory, all
+// that there is, and past every filter; else what the plan's pacer lets go.
+func (e *Engine) early(id NodeID) *parcel {
+	for _, l := range e.lanes {
+		if l.mode == local {
+			continue
+		}
+		for _, b := range l.boxes {
+			if b.dest != id || len(b.items) == 0 {
+				continue
+			}
+			if e.pressed {
+				return b.squeeze()
+			}
+			if p := b.paced(); p != nil {
+				return p
+			}
+		}
+	}
+	return nil
+}
+
+// squeeze takes a message's worth from a box, the oldest first.
+func (b *box) squeeze() *parcel {
+	size, e := 0, b.lane.e
+	items := b.take(func(it *item) bool {
+		n := it.U.WireSize()
+		if size > 0 && size+n > e.cfg.Message {
+			return false
+		}
+		size += n
+		return true
+	})
+	e.audit.Squeezed += int64(len(items))
+	return b.voluntary(items)
+}
+
+// voluntary makes a parcel of items that go before their clock does.
+func (b *box) voluntary(items []*item) *parcel {
+	p := &parcel{items: items,
+		head: header{kind: kindUpdates, lane: b.lane.index, paths: b.paths, flags: wantsAck}}
+	for _, it := range items {
+		p.bytes += int64(Bytes(it.U))
+	}
+	b.lane.e.out.queued += p.bytes
+	return p
+}
+
+// paced takes what the plan's pacer lets go now, the best first.
+func (b *box) paced() *parcel {
+	l := b.lane
+	if l.plan.Pacer == nil {
+		return nil
+	}
+	now := time.Now()
+	budget, wait := l.plan.Pacer.Budget(b.dest, now)
+	l.e.soon(wait)
+	if budget <= 0 {
+		return nil
+	}
+	items := b.split(b.best(budget), l.e.clock, l.e.ways()[b.dest])
+	if len(items) == 0 {
+		return nil
+	}
+	size := 0
+	for _, it := range items {
+		size += FrameSize(Frame{U: it.U})
+	}
+	l.plan.Pacer.Sent(b.dest, size, now)
+	return b.voluntary(items)
+}
+
+// candidates is how many times as many entries as may go are compared with each other.
+const candidates = 5
+
+// best takes the best entries that fit a budget, at least one, from the oldest that are
+// a few times as many.
+func (b *box) best(budget int) []*item {
+	var pool []*item
+	size := 0
+	for _, it := range b.items {
+		if it.rest || size > candidates*budget {
+			continue
+		}
+		pool, size = append(pool, it), size+FrameSize(Frame{U: it.U})
+	}
+	slices.SortStableFunc(pool, func(x, y *item) int {
+		switch {
+		case b.lane.plan.Pacer.Better(&x.Entry, &y.Entry, b.lane.e.value):
+			return -1
+		case b.lane.plan.Pacer.Better(&y.Entry, &x.Entry, b.lane.e.value):
+			return 1
+		}
+		return 0
+	})
+	chosen, left := map[*item]bool{}, budget
+	for _, it := range pool {
+		if n := FrameSize(Frame{U: it.U}); n <= left || len(chosen) == 0 {
+			chosen[it], left = true, left-n
+		}
+	}
+	items := b.take(func(it *item) bool { return chosen[it] })
+	slices.SortStableFunc(items, func(x, y *item) int {
+		if x.Ref.Param != y.Ref.Param {
+			return int(x.Ref.Param) - int(y.Ref.Param)
+		}
+		return int(x.Ref.Row) - int(y.Ref.Row)
+	})
+	return items
+}
+
+// value is the rows of the replica, nil if there is none.
+func (e *Engine) value(r Ref) []float32 {
+	if p := e.params[r.Param]; p.replica != nil {
+		return p.rowsOf(r)
+	}
+	return nil
+}
+
+// soon makes the sending goroutine look again after some time at the latest.
+func (e *Engine) soon(d time.Duration) {
+	if d > 0 && (e.again == 0 || d < e.again) {
+		e.again = d
+	}
+}

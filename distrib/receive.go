@@ -1,0 +1,300 @@
+package distrib
+
+import (
+	"fmt"
+)
+
+// handler takes what the transport delivers.
+type handler struct{ e *Engine }
+
+// Receive folds a message in.
+func (h handler) Receive(from NodeID, m *Msg) {
+	e := h.e
+	head, err := readHeader(m.Head)
+	if err != nil {
+		e.broken(from, err)
+		return
+	}
+	body := joined(m)
+	marks, rest, err := cutMarks(body, head.marks)
+	if err != nil {
+		e.broken(from, err)
+		return
+	}
+	var frames []Frame
+	if head.kind == kindUpdates || head.kind == kindRows || head.kind == kindSums {
+		err = Decode(rest, e.shapes, func(f Frame) error {
+			frames = append(frames, f)
+			return nil
+		})
+	}
+	if err == nil {
+		err = e.take(from, head, marks, frames, m, rest)
+	}
+	if err != nil {
+		e.broken(from, err)
+	}
+}
+
+// shapes gives the shapes of the parameters, which do not change once they are attached.
+func (e *Engine) shapes(id ParamID) (rows, cols int, ok bool) {
+	if id < 0 || int(id) >= len(e.params) {
+		return 0, 0, false
+	}
+	p := e.params[id]
+	return p.rows, p.cols, true
+}
+
+// Down takes note that a node is gone.
+func (h handler) Down(from NodeID, err error) {
+	e := h.e
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.lose(from, err)
+}
+
+// broken takes a node whose messages make no sense for lost.
+func (e *Engine) broken(from NodeID, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.lose(from, fmt.Errorf("node %d sent what cannot be used: %w", from, err))
+}
+
+// lose takes a node for lost: nothing is sent to it, and who needs it gets an error.
+func (e *Engine) lose(id NodeID, err error) {
+	if e.lost[id] != nil || e.links[id] == nil {
+		return
+	}
+	if err == nil {
+		err = fmt.Errorf("the connection with node %d ended", id)
+	}
+	e.lost[id] = err
+	if !(e.gone[id] && e.gone[e.self]) {
+		e.cfg.Log(fmt.Sprintf("node %d has lost node %d: %v", e.self, id, err))
+	}
+	k := e.links[id]
+	for _, list := range [][]*parcel{k.control, k.updates, k.values} {
+		for _, p := range list {
+			e.drop(id, p)
+		}
+	}
+	k.control, k.updates, k.values = nil, nil, nil
+	e.wake()
+}
+
+// take folds a decoded message in, in its turn.
+func (e *Engine) take(from NodeID, h header, marks []mark, frames []Frame, m *Msg,
+	body []byte) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	ok, err := e.inTurn(from, h)
+	if !ok || err != nil {
+		return err
+	}
+	if int(h.lane) >= len(e.lanes) {
+		return fmt.Errorf("it is for plan %d of %d", h.lane, len(e.lanes))
+	}
+	e.audit.Received++
+	if h.kind.class() == ValuesOf {
+		e.acked(from, h.ack)
+	}
+	if err := e.lanes[h.lane].take(from, h, marks, frames, m, body); err != nil {
+		return err
+	}
+	e.wake()
+	return nil
+}
+
+// inTurn reports whether a message is to be taken now: of this epoch, and the next of its
+// stream. One of a coming epoch waits for it, and its stream with it. One that came
+// before is dropped, and one before which some are missing ends the connection.
+func (e *Engine) inTurn(from NodeID, h header) (bool, error) {
+	for e.premature(h) && e.err == nil && !e.closing {
+		if e.changed == nil {
+			e.changed = make(chan struct{})
+		}
+		changed := e.changed
+		e.mu.Unlock()
+		<-changed
+		e.mu.Lock()
+	}
+	k := e.links[from]
+	if h.epoch != e.cfg.View.Epoch || k == nil || e.lost[from] != nil {
+		e.audit.Foreign++
+		return false, nil
+	}
+	c := h.kind.class()
+	if h.seq <= k.last[c] {
+		e.audit.Repeated++
+		return false, nil
+	}
+	if h.seq != k.last[c]+1 {
+		return false, fmt.Errorf("message %d of a stream came after %d", h.seq, k.last[c])
+	}
+	k.last[c] = h.seq
+	return true, nil
+}
+
+// premature reports whether a message must wait: for its epoch, or for the end of what is
+// done to replicas at a barrier.
+func (e *Engine) premature(h header) bool {
+	if h.epoch > e.cfg.View.Epoch {
+		return true
+	}
+	if !e.apart || h.kind != kindUpdates || int(h.lane) >= len(e.lanes) {
+		return false
+	}
+	l := e.lanes[h.lane]
+	return l.mode == graph || l.mode == carry
+}
+
+// take is what the kinds of messages do.
+func (l *lane) take(from NodeID, h header, marks []mark, frames []Frame, m *Msg,
+	body []byte) error {
+	e := l.e
+	switch h.kind {
+	case kindHello:
+		if h.ack != e.hash {
+			return fmt.Errorf("its parameters are others than those of node %d: their names, "+
+				"shapes or plans", e.self)
+		}
+	case kindBye:
+		e.gone[from] = true
+	case kindUpdates:
+		return l.takeUpdates(from, h, marks, frames)
+	case kindGet:
+		return l.takeGet(from, h, body)
+	case kindRows:
+		return l.takeRows(from, h, frames)
+	case kindSums:
+		return l.takeSums(h, frames, m)
+	case kindAck:
+	default:
+		return e.takeMove(from, h, body)
+	}
+	return nil
+}
+
+func (l *lane) takeUpdates(from NodeID, h header, marks []mark, frames []Frame) error {
+	k := l.e.links[from]
+	if h.flags&wantsAck != 0 {
+		k.owes = true
+	}
+	if l.mode == graph || l.mode == carry {
+		k.folded = h.seq
+		return l.takeReplica(h, marks, frames)
+	}
+	if l.server == nil {
+		return fmt.Errorf("it has updates for rows that node %d does not own", l.e.self)
+	}
+	return l.server.take(from, h, frames)
+}
+
+func (l *lane) takeGet(from NodeID, h header, body []byte) error {
+	if l.server == nil || l.mode != served {
+		return fmt.Errorf("it asks for rows that node %d does not own", l.e.self)
+	}
+	refs, err := readRefs(body, l.e.shapes)
+	if err != nil {
+		return err
+	}
+	return l.server.asked(from, h, refs)
+}
+
+// takeRows brings the replica up to what an owner has sent, and adds what of this node's
+// own the owner has not folded in.
+func (l *lane) takeRows(from NodeID, h header, frames []Frame) error {
+	for _, f := range frames {
+		p := l.e.params[f.Ref.Param]
+		d, ok := plain(f.U).(Dense)
+		if !ok || p.lane != l || p.replica == nil || f.Ref.N == 0 {
+			return fmt.Errorf("it has rows of parameter %d in a form that rows do not have",
+				f.Ref.Param)
+		}
+		l.setRows(p, f, d, h.clock)
+	}
+	if h.flags&endsClock != 0 {
+		l.age.advance(from, h.clock)
+	}
+	return nil
+}
+
+func (l *lane) setRows(p *param, f Frame, d Dense, at Clock) {
+	dst := p.rowsOf(f.Ref)
+	copy(dst, d)
+	for _, it := range p.mine.over(f.Ref.Row, f.Ref.N) {
+		it.addTo(dst, f.Ref.Row, f.Ref.N)
+	}
+	for i := f.Ref.Row; i < f.Ref.Row+f.Ref.N; i++ {
+		if l.tagged != nil {
+			l.tagged.came(p, i, f.Tag)
+		}
+		p.versions[i] = f.Tag
+		if p.ages != nil {
+			p.ages[i], p.reads[i] = max(p.ages[i], at), unasked
+		} else if p.reads[i] != live {
+			p.reads[i] = live
+			p.lacking--
+		}
+	}
+	l.e.touch(p, f.Ref)
+}
+
+// fresh reports whether rows may be read that hold what everybody wrote in clocks before
+// need, and asks for those that are missing.
+func (l *lane) fresh(p *param, ref Ref, need Clock) bool {
+	if p.ages == nil {
+		if p.lacking > 0 {
+			l.ask(p, ref, 0, func(i int32) bool { return p.reads[i] == unasked })
+		}
+		return need <= l.e.cfg.Start || l.standing(p, ref) && l.reached(p, ref, need)
+	}
+	old := func(i int32) bool { return p.ages[i] < need }
+	l.ask(p, ref, need, func(i int32) bool { return old(i) && p.reads[i] == unasked })
+	for i := ref.Row; i < ref.Row+ref.N; i++ {
+		if old(i) {
+			return false
+		}
+	}
+	return true
+}
+
+// standing reports whether owners send rows whenever they change.
+func (l *lane) standing(p *param, ref Ref) bool {
+	if p.lacking == 0 {
+		return true
+	}
+	for _, s := range p.reads[ref.Row : ref.Row+ref.N] {
+		if s != live {
+			return false
+		}
+	}
+	return true
+}
+
+// ask sends for some rows, each to its owner.
+func (l *lane) ask(p *param, ref Ref, need Clock, which func(int32) bool) {
+	wanted := map[NodeID][]Ref{}
+	for i := ref.Row; i < ref.Row+ref.N; i++ {
+		if !which(i) {
+			continue
+		}
+		p.reads[i] = asked
+		list := wanted[p.owner[i]]
+		if k := len(list) - 1; k >= 0 && list[k].Row+list[k].N == i {
+			list[k].N++
+		} else {
+			list = append(list, Ref{p.id, i, 1})
+		}
+		wanted[p.owner[i]] = list
+	}
+	for _, id := range l.owners {
+		if refs := wanted[id]; refs != nil {
+			h := header{kind: kindGet, lane: l.index, clock: need}
+			if p.ages == nil {
+				h.flags = asksStanding
+			}
+			l.e.post(id, &parcel{head: h, body: [][]byte{appendRefs(nil, refs)}})
+		}
+	}
+}

@@ -1,0 +1,78 @@
+package distrib
+
+// tags follows which version of which rows a node's workers compute from: updates are
+// tagged with it, and the owner is told when nobody here will use a version any more.
+type tags struct {
+	rule Snapshots
+	read []map[rowOf]Version // by each worker
+	here map[rowOf][]held    // versions that were received and not given back
+	back map[NodeID][]Frame  // by owner: versions to give back, their numbers in Tag
+}
+
+// held is a version of a row, received so many times.
+type held struct {
+	version Version
+	times   int
+}
+
+func newTags(rule Snapshots, workers int) *tags {
+	t := &tags{rule: rule, here: map[rowOf][]held{}, back: map[NodeID][]Frame{}}
+	for range workers {
+		t.read = append(t.read, map[rowOf]Version{})
+	}
+	return t
+}
+
+// of is the version of a row that a worker has read; 0 if it has never been sent.
+func (t *tags) of(worker int, p *param, row int32) Version {
+	return t.read[worker][rowOf{p.id, row}]
+}
+
+// came notes that a version of a row has been received.
+func (t *tags) came(p *param, row int32, v Version) {
+	at := rowOf{p.id, row}
+	list := t.here[at]
+	if k := len(list) - 1; k >= 0 && list[k].version == v {
+		list[k].times++
+	} else {
+		t.here[at] = append(list, held{v, 1})
+	}
+	t.release(p, at)
+}
+
+// taken notes that a worker has read rows as they are now.
+func (t *tags) taken(worker int, p *param, from, to int32) {
+	for row := from; row < to; row++ {
+		at := rowOf{p.id, row}
+		if list := t.here[at]; len(list) > 0 {
+			t.read[worker][at] = list[len(list)-1].version
+			t.release(p, at)
+		}
+	}
+}
+
+// release gives back the versions that no worker has read last, but the newest.
+func (t *tags) release(p *param, at rowOf) {
+	list := t.here[at]
+	keep := list[:0]
+	for i, h := range list {
+		if i == len(list)-1 || t.used(at, h.version) {
+			keep = append(keep, h)
+			continue
+		}
+		id := p.owner[at.row]
+		for range h.times {
+			t.back[id] = append(t.back[id], Frame{Ref: Ref{at.param, at.row, 1}, Tag: h.version})
+		}
+	}
+	t.here[at] = keep
+}
+
+func (t *tags) used(at rowOf, v Version) bool {
+	for _, r := range t.read {
+		if got, ok := r[at]; ok && got == v {
+			return true
+		}
+	}
+	return false
+}
