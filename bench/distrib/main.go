@@ -1,0 +1,72 @@
+// Command distrib measures what docs/measurements/distrib.md quotes, and prints it as
+// tables: the goals of package distrib, on simulated networks, beside plain baselines.
+//
+//	go run ./bench/distrib -table G2
+//	go run ./bench/distrib -table all
+//	go run ./bench/distrib -table G2 -quick
+//
+// The network and the time are simulated (package memnet in a bubble of testing/synctest):
+// what a table says does not depend on this machine or its load, and a minute takes as
+// long as the arithmetic in it. Computing is emulated by sleeping. Bubbles belong to
+// tests, so the program runs its tables as tests do; with -quick they are only tried out,
+// as `go test ./bench/distrib` does.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"testing"
+)
+
+// table is what the command prints.
+type table struct {
+	name, goal string
+	print      func(t *testing.T, w io.Writer, quick bool) error
+}
+
+func tables() []table {
+	return []table{
+		{"G2", "stale-synchronous beside bulk-synchronous workers", staleness},
+		{"G18", "Bösen's example: regression with 4 workers, staleness 2", covertype},
+	}
+}
+
+func main() {
+	name := flag.String("table", "", "G2, G18, … or all")
+	quick := flag.Bool("quick", false, "only try the tables out")
+	testing.Init()
+	flag.Parse()
+	var tests []testing.InternalTest
+	out := os.Stdout
+	for _, tb := range tables() {
+		if tb.name == *name || *name == "all" {
+			tests = append(tests, testing.InternalTest{Name: tb.name,
+				F: func(t *testing.T) { tb.run(t, out, *quick) }})
+		}
+	}
+	if len(tests) == 0 {
+		fmt.Fprintln(os.Stderr, "distrib: -table must be all or one of", names())
+		os.Exit(2)
+	}
+	os.Stdout = os.Stderr // where testing says how it went
+	testing.Main(func(string, string) (bool, error) { return true, nil }, tests, nil, nil)
+}
+
+func names() string {
+	var all []string
+	for _, tb := range tables() {
+		all = append(all, tb.name)
+	}
+	return strings.Join(all, " ")
+}
+
+func (tb table) run(t *testing.T, w io.Writer, quick bool) {
+	fmt.Fprintf(w, "## %s: %s\n\n`go run ./bench/distrib -table %s`\n\n", tb.name, tb.goal, tb.name)
+	if err := tb.print(t, w, quick); err != nil {
+		t.Fatalf("%s: %v", tb.name, err)
+	}
+	fmt.Fprintln(w)
+}
