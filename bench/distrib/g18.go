@@ -28,8 +28,8 @@ func covertype(t *testing.T, w io.Writer, quick bool) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "%d + %d drawn samples of 54 features and 7 classes, %d epochs of 10 batches.\n\n"+
-		"| run | entropy | less serial | train error | test error |\n|---|---|---|---|---|\n",
+	fmt.Fprintf(w, "%d + %d drawn samples of 54 features and 7 classes, %d epochs of 10 "+
+		"batches.\n\n| run | entropy | less serial | train error | test error |\n|---|---|---|---|---|\n",
 		m.Train.Len(), m.Test.Len(), m.Epochs)
 	last := serial[m.Epochs]
 	line := func(name string, p workload.Progress) {

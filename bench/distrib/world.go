@@ -70,7 +70,7 @@ func (w world) inside(s scheme, work job) (*outcome, error) {
 	var all sync.WaitGroup
 	for i := range w.nodes {
 		all.Go(func() {
-			errs[i] = w.node(ctx, net, i, s, func(ctx context.Context, s distrib.Synchronizer) error {
+			errs[i] = w.node(net, i, s, func(s distrib.Synchronizer) error {
 				err := work(ctx, s, workload.Worker{Rank: i, Of: w.nodes, Report: report})
 				mu.Lock()
 				defer mu.Unlock()
@@ -87,14 +87,14 @@ func (w world) inside(s scheme, work job) (*outcome, error) {
 }
 
 // node is one node's life.
-func (w world) node(ctx context.Context, net *memnet.Network, i int, s scheme,
-	work func(context.Context, distrib.Synchronizer) error) error {
+func (w world) node(net *memnet.Network, i int, s scheme,
+	work func(distrib.Synchronizer) error) error {
 	n := net.Node(distrib.NodeID(i))
 	sync, end, err := s.join(n, w.view(i))
 	if err != nil {
 		return errors.Join(err, n.Close())
 	}
-	return errors.Join(work(ctx, sync), sync.Close(), end())
+	return errors.Join(work(sync), sync.Close(), end())
 }
 
 func (w world) view(self int) distrib.View {

@@ -244,18 +244,21 @@ func TestBadTasks(t *testing.T) {
 	ctx := context.Background()
 	good, other := covertype(), covertype()
 	other.Test = &Samples{Features: 3, Classes: 7}
+	mlr := func(rate, decay float64) func() error {
+		return (&MLR{Train: good.Train, Epochs: 1, Rate: rate, Decay: decay}).Check
+	}
 	for name, f := range map[string]func() error{
-		"no samples": func() error { return (&MLR{Epochs: 1, Rate: 1}).Run(ctx, nil, Worker{Of: 1}) },
-		"no epochs":  func() error { return (&MLR{Train: good.Train, Rate: 1}).Check() },
-		"no rate":    func() error { return (&MLR{Train: good.Train, Epochs: 1}).Check() },
-		"rate": func() error {
-			return (&MLR{Train: good.Train, Epochs: 1, Rate: math.NaN()}).Check()
+		"no samples": func() error {
+			return (&MLR{Epochs: 1, Rate: 1}).Run(ctx, nil, Worker{Of: 1})
 		},
-		"growing":   func() error { return (&MLR{Train: good.Train, Epochs: 1, Rate: 1, Decay: 2}).Check() },
+		"no epochs": func() error { return (&MLR{Train: good.Train, Rate: 1}).Check() },
+		"no rate":   mlr(0, 1),
+		"rate":      mlr(math.NaN(), 1),
+		"growing":   mlr(1, 2),
 		"other":     other.Check,
 		"worker":    func() error { return good.Run(ctx, nil, Worker{Rank: 2, Of: 2}) },
 		"no data":   func() error { return (&MF{Rank: 1, Epochs: 1, Rate: 1}).Check() },
-		"no rank":   func() error { return (&MF{Data: lowRank().Data, Epochs: 1, Rate: 1}).Check() },
+		"no rank":   func() error { m := lowRank(); m.Rank = 0; return m.Check() },
 		"lambda":    func() error { m := lowRank(); m.Lambda = -1; return m.Check() },
 		"mf epochs": func() error { m := lowRank(); m.Epochs = 0; return m.Check() },
 	} {
