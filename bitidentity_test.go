@@ -213,3 +213,7 @@ func TestFeedErrors(t *testing.T) {
 		t.Error("no value is read")
 	}
 }
+
+// TestPlansOfExchanges: the same of graphs whose values workers exchange, in a world of
+// one.
+func TestPlansOfExchanges(t *testing.T) { plansDoNotAffect(t, randgraph.Exchanging) }

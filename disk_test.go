@@ -87,7 +87,9 @@ func TestDiskDoesNotAffectResults(t *testing.T) {
 // host memory and above, under all policies.
 func TestRandomGraphsOnDisk(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m := randgraph.Random(func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "pick") }, 12)
+		draw := rapid.SampledFrom([]func(func(int) int, int) *randgraph.Model{randgraph.Random,
+			randgraph.Exchanging}).Draw(t, "kind")
+		m := draw(func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "pick") }, 12)
 		want, err := plain(m)
 		if err != nil {
 			t.Fatal(err)

@@ -142,6 +142,7 @@ func (s *Session) open(o Options) error {
 		if err != nil {
 			return err
 		}
+		exec.Join(o.Network)
 		t := &target{name: s.planned.Targets[i].Name, result: r, exec: exec}
 		for _, f := range r.Plan.Feeds {
 			t.feeds = append(t.feeds, byName[f.Name])

@@ -150,13 +150,17 @@ type Options struct {
 	Model       string          // by which name the machine knows the graph, if it does
 
 	// How Open runs the plans.
-	Device             string         // "" is CPU
-	Threads            int            // threads of a kernel; 0 means one for every processor
-	CopyBytesPerSecond int64          // speed of each copy engine; 0 means as fast as memory
-	Disk               string         // directory of the file that is CPU's disk, if it has one
-	Trace              *TraceRecorder // records every task; nil records nothing
-	Logger             *zap.Logger    // nil logs nothing
-	Seed               uint64         // selects the initial values of variables
+	Device             string // "" is CPU
+	Threads            int    // threads of a kernel; 0 means one for every processor
+	CopyBytesPerSecond int64  // speed of each copy engine; 0 means as fast as memory
+	Disk               string // directory of the file that is CPU's disk, if it has one
+	// Network carries the exchanges of the graph's Sends and Awaits between the workers of
+	// a job, each of which has a session of its own; nil if there is one worker, which
+	// awaits what it has sent.
+	Network Network
+	Trace   *TraceRecorder // records every task; nil records nothing
+	Logger  *zap.Logger    // nil logs nothing
+	Seed    uint64         // selects the initial values of variables
 	// NoInitialize leaves variables zero: for who sets all of them at once, as from a
 	// checkpoint. Constants have their data nevertheless.
 	NoInitialize bool

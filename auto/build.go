@@ -32,6 +32,11 @@ func (e *evaluator) hosted(s *state, o *op) bool {
 func (e *evaluator) settle(s *state) {
 	e.fixed = 0
 	for g := range e.groups {
+		if e.groups[g].hosted {
+			s.home[g] = onHost
+		}
+	}
+	for g := range e.groups {
 		here := s.home[g] == resident
 		for _, r := range e.groups[g].readers {
 			here = here && s.home[r] != onHost

@@ -112,6 +112,7 @@ func (x *extraction) placeOps() {
 		root, _ := f.Resolve()
 		x.runs[root.Node.ID] = device
 	}
+	network := x.keepHosted()
 	order := x.program.Order
 	for i := len(order) - 1; i >= 0; i-- {
 		n := x.program.Graph.Node(order[i])
@@ -119,6 +120,11 @@ func (x *extraction) placeOps() {
 			continue
 		}
 		x.runs[n.ID] = max(x.home(n), device)
+		if hosted := x.hosted != nil && x.hosted[n.ID]; hosted && n.Mutates == 0 {
+			x.runs[n.ID] = network
+		} else if !hosted && x.runs[n.ID] == network {
+			x.runs[n.ID] = device // as its variables may be
+		}
 		for _, v := range n.In {
 			root, _ := v.Resolve()
 			switch r := &x.runs[root.Node.ID]; {
@@ -130,6 +136,22 @@ func (x *extraction) placeOps() {
 		}
 	}
 	x.readers()
+}
+
+// keepHosted marks the groups that are on the host since workers exchange values, and
+// returns one without leaves, by which the exchanges run and what depends on them; -1 if
+// there are none.
+func (x *extraction) keepHosted() int32 {
+	if x.hosted == nil {
+		return -1
+	}
+	for i := range x.leaves {
+		if l := &x.leaves[i]; x.hosted[l.node.ID] {
+			x.groups[l.group].hosted = true
+		}
+	}
+	x.groups = append(x.groups, group{hosted: true, dead: true})
+	return int32(len(x.groups) - 1)
 }
 
 // home is the group by which a node runs, whose readers' group is known.

@@ -18,7 +18,7 @@ func (e *evaluator) hostBound(s *state) int64 {
 		o := &e.ops[i]
 		hosted := e.hosted(s, o)
 		for _, v := range o.out {
-			if hosted || e.gone[v] {
+			if (hosted || e.gone[v]) && o.takes < 0 {
 				sum += e.values[v].bytes
 			}
 		}
@@ -91,6 +91,7 @@ func (e *evaluator) hostPeak(s *state) int64 {
 		hosted := e.hosted(s, o)
 		for _, v := range o.out {
 			switch b := e.values[v].bytes; {
+			case o.takes >= 0: // within those of the operand
 			case hosted:
 				changes.hold(e.hostStart[i], until[v], b)
 			case e.gone[v]:
@@ -127,6 +128,11 @@ func (e *evaluator) lastOnHost(s *state) []int64 {
 	}
 	for _, v := range e.fetches {
 		until[v] = never
+	}
+	for i := len(e.ops) - 1; i >= 0; i-- {
+		if o := &e.ops[i]; o.takes >= 0 {
+			until[o.takes] = max(until[o.takes], until[o.out[0]])
+		}
 	}
 	return until
 }

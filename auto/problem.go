@@ -35,10 +35,21 @@ type op struct {
 	writes     []int32 // of an update: the leaves' whole values
 	scratch    int64
 	group      int32 // it runs where this group's updates run; -1: on the device
+	side       side  // of an exchange, if it is one
+	takes      int32 // of an exchange: the value whose bytes its result takes over, or -1
 	// limit is the last operation before which it may be executed again: the
 	// first that writes a variable it reads. -1: it may not.
 	limit int32
 }
+
+// side is the part that an operation has in an exchange.
+type side uint8
+
+const (
+	neither side = iota
+	sends
+	awaits
+)
 
 // value is bytes that may be on the device for a while: a result, an input, or
 // the part of a variable or constant that some operation reads.
@@ -77,6 +88,8 @@ type group struct {
 	// of them runs on the host, so must these leaves be.
 	readers []int32
 	dead    bool // the program does not read it
+	// hosted: its updates depend on exchanges, so they are on the host, and it is too.
+	hosted bool
 	// light: written back, it moves hardly more bytes than updated on the host, since
 	// its states are small and its weights are read whole by others too.
 	light bool
@@ -85,7 +98,11 @@ type group struct {
 // New extracts the problem from a program that has an order. Only Live and Order
 // are read.
 func New(p *pass.Program, m machine.Model) *Problem {
-	x := extraction{Problem: &Problem{program: p}, model: m, parts: map[part]int32{}}
+	x := extraction{Problem: &Problem{program: p}, model: m, parts: map[part]int32{},
+		hosted: p.Hosted()}
+	if x.hosted != nil {
+		x.overwrites = p.Overwrites()
+	}
 	x.groupLeaves()
 	x.placeOps()
 	for _, id := range p.Order {
@@ -109,6 +126,9 @@ type extraction struct {
 	model machine.Model
 	parts map[part]int32
 	runs  []int32 // by node: the group by which it runs, or -1
+
+	hosted     []bool // by node: it is on the host; nil if there are no exchanges
+	overwrites []bool // by node: an exchange in the bytes of its operand
 }
 
 func roundUp(n int64) int64 { return (n + arena.Align - 1) &^ (arena.Align - 1) }
@@ -141,6 +161,7 @@ func (x *extraction) add(n *graph.Node) {
 		o.args = append(o.args, a)
 		o.in = appendNew(o.in, a)
 	}
+	x.exchange(n, &o)
 	o.writes = o.args[:n.Mutates:n.Mutates]
 	if n.Mutates > 0 {
 		g := &x.groups[o.group]
@@ -154,6 +175,24 @@ func (x *extraction) add(n *graph.Node) {
 	}
 	o.over = x.replaceable(n, o.args)
 	x.ops = append(x.ops, o)
+}
+
+// exchange notes what an exchange is, which takes the time of a copy.
+func (x *extraction) exchange(n *graph.Node, o *op) {
+	o.takes = -1
+	if !n.Exchanges() {
+		return
+	}
+	bytes := n.Out[0].Bytes()
+	if o.side = awaits; !n.Awaits() {
+		o.side = sends
+		o.host = x.copyTime(space.Host, space.Network, bytes)
+	} else {
+		o.host = x.copyTime(space.Network, space.Host, bytes)
+	}
+	if x.overwrites[n.ID] {
+		o.takes = o.args[0]
+	}
 }
 
 // appendNew appends what is not there yet. Operations with very many operands

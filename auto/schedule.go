@@ -16,6 +16,8 @@ const (
 	inStream
 	outStream
 	hostStream
+	sendStream
+	awaitStream
 )
 
 // Schedule translates a decision of this problem: all executions and copies, in the
@@ -31,6 +33,10 @@ func (pr *Problem) Schedule(d *Decision) *pass.Schedule {
 			{Name: "in", Engine: space.CopyIn}, {Name: "out", Engine: space.CopyOut},
 			{Name: "host", Engine: space.HostCompute}},
 	}}
+	if slices.ContainsFunc(pr.ops, func(o op) bool { return o.side != neither }) {
+		w.s.Streams = append(w.s.Streams, pass.Stream{Name: "send", Engine: space.Send},
+			pass.Stream{Name: "await", Engine: space.Await})
+	}
 	w.steps()
 	w.bind()
 	w.stayIDs()
@@ -286,7 +292,8 @@ func (w *writer) scratch(o *op, i int32, in space.ID, end int64) pass.StayID {
 // hostExecution enters an execution on the host.
 func (w *writer) hostExecution(i, x int32) {
 	o := &w.ops[x]
-	ev := pass.Event{Node: o.node.ID, Stream: hostStream, Src: pass.NoStay, Dst: pass.NoStay}
+	ev := pass.Event{Node: o.node.ID, Stream: hostStream + uint8(o.side), Src: pass.NoStay,
+		Dst: pass.NoStay}
 	for _, v := range o.args {
 		if l := w.values[v].leaf; l >= 0 {
 			ev.In = append(ev.In, w.bound[l])
@@ -295,9 +302,13 @@ func (w *writer) hostExecution(i, x int32) {
 		}
 	}
 	for _, v := range o.out {
+		over := pass.NoStay
+		if o.takes >= 0 {
+			over = w.host[o.takes]
+		}
 		w.host[v] = w.add(pass.Stay{Value: w.values[v].of, Bytes: w.values[v].raw,
 			Space: space.Host, Origin: pass.Made, From: i, To: max(i, w.last(w.until[v])),
-			Over: pass.NoStay})
+			Over: over})
 		ev.Out = append(ev.Out, w.host[v])
 	}
 	ev.Scratch = w.scratch(o, i, space.Host, w.hostEnd[x])

@@ -193,7 +193,7 @@ func (s *search) free() bool {
 		}
 	}
 	for g, h := range s.best.home {
-		if h != resident && !s.pinned[g] {
+		if h != resident && !s.pinned[g] && !s.groups[g].hosted {
 			return false
 		}
 	}
@@ -319,7 +319,8 @@ func (s *search) tails() {
 func (s *search) last() int32 {
 	for i := len(s.ops) - 1; i >= 0; i-- {
 		o := &s.ops[i]
-		if len(o.writes) > 0 && s.hosted(s.best, o) && !s.pinned[o.group] {
+		if len(o.writes) > 0 && s.hosted(s.best, o) && !s.pinned[o.group] &&
+			!s.groups[o.group].hosted {
 			return o.group
 		}
 	}

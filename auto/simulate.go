@@ -1,5 +1,7 @@
 package auto
 
+import "slices"
+
 // heap is what will be free when, the earliest first.
 type heap []freeing
 
@@ -202,23 +204,51 @@ func (e *evaluator) writes(i, v int32) bool {
 
 // updates runs the operations of the host, one after the other: each when the
 // gradients that it reads have come, and when the copies that read the variables
-// it writes are done.
+// it writes are done. Sends and awaits have engines of their own: a send follows the one
+// before it, and an await all sends before it.
 func (e *evaluator) updates(s *state) int64 {
-	var now int64
+	var idle [awaits + 1]int64 // by side: since when
 	for i := range e.ops {
 		o := &e.ops[i]
 		if !e.hosted(s, o) {
 			continue
 		}
+		at := idle[o.side]
+		if o.side == awaits {
+			at = max(at, idle[sends])
+		}
 		for _, v := range o.in {
-			now = max(now, e.outEnd[v])
+			at = max(at, e.outEnd[v], e.madeOnHost(s, v))
 		}
 		for _, v := range o.writes {
-			now = max(now, e.staged[e.leaves[e.values[v].leaf].group])
+			at = max(at, e.staged[e.leaves[e.values[v].leaf].group])
 		}
-		e.hostStart[i] = now
-		now += o.host
-		e.hostEnd[i] = now
+		e.hostStart[i] = at
+		e.hostEnd[i] = at + o.host
+		idle[o.side] = e.hostEnd[i]
+		e.read(o, e.hostEnd[i])
 	}
-	return now
+	return slices.Max(idle[:])
+}
+
+// madeOnHost is when a value is there that an operation of the host makes, or 0.
+func (e *evaluator) madeOnHost(s *state, v int32) int64 {
+	p := e.values[v].producer
+	if p < 0 || !e.hosted(s, &e.ops[p]) {
+		return 0
+	}
+	return e.hostEnd[p]
+}
+
+// read has updates of the variables that an exchange reads come after it.
+func (e *evaluator) read(o *op, end int64) {
+	if o.side == neither {
+		return
+	}
+	for _, v := range o.in {
+		if l := e.values[v].leaf; l >= 0 {
+			g := e.leaves[l].group
+			e.staged[g] = max(e.staged[g], end)
+		}
+	}
 }

@@ -96,13 +96,14 @@ func (s *search) allowed(d *Decision) bool {
 	return true
 }
 
-// force makes the leaves be where another program has them.
+// force makes the leaves be where another program has them, or where exchanges have them.
 func (e *evaluator) force(homes []bool) {
 	if homes == nil {
 		return
 	}
 	for l := range e.leaves {
-		if e.forced[l] = -1; homes[e.leaves[l].node.ID] {
+		leaf := &e.leaves[l]
+		if e.forced[l] = -1; homes[leaf.node.ID] && !e.groups[leaf.group].hosted {
 			e.forced[l] = 1
 		}
 	}

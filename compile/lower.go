@@ -92,9 +92,16 @@ func (l *lowering) event(i int) {
 	e := &l.schedule.Events[i]
 	n := l.graph.Node(e.Node)
 	step := plan.Step{Node: n.ID, Name: n.Name, Part: int(e.Part), Stream: plan.StreamID(e.Stream)}
-	if e.Copies() {
+	exchange, sends := n.Sends()
+	switch {
+	case e.Copies():
 		step.Do = l.copies(e)
-	} else {
+	case sends:
+		step.Do = plan.Send{In: l.operands(e, n), Out: l.ref(e.Out[0], 0),
+			Bytes: n.Out[0].Bytes(), How: exchange.How}
+	case n.Awaits():
+		step.Do = plan.Await{At: l.ref(e.Out[0], 0), Bytes: n.Out[0].Bytes()}
+	default:
 		step.Do = l.launches(e, n)
 	}
 	l.plan.Steps[i] = step
@@ -110,11 +117,7 @@ func (l *lowering) copies(e *pass.Event) plan.Copy {
 // launches is the execution of a node.
 func (l *lowering) launches(e *pass.Event, n *graph.Node) plan.Launch {
 	do := plan.Launch{Op: n.Op.Name(), Scratch: plan.NoSlot, Mutates: n.Mutates,
-		In: slices.Grow([]plan.Ref(nil), len(e.In)), Out: slices.Grow([]plan.Ref(nil), len(e.Out))}
-	for k, id := range e.In {
-		_, off := n.In[k].Resolve()
-		do.In = append(do.In, l.ref(id, off))
-	}
+		In: l.operands(e, n), Out: slices.Grow([]plan.Ref(nil), len(e.Out))}
 	for _, id := range e.Out {
 		do.Out = append(do.Out, l.ref(id, 0))
 	}
@@ -122,6 +125,16 @@ func (l *lowering) launches(e *pass.Event, n *graph.Node) plan.Launch {
 		do.Scratch = l.of[e.Scratch]
 	}
 	return do
+}
+
+// operands are where the execution of a node finds them.
+func (l *lowering) operands(e *pass.Event, n *graph.Node) []plan.Ref {
+	in := slices.Grow([]plan.Ref(nil), len(e.In))
+	for k, id := range e.In {
+		_, off := n.In[k].Resolve()
+		in = append(in, l.ref(id, off))
+	}
+	return in
 }
 
 // bindings ties leaves to the slots of their stays.

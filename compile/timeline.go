@@ -37,6 +37,9 @@ func (p *prices) event(s *pass.Schedule, e *pass.Event) time.Duration {
 		_, bytes := common(s, e)
 		return p.Copy(engine.Reads(), engine.Writes(), bytes)
 	}
+	if engine.Copies() { // an exchange
+		return p.Copy(engine.Reads(), engine.Writes(), s.Stays[e.Out[0]].Bytes)
+	}
 	return p.nodes[engine.Reads()][e.Node]
 }
 

@@ -7,6 +7,7 @@
 package executor
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/gomem/gomem/graph"
@@ -51,6 +52,9 @@ type Executor struct {
 	fixed   []int64         // by space: end of the variables, which always count as used
 	peak    []int64         // by space: the most that any run has touched
 	ran     bool            // a run has been complete
+	network Network         // nil if there is one worker
+	run     context.Context // of the run under way
+	flights map[graph.NodeID]*flight
 }
 
 // work is a run of consecutive steps on one stream, of which only the first
@@ -72,7 +76,7 @@ func New(d device.Device, streams *Streams, memory []device.Memory, p *plan.Plan
 	}
 	e := &Executor{device: d, plan: p, graph: g, memory: memory,
 		fixed: make([]int64, len(p.Spaces)), peak: make([]int64, len(p.Spaces)),
-		begun: make([]uint64, len(p.Streams))}
+		begun: make([]uint64, len(p.Streams)), flights: map[graph.NodeID]*flight{}}
 	for _, s := range p.Streams {
 		st, err := streams.get(s)
 		if err != nil {
@@ -168,6 +172,10 @@ func (e *Executor) task(d device.Device, i int) (device.Task, error) {
 			l.Scratch = e.region(plan.Ref{Slot: do.Scratch}, e.plan.Slots[do.Scratch].Bytes)
 		}
 		return d.Launch(l)
+	case plan.Send:
+		return e.send(i, do)
+	case plan.Await:
+		return e.await(i, do)
 	}
 	return nil, fmt.Errorf("unknown action %T", s.Do)
 }

@@ -70,6 +70,7 @@ func (e *Executor) Run(ctx context.Context) error {
 	for i, s := range e.streams {
 		e.begun[i] = s.Begun()
 	}
+	e.run = ctx
 	err := e.issue(ctx)
 	e.device.Reset()
 	if _, failed := errors.AsType[*device.Error](err); err == nil || !failed && e.complete() {
@@ -77,6 +78,7 @@ func (e *Executor) Run(ctx context.Context) error {
 		err = e.account()
 	}
 	if err != nil {
+		e.abandon()
 		return &RunError{Torn: e.torn(), Err: e.explain(err)}
 	}
 	return nil

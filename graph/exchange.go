@@ -77,6 +77,9 @@ type Exchange struct {
 	Every int
 }
 
+// Due reports whether execution number step, from 1, is one that exchanges.
+func (x Exchange) Due(step float32) bool { return x.Every < 2 || int64(step)%int64(x.Every) == 0 }
+
 // Sender is implemented by the operation that hands its first operand to the network.
 // Its result has the type of that operand; it is the network's, and one node reads it:
 // that of an [Awaiter].

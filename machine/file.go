@@ -51,6 +51,9 @@ func (p *Profile) Check() error {
 		{"disk_write_bytes_per_second", p.DiskWrite, minRate, maxRate},
 		{"element_bytes", float64(p.ElementBytes), 1, 8},
 	}
+	if p.Network != 0 {
+		fields = append(fields, field{"network_bytes_per_second", p.Network, minRate, maxRate})
+	}
 	fields = append(p.Device.fields("device"), fields...)
 	fields = append(p.Host.fields("host"), fields...)
 	for _, model := range slices.Sorted(maps.Keys(p.Achieved)) {

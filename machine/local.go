@@ -61,7 +61,7 @@ func (l *Local) For(model string, nodes []*graph.Node) Model {
 		nodes = nodes[0].Graph().Nodes()
 	}
 	for _, n := range nodes {
-		if !n.Executes() {
+		if !n.Executes() || n.Exchanges() {
 			continue
 		}
 		if t, ok := l.Measured[Signature(n)]; ok {

@@ -36,6 +36,9 @@ type Profile struct {
 	// DiskRead and DiskWrite are bytes per second between the host's memory and disk.
 	DiskRead  float64 `json:"disk_read_bytes_per_second"`
 	DiskWrite float64 `json:"disk_write_bytes_per_second"`
+	// Network is bytes per second to the other workers of a job and, at the same time,
+	// from them; 0 is as fast as can be.
+	Network float64 `json:"network_bytes_per_second,omitempty"`
 	// ElementBytes is what the device, and copies to and from it, have for the four
 	// bytes of a graph's element: 2 on a machine that computes in half precision. All
 	// bytes are scaled alike; the host's operations, on the optimizer's state in full
@@ -101,10 +104,11 @@ func (b bound) seconds(n *graph.Node) float64 {
 // bytes is what so many bytes of a graph are on the device.
 func (b bound) bytes(n int64) float64 { return float64(n) * float64(b.ElementBytes) / 4 }
 
-// Time is nothing for what is not executed: leaves and views.
+// Time is nothing for what is not executed, leaves and views, and for exchanges, which
+// Copy prices.
 func (b bound) Time(n *graph.Node, in space.ID) time.Duration {
 	switch {
-	case !n.Executes():
+	case !n.Executes() || n.Exchanges():
 		return 0
 	case in == space.Device:
 		return duration(b.seconds(n) * b.scale)
@@ -113,10 +117,16 @@ func (b bound) Time(n *graph.Node, in space.ID) time.Duration {
 	return duration(b.Host.seconds(float64(c.FLOPs), float64(c.Bytes)))
 }
 
-// Copy is nothing for no bytes. Spaces beyond the host's are disks.
+// Copy is nothing for no bytes. Spaces beyond the host's are disks and the network, over
+// which bytes go as they are.
 func (b bound) Copy(from, to space.ID, bytes int64) time.Duration {
-	if bytes == 0 {
+	switch {
+	case bytes == 0:
 		return 0
+	case max(from, to) == space.Network && b.Network == 0:
+		return 0
+	case max(from, to) == space.Network:
+		return duration(float64(bytes) / b.Network)
 	}
 	return duration(b.bytes(bytes)/b.rate(from, to) + b.Latency/1e9)
 }

@@ -47,7 +47,7 @@ func NewAccount(p *pass.Program) *Account {
 		Input: make([]bool, p.Values()), Runs: make([]bool, n), Reads: make([][]int32, n),
 		Over: make([][]int32, n), Makes: make([]int64, n), Keeps: make([]int64, n),
 		Scratch: make([]int64, n), Staged: make([]int64, n)}
-	b := builder{Account: a, p: p, times: make([]int32, p.Values())}
+	b := builder{Account: a, p: p, times: make([]int32, p.Values()), hosted: p.Hosted()}
 	for _, node := range p.Graph.Nodes() {
 		switch onDevice := b.onDevice(node); {
 		case node.Kind == graph.KindVariable || node.Kind == graph.KindConstant:
@@ -84,9 +84,10 @@ func (a *Account) Least(id graph.NodeID) int64 {
 // builder makes an account.
 type builder struct {
 	*Account
-	p     *pass.Program
-	times []int32 // by value: how many operands of the node at hand are parts of it
-	parts []part  // of leaves that are staged for the node at hand
+	p      *pass.Program
+	hosted []bool  // by node: it is on the host whatever Place says
+	times  []int32 // by value: how many operands of the node at hand are parts of it
+	parts  []part  // of leaves that are staged for the node at hand
 }
 
 // part is a part of a leaf, in bytes.
@@ -97,6 +98,9 @@ type part struct {
 }
 
 func (b *builder) onDevice(n *graph.Node) bool {
+	if b.hosted != nil && b.hosted[n.ID] {
+		return false
+	}
 	return b.p.Place == nil || b.p.Place[n.ID] == space.Device
 }
 

@@ -11,7 +11,8 @@
 // phase that only updates on the host depend on.
 //
 // Without it, everything but the inputs lives on the device, as in the vanilla
-// baseline. Inputs are always fed to the host.
+// baseline. Inputs are always fed to the host. What workers exchange, and what depends
+// on it, is on the host in any case: see [pass.Program.Hosted].
 package placement
 
 import (
@@ -37,6 +38,11 @@ func Pass(host bool) pass.Pass {
 		}
 		if host {
 			placeUpdates(p)
+		}
+		for id, hosted := range p.Hosted() {
+			if hosted && p.Graph.Node(graph.NodeID(id)).Kind != graph.KindInput {
+				p.Place[id] = space.Host
+			}
 		}
 		return nil
 	}}

@@ -64,7 +64,7 @@ func (b *builder) stage(s *stagedPart, pos int32) {
 
 // launch writes an execution down.
 func (b *builder) launch(n *graph.Node, pos int32) {
-	e := pass.Event{Node: n.ID, Stream: b.hostStream(), In: b.room(len(n.In)),
+	e := pass.Event{Node: n.ID, Stream: b.hostStream(n), In: b.room(len(n.In)),
 		Out: b.room(len(n.Out)), Scratch: pass.NoStay, Src: pass.NoStay, Dst: pass.NoStay}
 	place, where := b.p.Place[n.ID], b.device
 	cost := n.Cost()
@@ -79,8 +79,11 @@ func (b *builder) launch(n *graph.Node, pos int32) {
 	for i, t := range n.Out {
 		s := pass.Stay{Space: place, Value: n.Value(i), Bytes: t.Bytes(), Origin: pass.Made}
 		e.Out[i] = b.stay(s)
-		if i == 0 && place == space.Device {
-			b.made.Stays[e.Out[i]].Over = b.reusable(n, e.In, pos)
+		switch over := &b.made.Stays[e.Out[i]].Over; {
+		case i == 0 && place == space.Device:
+			*over = b.reusable(n, e.In, pos)
+		case b.overwrites != nil && b.overwrites[n.ID]:
+			*over = e.In[0]
 		}
 		where[b.p.ValueIndex(n.Value(i))] = e.Out[i]
 	}

@@ -57,6 +57,8 @@ type builder struct {
 	load   []int64         // by compute stream: bytes and FLOPs given to it so far
 	recent []int32         // by compute stream: position of its last operation
 	spare  []pass.StayID   // room for operands of executions
+
+	overwrites []bool // by node: an exchange in the bytes of its operand; nil if there are none
 }
 
 // arrival is a copy towards the device: the next stay of a value, or a variable
@@ -96,7 +98,11 @@ func newBuilder(p *pass.Program, o Options) *builder {
 		copies: make([][]arrival, n), staged: make([][]*stagedPart, n),
 		drains: make([][]pass.StayID, n), share: o.Lookahead, last: map[part]reader{},
 		load: make([]int64, o.Streams), recent: make([]int32, o.Streams),
-		made: &pass.Schedule{Parts: p.Parts(), Window: window, Streams: Streams(o.Streams)},
+		made: &pass.Schedule{Parts: p.Parts(), Window: window,
+			Streams: Streams(o.Streams, p.Hosted() != nil)},
+	}
+	if len(b.made.Streams) > b.compute+3 {
+		b.overwrites = p.Overwrites()
 	}
 	if o.Unshared {
 		b.share = -1
@@ -114,16 +120,21 @@ func newBuilder(p *pass.Program, o Options) *builder {
 	return b
 }
 
-// Streams are so many compute streams, one for each direction of copies, and the
-// host's.
-func Streams(compute int) []pass.Stream {
+// Streams are so many compute streams, one for each direction of copies, the host's,
+// and, if workers exchange values, those that send and await.
+func Streams(compute int, exchanges bool) []pass.Stream {
 	var list []pass.Stream
 	for i := range compute {
 		list = append(list, pass.Stream{Name: fmt.Sprintf("compute%d", i), Engine: space.Compute})
 	}
-	return append(list, pass.Stream{Name: "in", Engine: space.CopyIn},
+	list = append(list, pass.Stream{Name: "in", Engine: space.CopyIn},
 		pass.Stream{Name: "out", Engine: space.CopyOut},
 		pass.Stream{Name: "host", Engine: space.HostCompute})
+	if exchanges {
+		list = append(list, pass.Stream{Name: "send", Engine: space.Send},
+			pass.Stream{Name: "await", Engine: space.Await})
+	}
+	return list
 }
 
 // count notes where partitions start and how many operations come before each
@@ -141,9 +152,21 @@ func (b *builder) count() int {
 	return begun
 }
 
-func (b *builder) inStream() uint8   { return uint8(b.compute) }
-func (b *builder) outStream() uint8  { return uint8(b.compute + 1) }
-func (b *builder) hostStream() uint8 { return uint8(b.compute + 2) }
+func (b *builder) inStream() uint8  { return uint8(b.compute) }
+func (b *builder) outStream() uint8 { return uint8(b.compute + 1) }
+
+// hostStream is the stream of a node that is executed on the host. Awaits have one of
+// their own, so that they hold up nothing but what needs them.
+func (b *builder) hostStream(n *graph.Node) uint8 {
+	_, sends := n.Sends()
+	switch {
+	case sends:
+		return uint8(b.compute + 3)
+	case n.Awaits():
+		return uint8(b.compute + 4)
+	}
+	return uint8(b.compute + 2)
+}
 
 // leaves gives variables, constants and inputs their stays. Every variable and
 // constant of the graph has one, whether or not this program reads it, so that

@@ -45,8 +45,8 @@ func Simulate(p *plan.Plan, g *graph.Graph, m machine.Model) Timeline {
 // price is what a step takes.
 func price(p *plan.Plan, g *graph.Graph, m machine.Model, s plan.Step) time.Duration {
 	e := p.Streams[s.Stream].Engine
-	if c, ok := s.Do.(plan.Copy); ok {
-		return m.Copy(e.Reads(), e.Writes(), c.Bytes)
+	if bytes, ok := s.Do.Moves(); ok {
+		return m.Copy(e.Reads(), e.Writes(), bytes)
 	}
 	return m.Time(g.Node(s.Node), e.Reads())
 }

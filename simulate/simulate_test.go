@@ -141,7 +141,9 @@ func sums(t require, p *plan.Plan, g *graph.Graph, m machine.Model) {
 // under several policies, with prices that make no sense.
 func TestRandomPlans(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m := randgraph.Random(func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "pick") }, 8)
+		draw := rapid.SampledFrom([]func(func(int) int, int) *randgraph.Model{randgraph.Random,
+			randgraph.Exchanging}).Draw(t, "kind")
+		m := draw(func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "pick") }, 8)
 		o := compile.Options{
 			Policy:    rapid.SampledFrom(compile.Policies()).Draw(t, "policy"),
 			Partition: rapid.IntRange(1, 6).Draw(t, "partition"),

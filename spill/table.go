@@ -39,6 +39,7 @@ type table struct {
 	s       *pass.Schedule
 	objects []object
 	of      []int32 // by stay: its object, or -1
+	last    []int32 // by stay: the last event at which its bytes are taken
 	load    *load   // of the host
 	visits  []visit // by object, in order
 }
@@ -47,12 +48,16 @@ type table struct {
 // room is short, nothing is there after its last use.
 func newTable(g *graph.Graph, s *pass.Schedule, leaves []bool, short bool) *table {
 	t := &table{graph: g, s: s, of: make([]int32, len(s.Stays))}
+	var taken []bool
+	t.last, taken = lasts(s)
 	for id := range s.Stays {
 		t.of[id] = -1
 		y := &s.Stays[id]
 		bound := y.Origin == pass.Bound
+		_, sends := y.Value.Node.Sends()
 		switch {
 		case y.Space != space.Host || y.Origin == pass.Workspace || y.Over != pass.NoStay,
+			sends || taken[id], // bytes that the network has may not move
 			y.Bytes != y.Value.Type().Bytes(),
 			bound && (!y.Fixed || !leaves[y.Value.Node.ID]):
 			continue
@@ -72,6 +77,20 @@ func newTable(g *graph.Graph, s *pass.Schedule, leaves []bool, short bool) *tabl
 	}
 	t.measure()
 	return t
+}
+
+// lasts are, by stay, the last events at which its bytes are taken, by itself or by those
+// that take them over, and whether there are such.
+func lasts(s *pass.Schedule) (last []int32, taken []bool) {
+	last, taken = make([]int32, len(s.Stays)), make([]bool, len(s.Stays))
+	for id := len(s.Stays) - 1; id >= 0; id-- {
+		y := &s.Stays[id]
+		last[id] = max(last[id], y.To)
+		if y.Over != pass.NoStay {
+			last[y.Over], taken[y.Over] = max(last[y.Over], last[id]), true
+		}
+	}
+	return last, taken
 }
 
 // uses lists the uses of all objects.
@@ -134,7 +153,7 @@ func (t *table) measure() {
 	for id := range t.s.Stays {
 		y := &t.s.Stays[id]
 		if y.Space == space.Host && y.Over == pass.NoStay && t.of[id] < 0 && len(changes) > 1 {
-			hold(y.From, y.To, round(y.Bytes))
+			hold(y.From, t.last[id], round(y.Bytes))
 		}
 	}
 	for i := range t.objects {

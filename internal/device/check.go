@@ -51,6 +51,24 @@ func (c Copy) Check() error {
 	return nil
 }
 
+// Check reports a call that no device may run: on an engine that has no part in the
+// network, with a region that is not in host memory, or with an operand of another size
+// than what it is copied to.
+func (c Call) Check() error {
+	if c.Engine != space.Send && c.Engine != space.Await {
+		return fmt.Errorf("an engine that %s does not call", c.Engine)
+	}
+	for i, r := range append([]Region{c.Data}, c.In...) {
+		if err := r.reached(c.Engine, "reach", space.Host); err != nil {
+			return fmt.Errorf("region %d: %w", i, err)
+		}
+	}
+	if len(c.In) > 0 && c.In[0].Bytes != c.Data.Bytes {
+		return fmt.Errorf("copy of %d bytes to %d", c.In[0].Bytes, c.Data.Bytes)
+	}
+	return nil
+}
+
 // Misplaced reports a task on a stream of another engine: what its operands were
 // checked for does not hold there.
 func Misplaced(task space.Engine, stream string, e space.Engine) error {

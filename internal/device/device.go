@@ -36,6 +36,10 @@ type Device interface {
 	// [Copy.Check] does, an engine that the device has not, and memories of
 	// another device.
 	Copy(c Copy) (Task, error)
+	// Call makes the task of calling a function about host memory. It refuses what
+	// [Call.Check] does, an engine that the device has not, and memories of another
+	// device.
+	Call(c Call) (Task, error)
 	// Err is the first error since the device was opened or reset: a task's, which
 	// is an *[Error], or the cause that Stop was given. After it no task begins.
 	Err() error
@@ -105,6 +109,22 @@ type Copy struct {
 	Name     string
 	What     string // the reason
 	Dst, Src Region
+}
+
+// Call describes the task of handing bytes of host memory to a function, such as one that
+// gives them to a network.
+type Call struct {
+	Engine space.Engine // of the streams that may run it: space.Send or space.Await
+	Step   int
+	Name   string
+	What   string
+	// In are read; what the first of them has is copied to Data, unless it is Data.
+	In   []Region
+	Data Region
+	// Do is given the bytes of In and Data, where the device has them: one that runs
+	// nothing does not call it. Once the device has stopped, stop is closed, and Do must
+	// return soon.
+	Do func(stop <-chan struct{}, in [][]byte, data []byte) error
 }
 
 // Task is something a stream of its engine can run, as often as one likes.

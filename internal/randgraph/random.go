@@ -18,6 +18,8 @@ type builder struct {
 	values     []graph.Value
 	vars       []graph.Value
 	square     []graph.Value // the variables f32[cols cols]
+	exchanges  bool
+	sent       int // exchanges so far
 }
 
 // Random builds a training step from up to size random operations on small
@@ -31,6 +33,13 @@ type builder struct {
 // step f32[].
 func Random(pick func(n int) int, size int) *Model {
 	b := &builder{g: graph.New(), pick: pick, rows: 2 * (1 + pick(4)), cols: 1 + pick(9)}
+	return b.step(size)
+}
+
+// Exchanging is Random, with values that workers exchange: gradients and others.
+func Exchanging(pick func(n int) int, size int) *Model {
+	b := &builder{g: graph.New(), pick: pick, rows: 2 * (1 + pick(4)), cols: 1 + pick(9),
+		exchanges: true}
 	return b.step(size)
 }
 
@@ -58,7 +67,11 @@ func (b *builder) step(size int) *Model {
 	loss := b.loss()
 	m := &Model{Graph: g, Fetches: append([]graph.Value{loss}, b.fetches(x)...),
 		Inputs: []graph.Value{x, b.seed, lr, step}}
-	for i, dw := range autodiff.Grad(loss, b.vars...) {
+	grads := autodiff.Grad(loss, b.vars...)
+	if b.exchanges {
+		m.Fetches = append(m.Fetches, b.exchange(grads, step)...)
+	}
+	for i, dw := range grads {
 		if dw.Valid() {
 			m.Updates = append(m.Updates, b.update(b.vars[i], dw, lr, step).ID)
 		}

@@ -49,7 +49,8 @@ func Open(o Options) (*Device, error) {
 	}
 	d := &Device{options: o, places: map[space.Engine]*place{}, opened: time.Now(),
 		pool: pool.New(o.Threads), create: createFile}
-	engines := []space.Engine{space.Compute, space.CopyIn, space.CopyOut, space.HostCompute}
+	engines := []space.Engine{space.Compute, space.CopyIn, space.CopyOut, space.HostCompute,
+		space.Send, space.Await}
 	if o.DiskDir != "" {
 		engines = append(engines, space.Copier(diskSpace, space.Host),
 			space.Copier(space.Host, diskSpace))

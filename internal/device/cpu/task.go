@@ -25,8 +25,8 @@ type task struct {
 	call kernel.Call
 	junk [][]byte // written without being read: poisoned first, in debug builds
 
-	bytes int64        // copied
-	copy  func() error // nil for a launch
+	bytes int64        // copied, or handed over
+	copy  func() error // or the call; nil for a launch
 }
 
 // mark is the largest end of the regions of a task in one memory.
@@ -98,6 +98,37 @@ func (d *Device) Copy(c device.Copy) (device.Task, error) {
 		t.copy = func() error { return m.store(c.Dst.Off, src) }
 	}
 	return t, err
+}
+
+// Call resolves the regions of a call.
+func (d *Device) Call(c device.Call) (device.Task, error) {
+	if err := c.Check(); err != nil {
+		return nil, err
+	}
+	place, err := d.place(c.Engine)
+	if err != nil {
+		return nil, err
+	}
+	t := &task{place: place, step: c.Step, name: c.Name, what: c.What, bytes: c.Data.Bytes}
+	data, err := t.take(c.Data)
+	if err != nil {
+		return nil, err
+	}
+	var in [][]byte
+	for _, r := range c.In {
+		b, err := t.take(r)
+		if err != nil {
+			return nil, err
+		}
+		in = append(in, b)
+	}
+	t.copy = func() error {
+		if len(in) > 0 && c.In[0] != c.Data {
+			copy(data, in[0])
+		}
+		return c.Do(d.fault.Done(), in, data)
+	}
+	return t, nil
 }
 
 // error is err as this task's.

@@ -68,6 +68,16 @@ func (d *Device) Copy(c device.Copy) (device.Task, error) {
 	return t, d.owns(t.touched)
 }
 
+// Call checks the regions. What it would call is never called.
+func (d *Device) Call(c device.Call) (device.Task, error) {
+	if err := c.Check(); err != nil {
+		return nil, err
+	}
+	t := &task{device: d, engine: c.Engine, step: c.Step, name: c.Name, what: c.What,
+		touched: append([]device.Region{c.Data}, c.In...)}
+	return t, d.owns(t.touched)
+}
+
 // owns reports a region of a memory that another device made.
 func (d *Device) owns(regions []device.Region) error {
 	for _, r := range regions {

@@ -105,6 +105,18 @@ func (d *Device) Copy(c device.Copy) (device.Task, error) {
 		Bytes: c.Dst.Bytes}}, nil
 }
 
+// Call prices what is called as the copy of its bytes from one space of its engine to the
+// other.
+func (d *Device) Call(c device.Call) (device.Task, error) {
+	t, err := d.Device.Call(c)
+	if err != nil {
+		return nil, err
+	}
+	takes := d.options.Copy(c.Engine.Reads(), c.Engine.Writes(), c.Data.Bytes)
+	return &task{t, takes, trace.Event{Step: c.Step, Name: c.Name, What: c.What,
+		Bytes: c.Data.Bytes}}, nil
+}
+
 // stream is null's with a time until which it is busy.
 type stream struct {
 	device.Stream

@@ -1,0 +1,56 @@
+package randgraph
+
+import (
+	"fmt"
+
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/ops"
+)
+
+// exchange replaces some of the gradients by what workers make of them: all sends before
+// all awaits, or each await after its send; some by a gate. It exchanges other values too,
+// among them leaves, views and what came of an exchange, and returns some to be fetched.
+func (b *builder) exchange(grads []graph.Value, step graph.Value) (fetches []graph.Value) {
+	apart := b.pick(2) == 0
+	var pending []func()
+	send := func(v graph.Value, done func(graph.Value)) {
+		name := fmt.Sprintf("x%d", b.sent)
+		b.sent++
+		how := []graph.How{{}, {Fold: graph.Sum}, {Via: "ring"}}[b.pick(3)]
+		var gate []ops.Gate
+		if b.pick(4) == 0 {
+			gate = append(gate, ops.Gate{Every: 2, Step: step})
+		}
+		flying := ops.Send(v, name, how, gate...)
+		await := func() { done(ops.Await(flying)) }
+		if pending = append(pending, await); !apart {
+			await()
+		}
+	}
+	for i, dw := range grads {
+		if dw.Valid() && b.pick(4) > 0 {
+			send(dw, func(v graph.Value) { grads[i] = v })
+		}
+	}
+	for range b.pick(3) {
+		v := b.any()
+		switch b.pick(4) {
+		case 0:
+			v = b.vars[b.pick(len(b.vars))]
+		case 1:
+			v = ops.ReshapeSizes(v, b.rows*b.cols)
+		}
+		send(v, func(v graph.Value) {
+			if b.pick(3) == 0 {
+				send(ops.Scale(v, 0.5), func(v graph.Value) { fetches = append(fetches, v) })
+			} else if b.pick(2) == 0 {
+				v = ops.Tanh(v)
+			}
+			fetches = append(fetches, v)
+		})
+	}
+	for i := 0; apart && i < len(pending); i++ {
+		pending[i]()
+	}
+	return fetches
+}

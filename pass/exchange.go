@@ -1,0 +1,87 @@
+package pass
+
+import (
+	"slices"
+
+	"github.com/gomem/gomem/graph"
+)
+
+// Hosted marks, by node, what is on the host since workers exchange values: exchanges,
+// all that depends on what they bring, the variables and constants that these touch, and
+// the updates of such variables. So a variable is updated where its gradient is when it
+// has come back, and no exchange has to do with the device. It is a matter of the whole
+// graph, so that all of its targets agree; nil if there are no exchanges.
+func (p *Program) Hosted() []bool {
+	nodes := p.Graph.Nodes()
+	first := slices.IndexFunc(nodes, func(n *graph.Node) bool { return n.Exchanges() })
+	if first < 0 {
+		return nil
+	}
+	h := hosted{graph: p.Graph, marks: make([]bool, len(nodes))}
+	for _, n := range nodes[first:] {
+		if n.Exchanges() || slices.ContainsFunc(n.In, h.brings) {
+			h.mark(n)
+		}
+	}
+	return h.marks
+}
+
+// hosted is nodes that are on the host.
+type hosted struct {
+	graph *graph.Graph
+	marks []bool
+}
+
+// brings reports whether a value is computed on the host.
+func (h *hosted) brings(v graph.Value) bool { return !v.Node.Leaf() && h.marks[v.Node.ID] }
+
+// mark puts a node on the host, with what must be there for it.
+func (h *hosted) mark(n *graph.Node) {
+	if h.marks[n.ID] {
+		return
+	}
+	h.marks[n.ID] = true
+	for _, v := range n.In {
+		root, _ := v.Resolve()
+		if k := root.Node.Kind; k != graph.KindVariable && k != graph.KindConstant {
+			continue
+		}
+		h.marks[root.Node.ID] = true
+		for _, w := range h.graph.Writers(root.Node.ID) {
+			h.mark(w)
+		}
+	}
+}
+
+// Overwrites marks, by node, the exchanges that work in the bytes of their first operand
+// in host memory: an await always does, and a send if nobody else needs all that these
+// bytes are of. Other sends copy the operand first.
+func (p *Program) Overwrites() []bool {
+	out := make([]bool, p.Graph.Len())
+	readers := make([]int, p.Values()) // by value: how many operands are parts of it
+	for _, id := range p.Order {
+		n := p.Graph.Node(id)
+		if !n.Executes() {
+			continue
+		}
+		for _, v := range n.In {
+			root, _ := v.Resolve()
+			readers[p.ValueIndex(root)]++
+		}
+	}
+	for _, v := range p.Fetches {
+		root, _ := v.Resolve()
+		readers[p.ValueIndex(root)]++
+	}
+	for _, id := range p.Order {
+		n := p.Graph.Node(id)
+		if _, sends := n.Sends(); sends {
+			root, _ := n.In[0].Resolve()
+			out[id] = !root.Node.Leaf() && readers[p.ValueIndex(root)] == 1 &&
+				root.Type().Bytes() == n.Out[0].Bytes()
+		} else {
+			out[id] = n.Awaits()
+		}
+	}
+	return out
+}
