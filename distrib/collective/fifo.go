@@ -1,5 +1,7 @@
 package collective
 
+import "sync"
+
 // fifo is a queue that keeps its memory.
 type fifo[T any] struct {
 	items []T
@@ -32,4 +34,52 @@ func (q *fifo[T]) remove(i int) T {
 		q.items, q.first = q.items[:0], 0
 	}
 	return x
+}
+
+// queue is a fifo that one goroutine fills and another one empties.
+type queue[T any] struct {
+	mu    sync.Mutex
+	items fifo[T]
+	some  chan struct{} // of one: there is something new
+	ended bool
+}
+
+func newQueue[T any]() queue[T] { return queue[T]{some: make(chan struct{}, 1)} }
+
+func (q *queue[T]) push(x T) {
+	q.mu.Lock()
+	q.items.push(x)
+	q.mu.Unlock()
+	q.signal()
+}
+
+func (q *queue[T]) signal() {
+	select {
+	case q.some <- struct{}{}:
+	default:
+	}
+}
+
+// pop waits for something; !ok: nothing comes any more.
+func (q *queue[T]) pop() (x T, ok bool) {
+	for {
+		q.mu.Lock()
+		n, ended := q.items.len(), q.ended
+		if n > 0 {
+			x = q.items.remove(0)
+		}
+		q.mu.Unlock()
+		if n > 0 || ended {
+			return x, n > 0
+		}
+		<-q.some
+	}
+}
+
+// end lets pop return when the queue is empty.
+func (q *queue[T]) end() {
+	q.mu.Lock()
+	q.ended = true
+	q.mu.Unlock()
+	q.signal()
 }

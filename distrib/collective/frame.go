@@ -120,7 +120,7 @@ func (f *frame) finish(err error) {
 	if b != nil {
 		b.flying--
 	}
-	if err != nil && b != nil && !g.closed {
+	if err != nil && b != nil && !g.closed && !(b.lenient && g.peers[f.to].bye) {
 		g.fail(g.lost(err, f.to))
 	}
 	f.batch, f.body[0], f.msg.Head = nil, nil, nil

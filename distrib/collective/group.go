@@ -64,7 +64,10 @@ type piece struct {
 }
 
 // batch counts what of some pieces is still on its way.
-type batch struct{ queued, flying int }
+type batch struct {
+	queued, flying int
+	lenient        bool // about members that have closed the group
+}
 
 // Stats counts bytes of payload.
 type Stats struct {
@@ -127,9 +130,24 @@ func (g *Group) Send(ctx context.Context, to int, tag uint64, b []byte) error {
 	return err
 }
 
+// notify sends b, which nobody changes, without waiting for anything. A member that has
+// closed the group need not get it.
+func (g *Group) notify(to int, tag uint64, b []byte) {
+	g.mu.Lock()
+	h := head{kind: userData, total: uint64(len(b))}
+	g.post(to, piece{b, tag, h, &batch{lenient: true}})
+	g.mu.Unlock()
+	g.pump()
+}
+
 // Recv waits for the next message of a rank and tag. One whose length is not that of b is
 // an error, and stays.
 func (g *Group) Recv(ctx context.Context, from int, tag uint64, b []byte) error {
+	return g.recv(ctx, from, tag, b, false)
+}
+
+// recv is Recv; a calm one waits for as long as it takes.
+func (g *Group) recv(ctx context.Context, from int, tag uint64, b []byte, calm bool) error {
 	if from < 0 || from >= len(g.members) || from == g.rank {
 		return fmt.Errorf("collective: rank %d of %d cannot receive from %d", g.rank, g.Size(),
 			from)
@@ -138,7 +156,7 @@ func (g *Group) Recv(ctx context.Context, from int, tag uint64, b []byte) error 
 	defer g.mu.Unlock()
 	p := &g.peers[from]
 	for off, first := 0, true; first || off < len(b); first = false {
-		w := &want{from: from, user: true, tag: tag, what: "a message"}
+		w := &want{from: from, user: true, tag: tag, what: "a message", calm: calm}
 		if err := g.wait(ctx, w); err != nil {
 			if off > 0 {
 				g.fail(err)
@@ -306,6 +324,14 @@ func (g *Group) settle(bt *batch) {
 		g.mu.Lock()
 	}
 	g.release(w)
+}
+
+// Abort gives up the group: what runs on it here or elsewhere fails.
+func (g *Group) Abort(reason error) {
+	g.mu.Lock()
+	g.fail(reason)
+	g.mu.Unlock()
+	g.tell()
 }
 
 // Close says goodbye: the others' operations that need this rank fail from now on, and what

@@ -23,6 +23,9 @@ func PushPull[T Number](ctx context.Context, g distrib.Group, x []T, owners int,
 
 func pushPullIn[T Number](l link, x []T, owners int, how Op) error {
 	n, r := l.size(), l.rank()
+	if n == 1 {
+		return nil
+	}
 	block := func(owner int) []T {
 		lo, hi := Block(len(x), owners, owner)
 		return x[lo:hi]
@@ -78,9 +81,7 @@ func own[T Number](l link, block []T, how Op) error {
 				return err
 			}
 		}
-		if n > 1 {
-			add(part, sum)
-		}
+		add(part, sum)
 		if how == Mean {
 			divide(part, n)
 		}
