@@ -104,7 +104,8 @@ func TestShardsSplit(t *testing.T) {
 		}
 		s := bound(t, &distrib.Shards{Block: rapid.IntRange(1, 100).Draw(t, "block")}, v, ps...)
 		from := int32(rapid.IntRange(0, rows-1).Draw(t, "row"))
-		r := distrib.Ref{Param: 1, Row: from, N: int32(rapid.IntRange(1, rows-int(from)).Draw(t, "n"))}
+		n := rapid.IntRange(1, rows-int(from)).Draw(t, "n")
+		r := distrib.Ref{Param: 1, Row: from, N: int32(n)}
 		next, last := r.Row, distrib.NodeID(-1)
 		s.Split(r, func(part distrib.Ref, owner distrib.NodeID) {
 			if part.Param != 1 || part.Row != next || part.N < 1 || owner == last {

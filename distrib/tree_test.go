@@ -254,7 +254,8 @@ func TestTreesKeepToRacks(t *testing.T) {
 		return racks(distrib.NodeID(place[a%64]), distrib.NodeID(place[b%64]))
 	}
 	for _, shared := range []bool{true, false} {
-		trees, err := distrib.Trees{Cost: cost, Shared: shared}.Build(nodeIDs(64, 1), nodeIDs(0, 64))
+		s := distrib.Trees{Cost: cost, Shared: shared}
+		trees, err := s.Build(nodeIDs(64, 1), nodeIDs(0, 64))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -295,7 +296,8 @@ func BenchmarkTrees(b *testing.B) {
 	cost := func(a, b distrib.NodeID) float64 {
 		return racks(distrib.NodeID(place[a]), distrib.NodeID(place[b]))
 	}
-	for _, s := range []distrib.Trees{{}, {Shared: true}, {Cost: cost}, {Cost: cost, Shared: true}} {
+	for _, s := range []distrib.Trees{{}, {Shared: true}, {Cost: cost},
+		{Cost: cost, Shared: true}} {
 		b.Run(fmt.Sprintf("n=155/shared=%v/racks=%v", s.Shared, s.Cost != nil), func(b *testing.B) {
 			for range b.N {
 				if _, err := s.Build(nodeIDs(155, 1), nodeIDs(0, 155)); err != nil {
