@@ -97,9 +97,9 @@ func (w *worker) room(ctx context.Context, p *param, bytes int64) error {
 func (l *lane) copies() int {
 	switch l.mode {
 	case graph:
-		return max(len(l.routes.own), 1)
+		return len(l.routes.own)
 	case carry:
-		return max(len(l.e.members)-1, 1)
+		return len(l.e.members) - 1
 	}
 	return 1
 }

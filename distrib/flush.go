@@ -15,7 +15,7 @@ func (e *Engine) flush(now Clock) {
 		case carry:
 			l.flushDrawn(now, ways)
 		case graph:
-			l.flushGraph(now, ways)
+			l.flushGraph(now)
 		}
 	}
 }
@@ -74,8 +74,10 @@ func (l *lane) flushDrawn(now Clock, ways map[NodeID]Link) {
 	}
 }
 
-// flushGraph sends everything, of this node and on its way through, along fixed ways.
-func (l *lane) flushGraph(now Clock, ways map[NodeID]Link) {
+// flushGraph lets everything go, of this node and on its way through, along fixed ways. It
+// goes when there is room on the way: what comes until then is merged, so that a box never
+// holds more than the parameters' size.
+func (l *lane) flushGraph(now Clock) {
 	l.seen.advance(l.e.self, now+1)
 	for _, h := range l.routes.own {
 		b := l.box(h.to, h.paths)
@@ -83,7 +85,7 @@ func (l *lane) flushGraph(now Clock, ways map[NodeID]Link) {
 	}
 	for _, b := range l.boxes {
 		if !lazy(l.cons) || last(now) || b.due(now) {
-			b.release(now, ways)
+			b.wanted = true
 		}
 	}
 }
@@ -102,6 +104,9 @@ func (b *box) mark(of NodeID, at Clock) {
 
 // due reports whether somebody may wait for what is in a box of a graph.
 func (b *box) due(now Clock) bool {
+	if b.lane.e.meeting {
+		return true
+	}
 	for _, it := range b.items {
 		if !it.rest && b.lane.cons.Due(&it.Entry, now) {
 			return true
@@ -117,10 +122,11 @@ func (b *box) due(now Clock) bool {
 }
 
 // release sends a box of a graph, with the clocks of all whose updates are in it.
-func (b *box) release(now Clock, ways map[NodeID]Link) {
+func (b *box) release(now Clock) {
+	b.wanted = false
 	items := b.take(func(*item) bool { return true })
-	if now < endOfTime-1 {
-		items = b.split(items, now, ways[b.dest])
+	if now < endOfTime-1 && !b.lane.e.meeting {
+		items = b.split(items, now, b.lane.e.ways()[b.dest])
 	}
 	if len(items) > 0 || len(b.marks) > 0 {
 		b.lane.dispatch(b, items, header{paths: b.paths})
@@ -130,7 +136,11 @@ func (b *box) release(now Clock, ways map[NodeID]Link) {
 // dispatch puts items into parcels no larger than a message, the last of which carries
 // the clock, or the marks of the box.
 func (l *lane) dispatch(b *box, items []*item, end header) {
+	apart := l.e.cfg.heldBack()
 	slices.SortStableFunc(items, func(x, y *item) int {
+		if apart && x.Made != y.Made {
+			return int(x.Made - y.Made)
+		}
 		if x.Ref.Param != y.Ref.Param {
 			return int(x.Ref.Param) - int(y.Ref.Param)
 		}
@@ -142,9 +152,9 @@ func (l *lane) dispatch(b *box, items []*item, end header) {
 	b.marks = nil
 	var part []*item
 	size := 0
-	for _, it := range items {
+	for i, it := range items {
 		n := it.U.WireSize() + headerSize
-		if size > 0 && size+n > l.e.cfg.Message {
+		if size > 0 && (size+n > l.e.cfg.Message || apart && it.Made != items[i-1].Made) {
 			l.e.ship(b.dest, &parcel{head: plain, items: part})
 			part, size = nil, 0
 		}

@@ -132,6 +132,10 @@ func (e *Engine) newLane(index int, plan Plan) (*lane, error) {
 		return nil, errors.New("distrib: a filter on the way down that keeps parts back needs a " +
 			"plan that sends sums, Down: Deltas; rows can only be rounded")
 	}
+	if _, never := l.cons.(Async); never && e.cfg.Ordered {
+		return nil, errors.New("distrib: updates cannot be folded in by clock (Ordered) where " +
+			"nobody waits for clocks (Async)")
+	}
 	l.rmw = l.mode == served && additive(plan.Rule)
 	return l, nil
 }
@@ -145,7 +149,7 @@ func (l *lane) chooseMode() {
 		l.mode = served
 	case draws(l.plan.Topology):
 		l.mode = carry
-	case l.anyWays():
+	case l.anyWays() || len(l.plan.Every) == 0:
 		l.mode = graph
 	default:
 		l.mode = local

@@ -130,6 +130,9 @@ func (e *Engine) Bound() Memory {
 		b.Held = owned * ahead * int64(len(e.members))
 	}
 	for _, l := range e.lanes {
+		if l.mode == graph {
+			b.Outbox += 3 * dense * int64(l.routes.boxes())
+		}
 		if l.mode == flow {
 			b.Staged = ahead * dense
 			b.Queued = 2 * ahead * dense * int64(len(e.all))

@@ -42,6 +42,7 @@ type Engine struct {
 	again   time.Duration // after which there may be something to send
 	saving  sync.WaitGroup
 	barrier Clock // up to which everything that is done at barriers is done
+	meeting bool  // everybody is to have all updates: none waits on its way
 	apart   bool  // a barrier's work goes on: updates of others wait
 	audit   Audit
 	hash    uint64 // of the parameters

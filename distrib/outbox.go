@@ -33,6 +33,8 @@ type box struct {
 	by    map[itemKey]*item
 	marks []mark // not announced yet, ascending by node
 	told  Clock  // the clock that has been announced
+	// wanted says that a box of a graph goes as soon as there is room on the way.
+	wanted bool
 }
 
 // usage is how many bytes of updates an engine holds.

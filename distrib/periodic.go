@@ -66,15 +66,17 @@ func (l *lane) meet(ctx context.Context, job Periodic) error {
 // gather sends everything, and waits until everything of the clocks before is here.
 func (l *lane) gather(ctx context.Context) error {
 	e := l.e
-	ways := e.ways()
+	e.meeting = true
+	defer func() { e.meeting = false }()
 	for _, b := range l.boxes {
-		if l.mode == carry {
-			b.marks = []mark{{e.self, e.clock}}
-			b.told = e.clock
+		if l.mode == graph {
+			b.wanted = true
+			continue
 		}
-		items := b.take(func(*item) bool { return true })
-		l.dispatch(b, b.split(items, endOfTime-1, ways[b.dest]), header{paths: b.paths})
+		b.marks, b.told = []mark{{e.self, e.clock}}, e.clock
+		l.dispatch(b, b.take(func(*item) bool { return true }), header{})
 	}
+	e.nudge()
 	at := e.clock
 	return e.wait(ctx, waiting{
 		ready: func() bool { return l.seen.min() >= at }, clock: at,

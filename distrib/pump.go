@@ -21,8 +21,7 @@ type link struct {
 	control, updates, values []*parcel
 	onWay                    [Classes]int // messages that have not landed
 	next, last               [Classes]uint64
-	folded                   uint64 // the last of its updates that is folded in here
-	owes                     bool   // an acknowledgement
+	owes                     bool // an acknowledgement
 	sent                     []*parcel
 	unacked                  int64 // bytes of sent
 	dropped                  int64 // messages that it could not be sent any more
@@ -148,11 +147,22 @@ func (e *Engine) choose(turn int) (to NodeID, p *parcel, again time.Duration, ov
 // ended reports whether nobody will need this node any more.
 func (e *Engine) ended() bool {
 	for _, id := range e.members {
-		if !e.gone[id] && e.lost[id] == nil {
+		if e.lost[id] == nil && !(e.gone[id] && e.hasAll(id)) {
 			return false
 		}
 	}
 	return e.clock == endOfTime && e.idle()
+}
+
+// hasAll reports whether a node's last updates have come.
+func (e *Engine) hasAll(id NodeID) bool {
+	for _, l := range e.lanes {
+		if l.server != nil && l.server.clocks.of(id) < endOfTime ||
+			l.seen != nil && l.mode != local && l.seen.of(id) < endOfTime {
+			return false
+		}
+	}
+	return true
 }
 
 // idle reports whether everything has been sent and has landed.
@@ -163,7 +173,14 @@ func (e *Engine) idle() bool {
 			return false
 		}
 	}
-	return e.out.total() == e.out.unacked
+	for _, l := range e.lanes {
+		for _, b := range l.boxes {
+			if len(b.items)+len(b.marks) > 0 && l.mode != local {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // nextFor takes the next parcel for a node: what is small and urgent first, then updates
@@ -185,9 +202,23 @@ func (e *Engine) nextFor(id NodeID) *parcel {
 		}
 	}
 	if k.onWay[Updates] < e.cfg.Window && len(k.updates) == 0 {
+		if e.released(id); len(k.updates) > 0 {
+			return pop(&k.updates)
+		}
 		return e.early(id)
 	}
 	return nil
+}
+
+// released lets a box of a graph go that is to go to a node.
+func (e *Engine) released(id NodeID) {
+	for _, l := range e.lanes {
+		for _, b := range l.boxes {
+			if b.wanted && b.dest == id && len(e.links[id].updates) == 0 {
+				b.release(e.clock)
+			}
+		}
+	}
 }
 
 func (e *Engine) nextValues(id NodeID, k *link) *parcel {
@@ -225,7 +256,11 @@ func (e *Engine) number(to NodeID, p *parcel) {
 		p.head.root = e.self
 	}
 	if c == ValuesOf {
-		p.head.ack, k.owes = k.folded, false
+		k.owes = false
+		var after []mark
+		if p.head.ack, after = e.folded(to); p.head.kind != kindSums {
+			p.marks = after
+		}
 	}
 	if p.head.kind == kindUpdates {
 		e.out.queued -= p.bytes
@@ -258,7 +293,10 @@ func (e *Engine) send(to NodeID, p *parcel) {
 
 func (e *Engine) message(p *parcel) (*Msg, error) {
 	m := &Msg{Class: p.head.kind.class(), Body: p.body}
-	if p.body == nil && len(p.items)+len(p.marks) > 0 {
+	p.head.marks = uint32(markLen * len(p.marks))
+	if p.body != nil && len(p.marks) > 0 {
+		m.Body = append([][]byte{appendMarks(nil, p.marks)}, p.body...)
+	} else if len(p.items)+len(p.marks) > 0 {
 		var frames []Frame
 		size := 0
 		for _, it := range p.items {
@@ -267,7 +305,6 @@ func (e *Engine) message(p *parcel) (*Msg, error) {
 		}
 		b := make([]byte, 0, size+markLen*len(p.marks))
 		b = appendMarks(b, p.marks)
-		p.head.marks = uint32(len(b))
 		b, err := encode(b, frames)
 		if err != nil {
 			return nil, err
@@ -319,9 +356,19 @@ func (e *Engine) free(k *link, p *parcel) {
 	}
 }
 
-// acked takes note that a node has folded updates in.
-func (e *Engine) acked(from NodeID, seq uint64) {
+// acked takes note that a node has folded messages of updates in: all up to one, and some
+// after it.
+func (e *Engine) acked(from NodeID, seq uint64, after []mark) {
 	k := e.links[from]
+	for _, m := range after {
+		k.sent = slices.DeleteFunc(k.sent, func(p *parcel) bool {
+			if p.head.seq != uint64(m.at) {
+				return false
+			}
+			e.free(k, p)
+			return true
+		})
+	}
 	for len(k.sent) > 0 && k.sent[0].head.seq <= seq {
 		e.free(k, k.sent[0])
 		k.sent = k.sent[1:]
@@ -353,12 +400,13 @@ func (e *Engine) early(id NodeID) *parcel {
 // squeeze takes a message's worth from a box, the oldest first.
 func (b *box) squeeze() *parcel {
 	size, e := 0, b.lane.e
+	var of Clock
 	items := b.take(func(it *item) bool {
 		n := it.U.WireSize()
-		if size > 0 && size+n > e.cfg.Message {
+		if size > 0 && (size+n > e.cfg.Message || e.cfg.heldBack() && it.Made != of) {
 			return false
 		}
-		size += n
+		size, of = size+n, it.Made
 		return true
 	})
 	e.audit.Squeezed += int64(len(items))
@@ -409,7 +457,8 @@ func (b *box) best(budget int) []*item {
 	var pool []*item
 	size := 0
 	for _, it := range b.items {
-		if it.rest || size > candidates*budget {
+		if it.rest || size > candidates*budget ||
+			len(pool) > 0 && b.lane.e.cfg.heldBack() && it.Made != pool[0].Made {
 			continue
 		}
 		pool, size = append(pool, it), size+FrameSize(Frame{U: it.U})

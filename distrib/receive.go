@@ -96,7 +96,7 @@ func (e *Engine) take(from NodeID, h header, marks []mark, frames []Frame, m *Ms
 	}
 	e.audit.Received++
 	if h.kind.class() == ValuesOf {
-		e.acked(from, h.ack)
+		e.acked(from, h.ack, marks)
 	}
 	if err := e.lanes[h.lane].take(from, h, marks, frames, m, body); err != nil {
 		return err
@@ -181,7 +181,6 @@ func (l *lane) takeUpdates(from NodeID, h header, marks []mark, frames []Frame) 
 		k.owes = true
 	}
 	if l.mode == graph || l.mode == carry {
-		k.folded = h.seq
 		return l.takeReplica(h, marks, frames)
 	}
 	if l.server == nil {

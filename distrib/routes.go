@@ -102,6 +102,18 @@ func numbered(trees map[NodeID]map[NodeID][]NodeID, nodes []NodeID) map[string]u
 	return numbers
 }
 
+// boxes is how many boxes there may be at a node, for its own updates and for those on
+// their way through.
+func (r *routes) boxes() int {
+	all := map[hop]bool{}
+	for _, list := range append(slices.Clone(r.next), r.own) {
+		for _, h := range list {
+			all[h] = true
+		}
+	}
+	return len(all)
+}
+
 func hops(tree map[NodeID][]NodeID, v NodeID, numbers map[string]uint32) []hop {
 	out := []hop{}
 	for _, c := range tree[v] {
@@ -133,9 +145,7 @@ func (l *lane) takeReplica(h header, marks []mark, frames []Frame) error {
 		for _, m := range marks {
 			b.mark(m.of, m.at)
 		}
-		if b.due(e.clock) {
-			b.release(e.clock, e.ways())
-		}
+		b.wanted = b.wanted || b.due(e.clock)
 	}
 	return nil
 }

@@ -97,24 +97,34 @@ func (s *server) take(from NodeID, h header, frames []Frame) error {
 	if h.flags&endsClock != 0 && s.clocks.advance(from, h.clock) {
 		s.advanced()
 	}
-	s.note(from, h.seq)
 	return nil
 }
 
-// note keeps up to where a node's updates are folded in.
-func (s *server) note(from NodeID, seq uint64) {
-	k := s.lane.e.links[from]
-	k.folded = seq
-	for _, l := range s.lane.e.lanes {
+// heldBack reports whether owners may hold updates back. Then no message has updates of
+// two clocks, so that each is folded in as a whole.
+func (c *Config) heldBack() bool { return c.Ordered || c.Saves != nil }
+
+// folded says which of a node's messages are folded in: all up to one, and some after it.
+func (e *Engine) folded(from NodeID) (upTo uint64, after []mark) {
+	held := map[uint64]bool{}
+	k := e.links[from]
+	upTo = k.last[Updates]
+	for _, l := range e.lanes {
 		if l.server == nil {
 			continue
 		}
 		for _, u := range l.server.held {
 			if u.from == from {
-				k.folded = min(k.folded, u.seq-1)
+				held[u.seq], upTo = true, min(upTo, u.seq-1)
 			}
 		}
 	}
+	for seq := upTo + 1; seq <= k.last[Updates]; seq++ {
+		if !held[seq] {
+			after = append(after, mark{at: Clock(seq)})
+		}
+	}
+	return upTo, after
 }
 
 // owns reports whether all of some rows are this node's.
@@ -185,9 +195,6 @@ func (s *server) release(of func(Clock) bool) {
 	for _, u := range free {
 		e.audit.Held -= int64(Bytes(u.U))
 		s.fold(u.from, u.Frame)
-	}
-	for _, u := range free {
-		s.note(u.from, e.links[u.from].last[Updates])
 	}
 }
 
