@@ -42,7 +42,8 @@ func covertype(t *testing.T, w io.Writer, quick bool) error {
 		s     scheme
 		nodes int
 		slack int
-	}{{pushPull(), 4, 0}, {ring(), 4, 0}} {
+	}{{pushPull(), 4, 0}, {ring(), 4, 0}, {ssp("BSP", 0), 4, 0}, {ssp("SSP 2", 2), 4, 2},
+		{ssp("SSP 2", 2), 8, 2}} {
 		task := *m
 		task.Slack = c.slack
 		out, err := world{nodes: c.nodes}.run(t, c.s, func(ctx context.Context,

@@ -30,6 +30,9 @@ type table struct {
 func tables() []table {
 	return []table{
 		{"G2", "stale-synchronous beside bulk-synchronous workers", staleness},
+		{"G3", "managed communication: epochs and seconds to the same loss", communication},
+		{"G4", "AdaRevision: epochs by step size", revision},
+		{"G5", "Parameter Flow: bytes to the same objective", filtered},
 		{"G18", "Bösen's example: regression with 4 workers, staleness 2", covertype},
 	}
 }

@@ -67,10 +67,11 @@ func (w world) inside(s scheme, work job) (*outcome, error) {
 		defer mu.Unlock()
 		out.sent[p.Epoch] = max(out.sent[p.Epoch], w.sent(net))
 	}
-	var all sync.WaitGroup
+	var all, ended sync.WaitGroup
+	ended.Add(w.nodes)
 	for i := range w.nodes {
 		all.Go(func() {
-			errs[i] = w.node(net, i, s, func(s distrib.Synchronizer) error {
+			errs[i] = w.node(net, i, s, &ended, func(s distrib.Synchronizer) error {
 				err := work(ctx, s, workload.Worker{Rank: i, Of: w.nodes, Report: report})
 				mu.Lock()
 				defer mu.Unlock()
@@ -87,14 +88,18 @@ func (w world) inside(s scheme, work job) (*outcome, error) {
 }
 
 // node is one node's life.
-func (w world) node(net *memnet.Network, i int, s scheme,
+func (w world) node(net *memnet.Network, i int, s scheme, ended *sync.WaitGroup,
 	work func(distrib.Synchronizer) error) error {
 	n := net.Node(distrib.NodeID(i))
 	sync, end, err := s.join(n, w.view(i))
 	if err != nil {
+		ended.Done()
 		return errors.Join(err, n.Close())
 	}
-	return errors.Join(work(sync), sync.Close(), end())
+	err = errors.Join(work(sync), sync.Close())
+	ended.Done()
+	ended.Wait() // a node that is through may be needed by others
+	return errors.Join(err, end())
 }
 
 func (w world) view(self int) distrib.View {

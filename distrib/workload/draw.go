@@ -3,6 +3,7 @@ package workload
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/gomem/gomem/internal/libm"
 )
@@ -96,6 +97,62 @@ func (c *cover) samples(n int) *Samples {
 		s.end(k)
 	}
 	return s
+}
+
+// Linear draws samples of so many entries among many features, as texts have: the first
+// features are more frequent, half of all entries in a quarter of them. The class is the
+// one with the largest of linear functions of the sample, drawn once, plus noise of a
+// standard deviation, whose values have variance 1.
+func Linear(seed uint64, train, test, features, classes, entries int,
+	noise float64) (*Samples, *Samples) {
+	rng := rand.New(rand.NewPCG(seed, 9))
+	teacher := normals(rng, classes*features)
+	draw := func(n int) *Samples {
+		s := &Samples{Features: features, Classes: classes, start: []int32{0}}
+		for range n {
+			index, value := entriesOf(rng, features, entries)
+			s.index, s.value = append(s.index, index...), append(s.value, value...)
+			s.end(taught(rng, teacher, features, classes, index, value, noise))
+		}
+		return s
+	}
+	return draw(train), draw(test)
+}
+
+// entriesOf are distinct features, ascending, with normal values of a vector of length
+// one, about.
+func entriesOf(rng *rand.Rand, features, entries int) ([]int32, []float32) {
+	seen := map[int32]bool{}
+	var index []int32
+	for len(index) < min(entries, features) {
+		u := rng.Float64()
+		at := int32(float64(u*u) * float64(features))
+		if !seen[at] {
+			seen[at] = true
+			index = append(index, at)
+		}
+	}
+	slices.Sort(index)
+	value := make([]float32, len(index))
+	for i := range value {
+		value[i] = float32(libm.Normal(rng) / math.Sqrt(float64(entries)))
+	}
+	return index, value
+}
+
+func taught(rng *rand.Rand, teacher []float64, features, classes int, index []int32,
+	value []float32, noise float64) int32 {
+	label, top := 0, math.Inf(-1)
+	for c := range classes {
+		sum := noise * libm.Normal(rng)
+		for i, at := range index {
+			sum += float64(teacher[c*features+int(at)] * float64(value[i]))
+		}
+		if sum > top {
+			label, top = c, sum
+		}
+	}
+	return int32(label)
 }
 
 // LowRank draws n known elements of a matrix of a rank, plus noise of a standard

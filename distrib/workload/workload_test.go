@@ -130,6 +130,24 @@ func TestCovertypeShape(t *testing.T) {
 		float64(last.TestErrors)/50)
 }
 
+// TestLinearIsLearned: a linear classifier finds most of what a linear one drew.
+func TestLinearIsLearned(t *testing.T) {
+	train, test := Linear(1, 1500, 300, 60, 5, 12, .1)
+	if train.Len() != 1500 || test.Len() != 300 || train.Classes != 5 || train.Features != 60 {
+		t.Fatalf("%d + %d samples of %d features and %d classes", train.Len(), test.Len(),
+			train.Features, train.Classes)
+	}
+	m := &MLR{Train: train, Test: test, Epochs: 20, Rate: .5}
+	curve, err := m.Serial()
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := curve[m.Epochs]
+	if e := float64(last.TestErrors) / float64(last.TestCount); e > .2 {
+		t.Errorf("test error %.3f", e)
+	}
+}
+
 // TestGradient compares with differences of the loss.
 func TestGradient(t *testing.T) {
 	train, _ := Covertype(3, 1, 0)

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/gomem/gomem/distrib"
+	"github.com/gomem/gomem/distrib/workload"
+)
+
+// The factorisation of G3 and G4: R, which is shared, has 80 bytes a row.
+const (
+	mfNodes = 8
+	mfRank  = 20
+	mfCols  = 500
+)
+
+// ratings is an elements' task; epochs are one clock each, with 20 pushes in it.
+func ratings(quick bool) *workload.MF {
+	m := &workload.MF{Data: workload.LowRank(1, 600, mfCols, 10, 30000, .1), Rank: mfRank, Seed: 3,
+		Epochs: 20, Pushes: 20, Lambda: .01}
+	if quick {
+		m.Epochs = 2
+	}
+	return m
+}
+
+func ratingsTask(quick bool, gradients bool, rates ...float64) task {
+	m := ratings(quick)
+	m.Gradients = gradients
+	return task{epochs: m.Epochs, target: .1, compute: time.Second, slow: slow{},
+		rates: rates, at: func(rate float64) runner {
+			c := *m
+			c.Rate = rate
+			return &c
+		}}
+}
+
+// managed is managed communication with a budget a node, in bytes a second.
+func managed(order distrib.Order, bytes float64) scheme {
+	return engine(fmt.Sprintf("MC %v", order), func() distrib.Plan {
+		return distrib.Plan{Consistency: distrib.SSP{}, Pacer: &distrib.LeakyBucket{
+			Mbps: 8 * bytes / 1e6, Order: order, Queue: 4 * mfRank * mfCols / 20, Seed: 1}}
+	})
+}
+
+// communication prints how soon a factorisation is done with managed communication.
+func communication(t *testing.T, w io.Writer, quick bool) error {
+	k := ratingsTask(quick, false, .02, .03, .04, .06, .08, .12)
+	model := 4 * mfRank * mfCols
+	place := world{mfNodes, perSecond(model, 64*time.Millisecond)}
+	fmt.Fprintf(w, "Factorisation, %d workers, one clock an epoch of 1 s, to a squared error of %g; "+
+		"the best of step sizes %v. The network carries a model of %d kB in 64 ms, as 200 Mbit/s "+
+		"carry 1.6 MB: budgets are in models an epoch, of each node, %g of which are those 200.\n\n",
+		mfNodes, k.target, k.rates, model/1000, 1/.064)
+	budgets, orders := []float64{1, 2, 4, 8, 1 / .064}, []distrib.Order{distrib.Random,
+		distrib.RoundRobin, distrib.AbsMag, distrib.RelMag}
+	if quick {
+		budgets, orders = budgets[:1], orders[3:]
+	}
+	heading(w, "scheme", "budget", "step size", "epochs", "seconds", "MB")
+	if err := compare(t, w, place, k, ssp("BSP, eager", 0), ""); err != nil {
+		return err
+	}
+	for _, budget := range budgets {
+		for _, order := range orders {
+			s := managed(order, budget*float64(model))
+			if err := compare(t, w, place, k, s, fmt.Sprintf("%.3g", budget)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// compare prints a scheme at its best.
+func compare(t *testing.T, w io.Writer, place world, k task, s scheme, setting string) error {
+	r, err := best(t, place, s, k)
+	if err != nil {
+		return err
+	}
+	row(w, append([]string{s.name, setting}, r.cells()...)...)
+	return nil
+}
