@@ -74,7 +74,29 @@ func (t Target) check(g *graph.Graph) error {
 			return fmt.Errorf("update %d, %s, is of kind %s: it updates nothing", i, n.Name, n.Kind)
 		}
 	}
+	if err := t.checkExchanges(g); err != nil {
+		return err
+	}
 	return g.VerifyUpdates(t.Updates)
+}
+
+// checkExchanges reports two values of a step that are sent by one name.
+func (t Target) checkExchanges(g *graph.Graph) error {
+	sent := map[string]*graph.Node{}
+	for id, live := range g.Ancestors(t.roots()) {
+		n := g.Node(graph.NodeID(id))
+		x, sends := n.Sends()
+		if !live || !sends {
+			continue
+		}
+		if other := sent[x.Name]; other != nil {
+			return &graph.Error{Node: n.Name, Op: n.OpName(), Pos: n.Pos, In: n.InTypes(),
+				Err: fmt.Errorf("%q is sent by %s (%s) in the same step: give each a name of its "+
+					"own", x.Name, other.Name, other.Pos)}
+		}
+		sent[x.Name] = n
+	}
+	return nil
 }
 
 // checkFetch reports what is wrong with a fetch, as the end of a sentence.
@@ -87,6 +109,9 @@ func checkFetch(g *graph.Graph, v graph.Value) error {
 	case v.Index < 0 || v.Index >= len(v.Node.Out):
 		return fmt.Errorf("is result %d of %s, which has %d", v.Index, v.Node.Name,
 			len(v.Node.Out))
+	}
+	if _, sent := v.Node.Sends(); sent {
+		return fmt.Errorf("is %s, which is in flight: await it first", v)
 	}
 	return nil
 }

@@ -13,6 +13,8 @@ type Training struct {
 	Optimizer  nn.Optimizer // nil: the model's
 	Clip       float32      // of the norm of all gradients; 0: the model's, which is mostly none
 	Accumulate int          // executions whose gradients an update averages; 0: one
+	Workers    int          // that train together, each with batches of its own; 0: one
+	Exchange   graph.How    // how these exchange gradients
 }
 
 // Validate reports the first number that no model can have.
@@ -22,8 +24,10 @@ func (t Training) Validate() error {
 		return fmt.Errorf("--clip is %v: want a positive number", t.Clip)
 	case t.Accumulate < 0 || t.Accumulate > maxAccumulated:
 		return fmt.Errorf("--accumulate is %d: want 1 to %d", t.Accumulate, maxAccumulated)
+	case t.Workers < 0:
+		return fmt.Errorf("%d workers: want 1 or more", t.Workers)
 	}
-	return nil
+	return t.Exchange.Check()
 }
 
 // maxAccumulated is the most executions of an update.
@@ -41,5 +45,6 @@ func (t Training) minimize(m *nn.Model, loss graph.Value, by nn.Optimizer,
 	if t.Accumulate > 0 {
 		o.Accumulate = t.Accumulate
 	}
+	m.Workers, m.Exchange = t.Workers, t.Exchange
 	m.Minimize(loss, by, o)
 }

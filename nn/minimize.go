@@ -72,10 +72,20 @@ func (m *Model) Minimize(loss graph.Value, by Optimizer, options ...MinimizeOpti
 	if !learner.prune(loss) {
 		return
 	}
+	if m.Workers > 1 {
+		learner.averages = m.averagesOf(loss)
+	}
 	m.Graph.InPhase(graph.Update, learner.prepare)
+	updates := learner.updates()
+	if m.Workers > 1 {
+		updates = append(updates, learner.averages...)
+		learner.agree(updates)
+	} else {
+		updates = append(updates, m.averagesOf(loss)...)
+	}
 	m.Objectives = append(m.Objectives, Objective{
 		Name: o.Name, Times: o.Times, Accumulate: o.Accumulate, Loss: loss, Metrics: o.Metrics,
-		Updates: append(learner.updates(), m.averagesOf(loss)...),
+		Updates: updates,
 	})
 }
 
@@ -104,6 +114,8 @@ func (o *MinimizeOptions) check(m *Model, by Optimizer) error {
 		return errorf("objective %q accumulates gradients, which the fine form cannot", o.Name)
 	case !(o.Clip >= 0):
 		return errorf("gradients are clipped to %v: want a positive number", o.Clip)
+	case m.Workers < 0:
+		return errorf("the model is for %d workers: want 1 or more", m.Workers)
 	case !(o.Decay >= 0):
 		return errorf("weight decay is %v: want a number from 0", o.Decay)
 	}
@@ -170,6 +182,8 @@ type learner struct {
 	step              graph.Value // f32[]: the number of the update
 	gate              ops.Gate
 	others            []*graph.Node // updates of what gradients are accumulated in
+	averages          []*graph.Node // updates of running averages, if there are several workers
+	local             *local        // and what these have each their own
 	made              states
 }
 
@@ -197,13 +211,16 @@ func (l *learner) each(visit func(i int)) {
 	}
 }
 
-// prepare accumulates and clips gradients.
+// prepare accumulates, exchanges and clips gradients.
 func (l *learner) prepare() {
 	if n := l.Accumulate; n > 1 {
 		l.gate = ops.Gate{Every: n, Step: l.Step}
 		count := ops.Full(l.Graph, tensor.Of(graph.F32), float32(n))
 		l.step = ops.Div(l.Step, count)
 		l.each(l.accumulate)
+	}
+	if l.Workers > 1 {
+		l.exchange()
 	}
 	if l.Clip > 0 {
 		l.clip()

@@ -35,6 +35,15 @@ type Model struct {
 	// studies of planning.
 	Fine bool
 
+	// Workers is how many processes train the model together, each with batches of its own;
+	// 0, like 1, is one. With more, objectives exchange their gradients before these are
+	// clipped and used, and what running averages fold in, so that the variables of all
+	// workers stay the same to the bit. Only the learning rate and the step, of the
+	// inputs, are the same on all.
+	Workers int
+	// Exchange is how they do: the zero value is the mean, by the network's own way.
+	Exchange graph.How
+
 	parameters []graph.Value // in order of creation
 	variables  map[string]graph.Value
 	averages   []*graph.Node     // updates of running averages that belong to no objective yet

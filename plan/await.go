@@ -48,7 +48,8 @@ func (do Await) replay(r *replay, step int) error {
 	case !r.live[n.ID]:
 		return r.fail(step, "", "runs a dead node")
 	case !c.flying || c.value != n.In[0]:
-		return r.fail(step, "", "awaits %s in slot %d, which holds %s", n.In[0], do.At.Slot, c.value)
+		return r.fail(step, "", "awaits %s in slot %d, which holds %s", n.In[0], do.At.Slot,
+			c.value)
 	}
 	r.ran[n.ID] = true
 	return r.write(step, do.At.Slot, content{value: n.Value(0), bytes: do.Bytes})

@@ -1,0 +1,206 @@
+package gomem_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/gomem/gomem"
+	"github.com/gomem/gomem/compile"
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/internal/thesis"
+	"github.com/gomem/gomem/models"
+	"github.com/gomem/gomem/train"
+)
+
+// exchanging are models for several workers, at their smallest.
+func exchanging(tr models.Training) map[string]func() (*models.Model, error) {
+	return map[string]func() (*models.Model, error){
+		"transformer": func() (*models.Model, error) {
+			c, err := models.NewTransformerConfig("s512")
+			c.Training = tr
+			return smallest(c, err, models.Transformer)
+		},
+		"moe": func() (*models.Model, error) {
+			c, err := models.NewMoEConfig("s512")
+			c.Training = tr
+			return smallest(c, err, models.MoE)
+		},
+		"resnet": func() (*models.Model, error) {
+			c, err := models.NewResNetConfig("s512")
+			c.Training = tr
+			return smallest(c, err, models.ResNet)
+		},
+		"wgan": func() (*models.Model, error) {
+			c, err := models.NewWGANConfig("s512")
+			c.Training = tr
+			return smallest(c, err, models.WGAN)
+		},
+		"gpt": func() (*models.Model, error) {
+			c, err := models.NewGPTConfig("s512", models.GPT2Blocks)
+			c.Training = tr
+			return smallest(c, err, models.GPT)
+		},
+		"deepspeech": func() (*models.Model, error) {
+			c, err := models.NewDeepSpeechConfig("s512")
+			c.Training = tr
+			return smallest(c, err, models.DeepSpeech)
+		},
+	}
+}
+
+// batch are the feeds of an execution, whose data differ from those of any other.
+func batch(m *models.Model, execution int) gomem.Feeds {
+	feeds := thesis.Feeds(m)
+	feeds[m.Seed] = gomem.Pair(3, int32(execution))
+	for _, v := range m.Data {
+		x := feeds[v]
+		rows := v.Type().Size(0)
+		row := len(x.Data) / rows
+		at := execution % rows * row
+		turned := gomem.NewTensor(v.Type())
+		copy(turned.Data, x.Data[at:])
+		copy(turned.Data[len(x.Data)-at:], x.Data[:at])
+		if v.Type().DType == graph.F32 {
+			for i, f := range turned.F32() {
+				turned.F32()[i] = f * (1 - float32(execution)/64)
+			}
+		}
+		feeds[v] = turned
+	}
+	return feeds
+}
+
+// work trains a model for some steps as one of several workers, and returns its
+// variables by name.
+func work(ctx context.Context, m *models.Model, o gomem.Options, rank, workers,
+	executions int) (map[string]gomem.Tensor, error) {
+	o.Seed, o.Threads = 3, 1
+	s, err := gomem.Compile(ctx, m.Graph, o, train.Targets(&m.Model)...)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	for e := range executions {
+		feeds := batch(m, e*workers+rank)
+		feeds[m.Step] = gomem.Scalar(float32(e + 1))
+		for _, objective := range m.Objectives {
+			if _, err := s.Step(ctx, objective.Name, feeds); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for _, u := range s.Usage() {
+		if u.Actual != u.Predicted {
+			return nil, fmt.Errorf("%s used %d, predicted %d", u.Space, u.Actual, u.Predicted)
+		}
+	}
+	out := map[string]gomem.Tensor{}
+	for _, v := range s.Variables() {
+		if out[v.Node.Name], err = s.Get(v); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// together trains a model with workers whose options are their own.
+func together(t *testing.T, m *models.Model, executions int,
+	options ...gomem.Options) []map[string]gomem.Tensor {
+	t.Helper()
+	h := newHub(len(options))
+	out := make([]map[string]gomem.Tensor, len(options))
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	var all sync.WaitGroup
+	for rank, o := range options {
+		all.Go(func() {
+			o.Network = h.workers[rank]
+			var err error
+			if out[rank], err = work(ctx, m, o, rank, len(options), executions); err != nil {
+				cancel(fmt.Errorf("worker %d: %w", rank, err))
+			}
+		})
+	}
+	all.Wait()
+	if err := context.Cause(ctx); err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range h.workers {
+		if len(w.flying) > 0 || w.gone > 0 || w.sent == 0 {
+			t.Errorf("worker %d sent %d values, has %d in flight, and was abandoned %d times",
+				w.rank, w.sent, len(w.flying), w.gone)
+		}
+	}
+	return out
+}
+
+// fourWays are different plans for one model.
+func fourWays(t *testing.T, m *models.Model) []gomem.Options {
+	t.Helper()
+	thesis := gomem.Options{Policy: compile.Thesis, Partition: 20}
+	least, err := gomem.MinDevice(t.Context(), m.Graph, thesis, train.Targets(&m.Model)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tight, auto := thesis, gomem.Options{Policy: compile.Auto, DeviceBytes: least * 3 / 2}
+	tight.DeviceBytes = least
+	return []gomem.Options{{Policy: compile.Vanilla, NoFusion: true}, thesis, tight, auto}
+}
+
+// TestWorkersAgree: workers with other batches, policies and budgets have the same
+// variables after every step, to the bit, and the peaks that are predicted.
+func TestWorkersAgree(t *testing.T) {
+	for name, build := range exchanging(models.Training{Workers: 4}) {
+		t.Run(name, func(t *testing.T) {
+			m, err := build()
+			if err != nil {
+				t.Fatal(err)
+			}
+			all := together(t, m, 3, fourWays(t, m)...)
+			for rank, got := range all[1:] {
+				for v, x := range got {
+					if !bytes.Equal(x.Data, all[0][v].Data) {
+						t.Fatalf("worker %d has another %s than worker 0", rank+1, v)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestWorkersAccumulate: two workers do what one does that accumulates the gradients of
+// both batches; and what two do that accumulate two, one does with four.
+func TestWorkersAccumulate(t *testing.T) {
+	for name, times := range map[string]int{"transformer": 1, "gpt": 2, "deepspeech": 1} {
+		t.Run(name, func(t *testing.T) {
+			one, err := exchanging(models.Training{Accumulate: 2 * times})[name]()
+			if err != nil {
+				t.Fatal(err)
+			}
+			two, err := exchanging(models.Training{Accumulate: times, Workers: 2})[name]()
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := work(t.Context(), one, gomem.Options{}, 0, 1, 4*times)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := together(t, two, 2*times, gomem.Options{}, gomem.Options{})
+			for v, x := range got[0] {
+				if strings.HasSuffix(v, "/gradient") {
+					continue // each worker's own sum
+				}
+				for i, f := range x.F32() {
+					if d := math.Abs(float64(f - want[v].F32()[i])); !(d <= 1e-6) {
+						t.Fatalf("%s[%d] is %v, with one worker %v", v, i, f, want[v].F32()[i])
+					}
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,112 @@
+package nn
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/ops"
+)
+
+// exchange replaces gradients by what the workers make of them, and has running averages
+// fold in what they make of that. All is sent before anything is awaited: averages first,
+// whose operands are there since the forward pass, then gradients in the order in which
+// they are done.
+func (l *learner) exchange() {
+	l.local = newLocal(l)
+	var awaits []func()
+	for i, n := range l.averages {
+		l.Graph.On(n, func() { awaits = append(awaits, l.average(i)) })
+	}
+	flying := make([]graph.Value, len(l.grads))
+	l.each(func(i int) {
+		flying[i] = ops.Send(l.grads[i], l.parameters[i].Node.Name, l.Exchange, l.gate)
+	})
+	for i, await := range awaits {
+		l.Graph.On(l.averages[i], await)
+	}
+	l.each(func(i int) { l.grads[i] = ops.Await(flying[i]) })
+}
+
+// average sends what an update of running averages folds in, and returns what awaits it
+// and makes another update of it, in place of the one that there is.
+func (l *learner) average(i int) (await func()) {
+	n := l.averages[i]
+	in := slices.Clone(n.In[n.Mutates:])
+	flying := make([]graph.Value, len(in))
+	for k, v := range in {
+		if l.local.is(v) {
+			name := n.In[0].Node.Name
+			if k > 0 {
+				name = fmt.Sprintf("%s/%d", name, k)
+			}
+			flying[k] = ops.Send(v, name, l.Exchange)
+		}
+	}
+	return func() {
+		for k, v := range flying {
+			if v.Valid() {
+				in[k] = ops.Await(v)
+			}
+		}
+		l.averages[i] = l.Graph.Update(n.Op, n.In[:n.Mutates], in...)
+	}
+}
+
+// agree reports an update that would make variables differ from worker to worker, since
+// it depends on what they have each their own.
+func (l *learner) agree(updates []*graph.Node) {
+	l.local.grow()
+	for _, n := range updates {
+		if n == nil || slices.Contains(l.others, n) {
+			continue
+		}
+		for _, v := range n.In[n.Mutates:] {
+			if l.local.is(v) {
+				l.Graph.Fail(errorf("objective %q: update %s of %s depends on %s, which every "+
+					"worker has its own: exchange it with ops.Send and ops.Await", l.Name, n.Name,
+					n.In[0], v))
+				return
+			}
+		}
+	}
+}
+
+// local is the nodes whose values workers have each their own: inputs but for the learning
+// rate and the step, sums of gradients that have not been exchanged, and what is computed
+// of them; but not what has been exchanged.
+type local struct {
+	graph *graph.Graph
+	nodes []bool // by ID, of the nodes there were when it was made to grow
+	sums  map[graph.NodeID]bool
+	both  []graph.Value // inputs that are common to workers
+}
+
+func newLocal(l *learner) *local {
+	x := &local{graph: l.Graph, sums: map[graph.NodeID]bool{},
+		both: []graph.Value{l.LearningRate, l.Step}}
+	for _, n := range l.others {
+		for _, v := range n.In[:n.Mutates] {
+			x.sums[v.Node.ID] = true
+		}
+	}
+	x.grow()
+	return x
+}
+
+// grow looks at the nodes that have come to be.
+func (x *local) grow() {
+	for _, n := range x.graph.Nodes()[len(x.nodes):] {
+		own := slices.ContainsFunc(n.In, func(v graph.Value) bool { return x.nodes[v.Node.ID] })
+		switch n.Kind {
+		case graph.KindInput:
+			own = !slices.Contains(x.both, n.Value(0))
+		case graph.KindVariable:
+			own = x.sums[n.ID]
+		}
+		x.nodes = append(x.nodes, own && !n.Awaits())
+	}
+}
+
+// is reports whether a value is one that every worker has its own.
+func (x *local) is(v graph.Value) bool { return x.nodes[v.Node.ID] }
