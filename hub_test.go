@@ -63,9 +63,10 @@ func (w *worker) Send(_ context.Context, x gomem.Exchange) error {
 	}
 	r := h.rounds[w.sent]
 	w.sent++
-	if r.x.Name != x.Name || !r.x.Type.Equal(x.Type) || r.x.How != x.How || w.flying[x.Name] != nil {
-		return fmt.Errorf("worker %d sends %s, %s, another %s, %s", w.rank, x.Name, x.Type, r.x.Name,
-			r.x.Type)
+	if r.x.Name != x.Name || !r.x.Type.Equal(x.Type) || r.x.How != x.How ||
+		w.flying[x.Name] != nil {
+		return fmt.Errorf("worker %d sends %s, %s, another %s, %s", w.rank, x.Name, x.Type,
+			r.x.Name, r.x.Type)
 	}
 	w.flying[x.Name] = r
 	r.data[w.rank], r.values[w.rank] = x.Data, floats(x.Data)
