@@ -250,6 +250,9 @@ func (r *run) note(e Event, stop bool) note {
 	if r.Parallel.Exchanged != nil {
 		n.Exchanged = r.Parallel.Exchanged()
 	}
+	if n.Fastest == 0 { // nobody says that workers are apart
+		n.Slowest, n.Fastest = e.Step, e.Step
+	}
 	for _, name := range slices.Sorted(maps.Keys(e.Metrics)) {
 		n.values = append(n.values, e.Metrics[name])
 	}
@@ -410,8 +413,8 @@ func (r *run) interrupted(ctx context.Context) bool {
 func (r *run) goOn(c Checkpoint) error {
 	then, now := max(c.Workers, 1), r.workers()
 	if then != now && r.Epochs > 0 {
-		return fmt.Errorf("is of a run of %d workers, this one has %d: say how long it is in steps, "+
-			"not in passes over the data, or resume it with as many", then, now)
+		return fmt.Errorf("is of a run of %d workers, this one has %d: say how long it is in "+
+			"steps, not in passes over the data, or resume it with as many", then, now)
 	}
 	r.from = origin{c.Step, cmp.Or(c.Executions, c.Step*r.perStep)}
 	return nil

@@ -158,8 +158,12 @@ func (p *Progress) step(e Event) {
 		return
 	}
 	p.shown, p.shownAt = e.Step, time.Now()
-	fmt.Fprintln(p.Lines, stepLine(fmt.Sprintf("step %d/%d", e.Step, e.Steps),
-		p.Facts(e, left)))
+	at := fmt.Sprintf("step %d/%d", e.Step, e.Steps)
+	if e.Exchanged != nil { // of a job there is more to say than a line has room for
+		fmt.Fprintln(p.Lines, Wrapped(pageWidth, at, p.Facts(e, left)))
+		return
+	}
+	fmt.Fprintln(p.Lines, stepLine(at, p.Facts(e, left)))
 }
 
 // pageWidth is the most columns of what is not printed to a terminal.

@@ -41,6 +41,7 @@ type cli struct {
 	Profile profileCmd `cmd:"" help:"Say where the memory and the time of a step go."`
 	Diff    diffCmd    `cmd:"" help:"Say what changed between two plans."`
 	Bench   benchCmd   `cmd:"" help:"Measure, beside published results."`
+	Doctor  doctorCmd  `cmd:"" help:"Check the machines of a job of several processes."`
 	Devices devicesCmd `cmd:"" help:"List the devices."`
 	Version versionCmd `cmd:"" help:"Print the version."`
 }
@@ -63,7 +64,7 @@ type env struct {
 }
 
 // enums are the words that flags may be.
-var enums = kong.Vars{"forms": rateForms, "optimizers": optimizerNames}
+var enums = kong.Vars{"forms": rateForms, "optimizers": optimizerNames, "schemes": schemeNames}
 
 // Main executes a command line, without the program's name, and returns the exit status.
 // When nobody reads standard output any longer, what is under way is ended in order,
@@ -76,6 +77,7 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer, x Extras
 	err := execute(ctx, args, out, stderr, x)
 	done := err == nil || errors.Is(err, errHelp) || errors.Is(err, errDiffer) ||
 		errors.Is(err, errSome)
+	launched, elsewhere := errors.AsType[*launchedError](err)
 	cancelled := ctx.Err() != nil && errors.Is(err, context.Canceled)
 	switch {
 	case out.unread() && (done || cancelled || errors.Is(err, out.err)):
@@ -84,6 +86,8 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer, x Extras
 		err = out.err
 	case errors.Is(err, errDiffer) || errors.Is(err, errSome):
 		return exitFailure
+	case elsewhere:
+		return launched.status
 	case done:
 		return exitOK
 	case cancelled:
@@ -115,7 +119,7 @@ func tameScheduler() {
 func execute(ctx context.Context, args []string, stdout, stderr io.Writer, x Extras) error {
 	var c cli
 	parser, err := kong.New(&c,
-		kong.Name("gomem"),
+		kong.Name(x.name()),
 		kong.Description("Trains and runs neural networks that do not fit in device memory, "+
 			"under a hard memory budget."),
 		kong.NoDefaultHelp(),
@@ -124,6 +128,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer, x Ext
 		kong.WithHyphenPrefixedParameters(true),
 		kong.ExplicitGroups(groups),
 		kong.PostBuild(describe),
+		kong.PostBuild(x.hide),
 		enums,
 		kong.BindTo(ctx, (*context.Context)(nil)),
 	)
@@ -148,6 +153,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer, x Ext
 var groups = []kong.Group{
 	{Key: "model", Title: "The model"},
 	{Key: "run", Title: "The run"},
+	{Key: "job", Title: "Several workers"},
 	{Key: "plan", Title: "The plan (memory and time; never the results)"},
 	{Key: "output", Title: "Output"},
 }

@@ -19,6 +19,8 @@ type header struct {
 	cost
 	Device string `json:"device"`
 	Data   string `json:"data"`
+	// Workers says how many train and how they keep in step; nothing of one alone.
+	Workers string `json:"workers,omitempty"`
 
 	facts []field // more about the data
 }
@@ -49,6 +51,7 @@ type textDisplay struct {
 	out      io.Writer
 	warnings io.Writer // standard error
 	progress *train.Progress
+	traffic  traffic
 }
 
 func (d *textDisplay) start() {
@@ -58,6 +61,7 @@ func (d *textDisplay) start() {
 			counted(h.Nodes, "node"))},
 		{"data", h.Data},
 	}, h.facts, []field{
+		{"workers", h.Workers},
 		{"plan", h.method()},
 		{"device", within(h.DevicePeak, h.DeviceBudget) + h.versus()},
 		{"host", within(h.HostPeak, h.HostBudget)},
@@ -90,6 +94,8 @@ func (d *textDisplay) observe(e train.Event) {
 	case e.Kind == train.Warning:
 		warn(d.warnings, e)
 		return
+	case e.Kind == train.Step && e.Exchanged != nil:
+		d.traffic.add(*e.Exchanged, e.StepTime)
 	}
 	d.progress.Observe(e)
 }
@@ -106,9 +112,13 @@ func (d *textDisplay) facts(e train.Event, left time.Duration) []string {
 		return append([]string{"nothing computed", e.StepTime.Round(time.Microsecond).String(),
 			speed}, memory...)
 	}
+	facts := []string{fmt.Sprintf("loss %.4f", e.Loss), left.Round(time.Second).String() + " left",
+		speed, memory[0]}
+	if e.Exchanged != nil {
+		return append(facts, d.traffic.facts()...)
+	}
 	copies := int64(float64(e.CopyBytes) / max(e.StepTime.Seconds(), 1e-9))
-	return []string{fmt.Sprintf("loss %.4f", e.Loss), left.Round(time.Second).String() + " left",
-		speed, memory[0], "copies " + size(copies) + "/s"}
+	return append(facts, "copies "+size(copies)+"/s")
 }
 
 // warn prints a warning.
@@ -135,7 +145,7 @@ func (d *textDisplay) summary(s train.Summary) {
 			field{"disk peak", compared(s.PredictedDiskPeak, s.ActualDiskPeak)})
 	}
 	if gomem.Computes(d.header.Device) {
-		fields = slices.Concat(results(s), fields,
+		fields = slices.Concat(results(s), fields, []field{{"exchanged", exchanged(s.Exchanged)}},
 			[]field{{"weights sha256", s.WeightsSHA256}, {"checkpoint", s.Checkpoint}})
 	}
 	fmt.Fprintln(d.out)
@@ -192,7 +202,8 @@ func (d *jsonDisplay) observe(e train.Event) {
 	case train.Step:
 		d.print(stepLine{
 			"step", e.Step, e.Steps, e.Loss, e.LearningRate, e.Metrics, e.Units, e.UnitsPerSecond,
-			milliseconds(e.StepTime), e.DeviceBytes, e.HostBytes, e.CopyBytes,
+			milliseconds(e.StepTime), e.DeviceBytes, e.HostBytes, e.CopyBytes, e.Workers,
+			e.Exchanged,
 		})
 	case train.Eval:
 		d.print(evalLine{"eval", e.Step, e.Loss, e.Metrics, e.Samples})
@@ -232,6 +243,8 @@ type stepLine struct {
 	DeviceBytes    int64              `json:"device_bytes"`
 	HostBytes      int64              `json:"host_bytes"`
 	CopyBytes      int64              `json:"copy_bytes"`
+	Workers        int                `json:"workers,omitempty"`
+	Exchanged      *train.Exchanged   `json:"exchanged,omitempty"`
 }
 
 type evalLine struct {

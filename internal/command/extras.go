@@ -1,4 +1,71 @@
 package command
 
+import (
+	"cmp"
+	"context"
+	"io"
+
+	"github.com/gomem/gomem/distrib"
+)
+
 // Extras are what a program has beyond the plain command. The zero value has nothing.
-type Extras struct{}
+type Extras struct {
+	Name    string  // of the program; "" is gomem
+	Cluster Cluster // nil: the program knows of no other process
+}
+
+// name is the program's.
+func (x Extras) name() string { return cmp.Or(x.Name, "gomem") }
+
+// Cluster starts and joins jobs of several processes.
+type Cluster interface {
+	// World is this process' place in its job, by its environment and what flags say.
+	World(f JobFlags) (World, error)
+	// Launch starts workers of this program on this machine and waits for them.
+	// Signals that end ctx are passed on to them. An error is of a worker; it is a
+	// *[WorkerError] if that has said itself what was wrong.
+	Launch(ctx context.Context, workers int, args []string, stdout, stderr io.Writer) error
+	// Join meets the other processes of the job. log takes what a person should know.
+	Join(ctx context.Context, f JobFlags, w World, log func(string)) (*Job, error)
+	// Diagnose says of every process of a job what may be wrong with it.
+	Diagnose(ctx context.Context, f JobFlags, w World) ([]Finding, error)
+	// Serve answers who asks an address for metrics until the function is called; in them
+	// are the samples.
+	Serve(address string, samples func() []Sample) (stop func() error, at string, err error)
+}
+
+// World is the place of a process in its job.
+type World struct {
+	Rank, Size int
+	Launched   bool   // by this program, on this machine
+	Launcher   string // who else has started it, in a word
+}
+
+// Job is a job that this process has joined.
+type Job struct {
+	View      distrib.View
+	Transport distrib.Transport
+	Leave     func() error // ends this process' part in order; after the transport was closed
+}
+
+// WorkerError is a worker that failed and has said why.
+type WorkerError struct{ Status int }
+
+// Error is for who prints it nevertheless.
+func (e *WorkerError) Error() string { return "a worker failed" }
+
+// Finding is what a check of a process found.
+type Finding struct {
+	Node   string `json:"node"`
+	Check  string `json:"check"`
+	OK     bool   `json:"ok"`
+	Detail string `json:"detail"`
+	Remedy string `json:"remedy,omitempty"` // what to do
+}
+
+// Sample is a metric.
+type Sample struct {
+	Name, Help string
+	Counter    bool // it only grows
+	Value      float64
+}

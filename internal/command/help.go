@@ -138,6 +138,48 @@ train --json
 train --profile
     Write a profile of the first steps to a directory at the end: text, JSON, figures, a
     timeline and a page. See gomem profile.
+--local
+    Start so many workers here, and train with them.
+--sync
+    How workers keep in step. Gradients are exchanged within each step: ring (all-reduce),
+    ps (each worker serves a part) or hybrid (the cheaper for each variable). Variables are
+    kept in step between steps: bosen (stale-synchronous, rows served by all), pf (updates
+    are broadcast) or easgd (averaged now and then) (default ring).
+--staleness
+    bosen, pf: by how many steps a worker may be ahead of the slowest (default 0);
+    easgd: steps between averages (default 10).
+--bandwidth
+    bosen: send the most important updates early, within a rate such as 200Mbps, instead of
+    all at the end of a step.
+--filter
+    bosen, pf, easgd: send a part of an update and keep the rest for later: dvf:DELTA (what
+    is larger), topk:SHARE, powersgd:RANK, or fp16 (rounded).
+--workers
+    Processes of the job, if their launcher does not say (torchrun, srun, mpirun and
+    Kubernetes do).
+--rank
+    Number of this process, from 0, if the launcher does not say.
+--min
+    Begin once so many workers are there (default: all).
+--max
+    Begin with so many workers at most (default: all).
+--master
+    Where process 0 is, if the launcher does not say.
+--job
+    Name of the job, if the launcher gives none; two jobs that share an etcd need two.
+--etcd
+    URLs of an etcd that is there, with commas (default: process 0 has one in it).
+--tls
+    auto: certificates of the job's own, by the token in --token-file; or off (default
+    auto, and off for --local).
+--token-file
+    File with the job's token: process 0 writes it, the others read it (default:
+    $GOMEM_TOKEN_FILE).
+--insecure
+    Take --tls off between machines: whoever can connect can take part.
+--metrics
+    Serve metrics for Prometheus at an address, such as :9090, which is one of this machine
+    alone, or 0.0.0.0:9090.
 --policy
     auto: the fastest plan found within the budgets, in which every value is kept, swapped
     or computed again; thesis: partitioned execution, variables on the host, swapping;
@@ -199,7 +241,7 @@ plan --steps
     Write the graph that runs to a file: FILE.dot for Graphviz, FILE.txt for text.
 plan --json
     Print one JSON object instead of the explanation. Sizes are bytes.
---max
+fit --max
     What to find the largest of: batch; depth (moe, transformer, gpt, resnet); experts
     (moe); or length (moe, transformer, gpt, deepspeech) (default ${default}).
 fit --device-memory
@@ -212,6 +254,8 @@ fit --device
     memory and a step takes seconds, else null).
 fit --json
     Print one JSON object of type fit. Sizes are bytes.
+doctor --json
+    Print one JSON object of type doctor.
 diff --json
     Print one JSON object of type diff. Sizes are bytes.
 --steps-to-run
@@ -265,6 +309,19 @@ func describe(k *kong.Kong) error {
 				} else if f.Help == "" {
 					f.Help = texts["--"+f.Name]
 				}
+			}
+		}
+		return next(nil)
+	})
+}
+
+// hide hides the flags that the program has no use for: it says so when they are given.
+func (x Extras) hide(k *kong.Kong) error {
+	return kong.Visit(k.Model.Node, func(v kong.Visitable, next kong.Next) error {
+		if n, ok := v.(*kong.Node); ok && x.Cluster == nil {
+			n.Hidden = n.Hidden || n.Name == "doctor"
+			for _, f := range n.Flags {
+				f.Hidden = f.Hidden || f.Group != nil && f.Group.Key == "job"
 			}
 		}
 		return next(nil)

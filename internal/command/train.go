@@ -16,6 +16,7 @@ import (
 
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/data"
+	"github.com/gomem/gomem/internal/workers"
 	"github.com/gomem/gomem/space"
 	"github.com/gomem/gomem/train"
 )
@@ -42,10 +43,13 @@ type trainCmd struct {
 	Rename      location `group:"run" placeholder:"FILE"`
 
 	rateFlags
+	meetFlags
+	keepFlags
 	planFlags
 	deviceFlags
 
-	given given // what was read before the model was built
+	given  given           // what was read before the model was built
+	member *workers.Member // of a job of several workers; nil: this is the only one
 
 	JSON    bool     `name:"json" group:"output"`
 	Trace   location `group:"output" placeholder:"FILE"`
@@ -91,6 +95,18 @@ func (c *trainCmd) Run(ctx context.Context, e *env) error {
 	if err := c.fitting(); err != nil {
 		return err
 	}
+	w, err := c.world(ctx, e, c.keepFlags.given())
+	if err != nil {
+		return err
+	}
+	if w.Size > 1 {
+		return c.together(ctx, e, w)
+	}
+	return c.alone(ctx, e)
+}
+
+// alone trains as the only worker, or as the one that c.member is.
+func (c *trainCmd) alone(ctx context.Context, e *env) error {
 	if err := c.read(ctx, e.stderr); err != nil {
 		return err
 	}
@@ -103,6 +119,9 @@ func (c *trainCmd) Run(ctx context.Context, e *env) error {
 		return err
 	}
 	session.Logger = e.log
+	if c.member != nil {
+		session.Network = c.member.Network()
+	}
 	if session, err = b.measured(ctx, e.stderr, session); err != nil {
 		return err
 	}
@@ -169,12 +188,17 @@ func (c *trainCmd) prepare(ctx context.Context, e *env, b *built, o, session gom
 		session.Trace.Limit = tracedSteps * len(p.training().Steps)
 	}
 	h := header{report: newReport(b.model, o, p, vanilla), cost: price, Device: c.Device,
-		Data: d.about, facts: d.facts}
+		Data: d.about, Workers: c.workersFact(), facts: d.facts}
 	run, err := c.runOptions(b, d, session)
 	if err != nil {
 		return err
 	}
 	run.Planned = p.Planned
+	if c.member != nil {
+		if run.Parallel, err = c.member.Parallel(b.model.Graph); err != nil {
+			return err
+		}
+	}
 	return c.train(ctx, e, h, run, func(s train.Summary) error {
 		return c.profiled(ctx, e, b, p, o, session, s)
 	})
@@ -188,7 +212,7 @@ func (c *trainCmd) reachable() error {
 		if err != nil {
 			return err
 		}
-		if c.Save == "" {
+		if c.Save == "" && c.leads() {
 			c.Save = location(filepath.Dir(from.Path))
 		}
 	}
@@ -386,10 +410,10 @@ func (c *trainCmd) train(ctx context.Context, e *env, h header, o train.Options,
 		return err
 	}
 	d.summary(s)
-	if err := after(s); err != nil || !s.Interrupted {
+	if err := after(s); err != nil || !s.Interrupted || !c.leads() {
 		return err
 	}
-	text := fmt.Sprintf("stopped after step %d; %s", s.Steps, c.afterwards(s, e.args))
+	text := fmt.Sprintf("stopped after step %d; %s", s.Steps, c.afterwards(s, e))
 	if s.Checkpoint == "" {
 		return &stoppedError{text}
 	}
@@ -407,11 +431,11 @@ func asUse(err error) error {
 }
 
 // afterwards says how to continue an interrupted run.
-func (c *trainCmd) afterwards(s train.Summary, args []string) string {
+func (c *trainCmd) afterwards(s train.Summary, e *env) string {
 	switch {
 	case s.Checkpoint != "":
 		return fmt.Sprintf("saved %s; continue with: %s", s.Checkpoint,
-			resumption(args, string(c.Save)))
+			resumption(e, string(c.Save)))
 	case c.Save != "":
 		return "there was nothing to save yet"
 	}
@@ -420,8 +444,8 @@ func (c *trainCmd) afterwards(s train.Summary, args []string) string {
 
 // resumption is the command line that continues an interrupted run, which was
 // saved to a directory.
-func resumption(args []string, dir string) string {
-	words := []string{"gomem"}
+func resumption(e *env, dir string) string {
+	words, args := []string{e.extras.name()}, e.args
 	for i := 0; i < len(args); i++ {
 		name, _, joined := strings.Cut(args[i], "=")
 		switch {

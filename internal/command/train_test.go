@@ -205,7 +205,7 @@ func TestResumption(t *testing.T) {
 		{"train --resume e --save d --json", "gomem train --json --resume d"},
 		{"train --save-every 3 --resume e", "gomem train --save-every 3 --resume d"},
 	} {
-		if got := resumption(strings.Fields(c.args), "d"); got != c.want {
+		if got := resumption(&env{args: strings.Fields(c.args)}, "d"); got != c.want {
 			t.Errorf("%s: %s, want %s", c.args, got, c.want)
 		}
 	}

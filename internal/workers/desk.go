@@ -122,6 +122,16 @@ func (d *Desk) Tell(ctx context.Context, says []byte) error {
 	return ctx.Err()
 }
 
+// Blame waits a moment for a worker that has left to say why, and is its error, or nil if
+// all are there: what came of it may be noticed before.
+func (d *Desk) Blame() error {
+	select {
+	case <-d.ctx.Done():
+	case <-time.After(patience):
+	}
+	return d.failed()
+}
+
 // failed is why a worker has left, if one failed.
 func (d *Desk) failed() error { return context.Cause(d.ctx) }
 

@@ -1,0 +1,204 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// meetFlags say where the processes of a job meet. Plain gomem has none.
+type meetFlags struct {
+	Local     count    `group:"job" placeholder:"N"`
+	Workers   count    `group:"job" placeholder:"N"`
+	Rank      *whole   `group:"job" placeholder:"R"`
+	Min       count    `group:"job" placeholder:"N"`
+	Max       count    `group:"job" placeholder:"N"`
+	Master    string   `group:"job" placeholder:"HOST:PORT"`
+	Job       string   `group:"job" placeholder:"NAME"`
+	Etcd      string   `group:"job" placeholder:"URLS"`
+	TLS       string   `name:"tls" group:"job" enum:",auto,off" default:"" placeholder:"HOW"`
+	TokenFile location `group:"job" placeholder:"FILE"`
+	Insecure  bool     `group:"job"`
+}
+
+// keepFlags say how workers keep in step.
+type keepFlags struct {
+	Sync      string  `group:"job" enum:"${schemes}" default:"" placeholder:"SCHEME"`
+	Staleness *whole  `group:"job" placeholder:"STEPS"`
+	Bandwidth bitRate `group:"job" placeholder:"RATE"`
+	Filter    string  `group:"job" placeholder:"FILTER"`
+	Metrics   string  `group:"job" placeholder:"ADDRESS"`
+}
+
+// schemeNames are what --sync takes; nothing is ring.
+const schemeNames = ",ring,ps,hybrid,bosen,pf,easgd"
+
+// JobFlags are what a command line says of where the processes of a job meet.
+type JobFlags struct {
+	Workers   int      // processes of the job, 0 if it is left to the environment
+	Rank      *int     // of this one, nil if it is left to the environment
+	Min, Max  int      // with how many the job may begin; 0: with all
+	Master    string   // host or host:port of rank 0
+	Job       string   // name
+	Etcd      []string // URLs of an etcd that is there; none: rank 0 has one in it
+	TLS       string   // auto or off; "" is auto, but off where all are on this machine
+	TokenFile string
+	Insecure  bool // off is taken for other machines too
+}
+
+// flags are the job's, for who joins it.
+func (f meetFlags) flags() JobFlags {
+	j := JobFlags{Workers: int(f.Workers), Min: int(f.Min), Max: int(f.Max), Master: f.Master,
+		Job: f.Job, TLS: f.TLS, TokenFile: string(f.TokenFile), Insecure: f.Insecure}
+	if f.Rank != nil {
+		rank := int(*f.Rank)
+		j.Rank = &rank
+	}
+	if f.Etcd != "" {
+		j.Etcd = strings.Split(f.Etcd, ",")
+	}
+	return j
+}
+
+// given are the flags that are there, by name.
+func (f meetFlags) given() []option {
+	return []option{{"local", f.Local > 0}, {"workers", f.Workers > 0}, {"rank", f.Rank != nil},
+		{"min", f.Min > 0}, {"max", f.Max > 0}, {"master", f.Master != ""}, {"job", f.Job != ""},
+		{"etcd", f.Etcd != ""}, {"tls", f.TLS != ""}, {"token-file", f.TokenFile != ""},
+		{"insecure", f.Insecure}}
+}
+
+// given are the flags that are there, by name.
+func (f keepFlags) given() []option {
+	return []option{{"sync", f.Sync != ""}, {"staleness", f.Staleness != nil},
+		{"bandwidth", f.Bandwidth > 0}, {"filter", f.Filter != ""}, {"metrics", f.Metrics != ""}}
+}
+
+// firstGiven is the name of the first flag that is there, "" if none is.
+func firstGiven(options ...[]option) string {
+	for _, list := range options {
+		for _, o := range list {
+			if o.given {
+				return o.name
+			}
+		}
+	}
+	return ""
+}
+
+// elsewhere refuses flags that the plain program has no use for, and says which one has.
+func elsewhere(e *env, given ...[]option) error {
+	name := firstGiven(given...)
+	if name == "" {
+		return nil
+	}
+	return usagef("--%s needs gomem-cluster, which takes the same flags: "+
+		"go run ./cmd/gomem-cluster %s", name, strings.Join(quoted(e.args), " "))
+}
+
+// bitRate is a number of bits a second; zero means that none was given.
+type bitRate float64
+
+// UnmarshalText reads a rate such as 200Mbps, 1.5Gbps or 800kbps.
+func (r *bitRate) UnmarshalText(text []byte) error {
+	word := strings.ToLower(strings.TrimSpace(string(text)))
+	number, ok := strings.CutSuffix(word, "bps")
+	scale := 1.0
+	if n := len(number); n > 0 {
+		if k := strings.IndexByte("kmgt", number[n-1]); k >= 0 {
+			number = number[:n-1]
+			for range k + 1 {
+				scale *= 1e3
+			}
+		}
+	}
+	x, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+	if !ok || err != nil || !(x*scale >= 1e3 && x*scale <= 1e15) {
+		return fmt.Errorf("%q: want a rate in bits a second such as 200Mbps or 1.5Gbps", text)
+	}
+	*r = bitRate(x * scale)
+	return nil
+}
+
+// String is the rate in the largest unit that it has one of.
+func (r bitRate) String() string {
+	for _, u := range []struct {
+		name string
+		size bitRate
+	}{{"Tbps", 1e12}, {"Gbps", 1e9}, {"Mbps", 1e6}} {
+		if r >= u.size {
+			return fmt.Sprintf("%.4g%s", float64(r/u.size), u.name)
+		}
+	}
+	return fmt.Sprintf("%.4gkbps", float64(r/1e3))
+}
+
+// launchedError ends a command whose work other processes have done, with their status.
+type launchedError struct{ status int }
+
+// Error is never printed.
+func (e *launchedError) Error() string { return fmt.Sprintf("status %d", e.status) }
+
+// world is this process' place in the run that the flags describe. Where workers are to be
+// started on this machine, they have run when it returns, and the error says how that
+// ended. keeping are flags that only several workers have a use for.
+func (f meetFlags) world(ctx context.Context, e *env, keeping []option) (World, error) {
+	cluster := e.extras.Cluster
+	if cluster == nil {
+		return World{Size: 1}, elsewhere(e, f.given(), keeping)
+	}
+	if err := f.fitting(); err != nil {
+		return World{}, err
+	}
+	w, err := cluster.World(f.flags())
+	if err != nil {
+		return w, usagef("%w", err)
+	}
+	if f.Local > 1 && !w.Launched {
+		return w, f.launch(ctx, e)
+	}
+	if name := firstGiven(keeping); w.Size == 1 && name != "" {
+		return w, usagef("--%s does nothing for one worker: give --local N, or start several", name)
+	}
+	return w, nil
+}
+
+// launch starts workers here and ends as they do.
+func (f meetFlags) launch(ctx context.Context, e *env) error {
+	err := e.extras.Cluster.Launch(ctx, int(f.Local), e.args, e.stdout, e.stderr)
+	if said, ok := errors.AsType[*WorkerError](err); ok {
+		return &launchedError{said.Status}
+	}
+	if err == nil {
+		return &launchedError{exitOK}
+	}
+	return err
+}
+
+// fitting refuses flags that contradict each other.
+func (f meetFlags) fitting() error {
+	among := []option{{"workers", f.Workers > 0}, {"rank", f.Rank != nil},
+		{"master", f.Master != ""}, {"min", f.Min > 0}, {"max", f.Max > 0}}
+	switch name := firstGiven(among); {
+	case f.Local > 0 && name != "":
+		return usagef("--local and --%s can't be used together: --local starts all workers of a "+
+			"job, here", name)
+	case f.Rank != nil && f.Workers == 0:
+		return usagef("--rank needs --workers N")
+	case f.Max > 0 && f.Max < f.Min:
+		return usagef("--max %d is less than --min %d", f.Max, f.Min)
+	case f.Insecure && f.TLS != "off":
+		return usagef("--insecure needs --tls off: it allows that for other machines")
+	}
+	return nil
+}
+
+// quiet is the environment of a worker whose run another one shows.
+func (e *env) quiet() *env {
+	q := *e
+	q.stdout, q.stderr = io.Discard, io.Discard
+	return &q
+}

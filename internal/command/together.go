@@ -1,0 +1,138 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/gomem/gomem/internal/workers"
+	"github.com/gomem/gomem/train"
+)
+
+// together trains as one worker of several. The first one shows the run and saves it; the
+// others say nothing but why they fail.
+func (c *trainCmd) together(ctx context.Context, e *env, w World) (err error) {
+	scheme, err := c.scheme()
+	if err != nil {
+		return err
+	}
+	log := func(text string) { fmt.Fprintf(e.stderr, "gomem: %s\n", text) }
+	job, err := e.extras.Cluster.Join(ctx, c.flags(), w, log)
+	if err != nil {
+		return err
+	}
+	defer func() { err = cmp.Or(err, job.Leave()) }()
+	c.member, err = workers.Join(job.View, job.Transport, scheme, workers.Options{Log: log})
+	if err != nil {
+		return err
+	}
+	defer func() { err = cmp.Or(err, c.member.Close(err)) }()
+	if !c.leads() {
+		e = e.quiet()
+		c.Save, c.Samples, c.Trace, c.Profile = "", "", "", ""
+	}
+	if c.Metrics != "" {
+		stop, at, err := e.extras.Cluster.Serve(c.Metrics, c.samples)
+		if err != nil {
+			return fmt.Errorf("--metrics %s: %w", c.Metrics, err)
+		}
+		defer stop()
+		log("metrics at " + at)
+	}
+	return c.alone(ctx, e)
+}
+
+// leads reports whether this process shows the run and saves it.
+func (c *trainCmd) leads() bool { return c.member == nil || c.member.Rank() == 0 }
+
+// scheme is how workers keep in step.
+func (c *trainCmd) scheme() (workers.Scheme, error) {
+	o := workers.SchemeOptions{Bandwidth: float64(c.Bandwidth), Filter: c.Filter}
+	if c.Staleness != nil {
+		n := int(*c.Staleness)
+		o.Staleness = &n
+	}
+	s, err := workers.ParseScheme(cmp.Or(c.Sync, "ring"), o)
+	if err != nil {
+		return s, usagef("%w", err)
+	}
+	return s, nil
+}
+
+// workersFact says who trains, nothing if it is one.
+func (c *trainCmd) workersFact() string {
+	if c.member == nil {
+		return ""
+	}
+	return fmt.Sprintf("%d, %s", c.member.Size(), c.member.About())
+}
+
+// traffic is what the workers of a job exchange as it goes.
+type traffic struct {
+	last, now train.Exchanged
+	step      time.Duration
+}
+
+// add enters what has been exchanged after a step.
+func (t *traffic) add(x train.Exchanged, step time.Duration) {
+	t.last, t.now, t.step = t.now, x, step
+}
+
+// facts are where the workers are, and what they exchange, in words.
+func (t *traffic) facts() []string {
+	rate := func(now, last int64) string {
+		return size(int64(float64(now-last)/max(t.step.Seconds(), 1e-9))) + "/s"
+	}
+	facts := []string{fmt.Sprintf("clocks %d-%d", t.now.Slowest, t.now.Fastest),
+		"up " + rate(t.now.Sent, t.last.Sent), "down " + rate(t.now.Received, t.last.Received)}
+	if t.now.Slowest == t.now.Fastest {
+		facts = facts[1:]
+	}
+	if t.now.Staleness > 0 {
+		facts = append(facts, fmt.Sprintf("stale %d", t.now.Staleness))
+	}
+	if t.now.Saved > 0 {
+		facts = append(facts, "saved "+size(t.now.Saved))
+	}
+	if t.now.Full > t.last.Full {
+		facts = append(facts, "outbox full")
+	}
+	return facts
+}
+
+// samples are a worker's metrics.
+func (c *trainCmd) samples() []Sample {
+	x := c.member.Exchanged()
+	return []Sample{
+		{"gomem_sent_bytes_total", "Bytes sent to other workers.", true, float64(x.Sent)},
+		{"gomem_received_bytes_total", "Bytes received from other workers.", true,
+			float64(x.Received)},
+		{"gomem_filtered_bytes_total", "Bytes that filters kept back.", true, float64(x.Saved)},
+		{"gomem_outbox_full_total", "How often an outbox was at its bound.", true,
+			float64(x.Full)},
+		{"gomem_staleness_steps", "Steps missing of another worker, the most seen.", false,
+			float64(x.Staleness)},
+		{"gomem_slowest_steps", "Steps of the slowest worker.", false, float64(x.Slowest)},
+		{"gomem_fastest_steps", "Steps of the fastest worker.", false, float64(x.Fastest)},
+	}
+}
+
+// exchanged is what workers have exchanged, in words; nothing of a run alone.
+func exchanged(x *train.Exchanged) string {
+	if x == nil {
+		return ""
+	}
+	text := fmt.Sprintf("sent %s, received %s", size(x.Sent), size(x.Received))
+	if x.Saved > 0 {
+		text += fmt.Sprintf("; filters kept %s back (%.0f%%)", size(x.Saved),
+			100*float64(x.Saved)/float64(x.Saved+x.Sent))
+	}
+	if x.Staleness > 0 {
+		text += fmt.Sprintf("; %d steps apart at most", x.Staleness)
+	}
+	if x.Full > 0 {
+		text += fmt.Sprintf("; outboxes full %d times", x.Full)
+	}
+	return text
+}

@@ -1,0 +1,182 @@
+package command
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/gomem/gomem/distrib"
+	"github.com/gomem/gomem/distrib/memnet"
+)
+
+// inMemory is a cluster whose processes are goroutines.
+type inMemory struct {
+	t    *testing.T
+	net  *memnet.Network // nil for who launches
+	rank int
+	of   int
+	args func(rank int) []string // more of a worker; nil: none
+	ctx  func(ctx context.Context, rank int) context.Context
+}
+
+func (c inMemory) World(f JobFlags) (World, error) {
+	if c.net == nil {
+		return World{Size: 1}, nil
+	}
+	return World{Rank: c.rank, Size: c.of, Launched: true}, nil
+}
+
+// Launch runs the workers. The first that fails is the error.
+func (c inMemory) Launch(ctx context.Context, n int, args []string, stdout,
+	stderr io.Writer) error {
+	net := memnet.NewNetwork(n, memnet.Options{})
+	status := make([]int, n)
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	for rank := range n {
+		worker := c
+		worker.net, worker.rank, worker.of = net, rank, n
+		own := args
+		if c.args != nil {
+			own = with(args, c.args(rank)...)
+		}
+		out := stdout
+		if rank > 0 {
+			out = loud{c.t}
+		}
+		wctx := ctx
+		if c.ctx != nil {
+			wctx = c.ctx(ctx, rank)
+		}
+		wg.Go(func() {
+			var said bytes.Buffer
+			status[rank] = Main(wctx, own, out, &said, Extras{Cluster: worker})
+			mu.Lock()
+			defer mu.Unlock()
+			for line := range strings.Lines(said.String()) {
+				io.WriteString(stderr, map[bool]string{true: "[worker] "}[rank > 0]+line)
+			}
+		})
+	}
+	wg.Wait()
+	for _, s := range status {
+		if s != exitOK {
+			return &WorkerError{s}
+		}
+	}
+	return nil
+}
+
+// loud is output that there must not be.
+type loud struct{ t *testing.T }
+
+func (l loud) Write(b []byte) (int, error) {
+	l.t.Errorf("a worker prints %q", b)
+	return len(b), nil
+}
+
+func (c inMemory) Join(context.Context, JobFlags, World, func(string)) (*Job, error) {
+	v := distrib.View{Epoch: 1, Self: distrib.NodeID(c.rank)}
+	for i := range c.of {
+		v.Nodes = append(v.Nodes, distrib.Node{ID: distrib.NodeID(i)})
+	}
+	return &Job{View: v, Transport: c.net.Node(v.Self), Leave: func() error { return nil }}, nil
+}
+
+func (inMemory) Diagnose(context.Context, JobFlags, World) ([]Finding, error) {
+	return []Finding{{Node: "0", Check: "round trip", OK: true, Detail: "1ms"},
+		{Node: "1", Check: "clock", Detail: "is 3 minutes ahead",
+			Remedy: "start an NTP client"}}, nil
+}
+
+func (inMemory) Serve(string, func() []Sample) (func() error, string, error) {
+	return nil, "", errors.New("address in use")
+}
+
+// gather runs a command line with workers that are goroutines.
+func gather(t *testing.T, c inMemory, args ...string) outcome {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	c.t = t
+	status := Main(t.Context(), args, &stdout, &stderr, Extras{Cluster: c})
+	return outcome{status, stdout.String(), notices.ReplaceAllString(stderr.String(), "")}
+}
+
+// TestWorkerFlags: flags that need other processes say so, and those that contradict each
+// other.
+func TestWorkerFlags(t *testing.T) {
+	inDir(t)
+	for want, args := range map[string][]string{
+		"--local needs gomem-cluster, which takes the same flags: go run ./cmd/gomem-cluster " +
+			"train --local 4": {"train", "--local", "4"},
+		"--sync needs gomem-cluster": {"train", "--sync", "pf"},
+		"--etcd needs gomem-cluster": {"train", "--etcd", "http://a:2379"},
+		"want a rate in bits a second such as 200Mbps": {"train", "--local", "2", "--bandwidth",
+			"fast"},
+	} {
+		if o := invoke(t, args...); o.status != exitUsage || !strings.Contains(o.stderr, want) {
+			t.Errorf("%v: %d, %q", args, o.status, o.stderr)
+		}
+	}
+	for want, args := range map[string][]string{
+		"--local and --workers can't be used together":    {"--local", "2", "--workers", "2"},
+		"--rank needs --workers N":                        {"--rank", "1"},
+		"--max 2 is less than --min 3":                    {"--min", "3", "--max", "2"},
+		"--insecure needs --tls off":                      {"--insecure"},
+		"--sync does nothing for one worker":              {"--sync", "ring"},
+		"ring has no use for staleness":                   {"--local", "2", "--staleness", "1"},
+		"hybrid has no use for a bandwidth and a filter:": {"--local", "2", "--sync", "hybrid",
+			"--bandwidth", "1Mbps", "--filter", "fp16"},
+	} {
+		o := gather(t, inMemory{}, with(tiny, args...)...)
+		if o.status != exitUsage || !strings.Contains(o.stderr, want) {
+			t.Errorf("%v: %d, %q, want %q", args, o.status, o.stderr, want)
+		}
+	}
+}
+
+// TestBitRates: rates are read as people write them.
+func TestBitRates(t *testing.T) {
+	for text, want := range map[string]bitRate{"200Mbps": 2e8, "1.5 Gbps": 1.5e9, "800kbps": 8e5,
+		"5000bps": 5e3, "1tbps": 1e12} {
+		var r bitRate
+		if err := r.UnmarshalText([]byte(text)); err != nil || r != want {
+			t.Errorf("%s: %v, %v", text, r, err)
+		}
+	}
+	for _, text := range []string{"", "bps", "200", "200MB/s", "-1Mbps", "NaNMbps", "1bps", "k"} {
+		if err := new(bitRate).UnmarshalText([]byte(text)); err == nil {
+			t.Errorf("%q is a rate", text)
+		}
+	}
+}
+
+// TestDoctor: findings are a table with what to do, or JSON, and what is bad is a failure.
+func TestDoctor(t *testing.T) {
+	o := gather(t, inMemory{}, "doctor")
+	for _, want := range []string{"node  check       ", "1     clock       bad  is 3 minutes ahead",
+		"node 1, clock: start an NTP client", "2 checks, 1 of them bad"} {
+		if o.status != exitFailure || o.stderr != "" || !strings.Contains(o.stdout, want) {
+			t.Errorf("%d, %q, no %q in\n%s", o.status, o.stderr, want, o.stdout)
+		}
+	}
+	if o := gather(t, inMemory{}, "doctor", "--json"); o.status != exitFailure ||
+		!strings.HasPrefix(o.stdout, `{"type":"doctor","findings":[{"node":"0",`) {
+		t.Error(o)
+	}
+	refuse(t, "doctor needs gomem-cluster", "doctor")
+	for _, program := range []Extras{{}, {Name: "gomem-cluster", Cluster: inMemory{}}} {
+		var b bytes.Buffer
+		Main(t.Context(), []string{"--help"}, &b, &b, program)
+		Main(t.Context(), []string{"train", "--help"}, &b, &b, program)
+		for _, word := range []string{"doctor", "--staleness", "Several workers"} {
+			if has := strings.Contains(b.String(), word); has != (program.Cluster != nil) {
+				t.Errorf("the help of %s: %s is there: %v", program.name(), word, has)
+			}
+		}
+	}
+}

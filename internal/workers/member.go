@@ -1,0 +1,106 @@
+package workers
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/gomem/gomem"
+	"github.com/gomem/gomem/distrib"
+	"github.com/gomem/gomem/distrib/collective"
+	"github.com/gomem/gomem/distrib/wrap"
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/train"
+)
+
+// Options of a [Member].
+type Options struct {
+	// Stall is how long one waits for others before Log is told, 0: 10 s; and Timeout when a
+	// wait ends with an error, 0: 10 min, since one who evaluates or saves keeps the others
+	// waiting. Who is gone is noticed at once.
+	Stall, Timeout time.Duration
+	Log            func(string) // nil: nobody
+}
+
+// Member is a process that trains as one worker of a job.
+type Member struct {
+	scheme  Scheme
+	view    distrib.View
+	options Options
+	meter   *wrap.Meter
+	desk    *Desk
+	mux     *collective.Mux
+	group   *collective.Group
+
+	exchanger *collective.Exchanger // of a scheme that exchanges within steps
+}
+
+// Join makes a member of a view, over a transport, which is the member's from here on.
+func Join(v distrib.View, t distrib.Transport, s Scheme, o Options) (*Member, error) {
+	o.Timeout = cmp.Or(o.Timeout, 10*time.Minute)
+	m := &Member{scheme: s, view: v, options: o, meter: &wrap.Meter{}}
+	var ids []distrib.NodeID
+	for _, n := range v.Nodes {
+		ids = append(ids, n.ID)
+	}
+	var err error
+	m.desk, err = NewDesk(m.meter.Wrap(t), ids, DeskOptions{Stall: o.Stall, Log: o.Log})
+	if err != nil {
+		return nil, errors.Join(err, t.Close())
+	}
+	m.mux, err = collective.NewMux(m.desk.Transport(), collective.Options{Epoch: v.Epoch,
+		Stall: o.Stall, Timeout: o.Timeout, Log: o.Log})
+	if err != nil {
+		return nil, errors.Join(err, t.Close())
+	}
+	if m.group, err = m.mux.Group(ids...); err != nil {
+		return nil, errors.Join(err, m.mux.Close())
+	}
+	m.exchanger, err = collective.NewExchanger(m.group, collective.ExchangerOptions{})
+	if err != nil {
+		return nil, errors.Join(err, m.mux.Close())
+	}
+	return m, nil
+}
+
+// Rank is this worker's number, and Size how many there are.
+func (m *Member) Rank() int { return m.desk.Rank() }
+
+// Size is how many workers there are.
+func (m *Member) Size() int { return len(m.view.Nodes) }
+
+// About says in words how the workers keep in step.
+func (m *Member) About() string { return m.scheme.about }
+
+// Network carries the exchanges of steps; nil if the scheme has none.
+func (m *Member) Network() gomem.Network {
+	return &network{m.desk, m.exchanger, m.scheme.Via}
+}
+
+// Parallel is a run's part in the workers', for a model's graph.
+func (m *Member) Parallel(*graph.Graph) (*train.Parallel, error) {
+	return &train.Parallel{Rank: m.Rank(), Workers: m.Size(), Peers: m.desk,
+		Exchanged: m.Exchanged}, nil
+}
+
+// Exchanged is what this worker has exchanged so far.
+func (m *Member) Exchanged() train.Exchanged {
+	var x train.Exchanged
+	for c := range distrib.Classes {
+		x.Sent += m.meter.Sent(distrib.Class(c)).Bytes
+		x.Received += m.meter.Received(distrib.Class(c)).Bytes
+	}
+	return x
+}
+
+// Close ends the member's part: the others hear why, unless they have heard already. It
+// returns err, or what closing came to.
+func (m *Member) Close(err error) error {
+	m.desk.Leave(err)
+	closing := errors.Join(m.exchanger.Close(), m.group.Close(), m.mux.Close())
+	if closing != nil {
+		closing = fmt.Errorf("the connection to other workers: %w", closing)
+	}
+	return cmp.Or(err, closing)
+}

@@ -1,0 +1,64 @@
+package workers
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/gomem/gomem"
+	"github.com/gomem/gomem/distrib/collective"
+	"github.com/gomem/gomem/graph"
+)
+
+// network carries the exchanges of a session's steps: a [gomem.Network].
+type network struct {
+	desk      *Desk
+	exchanger *collective.Exchanger
+	via       collective.Via // of exchanges that name none
+}
+
+// Send hands over an exchange.
+func (n *network) Send(ctx context.Context, x gomem.Exchange) error {
+	y := collective.Exchange{Name: x.Name, Type: x.Type.String(), Via: n.via, Data: x.Data}
+	switch x.Type.DType {
+	case graph.F32:
+		y.Elem = collective.F32
+	case graph.F64:
+		y.Elem = collective.F64
+	default:
+		return fmt.Errorf("exchange %s: workers exchange f32 and f64, not %s", x.Name, x.Type)
+	}
+	if x.How.Fold == graph.Mean {
+		y.Op = collective.Mean
+	}
+	if x.How.Via != "" {
+		var err error
+		if y.Via, err = collective.ParseVia(x.How.Via); err != nil {
+			return fmt.Errorf("exchange %s: %w", x.Name, err)
+		}
+	}
+	if err := n.exchanger.Send(y); err != nil {
+		return n.why(err)
+	}
+	return ctx.Err()
+}
+
+// Await waits for what an exchange has made.
+func (n *network) Await(ctx context.Context, name string) error {
+	ctx, release := n.desk.Within(ctx)
+	defer release()
+	return n.why(n.exchanger.Await(ctx, name))
+}
+
+// why is the reason of a worker that has left, if there is one, for what came of it.
+func (n *network) why(err error) error {
+	if err == nil {
+		return nil
+	}
+	if left := n.desk.Blame(); left != nil {
+		return left
+	}
+	return err
+}
+
+// Abandon gives up what was sent and not awaited.
+func (n *network) Abandon() { n.exchanger.Abandon() }
