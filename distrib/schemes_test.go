@@ -109,11 +109,11 @@ func TestSchemesSayWhatIsWrong(t *testing.T) {
 
 func TestFiltersHaveNames(t *testing.T) {
 	for text, want := range map[string]distrib.Filter{
-		"dvf:1e-3":        distrib.DVF{Low: 1e-3, Up: 1e-3},
-		"topk:0.01":       distrib.TopK{Frac: 0.01},
-		"powersgd:4":      &distrib.PowerSGD{Rank: 4},
-		"svs":             &distrib.SVSelect{},
-		"bf16":            distrib.Rounding{As: distrib.BF16},
+		"dvf:1e-3":   distrib.DVF{Low: 1e-3, Up: 1e-3},
+		"topk:0.01":  distrib.TopK{Frac: 0.01},
+		"powersgd:4": &distrib.PowerSGD{Rank: 4},
+		"svs":        &distrib.SVSelect{},
+		"bf16":       distrib.Rounding{As: distrib.BF16},
 		"topk:0.01, fp16": distrib.Chain{distrib.TopK{Frac: 0.01},
 			distrib.Rounding{As: distrib.F16}},
 	} {
