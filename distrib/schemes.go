@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 )
 
 // SchemeOptions are what a scheme's name leaves open. The zero value of each is the
@@ -122,6 +123,9 @@ func (s scheme) fill(p *Plan, o SchemeOptions) (err error) {
 		if p.Up, err = ParseFilter(o.Filter); err != nil {
 			return err
 		}
+		if shards, ok := p.Topology.(*Shards); ok && lowRank(p.Up) {
+			shards.Block = 4 << 20 // of few rows there is no low rank
+		}
 		if p.Down == Deltas {
 			p.DownF, err = ParseFilter(o.Filter)
 		}
@@ -133,6 +137,17 @@ func (s scheme) fill(p *Plan, o SchemeOptions) (err error) {
 		p.Pacer = &LeakyBucket{Mbps: o.Bandwidth / 1e6, Order: o.Order, Seed: o.Seed, Window: 8}
 	}
 	return err
+}
+
+// lowRank reports whether a filter works on matrices.
+func lowRank(f Filter) bool {
+	switch f := f.(type) {
+	case *PowerSGD, *SVSelect:
+		return true
+	case Chain:
+		return slices.ContainsFunc(f, lowRank)
+	}
+	return false
 }
 
 func planServed(c Consistency) func(SchemeOptions) *Plan {

@@ -34,6 +34,9 @@ func TestSchemesAreWhatTheirPapersSay(t *testing.T) {
 			Topology: &distrib.Shards{Tree: &distrib.Trees{}}, Down: distrib.Deltas,
 			Consistency: distrib.SSP{S: 3}, Up: distrib.DVF{Low: 1e-3, Up: 5e-3},
 			DownF: distrib.DVF{Low: 1e-3, Up: 5e-3}}},
+		{"bsp", distrib.SchemeOptions{Filter: "powersgd:2,fp16"}, distrib.Plan{
+			Topology: &distrib.Shards{Block: 4 << 20}, Consistency: distrib.BSP{},
+			Up: distrib.Chain{&distrib.PowerSGD{Rank: 2}, distrib.Rounding{As: distrib.F16}}}},
 		{"svb", distrib.SchemeOptions{}, distrib.Plan{Topology: &distrib.All{},
 			Consistency: distrib.SSP{}}},
 		{"orpheus", distrib.SchemeOptions{Seed: 4}, distrib.Plan{
