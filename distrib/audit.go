@@ -7,6 +7,8 @@ import (
 
 // Audit is what a node has counted since it began.
 type Audit struct {
+	Self     NodeID
+	Epoch    int64
 	Received int64 // messages that were taken
 	Foreign  int64 // that were of another epoch, or of nodes that were lost, and dropped
 	Repeated int64 // that had come before, and were dropped
@@ -64,6 +66,7 @@ func (e *Engine) Audit() Audit {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	a := e.audit
+	a.Self, a.Epoch = e.self, e.cfg.View.Epoch
 	for _, p := range e.params {
 		l := p.ledger
 		l.Name = p.name

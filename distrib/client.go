@@ -63,7 +63,7 @@ func (w *worker) Push(ctx context.Context, ref Ref, u Update) error {
 	if err := Check(u, int(ref.N), p.cols); err != nil {
 		return fmt.Errorf("distrib: parameter %s: %w", p.name, err)
 	}
-	if err := w.room(ctx, p, int64(Bytes(u))*int64(p.lane.copies())); err != nil {
+	if err := w.room(ctx, p, p.lane.cost(u)*int64(p.lane.copies())); err != nil {
 		return err
 	}
 	p.lane.push(w, p, ref, u)

@@ -11,6 +11,9 @@ func (e *Engine) flush(now Clock) {
 		case served, flow:
 			for _, id := range l.owners {
 				l.flushOwner(id, now, ways)
+				if l.tagged != nil {
+					l.giveBack(id)
+				}
 			}
 		case carry:
 			l.flushDrawn(now, ways)

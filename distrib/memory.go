@@ -57,6 +57,9 @@ func (s *server) bytes() int64 {
 			n += sub.wants[i].bytes() + sub.dirty[i].bytes()
 		}
 	}
+	for _, news := range s.news {
+		n += 4 * int64(len(news))
+	}
 	if s.sums != nil {
 		for i, acc := range s.sums.acc {
 			n += 4*int64(len(acc)) + s.sums.touched[i].bytes()
@@ -107,11 +110,14 @@ func (e *Engine) chooseOutbox() {
 		dense := 4 * int64(p.rows) * int64(p.cols)
 		clocks := staleness(p.lane.cons) + 1
 		if p.lane.plan.Up != nil {
-			clocks++
+			clocks = 2*clocks + 1
 		}
 		e.out.bound += dense * clocks * int64(p.lane.copies()) * int64(max(len(e.workers), 1))
 	}
 }
+
+// frameCost is how many bytes more than its numbers a row takes on the wire, at most.
+const frameCost = 2 * headerSize
 
 // Bound is more than what the node will ever hold, by what it is for. It is known as soon
 // as parameters are attached, from the plan alone: sums and rows are counted as dense.
@@ -120,8 +126,9 @@ func (e *Engine) Bound() Memory {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	b := Memory{Replica: now.Replica, Rows: now.Rows, Outbox: e.out.bound}
-	var dense, owned, ahead int64
+	var dense, owned, rows, ahead int64
 	for _, p := range e.params {
+		rows += int64(p.rows)
 		dense += 4 * int64(p.rows) * int64(p.cols)
 		owned += 4 * int64(len(p.folded)) * int64(p.cols)
 		ahead = max(ahead, staleness(p.lane.cons)+1)
@@ -135,7 +142,7 @@ func (e *Engine) Bound() Memory {
 		}
 		if l.mode == flow {
 			b.Staged = ahead * dense
-			b.Queued = 2 * ahead * dense * int64(len(e.all))
+			b.Queued = 2 * ahead * (dense + rows*frameCost) * int64(len(e.all))
 		}
 	}
 	return b

@@ -15,6 +15,7 @@ const (
 	kindGet                     // rows that a reader lacks
 	kindRows                    // rows as they are, of their owner
 	kindSums                    // what an owner has folded in, for everybody
+	kindGiven                   // versions of rows that the sender does not compute from any more
 	kindAck                     // up to where updates have been folded in
 	kindDrained                 // nothing of this epoch comes after it
 	kindMoved                   // rows for a new owner, or a newcomer
@@ -25,7 +26,7 @@ const (
 // the rows behind them hold.
 func (k kind) class() Class {
 	switch k {
-	case kindUpdates, kindDrained:
+	case kindUpdates, kindGiven, kindDrained:
 		return Updates
 	case kindRows, kindSums, kindAck:
 		return ValuesOf
@@ -126,14 +127,44 @@ func readRefs(b []byte, shapes Shapes) ([]Ref, error) {
 	var refs []Ref
 	r := reader{b: b}
 	for len(r.b) > 0 {
-		p, row, n := r.uvarint(), r.uvarint(), r.uvarint()
-		rows, _, ok := shapes(ParamID(min(p, 1<<31-1)))
-		if r.short || !ok || n == 0 || row > uint64(rows) || n > uint64(rows)-row {
-			return nil, badFrame("rows [%d, +%d) of parameter %d are asked for", row, n, p)
+		ref, ok := r.ref(shapes)
+		if !ok {
+			return nil, badFrame("rows %+v are asked for", ref)
 		}
-		refs = append(refs, Ref{ParamID(p), int32(row), int32(n)})
+		refs = append(refs, ref)
 	}
 	return refs, nil
+}
+
+// ref reads rows, and reports whether there are such.
+func (r *reader) ref(shapes Shapes) (Ref, bool) {
+	p, row, n := r.uvarint(), r.uvarint(), r.uvarint()
+	rows, _, ok := shapes(ParamID(min(p, 1<<31-1)))
+	ok = ok && !r.short && n > 0 && row <= uint64(rows) && n <= uint64(rows)-row
+	return Ref{ParamID(p), int32(row), int32(n)}, ok
+}
+
+// appendGiven and readGiven carry versions of rows.
+func appendGiven(b []byte, given []Frame) []byte {
+	for _, f := range given {
+		b = appendRefs(b, []Ref{f.Ref})
+		b = binary.AppendUvarint(b, uint64(f.Tag))
+	}
+	return b
+}
+
+func readGiven(b []byte, shapes Shapes) ([]Frame, error) {
+	var out []Frame
+	r := reader{b: b}
+	for len(r.b) > 0 {
+		ref, ok := r.ref(shapes)
+		f := Frame{Ref: ref, Tag: Version(r.uvarint())}
+		if !ok || r.short || f.Tag < 0 {
+			return nil, badFrame("versions of rows %+v are given back", ref)
+		}
+		out = append(out, f)
+	}
+	return out, nil
 }
 
 // joined is a message's body in one piece.

@@ -83,12 +83,12 @@ func (b *box) add(p *param, en Entry) *item {
 		e.order++
 		it = &item{Entry: en, p: p, id: e.order}
 		b.items, b.by[key] = append(b.items, it), it
-		e.out.pending += int64(Bytes(it.U))
+		e.out.pending += it.cost()
 		b.lane.remember(it)
 	} else {
-		before := int64(Bytes(it.U))
+		before := it.cost()
 		it.merge(en)
-		e.out.pending += int64(Bytes(it.U)) - before
+		e.out.pending += it.cost() - before
 	}
 	e.out.note()
 	return it
@@ -120,7 +120,7 @@ func (b *box) take(which func(*item) bool) []*item {
 	})
 	for _, it := range out {
 		b.forget(it)
-		b.lane.e.out.pending -= int64(Bytes(it.U))
+		b.lane.e.out.pending -= it.cost()
 	}
 	return out
 }
@@ -146,7 +146,7 @@ func (b *box) split(items []*item, now Clock, way Link) []*item {
 		b.lane.e.audit.Kept += int64(Bytes(keep))
 		b.lane.unremember(it)
 		if keep != nil {
-			b.add(it.p, Entry{it.Ref, it.Dest, it.Made, it.Tag, keep}).rest = true
+			b.keep(it, keep)
 		}
 		if send != nil {
 			b.lane.e.order++
@@ -157,6 +157,30 @@ func (b *box) split(items []*item, now Clock, way Link) []*item {
 		}
 	}
 	return out
+}
+
+// keep makes what a filter keeps of an item pending again.
+func (b *box) keep(of *item, u Update) {
+	it := b.add(of.p, Entry{of.Ref, of.Dest, of.Made, of.Tag, u})
+	before := it.cost()
+	it.rest = true
+	b.lane.e.out.pending += it.cost() - before
+}
+
+// cost is how many bytes of the outbox an update takes that is pending. A filter makes two
+// of one, and of any form.
+func (l *lane) cost(u Update) int64 {
+	if l.plan.Up == nil {
+		return int64(Bytes(u))
+	}
+	return 2 * max(int64(Bytes(u)), 4*int64(Elements(u)))
+}
+
+func (it *item) cost() int64 {
+	if it.rest {
+		return int64(Bytes(it.U))
+	}
+	return it.p.lane.cost(it.U)
 }
 
 // oldest is the clock of the oldest update in a box that no filter has kept back.

@@ -2,62 +2,8 @@ package distrib
 
 import (
 	"slices"
-	"sync"
 	"time"
 )
-
-// parcel is a message before it is sent.
-type parcel struct {
-	head  header
-	items []*item  // that are its frames
-	marks []mark   // before them
-	body  [][]byte // instead of both
-	bytes int64    // of the items
-	free  int64    // bytes of queues that its landing frees
-}
-
-// link is what a node knows of its way to another.
-type link struct {
-	control, updates, values []*parcel
-	onWay                    [Classes]int // messages that have not landed
-	next, last               [Classes]uint64
-	owes                     bool // an acknowledgement
-	sent                     []*parcel
-	unacked                  int64 // bytes of sent
-	dropped                  int64 // messages that it could not be sent any more
-}
-
-func newLink() *link { return &link{} }
-
-// landing is a message that the transport has done with.
-type landing struct {
-	to    NodeID
-	epoch int64
-	class Class
-	p     *parcel
-	err   error
-}
-
-// landings are noted by the transport's goroutines, at any time, and taken by the one
-// that sends.
-type landings struct {
-	mu   sync.Mutex
-	list []landing
-}
-
-func (l *landings) add(d landing) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.list = append(l.list, d)
-}
-
-func (l *landings) take() []landing {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	list := l.list
-	l.list = nil
-	return list
-}
 
 // post queues a parcel. Who is lost gets nothing, which is counted.
 func (e *Engine) post(to NodeID, p *parcel) {
@@ -248,6 +194,7 @@ func pop(list *[]*parcel) *parcel {
 // number gives a parcel its place in its stream, and notes its updates as sent.
 func (e *Engine) number(to NodeID, p *parcel) {
 	k, c := e.links[to], p.head.kind.class()
+	e.count(to, p)
 	k.next[c]++
 	k.onWay[c]++
 	p.head.seq = k.next[c]
@@ -271,6 +218,27 @@ func (e *Engine) number(to NodeID, p *parcel) {
 			it.gone, it.seq = true, p.head.seq
 			it.p.ledger.send(e, it.U)
 		}
+	}
+}
+
+// count tells the plan's pacer of updates or rows that leave, be they due or early.
+func (e *Engine) count(to NodeID, p *parcel) {
+	if p.head.kind != kindUpdates && p.head.kind != kindRows {
+		return
+	}
+	pacer := e.lanes[p.head.lane].plan.Pacer
+	if pacer == nil {
+		return
+	}
+	size := 0
+	for _, it := range p.items {
+		size += FrameSize(Frame{U: it.U})
+	}
+	for _, b := range p.body {
+		size += len(b)
+	}
+	if p.paced = size > 0; p.paced {
+		pacer.Sent(to, size, time.Now())
 	}
 }
 
@@ -320,6 +288,9 @@ func (e *Engine) land() {
 	done := e.finished.take()
 	for _, d := range done {
 		k := e.links[d.to]
+		if f, ok := e.lanes[d.p.head.lane].plan.Pacer.(Followed); ok && d.p.paced {
+			f.Acked(d.to)
+		}
 		if k == nil || d.epoch != e.cfg.View.Epoch {
 			continue
 		}
@@ -360,6 +331,7 @@ func (e *Engine) free(k *link, p *parcel) {
 // after it.
 func (e *Engine) acked(from NodeID, seq uint64, after []mark) {
 	k := e.links[from]
+	k.begged = false
 	for _, m := range after {
 		k.sent = slices.DeleteFunc(k.sent, func(p *parcel) bool {
 			if p.head.seq != uint64(m.at) {
@@ -372,133 +344,5 @@ func (e *Engine) acked(from NodeID, seq uint64, after []mark) {
 	for len(k.sent) > 0 && k.sent[0].head.seq <= seq {
 		e.free(k, k.sent[0])
 		k.sent = k.sent[1:]
-	}
-}
-
-// early makes a parcel of entries that are not due: when a push waits for memory, all
-// that there is, and past every filter; else what the plan's pacer lets go.
-func (e *Engine) early(id NodeID) *parcel {
-	for _, l := range e.lanes {
-		if l.mode == local {
-			continue
-		}
-		for _, b := range l.boxes {
-			if b.dest != id || len(b.items) == 0 {
-				continue
-			}
-			if e.pressed {
-				return b.squeeze()
-			}
-			if p := b.paced(); p != nil {
-				return p
-			}
-		}
-	}
-	return nil
-}
-
-// squeeze takes a message's worth from a box, the oldest first.
-func (b *box) squeeze() *parcel {
-	size, e := 0, b.lane.e
-	var of Clock
-	items := b.take(func(it *item) bool {
-		n := it.U.WireSize()
-		if size > 0 && (size+n > e.cfg.Message || e.cfg.heldBack() && it.Made != of) {
-			return false
-		}
-		size, of = size+n, it.Made
-		return true
-	})
-	e.audit.Squeezed += int64(len(items))
-	return b.voluntary(items)
-}
-
-// voluntary makes a parcel of items that go before their clock does.
-func (b *box) voluntary(items []*item) *parcel {
-	p := &parcel{items: items,
-		head: header{kind: kindUpdates, lane: b.lane.index, paths: b.paths, flags: wantsAck}}
-	for _, it := range items {
-		p.bytes += int64(Bytes(it.U))
-	}
-	b.lane.e.out.queued += p.bytes
-	return p
-}
-
-// paced takes what the plan's pacer lets go now, the best first.
-func (b *box) paced() *parcel {
-	l := b.lane
-	if l.plan.Pacer == nil {
-		return nil
-	}
-	now := time.Now()
-	budget, wait := l.plan.Pacer.Budget(b.dest, now)
-	l.e.soon(wait)
-	if budget <= 0 {
-		return nil
-	}
-	items := b.split(b.best(budget), l.e.clock, l.e.ways()[b.dest])
-	if len(items) == 0 {
-		return nil
-	}
-	size := 0
-	for _, it := range items {
-		size += FrameSize(Frame{U: it.U})
-	}
-	l.plan.Pacer.Sent(b.dest, size, now)
-	return b.voluntary(items)
-}
-
-// candidates is how many times as many entries as may go are compared with each other.
-const candidates = 5
-
-// best takes the best entries that fit a budget, at least one, from the oldest that are
-// a few times as many.
-func (b *box) best(budget int) []*item {
-	var pool []*item
-	size := 0
-	for _, it := range b.items {
-		if it.rest || size > candidates*budget ||
-			len(pool) > 0 && b.lane.e.cfg.heldBack() && it.Made != pool[0].Made {
-			continue
-		}
-		pool, size = append(pool, it), size+FrameSize(Frame{U: it.U})
-	}
-	slices.SortStableFunc(pool, func(x, y *item) int {
-		switch {
-		case b.lane.plan.Pacer.Better(&x.Entry, &y.Entry, b.lane.e.value):
-			return -1
-		case b.lane.plan.Pacer.Better(&y.Entry, &x.Entry, b.lane.e.value):
-			return 1
-		}
-		return 0
-	})
-	chosen, left := map[*item]bool{}, budget
-	for _, it := range pool {
-		if n := FrameSize(Frame{U: it.U}); n <= left || len(chosen) == 0 {
-			chosen[it], left = true, left-n
-		}
-	}
-	items := b.take(func(it *item) bool { return chosen[it] })
-	slices.SortStableFunc(items, func(x, y *item) int {
-		if x.Ref.Param != y.Ref.Param {
-			return int(x.Ref.Param) - int(y.Ref.Param)
-		}
-		return int(x.Ref.Row) - int(y.Ref.Row)
-	})
-	return items
-}
-
-// value is the rows of the replica, nil if there is none.
-func (e *Engine) value(r Ref) []float32 {
-	if p := e.params[r.Param]; p.replica != nil {
-		return p.rowsOf(r)
-	}
-	return nil
-}
-
-// soon makes the sending goroutine look again after some time at the latest.
-func (e *Engine) soon(d time.Duration) {
-	if d > 0 && (e.again == 0 || d < e.again) {
-		e.again = d
 	}
 }

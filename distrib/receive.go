@@ -168,6 +168,8 @@ func (l *lane) take(from NodeID, h header, marks []mark, frames []Frame, m *Msg,
 		return l.takeRows(from, h, frames)
 	case kindSums:
 		return l.takeSums(h, frames, m)
+	case kindGiven:
+		return l.takeGiven(from, body)
 	case kindAck:
 	default:
 		return e.takeMove(from, h, body)
@@ -177,7 +179,7 @@ func (l *lane) take(from NodeID, h header, marks []mark, frames []Frame, m *Msg,
 
 func (l *lane) takeUpdates(from NodeID, h header, marks []mark, frames []Frame) error {
 	k := l.e.links[from]
-	if h.flags&wantsAck != 0 {
+	if h.flags&wantsAck != 0 || h.flags&endsClock != 0 && !l.answers(from) {
 		k.owes = true
 	}
 	if l.mode == graph || l.mode == carry {
@@ -187,6 +189,16 @@ func (l *lane) takeUpdates(from NodeID, h header, marks []mark, frames []Frame) 
 		return fmt.Errorf("it has updates for rows that node %d does not own", l.e.self)
 	}
 	return l.server.take(from, h, frames)
+}
+
+// answers reports whether a node gets rows as soon as a clock has ended, and with them
+// an acknowledgement.
+func (l *lane) answers(to NodeID) bool {
+	if l.server == nil {
+		return false
+	}
+	sub := l.server.sub(to)
+	return sub != nil && sub.standing
 }
 
 func (l *lane) takeGet(from NodeID, h header, body []byte) error {

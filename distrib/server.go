@@ -3,7 +3,6 @@ package distrib
 import (
 	"fmt"
 	"slices"
-	"time"
 )
 
 // server is the owner's side of a plan: the rows of this node, how far every worker's
@@ -17,19 +16,24 @@ type server struct {
 	saved  Clock // up to where clocks to save at have been looked at
 	latest Clock // the highest clock of an update
 	sums   *sums // where sums are sent
+	// news is how rows of each parameter have changed since they last left early, for the
+	// plan's pacer to compare.
+	news [][]float32
 }
 
 // subscriber is a node that reads rows of this one.
 type subscriber struct {
-	node    NodeID
-	wants   []bitset // rows of each parameter of the lane that it has asked for
-	dirty   []bitset // that have changed since they were sent to it
-	answers []Ref    // rows that it waits for
-	urgent  bool     // it has rows to get now
-	sweep   bool     // its rows are on their way, as of clock
-	clock   Clock
-	at      cursor
-	told    Clock // the last clock that it was told of
+	node     NodeID
+	wants    []bitset // rows of each parameter of the lane that it has asked for
+	dirty    []bitset // that have changed since they were sent to it
+	answers  []Ref    // rows that it waits for
+	standing bool     // it is sent rows whenever they change
+	urgent   bool     // it has rows to get now
+	sweep    bool     // its rows are on their way, as of clock
+	clock    Clock
+	at       cursor
+	told     Clock               // the last clock that it was told of
+	given    map[rowOf][]Version // versions of rows that it has, where rules remember them
 }
 
 // cursor is how far a pass over rows is.
@@ -55,8 +59,13 @@ func newServer(l *lane, at Clock) *server {
 		s.sums = newSums(l, at)
 		return s
 	}
+	for _, p := range l.params {
+		if l.plan.Pacer != nil {
+			s.news = append(s.news, make([]float32, len(p.master)))
+		}
+	}
 	for _, id := range l.e.members {
-		sub := &subscriber{node: id, told: at}
+		sub := &subscriber{node: id, told: at, given: map[rowOf][]Version{}}
 		for _, p := range l.params {
 			sub.wants = append(sub.wants, newBitset(p.rows))
 			sub.dirty = append(sub.dirty, newBitset(p.rows))
@@ -96,6 +105,9 @@ func (s *server) take(from NodeID, h header, frames []Frame) error {
 	}
 	if h.flags&endsClock != 0 && s.clocks.advance(from, h.clock) {
 		s.advanced()
+	}
+	if s.clocks.of(from) == endOfTime {
+		s.forget(from)
 	}
 	return nil
 }
@@ -213,6 +225,10 @@ func (s *server) fold(from NodeID, f Frame) {
 	} else {
 		l.plan.Rule.Apply(w, p.cols, &Entry{f.Ref, l.e.self, f.Clock, f.Tag, f.U})
 	}
+	if s.news != nil {
+		at := int(p.slot[f.Ref.Row]) * p.cols
+		f.U.AddTo(s.news[s.index(p)][at:at+len(w)], p.cols, 1)
+	}
 	for i := range f.Ref.N {
 		p.folded[p.slot[f.Ref.Row]+i]++
 	}
@@ -246,7 +262,7 @@ func (s *server) asked(from NodeID, h header, refs []Ref) error {
 			sub.wants[i].setRange(int(r.Row), int(r.N))
 			sub.dirty[i].setRange(int(r.Row), int(r.N))
 		}
-		sub.urgent = true
+		sub.urgent, sub.standing = true, true
 		return nil
 	}
 	if h.clock <= s.clocks.min() {
@@ -275,7 +291,7 @@ func (s *server) nextRows(to NodeID) *parcel {
 	}
 	least := s.clocks.min()
 	if !sub.sweep {
-		news := least > sub.told && least < endOfTime && !s.lane.e.cfg.OnDemand
+		news := least > sub.told && least < endOfTime && sub.standing
 		if !news && !sub.urgent {
 			return s.early(sub)
 		}
@@ -311,7 +327,7 @@ func (s *server) answered(sub *subscriber) *parcel {
 		r := &sub.answers[0]
 		p := s.lane.e.params[r.Param]
 		n := min(int(r.N), max(1, (s.lane.e.cfg.Message-size)/(4*p.cols)))
-		frames = s.frame(frames, p, r.Row, int32(n))
+		frames = s.frame(sub, frames, p, r.Row, int32(n))
 		size += n*p.cols*4 + headerSize
 		r.Row, r.N = r.Row+int32(n), r.N-int32(n)
 		if r.N == 0 {
@@ -340,7 +356,7 @@ func (s *server) collect(sub *subscriber, most int) []Frame {
 			continue
 		}
 		to = min(to, from+max(1, (most-size)/(4*p.cols)))
-		frames = s.frame(frames, p, int32(from), int32(to-from))
+		frames = s.frame(sub, frames, p, int32(from), int32(to-from))
 		sub.dirty[i].clearRange(from, to-from)
 		size += (to-from)*p.cols*4 + headerSize
 		sub.at.row = to
@@ -366,7 +382,7 @@ func wanted(sub *subscriber, i, row, rows int) (from, to int) {
 
 // frame appends rows as they are, in runs that lie together, by versions if updates are
 // tagged with them.
-func (s *server) frame(frames []Frame, p *param, row, n int32) []Frame {
+func (s *server) frame(sub *subscriber, frames []Frame, p *param, row, n int32) []Frame {
 	l := s.lane
 	step := n
 	if l.tagged != nil {
@@ -377,6 +393,8 @@ func (s *server) frame(frames []Frame, p *param, row, n int32) []Frame {
 		tag := slices.Min(p.folded[p.slot[at] : p.slot[at]+step])
 		if l.tagged != nil {
 			tag = l.tagged.rule.Snapshot(r)
+			row := rowOf{p.id, r.Row}
+			sub.given[row] = append(sub.given[row], tag)
 		}
 		var u Update = Dense(p.owned(at, step))
 		if l.plan.DownF != nil {
@@ -385,39 +403,4 @@ func (s *server) frame(frames []Frame, p *param, row, n int32) []Frame {
 		frames = append(frames, Frame{r, 0, tag, l.e.cfg.View.Epoch, u})
 	}
 	return frames
-}
-
-// early makes a message of changed rows that the plan's pacer lets go before a clock ends:
-// from where the last one stopped, round and round.
-func (s *server) early(sub *subscriber) *parcel {
-	l := s.lane
-	if l.plan.Pacer == nil || l.e.cfg.OnDemand || l.tagged != nil && l.tagged.rule.Full() {
-		return nil
-	}
-	now := time.Now()
-	budget, again := l.plan.Pacer.Budget(sub.node, now)
-	l.e.soon(again)
-	if budget <= 0 || !s.anything(sub) {
-		return nil
-	}
-	frames := s.collect(sub, min(budget, l.e.cfg.Message))
-	if sub.at.param == len(l.params) {
-		sub.at = cursor{}
-	}
-	if len(frames) == 0 {
-		return nil
-	}
-	p := s.rows(header{kind: kindRows, lane: l.index}, frames)
-	l.plan.Pacer.Sent(sub.node, len(p.body[0]), now)
-	return p
-}
-
-// anything reports whether a node wants rows that have changed.
-func (s *server) anything(sub *subscriber) bool {
-	for i, p := range s.lane.params {
-		if from, _ := wanted(sub, i, 0, p.rows); from < p.rows {
-			return true
-		}
-	}
-	return false
 }
