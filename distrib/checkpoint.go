@@ -37,7 +37,10 @@ func (s *server) save() {
 	if e.cfg.Saves == nil {
 		return
 	}
-	end := min(s.clocks.min(), s.latest+1)
+	end := s.clocks.min()
+	if end == endOfTime {
+		end = s.latest + 1
+	}
 	for k := s.saved + 1; k <= end; k++ {
 		if !e.cfg.Saves(k) {
 			continue

@@ -56,6 +56,11 @@ func (w *worker) Push(ctx context.Context, ref Ref, u Update) error {
 	if err := w.ready(); err != nil {
 		return err
 	}
+	if len(e.lost) > 0 {
+		if err := e.lostError(e.needed()); err != nil {
+			return err
+		}
+	}
 	p, ref, err := e.resolve(ref)
 	if err != nil {
 		return err
@@ -87,7 +92,7 @@ func (w *worker) room(ctx context.Context, p *param, bytes int64) error {
 	err := e.wait(ctx, waiting{
 		ready: fits, clock: w.clock,
 		what: func() string { return "room in the outbox for " + p.name },
-		who:  p.lane.slow,
+		who:  e.slow,
 	})
 	e.pressed = false
 	return err
@@ -105,10 +110,10 @@ func (l *lane) copies() int {
 }
 
 // slow is the nodes that have not taken what was sent to them.
-func (l *lane) slow() []NodeID {
+func (e *Engine) slow() []NodeID {
 	var ids []NodeID
-	for _, id := range l.e.all {
-		if k := l.e.links[id]; k.unacked > 0 || len(k.updates) > 0 {
+	for _, id := range e.all {
+		if k := e.links[id]; k.unacked > 0 || len(k.updates) > 0 || k.onWay[Updates] > 0 {
 			ids = append(ids, id)
 		}
 	}
@@ -296,8 +301,10 @@ func (w *worker) Tick(ctx context.Context) (Clock, error) {
 	if err := w.ready(); err != nil {
 		return w.clock, err
 	}
-	if err := e.lostError(e.needed()); err != nil {
-		return w.clock, err
+	if len(e.lost) > 0 {
+		if err := e.lostError(e.needed()); err != nil {
+			return w.clock, err
+		}
 	}
 	if e.paused {
 		err := e.wait(ctx, waiting{ready: func() bool { return !e.paused }, clock: w.clock,
@@ -368,9 +375,9 @@ func (e *Engine) end() error {
 	}
 	e.wake()
 	err := e.wait(context.Background(), waiting{
-		ready: func() bool { return e.idle() || e.lostError(e.needed()) != nil },
+		ready: func() bool { return e.delivered() || e.lostError(e.needed()) != nil },
 		clock: endOfTime, what: func() string { return "the last updates" },
-		who: e.lanes[0].slow,
+		who: e.slow,
 	})
 	if err == nil {
 		err = e.lostError(e.unsent())

@@ -11,7 +11,7 @@ func (e *Engine) flush(now Clock) {
 		case served, flow:
 			for _, id := range l.owners {
 				l.flushOwner(id, now, ways)
-				if l.tagged != nil {
+				if l.tagged != nil && !last(now) {
 					l.giveBack(id)
 				}
 			}

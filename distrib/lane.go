@@ -124,9 +124,6 @@ func (e *Engine) newLane(index int, plan Plan) (*lane, error) {
 	if l.cons == nil {
 		l.cons = BSP{}
 	}
-	if l.plan.Topology == nil {
-		l.plan.Topology = e.spread()
-	}
 	l.chooseMode()
 	if _, rounds := plan.DownF.(Rounding); plan.DownF != nil && !rounds && l.mode == served {
 		return nil, errors.New("distrib: a filter on the way down that keeps parts back needs a " +
@@ -149,21 +146,16 @@ func (l *lane) chooseMode() {
 		l.mode = served
 	case draws(l.plan.Topology):
 		l.mode = carry
-	case l.anyWays() || len(l.plan.Every) == 0:
-		l.mode = graph
-	default:
+	case isLocal(l.plan.Topology):
 		l.mode = local
+	default:
+		l.mode = graph
 	}
 }
 
-// anyWays reports whether any node sends to another.
-func (l *lane) anyWays() bool {
-	for _, n := range l.e.members {
-		if len(l.plan.Topology.Dests(nil, n, Ref{}, 0)) > 0 {
-			return true
-		}
-	}
-	return false
+func isLocal(t Topology) bool {
+	_, ok := t.(*Local)
+	return ok
 }
 
 // draws reports whether a topology's destinations are drawn anew at each clock.
@@ -213,18 +205,4 @@ func (l *lane) place(p *param, data []float32) error {
 		}
 	}
 	return nil
-}
-
-// spread is the topology of plans that name none.
-func (e *Engine) spread() Topology { return hashed{e.cfg.View.members(RoleServer)} }
-
-type hashed struct{ nodes []NodeID }
-
-func (h hashed) Dests(dst []NodeID, self NodeID, r Ref, c Clock) []NodeID {
-	id, _ := h.Owner(r)
-	return append(dst, id)
-}
-
-func (h hashed) Owner(r Ref) (NodeID, bool) {
-	return h.nodes[(int(r.Param)+int(r.Row)/4)%len(h.nodes)], true
 }

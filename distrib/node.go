@@ -39,6 +39,8 @@ type Engine struct {
 	paused  bool // a new view is on its way
 	pressed bool // a push waits for memory
 	order   uint64
+	eras    []Clock // at which rows are saved, up to scanned
+	scanned Clock
 	again   time.Duration // after which there may be something to send
 	saving  sync.WaitGroup
 	barrier Clock // up to which everything that is done at barriers is done
@@ -57,7 +59,7 @@ func New(c Config) (*Engine, error) {
 	}
 	e := &Engine{cfg: c, self: c.View.Self, t: c.Transport, clock: c.Start,
 		done: make(chan struct{}), kick: make(chan struct{}, 1),
-		lost: map[NodeID]error{}, gone: map[NodeID]bool{}}
+		scanned: c.Start, lost: map[NodeID]error{}, gone: map[NodeID]bool{}}
 	e.enter(c.View)
 	for i := range c.Workers {
 		e.workers = append(e.workers, &worker{e: e, index: i, clock: c.Start})
@@ -138,6 +140,9 @@ func (e *Engine) layOut(ps []*Param) error {
 			plan := e.cfg.Plan
 			if p.Sync != nil {
 				plan = *p.Sync
+			}
+			if plan.Topology == nil {
+				plan.Topology = &Shards{}
 			}
 			if err := plan.Bind(e.cfg.View, ps); err != nil {
 				return err

@@ -20,7 +20,7 @@ type item struct {
 type itemKey struct {
 	ref  Ref
 	tag  Version
-	made Clock // -1 where updates of different clocks are merged
+	made Clock // where updates of different clocks are merged, the last one saved before it
 }
 
 // box is the pending entries for one destination. In a graph, paths says which nodes
@@ -74,10 +74,7 @@ func (l *lane) merges() bool {
 // add merges an update into a box, and returns its item.
 func (b *box) add(p *param, en Entry) *item {
 	e := b.lane.e
-	key := itemKey{en.Ref, en.Tag, en.Made}
-	if b.lane.merges() {
-		key.made = -1
-	}
+	key := b.key(&en)
 	it := b.by[key]
 	if it == nil {
 		e.order++
@@ -126,11 +123,37 @@ func (b *box) take(which func(*item) bool) []*item {
 }
 
 func (b *box) forget(it *item) {
-	key := itemKey{it.Ref, it.Tag, it.Made}
+	delete(b.by, b.key(&it.Entry))
+}
+
+// key is what an entry shares with those that it is merged with.
+func (b *box) key(en *Entry) itemKey {
+	key := itemKey{en.Ref, en.Tag, en.Made}
 	if b.lane.merges() {
-		key.made = -1
+		key.made = b.lane.e.era(en.Made)
 	}
-	delete(b.by, key)
+	return key
+}
+
+// era is the last clock up to c at which rows are saved, or -1: what is stamped less than
+// it is not merged with what is not.
+func (e *Engine) era(c Clock) Clock {
+	if e.cfg.Saves == nil {
+		return -1
+	}
+	for ; e.scanned <= c; e.scanned++ {
+		if e.cfg.Saves(e.scanned) {
+			e.eras = append(e.eras, e.scanned)
+		}
+	}
+	i, found := slices.BinarySearch(e.eras, c)
+	if found {
+		return c
+	}
+	if i == 0 {
+		return -1
+	}
+	return e.eras[i-1]
 }
 
 // split lets the plan's filter say what of some items goes. What it keeps is pending

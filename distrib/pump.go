@@ -97,7 +97,20 @@ func (e *Engine) ended() bool {
 			return false
 		}
 	}
-	return e.clock == endOfTime && e.idle()
+	return e.clock == endOfTime && e.handedOn() && e.idle()
+}
+
+// handedOn reports whether the last sums of all owners have come, which this node may have
+// to hand on.
+func (e *Engine) handedOn() bool {
+	for _, l := range e.lanes {
+		for _, id := range l.owners {
+			if l.mode == flow && e.lost[id] == nil && l.age.of(id) < endOfTime {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // hasAll reports whether a node's last updates have come.
@@ -114,14 +127,24 @@ func (e *Engine) hasAll(id NodeID) bool {
 // idle reports whether everything has been sent and has landed.
 func (e *Engine) idle() bool {
 	for id, k := range e.links {
-		if e.lost[id] == nil && (len(k.control)+len(k.updates)+len(k.values) > 0 ||
-			k.onWay != [Classes]int{}) {
+		if e.lost[id] == nil && len(k.values)+k.onWay[ValuesOf] > 0 {
+			return false
+		}
+	}
+	return e.delivered()
+}
+
+// delivered reports whether all updates of this node, and what is on its way through, have
+// been sent and have landed.
+func (e *Engine) delivered() bool {
+	for id, k := range e.links {
+		if e.lost[id] == nil && len(k.control)+len(k.updates)+k.onWay[Control]+k.onWay[Updates] > 0 {
 			return false
 		}
 	}
 	for _, l := range e.lanes {
 		for _, b := range l.boxes {
-			if len(b.items)+len(b.marks) > 0 && l.mode != local {
+			if len(b.items)+len(b.marks) > 0 && l.mode != local && e.lost[b.dest] == nil {
 				return false
 			}
 		}
@@ -133,11 +156,11 @@ func (e *Engine) idle() bool {
 // that are due, then rows, then what may go early.
 func (e *Engine) nextFor(id NodeID) *parcel {
 	k := e.links[id]
-	if e.lost[id] != nil {
-		return nil
-	}
 	if len(k.control) > 0 {
 		return pop(&k.control)
+	}
+	if e.lost[id] != nil {
+		return nil
 	}
 	if len(k.updates) > 0 && k.onWay[Updates] < e.cfg.Window {
 		return pop(&k.updates)

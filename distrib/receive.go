@@ -73,12 +73,12 @@ func (e *Engine) lose(id NodeID, err error) {
 		e.cfg.Log(fmt.Sprintf("node %d has lost node %d: %v", e.self, id, err))
 	}
 	k := e.links[id]
-	for _, list := range [][]*parcel{k.control, k.updates, k.values} {
+	for _, list := range [][]*parcel{k.updates, k.values} {
 		for _, p := range list {
 			e.drop(id, p)
 		}
 	}
-	k.control, k.updates, k.values = nil, nil, nil
+	k.updates, k.values = nil, nil // what is told of this node may still go
 	e.wake()
 }
 

@@ -17,8 +17,9 @@ type waiting struct {
 }
 
 // wait gives up the lock until something is ready. It ends with the context's error, with
-// the engine's, with a *[LostError] as soon as one is lost who is waited for, or with a
-// *[StallError] after Config.Timeout. After Config.Stall, the log says who is waited for.
+// the engine's, with a *[LostError] as soon as a node is lost without which no clock ends,
+// or with a *[StallError] after Config.Timeout. After Config.Stall, the log says who is
+// waited for.
 func (e *Engine) wait(ctx context.Context, w waiting) error {
 	begun := time.Now()
 	stall := time.NewTimer(e.cfg.Stall)
@@ -29,8 +30,10 @@ func (e *Engine) wait(ctx context.Context, w waiting) error {
 		if e.err != nil {
 			return e.err
 		}
-		if err := e.lostError(w.who()); err != nil {
-			return err
+		if len(e.lost) > 0 {
+			if err := e.lostError(e.needed()); err != nil {
+				return err
+			}
 		}
 		if err := e.sleep(ctx, stall.C, end.C, w, begun); err != nil {
 			return err

@@ -1,0 +1,233 @@
+package distrib_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gomem/gomem/distrib"
+	"github.com/gomem/gomem/distrib/memnet"
+	"github.com/gomem/gomem/internal/longtest"
+)
+
+// shelf keeps shards as bytes, by clock.
+type shelf struct {
+	mu sync.Mutex
+	of map[distrib.Clock][][]byte
+}
+
+func (s *shelf) save(shard *distrib.Shard) error {
+	var b bytes.Buffer
+	if _, err := shard.WriteTo(&b); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.of[shard.Clock] = append(s.of[shard.Clock], b.Bytes())
+	return nil
+}
+
+func (s *shelf) shards(t *testing.T, k distrib.Clock) []*distrib.Shard {
+	var out []*distrib.Shard
+	for _, b := range s.of[k] {
+		shard, err := distrib.ReadShard(bytes.NewReader(b))
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, shard)
+	}
+	return out
+}
+
+// TestCheckpointsAreExact: rows that are saved at clock k hold what is stamped less than
+// k and nothing else, though workers are ahead; and training goes on from them.
+func TestCheckpointsAreExact(t *testing.T) {
+	for seed := range uint64(longtest.Count(40, 3000)) {
+		rng := rand.New(rand.NewPCG(seed, 4))
+		stale := rng.IntN(4)
+		name := []string{"servers", "lazy", "sums", "tree", "paced", "bosen"}[rng.IntN(6)]
+		s := schedule{seed: seed, nodes: 1 + rng.IntN(4), perNode: 1 + rng.IntN(2), stale: stale,
+			clocks: 4 + rng.IntN(6), pushOnce: rng.IntN(2) == 0,
+			pause: time.Duration(1+rng.IntN(100)) * time.Millisecond,
+			net:   memnet.Options{Seed: seed, Jitter: time.Duration(rng.IntN(60)) * time.Millisecond}}
+		s.plan = plansOf(stale, s.nodes)[name]
+		s.foreign = name == "sums" || name == "tree"
+		every := distrib.Clock(1 + rng.IntN(3))
+		kept := &shelf{of: map[distrib.Clock][][]byte{}}
+		s.change = func(c *distrib.Config) {
+			c.Saves = func(k distrib.Clock) bool { return k%every == 0 }
+			c.Save, c.Message = kept.save, 64
+		}
+		synctest.Test(t, func(t *testing.T) {
+			s.full(t, s.run(t))
+			s.checkSaved(t, kept, every)
+		})
+		if t.Failed() {
+			t.Fatalf("seed %d: %s, s=%d, %d x %d", seed, name, stale, s.nodes, s.perNode)
+		}
+	}
+}
+
+func (s *schedule) checkSaved(t *testing.T, kept *shelf, every distrib.Clock) {
+	for k := every; k < distrib.Clock(s.clocks); k += every {
+		p := zeros("counts", s.workers(), s.clocks)
+		at, err := distrib.Restore([]*distrib.Param{p}, kept.shards(t, k))
+		if err != nil || at != k {
+			t.Errorf("clock %d of %d: %v", at, k, err)
+			continue
+		}
+		for i, v := range p.Data {
+			want := float32(0)
+			if distrib.Clock(i%s.clocks) < k {
+				want = 1
+			}
+			if v != want {
+				t.Errorf("clock %d: worker %d's clock %d is %v", k, i/s.clocks, i%s.clocks, v)
+			}
+		}
+	}
+}
+
+// TestResume: a run that goes on from a checkpoint ends like one that was not interrupted,
+// with what the rule keeps, to the bit.
+func TestResume(t *testing.T) {
+	plan := func() distrib.Plan {
+		return distrib.Plan{Topology: &distrib.Shards{Block: 1}, Rule: &distrib.Momentum{Mu: 0.5}}
+	}
+	kept := &shelf{of: map[distrib.Clock][][]byte{}}
+	run := func(from distrib.Clock, shards []*distrib.Shard) (end []float32) {
+		synctest.Test(t, func(t *testing.T) {
+			engines, net := cluster(t, 3, memnet.Options{Jitter: 9 * time.Millisecond}, plan,
+				func(c *distrib.Config) {
+					c.Start, c.Restored, c.Ordered = from, shards, true
+					c.Saves = func(k distrib.Clock) bool { return from == 0 && k == 5 }
+					c.Save = kept.save
+				})
+			each(engines, func(w int, s distrib.Synchronizer) {
+				ctx, check := context.Background(), must(t)
+				p := zeros("w", 4, 3)
+				if shards != nil {
+					check(distrib.Restore([]*distrib.Param{p}, shards))
+				}
+				check(nil, s.Attach(p))
+				for c := from; c < 10; c++ {
+					check(s.Pull(ctx, distrib.Ref{}))
+					rng := rand.New(rand.NewPCG(uint64(c), uint64(w)))
+					u := make(distrib.Dense, 12)
+					for i := range u {
+						u[i] = float32(rng.NormFloat64()) - p.Data[i]/8
+					}
+					check(nil, s.Push(ctx, distrib.Ref{}, u))
+					check(s.Tick(ctx))
+				}
+				check(s.Pull(ctx, distrib.Ref{}))
+				if w == 1 {
+					end = p.Data
+				}
+				check(nil, s.Close())
+			})
+			finish(engines, net)
+		})
+		return end
+	}
+	want := run(0, nil)
+	if got := run(5, kept.shards(t, 5)); !slices.Equal(got, want) {
+		t.Errorf("resumed: %v, want %v", got, want)
+	}
+}
+
+// TestUnsaved: where a shard cannot be saved, the log says so, and work goes on.
+func TestUnsaved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var lines []string
+		engines, net := cluster(t, 1, memnet.Options{}, bsp, func(c *distrib.Config) {
+			c.Saves = func(k distrib.Clock) bool { return k == 1 }
+			c.Save = func(*distrib.Shard) error { return errors.New("disk full") }
+			c.Log = func(s string) { lines = append(lines, s) }
+		})
+		s := engines[0].Worker(0)
+		must(t)(nil, s.Attach(zeros("w", 2, 2)))
+		for range 3 {
+			must(t)(s.Tick(context.Background()))
+		}
+		synctest.Wait()
+		must(t)(nil, s.Close())
+		finish(engines, net)
+		if a := engines[0].Audit(); a.Unsaved != 1 || a.Saved != 0 || len(lines) != 1 ||
+			lines[0] != "node 0 could not save its rows at clock 1: disk full" {
+			t.Errorf("%+v and %q", a, lines)
+		}
+	})
+}
+
+// TestShardBytes: what is written is read, and nothing else is.
+func TestShardBytes(t *testing.T) {
+	s := &distrib.Shard{Epoch: 3, Node: 2, Clock: 70, Rows: []distrib.SavedRows{
+		{Param: "a", Cols: 2, Row: 1, N: 2, Data: []float32{1, 2, 3, 4},
+			State: [][]float32{{5}, {}}},
+		{Param: "b/c", Cols: 1, Row: 0, N: 1, Data: []float32{7}},
+	}}
+	var b bytes.Buffer
+	if _, err := s.WriteTo(&b); err != nil {
+		t.Fatal(err)
+	}
+	good := b.Bytes()
+	got, err := distrib.ReadShard(bytes.NewReader(good))
+	if err != nil || cmp.Diff(got, s) != "" {
+		t.Fatalf("%v\n%s", err, cmp.Diff(got, s))
+	}
+	var bad *distrib.FrameError
+	for i := range good {
+		if _, err := distrib.ReadShard(bytes.NewReader(good[:i])); !errors.As(err, &bad) {
+			t.Fatalf("the first %d bytes: %v", i, err)
+		}
+		flipped := slices.Clone(good)
+		flipped[i] ^= 0x10
+		if _, err := distrib.ReadShard(bytes.NewReader(flipped)); !errors.As(err, &bad) {
+			t.Fatalf("byte %d: %v", i, err)
+		}
+	}
+}
+
+// TestRestoreRefuses: shards that are not a whole checkpoint of the parameters.
+func TestRestoreRefuses(t *testing.T) {
+	rows := func(row, n int32) distrib.SavedRows {
+		return distrib.SavedRows{Param: "w", Cols: 2, Row: row, N: n, Data: make([]float32, 2*n)}
+	}
+	shard := func(k distrib.Clock, rows ...distrib.SavedRows) *distrib.Shard {
+		return &distrib.Shard{Clock: k, Rows: rows}
+	}
+	other := rows(0, 3)
+	other.Param = "v"
+	wide := rows(0, 3)
+	wide.Cols = 3
+	for name, shards := range map[string][]*distrib.Shard{
+		"none":    {},
+		"clocks":  {shard(1, rows(0, 1)), shard(2, rows(1, 2))},
+		"missing": {shard(1, rows(0, 2))},
+		"twice":   {shard(1, rows(0, 2)), shard(1, rows(1, 2))},
+		"outside": {shard(1, rows(1, 3))},
+		"other":   {shard(1, rows(0, 3), other)},
+		"wide":    {shard(1, wide)},
+	} {
+		if _, err := distrib.Restore([]*distrib.Param{zeros("w", 3, 2)}, shards); err == nil {
+			t.Errorf("%s: restored", name)
+		}
+	}
+}
+
+// TestInterval is Young's formula.
+func TestInterval(t *testing.T) {
+	got := distrib.Interval(2*time.Second, 100*time.Hour, 4)
+	if want := 10 * time.Minute; got != want { // sqrt(2 * 2 s * 360000 s / 4)
+		t.Errorf("%v, want %v", got, want)
+	}
+}
