@@ -29,8 +29,8 @@ func covertype(t *testing.T, w io.Writer, quick bool) error {
 		return err
 	}
 	fmt.Fprintf(w, "%d + %d drawn samples of 54 features and 7 classes, %d epochs of 10 "+
-		"batches.\n\n| run | entropy | less serial | train error | test error |\n|---|---|---|---|---|\n",
-		m.Train.Len(), m.Test.Len(), m.Epochs)
+		"batches.\n\n", m.Train.Len(), m.Test.Len(), m.Epochs)
+	heading(w, "run", "entropy", "less serial", "train error", "test error")
 	last := serial[m.Epochs]
 	line := func(name string, p workload.Progress) {
 		fmt.Fprintf(w, "| %s | %.4f | %+.4f | %.3f | %.2f |\n", name, p.Mean(),

@@ -51,10 +51,10 @@ func communication(t *testing.T, w io.Writer, quick bool) error {
 	k := ratingsTask(quick, false, .02, .03, .04, .06, .08, .12)
 	model := 4 * mfRank * mfCols
 	place := world{mfNodes, perSecond(model, 64*time.Millisecond)}
-	fmt.Fprintf(w, "Factorisation, %d workers, one clock an epoch of 1 s, to a squared error of %g; "+
-		"the best of step sizes %v. The network carries a model of %d kB in 64 ms, as 200 Mbit/s "+
-		"carry 1.6 MB: budgets are in models an epoch, of each node, %g of which are those 200.\n\n",
-		mfNodes, k.target, k.rates, model/1000, 1/.064)
+	fmt.Fprintf(w, "Factorisation, %d workers, one clock an epoch of 1 s, to a squared error of "+
+		"%g; the best of step sizes %v. The network carries a model of %d kB in 64 ms, as 200 "+
+		"Mbit/s carry 1.6 MB: budgets are in models an epoch, of each node, %.4g of which are "+
+		"those 200.\n\n", mfNodes, k.target, k.rates, model/1000, 1/.064)
 	budgets, orders := []float64{1, 2, 4, 8, 1 / .064}, []distrib.Order{distrib.Random,
 		distrib.RoundRobin, distrib.AbsMag, distrib.RelMag}
 	if quick {

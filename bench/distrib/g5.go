@@ -60,8 +60,10 @@ func filtered(t *testing.T, w io.Writer, quick bool) error {
 		make   func(bool) (task, int)
 		deltas []float32
 	}{
-		{"Regression, weights of 20 x 1000", regression, []float32{0, 1e-3, 3e-3, 1e-2, 3e-2, .1}},
-		{"Factorisation, R of 500 x 20", factorisation, []float32{0, 3e-3, 1e-2, 3e-2, .05, .07, .1}},
+		{"Regression, weights of 20 x 1000", regression,
+			[]float32{0, .001, .003, .01, .03, .1}},
+		{"Factorisation, R of 500 x 20", factorisation,
+			[]float32{0, .003, .01, .03, .05, .07, .1}},
 	} {
 		k, model := c.make(quick)
 		if quick {
@@ -76,8 +78,8 @@ func filtered(t *testing.T, w io.Writer, quick bool) error {
 
 func filteredOf(t *testing.T, w io.Writer, name string, k task, model int,
 	deltas []float32) error {
-	fmt.Fprintf(w, "%s: %d workers, ten clocks an epoch, to a loss of %g at step size %g.\n\n", name,
-		flowNodes, k.target, k.rates[0])
+	fmt.Fprintf(w, "%s: %d workers, ten clocks an epoch, to a loss of %g at step size %g.\n\n",
+		name, flowNodes, k.target, k.rates[0])
 	heading(w, "scheme", "delta", "clocks", "MB", "fewer bytes", "clocks, ratio")
 	base, err := world{nodes: flowNodes}.measure(t, pushPull(), k, k.rates[0])
 	if err != nil {

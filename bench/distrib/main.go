@@ -33,6 +33,7 @@ func tables() []table {
 		{"G3", "managed communication: epochs and seconds to the same loss", communication},
 		{"G4", "AdaRevision: epochs by step size", revision},
 		{"G5", "Parameter Flow: bytes to the same objective", filtered},
+		{"G6", "Parameter Flow: seconds to the same objective", throttled},
 		{"G18", "Bösen's example: regression with 4 workers, staleness 2", covertype},
 	}
 }
