@@ -34,6 +34,8 @@ func tables() []table {
 		{"G4", "AdaRevision: epochs by step size", revision},
 		{"G5", "Parameter Flow: bytes to the same objective", filtered},
 		{"G6", "Parameter Flow: seconds to the same objective", throttled},
+		{"G7", "tree-based streaming broadcast", broadcast},
+		{"G8", "Parameter Flow: equal versions are equal bits", equalViews},
 		{"G18", "Bösen's example: regression with 4 workers, staleness 2", covertype},
 	}
 }
