@@ -35,6 +35,7 @@ type Machine struct {
 	next   []int     // by stream: how many of its steps have started
 	used   []int64   // by space: the largest end of what was touched
 	rng    *rand.Rand
+	sent   map[graph.NodeID][]byte // what the network has, by the node that sent it
 }
 
 // flight is a step between its start and its end.
@@ -47,7 +48,8 @@ type flight struct {
 func New(p *plan.Plan, g *graph.Graph) *Machine {
 	m := &Machine{plan: p, graph: g, lanes: make([][]int, len(p.Streams)),
 		busy: make([]*flight, len(p.Streams)), done: make([]bool, len(p.Steps)),
-		next: make([]int, len(p.Streams)), used: make([]int64, len(p.Spaces))}
+		next: make([]int, len(p.Streams)), used: make([]int64, len(p.Spaces)),
+		sent: map[graph.NodeID][]byte{}}
 	for _, s := range p.Spaces {
 		data := tensor.New(tensor.Of(tensor.U8, int(max(s.Bytes, 1)))).Data
 		fill(data)
@@ -151,6 +153,10 @@ func (m *Machine) advance(s int) error {
 		if end, err = m.launch(m.graph.Node(step.Node), do); err != nil {
 			return fmt.Errorf("%s: %w", m.plan.StepString(i), err)
 		}
+	case plan.Send:
+		end = m.send(m.graph.Node(step.Node), do)
+	case plan.Await:
+		end = m.await(m.graph.Node(step.Node), do)
 	}
 	m.busy[s] = &flight{i, end}
 	return nil

@@ -275,8 +275,11 @@ func (h *hunt) report(t *testing.T) {
 func TestMutants(t *testing.T) {
 	h := newHunt(1)
 	const each = 40
-	for i := range longtest.Count(45, 1000) {
+	for i := range longtest.Count(70, 1000) {
 		m := randgraph.Random(h.rng.IntN, 12)
+		if i%3 == 0 {
+			m = randgraph.Exchanging(h.rng.IntN, 12)
+		}
 		if m.Graph.Err() != nil {
 			t.Fatal(m.Graph.Err())
 		}
@@ -314,6 +317,7 @@ func small() []model {
 		{"resnet", func() (*models.Model, error) {
 			c, _ := models.NewResNetConfig("s512")
 			c.Images, c.Classes, c.Width = 2, 5, 2
+			c.Training.Workers = 2
 			return models.ResNet(c)
 		}},
 		{"wgan", func() (*models.Model, error) {
@@ -335,8 +339,11 @@ func small() []model {
 func TestForgottenWaitsShow(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 4))
 	needed, shown := 0, 0
-	for range 4 {
+	for i := range 6 {
 		m := randgraph.Random(rng.IntN, 8)
+		if i >= 4 {
+			m = randgraph.Exchanging(rng.IntN, 8)
+		}
 		s := newSubject(t, "random", m.Graph,
 			compile.Target{Name: "train", Fetches: m.Fetches, Updates: m.Updates})
 		p := s.plan(t, compile.Options{Policy: compile.Vanilla, Streams: 2})

@@ -231,7 +231,7 @@ func bindings(m mutant) *[]plan.Binding {
 // kinds are all of them.
 func kinds() []kind {
 	list := slices.Concat(waitKinds(), orderKinds(), slotKinds(), copyKinds(), launchKinds(),
-		headerKinds(), bindingKinds(), variantKinds())
+		exchangeKinds(), headerKinds(), bindingKinds(), variantKinds())
 	slices.SortFunc(list, func(a, b kind) int { return cmp.Compare(a.name, b.name) })
 	return list
 }

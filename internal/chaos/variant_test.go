@@ -48,7 +48,7 @@ func (m mutant) recompute() {
 			return slices.Contains(do.In, r)
 		})
 	})
-	if i < 0 {
+	if i < 0 || i == len(m.Steps)-1 {
 		return
 	}
 	s := m.Steps[i]
@@ -116,6 +116,15 @@ func redirected(do plan.Action, moved map[plan.SlotID]plan.SlotID) plan.Action {
 		for k, r := range do.Out {
 			do.Out[k] = to(r)
 		}
+		return do
+	case plan.Send:
+		do.In, do.Out = slices.Clone(do.In), to(do.Out)
+		for k, r := range do.In {
+			do.In[k] = to(r)
+		}
+		return do
+	case plan.Await:
+		do.At = to(do.At)
 		return do
 	}
 	return do

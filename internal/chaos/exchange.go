@@ -1,0 +1,51 @@
+package chaos
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/plan"
+)
+
+// send reads the first part of what it sends at once and the second in the end. From then
+// on the bytes are the network's, which has junk in them.
+func (m *Machine) send(n *graph.Node, do plan.Send) func() error {
+	in, out := m.at(do.In[0], do.Bytes), m.at(do.Out, do.Bytes)
+	for k, r := range do.In[1:] {
+		m.at(r, n.In[k+1].Type().Bytes())
+	}
+	value := slices.Clone(in)
+	cut := m.cut(len(in))
+	if do.In[0] == do.Out {
+		cut = len(in)
+	} else {
+		fill(out)
+	}
+	return func() error {
+		copy(value[cut:], in[cut:])
+		fill(out)
+		m.sent[n.ID] = value
+		return nil
+	}
+}
+
+// await gives back, in the end, what the network has, unless somebody has written over
+// its bytes meanwhile.
+func (m *Machine) await(n *graph.Node, do plan.Await) func() error {
+	at := m.at(do.At, do.Bytes)
+	return func() error {
+		value, ok := m.sent[n.In[0].Node.ID]
+		if !ok {
+			return fmt.Errorf("%s awaits what nobody has sent", n.Name)
+		}
+		delete(m.sent, n.In[0].Node.ID)
+		for _, b := range at {
+			if b != junk {
+				return fmt.Errorf("%s finds its bytes written", n.Name)
+			}
+		}
+		copy(at, value)
+		return nil
+	}
+}
