@@ -69,13 +69,9 @@ func isOf(p *plan.Plan, e trace.Event) bool {
 		p.Streams[p.Steps[e.Step].Stream].Name != e.Stream {
 		return false
 	}
-	switch do := p.Steps[e.Step].Do.(type) {
-	case plan.Launch:
-		return e.What == do.Op
-	case plan.Copy:
-		return e.What == do.Why.String() && e.Bytes == do.Bytes
-	}
-	return false
+	do := p.Steps[e.Step].Do
+	bytes, _ := do.Moves()
+	return e.What == do.What() && e.Bytes == bytes
 }
 
 // fromZero is a run that begins at zero.

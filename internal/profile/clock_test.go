@@ -58,7 +58,7 @@ func TestUnion(t *testing.T) {
 // randomRun draws a plan of a random graph, and a run that its waits and streams
 // allow.
 func randomRun(t *rapid.T) (*plan.Plan, *graph.Graph, Run) {
-	m := randgraph.Random(func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "pick") }, 12)
+	m := randgraph.Exchanging(func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "pick") }, 12)
 	target := compile.Target{Name: "t", Fetches: m.Fetches, Updates: m.Updates}
 	r, err := compile.Compile(t.Context(), m.Graph, target, compile.Options{Partition: 3,
 		Lookahead: 1})
@@ -141,11 +141,9 @@ func TestHoldings(t *testing.T) {
 func eventsOf(p *plan.Plan, run Run, start time.Duration) []trace.Event {
 	var out []trace.Event
 	for i, s := range p.Steps {
-		e := trace.Event{Stream: p.Streams[s.Stream].Name, Name: s.Name, What: what(s), Step: i,
-			Start: start + run[i].Start, End: start + run[i].End}
-		if c, ok := s.Do.(plan.Copy); ok {
-			e.Bytes = c.Bytes
-		}
+		bytes, _ := s.Do.Moves()
+		e := trace.Event{Stream: p.Streams[s.Stream].Name, Name: s.Name, What: s.Do.What(),
+			Step: i, Bytes: bytes, Start: start + run[i].Start, End: start + run[i].End}
 		out = append(out, e)
 	}
 	return out

@@ -83,6 +83,10 @@ func replay(p *plan.Plan, g *graph.Graph) holdings {
 			if v := h.now(do.Src.Slot); v.value.Valid() {
 				h.put(p, do.Dst.Slot, holding{from: i, value: v.value, bytes: do.Bytes})
 			}
+		case plan.Send:
+			h.put(p, do.Out.Slot, holding{from: i, value: n.Value(0), bytes: do.Bytes})
+		case plan.Await:
+			h.put(p, do.At.Slot, holding{from: i, value: n.Value(0), bytes: do.Bytes})
 		case plan.Launch:
 			for k, r := range do.Out {
 				h.put(p, r.Slot, holding{from: i, value: n.Value(k), bytes: n.Out[k].Bytes()})
@@ -135,6 +139,8 @@ func categoryOf(n *graph.Node, fixed bool) Category {
 		return Weights
 	case leaf, n.Kind == graph.KindInput:
 		return Inputs
+	case n.Exchanges():
+		return Gradients
 	}
 	return [...]Category{Activations, Gradients, Optimizer}[n.Phase]
 }

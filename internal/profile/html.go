@@ -115,14 +115,14 @@ func (g *pager) steps() {
 	for _, s := range g.plan.Steps {
 		n := g.graph.Node(s.Node)
 		amount, sizes := n.Cost().FLOPs, shapes(n)
-		if c, ok := s.Do.(plan.Copy); ok {
-			amount, sizes = c.Bytes, ""
+		if bytes, ok := s.Do.Moves(); ok {
+			amount, sizes = bytes, ""
 		}
 		wait := s.Wait
 		if wait == nil {
 			wait = []int{}
 		}
-		g.data.Steps = append(g.data.Steps, [8]any{s.Part, amount, s.Stream, g.text(what(s)),
+		g.data.Steps = append(g.data.Steps, [8]any{s.Part, amount, s.Stream, g.text(s.Do.What()),
 			g.text(s.Name), g.text(n.Pos), g.text(sizes), wait})
 	}
 }

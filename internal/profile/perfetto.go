@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/gomem/gomem/internal/trace"
-	"github.com/gomem/gomem/plan"
 	"github.com/gomem/gomem/space"
 )
 
@@ -51,7 +50,7 @@ func (p *Profile) draw(out *trace.Process, run Run, start time.Duration) {
 	for i, s := range p.plan.Steps {
 		lane := &out.Lanes[int(s.Stream)+1]
 		places[i] = trace.Place{Lane: int(s.Stream) + 1, Slice: len(lane.Slices)}
-		lane.Slices = append(lane.Slices, trace.Slice{Name: s.Name, Category: what(s),
+		lane.Slices = append(lane.Slices, trace.Slice{Name: s.Name, Category: s.Do.What(),
 			Start: start + run[i].Start, End: start + run[i].End, Args: p.arguments(i)})
 		for _, before := range s.Wait {
 			if !p.launches(before) {
@@ -70,24 +69,13 @@ func (p *Profile) draw(out *trace.Process, run Run, start time.Duration) {
 	}
 }
 
-// what is an operation's name, or the reason of a copy.
-func what(s plan.Step) string {
-	switch do := s.Do.(type) {
-	case plan.Launch:
-		return do.Op
-	case plan.Copy:
-		return do.Why.String()
-	}
-	return ""
-}
-
 // arguments are what a viewer shows of a step.
 func (p *Profile) arguments(i int) map[string]any {
 	s := p.plan.Steps[i]
 	n := p.graph.Node(s.Node)
-	out := map[string]any{"what": what(s), "step": i, "partition": s.Part, "line": n.Pos}
-	if c, ok := s.Do.(plan.Copy); ok {
-		out["bytes"] = c.Bytes
+	out := map[string]any{"what": s.Do.What(), "step": i, "partition": s.Part, "line": n.Pos}
+	if bytes, ok := s.Do.Moves(); ok {
+		out["bytes"] = bytes
 		return out
 	}
 	out["flops"], out["shapes"] = n.Cost().FLOPs, shapes(n)

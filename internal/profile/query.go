@@ -86,7 +86,7 @@ func parseBetween(text string) (between, error) {
 // Selects reports whether a step of a plan meets all conditions.
 func (q Query) Selects(p *plan.Plan, i int) bool {
 	s := &p.Steps[i]
-	return q.step.has(i) && q.part.has(s.Part) && (q.op == "" || match(q.op, what(*s))) &&
+	return q.step.has(i) && q.part.has(s.Part) && (q.op == "" || match(q.op, s.Do.What())) &&
 		(q.value == "" || q.touches(p, s))
 }
 

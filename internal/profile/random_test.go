@@ -19,7 +19,9 @@ import (
 // randomPlan draws a plan of a random graph, under any policy and a budget that may
 // make it tight; nil if the budget is too small.
 func randomPlan(t *rapid.T) (*plan.Plan, *graph.Graph) {
-	m := randgraph.Random(func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "pick") }, 12)
+	draw := rapid.SampledFrom([]func(func(int) int, int) *randgraph.Model{randgraph.Random,
+		randgraph.Exchanging}).Draw(t, "kind")
+	m := draw(func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "pick") }, 12)
 	target := compile.Target{Name: "t", Fetches: m.Fetches, Updates: m.Updates}
 	o := compile.Options{Policy: rapid.SampledFrom(compile.Policies()).Draw(t, "policy"),
 		DeviceBytes: 64 * int64(rapid.IntRange(8, 64).Draw(t, "budget"))}
