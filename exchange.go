@@ -6,5 +6,12 @@ import "github.com/gomem/gomem/executor"
 // and ops.Await ask for.
 type Network = executor.Network
 
+// Meter is implemented by networks that know how much memory they have.
+type Meter interface {
+	// Peak is the most bytes of buffers of its own, in host memory, that the network has
+	// had at once: what it was sent is not counted.
+	Peak() int64
+}
+
 // Exchange is a value that a step gives to the network, and what it gets for it.
 type Exchange = executor.Exchange

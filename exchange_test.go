@@ -3,6 +3,7 @@ package gomem_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -202,5 +203,61 @@ func TestWorkersAccumulate(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// metered is a network that says what it has.
+type metered struct {
+	gomem.Network
+	peak int64
+}
+
+func (m metered) Peak() int64 { return m.peak }
+
+// TestNetworkBytes: what is reserved for the network is not for plans: the least budget is
+// that much more, a byte less is refused, and usage has it.
+func TestNetworkBytes(t *testing.T) {
+	m, feeds := pair(t)
+	for _, policy := range []compile.Policy{compile.Vanilla, compile.Thesis, compile.Auto} {
+		o := gomem.Options{Policy: policy, Network: metered{newHub(1).workers[0], 900}}
+		without, err := gomem.MinHost(t.Context(), m.Graph, o, training(m))
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.NetworkBytes = 1000
+		with, err := gomem.MinHost(t.Context(), m.Graph, o, training(m))
+		if err != nil || with != without+1000 {
+			t.Fatalf("%s: %d bytes, %d without the network: %v", policy, with, without, err)
+		}
+		if back := o.With(o.Planning()); back.HostBytes != o.HostBytes {
+			t.Errorf("a budget of %d comes back as %d", o.HostBytes, back.HostBytes)
+		}
+		o.HostBytes = with - 1
+		var short *gomem.ErrOutOfMemory
+		if _, err := gomem.Plan(t.Context(), m.Graph, o, training(m)); !errors.As(err, &short) ||
+			!strings.Contains(err.Error(), "beside 1000 bytes") {
+			t.Errorf("%s: a byte under the least: %v", policy, err)
+		}
+		o.HostBytes = with
+		if back := o.With(o.Planning()); back.HostBytes != o.HostBytes {
+			t.Errorf("a budget of %d comes back as %d", o.HostBytes, back.HostBytes)
+		}
+		s, err := gomem.Compile(t.Context(), m.Graph, o, training(m))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Step(t.Context(), "train", feeds); err != nil {
+			t.Fatal(err)
+		}
+		u := s.Usage()[1]
+		if u.Network != 1000 || u.Predicted != with || u.Actual != with-100 {
+			t.Errorf("%s: usage is %+v, the budget %d", policy, u, with)
+		}
+		s.Close()
+	}
+	for _, o := range []gomem.Options{{NetworkBytes: -1}, {HostBytes: 10, NetworkBytes: 10}} {
+		if err := o.Validate(); err == nil || !strings.Contains(err.Error(), "network") {
+			t.Errorf("%d of %d: %v", o.NetworkBytes, o.HostBytes, err)
+		}
 	}
 }

@@ -42,6 +42,13 @@ type Session struct {
 	inputs  map[graph.Value]bool    // the model's
 	slots   map[string]plan.Binding // of variables and constants, which keep their names
 	torn    map[string]bool         // variables that a failed step left half-updated
+	network reserve
+}
+
+// reserve is what the network has of the host's memory.
+type reserve struct {
+	bytes int64
+	meter Meter // nil if it does not say
 }
 
 // target is one plan, ready to run.
@@ -124,6 +131,8 @@ func (s *Session) open(o Options) error {
 		byName[n.Name] = n.Value(0)
 		s.inputs[n.Value(0)] = true
 	}
+	meter, _ := o.Network.(Meter)
+	s.network = reserve{o.NetworkBytes, meter}
 	var err error
 	if s.device, err = o.open(s.planned); err != nil {
 		return err
@@ -211,6 +220,9 @@ type Usage struct {
 	Taken     int64 // bytes that the session has taken: the largest of the plans'
 	Predicted int64 // bytes: the largest of the plans' that have run; of all before any has
 	Actual    int64 // bytes: the most that any step has used; 0 before the first
+	// Network is the bytes of these, in the host's memory, that are reserved for the
+	// network. Of a [Meter], Actual has what it says instead.
+	Network int64
 }
 
 // Usage lists the spaces, the device first. It can be asked for after Close.
@@ -241,7 +253,20 @@ func (s *Session) Usage() []Usage {
 			u.Predicted = u.Taken
 		}
 	}
+	s.network.add(&out[space.Host])
 	return out
+}
+
+// add counts the network's bytes to the host's.
+func (r reserve) add(u *Usage) {
+	actual := r.bytes
+	if r.meter != nil {
+		actual = r.meter.Peak()
+	}
+	u.Network, u.Taken, u.Predicted = r.bytes, u.Taken+r.bytes, u.Predicted+r.bytes
+	if u.Actual > 0 {
+		u.Actual += actual
+	}
 }
 
 // longest is the spaces of the plan that has the most of them.

@@ -2,6 +2,7 @@ package gomem
 
 import (
 	"fmt"
+	"math"
 
 	"go.uber.org/zap"
 
@@ -141,8 +142,11 @@ type Options struct {
 	Streams     int   // compute streams; 0 is 1
 	DeviceBytes int64 // budget of the device; 0 is none
 	HostBytes   int64 // budget of the host; 0 is none
-	DiskBytes   int64 // budget of the disk behind the host; 0: there is no disk
-	NoFusion    bool  // run the model's graph as it is; see package graph/fuse
+	// NetworkBytes are the bytes of the host's budget that are not for plans, but for what
+	// Network and those behind it have there: buffers, caches, outboxes.
+	NetworkBytes int64
+	DiskBytes    int64 // budget of the disk behind the host; 0: there is no disk
+	NoFusion     bool  // run the model's graph as it is; see package graph/fuse
 
 	NoRecompute bool            // Auto: execute every operation once
 	Effort      int             // Auto: evaluations of the planner; 0 is a second's worth
@@ -168,10 +172,14 @@ type Options struct {
 
 // Planning is the part of the options that package compile decides by.
 func (o Options) Planning() compile.Options {
+	host := o.HostBytes
+	if host > 0 {
+		host = max(host-o.NetworkBytes, 1)
+	}
 	return compile.Options{
 		Policy: o.Policy, Strategy: o.Strategy, Partition: o.Partition, Lookahead: o.Lookahead,
 		NoPlacement: o.NoPlacement, NoSwap: o.NoSwap, Streams: o.Streams,
-		DeviceBytes: o.DeviceBytes, HostBytes: o.HostBytes, DiskBytes: o.DiskBytes,
+		DeviceBytes: o.DeviceBytes, HostBytes: host, DiskBytes: o.DiskBytes,
 		NoFusion: o.NoFusion, NoRecompute: o.NoRecompute, Effort: o.Effort,
 		Machine: o.machine(), Model: o.Model,
 	}
@@ -182,6 +190,9 @@ func (o Options) With(c compile.Options) Options {
 	o.Policy, o.Strategy, o.Partition, o.Lookahead = c.Policy, c.Strategy, c.Partition, c.Lookahead
 	o.NoPlacement, o.NoSwap, o.Streams = c.NoPlacement, c.NoSwap, c.Streams
 	o.DeviceBytes, o.HostBytes, o.DiskBytes = c.DeviceBytes, c.HostBytes, c.DiskBytes
+	if o.HostBytes > 0 && o.HostBytes <= math.MaxInt64-o.NetworkBytes {
+		o.HostBytes += o.NetworkBytes
+	}
 	o.NoFusion = c.NoFusion
 	o.NoRecompute, o.Effort, o.Machine, o.Model = c.NoRecompute, c.Effort, c.Machine, c.Model
 	return o
@@ -194,6 +205,10 @@ func (o Options) Validate() error {
 	}
 	if o.Disk != "" && o.DiskBytes == 0 {
 		return fmt.Errorf("disk %s: its budget is missing", o.Disk)
+	}
+	if o.NetworkBytes < 0 || o.HostBytes > 0 && o.NetworkBytes >= o.HostBytes {
+		return fmt.Errorf("%d bytes for the network: want none, or less than the host's budget of "+
+			"%d", o.NetworkBytes, o.HostBytes)
 	}
 	profile, err := Simulated(o.Device)
 	switch {

@@ -2,6 +2,7 @@ package gomem
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/gomem/gomem/compile"
@@ -18,9 +19,18 @@ type Planned = compile.Planned
 func Plan(ctx context.Context, g *graph.Graph, o Options, targets ...Target) (*Planned, error) {
 	p, err := compile.Plan(ctx, g, o.Planning(), targets...)
 	if err != nil {
-		return nil, fmt.Errorf("gomem: %w", err)
+		return nil, fmt.Errorf("gomem: %w", o.beside(err))
 	}
 	return p, nil
+}
+
+// beside says of an error that there is less of the host than its budget.
+func (o Options) beside(err error) error {
+	e, ok := errors.AsType[*ErrOutOfMemory](err)
+	if !ok || o.NetworkBytes == 0 || e.Space != space.Host {
+		return err
+	}
+	return fmt.Errorf("beside %d bytes of the host's for the network: %w", o.NetworkBytes, err)
 }
 
 // MinDevice is the smallest device budget, in bytes, with which Plan succeeds
@@ -30,7 +40,8 @@ func MinDevice(ctx context.Context, g *graph.Graph, o Options, targets ...Target
 	return minimum(ctx, g, o, space.Device, targets)
 }
 
-// MinHost is MinDevice for the host's budget within the device's.
+// MinHost is MinDevice for the host's budget within the device's, with what is reserved
+// for the network.
 func MinHost(ctx context.Context, g *graph.Graph, o Options, targets ...Target) (int64, error) {
 	return minimum(ctx, g, o, space.Host, targets)
 }
@@ -45,7 +56,10 @@ func minimum(ctx context.Context, g *graph.Graph, o Options, of space.ID,
 	targets []Target) (int64, error) {
 	bytes, err := compile.LeastOf(ctx, g, o.Planning(), of, targets...)
 	if err != nil {
-		return 0, fmt.Errorf("gomem: %w", err)
+		return 0, fmt.Errorf("gomem: %w", o.beside(err))
+	}
+	if of == space.Host {
+		bytes += o.NetworkBytes
 	}
 	return bytes, nil
 }

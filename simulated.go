@@ -59,7 +59,7 @@ func (o Options) openSim(profile *machine.Profile, p *Planned) device.Device {
 		nodes[n.Name] = n
 	}
 	s := sim.Options{Limits: map[space.ID]int64{space.Device: o.DeviceBytes,
-		space.Host: o.HostBytes, compile.Disk: o.DiskBytes}, Copy: model.Copy,
+		space.Host: o.Planning().HostBytes, compile.Disk: o.DiskBytes}, Copy: model.Copy,
 		Launch: func(l device.Launch) time.Duration {
 			return model.Time(nodes[l.Name], l.Engine.Reads())
 		}}
