@@ -2,6 +2,7 @@ package collective
 
 import (
 	"context"
+	"sync"
 
 	"github.com/gomem/gomem/distrib"
 )
@@ -9,24 +10,23 @@ import (
 // foreignChunk is the most bytes of a message on a group of another package.
 const foreignChunk = 256 << 10
 
-// foreign runs an operation on any group. A goroutine sends, since such a group's Send may
-// wait for the Recv of it.
+// foreign runs an operation on any group. A goroutine for each rank sends, since such a
+// group's Send may wait for the Recv of it.
 type foreign struct {
 	ctx    context.Context
-	cancel context.CancelFunc
+	cancel context.CancelCauseFunc
 	g      distrib.Group
 	tag    uint64
-	out    chan outgoing
-	done   [2]chan error // of flushes
-	ended  chan struct{}
+	out    []*queue[outgoing] // by rank; nil: nothing is sent there
+	passes [2]sync.WaitGroup  // what is not sent yet
+	ends   sync.WaitGroup
 	in     []byte
 	parts  [1][]byte
 	work   []byte
 }
 
-// outgoing is bytes to send, or a flush if to is negative.
+// outgoing is bytes to send.
 type outgoing struct {
-	to   int
 	b    []byte
 	pass int
 }
@@ -35,37 +35,27 @@ type outgoing struct {
 const foreignTag = 0xc0_11ec_71fe << 16
 
 func newForeign(ctx context.Context, g distrib.Group, c call) *foreign {
-	ctx, cancel := context.WithCancel(ctx)
-	f := &foreign{ctx: ctx, cancel: cancel, g: g, tag: foreignTag | c.sig>>56,
-		out: make(chan outgoing, 64), ended: make(chan struct{})}
-	for i := range f.done {
-		f.done[i] = make(chan error, 1)
-	}
-	go f.run()
-	return f
+	ctx, cancel := context.WithCancelCause(ctx)
+	return &foreign{ctx: ctx, cancel: cancel, g: g, tag: foreignTag | c.sig>>56,
+		out: make([]*queue[outgoing], g.Size())}
 }
 
-// run sends in order. After an error it only drains.
-func (f *foreign) run() {
-	defer close(f.ended)
-	var err error
-	for o := range f.out {
-		switch {
-		case o.to < 0:
-			f.done[o.pass] <- err
-		case err == nil:
-			err = f.send(o)
-			if err != nil {
-				f.cancel()
+// serve sends to a rank in order. After an error it only counts.
+func (f *foreign) serve(to int) {
+	for o, ok := f.out[to].pop(); ok; o, ok = f.out[to].pop() {
+		if f.ctx.Err() == nil {
+			if err := f.send(to, o.b); err != nil {
+				f.cancel(err)
 			}
 		}
+		f.passes[o.pass].Done()
 	}
 }
 
-func (f *foreign) send(o outgoing) error {
-	for off, first := 0, true; first || off < len(o.b); first = false {
-		n := min(len(o.b)-off, foreignChunk)
-		if err := f.g.Send(f.ctx, o.to, f.tag, o.b[off:off+n]); err != nil {
+func (f *foreign) send(to int, b []byte) error {
+	for off, first := 0, true; first || off < len(b); first = false {
+		n := min(len(b)-off, foreignChunk)
+		if err := f.g.Send(f.ctx, to, f.tag, b[off:off+n]); err != nil {
 			return err
 		}
 		off += n
@@ -77,7 +67,15 @@ func (f *foreign) rank() int  { return f.g.Rank() }
 func (f *foreign) size() int  { return f.g.Size() }
 func (f *foreign) chunk() int { return foreignChunk }
 
-func (f *foreign) post(to int, b []byte, pass int) { f.out <- outgoing{to, b, pass} }
+func (f *foreign) post(to int, b []byte, pass int) {
+	if f.out[to] == nil {
+		q := newQueue[outgoing]()
+		f.out[to] = &q
+		f.ends.Go(func() { f.serve(to) })
+	}
+	f.passes[pass].Add(1)
+	f.out[to].push(outgoing{b, pass})
+}
 
 func (f *foreign) next(from, total, off int) ([][]byte, int, error) {
 	n := min(total-off, foreignChunk)
@@ -89,8 +87,8 @@ func (f *foreign) next(from, total, off int) ([][]byte, int, error) {
 }
 
 func (f *foreign) flush(pass int) error {
-	f.out <- outgoing{to: -1, pass: pass}
-	return <-f.done[pass]
+	f.passes[pass].Wait()
+	return context.Cause(f.ctx)
 }
 
 func (f *foreign) buffer(n int) []byte {
@@ -102,14 +100,15 @@ func (f *foreign) buffer(n int) []byte {
 
 func (f *foreign) end(err error) error {
 	if err != nil {
-		f.cancel()
+		f.cancel(err)
 	}
-	sent := f.flush(0)
-	close(f.out)
-	<-f.ended
-	f.cancel()
-	if err != nil {
-		return err
+	for _, q := range f.out {
+		if q != nil {
+			q.end()
+		}
 	}
-	return sent
+	f.ends.Wait()
+	err = context.Cause(f.ctx)
+	f.cancel(nil)
+	return err
 }

@@ -186,7 +186,11 @@ func (m *Mux) Receive(from distrib.NodeID, msg *distrib.Msg) {
 	if g := m.find(arrival{from, h, msg}); g != nil {
 		g.mu.Lock()
 		g.receive(arrival{from, h, msg})
+		alone := g.backlog > 0 && len(g.waiters) == 0
 		g.mu.Unlock()
+		if alone { // what notify left, and nobody waits who would send it
+			g.pump()
+		}
 	}
 	if h.kind == probe {
 		m.answer(from, h.group)

@@ -158,7 +158,7 @@ func (o *op) mismatch(p *peer, a *arrival, total int) error {
 	}
 	if a.msg.Tag != o.g.seq {
 		e.Theirs += ordinal(a.msg.Tag)
-	} else if h.total != uint64(total) {
+	} else if h.sig == o.h.sig && h.total != uint64(total) {
 		e.Mine, e.Theirs = e.Mine+part(uint64(total)), e.Theirs+part(h.total)
 	}
 	return e

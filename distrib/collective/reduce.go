@@ -126,13 +126,7 @@ func double[T Number](l link, x []T, how Op) error {
 	}
 	for bit := 1; bit < p; bit <<= 1 {
 		with := at(place ^ bit)
-		err := pieces(l, x, func(part []T) error { // of a size that both can send at once
-			l.post(with, bytesOf(part), 0)
-			if err := l.flush(0); err != nil {
-				return err
-			}
-			return fold(l, with, part)
-		})
+		err := pieces(l, x, func(part []T) error { return trade(l, with, part) })
 		if err != nil {
 			return err
 		}
@@ -143,5 +137,24 @@ func double[T Number](l link, x []T, how Op) error {
 	if r < 2*e {
 		l.post(r-1, bytesOf(x), 0)
 	}
+	return nil
+}
+
+// trade adds a rank's part to ours, which it gets meanwhile: ours stays as it is until it
+// has been sent.
+func trade[T Number](l link, with int, part []T) error {
+	b := bytesOf(part)
+	l.post(with, b, 0)
+	msg, n, err := l.next(with, len(b), 0)
+	if err != nil {
+		return err
+	}
+	if n != len(b) {
+		return errHead
+	}
+	if err := l.flush(0); err != nil {
+		return err
+	}
+	addBytes(part, msg)
 	return nil
 }
