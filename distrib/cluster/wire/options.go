@@ -1,0 +1,58 @@
+package wire
+
+import (
+	"crypto/tls"
+	"errors"
+	"time"
+
+	"github.com/gomem/gomem/distrib/cluster/trust"
+)
+
+// Options is how nodes talk. The zero value, without encryption, is for loopback.
+type Options struct {
+	// Server and Client are the two sides of TLS, as of [trust.Identity]; both or neither.
+	Server, Client *tls.Config
+	// Insecure allows to go without TLS at addresses that others reach.
+	Insecure bool
+	// Gate bounds what those who have not authenticated can cost; nil: one with the
+	// defaults.
+	Gate *trust.Gate
+	// Window is how many bytes of a stream may be under way or wait for a handler at the
+	// receiver, which has that much memory for each of them; 0: 4 MiB.
+	Window int
+	// MaxMessage is the most bytes a message's body may have; 0: 1 GiB.
+	MaxMessage int64
+	// Connect is how long a node may take to come up before it is down; 0: 30 s.
+	Connect time.Duration
+	// Idle is after how much silence a node is asked whether it is there, and Dead how long
+	// it has to answer; 0: 2 s and 4 s.
+	Idle, Dead time.Duration
+	// Linger is how long Close waits for a node that reads nothing; 0: 10 s.
+	Linger time.Duration
+}
+
+// withDefaults is the options with nothing left open.
+func (o Options) withDefaults() (Options, error) {
+	if (o.Server == nil) != (o.Client == nil) {
+		return o, errors.New("one side of TLS is given, and not the other")
+	}
+	if o.Gate == nil {
+		o.Gate = new(trust.Gate)
+	}
+	for _, d := range []struct {
+		to        *time.Duration
+		otherwise time.Duration
+	}{{&o.Connect, 30 * time.Second}, {&o.Idle, 2 * time.Second}, {&o.Dead, 4 * time.Second},
+		{&o.Linger, 10 * time.Second}} {
+		if *d.to == 0 {
+			*d.to = d.otherwise
+		}
+	}
+	if o.Window == 0 {
+		o.Window = 4 << 20
+	}
+	if o.MaxMessage == 0 {
+		o.MaxMessage = 1 << 30
+	}
+	return o, nil
+}

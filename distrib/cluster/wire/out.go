@@ -1,0 +1,264 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/gomem/gomem/distrib"
+)
+
+// out is the stream of a class to a peer.
+type out struct {
+	p        *peer
+	class    distrib.Class
+	q        queue
+	free     sync.Pool // of frames
+	open     atomic.Bool
+	finished chan struct{}
+	cancel   context.CancelFunc
+
+	mu     sync.Mutex
+	flying map[*sending]struct{} // whose bytes gRPC has
+}
+
+// sending is a message on its way.
+type sending struct {
+	o    *out
+	m    *distrib.Msg
+	left atomic.Int32 // frames that are not written, and one as long as there may be more
+	told atomic.Bool
+}
+
+func newOut(p *peer, c distrib.Class) *out {
+	o := &out{p: p, class: c, finished: make(chan struct{}), cancel: func() {},
+		flying: map[*sending]struct{}{}}
+	o.free.New = func() any { return newFrame() }
+	o.q.init()
+	return o
+}
+
+func (o *out) send(m *distrib.Msg) {
+	if err := o.q.put(m); err != nil {
+		o.p.t.calls.add(m.Done, err)
+		return
+	}
+	o.p.meter.begin(size(m), time.Now())
+}
+
+func size(m *distrib.Msg) int64 {
+	n := int64(len(m.Head))
+	for _, b := range m.Body {
+		n += int64(len(b))
+	}
+	return n
+}
+
+// run is the life of the stream.
+func (o *out) run() {
+	defer close(o.finished)
+	defer func() { o.cancel() }()
+	if err := o.carry(); err != nil {
+		o.p.fail(err)
+	}
+	if err := o.p.failed(); err != nil {
+		<-o.p.closed
+		o.refuse(err)
+	}
+}
+
+// carry sends what is queued, until there will be no more and all of it was handled.
+func (o *out) carry() error {
+	stream, err := o.connect()
+	if err != nil {
+		return err
+	}
+	o.open.Store(true)
+	ended := make(chan error, 1)
+	go func() { // the only thing that comes back is the end
+		err := stream.RecvMsg(&assembly{})
+		ended <- err
+		if err != io.EOF {
+			o.p.fail(lost(err))
+		}
+	}()
+	for {
+		m, ok := o.q.get(o.p.ctx)
+		if !ok {
+			break
+		}
+		if err := o.transmit(stream, m); err != nil {
+			return lost(<-ended)
+		}
+	}
+	if err := stream.CloseSend(); err != nil {
+		return lost(err)
+	}
+	if err := <-ended; err != io.EOF {
+		return lost(err)
+	}
+	return nil
+}
+
+// transmit gives a message's frames to gRPC, which sends as the window allows.
+func (o *out) transmit(stream grpc.ClientStream, m *distrib.Msg) error {
+	s := &sending{o: o, m: m}
+	s.left.Store(1)
+	o.mu.Lock()
+	o.flying[s] = struct{}{}
+	o.mu.Unlock()
+	var c cut
+	c.begin(m)
+	for {
+		f := o.free.Get().(*frame)
+		if !c.next(f) {
+			o.free.Put(f)
+			break
+		}
+		f.of = s
+		s.left.Add(1)
+		if err := stream.SendMsg(f); err != nil {
+			return err
+		}
+	}
+	s.release()
+	return nil
+}
+
+// wrote is when all of a frame's bytes were written to the connection.
+func (s *sending) wrote(f *frame) {
+	n := f.payload
+	clear(f.refs[:f.n])
+	clear(f.bufs[:f.n+1])
+	f.of = nil
+	s.o.free.Put(f)
+	s.o.p.meter.left(int64(n), time.Now())
+	s.release()
+}
+
+func (s *sending) release() {
+	if s.left.Add(-1) == 0 {
+		s.finish(nil)
+	}
+}
+
+// finish tells who sent the message, once.
+func (s *sending) finish(err error) {
+	if !s.told.CompareAndSwap(false, true) {
+		return
+	}
+	s.o.mu.Lock()
+	delete(s.o.flying, s)
+	s.o.mu.Unlock()
+	s.o.p.t.calls.add(s.m.Done, err)
+}
+
+// refuse tells those who wait. The peer is down, and gRPC has no more use for their bytes.
+func (o *out) refuse(err error) {
+	for _, m := range o.q.end(err) {
+		o.p.t.calls.add(m.Done, err)
+	}
+	o.mu.Lock()
+	var flying []*sending
+	for s := range o.flying {
+		flying = append(flying, s)
+	}
+	o.mu.Unlock()
+	for _, s := range flying {
+		s.finish(err)
+	}
+}
+
+// connect opens the stream. A node that does not listen yet, or is in an earlier epoch, is
+// asked again until Options.Connect is over.
+func (o *out) connect() (grpc.ClientStream, error) {
+	t := o.p.t
+	h := hello{t.view.Self, o.p.node.ID, o.class, t.view.Epoch, t.sum}
+	end := time.Now().Add(t.o.Connect)
+	for {
+		stream, err := o.greet(h, end)
+		switch {
+		case err == nil:
+			return stream, nil
+		case o.p.ctx.Err() != nil:
+			return nil, ErrClosed
+		case !passing(err):
+			return nil, final(err)
+		case time.Now().After(end):
+			return nil, fmt.Errorf("not there after %v at %s: %w", t.o.Connect, o.p.node.Addr,
+				plain(err))
+		}
+		select {
+		case <-o.p.ctx.Done():
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// passing reports whether a refusal may end: the node does not listen yet, or is behind.
+func passing(err error) bool {
+	var epoch *EpochError
+	if errors.As(err, &epoch) {
+		return epoch.Its < epoch.Our
+	}
+	code := status.Code(err)
+	return code == codes.Unavailable || code == codes.Canceled
+}
+
+// final is what a refusal that does not end is told as.
+func final(err error) error {
+	if status.Code(err) == codes.Aborted {
+		return ErrClosed
+	}
+	return plain(err)
+}
+
+// greet asks once.
+func (o *out) greet(h hello, end time.Time) (grpc.ClientStream, error) {
+	ctx, cancel := context.WithCancel(withHello(o.p.ctx, h))
+	timer := time.AfterFunc(time.Until(end), cancel)
+	stream, err := o.p.conn.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true,
+		ServerStreams: true}, method)
+	if err != nil {
+		timer.Stop()
+		cancel()
+		return nil, err
+	}
+	header, err := stream.Header()
+	if err == nil && one(header, "gomem") == "1" && timer.Stop() {
+		o.cancel = cancel
+		return stream, nil
+	}
+	if err == nil {
+		err = stream.RecvMsg(&assembly{})
+	}
+	timer.Stop()
+	cancel()
+	return nil, refused(o.p.node.ID, h, stream.Trailer(), err)
+}
+
+// close sends what is queued, and waits until it was handled. It gives up on a peer that
+// takes nothing for Options.Linger, and at once on one that there is nothing for and no
+// connection to.
+func (o *out) close() {
+	o.q.last()
+	if !o.open.Load() && o.q.empty() {
+		return
+	}
+	for sent := int64(-1); sent != o.p.meter.sent(); {
+		sent = o.p.meter.sent()
+		select {
+		case <-o.finished:
+			return
+		case <-time.After(o.p.t.o.Linger):
+		}
+	}
+}
