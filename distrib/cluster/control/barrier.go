@@ -61,9 +61,8 @@ func (b *barrier) arrive(ctx context.Context) error {
 		if err := b.read(ctx, true); err != nil {
 			return err
 		}
-		r, err := b.m.c.client.Txn(ctx).
-			If(clientv3.Compare(clientv3.ModRevision(b.dir+"round"), "=", b.mod)).
-			Then(clientv3.OpPut(b.self(), b.m.rec.Addr, clientv3.WithLease(b.m.lease.id))).Commit()
+		r, err := b.m.c.commit(ctx, b.same(), []clientv3.Op{
+			clientv3.OpPut(b.self(), b.m.rec.Addr, clientv3.WithLease(b.m.lease.id))}, nil)
 		if err != nil || r.Succeeded {
 			return err
 		}
@@ -72,7 +71,7 @@ func (b *barrier) arrive(ctx context.Context) error {
 
 // read looks at the round and who has come to it; first: whatever round it is.
 func (b *barrier) read(ctx context.Context, first bool) error {
-	r, err := b.m.c.client.Get(ctx, b.dir, clientv3.WithPrefix())
+	r, err := b.m.c.get(ctx, b.dir, clientv3.WithPrefix())
 	if err != nil {
 		return err
 	}
@@ -101,13 +100,16 @@ func (b *barrier) read(ctx context.Context, first bool) error {
 
 // open ends the round if all have come; another node may have done so.
 func (b *barrier) open(ctx context.Context) error {
-	_, err := b.m.c.client.Txn(ctx).
-		If(clientv3.Compare(clientv3.ModRevision(b.dir+"round"), "=", b.mod)).
-		Then(
-			clientv3.OpPut(b.dir+"round", strconv.FormatInt(b.round+1, 10)),
-			clientv3.OpDelete(b.at(b.round), clientv3.WithPrefix()),
-		).Commit()
+	_, err := b.m.c.commit(ctx, b.same(), []clientv3.Op{
+		clientv3.OpPut(b.dir+"round", strconv.FormatInt(b.round+1, 10)),
+		clientv3.OpDelete(b.at(b.round), clientv3.WithPrefix()),
+	}, nil)
 	return err
+}
+
+// same is the condition that the round goes on.
+func (b *barrier) same() []clientv3.Cmp {
+	return []clientv3.Cmp{clientv3.Compare(clientv3.ModRevision(b.dir+"round"), "=", b.mod)}
 }
 
 // wait returns when the round is over.

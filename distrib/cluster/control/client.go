@@ -13,7 +13,6 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 )
 
 // Times of connections. A server that answers no ping within both is left for another.
@@ -109,7 +108,7 @@ func dial(ctx context.Context, cfg *Config, ends []string, secure *tls.Config) (
 
 // refused reports whether waiting does not help.
 func refused(err error) bool {
-	switch status.Code(err) {
+	switch codeOf(err) {
 	case codes.InvalidArgument, codes.PermissionDenied, codes.Unauthenticated:
 		return true
 	}
@@ -131,6 +130,8 @@ func failure(ctx context.Context, ends []string, secure *tls.Config, after time.
 	return &ConnectError{ends, after, err}
 }
 
+var errSilent = errors.New("something listens there, and does not answer without TLS")
+
 // handshake connects to an endpoint. That a server takes no part of a client's
 // certificate comes with what is read first.
 func handshake(endpoint string, secure *tls.Config) error {
@@ -140,6 +141,7 @@ func handshake(endpoint string, secure *tls.Config) error {
 		c, err := d.Dial("tcp", addr)
 		if err == nil {
 			c.Close()
+			err = errSilent
 		}
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -73,10 +74,14 @@ func (c *Control) late(err error) error {
 			others = append(others, fmt.Sprintf("rank %d at %s", i, s.Peer))
 		}
 	}
-	if len(others) == 0 || !errors.Is(err, errWaited) {
+	switch {
+	case !errors.Is(err, errWaited):
 		return err
+	case len(others) == 0:
+		return fmt.Errorf("the control server is not ready after %v", c.cfg.Wait)
 	}
-	return fmt.Errorf("the control server waits for those of %v: %w", others, err)
+	return fmt.Errorf("the control server waits for those of %s, and has for %v",
+		strings.Join(others, ", "), c.cfg.Wait)
 }
 
 // JobError says that the etcd reached belongs to another job.
@@ -96,10 +101,9 @@ func (c *Control) checkJob(ctx context.Context) error {
 	if len(c.cfg.Endpoints) > 0 {
 		return nil
 	}
-	r, err := c.client.Txn(ctx).
-		If(clientv3.Compare(clientv3.CreateRevision(embeddedKey), "=", 0)).
-		Then(clientv3.OpPut(embeddedKey, c.cfg.Job)).
-		Else(clientv3.OpGet(embeddedKey)).Commit()
+	r, err := c.commit(ctx, absent(embeddedKey),
+		[]clientv3.Op{clientv3.OpPut(embeddedKey, c.cfg.Job)},
+		[]clientv3.Op{clientv3.OpGet(embeddedKey)})
 	if err != nil || r.Succeeded {
 		return err
 	}
@@ -149,13 +153,15 @@ func (c *Control) Close() (err error) {
 
 // Put stores a small value under a key of the job.
 func (c *Control) Put(ctx context.Context, key string, val []byte) error {
-	_, err := c.client.Put(ctx, c.key("kv", key), string(val))
+	_, err := retry(ctx, c, func(ctx context.Context) (*clientv3.PutResponse, error) {
+		return c.client.Put(ctx, c.key("kv", key), string(val))
+	})
 	return c.wrap("put "+key, err)
 }
 
 // Get is the value of a key of the job; an error that is [ErrNoKey] where there is none.
 func (c *Control) Get(ctx context.Context, key string) ([]byte, error) {
-	r, err := c.client.Get(ctx, c.key("kv", key))
+	r, err := c.get(ctx, c.key("kv", key))
 	if err != nil {
 		return nil, c.wrap("get "+key, err)
 	}

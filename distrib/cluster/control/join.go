@@ -260,9 +260,9 @@ func (m *member) announce(ctx context.Context) error {
 		return err
 	}
 	key := m.c.nodeKey(rec.ID)
-	r, err := m.c.client.Txn(ctx).
-		If(clientv3.Compare(clientv3.LeaseValue(key), "=", m.lease.id)).
-		Then(clientv3.OpPut(key, string(val), clientv3.WithLease(m.lease.id))).Commit()
+	r, err := m.c.commit(ctx,
+		[]clientv3.Cmp{clientv3.Compare(clientv3.LeaseValue(key), "=", m.lease.id)},
+		[]clientv3.Op{clientv3.OpPut(key, string(val), clientv3.WithLease(m.lease.id))}, nil)
 	if err == nil && !r.Succeeded {
 		m.lease.end(errLease)
 		return errLease

@@ -71,11 +71,18 @@ func (m *member) campaign(ctx context.Context, l *lease, role string) (*term, er
 	}
 	s.Orphan()
 	e := concurrency.NewElection(s, m.c.key("lead", url.PathEscape(role)))
-	if err := e.Campaign(clientv3.WithRequireLeader(in), m.rec.Host+" "+m.rec.Addr); err != nil {
-		return nil, err
+	won := make(chan error, 1)
+	go func() {
+		won <- e.Campaign(clientv3.WithRequireLeader(in), m.rec.Host+" "+m.rec.Addr)
+	}()
+	select {
+	case err = <-won:
+	case <-in.Done(): // Campaign would not return while etcd cannot be reached
+		go m.regret(l, e, won)
+		err = context.Cause(in)
 	}
-	if in.Err() != nil {
-		return nil, context.Cause(in)
+	if err != nil {
+		return nil, err
 	}
 	t := &term{key: e.Key(), rev: e.Rev()}
 	inner, free := m.lease.within(ctx)
@@ -87,6 +94,13 @@ func (m *member) campaign(ctx context.Context, l *lease, role string) (*term, er
 		m.resign(l, t)
 	})
 	return t, nil
+}
+
+// regret resigns if a campaign that was given up is won.
+func (m *member) regret(l *lease, e *concurrency.Election, won <-chan error) {
+	if <-won == nil {
+		m.resign(l, &term{key: e.Key(), rev: e.Rev()})
+	}
 }
 
 // resign gives a role away before its lease ends.
@@ -118,7 +132,7 @@ func (m *member) roleLease(ctx context.Context) (*lease, error) {
 
 // Leader says who leads in a role, as "host address", or "" while nobody does.
 func (c *Control) Leader(ctx context.Context, role string) (string, error) {
-	r, err := c.client.Get(ctx, c.key("lead", url.PathEscape(role), ""),
+	r, err := c.get(ctx, c.key("lead", url.PathEscape(role), ""),
 		clientv3.WithFirstCreate()...)
 	if err != nil || len(r.Kvs) == 0 {
 		return "", c.wrap("leader in "+role, err)

@@ -84,19 +84,22 @@ func (m *member) claim(ctx context.Context) error {
 	key := m.c.nodeKey(m.rec.ID)
 	until := time.Now().Add(m.lease.ttl + 2*time.Second)
 	for {
-		r, err := m.c.client.Txn(ctx).
-			If(clientv3.Compare(clientv3.CreateRevision(key), "=", 0)).
-			Then(clientv3.OpPut(key, string(val), clientv3.WithLease(m.lease.id))).
-			Else(clientv3.OpGet(key)).Commit()
+		r, err := m.c.commit(ctx, absent(key),
+			[]clientv3.Op{clientv3.OpPut(key, string(val), clientv3.WithLease(m.lease.id))},
+			[]clientv3.Op{clientv3.OpGet(key)})
 		if err != nil {
 			return m.c.wrap("join", err)
 		}
+		m.rec.Lease, m.rec.Since = int64(m.lease.id), r.Header.Revision
 		if r.Succeeded {
-			m.rec.Lease, m.rec.Since = int64(m.lease.id), r.Header.Revision
 			return nil
 		}
 		var other nodeRecord
 		kvs := r.Responses[0].GetResponseRange().Kvs
+		if kvs[0].Lease == m.rec.Lease { // what was lost was the answer
+			m.rec.Since = kvs[0].CreateRevision
+			return nil
+		}
 		if err := json.Unmarshal(kvs[0].Value, &other); err != nil {
 			return fmt.Errorf("the key %s is not gomem's: %w", key, err)
 		}
@@ -108,6 +111,10 @@ func (m *member) claim(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+func absent(key string) []clientv3.Cmp {
+	return []clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(key), "=", 0)}
 }
 
 // agree compares what nodes ask for: of two that differ, the later one is told.
@@ -143,15 +150,6 @@ func (c *Control) changed(ctx context.Context, key string, rev int64, atMost tim
 		return context.Cause(ctx)
 	}
 	return nil
-}
-
-func sleep(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
 }
 
 // follow hands on every view from the given revision on, until the node is out.

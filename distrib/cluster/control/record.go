@@ -82,11 +82,11 @@ type state struct {
 
 // state reads the newest view and the nodes that are there.
 func (c *Control) state(ctx context.Context) (*state, error) {
-	r, err := c.client.Txn(ctx).Then(
+	r, err := c.commit(ctx, nil, []clientv3.Op{
 		clientv3.OpGet(c.key("epoch")),
 		clientv3.OpGet(c.key("view", ""), clientv3.WithPrefix()),
 		clientv3.OpGet(c.key("node", ""), clientv3.WithPrefix()),
-	).Commit()
+	}, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -78,16 +78,16 @@ func (m *member) publish(t *term, s *state, next []nodeRecord) bool {
 		return false
 	}
 	epoch := strconv.FormatInt(v.Epoch, 10)
-	r, err := m.c.client.Txn(t.ctx).If(
+	r, err := m.c.commit(t.ctx, []clientv3.Cmp{
 		t.leads(),
 		clientv3.Compare(clientv3.ModRevision(m.c.key("epoch")), "=", s.curRev),
-	).Then(
+	}, []clientv3.Op{
 		clientv3.OpPut(m.c.key("epoch"), epoch),
 		clientv3.OpPut(m.c.key("view", epoch), string(val)),
 		clientv3.OpDelete(m.c.key("view", strconv.FormatInt(v.Epoch-oldViews, 10))),
 		clientv3.OpDelete(m.c.key("shard", strconv.FormatInt(v.Epoch-oldViews, 10), ""),
 			clientv3.WithPrefix()),
-	).Commit()
+	}, nil)
 	if err != nil || !r.Succeeded {
 		m.c.log.Warn("a view was not written", zap.Int64("epoch", v.Epoch), zap.Error(err))
 		return false

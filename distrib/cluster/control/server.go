@@ -208,9 +208,14 @@ func (s *server) close() {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
+		select {
+		case <-s.etcd.Server.ReadyNotify():
+		default: // it waits for others; Close would wait with it
+			s.etcd.Server.HardStop()
+		}
 		s.etcd.Close()
 	}()
-	wait := time.NewTimer(10 * time.Second)
+	wait := time.NewTimer(3 * time.Second) // it may wait for a quorum that is gone
 	defer wait.Stop()
 	select {
 	case <-done:

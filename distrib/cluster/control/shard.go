@@ -80,7 +80,7 @@ func (c *Control) putShards(t *term, v *viewRecord) error {
 		ops = append(ops, clientv3.OpPut(key, fmt.Sprintf("%d %d", s.Owner, s.Replica)))
 	}
 	for part := range slices.Chunk(ops, 64) {
-		r, err := c.client.Txn(t.ctx).If(t.leads()).Then(part...).Commit()
+		r, err := c.commit(t.ctx, []clientv3.Cmp{t.leads()}, part, nil)
 		if err == nil && !r.Succeeded {
 			err = errLed
 		}
@@ -94,7 +94,7 @@ func (c *Control) putShards(t *term, v *viewRecord) error {
 // ShardMap is where rows are in an epoch, as it was written down: [Shards] of its view.
 func (c *Control) ShardMap(ctx context.Context, epoch int64) ([]Shard, error) {
 	dir := c.key("shard", strconv.FormatInt(epoch, 10), "")
-	r, err := c.client.Get(ctx, dir, clientv3.WithPrefix())
+	r, err := c.get(ctx, dir, clientv3.WithPrefix())
 	if err != nil {
 		return nil, c.wrap("shards", err)
 	}

@@ -1,0 +1,72 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// retry asks again while servers are not there or change their leader, in which requests get
+// lost; etcd's client does so for reads alone. What is asked must not mind being done
+// twice. It ends with ctx, or after the time for which a cluster is waited.
+func retry[T any](ctx context.Context, c *Control, f func(context.Context) (T, error)) (T, error) {
+	over, cancel := context.WithTimeoutCause(ctx, c.cfg.Wait, errWaited)
+	defer cancel()
+	for {
+		try, done := context.WithTimeout(over, tryWithin)
+		r, err := f(try)
+		done()
+		if err == nil || over.Err() != nil || !transient(err) || c.Err() != nil {
+			return r, err
+		}
+		sleep(over, tryEvery)
+	}
+}
+
+// commit is retry of a transaction.
+func (c *Control) commit(ctx context.Context, cmps []clientv3.Cmp, then, or []clientv3.Op) (
+	*clientv3.TxnResponse, error) {
+	return retry(ctx, c, func(ctx context.Context) (*clientv3.TxnResponse, error) {
+		return c.client.Txn(ctx).If(cmps...).Then(then...).Else(or...).Commit()
+	})
+}
+
+// get is retry of a read.
+func (c *Control) get(ctx context.Context, key string, how ...clientv3.OpOption) (
+	*clientv3.GetResponse, error) {
+	return retry(ctx, c, func(ctx context.Context) (*clientv3.GetResponse, error) {
+		return c.client.Get(ctx, key, how...)
+	})
+}
+
+func transient(err error) bool {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return true
+	}
+	c := codeOf(err)
+	return c == codes.Unavailable || c == codes.DeadlineExceeded
+}
+
+// codeOf is an error's code, whether etcd's client has made it its own or not.
+func codeOf(err error) codes.Code {
+	var e rpctypes.EtcdError
+	if errors.As(err, &e) {
+		return e.Code()
+	}
+	return status.Code(err)
+}
+
+// sleep waits, but no longer than ctx.
+func sleep(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}
