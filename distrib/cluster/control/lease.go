@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
@@ -25,6 +27,10 @@ type lease struct {
 	end    context.CancelCauseFunc
 	ended  chan struct{} // when nothing renews it any more
 	log    *zap.Logger
+
+	mu     sync.Mutex
+	stream pb.Lease_LeaseKeepAliveClient // nil: none
+	cancel context.CancelFunc            // of it; nil: neither there nor under way
 }
 
 // grant asks for a lease, of at least a time to live, and keeps it.
@@ -49,6 +55,7 @@ func keepEvery(ttl time.Duration) time.Duration { return ttl * 3 / 10 }
 // keep renews. The timer ends the context even while a request hangs.
 func (l *lease) keep(sent time.Time) {
 	defer close(l.ended)
+	defer l.hangUp()
 	last := time.AfterFunc(time.Until(sent.Add(l.ttl)), func() { l.end(errLease) })
 	defer last.Stop()
 	next := time.NewTimer(keepEvery(l.ttl))
@@ -74,12 +81,63 @@ func (l *lease) keep(sent time.Time) {
 	}
 }
 
-// renew is one request, which is given up for the next when it takes long.
+// renew is one request, which is given up for one on another stream when it takes long.
+// The stream is kept: where there are passwords, a new one takes a good part of a second.
 func (l *lease) renew() error {
-	ctx, cancel := context.WithTimeout(l.ctx, keepEvery(l.ttl))
-	defer cancel()
-	_, err := l.client.KeepAliveOnce(ctx, l.id)
-	return err
+	late := time.AfterFunc(l.ttl/2, func() { l.hangUp() })
+	defer late.Stop()
+	r, err := l.ask()
+	if err != nil {
+		l.hangUp()
+		return err
+	}
+	if r.TTL <= 0 {
+		return rpctypes.ErrLeaseNotFound
+	}
+	return nil
+}
+
+func (l *lease) ask() (*pb.LeaseKeepAliveResponse, error) {
+	s, err := l.dial()
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Send(&pb.LeaseKeepAliveRequest{ID: int64(l.id)}); err != nil {
+		return nil, err
+	}
+	return s.Recv()
+}
+
+// dial returns the stream, a new one where there is none.
+func (l *lease) dial() (pb.Lease_LeaseKeepAliveClient, error) {
+	l.mu.Lock()
+	if l.stream != nil {
+		defer l.mu.Unlock()
+		return l.stream, nil
+	}
+	ctx, cancel := context.WithCancel(l.ctx)
+	l.cancel = cancel
+	l.mu.Unlock()
+	lease := pb.NewLeaseClient(l.client.ActiveConnection())
+	s, err := lease.LeaseKeepAlive(clientv3.WithRequireLeader(ctx))
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.stream = s
+	return s, nil
+}
+
+// hangUp ends the stream, also while it is waited for.
+func (l *lease) hangUp() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.cancel != nil {
+		l.cancel()
+	}
+	l.stream, l.cancel = nil, nil
 }
 
 // drop ends the context and renews no more; the server keeps the lease until it is over.
