@@ -38,6 +38,8 @@ type modelFlags struct {
 	Optimizer  string   `group:"model" enum:"${optimizers}" default:"" placeholder:"NAME"`
 	Clip       positive `group:"model" placeholder:"NORM"`
 	Accumulate count    `group:"model" placeholder:"N"`
+
+	exchanging int // workers that exchange gradients; 0: there is one
 }
 
 // particular are the flags of some models.
@@ -135,7 +137,7 @@ func (f modelFlags) optimizer() nn.Optimizer {
 // training is what flags say of a model's updates.
 func (f modelFlags) training() models.Training {
 	return models.Training{Optimizer: f.optimizer(), Clip: float32(f.Clip),
-		Accumulate: int(f.Accumulate)}
+		Accumulate: int(f.Accumulate), Workers: f.exchanging}
 }
 
 // sizes overwrites what the data or flags say of a model: how many ids or labels it tells

@@ -23,11 +23,15 @@ func (c *trainCmd) together(ctx context.Context, e *env, w World) (err error) {
 		return err
 	}
 	defer func() { err = cmp.Or(err, job.Leave()) }()
-	c.member, err = workers.Join(job.View, job.Transport, scheme, workers.Options{Log: log})
+	c.member, err = workers.Join(job.View, job.Transport, scheme, workers.Options{Log: log,
+		Alive: job.Alive})
 	if err != nil {
 		return err
 	}
 	defer func() { err = cmp.Or(err, c.member.Close(err)) }()
+	if c.member.Network() != nil {
+		c.exchanging = c.member.Size()
+	}
 	if !c.leads() {
 		e = e.quiet()
 		c.Save, c.Samples, c.Trace, c.Profile = "", "", "", ""

@@ -2,6 +2,7 @@ package workers
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -21,6 +22,8 @@ type Options struct {
 	// waiting. Who is gone is noticed at once.
 	Stall, Timeout time.Duration
 	Log            func(string) // nil: nobody
+	// Alive ends, with a cause, when the job goes on without this worker; nil: never.
+	Alive context.Context
 }
 
 // Member is a process that trains as one worker of a job.
@@ -32,6 +35,7 @@ type Member struct {
 	desk    *Desk
 	mux     *collective.Mux
 	group   *collective.Group
+	fenced  func() bool // stops to look whether the job goes on without this worker
 
 	exchanger *collective.Exchanger // of a scheme that exchanges within steps
 }
@@ -48,6 +52,9 @@ func Join(v distrib.View, t distrib.Transport, s Scheme, o Options) (*Member, er
 	m.desk, err = NewDesk(m.meter.Wrap(t), ids, DeskOptions{Stall: o.Stall, Log: o.Log})
 	if err != nil {
 		return nil, errors.Join(err, t.Close())
+	}
+	if o.Alive != nil {
+		m.fenced = context.AfterFunc(o.Alive, func() { m.desk.fail(context.Cause(o.Alive)) })
 	}
 	m.mux, err = collective.NewMux(m.desk.Transport(), collective.Options{Epoch: v.Epoch,
 		Stall: o.Stall, Timeout: o.Timeout, Log: o.Log})
@@ -97,6 +104,9 @@ func (m *Member) Exchanged() train.Exchanged {
 // Close ends the member's part: the others hear why, unless they have heard already. It
 // returns err, or what closing came to.
 func (m *Member) Close(err error) error {
+	if m.fenced != nil {
+		m.fenced()
+	}
 	m.desk.Leave(err)
 	closing := errors.Join(m.exchanger.Close(), m.group.Close(), m.mux.Close())
 	if closing != nil {

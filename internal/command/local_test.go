@@ -1,0 +1,100 @@
+package command
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+// summaryOf is the last of JSON lines.
+func summaryOf(t *testing.T, o outcome) map[string]any {
+	t.Helper()
+	if o.status != exitOK || o.stderr != "" {
+		t.Fatalf("status %d, standard error %q", o.status, o.stderr)
+	}
+	lines := strings.Split(strings.TrimSpace(o.stdout), "\n")
+	var s map[string]any
+	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &s); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestLocalRing: workers that exchange gradients have one result, run after run, whatever
+// the way, the plan and the budget; and one worker is the plain run.
+func TestLocalRing(t *testing.T) {
+	inDir(t)
+	run := with(tiny, "--steps", "4", "--eval-batches", "1", "--bleu", "0", "--json")
+	weights := func(c inMemory, more ...string) string {
+		t.Helper()
+		s := summaryOf(t, gather(t, c, with(run, more...)...))
+		if s["predicted_device_peak_bytes"] != s["actual_device_peak_bytes"] {
+			t.Errorf("%v: %v", more, s)
+		}
+		return s["weights_sha256"].(string)
+	}
+	alone := weights(inMemory{})
+	if one := weights(inMemory{}, "--local", "1"); one != alone {
+		t.Error("one worker is not a plain run")
+	}
+	ring := weights(inMemory{}, "--local", "3")
+	if ring == alone {
+		t.Error("three workers are as one")
+	}
+	budgets := inMemory{args: func(rank int) []string {
+		return [][]string{{"--policy", "vanilla"}, {"--partition", "20"}, {"--policy", "auto"}}[rank]
+	}}
+	for _, again := range []string{weights(inMemory{}, "--local", "3", "--sync", "ring"),
+		weights(budgets, "--local", "3")} {
+		if again != ring {
+			t.Error("a ring has other weights the second time")
+		}
+	}
+}
+
+// TestLocalDisplay: what is shown of several workers fits, and says what they exchange.
+func TestLocalDisplay(t *testing.T) {
+	inDir(t)
+	o := gather(t, inMemory{}, with(tiny, "--local", "2", "--steps", "3", "--bleu", "0")...)
+	if o.status != exitOK || o.stderr != "" {
+		t.Fatal(o)
+	}
+	for _, want := range []string{"workers        2, gradients by ring", "  up ", "  down ",
+		"exchanged       sent "} {
+		if !strings.Contains(o.stdout, want) {
+			t.Errorf("no %q in\n%s", want, o.stdout)
+		}
+	}
+	for _, line := range tooWide(o.stdout, 80) {
+		t.Errorf("too wide: %s", line)
+	}
+}
+
+// TestLocalStops: when one worker is to stop, the run is saved, and says how to go on.
+func TestLocalStops(t *testing.T) {
+	inDir(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	c := inMemory{t: t, ctx: func(whole context.Context, rank int) context.Context {
+		if rank == 1 {
+			return ctx
+		}
+		return whole
+	}}
+	stdout := &stopper{on: "step 1/", cancel: cancel}
+	var stderr bytes.Buffer
+	status := Main(t.Context(), with(endless, "--local", "2", "--save", "run"), stdout, &stderr,
+		Extras{Cluster: c})
+	o := outcome{status, "", notices.ReplaceAllString(stderr.String(), "")}
+	if o.status != exitOK || !strings.HasPrefix(o.stderr, "gomem: stopped after step ") ||
+		!strings.Contains(o.stderr, "--local 2 --resume run") || strings.Count(o.stderr, "\n") != 1 {
+		t.Fatal(o.status, o.stderr)
+	}
+	o = gather(t, inMemory{}, with(tiny, "--local", "3", "--steps", "100000", "--resume", "run",
+		"--seed", "2")...)
+	if o.status != exitFailure || !strings.Contains(o.stderr, `with seed "0", this run has "2"`) {
+		t.Error(o.status, o.stderr)
+	}
+}
