@@ -45,8 +45,9 @@ type World struct {
 type Job struct {
 	View      distrib.View
 	Transport distrib.Transport
-	Alive     context.Context // ends, with a cause, when the job goes on without this process; may be nil
-	Leave     func() error    // ends this process' part in order; after the transport was closed
+	// Alive ends, with a cause, when the job goes on without this process; it may be nil.
+	Alive context.Context
+	Leave func() error // ends this process' part in order; after the transport was closed
 }
 
 // WorkerError is a worker that failed and has said why.

@@ -44,7 +44,8 @@ func TestLocalRing(t *testing.T) {
 		t.Error("three workers are as one")
 	}
 	budgets := inMemory{args: func(rank int) []string {
-		return [][]string{{"--policy", "vanilla"}, {"--partition", "20"}, {"--policy", "auto"}}[rank]
+		return [][]string{{"--policy", "vanilla"}, {"--partition", "20"},
+			{"--policy", "auto"}}[rank]
 	}}
 	for _, again := range []string{weights(inMemory{}, "--local", "3", "--sync", "ring"),
 		weights(budgets, "--local", "3")} {
@@ -89,7 +90,8 @@ func TestLocalStops(t *testing.T) {
 		Extras{Cluster: c})
 	o := outcome{status, "", notices.ReplaceAllString(stderr.String(), "")}
 	if o.status != exitOK || !strings.HasPrefix(o.stderr, "gomem: stopped after step ") ||
-		!strings.Contains(o.stderr, "--local 2 --resume run") || strings.Count(o.stderr, "\n") != 1 {
+		!strings.Contains(o.stderr, "--local 2 --resume run") ||
+		strings.Count(o.stderr, "\n") != 1 {
 		t.Fatal(o.status, o.stderr)
 	}
 	o = gather(t, inMemory{}, with(tiny, "--local", "3", "--steps", "100000", "--resume", "run",
