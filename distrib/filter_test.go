@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -217,12 +218,25 @@ def power():
         e = m - s
         out.append(s.flatten().tolist())
     return out
-print(json.dumps({"top": top(), "powersgd": power()}))`,
+def as16(t):
+    return [torch.tensor(g).to(t).float().tolist() for g in x["grads"]]
+print(json.dumps({"top": top(), "powersgd": power(), "fp16": as16(torch.half),
+    "bf16": as16(torch.bfloat16)}))`,
 		map[string]any{"grads": grads, "start": start, "first": sent["powersgd"][0]}, &want)
+	for name, as := range map[string]distrib.DType{"fp16": distrib.F16, "bf16": distrib.BF16} {
+		for _, g := range grads {
+			send, _ := distrib.RoundTo(distrib.Dense(g), as)
+			sent[name] = append(sent[name], matrix(send, rows, cols))
+		}
+	}
 	for name, all := range sent {
+		most := 1e-4
+		if strings.HasSuffix(name, "16") {
+			most = 0
+		}
 		for c := range all {
 			for i, v := range all[c] {
-				if math.Abs(float64(v-want[name][c][i])) > 1e-4 {
+				if math.Abs(float64(v-want[name][c][i])) > most {
 					t.Fatalf("%s: step %d, element %d is %v, PyTorch's %v", name, c, i, v,
 						want[name][c][i])
 				}

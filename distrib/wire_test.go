@@ -364,32 +364,36 @@ func FuzzDecode(f *testing.F) {
 
 // TestWireFormat writes down the bytes, which other versions of the program read.
 func TestWireFormat(t *testing.T) {
-	head := distrib.Frame{Ref: distrib.Ref{Param: 3, Row: 2, N: 1}, Clock: 5, Tag: 1 << 40, Epoch: 7}
+	head := distrib.Frame{Ref: distrib.Ref{Param: 3, Row: 2, N: 1}, Clock: 5, Tag: 1 << 40,
+		Epoch: 7}
+	const refs = "03000000 02000000 01000000 050000000000 000000000001 07000000 "
 	for want, u := range map[string]distrib.Update{
-		"676d0100 03000000 02000000 01000000 050000000000 000000000001 07000000 10000000 b6967a10 " +
-			"0000803f 00000000 00000000 000000c0": distrib.Dense{1, 0, 0, -2},
-		"676d0201 03000000 02000000 01000000 050000000000 000000000001 07000000 05000000 d5a117be " +
-			"09 003c 00c0": distrib.Half{As: distrib.F16,
+		"676d0100" + refs + "10000000 b6967a10 0000803f 00000000 00000000 000000c0": distrib.Dense{
+			1, 0, 0, -2},
+		"676d0201" + refs + "05000000 d5a117be 09 003c 00c0": distrib.Half{As: distrib.F16,
 			Update: distrib.Sparse{N: 4, Idx: []uint32{0, 3}, Val: []float32{1, -2}}},
-		"676d0402 03000000 02000000 01000000 050000000000 000000000001 07000000 0a000000 795287d0 " +
-			"803f 0040 0000 0000 c0bf": distrib.Half{As: distrib.BF16, Update: distrib.Factored{
-			R: 1, J: 1, K: 4, A: []float32{1}, B: []float32{2, 0, 0, -1.5}}},
+		"676d0402" + refs + "0a000000 795287d0 803f 0040 0000 0000 c0bf": distrib.Half{
+			As: distrib.BF16, Update: distrib.Factored{R: 1, J: 1, K: 4, A: []float32{1},
+				B: []float32{2, 0, 0, -1.5}}},
 	} {
 		f := head
 		f.U = u
 		got, err := distrib.AppendFrame(nil, f)
-		if hex := fmt.Sprintf("%x", got); err != nil || hex != strings.ReplaceAll(want, " ", "") {
-			t.Errorf("%T: %s %v, want %s", u, hex, err, want)
-		}
+		sameBytes(t, got, err, want)
 	}
 	batch := []distrib.Frame{head, head}
 	batch[0].U, batch[1].U = distrib.Dense{1, 0, 0, 0}, distrib.Sparse{N: 4, Idx: []uint32{1},
 		Val: []float32{2}}
 	batch[1].Ref.Row, batch[1].Clock, batch[1].Tag = 5, 4, 1<<40+1
 	got, err := distrib.AppendBatch(nil, batch)
-	const want = "676d0500 03000000 02000000 02000000 050000000000 000000000001 07000000 21000000 " +
-		"72786fda 00 01 01 00 00 10 0000803f000000000000000000000000 02 01 02 01 02 05 02 00000040"
+	sameBytes(t, got, err, "676d0500 03000000 02000000 02000000 050000000000 000000000001 "+
+		"07000000 21000000 72786fda 00 01 01 00 00 10 0000803f 00000000 00000000 00000000 "+
+		"02 01 02 01 02 05 02 00000040")
+}
+
+func sameBytes(t *testing.T, got []byte, err error, want string) {
+	t.Helper()
 	if hex := fmt.Sprintf("%x", got); err != nil || hex != strings.ReplaceAll(want, " ", "") {
-		t.Errorf("batch: %s %v, want %s", hex, err, want)
+		t.Errorf("%s %v, want %s", hex, err, want)
 	}
 }
