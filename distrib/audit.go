@@ -15,6 +15,7 @@ type Audit struct {
 	Blocked  int64 // pushes that waited for the outbox
 	Squeezed int64 // entries that left before their clock, past filters, for want of memory
 	Kept     int64 // bytes of updates that filters have kept back, once for every time
+	Moved    int64 // rows that were sent to new owners, or to nodes that joined
 	Saved    int64 // shards that were saved
 	Unsaved  int64 // and those that could not be
 	Params   []Ledger

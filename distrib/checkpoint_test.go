@@ -57,7 +57,8 @@ func TestCheckpointsAreExact(t *testing.T) {
 		s := schedule{seed: seed, nodes: 1 + rng.IntN(4), perNode: 1 + rng.IntN(2), stale: stale,
 			clocks: 4 + rng.IntN(6), pushOnce: rng.IntN(2) == 0,
 			pause: time.Duration(1+rng.IntN(100)) * time.Millisecond,
-			net:   memnet.Options{Seed: seed, Jitter: time.Duration(rng.IntN(60)) * time.Millisecond}}
+			net: memnet.Options{Seed: seed,
+				Jitter: time.Duration(rng.IntN(60)) * time.Millisecond}}
 		s.plan = plansOf(stale, s.nodes)[name]
 		s.foreign = name == "sums" || name == "tree"
 		every := distrib.Clock(1 + rng.IntN(3))

@@ -15,6 +15,7 @@ type Config struct {
 	Plan      Plan  // of parameters that bring none
 	Workers   int   // of this node; 0: one, or none if the view says it is no worker
 	Start     Clock // that this node's workers begin in
+	Joins     bool  // the view is new to its other nodes too, see [Engine.Reconfigure]
 	Outbox    int64 // bytes of updates that may be pending or not acknowledged; 0: see [Bound]
 	Window    int   // messages on their way to a node, of a class; 0: 8
 	Message   int   // bytes of a message's body, unless one row or its factors are larger; 0: 1 MiB

@@ -50,7 +50,8 @@ func TestStall(t *testing.T) {
 			check(nil, s.Close())
 		})
 		finish(engines, net)
-		if len(lines) != 2 || !strings.Contains(lines[0], "node 0 waits for parameter w at clock 1") {
+		want := "node 0 waits for parameter w at clock 1"
+		if len(lines) != 2 || !strings.Contains(lines[0], want) {
 			t.Errorf("the log has %q", lines)
 		}
 	})
@@ -316,7 +317,7 @@ func TestConfigs(t *testing.T) {
 			"epoch":     func(c *distrib.Config) { c.View.Epoch = -1 },
 			"outbox":    func(c *distrib.Config) { c.Outbox = -1 },
 			"window":    func(c *distrib.Config) { c.Window = -1 },
-			"saves":     func(c *distrib.Config) { c.Saves = func(distrib.Clock) bool { return true } },
+			"saves":     func(c *distrib.Config) { c.Save = (&shelf{}).save },
 		} {
 			c := good
 			spoil(&c)

@@ -81,6 +81,14 @@ func (s *sums) send(h header, to []NodeID) {
 	s.broadcast(h, frames, to)
 }
 
+// flush sends all of the sum, past the filter, and tells of no new clock.
+func (s *sums) flush(to []NodeID) {
+	filter := s.lane.plan.DownF
+	s.lane.plan.DownF = nil
+	s.end(s.done, to)
+	s.lane.plan.DownF = filter
+}
+
 // together ends a run of rows where it stops lying together in memory.
 func (s *sums) together(p *param, from, end int) int {
 	for i := from + 1; i < end; i++ {
@@ -208,8 +216,9 @@ func (l *lane) takeSums(h header, frames []Frame, m *Msg) error {
 		e.touch(p, f.Ref)
 	}
 	delete(l.stage, h.root)
+	news := h.clock > l.age.of(h.root)
 	l.age.advance(h.root, h.clock)
-	if h.root == e.self {
+	if h.root == e.self && news {
 		l.server.saveAt(h.clock)
 	}
 	return nil

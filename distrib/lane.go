@@ -33,6 +33,7 @@ type lane struct {
 	server *server      // if this node owns rows
 	routes *routes
 	stage  map[NodeID][]Frame // of owners: sums of a clock that is not complete
+	base   Clock              // up to it, values that a node began with are enough
 	rmw    bool               // a node reads its own updates before the owner has them
 	tagged *tags              // if updates are tagged with what they were computed from
 }

@@ -289,7 +289,8 @@ func plansOf(s, n int) map[string]func() distrib.Plan {
 		},
 		"bosen": func() distrib.Plan {
 			return distrib.Plan{Consistency: ssp, Topology: &distrib.Shards{Block: 1},
-				Pacer: &distrib.LeakyBucket{Mbps: 0.1, Queue: 100, Order: distrib.RelMag, Window: 4}}
+				Pacer: &distrib.LeakyBucket{Mbps: 0.1, Queue: 100, Order: distrib.RelMag,
+					Window: 4}}
 		},
 		"adarevision": func() distrib.Plan {
 			return distrib.Plan{Consistency: ssp, Topology: &distrib.Shards{Block: 1},

@@ -17,7 +17,8 @@ const (
 	kindSums                    // what an owner has folded in, for everybody
 	kindGiven                   // versions of rows that the sender does not compute from any more
 	kindAck                     // up to where updates have been folded in
-	kindDrained                 // nothing of this epoch comes after it
+	kindDrained                 // no update of this epoch comes after it, by one more way
+	kindEnded                   // nor rows
 	kindMoved                   // rows for a new owner, or a newcomer
 	kinds
 )
@@ -28,7 +29,7 @@ func (k kind) class() Class {
 	switch k {
 	case kindUpdates, kindGiven, kindDrained:
 		return Updates
-	case kindRows, kindSums, kindAck:
+	case kindRows, kindSums, kindAck, kindEnded:
 		return ValuesOf
 	}
 	return Control

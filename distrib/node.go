@@ -45,6 +45,7 @@ type Engine struct {
 	saving  sync.WaitGroup
 	barrier Clock // up to which everything that is done at barriers is done
 	meeting bool  // everybody is to have all updates: none waits on its way
+	moving  *move // a new view is on its way
 	apart   bool  // a barrier's work goes on: updates of others wait
 	audit   Audit
 	hash    uint64 // of the parameters
@@ -66,6 +67,9 @@ func New(c Config) (*Engine, error) {
 	}
 	if len(e.workers) == 0 {
 		e.clock = endOfTime
+	}
+	if c.Joins {
+		e.moving, e.paused = &move{joins: true, clocks: map[NodeID]Clock{}}, true
 	}
 	return e, nil
 }
@@ -159,6 +163,9 @@ func (e *Engine) layOut(ps []*Param) error {
 		}
 	}
 	for _, l := range e.lanes {
+		if l.base = e.cfg.Start; e.cfg.Joins {
+			l.base = -1
+		}
 		if err := l.start(e.cfg.Start); err != nil {
 			return err
 		}

@@ -59,7 +59,7 @@ func (l *lane) box(dest NodeID, paths uint32) *box {
 		return int(b.paths) - int(paths)
 	})
 	if !ok {
-		b := &box{lane: l, dest: dest, paths: paths, by: map[itemKey]*item{}, told: l.e.cfg.Start}
+		b := &box{lane: l, dest: dest, paths: paths, by: map[itemKey]*item{}, told: l.e.clock}
 		l.boxes = slices.Insert(l.boxes, i, b)
 	}
 	return l.boxes[i]

@@ -75,7 +75,7 @@ func (e *Engine) choose(turn int) (to NodeID, p *parcel, again time.Duration, ov
 	defer e.mu.Unlock()
 	e.land()
 	for _, l := range e.lanes {
-		if l.server != nil && l.mode == flow {
+		if l.server != nil && l.mode == flow && !e.still() {
 			l.server.finalise()
 		}
 	}
@@ -138,7 +138,8 @@ func (e *Engine) idle() bool {
 // been sent and have landed.
 func (e *Engine) delivered() bool {
 	for id, k := range e.links {
-		if e.lost[id] == nil && len(k.control)+len(k.updates)+k.onWay[Control]+k.onWay[Updates] > 0 {
+		left := len(k.control) + len(k.updates) + k.onWay[Control] + k.onWay[Updates]
+		if e.lost[id] == nil && left > 0 {
 			return false
 		}
 	}
@@ -171,6 +172,9 @@ func (e *Engine) nextFor(id NodeID) *parcel {
 		}
 	}
 	if k.onWay[Updates] < e.cfg.Window && len(k.updates) == 0 {
+		if e.still() {
+			return nil
+		}
 		if e.released(id); len(k.updates) > 0 {
 			return pop(&k.updates)
 		}
@@ -193,6 +197,9 @@ func (e *Engine) released(id NodeID) {
 func (e *Engine) nextValues(id NodeID, k *link) *parcel {
 	if len(k.values) > 0 {
 		return pop(&k.values)
+	}
+	if e.still() {
+		return nil
 	}
 	for _, l := range e.lanes {
 		if l.server != nil && l.mode == served {
@@ -314,11 +321,11 @@ func (e *Engine) land() {
 		if f, ok := e.lanes[d.p.head.lane].plan.Pacer.(Followed); ok && d.p.paced {
 			f.Acked(d.to)
 		}
+		e.audit.Queued -= d.p.free
 		if k == nil || d.epoch != e.cfg.View.Epoch {
 			continue
 		}
 		k.onWay[d.class]--
-		e.audit.Queued -= d.p.free
 		if d.p.head.kind == kindUpdates && !d.p.keeps() {
 			e.forget(k, d.p)
 		}

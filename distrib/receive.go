@@ -95,7 +95,7 @@ func (e *Engine) take(from NodeID, h header, marks []mark, frames []Frame, m *Ms
 		return fmt.Errorf("it is for plan %d of %d", h.lane, len(e.lanes))
 	}
 	e.audit.Received++
-	if h.kind.class() == ValuesOf {
+	if h.kind == kindRows || h.kind == kindSums || h.kind == kindAck {
 		e.acked(from, h.ack, marks)
 	}
 	if err := e.lanes[h.lane].take(from, h, marks, frames, m, body); err != nil {
@@ -138,8 +138,8 @@ func (e *Engine) inTurn(from NodeID, h header) (bool, error) {
 // premature reports whether a message must wait: for its epoch, or for the end of what is
 // done to replicas at a barrier.
 func (e *Engine) premature(h header) bool {
-	if h.epoch > e.cfg.View.Epoch {
-		return true
+	if h.epoch != e.cfg.View.Epoch || e.unsettled(h) {
+		return h.epoch >= e.cfg.View.Epoch
 	}
 	if !e.apart || h.kind != kindUpdates || int(h.lane) >= len(e.lanes) {
 		return false
@@ -172,7 +172,7 @@ func (l *lane) take(from NodeID, h header, marks []mark, frames []Frame, m *Msg,
 		return l.takeGiven(from, body)
 	case kindAck:
 	default:
-		return e.takeMove(from, h, body)
+		return e.takeMove(from, h, marks, body)
 	}
 	return nil
 }
@@ -258,7 +258,7 @@ func (l *lane) fresh(p *param, ref Ref, need Clock) bool {
 		if p.lacking > 0 {
 			l.ask(p, ref, 0, func(i int32) bool { return p.reads[i] == unasked })
 		}
-		return need <= l.e.cfg.Start || l.standing(p, ref) && l.reached(p, ref, need)
+		return need <= l.base || l.standing(p, ref) && l.reached(p, ref, need)
 	}
 	old := func(i int32) bool { return p.ages[i] < need }
 	l.ask(p, ref, need, func(i int32) bool { return old(i) && p.reads[i] == unasked })

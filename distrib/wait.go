@@ -26,9 +26,12 @@ func (e *Engine) wait(ctx context.Context, w waiting) error {
 	defer stall.Stop()
 	end := time.NewTimer(e.cfg.Timeout)
 	defer end.Stop()
-	for !w.ready() {
+	for {
 		if e.err != nil {
 			return e.err
+		}
+		if w.ready() {
+			return nil
 		}
 		if len(e.lost) > 0 {
 			if err := e.lostError(e.needed()); err != nil {
@@ -39,7 +42,6 @@ func (e *Engine) wait(ctx context.Context, w waiting) error {
 			return err
 		}
 	}
-	return nil
 }
 
 // sleep waits for the next change, without the lock.

@@ -1,0 +1,208 @@
+package distrib_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gomem/gomem/distrib"
+	"github.com/gomem/gomem/distrib/memnet"
+	"github.com/gomem/gomem/internal/longtest"
+)
+
+// troupe is workers whose nodes change while they count: each adds one to its own row for
+// every push that was accepted.
+type troupe struct {
+	t       *testing.T
+	net     *memnet.Network
+	plan    func() distrib.Plan
+	change  func(*distrib.Config)
+	seed    uint64
+	extra   int // clocks to go on, so that all there is must be seen
+	target  distrib.Clock
+	engines map[distrib.NodeID]*distrib.Engine
+
+	mu     sync.Mutex
+	pushed [8]float32
+	ends   int
+	wg     sync.WaitGroup
+}
+
+func viewWith(epoch int64, self distrib.NodeID, ids []distrib.NodeID) distrib.View {
+	v := distrib.View{Epoch: epoch, Self: self}
+	for _, id := range ids {
+		v.Nodes = append(v.Nodes, distrib.Node{ID: id})
+	}
+	return v
+}
+
+// enter makes a node and lets its worker begin.
+func (tr *troupe) enter(epoch int64, id distrib.NodeID, ids []distrib.NodeID, joins bool) {
+	c := distrib.Config{Transport: tr.net.Node(id), Plan: tr.plan(), Audited: true,
+		View: viewWith(epoch, id, ids), Joins: joins, Message: 100}
+	if tr.change != nil {
+		tr.change(&c)
+	}
+	e, err := distrib.New(c)
+	if err != nil {
+		tr.t.Fatal(err)
+	}
+	tr.engines[id] = e
+	tr.wg.Go(func() { tr.work(id, e) })
+}
+
+func (tr *troupe) work(id distrib.NodeID, e *distrib.Engine) {
+	ctx, s := context.Background(), e.Worker(0)
+	p := zeros("counts", 8, 3)
+	if err := s.Attach(p); err != nil {
+		tr.t.Error(err)
+	}
+	clock, err := e.Joined(ctx)
+	rng := rand.New(rand.NewPCG(tr.seed, uint64(id)))
+	for err == nil && clock < tr.target {
+		_, err = s.Pull(ctx, distrib.Ref{})
+		time.Sleep(time.Duration(rng.IntN(20)) * time.Millisecond)
+		if err == nil {
+			err = s.Push(ctx, distrib.Ref{Row: int32(id), N: 1}, distrib.Dense{1, 2, 3})
+		}
+		if err == nil {
+			tr.mu.Lock()
+			tr.pushed[id]++
+			tr.mu.Unlock()
+			clock, err = s.Tick(ctx)
+		}
+	}
+	for range tr.extra {
+		if err == nil {
+			_, err = s.Tick(ctx)
+		}
+	}
+	if err == nil {
+		_, err = s.Pull(ctx, distrib.Ref{})
+	}
+	if errors.Is(err, distrib.ErrLeft) {
+		return
+	}
+	if err != nil {
+		tr.t.Errorf("node %d: %v", id, err)
+	}
+	tr.check(id, p.Data)
+	if err := s.Close(); err != nil {
+		tr.t.Errorf("node %d: %v", id, err)
+	}
+}
+
+// check compares what a worker ends with with what all have pushed.
+func (tr *troupe) check(id distrib.NodeID, data []float32) {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	tr.ends++
+	for w, n := range tr.pushed {
+		for c := range 3 {
+			if got, want := data[3*w+c], n*float32(c+1); got != want {
+				tr.t.Errorf("node %d ends with %v of node %d, want %v", id, got, w, want)
+				return
+			}
+		}
+	}
+}
+
+// reconfigure tells all nodes of the old view of another, each at a time of its own.
+func (tr *troupe) reconfigure(epoch int64, old, ids []distrib.NodeID) {
+	var wg sync.WaitGroup
+	for i, id := range old {
+		e := tr.engines[id]
+		wg.Go(func() {
+			time.Sleep(time.Duration((epoch*7+int64(i)*13)%23) * time.Millisecond)
+			if err := e.Reconfigure(context.Background(), viewWith(epoch, id, ids)); err != nil {
+				tr.t.Errorf("node %d, epoch %d: %v", id, epoch, err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func (tr *troupe) finish() {
+	tr.wg.Wait()
+	for id, e := range tr.engines {
+		<-e.Done()
+		e.Close()
+		if err := e.Audit().Check(); err != nil {
+			tr.t.Errorf("node %d: %v", id, err)
+		}
+		tr.net.Node(id).Close()
+	}
+}
+
+func ids(n ...distrib.NodeID) []distrib.NodeID { return n }
+
+// elasticPlans are plans under which nodes may come and go.
+func elasticPlans() map[string]func() distrib.Plan {
+	ssp := distrib.SSP{S: 2}
+	return map[string]func() distrib.Plan{
+		"servers": func() distrib.Plan {
+			return distrib.Plan{Consistency: ssp, Topology: &distrib.Shards{Block: 1}}
+		},
+		"lazy": func() distrib.Plan {
+			return distrib.Plan{Consistency: distrib.SSP{S: 2, Lazy: true},
+				Topology: &distrib.Shards{Block: 1}}
+		},
+		"sums": func() distrib.Plan {
+			return distrib.Plan{Consistency: ssp, Topology: &distrib.Shards{Block: 1},
+				Down: distrib.Deltas}
+		},
+		"streamed": func() distrib.Plan {
+			return distrib.Plan{Consistency: ssp, Down: distrib.Deltas,
+				Topology: &distrib.Shards{Block: 1, Tree: &distrib.Trees{Degree: 2}}}
+		},
+		"all": func() distrib.Plan {
+			return distrib.Plan{Consistency: ssp, Topology: &distrib.All{}}
+		},
+		"ring": func() distrib.Plan {
+			return distrib.Plan{Consistency: ssp, Topology: &distrib.Ring{}}
+		},
+		"multicast": func() distrib.Plan {
+			return distrib.Plan{Consistency: distrib.SSP{S: 2, Lazy: true},
+				Topology: &distrib.RandomMulticast{Q: 1}}
+		},
+	}
+}
+
+// TestElastic: nodes join, leave and join while others work. Nothing is lost, nothing
+// counts twice, whatever the plan and the delays.
+func TestElastic(t *testing.T) {
+	for name, plan := range elasticPlans() {
+		for seed := range uint64(longtest.Count(3, 150)) {
+			t.Run(name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					tr := &troupe{t: t, plan: plan, seed: seed, target: 60, extra: 2,
+						engines: map[distrib.NodeID]*distrib.Engine{},
+						net: memnet.NewNetwork(5, memnet.Options{Seed: seed,
+							Jitter: time.Duration(1+7*seed%40) * time.Millisecond})}
+					tr.change = func(c *distrib.Config) { c.Ordered = seed%3 == 1 }
+					for _, id := range ids(0, 1, 2) {
+						tr.enter(1, id, ids(0, 1, 2), false)
+					}
+					time.Sleep(100 * time.Millisecond)
+					tr.enter(2, 3, ids(0, 1, 2, 3), true)
+					tr.reconfigure(2, ids(0, 1, 2), ids(0, 1, 2, 3))
+					time.Sleep(70 * time.Millisecond)
+					tr.reconfigure(3, ids(0, 1, 2, 3), ids(0, 2, 3))
+					tr.enter(4, 4, ids(0, 2, 3, 4), true)
+					tr.reconfigure(4, ids(0, 2, 3), ids(0, 2, 3, 4))
+					tr.finish()
+					if tr.ends != 4 {
+						t.Errorf("%d workers have come to the end", tr.ends)
+					}
+				})
+			})
+			if t.Failed() {
+				t.Fatalf("%s, seed %d", name, seed)
+			}
+		}
+	}
+}

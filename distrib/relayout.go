@@ -1,0 +1,174 @@
+package distrib
+
+import "bytes"
+
+// relayout prepares every plan for the new view, and says what rows go to whom.
+func (e *Engine) relayout(v View, m *move, base Clock) (map[NodeID][]*parcel, error) {
+	joined := func(id NodeID) bool { return !contains(m.stay, id) }
+	shards := map[NodeID][]SavedRows{}
+	var before []*param
+	for _, p := range e.params {
+		q := *p
+		before = append(before, &q)
+	}
+	e.enter(v)
+	for _, id := range m.stay {
+		if e.links[id] == nil {
+			e.links[id] = newLink() // of who leaves: its rows are still to come
+		}
+	}
+	e.out.unacked, e.out.queued = 0, 0
+	e.out.bound = 0
+	e.chooseOutbox()
+	for id := range e.lost {
+		if !v.has(id) {
+			delete(e.lost, id)
+		}
+	}
+	for _, l := range e.lanes {
+		if err := l.rebind(v, base); err != nil {
+			return nil, err
+		}
+	}
+	sponsor := m.stay[0] == e.self
+	for i, p := range e.params {
+		was := before[i]
+		if p.lane.mode == served {
+			e.moveRows(was, p, shards)
+			continue
+		}
+		for _, id := range e.all {
+			if sponsor && id != e.self && (joined(id) || m.replicas) {
+				shards[id] = append(shards[id], p.saved(0, int32(p.rows)))
+			}
+		}
+	}
+	for _, l := range e.lanes {
+		l.begin(e.clockMarks(m, base))
+	}
+	return e.parcels(shards, base)
+}
+
+// rebind makes a plan's state anew for a view.
+func (l *lane) rebind(v View, base Clock) error {
+	e := l.e
+	if err := l.plan.Bind(v, e.declared()); err != nil {
+		return err
+	}
+	if l.server != nil {
+		for _, sub := range l.server.subs {
+			l.server.forget(sub.node)
+		}
+	}
+	l.boxes, l.owners, l.stage, l.server = nil, nil, map[NodeID][]Frame{}, nil
+	for _, p := range l.params {
+		p.mine = replay{}
+		if l.mode != served && l.mode != flow {
+			continue
+		}
+		if err := l.place(p, make([]float32, p.rows*p.cols)); err != nil {
+			return err
+		}
+		if p.reads != nil {
+			clear(p.reads)
+			p.lacking = p.rows
+		}
+		for i := range p.ages {
+			p.ages[i] = -1
+		}
+	}
+	l.base = -1
+	return l.start(base)
+}
+
+// declared is the parameters as policies know them.
+func (e *Engine) declared() []*Param {
+	var ps []*Param
+	for _, p := range e.params {
+		ps = append(ps, &Param{Name: p.name, Rows: p.rows, Cols: p.cols})
+	}
+	return ps
+}
+
+// begin sets the clocks of all members.
+func (l *lane) begin(marks []mark) {
+	for _, k := range marks {
+		if l.server != nil {
+			l.server.clocks.advance(k.of, k.at)
+			if k.at < endOfTime {
+				l.server.saved = max(l.server.saved, k.at)
+			}
+		}
+		if l.seen != nil {
+			l.seen.advance(k.of, k.at)
+		}
+	}
+	if l.server != nil && l.server.sums != nil {
+		l.server.sums.done = -1
+	}
+}
+
+// moveRows keeps the rows that stay here, and collects those that go.
+func (e *Engine) moveRows(was, p *param, shards map[NodeID][]SavedRows) {
+	rule, stateful := p.lane.plan.Rule.(Stateful)
+	for _, r := range p.runs(p.whole()) {
+		for row := r.row; row < r.row+r.n; row++ {
+			if was.slot[row] < 0 {
+				continue
+			}
+			n := int32(1)
+			for row+n < r.row+r.n && was.slot[row+n] >= 0 {
+				n++
+			}
+			rows := was.saved(row, n)
+			if r.owner == e.self {
+				copy(p.owned(row, n), rows.Data)
+				copy(p.folded[p.slot[row]:], was.folded[was.slot[row]:was.slot[row]+n])
+			} else {
+				shards[r.owner] = append(shards[r.owner], rows)
+				for i := row; stateful && i < row+n; i++ {
+					rule.Drop(p.id, i)
+				}
+			}
+			row += n - 1
+		}
+	}
+}
+
+// parcels cuts rows into messages.
+func (e *Engine) parcels(shards map[NodeID][]SavedRows,
+	at Clock) (map[NodeID][]*parcel, error) {
+	out := map[NodeID][]*parcel{}
+	for id, rows := range shards {
+		for _, r := range rows {
+			for _, part := range r.cut(e.cfg.Message) {
+				s := &Shard{Epoch: e.cfg.View.Epoch, Node: e.self, Clock: at,
+					Rows: []SavedRows{part}}
+				var b bytes.Buffer
+				if _, err := s.WriteTo(&b); err != nil {
+					return nil, err
+				}
+				e.audit.Moved += int64(part.N)
+				out[id] = append(out[id], &parcel{head: header{kind: kindMoved, clock: at},
+					body: [][]byte{b.Bytes()}})
+			}
+		}
+	}
+	return out, nil
+}
+
+// cut makes runs of at most so many bytes, but one row.
+func (r SavedRows) cut(most int) []SavedRows {
+	step := int32(max(1, most/(4*r.Cols)))
+	var out []SavedRows
+	for i := int32(0); i < r.N; i += step {
+		n := min(step, r.N-i)
+		part := SavedRows{Param: r.Param, Cols: r.Cols, Row: r.Row + i, N: n,
+			Data: r.Data[int(i)*r.Cols : int(i+n)*r.Cols]}
+		if r.State != nil {
+			part.State = r.State[i : i+n]
+		}
+		out = append(out, part)
+	}
+	return out
+}
