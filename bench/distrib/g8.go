@@ -58,7 +58,8 @@ func equalViews(t *testing.T, w io.Writer, quick bool) error {
 		clocks = 20
 	}
 	fmt.Fprintf(w, "Random updates of 64 x 16 elements, %d clocks, computing of random length and "+
-		"up to 5 ms of random latency: rows at a version that another worker read, too.\n\n", clocks)
+		"up to 5 ms of random latency: rows at a version that another worker read, too.\n\n",
+		clocks)
 	heading(w, "workers", "staleness", "filter", "rows and versions", "compared",
 		"bits differ")
 	for _, n := range []int{2, 5} {

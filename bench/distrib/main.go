@@ -36,6 +36,7 @@ func tables() []table {
 		{"G6", "Parameter Flow: seconds to the same objective", throttled},
 		{"G7", "tree-based streaming broadcast", broadcast},
 		{"G8", "Parameter Flow: equal versions are equal bits", equalViews},
+		{"G10", "few sufficient factors: what is lost, and kept", factors},
 		{"G18", "Bösen's example: regression with 4 workers, staleness 2", covertype},
 	}
 }
