@@ -4,13 +4,12 @@ import (
 	"errors"
 
 	"github.com/gomem/gomem/distrib"
-	"github.com/gomem/gomem/distrib/memnet"
 )
 
 // engine is a scheme that is a plan. Policies keep state, so each node makes its own.
 func engine(name string, plan func() distrib.Plan) scheme {
-	return scheme{name, func(n *memnet.Node, v distrib.View) (distrib.Synchronizer, func() error,
-		error) {
+	return scheme{name, func(n distrib.Transport, v distrib.View) (distrib.Synchronizer,
+		func() error, error) {
 		e, err := distrib.New(distrib.Config{View: v, Transport: n, Plan: plan()})
 		if err != nil {
 			return nil, nil, err

@@ -30,9 +30,9 @@ func factorisation(quick bool) (task, int) {
 	m := ratings(quick)
 	m.Pushes, m.Clocks = 1, 10
 	if !quick {
-		m.Epochs = 10
+		m.Epochs = 15
 	}
-	return task{epochs: m.Epochs, target: .1, rates: []float64{.05}, at: func(rate float64) runner {
+	return task{epochs: m.Epochs, target: .1, rates: []float64{.03}, at: func(rate float64) runner {
 		c := *m
 		c.Rate = rate
 		return &c
@@ -63,7 +63,7 @@ func filtered(t *testing.T, w io.Writer, quick bool) error {
 		{"Regression, weights of 20 x 1000", regression,
 			[]float32{0, .001, .003, .01, .03, .1}},
 		{"Factorisation, R of 500 x 20", factorisation,
-			[]float32{0, .003, .01, .03, .05, .07, .1}},
+			[]float32{0, .003, .01, .03, .04, .05, .07}},
 	} {
 		k, model := c.make(quick)
 		if quick {

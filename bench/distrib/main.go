@@ -10,6 +10,9 @@
 // long as the arithmetic in it. Computing is emulated by sleeping. Bubbles belong to
 // tests, so the program runs its tables as tests do; with -quick they are only tried out,
 // as `go test ./bench/distrib` does.
+//
+// The table ns is measured: processes in network namespaces whose links have a rate, over
+// gRPC, in real time. It needs root on Linux, and says so elsewhere.
 package main
 
 import (
@@ -37,11 +40,19 @@ func tables() []table {
 		{"G7", "tree-based streaming broadcast", broadcast},
 		{"G8", "Parameter Flow: equal versions are equal bits", equalViews},
 		{"G10", "few sufficient factors: what is lost, and kept", factors},
+		{"ns", "Parameter Flow over gRPC, between network namespaces", namespaces},
 		{"G18", "Bösen's example: regression with 4 workers, staleness 2", covertype},
 	}
 }
 
 func main() {
+	if spec := os.Getenv(memberEnv); spec != "" {
+		if err := member(spec, os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, "distrib:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	name := flag.String("table", "", "G2, G18, … or all")
 	quick := flag.Bool("quick", false, "only try the tables out")
 	testing.Init()

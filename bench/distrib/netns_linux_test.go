@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"testing"
@@ -15,6 +16,13 @@ const talkEnv = "GOMEM_BENCH_TALK"
 func TestMain(m *testing.M) {
 	if addr := os.Getenv(talkEnv); addr != "" {
 		os.Exit(talk(addr))
+	}
+	if spec := os.Getenv(memberEnv); spec != "" {
+		if err := member(spec, os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
 	}
 	os.Exit(m.Run())
 }

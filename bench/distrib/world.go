@@ -19,7 +19,7 @@ import (
 type scheme struct {
 	name string
 	// join makes a node's synchronizer, and what is to be closed after it.
-	join func(n *memnet.Node, v distrib.View) (distrib.Synchronizer, func() error, error)
+	join func(n distrib.Transport, v distrib.View) (distrib.Synchronizer, func() error, error)
 }
 
 // world is workers on a simulated network.
@@ -161,8 +161,8 @@ type exchanged struct {
 
 func exchange(name string,
 	how func(context.Context, distrib.Group, []float32) error) scheme {
-	return scheme{name, func(n *memnet.Node, v distrib.View) (distrib.Synchronizer, func() error,
-		error) {
+	return scheme{name, func(n distrib.Transport, v distrib.View) (distrib.Synchronizer,
+		func() error, error) {
 		mux, err := collective.NewMux(n, collective.Options{})
 		if err != nil {
 			return nil, nil, err

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gomem/gomem/distrib"
+	"github.com/gomem/gomem/distrib/cluster/wire"
+	"github.com/gomem/gomem/distrib/workload"
+	"github.com/gomem/gomem/distrib/wrap"
+)
+
+// memberEnv makes this program a node of a table that runs in several processes.
+const memberEnv = "GOMEM_BENCH_MEMBER"
+
+// labFast is how many bits a second a link between namespaces has at least that is not the
+// throttled one: three streams share one of 20 Mbit/s.
+const labFast = 3e6
+
+// order is what a node is told.
+type order struct {
+	Self    int
+	Addrs   []string
+	Scheme  string // as of named
+	Compute time.Duration
+	Quick   bool
+}
+
+// line is what a node tells: what its worker reports, and how many bytes it has sent. The
+// last line is Ended.
+type line struct {
+	workload.Progress
+	Sent  int64
+	Ended bool
+}
+
+// named is a scheme by name: push-pull, ring, or pf:LOW and pf:LOW:UP with the bounds of
+// Parameter Flow's filter, for links that are slower than fast too.
+func named(name string, fast float64) (scheme, error) {
+	words := strings.Split(name, ":")
+	var bounds [2]float32
+	for i, word := range words[1:] {
+		x, err := strconv.ParseFloat(word, 32)
+		if err != nil || i == len(bounds) {
+			return scheme{}, fmt.Errorf("scheme %q: no bound %q", name, word)
+		}
+		bounds[i] = float32(x)
+	}
+	switch words[0] {
+	case "push-pull":
+		return pushPull(), nil
+	case "ring":
+		return ring(), nil
+	case "pf":
+		return flow(3, bounds[0], bounds[1], fast), nil
+	}
+	return scheme{}, fmt.Errorf("no scheme %q", name)
+}
+
+// member is a node's life: it ends when all have ended, which in says.
+func member(spec string, in io.Reader, out io.Writer) error {
+	var o order
+	if err := json.Unmarshal([]byte(spec), &o); err != nil {
+		return err
+	}
+	v := distrib.View{Self: distrib.NodeID(o.Self)}
+	for i, addr := range o.Addrs {
+		v.Nodes = append(v.Nodes, distrib.Node{ID: distrib.NodeID(i), Addr: addr})
+	}
+	s, err := named(o.Scheme, labFast)
+	if err != nil {
+		return err
+	}
+	port, err := wire.Listen(o.Addrs[o.Self], wire.Options{Insecure: true})
+	if err != nil {
+		return err
+	}
+	t, err := port.Open(v)
+	if err != nil {
+		return err
+	}
+	var meter wrap.Meter
+	sync, end, err := s.join(meter.Wrap(t), v)
+	if err != nil {
+		return err
+	}
+	err = o.work(sync, &meter, out)
+	_, waited := io.Copy(io.Discard, in)
+	return errors.Join(err, waited, end(), port.Close())
+}
+
+func (o order) work(s distrib.Synchronizer, m *wrap.Meter, out io.Writer) error {
+	tell := json.NewEncoder(out)
+	w := workload.Worker{Rank: o.Self, Of: len(o.Addrs),
+		Compute: slow{}.compute(o.Compute, o.Self),
+		Report: func(p workload.Progress) {
+			_ = tell.Encode(line{Progress: p, Sent: sentBy(m)}) // who reads sees the end
+		}}
+	k, _ := regression(o.Quick)
+	err := errors.Join(k.at(k.rates[0]).Run(context.Background(), s, w), s.Close())
+	return errors.Join(err, tell.Encode(line{Sent: sentBy(m), Ended: err == nil}))
+}
+
+func sentBy(m *wrap.Meter) (bytes int64) {
+	for c := range distrib.Class(distrib.Classes) {
+		bytes += m.Sent(c).Bytes
+	}
+	return bytes
+}
