@@ -21,11 +21,15 @@ const (
 )
 
 func factorTask(quick bool) task {
-	train, _ := workload.Linear(1, 4000, 0, factorCols, factorRows, 40, .1)
+	n := 4000
+	if quick {
+		n = factorNodes * factorBatch
+	}
+	train, _ := workload.Linear(1, n, 0, factorCols, factorRows, 40, .1)
 	m := &workload.MLR{Train: train, Epochs: 12, Factors: true,
 		Clocks: train.Len() / factorNodes / factorBatch}
 	if quick {
-		m.Epochs = 1
+		m.Epochs = 2
 	}
 	return task{epochs: m.Epochs, target: 1, rates: []float64{1}, at: func(rate float64) runner {
 		c := *m
@@ -64,9 +68,8 @@ func factors(t *testing.T, w io.Writer, quick bool) error {
 
 // carried compares epochs to a target.
 func carried(t *testing.T, w io.Writer, k task, quick bool) error {
-	fmt.Fprintf(w, "\n%d workers, %d clocks an epoch, to an entropy of %g at step size %g; what "+
-		"is not sent is kept and goes later.\n\n", factorNodes, 4000/factorNodes/factorBatch,
-		k.target, k.rates[0])
+	fmt.Fprintf(w, "\n%d workers, batches of %d, to an entropy of %g at step size %g; what is not "+
+		"sent is kept and goes later.\n\n", factorNodes, factorBatch, k.target, k.rates[0])
 	heading(w, "sent", "epochs", "MB", "fewer bytes than matrices")
 	schemes := []scheme{pushPull(), upward("all factors", func() distrib.Filter { return nil })}
 	for _, c := range []int{50, 25, 10} {

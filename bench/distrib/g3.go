@@ -58,7 +58,7 @@ func communication(t *testing.T, w io.Writer, quick bool) error {
 	budgets, orders := []float64{1, 2, 4, 8, 1 / .064}, []distrib.Order{distrib.Random,
 		distrib.RoundRobin, distrib.AbsMag, distrib.RelMag}
 	if quick {
-		budgets, orders = budgets[:1], orders[3:]
+		budgets, orders, k.rates = budgets[:1], orders[3:], k.rates[:1]
 	}
 	heading(w, "scheme", "budget", "step size", "epochs", "seconds", "MB")
 	if err := compare(t, w, place, k, ssp("BSP, eager", 0), ""); err != nil {
