@@ -97,7 +97,8 @@ func TestExchanges(t *testing.T) {
 		{"await #6 await 5 8 wait 3 : await", "await #5 await 5 8 wait 3 : send_2",
 			"step 5 (send_2): awaits: the node is send"},
 		{"await #6 await 5 8 wait 3 : await", "out #4 copy 4 <- 5 8 swap-in wait 3 : send",
-			"step 5 (send): slot 5 (grad) is in host memory: the engine needs it in device memory"},
+			"step 5 (send): slot 5 (grad) is in host memory: the engine needs it in device " +
+				"memory"},
 		{"device+0 8 0-1|await #6 await 5 8 wait 3 : await",
 			"device+0 8 0-5|in #4 copy 3 <- 5 8 swap-in wait 1 3 : send",
 			"step 5 (send): copies send, which the network has"},
@@ -140,7 +141,8 @@ func TestSendsInOrder(t *testing.T) {
 	text = strings.Replace(text, second, first, 1)
 	text = strings.Replace(text, "X", second, 1)
 	text = strings.NewReplacer("8 4-7 f32[2] : send_2", "8 3-7 f32[2] : send_2",
-		"await 5 8 wait 3", "await 5 8 wait 4", "await 6 8 wait 4", "await 6 8 wait 3").Replace(text)
+		"await 5 8 wait 3", "await 5 8 wait 4", "await 6 8 wait 4",
+		"await 6 8 wait 3").Replace(text)
 	p, err := plan.Parse(strings.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
