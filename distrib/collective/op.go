@@ -127,7 +127,7 @@ func (o *op) next(from, total, off int) ([][]byte, int, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	o.drop()
-	o.want = want{from: from, seq: g.seq, what: o.call.what()}
+	o.want = want{from: from, seq: g.seq, what: o.g.running}
 	if err := g.wait(o.ctx, &o.want); err != nil {
 		return nil, 0, err
 	}
@@ -168,7 +168,7 @@ func (o *op) flush(pass int) error {
 	b := &o.batches[pass]
 	o.g.mu.Lock()
 	defer o.g.mu.Unlock()
-	o.want = want{batch: b, seq: o.g.seq, what: o.call.what()}
+	o.want = want{batch: b, seq: o.g.seq, what: o.g.running}
 	return o.g.wait(o.ctx, &o.want)
 }
 
