@@ -88,7 +88,8 @@ func TestTheOthersMayBeSlow(t *testing.T) {
 			if x.rank == 1 {
 				time.Sleep(50 * time.Second)
 			}
-			if err := e.Send(Exchange{Name: "w", Type: "f32[1]", Data: make([]byte, 4)}); err != nil {
+			ex := Exchange{Name: "w", Type: "f32[1]", Data: make([]byte, 4)}
+			if err := e.Send(ex); err != nil {
 				return err
 			}
 			return e.Await(background, "w")
