@@ -27,6 +27,9 @@ func lostNode(err error) distrib.NodeID {
 // gets what error after how long. On these links the reduction takes a second.
 func TestFaults(t *testing.T) {
 	const culprit = 2
+	// What is under way to others has to leave before its bytes are the caller's again: a
+	// window of 64 KiB at 1 MB a second.
+	const drain = 80 * time.Millisecond
 	lost := func(err error) bool { return lostNode(err) == culprit }
 	stalled := func(err error) bool {
 		var stall *distrib.StallError
@@ -48,11 +51,12 @@ func TestFaults(t *testing.T) {
 		most  time.Duration
 	}{
 		{"FAIL_BEFORE", func(w *world, _ func()) { w.net.Kill(culprit) }, true, lost, nil,
-			10 * time.Millisecond},
+			drain},
 		{"NEVER_COMES", func(*world, func()) {}, true, stalled, nil, time.Minute + time.Second},
-		{"FAIL_SENDING", at(300*time.Millisecond, kill), false, lost, nil, 310 * time.Millisecond},
+		{"FAIL_SENDING", at(300*time.Millisecond, kill), false, lost, nil,
+			300*time.Millisecond + drain},
 		{"FAIL_REDUCING", at(800*time.Millisecond, kill), false, lost, nil,
-			810 * time.Millisecond},
+			800*time.Millisecond + drain},
 		{"SLOW_SENDING", func(w *world, _ func()) { w.net.SetRate(culprit, 4e5, 8e6) }, false,
 			fine, fine, 25 * time.Second},
 		{"SLOW_REDUCING", func(w *world, _ func()) { w.net.SetRate(culprit, 8e6, 4e5) }, false,

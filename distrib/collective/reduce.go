@@ -64,32 +64,46 @@ func allReduceIn[T Number](l link, x []T, how Op) error {
 // scatterIn goes round the ring: in step k, rank r sends block r-1-k, which is complete but
 // for the ranks that it has yet to pass, and adds its own part to block r-2-k.
 func scatterIn[T Number](l link, x []T, how Op) error {
-	n, r := l.size(), l.rank()
-	block := func(i int) []T {
-		lo, hi := Block(len(x), n, (i+2*n)%n)
-		return x[lo:hi]
-	}
-	for k := range n - 1 {
-		err := swap(l, (r+1)%n, block(r-1-k), (r+n-1)%n, block(r-2-k), 0, fold[T])
-		if err != nil {
-			return err
-		}
+	if err := ring(l, x, l.rank()-1, 0, fold[T]); err != nil {
+		return err
 	}
 	if how == Mean {
-		divide(block(r), n)
+		lo, hi := Block(len(x), l.size(), l.rank())
+		divide(x[lo:hi], l.size())
 	}
 	return nil
 }
 
 // gatherIn goes round once more: in step k, rank r passes on block r-k.
 func gatherIn[T Number](l link, x []T, pass int) error {
+	return ring(l, x, l.rank(), pass, get[T])
+}
+
+// ring sends a block to the next rank, and then n-1 times puts the block before it, which
+// comes from the rank before, where it belongs, and passes it on, but for the last one. A
+// message is passed on as soon as it is there, so that the links never wait for a step to
+// end.
+func ring[T Number](l link, x []T, first, pass int, put func(link, int, []T) error) error {
 	n, r := l.size(), l.rank()
 	block := func(i int) []T {
 		lo, hi := Block(len(x), n, (i+2*n)%n)
 		return x[lo:hi]
 	}
-	for k := range n - 1 {
-		err := swap(l, (r+1)%n, block(r-k), (r+n-1)%n, block(r-1-k), pass, get[T])
+	send := func(part []T) error {
+		l.post((r+1)%n, bytesOf(part), pass)
+		return nil
+	}
+	if n > 1 {
+		pieces(l, block(first), send)
+	}
+	for k := 1; k < n; k++ {
+		err := pieces(l, block(first-k), func(part []T) error {
+			err := put(l, (r+n-1)%n, part)
+			if err == nil && k < n-1 {
+				send(part)
+			}
+			return err
+		})
 		if err != nil {
 			return err
 		}

@@ -47,25 +47,5 @@ func pieces[T Number](l link, x []T, f func(part []T) error) error {
 	}
 }
 
-// swap sends one part of x to a rank while it takes another from a rank, message by
-// message: put says what is done with what comes.
-func swap[T Number](l link, to int, send []T, from int, into []T, pass int,
-	put func(link, int, []T) error) error {
-	n := l.chunk() / elemSize[T]()
-	for sent, got := 0, 0; sent < len(send) || got < len(into); {
-		if k := min(n, len(send)-sent); k > 0 {
-			l.post(to, bytesOf(send[sent:sent+k]), pass)
-			sent += k
-		}
-		if k := min(n, len(into)-got); k > 0 {
-			if err := put(l, from, into[got:got+k]); err != nil {
-				return err
-			}
-			got += k
-		}
-	}
-	return nil
-}
-
 // get is receive for elements.
 func get[T Number](l link, from int, x []T) error { return receive(l, from, bytesOf(x)) }
