@@ -27,6 +27,8 @@ type Options struct {
 	// Idle is after how much silence a node is asked whether it is there, and Dead how long
 	// it has to answer; 0: 2 s and 4 s.
 	Idle, Dead time.Duration
+	// Handshake is how long a connection may take until it has authenticated; 0: 5 s.
+	Handshake time.Duration
 	// Linger is how long Close waits for a node that reads nothing; 0: 10 s.
 	Linger time.Duration
 }
@@ -43,7 +45,7 @@ func (o Options) withDefaults() (Options, error) {
 		to        *time.Duration
 		otherwise time.Duration
 	}{{&o.Connect, 30 * time.Second}, {&o.Idle, 2 * time.Second}, {&o.Dead, 4 * time.Second},
-		{&o.Linger, 10 * time.Second}} {
+		{&o.Linger, 10 * time.Second}, {&o.Handshake, 5 * time.Second}} {
 		if *d.to == 0 {
 			*d.to = d.otherwise
 		}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net"
 	"sync"
-	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -56,7 +55,7 @@ func Listen(address string, o Options) (*Port, error) {
 func serve(l net.Listener, o Options) *Port {
 	p := &Port{o: o, addr: l.Addr(), past: -1, served: make(chan error, 1)}
 	p.server = grpc.NewServer(grpc.Creds(secured(o.Server)), grpc.ForceServerCodecV2(codec{}),
-		grpc.UnknownServiceHandler(p.stream), grpc.ConnectionTimeout(5*time.Second),
+		grpc.UnknownServiceHandler(p.stream), grpc.ConnectionTimeout(o.Handshake),
 		grpc.MaxRecvMsgSize(maxFrame), grpc.MaxConcurrentStreams(4*uint32(distrib.Classes)),
 		grpc.MaxHeaderListSize(8<<10), grpc.InitialWindowSize(int32(o.Window)),
 		grpc.InitialConnWindowSize(int32(o.Window)*int32(distrib.Classes)),
