@@ -188,7 +188,7 @@ func TestServerRestart(t *testing.T) {
 }
 
 // three are nodes 0 to 2 with a server each.
-func three(t *testing.T, cfg Config) []*Control {
+func three(t *testing.T, cfg Config, secure func(rank int) TLS) []*Control {
 	t.Helper()
 	at := free(t, 6)
 	cfg.Servers = nil
@@ -201,6 +201,9 @@ func three(t *testing.T, cfg Config) []*Control {
 	for i := range all {
 		cfg := cfg
 		cfg.Rank = i
+		if secure != nil {
+			cfg.TLS = secure(i)
+		}
 		go func() {
 			var err error
 			all[i], err = Start(t.Context(), cfg)
@@ -224,7 +227,7 @@ func three(t *testing.T, cfg Config) []*Control {
 // others go on; when the next is lost, the last is a minority and comes to rest.
 func TestLeaderLost(t *testing.T) {
 	t.Parallel()
-	all := three(t, quick(one(t)))
+	all := three(t, quick(one(t)), nil)
 	lead := 0
 	for i, c := range all {
 		if c.server.etcd.Server.Leader() == c.server.etcd.Server.MemberID() {
@@ -257,7 +260,7 @@ func TestLeaderLost(t *testing.T) {
 // TestThreeLeave: three servers end together, without one that waits for the others.
 func TestThreeLeave(t *testing.T) {
 	t.Parallel()
-	all := three(t, quick(one(t)))
+	all := three(t, quick(one(t)), nil)
 	done := make(chan error, 3)
 	ctx, cancel := context.WithTimeout(t.Context(), soon)
 	defer cancel()

@@ -47,11 +47,12 @@ type server struct {
 	mu     sync.Mutex
 	failed *ServerError
 	gone   chan struct{} // closed when it has failed
+	over   chan struct{} // closed by close
 }
 
 // startServer runs this node's etcd, which may have to wait for the others: see ready.
 func startServer(cfg *Config) (*server, error) {
-	s := &server{dir: cfg.Dir, gone: make(chan struct{})}
+	s := &server{dir: cfg.Dir, gone: make(chan struct{}), over: make(chan struct{})}
 	var err error
 	if s.temp, err = os.MkdirTemp("", "gomem-etcd-"); err != nil {
 		return nil, err
@@ -61,9 +62,11 @@ func startServer(cfg *Config) (*server, error) {
 	}
 	files, err := cfg.TLS.files(s.temp)
 	if err == nil {
+		go s.renew(cfg, files)
 		err = s.start(s.config(cfg, files))
 	}
 	if err != nil {
+		close(s.over)
 		os.RemoveAll(s.temp)
 		return nil, fmt.Errorf("the control server of rank %d: %w", cfg.Rank, err)
 	}
@@ -87,6 +90,29 @@ func (s *server) start(c *embed.Config) error {
 	}
 }
 
+// renewEvery is how often certificates that come from a function are written anew; their
+// life is a day.
+const renewEvery = time.Hour
+
+// renew keeps the files that etcd reads up to date, until the server ends.
+func (s *server) renew(cfg *Config, files *TLS) {
+	if cfg.TLS.Source == nil {
+		return
+	}
+	tick := time.NewTicker(renewEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-s.over:
+			return
+		}
+		if err := cfg.TLS.refresh(files); err != nil {
+			cfg.Log.Warn("certificates were not renewed", zap.Error(err))
+		}
+	}
+}
+
 // config is what etcd is told. Off are the gateway to HTTP and the listener for peers of
 // a lone server: what is not needed does not listen.
 func (s *server) config(cfg *Config, files *TLS) *embed.Config {
@@ -100,7 +126,8 @@ func (s *server) config(cfg *Config, files *TLS) *embed.Config {
 	c.TlsMinVersion = "TLS1.3"
 	if files.on() {
 		info := transport.TLSInfo{CertFile: files.CertFile, KeyFile: files.KeyFile,
-			TrustedCAFile: files.CAFile, ClientCertAuth: true, ServerName: files.ServerName}
+			TrustedCAFile: files.CAFile, ClientCertAuth: true, ServerName: files.ServerName,
+			SkipClientSANVerify: true}
 		c.ClientTLSInfo, c.PeerTLSInfo = info, info
 	}
 	c.ZapLoggerBuilder = embed.NewZapLoggerBuilder(s.logger(cfg.Log))
@@ -205,6 +232,7 @@ func (s *server) ready(ctx context.Context) error {
 
 // close ends the server. One that has failed may not end any more: it is left behind.
 func (s *server) close() {
+	close(s.over)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -10,39 +10,67 @@ import (
 )
 
 // TLS is the certificate of a node, its key and the authority that signs all nodes, in
-// PEM: as files, which are read again at every handshake, so that certificates may be
-// renewed in place, or as bytes. Both sides of every connection must show a certificate
-// of the authority.
+// PEM: as files or from a function, either of which is asked again at every handshake, so that
+// certificates may be renewed, or as bytes. Both sides of every connection must show a
+// certificate of the authority; what address they have does not matter.
 type TLS struct {
 	CertFile, KeyFile, CAFile string
+	Source                    func() (authority, cert, key []byte, err error)
 	Cert, Key, CA             []byte
 	ServerName                string // that certificates of servers have; "": their host
 }
 
-func (t *TLS) on() bool { return t.CertFile != "" || len(t.Cert) > 0 }
+func (t *TLS) on() bool { return t.CertFile != "" || t.Source != nil || len(t.Cert) > 0 }
 
-// files are the certificates as files, which etcd wants: bytes are written to dir, for
-// the owner alone to read.
+// load reads everything as it is now.
+func (t *TLS) load() (authority, cert, key []byte, err error) {
+	switch {
+	case t.Source != nil:
+		return t.Source()
+	case t.CertFile == "":
+		return t.CA, t.Cert, t.Key, nil
+	}
+	if authority, err = os.ReadFile(t.CAFile); err != nil {
+		return nil, nil, nil, fmt.Errorf("the job's authority: %w", err)
+	}
+	if cert, err = os.ReadFile(t.CertFile); err == nil {
+		key, err = os.ReadFile(t.KeyFile)
+	}
+	if err != nil {
+		return nil, nil, nil, fmt.Errorf("this node's certificate: %w", err)
+	}
+	return authority, cert, key, nil
+}
+
+// files are the certificates as files, which etcd wants: what is not in files is written
+// to dir, for the owner alone to read.
 func (t *TLS) files(dir string) (*TLS, error) {
 	if !t.on() || t.CertFile != "" {
 		return t, nil
 	}
-	f := &TLS{ServerName: t.ServerName}
+	f := &TLS{ServerName: t.ServerName, CertFile: filepath.Join(dir, "cert.pem"),
+		KeyFile: filepath.Join(dir, "key.pem"), CAFile: filepath.Join(dir, "ca.pem")}
+	return f, t.refresh(f)
+}
+
+// refresh writes the certificates as they are now to the files of f.
+func (t *TLS) refresh(f *TLS) error {
+	ca, cert, key, err := t.load()
+	if err != nil {
+		return err
+	}
 	for _, p := range []struct {
-		name string
-		b    []byte
-		to   *string
-	}{
-		{"cert.pem", t.Cert, &f.CertFile},
-		{"key.pem", t.Key, &f.KeyFile},
-		{"ca.pem", t.CA, &f.CAFile},
-	} {
-		*p.to = filepath.Join(dir, p.name)
-		if err := os.WriteFile(*p.to, p.b, 0o600); err != nil {
-			return nil, err
+		to string
+		b  []byte
+	}{{f.CAFile, ca}, {f.KeyFile, key}, {f.CertFile, cert}} {
+		if err := os.WriteFile(p.to+".new", p.b, 0o600); err != nil {
+			return err
+		}
+		if err := os.Rename(p.to+".new", p.to); err != nil {
+			return err
 		}
 	}
-	return f, nil
+	return nil
 }
 
 // client is the configuration of who connects.
@@ -50,13 +78,9 @@ func (t *TLS) client() (*tls.Config, error) {
 	if !t.on() {
 		return nil, nil
 	}
-	ca := t.CA
-	if t.CertFile != "" {
-		b, err := os.ReadFile(t.CAFile)
-		if err != nil {
-			return nil, fmt.Errorf("the job's authority: %w", err)
-		}
-		ca = b
+	ca, _, _, err := t.load()
+	if err != nil {
+		return nil, err
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(ca) {
@@ -76,13 +100,11 @@ func (t *TLS) client() (*tls.Config, error) {
 }
 
 func (t *TLS) pair() (*tls.Certificate, error) {
-	var c tls.Certificate
-	var err error
-	if t.CertFile != "" {
-		c, err = tls.LoadX509KeyPair(t.CertFile, t.KeyFile)
-	} else {
-		c, err = tls.X509KeyPair(t.Cert, t.Key)
+	_, cert, key, err := t.load()
+	if err != nil {
+		return nil, err
 	}
+	c, err := tls.X509KeyPair(cert, key)
 	if err != nil {
 		return nil, fmt.Errorf("this node's certificate: %w", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"math/big"
 	"net"
 	"os"
@@ -18,6 +19,8 @@ import (
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/gomem/gomem/distrib/cluster/trust"
 )
 
 // authority signs certificates for loopback.
@@ -98,7 +101,13 @@ func TestTLS(t *testing.T) {
 	good := joinable(a, 1)
 	good.Servers[0].Client = strings.TrimPrefix(a.ends[0], "https://")
 	good.TLS = ca.node(t, later)
-	joinAll(t, []*Control{a, start(t, good)}, 2, 2)
+	third := good
+	third.TLS = TLS{Source: func() (authority, cert, key []byte, err error) {
+		c := ca.node(t, later)
+		return c.CA, c.Cert, c.Key, nil
+	}}
+	third.Rank = 2
+	joinAll(t, []*Control{a, start(t, good), start(t, third)}, 3, 3)
 
 	good.Wait = 500 * time.Millisecond
 	stranger := other.node(t, later)
@@ -215,3 +224,23 @@ func TestPassword(t *testing.T) {
 }
 
 func second[T any](_ T, err error) error { return err }
+
+// TestTrust: three servers with the identities of a job's authority, whose certificates
+// are for the job and not for addresses.
+func TestTrust(t *testing.T) {
+	t.Parallel()
+	a, err := trust.New("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := three(t, quick(one(t)), func(rank int) TLS {
+		id, err := a.Identity(fmt.Sprint("rank ", rank))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return TLS{Source: id.PEM, ServerName: id.Client().ServerName}
+	})
+	if err := all[0].Put(t.Context(), "x", []byte("y")); err != nil {
+		t.Error(err)
+	}
+}
