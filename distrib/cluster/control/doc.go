@@ -11,7 +11,9 @@
 //	lead/<role>/       who leads, and who would
 //	barrier/<name>/    who has come
 //	shard/<epoch>/     owners and replicas of ranges of hashes
+//	part/<epoch>/<n>/  what nodes have saved of a checkpoint that is not complete
 //	ckpt/<n>           the manifest of a complete checkpoint
+//	stop               why all nodes are to end
 //	doctor/            questions to nodes and their answers
 //	kv/                what [Control.Put] puts
 //
