@@ -40,6 +40,9 @@ func initialTrouble(err error) error {
 	return bare(err)
 }
 
+// Learnt tells what a model has learnt from the state of its optimizers.
+func Learnt(g *graph.Graph) func(v graph.Value) bool { return weight(g) }
+
 // weight tells what a model has learnt from the state of its optimizer: that is named
 // after the parameter that it is for.
 func weight(g *graph.Graph) func(v graph.Value) bool {

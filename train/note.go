@@ -20,12 +20,13 @@ type note struct {
 }
 
 // noteWords is how many numbers there are before the values.
-const noteWords = 9
+const noteWords = 11
 
 // encode gives 64-bit numbers, little-endian.
 func (n note) encode() []byte {
 	words := []uint64{uint64(flag(n.stop)), uint64(n.units), uint64(n.Sent), uint64(n.Received),
-		uint64(n.Saved), uint64(n.Full), uint64(n.Staleness), uint64(n.Slowest), uint64(n.Fastest)}
+		uint64(n.Saved), uint64(n.Full), uint64(n.Staleness), uint64(n.Slowest), uint64(n.Fastest),
+		uint64(n.Memory), uint64(n.Bound)}
 	for _, x := range n.values {
 		words = append(words, math.Float64bits(x))
 	}
@@ -51,7 +52,7 @@ func decode(says [][]byte, values int) ([]note, error) {
 		n := note{stop: words[0] != 0, units: int(words[1]), Exchanged: Exchanged{
 			Sent: int64(words[2]), Received: int64(words[3]), Saved: int64(words[4]),
 			Full: int64(words[5]), Staleness: int(words[6]), Slowest: int(words[7]),
-			Fastest: int(words[8])}}
+			Fastest: int(words[8]), Memory: int64(words[9]), Bound: int64(words[10])}}
 		for _, w := range words[noteWords:] {
 			n.values = append(n.values, math.Float64frombits(w))
 		}

@@ -27,7 +27,8 @@ type Parallel struct {
 	// Between keeps the variables in step between steps; nil: the session's network does,
 	// within them, with the gradients.
 	Between Between
-	// Exchanged is what this worker has exchanged so far; it may be nil.
+	// Exchanged is what this worker has exchanged so far, with Slowest and Fastest relative to
+	// its own steps; it may be nil.
 	Exchanged func() Exchanged
 }
 
@@ -65,13 +66,18 @@ type Exchanged struct {
 	Staleness int   `json:"staleness"`      // steps missing of another worker, the most seen
 	Slowest   int   `json:"slowest"`        // steps done by the worker that has done the fewest
 	Fastest   int   `json:"fastest"`        // and the most
+	// Memory is what exchanging took at most of a worker's host memory, beside the plan's,
+	// and Bound what it could have; 0: not known before.
+	Memory int64 `json:"memory_bytes"`
+	Bound  int64 `json:"memory_bound_bytes"`
 }
 
 // with is what two workers have exchanged.
 func (x Exchanged) with(y Exchanged) Exchanged {
 	return Exchanged{Sent: x.Sent + y.Sent, Received: x.Received + y.Received,
 		Saved: x.Saved + y.Saved, Full: x.Full + y.Full, Staleness: max(x.Staleness, y.Staleness),
-		Slowest: min(x.Slowest, y.Slowest), Fastest: max(x.Fastest, y.Fastest)}
+		Slowest: min(x.Slowest, y.Slowest), Fastest: max(x.Fastest, y.Fastest),
+		Memory: max(x.Memory, y.Memory), Bound: max(x.Bound, y.Bound)}
 }
 
 // validate reports what no worker can be.
@@ -245,14 +251,12 @@ func (r *run) report(ctx context.Context, e Event) error {
 
 // note is what this worker says of a step.
 func (r *run) note(e Event, stop bool) note {
-	n := note{stop: stop, units: e.Units, values: []float64{e.Loss},
-		Exchanged: Exchanged{Slowest: e.Step, Fastest: e.Step}}
+	n := note{stop: stop, units: e.Units, values: []float64{e.Loss}}
 	if r.Parallel.Exchanged != nil {
 		n.Exchanged = r.Parallel.Exchanged()
 	}
-	if n.Fastest == 0 { // nobody says that workers are apart
-		n.Slowest, n.Fastest = e.Step, e.Step
-	}
+	n.Slowest += e.Step
+	n.Fastest += e.Step
 	for _, name := range slices.Sorted(maps.Keys(e.Metrics)) {
 		n.values = append(n.values, e.Metrics[name])
 	}

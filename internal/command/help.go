@@ -142,18 +142,23 @@ train --profile
     Start so many workers here, and train with them.
 --sync
     How workers keep in step. Gradients are exchanged within each step: ring (all-reduce),
-    ps (each worker serves a part) or hybrid (the cheaper for each variable). Variables are
-    kept in step between steps: bosen (stale-synchronous, rows served by all), pf (updates
-    are broadcast) or easgd (averaged now and then) (default ring).
+    ps (each worker serves a part) or hybrid (what sends less). Or what each worker's step
+    has changed goes to the others between steps: bosen (stale-synchronous, rows served by
+    all, what matters most goes first), pf (filtered updates are broadcast), easgd (averaged
+    now and then), bsp, ssp, async, svb, average, exponential or halton (default ring).
 --staleness
-    bosen, pf: by how many steps a worker may be ahead of the slowest (default 0);
-    easgd: steps between averages (default 10).
+    bosen, pf, ssp and the like: by how many steps a worker may be ahead of the slowest
+    (default: the scheme's).
 --bandwidth
-    bosen: send the most important updates early, within a rate such as 200Mbps, instead of
-    all at the end of a step.
+    bosen, async: send updates early within a rate, such as 200Mbps.
 --filter
-    bosen, pf, easgd: send a part of an update and keep the rest for later: dvf:DELTA (what
-    is larger), topk:SHARE, powersgd:RANK, or fp16 (rounded).
+    Between steps: send a part of an update and keep the rest for later: dvf:DELTA (what is
+    larger), topk:SHARE, powersgd:RANK, fp16 (rounded), or several with plus signs.
+--average
+    easgd, average: steps between averages (default 10).
+--metrics
+    Serve metrics for Prometheus at an address, such as :9090, which is one of this machine
+    alone, or 0.0.0.0:9090.
 --workers
     Processes of the job, if their launcher does not say (torchrun, srun, mpirun and
     Kubernetes do).
@@ -177,9 +182,6 @@ train --profile
     $GOMEM_TOKEN_FILE).
 --insecure
     Take --tls off between machines: whoever can connect can take part.
---metrics
-    Serve metrics for Prometheus at an address, such as :9090, which is one of this machine
-    alone, or 0.0.0.0:9090.
 --policy
     auto: the fastest plan found within the budgets, in which every value is kept, swapped
     or computed again; thesis: partitioned execution, variables on the host, swapping;

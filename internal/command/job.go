@@ -26,15 +26,13 @@ type meetFlags struct {
 
 // keepFlags say how workers keep in step.
 type keepFlags struct {
-	Sync      string  `group:"job" enum:"${schemes}" default:"" placeholder:"SCHEME"`
+	Sync      string  `group:"job" placeholder:"SCHEME"`
 	Staleness *whole  `group:"job" placeholder:"STEPS"`
 	Bandwidth bitRate `group:"job" placeholder:"RATE"`
 	Filter    string  `group:"job" placeholder:"FILTER"`
+	Average   count   `group:"job" placeholder:"STEPS"`
 	Metrics   string  `group:"job" placeholder:"ADDRESS"`
 }
-
-// schemeNames are what --sync takes; nothing is ring.
-const schemeNames = ",ring,ps,hybrid,bosen,pf,easgd"
 
 // JobFlags are what a command line says of where the processes of a job meet.
 type JobFlags struct {
@@ -74,7 +72,8 @@ func (f meetFlags) given() []option {
 // given are the flags that are there, by name.
 func (f keepFlags) given() []option {
 	return []option{{"sync", f.Sync != ""}, {"staleness", f.Staleness != nil},
-		{"bandwidth", f.Bandwidth > 0}, {"filter", f.Filter != ""}, {"metrics", f.Metrics != ""}}
+		{"bandwidth", f.Bandwidth > 0}, {"filter", f.Filter != ""},
+		{"average", f.Average > 0}, {"metrics", f.Metrics != ""}}
 }
 
 // firstGiven is the name of the first flag that is there, "" if none is.

@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"math"
 	"strings"
 	"testing"
+
+	"github.com/gomem/gomem/internal/longtest"
 )
 
 // summaryOf is the last of JSON lines.
@@ -98,5 +101,34 @@ func TestLocalStops(t *testing.T) {
 		"--seed", "2")...)
 	if o.status != exitFailure || !strings.Contains(o.stderr, `with seed "0", this run has "2"`) {
 		t.Error(o.status, o.stderr)
+	}
+}
+
+// TestLocalSchemes: whatever the scheme, the workers end with what the first one shows, and
+// say what they have exchanged; in step and with plain descent, it is what a ring does.
+func TestLocalSchemes(t *testing.T) {
+	inDir(t)
+	run := with(tiny, "--steps", "6", "--eval-batches", "1", "--bleu", "0", "--json",
+		"--optimizer", "sgd", "--eval-every", "4", "--local", "2")
+	want := summaryOf(t, gather(t, inMemory{}, run...))["eval_loss"].(float64)
+	schemes := [][]string{{"bsp"}, {"bosen"}, {"pf", "--staleness", "1"},
+		{"easgd", "--average", "2"}, {"ssp", "--staleness", "1"},
+		{"ssp", "--filter", "topk:0.1"}, {"average", "--average", "3"}, {"async"}, {"svb"}}
+	for _, scheme := range schemes[:longtest.Count(4, len(schemes))] {
+		o := gather(t, inMemory{}, with(with(run, "--sync"), scheme...)...)
+		if o.status != exitOK {
+			t.Errorf("%v: %s", scheme, o.stderr)
+			continue
+		}
+		s := summaryOf(t, o)
+		loss := s["eval_loss"].(float64)
+		if x := s["exchanged"].(map[string]any); x["sent_bytes"].(float64) < 1e5 ||
+			x["memory_bytes"].(float64) < 1e5 || x["memory_bytes"].(float64) >
+			x["memory_bound_bytes"].(float64) {
+			t.Errorf("%v: %v", scheme, x)
+		}
+		if near := math.Abs(loss - want); near > 0.3 || scheme[0] == "bsp" && near > 1e-4 {
+			t.Errorf("%v: held-out loss %v, of a ring %v", scheme, loss, want)
+		}
 	}
 }

@@ -52,7 +52,8 @@ func (c *trainCmd) leads() bool { return c.member == nil || c.member.Rank() == 0
 
 // scheme is how workers keep in step.
 func (c *trainCmd) scheme() (workers.Scheme, error) {
-	o := workers.SchemeOptions{Bandwidth: float64(c.Bandwidth), Filter: c.Filter}
+	o := workers.SchemeOptions{Bandwidth: float64(c.Bandwidth), Filter: c.Filter,
+		Every: int(c.Average)}
 	if c.Staleness != nil {
 		n := int(*c.Staleness)
 		o.Staleness = &n
@@ -134,6 +135,12 @@ func exchanged(x *train.Exchanged) string {
 	}
 	if x.Staleness > 0 {
 		text += fmt.Sprintf("; %d steps apart at most", x.Staleness)
+	}
+	if x.Memory > 0 {
+		text += fmt.Sprintf("; memory %s", size(x.Memory))
+	}
+	if x.Bound > 0 {
+		text += fmt.Sprintf(" of at most %s", size(x.Bound))
 	}
 	if x.Full > 0 {
 		text += fmt.Sprintf("; outboxes full %d times", x.Full)

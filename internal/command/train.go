@@ -95,6 +95,9 @@ func (c *trainCmd) Run(ctx context.Context, e *env) error {
 	if err := c.fitting(); err != nil {
 		return err
 	}
+	if _, err := c.scheme(); e.extras.Cluster != nil && err != nil {
+		return err
+	}
 	w, err := c.world(ctx, e, c.keepFlags.given())
 	if err != nil {
 		return err

@@ -53,12 +53,14 @@ type Desk struct {
 	ctx       context.Context
 	fail      context.CancelCauseFunc
 
-	mu     sync.Mutex
-	change chan struct{} // closed when something has come
-	said   [][][]byte    // by rank: what has been told and not been heard
-	ended  []error       // by rank: a *LeftError once it has left
-	others distrib.Handler
-	left   bool
+	mu      sync.Mutex
+	change  chan struct{} // closed when something has come
+	said    [][][]byte    // by rank: what has been told and not been heard
+	ended   []error       // by rank: a *LeftError once it has left
+	told    []int         // by rank: how often
+	stalest int
+	others  distrib.Handler
+	left    bool
 }
 
 // deskTag marks the messages of class Control that are a desk's.
@@ -78,7 +80,8 @@ const maxSays, piece = 64 << 20, 1 << 18
 func NewDesk(t distrib.Transport, members []distrib.NodeID, o DeskOptions) (*Desk, error) {
 	d := &Desk{transport: t, options: o, members: members,
 		rank: slices.Index(members, t.Self()), change: make(chan struct{}),
-		said: make([][][]byte, len(members)), ended: make([]error, len(members))}
+		said: make([][][]byte, len(members)), ended: make([]error, len(members)),
+		told: make([]int, len(members))}
 	if d.rank < 0 {
 		return nil, fmt.Errorf("node %d is none of the workers %v", t.Self(), members)
 	}
@@ -117,9 +120,27 @@ func (d *Desk) Tell(ctx context.Context, says []byte) error {
 	says = bytes.Clone(says)
 	d.mu.Lock()
 	d.said[d.rank] = append(d.said[d.rank], says)
+	d.told[d.rank]++
+	d.stalest = max(d.stalest, d.told[d.rank]-1-slices.Min(d.told))
 	d.mu.Unlock()
 	d.toAll(tell, says, nil)
 	return ctx.Err()
+}
+
+// Apart is how much more often than this worker another one has told something: the one
+// that has the least, and the most. With something told at each step, that is steps.
+func (d *Desk) Apart() (least, most int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Min(d.told) - d.told[d.rank], slices.Max(d.told) - d.told[d.rank]
+}
+
+// Stalest is how much more often this worker has told something than another one had, at
+// most, before it told again.
+func (d *Desk) Stalest() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.stalest
 }
 
 // Blame waits a moment for a worker that has left to say why, and is its error, or nil if
@@ -296,6 +317,7 @@ func (d *Desk) Receive(from distrib.NodeID, m *distrib.Msg) {
 	switch {
 	case m.Head[0] == tell:
 		d.said[rank] = append(d.said[rank], says)
+		d.told[rank]++
 	case len(says) == 0:
 		d.ended[rank] = &LeftError{Rank: rank}
 	default:

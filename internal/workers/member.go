@@ -38,6 +38,7 @@ type Member struct {
 	fenced  func() bool // stops to look whether the job goes on without this worker
 
 	exchanger *collective.Exchanger // of a scheme that exchanges within steps
+	engine    *distrib.Engine       // of one with a plan
 }
 
 // Join makes a member of a view, over a transport, which is the member's from here on.
@@ -64,11 +65,28 @@ func Join(v distrib.View, t distrib.Transport, s Scheme, o Options) (*Member, er
 	if m.group, err = m.mux.Group(ids...); err != nil {
 		return nil, errors.Join(err, m.mux.Close())
 	}
+	if s.Plan != nil {
+		return m, nil
+	}
 	m.exchanger, err = collective.NewExchanger(m.group, collective.ExchangerOptions{})
 	if err != nil {
 		return nil, errors.Join(err, m.mux.Close())
 	}
 	return m, nil
+}
+
+// start makes an engine for variables.
+func (m *Member) start(vars []graph.Value) (err error) {
+	var outbox int64 // the engine's own choice, but for workers that push into it for long
+	if m.scheme.alone() {
+		for _, v := range vars {
+			outbox += int64(m.scheme.lag()+1) * v.Type().Bytes()
+		}
+	}
+	m.engine, err = distrib.New(distrib.Config{View: m.view, Transport: m.mux.Transport(),
+		Plan: *m.scheme.Plan, Workers: 1, Group: m.group, Audited: true, Outbox: outbox,
+		Log: m.options.Log, Stall: m.options.Stall, Timeout: m.options.Timeout})
+	return err
 }
 
 // Rank is this worker's number, and Size how many there are.
@@ -82,18 +100,47 @@ func (m *Member) About() string { return m.scheme.about }
 
 // Network carries the exchanges of steps; nil if the scheme has none.
 func (m *Member) Network() gomem.Network {
+	if m.exchanger == nil {
+		return nil
+	}
 	return &network{m.desk, m.exchanger, m.scheme.Via}
 }
 
 // Parallel is a run's part in the workers', for a model's graph.
-func (m *Member) Parallel(*graph.Graph) (*train.Parallel, error) {
-	return &train.Parallel{Rank: m.Rank(), Workers: m.Size(), Peers: m.desk,
-		Exchanged: m.Exchanged}, nil
+func (m *Member) Parallel(g *graph.Graph) (*train.Parallel, error) {
+	p := &train.Parallel{Rank: m.Rank(), Workers: m.Size(), Peers: m.desk,
+		Exchanged: m.Exchanged}
+	if m.scheme.Plan == nil {
+		return p, nil
+	}
+	vars, err := Shared(g, train.Learnt(g))
+	if err == nil {
+		err = m.start(vars)
+	}
+	if err != nil {
+		return nil, err
+	}
+	p.Between = &between{member: m, sync: m.engine.Worker(0), vars: vars,
+		share: m.scheme.share(m.Size()), lag: m.scheme.lag(), alone: m.scheme.alone()}
+	return p, nil
 }
 
-// Exchanged is what this worker has exchanged so far.
+// Exchanged is what this worker has exchanged so far. Slowest and Fastest are relative to
+// this one's steps.
 func (m *Member) Exchanged() train.Exchanged {
 	var x train.Exchanged
+	x.Slowest, x.Fastest = m.desk.Apart()
+	x.Staleness = m.desk.Stalest()
+	if m.engine != nil {
+		a := m.engine.Audit()
+		x.Saved, x.Full = a.Kept, a.Blocked
+		_, peak := m.engine.Memory()
+		x.Memory, x.Bound = peak.Total(), m.engine.Bound().Total()
+	}
+	if m.exchanger != nil {
+		s := m.exchanger.Stats()
+		x.Memory = s.Scratch + s.PeakHeld
+	}
 	for c := range distrib.Classes {
 		x.Sent += m.meter.Sent(distrib.Class(c)).Bytes
 		x.Received += m.meter.Received(distrib.Class(c)).Bytes
@@ -108,7 +155,17 @@ func (m *Member) Close(err error) error {
 		m.fenced()
 	}
 	m.desk.Leave(err)
-	closing := errors.Join(m.exchanger.Close(), m.group.Close(), m.mux.Close())
+	var closing error
+	switch {
+	case m.exchanger != nil:
+		closing = m.exchanger.Close()
+	case m.engine == nil:
+	case err == nil:
+		closing = errors.Join(m.engine.Worker(0).Close(), m.engine.Close())
+	default:
+		closing = m.engine.Close()
+	}
+	closing = errors.Join(closing, m.group.Close(), m.mux.Close())
 	if closing != nil {
 		closing = fmt.Errorf("the connection to other workers: %w", closing)
 	}

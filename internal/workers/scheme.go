@@ -1,53 +1,120 @@
 package workers
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/gomem/gomem/distrib"
 	"github.com/gomem/gomem/distrib/collective"
 )
 
-// Scheme says how workers keep in step.
+// Scheme says how workers keep in step: by exchanging gradients within steps, or by a plan
+// for what happens to variables between them.
 type Scheme struct {
-	Name string
-	// Via is how gradients are exchanged within a step.
-	Via   collective.Via
+	Name  string
+	Via   collective.Via // of gradients, if there is no plan
+	Plan  *distrib.Plan
 	about string
 }
 
-// SchemeOptions are a scheme's; the zero value is the plain choice.
+// SchemeOptions are what a scheme's name leaves open; the zero value is its own choice.
 type SchemeOptions struct {
 	Staleness *int    // steps; nil: the scheme's own
 	Bandwidth float64 // bits a second for updates that are sent early; 0: none are
 	Filter    string  // "dvf:1e-3" and the like; "": everything is sent
+	Every     int     // steps between averages; 0: the scheme's own
 }
 
-// ParseScheme is the scheme of a name.
-func ParseScheme(name string, o SchemeOptions) (Scheme, error) {
-	s := Scheme{Name: name}
-	var err error
-	if s.Via, err = collective.ParseVia(name); err != nil || s.Via == collective.Gathered {
-		return s, fmt.Errorf("there is no scheme %q", name)
+// within are the schemes that exchange gradients within steps, and what each is.
+func within() (names, about []string) {
+	return []string{"ring", "ps", "hybrid"}, []string{"gradients by all-reduce on a ring",
+		"gradients by dense push and pull", "gradients by ring or push and pull"}
+}
+
+// Schemes are the names of the schemes.
+func Schemes() []string {
+	names, _ := within()
+	between, _ := distrib.Schemes()
+	for _, name := range between {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
 	}
-	s.about = "gradients by " + name
-	return s, o.unused(name)
+	return names
+}
+
+// ParseScheme is the scheme of a name, with state of its own: each worker calls it. The
+// error lists the schemes, or says which option this one has no use for.
+func ParseScheme(name string, o SchemeOptions) (Scheme, error) {
+	names, about := within()
+	if i := slices.Index(names, name); i >= 0 {
+		via, err := collective.ParseVia(name)
+		if err != nil {
+			return Scheme{}, err
+		}
+		return Scheme{Name: name, Via: via, about: about[i]}, o.unused(name)
+	}
+	names, about = distrib.Schemes()
+	i := slices.Index(names, name)
+	if i < 0 {
+		return Scheme{}, fmt.Errorf("there is no scheme %q: there are %s", name,
+			strings.Join(Schemes(), ", "))
+	}
+	plan, err := distrib.ParseScheme(name, distrib.SchemeOptions{Staleness: o.Staleness,
+		Bandwidth: o.Bandwidth, Filter: o.Filter, Every: distrib.Clock(o.Every), Reduce: sum})
+	return Scheme{Name: name, Plan: plan, about: about[i]}, err
+}
+
+// sum adds up over a group.
+func sum(ctx context.Context, g distrib.Group, x []float32) error {
+	return collective.AllReduce(ctx, g, x, collective.Sum)
 }
 
 // unused refuses options that exchanges within a step have no use for.
 func (o SchemeOptions) unused(name string) error {
-	var given []string
-	if o.Staleness != nil {
-		given = append(given, "staleness")
+	for _, option := range []struct {
+		name  string
+		given bool
+	}{{"staleness", o.Staleness != nil}, {"bandwidth", o.Bandwidth > 0},
+		{"filter", o.Filter != ""}, {"every", o.Every > 0}} {
+		if option.given {
+			return fmt.Errorf("scheme %s has no use for option %s: it exchanges all gradients "+
+				"within the step", name, option.name)
+		}
 	}
-	if o.Bandwidth > 0 {
-		given = append(given, "a bandwidth")
+	return nil
+}
+
+// farthest is by how many steps workers may be apart where nothing else holds them back.
+const farthest = 16
+
+// lag is by how many steps workers may be apart.
+func (s Scheme) lag() int {
+	if s.alone() {
+		return int(s.Plan.Every[0].Every)
 	}
-	if o.Filter != "" {
-		given = append(given, "a filter")
+	switch c := s.Plan.Consistency.(type) {
+	case distrib.SSP:
+		return c.S
+	case distrib.Async:
+		return farthest
 	}
-	if given == nil {
-		return nil
+	return 0
+}
+
+// alone reports whether workers go on their own between averages.
+func (s Scheme) alone() bool {
+	_, local := s.Plan.Topology.(*distrib.Local)
+	return local && len(s.Plan.Every) > 0
+}
+
+// share is the part of its own change that one of n workers pushes: changes of all add up,
+// unless they are averaged.
+func (s Scheme) share(n int) float32 {
+	if s.alone() {
+		return 1
 	}
-	return fmt.Errorf("%s has no use for %s: it exchanges all gradients within the step", name,
-		strings.Join(given, " and "))
+	return 1 / float32(n)
 }
