@@ -53,6 +53,8 @@ type Between interface {
 	Step(ctx context.Context, s *gomem.Session) error
 	// Settle waits for all workers, and takes in all that they have changed.
 	Settle(ctx context.Context, s *gomem.Session) error
+	// End is called when all have settled and no step follows.
+	End(ctx context.Context) error
 	// Lag is by how many steps a worker may be ahead of another one at the end of a step.
 	Lag() int
 }
@@ -389,10 +391,25 @@ func (r *run) disband(ctx context.Context) error {
 	if r.Parallel == nil {
 		return nil
 	}
-	if err := r.settle(ctx); err != nil || r.Parallel.Between != nil || r.done == 0 {
+	err := r.settle(ctx)
+	ctx = context.WithoutCancel(ctx)
+	switch b := r.Parallel.Between; {
+	case err != nil:
 		return err
+	case b == nil && r.done > 0:
+		return r.equal(ctx)
+	case b == nil:
+		return nil
+	default: // nobody leaves before all have what they wait for
+		if _, err := r.agree(ctx, nil); err != nil {
+			return err
+		}
+		if err := b.End(ctx); err != nil {
+			return err
+		}
 	}
-	return r.equal(context.WithoutCancel(ctx))
+	_, err = r.agree(ctx, nil)
+	return err
 }
 
 // leave tells the other workers that this one has ended, and why: err, which is returned.

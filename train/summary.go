@@ -48,6 +48,7 @@ type Summary struct {
 	// with the weights as they are, "" if nobody saved them; after an error the last
 	// good one
 	Checkpoint string `json:"checkpoint"`
+	SavedStep  int    `json:"-"` // the step of the checkpoint
 }
 
 // account completes the summary with what was counted until the end or an error.
@@ -56,6 +57,7 @@ func (r *run) account(err error) {
 	if err != nil || r.saved == r.done {
 		s.Checkpoint = r.good
 	}
+	s.SavedStep = r.saved
 	s.Steps, s.BestStep = r.done, r.watch.step
 	s.Usage = r.session.Usage()
 	s.PredictedDevicePeak, s.ActualDevicePeak = s.Usage[0].Predicted, s.Usage[0].Actual

@@ -50,6 +50,16 @@ func (c *trainCmd) together(ctx context.Context, e *env, w World) (err error) {
 // leads reports whether this process shows the run and saves it.
 func (c *trainCmd) leads() bool { return c.member == nil || c.member.Rank() == 0 }
 
+// remembering adds to the failure of a run of several workers, which may be another one's,
+// how to go on.
+func (c *trainCmd) remembering(err error, s train.Summary, e *env) error {
+	if c.member == nil || !c.leads() || s.Checkpoint == "" || c.Save == "" {
+		return err
+	}
+	return fmt.Errorf("%w; saved at step %d; continue with: %s", err, s.SavedStep,
+		resumption(e, string(c.Save)))
+}
+
 // scheme is how workers keep in step.
 func (c *trainCmd) scheme() (workers.Scheme, error) {
 	o := workers.SchemeOptions{Bandwidth: float64(c.Bandwidth), Filter: c.Filter,

@@ -410,7 +410,7 @@ func (c *trainCmd) train(ctx context.Context, e *env, h header, o train.Options,
 	s, err := train.Run(ctx, o)
 	d.close()
 	if err != nil {
-		return err
+		return c.remembering(err, s, e)
 	}
 	d.summary(s)
 	if err := after(s); err != nil || !s.Interrupted || !c.leads() {

@@ -110,6 +110,21 @@ func (b *between) Settle(ctx context.Context, s *gomem.Session) error {
 	return b.member.engine.Audit().Check()
 }
 
+// End sends what is pending, and waits until all workers have.
+func (b *between) End(ctx context.Context) error {
+	if err := b.sync.Close(); err != nil {
+		return b.why(err)
+	}
+	ctx, release := b.member.desk.Within(ctx)
+	defer release()
+	select {
+	case <-b.member.engine.Done():
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
 // why is the reason of a worker that has left, if there is one, for what came of it.
 func (b *between) why(err error) error {
 	if left := b.member.desk.Blame(); left != nil {

@@ -129,9 +129,9 @@ func (m *Member) Parallel(g *graph.Graph) (*train.Parallel, error) {
 // this one's steps.
 func (m *Member) Exchanged() train.Exchanged {
 	var x train.Exchanged
-	x.Slowest, x.Fastest = m.desk.Apart()
-	x.Staleness = m.desk.Stalest()
 	if m.engine != nil {
+		x.Slowest, x.Fastest = m.desk.Apart()
+		x.Staleness = m.desk.Stalest()
 		a := m.engine.Audit()
 		x.Saved, x.Full = a.Kept, a.Blocked
 		_, peak := m.engine.Memory()
@@ -159,10 +159,7 @@ func (m *Member) Close(err error) error {
 	switch {
 	case m.exchanger != nil:
 		closing = m.exchanger.Close()
-	case m.engine == nil:
-	case err == nil:
-		closing = errors.Join(m.engine.Worker(0).Close(), m.engine.Close())
-	default:
+	case m.engine != nil:
 		closing = m.engine.Close()
 	}
 	closing = errors.Join(closing, m.group.Close(), m.mux.Close())

@@ -1,0 +1,181 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/gomem/gomem/train"
+)
+
+// asCommand is the variable that makes this program gomem-cluster itself.
+const asCommand = "GOMEM_TEST_COMMAND"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asCommand) != "" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// job is gomem-cluster in processes of its own.
+type job struct {
+	*exec.Cmd
+	stdout, stderr bytes.Buffer
+}
+
+// start starts a command line on a small corpus in an empty directory.
+func start(t *testing.T, dir string, args ...string) *job {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pairs strings.Builder
+	for i := range 600 {
+		fmt.Fprintf(&pairs, "the number %d\tnumber %d is %d\n", i, i, i*i)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "pairs.tsv"), []byte(pairs.String()),
+		0o600); err != nil {
+		t.Fatal(err)
+	}
+	j := &job{Cmd: exec.Command(self, append([]string{"train", "--size", "s512", "--data",
+		"tsv:pairs.tsv", "--eval-batches", "1", "--bleu", "0"}, args...)...)}
+	j.Dir = dir
+	j.Env = append(os.Environ(), asCommand+"=1", "XDG_CACHE_HOME="+dir)
+	j.Stdout, j.Stderr = &j.stdout, &j.stderr
+	if err := j.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = j.Process.Kill() })
+	return j
+}
+
+// end waits for the end and is the exit status.
+func (j *job) end() int {
+	_ = j.Wait()
+	return j.ProcessState.ExitCode()
+}
+
+// weights is the hash of what a run that succeeds has learnt, whose device took what was
+// planned.
+func (j *job) weights(t *testing.T) string {
+	t.Helper()
+	if status := j.end(); status != 0 {
+		t.Fatalf("%v: status %d: %s", j.Args, status, j.stderr.String())
+	}
+	lines := strings.Split(strings.TrimSpace(j.stdout.String()), "\n")
+	var s train.Summary
+	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &s); err != nil || s.WeightsSHA256 == "" {
+		t.Fatalf("%v: %s", err, lines[len(lines)-1])
+	}
+	if s.ActualDevicePeak != s.PredictedDevicePeak || s.ActualHostPeak != s.PredictedHostPeak {
+		t.Errorf("%v: %+v", j.Args, s)
+	}
+	return s.WeightsSHA256
+}
+
+// worker is the process of a rank, once there is one.
+func (j *job) worker(t *testing.T, rank int) int {
+	t.Helper()
+	for range 500 {
+		lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", j.Process.Pid))
+		for _, list := range lists {
+			text, _ := os.ReadFile(list)
+			for _, word := range strings.Fields(string(text)) {
+				env, _ := os.ReadFile("/proc/" + word + "/environ")
+				if bytes.Contains(env, fmt.Appendf(nil, "\x00RANK=%d\x00", rank)) {
+					pid, _ := strconv.Atoi(word)
+					return pid
+				}
+			}
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	t.Fatalf("no worker %d: %s", rank, j.stderr.String())
+	return 0
+}
+
+// saved waits for the first checkpoint of a directory.
+func saved(t *testing.T, j *job, dir string) {
+	t.Helper()
+	for range 3000 {
+		if _, err := train.Inspect(dir); err == nil {
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	t.Fatalf("nothing is saved: %s", j.stderr.String())
+}
+
+// TestLocal: processes that exchange gradients have one result, run after run, encrypted
+// or not, whatever their budgets; and one process is a plain run.
+func TestLocal(t *testing.T) {
+	run := func(more ...string) string {
+		return start(t, t.TempDir(), append(more, "--steps", "4", "--json")...).weights(t)
+	}
+	ring := run("--local", "3")
+	if again := run("--local", "3", "--sync", "ring", "--tls", "auto", "--partition", "20",
+		"--device-memory", "1MiB"); again != ring {
+		t.Error("a ring has other weights the second time")
+	}
+	if run("--local", "1") != run() || run() == ring {
+		t.Error("one worker is not a plain run, or three are")
+	}
+}
+
+// TestWorkerKilled: when a worker is killed, the others name it and end in seconds, and
+// there is a checkpoint to go on from, which is said; as many workers, or others, do.
+func TestWorkerKilled(t *testing.T) {
+	dir := t.TempDir()
+	j := start(t, dir, "--local", "3", "--steps", "100000", "--save", "run", "--save-every", "1")
+	saved(t, j, filepath.Join(dir, "run"))
+	if err := syscall.Kill(j.worker(t, 1), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	status := j.end()
+	took := time.Since(began)
+	said := j.stderr.String()
+	for _, want := range []string{"worker 1 is gone", "worker 1 failed first: signal: killed",
+		"continue with: gomem-cluster train", "--local 3", "--resume run"} {
+		if status != 1 || !strings.Contains(said, want) {
+			t.Errorf("status %d, no %q in %s", status, want, said)
+		}
+	}
+	t.Logf("all had ended after %v", took)
+	c, err := train.Inspect(filepath.Join(dir, "run"))
+	if err != nil || c.Workers != 3 {
+		t.Fatal(c, err)
+	}
+	start(t, dir, "--local", "2", "--steps", fmt.Sprint(c.Step+2), "--resume", "run",
+		"--json").weights(t)
+}
+
+// TestLocalInterrupted: Ctrl-C ends all after one step, and the run is saved.
+func TestLocalInterrupted(t *testing.T) {
+	dir := t.TempDir()
+	j := start(t, dir, "--local", "2", "--sync", "bosen", "--steps", "100000", "--save", "run",
+		"--save-every", "3")
+	saved(t, j, filepath.Join(dir, "run"))
+	if err := j.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	status := j.end()
+	said := j.stderr.String()
+	if status != 0 || !strings.HasPrefix(said, "gomem: stopped after step ") ||
+		!strings.Contains(said, "--local 2 --sync bosen") || strings.Count(said, "\n") != 1 {
+		t.Errorf("status %d: %s", status, said)
+	}
+}

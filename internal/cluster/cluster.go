@@ -1,0 +1,100 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+
+	"github.com/gomem/gomem/distrib/cluster/launch"
+	"github.com/gomem/gomem/distrib/cluster/metrics"
+	"github.com/gomem/gomem/internal/command"
+)
+
+// Cluster is a [command.Cluster].
+type Cluster struct{}
+
+// EndWithParent ends this process when the one that launched it, if one did, is gone.
+func EndWithParent() {
+	if gone := launch.Orphaned(launch.System(), os.Stdin); gone != nil {
+		go func() {
+			<-gone
+			os.Exit(1)
+		}()
+	}
+}
+
+// World is this process' place in its job.
+func (Cluster) World(f command.JobFlags) (command.World, error) {
+	w, err := find(f)
+	return command.World{Rank: w.Rank, Size: w.Size, Launcher: w.Launcher,
+		Launched: os.Getenv(launchedVar) != ""}, err
+}
+
+// launchedVar tells a process that this program has launched it.
+const launchedVar = "GOMEM_LAUNCHED"
+
+func find(f command.JobFlags) (launch.World, error) {
+	return launch.Find(launch.System(), launch.Flags{Rank: f.Rank, Size: f.Workers,
+		Master: f.Master, Job: f.Job})
+}
+
+// Launch starts workers here and waits for them. The first one's lines are as they are,
+// the others' say whose they are.
+func (Cluster) Launch(ctx context.Context, workers int, args []string, stdout,
+	stderr io.Writer) error {
+	signals := make(chan os.Signal, 1)
+	stop := context.AfterFunc(ctx, func() {
+		if s, ok := context.Cause(ctx).(os.Signal); ok {
+			signals <- s
+			return
+		}
+		signals <- os.Interrupt
+	})
+	defer stop()
+	err := launch.Local(context.WithoutCancel(ctx), launch.Job{N: workers, Args: args,
+		Env: environment(workers), Stdout: stdout, Stderr: stderr, Signals: signals,
+		Prefix: func(rank int) string {
+			if rank == 0 {
+				return ""
+			}
+			return "[" + strconv.Itoa(rank) + "] "
+		}})
+	first, failed := errors.AsType[*launch.ExitError](err)
+	if exit, ok := errors.AsType[*exec.ExitError](err); failed && ok && exit.ExitCode() > 0 {
+		return &command.WorkerError{Status: first.Code()}
+	}
+	return err
+}
+
+// environment divides the processors among the workers, unless that is done already. Two
+// are the least: one computes while the other one exchanges.
+func environment(workers int) []string {
+	env := []string{launchedVar + "=1"}
+	if os.Getenv("GOMAXPROCS") == "" {
+		env = append(env, "GOMAXPROCS="+strconv.Itoa(max(2, runtime.NumCPU()/workers)))
+	}
+	return env
+}
+
+// Serve serves metrics.
+func (Cluster) Serve(address string, samples func() []command.Sample) (func() error, string,
+	error) {
+	s, err := metrics.Serve(address, func() (out []metrics.Sample) {
+		for _, x := range samples() {
+			y := metrics.Sample{Name: x.Name, Help: x.Help, Kind: metrics.Gauge, Value: x.Value}
+			if x.Counter {
+				y.Kind = metrics.Counter
+			}
+			out = append(out, y)
+		}
+		return out
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	return s.Close, "http://" + s.Addr + "/metrics", nil
+}

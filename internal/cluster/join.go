@@ -1,0 +1,265 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/gomem/gomem/distrib"
+	"github.com/gomem/gomem/distrib/cluster/control"
+	"github.com/gomem/gomem/distrib/cluster/launch"
+	"github.com/gomem/gomem/distrib/cluster/trust"
+	"github.com/gomem/gomem/distrib/cluster/wire"
+	"github.com/gomem/gomem/internal/command"
+)
+
+// How long processes may take: to come up with the others, and to go.
+const (
+	comeTime  = time.Minute
+	leaveTime = 3 * time.Second
+)
+
+// joiner is a process that joins its job, and what it is to end when it leaves.
+type joiner struct {
+	flags command.JobFlags
+	world launch.World
+	log   func(string)
+	host  string // of this process, as the others reach it
+	plain bool   // nothing is encrypted
+	id    *trust.Identity
+	etcd  string // host:port of process 0's
+	info  announcement
+	ends  []func() error // in reverse
+}
+
+// announcement is what process 0 tells those who have joined.
+type announcement struct {
+	Etcd string `json:"etcd"` // host:port
+}
+
+// Join meets the other processes of the job.
+func (Cluster) Join(ctx context.Context, f command.JobFlags, _ command.World,
+	log func(string)) (*command.Job, error) {
+	w, err := find(f)
+	if err != nil {
+		return nil, err
+	}
+	j := &joiner{flags: f, world: w, log: log}
+	job, err := j.join(ctx)
+	if err != nil {
+		return nil, errors.Join(err, j.leave())
+	}
+	job.Leave = j.leave
+	return job, nil
+}
+
+func (j *joiner) join(ctx context.Context) (*command.Job, error) {
+	if err := j.place(); err != nil {
+		return nil, err
+	}
+	if err := j.trust(ctx); err != nil {
+		return nil, err
+	}
+	c, err := control.Start(ctx, j.control())
+	if err != nil {
+		return nil, err
+	}
+	j.ends = append(j.ends, c.Close)
+	o := wire.Options{Insecure: j.flags.Insecure}
+	if j.id != nil {
+		o.Server, o.Client = j.id.Server(), j.id.Client()
+	}
+	port, err := wire.Listen(net.JoinHostPort(j.listen(), "0"), o)
+	if err != nil {
+		return nil, err
+	}
+	j.ends = append(j.ends, port.Close)
+	_, number, err := net.SplitHostPort(port.Addr())
+	if err != nil {
+		return nil, err
+	}
+	least, most := cmp.Or(j.flags.Min, j.world.Size), cmp.Or(j.flags.Max, j.world.Size)
+	v, err := c.Join(ctx, distrib.Node{ID: distrib.NodeID(j.world.Rank),
+		Addr: net.JoinHostPort(j.host, number)}, min(least, most), most)
+	if err != nil {
+		return nil, err
+	}
+	j.ends = append(j.ends, func() error { return j.depart(c, len(v.Nodes)) })
+	alive, err := c.Alive()
+	if err != nil {
+		return nil, err
+	}
+	t, err := port.Open(v)
+	return &command.Job{View: v, Transport: t, Alive: alive}, err
+}
+
+// place finds out how the others reach this process, and whether that needs encryption.
+func (j *joiner) place() error {
+	host, _, err := net.SplitHostPort(j.world.Master)
+	if err != nil {
+		return fmt.Errorf("process 0 at %q: %w", j.world.Master, err)
+	}
+	local := trust.Plain(j.world.Master, false) == nil
+	j.plain = j.flags.TLS == "off" || j.flags.TLS == "" && local
+	if j.host = host; j.world.Rank == 0 || local {
+		return nil
+	}
+	c, err := net.Dial("udp", j.world.Master) // which sends nothing, but finds the way
+	if err != nil {
+		return fmt.Errorf("there is no way to process 0 at %s: %w", j.world.Master, err)
+	}
+	defer c.Close()
+	j.host, _, err = net.SplitHostPort(c.LocalAddr().String())
+	return err
+}
+
+// listen is where this process listens: at loopback if that will do.
+func (j *joiner) listen() string {
+	if trust.Plain(j.world.Master, false) == nil {
+		return "127.0.0.1"
+	}
+	return ""
+}
+
+// trust gets this process a certificate, if the job has them. Process 0 makes the job's
+// authority, and answers at its address from then on.
+func (j *joiner) trust(ctx context.Context) error {
+	j.etcd = j.world.Master
+	if j.plain {
+		return trust.Plain(j.world.Master, j.flags.Insecure)
+	}
+	file := cmp.Or(j.flags.TokenFile, os.Getenv(launch.TokenFile))
+	if file == "" {
+		return fmt.Errorf("--token-file is missing: a file for the job's token, which process 0 " +
+			"writes and the others read (or --tls off --insecure, where nobody else can connect)")
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, comeTime, errors.New("waited for a minute"))
+	defer cancel()
+	if j.world.Rank > 0 {
+		return j.follow(ctx, file)
+	}
+	return j.found(file)
+}
+
+// name is this process', for certificates and messages.
+func (j *joiner) name() string { return fmt.Sprintf("process %d", j.world.Rank) }
+
+// follow gets a certificate from process 0.
+func (j *joiner) follow(ctx context.Context, file string) error {
+	token, err := trust.ReadToken(ctx, file)
+	if err != nil {
+		return err
+	}
+	id, info, err := trust.Join(ctx, j.world.Master, token, j.name(), j.host)
+	if err != nil {
+		return err
+	}
+	j.keep(id)
+	if err := json.Unmarshal(info, &j.info); err != nil {
+		return fmt.Errorf("process 0 at %s is another version: %w", j.world.Master, err)
+	}
+	j.etcd = j.info.Etcd
+	return nil
+}
+
+// keep has a certificate, and renews it in time.
+func (j *joiner) keep(id *trust.Identity) {
+	j.id = id
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		id.Keep(ctx, func(err error) { j.log("certificate: " + err.Error()) })
+	}()
+	j.ends = append(j.ends, func() error { cancel(); <-ended; return nil })
+}
+
+// found makes the job's authority and its token, and serves those who join.
+func (j *joiner) found(file string) error {
+	authority, err := trust.New(j.world.Job)
+	if err != nil {
+		return err
+	}
+	id, err := authority.Identity(j.name(), j.host)
+	if err != nil {
+		return err
+	}
+	j.keep(id)
+	_, number, err := net.SplitHostPort(j.world.Master)
+	if err != nil {
+		return err
+	}
+	l, err := net.Listen("tcp", net.JoinHostPort(j.listen(), number))
+	if err != nil {
+		return err
+	}
+	if j.etcd, err = free(j.host, j.listen()); err != nil {
+		return errors.Join(err, l.Close())
+	}
+	j.info.Etcd = j.etcd
+	s := &trust.Server{Authority: authority, Identity: id, Log: j.log, Info: func() []byte {
+		b, _ := json.Marshal(j.info)
+		return b
+	}}
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(l) }()
+	j.ends = append(j.ends, func() error { return errors.Join(l.Close(), <-served) })
+	return authority.Token().WriteFile(file)
+}
+
+// free is an address of a host with a port that nobody listens at now.
+func free(host, listen string) (string, error) {
+	l, err := net.Listen("tcp", net.JoinHostPort(listen, "0"))
+	if err != nil {
+		return "", err
+	}
+	_, number, err := net.SplitHostPort(l.Addr().String())
+	return net.JoinHostPort(host, number), errors.Join(err, l.Close())
+}
+
+// control is where the job's etcd is.
+func (j *joiner) control() control.Config {
+	c := control.Config{Job: j.world.Job, Rank: j.world.Rank, Insecure: j.flags.Insecure}
+	if len(j.flags.Etcd) > 0 {
+		c.Endpoints = j.flags.Etcd
+		return c
+	}
+	c.Servers = []control.Server{{Client: j.etcd}}
+	if j.id != nil {
+		c.TLS.CA, c.TLS.Cert, c.TLS.Key, _ = j.id.PEM()
+	}
+	return c
+}
+
+// depart leaves the view. Process 0, which has etcd in it, waits for the others to.
+func (j *joiner) depart(c *control.Control, nodes int) error {
+	ctx, cancel := context.WithTimeout(context.Background(), leaveTime)
+	defer cancel()
+	for j.world.Rank == 0 && nodes > 1 && ctx.Err() == nil {
+		select {
+		case v, ok := <-c.Views():
+			if nodes = len(v.Nodes); !ok {
+				nodes = 0
+			}
+		case <-ctx.Done():
+		}
+	}
+	_ = c.Leave(ctx) // process 0 may be gone, and etcd with it
+	return nil
+}
+
+// leave ends this process' part, the last thing first.
+func (j *joiner) leave() error {
+	var err error
+	for _, end := range slices.Backward(j.ends) {
+		err = errors.Join(err, end())
+	}
+	j.ends = nil
+	return err
+}
