@@ -292,6 +292,37 @@ func TestAdaRevisionKeepsToItsCap(t *testing.T) {
 	}
 }
 
+// TestMovedRowsCountAsJustSent: updates from values of before a row came here have missed
+// what came since, and nothing of what came with it.
+func TestMovedRowsCountAsJustSent(t *testing.T) {
+	const cols = 2
+	r := distrib.Ref{Row: 4, N: 1}
+	entry := func(tag distrib.Version, v float32) *distrib.Entry {
+		return &distrib.Entry{Ref: r, Tag: tag, U: distrib.Dense{v, v}}
+	}
+	from := &distrib.AdaRevision{Alpha: 1}
+	w := make([]float32, cols)
+	for range 5 {
+		from.Apply(w, cols, entry(from.Snapshot(r), 2))
+	}
+	run := func(followed bool) []float32 {
+		to, w := &distrib.AdaRevision{Alpha: 1}, slices.Clone(w)
+		old := to.Snapshot(r) // before the row is there
+		if err := to.Load(0, 4, cols, from.Save(nil, 0, 4, cols)); err != nil {
+			t.Fatal(err)
+		}
+		if !followed {
+			old = to.Snapshot(r)
+		}
+		to.Apply(w, cols, entry(to.Snapshot(r), 1))
+		to.Apply(w, cols, entry(old, 1))
+		return w
+	}
+	if a, b := run(true), run(false); !slices.Equal(a, b) {
+		t.Errorf("%v from a value of before, %v from one of just after", a, b)
+	}
+}
+
 // TestAdaRevisionSharesSnapshots: clients with the same version are one snapshot.
 func TestAdaRevisionSharesSnapshots(t *testing.T) {
 	rule := &distrib.AdaRevision{Alpha: 1}

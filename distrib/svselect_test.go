@@ -182,6 +182,29 @@ func TestSVSelectBeatsThePlainSum(t *testing.T) {
 	}
 }
 
+// TestSVSelectTakesTheBetterSide: where one side has few directions, those are all.
+func TestSVSelectTakesTheBetterSide(t *testing.T) {
+	rng := rand.New(rand.NewPCG(8, 8))
+	for _, flip := range []bool{false, true} {
+		narrow, wide := []float32{}, normals(rng, 6*10)
+		one := normals(rng, 10)
+		for i := range 6 {
+			for _, v := range one {
+				narrow = append(narrow, v*float32(i+1))
+			}
+		}
+		u := distrib.Factored{R: 6, J: 10, K: 10, A: narrow, B: wide}
+		if flip {
+			u.A, u.B = wide, narrow
+		}
+		f := &distrib.SVSelect{C: 1}
+		send, keep := f.Split(&distrib.Entry{U: u}, 0, distrib.Link{})
+		if keep != nil || missing(u, send) > 1e-6 {
+			t.Errorf("a sum of rank 1 misses %v, and %v is kept", missing(u, send), keep)
+		}
+	}
+}
+
 // TestSVSelectKeepsLessThanItGot: what is kept has C pairs less, until they are too many.
 func TestSVSelectKeepsLessThanItGot(t *testing.T) {
 	r := newRegression(40, 60, 24)

@@ -152,7 +152,12 @@ func TestAdd(t *testing.T) {
 		for range rapid.IntRange(1, 6).Draw(t, "updates") {
 			u := drawUpdate(t, rows, cols)
 			before, half := matrix(u, rows, cols), distrib.Half{Update: u, As: distrib.F16}
+			was, last := sum, want
 			sum, want = distrib.Add(sum, half), plus(want, before)
+			distrib.Add(was, distrib.Dense(before)) // nor what another sum is made of
+			if !slices.Equal(matrix(was, rows, cols), last) {
+				t.Fatal("a first operand changed")
+			}
 			if owned == nil {
 				owned = distrib.AsDense(u)
 			} else {
@@ -171,6 +176,22 @@ func TestAdd(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestSumsShareNoMemory: of one update several sums of factors can be made.
+func TestSumsShareNoMemory(t *testing.T) {
+	one := func(v float32) distrib.Factored {
+		return distrib.Factored{R: 1, J: 8, K: 8, A: slices.Repeat([]float32{v}, 8),
+			B: slices.Repeat([]float32{v}, 8)}
+	}
+	pair := distrib.Add(one(1), one(2)) // whose memory may have room for more
+	a, b := distrib.Add(pair, one(3)), distrib.Add(pair, one(4))
+	if got, want := matrix(a, 8, 8)[0], float32(1+4+9); got != want {
+		t.Errorf("%v, want %v", got, want)
+	}
+	if got, want := matrix(b, 8, 8)[0], float32(1+4+16); got != want {
+		t.Errorf("%v, want %v", got, want)
+	}
 }
 
 // TestAddKeepsSmallForms: what merges into what.

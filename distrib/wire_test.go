@@ -295,6 +295,79 @@ func TestHalfKeepsEverySixteenBits(t *testing.T) {
 	}
 }
 
+// TestHalfRoundsTiesToEven, at all sizes.
+func TestHalfRoundsTiesToEven(t *testing.T) {
+	for as, digits := range map[distrib.DType]int{distrib.F16: 11, distrib.BF16: 8} {
+		unit := math.Ldexp(1, 1-digits)
+		for _, scale := range []float64{1, -8, 1.0 / 64} {
+			for in, want := range map[float64]float64{1 + unit/2: 1, 1 + 3*unit/2: 1 + 2*unit,
+				1 + unit/2 + unit/64: 1 + unit, 2 - unit/2: 2} {
+				send, _ := distrib.RoundTo(distrib.Dense{float32(scale * in)}, as)
+				if got := send.Update.(distrib.Dense)[0]; got != float32(scale*want) {
+					t.Errorf("%v: %v becomes %v, want %v", as, scale*in, got, scale*want)
+				}
+			}
+		}
+	}
+	// Below 2^-14 an f16 is a multiple of 2^-24.
+	tiny := math.Ldexp(1, -24)
+	send, _ := distrib.RoundTo(distrib.Dense{float32(2.5 * tiny), float32(3.5 * tiny)}, distrib.F16)
+	want := distrib.Dense{float32(2 * tiny), float32(4 * tiny)}
+	if got := send.Update.(distrib.Dense); !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// TestFramesThatLie: what a header or a body claims is compared with the shapes.
+func TestFramesThatLie(t *testing.T) {
+	sparse := distrib.Sparse{N: 4, Idx: []uint32{1}, Val: []float32{2}}
+	long := distrib.Sparse{N: 1 << 16, Idx: []uint32{4, 30_000}, Val: []float32{2, 3}}
+	for _, c := range []struct {
+		ref  distrib.Ref
+		u    distrib.Update
+		want string
+	}{
+		{distrib.Ref{Param: 2, N: 1}, sparse, "no parameter 2"},
+		{distrib.Ref{Param: 3, Row: 5, N: 2}, sparse, "rows [5, +2) of parameter 3, which has 6"},
+		{distrib.Ref{Param: 3, Row: 7, N: 1}, sparse, "rows [7, +1) of parameter 3, which has 6"},
+		{distrib.Ref{Param: 3, Row: 1}, sparse, "rows [1, +0) of parameter 3, which has 6"},
+		{distrib.Ref{Param: 3, N: 1}, make(distrib.Dense, 3), "12 bytes for 1 rows of 4 f32"},
+		{distrib.Ref{Param: 3, N: 1}, distrib.Sparse{N: 8, Idx: []uint32{6}, Val: []float32{1}},
+			"a bitmap of more than 4 elements"},
+		{distrib.Ref{Param: 3, N: 5}, sparse, "2 bytes for "},
+		{distrib.Ref{Param: 3}, long, "element 30000 of 24 by its gap"},
+		{distrib.Ref{Param: 3, N: 1}, distrib.Factored{R: 1, J: 2, K: 4, A: make([]float32, 2),
+			B: make([]float32, 4)}, "24 bytes for factors of 1 and 4"},
+	} {
+		f := distrib.Frame{Ref: c.ref, U: c.u}
+		msg, err := distrib.AppendFrame(nil, f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		refuses(t, msg, c.want)
+		if f.Ref.N > 0 {
+			if msg, err = distrib.AppendBatch(nil, []distrib.Frame{f}); err != nil {
+				t.Fatal(err)
+			}
+			refuses(t, msg, c.want)
+		}
+	}
+	for want, b := range map[string][]byte{
+		"less than a header": make([]byte, 39), "it begins with 0x0000": make([]byte, 40),
+	} {
+		refuses(t, b, want)
+	}
+}
+
+func refuses(t *testing.T, msg []byte, want string) {
+	t.Helper()
+	err := distrib.Decode(msg, wireShapes, noFrame)
+	var bad *distrib.FrameError
+	if !errors.As(err, &bad) || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
 // TestHalfShowsDivergence: what is not finite arrives as it is.
 func TestHalfShowsDivergence(t *testing.T) {
 	inf, nan := float32(math.Inf(1)), float32(math.NaN())
