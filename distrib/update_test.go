@@ -181,10 +181,10 @@ func TestAdd(t *testing.T) {
 // TestSumsShareNoMemory: of one update several sums of factors can be made.
 func TestSumsShareNoMemory(t *testing.T) {
 	one := func(v float32) distrib.Factored {
-		return distrib.Factored{R: 1, J: 8, K: 8, A: slices.Repeat([]float32{v}, 8),
-			B: slices.Repeat([]float32{v}, 8)}
+		roomy := append(make([]float32, 0, 64), slices.Repeat([]float32{v}, 8)...)
+		return distrib.Factored{R: 1, J: 8, K: 8, A: roomy, B: slices.Clone(roomy)}
 	}
-	pair := distrib.Add(one(1), one(2)) // whose memory may have room for more
+	pair := distrib.AddOwned(one(1), one(2)) // whose memory has room for more
 	a, b := distrib.Add(pair, one(3)), distrib.Add(pair, one(4))
 	if got, want := matrix(a, 8, 8)[0], float32(1+4+9); got != want {
 		t.Errorf("%v, want %v", got, want)

@@ -322,6 +322,7 @@ func TestHalfRoundsTiesToEven(t *testing.T) {
 func TestFramesThatLie(t *testing.T) {
 	sparse := distrib.Sparse{N: 4, Idx: []uint32{1}, Val: []float32{2}}
 	long := distrib.Sparse{N: 1 << 16, Idx: []uint32{4, 30_000}, Val: []float32{2, 3}}
+	near := distrib.Sparse{N: 1 << 16, Idx: []uint32{4, 25}, Val: []float32{2, 3}}
 	for _, c := range []struct {
 		ref  distrib.Ref
 		u    distrib.Update
@@ -336,6 +337,7 @@ func TestFramesThatLie(t *testing.T) {
 			"a bitmap of more than 4 elements"},
 		{distrib.Ref{Param: 3, N: 5}, sparse, "2 bytes for "},
 		{distrib.Ref{Param: 3}, long, "element 30000 of 24 by its gap"},
+		{distrib.Ref{Param: 3}, near, "element 25 of 24 by its gap"},
 		{distrib.Ref{Param: 3, N: 1}, distrib.Factored{R: 1, J: 2, K: 4, A: make([]float32, 2),
 			B: make([]float32, 4)}, "24 bytes for factors of 1 and 4"},
 	} {
