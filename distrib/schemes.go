@@ -35,6 +35,7 @@ const (
 	takesPace takes = 1 << iota
 	takesFilter
 	takesRule
+	takesEvery
 	takesReduce // and cannot do without
 )
 
@@ -49,15 +50,17 @@ func schemes() []scheme {
 			takesPace | takesFilter | takesRule, planBosen},
 		{"pf", "sums of filtered updates come back along trees", 4, takesFilter, planFlow},
 		{"svb", "every worker sends to every other", 0, takesFilter, planBroadcast},
-		{"orpheus", "each clock to some others, selected factors, averages", 4, takesFilter,
-			planOrpheus},
+		{"orpheus", "each clock to some others, selected factors, averages", 4,
+			takesFilter | takesEvery, planOrpheus},
 		{"exponential", "to those 1, 2, 4 and so on away, who hand on", 8, takesFilter,
 			planExponential},
 		{"halton", "to those at Halton's distances, who hand on", 16, takesFilter, planHalton},
-		{"ring", "a sum over all at every clock", -1, takesReduce, planRing},
-		{"easgd", "workers on their own, drawn to a centre now and then", -1, takesReduce,
-			planElastic},
-		{"average", "workers on their own, averaged now and then", -1, takesReduce, planAveraged},
+		{"ring", "a sum over all at every clock", -1, takesEvery | takesReduce,
+			planRing},
+		{"easgd", "workers on their own, drawn to a centre now and then", -1,
+			takesEvery | takesReduce, planElastic},
+		{"average", "workers on their own, averaged now and then", -1,
+			takesEvery | takesReduce, planAveraged},
 	}
 }
 
@@ -99,6 +102,8 @@ func (s scheme) check(o SchemeOptions) error {
 		{"bandwidth", o.Bandwidth != 0, s.takes&takesPace != 0},
 		{"filter", o.Filter != "", s.takes&takesFilter != 0},
 		{"rule", o.Rule != "", s.takes&takesRule != 0},
+		{"order", o.Order != Random, s.takes&takesPace != 0},
+		{"every", o.Every != 0, s.takes&takesEvery != 0},
 	} {
 		if option.given && !option.has {
 			return fmt.Errorf("scheme %s has no use for option %s", s.name, option.name)

@@ -82,6 +82,8 @@ func TestSchemesSayWhatIsWrong(t *testing.T) {
 		{"bsp", distrib.SchemeOptions{Staleness: &one}, "bsp has no use for option staleness"},
 		{"ssp", distrib.SchemeOptions{Staleness: &less}, "staleness -1 is negative"},
 		{"pf", distrib.SchemeOptions{Bandwidth: 1}, "pf has no use for option bandwidth"},
+		{"pf", distrib.SchemeOptions{Order: distrib.AbsMag}, "pf has no use for option order"},
+		{"svb", distrib.SchemeOptions{Every: 3}, "svb has no use for option every"},
 		{"pf", distrib.SchemeOptions{Rule: "adam"}, "pf has no use for option rule"},
 		{"ring", distrib.SchemeOptions{Filter: "fp16", Reduce: noSum}, "no use for option filter"},
 		{"ring", distrib.SchemeOptions{}, "ring needs a way to add up over workers"},

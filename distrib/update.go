@@ -80,15 +80,34 @@ func (u Factored) AddTo(dst []float32, cols int, scale float32) {
 	}
 }
 
-// addRow adds a piece of row j, from column from on.
+// addRow adds a piece of row j, from column from on: four terms for every element that is
+// loaded and stored, in the order of the sum.
 func (u Factored) addRow(dst []float32, j, from int, scale float32) {
-	for r := range u.R {
-		a := float32(scale * u.A[r*u.J+j])
-		b := u.B[r*u.K+from:][:len(dst)]
+	r, n := 0, len(dst)
+	for ; r+4 <= u.R; r += 4 {
+		a0, b0 := u.pair(r, j, from, n, scale)
+		a1, b1 := u.pair(r+1, j, from, n, scale)
+		a2, b2 := u.pair(r+2, j, from, n, scale)
+		a3, b3 := u.pair(r+3, j, from, n, scale)
+		b0, b1, b2, b3 = b0[:n], b1[:n], b2[:n], b3[:n]
+		for k, d := range dst {
+			d += float32(a0 * b0[k])
+			d += float32(a1 * b1[k])
+			d += float32(a2 * b2[k])
+			dst[k] = d + float32(a3*b3[k])
+		}
+	}
+	for ; r < u.R; r++ {
+		a, b := u.pair(r, j, from, n, scale)
 		for k, v := range b {
 			dst[k] += float32(a * v)
 		}
 	}
+}
+
+// pair is row j's part of pair r.
+func (u Factored) pair(r, j, from, n int, scale float32) (a float32, b []float32) {
+	return float32(scale * u.A[r*u.J+j]), u.B[r*u.K+from:][:n]
 }
 
 // Norm is the Euclidean norm of the matrix, by the products of its factors with each

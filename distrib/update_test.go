@@ -107,7 +107,7 @@ func TestAddToIsTheMatrix(t *testing.T) {
 // TestLargeFactors: blocks of columns change no bit.
 func TestLargeFactors(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
-	u := distrib.Factored{R: 3, J: 2, K: 1300}
+	u := distrib.Factored{R: 7, J: 2, K: 1300}
 	for range u.R * u.J {
 		u.A = append(u.A, float32(rng.NormFloat64()))
 	}
@@ -279,5 +279,36 @@ func TestCheckNamesWhatIsWrong(t *testing.T) {
 		if !errors.As(err, &shape) || err.Error() != c.want {
 			t.Errorf("%v, want %s", err, c.want)
 		}
+	}
+}
+
+// BenchmarkUpdates is how fast updates are added up, and written: bytes of the numbers.
+func BenchmarkUpdates(b *testing.B) {
+	const rows, cols, rank = 512, 512, 32
+	rng := rand.New(rand.NewPCG(1, 1))
+	sparse := distrib.Sparse{N: rows * cols}
+	for i := 0; i < sparse.N; i += 5 {
+		sparse.Idx, sparse.Val = append(sparse.Idx, uint32(i)), append(sparse.Val, 1)
+	}
+	for name, u := range map[string]distrib.Update{
+		"dense":  distrib.Dense(normals(rng, rows*cols)),
+		"sparse": sparse,
+		"factored": distrib.Factored{R: rank, J: rows, K: cols, A: normals(rng, rank*rows),
+			B: normals(rng, rank*cols)},
+	} {
+		dst := make([]float32, rows*cols)
+		b.Run(name+"/add", func(b *testing.B) {
+			b.SetBytes(4 * rows * cols)
+			for range b.N {
+				u.AddTo(dst, cols, 0.5)
+			}
+		})
+		var wire []byte
+		b.Run(name+"/write", func(b *testing.B) {
+			b.SetBytes(int64(u.WireSize()))
+			for range b.N {
+				wire = u.AppendWire(wire[:0])
+			}
+		})
 	}
 }
