@@ -23,8 +23,8 @@ func inRole(v View, role string) []NodeID {
 // rendezvous hashing (Thaler and Ravishankar). Of n servers one more, or one less, moves a
 // block in n, and no other.
 type Shards struct {
-	// Block is how many bytes of rows belong together; 0: 64 KiB. More frames on the wire
-	// are less imbalance.
+	// Block is how many bytes of rows belong together. More frames on the wire are less
+	// imbalance; 0: a 256th of a parameter, but 4 KiB at least and 64 at most.
 	Block int
 	// Tree says along which trees sums are streamed to the workers, where the plan sends
 	// sums; nil: each owner sends to each worker.
@@ -48,7 +48,7 @@ func (s *Shards) Bind(v View, ps []*Param) error {
 	}
 	s.owner, s.rows = nil, nil
 	for p, param := range ps {
-		rows := s.blockRows(param.Cols)
+		rows := s.blockRows(param)
 		var owners []NodeID
 		for b := 0; b*rows < param.Rows; b++ {
 			owners = append(owners, servers[rendezvous(keys, uint64(p)<<32|uint64(b))])
@@ -66,12 +66,12 @@ func (s *Shards) bindTrees(servers, workers []NodeID) (err error) {
 	return err
 }
 
-func (s *Shards) blockRows(cols int) int {
+func (s *Shards) blockRows(p *Param) int {
 	block := s.Block
 	if block == 0 {
-		block = 64 << 10
+		block = min(max(4*p.Rows*p.Cols/256, 4<<10), 64<<10)
 	}
-	return max(1, block/(4*max(cols, 1)))
+	return max(1, block/(4*max(p.Cols, 1)))
 }
 
 // keyOf is what a node is known by from view to view: its address, if it has one.

@@ -72,6 +72,22 @@ func TestShardsMoveLittle(t *testing.T) {
 	}
 }
 
+// TestShardsAreEven: the busiest of eight servers has not half as much again as the mean,
+// of a table of small rows and of a large weight.
+func TestShardsAreEven(t *testing.T) {
+	for _, p := range []*distrib.Param{{Rows: 10_000, Cols: 40}, {Rows: 4096, Cols: 4096}} {
+		s := bound(t, &distrib.Shards{}, viewOf(8), p)
+		rows := make([]int, 8)
+		for r := range int32(p.Rows) {
+			id, _ := s.Owner(distrib.Ref{Row: r, N: 1})
+			rows[id]++
+		}
+		if most := slices.Max(rows); most > p.Rows/8*3/2 {
+			t.Errorf("%d x %d: servers have %v rows", p.Rows, p.Cols, rows)
+		}
+	}
+}
+
 // TestShardsKnowNodesByAddress: who is numbered anew keeps what it has.
 func TestShardsKnowNodesByAddress(t *testing.T) {
 	p := &distrib.Param{Rows: 500, Cols: 64 << 10}
