@@ -84,10 +84,16 @@ func (e *Engine) takeEnd(from NodeID, h header, marks []mark) error {
 func (e *Engine) Joined(ctx context.Context) (Clock, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	err := e.wait(ctx, waiting{ready: func() bool { return e.started && e.moving == nil },
-		what: func() string { return "rows of the epoch that it joins" },
-		who:  func() []NodeID { return e.all }})
+	err := e.joined(ctx)
 	return e.clock, err
+}
+
+func (e *Engine) joined(ctx context.Context) error {
+	return e.wait(ctx, waiting{
+		ready: func() bool { return e.started && (e.moving == nil || !e.moving.joins) },
+		what:  func() string { return "rows of the epoch that it joins" },
+		who:   func() []NodeID { return e.all },
+	})
 }
 
 // takeMove takes what changes views.

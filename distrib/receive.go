@@ -119,7 +119,7 @@ func (e *Engine) inTurn(from NodeID, h header) (bool, error) {
 		e.mu.Lock()
 	}
 	k := e.links[from]
-	if h.epoch != e.cfg.View.Epoch || k == nil || e.lost[from] != nil {
+	if e.premature(h) || h.epoch != e.cfg.View.Epoch || k == nil || e.lost[from] != nil {
 		e.audit.Foreign++
 		return false, nil
 	}

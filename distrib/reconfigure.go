@@ -50,6 +50,11 @@ type move struct {
 func (e *Engine) Reconfigure(ctx context.Context, v View) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if e.moving != nil && e.moving.joins {
+		if err := e.joined(ctx); err != nil {
+			return err
+		}
+	}
 	if err := e.admissible(v); err != nil {
 		return err
 	}
@@ -103,7 +108,8 @@ func (e *Engine) recoverable(v View, m *move) error {
 			continue
 		}
 		if v.has(id) {
-			return fmt.Errorf("distrib: node %d is in the view of epoch %d and is lost", id, v.Epoch)
+			return fmt.Errorf("distrib: node %d is in the view of epoch %d and is lost", id,
+				v.Epoch)
 		}
 		for _, l := range e.lanes {
 			if l.mode == served && contains(l.owners, id) {
@@ -148,7 +154,7 @@ func (e *Engine) drain(ctx context.Context, m *move) error {
 		}
 		err := e.wait(ctx, waiting{
 			ready: func() bool { return len(m.pending()) == 0 }, clock: e.clock,
-			what: func() string { return "the end of an epoch" }, who: m.pending,
+			what: func() string { return "the end of an epoch" }, who: m.pending, moves: true,
 		})
 		if err != nil {
 			return err
@@ -237,14 +243,14 @@ func (e *Engine) switchTo(ctx context.Context, v View, m *move) error {
 	}
 	if !v.has(e.self) {
 		err := e.wait(ctx, waiting{ready: e.delivered, clock: base,
-			what: func() string { return "the last rows" }, who: e.slow})
+			what: func() string { return "the last rows" }, who: e.slow, moves: true})
 		return errors.Join(ErrLeft, err)
 	}
 	e.cfg.Log(fmt.Sprintf("node %d: epoch %d with node %v after node %v, from clock %d",
 		e.self, v.Epoch, e.all, old, base))
 	return e.wait(ctx, waiting{ready: func() bool { return m.ends == uint64(len(m.stay)) },
 		clock: base, what: func() string { return "rows of the new epoch" },
-		who: func() []NodeID { return m.stay }})
+		who: func() []NodeID { return m.stay }, moves: true})
 }
 
 // clockMarks are the clocks of all members as the new view begins.

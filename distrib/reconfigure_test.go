@@ -206,3 +206,129 @@ func TestElastic(t *testing.T) {
 		}
 	}
 }
+
+// TestGoingOnWithout: after a node has died, the others go on without it where it had
+// nothing of its own, with replicas that are equal; where rows died with it, they are told
+// so, and nothing changes.
+func TestGoingOnWithout(t *testing.T) {
+	plans := elasticPlans()
+	for _, name := range []string{"worker", "servers", "sums", "streamed", "all", "ring"} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				plan := plans[name]
+				if name == "worker" {
+					plan = plans["servers"]
+				}
+				without(t, plan, name)
+			})
+		})
+	}
+}
+
+func without(t *testing.T, plan func() distrib.Plan, name string) {
+	net := memnet.NewNetwork(3, memnet.Options{Jitter: 5 * time.Millisecond})
+	view := func(epoch int64, self, n distrib.NodeID) distrib.View {
+		v := viewWith(epoch, self, ids(0, 1, 2)[:n])
+		if name == "worker" && n == 3 {
+			v.Nodes[2].Roles = []string{distrib.RoleWorker}
+		}
+		return v
+	}
+	var ends [3]uint64
+	var wg sync.WaitGroup
+	time.AfterFunc(300*time.Millisecond, func() { net.Kill(2) })
+	for _, id := range ids(0, 1, 2) {
+		e, err := distrib.New(distrib.Config{Transport: net.Node(id), Plan: plan(), Audited: true,
+			View: view(1, id, 3)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		wg.Go(func() {
+			defer net.Node(id).Close()
+			defer e.Close()
+			ends[id] = survive(t, e, name, view(2, id, 2))
+		})
+	}
+	wg.Wait()
+	if ends[0] != ends[1] {
+		t.Errorf("replicas differ")
+	}
+}
+
+// survive works until a node is lost, then changes views, and works on.
+func survive(t *testing.T, e *distrib.Engine, name string, next distrib.View) uint64 {
+	ctx, s := context.Background(), e.Worker(0)
+	p := zeros("w", 8, 3)
+	must(t)(nil, s.Attach(p))
+	step := func() error {
+		_, err := s.Pull(ctx, distrib.Ref{})
+		if err == nil {
+			time.Sleep(10 * time.Millisecond)
+			err = s.Push(ctx, distrib.Ref{Row: int32(next.Self), N: 1}, distrib.Dense{1, 2, 3})
+		}
+		if err == nil {
+			_, err = s.Tick(ctx)
+		}
+		return err
+	}
+	var err error
+	for err == nil {
+		err = step()
+	}
+	var lost *distrib.LostError
+	if next.Self == 2 {
+		return 0
+	}
+	if !errors.As(err, &lost) {
+		t.Errorf("node %d: %v", next.Self, err)
+	}
+	err = e.Reconfigure(ctx, next)
+	var rows *distrib.RowsLostError
+	if name == "servers" {
+		if !errors.As(err, &rows) || rows.Nodes[0] != 2 {
+			t.Errorf("node %d: %v", next.Self, err)
+		}
+		time.Sleep(time.Second) // as long as the other one needs this one
+		return 0
+	}
+	must(t)(nil, err)
+	for range 20 {
+		must(t)(nil, step())
+	}
+	for range 3 {
+		must(t)(s.Tick(ctx))
+	}
+	must(t)(s.Pull(ctx, distrib.Ref{}))
+	if p.Data[0] < 20 || p.Data[3] < 20 {
+		t.Errorf("node %d has %v", next.Self, p.Data)
+	}
+	must(t)(nil, s.Close())
+	<-e.Done()
+	must(t)(nil, e.Audit().Check())
+	return digest(p.Data)
+}
+
+// TestViewsThatCannotBe are refused, and change nothing.
+func TestViewsThatCannotBe(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engines, net := cluster(t, 1, memnet.Options{}, bsp, nil)
+		e, ctx := engines[0], context.Background()
+		if e.Reconfigure(ctx, viewWith(2, 0, ids(0))) == nil {
+			t.Error("a view changes before parameters are attached")
+		}
+		s := e.Worker(0)
+		must(t)(nil, s.Attach(zeros("w", 2, 2)))
+		for _, v := range []distrib.View{viewWith(1, 0, ids(0)), viewWith(2, 3, ids(0, 3)),
+			viewWith(2, 0, ids(0, 0))} {
+			if err := e.Reconfigure(ctx, v); err == nil {
+				t.Errorf("%+v is accepted", v)
+			}
+		}
+		must(t)(s.Tick(ctx))
+		must(t)(nil, e.Reconfigure(ctx, viewWith(7, 0, ids(0))))
+		must(t)(s.Tick(ctx))
+		must(t)(s.Pull(ctx, distrib.Ref{}))
+		must(t)(nil, s.Close())
+		finish(engines, net)
+	})
+}

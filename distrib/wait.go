@@ -14,6 +14,7 @@ type waiting struct {
 	clock Clock
 	what  func() string
 	who   func() []NodeID // are waited for
+	moves bool            // it is part of a change of views, which workers wait for
 }
 
 // wait gives up the lock until something is ready. It ends with the context's error, with
@@ -34,7 +35,7 @@ func (e *Engine) wait(ctx context.Context, w waiting) error {
 			return nil
 		}
 		if len(e.lost) > 0 {
-			if err := e.lostError(e.needed()); err != nil {
+			if err := e.lostError(e.neededFor(w)); err != nil {
 				return err
 			}
 		}
@@ -90,6 +91,17 @@ func (e *Engine) lostError(of []NodeID) error {
 		return nil
 	}
 	return &LostError{Nodes: ids, Epoch: e.cfg.View.Epoch, Err: why}
+}
+
+// neededFor is the nodes without which a wait cannot end.
+func (e *Engine) neededFor(w waiting) []NodeID {
+	switch {
+	case e.moving == nil || e.moving.joins:
+		return e.needed()
+	case w.moves:
+		return e.moving.stay
+	}
+	return nil
 }
 
 // needed is the nodes without which a clock cannot end: owners, and who has not ended.
