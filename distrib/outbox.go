@@ -68,7 +68,7 @@ func (l *lane) box(dest NodeID, paths uint32) *box {
 // merges reports whether entries of different clocks become one: not where each tick
 // sends all of them, so that what is stamped less than a clock can be told from the rest.
 func (l *lane) merges() bool {
-	return l.plan.Up != nil || lazy(l.cons) || l.mode == carry || l.mode == graph
+	return l.plan.Up != nil || lazy(l.cons) || l.mode >= graph
 }
 
 // add merges an update into a box, and returns its item.

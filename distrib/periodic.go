@@ -157,6 +157,12 @@ func Sum(every Clock, sum Reduce) Periodic {
 	}}
 }
 
+// Own folds a node's own updates into its own replica at every clock, and nobody else's:
+// for plans under which replicas meet at barriers only, before [Average] or [Elastic].
+func Own() Periodic {
+	return Sum(1, func(context.Context, Group, []float32) error { return nil })
+}
+
 // Elastic is elastic averaging (Zhang, Choromanska and LeCun, NIPS 2015), synchronous:
 // every n clocks each replica x and a centre move towards each other, x by alpha times
 // their distance, the centre by beta times its distance from the mean of all x. The
