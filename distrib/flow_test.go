@@ -34,7 +34,8 @@ func TestEqualVersionsAreEqual(t *testing.T) {
 		"rounded": func() distrib.Plan {
 			return distrib.Plan{Down: distrib.Deltas, Consistency: distrib.BSP{},
 				Topology: &distrib.Shards{Block: 1},
-				Up:       distrib.Rounding{As: distrib.BF16}, DownF: distrib.Rounding{As: distrib.F16},
+				Up:       distrib.Rounding{As: distrib.BF16},
+				DownF:    distrib.Rounding{As: distrib.F16},
 			}
 		},
 	} {

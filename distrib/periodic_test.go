@@ -126,8 +126,10 @@ func TestAverage(t *testing.T) {
 		}, 1, 8, func(w, c int) float32 { return float32(3 * (1 + w)) })
 		for w := range seen {
 			for _, c := range []int{3, 7} {
-				if got, want := seen[w][c][0], float32(18*(c+1)); got < want-1e-3 || got > want+1e-3 {
-					t.Errorf("%s: worker %d reads %v after clock %d, want %v", name, w, got, c, want)
+				got, want := seen[w][c][0], float32(18*(c+1))
+				if got < want-1e-3 || got > want+1e-3 {
+					t.Errorf("%s: worker %d reads %v after clock %d, want %v", name, w, got, c,
+						want)
 				}
 			}
 		}

@@ -160,6 +160,11 @@ func (e *Engine) drain(ctx context.Context, m *move) error {
 			return err
 		}
 	}
+	err := e.wait(ctx, waiting{ready: e.idle, clock: e.clock, moves: true, who: e.slow,
+		what: func() string { return "the last messages of an epoch" }})
+	if err != nil {
+		return err
+	}
 	m.closed = true
 	for _, l := range e.lanes {
 		if l.server != nil {
