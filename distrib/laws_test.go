@@ -449,3 +449,39 @@ func TestLaws(t *testing.T) {
 		}
 	}
 }
+
+// TestJumpsWakeEverybody: who waits for a clock is answered when the least clock jumps
+// past it, as it does when the slowest worker ends.
+func TestJumpsWakeEverybody(t *testing.T) {
+	for _, demand := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			engines, net := cluster(t, 3, memnet.Options{Latency: time.Millisecond},
+				func() distrib.Plan { return distrib.Plan{Consistency: distrib.SSP{S: 2}} },
+				func(c *distrib.Config) { c.OnDemand = demand })
+			each(engines, func(w int, s distrib.Synchronizer) {
+				ctx, check := context.Background(), must(t)
+				p := zeros("w", 3, 2)
+				check(nil, s.Attach(p))
+				for c := range 4 {
+					if w == 2 && c == 1 {
+						time.Sleep(time.Second)
+						break
+					}
+					u := distrib.Dense{1, 1}
+					check(nil, s.Push(ctx, distrib.Ref{Row: int32(w), N: 1}, u))
+					check(s.Tick(ctx))
+				}
+				begun := time.Now()
+				check(s.Pull(ctx, distrib.Ref{}))
+				if late := time.Since(begun); w < 2 && (late < time.Second || late > 2*time.Second) {
+					t.Errorf("worker %d is woken after %v", w, late)
+				}
+				if w < 2 && p.Data[4] != 1 {
+					t.Errorf("worker %d reads %v", w, p.Data)
+				}
+				check(nil, s.Close())
+			})
+			finish(engines, net)
+		})
+	}
+}

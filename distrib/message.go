@@ -3,6 +3,7 @@ package distrib
 import (
 	"encoding/binary"
 	"fmt"
+	"hash/crc32"
 )
 
 // kind is what a message of the engine is.
@@ -57,8 +58,28 @@ type header struct {
 	marks uint32 // bytes of clocks before the frames
 }
 
-// headLen is how many bytes a header takes.
-const headLen = 2 + 2 + 4 + 4*8 + 2*4
+// headLen is how many bytes a header takes, with a CRC-32C of it and of all that follows
+// and has none of its own.
+const headLen = 2 + 2 + 4 + 4*8 + 2*4 + 4
+
+// bare is the part of a body that has no checksum of its own, as frames and shards do.
+func (h header) bare(body []byte) []byte {
+	if h.kind == kindGet || h.kind == kindGiven {
+		return body
+	}
+	return body[:min(int64(h.marks), int64(len(body)))]
+}
+
+func sumOf(head, bare []byte) uint32 {
+	table := crc32.MakeTable(crc32.Castagnoli)
+	return crc32.Update(crc32.Checksum(head, table), table, bare)
+}
+
+// seal appends a header that fits a body.
+func (h header) seal(body []byte) []byte {
+	b := h.append(nil)
+	return binary.LittleEndian.AppendUint32(b, sumOf(b, h.bare(body)))
+}
 
 func (h header) append(b []byte) []byte {
 	le := binary.LittleEndian
@@ -72,17 +93,21 @@ func (h header) append(b []byte) []byte {
 	return le.AppendUint32(b, h.marks)
 }
 
-func readHeader(b []byte) (header, error) {
+func readHeader(b, body []byte) (header, error) {
 	if len(b) != headLen || b[0] == 0 || kind(b[0]) >= kinds {
 		return header{}, badFrame("%d bytes are no head of a message", len(b))
 	}
 	le := binary.LittleEndian
-	return header{
+	h := header{
 		kind: kind(b[0]), flags: b[1], lane: le.Uint16(b[2:]), root: NodeID(le.Uint32(b[4:])),
 		epoch: int64(le.Uint64(b[8:])), clock: Clock(le.Uint64(b[16:])),
 		seq: le.Uint64(b[24:]), ack: le.Uint64(b[32:]),
 		paths: le.Uint32(b[40:]), marks: le.Uint32(b[44:]),
-	}, nil
+	}
+	if sumOf(b[:headLen-4], h.bare(body)) != le.Uint32(b[headLen-4:]) {
+		return header{}, badFrame("the head of a message is damaged")
+	}
+	return h, nil
 }
 
 // mark is how far the updates of a node are in what has been sent.

@@ -309,7 +309,11 @@ func (e *Engine) message(p *parcel) (*Msg, error) {
 		}
 		m.Body = [][]byte{b}
 	}
-	m.Head = p.head.append(nil)
+	var first []byte
+	if len(m.Body) > 0 {
+		first = m.Body[0] // what has no checksum of its own is in it
+	}
+	m.Head = p.head.seal(first)
 	return m, nil
 }
 
@@ -326,6 +330,9 @@ func (e *Engine) land() {
 			continue
 		}
 		k.onWay[d.class]--
+		if d.err != nil {
+			e.lose(d.to, d.err)
+		}
 		if d.p.head.kind == kindUpdates && !d.p.keeps() {
 			e.forget(k, d.p)
 		}

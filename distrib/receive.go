@@ -10,12 +10,12 @@ type handler struct{ e *Engine }
 // Receive folds a message in.
 func (h handler) Receive(from NodeID, m *Msg) {
 	e := h.e
-	head, err := readHeader(m.Head)
+	body := joined(m)
+	head, err := readHeader(m.Head, body)
 	if err != nil {
 		e.broken(from, err)
 		return
 	}
-	body := joined(m)
 	marks, rest, err := cutMarks(body, head.marks)
 	if err != nil {
 		e.broken(from, err)
