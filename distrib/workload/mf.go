@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"time"
 
 	"github.com/gomem/gomem/distrib"
 )
@@ -26,6 +27,8 @@ type MF struct {
 	Lambda float64
 	Slack  int // clocks that reads may be stale: the last report sees all updates
 
+	// Losses has what workers report added up in a table, for [Worker.Total].
+	Losses bool
 	// Both shares L, too.
 	Both bool
 	// Gradients pushes sums of gradients rather than steps.
@@ -53,13 +56,16 @@ func (m *MF) Check() error {
 }
 
 // Params are the task's shared parameters at the beginning, a worker's own: R, and L if
-// both are shared.
+// both are shared, and the table of losses if there is one.
 func (m *MF) Params() []*distrib.Param {
 	ps := []*distrib.Param{{Name: "mf/r", Rows: m.Data.Cols, Cols: m.Rank,
 		Data: m.begin(m.Data.Cols, 1)}}
 	if m.Both {
 		ps = append(ps, &distrib.Param{Name: "mf/l", Rows: m.Data.Rows, Cols: m.Rank,
 			Data: m.begin(m.Data.Rows, 0)})
+	}
+	if m.Losses {
+		ps = append(ps, tallyParam("mf/loss", m.Epochs, m.Slack))
 	}
 	return ps
 }
@@ -90,7 +96,12 @@ func (m *MF) Run(ctx context.Context, s distrib.Synchronizer, w Worker) error {
 		return err
 	}
 	own, from, to := m.Data.Shard(w.Rank, w.Of)
-	r := &mfRun{MF: m, s: s, w: w, own: own, order: m.order(own.Len(), w.Rank)}
+	r := &mfRun{MF: m, s: s, w: w, own: own, order: m.order(own.Len(), w.Rank),
+		tally: tally{s: s, w: w, total: m.Data.Len()}}
+	if m.Losses {
+		last := len(ps) - 1
+		r.tally.id, r.tally.param = distrib.ParamID(last), ps[last]
+	}
 	r.r = newTable(0, ps[0], 0, m.Data.Cols, m.Gradients)
 	if m.Both {
 		r.l = newTable(1, ps[1], from, to, m.Gradients)
@@ -108,6 +119,7 @@ type mfRun struct {
 	order []int
 	l, r  *table
 	clock distrib.Clock
+	tally tally
 }
 
 func (r *mfRun) run(ctx context.Context) error {
@@ -120,14 +132,7 @@ func (r *mfRun) run(ctx context.Context) error {
 			}
 		}
 	}
-	if err := settle(ctx, r.s, r.Slack); err != nil {
-		return err
-	}
-	if err := r.pull(ctx); err != nil {
-		return err
-	}
-	r.report(sch.epochs)
-	return nil
+	return finish(ctx, r.s, r.Slack, sch.epochs, &r.tally, r.pull, r.progress)
 }
 
 func (r *mfRun) pull(ctx context.Context) error {
@@ -145,7 +150,9 @@ func (r *mfRun) tick(ctx context.Context, epoch, clock int, work []int, rate flo
 			return err
 		}
 		if clock == 0 && k == 0 {
-			r.report(epoch)
+			if err := report(ctx, &r.tally, r.progress(epoch)); err != nil {
+				return err
+			}
 		}
 		a, b := part(len(work), k, pushes)
 		for _, i := range work[a:b] {
@@ -184,14 +191,15 @@ func dot[T number](x, y []T) (sum T) {
 	return sum
 }
 
-// report tells how well the copies do that were just pulled.
-func (r *mfRun) report(epoch int) {
-	p := Progress{Epoch: epoch, Clock: r.clock, Count: r.own.Len()}
+// progress is how well the copies do that were just pulled.
+func (r *mfRun) progress(epoch int) Progress {
+	p := Progress{Worker: r.w.Rank, Epoch: epoch, Clock: r.clock, Count: r.own.Len(),
+		At: time.Now()}
 	for i, v := range r.own.value {
 		e := float64(v - dot(r.l.value(r.own.row[i]), r.r.value(r.own.col[i])))
 		p.Loss += float64(e * e)
 	}
-	r.w.report(p)
+	return p
 }
 
 // Serial runs the task in float64, with all elements and no synchronizer; steps are plain

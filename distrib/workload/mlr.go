@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/gomem/gomem/distrib"
 	"github.com/gomem/gomem/internal/libm"
@@ -22,6 +23,8 @@ type MLR struct {
 	Decay  float64 // what it is multiplied by every epoch, 0: 1
 	Slack  int     // clocks that reads may be stale: the last report sees all updates
 
+	// Losses has what workers report added up in a table, for [Worker.Total].
+	Losses bool
 	// Gradients pushes sums of gradients rather than steps.
 	Gradients bool
 	// Factors pushes what it pushes as sufficient factors, a pair a sample.
@@ -54,10 +57,15 @@ func (m *MLR) Check() error {
 	return nil
 }
 
-// Params are the task's parameters at the beginning, a worker's own.
+// Params are the task's parameters at the beginning, a worker's own: the weights, and the
+// table of losses if there is one.
 func (m *MLR) Params() []*distrib.Param {
 	k, n := m.Train.Classes, m.Train.Features
-	return []*distrib.Param{{Name: "mlr/w", Rows: k, Cols: n, Data: make([]float32, k*n)}}
+	ps := []*distrib.Param{{Name: "mlr/w", Rows: k, Cols: n, Data: make([]float32, k*n)}}
+	if m.Losses {
+		ps = append(ps, tallyParam("mlr/loss", m.Epochs, m.Slack))
+	}
+	return ps
 }
 
 // Run is a worker's part. It attaches [MLR.Params], and leaves the synchronizer open.
@@ -69,7 +77,11 @@ func (m *MLR) Run(ctx context.Context, s distrib.Synchronizer, w Worker) error {
 	if err := s.Attach(ps...); err != nil {
 		return err
 	}
-	r := &mlrRun{MLR: m, s: s, w: w, param: ps[0], own: m.Train.Shard(w.Rank, w.Of)}
+	r := &mlrRun{MLR: m, s: s, w: w, param: ps[0], own: m.Train.Shard(w.Rank, w.Of),
+		tally: tally{s: s, w: w, id: 1, total: m.Train.Len()}}
+	if m.Losses {
+		r.tally.param = ps[1]
+	}
 	return r.run(ctx)
 }
 
@@ -80,6 +92,7 @@ type mlrRun struct {
 	param *distrib.Param
 	own   *Samples
 	clock distrib.Clock
+	tally tally
 }
 
 func (r *mlrRun) run(ctx context.Context) error {
@@ -92,25 +105,25 @@ func (r *mlrRun) run(ctx context.Context) error {
 			}
 		}
 	}
-	if err := settle(ctx, r.s, r.Slack); err != nil {
-		return err
-	}
-	if _, err := r.s.Pull(ctx, distrib.Ref{}); err != nil {
-		return err
-	}
-	r.report(sch.epochs)
-	return nil
+	return finish(ctx, r.s, r.Slack, sch.epochs, &r.tally, r.pull, r.progress)
+}
+
+func (r *mlrRun) pull(ctx context.Context) error {
+	_, err := r.s.Pull(ctx, distrib.Ref{})
+	return err
 }
 
 // tick is one clock's work, on samples [from, to).
 func (r *mlrRun) tick(ctx context.Context, epoch, clock, from, to int, rate float64) error {
 	pushes := max(r.Pushes, 1)
 	for k := range pushes {
-		if _, err := r.s.Pull(ctx, distrib.Ref{}); err != nil {
+		if err := r.pull(ctx); err != nil {
 			return err
 		}
 		if clock == 0 && k == 0 {
-			r.report(epoch)
+			if err := report(ctx, &r.tally, r.progress(epoch)); err != nil {
+				return err
+			}
 		}
 		a, b := part(to-from, k, pushes)
 		u := r.update(from+a, from+b, float32(rate))
@@ -160,15 +173,16 @@ func spread(index []int32, value []float32, n int) []float32 {
 	return x
 }
 
-// report tells how well the copy does that was just pulled.
-func (r *mlrRun) report(epoch int) {
-	p := Progress{Epoch: epoch, Clock: r.clock, Count: r.own.Len()}
+// progress is how well the copy does that was just pulled.
+func (r *mlrRun) progress(epoch int) Progress {
+	p := Progress{Worker: r.w.Rank, Epoch: epoch, Clock: r.clock, Count: r.own.Len(),
+		At: time.Now()}
 	p.Loss, p.Errors = score(r.own, r.param.Data)
 	if r.Test != nil && r.w.Rank == 0 {
 		_, p.TestErrors = score(r.Test, r.param.Data)
 		p.TestCount = r.Test.Len()
 	}
-	r.w.report(p)
+	return p
 }
 
 type number interface{ float32 | float64 }

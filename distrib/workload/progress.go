@@ -16,6 +16,9 @@ type Worker struct {
 	Rank, Of int // among all workers
 	// Report is called by the worker at the beginning, after every epoch and at the end.
 	Report func(Progress) // nil: nobody asks
+	// Total is called by worker 0 with what all workers reported of an epoch, once it knows;
+	// the task must have Losses. Epochs come in order, each once.
+	Total func(Progress) // nil: nobody asks
 	// Compute is called after each share of a clock's work, which is 1 over the pushes in
 	// a clock: an emulation of slow machines waits there.
 	Compute func(ctx context.Context, share float64) error // nil: nothing
@@ -43,7 +46,6 @@ func (w Worker) check() error {
 
 func (w Worker) report(p Progress) {
 	if w.Report != nil {
-		p.Worker, p.At = w.Rank, time.Now()
 		w.Report(p)
 	}
 }
