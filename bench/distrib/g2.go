@@ -62,7 +62,8 @@ func staleness(t *testing.T, w io.Writer, quick bool) error {
 	if quick {
 		n, slows = 10, stragglers[3:]
 	}
-	schemes := []scheme{pushPull(), ring(), ssp("SSP 0", 0), ssp("SSP 1", 1), ssp("SSP 3", 3)}
+	schemes := []scheme{pushPull(), ring(), ssp("SSP 0", 0), ssp("SSP 1", 1), ssp("SSP 3", 3),
+		ssp("SSP 6", 6)}
 	alone, err := staleWorld().run(t, schemes[0], steps(n, 0, slow{}))
 	if err != nil {
 		return err

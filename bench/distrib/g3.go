@@ -30,12 +30,25 @@ func ratings(quick bool) *workload.MF {
 func ratingsTask(quick bool, gradients bool, rates ...float64) task {
 	m := ratings(quick)
 	m.Gradients = gradients
-	return task{epochs: m.Epochs, target: .1, compute: time.Second, slow: slow{},
-		rates: rates, at: func(rate float64) runner {
+	return taskOf(m, time.Second, rates)
+}
+
+// taskOf is a factorisation whose clocks take so long.
+func taskOf(m *workload.MF, compute time.Duration, rates []float64) task {
+	return task{epochs: m.Epochs, target: .1, compute: compute, rates: rates,
+		at: func(rate float64) runner {
 			c := *m
 			c.Rate = rate
 			return &c
 		}}
+}
+
+// often is the same task with a clock where the other one has a push: what a plain server
+// does with more bandwidth.
+func often(quick bool, rates []float64) task {
+	m := ratings(quick)
+	m.Clocks, m.Pushes = m.Pushes, 1
+	return taskOf(m, time.Second/time.Duration(m.Clocks), rates)
 }
 
 // managed is managed communication with a budget a node, in bytes a second.
@@ -62,6 +75,10 @@ func communication(t *testing.T, w io.Writer, quick bool) error {
 	}
 	heading(w, "scheme", "budget", "step size", "epochs", "seconds", "MB")
 	if err := compare(t, w, place, k, ssp("BSP, eager", 0), ""); err != nil {
+		return err
+	}
+	if err := compare(t, w, place, often(quick, k.rates), ssp("BSP, a clock a push", 0),
+		""); err != nil {
 		return err
 	}
 	for _, budget := range budgets {
