@@ -1,6 +1,7 @@
 package gomem
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -42,7 +43,7 @@ func fetchesOf(t Target, p *plan.Plan, inputs map[string]graph.Value) []fetch {
 }
 
 // fetchLeaves puts the fetches that leaves have into out, before a step.
-func (t *target) fetchLeaves(out []Tensor, feeds Feeds) error {
+func (t *target) fetchLeaves(ctx context.Context, out []Tensor, feeds Feeds) error {
 	for i, f := range t.fetches {
 		switch f.kind {
 		case graph.KindInput:
@@ -50,6 +51,9 @@ func (t *target) fetchLeaves(out []Tensor, feeds Feeds) error {
 		case graph.KindConstant:
 			out[i] = f.part(f.leaf.Node.Data)
 		case graph.KindVariable:
+			if err := t.exec.Settle(ctx, f.leaf.Node.Name); err != nil {
+				return fmt.Errorf("fetch %s: %w", f.at.Value, err)
+			}
 			if err := t.fetch(&out[i], f); err != nil {
 				return err
 			}

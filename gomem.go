@@ -288,6 +288,9 @@ func (s *Session) Close() error {
 	if s.device == nil {
 		return nil
 	}
+	if len(s.targets) > 0 {
+		s.targets[0].exec.Abandon()
+	}
 	d := s.device
 	s.device = nil
 	return d.Close()

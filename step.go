@@ -82,7 +82,7 @@ func (s *Session) step(ctx context.Context, name string, feeds Feeds) ([]Tensor,
 		return nil, err
 	}
 	out := make([]Tensor, len(t.fetches))
-	if err := t.fetchLeaves(out, feeds); err != nil {
+	if err := t.fetchLeaves(ctx, out, feeds); err != nil {
 		return nil, err
 	}
 	t.exec.Begin()

@@ -28,7 +28,8 @@ func (s *Session) Variables() []graph.Value {
 	return out
 }
 
-// Get copies the value of a variable. The error wraps [ErrTorn] if a step that
+// Get copies the value of a variable; of one that workers share, the fresh one, for which
+// it waits. The error wraps [ErrTorn] if a step that
 // failed had begun to write it.
 func (s *Session) Get(v graph.Value) (Tensor, error) {
 	s.mu.Lock()

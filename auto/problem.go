@@ -23,6 +23,8 @@ type Problem struct {
 	inputs  []int32 // the values that are fed, by creation
 	fetches []int32 // the fetched values, in order
 	feeds   int64   // host bytes of the inputs
+
+	exchanges bool // the graph has values that workers exchange
 }
 
 // op is an execution that the program has at least once.
@@ -100,7 +102,7 @@ type group struct {
 func New(p *pass.Program, m machine.Model) *Problem {
 	x := extraction{Problem: &Problem{program: p}, model: m, parts: map[part]int32{},
 		hosted: p.Hosted()}
-	if x.hosted != nil {
+	if x.exchanges = x.hosted != nil; x.exchanges {
 		x.overwrites = p.Overwrites()
 	}
 	x.groupLeaves()

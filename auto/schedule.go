@@ -33,7 +33,7 @@ func (pr *Problem) Schedule(d *Decision) *pass.Schedule {
 			{Name: "in", Engine: space.CopyIn}, {Name: "out", Engine: space.CopyOut},
 			{Name: "host", Engine: space.HostCompute}},
 	}}
-	if slices.ContainsFunc(pr.ops, func(o op) bool { return o.side != neither }) {
+	if pr.exchanges {
 		w.s.Streams = append(w.s.Streams, pass.Stream{Name: "send", Engine: space.Send},
 			pass.Stream{Name: "await", Engine: space.Await})
 	}

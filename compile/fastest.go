@@ -241,6 +241,7 @@ func (j *job) scheduled(ctx context.Context, x *problem, d *auto.Decision, o Opt
 		use.HostBytes = host
 		passes = append(passes, spill.Pass(use))
 	}
+	passes = append(passes, sharing(program.Graph)...)
 	timings, err := pass.Run(ctx, &program, passes)
 	if err != nil {
 		return nil, err

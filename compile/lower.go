@@ -96,6 +96,11 @@ func (l *lowering) event(i int) {
 	switch {
 	case e.Copies():
 		step.Do = l.copies(e)
+	case n.Leaf() && len(e.In) > 0:
+		at := l.ref(e.In[0], 0)
+		step.Do = plan.Send{In: []plan.Ref{at}, Out: at, Bytes: n.Out[0].Bytes(), How: *n.Shared}
+	case n.Leaf():
+		step.Do = plan.Await{At: l.ref(e.Out[0], 0), Bytes: n.Out[0].Bytes()}
 	case sends:
 		step.Do = plan.Send{In: l.operands(e, n), Out: l.ref(e.Out[0], 0),
 			Bytes: n.Out[0].Bytes(), How: exchange.How}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/gomem/gomem/auto"
@@ -391,10 +392,19 @@ func (j *job) schedule(w way) pass.Pass {
 
 // sketched is the sketch of a program that has been decided about, by the last passes.
 func sketched(ctx context.Context, p *pass.Program, last []pass.Pass) (*sketch, error) {
+	last = append(last, sharing(p.Graph)...)
 	if _, err := pass.Run(ctx, p, last); err != nil {
 		return nil, err
 	}
 	return newSketch(p.Schedule), nil
+}
+
+// sharing is the pass for variables that workers share, if there are some.
+func sharing(g *graph.Graph) []pass.Pass {
+	if slices.ContainsFunc(g.Nodes(), func(n *graph.Node) bool { return n.Shared != nil }) {
+		return []pass.Pass{schedule.Share()}
+	}
+	return nil
 }
 
 // load is what the plan of a way takes at least.

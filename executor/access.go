@@ -1,24 +1,33 @@
 package executor
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/gomem/gomem/plan"
 )
 
-// Write puts data into the slot of a leaf. No step may be running.
+// Write puts data into the slot of a leaf, once the network does not have it. No step may
+// be running.
 func (e *Executor) Write(b plan.Binding, data []byte) error {
 	s := e.plan.Slots[b.Slot]
 	if err := fits(b.Name, s.Bytes, data); err != nil {
 		return err
 	}
+	if err := e.Settle(context.Background(), b.Name); err != nil {
+		return err
+	}
 	return e.memory[s.Space].Write(s.Off, data)
 }
 
-// Read copies the slot of a leaf. No step may be running.
+// Read copies the slot of a leaf, once the network does not have it. No step may be
+// running.
 func (e *Executor) Read(b plan.Binding, data []byte) error {
 	s := e.plan.Slots[b.Slot]
 	if err := fits(b.Name, s.Bytes, data); err != nil {
+		return err
+	}
+	if err := e.Settle(context.Background(), b.Name); err != nil {
 		return err
 	}
 	return e.memory[s.Space].Read(s.Off, data)

@@ -24,13 +24,15 @@ type flight struct {
 func (e *Executor) send(i int, do plan.Send) (device.Task, error) {
 	s := e.plan.Steps[i]
 	n := e.graph.Node(s.Node)
-	f := &flight{}
-	f.Exchange, _ = n.Sends()
-	e.flights[n.ID] = f
+	f := e.flight(n)
 	c := device.Call{Engine: e.plan.Streams[s.Stream].Engine, Step: i, Name: s.Name,
 		What: do.What(), Data: e.region(do.Out, do.Bytes)}
 	for k, r := range do.In {
-		c.In = append(c.In, e.region(r, n.In[k].Type().Bytes()))
+		bytes := do.Bytes
+		if k > 0 {
+			bytes = n.In[k].Type().Bytes()
+		}
+		c.In = append(c.In, e.region(r, bytes))
 	}
 	c.Do = func(stop <-chan struct{}, in [][]byte, data []byte) error {
 		if e.network == nil || len(in) > 1 && !f.Due(scalar(in[1])) {
@@ -43,35 +45,81 @@ func (e *Executor) send(i int, do plan.Send) (device.Task, error) {
 	return e.device.Call(c)
 }
 
+// flight is the exchange of what a node sends.
+func (e *Executor) flight(n *graph.Node) *flight {
+	if n.Shared != nil {
+		f := e.shared[n.Name]
+		if f == nil {
+			f = &flight{Exchange: graph.Exchange{Name: n.Name, How: *n.Shared}}
+			e.shared[n.Name] = f
+		}
+		return f
+	}
+	f := e.flights[n.ID]
+	if f == nil {
+		f = &flight{}
+		f.Exchange, _ = n.Sends()
+		e.flights[n.ID] = f
+	}
+	return f
+}
+
 // scalar is an f32[].
 func scalar(b []byte) float32 { return math.Float32frombits(binary.NativeEndian.Uint32(b)) }
 
 // await makes the task of an await, whose send comes before it in the plan.
 func (e *Executor) await(i int, do plan.Await) (device.Task, error) {
 	s := e.plan.Steps[i]
-	f := e.flights[e.graph.Node(s.Node).In[0].Node.ID]
+	n := e.graph.Node(s.Node)
+	if n.Shared == nil {
+		n = n.In[0].Node
+	}
+	f := e.flight(n)
 	return e.device.Call(device.Call{Engine: e.plan.Streams[s.Stream].Engine, Step: i,
 		Name: s.Name, What: do.What(), Data: e.region(do.At, do.Bytes),
 		Do: func(stop <-chan struct{}, _ [][]byte, _ []byte) error {
-			if !f.away {
-				return nil
-			}
-			err := e.network.Await(during{e.run, stop}, f.Name)
-			f.away = err != nil
-			return err
+			return e.land(during{e.run, stop}, f)
 		}})
 }
 
-// abandon has the network let go of what a run that failed has left with it.
-func (e *Executor) abandon() {
+// land waits for an exchange, if there is one.
+func (e *Executor) land(ctx context.Context, f *flight) error {
+	if !f.away {
+		return nil
+	}
+	err := e.network.Await(ctx, f.Name)
+	f.away = err != nil
+	return err
+}
+
+// Settle waits until the network does not have a variable, which may then be read and
+// written. No run may be under way.
+func (e *Executor) Settle(ctx context.Context, variable string) error {
+	if f := e.shared[variable]; f != nil {
+		return e.land(ctx, f)
+	}
+	return nil
+}
+
+// Abandon has the network let go of all that it has, and returns the names of the
+// variables among that: they are neither what was sent nor, for certain, what comes of it.
+// No run may be under way.
+func (e *Executor) Abandon() (variables []string) {
 	away := false
 	for _, f := range e.flights {
 		away = away || f.away
 		f.away = false
 	}
-	if away {
+	for name, f := range e.shared {
+		if f.away {
+			variables = append(variables, name)
+		}
+		f.away = false
+	}
+	if away || len(variables) > 0 {
 		e.network.Abandon()
 	}
+	return variables
 }
 
 // during is a run's context, which ends when the device stops as well.

@@ -21,11 +21,13 @@ import (
 type Streams struct {
 	device  device.Device
 	started map[plan.Stream]device.Stream
+	shared  map[string]*flight // variables that workers share, by name
 }
 
 // NewStreams makes an empty set; streams start when a plan first names them.
 func NewStreams(d device.Device) *Streams {
-	return &Streams{device: d, started: map[plan.Stream]device.Stream{}}
+	return &Streams{device: d, started: map[plan.Stream]device.Stream{},
+		shared: map[string]*flight{}}
 }
 
 func (s *Streams) get(p plan.Stream) (device.Stream, error) {
@@ -55,6 +57,7 @@ type Executor struct {
 	network Network         // nil if there is one worker
 	run     context.Context // of the run under way
 	flights map[graph.NodeID]*flight
+	shared  map[string]*flight // of all plans of the session
 }
 
 // work is a run of consecutive steps on one stream, of which only the first
@@ -76,7 +79,7 @@ func New(d device.Device, streams *Streams, memory []device.Memory, p *plan.Plan
 	}
 	e := &Executor{device: d, plan: p, graph: g, memory: memory,
 		fixed: make([]int64, len(p.Spaces)), peak: make([]int64, len(p.Spaces)),
-		begun: make([]uint64, len(p.Streams)), flights: map[graph.NodeID]*flight{}}
+		begun: make([]uint64, len(p.Streams)), flights: map[graph.NodeID]*flight{}, shared: streams.shared}
 	for _, s := range p.Streams {
 		st, err := streams.get(s)
 		if err != nil {

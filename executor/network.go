@@ -17,18 +17,20 @@ type Exchange struct {
 }
 
 // Network carries the exchanges of a job's steps. All workers send the same names, of
-// the same types, in the same order, whatever their plans; with every name awaited once
-// in the step that sent it. Send and Await are called from two goroutines at the same
+// the same types, in the same order, whatever their plans. Every name is awaited once, in
+// the step that sent it; a variable that workers share, which a step sends when it has
+// updated it, in the next that touches it, or by who asks the session for it. Send and Await are called from two goroutines at the same
 // time, each for one exchange after the other.
 type Network interface {
-	// Send takes a value, whose Data is the network's until Await of its name has
-	// returned without an error. It may block while there is no room for more.
+	// Send takes a value, whose Data, in the machine's order of bytes, is the network's
+	// until Await of its name has returned without an error. It may block while there is no room for more.
 	Send(ctx context.Context, x Exchange) error
 	// Await returns once Data is what the exchange has made of all workers' values, the
 	// same bits on each of them.
 	Await(ctx context.Context, name string) error
 	// Abandon gives up what has been sent and not been awaited, and returns once no Data
 	// is touched any more. It is called after a step that failed, or whose context
-	// ended, while neither Send nor Await is under way.
+	// ended, and when a session is closed, if there is any; while neither Send nor Await
+	// is under way.
 	Abandon()
 }

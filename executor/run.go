@@ -78,8 +78,8 @@ func (e *Executor) Run(ctx context.Context) error {
 		err = e.account()
 	}
 	if err != nil {
-		e.abandon()
-		return &RunError{Torn: e.torn(), Err: e.explain(err)}
+		away := e.Abandon()
+		return &RunError{Torn: e.torn(away), Err: e.explain(err)}
 	}
 	return nil
 }
@@ -127,9 +127,9 @@ func (w *work) queue() {
 	}
 }
 
-// torn names the variables that steps of this run have begun to write.
-func (e *Executor) torn() []string {
-	var names []string
+// torn names the variables that steps of this run have begun to write, and those that the
+// network had.
+func (e *Executor) torn(names []string) []string {
 	for _, w := range e.writes {
 		if e.streams[w.stream].Begun()-e.begun[w.stream] > w.ordinal {
 			names = append(names, w.variable)

@@ -61,6 +61,9 @@ func (w *digester) node(n *Node) {
 	if n.Kind == KindVariable {
 		w.init(n.Init)
 	}
+	if n.Shared != nil {
+		w.text("shared " + n.Shared.String())
+	}
 	w.number(len(n.Data.Data))
 	if len(n.Data.Data) > 0 {
 		w.flush()

@@ -111,6 +111,28 @@ func (n *Node) Exchanges() bool {
 	return sends || n.Awaits()
 }
 
+// Share says of a variable, f32, that other workers write it too: a step awaits its fresh
+// value before anything reads it, and sends it as soon as its update is done, under its own
+// name. The network has its bytes from then on until the next step awaits them, which may
+// be much later: so steps go on while values travel.
+func (g *Graph) Share(v Value, how How) {
+	err := how.Check()
+	switch {
+	case !v.Valid():
+		return
+	case v.Graph() != g || v.Node.Kind != KindVariable:
+		err = fmt.Errorf("%s is shared, but is no variable of the graph", v)
+	case v.Type().DType != F32:
+		err = fmt.Errorf("%s is %s: want f32 to share it", v, v.Type())
+	}
+	if err != nil {
+		g.Fail(err)
+		return
+	}
+	v.Node.Shared = &how
+	g.sum.Store(nil)
+}
+
 // verifyExchanges proves that what is sent is awaited once, and read by nobody else.
 func (g *Graph) verifyExchanges() error {
 	awaited := map[NodeID]bool{}

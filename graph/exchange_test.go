@@ -92,3 +92,20 @@ func TestExchangesAreInOrder(t *testing.T) {
 		}
 	}
 }
+
+// TestShareIsInTheDigest: a plan for a variable of one's own is not for a shared one.
+func TestShareIsInTheDigest(t *testing.T) {
+	digest := func(share func(g *graph.Graph, w graph.Value)) string {
+		g := graph.New()
+		w := g.Variable("w", tensor.Of(graph.F32, 2), graph.Init{})
+		g.Digest() // which it must not remember
+		share(g, w)
+		return g.Digest()
+	}
+	own := digest(func(*graph.Graph, graph.Value) {})
+	mean := digest(func(g *graph.Graph, w graph.Value) { g.Share(w, graph.How{}) })
+	ring := digest(func(g *graph.Graph, w graph.Value) { g.Share(w, graph.How{Via: "ring"}) })
+	if own == mean || mean == ring || own == ring {
+		t.Errorf("digests are %s, %s and %s", own, mean, ring)
+	}
+}

@@ -54,6 +54,7 @@ type Node struct {
 	Mutates int         // update: In[:Mutates] are the variables it writes
 	State   bool        // variable: optimizer state rather than a parameter
 	Init    Init        // variable: its value before the first step
+	Shared  *How        // variable: other workers write it too, see [Graph.Share]
 	Data    tensor.View // constant: its value
 
 	graph   *Graph

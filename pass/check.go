@@ -98,6 +98,12 @@ func (s *Schedule) checkCopy(e *Event, written []bool) error {
 
 // checkExecution proves that an execution finds its operands.
 func (s *Schedule) checkExecution(e *Event, n *graph.Node, written []bool) error {
+	if n.Shared != nil {
+		if len(e.Out) != 1 || s.Stays[e.Out[0]].Value != n.Value(0) || !s.Stays[e.Out[0]].Fixed {
+			return fmt.Errorf("is an exchange of stays %v", e.Out)
+		}
+		return nil
+	}
 	if len(e.In) != len(n.In) || len(e.Out) != len(n.Out) {
 		return fmt.Errorf("%d operands and %d results: want %d and %d", len(e.In), len(e.Out),
 			len(n.In), len(n.Out))

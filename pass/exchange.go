@@ -7,13 +7,16 @@ import (
 )
 
 // Hosted marks, by node, what is on the host since workers exchange values: exchanges,
-// all that depends on what they bring, the variables and constants that these touch, and
-// the updates of such variables. So a variable is updated where its gradient is when it
-// has come back, and no exchange has to do with the device. It is a matter of the whole
-// graph, so that all of its targets agree; nil if there are no exchanges.
+// all that depends on what they bring, the variables and constants that these touch,
+// variables that workers share, and the updates of such variables. So a variable is updated
+// where its gradient is when it has come back, and no exchange has to do with the device.
+// It is a matter of the whole graph, so that all of its targets agree; nil if there are no
+// exchanges.
 func (p *Program) Hosted() []bool {
 	nodes := p.Graph.Nodes()
-	first := slices.IndexFunc(nodes, func(n *graph.Node) bool { return n.Exchanges() })
+	first := slices.IndexFunc(nodes, func(n *graph.Node) bool {
+		return n.Exchanges() || n.Shared != nil
+	})
 	if first < 0 {
 		return nil
 	}
@@ -21,6 +24,8 @@ func (p *Program) Hosted() []bool {
 	for _, n := range nodes[first:] {
 		if n.Exchanges() || slices.ContainsFunc(n.In, h.brings) {
 			h.mark(n)
+		} else if n.Shared != nil {
+			h.leaf(n)
 		}
 	}
 	return h.marks
@@ -43,13 +48,17 @@ func (h *hosted) mark(n *graph.Node) {
 	h.marks[n.ID] = true
 	for _, v := range n.In {
 		root, _ := v.Resolve()
-		if k := root.Node.Kind; k != graph.KindVariable && k != graph.KindConstant {
-			continue
+		if k := root.Node.Kind; k == graph.KindVariable || k == graph.KindConstant {
+			h.leaf(root.Node)
 		}
-		h.marks[root.Node.ID] = true
-		for _, w := range h.graph.Writers(root.Node.ID) {
-			h.mark(w)
-		}
+	}
+}
+
+// leaf puts a variable or constant on the host, with the updates of it.
+func (h *hosted) leaf(n *graph.Node) {
+	h.marks[n.ID] = true
+	for _, w := range h.graph.Writers(n.ID) {
+		h.mark(w)
 	}
 }
 

@@ -32,7 +32,9 @@ func (do Await) verify(v *verifier, i int, n *graph.Node, engine space.Engine) e
 	switch {
 	case engine != space.Await:
 		return v.fail(i, "", "awaits on a stream that %s", engine.Name(v.plan.SpaceName))
-	case !n.Awaits():
+	case n.Shared != nil && do.Bytes == n.Out[0].Bytes():
+		return v.home(i, do.At, do.Bytes)
+	case n.Shared == nil && !n.Awaits():
 		return v.fail(i, "", "awaits: the node is %s", n.OpName())
 	case do.Bytes != n.Out[0].Bytes():
 		return v.fail(i, "", "awaits %d bytes of %s", do.Bytes, n.Out[0])
@@ -45,6 +47,11 @@ func (do Await) replay(r *replay, step int) error {
 	n := r.graph.Node(r.plan.Steps[step].Node)
 	c := &r.held[do.At.Slot]
 	switch {
+	case n.Shared != nil && (!c.flying || c.value != n.Value(0) || c.updated):
+		return r.fail(step, "", "awaits %s in slot %d, which holds %s", n.Name, do.At.Slot, c.value)
+	case n.Shared != nil:
+		c.flying = false
+		return nil
 	case !r.live[n.ID]:
 		return r.fail(step, "", "runs a dead node")
 	case !c.flying || c.value != n.In[0]:

@@ -25,7 +25,8 @@ func (v *verifier) contents() error {
 	for _, list := range [][]Binding{v.plan.Feeds, v.plan.Variables} {
 		for _, b := range list {
 			n := v.graph.Node(b.Node)
-			r.held[b.Slot] = content{value: n.Value(0), bytes: n.Out[0].Bytes(), begun: true}
+			r.held[b.Slot] = content{value: n.Value(0), bytes: n.Out[0].Bytes(), begun: true,
+				flying: n.Shared != nil}
 		}
 	}
 	for i := range v.plan.Steps {
@@ -44,12 +45,17 @@ func (v *verifier) contents() error {
 	return r.fetched()
 }
 
-// latest demands that a variable that is updated is so where it is bound.
+// latest demands that a variable that is updated is so where it is bound, and that the
+// network has it if workers share it.
 func (r *replay) latest() error {
 	for _, b := range r.plan.Variables {
 		if r.updated[b.Node] && !r.held[b.Slot].updated {
 			return r.fail(-1, b.Name, "slot %d has the variable from before its update when the "+
 				"step ends", b.Slot)
+		}
+		if shared := r.graph.Node(b.Node).Shared; shared != nil && r.updated[b.Node] &&
+			!r.held[b.Slot].flying {
+			return r.fail(-1, b.Name, "is updated and not sent when the step ends")
 		}
 	}
 	return nil

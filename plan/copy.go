@@ -116,6 +116,9 @@ func (do Copy) replay(r *replay, step int) error {
 	if src.flying {
 		return r.fail(step, "", "copies %s, which the network has", src.value)
 	}
+	if old := r.held[do.Dst.Slot]; old.flying {
+		return r.fail(step, "", "writes over %s, which the network has", old.value)
+	}
 	if do.Why == WriteBack && !src.updated {
 		return r.fail(step, "", "writes %s back before its update", src.value)
 	}

@@ -23,7 +23,9 @@
 //   - What is sent to other workers is the network's until it is awaited, in the same
 //     bytes: no step reads, writes or copies them in between. Sends are in the graph's
 //     order, which is the same on all workers, whatever their plans; so no worker waits
-//     for what another sends only after it has had what it waits for.
+//     for what another sends only after it has had what it waits for. Of a variable that
+//     workers share, the network may have the bytes when the step starts: it is awaited
+//     before anything else touches it, and sent after its update.
 //   - No more partitions are in flight than its window w has: when a step of
 //     partition p+w starts, every step of partition p is done.
 //   - Every live node runs: an update once, a pure operation as often as its

@@ -79,7 +79,8 @@ func TestExchanges(t *testing.T) {
 			"step 3 (send): sends 1 operands for their mean: the node is send of 1, for their " +
 				"mean/ring"},
 		{"sum <- 1 2", "sum <- 1",
-			"step 4 (send_2): sends 1 operands for their sum: the node is send of 2, for their sum"},
+			"step 4 (send_2): sends 1 operands for their sum: the node is send of 2, for " +
+				"their sum"},
 		{"send 5 8 mean", "send 5 4 mean", "step 3 (send): sends 4 bytes of f32[2]"},
 		{"send 6 8 sum <- 1 2", "send 1 8 sum <- 1 2",
 			"step 6 (await_2): awaits send_2 in slot 6, which holds none"},

@@ -61,6 +61,8 @@ func (do Send) verify(v *verifier, i int, n *graph.Node, engine space.Engine) er
 	switch {
 	case engine != space.Send:
 		return v.fail(i, "", "sends on a stream that %s", engine.Name(v.plan.SpaceName))
+	case n.Shared != nil:
+		return do.verifyShared(v, i, n)
 	case !ok || do.How != x.How || len(do.In) != len(n.In):
 		return v.fail(i, "", "sends %d operands for their %s: the node is %s of %d, for their %s",
 			len(do.In), do.How, n.OpName(), len(n.In), x.How)
@@ -76,18 +78,41 @@ func (do Send) verify(v *verifier, i int, n *graph.Node, engine space.Engine) er
 	return v.aligned(i, do.Out, n.Out[0], "result", 0)
 }
 
+// verifyShared proves that a send is of a variable that workers share, where it is bound.
+func (do Send) verifyShared(v *verifier, i int, n *graph.Node) error {
+	if len(do.In) != 1 || do.In[0] != do.Out || do.How != *n.Shared ||
+		do.Bytes != n.Out[0].Bytes() {
+		return v.fail(i, "", "sends %d bytes for their %s: the variable is %s, for their %s",
+			do.Bytes, do.How, n.Out[0], n.Shared)
+	}
+	return v.home(i, do.Out, do.Bytes)
+}
+
+// home proves that an exchange is of all of the slot of a variable.
+func (v *verifier) home(i int, at Ref, bytes int64) error {
+	if err := v.whole(i, at, bytes, space.Host, true); err != nil {
+		return err
+	}
+	if s := &v.plan.Slots[at.Slot]; !s.Fixed {
+		return v.fail(i, "", "exchanges slot %d (%s), which is no variable's", at.Slot, s.Value)
+	}
+	return nil
+}
+
 // replay proves, beside what it does of a launch, that sends are in the graph's order,
 // which is the same on all workers: so none can wait for what another sends later.
 func (do Send) replay(r *replay, step int) error {
 	n := r.graph.Node(r.plan.Steps[step].Node)
 	switch {
+	case n.Shared != nil:
+		return do.share(r, step, n)
 	case !r.live[n.ID]:
 		return r.fail(step, "", "runs a dead node")
 	case r.ran[n.ID]:
 		return r.fail(step, "", "sends twice")
 	case r.sent > n.ID:
 		return r.fail(step, "", "sends after %s, which comes later in the graph",
-			r.graph.Node(r.sent).Name)
+			r.graph.Node(r.sent%graph.NodeID(r.graph.Len())).Name)
 	}
 	r.ran[n.ID], r.sent = true, n.ID
 	if err := r.reads(step, n, do.In); err != nil {
@@ -98,6 +123,22 @@ func (do Send) replay(r *replay, step int) error {
 		return r.fail(step, "", "gives the network the bytes of operand %d", k)
 	}
 	return r.write(step, do.Out.Slot, content{value: n.Value(0), bytes: do.Bytes, flying: true})
+}
+
+// share gives the network a variable after its update. Those come after all other sends,
+// in the graph's order too.
+func (do Send) share(r *replay, step int, n *graph.Node) error {
+	c := &r.held[do.Out.Slot]
+	place := n.ID + graph.NodeID(r.graph.Len())
+	switch {
+	case c.value != n.Value(0) || c.flying || !c.updated:
+		return r.fail(step, "", "sends %s, which is not updated in slot %d", n.Name, do.Out.Slot)
+	case r.sent >= place:
+		return r.fail(step, "", "sends after %s, which comes later in the graph",
+			r.graph.Node(r.sent-graph.NodeID(r.graph.Len())).Name)
+	}
+	r.sent, c.flying = place, true
+	return nil
 }
 
 // touches reports whether an operand from one on is in the slot that is sent.

@@ -28,7 +28,7 @@ func Order(programs ...*pass.Program) []graph.NodeID {
 	var list []graph.NodeID
 	price := make([]float64, g.Len()) // of a byte on the disk
 	for _, n := range g.Nodes() {
-		if n.Kind == graph.KindVariable || n.Kind == graph.KindConstant {
+		if (n.Kind == graph.KindVariable || n.Kind == graph.KindConstant) && n.Shared == nil {
 			bytes := float64(max(1, n.Out[0].Bytes()))
 			price[n.ID] = float64(touched[n.ID]) * (bytes + access) / bytes
 			list = append(list, n.ID)

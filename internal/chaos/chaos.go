@@ -92,6 +92,8 @@ func (m *Machine) Run(rng *rand.Rand) error {
 	m.rng = rng
 	clear(m.done)
 	clear(m.next)
+	m.share()
+	defer m.unshare()
 	lazy := make([]bool, len(m.lanes))
 	for s := range lazy {
 		lazy[s] = rng.IntN(3) == 0

@@ -28,7 +28,7 @@ func (m mutant) deepen() {
 func (m mutant) toDisk() {
 	b := m.Variables[m.pick(len(m.Variables))]
 	home := &m.Slots[b.Slot]
-	if home.Space != space.Host {
+	if home.Space != space.Host || m.graph.Node(b.Node).Shared != nil {
 		return
 	}
 	m.deepen()

@@ -35,11 +35,15 @@ func (m *Machine) send(n *graph.Node, do plan.Send) func() error {
 func (m *Machine) await(n *graph.Node, do plan.Await) func() error {
 	at := m.at(do.At, do.Bytes)
 	return func() error {
-		value, ok := m.sent[n.In[0].Node.ID]
+		sender := n.ID
+		if n.Shared == nil {
+			sender = n.In[0].Node.ID
+		}
+		value, ok := m.sent[sender]
 		if !ok {
 			return fmt.Errorf("%s awaits what nobody has sent", n.Name)
 		}
-		delete(m.sent, n.In[0].Node.ID)
+		delete(m.sent, sender)
 		for _, b := range at {
 			if b != junk {
 				return fmt.Errorf("%s finds its bytes written", n.Name)
@@ -47,5 +51,26 @@ func (m *Machine) await(n *graph.Node, do plan.Await) func() error {
 		}
 		copy(at, value)
 		return nil
+	}
+}
+
+// share gives the network the variables that workers share, as a step before this one has
+// left them.
+func (m *Machine) share() {
+	clear(m.sent)
+	for _, b := range m.plan.Variables {
+		if m.graph.Node(b.Node).Shared != nil {
+			m.sent[b.Node] = slices.Clone(m.Slot(b.Slot))
+			fill(m.Slot(b.Slot))
+		}
+	}
+}
+
+// unshare has the variables back.
+func (m *Machine) unshare() {
+	for _, b := range m.plan.Variables {
+		if value, ok := m.sent[b.Node]; ok {
+			copy(m.Slot(b.Slot), value)
+		}
 	}
 }

@@ -116,6 +116,9 @@ func (b *builder) variable() graph.Value {
 	init := graph.Init{Dist: graph.Normal, Scale: 0.5}
 	w := b.g.Variable(name, tensor.Of(graph.F32, b.cols, b.cols), init)
 	b.vars, b.square = append(b.vars, w), append(b.square, w)
+	if b.exchanges && b.pick(4) == 0 {
+		b.g.Share(w, graph.How{Via: "ps"})
+	}
 	return w
 }
 
