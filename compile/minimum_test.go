@@ -32,10 +32,14 @@ func anyOptions(t *rapid.T) Options {
 // anyTargets draws a graph, and a training step of it, often with an evaluation.
 func anyTargets(t *rapid.T) (*graph.Graph, []Target) {
 	var m *randgraph.Model
-	if rapid.Bool().Draw(t, "synthetic") {
+	pick := func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "pick") }
+	switch rapid.IntRange(0, 3).Draw(t, "kind") {
+	case 0:
+		m = randgraph.Exchanging(pick, 20)
+	case 1:
+		m = randgraph.Random(pick, 20)
+	default:
 		m = randgraph.Synthetic(rapid.IntRange(20, 300).Draw(t, "nodes"))
-	} else {
-		m = randgraph.Random(func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "pick") }, 20)
 	}
 	targets := []Target{training(m)}
 	if rapid.Bool().Draw(t, "evaluation") {

@@ -79,7 +79,8 @@ func New(d device.Device, streams *Streams, memory []device.Memory, p *plan.Plan
 	}
 	e := &Executor{device: d, plan: p, graph: g, memory: memory,
 		fixed: make([]int64, len(p.Spaces)), peak: make([]int64, len(p.Spaces)),
-		begun: make([]uint64, len(p.Streams)), flights: map[graph.NodeID]*flight{}, shared: streams.shared}
+		begun: make([]uint64, len(p.Streams)), flights: map[graph.NodeID]*flight{},
+		shared: streams.shared}
 	for _, s := range p.Streams {
 		st, err := streams.get(s)
 		if err != nil {

@@ -19,11 +19,13 @@ type Exchange struct {
 // Network carries the exchanges of a job's steps. All workers send the same names, of
 // the same types, in the same order, whatever their plans. Every name is awaited once, in
 // the step that sent it; a variable that workers share, which a step sends when it has
-// updated it, in the next that touches it, or by who asks the session for it. Send and Await are called from two goroutines at the same
-// time, each for one exchange after the other.
+// updated it, in the next that touches it, or by who asks the session for it. Send and
+// Await are called from two goroutines at the same time, each for one exchange after the
+// other.
 type Network interface {
 	// Send takes a value, whose Data, in the machine's order of bytes, is the network's
-	// until Await of its name has returned without an error. It may block while there is no room for more.
+	// until Await of its name has returned without an error. It may block while there is
+	// no room for more.
 	Send(ctx context.Context, x Exchange) error
 	// Await returns once Data is what the exchange has made of all workers' values, the
 	// same bits on each of them.
