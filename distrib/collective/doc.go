@@ -35,10 +35,10 @@
 //
 // A ring sends 2(n-1)/n of the data from every rank, which is the least there can be,
 // and keeps all links busy; but it takes 2(n-1) steps, so small data goes by doubling, in
-// log2 n. [PushPull], parameter servers in every rank, sends as much as a ring but all
-// ranks to all others: a baseline, and the better choice where the network between is not
-// a tree of equal links. A broadcast goes down a binary tree, so that it takes log2 n
-// steps, and in chunks, so that the steps overlap.
+// log2 n. [PushPull], parameter servers in every rank, sends as much as a ring, but from
+// all ranks to all others: a baseline. A broadcast goes along a chain if it is large, so
+// that every link carries it once, and down a binary tree otherwise, in log2 n steps; both
+// in chunks, so that the steps overlap.
 //
 // # When something goes wrong
 //

@@ -101,6 +101,79 @@ func TestExchanger(t *testing.T) {
 	})
 }
 
+// TestMemoryIsWhatWasSaid: a node that is late has all the bytes waiting for it that were
+// predicted, and not one more.
+func TestMemoryIsWhatWasSaid(t *testing.T) {
+	for _, via := range []Via{Ring, Servers} {
+		const n, size = 4, 16 << 20
+		want, err := Bytes([]Spec{{size, via}}, n, Options{}, ExchangerOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		inWorld(t, n, memnet.Options{Latency: time.Millisecond}, Options{}, func(w *world) {
+			w.must(func(x *node) error {
+				e, err := x.exchanger(ExchangerOptions{})
+				if err != nil {
+					return err
+				}
+				if x.rank == 2 {
+					time.Sleep(time.Second)
+				}
+				err = e.Send(Exchange{Name: "w", Via: via, Data: make([]byte, size)})
+				if err != nil {
+					return err
+				}
+				if err := e.Await(background, "w"); err != nil {
+					return err
+				}
+				s := e.Stats()
+				if have := s.PeakHeld + s.Scratch; have > want || x.rank == 2 && have != want {
+					return fmt.Errorf("%v: %d bytes, want %d", via, have, want)
+				}
+				return nil
+			})
+		})
+	}
+	for _, c := range []struct{ n, owners int }{{0, 0}, {2, 3}, {2, -1}} {
+		if _, err := Bytes(nil, c.n, Options{}, ExchangerOptions{Owners: c.owners}); err == nil {
+			t.Errorf("%+v has a size", c)
+		}
+	}
+}
+
+// TestAbandonedTogether: nodes that have all given up a step may begin again with another
+// exchanger of the same group.
+func TestAbandonedTogether(t *testing.T) {
+	inWorld(t, 3, memnet.Options{Latency: time.Millisecond}, Options{}, func(w *world) {
+		w.must(func(x *node) error {
+			e, err := x.exchanger(ExchangerOptions{})
+			if err != nil {
+				return err
+			}
+			if x.rank != 1 {
+				if err := e.Send(Exchange{Name: "w", Data: make([]byte, 400_000)}); err != nil {
+					return err
+				}
+				time.Sleep(time.Second)
+			}
+			if err := e.Close(); err != nil {
+				return err
+			}
+			if e, err = x.exchanger(ExchangerOptions{}); err != nil {
+				return err
+			}
+			v := []float32{float32(x.rank)}
+			if err := e.Send(Exchange{Name: "w", Op: Mean, Data: bytesOf(v)}); err != nil {
+				return err
+			}
+			if err := e.Await(background, "w"); err != nil || v[0] != 1 {
+				return fmt.Errorf("%v: %w", v, err)
+			}
+			return nil
+		})
+	})
+}
+
 // step sends and awaits the exchanges of a step.
 func (x *node) step(e *Exchanger, specs grads, owners int, seed uint64) error {
 	rng := rand.New(rand.NewPCG(seed, uint64(x.rank)))

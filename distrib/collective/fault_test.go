@@ -94,6 +94,9 @@ func TestFaults(t *testing.T) {
 				return AllReduce(mine, x.group, data, Sum)
 			})
 			took := w.passed()
+			for r, err := range errs {
+				t.Logf("| %s | %d | %v | %v |", c.name, r, took.Round(time.Millisecond), err)
+			}
 			if c.want(nil) == false {
 				after = w.each(func(x *node) error { return Barrier(background, x.group) })
 			}

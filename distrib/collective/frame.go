@@ -119,6 +119,7 @@ func (f *frame) finish(err error) {
 	b := f.batch
 	if b != nil {
 		b.flying--
+		g.peers[f.to].flying--
 	}
 	if err != nil && b != nil && !g.closed && !(b.lenient && g.peers[f.to].bye) {
 		g.fail(g.lost(err, f.to))

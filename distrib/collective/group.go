@@ -50,6 +50,7 @@ type peer struct {
 	sent, free uint64        // of its window: sent, and taken there
 	out        fifo[piece]
 	off        int // how much of the first piece has been sent
+	flying     int // frames that the transport has
 	bye        bool
 	asked, ans bool   // since the last probe
 	seen       uint64 // the last operation that it has begun, by its answer
@@ -227,6 +228,7 @@ func (g *Group) next(to int) *frame {
 	h.group, h.took = g.id, p.took
 	f.fill(&h, pc.tag, pc.b[p.off:p.off+n])
 	pc.batch.flying++
+	p.flying++
 	g.stats.Sent += int64(n)
 	if p.off += n; p.off == len(pc.b) {
 		pc.batch.queued--

@@ -15,8 +15,9 @@ func AllGather[T Number](ctx context.Context, g distrib.Group, x []T) error {
 		func(l link, x []T, _ Op) error { return gatherIn(l, x, 0) })
 }
 
-// Broadcast copies root's x to all ranks, down a binary tree, a chunk at a time. Ranks with
-// two below them send x twice, all together n-1 times.
+// Broadcast copies root's x to all ranks, a chunk at a time: of at least as many chunks as
+// ranks along a chain, so that every link carries x once, and of fewer down a binary tree,
+// in fewer steps. All together they send x n-1 times.
 func Broadcast[T Number](ctx context.Context, g distrib.Group, x []T, root int) error {
 	if root < 0 || root >= g.Size() {
 		return fmt.Errorf("collective: broadcast from rank %d of %d", root, g.Size())
@@ -28,13 +29,17 @@ func Broadcast[T Number](ctx context.Context, g distrib.Group, x []T, root int) 
 func broadcastIn[T Number](l link, x []T, root int) error {
 	n := l.size()
 	place := (l.rank() - root + n) % n
+	fan := 2
+	if len(x)*elemSize[T]() >= n*l.chunk() {
+		fan = 1
+	}
 	return pieces(l, x, func(part []T) error {
 		if place > 0 {
-			if err := get(l, ((place-1)/2+root)%n, part); err != nil {
+			if err := get(l, ((place-1)/fan+root)%n, part); err != nil {
 				return err
 			}
 		}
-		for below := 2*place + 1; below <= 2*place+2 && below < n; below++ {
+		for below := fan*place + 1; below <= fan*place+fan && below < n; below++ {
 			l.post((below+root)%n, bytesOf(part), 0)
 		}
 		return nil

@@ -209,8 +209,9 @@ func (g *Group) stalled(w *want) *distrib.StallError {
 		return e
 	}
 	for i := range g.peers {
-		if w.batch == nil && i == w.from || w.batch != nil && g.peers[i].out.len() > 0 {
-			e.Nodes = append(e.Nodes, g.peers[i].node)
+		p := &g.peers[i]
+		if w.batch == nil && i == w.from || w.batch != nil && p.out.len()+p.flying > 0 {
+			e.Nodes = append(e.Nodes, p.node)
 		}
 	}
 	return e
