@@ -73,7 +73,8 @@ type drawn struct {
 }
 
 func draw(t *rapid.T) drawn {
-	d := drawn{n: rapid.IntRange(1, 17).Draw(t, "ranks"), seed: rapid.Uint64().Draw(t, "seed")}
+	ranks := rapid.OneOf(rapid.IntRange(1, 6), rapid.IntRange(1, 17))
+	d := drawn{n: ranks.Draw(t, "ranks"), seed: rapid.Uint64().Draw(t, "seed")}
 	d.length = rapid.OneOf(rapid.IntRange(0, 40), rapid.IntRange(0, 1000)).Draw(t, "length")
 	d.o.Chunk = 64 * rapid.IntRange(1, 12).Draw(t, "chunk/64")
 	d.o.Window = d.o.Chunk * rapid.IntRange(2, 5).Draw(t, "window/chunk")

@@ -22,7 +22,8 @@ type Options struct {
 	// Window is how many bytes of a node may wait at another one until they are taken, per
 	// group; at least two chunks; 0: eight.
 	Window int
-	// Stall is how long nothing may come before Log is told who is missing; 0: 10 s.
+	// Stall is how long nothing may come before Log is told who is missing, and again after
+	// twice, four times that and so on; 0: 10 s.
 	Stall time.Duration
 	// Timeout is how long nothing may come before an operation fails with a
 	// *[distrib.StallError]; 0: 60 s.
@@ -83,6 +84,7 @@ type Mux struct {
 	users  int // of the transport
 	rest   *rest
 	asks   sync.WaitGroup // answers under way
+	logged time.Time
 }
 
 // arrival is a message that has come.
@@ -234,6 +236,20 @@ func (m *Mux) answer(to distrib.NodeID, group uint64) {
 	m.asks.Go(func() {
 		m.t.Send(to, &distrib.Msg{Class: distrib.Collective, Tag: seq, Head: h.append(nil)})
 	})
+}
+
+// log reports a stall, unless there was another report just before: a node that is missing
+// is missing in many places.
+func (m *Mux) log(line string) {
+	m.mu.Lock()
+	quiet := !m.logged.IsZero() && time.Since(m.logged) < m.o.Stall/2
+	if !quiet {
+		m.logged = time.Now()
+	}
+	m.mu.Unlock()
+	if !quiet {
+		m.o.Log(line)
+	}
 }
 
 // broken is a node that does not speak the protocol: as good as lost.

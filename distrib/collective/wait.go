@@ -127,7 +127,7 @@ func (g *Group) wait(ctx context.Context, w *want) error {
 	}
 	wt := g.waiter()
 	defer g.release(wt)
-	p := patience{g: g, since: time.Now()}
+	p := patience{g: g, since: time.Now(), report: g.mux.o.Stall}
 	for !g.ready(w) {
 		if err := g.refused(w); err != nil {
 			return err
@@ -150,37 +150,42 @@ func (g *Group) wait(ctx context.Context, w *want) error {
 	return nil
 }
 
-// patience is how long somebody has waited: a tenth before each limit it asks the members
-// how far they are, so that it can say who is missing.
+// patience is how long somebody has waited. After the time of a stall, and then twice,
+// four times that and so on, there is a report; shortly before, all members are asked how
+// far they are, so that it can say who is missing.
 type patience struct {
-	g     *Group
-	since time.Time
-	stage int
+	g      *Group
+	since  time.Time
+	report time.Duration // when the next one is due
+	asked  bool          // for it
 }
 
 // next does what is due and is how long to sleep then. The group is locked, but not while
-// it asks.
+// others are called.
 func (p *patience) next(w *want) (time.Duration, error) {
 	if w.calm {
 		return time.Hour, nil
 	}
 	o := &p.g.mux.o
-	limits := [...]time.Duration{o.Stall - o.Stall/10, o.Stall, o.Timeout - o.Timeout/10, o.Timeout}
-	for ; ; p.stage++ {
+	for {
 		past := time.Since(p.since)
-		if d := limits[p.stage] - past; d > 0 {
-			return d, nil
-		}
-		switch p.stage {
-		case 0, 2:
+		due := min(p.report, o.Timeout)
+		switch ask := due - o.Stall/10; {
+		case past < ask:
+			return ask - past, nil
+		case !p.asked:
+			p.asked = true
 			p.g.ask()
-		case 1:
+		case past < due:
+			return due - past, nil
+		case due == o.Timeout:
+			return 0, p.g.stalled(w)
+		default:
+			p.report, p.asked = 2*p.report, false
 			line := p.g.stalled(w).Error()
 			p.g.mu.Unlock()
-			o.Log(line + " for " + past.String())
+			p.g.mux.log(line + " for " + past.Round(time.Second/10).String())
 			p.g.mu.Lock()
-		default:
-			return 0, p.g.stalled(w)
 		}
 	}
 }
