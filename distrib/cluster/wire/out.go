@@ -99,6 +99,9 @@ func (o *out) carry() error {
 			return lost(<-ended)
 		}
 	}
+	if o.p.ctx.Err() != nil { // this end is none that was meant to be
+		return ErrLost
+	}
 	if err := stream.CloseSend(); err != nil {
 		return lost(err)
 	}
@@ -183,8 +186,12 @@ func (o *out) connect() (grpc.ClientStream, error) {
 	t := o.p.t
 	h := hello{t.view.Self, o.p.node.ID, o.class, t.view.Epoch, t.sum}
 	end := time.Now().Add(t.o.Connect)
+	var why error // it was refused last
 	for {
 		stream, err := o.greet(h, end)
+		if status.Code(err) != codes.Canceled || why == nil {
+			why = err
+		}
 		switch {
 		case err == nil:
 			return stream, nil
@@ -194,7 +201,7 @@ func (o *out) connect() (grpc.ClientStream, error) {
 			return nil, final(err)
 		case time.Now().After(end):
 			return nil, fmt.Errorf("not there after %v at %s: %w", t.o.Connect, o.p.node.Addr,
-				plain(err))
+				plain(why))
 		}
 		select {
 		case <-o.p.ctx.Done():

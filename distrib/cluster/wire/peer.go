@@ -133,11 +133,20 @@ func (p *peer) exit(err error) {
 		}
 		p.mu.Unlock()
 	}
+	if err == ErrLost { // the answer to a stream from here may say why
+		select {
+		case <-p.ctx.Done():
+		case <-time.After(reason):
+		}
+	}
 	if err != nil {
 		p.fail(err)
 	}
 	p.loops.Done()
 }
+
+// reason is how long the reason for an end may be behind the end.
+const reason = 100 * time.Millisecond
 
 // receive hands a stream's messages to the handler, one after the other.
 func (p *peer) receive(c distrib.Class, s grpc.ServerStream) error {

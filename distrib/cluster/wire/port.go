@@ -152,7 +152,8 @@ func (p *Port) admit(h hello) (*transport, *refusal) {
 		return nil, &refusal{epoch: h.epoch, view: t.sum}
 	case t.view.Self != h.to || t.peers[h.from] == nil:
 		return nil, &refusal{epoch: h.epoch, view: h.view,
-			what: fmt.Sprintf("this is node %d, and there is no node %d", t.view.Self, h.from)}
+			what: fmt.Sprintf("node %d asks for node %d, and this is node %d: is an address wrong?",
+				h.from, h.to, t.view.Self)}
 	}
 	return t, nil
 }
