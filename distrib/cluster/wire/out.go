@@ -21,7 +21,7 @@ type out struct {
 	p        *peer
 	class    distrib.Class
 	q        queue
-	free     sync.Pool // of frames
+	free     chan *frame // gRPC holds two or three at a time
 	open     atomic.Bool
 	finished chan struct{}
 	cancel   context.CancelFunc
@@ -40,8 +40,7 @@ type sending struct {
 
 func newOut(p *peer, c distrib.Class) *out {
 	o := &out{p: p, class: c, finished: make(chan struct{}), cancel: func() {},
-		flying: map[*sending]struct{}{}}
-	o.free.New = func() any { return newFrame() }
+		flying: map[*sending]struct{}{}, free: make(chan *frame, 4)}
 	o.q.init()
 	return o
 }
@@ -121,9 +120,9 @@ func (o *out) transmit(stream grpc.ClientStream, m *distrib.Msg) error {
 	var c cut
 	c.begin(m)
 	for {
-		f := o.free.Get().(*frame)
+		f := o.frame()
 		if !c.next(f) {
-			o.free.Put(f)
+			o.keep(f)
 			break
 		}
 		f.of = s
@@ -136,13 +135,30 @@ func (o *out) transmit(stream grpc.ClientStream, m *distrib.Msg) error {
 	return nil
 }
 
+// frame is one that was used, or new.
+func (o *out) frame() *frame {
+	select {
+	case f := <-o.free:
+		return f
+	default:
+		return newFrame()
+	}
+}
+
+func (o *out) keep(f *frame) {
+	select {
+	case o.free <- f:
+	default:
+	}
+}
+
 // wrote is when all of a frame's bytes were written to the connection.
 func (s *sending) wrote(f *frame) {
 	n := f.payload
 	clear(f.refs[:f.n])
 	clear(f.bufs[:f.n+1])
 	f.of = nil
-	s.o.free.Put(f)
+	s.o.keep(f)
 	s.o.p.meter.left(int64(n), time.Now())
 	s.release()
 }
