@@ -55,6 +55,28 @@ func Join(ctx context.Context, address string, token Token, name string,
 	return id, info, nil
 }
 
+// JoinFile is Join with the token of a file, as of [ReadToken]. A token of another job may
+// be that of the one before, whose file rank 0 is about to replace: it is read again until
+// ctx ends.
+func JoinFile(ctx context.Context, address, path, name string,
+	hosts ...string) (id *Identity, info []byte, err error) {
+	for {
+		token, err := ReadToken(ctx, path)
+		if err != nil {
+			return nil, nil, err
+		}
+		id, info, err := Join(ctx, address, token, name, hosts...)
+		if !errors.Is(err, ErrOtherJob) {
+			return id, info, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, nil, fmt.Errorf("%w (token: %s)", err, path)
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
 type joiner struct {
 	address string
 	token   Token

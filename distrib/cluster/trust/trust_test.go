@@ -179,6 +179,32 @@ func TestWrongToken(t *testing.T) {
 	}
 }
 
+// TestStaleToken: the file of the job before is waited out, and named if it stays.
+func TestStaleToken(t *testing.T) {
+	o, before := open(t), must(trust.New("before"))(t)
+	file := filepath.Join(t.TempDir(), "token")
+	if err := before.Token().WriteFile(file); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	_, _, err := trust.JoinFile(ctx, o.address, file, "rank 1")
+	if !errors.Is(err, trust.ErrOtherJob) || !strings.Contains(err.Error(), file) {
+		t.Error(err)
+	}
+	wrote := make(chan error)
+	go func() {
+		time.Sleep(50 * time.Millisecond)
+		wrote <- o.authority.Token().WriteFile(file)
+	}()
+	if _, _, err := trust.JoinFile(t.Context(), o.address, file, "rank 1"); err != nil {
+		t.Error(err)
+	}
+	if err := <-wrote; err != nil {
+		t.Error(err)
+	}
+}
+
 func secretOf(t trust.Token) string {
 	text := strings.TrimSpace(string(t.Reveal()))
 	return text[strings.LastIndex(text, ".")+1:]

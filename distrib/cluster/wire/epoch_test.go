@@ -169,4 +169,20 @@ func TestOpenRefuses(t *testing.T) {
 	if _, err := wire.Listen("127.0.0.1:0", wire.Options{Server: encrypted(t).Server}); err == nil {
 		t.Error("half of TLS")
 	}
+	for _, window := range []int{-1, 1, 1 << 30} {
+		if _, err := wire.Listen("127.0.0.1:0", wire.Options{Window: window}); err == nil {
+			t.Errorf("a window of %d", window)
+		}
+	}
+}
+
+// TestBytes: the bound is what windows and buffers add up to.
+func TestBytes(t *testing.T) {
+	one := wire.Options{}.Bytes(1)
+	if one < 24<<20 || one > 26<<20 || (wire.Options{}).Bytes(7) != 7*one {
+		t.Error(one)
+	}
+	if small := (wire.Options{Window: 1 << 20}).Bytes(1); small != one-4*3<<20 {
+		t.Error(small)
+	}
 }

@@ -3,8 +3,10 @@ package wire
 import (
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"time"
 
+	"github.com/gomem/gomem/distrib"
 	"github.com/gomem/gomem/distrib/cluster/trust"
 )
 
@@ -51,10 +53,34 @@ func (o Options) withDefaults() (Options, error) {
 		}
 	}
 	if o.Window == 0 {
-		o.Window = 4 << 20
+		o.Window = defaultWindow
+	}
+	if o.Window < minWindow || o.Window > maxWindow {
+		return o, fmt.Errorf("a window of %d bytes: it is from %d to %d", o.Window, minWindow,
+			maxWindow)
 	}
 	if o.MaxMessage == 0 {
 		o.MaxMessage = 1 << 30
 	}
 	return o, nil
+}
+
+// A window is at least HTTP/2's own, and all of a connection's are counted in 31 bits.
+const (
+	minWindow     = 64 << 10
+	maxWindow     = 256 << 20
+	defaultWindow = 4 << 20
+)
+
+// Bytes bounds the memory that a transport to so many other nodes takes, besides the
+// messages themselves and what encryption needs: of each node's streams what is under way
+// or waits, a frame that is put together and one that the window was widened for, frames
+// to send, and the buffers of two connections.
+func (o Options) Bytes(peers int) int64 {
+	window := int64(o.Window)
+	if window == 0 {
+		window = defaultWindow
+	}
+	stream := window + 2*maxFrame + keptFrames*inlineSize
+	return int64(peers) * (stream*int64(distrib.Classes) + 4*bufferSize)
 }

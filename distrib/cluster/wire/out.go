@@ -21,7 +21,7 @@ type out struct {
 	p        *peer
 	class    distrib.Class
 	q        queue
-	free     chan *frame // gRPC holds two or three at a time
+	free     chan *frame // of which gRPC holds two or three at a time
 	open     atomic.Bool
 	finished chan struct{}
 	cancel   context.CancelFunc
@@ -38,9 +38,12 @@ type sending struct {
 	told atomic.Bool
 }
 
+// keptFrames is how many frames of a stream are kept for the next ones.
+const keptFrames = 4
+
 func newOut(p *peer, c distrib.Class) *out {
 	o := &out{p: p, class: c, finished: make(chan struct{}), cancel: func() {},
-		flying: map[*sending]struct{}{}, free: make(chan *frame, 4)}
+		flying: map[*sending]struct{}{}, free: make(chan *frame, keptFrames)}
 	o.q.init()
 	return o
 }

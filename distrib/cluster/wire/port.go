@@ -66,7 +66,7 @@ func serve(l net.Listener, o Options) *Port {
 }
 
 // bufferSize is how many bytes a read or a write of a connection is for.
-const bufferSize = 128 << 10
+const bufferSize = 256 << 10
 
 // Addr is the address that the port listens at.
 func (p *Port) Addr() string { return p.addr.String() }
