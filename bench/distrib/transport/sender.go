@@ -145,7 +145,8 @@ func decode(b []byte) memory {
 }
 
 func encode(m memory) []byte {
-	return binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, m.objects), m.bytes)
+	b := binary.LittleEndian.AppendUint64(nil, m.objects)
+	return binary.LittleEndian.AppendUint64(b, m.bytes)
 }
 
 // node is a side of the transport.
