@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/gomem/gomem/distrib/cluster/launch"
+	"github.com/gomem/gomem/internal/longtest"
 )
 
 // environment is variables as "A=1 B=2", seen by a host.
@@ -201,8 +202,8 @@ func TestHostsOfAnything(t *testing.T) {
 // TestTorchrun: what the real launcher says, where it is installed.
 func TestTorchrun(t *testing.T) {
 	torchrun, err := exec.LookPath("torchrun")
-	if err != nil || testing.Short() {
-		t.Skip("no torchrun")
+	if err != nil || !longtest.Enabled() {
+		t.Skip("no torchrun, or no GOMEM_LONG=1: it takes seconds to start")
 	}
 	cmd := exec.Command(torchrun, "--standalone", "--nproc_per_node", "2", "--no_python",
 		"-r", "1", "-t", "1", os.Args[0], "-test.run=^$")

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -42,6 +43,11 @@ func play(role string) int {
 	case "speak":
 		for i := range 100 {
 			fmt.Printf("line %d of %d\n", i, w.Rank)
+		}
+		for _, public := range append(os.Args, os.Environ()...) {
+			if strings.Contains(public, "hush") {
+				fmt.Println("the secret is in", public)
+			}
 		}
 		token, err := os.ReadFile(os.Getenv(launch.TokenFile))
 		fmt.Fprint(os.Stderr, "the token is ", string(token), err)

@@ -16,6 +16,9 @@ import (
 // ErrClosed is what a transport refuses with after Close, and what the others are told.
 var ErrClosed = errors.New("the transport is closed")
 
+// ErrUntrusted is a node, or this one, whose certificate is not of the job.
+var ErrUntrusted = errors.New("no certificate of this job")
+
 // ErrMessage is a message that cannot be sent.
 var ErrMessage = errors.New("no message")
 

@@ -164,16 +164,12 @@ func TestPause(t *testing.T) {
 // TestStrangers: who has no certificate of the job gets nothing but the handshake's error;
 // a member of another job is told to be down, with the reason.
 func TestStrangers(t *testing.T) {
-	o := encrypted(t)
-	o.Connect = 300 * time.Millisecond
-	c := listen(t, 1, o)
-	other := encrypted(t)
-	other.Connect = 300 * time.Millisecond
-	c.ports = append(c.ports, listen(t, 1, other).ports[0])
+	c := listen(t, 1, encrypted(t))
+	c.ports = append(c.ports, listen(t, 1, encrypted(t)).ports[0])
 	c.nodes = append(c.nodes, distrib.Node{ID: 1, Addr: c.ports[1].Addr()})
 	for i, p := range c.ports {
 		_, e := open(t, p, c.view(1, i))
-		if err := e.down(t); !strings.Contains(err.Error(), "certificate") {
+		if err := e.down(t); !errors.Is(err, wire.ErrUntrusted) {
 			t.Error(err)
 		}
 	}
@@ -226,10 +222,40 @@ func TestBadStreams(t *testing.T) {
 	}
 }
 
+// TestTooLong: a message that is longer than its receiver takes, and a frame that is
+// longer than any, end the sender's node there, and nothing of them is delivered.
+func TestTooLong(t *testing.T) {
+	c := listen(t, 1, wire.Options{})
+	little := listen(t, 1, wire.Options{MaxMessage: 1 << 20})
+	c.ports, c.nodes = append(c.ports, little.ports[0]), append(c.nodes,
+		distrib.Node{ID: 1, Addr: little.nodes[0].Addr})
+	a, _ := open(t, c.ports[0], c.view(1, 0))
+	_, hb := open(t, c.ports[1], c.view(1, 1))
+	a.Send(1, &distrib.Msg{Body: [][]byte{make([]byte, 2<<20)}})
+	var frame *wire.FrameError
+	if err := hb.down(t); !errors.As(err, &frame) {
+		t.Error(err)
+	}
+
+	c = listen(t, 1, wire.Options{})
+	c.nodes = append(c.nodes, distrib.Node{ID: 1, Addr: "127.0.0.1:1"})
+	_, h := open(t, c.ports[0], c.view(1, 0))
+	v := c.view(1, 1)
+	if err := wire.SendRaw(t.Context(), c.nodes[0].Addr, v, make([]byte, 2<<20)); err == nil {
+		t.Error("a frame of 2 MiB was taken")
+	}
+	if err := h.down(t); !errors.Is(err, wire.ErrLost) || !strings.Contains(err.Error(), "larger") {
+		t.Error(err)
+	}
+	if len(h.msgs)+len(hb.msgs) > 0 {
+		t.Error("something was delivered")
+	}
+}
+
 // TestSlowConnections: who connects and says nothing is hung up on, and holds nobody up.
 func TestSlowConnections(t *testing.T) {
 	for name, o := range map[string]wire.Options{"plain": {}, "TLS": encrypted(t)} {
-		o.Handshake = 100 * time.Millisecond
+		o.Handshake = 500 * time.Millisecond
 		c := listen(t, 2, o)
 		conn, err := net.Dial("tcp", c.nodes[1].Addr)
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -236,13 +237,23 @@ func passing(err error) bool {
 		return epoch.Its < epoch.Our
 	}
 	code := status.Code(err)
-	return code == codes.Unavailable || code == codes.Canceled
+	return (code == codes.Unavailable || code == codes.Canceled) && !untrusted(err)
+}
+
+// untrusted reports whether TLS says that one side's certificate will not do, which gRPC
+// tells as text alone.
+func untrusted(err error) bool {
+	text := status.Convert(err).Message()
+	return strings.Contains(text, "x509: ") || strings.Contains(text, "remote error: tls: ")
 }
 
 // final is what a refusal that does not end is told as.
 func final(err error) error {
-	if status.Code(err) == codes.Aborted {
+	switch {
+	case status.Code(err) == codes.Aborted:
 		return ErrClosed
+	case untrusted(err):
+		return fmt.Errorf("%w: %w", ErrUntrusted, plain(err))
 	}
 	return plain(err)
 }
