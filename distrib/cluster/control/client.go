@@ -135,7 +135,10 @@ var errSilent = errors.New("something listens there, and does not answer without
 // handshake connects to an endpoint. That a server takes no part of a client's
 // certificate comes with what is read first.
 func handshake(endpoint string, secure *tls.Config) error {
-	_, addr, _ := strings.Cut(endpoint, "://")
+	scheme, addr, _ := strings.Cut(endpoint, "://")
+	if secure == nil && scheme == "https" {
+		secure = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
 	d := &net.Dialer{Timeout: tryWithin}
 	if secure == nil {
 		c, err := d.Dial("tcp", addr)

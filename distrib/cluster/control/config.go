@@ -73,6 +73,10 @@ func (c Config) check() (Config, error) {
 		return c, fmt.Errorf("etcd on %d nodes survives no more losses than on %d: "+
 			"name an odd number", len(c.Servers), len(c.Servers)-1)
 	}
+	if len(c.Servers) > 0 && c.TLS.on() && !c.TLS.own() {
+		return c, errors.New("etcd: an authority alone is for external clusters; embedded " +
+			"servers need a certificate")
+	}
 	if err := c.checkAddresses(); err != nil {
 		return c, err
 	}
@@ -120,9 +124,6 @@ func (c *Config) checkAddresses() error {
 		u, err := url.Parse(e)
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 			return fmt.Errorf("etcd: %q is no URL like https://host:2379", e)
-		}
-		if u.Scheme == "https" && !c.TLS.on() {
-			return fmt.Errorf("etcd: %s asks for TLS, and no certificates are given", e)
 		}
 		if u.Scheme == "http" {
 			if err := c.checkPlain(u.Host); err != nil {

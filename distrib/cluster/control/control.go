@@ -116,6 +116,11 @@ func (c *Control) checkJob(ctx context.Context) error {
 // Endpoints are the URLs at which clients reach the etcd that is in use.
 func (c *Control) Endpoints() []string { return slices.Clone(c.ends) }
 
+// ServerLeads reports whether this node's embedded server is etcd's leader now.
+func (c *Control) ServerLeads() bool {
+	return c.server != nil && c.server.etcd.Server.Leader() == c.server.etcd.Server.MemberID()
+}
+
 // Err is why this node's embedded server has ended by itself, or nil.
 func (c *Control) Err() error {
 	if c.server == nil {

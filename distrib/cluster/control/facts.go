@@ -51,7 +51,7 @@ func (c *Control) facts(f Facts) Facts {
 	if c.server != nil {
 		f.NeedDisk = max(f.NeedDisk, serverDisk)
 	}
-	if c.cfg.TLS.on() {
+	if c.cfg.TLS.own() {
 		f.Expires = c.cfg.TLS.expires()
 	}
 	return f.Observe()

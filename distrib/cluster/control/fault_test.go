@@ -230,7 +230,7 @@ func TestLeaderLost(t *testing.T) {
 	all := three(t, quick(one(t)), nil)
 	lead := 0
 	for i, c := range all {
-		if c.server.etcd.Server.Leader() == c.server.etcd.Server.MemberID() {
+		if c.ServerLeads() {
 			lead = i
 		}
 	}

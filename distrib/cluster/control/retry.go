@@ -11,14 +11,18 @@ import (
 	"google.golang.org/grpc/status"
 )
 
+// firstTry is half a second: a request that was sent to a leader that is lost is answered by
+// nobody, and the next leader is there within about one. Those that follow have longer.
+const firstTry = 500 * time.Millisecond
+
 // retry asks again while servers are not there or change their leader, in which requests get
 // lost; etcd's client does so for reads alone. What is asked must not mind being done
 // twice. It ends with ctx, or after the time for which a cluster is waited.
 func retry[T any](ctx context.Context, c *Control, f func(context.Context) (T, error)) (T, error) {
 	over, cancel := context.WithTimeoutCause(ctx, c.cfg.Wait, errWaited)
 	defer cancel()
-	for {
-		try, done := context.WithTimeout(over, tryWithin)
+	for within := firstTry; ; within = min(2*within, 2*tryWithin) {
+		try, done := context.WithTimeout(over, within)
 		r, err := f(try)
 		done()
 		if err == nil || over.Err() != nil || !transient(err) || c.Err() != nil {

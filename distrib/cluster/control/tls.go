@@ -20,18 +20,26 @@ type TLS struct {
 	ServerName                string // that certificates of servers have; "": their host
 }
 
-func (t *TLS) on() bool { return t.CertFile != "" || t.Source != nil || len(t.Cert) > 0 }
+// on: there are certificates, of this node or, for an external cluster that wants no more,
+// of its authority.
+func (t *TLS) on() bool { return t.own() || t.CAFile != "" || len(t.CA) > 0 }
+
+// own: this node has a certificate.
+func (t *TLS) own() bool { return t.CertFile != "" || t.Source != nil || len(t.Cert) > 0 }
 
 // load reads everything as it is now.
 func (t *TLS) load() (authority, cert, key []byte, err error) {
 	switch {
 	case t.Source != nil:
 		return t.Source()
-	case t.CertFile == "":
+	case t.CertFile == "" && t.CAFile == "":
 		return t.CA, t.Cert, t.Key, nil
 	}
 	if authority, err = os.ReadFile(t.CAFile); err != nil {
-		return nil, nil, nil, fmt.Errorf("the job's authority: %w", err)
+		return nil, nil, nil, fmt.Errorf("the authority of certificates: %w", err)
+	}
+	if t.CertFile == "" {
+		return authority, nil, nil, nil
 	}
 	if cert, err = os.ReadFile(t.CertFile); err == nil {
 		key, err = os.ReadFile(t.KeyFile)
@@ -73,7 +81,8 @@ func (t *TLS) refresh(f *TLS) error {
 	return nil
 }
 
-// client is the configuration of who connects.
+// client is the configuration of who connects; nil without certificates, by which an
+// external cluster at https is trusted as this system trusts others.
 func (t *TLS) client() (*tls.Config, error) {
 	if !t.on() {
 		return nil, nil
@@ -84,19 +93,19 @@ func (t *TLS) client() (*tls.Config, error) {
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(ca) {
-		return nil, errors.New("the job's authority: no certificate in PEM")
+		return nil, errors.New("the authority of certificates: none in PEM")
+	}
+	c := &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool, ServerName: t.ServerName}
+	if !t.own() {
+		return c, nil
 	}
 	if _, err := t.pair(); err != nil {
 		return nil, err
 	}
-	return &tls.Config{
-		MinVersion: tls.VersionTLS13,
-		RootCAs:    pool,
-		ServerName: t.ServerName,
-		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
-			return t.pair()
-		},
-	}, nil
+	c.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+		return t.pair()
+	}
+	return c, nil
 }
 
 func (t *TLS) pair() (*tls.Certificate, error) {

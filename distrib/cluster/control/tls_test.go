@@ -163,9 +163,9 @@ func TestTLSFiles(t *testing.T) {
 		want string
 	}{
 		"no such authority": {TLS{CertFile: good.CertFile, KeyFile: good.KeyFile,
-			CAFile: "/nowhere"}, "the job's authority"},
+			CAFile: "/nowhere"}, "authority"},
 		"an empty authority": {TLS{CertFile: good.CertFile, KeyFile: good.KeyFile,
-			CAFile: empty}, "the job's authority: no certificate in PEM"},
+			CAFile: empty}, "none in PEM"},
 		"an empty key": {TLS{CertFile: good.CertFile, KeyFile: empty, CAFile: good.CAFile},
 			"this node's certificate"},
 		"bytes that are none": {TLS{Cert: []byte("x"), Key: []byte("x"), CA: ca.pem},
