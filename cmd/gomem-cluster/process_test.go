@@ -179,3 +179,33 @@ func TestLocalInterrupted(t *testing.T) {
 		t.Errorf("status %d: %s", status, said)
 	}
 }
+
+// TestDoctor: every process of a healthy job answers, encrypted too, and says so once.
+func TestDoctor(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := exec.Command(self, "doctor", "--local", "3", "--tls", "auto", "--json")
+	c.Env = append(os.Environ(), asCommand+"=1")
+	out, err := c.Output()
+	var said struct {
+		Findings []struct {
+			Node, Check, Detail string
+			OK                  bool
+		}
+	}
+	if bad := json.Unmarshal(out, &said); err != nil || bad != nil {
+		t.Fatalf("%v, %v: %s", err, bad, out)
+	}
+	nodes := map[string]int{}
+	for _, f := range said.Findings {
+		nodes[f.Node]++
+		if !f.OK && f.Check != "clock" && f.Check != "round trip" { // which a busy machine has
+			t.Errorf("%+v", f)
+		}
+	}
+	if len(nodes) != 3 || nodes["2"] < 6 {
+		t.Errorf("%v", nodes)
+	}
+}

@@ -35,7 +35,9 @@ type joiner struct {
 	id    *trust.Identity
 	etcd  string // host:port of process 0's
 	info  announcement
-	ends  []func() error // in reverse
+
+	agreed *control.Control
+	ends   []func() error // in reverse
 }
 
 // announcement is what process 0 tells those who have joined.
@@ -71,6 +73,7 @@ func (j *joiner) join(ctx context.Context) (*command.Job, error) {
 		return nil, err
 	}
 	j.ends = append(j.ends, c.Close)
+	j.agreed = c
 	o := wire.Options{Insecure: j.flags.Insecure}
 	if j.id != nil {
 		o.Server, o.Client = j.id.Server(), j.id.Client()

@@ -24,8 +24,9 @@ var script string
 
 // runTorch trains by PyTorch, from the parameters that gomem begins with.
 func runTorch(ctx context.Context, python string) (t trained, initial []gomem.Tensor, err error) {
-	if out, err := exec.CommandContext(ctx, python, "-c",
-		"import torch.distributed as d; assert d.is_gloo_available()").CombinedOutput(); err != nil {
+	try := exec.CommandContext(ctx, python, "-c",
+		"import torch.distributed as d; assert d.is_gloo_available()")
+	if out, err := try.CombinedOutput(); err != nil {
 		return t, nil, &torch.ErrMissing{Reason: fmt.Sprintf("%s has no PyTorch with gloo (%s)",
 			python, strings.TrimSpace(string(out)))}
 	}
