@@ -234,7 +234,7 @@ func nameOf(vars []graph.Value, i int) string {
 
 // report tells the others of a step, and enters those that all have been heard of.
 func (r *run) report(ctx context.Context, e Event) error {
-	e.Step = r.done
+	e.Step, e.Steps = r.done, r.total
 	r.team.pending = append(r.team.pending, e)
 	n := r.note(e, ctx.Err() != nil)
 	ctx = context.WithoutCancel(ctx)
@@ -314,6 +314,7 @@ func together(e *Event, all []note) {
 			means[k] += (v - means[k]) / float64(rank+1)
 		}
 	}
+	x.Fastest = min(x.Fastest, e.Steps)
 	e.Exchanged, e.Loss = &x, means[0]
 	for k, name := range slices.Sorted(maps.Keys(e.Metrics)) {
 		e.Metrics[name] = means[k+1]

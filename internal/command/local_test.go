@@ -65,8 +65,9 @@ func TestLocalDisplay(t *testing.T) {
 	if o.status != exitOK || o.stderr != "" {
 		t.Fatal(o)
 	}
-	for _, want := range []string{"workers        2, gradients by ring", "  up ", "  down ",
-		"exchanged       sent "} {
+	for _, want := range []string{"workers        2, gradients by all-reduce on a ring",
+		"  up ", "  down ",
+		"exchanged       sent ", " of the host"} {
 		if !strings.Contains(o.stdout, want) {
 			t.Errorf("no %q in\n%s", want, o.stdout)
 		}

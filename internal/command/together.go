@@ -76,11 +76,15 @@ func (c *trainCmd) scheme() (workers.Scheme, error) {
 }
 
 // workersFact says who trains, nothing if it is one.
-func (c *trainCmd) workersFact() string {
+func (c *trainCmd) workersFact(bytes int64) string {
 	if c.member == nil {
 		return ""
 	}
-	return fmt.Sprintf("%d, %s", c.member.Size(), c.member.About())
+	text := fmt.Sprintf("%d, %s", c.member.Size(), c.member.About())
+	if bytes > 0 {
+		text += fmt.Sprintf("; up to %s of the host is for that", size(bytes))
+	}
+	return text
 }
 
 // traffic is what the workers of a job exchange as it goes.

@@ -117,6 +117,11 @@ func (c *trainCmd) alone(ctx context.Context, e *env) error {
 	if err != nil {
 		return err
 	}
+	if c.member != nil {
+		if o.NetworkBytes, err = c.member.Bytes(b.model.Graph); err != nil {
+			return err
+		}
+	}
 	session, err := c.session(o)
 	if err != nil {
 		return err
@@ -191,7 +196,7 @@ func (c *trainCmd) prepare(ctx context.Context, e *env, b *built, o, session gom
 		session.Trace.Limit = tracedSteps * len(p.training().Steps)
 	}
 	h := header{report: newReport(b.model, o, p, vanilla), cost: price, Device: c.Device,
-		Data: d.about, Workers: c.workersFact(), facts: d.facts}
+		Data: d.about, Workers: c.workersFact(o.NetworkBytes), facts: d.facts}
 	run, err := c.runOptions(b, d, session)
 	if err != nil {
 		return err

@@ -39,6 +39,8 @@ type Member struct {
 
 	exchanger *collective.Exchanger // of a scheme that exchanges within steps
 	engine    *distrib.Engine       // of one with a plan
+	bases     int64                 // bytes of what variables were
+	bound     int64                 // bytes that exchanging may take; 0: not known yet
 }
 
 // Join makes a member of a view, over a transport, which is the member's from here on.
@@ -76,14 +78,14 @@ func Join(v distrib.View, t distrib.Transport, s Scheme, o Options) (*Member, er
 }
 
 // start makes an engine for variables.
-func (m *Member) start(vars []graph.Value) (err error) {
+func (m *Member) start(vars []graph.Value, t distrib.Transport) (err error) {
 	var outbox int64 // the engine's own choice, but for workers that push into it for long
 	if m.scheme.alone() {
 		for _, v := range vars {
 			outbox += int64(m.scheme.lag()+1) * v.Type().Bytes()
 		}
 	}
-	m.engine, err = distrib.New(distrib.Config{View: m.view, Transport: m.mux.Transport(),
+	m.engine, err = distrib.New(distrib.Config{View: m.view, Transport: t,
 		Plan: *m.scheme.Plan, Workers: 1, Group: m.group, Audited: true, Outbox: outbox,
 		Log: m.options.Log, Stall: m.options.Stall, Timeout: m.options.Timeout})
 	return err
@@ -110,12 +112,16 @@ func (m *Member) Network() gomem.Network {
 func (m *Member) Parallel(g *graph.Graph) (*train.Parallel, error) {
 	p := &train.Parallel{Rank: m.Rank(), Workers: m.Size(), Peers: m.desk,
 		Exchanged: m.Exchanged}
-	if m.scheme.Plan == nil {
-		return p, nil
+	var err error
+	if m.bound, err = m.Bytes(g); err != nil || m.scheme.Plan == nil {
+		return p, err
 	}
 	vars, err := Shared(g, train.Learnt(g))
+	for _, v := range vars {
+		m.bases += v.Type().Bytes()
+	}
 	if err == nil {
-		err = m.start(vars)
+		err = m.start(vars, m.mux.Transport())
 	}
 	if err != nil {
 		return nil, err
@@ -128,14 +134,14 @@ func (m *Member) Parallel(g *graph.Graph) (*train.Parallel, error) {
 // Exchanged is what this worker has exchanged so far. Slowest and Fastest are relative to
 // this one's steps.
 func (m *Member) Exchanged() train.Exchanged {
-	var x train.Exchanged
+	x := train.Exchanged{Bound: m.bound}
 	if m.engine != nil {
 		x.Slowest, x.Fastest = m.desk.Apart()
 		x.Staleness = m.desk.Stalest()
 		a := m.engine.Audit()
 		x.Saved, x.Full = a.Kept, a.Blocked
 		_, peak := m.engine.Memory()
-		x.Memory, x.Bound = peak.Total(), m.engine.Bound().Total()
+		x.Memory = m.bases + peak.Total()
 	}
 	if m.exchanger != nil {
 		s := m.exchanger.Stats()

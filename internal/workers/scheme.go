@@ -17,6 +17,8 @@ type Scheme struct {
 	Via   collective.Via // of gradients, if there is no plan
 	Plan  *distrib.Plan
 	about string
+
+	options SchemeOptions
 }
 
 // SchemeOptions are what a scheme's name leaves open; the zero value is its own choice.
@@ -64,7 +66,7 @@ func ParseScheme(name string, o SchemeOptions) (Scheme, error) {
 	}
 	plan, err := distrib.ParseScheme(name, distrib.SchemeOptions{Staleness: o.Staleness,
 		Bandwidth: o.Bandwidth, Filter: o.Filter, Every: distrib.Clock(o.Every), Reduce: sum})
-	return Scheme{Name: name, Plan: plan, about: about[i]}, err
+	return Scheme{Name: name, Plan: plan, about: about[i], options: o}, err
 }
 
 // sum adds up over a group.
