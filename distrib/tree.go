@@ -2,6 +2,7 @@ package distrib
 
 import (
 	"fmt"
+	"math"
 	"slices"
 )
 
@@ -15,7 +16,7 @@ import (
 // model of S bytes to d others is busy for d*S/B. So a worker has as few children as the
 // depth allows, where the servers share one tree as in the paper. And where every server
 // has a tree of its own, which is the default, a worker relays in few of them: the roles
-// are dealt round, so that all relay about as much as they receive.
+// are dealt round, and of a degree with which all relay about as much as they receive.
 type Trees struct {
 	Degree int // children of a server, the most of a worker; 5 if 0
 	Depth  int // edges from a server to a worker, at most; if 0, 3 or what it takes
@@ -64,6 +65,7 @@ func (s Trees) Build(servers, workers []NodeID) (map[NodeID]*Tree, error) {
 	if s.Shared {
 		return s.shared(servers, workers), nil
 	}
+	s.Degree = s.evenDegree(len(servers), len(workers))
 	out := map[NodeID]*Tree{}
 	next := 0 // whose turn it is to relay
 	for _, root := range servers {
@@ -84,6 +86,20 @@ func (s Trees) filled(n int) Trees {
 		}
 	}
 	return s
+}
+
+// evenDegree is the degree, of those that reach n workers, with which the busiest relays
+// least when roles in p trees are dealt round; of equal ones the largest, whose trees are
+// the least deep.
+func (s Trees) evenDegree(p, n int) int {
+	best, least := s.Degree, math.MaxInt
+	for d := s.Degree; d > 0 && capacity(d, d, s.Depth) >= n; d-- {
+		roles := p * (max(0, n-1) / d)
+		if load := max(p, (roles+n-1)/max(n, 1)*d); load < least {
+			best, least = d, load
+		}
+	}
+	return best
 }
 
 // capacity is how many nodes a tree has below a root of some degree, and nodes of

@@ -132,7 +132,8 @@ func TestBroadcastTimes(t *testing.T) {
 		pull, shared, dealt float64
 	}{
 		{40, 10, 4, 3, 1},
-		{64, 8, 8, 3, 1.25},
+		{64, 8, 8, 3, 1}, // with a degree of 4; 1.25 with 5
+		{16, 4, 4, 2, 1},
 	} {
 		workers, servers := nodeIDs(0, c.n), nodeIDs(c.n, c.p)
 		for _, k := range []struct {
