@@ -205,8 +205,9 @@ func (w *worker) Pull(ctx context.Context, ref Ref) (Version, error) {
 	if !l.readable(w, p, ref, need) {
 		err = e.wait(ctx, waiting{
 			ready: func() bool { return l.readable(w, p, ref, need) }, clock: need,
-			what: func() string { return "parameter " + p.name },
-			who:  func() []NodeID { return l.awaited(p, ref, need) },
+			what:  func() string { return "parameter " + p.name },
+			who:   func() []NodeID { return l.blamed(p, ref, need) },
+			probe: func() { l.probe(p, ref, need) },
 		})
 		if err != nil {
 			return 0, err
@@ -256,6 +257,47 @@ func (l *lane) awaited(p *param, ref Ref, need Clock) []NodeID {
 			p.reads != nil && p.reads[i] != live) {
 			ids = insert(ids, p.owner[i])
 		}
+	}
+	return ids
+}
+
+// probe asks the owners of rows who keeps them waiting.
+func (l *lane) probe(p *param, ref Ref, need Clock) {
+	if l.mode != served && l.mode != flow {
+		return
+	}
+	for _, id := range l.awaited(p, ref, need) {
+		l.e.post(id, &parcel{head: header{kind: kindWho, lane: l.index, clock: need}})
+	}
+}
+
+// tellBehind answers a probe. An owner that itself keeps the rows back names nobody.
+func (l *lane) tellBehind(to NodeID, h header) error {
+	if l.server == nil {
+		return badFrame("node %d is asked about rows that it does not own", l.e.self)
+	}
+	var marks []mark
+	for _, id := range l.server.clocks.behind(nil, h.clock) {
+		marks = append(marks, mark{id, l.server.clocks.of(id)})
+	}
+	l.e.post(to, &parcel{head: header{kind: kindBehind, lane: l.index}, marks: marks})
+	return nil
+}
+
+// blamed is who keeps rows from being read: workers that their owners have named, or else
+// the owners.
+func (l *lane) blamed(p *param, ref Ref, need Clock) []NodeID {
+	owners := l.awaited(p, ref, need)
+	var ids []NodeID
+	for _, id := range owners {
+		for _, m := range l.behind[id] {
+			if m.at < need {
+				ids = insert(ids, m.of)
+			}
+		}
+	}
+	if ids == nil {
+		return owners
 	}
 	return ids
 }

@@ -43,7 +43,8 @@ func TestStall(t *testing.T) {
 			_, err := s.Pull(ctx, distrib.Ref{})
 			if w == 0 {
 				var stall *distrib.StallError
-				if !errors.As(err, &stall) || stall.Clock != 1 || stall.What != "parameter w" ||
+				if !errors.As(err, &stall) || stall.Clock != 1 ||
+					!slices.Equal(stall.Nodes, []distrib.NodeID{1}) || stall.What != "parameter w" ||
 					time.Since(begun) != time.Minute {
 					t.Errorf("after %v: %v", time.Since(begun), err)
 				}
@@ -58,6 +59,35 @@ func TestStall(t *testing.T) {
 			t.Errorf("the log has %q", lines)
 		}
 	})
+}
+
+// TestStallNamesTheCulprit: a reader learns from the rows' owner whose updates are missing.
+func TestStallNamesTheCulprit(t *testing.T) {
+	for _, down := range []distrib.Down{distrib.Values, distrib.Deltas} {
+		synctest.Test(t, func(t *testing.T) {
+			engines, net := cluster(t, 3, memnet.Options{Latency: time.Millisecond},
+				func() distrib.Plan { return distrib.Plan{Down: down, Topology: chain{2}} }, nil)
+			each(engines, func(w int, s distrib.Synchronizer) {
+				ctx, check := context.Background(), must(t)
+				check(nil, s.Attach(zeros("w", 8, 2)))
+				if w == 2 {
+					time.Sleep(90 * time.Second)
+				}
+				check(s.Tick(ctx))
+				_, err := s.Pull(ctx, distrib.Ref{Row: 2, N: 2}) // of node 1
+				var stall *distrib.StallError
+				if w < 2 && (!errors.As(err, &stall) ||
+					!slices.Equal(stall.Nodes, []distrib.NodeID{2})) {
+					t.Errorf("worker %d: %v", w, err)
+				}
+				check(nil, s.Close())
+			})
+			for _, e := range engines {
+				e.Close()
+				net.Node(e.Audit().Self).Close()
+			}
+		})
+	}
 }
 
 // TestLost: when a node dies, all who need it have an error that names it, at once; and

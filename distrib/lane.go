@@ -33,6 +33,7 @@ type lane struct {
 	server *server      // if this node owns rows
 	routes *routes
 	stage  map[NodeID][]Frame // of owners: sums of a clock that is not complete
+	behind map[NodeID][]mark  // who is behind, by owner, as it said when it was asked
 	base   Clock              // up to it, values that a node began with are enough
 	rmw    bool               // a node reads its own updates before the owner has them
 	tagged *tags              // if updates are tagged with what they were computed from
@@ -121,7 +122,7 @@ func (e *Engine) resolve(r Ref) (*param, Ref, error) {
 // newLane prepares what the parameters of a plan have in common.
 func (e *Engine) newLane(index int, plan Plan) (*lane, error) {
 	l := &lane{e: e, index: uint16(index), plan: plan, cons: plan.Consistency,
-		stage: map[NodeID][]Frame{}}
+		stage: map[NodeID][]Frame{}, behind: map[NodeID][]mark{}}
 	if l.cons == nil {
 		l.cons = BSP{}
 	}

@@ -473,7 +473,8 @@ func TestJumpsWakeEverybody(t *testing.T) {
 				}
 				begun := time.Now()
 				check(s.Pull(ctx, distrib.Ref{}))
-				if late := time.Since(begun); w < 2 && (late < time.Second || late > 2*time.Second) {
+				late := time.Since(begun)
+				if w < 2 && (late < time.Second || late > 2*time.Second) {
 					t.Errorf("worker %d is woken after %v", w, late)
 				}
 				if w < 2 && p.Data[4] != 1 {

@@ -14,6 +14,8 @@ const (
 	kindBye                     // a node's workers have ended
 	kindUpdates                 // updates for an owner or a replica, and a clock
 	kindGet                     // rows that a reader lacks
+	kindWho                     // a reader has waited for long: who is behind?
+	kindBehind                  // who is, as its marks
 	kindRows                    // rows as they are, of their owner
 	kindSums                    // what an owner has folded in, for everybody
 	kindGiven                   // versions of rows that the sender does not compute from any more

@@ -162,6 +162,10 @@ func (l *lane) take(from NodeID, h header, marks []mark, frames []Frame, m *Msg,
 		e.gone[from] = true
 	case kindUpdates:
 		return l.takeUpdates(from, h, marks, frames)
+	case kindWho:
+		return l.tellBehind(from, h)
+	case kindBehind:
+		l.behind[from] = marks
 	case kindGet:
 		return l.takeGet(from, h, body)
 	case kindRows:

@@ -14,6 +14,7 @@ type waiting struct {
 	clock Clock
 	what  func() string
 	who   func() []NodeID // are waited for
+	probe func()          // asks who is behind, after a while; nil: nobody knows
 	moves bool            // it is part of a change of views, which workers wait for
 }
 
@@ -27,6 +28,14 @@ func (e *Engine) wait(ctx context.Context, w waiting) error {
 	defer stall.Stop()
 	end := time.NewTimer(e.cfg.Timeout)
 	defer end.Stop()
+	if w.probe != nil {
+		probe := time.AfterFunc(e.cfg.Stall/2, func() {
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			w.probe()
+		})
+		defer probe.Stop()
+	}
 	for {
 		if e.err != nil {
 			return e.err
