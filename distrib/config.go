@@ -26,12 +26,13 @@ type Config struct {
 
 	// Saves says at which clocks owners keep their rows, and Save where: see [Shard].
 	// Restored is the shards that the values of the parameters come from, for what rules
-	// keep beside them: see [Restore].
+	// keep beside them: see [Restore]. Saving goes on beside the work; Close waits for it.
 	Saves    func(Clock) bool
 	Save     func(*Shard) error
 	Restored []*Shard
 
-	Log            func(string)  // takes what a person should know, a line at a time
+	// Log takes what a person should know, a line at a time. It may not call the engine.
+	Log            func(string)
 	Stall, Timeout time.Duration // when a wait is reported, and when it ends; 0: 10 s, 60 s
 }
 

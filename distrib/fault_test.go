@@ -44,8 +44,8 @@ func TestStall(t *testing.T) {
 			if w == 0 {
 				var stall *distrib.StallError
 				if !errors.As(err, &stall) || stall.Clock != 1 ||
-					!slices.Equal(stall.Nodes, []distrib.NodeID{1}) || stall.What != "parameter w" ||
-					time.Since(begun) != time.Minute {
+					!slices.Equal(stall.Nodes, []distrib.NodeID{1}) ||
+					stall.What != "parameter w" || time.Since(begun) != time.Minute {
 					t.Errorf("after %v: %v", time.Since(begun), err)
 				}
 				_, err = s.Pull(ctx, distrib.Ref{})

@@ -118,9 +118,12 @@ func (c *Config) heldBack() bool { return c.Ordered || c.Saves != nil }
 
 // folded says which of a node's messages are folded in: all up to one, and some after it.
 func (e *Engine) folded(from NodeID) (upTo uint64, after []mark) {
-	held := map[uint64]bool{}
 	k := e.links[from]
 	upTo = k.last[Updates]
+	if e.audit.Held == 0 {
+		return upTo, nil
+	}
+	held := map[uint64]bool{}
 	for _, l := range e.lanes {
 		if l.server == nil {
 			continue
