@@ -77,6 +77,7 @@ func (s *schedule) settle(t *testing.T, engines []*distrib.Engine) {
 	var pushed, received float64
 	for i, e := range engines {
 		<-e.Done()
+		e.Close() // after what is being saved
 		a := e.Audit()
 		if err := a.Check(); err != nil {
 			t.Errorf("node %d: %v", i, err)
