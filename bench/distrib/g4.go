@@ -18,8 +18,12 @@ func revised(alpha float64) scheme {
 
 // revision prints how much AdaRevision depends on its step size, beside plain steps.
 func revision(t *testing.T, w io.Writer, quick bool) error {
-	plain := ratingsTask(quick, false, .0075, .01, .015, .02, .03, .04, .06)
-	adaptive := ratingsTask(quick, true, .05, .1, .15, .175, .2, .25, .3, .4, .5, .6, .75, .875, 1)
+	m := ratings(quick, 20)
+	plain := taskOf(m, time.Second, []float64{.0075, .01, .015, .02, .03, .04, .06})
+	sums := *m
+	sums.Gradients = true
+	adaptive := taskOf(&sums, time.Second, []float64{.05, .1, .15, .175, .2,
+		.25, .3, .4, .5, .6, .75, .875, 1})
 	if quick {
 		plain.rates, adaptive.rates = plain.rates[:1], adaptive.rates[:1]
 	}

@@ -27,11 +27,8 @@ func regression(quick bool) (task, int) {
 
 // factorisation is G5's and G6's: R of 500 x 20, ten clocks an epoch.
 func factorisation(quick bool) (task, int) {
-	m := ratings(quick)
+	m := ratings(quick, 15)
 	m.Pushes, m.Clocks = 1, 10
-	if !quick {
-		m.Epochs = 15
-	}
 	return task{epochs: m.Epochs, target: .1, rates: []float64{.03}, at: func(rate float64) runner {
 		c := *m
 		c.Rate = rate
