@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/gomem/gomem/auto"
@@ -399,9 +398,9 @@ func sketched(ctx context.Context, p *pass.Program, last []pass.Pass) (*sketch, 
 	return newSketch(p.Schedule), nil
 }
 
-// sharing is the pass for variables that workers share, if there are some.
+// sharing is the pass for variables that workers share, if there may be some.
 func sharing(g *graph.Graph) []pass.Pass {
-	if slices.ContainsFunc(g.Nodes(), func(n *graph.Node) bool { return n.Shared != nil }) {
+	if g.Exchanges() {
 		return []pass.Pass{schedule.Share()}
 	}
 	return nil

@@ -129,12 +129,15 @@ func (g *Graph) Share(v Value, how How) {
 		g.Fail(err)
 		return
 	}
-	v.Node.Shared = &how
+	v.Node.Shared, g.network = &how, true
 	g.sum.Store(nil)
 }
 
 // verifyExchanges proves that what is sent is awaited once, and read by nobody else.
 func (g *Graph) verifyExchanges() error {
+	if !g.network {
+		return nil
+	}
 	awaited := map[NodeID]bool{}
 	for _, n := range g.nodes {
 		for k, v := range n.In {
@@ -170,6 +173,9 @@ func verifyPending(n *Node, k int, v Value, awaited map[NodeID]bool) error {
 // sends created before it, so that no worker waits before it has given what others wait
 // for.
 func (g *Graph) exchangeEdges(live []bool, visit func(from, to NodeID)) {
+	if !g.network {
+		return
+	}
 	last := NodeID(-1)
 	for _, n := range g.nodes {
 		if !live[n.ID] || !n.Exchanges() {

@@ -22,6 +22,7 @@ type Graph struct {
 	phase   Phase
 	pos     string // overrides the caller's position
 	err     error
+	network bool                   // workers exchange values of it
 	sum     atomic.Pointer[digest] // of the nodes there were when it was asked for
 }
 
@@ -51,6 +52,9 @@ func (g *Graph) Inputs() []*Node { return g.ofKind(KindInput) }
 
 // Updates are the update nodes in order of creation.
 func (g *Graph) Updates() []*Node { return g.ofKind(KindUpdate) }
+
+// Exchanges reports whether workers exchange values of the graph, or share variables.
+func (g *Graph) Exchanges() bool { return g.network }
 
 func (g *Graph) ofKind(k Kind) []*Node {
 	var out []*Node
@@ -263,6 +267,7 @@ func (g *Graph) add(n *Node) {
 	n.graph = g
 	n.resolve()
 	g.nodes = append(g.nodes, n)
+	g.network = g.network || n.Exchanges() || n.Shared != nil
 }
 
 // unique puts a name into the current scope and numbers repetitions.

@@ -13,15 +13,11 @@ import (
 // It is a matter of the whole graph, so that all of its targets agree; nil if there are no
 // exchanges.
 func (p *Program) Hosted() []bool {
-	nodes := p.Graph.Nodes()
-	first := slices.IndexFunc(nodes, func(n *graph.Node) bool {
-		return n.Exchanges() || n.Shared != nil
-	})
-	if first < 0 {
+	if !p.Graph.Exchanges() {
 		return nil
 	}
-	h := hosted{graph: p.Graph, marks: make([]bool, len(nodes))}
-	for _, n := range nodes[first:] {
+	h := hosted{graph: p.Graph, marks: make([]bool, p.Graph.Len())}
+	for _, n := range p.Graph.Nodes() {
 		if n.Exchanges() || slices.ContainsFunc(n.In, h.brings) {
 			h.mark(n)
 		} else if n.Shared != nil {

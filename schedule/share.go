@@ -29,6 +29,9 @@ type shared struct {
 // share is a schedule with the exchanges of shared variables.
 func share(g *graph.Graph, s *pass.Schedule) *pass.Schedule {
 	list, sent := sharedOf(g, s)
+	if len(list) == 0 {
+		return s
+	}
 	before, after := make([][]pass.StayID, len(s.Events)), make([][]pass.StayID, len(s.Events))
 	for _, v := range list {
 		before[v.first] = append(before[v.first], v.stay)
