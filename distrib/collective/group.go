@@ -52,7 +52,7 @@ type peer struct {
 	off        int // how much of the first piece has been sent
 	flying     int // frames that the transport has
 	bye        bool
-	asked, ans bool   // since the last probe
+	ans        bool   // it has answered the last probe
 	seen       uint64 // the last operation that it has begun, by its answer
 }
 
