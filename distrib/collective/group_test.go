@@ -251,11 +251,10 @@ func TestOtherClasses(t *testing.T) {
 			t.Errorf("%v are down, want 2", b.down)
 		}
 		w.nodes[0].mux.Close()
-		var open error
-		t0.Send(1, &distrib.Msg{Class: distrib.Control, Done: func(err error) { open = err }})
-		time.Sleep(time.Second)
-		if open != nil {
-			t.Errorf("the transport is closed under its other user: %v", open)
+		done := make(chan error, 1)
+		t0.Send(1, &distrib.Msg{Class: distrib.Control, Done: func(err error) { done <- err }})
+		if err := <-done; err != nil {
+			t.Errorf("the transport is closed under its other user: %v", err)
 		}
 		t0.Close()
 		t0.Close()
