@@ -32,7 +32,9 @@ func TestAllocations(t *testing.T) {
 	bytes := float64(after.TotalAlloc-before.TotalAlloc)/chunks - 1<<20
 	objects := float64(after.Mallocs-before.Mallocs) / chunks
 	t.Logf("a chunk of 1 MiB: %.0f objects, %.0f bytes besides the body", objects, bytes)
-	if bytes > 1<<20/4 || objects > 150 {
+	// gRPC's pools forget: what a collection finds unused, and with the race detector a
+	// quarter of everything.
+	if bytes > 3<<20/4 || objects > 150 {
 		t.Errorf("a chunk of 1 MiB costs %.0f objects and %.0f bytes", objects, bytes)
 	}
 }
