@@ -10,8 +10,8 @@ import (
 
 // commandLines matches a command on a line of its own, and one in the text.
 var commandLines = []*regexp.Regexp{
-	regexp.MustCompile(`(?m)^ +(?:\$ )?(?:go run \./cmd/)?gomem +([^\n:]*)$`),
-	regexp.MustCompile("`(?:go run \\./cmd/)?gomem ([^`]*)`"),
+	regexp.MustCompile(`(?m)^ +(?:\$ )?(?:go run \./cmd/)?gomem(?:-cluster)? +([^\n:]*)$`),
+	regexp.MustCompile("`(?:go run \\./cmd/)?gomem(?:-cluster)? ([^`]*)`"),
 }
 
 // wrapped is the end of a line that goes on in the next.
