@@ -29,12 +29,17 @@ func (w *worker) Attach(ps ...*Param) error {
 		return err
 	}
 	w.ps = slices.Clone(ps)
-	for _, p := range e.params {
+	w.allStale()
+	return nil
+}
+
+// allStale notes that the worker has read nothing yet.
+func (w *worker) allStale() {
+	for _, p := range w.e.params {
 		s := newBitset(p.rows)
 		s.setRange(0, p.rows)
 		w.stale = append(w.stale, s)
 	}
-	return nil
 }
 
 // ready reports why a worker may not be used.

@@ -72,7 +72,7 @@ func (b *box) voluntary(items []*item) *parcel {
 // paced takes what the plan's pacer lets go now, the best first.
 func (b *box) paced() *parcel {
 	l := b.lane
-	if l.plan.Pacer == nil {
+	if l.plan.Pacer == nil || b.oldest() == endOfTime {
 		return nil
 	}
 	now := time.Now()
@@ -173,16 +173,18 @@ func (e *Engine) soon(d time.Duration) {
 // ends, the best first.
 func (s *server) early(sub *subscriber) *parcel {
 	l := s.lane
-	if l.plan.Pacer == nil || !sub.standing || l.tagged != nil && l.tagged.rule.Full() {
-		return nil
-	}
-	pool := s.changed(sub, candidates)
-	if len(pool) == 0 {
+	if l.plan.Pacer == nil || !sub.standing || !sub.news ||
+		l.tagged != nil && l.tagged.rule.Full() {
 		return nil
 	}
 	budget, again := l.plan.Pacer.Budget(sub.node, time.Now())
 	l.e.soon(again)
 	if budget <= 0 {
+		return nil
+	}
+	pool := s.changed(sub, candidates)
+	if len(pool) == 0 {
+		sub.news = false
 		return nil
 	}
 	rank(l.plan.Pacer, pool, func(en *Entry) *Entry { return en }, s.value)

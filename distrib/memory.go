@@ -147,3 +147,24 @@ func (e *Engine) Bound() Memory {
 	}
 	return b
 }
+
+// Bound is what [Engine.Bound] will say of a node with such parameters, before there is
+// one. It lays the node out as the node itself does, and lets go of it. The errors are
+// those of [New] and of attaching.
+func Bound(c Config, ps ...*Param) (Memory, error) {
+	e, err := New(c)
+	if err == nil {
+		err = checkParams(ps)
+	}
+	if err == nil {
+		err = e.layOut(ps)
+	}
+	if err != nil {
+		return Memory{}, err
+	}
+	e.chooseOutbox()
+	for _, w := range e.workers {
+		w.allStale()
+	}
+	return e.Bound(), nil
+}

@@ -28,6 +28,7 @@ type subscriber struct {
 	dirty    []bitset // that have changed since they were sent to it
 	answers  []Ref    // rows that it waits for
 	standing bool     // it is sent rows whenever they change
+	news     bool     // rows may have changed since all that had were sent
 	urgent   bool     // it has rows to get now
 	sweep    bool     // its rows are on their way, as of clock
 	clock    Clock
@@ -237,6 +238,7 @@ func (s *server) fold(from NodeID, f Frame) {
 	}
 	for _, sub := range s.subs {
 		sub.dirty[s.index(p)].setRange(int(f.Ref.Row), int(f.Ref.N))
+		sub.news = true
 	}
 }
 

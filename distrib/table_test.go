@@ -123,6 +123,30 @@ func TestKVApp(t *testing.T) {
 	})
 }
 
+// TestBoundIsKnownBefore: what a node may hold is known before it is made.
+func TestBoundIsKnownBefore(t *testing.T) {
+	for name, plan := range plansOf(2, 2) {
+		synctest.Test(t, func(t *testing.T) {
+			var want []distrib.Memory
+			engines, net := cluster(t, 2, memnet.Options{}, plan, func(c *distrib.Config) {
+				before := *c
+				before.Plan = plan()
+				m, err := distrib.Bound(before, zeros("a", 9, 4), zeros("b", 3, 1))
+				must(t)(nil, err)
+				want = append(want, m)
+			})
+			each(engines, func(w int, s distrib.Synchronizer) {
+				must(t)(nil, s.Attach(zeros("a", 9, 4), zeros("b", 3, 1)))
+				if got := engines[w].Bound(); got != want[w] || got.Total() <= 0 {
+					t.Errorf("%s: node %d: %+v, and before %+v", name, w, got, want[w])
+				}
+				must(t)(nil, s.Close())
+			})
+			finish(engines, net)
+		})
+	}
+}
+
 // TestMultiverso is Multiverso's test_sync and test_matrix_table: a worker sees what it
 // has added, rows that it asks for alone and all of them, and sums are exact.
 func TestMultiverso(t *testing.T) {
