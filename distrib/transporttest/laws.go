@@ -291,11 +291,20 @@ func (s *suite) kill() {
 			<-stuck
 		}
 	}
+	hold, held := make(chan struct{}), make(chan struct{})
+	boxes[1].block = func(from distrib.NodeID, m *distrib.Msg) {
+		if from == 2 && m.Class == distrib.ValuesOf {
+			close(held)
+			<-hold
+		}
+	}
 	for i, t := range ts {
 		t.Serve(boxes[i])
 	}
 	ts[2].Send(1, &distrib.Msg{})
+	ts[2].Send(1, &distrib.Msg{Class: distrib.ValuesOf})
 	ts[2].Send(0, &distrib.Msg{})
+	within(s, "a message", held)
 	for _, b := range boxes[:2] {
 		b.until(s, "a message", func() bool { return b.count(2, distrib.Control) == 1 })
 	}
@@ -306,9 +315,15 @@ func (s *suite) kill() {
 			Body: [][]byte{make([]byte, 1<<20)}}))
 	}
 	s.net.Kill(s.T, 2)
-	for _, b := range boxes[:2] {
-		b.until(s, "the end of node 2", func() bool { return len(b.downs[2]) > 0 })
+	boxes[0].until(s, "the end of node 2", func() bool { return len(boxes[0].downs[2]) > 0 })
+	for i := range 50 { // the end comes after what is being handled, however long that takes
+		ts[0].Send(1, &distrib.Msg{})
+		boxes[1].until(s, "a message", func() bool {
+			return boxes[1].count(0, distrib.Control) == i+1 && len(boxes[1].downs[2]) == 0
+		})
 	}
+	close(hold)
+	boxes[1].until(s, "the end of node 2", func() bool { return len(boxes[1].downs[2]) > 0 })
 	ts[0].Send(2, done.of(&distrib.Msg{Tag: uint64(total)}))
 	any := func(error) bool { return true }
 	done.all(s, "all are told", any)
