@@ -19,7 +19,8 @@ const (
 //
 //   - Nobody of the view is left, or there is none: with min nodes, and settled or max.
 //   - Somebody is gone or leaving: at once, with those that have come meanwhile; also
-//     when fewer than min are left, since they must learn of it.
+//     when fewer than min are left, since they must learn of it. A process that has taken
+//     a lost one's rank is in the view after, or nobody would learn that it knows nothing.
 //   - Somebody has come: settled or max.
 //
 // More than max nodes are spare: who is in the view stays, then who came first.
@@ -46,13 +47,21 @@ func decide(s *state, min, max int, settled bool) (verdict, []nodeRecord) {
 	case kept == 0:
 		return nothing, nil
 	case kept < len(s.cur.Nodes):
-		return publish, next
+		return publish, s.others(next)
 	case len(next) == kept:
 		return nothing, nil
 	case full:
 		return publish, next
 	}
 	return wait, nil
+}
+
+// others are the nodes of next that replace none of the view.
+func (s *state) others(next []nodeRecord) []nodeRecord {
+	return slices.DeleteFunc(next, func(n nodeRecord) bool {
+		return !s.cur.has(n.ID, n.Lease) &&
+			slices.ContainsFunc(s.cur.Nodes, func(o viewNode) bool { return o.ID == n.ID })
+	})
 }
 
 // candidates are the nodes that the next view would have, by their ids.

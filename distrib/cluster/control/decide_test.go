@@ -76,10 +76,21 @@ func TestDecide(t *testing.T) {
 		for _, n := range next {
 			after.cur.Nodes = append(after.cur.Nodes, viewNode{ID: n.ID, Lease: n.Lease})
 		}
-		if what, _ := decide(after, least, most, true); what != nothing && len(next) >= least {
+		for _, n := range next {
+			if old := s.cur.has(n.ID, n.Lease); kept > 0 && !old && known(s, n.ID) {
+				t.Fatalf("node %d was replaced, and nobody learns of it", n.ID)
+			}
+		}
+		what, more := decide(after, least, most, true)
+		if what != nothing && len(next) >= min(least, able) && len(more) <= len(next) {
 			t.Fatalf("%v after a view that is as it should be", what)
 		}
 	})
+}
+
+// known: some process with this id is in the view.
+func known(s *state, id distrib.NodeID) bool {
+	return slices.ContainsFunc(s.cur.Nodes, func(n viewNode) bool { return n.ID == id })
 }
 
 // checkNext: nobody who stays is dropped, nobody who leaves is kept, ids are in order.
