@@ -235,7 +235,7 @@ func (j *joiner) control() control.Config {
 	}
 	c.Servers = []control.Server{{Client: j.etcd}}
 	if j.id != nil {
-		c.TLS.CA, c.TLS.Cert, c.TLS.Key, _ = j.id.PEM()
+		c.TLS.Source = j.id.PEM
 	}
 	return c
 }

@@ -20,7 +20,8 @@ const flagTexts = `
 --model
     moe, a Transformer with mixture-of-experts layers; transformer; gpt, a language model
     that continues texts; resnet; wgan, a pair of adversarial networks with gradient
-    penalty; or deepspeech (default ${default}).
+    penalty; or deepspeech (default ${default}). train also has mlr, logistic regression, and
+    mf, matrix factorisation, without layers and plans.
 --size
     s512 (tiny), s64 (1/64 of base in memory) or base, which is the published model
     (default ${default}).
@@ -80,7 +81,8 @@ const flagTexts = `
     text:PATH (a file, or the text files of a folder). Images: glyphs (drawn characters;
     the default), dir:PATH (a folder a class), cifar10:DIR or icons:DIR (an icon theme).
     Speech: formant (the documentation, synthesised; the default), csv:FILE
-    (wav_filename,wav_filesize,transcript) or espeak:FILE (a sentence a line).
+    (wav_filename,wav_filesize,transcript) or espeak:FILE (a sentence a line). mlr:
+    libsvm:FILE; mf: mtx:FILE (default: drawn).
 --seed
     Selects initial weights, order of pairs and dropout (default ${default}).
 train --steps

@@ -92,6 +92,9 @@ const tracedSteps = 3
 
 // Run trains.
 func (c *trainCmd) Run(ctx context.Context, e *env) error {
+	if isShallow(c.Model) {
+		return c.learn(ctx, e)
+	}
 	if err := c.fitting(); err != nil {
 		return err
 	}

@@ -131,6 +131,30 @@ func (m *Member) Parallel(g *graph.Graph) (*train.Parallel, error) {
 	return p, nil
 }
 
+// Synchronizer is that of a scheme with a plan, for tasks that bring parameters of their
+// own.
+func (m *Member) Synchronizer() (distrib.Synchronizer, error) {
+	if err := m.start(nil, m.mux.Transport()); err != nil {
+		return nil, err
+	}
+	return m.engine.Worker(0), nil
+}
+
+// Finish ends the synchronizer's part once all workers have done theirs, of which err came.
+func (m *Member) Finish(ctx context.Context, err error) error {
+	b := &between{member: m, sync: m.engine.Worker(0)}
+	if err != nil {
+		return b.why(err)
+	}
+	if err := m.desk.Tell(ctx, nil); err != nil {
+		return err
+	}
+	if _, err := m.desk.Hear(ctx); err != nil {
+		return err
+	}
+	return b.End(ctx)
+}
+
 // Exchanged is what this worker has exchanged so far. Slowest and Fastest are relative to
 // this one's steps.
 func (m *Member) Exchanged() train.Exchanged {

@@ -92,6 +92,9 @@ func (o SchemeOptions) unused(name string) error {
 // farthest is by how many steps workers may be apart where nothing else holds them back.
 const farthest = 16
 
+// Lag is by how many steps workers of a scheme with a plan may be apart.
+func (s Scheme) Lag() int { return s.lag() }
+
 // lag is by how many steps workers may be apart.
 func (s Scheme) lag() int {
 	if s.alone() {

@@ -1,0 +1,200 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/gomem/gomem/distrib"
+	"github.com/gomem/gomem/distrib/memnet"
+	"github.com/gomem/gomem/distrib/workload"
+	"github.com/gomem/gomem/internal/workers"
+)
+
+// shallow are the models without layers: multinomial logistic regression and matrix
+// factorisation, which are trained on parameter servers, by one worker too.
+var shallow = []string{"mlr", "mf"}
+
+// runner is a task of package workload.
+type runner interface {
+	Check() error
+	Run(ctx context.Context, s distrib.Synchronizer, w workload.Worker) error
+}
+
+// learn trains a model without layers.
+func (c *trainCmd) learn(ctx context.Context, e *env) error {
+	if err := c.bare(); err != nil {
+		return err
+	}
+	c.Sync = cmp.Or(c.Sync, "bosen")
+	scheme, err := c.scheme()
+	if err != nil {
+		return err
+	}
+	if scheme.Plan == nil {
+		return usagef("--sync %s exchanges gradients of layers, which --model %s has none of: "+
+			"want bosen, pf or the like", c.Sync, c.Model)
+	}
+	w, err := c.world(ctx, e, nil)
+	if err != nil {
+		return err
+	}
+	task, about, err := c.task(scheme.Lag())
+	if err != nil {
+		return err
+	}
+	log := func(text string) { fmt.Fprintf(e.stderr, "gomem: %s\n", text) }
+	job, err := c.meet(ctx, e, w, log)
+	if err != nil {
+		return err
+	}
+	m, err := workers.Join(job.View, job.Transport, scheme, workers.Options{Log: log,
+		Alive: job.Alive})
+	if err == nil {
+		err = c.descend(ctx, e, m, task, about)
+		err = m.Close(err)
+	}
+	return cmp.Or(err, job.Leave())
+}
+
+// meet joins the job, which one worker alone is too.
+func (c *trainCmd) meet(ctx context.Context, e *env, w World, log func(string)) (*Job, error) {
+	if w.Size > 1 {
+		return e.extras.Cluster.Join(ctx, c.flags(), w, log)
+	}
+	return &Job{View: distrib.View{Nodes: []distrib.Node{{}}},
+		Transport: memnet.New(1, memnet.Options{})[0], Leave: func() error { return nil }}, nil
+}
+
+// bare refuses flags that models without layers have no use for.
+func (c *trainCmd) bare() error {
+	given := append(c.particular(), option{"steps", c.Steps > 0}, option{"save", c.Save != ""},
+		option{"resume", c.Resume != ""}, option{"init", c.Init != ""},
+		option{"batch", c.Batch > 0},
+		option{"policy", c.Policy != ""},
+		option{"partition", c.Partition > 0}, option{"device-memory", c.DeviceBytes > 0},
+		option{"optimizer", c.Optimizer != ""}, option{"trace", c.Trace != ""},
+		option{"profile", c.Profile != ""}, option{"metrics", c.Metrics != ""})
+	if name := firstGiven(given); name != "" {
+		return usagef("--%s does nothing for --model %s: leave one of them out", name, c.Model)
+	}
+	return nil
+}
+
+// task is what is to be learnt, and what it is, in a line.
+func (c *trainCmd) task(lag int) (runner, string, error) {
+	epochs := max(1, int(cmp.Or(c.Epochs, 40)))
+	if c.Model == "mlr" {
+		train, test := workload.Covertype(c.Seed, 500, 50)
+		about := "covertype's shape, drawn: 500 samples of 54 features and 7 classes"
+		if c.Data != "" {
+			err := opened("libsvm", string(c.Data), func(r io.Reader) (err error) {
+				train, err = workload.ReadLIBSVM(r, nil)
+				return err
+			})
+			if test = nil; err == nil && c.EvalData != "" {
+				err = opened("libsvm", string(c.EvalData), func(r io.Reader) (err error) {
+					test, err = workload.ReadLIBSVM(r, train)
+					return err
+				})
+			}
+			if err != nil {
+				return nil, "", err
+			}
+			about = fmt.Sprintf("%s: %d samples of %d features and %d classes", c.Data, train.Len(),
+				train.Features, train.Classes)
+		}
+		m := &workload.MLR{Train: train, Test: test, Epochs: epochs, Clocks: 10,
+			Rate: float64(cmp.Or(c.LR, 0.01)), Decay: 0.99, Slack: lag, Losses: true}
+		return m, about, m.Check()
+	}
+	data := workload.LowRank(c.Seed, 600, 400, 10, 30000, 0.1)
+	about := "30000 elements of a matrix of rank 10, 600 by 400, drawn"
+	if c.Data != "" {
+		err := opened("mtx", string(c.Data), func(r io.Reader) (err error) {
+			data, err = workload.ReadMatrixMarket(r)
+			return err
+		})
+		if err != nil {
+			return nil, "", err
+		}
+		about = fmt.Sprintf("%s: %d elements of a matrix, %d by %d", c.Data, data.Len(), data.Rows,
+			data.Cols)
+	}
+	m := &workload.MF{Data: data, Rank: 10, Seed: c.Seed, Epochs: epochs, Clocks: 4,
+		Rate: float64(cmp.Or(c.LR, 0.02)), Decay: 0.99, Lambda: 0.01, Slack: lag, Losses: true}
+	return m, about, m.Check()
+}
+
+// opened reads the file of a spec of a kind.
+func opened(kind, spec string, read func(io.Reader) error) error {
+	path, ok := strings.CutPrefix(spec, kind+":")
+	if !ok {
+		return usagef("--data %s: want %s:FILE", spec, kind)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, bare(err))
+	}
+	defer f.Close()
+	if err := read(f); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+// descend is this worker's part.
+func (c *trainCmd) descend(ctx context.Context, e *env, m *workers.Member, task runner,
+	about string) error {
+	s, err := m.Synchronizer()
+	if err != nil {
+		return err
+	}
+	if m.Rank() > 0 {
+		e = e.quiet()
+	}
+	if !c.JSON {
+		printFields(e.stdout, []field{{"model", c.Model}, {"data", about},
+			{"workers", fmt.Sprintf("%d, %s", m.Size(), m.About())}})
+		fmt.Fprintln(e.stdout)
+	}
+	w := workload.Worker{Rank: m.Rank(), Of: m.Size(), Total: func(p workload.Progress) {
+		c.epoch(e.stdout, p)
+	}}
+	if err := m.Finish(ctx, task.Run(ctx, s, w)); err != nil {
+		return err
+	}
+	x := m.Exchanged()
+	if c.JSON {
+		return json.NewEncoder(e.stdout).Encode(map[string]any{"type": "summary", "exchanged": x})
+	}
+	printFields(e.stdout, []field{{"exchanged", exchanged(&x) + " (the first worker)"}})
+	return nil
+}
+
+// epoch shows what all workers have come to.
+func (c *trainCmd) epoch(w io.Writer, p workload.Progress) {
+	ratio := func(n, of int) float64 { return float64(n) / float64(max(of, 1)) }
+	if c.JSON {
+		_ = json.NewEncoder(w).Encode(map[string]any{"type": "epoch", "epoch": p.Epoch,
+			"loss": p.Mean(), "error": ratio(p.Errors, p.Count),
+			"test_error": ratio(p.TestErrors, p.TestCount)})
+		return
+	}
+	line := fmt.Sprintf("epoch %d  loss %.4f", p.Epoch, p.Mean())
+	if c.Model == "mlr" {
+		line += fmt.Sprintf("  error %.4f", ratio(p.Errors, p.Count))
+	}
+	if p.TestCount > 0 {
+		line += fmt.Sprintf("  test error %.4f", ratio(p.TestErrors, p.TestCount))
+	}
+	fmt.Fprintln(w, line)
+}
+
+// isShallow reports whether a model has no layers.
+func isShallow(model string) bool { return slices.Contains(shallow, model) }

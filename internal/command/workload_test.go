@@ -1,0 +1,54 @@
+package command
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+// TestShallow: models without layers learn, by one worker and by several, of data that are
+// drawn or in a file, and refuse what is for layers.
+func TestShallow(t *testing.T) {
+	inDir(t)
+	for _, c := range []struct {
+		args []string
+		loss float64 // to get below
+	}{
+		{[]string{"--model", "mlr"}, 0.7},
+		{[]string{"--model", "mlr", "--local", "3", "--staleness", "1"}, 0.7},
+		{[]string{"--model", "mf", "--local", "2", "--sync", "ssp"}, 0.1},
+	} {
+		o := gather(t, inMemory{}, with([]string{"train", "--json"}, c.args...)...)
+		lines := strings.Split(strings.TrimSpace(o.stdout), "\n")
+		if o.status != exitOK || o.stderr != "" || len(lines) != 42 {
+			t.Fatalf("%v: %d, %s: %d lines", c.args, o.status, o.stderr, len(lines))
+		}
+		var last struct{ Epoch, Loss float64 }
+		if err := json.Unmarshal([]byte(lines[40]), &last); err != nil || last.Epoch != 40 ||
+			!(last.Loss < c.loss) {
+			t.Errorf("%v: %v, %s", c.args, err, lines[40])
+		}
+	}
+	write(t, "points", "0 1:1 2:0.5\n1 1:0.25 2:1\n0 1:0.9\n1 2:0.75\n")
+	text := succeed(t, "train", "--model", "mlr", "--data", "libsvm:points", "--epochs", "3",
+		"--lr", "0.5")
+	if !strings.Contains(text, "points: 4 samples of 2 features and 2 classes") ||
+		!strings.Contains(text, "epoch 3  loss 0.") {
+		t.Error(text)
+	}
+	write(t, "broken", "1 2:x\n")
+	for want, args := range map[string][]string{
+		"--save does nothing for --model mlr":    {"--model", "mlr", "--save", "run"},
+		"--partition does nothing for --model m": {"--model", "mf", "--partition", "20"},
+		"--data points: want libsvm:FILE":        {"--model", "mlr", "--data", "points"},
+		"--sync ring exchanges gradients of lay": {"--model", "mf", "--sync", "ring"},
+		"missing: no such file":                  {"--model", "mf", "--data", "mtx:missing"},
+		"broken: ":                               {"--model", "mlr", "--data", "libsvm:broken"},
+	} {
+		o := invoke(t, with([]string{"train"}, args...)...)
+		if o.status == exitOK || !strings.Contains(o.stderr, want) ||
+			strings.Count(o.stderr, "\n") != 1 {
+			t.Errorf("%v: %d, %q, want %q", args, o.status, o.stderr, want)
+		}
+	}
+}
