@@ -66,8 +66,7 @@ func pods(t *testing.T, spec any, hostname func(i int) string, domain string,
 	env map[string]string) {
 	t.Helper()
 	n := int(at(t, spec, "completions").(float64))
-	if at(t, spec, "completionMode") != "Indexed" ||
-		int(at(t, spec, "parallelism").(float64)) != n {
+	if at(t, spec, "completionMode") != "Indexed" || at(t, spec, "parallelism") != float64(n) {
 		t.Error("not all workers are there at once")
 	}
 	worker := at(t, spec, "template", "spec", "containers", 0)

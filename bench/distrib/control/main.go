@@ -74,7 +74,8 @@ func report(runs int) error {
 			all = append(all, d)
 		}
 		slices.Sort(all)
-		t.AppendRow(grid.Row(r.what, r.until, r.goal, shown(all[len(all)/2]), shown(all[len(all)-1])))
+		t.AppendRow(grid.Row(r.what, r.until, r.goal, shown(all[len(all)/2]),
+			shown(all[len(all)-1])))
 	}
 	fmt.Println(t.RenderMarkdown())
 	return nil

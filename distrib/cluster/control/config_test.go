@@ -72,8 +72,8 @@ func TestExternal(t *testing.T) {
 	if c := (Config{}).External(lookup); c.User != "name" || c.Password != "c" || c.TLS.on() {
 		t.Errorf("%+v", c)
 	}
-	own := Config{User: "me", Password: "p"}
-	if c := own.External(lookup); c.User != "me" || c.Password != "p" {
+	c = Config{User: "me", Password: "p"}.External(lookup)
+	if c.User != "me" || c.Password != "p" {
 		t.Errorf("%+v", c)
 	}
 }
