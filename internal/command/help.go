@@ -160,7 +160,7 @@ train --profile
     easgd, average: steps between averages (default 10).
 --metrics
     Serve metrics for Prometheus at an address, such as :9090, which is one of this machine
-    alone, or 0.0.0.0:9090.
+    alone, or 0.0.0.0:9090. Of --local, the first worker does.
 --workers
     Processes of the job, if their launcher does not say (torchrun, srun, mpirun and
     Kubernetes do).

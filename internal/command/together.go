@@ -36,7 +36,7 @@ func (c *trainCmd) together(ctx context.Context, e *env, w World) (err error) {
 		e = e.quiet()
 		c.Save, c.Samples, c.Trace, c.Profile = "", "", "", ""
 	}
-	if c.Metrics != "" {
+	if c.Metrics != "" && (c.leads() || !w.Launched) { // one an address
 		stop, at, err := e.extras.Cluster.Serve(c.Metrics, c.samples)
 		if err != nil {
 			return fmt.Errorf("--metrics %s: %w", c.Metrics, err)
@@ -132,8 +132,10 @@ func (c *trainCmd) samples() []Sample {
 			float64(x.Full)},
 		{"gomem_staleness_steps", "Steps missing of another worker, the most seen.", false,
 			float64(x.Staleness)},
-		{"gomem_slowest_steps", "Steps of the slowest worker.", false, float64(x.Slowest)},
-		{"gomem_fastest_steps", "Steps of the fastest worker.", false, float64(x.Fastest)},
+		{"gomem_ahead_steps", "Steps ahead of the slowest worker.", false, float64(-x.Slowest)},
+		{"gomem_behind_steps", "Steps behind the fastest worker.", false, float64(x.Fastest)},
+		{"gomem_network_memory_bytes", "Host memory for exchanging, at most so far.", false,
+			float64(x.Memory)},
 	}
 }
 
