@@ -155,11 +155,7 @@ func (j *joiner) name() string { return fmt.Sprintf("process %d", j.world.Rank) 
 
 // follow gets a certificate from process 0.
 func (j *joiner) follow(ctx context.Context, file string) error {
-	token, err := trust.ReadToken(ctx, file)
-	if err != nil {
-		return err
-	}
-	id, info, err := trust.Join(ctx, j.world.Master, token, j.name(), j.host)
+	id, info, err := trust.JoinFile(ctx, j.world.Master, file, j.name(), j.host)
 	if err != nil {
 		return err
 	}
@@ -226,12 +222,13 @@ func free(host, listen string) (string, error) {
 	return net.JoinHostPort(host, number), errors.Join(err, l.Close())
 }
 
-// control is where the job's etcd is.
+// control is where the job's etcd is. One beside the job is reached as etcd's own tool
+// reaches it.
 func (j *joiner) control() control.Config {
 	c := control.Config{Job: j.world.Job, Rank: j.world.Rank, Insecure: j.flags.Insecure}
 	if len(j.flags.Etcd) > 0 {
 		c.Endpoints = j.flags.Etcd
-		return c
+		return c.External(os.LookupEnv)
 	}
 	c.Servers = []control.Server{{Client: j.etcd}}
 	if j.id != nil {
