@@ -177,7 +177,11 @@ func (f meetFlags) launch(ctx context.Context, e *env) error {
 	return err
 }
 
-// fitting refuses flags that contradict each other.
+// maxLocal is the most workers that are started here: each is a process with a session of
+// its own, and a machine that is asked for too many answers nobody any more.
+const maxLocal = 256
+
+// fitting refuses flags that contradict each other, and what no machine can do.
 func (f meetFlags) fitting() error {
 	among := []option{{"workers", f.Workers > 0}, {"rank", f.Rank != nil},
 		{"master", f.Master != ""}, {"min", f.Min > 0}, {"max", f.Max > 0}}
@@ -185,6 +189,8 @@ func (f meetFlags) fitting() error {
 	case f.Local > 0 && name != "":
 		return usagef("--local and --%s can't be used together: --local starts all workers of a "+
 			"job, here", name)
+	case f.Local > maxLocal:
+		return usagef("--local %d: at most %d workers are started on a machine", f.Local, maxLocal)
 	case f.Rank != nil && f.Workers == 0:
 		return usagef("--rank needs --workers N")
 	case f.Max > 0 && f.Max < f.Min:
