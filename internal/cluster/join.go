@@ -19,9 +19,10 @@ import (
 	"github.com/gomem/gomem/internal/command"
 )
 
-// How long processes may take: to come up with the others, and to go.
+// How long processes may take: to come up with the others, also without a word, and to go.
 const (
 	comeTime  = time.Minute
+	quietTime = 3 * time.Second
 	leaveTime = 3 * time.Second
 )
 
@@ -53,12 +54,30 @@ func (Cluster) Join(ctx context.Context, f command.JobFlags, _ command.World,
 		return nil, err
 	}
 	j := &joiner{flags: f, world: w, log: log}
+	met := j.waits()
 	job, err := j.join(ctx)
+	met()
 	if err != nil {
 		return nil, errors.Join(err, j.leave())
 	}
 	job.Leave = j.leave
 	return job, nil
+}
+
+// waits says whom this process waits for, once that takes long. It has said so, or will not
+// any more, when the function that it returns does.
+func (j *joiner) waits() (met func()) {
+	said := make(chan struct{})
+	t := time.AfterFunc(quietTime, func() {
+		defer close(said)
+		j.log(fmt.Sprintf("%s of %d waits for the others; process 0 is to be at %s", j.name(),
+			j.world.Size, j.world.Master))
+	})
+	return func() {
+		if !t.Stop() {
+			<-said
+		}
+	}
 }
 
 func (j *joiner) join(ctx context.Context) (*command.Job, error) {
