@@ -123,14 +123,14 @@ func TestWorkerFlags(t *testing.T) {
 		}
 	}
 	for want, args := range map[string][]string{
-		"--local 257: at most 256 workers are started on a machine": {"--local", "257"},
-		"--local and --workers can't be used together":              {"--local", "2", "--workers", "2"},
-		"--rank needs --workers N":                                  {"--rank", "1"},
-		"--max 2 is less than --min 3":                              {"--min", "3", "--max", "2"},
-		"--insecure needs --tls off":                                {"--insecure"},
-		"--sync does nothing for one worker":                        {"--sync", "ring"},
-		"there is no scheme \"tree\": there are ring, ps,":          {"--local", "2", "--sync", "tree"},
-		"ring has no use for option staleness":                      {"--local", "2", "--staleness", "1"},
+		"--local 257: at most 256 workers are started":     {"--local", "257"},
+		"--local and --workers can't be used together":     {"--local", "2", "--workers", "2"},
+		"--rank needs --workers N":                         {"--rank", "1"},
+		"--max 2 is less than --min 3":                     {"--min", "3", "--max", "2"},
+		"--insecure needs --tls off":                       {"--insecure"},
+		"--sync does nothing for one worker":               {"--sync", "ring"},
+		"there is no scheme \"tree\": there are ring, ps,": {"--local", "2", "--sync", "tree"},
+		"ring has no use for option staleness":             {"--local", "2", "--staleness", "1"},
 		"hybrid has no use for option bandwidth:": {"--local", "2", "--sync", "hybrid",
 			"--bandwidth", "1Mbps", "--filter", "fp16"},
 	} {
