@@ -83,6 +83,13 @@ func (t *table) moves() bool {
 		slices.ContainsFunc(t.objects, func(o object) bool { return o.leaf })
 }
 
+// ends reports whether something leaves the host's memory sooner than in the schedule.
+func (t *table) ends() bool {
+	return slices.ContainsFunc(t.objects, func(o object) bool {
+		return len(o.uses) > 0 && o.end < t.s.Stays[o.stay].To
+	})
+}
+
 // spread has loads come early and stores end late, in the order in which they are
 // needed, as far as the load allows.
 func (t *table) spread(limit int64, ahead int32) {

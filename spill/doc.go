@@ -20,7 +20,8 @@
 // gaps are taken in the order of events saved for what they cost, and one is taken
 // only if it covers an event at which the load is above the limit. When none is left
 // above, what the host has free is used to load early and to store late, so that
-// nothing waits for the disk; a distance that does not fit is halved until it does.
+// nothing waits for the disk; a distance that does not fit is halved until it does. A
+// schedule may hold values past their last use: where gaps alone do not suffice, none is.
 //
 // Of the variables those come first that fewest operations touch, as the optimizer's
 // state: two copies for a step's length of memory. See [Order].

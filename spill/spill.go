@@ -35,7 +35,11 @@ func Pass(o Options) pass.Pass {
 func Spill(g *graph.Graph, s *pass.Schedule, o Options) *pass.Schedule {
 	t := newTable(g, s, o.Leaves, o.HostBytes == 0)
 	t.choose(o.HostBytes)
-	if t.list(); !t.moves() {
+	if t.load.peak() > o.HostBytes && o.HostBytes > 0 {
+		t = newTable(g, s, o.Leaves, true)
+		t.choose(o.HostBytes)
+	}
+	if t.list(); !t.moves() && !t.ends() {
 		return s
 	}
 	t.spread(o.HostBytes, o.Ahead)

@@ -25,9 +25,11 @@ type writer struct {
 func newWriter(t *table) *writer {
 	w := &writer{table: t, out: &pass.Schedule{Parts: t.s.Parts},
 		at: make([]int32, len(t.s.Events)), runs: make([]int32, len(t.s.Events)+1)}
-	w.out.Streams = append(slices.Clone(t.s.Streams),
-		pass.Stream{Name: "disk-in", Engine: space.Copier(Disk, space.Host)},
-		pass.Stream{Name: "disk-out", Engine: space.Copier(space.Host, Disk)})
+	if w.out.Streams = slices.Clone(t.s.Streams); t.moves() {
+		w.out.Streams = append(w.out.Streams,
+			pass.Stream{Name: "disk-in", Engine: space.Copier(Disk, space.Host)},
+			pass.Stream{Name: "disk-out", Engine: space.Copier(space.Host, Disk)})
+	}
 	w.out.Stays = slices.Clone(t.s.Stays)
 	for i := range t.s.Events {
 		w.runs[i+1] = w.runs[i]
