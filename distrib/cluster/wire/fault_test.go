@@ -125,10 +125,11 @@ func TestCorrupted(t *testing.T) {
 	}
 }
 
-// TestSilence: a node that is not heard is down, on both sides, though no connection ends.
+// TestSilence: a node that is not heard is down, on both sides, though no connection ends;
+// also if it falls silent before all of its streams have come.
 func TestSilence(t *testing.T) {
 	t.Parallel()
-	o := wire.Options{Idle: time.Second, Dead: 500 * time.Millisecond}
+	o := wire.Options{Idle: time.Second, Dead: 500 * time.Millisecond, Connect: 10 * time.Second}
 	a, _, ha, hb, ways := apart(t, o, nil)
 	a.Send(1, &distrib.Msg{})
 	hb.message(t)

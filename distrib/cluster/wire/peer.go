@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"time"
 
@@ -68,6 +69,20 @@ func (p *peer) start() {
 	p.conn = conn
 	for _, o := range p.outs {
 		p.gone.Go(o.run)
+	}
+	late := time.AfterFunc(o.Connect, p.expect)
+	context.AfterFunc(p.ctx, func() { late.Stop() })
+}
+
+// expect demands that all streams of the peer are there: of one that never came, nobody
+// would notice that it is silent.
+func (p *peer) expect() {
+	p.mu.Lock()
+	missing := slices.Contains(p.entered[:], false)
+	p.mu.Unlock()
+	if missing {
+		p.fail(fmt.Errorf("%w: no stream from %s came within %v", ErrLost, p.node.Addr,
+			p.t.o.Connect))
 	}
 }
 
