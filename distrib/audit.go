@@ -45,7 +45,7 @@ type Ledger struct {
 func (l Ledger) Check() error {
 	out := l.Pushed - (l.Pending + l.Sent + l.Dropped + l.Drained)
 	in := l.Received - (l.Folded + l.Held)
-	if slack := 1e-5*l.Moved + 1e-12; math.Abs(out) > slack || math.Abs(in) > slack {
+	if slack := float64(1e-5*l.Moved) + 1e-12; math.Abs(out) > slack || math.Abs(in) > slack {
 		return fmt.Errorf("distrib: updates of %s are lost or doubled: %g pushed are missing, %g "+
 			"received are", l.Name, out, in)
 	}
@@ -108,8 +108,8 @@ func (e *Engine) eachPending(f func(*item)) {
 
 func (l *Ledger) push(e *Engine, u Update, copies int) {
 	if e.cfg.Audited {
-		l.Pushed += float64(copies) * mass(u)
-		l.Moved += float64(copies) * size(u)
+		l.Pushed += float64(float64(copies) * mass(u))
+		l.Moved += float64(float64(copies) * size(u))
 	}
 }
 

@@ -22,7 +22,7 @@ func (w Way) String() string {
 // J x K, whose update is the sum of S outer products, of P workers with V servers among
 // them (Poseidon's and the Petuum survey's formulas).
 func (w Way) Traffic(j, k, s, p, v int) float64 {
-	weight, pairs := float64(j)*float64(k), float64(s)*float64(j+k)
+	weight, pairs := float64(float64(j)*float64(k)), float64(float64(s)*float64(j+k))
 	switch w {
 	case ByRing:
 		return 4 * weight * float64(p-1) / float64(p)

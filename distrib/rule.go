@@ -24,7 +24,7 @@ func shrink(w []float32, decay float32) {
 	if decay == 0 {
 		return
 	}
-	keep := 1 - decay
+	keep := 1 - float32(decay)
 	for i, v := range w {
 		w[i] = float32(keep * v)
 	}

@@ -208,8 +208,9 @@ func (s *basis) combine(other []float32, n int) []float32 {
 // sums of four uniform ones, whose bits are the same everywhere.
 func normals(rng *rand.Rand, n int) []float32 {
 	out := make([]float32, n)
+	draw := func() float32 { return float32(rng.Float32()) }
 	for i := range out {
-		out[i] = rng.Float32() + rng.Float32() - rng.Float32() - rng.Float32()
+		out[i] = draw() + draw() - draw() - draw()
 	}
 	return out
 }

@@ -20,7 +20,7 @@ func (n *Network) flow(now time.Duration) {
 	}
 	for _, s := range n.streams {
 		if s.flows && !math.IsInf(s.rate, 1) {
-			s.left -= s.rate * d
+			s.left -= float64(s.rate * d)
 			s.from.peers[s.to.id].measure(s.rate*d, d, now)
 		}
 	}

@@ -144,7 +144,7 @@ const recently = 1.0
 
 // measure notes that a stream flowed for d seconds.
 func (p *peer) measure(bytes, d float64, now time.Duration) {
-	p.bytes += bytes
+	p.bytes += float64(bytes)
 	if p.measured != now {
 		p.measured = now
 		p.busy += d

@@ -45,7 +45,7 @@ func newCover(seed uint64) *cover {
 	c := &cover{rng: rand.New(rand.NewPCG(seed, 7))}
 	for k := range coverClasses {
 		for j := range coverMeasures {
-			c.mean[k][j] = 0.5 + coverBetween*libm.Normal(c.rng)
+			c.mean[k][j] = 0.5 + float64(coverBetween*libm.Normal(c.rng))
 		}
 		c.area[k], c.soils[k] = c.chances(coverWilderness), c.chances(coverSoils)
 	}
@@ -57,7 +57,7 @@ func (c *cover) chances(n int) []float64 {
 	p := make([]float64, n)
 	sum := 0.0
 	for i := range p {
-		sum += c.rng.Float64()
+		sum += float64(c.rng.Float64())
 		p[i] = sum
 	}
 	for i := range p {

@@ -76,7 +76,7 @@ func (m *MF) begin(rows int, which uint64) []float32 {
 	top := 1 / math.Sqrt(float64(m.Rank))
 	x := make([]float32, rows*m.Rank)
 	for i := range x {
-		x[i] = float32(top * (2*rng.Float64() - 1))
+		x[i] = float32(top * (2*float64(rng.Float64()) - 1))
 	}
 	return x
 }

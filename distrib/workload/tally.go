@@ -63,7 +63,7 @@ func (t *tally) show(ctx context.Context, p Progress) error {
 		}
 		all := Progress{Epoch: t.shown, Clock: p.Clock, At: p.At, Count: t.total,
 			Loss:       float64(row[tallyLoss]) * float64(t.total),
-			Errors:     int(row[tallyErrors]*float32(t.total) + 0.5),
+			Errors:     int(float32(row[tallyErrors]*float32(t.total)) + 0.5),
 			TestErrors: int(row[tallyTestErrors] + 0.5), TestCount: p.TestCount}
 		if t.w.Total != nil {
 			t.w.Total(all)

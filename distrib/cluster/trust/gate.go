@@ -132,7 +132,7 @@ func (g *Gate) visitor(host string, now time.Time) *visitor {
 		v = &visitor{left: burst, at: now}
 		g.hosts[host] = v
 	}
-	v.left = min(burst, v.left+rate*now.Sub(v.at).Seconds())
+	v.left = min(burst, v.left+float64(rate*now.Sub(v.at).Seconds()))
 	v.at = now
 	return v
 }

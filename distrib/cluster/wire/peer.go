@@ -70,7 +70,7 @@ func (p *peer) start() {
 	for _, o := range p.outs {
 		p.gone.Go(o.run)
 	}
-	late := time.AfterFunc(o.Connect, p.expect)
+	late := time.AfterFunc(o.Connect+o.Idle, p.expect) // the way there says more, if it fails
 	context.AfterFunc(p.ctx, func() { late.Stop() })
 }
 
@@ -82,7 +82,7 @@ func (p *peer) expect() {
 	p.mu.Unlock()
 	if missing {
 		p.fail(fmt.Errorf("%w: no stream from %s came within %v", ErrLost, p.node.Addr,
-			p.t.o.Connect))
+			p.t.o.Connect+p.t.o.Idle))
 	}
 }
 
