@@ -20,9 +20,9 @@ type Cut struct {
 	Finish Op
 }
 
-// Splitter is implemented by operations that can be computed in parts, with the
+// Cutter is implemented by operations that can be computed in parts, with the
 // bits of the whole.
-type Splitter interface {
+type Cutter interface {
 	Op
 	// Cut says where; ok is false if operands of these types cannot be cut.
 	Cut(in, out []Type) (c Cut, ok bool)

@@ -15,7 +15,7 @@ import (
 // of the whole.
 func TestCuts(t *testing.T) {
 	eachSample(t, func(t *testing.T, s Sample) {
-		if _, ok := s.Op.(graph.Splitter); !ok {
+		if _, ok := s.Op.(graph.Cutter); !ok {
 			t.Skip("cannot be cut")
 		}
 		for _, s := range []Sample{s, s.enlarged()} {
@@ -85,7 +85,7 @@ func checkCut(t checker, s Sample, pick func(n int) int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	op := s.Op.(graph.Splitter)
+	op := s.Op.(graph.Cutter)
 	c, ok := op.Cut(s.In, out)
 	places := 0
 	if ok {

@@ -309,7 +309,7 @@ func (b *builder) partOf(id graph.NodeID, part int) *graph.Node {
 	}
 	outer := b.region
 	b.region = number
-	b.pieces[id][part] = b.copy(n, name, n.Op.(graph.Splitter).Part(n.InTypes(), n.Out, lo, hi),
+	b.pieces[id][part] = b.copy(n, name, n.Op.(graph.Cutter).Part(n.InTypes(), n.Out, lo, hi),
 		in...)
 	b.region = outer
 	return b.pieces[id][part]

@@ -13,7 +13,7 @@
 // # What is cut
 //
 // An operation that needs more than the limit is cut along its leading axes, if it
-// is a [graph.Splitter]. One alone would gain nothing: its operands and results would
+// is a [graph.Cutter]. One alone would gain nothing: its operands and results would
 // still be whole. So what makes or reads a large value that is cut is cut with it, at
 // the same places, and so on: a region. Within a region a value exists in parts only.
 // At its border a part of an operand is a view of the whole, or of those values that

@@ -73,7 +73,7 @@ func checkParts(t *rapid.T, n *graph.Node, parts []*graph.Node, want int) {
 	if len(parts) > want { // fewer: nothing reads some of them
 		t.Fatalf("%d parts of %s, want %d", len(parts), n.Name, want)
 	}
-	cut, ok := n.Op.(graph.Splitter).Cut(n.InTypes(), n.Out)
+	cut, ok := n.Op.(graph.Cutter).Cut(n.InTypes(), n.Out)
 	if !ok {
 		t.Fatalf("%s cannot be cut", n.Name)
 	}

@@ -123,7 +123,7 @@ func (s *Survey) findReaders() {
 // cut is where a node can be cut.
 func (s *Survey) cut(id graph.NodeID) (graph.Cut, bool) {
 	n := s.g.Node(id)
-	op, ok := n.Op.(graph.Splitter)
+	op, ok := n.Op.(graph.Cutter)
 	empty := func(t graph.Type) bool { return t.Elems() == 0 }
 	if !ok || !s.live[id] || n.Kind != graph.KindCompute ||
 		slices.ContainsFunc(append(n.InTypes(), n.Out...), empty) {
@@ -134,7 +134,7 @@ func (s *Survey) cut(id graph.NodeID) (graph.Cut, bool) {
 }
 
 // accepts reports whether an operation's first part computes what it should.
-func accepts(op graph.Splitter, c graph.Cut, n *graph.Node) bool {
+func accepts(op graph.Cutter, c graph.Cut, n *graph.Node) bool {
 	in, rows := n.InTypes(), min(c.Rows, max(c.Align, c.Least))
 	for i, axes := range c.In {
 		if axes > 0 {
