@@ -1,0 +1,153 @@
+// Package cuda is what an operation is on an NVIDIA GPU: for the Go type of an operation,
+// the commands that compute it. It knows no driver and no device.
+//
+// A kernel of the CPU is a function that computes. Here it is a function that says what is
+// to be launched, once, when a plan is opened; a device packs that into its queue, and
+// repeats it every step. So what an operation does on a GPU can be read and tested without
+// one, and a step costs no more than its launches.
+package cuda
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"reflect"
+
+	"github.com/gomem/gomem/internal/tensor"
+)
+
+// Operand is where a value is on the device.
+type Operand struct {
+	Addr uint64 // of its first byte
+	Type tensor.Type
+}
+
+// Call is the operands and results of an operation, in the order of the node; what an
+// update writes is in In. Scratch is the address of as many bytes as were declared for it.
+type Call struct {
+	In, Out []Operand
+	Scratch uint64
+}
+
+// Command is one thing that a stream is to do: a [Kernel], a [Gemm] or a [Fill]. Commands
+// of an operation run one after the other.
+type Command interface{ command() }
+
+// Kernel is a launch of one of the functions of [Source].
+type Kernel struct {
+	Name        string
+	Grid, Block [3]uint32
+	Shared      uint32 // bytes of dynamic shared memory
+	Args        []byte // packed as [Args]
+}
+
+// Gemm is C = Alpha·op(A)·op(B) + Beta·C for matrices in rows: C is M×N, op(A) M×K and
+// op(B) K×N, of f32, for each of Batch matrices. A leading dimension is the elements from
+// one row to the next, a stride those from one matrix to the next; 0 repeats the matrix.
+type Gemm struct {
+	A, B, C                   uint64
+	TransA, TransB            bool
+	M, N, K                   int
+	LdA, LdB, LdC             int
+	Batch                     int
+	StrideA, StrideB, StrideC int64
+	Alpha, Beta               float32
+}
+
+// Fill sets 32-bit words.
+type Fill struct {
+	Addr  uint64
+	Words int64
+	Word  uint32
+}
+
+func (Kernel) command() {}
+func (Gemm) command()   {}
+func (Fill) command()   {}
+
+// Func says what computes an operation.
+type Func func(op any, c *Call) ([]Command, error)
+
+// Scratch is how many bytes of workspace the commands of an operation need.
+type Scratch func(op any, in, out []tensor.Type) int64
+
+type entry struct {
+	run     Func
+	scratch Scratch
+}
+
+var registry = map[reflect.Type]entry{}
+
+// Register enters the commands of operations of type O, and the scratch that they need, nil
+// for none. It is called from init functions and panics on a second registration.
+func Register[O any](run func(O, *Call) ([]Command, error),
+	scratch func(op O, in, out []tensor.Type) int64) {
+	id := reflect.TypeFor[O]()
+	if _, ok := registry[id]; ok {
+		panic(fmt.Sprintf("cuda: %v registered twice", id))
+	}
+	e := entry{run: func(op any, c *Call) ([]Command, error) { return run(op.(O), c) }}
+	if scratch != nil {
+		e.scratch = func(op any, in, out []tensor.Type) int64 {
+			return scratch(op.(O), in, out)
+		}
+	}
+	registry[id] = e
+}
+
+// Supports reports whether an operation has commands.
+func Supports(op any) bool {
+	_, ok := registry[reflect.TypeOf(op)]
+	return ok
+}
+
+// ScratchOf is the workspace in bytes that an operation's commands need.
+func ScratchOf(op any, in, out []tensor.Type) int64 {
+	e, ok := registry[reflect.TypeOf(op)]
+	if !ok || e.scratch == nil {
+		return 0
+	}
+	return e.scratch(op, in, out)
+}
+
+// Commands are what computes an operation.
+func Commands(op any, c *Call) ([]Command, error) {
+	e, ok := registry[reflect.TypeOf(op)]
+	if !ok {
+		return nil, fmt.Errorf("no cuda kernel for %T", op)
+	}
+	return e.run(op, c)
+}
+
+// Arg is an argument of a kernel: uint64 is an address.
+type Arg interface {
+	uint64 | int64 | uint32 | int32 | float32
+}
+
+// Args packs arguments of a kernel as its parameter buffer wants them: each aligned to its
+// size.
+type Args []byte
+
+// Add appends an argument.
+func Add[T Arg](a Args, x T) Args {
+	switch v := any(x).(type) {
+	case uint64:
+		return binary.LittleEndian.AppendUint64(a.align(8), v)
+	case int64:
+		return binary.LittleEndian.AppendUint64(a.align(8), uint64(v))
+	case uint32:
+		return binary.LittleEndian.AppendUint32(a.align(4), v)
+	case int32:
+		return binary.LittleEndian.AppendUint32(a.align(4), uint32(v))
+	case float32:
+		return binary.LittleEndian.AppendUint32(a.align(4), math.Float32bits(v))
+	}
+	return a
+}
+
+func (a Args) align(n int) Args {
+	for len(a)%n != 0 {
+		a = append(a, 0)
+	}
+	return a
+}
