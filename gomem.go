@@ -4,13 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
-
-	"go.uber.org/zap"
 
 	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/executor"
@@ -102,18 +101,15 @@ func Open(p *Planned, o Options) (*Session, error) {
 	return s, nil
 }
 
-func logPlan(log *zap.Logger, name string, r *compile.Result) {
+func logPlan(log *slog.Logger, name string, r *compile.Result) {
 	for _, t := range r.Timings {
-		log.Debug("pass", zap.String("target", name), zap.String("pass", t.Pass),
-			zap.Duration("took", t.Took))
+		log.Debug("pass", "target", name, "pass", t.Pass, "took", t.Took)
 	}
 	traffic := r.Plan.Traffic()
-	log.Info("plan", zap.String("target", name), zap.String("title", r.Plan.Title),
-		zap.Int("steps", len(r.Plan.Steps)), zap.Int("partitions", r.Plan.Parts),
-		zap.Int64("device_bytes", r.Plan.Spaces[space.Device].Bytes),
-		zap.Int64("host_bytes", r.Plan.Spaces[space.Host].Bytes),
-		zap.Int64("in_bytes", traffic.In()), zap.Int64("out_bytes", traffic.Out()),
-		zap.Duration("took", r.Took))
+	log.Info("plan", "target", name, "title", r.Plan.Title, "steps", len(r.Plan.Steps),
+		"partitions", r.Plan.Parts, "device_bytes", r.Plan.Spaces[space.Device].Bytes,
+		"host_bytes", r.Plan.Spaces[space.Host].Bytes, "in_bytes", traffic.In(),
+		"out_bytes", traffic.Out(), "took", r.Took)
 }
 
 // open takes the memory and resolves the plans on the device.

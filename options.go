@@ -2,9 +2,8 @@ package gomem
 
 import (
 	"fmt"
+	"log/slog"
 	"math"
-
-	"go.uber.org/zap"
 
 	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/graph"
@@ -163,7 +162,7 @@ type Options struct {
 	// awaits what it has sent.
 	Network Network
 	Trace   *TraceRecorder // records every task; nil records nothing
-	Logger  *zap.Logger    // nil logs nothing
+	Logger  *slog.Logger   // nil logs nothing
 	Seed    uint64         // selects the initial values of variables
 	// NoInitialize leaves variables zero: for who sets all of them at once, as from a
 	// checkpoint. Constants have their data nevertheless.

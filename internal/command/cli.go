@@ -5,14 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"runtime"
 	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
-	"go.uber.org/zap"
-	"go.uber.org/zap/zapcore"
 
 	"github.com/gomem/gomem/train"
 )
@@ -59,7 +58,7 @@ type env struct {
 	args           []string // the whole command line, to show how to repeat it
 	stdin          io.Reader
 	stdout, stderr io.Writer
-	log            *zap.Logger
+	log            *slog.Logger
 	extras         Extras
 }
 
@@ -145,8 +144,11 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer, x Ext
 	if err != nil {
 		return err
 	}
-	defer stop()
-	return command.Run(e)
+	err = command.Run(e)
+	if failed := stop(); err == nil {
+		err = failed
+	}
+	return err
 }
 
 // groups order the flags in the help of train and plan.
@@ -159,13 +161,12 @@ var groups = []kong.Group{
 }
 
 // newLogger logs one line an entry. Its level is one that kong has checked.
-func newLogger(level string, w io.Writer) *zap.Logger {
-	l, err := zapcore.ParseLevel(level)
-	if err != nil {
-		l = zapcore.WarnLevel
+func newLogger(level string, w io.Writer) *slog.Logger {
+	l := slog.LevelWarn
+	if err := l.UnmarshalText([]byte(level)); err != nil {
+		l = slog.LevelWarn
 	}
-	c := zap.NewDevelopmentEncoderConfig()
-	return zap.New(zapcore.NewCore(zapcore.NewConsoleEncoder(c), zapcore.AddSync(w), l))
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: l}))
 }
 
 // usageError is a command line that makes no sense.

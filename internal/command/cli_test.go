@@ -303,10 +303,16 @@ func TestVersion(t *testing.T) {
 
 // TestProfile: a profile is written where it was asked for.
 func TestProfile(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "profiles")
-	succeed(t, "--pprof", "mem", "--pprof-dir", dir, "version")
-	if got := files(t, dir); got != "mem.pprof" {
-		t.Errorf("files %q", got)
+	for kind, want := range map[string]string{"cpu": "cpu.pprof", "mem": "mem.pprof",
+		"trace": "trace.out", "block": "block.pprof"} {
+		dir := filepath.Join(t.TempDir(), "profiles")
+		succeed(t, "--pprof", kind, "--pprof-dir", dir, "version")
+		if got := files(t, dir); got != want {
+			t.Errorf("--pprof %s wrote %q", kind, got)
+		}
+		if s, err := os.Stat(filepath.Join(dir, want)); err != nil || s.Size() == 0 {
+			t.Errorf("%s: %v, %v", want, s, err)
+		}
 	}
 }
 

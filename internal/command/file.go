@@ -105,3 +105,21 @@ func bare(err error) error {
 	}
 	return err
 }
+
+// writable makes a directory if need be and tries to write in it.
+func writable(dir string) error {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return err
+	}
+	return takesFiles(dir)
+}
+
+// takesFiles reports why no file can be made in a directory.
+func takesFiles(dir string) error {
+	f, err := os.CreateTemp(dir, ".gomem-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	return f.Close()
+}

@@ -6,11 +6,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"strings"
 	"sync/atomic"
 	"testing"
-
-	"go.uber.org/zap"
 
 	"github.com/gomem/gomem/internal/longtest"
 )
@@ -170,7 +169,8 @@ func TestFitInterrupted(t *testing.T) {
 		c := fitCmd{modelFlags: modelFlags{Model: "moe", Size: "s512"}, Max: "batch", JSON: true,
 			planFlags: planFlags{Policy: "thesis", DeviceBytes: 1200 << 10}}
 		var out bytes.Buffer
-		err := c.Run(ctx, &env{stdout: &out, stderr: io.Discard, log: zap.NewNop()})
+		err := c.Run(ctx, &env{stdout: &out, stderr: io.Discard,
+			log: slog.New(slog.DiscardHandler)})
 		var x fitted
 		decode(t, out.String(), &x)
 		if err == nil {

@@ -5,13 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
-
-	"go.uber.org/zap"
 
 	"github.com/gomem/gomem/internal/longtest"
 )
@@ -114,7 +113,8 @@ func TestSweepInterrupted(t *testing.T) {
 		c := planCmd{modelFlags: modelFlags{Model: "transformer", Size: "s512"}, JSON: true,
 			planFlags: planFlags{Policy: "thesis"}, Sweep: true, Points: 9, Device: "cpu"}
 		var out bytes.Buffer
-		err := c.Run(ctx, &env{stdout: &out, stderr: io.Discard, log: zap.NewNop()})
+		err := c.Run(ctx, &env{stdout: &out, stderr: io.Discard,
+			log: slog.New(slog.DiscardHandler)})
 		var x curve
 		decode(t, out.String(), &x)
 		if x.Complete != (err == nil) || len(x.Points) < before {
