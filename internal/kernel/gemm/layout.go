@@ -103,6 +103,12 @@ func (l *layout) plan(s *isa, x *product, threads int) {
 
 // orient has a product with few columns compute the transpose of C.
 func (x *product) orient() {
+	if x.as.chosen {
+		if x.as.flipped {
+			*x = x.transposed()
+		}
+		return
+	}
 	if x.n > skinnyRows {
 		return
 	}

@@ -3,6 +3,7 @@ package gemm
 // Order is how a product adds up an element of C. Products of one order and one K
 // give an element the same bits, however many rows, columns and matrices they have.
 type Order struct {
+	chosen  bool // it is an order: the zero value is none
 	path    path // tiled, dots or ranks
 	flipped bool // the transpose of C is computed
 	// Block is the length of the runs of K whose sums are added to C one after the
@@ -14,10 +15,10 @@ type Order struct {
 // Order is the order of the product's sums. It depends on the shape alone, Alpha,
 // the slices and strides aside; what is true of it is true of every instruction set.
 func (x Product) Order() Order {
-	y := product{m: x.M, n: x.N, k: x.K, block: x.Block}
+	y := product{m: x.M, n: x.N, k: x.K, block: x.Block, as: x.As}
 	y.a.colMajor, y.b.colMajor = x.A.Trans, x.B.Trans
 	y.orient()
-	o := Order{path: y.skinny(), flipped: y.c.colMajor}
+	o := Order{chosen: true, path: y.skinny(), flipped: y.c.colMajor}
 	if o.path == tiled {
 		o.Block = y.blockLength()
 	}
@@ -26,8 +27,11 @@ func (x Product) Order() Order {
 
 // blockLength is the length of the runs of k of a tiled product.
 func (x *product) blockLength() int {
-	if x.block > 0 {
+	switch {
+	case x.block > 0:
 		return x.block
+	case x.as.chosen:
+		return x.as.Block
 	}
 	return split(max(1, x.k), kBlock)
 }

@@ -36,6 +36,42 @@ func TestOrder(t *testing.T) {
 	})
 }
 
+// TestPartsInTheOrderOfTheWhole: some rows and columns of a product have the bits of the
+// whole if they are added up in its order, also where they are few and it is not.
+func TestPartsInTheOrderOfTheWhole(t *testing.T) {
+	everyISA(t, func(t *testing.T, s *isa) {
+		rapid.Check(t, func(t *rapid.T) {
+			x := drawProblem(t)
+			x.k = rapid.OneOf(rapid.IntRange(1, 60), rapid.IntRange(400, 1300)).Draw(t, "long k")
+			x.batch = rapid.IntRange(1, 3).Draw(t, "matrices")
+			x.pack()
+			whole := x.result(s, nil)
+			m0 := rapid.IntRange(0, x.m-1).Draw(t, "first row")
+			m1 := rapid.IntRange(m0+1, x.m).Draw(t, "row behind")
+			n0 := rapid.IntRange(0, x.n-1).Draw(t, "first column")
+			n1 := rapid.IntRange(n0+1, x.n).Draw(t, "column behind")
+			part := x.product()
+			part.As, part.M, part.N = part.Order(), m1-m0, n1-n0
+			if part.Order() != part.As {
+				t.Fatalf("%v: asked for %+v, have %+v", x, part.As, part.Order())
+			}
+			part.A.F32 = x.a[from(m0, x.lda, x.transA):]
+			part.B.F32 = x.b[from(n0, x.ldb, !x.transB):]
+			part.C = append([]float32(nil), x.c...)[m0*x.ldc+n0:]
+			part.compute(s, nil)
+			for b := range x.batch {
+				for i := m0; i < m1; i++ {
+					at := b*x.strideC + i*x.ldc
+					got := part.C[at+n0-m0*x.ldc-n0:][:n1-n0]
+					if err := sameBits(got, whole[at+n0:at+n1]); err != nil {
+						t.Fatalf("%v: rows %d to %d, columns %d to %d: %v", x, m0, m1, n0, n1, err)
+					}
+				}
+			}
+		})
+	})
+}
+
 // rows is a packed problem of one product with some of its rows.
 func (x *problem) rows(lo, hi int) *problem {
 	y := *x

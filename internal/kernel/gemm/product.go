@@ -26,6 +26,11 @@ type Product struct {
 	// has none.
 	Block int
 
+	// As is the order of the sums, if it is not the zero value: that of the product of the
+	// same K of which this one computes some rows and columns. So parts have the bits of
+	// the whole, whatever their sizes.
+	As Order
+
 	// Resume has the sums go on from what C has, as if the terms of K followed those
 	// that are summed there. Then K must be one run, Alpha 1 and Beta 0, and the
 	// product not one of few rows or columns.
@@ -84,6 +89,7 @@ func (x Product) compute(s *isa, p *pool.Pool) {
 type product struct {
 	batch, m, n, k int
 	block          int
+	as             Order
 	resume         bool
 	alpha, beta    float32
 	a, b, c        operand
@@ -95,8 +101,8 @@ func (y *product) set(x *Product) {
 	if x.Block < 0 || x.Block > kBlock {
 		panic(fmt.Sprintf("gemm: runs of %d of K, of which %d is the longest", x.Block, kBlock))
 	}
-	*y = product{batch: x.Batch, m: x.M, n: x.N, block: x.Block, resume: x.Resume, alpha: x.Alpha,
-		beta: x.Beta, Epilogue: x.Epilogue}
+	*y = product{batch: x.Batch, m: x.M, n: x.N, block: x.Block, as: x.As, resume: x.Resume,
+		alpha: x.Alpha, beta: x.Beta, Epilogue: x.Epilogue}
 	if x.Beta == 0 {
 		y.beta = 0 // not -0, whose bits the kernels would take for another number
 	}

@@ -35,6 +35,8 @@ const (
 // since the paths round differently.
 func (x *product) skinny() path {
 	switch {
+	case x.as.chosen:
+		return x.as.path
 	case x.m > skinnyRows:
 		return tiled
 	case x.b.colMajor && (x.m <= 4 && x.k >= 32 || x.k >= 512):
