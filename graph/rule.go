@@ -7,8 +7,10 @@ type Part struct{ N, I int }
 // Factor is a loop of an operation.
 type Factor struct {
 	Size int // of the loop
-	// Sum: results are sums over the loop, so that a part of it makes a partial sum. Exact: of
-	// the partial sums' elements all but one are zero, so that adding them up rounds nothing.
+	// Sum: results are sums over the loop, so that a part of it makes a partial sum. A result
+	// that has the factor on an axis is not: it is divided all the same, as the gradient of
+	// an operand is, beside those of the weights. Exact: of the partial sums' elements all
+	// but one are zero, so that adding them up rounds nothing.
 	Sum, Exact bool
 }
 
