@@ -15,3 +15,6 @@ type Meter interface {
 
 // Exchange is a value that a step gives to the network, and what it gets for it.
 type Exchange = executor.Exchange
+
+// Gatherer is a network of a job that goes on without a worker that is lost in a step.
+type Gatherer = executor.Gatherer

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -182,5 +183,72 @@ func TestExchangeOfOne(t *testing.T) {
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// gathering is a worker whose values are only awaited when all have come.
+type gathering struct {
+	*worker
+	sends    int
+	gathered error
+}
+
+func (g *gathering) Gather(context.Context) error {
+	g.hub.mu.Lock()
+	defer g.hub.mu.Unlock()
+	if g.gone == 0 && g.sent%g.sends != 0 {
+		return fmt.Errorf("%d of %d values are sent, and one is awaited", g.sent, g.sends)
+	}
+	return g.gathered
+}
+
+// TestGathered: where the network says when all has come, nothing is awaited before all is
+// sent, and whatever breaks before that tears nothing: the step can be done again.
+func TestGathered(t *testing.T) {
+	m, feeds := pair(t)
+	h := newHub(1)
+	g := &gathering{worker: h.workers[0], sends: 4}
+	s, err := gomem.Compile(t.Context(), m.Graph, gomem.Options{Network: g}, training(m))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	plain := func() map[string]string {
+		w := newHub(1).workers[0]
+		s, err := gomem.Compile(t.Context(), m.Graph, gomem.Options{Network: w}, training(m))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		for range 6 {
+			if _, err := s.Step(t.Context(), "train", feeds); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return variablesOf(t, s, nil)
+	}()
+	for range 3 {
+		if _, err := s.Step(t.Context(), "train", feeds); err != nil {
+			t.Fatal(err)
+		}
+	}
+	g.gathered = errors.New("lost node 1 in epoch 3")
+	before := variablesOf(t, s, nil)
+	_, err = s.Step(t.Context(), "train", feeds)
+	failed, ok := errors.AsType[*gomem.StepError](err)
+	if !ok || !failed.Intact() || !errors.Is(err, g.gathered) {
+		t.Fatalf("%v", err)
+	}
+	if after := variablesOf(t, s, nil); !maps.Equal(before, after) {
+		t.Errorf("variables are %v, were %v", after, before)
+	}
+	g.gathered, g.sent, h.rounds = nil, 0, nil
+	for range 3 {
+		if _, err := s.Step(t.Context(), "train", feeds); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if after := variablesOf(t, s, nil); !maps.Equal(plain, after) {
+		t.Errorf("variables are %v, without a failure %v", after, plain)
 	}
 }

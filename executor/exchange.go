@@ -87,6 +87,11 @@ func (e *Executor) land(ctx context.Context, f *flight) error {
 	if !f.away {
 		return nil
 	}
+	if g, ok := e.network.(Gatherer); ok {
+		if err := g.Gather(ctx); err != nil {
+			return err
+		}
+	}
 	err := e.network.Await(ctx, f.Name)
 	f.away = err != nil
 	return err

@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"maps"
+	"slices"
+	"strings"
 	"sync"
 )
 
@@ -270,6 +273,32 @@ func (e *Exchanger) Await(ctx context.Context, name string) error {
 	if j == nil {
 		return fmt.Errorf("collective: exchange %q is awaited and was not sent", name)
 	}
+	if err := j.wait(ctx); err != nil {
+		return err
+	}
+	e.mu.Lock()
+	delete(e.jobs, name)
+	e.mu.Unlock()
+	return nil
+}
+
+// Gather returns when all exchanges that were sent and not awaited are done, or one of them
+// cannot be done. They are still to be awaited.
+func (e *Exchanger) Gather(ctx context.Context) error {
+	e.mu.Lock()
+	jobs := slices.Collect(maps.Values(e.jobs))
+	e.mu.Unlock()
+	slices.SortFunc(jobs, func(a, b *job) int { return strings.Compare(a.x.Name, b.x.Name) })
+	for _, j := range jobs {
+		if err := j.wait(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// wait returns when an exchange is done, or cannot be done.
+func (j *job) wait(ctx context.Context) error {
 	select {
 	case <-j.done:
 	case <-ctx.Done():
@@ -278,9 +307,6 @@ func (e *Exchanger) Await(ctx context.Context, name string) error {
 	if j.err != nil {
 		return fmt.Errorf("collective: %s: %w", j.label, j.err)
 	}
-	e.mu.Lock()
-	delete(e.jobs, name)
-	e.mu.Unlock()
 	return nil
 }
 
