@@ -76,8 +76,11 @@ func isGoSource(d fs.DirEntry) bool {
 }
 
 // parseGo extracts the documented functions, methods and types of a file. A
-// file that does not parse is skipped: the tree may be newer than the parser.
-func parseGo(text []byte) (parsed, error) {
+// file whose outline does not parse is skipped: the tree may be newer than the parser.
+func parseGo(text []byte) (parsed, error) { return parseOutline(outline(text)) }
+
+// parseOutline is parseGo of what outline leaves of a file, or of all of it.
+func parseOutline(text []byte) (parsed, error) {
 	file, err := parser.ParseFile(token.NewFileSet(), "", text,
 		parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {
