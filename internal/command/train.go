@@ -171,11 +171,7 @@ func (c *trainCmd) prepare(ctx context.Context, e *env, b *built, o, session gom
 	if err := enoughMemory(c.Device, p); err != nil {
 		return err
 	}
-	vanilla, err := comparison(ctx, e.stderr, b, o, p)
-	if err != nil {
-		return err
-	}
-	price, err := costOf(ctx, b, o, p, vanilla)
+	h, err := c.headed(ctx, e, b, o, p)
 	if err != nil {
 		return err
 	}
@@ -198,8 +194,7 @@ func (c *trainCmd) prepare(ctx context.Context, e *env, b *built, o, session gom
 	if session.Trace != nil {
 		session.Trace.Limit = tracedSteps * len(p.training().Steps)
 	}
-	h := header{report: newReport(b.model, o, p, vanilla), cost: price, Device: c.Device,
-		Data: d.about, Workers: c.workersFact(o.NetworkBytes), facts: d.facts}
+	h.Data, h.facts = d.about, d.facts
 	run, err := c.runOptions(b, d, session)
 	if err != nil {
 		return err
@@ -213,6 +208,24 @@ func (c *trainCmd) prepare(ctx context.Context, e *env, b *built, o, session gom
 	return c.train(ctx, e, h, run, func(s train.Summary) error {
 		return c.profiled(ctx, e, b, p, o, session, s)
 	})
+}
+
+// headed is what there is to show of a plan. What it is compared with and what its budget
+// costs are other plans, which a worker that shows nothing does not make.
+func (c *trainCmd) headed(ctx context.Context, e *env, b *built, o gomem.Options,
+	p planned) (header, error) {
+	vanilla, price := p, cost{}
+	if c.leads() {
+		var err error
+		if vanilla, err = comparison(ctx, e.stderr, b, o, p); err != nil {
+			return header{}, err
+		}
+		if price, err = costOf(ctx, b, o, p, vanilla); err != nil {
+			return header{}, err
+		}
+	}
+	return header{report: newReport(b.model, o, p, vanilla), cost: price, Device: c.Device,
+		Workers: c.workersFact(o.NetworkBytes)}, nil
 }
 
 // reachable tries the paths of a run before anything takes long. A run that is
