@@ -57,46 +57,73 @@ func chunkFrequencies(pairs []Pair) map[string]int {
 // trainer is the state of byte-pair encoding. Its tables may be built in any
 // order: counts are sums, and the heap's order is total.
 type trainer struct {
-	chunks    [][]int32         // each distinct chunk, as symbols
-	frequency []int             // of each chunk in the text
-	count     map[merge]int     // of each adjacent pair, in the text
-	where     map[merge][]int32 // chunks that hold, or held, the pair
+	chunks    [][]int32       // each distinct chunk, as symbols
+	frequency []int           // of each chunk in the text
+	place     map[merge]int32 // of each adjacent pair that there is or was, in tallies
+	tallies   []tally
 	queue     candidates
+
+	merges int     // so far
+	fresh  []int32 // places of the pairs that came with the last one
+}
+
+// tally is what is known of two symbols.
+type tally struct {
+	merge
+	count int     // how often they meet in the text
+	where []int32 // chunks that hold, or held, the pair
+	by    int     // the last merge that it came with, 0 for none
 }
 
 func newTrainer(frequencies map[string]int, bytes *[256]int32) *trainer {
-	t := &trainer{count: map[merge]int{}, where: map[merge][]int32{}}
+	t := &trainer{place: map[merge]int32{}}
+	length := 0
+	for chunk := range frequencies {
+		length += len(chunk)
+	}
+	all := make([]int32, 0, length)
 	for chunk, frequency := range frequencies {
-		symbols := make([]int32, len(chunk))
-		for i := range symbols {
-			symbols[i] = bytes[chunk[i]]
+		from := len(all)
+		for i := range len(chunk) {
+			all = append(all, bytes[chunk[i]])
 		}
-		t.chunks = append(t.chunks, symbols)
+		t.chunks = append(t.chunks, all[from:])
 		t.frequency = append(t.frequency, frequency)
 		t.addPairs(len(t.chunks) - 1)
 	}
-	for m, count := range t.count {
-		t.queue = append(t.queue, candidate{m, count})
+	for _, p := range t.tallies {
+		t.queue = append(t.queue, candidate{p.merge, p.count})
 	}
 	heap.Init(&t.queue)
 	return t
+}
+
+// tally finds a pair, which may be met for the first time.
+func (t *trainer) tally(left, right int32) int32 {
+	m := merge{left, right}
+	at, known := t.place[m]
+	if !known {
+		at = int32(len(t.tallies))
+		t.place[m] = at
+		t.tallies = append(t.tallies, tally{merge: m})
+	}
+	return at
 }
 
 // addPairs counts the adjacent pairs of a new chunk.
 func (t *trainer) addPairs(chunk int) {
 	symbols := t.chunks[chunk]
 	for i := range len(symbols) - 1 {
-		m := merge{symbols[i], symbols[i+1]}
-		t.count[m] += t.frequency[chunk]
-		t.locate(m, chunk)
+		p := &t.tallies[t.tally(symbols[i], symbols[i+1])]
+		p.count += t.frequency[chunk]
+		p.locate(chunk)
 	}
 }
 
-// locate notes that chunk, the one in work, holds m.
-func (t *trainer) locate(m merge, chunk int) {
-	in := t.where[m]
-	if len(in) == 0 || in[len(in)-1] != int32(chunk) {
-		t.where[m] = append(in, int32(chunk))
+// locate notes that chunk, the one in work, holds the pair.
+func (p *tally) locate(chunk int) {
+	if n := len(p.where); n == 0 || p.where[n-1] != int32(chunk) {
+		p.where = append(p.where, int32(chunk))
 	}
 }
 
@@ -106,7 +133,7 @@ func (t *trainer) locate(m merge, chunk int) {
 func (t *trainer) mostFrequent() (merge, bool) {
 	for len(t.queue) > 0 {
 		top := &t.queue[0]
-		switch count := t.count[top.merge]; {
+		switch count := t.tallies[t.place[top.merge]].count; {
 		case count < minFrequency:
 			heap.Pop(&t.queue)
 		case count < top.count:
@@ -122,46 +149,64 @@ func (t *trainer) mostFrequent() (merge, bool) {
 // apply replaces every occurrence of m by the symbol id, and queues the pairs
 // that come with it.
 func (t *trainer) apply(m merge, id int32) {
-	fresh := map[merge]struct{}{}
-	for _, chunk := range t.where[m] {
+	at := t.tally(m.left, m.right)
+	where := t.tallies[at].where
+	t.tallies[at].where = nil
+	t.merges++
+	t.fresh = t.fresh[:0]
+	for _, chunk := range where {
 		t.rewrite(int(chunk), m, id)
 		symbols := t.chunks[chunk]
 		for i := range len(symbols) - 1 {
-			if next := (merge{symbols[i], symbols[i+1]}); next.left == id || next.right == id {
-				t.locate(next, int(chunk))
-				fresh[next] = struct{}{}
+			if symbols[i] == id || symbols[i+1] == id {
+				t.came(t.tally(symbols[i], symbols[i+1]), int(chunk))
 			}
 		}
 	}
-	delete(t.where, m)
-	for next := range fresh {
-		heap.Push(&t.queue, candidate{next, t.count[next]})
+	for _, next := range t.fresh {
+		p := &t.tallies[next]
+		heap.Push(&t.queue, candidate{p.merge, p.count})
 	}
 }
 
-// rewrite replaces m by id in one chunk. All its pairs are counted out before
-// and in again after: chunks are short.
+// came notes a pair that came with the present merge into a chunk.
+func (t *trainer) came(pair int32, chunk int) {
+	p := &t.tallies[pair]
+	p.locate(chunk)
+	if p.by != t.merges {
+		p.by = t.merges
+		t.fresh = append(t.fresh, pair)
+	}
+}
+
+// rewrite replaces m by id in one chunk, from the left. The pairs of what goes with its
+// neighbours are counted out, those of what comes in.
 func (t *trainer) rewrite(chunk int, m merge, id int32) {
-	symbols := t.chunks[chunk]
-	t.recount(symbols, -t.frequency[chunk])
+	symbols, frequency := t.chunks[chunk], t.frequency[chunk]
 	kept := symbols[:0]
 	for i := 0; i < len(symbols); i++ {
-		if i+1 < len(symbols) && symbols[i] == m.left && symbols[i+1] == m.right {
-			kept = append(kept, id)
-			i++
-		} else {
+		if i+1 == len(symbols) || symbols[i] != m.left || symbols[i+1] != m.right {
 			kept = append(kept, symbols[i])
+			continue
 		}
+		t.count(m.left, m.right, -frequency)
+		if n := len(kept); n > 0 {
+			t.count(kept[n-1], m.left, -frequency)
+			t.count(kept[n-1], id, frequency)
+		}
+		i++
+		if i+1 < len(symbols) {
+			t.count(m.right, symbols[i+1], -frequency)
+			t.count(id, symbols[i+1], frequency)
+		}
+		kept = append(kept, id)
 	}
-	t.recount(kept, t.frequency[chunk])
 	t.chunks[chunk] = kept
 }
 
-// recount adds frequency to the count of every adjacent pair of symbols.
-func (t *trainer) recount(symbols []int32, frequency int) {
-	for i := range len(symbols) - 1 {
-		t.count[merge{symbols[i], symbols[i+1]}] += frequency
-	}
+// count adds to how often two symbols meet.
+func (t *trainer) count(left, right int32, frequency int) {
+	t.tallies[t.tally(left, right)].count += frequency
 }
 
 // candidate is a pair with the count it had when it was queued.
