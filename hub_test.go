@@ -69,7 +69,15 @@ func (w *worker) Send(_ context.Context, x gomem.Exchange) error {
 			r.x.Name, r.x.Type)
 	}
 	w.flying[x.Name] = r
-	r.data[w.rank], r.values[w.rank] = x.Data, floats(x.Data)
+	part := len(x.Data)
+	if x.How.Fold == graph.Gather {
+		if x.Parts != len(h.workers) {
+			return fmt.Errorf("%s is one of %d parts, of %d workers", x.Name, x.Parts,
+				len(h.workers))
+		}
+		part /= x.Parts
+	}
+	r.data[w.rank], r.values[w.rank] = x.Data, floats(x.Data[:part])
 	for i := range x.Data {
 		x.Data[i] = 0xff
 	}
@@ -84,6 +92,10 @@ func (r *round) finish() {
 			return
 		}
 	}
+	if r.x.How.Fold == graph.Gather {
+		r.gather()
+		return
+	}
 	sum := make([]float32, len(r.values[0]))
 	for _, v := range r.values {
 		for i, x := range v {
@@ -96,6 +108,19 @@ func (r *round) finish() {
 				x = float32(x / float32(len(r.data)))
 			}
 			binary.NativeEndian.PutUint32(d[4*i:], math.Float32bits(x))
+		}
+	}
+	close(r.done)
+}
+
+// gather gives everybody all values, by rank.
+func (r *round) gather() {
+	for _, d := range r.data {
+		d = d[:0]
+		for _, v := range r.values {
+			for _, x := range v {
+				d = binary.NativeEndian.AppendUint32(d, math.Float32bits(x))
+			}
 		}
 	}
 	close(r.done)

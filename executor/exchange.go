@@ -29,18 +29,19 @@ func (e *Executor) send(i int, do plan.Send) (device.Task, error) {
 		What: do.What(), Data: e.region(do.Out, do.Bytes)}
 	for k, r := range do.In {
 		bytes := do.Bytes
-		if k > 0 {
+		if n.Shared == nil {
 			bytes = n.In[k].Type().Bytes()
 		}
 		c.In = append(c.In, e.region(r, bytes))
 	}
 	c.Do = func(stop <-chan struct{}, in [][]byte, data []byte) error {
 		if e.network == nil || len(in) > 1 && !f.Due(scalar(in[1])) {
+			f.Alone(data)
 			return nil
 		}
 		f.away = true
 		return e.network.Send(during{e.run, stop},
-			Exchange{Name: f.Name, Type: n.Out[0], How: f.How, Data: data})
+			Exchange{Name: f.Name, Type: n.Out[0], How: f.How, Parts: f.Parts, Data: data})
 	}
 	return e.device.Call(c)
 }

@@ -13,7 +13,10 @@ type Exchange struct {
 	Name string // unique in a step: that of the variable that it is for
 	Type tensor.Type
 	How  graph.How
-	Data []byte // the value, and in the end what has become of it; nobody else touches it
+	// Parts is of a [graph.Gather], whose Data are so many equal parts: the first is this
+	// worker's value when it is sent, and each is the one of its rank in the end.
+	Parts int
+	Data  []byte // the value, and in the end what has become of it; nobody else touches it
 }
 
 // Network carries the exchanges of a job's steps. All workers send the same names, of

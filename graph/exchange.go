@@ -13,9 +13,10 @@ type Fold uint8
 const (
 	Mean Fold = iota // their sum divided by their number
 	Sum
+	Gather // all of them, one after the other by rank
 )
 
-var folds = [...]string{"mean", "sum"}
+var folds = [...]string{"mean", "sum", "gather"}
 
 // String is the fold in a word.
 func (f Fold) String() string {
@@ -29,7 +30,9 @@ func (f Fold) String() string {
 // mean by the way that the network prefers.
 type How struct {
 	Fold Fold
-	Via  string // "ring", "ps" and the like: one word; "" leaves it to the network
+	// Via is "ring", "ps" and the like, one word; "" leaves it to the network. There is one
+	// way to gather, which has none.
+	Via string
 }
 
 // String is "mean" or, with a way, "mean/ring".
@@ -46,8 +49,8 @@ func ParseHow(text string) (How, error) {
 	i := slices.Index(folds[:], fold)
 	h := How{Fold: Fold(max(i, 0)), Via: via}
 	if err := h.Check(); i < 0 || way && via == "" || err != nil {
-		return How{}, fmt.Errorf("%q is no way to exchange: want %s, and a way as in mean/ring",
-			text, strings.Join(folds[:], " or "))
+		return How{}, fmt.Errorf("%q is no way to exchange: want %s, or a way as in mean/ring",
+			text, strings.Join(folds[:], ", "))
 	}
 	return h, nil
 }
@@ -63,6 +66,8 @@ func (h How) Check() error {
 		return fmt.Errorf("there is no fold %d", h.Fold)
 	case strings.ContainsFunc(h.Via, odd):
 		return fmt.Errorf("%q is no way: want one word", h.Via)
+	case h.Fold == Gather && h.Via != "":
+		return fmt.Errorf("%q is no way to gather: there is one, which has no name", h.Via)
 	}
 	return nil
 }
@@ -75,14 +80,30 @@ type Exchange struct {
 	// Every is how many executions come to one exchange: only where the last operand of
 	// the node, f32[], is a multiple of it. 0 means all.
 	Every int
+	// Parts is how many workers there are, whose values a [Gather] brings together; 0 of
+	// other exchanges, which are among any number.
+	Parts int
 }
 
 // Due reports whether execution number step, from 1, is one that exchanges.
 func (x Exchange) Due(step float32) bool { return x.Every < 2 || int64(step)%int64(x.Every) == 0 }
 
+// Alone makes of what has been sent, where data begins, what is awaited where nobody
+// exchanges anything: all parts are it.
+func (x Exchange) Alone(data []byte) {
+	if x.Parts < 1 {
+		return
+	}
+	part := len(data) / x.Parts
+	for at := part; part > 0 && at < len(data); at += part {
+		copy(data[at:], data[:part])
+	}
+}
+
 // Sender is implemented by the operation that hands its first operand to the network.
-// Its result has the type of that operand; it is the network's, and one node reads it:
-// that of an [Awaiter].
+// Its result is the network's, and one node reads it: that of an [Awaiter]. It has the type
+// of that operand; of a [Gather] it has so many times its bytes, of which the operand's come
+// first until they are exchanged.
 type Sender interface{ Exchange() Exchange }
 
 // Awaiter is implemented by the operation whose result is what the exchange has made of
@@ -124,6 +145,8 @@ func (g *Graph) Share(v Value, how How) {
 		err = fmt.Errorf("%s is shared, but is no variable of the graph", v)
 	case v.Type().DType != F32:
 		err = fmt.Errorf("%s is %s: want f32 to share it", v, v.Type())
+	case err == nil && how.Fold == Gather:
+		err = fmt.Errorf("%s is shared as parts: want one value of all, a mean or a sum", v)
 	}
 	if err != nil {
 		g.Fail(err)

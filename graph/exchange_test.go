@@ -1,6 +1,7 @@
 package graph_test
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -13,7 +14,7 @@ import (
 // TestHow: what is printed is read again; what is no way is refused.
 func TestHow(t *testing.T) {
 	for _, h := range []graph.How{{}, {Fold: graph.Sum}, {Via: "ring"},
-		{Fold: graph.Sum, Via: "ps-2"}} {
+		{Fold: graph.Sum, Via: "ps-2"}, {Fold: graph.Gather}} {
 		if got, err := graph.ParseHow(h.String()); err != nil || got != h {
 			t.Errorf("%s is read as %v: %v", h, got, err)
 		}
@@ -24,7 +25,8 @@ func TestHow(t *testing.T) {
 			t.Errorf("%q is read as %v: %v", text, h, err)
 		}
 	}
-	for _, h := range []graph.How{{Fold: 7}, {Via: "a b"}, {Via: "ä"}} {
+	for _, h := range []graph.How{{Fold: 7}, {Via: "a b"}, {Via: "ä"},
+		{Fold: graph.Gather, Via: "ring"}} {
 		if h.Check() == nil {
 			t.Errorf("%+v is accepted", h)
 		}
@@ -57,6 +59,19 @@ func TestInFlight(t *testing.T) {
 		},
 		"an exchange every -1 executions": func(x graph.Value) {
 			ops.Send(x, "x", graph.How{}, ops.Gate{Every: -1, Step: ops.Sum(x)})
+		},
+		"a gather is of parts": func(x graph.Value) {
+			ops.Send(x, "x", graph.How{Fold: graph.Gather})
+		},
+		"one of 0 parts": func(x graph.Value) { ops.SendPart(x, "x", 0) },
+		"the parts together are too long": func(x graph.Value) {
+			ops.SendPart(x, "x", math.MaxInt)
+		},
+		"send-part[f32[2]]: what is sent has no name": func(x graph.Value) {
+			ops.SendPart(x, "", 2)
+		},
+		"send-part[f16[2]]: operand 0": func(x graph.Value) {
+			ops.SendPart(ops.Cast(x, graph.F16), "x", 2)
 		},
 	} {
 		g := graph.New()

@@ -60,7 +60,7 @@ func (h *hosted) leaf(n *graph.Node) {
 
 // Overwrites marks, by node, the exchanges that work in the bytes of their first operand
 // in host memory: an await always does, and a send if nobody else needs all that these
-// bytes are of. Other sends copy the operand first.
+// bytes are of, and what comes back has as many. Other sends copy the operand first.
 func (p *Program) Overwrites() []bool {
 	out := make([]bool, p.Graph.Len())
 	readers := make([]int, p.Values()) // by value: how many operands are parts of it
@@ -82,8 +82,9 @@ func (p *Program) Overwrites() []bool {
 		n := p.Graph.Node(id)
 		if _, sends := n.Sends(); sends {
 			root, _ := n.In[0].Resolve()
+			bytes := n.Out[0].Bytes()
 			out[id] = !root.Node.Leaf() && readers[p.ValueIndex(root)] == 1 &&
-				root.Type().Bytes() == n.Out[0].Bytes()
+				root.Type().Bytes() == bytes && n.In[0].Type().Bytes() == bytes
 		} else {
 			out[id] = n.Awaits()
 		}

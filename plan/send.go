@@ -12,7 +12,8 @@ import (
 // Send hands the bytes of a slot in host memory to the network, which has them until
 // the [Await] of the same value is done. In is the node's operands: what is sent, and
 // perhaps the count by which the exchange happens. If Out equals In[0], the network has
-// the operand's own bytes; or else they are first copied to Out.
+// the operand's own bytes; or else they are first copied to where Out begins. Bytes are
+// those of Out: of a [graph.Gather] more than what is sent.
 type Send struct {
 	In    []Ref
 	Out   Ref

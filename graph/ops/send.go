@@ -62,6 +62,8 @@ func (o send) Infer(in []graph.Type) ([]graph.Type, error) {
 	switch err := o.How.Check(); {
 	case err != nil:
 		return nil, err
+	case o.How.Fold == graph.Gather:
+		return nil, errors.New("a gather is of parts: see SendPart")
 	case o.Label == "":
 		return nil, errors.New("what is sent has no name")
 	case o.Every < 0:

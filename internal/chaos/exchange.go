@@ -11,7 +11,11 @@ import (
 // send reads the first part of what it sends at once and the second in the end. From then
 // on the bytes are the network's, which has junk in them.
 func (m *Machine) send(n *graph.Node, do plan.Send) func() error {
-	in, out := m.at(do.In[0], do.Bytes), m.at(do.Out, do.Bytes)
+	size := do.Bytes
+	if n.Shared == nil {
+		size = n.In[0].Type().Bytes()
+	}
+	in, out := m.at(do.In[0], size), m.at(do.Out, do.Bytes)
 	for k, r := range do.In[1:] {
 		m.at(r, n.In[k+1].Type().Bytes())
 	}
@@ -25,6 +29,9 @@ func (m *Machine) send(n *graph.Node, do plan.Send) func() error {
 	return func() error {
 		copy(value[cut:], in[cut:])
 		fill(out)
+		value = append(value, make([]byte, len(out)-len(value))...)
+		exchange, _ := n.Sends()
+		exchange.Alone(value)
 		m.sent[n.ID] = value
 		return nil
 	}

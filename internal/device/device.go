@@ -118,7 +118,8 @@ type Call struct {
 	Step   int
 	Name   string
 	What   string
-	// In are read; what the first of them has is copied to Data, unless it is Data.
+	// In are read; what the first of them has is copied to where Data begins, unless it is
+	// Data.
 	In   []Region
 	Data Region
 	// Do is given the bytes of In and Data, where the device has them: one that runs

@@ -16,13 +16,18 @@ func (b *builder) exchange(grads []graph.Value, step graph.Value) (fetches []gra
 	send := func(v graph.Value, done func(graph.Value)) {
 		name := fmt.Sprintf("x%d", b.sent)
 		b.sent++
-		how := []graph.How{{}, {Fold: graph.Sum}, {Via: "ring"}}[b.pick(3)]
+		how := []graph.How{{}, {Fold: graph.Sum}, {Via: "ring"}, {Fold: graph.Gather}}[b.pick(4)]
 		var gate []ops.Gate
 		if b.pick(4) == 0 {
 			gate = append(gate, ops.Gate{Every: 2, Step: step})
 		}
-		flying := ops.Send(v, name, how, gate...)
-		await := func() { done(ops.Await(flying)) }
+		await := func() {}
+		if how.Fold == graph.Gather {
+			await = b.gather(v, name, gate, done)
+		} else {
+			flying := ops.Send(v, name, how, gate...)
+			await = func() { done(ops.Await(flying)) }
+		}
 		if pending = append(pending, await); !apart {
 			await()
 		}
@@ -53,4 +58,20 @@ func (b *builder) exchange(grads []graph.Value, step graph.Value) (fetches []gra
 		pending[i]()
 	}
 	return fetches
+}
+
+// gather sends a value as one of up to three parts, and has what comes back as one of them,
+// or as the sum of all.
+func (b *builder) gather(v graph.Value, name string, gate []ops.Gate,
+	done func(graph.Value)) (await func()) {
+	parts := 1 + b.pick(3)
+	flying := ops.SendPart(v, name, parts, gate...)
+	return func() {
+		all := ops.Split(ops.Await(flying), parts)
+		x := all[b.pick(parts)]
+		for i := 0; b.pick(2) == 0 && i < parts; i++ {
+			x = ops.Add(x, all[i])
+		}
+		done(x)
+	}
 }

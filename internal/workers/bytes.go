@@ -15,6 +15,9 @@ func (m *Member) Bytes(g *graph.Graph) (int64, error) {
 		for _, n := range g.Nodes() {
 			if x, sends := n.Sends(); sends {
 				s := collective.Spec{Size: int(n.Out[0].Bytes()), Via: m.scheme.Via}
+				if x.How.Fold == graph.Gather {
+					s.Via = collective.Gathered
+				}
 				if x.How.Via != "" {
 					s.Via, _ = collective.ParseVia(x.How.Via) // checked when it is sent
 				}

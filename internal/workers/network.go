@@ -27,8 +27,14 @@ func (n *network) Send(ctx context.Context, x gomem.Exchange) error {
 	default:
 		return fmt.Errorf("exchange %s: workers exchange f32 and f64, not %s", x.Name, x.Type)
 	}
-	if x.How.Fold == graph.Mean {
+	switch x.How.Fold {
+	case graph.Mean:
 		y.Op = collective.Mean
+	case graph.Gather:
+		if err := n.place(x); err != nil {
+			return err
+		}
+		y.Via = collective.Gathered
 	}
 	if x.How.Via != "" {
 		var err error
@@ -40,6 +46,18 @@ func (n *network) Send(ctx context.Context, x gomem.Exchange) error {
 		return n.why(err)
 	}
 	return ctx.Err()
+}
+
+// place puts this worker's part of what is gathered where its rank has it.
+func (n *network) place(x gomem.Exchange) error {
+	workers := len(n.desk.members)
+	if x.Parts != workers || len(x.Data)%workers != 0 {
+		return fmt.Errorf("exchange %s: %d bytes are %d parts, of %d workers", x.Name, len(x.Data),
+			x.Parts, workers)
+	}
+	part := len(x.Data) / workers
+	copy(x.Data[n.desk.rank*part:], x.Data[:part])
+	return nil
 }
 
 // Await waits for what an exchange has made.

@@ -49,6 +49,32 @@ func testCall(t *testing.T, d device.Device, _ opener) {
 	}
 }
 
+// testCallCopies: an operand that is shorter than Data is copied to where that begins.
+func testCallCopies(t *testing.T, d device.Device, _ opener) {
+	m := memory(t, d, space.Host, 100)
+	if err := errors.Join(m.Write(0, []byte("four")), m.Write(64, []byte("eightlet"))); err != nil {
+		t.Fatal(err)
+	}
+	s := stream(t, d, space.Send)
+	called := false
+	task, err := d.Call(device.Call{Engine: space.Send, Data: region(m, 64, 8),
+		In: []device.Region{region(m, 0, 4)},
+		Do: func(_ <-chan struct{}, in [][]byte, data []byte) error {
+			if called = true; string(in[0]) != "four" || string(data) != "fourtlet" {
+				t.Errorf("the call has %q and %q", in, data)
+			}
+			return nil
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Run(task)
+	sync1(t, s)
+	if !called {
+		t.Error("the call is not made")
+	}
+}
+
 // testCallStops: a call that waits hears of an error elsewhere; its own is the device's,
 // if it is the first.
 func testCallStops(t *testing.T, d device.Device, _ opener) {
@@ -87,15 +113,15 @@ func testCallReach(t *testing.T, d device.Device, another opener) {
 	good := device.Call{Engine: space.Send, Data: region(host, 64, 8),
 		In: []device.Region{region(host, 0, 8)}, Do: silent}
 	for what, change := range map[string]func(c *device.Call){
-		"compute engine":    func(c *device.Call) { c.Engine = space.HostCompute },
-		"copy engine":       func(c *device.Call) { c.Engine = space.CopyOut },
-		"device memory":     func(c *device.Call) { c.Data = region(near, 0, 8) },
-		"device operand":    func(c *device.Call) { c.In = []device.Region{region(near, 0, 8)} },
-		"foreign memory":    func(c *device.Call) { c.Data = region(far, 0, 8) },
-		"foreign operand":   func(c *device.Call) { c.In = []device.Region{region(far, 0, 8)} },
-		"outside":           func(c *device.Call) { c.Data = region(host, 96, 8) },
-		"no memory":         func(c *device.Call) { c.Data.Mem = nil },
-		"of another length": func(c *device.Call) { c.In = []device.Region{region(host, 0, 4)} },
+		"compute engine":  func(c *device.Call) { c.Engine = space.HostCompute },
+		"copy engine":     func(c *device.Call) { c.Engine = space.CopyOut },
+		"device memory":   func(c *device.Call) { c.Data = region(near, 0, 8) },
+		"device operand":  func(c *device.Call) { c.In = []device.Region{region(near, 0, 8)} },
+		"foreign memory":  func(c *device.Call) { c.Data = region(far, 0, 8) },
+		"foreign operand": func(c *device.Call) { c.In = []device.Region{region(far, 0, 8)} },
+		"outside":         func(c *device.Call) { c.Data = region(host, 96, 8) },
+		"no memory":       func(c *device.Call) { c.Data.Mem = nil },
+		"too long":        func(c *device.Call) { c.In = []device.Region{region(host, 0, 12)} },
 	} {
 		c := good
 		change(&c)

@@ -70,6 +70,7 @@ func Run(t *testing.T, open func(t *testing.T) device.Device, o Options) {
 		{"events order streams", true, testEvents},
 		{"updates are written back", true, testWriteBack},
 		{"call", true, testCall},
+		{"call copies", true, testCallCopies},
 		{"call stops", true, testCallStops},
 		{"calls reach the host", false, testCallReach},
 		{"high water", false, testHighWater},
