@@ -1,0 +1,139 @@
+//go:build linux && amd64 && !nocuda
+
+package driver
+
+import (
+	"fmt"
+	"runtime"
+	"unsafe"
+)
+
+// cuBLAS's functions.
+const (
+	cublasCreate = iota
+	cublasDestroy
+	cublasGetVersion
+	cublasSetStream
+	cublasSetWorkspace
+	cublasGemmEx
+	cublasGemmStridedBatchedEx
+	cublasGetStatusName
+	cublasGetStatusString
+)
+
+func cublasSymbols() []string {
+	return []string{
+		cublasCreate:               "cublasCreate_v2",
+		cublasDestroy:              "cublasDestroy_v2",
+		cublasGetVersion:           "cublasGetVersion_v2",
+		cublasSetStream:            "cublasSetStream_v2",
+		cublasSetWorkspace:         "cublasSetWorkspace_v2",
+		cublasGemmEx:               "cublasGemmEx",
+		cublasGemmStridedBatchedEx: "cublasGemmStridedBatchedEx",
+		cublasGetStatusName:        "cublasGetStatusName",
+		cublasGetStatusString:      "cublasGetStatusString",
+	}
+}
+
+// Blas is the library of matrix products.
+type Blas struct {
+	Path string
+	lib  *library
+}
+
+// Blas loads the library. The error is a *[MissingError] or an *[OldError].
+func (g *GPU) Blas() (*Blas, error) {
+	lib, err := source{library: "cuBLAS", names: versions("libcublas", g.Version),
+		beside: "libcublasLt.so.*", symbols: cublasSymbols()}.load(g.options)
+	if err != nil {
+		return nil, err
+	}
+	return &Blas{Path: lib.path, lib: lib}, nil
+}
+
+//go:uintptrescapes
+func (b *Blas) do(fn int, args ...uintptr) error {
+	if code := int32(call(b.lib.fn[fn], args...)); code != 0 {
+		return b.fail(fn, code)
+	}
+	return nil
+}
+
+func (b *Blas) fail(fn int, code int32) error {
+	return &Error{Func: cublasSymbols()[fn], Code: code,
+		Name: goString(call(b.lib.fn[cublasGetStatusName], word(code))),
+		Text: goString(call(b.lib.fn[cublasGetStatusString], word(code)))}
+}
+
+// Products computes matrix products in one stream.
+type Products struct {
+	Version int // of cuBLAS
+	blas    *Blas
+	handle  uintptr
+}
+
+// Products makes a handle of a stream, with a workspace of its own: so the library takes
+// no memory by itself, and streams do not share what sums are made in.
+func (b *Blas) Products(s *Stream, workspace uint64, bytes int64) (*Products, error) {
+	p := &Products{blas: b}
+	if err := b.do(cublasCreate, uintptr(unsafe.Pointer(&p.handle))); err != nil {
+		return nil, err
+	}
+	var v int32
+	if err := b.do(cublasGetVersion, p.handle, uintptr(unsafe.Pointer(&v))); err != nil {
+		return nil, err
+	}
+	p.Version = int(v)
+	if err := b.do(cublasSetStream, p.handle, s.handle); err != nil {
+		return nil, err
+	}
+	// after the stream, which puts the workspace back to the library's own
+	return p, b.do(cublasSetWorkspace, p.handle, uintptr(workspace), word(bytes))
+}
+
+// Close ends the handle.
+func (p *Products) Close() error { return p.blas.do(cublasDestroy, p.handle) }
+
+// Gemm is a product of matrices of f32 by columns, prepared once for many times: C is M×N,
+// op(A) M×K, op(B) K×N; C = Alpha·op(A)·op(B) + Beta·C.
+type Gemm struct {
+	TransA, TransB            bool
+	M, N, K                   int
+	Alpha, Beta               float32
+	A, B, C                   uint64
+	LdA, LdB, LdC             int
+	Batch                     int
+	StrideA, StrideB, StrideC int64
+
+	words []uintptr
+	fn    int
+}
+
+// Prepare makes the arguments of the library.
+func (g *Gemm) Prepare() {
+	const f32, compute = 0, 68 // CUDA_R_32F, CUBLAS_COMPUTE_32F: no TF32
+	const standard = ^uintptr(0)
+	alpha, beta := uintptr(unsafe.Pointer(&g.Alpha)), uintptr(unsafe.Pointer(&g.Beta))
+	g.words = []uintptr{0, flag(g.TransA), flag(g.TransB), word(g.M), word(g.N), word(g.K), alpha}
+	if g.fn = cublasGemmEx; g.Batch <= 1 {
+		g.words = append(g.words, uintptr(g.A), f32, word(g.LdA), uintptr(g.B), f32, word(g.LdB),
+			beta, uintptr(g.C), f32, word(g.LdC), compute, standard)
+		return
+	}
+	g.fn = cublasGemmStridedBatchedEx
+	g.words = append(g.words, uintptr(g.A), f32, word(g.LdA), word(g.StrideA), uintptr(g.B), f32,
+		word(g.LdB), word(g.StrideB), beta, uintptr(g.C), f32, word(g.LdC), word(g.StrideC),
+		word(g.Batch), compute, standard)
+}
+
+// Run gives a prepared product to the stream. One product is given by one goroutine at a
+// time.
+func (p *Products) Run(g *Gemm) error {
+	g.words[0] = p.handle
+	code := int32(call(p.blas.lib.fn[g.fn], g.words...))
+	runtime.KeepAlive(g)
+	if code != 0 {
+		return fmt.Errorf("product %d×%d×%d: %w", g.M, g.N, g.K, p.blas.fail(g.fn, code))
+	}
+	return nil
+}

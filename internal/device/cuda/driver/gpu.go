@@ -1,0 +1,138 @@
+//go:build linux && amd64 && !nocuda
+
+package driver
+
+import (
+	"fmt"
+	"runtime"
+	"unsafe"
+)
+
+// GPU is one GPU with its primary context, the one that NVIDIA's libraries use too.
+type GPU struct {
+	*Driver
+	Name       string
+	Memory     int64 // bytes
+	Capability int   // 90 is 9.0
+	Units      int   // multiprocessors
+	Copiers    int   // copy engines
+	Shared     int   // bytes of shared memory that a block can ask for
+
+	ordinal int32
+	context uintptr
+}
+
+// Open opens a GPU by its number, from 0. Close it.
+func (d *Driver) Open(number int) (*GPU, error) {
+	g := &GPU{Driver: d}
+	count, err := d.Count()
+	if err != nil {
+		return nil, err
+	}
+	if number < 0 || number >= count {
+		return nil, fmt.Errorf("no GPU %d: the machine has %d", number, count)
+	}
+	if err := d.do(cuDeviceGet, uintptr(unsafe.Pointer(&g.ordinal)), word(number)); err != nil {
+		return nil, err
+	}
+	if err := g.describe(); err != nil {
+		return nil, err
+	}
+	return g, d.do(cuDevicePrimaryCtxRetain, uintptr(unsafe.Pointer(&g.context)), word(g.ordinal))
+}
+
+// describe asks for what a GPU is.
+func (g *GPU) describe() error {
+	var name [256]byte
+	if err := g.do(cuDeviceGetName, uintptr(unsafe.Pointer(&name)), word(len(name)),
+		word(g.ordinal)); err != nil {
+		return err
+	}
+	g.Name = trimmed(name[:])
+	if err := g.do(cuDeviceTotalMem, uintptr(unsafe.Pointer(&g.Memory)),
+		word(g.ordinal)); err != nil {
+		return err
+	}
+	var major, minor int
+	for _, a := range []struct {
+		id uintptr // CU_DEVICE_ATTRIBUTE_...
+		to *int
+	}{{75, &major}, {76, &minor}, {16, &g.Units}, {40, &g.Copiers}, {97, &g.Shared}} {
+		var v int32
+		if err := g.do(cuDeviceGetAttribute, uintptr(unsafe.Pointer(&v)), a.id,
+			word(g.ordinal)); err != nil {
+			return err
+		}
+		*a.to = int(v)
+	}
+	g.Capability = major*10 + minor
+	return nil
+}
+
+// Bind ties the calling goroutine to its thread and makes the GPU's context current there,
+// until unbind is called. Bindings do not nest.
+func (g *GPU) Bind() (unbind func()) {
+	runtime.LockOSThread()
+	call(g.lib.fn[cuCtxSetCurrent], g.context)
+	return func() {
+		call(g.lib.fn[cuCtxSetCurrent], 0)
+		runtime.UnlockOSThread()
+	}
+}
+
+// Close gives the context back. Nothing made of the GPU may be used after it.
+func (g *GPU) Close() error { return g.do(cuDevicePrimaryCtxRelease, word(g.ordinal)) }
+
+// Sync waits for all that the GPU was given.
+func (g *GPU) Sync() error { return g.do(cuCtxSynchronize) }
+
+// Free is the free and total bytes of the GPU's memory.
+func (g *GPU) Free() (free, total int64, err error) {
+	err = g.do(cuMemGetInfo, uintptr(unsafe.Pointer(&free)), uintptr(unsafe.Pointer(&total)))
+	return free, total, err
+}
+
+// Alloc takes so many bytes of the GPU's memory, at least one, and returns the address.
+func (g *GPU) Alloc(bytes int64) (addr uint64, err error) {
+	err = g.do(cuMemAlloc, uintptr(unsafe.Pointer(&addr)), word(bytes))
+	return addr, err
+}
+
+// Release gives back what Alloc took.
+func (g *GPU) Release(addr uint64) error { return g.do(cuMemFree, uintptr(addr)) }
+
+// Pin locks pages of ordinary memory, which must not be the Go heap's, so that the GPU
+// copies from and to them at full speed and while others compute.
+func (g *GPU) Pin(b []byte) error {
+	const portable = 1 // for every context
+	return g.do(cuMemHostRegister, uintptr(unsafe.Pointer(unsafe.SliceData(b))), word(len(b)),
+		portable)
+}
+
+// Unpin undoes Pin.
+func (g *GPU) Unpin(b []byte) error {
+	return g.do(cuMemHostUnregister, uintptr(unsafe.Pointer(unsafe.SliceData(b))))
+}
+
+// Write copies data to an address and waits until it is there.
+func (g *GPU) Write(addr uint64, data []byte) error {
+	if err := g.do(cuMemcpyHtoD, uintptr(addr), uintptr(unsafe.Pointer(unsafe.SliceData(data))),
+		word(len(data))); err != nil {
+		return err
+	}
+	return g.Sync() // the call may return with bytes on their way
+}
+
+// Read copies bytes from an address.
+func (g *GPU) Read(addr uint64, data []byte) error {
+	return g.do(cuMemcpyDtoH, uintptr(unsafe.Pointer(unsafe.SliceData(data))), uintptr(addr),
+		word(len(data)))
+}
+
+// Clear zeroes bytes and waits until they are.
+func (g *GPU) Clear(addr uint64, bytes int64) error {
+	if err := g.do(cuMemsetD8, uintptr(addr), 0, word(bytes)); err != nil {
+		return err
+	}
+	return g.Sync()
+}

@@ -1,0 +1,117 @@
+//go:build linux && amd64 && !nocuda
+
+package driver
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"unsafe"
+)
+
+// NVRTC's functions.
+const (
+	nvrtcVersion = iota
+	nvrtcGetErrorString
+	nvrtcCreateProgram
+	nvrtcDestroyProgram
+	nvrtcCompileProgram
+	nvrtcGetProgramLogSize
+	nvrtcGetProgramLog
+	nvrtcGetCUBINSize
+	nvrtcGetCUBIN
+)
+
+func nvrtcSymbols() []string {
+	return []string{
+		nvrtcVersion:           "nvrtcVersion",
+		nvrtcGetErrorString:    "nvrtcGetErrorString",
+		nvrtcCreateProgram:     "nvrtcCreateProgram",
+		nvrtcDestroyProgram:    "nvrtcDestroyProgram",
+		nvrtcCompileProgram:    "nvrtcCompileProgram",
+		nvrtcGetProgramLogSize: "nvrtcGetProgramLogSize",
+		nvrtcGetProgramLog:     "nvrtcGetProgramLog",
+		nvrtcGetCUBINSize:      "nvrtcGetCUBINSize",
+		nvrtcGetCUBIN:          "nvrtcGetCUBIN",
+	}
+}
+
+// Compiler is NVRTC for one GPU.
+type Compiler struct {
+	Version string   // "13.0"
+	Path    string   // of the library
+	Options []string // that everything is compiled with
+	lib     *library
+}
+
+// Compiler loads the compiler. The error is a *[MissingError] or an *[OldError], or
+// the compiler's own.
+func (g *GPU) Compiler() (*Compiler, error) {
+	lib, err := source{library: "CUDA compiler", names: versions("libnvrtc", g.Version),
+		beside: "libnvrtc-builtins.so.*", symbols: nvrtcSymbols()}.load(g.options)
+	if err != nil {
+		return nil, err
+	}
+	c := &Compiler{lib: lib, Path: lib.path, Options: []string{
+		fmt.Sprintf("--gpu-architecture=sm_%d", g.Capability), "--std=c++17", "--fmad=false"}}
+	var major, minor int32
+	err = c.do(nvrtcVersion, uintptr(unsafe.Pointer(&major)), uintptr(unsafe.Pointer(&minor)))
+	c.Version = fmt.Sprintf("%d.%d", major, minor)
+	return c, err
+}
+
+//go:uintptrescapes
+func (c *Compiler) do(fn int, args ...uintptr) error {
+	code := int32(call(c.lib.fn[fn], args...))
+	if code == 0 {
+		return nil
+	}
+	return &Error{Func: nvrtcSymbols()[fn], Code: code,
+		Name: goString(call(c.lib.fn[nvrtcGetErrorString], word(code)))}
+}
+
+// Compile makes machine code of CUDA C++. The error of a source that does not compile has
+// the compiler's log.
+func (c *Compiler) Compile(source, name string) (cubin []byte, err error) {
+	var program uintptr
+	if err := c.do(nvrtcCreateProgram, uintptr(unsafe.Pointer(&program)),
+		uintptr(unsafe.Pointer(cString(source))), uintptr(unsafe.Pointer(cString(name))),
+		0, 0, 0); err != nil {
+		return nil, err
+	}
+	defer func() {
+		err = errors.Join(err, c.do(nvrtcDestroyProgram, uintptr(unsafe.Pointer(&program))))
+	}()
+	options := make([]*byte, len(c.Options))
+	for i, o := range c.Options {
+		options[i] = cString(o)
+	}
+	err = c.do(nvrtcCompileProgram, program, word(len(options)),
+		uintptr(unsafe.Pointer(unsafe.SliceData(options))))
+	runtime.KeepAlive(options)
+	if e, ok := errors.AsType[*Error](err); ok {
+		e.Text = c.log(program)
+		return nil, e
+	}
+	var size uint64
+	if err := c.do(nvrtcGetCUBINSize, program, uintptr(unsafe.Pointer(&size))); err != nil {
+		return nil, err
+	}
+	cubin = make([]byte, size)
+	return cubin, c.do(nvrtcGetCUBIN, program,
+		uintptr(unsafe.Pointer(unsafe.SliceData(cubin))))
+}
+
+// log is what the compiler said; nothing if it does not say.
+func (c *Compiler) log(program uintptr) string {
+	var size uint64
+	if c.do(nvrtcGetProgramLogSize, program, uintptr(unsafe.Pointer(&size))) != nil {
+		return ""
+	}
+	text := make([]byte, size+1)
+	if c.do(nvrtcGetProgramLog, program,
+		uintptr(unsafe.Pointer(unsafe.SliceData(text)))) != nil {
+		return ""
+	}
+	return trimmed(text)
+}

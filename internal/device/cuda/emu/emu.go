@@ -1,0 +1,110 @@
+// Package emu builds a stand-in for NVIDIA's libraries that runs on the CPU, for tests on
+// machines without a GPU: libcuda, NVRTC and cuBLAS in one shared object.
+//
+// NVRTC's compiler is the host's C++ compiler, g++, with a header in which every thread of
+// a block is a fiber. Streams are threads that may pause at random before each operation, so
+// that what lacks a wait really races. Device memory starts as NaN and has pages around it
+// that nobody may touch; copies are checked against what is allocated and what is pinned;
+// calls from a thread without a context, of a handle without a workspace and of a kernel with
+// other arguments than it has are refused.
+//
+// What it does not show: speed, tensor cores, the order of memory between blocks, the
+// diagnostics of NVRTC, and inline PTX.
+package emu
+
+import (
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+//go:embed src
+var embedded embed.FS
+
+// library is the file's name as a driver's; the others are links to it.
+const library = "libcuda.so.1"
+
+// Dir builds the libraries, if they are not there from an earlier test, and returns their
+// folder. Without g++ the test is skipped, or fails if the environment variable CI is set:
+// there is no other proof that anything works.
+//
+// The libraries read environment variables when the first context is made: EMU_JITTER_US,
+// the longest pause before an operation of a stream; EMU_SEED of the pauses; EMU_ORDER of
+// threads and blocks, 0 forward, 1 backward, 2 scattered; EMU_MEM, bytes of device memory;
+// EMU_INIT, what cuInit returns; EMU_VERSION of CUDA.
+func Dir(t testing.TB) string {
+	t.Helper()
+	if _, err := exec.LookPath("g++"); err != nil {
+		const text = "g++ not found: the emulated GPU is built with it"
+		if os.Getenv("CI") != "" {
+			t.Fatal(text)
+		}
+		t.Skip(text)
+	}
+	dir, err := build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("EMU_DIR", dir)
+	return dir
+}
+
+// build makes the folder under a name that says what is in it.
+func build() (string, error) {
+	sources, err := fs.Sub(embedded, "src")
+	if err != nil {
+		return "", err
+	}
+	names, err := fs.Glob(sources, "*")
+	if err != nil {
+		return "", err
+	}
+	hash := sha256.New()
+	for _, name := range names {
+		data, err := fs.ReadFile(sources, name)
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(hash, "%s %d\n%s", name, len(data), data)
+	}
+	dir := filepath.Join(os.TempDir(), "gomem-emu-"+hex.EncodeToString(hash.Sum(nil))[:16])
+	if _, err := os.Stat(filepath.Join(dir, library)); err == nil {
+		return dir, nil
+	}
+	work, err := os.MkdirTemp("", "gomem-emu-*")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(work)
+	if err := errors.Join(os.CopyFS(work, sources), compile(work)); err != nil {
+		return "", err
+	}
+	// another test may have been faster: then its folder stays
+	if err := os.Rename(work, dir); err != nil && !errors.Is(err, fs.ErrExist) {
+		return "", err
+	}
+	return dir, nil
+}
+
+// compile makes the libraries of the sources in a folder.
+func compile(dir string) error {
+	cmd := exec.Command("g++", "-std=c++17", "-O1", "-shared", "-fPIC", "-fvisibility=hidden",
+		"-o", library, "driver.cpp", "nvrtc.cpp", "cublas.cpp", "-ldl", "-lpthread")
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("the emulated GPU cannot be built: %w\n%s", err, out)
+	}
+	for _, name := range []string{"libnvrtc.so.13", "libcublas.so.13"} {
+		if err := os.Symlink(library, filepath.Join(dir, name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

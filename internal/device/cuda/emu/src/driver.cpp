@@ -1,0 +1,463 @@
+// A stand-in for libcuda.so.1 that runs on the CPU: streams are threads, so work that lacks
+// a wait really races; what the driver forbids is refused, and so is some that it allows:
+// asynchronous copies of host memory that is not pinned.
+#include "fake.h"
+
+#include <dlfcn.h>
+#include <memory>
+#include <sys/mman.h>
+#include <unistd.h>
+
+Settings settings;
+
+static std::mutex mu;                           // guards all tables below
+static std::map<uintptr_t, size_t> dev, pinned; // live ranges
+static long long dev_used;
+static int retained, made;            // contexts; streams of this context
+static std::atomic<int> sticky{0};    // an error of work that ran
+static std::string sticky_text;
+static std::vector<Stream *> streams;
+static thread_local bool current;
+static const size_t page = 4096;
+
+static std::string env(const char *name, const char *otherwise) {
+	const char *v = getenv((std::string("EMU_") + name).c_str());
+	return v && *v ? v : otherwise;
+}
+
+static bool inside(const std::map<uintptr_t, size_t> &ranges, uintptr_t p, size_t n) {
+	auto it = ranges.upper_bound(p);
+	if (it == ranges.begin()) return false;
+	--it;
+	return p + n <= it->first + it->second;
+}
+
+bool on_device(uintptr_t p, size_t n) {
+	std::lock_guard<std::mutex> g(mu);
+	return inside(dev, p, n);
+}
+
+void fault(int code, const std::string &why) {
+	std::lock_guard<std::mutex> g(mu);
+	if (sticky) return;
+	sticky_text = why;
+	sticky = code;
+}
+
+Result usable() { return current ? sticky.load() : INVALID_CONTEXT; }
+
+// ---- streams and events ----------------------------------------------------------------
+
+Stream::Stream(int number) : random(settings.seed + number), thread([this] { run(); }) {}
+
+void Stream::run() {
+	for (;;) {
+		std::function<void()> work;
+		{
+			std::unique_lock<std::mutex> l(m);
+			busy = false;
+			cv.notify_all();
+			cv.wait(l, [&] { return stop || !queue.empty(); });
+			if (queue.empty()) return;
+			work = std::move(queue.front());
+			queue.pop_front();
+			busy = true;
+		}
+		if (settings.jitter) usleep(random() % settings.jitter);
+		if (!sticky) work();
+	}
+}
+
+void Stream::wait() {
+	std::unique_lock<std::mutex> l(m);
+	cv.wait(l, [&] { return queue.empty() && !busy; });
+}
+
+Result push(Stream *s, std::function<void()> work) {
+	if (!s) return INVALID_HANDLE; // the default stream is not for asynchronous work here
+	std::lock_guard<std::mutex> l(s->m);
+	s->queue.push_back(std::move(work));
+	s->cv.notify_all();
+	return OK;
+}
+
+API Result cuStreamCreate(Stream **s, unsigned flags) {
+	CONTEXT;
+	if (flags != 1) return INVALID_VALUE; // must not wait for the default stream
+	std::lock_guard<std::mutex> g(mu);
+	*s = new Stream(made++);
+	streams.push_back(*s);
+	return OK;
+}
+
+API Result cuStreamDestroy_v2(Stream *s) {
+	if (!current) return INVALID_CONTEXT;
+	s->wait();
+	{
+		std::lock_guard<std::mutex> l(s->m);
+		s->stop = true;
+		s->cv.notify_all();
+	}
+	s->thread.join();
+	std::lock_guard<std::mutex> g(mu);
+	for (auto &x : streams)
+		if (x == s) {
+			x = streams.back();
+			streams.pop_back();
+			break;
+		}
+	delete s;
+	return sticky;
+}
+
+struct Event {
+	std::mutex m;
+	std::condition_variable cv;
+	uint64_t recorded = 0, reached = 0;
+	double at = 0;
+};
+typedef std::shared_ptr<Event> Ref; // work in queues outlives the handle
+
+static double now() {
+	timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1e3 + t.tv_nsec / 1e6;
+}
+
+static void await(const Ref &e, uint64_t n) {
+	std::unique_lock<std::mutex> l(e->m);
+	while (e->reached < n && !sticky) e->cv.wait_for(l, std::chrono::milliseconds(20));
+}
+
+static uint64_t latest(const Ref &e) {
+	std::lock_guard<std::mutex> l(e->m);
+	return e->recorded;
+}
+
+API Result cuEventCreate(Ref **e, unsigned) {
+	CONTEXT;
+	*e = new Ref(std::make_shared<Event>());
+	return OK;
+}
+
+API Result cuEventDestroy_v2(Ref *e) {
+	delete e;
+	return sticky;
+}
+
+API Result cuEventRecord(Ref *h, Stream *s) {
+	CONTEXT;
+	Ref e = *h;
+	uint64_t n;
+	{
+		std::lock_guard<std::mutex> l(e->m);
+		n = ++e->recorded;
+	}
+	return push(s, [=] {
+		std::lock_guard<std::mutex> l(e->m);
+		e->reached = std::max(e->reached, n);
+		e->at = now();
+		e->cv.notify_all();
+	});
+}
+
+API Result cuStreamWaitEvent(Stream *s, Ref *h, unsigned) {
+	CONTEXT;
+	Ref e = *h;
+	uint64_t n = latest(e);
+	return push(s, [=] { await(e, n); });
+}
+
+API Result cuEventQuery(Ref *e) {
+	CONTEXT;
+	std::lock_guard<std::mutex> l((*e)->m);
+	return (*e)->reached >= (*e)->recorded ? OK : NOT_READY;
+}
+
+API Result cuEventSynchronize(Ref *e) {
+	CONTEXT;
+	await(*e, latest(*e));
+	return sticky;
+}
+
+API Result cuEventElapsedTime(float *ms, Ref *a, Ref *b) {
+	CONTEXT;
+	*ms = (float)((*b)->at - (*a)->at);
+	return OK;
+}
+
+// ---- the device ------------------------------------------------------------------------
+
+API Result cuInit(unsigned) { return atoi(env("INIT", "0").c_str()); }
+API Result cuDriverGetVersion(int *v) {
+	*v = atoi(env("VERSION", "13000").c_str());
+	return OK;
+}
+API Result cuDeviceGetCount(int *n) {
+	*n = 1;
+	return OK;
+}
+API Result cuDeviceGet(int *d, int i) {
+	*d = 0;
+	return i ? INVALID_DEVICE : OK;
+}
+API Result cuDeviceGetName(char *p, int n, int) {
+	snprintf(p, n, "emulated");
+	return OK;
+}
+static long long memory() { return atoll(env("MEM", "536870912").c_str()); }
+API Result cuDeviceTotalMem_v2(size_t *n, int) {
+	*n = memory();
+	return OK;
+}
+API Result cuDeviceGetAttribute(int *v, int a, int) {
+	static const std::map<int, int> values{{75, 9}, {76, 0}, {16, 4}, {40, 2}, {97, 227 << 10}};
+	auto it = values.find(a);
+	if (it == values.end()) return INVALID_VALUE;
+	*v = it->second;
+	return OK;
+}
+
+static void *const the_context = (void *)0xc0ffee;
+
+API Result cuDevicePrimaryCtxRetain(void **c, int) {
+	std::lock_guard<std::mutex> g(mu);
+	if (retained++ == 0) {
+		settings = {memory(), atoi(env("JITTER_US", "0").c_str()), atoi(env("SEED", "1").c_str()),
+			atoi(env("ORDER", "0").c_str()), env("DIR", "."),
+			env("CXX", "g++ -std=c++17 -O1 -Wall -Wno-unused -fno-strict-aliasing")};
+		made = 0;
+	}
+	*c = the_context;
+	return OK;
+}
+
+// The last release ends the context, and its error with it.
+API Result cuDevicePrimaryCtxRelease_v2(int) {
+	std::lock_guard<std::mutex> g(mu);
+	if (retained == 0) return INVALID_CONTEXT;
+	if (--retained > 0) return OK;
+	if (!dev.empty() || !pinned.empty() || !streams.empty()) {
+		fprintf(stderr, "emulator: a context is left with %zu allocations, %zu pinned ranges and "
+			"%zu streams\n", dev.size(), pinned.size(), streams.size());
+		abort();
+	}
+	sticky = 0;
+	return OK;
+}
+
+API Result cuCtxSetCurrent(void *c) {
+	current = c == the_context;
+	return OK;
+}
+
+API Result cuCtxSynchronize() {
+	CONTEXT;
+	std::vector<Stream *> all;
+	{
+		std::lock_guard<std::mutex> g(mu);
+		all = streams;
+	}
+	for (auto s : all) s->wait();
+	return sticky;
+}
+
+API Result cuGetErrorName(int e, const char **p) {
+	static const std::map<int, const char *> names{{INVALID_VALUE, "CUDA_ERROR_INVALID_VALUE"},
+		{OUT_OF_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY"}, {100, "CUDA_ERROR_NO_DEVICE"},
+		{INVALID_DEVICE, "CUDA_ERROR_INVALID_DEVICE"},
+		{INVALID_CONTEXT, "CUDA_ERROR_INVALID_CONTEXT"},
+		{NO_BINARY, "CUDA_ERROR_NO_BINARY_FOR_GPU"},
+		{INVALID_HANDLE, "CUDA_ERROR_INVALID_HANDLE"}, {NOT_FOUND, "CUDA_ERROR_NOT_FOUND"},
+		{NOT_READY, "CUDA_ERROR_NOT_READY"}, {LAUNCH_FAILED, "CUDA_ERROR_LAUNCH_FAILED"}};
+	auto it = names.find(e);
+	*p = it == names.end() ? nullptr : it->second;
+	return *p ? OK : INVALID_VALUE;
+}
+
+API Result cuGetErrorString(int e, const char **p) {
+	static thread_local std::string s;
+	std::lock_guard<std::mutex> g(mu);
+	s = sticky && e == sticky ? sticky_text : "emulated";
+	*p = s.c_str();
+	return OK;
+}
+
+// ---- memory ----------------------------------------------------------------------------
+
+API Result cuMemGetInfo_v2(size_t *f, size_t *t) {
+	CONTEXT;
+	std::lock_guard<std::mutex> g(mu);
+	*t = settings.memory;
+	*f = settings.memory - dev_used;
+	return OK;
+}
+
+static size_t mapped(size_t n) { return (n + page - 1) / page * page; }
+
+// Pages that nobody may touch are on both sides; what is taken is not a number.
+API Result cuMemAlloc_v2(uint64_t *p, size_t n) {
+	CONTEXT;
+	if (!n) return INVALID_VALUE;
+	std::lock_guard<std::mutex> g(mu);
+	if ((long long)n > settings.memory - dev_used) return OUT_OF_MEMORY;
+	char *b = (char *)mmap(0, mapped(n) + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (b == MAP_FAILED || mprotect(b + page, mapped(n), PROT_READ | PROT_WRITE))
+		return OUT_OF_MEMORY;
+	memset(b + page, 0xff, mapped(n));
+	*p = (uintptr_t)b + page;
+	dev[*p] = n;
+	dev_used += n;
+	return OK;
+}
+
+API Result cuMemFree_v2(uint64_t p) {
+	if (!current) return INVALID_CONTEXT;
+	if (!sticky) cuCtxSynchronize();
+	std::lock_guard<std::mutex> g(mu);
+	auto it = dev.find(p);
+	if (it == dev.end()) return INVALID_VALUE;
+	munmap((char *)p - page, mapped(it->second) + 2 * page);
+	dev_used -= it->second;
+	dev.erase(it);
+	return sticky;
+}
+
+API Result cuMemHostRegister_v2(void *p, size_t n, unsigned) {
+	CONTEXT;
+	if (!n) return INVALID_VALUE;
+	std::lock_guard<std::mutex> g(mu);
+	pinned[(uintptr_t)p] = n;
+	return OK;
+}
+
+API Result cuMemHostUnregister(void *p) {
+	if (!current) return INVALID_CONTEXT;
+	std::lock_guard<std::mutex> g(mu);
+	return pinned.erase((uintptr_t)p) ? sticky.load() : INVALID_VALUE;
+}
+
+// One registered range, one copy: CUDA refuses one that spans two.
+static Result copy(uintptr_t dst, bool to_device, uintptr_t src, size_t n, Stream *s) {
+	{
+		std::lock_guard<std::mutex> g(mu);
+		if (!inside(to_device ? dev : pinned, dst, n) || !inside(to_device ? pinned : dev, src, n))
+			return INVALID_VALUE;
+	}
+	return push(s, [=] { memmove((void *)dst, (void *)src, n); });
+}
+
+API Result cuMemcpyHtoDAsync_v2(uint64_t d, const void *h, size_t n, Stream *s) {
+	CONTEXT;
+	return copy(d, true, (uintptr_t)h, n, s);
+}
+
+API Result cuMemcpyDtoHAsync_v2(void *h, uint64_t d, size_t n, Stream *s) {
+	CONTEXT;
+	return copy((uintptr_t)h, false, d, n, s);
+}
+
+API Result cuMemcpyHtoD_v2(uint64_t d, const void *h, size_t n) {
+	CONTEXT;
+	if (!on_device(d, n)) return INVALID_VALUE;
+	memmove((void *)d, h, n);
+	return OK;
+}
+
+API Result cuMemcpyDtoH_v2(void *h, uint64_t d, size_t n) {
+	CONTEXT;
+	if (!on_device(d, n)) return INVALID_VALUE;
+	memmove(h, (void *)d, n);
+	return OK;
+}
+
+API Result cuMemsetD8_v2(uint64_t d, unsigned char v, size_t n) {
+	CONTEXT;
+	if (!on_device(d, n)) return INVALID_VALUE;
+	memset((void *)d, v, n);
+	return OK;
+}
+
+API Result cuMemsetD8Async(uint64_t d, unsigned char v, size_t n, Stream *s) {
+	CONTEXT;
+	if (!on_device(d, n)) return INVALID_VALUE;
+	return push(s, [=] { memset((void *)d, v, n); });
+}
+
+API Result cuMemsetD32Async(uint64_t d, unsigned v, size_t n, Stream *s) {
+	CONTEXT;
+	if (d % 4 || !on_device(d, 4 * n)) return INVALID_VALUE;
+	return push(s, [=] { std::fill_n((unsigned *)d, n, v); });
+}
+
+// ---- modules and kernels ---------------------------------------------------------------
+
+typedef int (*Entry)(const char *, size_t, const unsigned *, size_t, int, char *, size_t);
+struct Function {
+	Entry entry;
+	std::string name;
+	int shared = 48 << 10;
+};
+struct Module {
+	void *library;
+	std::vector<std::unique_ptr<Function>> functions;
+};
+
+// The machine code is a shared object behind its size; see nvrtc.cpp.
+API Result cuModuleLoadData(Module **m, const char *image) {
+	CONTEXT;
+	if (memcmp(image, "EMUCUBIN", 8)) return NO_BINARY;
+	uint64_t size;
+	memcpy(&size, image + 8, 8);
+	char path[] = "/tmp/gomem-emu-XXXXXX";
+	int fd = mkstemp(path);
+	if (fd < 0) return NO_BINARY;
+	bool whole = write(fd, image + 16, size) == (ssize_t)size;
+	close(fd);
+	void *library = whole ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : nullptr;
+	unlink(path);
+	if (!library) return NO_BINARY;
+	*m = new Module{library, {}};
+	return OK;
+}
+
+API Result cuModuleUnload(Module *m) {
+	if (!current) return INVALID_CONTEXT;
+	if (!sticky) cuCtxSynchronize();
+	delete m; // the library stays: threads may have memory of its own
+	return sticky;
+}
+
+API Result cuModuleGetFunction(Function **f, Module *m, const char *name) {
+	CONTEXT;
+	Entry e = (Entry)dlsym(m->library, (std::string(name) + "__emu").c_str());
+	if (!e) return NOT_FOUND;
+	m->functions.push_back(std::make_unique<Function>(Function{e, name}));
+	*f = m->functions.back().get();
+	return OK;
+}
+
+API Result cuFuncSetAttribute(Function *f, int attribute, int v) {
+	CONTEXT;
+	if (attribute != 8 || v < 0 || v > 227 << 10) return INVALID_VALUE;
+	f->shared = v;
+	return OK;
+}
+
+API Result cuLaunchKernel(Function *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+		unsigned by, unsigned bz, unsigned shared, Stream *s, void **params, void **extra) {
+	CONTEXT;
+	if (params || !extra || extra[0] != (void *)1 || extra[2] != (void *)2 || extra[4])
+		return INVALID_VALUE;
+	if (!gx || !gy || !gz || gx > 0x7fffffff || gy > 65535 || gz > 65535 || !bx || !by || !bz ||
+		bz > 64 || (uint64_t)bx * by * bz > 1024 || (int)shared > f->shared)
+		return INVALID_VALUE;
+	std::string args((char *)extra[1], *(size_t *)extra[3]);
+	std::vector<unsigned> dims{gx, gy, gz, bx, by, bz};
+	return push(s, [=] {
+		char err[512];
+		if (f->entry(args.data(), args.size(), dims.data(), shared, settings.order, err,
+				sizeof err))
+			fault(LAUNCH_FAILED, "kernel " + f->name + ": " + err);
+	});
+}

@@ -1,0 +1,68 @@
+// What the stand-ins for libcuda, libnvrtc and libcublas share.
+#pragma once
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#define API extern "C" __attribute__((visibility("default")))
+typedef int Result;
+enum {
+	OK = 0,
+	INVALID_VALUE = 1,
+	OUT_OF_MEMORY = 2,
+	NOT_INITIALIZED = 3,
+	INVALID_DEVICE = 101,
+	INVALID_CONTEXT = 201,
+	NO_BINARY = 209,
+	INVALID_HANDLE = 400,
+	NOT_FOUND = 500,
+	NOT_READY = 600,
+	LAUNCH_FAILED = 719,
+};
+
+// Settings are read when a context is made: environment variables EMU_...
+struct Settings {
+	long long memory;        // MEM: bytes of device memory
+	int jitter, seed, order; // JITTER_US, SEED, ORDER; see kernel.h
+	std::string headers;     // DIR: where kernel.h is
+	std::string compiler;    // CXX
+};
+extern Settings settings;
+
+struct Stream {
+	std::mutex m;
+	std::condition_variable cv;
+	std::deque<std::function<void()>> queue;
+	bool busy = false, stop = false;
+	std::mt19937 random;
+	std::thread thread;
+
+	explicit Stream(int number);
+	void run();
+	void wait();
+};
+
+// push queues work of a stream.
+Result push(Stream *s, std::function<void()> work);
+
+// fault makes the context unusable, as an error of work that runs does on a GPU.
+void fault(int code, const std::string &why);
+
+// on_device reports whether bytes are inside an allocation of device memory.
+bool on_device(uintptr_t p, size_t n);
+
+// usable is what every call of a context returns first.
+Result usable();
+#define CONTEXT \
+	if (Result r = usable()) return r
