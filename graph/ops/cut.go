@@ -168,7 +168,7 @@ func (c chain) Part(in, out []graph.Type, lo, _ int) graph.Op {
 func (c chain) from(at int) chain {
 	for i := range c.Code[:c.N] {
 		switch o := c.Code[i].Op.(type) {
-		case dropout, jitter, noiseAt:
+		case dropout, jitter, noiseAt, noiseWindow:
 			c.Code[i].Op = noiseFrom(o, at)
 		}
 	}

@@ -106,12 +106,19 @@ func dropoutCPU(o dropout, c *kernel.Call) error {
 // shared draws noise that elements share once, as factors, and multiplies by it;
 // so an infinity that is dropped becomes NaN.
 func (o dropout) shared(c *kernel.Call) {
+	o.multiply(c, func(noise []float32, key uint64, lo int) {
+		vec.Dropout(noise, noise, 1-o.Rate, key, uint64(lo))
+	})
+}
+
+// multiply multiplies by noise that draw makes of ones, from element lo on.
+func (o dropout) multiply(c *kernel.Call, draw func(noise []float32, key uint64, lo int)) {
 	x, out, key := c.In[0].F32(), c.Out[0].F32(), streamKey(c.In[1].I32(), o.Salt)
 	t := o.noise(c.Out[0].Type)
 	noise := floats(c.Scratch)[:t.Elems()]
 	c.Pool.For(len(noise), grain, func(lo, hi int) {
 		repeat(noise[lo:hi], 1)
-		vec.Dropout(noise[lo:hi], noise[lo:hi], 1-o.Rate, key, uint64(lo))
+		draw(noise[lo:hi], key, lo)
 	})
 	walk(c, c.Out[0].Type, []tensor.Type{t}, func(at, n int, from, step each) {
 		if step[0] == 1 {

@@ -18,8 +18,15 @@ type elementwise interface {
 // isElementwise reports whether an operation is, with these attributes, and
 // with the operands' shapes agreeing or broadcast.
 func isElementwise(op graph.Op) (elementwise, bool) {
-	if d, ok := op.(dropout); ok && d.Shared != 0 {
-		return nil, false
+	switch o := op.(type) {
+	case dropout:
+		if o.Shared != 0 {
+			return nil, false
+		}
+	case noiseWindow:
+		if _, shared := o.shared(); shared {
+			return nil, false
+		}
 	}
 	e, ok := op.(elementwise)
 	return e, ok

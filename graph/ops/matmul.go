@@ -161,7 +161,8 @@ func (o matMul) compute(c *kernel.Call, form gemm.Product) error {
 		A: gemm.Matrix{F32: a.F32(), LD: a.Type.Size(-1), Stride: p.m * p.k, Trans: o.TransA},
 		B: gemm.Matrix{F32: b.F32(), LD: b.Type.Size(-1), Stride: p.k * p.n, Trans: o.TransB},
 
-		Beta: form.Beta, Block: form.Block, Resume: form.Resume, Epilogue: form.Epilogue,
+		Beta: form.Beta, Block: form.Block, As: form.As, Resume: form.Resume,
+		Epilogue: form.Epilogue,
 	}
 	if o.Reduce {
 		o.sum(c, x)

@@ -72,13 +72,17 @@ func (o noise) Cost(in, out []graph.Type) graph.Cost {
 func (noise) VJP(n *graph.Node, _ []graph.Value) []graph.Value { return none(len(n.In)) }
 
 func noiseCPU(o noise, c *kernel.Call) error {
-	out, key := c.Out[0].F32(), streamKey(c.In[0].I32(), o.Salt)
-	draw := uniforms
-	if o.Normal {
-		draw = normals
-	}
+	out, key, draw := c.Out[0].F32(), streamKey(c.In[0].I32(), o.Salt), o.draw()
 	c.Pool.For(len(out), grain, func(lo, hi int) { draw(out[lo:hi], key, lo) })
 	return nil
+}
+
+// draw is what draws elements at, at+1, … of a stream.
+func (o noise) draw() func(dst []float32, key uint64, at int) {
+	if o.Normal {
+		return normals
+	}
+	return uniforms
 }
 
 // uniforms draws elements at, at+1, … of a stream.

@@ -20,7 +20,7 @@ func noiseFrom(op elementwise, at int) elementwise {
 	if o, ok := op.(noiseAt); ok {
 		op, at = o.Of, at+o.At
 	}
-	if at == 0 {
+	if _, window := op.(noiseWindow); at == 0 && !window { // a window's axes are those of its part
 		return op
 	}
 	return noiseAt{op, at}
@@ -34,6 +34,8 @@ func (o noiseAt) Infer(in []graph.Type) ([]graph.Type, error) {
 		if of.Shared != 0 {
 			return nil, fmt.Errorf("noise from element %d on is shared", o.At)
 		}
+	case noiseWindow:
+		return o.windowed(of, in)
 	case jitter:
 	default:
 		return nil, fmt.Errorf("no random operation")
@@ -42,6 +44,16 @@ func (o noiseAt) Infer(in []graph.Type) ([]graph.Type, error) {
 		return nil, fmt.Errorf("noise from element %d on", o.At)
 	}
 	return o.Of.Infer(in)
+}
+
+// windowed infers what some elements of a window are.
+func (o noiseAt) windowed(of noiseWindow, in []graph.Type) ([]graph.Type, error) {
+	out, err := of.Of.Infer(in)
+	if _, shared := of.shared(); err == nil && (shared || o.At < 0 ||
+		out[0].Elems() > of.Win.elems()-o.At) {
+		err = fmt.Errorf("noise from element %d on of a window of %d", o.At, of.Win.elems())
+	}
+	return out, err
 }
 
 func (o noiseAt) Cost(in, out []graph.Type) graph.Cost { return o.Of.Cost(in, out) }

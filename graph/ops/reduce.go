@@ -117,6 +117,7 @@ func (s sum) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
 type reduction struct {
 	outer, n, inner int
 	blocks          int // the rows are added in so many blocks, then the blocks
+	side            int // rows of a block added side by side; 0 for rows of one element
 }
 
 // wide is a number of columns worth dividing among threads.
@@ -129,10 +130,24 @@ func (s sum) geometry(t graph.Type) reduction {
 		inner:  graph.Type{Shape: t.Shape[s.Hi:]}.Elems(),
 		blocks: 1,
 	}
+	r.side = besides(r.inner)
 	if r.inner < wide {
 		r.blocks = max(1, blocksOf(r.n, r.inner, 64)/max(1, r.outer))
 	}
 	return r
+}
+
+// besides is how many rows of n elements are added side by side: as many as a vector
+// primitive is worth calling for.
+func besides(n int) int {
+	if n == 1 {
+		return 0
+	}
+	side := 1
+	for 2*side*n <= narrow && n > 0 {
+		side *= 2
+	}
+	return side
 }
 
 // blocksOf is the number of blocks into which an operation divides rows of n
@@ -153,8 +168,12 @@ func block(b, blocks, rows int) (lo, hi int) {
 // threads, few tall columns are added in blocks of rows, and else every thread
 // has columns of its own.
 func sumCPU(s sum, c *kernel.Call) error {
+	s.geometry(c.In[0].Type).sum(c)
+	return nil
+}
+
+func (r reduction) sum(c *kernel.Call) {
 	x, out := c.In[0].F32(), c.Out[0].F32()
-	r := s.geometry(c.In[0].Type)
 	switch {
 	case len(x) == 0:
 		clear(out)
@@ -166,11 +185,10 @@ func sumCPU(s sum, c *kernel.Call) error {
 		c.Pool.For(r.outer, max(1, grain/(r.n*r.inner)), func(lo, hi int) {
 			lanes := r.lanes()
 			for o := lo; o < hi; o++ {
-				addRows(out[o*r.inner:(o+1)*r.inner], x[o*r.n*r.inner:(o+1)*r.n*r.inner], lanes)
+				r.add(out[o*r.inner:(o+1)*r.inner], x[o*r.n*r.inner:(o+1)*r.n*r.inner], lanes)
 			}
 		})
 	}
-	return nil
 }
 
 // strips divides the rows.
@@ -198,13 +216,12 @@ func (r reduction) partial(c *kernel.Call, out, x []float32) {
 		for i := from; i < to; i++ {
 			lo, hi := block(i%r.blocks, r.blocks, r.n)
 			first := i / r.blocks * r.n
-			addRows(sums[i*r.inner:(i+1)*r.inner], x[(first+lo)*r.inner:(first+hi)*r.inner], lanes)
+			r.add(sums[i*r.inner:(i+1)*r.inner], x[(first+lo)*r.inner:(first+hi)*r.inner], lanes)
 		}
 	})
 	lanes := r.lanes()
 	for o := range r.outer {
-		addRows(out[o*r.inner:(o+1)*r.inner], sums[o*r.blocks*r.inner:(o+1)*r.blocks*r.inner],
-			lanes)
+		r.add(out[o*r.inner:(o+1)*r.inner], sums[o*r.blocks*r.inner:(o+1)*r.blocks*r.inner], lanes)
 	}
 }
 
@@ -212,24 +229,24 @@ func (r reduction) partial(c *kernel.Call, out, x []float32) {
 // too little.
 const narrow = 256
 
-// lanes is what addRows needs for the rows.
+// lanes is what add needs for the rows.
 func (r reduction) lanes() []float32 {
-	if r.inner == 1 || 2*r.inner > narrow {
+	if r.side < 2 {
 		return nil
 	}
-	return make([]float32, narrow)
+	return make([]float32, r.side*r.inner)
 }
 
-// addRows adds up the rows of x, each as long as dst. Short rows are added
-// several at a time, in lanes, which are folded by halves.
-func addRows(dst, x, lanes []float32) {
-	n := len(dst)
-	if n == 1 {
+// add adds up the rows of x, each as long as dst. Short rows are added several at a time,
+// in lanes, which are folded by halves.
+func (r reduction) add(dst, x, lanes []float32) {
+	if r.side == 0 {
 		dst[0] = vec.Sum(x)
 		return
 	}
+	n := len(dst)
 	width := n
-	for 2*width <= min(narrow, len(x)) {
+	for 2*width <= min(r.side*n, len(x)) {
 		width *= 2
 	}
 	acc := dst
