@@ -16,6 +16,14 @@ type way struct {
 	Rung
 }
 
+// reach is how many partitions early copies to the device are issued at most.
+func (w way) reach() int {
+	if w.options.Partition == 0 {
+		return 1
+	}
+	return max(1, (w.Prefetch+w.options.Partition-1)/w.options.Partition)
+}
+
 // at is a way by options and a rung.
 func at(o Options, r Rung) way {
 	o.Lookahead = r.Lookahead

@@ -32,7 +32,7 @@ func (j *job) grappler(ctx context.Context, o Options, limit time.Duration) (*fo
 	if err := j.decide(ctx, base); err != nil {
 		return nil, err
 	}
-	if j.prices.floor(j.program, 0) >= limit {
+	if j.prices.forecast(j.program, 0, 1).time >= limit {
 		return nil, nil
 	}
 	ways := grapplerLadder(base, j.program).last
@@ -118,23 +118,27 @@ func (j *job) relaxedIn(ctx context.Context, l ladder, limit time.Duration) (*fo
 }
 
 // quickest is the quickest plan of some ways that decide alike, if it is quicker than a
-// limit. They copy as much as the first, or more: if one of its streams works for longer
-// than the limit, none is quicker.
+// limit. What all of them need and take at least is known before any is drawn.
 func (j *job) quickest(ctx context.Context, ways []way, limit time.Duration) (*found, error) {
 	if err := j.decide(ctx, ways[0]); err != nil {
 		return nil, err
 	}
-	if j.prices.floor(j.program, ways[0].Lookahead) >= limit {
+	reach := 0
+	for _, w := range ways {
+		reach = max(reach, w.reach())
+	}
+	o := j.prices.forecast(j.program, ways[0].Lookahead, reach)
+	if o.bytes > ways[0].options.DeviceBytes {
 		return nil, nil
 	}
 	var best *found
-	for i, w := range ways {
+	for _, w := range ways {
+		if o.time >= limit {
+			return best, nil
+		}
 		f, err := j.draw(ctx, w)
 		if err != nil {
 			return nil, err
-		}
-		if i == 0 && j.prices.busy(f.sketch.schedule) >= limit {
-			return nil, nil
 		}
 		if f = j.judge(f, limit); f != nil {
 			best, limit = f, f.time

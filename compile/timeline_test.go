@@ -8,6 +8,7 @@ import (
 
 	"github.com/gomem/gomem/machine"
 	"github.com/gomem/gomem/simulate"
+	"github.com/gomem/gomem/space"
 )
 
 // TestTimelineIsThePlans: what a sketch says of needs and time before its plan is written
@@ -33,8 +34,10 @@ func TestTimelineIsThePlans(t *testing.T) {
 			}
 			least := f.sketch.time(j.prices)
 			if w.Segments == 0 && o.Streams < 2 { // segments decide more than the passes have
-				if floor := j.prices.floor(j.program, w.Lookahead); floor > least {
-					t.Fatalf("%s: streams work for %s of %s", f.title, floor, least)
+				o := j.prices.forecast(j.program, w.Lookahead, w.reach())
+				if o.time > least || o.bytes > f.sketch.load[space.Device] {
+					t.Fatalf("%s: %s and %d bytes are forecast, it takes %s and %d", f.title,
+						o.time, o.bytes, least, f.sketch.load[space.Device])
 				}
 			}
 			if busy := j.prices.busy(f.sketch.schedule); busy > least {
