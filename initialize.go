@@ -32,20 +32,24 @@ func (s *Session) Initialize(seed uint64) error {
 func (s *Session) initialize(seed uint64, variables bool) error {
 	for _, b := range s.targets[0].result.Plan.Variables {
 		n := s.planned.Graph.Node(b.Node)
-		v := n.Data
 		if n.Kind == graph.KindVariable {
-			if !variables {
-				continue
-			}
-			var err error
-			if v, err = initial(n, seed); err != nil {
-				return err
-			}
+			continue
 		}
-		if err := s.targets[0].exec.Write(b, v.Data); err != nil {
+		if err := s.targets[0].exec.Write(b, n.Data.Data); err != nil {
+			return fmt.Errorf("data of %s: %w", n.Name, err)
+		}
+	}
+	for _, n := range s.graph.Variables() {
+		if !variables || !s.has(n.Name) {
+			continue
+		}
+		v, err := initial(n, seed)
+		if err != nil {
+			return err
+		}
+		if err := s.set(n.Value(0), v); err != nil {
 			return fmt.Errorf("initial value of %s: %w", n.Name, err)
 		}
-		delete(s.torn, n.Name)
 	}
 	return nil
 }

@@ -32,7 +32,7 @@ func TestLayering(t *testing.T) {
 		{[]string{"graph/ops", "graph/autodiff"},
 			[]string{"pass", "plan", "internal/device", "compile"},
 			"what is computed must not depend on how it is scheduled"},
-		{[]string{"graph/fuse", "graph/split"}, []string{"graph/autodiff", "pass", "plan",
+		{[]string{"graph/fuse", "graph/split", "mesh"}, []string{"graph/autodiff", "pass", "plan",
 			"internal/device", "compile"}, "a rewrite comes before decisions, and knows of none"},
 		{[]string{"plan"}, []string{"pass", "partition", "placement", "swap", "schedule",
 			"auto", "compile", "internal/arena", "internal/kernel",

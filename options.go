@@ -13,6 +13,7 @@ import (
 	"github.com/gomem/gomem/internal/tensor"
 	"github.com/gomem/gomem/internal/trace"
 	"github.com/gomem/gomem/machine"
+	"github.com/gomem/gomem/mesh"
 	"github.com/gomem/gomem/partition"
 )
 
@@ -146,6 +147,9 @@ type Options struct {
 	NetworkBytes int64
 	DiskBytes    int64 // budget of the disk behind the host; 0: there is no disk
 	NoFusion     bool  // run the model's graph as it is; see package graph/fuse
+	// Mesh divides the graph over slices that run one after the other, so that each can be
+	// staged and swapped alone: see package mesh. nil does not.
+	Mesh *mesh.Spec
 
 	NoRecompute bool            // Auto: execute every operation once
 	Effort      int             // Auto: evaluations of the planner; 0 is a second's worth
@@ -179,7 +183,7 @@ func (o Options) Planning() compile.Options {
 		Policy: o.Policy, Strategy: o.Strategy, Partition: o.Partition, Lookahead: o.Lookahead,
 		NoPlacement: o.NoPlacement, NoSwap: o.NoSwap, Streams: o.Streams,
 		DeviceBytes: o.DeviceBytes, HostBytes: host, DiskBytes: o.DiskBytes,
-		NoFusion: o.NoFusion, NoRecompute: o.NoRecompute, Effort: o.Effort,
+		NoFusion: o.NoFusion, Mesh: o.Mesh, NoRecompute: o.NoRecompute, Effort: o.Effort,
 		Machine: o.machine(), Model: o.Model,
 	}
 }
@@ -192,7 +196,7 @@ func (o Options) With(c compile.Options) Options {
 	if o.HostBytes > 0 && o.HostBytes <= math.MaxInt64-o.NetworkBytes {
 		o.HostBytes += o.NetworkBytes
 	}
-	o.NoFusion = c.NoFusion
+	o.NoFusion, o.Mesh = c.NoFusion, c.Mesh
 	o.NoRecompute, o.Effort, o.Machine, o.Model = c.NoRecompute, c.Effort, c.Machine, c.Model
 	return o
 }

@@ -62,10 +62,10 @@ func (s *Session) Step(ctx context.Context, name string, feeds Feeds) ([]Tensor,
 	}
 	failed := &StepError{Target: name, Err: err}
 	if run, ok := errors.AsType[*executor.RunError](err); ok {
-		failed.Torn, failed.Err = run.Torn, run.Err
-	}
-	for _, variable := range failed.Torn {
-		s.torn[variable] = true
+		failed.Torn, failed.Err = s.wholes(run.Torn), run.Err
+		for _, variable := range run.Torn {
+			s.torn[variable] = true
+		}
 	}
 	return nil, failed
 }
@@ -105,7 +105,8 @@ func (s *Session) ready(ctx context.Context) error {
 	case ctx == nil:
 		return errors.New("the context is nil")
 	case len(s.torn) > 0:
-		return fmt.Errorf("variable %s: %w", slices.Min(slices.Collect(maps.Keys(s.torn))), ErrTorn)
+		torn := s.wholes(slices.Collect(maps.Keys(s.torn)))
+		return fmt.Errorf("variable %s: %w", torn[0], ErrTorn)
 	}
 	return nil
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/tensor"
-	"github.com/gomem/gomem/plan"
+	"github.com/gomem/gomem/mesh"
 )
 
 // Variables are the variables of the session, in order of their names: those that
@@ -18,7 +18,7 @@ func (s *Session) Variables() []graph.Value {
 	}
 	var out []graph.Value
 	for _, n := range s.graph.Variables() {
-		if _, ok := s.slots[n.Name]; ok {
+		if s.has(n.Name) {
 			out = append(out, n.Value(0))
 		}
 	}
@@ -43,15 +43,26 @@ func (s *Session) Get(v graph.Value) (Tensor, error) {
 
 // get is Get for who has the session.
 func (s *Session) get(v graph.Value) (Tensor, error) {
-	b, err := s.binding(v)
-	switch {
-	case err != nil:
+	pieces, err := s.piecesOf(v)
+	if err != nil {
 		return Tensor{}, err
-	case s.torn[b.Name]:
-		return Tensor{}, ErrTorn
 	}
 	out := tensor.New(v.Type())
-	return out, s.targets[0].exec.Read(b, out.Data)
+	for _, p := range pieces {
+		b := s.slots[p.Name]
+		if s.torn[b.Name] {
+			return Tensor{}, ErrTorn
+		}
+		if len(pieces) == 1 {
+			return out, s.targets[0].exec.Read(b, out.Data)
+		}
+		piece := tensor.New(p.Type(v.Type()))
+		if err := s.targets[0].exec.Read(b, piece.Data); err != nil {
+			return Tensor{}, err
+		}
+		p.Into(out, piece)
+	}
+	return out, nil
 }
 
 // Set gives a variable a value.
@@ -66,29 +77,71 @@ func (s *Session) Set(v graph.Value, data Tensor) error {
 
 // set is Set for who has the session.
 func (s *Session) set(v graph.Value, data Tensor) error {
-	b, err := s.binding(v)
+	pieces, err := s.piecesOf(v)
 	if err != nil {
 		return err
 	}
 	if !data.Type.Equal(v.Type()) {
 		return fmt.Errorf("it is %s, not %s", v.Type(), data.Type)
 	}
-	if err := s.targets[0].exec.Write(b, data.Data); err != nil {
-		return err
+	for _, p := range pieces {
+		part := data
+		if len(pieces) > 1 {
+			part = p.Of(data)
+		}
+		if err := s.targets[0].exec.Write(s.slots[p.Name], part.Data); err != nil {
+			return err
+		}
+		delete(s.torn, p.Name)
 	}
-	delete(s.torn, b.Name)
 	return nil
 }
 
-// binding is where a variable is.
-func (s *Session) binding(v graph.Value) (plan.Binding, error) {
+// piecesOf are the pieces that a variable is in, each of which has a slot: itself, unless
+// a mesh divides it.
+func (s *Session) piecesOf(v graph.Value) ([]mesh.Piece, error) {
 	if s.device == nil {
-		return plan.Binding{}, ErrClosed
+		return nil, ErrClosed
 	}
-	if v.Valid() && v.Graph() == s.graph && v.Node.Kind == graph.KindVariable && v.Index == 0 {
-		if b, ok := s.slots[v.Node.Name]; ok {
-			return b, nil
+	if !v.Valid() || v.Graph() != s.graph || v.Node.Kind != graph.KindVariable || v.Index != 0 ||
+		!s.has(v.Node.Name) {
+		return nil, fmt.Errorf("it is no variable of this session")
+	}
+	if pieces := s.pieces()[v.Node.Name]; pieces != nil {
+		return pieces, nil
+	}
+	return []mesh.Piece{{Name: v.Node.Name}}, nil
+}
+
+// pieces are those that variables are in, if a mesh divides them.
+func (s *Session) pieces() mesh.Pieces {
+	if s.planned.Mesh == nil {
+		return nil
+	}
+	return s.planned.Mesh.Pieces
+}
+
+// has reports whether the plans know a variable.
+func (s *Session) has(name string) bool {
+	if pieces := s.pieces()[name]; pieces != nil {
+		name = pieces[0].Name
+	}
+	_, ok := s.slots[name]
+	return ok
+}
+
+// wholes are the names of the variables that variables of the plans are, or are pieces of.
+func (s *Session) wholes(names []string) []string {
+	whole := map[string]string{}
+	for name, pieces := range s.pieces() {
+		for _, p := range pieces {
+			whole[p.Name] = name
 		}
 	}
-	return plan.Binding{}, fmt.Errorf("it is no variable of this session")
+	var out []string
+	for _, name := range names {
+		out = append(out, cmp.Or(whole[name], name))
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/gomem/gomem/machine"
+	"github.com/gomem/gomem/mesh"
 	"github.com/gomem/gomem/partition"
 )
 
@@ -24,6 +25,8 @@ type Options struct {
 	HostBytes   int64 // budget of the host; 0 is none
 	DiskBytes   int64 // budget of the disk behind the host; 0: there is no disk
 	NoFusion    bool  // plan the model's graph as it is; see package graph/fuse
+	// Mesh divides the graph before all else, for one process: see package mesh. nil does not.
+	Mesh *mesh.Spec
 
 	NoRecompute bool            // Auto: execute every operation once
 	Effort      int             // Auto: evaluations of the planner; 0 is a second's worth
@@ -86,6 +89,11 @@ func (o Options) Validate() error {
 		return fmt.Errorf("disk budget of %d bytes: want at least 1, or 0 for no disk",
 			o.DiskBytes)
 	}
+	if o.Mesh != nil {
+		if err := o.Mesh.CheckLocal(); err != nil {
+			return err
+		}
+	}
 	if o.Policy.Partitioned() {
 		_, err := partition.Parse(string(o.Strategy))
 		return err
@@ -96,6 +104,11 @@ func (o Options) Validate() error {
 // String is the options in a line, as in a plan's title.
 func (o Options) String() string {
 	o.EnsureDefaults()
+	if o.Mesh != nil {
+		m := o.Mesh
+		o.Mesh = nil
+		return o.String() + " mesh=" + m.String()
+	}
 	if !o.Policy.Partitioned() {
 		return fmt.Sprintf("policy=%s streams=%d", o.Policy, o.Streams)
 	}

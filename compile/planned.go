@@ -9,6 +9,7 @@ import (
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/split"
+	"github.com/gomem/gomem/mesh"
 	"github.com/gomem/gomem/space"
 )
 
@@ -16,6 +17,7 @@ import (
 type Planned struct {
 	Model   *graph.Graph // what was planned
 	Graph   *graph.Graph // the model's, or the one that was fused from it
+	Mesh    *mesh.Result // how the model's graph was divided; nil if it was not
 	Targets []Target     // with the values of Graph
 	Results []*Result
 }

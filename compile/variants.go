@@ -6,6 +6,7 @@ import (
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/fuse"
 	"github.com/gomem/gomem/graph/split"
+	"github.com/gomem/gomem/mesh"
 )
 
 // Variants are the graphs that Plan chooses from whatever the budgets are, not planned
@@ -22,13 +23,17 @@ func Variants(g *graph.Graph, o Options, targets ...Target) ([]*Planned, error) 
 
 // variants hands out the graphs to choose from, not planned yet, as long as more are
 // wanted: the fused graph, graphs whose neediest operations are cut, and the model's
-// own. Which there are does not depend on the budgets.
+// own. Which there are does not depend on the budgets. If there is a mesh, all are made of
+// the graph that is divided over it.
 func variants(g *graph.Graph, o Options, targets []Target,
 	more func(*Planned) (bool, error)) error {
 	if err := CheckTargets(g, targets...); err != nil {
 		return err
 	}
-	plain := &Planned{Model: g, Graph: g, Targets: targets}
+	plain, err := divided(&Planned{Model: g, Graph: g, Targets: targets}, o)
+	if err != nil {
+		return err
+	}
 	rewrites := []func(*Planned) (*Planned, error){fused}
 	if o.NoFusion {
 		rewrites = []func(*Planned) (*Planned, error){unchanged}
@@ -54,7 +59,33 @@ func variants(g *graph.Graph, o Options, targets []Target,
 	return nil
 }
 
-// unchanged is the model's own graph.
+// divided is the graph that is divided over a mesh, if there is one.
+func divided(p *Planned, o Options) (*Planned, error) {
+	if o.Mesh == nil {
+		return p, nil
+	}
+	fetches, updates := p.roots()
+	r, err := mesh.Lower(p.Graph, *o.Mesh, fetches, updates)
+	if err != nil {
+		return nil, err
+	}
+	out := &Planned{Model: p.Model, Graph: r.Graph, Mesh: r}
+	for _, t := range p.Targets {
+		next := Target{Name: t.Name}
+		for _, v := range t.Fetches {
+			next.Fetches = append(next.Fetches, r.Value(v))
+		}
+		for _, id := range t.Updates {
+			for _, n := range r.Updates(id) {
+				next.Updates = append(next.Updates, n.ID)
+			}
+		}
+		out.Targets = append(out.Targets, next)
+	}
+	return out, nil
+}
+
+// unchanged is the model's own graph, or the one that was divided.
 func unchanged(p *Planned) (*Planned, error) { return p, nil }
 
 // fused is the fused graph.
@@ -124,7 +155,7 @@ type rewritten interface {
 
 // moved is a rewritten graph with the targets, not planned yet.
 func (p *Planned) moved(g *graph.Graph, to rewritten) *Planned {
-	out := &Planned{Model: p.Model, Graph: g}
+	out := &Planned{Model: p.Model, Graph: g, Mesh: p.Mesh}
 	for _, t := range p.Targets {
 		next := Target{Name: t.Name}
 		for _, v := range t.Fetches {

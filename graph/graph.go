@@ -138,6 +138,18 @@ func (g *Graph) State(name string, t Type, init Init) Value {
 	return g.leaf(&Node{Kind: KindVariable, Init: init, State: true}, name, t)
 }
 
+// Place says of a variable that it is element i of n of an axis: where the axis is divided
+// over a mesh, the variable is at one place of it. It changes nothing else, and no digest.
+func (g *Graph) Place(v Value, axis string, i, n int) {
+	switch {
+	case !v.Valid():
+	case v.Graph() != g || v.Node.Kind != KindVariable || axis == "" || i < 0 || i >= n:
+		g.Fail(fmt.Errorf("%s cannot be element %d of %d of axis %q", v, i, n, axis))
+	default:
+		v.Node.Member = Member{axis, i, n}
+	}
+}
+
 // Constant makes a value from data, which the graph keeps. A name that is taken
 // is numbered, as those of operations are.
 func (g *Graph) Constant(name string, data tensor.View) Value {

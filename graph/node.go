@@ -56,10 +56,18 @@ type Node struct {
 	Init    Init        // variable: its value before the first step
 	Shared  *How        // variable: other workers write it too, see [Graph.Share]
 	Data    tensor.View // constant: its value
+	Member  Member      // variable: which element of an axis it is, see [Graph.Place]
 
 	graph   *Graph
 	root    Value   // of a view: the value whose bytes its results are
 	offsets []int64 // of a view: where in root each result starts, in bytes
+}
+
+// Member says of a variable that it is element I of N of an axis that is not in its type,
+// as the weights of one of several experts are. The zero Member is of no axis.
+type Member struct {
+	Axis string
+	I, N int
 }
 
 // Graph is the graph that the node belongs to.

@@ -138,6 +138,9 @@ func (m *mixture) weights() {
 		expert := m.Of(fmt.Sprintf("expert%d", i))
 		m.w0 = append(m.w0, expert.Param("w0", LeCun, width, hidden))
 		m.w1 = append(m.w1, expert.Param("w1", LeCun, hidden, width))
+		c := m.Graph()
+		c.Place(m.w0[i], "experts", i, m.Experts)
+		c.Place(m.w1[i], "experts", i, m.Experts)
 	}
 }
 

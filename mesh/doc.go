@@ -1,0 +1,64 @@
+// Package mesh divides a graph over the coordinates of a mesh: the axes of its values that
+// have names, such as the batch or the experts, are cut into equal blocks, and every
+// operation is computed block by block. On one device the blocks follow one another, so that
+// each can be staged, swapped and computed again alone: what an operation needs at once is a
+// block of its operands and results, not all of them. It is how an operation larger than the
+// device runs at all (J. Wei, thesis 2019, 6.5: over-partitioning).
+//
+// # What says what is divided
+//
+// A [Layout] names axes of inputs and variables, and the axes of the [Mesh] along which they
+// are divided, as in Mesh-TensorFlow (Shazeer et al. 2018). Names are handles on leaves and
+// nothing more: an axis of a value inside may be the product of two named ones, or part of
+// one. What follows for all other values follows from the rules of the operations
+// ([graph.Splitter]): which axes of operands and results are one loop, and over which loops
+// an operation sums.
+//
+// A variable that is one element of an axis, as the weights of one expert among many are
+// ([graph.Graph.Place]), is not divided but placed: it is at one coordinate, and so is what
+// reads it. Where values at several coordinates are joined along an axis, or are what a
+// value was taken apart into, that axis is divided.
+//
+// # Propagation
+//
+// [Propagate] sweeps over the nodes to and fro until nothing changes, and never takes back
+// what it has found out: first what is placed, then forward from operands to results, and
+// then both ways, so that a weight is divided where all that is made of it is, and a
+// gradient as what it is for. An axis of the mesh divides one axis of a value at most; an
+// axis of a value is divided along one. What is forward comes before what is backward
+// because it is what the layout is about: swept at once, a gradient's way of being divided
+// would decide about activations.
+//
+// A variable is written in place, by updates that must find it in the pieces that they
+// compute. Where an update cannot, its variables are pinned: they stay whole, and all begins
+// anew.
+//
+// # Lowering
+//
+// [Lower] goes through the nodes in order. A node is made once for every coordinate along
+// those axes of the mesh that divide its loops, of the blocks of its operands there. Where a
+// loop is summed over, the partial sums are added up in the order of the coordinates, so
+// that results repeat to the bit. Everything else is made once, however many slices read it.
+//
+// A value that is wanted in other blocks than it was computed in is converted: sliced,
+// joined, or moved from one axis to another, from that form of it that there is from which
+// the fewest bytes are copied. Every form is made once. Slices along the first axis are
+// views.
+//
+// A divided variable is a variable for each block. They begin as blocks of what the whole
+// begins with, and whoever reads or sets the variable, or saves it, sees the whole.
+//
+// # What results are
+//
+// What is only divided has the bits of the whole. What is summed up in parts has been rounded
+// elsewhere: so losses and weights of a step are within 1e-6 of those of the whole graph,
+// and longer runs drift apart as two runs do whose weights differ in the last place.
+// Where routing or another choice depends on rounding, choices flip.
+//
+// # What is not done
+//
+// Blocks are equal: a size that the mesh does not divide is refused where the layout names
+// it, and computed whole where it comes up inside. A loop that is the minor part of an axis
+// is not divided, as its blocks would lie in strips. Which layout is good is not searched
+// for.
+package mesh
