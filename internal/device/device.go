@@ -14,23 +14,21 @@ package device
 import (
 	"fmt"
 
-	"github.com/gomem/gomem/internal/kernel"
 	"github.com/gomem/gomem/internal/tensor"
 	"github.com/gomem/gomem/space"
 )
 
 // Device makes memories, streams and tasks.
 type Device interface {
-	// Kind selects the kernels.
-	Kind() kernel.Kind
-	// Alloc makes a memory of exactly so many bytes in a space. It refuses a space
-	// that the device has not.
+	// Alloc makes a memory of exactly so many bytes in a space, zeroed. The space says what
+	// kind of memory that is: the device's own; the host's, in the form that the device's
+	// copy engines want; a file. It refuses a space that the device has not.
 	Alloc(s space.ID, bytes int64) (Memory, error)
 	// Stream starts a stream. It refuses an engine that the device has not.
 	Stream(name string, e space.Engine) (Stream, error)
-	// Launch makes the task of running an operation. It refuses what
-	// [Launch.Check] does, an engine that the device has not, and memories of
-	// another device.
+	// Launch makes the task of running an operation, by the kernels of its engine. It
+	// refuses what [Launch.Check] does, an engine that the device has not, an operation
+	// that the engine cannot run, and memories of another device.
 	Launch(l Launch) (Task, error)
 	// Copy makes the task of copying bytes between memories. It refuses what
 	// [Copy.Check] does, an engine that the device has not, and memories of
@@ -131,10 +129,10 @@ type Call struct {
 // Task is something a stream of its engine can run, as often as one likes.
 type Task any
 
-// Event marks a point in a stream.
+// Event marks a point in a stream. What its numbers mean, only its device knows.
 type Event struct {
-	Stream int    // the device's number of the stream
-	Seq    uint64 // what had been queued before it, counted by the stream
+	Stream int
+	Seq    uint64
 }
 
 // Stream runs tasks in order. Its methods queue and return.

@@ -9,11 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/gomem/gomem/internal/device"
-	"github.com/gomem/gomem/internal/kernel"
 	"github.com/gomem/gomem/internal/kernel/pool"
 	"github.com/gomem/gomem/internal/trace"
 	"github.com/gomem/gomem/space"
@@ -25,6 +23,12 @@ type Options struct {
 	CopyBytesPerSecond int64          // between device and host, each way; 0 means no limit
 	DiskDir            string         // where the files of a disk memory are; "" means no disk
 	Listener           trace.Listener // told of every task; nil means nobody is
+
+	// For a device of which this one is the host's part.
+
+	// Allocate makes memory instead of [Allocate].
+	Allocate func(s space.ID, bytes int64) (data []byte, free func() error, err error)
+	Fault    *device.Fault // both devices' error; nil: one of its own
 }
 
 // Device is the processor and its memory.
@@ -37,7 +41,7 @@ type Device struct {
 	memories []*memory
 	disks    []*disk
 	create   func(dir string, bytes int64) (file, error)
-	fault    device.Fault
+	fault    *device.Fault
 	workers  sync.WaitGroup
 	closed   bool
 }
@@ -48,7 +52,10 @@ func Open(o Options) (*Device, error) {
 		return nil, fmt.Errorf("cpu device: negative threads or copy speed: %+v", o)
 	}
 	d := &Device{options: o, places: map[space.Engine]*place{}, opened: time.Now(),
-		pool: pool.New(o.Threads), create: createFile}
+		pool: pool.New(o.Threads), create: createFile, fault: o.Fault}
+	if d.fault == nil {
+		d.fault = &device.Fault{}
+	}
 	engines := []space.Engine{space.Compute, space.CopyIn, space.CopyOut, space.HostCompute,
 		space.Send, space.Await}
 	if o.DiskDir != "" {
@@ -76,9 +83,6 @@ func (d *Device) place(e space.Engine) (*place, error) {
 	return nil, fmt.Errorf("cpu device: no engine %s", e)
 }
 
-// Kind is kernel.CPU.
-func (d *Device) Kind() kernel.Kind { return kernel.CPU }
-
 // Alloc makes a memory, zeroed and aligned to a page, or a file of zeros.
 func (d *Device) Alloc(s space.ID, bytes int64) (device.Memory, error) {
 	switch {
@@ -87,7 +91,13 @@ func (d *Device) Alloc(s space.ID, bytes int64) (device.Memory, error) {
 	case s == diskSpace:
 		return d.allocDisk(bytes)
 	}
-	data, free, err := allocate(bytes)
+	allocate := d.options.Allocate
+	if allocate == nil {
+		allocate = func(_ space.ID, bytes int64) ([]byte, func() error, error) {
+			return Allocate(bytes)
+		}
+	}
+	data, free, err := allocate(s, bytes)
 	if err != nil {
 		return nil, fmt.Errorf("cpu device: %d bytes of %s memory: %w", bytes, s, err)
 	}
@@ -132,24 +142,9 @@ func (d *Device) Close() error {
 	return errors.Join(errs...)
 }
 
-// water is the high-water mark of a memory.
-type water struct{ used atomic.Int64 }
-
-func (w *water) Used() int64 { return w.used.Load() }
-func (w *water) ResetUsed()  { w.used.Store(0) }
-
-// touch raises the mark.
-func (w *water) touch(end int64) {
-	for old := w.used.Load(); end > old; old = w.used.Load() {
-		if w.used.CompareAndSwap(old, end) {
-			return
-		}
-	}
-}
-
 // memory is one allocation.
 type memory struct {
-	water
+	device.Water
 	device *Device
 	space  space.ID
 	data   []byte
@@ -170,22 +165,22 @@ func (m *memory) access(off int64, data []byte, move func(mem, data []byte)) err
 	if err := r.Check(); err != nil {
 		return err
 	}
-	m.touch(off + r.Bytes)
+	m.Touch(off + r.Bytes)
 	move(m.data[off:], data)
 	return nil
 }
 
-// slice is the bytes of a region, which has been checked, of one of this
-// device's memories; or none of a file.
-func (d *Device) slice(r device.Region) ([]byte, *water, error) {
+// Window is the bytes of a region, which has been checked, of one of this
+// device's memories, or none of a file; and the memory's mark.
+func (d *Device) Window(r device.Region) ([]byte, *device.Water, error) {
 	switch m := r.Mem.(type) {
 	case *memory:
 		if m.device == d {
-			return m.data[r.Off : r.Off+r.Bytes : r.Off+r.Bytes], &m.water, nil
+			return m.data[r.Off : r.Off+r.Bytes : r.Off+r.Bytes], &m.Water, nil
 		}
 	case *disk:
 		if m.device == d {
-			return nil, &m.water, nil
+			return nil, &m.Water, nil
 		}
 	}
 	return nil, nil, fmt.Errorf("memory %T is not this device's", r.Mem)

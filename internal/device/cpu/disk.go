@@ -30,7 +30,7 @@ type file interface {
 // disk is a memory in a file, of which nothing is kept in memory but what the
 // operating system keeps. It is there for as long as the device is.
 type disk struct {
-	water
+	device.Water
 	device *Device
 	bytes  int64
 	file   file
@@ -86,7 +86,7 @@ func (m *disk) access(off int64, data []byte, move func(off int64, data []byte) 
 	if err := r.Check(); err != nil {
 		return err
 	}
-	m.touch(off + r.Bytes)
+	m.Touch(off + r.Bytes)
 	return move(off, data)
 }
 

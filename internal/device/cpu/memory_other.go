@@ -7,8 +7,8 @@ import "unsafe"
 // page is the alignment of an allocation.
 const page = 4096
 
-// allocate takes memory from the heap.
-func allocate(bytes int64) ([]byte, func() error, error) {
+// Allocate takes zeroed memory from the heap, aligned to a page.
+func Allocate(bytes int64) (data []byte, free func() error, err error) {
 	raw := make([]byte, bytes+page)
 	skip := -int64(uintptr(unsafe.Pointer(&raw[0]))) & (page - 1)
 	return raw[skip : skip+bytes : skip+bytes], func() error { return nil }, nil

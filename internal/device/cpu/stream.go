@@ -37,9 +37,18 @@ type stream struct {
 	moved   *sync.Cond
 }
 
-// command is tasks to run or, if there are none, an event to wait for.
+// Queue is what [Device.Stream] returns: a stream that also does things for a device of
+// which this one is the host's part.
+type Queue interface {
+	device.Stream
+	// Do queues a function. It is called in its turn, after an error too, and is no task.
+	Do(f func())
+}
+
+// command is tasks to run, a function to call, or an event to wait for.
 type command struct {
 	tasks []device.Task
+	do    func()
 	on    *stream
 	seq   uint64
 }
@@ -63,6 +72,9 @@ func (d *Device) Stream(name string, e space.Engine) (device.Stream, error) {
 
 // Run queues tasks.
 func (s *stream) Run(tasks ...device.Task) { s.put(command{tasks: tasks}) }
+
+// Do queues a function.
+func (s *stream) Do(f func()) { s.put(command{do: f}) }
 
 // Record is the number of commands so far.
 func (s *stream) Record() device.Event { return device.Event{Stream: s.id, Seq: s.queued} }
@@ -94,6 +106,9 @@ func (s *stream) work() {
 	for c := range s.queue {
 		if c.on != nil {
 			c.on.await(c.seq)
+		}
+		if c.do != nil {
+			c.do()
 		}
 		s.begun += s.run(c.tasks)
 		s.advance()

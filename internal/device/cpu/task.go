@@ -31,7 +31,7 @@ type task struct {
 
 // mark is the largest end of the regions of a task in one memory.
 type mark struct {
-	mem *water
+	mem *device.Water
 	end int64
 }
 
@@ -138,7 +138,7 @@ func (t *task) error(err error) error {
 
 // take is the bytes of a region that the task touches.
 func (t *task) take(r device.Region) ([]byte, error) {
-	data, m, err := t.place.device.slice(r)
+	data, m, err := t.place.device.Window(r)
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +160,7 @@ func (t *task) run(s *stream) (err error) {
 		}
 	}()
 	for _, m := range t.touched {
-		m.mem.touch(m.end)
+		m.mem.Touch(m.end)
 	}
 	listen := s.device.options.Listener
 	var start time.Time

@@ -21,9 +21,6 @@ type Device struct {
 // Open makes a device.
 func Open() *Device { return &Device{} }
 
-// Kind is kernel.CPU: the null device accepts what the reference does.
-func (d *Device) Kind() kernel.Kind { return kernel.CPU }
-
 // Alloc makes a memory without bytes, of any space.
 func (d *Device) Alloc(s space.ID, bytes int64) (device.Memory, error) {
 	if bytes < 0 {
@@ -38,12 +35,12 @@ func (d *Device) Stream(name string, e space.Engine) (device.Stream, error) {
 	return &stream{device: d, name: name, engine: e, id: d.streams - 1}, nil
 }
 
-// Launch checks that there is a kernel, and the operands.
+// Launch checks the operands, and that the reference has a kernel.
 func (d *Device) Launch(l device.Launch) (device.Task, error) {
 	if err := l.Check(); err != nil {
 		return nil, err
 	}
-	if _, err := kernel.Lookup(d.Kind(), l.Op); err != nil {
+	if _, err := kernel.Lookup(kernel.CPU, l.Op); err != nil {
 		return nil, err
 	}
 	t := &task{device: d, engine: l.Engine, step: l.Step, name: l.Name, what: l.What}

@@ -15,7 +15,6 @@ import (
 
 	"github.com/gomem/gomem/internal/device"
 	"github.com/gomem/gomem/internal/device/null"
-	"github.com/gomem/gomem/internal/kernel"
 	"github.com/gomem/gomem/internal/trace"
 	"github.com/gomem/gomem/space"
 )
@@ -47,9 +46,6 @@ func Open(o Options) *Device {
 	}
 	return &Device{Device: null.Open(), options: o, taken: map[space.ID]int64{}}
 }
-
-// Kind is null's.
-func (d *Device) Kind() kernel.Kind { return d.Device.Kind() }
 
 // Now is the time on the virtual clock until which the driver has waited.
 func (d *Device) Now() time.Duration { return d.now }
