@@ -110,13 +110,28 @@ func ScratchOf(op any, in, out []tensor.Type) int64 {
 	return e.scratch(op, in, out)
 }
 
-// Commands are what computes an operation.
+// Commands are what computes an operation: none where it has results, but none of them an
+// element.
 func Commands(op any, c *Call) ([]Command, error) {
 	e, ok := registry[reflect.TypeOf(op)]
 	if !ok {
 		return nil, fmt.Errorf("no cuda kernel for %T", op)
 	}
+	if c.empty() {
+		return nil, nil
+	}
 	return e.run(op, c)
+}
+
+// empty reports whether a call has results, but none of them an element. Operands may be empty
+// where a result is not.
+func (c *Call) empty() bool {
+	for _, o := range c.Out {
+		if o.Type.Elems() > 0 {
+			return false
+		}
+	}
+	return len(c.Out) > 0
 }
 
 // Arg is an argument of a kernel: uint64 is an address.

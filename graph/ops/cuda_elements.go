@@ -1,0 +1,218 @@
+package ops
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/internal/kernel/cuda"
+)
+
+// pointKind is an elementwise operation of a GPU, as elements.cu numbers them.
+type pointKind int32
+
+const (
+	pointBinary        pointKind = 0 // and the kinds of binary
+	pointUnary         pointKind = 8 // and the kinds of unary
+	pointReluSlope     pointKind = 18
+	pointTanhSlope     pointKind = 19
+	pointSigmoidSlope  pointKind = 20
+	pointGeluSlope     pointKind = 21
+	pointFunction      pointKind = 22 // and the kinds of function
+	pointSiluSlope     pointKind = 36
+	pointGeluTanh      pointKind = 37
+	pointGeluTanhSlope pointKind = 38
+	pointScale         pointKind = 39
+	pointShift         pointKind = 40
+	pointClip          pointKind = 41
+	pointClipSlope     pointKind = 42
+	pointClipped       pointKind = 43
+	pointClippedSlope  pointKind = 44
+	pointPowScalar     pointKind = 45
+	pointDropout       pointKind = 46
+	pointJitter        pointKind = 47
+)
+
+// point is an elementwise operation with its constants.
+type point struct {
+	kind       pointKind
+	p, q       float32
+	limit      uint32 // of the random words that keep an element
+	salt, from uint64 // of noise: its stream and where in it element 0 is
+}
+
+// pointwise is an operation that the kernel of chains can compute. Chains are interpreted,
+// rather than compiled each: one program, compiled once, serves all graphs, branches are the
+// same for all threads, and no instruction's arithmetic is fused with another's, so that what
+// is fused has the bits of what is not.
+type pointwise interface{ point() point }
+
+func (b binary) point() point { return point{kind: pointBinary + pointKind(b.Kind)} }
+func (u unary) point() point  { return point{kind: pointUnary + pointKind(u.Kind)} }
+
+func (s slope) point() point {
+	return point{kind: map[unaryKind]pointKind{relu: pointReluSlope, tanh: pointTanhSlope,
+		sigmoid: pointSigmoidSlope, gelu: pointGeluSlope}[s.Kind]}
+}
+
+func (f function) point() point { return point{kind: pointFunction + pointKind(f.Kind)} }
+func (siluGrad) point() point   { return point{kind: pointSiluSlope} }
+func (geluTanh) point() point   { return point{kind: pointGeluTanh} }
+
+func (geluTanhGrad) point() point { return point{kind: pointGeluTanhSlope} }
+
+func (a affine) point() point {
+	if a.Factor == 1 {
+		return point{kind: pointShift, p: a.Shift}
+	}
+	return point{kind: pointScale, p: a.Factor}
+}
+
+func (o clip) point() point            { return point{kind: pointClip, p: o.Lo, q: o.Hi} }
+func (o clipGrad) point() point        { return point{kind: pointClipSlope, p: o.Lo, q: o.Hi} }
+func (o clippedRelu) point() point     { return point{kind: pointClipped, p: o.Limit} }
+func (o clippedReluGrad) point() point { return point{kind: pointClippedSlope, p: o.Limit} }
+func (o powScalar) point() point       { return point{kind: pointPowScalar, p: o.Exponent} }
+
+func (o dropout) point() point {
+	keep := 1 - o.Rate
+	if keep >= 1 {
+		return point{kind: pointDropout, p: 1, limit: math.MaxUint32, salt: o.Salt}
+	}
+	return point{kind: pointDropout, p: 1 / keep, salt: o.Salt,
+		limit: uint32(math.Ceil(float64(float64(keep)*(1<<32))) - 1)}
+}
+
+func (o jitter) point() point { return point{kind: pointJitter, p: o.Eps, salt: o.Salt} }
+
+func (o noiseAt) point() point {
+	p := o.Of.(pointwise).point()
+	p.from = uint64(o.At)
+	return p
+}
+
+// pointwiseCUDA computes an operation alone.
+func pointwiseCUDA[O pointwise](o O, c *cuda.Call) ([]cuda.Command, error) {
+	ins := instruction{In: [2]reference{0, 1}, Arity: int8(len(c.In))}
+	launch, err := chainLaunch([]instruction{ins}, []point{o.point()}, c.In, c.Out[0])
+	return []cuda.Command{launch}, err
+}
+
+func chainCUDA(o chain, c *cuda.Call) ([]cuda.Command, error) {
+	launch, err := o.launch(c.In, c.Out[0])
+	return []cuda.Command{launch}, err
+}
+
+// launch is the chain on operands.
+func (c chain) launch(in []cuda.Operand, out cuda.Operand) (cuda.Command, error) {
+	points := make([]point, c.N)
+	for i, ins := range c.Code[:c.N] {
+		p, ok := ins.Op.(pointwise)
+		if !ok {
+			return nil, fmt.Errorf("no cuda kernel for %s in a chain", ins.Op.Name())
+		}
+		points[i] = p.point()
+	}
+	return chainLaunch(c.Code[:c.N], points, in, out)
+}
+
+// chainLaunch packs a program as the kernel's Chain.
+func chainLaunch(code []instruction, points []point, in []cuda.Operand,
+	out cuda.Operand) (cuda.Command, error) {
+	n := elems(out)
+	list := []any{n, int32(len(code)), int32(0)}
+	for i := range maxChainOperands {
+		if i >= len(in) {
+			list = append(list, uint64(0), 1, 1)
+			continue
+		}
+		hold, period, err := repetition(in[i].Type, out.Type)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, in[i], hold, period)
+	}
+	for i := range maxInstructions {
+		if i >= len(code) {
+			code, points = append(code, instruction{}), append(points, point{})
+		}
+		const none = 100
+		ins, p, second := code[i], points[i], int32(none)
+		if ins.Arity > 1 {
+			second = int32(ins.In[1])
+		}
+		list = append(list, int32(p.kind), int32(ins.In[0]), second, keeps(code, i), p.p, p.q,
+			p.limit, int32(0), p.salt, p.from)
+	}
+	return overElements("chain", (n+3)/4, append(list, out)...), nil
+}
+
+// repetition is how an operand is spread over a result; a period of 0 is all of the result.
+func repetition(t, out graph.Type) (hold, period int, err error) {
+	if t.DType == graph.I32 {
+		return 1, 1, nil // a seed
+	}
+	s, ok := spreadOver(t, out)
+	if !ok {
+		return 0, 0, fmt.Errorf("%s repeats along %s in more than one way", t, out)
+	}
+	if s.hold == 1 && s.period == out.Elems() {
+		return 1, 0, nil
+	}
+	return s.hold, s.period, nil
+}
+
+// keeps reports whether an instruction behind the next reads the result of instruction i.
+func keeps(code []instruction, i int) bool {
+	for k := i + 2; k < len(code); k++ {
+		for _, r := range code[k].In[:code[k].Arity] {
+			if r == ^reference(i) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// binaryCUDA is a chain of one, unless an operand repeats in more than one way.
+func binaryCUDA(o binary, c *cuda.Call) ([]cuda.Command, error) {
+	for _, x := range c.In {
+		if _, ok := spreadOver(x.Type, c.Out[0].Type); !ok {
+			w := broadcastWalk(c.Out[0].Type, typesOf(c.In))
+			return only(overElements("binary_walk", elems(c.Out[0]),
+				w.args(int32(o.Kind), int32(0), c.Out[0], c.In[0], c.In[1])...))
+		}
+	}
+	return pointwiseCUDA(o, c)
+}
+
+// dropoutCUDA draws noise that elements share where it is needed, rather than once.
+func dropoutCUDA(o dropout, c *cuda.Call) ([]cuda.Command, error) {
+	noise := o.noise(c.Out[0].Type)
+	if noise.Elems() == elems(c.Out[0]) {
+		return pointwiseCUDA(o, c)
+	}
+	w, p := broadcastWalk(c.Out[0].Type, []graph.Type{noise}), o.point()
+	return only(overElements("dropout_shared", elems(c.Out[0]),
+		w.args(c.Out[0], c.In[0], c.In[1], p.salt, p.limit, p.p)...))
+}
+
+func init() {
+	cuda.Register(binaryCUDA, nil)
+	cuda.Register(pointwiseCUDA[unary], nil)
+	cuda.Register(pointwiseCUDA[slope], nil)
+	cuda.Register(pointwiseCUDA[function], nil)
+	cuda.Register(pointwiseCUDA[siluGrad], nil)
+	cuda.Register(pointwiseCUDA[geluTanh], nil)
+	cuda.Register(pointwiseCUDA[geluTanhGrad], nil)
+	cuda.Register(pointwiseCUDA[affine], nil)
+	cuda.Register(pointwiseCUDA[clip], nil)
+	cuda.Register(pointwiseCUDA[clipGrad], nil)
+	cuda.Register(pointwiseCUDA[clippedRelu], nil)
+	cuda.Register(pointwiseCUDA[clippedReluGrad], nil)
+	cuda.Register(pointwiseCUDA[powScalar], nil)
+	cuda.Register(dropoutCUDA, nil)
+	cuda.Register(pointwiseCUDA[jitter], nil)
+	cuda.Register(pointwiseCUDA[noiseAt], nil)
+	cuda.Register(chainCUDA, nil)
+}

@@ -1,0 +1,181 @@
+//go:build linux && amd64
+
+package ops
+
+import (
+	"bufio"
+	stdbytes "bytes"
+	"crypto/sha256"
+	_ "embed"
+	encoding "encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/gomem/gomem/internal/kernel/cuda"
+)
+
+//go:embed testdata/cuda/emu.h
+var shim string
+
+//go:embed testdata/cuda/host.cpp
+var hostText string
+
+// host runs commands on this machine: the kernels' text, compiled behind a shim by the
+// machine's compiler, in a process beside, whose memory is the test's.
+type host struct {
+	memory  []byte
+	orders  uint32 // the order in which threads run: forward, backward, scattered
+	to      *bufio.Writer
+	answers *bufio.Reader
+}
+
+const (
+	hostAddress = 0x2000_0000_0000 // of the memory
+	hostMemory  = 64 << 20
+)
+
+// kernelNames finds the kernels in the source.
+var kernelNames = regexp.MustCompile(
+	`(?m)^extern "C" __global__ void (?:__launch_bounds__\(\w+\) )?(\w+)\(`)
+
+// hostSource is the whole program.
+func hostSource() string {
+	var b, table strings.Builder
+	b.WriteString(shim)
+	b.WriteString(cuda.Source())
+	for _, m := range kernelNames.FindAllStringSubmatch(cuda.Source(), -1) {
+		fmt.Fprintf(&b, "EMU_KERNEL(%s)\n", m[1])
+		fmt.Fprintf(&table, "\t{%q, %s__emu},\n", m[1], m[1])
+	}
+	b.WriteString("static const struct { const char *name; int (*run)(const char *, size_t, " +
+		"const unsigned *, size_t, int, char *, size_t); } kernels[] = {\n" + table.String() + "};\n")
+	b.WriteString(hostText)
+	return b.String()
+}
+
+var errNoCompiler = errors.New("there is no g++ to compile kernels for this machine")
+
+// buildHost compiles the program, unless a test before has: it is kept by its content.
+func buildHost() (path string, err error) {
+	compiler, err := exec.LookPath("g++")
+	if err != nil {
+		return "", errNoCompiler
+	}
+	text := hostSource()
+	sum := sha256.Sum256([]byte(text))
+	path = filepath.Join(os.TempDir(), fmt.Sprintf("gomem-kernels-%d-%x", os.Getuid(), sum[:12]))
+	if _, err := os.Stat(path); err == nil {
+		return path, nil
+	}
+	dir, err := os.MkdirTemp("", "gomem-kernels")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(dir)
+	source, made := filepath.Join(dir, "host.cpp"), filepath.Join(dir, "host")
+	if err := os.WriteFile(source, []byte(text), 0o600); err != nil {
+		return "", err
+	}
+	out, err := exec.Command(compiler, "-std=c++17", "-O1", "-ffp-contract=off", "-w", "-pthread",
+		"-o", made, source).CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("the kernels do not compile: %v\n%s", err, out)
+	}
+	return path, os.Rename(made, path)
+}
+
+// startHost starts the process; it ends with the test's.
+func startHost() (*host, error) {
+	path, err := buildHost()
+	if err != nil {
+		return nil, err
+	}
+	file, err := os.CreateTemp("", "gomem-memory")
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	if err := file.Truncate(hostMemory); err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(path, file.Name(), strconv.Itoa(hostMemory),
+		strconv.FormatUint(hostAddress, 10))
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	h := &host{to: bufio.NewWriter(in), answers: bufio.NewReader(out)}
+	h.memory, err = syscall.Mmap(int(file.Fd()), 0, hostMemory, syscall.PROT_READ|
+		syscall.PROT_WRITE, syscall.MAP_SHARED)
+	if err == nil { // it has opened its own once it answers
+		err = h.run(cuda.Fill{Addr: hostAddress})
+	}
+	return h, errors.Join(err, os.Remove(file.Name()))
+}
+
+var theHost = sync.OnceValues(startHost)
+
+// needHost is the process that all tests share.
+func needHost(t testing.TB) *host {
+	t.Helper()
+	h, err := theHost()
+	if errors.Is(err, errNoCompiler) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// run runs a command.
+func (h *host) run(c cuda.Command) error {
+	var message stdbytes.Buffer
+	put := func(list ...any) {
+		for _, x := range list {
+			_ = encoding.Write(&message, encoding.LittleEndian, x) // to memory
+		}
+	}
+	switch c := c.(type) {
+	case cuda.Kernel:
+		var name [64]byte
+		copy(name[:], c.Name)
+		put(uint8('k'), name, c.Grid, c.Block, c.Shared, uint32(len(c.Args)), h.orders, c.Args)
+	case cuda.Gemm:
+		put(uint8('g'), c.A, c.B, c.C, int64(flag(c.TransA)), int64(flag(c.TransB)), int64(c.M),
+			int64(c.N), int64(c.K), int64(c.LdA), int64(c.LdB), int64(c.LdC), int64(c.Batch),
+			c.StrideA, c.StrideB, c.StrideC, c.Alpha, c.Beta)
+	case cuda.Fill:
+		put(uint8('f'), c.Addr, c.Words, uint64(c.Word))
+	}
+	_, _ = h.to.Write(message.Bytes())
+	if err := h.to.Flush(); err != nil {
+		return err
+	}
+	answer, err := h.answers.ReadString('\n')
+	if err == nil && answer != "\n" {
+		err = fmt.Errorf("%+v: %s", c, answer)
+	}
+	if errors.Is(err, io.EOF) {
+		err = fmt.Errorf("%+v ended the process", c)
+	}
+	return err
+}

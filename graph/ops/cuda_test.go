@@ -1,0 +1,207 @@
+//go:build linux && amd64
+
+package ops
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/internal/kernel/cuda"
+	"github.com/gomem/gomem/internal/tensor"
+)
+
+// ran is a call of commands, with what is around operands, results and scratch.
+type ran struct {
+	h *host
+	memory
+	at     uint64
+	blocks []placed
+}
+
+type placed struct{ from, to uint64 }
+
+// place reserves guarded memory.
+func (r *ran) place(n int64) uint64 {
+	from := (r.at+guard+63)&^63 + uint64(r.shift)
+	r.at = from + uint64(n)
+	r.blocks = append(r.blocks, placed{from, r.at})
+	return from
+}
+
+func (r *ran) data(o cuda.Operand) tensor.View {
+	at := o.Addr - hostAddress
+	return tensor.View{Type: o.Type, Data: r.h.memory[at : at+uint64(o.Type.Bytes())]}
+}
+
+// onCUDA computes a sample by its commands, into poisoned memory that is off the alignment
+// of blocks by some bytes. over is the operand whose bytes result 0 takes, if not negative.
+func (s Sample) onCUDA(t testing.TB, h *host, in []tensor.View, m memory, over int) []tensor.View {
+	t.Helper()
+	types, err := s.Op.Infer(s.In)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &ran{h: h, memory: m, at: hostAddress}
+	room := int64(1 << 12)
+	for _, ty := range slices.Concat(s.In, types) {
+		room += ty.Bytes() + 4*guard
+	}
+	room += cuda.ScratchOf(s.Op, s.In, types)
+	for i := range room {
+		h.memory[i] = m.poison
+	}
+	c := cuda.Call{}
+	place := func(ty tensor.Type) cuda.Operand {
+		return cuda.Operand{Addr: r.place(ty.Bytes()), Type: ty}
+	}
+	for _, v := range in {
+		c.In = append(c.In, place(v.Type))
+		copy(r.data(c.In[len(c.In)-1]).Data, v.Data)
+	}
+	for i, ty := range types {
+		if i == 0 && over >= 0 {
+			c.Out = append(c.Out, cuda.Operand{Addr: c.In[over].Addr, Type: ty})
+			continue
+		}
+		c.Out = append(c.Out, place(ty))
+	}
+	c.Scratch = place(tensor.Of(tensor.U8, int(cuda.ScratchOf(s.Op, s.In, types)))).Addr
+	commands, err := cuda.Commands(s.Op, &c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range commands {
+		if err := h.run(command); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.checkGuards(t)
+	return s.results(t, r, c, in, over)
+}
+
+// checkGuards: nothing is written between what was placed.
+func (r *ran) checkGuards(t testing.TB) {
+	t.Helper()
+	at := uint64(hostAddress)
+	for _, b := range append(r.blocks, placed{r.at + guard, 0}) {
+		for ; at < b.from; at++ {
+			if r.h.memory[at-hostAddress] != r.poison {
+				t.Fatalf("byte %d outside the results was written", at)
+			}
+		}
+		at = b.to
+	}
+}
+
+// results are copies of the results, or of what an update wrote; other operands are as they
+// were.
+func (s Sample) results(t testing.TB, r *ran, c cuda.Call, in []tensor.View,
+	over int) []tensor.View {
+	t.Helper()
+	for i := s.Update; i < len(in); i++ {
+		if i != over && string(in[i].Data) != string(r.data(c.In[i]).Data) {
+			t.Fatalf("operand %d was written", i)
+		}
+	}
+	list := c.Out
+	if s.Update > 0 {
+		list = c.In[:s.Update]
+	}
+	var out []tensor.View
+	for _, o := range list {
+		v := r.data(o)
+		out = append(out, tensor.View{Type: v.Type, Data: slices.Clone(v.Data)})
+	}
+	return out
+}
+
+// exactCUDA are the operations whose commands move, compare and draw: their results have the
+// bits of the host's.
+func exactCUDA(op graph.Op) bool {
+	switch op.(type) {
+	case broadcast, transpose, concat, cut, stride, unstride, pad:
+		return true
+	}
+	return false
+}
+
+// near compares with the host's results: of floating-point numbers that were computed within a
+// tolerance relative to the largest of them, since elementary functions differ in their last
+// bits, and sums in their order.
+func (s Sample) near(t testing.TB, want, got []tensor.View) {
+	t.Helper()
+	for k, w := range want {
+		g := got[k]
+		if w.Type.DType != graph.F32 || exactCUDA(s.Op) {
+			if string(w.Data) != string(g.Data) {
+				t.Fatalf("result %d: %v, want %v", k, g.Data, w.Data)
+			}
+			continue
+		}
+		most := 0.0
+		for _, x := range w.F32() {
+			most = max(most, math.Abs(float64(x)))
+		}
+		for i, x := range w.F32() {
+			if y := g.F32()[i]; !(math.Abs(float64(x-y)) <= 2e-6*most+1e-5*math.Abs(float64(x))) {
+				t.Fatalf("result %d: element %d is %g, want %g", k, i, y, x)
+			}
+		}
+	}
+}
+
+// eachCUDA runs a subtest for every sample whose operation has commands.
+func eachCUDA(t *testing.T, f func(t *testing.T, h *host, s Sample)) {
+	h := needHost(t)
+	for _, s := range Samples() {
+		if cuda.Supports(s.Op) {
+			t.Run(s.name(), func(t *testing.T) { f(t, h, s) })
+		}
+	}
+}
+
+// TestCUDAMatchesCPU: the commands of every operation compute what the host does.
+func TestCUDAMatchesCPU(t *testing.T) {
+	eachCUDA(t, func(t *testing.T, h *host, s Sample) {
+		in := s.operands(1)
+		s.near(t, s.compute(t, in, nil), s.onCUDA(t, h, in, memory{poison: 0xff}, -1))
+	})
+}
+
+// TestCUDADependsOnOperandsAlone: not on addresses, on what is in memory, or on the order in
+// which threads run.
+func TestCUDADependsOnOperandsAlone(t *testing.T) {
+	eachCUDA(t, func(t *testing.T, h *host, s Sample) {
+		in := s.operands(2)
+		want := s.onCUDA(t, h, in, memory{poison: 0xff}, -1)
+		defer func() { h.orders = 0 }()
+		h.orders = 1
+		if !same(want, s.onCUDA(t, h, in, memory{poison: 0x3e, shift: 8}, -1)) {
+			t.Error("backward, elsewhere and on other memory the results differ")
+		}
+		h.orders = 2
+		if !same(want, s.onCUDA(t, h, in, memory{poison: 0xff}, -1)) {
+			t.Error("in a scattered order of threads the results differ")
+		}
+	})
+}
+
+// TestCUDAInPlace: a result that takes an operand's bytes is the same.
+func TestCUDAInPlace(t *testing.T) {
+	eachCUDA(t, func(t *testing.T, h *host, s Sample) {
+		op, ok := s.Op.(graph.InPlacer)
+		if !ok || s.Update > 0 {
+			t.Skip("works out of place only")
+		}
+		out, _ := s.Op.Infer(s.In)
+		in := s.operands(4)
+		want := s.onCUDA(t, h, in, memory{poison: 0xff}, -1)
+		for _, k := range op.InPlace(s.In, out) {
+			if !same(want, s.onCUDA(t, h, in, memory{poison: 0xff}, k)) {
+				t.Errorf("over operand %d the result differs", k)
+			}
+		}
+	})
+}

@@ -1,0 +1,48 @@
+// Operations that move elements, or look at each on its own, of values that broadcast or lie
+// apart.
+
+// Axes with the strides of three operands along them; the last axis varies fastest.
+struct Walk {
+	i64 n, rank, size[8], stride[3][8], base[3];
+};
+__device__ inline void places(const Walk &w, i64 i, i64 *at, int operands) {
+	for (int k = 0; k < operands; k++) at[k] = w.base[k];
+	for (int a = (int)w.rank - 1; a >= 0; a--) {
+		i64 rest = i / w.size[a], index = i - rest * w.size[a];
+		for (int k = 0; k < operands; k++) at[k] += index * w.stride[k][a];
+		i = rest;
+	}
+}
+
+extern "C" __global__ void copy_walk(Walk w, void *to, const void *from, int bytes) {
+	EACH(i, w.n) {
+		i64 at[2];
+		places(w, i, at, 2);
+		move(to, at[1], from, at[0], bytes);
+	}
+}
+
+extern "C" __global__ void wipe_bytes(u8 *to, i64 n) {
+	EACH(i, n) to[i] = 0;
+}
+
+extern "C" __global__ void binary_walk(Walk w, int kind, int unused, float *out, const float *a,
+	const float *b) {
+	Instruction c;
+	c.op = kind;
+	EACH(i, w.n) {
+		i64 at[2];
+		places(w, i, at, 2);
+		out[i] = apply(c, a[at[0]], b[at[1]]);
+	}
+}
+
+extern "C" __global__ void dropout_shared(Walk w, float *out, const float *x, const int *seed,
+	u64 salt, u32 limit, float scale) {
+	u64 key = stream_key(seed, salt);
+	EACH(i, w.n) {
+		i64 at[1];
+		places(w, i, at, 1);
+		out[i] = x[i] * (philox_word(key, at[0]) <= limit ? scale : 0.f);
+	}
+}
