@@ -58,7 +58,8 @@ func hostSource() string {
 		fmt.Fprintf(&table, "\t{%q, %s__emu},\n", m[1], m[1])
 	}
 	b.WriteString("static const struct { const char *name; int (*run)(const char *, size_t, " +
-		"const unsigned *, size_t, int, char *, size_t); } kernels[] = {\n" + table.String() + "};\n")
+		"const unsigned *, size_t, int, char *, size_t); } kernels[] = {\n")
+	b.WriteString(table.String() + "};\n")
 	b.WriteString(hostText)
 	return b.String()
 }

@@ -1,0 +1,205 @@
+package ops
+
+import (
+	"math"
+
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/internal/kernel/cuda"
+	"github.com/gomem/gomem/internal/tensor"
+)
+
+// partial is a reduction whose rows are reduced in parts, and then the parts, where there are
+// too few sums to occupy a GPU. What the parts are depends on the shape alone.
+type partial struct {
+	reduction
+	per, parts int
+}
+
+// fewParts are those of rows of neighbours, which teams reduce.
+func fewParts(r reduction) partial {
+	const least = 1 << 14
+	return r.inParts(min(1024/max(1, r.outer), r.n/least))
+}
+
+func (r reduction) inParts(parts int) partial {
+	parts = max(1, min(parts, r.n))
+	per := max(1, (r.n+parts-1)/parts)
+	return partial{r, per, max(1, (r.n+per-1)/per)}
+}
+
+// parts are those of columns, each for one thread. Where a sum can be cut, they are those that
+// the host adds up, so that a sum that is cut has the same bits.
+func (s sum) parts(t tensor.Type) partial {
+	r := s.geometry(t)
+	switch {
+	case r.inner == 1:
+		return fewParts(r)
+	case 2*r.inner > narrow:
+		p := r.inParts(r.blocks)
+		p.parts = r.blocks // of which the last may be empty, as on the host
+		return p
+	}
+	const enough, least = 1 << 18, 32
+	return r.inParts(min(enough/max(1, r.outer*r.inner), r.n/least))
+}
+
+// scratch is the bytes of the parts' results.
+func (p partial) scratch(size int64) int64 {
+	if p.parts == 1 {
+		return 0
+	}
+	return int64(p.outer) * int64(p.parts) * int64(p.inner) * size
+}
+
+// folded is the reduction of the parts.
+func (p partial) folded() partial {
+	p.n, p.per, p.parts = p.parts, p.parts, 1
+	return p
+}
+
+// args are the geometry as kernels take it, and more.
+func (p partial) args(more ...any) []any {
+	return append([]any{p.outer, p.n, p.per, p.parts}, more...)
+}
+
+// stages runs a reduction, of parts into the scratch where there are several.
+func (p partial) stages(c *cuda.Call, run func(p partial, to, from uint64) cuda.Command,
+) []cuda.Command {
+	if p.parts == 1 {
+		return []cuda.Command{run(p, c.Out[0].Addr, c.In[0].Addr)}
+	}
+	return []cuda.Command{run(p, c.Scratch, c.In[0].Addr),
+		run(p.folded(), c.Out[0].Addr, c.Scratch)}
+}
+
+// add adds up rows of neighbours, or else columns.
+func (p partial) add(to, from uint64) cuda.Command {
+	if p.inner == 1 {
+		return overRows("sum_rows", p.outer*p.parts, p.per, p.args(to, from)...)
+	}
+	return overElements("sum_columns", p.outer*p.parts*p.inner, p.args(to, from, p.inner)...)
+}
+
+func sumCUDA(s sum, c *cuda.Call) ([]cuda.Command, error) {
+	if elems(c.In[0]) == 0 {
+		return []cuda.Command{wiped(c.Out[0])}, nil
+	}
+	return s.parts(c.In[0].Type).stages(c, partial.add), nil
+}
+
+func sumScratch(s sum, in, _ []graph.Type) int64 { return s.parts(in[0]).scratch(4) }
+
+func sumPartCUDA(o sumPart, c *cuda.Call) ([]cuda.Command, error) {
+	x, inner := c.In[len(c.In)-1], elems(c.Out[0])/o.Blocks
+	per := (o.Rows + o.Blocks - 1) / o.Blocks
+	return only(overElements("sum_part", o.Blocks*inner, c.Out[0], c.In[0], x, o.Blocks, per,
+		o.From, x.Type.Size(0), inner))
+}
+
+func squares(x tensor.Type) partial {
+	return fewParts(reduction{outer: 1, n: x.Elems(), inner: 1})
+}
+
+func sumSquaresCUDA(_ sumSquares, c *cuda.Call) ([]cuda.Command, error) {
+	p := squares(c.In[0].Type)
+	to := c.Out[0].Addr
+	if p.parts > 1 {
+		to = c.Scratch
+	}
+	list := []cuda.Command{overRows("sum_squares", p.parts, p.per, p.args(to, c.In[0])...)}
+	if p.parts > 1 {
+		list = append(list, p.folded().add(c.Out[0].Addr, c.Scratch))
+	}
+	return list, nil
+}
+
+// dataKind is an element type as kernels of several tell them apart.
+func dataKind(d graph.DType) int32 {
+	switch d {
+	case graph.F32:
+		return 0
+	case graph.I32:
+		return 1
+	}
+	return 2
+}
+
+func (o extreme) parts(t tensor.Type) partial {
+	r := o.geometry(t)
+	return r.inParts(min(1<<18/max(1, r.outer*r.inner), r.n/32))
+}
+
+func extremeCUDA(o extreme, c *cuda.Call) ([]cuda.Command, error) {
+	kind := dataKind(c.In[0].Type.DType)
+	return o.parts(c.In[0].Type).stages(c, func(p partial, to, from uint64) cuda.Command {
+		return overElements("extreme", p.outer*p.parts*p.inner,
+			p.args(to, from, p.inner, o.Least, kind)...)
+	}), nil
+}
+
+func extremeScratch(o extreme, in, _ []graph.Type) int64 {
+	return o.parts(in[0]).scratch(in[0].DType.Size())
+}
+
+func argCUDA(o arg, c *cuda.Call) ([]cuda.Command, error) {
+	t := c.In[0].Type
+	kind, r := dataKind(t.DType), sum{Lo: o.Axis, Hi: o.Axis + 1}.geometry(t)
+	if r.inner == 1 && kind < 2 {
+		return only(overRows("arg_rows", r.outer, r.n, c.Out[0], c.In[0], r.outer, r.n, o.Least,
+			kind))
+	}
+	return only(overElements("arg_columns", r.outer*r.inner, c.Out[0], c.In[0], r.outer, r.n,
+		r.inner, o.Least, kind))
+}
+
+func prodCUDA(o prod, c *cuda.Call) ([]cuda.Command, error) {
+	r := sum{Lo: o.Lo, Hi: o.Hi}.geometry(c.In[0].Type)
+	return only(overElements("product", r.outer*r.inner, c.Out[0], c.In[0], r.outer, r.n, r.inner))
+}
+
+func othersCUDA(o others, c *cuda.Call) ([]cuda.Command, error) {
+	r, tangent := o.geometry(c.In[0].Type), uint64(0)
+	if o.Tangent {
+		tangent = c.In[1].Addr
+	}
+	return only(overElements("others", r.outer*r.inner, c.Out[0], c.In[0], tangent, c.Scratch,
+		r.outer, r.n, r.inner))
+}
+
+func cumSumCUDA(o cumSum, c *cuda.Call) ([]cuda.Command, error) {
+	t := c.In[0].Type
+	r := sum{Lo: o.Axis, Hi: o.Axis + 1}.geometry(t)
+	return only(overElements("cumulate_columns", r.outer*r.inner, c.Out[0], c.In[0], r.outer, r.n,
+		r.inner, o.Reverse, o.Exclusive, t.DType == graph.I32))
+}
+
+func topKCUDA(o topK, c *cuda.Call) ([]cuda.Command, error) {
+	n, rows := c.In[0].Type.Size(-1), c.In[0].Type.Rows(1)
+	return only(overRows("top_k", rows, n, c.Out[0], c.Out[1], c.In[0], rows, n, o.K))
+}
+
+func logSumExpCUDA(_ logSumExp, c *cuda.Call) ([]cuda.Command, error) {
+	n, rows := c.In[0].Type.Size(-1), c.In[0].Type.Rows(1)
+	if n == 0 {
+		return only(cuda.Fill{Addr: c.Out[0].Addr, Words: int64(rows),
+			Word: math.Float32bits(float32(math.Inf(-1)))})
+	}
+	return only(overRows("log_sum_exp", rows, n, c.Out[0], c.In[0], rows, n))
+}
+
+func init() {
+	cuda.Register(sumCUDA, sumScratch)
+	cuda.Register(sumPartCUDA, nil)
+	cuda.Register(sumSquaresCUDA, func(_ sumSquares, in, _ []graph.Type) int64 {
+		return squares(in[0]).scratch(4)
+	})
+	cuda.Register(extremeCUDA, extremeScratch)
+	cuda.Register(argCUDA, nil)
+	cuda.Register(prodCUDA, nil)
+	cuda.Register(othersCUDA, func(_ others, in, _ []graph.Type) int64 {
+		return 16 * int64(in[0].Elems())
+	})
+	cuda.Register(cumSumCUDA, nil)
+	cuda.Register(topKCUDA, nil)
+	cuda.Register(logSumExpCUDA, nil)
+}

@@ -1,0 +1,235 @@
+// Reductions, along rows by teams, and down columns by a thread for each.
+
+// Part p of so many of row r is elements p·per and on.
+struct Parts {
+	i64 rows, n, per, parts;
+	__device__ i64 lo(i64 i) const { return i % parts * per; }
+	__device__ i64 hi(i64 i) const { return lo(i) + per < n ? lo(i) + per : n; }
+};
+
+extern "C" __global__ void __launch_bounds__(256) sum_rows(Parts p, float *out, const float *x,
+	int wide) {
+	Team t = team(wide);
+	for (i64 r = t.first; r < p.rows * p.parts; r += t.step) {
+		const float *row = x + r / p.parts * p.n;
+		float s = 0;
+		for (i64 i = p.lo(r) + t.lane; i < p.hi(r); i += t.size) s += row[i];
+		s = sum_of(t, s);
+		if (t.lane == 0) out[r] = s;
+	}
+}
+
+extern "C" __global__ void __launch_bounds__(256) sum_squares(Parts p, float *out, const float *x,
+	int wide) {
+	Team t = team(wide);
+	for (i64 r = t.first; r < p.rows * p.parts; r += t.step) {
+		const float *row = x + r / p.parts * p.n;
+		float s = 0;
+		for (i64 i = p.lo(r) + t.lane; i < p.hi(r); i += t.size) s = fmaf(row[i], row[i], s);
+		s = sum_of(t, s);
+		if (t.lane == 0) out[r] = s;
+	}
+}
+
+// Rows of inner elements are added one after the other, in parts.
+extern "C" __global__ void sum_columns(Parts p, float *out, const float *x, i64 inner) {
+	EACH(i, p.rows * p.parts * inner) {
+		i64 part = i / inner, lo = p.lo(part), hi = p.hi(part);
+		const float *from = x + part / p.parts * p.n * inner + i % inner;
+		float s = lo < hi ? from[lo * inner] : 0.f;
+		for (i64 k = lo + 1; k < hi; k++) s += from[k * inner];
+		out[i] = s;
+	}
+}
+
+// Rows from and following, count of them, are added to the sums of their blocks.
+extern "C" __global__ void sum_part(float *out, const float *kept, const float *x, i64 blocks,
+	i64 per, i64 from, i64 count, i64 inner) {
+	EACH(i, blocks * inner) {
+		i64 b = i / inner, lo = b * per - from, hi = lo + per < count ? lo + per : count;
+		bool begun = b * per < from;
+		float s = begun ? kept[i] : 0.f;
+		if (lo < 0) lo = 0;
+		for (i64 k = lo; k < hi; k++) {
+			float v = x[k * inner + i % inner];
+			s = k == lo && !begun ? v : s + v;
+		}
+		out[i] = s;
+	}
+}
+
+template <class T> struct Extreme {
+	bool least;
+	__device__ T two(T a, T b) const { return (least ? a < b : a > b) || a != a ? a : b; }
+};
+template <class T> __device__ void extreme_all(const Parts &p, T *out, const T *x, i64 inner,
+	bool least) {
+	Extreme<T> e{least};
+	EACH(i, p.rows * p.parts * inner) {
+		i64 part = i / inner, lo = p.lo(part), hi = p.hi(part);
+		const T *from = x + part / p.parts * p.n * inner + i % inner;
+		T best = from[lo * inner];
+		for (i64 k = lo + 1; k < hi; k++) best = e.two(from[k * inner], best);
+		out[i] = best;
+	}
+}
+// kind is 0 for f32, 1 for i32, 2 for bytes.
+extern "C" __global__ void extreme(Parts p, void *out, const void *x, i64 inner, int least,
+	int kind) {
+	switch (kind) {
+	case 0: extreme_all(p, (float *)out, (const float *)x, inner, least); break;
+	case 1: extreme_all(p, (int *)out, (const int *)x, inner, least); break;
+	default: extreme_all(p, (u8 *)out, (const u8 *)x, inner, least);
+	}
+}
+
+// The best element of a team and where it is, the first of equals.
+template <class T> struct Best {
+	T value;
+	int at;
+	bool least;
+	__device__ bool ahead(T a, T b) const {
+		return (least ? a < b : a > b) || (a != a && b == b);
+	}
+	__device__ void take(T v, int i) {
+		if (i < 0) return;
+		if (at < 0 || ahead(v, value) || (!ahead(value, v) && i < at)) value = v, at = i;
+	}
+};
+template <class T> __device__ void best_of(Team t, Best<T> &b) {
+	__shared__ T values[32];
+	__shared__ int ats[32];
+	for (int round = 0; round < 2; round++) {
+		for (int o = 16; o; o >>= 1) {
+			T v = __shfl_xor_sync(0xffffffffu, b.value, o);
+			b.take(v, __shfl_xor_sync(0xffffffffu, b.at, o));
+		}
+		if (t.size == 32 || round == 1) return;
+		__syncthreads();
+		if (threadIdx.x % 32 == 0) values[threadIdx.x / 32] = b.value, ats[threadIdx.x / 32] = b.at;
+		__syncthreads();
+		int lane = threadIdx.x % 32;
+		b.value = values[lane < t.size / 32 ? lane : 0];
+		b.at = ats[lane < t.size / 32 ? lane : 0];
+	}
+}
+template <class T> __device__ void arg_all(int *out, const T *x, i64 rows, i64 n, int least,
+	int wide) {
+	Team t = team(wide);
+	for (i64 r = t.first; r < rows; r += t.step) {
+		Best<T> b{0, -1, least != 0};
+		for (i64 i = t.lane; i < n; i += t.size) b.take(x[r * n + i], (int)i);
+		best_of(t, b);
+		if (t.lane == 0) out[r] = b.at;
+	}
+}
+extern "C" __global__ void __launch_bounds__(256) arg_rows(int *out, const void *x, i64 rows,
+	i64 n, int least, int kind, int wide) {
+	if (kind == 0) arg_all(out, (const float *)x, rows, n, least, wide);
+	else arg_all(out, (const int *)x, rows, n, least, wide);
+}
+template <class T> __device__ void arg_down(int *out, const T *x, i64 outer, i64 n, i64 inner,
+	int least) {
+	EACH(i, outer * inner) {
+		const T *from = x + i / inner * n * inner + i % inner;
+		Best<T> b{0, -1, least != 0};
+		for (i64 k = 0; k < n; k++) b.take(from[k * inner], (int)k);
+		out[i] = b.at;
+	}
+}
+extern "C" __global__ void arg_columns(int *out, const void *x, i64 outer, i64 n, i64 inner,
+	int least, int kind) {
+	switch (kind) {
+	case 0: arg_down(out, (const float *)x, outer, n, inner, least); break;
+	case 1: arg_down(out, (const int *)x, outer, n, inner, least); break;
+	default: arg_down(out, (const u8 *)x, outer, n, inner, least);
+	}
+}
+
+extern "C" __global__ void product(float *out, const float *x, i64 outer, i64 n, i64 inner) {
+	EACH(i, outer * inner) {
+		const float *from = x + i / inner * n * inner + i % inner;
+		double p = 1;
+		for (i64 k = 0; k < n; k++) p *= from[k * inner];
+		out[i] = (float)p;
+	}
+}
+
+// A number and how fast it changes.
+struct Moving {
+	double value, rate;
+};
+__device__ __forceinline__ Moving times(Moving a, Moving b) {
+	return Moving{a.value * b.value, a.value * b.rate + a.rate * b.value};
+}
+// Of every element the product of all others in its column, or how fast that changes along a
+// tangent; before has the products of those before each.
+extern "C" __global__ void others(float *out, const float *x, const float *tangent,
+	Moving *before, i64 outer, i64 n, i64 inner) {
+	EACH(i, outer * inner) {
+		i64 first = i / inner * n * inner + i % inner;
+		Moving p{1, 0};
+		for (i64 k = 0; k < n; k++) {
+			i64 at = first + k * inner;
+			before[at] = p;
+			p = times(p, Moving{x[at], tangent ? tangent[at] : 0.});
+		}
+		p = Moving{1, 0};
+		for (i64 k = n - 1; k >= 0; k--) {
+			i64 at = first + k * inner;
+			Moving all = times(before[at], p);
+			p = times(p, Moving{x[at], tangent ? tangent[at] : 0.});
+			out[at] = (float)(tangent ? all.rate : all.value);
+		}
+	}
+}
+
+template <class T, class S> __device__ void cumulate(T *out, const T *x, i64 outer, i64 n,
+	i64 inner, int reverse, int exclusive) {
+	EACH(i, outer * inner) {
+		i64 first = i / inner * n * inner + i % inner;
+		S sum = 0;
+		for (i64 k = 0; k < n; k++) {
+			i64 at = first + (reverse ? n - 1 - k : k) * inner;
+			S before = sum;
+			sum += x[at];
+			out[at] = (T)(exclusive ? before : sum);
+		}
+	}
+}
+extern "C" __global__ void cumulate_columns(void *out, const void *x, i64 outer, i64 n, i64 inner,
+	int reverse, int exclusive, int whole) {
+	if (whole) cumulate<int, int>((int *)out, (const int *)x, outer, n, inner, reverse, exclusive);
+	else cumulate<float, double>((float *)out, (const float *)x, outer, n, inner, reverse,
+		exclusive);
+}
+
+// Elements and their places as numbers: the larger element is larger, of equals the first, and
+// NaN is the smallest.
+__device__ __forceinline__ i64 ranked(float v, i64 i) {
+	int b = __float_as_int(v + 0.f), order = is_nan(v) ? (int)0x80000000 : b ^ (b >> 31 & 0x7fffffff);
+	return (i64)((u64)(u32)order << 32 | (u32)~i);
+}
+struct Larger {
+	__device__ static i64 zero() { return (i64)0x8000000000000000ull; }
+	__device__ static i64 two(i64 a, i64 b) { return a > b ? a : b; }
+};
+// The k largest of each row, the largest first: every pass finds the next.
+extern "C" __global__ void __launch_bounds__(256) top_k(float *values, int *indices,
+	const float *x, i64 rows, i64 n, i64 count, int wide) {
+	Team t = team(wide);
+	for (i64 r = t.first; r < rows; r += t.step) {
+		const float *row = x + r * n;
+		i64 last = 0x7fffffffffffffffll;
+		for (i64 k = 0; k < count; k++) {
+			i64 best = Larger::zero();
+			for (i64 i = t.lane; i < n; i += t.size) {
+				i64 v = ranked(row[i], i);
+				if (v < last) best = Larger::two(v, best);
+			}
+			last = fold<Larger>(t, best);
+			int at = (int)~(u32)last;
+			if (t.lane == 0) values[r * count + k] = row[at], indices[r * count + k] = at;
+		}
+	}
+}
