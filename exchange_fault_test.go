@@ -11,6 +11,7 @@ import (
 
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/ops"
 	"github.com/gomem/gomem/nn"
 )
 
@@ -250,5 +251,26 @@ func TestGathered(t *testing.T) {
 	}
 	if after := variablesOf(t, s, nil); !maps.Equal(plain, after) {
 		t.Errorf("variables are %v, without a failure %v", after, plain)
+	}
+}
+
+// TestCancelledLast: a step that is cancelled while its last operation waits for others has
+// failed, although all of it had begun.
+func TestCancelledLast(t *testing.T) {
+	g := graph.New()
+	x := g.Input("x", graph.Of(graph.F32, 2))
+	y := ops.Await(ops.Send(ops.Tanh(x), "x", graph.How{}))
+	w := newHub(2).workers[0] // the other one never sends
+	s, err := gomem.Compile(t.Context(), g, gomem.Options{Network: w},
+		gomem.Target{Name: "t", Fetches: []graph.Value{y}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	w.onAwait = func(string) error { cancel(); return nil }
+	out, err := s.Step(ctx, "t", gomem.Feeds{x: gomem.NewTensor(x.Type())})
+	if !errors.Is(err, context.Canceled) || out != nil {
+		t.Errorf("%v, %v", out, err)
 	}
 }

@@ -158,6 +158,9 @@ func (e *Executor) complete() bool {
 // explain turns a device's error into the plan's, with operation, operand types
 // and the model's line.
 func (e *Executor) explain(err error) error {
+	if s, ok := errors.AsType[*device.Stopped](err); ok {
+		return s.Cause
+	}
 	d, ok := errors.AsType[*device.Error](err)
 	if !ok {
 		return err

@@ -39,7 +39,8 @@ type Device interface {
 	// device.
 	Call(c Call) (Task, error)
 	// Err is the first error since the device was opened or reset: a task's, which
-	// is an *[Error], or the cause that Stop was given. After it no task begins.
+	// is an *[Error], or the cause that Stop was given; a *[Stopped] is both, the cause
+	// first. After it no task begins.
 	Err() error
 	// Stop makes cause the device's error, if it has none, so that no other task
 	// begins; a task that only waits ends early. Any goroutine may call it.

@@ -1,6 +1,7 @@
 package device
 
 import (
+	"errors"
 	"sync"
 	"sync/atomic"
 )
@@ -14,12 +15,36 @@ type Fault struct {
 	set   chan struct{} // closed by Set; made by who waits first
 }
 
-// Set makes err the error, unless there is one.
+// Stopped is a device that was stopped while a task was under way, which then failed: what
+// it should have computed is not there.
+type Stopped struct {
+	Cause error  // Stop's
+	Task  *Error // of the first task that failed
+}
+
+// Error is the cause's message: the task failed because of it, or would not have mattered.
+func (e *Stopped) Error() string { return e.Cause.Error() }
+
+// Unwrap is both.
+func (e *Stopped) Unwrap() []error { return []error{e.Cause, e.Task} }
+
+// Set makes err the error, unless there is one. A task's, after a cause that is none, is
+// kept beside it.
 func (f *Fault) Set(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.first.CompareAndSwap(nil, &err) && f.set != nil {
-		close(f.set)
+	before := f.first.Load()
+	if before == nil {
+		f.first.Store(&err)
+		if f.set != nil {
+			close(f.set)
+		}
+		return
+	}
+	task, failed := err.(*Error)
+	if _, known := errors.AsType[*Error](*before); failed && !known {
+		var both error = &Stopped{*before, task}
+		f.first.Store(&both)
 	}
 }
 

@@ -45,6 +45,28 @@ func TestFault(t *testing.T) {
 	}
 }
 
+// TestStopped: a task that fails once the device is stopped is not forgotten, only one, and
+// the cause comes first.
+func TestStopped(t *testing.T) {
+	var f device.Fault
+	cause, task := errors.New("cause"), &device.Error{Name: "a", Err: errors.New("task")}
+	f.Set(cause)
+	f.Set(errors.New("another cause"))
+	f.Set(task)
+	f.Set(&device.Error{Name: "b"})
+	s, ok := errors.AsType[*device.Stopped](f.Err())
+	if !ok || s.Cause != cause || s.Task != task || s.Error() != "cause" ||
+		!errors.Is(s, cause) || !errors.Is(s, task) || !isDone(&f) {
+		t.Errorf("error is %v", f.Err())
+	}
+	f.Clear()
+	f.Set(task)
+	f.Set(cause)
+	if f.Err() != error(task) {
+		t.Errorf("error is %v", f.Err())
+	}
+}
+
 // TestFaultRace: of many that fail at once one wins, all see the same, and who
 // waits is woken.
 func TestFaultRace(t *testing.T) {
