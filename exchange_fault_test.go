@@ -274,3 +274,17 @@ func TestCancelledLast(t *testing.T) {
 		t.Errorf("%v, %v", out, err)
 	}
 }
+
+// TestNamesOfExchanges: what is sent has a name that nothing else of the graph is sent by.
+func TestNamesOfExchanges(t *testing.T) {
+	g := graph.New()
+	x := g.Input("x", graph.Of(graph.F32, 2))
+	v := g.Variable("v", graph.Of(graph.F32, 2), graph.Init{})
+	g.Share(v, graph.How{})
+	y := ops.Await(ops.Send(ops.Tanh(x), "v", graph.How{}))
+	_, err := gomem.Compile(t.Context(), g, gomem.Options{},
+		gomem.Target{Name: "t", Fetches: []graph.Value{y}})
+	if err == nil || !strings.Contains(err.Error(), `"v" is sent by v (`) {
+		t.Errorf("%v", err)
+	}
+}

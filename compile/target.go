@@ -80,9 +80,15 @@ func (t Target) check(g *graph.Graph) error {
 	return g.VerifyUpdates(t.Updates)
 }
 
-// checkExchanges reports two values of a step that are sent by one name.
+// checkExchanges reports two values of a step that are sent by one name. A variable that
+// workers share may be on its way in any step.
 func (t Target) checkExchanges(g *graph.Graph) error {
 	sent := map[string]*graph.Node{}
+	for id := range g.Len() {
+		if n := g.Node(graph.NodeID(id)); n.Shared != nil {
+			sent[n.Name] = n
+		}
+	}
 	for id, live := range g.Ancestors(t.roots()) {
 		n := g.Node(graph.NodeID(id))
 		x, sends := n.Sends()
@@ -91,8 +97,8 @@ func (t Target) checkExchanges(g *graph.Graph) error {
 		}
 		if other := sent[x.Name]; other != nil {
 			return &graph.Error{Node: n.Name, Op: n.OpName(), Pos: n.Pos, In: n.InTypes(),
-				Err: fmt.Errorf("%q is sent by %s (%s) in the same step: give each a name of its "+
-					"own", x.Name, other.Name, other.Pos)}
+				Err: fmt.Errorf("%q is sent by %s (%s), too: give each a name of its own",
+					x.Name, other.Name, other.Pos)}
 		}
 		sent[x.Name] = n
 	}
