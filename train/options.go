@@ -87,6 +87,7 @@ const (
 	Eval    = "eval"    // an evaluation is done; Loss and Metrics are of held-out data
 	Save    = "save"    // a checkpoint is complete; Path is its file
 	Stop    = "stop"    // the run ends early; Text says why
+	View    = "view"    // workers have come or gone; Text says who, Workers how many go on
 	End     = "end"     // nothing follows; Summary is there if the run succeeded
 )
 
@@ -107,10 +108,10 @@ type Event struct {
 	HostBytes      int64         // Step: the host's peak so far
 	CopyBytes      int64         // Step: copied between device and host, both ways
 	Path           string        // Start, Save: the checkpoint
-	Text           string        // Warning, Stop: one line
+	Text           string        // Warning, Stop, View: one line
 	Samples        []string      // Eval: of a scorer that is a Sampler
 	Summary        *Summary      // End: what Run returns
-	Workers        int           // Step: of Parallel, 0 of a run alone
+	Workers        int           // Step, View: of Parallel, 0 of a run alone
 	Exchanged      *Exchanged    // Step: by all workers since the start; nil of a run alone
 }
 
@@ -284,7 +285,7 @@ func (o Options) validatePaths() error {
 			return err
 		}
 	}
-	if o.Save == "" {
+	if o.Save == "" || !o.leads() {
 		return nil
 	}
 	if err := o.savable(); err != nil {

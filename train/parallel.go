@@ -3,6 +3,7 @@ package train
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
@@ -30,6 +31,9 @@ type Parallel struct {
 	// Exchanged is what this worker has exchanged so far, with Slowest and Fastest relative to
 	// its own steps; it may be nil.
 	Exchanged func() Exchanged
+	// Elastic has the run go on when workers come and go; nil: it ends with the first that
+	// does.
+	Elastic Elastic
 }
 
 // Peers is how the workers of a run agree, with a few bytes a step. What the others say is
@@ -55,6 +59,9 @@ type Between interface {
 	Settle(ctx context.Context, s *gomem.Session) error
 	// End is called when all have settled and no step follows.
 	End(ctx context.Context) error
+	// Back undoes what a step has changed in the variables, if Step did not follow it to its
+	// end; what optimizers keep beside them stays.
+	Back(s *gomem.Session) error
 	// Lag is by how many steps a worker may be ahead of another one at the end of a step.
 	Lag() int
 }
@@ -91,6 +98,8 @@ func (p *Parallel) validate() error {
 		return optionf("workers", "%d is no rank of %d", p.Rank, p.Workers)
 	case p.Peers == nil:
 		return optionf("workers", "they have no way to agree")
+	case p.Elastic != nil && p.Elastic.Least() < 1:
+		return optionf("workers", "%d go on at least: want 1 or more", p.Elastic.Least())
 	case p.Between != nil && p.Between.Lag() < 0:
 		return optionf("workers", "a lag of %d steps", p.Between.Lag())
 	}
@@ -131,6 +140,8 @@ func (r *run) global(i int) int {
 type team struct {
 	pending []Event // steps that not all have been heard of yet
 	stop    bool    // all have agreed to end
+	change  bool    // all have agreed to go on as others
+	leaving bool    // without this one
 }
 
 // agree waits for what all say.
@@ -151,6 +162,12 @@ func (r *run) assemble(ctx context.Context) error {
 		return nil
 	}
 	wait := context.WithoutCancel(ctx)
+	if r.elastic() != nil {
+		if err := r.rally(wait); err != nil {
+			return r.regroup(ctx, err)
+		}
+		return nil
+	}
 	if err := r.same(wait, "settings", r.settings()); err != nil {
 		return err
 	}
@@ -192,13 +209,27 @@ func (r *run) same(ctx context.Context, what string, says []byte) error {
 	if err != nil {
 		return err
 	}
+	return r.alike(what, all)
+}
+
+// alike demands that all have said the same as worker 0.
+func (r *run) alike(what string, all [][]byte) error {
 	for rank, said := range all {
 		if !slices.Equal(said, all[0]) {
-			return fmt.Errorf("worker %d has other %s than worker 0: start all workers with the "+
-				"same flags, data and version; only devices and plans may differ", rank, what)
+			return fmt.Errorf("worker %d has other %s than worker %d: start all workers with the "+
+				"same flags, data and version; only devices and plans may differ", r.number(rank),
+				what, r.number(0))
 		}
 	}
 	return nil
+}
+
+// number is what a worker is called.
+func (r *run) number(rank int) int {
+	if el := r.elastic(); el != nil {
+		return el.Numbers()[rank]
+	}
+	return rank
 }
 
 // equal demands that the variables of all workers have the same values.
@@ -218,7 +249,7 @@ func (r *run) equal(ctx context.Context) error {
 	for rank, said := range all {
 		if i := differ(said, all[0]); i >= 0 {
 			return fmt.Errorf("after step %d, variable %s of worker %d has other values than "+
-				"that of worker 0", r.done, nameOf(vars, i), rank)
+				"that of worker %d", r.done, nameOf(vars, i), r.number(rank), r.number(0))
 		}
 	}
 	return nil
@@ -254,6 +285,9 @@ func (r *run) report(ctx context.Context, e Event) error {
 // note is what this worker says of a step.
 func (r *run) note(e Event, stop bool) note {
 	n := note{stop: stop, units: e.Units, values: []float64{e.Loss}}
+	if el := r.elastic(); el != nil {
+		n.changed = el.Changed()
+	}
 	if r.Parallel.Exchanged != nil {
 		n.Exchanged = r.Parallel.Exchanged()
 	}
@@ -277,8 +311,9 @@ func (r *run) heard(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	r.resolve(all)
+	r.broken = 0
 	for rank, n := range all {
-		r.team.stop = r.team.stop || n.stop
 		if err := r.diverges(e, rank, n.values); err != nil {
 			return err
 		}
@@ -293,7 +328,7 @@ func (r *run) heard(ctx context.Context) error {
 func (r *run) diverges(e Event, rank int, values []float64) error {
 	for k, v := range values {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			what := fmt.Sprintf("%s of worker %d", valueName(e, k), rank)
+			what := fmt.Sprintf("%s of worker %d", valueName(e, k), r.number(rank))
 			return &ErrNonFinite{Step: e.Step, What: what, Value: v, Checkpoint: r.good}
 		}
 	}
@@ -360,11 +395,29 @@ func (r *run) assess(ctx context.Context) error {
 			return err
 		}
 	}
-	says, err := r.agree(context.WithoutCancel(ctx), []byte{flag(r.watch.over())})
-	if err == nil && slices.Contains(says[0], 1) {
+	over := []byte{flag(r.watch.over())}
+	if r.elastic() != nil { // another worker may lead next
+		best, err := json.Marshal(r.watch.best)
+		if err != nil {
+			return err
+		}
+		over = append(over, best...)
+	}
+	says, err := r.agree(context.WithoutCancel(ctx), over)
+	if err != nil {
+		return err
+	}
+	if over = says[0]; len(over) > 0 && over[0] == 1 {
 		r.team.stop, r.summary.StoppedEarly = true, true
 	}
-	return err
+	if r.elastic() == nil || r.leads() || len(over) == 0 {
+		return nil
+	}
+	if err := json.Unmarshal(over[1:], &r.watch.best); err != nil {
+		return err
+	}
+	r.watch.step = r.watch.best.Step
+	return nil
 }
 
 // keep saves after a step that a checkpoint is due after.

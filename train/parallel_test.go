@@ -85,6 +85,7 @@ type averaging struct {
 
 func (a *averaging) Begin(context.Context, *gomem.Session) error { return nil }
 func (a *averaging) End(context.Context) error                   { return nil }
+func (a *averaging) Back(*gomem.Session) error                   { return nil }
 func (a *averaging) Lag() int                                    { return a.lag }
 func (a *averaging) Settle(context.Context, *gomem.Session) error {
 	a.settled++

@@ -93,6 +93,9 @@ func (p *Progress) Observe(e Event) {
 		fmt.Fprintf(p.Lines, "step %d/%d  saved %s\n", e.Step, e.Steps, e.Path)
 	case Stop:
 		fmt.Fprintf(p.Lines, "step %d/%d  %s\n", e.Step, e.Steps, e.Text)
+	case View:
+		text := fmt.Sprintf("step %d/%d  %s", e.Step, e.Steps, e.Text)
+		fmt.Fprintln(p.Lines, Folded(text, p.width()))
 	case End:
 		p.Close()
 	}

@@ -31,6 +31,8 @@ type run struct {
 	summary Summary
 	watch   vigil
 	team    team
+	ran     bool // it has been in a group of workers
+	broken  int  // groups that broke before they had trained a step
 
 	vocabulary string // of the tokenizer, as text
 }
@@ -45,7 +47,7 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 	if ctx == nil {
 		return Summary{}, optionf("context", "it is nil")
 	}
-	if !o.leads() {
+	if !o.leads() && o.elastic() == nil {
 		o.Save, o.Scorer = "", nil
 	}
 	if err := o.Validate(); err != nil {
@@ -61,16 +63,13 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 	if err := r.start(ctx); err != nil {
 		return Summary{}, r.leave(err)
 	}
-	err := r.loop(ctx)
-	if err == nil {
-		err = r.finish(ctx)
-	}
+	err := r.complete(ctx)
 	err = r.rescue(err)
 	r.account(err)
 	if err != nil {
 		_ = r.leave(err)
 	}
-	if err == nil && ctx.Err() == nil && o.After != nil {
+	if err == nil && ctx.Err() == nil && !r.team.leaving && o.After != nil {
 		err = o.After(ctx, r.session)
 	}
 	err = r.leave(cmp.Or(err, r.session.Close()))
@@ -88,7 +87,7 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 func (r *run) rescue(err error) error {
 	_, diverged := errors.AsType[*ErrNonFinite](err)
 	_, unsaved := errors.AsType[*ErrCheckpoint](err)
-	if err == nil || diverged || unsaved || r.torn || r.Save == "" || r.done == 0 || r.current() {
+	if err == nil || diverged || unsaved || r.torn || r.Save == "" || !r.leads() || r.done == 0 || r.current() {
 		return err
 	}
 	if failed := r.save(); failed != nil {
@@ -229,6 +228,9 @@ func (r *run) loop(ctx context.Context) error {
 			if err := r.keep(ctx); err != nil {
 				return err
 			}
+		}
+		if leaves, err := r.change(ctx); leaves || err != nil {
+			return err
 		}
 	}
 	return nil

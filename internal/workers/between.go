@@ -13,12 +13,13 @@ import (
 // between steps: a [train.Between]. What a step has changed in a variable is pushed as an
 // update, a share of the change, and what is pulled is the variable's next value.
 type between struct {
-	member *Member
-	sync   distrib.Synchronizer
-	vars   []graph.Value
-	share  float32
-	lag    int  // by how many steps workers may differ
-	alone  bool // workers do not hold each other back between averages
+	part    *part
+	elastic bool // what breaks is no worker's own fault
+	sync    distrib.Synchronizer
+	vars    []graph.Value
+	share   float32
+	lag     int  // by how many steps workers may differ
+	alone   bool // workers do not hold each other back between averages
 
 	params []*distrib.Param
 }
@@ -107,7 +108,7 @@ func (b *between) Settle(ctx context.Context, s *gomem.Session) error {
 	if err := b.take(ctx, s); err != nil {
 		return err
 	}
-	return b.member.engine.Audit().Check()
+	return b.part.engine.Audit().Check()
 }
 
 // End sends what is pending, and waits until all workers have.
@@ -115,22 +116,41 @@ func (b *between) End(ctx context.Context) error {
 	if err := b.sync.Close(); err != nil {
 		return b.why(err)
 	}
-	ctx, release := b.member.desk.Within(ctx)
+	ctx, release := b.part.desk.Within(ctx)
 	defer release()
 	select {
-	case <-b.member.engine.Done():
+	case <-b.part.engine.Done():
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
 }
 
+// Back gives the variables the values that were pulled last.
+func (b *between) Back(s *gomem.Session) error {
+	for i, v := range b.vars {
+		if err := b.put(s, i, v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// put gives a variable the value that was pulled.
+func (b *between) put(s *gomem.Session, i int, v graph.Value) error {
+	x, err := gomem.F32(b.params[i].Data, v.Type().Sizes()...)
+	if err != nil {
+		return err
+	}
+	return s.Set(v, x)
+}
+
 // why is the reason of a worker that has left, if there is one, for what came of it.
 func (b *between) why(err error) error {
-	if left := b.member.desk.Blame(); left != nil {
+	if left := b.part.desk.Blame(); left != nil {
 		return left
 	}
-	return err
+	return asBroken(err, b.elastic)
 }
 
 // advance ends a clock and takes what has come.
@@ -147,11 +167,7 @@ func (b *between) take(ctx context.Context, s *gomem.Session) error {
 		if _, err := b.sync.Pull(ctx, distrib.Ref{Param: distrib.ParamID(i)}); err != nil {
 			return b.why(err)
 		}
-		x, err := gomem.F32(b.params[i].Data, v.Type().Sizes()...)
-		if err != nil {
-			return err
-		}
-		if err := s.Set(v, x); err != nil {
+		if err := b.put(s, i, v); err != nil {
 			return err
 		}
 	}

@@ -24,25 +24,49 @@ func (m *Member) Bytes(g *graph.Graph) (int64, error) {
 				specs = append(specs, s)
 			}
 		}
-		return collective.Bytes(specs, m.Size(), collective.Options{},
-			collective.ExchangerOptions{})
+		return m.most(func(n int) (int64, error) {
+			return collective.Bytes(specs, n, collective.Options{}, collective.ExchangerOptions{})
+		})
 	}
 	vars, err := Shared(g, train.Learnt(g))
 	if err != nil {
 		return 0, err
 	}
-	return m.rehearse(vars)
+	return m.most(func(n int) (int64, error) { return m.rehearse(vars, n) })
+}
+
+// most is the most that exchanging takes of any number of workers that there may be.
+func (m *Member) most(of func(n int) (int64, error)) (most int64, err error) {
+	least, last := m.Size(), m.Size()
+	if e := m.options.Elastic; e != nil {
+		least, last = min(e.Least, least), max(e.Most, last)
+	}
+	for n := least; n <= last; n++ {
+		bytes, err := of(n)
+		if err != nil {
+			return 0, err
+		}
+		most = max(most, bytes)
+	}
+	return most, nil
 }
 
 // rehearse attaches variables to an engine that nobody listens to, and asks what it may
 // come to hold. What each variable was is kept beside it.
-func (m *Member) rehearse(vars []graph.Value) (int64, error) {
+func (m *Member) rehearse(vars []graph.Value, workers int) (int64, error) {
 	again, err := ParseScheme(m.scheme.Name, m.scheme.options)
 	if err != nil {
 		return 0, err
 	}
-	rehearsal := &Member{scheme: again, view: m.view}
-	if err := rehearsal.start(vars, nowhere(m.view.Self)); err != nil {
+	rehearsal := &Member{scheme: again}
+	p := &part{view: m.at().view}
+	if workers != m.Size() {
+		p.view = distrib.View{}
+		for i := range workers {
+			p.view.Nodes = append(p.view.Nodes, distrib.Node{ID: distrib.NodeID(i)})
+		}
+	}
+	if err := rehearsal.start(p, vars, nowhere(p.view.Self)); err != nil {
 		return 0, err
 	}
 	params, bases := Params(vars), int64(0)
@@ -50,10 +74,10 @@ func (m *Member) rehearse(vars []graph.Value) (int64, error) {
 		p.Data = make([]float32, p.Rows*p.Cols)
 		bases += 4 * int64(len(p.Data))
 	}
-	if err := rehearsal.engine.Attach(params...); err != nil {
+	if err := p.engine.Attach(params...); err != nil {
 		return 0, err
 	}
-	return bases + rehearsal.engine.Bound().Total(), rehearsal.engine.Close()
+	return bases + p.engine.Bound().Total(), p.engine.Close()
 }
 
 // nowhere is a transport of a node whose messages all arrive, where nobody is.

@@ -14,7 +14,7 @@ import (
 
 // LeftError is a worker that has ended before the run did.
 type LeftError struct {
-	Rank int
+	Rank int    // its number in the job, which it was started with
 	Why  string // in its own words; "" if it thought that it was done
 	Err  error  // what its end looks like from here, if it did not say why; a *distrib.LostError
 }
@@ -97,6 +97,9 @@ func NewDesk(t distrib.Transport, members []distrib.NodeID, o DeskOptions) (*Des
 
 // Rank is this worker's.
 func (d *Desk) Rank() int { return d.rank }
+
+// number is what a worker is called: its node's.
+func (d *Desk) number(rank int) int { return int(d.members[rank]) }
 
 // Context ends when a worker has left without being done; its cause is a *[LeftError].
 func (d *Desk) Context() context.Context { return d.ctx }
@@ -185,7 +188,7 @@ func (d *Desk) Hear(ctx context.Context) ([][]byte, error) {
 			timer.Stop()
 			return nil, context.Cause(ctx)
 		case <-timer.C:
-			d.options.Log(fmt.Sprintf("waiting for worker %s since %v", listed(missing), stall))
+			d.options.Log(fmt.Sprintf("waiting for worker %s since %v", listed(d.numbers(missing)), stall))
 			stall *= 2
 			if t := d.options.Timeout; t > 0 && time.Since(began) >= t {
 				return nil, &distrib.StallError{Nodes: d.nodes(missing), What: "agreement"}
@@ -239,11 +242,18 @@ func (d *Desk) nodes(ranks []int) (ids []distrib.NodeID) {
 	return ids
 }
 
+func (d *Desk) numbers(ranks []int) (out []int) {
+	for _, r := range ranks {
+		out = append(out, d.number(r))
+	}
+	return out
+}
+
 // listed is "1, 2 and 3".
-func listed(ranks []int) string {
-	text := fmt.Sprint(ranks[0])
-	for i, r := range ranks[1:] {
-		if i == len(ranks)-2 {
+func listed(numbers []int) string {
+	text := fmt.Sprint(numbers[0])
+	for i, r := range numbers[1:] {
+		if i == len(numbers)-2 {
 			text += fmt.Sprintf(" and %d", r)
 			continue
 		}
@@ -271,7 +281,7 @@ func (d *Desk) Leave(why error) {
 	text := ""
 	if why != nil {
 		text = why.Error()
-		if left, ok := errors.AsType[*LeftError](why); ok && left.Rank != d.rank {
+		if left, ok := errors.AsType[*LeftError](why); ok && left.Rank != d.number(d.rank) {
 			text = left.Error() // the one who failed first, and not who heard of it
 		}
 		text = text[:min(len(text), maxWhy)]
@@ -319,9 +329,9 @@ func (d *Desk) Receive(from distrib.NodeID, m *distrib.Msg) {
 		d.said[rank] = append(d.said[rank], says)
 		d.told[rank]++
 	case len(says) == 0:
-		d.ended[rank] = &LeftError{Rank: rank}
+		d.ended[rank] = &LeftError{Rank: d.number(rank)}
 	default:
-		d.ended[rank] = &LeftError{Rank: rank, Why: string(says)}
+		d.ended[rank] = &LeftError{Rank: d.number(rank), Why: string(says)}
 		d.fail(d.ended[rank])
 	}
 	d.wake()
@@ -337,7 +347,7 @@ func (d *Desk) wake() {
 func (d *Desk) Down(from distrib.NodeID, err error) {
 	d.mu.Lock()
 	if rank := slices.Index(d.members, from); rank >= 0 && d.ended[rank] == nil {
-		d.ended[rank] = &LeftError{Rank: rank, Err: err}
+		d.ended[rank] = &LeftError{Rank: d.number(rank), Err: err}
 		d.fail(d.ended[rank])
 	}
 	d.wake()

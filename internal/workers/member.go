@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/gomem/gomem"
@@ -24,132 +25,187 @@ type Options struct {
 	Log            func(string) // nil: nobody
 	// Alive ends, with a cause, when the job goes on without this worker; nil: never.
 	Alive context.Context
+	// Elastic has the run go on when workers come and go; nil: it ends with the first.
+	Elastic *Elastic
 }
 
 // Member is a process that trains as one worker of a job.
 type Member struct {
 	scheme  Scheme
-	view    distrib.View
 	options Options
 	meter   *wrap.Meter
-	desk    *Desk
-	mux     *collective.Mux
-	group   *collective.Group
-	fenced  func() bool // stops to look whether the job goes on without this worker
+	graph   *graph.Graph // that it trains; nil before Parallel
+	fenced  func() bool  // stops to look whether the job goes on without this worker
+	views   *views       // of a job whose workers come and go; nil otherwise
+	bases   int64        // bytes of what variables were
+	bound   int64        // bytes that exchanging may take; 0: not known yet
+
+	part atomic.Pointer[part]
+}
+
+// part is what a member has for one view.
+type part struct {
+	view  distrib.View
+	desk  *Desk
+	mux   *collective.Mux
+	group *collective.Group
 
 	exchanger *collective.Exchanger // of a scheme that exchanges within steps
 	engine    *distrib.Engine       // of one with a plan
-	bases     int64                 // bytes of what variables were
-	bound     int64                 // bytes that exchanging may take; 0: not known yet
 }
+
+// at is the member's part in the present view.
+func (m *Member) at() *part { return m.part.Load() }
 
 // Join makes a member of a view, over a transport, which is the member's from here on.
 func Join(v distrib.View, t distrib.Transport, s Scheme, o Options) (*Member, error) {
 	o.Timeout = cmp.Or(o.Timeout, 10*time.Minute)
-	m := &Member{scheme: s, view: v, options: o, meter: &wrap.Meter{}}
-	var ids []distrib.NodeID
-	for _, n := range v.Nodes {
-		ids = append(ids, n.ID)
-	}
-	var err error
-	m.desk, err = NewDesk(m.meter.Wrap(t), ids, DeskOptions{Stall: o.Stall, Log: o.Log})
-	if err != nil {
-		return nil, errors.Join(err, t.Close())
+	m := &Member{scheme: s, options: o, meter: &wrap.Meter{}}
+	if err := m.enter(v, t); err != nil {
+		return nil, err
 	}
 	if o.Alive != nil {
-		m.fenced = context.AfterFunc(o.Alive, func() { m.desk.fail(context.Cause(o.Alive)) })
+		m.fenced = context.AfterFunc(o.Alive, func() { m.at().desk.fail(context.Cause(o.Alive)) })
 	}
-	m.mux, err = collective.NewMux(m.desk.Transport(), collective.Options{Epoch: v.Epoch,
-		Stall: o.Stall, Timeout: o.Timeout, Log: o.Log})
-	if err != nil {
-		return nil, errors.Join(err, t.Close())
-	}
-	if m.group, err = m.mux.Group(ids...); err != nil {
-		return nil, errors.Join(err, m.mux.Close())
-	}
-	if s.Plan != nil {
-		return m, nil
-	}
-	m.exchanger, err = collective.NewExchanger(m.group, collective.ExchangerOptions{})
-	if err != nil {
-		return nil, errors.Join(err, m.mux.Close())
+	if o.Elastic != nil {
+		m.views = m.watch()
 	}
 	return m, nil
 }
 
+// enter takes part in a view.
+func (m *Member) enter(v distrib.View, t distrib.Transport) error {
+	p := &part{view: v}
+	var ids []distrib.NodeID
+	for _, n := range v.Nodes {
+		ids = append(ids, n.ID)
+	}
+	o := m.options
+	var err error
+	p.desk, err = NewDesk(m.meter.Wrap(t), ids, DeskOptions{Stall: o.Stall, Timeout: m.patience(),
+		Log: o.Log})
+	if err != nil {
+		return errors.Join(err, t.Close())
+	}
+	p.mux, err = collective.NewMux(p.desk.Transport(), collective.Options{Epoch: v.Epoch,
+		Stall: o.Stall, Timeout: o.Timeout, Log: o.Log})
+	if err != nil {
+		return errors.Join(err, t.Close())
+	}
+	if p.group, err = p.mux.Group(ids...); err != nil {
+		return errors.Join(err, p.mux.Close())
+	}
+	if m.scheme.Plan == nil {
+		p.exchanger, err = collective.NewExchanger(p.group, collective.ExchangerOptions{})
+		if err != nil {
+			return errors.Join(err, p.mux.Close())
+		}
+	}
+	m.part.Store(p)
+	return nil
+}
+
+// patience is how long a desk waits for workers that are connected: for ever, unless they
+// come and go, where one that hangs may not keep the others.
+func (m *Member) patience() time.Duration {
+	if m.options.Elastic == nil {
+		return 0
+	}
+	return m.options.Timeout
+}
+
 // start makes an engine for variables.
-func (m *Member) start(vars []graph.Value, t distrib.Transport) (err error) {
+func (m *Member) start(p *part, vars []graph.Value, t distrib.Transport) (err error) {
 	var outbox int64 // the engine's own choice, but for workers that push into it for long
 	if m.scheme.alone() {
 		for _, v := range vars {
 			outbox += int64(m.scheme.lag()+1) * v.Type().Bytes()
 		}
 	}
-	m.engine, err = distrib.New(distrib.Config{View: m.view, Transport: t,
-		Plan: *m.scheme.Plan, Workers: 1, Group: m.group, Audited: true, Outbox: outbox,
+	p.engine, err = distrib.New(distrib.Config{View: p.view, Transport: t,
+		Plan: *m.scheme.Plan, Workers: 1, Group: p.group, Audited: true, Outbox: outbox,
 		Log: m.options.Log, Stall: m.options.Stall, Timeout: m.options.Timeout})
 	return err
 }
 
 // Rank is this worker's number, and Size how many there are.
-func (m *Member) Rank() int { return m.desk.Rank() }
+func (m *Member) Rank() int { return m.at().desk.Rank() }
 
 // Size is how many workers there are.
-func (m *Member) Size() int { return len(m.view.Nodes) }
+func (m *Member) Size() int { return len(m.at().view.Nodes) }
 
 // About says in words how the workers keep in step.
 func (m *Member) About() string { return m.scheme.about }
 
 // Network carries the exchanges of steps; nil if the scheme has none.
 func (m *Member) Network() gomem.Network {
-	if m.exchanger == nil {
+	switch {
+	case m.at().exchanger == nil:
 		return nil
+	case m.options.Elastic != nil:
+		return &gathering{network{m, m.scheme.Via}}
 	}
-	return &network{m.desk, m.exchanger, m.scheme.Via}
+	return &network{m, m.scheme.Via}
 }
 
 // Parallel is a run's part in the workers', for a model's graph.
 func (m *Member) Parallel(g *graph.Graph) (*train.Parallel, error) {
-	p := &train.Parallel{Rank: m.Rank(), Workers: m.Size(), Peers: m.desk,
-		Exchanged: m.Exchanged}
+	m.graph = g
 	var err error
-	if m.bound, err = m.Bytes(g); err != nil || m.scheme.Plan == nil {
-		return p, err
+	if m.bound, err = m.Bytes(g); err != nil {
+		return nil, err
 	}
-	vars, err := Shared(g, train.Learnt(g))
+	return m.parallel()
+}
+
+// parallel is a run's part in the present view.
+func (m *Member) parallel() (*train.Parallel, error) {
+	at := m.at()
+	p := &train.Parallel{Rank: m.Rank(), Workers: m.Size(), Peers: at.desk,
+		Exchanged: m.Exchanged}
+	if m.options.Elastic != nil {
+		p.Elastic = m
+	}
+	if m.scheme.Plan == nil {
+		return p, nil
+	}
+	vars, err := Shared(m.graph, train.Learnt(m.graph))
+	m.bases = 0
 	for _, v := range vars {
 		m.bases += v.Type().Bytes()
 	}
 	if err == nil {
-		err = m.start(vars, m.mux.Transport())
+		err = m.start(at, vars, at.mux.Transport())
 	}
 	if err != nil {
 		return nil, err
 	}
-	p.Between = &between{member: m, sync: m.engine.Worker(0), vars: vars,
-		share: m.scheme.share(m.Size()), lag: m.scheme.lag(), alone: m.scheme.alone()}
+	p.Between = &between{part: at, elastic: m.options.Elastic != nil, sync: at.engine.Worker(0),
+		vars: vars, share: m.scheme.share(m.Size()), lag: m.scheme.lag(), alone: m.scheme.alone()}
 	return p, nil
 }
 
 // Synchronizer is that of a scheme with a plan, for tasks that bring parameters of their
 // own.
 func (m *Member) Synchronizer() (distrib.Synchronizer, error) {
-	if err := m.start(nil, m.mux.Transport()); err != nil {
+	at := m.at()
+	if err := m.start(at, nil, at.mux.Transport()); err != nil {
 		return nil, err
 	}
-	return m.engine.Worker(0), nil
+	return at.engine.Worker(0), nil
 }
 
 // Finish ends the synchronizer's part once all workers have done theirs, of which err came.
 func (m *Member) Finish(ctx context.Context, err error) error {
-	b := &between{member: m, sync: m.engine.Worker(0)}
+	at := m.at()
+	b := &between{part: at, sync: at.engine.Worker(0)}
 	if err != nil {
 		return b.why(err)
 	}
-	if err := m.desk.Tell(ctx, nil); err != nil {
+	if err := at.desk.Tell(ctx, nil); err != nil {
 		return err
 	}
-	if _, err := m.desk.Hear(ctx); err != nil {
+	if _, err := at.desk.Hear(ctx); err != nil {
 		return err
 	}
 	return b.End(ctx)
@@ -158,17 +214,17 @@ func (m *Member) Finish(ctx context.Context, err error) error {
 // Exchanged is what this worker has exchanged so far. Slowest and Fastest are relative to
 // this one's steps.
 func (m *Member) Exchanged() train.Exchanged {
-	x := train.Exchanged{Bound: m.bound}
-	if m.engine != nil {
-		x.Slowest, x.Fastest = m.desk.Apart()
-		x.Staleness = m.desk.Stalest()
-		a := m.engine.Audit()
+	x, at := train.Exchanged{Bound: m.bound}, m.at()
+	if at.engine != nil {
+		x.Slowest, x.Fastest = at.desk.Apart()
+		x.Staleness = at.desk.Stalest()
+		a := at.engine.Audit()
 		x.Saved, x.Full = a.Kept, a.Blocked
-		_, peak := m.engine.Memory()
+		_, peak := at.engine.Memory()
 		x.Memory = m.bases + peak.Total()
 	}
-	if m.exchanger != nil {
-		s := m.exchanger.Stats()
+	if at.exchanger != nil {
+		s := at.exchanger.Stats()
 		x.Memory = s.Scratch + s.PeakHeld
 	}
 	for c := range distrib.Classes {
@@ -184,17 +240,25 @@ func (m *Member) Close(err error) error {
 	if m.fenced != nil {
 		m.fenced()
 	}
-	m.desk.Leave(err)
-	var closing error
-	switch {
-	case m.exchanger != nil:
-		closing = m.exchanger.Close()
-	case m.engine != nil:
-		closing = m.engine.Close()
+	if m.views != nil {
+		m.views.end()
 	}
-	closing = errors.Join(closing, m.group.Close(), m.mux.Close())
+	closing := m.at().close(err)
 	if closing != nil {
 		closing = fmt.Errorf("the connection to other workers: %w", closing)
 	}
 	return cmp.Or(err, closing)
+}
+
+// close ends a part, and tells the others why.
+func (p *part) close(why error) error {
+	p.desk.Leave(why)
+	var closing error
+	switch {
+	case p.exchanger != nil:
+		closing = p.exchanger.Close()
+	case p.engine != nil:
+		closing = p.engine.Close()
+	}
+	return errors.Join(closing, p.group.Close(), p.mux.Close())
 }

@@ -11,9 +11,8 @@ import (
 
 // network carries the exchanges of a session's steps: a [gomem.Network].
 type network struct {
-	desk      *Desk
-	exchanger *collective.Exchanger
-	via       collective.Via // of exchanges that name none
+	member *Member
+	via    collective.Via // of exchanges that name none
 }
 
 // Send hands over an exchange.
@@ -42,7 +41,7 @@ func (n *network) Send(ctx context.Context, x gomem.Exchange) error {
 			return fmt.Errorf("exchange %s: %w", x.Name, err)
 		}
 	}
-	if err := n.exchanger.Send(y); err != nil {
+	if err := n.member.at().exchanger.Send(y); err != nil {
 		return n.why(err)
 	}
 	return ctx.Err()
@@ -62,9 +61,9 @@ func (n *network) place(x gomem.Exchange) error {
 
 // Await waits for what an exchange has made.
 func (n *network) Await(ctx context.Context, name string) error {
-	ctx, release := n.desk.Within(ctx)
+	ctx, release := n.member.at().desk.Within(ctx)
 	defer release()
-	return n.why(n.exchanger.Await(ctx, name))
+	return n.why(n.member.at().exchanger.Await(ctx, name))
 }
 
 // why is the reason of a worker that has left, if there is one, for what came of it.
@@ -72,11 +71,23 @@ func (n *network) why(err error) error {
 	if err == nil {
 		return nil
 	}
-	if left := n.desk.Blame(); left != nil {
+	if left := n.member.at().desk.Blame(); left != nil {
 		return left
 	}
-	return err
+	return asBroken(err, n.member.options.Elastic != nil)
 }
 
 // Abandon gives up what was sent and not awaited.
-func (n *network) Abandon() { n.exchanger.Abandon() }
+func (n *network) Abandon() { n.member.at().exchanger.Abandon() }
+
+// gathering is the network of a job that goes on without a worker that is lost in a step: a
+// [gomem.Gatherer].
+type gathering struct{ network }
+
+// Gather waits for what all that was sent has made.
+func (n *gathering) Gather(ctx context.Context) error {
+	at := n.member.at()
+	ctx, release := at.desk.Within(ctx)
+	defer release()
+	return n.why(at.exchanger.Gather(ctx))
+}

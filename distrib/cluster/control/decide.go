@@ -21,18 +21,21 @@ const (
 //   - Somebody is gone or leaving: at once, with those that have come meanwhile; also
 //     when fewer than min are left, since they must learn of it. A process that has taken
 //     a lost one's rank is in the view after, or nobody would learn that it knows nothing.
+//   - Somebody asks for a view after this one: at once, of whom it would have anyway.
 //   - Somebody has come: settled or max.
 //
 // More than max nodes are spare: who is in the view stays, then who came first.
 func decide(s *state, min, max int, settled bool) (verdict, []nodeRecord) {
 	next := candidates(s, max)
 	var kept, leaving int
+	again := false
 	for _, n := range s.here {
 		if s.cur.has(n.ID, n.Lease) {
 			if n.Leaving {
 				leaving++
 			} else {
 				kept++
+				again = again || n.Again == s.cur.Epoch
 			}
 		}
 	}
@@ -48,6 +51,8 @@ func decide(s *state, min, max int, settled bool) (verdict, []nodeRecord) {
 		return nothing, nil
 	case kept < len(s.cur.Nodes):
 		return publish, s.others(next)
+	case again:
+		return publish, next
 	case len(next) == kept:
 		return nothing, nil
 	case full:

@@ -23,6 +23,9 @@ func world(t *rapid.T) *state {
 		if is {
 			n := nodeRecord{ID: id, Lease: 100 + int64(id), Since: int64(id),
 				Leaving: rapid.IntRange(0, 4).Draw(t, "leaving") == 0}
+			if was && rapid.IntRange(0, 4).Draw(t, "wants a view after") == 0 {
+				n.Again = 1
+			}
 			if again {
 				n.Lease += 100
 			}
@@ -43,8 +46,10 @@ func TestDecide(t *testing.T) {
 		settled := rapid.Bool().Draw(t, "settled")
 		what, next := decide(s, least, most, settled)
 		var kept, leaving, able int
+		again := false
 		for _, n := range s.here {
 			in := s.cur.has(n.ID, n.Lease)
+			again = again || in && !n.Leaving && n.Again == s.cur.Epoch
 			switch {
 			case in && n.Leaving:
 				leaving++
@@ -63,7 +68,9 @@ func TestDecide(t *testing.T) {
 			t.Fatalf("waits for nobody")
 		case what == publish && kept == 0 && len(next) < least && leaving == 0:
 			t.Fatalf("starts with %d of %d", len(next), least)
-		case what == publish && kept > 0 && !gone && len(next) == kept:
+		case kept > 0 && again && what != publish:
+			t.Fatalf("%v: a view was asked for", what)
+		case what == publish && kept > 0 && !gone && !again && len(next) == kept:
 			t.Fatalf("the same view again")
 		case what == nothing && kept == 0 && able >= least:
 			t.Fatalf("does not start with %d of %d", able, least)

@@ -255,7 +255,25 @@ func (m *member) announce(ctx context.Context) error {
 	m.mu.Unlock()
 	rec := m.rec
 	rec.Leaving = true
-	val, err := json.Marshal(&rec)
+	return m.say(ctx, &rec)
+}
+
+// Renew asks for a view after the present one, also of the same nodes: where a connection
+// between two of them broke, only another epoch has a new one.
+func (c *Control) Renew(ctx context.Context) error {
+	m, err := c.joined()
+	if err != nil {
+		return err
+	}
+	v, _ := m.now()
+	rec := m.rec
+	rec.Again = v.Epoch
+	return m.guard(ctx, "another view", m.say(ctx, &rec))
+}
+
+// say changes what the others read of this node.
+func (m *member) say(ctx context.Context, rec *nodeRecord) error {
+	val, err := json.Marshal(rec)
 	if err != nil {
 		return err
 	}

@@ -122,6 +122,25 @@ func TestJoin(t *testing.T) {
 	}
 }
 
+// TestRenew: who asks for a view after the present one gets it, of the same nodes, once.
+func TestRenew(t *testing.T) {
+	t.Parallel()
+	all := job(t, quick(one(t)), 3, 2, 4)
+	if err := all[1].Renew(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for i, c := range all {
+		want(t, next(t, c), 2, distrib.NodeID(i), 0, 1, 2)
+	}
+	if err := all[2].Leave(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	want(t, next(t, all[0]), 3, 0, 0, 1)
+	if err := all[2].Renew(t.Context()); !errors.Is(err, ErrLeft) {
+		t.Errorf("who has left asks for a view: %v", err)
+	}
+}
+
 // TestLeaveAll: the node with the server leaves last, whoever asks first.
 func TestLeaveAll(t *testing.T) {
 	t.Parallel()

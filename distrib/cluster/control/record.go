@@ -23,6 +23,7 @@ type nodeRecord struct {
 	Max     int            `json:"max"`
 	Server  bool           `json:"server,omitempty"`  // etcd is embedded in it
 	Leaving bool           `json:"leaving,omitempty"` // wants to be in the next view no more
+	Again   int64          `json:"again,omitempty"`   // the epoch that it wants a view after
 
 	Lease int64 `json:"-"` // of the key
 	Since int64 `json:"-"` // the revision that made it

@@ -1,0 +1,273 @@
+package workers
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/gomem/gomem/distrib"
+	"github.com/gomem/gomem/train"
+)
+
+// Elastic is how a job's workers come and go.
+type Elastic struct {
+	Least, Most int // workers that go on, and that there may be
+	// Views are those after the one that was joined, in order, as of [distrib.Coordinator].
+	Views <-chan distrib.View
+	// Open begins a view; the transport of the one before has been closed.
+	Open func(v distrib.View) (distrib.Transport, error)
+	// Renew asks for a view after the present one, also of the same nodes.
+	Renew func(ctx context.Context) error
+	// Wait is how long fewer than Least wait for others to come; 0: not at all.
+	Wait time.Duration
+	// Quiet is how long a view may take to come after a worker was lost, before one is asked
+	// for, and three times that the longest that is waited; 0: 8 s, since who is in etcd's view
+	// stays there for five.
+	Quiet time.Duration
+}
+
+// brokenError is what went wrong between workers, and is no worker's own fault as far as is
+// known here.
+type brokenError struct{ error }
+
+// Unwrap is what went wrong.
+func (e *brokenError) Unwrap() error { return e.error }
+
+// asBroken marks what goes wrong between workers that come and go. A wait that was given
+// up is no reason to begin another one.
+func asBroken(err error, elastic bool) error {
+	if _, stalled := errors.AsType[*distrib.StallError](err); err == nil || stalled || !elastic {
+		return err
+	}
+	return &brokenError{err}
+}
+
+// errMoved is why a group is given up that is being formed.
+var errMoved = errors.New("there are other workers already")
+
+// views are the views of a job as they come.
+type views struct {
+	stop  chan struct{}
+	ended chan struct{}
+
+	mu     sync.Mutex
+	last   distrib.View  // the newest
+	formed int64         // the epoch whose group has begun to train
+	change chan struct{} // closed when there is another
+}
+
+// watch follows the views of the job.
+func (m *Member) watch() *views {
+	w := &views{stop: make(chan struct{}), ended: make(chan struct{}), last: m.at().view,
+		change: make(chan struct{})}
+	go func() {
+		defer close(w.ended)
+		for {
+			select {
+			case v, ok := <-m.options.Elastic.Views:
+				if !ok {
+					return
+				}
+				w.take(v)
+				m.compare(w)
+			case <-w.stop:
+				return
+			}
+		}
+	}()
+	return w
+}
+
+// end stops to follow.
+func (w *views) end() {
+	close(w.stop)
+	<-w.ended
+}
+
+// take notes a view that this node is in.
+func (w *views) take(v distrib.View) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if v.Self < 0 || v.Epoch <= w.last.Epoch {
+		return // who is out is told by Alive
+	}
+	w.last = v
+	close(w.change)
+	w.change = make(chan struct{})
+}
+
+// now is the newest view, the epoch that trains, and what is closed when there is another.
+func (w *views) now() (v distrib.View, formed int64, change <-chan struct{}) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.last, w.formed, w.change
+}
+
+// farewell is how long the word of a worker that leaves may be behind the view without it.
+const farewell = time.Second
+
+// without ends what waits for workers that a view does not have.
+func (p *part) without(v distrib.View) {
+	for _, n := range p.view.Nodes {
+		if !slices.ContainsFunc(v.Nodes, func(o distrib.Node) bool { return o.ID == n.ID }) {
+			p.desk.Down(n.ID, errors.New("the others go on without it"))
+		}
+	}
+}
+
+// compare ends the present group if somebody of it is in no view any more, whom its
+// connections may show to be there still; and one that has not begun to train if any view
+// has come after it.
+func (m *Member) compare(w *views) {
+	at := m.at()
+	v, formed, _ := w.now()
+	if v.Epoch <= at.view.Epoch {
+		return
+	}
+	time.AfterFunc(farewell, func() {
+		if m.at() == at {
+			at.without(v)
+		}
+	})
+	if formed < at.view.Epoch {
+		at.desk.fail(&brokenError{errMoved})
+	}
+}
+
+var _ train.Elastic = (*Member)(nil)
+
+// Least is how few workers go on.
+func (m *Member) Least() int { return m.options.Elastic.Least }
+
+// Numbers are those that the workers were started with, by rank.
+func (m *Member) Numbers() []int {
+	var out []int
+	for _, n := range m.at().view.Nodes {
+		out = append(out, int(n.ID))
+	}
+	return out
+}
+
+// Formed says that the group trains: from here on, who comes waits for the end of a step.
+func (m *Member) Formed() {
+	m.views.mu.Lock()
+	m.views.formed = m.at().view.Epoch
+	m.views.mu.Unlock()
+	m.compare(m.views)
+}
+
+// Changed reports whether there are other workers than in the present group.
+func (m *Member) Changed() bool {
+	v, _, _ := m.views.now()
+	return v.Epoch > m.at().view.Epoch
+}
+
+// Regroup ends the present group and takes part in the next. why is what broke it, nil if
+// all its workers have agreed to; if that is this worker's own failure, it is returned, and
+// nothing has changed.
+func (m *Member) Regroup(ctx context.Context, why error) (*train.Parallel, error) {
+	if !m.survives(why) {
+		return nil, why
+	}
+	at := m.at()
+	_ = at.close(why) // the connections may be what broke
+	v, err := m.next(ctx, at.view.Epoch, why)
+	if err != nil {
+		return nil, err
+	}
+	t, err := m.options.Elastic.Open(v)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.enter(v, t); err != nil {
+		return nil, err
+	}
+	m.compare(m.views) // what has come meanwhile had no part to be compared with
+	return m.parallel()
+}
+
+// survives reports whether an error leaves this worker able to go on with others.
+func (m *Member) survives(why error) bool {
+	if m.options.Alive != nil && m.options.Alive.Err() != nil {
+		return false
+	}
+	_, left := errors.AsType[*LeftError](why)
+	_, broken := errors.AsType[*brokenError](why)
+	return why == nil || left || broken
+}
+
+// next waits for a view after an epoch. Who is lost is in the present one until its lease
+// ends; if it is still there then, or if all are there and a connection broke, a view is
+// asked for.
+func (m *Member) next(ctx context.Context, epoch int64, why error) (distrib.View, error) {
+	e := m.options.Elastic
+	quiet := cmp.Or(e.Quiet, 8*time.Second)
+	ask := time.NewTimer(quiet)
+	defer ask.Stop()
+	end := time.NewTimer(3 * quiet)
+	defer end.Stop()
+	alive := m.options.Alive
+	if alive == nil {
+		alive = context.Background()
+	}
+	for {
+		v, _, change := m.views.now()
+		if v.Epoch > epoch {
+			return v, nil
+		}
+		select {
+		case <-change:
+		case <-alive.Done():
+			return v, because(why, context.Cause(alive))
+		case <-ask.C:
+			if err := e.Renew(ctx); err != nil {
+				return v, because(why, err)
+			}
+		case <-end.C:
+			return v, because(why, fmt.Errorf("no view came after that of epoch %d for %v", epoch,
+				3*quiet))
+		}
+	}
+}
+
+// because is an error with what came of it.
+func because(why, then error) error {
+	if why == nil {
+		return then
+	}
+	return fmt.Errorf("%w; and then: %w", why, then)
+}
+
+// More waits until there are enough workers again, or other ones at least.
+func (m *Member) More(ctx context.Context) error {
+	at, e := m.at(), m.options.Elastic
+	lacking := fmt.Errorf("%d workers are left, --min is %d", len(at.view.Nodes), e.Least)
+	if len(at.view.Nodes) == 1 {
+		lacking = fmt.Errorf("1 worker is left, --min is %d", e.Least)
+	}
+	if e.Wait == 0 {
+		return lacking
+	}
+	m.options.Log(fmt.Sprintf("%v: waiting for others to come, for %v at most", lacking, e.Wait))
+	end := time.NewTimer(e.Wait)
+	defer end.Stop()
+	for {
+		v, _, change := m.views.now()
+		if v.Epoch > at.view.Epoch {
+			return nil
+		}
+		select {
+		case <-change:
+		case <-at.desk.ctx.Done():
+			return at.desk.failed()
+		case <-ctx.Done():
+			return because(lacking, context.Cause(ctx))
+		case <-end.C:
+			return fmt.Errorf("%w: nobody has come for %v", lacking, e.Wait)
+		}
+	}
+}

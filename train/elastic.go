@@ -1,0 +1,376 @@
+package train
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/gomem/gomem"
+	"github.com/gomem/gomem/internal/tensor"
+)
+
+// Elastic is how the workers of a run come and go. The run goes on in the same processes:
+// after every change its workers have one state, that of one of them at the end of a step,
+// and go on as those would who resume a checkpoint of that step.
+type Elastic interface {
+	// Least is how few workers go on.
+	Least() int
+	// Numbers are what the present workers are called, by rank.
+	Numbers() []int
+	// Changed reports whether others are there than the present workers.
+	Changed() bool
+	// Regroup ends the present group and waits for the next one. why is what broke it, or nil
+	// if its workers have agreed to that. A failure that is this worker's own is returned.
+	Regroup(ctx context.Context, why error) (*Parallel, error)
+	// Formed is called when all of a group have one state.
+	Formed()
+	// More waits, while fewer than Least are there, until others have come. The error says for
+	// whom it has waited.
+	More(ctx context.Context) error
+}
+
+// elastic is how workers come and go; nil where the run ends with the first of them.
+func (o Options) elastic() Elastic {
+	if o.Parallel == nil {
+		return nil
+	}
+	return o.Parallel.Elastic
+}
+
+// mostBroken is how often a group may break before it has trained a step, so that what
+// breaks each of them ends the run.
+const mostBroken = 5
+
+// complete does all steps and what comes after them. A run whose workers may come and go
+// survives that.
+func (r *run) complete(ctx context.Context) error {
+	for {
+		err := r.loop(ctx)
+		if err == nil && !r.team.leaving {
+			err = r.finish(ctx)
+		}
+		if r.team.leaving {
+			r.summary.Interrupted = true
+			return nil
+		}
+		if err == nil || r.elastic() == nil {
+			return err
+		}
+		if err := r.regroup(ctx, err); err != nil {
+			return err
+		}
+	}
+}
+
+// resolve decides what comes of a step after which some are to stop, or others have come.
+// All workers decide the same, since they have heard the same.
+func (r *run) resolve(all []note) {
+	var stops int
+	changed := false
+	for _, n := range all {
+		stops += int(flag(n.stop))
+		changed = changed || n.changed
+	}
+	el := r.elastic()
+	switch {
+	case stops > 0 && (el == nil || all[0].stop || len(all)-stops < el.Least()):
+		r.team.stop = true
+	case r.done >= r.total:
+	case stops > 0:
+		r.team.change, r.team.leaving = true, all[r.Parallel.Rank].stop
+	case changed:
+		r.team.change = true
+	}
+}
+
+// change has the workers go on as others, after a step at whose end all have agreed to. It
+// reports whether this one goes.
+func (r *run) change(ctx context.Context) (leaves bool, err error) {
+	if !r.team.change || r.team.stop || r.done >= r.total {
+		r.team.leaving = false
+		return false, nil
+	}
+	if err := r.settle(ctx); err != nil || r.team.leaving {
+		return r.team.leaving, err
+	}
+	return false, r.regroup(ctx, nil)
+}
+
+// regroup has this worker go on in the next group, and in the ones after that if it breaks
+// while it is formed. why is what broke the present one, nil if that was agreed on.
+func (r *run) regroup(ctx context.Context, why error) error {
+	before, lost := r.elastic().Numbers(), r.done
+	for {
+		if why != nil {
+			r.broken++
+		}
+		if r.broken > mostBroken {
+			return fmt.Errorf("%d groups of workers broke one after the other: %w", r.broken, why)
+		}
+		r.from = origin{r.done, r.executions()}
+		if b := r.Parallel.Between; b != nil && r.torn {
+			if err := b.Back(r.session); err != nil {
+				return err
+			}
+			r.torn = false
+		}
+		next, err := r.elastic().Regroup(context.WithoutCancel(ctx), why)
+		if err != nil {
+			return err
+		}
+		r.Parallel, r.team = next, team{}
+		if why = r.rally(context.WithoutCancel(ctx)); why == nil {
+			break
+		}
+	}
+	r.changed(before, lost)
+	if r.workers() < r.elastic().Least() && r.done < r.total {
+		if err := r.elastic().More(ctx); err != nil {
+			return err
+		}
+		return r.regroup(ctx, nil)
+	}
+	return nil
+}
+
+// changed shows who goes on.
+func (r *run) changed(before []int, done int) {
+	r.summary.Workers = r.workers()
+	now := r.elastic().Numbers()
+	without := func(a, b []int) []int {
+		return slices.DeleteFunc(slices.Clone(a), func(n int) bool { return slices.Contains(b, n) })
+	}
+	var parts []string
+	if gone := without(before, now); len(gone) > 0 {
+		parts = append(parts, named(gone)+" gone")
+	}
+	if come := without(now, before); len(come) > 0 {
+		parts = append(parts, named(come)+" here")
+	}
+	if len(parts) == 0 {
+		parts = append(parts, "a connection broke")
+	}
+	text := strings.Join(parts, ", ") + fmt.Sprintf("; %d go on", len(now))
+	if len(now) == 1 {
+		text = strings.Join(parts, ", ") + "; 1 goes on"
+	}
+	if r.done < done {
+		text += fmt.Sprintf(" from step %d, since nobody has a later one whole: %d to be done again",
+			r.done, done-r.done)
+	}
+	r.emit(Event{Kind: View, Text: text, Workers: len(now)})
+}
+
+// named is "worker 1 is" or "workers 1 and 2 are".
+func named(numbers []int) string {
+	var words []string
+	for _, n := range numbers {
+		words = append(words, fmt.Sprint(n))
+	}
+	last := len(words) - 1
+	if last == 0 {
+		return "worker " + words[0] + " is"
+	}
+	return "workers " + strings.Join(words[:last], ", ") + " and " + words[last] + " are"
+}
+
+// standing is what a worker says of itself when a group is formed.
+type standing struct {
+	Settings   []byte `json:"settings"`
+	Ran        bool   `json:"ran"`   // it has been in a group before
+	Whole      bool   `json:"whole"` // its variables are those of the end of a step
+	Step       int    `json:"step"`  // that one
+	Executions int    `json:"executions"`
+	Best       *Best  `json:"best"` // what it knows of evaluations; nil without patience
+}
+
+// better reports whether a run goes on from a rather than from b.
+func (a standing) better(b standing) bool {
+	if a.Ran != b.Ran {
+		return a.Ran
+	}
+	return a.Step > b.Step
+}
+
+// rally has all workers of a new group begin with one state: the latest that one of them
+// has whole; if nobody has any, that of the last checkpoint, or of the start.
+func (r *run) rally(ctx context.Context) error {
+	all, err := r.stand(ctx)
+	if err != nil {
+		return err
+	}
+	source := foremost(all)
+	if source < 0 {
+		if r.leads() {
+			if err := r.back(); err != nil {
+				return err
+			}
+		}
+		if all, err = r.stand(ctx); err != nil {
+			return err
+		}
+		source = 0
+	}
+	at := all[source]
+	others := slices.ContainsFunc(all, func(s standing) bool {
+		return !s.Whole || s.Step != at.Step || s.Ran != at.Ran
+	})
+	if others || r.Parallel.Between != nil {
+		if err := r.share(ctx, source); err != nil {
+			return err
+		}
+	}
+	r.adopt(at, all)
+	if err := r.equal(ctx); err != nil {
+		return err
+	}
+	if b := r.Parallel.Between; b != nil {
+		if err := b.Begin(ctx, r.session); err != nil {
+			return err
+		}
+	}
+	r.ran = true
+	r.Parallel.Elastic.Formed()
+	return nil
+}
+
+// stand has all say what they have. They must have been started alike.
+func (r *run) stand(ctx context.Context) ([]standing, error) {
+	mine := standing{Settings: fingerprint(r.settings()), Ran: r.ran, Whole: r.sound(),
+		Step: r.done, Executions: r.executions(), Best: r.watch.state()}
+	says, err := json.Marshal(mine)
+	if err != nil {
+		return nil, err
+	}
+	told, err := r.agree(ctx, says)
+	if err != nil {
+		return nil, err
+	}
+	all, settings := make([]standing, len(told)), make([][]byte, len(told))
+	for rank, said := range told {
+		if err := json.Unmarshal(said, &all[rank]); err != nil {
+			return nil, fmt.Errorf("worker %d is another version: %w",
+				r.elastic().Numbers()[rank], err)
+		}
+		settings[rank] = all[rank].Settings
+	}
+	return all, r.alike("settings", settings)
+}
+
+// foremost is the rank that a run goes on from, -1 if nobody can be.
+func foremost(all []standing) int {
+	best := -1
+	for rank, s := range all {
+		if s.Whole && (best < 0 || s.better(all[best])) {
+			best = rank
+		}
+	}
+	for _, s := range all {
+		if best >= 0 && s.Ran && !all[best].Ran {
+			return -1 // who has just come knows nothing of what those have learnt
+		}
+	}
+	return best
+}
+
+// sound reports whether the variables are those of the end of a step.
+func (r *run) sound() bool {
+	if r.torn {
+		return false
+	}
+	if !gomem.Computes(r.Session.Device) {
+		return true
+	}
+	for _, v := range r.session.Variables() {
+		if _, err := r.session.Get(v); err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// adopt makes the source's place in the run this worker's.
+func (r *run) adopt(at standing, all []standing) {
+	r.done, r.torn = at.Step, false
+	r.from = origin{at.Step, at.Executions}
+	for _, s := range all {
+		if s.Best != nil && s.Best.Last > r.watch.best.Last && s.Best.Last <= at.Step {
+			r.watch.best, r.watch.step = *s.Best, s.Best.Step
+		}
+	}
+	if r.saved > r.done {
+		r.saved = 0
+	}
+}
+
+// portion is the most bytes of a variable that are shared at once.
+const portion = 4 << 20
+
+// share gives all the variables of one.
+func (r *run) share(ctx context.Context, source int) error {
+	if !gomem.Computes(r.Session.Device) {
+		return nil
+	}
+	for _, v := range r.session.Variables() {
+		x := tensor.New(v.Type())
+		if r.Parallel.Rank == source {
+			var err error
+			if x, err = r.session.Get(v); err != nil {
+				return err
+			}
+		}
+		for part := range slices.Chunk(x.Data, portion) {
+			var says []byte
+			if r.Parallel.Rank == source {
+				says = part
+			}
+			told, err := r.agree(ctx, says)
+			if err != nil {
+				return err
+			}
+			if len(told[source]) != len(part) {
+				return fmt.Errorf("worker %d gives %d bytes of variable %s, %d are expected",
+					r.elastic().Numbers()[source], len(told[source]), v.Node.Name, len(part))
+			}
+			copy(part, told[source])
+		}
+		if err := r.session.Set(v, x); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// back takes the variables of the last checkpoint, or those that the run began with.
+func (r *run) back() error {
+	path := r.good
+	if path == "" && r.Save != "" {
+		path, _ = find(r.Save) // another worker's, who saved before this one
+	}
+	if path == "" {
+		if err := r.session.Initialize(r.Seed); err != nil {
+			return err
+		}
+		r.done, r.from, r.torn = 0, origin{}, false
+		if r.Init != "" {
+			return r.warm()
+		}
+		return nil
+	}
+	from, err := open(path)
+	if err != nil {
+		return err
+	}
+	defer from.close()
+	if err := from.matches(r.checkpoint(), r.Model.Graph); err != nil {
+		return err
+	}
+	first := r.summary.ResumedFrom
+	if err := r.restore(from); err != nil {
+		return err
+	}
+	r.summary.ResumedFrom, r.torn = first, false
+	return r.goOn(from.Checkpoint)
+}
