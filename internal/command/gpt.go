@@ -46,14 +46,20 @@ func buildGPT(f modelFlags) (*models.Model, map[string]string, error) {
 	}, err
 }
 
+// runningWords is how many sub-words a model of running text has at most.
+func runningWords(f modelFlags) (int, error) {
+	c, err := gptConfig(f)
+	return c.Vocab, err
+}
+
 // readRunning reads running text and learns the sub-words: as many of them as there are is
 // the model's vocabulary. What takes long says so.
 func readRunning(ctx context.Context, w io.Writer, c *trainCmd) error {
-	config, err := gptConfig(c.modelFlags)
+	most, err := runningWords(c.modelFlags)
 	if err != nil {
 		return err
 	}
-	most, spec := config.Vocab, c.spec("go:doc")
+	spec := c.spec("go:doc")
 	text, err := data.Options{EvalShare: float64(c.EvalShare),
 		Progress: reading(w, spec)}.OpenRunning(ctx, spec)
 	if err != nil {

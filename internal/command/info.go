@@ -28,8 +28,8 @@ type versionInfo struct {
 	Platform string `json:"platform"`
 }
 
-// Run prints the version.
-func (c *versionCmd) Run(e *env) error {
+// thisVersion is where this program comes from.
+func thisVersion() versionInfo {
 	v := versionInfo{Version: "(unknown)", Go: runtime.Version(),
 		Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	if b, ok := debug.ReadBuildInfo(); ok {
@@ -43,9 +43,11 @@ func (c *versionCmd) Run(e *env) error {
 			}
 		}
 	}
-	if c.JSON {
-		return json.NewEncoder(e.stdout).Encode(v)
-	}
+	return v
+}
+
+// String is one line.
+func (v versionInfo) String() string {
 	line := fmt.Sprintf("gomem %s %s %s", v.Version, v.Go, v.Platform)
 	if v.Commit != "" {
 		line += " commit " + v.Commit
@@ -53,6 +55,14 @@ func (c *versionCmd) Run(e *env) error {
 	if v.Modified {
 		line += " (modified)"
 	}
-	_, err := fmt.Fprintln(e.stdout, line)
+	return line
+}
+
+// Run prints the version.
+func (c *versionCmd) Run(e *env) error {
+	if c.JSON {
+		return json.NewEncoder(e.stdout).Encode(thisVersion())
+	}
+	_, err := fmt.Fprintln(e.stdout, thisVersion())
 	return err
 }

@@ -207,3 +207,10 @@ func (e *env) quiet() *env {
 	q.stdout, q.stderr = io.Discard, io.Discard
 	return &q
 }
+
+// orderly is the environment of goroutines that share its outputs.
+func (e *env) orderly() *env {
+	o := *e
+	o.stderr = &orderly{w: e.stderr}
+	return &o
+}

@@ -21,7 +21,9 @@ type kind struct {
 	build func(modelFlags) (m *models.Model, numbers map[string]string, err error)
 	// read reads data that says how large the model is, before it is built; nil: none does
 	read func(ctx context.Context, w io.Writer, c *trainCmd) error
-	load func(ctx context.Context, w io.Writer, c *trainCmd, m *models.Model) (dataset, error)
+	// words is how many sub-words are learnt of what is read, at most; nil: there are none
+	words func(modelFlags) (int, error)
+	load  func(ctx context.Context, w io.Writer, c *trainCmd, m *models.Model) (dataset, error)
 }
 
 // dataset is what a run learns from.
@@ -39,14 +41,15 @@ type dataset struct {
 var kinds = []kind{
 	{name: "moe", flags: []string{"length", "depth", "experts", "expert-hidden", "moe", "stacked",
 		"bleu", "vocabulary", "dropout",
-		"accumulate"}, data: texts, build: buildMoE, read: readTexts,
+		"accumulate"}, data: texts, build: buildMoE, read: readTexts, words: mostWords,
 		load: loadTexts},
 	{name: "transformer", flags: []string{"length", "depth", "bleu", "vocabulary", "dropout",
 		"accumulate"},
-		data: texts, build: buildTransformer, read: readTexts, load: loadTexts},
+		data: texts, build: buildTransformer, read: readTexts, words: mostWords, load: loadTexts},
 	{name: "gpt", flags: []string{"length", "depth", "blocks", "tokenizer", "vocabulary",
 		"dropout", "accumulate"}, data: running, build: buildGPT, read: readRunning,
-		load: loadRunning},
+		words: runningWords,
+		load:  loadRunning},
 	{name: "resnet", flags: []string{"depth", "blocks", "version", "pixels", "classes",
 		"accumulate"},
 		data: pictures, build: buildResNet, read: readPhotos, load: loadPhotos},

@@ -94,7 +94,7 @@ func (c *planCmd) Run(ctx context.Context, e *env) error {
 	if err != nil {
 		return err
 	}
-	if o, err = b.measured(ctx, e.stderr, o); err != nil {
+	if o, err = b.measured(ctx, e.stderr, o, func() {}); err != nil {
 		return err
 	}
 	if c.Sweep {

@@ -167,7 +167,7 @@ func planTask(ctx context.Context, e *env, t taskPlan) (p planned, session gomem
 		return p, session, err
 	}
 	session.Logger = e.log
-	if session, err = b.measured(ctx, e.stderr, session); err != nil {
+	if session, err = b.measured(ctx, e.stderr, session, func() {}); err != nil {
 		return p, session, err
 	}
 	o.Machine = session.Machine

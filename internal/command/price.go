@@ -31,9 +31,9 @@ func (b *built) priced(o gomem.Options, device string) (gomem.Options, error) {
 
 // measured is options that plan by what this machine was measured to take, if that
 // matters: for the machine at hand, and for a policy that weighs times in a budget that
-// vanilla does not fit.
-func (b *built) measured(ctx context.Context, w io.Writer, o gomem.Options) (gomem.Options,
-	error) {
+// vanilla does not fit. Before the machine is measured, calm is called.
+func (b *built) measured(ctx context.Context, w io.Writer, o gomem.Options, calm func()) (
+	gomem.Options, error) {
 	if o.Machine != nil || !o.Policy.Searches() || !gomem.Computes(o.Device) {
 		return o, nil
 	}
@@ -44,6 +44,7 @@ func (b *built) measured(ctx context.Context, w io.Writer, o gomem.Options) (gom
 	if vanilla.Peak(space.Device) <= o.DeviceBytes && vanilla.Peak(space.Host) <= o.HostBytes {
 		return o, nil
 	}
+	calm()
 	local, err := thisMachine(ctx, w, executed(vanilla), o)
 	if err == nil {
 		o.Machine = local

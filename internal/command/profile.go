@@ -68,7 +68,7 @@ func (c *profileCmd) Run(ctx context.Context, e *env) error {
 	if err := files.reachable(); err != nil {
 		return err
 	}
-	if session, err = b.measured(ctx, e.stderr, session); err != nil {
+	if session, err = b.measured(ctx, e.stderr, session, func() {}); err != nil {
 		return err
 	}
 	o.Machine = session.Machine

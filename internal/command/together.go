@@ -18,6 +18,14 @@ func (c *trainCmd) together(ctx context.Context, e *env, w World) (err error) {
 		return err
 	}
 	log := func(text string) { fmt.Fprintf(e.stderr, "gomem: %s\n", text) }
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if err := c.early(ctx, e, w); err != nil {
+		return err
+	}
+	if c.reading != nil {
+		defer func() { cancel(); <-c.reading.done }()
+	}
 	job, err := e.extras.Cluster.Join(ctx, c.flags(), w, log)
 	if err != nil {
 		return err
@@ -34,7 +42,7 @@ func (c *trainCmd) together(ctx context.Context, e *env, w World) (err error) {
 	}
 	if !c.leads() {
 		e = e.quiet()
-		c.Save, c.Samples, c.Trace, c.Profile = "", "", "", ""
+		c.heed()
 	}
 	if c.Metrics != "" && (c.leads() || !w.Launched) { // one an address
 		stop, at, err := e.extras.Cluster.Serve(c.Metrics, c.samples)
@@ -47,8 +55,32 @@ func (c *trainCmd) together(ctx context.Context, e *env, w World) (err error) {
 	return c.alone(ctx, e)
 }
 
+// early has the first worker of those that this program has started begin to read, for all,
+// while they meet.
+func (c *trainCmd) early(ctx context.Context, e *env, w World) error {
+	c.launched, c.follows = w.Launched, w.Launched && w.Rank > 0
+	k, err := kindOf(c.Model)
+	if err != nil || !c.launched || c.follows || k.words == nil {
+		return err
+	}
+	if err := c.check(); err != nil {
+		return err
+	}
+	own := *c
+	c.reading = begin(func() (*trainCmd, error) { return &own, k.read(ctx, e.stderr, &own) })
+	return nil
+}
+
+// heed makes this a worker that shows and saves nothing.
+func (c *trainCmd) heed() { c.Save, c.Samples, c.Trace, c.Profile = "", "", "", "" }
+
 // leads reports whether this process shows the run and saves it.
-func (c *trainCmd) leads() bool { return c.member == nil || c.member.Rank() == 0 }
+func (c *trainCmd) leads() bool {
+	if c.member == nil {
+		return !c.follows
+	}
+	return c.member.Rank() == 0
+}
 
 // remembering adds to the failure of a run of several workers, which may be another one's,
 // how to go on.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -180,5 +181,32 @@ func TestDoctor(t *testing.T) {
 				t.Errorf("the help of %s: %s is there: %v", program.name(), word, has)
 			}
 		}
+	}
+}
+
+// TestLocalShares: of workers that are started here the first reads for all, whatever is
+// learnt from; one that asks for other data is told so.
+func TestLocalShares(t *testing.T) {
+	inDir(t)
+	for _, model := range []string{"gpt", "transformer"} {
+		data := map[string]string{"gpt": "text:pairs.tsv", "transformer": "tsv:pairs.tsv"}[model]
+		run := []string{"train", "--model", model, "--size", "s512", "--data", data, "--steps", "1",
+			"--bleu", "0", "--local", "2", "--json"}
+		if model == "gpt" {
+			run = slices.DeleteFunc(run, func(s string) bool { return s == "--bleu" || s == "0" })
+		}
+		summaryOf(t, gather(t, inMemory{}, run...))
+		other := inMemory{args: func(rank int) []string {
+			return [][]string{nil, {"--eval-share", "0.3"}}[rank]
+		}}
+		o := gather(t, other, run...)
+		if o.status != exitFailure || strings.Count(o.stderr, "\n") != 2 ||
+			!strings.Contains(o.stderr, "start all workers with the same flags and version") {
+			t.Errorf("%s: %+v", model, o)
+		}
+	}
+	g := given{}
+	if err := g.unpack([]byte("nonsense"), "this"); err == nil || g.tokenizer != nil {
+		t.Error(err)
 	}
 }

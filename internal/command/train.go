@@ -51,6 +51,10 @@ type trainCmd struct {
 	given  given           // what was read before the model was built
 	member *workers.Member // of a job of several workers; nil: this is the only one
 
+	launched bool             // by this program, with all other workers, on this machine
+	follows  bool             // the first worker of these
+	reading  *soon[*trainCmd] // of a first worker that began to before it joined
+
 	JSON    bool     `name:"json" group:"output"`
 	Trace   location `group:"output" placeholder:"FILE"`
 	Profile location `group:"output" placeholder:"DIR"`
@@ -92,6 +96,7 @@ const tracedSteps = 3
 
 // Run trains.
 func (c *trainCmd) Run(ctx context.Context, e *env) error {
+	e = e.orderly()
 	if isShallow(c.Model) {
 		return c.learn(ctx, e)
 	}
@@ -113,35 +118,25 @@ func (c *trainCmd) Run(ctx context.Context, e *env) error {
 
 // alone trains as the only worker, or as the one that c.member is.
 func (c *trainCmd) alone(ctx context.Context, e *env) error {
-	if err := c.read(ctx, e.stderr); err != nil {
-		return err
-	}
-	b, o, err := c.begin(e.stderr, c.planFlags, c.Device)
-	if err != nil {
-		return err
-	}
-	if c.member != nil {
-		if o.NetworkBytes, err = c.member.Bytes(b.model.Graph); err != nil {
+	if c.reading == nil { // else that is done
+		if err := c.check(); err != nil {
 			return err
 		}
 	}
-	session, err := c.session(o)
+	m, err := c.ready(ctx, e)
 	if err != nil {
 		return err
 	}
+	session := m.session
 	session.Logger = e.log
 	if c.member != nil {
 		session.Network = c.member.Network()
 	}
-	if session, err = b.measured(ctx, e.stderr, session); err != nil {
-		return err
-	}
-	o.Machine = session.Machine
-	return c.traced(&session, func() error { return c.prepare(ctx, e, b, o, session) })
+	return c.traced(&session, func() error { return c.prepare(ctx, e, m, session) })
 }
 
-// read reads what says how large the model is. All that can be refused before is.
-func (c *trainCmd) read(ctx context.Context, w io.Writer) error {
+// check refuses what can be refused before anything is read.
+func (c *trainCmd) check() error {
 	k, err := kindOf(c.Model)
 	if err != nil {
 		return err
@@ -156,25 +151,12 @@ func (c *trainCmd) read(ctx context.Context, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := c.reachable(); err != nil || k.read == nil {
-		return err
-	}
-	return k.read(ctx, w, c)
+	return c.reachable()
 }
 
-// prepare plans and reads the data, and then trains.
-func (c *trainCmd) prepare(ctx context.Context, e *env, b *built, o, session gomem.Options) error {
-	p, err := c.planLong(ctx, e.stderr, b, o)
-	if err != nil {
-		return err
-	}
-	if err := enoughMemory(c.Device, p); err != nil {
-		return err
-	}
-	h, err := c.headed(ctx, e, b, o, p)
-	if err != nil {
-		return err
-	}
+// prepare reads the rest of the data, and then trains.
+func (c *trainCmd) prepare(ctx context.Context, e *env, m *draft, session gomem.Options) error {
+	b, o, p, h := m.built, m.options, m.planned, m.header
 	d, err := b.kind.load(ctx, e.stderr, c, b.model)
 	if err != nil {
 		return err
@@ -208,24 +190,6 @@ func (c *trainCmd) prepare(ctx context.Context, e *env, b *built, o, session gom
 	return c.train(ctx, e, h, run, func(s train.Summary) error {
 		return c.profiled(ctx, e, b, p, o, session, s)
 	})
-}
-
-// headed is what there is to show of a plan. What it is compared with and what its budget
-// costs are other plans, which a worker that shows nothing does not make.
-func (c *trainCmd) headed(ctx context.Context, e *env, b *built, o gomem.Options,
-	p planned) (header, error) {
-	vanilla, price := p, cost{}
-	if c.leads() {
-		var err error
-		if vanilla, err = comparison(ctx, e.stderr, b, o, p); err != nil {
-			return header{}, err
-		}
-		if price, err = costOf(ctx, b, o, p, vanilla); err != nil {
-			return header{}, err
-		}
-	}
-	return header{report: newReport(b.model, o, p, vanilla), cost: price, Device: c.Device,
-		Workers: c.workersFact(o.NetworkBytes)}, nil
 }
 
 // reachable tries the paths of a run before anything takes long. A run that is

@@ -1,0 +1,204 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/gomem/gomem"
+	"github.com/gomem/gomem/data"
+	"github.com/gomem/gomem/internal/workers"
+)
+
+// soon is what a goroutine comes to.
+type soon[T any] struct {
+	done  chan struct{}
+	value T
+	err   error
+}
+
+// begin has a goroutine do something.
+func begin[T any](do func() (T, error)) *soon[T] {
+	s := &soon[T]{done: make(chan struct{})}
+	go func() {
+		defer close(s.done)
+		s.value, s.err = do()
+	}()
+	return s
+}
+
+// wait waits for it.
+func (s *soon[T]) wait() (T, error) {
+	<-s.done
+	return s.value, s.err
+}
+
+// orderly is an output of several goroutines.
+type orderly struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+// Write writes what no other goroutine's does come between.
+func (o *orderly) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.w.Write(p)
+}
+
+// draft is a model with its plan, and what there is to show of it.
+type draft struct {
+	*built
+	options, session gomem.Options
+	planned          planned
+	header           header
+}
+
+// drafted builds the model and plans it. It is called beside the reading of data, which it
+// waits for where it has to measure this machine.
+func (c *trainCmd) drafted(ctx context.Context, e *env, read <-chan struct{}) (*draft, error) {
+	b, o, err := c.begin(e.stderr, c.planFlags, c.Device)
+	if err != nil {
+		return nil, err
+	}
+	if c.member != nil {
+		if o.NetworkBytes, err = c.member.Bytes(b.model.Graph); err != nil {
+			return nil, err
+		}
+	}
+	d := &draft{built: b}
+	if d.session, err = c.session(o); err != nil {
+		return nil, err
+	}
+	calm := func() { <-read }
+	if d.session, err = b.measured(ctx, e.stderr, d.session, calm); err != nil {
+		return nil, err
+	}
+	o.Machine, d.options = d.session.Machine, o
+	if d.planned, err = c.planLong(ctx, e.stderr, b, o); err != nil {
+		return nil, err
+	}
+	if err := enoughMemory(c.Device, d.planned); err != nil {
+		return nil, err
+	}
+	d.header, err = c.headed(ctx, e, b, o, d.planned)
+	return d, err
+}
+
+// headed is what there is to show of a plan. What it is compared with and what its budget
+// costs are other plans, which a worker that shows nothing does not make.
+func (c *trainCmd) headed(ctx context.Context, e *env, b *built, o gomem.Options,
+	p planned) (header, error) {
+	vanilla, price := p, cost{}
+	if c.leads() {
+		var err error
+		if vanilla, err = comparison(ctx, e.stderr, b, o, p); err != nil {
+			return header{}, err
+		}
+		if price, err = costOf(ctx, b, o, p, vanilla); err != nil {
+			return header{}, err
+		}
+	}
+	return header{report: newReport(b.model, o, p, vanilla), cost: price, Device: c.Device,
+		Workers: c.workersFact(o.NetworkBytes)}, nil
+}
+
+// ready reads what says how large the model is, and drafts the model. Both are done at once:
+// most data make it as large as its flags do. Where they do not, it is drafted again.
+func (c *trainCmd) ready(ctx context.Context, e *env) (*draft, error) {
+	k, err := kindOf(c.Model)
+	if err != nil {
+		return nil, err
+	}
+	guessing, cancel := context.WithCancel(ctx)
+	defer cancel()
+	read, likely, flags := make(chan struct{}), *c, c.modelFlags
+	guess := begin(func() (*draft, error) { return likely.drafted(guessing, e, read) })
+	if k.read != nil {
+		err = c.obtain(ctx, e.stderr, k)
+	}
+	close(read)
+	if err != nil || c.modelFlags != flags {
+		cancel()
+	}
+	d, failed := guess.wait()
+	switch {
+	case err != nil:
+		return nil, err
+	case c.modelFlags != flags:
+		return c.drafted(ctx, e, read)
+	}
+	return d, failed
+}
+
+// obtain reads data, or has it from the first worker where this program has started all of
+// them on one machine: the first reads for all.
+func (c *trainCmd) obtain(ctx context.Context, w io.Writer, k kind) error {
+	if !c.sharing(k) {
+		return k.read(ctx, w, c)
+	}
+	request := c.request()
+	if c.leads() {
+		read, err := c.reading.wait()
+		if err != nil {
+			return err
+		}
+		c.given, c.Vocabulary = read.given, read.Vocabulary
+		says, err := c.given.pack(request)
+		if err == nil {
+			_, err = c.member.Share(ctx, says)
+		}
+		return err
+	}
+	said, err := c.member.Share(ctx, nil)
+	if err == nil && len(said) == 0 { // it is too much
+		return k.read(ctx, w, c)
+	}
+	if err == nil {
+		err = c.given.unpack(said, request)
+	}
+	if err != nil {
+		return err
+	}
+	most, err := k.words(c.modelFlags)
+	if err != nil {
+		return err
+	}
+	return c.learnt(c.given.tokenizer, most)
+}
+
+// sharing reports whether the first worker reads for all.
+func (c *trainCmd) sharing(k kind) bool { return c.launched && c.member != nil && k.words != nil }
+
+// request says what is to be read, and by what program.
+func (c *trainCmd) request() string {
+	return fmt.Sprintf("%s: %s for %s %s, vocabulary %d, tokenizer %q, begins with %q, share %v",
+		thisVersion(), c.spec("go:doc"), c.Model, c.Size, c.Vocabulary, c.Tokenizer,
+		c.Init, c.EvalShare)
+}
+
+// pack is what was read for a request, to hand to other processes; nothing if it is more
+// than can be.
+func (g given) pack(request string) ([]byte, error) {
+	p := data.Prepared{For: request, Corpus: g.corpus, Running: g.text, Tokenizer: g.tokenizer}
+	says, err := p.MarshalBinary()
+	if len(says) > workers.MaxShare {
+		return nil, err
+	}
+	return says, err
+}
+
+// unpack takes what another process has read for a request, which has to be this one's.
+func (g *given) unpack(said []byte, request string) error {
+	var p data.Prepared
+	if err := p.UnmarshalBinary(said); err != nil {
+		return err
+	}
+	if p.For != request {
+		return fmt.Errorf("worker 0 has read %q, this one wants %q: start all workers with the "+
+			"same flags and version", p.For, request)
+	}
+	*g = given{corpus: p.Corpus, text: p.Running, tokenizer: p.Tokenizer}
+	return nil
+}
