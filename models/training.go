@@ -15,6 +15,7 @@ type Training struct {
 	Accumulate int          // executions whose gradients an update averages; 0: one
 	Workers    int          // that train together, each with batches of its own; 0: one
 	Exchange   graph.How    // how these exchange gradients
+	Factoring  nn.Factoring // which of them by factors; nil: none
 }
 
 // Validate reports the first number that no model can have.
@@ -45,6 +46,6 @@ func (t Training) minimize(m *nn.Model, loss graph.Value, by nn.Optimizer,
 	if t.Accumulate > 0 {
 		o.Accumulate = t.Accumulate
 	}
-	m.Workers, m.Exchange = t.Workers, t.Exchange
+	m.Workers, m.Exchange, m.Factoring = t.Workers, t.Exchange, t.Factoring
 	m.Minimize(loss, by, o)
 }

@@ -11,21 +11,29 @@ import (
 // exchange replaces gradients by what the workers make of them, and has running averages
 // fold in what they make of that. All is sent before anything is awaited: averages first,
 // whose operands are there since the forward pass, then gradients in the order in which
-// they are done.
+// they are done, or their factors.
 func (l *learner) exchange() {
 	l.local = newLocal(l)
 	var awaits []func()
 	for i, n := range l.averages {
 		l.Graph.On(n, func() { awaits = append(awaits, l.average(i)) })
 	}
-	flying := make([]graph.Value, len(l.grads))
+	flying, factors := make([]graph.Value, len(l.grads)), newGathering(l)
 	l.each(func(i int) {
-		flying[i] = ops.Send(l.grads[i], l.parameters[i].Node.Name, l.Exchange, l.gate)
+		if !factors.send(i) {
+			flying[i] = ops.Send(l.grads[i], l.parameters[i].Node.Name, l.Exchange, l.gate)
+		}
 	})
 	for i, await := range awaits {
 		l.Graph.On(l.averages[i], await)
 	}
-	l.each(func(i int) { l.grads[i] = ops.Await(flying[i]) })
+	l.each(func(i int) {
+		if flying[i].Valid() {
+			l.grads[i] = ops.Await(flying[i])
+		} else if l.Graph.Err() == nil {
+			l.grads[i] = factors.await(i)
+		}
+	})
 }
 
 // average sends what an update of running averages folds in, and returns what awaits it

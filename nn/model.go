@@ -43,6 +43,8 @@ type Model struct {
 	Workers int
 	// Exchange is how they do: the zero value is the mean, by the network's own way.
 	Exchange graph.How
+	// Factoring says which gradients they exchange by factors; nil: none.
+	Factoring Factoring
 
 	parameters []graph.Value // in order of creation
 	variables  map[string]graph.Value

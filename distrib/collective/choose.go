@@ -10,7 +10,7 @@ type Via uint8
 
 // The ways.
 const (
-	Hybrid   Via = iota // what moves the fewest bytes: Ring or Servers
+	Hybrid   Via = iota // of dense values what moves the fewest bytes: Ring or Servers
 	Ring                // all-reduce: a ring, or by doubling if it is small
 	Servers             // dense push and pull to the owners of blocks: the baseline
 	Gathered            // all-gather: every node brings its own part of the value
@@ -41,23 +41,41 @@ type Traffic struct{ Servers, Ring, Factors int64 }
 // sum of samples products of a column and a row (0: of none), among so many workers, of
 // which the first servers own blocks.
 func TrafficOf(rows, cols, samples, workers, servers int) Traffic {
-	jk, p, v := int64(rows)*int64(cols), int64(workers), int64(servers)
+	return trafficOf(4*int64(rows)*int64(cols), 4*int64(samples)*int64(rows+cols), workers, servers)
+}
+
+// trafficOf is that of a gradient of so many bytes, whose factors have so many on a worker.
+func trafficOf(gradient, factors int64, workers, servers int) Traffic {
+	p, v := int64(workers), int64(servers)
 	return Traffic{
-		Servers: 4 * 2 * jk * (p + v - 2) / v,
-		Ring:    4 * 4 * jk * (p - 1) / p,
-		Factors: 4 * 2 * int64(samples) * (p - 1) * int64(rows+cols),
+		Servers: 2 * gradient * (p + v - 2) / v,
+		Ring:    4 * gradient * (p - 1) / p,
+		Factors: 2 * factors * (p - 1),
 	}
 }
 
 // Choose is the way of the fewest bytes: Gathered, which means that the factors are
 // exchanged in place of their product; Ring; or Servers. A tie goes to Ring.
 func Choose(rows, cols, samples, workers, servers int) Via {
-	t := TrafficOf(rows, cols, samples, workers, servers)
+	return choose(TrafficOf(rows, cols, samples, workers, servers), samples > 0)
+}
+
+func choose(t Traffic, factored bool) Via {
 	switch {
-	case samples > 0 && t.Factors < min(t.Ring, t.Servers):
+	case factored && t.Factors < min(t.Ring, t.Servers):
 		return Gathered
 	case t.Servers < t.Ring:
 		return Servers
 	}
 	return Ring
+}
+
+// Fewest chooses, among so many workers who all own blocks, the way of the fewest bytes for
+// every gradient whose factors are known, as [Choose] does.
+type Fewest struct{ Workers int }
+
+// Factors reports whether factors of so many bytes a worker are exchanged for a gradient of
+// so many. Factors of no bytes are those that others have sent already.
+func (f Fewest) Factors(gradient, factors int64) bool {
+	return choose(trafficOf(gradient, factors, f.Workers, f.Workers), true) == Gathered
 }

@@ -428,6 +428,14 @@ func TestChoose(t *testing.T) {
 		if got != c.want {
 			t.Errorf("%+v: %v", c, got)
 		}
+		fewest := Fewest{c.workers}.Factors(int64(4*c.rows*c.cols),
+			int64(4*c.samples*(c.rows+c.cols)))
+		if c.samples > 0 && c.workers == c.servers && fewest != (c.want == Gathered) {
+			t.Errorf("%+v: by factors is %v", c, fewest)
+		}
+	}
+	if !(Fewest{2}).Factors(4, 0) {
+		t.Error("factors that are there cost something")
 	}
 	// Poseidon's formulas at 4096 x 4096, 32 samples, 8 workers and servers.
 	want := Traffic{Servers: 4 * 2 * 4096 * 4096 * 14 / 8, Ring: 4 * 4 * 4096 * 4096 * 7 / 8,

@@ -144,10 +144,12 @@ train --profile
     Start so many workers here, and train with them.
 --sync
     How workers keep in step. Gradients are exchanged within each step: ring (all-reduce),
-    ps (each worker serves a part) or hybrid (what sends less). Or what each worker's step
-    has changed goes to the others between steps: bosen (stale-synchronous, rows served by
-    all, what matters most goes first), pf (filtered updates are broadcast), easgd (averaged
-    now and then), bsp, ssp, async, svb, average, exponential or halton (default ring).
+    ps (each worker serves a part), factors (inputs of layers and gradients of what they
+    give, multiplied by all) or hybrid (of each gradient what is fewer bytes). Or what each
+    worker's step has changed goes to the others between steps: bosen (stale-synchronous,
+    rows served by all, what matters most goes first), pf (filtered updates are broadcast),
+    easgd (averaged now and then), bsp, ssp, async, svb, average, exponential or halton
+    (default ring).
 --staleness
     bosen, pf, ssp and the like: by how many steps a worker may be ahead of the slowest
     (default: the scheme's).

@@ -58,6 +58,42 @@ func TestLocalRing(t *testing.T) {
 	}
 }
 
+// TestLocalFactors: workers that exchange factors have one result, whatever the plan and the
+// budget, within what exchanging may take, and nearly a ring's; where batches are large
+// beside the weights it is more bytes than that of gradients, and hybrid takes fewer.
+func TestLocalFactors(t *testing.T) {
+	inDir(t)
+	run := with(tiny, "--steps", "3", "--eval-batches", "1", "--bleu", "0", "--json",
+		"--optimizer", "sgd", "--local", "3", "--sync")
+	budgets := inMemory{args: func(rank int) []string {
+		return [][]string{{"--policy", "vanilla"}, {"--partition", "20"},
+			{"--policy", "auto"}}[rank]
+	}}
+	one := func(c inMemory, scheme string) (weights string, loss, sent float64) {
+		t.Helper()
+		s := summaryOf(t, gather(t, c, with(run, scheme)...))
+		x := s["exchanged"].(map[string]any)
+		if s["predicted_host_peak_bytes"].(float64) < s["actual_host_peak_bytes"].(float64) ||
+			s["predicted_device_peak_bytes"] != s["actual_device_peak_bytes"] ||
+			x["memory_bytes"].(float64) > x["memory_bound_bytes"].(float64) {
+			t.Errorf("%s: %v", scheme, s)
+		}
+		return s["weights_sha256"].(string), s["eval_loss"].(float64), x["sent_bytes"].(float64)
+	}
+	weights, loss, sent := one(inMemory{}, "factors")
+	if again, _, _ := one(budgets, "factors"); again != weights {
+		t.Error("factors have other weights the second time")
+	}
+	_, of, ring := one(inMemory{}, "ring")
+	if math.Abs(loss-of) > 1e-5 || sent == ring {
+		t.Errorf("a loss of %v and %v bytes, of a ring %v and %v", loss, sent, of, ring)
+	}
+	_, of, fewest := one(inMemory{}, "hybrid")
+	if math.Abs(loss-of) > 1e-5 || fewest > min(sent, ring) {
+		t.Errorf("hybrid: a loss of %v and %v bytes, of factors %v and %v", of, fewest, loss, sent)
+	}
+}
+
 // TestLocalDisplay: what is shown of several workers fits, and says what they exchange.
 func TestLocalDisplay(t *testing.T) {
 	inDir(t)

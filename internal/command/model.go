@@ -39,7 +39,8 @@ type modelFlags struct {
 	Clip       positive `group:"model" placeholder:"NORM"`
 	Accumulate count    `group:"model" placeholder:"N"`
 
-	exchanging int // workers that exchange gradients; 0: there is one
+	exchanging int          // workers that exchange gradients; 0: there is one
+	factoring  nn.Factoring // which of these by factors
 }
 
 // particular are the flags of some models.
@@ -137,7 +138,8 @@ func (f modelFlags) optimizer() nn.Optimizer {
 // training is what flags say of a model's updates.
 func (f modelFlags) training() models.Training {
 	return models.Training{Optimizer: f.optimizer(), Clip: float32(f.Clip),
-		Accumulate: int(f.Accumulate), Workers: f.exchanging}
+		Accumulate: int(f.Accumulate), Workers: f.exchanging,
+		Factoring: f.factoring}
 }
 
 // sizes overwrites what the data or flags say of a model: how many ids or labels it tells

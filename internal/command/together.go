@@ -38,7 +38,7 @@ func (c *trainCmd) together(ctx context.Context, e *env, w World) (err error) {
 	}
 	defer func() { err = cmp.Or(err, c.member.Close(err)) }()
 	if c.member.Network() != nil {
-		c.exchanging = c.member.Size()
+		c.exchanging, c.factoring = c.member.Size(), c.member.Factoring()
 	}
 	if !c.leads() {
 		e = e.quiet()

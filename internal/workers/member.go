@@ -13,6 +13,7 @@ import (
 	"github.com/gomem/gomem/distrib/collective"
 	"github.com/gomem/gomem/distrib/wrap"
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/nn"
 	"github.com/gomem/gomem/train"
 )
 
@@ -136,6 +137,9 @@ func (m *Member) Size() int { return len(m.at().view.Nodes) }
 
 // About says in words how the workers keep in step.
 func (m *Member) About() string { return m.scheme.about }
+
+// Factoring says which gradients the workers exchange by factors; nil: none.
+func (m *Member) Factoring() nn.Factoring { return m.scheme.Factoring(m.Size()) }
 
 // Network carries the exchanges of steps; nil if the scheme has none.
 func (m *Member) Network() gomem.Network {

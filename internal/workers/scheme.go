@@ -8,6 +8,7 @@ import (
 
 	"github.com/gomem/gomem/distrib"
 	"github.com/gomem/gomem/distrib/collective"
+	"github.com/gomem/gomem/nn"
 )
 
 // Scheme says how workers keep in step: by exchanging gradients within steps, or by a plan
@@ -31,9 +32,30 @@ type SchemeOptions struct {
 
 // within are the schemes that exchange gradients within steps, and what each is.
 func within() (names, about []string) {
-	return []string{"ring", "ps", "hybrid"}, []string{"gradients by all-reduce on a ring",
-		"gradients by dense push and pull", "gradients by ring or push and pull"}
+	return []string{"ring", "ps", "hybrid", "factors"}, []string{
+		"gradients by all-reduce on a ring", "gradients by dense push and pull",
+		"gradients or their factors, whichever are fewer bytes",
+		"factors of gradients, where there are, to all"}
 }
+
+// Factoring says which gradients a number of workers exchange by factors; nil: none.
+func (s Scheme) Factoring(workers int) nn.Factoring {
+	switch {
+	case s.Plan != nil:
+		return nil
+	case s.Name == "hybrid":
+		return collective.Fewest{Workers: workers}
+	case s.Name == "factors":
+		return always{}
+	}
+	return nil
+}
+
+// always exchanges factors wherever there are some.
+type always struct{}
+
+// Factors does not ask.
+func (always) Factors(_, _ int64) bool { return true }
 
 // Schemes are the names of the schemes.
 func Schemes() []string {
@@ -52,9 +74,12 @@ func Schemes() []string {
 func ParseScheme(name string, o SchemeOptions) (Scheme, error) {
 	names, about := within()
 	if i := slices.Index(names, name); i >= 0 {
-		via, err := collective.ParseVia(name)
-		if err != nil {
-			return Scheme{}, err
+		via := collective.Ring
+		if name != "factors" {
+			var err error
+			if via, err = collective.ParseVia(name); err != nil {
+				return Scheme{}, err
+			}
 		}
 		return Scheme{Name: name, Via: via, about: about[i]}, o.unused(name)
 	}
