@@ -24,6 +24,14 @@ func (w way) reach() int {
 	return max(1, (w.Prefetch+w.options.Partition-1)/w.options.Partition)
 }
 
+// sharing is within how many partitions readers share a copy of a variable; -1: none do.
+func (w way) sharing() int {
+	if w.Unshared {
+		return -1
+	}
+	return w.Lookahead
+}
+
 // at is a way by options and a rung.
 func at(o Options, r Rung) way {
 	o.Lookahead = r.Lookahead

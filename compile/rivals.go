@@ -118,23 +118,23 @@ func (j *job) relaxedIn(ctx context.Context, l ladder, limit time.Duration) (*fo
 }
 
 // quickest is the quickest plan of some ways that decide alike, if it is quicker than a
-// limit. What all of them need and take at least is known before any is drawn.
+// limit. What those need and take at least that differ in prefetch alone is known before
+// any of them is drawn.
 func (j *job) quickest(ctx context.Context, ways []way, limit time.Duration) (*found, error) {
 	if err := j.decide(ctx, ways[0]); err != nil {
 		return nil, err
 	}
-	reach := 0
-	for _, w := range ways {
-		reach = max(reach, w.reach())
-	}
-	o := j.prices.forecast(j.program, ways[0].Lookahead, reach)
-	if o.bytes > ways[0].options.DeviceBytes {
-		return nil, nil
-	}
 	var best *found
-	for _, w := range ways {
-		if o.time >= limit {
-			return best, nil
+	var known way
+	var o outlook
+	for i, w := range ways {
+		alike := w
+		alike.Prefetch = w.reach()
+		if i == 0 || alike != known {
+			known, o = alike, j.prices.forecast(j.program, w.sharing(), w.reach())
+		}
+		if o.time >= limit || o.bytes > w.options.DeviceBytes {
+			continue
 		}
 		f, err := j.draw(ctx, w)
 		if err != nil {

@@ -34,7 +34,7 @@ func TestTimelineIsThePlans(t *testing.T) {
 			}
 			least := f.sketch.time(j.prices)
 			if w.Segments == 0 && o.Streams < 2 { // segments decide more than the passes have
-				o := j.prices.forecast(j.program, w.Lookahead, w.reach())
+				o := j.prices.forecast(j.program, w.sharing(), w.reach())
 				if o.time > least || o.bytes > f.sketch.load[space.Device] {
 					t.Fatalf("%s: %s and %d bytes are forecast, it takes %s and %d", f.title,
 						o.time, o.bytes, least, f.sketch.load[space.Device])
