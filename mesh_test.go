@@ -11,12 +11,16 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/gomem/gomem"
+	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/autodiff"
 	"github.com/gomem/gomem/graph/ops"
 	"github.com/gomem/gomem/internal/randgraph"
 	"github.com/gomem/gomem/internal/tensor"
+	"github.com/gomem/gomem/internal/thesis"
 	"github.com/gomem/gomem/mesh"
+	"github.com/gomem/gomem/models"
+	"github.com/gomem/gomem/train"
 )
 
 // randomMesh draws a mesh of one or two axes and a layout that divides axes of x and of
@@ -191,4 +195,122 @@ func divisible(t *testing.T) (*graph.Graph, gomem.Target) {
 		t.Fatal(g.Err())
 	}
 	return g, gomem.Updating("train", updates, loss, y)
+}
+
+// meshesOf are meshes and layouts for the models, by name.
+var meshesOf = map[string][][2]string{
+	"transformer": {{"batch:2", ""}, {"batch:4", ""},
+		{"b:2,m:2", "batch=b,*/ff/w0:1=m,*/ff/w1:0=m"}},
+	"moe":        {{"batch:2", ""}, {"experts:2", ""}, {"batch:2,experts:4", ""}},
+	"moe sparse": {{"batch:2", ""}, {"experts:4", ""}},
+	"gpt":        {{"batch:2", ""}},
+	"resnet":     {{"batch:2", ""}, {"batch:4", ""}},
+	"wgan":       {{"batch:2", ""}},
+	"deepspeech": {{"batch:2", ""}},
+}
+
+// meshed builds one of the models of meshesOf.
+func meshed(name, size string) (*models.Model, error) {
+	switch name {
+	case "transformer":
+		c, err := models.NewTransformerConfig(size)
+		return smallest(c, err, models.Transformer)
+	case "moe", "moe sparse":
+		c, err := models.NewMoEConfig(size)
+		c.Sparse = name == "moe sparse"
+		return smallest(c, err, models.MoE)
+	case "gpt":
+		c, err := models.NewGPTConfig(size, models.GPT2Blocks)
+		return smallest(c, err, models.GPT)
+	case "resnet":
+		c, err := models.NewResNetConfig(size)
+		return smallest(c, err, models.ResNet)
+	case "wgan":
+		c, err := models.NewWGANConfig(size)
+		return smallest(c, err, models.WGAN)
+	}
+	c, err := models.NewDeepSpeechConfig(size)
+	return smallest(c, err, models.DeepSpeech)
+}
+
+// stepped is what a step of every objective of a model and an evaluation fetch, and the
+// variables after it, one after the other.
+func stepped(m *models.Model, o gomem.Options) (losses, variables []byte, err error) {
+	ctx := context.Background()
+	o.Seed = 3
+	s, err := gomem.Compile(ctx, m.Graph, o, train.Targets(&m.Model)...)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer s.Close()
+	feeds := thesis.Feeds(m)
+	feeds[m.Seed], feeds[m.Step] = gomem.Pair(3, 0), gomem.Scalar(1)
+	names := []string{"eval"}
+	for _, objective := range m.Objectives {
+		names = append(names, objective.Name)
+	}
+	for _, name := range names {
+		out, err := s.Step(ctx, name, feeds)
+		if err != nil {
+			return nil, nil, err
+		}
+		losses = append(losses, out[0].Data...)
+	}
+	for _, v := range s.Variables() {
+		x, err := s.Get(v)
+		if err != nil {
+			return nil, nil, err
+		}
+		variables = append(variables, x.Data...)
+	}
+	for _, u := range s.Usage() {
+		if u.Actual != u.Predicted {
+			return nil, nil, fmt.Errorf("%s used %d, predicted %d", u.Space, u.Actual, u.Predicted)
+		}
+	}
+	return losses, variables, nil
+}
+
+// TestMeshesOfModels: an evaluation and a step of every model at s512, divided over meshes,
+// under every policy and in the smallest budget of the thesis', give the losses and the
+// variables of the whole within 1e-6.
+func TestMeshesOfModels(t *testing.T) {
+	for name, list := range meshesOf {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m, err := meshed(name, "s512")
+			if err != nil {
+				t.Fatal(err)
+			}
+			losses, variables, err := stepped(m, gomem.Options{Policy: compile.Vanilla})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, x := range list {
+				o := gomem.Options{Partition: []int{5, 20, 1}[i%3]}
+				if o.Mesh, err = mesh.Parse(x[0], x[1]); err != nil {
+					t.Fatal(err)
+				}
+				least, err := gomem.MinDevice(context.Background(), m.Graph, o,
+					train.Targets(&m.Model)...)
+				if err != nil {
+					t.Fatalf("%s: %v", o.Mesh, err)
+				}
+				for _, policy := range compile.Policies() {
+					o.Policy, o.DeviceBytes = policy, 0
+					if policy == compile.Thesis {
+						o.DeviceBytes = least
+					}
+					l, v, err := stepped(m, o)
+					if err != nil {
+						t.Fatalf("%s: %v", o.Planning(), err)
+					}
+					if d, e := apart(losses, l), apart(variables, v); !(d < 1e-6 && e < 1e-6) {
+						t.Errorf("%s: losses are off by %.1e, variables by %.1e", o.Planning(),
+							d, e)
+					}
+				}
+			}
+		})
+	}
 }
