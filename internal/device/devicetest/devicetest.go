@@ -11,6 +11,7 @@ import (
 
 	"github.com/gomem/gomem/internal/device"
 	"github.com/gomem/gomem/internal/kernel"
+	"github.com/gomem/gomem/internal/kernel/cuda"
 	"github.com/gomem/gomem/internal/tensor"
 	"github.com/gomem/gomem/space"
 )
@@ -25,6 +26,9 @@ type Options struct {
 	Engines []space.Engine
 	// Any is true of a device that has whatever spaces and engines one asks for.
 	Any bool
+	// Functions is an engine whose kernels are Go functions; the zero engine is
+	// space.Compute.
+	Functions space.Engine
 }
 
 // engines are those that the device has, if it has not all.
@@ -47,12 +51,33 @@ func (o Options) spaces() space.ID {
 // has reports whether the device has an engine.
 func (o Options) has(e space.Engine) bool { return o.Any || slices.Contains(o.engines(), e) }
 
-// probe is an operation whose kernel is a function of the test's.
+// probe is an operation whose kernel is a function of the test's. On a GPU it does
+// nothing.
 type probe struct{ fn *func(*kernel.Call) error }
 
 var register = sync.OnceFunc(func() {
 	kernel.Register(kernel.CPU, func(p probe, c *kernel.Call) error { return (*p.fn)(c) })
+	cuda.Register(func(probe, *cuda.Call) ([]cuda.Command, error) { return nil, nil }, nil)
+	registerLinear()
 })
+
+// functions is an engine whose kernels are the test's functions.
+type functions struct{ engine space.Engine }
+
+// at is the space that the engine works in.
+func (f functions) at() space.ID { return f.engine.Reads() }
+
+// launch makes a task of a function.
+func (f functions) launch(t *testing.T, d device.Device, fn func(*kernel.Call) error, in,
+	out []device.Operand) device.Task {
+	t.Helper()
+	task, err := d.Launch(device.Launch{Engine: f.engine, Step: 7, Name: "node", What: "probe",
+		Op: probe{&fn}, In: in, Out: out})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return task
+}
 
 // opener makes another device of the kind under test.
 type opener func() device.Device
@@ -60,14 +85,18 @@ type opener func() device.Device
 // Run runs the tests on devices that open makes.
 func Run(t *testing.T, open func(t *testing.T) device.Device, o Options) {
 	register()
+	f := functions{o.Functions}
 	for _, test := range []struct {
 		name     string
 		computes bool
 		run      func(t *testing.T, d device.Device, another opener)
 	}{
 		{"copies", true, testCopies},
-		{"stream order", true, testStreamOrder},
-		{"events order streams", true, testEvents},
+		{"stream order", true, f.testStreamOrder},
+		{"events order streams", true, f.testEvents},
+		{"operations in order", true, testOperations},
+		{"engines in order", true, testEngines},
+		{"nothing to compute", true, testEmpty},
 		{"updates are written back", true, testWriteBack},
 		{"call", true, testCall},
 		{"call copies", true, testCallCopies},
@@ -80,11 +109,11 @@ func Run(t *testing.T, open func(t *testing.T) device.Device, o Options) {
 		{"no such thing", false, o.testNoSuchThing},
 		{"another device's", false, testForeign},
 		{"task on another engine's stream", false, testMisplaced},
-		{"first error wins", true, testError},
-		{"panic is an error", true, testPanic},
+		{"first error wins", true, f.testError},
+		{"panic is an error", true, f.testPanic},
 		{"stop", false, testStop},
-		{"stop in the middle", true, testStopInTheMiddle},
-		{"reset waits", true, testResetWaits},
+		{"stop in the middle", true, f.testStopInTheMiddle},
+		{"reset waits", true, f.testResetWaits},
 		{"begun", false, testBegun},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -125,16 +154,10 @@ func stream(t *testing.T, d device.Device, e space.Engine) device.Stream {
 	return s
 }
 
-// launch makes a task for the compute engine.
-func launch(t *testing.T, d device.Device, fn func(*kernel.Call) error, in,
-	out []device.Operand) device.Task {
+// idle makes a task for the compute engine that does nothing.
+func idle(t *testing.T, d device.Device, in, out []device.Operand) device.Task {
 	t.Helper()
-	task, err := d.Launch(device.Launch{Step: 7, Name: "node", What: "probe", Op: probe{&fn},
-		In: in, Out: out})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return task
+	return functions{space.Compute}.launch(t, d, nothing, in, out)
 }
 
 func nothing(*kernel.Call) error { return nil }
@@ -172,12 +195,12 @@ func testCopies(t *testing.T, d device.Device, _ opener) {
 	}
 }
 
-func testStreamOrder(t *testing.T, d device.Device, _ opener) {
-	m := memory(t, d, space.Device, 64)
-	s := stream(t, d, space.Compute)
+func (f functions) testStreamOrder(t *testing.T, d device.Device, _ opener) {
+	m := memory(t, d, f.at(), 64)
+	s := stream(t, d, f.engine)
 	var got []int
 	for i := range 5000 { // longer than any queue
-		s.Run(launch(t, d, func(*kernel.Call) error { got = append(got, i); return nil }, nil,
+		s.Run(f.launch(t, d, func(*kernel.Call) error { got = append(got, i); return nil }, nil,
 			[]device.Operand{operand(m, 0, 1)}))
 	}
 	sync1(t, s)
@@ -193,12 +216,12 @@ func testStreamOrder(t *testing.T, d device.Device, _ opener) {
 
 // testEvents: what waits for an event sees what was done before it, though the
 // other stream is slow.
-func testEvents(t *testing.T, d device.Device, _ opener) {
-	m := memory(t, d, space.Device, 64)
-	a, b := stream(t, d, space.Compute), stream(t, d, space.Compute)
+func (f functions) testEvents(t *testing.T, d device.Device, _ opener) {
+	m := memory(t, d, f.at(), 64)
+	a, b := stream(t, d, f.engine), stream(t, d, f.engine)
 	x := operand(m, 0, 1)
 	for round := range int32(50) {
-		a.Run(launch(t, d, func(c *kernel.Call) error {
+		a.Run(f.launch(t, d, func(c *kernel.Call) error {
 			if round%10 == 0 {
 				time.Sleep(time.Millisecond)
 			}
@@ -206,7 +229,7 @@ func testEvents(t *testing.T, d device.Device, _ opener) {
 			return nil
 		}, nil, []device.Operand{x}))
 		b.Wait(a.Record())
-		b.Run(launch(t, d, func(c *kernel.Call) error {
+		b.Run(f.launch(t, d, func(c *kernel.Call) error {
 			if got := c.In[0].I32()[0]; got != round {
 				t.Errorf("round %d sees %d", round, got)
 			}
@@ -228,8 +251,8 @@ func testWriteBack(t *testing.T, d device.Device, _ opener) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	update := launch(t, d, func(c *kernel.Call) error { c.In[0].I32()[0]++; return nil },
-		[]device.Operand{operand(m, 0, 1)}, nil)
+	x := operand(m, 0, 1)
+	update := linear{1, 1}.launch(t, d, space.Compute, x, x)
 	for round := range byte(100) {
 		compute.Run(update)
 		out.Wait(compute.Record())

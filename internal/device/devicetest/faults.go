@@ -13,14 +13,14 @@ import (
 var errBoom = errors.New("boom")
 
 // testError: after an error no task begins; after Reset they do again.
-func testError(t *testing.T, d device.Device, _ opener) {
+func (f functions) testError(t *testing.T, d device.Device, _ opener) {
 	ran := 0
-	a, b := stream(t, d, space.Compute), stream(t, d, space.Compute)
-	second := launch(t, d, func(*kernel.Call) error {
+	a, b := stream(t, d, f.engine), stream(t, d, f.engine)
+	second := f.launch(t, d, func(*kernel.Call) error {
 		ran++
 		return errors.New("second")
 	}, nil, nil)
-	a.Run(launch(t, d, func(*kernel.Call) error { return errBoom }, nil, nil))
+	a.Run(f.launch(t, d, func(*kernel.Call) error { return errBoom }, nil, nil))
 	b.Wait(a.Record())
 	b.Run(second, second)
 	a.Run(second)
@@ -41,16 +41,16 @@ func testError(t *testing.T, d device.Device, _ opener) {
 	if d.Err() != nil {
 		t.Fatalf("after Reset the error is %v", d.Err())
 	}
-	b.Run(launch(t, d, func(*kernel.Call) error { ran++; return nil }, nil, nil))
+	b.Run(f.launch(t, d, func(*kernel.Call) error { ran++; return nil }, nil, nil))
 	sync1(t, b)
 	if ran != 1 || b.Begun() != 1 {
 		t.Errorf("after Reset %d tasks ran, %d begun", ran, b.Begun())
 	}
 }
 
-func testPanic(t *testing.T, d device.Device, _ opener) {
-	s := stream(t, d, space.Compute)
-	s.Run(launch(t, d, func(*kernel.Call) error { panic("kernel fell over") }, nil, nil))
+func (f functions) testPanic(t *testing.T, d device.Device, _ opener) {
+	s := stream(t, d, f.engine)
+	s.Run(f.launch(t, d, func(*kernel.Call) error { panic("kernel fell over") }, nil, nil))
 	if err := s.Sync(); err == nil {
 		t.Fatal("a panic is lost")
 	}
@@ -60,7 +60,7 @@ func testPanic(t *testing.T, d device.Device, _ opener) {
 func testStop(t *testing.T, d device.Device, _ opener) {
 	m := memory(t, d, space.Device, 64)
 	s := stream(t, d, space.Compute)
-	task := launch(t, d, nothing, nil, []device.Operand{operand(m, 0, 4)})
+	task := idle(t, d, nil, []device.Operand{operand(m, 0, 4)})
 	for range 3 {
 		d.Stop(errBoom)
 		before := s.Begun()
@@ -85,11 +85,11 @@ func testStop(t *testing.T, d device.Device, _ opener) {
 
 // testStopInTheMiddle: the task under way ends, no other begins, on any stream,
 // though more is queued than queues hold.
-func testStopInTheMiddle(t *testing.T, d device.Device, _ opener) {
-	a, b := stream(t, d, space.Compute), stream(t, d, space.HostCompute)
+func (f functions) testStopInTheMiddle(t *testing.T, d device.Device, _ opener) {
+	a, b := stream(t, d, f.engine), stream(t, d, space.HostCompute)
 	began, stopped := make(chan bool), make(chan bool)
 	ended := false
-	a.Run(launch(t, d, func(*kernel.Call) error {
+	a.Run(f.launch(t, d, func(*kernel.Call) error {
 		began <- true
 		<-stopped
 		ended = true
@@ -106,7 +106,7 @@ func testStopInTheMiddle(t *testing.T, d device.Device, _ opener) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	onDevice := launch(t, d, fn, nil, nil)
+	onDevice := f.launch(t, d, fn, nil, nil)
 	for range 5000 {
 		a.Run(onDevice)
 		b.Run(onHost)
@@ -120,14 +120,14 @@ func testStopInTheMiddle(t *testing.T, d device.Device, _ opener) {
 }
 
 // testResetWaits: what was queued before Reset is skipped, not run by mistake.
-func testResetWaits(t *testing.T, d device.Device, _ opener) {
-	s := stream(t, d, space.Compute)
+func (f functions) testResetWaits(t *testing.T, d device.Device, _ opener) {
+	s := stream(t, d, f.engine)
 	ran := 0
-	s.Run(launch(t, d, func(*kernel.Call) error {
+	s.Run(f.launch(t, d, func(*kernel.Call) error {
 		time.Sleep(time.Millisecond)
 		return errBoom
 	}, nil, nil))
-	after := launch(t, d, func(*kernel.Call) error { ran++; return nil }, nil, nil)
+	after := f.launch(t, d, func(*kernel.Call) error { ran++; return nil }, nil, nil)
 	for range 100 {
 		s.Run(after)
 	}
@@ -141,7 +141,7 @@ func testResetWaits(t *testing.T, d device.Device, _ opener) {
 // testBegun counts tasks, however they were queued.
 func testBegun(t *testing.T, d device.Device, _ opener) {
 	a, b := stream(t, d, space.Compute), stream(t, d, space.Compute)
-	task := launch(t, d, nothing, nil, nil)
+	task := idle(t, d, nil, nil)
 	for i := range uint64(40) {
 		a.Run(task)
 		a.Run(task, task)

@@ -1,0 +1,92 @@
+//go:build linux && amd64 && !nocuda
+
+package cuda
+
+import (
+	"errors"
+	"time"
+
+	"github.com/gomem/gomem/internal/device/cuda/driver"
+	"github.com/gomem/gomem/internal/trace"
+)
+
+// clock relates the times of the GPU's events to the device's. It is still if nobody
+// listens.
+type clock struct {
+	zero *driver.Event
+	at   time.Duration // of zero, since the device was opened
+}
+
+// timed is a task between two events.
+type timed struct {
+	task       *task
+	start, end *driver.Event
+}
+
+// start marks zero in the first stream that there is.
+func (c *clock) start(d *Device, s *driver.Stream) (err error) {
+	if d.options.Listener == nil || c.zero != nil {
+		return nil
+	}
+	if c.zero, err = d.gpu.Event(true); err != nil {
+		return err
+	}
+	if err := s.Record(c.zero); err != nil {
+		return err
+	}
+	err = c.zero.Await()
+	c.at = time.Since(d.opened)
+	return err
+}
+
+// timed runs a task, between two events if somebody listens.
+func (s *stream) timed(t *task, run func(*stream) error) error {
+	if s.device.options.Listener == nil {
+		return run(s)
+	}
+	var e [2]*driver.Event
+	var errs [5]error
+	e[0], errs[0] = s.device.gpu.Event(true)
+	e[1], errs[1] = s.device.gpu.Event(true)
+	if err := errors.Join(errs[:]...); err != nil {
+		return err
+	}
+	errs[2] = s.cu.Record(e[0])
+	errs[3] = run(s)
+	errs[4] = s.cu.Record(e[1])
+	s.times = append(s.times, timed{t, e[0], e[1]})
+	return errors.Join(errs[:]...)
+}
+
+// tell tells the listener of the tasks of a stream that is settled.
+func (s *stream) tell() {
+	d := s.device
+	if len(s.times) == 0 {
+		return
+	}
+	err := d.bound(func() error {
+		for _, t := range s.times {
+			start, err1 := t.start.Since(d.clock.zero)
+			end, err2 := t.end.Since(d.clock.zero)
+			if err := errors.Join(err1, err2, t.start.Close(), t.end.Close()); err != nil {
+				return err
+			}
+			d.options.Listener(trace.Event{Stream: s.name, Name: t.task.name, What: t.task.what,
+				Step: t.task.step, Bytes: t.task.bytes, Start: d.clock.at + start,
+				End: d.clock.at + end})
+		}
+		return nil
+	})
+	s.times = s.times[:0]
+	if err != nil {
+		s.fail(err)
+	}
+}
+
+// close ends the event.
+func (c *clock) close() error {
+	if c.zero == nil {
+		return nil
+	}
+	return c.zero.Close()
+}

@@ -1,0 +1,34 @@
+// Package cuda is the device for NVIDIA GPUs: operations run on the GPU, updates and what
+// else a plan has on the host by the kernels of package cpu, and copies between the two on
+// streams of their own, at once with both.
+//
+// # One goroutine issues
+//
+// The goroutine that drives the device hands tasks to queues and goes on. One other goroutine,
+// tied to a thread on which the GPU's context is current, takes them and gives them to the
+// GPU: a task is prepared when it is made, so that takes a call of the driver a kernel. A
+// stream that waits for the host is held back there, while others go on; so nothing on the
+// GPU ever waits for the host, an error leaves nothing that hangs, and what was begun is known:
+// it was issued.
+//
+// # Memory
+//
+// The device's memory is one allocation of exactly the plan's peak, and addresses in it are
+// the plan's. The host's memory is pinned in the background, piece by piece, after it was
+// mapped; the first copies wait for their pieces. What cuBLAS works in is one more allocation
+// a compute stream, of [Workspace] bytes: it is there beside the plan's and must be counted
+// to it.
+//
+// # What is not used, and why
+//
+// No pools of memory (cuMemAllocAsync): the plan knows all lifetimes. No managed memory: it
+// moves when it likes. No callbacks of the driver: threads that C made would run Go. No graphs
+// of launches yet: the queue costs less than a launch does.
+//
+// # Errors
+//
+// A GPU tells of an error in a kernel with some later call, and does nothing after it until the
+// process ends its context. The error is that of the task that was issued when it came up;
+// with CUDA_LAUNCH_BLOCKING=1 in the environment the driver waits for each kernel, and it is
+// the task at fault.
+package cuda

@@ -1,0 +1,166 @@
+//go:build linux && amd64 && !nocuda
+
+package cuda
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/gomem/gomem/internal/device"
+	"github.com/gomem/gomem/internal/device/cpu"
+	"github.com/gomem/gomem/internal/device/cuda/driver"
+	"github.com/gomem/gomem/space"
+)
+
+// memory is an allocation of the GPU's memory.
+type memory struct {
+	device.Water
+	device *Device
+	addr   uint64
+	bytes  int64
+}
+
+// allocDevice takes memory of the GPU, zeroed.
+func (d *Device) allocDevice(bytes int64) (device.Memory, error) {
+	if bytes < 0 {
+		return nil, fmt.Errorf("cuda device: there are no %d bytes of device memory", bytes)
+	}
+	m := &memory{device: d, bytes: bytes}
+	err := d.bound(func() (err error) {
+		if bytes == 0 {
+			return nil
+		}
+		if m.addr, err = d.take(bytes); err != nil {
+			return err
+		}
+		return d.gpu.Clear(m.addr, bytes)
+	})
+	if m.addr != 0 {
+		d.memories = append(d.memories, m)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cuda device: %w", err)
+	}
+	return m, nil
+}
+
+// take is an allocation; where there is too little memory, the error says how much there is.
+func (d *Device) take(bytes int64) (uint64, error) {
+	addr, err := d.gpu.Alloc(bytes)
+	if e, ok := errors.AsType[*driver.Error](err); ok && e.OutOfMemory() {
+		free, total, err := d.gpu.Free()
+		if err != nil {
+			return 0, err
+		}
+		return 0, &MemoryError{d.gpu.Name, bytes, free, total}
+	}
+	return addr, err
+}
+
+func (m *memory) free() error { return m.device.gpu.Release(m.addr) }
+
+// Space is the device's.
+func (m *memory) Space() space.ID { return space.Device }
+
+// Bytes is the size.
+func (m *memory) Bytes() int64 { return m.bytes }
+
+// Write copies data to an address, at once.
+func (m *memory) Write(off int64, data []byte) error {
+	return m.access(off, data, m.device.gpu.Write)
+}
+
+// Read copies bytes from an address, at once.
+func (m *memory) Read(off int64, data []byte) error {
+	return m.access(off, data, m.device.gpu.Read)
+}
+
+func (m *memory) access(off int64, data []byte, move func(uint64, []byte) error) error {
+	r := device.Region{Mem: m, Off: off, Bytes: int64(len(data))}
+	if err := r.Check(); err != nil || len(data) == 0 {
+		return err
+	}
+	m.Touch(off + r.Bytes)
+	return m.device.bound(func() error { return move(m.addr+uint64(off), data) })
+}
+
+// pins is a memory of the host whose pages are locked one piece after the other.
+type pins struct {
+	gpu   *driver.GPU
+	data  []byte
+	piece int64
+
+	mu    sync.Mutex
+	moved *sync.Cond
+	ready int64 // bytes that are pinned
+	err   error
+	stop  bool
+	all   sync.WaitGroup
+}
+
+// allocate makes memory of the host and begins to pin it.
+func (d *Device) allocate(_ space.ID, bytes int64) ([]byte, func() error, error) {
+	data, free, err := cpu.Allocate(bytes)
+	if err != nil || bytes == 0 {
+		return data, free, err
+	}
+	p := &pins{gpu: d.gpu, data: data, piece: d.options.Piece}
+	p.moved = sync.NewCond(&p.mu)
+	p.all.Go(p.pin)
+	d.pinning = p
+	return data, func() error { return errors.Join(p.unpin(), free()) }, nil
+}
+
+// pin locks the pieces, until one fails.
+func (p *pins) pin() {
+	defer p.gpu.Bind()()
+	for off := int64(0); off < int64(len(p.data)); off += p.piece {
+		p.mu.Lock()
+		stop := p.stop
+		p.mu.Unlock()
+		if stop {
+			return
+		}
+		end := min(off+p.piece, int64(len(p.data)))
+		err := p.gpu.Pin(p.data[off:end])
+		p.mu.Lock()
+		if err != nil {
+			p.err = &PinError{int64(len(p.data)), err}
+		} else {
+			p.ready = end
+		}
+		p.moved.Broadcast()
+		p.mu.Unlock()
+		if err != nil {
+			return
+		}
+	}
+}
+
+// await returns when the memory is pinned up to an end, or cannot be.
+func (p *pins) await(end int64) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for p.ready < end && p.err == nil {
+		p.moved.Wait()
+	}
+	if p.ready >= end {
+		return nil
+	}
+	return p.err
+}
+
+// unpin unlocks what is locked.
+func (p *pins) unpin() error {
+	p.mu.Lock()
+	p.stop = true
+	p.mu.Unlock()
+	p.all.Wait()
+	defer p.gpu.Bind()()
+	var errs []error
+	for off := int64(0); off < p.ready; off += p.piece {
+		errs = append(errs, p.gpu.Unpin(p.data[off:min(off+p.piece, p.ready)]))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,31 @@
+//go:build !linux || !amd64 || nocuda
+
+package cuda
+
+import (
+	"errors"
+
+	"github.com/gomem/gomem/internal/device"
+	"github.com/gomem/gomem/internal/trace"
+)
+
+// Options configure a device.
+type Options struct {
+	GPU      int            // number of the GPU, from 0
+	Source   string         // of all kernels
+	Threads  int            // threads of a kernel of the host; 0: one for every processor
+	DiskDir  string         // where the files of a disk memory are; "" means no disk
+	Listener trace.Listener // told of every task; nil means nobody is
+	Dirs     []string       // where libraries are looked for first
+	Cache    string         // folder of compiled kernels; "" is the user's
+}
+
+// ErrLeftOut says that this binary cannot drive GPUs.
+var ErrLeftOut = errors.New("this build has no CUDA device: it is for Linux on x86-64, " +
+	"without the tag nocuda")
+
+// Open is not possible in this build.
+func Open(Options) (device.Device, error) { return nil, ErrLeftOut }
+
+// GPUs is not possible in this build.
+func GPUs([]string) ([]Info, error) { return nil, ErrLeftOut }
