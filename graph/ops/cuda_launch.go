@@ -12,8 +12,9 @@ import (
 // They stand beside the operations, whose types are nobody else's business, and need no driver:
 // a command is data. Kernels are in internal/kernel/cuda/*.cu.
 //
-// A kernel cannot report an error. So what [graph.Checker] refuses is checked where it is fed,
-// and kernels leave out what is outside a table rather than read or write there.
+// A kernel cannot report an error. What [graph.Checker] refuses is refused where it is fed;
+// besides, kernels neither read nor write outside a table: what they would take from there is
+// not a number, and what they would add there is left out.
 
 // threads is the threads of a block.
 const threads = 256

@@ -5,8 +5,8 @@ import (
 	"github.com/gomem/gomem/internal/kernel/cuda"
 )
 
-// multiplied are the commands of C = A·B + beta·C, beta being 0 or 1: none where there is nothing to
-// compute.
+// multiplied are the commands of C = A·B + beta·C, beta being 0 or 1: none where there is
+// nothing to compute.
 func multiplied(g cuda.Gemm) []cuda.Command {
 	if g.Alpha = 1; g.M*g.N*g.Batch == 0 {
 		return nil

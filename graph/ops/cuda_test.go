@@ -121,7 +121,10 @@ func (s Sample) results(t testing.TB, r *ran, c cuda.Call, in []tensor.View,
 // bits of the host's.
 func exactCUDA(op graph.Op) bool {
 	switch op.(type) {
-	case broadcast, transpose, concat, cut, stride, unstride, pad:
+	case broadcast, transpose, concat, cut, stride, unstride, pad, embedding, embeddingPart, take,
+		reorder, gather, gatherLast, takeLast, putLast, oneHot, writeAt, putAt, sliceAt, fill,
+		paddingMask, causalMask, causalMaskAt, notZero, not, cast, compare, logic, where, triangle,
+		send, await, dropout, correct, keptLabels, extreme, arg, topK:
 		return true
 	}
 	return false
