@@ -70,7 +70,7 @@ func TestGathers(t *testing.T) {
 			})
 			for _, m := range ms {
 				traffic := collective.TrafficOf(2, 0, rows, n, n).Factors
-				s := m.exchanger.Stats()
+				s := m.at().exchanger.Stats()
 				if got := s.Sent + s.Received; got-2*n*1024 > traffic || got < traffic ||
 					s.Scratch+s.PeakHeld > bound {
 					t.Errorf("%d rows: %d bytes, by the formula %d; %d of memory, at most %d", rows,

@@ -11,10 +11,10 @@ func (m *Member) Share(ctx context.Context, says []byte) ([]byte, error) {
 	if m.Rank() != 0 {
 		says = nil
 	}
-	if err := m.desk.Tell(ctx, says); err != nil {
+	if err := m.at().desk.Tell(ctx, says); err != nil {
 		return nil, err
 	}
-	all, err := m.desk.Hear(ctx)
+	all, err := m.at().desk.Hear(ctx)
 	if err != nil {
 		return nil, err
 	}
