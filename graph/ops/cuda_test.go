@@ -78,7 +78,7 @@ func (s Sample) onCUDA(t testing.TB, h *host, in []tensor.View, m memory, over i
 		}
 	}
 	r.checkGuards(t)
-	return s.results(t, r, c, in, over)
+	return s.fetched(t, r, c, in, over)
 }
 
 // checkGuards: nothing is written between what was placed.
@@ -95,9 +95,9 @@ func (r *ran) checkGuards(t testing.TB) {
 	}
 }
 
-// results are copies of the results, or of what an update wrote; other operands are as they
+// fetched are copies of the results, or of what an update wrote; other operands are as they
 // were.
-func (s Sample) results(t testing.TB, r *ran, c cuda.Call, in []tensor.View,
+func (s Sample) fetched(t testing.TB, r *ran, c cuda.Call, in []tensor.View,
 	over int) []tensor.View {
 	t.Helper()
 	for i := s.Update; i < len(in); i++ {
