@@ -3,21 +3,13 @@
 Says what it is on a line of JSON. Then reads a request a line, an object with a
 member "do", and answers with a line; "failed" says what went wrong.
 """
-import ctypes
-import json
 import math
 import os
 import resource
-import sys
 import time
 
-try:
-    import torch
-    import torch.nn.functional as F
-    from torch import nn
-except ImportError as e:
-    print(json.dumps({"missing": str(e)}), flush=True)
-    sys.exit()
+import torch.nn.functional as F
+from torch import nn
 
 
 class Conv1D(nn.Module):
@@ -308,30 +300,11 @@ def train(directory, tokens, targets, steps, rate, decay):
     return {"losses": losses, "seconds": seconds, "peak": peak()}
 
 
-def blas():
-    """The libraries of linear algebra that are loaded, with whose threads OpenBLAS uses:
-    none is -1, 2 OpenMP's."""
-    with open("/proc/self/maps") as maps:
-        paths = {line.split()[-1] for line in maps if "blas" in line.rsplit("/", 1)[-1]}
-    def parallel(path):
-        try:
-            return ctypes.CDLL(path).openblas_get_parallel()
-        except (OSError, AttributeError):
-            return -1
-    return [{"path": p, "parallel": parallel(p)} for p in sorted(paths)]
+def answer(line):
+    request = json.loads(line)
+    do = {"make": make, "evaluate": evaluate, "generate": generate, "train": train}[request.pop("do")]
+    torch.set_num_threads(request.pop("threads", 1))
+    return do(**request)
 
 
-def main():
-    print(json.dumps({"about": "PyTorch " + torch.__version__, "blas": blas()}), flush=True)
-    for line in sys.stdin:
-        request = json.loads(line)
-        try:
-            do = {"make": make, "evaluate": evaluate, "generate": generate, "train": train}[request.pop("do")]
-            torch.set_num_threads(request.pop("threads", 1))
-            answer = do(**request)
-        except Exception as e:
-            answer = {"failed": "%s: %s" % (type(e).__name__, e)}
-        print(json.dumps(answer), flush=True)
-
-
-main()
+serve(answer)

@@ -1,17 +1,15 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
+	"context"
 	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
-	"os/exec"
 	"testing"
 
+	"github.com/gomem/gomem/bench/internal/torch"
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/autodiff"
 	"github.com/gomem/gomem/graph/ops"
@@ -52,54 +50,23 @@ func TestOperations(t *testing.T) {
 }
 
 // torchOperations is the process that is asked.
-type torchOperations struct {
-	in  io.Writer
-	out *bufio.Reader
-}
+type torchOperations struct{ *torch.Process }
 
 func startOperations(t *testing.T) *torchOperations {
 	t.Helper()
-	path, err := exec.LookPath("/usr/bin/python3")
-	if err != nil {
-		t.Skip("no Python interpreter")
+	p, err := torch.Start(context.Background(), "/usr/bin/python3", operationsSource)
+	if missing, ok := errors.AsType[*torch.ErrMissing](err); ok {
+		t.Skip("nothing to compare with: ", missing)
 	}
-	cmd := exec.Command(path, "-c", operationsSource)
-	var log bytes.Buffer
-	cmd.Stderr = &log
-	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	p := &torchOperations{in, bufio.NewReader(out)}
 	t.Cleanup(func() {
-		if err := errors.Join(in.Close(), cmd.Wait()); err != nil {
-			t.Errorf("%v\n%s", err, &log)
+		if err := p.Close(); err != nil {
+			t.Error(err)
 		}
 	})
-	var hello struct{ About, Missing string }
-	p.hear(t, &hello)
-	if hello.Missing != "" {
-		t.Skip("nothing to compare with: ", hello.Missing)
-	}
-	return p
-}
-
-func (p *torchOperations) hear(t *testing.T, v any) {
-	t.Helper()
-	line, err := p.out.ReadBytes('\n')
-	if err == nil {
-		err = json.Unmarshal(line, v)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	return &torchOperations{p}
 }
 
 // elements are of a value, floats as their bits, and how PyTorch is given them.
@@ -129,7 +96,6 @@ type torchAnswer struct {
 	Value         []int32
 	Shape         []int
 	First, Second [][]int32 // nil where there is no gradient
-	Failed        string
 }
 
 func (p *torchOperations) ask(t *testing.T, o operation) torchAnswer {
@@ -147,13 +113,9 @@ func (p *torchOperations) ask(t *testing.T, o operation) torchAnswer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.in.Write(append(line, '\n')); err != nil {
-		t.Fatal(err)
-	}
 	var a torchAnswer
-	p.hear(t, &a)
-	if a.Failed != "" {
-		t.Fatal(a.Failed)
+	if err := p.Ask(string(line), &a); err != nil {
+		t.Fatal(err)
 	}
 	return a
 }

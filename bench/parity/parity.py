@@ -12,16 +12,9 @@ the loss and gradients that gomem computed of them, and answers with a line:
 A model is a function of its configuration, parameters w and batch x, written with
 PyTorch's own operators wherever it has one.
 """
-import json
 import math
-import sys
 
-try:
-    import torch
-    import torch.nn.functional as F
-except ImportError as e:
-    print(json.dumps({"missing": str(e)}), flush=True)
-    sys.exit()
+import torch.nn.functional as F
 
 
 class Tensors:
@@ -499,15 +492,5 @@ def compare(path):
         for n in truth]}
 
 
-def main():
-    torch.set_num_threads(1)
-    print(json.dumps({"about": "PyTorch " + torch.__version__}), flush=True)
-    for line in sys.stdin:
-        try:
-            answer = compare(line.rstrip("\n"))
-        except Exception as e:
-            answer = {"failed": "%s: %s" % (type(e).__name__, e)}
-        print(json.dumps(answer), flush=True)
-
-
-main()
+torch.set_num_threads(1)
+serve(compare)

@@ -27,7 +27,7 @@ func (r *outcome) compare(ctx context.Context, o options, m *model) (err error) 
 		err = r.askPeer(p)
 	}
 	if p != nil {
-		err = errors.Join(err, p.close())
+		err = errors.Join(err, p.Close())
 	}
 	return err
 }

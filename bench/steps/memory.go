@@ -44,7 +44,7 @@ func predicted(ctx context.Context, m *model, o compile.Options) (device, host i
 type peerMemory struct{ Parameters, State, Step int64 }
 
 func (p *peer) memory() (m peerMemory, err error) {
-	err = p.ask("memory", &m)
+	err = p.Ask("memory", &m)
 	return m, err
 }
 

@@ -22,7 +22,7 @@ type watch struct {
 func newWatch(p *peer) *watch {
 	w := &watch{pids: []int{os.Getpid()}, patience: time.Minute}
 	if p != nil {
-		w.pids = append(w.pids, p.cmd.Process.Pid)
+		w.pids = append(w.pids, p.PID())
 	}
 	return w
 }

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -10,8 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
-	"strings"
 
 	"github.com/gomem/gomem/bench/internal/torch"
 	"github.com/gomem/gomem/internal/safetensors"
@@ -23,14 +19,7 @@ var peerSource string
 
 // peer is PyTorch with a model, in a process that waits on a pipe while gomem
 // has its turn.
-type peer struct {
-	about string
-	blas  []torch.Library
-	cmd   *exec.Cmd
-	in    io.WriteCloser
-	out   *bufio.Reader
-	log   bytes.Buffer
-}
+type peer struct{ *torch.Process }
 
 // task is what the peer is to compute, and how.
 type task struct {
@@ -72,33 +61,23 @@ func startPeer(ctx context.Context, python string, c config, threads int,
 	if err != nil {
 		return nil, err
 	}
-	p := &peer{cmd: exec.CommandContext(ctx, python, "-c", peerSource, string(arg))}
-	p.cmd.Env = torch.Environment(os.Environ(), threads)
-	p.cmd.Stderr = &p.log
-	if p.in, err = p.cmd.StdinPipe(); err != nil {
-		return nil, err
-	}
-	out, err := p.cmd.StdoutPipe()
+	p, err := torch.Start(ctx, python, peerSource, torch.Environment(os.Environ(), threads)...)
 	if err != nil {
 		return nil, err
 	}
-	p.out = bufio.NewReader(out)
-	if err := p.cmd.Start(); err != nil {
-		return nil, fmt.Errorf("%w; %s", err, torchPackage)
-	}
-	var hello struct {
-		About string
-		BLAS  []torch.Library
-	}
-	err = t.write(p.in)
+	err = p.Give(func(w io.Writer) error {
+		if _, err := fmt.Fprintf(w, "%s\n", arg); err != nil {
+			return err
+		}
+		return t.write(w)
+	})
 	if err == nil {
-		err = p.answer(&hello)
+		err = p.Answer(nil)
 	}
 	if err != nil {
-		return nil, errors.Join(p.explain(err), p.in.Close())
+		return nil, errors.Join(err, p.Close())
 	}
-	p.about, p.blas = hello.About, hello.BLAS
-	return p, nil
+	return &peer{p}, nil
 }
 
 // startRival starts a peer that a ratio to says something.
@@ -108,46 +87,8 @@ func startRival(ctx context.Context, python string, c config, threads int,
 	if err != nil {
 		return nil, err
 	}
-	if err := torch.AtItsBest(p.blas); err != nil {
-		return nil, errors.Join(err, p.close())
+	if err := torch.AtItsBest(p.BLAS); err != nil {
+		return nil, errors.Join(err, p.Close())
 	}
 	return p, nil
 }
-
-// torchPackage is what to do where PyTorch does not start.
-const torchPackage = "`apt-get install python3-torch` provides PyTorch on Debian"
-
-// explain prefers the last line that the peer complained with, its exception.
-func (p *peer) explain(err error) error {
-	stopped := p.cmd.Wait()
-	lines := strings.Split(strings.TrimSpace(p.log.String()), "\n")
-	if last := lines[len(lines)-1]; last != "" && stopped != nil {
-		return fmt.Errorf("%s; %s", last, torchPackage)
-	}
-	return err
-}
-
-// ask gives a command, and reads the answer into v.
-func (p *peer) ask(command string, v any) error {
-	if _, err := fmt.Fprintln(p.in, command); err != nil {
-		return p.explain(fmt.Errorf("PyTorch: %w", err))
-	}
-	if err := p.answer(v); err != nil {
-		return p.explain(err)
-	}
-	return nil
-}
-
-func (p *peer) answer(v any) error {
-	line, err := p.out.ReadBytes('\n')
-	if err != nil {
-		return fmt.Errorf("PyTorch stopped: %w", err)
-	}
-	if err := json.Unmarshal(line, v); err != nil {
-		return fmt.Errorf("PyTorch answers %q: %w", line, err)
-	}
-	return nil
-}
-
-// close ends the peer: it stops at the end of its input.
-func (p *peer) close() error { return errors.Join(p.in.Close(), p.cmd.Wait()) }

@@ -1,21 +1,17 @@
 """The models of this benchmark in PyTorch, one training step at a time.
 
-Started with a JSON object of the model's sizes and the number of threads. Reads
-the parameters, the inputs and the constants as one safetensors file from
-standard input, then a command a line, and answers each with a line of JSON:
+Answers a line of JSON to each:
 
+  {...}    the model's sizes and the number of threads; the parameters, the inputs
+           and the constants follow as one safetensors file
   step     one training step: seconds, loss
   memory   bytes: of parameters, of the optimizer's state, and the most that a
            step allocates besides
   profile  one step's operators with shapes: name, calls, seconds
 """
-import ctypes
-import json
 import math
-import sys
 import time
 
-import torch
 import torch.nn.functional as F
 
 
@@ -187,28 +183,14 @@ def profile(model):
     return {"operators": sorted(rows, key=lambda r: -r["seconds"])[:20]}
 
 
-def blas():
-    """The libraries of linear algebra that are loaded, with how OpenBLAS's builds
-    use threads: 0 not at all, 1 their own, 2 OpenMP's; none is -1. A PyTorch that
-    has its own, such as MKL, loads none."""
-    with open("/proc/self/maps") as maps:
-        paths = {line.split()[-1] for line in maps if "blas" in line.rsplit("/", 1)[-1]}
-    def parallel(path):
-        try:
-            return ctypes.CDLL(path).openblas_get_parallel()
-        except (OSError, AttributeError):
-            return -1
-    return [{"path": p, "parallel": parallel(p)} for p in sorted(paths)]
+class Server:
+    def answer(self, line):
+        if line.startswith("{"):
+            size = json.loads(line)
+            torch.set_num_threads(size["threads"])
+            self.model = Model(size, read_tensors(sys.stdin.buffer))
+            return {}
+        return {"step": timed_step, "memory": memory, "profile": profile}[line](self.model)
 
 
-def main():
-    size = json.loads(sys.argv[1])
-    torch.set_num_threads(size["threads"])
-    model = Model(size, read_tensors(sys.stdin.buffer))
-    commands = {"step": timed_step, "memory": memory, "profile": profile}
-    print(json.dumps({"about": "PyTorch " + torch.__version__, "blas": blas()}), flush=True)
-    for line in sys.stdin.buffer:
-        print(json.dumps(commands[line.decode().strip()](model)), flush=True)
-
-
-main()
+serve(Server().answer)

@@ -124,6 +124,6 @@ type operator struct {
 // profile asks the peer where its time goes.
 func (p *peer) profile() ([]operator, error) {
 	var answer struct{ Operators []operator }
-	err := p.ask("profile", &answer)
+	err := p.Ask("profile", &answer)
 	return answer.Operators, err
 }

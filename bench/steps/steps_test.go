@@ -76,7 +76,7 @@ func TestModelsAgreeWithPyTorch(t *testing.T) {
 				list[0].Calls < 1 {
 				t.Errorf("profile %v, %v", list, err)
 			}
-			if err := p.close(); err != nil {
+			if err := p.Close(); err != nil {
 				t.Error(err)
 			}
 		})
@@ -199,15 +199,15 @@ func TestSlowPeer(t *testing.T) {
 	} {
 		python := filepath.Join(t.TempDir(), "python")
 		script := "#!/bin/sh\necho '{\"about\": \"PyTorch 1\", \"blas\": " + c.blas +
-			"}'\nexec cat >/dev/null\n"
+			"}'\necho '{}'\nexec cat >/dev/null\n"
 		if err := os.WriteFile(python, []byte(script), 0o755); err != nil {
 			t.Fatal(err)
 		}
 		p, err := startRival(t.Context(), python, small("transformer"), 1, &tensors{})
 		if c.want == "" {
-			if err != nil || p.about != "PyTorch 1" {
+			if err != nil || p.About != "PyTorch 1" {
 				t.Errorf("%s: %v", c.blas, err)
-			} else if err := p.close(); err != nil {
+			} else if err := p.Close(); err != nil {
 				t.Error(err)
 			}
 			continue

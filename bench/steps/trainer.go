@@ -111,7 +111,7 @@ type step struct{ Seconds, Loss float64 }
 
 // train runs the peer's next step.
 func (p *peer) train() (s step, err error) {
-	err = p.ask("step", &s)
+	err = p.Ask("step", &s)
 	return s, err
 }
 

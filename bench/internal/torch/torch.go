@@ -8,6 +8,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -37,15 +38,19 @@ type Process struct {
 	end func() error
 }
 
-// Start runs a program's source, in an environment if one is given, and hears what it is.
-// The error is an *[ErrMissing] where
-// there is no interpreter, or no PyTorch.
+//go:embed prelude.py
+var prelude string
+
+// Start runs a program's source, in an environment if one is given, and hears what it is:
+// the program ends with serve(answer), which is there already, as PyTorch is, with a function
+// from a line to what is to be the reply. The error is an *[ErrMissing] where there is no
+// interpreter, or no PyTorch.
 func Start(ctx context.Context, python, source string, env ...string) (*Process, error) {
 	path, err := exec.LookPath(python)
 	if err != nil {
 		return nil, &ErrMissing{fmt.Sprintf("no Python interpreter at %s", python)}
 	}
-	p := &Process{cmd: exec.CommandContext(ctx, path, "-c", source)}
+	p := &Process{cmd: exec.CommandContext(ctx, path, "-c", prelude+source)}
 	p.cmd.Env, p.cmd.Stderr = env, &p.log
 	if p.in, err = p.cmd.StdinPipe(); err != nil {
 		return nil, err
@@ -81,13 +86,28 @@ func (p *Process) greet() error {
 	return &ErrMissing{hello.Missing}
 }
 
+// PID is the process' number.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
+// Give has bytes written to the process, which reads them by itself.
+func (p *Process) Give(write func(io.Writer) error) error {
+	if err := write(p.in); err != nil {
+		return p.explain(err)
+	}
+	return nil
+}
+
 // Close ends the process, once.
 func (p *Process) Close() error { return p.end() }
 
 // Ask sends a line and reads the reply.
 func (p *Process) Ask(line string, reply any) error {
-	if _, err := fmt.Fprintln(p.in, line); err != nil {
-		return p.explain(err)
+	err := p.Give(func(w io.Writer) error {
+		_, err := fmt.Fprintln(w, line)
+		return err
+	})
+	if err != nil {
+		return err
 	}
 	return p.Answer(reply)
 }
