@@ -131,14 +131,19 @@ func (oneHot) Cost(in, out []graph.Type) graph.Cost { return streaming(in, out, 
 
 func (oneHot) VJP(*graph.Node, []graph.Value) []graph.Value { return none(1) }
 
-func oneHotCPU(o oneHot, c *kernel.Call) error {
+func oneHotCPU(o oneHot, c *kernel.Call) error { return inRow{whole: o.Depth}.mark(c, o.Depth) }
+
+// mark sets the places of rows of so many to 1, and what is elsewhere to 0.
+func (p inRow) mark(c *kernel.Call, size int) error {
 	ids, out := c.In[0].I32(), c.Out[0].F32()
-	if err := checkIDs(ids, o.Depth); err != nil {
+	if err := checkIDs(ids, p.whole); err != nil {
 		return err
 	}
-	rows(c, len(out), o.Depth, func(lo, hi int) {
+	rows(c, len(out), size, func(lo, hi int) {
 		clear(out[lo:hi])
-		out[lo+int(ids[lo/o.Depth])] = 1
+		if at, ok := p.place(ids[lo/size], size); ok {
+			out[lo+at] = 1
+		}
 	})
 	return nil
 }

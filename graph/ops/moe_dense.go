@@ -117,15 +117,19 @@ func (dispatch) Cost(in, out []graph.Type) graph.Cost { return streaming(in, out
 func (dispatch) VJP(*graph.Node, []graph.Value) []graph.Value { return none(2) }
 
 func dispatchCPU(o dispatch, c *kernel.Call) error {
-	return eachSlot(c, o.Slots, func(x *float32, _, _ int) { *x = 1 })
+	return inRow{whole: o.Slots}.dispatch(c, o.Slots)
+}
+
+func (p inRow) dispatch(c *kernel.Call, slots int) error {
+	return p.eachSlot(c, slots, func(x *float32, _, _ int) { *x = 1 })
 }
 
 // eachSlot zeroes result 0, [… slots], and then calls set with the element of
 // each token's slots, the choice, and the token. Operands 0 and 1 are the slots.
-func eachSlot(c *kernel.Call, slots int, set func(x *float32, k, token int)) error {
+func (p inRow) eachSlot(c *kernel.Call, slots int, set func(x *float32, k, token int)) error {
 	out := c.Out[0].F32()
 	for _, v := range c.In[:2] {
-		if err := checkChoices(v.I32(), slots); err != nil {
+		if err := checkChoices(v.I32(), p.whole); err != nil {
 			return err
 		}
 	}
@@ -133,8 +137,8 @@ func eachSlot(c *kernel.Call, slots int, set func(x *float32, k, token int)) err
 		clear(out[lo*slots : hi*slots])
 		for k, v := range c.In[:2] {
 			for t, slot := range v.I32()[lo:hi] {
-				if slot >= 0 {
-					set(&out[(lo+t)*slots+int(slot)], k, lo+t)
+				if at, ok := p.place(slot, slots); ok {
+					set(&out[(lo+t)*slots+at], k, lo+t)
 				}
 			}
 		}
@@ -169,9 +173,11 @@ func (combine) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
 	return []graph.Value{{}, {}, TakeLast(dout[0], n.In[0]), TakeLast(dout[0], n.In[1])}
 }
 
-func combineCPU(o combine, c *kernel.Call) error {
+func combineCPU(o combine, c *kernel.Call) error { return inRow{whole: o.Slots}.combine(c, o.Slots) }
+
+func (p inRow) combine(c *kernel.Call, slots int) error {
 	gates := [2][]float32{c.In[2].F32(), c.In[3].F32()}
-	return eachSlot(c, o.Slots, func(x *float32, k, token int) { *x += gates[k][token] })
+	return p.eachSlot(c, slots, func(x *float32, k, token int) { *x += gates[k][token] })
 }
 
 func init() {

@@ -195,12 +195,12 @@ func (o expertOuter) Cost(in, out []graph.Type) graph.Cost {
 func (expertOuter) VJP(n *graph.Node, _ []graph.Value) []graph.Value { return noSecond(n) }
 
 func expertOuterCPU(o expertOuter, c *kernel.Call) error {
-	return outerRows(c, o.Expert, c.Out[0].F32())
+	return outerRows(c, o.Expert, c.Out[0].Type.Size(0), c.Out[0].Type.Size(1), c.Out[0].F32())
 }
 
-// outerRows sets out to aᵀ·b over the rows of an expert: operands 0 and 1 are a
-// and b, operand 2 the offsets.
-func outerRows(c *kernel.Call, expert int, out []float32) error {
+// outerRows sets out to aᵀ·b over the rows of an expert, as if it had so many rows and
+// columns: operands 0 and 1 are a and b, operand 2 the offsets.
+func outerRows(c *kernel.Call, expert, rows, columns int, out []float32) error {
 	k, n := c.In[0].Type.Size(1), c.In[1].Type.Size(1)
 	lo, hi, err := expertRows(c.In[2].I32(), expert, c.In[0].Type.Size(0))
 	if err != nil {
@@ -210,8 +210,11 @@ func outerRows(c *kernel.Call, expert int, out []float32) error {
 		clear(out)
 		return nil
 	}
-	a, b := c.In[0].F32()[lo*k:hi*k], c.In[1].F32()[lo*n:hi*n]
-	gemm.F32(c.Pool, true, false, k, n, hi-lo, 1, a, k, b, n, 0, out, n)
+	x := gemm.Product{M: rows, N: columns, K: hi - lo, Alpha: 1, C: out, LDC: n,
+		A: gemm.Matrix{F32: c.In[0].F32()[lo*k : hi*k], LD: k, Trans: true},
+		B: gemm.Matrix{F32: c.In[1].F32()[lo*n : hi*n], LD: n}}
+	x.As, x.M, x.N = x.Order(), k, n
+	x.Compute(c.Pool)
 	return nil
 }
 

@@ -58,20 +58,36 @@ func (top2) Cost(in, out []graph.Type) graph.Cost {
 func (top2) VJP(*graph.Node, []graph.Value) []graph.Value { return none(2) }
 
 func top2CPU(o top2, c *kernel.Call) error {
-	gates, first, second := c.In[0].F32(), c.Out[0].I32(), c.Out[1].I32()
-	e := c.In[0].Type.Size(-1)
-	key := streamKey(c.In[1].I32(), o.Salt)
-	c.Pool.For(len(first), max(1, grain/e), func(lo, hi int) {
-		var words [256]uint32
-		for at := lo; at < hi; at += len(words) {
-			n := min(len(words), hi-at)
-			vec.Philox(words[:n], key, uint64(at))
-			for i := range n {
-				first[at+i], second[at+i] = o.choose(gates[(at+i)*e:(at+i+1)*e], unit(words[i]))
-			}
-		}
-	})
+	t := o.tokens(c)
+	c.Pool.For(len(t.first), max(1, grain/t.experts), func(lo, hi int) { t.choose(lo, hi-lo, lo) })
 	return nil
+}
+
+// tokens is a choice for tokens with their gates.
+type tokens struct {
+	top2
+	gates         []float32
+	first, second []int32
+	experts       int
+	key           uint64
+}
+
+func (o top2) tokens(c *kernel.Call) tokens {
+	return tokens{top2: o, gates: c.In[0].F32(), first: c.Out[0].I32(), second: c.Out[1].I32(),
+		experts: c.In[0].Type.Size(-1), key: streamKey(c.In[1].I32(), o.Salt)}
+}
+
+// choose does n tokens from at on, whose chances are those from one of the stream on.
+func (t tokens) choose(at, n, from int) {
+	var words [256]uint32
+	for ; n > 0; at, from, n = at+len(words), from+len(words), n-len(words) {
+		some := min(len(words), n)
+		vec.Philox(words[:some], t.key, uint64(from))
+		for i := range some {
+			gates := t.gates[(at+i)*t.experts : (at+i+1)*t.experts]
+			t.first[at+i], t.second[at+i] = t.top2.choose(gates, unit(words[i]))
+		}
+	}
 }
 
 // choose does one token; chance is uniform in [0, 1).
@@ -135,18 +151,33 @@ func checkChoices(ids []int32, n int) error {
 	return nil
 }
 
+// inRow is where a row begins in a whole one of so many places: the first of all, unless it
+// is a part.
+type inRow struct{ first, whole int }
+
+// place is where place id of the whole is in a row of so many; ok is false if it is not in
+// it, or none.
+func (p inRow) place(id int32, size int) (at int, ok bool) {
+	at = int(id) - p.first
+	return at, id >= 0 && at >= 0 && at < size
+}
+
 func takeLastCPU(_ takeLast, c *kernel.Call) error {
+	return inRow{whole: c.In[0].Type.Size(-1)}.take(c)
+}
+
+func (p inRow) take(c *kernel.Call) error {
 	x, ids, out := c.In[0].F32(), c.In[1].I32(), c.Out[0].F32()
 	e := c.In[0].Type.Size(-1)
-	if err := checkChoices(ids, e); err != nil {
+	if err := checkChoices(ids, p.whole); err != nil {
 		return err
 	}
 	c.Pool.For(len(ids), grain, func(lo, hi int) {
 		for i, id := range ids[lo:hi] {
 			i += lo
 			out[i] = 0
-			if id >= 0 {
-				out[i] = x[i*e+int(id)]
+			if at, ok := p.place(id, e); ok {
+				out[i] = x[i*e+at]
 			}
 		}
 	})
@@ -178,16 +209,18 @@ func (putLast) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
 	return []graph.Value{{}, TakeLast(dout[0], n.In[0])}
 }
 
-func putLastCPU(o putLast, c *kernel.Call) error {
+func putLastCPU(o putLast, c *kernel.Call) error { return inRow{whole: o.Size}.put(c, o.Size) }
+
+func (p inRow) put(c *kernel.Call, size int) error {
 	ids, d, out := c.In[0].I32(), c.In[1].F32(), c.Out[0].F32()
-	if err := checkChoices(ids, o.Size); err != nil {
+	if err := checkChoices(ids, p.whole); err != nil {
 		return err
 	}
-	c.Pool.For(len(ids), max(1, grain/o.Size), func(lo, hi int) {
-		clear(out[lo*o.Size : hi*o.Size])
+	c.Pool.For(len(ids), max(1, grain/size), func(lo, hi int) {
+		clear(out[lo*size : hi*size])
 		for i := lo; i < hi; i++ {
-			if id := ids[i]; id >= 0 {
-				out[i*o.Size+int(id)] = d[i]
+			if at, ok := p.place(ids[i], size); ok {
+				out[i*size+at] = d[i]
 			}
 		}
 	})

@@ -53,13 +53,17 @@ func (o groupedMatMul) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
 }
 
 func groupedMatMulCPU(o groupedMatMul, c *kernel.Call) error {
+	return o.compute(c, 0, c.Out[0].Type.Size(1))
+}
+
+// compute multiplies by the weights of experts from first on, as if they had so many columns.
+func (o groupedMatMul) compute(c *kernel.Call, first, columns int) error {
 	x, w, out := c.In[0].F32(), c.In[1].F32(), c.Out[0].F32()
 	rows, k, n := c.In[0].Type.Size(0), c.In[0].Type.Size(1), c.Out[0].Type.Size(1)
 	offsets := c.In[2].I32()
-	ldw := c.In[1].Type.Size(2)
 	used := 0
-	for e := range len(offsets) - 1 {
-		lo, hi, err := expertRows(offsets, e, rows)
+	for e := range c.In[1].Type.Size(0) {
+		lo, hi, err := expertRows(offsets, first+e, rows)
 		if err != nil {
 			return err
 		}
@@ -67,10 +71,14 @@ func groupedMatMulCPU(o groupedMatMul, c *kernel.Call) error {
 			clear(out[:lo*n])
 		}
 		used = hi
-		if lo < hi {
-			gemm.F32(c.Pool, false, o.Trans, hi-lo, n, k, 1, x[lo*k:hi*k], k, w[e*k*n:(e+1)*k*n],
-				ldw, 0, out[lo*n:hi*n], n)
+		if lo == hi {
+			continue
 		}
+		y := gemm.Product{M: hi - lo, N: columns, K: k, Alpha: 1, C: out[lo*n : hi*n], LDC: n,
+			A: gemm.Matrix{F32: x[lo*k : hi*k], LD: k},
+			B: gemm.Matrix{F32: w[e*k*n : (e+1)*k*n], LD: c.In[1].Type.Size(2), Trans: o.Trans}}
+		y.As, y.N = y.Order(), n
+		y.Compute(c.Pool)
 	}
 	clear(out[used*n:])
 	return nil
@@ -109,9 +117,16 @@ func (groupedOuter) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
 }
 
 func groupedOuterCPU(_ groupedOuter, c *kernel.Call) error {
+	return outers(c, 0, c.Out[0].Type.Size(1), c.Out[0].Type.Size(2))
+}
+
+// outers computes the gradients of weights of experts from first on, as if they had so many
+// rows and columns.
+func outers(c *kernel.Call, first, rows, columns int) error {
 	out, size := c.Out[0].F32(), c.Out[0].Type.Size(1)*c.Out[0].Type.Size(2)
 	for e := range c.Out[0].Type.Size(0) {
-		if err := outerRows(c, e, out[e*size:(e+1)*size]); err != nil {
+		to := out[e*size : (e+1)*size]
+		if err := outerRows(c, first+e, rows, columns, to); err != nil {
 			return err
 		}
 	}

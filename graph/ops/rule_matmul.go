@@ -82,7 +82,7 @@ type matMulLike struct {
 	Columns int
 }
 
-func (matMulLike) Name() string { return "matmul-like" }
+func (o matMulLike) Name() string { return o.MatMul.Name() }
 
 func (o matMulLike) Infer(in []graph.Type) ([]graph.Type, error) {
 	out, err := o.MatMul.Infer(in)

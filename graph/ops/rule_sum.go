@@ -37,7 +37,7 @@ type sumLike struct {
 	Blocks, Side int
 }
 
-func (sumLike) Name() string { return "sum-like" }
+func (o sumLike) Name() string { return o.Sum.Name() }
 
 func (o sumLike) Infer(in []graph.Type) ([]graph.Type, error) {
 	if o.Blocks < 1 || o.Side < 0 || o.Side > narrow {
