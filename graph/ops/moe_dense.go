@@ -173,7 +173,9 @@ func (combine) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
 	return []graph.Value{{}, {}, TakeLast(dout[0], n.In[0]), TakeLast(dout[0], n.In[1])}
 }
 
-func combineCPU(o combine, c *kernel.Call) error { return inRow{whole: o.Slots}.combine(c, o.Slots) }
+func combineCPU(o combine, c *kernel.Call) error {
+	return inRow{whole: o.Slots}.combine(c, o.Slots)
+}
 
 func (p inRow) combine(c *kernel.Call, slots int) error {
 	gates := [2][]float32{c.In[2].F32(), c.In[3].F32()}

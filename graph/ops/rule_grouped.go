@@ -107,8 +107,8 @@ func (o groupedOuterPart) Infer(in []graph.Type) ([]graph.Type, error) {
 	t := out[0]
 	if t.Size(0) != o.Experts || o.First < 0 || o.Count < 0 || o.Count > o.Experts-o.First ||
 		t.Size(1) > o.Rows || t.Size(2) > o.Columns {
-		return nil, fmt.Errorf("%s: want weights of %d experts from %d on, some of %d×%d", t, o.Count,
-			o.First, o.Rows, o.Columns)
+		return nil, fmt.Errorf("%s: want weights of %d experts from %d on, some of %d×%d", t,
+			o.Count, o.First, o.Rows, o.Columns)
 	}
 	return []graph.Type{resized(t, 0, o.Count)}, nil
 }
