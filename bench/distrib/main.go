@@ -41,6 +41,7 @@ func tables() []table {
 		{"G8", "Parameter Flow: equal versions are equal bits", equalViews},
 		{"G10", "few sufficient factors: what is lost, and kept", factors},
 		{"ns", "Parameter Flow over gRPC, between network namespaces", namespaces},
+		{"ways", "gradients by ring, parameter servers or factors, by bytes", ways},
 		{"G18", "Bösen's example: regression with 4 workers, staleness 2", covertype},
 	}
 }
