@@ -30,6 +30,9 @@ type Elastic struct {
 	Quiet time.Duration
 }
 
+// fixed reports whether there are as many workers all the time.
+func (e *Elastic) fixed() bool { return e == nil || e.Least == e.Most }
+
 // brokenError is what went wrong between workers, and is no worker's own fault as far as is
 // known here.
 type brokenError struct{ error }

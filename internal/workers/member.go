@@ -61,6 +61,10 @@ func (m *Member) at() *part { return m.part.Load() }
 // Join makes a member of a view, over a transport, which is the member's from here on.
 func Join(v distrib.View, t distrib.Transport, s Scheme, o Options) (*Member, error) {
 	o.Timeout = cmp.Or(o.Timeout, 10*time.Minute)
+	if s.forced() && !o.Elastic.fixed() {
+		return nil, errors.Join(fmt.Errorf("scheme %s is for workers that do not come and go, not "+
+			"for %d to %d of them", s.Name, o.Elastic.Least, o.Elastic.Most), t.Close())
+	}
 	m := &Member{scheme: s, options: o, meter: &wrap.Meter{}}
 	if err := m.enter(v, t); err != nil {
 		return nil, err
@@ -138,8 +142,14 @@ func (m *Member) Size() int { return len(m.at().view.Nodes) }
 // About says in words how the workers keep in step.
 func (m *Member) About() string { return m.scheme.about }
 
-// Factoring says which gradients the workers exchange by factors; nil: none.
-func (m *Member) Factoring() nn.Factoring { return m.scheme.Factoring(m.Size()) }
+// Factoring says which gradients the workers exchange by factors; nil: none, as where they
+// come and go, since a graph has the number of workers whose factors it multiplies.
+func (m *Member) Factoring() nn.Factoring {
+	if !m.options.Elastic.fixed() {
+		return nil
+	}
+	return m.scheme.Factoring(m.Size())
+}
 
 // Network carries the exchanges of steps; nil if the scheme has none.
 func (m *Member) Network() gomem.Network {

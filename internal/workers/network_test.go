@@ -107,6 +107,40 @@ func TestGathersOfOthers(t *testing.T) {
 	})
 }
 
+// TestFactoringOfFew: where workers come and go, no graph is for one number of them.
+func TestFactoringOfFew(t *testing.T) {
+	for _, c := range []struct {
+		scheme      string
+		least, most int
+		fixed       bool
+		err         string
+	}{
+		{"hybrid", 1, 2, false, ""},
+		{"hybrid", 2, 2, true, ""},
+		{"factors", 2, 2, true, ""},
+		{"factors", 1, 2, false, "scheme factors is for workers that do not come and go, not for " +
+			"1 to 2 of them"},
+	} {
+		s, err := ParseScheme(c.scheme, SchemeOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		net := memnet.NewNetwork(1, memnet.Options{})
+		m, err := Join(distrib.View{Epoch: 1, Nodes: []distrib.Node{{}}}, net.Node(0), s,
+			Options{Elastic: &Elastic{Least: c.least, Most: c.most}})
+		if c.err != "" {
+			if err == nil || err.Error() != c.err {
+				t.Errorf("%+v: %v", c, err)
+			}
+			continue
+		}
+		if err != nil || (m.Factoring() != nil) != c.fixed {
+			t.Errorf("%+v: %v, %v", c, m.Factoring(), err)
+		}
+		m.Close(nil)
+	}
+}
+
 // TestFactoring: which schemes exchange factors, and of what.
 func TestFactoring(t *testing.T) {
 	var some []string

@@ -38,6 +38,9 @@ func within() (names, about []string) {
 		"factors of gradients, where there are, to all"}
 }
 
+// forced reports whether gradients go by factors whatever that takes.
+func (s Scheme) forced() bool { return s.Name == "factors" }
+
 // Factoring says which gradients a number of workers exchange by factors; nil: none.
 func (s Scheme) Factoring(workers int) nn.Factoring {
 	switch {
@@ -45,7 +48,7 @@ func (s Scheme) Factoring(workers int) nn.Factoring {
 		return nil
 	case s.Name == "hybrid":
 		return collective.Fewest{Workers: workers}
-	case s.Name == "factors":
+	case s.forced():
 		return always{}
 	}
 	return nil
