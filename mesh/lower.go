@@ -28,7 +28,7 @@ func Lower(g *graph.Graph, s Spec, fetches []graph.Value, updates []graph.NodeID
 // Lower is [Lower] of what was propagated for these fetches.
 func (p *Propagation) Lower(fetches []graph.Value) (*Result, error) {
 	l := &lowerer{Propagation: p, forms: make([][]*form, len(p.values)), names: map[string]bool{},
-		res: &Result{Graph: graph.New(), Pieces: Pieces{},
+		res: &Result{Graph: graph.New(), Propagation: p, Pieces: Pieces{},
 			nodes:   make([]*graph.Node, p.graph.Len()),
 			updates: map[graph.NodeID][]*graph.Node{}, fetched: map[graph.Value]graph.Value{}}}
 	for m, step := len(p.spec.Mesh.Axes)-1, 1; m >= 0; m-- {

@@ -233,6 +233,19 @@ type Spec struct {
 	Layout Layout
 }
 
+// Error is a mesh or a layout that does not go with a graph, as where it divides no axis
+// that the graph has, or a size into unequal parts.
+type Error struct {
+	Spec Spec
+	Err  error
+}
+
+// Error is one line.
+func (e *Error) Error() string { return fmt.Sprintf("mesh %s: %v", e.Spec, e.Err) }
+
+// Unwrap is the error without the mesh.
+func (e *Error) Unwrap() error { return e.Err }
+
 // Parse reads a mesh and a layout: see [ParseMesh] and [ParseLayout].
 func Parse(mesh, layout string) (*Spec, error) {
 	m, err := ParseMesh(mesh)

@@ -52,7 +52,7 @@ func Propagate(g *graph.Graph, s Spec, fetches []graph.Value,
 		return nil, err
 	}
 	if err := s.Check(); err != nil {
-		return nil, err
+		return nil, &Error{s, err}
 	}
 	roots := slices.Clone(updates)
 	for _, v := range fetches {
@@ -65,7 +65,7 @@ func Propagate(g *graph.Graph, s Spec, fetches []graph.Value,
 	for {
 		p.clear()
 		if err := p.seed(); err != nil {
-			return nil, err
+			return nil, &Error{s, err}
 		}
 		p.fix(p.place)
 		p.fix(func(n *graph.Node) bool { return p.step(n, false) })

@@ -11,6 +11,8 @@ import (
 // first graph went.
 type Result struct {
 	Graph *graph.Graph
+	// Propagation says how the values of the first graph are divided.
+	Propagation *Propagation
 	// Pieces has, by variable's name, what a variable was taken apart into, in row-major
 	// order of their coordinates. One that is whole is not in it.
 	Pieces Pieces

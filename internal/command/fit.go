@@ -116,6 +116,9 @@ func (c *fitCmd) Run(ctx context.Context, e *env) error {
 	if err != nil {
 		return err
 	}
+	if c.Mesh != "" {
+		return usagef("--mesh divides few of the sizes that fit tries: leave it out")
+	}
 	b, o, err := c.begin(e.stderr, c.planFlags, c.Device)
 	if err != nil {
 		return err

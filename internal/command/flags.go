@@ -11,6 +11,7 @@ import (
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/data"
+	"github.com/gomem/gomem/mesh"
 	"github.com/gomem/gomem/models"
 	"github.com/gomem/gomem/partition"
 )
@@ -158,6 +159,8 @@ type planFlags struct {
 	Partition   count         `group:"plan" placeholder:"N"`
 	Lookahead   count         `group:"plan" placeholder:"K"`
 	Fuse        bool          `group:"plan" default:"true" negatable:""`
+	Mesh        string        `group:"plan" placeholder:"AXES"`
+	Layout      string        `group:"plan" placeholder:"ASSIGNMENTS"`
 	NoPlacement bool          `group:"plan" help:"Keep variables and constants on the device."`
 	NoSwap      bool          `group:"plan" help:"Keep intermediate values on the device."`
 	Streams     count         `group:"plan" placeholder:"N"`
@@ -182,6 +185,10 @@ func (f planFlags) options(device, host int64) (gomem.Options, error) {
 	if err := f.senseless(); err != nil {
 		return o, err
 	}
+	var err error
+	if o.Mesh, err = f.mesh(); err != nil {
+		return o, err
+	}
 	if err := f.conflict(); err != nil {
 		return o, err
 	}
@@ -193,6 +200,29 @@ func (f planFlags) options(device, host int64) (gomem.Options, error) {
 		return o, usagef("%w", err)
 	}
 	return o, nil
+}
+
+// mesh is what the graph is divided over, if anything.
+func (f planFlags) mesh() (*mesh.Spec, error) {
+	if f.Mesh == "" {
+		if f.Layout != "" {
+			return nil, usagef("--layout needs --mesh: what it divides axes along")
+		}
+		return nil, nil
+	}
+	m, err := mesh.ParseMesh(f.Mesh)
+	if err != nil {
+		return nil, usagef("--mesh %s: %w", f.Mesh, err)
+	}
+	l, err := mesh.ParseLayout(f.Layout, m)
+	if err != nil {
+		return nil, usagef("--layout %s: %w", f.Layout, err)
+	}
+	s := &mesh.Spec{Mesh: m, Layout: l}
+	if err := s.CheckLocal(); err != nil {
+		return nil, usagef("--mesh %s: %w", f.Mesh, err)
+	}
+	return s, nil
 }
 
 func setDefault(field *int64, value int64) {

@@ -210,6 +210,14 @@ train --profile
 --fuse
     Run elementwise operations together with what they follow, for fewer launches and the
     same results (default ${default}).
+--mesh
+    Divide the graph over slices that run one after the other, so that each can be staged
+    and swapped alone: axes with the number of their slices, such as batch:4 or
+    batch:2,experts:2. Results are the same up to rounding.
+--layout
+    What is divided along which axis of the mesh, such as batch=batch (default: each axis of
+    the mesh divides what has its name). On the left is an axis of inputs and variables by
+    its name, or by their names and its number: */ff/w0:1.
 --device-memory
     Budget of device memory, such as 192MiB (default: the model size's; none under
     vanilla). A budget that is too small is refused with the smallest that works.
@@ -243,6 +251,9 @@ plan --steps
     conditions such as value=enc/0/*,part=3-5,op=matmul*,step=100-200. A step is of a
     value that it makes, reads, copies or scribbles on; op is an operation or the reason
     of a copy; * stands for any characters.
+--sharding
+    Print how --mesh divides every value of the graph, and what is sliced, joined and added
+    up for it, instead of the explanation.
 --graph
     Write the graph that runs to a file: FILE.dot for Graphviz, FILE.txt for text.
 plan --json

@@ -28,6 +28,7 @@ type planCmd struct {
 	Dump     location  `group:"output" placeholder:"FILE"`
 	DumpPass location  `group:"output" placeholder:"FILE"`
 	Steps    stepsFlag `group:"output" xor:"report,curve" placeholder:"CONDITIONS"`
+	Sharding bool      `group:"output" xor:"report"`
 	Graph    location  `group:"output" placeholder:"FILE"`
 	JSON     bool      `name:"json" group:"output" xor:"report"`
 	Sweep    bool      `group:"output" xor:"curve"`
@@ -54,6 +55,8 @@ func (planCmd) examples() string {
   gomem plan --sweep --policy auto --plot cost.png   what budgets cost
   gomem plan --dump plan.txt --graph moe.dot     every decision, in full
   gomem plan --steps op=swap-in,part=3-5         what comes back for three partitions
+  gomem plan --mesh batch:4                      in four slices of the batch
+  gomem plan --mesh experts:2 --sharding         how every value is divided
 `
 }
 
@@ -87,6 +90,9 @@ func (c *planCmd) Run(ctx context.Context, e *env) error {
 	if ext := filepath.Ext(string(c.Graph)); c.Graph != "" && ext != ".dot" && ext != ".txt" {
 		return usagef("--graph %s: want a name that ends in .dot or .txt", c.Graph)
 	}
+	if c.Sharding && c.Mesh == "" {
+		return usagef("--sharding needs --mesh: without, nothing is divided")
+	}
 	if err := c.sweepable(); err != nil {
 		return err
 	}
@@ -106,6 +112,9 @@ func (c *planCmd) Run(ctx context.Context, e *env) error {
 	}
 	if err := c.write(p); err != nil {
 		return err
+	}
+	if c.Sharding {
+		return p.Mesh.Print(e.stdout)
 	}
 	if c.Steps.given {
 		return c.Steps.list(e.stdout, e.stderr, p.training())

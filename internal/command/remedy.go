@@ -6,6 +6,7 @@ import (
 
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/compile"
+	"github.com/gomem/gomem/mesh"
 )
 
 // shortage is a refusal in words of the command line.
@@ -21,6 +22,9 @@ func (s shortage) Unwrap() error { return s.ErrOutOfMemory }
 func inFlags(err error) error {
 	if e, ok := errors.AsType[*gomem.ErrOutOfMemory](err); ok {
 		return shortage{e}
+	}
+	if e, ok := errors.AsType[*mesh.Error](err); ok {
+		return usagef("--mesh %s: %w", e.Spec.Mesh, e.Err)
 	}
 	return err
 }
