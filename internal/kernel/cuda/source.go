@@ -13,7 +13,7 @@ var files embed.FS
 const Flags = "--fmad=false"
 
 // order is that of the files of the source: what others use comes first.
-const order = "prelude elements moves reduce rows index small"
+const order = "prelude elements moves reduce rows index small tiles conv moe update"
 
 // Source is the text of all kernels, CUDA C++ 17 without includes. A kernel begins a line with
 // extern "C" __global__ void, its launch bounds if it has any, and its name.

@@ -1,0 +1,96 @@
+package ops
+
+import (
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/internal/kernel/conv"
+	"github.com/gomem/gomem/internal/kernel/cuda"
+)
+
+// convArgs are a convolution's geometry as kernels take it, and more.
+func convArgs(s conv.Shape, more ...any) []any {
+	return append([]any{s.Batch, s.Groups, s.InC / s.Groups, s.InH, s.InW, s.OutC / s.Groups,
+		s.OutH(), s.OutW(), s.KH, s.KW, s.StrideH, s.StrideW, s.DilH, s.DilW, s.PadTop,
+		s.PadLeft}, more...)
+}
+
+// tileSide is the rows, and the columns, of results that a block computes.
+const tileSide = 64
+
+func tilesOf(n int) int { return (n + tileSide - 1) / tileSide }
+
+// pixelwise reports whether a convolution multiplies every element of an image alone.
+func pixelwise(s conv.Shape) bool {
+	return s.KH == 1 && s.KW == 1 && s.StrideH == 1 && s.StrideW == 1 && s.Groups == 1 &&
+		s.PadTop == 0 && s.PadLeft == 0 && s.PadBottom == 0 && s.PadRight == 0
+}
+
+// pixels is the product of a filter, or its transpose, and each image.
+func pixels(filter, images, out cuda.Operand, s conv.Shape, back bool) []cuda.Command {
+	m, k, size := s.OutC, s.InC, s.InH*s.InW
+	if back {
+		m, k = k, m
+	}
+	return multiplied(cuda.Gemm{A: filter.Addr, B: images.Addr, C: out.Addr, TransA: back, M: m,
+		N: size, K: k, LdA: s.InC, LdB: size, LdC: size, Batch: s.Batch,
+		StrideB: int64(k * size), StrideC: int64(m * size)})
+}
+
+func conv2DCUDA(o conv2D, c *cuda.Call) ([]cuda.Command, error) {
+	s, err := o.shape(typesOf(c.In))
+	if err != nil || pixelwise(s) {
+		return pixels(c.In[1], c.In[0], c.Out[0], s, false), err
+	}
+	blocks := s.Groups * tilesOf(s.OutC/s.Groups) * tilesOf(s.Batch*s.OutH()*s.OutW())
+	return only(launched("conv_forward", blocks, convArgs(s, c.Out[0], c.In[0], c.In[1])...))
+}
+
+func convInputGradCUDA(o convInputGrad, c *cuda.Call) ([]cuda.Command, error) {
+	s, err := o.shape(typesOf(c.In))
+	if err != nil || pixelwise(s) {
+		return pixels(c.In[1], c.In[0], c.Out[0], s, true), err
+	}
+	blocks := s.Groups * tilesOf(s.InC/s.Groups) * tilesOf(s.Batch*s.InH*s.InW)
+	return only(launched("conv_input", blocks, convArgs(s, c.Out[0], c.In[0], c.In[1])...))
+}
+
+// filterParts are those of the sum over all results: as many as occupy a GPU.
+func filterParts(s conv.Shape) partial {
+	const enough, least = 264, 256
+	n := s.InC / s.Groups * s.KH * s.KW
+	tiles := s.Groups * tilesOf(s.OutC/s.Groups) * tilesOf(n)
+	k := s.Batch * s.OutH() * s.OutW()
+	return reduction{outer: 1, n: k, inner: s.OutC * n}.inParts(min(enough/tiles, k/least))
+}
+
+func convFilterGradCUDA(o convFilterGrad, c *cuda.Call) ([]cuda.Command, error) {
+	s, err := o.shape(typesOf(c.In))
+	if err != nil {
+		return nil, err
+	}
+	p, to := filterParts(s), c.Out[0].Addr
+	if p.parts > 1 {
+		to = c.Scratch
+	}
+	blocks := p.parts * s.Groups * tilesOf(s.OutC/s.Groups) * tilesOf(p.inner/s.OutC)
+	list := []cuda.Command{launched("conv_filter", blocks, convArgs(s, to, c.In[0], c.In[1], p.per,
+		p.parts)...)}
+	if p.parts > 1 {
+		f := p.folded()
+		list = append(list, overElements("sum_columns", f.inner, f.args(c.Out[0], to, f.inner)...))
+	}
+	return list, nil
+}
+
+func convFilterGradScratch(o convFilterGrad, in, _ []graph.Type) int64 {
+	s, err := o.shape(in)
+	if err != nil {
+		return 0
+	}
+	return filterParts(s).scratch(4)
+}
+
+func init() {
+	cuda.Register(conv2DCUDA, nil)
+	cuda.Register(convInputGradCUDA, nil)
+	cuda.Register(convFilterGradCUDA, convFilterGradScratch)
+}

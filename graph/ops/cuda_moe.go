@@ -1,0 +1,142 @@
+package ops
+
+import (
+	"math"
+
+	"github.com/gomem/gomem/internal/kernel/cuda"
+	"github.com/gomem/gomem/internal/tensor"
+)
+
+func top2CUDA(o top2, c *cuda.Call) ([]cuda.Command, error) {
+	tokens, experts := lastRows(c.In[0])
+	return only(overElements("top_two", tokens, c.Out[0], c.Out[1], c.In[0], c.In[1], o.Salt,
+		tokens, experts, o.Threshold))
+}
+
+// minusOne sets all elements, i32, to −1.
+func minusOne(o cuda.Operand) cuda.Command {
+	return cuda.Fill{Addr: o.Addr, Words: int64(elems(o)), Word: math.MaxUint32}
+}
+
+func routeCUDA(o route, c *cuda.Call) ([]cuda.Command, error) {
+	tokens := elems(c.In[0])
+	return []cuda.Command{minusOne(c.Out[0]), minusOne(c.Out[1]),
+		launched("route_counts", o.Experts, c.Scratch, c.In[0], c.In[1], tokens, o.Experts),
+		launched("route", o.Experts, c.Out[0], c.Out[1], c.Out[2], c.Scratch, c.In[0], c.In[1],
+			tokens, o.Experts)}, nil
+}
+
+func positionsCUDA(o positions, c *cuda.Call) ([]cuda.Command, error) {
+	groups, tokens := c.In[0].Type.Size(0), c.In[0].Type.Size(1)
+	return []cuda.Command{minusOne(c.Out[0]), minusOne(c.Out[1]),
+		launched("positions", groups*o.Experts, c.Out[0], c.Out[1], c.In[0], c.In[1], groups,
+			tokens, o.Experts, o.Capacity)}, nil
+}
+
+func slotsCUDA(c *cuda.Call, ga, gb uint64, slots int) ([]cuda.Command, error) {
+	tokens := elems(c.In[0])
+	return only(overElements("slots", tokens*slots, c.Out[0], c.In[0], c.In[1], ga, gb, tokens,
+		slots))
+}
+
+func dispatchCUDA(o dispatch, c *cuda.Call) ([]cuda.Command, error) {
+	return slotsCUDA(c, 0, 0, o.Slots)
+}
+
+func combineCUDA(o combine, c *cuda.Call) ([]cuda.Command, error) {
+	return slotsCUDA(c, c.In[2].Addr, c.In[3].Addr, o.Slots)
+}
+
+func gatherRowsCUDA(_ gatherRows, c *cuda.Call) ([]cuda.Command, error) {
+	return tableOf(c.In[0], c.In[1], 0).take(c.Out[0], c.In[0], c.In[1], true)
+}
+
+// choicesSummed adds up each token's packed rows, by its gates unless their address is 0.
+func choicesSummed(c *cuda.Call, gates uint64, inv cuda.Operand) ([]cuda.Command, error) {
+	tokens, n := lastRows(c.Out[0])
+	return only(overElements("sum_choices", tokens*n, c.Out[0], c.In[0], gates, inv, tokens, n))
+}
+
+func sumRowsCUDA(_ sumRows, c *cuda.Call) ([]cuda.Command, error) {
+	return choicesSummed(c, 0, c.In[1])
+}
+
+func combineRowsCUDA(_ combineRows, c *cuda.Call) ([]cuda.Command, error) {
+	return choicesSummed(c, c.In[1].Addr, c.In[2])
+}
+
+func spreadRowsCUDA(_ spreadRows, c *cuda.Call) ([]cuda.Command, error) {
+	tokens, n := lastRows(c.In[0])
+	return only(overElements("spread_choices", 2*tokens*n, c.Out[0], c.In[0], c.In[1], c.In[2],
+		c.In[3], tokens, n))
+}
+
+func dotRowsCUDA(_ dotRows, c *cuda.Call) ([]cuda.Command, error) {
+	tokens, n := lastRows(c.In[0])
+	return only(overRows("dot_choices", 2*tokens, n, c.Out[0], c.In[0], c.In[1], c.In[2], tokens,
+		n))
+}
+
+// groups is packed rows that are multiplied by the weights of experts, of which the offsets
+// are on the device: the launch has blocks for the most tiles that there may be.
+type groups struct{ experts, rows, k, n int }
+
+func (g groups) product(out, x, w cuda.Operand, offsets uint64, trans bool) cuda.Command {
+	most := g.rows/tileSide + g.experts
+	return launched("grouped_product", most*tilesOf(g.n), out, x, w, offsets, g.experts, g.rows,
+		g.k, g.n, most, trans)
+}
+
+func (g groups) outer(out, a, b cuda.Operand, offsets uint64) cuda.Command {
+	return launched("grouped_outer", g.experts*tilesOf(g.k)*tilesOf(g.n), out, a, b, offsets,
+		g.experts, g.rows, g.k, g.n)
+}
+
+func groupedMatMulCUDA(o groupedMatMul, c *cuda.Call) ([]cuda.Command, error) {
+	g := groups{c.In[1].Type.Size(0), c.In[0].Type.Size(0), c.In[0].Type.Size(1),
+		c.Out[0].Type.Size(1)}
+	return []cuda.Command{wiped(c.Out[0]),
+		g.product(c.Out[0], c.In[0], c.In[1], c.In[2].Addr, o.Trans)}, nil
+}
+
+func groupedOuterCUDA(_ groupedOuter, c *cuda.Call) ([]cuda.Command, error) {
+	g := groups{c.Out[0].Type.Size(0), c.In[0].Type.Size(0), c.In[0].Type.Size(1),
+		c.In[1].Type.Size(1)}
+	return only(g.outer(c.Out[0], c.In[0], c.In[1], c.In[2].Addr))
+}
+
+func expertMatMulCUDA(o expertMatMul, c *cuda.Call) ([]cuda.Command, error) {
+	x := c.In[1].Type
+	g := groups{1, x.Size(0), x.Size(1), c.Out[0].Type.Size(1)}
+	list := []cuda.Command{g.product(c.Out[0], c.In[1], c.In[2],
+		c.In[3].Addr+4*uint64(o.Expert), o.Trans)}
+	if c.In[0].Addr != c.Out[0].Addr {
+		list = append([]cuda.Command{copiedWhole(c.Out[0], c.In[0])}, list...)
+	}
+	return list, nil
+}
+
+func expertOuterCUDA(o expertOuter, c *cuda.Call) ([]cuda.Command, error) {
+	a, b := c.In[0].Type, c.In[1].Type
+	g := groups{1, a.Size(0), a.Size(1), b.Size(1)}
+	return only(g.outer(c.Out[0], c.In[0], c.In[1], c.In[2].Addr+4*uint64(o.Expert)))
+}
+
+func init() {
+	cuda.Register(top2CUDA, nil)
+	cuda.Register(routeCUDA, func(o route, _, _ []tensor.Type) int64 {
+		return 4 * int64(o.Experts)
+	})
+	cuda.Register(positionsCUDA, nil)
+	cuda.Register(dispatchCUDA, nil)
+	cuda.Register(combineCUDA, nil)
+	cuda.Register(gatherRowsCUDA, nil)
+	cuda.Register(sumRowsCUDA, nil)
+	cuda.Register(combineRowsCUDA, nil)
+	cuda.Register(spreadRowsCUDA, nil)
+	cuda.Register(dotRowsCUDA, nil)
+	cuda.Register(groupedMatMulCUDA, nil)
+	cuda.Register(groupedOuterCUDA, nil)
+	cuda.Register(expertMatMulCUDA, nil)
+	cuda.Register(expertOuterCUDA, nil)
+}
