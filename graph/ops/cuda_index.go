@@ -167,7 +167,8 @@ func writeAtCUDA(o writeAt, c *cuda.Call) ([]cuda.Command, error) {
 	if elems(rows) == 0 {
 		return list, nil
 	}
-	return append(list, atPlace("put_at", cache, rows, c.In[2], cache.Type, rows.Type, o.Axis)), nil
+	return append(list, atPlace("put_at", cache, rows, c.In[2], cache.Type, rows.Type,
+		o.Axis)), nil
 }
 
 func writeAtScratch(o writeAt, in, _ []graph.Type) int64 {
@@ -202,7 +203,8 @@ func rotaryCUDA(o rotary, c *cuda.Call) ([]cuda.Command, error) {
 		each /= max(1, t.Size(0))
 	}
 	return only(overElements("rotary", rows*(width-o.Width/2), c.Out[0], c.In[0], c.In[1], rows,
-		t.Size(-2), width, o.Width, each, flag(positions.Rank() > 0), o.Base, o.Interleaved, o.Back))
+		t.Size(-2), width, o.Width, each, flag(positions.Rank() > 0), o.Base, o.Interleaved,
+		o.Back))
 }
 
 func init() {

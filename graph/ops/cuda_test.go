@@ -4,6 +4,7 @@ package ops
 
 import (
 	"math"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -207,4 +208,18 @@ func TestCUDAInPlace(t *testing.T) {
 			}
 		}
 	})
+}
+
+// withoutCUDA are the operations that have no commands, and why.
+var withoutCUDA = map[string]string{}
+
+// TestCUDACovers: every operation has commands, or a reason why not.
+func TestCUDACovers(t *testing.T) {
+	for _, s := range Samples() {
+		name := reflect.TypeOf(s.Op).Name()
+		reason := withoutCUDA[name]
+		if has := cuda.Supports(s.Op) || isView(s); has == (reason != "") {
+			t.Errorf("%s: commands: %v; reason for none: %q", name, has, reason)
+		}
+	}
 }

@@ -13,7 +13,8 @@ var files embed.FS
 const Flags = "--fmad=false"
 
 // order is that of the files of the source: what others use comes first.
-const order = "prelude elements moves reduce rows index small tiles conv moe update"
+const order = "prelude elements moves reduce rows index small tiles conv images moe sequence " +
+	"update"
 
 // Source is the text of all kernels, CUDA C++ 17 without includes. A kernel begins a line with
 // extern "C" __global__ void, its launch bounds if it has any, and its name.

@@ -1,0 +1,233 @@
+// Norms over batches, pooling, and images of another size.
+
+// The part of a channel that a team looks at: planes lo to hi−1 of its images.
+// Of each channel's parts: count, mean, and squared differences from it, as three numbers.
+extern "C" __global__ void __launch_bounds__(256) batch_parts(Parts p, float *out, const float *x,
+	i64 c, i64 s, int wide) {
+	Team t = team(wide);
+	for (i64 r = t.first; r < c * p.parts; r += t.step) {
+		i64 ch = r / p.parts, lo = p.lo(r), hi = p.hi(r);
+		float sum = 0, squares = 0, count = (float)(hi - lo);
+		for (i64 i = lo + t.lane; i < hi; i += t.size) sum += x[(i / s * c + ch) * s + i % s];
+		float mean = sum_of(t, sum) / count;
+		for (i64 i = lo + t.lane; i < hi; i += t.size) {
+			float d = x[(i / s * c + ch) * s + i % s] - mean;
+			squares = fmaf(d, d, squares);
+		}
+		squares = sum_of(t, squares);
+		if (t.lane == 0) out[2 * r] = mean, out[2 * r + 1] = squares;
+	}
+}
+// Parts are joined one after the other (Chan, Golub and LeVeque 1979).
+extern "C" __global__ void batch_moments(Parts p, float *mean, float *variance, const float *part,
+	i64 c) {
+	EACH(ch, c) {
+		double count = 0, m = 0, squares = 0;
+		for (i64 k = 0; k < p.parts; k++) {
+			double n = (double)(p.hi(k) - p.lo(k)), all = count + n;
+			double delta = part[2 * (ch * p.parts + k)] - m;
+			m += delta * n / all;
+			squares += part[2 * (ch * p.parts + k) + 1] + delta * delta * count * n / all;
+			count = all;
+		}
+		mean[ch] = (float)m, variance[ch] = (float)(squares / count);
+	}
+}
+__device__ __forceinline__ double inverse(float variance, float eps) {
+	return 1 / sqrt((double)variance + eps);
+}
+extern "C" __global__ void batch_norm(float *out, const float *x, const float *scale,
+	const float *bias, const float *mean, const float *variance, i64 n, i64 c, i64 s, float eps) {
+	EACH(i, n) {
+		i64 ch = i / s % c;
+		float factor = scale[ch] * (float)inverse(variance[ch], eps);
+		out[i] = fmaf(x[i] - mean[ch], factor, bias[ch]);
+	}
+}
+// Of each channel's parts Σ d and Σ d·(x−mean).
+extern "C" __global__ void __launch_bounds__(256) batch_grad_parts(Parts p, float *out,
+	const float *x, const float *d, const float *mean, i64 c, i64 s, int wide) {
+	Team t = team(wide);
+	for (i64 r = t.first; r < c * p.parts; r += t.step) {
+		i64 ch = r / p.parts;
+		float sum = 0, along = 0;
+		for (i64 i = p.lo(r) + t.lane; i < p.hi(r); i += t.size) {
+			i64 at = (i / s * c + ch) * s + i % s;
+			sum += d[at];
+			along = fmaf(x[at] - mean[ch], d[at], along);
+		}
+		sum = sum_of(t, sum), along = sum_of(t, along);
+		if (t.lane == 0) out[2 * r] = sum, out[2 * r + 1] = along;
+	}
+}
+extern "C" __global__ void batch_grad_sums(Parts p, float *dscale, float *dbias,
+	const float *part, const float *variance, i64 c, float eps) {
+	EACH(ch, c) {
+		double sum = 0, along = 0;
+		for (i64 k = 0; k < p.parts; k++) {
+			sum += part[2 * (ch * p.parts + k)];
+			along += part[2 * (ch * p.parts + k) + 1];
+		}
+		dscale[ch] = (float)(along * inverse(variance[ch], eps)), dbias[ch] = (float)sum;
+	}
+}
+extern "C" __global__ void batch_norm_grad(float *out, const float *x, const float *d,
+	const float *scale, const float *mean, const float *variance, const float *dscale,
+	const float *dbias, i64 n, i64 c, i64 s, float eps) {
+	float count = (float)(n / c);
+	EACH(i, n) {
+		i64 ch = i / s % c;
+		float inv = (float)inverse(variance[ch], eps), factor = scale[ch] * inv;
+		float y = (x[i] - mean[ch]) * inv;
+		out[i] = factor * (d[i] - dbias[ch] / count - y * (dscale[ch] / count));
+	}
+}
+
+// A window that moves over images of h×w elements, to oh×ow places.
+struct Window {
+	i64 height, width, stride_h, stride_w, top, left, h, w, oh, ow;
+};
+__device__ __forceinline__ i64 first_of(i64 i, i64 stride, i64 pad) {
+	return i * stride - pad > 0 ? i * stride - pad : 0;
+}
+__device__ __forceinline__ i64 end_of(i64 i, i64 stride, i64 pad, i64 size, i64 most) {
+	return i * stride - pad + size < most ? i * stride - pad + size : most;
+}
+// What a mean divides a window by.
+__device__ inline float share_of(const Window &f, i64 i, i64 j) {
+	i64 rows = end_of(i, f.stride_h, f.top, f.height, f.h) - first_of(i, f.stride_h, f.top);
+	i64 columns = end_of(j, f.stride_w, f.left, f.width, f.w) - first_of(j, f.stride_w, f.left);
+	return 1.f / (float)(rows * columns);
+}
+extern "C" __global__ void window_sum(Window f, float *out, const float *x, i64 n, int mean) {
+	EACH(p, n) {
+		i64 plane = p / (f.oh * f.ow), i = p / f.ow % f.oh, j = p % f.ow;
+		float s = 0;
+		for (i64 y = first_of(i, f.stride_h, f.top); y < end_of(i, f.stride_h, f.top, f.height, f.h);
+			y++)
+			for (i64 u = first_of(j, f.stride_w, f.left);
+				u < end_of(j, f.stride_w, f.left, f.width, f.w); u++)
+				s += x[(plane * f.h + y) * f.w + u];
+		out[p] = mean ? s * share_of(f, i, j) : s;
+	}
+}
+// The windows that have row, or column, at: from the first whose end is past it.
+__device__ __forceinline__ i64 since(i64 at, i64 stride, i64 pad, i64 size) {
+	i64 from = at + pad - size + 1;
+	return from > 0 ? (from + stride - 1) / stride : 0;
+}
+__device__ __forceinline__ i64 until(i64 at, i64 stride, i64 pad, i64 count) {
+	i64 end = (at + pad) / stride + 1;
+	return end < count ? end : count;
+}
+extern "C" __global__ void window_spread(Window f, float *out, const float *d, i64 n, int mean) {
+	EACH(p, n) {
+		i64 plane = p / (f.h * f.w), y = p / f.w % f.h, x = p % f.w;
+		float s = 0;
+		for (i64 i = since(y, f.stride_h, f.top, f.height); i < until(y, f.stride_h, f.top, f.oh); i++)
+			for (i64 j = since(x, f.stride_w, f.left, f.width); j < until(x, f.stride_w, f.left, f.ow);
+				j++) {
+				float v = d[(plane * f.oh + i) * f.ow + j];
+				s += mean ? v * share_of(f, i, j) : v;
+			}
+		out[p] = s;
+	}
+}
+
+// The largest of each window, the first of equals, and its place in the window; NaN is larger
+// than all numbers, and +0 than −0.
+extern "C" __global__ void max_pool(Window f, float *out, u8 *places, const float *x, i64 n) {
+	EACH(p, n) {
+		i64 plane = p / (f.oh * f.ow), top = p / f.ow % f.oh * f.stride_h - f.top;
+		i64 left = p % f.ow * f.stride_w - f.left, best = -1;
+		int most = 0;
+		float value = 0;
+		for (i64 k = 0; k < f.height * f.width; k++) {
+			i64 y = top + k / f.width, u = left + k % f.width;
+			if (y < 0 || y >= f.h || u < 0 || u >= f.w) continue;
+			float v = x[(plane * f.h + y) * f.w + u];
+			int b = __float_as_int(v), order = is_nan(v) ? 0x7fffffff : b ^ (b >> 31 & 0x7fffffff);
+			if (best < 0 || order > most) best = k, most = order, value = v;
+		}
+		out[p] = value, places[p] = (u8)best;
+	}
+}
+extern "C" __global__ void max_pool_grad(Window f, float *out, const u8 *places, const float *d,
+	i64 n) {
+	EACH(p, n) {
+		i64 plane = p / (f.h * f.w), y = p / f.w % f.h, x = p % f.w;
+		float s = 0;
+		for (i64 i = since(y, f.stride_h, f.top, f.height); i < until(y, f.stride_h, f.top, f.oh); i++)
+			for (i64 j = since(x, f.stride_w, f.left, f.width); j < until(x, f.stride_w, f.left, f.ow);
+				j++) {
+				i64 at = (plane * f.oh + i) * f.ow + j;
+				i64 place = (y - i * f.stride_h + f.top) * f.width + x - j * f.stride_w + f.left;
+				if (places[at] == place) s += d[at];
+			}
+		out[p] = s;
+	}
+}
+extern "C" __global__ void max_pool_pick(Window f, float *out, const u8 *places, const float *x,
+	i64 n) {
+	EACH(p, n) {
+		i64 plane = p / (f.oh * f.ow), k = places[p];
+		i64 y = p / f.ow % f.oh * f.stride_h - f.top + k / f.width;
+		i64 u = p % f.ow * f.stride_w - f.left + k % f.width;
+		bool inside = y >= 0 && y < f.h && u >= 0 && u < f.w;
+		out[p] = inside ? x[(plane * f.h + y) * f.w + u] : infinity() - infinity();
+	}
+}
+
+// Where element i of a side lies among m elements: lo with weight 1−part and hi with part.
+struct Between {
+	i64 lo, hi;
+	float part;
+};
+__device__ inline Between between(i64 i, double ratio, i64 m) {
+	double at = (i + .5) * ratio - .5;
+	at = at < 0 ? 0 : at > m - 1 ? m - 1 : at;
+	i64 lo = (i64)at;
+	return Between{lo, lo + 1 < m ? lo + 1 : m - 1, (float)(at - lo)};
+}
+extern "C" __global__ void bilinear(float *out, const float *x, i64 n, i64 h, i64 w, i64 oh,
+	i64 ow) {
+	EACH(p, n) {
+		const float *plane = x + p / (oh * ow) * h * w;
+		Between v = between(p / ow % oh, (double)h / oh, h), u = between(p % ow, (double)w / ow, w);
+		const float *top = plane + v.lo * w, *bottom = plane + v.hi * w;
+		float a = fmaf(v.part, bottom[u.lo], top[u.lo] * (1 - v.part));
+		float b = fmaf(v.part, bottom[u.hi], top[u.hi] * (1 - v.part));
+		out[p] = (1 - u.part) * a + u.part * b;
+	}
+}
+// What an element weighs in another.
+__device__ __forceinline__ float weight(const Between &b, i64 at) {
+	return (b.lo == at ? 1 - b.part : 0.f) + (b.hi == at ? b.part : 0.f);
+}
+// The first and last elements of a side of n in which element at may weigh.
+__device__ __forceinline__ i64 reach(double at, double ratio, i64 n) {
+	double i = at / ratio;
+	return i < 0 ? 0 : i > n ? n : (i64)i;
+}
+extern "C" __global__ void bilinear_grad(float *out, const float *d, i64 n, i64 h, i64 w, i64 oh,
+	i64 ow) {
+	double rows = (double)h / oh, columns = (double)w / ow;
+	EACH(p, n) {
+		const float *plane = d + p / (h * w) * oh * ow;
+		i64 y = p / w % h, x = p % w;
+		i64 lo = y == 0 ? 0 : reach(y - 1., rows, oh), left = x == 0 ? 0 : reach(x - 1., columns, ow);
+		i64 hi = y == h - 1 ? oh : reach(y + 2., rows, oh - 1) + 1;
+		i64 right = x == w - 1 ? ow : reach(x + 2., columns, ow - 1) + 1;
+		float s = 0;
+		for (i64 i = lo; i < hi; i++) {
+			float v = weight(between(i, rows, h), y), row = 0;
+			if (v == 0) continue;
+			for (i64 j = left; j < right; j++) {
+				float u = weight(between(j, columns, w), x);
+				if (u != 0) row = fmaf(u, plane[i * ow + j], row);
+			}
+			s = fmaf(v, row, s);
+		}
+		out[p] = s;
+	}
+}
