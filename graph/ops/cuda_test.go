@@ -18,16 +18,16 @@ type ran struct {
 	h *host
 	memory
 	at     uint64
-	blocks []placed
+	blocks []spot
 }
 
-type placed struct{ from, to uint64 }
+type spot struct{ from, to uint64 }
 
 // place reserves guarded memory.
 func (r *ran) place(n int64) uint64 {
 	from := (r.at+guard+63)&^63 + uint64(r.shift)
 	r.at = from + uint64(n)
-	r.blocks = append(r.blocks, placed{from, r.at})
+	r.blocks = append(r.blocks, spot{from, r.at})
 	return from
 }
 
@@ -82,11 +82,11 @@ func (s Sample) onCUDA(t testing.TB, h *host, in []tensor.View, m memory, over i
 	return s.fetched(t, r, c, in, over)
 }
 
-// checkGuards: nothing is written between what was placed.
+// checkGuards: nothing is written between what was spot.
 func (r *ran) checkGuards(t testing.TB) {
 	t.Helper()
 	at := uint64(hostAddress)
-	for _, b := range append(r.blocks, placed{r.at + guard, 0}) {
+	for _, b := range append(r.blocks, spot{r.at + guard, 0}) {
 		for ; at < b.from; at++ {
 			if r.h.memory[at-hostAddress] != r.poison {
 				t.Fatalf("byte %d outside the results was written", at)
