@@ -117,6 +117,52 @@ func splitBut(in, out []graph.Type, lo, hi int, whole ...int) (r graph.Rule, ok 
 	return r, true
 }
 
+// coarse is an axis of which parts have a multiple of some size: the least with which they,
+// and all larger ones, are good.
+func coarse(r *graph.Rule, size int, good func(part int) bool) []int {
+	return inParts(r, size, leastPart(size, good))
+}
+
+// coarseTwo are two such axes, of which parts are good whatever those of the other.
+func coarseTwo(r *graph.Rule, m, n int, good func(m, n int) bool) (first, second []int) {
+	columns := leastPart(n, func(part int) bool { return good(m, part) })
+	rows := leastPart(m, func(part int) bool {
+		for size := columns; size <= n; size++ {
+			if n%size == 0 && !good(part, size) {
+				return false
+			}
+		}
+		return true
+	})
+	return inParts(r, m, rows), inParts(r, n, columns)
+}
+
+// leastPart is the least divisor of a size of which it and all larger ones are good.
+func leastPart(size int, good func(part int) bool) int {
+	least := size
+	for part := size / 2; part > 0; part-- {
+		if size%part == 0 {
+			if !good(part) {
+				break
+			}
+			least = part
+		}
+	}
+	return least
+}
+
+// inParts is an axis that divides into parts of so many elements, or multiples of them.
+func inParts(r *graph.Rule, size, part int) []int {
+	if part == size {
+		return nil
+	}
+	axis := oneAxis(r, size/part)
+	if part > 1 {
+		axis = append(axis, factor(r, part))
+	}
+	return axis
+}
+
 // shareOf is the size of a part of an axis, and where it begins.
 func shareOf(size int, axis []int, at []graph.Part) (n, lo int) {
 	if len(axis) == 0 || at[axis[0]].N < 2 {

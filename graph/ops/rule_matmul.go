@@ -121,13 +121,8 @@ func (o matMulBroadcast) Split(in, out []graph.Type) (r graph.Rule, ok bool) {
 	n := out[0].Size(-1)
 	plain := matMul{TransA: o.TransA, TransB: o.TransB}
 	order := func(m, n int) gemm.Order { return plain.order(m, n, product{k: k}) }
-	columns := coarse(&r, n, func(part int) bool { return order(m, part) == order(m, n) })
-	least := n
-	if len(columns) > 0 {
-		least /= r.Factors[columns[0]].Size
-	}
-	rows := coarse(&r, m, func(part int) bool {
-		return order(part, n) == order(m, n) && order(part, least) == order(m, n)
+	rows, columns := coarseTwo(&r, m, n, func(rows, columns int) bool {
+		return order(rows, columns) == order(m, n)
 	})
 	inner := oneAxis(&r, k)
 	sums(&r, inner)
@@ -141,28 +136,6 @@ func (o matMulBroadcast) Split(in, out []graph.Type) (r graph.Rule, ok bool) {
 		matrices(in[1], inner, columns, o.TransB)}
 	r.Out = [][][]int{matrices(out[0], rows, columns, false)}
 	return r, true
-}
-
-// coarse is an axis of which a part has a multiple of some size: the least with which
-// parts that large and all larger ones are good.
-func coarse(r *graph.Rule, size int, good func(part int) bool) []int {
-	least := size
-	for part := size / 2; part > 0; part-- {
-		if size%part == 0 {
-			if !good(part) {
-				break
-			}
-			least = part
-		}
-	}
-	if least == size {
-		return nil
-	}
-	axis := oneAxis(r, size/least)
-	if least > 1 {
-		axis = append(axis, factor(r, least))
-	}
-	return axis
 }
 
 func init() {
