@@ -7,12 +7,13 @@ import (
 	"time"
 
 	"github.com/gomem/gomem"
+	"github.com/gomem/gomem/train"
 )
 
 // cost is what a budget costs.
 type cost struct {
-	// MinDevice is the smallest device budget that works with the options.
-	MinDevice int64   `json:"min_device_bytes"`
+	// MinDevice is the smallest device budget that works with the options; 0: not known yet.
+	MinDevice int64   `json:"min_device_bytes,omitempty"`
 	Machine   string  `json:"machine"` // that times are of
 	Kappa     float64 `json:"kappa"`   // see machine.Model
 	// PredictedMS is the time of a training step, and LowerBoundMS less than any plan of
@@ -25,17 +26,28 @@ type cost struct {
 
 // costOf weighs a plan against vanilla's.
 func costOf(ctx context.Context, b *built, o gomem.Options, p, vanilla planned) (cost, error) {
+	c := weighed(b, o, p, vanilla)
+	var err error
+	c.MinDevice, err = leastOf(ctx, b, o)
+	return c, err
+}
+
+// weighed is costOf without the smallest budget, which takes as long as many plans.
+func weighed(b *built, o gomem.Options, p, vanilla planned) cost {
 	m := p.Results[0].Model
-	c := cost{
+	return cost{
 		Machine: m.Name(), Kappa: m.Kappa(),
 		PredictedMS:  milliseconds(stepTime(b, p)),
 		LowerBoundMS: milliseconds(lowerBound(b, p, o.DeviceBytes)),
 		Slower:       ratio(stepTime(b, p), stepTime(b, vanilla)),
 		Actions:      actionsOf(p.training(), p.Graph, p.Model),
 	}
-	var err error
-	c.MinDevice, err = gomem.MinDevice(ctx, b.model.Graph, o, b.targets...)
-	return c, inFlags(err)
+}
+
+// leastOf is the smallest device budget that works with the options.
+func leastOf(ctx context.Context, b *built, o gomem.Options) (int64, error) {
+	least, err := gomem.MinDevice(ctx, b.model.Graph, o, b.targets...)
+	return least, inFlags(err)
 }
 
 // ratio is a time over another.
@@ -54,7 +66,10 @@ func (r report) costs(c cost) string {
 	if r.DeviceBudget > 0 {
 		parts = append(parts, fmt.Sprintf("at %s %s", short(r.DeviceBudget), r.effect(c)))
 	}
-	return strings.Join(append(parts, "least "+short(c.MinDevice)), "; ")
+	if c.MinDevice > 0 {
+		parts = append(parts, "least "+short(c.MinDevice))
+	}
+	return strings.Join(parts, "; ")
 }
 
 // effect is what a plan does to the time of a step.
@@ -96,4 +111,41 @@ func short(bytes int64) string {
 // copies are what a plan copies beside inputs and results, in bytes.
 func (r report) copies() int64 {
 	return r.SwapIn + r.SwapOut + r.Stage + r.Gradients + r.WriteBack
+}
+
+// late looks for the smallest budget once there was a step, beside those that follow.
+type late struct {
+	ctx  context.Context
+	find func(context.Context) (int64, error) // nil: it is known
+
+	least *soon[int64]
+	stop  context.CancelFunc
+}
+
+func (l *late) observe(e train.Event) {
+	if e.Kind != train.Step || l.find == nil || l.least != nil {
+		return
+	}
+	ctx, stop := context.WithCancel(l.ctx)
+	l.stop, l.least = stop, begin(func() (int64, error) { return l.find(ctx) })
+}
+
+// found waits for it; 0 if there is none, or nobody waits any more.
+func (l *late) found() int64 {
+	if l.least == nil {
+		return 0
+	}
+	least, err := l.least.wait()
+	if err != nil {
+		return 0
+	}
+	return least
+}
+
+// end ends the search.
+func (l *late) end() {
+	if l.least != nil {
+		l.stop()
+		<-l.least.done
+	}
 }

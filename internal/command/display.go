@@ -1,6 +1,7 @@
 package command
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -23,6 +24,8 @@ type header struct {
 	Workers string `json:"workers,omitempty"`
 
 	facts []field // more about the data
+	// least finds MinDevice, nil if it is known: what is known late is shown at the end.
+	least func(context.Context) (int64, error)
 }
 
 // display shows a run. Nothing is shown before the run has started, so that one
@@ -30,8 +33,9 @@ type header struct {
 // no reason to stop training: the command says so at its end.
 type display interface {
 	observe(train.Event)
-	close()                // before anything else is printed
-	summary(train.Summary) // after close
+	close() // before anything else is printed
+	// summary comes after close. least is a MinDevice that was not known before, or 0.
+	summary(s train.Summary, least int64)
 }
 
 // newDisplay shows a run as suits the output: JSON if asked for, else text, on a terminal
@@ -135,9 +139,13 @@ func metrics(m map[string]float64) []string {
 
 func (d *textDisplay) close() { d.progress.Close() }
 
-func (d *textDisplay) summary(s train.Summary) {
+func (d *textDisplay) summary(s train.Summary, least int64) {
+	device := compared(s.PredictedDevicePeak, s.ActualDevicePeak) + d.header.versus()
+	if least > 0 {
+		device += "; least " + short(least)
+	}
 	fields := []field{
-		{"device peak", compared(s.PredictedDevicePeak, s.ActualDevicePeak) + d.header.versus()},
+		{"device peak", device},
 		{"host peak", compared(s.PredictedHostPeak, s.ActualHostPeak)},
 	}
 	if s.PredictedDiskPeak > 0 {
@@ -263,10 +271,11 @@ type saveLine struct {
 
 func (d *jsonDisplay) close() {}
 
-func (d *jsonDisplay) summary(s train.Summary) {
+func (d *jsonDisplay) summary(s train.Summary, least int64) {
 	d.print(struct {
 		Type string `json:"type"`
 		train.Summary
 		VanillaDevice int64 `json:"vanilla_device_peak_bytes"`
-	}{"summary", s, d.header.VanillaDevice})
+		MinDevice     int64 `json:"min_device_bytes,omitempty"`
+	}{"summary", s, d.header.VanillaDevice, least})
 }

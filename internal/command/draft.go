@@ -71,37 +71,51 @@ func (c *trainCmd) drafted(ctx context.Context, e *env, read <-chan struct{}) (*
 	if d.session, err = c.session(o); err != nil {
 		return nil, err
 	}
-	calm := func() { <-read }
-	if d.session, err = b.measured(ctx, e.stderr, d.session, calm); err != nil {
+	resident, err := b.resident(ctx, d.session)
+	if err != nil {
 		return nil, err
 	}
+	if d.planned = resident; resident.Planned == nil {
+		if d.session, err = b.measured(ctx, e.stderr, d.session, func() { <-read }); err != nil {
+			return nil, err
+		}
+	}
 	o.Machine, d.options = d.session.Machine, o
-	if d.planned, err = c.planLong(ctx, e.stderr, b, o); err != nil {
-		return nil, err
+	if resident.Planned == nil {
+		if d.planned, err = c.planLong(ctx, e.stderr, b, o); err != nil {
+			return nil, err
+		}
 	}
 	if err := enoughMemory(c.Device, d.planned); err != nil {
 		return nil, err
 	}
-	d.header, err = c.headed(ctx, e, b, o, d.planned)
+	d.header, err = c.headed(ctx, e, d, resident)
 	return d, err
 }
 
-// headed is what there is to show of a plan. What it is compared with and what its budget
-// costs are other plans, which a worker that shows nothing does not make.
-func (c *trainCmd) headed(ctx context.Context, e *env, b *built, o gomem.Options,
-	p planned) (header, error) {
-	vanilla, price := p, cost{}
-	if c.leads() {
-		var err error
-		if vanilla, err = comparison(ctx, e.stderr, b, o, p); err != nil {
-			return header{}, err
-		}
-		if price, err = costOf(ctx, b, o, p, vanilla); err != nil {
-			return header{}, err
+// headed is what there is to show of a plan. What it is compared with, vanilla's plan, and
+// what its budget costs are other plans, which a worker that shows nothing does not make.
+func (c *trainCmd) headed(ctx context.Context, e *env, d *draft, vanilla planned) (header, error) {
+	h := header{Device: c.Device, Workers: c.workersFact(d.options.NetworkBytes)}
+	if !c.leads() {
+		return h, nil
+	}
+	var err error
+	if vanilla.Planned == nil {
+		if vanilla, err = comparison(ctx, e.stderr, d.built, d.options, d.planned); err != nil {
+			return h, err
 		}
 	}
-	return header{report: newReport(b.model, o, p, vanilla), cost: price, Device: c.Device,
-		Workers: c.workersFact(o.NetworkBytes)}, nil
+	h.report = newReport(d.model, d.options, d.planned, vanilla)
+	if c.member != nil { // others wait for the first step
+		h.cost = weighed(d.built, d.options, d.planned, vanilla)
+		h.least = func(ctx context.Context) (int64, error) {
+			return leastOf(ctx, d.built, d.options)
+		}
+		return h, nil
+	}
+	h.cost, err = costOf(ctx, d.built, d.options, d.planned, vanilla)
+	return h, err
 }
 
 // ready reads what says how large the model is, and drafts the model. Both are done at once:

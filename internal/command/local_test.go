@@ -103,7 +103,7 @@ func TestLocalDisplay(t *testing.T) {
 	}
 	for _, want := range []string{"workers        2, gradients by all-reduce on a ring",
 		"  up ", "  down ",
-		"exchanged       sent ", " of the host"} {
+		"exchanged       sent ", " of the host", "; least "} {
 		if !strings.Contains(o.stdout, want) {
 			t.Errorf("no %q in\n%s", want, o.stdout)
 		}

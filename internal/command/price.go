@@ -29,12 +29,36 @@ func (b *built) priced(o gomem.Options, device string) (gomem.Options, error) {
 	return o, nil
 }
 
+// weighs reports whether plans are found by what this machine takes for them.
+func weighs(o gomem.Options) bool {
+	return o.Machine == nil && o.Policy.Searches() && gomem.Computes(o.Device)
+}
+
+// resident is the plan of a policy that weighs plans where nothing has to be weighed: that
+// is vanilla's, which is taken where it fits the budgets. There is none where it does not.
+func (b *built) resident(ctx context.Context, o gomem.Options) (planned, error) {
+	if !weighs(o) {
+		return planned{}, nil
+	}
+	v := vanillaOptions(o)
+	v.DeviceBytes, v.HostBytes, v.DiskBytes = o.DeviceBytes, o.HostBytes, o.DiskBytes
+	v.NetworkBytes = o.NetworkBytes
+	p, err := planAll(ctx, io.Discard, b, v)
+	if _, large := errors.AsType[*gomem.ErrOutOfMemory](err); large {
+		return planned{}, nil
+	}
+	if err != nil || p.Graph == b.model.Graph && !o.NoFusion { // a larger graph
+		return planned{}, err
+	}
+	return p, nil
+}
+
 // measured is options that plan by what this machine was measured to take, if that
 // matters: for the machine at hand, and for a policy that weighs times in a budget that
 // vanilla does not fit. Before the machine is measured, calm is called.
 func (b *built) measured(ctx context.Context, w io.Writer, o gomem.Options, calm func()) (
 	gomem.Options, error) {
-	if o.Machine != nil || !o.Policy.Searches() || !gomem.Computes(o.Device) {
+	if !weighs(o) {
 		return o, nil
 	}
 	vanilla, err := planAll(ctx, io.Discard, b, vanillaOptions(o))

@@ -388,7 +388,9 @@ func (c *trainCmd) traced(s *gomem.Options, f func() error) error {
 func (c *trainCmd) train(ctx context.Context, e *env, h header, o train.Options,
 	after func(train.Summary) error) error {
 	d := newDisplay(e.stdout, e.stderr, c.JSON, h)
-	o.Observe = d.observe
+	late := &late{ctx: ctx, find: h.least}
+	defer late.end()
+	o.Observe = func(e train.Event) { d.observe(e); late.observe(e) }
 	if err := asUse(o.Validate()); err != nil {
 		return err
 	}
@@ -397,7 +399,7 @@ func (c *trainCmd) train(ctx context.Context, e *env, h header, o train.Options,
 	if err != nil {
 		return c.remembering(err, s, e)
 	}
-	d.summary(s)
+	d.summary(s, late.found())
 	if err := after(s); err != nil || !s.Interrupted || !c.leads() {
 		return err
 	}
