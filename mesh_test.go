@@ -105,7 +105,7 @@ func TestMeshes(t *testing.T) {
 			t.Fatalf("%s sums nothing and gives other bits", o.Planning())
 		}
 		for i := range want {
-			if d := apart(want[i], got[i]); !(d < 1e-5) {
+			if d := apart(want[i], got[i]); !(d < 1e-6) {
 				t.Fatalf("%s: value %d is off by %.1e", o.Planning(), i, d)
 			}
 		}

@@ -15,8 +15,8 @@ func TestMeshFlags(t *testing.T) {
 		{"plan --size s512 --mesh batch", "--mesh batch: "},
 		{"plan --size s512 --mesh batch:0", "out of range"},
 		{"plan --size s512 --mesh batch:2x2", "--mesh batch:2x2: mesh batch:2x2 is for 2 proc"},
-		{"plan --size s512 --mesh batch:3", "which the 3 of axis batch of the mesh do not divide: " +
-			"2 and 4 do"},
+		{"plan --size s512 --mesh batch:3", "which the 3 of axis batch of the mesh do not " +
+			"divide: 2 and 4 do"},
 		{"train --size s512 --data tsv:pairs.tsv --steps 1 --mesh batch:3", "--mesh batch:3: "},
 		{"plan --size s512 --mesh rows:2", "an axis rows: there are batch, experts, length"},
 		{"plan --size s512 --mesh batch:2 --layout batch=rows", "--layout batch=rows: "},
