@@ -6,6 +6,7 @@ import (
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/fuse"
 	"github.com/gomem/gomem/graph/split"
+	"github.com/gomem/gomem/machine"
 	"github.com/gomem/gomem/mesh"
 )
 
@@ -34,11 +35,20 @@ func variants(g *graph.Graph, o Options, targets []Target,
 	if err != nil {
 		return err
 	}
+	device, other := o.Machine.(machine.Operations)
+	fused := fused
+	if other {
+		if plain, err = plain.on(device); err != nil {
+			return err
+		}
+		fused = func(p *Planned) (*Planned, error) { return p.fuse(device.Runs) }
+	}
 	rewrites := []func(*Planned) (*Planned, error){fused}
 	if o.NoFusion {
 		rewrites = []func(*Planned) (*Planned, error){unchanged}
 	}
-	if o.Policy.Searches() {
+	// That the parts of an operation come to its bits is a promise of the reference's kernels.
+	if o.Policy.Searches() && !other {
 		rewrites = append(rewrites, cuts(plain, o)...)
 	}
 	if !o.NoFusion {
@@ -88,10 +98,24 @@ func divided(p *Planned, o Options) (*Planned, error) {
 // unchanged is the model's own graph, or the one that was divided.
 func unchanged(p *Planned) (*Planned, error) { return p, nil }
 
+// on is a copy of the graph in which nodes need what they need on a device.
+func (p *Planned) on(device machine.Operations) (*Planned, error) {
+	c, err := p.fuse(func(graph.Op) bool { return false })
+	if err == nil {
+		c.Graph.SetScratch(device.Scratch)
+	}
+	return c, err
+}
+
 // fused is the fused graph.
 func fused(p *Planned) (*Planned, error) {
+	return p.fuse(func(graph.Op) bool { return true })
+}
+
+// fuse is the graph fused into operations that a device runs.
+func (p *Planned) fuse(runs func(graph.Op) bool) (*Planned, error) {
 	fetches, updates := p.roots()
-	r, err := fuse.Fuse(p.Graph, fetches, updates)
+	r, err := fuse.For(runs, p.Graph, fetches, updates)
 	if err != nil {
 		return nil, err
 	}

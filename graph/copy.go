@@ -27,6 +27,9 @@ func (g *Graph) Copy(n *Node, op Op, in ...Value) (*Node, error) {
 		}
 	}
 	g.names[c.Name]++
+	if g.scratch == nil && n.graph != nil {
+		g.scratch = n.graph.scratch
+	}
 	g.add(&c)
 	g.addWriter(&c)
 	return &c, nil

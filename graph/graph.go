@@ -24,6 +24,7 @@ type Graph struct {
 	err     error
 	network bool                   // workers exchange values of it
 	sum     atomic.Pointer[digest] // of the nodes there were when it was asked for
+	scratch func(*Node) int64      // what kernels need, if that is not what operations say
 }
 
 // New makes an empty graph.
@@ -31,6 +32,11 @@ func New() *Graph {
 	return &Graph{names: map[string]int{}, streams: map[stream]bool{},
 		writers: map[NodeID][]*Node{}}
 }
+
+// SetScratch has a function say what workspace executing a node takes, in bytes, instead of
+// its operation, which speaks for the kernels of the reference. Graphs that are copied from
+// this one have it too.
+func (g *Graph) SetScratch(bytes func(*Node) int64) { g.scratch = bytes }
 
 // Nodes are all nodes in order of creation, which is a topological order.
 func (g *Graph) Nodes() []*Node { return g.nodes }

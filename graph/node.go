@@ -108,7 +108,11 @@ func (n *Node) Cost() Cost {
 	if !n.Executes() {
 		return Cost{}
 	}
-	return n.Op.Cost(n.InTypes(), n.Out)
+	c := n.Op.Cost(n.InTypes(), n.Out)
+	if scratch := n.graph.scratch; scratch != nil {
+		c.Scratch = scratch(n)
+	}
+	return c
 }
 
 // Value is one result of a node. The zero Value is no value: an operation on

@@ -16,6 +16,16 @@ type Machine interface {
 	For(model string, nodes []*graph.Node) Model
 }
 
+// Operations is what a machine also says whose device is not the reference: which operations
+// it runs, and what they need there. A [Machine] may have it.
+type Operations interface {
+	// Runs reports whether the device can run an operation.
+	Runs(op graph.Op) bool
+	// Scratch is the bytes of workspace that executing a node takes, wherever a plan has
+	// it executed.
+	Scratch(n *graph.Node) int64
+}
+
 // Signature says all of a node that its time depends on, save for what its operands
 // hold: the operation with its attributes, and the types of operands and results
 // without the names of their axes. Nodes of one signature are measured once.

@@ -34,6 +34,13 @@ func (r *Result) Value(v graph.Value) graph.Value {
 // and the updates. Of the rest it has what those need. The error is g's own, or
 // says what is no part of it.
 func Fuse(g *graph.Graph, fetches []graph.Value, updates []graph.NodeID) (*Result, error) {
+	return For(func(graph.Op) bool { return true }, g, fetches, updates)
+}
+
+// For is Fuse for a device that does not run every operation: only into such that it runs is
+// fused. If it runs none, the graph is a copy.
+func For(runs func(graph.Op) bool, g *graph.Graph, fetches []graph.Value,
+	updates []graph.NodeID) (*Result, error) {
 	if g == nil {
 		return nil, errors.New("fuse: the graph is nil")
 	}
@@ -51,6 +58,7 @@ func Fuse(g *graph.Graph, fetches []graph.Value, updates []graph.NodeID) (*Resul
 		}
 	}
 	r := newRewrite(g, fetches, updates)
+	r.runs = runs
 	r.fuse()
 	return r.build()
 }
@@ -64,6 +72,7 @@ type rewrite struct {
 	now     []ops.Application // by node: what it computes; no operation if its reader does
 	place   []graph.NodeID    // by node: the node whose place in the order it takes
 	ready   *readiness
+	runs    func(graph.Op) bool // what the device can do
 }
 
 func newRewrite(g *graph.Graph, fetches []graph.Value, updates []graph.NodeID) *rewrite {
@@ -149,7 +158,7 @@ func (r *rewrite) runsAtOnce(v graph.Value, n *graph.Node, in []graph.Value) boo
 func (r *rewrite) merge(v graph.Value, n *graph.Node, in []graph.Value) bool {
 	p := v.Node
 	fused, ok := ops.Fuse(r.now[p.ID], r.now[n.ID], v)
-	if !ok || !fused.Type().Equal(n.Out[0]) || !r.runsAtOnce(v, n, in) {
+	if !ok || !r.runs(fused.Op) || !fused.Type().Equal(n.Out[0]) || !r.runsAtOnce(v, n, in) {
 		return false
 	}
 	r.now[n.ID], r.now[p.ID] = fused, ops.Application{}
