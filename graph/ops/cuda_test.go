@@ -82,7 +82,7 @@ func (s Sample) onCUDA(t testing.TB, h *host, in []tensor.View, m memory, over i
 	return s.fetched(t, r, c, in, over)
 }
 
-// checkGuards: nothing is written between what was spot.
+// checkGuards: nothing is written between what was placed.
 func (r *ran) checkGuards(t testing.TB) {
 	t.Helper()
 	at := uint64(hostAddress)
