@@ -52,7 +52,7 @@ func (r *run) complete(ctx context.Context) error {
 			err = r.finish(ctx)
 		}
 		if r.team.leaving {
-			r.summary.Interrupted = true
+			r.summary.Interrupted, r.summary.Left = true, true
 			return nil
 		}
 		if err == nil || r.elastic() == nil {
@@ -157,8 +157,8 @@ func (r *run) changed(before []int, done int) {
 		text = strings.Join(parts, ", ") + "; 1 goes on"
 	}
 	if r.done < done {
-		text += fmt.Sprintf(" from step %d, since nobody has a later one whole: %d to be done again",
-			r.done, done-r.done)
+		text += fmt.Sprintf(" from step %d, since nobody has a later one whole: %d to be "+
+			"done again", r.done, done-r.done)
 	}
 	r.emit(Event{Kind: View, Text: text, Workers: len(now)})
 }

@@ -87,7 +87,8 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 func (r *run) rescue(err error) error {
 	_, diverged := errors.AsType[*ErrNonFinite](err)
 	_, unsaved := errors.AsType[*ErrCheckpoint](err)
-	if err == nil || diverged || unsaved || r.torn || r.Save == "" || !r.leads() || r.done == 0 || r.current() {
+	if err == nil || diverged || unsaved || r.torn || r.Save == "" || !r.leads() ||
+		r.done == 0 || r.current() {
 		return err
 	}
 	if failed := r.save(); failed != nil {

@@ -43,6 +43,7 @@ type Summary struct {
 	Exchanged *Exchanged `json:"exchanged,omitempty"`
 
 	Interrupted  bool `json:"interrupted"`             // the context ended before the run did
+	Left         bool `json:"left,omitempty"`          // and other workers went on
 	StoppedEarly bool `json:"stopped_early,omitempty"` // by Options.Patience
 	BestStep     int  `json:"best_step,omitempty"`     // of evaluations, with Patience
 	// with the weights as they are, "" if nobody saved them; after an error the last

@@ -10,7 +10,7 @@ import (
 
 func main() {
 	cluster.EndWithParent()
-	ctx := command.UntilSignal(context.Background())
+	ctx := command.UntilAsked(context.Background())
 	os.Exit(command.Main(ctx, os.Args[1:], os.Stdout, os.Stderr, command.Extras{
 		Name: "gomem-cluster", Cluster: cluster.Cluster{}}))
 }

@@ -163,6 +163,78 @@ func TestWorkerKilled(t *testing.T) {
 		"--json").weights(t)
 }
 
+// TestLocalElastic: with --min the others go on from the same step, in the same processes,
+// when one is killed, one is stopped for good, and one is to end; too few save and end.
+func TestLocalElastic(t *testing.T) {
+	dir := t.TempDir()
+	j := start(t, dir, "--local", "5", "--min", "2", "--steps", "100000", "--save", "run",
+		"--save-every", "5", "--json")
+	saved(t, j, filepath.Join(dir, "run"))
+	workers := func() int {
+		c, err := train.Inspect(filepath.Join(dir, "run"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return max(c.Workers, 1)
+	}
+	for i, s := range []syscall.Signal{syscall.SIGKILL, syscall.SIGSTOP, syscall.SIGTERM} {
+		pid := j.worker(t, i+1)
+		began := time.Now()
+		if err := syscall.Kill(pid, s); err != nil {
+			t.Fatal(err)
+		}
+		for workers() != 4-i && time.Since(began) < time.Minute {
+			time.Sleep(50 * time.Millisecond)
+		}
+		t.Logf("%v: %d go on, %v later", s, workers(), time.Since(began).Round(time.Millisecond))
+	}
+	if n := workers(); n != 2 {
+		_ = j.Process.Kill()
+		t.Fatalf("%d workers go on: %s", n, j.stderr.String())
+	}
+	if err := syscall.Kill(j.worker(t, 4), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	status, said := j.end(), j.stderr.String()
+	for _, want := range []string{
+		"worker 1 of 5 has ended: signal: killed; 4 are left, 2 are enough",
+		"[3] gomem: this worker leaves after step ", "1 worker is left, --min is 2; saved at step",
+		"continue with: gomem-cluster train", "--resume run"} {
+		if status != 1 || !strings.Contains(said, want) {
+			t.Errorf("status %d, no %q in %s", status, want, said)
+		}
+	}
+	last, views := 0, []string(nil)
+	for line := range strings.Lines(j.stdout.String()) {
+		var e struct {
+			Type, Text string
+			Step       int
+			Workers    any
+		}
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			t.Fatal(err, line)
+		}
+		switch e.Type {
+		case "step":
+			if e.Step != last+1 {
+				t.Errorf("step %d comes after step %d", e.Step, last)
+			}
+			last = e.Step
+		case "view":
+			views = append(views, fmt.Sprintf("%v: %s", e.Workers, e.Text))
+		}
+	}
+	want := "4: worker 1 is gone; 4 go on, 3: worker 2 is gone; 3 go on, " +
+		"2: worker 3 is gone; 2 go on, 1: worker 4 is gone; 1 goes on"
+	if have := strings.Join(views, ", "); have != want {
+		t.Errorf("%s, want %s", have, want)
+	}
+	c, err := train.Inspect(filepath.Join(dir, "run"))
+	if err != nil || c.Step < last {
+		t.Errorf("step %d of %d is saved, %v", c.Step, last, err)
+	}
+}
+
 // TestLocalInterrupted: Ctrl-C ends all after one step, and the run is saved.
 func TestLocalInterrupted(t *testing.T) {
 	dir := t.TempDir()

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -44,8 +45,9 @@ func find(f command.JobFlags) (launch.World, error) {
 
 // Launch starts workers here and waits for them. The first one's lines are as they are,
 // the others' say whose they are.
-func (Cluster) Launch(ctx context.Context, workers int, args []string, stdout,
+func (Cluster) Launch(ctx context.Context, f command.JobFlags, args []string, stdout,
 	stderr io.Writer) error {
+	workers := f.Workers
 	signals := make(chan os.Signal, 1)
 	stop := context.AfterFunc(ctx, func() {
 		if s, ok := context.Cause(ctx).(os.Signal); ok {
@@ -56,6 +58,9 @@ func (Cluster) Launch(ctx context.Context, workers int, args []string, stdout,
 	})
 	defer stop()
 	err := launch.Local(context.WithoutCancel(ctx), launch.Job{N: workers, Args: args,
+		Least: f.Min, Vital: len(f.Etcd) == 0, Log: func(text string) {
+			fmt.Fprintf(stderr, "gomem: %s\n", text)
+		},
 		Env: environment(workers), Stdout: stdout, Stderr: stderr, Signals: signals,
 		Prefix: func(rank int) string {
 			if rank == 0 {

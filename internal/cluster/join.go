@@ -24,6 +24,9 @@ const (
 	comeTime  = time.Minute
 	quietTime = 3 * time.Second
 	leaveTime = 3 * time.Second
+	// laterTime is how long who is in a view may take to connect, where views change while
+	// processes are in the middle of a step.
+	laterTime = 10 * time.Minute
 )
 
 // joiner is a process that joins its job, and what it is to end when it leaves.
@@ -39,6 +42,7 @@ type joiner struct {
 
 	agreed *control.Control
 	ends   []func() error // in reverse
+	views  *relay         // nil before it has joined
 }
 
 // announcement is what process 0 tells those who have joined.
@@ -94,6 +98,9 @@ func (j *joiner) join(ctx context.Context) (*command.Job, error) {
 	j.ends = append(j.ends, c.Close)
 	j.agreed = c
 	o := wire.Options{Insecure: j.flags.Insecure}
+	if j.flags.Min > 0 { // who is in a view and busy comes later; who is lost leaves the view
+		o.Connect = laterTime
+	}
 	if j.id != nil {
 		o.Server, o.Client = j.id.Server(), j.id.Client()
 	}
@@ -112,13 +119,15 @@ func (j *joiner) join(ctx context.Context) (*command.Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	j.ends = append(j.ends, func() error { return j.depart(c, len(v.Nodes)) })
+	j.views = relayed(c.Views(), len(v.Nodes))
+	j.ends = append(j.ends, func() error { return j.depart(c) })
 	alive, err := c.Alive()
 	if err != nil {
 		return nil, err
 	}
 	t, err := port.Open(v)
-	return &command.Job{View: v, Transport: t, Alive: alive}, err
+	return &command.Job{View: v, Transport: t, Alive: alive, Views: j.views.out, Open: port.Open,
+		Renew: c.Renew}, err
 }
 
 // place finds out how the others reach this process, and whether that needs encryption.
@@ -257,17 +266,11 @@ func (j *joiner) control() control.Config {
 }
 
 // depart leaves the view. Process 0, which has etcd in it, waits for the others to.
-func (j *joiner) depart(c *control.Control, nodes int) error {
+func (j *joiner) depart(c *control.Control) error {
 	ctx, cancel := context.WithTimeout(context.Background(), leaveTime)
 	defer cancel()
-	for j.world.Rank == 0 && nodes > 1 && ctx.Err() == nil {
-		select {
-		case v, ok := <-c.Views():
-			if nodes = len(v.Nodes); !ok {
-				nodes = 0
-			}
-		case <-ctx.Done():
-		}
+	if j.world.Rank == 0 {
+		j.views.emptied(ctx)
 	}
 	_ = c.Leave(ctx) // process 0 may be gone, and etcd with it
 	return nil

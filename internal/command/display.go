@@ -217,7 +217,16 @@ func (d *jsonDisplay) observe(e train.Event) {
 		d.print(evalLine{"eval", e.Step, e.Loss, e.Metrics, e.Samples})
 	case train.Save:
 		d.print(saveLine{"save", e.Step, e.Path})
+	case train.View:
+		d.print(viewLine{"view", e.Step, e.Workers, e.Text})
 	}
+}
+
+type viewLine struct {
+	Type    string `json:"type"`
+	Step    int    `json:"step"`
+	Workers int    `json:"workers"` // that go on
+	Text    string `json:"text"`    // who has come or gone
 }
 
 type startLine struct {

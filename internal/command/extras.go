@@ -21,10 +21,11 @@ func (x Extras) name() string { return cmp.Or(x.Name, "gomem") }
 type Cluster interface {
 	// World is this process' place in its job, by its environment and what flags say.
 	World(f JobFlags) (World, error)
-	// Launch starts workers of this program on this machine and waits for them.
-	// Signals that end ctx are passed on to them. An error is of a worker; it is a
-	// *[WorkerError] if that has said itself what was wrong.
-	Launch(ctx context.Context, workers int, args []string, stdout, stderr io.Writer) error
+	// Launch starts f.Workers workers of this program on this machine and waits for them.
+	// With f.Min they may end before the job does, as long as so many are left. Signals that
+	// end ctx are passed on to them. An error is of a worker; it is a *[WorkerError] if that
+	// has said itself what was wrong.
+	Launch(ctx context.Context, f JobFlags, args []string, stdout, stderr io.Writer) error
 	// Join meets the other processes of the job. log takes what a person should know.
 	Join(ctx context.Context, f JobFlags, w World, log func(string)) (*Job, error)
 	// Diagnose says of every process of a job what may be wrong with it.
@@ -47,6 +48,12 @@ type Job struct {
 	Transport distrib.Transport
 	// Alive ends, with a cause, when the job goes on without this process; it may be nil.
 	Alive context.Context
+	// Views are those that follow; Open begins one, after the transport of the one before was
+	// closed; and Renew asks for another one, also of the same processes. They are of jobs
+	// whose processes may come and go, and nil of others.
+	Views <-chan distrib.View
+	Open  func(v distrib.View) (distrib.Transport, error)
+	Renew func(ctx context.Context) error
 	Leave func() error // ends this process' part in order; after the transport was closed
 }
 

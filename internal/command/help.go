@@ -169,9 +169,10 @@ train --profile
 --rank
     Number of this process, from 0, if the launcher does not say.
 --min
-    Begin once so many workers are there (default: all).
+    Begin once so many workers are there, and go on while so many are left: who is lost, or
+    is to end, goes, and the others go on from the same step (default: all).
 --max
-    Begin with so many workers at most (default: all).
+    Take part with so many workers at most (default: all).
 --master
     Where process 0 is, if the launcher does not say.
 --job

@@ -38,7 +38,7 @@ type keepFlags struct {
 type JobFlags struct {
 	Workers   int      // processes of the job, 0 if it is left to the environment
 	Rank      *int     // of this one, nil if it is left to the environment
-	Min, Max  int      // with how many the job may begin; 0: with all
+	Min, Max  int      // with how many the job may begin and go on; 0: with all
 	Master    string   // host or host:port of rank 0
 	Job       string   // name
 	Etcd      []string // URLs of an etcd that is there; none: rank 0 has one in it
@@ -167,7 +167,9 @@ func (f meetFlags) world(ctx context.Context, e *env, keeping []option) (World, 
 
 // launch starts workers here and ends as they do.
 func (f meetFlags) launch(ctx context.Context, e *env) error {
-	err := e.extras.Cluster.Launch(ctx, int(f.Local), e.args, e.stdout, e.stderr)
+	job := f.flags()
+	job.Workers = int(f.Local)
+	err := e.extras.Cluster.Launch(ctx, job, e.args, e.stdout, e.stderr)
 	if said, ok := errors.AsType[*WorkerError](err); ok {
 		return &launchedError{said.Status}
 	}
@@ -184,11 +186,13 @@ const maxLocal = 256
 // fitting refuses flags that contradict each other, and what no machine can do.
 func (f meetFlags) fitting() error {
 	among := []option{{"workers", f.Workers > 0}, {"rank", f.Rank != nil},
-		{"master", f.Master != ""}, {"min", f.Min > 0}, {"max", f.Max > 0}}
+		{"master", f.Master != ""}, {"max", f.Max > 0}}
 	switch name := firstGiven(among); {
 	case f.Local > 0 && name != "":
 		return usagef("--local and --%s can't be used together: --local starts all workers of a "+
 			"job, here", name)
+	case f.Local > 0 && f.Min > f.Local:
+		return usagef("--min %d is more than --local %d", f.Min, f.Local)
 	case f.Local > maxLocal:
 		return usagef("--local %d: at most %d workers are started on a machine", f.Local, maxLocal)
 	case f.Rank != nil && f.Workers == 0:

@@ -22,7 +22,14 @@ func (signalled) Is(target error) bool { return target == context.Canceled }
 // standard output without a reader. The second one kills, as if gomem had not been
 // there. A signal that whoever started gomem has it ignore, as nohup does, stays
 // ignored.
-func UntilSignal(parent context.Context) context.Context {
+func UntilSignal(parent context.Context) context.Context { return until(parent, true) }
+
+// UntilAsked is [UntilSignal] for programs with connections to others: each of them that
+// breaks raises the signal of a pipe without a reader. So that is no reason to end, and
+// standard output without one is noticed by who writes to it.
+func UntilAsked(parent context.Context) context.Context { return until(parent, false) }
+
+func until(parent context.Context, pipes bool) context.Context {
 	ctx, cancel := context.WithCancelCause(parent)
 	var heeded []os.Signal
 	for _, s := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
@@ -39,6 +46,9 @@ func UntilSignal(parent context.Context) context.Context {
 	}
 	go func() {
 		s := <-arrived
+		for s == syscall.SIGPIPE && !pipes {
+			s = <-arrived
+		}
 		if len(heeded) > 0 {
 			signal.Reset(heeded...)
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/gomem/gomem/internal/workers"
@@ -18,6 +19,14 @@ func (c *trainCmd) together(ctx context.Context, e *env, w World) (err error) {
 		return err
 	}
 	log := func(text string) { fmt.Fprintf(e.stderr, "gomem: %s\n", text) }
+	stderr := e.stderr // its own, whoever shows the run
+	c.log = func(text string) { fmt.Fprintf(stderr, "gomem: %s\n", text) }
+	most := int(cmp.Or(c.Max, count(w.Size)))
+	comes := c.Min > 0 && int(c.Min) < most
+	if comes && c.Epochs > 0 {
+		return usagef("--epochs are another number of steps with every number of workers: give " +
+			"--steps, with --min")
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if err := c.early(ctx, e, w); err != nil {
@@ -31,19 +40,23 @@ func (c *trainCmd) together(ctx context.Context, e *env, w World) (err error) {
 		return err
 	}
 	defer func() { err = cmp.Or(err, job.Leave()) }()
-	c.member, err = workers.Join(job.View, job.Transport, scheme, workers.Options{Log: log,
-		Alive: job.Alive})
+	o := workers.Options{Log: log, Alive: job.Alive}
+	if comes && job.Views != nil {
+		o.Elastic = &workers.Elastic{Least: int(c.Min), Most: most, Views: job.Views,
+			Open: job.Open, Renew: job.Renew, Wait: waitForOthers}
+		if w.Launched { // by whom nobody else is
+			o.Elastic.Wait = 0
+		}
+	}
+	c.member, err = workers.Join(job.View, job.Transport, scheme, o)
 	if err != nil {
 		return err
 	}
 	defer func() { err = cmp.Or(err, c.member.Close(err)) }()
 	if c.member.Network() != nil {
-		c.exchanging, c.factoring = c.member.Size(), c.member.Factoring()
+		c.exchanging, c.factoring = most, c.member.Factoring()
 	}
-	if !c.leads() {
-		e = e.quiet()
-		c.heed()
-	}
+	e = c.voice(e, o.Elastic != nil && c.Etcd != "")
 	if c.Metrics != "" && (c.leads() || !w.Launched) { // one an address
 		stop, at, err := e.extras.Cluster.Serve(c.Metrics, c.samples)
 		if err != nil {
@@ -71,8 +84,39 @@ func (c *trainCmd) early(ctx context.Context, e *env, w World) error {
 	return nil
 }
 
-// heed makes this a worker that shows and saves nothing.
-func (c *trainCmd) heed() { c.Save, c.Samples, c.Trace, c.Profile = "", "", "", "" }
+// waitForOthers is how long fewer workers than --min wait for others to come.
+const waitForOthers = time.Minute
+
+// voice is the environment of a worker: only the first shows the run and saves it. Where
+// another one may be the first later, since etcd does not end with this one, each says from
+// then on what the first does.
+func (c *trainCmd) voice(e *env, succeeds bool) *env {
+	if c.leads() {
+		return e
+	}
+	c.Samples, c.Trace, c.Profile = "", "", ""
+	if !succeeds {
+		c.Save = ""
+		return e.quiet()
+	}
+	q := *e
+	q.stdout, q.stderr = &heir{e.stdout, c.leads}, &heir{e.stderr, c.leads}
+	return &q
+}
+
+// heir writes from when its worker is the first.
+type heir struct {
+	w     io.Writer
+	leads func() bool
+}
+
+// Write writes, or forgets.
+func (h *heir) Write(b []byte) (int, error) {
+	if !h.leads() {
+		return len(b), nil
+	}
+	return h.w.Write(b)
+}
 
 // leads reports whether this process shows the run and saves it.
 func (c *trainCmd) leads() bool {

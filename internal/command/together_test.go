@@ -32,8 +32,9 @@ func (c inMemory) World(f JobFlags) (World, error) {
 }
 
 // Launch runs the workers. The first that fails is the error.
-func (c inMemory) Launch(ctx context.Context, n int, args []string, stdout,
+func (c inMemory) Launch(ctx context.Context, f JobFlags, args []string, stdout,
 	stderr io.Writer) error {
+	n := f.Workers
 	net := memnet.NewNetwork(n, memnet.Options{})
 	status := make([]int, n)
 	var wg sync.WaitGroup
@@ -124,8 +125,11 @@ func TestWorkerFlags(t *testing.T) {
 		}
 	}
 	for want, args := range map[string][]string{
-		"--local 257: at most 256 workers are started":     {"--local", "257"},
-		"--local and --workers can't be used together":     {"--local", "2", "--workers", "2"},
+		"--local 257: at most 256 workers are started": {"--local", "257"},
+		"--local and --workers can't be used together": {"--local", "2", "--workers", "2"},
+		"--min 3 is more than --local 2":               {"--local", "2", "--min", "3"},
+		"--epochs are another number of steps with every": {"--local", "3", "--min", "2",
+			"--epochs", "1"},
 		"--rank needs --workers N":                         {"--rank", "1"},
 		"--max 2 is less than --min 3":                     {"--min", "3", "--max", "2"},
 		"--insecure needs --tls off":                       {"--insecure"},

@@ -50,6 +50,7 @@ type trainCmd struct {
 
 	given  given           // what was read before the model was built
 	member *workers.Member // of a job of several workers; nil: this is the only one
+	log    func(string)    // what a worker says whatever it shows; nil: this is the only one
 
 	launched bool             // by this program, with all other workers, on this machine
 	follows  bool             // the first worker of these
@@ -204,7 +205,7 @@ func (c *trainCmd) reachable() error {
 			c.Save = location(filepath.Dir(from.Path))
 		}
 	}
-	if c.Save != "" {
+	if c.Save != "" && c.leads() {
 		if err := train.CheckSave(string(c.Save), string(c.Resume)); err != nil {
 			return err
 		}
@@ -398,6 +399,10 @@ func (c *trainCmd) train(ctx context.Context, e *env, h header, o train.Options,
 	d.close()
 	if err != nil {
 		return c.remembering(err, s, e)
+	}
+	if s.Left {
+		c.log(fmt.Sprintf("this worker leaves after step %d, and the others go on", s.Steps))
+		return nil
 	}
 	d.summary(s, late.found())
 	if err := after(s); err != nil || !s.Interrupted || !c.leads() {

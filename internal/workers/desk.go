@@ -188,7 +188,8 @@ func (d *Desk) Hear(ctx context.Context) ([][]byte, error) {
 			timer.Stop()
 			return nil, context.Cause(ctx)
 		case <-timer.C:
-			d.options.Log(fmt.Sprintf("waiting for worker %s since %v", listed(d.numbers(missing)), stall))
+			d.options.Log(fmt.Sprintf("waiting for worker %s since %v",
+				listed(d.numbers(missing)), stall))
 			stall *= 2
 			if t := d.options.Timeout; t > 0 && time.Since(began) >= t {
 				return nil, &distrib.StallError{Nodes: d.nodes(missing), What: "agreement"}

@@ -7,6 +7,10 @@
 // end with that reason and not with a connection that broke: whatever they wait for ends
 // with the desk's context.
 //
+// Where workers may come and go ([Elastic]), a [Member] is of one group after the other. What
+// breaks a group breaks what its workers wait for; each then closes what it has of it, waits
+// for the next view, and package train has all of them begin with one state.
+//
 // [Between] keeps variables in step through a [distrib.Synchronizer]: what a worker's own
 // step has changed is an update like any other. So every optimizer works with every
 // scheme; its state stays the worker's own.

@@ -256,15 +256,13 @@ func (c *course) all(t *testing.T, n int) []*ended {
 func resumed(t *testing.T, step, workers, steps int) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "run")
-	first := &course{site: newSite(4), scheme: "ring", own: func(_ distrib.NodeID, o *train.Options) {
-		o.Steps, o.Save = step, dir
-	}}
+	first := &course{site: newSite(4), scheme: "ring"}
+	first.own = func(_ distrib.NodeID, o *train.Options) { o.Steps, o.Save = step, dir }
 	if e := first.all(t, 4)[0]; e.err != nil {
 		t.Fatal(e.err)
 	}
-	then := &course{site: newSite(4), scheme: "ring", own: func(_ distrib.NodeID, o *train.Options) {
-		o.Steps, o.Resume = steps, dir
-	}}
+	then := &course{site: newSite(4), scheme: "ring"}
+	then.own = func(_ distrib.NodeID, o *train.Options) { o.Steps, o.Resume = steps, dir }
 	e := then.all(t, workers)[0]
 	if e.err != nil {
 		t.Fatal(e.err)
@@ -318,7 +316,8 @@ func TestLossInAStep(t *testing.T) {
 		for _, id := range []int{0, 1, 3} {
 			if e := out[id]; e.err != nil || e.Steps != steps || e.Workers != 3 ||
 				fmt.Sprint(e.changes()) != fmt.Sprint(changes) {
-				t.Fatalf("message %d: worker %d: %v, %+v, %v", at, id, e.err, e.Summary, e.changes())
+				t.Fatalf("message %d: worker %d: %v, %+v, %v", at, id, e.err, e.Summary,
+					e.changes())
 			}
 		}
 		var step int
@@ -491,7 +490,8 @@ func TestLeaves(t *testing.T) {
 			for id, e := range out {
 				goes := want == "" || id == int(stopped)
 				if e.err != nil || e.Interrupted != goes || (e.Steps == 30) == goes {
-					t.Errorf("%s: worker %d: %v, %+v, %v", scheme, id, e.err, e.Summary, e.changes())
+					t.Errorf("%s: worker %d: %v, %+v, %v", scheme, id, e.err, e.Summary,
+						e.changes())
 				}
 			}
 			if all := strings.Join(out[1].changes(), "; "); !strings.HasSuffix(all, want) {

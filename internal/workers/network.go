@@ -49,14 +49,13 @@ func (n *network) Send(ctx context.Context, x gomem.Exchange) error {
 
 // place puts this worker's part of what is gathered where its rank has it.
 func (n *network) place(x gomem.Exchange) error {
-	desk := n.member.at().desk
-	workers := len(desk.members)
+	workers := n.member.Size()
 	if x.Parts != workers || len(x.Data)%workers != 0 {
 		return fmt.Errorf("exchange %s: %d bytes are %d parts, of %d workers", x.Name, len(x.Data),
 			x.Parts, workers)
 	}
 	part := len(x.Data) / workers
-	copy(x.Data[desk.rank*part:], x.Data[:part])
+	copy(x.Data[n.member.Rank()*part:], x.Data[:part])
 	return nil
 }
 

@@ -32,6 +32,13 @@ type Job struct {
 	Prefix func(rank int) string
 	// Signals are passed on to the processes, which do not get a terminal's themselves.
 	Signals <-chan os.Signal
+	// Least is how many processes the job goes on with, 0: all. Signals go to the first that
+	// is left then, which ends the others in order. Vital says that the first one's end is the
+	// job's, however many are left.
+	Least int
+	Vital bool
+	// Log takes what a person should know, a line at a time; nil: nobody.
+	Log func(string)
 	// Patience is how long the others have after the first failure to notice and to save,
 	// 0 for 10 s, and Grace how long they have after SIGTERM, 0 for 5 s.
 	Patience, Grace time.Duration
@@ -131,6 +138,8 @@ type running struct {
 	exits chan exit
 	out   outputs
 	left  int
+	gone  []bool // by rank
+	done  bool   // the first one has ended well, and so the job
 }
 
 type exit struct {
@@ -144,6 +153,7 @@ func (r *running) start(env []string) error {
 		return err
 	}
 	r.out.init(r.job)
+	r.gone = make([]bool, r.job.N)
 	for rank := range r.job.N {
 		cmd := exec.Command(executable, r.job.Args...)
 		n := strconv.Itoa(rank)
@@ -181,12 +191,14 @@ func (r *running) wait(ctx context.Context) error {
 		select {
 		case e := <-r.exits:
 			r.left--
-			if e.err != nil && first == nil {
+			r.gone[e.rank] = true
+			r.done = r.done || e.rank == 0 && e.err == nil
+			if e.err != nil && first == nil && !r.spared(e) {
 				first = &ExitError{e.rank, e.err}
 				end(or(r.job.Patience, 10*time.Second))
 			}
 		case s := <-r.job.Signals:
-			r.signal(s)
+			r.pass(s)
 		case <-cancelled:
 			cancelled, next = nil, nil
 			end(0)
@@ -201,6 +213,38 @@ func (r *running) wait(ctx context.Context) error {
 		}
 	}
 	return first
+}
+
+// spared reports whether the job goes on without a process that has failed, and says so.
+func (r *running) spared(e exit) bool {
+	switch {
+	case r.job.Least == 0 || e.rank == 0 && r.job.Vital:
+		return false
+	case r.done:
+		return true
+	case r.left < r.job.Least:
+		return false
+	}
+	if r.job.Log != nil {
+		r.job.Log(fmt.Sprintf("worker %d of %d has ended: %v; %d are left, %d are enough", e.rank,
+			r.job.N, e.err, r.left, r.job.Least))
+	}
+	return true
+}
+
+// pass passes a signal on: to all, or where they may go one by one, to the first that is
+// left, or else some would seem to leave before the others.
+func (r *running) pass(s os.Signal) {
+	if r.job.Least == 0 {
+		r.signal(s)
+		return
+	}
+	for rank, cmd := range r.cmds {
+		if !r.gone[rank] {
+			_ = cmd.Process.Signal(s)
+			return
+		}
+	}
 }
 
 func or(d, otherwise time.Duration) time.Duration {

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -45,6 +46,61 @@ func TestLocal(t *testing.T) {
 			fmt.Sprintf("<%d><nil>\n", rank)} {
 			if !strings.Contains(errs.String(), want) {
 				t.Errorf("no %q in %q", want, errs.String())
+			}
+		}
+	}
+}
+
+// TestLocalLeast: a job that goes on with some survives those that fail, as long as enough
+// are left, and as long as the first one is if all depend on it.
+func TestLocalLeast(t *testing.T) {
+	for _, c := range []struct {
+		least int
+		role  string
+		well  bool
+		said  []string
+	}{
+		{3, "some fail", true, []string{"worker 2 of 5 has ended: exit status 2", "worker 3 of 5"}},
+		{4, "some fail", false, []string{" of 5 has ended: exit status "}},
+		{0, "some fail", false, nil},
+		{1, "first fails", false, nil},
+	} {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		failed := make(chan bool, 5)
+		go func() { // three hold until two have failed
+			var held []net.Conn
+			for range 3 {
+				conn, err := l.Accept()
+				if err != nil {
+					return
+				}
+				held = append(held, conn)
+			}
+			for range c.said {
+				<-failed
+			}
+			for _, conn := range held {
+				conn.Close()
+			}
+		}()
+		var said []string
+		err = launch.Local(t.Context(), launch.Job{N: 5, Least: c.least, Vital: true,
+			Env:    []string{roleVar + "=" + c.role, holdVar + "=" + l.Addr().String()},
+			Stdout: io.Discard, Patience: time.Millisecond,
+			Log: func(line string) { said = append(said, line); failed <- true }})
+		exit, _ := errors.AsType[*launch.ExitError](err)
+		if c.well != (err == nil) || !c.well && (exit == nil || c.role == "first fails" &&
+			exit.Rank != 0) {
+			t.Errorf("%s, %d: %v", c.role, c.least, err)
+		}
+		slices.Sort(said)
+		for i, want := range c.said {
+			if i >= len(said) || !strings.Contains(said[i], want) {
+				t.Errorf("%s, %d: %q, want %q", c.role, c.least, said, want)
 			}
 		}
 	}

@@ -56,6 +56,16 @@ func play(role string) int {
 			return 3
 		}
 		time.Sleep(time.Minute)
+	case "first fails":
+		if w.Rank == 0 {
+			return 1
+		}
+		time.Sleep(time.Minute)
+	case "some fail": // and the others end well after that
+		if w.Rank == 2 || w.Rank == 3 {
+			return w.Rank
+		}
+		<-hold()
 	case "deaf": // to SIGTERM
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGTERM)
 		released := hold()
