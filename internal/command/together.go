@@ -29,8 +29,10 @@ func (c *trainCmd) together(ctx context.Context, e *env, w World) (err error) {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	if err := c.early(ctx, e, w); err != nil {
-		return err
+	if !comes { // who comes late, or goes early, neither reads for others nor has others read
+		if err := c.early(ctx, e, w); err != nil {
+			return err
+		}
 	}
 	if c.reading != nil {
 		defer func() { cancel(); <-c.reading.done }()
@@ -99,6 +101,40 @@ func (c *trainCmd) voice(e *env, succeeds bool) *env {
 		c.Save = ""
 		return e.quiet()
 	}
+	q := *e
+	q.stdout, q.stderr = &heir{e.stdout, c.leads}, &heir{e.stderr, c.leads}
+	return &q
+}
+
+// heir writes from when its worker is the first.
+type heir struct {
+	w     io.Writer
+	leads func() bool
+}
+
+// Write writes, or forgets.
+func (h *heir) Write(b []byte) (int, error) {
+	if !h.leads() {
+		return len(b), nil
+	}
+	return h.w.Write(b)
+}
+
+// waitForOthers is how long fewer workers than --min wait for others to come.
+const waitForOthers = time.Minute
+
+// voice is the environment of a worker: only the first shows the run and saves it. Where
+// another one may be the first later, since etcd does not end with this one, each says from
+// then on what the first does.
+func (c *trainCmd) voice(e *env, succeeds bool) *env {
+	if c.leads() {
+		return e
+	}
+	save := c.Save
+	if c.heed(); !succeeds {
+		return e.quiet()
+	}
+	c.Save = save
 	q := *e
 	q.stdout, q.stderr = &heir{e.stdout, c.leads}, &heir{e.stderr, c.leads}
 	return &q
