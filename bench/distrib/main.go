@@ -54,10 +54,12 @@ func main() {
 		}
 		return
 	}
-	name := flag.String("table", "", "G2, G18, … or all")
-	quick := flag.Bool("quick", false, "only try the tables out")
-	testing.Init()
-	flag.Parse()
+	f := flag.NewFlagSet("distrib", flag.ExitOnError)
+	name := f.String("table", "", "`name` of the table to print: all, or one of "+names())
+	quick := f.Bool("quick", false, "only try the tables out")
+	_ = f.Parse(os.Args[1:]) // which exits where it fails
+	testing.Init()           // whose flags are none of this program's
+	_ = flag.CommandLine.Parse(nil)
 	var tests []testing.InternalTest
 	out := os.Stdout
 	for _, tb := range tables() {
@@ -66,7 +68,7 @@ func main() {
 				F: func(t *testing.T) { tb.run(t, out, *quick) }})
 		}
 	}
-	if len(tests) == 0 {
+	if len(tests) == 0 || f.NArg() > 0 {
 		fmt.Fprintln(os.Stderr, "distrib: -table must be all or one of", names())
 		os.Exit(2)
 	}

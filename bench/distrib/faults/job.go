@@ -1,0 +1,185 @@
+//go:build linux
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/gomem/gomem/train"
+)
+
+// job is gomem-cluster with three workers.
+type job struct {
+	*exec.Cmd
+	dir    string
+	stderr bytes.Buffer
+	ended  chan struct{}
+
+	mu   sync.Mutex
+	step int // that was shown last
+	lost int // that were shown, and then made again
+}
+
+// outcome is what became of a job.
+type outcome struct {
+	end   string
+	after time.Duration
+	lost  int // steps that were shown, and are made again or are in no checkpoint
+	said  string
+}
+
+// Times that a job has for something, at most.
+const (
+	startWithin = time.Minute
+	endWithin   = 2 * time.Minute
+	between     = 20 // steps from checkpoint to checkpoint
+)
+
+// suffer starts a job, does harm to it once it has saved, and waits for what comes of it.
+func suffer(ctx context.Context, program, dir, scheme string, f fault) (outcome, error) {
+	if err := os.RemoveAll(dir); err != nil {
+		return outcome{}, err
+	}
+	j, err := start(ctx, program, dir, scheme)
+	if err != nil {
+		return outcome{}, err
+	}
+	defer j.Process.Kill()
+	if err := j.reach(2*between, startWithin); err != nil {
+		return outcome{}, err
+	}
+	pid, err := j.worker(f.rank)
+	if err != nil {
+		return outcome{}, err
+	}
+	began := time.Now()
+	if err := syscall.Kill(pid, f.signal); err != nil {
+		return outcome{}, err
+	}
+	if f.undo != 0 {
+		time.Sleep(f.after)
+		if err := syscall.Kill(pid, f.undo); err != nil {
+			return outcome{}, err
+		}
+	}
+	return j.outcome(began)
+}
+
+func start(ctx context.Context, program, dir, scheme string) (*job, error) {
+	j := &job{dir: dir, ended: make(chan struct{}), Cmd: exec.CommandContext(ctx, program, "train",
+		"--model", "resnet", "--size", "s512", "--steps", "1000000", "--local", "3", "--sync",
+		scheme, "--save", dir, "--save-every", strconv.Itoa(between), "--eval-batches", "1", "--json")}
+	j.Stderr = &j.stderr
+	out, err := j.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := j.Start(); err != nil {
+		return nil, err
+	}
+	go func() {
+		defer close(j.ended)
+		lines := bufio.NewScanner(out)
+		for lines.Scan() {
+			j.note(lines.Text())
+		}
+		_ = j.Wait() // whose status is asked for where it matters
+	}()
+	return j, nil
+}
+
+var shown = regexp.MustCompile(`"type":"step","step":(\d+)`)
+
+// note takes a line of output.
+func (j *job) note(line string) {
+	if m := shown.FindStringSubmatch(line); m != nil {
+		step, _ := strconv.Atoi(m[1])
+		j.mu.Lock()
+		j.lost += max(0, j.step+1-step)
+		j.step = step
+		j.mu.Unlock()
+	}
+}
+
+func (j *job) at() int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.step
+}
+
+// reach waits until a step is shown and a checkpoint is there.
+func (j *job) reach(step int, within time.Duration) error {
+	for end := time.Now().Add(within); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		select {
+		case <-j.ended:
+			return fmt.Errorf("it ended at step %d: %s", j.at(), j.stderr.String())
+		default:
+		}
+		if _, err := train.Inspect(j.dir); err == nil && j.at() >= step {
+			return nil
+		}
+	}
+	return fmt.Errorf("step %d was not reached within %v: %s", step, within, j.stderr.String())
+}
+
+// worker is the process of a rank.
+func (j *job) worker(rank int) (int, error) {
+	lists, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", j.Process.Pid))
+	for _, list := range lists {
+		text, _ := os.ReadFile(list)
+		for _, word := range strings.Fields(string(text)) {
+			env, _ := os.ReadFile("/proc/" + word + "/environ")
+			if bytes.Contains(env, fmt.Appendf(nil, "\x00RANK=%d\x00", rank)) {
+				return strconv.Atoi(word)
+			}
+		}
+	}
+	return 0, errors.Join(err, fmt.Errorf("there is no worker %d", rank))
+}
+
+// outcome waits for the end of a job, or until it has gone on for as many steps as no worker
+// makes that waits for another.
+func (j *job) outcome(began time.Time) (outcome, error) {
+	until := j.at() + 2*between
+	for time.Since(began) < endWithin {
+		select {
+		case <-j.ended:
+			return j.ending(began)
+		case <-time.After(10 * time.Millisecond):
+		}
+		if j.at() < until {
+			continue
+		}
+		o := outcome{end: "goes on", after: time.Since(began), lost: j.lost}
+		if err := j.Process.Signal(os.Interrupt); err != nil {
+			return o, err
+		}
+		<-j.ended
+		return o, nil
+	}
+	return outcome{}, fmt.Errorf("it hangs: %s", j.stderr.String())
+}
+
+// ending is how a job has ended.
+func (j *job) ending(began time.Time) (outcome, error) {
+	o := outcome{after: time.Since(began),
+		end: fmt.Sprintf("ends with status %d", j.ProcessState.ExitCode())}
+	c, err := train.Inspect(j.dir)
+	o.lost = j.lost + max(0, j.at()-c.Step)
+	lines := strings.Split(strings.TrimSpace(j.stderr.String()), "\n")
+	o.said, _, _ = strings.Cut(strings.TrimPrefix(lines[len(lines)-1], "gomem: "), "; saved")
+	return o, err
+}
