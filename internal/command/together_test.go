@@ -214,3 +214,15 @@ func TestLocalShares(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestLocalHostMemory: a budget that exchanging does not leave anything of is refused by its
+// name.
+func TestLocalHostMemory(t *testing.T) {
+	inDir(t)
+	o := gather(t, inMemory{}, with(tiny, "--local", "2", "--host-memory", "1KiB")...)
+	line, _, _ := strings.Cut(o.stderr, "\n")
+	if o.status != exitUsage || !strings.Contains(line, "--host-memory 1KiB: what the workers "+
+		"exchange takes ") {
+		t.Errorf("%+v", o)
+	}
+}
