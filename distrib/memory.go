@@ -8,11 +8,12 @@ type Memory struct {
 	Held    int64 // updates that must not be folded in yet
 	Staged  int64 // sums of a clock that is not complete
 	Queued  int64 // rows and sums on their way out
+	Filters int64 // what filters keep beside what they hold back
 }
 
 // Total is all of it.
 func (m Memory) Total() int64 {
-	return m.Replica + m.Rows + m.Outbox + m.Held + m.Staged + m.Queued
+	return m.Replica + m.Rows + m.Outbox + m.Held + m.Staged + m.Queued + m.Filters
 }
 
 // add changes a count of bytes and keeps its peak.
@@ -44,9 +45,37 @@ func (e *Engine) Memory() (now, peak Memory) {
 	}
 	now.Outbox, now.Held = e.out.total(), e.audit.Held
 	now.Staged, now.Queued = e.audit.Staged, e.audit.Queued
+	now.Filters, _ = e.filtersKeep()
 	peak = e.audit.peak
 	peak.Replica, peak.Rows, peak.Outbox = now.Replica, now.Rows, e.out.peak
+	peak.Filters = now.Filters
 	return now, peak
+}
+
+// filtersKeep is what the filters of all plans keep, and the most that it may be.
+func (e *Engine) filtersKeep() (now, most int64) {
+	seen := map[Keeping]bool{}
+	add := func(f Filter) {
+		k, ok := f.(Keeping)
+		if !ok || seen[k] {
+			return
+		}
+		seen[k] = true
+		n, m := k.Kept()
+		now, most = now+n, most+m
+	}
+	for _, l := range e.lanes {
+		for _, f := range []Filter{l.plan.Up, l.plan.DownF} {
+			if chain, ok := f.(Chain); ok {
+				for _, part := range chain {
+					add(part)
+				}
+			} else {
+				add(f)
+			}
+		}
+	}
+	return now, most
 }
 
 // bytes is what a server keeps beside its rows.
@@ -126,6 +155,7 @@ func (e *Engine) Bound() Memory {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	b := Memory{Replica: now.Replica, Rows: now.Rows, Outbox: e.out.bound}
+	_, b.Filters = e.filtersKeep()
 	var dense, owned, rows, ahead int64
 	for _, p := range e.params {
 		rows += int64(p.rows)

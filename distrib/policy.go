@@ -20,6 +20,15 @@ type Snapshots interface {
 	Full() bool
 }
 
+// Keeping is a [Filter] that keeps more than what it holds back of updates, which are the
+// outbox's.
+type Keeping interface {
+	Filter
+	// Kept is how many bytes it keeps, and the most that it may come to with the parameters
+	// that it was bound to.
+	Kept() (now, most int64)
+}
+
 // Stateful is a [Rule] that keeps more than the rows themselves, which moves and is saved
 // with them. Snapshots are not part of it: what was sent out before counts as just sent.
 type Stateful interface {

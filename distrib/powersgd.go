@@ -1,6 +1,7 @@
 package distrib
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 )
@@ -10,12 +11,58 @@ import (
 // Q = M'*P, and P*Q' goes. Here every worker approximates its own update, while the paper
 // averages P over workers in between. Updates that the factors do not make smaller, like
 // biases, go as they are.
+//
+// What it keeps is the Qs, of as many updates at a time as there may be if parameters are
+// sent in parts of [powerPart] bytes or more; where there are others, those that came first
+// are forgotten, and begin anew.
 type PowerSGD struct {
 	Rank int    // 4 if 0
 	Seed uint64 // of the first Q
 
 	shapes
-	last map[entryOf][]float32
+	last  map[entryOf][]float32
+	order []entryOf // of last, in the order in which they came
+	bytes int64     // of last
+	most  int64
+}
+
+// powerPart is how many bytes of a parameter PowerSGD has a Q for, at least.
+const powerPart = 4 << 20
+
+// rank is how many pairs go.
+func (f *PowerSGD) rank() int { return cmp.Or(f.Rank, 4) }
+
+// Bind notes the parameters' shapes, and how much may be kept of them.
+func (f *PowerSGD) Bind(v View, ps []*Param) error {
+	f.most = 0
+	for _, p := range ps {
+		dense := 4 * int64(p.Rows) * int64(p.Cols)
+		q := 4 * int64(f.rank()) * int64(p.Cols) * (1 + dense/powerPart)
+		f.most += min(q, dense) * int64(max(1, len(v.Nodes)))
+	}
+	return f.shapes.Bind(v, ps)
+}
+
+// Kept is the bytes of the Qs, and the most that they may be.
+func (f *PowerSGD) Kept() (now, most int64) { return f.bytes, f.most }
+
+// keep remembers the Q of an update.
+func (f *PowerSGD) keep(key entryOf, q []float32) {
+	if f.last == nil {
+		f.last = map[entryOf][]float32{}
+	}
+	if old, known := f.last[key]; known {
+		f.bytes -= 4 * int64(len(old))
+	} else {
+		f.order = append(f.order, key)
+	}
+	f.last[key] = q
+	f.bytes += 4 * int64(len(q))
+	for f.bytes > f.most {
+		f.bytes -= 4 * int64(len(f.last[f.order[0]]))
+		delete(f.last, f.order[0])
+		f.order = f.order[1:]
+	}
 }
 
 // entryOf tells entries of the outbox apart.
@@ -27,10 +74,7 @@ type entryOf struct {
 // Split sends an approximation of low rank.
 func (f *PowerSGD) Split(e *Entry, now Clock, _ Link) (send, keep Update) {
 	m, ok := f.matrix(e, plain(e.U))
-	r := f.Rank
-	if r == 0 {
-		r = 4
-	}
+	r := f.rank()
 	if !ok || outweighs(r, m.j, m.k) {
 		return e.U, nil
 	}
@@ -39,10 +83,7 @@ func (f *PowerSGD) Split(e *Entry, now Clock, _ Link) (send, keep Update) {
 	}
 	key := entryOf{e.Ref, e.Dest}
 	sent, keep := m.compress(f.start(f.last[key], m.k, r, drawOf(e, now)), r)
-	if f.last == nil {
-		f.last = map[entryOf][]float32{}
-	}
-	f.last[key] = sent.B
+	f.keep(key, sent.B)
 	return sent, keep
 }
 
