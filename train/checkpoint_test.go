@@ -52,7 +52,7 @@ func TestCheckpointRoundTrip(t *testing.T) {
 		t.Fatal(err)
 	}
 	st := store{dir: filepath.Join(t.TempDir(), "a", "b"), keep: 2, disk: osDisk{}}
-	path, err := st.save(at(5), s)
+	path, err := st.save(at(5), source{session: s})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func TestKeep(t *testing.T) {
 		want []int
 	}{{1, []int{1}}, {2, []int{1, 2}}, {2, []int{1, 2}}, {3, []int{2, 3}}, {100, []int{3, 100}},
 		{50, []int{3, 50, 100}}, {60, []int{50, 60, 100}}} {
-		path, err := st.save(at(c.step), s)
+		path, err := st.save(at(c.step), source{session: s})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -208,12 +208,12 @@ func TestFailingDisk(t *testing.T) {
 	for n := 0; ; n++ {
 		st := store{dir: t.TempDir(), keep: 2, disk: osDisk{}}
 		for _, step := range []int{1, 2} {
-			if _, err := st.save(at(step), s); err != nil {
+			if _, err := st.save(at(step), source{session: s}); err != nil {
 				t.Fatal(err)
 			}
 		}
 		st.disk = &faultyDisk{disk: osDisk{}, at: n, fails: syscall.ENOSPC}
-		_, err := st.save(at(3), s)
+		_, err := st.save(at(3), source{session: s})
 		if err == nil {
 			if n < 13 {
 				t.Errorf("a save has only %d operations", n)
@@ -249,12 +249,12 @@ func TestKilledAnywhere(t *testing.T) {
 	for n := 0; ; n++ {
 		st := store{dir: t.TempDir(), keep: 2, disk: osDisk{}}
 		for _, step := range []int{1, 2} {
-			if _, err := st.save(at(step), s); err != nil {
+			if _, err := st.save(at(step), source{session: s}); err != nil {
 				t.Fatal(err)
 			}
 		}
 		st.disk = &faultyDisk{disk: osDisk{}, at: n, fails: syscall.EIO, killed: true}
-		_, err := st.save(at(3), s)
+		_, err := st.save(at(3), source{session: s})
 		if err == nil {
 			return
 		}
@@ -270,7 +270,7 @@ func TestKilledAnywhere(t *testing.T) {
 			t.Errorf("operation %d: %v", n, err)
 		}
 		st.disk = osDisk{}
-		if _, err := st.save(at(4), s); err != nil {
+		if _, err := st.save(at(4), source{session: s}); err != nil {
 			t.Errorf("operation %d: %v", n, err)
 		}
 		for _, name := range names(t, st.dir) {
@@ -294,7 +294,7 @@ func TestLeftovers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := st.save(at(9), s); err != nil {
+	if _, err := st.save(at(9), source{session: s}); err != nil {
 		t.Fatal(err)
 	}
 	want := append([]string{latestName, fileName(9)}, others...)

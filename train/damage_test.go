@@ -22,7 +22,7 @@ func TestEveryBitOfACheckpoint(t *testing.T) {
 	m := toy(toyVocab, unigram{})
 	s := session(t, m)
 	st := store{dir: t.TempDir(), keep: 2, disk: osDisk{}}
-	path, err := st.save(at(5), s)
+	path, err := st.save(at(5), source{session: s})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -84,7 +84,11 @@ func (r *run) judge() error {
 	case better && r.Save != "":
 		r.store.spare = r.done
 		if r.saved != r.done || r.good == "" {
-			return r.save()
+			if r.differs() { // with all others, who know of it soon
+				r.team.best = true
+				return nil
+			}
+			return r.save(nil)
 		}
 	}
 	return nil

@@ -22,6 +22,13 @@ import (
 // when one of them is to stop, when one's loss is not finite, or when worker 0 finds that
 // evaluations no longer improve. Worker 0 alone evaluates, saves and has the summary of all:
 // its losses and metrics are the means over workers, and its units the sums.
+//
+// What workers have each their own, where they are kept in step between steps, such as the
+// state of optimizers, is in the checkpoint too, and each goes on with what it had; of more
+// workers than there were, those beyond go on with what the first ones had. So a run whose
+// workers are in step goes on as if it had never stopped. What is under way between steps
+// is not saved: of a run with staleness, what filters hold back, and the centre of easgd.
+// Where workers come and go, all go on with what one of them has.
 type Parallel struct {
 	Rank, Workers int
 	Peers         Peers
@@ -142,6 +149,8 @@ type team struct {
 	stop    bool    // all have agreed to end
 	change  bool    // all have agreed to go on as others
 	leaving bool    // without this one
+	best    bool    // worker 0 has evaluated what it will save
+	from    *opened // the checkpoint that the workers begin with, while they do
 }
 
 // agree waits for what all say.
@@ -180,6 +189,11 @@ func (r *run) assemble(ctx context.Context) error {
 	}
 	r.team.stop = r.watch.over() ||
 		slices.ContainsFunc(says, func(b []byte) bool { return slices.Contains(b, 1) })
+	if r.team.from != nil && r.differs() {
+		if err := r.team.from.ownOf(r); err != nil {
+			return err
+		}
+	}
 	if b := r.Parallel.Between; b != nil {
 		return b.Begin(wait, r.session)
 	}
@@ -410,6 +424,10 @@ func (r *run) assess(ctx context.Context) error {
 	if over = says[0]; len(over) > 0 && over[0] == 1 {
 		r.team.stop, r.summary.StoppedEarly = true, true
 	}
+	if err := r.saveAll(ctx, r.team.best); err != nil {
+		return err
+	}
+	r.team.best = false
 	if r.elastic() == nil || r.leads() || len(over) == 0 {
 		return nil
 	}
@@ -425,10 +443,7 @@ func (r *run) keep(ctx context.Context) error {
 	if err := r.settle(ctx); err != nil {
 		return err
 	}
-	if r.saved == r.done || !r.leads() {
-		return nil
-	}
-	return r.save()
+	return r.saveAll(ctx, r.saved != r.done)
 }
 
 // ending reports whether the run ends before its steps are done.

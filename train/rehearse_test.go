@@ -148,7 +148,7 @@ func TestPipeInTheWay(t *testing.T) {
 		t.Error(err)
 	}
 	st := store{dir: dir, keep: 2, disk: osDisk{}}
-	if _, err := st.save(at(5), session(t, toy(toyVocab, unigram{}))); err != nil {
+	if _, err := st.save(at(5), source{session: session(t, toy(toyVocab, unigram{}))}); err != nil {
 		t.Error(err)
 	}
 	if got := names(t, dir); !slices.Equal(got, []string{latestName, fileName(5),

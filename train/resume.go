@@ -112,7 +112,7 @@ func previous(path string) string {
 // matches demands that the checkpoint has exactly the variables of g, and
 // belongs to the run that want describes.
 func (o *opened) matches(want Checkpoint, g *graph.Graph) error {
-	if first, n := differences(o.file.Entries(), g.Variables()); n > 0 {
+	if first, n := differences(o.common(), g.Variables()); n > 0 {
 		which := "is of a model with other sizes"
 		if o.Model != want.Model || o.Size != want.Size {
 			which = fmt.Sprintf("is of another model (%s %s, this is %s %s)", o.Model, o.Size,
@@ -179,13 +179,16 @@ func (o *opened) restore(s *gomem.Session) error {
 }
 
 // set gives a variable of a session its value.
-func (o *opened) set(s *gomem.Session, v graph.Value) error {
-	t, err := o.file.Get(v.Node.Name)
+func (o *opened) set(s *gomem.Session, v graph.Value) error { return o.setFrom(s, v, v.Node.Name) }
+
+// setFrom gives a variable of a session the value that has a name.
+func (o *opened) setFrom(s *gomem.Session, v graph.Value, name string) error {
+	t, err := o.file.Get(name)
 	if err != nil {
 		return o.fail("%w", bare(err))
 	}
 	if x, ok := nonFinite(t); ok {
-		return o.fail("%w", &safetensors.Error{Tensor: v.Node.Name,
+		return o.fail("%w", &safetensors.Error{Tensor: name,
 			Err: fmt.Errorf("has an element that is %v: training had diverged", x)})
 	}
 	return s.Set(v, t)

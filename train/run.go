@@ -91,7 +91,7 @@ func (r *run) rescue(err error) error {
 		r.done == 0 || r.current() {
 		return err
 	}
-	if failed := r.save(); failed != nil {
+	if failed := r.save(nil); failed != nil {
 		return fmt.Errorf("%w; and then %w", err, failed)
 	}
 	return err
@@ -115,6 +115,7 @@ func (r *run) start(ctx context.Context) error {
 	}
 	if from != nil {
 		defer from.close()
+		r.team.from = from
 	}
 	if err := r.open(ctx, from != nil); err != nil {
 		return err
@@ -140,6 +141,7 @@ func (r *run) start(ctx context.Context) error {
 	if err := r.assemble(ctx); err != nil {
 		return cmp.Or(err, r.session.Close())
 	}
+	r.team.from = nil
 	return nil
 }
 
@@ -245,13 +247,9 @@ func (r *run) finish(ctx context.Context) error {
 		return err
 	}
 	r.summary.Interrupted = r.interrupted(ctx)
-	if !r.leads() {
-		return nil
-	}
-	if r.Save != "" && r.done > 0 && !r.current() {
-		if err := r.save(); err != nil {
-			return err
-		}
+	due := r.leads() && r.Save != "" && r.done > 0 && !r.current()
+	if err := r.saveAll(ctx, due); err != nil || !r.leads() {
+		return err
 	}
 	if err := r.evaluate(ctx, true); err != nil || !gomem.Computes(r.Session.Device) {
 		return err
@@ -378,9 +376,11 @@ func (r *run) record(e Event) {
 	r.emit(e)
 }
 
-// save writes a checkpoint.
-func (r *run) save() error {
-	path, err := r.store.save(r.checkpoint(), r.session)
+// save writes a checkpoint, and what other workers have otherwise, which then all take part
+// in.
+func (r *run) save(others []foreign) error {
+	fetch := func(x foreign) ([]byte, error) { return r.fetch(context.Background(), x) }
+	path, err := r.store.save(r.checkpoint(), source{r.session, others, fetch})
 	if err != nil {
 		return r.diverged(err)
 	}

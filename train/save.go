@@ -14,6 +14,7 @@ import (
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/regular"
 	"github.com/gomem/gomem/internal/safetensors"
+	"github.com/gomem/gomem/internal/tensor"
 )
 
 // store keeps the newest checkpoints of a run in a directory.
@@ -94,10 +95,10 @@ func list(dir string) (listing, error) {
 // save writes a checkpoint of the session and makes it the latest; only then
 // are older ones removed. After an error the directory has what it had, or
 // that and the complete new checkpoint.
-func (s store) save(c Checkpoint, session *gomem.Session) (path string, err error) {
+func (s store) save(c Checkpoint, from source) (path string, err error) {
 	name := fileName(c.Step)
 	path = filepath.Join(s.dir, name)
-	if err := s.write(name, c, session); err != nil {
+	if err := s.write(name, c, from); err != nil {
 		if _, ok := errors.AsType[*ErrNonFinite](err); ok {
 			return "", err
 		}
@@ -107,7 +108,7 @@ func (s store) save(c Checkpoint, session *gomem.Session) (path string, err erro
 	return path, nil
 }
 
-func (s store) write(name string, c Checkpoint, session *gomem.Session) error {
+func (s store) write(name string, c Checkpoint, from source) error {
 	if err := s.disk.MkdirAll(s.dir); err != nil {
 		return err
 	}
@@ -120,7 +121,7 @@ func (s store) write(name string, c Checkpoint, session *gomem.Session) error {
 			return err
 		}
 	}
-	variables := func(w file) error { return writeVariables(w, c, session) }
+	variables := func(w file) error { return writeVariables(w, c, from) }
 	if err := s.replace(name, variables); err != nil {
 		return err
 	}
@@ -155,24 +156,47 @@ func (s store) replace(name string, content func(file) error) error {
 	return regular.Replace(s.disk, s.dir, name, temporary(name), content)
 }
 
+// source is where a checkpoint's values come from: a session, and what other workers have
+// otherwise, which fetch brings.
+type source struct {
+	session *gomem.Session
+	others  []foreign
+	fetch   func(foreign) ([]byte, error)
+}
+
 // writeVariables writes a checkpoint, one variable at a time.
-func writeVariables(w file, c Checkpoint, session *gomem.Session) error {
+func writeVariables(w file, c Checkpoint, from source) error {
 	metadata, err := c.metadata()
 	if err != nil {
 		return err
 	}
-	vars := map[string]graph.Value{}
-	for _, v := range session.Variables() {
-		vars[v.Node.Name] = v
+	all := entries(from.session.Variables())
+	vars := map[string]foreign{}
+	for _, v := range from.session.Variables() {
+		vars[v.Node.Name] = foreign{v, 0}
+	}
+	for _, x := range from.others {
+		name := ownName(x.v.Node.Name, x.rank)
+		all, vars[name] = append(all, safetensors.Entry{Name: name, Type: x.v.Type()}), x
 	}
 	get := func(e safetensors.Entry) ([]byte, error) {
-		t, err := session.Get(vars[e.Name])
+		x := vars[e.Name]
+		t, err := from.value(x)
 		if err == nil {
 			err = finiteVariable(e.Name, t)
 		}
 		return t.Data, err
 	}
-	return safetensors.WriteSealed(w, entries(session.Variables()), metadata, get)
+	return safetensors.WriteSealed(w, all, metadata, get)
+}
+
+// value is this worker's or another's.
+func (s source) value(x foreign) (tensor.View, error) {
+	if x.rank == 0 {
+		return s.session.Get(x.v)
+	}
+	data, err := s.fetch(x)
+	return tensor.View{Type: x.v.Type(), Data: data}, err
 }
 
 // entries are variables as a checkpoint has them.

@@ -137,6 +137,13 @@ func (s Scheme) lag() int {
 	return 0
 }
 
+// inStep reports whether workers wait for each other's updates of every step, so that these
+// can be added up in one order.
+func (s Scheme) inStep() bool {
+	_, served := s.Plan.Topology.(*distrib.Shards)
+	return served && s.lag() == 0 && s.Plan.Consistency != nil
+}
+
 // alone reports whether workers go on their own between averages.
 func (s Scheme) alone() bool {
 	_, local := s.Plan.Topology.(*distrib.Local)
