@@ -27,8 +27,9 @@
 // looks for is not the lowest packing but one below a limit:
 //
 //   - the large blocks first, by all that follows, and the small ones put into the gaps
-//     that these leave. Most blocks are small: without them there is a tenth as much to
-//     look at, and where the large ones fit, the others nearly always do;
+//     that these leave, in two grains. Most blocks are small: without them there is a tenth
+//     as much to look at. Where the large ones fit and the small ones stick out, the large
+//     ones are packed lower, as long as that goes, and what then sticks out is evicted;
 //   - more orders (area, life, start), repaired in the same way;
 //   - eviction. Blocks above the limit are taken out and wait. One that waits goes to
 //     the smallest gap below the limit that it fits in; if there is none, to where the

@@ -23,7 +23,7 @@ func PackWithin(blocks []Block, limit, effort int64) Packing {
 	s := newStrip(blocks, pairs)
 	h := &hunt{strip: s, limit: max((limit-base)&^(Align-1), s.load), effort: effort}
 	h.start(best.Offsets, base)
-	if h.search(); h.rule != "" {
+	if h.search(finest); h.rule != "" {
 		offsets := slices.Clone(best.Offsets)
 		for k, i := range s.ids {
 			offsets[i] = base + h.at[k]
@@ -76,10 +76,24 @@ func (s *strip) life(k int32) int64 { return int64(s.to[k]-s.from[k]) + 1 }
 
 func (s *strip) area(k int32) float64 { return float64(s.size[k]) * float64(s.life(k)) }
 
-// search tries all that there is: the large blocks first, without the small ones.
-func (h *hunt) search() {
-	h.coarse()
+// search tries all that there is: the blocks of a grain and above first, without the small
+// ones. Where these find room, what sticks out is little, and is mended by eviction; where
+// they do not, there is little hope for all, and little is spent on it.
+func (h *hunt) search(grain int64) {
+	if tried, fit := h.coarse(grain); fit && !h.done() {
+		h.spend(h.effort/2, h.evictions)
+	} else if tried {
+		h.effort /= 4
+	}
 	h.fine()
+}
+
+// spend does something with no more than so much of the effort.
+func (h *hunt) spend(effort int64, do func()) {
+	kept := h.effort - effort
+	h.effort = effort
+	do()
+	h.effort = max(h.effort, 0) + kept
 }
 
 // fine tries all that there is with all blocks.
@@ -93,39 +107,63 @@ func (h *hunt) fine() {
 	h.evictions()
 }
 
-// grain is what part of the load a block has at least that is packed before the others.
-const grain = 256
+// coarsest and finest are what parts of the load a block has at least that is packed before
+// the others. Between them, a grain is eight times as coarse as the next.
+const coarsest, finest = 256, 2048
 
-// coarse packs the large blocks alone, and then puts the others into the gaps, the largest
-// first. Most blocks are small, and meet most others, but have few bytes together: without
-// them a look at all that meets a block is several times as cheap.
-func (h *hunt) coarse() {
-	var large, small []int32
-	var blocks []Block
+// coarse packs the large blocks alone, those of coarser grains first, and then puts the
+// others into the gaps, the largest first. Most blocks are small, and meet most others, but
+// have few bytes together: without them a look at all that meets a block is several times
+// as cheap. As long as the small ones stick out, the large ones are packed below a limit
+// that leaves them as much. It reports whether there is such a distinction, and whether the
+// large blocks alone keep to the limit.
+func (h *hunt) coarse(grain int64) (tried, fit bool) {
+	large, small, blocks := h.parted(grain)
+	if grain < coarsest || len(large) == 0 || len(small) < len(large)/4 {
+		return false, false
+	}
+	_, pairs := measure(blocks, timeline(blocks))
+	sub := &hunt{strip: newStrip(blocks, pairs), limit: h.limit, effort: h.effort / 4 * 3}
+	sub.start(packedBySize(sub.strip), 0)
+	h.effort -= sub.effort
+	for look := func() { sub.search(grain / 8) }; ; look = sub.evictions {
+		look()
+		lower := max(sub.limit-h.beside(sub, large, small), sub.load)
+		if h.done() || !sub.done() || sub.effort <= 0 || lower >= sub.limit {
+			h.effort += max(sub.effort, 0)
+			return true, sub.top <= h.limit
+		}
+		sub.limit = lower
+	}
+}
+
+// parted is the blocks that have at least a part of the load, as such too, and the others,
+// the largest first.
+func (h *hunt) parted(part int64) (large, small []int32, blocks []Block) {
 	for k := range h.ids {
-		if h.size[k]*grain < h.load {
+		if h.size[k] < h.load/part {
 			small = append(small, int32(k))
 			continue
 		}
 		large = append(large, int32(k))
 		blocks = append(blocks, Block{From: int(h.from[k]), To: int(h.to[k]), Bytes: h.size[k]})
 	}
-	if len(large) == 0 || len(small) < len(large)/4 {
-		return
-	}
-	_, pairs := measure(blocks, timeline(blocks))
-	sub := &hunt{strip: newStrip(blocks, pairs), limit: h.limit, effort: h.effort / 2}
-	sub.start(packedBySize(sub.strip), 0)
-	sub.fine()
-	h.effort -= h.effort/2 - max(sub.effort, 0)
+	slices.SortStableFunc(small, func(a, b int32) int { return cmp.Compare(h.size[b], h.size[a]) })
+	return large, small, blocks
+}
+
+// beside puts the small blocks beside the large ones, which a hunt has packed, and returns
+// by how much they stick out.
+func (h *hunt) beside(sub *hunt, large, small []int32) (over int64) {
 	p := newPlacer(h.strip)
 	for n, i := range sub.ids {
 		p.at[large[i]] = sub.at[n]
 	}
-	slices.SortStableFunc(small, func(a, b int32) int { return cmp.Compare(h.size[b], h.size[a]) })
 	p.stack(small)
 	h.effort -= p.looks
-	h.found(p.at, p.top(), "grain")
+	top := p.top()
+	h.found(p.at, top, "grain")
+	return top - h.limit
 }
 
 // packedBySize is offsets of the blocks of a strip, by the caller's index, the largest
