@@ -3,6 +3,7 @@
 //
 //	go run ./bench fig6.4      device memory and step time by stage (thesis, figure 6.4)
 //	go run ./bench overhead    the executor beside a plain loop of the same kernels
+//	go run ./bench mesh        the smallest device budget by the shape of a mesh
 //	go run ./bench planning    planning time of the base model and of larger graphs
 //	go run ./bench curves      simulated step time over less and less memory
 //	go run ./bench saved       what fewer bits would say of what is saved for later
@@ -60,6 +61,7 @@ func tables() map[string]table {
 	return map[string]table{
 		"curves":    {curves, true},
 		"fig6.4":    plain(figure64),
+		"mesh":      plain(meshes),
 		"overhead":  plain(overhead),
 		"planning":  plain(planning),
 		"saved":     plain(saved),
