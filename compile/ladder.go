@@ -5,6 +5,7 @@ type Rung struct {
 	Lookahead int   // partitions for which what is idle stays on the device
 	Prefetch  int   // operations by which copies run ahead
 	Unshared  bool  // every reader of a variable on the host gets a copy of its own
+	Bounded   bool  // partitions are no larger than the neediest operation, in bytes
 	Told      int64 // Grappler: the bytes that its estimate is held against; 0 is no limit
 	Segments  int   // a level of [auto.Problem.Segmented], which then decides; 0: it does not
 	Spill     int   // how much is on the disk: a level, see [search.leaves]; 0 is nothing

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/gomem/gomem/internal/randgraph"
+	"github.com/gomem/gomem/mesh"
 )
 
 // ladders are those of the policies for a graph.
@@ -111,5 +112,20 @@ func TestPoliciesAreOneTable(t *testing.T) {
 	}
 	if none := Policy("fast"); none.Partitioned() || none.Searches() {
 		t.Error("a policy that is none has rules")
+	}
+}
+
+// TestSlicesAreBounded: of a graph in slices, and of no other, the thesis' ladder ends with
+// partitions that are bounded by bytes.
+func TestSlicesAreBounded(t *testing.T) {
+	s := &mesh.Spec{Mesh: mesh.Mesh{Axes: []string{"a"}, Cluster: []int{1}, Device: []int{2}}}
+	for _, o := range []Options{{Policy: Thesis}, {Policy: Thesis, Mesh: s},
+		{Policy: Vanilla, Mesh: s}} {
+		o.EnsureDefaults()
+		l := steadyLadder(at(o, Rung{Lookahead: o.Lookahead}), nil)
+		want := o.Mesh != nil && o.Policy == Thesis
+		if got := l.last[len(l.last)-1].Bounded; got != want {
+			t.Errorf("%s: bounded %v", o, got)
+		}
 	}
 }

@@ -158,6 +158,9 @@ func title(o Options, r Rung) string {
 	if r.Unshared {
 		s += " unshared"
 	}
+	if r.Bounded {
+		s += " bounded"
+	}
 	if r.Segments > 0 {
 		s += fmt.Sprintf(" segments=%d", r.Segments)
 	}

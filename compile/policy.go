@@ -93,9 +93,17 @@ func aroundPeak(w way) []pass.Pass {
 	return []pass.Pass{swap.AroundPeak(w.Told)}
 }
 
-// steadyLadder gives up prefetch for memory, and last the sharing of staged
-// variables.
-func steadyLadder(base way, _ *pass.Program) ladder { return ladder{last: rungs(base.options)} }
+// steadyLadder gives up prefetch for memory, and then the sharing of staged variables. Of a
+// graph in slices partitions are bounded last: else all slices of an operation are in one.
+func steadyLadder(base way, _ *pass.Program) ladder {
+	l := ladder{last: rungs(base.options)}
+	if base.options.Mesh != nil && base.options.Policy.Partitioned() {
+		bounded := l.last[len(l.last)-1]
+		bounded.Bounded = true
+		l.last = append(l.last, bounded)
+	}
+	return l
+}
 
 // autoLadder begins with plans that copy nothing but feeds and fetches, goes on to
 // longer look-aheads than the given one, each an eighth or so longer than the next, and

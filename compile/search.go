@@ -450,9 +450,13 @@ func passes(w way) []pass.Pass {
 	if w.Segments > 0 {
 		return []pass.Pass{pass.DeadCode(), order.Creation()}
 	}
+	cut := partition.Pass
+	if w.Bounded {
+		cut = partition.Bounded
+	}
 	return append([]pass.Pass{
 		pass.DeadCode(),
-		partition.Pass(o.Strategy, o.Partition),
+		cut(o.Strategy, o.Partition),
 		placement.Pass(!o.NoPlacement),
 	}, o.Policy.rules().swaps(w)...)
 }

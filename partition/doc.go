@@ -23,6 +23,6 @@
 // the algorithm is written, and the initial nodes so that the first created is
 // visited first.
 //
-// What it does not do: look at bytes. A partition of huge operations is as long
-// as one of small ones.
+// What it does not do: look at bytes, unless it is asked to ([Bounded]). A partition
+// of huge operations is as long as one of small ones.
 package partition
