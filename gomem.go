@@ -42,6 +42,7 @@ type Session struct {
 	slots   map[string]plan.Binding // of variables and constants, which keep their names
 	torn    map[string]bool         // variables that a failed step left half-updated
 	network reserve
+	beside  int64 // bytes of the device's memory that are not the plans': see [CUDA]
 }
 
 // reserve is what the network has of the host's memory.
@@ -129,6 +130,9 @@ func (s *Session) open(o Options) error {
 	}
 	meter, _ := o.Network.(Meter)
 	s.network = reserve{o.NetworkBytes, meter}
+	if _, ok := GPU(o.Device); ok {
+		s.beside = workspaces(results)
+	}
 	var err error
 	if s.device, err = o.open(s.planned); err != nil {
 		return err
@@ -250,6 +254,7 @@ func (s *Session) Usage() []Usage {
 		}
 	}
 	s.network.add(&out[space.Host])
+	out[space.Device].add(s.beside, s.beside)
 	return out
 }
 
@@ -259,7 +264,13 @@ func (r reserve) add(u *Usage) {
 	if r.meter != nil {
 		actual = r.meter.Peak()
 	}
-	u.Network, u.Taken, u.Predicted = r.bytes, u.Taken+r.bytes, u.Predicted+r.bytes
+	u.Network = r.bytes
+	u.add(r.bytes, actual)
+}
+
+// add counts bytes that no plan has, and what was used of them.
+func (u *Usage) add(bytes, actual int64) {
+	u.Taken, u.Predicted = u.Taken+bytes, u.Predicted+bytes
 	if u.Actual > 0 {
 		u.Actual += actual
 	}

@@ -179,10 +179,14 @@ func (o Options) Planning() compile.Options {
 	if host > 0 {
 		host = max(host-o.NetworkBytes, 1)
 	}
+	near := o.DeviceBytes
+	if near > 0 {
+		near = max(near-o.workspace(), 1)
+	}
 	return compile.Options{
 		Policy: o.Policy, Strategy: o.Strategy, Partition: o.Partition, Lookahead: o.Lookahead,
 		NoPlacement: o.NoPlacement, NoSwap: o.NoSwap, Streams: o.Streams,
-		DeviceBytes: o.DeviceBytes, HostBytes: host, DiskBytes: o.DiskBytes,
+		DeviceBytes: near, HostBytes: host, DiskBytes: o.DiskBytes,
 		NoFusion: o.NoFusion, Mesh: o.Mesh, NoRecompute: o.NoRecompute, Effort: o.Effort,
 		Machine: o.machine(), Model: o.Model,
 	}
@@ -195,6 +199,9 @@ func (o Options) With(c compile.Options) Options {
 	o.DeviceBytes, o.HostBytes, o.DiskBytes = c.DeviceBytes, c.HostBytes, c.DiskBytes
 	if o.HostBytes > 0 && o.HostBytes <= math.MaxInt64-o.NetworkBytes {
 		o.HostBytes += o.NetworkBytes
+	}
+	if w := o.workspace(); o.DeviceBytes > 0 && o.DeviceBytes <= math.MaxInt64-w {
+		o.DeviceBytes += w
 	}
 	o.NoFusion, o.Mesh = c.NoFusion, c.Mesh
 	o.NoRecompute, o.Effort, o.Machine, o.Model = c.NoRecompute, c.Effort, c.Machine, c.Model
@@ -214,12 +221,18 @@ func (o Options) Validate() error {
 			"%d", o.NetworkBytes, o.HostBytes)
 	}
 	profile, err := Simulated(o.Device)
+	_, gpu := GPU(o.Device)
 	switch {
 	case err != nil:
 		return err
-	case profile == nil && o.Device != "" && o.Device != CPU && o.Device != Null:
-		return fmt.Errorf("unknown device %q: want %s or %s, or %sPROFILE", o.Device, CPU, Null,
-			Sim)
+	case profile == nil && !gpu && o.Device != "" && o.Device != CPU && o.Device != Null:
+		return fmt.Errorf("unknown device %q: want %s, %s, %s or %s:NUMBER, or %sPROFILE",
+			o.Device, CPU, Null, CUDA, CUDA, Sim)
+	case gpu && o.CopyBytesPerSecond > 0:
+		return fmt.Errorf("device %s: the speed of its copies is its own", o.Device)
+	case gpu && o.DeviceBytes > 0 && o.DeviceBytes <= o.workspace():
+		return fmt.Errorf("device %s: a budget of %d bytes, of which matrix products take %d",
+			o.Device, o.DeviceBytes, o.workspace())
 	}
 	return o.Planning().Validate()
 }
@@ -238,6 +251,9 @@ func (o Options) open(p *Planned) (device.Device, error) {
 	if o.Disk == "" && p.Peak(compile.Disk) > 0 {
 		return nil, fmt.Errorf("plans put %d bytes on a disk: the directory for it is missing",
 			p.Peak(compile.Disk))
+	}
+	if number, ok := GPU(o.Device); ok {
+		return o.openGPU(number)
 	}
 	c := cpu.Options{Threads: o.Threads, CopyBytesPerSecond: o.CopyBytesPerSecond,
 		DiskDir: o.Disk}

@@ -24,9 +24,12 @@ func Plan(ctx context.Context, g *graph.Graph, o Options, targets ...Target) (*P
 	return p, nil
 }
 
-// beside says of an error that there is less of the host than its budget.
+// beside says of an error that there is less of a memory than its budget.
 func (o Options) beside(err error) error {
 	e, ok := errors.AsType[*ErrOutOfMemory](err)
+	if w := o.workspace(); ok && w > 0 && e.Space == space.Device {
+		return fmt.Errorf("beside %d bytes of the device's for matrix products: %w", w, err)
+	}
 	if !ok || o.NetworkBytes == 0 || e.Space != space.Host {
 		return err
 	}
@@ -58,8 +61,11 @@ func minimum(ctx context.Context, g *graph.Graph, o Options, of space.ID,
 	if err != nil {
 		return 0, fmt.Errorf("gomem: %w", o.beside(err))
 	}
-	if of == space.Host {
+	switch of {
+	case space.Host:
 		bytes += o.NetworkBytes
+	case space.Device:
+		bytes += o.workspace()
 	}
 	return bytes, nil
 }

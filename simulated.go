@@ -19,7 +19,10 @@ import (
 const Sim = "sim:"
 
 // Computes reports whether a device computes anything; the others keep count.
-func Computes(device string) bool { return device == "" || device == CPU }
+func Computes(device string) bool {
+	_, gpu := GPU(device)
+	return device == "" || device == CPU || gpu
+}
 
 // Simulated is the machine that a device's name says, or nil if it is not simulated.
 func Simulated(device string) (*machine.Profile, error) {
@@ -42,6 +45,9 @@ func Simulated(device string) (*machine.Profile, error) {
 
 // machine is what plans are made for; nil if nothing says.
 func (o Options) machine() machine.Machine {
+	if _, ok := GPU(o.Device); ok {
+		return gpuMachine(o.Machine)
+	}
 	if o.Machine != nil {
 		return o.Machine
 	}

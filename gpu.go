@@ -1,0 +1,100 @@
+package gomem
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/gomem/gomem/compile"
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/internal/device"
+	"github.com/gomem/gomem/internal/device/cuda"
+	kernels "github.com/gomem/gomem/internal/kernel/cuda"
+	"github.com/gomem/gomem/machine"
+	"github.com/gomem/gomem/plan"
+	"github.com/gomem/gomem/space"
+)
+
+// CUDA is the machine's first NVIDIA GPU; "cuda:1" is its second. Of the device's budget,
+// matrix products have 32 MiB a compute stream beside the plans.
+const CUDA = "cuda"
+
+// GPU is the number of the GPU that a device's name says, and whether it says one.
+func GPU(device string) (number int, ok bool) {
+	if device == CUDA {
+		return 0, true
+	}
+	text, ok := strings.CutPrefix(device, CUDA+":")
+	if !ok {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(text, 10, 16)
+	return int(n), err == nil
+}
+
+// openGPU makes the device of a GPU.
+func (o Options) openGPU(number int) (device.Device, error) {
+	c := cuda.Options{GPU: number, Source: kernels.Source(), Threads: o.Threads, DiskDir: o.Disk}
+	if o.Trace != nil {
+		c.Listener = o.Trace.Listen
+	}
+	d, err := cuda.Open(c)
+	if err != nil {
+		return nil, err // not d: a nil pointer in an interface is not nil
+	}
+	return d, nil
+}
+
+// workspace is what of the device's memory is not for plans: what matrix products work in.
+func (o Options) workspace() int64 {
+	if _, ok := GPU(o.Device); ok {
+		return cuda.Workspace * int64(max(o.Streams, 1))
+	}
+	return 0
+}
+
+// workspaces is what the compute streams of plans have for matrix products.
+func workspaces(results []*compile.Result) int64 {
+	streams := map[plan.Stream]bool{}
+	for _, r := range results {
+		for _, s := range r.Plan.Streams {
+			if s.Engine == space.Compute {
+				streams[s] = true
+			}
+		}
+	}
+	return cuda.Workspace * int64(len(streams))
+}
+
+// onGPU is the prices of a machine with what a GPU runs, and what it needs for it.
+type onGPU struct{ machine.Machine }
+
+// gpuMachine is the machine that plans for a GPU are made for: the given prices or, if there
+// are none, those of a recent GPU in single precision.
+func gpuMachine(prices machine.Machine) machine.Machine {
+	if _, ok := prices.(onGPU); ok {
+		return prices
+	}
+	if prices != nil {
+		return onGPU{prices}
+	}
+	p, err := machine.Named(machine.H200)
+	if err != nil {
+		return onGPU{machine.Default()} // there is such a profile
+	}
+	p.Name, p.About, p.ElementBytes = CUDA, "an H200 in single precision, not measured", 4
+	p.Device.FLOPs /= 8
+	return onGPU{p}
+}
+
+// Runs reports whether there are commands for an operation.
+func (onGPU) Runs(op graph.Op) bool { return kernels.Supports(op) }
+
+// Scratch is what the commands need, and for what may be on the host, what the kernel there
+// does.
+func (onGPU) Scratch(n *graph.Node) int64 {
+	bytes := kernels.ScratchOf(n.Op, n.InTypes(), n.Out)
+	if n.Phase == graph.Update || n.Kind == graph.KindUpdate {
+		bytes = max(bytes, n.Op.Cost(n.InTypes(), n.Out).Scratch)
+	}
+	return bytes
+}
