@@ -7,6 +7,8 @@ import (
 	"errors"
 	"math"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -17,6 +19,8 @@ import (
 	"github.com/gomem/gomem/internal/device/cuda/emu"
 	"github.com/gomem/gomem/internal/tensor"
 	"github.com/gomem/gomem/nn"
+	"github.com/gomem/gomem/plan"
+	"github.com/gomem/gomem/space"
 	"github.com/gomem/gomem/train"
 )
 
@@ -47,13 +51,18 @@ func perceptron() *nn.Model {
 }
 
 // learnt is the losses of some steps of a model, and its variables after them.
-func learnt(m *nn.Model, o gomem.Options, steps int) (losses []float32, all []gomem.Tensor,
-	err error) {
+func learnt(m *nn.Model, o gomem.Options, n int) ([]float32, []gomem.Tensor, error) {
 	o.Seed = 3
 	s, err := gomem.Compile(context.Background(), m.Graph, o, train.Targets(m)...)
 	if err != nil {
 		return nil, nil, err
 	}
+	return stepOnGPU(s, m, n)
+}
+
+// stepOnGPU runs a session of a model, and closes it.
+func stepOnGPU(s *gomem.Session, m *nn.Model, n int) (losses []float32, all []gomem.Tensor,
+	err error) {
 	defer func() { err = errors.Join(err, s.Close()) }()
 	feeds := gomem.Feeds{m.Seed: gomem.Pair(3, 0), m.Step: gomem.Scalar(1),
 		m.LearningRate: gomem.Scalar(0.01)}
@@ -62,7 +71,7 @@ func learnt(m *nn.Model, o gomem.Options, steps int) (losses []float32, all []go
 			feeds[v] = example(v.Type())
 		}
 	}
-	for range steps {
+	for range n {
 		for _, objective := range m.Objectives {
 			out, err := s.Step(context.Background(), objective.Name, feeds)
 			if err != nil {
@@ -186,4 +195,52 @@ func TestNoGPU(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "no GPU 1: the machine has 1") {
 		t.Errorf("with a GPU that is not there: %v", err)
 	}
+}
+
+// TestMissingWaitIsCaught: a plan that lacks one wait, for the first copy of a variable to
+// the device, computes something else within some steps, since streams pause at random.
+func TestMissingWaitIsCaught(t *testing.T) {
+	emulated(t)
+	t.Setenv("EMU_JITTER_US", "2000")
+	o := gomem.Options{Device: gomem.CUDA, Threads: 1, Partition: 2, Seed: 3}
+	want, _, err := learnt(perceptron(), o, 8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	caught := false
+	for seed := 1; seed <= 5 && !caught; seed++ {
+		t.Setenv("EMU_SEED", strconv.Itoa(seed))
+		m := perceptron()
+		p, err := gomem.Plan(context.Background(), m.Graph, o, train.Targets(m)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		forget(t, p.Results[0].Plan)
+		s, err := gomem.Open(p, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, _, err := stepOnGPU(s, m, 8)
+		caught = err != nil || !slices.Equal(got, want)
+	}
+	if !caught {
+		t.Error("a missing wait makes no difference")
+	}
+}
+
+// forget removes the wait of the first launch that waits for a copy to the device.
+func forget(t *testing.T, p *plan.Plan) {
+	t.Helper()
+	for i, s := range p.Steps {
+		if _, ok := s.Do.(plan.Launch); !ok {
+			continue
+		}
+		for k, w := range s.Wait {
+			if p.Streams[p.Steps[w].Stream].Engine == space.CopyIn {
+				p.Steps[i].Wait = slices.Delete(slices.Clone(s.Wait), k, k+1)
+				return
+			}
+		}
+	}
+	t.Fatal("no launch waits for a copy")
 }
