@@ -51,9 +51,9 @@ func (o adafactor) planOf(t tensor.Type, at uint64) adafactorPlan {
 func partsOf(outer, n, inner int) partial {
 	r := reduction{outer: outer, n: n, inner: inner}
 	if inner == 1 {
-		return fewParts(r)
+		return r.rowParts()
 	}
-	return r.inParts(min(1<<18/max(1, outer*inner), n/32))
+	return r.columnParts()
 }
 
 // summed adds squares up, or elements, by way of the room where they are in parts.

@@ -1,8 +1,10 @@
 package ops
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/kernel/cuda"
@@ -39,6 +41,7 @@ type point struct {
 	p, q       float32
 	limit      uint32 // of the random words that keep an element
 	salt, from uint64 // of noise: its stream and where in it element 0 is
+	window     cudaWalk
 }
 
 // pointwise is an operation that the kernel of chains can compute. Chains are interpreted,
@@ -91,6 +94,25 @@ func (o noiseAt) point() point {
 	return p
 }
 
+func (o noiseWindow) point() point {
+	p := o.Of.(pointwise).point()
+	p.window = o.Win.walk()
+	return p
+}
+
+// walk is from the window's elements to those of the whole.
+func (w window) walk() cudaWalk {
+	var out cudaWalk
+	step := 1
+	for i := int(w.N) - 1; i >= 0; i-- {
+		out.axes = append(out.axes, strided{int(w.Size[i]), each{step}})
+		out.base[0] += int(w.At[i]) * step
+		step *= int(w.Whole[i])
+	}
+	slices.Reverse(out.axes)
+	return out
+}
+
 // pointwiseCUDA computes an operation alone.
 func pointwiseCUDA[O pointwise](o O, c *cuda.Call) ([]cuda.Command, error) {
 	ins := instruction{In: [2]reference{0, 1}, Arity: int8(len(c.In))}
@@ -120,6 +142,10 @@ func (c chain) launch(in []cuda.Operand, out cuda.Operand) (cuda.Command, error)
 func chainLaunch(code []instruction, points []point, in []cuda.Operand,
 	out cuda.Operand) (cuda.Command, error) {
 	n := elems(out)
+	noise, err := windowOfAll(points)
+	if err != nil {
+		return nil, err
+	}
 	list := []any{n, int32(len(code)), int32(0)}
 	for i := range maxChainOperands {
 		if i >= len(in) {
@@ -144,7 +170,22 @@ func chainLaunch(code []instruction, points []point, in []cuda.Operand,
 		list = append(list, int32(p.kind), int32(ins.In[0]), second, keeps(code, i), p.p, p.q,
 			p.limit, int32(0), p.salt, p.from)
 	}
-	return overElements("chain", (n+3)/4, append(list, out)...), nil
+	list = append(list, noise.args(out)...)
+	return overElements("chain", (n+3)/4, list...), nil
+}
+
+// windowOfAll is the window that instructions draw noise in, the same for all.
+func windowOfAll(points []point) (w cudaWalk, err error) {
+	for _, p := range points {
+		switch {
+		case p.kind != pointDropout && p.kind != pointJitter:
+		case len(w.axes) == 0:
+			w = p.window
+		case !slices.Equal(w.axes, p.window.axes) || w.base != p.window.base:
+			return w, errors.New("noise of several windows in a chain")
+		}
+	}
+	return w, nil
 }
 
 // repetition is how an operand is spread over a result; a period of 0 is all of the result.
@@ -186,6 +227,22 @@ func binaryCUDA(o binary, c *cuda.Call) ([]cuda.Command, error) {
 	return pointwiseCUDA(o, c)
 }
 
+// noiseWindowCUDA has the places of shared noise in the whole.
+func noiseWindowCUDA(o noiseWindow, c *cuda.Call) ([]cuda.Command, error) {
+	d, shared := o.shared()
+	if !shared {
+		return pointwiseCUDA(o, c)
+	}
+	w, p := o.Win.walk(), d.point()
+	for i := range w.axes {
+		if w.axes[i].size = c.Out[0].Type.Size(i); d.Shared>>i&1 == 1 {
+			w.axes[i].stride = each{}
+		}
+	}
+	return only(overElements("dropout_shared", elems(c.Out[0]),
+		w.args(c.Out[0], c.In[0], c.In[1], p.salt, p.limit, p.p)...))
+}
+
 // dropoutCUDA draws noise that elements share where it is needed, rather than once.
 func dropoutCUDA(o dropout, c *cuda.Call) ([]cuda.Command, error) {
 	noise := o.noise(c.Out[0].Type)
@@ -213,6 +270,7 @@ func init() {
 	cuda.Register(pointwiseCUDA[powScalar], nil)
 	cuda.Register(dropoutCUDA, nil)
 	cuda.Register(pointwiseCUDA[jitter], nil)
+	cuda.Register(noiseWindowCUDA, nil)
 	cuda.Register(pointwiseCUDA[noiseAt], nil)
 	cuda.Register(chainCUDA, nil)
 }

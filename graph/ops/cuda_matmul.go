@@ -24,6 +24,11 @@ func matMulCUDA(o matMul, c *cuda.Call) ([]cuda.Command, error) {
 	return o.commands(c.In[0], c.In[1], c.Out[0], 0)
 }
 
+// matMulLikeCUDA is the product: the library's order of sums is its own.
+func matMulLikeCUDA(o matMulLike, c *cuda.Call) ([]cuda.Command, error) {
+	return o.MatMul.commands(c.In[0], c.In[1], c.Out[0], 0)
+}
+
 // commands are those of the product, which is added to out if beta is 1.
 func (o matMul) commands(a, b, out cuda.Operand, beta float32) ([]cuda.Command, error) {
 	p, err := o.geometry([]graph.Type{a.Type, b.Type})
@@ -123,6 +128,7 @@ func matMulBroadcastCUDA(o matMulBroadcast, c *cuda.Call) ([]cuda.Command, error
 
 func init() {
 	cuda.Register(matMulCUDA, nil)
+	cuda.Register(matMulLikeCUDA, nil)
 	cuda.Register(matMulChainCUDA, nil)
 	cuda.Register(matMulPartCUDA, nil)
 	cuda.Register(matMulBroadcastCUDA, nil)

@@ -8,17 +8,23 @@ import (
 	"github.com/gomem/gomem/internal/tensor"
 )
 
-// partial is a reduction whose rows are reduced in parts, and then the parts, where there are
-// too few sums to occupy a GPU. What the parts are depends on the shape alone.
+// partial is a reduction whose rows are reduced in parts, and then the parts, so that few long
+// sums occupy a GPU. What the parts are depends on the shape alone.
 type partial struct {
 	reduction
 	per, parts int
 }
 
-// fewParts are those of rows of neighbours, which teams reduce.
-func fewParts(r reduction) partial {
-	const least = 1 << 14
-	return r.inParts(min(1024/max(1, r.outer), r.n/least))
+// rowParts are those of rows of neighbours, which teams reduce.
+func (r reduction) rowParts() partial {
+	const most, least = 1 << 10, 1 << 14
+	return r.inParts(min(most, r.n/least))
+}
+
+// columnParts are those of columns, each for a thread.
+func (r reduction) columnParts() partial {
+	const most, least = 1 << 8, 1 << 5
+	return r.inParts(min(most, r.n/least))
 }
 
 func (r reduction) inParts(parts int) partial {
@@ -27,20 +33,18 @@ func (r reduction) inParts(parts int) partial {
 	return partial{r, per, max(1, (r.n+per-1)/per)}
 }
 
-// parts are those of columns, each for one thread. Where a sum can be cut, they are those that
-// the host adds up, so that a sum that is cut has the same bits.
-func (s sum) parts(t tensor.Type) partial {
-	r := s.geometry(t)
+// sumParts are those of a sum. They depend on what is added up to one element alone; but where
+// a sum can be cut, they are the host's, so that one that is cut has the same bits.
+func (r reduction) sumParts() partial {
 	switch {
-	case r.inner == 1:
-		return fewParts(r)
-	case 2*r.inner > narrow:
-		p := r.inParts(r.blocks)
-		p.parts = r.blocks // of which the last may be empty, as on the host
-		return p
+	case r.inner == 1 && r.side == 0:
+		return r.rowParts()
+	case r.side > 1:
+		return r.columnParts()
 	}
-	const enough, least = 1 << 18, 32
-	return r.inParts(min(enough/max(1, r.outer*r.inner), r.n/least))
+	p := r.inParts(r.blocks)
+	p.parts = r.blocks // of which the last may be empty, as on the host
+	return p
 }
 
 // scratch is the bytes of the parts' results.
@@ -80,14 +84,19 @@ func (p partial) add(to, from uint64) cuda.Command {
 	return overElements("sum_columns", p.outer*p.parts*p.inner, p.args(to, from, p.inner)...)
 }
 
-func sumCUDA(s sum, c *cuda.Call) ([]cuda.Command, error) {
+// summed is a sum whose parts its geometry says.
+type summed interface{ geometry(t graph.Type) reduction }
+
+func sumCUDA[O summed](o O, c *cuda.Call) ([]cuda.Command, error) {
 	if elems(c.In[0]) == 0 {
 		return []cuda.Command{wiped(c.Out[0])}, nil
 	}
-	return s.parts(c.In[0].Type).stages(c, partial.add), nil
+	return o.geometry(c.In[0].Type).sumParts().stages(c, partial.add), nil
 }
 
-func sumScratch(s sum, in, _ []graph.Type) int64 { return s.parts(in[0]).scratch(4) }
+func sumScratch[O summed](o O, in, _ []graph.Type) int64 {
+	return o.geometry(in[0]).sumParts().scratch(4)
+}
 
 func sumPartCUDA(o sumPart, c *cuda.Call) ([]cuda.Command, error) {
 	x, inner := c.In[len(c.In)-1], elems(c.Out[0])/o.Blocks
@@ -97,7 +106,7 @@ func sumPartCUDA(o sumPart, c *cuda.Call) ([]cuda.Command, error) {
 }
 
 func squares(x tensor.Type) partial {
-	return fewParts(reduction{outer: 1, n: x.Elems(), inner: 1})
+	return reduction{outer: 1, n: x.Elems(), inner: 1}.rowParts()
 }
 
 func sumSquaresCUDA(_ sumSquares, c *cuda.Call) ([]cuda.Command, error) {
@@ -125,8 +134,7 @@ func dataKind(d graph.DType) int32 {
 }
 
 func (o extreme) parts(t tensor.Type) partial {
-	r := o.geometry(t)
-	return r.inParts(min(1<<18/max(1, r.outer*r.inner), r.n/32))
+	return o.geometry(t).columnParts()
 }
 
 func extremeCUDA(o extreme, c *cuda.Call) ([]cuda.Command, error) {
@@ -188,7 +196,8 @@ func logSumExpCUDA(_ logSumExp, c *cuda.Call) ([]cuda.Command, error) {
 }
 
 func init() {
-	cuda.Register(sumCUDA, sumScratch)
+	cuda.Register(sumCUDA[sum], sumScratch[sum])
+	cuda.Register(sumCUDA[sumLike], sumScratch[sumLike])
 	cuda.Register(sumPartCUDA, nil)
 	cuda.Register(sumSquaresCUDA, func(_ sumSquares, in, _ []graph.Type) int64 {
 		return squares(in[0]).scratch(4)

@@ -71,7 +71,7 @@ func (r rowNorm) moments(c *cuda.Call) cuda.Command {
 
 // scaleParts are the parts of the sum over rows.
 func (r rowNorm) scaleParts() partial {
-	return reduction{outer: 1, n: r.n, inner: r.c}.inParts(min(1<<18/max(1, r.c), r.n/32))
+	return reduction{outer: 1, n: r.n, inner: r.c}.columnParts()
 }
 
 // scale is the gradient of the scale: the moments of the rows, parts of the sum, the sum.

@@ -14,8 +14,17 @@ func fillCUDA(f fill, c *cuda.Call) ([]cuda.Command, error) {
 }
 
 func noiseCUDA(o noise, c *cuda.Call) ([]cuda.Command, error) {
-	n := elems(c.Out[0])
-	return only(overElements("draw", n, c.Out[0], c.In[0], o.Salt, n, o.Normal))
+	return o.drawn(cudaWalk{axes: []strided{{elems(c.Out[0]), each{1}}}}, c)
+}
+
+// drawn draws elements that are at the places of a walk.
+func (o noise) drawn(w cudaWalk, c *cuda.Call) ([]cuda.Command, error) {
+	return only(overElements("draw", elems(c.Out[0]), w.args(c.Out[0], c.In[0], o.Salt,
+		o.Normal)...))
+}
+
+func noisePartCUDA(o noisePart, c *cuda.Call) ([]cuda.Command, error) {
+	return o.Noise.drawn(o.Win.walk(), c)
 }
 
 func paddingMaskCUDA(_ paddingMask, c *cuda.Call) ([]cuda.Command, error) {
@@ -86,9 +95,17 @@ func passCUDA[O any](_ O, c *cuda.Call) ([]cuda.Command, error) {
 	return only(copiedWhole(c.Out[0], c.In[0]))
 }
 
+// sendPartCUDA copies the operand to every part.
+func sendPartCUDA(o sendPart, c *cuda.Call) ([]cuda.Command, error) {
+	n := elems(c.In[0])
+	w := cudaWalk{axes: []strided{{o.Parts, each{0, n}}, {n, each{1, 1}}}}
+	return only(w.copied(c.Out[0], c.In[0]))
+}
+
 func init() {
 	cuda.Register(fillCUDA, nil)
 	cuda.Register(noiseCUDA, nil)
+	cuda.Register(noisePartCUDA, nil)
 	cuda.Register(paddingMaskCUDA, nil)
 	cuda.Register(causalMaskCUDA, nil)
 	cuda.Register(causalMaskAtCUDA, nil)
@@ -101,4 +118,5 @@ func init() {
 	cuda.Register(triangleCUDA, nil)
 	cuda.Register(passCUDA[send], nil)
 	cuda.Register(passCUDA[await], nil)
+	cuda.Register(sendPartCUDA, nil)
 }

@@ -125,7 +125,7 @@ func exactCUDA(op graph.Op) bool {
 	case broadcast, transpose, concat, cut, stride, unstride, pad, embedding, embeddingPart, take,
 		reorder, gather, gatherLast, takeLast, putLast, oneHot, writeAt, putAt, sliceAt, fill,
 		paddingMask, causalMask, causalMaskAt, notZero, not, cast, compare, logic, where, triangle,
-		send, await, dropout, correct, keptLabels, extreme, arg, topK:
+		send, sendPart, await, dropout, correct, keptLabels, extreme, arg, topK:
 		return true
 	}
 	return false
@@ -149,7 +149,7 @@ func (s Sample) near(t testing.TB, want, got []tensor.View) {
 			most = max(most, math.Abs(float64(x)))
 		}
 		for i, x := range w.F32() {
-			if y := g.F32()[i]; !(math.Abs(float64(x-y)) <= 2e-6*most+1e-5*math.Abs(float64(x))) {
+			if y := g.F32()[i]; x != y && !(math.Abs(float64(x-y)) <= 2e-6*most+1e-5*math.Abs(float64(x))) {
 				t.Fatalf("result %d: element %d is %g, want %g", k, i, y, x)
 			}
 		}
@@ -221,5 +221,30 @@ func TestCUDACovers(t *testing.T) {
 		if has := cuda.Supports(s.Op) || isView(s); has == (reason != "") {
 			t.Errorf("%s: commands: %v; reason for none: %q", name, has, reason)
 		}
+	}
+}
+
+// TestCUDANothing: what has no elements is no error, and results that have some are written.
+func TestCUDANothing(t *testing.T) {
+	h := needHost(t)
+	count := 0
+	for _, whole := range Samples() {
+		if isView(whole) || !cuda.Supports(whole.Op) {
+			continue
+		}
+		for _, s := range whole.emptied(t) {
+			in := s.operands(1)
+			want, err := s.run(t, in, nil, memory{poison: 0xff})
+			if err != nil { // indices into nothing
+				continue
+			}
+			count++
+			t.Run(s.name(), func(t *testing.T) {
+				s.near(t, want, s.onCUDA(t, h, in, memory{poison: 0xff}, -1))
+			})
+		}
+	}
+	if count < 300 {
+		t.Errorf("only %d cases", count)
 	}
 }

@@ -33,6 +33,7 @@ struct Chain {
 	int count, unused;
 	Spread in[6];
 	Instruction code[8];
+	Walk window; // from elements to those whose noise they draw; of no axes, they themselves
 };
 
 __device__ __forceinline__ float sigmoid(float x) { return 1.f / (1.f + expf(-x)); }
@@ -138,8 +139,16 @@ __device__ inline void store(float *to, const float *x, i64 i, i64 n) {
 		if (i + k < n) to[i + k] = x[k];
 }
 
-__device__ inline void noise(const Instruction &c, const int *seed, float *x, i64 i) {
-	Words w = philox_from(stream_key(seed, c.salt), c.from + i);
+__device__ inline void noise(const Instruction &c, const Walk &window, const int *seed, float *x,
+	i64 i) {
+	u64 key = stream_key(seed, c.salt);
+	Words w;
+	if (!window.rank) w = philox_from(key, c.from + i);
+	for (int k = 0; k < 4 && window.rank; k++) {
+		i64 at[1];
+		places(window, c.from + i + k, at, 1);
+		w.w[k] = philox_word(key, at[0]);
+	}
 	for (int k = 0; k < 4; k++)
 		if (c.op == DROPOUT) x[k] = w.w[k] <= c.limit ? x[k] * c.p : 0.f;
 		else x[k] = x[k] * (1.f + c.p * (2.f * unit(w.w[k]) - 1.f));
@@ -156,7 +165,7 @@ extern "C" __global__ void __launch_bounds__(256) chain(Chain c, float *out) {
 			if (ins.a >= 0) load(x, c.in[ins.a], i, c.n);
 			else for (int k = 0; k < 4; k++) x[k] = ~ins.a == s - 1 ? last[k] : kept[~ins.a][k];
 			if (ins.op == DROPOUT || ins.op == JITTER) {
-				noise(ins, (const int *)c.in[ins.b].at, x, i);
+				noise(ins, c.window, (const int *)c.in[ins.b].at, x, i);
 				for (int k = 0; k < 4; k++) last[k] = x[k];
 			} else {
 				if (ins.b < 0)

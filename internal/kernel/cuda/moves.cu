@@ -1,19 +1,6 @@
 // Operations that move elements, or look at each on its own, of values that broadcast or lie
 // apart.
 
-// Axes with the strides of three operands along them; the last axis varies fastest.
-struct Walk {
-	i64 n, rank, size[8], stride[3][8], base[3];
-};
-__device__ inline void places(const Walk &w, i64 i, i64 *at, int operands) {
-	for (int k = 0; k < operands; k++) at[k] = w.base[k];
-	for (int a = (int)w.rank - 1; a >= 0; a--) {
-		i64 rest = i / w.size[a], index = i - rest * w.size[a];
-		for (int k = 0; k < operands; k++) at[k] += index * w.stride[k][a];
-		i = rest;
-	}
-}
-
 extern "C" __global__ void copy_walk(Walk w, void *to, const void *from, int bytes) {
 	EACH(i, w.n) {
 		i64 at[2];

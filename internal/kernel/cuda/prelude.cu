@@ -1,7 +1,7 @@
 // What all kernels share. The text is compiled by NVRTC, which has no headers, and by a host's
 // compiler behind an emulator's shim, which defines GOMEM_EMU. No sum here depends on the order
 // in which threads run: there are no atomics. Products are not fused with sums unless fmaf says
-// so: the text is compiled with the flags of Flags.
+// so: the text is compiled with --fmad=false.
 #ifndef GOMEM_EMU
 #define DYNAMIC_SHARED(T, name) \
 	extern __shared__ __align__(16) unsigned char name##_raw[]; T *name = (T *)name##_raw
@@ -119,5 +119,18 @@ __device__ __forceinline__ void wipe(void *dst, i64 to, int bytes) {
 	case 2: ((u16 *)dst)[to] = 0; break;
 	case 4: ((u32 *)dst)[to] = 0; break;
 	default: ((u64 *)dst)[to] = 0;
+	}
+}
+
+// Axes with the strides of three operands along them; the last axis varies fastest.
+struct Walk {
+	i64 n, rank, size[8], stride[3][8], base[3];
+};
+__device__ inline void places(const Walk &w, i64 i, i64 *at, int operands) {
+	for (int k = 0; k < operands; k++) at[k] = w.base[k];
+	for (int a = (int)w.rank - 1; a >= 0; a--) {
+		i64 rest = i / w.size[a], index = i - rest * w.size[a];
+		for (int k = 0; k < operands; k++) at[k] += index * w.stride[k][a];
+		i = rest;
 	}
 }

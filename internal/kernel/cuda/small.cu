@@ -20,18 +20,21 @@ extern "C" __global__ void not_true(u8 *out, const u8 *x, i64 n) {
 	EACH(i, n) out[i] = x[i] == 0;
 }
 
-extern "C" __global__ void draw(float *out, const int *seed, u64 salt, i64 n, int normal) {
+// The walk is over elements, with their places in the stream.
+extern "C" __global__ void draw(Walk w, float *out, const int *seed, u64 salt, int normal) {
 	u64 key = stream_key(seed, salt);
-	EACH(i, n) {
+	EACH(i, w.n) {
+		i64 at[1];
+		places(w, i, at, 1);
 		if (!normal) {
-			out[i] = unit(philox_word(key, i));
+			out[i] = unit(philox_word(key, at[0]));
 			continue;
 		}
-		Words w = philox(key, i / 4);
-		double distance = w.w[i % 4 & 2], angle = w.w[i % 4 | 1];
+		Words pair = philox(key, at[0] / 4);
+		double distance = pair.w[at[0] % 4 & 2], angle = pair.w[at[0] % 4 | 1];
 		double r = sqrt(-2 * log((distance + 1) / 4294967296.)), s, c;
 		sincos(6.283185307179586 * angle / 4294967296., &s, &c);
-		out[i] = (float)(r * (i & 1 ? s : c));
+		out[i] = (float)(r * (at[0] & 1 ? s : c));
 	}
 }
 

@@ -8,16 +8,14 @@ import (
 //go:embed *.cu
 var files embed.FS
 
-// Flags is how [Source] is to be compiled: a product is fused with a sum only where the text
-// says so, so that operations have the same bits alone and in a chain.
-const Flags = "--fmad=false"
-
 // order is that of the files of the source: what others use comes first.
 const order = "prelude elements moves reduce rows index small tiles conv images moe sequence " +
 	"update"
 
-// Source is the text of all kernels, CUDA C++ 17 without includes. A kernel begins a line with
-// extern "C" __global__ void, its launch bounds if it has any, and its name.
+// Source is the text of all kernels, CUDA C++ 17 without includes. It is to be compiled with
+// --fmad=false: a product is fused with a sum only where the text says so, so that operations
+// have the same bits alone and in a chain. A kernel begins a line with extern "C" __global__
+// void, its launch bounds if it has any, and its name.
 func Source() string {
 	var text strings.Builder
 	for name := range strings.FieldsSeq(order) {
