@@ -149,7 +149,8 @@ func (s Sample) near(t testing.TB, want, got []tensor.View) {
 			most = max(most, math.Abs(float64(x)))
 		}
 		for i, x := range w.F32() {
-			if y := g.F32()[i]; x != y && !(math.Abs(float64(x-y)) <= 2e-6*most+1e-5*math.Abs(float64(x))) {
+			room := 2e-6*most + 1e-5*math.Abs(float64(x))
+			if y := g.F32()[i]; x != y && !(math.Abs(float64(x-y)) <= room) {
 				t.Fatalf("result %d: element %d is %g, want %g", k, i, y, x)
 			}
 		}

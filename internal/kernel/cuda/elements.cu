@@ -37,8 +37,12 @@ struct Chain {
 };
 
 __device__ __forceinline__ float sigmoid(float x) { return 1.f / (1.f + expf(-x)); }
-__device__ __forceinline__ float gelu(float x) { return .5f * x * erfcf(-.70710678118654752f * x); }
+// Below −15 the normal distribution function is 0, and above 15 it is 1.
+__device__ __forceinline__ float gelu(float x) {
+	return x < -15.f ? 0.f : .5f * x * erfcf(-.70710678118654752f * x);
+}
 __device__ __forceinline__ float gelu_slope(float x) {
+	if (fabsf(x) > 15.f) return x > 0.f ? 1.f : 0.f;
 	return .5f * erfcf(-.70710678118654752f * x) + x * .39894228040143268f * expf(-.5f * x * x);
 }
 __device__ __forceinline__ float softplus(float x) {
