@@ -54,7 +54,7 @@ func lastAxis(t tensor.Type) planes { return planes{t.Rows(1), t.Size(-1), 1} }
 
 // forward has no bias where its address is 0.
 func (r rowNorm) forward(c *cuda.Call, bias uint64) ([]cuda.Command, error) {
-	return only(overRows("norm", r.n, r.c*r.s, c.Out[0], c.In[0], c.In[1], bias, r.n, r.c, r.s,
+	return only(overRows("row_norm", r.n, r.c*r.s, c.Out[0], c.In[0], c.In[1], bias, r.n, r.c, r.s,
 		r.eps, r.centered))
 }
 

@@ -158,7 +158,8 @@ __device__ inline void noise(const Instruction &c, const Walk &window, const int
 		else x[k] = x[k] * (1.f + c.p * (2.f * unit(w.w[k]) - 1.f));
 }
 
-extern "C" __global__ void __launch_bounds__(256) chain(Chain c, float *out) {
+extern "C" __global__ void __launch_bounds__(256) chain(PARAM Chain c,
+	float *out) {
 	float kept[8][4];
 	for (i64 i = 4 * (blockIdx.x * (i64)blockDim.x + threadIdx.x); i < c.n;
 		i += 4 * (i64)gridDim.x * blockDim.x) {

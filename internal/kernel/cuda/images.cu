@@ -103,10 +103,10 @@ extern "C" __global__ void window_sum(Window f, float *out, const float *x, i64 
 	EACH(p, n) {
 		i64 plane = p / (f.oh * f.ow), i = p / f.ow % f.oh, j = p % f.ow;
 		float s = 0;
-		for (i64 y = first_of(i, f.stride_h, f.top); y < end_of(i, f.stride_h, f.top, f.height, f.h);
-			y++)
-			for (i64 u = first_of(j, f.stride_w, f.left);
-				u < end_of(j, f.stride_w, f.left, f.width, f.w); u++)
+		i64 bottom = end_of(i, f.stride_h, f.top, f.height, f.h);
+		i64 right = end_of(j, f.stride_w, f.left, f.width, f.w);
+		for (i64 y = first_of(i, f.stride_h, f.top); y < bottom; y++)
+			for (i64 u = first_of(j, f.stride_w, f.left); u < right; u++)
 				s += x[(plane * f.h + y) * f.w + u];
 		out[p] = mean ? s * share_of(f, i, j) : s;
 	}
@@ -124,9 +124,9 @@ extern "C" __global__ void window_spread(Window f, float *out, const float *d, i
 	EACH(p, n) {
 		i64 plane = p / (f.h * f.w), y = p / f.w % f.h, x = p % f.w;
 		float s = 0;
-		for (i64 i = since(y, f.stride_h, f.top, f.height); i < until(y, f.stride_h, f.top, f.oh); i++)
-			for (i64 j = since(x, f.stride_w, f.left, f.width); j < until(x, f.stride_w, f.left, f.ow);
-				j++) {
+		i64 last = until(y, f.stride_h, f.top, f.oh), right = until(x, f.stride_w, f.left, f.ow);
+		for (i64 i = since(y, f.stride_h, f.top, f.height); i < last; i++)
+			for (i64 j = since(x, f.stride_w, f.left, f.width); j < right; j++) {
 				float v = d[(plane * f.oh + i) * f.ow + j];
 				s += mean ? v * share_of(f, i, j) : v;
 			}
@@ -157,9 +157,9 @@ extern "C" __global__ void max_pool_grad(Window f, float *out, const u8 *places,
 	EACH(p, n) {
 		i64 plane = p / (f.h * f.w), y = p / f.w % f.h, x = p % f.w;
 		float s = 0;
-		for (i64 i = since(y, f.stride_h, f.top, f.height); i < until(y, f.stride_h, f.top, f.oh); i++)
-			for (i64 j = since(x, f.stride_w, f.left, f.width); j < until(x, f.stride_w, f.left, f.ow);
-				j++) {
+		i64 last = until(y, f.stride_h, f.top, f.oh), right = until(x, f.stride_w, f.left, f.ow);
+		for (i64 i = since(y, f.stride_h, f.top, f.height); i < last; i++)
+			for (i64 j = since(x, f.stride_w, f.left, f.width); j < right; j++) {
 				i64 at = (plane * f.oh + i) * f.ow + j;
 				i64 place = (y - i * f.stride_h + f.top) * f.width + x - j * f.stride_w + f.left;
 				if (places[at] == place) s += d[at];
@@ -215,7 +215,8 @@ extern "C" __global__ void bilinear_grad(float *out, const float *d, i64 n, i64 
 	EACH(p, n) {
 		const float *plane = d + p / (h * w) * oh * ow;
 		i64 y = p / w % h, x = p % w;
-		i64 lo = y == 0 ? 0 : reach(y - 1., rows, oh), left = x == 0 ? 0 : reach(x - 1., columns, ow);
+		i64 lo = y == 0 ? 0 : reach(y - 1., rows, oh);
+		i64 left = x == 0 ? 0 : reach(x - 1., columns, ow);
 		i64 hi = y == h - 1 ? oh : reach(y + 2., rows, oh - 1) + 1;
 		i64 right = x == w - 1 ? ow : reach(x + 2., columns, ow - 1) + 1;
 		float s = 0;

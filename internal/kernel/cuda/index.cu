@@ -31,7 +31,8 @@ extern "C" __global__ void __launch_bounds__(256) add_rows(float *out, const flo
 	i64 groups = (n + GROUP - 1) / GROUP;
 	int me = threadIdx.x;
 	for (i64 b = blockIdx.x; b < outer * groups * tiles; b += gridDim.x) {
-		i64 part = b / tiles / groups, lo = b / tiles % groups * GROUP, column = b % tiles * 256 + me;
+		i64 part = b / tiles / groups, lo = b / tiles % groups * GROUP;
+		i64 column = b % tiles * 256 + me;
 		for (int r = 0; r < GROUP; r++) sums[r][me] = 0;
 		for (i64 start = 0; start < count; start += 256) {
 			i64 row = start + me < count ? index[start + me] - first - lo : -1;
@@ -61,7 +62,7 @@ extern "C" __global__ void __launch_bounds__(256) add_rows(float *out, const flo
 
 // Element i is the one that an index names along an axis, of a value of other sizes: the walk is
 // over the indices, with their places in the value but for the axis.
-extern "C" __global__ void gather(Walk w, void *out, const void *x, const int *index, i64 n,
+extern "C" __global__ void gather(PARAM Walk w, void *out, const void *x, const int *index, i64 n,
 	i64 stride, int bytes) {
 	EACH(i, w.n) {
 		i64 at[1], k = index[i];
@@ -74,8 +75,8 @@ extern "C" __global__ void gather(Walk w, void *out, const void *x, const int *i
 // The elements of d whose index is this one's place along an axis, added up. The walk is over the
 // result; operand 0 has the place along the axis, operand 1 that among the indices but for the
 // axis, and operand 2 is below limit where there are such indices.
-extern "C" __global__ void scatter(Walk w, float *out, const float *d, const int *index,
-	i64 count, i64 stride, Walk inside) {
+extern "C" __global__ void scatter(PARAM Walk w, float *out, const float *d, const int *index,
+	i64 count, i64 stride, PARAM Walk inside) {
 	EACH(i, w.n) {
 		i64 at[2], rest = i;
 		places(w, i, at, 2);

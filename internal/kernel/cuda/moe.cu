@@ -12,7 +12,8 @@ extern "C" __global__ void top_two(int *first, int *second, const float *gates, 
 		}
 		float p = g[b] / (g[a] + g[b] + 1e-9f);
 		first[i] = a;
-		second[i] = unit(philox_word(key, i)) < p / (threshold > 1e-9f ? threshold : 1e-9f) ? b : -1;
+		p /= threshold > 1e-9f ? threshold : 1e-9f;
+		second[i] = unit(philox_word(key, i)) < p ? b : -1;
 	}
 }
 

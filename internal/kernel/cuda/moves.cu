@@ -1,7 +1,7 @@
 // Operations that move elements, or look at each on its own, of values that broadcast or lie
 // apart.
 
-extern "C" __global__ void copy_walk(Walk w, void *to, const void *from, int bytes) {
+extern "C" __global__ void copy_walk(PARAM Walk w, void *to, const void *from, int bytes) {
 	EACH(i, w.n) {
 		i64 at[2];
 		places(w, i, at, 2);
@@ -13,8 +13,8 @@ extern "C" __global__ void wipe_bytes(u8 *to, i64 n) {
 	EACH(i, n) to[i] = 0;
 }
 
-extern "C" __global__ void binary_walk(Walk w, int kind, int unused, float *out, const float *a,
-	const float *b) {
+extern "C" __global__ void binary_walk(PARAM Walk w, int kind, int unused, float *out,
+	const float *a, const float *b) {
 	Instruction c;
 	c.op = kind;
 	EACH(i, w.n) {
@@ -24,7 +24,7 @@ extern "C" __global__ void binary_walk(Walk w, int kind, int unused, float *out,
 	}
 }
 
-extern "C" __global__ void dropout_shared(Walk w, float *out, const float *x, const int *seed,
+extern "C" __global__ void dropout_shared(PARAM Walk w, float *out, const float *x, const int *seed,
 	u64 salt, u32 limit, float scale) {
 	u64 key = stream_key(seed, salt);
 	EACH(i, w.n) {

@@ -2,16 +2,18 @@
 // compiler behind an emulator's shim, which defines GOMEM_EMU. No sum here depends on the order
 // in which threads run: there are no atomics. Products are not fused with sums unless fmaf says
 // so: the text is compiled with --fmad=false.
-#ifndef GOMEM_EMU
-#define DYNAMIC_SHARED(T, name) \
-	extern __shared__ __align__(16) unsigned char name##_raw[]; T *name = (T *)name##_raw
-#endif
-
 typedef unsigned char u8;
 typedef unsigned short u16;
 typedef unsigned int u32;
 typedef unsigned long long u64;
 typedef long long i64;
+
+// A structure that a kernel reads where its arguments are, rather than copies for each thread.
+#ifdef __CUDACC_RTC__
+#define PARAM const __grid_constant__
+#else
+#define PARAM const
+#endif
 
 // Elements of a grid, each for one thread.
 #define EACH(i, n) \

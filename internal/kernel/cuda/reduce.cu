@@ -207,7 +207,8 @@ extern "C" __global__ void cumulate_columns(void *out, const void *x, i64 outer,
 // Elements and their places as numbers: the larger element is larger, of equals the first, and
 // NaN is the smallest.
 __device__ __forceinline__ i64 ranked(float v, i64 i) {
-	int b = __float_as_int(v + 0.f), order = is_nan(v) ? (int)0x80000000 : b ^ (b >> 31 & 0x7fffffff);
+	int b = __float_as_int(v + 0.f);
+	int order = is_nan(v) ? (int)0x80000000 : b ^ (b >> 31 & 0x7fffffff);
 	return (i64)((u64)(u32)order << 32 | (u32)~i);
 }
 struct Larger {

@@ -125,7 +125,7 @@ __device__ inline Moments moments(Team t, const float *x, i64 n, float eps, int 
 
 // Rows of c channels of s elements each, of which scale and bias, which may be none, have one
 // element.
-extern "C" __global__ void __launch_bounds__(256) norm(float *out, const float *x,
+extern "C" __global__ void __launch_bounds__(256) row_norm(float *out, const float *x,
 	const float *scale, const float *bias, i64 rows, i64 c, i64 s, float eps, int centered,
 	int wide) {
 	Team t = team(wide);

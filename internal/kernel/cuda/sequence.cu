@@ -95,7 +95,8 @@ __device__ inline Shares advance(Team team, const Item &p, double *row, const do
 		} else {
 			sum = before[s];
 			if (s > 0) sum = log_add(sum, before[s - 1]);
-			if (s > 2 && s % 2 == 1 && k != p.symbol(s - 2, back)) sum = log_add(sum, before[s - 2]);
+			if (s > 2 && s % 2 == 1 && k != p.symbol(s - 2, back))
+				sum = log_add(sum, before[s - 2]);
 		}
 		row[s] = sum + (x[k] - q.most - q.sum);
 	}
@@ -161,7 +162,8 @@ extern "C" __global__ void __launch_bounds__(256) ctc_grad(float *out, const flo
 			}
 			__syncthreads();
 			for (i64 i = me; i < v; i += blockDim.x)
-				out[(f * b + k) * v + i] = (float)(d[k] * (exp(x[i] - q.most - q.sum) - symbols[i]));
+				out[(f * b + k) * v + i] =
+					(float)(d[k] * (exp(x[i] - q.most - q.sum) - symbols[i]));
 			__syncthreads();
 			after = row, row = spare, spare = after;
 		}

@@ -21,7 +21,7 @@ extern "C" __global__ void not_true(u8 *out, const u8 *x, i64 n) {
 }
 
 // The walk is over elements, with their places in the stream.
-extern "C" __global__ void draw(Walk w, float *out, const int *seed, u64 salt, int normal) {
+extern "C" __global__ void draw(PARAM Walk w, float *out, const int *seed, u64 salt, int normal) {
 	u64 key = stream_key(seed, salt);
 	EACH(i, w.n) {
 		i64 at[1];
@@ -47,7 +47,7 @@ template <class T> __device__ bool compared(int kind, T a, T b) {
 	return a <= b;
 }
 // type is that of the elements: f32, i32, a byte, i64, f64.
-extern "C" __global__ void compare(Walk w, u8 *out, const void *a, const void *b, int kind,
+extern "C" __global__ void compare(PARAM Walk w, u8 *out, const void *a, const void *b, int kind,
 	int type) {
 	EACH(i, w.n) {
 		i64 at[2];
@@ -64,7 +64,7 @@ extern "C" __global__ void compare(Walk w, u8 *out, const void *a, const void *b
 #undef CASE
 	}
 }
-extern "C" __global__ void logic(Walk w, u8 *out, const u8 *a, const u8 *b, int kind) {
+extern "C" __global__ void logic(PARAM Walk w, u8 *out, const u8 *a, const u8 *b, int kind) {
 	EACH(i, w.n) {
 		i64 at[2];
 		places(w, i, at, 2);
@@ -72,7 +72,7 @@ extern "C" __global__ void logic(Walk w, u8 *out, const u8 *a, const u8 *b, int 
 		out[i] = kind == 0 ? x && y : kind == 1 ? x || y : x != y;
 	}
 }
-extern "C" __global__ void where(Walk w, void *out, const u8 *condition, const void *a,
+extern "C" __global__ void where(PARAM Walk w, void *out, const u8 *condition, const void *a,
 	const void *b, int bytes) {
 	EACH(i, w.n) {
 		i64 at[3];
@@ -124,7 +124,8 @@ __device__ inline void put_integer(void *out, i64 i, i64 v, int to) {
 	case F16: ((u16 *)out)[i] = to_half((float)v); break;
 	case I64: ((i64 *)out)[i] = v; break;
 	case I32:
-		((int *)out)[i] = (int)(v > 2147483647 ? 2147483647 : v < -2147483648ll ? -2147483648ll : v);
+		if (v > 2147483647) v = 2147483647;
+		((int *)out)[i] = (int)(v < -2147483648ll ? -2147483648ll : v);
 		break;
 	case U8: ((u8 *)out)[i] = (u8)(v > 255 ? 255 : v < 0 ? 0 : v); break;
 	default: ((u8 *)out)[i] = v != 0;
