@@ -130,7 +130,7 @@ func (m *Member) start(p *part, vars []graph.Value, t distrib.Transport) (err er
 	p.engine, err = distrib.New(distrib.Config{View: p.view, Transport: t,
 		Plan: *m.scheme.Plan, Workers: 1, Group: p.group, Audited: true, Outbox: outbox,
 		Ordered: m.scheme.inStep(),
-		Log: m.options.Log, Stall: m.options.Stall, Timeout: m.options.Timeout})
+		Log:     m.options.Log, Stall: m.options.Stall, Timeout: m.options.Timeout})
 	return err
 }
 
