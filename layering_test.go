@@ -40,6 +40,8 @@ func TestLayering(t *testing.T) {
 			"what is computed must not depend on how it is scheduled"},
 		{[]string{"graph/fuse", "graph/merge", "graph/split", "mesh"},
 			[]string{"graph/autodiff", "pass", "plan", "internal/device", "compile"},
+		{[]string{"graph/fuse", "graph/merge", "graph/split", "mesh"}, []string{"graph/autodiff",
+			"pass", "plan", "internal/device", "compile"},
 			"a rewrite comes before decisions, and knows of none"},
 		{[]string{"plan"}, []string{"pass", "partition", "placement", "swap", "schedule",
 			"auto", "compile", "internal/arena", "internal/kernel",
