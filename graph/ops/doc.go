@@ -35,6 +35,16 @@
 // with it. Floating-point operations take f32: [Cast] converts others. What only moves
 // elements takes any type.
 //
+// # Parts
+//
+// An operation says over which of its axes it divides (graph.Splitter, in files rule*.go), and
+// parts that are computed apart and joined have the bits of the whole, although bits depend
+// on sizes: a product of few rows is summed in another order, and a sum in other blocks.
+// Such a part is an operation of its own, which knows the sizes of the whole, and one of a
+// random operation has a window on the stream of numbers. Convolutions and LSTMs divide into
+// parts so large that they need no such thing. Where results are sums over an axis, parts of
+// it are partial sums, which are the whole within rounding.
+//
 // # A new one
 //
 // Adding an operation touches one file: the samples that it lists are run by
