@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -232,6 +233,41 @@ func TestLocalElastic(t *testing.T) {
 	c, err := train.Inspect(filepath.Join(dir, "run"))
 	if err != nil || c.Step < last {
 		t.Errorf("step %d of %d is saved, %v", c.Step, last, err)
+	}
+}
+
+// TestComesLate: a process that is started later takes part in the run that goes on.
+func TestComesLate(t *testing.T) {
+	dir := t.TempDir()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := l.Addr().String()
+	l.Close()
+	worker := func(rank string) *job {
+		return start(t, dir, "--workers", "3", "--min", "2", "--master", at, "--rank", rank,
+			"--steps", "100000", "--save", "run", "--save-every", "2")
+	}
+	first, second := worker("0"), worker("1")
+	saved(t, first, filepath.Join(dir, "run"))
+	third := worker("2")
+	for range 1500 {
+		if c, err := train.Inspect(filepath.Join(dir, "run")); err == nil && c.Workers == 3 {
+			break
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	if err := first.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	for _, j := range []*job{first, second, third} {
+		if status := j.end(); status != 0 {
+			t.Errorf("status %d: %s", status, j.stderr.String())
+		}
+	}
+	if said := first.stdout.String(); !strings.Contains(said, "worker 2 is here; 3 go on\n") {
+		t.Error(said)
 	}
 }
 

@@ -255,10 +255,16 @@ func (c *course) all(t *testing.T, n int) []*ended {
 // resumed are the weights of a run of 4 workers up to a step, which others resume then.
 func resumed(t *testing.T, step, workers, steps int) string {
 	t.Helper()
+	return resumedBy(t, 4, step, workers, steps)
+}
+
+// resumedBy are those of a run of any number of workers before that.
+func resumedBy(t *testing.T, before, step, workers, steps int) string {
+	t.Helper()
 	dir := filepath.Join(t.TempDir(), "run")
 	first := &course{site: newSite(4), scheme: "ring"}
 	first.own = func(_ distrib.NodeID, o *train.Options) { o.Steps, o.Save = step, dir }
-	if e := first.all(t, 4)[0]; e.err != nil {
+	if e := first.all(t, before)[0]; e.err != nil {
 		t.Fatal(e.err)
 	}
 	then := &course{site: newSite(4), scheme: "ring"}
@@ -498,5 +504,83 @@ func TestLeaves(t *testing.T) {
 				t.Errorf("%s: %q, want %q", scheme, all, want)
 			}
 		}
+	}
+}
+
+// TestComes: who comes to a run that goes on is let in after a step, with the state of
+// those that are there, whether somebody was lost before or not; and the bits are those of
+// a run that as many resume from a checkpoint of that step.
+func TestComes(t *testing.T) {
+	const steps = 40
+	for _, scheme := range []string{"ring", "bosen", "average"} {
+		c := &course{site: newSite(4), scheme: scheme, least: 2, wait: time.Minute}
+		var once sync.Once
+		var late *ended
+		came := make(chan struct{})
+		c.own = func(id distrib.NodeID, o *train.Options) {
+			o.Steps = steps
+			if id == 0 {
+				o.Loader = gate{o.Loader, 30, func() {
+					once.Do(func() {
+						c.come(3)
+						go func() { defer close(came); late = c.work(t, 3) }()
+						time.Sleep(20 * time.Millisecond)
+					})
+				}}
+			}
+		}
+		out := c.all(t, 3)
+		<-came
+		changes := out[0].changes()
+		var step int
+		if len(changes) == 1 {
+			_, err := fmt.Sscanf(changes[0], "%d: worker 3 is here; 4 go on", &step)
+			if err != nil || step < 10 || step > 25 {
+				t.Errorf("%s: %v, %v", scheme, changes, err)
+			}
+		} else {
+			t.Errorf("%s: %v", scheme, changes)
+		}
+		for id, e := range append(out, late) {
+			if e.err != nil || e.Steps != steps || e.Workers != 4 {
+				t.Errorf("%s: worker %d: %v, %+v", scheme, id, e.err, e.Summary)
+			}
+		}
+		if scheme == "ring" && out[0].WeightsSHA256 != resumedBy(t, 3, step, 4, steps) {
+			t.Errorf("other weights than a run of 4 resumed at step %d has", step)
+		}
+	}
+}
+
+// TestComesAfterALoss: too few wait for another worker, and go on with it from where they
+// were.
+func TestComesAfterALoss(t *testing.T) {
+	c := &course{site: newSite(2), scheme: "ring", least: 2, wait: time.Minute}
+	var late *ended
+	came := make(chan struct{})
+	c.own = func(id distrib.NodeID, o *train.Options) {
+		o.Steps = 30
+		if id == 1 && late == nil {
+			o.Loader = gate{o.Loader, 20, sync.OnceFunc(func() {
+				c.kill(1)
+				time.AfterFunc(100*time.Millisecond, func() {
+					defer close(came)
+					c.own = func(_ distrib.NodeID, o *train.Options) { o.Steps = 30 }
+					c.come(1)
+					late = c.work(t, 1)
+				})
+			})}
+		}
+	}
+	out := c.all(t, 2)
+	<-came
+	for _, e := range []*ended{out[0], late} {
+		if e.err != nil || e.Steps != 30 || e.Workers != 2 {
+			t.Errorf("%v, %+v, %v", e.err, e.Summary, e.changes())
+		}
+	}
+	want := "[10: worker 1 is gone; 1 goes on 10: worker 1 is here; 2 go on]"
+	if have := fmt.Sprint(out[0].changes()); have != want {
+		t.Errorf("%s, want %s", have, want)
 	}
 }
