@@ -178,6 +178,12 @@ func (m *Member) Regroup(ctx context.Context, why error) (*train.Parallel, error
 	}
 	at := m.at()
 	_ = at.close(why) // the connections may be what broke
+	// policies have a state, which is of the engine that is gone
+	scheme, err := ParseScheme(m.scheme.Name, m.scheme.options)
+	if err != nil {
+		return nil, err
+	}
+	m.scheme = scheme
 	v, err := m.next(ctx, at.view.Epoch, why)
 	if err != nil {
 		return nil, err

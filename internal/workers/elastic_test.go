@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -152,6 +151,12 @@ func (s *site) join(id distrib.NodeID, scheme string, least int, wait time.Durat
 // lesson is a small problem of classes that workers learn together.
 func lesson(t *testing.T, within bool) train.Options {
 	t.Helper()
+	return accumulating(t, within, 1)
+}
+
+// accumulating is one whose updates are of several batches.
+func accumulating(t *testing.T, within bool, batches int) train.Options {
+	t.Helper()
 	const n, width, batch = 480, 5, 6
 	x, y := tensor.New(tensor.Of(graph.F32, n, width)), tensor.New(tensor.Of(graph.I32, n))
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -168,7 +173,7 @@ func lesson(t *testing.T, within bool) train.Options {
 		return nn.Linear(c.In("out"), nn.Tanh(nn.Linear(c.In("in"), x0, 7)), 3)
 	}
 	m.Minimize(nn.CrossEntropy(net(m.Training()), y0), nn.Momentum{Mu: 0.9}, nn.MinimizeOptions{
-		Rate: nn.Constant(0.05)})
+		Rate: nn.Constant(0.05), Accumulate: batches})
 	m.Evaluate(nn.CrossEntropy(net(m.Evaluation()), y0))
 	l, err := data.FromTensors(data.ExamplesOptions{Batch: batch, HeldOut: 24}, x, y)
 	if err != nil {
@@ -470,117 +475,5 @@ func TestTooFew(t *testing.T) {
 			saved.Executions != 20 {
 			t.Errorf("%v; %+v, %v", out[0].err, saved, err)
 		}
-	}
-}
-
-// TestLeaves: a worker that is to stop goes after a step, and loses nothing; when the first
-// one is, or too few would be left, all stop and save.
-func TestLeaves(t *testing.T) {
-	for stopped, want := range map[distrib.NodeID]string{2: "worker 2 is gone; 2 go on", 0: ""} {
-		for _, scheme := range []string{"ring", "bosen"} {
-			ctx, cancel := context.WithCancel(t.Context())
-			c := &course{site: newSite(3), scheme: scheme, least: 2}
-			c.ctx = func(id distrib.NodeID) context.Context {
-				if id == stopped {
-					return ctx
-				}
-				return t.Context()
-			}
-			c.own = func(id distrib.NodeID, o *train.Options) {
-				if o.Steps = 30; id == stopped {
-					o.Loader = gate{o.Loader, 30, cancel}
-				}
-			}
-			out := c.all(t, 3)
-			cancel()
-			for id, e := range out {
-				goes := want == "" || id == int(stopped)
-				if e.err != nil || e.Interrupted != goes || (e.Steps == 30) == goes {
-					t.Errorf("%s: worker %d: %v, %+v, %v", scheme, id, e.err, e.Summary,
-						e.changes())
-				}
-			}
-			if all := strings.Join(out[1].changes(), "; "); !strings.HasSuffix(all, want) {
-				t.Errorf("%s: %q, want %q", scheme, all, want)
-			}
-		}
-	}
-}
-
-// TestComes: who comes to a run that goes on is let in after a step, with the state of
-// those that are there, whether somebody was lost before or not; and the bits are those of
-// a run that as many resume from a checkpoint of that step.
-func TestComes(t *testing.T) {
-	const steps = 40
-	for _, scheme := range []string{"ring", "bosen", "average"} {
-		c := &course{site: newSite(4), scheme: scheme, least: 2, wait: time.Minute}
-		var once sync.Once
-		var late *ended
-		came := make(chan struct{})
-		c.own = func(id distrib.NodeID, o *train.Options) {
-			o.Steps = steps
-			if id == 0 {
-				o.Loader = gate{o.Loader, 30, func() {
-					once.Do(func() {
-						c.come(3)
-						go func() { defer close(came); late = c.work(t, 3) }()
-						time.Sleep(20 * time.Millisecond)
-					})
-				}}
-			}
-		}
-		out := c.all(t, 3)
-		<-came
-		changes := out[0].changes()
-		var step int
-		if len(changes) == 1 {
-			_, err := fmt.Sscanf(changes[0], "%d: worker 3 is here; 4 go on", &step)
-			if err != nil || step < 10 || step > 25 {
-				t.Errorf("%s: %v, %v", scheme, changes, err)
-			}
-		} else {
-			t.Errorf("%s: %v", scheme, changes)
-		}
-		for id, e := range append(out, late) {
-			if e.err != nil || e.Steps != steps || e.Workers != 4 {
-				t.Errorf("%s: worker %d: %v, %+v", scheme, id, e.err, e.Summary)
-			}
-		}
-		if scheme == "ring" && out[0].WeightsSHA256 != resumedBy(t, 3, step, 4, steps) {
-			t.Errorf("other weights than a run of 4 resumed at step %d has", step)
-		}
-	}
-}
-
-// TestComesAfterALoss: too few wait for another worker, and go on with it from where they
-// were.
-func TestComesAfterALoss(t *testing.T) {
-	c := &course{site: newSite(2), scheme: "ring", least: 2, wait: time.Minute}
-	var late *ended
-	came := make(chan struct{})
-	c.own = func(id distrib.NodeID, o *train.Options) {
-		o.Steps = 30
-		if id == 1 && late == nil {
-			o.Loader = gate{o.Loader, 20, sync.OnceFunc(func() {
-				c.kill(1)
-				time.AfterFunc(100*time.Millisecond, func() {
-					defer close(came)
-					c.own = func(_ distrib.NodeID, o *train.Options) { o.Steps = 30 }
-					c.come(1)
-					late = c.work(t, 1)
-				})
-			})}
-		}
-	}
-	out := c.all(t, 2)
-	<-came
-	for _, e := range []*ended{out[0], late} {
-		if e.err != nil || e.Steps != 30 || e.Workers != 2 {
-			t.Errorf("%v, %+v, %v", e.err, e.Summary, e.changes())
-		}
-	}
-	want := "[10: worker 1 is gone; 1 goes on 10: worker 1 is here; 2 go on]"
-	if have := fmt.Sprint(out[0].changes()); have != want {
-		t.Errorf("%s, want %s", have, want)
 	}
 }
