@@ -1,7 +1,8 @@
 //go:build unix
 
 // Command control measures what docs/measurements/control.md quotes, and prints it: how long
-// a cluster's control plane takes to start, and to notice and repair what goes wrong.
+// a cluster's control plane takes to start, and to notice and repair what goes wrong; and how
+// much room it takes.
 //
 //	go run ./bench/distrib/control
 //	go run ./bench/distrib/control -runs 5
@@ -53,9 +54,13 @@ func main() {
 		}
 		return
 	}
-	runs := flag.Int("runs", 3, "how often each is measured")
+	runs := flag.Int("runs", 3, "how often each is measured; 0: only what a server takes")
 	flag.Parse()
-	if err := report(*runs); err != nil {
+	err := reportRoom()
+	if err == nil && *runs > 0 {
+		err = report(*runs)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
