@@ -81,7 +81,8 @@ func suffer(ctx context.Context, program, dir, scheme string, f fault) (outcome,
 func start(ctx context.Context, program, dir, scheme string) (*job, error) {
 	j := &job{dir: dir, ended: make(chan struct{}), Cmd: exec.CommandContext(ctx, program, "train",
 		"--model", "resnet", "--size", "s512", "--steps", "1000000", "--local", "3", "--sync",
-		scheme, "--save", dir, "--save-every", strconv.Itoa(between), "--eval-batches", "1", "--json")}
+		scheme, "--save", dir, "--save-every", strconv.Itoa(between), "--eval-batches", "1",
+		"--json")}
 	j.Stderr = &j.stderr
 	out, err := j.StdoutPipe()
 	if err != nil {
