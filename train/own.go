@@ -156,8 +156,8 @@ func (r *run) fetch(ctx context.Context, x foreign) ([]byte, error) {
 			return nil, err
 		}
 		if len(told[x.rank]) != len(part) {
-			return nil, fmt.Errorf("worker %d gives %d bytes of variable %s, %d are expected", x.rank,
-				len(told[x.rank]), x.v.Node.Name, len(part))
+			return nil, fmt.Errorf("worker %d gives %d bytes of variable %s, %d are expected",
+				x.rank, len(told[x.rank]), x.v.Node.Name, len(part))
 		}
 		copy(part, told[x.rank])
 	}

@@ -1,7 +1,6 @@
 package train
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -495,17 +494,4 @@ func (r *run) interrupted(ctx context.Context) bool {
 		return ctx.Err() != nil
 	}
 	return r.team.stop && !r.summary.StoppedEarly && !r.watch.over() && r.done < r.total
-}
-
-// goOn continues the executions of a checkpoint. As many workers as then go on as if the
-// run had never stopped. So do others, from the first batch that nobody has had, with steps
-// of another size; but passes over the data are then no number of steps.
-func (r *run) goOn(c Checkpoint) error {
-	then, now := max(c.Workers, 1), r.workers()
-	if then != now && r.Epochs > 0 {
-		return fmt.Errorf("is of a run of %d workers, this one has %d: say how long it is in "+
-			"steps, not in passes over the data, or resume it with as many", then, now)
-	}
-	r.from = origin{c.Step, cmp.Or(c.Executions, c.Step*r.perStep)}
-	return nil
 }

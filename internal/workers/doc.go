@@ -13,7 +13,7 @@
 //
 // [Between] keeps variables in step through a [distrib.Synchronizer]: what a worker's own
 // step has changed is an update like any other. So every optimizer works with every
-// scheme; its state stays the worker's own, and
-// a checkpoint has that of all. Where no worker may be ahead of another, owners add up what
-// comes in one order, so that runs repeat to the bit.
+// scheme; its state stays the worker's own, and a checkpoint has that of all. Where no
+// worker may be ahead of another, owners add up what comes in one order, so that runs
+// repeat to the bit.
 package workers
