@@ -46,8 +46,11 @@
 // ladder's plans.
 //
 // No plan of auto is slower, by the prices, than the thesis policy's in other tunings or
-// grappler's in the same budgets: these are rivals, of which it takes what is faster. More
-// budget may be slower now and then, since the search is a heuristic; a [Series] is not.
+// grappler's of the same graph in the same budgets: these are rivals, of which it takes what
+// is faster. They are of all strategies, with partitions of the options' size and of 5, 20 and
+// 200 operations, and of every size where there are a hundred operations or fewer. What all
+// schedules of a rival need and take at least is forecast before one is made. More budget may
+// be slower now and then, since the search is a heuristic; a [Series] is not.
 //
 // # The minimum
 //

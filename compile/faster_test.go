@@ -63,9 +63,9 @@ func built[C any](c C, err error, build func(C) (*models.Model, error)) (*models
 }
 
 // stepTime is how long a step of every target takes, or 0 if they are refused.
-func stepTime(t *testing.T, g *graph.Graph, o Options, targets []Target) time.Duration {
+func stepTime(t rapid.TB, g *graph.Graph, o Options, targets []Target) time.Duration {
 	t.Helper()
-	p, err := Plan(t.Context(), g, o, targets...)
+	p, err := Plan(context.Background(), g, o, targets...)
 	if _, short := errors.AsType[*ErrOutOfMemory](err); short {
 		return 0
 	}

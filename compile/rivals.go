@@ -2,21 +2,47 @@ package compile
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/gomem/gomem/partition"
 )
 
-// rivals are the ways of the thesis' policy, with the partition sizes and strategies with
-// which a user could tune it, that a planner's plans must not be slower than. Those of one
-// list decide alike and differ in when copies run.
+// fewOperations is how many operations a target has at most of which all partition sizes
+// are tried.
+const fewOperations = 100
+
+// rivals are the ways of the thesis' policy that a planner's plans must not be slower than:
+// by all strategies, with partitions of the options' size and of those with which a user
+// could tune it, or of any size, if there are few operations. Those of one list decide alike
+// and differ in when copies run.
 func (s *search) rivals() [][]way {
+	sizes := []int{200, 20, 5}
+	if !slices.Contains(sizes, s.options.Partition) {
+		sizes = append(sizes, s.options.Partition)
+	}
+	most := 0
+	for _, j := range s.jobs {
+		most = max(most, len(j.program.Order))
+	}
+	if most <= fewOperations {
+		sizes = nil
+		for n := most; n > 0; n-- {
+			sizes = append(sizes, n)
+		}
+	}
 	var lists [][]way
-	for _, size := range []int{200, 20, 5} {
+	for _, size := range sizes {
 		for _, by := range partition.Strategies() {
 			o := s.options
 			o.Strategy, o.Partition = by, size
-			lists = append(lists, rungs(o))
+			ways := rungs(o)
+			if size == most { // larger ones differ in prefetch alone
+				for d := most; d > 0; d-- {
+					ways = append([]way{at(o, Rung{Lookahead: o.Lookahead, Prefetch: d})}, ways...)
+				}
+			}
+			lists = append(lists, ways)
 		}
 	}
 	return lists

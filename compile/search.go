@@ -146,7 +146,9 @@ func (s *search) unspilled() ([]*found, error) {
 	}
 	best = faster(best, planned)
 	if best == nil {
-		return s.straight(0)
+		if best, err = s.straight(0); best == nil || err != nil {
+			return best, err
+		}
 	}
 	return s.tuned(best, granted)
 }

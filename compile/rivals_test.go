@@ -1,0 +1,60 @@
+package compile
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/gomem/gomem/internal/longtest"
+	"github.com/gomem/gomem/internal/randgraph"
+	"github.com/gomem/gomem/machine"
+	"github.com/gomem/gomem/partition"
+)
+
+// TestNoPartitionIsFaster: whatever the graph, the machine and the budget, neither the
+// thesis' policy with any partition size and strategy nor grappler is faster than auto, as
+// long as that does not take vanilla's plan. All plan one graph: they may be refused the
+// fused one by budgets in which auto has a plan of it, and be faster with the other.
+func TestNoPartitionIsFaster(t *testing.T) {
+	held := 0
+	draws(t, 1, 30, func(t *rapid.T) {
+		m := randgraph.Random(func(n int) int {
+			return rapid.IntRange(0, n-1).Draw(t, "pick")
+		}, 10)
+		targets := []Target{training(m)}
+		by, err := machine.Named(rapid.SampledFrom(machine.Builtin()).Draw(t, "machine"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := Options{Policy: Auto, Machine: by, Effort: 10, NoFusion: true}
+		least, most := span(t, m.Graph, o, targets)
+		o.DeviceBytes = rapid.Int64Range(least, max(least, most-1)).Draw(t, "budget")
+		p, err := Plan(t.Context(), m.Graph, o, targets...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.vanilla() {
+			return
+		}
+		others := []Options{{Policy: Grappler}}
+		for range longtest.Count(3, 10) {
+			others = append(others, Options{Policy: Thesis,
+				Strategy:  rapid.SampledFrom(partition.Strategies()).Draw(t, "strategy"),
+				Partition: rapid.IntRange(1, 120).Draw(t, "size")})
+		}
+		for _, other := range others {
+			other.Machine, other.DeviceBytes, other.NoFusion = by, o.DeviceBytes, true
+			took := stepTime(t, m.Graph, other, targets)
+			if took > 0 && took < total(p.Results) {
+				t.Fatalf("%s takes %s in %d bytes, auto %s", other, took, o.DeviceBytes,
+					total(p.Results))
+			}
+			if took > 0 {
+				held++
+			}
+		}
+	})
+	if held == 0 {
+		t.Error("no other policy had a plan")
+	}
+}
