@@ -72,13 +72,18 @@ func apart(a, b []byte) float64 {
 	return math.Sqrt(diff / norm)
 }
 
-// TestMeshes: a random training step, divided over a random mesh by a random layout, under
-// random options, at the smallest budget or more, fetches what the plain loop does and
-// leaves the same variables: to the bit if nothing was summed in parts.
+// TestMeshes: a random training step, of which workers may exchange values, divided over a
+// random mesh by a random layout, under random options, at the smallest budget or more,
+// fetches what the plain loop does and leaves the same variables: to the bit if nothing was
+// summed in parts.
 func TestMeshes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		pick := func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "pick") }
-		m := randgraph.Random(pick, 12)
+		draw := randgraph.Random
+		if rapid.IntRange(0, 3).Draw(t, "exchanges") == 0 {
+			draw = randgraph.Exchanging
+		}
+		m := draw(pick, 12)
 		want, err := plain(m)
 		if err != nil {
 			t.Fatal(err)
