@@ -31,6 +31,12 @@ func GPU(device string) (number int, ok bool) {
 	return int(n), err == nil
 }
 
+// GPUInfo describes a GPU and the libraries that drive it.
+type GPUInfo = cuda.Info
+
+// GPUs describes the machine's NVIDIA GPUs; the error says in one line why there are none.
+func GPUs() ([]GPUInfo, error) { return cuda.GPUs(nil) }
+
 // openGPU makes the device of a GPU.
 func (o Options) openGPU(number int) (device.Device, error) {
 	c := cuda.Options{GPU: number, Source: kernels.Source(), Threads: o.Threads, DiskDir: o.Disk}
@@ -44,13 +50,17 @@ func (o Options) openGPU(number int) (device.Device, error) {
 	return d, nil
 }
 
-// workspace is what of the device's memory is not for plans: what matrix products work in.
-func (o Options) workspace() int64 {
-	if _, ok := GPU(o.Device); ok {
-		return cuda.Workspace * int64(max(o.Streams, 1))
+// Workspace is what of a device's budget is not for plans, in bytes: on a GPU, what matrix
+// products work in, for each compute stream. 0 streams are one.
+func Workspace(device string, streams int) int64 {
+	if _, ok := GPU(device); ok {
+		return cuda.Workspace * int64(max(streams, 1))
 	}
 	return 0
 }
+
+// workspace is that of the options.
+func (o Options) workspace() int64 { return Workspace(o.Device, o.Streams) }
 
 // workspaces is what the compute streams of plans have for matrix products.
 func workspaces(results []*compile.Result) int64 {

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -48,6 +49,8 @@ type deviceInfo struct {
 	Memory      int64            `json:"memory_bytes"` // 0: unknown, or none is needed
 	Kappa       float64          `json:"kappa,omitempty"`
 	Profile     *machine.Profile `json:"profile,omitempty"` // what it is priced by
+	GPU         *gomem.GPUInfo   `json:"gpu,omitempty"`
+	Why         string           `json:"why_not,omitempty"` // it cannot be used
 	// Measured is when, and Kept in which file that is; of cpu only.
 	Measured *time.Time `json:"measured,omitempty"`
 	Kept     string     `json:"kept,omitempty"`
@@ -66,6 +69,7 @@ func (c *devicesCmd) Run(ctx context.Context, e *env) error {
 		return json.NewEncoder(e.stdout).Encode(list)
 	}
 	printDevices(e.stdout, list)
+	printGPUs(e.stdout, list)
 	printRates(e.stdout, list)
 	fmt.Fprintf(e.stdout, "\ncpu was measured on %s", list[0].Measured.Format(time.DateTime))
 	if list[0].Kept == "" {
@@ -105,7 +109,44 @@ func (c *devicesCmd) list(ctx context.Context, w io.Writer) ([]deviceInfo, error
 			list[i].Kappa = d.Profile.For("", nil).Kappa()
 		}
 	}
-	return list, nil
+	return append(list, gpus()...), nil
+}
+
+// gpus describes the machine's NVIDIA GPUs or, if there are none, why.
+func gpus() []deviceInfo {
+	found, err := gomem.GPUs()
+	if err != nil {
+		return []deviceInfo{{Name: gomem.CUDA, Description: "NVIDIA GPU", Why: err.Error()}}
+	}
+	var list []deviceInfo
+	for i, g := range found {
+		name := gomem.CUDA
+		if i > 0 {
+			name = fmt.Sprintf("%s:%d", gomem.CUDA, i)
+		}
+		list = append(list, deviceInfo{Name: name, Description: g.Name, Memory: g.Memory,
+			GPU: &g, Why: g.Why})
+	}
+	return list
+}
+
+// printGPUs writes what drives GPUs, and why one cannot be used.
+func printGPUs(w io.Writer, list []deviceInfo) {
+	for _, d := range list {
+		line := ""
+		if g := d.GPU; g != nil {
+			line = fmt.Sprintf("%s: compute capability %s, %d multiprocessors, %d copy engines, "+
+				"%s free; driver of %s; %s; cuBLAS %s. ", d.Name, g.Capability, g.Units,
+				g.CopyEngines, size(g.Free), g.Driver, cmp.Or(g.Compiler, "no NVRTC"),
+				cmp.Or(g.Products, "not found"))
+		}
+		if d.Why != "" {
+			line += fmt.Sprintf("%s cannot be used: %s.", d.Name, d.Why)
+		}
+		if line != "" {
+			fmt.Fprintf(w, "\n%s\n", grid.Wrap(line, 80))
+		}
+	}
 }
 
 // profile writes the one that was asked for.

@@ -230,8 +230,9 @@ train --profile
 --disk
     Directory on the disk, for a file that nobody else sees and that is gone at the end.
 --device
-    cpu; null, which computes nothing and only checks the accounting; or sim:PROFILE or
-    sim:FILE.json, the same on a virtual clock (default ${default}; see gomem devices).
+    cpu; null, which computes nothing and only checks the accounting; sim:PROFILE or
+    sim:FILE.json, the same on a virtual clock; or cuda or cuda:N, an NVIDIA GPU, of whose
+    budget matrix products take 32 MiB a stream (default ${default}; see gomem devices).
 devices --profile
     Print what a device is priced by as JSON, which --device sim:FILE.json reads.
 --threads

@@ -158,7 +158,8 @@ func (f modelFlags) begin(w io.Writer, plan planFlags, device string) (*built, g
 	if err != nil {
 		return nil, gomem.Options{}, err
 	}
-	o, err := plan.options(b.model.DeviceBytes, b.model.HostBytes)
+	beside := gomem.Workspace(device, int(plan.Streams))
+	o, err := plan.options(b.model.DeviceBytes+beside, b.model.HostBytes)
 	if err == nil {
 		o, err = b.priced(o, device)
 	}

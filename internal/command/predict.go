@@ -156,7 +156,8 @@ func planTask(ctx context.Context, e *env, t taskPlan) (p planned, session gomem
 	}
 	b := &built{kind: t.kind, targets: t.targets,
 		model: &models.Model{Model: nn.Model{Graph: t.graph}, Name: t.Model, Size: t.Size}}
-	o, err := t.options(t.device, t.host)
+	beside := gomem.Workspace(t.Device, int(t.Streams))
+	o, err := t.options(t.device+beside, t.host)
 	if err != nil {
 		return p, session, err
 	}

@@ -29,9 +29,11 @@ func (b *built) priced(o gomem.Options, device string) (gomem.Options, error) {
 	return o, nil
 }
 
-// weighs reports whether plans are found by what this machine takes for them.
+// weighs reports whether plans are found by what this machine takes for them: of a GPU,
+// nothing is measured.
 func weighs(o gomem.Options) bool {
-	return o.Machine == nil && o.Policy.Searches() && gomem.Computes(o.Device)
+	_, gpu := gomem.GPU(o.Device)
+	return o.Machine == nil && o.Policy.Searches() && gomem.Computes(o.Device) && !gpu
 }
 
 // resident is the plan of a policy that weighs plans where nothing has to be weighed: that

@@ -268,12 +268,16 @@ func (c *trainCmd) fitting() error {
 // enoughMemory refuses a plan that this machine cannot hold.
 func enoughMemory(device string, p planned) error {
 	need, have := p.Peak(space.Device)+p.Peak(space.Host), machineMemory()
+	of := fmt.Sprintf("device %s and host %s together", size(p.Peak(space.Device)),
+		size(p.Peak(space.Host)))
+	if _, gpu := gomem.GPU(device); gpu {
+		need, of = p.Peak(space.Host), "the host's part"
+	}
 	if !gomem.Computes(device) || have == 0 || need <= have {
 		return nil
 	}
-	return fmt.Errorf("the plan takes %s of this machine's memory (device %s and host %s "+
-		"together), it has %s: use a smaller model or batch",
-		size(need), size(p.Peak(space.Device)), size(p.Peak(space.Host)), size(have))
+	return fmt.Errorf("the plan takes %s of this machine's memory (%s), it has %s: use a smaller "+
+		"model or batch", size(need), of, size(have))
 }
 
 // spec is the data to read.

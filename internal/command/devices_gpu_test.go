@@ -1,0 +1,26 @@
+//go:build linux && amd64 && !nocuda
+
+package command
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/gomem/gomem/internal/device/cuda/emu"
+)
+
+// TestGPUsAreListed: a GPU with what drives it, or why there is none, in lines of 80 columns.
+func TestGPUsAreListed(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	for _, c := range []struct{ init, want string }{
+		{"0", "cuda: compute capability 9.0, 4 multiprocessors, 2 copy engines, 512"},
+		{"100", "cuda cannot be used: cuInit: CUDA_ERROR_NO_DEVICE (100)"},
+	} {
+		t.Setenv("GOMEM_CUDA_PATH", emu.Dir(t))
+		t.Setenv("EMU_INIT", c.init)
+		text := succeed(t, "devices")
+		if !strings.Contains(strings.Join(strings.Fields(text), " "), c.want) {
+			t.Errorf("no %q in\n%s", c.want, text)
+		}
+	}
+}
