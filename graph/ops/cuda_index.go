@@ -1,6 +1,8 @@
 package ops
 
 import (
+	"fmt"
+
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/kernel/cuda"
 	"github.com/gomem/gomem/internal/tensor"
@@ -126,19 +128,34 @@ func gatherLastCUDA(_ gatherLast, c *cuda.Call) ([]cuda.Command, error) {
 	return gatherCUDA(gather{Axis: 1}, &flat)
 }
 
-func takeLastCUDA(_ takeLast, c *cuda.Call) ([]cuda.Command, error) {
+// inRows is an operation with places in rows, of which it has those from an element on.
+type inRows interface {
+	from(c *cuda.Call, first int) ([]cuda.Command, error)
+}
+
+func inRowsCUDA[O inRows](o O, c *cuda.Call) ([]cuda.Command, error) { return o.from(c, 0) }
+
+func onePlaceCUDA(o onePlace, c *cuda.Call) ([]cuda.Command, error) {
+	whole, ok := o.Of.(inRows)
+	if !ok {
+		return nil, fmt.Errorf("no cuda kernel for a part of %s", o.Of.Name())
+	}
+	return whole.from(c, o.First)
+}
+
+func (takeLast) from(c *cuda.Call, first int) ([]cuda.Command, error) {
 	rows, n := lastRows(c.In[0])
-	return only(overElements("take_last", rows, c.Out[0], c.In[0], c.In[1], rows, n))
+	return only(overElements("take_last", rows, c.Out[0], c.In[0], c.In[1], rows, n, first))
 }
 
-func putLastCUDA(_ putLast, c *cuda.Call) ([]cuda.Command, error) {
+func (putLast) from(c *cuda.Call, first int) ([]cuda.Command, error) {
 	rows, n := lastRows(c.Out[0])
-	return only(overElements("put_last", rows*n, c.Out[0], c.In[0], c.In[1], rows, n))
+	return only(overElements("put_last", rows*n, c.Out[0], c.In[0], c.In[1], rows, n, first))
 }
 
-func oneHotCUDA(_ oneHot, c *cuda.Call) ([]cuda.Command, error) {
+func (oneHot) from(c *cuda.Call, first int) ([]cuda.Command, error) {
 	rows, n := lastRows(c.Out[0])
-	return only(overElements("one_hot", rows*n, c.Out[0], c.In[0], rows, n))
+	return only(overElements("one_hot", rows*n, c.Out[0], c.In[0], rows, n, first))
 }
 
 // atPlace moves a part that is in a whole from a position on.
@@ -220,9 +237,10 @@ func init() {
 	cuda.Register(scatterCUDA, nil)
 	cuda.Register(scatterLastCUDA, nil)
 	cuda.Register(gatherLastCUDA, nil)
-	cuda.Register(takeLastCUDA, nil)
-	cuda.Register(putLastCUDA, nil)
-	cuda.Register(oneHotCUDA, nil)
+	cuda.Register(inRowsCUDA[takeLast], nil)
+	cuda.Register(inRowsCUDA[putLast], nil)
+	cuda.Register(inRowsCUDA[oneHot], nil)
+	cuda.Register(onePlaceCUDA, nil)
 	cuda.Register(writeAtCUDA, writeAtScratch)
 	cuda.Register(putAtCUDA, nil)
 	cuda.Register(sliceAtCUDA, nil)

@@ -8,9 +8,18 @@ import (
 )
 
 func top2CUDA(o top2, c *cuda.Call) ([]cuda.Command, error) {
+	return o.choosing(cudaWalk{axes: []strided{{elems(c.Out[0]), each{1}}}}, c)
+}
+
+// choosing chooses for tokens that are at the places of a walk.
+func (o top2) choosing(w cudaWalk, c *cuda.Call) ([]cuda.Command, error) {
 	tokens, experts := lastRows(c.In[0])
-	return only(overElements("top_two", tokens, c.Out[0], c.Out[1], c.In[0], c.In[1], o.Salt,
-		tokens, experts, o.Threshold))
+	return only(overElements("top_two", tokens, w.args(c.Out[0], c.Out[1], c.In[0], c.In[1],
+		o.Salt, experts, o.Threshold)...))
+}
+
+func top2WindowCUDA(o top2Window, c *cuda.Call) ([]cuda.Command, error) {
+	return o.Top2.choosing(o.Win.walk(), c)
 }
 
 // minusOne sets all elements, i32, to −1.
@@ -33,18 +42,19 @@ func positionsCUDA(o positions, c *cuda.Call) ([]cuda.Command, error) {
 			tokens, o.Experts, o.Capacity)}, nil
 }
 
-func slotsCUDA(c *cuda.Call, ga, gb uint64, slots int) ([]cuda.Command, error) {
-	tokens := elems(c.In[0])
+// inSlots is what tokens have in slots from first on: 1, or gates, whose addresses are not 0.
+func inSlots(c *cuda.Call, ga, gb uint64, first int) ([]cuda.Command, error) {
+	tokens, slots := lastRows(c.Out[0])
 	return only(overElements("slots", tokens*slots, c.Out[0], c.In[0], c.In[1], ga, gb, tokens,
-		slots))
+		slots, first))
 }
 
-func dispatchCUDA(o dispatch, c *cuda.Call) ([]cuda.Command, error) {
-	return slotsCUDA(c, 0, 0, o.Slots)
+func (dispatch) from(c *cuda.Call, first int) ([]cuda.Command, error) {
+	return inSlots(c, 0, 0, first)
 }
 
-func combineCUDA(o combine, c *cuda.Call) ([]cuda.Command, error) {
-	return slotsCUDA(c, c.In[2].Addr, c.In[3].Addr, o.Slots)
+func (combine) from(c *cuda.Call, first int) ([]cuda.Command, error) {
+	return inSlots(c, c.In[2].Addr, c.In[3].Addr, first)
 }
 
 func gatherRowsCUDA(_ gatherRows, c *cuda.Call) ([]cuda.Command, error) {
@@ -93,16 +103,34 @@ func (g groups) outer(out, a, b cuda.Operand, offsets uint64) cuda.Command {
 }
 
 func groupedMatMulCUDA(o groupedMatMul, c *cuda.Call) ([]cuda.Command, error) {
+	return o.with(c, 0)
+}
+
+func groupedMatMulPartCUDA(o groupedMatMulPart, c *cuda.Call) ([]cuda.Command, error) {
+	return o.Of.with(c, o.First)
+}
+
+// with multiplies by the weights of experts from first on; rows of others are zero.
+func (o groupedMatMul) with(c *cuda.Call, first int) ([]cuda.Command, error) {
 	g := groups{c.In[1].Type.Size(0), c.In[0].Type.Size(0), c.In[0].Type.Size(1),
 		c.Out[0].Type.Size(1)}
 	return []cuda.Command{wiped(c.Out[0]),
-		g.product(c.Out[0], c.In[0], c.In[1], c.In[2].Addr, o.Trans)}, nil
+		g.product(c.Out[0], c.In[0], c.In[1], c.In[2].Addr+4*uint64(first), o.Trans)}, nil
 }
 
 func groupedOuterCUDA(_ groupedOuter, c *cuda.Call) ([]cuda.Command, error) {
+	return outerFrom(c, 0)
+}
+
+func groupedOuterPartCUDA(o groupedOuterPart, c *cuda.Call) ([]cuda.Command, error) {
+	return outerFrom(c, o.First)
+}
+
+// outerFrom is the products of experts from first on.
+func outerFrom(c *cuda.Call, first int) ([]cuda.Command, error) {
 	g := groups{c.Out[0].Type.Size(0), c.In[0].Type.Size(0), c.In[0].Type.Size(1),
 		c.In[1].Type.Size(1)}
-	return only(g.outer(c.Out[0], c.In[0], c.In[1], c.In[2].Addr))
+	return only(g.outer(c.Out[0], c.In[0], c.In[1], c.In[2].Addr+4*uint64(first)))
 }
 
 func expertMatMulCUDA(o expertMatMul, c *cuda.Call) ([]cuda.Command, error) {
@@ -124,19 +152,22 @@ func expertOuterCUDA(o expertOuter, c *cuda.Call) ([]cuda.Command, error) {
 
 func init() {
 	cuda.Register(top2CUDA, nil)
+	cuda.Register(top2WindowCUDA, nil)
 	cuda.Register(routeCUDA, func(o route, _, _ []tensor.Type) int64 {
 		return 4 * int64(o.Experts)
 	})
 	cuda.Register(positionsCUDA, nil)
-	cuda.Register(dispatchCUDA, nil)
-	cuda.Register(combineCUDA, nil)
+	cuda.Register(inRowsCUDA[dispatch], nil)
+	cuda.Register(inRowsCUDA[combine], nil)
 	cuda.Register(gatherRowsCUDA, nil)
 	cuda.Register(sumRowsCUDA, nil)
 	cuda.Register(combineRowsCUDA, nil)
 	cuda.Register(spreadRowsCUDA, nil)
 	cuda.Register(dotRowsCUDA, nil)
 	cuda.Register(groupedMatMulCUDA, nil)
+	cuda.Register(groupedMatMulPartCUDA, nil)
 	cuda.Register(groupedOuterCUDA, nil)
+	cuda.Register(groupedOuterPartCUDA, nil)
 	cuda.Register(expertMatMulCUDA, nil)
 	cuda.Register(expertOuterCUDA, nil)
 }

@@ -50,5 +50,6 @@
 // Adding an operation touches one file: the samples that it lists are run by
 // ops_test.go through every check there is (shape rule against kernel, bad
 // operands, gradient and second gradient by central differences, recompute,
-// threads, in-place, cost, benchmark).
+// threads, in-place, cost, benchmark). What it is on a GPU stands in the cuda_*.go of
+// its family, and cuda_test.go runs the samples there, too.
 package ops

@@ -93,20 +93,21 @@ extern "C" __global__ void scatter(PARAM Walk w, float *out, const float *d, con
 	}
 }
 
-// One element of each row, 0 where there is no index.
+// One element of each row, 0 where there is no index. The row is a part of a longer one, from
+// element first on.
 extern "C" __global__ void take_last(float *out, const float *x, const int *index, i64 rows,
-	i64 n) {
+	i64 n, i64 first) {
 	EACH(i, rows) {
-		int k = index[i];
+		i64 k = index[i] - first;
 		out[i] = k >= 0 && k < n ? x[i * n + k] : 0.f;
 	}
 }
 extern "C" __global__ void put_last(float *out, const int *index, const float *d, i64 rows,
-	i64 n) {
-	EACH(i, rows * n) out[i] = index[i / n] == i % n ? d[i / n] : 0.f;
+	i64 n, i64 first) {
+	EACH(i, rows * n) out[i] = index[i / n] == i % n + first ? d[i / n] : 0.f;
 }
-extern "C" __global__ void one_hot(float *out, const int *index, i64 rows, i64 n) {
-	EACH(i, rows * n) out[i] = index[i / n] == i % n;
+extern "C" __global__ void one_hot(float *out, const int *index, i64 rows, i64 n, i64 first) {
+	EACH(i, rows * n) out[i] = index[i / n] == i % n + first;
 }
 
 // Rows of a part within a whole, from a position on, that of each of some groups of the parts.

@@ -1,9 +1,12 @@
 // Mixtures of experts: who goes where, and rows between tokens and experts.
 
-extern "C" __global__ void top_two(int *first, int *second, const float *gates, const int *seed,
-	u64 salt, i64 tokens, i64 experts, float threshold) {
+// The walk is over tokens, with their places among all.
+extern "C" __global__ void top_two(PARAM Walk w, int *first, int *second, const float *gates,
+	const int *seed, u64 salt, i64 experts, float threshold) {
 	u64 key = stream_key(seed, salt);
-	EACH(i, tokens) {
+	EACH(i, w.n) {
+		i64 at[1];
+		places(w, i, at, 1);
 		const float *g = gates + i * experts;
 		int a = g[1] > g[0], b = !a;
 		for (int e = 2; e < experts; e++) {
@@ -13,7 +16,7 @@ extern "C" __global__ void top_two(int *first, int *second, const float *gates, 
 		float p = g[b] / (g[a] + g[b] + 1e-9f);
 		first[i] = a;
 		p /= threshold > 1e-9f ? threshold : 1e-9f;
-		second[i] = unit(philox_word(key, i)) < p ? b : -1;
+		second[i] = unit(philox_word(key, at[0])) < p ? b : -1;
 	}
 }
 
@@ -79,11 +82,11 @@ extern "C" __global__ void __launch_bounds__(256) positions(int *first, int *sec
 		});
 	}
 }
-// What a token has in a slot: 1, or its gates.
+// What a token has in a slot, of those from first on: 1, or its gates.
 extern "C" __global__ void slots(float *out, const int *a, const int *b, const float *ga,
-	const float *gb, i64 tokens, i64 count) {
+	const float *gb, i64 tokens, i64 count, i64 first) {
 	EACH(i, tokens * count) {
-		i64 t = i / count, slot = i % count;
+		i64 t = i / count, slot = i % count + first;
 		float v = 0;
 		if (a[t] == slot) v = ga ? v + ga[t] : 1.f;
 		if (b[t] == slot) v = gb ? v + gb[t] : 1.f;
