@@ -123,40 +123,6 @@ func (h *heir) Write(b []byte) (int, error) {
 	return h.w.Write(b)
 }
 
-// waitForOthers is how long fewer workers than --min wait for others to come.
-const waitForOthers = time.Minute
-
-// voice is the environment of a worker: only the first shows the run and saves it. Where
-// another one may be the first later, since etcd does not end with this one, each says from
-// then on what the first does.
-func (c *trainCmd) voice(e *env, succeeds bool) *env {
-	if c.leads() {
-		return e
-	}
-	save := c.Save
-	if c.heed(); !succeeds {
-		return e.quiet()
-	}
-	c.Save = save
-	q := *e
-	q.stdout, q.stderr = &heir{e.stdout, c.leads}, &heir{e.stderr, c.leads}
-	return &q
-}
-
-// heir writes from when its worker is the first.
-type heir struct {
-	w     io.Writer
-	leads func() bool
-}
-
-// Write writes, or forgets.
-func (h *heir) Write(b []byte) (int, error) {
-	if !h.leads() {
-		return len(b), nil
-	}
-	return h.w.Write(b)
-}
-
 // leads reports whether this process shows the run and saves it.
 func (c *trainCmd) leads() bool {
 	if c.member == nil {
