@@ -67,7 +67,8 @@ func TestBadParts(t *testing.T) {
 		op   graph.Op
 		in   []graph.Type
 	}{
-		{"3×5 elements of a product of 2×5", matMulLike{tall, 2, 5}, []graph.Type{f(3, 4), f(4, 5)}},
+		{"3×5 elements of a product of 2×5", matMulLike{tall, 2, 5},
+			[]graph.Type{f(3, 4), f(4, 5)}},
 		{"inner dimensions differ", matMulLike{tall, 9, 9}, []graph.Type{f(3, 4), f(3, 5)}},
 		{"a sum in 0 blocks", sumLike{sum{0, 1, false}, 0, 1}, []graph.Type{f(3)}},
 		{"have more than one element", sumLike{sum{0, 1, false}, 1, 0}, []graph.Type{f(3, 2)}},
@@ -81,7 +82,8 @@ func TestBadParts(t *testing.T) {
 			[]graph.Type{f(3), ids(2)}},
 		{"a window on 8 elements along axis 0", noisePart{noise{Shape: sized([]int{9})},
 			win(1, 3, 8, 0)}, []graph.Type{ids(2)}},
-		{"a window of 1 axes", top2Window{top2{}, win(1, 3, 9, 0)}, []graph.Type{f(3, 4, 5), ids(2)}},
+		{"a window of 1 axes", top2Window{top2{}, win(1, 3, 9, 0)},
+			[]graph.Type{f(3, 4, 5), ids(2)}},
 		{"has no places in rows", onePlace{unary{tanh}, 0, 9}, []graph.Type{f(3)}},
 		{"5 places from 5 on, of 9", onePlace{putLast{5}, 5, 9}, []graph.Type{ids(2), f(2)}},
 		{"offsets are", groupedMatMulPart{groupedMatMul{}, 0, 4, 9},

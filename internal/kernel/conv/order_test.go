@@ -25,10 +25,12 @@ func TestOrder(t *testing.T) {
 		part.Batch = hi - lo
 		some.x, some.y = images(s, o.x, lo, hi), images(s, o.y, lo, hi)
 		if OrderForward(part) == OrderForward(s) {
-			same(t, s, passes[0].result(t, part, some), images(s, passes[0].result(t, s, o), lo, hi))
+			same(t, s, passes[0].result(t, part, some),
+				images(s, passes[0].result(t, s, o), lo, hi))
 		}
 		if OrderGradInput(part) == OrderGradInput(s) {
-			same(t, s, passes[1].result(t, part, some), images(s, passes[1].result(t, s, o), lo, hi))
+			same(t, s, passes[1].result(t, part, some),
+				images(s, passes[1].result(t, s, o), lo, hi))
 		}
 		part, some = s, o
 		from := rapid.IntRange(0, s.OutC-1).Draw(t, "first channel")
