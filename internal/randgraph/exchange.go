@@ -21,7 +21,7 @@ func (b *builder) exchange(grads []graph.Value, step graph.Value) (fetches []gra
 		if b.pick(4) == 0 {
 			gate = append(gate, ops.Gate{Every: 2, Step: step})
 		}
-		await := func() {}
+		var await func()
 		if how.Fold == graph.Gather {
 			await = b.gather(v, name, gate, done)
 		} else {
