@@ -25,6 +25,8 @@ func TestOptionsCoverPlanning(t *testing.T) {
 			f.SetBool(true)
 		case reflect.Interface:
 			f.Set(reflect.ValueOf(machine.Default()))
+		case reflect.Pointer:
+			f.Set(reflect.New(f.Type().Elem()))
 		default:
 			f.SetInt(int64(i + 1))
 		}

@@ -138,7 +138,7 @@ func TestBadInput(t *testing.T) {
 		{"train --partition", 2, "--partition"},
 		{"train --lookahead 0", 2, "--lookahead"},
 		{"train --streams 99", 2, "streams"},
-		{"train --device gpu", 2, "want cpu or null"},
+		{"train --device gpu", 2, "want cpu, null, cuda or cuda:NUMBER"},
 		{"train --threads -2", 2, "--threads"},
 		{"train --copy-gbps 0", 2, "--copy-gbps"},
 		{"train --disk-memory 0", 2, "--disk-memory"},
