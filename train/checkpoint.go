@@ -192,7 +192,10 @@ func (c Checkpoint) sameRun(want Checkpoint) error {
 // another run's has the same name.
 func (c Checkpoint) label(key string, other Checkpoint) string {
 	text, value := c.Labels[key], strconv.Quote(c.Config[key])
+	_, given := c.Config[key]
 	switch {
+	case !given:
+		return "the default"
 	case text == "":
 		return value
 	case text == other.Labels[key]:

@@ -333,6 +333,10 @@ func TestRefusals(t *testing.T) {
 			func(o *Options) { o.Model, o.Size = more, "larger" }},
 		{`was made with batch "4", this run has "8"; settings that differ: 2`,
 			func(o *Options) { o.Config = map[string]string{"batch": "8"} }},
+		{`was made with batch "4", this run has the default; settings that differ: 1`,
+			func(o *Options) {
+				o.Config = map[string]string{"data": "squares"}
+			}},
 		{`was made with data "numbers and their squares" ("squares"), this run has "numbers and ` +
 			`their squares" ("cubes"); settings that differ: 1`, func(o *Options) {
 			o.Config = map[string]string{"data": "cubes", "batch": "4"}
