@@ -43,8 +43,8 @@ func gpuLosses(m *models.Model, o gomem.Options, steps int) (losses []float32, e
 // TestModelsOnGPU: steps of every model on an emulated GPU come to the processor's losses up to
 // rounding, the first two, after which rounding grows: on the processor, ResNets whose weights
 // begin one ulp apart are 3e-5 apart at the second step and 1.5e-2 at the tenth. All come to the
-// same bits under the policies. Where an optimizer is many operations (fine), policies compute them on the host or
-// on the device, whose logarithms and sums differ in their last bits.
+// same bits under the policies. Where an optimizer is many operations (fine), policies compute
+// them on the host or on the device, whose logarithms and sums differ in their last bits.
 func TestModelsOnGPU(t *testing.T) {
 	emulated(t)
 	steps := longtest.Count(2, 10)
