@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/gomem/gomem"
+	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/ops"
 	"github.com/gomem/gomem/internal/randgraph"
@@ -147,5 +148,36 @@ func TestFetchedInputMustBeFed(t *testing.T) {
 	if _, err := s.Step(ctx, "Eval", nil); err == nil ||
 		!strings.Contains(err.Error(), `no target "Eval": the session has "eval"`) {
 		t.Errorf("error is %v", err)
+	}
+}
+
+// TestNothingToCompute: a target that only fetches leaves has a plan in the smallest budget,
+// with rivals that execute nothing either.
+func TestNothingToCompute(t *testing.T) {
+	g := graph.New()
+	x := g.Input("x", graph.Of(graph.F32, 64))
+	v := g.Variable("v", graph.Of(graph.F32, 64), graph.Init{Scale: 1})
+	o := gomem.Options{Policy: compile.Auto}
+	kept, y := []graph.Value{}, ops.Add(x, v)
+	for range 12 { // which vanilla keeps all
+		y = ops.Tanh(y)
+		kept = append(kept, y)
+	}
+	for _, k := range kept {
+		y = ops.Add(y, k)
+	}
+	targets := []gomem.Target{{Name: "leaves", Fetches: []graph.Value{v}},
+		{Name: "computes", Fetches: []graph.Value{y}}}
+	var err error
+	if o.DeviceBytes, err = gomem.MinDevice(t.Context(), g, o, targets...); err != nil {
+		t.Fatal(err)
+	}
+	s, err := gomem.Compile(t.Context(), g, o, targets...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if out, err := s.Step(t.Context(), "leaves", nil); err != nil || out[0].F32()[0] != 1 {
+		t.Errorf("%v, %v", out, err)
 	}
 }

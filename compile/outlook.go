@@ -219,8 +219,12 @@ func (f *forecaster) stage(read part, pos int32, issued time.Duration) {
 	}
 }
 
-// hold counts the bytes of a stay that is over.
+// hold counts the bytes of a stay that is over, if it was one: where nothing is computed,
+// there is no position for it.
 func (f *forecaster) hold(s *stayed) {
+	if s.bytes == 0 {
+		return
+	}
 	f.load[s.from] += s.bytes
 	f.load[s.until+1] -= s.bytes
 }
