@@ -112,7 +112,7 @@ const oldest = 12000
 // Load finds and starts the driver. The error is a *[MissingError], an *[OldError] or an
 // *[Error].
 func Load(o Options) (*Driver, error) {
-	lib, err := source{library: "CUDA driver", names: []string{"libcuda.so.1"},
+	lib, err := source{what: "CUDA driver", names: []string{"libcuda.so.1"},
 		symbols: driverSymbols()}.load(o)
 	if err != nil {
 		return nil, err

@@ -82,7 +82,7 @@ func newestFirst(pattern string) []string {
 
 // source says what to load a library from.
 type source struct {
-	library string   // what it is for
+	what    string   // the library is for
 	names   []string // of files, the best first
 	beside  string   // a pattern of files that are loaded first, from the same folder
 	symbols []string // functions that it must have
@@ -90,7 +90,7 @@ type source struct {
 
 // load loads the first file that is there, and binds its functions.
 func (s source) load(o Options) (*library, error) {
-	missing := &MissingError{Library: s.library, Name: s.names[0]}
+	missing := &MissingError{Library: s.what, Name: s.names[0]}
 	for _, name := range s.names {
 		for _, dir := range o.dirs() {
 			path := filepath.Join(dir, name)
@@ -130,7 +130,7 @@ func (s source) bind(path string, handle uintptr) (*library, error) {
 	for i, name := range s.symbols {
 		var err error
 		if l.fn[i], err = purego.Dlsym(handle, name); err != nil {
-			return nil, &OldError{s.library, path, name}
+			return nil, &OldError{s.what, path, name}
 		}
 	}
 	return l, nil

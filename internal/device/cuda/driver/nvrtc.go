@@ -47,7 +47,7 @@ type Compiler struct {
 // Compiler loads the compiler. The error is a *[MissingError] or an *[OldError], or
 // the compiler's own.
 func (g *GPU) Compiler() (*Compiler, error) {
-	lib, err := source{library: "CUDA compiler", names: versions("libnvrtc", g.Version),
+	lib, err := source{what: "CUDA compiler", names: versions("libnvrtc", g.Version),
 		beside: "libnvrtc-builtins.so.*", symbols: nvrtcSymbols()}.load(g.options)
 	if err != nil {
 		return nil, err
