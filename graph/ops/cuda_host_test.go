@@ -21,11 +21,9 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/gomem/gomem/internal/device/cuda/emu"
 	"github.com/gomem/gomem/internal/kernel/cuda"
 )
-
-//go:embed testdata/cuda/emu.h
-var shim string
 
 //go:embed testdata/cuda/host.cpp
 var hostText string
@@ -51,7 +49,7 @@ var kernelNames = regexp.MustCompile(
 // hostSource is the whole program.
 func hostSource() string {
 	var b, table strings.Builder
-	b.WriteString(shim)
+	b.WriteString(emu.Header())
 	b.WriteString(cuda.Source())
 	for _, m := range kernelNames.FindAllStringSubmatch(cuda.Source(), -1) {
 		fmt.Fprintf(&b, "EMU_KERNEL(%s)\n", m[1])

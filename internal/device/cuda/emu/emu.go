@@ -22,11 +22,24 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
 //go:embed src
 var embedded embed.FS
+
+//go:embed src/kernel.h
+var kernelHeader string
+
+//go:embed src/builtins.h
+var builtins string
+
+// Header is what the text of kernels is compiled behind: after it, EMU_KERNEL(name) makes a
+// function name__emu of a kernel, which launches it.
+func Header() string {
+	return strings.Replace(kernelHeader, "#include \"builtins.h\"\n", builtins, 1)
+}
 
 // library is the file's name as a driver's; the others are links to it.
 const library = "libcuda.so.1"
