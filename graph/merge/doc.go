@@ -20,8 +20,9 @@
 // # Memory
 //
 // A value that is made once lives from its first reader to its last, where two lived shortly.
-// So merging may raise a peak: a graph that is built of pieces by other rewritings has many
-// nodes that stand beside each other and are equal, and gains; a model that computes the
-// same thing again in its backward pass may do so in order not to keep it, and is not merged
-// unless whoever plans it wants that.
+// So merging may raise a peak, and a model that computes the same thing again in its backward
+// pass may do so in order not to keep it. That is why package compile merges nothing: of the
+// base mixture in slices of the batch and the experts, whose equal values a mesh makes once
+// already, it takes 0.3 % of the nodes and adds 5 % to what the host keeps. It is for graphs
+// whose author wants it.
 package merge
