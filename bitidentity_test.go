@@ -3,6 +3,7 @@ package gomem_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -45,7 +46,7 @@ func (o outcome) equal(p outcome) bool { return slices.EqualFunc(o, p, slices.Eq
 // trained runs a model under options.
 func trained(m *randgraph.Model, o gomem.Options) (outcome, error) {
 	ctx := context.Background()
-	o.Seed = 1
+	o.Seed, o.Network = 1, &echo{}
 	s, err := gomem.Compile(ctx, m.Graph, o,
 		gomem.Target{Name: "train", Fetches: m.Fetches, Updates: m.Updates})
 	if err != nil {
@@ -79,6 +80,18 @@ func trained(m *randgraph.Model, o gomem.Options) (outcome, error) {
 
 // plain runs the same model in the plainest way, without plans.
 func plain(m *randgraph.Model) (outcome, error) {
+	return plainly(m, func(x float32) float32 { return x })
+}
+
+// nudged is plain from variables that begin a unit in the last place above.
+func nudged(m *randgraph.Model) (outcome, error) {
+	return plainly(m, func(x float32) float32 {
+		return math.Nextafter32(x, float32(math.Inf(1)))
+	})
+}
+
+// plainly runs a model from variables of which a function is taken.
+func plainly(m *randgraph.Model, begin func(float32) float32) (outcome, error) {
 	roots := slices.Clone(m.Updates)
 	for _, f := range m.Fetches {
 		roots = append(roots, f.Node.ID)
@@ -92,7 +105,7 @@ func plain(m *randgraph.Model) (outcome, error) {
 		return nil, err
 	}
 	// Initial values are the session's business: take them from one.
-	s, err := gomem.Compile(context.Background(), m.Graph, gomem.Options{Seed: 1},
+	s, err := gomem.Compile(context.Background(), m.Graph, gomem.Options{Seed: 1, Network: &echo{}},
 		gomem.Target{Name: "train", Fetches: m.Fetches, Updates: m.Updates})
 	if err != nil {
 		return nil, err
@@ -103,7 +116,9 @@ func plain(m *randgraph.Model) (outcome, error) {
 		if err != nil {
 			return nil, err
 		}
-		copy(machine.Value(v).Data, value.Data)
+		for i, x := range value.F32() {
+			machine.Value(v).F32()[i] = begin(x)
+		}
 	}
 	var out outcome
 	for step := range steps {
@@ -217,3 +232,6 @@ func TestFeedErrors(t *testing.T) {
 // TestPlansOfExchanges: the same of graphs whose values workers exchange, in a world of
 // one.
 func TestPlansOfExchanges(t *testing.T) { plansDoNotAffect(t, randgraph.Exchanging) }
+
+// TestPlansOfCollectives: so do collectives in the middle of a step.
+func TestPlansOfCollectives(t *testing.T) { plansDoNotAffect(t, randgraph.Collective) }

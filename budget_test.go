@@ -131,11 +131,19 @@ func TestSmallerPartition(t *testing.T) {
 	someModels(t, func(t *testing.T, m *models.Model) {
 		ctx, targets := context.Background(), train.Targets(&m.Model)
 		o := gomem.Options{}
-		least, err := gomem.MinDevice(ctx, m.Graph, o, targets...)
+		p, err := gomem.Plan(ctx, m.Graph, o, targets...)
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := gomem.SmallerPartition(ctx, m.Graph, o, least, targets...)
+		least, err := gomem.MinDeviceOf(ctx, p, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := gomem.MinDevice(ctx, m.Graph, o, targets...)
+		if err != nil || again != least {
+			t.Fatalf("%d bytes, and of what was planned %d: %v", again, least, err)
+		}
+		r, err := gomem.SmallerPartition(ctx, p, o, least)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -113,16 +113,26 @@ func work(ctx context.Context, m *models.Model, o gomem.Options, rank, workers,
 func together(t *testing.T, m *models.Model, executions int,
 	options ...gomem.Options) []map[string]gomem.Tensor {
 	t.Helper()
-	h := newHub(len(options))
 	out := make([]map[string]gomem.Tensor, len(options))
+	side(t, options, func(ctx context.Context, o gomem.Options, rank int) (err error) {
+		out[rank], err = work(ctx, m, o, rank, len(options), executions)
+		return err
+	})
+	return out
+}
+
+// side has workers do something side by side, on networks that are joined.
+func side(t *testing.T, options []gomem.Options,
+	do func(ctx context.Context, o gomem.Options, rank int) error) {
+	t.Helper()
+	h := newHub(len(options))
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
 	var all sync.WaitGroup
 	for rank, o := range options {
 		all.Go(func() {
 			o.Network = h.workers[rank]
-			var err error
-			if out[rank], err = work(ctx, m, o, rank, len(options), executions); err != nil {
+			if err := do(ctx, o, rank); err != nil {
 				cancel(fmt.Errorf("worker %d: %w", rank, err))
 			}
 		})
@@ -137,7 +147,6 @@ func together(t *testing.T, m *models.Model, executions int,
 				w.rank, w.sent, len(w.flying), w.gone)
 		}
 	}
-	return out
 }
 
 // fourWays are different plans for one model.

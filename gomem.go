@@ -15,6 +15,7 @@ import (
 	"github.com/gomem/gomem/executor"
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/device"
+	"github.com/gomem/gomem/mesh"
 	"github.com/gomem/gomem/plan"
 	"github.com/gomem/gomem/space"
 )
@@ -41,8 +42,10 @@ type Session struct {
 	inputs  map[graph.Value]bool    // the model's
 	slots   map[string]plan.Binding // of variables and constants, which keep their names
 	torn    map[string]bool         // variables that a failed step left half-updated
+	apart   map[string][]mesh.Owned // variables that are divided among processes
 	network reserve
-	beside  int64 // bytes of the device's memory that are not the plans': see [CUDA]
+	agreer  Agreer // nil if there is nothing to agree about any more
+	beside  int64  // bytes of the device's memory that are not the plans': see [CUDA]
 }
 
 // reserve is what the network has of the host's memory.
@@ -123,6 +126,9 @@ func (s *Session) open(o Options) error {
 	for _, b := range results[0].Plan.Variables {
 		s.slots[b.Name] = b
 	}
+	if m := s.planned.Mesh; m != nil {
+		s.apart = m.Propagation.Apart()
+	}
 	byName := map[string]graph.Value{}
 	for _, n := range s.graph.Inputs() {
 		byName[n.Name] = n.Value(0)
@@ -165,6 +171,13 @@ func (s *Session) open(o Options) error {
 		t.checks = checksOf(s.planned.Graph, s.planned.Targets[i], r.Plan.Feeds)
 		s.targets = append(s.targets, t)
 	}
+	switch {
+	case !Computes(o.Device): // nor exchanges
+		return nil
+	case o.Network == nil:
+		return s.needed()
+	}
+	s.agreer, _ = o.Network.(Agreer)
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/precision"
 	"github.com/gomem/gomem/internal/device"
 	"github.com/gomem/gomem/internal/device/cuda"
 	kernels "github.com/gomem/gomem/internal/kernel/cuda"
@@ -39,7 +40,8 @@ func GPUs() ([]GPUInfo, error) { return cuda.GPUs(nil) }
 
 // openGPU makes the device of a GPU.
 func (o Options) openGPU(number int) (device.Device, error) {
-	c := cuda.Options{GPU: number, Source: kernels.Source(), Threads: o.Threads, DiskDir: o.Disk}
+	c := cuda.Options{GPU: number, Source: kernels.Source(), Threads: o.Threads, DiskDir: o.Disk,
+		TF32: o.Precision == precision.TF32}
 	if o.Trace != nil {
 		c.Listener = o.Trace.Listen
 	}
@@ -78,6 +80,8 @@ func workspaces(results []*compile.Result) int64 {
 // onGPU is the prices of a machine with what a GPU runs, and what it needs for it.
 type onGPU struct{ machine.Machine }
 
+var _ machine.Operations = onGPU{}
+
 // gpuMachine is the machine that plans for a GPU are made for: the given prices or, if there
 // are none, those of a recent GPU in single precision.
 func gpuMachine(prices machine.Machine) machine.Machine {
@@ -98,6 +102,9 @@ func gpuMachine(prices machine.Machine) machine.Machine {
 
 // Runs reports whether there are commands for an operation.
 func (onGPU) Runs(op graph.Op) bool { return kernels.Supports(op) }
+
+// Exact reports whether the commands for an operation come to the bits of the host's kernel.
+func (onGPU) Exact(op graph.Op) bool { return kernels.IsExact(op) }
 
 // Scratch is what the commands need, and for what may be on the host, what the kernel there
 // does.

@@ -15,6 +15,7 @@ import (
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/precision"
 	"github.com/gomem/gomem/internal/device/cuda"
 	"github.com/gomem/gomem/internal/device/cuda/emu"
 	"github.com/gomem/gomem/internal/tensor"
@@ -27,9 +28,30 @@ import (
 // emulated has sessions find an emulated GPU.
 func emulated(t testing.TB) {
 	t.Helper()
-	dir := emu.Dir(t)
-	t.Setenv("GOMEM_CUDA_PATH", dir)
-	t.Setenv("XDG_CACHE_HOME", filepath.Join(dir, "cache"))
+	if dir := emu.Dir(t); dir != "" {
+		t.Setenv("GOMEM_CUDA_PATH", dir)
+		t.Setenv("XDG_CACHE_HOME", filepath.Join(dir, "cache"))
+	}
+}
+
+// TestShareGPUs: processes of a machine have its GPUs in turn, and where none is found, the name
+// by which Open says why.
+func TestShareGPUs(t *testing.T) {
+	emulated(t)
+	for _, c := range []struct {
+		gpus, process int
+		want          string
+	}{{1, 0, "cuda"}, {1, 3, "cuda"}, {2, 0, "cuda"}, {2, 1, "cuda:1"}, {2, 2, "cuda"},
+		{3, 5, "cuda:2"}, {0, 1, "cuda"}} {
+		t.Setenv("EMU_COUNT", strconv.Itoa(c.gpus))
+		if got := gomem.ShareGPUs(c.process); got != c.want {
+			t.Errorf("process %d, %d GPUs: %s, want %s", c.process, c.gpus, got, c.want)
+		}
+	}
+	t.Setenv("EMU_VERSION", "11080")
+	if got := gomem.ShareGPUs(1); got != gomem.CUDA {
+		t.Errorf("with an old driver: %s", got)
+	}
 }
 
 // perceptron is a network of some layers.
@@ -64,14 +86,18 @@ func learnt(m *nn.Model, o gomem.Options, n int) ([]float32, []gomem.Tensor, err
 func stepOnGPU(s *gomem.Session, m *nn.Model, n int) (losses []float32, all []gomem.Tensor,
 	err error) {
 	defer func() { err = errors.Join(err, s.Close()) }()
-	feeds := gomem.Feeds{m.Seed: gomem.Pair(3, 0), m.Step: gomem.Scalar(1),
-		m.LearningRate: gomem.Scalar(0.01)}
+	feeds := gomem.Feeds{m.LearningRate: gomem.Scalar(0.01)}
+	for _, v := range []graph.Value{m.Seed, m.Step} {
+		feeds[v] = gomem.NewTensor(v.Type())
+	}
 	for _, n := range m.Graph.Inputs() {
 		if v := n.Value(0); !feeds[v].Type.Equal(v.Type()) {
 			feeds[v] = example(v.Type())
 		}
 	}
-	for range n {
+	for step := range n {
+		feeds[m.Seed] = gomem.Pair(3, int32(step))
+		feeds[m.Step] = gomem.Scalar(float32(step + 1))
 		for _, objective := range m.Objectives {
 			out, err := s.Step(context.Background(), objective.Name, feeds)
 			if err != nil {
@@ -148,6 +174,58 @@ func TestPerceptronOnGPU(t *testing.T) {
 	}
 }
 
+// TestTF32OnGPU: with TF32 steps come to other bits than without, close by, and to the same
+// under every policy.
+func TestTF32OnGPU(t *testing.T) {
+	emulated(t)
+	exact, _, err := learnt(perceptron(), gomem.Options{Device: gomem.CUDA, Threads: 1}, 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var first []float32
+	for _, o := range []gomem.Options{{}, {Partition: 2}, {NoFusion: true},
+		{Policy: compile.Vanilla}} {
+		o.Device, o.Threads, o.Precision = gomem.CUDA, 1, precision.TF32
+		got, _, err := learnt(perceptron(), o, 5)
+		if err != nil {
+			t.Fatalf("%+v: %v", o, err)
+		}
+		if first == nil {
+			first = got
+			near(t, got, exact, 2e-3)
+		}
+		if slices.Equal(got, exact) || !slices.Equal(got, first) {
+			t.Errorf("%+v: losses %v, %v at first and %v in f32", o, got, first, exact)
+		}
+	}
+}
+
+// TestBF16OnGPU: steps in bfloat16 come near to the processor's, which multiplies the same numbers
+// in another order before it rounds, and to the same bits under every policy.
+func TestBF16OnGPU(t *testing.T) {
+	emulated(t)
+	want, _, err := learnt(perceptron(), gomem.Options{Precision: precision.BF16}, 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var first []float32
+	for _, o := range []gomem.Options{{}, {Partition: 2}, {NoFusion: true},
+		{Policy: compile.Vanilla}} {
+		o.Device, o.Threads, o.Precision = gomem.CUDA, 1, precision.BF16
+		got, _, err := learnt(perceptron(), o, 5)
+		if err != nil {
+			t.Fatalf("%+v: %v", o, err)
+		}
+		if first == nil {
+			first = got
+			near(t, got, want, 1e-2)
+		}
+		if !slices.Equal(got, first) {
+			t.Errorf("%+v: losses %v, %v at first", o, got, first)
+		}
+	}
+}
+
 // near reports numbers that differ by more than a part of their size.
 func near(t *testing.T, got, want []float32, part float64) {
 	t.Helper()
@@ -170,6 +248,8 @@ func TestGPUOptions(t *testing.T) {
 		"speed of its copies": {Device: "cuda", CopyBytesPerSecond: 1},
 		"matrix products":     {Device: "cuda", DeviceBytes: 1 << 20},
 		"unknown device":      {Device: "cuda:x"},
+		"want device cuda":    {Precision: precision.TF32},
+		"unknown precision":   {Precision: "f8"},
 	} {
 		if err := o.Validate(); err == nil || !strings.Contains(err.Error(), text) {
 			t.Errorf("%+v: %v", o, err)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 
 	"github.com/gomem/gomem"
@@ -166,3 +167,44 @@ func (w *worker) Abandon() {
 	}
 	clear(w.flying)
 }
+
+// echo is a network that gives back what it is sent, as the value of every worker. Meanwhile
+// it fills it with junk.
+type echo struct {
+	mu     sync.Mutex
+	flying map[string]func()
+}
+
+func (e *echo) Send(_ context.Context, x gomem.Exchange) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.flying == nil {
+		e.flying = map[string]func(){}
+	}
+	if e.flying[x.Name] != nil {
+		return fmt.Errorf("%s is sent twice", x.Name)
+	}
+	kept := slices.Clone(x.Data)
+	for i := range x.Data {
+		x.Data[i] = 0xff
+	}
+	e.flying[x.Name] = func() {
+		copy(x.Data, kept)
+		graph.Exchange{How: x.How, Parts: x.Parts}.Alone(x.Data)
+	}
+	return nil
+}
+
+func (e *echo) Await(_ context.Context, name string) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	back := e.flying[name]
+	if back == nil {
+		return fmt.Errorf("nobody has sent %s", name)
+	}
+	delete(e.flying, name)
+	back()
+	return nil
+}
+
+func (e *echo) Abandon() { clear(e.flying) }

@@ -75,7 +75,9 @@ func apart(a, b []byte) float64 {
 // TestMeshes: a random training step, of which workers may exchange values, divided over a
 // random mesh by a random layout, under random options, at the smallest budget or more,
 // fetches what the plain loop does and leaves the same variables: to the bit if nothing was
-// summed in parts.
+// summed in parts, and else within 1e-6, or ten times of what a unit in the last place of the
+// weights comes to. There are optimizers that make much of a gradient which is nothing but
+// rounding.
 func TestMeshes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		pick := func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "pick") }
@@ -102,16 +104,21 @@ func TestMeshes(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", o.Planning(), err)
 		}
-		r, err := mesh.Lower(m.Graph, *o.Mesh, m.Fetches, m.Updates)
+		r, err := mesh.Lower(m.Graph, *o.Mesh, 0, m.Fetches, m.Updates)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if _, sums := r.Copied(mesh.Sum); sums == 0 && !want.equal(got) {
 			t.Fatalf("%s sums nothing and gives other bits", o.Planning())
 		}
+		control, err := nudged(m)
+		if err != nil {
+			t.Fatal(err)
+		}
 		for i := range want {
-			if d := apart(want[i], got[i]); !(d < 1e-6) {
-				t.Fatalf("%s: value %d is off by %.1e", o.Planning(), i, d)
+			off, bound := apart(want[i], got[i]), max(1e-6, 10*apart(want[i], control[i]))
+			if !(off < bound) {
+				t.Fatalf("%s: value %d is off by %.1e, not %.1e", o.Planning(), i, off, bound)
 			}
 		}
 	})
@@ -206,7 +213,8 @@ func divisible(t *testing.T) (*graph.Graph, gomem.Target) {
 var meshesOf = map[string][][2]string{
 	"transformer": {{"batch:2", ""}, {"batch:4", ""},
 		{"b:2,m:2", "batch=b,*/ff/w0:1=m,*/ff/w1:0=m"}},
-	"moe":        {{"batch:2", ""}, {"experts:2", ""}, {"batch:2,experts:4", ""}},
+	"moe": {{"batch:2", ""}, {"experts:2", ""}, {"batch:2,experts:4", ""},
+		{"m:2", "*/expert*/w0:1=m,*/expert*/w1:0=m"}},
 	"moe sparse": {{"batch:2", ""}, {"experts:4", ""}},
 	"gpt":        {{"batch:2", ""}},
 	"resnet":     {{"batch:2", ""}, {"batch:4", ""}},

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/precision"
 	"github.com/gomem/gomem/internal/device"
 	"github.com/gomem/gomem/internal/device/cpu"
 	"github.com/gomem/gomem/internal/device/null"
@@ -147,9 +148,15 @@ type Options struct {
 	NetworkBytes int64
 	DiskBytes    int64 // budget of the disk behind the host; 0: there is no disk
 	NoFusion     bool  // run the model's graph as it is; see package graph/fuse
-	// Mesh divides the graph over slices that run one after the other, so that each can be
-	// staged and swapped alone: see package mesh. nil does not.
+	// Mesh divides the graph over processes, which exchange what they need of each other's
+	// parts by Network, and over slices that a process runs one after the other, so that each
+	// can be staged and swapped alone: see package mesh. nil does not. Rank is this process;
+	// its session takes the whole of what is fed, and fetches the whole.
 	Mesh *mesh.Spec
+	Rank int
+	// Precision is in what numbers the graph is computed; "" is precision.F32. The processor
+	// refuses precision.TF32.
+	Precision precision.Precision
 
 	NoRecompute bool            // Auto: execute every operation once
 	Effort      int             // Auto: evaluations of the planner; 0 is a second's worth
@@ -187,8 +194,9 @@ func (o Options) Planning() compile.Options {
 		Policy: o.Policy, Strategy: o.Strategy, Partition: o.Partition, Lookahead: o.Lookahead,
 		NoPlacement: o.NoPlacement, NoSwap: o.NoSwap, Streams: o.Streams,
 		DeviceBytes: near, HostBytes: host, DiskBytes: o.DiskBytes,
-		NoFusion: o.NoFusion, Mesh: o.Mesh, NoRecompute: o.NoRecompute, Effort: o.Effort,
-		Machine: o.machine(), Model: o.Model,
+		NoFusion: o.NoFusion, Mesh: o.Mesh, Rank: o.Rank, Precision: o.Precision,
+		NoRecompute: o.NoRecompute, Effort: o.Effort, Machine: o.machine(),
+		Model: o.Model,
 	}
 }
 
@@ -203,7 +211,7 @@ func (o Options) With(c compile.Options) Options {
 	if w := o.workspace(); o.DeviceBytes > 0 && o.DeviceBytes <= math.MaxInt64-w {
 		o.DeviceBytes += w
 	}
-	o.NoFusion, o.Mesh = c.NoFusion, c.Mesh
+	o.NoFusion, o.Mesh, o.Rank, o.Precision = c.NoFusion, c.Mesh, c.Rank, c.Precision
 	o.NoRecompute, o.Effort, o.Machine, o.Model = c.NoRecompute, c.Effort, c.Machine, c.Model
 	return o
 }
@@ -228,6 +236,9 @@ func (o Options) Validate() error {
 	case profile == nil && !gpu && o.Device != "" && o.Device != CPU && o.Device != Null:
 		return fmt.Errorf("unknown device %q: want %s, %s, %s or %s:NUMBER, or %sPROFILE",
 			o.Device, CPU, Null, CUDA, CUDA, Sim)
+	case o.Precision == precision.TF32 && (o.Device == "" || o.Device == CPU):
+		return fmt.Errorf("precision %s: the processor has no such products; want device %s",
+			o.Precision, CUDA)
 	case gpu && o.CopyBytesPerSecond > 0:
 		return fmt.Errorf("device %s: the speed of its copies is its own", o.Device)
 	case gpu && o.DeviceBytes > 0 && o.DeviceBytes <= o.workspace():

@@ -58,6 +58,11 @@ func MinDisk(ctx context.Context, g *graph.Graph, o Options, targets ...Target) 
 func minimum(ctx context.Context, g *graph.Graph, o Options, of space.ID,
 	targets []Target) (int64, error) {
 	bytes, err := compile.LeastOf(ctx, g, o.Planning(), of, targets...)
+	return o.withReserved(bytes, of, err)
+}
+
+// withReserved is so many bytes of a space with what no plan has of it.
+func (o Options) withReserved(bytes int64, of space.ID, err error) (int64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("gomem: %w", o.beside(err))
 	}
@@ -70,12 +75,19 @@ func minimum(ctx context.Context, g *graph.Graph, o Options, of space.ID,
 	return bytes, nil
 }
 
-// SmallerPartition is the partition size below the options' with which the targets
-// need less of the device than so many bytes, and how much, as far as it is worth
-// trying: see compile.Smaller.
-func SmallerPartition(ctx context.Context, g *graph.Graph, o Options, than int64,
-	targets ...Target) (compile.Remedy, error) {
-	r, err := compile.SmallerOf(ctx, g, o.Planning(), than, targets...)
+// MinDeviceOf is MinDevice of what has been planned with these options, but for the budgets,
+// in less time.
+func MinDeviceOf(ctx context.Context, p *Planned, o Options) (int64, error) {
+	bytes, err := p.LeastOf(ctx, o.Planning(), space.Device)
+	return o.withReserved(bytes, space.Device, err)
+}
+
+// SmallerPartition is the partition size below the options' with which what has been
+// planned needs less of the device than so many bytes, and how much, as far as it is
+// worth trying: see compile.Smaller.
+func SmallerPartition(ctx context.Context, p *Planned, o Options,
+	than int64) (compile.Remedy, error) {
+	r, err := compile.Smaller(ctx, p.Graph, o.Planning(), than, p.Targets...)
 	if err != nil {
 		return compile.Remedy{}, fmt.Errorf("gomem: %w", err)
 	}

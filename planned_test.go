@@ -44,7 +44,12 @@ func TestBadTargets(t *testing.T) {
 			_, errPlan := gomem.Plan(c.ctx, c.g, o, c.targets...)
 			_, errDevice := gomem.MinDevice(c.ctx, c.g, o, c.targets...)
 			_, errHost := gomem.MinHost(c.ctx, c.g, o, c.targets...)
-			_, errSmaller := gomem.SmallerPartition(c.ctx, c.g, o, 1<<40, c.targets...)
+			_, errSmaller := gomem.SmallerPartition(c.ctx, &gomem.Planned{Graph: c.g,
+				Targets: c.targets}, o, 1<<40)
+			_, errUnplanned := gomem.MinDeviceOf(c.ctx, &gomem.Planned{}, o)
+			if errUnplanned == nil {
+				t.Error("what has not been planned has a smallest budget")
+			}
 			for _, err := range []error{errPlan, errDevice, errHost, errSmaller} {
 				if err == nil || !strings.Contains(err.Error(), c.want) ||
 					!strings.HasPrefix(err.Error(), "gomem: ") {

@@ -85,6 +85,9 @@ func (s *Session) step(ctx context.Context, name string, feeds Feeds) ([]Tensor,
 	if err := t.fetchLeaves(ctx, out, feeds); err != nil {
 		return nil, err
 	}
+	if err := s.agree(ctx, t); err != nil {
+		return nil, err
+	}
 	t.exec.Begin()
 	for i, b := range t.result.Plan.Feeds {
 		if err := t.exec.Write(b, feeds[t.feeds[i]].Data); err != nil {

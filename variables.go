@@ -2,6 +2,7 @@ package gomem
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -10,15 +11,20 @@ import (
 	"github.com/gomem/gomem/mesh"
 )
 
+// ErrApart is wrapped by errors about a variable as a whole that is divided among the
+// processes of a mesh: see [Session.Blocks].
+var ErrApart = errors.New("it is divided among processes")
+
 // Variables are the variables of the session, in order of their names: those that
-// the graph had when it was planned. They can be asked for after Close.
+// the graph had when it was planned, of all processes of a mesh. They can be asked for after
+// Close.
 func (s *Session) Variables() []graph.Value {
 	if s.graph == nil {
 		return nil
 	}
 	var out []graph.Value
 	for _, n := range s.graph.Variables() {
-		if s.has(n.Name) {
+		if s.has(n.Name) || s.apart[n.Name] != nil {
 			out = append(out, n.Value(0))
 		}
 	}
@@ -30,7 +36,7 @@ func (s *Session) Variables() []graph.Value {
 
 // Get copies the value of a variable; of one that workers share, the fresh one, for which
 // it waits. The error wraps [ErrTorn] if a step that
-// failed had begun to write it.
+// failed had begun to write it, and [ErrApart] if other processes have blocks of it.
 func (s *Session) Get(v graph.Value) (Tensor, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -47,17 +53,16 @@ func (s *Session) get(v graph.Value) (Tensor, error) {
 	if err != nil {
 		return Tensor{}, err
 	}
+	if s.apart[v.Node.Name] != nil {
+		return Tensor{}, ErrApart
+	}
+	if len(pieces) == 1 {
+		return s.read(pieces[0], v.Type())
+	}
 	out := tensor.New(v.Type())
 	for _, p := range pieces {
-		b := s.slots[p.Name]
-		if s.torn[b.Name] {
-			return Tensor{}, ErrTorn
-		}
-		if len(pieces) == 1 {
-			return out, s.targets[0].exec.Read(b, out.Data)
-		}
-		piece := tensor.New(p.Type(v.Type()))
-		if err := s.targets[0].exec.Read(b, piece.Data); err != nil {
+		piece, err := s.read(p, v.Type())
+		if err != nil {
 			return Tensor{}, err
 		}
 		p.Into(out, piece)
@@ -65,7 +70,93 @@ func (s *Session) get(v graph.Value) (Tensor, error) {
 	return out, nil
 }
 
-// Set gives a variable a value.
+// read copies a piece of a variable of some type.
+func (s *Session) read(p mesh.Piece, whole graph.Type) (Tensor, error) {
+	if s.torn[p.Name] {
+		return Tensor{}, ErrTorn
+	}
+	out := tensor.New(p.Type(whole))
+	return out, s.targets[0].exec.Read(s.slots[p.Name], out.Data)
+}
+
+// Blocks are the blocks that a variable is in which is divided among the processes of a mesh,
+// and who has each; nil of any other. They make it up, and are the same on all processes.
+func (s *Session) Blocks(v graph.Value) []mesh.Owned {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, err := s.piecesOf(v); err != nil {
+		return nil
+	}
+	return s.apart[v.Node.Name]
+}
+
+// Rank is the process of the mesh that the session is, in the words of Blocks; 0 without one.
+func (s *Session) Rank() int {
+	if s.planned == nil || s.planned.Mesh == nil {
+		return 0
+	}
+	return s.planned.Mesh.Rank
+}
+
+// Block copies the i-th of a variable's Blocks, which this process must have.
+func (s *Session) Block(v graph.Value, i int) (Tensor, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b, err := s.owned(v, i)
+	out := Tensor{}
+	if err == nil {
+		out, err = s.read(b.Piece, v.Type())
+	}
+	if err != nil {
+		return Tensor{}, fmt.Errorf("gomem: block %d of %s: %w", i, v, err)
+	}
+	return out, nil
+}
+
+// SetBlock gives the i-th of a variable's Blocks, which this process must have, a value.
+func (s *Session) SetBlock(v graph.Value, i int, data Tensor) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.setBlock(v, i, data); err != nil {
+		return fmt.Errorf("gomem: set block %d of %s: %w", i, v, err)
+	}
+	return nil
+}
+
+// setBlock is SetBlock for who has the session.
+func (s *Session) setBlock(v graph.Value, i int, data Tensor) error {
+	b, err := s.owned(v, i)
+	if err != nil {
+		return err
+	}
+	if want := b.Type(v.Type()); !data.Type.Equal(want) {
+		return fmt.Errorf("it is %s, not %s", want, data.Type)
+	}
+	return s.put(b.Piece, data)
+}
+
+// owned is the i-th of a variable's blocks, which this process must have.
+func (s *Session) owned(v graph.Value, i int) (mesh.Owned, error) {
+	if _, err := s.piecesOf(v); err != nil {
+		return mesh.Owned{}, err
+	}
+	blocks := s.apart[v.Node.Name]
+	if i < 0 || i >= len(blocks) || !slices.Contains(blocks[i].Ranks, s.planned.Mesh.Rank) {
+		return mesh.Owned{}, errors.New("this process has no such block")
+	}
+	return blocks[i], nil
+}
+
+// put gives a piece of a variable its value.
+func (s *Session) put(p mesh.Piece, data Tensor) error {
+	if err := s.targets[0].exec.Write(s.slots[p.Name], data.Data); err != nil {
+		return err
+	}
+	delete(s.torn, p.Name)
+	return nil
+}
+
+// Set gives a variable a value, of which this process keeps what it has of the variable.
 func (s *Session) Set(v graph.Value, data Tensor) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,29 +177,31 @@ func (s *Session) set(v graph.Value, data Tensor) error {
 	}
 	for _, p := range pieces {
 		part := data
-		if len(pieces) > 1 {
+		if len(p.Cut) > 0 {
 			part = p.Of(data)
 		}
-		if err := s.targets[0].exec.Write(s.slots[p.Name], part.Data); err != nil {
+		if err := s.put(p, part); err != nil {
 			return err
 		}
-		delete(s.torn, p.Name)
 	}
 	return nil
 }
 
-// piecesOf are the pieces that a variable is in, each of which has a slot: itself, unless
-// a mesh divides it.
+// piecesOf are the pieces that a variable is in here, each of which has a slot: itself,
+// unless a mesh divides it; none if other processes have it.
 func (s *Session) piecesOf(v graph.Value) ([]mesh.Piece, error) {
 	if s.device == nil {
 		return nil, ErrClosed
 	}
 	if !v.Valid() || v.Graph() != s.graph || v.Node.Kind != graph.KindVariable || v.Index != 0 ||
-		!s.has(v.Node.Name) {
+		!s.has(v.Node.Name) && s.apart[v.Node.Name] == nil {
 		return nil, fmt.Errorf("it is no variable of this session")
 	}
 	if pieces := s.pieces()[v.Node.Name]; pieces != nil {
 		return pieces, nil
+	}
+	if !s.has(v.Node.Name) {
+		return nil, nil
 	}
 	return []mesh.Piece{{Name: v.Node.Name}}, nil
 }

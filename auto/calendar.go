@@ -63,6 +63,8 @@ func (e *evaluator) order() {
 		e.before[i] = 0
 		if y.value == value {
 			e.before[i] = last + 1
+		} else if va := &e.values[y.value]; va.brought {
+			e.before[i] = e.start[va.producer+1]
 		}
 		value, last = y.value, y.last
 	}

@@ -52,7 +52,7 @@ type evaluator struct {
 	byNeed   []int32
 	waiting  lists // by position: copied stays that it needs
 	issued   lists
-	before   []int32 // by stay: the position after the value's stay before it
+	before   []int32 // by stay: the position after what must be before its copy
 	room     tree
 
 	// Simulation.

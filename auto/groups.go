@@ -138,9 +138,8 @@ func (x *extraction) placeOps() {
 	x.readers()
 }
 
-// keepHosted marks the groups that are on the host since workers exchange values, and
-// returns one without leaves, by which the exchanges run and what depends on them; -1 if
-// there are none.
+// keepHosted marks the groups that every plan has on the host, and returns one without leaves,
+// by which the others run that are there; -1 if there are none.
 func (x *extraction) keepHosted() int32 {
 	if x.hosted == nil {
 		return -1

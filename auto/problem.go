@@ -63,10 +63,11 @@ type value struct {
 	producer int32 // the operation that makes it, or -1
 	leaf     int32 // of a variable or constant, or -1
 	fetched  bool
+	brought  bool // its producer is an await whose readers may be on the device
 }
 
-// bound reports whether the value comes from the host: it is no result.
-func (v *value) bound() bool { return v.producer < 0 }
+// bound reports whether the value comes from the host: it is no result of the device.
+func (v *value) bound() bool { return v.producer < 0 || v.brought }
 
 // leaf is a variable or constant of the graph, whether or not the program reads
 // it: it has its bytes on the device or on the host at all times.
@@ -90,7 +91,7 @@ type group struct {
 	// of them runs on the host, so must these leaves be.
 	readers []int32
 	dead    bool // the program does not read it
-	// hosted: its updates depend on exchanges, so they are on the host, and it is too.
+	// hosted: every plan has its updates on the host, so it is there too.
 	hosted bool
 	// light: written back, it moves hardly more bytes than updated on the host, since
 	// its states are small and its weights are read whole by others too.
@@ -102,7 +103,7 @@ type group struct {
 func New(p *pass.Program, m machine.Model) *Problem {
 	x := extraction{Problem: &Problem{program: p}, model: m, parts: map[part]int32{},
 		hosted: p.Hosted()}
-	if x.exchanges = x.hosted != nil; x.exchanges {
+	if x.exchanges = p.Graph.Exchanges(); x.exchanges {
 		x.overwrites = p.Overwrites()
 	}
 	x.groupLeaves()
@@ -129,7 +130,7 @@ type extraction struct {
 	parts map[part]int32
 	runs  []int32 // by node: the group by which it runs, or -1
 
-	hosted     []bool // by node: it is on the host; nil if there are no exchanges
+	hosted     []bool // by node: it is on the host in every plan; nil if there is none such
 	overwrites []bool // by node: an exchange in the bytes of its operand
 }
 
@@ -171,7 +172,8 @@ func (x *extraction) add(n *graph.Node) {
 	}
 	for k, t := range n.Out {
 		v := n.Value(k)
-		made := x.value(value{of: v, raw: t.Bytes(), producer: i, leaf: -1})
+		made := x.value(value{of: v, raw: t.Bytes(), producer: i, leaf: -1,
+			brought: n.Awaits()})
 		x.valueOf[x.program.ValueIndex(v)] = made
 		o.out = append(o.out, made)
 	}

@@ -210,7 +210,7 @@ func (w *writer) arrival(i, j int32) {
 	switch {
 	case v.leaf >= 0:
 		w.copy(v, inStream, w.bound[v.leaf], w.device[j], pass.Stage, 0)
-	case v.bound():
+	case v.producer < 0:
 		w.copy(v, inStream, w.host[y.value], w.device[j], pass.Feed, w.idle(j))
 	default:
 		w.copy(v, inStream, w.host[y.value], w.device[j], pass.SwapIn, w.idle(j))

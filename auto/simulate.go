@@ -54,6 +54,8 @@ func (h *heap) pop() freeing {
 type run struct {
 	device, in, out int64
 	free, mem       int64
+	host            [awaits + 1]int64 // by side: since when it is idle
+	next            int32             // the operations before it have run, if they are the host's
 }
 
 // simulate runs the sequence and returns how long it takes: an execution or copy
@@ -73,14 +75,15 @@ func (e *evaluator) simulate(s *state) int64 {
 	next := 0
 	for p := range int32(n) {
 		for ; next < len(e.arrivals) && e.stays[e.arrivals[next]].issue <= p; next++ {
-			e.arrive(&r, e.arrivals[next])
+			e.arrive(s, &r, e.arrivals[next])
 		}
 		e.execute(&r, p)
 		e.depart(s, &r, p)
 		e.release(&r, p)
 	}
 	e.timeDev, e.timeIn, e.timeOut = r.device, r.in, r.out
-	e.timeHst = e.updates(s)
+	e.onHost(s, &r, int32(len(e.ops))-1)
+	e.timeHst = slices.Max(r.host[:])
 	return max(r.device, r.in, r.out, e.timeHst)
 }
 
@@ -95,11 +98,15 @@ func (e *evaluator) grant(r *run, bytes int64) {
 }
 
 // arrive copies a stay's value to the device.
-func (e *evaluator) arrive(r *run, i int32) {
+func (e *evaluator) arrive(s *state, r *run, i int32) {
 	v := e.stays[i].value
 	va := &e.values[v]
 	e.grant(r, va.bytes)
 	start := max(r.in, r.mem, e.outEnd[v])
+	if va.brought {
+		e.onHost(s, r, va.producer)
+		start = max(start, e.hostEnd[va.producer])
+	}
 	r.in = start + va.in
 	e.copyIn[i], e.copyEnd[i] = start, r.in
 	e.moved += va.bytes
@@ -202,20 +209,20 @@ func (e *evaluator) writes(i, v int32) bool {
 	return false
 }
 
-// updates runs the operations of the host, one after the other: each when the
-// gradients that it reads have come, and when the copies that read the variables
-// it writes are done. Sends and awaits have engines of their own: a send follows the one
-// before it, and an await all sends before it.
-func (e *evaluator) updates(s *state) int64 {
-	var idle [awaits + 1]int64 // by side: since when
-	for i := range e.ops {
+// onHost runs the operations of the host up to one, one after the other: each when what
+// it reads has come, and when the copies that read the variables it writes are done. All
+// operations of the device up to that one have run. Sends and awaits have engines of their
+// own: a send follows the one before it, and an await all sends before it.
+func (e *evaluator) onHost(s *state, r *run, last int32) {
+	for ; r.next <= last; r.next++ {
+		i := r.next
 		o := &e.ops[i]
 		if !e.hosted(s, o) {
 			continue
 		}
-		at := idle[o.side]
+		at := r.host[o.side]
 		if o.side == awaits {
-			at = max(at, idle[sends])
+			at = max(at, r.host[sends])
 		}
 		for _, v := range o.in {
 			at = max(at, e.outEnd[v], e.madeOnHost(s, v))
@@ -225,10 +232,9 @@ func (e *evaluator) updates(s *state) int64 {
 		}
 		e.hostStart[i] = at
 		e.hostEnd[i] = at + o.host
-		idle[o.side] = e.hostEnd[i]
+		r.host[o.side] = e.hostEnd[i]
 		e.read(o, e.hostEnd[i])
 	}
-	return slices.Max(idle[:])
 }
 
 // madeOnHost is when a value is there that an operation of the host makes, or 0.

@@ -9,6 +9,7 @@ import (
 	"github.com/gomem/gomem/graph/ops"
 	"github.com/gomem/gomem/machine"
 	"github.com/gomem/gomem/plan"
+	"github.com/gomem/gomem/space"
 )
 
 // odd is a machine that does without fused operations, and wants workspace where the
@@ -16,6 +17,8 @@ import (
 type odd struct{ machine.Machine }
 
 func (odd) Runs(op graph.Op) bool { return op.Name() == "relu" || op.Name() == "matmul" }
+
+func (odd) Exact(op graph.Op) bool { return op.Name() != "matmul" }
 
 func (odd) Scratch(n *graph.Node) int64 {
 	if n.OpName() == "relu" {
@@ -49,6 +52,40 @@ func TestDeviceSaysWhatItRuns(t *testing.T) {
 	}
 	if c := y.Node.Cost(); c.Scratch != 0 || y.Node.Graph() != g {
 		t.Errorf("the model's own operation wants %d bytes of scratch", c.Scratch)
+	}
+}
+
+// TestInexactUpdatesAreOnTheHost: what of the update phase a device computes to other bits than
+// the host is on the host in every plan, with the update that reads it; no other operation is
+// for that.
+func TestInexactUpdatesAreOnTheHost(t *testing.T) {
+	g := graph.New()
+	x := g.Input("x", graph.Of(graph.F32, 8, 8))
+	w := g.Variable("w", graph.Of(graph.F32, 8, 8), graph.Init{})
+	loss := ops.MatMul(ops.Relu(x), w)
+	var step graph.Value
+	var update *graph.Node
+	g.InPhase(graph.Update, func() {
+		step = ops.MatMul(ops.Relu(loss), w)
+		update = ops.Assign(w, ops.Relu(step))
+	})
+	target := Target{Name: "train", Fetches: []graph.Value{loss},
+		Updates: []graph.NodeID{update.ID}}
+	for _, o := range []Options{{NoPlacement: true}, {}, {Policy: Auto}, {Policy: Vanilla}} {
+		o.Machine = odd{machine.Default()}
+		p, err := Plan(context.Background(), g, o, target)
+		if err != nil {
+			t.Fatal(err)
+		}
+		made, hosted := p.Results[0].Plan, map[string]bool{}
+		for _, s := range made.Steps {
+			if _, ok := s.Do.(plan.Launch); ok {
+				hosted[s.Name] = made.Streams[s.Stream].Engine == space.HostCompute
+			}
+		}
+		if !hosted[step.Node.Name] || !hosted[update.Name] || hosted[loss.Node.Name] {
+			t.Errorf("%s: on the host are %v", o, hosted)
+		}
 	}
 }
 

@@ -49,8 +49,10 @@
 // grappler's of the same graph in the same budgets: these are rivals, of which it takes what
 // is faster. They are of all strategies, with partitions of the options' size and of 5, 20 and
 // 200 operations, and of every size where there are a hundred operations or fewer. What all
-// schedules of a rival need and take at least is forecast before one is made. More budget may
-// be slower now and then, since the search is a heuristic; a [Series] is not.
+// schedules of a rival need and take at least is forecast before one is made. A rival may have
+// a plan of a graph that the planner is refused, or be refused the fused graph and be faster
+// with the model's own: [Plan] tries the rivals with these graphs too. More budget may be
+// slower now and then, since the search is a heuristic; a [Series] is not.
 //
 // # The minimum
 //

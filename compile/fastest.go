@@ -1,9 +1,11 @@
 package compile
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -19,6 +21,7 @@ type problem struct {
 	*auto.Problem
 	program *pass.Program
 	order   string
+	peak    int64 // of keeping everything
 	timings []pass.Timing
 }
 
@@ -28,36 +31,43 @@ const largeGraph = 20_000
 
 // problems are a target's, one for every order that is worth a search: that of
 // creation, and the one with the lowest peak if that is lower by more than a part
-// in 32.
+// in 32. All orders are made at once.
 func (j *job) problems(ctx context.Context) ([]*problem, error) {
 	orders := order.Portfolio()
 	if len(j.program.Order) > largeGraph {
 		orders = orders[:1]
 	}
-	var first, lowest *problem
-	var firstPeak, lowestPeak int64
-	for _, by := range orders {
-		p := pass.New(j.graph, j.target.Fetches, j.target.Updates)
-		timings, err := pass.Run(ctx, p, []pass.Pass{pass.DeadCode(), by})
+	all, errs := make([]*problem, len(orders)), make([]error, len(orders))
+	var passes sync.WaitGroup
+	for i, by := range orders {
+		passes.Go(func() { all[i], errs[i] = j.ordered(ctx, by) })
+	}
+	passes.Wait()
+	for _, err := range errs {
 		if err != nil {
 			return nil, err
 		}
-		peak := order.Peak(p)
-		next := &problem{program: p, order: by.Name, timings: timings}
-		if first == nil {
-			first, firstPeak, lowest, lowestPeak = next, peak, next, peak
-		} else if peak < lowestPeak {
-			lowest, lowestPeak = next, peak
-		}
 	}
+	first := all[0]
+	lowest := slices.MinFunc(all, func(a, b *problem) int { return cmp.Compare(a.peak, b.peak) })
 	list := []*problem{first}
-	if lowestPeak < firstPeak-firstPeak/32 {
+	if lowest.peak < first.peak-first.peak/32 {
 		list = append(list, lowest)
 	}
 	for _, x := range list {
 		x.Problem = auto.New(x.program, j.prices)
 	}
 	return list, nil
+}
+
+// ordered is a target's program in an order, which nothing has been solved of yet.
+func (j *job) ordered(ctx context.Context, by pass.Pass) (*problem, error) {
+	p := pass.New(j.graph, j.target.Fetches, j.target.Updates)
+	timings, err := pass.Run(ctx, p, []pass.Pass{pass.DeadCode(), by})
+	if err != nil {
+		return nil, err
+	}
+	return &problem{program: p, order: by.Name, peak: order.Peak(p), timings: timings}, nil
 }
 
 // fastest is the plans that the planner finds, or nil if it finds none for some

@@ -11,7 +11,7 @@ import (
 )
 
 // TestFitsIsWhatPlanSays: whatever the budgets, of one memory or of both, Fits refuses
-// what Plan refuses, with the same need.
+// what Plan refuses, with the same need, and Probe says so without it.
 func TestFitsIsWhatPlanSays(t *testing.T) {
 	draws(t, 1, 20, func(t *rapid.T) {
 		g, targets := anyTargets(t)
@@ -39,6 +39,10 @@ func TestFitsIsWhatPlanSays(t *testing.T) {
 			t.Fatalf("%s: Plan needs %d bytes of %s, Fits %d of %s", o, want.Need, want.Space,
 				got.Need, got.Space)
 		}
+		fits, load, err := Probe(ctx, g, o, targets...)
+		if err != nil || fits == refused || refused != (load > 1) || load <= 0 {
+			t.Fatalf("%s: Plan says %v, Probe %t, %v of a budget, %v", o, want, fits, load, err)
+		}
 	})
 }
 
@@ -47,5 +51,9 @@ func TestFitsOfNothing(t *testing.T) {
 	err := Fits(t.Context(), nil, Options{}, Target{})
 	if _, refused := errors.AsType[*ErrOutOfMemory](err); err == nil || refused {
 		t.Errorf("without a graph: %v", err)
+	}
+	if _, _, probed := Probe(t.Context(), nil, Options{}, Target{}); probed == nil ||
+		probed.Error() != err.Error() {
+		t.Errorf("%v, want %v", probed, err)
 	}
 }

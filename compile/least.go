@@ -2,6 +2,7 @@ package compile
 
 import (
 	"cmp"
+	"context"
 	"math"
 	"slices"
 
@@ -26,12 +27,16 @@ type question struct {
 	of     space.ID
 	limits need // that of the space itself does not count
 	ways   func(ladder) []way
+	most   int64 // an answer above that is of no use
 }
 
 // least is the smallest budget of a space that is not refused, given the other
 // spaces', or nil if all are.
-func (s *search) least(of space.ID) (*least, error) {
-	return s.answer(question{of, budgets(s.options), ladder.straight})
+func (s *search) least(of space.ID) (*least, error) { return s.below(of, math.MaxInt64) }
+
+// below is least, or nil if that is above a limit.
+func (s *search) below(of space.ID, limit int64) (*least, error) {
+	return s.answer(question{of, budgets(s.options), ladder.straight, limit})
 }
 
 // budgets are the budgets of options, by space.
@@ -53,11 +58,11 @@ func (s *search) answer(q question) (*least, error) {
 	}
 	var best *least
 	for _, ways := range choices {
-		below := int64(math.MaxInt64)
-		if best != nil {
-			below = best.bytes
+		next := q
+		if next.ways = ways; best != nil {
+			next.most = best.bytes
 		}
-		l, err := s.most(question{q.of, q.limits, ways}, below)
+		l, err := s.most(next)
 		if err != nil {
 			return nil, err
 		}
@@ -69,11 +74,11 @@ func (s *search) answer(q question) (*least, error) {
 }
 
 // most is the need of the target that needs the most, each by the way that is best for
-// it. It is nil if one of them finds none, or only such as need more than a limit.
-func (s *search) most(q question, limit int64) (*least, error) {
+// it. It is nil if one of them finds none, or only such as need more than is of use.
+func (s *search) most(q question) (*least, error) {
 	var most *least
 	for _, j := range s.jobs {
-		l, err := s.leastOf(j, q, limit)
+		l, err := s.leastOf(j, q)
 		if l == nil || err != nil {
 			return nil, err
 		}
@@ -84,23 +89,22 @@ func (s *search) most(q question, limit int64) (*least, error) {
 	return most, nil
 }
 
-// leastOf is the need of one target, if that is no more than a limit. No way needs less
-// than its load: those that are worth packing come first, and the others are not packed.
-func (s *search) leastOf(j *job, q question, limit int64) (*least, error) {
+// leastOf is the need of one target, if that is of use. No way needs less than its load:
+// those that are worth packing come first, and the others are not packed.
+func (s *search) leastOf(j *job, q question) (*least, error) {
 	ways := q.ways(j.ladder)
-	loads := make([]need, len(ways))
+	loads, err := s.loads(j, q, ways)
+	if err != nil {
+		return nil, err
+	}
 	order := make([]int, len(ways))
-	for i, w := range ways {
-		var err error
-		if loads[i], err = j.load(s.ctx, w); err != nil {
-			return nil, err
-		}
+	for i := range order {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(a, b int) int {
 		return cmp.Compare(loads[a][q.of], loads[b][q.of])
 	})
-	best, at := (*least)(nil), len(ways)
+	best, at, limit := (*least)(nil), len(ways), q.most
 	for _, i := range order {
 		if loads[i][q.of] > limit {
 			break
@@ -117,6 +121,61 @@ func (s *search) leastOf(j *job, q question, limit int64) (*least, error) {
 		}
 	}
 	return best, nil
+}
+
+// loads are what ways take at least. Where the device's least is asked for, most ways need
+// more than the likeliest one, which is seen before they are drawn: of these it is only
+// what they are known to take.
+func (s *search) loads(j *job, q question, ways []way) ([]need, error) {
+	loads := make([]need, len(ways))
+	limit, last := q.most, len(ways)-1
+	if q.of == space.Device && last > 0 {
+		for i, w := range ways[:last] {
+			var err error
+			if loads[i][q.of], err = j.outlook(s.ctx, w); err != nil {
+				return nil, err
+			}
+		}
+		n, err := j.need(s.ctx, ways[last])
+		if err != nil {
+			return nil, err
+		}
+		if q.allows(n) {
+			limit = min(limit, n[q.of])
+		}
+	}
+	for i, w := range ways {
+		if loads[i][q.of] > limit {
+			continue
+		}
+		var err error
+		if loads[i], err = j.load(s.ctx, w); err != nil {
+			return nil, err
+		}
+	}
+	return loads, nil
+}
+
+// outlook is what the plan of a way needs of the device at least, as far as that is known
+// without a schedule.
+func (j *job) outlook(ctx context.Context, w way) (int64, error) {
+	if n, known := j.loads[w]; known {
+		return n[space.Device], nil
+	}
+	if w.Segments > 0 || w.Spill > 0 {
+		return j.floor, nil
+	}
+	alike := w
+	alike.Prefetch = w.reach()
+	if bytes, known := j.outlooks[alike]; known {
+		return bytes, nil
+	}
+	if err := j.decide(ctx, w); err != nil {
+		return 0, err
+	}
+	o := j.prices.forecast(j.program, w.sharing(), w.reach())
+	j.outlooks[alike] = o.bytes
+	return o.bytes, nil
 }
 
 // allows reports whether the other spaces' budgets suffice.

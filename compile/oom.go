@@ -84,12 +84,12 @@ func (s *search) shortage() (*ErrOutOfMemory, error) {
 func (s *search) bothShort() (*ErrOutOfMemory, error) {
 	limits := budgets(s.options)
 	limits[space.Device] = math.MaxInt64
-	l, err := s.answer(question{space.Host, limits, ladder.straight})
+	l, err := s.answer(question{space.Host, limits, ladder.straight, math.MaxInt64})
 	if err != nil {
 		return nil, err
 	}
 	limits[space.Host] = l.bytes
-	device, err := s.answer(question{space.Device, limits, ladder.straight})
+	device, err := s.answer(question{space.Device, limits, ladder.straight, math.MaxInt64})
 	if err != nil {
 		return nil, err
 	}

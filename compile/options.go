@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/gomem/gomem/graph/precision"
 	"github.com/gomem/gomem/machine"
 	"github.com/gomem/gomem/mesh"
 	"github.com/gomem/gomem/partition"
@@ -25,8 +26,12 @@ type Options struct {
 	HostBytes   int64 // budget of the host; 0 is none
 	DiskBytes   int64 // budget of the disk behind the host; 0: there is no disk
 	NoFusion    bool  // plan the model's graph as it is; see package graph/fuse
-	// Mesh divides the graph before all else, for one process: see package mesh. nil does not.
+	// Mesh divides the graph before all else, and what is planned is the part of the process
+	// Rank of those that it is for: see package mesh. nil does not.
 	Mesh *mesh.Spec
+	Rank int
+	// Precision is in what numbers the graph is computed; "" is precision.F32.
+	Precision precision.Precision
 
 	NoRecompute bool            // Auto: execute every operation once
 	Effort      int             // Auto: evaluations of the planner; 0 is a second's worth
@@ -89,10 +94,11 @@ func (o Options) Validate() error {
 		return fmt.Errorf("disk budget of %d bytes: want at least 1, or 0 for no disk",
 			o.DiskBytes)
 	}
-	if o.Mesh != nil {
-		if err := o.Mesh.CheckLocal(); err != nil {
-			return err
-		}
+	if _, err := precision.Parse(string(o.Precision)); err != nil {
+		return err
+	}
+	if err := o.divisible(); err != nil {
+		return err
 	}
 	if o.Policy.Partitioned() {
 		_, err := partition.Parse(string(o.Strategy))
@@ -101,12 +107,34 @@ func (o Options) Validate() error {
 	return nil
 }
 
+// divisible reports a mesh that cannot be, and a rank that it does not have.
+func (o Options) divisible() error {
+	processes := 1
+	if o.Mesh != nil {
+		if err := o.Mesh.Check(); err != nil {
+			return err
+		}
+		processes = o.Mesh.Mesh.Processes()
+	}
+	if o.Rank < 0 || o.Rank >= processes {
+		return fmt.Errorf("there is no rank %d of %d", o.Rank, processes)
+	}
+	return nil
+}
+
 // String is the options in a line, as in a plan's title.
 func (o Options) String() string {
 	o.EnsureDefaults()
+	if p := o.Precision; !p.Plain() {
+		o.Precision = ""
+		return o.String() + " precision=" + string(p)
+	}
 	if o.Mesh != nil {
-		m := o.Mesh
-		o.Mesh = nil
+		m, rank := o.Mesh, o.Rank
+		o.Mesh, o.Rank = nil, 0
+		if m.Mesh.Processes() > 1 {
+			return fmt.Sprintf("%s mesh=%s rank=%d", o.String(), m, rank)
+		}
 		return o.String() + " mesh=" + m.String()
 	}
 	if !o.Policy.Partitioned() {

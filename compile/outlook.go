@@ -129,19 +129,19 @@ func (f *forecaster) beside(n *graph.Node, pos int32) {
 
 // onHost notes an operation of the host.
 func (f *forecaster) onHost(n *graph.Node, own int32) {
-	if n.Exchanges() {
-		return
-	}
-	start := max(f.hst, f.before(own))
+	var start time.Duration
 	for _, v := range n.In {
 		root, _ := v.Resolve()
 		start = max(start, f.stays[f.ValueIndex(root)].there)
 	}
-	f.hst = start + f.nodes[space.Host][n.ID]
-	for i := range n.Out {
-		f.stays[f.ValueIndex(n.Value(i))].there = f.hst
+	if !n.Exchanges() {
+		start = max(start, f.hst, f.before(own)) + f.nodes[space.Host][n.ID]
+		f.hst = start
 	}
-	f.ends[own] = max(f.ends[own], f.hst)
+	for i := range n.Out {
+		f.stays[f.ValueIndex(n.Value(i))].there = start
+	}
+	f.ends[own] = max(f.ends[own], start)
 }
 
 // before is when the partitions are done that must be before one runs.
@@ -182,8 +182,8 @@ func (f *forecaster) operand(v graph.Value, pos int32, issued time.Duration) tim
 	}
 	if back {
 		s.gaps++
-	} else if root.Node.Kind != graph.KindInput {
-		return 0 // an operation of the host makes it
+	} else if !root.Node.Leaf() && f.Place[root.Node.ID] == space.Device {
+		return 0 // it has no bytes
 	}
 	f.hold(s)
 	s.bytes, s.from, s.until = rounded(root.Type().Bytes()), pos, pos

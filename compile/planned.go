@@ -2,6 +2,7 @@ package compile
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -20,6 +21,8 @@ type Planned struct {
 	Mesh    *mesh.Result // how the model's graph was divided; nil if it was not
 	Targets []Target     // with the values of Graph
 	Results []*Result
+
+	from *Planned // the model's graph, divided if it was, that Graph was made of
 }
 
 // Plan decides how to run the targets of a graph, as Compile does, and takes no
@@ -27,33 +30,52 @@ type Planned struct {
 // Options.NoFusion is set, or only the model's own graph fits the budgets. A policy
 // that searches also plans graphs whose neediest operations are cut into parts
 // (package graph/split), if nothing else fits or a step would be slower for want of
-// memory, and takes the fastest. If some targets do not fit, the error wraps the
-// *[ErrOutOfMemory] of the one that needs the most.
+// memory, and takes the fastest. What other policies come to with graphs that it is refused,
+// or does not look at while they may be refused the fused one, it takes if that is faster. If
+// some targets do not fit, the error wraps the *[ErrOutOfMemory] of the one that needs the
+// most.
 func Plan(ctx context.Context, g *graph.Graph, o Options, targets ...Target) (*Planned, error) {
 	var best *attempt
+	var others []*attempt // without plans
 	var refused []*search
-	err := variants(g, o, targets, func(v *Planned) (bool, error) {
+	want := next
+	err := variants(g, o, targets, func(v *Planned) (wanted, error) {
 		if best != nil && v.least(o) >= together(best.plans) {
-			return true, nil
+			return want, nil
+		}
+		if want == last {
+			if v.operations() == best.operations() {
+				return none, nil // nothing is fused
+			}
+			s, err := newSearch(ctx, v.Graph, o, v.Targets)
+			if err == nil {
+				s.after = best.search
+				others = append(others, &attempt{v, s, nil})
+			}
+			return none, err
 		}
 		a, err := v.attempt(ctx, o)
 		if err != nil {
-			return false, err
+			return none, err
 		}
 		if a.plans == nil {
-			refused = append(refused, a.search)
-			return true, nil
+			refused, others = append(refused, a.search), append(others, a)
+			return next, nil
 		}
 		if best == nil || together(a.plans) < together(best.plans) {
 			best = a
 		}
-		return o.Policy.Searches() && a.stalls() && v.cramped(o), nil
+		want = a.wants(o)
+		return want, nil
 	})
 	switch {
 	case err != nil:
 		return nil, err
 	case best == nil:
 		return nil, gentlest(refused)
+	}
+	if best, err = best.orRivals(others); err != nil {
+		return nil, fmt.Errorf("compile: %w", err)
 	}
 	best.Results, err = best.search.complete(best.plans)
 	if err != nil {
@@ -83,6 +105,44 @@ func (p *Planned) attempt(ctx context.Context, o Options) (*attempt, error) {
 	return &attempt{p, s, plans}, nil
 }
 
+// wants is which graphs are worth a look beside the one of an attempt.
+func (a *attempt) wants(o Options) wanted {
+	switch {
+	case !o.Policy.Searches() || a.vanilla():
+		return none
+	case a.stalls() && a.cramped(o):
+		return next
+	case o.NoFusion:
+		return none // it is the last
+	}
+	return last
+}
+
+// orRivals is the fastest of an attempt and of what the planner's rivals come to with the
+// graphs of others: with one that was refused, and with one that was not looked at, which are
+// those that a rival has if it is refused the attempt's.
+func (a *attempt) orRivals(others []*attempt) (*attempt, error) {
+	if !a.search.options.Policy.Searches() || a.search.options.Streams > 1 || a.vanilla() {
+		return a, nil
+	}
+	for _, x := range others {
+		if x.search.floor() > x.search.options.DeviceBytes {
+			continue
+		}
+		plans, err := x.search.tuned(a.plans, false)
+		if err != nil {
+			return nil, err
+		}
+		if together(plans) < together(a.plans) {
+			a = &attempt{x.Planned, x.search, plans}
+		}
+	}
+	return a, nil
+}
+
+// vanilla reports whether the plans are vanilla's.
+func (a *attempt) vanilla() bool { return a.plans[0].options.Policy == Vanilla }
+
 // least is what steps of all targets take at least: what no policy has on the host is
 // executed on the device.
 func (p *Planned) least(o Options) time.Duration {
@@ -98,6 +158,18 @@ func (p *Planned) least(o Options) time.Duration {
 		}
 	}
 	return sum
+}
+
+// operations is how many nodes the targets execute.
+func (p *Planned) operations() int {
+	fetches, updates := p.roots()
+	n := 0
+	for id, live := range p.Graph.Ancestors(Target{Fetches: fetches, Updates: updates}.roots()) {
+		if live && p.Graph.Node(graph.NodeID(id)).Executes() {
+			n++
+		}
+	}
+	return n
 }
 
 // cramped reports whether the neediest operation takes so much of the device's budget
@@ -117,7 +189,7 @@ func (a *attempt) stalls() bool {
 			work += a.search.jobs[0].prices.nodes[space.Device][id]
 		}
 	}
-	return f.options.Policy != Vanilla && f.time > work+work/20
+	return f.time > work+work/20
 }
 
 // gentlest is the refusal that asks for less than the others: for more of the device only, if
@@ -164,12 +236,24 @@ func rank(e *ErrOutOfMemory) int {
 // in bytes, with which Plan succeeds within the other's.
 func LeastOf(ctx context.Context, g *graph.Graph, o Options, of space.ID,
 	targets ...Target) (int64, error) {
+	if err := CheckTargets(g, targets...); err != nil {
+		return 0, err
+	}
+	return whole(g, targets).LeastOf(ctx, o, of)
+}
+
+// LeastOf is LeastOf of the model and the targets that were planned, by the same options but
+// for the budgets. It does not divide the model over the mesh again.
+func (p *Planned) LeastOf(ctx context.Context, o Options, of space.ID) (int64, error) {
+	if p == nil || p.from == nil {
+		return 0, errors.New("compile: nothing has been planned")
+	}
 	*budget(&o, of) = 0
 	var all, refused []*search
-	err := variants(g, o, targets, func(v *Planned) (bool, error) {
+	err := p.from.variants(o, func(v *Planned) (wanted, error) {
 		s, err := newSearch(ctx, v.Graph, o, v.Targets)
 		all = append(all, s)
-		return true, err
+		return next, err
 	})
 	if err != nil {
 		return 0, err
@@ -179,7 +263,7 @@ func LeastOf(ctx context.Context, g *graph.Graph, o Options, of space.ID,
 		if of == space.Device && all[i].floor() > best {
 			break // the others need more
 		}
-		l, err := all[i].least(of)
+		l, err := all[i].below(of, best)
 		if err != nil {
 			return 0, err
 		}
@@ -193,16 +277,6 @@ func LeastOf(ctx context.Context, g *graph.Graph, o Options, of space.ID,
 		return 0, gentlest(refused)
 	}
 	return best, nil
-}
-
-// SmallerOf is [Smaller] of the graph that is planned first.
-func SmallerOf(ctx context.Context, g *graph.Graph, o Options, than int64,
-	targets ...Target) (Remedy, error) {
-	all, err := Variants(g, o, targets...)
-	if err != nil {
-		return Remedy{}, err
-	}
-	return Smaller(ctx, all[0].Graph, o, than, all[0].Targets...)
 }
 
 // Peak is what a session with these plans takes of a space, in bytes: the most

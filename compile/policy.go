@@ -115,7 +115,8 @@ func steadyLadder(base way, _ *pass.Program) ladder {
 func autoLadder(base way, p *pass.Program) ladder {
 	o := base.options
 	vanilla := Options{Policy: Vanilla, Streams: o.Streams, Machine: o.Machine, Model: o.Model,
-		DeviceBytes: o.DeviceBytes, HostBytes: o.HostBytes, DiskBytes: o.DiskBytes}
+		DeviceBytes: o.DeviceBytes, HostBytes: o.HostBytes, DiskBytes: o.DiskBytes,
+		Precision: o.Precision}
 	vanilla.EnsureDefaults()
 	resident := o
 	resident.NoPlacement, resident.NoSwap = true, true

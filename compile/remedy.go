@@ -115,11 +115,12 @@ func (s *search) disk() (Remedy, error) {
 // tight is a budget of a space that works with other options, or 0 if none is
 // found. It costs one plan a target, more where those must go together.
 func (s *search) tight(o Options, of space.ID) (int64, error) {
-	tried, err := newSearch(s.ctx, s.graph, o, s.targets)
+	o.EnsureDefaults()
+	tried, err := s.by(o)
 	if err != nil {
 		return 0, err
 	}
-	l, err := tried.answer(question{of, budgets(tried.options), ladder.tightest})
+	l, err := tried.answer(question{of, budgets(tried.options), ladder.tightest, math.MaxInt64})
 	if l == nil || err != nil {
 		return 0, err
 	}
@@ -143,7 +144,7 @@ func trials(o Options, short space.ID) []trial {
 	if !o.Policy.Partitioned() {
 		add(Remedy{Change: UsePolicy, Policy: Thesis}, func(n *Options) {
 			*n = Options{DeviceBytes: o.DeviceBytes, HostBytes: o.HostBytes,
-				DiskBytes: o.DiskBytes, Streams: o.Streams}
+				DiskBytes: o.DiskBytes, Streams: o.Streams, Precision: o.Precision}
 		})
 		return out
 	}
@@ -180,7 +181,7 @@ func smaller(o Options) []int {
 // bytes, it is to Shrink.
 func Smaller(ctx context.Context, g *graph.Graph, o Options, bytes int64,
 	targets ...Target) (Remedy, error) {
-	s, err := newSearch(ctx, g, o, targets)
+	s, err := checked(ctx, g, o, targets)
 	if err != nil {
 		return Remedy{}, err
 	}

@@ -52,8 +52,7 @@ func (s *search) rivals() [][]way {
 // The less its rule is told, the less its plans need, and the more they copy; which of
 // them is the first to keep to the budgets is seen by their loads.
 func (j *job) grappler(ctx context.Context, o Options, limit time.Duration) (*found, error) {
-	o.Policy = Grappler
-	o.EnsureDefaults()
+	o = grapplers(o)
 	base := at(o, Rung{Lookahead: o.Lookahead})
 	if err := j.decide(ctx, base); err != nil {
 		return nil, err
@@ -97,6 +96,13 @@ func (s *search) tuned(best []*found, ladders bool) ([]*found, error) {
 		best = faster(best, plans)
 	}
 	for _, ways := range s.rivals() {
+		granted, err := s.grantedBefore(ways)
+		if err != nil {
+			return nil, err
+		}
+		if granted {
+			continue
+		}
 		plans, err := s.beats(best, func(j *job, limit time.Duration) (*found, error) {
 			return j.quickest(s.ctx, ways, limit)
 		})
@@ -105,6 +111,11 @@ func (s *search) tuned(best []*found, ladders bool) ([]*found, error) {
 		}
 		best = faster(best, plans)
 	}
+	told := rungs(grapplers(s.options))[:1]
+	told[0].Told = 1
+	if granted, err := s.grantedBefore(told); granted || err != nil {
+		return best, err
+	}
 	plans, err := s.beats(best, func(j *job, limit time.Duration) (*found, error) {
 		return j.grappler(s.ctx, s.options, limit)
 	})
@@ -112,6 +123,28 @@ func (s *search) tuned(best []*found, ladders bool) ([]*found, error) {
 		return nil, err
 	}
 	return faster(best, plans), nil
+}
+
+// grapplers are options for grappler.
+func grapplers(o Options) Options {
+	o.Policy = Grappler
+	o.EnsureDefaults()
+	return o
+}
+
+// grantedBefore reports whether the graph that comes before this one, if there is one, has a
+// plan for every target by the last of some ways, which needs the least.
+func (s *search) grantedBefore(ways []way) (bool, error) {
+	if s.after == nil {
+		return false, nil
+	}
+	for _, j := range s.after.jobs {
+		n, err := j.need(s.ctx, ways[len(ways)-1])
+		if err != nil || !n.within(budgets(s.options)) {
+			return false, err
+		}
+	}
+	return true, nil
 }
 
 // beats is the plans of all targets in a manner, or nil if they are not faster than others.

@@ -27,6 +27,7 @@ type search struct {
 	targets []Target
 	jobs    []*job         // by target
 	order   []graph.NodeID // leaves, by which should go to the disk first
+	after   *search        // of the graph that rivals are refused before they have this one
 }
 
 // job is the search for the plan of one target.
@@ -40,10 +41,12 @@ type job struct {
 	program *pass.Program // the latest
 	timings []pass.Timing // of its passes
 	took    time.Duration
-	loads   map[way]need   // what the ways tried so far take at least
-	needs   map[way]need   // and what they come to, of those that were packed
-	leaves  [][]bool       // by level of use of a disk: what is bound there
-	disk    *spill.Options // how the planner's schedules use a disk; nil: not at all
+	loads   map[way]need // what the ways tried so far take at least
+	needs   map[way]need // and what they come to, of those that were packed
+	// what ways need of the device at least, their prefetch being how far it reaches
+	outlooks map[way]int64
+	leaves   [][]bool       // by level of use of a disk: what is bound there
+	disk     *spill.Options // how the planner's schedules use a disk; nil: not at all
 }
 
 // need is what a plan takes, by space, in bytes.
@@ -63,6 +66,15 @@ type found struct {
 
 // newSearch checks what is to be planned and works out the ladders.
 func newSearch(ctx context.Context, g *graph.Graph, o Options, targets []Target) (*search, error) {
+	s, err := checked(ctx, g, o, targets)
+	if err != nil {
+		return nil, err
+	}
+	return s.by(s.options)
+}
+
+// checked is a search that has no ladders, and finds nothing, for what can be planned.
+func checked(ctx context.Context, g *graph.Graph, o Options, targets []Target) (*search, error) {
 	if ctx == nil {
 		return nil, errors.New("compile: the context is nil")
 	}
@@ -74,14 +86,19 @@ func newSearch(ctx context.Context, g *graph.Graph, o Options, targets []Target)
 		return nil, fmt.Errorf("compile: %w", err)
 	}
 	o.EnsureDefaults()
-	s := &search{ctx: ctx, graph: g, options: o, targets: targets}
-	prices := newPrices(Prices(o.Machine, o.Model, g, targets...), g)
-	for _, t := range targets {
+	return &search{ctx: ctx, graph: g, options: o, targets: targets}, nil
+}
+
+// by is a search for the same by other options, with ladders.
+func (s *search) by(o Options) (*search, error) {
+	s = &search{ctx: s.ctx, graph: s.graph, options: o, targets: s.targets}
+	prices := newPrices(Prices(o.Machine, o.Model, s.graph, s.targets...), s.graph)
+	for _, t := range s.targets {
 		start := time.Now()
-		j := &job{graph: g, target: t.Computed(), prices: prices, loads: map[way]need{},
-			needs: map[way]need{}}
+		j := &job{graph: s.graph, target: t.Computed(), prices: prices, loads: map[way]need{},
+			needs: map[way]need{}, outlooks: map[way]int64{}}
 		base := at(o, Rung{Lookahead: o.Lookahead})
-		if err := j.decide(ctx, base); err != nil {
+		if err := j.decide(s.ctx, base); err != nil {
 			return nil, fmt.Errorf("compile %s: %w", t.Name, err)
 		}
 		j.ladder = o.Policy.rules().ladder(base, j.program)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/fuse"
+	"github.com/gomem/gomem/graph/precision"
 	"github.com/gomem/gomem/graph/split"
 	"github.com/gomem/gomem/machine"
 	"github.com/gomem/gomem/mesh"
@@ -15,23 +16,47 @@ import (
 func Variants(g *graph.Graph, o Options, targets ...Target) ([]*Planned, error) {
 	var all []*Planned
 	o.Policy = Vanilla
-	err := variants(g, o, targets, func(v *Planned) (bool, error) {
+	err := variants(g, o, targets, func(v *Planned) (wanted, error) {
 		all = append(all, v)
-		return true, nil
+		return next, nil
 	})
 	return all, err
 }
+
+// wanted is which graphs are wanted after one.
+type wanted int
+
+const (
+	none wanted = iota
+	last        // the one that comes last
+	next
+)
 
 // variants hands out the graphs to choose from, not planned yet, as long as more are
 // wanted: the fused graph, graphs whose neediest operations are cut, and the model's
 // own. Which there are does not depend on the budgets. If there is a mesh, all are made of
 // the graph that is divided over it.
 func variants(g *graph.Graph, o Options, targets []Target,
-	more func(*Planned) (bool, error)) error {
+	more func(*Planned) (wanted, error)) error {
 	if err := CheckTargets(g, targets...); err != nil {
 		return err
 	}
-	plain, err := divided(&Planned{Model: g, Graph: g, Targets: targets}, o)
+	return whole(g, targets).variants(o, more)
+}
+
+// whole is a graph with its targets before anything is made of it.
+func whole(g *graph.Graph, targets []Target) *Planned {
+	p := &Planned{Model: g, Graph: g, Targets: targets}
+	p.from = p
+	return p
+}
+
+// variants are those of a model, which may have been divided before.
+func (p *Planned) variants(o Options, more func(*Planned) (wanted, error)) error {
+	plain, err := divided(p, o)
+	if err == nil {
+		plain, err = plain.halved(o)
+	}
 	if err != nil {
 		return err
 	}
@@ -54,28 +79,31 @@ func variants(g *graph.Graph, o Options, targets []Target,
 	if !o.NoFusion {
 		rewrites = append(rewrites, unchanged)
 	}
-	for _, rewrite := range rewrites {
-		v, err := rewrite(plain)
+	for what := next; len(rewrites) > 0 && what != none; rewrites = rewrites[1:] {
+		if what == last {
+			rewrites = rewrites[len(rewrites)-1:]
+		}
+		v, err := rewrites[0](plain)
 		if err != nil {
 			return err
 		}
 		if v == nil {
 			continue
 		}
-		if again, err := more(v); !again || err != nil {
+		if what, err = more(v); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// divided is the graph that is divided over a mesh, if there is one.
+// divided is the graph that is divided over a mesh, if there is one: a process' part of it.
 func divided(p *Planned, o Options) (*Planned, error) {
-	if o.Mesh == nil {
+	if o.Mesh == nil || p.Mesh != nil {
 		return p, nil
 	}
 	fetches, updates := p.roots()
-	r, err := mesh.Lower(p.Graph, *o.Mesh, fetches, updates)
+	r, err := mesh.Lower(p.Graph, *o.Mesh, o.Rank, fetches, updates)
 	if err != nil {
 		return nil, err
 	}
@@ -90,19 +118,45 @@ func divided(p *Planned, o Options) (*Planned, error) {
 				next.Updates = append(next.Updates, n.ID)
 			}
 		}
+		kept, err := r.Kept(t.Fetches, t.Updates)
+		if err != nil {
+			return nil, err
+		}
+		for _, n := range kept {
+			next.Updates = append(next.Updates, n.ID)
+		}
 		out.Targets = append(out.Targets, next)
 	}
+	out.from = out
 	return out, nil
+}
+
+// halved is the graph in bfloat16, if that is asked for.
+func (p *Planned) halved(o Options) (*Planned, error) {
+	if o.Precision != precision.BF16 {
+		return p, nil
+	}
+	fetches, updates := p.roots()
+	r, err := precision.Lower(p.Graph, fetches, updates)
+	if err != nil {
+		return nil, err
+	}
+	return p.moved(r.Graph, r), nil
 }
 
 // unchanged is the model's own graph, or the one that was divided.
 func unchanged(p *Planned) (*Planned, error) { return p, nil }
 
-// on is a copy of the graph in which nodes need what they need on a device.
+// on is a copy of the graph in which nodes need what they need on a device. What of the update
+// phase it computes to other bits than the host, every plan has on the host: where else such
+// operations run is a plan's choice, and may not show.
 func (p *Planned) on(device machine.Operations) (*Planned, error) {
 	c, err := p.fuse(func(graph.Op) bool { return false })
 	if err == nil {
 		c.Graph.SetScratch(device.Scratch)
+		c.Graph.SetHosted(func(n *graph.Node) bool {
+			return (n.Phase == graph.Update || n.Kind == graph.KindUpdate) && !device.Exact(n.Op)
+		})
 	}
 	return c, err
 }
@@ -179,7 +233,7 @@ type rewritten interface {
 
 // moved is a rewritten graph with the targets, not planned yet.
 func (p *Planned) moved(g *graph.Graph, to rewritten) *Planned {
-	out := &Planned{Model: p.Model, Graph: g, Mesh: p.Mesh}
+	out := &Planned{Model: p.Model, Graph: g, Mesh: p.Mesh, from: p.from}
 	for _, t := range p.Targets {
 		next := Target{Name: t.Name}
 		for _, v := range t.Fetches {

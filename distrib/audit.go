@@ -15,6 +15,7 @@ type Audit struct {
 	Blocked  int64 // pushes that waited for the outbox
 	Squeezed int64 // entries that left before their clock, past filters, for want of memory
 	Kept     int64 // bytes of updates that filters have kept back, once for every time
+	Lost     int64 // bytes of updates that a plan sends to nobody, once for each who goes without
 	Moved    int64 // rows that were sent to new owners, or to nodes that joined
 	Saved    int64 // shards that were saved
 	Unsaved  int64 // and those that could not be
@@ -32,7 +33,7 @@ type Ledger struct {
 	Pushed   float64 // by workers here, and on the way through
 	Pending  float64 // of it, in the outbox
 	Sent     float64 // handed to the transport
-	Dropped  float64 // not sent, since its receiver is lost
+	Dropped  float64 // not sent, since its receiver is lost, or goes without
 	Drained  float64 // taken by what is done at barriers
 	Received float64
 	Folded   float64 // into rows or sums of this node

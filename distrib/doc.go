@@ -51,7 +51,7 @@
 //     has seen whom. What is on its way through leaves when somebody may wait for it, or at
 //     the tick of the node that it goes through.
 //   - No owners, ways that are drawn: a box for each other node, emptied when it is drawn;
-//     what is due goes in any case.
+//     what is due goes in any case, or, as Orpheus has it, whoever is not drawn goes without.
 //   - No ways: updates pend until a [Periodic] at a barrier takes them, an all-reduce say.
 //
 // A tick sends all there is, or with [SSP].Lazy what is due. Due is what a reader at the
@@ -77,11 +77,12 @@
 // changes the view: the old one is drained, rows move, and messages of the new epoch wait
 // until they have.
 //
-// What it does not do: rows that die with their owner are not rebuilt from what readers
-// have of them, which may be neither all nor only what was acknowledged: a checkpoint is
-// exact. Snapshots of rules, other than what they keep for each row, do not move with
-// rows. A bound of memory counts updates and rows, not the transport's buffers nor the
-// heads of messages.
+// What it does not do: replicas do not move between machines (Orpheus' rotation), since
+// what that is for, that each meets all data, is had by drawing every batch from all of
+// it. Rows that die with their owner are not rebuilt from what readers have of them, which
+// may be neither all nor only what was acknowledged: a checkpoint is exact. Snapshots of
+// rules, other than what they keep for each row, do not move with rows. A bound of memory
+// counts updates and rows, not the transport's buffers nor the heads of messages.
 //
 // The package uses the standard library alone, and no network: a [Transport] carries
 // bytes between nodes. Clusters, with membership and encryption, are another package's.

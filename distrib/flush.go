@@ -51,7 +51,7 @@ func (l *lane) flushOwner(id NodeID, now Clock, ways map[NodeID]Link) {
 }
 
 // flushDrawn sends all to the nodes that are drawn for a clock, and to the others what is
-// due, and the clock when they may wait for it.
+// due, and the clock when they may wait for it. Where these go without, it is the clock.
 func (l *lane) flushDrawn(now Clock, ways map[NodeID]Link) {
 	e := l.e
 	drawn := l.plan.Topology.Dests(nil, e.self, l.params[0].whole(), now)
@@ -61,11 +61,14 @@ func (l *lane) flushDrawn(now Clock, ways map[NodeID]Link) {
 			continue
 		}
 		b := l.box(id, 0)
-		all := !lazy(l.cons) && slices.Contains(drawn, id) || last(now)
+		without := l.lossy && !last(now) && !slices.Contains(drawn, id)
+		all := !lazy(l.cons) && slices.Contains(drawn, id) || last(now) || without
 		items := b.take(func(it *item) bool {
 			return it.Made <= now && (all || l.cons.Due(&it.Entry, now))
 		})
-		if !last(now) {
+		if without {
+			items = l.lose(items)
+		} else if !last(now) {
 			items = b.split(items, now, ways[id])
 		}
 		told := min(now+1, b.oldest())
@@ -75,6 +78,16 @@ func (l *lane) flushDrawn(now Clock, ways map[NodeID]Link) {
 			b.told = told
 		}
 	}
+}
+
+// lose drops what a node goes without.
+func (l *lane) lose(items []*item) []*item {
+	for _, it := range items {
+		l.e.audit.Lost += int64(Bytes(it.U))
+		it.p.ledger.drop(l.e, it.U)
+		l.unremember(it)
+	}
+	return nil
 }
 
 // flushGraph lets everything go, of this node and on its way through, along fixed ways. It

@@ -37,6 +37,7 @@ type lane struct {
 	base   Clock              // up to it, values that a node began with are enough
 	rmw    bool               // a node reads its own updates before the owner has them
 	tagged *tags              // if updates are tagged with what they were computed from
+	lossy  bool               // who is not drawn never gets the updates of a clock
 }
 
 // param is a parameter on this node.
@@ -135,6 +136,10 @@ func (e *Engine) newLane(index int, plan Plan) (*lane, error) {
 		return nil, errors.New("distrib: updates cannot be folded in by clock (Ordered) where " +
 			"nobody waits for clocks (Async)")
 	}
+	if l.lossy = loses(plan.Topology); l.lossy && len(plan.Every) == 0 {
+		return nil, errors.New("distrib: replicas that never get some updates drift apart for " +
+			"good: a plan that loses some needs an Average in Every")
+	}
 	l.rmw = l.mode == served && additive(plan.Rule)
 	return l, nil
 }
@@ -164,6 +169,12 @@ func isLocal(t Topology) bool {
 func draws(t Topology) bool {
 	d, ok := t.(interface{ Drawn() bool })
 	return ok && d.Drawn()
+}
+
+// loses reports whether a topology's updates never reach those who are not drawn.
+func loses(t Topology) bool {
+	d, ok := t.(interface{ Loses() bool })
+	return ok && d.Loses()
 }
 
 // additive reports whether a rule does nothing but add, so that a node may add its own

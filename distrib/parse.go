@@ -19,13 +19,17 @@ func filterForms() []form[Filter] {
 		return func([]float64) (Filter, error) { return Rounding{as}, nil }
 	}
 	return []form[Filter]{
-		{"dvf", ":DELTA[:DELTA OF SLOW LINKS]", 1, 2, func(x []float64) (Filter, error) {
-			up := x[0]
-			if len(x) > 1 {
-				up = x[1]
-			}
-			return DVF{Low: float32(x[0]), Up: float32(up)}, positive(x...)
-		}},
+		{"dvf", ":DELTA[:DELTA OF SLOW LINKS[:MBIT/S OF FAST ONES]]", 1, 3,
+			func(x []float64) (Filter, error) {
+				f := DVF{Low: float32(x[0]), Up: float32(x[0])}
+				if len(x) > 1 {
+					f.Up = float32(x[1])
+				}
+				if len(x) > 2 {
+					f.Fast = 1e6 * x[2]
+				}
+				return f, positive(x...)
+			}},
 		{"topk", ":FRACTION", 1, 1, func(x []float64) (Filter, error) {
 			if !(x[0] > 0 && x[0] <= 1) {
 				return nil, fmt.Errorf("%v is no fraction", x[0])

@@ -52,6 +52,8 @@ func schemes() []scheme {
 		{"svb", "every worker sends to every other", 0, takesFilter, planBroadcast},
 		{"orpheus", "each clock to some others, selected factors, averages", 4,
 			takesFilter | takesEvery, planOrpheus},
+		{"lossy", "as orpheus, but the others never get it: averages alone even that out", 4,
+			takesFilter | takesEvery | takesReduce, planLossy},
 		{"exponential", "to those 1, 2, 4 and so on away, who hand on", 8, takesFilter,
 			planExponential},
 		{"halton", "to those at Halton's distances, who hand on", 16, takesFilter, planHalton},
@@ -185,6 +187,12 @@ func planOrpheus(o SchemeOptions) *Plan {
 	if o.Reduce != nil {
 		p.Every = []Periodic{Average(cmp.Or(o.Every, 100), o.Reduce)}
 	}
+	return p
+}
+
+func planLossy(o SchemeOptions) *Plan {
+	p := planOrpheus(o)
+	p.Topology = &RandomMulticast{Seed: o.Seed, Lossy: true}
 	return p
 }
 

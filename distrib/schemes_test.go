@@ -87,6 +87,7 @@ func TestSchemesSayWhatIsWrong(t *testing.T) {
 		{"pf", distrib.SchemeOptions{Rule: "adam"}, "pf has no use for option rule"},
 		{"ring", distrib.SchemeOptions{Filter: "fp16", Reduce: noSum}, "no use for option filter"},
 		{"ring", distrib.SchemeOptions{}, "ring needs a way to add up over workers"},
+		{"lossy", distrib.SchemeOptions{}, "lossy needs a way to add up over workers"},
 		{"bosen", distrib.SchemeOptions{Bandwidth: -5}, "bandwidth -5 is negative"},
 		{"bosen", distrib.SchemeOptions{Bandwidth: math.NaN()}, "bandwidth NaN is negative"},
 		{"easgd", distrib.SchemeOptions{Every: -1, Reduce: noSum}, "averages every -1 clocks"},
@@ -101,6 +102,8 @@ func TestSchemesSayWhatIsWrong(t *testing.T) {
 		{"bsp", distrib.SchemeOptions{Filter: "powersgd:1.5"}, "1.5 is no whole number"},
 		{"bsp", distrib.SchemeOptions{Filter: "svs:0"}, "0 is no whole number"},
 		{"bsp", distrib.SchemeOptions{Filter: "dvf:-1"}, "-1 is not a positive number"},
+		{"bsp", distrib.SchemeOptions{Filter: "dvf:1:2:0"}, "0 is not a positive number"},
+		{"bsp", distrib.SchemeOptions{Filter: "dvf:1:2:3:4"}, "is not dvf:DELTA[:"},
 		{"bsp", distrib.SchemeOptions{Filter: "dvf:NaN"}, "NaN is not a positive number"},
 		{"ssp", distrib.SchemeOptions{Rule: "momentum:1"}, "momentum 1 is not in [0, 1)"},
 	} {
@@ -114,11 +117,12 @@ func TestSchemesSayWhatIsWrong(t *testing.T) {
 
 func TestFiltersHaveNames(t *testing.T) {
 	for text, want := range map[string]distrib.Filter{
-		"dvf:1e-3":   distrib.DVF{Low: 1e-3, Up: 1e-3},
-		"topk:0.01":  distrib.TopK{Frac: 0.01},
-		"powersgd:4": &distrib.PowerSGD{Rank: 4},
-		"svs":        &distrib.SVSelect{},
-		"bf16":       distrib.Rounding{As: distrib.BF16},
+		"dvf:1e-3":          distrib.DVF{Low: 1e-3, Up: 1e-3},
+		"dvf:1e-3:5e-3:0.5": distrib.DVF{Low: 1e-3, Up: 5e-3, Fast: 5e5},
+		"topk:0.01":         distrib.TopK{Frac: 0.01},
+		"powersgd:4":        &distrib.PowerSGD{Rank: 4},
+		"svs":               &distrib.SVSelect{},
+		"bf16":              distrib.Rounding{As: distrib.BF16},
 		"topk:0.01, fp16": distrib.Chain{distrib.TopK{Frac: 0.01},
 			distrib.Rounding{As: distrib.F16}},
 	} {

@@ -184,8 +184,14 @@ func (l *Local) Dests(dst []NodeID, _ NodeID, _ Ref, _ Clock) []NodeID { return 
 type RandomMulticast struct {
 	Q    int // 4 if 0
 	Seed uint64
+	// Lossy has those who are not drawn in a clock never get its updates, as the paper has it.
+	// What replicas so differ by is for a [Periodic] such as [Average] to even out.
+	Lossy bool
 	peers
 }
+
+// Loses reports whether who is not drawn goes without.
+func (m *RandomMulticast) Loses() bool { return m.Lossy }
 
 // Drawn tells the node that Dests are another choice in each clock.
 func (m *RandomMulticast) Drawn() bool { return true }

@@ -14,6 +14,30 @@ import (
 // what is awaited. No run may be under way. A network is only for devices that compute.
 func (e *Executor) Join(n Network) { e.network = n }
 
+// Exchanges are those of a run, in the order in which they are sent, without Data.
+func (e *Executor) Exchanges() []Exchange {
+	var list []Exchange
+	for _, s := range e.plan.Steps {
+		if _, sends := s.Do.(plan.Send); sends {
+			n := e.graph.Node(s.Node)
+			list = append(list, e.flight(n).exchange(n.Out[0], nil))
+		}
+	}
+	return list
+}
+
+// Joint is the first exchange of a run that has no sense without the other workers.
+func (e *Executor) Joint() (x graph.Exchange, joint bool) {
+	for _, s := range e.plan.Steps {
+		if _, sends := s.Do.(plan.Send); sends {
+			if f := e.flight(e.graph.Node(s.Node)); f.Joint && f.Parts > 1 {
+				return f.Exchange, true
+			}
+		}
+	}
+	return graph.Exchange{}, false
+}
+
 // flight is an exchange of a plan.
 type flight struct {
 	graph.Exchange
@@ -41,7 +65,7 @@ func (e *Executor) send(i int, do plan.Send) (device.Task, error) {
 		}
 		f.away = true
 		return e.network.Send(during{e.run, stop},
-			Exchange{Name: f.Name, Type: n.Out[0], How: f.How, Parts: f.Parts, Data: data})
+			f.exchange(n.Out[0], data))
 	}
 	return e.device.Call(c)
 }
@@ -63,6 +87,12 @@ func (e *Executor) flight(n *graph.Node) *flight {
 		e.flights[n.ID] = f
 	}
 	return f
+}
+
+// exchange is what the network is given: a value of a type, in its bytes.
+func (f *flight) exchange(t graph.Type, data []byte) Exchange {
+	return Exchange{Name: f.Name, Type: t, How: f.How, Parts: f.Parts, Root: f.Root, To: f.To,
+		Data: data}
 }
 
 // scalar is an f32[].

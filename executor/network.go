@@ -12,19 +12,24 @@ import (
 type Exchange struct {
 	Name string // unique in a step: that of the variable that it is for
 	Type tensor.Type
-	How  graph.How
-	// Parts is of a [graph.Gather], whose Data are so many equal parts: the first is this
-	// worker's value when it is sent, and each is the one of its rank in the end.
+	How  graph.How // among whom, too: How.Along
+	// Parts is how many workers exchange, or 0 of a fold that is among any number. Of a
+	// [graph.Gather], Data are so many equal parts: the first is this worker's value when it
+	// is sent, and each is the one of its rank in the end. Of a [graph.Scatter] and a
+	// [graph.Swap], Data are so many blocks; of a Scatter, the first is what has become of
+	// them in the end, and the others do not matter.
 	Parts int
+	Root  int    // of a [graph.Copy] and a [graph.Reduce]: the rank among those who exchange
+	To    []int  // of a [graph.Permute]: for each of these ranks, the one that its value goes to
 	Data  []byte // the value, and in the end what has become of it; nobody else touches it
 }
 
 // Network carries the exchanges of a job's steps. All workers send the same names, of
-// the same types, in the same order, whatever their plans. Every name is awaited once, in
-// the step that sent it; a variable that workers share, which a step sends when it has
-// updated it, in the next that touches it, or by who asks the session for it. Send and
-// Await are called from two goroutines at the same time, each for one exchange after the
-// other.
+// the same types, in the same order, whatever their plans; of exchanges along an axis, those of
+// a line along it. Every name is awaited once, in the step that sent it; a variable that
+// workers share, which a step sends when it has updated it, in the next that touches it, or by
+// who asks the session for it. Send and Await are called from two goroutines at the same time,
+// each for one exchange after the other.
 type Network interface {
 	// Send takes a value, whose Data, in the machine's order of bytes, is the network's
 	// until Await of its name has returned without an error. It may block while there is
@@ -38,6 +43,23 @@ type Network interface {
 	// ended, and when a session is closed, if there is any; while neither Send nor Await
 	// is under way.
 	Abandon()
+}
+
+// Agreer is implemented by networks whose workers can find out, before the first step, that
+// they have not the same exchanges.
+type Agreer interface {
+	// Agree returns once it is sure that all workers have the same exchanges in the same
+	// order, and of those along an axis all of a line: of every target, in the order in which
+	// a step sends them, those of its Data that are not known yet. The error names the first
+	// that differs, and on which worker. It is called once, before anything is sent.
+	Agree(ctx context.Context, targets []Exchanges) error
+}
+
+// Exchanges are those of a target, in the order in which a step sends them. They have no
+// Data.
+type Exchanges struct {
+	Target string
+	List   []Exchange
 }
 
 // Gatherer is implemented by networks of jobs that go on without a worker that is lost in

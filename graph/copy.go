@@ -16,8 +16,9 @@ func (g *Graph) Copy(n *Node, op Op, in ...Value) (*Node, error) {
 	if err := g.checkCopy(&c, n.Leaf()); err != nil {
 		return nil, &Error{Node: n.Name, Op: c.OpName(), Pos: n.Pos, Err: err}
 	}
+	var types []Type
 	if !c.Leaf() {
-		types := c.InTypes()
+		types = c.InTypes()
 		var err error
 		if c.Out, err = op.Infer(types); err == nil {
 			err = checkResults(&c)
@@ -30,7 +31,10 @@ func (g *Graph) Copy(n *Node, op Op, in ...Value) (*Node, error) {
 	if g.scratch == nil && n.graph != nil {
 		g.scratch = n.graph.scratch
 	}
-	g.add(&c)
+	if g.hosted == nil && n.graph != nil {
+		g.hosted = n.graph.hosted
+	}
+	g.add(&c, types)
 	g.addWriter(&c)
 	return &c, nil
 }

@@ -1,76 +1,11 @@
 package graph
 
 import (
+	"errors"
 	"fmt"
+	"math"
 	"slices"
-	"strings"
 )
-
-// Fold is what becomes of the values that the workers of a job have for one name.
-type Fold uint8
-
-// The folds.
-const (
-	Mean Fold = iota // their sum divided by their number
-	Sum
-	Gather // all of them, one after the other by rank
-)
-
-var folds = [...]string{"mean", "sum", "gather"}
-
-// String is the fold in a word.
-func (f Fold) String() string {
-	if int(f) < len(folds) {
-		return folds[f]
-	}
-	return fmt.Sprintf("fold%d", uint8(f))
-}
-
-// How is what an exchange makes of values, and by which way. The zero How is their
-// mean by the way that the network prefers.
-type How struct {
-	Fold Fold
-	// Via is "ring", "ps" and the like, one word; "" leaves it to the network. There is one
-	// way to gather, which has none.
-	Via string
-}
-
-// String is "mean" or, with a way, "mean/ring".
-func (h How) String() string {
-	if h.Via == "" {
-		return h.Fold.String()
-	}
-	return h.Fold.String() + "/" + h.Via
-}
-
-// ParseHow reads what String prints.
-func ParseHow(text string) (How, error) {
-	fold, via, way := strings.Cut(text, "/")
-	i := slices.Index(folds[:], fold)
-	h := How{Fold: Fold(max(i, 0)), Via: via}
-	if err := h.Check(); i < 0 || way && via == "" || err != nil {
-		return How{}, fmt.Errorf("%q is no way to exchange: want %s, or a way as in mean/ring",
-			text, strings.Join(folds[:], ", "))
-	}
-	return h, nil
-}
-
-// Check reports a fold that there is none of, and a way that is not one word of
-// letters, digits and hyphens.
-func (h How) Check() error {
-	odd := func(r rune) bool {
-		return r != '-' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
-	}
-	switch {
-	case int(h.Fold) >= len(folds):
-		return fmt.Errorf("there is no fold %d", h.Fold)
-	case strings.ContainsFunc(h.Via, odd):
-		return fmt.Errorf("%q is no way: want one word", h.Via)
-	case h.Fold == Gather && h.Via != "":
-		return fmt.Errorf("%q is no way to gather: there is one, which has no name", h.Via)
-	}
-	return nil
-}
 
 // Exchange is what a node sends: every worker of a job has one of the same name, type
 // and How in the same place of its step.
@@ -80,18 +15,26 @@ type Exchange struct {
 	// Every is how many executions come to one exchange: only where the last operand of
 	// the node, f32[], is a multiple of it. 0 means all.
 	Every int
-	// Parts is how many workers there are, whose values a [Gather] brings together; 0 of
-	// other exchanges, which are among any number.
+	// Parts is how many workers exchange: of folds that divide or join values, and of any
+	// that is [Exchange.Joint]. 0 of others, which are among any number.
 	Parts int
+	// Root is the rank, among those who exchange, that a [Copy] is of, or a [Reduce] for.
+	Root int
+	// To is, of a [Permute], for every rank the one that its value goes to, or -1 for none. No
+	// rank is in it twice.
+	To []int
+	// Joint: without the other workers it has no sense. A session without a network
+	// refuses it, unless Parts is 1.
+	Joint bool
 }
 
 // Due reports whether execution number step, from 1, is one that exchanges.
 func (x Exchange) Due(step float32) bool { return x.Every < 2 || int64(step)%int64(x.Every) == 0 }
 
 // Alone makes of what has been sent, where data begins, what is awaited where nobody
-// exchanges anything: all parts are it.
+// exchanges anything: all parts are it, and every block stays where it is.
 func (x Exchange) Alone(data []byte) {
-	if x.Parts < 1 {
+	if x.How.Fold != Gather || x.Parts < 1 {
 		return
 	}
 	part := len(data) / x.Parts
@@ -100,14 +43,60 @@ func (x Exchange) Alone(data []byte) {
 	}
 }
 
+// Pending is the type of what the network has of a value of type t: t, but for the parts of
+// a [Gather], which are all along axis 0, of scalars along a new one. The error says why
+// a value of type t cannot be exchanged so.
+func (x Exchange) Pending(t Type) (Type, error) {
+	switch x.How.Fold {
+	case Gather:
+		return x.join(t)
+	case Scatter, Swap:
+		_, err := x.divide(t)
+		return t, err
+	}
+	return t, nil
+}
+
+// Result is the type of what is awaited of a value of type t: of a [Scatter] one block of
+// it along axis 0, and else what is pending.
+func (x Exchange) Result(t Type) (Type, error) {
+	if x.How.Fold == Scatter {
+		return x.divide(t)
+	}
+	return x.Pending(t)
+}
+
+func (x Exchange) join(t Type) (Type, error) {
+	out := Type{DType: t.DType, Shape: []Dim{{Size: x.Parts}}}
+	if t.Rank() == 0 {
+		return out, nil
+	}
+	if x.Parts < 1 || t.Size(0) > math.MaxInt/x.Parts {
+		return Type{}, errors.New("the parts together are too long")
+	}
+	out.Shape = slices.Clone(t.Shape)
+	out.Shape[0] = Dim{Size: x.Parts * t.Size(0)}
+	return out, nil
+}
+
+func (x Exchange) divide(t Type) (Type, error) {
+	if t.Rank() == 0 || x.Parts < 1 || t.Size(0)%x.Parts != 0 {
+		return Type{}, fmt.Errorf("axis 0 of %s does not divide among %d workers", t, x.Parts)
+	}
+	out := Type{DType: t.DType, Shape: slices.Clone(t.Shape)}
+	out.Shape[0] = Dim{Name: t.Shape[0].Name, Size: t.Size(0) / x.Parts}
+	return out, nil
+}
+
 // Sender is implemented by the operation that hands its first operand to the network.
-// Its result is the network's, and one node reads it: that of an [Awaiter]. It has the type
-// of that operand; of a [Gather] it has so many times its bytes, of which the operand's come
-// first until they are exchanged.
+// Its result is the network's, and one node reads it: that of an [Awaiter]. Its type is
+// [Exchange.Pending] of the operand's; of a [Gather] it has so many times the operand's bytes,
+// of which these come first until they are exchanged.
 type Sender interface{ Exchange() Exchange }
 
 // Awaiter is implemented by the operation whose result is what the exchange has made of
-// the value that its operand has sent.
+// the value that its operand has sent. Its type is [Exchange.Result] of that value's: it has
+// the first of the bytes that the operand has, or all of them.
 type Awaiter interface{ Awaits() }
 
 // Sends reports whether the node hands a value to the network, and which.
@@ -145,8 +134,8 @@ func (g *Graph) Share(v Value, how How) {
 		err = fmt.Errorf("%s is shared, but is no variable of the graph", v)
 	case v.Type().DType != F32:
 		err = fmt.Errorf("%s is %s: want f32 to share it", v, v.Type())
-	case err == nil && how.Fold == Gather:
-		err = fmt.Errorf("%s is shared as parts: want one value of all, a mean or a sum", v)
+	case err == nil && (how.Fold > Sum || how.Along != ""):
+		err = fmt.Errorf("%s is shared by %s: want one value of all, a mean or a sum", v, how)
 	}
 	if err != nil {
 		g.Fail(err)
@@ -187,8 +176,19 @@ func verifyPending(n *Node, k int, v Value, awaited map[NodeID]bool) error {
 	}
 	if sent {
 		awaited[v.Node.ID] = true
+		return verifyResult(n, v)
 	}
 	return nil
+}
+
+// verifyResult proves of an await that it takes what the exchange makes of what v has sent.
+func verifyResult(n *Node, v Value) error {
+	x, _ := v.Node.Sends()
+	t, err := x.Result(v.Node.In[0].Type())
+	if err == nil && !n.Out[0].Equal(t) {
+		err = fmt.Errorf("awaits %s as %s: its %s comes back as %s", v, n.Out[0], x.How, t)
+	}
+	return err
 }
 
 // exchangeEdges visits edges that keep the exchanges of live nodes in order: a send

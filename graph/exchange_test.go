@@ -14,19 +14,23 @@ import (
 // TestHow: what is printed is read again; what is no way is refused.
 func TestHow(t *testing.T) {
 	for _, h := range []graph.How{{}, {Fold: graph.Sum}, {Via: "ring"},
-		{Fold: graph.Sum, Via: "ps-2"}, {Fold: graph.Gather}} {
+		{Fold: graph.Sum, Via: "ps-2"}, {Fold: graph.Gather}, {Along: "b"},
+		{Fold: graph.Sum, Via: "ring", Along: "batch/2"}, {Fold: graph.Scatter, Along: "é"},
+		{Fold: graph.Swap}, {Fold: graph.Copy}, {Fold: graph.Reduce},
+		{Fold: graph.Permute, Along: "b"}} {
 		if got, err := graph.ParseHow(h.String()); err != nil || got != h {
 			t.Errorf("%s is read as %v: %v", h, got, err)
 		}
 	}
-	for _, text := range []string{"", "max", "mean/", "mean/a b", "mean/ring/ps", "/ring", "Mean"} {
+	for _, text := range []string{"", "max", "mean/", "mean/a b", "mean/ring/ps", "/ring", "Mean",
+		"mean@", "mean@a b", "mean@a,b", "gather/ring@a", "@a"} {
 		h, err := graph.ParseHow(text)
 		if err == nil || !strings.Contains(err.Error(), "mean/ring") {
 			t.Errorf("%q is read as %v: %v", text, h, err)
 		}
 	}
-	for _, h := range []graph.How{{Fold: 7}, {Via: "a b"}, {Via: "ä"},
-		{Fold: graph.Gather, Via: "ring"}} {
+	for _, h := range []graph.How{{Fold: 8}, {Via: "a b"}, {Via: "ä"},
+		{Fold: graph.Gather, Via: "ring"}, {Along: "a:b"}, {Along: "a\x00"}} {
 		if h.Check() == nil {
 			t.Errorf("%+v is accepted", h)
 		}

@@ -25,6 +25,7 @@ type Graph struct {
 	network bool                   // workers exchange values of it
 	sum     atomic.Pointer[digest] // of the nodes there were when it was asked for
 	scratch func(*Node) int64      // what kernels need, if that is not what operations say
+	hosted  func(*Node) bool       // what is not for the device; nil: everything may be
 }
 
 // New makes an empty graph.
@@ -37,6 +38,11 @@ func New() *Graph {
 // its operation, which speaks for the kernels of the reference. Graphs that are copied from
 // this one have it too.
 func (g *Graph) SetScratch(bytes func(*Node) int64) { g.scratch = bytes }
+
+// SetHosted has a function say which nodes every plan has on the host, with all that depends
+// on them: since the device computes them to other bits than the host, and where they are
+// computed would be a plan's choice. Graphs that are copied from this one have it too.
+func (g *Graph) SetHosted(on func(*Node) bool) { g.hosted = on }
 
 // Nodes are all nodes in order of creation, which is a topological order.
 func (g *Graph) Nodes() []*Node { return g.nodes }
@@ -178,7 +184,7 @@ func (g *Graph) leaf(n *Node, name string, t Type) Value {
 		return Value{}
 	}
 	n.Name = g.unique(name)
-	g.add(n)
+	g.add(n, nil)
 	return n.Value(0)
 }
 
@@ -237,7 +243,7 @@ func (g *Graph) node(n *Node, name string) *Node {
 		}
 		return nil
 	}
-	g.add(n)
+	g.add(n, types)
 	return n
 }
 
@@ -280,10 +286,11 @@ func checkResults(n *Node) error {
 	return nil
 }
 
-func (g *Graph) add(n *Node) {
+// add appends a node whose operands have these types.
+func (g *Graph) add(n *Node, types []Type) {
 	n.ID = NodeID(len(g.nodes))
 	n.graph = g
-	n.resolve()
+	n.settle(types)
 	g.nodes = append(g.nodes, n)
 	g.network = g.network || n.Exchanges() || n.Shared != nil
 }

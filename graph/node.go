@@ -59,6 +59,7 @@ type Node struct {
 	Member  Member      // variable: which element of an axis it is, see [Graph.Place]
 
 	graph   *Graph
+	cost    Cost    // of executing it, by its operation
 	root    Value   // of a view: the value whose bytes its results are
 	offsets []int64 // of a view: where in root each result starts, in bytes
 }
@@ -103,13 +104,13 @@ func (n *Node) Executes() bool {
 	return !view && !n.Leaf()
 }
 
+// Hosted reports whether every plan has the node on the host; see [Graph.SetHosted].
+func (n *Node) Hosted() bool { return n.graph.hosted != nil && n.Executes() && n.graph.hosted(n) }
+
 // Cost is the cost of executing the node; nothing for one that does not execute.
 func (n *Node) Cost() Cost {
-	if !n.Executes() {
-		return Cost{}
-	}
-	c := n.Op.Cost(n.InTypes(), n.Out)
-	if scratch := n.graph.scratch; scratch != nil {
+	c := n.cost
+	if scratch := n.graph.scratch; scratch != nil && n.Executes() {
 		c.Scratch = scratch(n)
 	}
 	return c
@@ -166,17 +167,21 @@ func (v Value) Resolve() (root Value, off int64) {
 	return v.Node.root, v.Node.offsets[v.Index]
 }
 
-// resolve notes where the results of a view are, so that Resolve need not walk
-// through views of views.
-func (n *Node) resolve() {
-	n.root, n.offsets = Value{}, nil
+// settle notes what is asked for again and again: what the node costs, and where the
+// results of a view are, so that Resolve need not walk through views of views. The types
+// are those of the operands.
+func (n *Node) settle(types []Type) {
+	n.cost, n.root, n.offsets = Cost{}, Value{}, nil
 	view, ok := n.Op.(Viewer)
 	if !ok {
+		if !n.Leaf() {
+			n.cost = n.Op.Cost(types, n.Out)
+		}
 		return
 	}
 	root, start := n.In[0].Resolve()
 	n.root, n.offsets = root, make([]int64, len(n.Out))
-	for i, off := range view.View(n.InTypes(), n.Out) {
+	for i, off := range view.View(types, n.Out) {
 		n.offsets[i] = start + off
 	}
 }

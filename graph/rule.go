@@ -26,6 +26,13 @@ type Rule struct {
 	// Along is 1 + the axis along which the operation only arranges its operands or results,
 	// as join, split and slice do: whole ones can be at different places of a mesh. 0: none.
 	Along int
+	// Adds are sets of operands in which results are linear, at no cost to speak of: where
+	// each of a set is a sum of as many terms, results are the sums of what the operation
+	// makes of the terms one by one, beside all other operands.
+	Adds [][]int
+	// Zeros are sets of operands where results are zero, element by element, if all of the
+	// set are: so results, too, are sums of terms that are zero but in places of their own.
+	Zeros [][]int
 }
 
 // Splitter is implemented by operations that divide over their axes: parts that are computed
@@ -36,4 +43,13 @@ type Splitter interface {
 	// Split says how, for operands and results of these types; ok is false if it is computed
 	// whole. It stands beside Infer, and is as sure of the types.
 	Split(in, out []Type) (r Rule, ok bool)
+}
+
+// Composer is implemented by updates that are computed whole, and that can be composed of
+// operations that divide: a pass that wants their variables in pieces composes them.
+type Composer interface {
+	Op
+	// Compose appends operations to the operands' graph that do to the first of them what the
+	// update does, up to rounding, and returns the updates among them; none if it cannot.
+	Compose(in []Value) []*Node
 }

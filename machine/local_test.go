@@ -38,6 +38,33 @@ func TestSignature(t *testing.T) {
 	}
 }
 
+// TestLocalHost: where the host is another processor, what it does has its prices: those that
+// were measured there, and its rates.
+func TestLocalHost(t *testing.T) {
+	g := graph.New()
+	x := g.Input("x", tensor.Of(graph.F32))
+	known, unknown := g.Apply(worked{1, 2}, x), g.Apply(worked{3, 4e6}, x)
+	host := &machine.Local{Profile: named(t, machine.TitanX),
+		Measured: map[string]time.Duration{machine.Signature(known): 9}}
+	l := &machine.Local{Profile: named(t, machine.H200), Host: host,
+		Measured: map[string]time.Duration{machine.Signature(known): 7}}
+	m, alone := l.For("", g.Nodes()), host.For("", g.Nodes())
+	if a, b := m.Time(known, space.Device), m.Time(known, space.Host); a != 7 || b != 9 {
+		t.Errorf("7 ns are %s on the device, and 9 ns %s on the host", a, b)
+	}
+	if a, b := m.Time(unknown, space.Host), alone.Time(unknown, space.Device); a != b || a == 0 {
+		t.Errorf("by the host's rates it is %s, not %s", b, a)
+	}
+	if a, b := m.Copy(space.Host, space.Host, 1<<30), alone.Copy(space.Host, space.Host,
+		1<<30); a != b {
+		t.Errorf("a copy in the host's memory takes %s, not %s", b, a)
+	}
+	if a, b := m.Copy(space.Host, space.Device, 1<<30), l.Profile.For("", nil).Copy(space.Host,
+		space.Device, 1<<30); a != b {
+		t.Errorf("a copy to the device takes %s, not %s", b, a)
+	}
+}
+
 // TestLocal: what was measured has its time, on either side; the rest is the
 // profile's; what is measured later changes nothing.
 func TestLocal(t *testing.T) {

@@ -1,7 +1,7 @@
 package mesh
 
 import (
-	"fmt"
+	"slices"
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/ops"
@@ -16,16 +16,25 @@ func (l *lowerer) node(n *graph.Node) {
 	}
 	a := r.arrangementOf(n)
 	switch m := l.arranges(n, a); {
-	case m < 0:
-		l.compute(n, along)
-	default:
+	case l.renames(n):
+		l.forms[l.number(n.Value(0))] = l.forms[l.number(n.In[0])]
+	case m >= 0:
 		for f, x := range along {
 			if int(x) == m+1 {
 				along[f] = 0
 			}
 		}
 		l.arrange(n, a, m, along)
+	case l.fills(n):
+	default:
+		l.compute(n, along, l.late(n, along))
 	}
+}
+
+// renames reports whether a node is another name of its first operand. Where there is one
+// process the node stays.
+func (p *Propagation) renames(n *graph.Node) bool {
+	return p.spec.Mesh.Processes() > 1 && ops.Names(n.Op)
 }
 
 // arranges is the axis of the mesh that divides what a node arranges along the axis of the
@@ -46,7 +55,10 @@ func (l *lowerer) arranges(n *graph.Node, a arrangement) int {
 	if m < 0 || l.at[n.ID][m] > 0 && a.kind != slicing {
 		return -1
 	}
-	size := l.spec.Mesh.Device[m]
+	if a.kind != joining && l.spec.Mesh.Cluster[m] > 1 && l.everywhere(v, m) {
+		return -1 // taken apart by every process, nobody has to ask another
+	}
+	size := l.spec.Mesh.Size(m)
 	if a.kind == slicing {
 		if _, ok := a.block(v.Type().Size(a.axis), size); !ok {
 			return -1
@@ -55,6 +67,14 @@ func (l *lowerer) arranges(n *graph.Node, a arrangement) int {
 		return -1
 	}
 	return m
+}
+
+// everywhere reports whether there is a form of a value that all processes along an axis of
+// the mesh have.
+func (l *lowerer) everywhere(v graph.Value, m int) bool {
+	return slices.ContainsFunc(l.forms[l.number(v)], func(f *form) bool {
+		return !f.part[m] && f.place[m] == 0 && !slices.Contains(f.axis, int8(m+1))
+	})
 }
 
 // wants is how the axes of an operand or result are divided if factors are.
@@ -76,22 +96,32 @@ func axesOf(list [][][]int, i int) [][]int {
 	return nil
 }
 
-// operands are the operands of a node, divided as its factors are.
-func (l *lowerer) operands(n *graph.Node, along []int8) []*form {
+// operands are the operands of a node, divided as its factors are, where it is computed;
+// those that stay in terms are.
+func (l *lowerer) operands(n *graph.Node, along []int8, t terms) []*form {
 	in := make([]*form, len(n.In))
 	for i, v := range n.In {
-		in[i] = l.convert(v, wants(axesOf(l.rules[n.ID].In, i), v.Type().Rank(), along))
+		want := spread{axis: wants(axesOf(l.rules[n.ID].In, i), v.Type().Rank(), along),
+			place: l.processes(l.at[n.ID])}
+		if slices.Contains(t.operands, i) {
+			want.part = l.natural(v).part
+		}
+		in[i] = l.convert(v, want)
 	}
 	return in
 }
 
 // compute makes a node in pieces, and adds up what are parts of a sum.
-func (l *lowerer) compute(n *graph.Node, along []int8) {
-	r, axes := l.rules[n.ID], used(along)
-	in := l.operands(n, along)
+func (l *lowerer) compute(n *graph.Node, along []int8, t terms) {
+	r, axes, place := l.rules[n.ID], used(along), l.processes(l.at[n.ID])
+	in := l.operands(n, along, t)
 	out := make([]*sum, len(n.Out))
-	for i, t := range n.Out {
-		out[i] = l.newSum(n.Value(i), wants(axesOf(r.Out, i), t.Rank(), along), axes)
+	for i, t2 := range n.Out {
+		out[i] = l.newSum(n.Value(i), wants(axesOf(r.Out, i), t2.Rank(), along), axes)
+		out[i].place, out[i].rows = place, t.rows
+		for m := range out[i].part {
+			out[i].part[m] = out[i].part[m] || t.part[m]
+		}
 	}
 	if axes == [maxAxes]bool{} {
 		l.res.Whole++
@@ -99,30 +129,37 @@ func (l *lowerer) compute(n *graph.Node, along []int8) {
 		l.res.Divided++
 	}
 	l.each(axes, func(k coords) {
-		pieces := make([]graph.Value, len(in))
-		for i, f := range in {
-			pieces[i] = f.at(l, k)
-		}
-		name := n.Name
-		if suffix := l.suffix(axes, k); suffix != "" {
-			name = l.name(name + suffix)
-		}
-		c := l.copy(n, name, l.local(n, along, k), pieces...)
-		if c == nil {
-			return
-		}
-		if axes == [maxAxes]bool{} {
-			l.res.nodes[n.ID] = c
-		}
-		if n.Kind == graph.KindUpdate {
-			l.res.updates[n.ID] = append(l.res.updates[n.ID], c)
-		}
-		for i, s := range out {
-			s.add(l, k, c.Value(i))
+		if l.here(place) {
+			l.computeAt(n, along, k, in, out)
 		}
 	})
 	for i, s := range out {
 		l.enter(n.Value(i), s.form)
+	}
+}
+
+// computeAt makes a node at some coordinates.
+func (l *lowerer) computeAt(n *graph.Node, along []int8, k coords, in []*form, out []*sum) {
+	pieces, axes := make([]graph.Value, len(in)), used(along)
+	for i, f := range in {
+		pieces[i] = f.at(l, k)
+	}
+	name := n.Name
+	if suffix := l.suffix(axes, k); suffix != "" {
+		name = l.name(name + suffix)
+	}
+	c := l.copy(n, name, l.local(n, along, k), pieces...)
+	if c == nil {
+		return
+	}
+	if axes == [maxAxes]bool{} {
+		l.res.nodes[n.ID] = c
+	}
+	if n.Kind == graph.KindUpdate {
+		l.res.updates[n.ID] = append(l.res.updates[n.ID], c)
+	}
+	for i, s := range out {
+		s.add(l, k, c.Value(i))
 	}
 }
 
@@ -135,7 +172,8 @@ func (l *lowerer) local(n *graph.Node, along []int8, k coords) graph.Op {
 	parts := make([]graph.Part, len(along))
 	for f, a := range along {
 		if a > 0 {
-			parts[f] = graph.Part{N: l.spec.Mesh.Device[a-1], I: k[a-1]}
+			m := int(a - 1)
+			parts[f] = graph.Part{N: l.spec.Mesh.Size(m), I: l.global(m, k[m])}
 		}
 	}
 	return r.Local(parts)
@@ -151,12 +189,15 @@ type sum struct {
 }
 
 func (l *lowerer) newSum(v graph.Value, axis []int8, axes [maxAxes]bool) *sum {
-	s := &sum{form: &form{axis: axis}, of: v, terms: 1}
+	s := &sum{form: &form{spread: spread{axis: axis}}, of: v, terms: 1}
 	mine := used(axis)
 	for m, size := range l.spec.Mesh.Device {
-		if axes[m] && !mine[m] {
-			s.terms *= size
-			l.note(v, Sum, m, v.Type().Bytes()*int64(size-1))
+		if !axes[m] || mine[m] {
+			continue
+		}
+		s.part[m] = l.spec.Mesh.Cluster[m] > 1
+		if s.terms *= size; size > 1 || !s.part[m] {
+			l.note(v, Sum, m, v.Type().Bytes()*int64(size-1), 0)
 		}
 	}
 	return s
@@ -182,93 +223,4 @@ func (s *sum) add(l *lowerer, k coords, v graph.Value) {
 	if c != nil {
 		s.put(l, k, c.Value(0))
 	}
-}
-
-// arrange makes what a node that only arranges values makes of pieces along axis m of the
-// mesh: nothing is moved between them.
-func (l *lowerer) arrange(n *graph.Node, a arrangement, m int, along []int8) {
-	l.res.Divided++
-	r := l.rules[n.ID]
-	in := make([]*form, len(n.In))
-	for i, v := range n.In {
-		want := wants(axesOf(r.In, i), v.Type().Rank(), along)
-		if a.kind != joining {
-			want[a.axis] = int8(m + 1)
-		}
-		in[i] = l.convert(v, want)
-	}
-	for i, t := range n.Out {
-		f := &form{axis: wants(axesOf(r.Out, i), t.Rank(), along)}
-		if a.kind == joining {
-			f.axis[a.axis] = int8(m + 1)
-		}
-		axes := used(f.axis)
-		l.each(axes, func(k coords) {
-			name := n.Name + l.suffix(axes, k)
-			if len(n.Out) > 1 {
-				name = fmt.Sprintf("%s/%d%s", n.Name, i, l.suffix(axes, k))
-			}
-			switch a.kind {
-			case joining:
-				f.put(l, k, l.joined(n, in, m, k))
-			case splitting:
-				f.put(l, k, l.partOf(n, i, in[0], m, k, name, l.typeOf(t, f.axis)))
-			case slicing:
-				f.put(l, k, l.sliceOf(n, a, in[0], m, k, name))
-			}
-		})
-		l.enter(n.Value(i), f)
-	}
-}
-
-// typeOf is the type of a piece of a value that is divided.
-func (l *lowerer) typeOf(t graph.Type, axis []int8) graph.Type {
-	p := Piece{Cut: make([]graph.Part, len(axis))}
-	for j, a := range axis {
-		if a > 0 {
-			p.Cut[j].N = l.spec.Mesh.Device[a-1]
-		}
-	}
-	return p.Type(t)
-}
-
-// joined is the values that are joined for a coordinate along m.
-func (l *lowerer) joined(n *graph.Node, in []*form, m int, k coords) graph.Value {
-	per := len(in) / l.spec.Mesh.Device[m]
-	var pieces []graph.Value
-	for _, f := range in[k[m]*per : (k[m]+1)*per] {
-		pieces = append(pieces, f.at(l, k))
-	}
-	if len(pieces) == 1 {
-		return pieces[0]
-	}
-	return l.make(n.Name+l.suffix(used([]int8{int8(m + 1)}), k), n.Phase, n.Op, pieces...)
-}
-
-// partOf is part i of what a node takes apart along the first axis, which m divides.
-func (l *lowerer) partOf(n *graph.Node, i int, in *form, m int, k coords, name string,
-	t graph.Type) graph.Value {
-	per := len(n.Out) / l.spec.Mesh.Device[m]
-	k[m] = i / per
-	x := in.at(l, k)
-	rows := x.Type().Size(0) / per
-	if per > 1 {
-		x = l.make(name, n.Phase, ops.Sliced(0, i%per*rows, (i%per+1)*rows), x)
-	}
-	if l.err != nil || x.Type().Equal(t) {
-		return x
-	}
-	return l.make(name, n.Phase, ops.Shaped(t), x)
-}
-
-// sliceOf is the slice of the piece along m that has it.
-func (l *lowerer) sliceOf(n *graph.Node, a arrangement, in *form, m int, k coords,
-	name string) graph.Value {
-	size, parts := n.In[0].Type().Size(a.axis), l.spec.Mesh.Device[m]
-	k[m], _ = a.block(size, parts)
-	x, first := in.at(l, k), k[m]*(size/parts)
-	if a.hi-a.lo == size/parts {
-		return x
-	}
-	return l.make(name, n.Phase, ops.Sliced(a.axis, a.lo-first, a.hi-first), x)
 }

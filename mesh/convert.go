@@ -8,59 +8,64 @@ import (
 	"github.com/gomem/gomem/graph/ops"
 )
 
-// change is one step of a conversion: along axis m of the mesh, from dividing one axis of
-// the value to dividing another; -1 is none.
-type change struct{ m, from, to int }
+// change is one step of a conversion along axis m of the mesh: from dividing one axis of
+// the value to dividing another, where -1 is none, or from terms of a sum, or one place.
+type change struct {
+	kind        ConversionKind
+	m, from, to int
+	at          int32 // of a Send: 1 + the process that the value comes to
+}
 
-// next is the first change on the way from one form to another. What makes pieces smaller
-// comes first, and what joins them last.
-func next(have, want []int8) (c change, ok bool) {
-	best := 0
+// kinds are the changes that there are, by which comes first: what makes pieces smaller does,
+// and what joins them comes last.
+var kinds = [...]ConversionKind{Slice, Scatter, Move, Reduce, Send, Copy, Join}
+
+// next is the first change on the way from one form to another. Where there are two processes
+// the other one is all others.
+func (p *Propagation) next(have, want spread) (c change, ok bool) {
+	best := len(kinds)
 	for m := range maxAxes {
-		x := change{m, slices.Index(have, int8(m+1)), slices.Index(want, int8(m+1))}
-		if x.from == x.to {
-			continue
-		}
-		free := x.to >= 0 && have[x.to] == 0
-		rank := 1
+		x := change{m: m, from: slices.Index(have.axis, int8(m+1)),
+			to: slices.Index(want.axis, int8(m+1))}
+		free := x.to >= 0 && have.axis[x.to] == 0
 		switch {
-		case free && x.from < 0:
-			rank = 3
-		case free:
-			rank = 2
+		case have.place[m] > 0 && have.place[m] != want.place[m]:
+			if x.kind, x.to = Copy, -1; want.place[m] > 0 && p.spec.Mesh.Cluster[m] > 2 {
+				x.kind, x.at = Send, want.place[m]
+			}
+		case have.part[m] && !want.part[m]:
+			if x.kind = Reduce; free {
+				x.kind = Scatter
+			} else if x.to >= 0 {
+				continue // another one must leave first
+			}
+		case x.from == x.to || x.from < 0 && !free:
+			continue
 		case x.from < 0:
-			continue // another one must leave first
+			x.kind = Slice
+		case free:
+			x.kind = Move
 		default:
-			x.to = -1
+			x.kind, x.to = Join, -1
 		}
-		if rank > best {
-			best, c = rank, x
+		if k := slices.Index(kinds[:], x.kind); k < best {
+			best, c = k, x
 		}
 	}
-	return c, best > 0
+	return c, best < len(kinds)
 }
 
 // apply is the form after a change.
-func (c change) apply(have []int8) []int8 {
-	out := slices.Clone(have)
+func (c change) apply(have spread) spread {
+	have.axis = slices.Clone(have.axis)
 	if c.from >= 0 {
-		out[c.from] = 0
+		have.axis[c.from] = 0
 	}
 	if c.to >= 0 {
-		out[c.to] = int8(c.m + 1)
+		have.axis[c.to] = int8(c.m + 1)
 	}
-	return out
-}
-
-// kind is what a change is called.
-func (c change) kind() ConversionKind {
-	switch {
-	case c.from < 0:
-		return Slice
-	case c.to < 0:
-		return Join
-	}
-	return Move
+	have.place[c.m], have.part[c.m] = c.at, false
+	return have
 }
 
 // bytes is how much a change of a value copies. Slices along the first axis are views.
@@ -74,38 +79,71 @@ func (c change) bytes(t graph.Type) (n int64) {
 	return n
 }
 
-// cost is how many bytes a conversion copies.
-func cost(t graph.Type, have, want []int8) (n int64) {
-	for {
-		c, ok := next(have, want)
-		if !ok {
-			return n
+// wire is how many bytes a process sends for a change of a value: on a ring, the mean over
+// the processes. Those that lie elsewhere along other axes than a value that is at one place
+// send nothing.
+func (p *Propagation) wire(c change, t graph.Type, have spread) int64 {
+	processes := p.spec.Mesh.Cluster
+	parts := int64(processes[c.m])
+	if parts < 2 {
+		return 0
+	}
+	shares := int64(1)
+	for m, in := range used(have.axis) {
+		if in || m != c.m && have.place[m] > 0 {
+			shares *= int64(processes[m])
 		}
-		n += c.bytes(t)
+	}
+	switch bytes := t.Bytes(); c.kind {
+	case Join:
+		return bytes * (parts - 1) / shares
+	case Reduce:
+		return 2 * bytes * (parts - 1) / (parts * shares)
+	case Move, Scatter, Copy:
+		return bytes * (parts - 1) / (parts * shares)
+	case Send:
+		return bytes / (parts * shares)
+	}
+	return 0
+}
+
+// cost is what a conversion sends, and what it copies, in bytes.
+func (p *Propagation) cost(t graph.Type, have, want spread) (sent, copied int64) {
+	for {
+		c, ok := p.next(have, want)
+		if !ok {
+			return sent, copied
+		}
+		sent, copied = sent+p.wire(c, t, have), copied+c.bytes(t)
 		have = c.apply(have)
 	}
 }
 
 // convert is a value in the wanted form: one that there is, or one made of that from which
-// the fewest bytes are copied. What is made on the way is kept for others.
-func (l *lowerer) convert(v graph.Value, want []int8) *form {
-	forms := l.forms[int(l.first[v.Node.ID])+v.Index]
-	if l.err != nil || len(forms) == 0 {
+// the fewest bytes are sent, and then copied. What is made on the way is kept for others. A
+// value that is wanted at one place may be at others too.
+func (l *lowerer) convert(v graph.Value, want spread) *form {
+	if l.err != nil {
 		return nil
 	}
 	var best *form
-	var least int64
-	for _, f := range forms {
-		if slices.Equal(f.axis, want) {
-			return f
+	var sent, copied int64
+	for _, f := range l.forms[l.number(v)] {
+		if want.parted() && f.part != want.part {
+			continue
 		}
-		if n := cost(v.Type(), f.axis, want); best == nil || n < least {
-			best, least = f, n
+		if s, c := l.cost(v.Type(), f.spread, want); best == nil || s < sent ||
+			s == sent && c < copied {
+			best, sent, copied = f, s, c
 		}
 	}
+	if best == nil {
+		return nil
+	}
 	for {
-		c, ok := next(best.axis, want)
+		c, ok := l.next(best.spread, want)
 		if !ok || l.err != nil {
+			l.use(best)
 			return best
 		}
 		best = l.change(v, best, c)
@@ -114,18 +152,27 @@ func (l *lowerer) convert(v graph.Value, want []int8) *form {
 
 // change makes another form of a value by one change.
 func (l *lowerer) change(v graph.Value, f *form, c change) *form {
-	out := &form{axis: c.apply(f.axis)}
-	for _, other := range l.forms[int(l.first[v.Node.ID])+v.Index] {
-		if slices.Equal(other.axis, out.axis) {
+	out := &form{spread: c.apply(f.spread), needs: f.needs}
+	for _, other := range l.forms[l.number(v)] {
+		if other.equal(out.spread) {
 			return other
 		}
 	}
-	l.note(v, c.kind(), c.m, c.bytes(v.Type()))
+	l.enter(v, out)
+	if parts := l.spec.Mesh.Cluster[c.m]; parts > 1 && c.kind != Slice {
+		l.exchange(v, f, out, c)
+		return out
+	}
+	l.note(v, c.kind, c.m, c.bytes(v.Type()), 0)
+	if !l.here(f.place) {
+		return out
+	}
 	axes := used(out.axis)
 	l.each(axes, func(k coords) {
 		suffix := l.suffix(axes, k)
 		if c.from < 0 {
-			out.put(l, k, l.block(v, c, k, f.at(l, k), suffix))
+			out.put(l, k, l.block(v, c, l.global(c.m, k[c.m]), l.spec.Mesh.Size(c.m),
+				f.at(l, k), suffix))
 			return
 		}
 		var parts []graph.Value
@@ -133,25 +180,34 @@ func (l *lowerer) change(v graph.Value, f *form, c change) *form {
 		for from[c.m] = range l.spec.Mesh.Device[c.m] {
 			x := f.at(l, from)
 			if c.to >= 0 {
-				x = l.block(v, c, k, x, suffix)
+				x = l.block(v, c, k[c.m], l.spec.Mesh.Size(c.m), x, suffix)
 			}
 			parts = append(parts, x)
 		}
-		out.put(l, k, l.make(title(v)+"/join"+suffix, l.phase(v), ops.JoinedAlong(c.from),
-			parts...))
+		out.put(l, k, l.join(v, c.from, suffix, parts))
 	})
-	l.enter(v, out)
 	return out
 }
 
-// block is the part of a piece that belongs to a coordinate along the axis of a change.
-func (l *lowerer) block(v graph.Value, c change, k coords, x graph.Value,
+// join joins pieces of a value along an axis; one is what it is.
+func (l *lowerer) join(v graph.Value, axis int, suffix string, parts []graph.Value) graph.Value {
+	if len(parts) == 1 {
+		return parts[0]
+	}
+	return l.make(title(v)+"/join"+suffix, l.phase(v), ops.JoinedAlong(axis), parts...)
+}
+
+// block is one of so many equal blocks of a piece along the axis that a change comes to.
+func (l *lowerer) block(v graph.Value, c change, i, parts int, x graph.Value,
 	suffix string) graph.Value {
 	if l.err != nil {
 		return graph.Value{}
 	}
-	size := x.Type().Size(c.to) / l.spec.Mesh.Device[c.m]
-	op := ops.Sliced(c.to, k[c.m]*size, (k[c.m]+1)*size)
+	if parts == 1 {
+		return x
+	}
+	size := x.Type().Size(c.to) / parts
+	op := ops.Sliced(c.to, i*size, (i+1)*size)
 	return l.make(title(v)+"/slice"+suffix, l.phase(v), op, x)
 }
 
@@ -172,7 +228,7 @@ func (l *lowerer) phase(v graph.Value) graph.Phase {
 }
 
 // note counts a conversion.
-func (l *lowerer) note(v graph.Value, kind ConversionKind, m int, bytes int64) {
+func (l *lowerer) note(v graph.Value, kind ConversionKind, m int, copied, sent int64) {
 	l.res.Conversions = append(l.res.Conversions, Conversion{Value: v.String(), Type: v.Type(),
-		Kind: kind, Axis: l.spec.Mesh.Axes[m], Bytes: bytes, For: l.now.Name})
+		Kind: kind, Axis: l.spec.Mesh.Axes[m], Bytes: copied, Wire: sent, For: l.now.Name})
 }

@@ -27,11 +27,15 @@
 // gradient as what it is for. An axis of the mesh divides one axis of a value at most; an
 // axis of a value is divided along one. What is forward comes before what is backward
 // because it is what the layout is about: swept at once, a gradient's way of being divided
-// would decide about activations.
+// would decide about activations. Where a node could be divided along one axis by several of
+// its loops, as a product of tokens by batch and weights by expert, and processes lie along
+// it, that loop is taken for which they send the fewest bytes: so tokens move to experts, not
+// experts to tokens, where those are more.
 //
 // A variable is written in place, by updates that must find it in the pieces that they
 // compute. Where an update cannot, its variables are pinned: they stay whole, and all begins
-// anew.
+// anew. An update that needs to know all of its variable, as Adafactor does whose rate depends
+// on norms, is first composed of operations that divide, if it can be ([graph.Composer]).
 //
 // # Lowering
 //
@@ -48,6 +52,39 @@
 // A divided variable is a variable for each block. They begin as blocks of what the whole
 // begins with, and whoever reads or sets the variable, or saves it, sees the whole.
 //
+// # Processes
+//
+// Along every axis the mesh has some processes, and each of them some slices. [Lower] makes the
+// graph of one process, of a rank: it computes the blocks at its own coordinates, and has the
+// variables, or the blocks of them, that are there ([Propagation.Owners]); inputs are fed whole
+// to every process, which takes its slices of them, and what is fetched is whole on every one.
+//
+// What a process lacks is exchanged among those along an axis of the mesh: blocks are gathered,
+// or swapped all to all where another axis is to be divided; partial sums, added up inside
+// first, are reduced, or scattered where the sum is wanted in blocks; and what is at one place
+// is sent to the one that wants it, or copied to all others. Exchanges are along the first axis
+// of a value: another is brought there by slicing and joining. Of the forms of a value that
+// there are, and the ways from them, those are taken by which the fewest bytes are sent, and of
+// these, copied.
+//
+// All that is decided follows from where values are, and never from which of their blocks are
+// here. So all processes on a line along an axis have the same exchanges, under the same names,
+// in the same order, also those that have nothing to give, and give zeros, or need nothing of
+// the result. These take part as long as anybody needs it: [Result.Kept]. Of what is at one
+// place along another axis, as the gradient of an expert is of which processes have parts of
+// the batch, only the line there exchanges anything.
+//
+// Sums wait. Where a sum over processes is only added to others, scaled, reshaped or reduced
+// further, that is done with each process's terms, and what comes of it is added up instead:
+// once for the gradients of all three projections of an attention, and for a mixture of experts
+// after its rows have been combined. Rows that are packed by expert stay with the
+// process that has the expert, from the first product to the last, through what makes zeros
+// of zeros: a layer with experts on n processes and all else everywhere sends 2(n-1)/n of its
+// output's bytes forward and as many backward, and of its gates' gradients, dense or sparse.
+//
+// What each process computes for itself, of the same values, has the same bits everywhere; and
+// a sum is the same bits for all who reduce it. So variables that several have stay equal.
+//
 // # What results are
 //
 // What is only divided has the bits of the whole. What is summed up in parts has been rounded
@@ -58,7 +95,11 @@
 // # What is not done
 //
 // Blocks are equal: a size that the mesh does not divide is refused where the layout names
-// it, and computed whole where it comes up inside. A loop that is the minor part of an axis
-// is not divided, as its blocks would lie in strips. Which layout is good is not searched
-// for.
+// it, and computed whole where it comes up inside: among processes it is gathered then, which
+// the list of conversions shows ([Result.Print]). A loop that is the minor part of an axis
+// is not divided, as its blocks would lie in strips. Tokens that are routed to rows are
+// routed by every process, all of them: where the batch is divided, too, they are gathered
+// before. Over n processes along whose axis the experts are as well, that and the scattering
+// of what comes of them send as much as where all but the experts is everywhere, and n/2 times
+// what the rows alone would that experts elsewhere want. Which layout is good is not searched for.
 package mesh

@@ -8,32 +8,44 @@ import (
 	"github.com/gomem/gomem/graph"
 )
 
-// Lower builds the graph that computes the fetches and applies the updates of g in slices,
-// all by one process, in the order of the first graph. It has all leaves of g, of which
-// variables may be in pieces, each a variable of its own; the fetched values, whole; and of
-// the rest what those and the updates need. The error is g's own, that of a layout that is
-// not of g, or of a mesh of several processes.
-func Lower(g *graph.Graph, s Spec, fetches []graph.Value, updates []graph.NodeID) (*Result,
-	error) {
-	if err := s.CheckLocal(); err != nil {
-		return nil, err
-	}
+// Lower builds the graph by which one process, of a rank, takes part in computing the fetches
+// and applying the updates of g: in slices, one after the other, in the order of the first
+// graph. It has the inputs and constants of g, of which inputs are fed whole to every process;
+// the variables, or pieces of them, that are here: see [Propagation.Owners]; the fetched
+// values, whole; and of the rest what those and the updates need. What one process has and
+// others need they exchange, in the same order on all of them.
+//
+// The error is g's own, that of a layout that is not of g, or of a rank that there is not.
+func Lower(g *graph.Graph, s Spec, rank int, fetches []graph.Value,
+	updates []graph.NodeID) (*Result, error) {
 	p, err := Propagate(g, s, fetches, updates)
 	if err != nil {
 		return nil, err
 	}
-	return p.Lower(fetches)
+	if which := p.composable(); len(which) > 0 {
+		c, err := compose(g, which)
+		if err != nil {
+			return nil, err
+		}
+		return c.lower(s, rank, fetches, updates)
+	}
+	return p.Lower(rank, fetches)
 }
 
 // Lower is [Lower] of what was propagated for these fetches.
-func (p *Propagation) Lower(fetches []graph.Value) (*Result, error) {
+func (p *Propagation) Lower(rank int, fetches []graph.Value) (*Result, error) {
+	mesh := p.spec.Mesh
+	if n := mesh.Processes(); rank < 0 || rank >= n {
+		return nil, fmt.Errorf("mesh %s: there is no rank %d of %d processes", p.spec, rank, n)
+	}
 	l := &lowerer{Propagation: p, forms: make([][]*form, len(p.values)), names: map[string]bool{},
-		res: &Result{Graph: graph.New(), Propagation: p, Pieces: Pieces{},
+		labels: map[string]bool{}, process: mesh.coords(rank),
+		res: &Result{Graph: graph.New(), Propagation: p, Rank: rank, Pieces: Pieces{},
 			nodes:   make([]*graph.Node, p.graph.Len()),
 			updates: map[graph.NodeID][]*graph.Node{}, fetched: map[graph.Value]graph.Value{}}}
-	for m, step := len(p.spec.Mesh.Axes)-1, 1; m >= 0; m-- {
+	for m, step := len(mesh.Axes)-1, 1; m >= 0; m-- {
 		l.strides[m] = step
-		step *= p.spec.Mesh.Device[m]
+		step *= mesh.Device[m]
 	}
 	l.lower(fetches)
 	if l.err != nil {
@@ -42,24 +54,22 @@ func (p *Propagation) Lower(fetches []graph.Value) (*Result, error) {
 	return l.res, l.res.verify(p)
 }
 
-// coords are coordinates of a slice, by axis of the mesh.
+// coords are coordinates of a slice of this process, or those of a process, by axis of the
+// mesh.
 type coords [maxAxes]int
 
-// form is a value of the first graph in pieces: divided along some axes of the mesh, and
-// the same at all coordinates of the others.
-type form struct {
-	axis   []int8        // as Sharding.Axis
-	pieces []graph.Value // by index of the coordinates along axes that divide it
-}
-
-// lowerer builds the graph of slices.
+// lowerer builds the graph of one process.
 type lowerer struct {
 	*Propagation
+	process coords // this one
 	strides coords
 	forms   [][]*form // by value of the first graph, that in which it is computed first
+	uses    []int32   // by value: how often it is read or fetched
 	names   map[string]bool
+	labels  map[string]bool // of exchanges
 	res     *Result
 	now     *graph.Node // of the first graph: what is being made, or wants something
+	fetched graph.Value // what is, after all nodes
 	err     error
 }
 
@@ -67,6 +77,7 @@ func (l *lowerer) lower(fetches []graph.Value) {
 	for _, n := range l.graph.Nodes() {
 		l.names[n.Name] = true
 	}
+	l.count(fetches)
 	for _, leaves := range []bool{true, false} {
 		for _, n := range l.graph.Nodes() {
 			if n.Leaf() != leaves || !leaves && !l.live[n.ID] || l.err != nil {
@@ -80,38 +91,25 @@ func (l *lowerer) lower(fetches []graph.Value) {
 		}
 	}
 	for _, v := range fetches {
-		if l.now = v.Node; l.err == nil {
-			l.res.fetched[v] = l.convert(v, make([]int8, v.Type().Rank())).at(l, coords{})
+		if l.now, l.fetched = v.Node, v; l.err == nil {
+			l.res.fetched[v] = l.convert(v, newSpread(v.Type().Rank())).at(l, coords{})
 		}
 	}
 }
 
-// index is where the piece at some coordinates is.
-func (f *form) index(l *lowerer, k coords) int {
-	i := 0
-	for _, a := range f.axis {
-		if a > 0 {
-			i += k[a-1] * l.strides[a-1]
+// count counts who wants values.
+func (l *lowerer) count(fetches []graph.Value) {
+	l.uses = make([]int32, len(l.values))
+	for _, n := range l.graph.Nodes() {
+		for i, v := range n.In {
+			if l.live[n.ID] && (i == 0 || !l.renames(n)) {
+				l.uses[l.number(v)]++
+			}
 		}
 	}
-	return i
-}
-
-// at is the piece at some coordinates.
-func (f *form) at(l *lowerer, k coords) graph.Value {
-	if f == nil {
-		return graph.Value{}
+	for _, v := range fetches {
+		l.uses[l.number(v)]++
 	}
-	return f.pieces[f.index(l, k)]
-}
-
-// put enters the piece at some coordinates.
-func (f *form) put(l *lowerer, k coords, v graph.Value) {
-	i := f.index(l, k)
-	for len(f.pieces) <= i {
-		f.pieces = append(f.pieces, graph.Value{})
-	}
-	f.pieces[i] = v
 }
 
 // used are the axes of the mesh in a list of 1 + such axes, of which 0 is none.
@@ -150,7 +148,11 @@ func (l *lowerer) each(axes [maxAxes]bool, visit func(k coords)) {
 	walk(0)
 }
 
-// suffix is what names have at some coordinates: "@1", "@0.1".
+// global is which of all blocks along an axis of the mesh a slice of this process has.
+func (l *lowerer) global(m, slice int) int { return l.process[m]*l.spec.Mesh.Device[m] + slice }
+
+// suffix is what names have at some coordinates: "@1", "@0.1". It is the same on every
+// process.
 func (l *lowerer) suffix(axes [maxAxes]bool, k coords) string {
 	var list []string
 	for m, in := range axes {
@@ -174,40 +176,45 @@ func (l *lowerer) name(like string) string {
 	return name
 }
 
-// leaf makes a leaf, or the pieces of a variable.
+// leaf makes a leaf, or those pieces of a variable that are here.
 func (l *lowerer) leaf(n *graph.Node) {
 	s := l.Of(n.Value(0))
-	if n.Kind != graph.KindVariable || !l.live[n.ID] || used(s.Axis) == [maxAxes]bool{} {
+	f := &form{spread: newSpread(n.Out[0].Rank())}
+	if n.Kind == graph.KindVariable && l.live[n.ID] {
+		f.axis, f.place = s.Axis, l.processes(s.At)
+	}
+	l.enter(n.Value(0), f)
+	if !l.here(f.place) {
+		return
+	}
+	if used(f.axis) == [maxAxes]bool{} {
 		c := l.copy(n, n.Name, nil)
-		l.res.nodes[n.ID] = c
-		if l.err == nil {
-			l.enter(n.Value(0), &form{axis: make([]int8, n.Out[0].Rank()),
-				pieces: []graph.Value{c.Value(0)}})
+		if l.res.nodes[n.ID] = c; c != nil {
+			f.put(l, coords{}, c.Value(0))
 		}
 		return
 	}
-	f, axes := &form{axis: s.Axis}, used(s.Axis)
-	l.each(axes, func(k coords) {
-		piece := Piece{Name: l.name(n.Name + l.suffix(axes, k)),
-			Cut: make([]graph.Part, len(s.Axis))}
-		for j, a := range s.Axis {
-			if a > 0 {
-				piece.Cut[j] = graph.Part{N: l.spec.Mesh.Device[a-1], I: k[a-1]}
-			}
+	l.each(used(f.axis), func(k coords) {
+		for m := range l.spec.Mesh.Axes {
+			k[m] = l.global(m, k[m])
 		}
+		piece := l.piece(n, f.axis, k)
+		l.names[piece.Name] = true
 		c := *n
 		c.Out = []graph.Type{piece.Type(n.Out[0])}
-		if m := l.copy(&c, piece.Name, nil); m != nil {
-			f.put(l, k, m.Value(0))
+		if v := l.copy(&c, piece.Name, nil); v != nil {
+			for m, d := range l.spec.Mesh.Device {
+				k[m] %= d
+			}
+			f.put(l, k, v.Value(0))
 			l.res.Pieces[n.Name] = append(l.res.Pieces[n.Name], piece)
 		}
 	})
-	l.enter(n.Value(0), f)
 }
 
 // enter notes a form of a value.
 func (l *lowerer) enter(v graph.Value, f *form) {
-	i := int(l.first[v.Node.ID]) + v.Index
+	i := l.number(v)
 	l.forms[i] = append(l.forms[i], f)
 }
 

@@ -50,7 +50,7 @@ func (n *network) lowered(t *testing.T, text, layout string) *mesh.Result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := mesh.Lower(n.g, *s, []graph.Value{n.loss}, n.updates)
+	r, err := mesh.Lower(n.g, *s, 0, []graph.Value{n.loss}, n.updates)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +179,7 @@ func TestOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := mesh.Lower(g, *s, []graph.Value{y}, nil)
+	r, err := mesh.Lower(g, *s, 0, []graph.Value{y}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,7 +216,7 @@ func TestPlaced(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := mesh.Lower(g, *s, []graph.Value{y}, nil)
+	r, err := mesh.Lower(g, *s, 0, []graph.Value{y}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -243,13 +243,12 @@ func TestRefused(t *testing.T) {
 		{"m:2", "time=m", "no input and no variable has an axis time: there are batch"},
 		{"m:2", "v*:0=m", "no input and no variable has such a name"},
 		{"m:2", "w:2=m", "w is f32[4 8], which has no axis 2"},
-		{"batch:2x2", "", "is for 2 processes"},
 	} {
 		s, err := mesh.Parse(c.mesh, c.layout)
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = mesh.Lower(n.g, *s, []graph.Value{n.loss}, n.updates)
+		_, err = mesh.Lower(n.g, *s, 0, []graph.Value{n.loss}, n.updates)
 		if err == nil || !strings.Contains(err.Error(), c.why) {
 			t.Errorf("%s %s: %v; want %q", c.mesh, c.layout, err, c.why)
 		}

@@ -42,6 +42,15 @@ func (m Mesh) Slices() int {
 	return n
 }
 
+// coords are the coordinates of a process along the axes. The last one varies fastest.
+func (m Mesh) coords(rank int) (at coords) {
+	for i, c := range slices.Backward(m.Cluster) {
+		at[i] = rank % c
+		rank /= c
+	}
+	return at
+}
+
 // Axis is the number of the axis of a name, or -1.
 func (m Mesh) Axis(name string) int { return slices.Index(m.Axes, name) }
 
@@ -265,15 +274,6 @@ func (s Spec) Check() error {
 		return err
 	}
 	return s.Layout.Check(s.Mesh)
-}
-
-// CheckLocal is [Spec.Check], and reports a mesh of several processes.
-func (s Spec) CheckLocal() error {
-	if n := s.Mesh.Processes(); n > 1 {
-		return fmt.Errorf("mesh %s is for %d processes: this is one; want slices alone, as in "+
-			"batch:4", s.Mesh, n)
-	}
-	return s.Check()
 }
 
 // String is the mesh and, if it says more, the layout.

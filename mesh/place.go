@@ -1,6 +1,11 @@
 package mesh
 
-import "github.com/gomem/gomem/graph"
+import (
+	"slices"
+
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/ops"
+)
 
 // place finds out which node and value is at one coordinate: what reads something there is
 // there, and so are its results. What only arranges values translates: what is taken apart
@@ -12,15 +17,20 @@ func (p *Propagation) place(n *graph.Node) (changed bool) {
 	}
 	a := p.rules[n.ID].arrangementOf(n)
 	if a.kind != joining {
-		for _, v := range n.In {
+		for _, v := range p.placing(n) {
 			changed = p.placeNode(n, p.Of(v).At) || changed
 		}
 	}
 	if _, view := n.Op.(graph.Viewer); view && len(n.Out) == 1 {
 		changed = p.placeNode(n, p.readAt(n, graph.Forward)) || changed
+	} else if p.spec.Mesh.Processes() > 1 && n.Phase == graph.Backward && !p.links(n) &&
+		!slices.ContainsFunc(p.readers[n.ID], p.links) {
+		changed = p.placeNode(n, p.readAt(n, graph.Update)) || changed // a gradient
 	}
 	for i := range n.Out {
-		changed = p.placeAt(n.Value(i), p.at[n.ID]) || changed
+		if !p.links(n) {
+			changed = p.placeAt(n.Value(i), p.at[n.ID]) || changed
+		}
 	}
 	switch a.kind {
 	case splitting:
@@ -31,6 +41,35 @@ func (p *Propagation) place(n *graph.Node) (changed bool) {
 		return p.gatherSlice(n, a) || changed
 	}
 	return changed
+}
+
+// placing are the operands by which a node is placed: of an update the variables that it
+// writes, of another name what it names, of a link in a chain of experts all but the link
+// before and the rows.
+func (p *Propagation) placing(n *graph.Node) []graph.Value {
+	switch {
+	case n.Mutates > 0:
+		return n.In[:n.Mutates]
+	case p.renames(n):
+		return n.In[:1]
+	case !p.links(n):
+		return n.In
+	}
+	r, _ := ops.RowsOf(n.Op)
+	var list []graph.Value
+	for i, v := range n.In[1:] {
+		if !slices.Contains(r.Rows, i+1) {
+			list = append(list, v)
+		}
+	}
+	return list
+}
+
+// links reports whether a node is a link of a chain, in which every expert fills its rows:
+// among processes it is computed where the expert is, and its result is at no one place.
+func (p *Propagation) links(n *graph.Node) bool {
+	r, ok := ops.RowsOf(n.Op)
+	return ok && r.Fills && p.spec.Mesh.Processes() > 1
 }
 
 func results(n *graph.Node) []graph.Value {
@@ -53,7 +92,7 @@ func (p *Propagation) placeNode(n *graph.Node, at [maxAxes]int32) (changed bool)
 
 // placeAt places a value, along axes of the mesh by which it is not divided.
 func (p *Propagation) placeAt(v graph.Value, at [maxAxes]int32) (changed bool) {
-	if at == [maxAxes]int32{} {
+	if at == [maxAxes]int32{} || p.pinned[v.Node.ID] {
 		return false
 	}
 	s := p.Of(v)

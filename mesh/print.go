@@ -48,8 +48,12 @@ func (r *Result) Print(w io.Writer) error {
 		}
 	}
 	for _, c := range r.Conversions {
-		fmt.Fprintf(w, "%s %s along %s, %d bytes, for\n  %s\n", c.Kind, c.Value, c.Axis, c.Bytes,
-			c.For)
+		wire := ""
+		if c.Wire > 0 {
+			wire = fmt.Sprintf(", %d on the wire", c.Wire)
+		}
+		fmt.Fprintf(w, "%s %s along %s, %d bytes%s, for\n  %s\n", c.Kind, c.Value, c.Axis, c.Bytes,
+			wire, c.For)
 	}
 	count, divided, placed := p.Count()
 	fmt.Fprintf(w, "%d values: %d divided, %d at one place\n", count, divided, placed)
@@ -59,6 +63,11 @@ func (r *Result) Print(w io.Writer) error {
 		bytes, n := r.Copied(kind)
 		if _, err := fmt.Fprintf(w, "%s: %d, %d bytes\n", kind, n, bytes); err != nil {
 			return err
+		}
+	}
+	for _, kind := range []ConversionKind{Gather, Swap, Reduce, Scatter, Copy} {
+		if bytes, n := r.Sent(kind); n > 0 {
+			fmt.Fprintf(w, "%s: %d, %d bytes on the wire, by every process\n", kind, n, bytes)
 		}
 	}
 	return nil

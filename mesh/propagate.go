@@ -1,6 +1,7 @@
 package mesh
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/gomem/gomem/graph"
@@ -36,11 +37,13 @@ type Propagation struct {
 	graph   *graph.Graph
 	live    []bool
 	rules   []*rule
-	first   []int32          // by node: its first result in values
-	values  []Sharding       // by result
-	at      [][maxAxes]int32 // by node, as Sharding.At
-	readers [][]*graph.Node  // by node
-	pinned  map[graph.NodeID]bool
+	first   []int32               // by node: its first result in values
+	values  []Sharding            // by result
+	at      [][maxAxes]int32      // by node, as Sharding.At
+	readers [][]*graph.Node       // by node
+	pinned  map[graph.NodeID]bool // variables
+	pins    map[graph.NodeID]bool // the updates that pinned some
+	names   map[string]bool       // of nodes
 }
 
 // Propagate finds out how the values are divided that fetches and updates need, from what
@@ -54,12 +57,16 @@ func Propagate(g *graph.Graph, s Spec, fetches []graph.Value,
 	if err := s.Check(); err != nil {
 		return nil, &Error{s, err}
 	}
+	if n := s.Mesh.Processes(); n > 1 && g.Exchanges() {
+		return nil, &Error{s, fmt.Errorf("the graph has exchanges of its own, among workers that "+
+			"each have all of it: it cannot be divided over %d processes", n)}
+	}
 	roots := slices.Clone(updates)
 	for _, v := range fetches {
 		roots = append(roots, v.Node.ID)
 	}
 	p := &Propagation{spec: s, graph: g, live: g.Ancestors(roots),
-		pinned: map[graph.NodeID]bool{}}
+		pinned: map[graph.NodeID]bool{}, pins: map[graph.NodeID]bool{}, names: map[string]bool{}}
 	p.rules = rules(g, p.live)
 	p.prepare()
 	for {
@@ -82,7 +89,7 @@ func (p *Propagation) prepare() {
 	p.readers = make([][]*graph.Node, p.graph.Len())
 	count := 0
 	for _, n := range p.graph.Nodes() {
-		p.first[n.ID] = int32(count)
+		p.first[n.ID], p.names[n.Name] = int32(count), true
 		count += len(n.Out)
 		for _, v := range n.In {
 			if p.live[n.ID] {
@@ -109,7 +116,7 @@ func (p *Propagation) clear() {
 
 // Of is the sharding of a value.
 func (p *Propagation) Of(v graph.Value) *Sharding {
-	return &p.values[int(p.first[v.Node.ID])+v.Index]
+	return &p.values[p.number(v)]
 }
 
 // fix applies a step to all live nodes, to and fro, until nothing changes. What is known
@@ -150,48 +157,6 @@ func (p *Propagation) step(n *graph.Node, both bool) bool {
 	return changed
 }
 
-// factors is, by factor of a node's rule, 1 + the axis of the mesh along which it is
-// divided; nil if none is. Operands come before results; of an update only the variables
-// that it writes count.
-func (p *Propagation) factors(n *graph.Node, results bool) []int8 {
-	r := p.rules[n.ID]
-	if len(r.Factors) == 0 {
-		return nil
-	}
-	var along []int8
-	var used [maxAxes]bool
-	take := func(v graph.Value, axes [][]int) {
-		for j, m := range p.Of(v).Axis {
-			if m == 0 || len(axes[j]) == 0 || used[m-1] || p.at[n.ID][m-1] > 0 {
-				continue
-			}
-			f, size := axes[j][0], p.spec.Mesh.Size(int(m-1))
-			if !r.divides[f] || r.Factors[f].Size < size || r.Factors[f].Size%size != 0 {
-				continue
-			}
-			if along == nil {
-				along = make([]int8, len(r.Factors))
-			}
-			if along[f] == 0 {
-				along[f], used[m-1] = m, true
-			}
-		}
-	}
-	in := n.In
-	if n.Kind == graph.KindUpdate {
-		in = in[:n.Mutates]
-	}
-	for i, v := range in {
-		take(v, r.In[i])
-	}
-	for i := range n.Out {
-		if results {
-			take(n.Value(i), r.Out[i])
-		}
-	}
-	return along
-}
-
 // divide divides a value's axes as the factors that they begin with are.
 func (p *Propagation) divide(v graph.Value, axes [][]int, along []int8) (changed bool) {
 	if p.pinned[v.Node.ID] {
@@ -217,8 +182,9 @@ func (p *Propagation) pin() (found bool) {
 			continue
 		}
 		for _, v := range n.In[:n.Mutates] {
-			found = found || !p.pinned[v.Node.ID]
-			p.pinned[v.Node.ID] = true
+			if !p.pinned[v.Node.ID] {
+				found, p.pins[n.ID], p.pinned[v.Node.ID] = true, true, true
+			}
 		}
 	}
 	return found
@@ -228,6 +194,9 @@ func (p *Propagation) pin() (found bool) {
 func (p *Propagation) writable(n *graph.Node) bool {
 	along := p.factors(n, false)
 	for i, v := range n.In[:n.Mutates] {
+		if p.processes(p.Of(v).At) != p.processes(p.at[n.ID]) {
+			return false
+		}
 		for j, m := range p.Of(v).Axis {
 			var want int8
 			if along != nil && len(p.rules[n.ID].In[i][j]) > 0 {

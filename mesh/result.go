@@ -7,14 +7,17 @@ import (
 	"github.com/gomem/gomem/internal/tensor"
 )
 
-// Result is a graph that is divided over the slices of a mesh, and where the nodes of the
-// first graph went.
+// Result is a graph that is divided over the slices of a mesh, or what one of the processes
+// of a mesh has of it, and where the nodes of the first graph went.
 type Result struct {
 	Graph *graph.Graph
+	// Rank is the process that the graph is for.
+	Rank int
 	// Propagation says how the values of the first graph are divided.
 	Propagation *Propagation
-	// Pieces has, by variable's name, what a variable was taken apart into, in row-major
-	// order of their coordinates. One that is whole is not in it.
+	// Pieces has, by variable's name, the pieces that this process has of a variable that was
+	// taken apart, in row-major order of their coordinates. One that is whole is not in it,
+	// here or at another process: see [Propagation.Owners].
 	Pieces Pieces
 	// Conversions are what was made because values are wanted in other pieces than they
 	// were computed in.
@@ -23,16 +26,18 @@ type Result struct {
 	// pieces, and those that are computed once.
 	Divided, Whole int
 
-	nodes   []*graph.Node // by the ID in the first graph; nil for what is in pieces or gone
-	updates map[graph.NodeID][]*graph.Node
-	fetched map[graph.Value]graph.Value
+	nodes     []*graph.Node // by the ID in the first graph; nil for what is in pieces or gone
+	updates   map[graph.NodeID][]*graph.Node
+	fetched   map[graph.Value]graph.Value
+	exchanges []exchange
+	composed  *composed // what was lowered instead of the first graph; nil: that
 }
 
 // Node is the node that stands for one of the first graph, or nil if it is in pieces, or not
 // needed.
 func (r *Result) Node(id graph.NodeID) *graph.Node { return r.nodes[id] }
 
-// Updates are the nodes that stand for an update.
+// Updates are the nodes that stand for an update; none if what it writes is not here.
 func (r *Result) Updates(id graph.NodeID) []*graph.Node { return r.updates[id] }
 
 // Value is the value that stands for a fetch.
@@ -45,6 +50,7 @@ type Conversion struct {
 	Kind  ConversionKind
 	Axis  string // of the mesh
 	Bytes int64  // that are copied; 0 if what is made is a view
+	Wire  int64  // that each process sends
 	For   string // the node of the first graph that was the first to want it
 }
 
@@ -57,6 +63,14 @@ const (
 	Join  ConversionKind = "join"  // pieces along an axis of the mesh to one
 	Move  ConversionKind = "move"  // divided along another axis of the value
 	Sum   ConversionKind = "sum"   // partial sums added up
+
+	// Among processes.
+	Gather  ConversionKind = "gather"     // pieces of all to one
+	Swap    ConversionKind = "all-to-all" // divided along another axis of the value
+	Reduce  ConversionKind = "reduce"     // terms of a sum added up
+	Scatter ConversionKind = "scatter"    // terms of a sum added up, in pieces
+	Copy    ConversionKind = "copy"       // what one has, for all
+	Send    ConversionKind = "send"       // what one has, for another
 )
 
 // Copied is the sum of what conversions of a kind copy, in bytes, and how many there are.
@@ -64,6 +78,16 @@ func (r *Result) Copied(kind ConversionKind) (bytes int64, count int) {
 	for _, c := range r.Conversions {
 		if c.Kind == kind {
 			bytes, count = bytes+c.Bytes, count+1
+		}
+	}
+	return bytes, count
+}
+
+// Sent is the sum of what conversions of a kind send, in bytes, and how many there are.
+func (r *Result) Sent(kind ConversionKind) (bytes int64, count int) {
+	for _, c := range r.Conversions {
+		if c.Kind == kind {
+			bytes, count = bytes+c.Wire, count+1
 		}
 	}
 	return bytes, count
@@ -92,7 +116,7 @@ func (p Piece) Type(t graph.Type) graph.Type {
 // Of is a copy of the piece's elements of the whole.
 func (p Piece) Of(whole tensor.View) tensor.View {
 	out := tensor.New(p.Type(whole.Type))
-	p.runs(whole.Type, func(at, piece, n int) {
+	p.Runs(whole.Type, func(at, piece, n int) {
 		copy(out.Data[piece:piece+n], whole.Data[at:])
 	})
 	return out
@@ -100,14 +124,14 @@ func (p Piece) Of(whole tensor.View) tensor.View {
 
 // Into writes the piece's elements into the whole.
 func (p Piece) Into(whole, piece tensor.View) {
-	p.runs(whole.Type, func(at, from, n int) {
+	p.Runs(whole.Type, func(at, from, n int) {
 		copy(whole.Data[at:at+n], piece.Data[from:])
 	})
 }
 
-// runs visits the contiguous runs of a piece: where they start in the whole and in the
-// piece, and how long they are, in bytes.
-func (p Piece) runs(whole graph.Type, visit func(at, piece, n int)) {
+// Runs visits the contiguous runs of a piece of a whole of a type: where they start in the
+// whole and in the piece, and how long they are, in bytes.
+func (p Piece) Runs(whole graph.Type, visit func(at, piece, n int)) {
 	inner := len(p.Cut) // axes from here on are whole
 	for inner > 0 && p.Cut[inner-1].N < 2 {
 		inner--

@@ -92,7 +92,7 @@ func (p *Propagation) seedMember(n *graph.Node, m int) error {
 		return p.indivisible(m, fmt.Sprintf("axis %s, of which %s is an element,", of.Axis,
 			n.Name), of.N)
 	}
-	if s := p.Of(n.Value(0)); !s.uses(m) {
+	if s := p.Of(n.Value(0)); !s.uses(m) && !p.pinned[n.ID] {
 		s.At[m] = int32(of.I/(of.N/parts)) + 1
 	}
 	return nil

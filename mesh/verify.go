@@ -2,6 +2,7 @@ package mesh
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/gomem/gomem/graph"
 )
@@ -59,8 +60,8 @@ func (p *Propagation) verifyValue(v graph.Value) error {
 	return nil
 }
 
-// verify proves that the graph of slices is well formed, that the pieces of variables are
-// variables of it that tile the whole, and that fetches have their types.
+// verify proves that the graph of slices is well formed, that the pieces of variables tile
+// the whole, those of this process being its variables, and that fetches have their types.
 func (r *Result) verify(p *Propagation) error {
 	if err := r.Graph.Verify(); err != nil {
 		return fmt.Errorf("mesh: %w", err)
@@ -70,23 +71,25 @@ func (r *Result) verify(p *Propagation) error {
 		byName[n.Name] = n
 	}
 	for _, n := range p.graph.Variables() {
-		pieces := r.Pieces[n.Name]
-		if pieces == nil {
-			pieces = []Piece{{Name: n.Name}}
-		}
 		elems := 0
 		seen := map[string]bool{}
-		for _, piece := range pieces {
-			v := byName[piece.Name]
-			at := fmt.Sprint(piece.Cut)
-			if v == nil || seen[at] || !v.Out[0].Equal(piece.Type(n.Out[0])) {
-				return fmt.Errorf("mesh: %s is no piece of variable %s", piece.Name, n.Name)
+		for _, o := range p.owners(n) {
+			v, t, at := byName[o.Name], o.Type(n.Out[0]), fmt.Sprint(o.Cut)
+			here := slices.Contains(o.Ranks, r.Rank)
+			if len(o.Ranks) == 0 || seen[at] || here != (v != nil) || here && !v.Out[0].Equal(t) {
+				return fmt.Errorf("mesh: %s is no piece of variable %s", o.Name, n.Name)
 			}
+			delete(byName, o.Name)
 			seen[at] = true
-			elems += v.Out[0].Elems()
+			elems += t.Elems()
 		}
 		if elems != n.Out[0].Elems() {
 			return fmt.Errorf("mesh: the pieces of variable %s do not make it up", n.Name)
+		}
+	}
+	for _, n := range r.Graph.Variables() {
+		if byName[n.Name] != nil {
+			return fmt.Errorf("mesh: variable %s is a piece of none", n.Name)
 		}
 	}
 	for v, x := range r.fetched {

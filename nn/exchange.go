@@ -112,8 +112,23 @@ func (x *local) grow() {
 		case graph.KindVariable:
 			own = x.sums[n.ID]
 		}
-		x.nodes = append(x.nodes, own && !n.Awaits())
+		x.nodes = append(x.nodes, exchanged(n, own))
 	}
+}
+
+// exchanged reports of a node, some of whose operands workers have each their own or none,
+// whether its results are such: what all workers have exchanged is common to them, unless
+// each has a block of it or another's, or one has it all; along an axis it is as it was.
+func exchanged(n *graph.Node, own bool) bool {
+	if !n.Awaits() {
+		return own
+	}
+	x, _ := n.In[0].Node.Sends()
+	switch x.How.Fold {
+	case graph.Scatter, graph.Swap, graph.Reduce, graph.Permute:
+		return true
+	}
+	return own && x.How.Along != ""
 }
 
 // is reports whether a value is one that every worker has its own.

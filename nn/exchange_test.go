@@ -92,6 +92,15 @@ func TestWorkersMustAgree(t *testing.T) {
 			loss := normed(m)
 			m.Minimize(loss, ownRate{rate: ops.Mul(loss, m.LearningRate)})
 		},
+		"depends on reshape_2, which every worker has its own": func(m *nn.Model) {
+			block := ops.ReduceScatter(ops.ReshapeSizes(m.LearningRate, 1), "rate", "", 1)
+			m.Minimize(normed(m), ownRate{rate: ops.ReshapeSizes(block)})
+		},
+		"b/bias depends on mul, which every worker has its own": func(m *nn.Model) {
+			loss := normed(m)
+			own := ops.AllReduce(ops.AllReduce(m.LearningRate, "rate", "", 2), "rates", "a", 2)
+			m.Minimize(loss, ownRate{rate: ops.Mul(own, ops.AllReduce(loss, "loss", "a", 2))})
+		},
 		"-2 workers": func(m *nn.Model) {
 			m.Workers = -2
 			m.Minimize(normed(m), nn.SGD{})
@@ -110,7 +119,9 @@ func TestWorkersMustAgree(t *testing.T) {
 	}
 	m := nn.NewModel()
 	m.Workers = 2
-	m.Minimize(normed(m), ownRate{rate: ops.Mul(m.Step, m.LearningRate)})
+	own := normed(m)
+	common := ops.Mul(ops.AllReduce(own, "loss", "", 2), m.Step)
+	m.Minimize(own, ownRate{rate: ops.Mul(common, m.LearningRate)})
 	if m.Err() != nil {
 		t.Error(m.Err())
 	}

@@ -5,11 +5,12 @@ import (
 	"slices"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/ops"
 	"github.com/gomem/gomem/internal/tensor"
 	"github.com/gomem/gomem/nn"
-	"pgregory.net/rapid"
 )
 
 // operands are values of all ranks.

@@ -7,10 +7,11 @@ import (
 	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/ops"
 	"github.com/gomem/gomem/nn"
-	"pgregory.net/rapid"
 )
 
 // regression is a loss of two layers, of which the second one has a norm.

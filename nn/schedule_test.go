@@ -5,9 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/nn"
-	"pgregory.net/rapid"
 )
 
 // TestSchedules: rates at the corners of every schedule.

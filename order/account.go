@@ -20,8 +20,8 @@ type Account struct {
 	Fixed int64   // of variables and constants that are there throughout
 	Bytes []int64 // by value: of an input or a computed value, if it is ever there
 
-	// By value: how many nodes read it on the device, and whether it is an input, which
-	// is there from its first reader on.
+	// By value: how many nodes read it on the device, and whether it comes from the host, as
+	// inputs do, so that it is there from its first reader on.
 	Readers []int32
 	Input   []bool
 
@@ -137,6 +137,10 @@ func (b *builder) operand(id graph.NodeID, operand graph.Value) {
 		return
 	case graph.KindInput:
 		b.Input[v], b.Bytes[v] = true, rounded(bytes)
+	default:
+		if !b.onDevice(root.Node) {
+			b.Input[v], b.Bytes[v] = true, rounded(bytes)
+		}
 	}
 	if b.times[v]++; b.times[v] == 1 {
 		b.Readers[v]++

@@ -20,25 +20,32 @@ func Bounded(s Strategy, size int) pass.Pass {
 	}}
 }
 
-// touched is the bytes that a node reads and makes that are in none of the values seen, to
+// tally adds up the bytes that operations touch, those of a value once in each count.
+type tally struct {
+	*pass.Program
+	seen []int32 // by value: the latest count that it is in
+	now  int32   // the present count
+}
+
+// touched is the bytes that a node reads and makes that are not in the present count yet, to
 // which it adds them.
-func touched(n *graph.Node, seen map[graph.Value]bool) (bytes int64) {
-	note := func(key graph.Value, size int64) {
-		if !seen[key] {
-			seen[key] = true
-			bytes += size
+func (t *tally) touched(n *graph.Node) (bytes int64) {
+	note := func(v graph.Value) {
+		if i := t.ValueIndex(v); t.seen[i] != t.now {
+			t.seen[i] = t.now
+			bytes += v.Type().Bytes()
 		}
 	}
 	for _, v := range n.In {
-		if root, _ := v.Resolve(); root.Node.Leaf() {
-			note(v, v.Type().Bytes())
-		} else {
-			note(root, root.Type().Bytes())
+		root, _ := v.Resolve()
+		if root.Node.Leaf() {
+			root = v // parts of a leaf are staged alone
 		}
+		note(root)
 	}
 	if n.Executes() {
-		for i, t := range n.Out {
-			note(n.Value(i), t.Bytes())
+		for i := range n.Out {
+			note(n.Value(i))
 		}
 		bytes += n.Cost().Scratch
 	}
@@ -47,19 +54,21 @@ func touched(n *graph.Node, seen map[graph.Value]bool) (bytes int64) {
 
 // bound cuts the order of a program anew.
 func bound(p *pass.Program, size int) {
+	t := tally{Program: p, seen: make([]int32, p.Values())}
 	var most int64
 	for _, id := range p.Order {
-		most = max(most, touched(p.Graph.Node(id), map[graph.Value]bool{}))
+		t.now++
+		most = max(most, t.touched(p.Graph.Node(id)))
 	}
 	part, count, bytes := int32(0), 0, int64(0)
-	seen := map[graph.Value]bool{}
+	t.now++
 	for i, id := range p.Order {
 		n := p.Graph.Node(id)
-		more := touched(n, seen)
+		more := t.touched(n)
 		if i > 0 && (count >= size || bytes+more > most) {
 			part, count, bytes = part+1, 0, 0
-			clear(seen)
-			more = touched(n, seen)
+			t.now++
+			more = t.touched(n)
 		}
 		p.Part[id], count, bytes = part, count+n.Operations(), bytes+more
 	}

@@ -40,7 +40,7 @@ func (s *Schedule) checkStay(id StayID) error {
 		return fmt.Errorf("from event %d to %d of %d", st.From, st.To, len(s.Events))
 	case st.Over >= id:
 		return fmt.Errorf("takes over stay %d, which comes after it", st.Over)
-	case st.Over != NoStay && s.Stays[st.Over].Bytes != st.Bytes:
+	case st.Over != NoStay && s.Stays[st.Over].Bytes < st.Bytes:
 		return fmt.Errorf("of %d bytes takes over stay %d of %d", st.Bytes, st.Over,
 			s.Stays[st.Over].Bytes)
 	}

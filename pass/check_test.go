@@ -38,22 +38,24 @@ func TestScheduleIsChecked(t *testing.T) {
 		return nil
 	}
 	for want, spoil := range map[string]func(s *pass.Schedule){
-		"stream 9 of":        func(s *pass.Schedule) { executed(s).Stream = 9 },
-		"partition 5":        func(s *pass.Schedule) { executed(s).Part += 500 },
-		"stay -5 of":         func(s *pass.Schedule) { executed(s).In[0] = -5 },
-		"is not in stay":     func(s *pass.Schedule) { e := executed(s); e.In[0] = e.In[1] },
-		"1 operands":         func(s *pass.Schedule) { e := executed(s); e.In = e.In[:1] },
-		"result 0 goes to":   func(s *pass.Schedule) { e := executed(s); e.Out[0] = e.In[0] },
-		"before it is":       func(s *pass.Schedule) { e := copied(s); e.Src = e.Dst },
-		"on the host":        func(s *pass.Schedule) { e := copied(s); e.Dst = e.Src },
-		"is there from":      func(s *pass.Schedule) { s.Stays[copied(s).Dst].From++ },
-		"from event":         func(s *pass.Schedule) { s.Stays[copied(s).Dst].To = 1 << 30 },
-		"comes after it":     func(s *pass.Schedule) { s.Stays[4].Over = 4 },
-		"has bytes 64 to":    func(s *pass.Schedule) { s.Stays[copied(s).Dst].Off = 64 },
-		"copies more of":     func(s *pass.Schedule) { s.Stays[copied(s).Src].Bytes-- },
-		"is never written":   func(s *pass.Schedule) { s.Fetches[0] = 1 << 20 },
-		"is of a view":       func(s *pass.Schedule) { s.Stays[0].Value = view(t) },
-		"takes over stay 0 ": func(s *pass.Schedule) { s.Stays[9].Over, s.Stays[9].Bytes = 0, 1 },
+		"stream 9 of":      func(s *pass.Schedule) { executed(s).Stream = 9 },
+		"partition 5":      func(s *pass.Schedule) { executed(s).Part += 500 },
+		"stay -5 of":       func(s *pass.Schedule) { executed(s).In[0] = -5 },
+		"is not in stay":   func(s *pass.Schedule) { e := executed(s); e.In[0] = e.In[1] },
+		"1 operands":       func(s *pass.Schedule) { e := executed(s); e.In = e.In[:1] },
+		"result 0 goes to": func(s *pass.Schedule) { e := executed(s); e.Out[0] = e.In[0] },
+		"before it is":     func(s *pass.Schedule) { e := copied(s); e.Src = e.Dst },
+		"on the host":      func(s *pass.Schedule) { e := copied(s); e.Dst = e.Src },
+		"is there from":    func(s *pass.Schedule) { s.Stays[copied(s).Dst].From++ },
+		"from event":       func(s *pass.Schedule) { s.Stays[copied(s).Dst].To = 1 << 30 },
+		"comes after it":   func(s *pass.Schedule) { s.Stays[4].Over = 4 },
+		"has bytes 64 to":  func(s *pass.Schedule) { s.Stays[copied(s).Dst].Off = 64 },
+		"copies more of":   func(s *pass.Schedule) { s.Stays[copied(s).Src].Bytes-- },
+		"is never written": func(s *pass.Schedule) { s.Fetches[0] = 1 << 20 },
+		"is of a view":     func(s *pass.Schedule) { s.Stays[0].Value = view(t) },
+		"takes over stay 0 ": func(s *pass.Schedule) {
+			s.Stays[9].Over, s.Stays[9].Bytes = 0, 1<<40
+		},
 	} {
 		m := randgraph.Synthetic(200)
 		p := pass.New(m.Graph, m.Fetches, m.Updates)

@@ -33,8 +33,9 @@ type Program struct {
 	successors graph.Adjacency
 	ordered    []bool // the live nodes that successors are of
 
-	first []int32 // by node: index of its first value
-	pos   []int32 // by node: position in Order, or -1
+	first []int32   // by node: index of its first value
+	pos   []int32   // by node: position in Order, or -1
+	uses  [][]int32 // what Uses has listed
 }
 
 // New makes a program in which nothing has been decided.
@@ -57,7 +58,7 @@ func (p *Program) Pos(id graph.NodeID) int32 { return p.pos[id] }
 
 // SetOrder fills Order and the positions.
 func (p *Program) SetOrder(order []graph.NodeID) {
-	p.Order = order
+	p.Order, p.uses = order, nil
 	p.pos = make([]int32, p.Graph.Len())
 	for i := range p.pos {
 		p.pos[i] = -1
@@ -86,15 +87,37 @@ func (p *Program) Parts() int {
 
 // Uses lists, for every value that owns its bytes, the positions at which it is
 // touched: where it is made, if an operation makes it, and where it or a view
-// of it is read, in order and without repetition.
+// of it is read, in order and without repetition. The lists belong to the program, and are
+// made once for an order.
 func (p *Program) Uses() [][]int32 {
-	uses := make([][]int32, p.Values())
-	touch := func(v graph.Value, pos int32) {
-		i := p.ValueIndex(v)
-		if k := len(uses[i]); k == 0 || uses[i][k-1] != pos {
-			uses[i] = append(uses[i], pos)
-		}
+	if p.uses != nil {
+		return p.uses
 	}
+	last, count := make([]int32, p.Values()), make([]int32, p.Values())
+	all := 0
+	p.touches(func(v int, pos int32) {
+		if last[v] != pos+1 {
+			last[v] = pos + 1
+			count[v]++
+			all++
+		}
+	})
+	p.uses = make([][]int32, p.Values())
+	room := make([]int32, all)
+	for v, n := range count {
+		p.uses[v], room = room[:0:n], room[n:]
+	}
+	p.touches(func(v int, pos int32) {
+		if list := p.uses[v]; len(list) == 0 || list[len(list)-1] != pos {
+			p.uses[v] = append(list, pos)
+		}
+	})
+	return p.uses
+}
+
+// touches calls f for every value that an operation reads or makes, with the position, in
+// order.
+func (p *Program) touches(f func(v int, pos int32)) {
 	for pos, id := range p.Order {
 		n := p.Graph.Node(id)
 		if !n.Executes() {
@@ -102,13 +125,12 @@ func (p *Program) Uses() [][]int32 {
 		}
 		for _, v := range n.In {
 			root, _ := v.Resolve()
-			touch(root, int32(pos))
+			f(p.ValueIndex(root), int32(pos))
 		}
 		for i := range n.Out {
-			touch(n.Value(i), int32(pos))
+			f(p.ValueIndex(n.Value(i)), int32(pos))
 		}
 	}
-	return uses
 }
 
 // check proves the tables that are filled so far against the graph.

@@ -71,6 +71,20 @@ func TestUses(t *testing.T) {
 	})
 }
 
+// TestUsesFollowTheOrder: what was asked of one order is no answer about another.
+func TestUsesFollowTheOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := drawProgram(t)
+		p.Uses()
+		p.SetOrder(p.Order[:len(p.Order)/2])
+		for v, uses := range p.Uses() {
+			if n := len(uses); n > 0 && int(uses[n-1]) >= len(p.Order) {
+				t.Fatalf("value %d is used at %d of %d", v, uses[n-1], len(p.Order))
+			}
+		}
+	})
+}
+
 // TestPositions: a node's position is its index in the order, and partitions are
 // counted to the last.
 func TestPositions(t *testing.T) {

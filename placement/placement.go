@@ -11,8 +11,9 @@
 // phase that only updates on the host depend on.
 //
 // Without it, everything but the inputs lives on the device, as in the vanilla
-// baseline. Inputs are always fed to the host. What workers exchange, and what depends
-// on it, is on the host in any case: see [pass.Program.Hosted].
+// baseline. Inputs are always fed to the host. What workers exchange, and what
+// depends on it, is on the host in any case, and so is what a device computes to
+// other bits than the host: see [pass.Program.Hosted].
 package placement
 
 import (

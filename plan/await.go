@@ -9,7 +9,8 @@ import (
 )
 
 // Await waits until the network is done with the bytes of a slot that a [Send] gave it.
-// They are then what the exchange has made of them, in the same place.
+// They are then what the exchange has made of them, in the same place: all of them, or, of
+// a [graph.Scatter], the first Bytes.
 type Await struct {
 	At    Ref
 	Bytes int64
@@ -39,7 +40,7 @@ func (do Await) verify(v *verifier, i int, n *graph.Node, engine space.Engine) e
 	case do.Bytes != n.Out[0].Bytes():
 		return v.fail(i, "", "awaits %d bytes of %s", do.Bytes, n.Out[0])
 	}
-	return v.whole(i, do.At, do.Bytes, engine.Writes(), false)
+	return v.whole(i, do.At, n.In[0].Type().Bytes(), engine.Writes(), false)
 }
 
 // replay proves that the slot has what the node's operand has sent.

@@ -60,12 +60,43 @@ step 7 p0 host #8 launch sgd <- 0 5 1 mutates 1 wait 5 : sgd
 fetch 6 f32[2] : await_2
 `
 
+// promise is a change of a plan's text that breaks one of its promises, and in which words
+// it is refused: every piece of old, between bars, becomes the one of new.
+type promise struct{ old, new, want string }
+
+// broken checks each of them, and that every text survives being parsed.
+func (b bench) broken(t *testing.T, whole string, list []promise) {
+	t.Helper()
+	whole = strings.Replace(whole, "DIGEST", b.g.Digest(), 1)
+	for _, c := range list {
+		text, now := whole, strings.Split(c.new, "|")
+		for i, old := range strings.Split(c.old, "|") {
+			text = strings.Replace(text, old, now[i], 1)
+		}
+		p, err := plan.Parse(strings.NewReader(text))
+		if err != nil {
+			t.Fatalf("%s: %v", c.new, err)
+		}
+		var out bytes.Buffer
+		if _, err := p.WriteTo(&out); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(text, out.String()); diff != "" {
+			t.Errorf("%s: %s", c.new, diff)
+		}
+		err = b.verify(p)
+		if c.want == "" && err != nil || c.want != "" && (err == nil ||
+			err.Error() != "plan: "+c.want) {
+			t.Errorf("%s\nis refused by %v\nwant            %s", c.new, err, c.want)
+		}
+	}
+}
+
 // TestExchanges: the plan keeps every promise and survives its text; every promise that
 // is broken is noticed, in these words.
 func TestExchanges(t *testing.T) {
 	b := newExchanging()
-	whole := strings.Replace(exchanging, "DIGEST", b.g.Digest(), 1)
-	for _, c := range []struct{ old, new, want string }{
+	b.broken(t, exchanging, []promise{
 		{"", "", ""},
 		{"send copies host to network", "send copies network to host",
 			"step 3 (send): sends on a stream that copies network to host"},
@@ -108,28 +139,7 @@ func TestExchanges(t *testing.T) {
 			"step 5 (sgd): reads await from slot 5, which holds 8 bytes of send from 0"},
 		{"step 4 p0 send #5 send 6 8 sum <- 1 2 : send_2",
 			"step 4 p0 send #4 send 5 8 mean/ring <- 5 : send", "step 4 (send): sends twice"},
-	} {
-		text, now := whole, strings.Split(c.new, "|")
-		for i, old := range strings.Split(c.old, "|") {
-			text = strings.Replace(text, old, now[i], 1)
-		}
-		p, err := plan.Parse(strings.NewReader(text))
-		if err != nil {
-			t.Fatalf("%s: %v", c.new, err)
-		}
-		var out bytes.Buffer
-		if _, err := p.WriteTo(&out); err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(text, out.String()); diff != "" {
-			t.Errorf("%s: %s", c.new, diff)
-		}
-		err = b.verify(p)
-		if c.want == "" && err != nil || c.want != "" && (err == nil ||
-			err.Error() != "plan: "+c.want) {
-			t.Errorf("%s\nis refused by %v\nwant            %s", c.new, err, c.want)
-		}
-	}
+	})
 }
 
 // TestSendsInOrder: sends are in the graph's order, which all workers have.

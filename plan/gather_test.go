@@ -1,16 +1,11 @@
 package plan_test
 
 import (
-	"bytes"
-	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/ops"
 	"github.com/gomem/gomem/internal/tensor"
-	"github.com/gomem/gomem/plan"
 )
 
 // newGathering is a step that brings together what three workers have of a value.
@@ -52,8 +47,7 @@ fetch 4 f32[6] : await
 // whole; every promise that is broken is noticed, in these words.
 func TestGather(t *testing.T) {
 	b := newGathering()
-	whole := strings.Replace(gathering, "DIGEST", b.g.Digest(), 1)
-	for _, c := range []struct{ old, new, want string }{
+	b.broken(t, gathering, []promise{
 		{"", "", ""},
 		{"gather", "sum", "step 3 (send-part): sends 1 operands for their sum: the node is " +
 			"send-part of 1, for their gather"},
@@ -65,26 +59,5 @@ func TestGather(t *testing.T) {
 			"step 3 (send-part): 24 bytes at 0 are outside slot 4 of 8 bytes"},
 		{"host+128 24 3-4", "host+128 24 4-4", "step 3 (send-part): slot 4 (send-part) is live " +
 			"from step 4 to 4 only"},
-	} {
-		text, now := whole, strings.Split(c.new, "|")
-		for i, old := range strings.Split(c.old, "|") {
-			text = strings.Replace(text, old, now[i], 1)
-		}
-		p, err := plan.Parse(strings.NewReader(text))
-		if err != nil {
-			t.Fatalf("%s: %v", c.new, err)
-		}
-		var out bytes.Buffer
-		if _, err := p.WriteTo(&out); err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(text, out.String()); diff != "" {
-			t.Errorf("%s: %s", c.new, diff)
-		}
-		err = b.verify(p)
-		if c.want == "" && err != nil || c.want != "" && (err == nil ||
-			err.Error() != "plan: "+c.want) {
-			t.Errorf("%s\nis refused by %v\nwant            %s", c.new, err, c.want)
-		}
-	}
+	})
 }

@@ -1,13 +1,11 @@
 package plan_test
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/ops"
 	"github.com/gomem/gomem/internal/tensor"
-	"github.com/gomem/gomem/plan"
 )
 
 // newSharing is a step that updates two variables that workers share, one of which the
@@ -66,8 +64,7 @@ fetch 6 f32[2] : loss
 // after its update; every promise that is broken is noticed, in these words.
 func TestShared(t *testing.T) {
 	b := newSharing()
-	whole := strings.Replace(sharing, "DIGEST", b.g.Digest(), 1)
-	for _, c := range []struct{ old, new, want string }{
+	b.broken(t, sharing, []promise{
 		{"", "", ""},
 		{"step 0 p0 await #1 await 0 8 : v", "step 0 p0 in #0 copy 4 <- 2 8 feed : x",
 			"step 0 (x): slot 4 (v) is live from step 3 to 4 only"},
@@ -103,19 +100,5 @@ func TestShared(t *testing.T) {
 			"loss: slot 6 has no life: 8 bytes of f32[2] at 320 in host, live from step 5 to 10"},
 		{"5-10|step 10 p0 send #2 send 1 8 sum/ps <- 1 wait 8 : w\n", "5-9|",
 			"w: is updated and not sent when the step ends"},
-	} {
-		text, now := whole, strings.Split(c.new, "|")
-		for i, old := range strings.Split(c.old, "|") {
-			text = strings.Replace(text, old, now[i], 1)
-		}
-		p, err := plan.Parse(strings.NewReader(text))
-		if err != nil {
-			t.Fatalf("%s: %v", c.new, err)
-		}
-		err = b.verify(p)
-		if c.want == "" && err != nil || c.want != "" && (err == nil ||
-			err.Error() != "plan: "+c.want) {
-			t.Errorf("%s\nis refused by %v\nwant            %s", c.new, err, c.want)
-		}
-	}
+	})
 }

@@ -26,6 +26,7 @@ type stay struct{ first, last int32 }
 func lives(p *pass.Program) []*life {
 	out := make([]*life, p.Values())
 	uses := p.Uses()
+	all, room := make([]life, p.Values()), make([]stay, p.Values()+absences(p))
 	fetched := map[graph.Value]bool{}
 	for _, v := range p.Fetches {
 		root, _ := v.Resolve()
@@ -37,14 +38,28 @@ func lives(p *pass.Program) []*life {
 		}
 		for i := range n.Out {
 			v := p.ValueIndex(n.Value(i))
-			out[v] = newLife(p, n.Value(i), uses[v], fetched[n.Value(i)])
+			out[v] = &all[v]
+			out[v].live(p, n.Value(i), uses[v], room)
+			out[v].fetched = fetched[n.Value(i)]
+			out[v].reason()
+			room = room[len(out[v].stays):]
 		}
 	}
 	return out
 }
 
-func newLife(p *pass.Program, v graph.Value, uses []int32, fetched bool) *life {
-	l := &life{value: v, producedAt: -1, fetched: fetched}
+// absences is how many there are of all values.
+func absences(p *pass.Program) int {
+	n := 0
+	for _, away := range p.Away {
+		n += len(away)
+	}
+	return n
+}
+
+// live works out where a value is from its uses and absences. There is room for its stays.
+func (l *life) live(p *pass.Program, v graph.Value, uses []int32, room []stay) {
+	l.value, l.producedAt = v, -1
 	if !v.Node.Leaf() {
 		l.producedAt = p.Pos(v.Node.ID)
 		l.onHost = p.Place[v.Node.ID] == space.Host
@@ -53,6 +68,7 @@ func newLife(p *pass.Program, v graph.Value, uses []int32, fetched bool) *life {
 	if p.Away != nil {
 		away = p.Away[p.ValueIndex(v)]
 	}
+	l.stays = room[:0:min(len(away)+1, len(uses))]
 	for _, u := range uses {
 		if p.Place[p.Order[u]] == space.Host {
 			l.hostCopy = true
@@ -68,8 +84,6 @@ func newLife(p *pass.Program, v graph.Value, uses []int32, fetched bool) *life {
 			l.stays = append(l.stays, stay{u, u})
 		}
 	}
-	l.reason()
-	return l
 }
 
 // reason decides whether the value is copied to the host, and what for.

@@ -25,8 +25,9 @@ const window = 2
 func Pass(o Options) pass.Pass {
 	return pass.Pass{Name: "schedule", Run: func(p *pass.Program) error {
 		b := newBuilder(p, o)
-		b.leaves()
 		b.arrivals()
+		b.reserve()
+		b.leaves()
 		for pos := range p.Order {
 			b.position(int32(pos))
 		}
@@ -48,6 +49,7 @@ type builder struct {
 	device []pass.StayID   // by value: its present stay on the device
 	host   []pass.StayID   // by value: its stay in host memory
 	copies [][]arrival     // by position: copies to issue before the operation
+	issued int             // how many these are
 	staged [][]*stagedPart // by position and operand: the part staged for it, if one is
 	share  int             // partitions within which readers share a staged part; -1: none do
 	last   map[part]reader // by part of a leaf: its latest reader so far
@@ -99,7 +101,7 @@ func newBuilder(p *pass.Program, o Options) *builder {
 		drains: make([][]pass.StayID, n), share: o.Lookahead, last: map[part]reader{},
 		load: make([]int64, o.Streams), recent: make([]int32, o.Streams),
 		made: &pass.Schedule{Parts: p.Parts(), Window: window,
-			Streams: Streams(o.Streams, p.Hosted() != nil)},
+			Streams: Streams(o.Streams, p.Graph.Exchanges())},
 	}
 	if len(b.made.Streams) > b.compute+3 {
 		b.overwrites = p.Overwrites()
@@ -192,6 +194,28 @@ func (b *builder) leaves() {
 	}
 }
 
+// reserve makes room for all stays and events.
+func (b *builder) reserve() {
+	stays, events := b.issued, b.issued
+	for _, n := range b.p.Graph.Nodes() {
+		switch {
+		case n.Leaf():
+			stays++
+		case b.p.Live[n.ID] && n.Executes():
+			stays += len(n.Out) + 1 // with what it scribbles in
+			events++
+		}
+	}
+	for _, v := range b.lives {
+		if v != nil && v.hostCopy && !v.onHost {
+			stays++
+			events++
+		}
+	}
+	b.made.Stays = make([]pass.Stay, 0, stays)
+	b.made.Events = make([]pass.Event, 0, events)
+}
+
 // stay enters a stay, from the next event on.
 func (b *builder) stay(s pass.Stay) pass.StayID {
 	s.From = int32(len(b.made.Events))
@@ -222,8 +246,8 @@ func (b *builder) arrivals() {
 			switch {
 			case i > 0:
 				b.issue(arrival{need: s.first, life: v, stay: i}, v.stays[i-1].last+1)
-			case v.producedAt < 0:
-				b.issue(arrival{need: s.first, life: v, stay: i}, 0)
+			case v.producedAt < 0 || v.onHost:
+				b.issue(arrival{need: s.first, life: v, stay: i}, v.producedAt+1)
 			}
 		}
 	}
@@ -275,6 +299,7 @@ func (b *builder) issue(a arrival, notBefore int32) {
 	earliest := max(notBefore, b.starts[max(0, b.partOf(a.need)-b.reach)])
 	at := max(b.ahead(a.need), earliest)
 	b.copies[at] = append(b.copies[at], a)
+	b.issued++
 }
 
 // ahead is the first position that is no more than prefetch operations before

@@ -51,6 +51,17 @@ type span struct {
 	uses  []int32
 }
 
+// deviceUses leaves out the uses by nodes that run on the host.
+func deviceUses(p *pass.Program, uses []int32) []int32 {
+	var out []int32
+	for _, u := range uses {
+		if p.Place[p.Order[u]] == space.Device {
+			out = append(out, u)
+		}
+	}
+	return out
+}
+
 func newEstimate(p *pass.Program) *estimate {
 	e := &estimate{p: p, delta: make([]int64, len(p.Order)+1)}
 	uses := p.Uses()

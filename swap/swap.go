@@ -40,7 +40,7 @@ func LookAhead(lookahead int) pass.Pass {
 			}
 			for i, t := range n.Out {
 				if v := p.ValueIndex(n.Value(i)); t.Bytes() >= MinBytes {
-					p.Away[v] = gaps(p, deviceUses(p, uses[v]), lookahead)
+					p.Away[v] = gaps(p, uses[v], lookahead)
 				}
 			}
 		}
@@ -54,25 +54,18 @@ func swappable(n *graph.Node) bool {
 	return n.Kind == graph.KindInput || n.Kind == graph.KindCompute && n.Executes()
 }
 
-// deviceUses leaves out the uses by nodes that run on the host.
-func deviceUses(p *pass.Program, uses []int32) []int32 {
-	var out []int32
-	for _, u := range uses {
-		if p.Place[p.Order[u]] == space.Device {
-			out = append(out, u)
-		}
-	}
-	return out
-}
-
-// gaps lists the intervals between uses that span more than k partitions.
+// gaps lists the intervals between uses on the device that span more than k partitions.
 func gaps(p *pass.Program, uses []int32, k int) []pass.Gap {
 	var out []pass.Gap
-	for i := 1; i < len(uses); i++ {
-		a, b := uses[i-1], uses[i]
-		if int(p.Part[p.Order[b]]-p.Part[p.Order[a]]) > k {
-			out = append(out, pass.Gap{After: a, Before: b})
+	last := int32(-1)
+	for _, u := range uses {
+		if p.Place[p.Order[u]] != space.Device {
+			continue
 		}
+		if last >= 0 && int(p.Part[p.Order[u]]-p.Part[p.Order[last]]) > k {
+			out = append(out, pass.Gap{After: last, Before: u})
+		}
+		last = u
 	}
 	return out
 }

@@ -41,6 +41,10 @@
 // checkpoint. A directory with the checkpoints of another run is refused: nothing
 // in it is overwritten.
 //
+// The processes of a mesh have one checkpoint: that of a run which is not divided, of whole
+// variables. Process 0 writes it, and is given the blocks that it lacks; each reads those that
+// it has, of a checkpoint of any mesh, or of none.
+//
 // # Parts
 //
 // What the loop is made of can be used alone, in a loop of one's own: [Progress] and

@@ -101,7 +101,7 @@ func (r *run) change(ctx context.Context) (leaves bool, err error) {
 // regroup has this worker go on in the next group, and in the ones after that if it breaks
 // while it is formed. why is what broke the present one, nil if that was agreed on.
 func (r *run) regroup(ctx context.Context, why error) error {
-	before, lost := r.elastic().Numbers(), r.done
+	before, lost, shown := r.elastic().Numbers(), r.done, r.done-len(r.team.pending)
 	for {
 		if why != nil {
 			r.broken++
@@ -125,7 +125,7 @@ func (r *run) regroup(ctx context.Context, why error) error {
 			break
 		}
 	}
-	r.changed(before, lost)
+	r.changed(before, lost, shown)
 	if r.workers() < r.elastic().Least() && r.done < r.total {
 		if err := r.elastic().More(ctx); err != nil {
 			return err
@@ -135,10 +135,23 @@ func (r *run) regroup(ctx context.Context, why error) error {
 	return nil
 }
 
-// changed shows who goes on.
-func (r *run) changed(before []int, done int) {
+// changed shows who goes on, and from where if that is not the last step that was shown.
+func (r *run) changed(before []int, done, shown int) {
 	r.summary.Workers = r.workers()
 	now := r.elastic().Numbers()
+	text := Changes(before, now)
+	switch {
+	case r.done < done:
+		text += fmt.Sprintf(" from step %d, since nobody has a later one whole: %d to be "+
+			"done again", r.done, done-r.done)
+	case r.done > shown: // the group broke before this worker had heard of them from all
+		text += fmt.Sprintf(" from step %d; %d could not be shown", r.done, r.done-shown)
+	}
+	r.emit(Event{Kind: View, Text: text, Workers: len(now)})
+}
+
+// Changes says who has gone and come, and how many go on: "worker 1 is gone; 3 go on".
+func Changes(before, now []int) string {
 	without := func(a, b []int) []int {
 		return slices.DeleteFunc(slices.Clone(a), func(n int) bool { return slices.Contains(b, n) })
 	}
@@ -152,15 +165,10 @@ func (r *run) changed(before []int, done int) {
 	if len(parts) == 0 {
 		parts = append(parts, "a connection broke")
 	}
-	text := strings.Join(parts, ", ") + fmt.Sprintf("; %d go on", len(now))
 	if len(now) == 1 {
-		text = strings.Join(parts, ", ") + "; 1 goes on"
+		return strings.Join(parts, ", ") + "; 1 goes on"
 	}
-	if r.done < done {
-		text += fmt.Sprintf(" from step %d, since nobody has a later one whole: %d to be "+
-			"done again", r.done, done-r.done)
-	}
-	r.emit(Event{Kind: View, Text: text, Workers: len(now)})
+	return strings.Join(parts, ", ") + fmt.Sprintf("; %d go on", len(now))
 }
 
 // named is "worker 1 is" or "workers 1 and 2 are".
@@ -183,7 +191,8 @@ type standing struct {
 	Whole      bool   `json:"whole"` // its variables are those of the end of a step
 	Step       int    `json:"step"`  // that one
 	Executions int    `json:"executions"`
-	Best       *Best  `json:"best"` // what it knows of evaluations; nil without patience
+	Rated      int    `json:"rated"` // the step of the last evaluation that it knows of
+	Best       *Best  `json:"best"`  // what it knows of evaluations; nil without patience
 }
 
 // better reports whether a run goes on from a rather than from b.
@@ -239,7 +248,7 @@ func (r *run) rally(ctx context.Context) error {
 // stand has all say what they have. They must have been started alike.
 func (r *run) stand(ctx context.Context) ([]standing, error) {
 	mine := standing{Settings: fingerprint(r.settings()), Ran: r.ran, Whole: r.sound(),
-		Step: r.done, Executions: r.executions(), Best: r.watch.state()}
+		Step: r.done, Executions: r.executions(), Rated: r.rated, Best: r.watch.state()}
 	says, err := json.Marshal(mine)
 	if err != nil {
 		return nil, err
@@ -294,8 +303,11 @@ func (r *run) sound() bool {
 // adopt makes the source's place in the run this worker's.
 func (r *run) adopt(at standing, all []standing) {
 	r.done, r.torn = at.Step, false
-	r.from = origin{at.Step, at.Executions}
+	r.from, r.rated = origin{at.Step, at.Executions}, 0
 	for _, s := range all {
+		if s.Rated <= at.Step {
+			r.rated = max(r.rated, s.Rated)
+		}
 		if s.Best != nil && s.Best.Last > r.watch.best.Last && s.Best.Last <= at.Step {
 			r.watch.best, r.watch.step = *s.Best, s.Best.Step
 		}
@@ -303,6 +315,11 @@ func (r *run) adopt(at standing, all []standing) {
 	if r.saved > r.done {
 		r.saved = 0
 	}
+}
+
+// owes reports whether the group broke that was to evaluate after the present step.
+func (r *run) owes() bool {
+	return r.elastic() != nil && r.rated < r.done && r.done < r.total && due(r.done, r.EvalEvery)
 }
 
 // portion is the most bytes of a variable that are shared at once.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"math"
+	"slices"
 
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/data"
@@ -13,30 +15,86 @@ import (
 // outputs. It gives up, without a result, when ctx is done. last says that there
 // will be no other evaluation.
 func (r *run) evaluate(ctx context.Context, last bool) error {
-	batches := min(orDefault(r.EvalBatches, 8), r.Loader.HeldOutBatches())
-	means := make([]Mean, 1+len(r.Model.EvalMetrics))
+	if r.Parallel != nil && !r.Parallel.Mesh {
+		return r.divide(ctx, last)
+	}
 	scorer := r.scorer(last)
-	for i := range batches {
-		if ctx.Err() != nil {
-			return nil
-		}
-		b := r.Loader.HeldOut(i)
-		if err := r.unread(); err != nil {
+	var all []*tested
+	for i := range r.evalBatches() {
+		over, err := r.cutShort(ctx)
+		if err != nil || over {
 			return err
 		}
-		out, err := r.heldOut(ctx, b.Inputs, i)
+		x, err := r.testBatch(r.within(ctx), scorer, i)
 		if err != nil {
 			return unlessDone(ctx, err)
 		}
-		if err := r.score(ctx, scorer, b, out[len(means):], i); err != nil {
-			return unlessDone(ctx, err)
-		}
-		for k, x := range scalars(out[:len(means)]) {
-			means[k].Add(x, float64(b.Units))
-		}
+		all = append(all, &x)
 	}
-	if batches == 0 || !gomem.Computes(r.Session.Device) {
+	return r.averaged(all, scorer)
+}
+
+// cutShort reports whether an evaluation is to end; the processes of a mesh end it together.
+func (r *run) cutShort(ctx context.Context) (bool, error) {
+	if !r.meshed() {
+		return ctx.Err() != nil, nil
+	}
+	says, err := r.agree(r.within(ctx), []byte{flag(ctx.Err() != nil)})
+	return slices.ContainsFunc(says, func(b []byte) bool { return slices.Contains(b, 1) }), err
+}
+
+// within is the context of a batch: one that the processes of a mesh have begun they finish.
+func (r *run) within(ctx context.Context) context.Context {
+	if r.meshed() {
+		return context.WithoutCancel(ctx)
+	}
+	return ctx
+}
+
+// evalBatches is how many batches an evaluation has.
+func (r *run) evalBatches() int {
+	return min(orDefault(r.EvalBatches, 8), r.Loader.HeldOutBatches())
+}
+
+// tested is what came of a held-out batch.
+type tested struct {
+	Batch  int      `json:"batch"`
+	Units  int      `json:"units"`
+	Values []uint64 `json:"values"` // bits of the loss and of the metrics, which may be no numbers
+	Score  []byte   `json:"score"`  // a part of a scorer's
+}
+
+// testBatch evaluates and scores a held-out batch.
+func (r *run) testBatch(ctx context.Context, s Scorer, i int) (x tested, err error) {
+	b := r.Loader.HeldOut(i)
+	if err := r.unread(); err != nil {
+		return x, err
+	}
+	out, err := r.heldOut(ctx, b.Inputs, i)
+	if err != nil {
+		return x, err
+	}
+	values := 1 + len(r.Model.EvalMetrics)
+	if err := r.score(ctx, s, b, out[values:], i); err != nil {
+		return x, err
+	}
+	x.Batch, x.Units = i, b.Units
+	for _, v := range scalars(out[:values]) {
+		x.Values = append(x.Values, math.Float64bits(v))
+	}
+	return x, nil
+}
+
+// averaged makes the means of what came of all batches, over units, and hands them out.
+func (r *run) averaged(all []*tested, s Scorer) error {
+	if len(all) == 0 || !gomem.Computes(r.Session.Device) {
 		return nil
+	}
+	means := make([]Mean, 1+len(r.Model.EvalMetrics))
+	for _, x := range all {
+		for k, bits := range x.Values {
+			means[k].Add(math.Float64frombits(bits), float64(x.Units))
+		}
 	}
 	values := make([]float64, len(means))
 	for k, m := range means {
@@ -45,8 +103,8 @@ func (r *run) evaluate(ctx context.Context, last bool) error {
 	if err := r.finite(r.done, "held-out loss", values, r.Model.EvalMetrics); err != nil {
 		return err
 	}
-	r.summary.EvalBatches = batches
-	return r.evaluated(values, scorer)
+	r.summary.EvalBatches = len(all)
+	return r.evaluated(values, s)
 }
 
 // evaluated enters the result of an evaluation in the summary, shows it, and asks whether
@@ -84,7 +142,7 @@ func (r *run) judge() error {
 	case better && r.Save != "":
 		r.store.spare = r.done
 		if r.saved != r.done || r.good == "" {
-			if r.differs() { // with all others, who know of it soon
+			if r.jointly() { // with all others, who know of it soon
 				r.team.best = true
 				return nil
 			}

@@ -11,6 +11,29 @@ import (
 	"github.com/gomem/gomem/graph"
 )
 
+// Exchanged is what workers have exchanged.
+type Exchanged struct {
+	Sent      int64 `json:"sent_bytes"`     // since the start
+	Received  int64 `json:"received_bytes"` // likewise
+	Saved     int64 `json:"saved_bytes"`    // kept by filters, or sent to nobody
+	Full      int64 `json:"full"`           // how often an outbox was at its bound
+	Staleness int   `json:"staleness"`      // steps missing of another worker, the most seen
+	Slowest   int   `json:"slowest"`        // steps done by the worker that has done the fewest
+	Fastest   int   `json:"fastest"`        // and the most
+	// Memory is what exchanging took at most of a worker's host memory, beside the plan's,
+	// and Bound what it could have; 0: not known before.
+	Memory int64 `json:"memory_bytes"`
+	Bound  int64 `json:"memory_bound_bytes"`
+}
+
+// with is what two workers have exchanged.
+func (x Exchanged) with(y Exchanged) Exchanged {
+	return Exchanged{Sent: x.Sent + y.Sent, Received: x.Received + y.Received,
+		Saved: x.Saved + y.Saved, Full: x.Full + y.Full, Staleness: max(x.Staleness, y.Staleness),
+		Slowest: min(x.Slowest, y.Slowest), Fastest: max(x.Fastest, y.Fastest),
+		Memory: max(x.Memory, y.Memory), Bound: max(x.Bound, y.Bound)}
+}
+
 // note is what a worker says of a step.
 type note struct {
 	stop    bool      // it is to end

@@ -213,6 +213,25 @@ func (o Options) validateSession() error {
 	if err := o.Session.Validate(); err != nil {
 		return &ErrOption{Option: "session", Err: err}
 	}
+	return o.validateMesh()
+}
+
+// validateMesh demands that the processes of a mesh are the workers.
+func (o Options) validateMesh() error {
+	processes := 1
+	if m := o.Session.Mesh; m != nil {
+		processes = m.Mesh.Processes()
+	}
+	switch {
+	case !o.meshed() && processes > 1:
+		return optionf("workers", "the mesh is for %d processes, which are no workers of one mesh",
+			processes)
+	case !o.meshed():
+		return nil
+	case processes != o.Parallel.Workers || o.Session.Rank != o.Parallel.Rank:
+		return optionf("workers", "%d of %d is not process %d of the mesh's %d", o.Parallel.Rank,
+			o.Parallel.Workers, o.Session.Rank, processes)
+	}
 	return nil
 }
 

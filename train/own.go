@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/safetensors"
 	"github.com/gomem/gomem/internal/tensor"
@@ -77,9 +78,14 @@ func (r *run) differs() bool {
 	return r.Parallel != nil && r.Parallel.Between != nil && r.elastic() == nil
 }
 
+// jointly reports whether all workers take part in saving: where the others have what
+// worker 0 has not, and where they make each step together, whose exchanges wait for nobody
+// who saves.
+func (r *run) jointly() bool { return r.differs() || r.meshed() }
+
 // saveAll saves what all workers have, if worker 0 has to save.
 func (r *run) saveAll(ctx context.Context, due bool) error {
-	if !r.differs() {
+	if !r.jointly() {
 		if r.leads() && due {
 			return r.save(nil)
 		}
@@ -90,14 +96,26 @@ func (r *run) saveAll(ctx context.Context, due bool) error {
 	if err != nil || !slices.Equal(says[0], []byte{1}) {
 		return err
 	}
-	list, err := r.collect(ctx)
-	if err != nil {
+	var own []foreign
+	if r.differs() {
+		if own, err = r.collect(ctx); err != nil {
+			return err
+		}
+	}
+	if err := r.saveOrGive(ctx, own); err != nil || !r.meshed() {
 		return err
 	}
+	_, err = r.agree(ctx, nil)
+	return err
+}
+
+// saveOrGive saves, if this is worker 0, and gives it what it asks for, if not: what it
+// lacks of divided variables, and then what is the others' own.
+func (r *run) saveOrGive(ctx context.Context, own []foreign) error {
 	if r.leads() {
-		return r.save(list)
+		return r.save(own)
 	}
-	for _, x := range list {
+	for _, x := range append(r.lacking(), own...) {
 		if _, err := r.fetch(ctx, x); err != nil {
 			return err
 		}
@@ -105,11 +123,15 @@ func (r *run) saveAll(ctx context.Context, due bool) error {
 	return nil
 }
 
-// foreign is a variable of another worker than the first.
+// foreign is what another worker than the first has: a variable, or a block of one.
 type foreign struct {
-	v    graph.Value
-	rank int
+	v     graph.Value
+	rank  int
+	block int // of the variable's Blocks; entire: the variable
 }
+
+// entire is no block of a variable, but all of it.
+const entire = -1
 
 // collect is what other workers have otherwise than worker 0.
 func (r *run) collect(ctx context.Context) (list []foreign, err error) {
@@ -129,37 +151,63 @@ func (r *run) collect(ctx context.Context) (list []foreign, err error) {
 				return nil, fmt.Errorf("worker %d has other variables", rank)
 			}
 			if !slices.Equal(said[at:end], all[0][at:end]) {
-				list = append(list, foreign{v, rank})
+				list = append(list, foreign{v, rank, entire})
 			}
 		}
 	}
 	return list, nil
 }
 
-// fetch is another worker's value, which all take part in bringing.
-func (r *run) fetch(ctx context.Context, x foreign) ([]byte, error) {
-	value := tensor.New(x.v.Type())
-	mine := r.Parallel.Rank == x.rank
-	if mine {
-		var err error
-		if value, err = r.session.Get(x.v); err != nil {
-			return nil, err
-		}
+// fetch brings what another worker has to worker 0, a portion at a time. All take part in it;
+// to who neither gives nor takes it comes to nothing.
+func (r *run) fetch(ctx context.Context, x foreign) (tensor.View, error) {
+	var value tensor.View
+	var err error
+	gives := r.Parallel.Rank == x.rank
+	switch {
+	case gives:
+		value, err = x.of(r.session)
+	case r.leads():
+		value = tensor.New(x.kind(r.session))
 	}
-	for part := range slices.Chunk(value.Data, portion) {
+	if err != nil {
+		return value, err
+	}
+	total := int(x.kind(r.session).Bytes())
+	for lo := 0; lo < total; lo += portion {
+		hi := min(lo+portion, total)
 		var says []byte
-		if mine {
-			says = part
+		if gives {
+			says = value.Data[lo:hi]
 		}
-		told, err := r.agree(ctx, says)
+		told, err := r.give(ctx, 0, says)
 		if err != nil {
-			return nil, err
+			return value, err
 		}
-		if len(told[x.rank]) != len(part) {
-			return nil, fmt.Errorf("worker %d gives %d bytes of variable %s, %d are expected",
-				x.rank, len(told[x.rank]), x.v.Node.Name, len(part))
+		if !r.leads() {
+			continue
 		}
-		copy(part, told[x.rank])
+		if len(told[x.rank]) != hi-lo {
+			return value, fmt.Errorf("worker %d gives %d bytes of variable %s, %d are expected",
+				x.rank, len(told[x.rank]), x.v.Node.Name, hi-lo)
+		}
+		copy(value.Data[lo:], told[x.rank])
 	}
-	return value.Data, nil
+	return value, nil
+}
+
+// of is the value, of the session of the worker that has it.
+func (x foreign) of(s *gomem.Session) (tensor.View, error) {
+	if x.block == entire {
+		return s.Get(x.v)
+	}
+	return s.Block(x.v, x.block)
+}
+
+// kind is the value's type, which all workers know.
+func (x foreign) kind(s *gomem.Session) graph.Type {
+	if x.block == entire {
+		return x.v.Type()
+	}
+	return s.Blocks(x.v)[x.block].Type(x.v.Type())
 }

@@ -2,7 +2,6 @@ package train
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
@@ -19,8 +18,9 @@ import (
 //
 // They begin with the same values, and end after the same step: when the steps are done,
 // when one of them is to stop, when one's loss is not finite, or when worker 0 finds that
-// evaluations no longer improve. Worker 0 alone evaluates, saves and has the summary of all:
-// its losses and metrics are the means over workers, and its units the sums.
+// evaluations no longer improve. They divide evaluations; worker 0 alone has the result, saves
+// and has the summary of all: its losses and metrics are the means over workers, and its units
+// the sums.
 //
 // What workers have each their own, where they are kept in step between steps, such as the
 // state of optimizers, is in the checkpoint too, and each goes on with what it had; of more
@@ -31,6 +31,10 @@ import (
 type Parallel struct {
 	Rank, Workers int
 	Peers         Peers
+	// Mesh has the workers be the processes of the mesh of the session's options, who make
+	// each step together: all of them read every batch, and the run has the steps, losses,
+	// evaluations and checkpoints of one alone. All need to read what is resumed.
+	Mesh bool
 	// Between keeps the variables in step between steps; nil: the session's network does,
 	// within them, with the gradients.
 	Between Between
@@ -40,6 +44,11 @@ type Parallel struct {
 	// Elastic has the run go on when workers come and go; nil: it ends with the first that
 	// does.
 	Elastic Elastic
+	// Enter is of a worker that comes to others at work, and is among them when it returns:
+	// called when the session is ready, so that they need not wait for that. The run then is
+	// part of what it returns; of what is here, Elastic counts, and Rank and Workers for as
+	// long as nobody knows better. It is nil for all who begin together.
+	Enter func(ctx context.Context) (*Parallel, error)
 }
 
 // Peers is how the workers of a run agree, with a few bytes a step. What the others say is
@@ -47,6 +56,8 @@ type Parallel struct {
 type Peers interface {
 	// Tell tells all workers, this one included.
 	Tell(ctx context.Context, says []byte) error
+	// Give tells one worker alone, by rank: the others hear that it says nothing.
+	Give(ctx context.Context, to int, says []byte) error
 	// Hear waits for what all workers have told next, by rank.
 	Hear(ctx context.Context) ([][]byte, error)
 	// Leave says that this worker has ended, and why: nil if it is done. What the others
@@ -72,29 +83,6 @@ type Between interface {
 	Lag() int
 }
 
-// Exchanged is what workers have exchanged.
-type Exchanged struct {
-	Sent      int64 `json:"sent_bytes"`     // since the start
-	Received  int64 `json:"received_bytes"` // likewise
-	Saved     int64 `json:"saved_bytes"`    // that filters kept from being sent
-	Full      int64 `json:"full"`           // how often an outbox was at its bound
-	Staleness int   `json:"staleness"`      // steps missing of another worker, the most seen
-	Slowest   int   `json:"slowest"`        // steps done by the worker that has done the fewest
-	Fastest   int   `json:"fastest"`        // and the most
-	// Memory is what exchanging took at most of a worker's host memory, beside the plan's,
-	// and Bound what it could have; 0: not known before.
-	Memory int64 `json:"memory_bytes"`
-	Bound  int64 `json:"memory_bound_bytes"`
-}
-
-// with is what two workers have exchanged.
-func (x Exchanged) with(y Exchanged) Exchanged {
-	return Exchanged{Sent: x.Sent + y.Sent, Received: x.Received + y.Received,
-		Saved: x.Saved + y.Saved, Full: x.Full + y.Full, Staleness: max(x.Staleness, y.Staleness),
-		Slowest: min(x.Slowest, y.Slowest), Fastest: max(x.Fastest, y.Fastest),
-		Memory: max(x.Memory, y.Memory), Bound: max(x.Bound, y.Bound)}
-}
-
 // validate reports what no worker can be.
 func (p *Parallel) validate() error {
 	switch {
@@ -102,25 +90,33 @@ func (p *Parallel) validate() error {
 		return nil
 	case p.Workers < 1 || p.Rank < 0 || p.Rank >= p.Workers:
 		return optionf("workers", "%d is no rank of %d", p.Rank, p.Workers)
-	case p.Peers == nil:
+	case p.Enter != nil && p.Elastic == nil:
+		return optionf("workers", "one comes to others that do not come and go")
+	case p.Peers == nil && p.Enter == nil:
 		return optionf("workers", "they have no way to agree")
 	case p.Elastic != nil && p.Elastic.Least() < 1:
 		return optionf("workers", "%d go on at least: want 1 or more", p.Elastic.Least())
+	case p.Mesh && (p.Between != nil || p.Elastic != nil):
+		return optionf("workers", "the processes of a mesh are in step within steps, and do not "+
+			"come and go")
 	case p.Between != nil && p.Between.Lag() < 0:
 		return optionf("workers", "a lag of %d steps", p.Between.Lag())
 	}
 	return nil
 }
 
-// workers is how many train the model.
+// meshed reports whether workers make each step together.
+func (o Options) meshed() bool { return o.Parallel != nil && o.Parallel.Mesh }
+
+// workers is how many train the model on batches of their own.
 func (o Options) workers() int {
-	if o.Parallel == nil {
+	if o.Parallel == nil || o.Parallel.Mesh {
 		return 1
 	}
 	return o.Parallel.Workers
 }
 
-// leads reports whether the run evaluates and saves.
+// leads reports whether the run shows evaluations and saves.
 func (o Options) leads() bool { return o.Parallel == nil || o.Parallel.Rank == 0 }
 
 // origin is where a run goes on: after how many steps, and with which execution of all
@@ -136,7 +132,7 @@ func (r *run) executions() int {
 // that there have been.
 func (r *run) global(i int) int {
 	n := r.executions() + i*r.workers()
-	if r.Parallel != nil {
+	if r.Parallel != nil && !r.Parallel.Mesh {
 		n += r.Parallel.Rank
 	}
 	return n
@@ -157,6 +153,19 @@ func (r *run) agree(ctx context.Context, says []byte) ([][]byte, error) {
 	if err := r.Parallel.Peers.Tell(ctx, says); err != nil {
 		return nil, err
 	}
+	return r.hear(ctx)
+}
+
+// give waits for what all say to one worker.
+func (r *run) give(ctx context.Context, to int, says []byte) ([][]byte, error) {
+	if err := r.Parallel.Peers.Give(ctx, to, says); err != nil {
+		return nil, err
+	}
+	return r.hear(ctx)
+}
+
+// hear waits for what all have told next.
+func (r *run) hear(ctx context.Context) ([][]byte, error) {
 	all, err := r.Parallel.Peers.Hear(ctx)
 	if err == nil && len(all) != r.Parallel.Workers {
 		err = fmt.Errorf("%d workers answer, there are %d", len(all), r.Parallel.Workers)
@@ -170,6 +179,13 @@ func (r *run) assemble(ctx context.Context) error {
 		return nil
 	}
 	wait := context.WithoutCancel(ctx)
+	if r.Parallel.Enter != nil {
+		in, err := r.Parallel.Enter(ctx)
+		if err != nil {
+			return err
+		}
+		r.Parallel, r.summary.Workers = in, in.Workers
+	}
 	if r.elastic() != nil {
 		if err := r.rally(wait); err != nil {
 			return r.regroup(ctx, err)
@@ -178,6 +194,11 @@ func (r *run) assemble(ctx context.Context) error {
 	}
 	if err := r.same(wait, "settings", r.settings()); err != nil {
 		return err
+	}
+	if r.meshed() {
+		if err := r.undamaged(wait); err != nil {
+			return err
+		}
 	}
 	if err := r.equal(wait); err != nil {
 		return err
@@ -245,12 +266,13 @@ func (r *run) number(rank int) int {
 	return rank
 }
 
-// equal demands that the variables of all workers have the same values.
+// equal demands that the variables of all workers have the same values, but for those that
+// are divided among them.
 func (r *run) equal(ctx context.Context) error {
 	if !gomem.Computes(r.Session.Device) {
 		return nil
 	}
-	vars := r.session.Variables()
+	vars := slices.DeleteFunc(r.session.Variables(), isApart(r.session))
 	sums, err := checksums(r.session, vars)
 	if err != nil {
 		return err
@@ -315,7 +337,6 @@ func (r *run) note(e Event, stop bool) note {
 // heard enters the oldest step that is pending, of which all workers are to be heard.
 func (r *run) heard(ctx context.Context) error {
 	e := r.team.pending[0]
-	r.team.pending = r.team.pending[1:]
 	says, err := r.Parallel.Peers.Hear(ctx)
 	if err != nil {
 		return err
@@ -332,7 +353,11 @@ func (r *run) heard(ctx context.Context) error {
 		}
 	}
 	together(&e, all)
+	if r.Parallel.Mesh { // each has counted the same
+		e.Units = all[0].units
+	}
 	r.summary.Exchanged = e.Exchanged
+	r.team.pending = r.team.pending[1:]
 	r.record(e)
 	return nil
 }
@@ -392,48 +417,6 @@ func (r *run) settle(ctx context.Context) error {
 	if b := r.Parallel.Between; b != nil && r.done > 0 {
 		return b.Settle(ctx, r.session)
 	}
-	return nil
-}
-
-// assess evaluates: worker 0 does, and tells the others whether to go on.
-func (r *run) assess(ctx context.Context) error {
-	if r.Parallel == nil {
-		return r.evaluate(ctx, false)
-	}
-	if err := r.settle(ctx); err != nil {
-		return err
-	}
-	if r.leads() {
-		if err := r.evaluate(ctx, false); err != nil {
-			return err
-		}
-	}
-	over := []byte{flag(r.watch.over())}
-	if r.elastic() != nil { // another worker may lead next
-		best, err := json.Marshal(r.watch.best)
-		if err != nil {
-			return err
-		}
-		over = append(over, best...)
-	}
-	says, err := r.agree(context.WithoutCancel(ctx), over)
-	if err != nil {
-		return err
-	}
-	if over = says[0]; len(over) > 0 && over[0] == 1 {
-		r.team.stop, r.summary.StoppedEarly = true, true
-	}
-	if err := r.saveAll(ctx, r.team.best); err != nil {
-		return err
-	}
-	r.team.best = false
-	if r.elastic() == nil || r.leads() || len(over) == 0 {
-		return nil
-	}
-	if err := json.Unmarshal(over[1:], &r.watch.best); err != nil {
-		return err
-	}
-	r.watch.step = r.watch.best.Step
 	return nil
 }
 

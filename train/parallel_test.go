@@ -23,12 +23,12 @@ import (
 type hall struct {
 	mu   sync.Mutex
 	told *sync.Cond
-	says [][][]byte // by rank
-	gone []error    // by rank: why it left; nil while it is there
+	says [][]said // by rank
+	gone []error  // by rank: why it left; nil while it is there
 }
 
 func newHall(n int) *hall {
-	h := &hall{says: make([][][]byte, n), gone: make([]error, n)}
+	h := &hall{says: make([][]said, n), gone: make([]error, n)}
 	h.told = sync.NewCond(&h.mu)
 	return h
 }
@@ -42,10 +42,26 @@ type seat struct {
 func (s *seat) Tell(_ context.Context, says []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.says[s.rank] = append(s.says[s.rank], bytes.Clone(says))
+	s.says[s.rank] = append(s.says[s.rank], said{bytes.Clone(says), everyone})
 	s.told.Broadcast()
 	return nil
 }
+
+func (s *seat) Give(_ context.Context, to int, says []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.says[s.rank] = append(s.says[s.rank], said{bytes.Clone(says), to})
+	s.told.Broadcast()
+	return nil
+}
+
+// said is what was told, and whom.
+type said struct {
+	bytes []byte
+	to    int
+}
+
+const everyone = -1
 
 func (s *seat) Hear(context.Context) ([][]byte, error) {
 	s.mu.Lock()
@@ -58,7 +74,11 @@ func (s *seat) Hear(context.Context) ([][]byte, error) {
 			}
 			s.told.Wait()
 		}
-		all = append(all, s.says[rank][s.heard])
+		x := s.says[rank][s.heard]
+		if x.to != everyone && x.to != s.rank {
+			x.bytes = nil
+		}
+		all = append(all, x.bytes)
 	}
 	s.heard++
 	return all, nil
@@ -81,15 +101,25 @@ type averaging struct {
 	*seat
 	lag     int
 	settled int
+	apart   bool // has values of its own in the end
 }
 
 func (a *averaging) Begin(context.Context, *gomem.Session) error { return nil }
 func (a *averaging) End(context.Context) error                   { return nil }
 func (a *averaging) Back(*gomem.Session) error                   { return nil }
 func (a *averaging) Lag() int                                    { return a.lag }
-func (a *averaging) Settle(context.Context, *gomem.Session) error {
+func (a *averaging) Settle(_ context.Context, s *gomem.Session) error {
 	a.settled++
-	return nil
+	if !a.apart {
+		return nil
+	}
+	v := s.Variables()[0]
+	x, err := s.Get(v)
+	if err != nil {
+		return err
+	}
+	x.F32()[0]++
+	return s.Set(v, x)
 }
 
 func (a *averaging) Step(ctx context.Context, s *gomem.Session) error {
@@ -128,13 +158,17 @@ type outcomes struct {
 }
 
 // abreast runs workers side by side; each gets its options from one function.
-func abreast(n, lag int, options func(rank int) (context.Context, Options)) outcomes {
+func abreast(n, lag int, options func(rank int) (context.Context, Options),
+	own ...func(rank int, a *averaging)) outcomes {
 	out := outcomes{make([]Summary, n), make([][]Event, n), make([]error, n)}
 	agree, average := newHall(n), newHall(n)
 	var wg sync.WaitGroup
 	for rank := range n {
 		ctx, o := options(rank)
 		between := &averaging{seat: &seat{average, rank, 0}, lag: lag}
+		for _, f := range own {
+			f(rank, between)
+		}
 		o.Parallel = &Parallel{Rank: rank, Workers: n, Peers: &leaver{&seat{agree, rank, 0},
 			between.seat}, Between: between}
 		o.Observe = func(e Event) { out.events[rank] = append(out.events[rank], e) }
@@ -304,7 +338,6 @@ func TestWorkersStop(t *testing.T) {
 			o := lesson(t, 6, 1)
 			o.Epochs, o.Steps, o.Save, o.Resume, o.EvalEvery = 0, steps, dir, resume, 5
 			if rank == 2 && resume == "" {
-				o.Scorer = func(int, bool) Scorer { t.Error("worker 2 evaluates"); return nil }
 				o.Loader = stopping{o.Loader, cancel}
 			}
 			return ctx, o
@@ -513,9 +546,14 @@ func TestBadWorkers(t *testing.T) {
 		"workers: a lag of -1 steps": {Workers: 2, Peers: peers,
 			Between: &averaging{lag: -1}},
 		"steps: 1.678e+07 are too many: at mo": {Workers: 2, Peers: peers},
+		"workers: the processes of a mesh are": {Workers: 2, Peers: peers, Mesh: true,
+			Between: &averaging{}},
+		"workers: 0 of 2 is not process 0 of the mesh's 1": {Workers: 2, Peers: peers, Mesh: true},
 	} {
 		o := lesson(t, 6, 1)
-		o.Epochs, o.Steps = 0, 1<<24-1
+		if o.Epochs, o.Steps = 0, 1<<24-1; p.Mesh {
+			o.Steps = 1
+		}
 		o.Parallel = &p
 		if err := o.Validate(); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%+v: %v, want %s", p, err, want)

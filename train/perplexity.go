@@ -1,6 +1,9 @@
 package train
 
 import (
+	"encoding/binary"
+	"math"
+
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/data"
 	"github.com/gomem/gomem/internal/libm"
@@ -20,13 +23,35 @@ type perplexity struct {
 // Score adds the losses of positions that have a target.
 func (p *perplexity) Score(b data.Batch, outputs []gomem.Tensor,
 	_ func([]gomem.Tensor) ([]gomem.Tensor, error)) error {
-	losses := outputs[0].F32()
+	losses, total := outputs[0].F32(), 0.0
 	for i, id := range b.Inputs[1].I32() {
 		if id != data.NoTarget {
-			p.total += float64(losses[i])
+			total += float64(losses[i])
 			p.tokens++
 		}
 	}
+	p.total += total
+	return nil
+}
+
+// Skip passes over a batch.
+func (p *perplexity) Skip() {}
+
+// Part is the sum of the losses, and their number.
+func (p *perplexity) Part() ([]byte, error) {
+	b := binary.LittleEndian.AppendUint64(nil, math.Float64bits(p.total))
+	b = binary.LittleEndian.AppendUint64(b, uint64(p.tokens))
+	*p = perplexity{}
+	return b, nil
+}
+
+// Add adds a batch's.
+func (p *perplexity) Add(part []byte) error {
+	if len(part) != 16 {
+		return errUnscored
+	}
+	p.total += math.Float64frombits(binary.LittleEndian.Uint64(part))
+	p.tokens += int(binary.LittleEndian.Uint64(part[8:]))
 	return nil
 }
 

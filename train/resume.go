@@ -31,6 +31,7 @@ func Inspect(path string) (Checkpoint, error) {
 type opened struct {
 	Checkpoint
 	file *safetensors.File
+	sums []uint32 // of divided variables, of what this process has read of them
 }
 
 // open finds and opens a checkpoint.
@@ -168,10 +169,17 @@ func (d difference) String() string {
 		describe(d.saved), describe(d.expected))
 }
 
-// restore gives the variables of a session their values, one at a time.
+// restore gives the variables of a session their values, one at a time. Of one that is divided
+// among processes nothing is read but what this one has of it: see [run.undamaged].
 func (o *opened) restore(s *gomem.Session) error {
 	for _, v := range s.Variables() {
-		if err := o.set(s, v); err != nil {
+		var err error
+		if blocks := s.Blocks(v); len(blocks) > 0 {
+			err = o.setBlocks(s, v, blocks)
+		} else {
+			err = o.set(s, v)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -187,11 +195,19 @@ func (o *opened) setFrom(s *gomem.Session, v graph.Value, name string) error {
 	if err != nil {
 		return o.fail("%w", bare(err))
 	}
+	if err := o.finite(name, t); err != nil {
+		return err
+	}
+	return s.Set(v, t)
+}
+
+// finite refuses values that no training goes on from.
+func (o *opened) finite(name string, t tensor.View) error {
 	if x, ok := nonFinite(t); ok {
 		return o.fail("%w", &safetensors.Error{Tensor: name,
 			Err: fmt.Errorf("has an element that is %v: training had diverged", x)})
 	}
-	return s.Set(v, t)
+	return nil
 }
 
 // goOn continues the executions of a checkpoint. As many workers as then go on as if the

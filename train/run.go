@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/data"
 	"github.com/gomem/gomem/internal/kernel"
+	"github.com/gomem/gomem/internal/tensor"
 	"github.com/gomem/gomem/nn"
 )
 
@@ -33,6 +35,7 @@ type run struct {
 	team    team
 	ran     bool // it has been in a group of workers
 	broken  int  // groups that broke before they had trained a step
+	rated   int  // the step of the last evaluation, of all workers'
 
 	vocabulary string // of the tokenizer, as text
 }
@@ -48,12 +51,17 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 		return Summary{}, optionf("context", "it is nil")
 	}
 	if !o.leads() && o.elastic() == nil {
-		o.Save, o.Scorer = "", nil
+		o.Save = ""
 	}
 	if err := o.Validate(); err != nil {
 		return Summary{}, o.leave(err)
 	}
 	o.Machine = cmp.Or(o.Machine, machine(o.Session.Device))
+	if p := o.Session.Precision; !p.Plain() {
+		config := map[string]string{"precision": string(p)}
+		maps.Copy(config, o.Config)
+		o.Config = config
+	}
 	r := &run{Options: o, total: int(o.steps()), perStep: o.Model.Executions(),
 		watch: vigil{Patience: o.Patience},
 		store: store{dir: o.Save, keep: orDefault(o.Keep, 2), disk: osDisk{}}}
@@ -82,13 +90,13 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 }
 
 // rescue saves a run that ends with an error which is not its variables' fault:
-// data that cannot be read, or an evaluation's output that cannot be written. It
-// returns the error.
+// data that cannot be read, or an evaluation's output that cannot be written. Not
+// where processes have parts of variables: that takes all of them. It returns the error.
 func (r *run) rescue(err error) error {
 	_, diverged := errors.AsType[*ErrNonFinite](err)
 	_, unsaved := errors.AsType[*ErrCheckpoint](err)
 	if err == nil || diverged || unsaved || r.torn || r.Save == "" || !r.leads() ||
-		r.done == 0 || r.current() {
+		r.done == 0 || r.current() || divided(r.session) {
 		return err
 	}
 	if failed := r.save(nil); failed != nil {
@@ -97,9 +105,14 @@ func (r *run) rescue(err error) error {
 	return err
 }
 
-// machine names what the bits of a device depend on.
+// machine names what the bits of a device depend on: of a GPU also which it is, and the
+// libraries of products and convolutions.
 func machine(device string) string {
-	return cmp.Or(device, gomem.CPU) + " " + kernel.InstructionSet()
+	on := cmp.Or(device, gomem.CPU)
+	if g, err := gomem.FindGPU(device); err == nil {
+		on = fmt.Sprintf("%s %s, %s, %s,", gomem.CUDA, g.Name, g.Products, g.Convolutions)
+	}
+	return on + " " + kernel.InstructionSet()
 }
 
 // start makes the session and its variables. What is wrong with a checkpoint is
@@ -204,7 +217,7 @@ func (r *run) open(ctx context.Context, resumed bool) error {
 
 // restore gives the variables the values of a checkpoint.
 func (r *run) restore(from *opened) error {
-	r.done, r.saved, r.good = from.Step, from.Step, from.Path
+	r.done, r.saved, r.good, r.rated = from.Step, from.Step, from.Path, from.Step
 	r.summary.ResumedFrom = from.Step
 	r.watch.resume(from.Checkpoint)
 	r.store.spare = r.watch.step
@@ -213,7 +226,8 @@ func (r *run) restore(from *opened) error {
 
 // loop trains until all steps are done or ctx is.
 func (r *run) loop(ctx context.Context) error {
-	if r.watch.behind(r.done, r.EvalEvery) { // the run that was resumed ended here, with its last
+	// the run that was resumed ended here, with its last, or a group broke
+	if r.watch.behind(r.done, r.EvalEvery) || r.owes() {
 		if err := r.assess(ctx); err != nil {
 			return err
 		}
@@ -248,13 +262,13 @@ func (r *run) finish(ctx context.Context) error {
 	}
 	r.summary.Interrupted = r.interrupted(ctx)
 	due := r.leads() && r.Save != "" && r.done > 0 && !r.current()
-	if err := r.saveAll(ctx, due); err != nil || !r.leads() {
+	if err := r.saveAll(ctx, due); err != nil {
 		return err
 	}
-	if err := r.evaluate(ctx, true); err != nil || !gomem.Computes(r.Session.Device) {
+	err := r.evaluate(ctx, true)
+	if err != nil || !r.leads() || !gomem.Computes(r.Session.Device) {
 		return err
 	}
-	var err error
 	r.summary.WeightsSHA256, err = weightsSHA256(r.session)
 	return r.diverged(err)
 }
@@ -379,7 +393,7 @@ func (r *run) record(e Event) {
 // save writes a checkpoint, and what other workers have otherwise, which then all take part
 // in.
 func (r *run) save(others []foreign) error {
-	fetch := func(x foreign) ([]byte, error) { return r.fetch(context.Background(), x) }
+	fetch := func(x foreign) (tensor.View, error) { return r.fetch(context.Background(), x) }
 	path, err := r.store.save(r.checkpoint(), source{r.session, others, fetch})
 	if err != nil {
 		return r.diverged(err)

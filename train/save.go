@@ -161,7 +161,7 @@ func (s store) replace(name string, content func(file) error) error {
 type source struct {
 	session *gomem.Session
 	others  []foreign
-	fetch   func(foreign) ([]byte, error)
+	fetch   func(foreign) (tensor.View, error)
 }
 
 // writeVariables writes a checkpoint, one variable at a time.
@@ -173,7 +173,7 @@ func writeVariables(w file, c Checkpoint, from source) error {
 	all := entries(from.session.Variables())
 	vars := map[string]foreign{}
 	for _, v := range from.session.Variables() {
-		vars[v.Node.Name] = foreign{v, 0}
+		vars[v.Node.Name] = foreign{v, 0, entire}
 	}
 	for _, x := range from.others {
 		name := ownName(x.v.Node.Name, x.rank)
@@ -190,13 +190,15 @@ func writeVariables(w file, c Checkpoint, from source) error {
 	return safetensors.WriteSealed(w, all, metadata, get)
 }
 
-// value is this worker's or another's.
+// value is this worker's or another's, or of the blocks of several.
 func (s source) value(x foreign) (tensor.View, error) {
-	if x.rank == 0 {
-		return s.session.Get(x.v)
+	if x.rank != 0 {
+		return s.fetch(x)
 	}
-	data, err := s.fetch(x)
-	return tensor.View{Type: x.v.Type(), Data: data}, err
+	if blocks := s.session.Blocks(x.v); x.block == entire && len(blocks) > 0 {
+		return s.joined(x.v, blocks)
+	}
+	return x.of(s.session)
 }
 
 // entries are variables as a checkpoint has them.

@@ -1,6 +1,8 @@
 package train
 
 import (
+	"errors"
+
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/data"
 )
@@ -16,6 +18,24 @@ type Scorer interface {
 	// Metrics are the result over all batches, by name.
 	Metrics() (map[string]float64, error)
 }
+
+// Divisible is a scorer whose batches several workers may score. One that is not has worker 0
+// evaluate alone.
+type Divisible interface {
+	Scorer
+	// Skip passes over a batch that another worker scores.
+	Skip()
+	// Part takes out what Score has added since the last Part, to be handed to another
+	// worker's Add.
+	Part() ([]byte, error)
+	// Add adds what Part gave, of all batches in their order; nothing, of a worker without a
+	// scorer, may be an error.
+	Add(part []byte) error
+}
+
+// errUnscored is what a scorer says of a part that is none of its kind.
+var errUnscored = errors.New("a worker has not scored its batches as worker 0 does: give all " +
+	"the same scorer")
 
 // Sampler is a scorer that shows some of what it has scored.
 type Sampler interface {

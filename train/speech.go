@@ -1,6 +1,7 @@
 package train
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -31,6 +32,32 @@ func (s *speechScorer) Score(b data.Batch, outputs []gomem.Tensor,
 			s.said = append(s.said, speech.Text(labels.I32()[i*width:][:lengths[i]]))
 		}
 	}
+	return nil
+}
+
+// Skip passes over a batch.
+func (s *speechScorer) Skip() {}
+
+// transcripts is a part of what was heard.
+type transcripts struct {
+	Heard []string `json:"heard"`
+	Said  []string `json:"said"`
+}
+
+// Part is what was heard.
+func (s *speechScorer) Part() ([]byte, error) {
+	part := transcripts{s.heard, s.said}
+	*s = speechScorer{}
+	return json.Marshal(part)
+}
+
+// Add adds a batch.
+func (s *speechScorer) Add(part []byte) error {
+	var t transcripts
+	if err := json.Unmarshal(part, &t); err != nil || len(t.Heard) != len(t.Said) {
+		return errUnscored
+	}
+	s.heard, s.said = append(s.heard, t.Heard...), append(s.said, t.Said...)
 	return nil
 }
 

@@ -36,7 +36,8 @@ type Summary struct {
 	PredictedDiskPeak   int64         `json:"predicted_disk_peak_bytes,omitempty"`
 	ActualDiskPeak      int64         `json:"actual_disk_peak_bytes,omitempty"`
 
-	// over all variables in order of their names; "" on the null device
+	// over all variables in order of their names; "" on the null device, and where variables
+	// are divided among processes
 	WeightsSHA256 string `json:"weights_sha256"`
 	// of Options.Parallel, and what they exchanged; nothing of a run alone
 	Workers   int        `json:"workers,omitempty"`
@@ -93,9 +94,12 @@ func rate(n int, t time.Duration) float64 {
 }
 
 // weightsSHA256 identifies the values of all variables: the hash of name, type
-// and data of each, in order of their names, in hex. What is not finite is an
-// *[ErrNonFinite].
+// and data of each, in order of their names, in hex; "" where processes divide some. What is
+// not finite is an *[ErrNonFinite].
 func weightsSHA256(s *gomem.Session) (string, error) {
+	if divided(s) {
+		return "", nil
+	}
 	h := sha256.New()
 	for _, v := range s.Variables() {
 		t, err := s.Get(v)

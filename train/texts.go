@@ -1,6 +1,7 @@
 package train
 
 import (
+	"encoding/json"
 	"strings"
 	"unicode"
 
@@ -61,6 +62,45 @@ func (s *textScorer) Score(b data.Batch, _ []gomem.Tensor,
 			s.tokenizer.Decode(written.I32()[row*length:][:length]))
 	}
 	return nil
+}
+
+// Skip passes over a batch.
+func (s *textScorer) Skip() { s.batches = max(0, s.batches-1) }
+
+// texts is a part of what was written.
+type texts struct { // as bytes, which need be no UTF-8
+	Sources      [][]byte `json:"sources"`
+	Translations [][]byte `json:"translations"`
+	References   [][]byte `json:"references"`
+}
+
+// Part is the texts that were written.
+func (s *textScorer) Part() ([]byte, error) {
+	part := texts{bytesOf(s.sources), bytesOf(s.translations), bytesOf(s.references)}
+	s.sources, s.translations, s.references = nil, nil, nil
+	return json.Marshal(part)
+}
+
+// Add adds the texts of a batch.
+func (s *textScorer) Add(part []byte) error {
+	var t texts
+	if err := json.Unmarshal(part, &t); err != nil || len(t.Translations) != len(t.Sources) ||
+		len(t.References) != len(t.Sources) {
+		return errUnscored
+	}
+	for i := range t.Sources {
+		s.sources = append(s.sources, string(t.Sources[i]))
+		s.translations = append(s.translations, string(t.Translations[i]))
+		s.references = append(s.references, string(t.References[i]))
+	}
+	return nil
+}
+
+func bytesOf(texts []string) (out [][]byte) {
+	for _, t := range texts {
+		out = append(out, []byte(t))
+	}
+	return out
 }
 
 // write is the likeliest target of the first rows, token by token.

@@ -11,8 +11,8 @@
 // tests, so the program runs its tables as tests do; with -quick they are only tried out,
 // as `go test ./bench/distrib` does.
 //
-// The table ns is measured: processes in network namespaces whose links have a rate, over
-// gRPC, in real time. It needs root on Linux, and says so elsewhere.
+// The tables ns and ns-mf are measured: processes in network namespaces whose links have a
+// rate, over gRPC, in real time. They need root on Linux, and say so elsewhere.
 package main
 
 import (
@@ -41,6 +41,7 @@ func tables() []table {
 		{"G8", "Parameter Flow: equal versions are equal bits", equalViews},
 		{"G10", "few sufficient factors: what is lost, and kept", factors},
 		{"ns", "Parameter Flow over gRPC, between network namespaces", namespaces},
+		{"ns-mf", "managed communication over gRPC, between network namespaces", namespacedFactors},
 		{"ways", "gradients by ring, parameter servers or factors, by bytes", ways},
 		{"G18", "Bösen's example: regression with 4 workers, staleness 2", covertype},
 	}

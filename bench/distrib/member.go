@@ -19,15 +19,16 @@ import (
 // memberEnv makes this program a node of a table that runs in several processes.
 const memberEnv = "GOMEM_BENCH_MEMBER"
 
-// labFast is how many bits a second a link between namespaces has at least that is not the
-// throttled one: three streams share one of 20 Mbit/s.
-const labFast = 3e6
+// labFast is how many bits a second a stream between namespaces has at least that is not on
+// the throttled link: three share one of 20 Mbit/s, and that one has 4 for all.
+const labFast = 4e6
 
 // order is what a node is told.
 type order struct {
 	Self    int
 	Addrs   []string
-	Scheme  string // as of named
+	Scheme  string  // as of named
+	Rate    float64 // step size of a factorisation; 0: it is the regression
 	Compute time.Duration
 	Quick   bool
 }
@@ -40,25 +41,44 @@ type line struct {
 	Ended bool
 }
 
-// named is a scheme by name: push-pull, ring, or pf:LOW and pf:LOW:UP with the bounds of
-// Parameter Flow's filter, for links that are slower than fast too.
+// labEpochs is how many epochs a factorisation has at most.
+const labEpochs = 14
+
+// task is what a node learns.
+func (o order) task() task {
+	if o.Rate > 0 {
+		return taskOf(ratings(o.Quick, labEpochs), o.Compute, []float64{o.Rate})
+	}
+	k, _ := regression(o.Quick)
+	return k
+}
+
+// named is a scheme by name: push-pull, ring, eager, pf:LOW and pf:LOW:UP with the bounds of
+// Parameter Flow's filter, for links that are slower than fast too, or absmag:MODELS and
+// random:MODELS with the budget of managed communication, a second and node.
 func named(name string, fast float64) (scheme, error) {
 	words := strings.Split(name, ":")
-	var bounds [2]float32
+	var bounds [2]float64
 	for i, word := range words[1:] {
 		x, err := strconv.ParseFloat(word, 32)
 		if err != nil || i == len(bounds) {
 			return scheme{}, fmt.Errorf("scheme %q: no bound %q", name, word)
 		}
-		bounds[i] = float32(x)
+		bounds[i] = x
 	}
 	switch words[0] {
 	case "push-pull":
 		return pushPull(), nil
 	case "ring":
 		return ring(), nil
+	case "eager":
+		return ssp("BSP, eager", 0), nil
+	case "absmag":
+		return managed(distrib.AbsMag, bounds[0]*4*mfRank*mfCols), nil
+	case "random":
+		return managed(distrib.Random, bounds[0]*4*mfRank*mfCols), nil
 	case "pf":
-		return flow(3, bounds[0], bounds[1], fast), nil
+		return flow(3, float32(bounds[0]), float32(bounds[1]), fast), nil
 	}
 	return scheme{}, fmt.Errorf("no scheme %q", name)
 }
@@ -102,7 +122,7 @@ func (o order) work(s distrib.Synchronizer, m *wrap.Meter, out io.Writer) error 
 		Report: func(p workload.Progress) {
 			_ = tell.Encode(line{Progress: p, Sent: sentBy(m)}) // who reads sees the end
 		}}
-	k, _ := regression(o.Quick)
+	k := o.task()
 	err := errors.Join(k.at(k.rates[0]).Run(context.Background(), s, w), s.Close())
 	return errors.Join(err, tell.Encode(line{Sent: sentBy(m), Ended: err == nil}))
 }

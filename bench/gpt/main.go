@@ -29,11 +29,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/gomem/gomem/bench/internal/gauge"
 	"github.com/gomem/gomem/bench/internal/torch"
 )
 
@@ -43,16 +43,13 @@ type options struct {
 }
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	o, err := parse(os.Args[1:], os.Stderr)
-	if err == nil {
-		err = run(ctx, o, os.Stdout)
-	}
-	if err != nil && !errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintln(os.Stderr, "gpt:", err)
-		os.Exit(1)
-	}
+	gauge.Main("gpt", func(ctx context.Context, args []string, w io.Writer) error {
+		o, err := parse(args, os.Stderr)
+		if err != nil {
+			return err
+		}
+		return run(ctx, o, w)
+	})
 }
 
 func parse(args []string, usage io.Writer) (options, error) {

@@ -17,8 +17,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -57,16 +55,13 @@ type options struct {
 }
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	o, err := parse(os.Args[1:])
-	if err == nil {
-		err = run(ctx, o, os.Args[1:], os.Stdout)
-	}
-	if err != nil && !errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintln(os.Stderr, "kernels:", err)
-		os.Exit(1)
-	}
+	gauge.Main("kernels", func(ctx context.Context, args []string, w io.Writer) error {
+		o, err := parse(args)
+		if err != nil {
+			return err
+		}
+		return run(ctx, o, args, w)
+	})
 }
 
 func parse(args []string) (options, error) {
@@ -85,18 +80,10 @@ func parse(args []string) (options, error) {
 	if *threads == 0 {
 		o.threads = slices.Compact([]int{1, runtime.GOMAXPROCS(0)})
 	}
-	switch {
-	case f.NArg() > 0:
-		return o, fmt.Errorf("unexpected argument %q", f.Arg(0))
-	case len(o.tables) == 0:
+	if len(o.tables) == 0 {
 		return o, fmt.Errorf("-table %q: want one of %s", *name, strings.Join(names(), ", "))
-	case *threads < 0 || *threads > runtime.GOMAXPROCS(0):
-		return o, fmt.Errorf("-threads %d: want 1 to %d, or 0 for one and then all", *threads,
-			runtime.GOMAXPROCS(0))
-	case *rounds < 1:
-		return o, fmt.Errorf("-rounds %d: want 1 or more", *rounds)
 	}
-	return o, nil
+	return o, gauge.Checked(f, *threads, *rounds)
 }
 
 func names() []string {

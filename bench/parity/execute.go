@@ -12,6 +12,7 @@ import (
 	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/autodiff"
+	"github.com/gomem/gomem/graph/precision"
 	"github.com/gomem/gomem/internal/safetensors"
 	"github.com/gomem/gomem/internal/tensor"
 )
@@ -45,6 +46,11 @@ func (r *record) write(w io.Writer) error {
 
 // execute computes the objective and its gradients once, under the thesis policy.
 func execute(ctx context.Context, s subject) (r record, err error) {
+	return executeIn(ctx, s, precision.F32)
+}
+
+// executeIn is execute in a precision, which the record has for the peer.
+func executeIn(ctx context.Context, s subject, in precision.Precision) (r record, err error) {
 	parameters := s.parameters()
 	fetches := append(autodiff.Grad(s.objective.Loss, parameters...), s.objective.Loss)
 	noise := s.noise()
@@ -52,7 +58,7 @@ func execute(ctx context.Context, s subject) (r record, err error) {
 	if err := s.model.Graph.Err(); err != nil {
 		return r, err
 	}
-	o := gomem.Options{Policy: compile.Thesis, Seed: 1}
+	o := gomem.Options{Policy: compile.Thesis, Seed: 1, Precision: in}
 	session, err := gomem.Compile(ctx, s.model.Graph, o,
 		gomem.Target{Name: s.kind, Fetches: fetches})
 	if err != nil {
@@ -62,6 +68,7 @@ func execute(ctx context.Context, s subject) (r record, err error) {
 	if r, err = s.start(session); err != nil {
 		return r, err
 	}
+	r.metadata["precision"] = string(in)
 	feeds := s.batch(newRand(2))
 	out, err := session.Step(ctx, s.kind, feeds)
 	if err != nil {

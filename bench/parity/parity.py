@@ -453,8 +453,8 @@ def read(path):
     return out, metadata
 
 
-def differentiate(tensors, metadata, dtype):
-    """The loss, and the gradients in the file's order."""
+def differentiate(tensors, metadata, dtype, half=False):
+    """The loss, and the gradients in the file's order; half: with autocast to bfloat16."""
     def cast(x):
         return x.long() if x.dtype == torch.int32 else x.to(dtype)
 
@@ -464,7 +464,8 @@ def differentiate(tensors, metadata, dtype):
     wanted = [w[n].clone().requires_grad_() for n in names]
     w.all.update(zip(("parameter/" + n for n in names), wanted))
     model = MODELS[metadata["kind"]]
-    loss = model(json.loads(metadata["config"]), w, all.at("input"), all.at("noise"))
+    with torch.autocast("cpu", dtype=torch.bfloat16, enabled=half):
+        loss = model(json.loads(metadata["config"]), w, all.at("input"), all.at("noise"))
     grads = torch.autograd.grad(loss, wanted, allow_unused=True)
     zeros = [torch.zeros_like(p) if g is None else g for p, g in zip(wanted, grads)]
     return loss.item(), dict(zip(names, zeros))
@@ -478,7 +479,8 @@ def number(x):
 def compare(path):
     tensors, metadata = read(path)
     loss, truth = differentiate(tensors, metadata, torch.float64)
-    _, single = differentiate(tensors, metadata, torch.float32)
+    half = metadata["precision"] == "bf16"
+    loss32, single = differentiate(tensors, metadata, torch.float32, half)
     top = max(g.abs().max().item() for g in truth.values())
 
     def error(name, x):
@@ -487,7 +489,7 @@ def compare(path):
             largest = max(top, 1e-30)
         return number((x.double() - truth[name]).abs().max().item() / largest)
 
-    return {"loss": number(loss), "gradients": [
+    return {"loss": number(loss), "loss32": number(loss32), "gradients": [
         {"name": n, "error": error(n, tensors["gradient/" + n]), "error32": error(n, single[n])}
         for n in truth]}
 

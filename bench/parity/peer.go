@@ -39,13 +39,14 @@ func (p *peer) close() error { return errors.Join(p.Close(), os.RemoveAll(p.dir)
 // answer is what PyTorch says of a record.
 type answer struct {
 	Loss      float64
+	Loss32    float64 // PyTorch's in 32 bits, or with autocast where gomem is in bfloat16
 	Gradients []gradient
 }
 
 // gradient is a comparison of one parameter's.
 type gradient struct {
 	Name           string
-	Error, Error32 float64 // of gomem, and of PyTorch in 32 bits
+	Error, Error32 float64 // of gomem, and of PyTorch in 32 bits or with autocast
 }
 
 // ask compares a record.

@@ -16,12 +16,9 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -38,16 +35,13 @@ type options struct {
 }
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	o, err := parse(os.Args[1:])
-	if err == nil {
-		err = run(ctx, o, os.Args[1:], os.Stdout)
-	}
-	if err != nil && !errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintln(os.Stderr, "steps:", err)
-		os.Exit(1)
-	}
+	gauge.Main("steps", func(ctx context.Context, args []string, w io.Writer) error {
+		o, err := parse(args)
+		if err != nil {
+			return err
+		}
+		return run(ctx, o, args, w)
+	})
 }
 
 func parse(args []string) (options, error) {
@@ -66,18 +60,10 @@ func parse(args []string) (options, error) {
 	if *threads == 0 {
 		o.threads = slices.Compact([]int{runtime.GOMAXPROCS(0), 1})
 	}
-	switch {
-	case f.NArg() > 0:
-		return o, fmt.Errorf("unexpected argument %q", f.Arg(0))
-	case len(o.models) == 0:
+	if len(o.models) == 0 {
 		return o, fmt.Errorf("-model %q: want one of %s", *name, strings.Join(names(), ", "))
-	case *threads < 0 || *threads > runtime.GOMAXPROCS(0):
-		return o, fmt.Errorf("-threads %d: want 1 to %d, or 0 for all and then one", *threads,
-			runtime.GOMAXPROCS(0))
-	case *rounds < 1:
-		return o, fmt.Errorf("-rounds %d: want 1 or more", *rounds)
 	}
-	return o, nil
+	return o, gauge.Checked(f, *threads, *rounds)
 }
 
 func names() []string {

@@ -10,25 +10,38 @@ type Via uint8
 
 // The ways.
 const (
-	Hybrid   Via = iota // of dense values what moves the fewest bytes: Ring or Servers
-	Ring                // all-reduce: a ring, or by doubling if it is small
-	Servers             // dense push and pull to the owners of blocks: the baseline
-	Gathered            // all-gather: every node brings its own part of the value
+	Hybrid    Via = iota // of dense values what moves the fewest bytes: Ring or Servers
+	Ring                 // all-reduce: a ring, or by doubling if it is small
+	Servers              // dense push and pull to the owners of blocks: the baseline
+	Gathered             // all-gather: every node brings its own part of the value
+	Scattered            // reduce-scatter: every node has its block of the sum, in its place
+	Swapped              // all-to-all: block i goes to rank i, from whom one comes in its place
+	Copied               // broadcast of Root's value
+	Permuted             // to each rank that of the one whose To it is, or zeros
 )
 
-var vias = [...]string{"hybrid", "ring", "ps", "gather"}
+var vias = [...]string{"hybrid", "ring", "ps", "gather", "scatter", "swap", "copy", "permute"}
+
+// divides reports whether a value has a block for every rank.
+func (v Via) divides() bool { return v == Gathered || v == Scattered || v == Swapped }
+
+// moves reports whether a way adds nothing up.
+func (v Via) moves() bool {
+	return v == Gathered || v == Swapped || v == Copied || v == Permuted
+}
 
 // String is the word for it.
 func (v Via) String() string { return vias[v] }
 
-// ParseVia reads what String prints; "" is Hybrid.
+// ParseVia reads what String prints of a way that values of one shape take; "" is Hybrid.
 func ParseVia(s string) (Via, error) {
 	if s == "" {
 		return Hybrid, nil
 	}
-	i := slices.Index(vias[:], s)
+	ways := vias[:Gathered+1]
+	i := slices.Index(ways, s)
 	if i < 0 {
-		return 0, fmt.Errorf("collective: there is no way %q to exchange: want one of %q", s, vias)
+		return 0, fmt.Errorf("collective: there is no way %q to exchange: want one of %q", s, ways)
 	}
 	return Via(i), nil
 }

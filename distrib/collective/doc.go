@@ -1,6 +1,6 @@
 // Package collective does what all nodes of a group do together: all-reduce,
-// reduce-scatter, all-gather, broadcast, all-to-all, barrier, and from these the exchange
-// of gradients that a training step needs.
+// reduce-scatter, all-gather, broadcast, all-to-all, permutation, barrier, and from these the
+// exchange of gradients that a training step needs.
 //
 // # Groups
 //
@@ -38,7 +38,9 @@
 // log2 n. [PushPull], parameter servers in every rank, sends as much as a ring, but from
 // all ranks to all others: a baseline. A broadcast goes along a chain if it is large, so
 // that every link carries it once, and down a binary tree otherwise, in log2 n steps; both
-// in chunks, so that the steps overlap.
+// in chunks, so that the steps overlap. An all-to-all of an [Exchanger] is in place, pair by
+// pair, and so needs no second copy of what may be most of a layer. A permutation, [Permute],
+// is what one rank sends and another receives, of all at once: in place, too.
 //
 // # When something goes wrong
 //

@@ -21,9 +21,10 @@ const (
 	F64
 	I32
 	I64
+	U8 // bytes of anything, which are not added up
 )
 
-var elemSizes = [...]int{F32: 4, F64: 8, I32: 4, I64: 8}
+var elemSizes = [...]int{F32: 4, F64: 8, I32: 4, I64: 8, U8: 1}
 
 // Exchange is a value that every node has of one name, and that each of them gives for what
 // they make of it together.
@@ -33,15 +34,23 @@ type Exchange struct {
 	Elem Elem
 	Op   Op
 	Via  Via
+	Root int   // of Copied: whose value it is
+	To   []int // of Permuted: see [Permute]
 	// Data is the exchanger's from Send until Await has returned without an error, or
 	// Abandon or Close has. For Gathered it is as many equal parts as there are nodes, of
-	// which this node brings the one of its rank.
+	// which this node brings the one of its rank; for Scattered as many, of which it gets
+	// that one, and the others do not matter; for Swapped as many, each of which goes to its
+	// rank and is replaced by what comes from there.
 	Data []byte
 }
 
 // label is how an exchange is called in messages.
 func (x *Exchange) label() string {
-	return fmt.Sprintf("exchange %s %s %v/%v", x.Name, x.Type, x.Op, x.Via)
+	s := fmt.Sprintf("exchange %s %s %v/%v", x.Name, x.Type, x.Op, x.Via)
+	if x.Via == Permuted {
+		s += fmt.Sprint(" to ", x.To)
+	}
+	return s
 }
 
 // ExchangerOptions are an [Exchanger]'s, the same on all nodes.
@@ -190,11 +199,23 @@ func (e *Exchanger) check(x *Exchange) error {
 	switch n := e.group.Size(); {
 	case x.Name == "":
 		return errors.New("it has no name")
-	case x.Op == Mean && x.Elem >= I32:
+	case x.Op == Mean && x.Elem >= I32 && !x.Via.moves():
 		return errMean
-	case x.Via == Gathered && len(x.Data)%(each*n) != 0:
+	case x.Elem == U8 && !x.Via.moves():
+		return errors.New("bytes are moved, and not added up")
+	case x.Root < 0 || x.Root >= n:
+		return fmt.Errorf("root %d of %d nodes", x.Root, n)
+	case x.Via.divides() && len(x.Data)%(each*n) != 0:
 		return fmt.Errorf("%d bytes are not equal parts of %d nodes", len(x.Data), n)
-	case x.Elem == F64 || x.Elem == I64:
+	case x.Via == Permuted:
+		if err := checkPermutation(x.To, n); err != nil {
+			return err
+		}
+	}
+	switch x.Elem {
+	case U8:
+		return nil
+	case F64, I64:
 		_, err := viewOf[int64](x.Data)
 		return err
 	}
@@ -230,6 +251,8 @@ func (e *Exchanger) do(g *Group, j *job) error {
 		return doOf[int32](e, g, j)
 	case I64:
 		return doOf[int64](e, g, j)
+	case U8:
+		return doOf[uint8](e, g, j)
 	}
 	return doOf[float32](e, g, j)
 }
@@ -239,18 +262,43 @@ func doOf[T Number](e *Exchanger, g *Group, j *job) error {
 	if err != nil {
 		return err
 	}
-	do, op, how := allReduceIn[T], allReduce, j.x.Op
-	switch resolve(j.x.Via, g.Size(), e.owners) {
-	case Servers:
-		op = pushPull
-		do = func(l link, x []T, how Op) error { return pushPullIn(l, x, e.owners, how) }
-	case Gathered:
-		op, how = allGather, Sum
-		do = func(l link, x []T, _ Op) error { return gatherIn(l, x, 0) }
+	do, op := wayOf[T](e, g, &j.x)
+	how := j.x.Op
+	if j.x.Via.moves() {
+		how = Sum
 	}
-	c := callOf(op, uint64(how), x)
+	arg := uint64(how)
+	if j.x.Via == Copied {
+		arg = uint64(j.x.Root)
+	}
+	c := callOf(op, arg, x)
 	c.label, c.named, c.check = j.label, j.named, j.check
 	return run(e.ctx, g, c, how, x, do)
+}
+
+// wayOf is what an exchange does on a group, and its name in signatures.
+func wayOf[T Number](e *Exchanger, g *Group, x *Exchange) (do func(link, []T, Op) error,
+	op uint64) {
+	switch resolve(x.Via, g.Size(), e.owners) {
+	case Servers:
+		do = func(l link, v []T, how Op) error { return pushPullIn(l, v, e.owners, how) }
+		return do, pushPull
+	case Gathered:
+		return func(l link, v []T, _ Op) error { return gatherIn(l, v, 0) }, allGather
+	case Scattered:
+		return scatterIn[T], reduceScatter
+	case Swapped:
+		return func(l link, v []T, _ Op) error { return swapIn(l, v) }, allToAll
+	case Permuted:
+		return func(l link, v []T, _ Op) error { return permuteIn(l, v, x.To) }, permute
+	case Copied:
+		fan := 1 // along a chain, from the rank before
+		if len(x.Data) < Small {
+			fan = 2
+		}
+		return func(l link, v []T, _ Op) error { return spread(l, v, x.Root, fan) }, broadcast
+	}
+	return allReduceIn[T], allReduce
 }
 
 // fail ends all exchanges, here and on the other nodes.

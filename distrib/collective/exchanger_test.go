@@ -20,10 +20,10 @@ type grads []Spec
 
 func drawGrads(t *rapid.T, n int) (g grads) {
 	for range rapid.IntRange(0, 6).Draw(t, "exchanges") {
-		s := Spec{Via: Via(rapid.IntRange(0, 3).Draw(t, "via"))}
+		s := Spec{Via: Via(rapid.IntRange(0, len(vias)-1).Draw(t, "via"))}
 		each := rapid.SampledFrom([]int{0, 1, 17, 500, Small/4 - 1, Small / 4, 20011})
 		s.Size = 4 * each.Draw(t, "elements")
-		if s.Via == Gathered {
+		if s.Via.divides() {
 			s.Size = s.Size / 4 / n * n * 4
 		}
 		g = append(g, s)
@@ -31,10 +31,23 @@ func drawGrads(t *rapid.T, n int) (g grads) {
 	return g
 }
 
-// want is what comes of one of them.
-func (s Spec) want(parts [][]float32, owners int) []float32 {
+// want is what comes of exchange number i on a rank.
+func (s Spec) want(parts [][]float32, owners, i, rank int) []float32 {
 	n := len(parts)
+	lo, hi := Block(len(parts[0]), n, rank)
 	switch via := resolve(s.Via, n, owners); {
+	case via == Scattered:
+		return ringOrder(parts, Mean)[lo:hi]
+	case via == Copied:
+		return parts[i%n]
+	case via == Permuted:
+		return permuted(parts, someRoute(i, n), rank)
+	case via == Swapped:
+		var out []float32
+		for r := range n {
+			out = append(out, parts[r][lo:hi]...)
+		}
+		return out
 	case via == Gathered:
 		out := make([]float32, len(parts[0]))
 		for r := range n {
@@ -187,7 +200,8 @@ func (x *node) step(e *Exchanger, specs grads, owners int, seed uint64) error {
 			data[i] = numbers[float32](s.Size/4, x.rank, seed+uint64(i))
 			kind := fmt.Sprintf("f32[%d]", s.Size/4)
 			err := e.Send(Exchange{Name: fmt.Sprint("w", i), Type: kind,
-				Op: Mean, Via: s.Via, Data: bytesOf(data[i])})
+				Op: Mean, Via: s.Via, Root: i % x.group.Size(), To: someRoute(i, x.group.Size()),
+				Data: bytesOf(data[i])})
 			if err != nil {
 				errs <- err
 				return
@@ -203,7 +217,13 @@ func (x *node) step(e *Exchanger, specs grads, owners int, seed uint64) error {
 		for r := range x.group.Size() {
 			parts = append(parts, numbers[float32](specs[i].Size/4, r, seed+uint64(i)))
 		}
-		err := same(data[i], specs[i].want(parts, owners), "exchange %d, rank %d", i, x.rank)
+		got := data[i]
+		if specs[i].Via == Scattered {
+			lo, hi := Block(len(got), len(parts), x.rank)
+			got = got[lo:hi]
+		}
+		err := same(got, specs[i].want(parts, owners, i, x.rank), "exchange %d, rank %d", i,
+			x.rank)
 		if err != nil {
 			return err
 		}
@@ -443,7 +463,7 @@ func TestChoose(t *testing.T) {
 	if got := TrafficOf(4096, 4096, 32, 8, 8); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-	for v := range vias {
+	for v := range vias[:Gathered+1] {
 		if got, err := ParseVia(Via(v).String()); err != nil || got != Via(v) {
 			t.Errorf("%v: %v, %v", Via(v), got, err)
 		}

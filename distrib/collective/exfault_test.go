@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/gomem/gomem/distrib"
@@ -106,6 +108,62 @@ func TestTheOthersMayBeSlow(t *testing.T) {
 		}
 		if l, ok := <-lines; ok {
 			t.Error(l)
+		}
+	})
+}
+
+// shy is a transport that sends its node's notices a second late.
+type shy struct{ distrib.Transport }
+
+func (s shy) Send(to distrib.NodeID, m *distrib.Msg) {
+	if h, err := parseHead(m.Head); err == nil && h.kind == userData && m.Tag == orderTag {
+		time.AfterFunc(time.Second, func() { s.Transport.Send(to, m) })
+		return
+	}
+	s.Transport.Send(to, m)
+}
+
+// TestClosedBeforeCompared: a rank that has all that it exchanged may close before the last
+// names were compared; the others' exchanges do not fail by that.
+func TestClosedBeforeCompared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		net := memnet.NewNetwork(2, memnet.Options{})
+		var muxes [2]*Mux
+		var exchangers [2]*Exchanger
+		for i, tr := range []distrib.Transport{net.Node(0), shy{net.Node(1)}} {
+			var err error
+			if muxes[i], err = NewMux(tr, Options{}); err != nil {
+				t.Fatal(err)
+			}
+			group, err := muxes[i].Group(0, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if exchangers[i], err = NewExchanger(group, ExchangerOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var all sync.WaitGroup
+		for i, e := range exchangers {
+			all.Go(func() {
+				err := e.Send(Exchange{Name: "u", Data: make([]byte, 4)})
+				err = errors.Join(err, e.Send(Exchange{Name: "v", Data: make([]byte, 4)}))
+				err = errors.Join(err, e.Await(background, "u"), e.Await(background, "v"))
+				if i == 0 {
+					err = errors.Join(err, e.Close(), muxes[0].Close())
+				}
+				if err != nil {
+					t.Errorf("rank %d: %v", i, err)
+				}
+			})
+		}
+		all.Wait()
+		time.Sleep(2 * time.Second)
+		if err := exchangers[1].Err(); err != nil {
+			t.Errorf("after the other has closed in peace: %v", err)
+		}
+		if err := errors.Join(exchangers[1].Close(), muxes[1].Close()); err != nil {
+			t.Error(err)
 		}
 	})
 }

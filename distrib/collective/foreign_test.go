@@ -98,6 +98,17 @@ func useAll(g distrib.Group, mine, ring, tree []float32) error {
 	if err := Broadcast(background, g, x, g.Size()-1); err != nil {
 		return err
 	}
+	x, to := slices.Clone(mine), make([]int, g.Size())
+	for i := range to {
+		to[i] = (i + 1) % len(to)
+	}
+	if err := Permute(background, g, x, to); err != nil {
+		return err
+	}
+	before := (g.Rank() + g.Size() - 1) % g.Size()
+	if err := same(x, numbers[float32](len(x), before, 3), "permute"); err != nil {
+		return err
+	}
 	send, recv := make([]float32, 3*g.Size()), make([]float32, 3*g.Size())
 	for i := range send {
 		send[i] = float32(g.Rank())

@@ -121,7 +121,7 @@ func (f *frame) finish(err error) {
 		b.flying--
 		g.peers[f.to].flying--
 	}
-	if err != nil && b != nil && !g.closed && !(b.lenient && g.peers[f.to].bye) {
+	if err != nil && b != nil && !g.closed && !b.lenient {
 		g.fail(g.lost(err, f.to))
 	}
 	f.batch, f.body[0], f.msg.Head = nil, nil, nil
@@ -138,10 +138,11 @@ const (
 	broadcast
 	allToAll
 	barrier
+	permute
 )
 
 var opNames = [...]string{"", "all-reduce", "push-pull", "reduce-scatter", "all-gather",
-	"broadcast", "all-to-all", "barrier"}
+	"broadcast", "all-to-all", "barrier", "permute"}
 
 // signature packs what must be the same on all ranks of an operation: what it is, the
 // element type, an argument and how many bytes.

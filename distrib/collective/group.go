@@ -67,7 +67,7 @@ type piece struct {
 // batch counts what of some pieces is still on its way.
 type batch struct {
 	queued, flying int
-	lenient        bool // about members that have closed the group
+	lenient        bool // about members that do not get it: if they are lost, Down tells
 }
 
 // Stats counts bytes of payload.
@@ -132,7 +132,8 @@ func (g *Group) Send(ctx context.Context, to int, tag uint64, b []byte) error {
 }
 
 // notify sends b, which nobody changes, without waiting for anything. A member that has
-// closed the group need not get it.
+// closed the group need not get it; that it has may be known to the transport, which refuses
+// b, before its goodbye is.
 func (g *Group) notify(to int, tag uint64, b []byte) {
 	g.mu.Lock()
 	h := head{kind: userData, total: uint64(len(b))}

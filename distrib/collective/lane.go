@@ -7,8 +7,8 @@ import "math/bits"
 // after the other; which lane an exchange takes depends on its size, its way and the
 // exchanges before it, so it is the same on all nodes.
 const (
-	ringLane    = 0
-	serversLane = 1
+	ringLane    = 0 // what comes from the rank before
+	serversLane = 1 // what comes from all others
 	smallLanes  = 2 // the first of them
 	lanes       = smallLanes + 4
 )
@@ -35,10 +35,12 @@ type Spec struct {
 // laneOf is where an exchange goes, the small-th of the small ones, among n nodes.
 func laneOf(s Spec, n, owners, small int) int {
 	switch {
-	case resolve(s.Via, n, owners) == Servers:
+	case resolve(s.Via, n, owners) == Servers || s.Via == Swapped:
 		return serversLane
 	case s.Size < Small:
 		return smallLanes + small%(lanes-smallLanes)
+	case s.Via == Permuted:
+		return serversLane
 	}
 	return ringLane
 }
@@ -64,14 +66,14 @@ func Bytes(xs []Spec, n int, m Options, o ExchangerOptions) (int64, error) {
 		return 0, err
 	}
 	var used [lanes]bool
-	var gathers [lanes]bool
+	var from [lanes]int // of how many ranks it hears, at most
 	small := 0
 	for _, x := range xs {
 		l := laneOf(x, n, owners, small)
 		if l >= smallLanes {
 			small++
 		}
-		used[l], gathers[l] = true, gathers[l] || x.Via == Gathered
+		used[l], from[l] = true, max(from[l], senders(x.Via, n))
 	}
 	sum := noticeSize * min(len(xs), notices)
 	for l, yes := range used {
@@ -81,13 +83,22 @@ func Bytes(xs []Spec, n int, m Options, o ExchangerOptions) (int64, error) {
 			sum += m.Window // from the rank before
 		case l == serversLane:
 			sum += (n-1)*serversWindow + serversChunk
-		case gathers[l]:
-			sum += min(n-1, partners(n)+1) * smallWindow
 		default:
-			sum += partners(n) * smallWindow
+			sum += from[l] * smallWindow
 		}
 	}
 	return int64(sum), nil
+}
+
+// senders is how many other ranks one hears from, at most, on a lane for what is small.
+func senders(v Via, n int) int {
+	switch v {
+	case Copied, Permuted: // down trees of any root, and from any rank
+		return n - 1
+	case Gathered, Scattered: // and by doubling
+		return min(n-1, partners(n)+1)
+	}
+	return partners(n)
 }
 
 // partners is how many other ranks one hears from, at most, in recursive doubling.

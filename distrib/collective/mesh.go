@@ -33,8 +33,8 @@ func (m Mesh) Coord(place int) []int {
 	return at
 }
 
-// along are the places that differ from one along an axis alone, in their order.
-func (m Mesh) along(axis, place int) []int {
+// Along are the places that differ from one along an axis alone, in their order, and it.
+func (m Mesh) Along(axis, place int) []int {
 	stride := 1
 	for _, s := range m.Shape[axis+1:] {
 		stride *= s
@@ -85,7 +85,7 @@ func (m *Mux) Mesh(mesh Mesh, members ...distrib.NodeID) (*Axes, error) {
 	}
 	for axis := range mesh.Shape {
 		var nodes []distrib.NodeID
-		for _, p := range mesh.along(axis, a.Place) {
+		for _, p := range mesh.Along(axis, a.Place) {
 			nodes = append(nodes, members[p])
 		}
 		g, err := m.Group(nodes...)

@@ -27,12 +27,17 @@ func Broadcast[T Number](ctx context.Context, g distrib.Group, x []T, root int) 
 }
 
 func broadcastIn[T Number](l link, x []T, root int) error {
-	n := l.size()
-	place := (l.rank() - root + n) % n
 	fan := 2
-	if len(x)*elemSize[T]() >= n*l.chunk() {
+	if len(x)*elemSize[T]() >= l.size()*l.chunk() {
 		fan = 1
 	}
+	return spread(l, x, root, fan)
+}
+
+// spread has every rank pass x on to so many others: along a chain by rank, or down a tree.
+func spread[T Number](l link, x []T, root, fan int) error {
+	n := l.size()
+	place := (l.rank() - root + n) % n
 	return pieces(l, x, func(part []T) error {
 		if place > 0 {
 			if err := get(l, ((place-1)/fan+root)%n, part); err != nil {
@@ -44,6 +49,53 @@ func broadcastIn[T Number](l link, x []T, root int) error {
 		}
 		return nil
 	})
+}
+
+// swapIn is an all-to-all in place, for which there is no room for a second x: in each of n
+// rounds the ranks make pairs, whose numbers add up to the round's, and each pair trades a
+// block a piece at a time. The piece that comes is at this node, in the window, before the
+// one that it replaces may be written over.
+func swapIn[T Number](l link, x []T) error {
+	n, r := l.size(), l.rank()
+	for round := range n {
+		with := (round - r + n) % n
+		if with == r {
+			continue
+		}
+		lo, hi := Block(len(x), n, with)
+		err := pieces(l, x[lo:hi], func(part []T) error { return replace(l, with, with, part) })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// replace sends part to a rank, and puts what comes from one in its place.
+func replace[T Number](l link, to, from int, part []T) error {
+	b := bytesOf(part)
+	msg, err := meet(l, to, from, b)
+	if err != nil {
+		return err
+	}
+	for _, p := range msg {
+		b = b[copy(b, p):]
+	}
+	return nil
+}
+
+// meet sends bytes to a rank, and returns as many that come from one, when ours have been
+// sent.
+func meet(l link, to, from int, b []byte) ([][]byte, error) {
+	l.post(to, b, 0)
+	msg, n, err := l.next(from, len(b), 0)
+	if err != nil {
+		return nil, err
+	}
+	if n != len(b) {
+		return nil, errHead
+	}
+	return msg, l.flush(0)
 }
 
 // Barrier returns when all ranks have called it.

@@ -2,6 +2,7 @@ package collective
 
 import (
 	"encoding/binary"
+	"errors"
 	"strings"
 )
 
@@ -42,6 +43,9 @@ func (e *Exchanger) compare() {
 		g.notify((g.rank+1)%g.Size(), orderTag, mine.bytes())
 		before := (g.rank + g.Size() - 1) % g.Size()
 		err := g.recv(e.ctx, before, orderTag, buf, true)
+		if errors.Is(err, errLeft) {
+			continue // it has all that it exchanged; what needs more of it fails in its lane
+		}
 		if theirs := parseNotice(buf); err == nil && (theirs.check != mine.check) {
 			err = &MismatchError{Node: g.members[before], Seq: mine.seq, Mine: mine.label,
 				Theirs: theirs.label}

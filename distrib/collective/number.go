@@ -7,7 +7,7 @@ import (
 
 // Number is what the elements of collectives may be.
 type Number interface {
-	float32 | float64 | int32 | int64
+	float32 | float64 | int32 | int64 | uint8
 }
 
 // Op is how contributions become one result.
@@ -42,6 +42,8 @@ func elemCode[T Number]() uint64 {
 		return 2
 	case int32:
 		return 3
+	case uint8:
+		return 5
 	default:
 		return 4
 	}

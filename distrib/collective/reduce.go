@@ -157,18 +157,9 @@ func double[T Number](l link, x []T, how Op) error {
 // trade adds a rank's part to ours, which it gets meanwhile: ours stays as it is until it
 // has been sent.
 func trade[T Number](l link, with int, part []T) error {
-	b := bytesOf(part)
-	l.post(with, b, 0)
-	msg, n, err := l.next(with, len(b), 0)
-	if err != nil {
-		return err
+	msg, err := meet(l, with, with, bytesOf(part))
+	if err == nil {
+		addBytes(part, msg)
 	}
-	if n != len(b) {
-		return errHead
-	}
-	if err := l.flush(0); err != nil {
-		return err
-	}
-	addBytes(part, msg)
-	return nil
+	return err
 }

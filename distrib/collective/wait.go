@@ -237,9 +237,10 @@ func (g *Group) lost(err error, rank int) error {
 		Err: err}
 }
 
-func (g *Group) left(rank int) error {
-	return g.lost(errors.New("it has closed the group"), rank)
-}
+// errLeft is what is wrong with a member that has closed a group in peace.
+var errLeft = errors.New("it has closed the group")
+
+func (g *Group) left(rank int) error { return g.lost(errLeft, rank) }
 
 // fail poisons the group; the first reason stays. The group is locked.
 func (g *Group) fail(err error) {

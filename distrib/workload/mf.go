@@ -92,12 +92,20 @@ func (m *MF) Run(ctx context.Context, s distrib.Synchronizer, w Worker) error {
 		return err
 	}
 	ps := m.Params()
+	done, err := w.resume(ps, m.Epochs)
+	switch {
+	case err != nil:
+		return fmt.Errorf("mf: %w", err)
+	case w.Between != nil && !m.Both:
+		return errors.New("mf: rows of L that one worker has are in no state: have both shared")
+	}
 	if err := s.Attach(ps...); err != nil {
 		return err
 	}
 	own, from, to := m.Data.Shard(w.Rank, w.Of)
 	r := &mfRun{MF: m, s: s, w: w, own: own, order: m.order(own.Len(), w.Rank),
-		tally: tally{s: s, w: w, total: m.Data.Len()}}
+		params: ps, done: done,
+		tally: tally{s: s, w: w, total: m.Data.Len(), shown: done}}
 	if m.Losses {
 		last := len(ps) - 1
 		r.tally.id, r.tally.param = distrib.ParamID(last), ps[last]
@@ -120,16 +128,25 @@ type mfRun struct {
 	l, r  *table
 	clock distrib.Clock
 	tally tally
+
+	params []*distrib.Param
+	done   int // epochs, before the run
 }
 
 func (r *mfRun) run(ctx context.Context) error {
 	sch := r.schedule()
 	for epoch, rate := range sch.rates() {
+		if epoch < r.done {
+			continue
+		}
 		for c := range sch.clocks {
 			from, to := part(r.own.Len(), c, sch.clocks)
 			if err := r.tick(ctx, epoch, c, r.order[from:to], rate); err != nil {
 				return err
 			}
+		}
+		if err := between(ctx, &r.tally, r.Slack, epoch+1, sch.epochs, r.params); err != nil {
+			return err
 		}
 	}
 	return finish(ctx, r.s, r.Slack, sch.epochs, &r.tally, r.pull, r.progress)

@@ -74,11 +74,16 @@ func (m *MLR) Run(ctx context.Context, s distrib.Synchronizer, w Worker) error {
 		return err
 	}
 	ps := m.Params()
+	done, err := w.resume(ps, m.Epochs)
+	if err != nil {
+		return fmt.Errorf("mlr: %w", err)
+	}
 	if err := s.Attach(ps...); err != nil {
 		return err
 	}
-	r := &mlrRun{MLR: m, s: s, w: w, param: ps[0], own: m.Train.Shard(w.Rank, w.Of),
-		tally: tally{s: s, w: w, id: 1, total: m.Train.Len()}}
+	r := &mlrRun{MLR: m, s: s, w: w, params: ps, param: ps[0], done: done,
+		own:   m.Train.Shard(w.Rank, w.Of),
+		tally: tally{s: s, w: w, id: 1, total: m.Train.Len(), shown: done}}
 	if m.Losses {
 		r.tally.param = ps[1]
 	}
@@ -93,16 +98,25 @@ type mlrRun struct {
 	own   *Samples
 	clock distrib.Clock
 	tally tally
+
+	params []*distrib.Param
+	done   int // epochs, before the run
 }
 
 func (r *mlrRun) run(ctx context.Context) error {
 	sch := r.schedule()
 	for epoch, rate := range sch.rates() {
+		if epoch < r.done {
+			continue
+		}
 		for c := range sch.clocks {
 			from, to := part(r.own.Len(), c, sch.clocks)
 			if err := r.tick(ctx, epoch, c, from, to, rate); err != nil {
 				return err
 			}
+		}
+		if err := between(ctx, &r.tally, r.Slack, epoch+1, sch.epochs, r.params); err != nil {
+			return err
 		}
 	}
 	return finish(ctx, r.s, r.Slack, sch.epochs, &r.tally, r.pull, r.progress)

@@ -22,6 +22,12 @@ type Worker struct {
 	// Compute is called after each share of a clock's work, which is 1 over the pushes in
 	// a clock: an emulation of slow machines waits there.
 	Compute func(ctx context.Context, share float64) error // nil: nothing
+	// From is where the run begins, nil: at the beginning.
+	From *State
+	// Between is called after every epoch but the last, and may stop the run there. It must
+	// wait for all workers, so that what it is given has no updates of the next epoch; all
+	// that a task learns must be shared, as by [MF.Both].
+	Between func(ctx context.Context, x State) (stop bool, err error) // nil: nobody asks
 }
 
 // Progress is how well a worker's copy does on its part of the data.

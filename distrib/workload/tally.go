@@ -16,6 +16,7 @@ type tally struct {
 	param *distrib.Param
 	total int // elements that all workers have
 	shown int // epochs
+	last  Progress
 }
 
 // The columns of a tally. Counts are shares of all, so that they add up to one.
@@ -37,6 +38,7 @@ func tallyParam(name string, epochs, slack int) *distrib.Param {
 // add adds what a worker reports. Nothing happens without a table.
 func (t *tally) add(ctx context.Context, p Progress) error {
 	t.w.report(p)
+	t.last = p
 	if t.param == nil {
 		return nil
 	}

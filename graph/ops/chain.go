@@ -143,7 +143,7 @@ func (c chain) check(in, results []graph.Type, out graph.Type) error {
 		if !c.reads(reference(i)) {
 			return fmt.Errorf("operand %d is not read", i)
 		}
-		if t.DType != graph.F32 {
+		if t.DType == graph.I32 {
 			continue // a seed, as its instruction has checked
 		}
 		if _, ok := spreadOver(t, out); !ok {
@@ -175,7 +175,7 @@ func (c chain) Cost(in, out []graph.Type) graph.Cost {
 func (c chain) InPlace(in, out []graph.Type) []int {
 	var list []int
 	for i, t := range in {
-		if t.DType == graph.F32 && t.SameShape(out[0]) {
+		if t.DType == out[0].DType && t.SameShape(out[0]) {
 			list = append(list, i)
 		}
 	}

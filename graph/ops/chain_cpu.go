@@ -6,6 +6,7 @@ import (
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/kernel"
 	"github.com/gomem/gomem/internal/kernel/pool"
+	"github.com/gomem/gomem/internal/kernel/vec"
 	"github.com/gomem/gomem/internal/tensor"
 )
 
@@ -36,8 +37,8 @@ func spreadOver(t, out graph.Type) (s spread, ok bool) {
 	return s, true
 }
 
-// fill sets dst to what the elements of the result from at on meet in x.
-func (s spread) fill(dst, x []float32, at int) {
+// meet sets dst to what the elements of the result from at on meet in x.
+func meet[T float32 | uint16](s spread, dst, x []T, at int) {
 	for len(dst) > 0 {
 		k := at / s.hold % s.period
 		n := min(len(dst), s.hold-at%s.hold)
@@ -59,6 +60,7 @@ const tileSize = 1 << 10
 type workspace struct {
 	results [maxInstructions][tileSize]float32
 	spread  [maxChainOperands][tileSize]float32
+	half    [tileSize]uint16
 }
 
 // workspaces keeps the workspaces of threads that are done: they are of one
@@ -70,33 +72,48 @@ type program struct {
 	chain
 	in  [maxChainOperands]chainOperand
 	out []float32
+	// of bfloat16, instead: the last instruction has rounded it
+	half []uint16
+	n    int // elements of the result
 }
 
 // chainOperand is an operand's elements, or a seed's.
 type chainOperand struct {
 	spread
 	data []float32
+	half []uint16 // of bfloat16, instead
 	seed []int32
 	full bool // as large as the result
 }
 
 // newProgram prepares a chain; the first of its operands are given.
 func newProgram(c chain, in []tensor.View, out tensor.View) *program {
-	p := &program{chain: c, out: out.F32()}
+	p := &program{chain: c, n: out.Type.Elems()}
+	if out.Type.DType == graph.BF16 {
+		p.half = out.U16()
+	} else {
+		p.out = out.F32()
+	}
 	for i, v := range in {
 		if v.Type.DType == graph.I32 {
 			p.in[i].seed = v.I32()
 			continue
 		}
 		s, _ := spreadOver(v.Type, out.Type)
-		p.in[i] = chainOperand{spread: s, data: v.F32(), full: s.period == len(p.out)}
+		o := chainOperand{spread: s, full: s.period == p.n}
+		if v.Type.DType == graph.BF16 {
+			o.half = v.U16()
+		} else {
+			o.data = v.F32()
+		}
+		p.in[i] = o
 	}
 	return p
 }
 
 // run computes the result on the pool's threads.
 func (p *program) run(threads *pool.Pool) {
-	threads.For(len(p.out), grain/max(1, int(p.N)), func(lo, hi int) {
+	threads.For(p.n, grain/max(1, int(p.N)), func(lo, hi int) {
 		w := workspaces.Get().(*workspace)
 		for at := lo; at < hi; at += tileSize {
 			p.tile(w, at, min(tileSize, hi-at), at == lo)
@@ -110,16 +127,7 @@ func (p *program) run(threads *pool.Pool) {
 func (p *program) tile(w *workspace, at, n int, first bool) {
 	var args [maxChainOperands][]float32
 	for i := range p.in[:p.Operands] {
-		o := &p.in[i]
-		switch {
-		case o.full:
-			args[i] = o.data[at : at+n]
-		case o.data != nil:
-			args[i] = w.spread[i][:n]
-			if first || o.period > 1 {
-				o.fill(args[i], o.data, at)
-			}
-		}
+		args[i] = p.in[i].tile(w, i, at, n, first)
 	}
 	value := func(r reference) []float32 {
 		if r < 0 {
@@ -129,7 +137,8 @@ func (p *program) tile(w *workspace, at, n int, first bool) {
 	}
 	for i, ins := range p.Code[:p.N] {
 		dst := w.results[i][:n]
-		if i == int(p.N)-1 {
+		last := i == int(p.N)-1
+		if last && p.half == nil {
 			dst = p.out[at : at+n]
 		}
 		var y []float32
@@ -141,7 +150,29 @@ func (p *program) tile(w *workspace, at, n int, first bool) {
 			}
 		}
 		ins.Op.tile(dst, value(ins.In[0]), y, seed, at)
+		if last && p.half != nil {
+			vec.BF16FromF32(p.half[at:at+n], dst)
+		}
 	}
+}
+
+// tile is operand i as n elements of the result meet it; a seed has none.
+func (o *chainOperand) tile(w *workspace, i, at, n int, first bool) []float32 {
+	dst := w.spread[i][:n]
+	switch stale := first || o.period > 1; {
+	case o.full && o.half != nil:
+		vec.F32FromBF16(dst, o.half[at:at+n])
+	case o.full:
+		return o.data[at : at+n]
+	case o.half != nil && stale:
+		meet(o.spread, w.half[:n], o.half, at)
+		vec.F32FromBF16(dst, w.half[:n])
+	case o.data != nil && stale:
+		meet(o.spread, dst, o.data, at)
+	case o.seed != nil:
+		return nil
+	}
+	return dst
 }
 
 func chainCPU(o chain, c *kernel.Call) error {

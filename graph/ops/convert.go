@@ -25,6 +25,9 @@ func Cast(x graph.Value, to graph.DType) graph.Value {
 	return apply(cast{To: to}, x)
 }
 
+// CastTo is the operation of [Cast].
+func CastTo(to graph.DType) graph.Op { return cast{To: to} }
+
 type cast struct{ To graph.DType }
 
 func (cast) Name() string { return "cast" }

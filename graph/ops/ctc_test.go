@@ -6,11 +6,12 @@ import (
 	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/autodiff"
 	"github.com/gomem/gomem/graph/ops"
 	"github.com/gomem/gomem/internal/tensor"
-	"pgregory.net/rapid"
 )
 
 // reading is what a sequence of symbols reads: without repetitions, then without

@@ -35,13 +35,34 @@ func pixels(filter, images, out cuda.Operand, s conv.Shape, back bool) []cuda.Co
 		StrideB: int64(k * size), StrideC: int64(m * size)})
 }
 
+// convolved is a convolution by a library, where there is one that takes such, or else by
+// kernels of our own.
+func convolved(c *cuda.Call, pass cuda.Pass, s conv.Shape, images, filters, results cuda.Operand,
+	own ...cuda.Command) []cuda.Command {
+	if !c.Convolutions || !symmetric(s) || images.Type.DType != graph.F32 ||
+		filters.Type.DType != graph.F32 || results.Type.DType != graph.F32 {
+		return own
+	}
+	return []cuda.Command{cuda.Conv{Pass: pass, Shape: s, Images: images.Addr,
+		Filters: filters.Addr, Results: results.Addr, Otherwise: own}}
+}
+
+// symmetric reports whether a convolution is one of images with as many zeros below as above
+// and right as left: those that no window reaches make no difference.
+func symmetric(s conv.Shape) bool {
+	same := s
+	same.PadBottom, same.PadRight = s.PadTop, s.PadLeft
+	return same.OutH() == s.OutH() && same.OutW() == s.OutW()
+}
+
 func conv2DCUDA(o conv2D, c *cuda.Call) ([]cuda.Command, error) {
 	s, err := o.shape(typesOf(c.In))
 	if err != nil || pixelwise(s) {
 		return pixels(c.In[1], c.In[0], c.Out[0], s, false), err
 	}
 	blocks := s.Groups * tilesOf(s.OutC/s.Groups) * tilesOf(s.Batch*s.OutH()*s.OutW())
-	return only(launched("conv_forward", blocks, convArgs(s, c.Out[0], c.In[0], c.In[1])...))
+	own := launched("conv_forward", blocks, convArgs(s, c.Out[0], c.In[0], c.In[1])...)
+	return convolved(c, cuda.Forward, s, c.In[0], c.In[1], c.Out[0], own), nil
 }
 
 func convInputGradCUDA(o convInputGrad, c *cuda.Call) ([]cuda.Command, error) {
@@ -50,7 +71,8 @@ func convInputGradCUDA(o convInputGrad, c *cuda.Call) ([]cuda.Command, error) {
 		return pixels(c.In[1], c.In[0], c.Out[0], s, true), err
 	}
 	blocks := s.Groups * tilesOf(s.InC/s.Groups) * tilesOf(s.Batch*s.InH*s.InW)
-	return only(launched("conv_input", blocks, convArgs(s, c.Out[0], c.In[0], c.In[1])...))
+	own := launched("conv_input", blocks, convArgs(s, c.Out[0], c.In[0], c.In[1])...)
+	return convolved(c, cuda.ToImages, s, c.Out[0], c.In[1], c.In[0], own), nil
 }
 
 // filterParts are those of the sum over all results: as many as occupy a GPU.
@@ -78,7 +100,7 @@ func convFilterGradCUDA(o convFilterGrad, c *cuda.Call) ([]cuda.Command, error) 
 		f := p.folded()
 		list = append(list, overElements("sum_columns", f.inner, f.args(c.Out[0], to, f.inner)...))
 	}
-	return list, nil
+	return convolved(c, cuda.ToFilters, s, c.In[0], c.Out[0], c.In[1], list...), nil
 }
 
 func convFilterGradScratch(o convFilterGrad, in, _ []graph.Type) int64 {

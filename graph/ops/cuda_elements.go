@@ -41,6 +41,7 @@ type point struct {
 	p, q       float32
 	limit      uint32 // of the random words that keep an element
 	salt, from uint64 // of noise: its stream and where in it element 0 is
+	round      bool   // the result is rounded to bfloat16
 	window     cudaWalk
 }
 
@@ -129,13 +130,26 @@ func chainCUDA(o chain, c *cuda.Call) ([]cuda.Command, error) {
 func (c chain) launch(in []cuda.Operand, out cuda.Operand) (cuda.Command, error) {
 	points := make([]point, c.N)
 	for i, ins := range c.Code[:c.N] {
-		p, ok := ins.Op.(pointwise)
-		if !ok {
+		var ok bool
+		if points[i], ok = pointOf(ins.Op); !ok {
 			return nil, fmt.Errorf("no cuda kernel for %s in a chain", ins.Op.Name())
 		}
-		points[i] = p.point()
 	}
 	return chainLaunch(c.Code[:c.N], points, in, out)
+}
+
+// pointOf is an operation as a chain has it; ok is false if it has none such.
+func pointOf(op graph.Op) (p point, ok bool) {
+	if o, ok := op.(inBF16); ok {
+		p, ok := pointOf(o.Op)
+		p.round = o.rounds(0)
+		return p, ok
+	}
+	o, ok := op.(pointwise)
+	if ok {
+		p = o.point()
+	}
+	return p, ok
 }
 
 // chainLaunch packs a program as the kernel's Chain.
@@ -146,17 +160,17 @@ func chainLaunch(code []instruction, points []point, in []cuda.Operand,
 	if err != nil {
 		return nil, err
 	}
-	list := []any{n, int32(len(code)), int32(0)}
+	list := []any{n, int32(len(code)), out.Type.DType == graph.BF16}
 	for i := range maxChainOperands {
 		if i >= len(in) {
-			list = append(list, uint64(0), 1, 1)
+			list = append(list, uint64(0), 1, 1, 0)
 			continue
 		}
 		hold, period, err := repetition(in[i].Type, out.Type)
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, in[i], hold, period)
+		list = append(list, in[i], hold, period, in[i].Type.DType == graph.BF16, int32(0))
 	}
 	for i := range maxInstructions {
 		if i >= len(code) {
@@ -168,7 +182,7 @@ func chainLaunch(code []instruction, points []point, in []cuda.Operand,
 			second = int32(ins.In[1])
 		}
 		list = append(list, int32(p.kind), int32(ins.In[0]), second, keeps(code, i), p.p, p.q,
-			p.limit, int32(0), p.salt, p.from)
+			p.limit, p.round, p.salt, p.from)
 	}
 	list = append(list, noise.args(out)...)
 	return overElements("chain", (n+3)/4, list...), nil

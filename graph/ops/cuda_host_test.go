@@ -1,4 +1,4 @@
-//go:build linux && amd64
+//go:build linux && amd64 && !nocuda
 
 package ops
 
@@ -32,6 +32,9 @@ var hostText string
 // machine's compiler, in a process beside, whose memory is the test's.
 type host struct {
 	memory  []byte
+	address uint64 // of the memory, as commands have it
+	used    int64  // bytes of it; 0: all
+	gpu     *realGPU
 	orders  uint32 // the order in which threads run: forward, backward, scattered
 	to      *bufio.Writer
 	answers *bufio.Reader
@@ -93,8 +96,12 @@ func buildHost() (path string, err error) {
 	return path, os.Rename(made, path)
 }
 
-// startHost starts the process; it ends with the test's.
+// startHost starts the process; it ends with the test's. Where GOMEM_GPU is set, it is the
+// machine's GPU.
 func startHost() (*host, error) {
+	if os.Getenv("GOMEM_GPU") != "" {
+		return startGPU()
+	}
 	path, err := buildHost()
 	if err != nil {
 		return nil, err
@@ -121,7 +128,7 @@ func startHost() (*host, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	h := &host{to: bufio.NewWriter(in), answers: bufio.NewReader(out)}
+	h := &host{address: hostAddress, to: bufio.NewWriter(in), answers: bufio.NewReader(out)}
 	h.memory, err = syscall.Mmap(int(file.Fd()), 0, hostMemory, syscall.PROT_READ|
 		syscall.PROT_WRITE, syscall.MAP_SHARED)
 	if err == nil { // it has opened its own once it answers
@@ -147,6 +154,9 @@ func needHost(t testing.TB) *host {
 
 // run runs a command.
 func (h *host) run(c cuda.Command) error {
+	if h.gpu != nil {
+		return h.gpu.run(h, c)
+	}
 	var message stdbytes.Buffer
 	put := func(list ...any) {
 		for _, x := range list {
@@ -161,7 +171,8 @@ func (h *host) run(c cuda.Command) error {
 	case cuda.Gemm:
 		put(uint8('g'), c.A, c.B, c.C, int64(flag(c.TransA)), int64(flag(c.TransB)), int64(c.M),
 			int64(c.N), int64(c.K), int64(c.LdA), int64(c.LdB), int64(c.LdC), int64(c.Batch),
-			c.StrideA, c.StrideB, c.StrideC, c.Alpha, c.Beta)
+			c.StrideA, c.StrideB, c.StrideC, c.Alpha, c.Beta, uint64(flag(c.HalfIn)),
+			uint64(flag(c.HalfOut)))
 	case cuda.Fill:
 		put(uint8('f'), c.Addr, c.Words, uint64(c.Word))
 	}

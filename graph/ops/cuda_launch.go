@@ -74,14 +74,18 @@ const longRow = 1024
 // overRows launches a team for each of so many rows; the kernel's last argument says whether a
 // team is a block.
 func overRows(name string, rows, length int, list ...any) cuda.Command {
-	long := length >= longRow
-	if !long {
-		rows = (rows*32 + threads - 1) / threads
+	if length >= longRow {
+		return launched(name, rows, append(list, true)...)
 	}
-	return launched(name, rows, append(list, long)...)
+	return overWarps(name, rows, append(list, false)...)
 }
 
-// one is the only command of an operation.
+// overWarps launches a warp for each of so many rows.
+func overWarps(name string, rows int, list ...any) cuda.Command {
+	return launched(name, (rows*32+threads-1)/threads, list...)
+}
+
+// only is the only command of an operation.
 func only(c cuda.Command) ([]cuda.Command, error) { return []cuda.Command{c}, nil }
 
 // elems are the elements of an operand.

@@ -1,4 +1,4 @@
-//go:build linux && amd64
+//go:build linux && amd64 && !nocuda
 
 package ops
 
@@ -10,6 +10,7 @@ import (
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/kernel/cuda"
+	"github.com/gomem/gomem/internal/longtest"
 	"github.com/gomem/gomem/internal/tensor"
 )
 
@@ -65,7 +66,12 @@ func sizedSamples() []Sample {
 	list := []Sample{
 		{Op: sum{Lo: 0, Hi: 1}, In: []graph.Type{f(40000)}},
 		{Op: sum{Lo: 0, Hi: 1}, In: []graph.Type{f(700, 3)}},
+		{Op: sum{Lo: 1, Hi: 2}, In: []graph.Type{f(3, 140_001)}},
+		{Op: sum{Lo: 0, Hi: 1}, In: []graph.Type{f(9, wide+1)}},
+		{Op: sum{Lo: 1, Hi: 2}, In: []graph.Type{f(2, 300, 2)}},
 		{Op: sumSquares{}, In: []graph.Type{f(40000)}},
+		adafactorSample(f(600, 1100)), adafactorSample(f(2, 520, 3, 30, 5)),
+		adafactorSample(f(2100)), adafactorSample(f(3, 1030)),
 		{Op: extreme{0, 1, true}, In: []graph.Type{f(40000)}},
 		{Op: batchNorm{0.1}, In: []graph.Type{f(3, 2, 60, 60), f(2), f(2)}},
 		{Op: batchNormGrad{0.1}, In: []graph.Type{f(3, 2, 60, 60), f(2), f(2), f(2),
@@ -109,6 +115,20 @@ func sizedSamples() []Sample {
 	return list
 }
 
+// adafactorSample is an update of a parameter whose axes are factored if both are of 4 or more.
+func adafactorSample(w graph.Type) Sample {
+	o := adafactor{AdafactorConfig{MinDim: 4}.withDefaults()}
+	s := Sample{Op: o, In: []graph.Type{w}, Fill: fills{}}
+	for _, t := range AdafactorState(w, o.MinDim) {
+		s.Fill[len(s.In)] = positive
+		s.In = append(s.In, t)
+	}
+	s.Update = len(s.In)
+	s.In = append(s.In, w, tensor.Of(graph.F32), tensor.Of(graph.F32))
+	s.Fill[len(s.In)-1] = ones
+	return s
+}
+
 // TestCUDASizes: rows as long as lanes, teams and more, sums in parts, products of several
 // tiles; in any order of threads.
 func TestCUDASizes(t *testing.T) {
@@ -135,47 +155,70 @@ func specials() []float32 {
 		float32(math.NaN())}
 }
 
-// TestCUDASpecials: elementwise operations treat what is no number, infinite, zero, tiny and
-// huge as the host does.
-func TestCUDASpecials(t *testing.T) {
-	h, x := needHost(t), specials()
-	n := len(x)
+// eachPointwise runs a subtest for every elementwise operation, of operands whose elements a
+// function gives.
+func eachPointwise(t *testing.T, elements func(operand int) []float32) {
+	h := needHost(t)
+	first, second := elements(0), elements(1)
 	seen := map[graph.Op]bool{}
 	for _, s := range Samples() {
 		_, ok := s.Op.(pointwise)
-		if _, windowed := s.Op.(noiseWindow); !ok || windowed || seen[s.Op] {
+		_, windowed := s.Op.(noiseWindow)
+		if d, shared := s.Op.(dropout); !ok || windowed || seen[s.Op] || shared && d.Shared != 0 {
 			continue
 		}
 		seen[s.Op] = true
-		operands := []tensor.View{tensor.New(tensor.Of(graph.F32, n*n))}
+		operands := []tensor.View{tensor.FromF32(first, len(first))}
 		if len(s.In) > 1 {
-			second := tensor.New(operands[0].Type)
+			operands = append(operands, tensor.FromF32(second, len(second)))
 			if s.In[1].DType == graph.I32 {
-				second = tensor.New(s.In[1])
+				operands[1] = tensor.New(s.In[1])
 			}
-			operands = append(operands, second)
-		}
-		for i, v := range operands {
-			for k := range v.Type.Elems() {
-				if v.Type.DType == graph.F32 {
-					v.F32()[k] = x[[2]int{k % n, k / n}[i]]
-				}
-			}
-		}
-		if d, ok := s.Op.(dropout); ok && d.Shared != 0 {
-			continue
 		}
 		s.In = typesOfViews(operands)
 		t.Run(s.name(), func(t *testing.T) {
 			want := s.compute(t, operands, nil)[0].F32()
 			got := s.onCUDA(t, h, operands, memory{poison: 0xff}, -1)[0].F32()
 			for i, w := range want {
-				if !alike(w, got[i]) {
-					t.Fatalf("of %g and %g: %g, want %g", x[i%n], x[i/n], got[i], w)
+				if !sameFloat(w, got[i]) {
+					t.Fatalf("of %g and %g: %g, and not %g", first[i], second[i], got[i], w)
 				}
 			}
 		})
 	}
+}
+
+// TestCUDASpecials: elementwise operations treat what is no number, infinite, zero, tiny and
+// huge as the host does.
+func TestCUDASpecials(t *testing.T) {
+	x := specials()
+	n := len(x)
+	eachPointwise(t, func(operand int) []float32 {
+		list := make([]float32, n*n)
+		for k := range list {
+			list[k] = x[[2]int{k % n, k / n}[operand]]
+		}
+		return list
+	})
+}
+
+// TestCUDABits: elementwise operations have the host's bits, of any float32, of numbers around
+// one and of small whole numbers. Both operands are drawn of each.
+func TestCUDABits(t *testing.T) {
+	n := longtest.Count(3*3*1000, 3*3*400_000)
+	eachPointwise(t, func(operand int) []float32 {
+		rng := rand.New(rand.NewPCG(5, uint64(operand)))
+		draws := []func() float32{
+			func() float32 { return math.Float32frombits(rng.Uint32()) },
+			func() float32 { return float32(rng.NormFloat64() * 3) },
+			func() float32 { return float32(rng.IntN(400) - 50) },
+		}
+		list := make([]float32, n)
+		for k := range list {
+			list[k] = draws[[2]int{k % 3, k / 3 % 3}[operand]]()
+		}
+		return list
+	})
 }
 
 func typesOfViews(list []tensor.View) []graph.Type {
@@ -184,11 +227,6 @@ func typesOfViews(list []tensor.View) []graph.Type {
 		types = append(types, v.Type)
 	}
 	return types
-}
-
-// alike compares within rounding; numbers that are not normal may be lost to it.
-func alike(a, b float32) bool {
-	return a == b || a != a && b != b || math.Abs(float64(a-b)) <= 1e-5*math.Abs(float64(a))+1e-37
 }
 
 // TestCUDAConversions: from every type to every other, bit for bit.

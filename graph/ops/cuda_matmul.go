@@ -17,7 +17,11 @@ func multiplied(g cuda.Gemm) []cuda.Command {
 	if g.Beta != 0 {
 		return nil
 	}
-	return []cuda.Command{cuda.Fill{Addr: g.C, Words: int64(g.M * g.N * g.Batch)}}
+	bytes := 4 * int64(g.M*g.N*g.Batch)
+	if g.HalfOut {
+		bytes /= 2
+	}
+	return []cuda.Command{launched("wipe_bytes", int((bytes+threads-1)/threads), g.C, int(bytes))}
 }
 
 func matMulCUDA(o matMul, c *cuda.Call) ([]cuda.Command, error) {
@@ -31,7 +35,7 @@ func matMulLikeCUDA(o matMulLike, c *cuda.Call) ([]cuda.Command, error) {
 
 // commands are those of the product, which is added to out if beta is 1.
 func (o matMul) commands(a, b, out cuda.Operand, beta float32) ([]cuda.Command, error) {
-	p, err := o.geometry([]graph.Type{a.Type, b.Type})
+	p, err := o.geometry(inF32([]graph.Type{a.Type, b.Type}))
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +45,8 @@ func (o matMul) commands(a, b, out cuda.Operand, beta float32) ([]cuda.Command, 
 	g := cuda.Gemm{A: a.Addr, B: b.Addr, C: out.Addr, TransA: o.TransA, TransB: o.TransB,
 		M: p.m, N: p.n, K: p.k, LdA: a.Type.Size(-1), LdB: b.Type.Size(-1), LdC: p.n,
 		Batch: p.batch, StrideA: int64(p.m * p.k), StrideB: int64(p.k * p.n),
-		StrideC: int64(p.m * p.n), Beta: beta}
+		StrideC: int64(p.m * p.n), Beta: beta,
+		HalfIn: a.Type.DType == graph.BF16, HalfOut: out.Type.DType == graph.BF16}
 	if o.Reduce {
 		return o.summed(g), nil
 	}
@@ -63,9 +68,13 @@ func (o matMul) summed(g cuda.Gemm) []cuda.Command {
 		return multiplied(g)
 	}
 	var list []cuda.Command
+	size := uint64(4)
+	if g.HalfIn {
+		size = 2
+	}
 	for range batch {
 		list = append(list, multiplied(g)...)
-		g.A, g.B = g.A+4*uint64(g.StrideA), g.B+4*uint64(g.StrideB)
+		g.A, g.B = g.A+size*uint64(g.StrideA), g.B+size*uint64(g.StrideB)
 		g.Beta = 1
 	}
 	return list

@@ -15,12 +15,6 @@ type partial struct {
 	per, parts int
 }
 
-// rowParts are those of rows of neighbours, which teams reduce.
-func (r reduction) rowParts() partial {
-	const most, least = 1 << 10, 1 << 14
-	return r.inParts(min(most, r.n/least))
-}
-
 // columnParts are those of columns, each for a thread.
 func (r reduction) columnParts() partial {
 	const most, least = 1 << 8, 1 << 5
@@ -33,15 +27,8 @@ func (r reduction) inParts(parts int) partial {
 	return partial{r, per, max(1, (r.n+per-1)/per)}
 }
 
-// sumParts are those of a sum. They depend on what is added up to one element alone; but where
-// a sum can be cut, they are the host's, so that one that is cut has the same bits.
+// sumParts are those of a sum: the host's, so that it has the host's bits.
 func (r reduction) sumParts() partial {
-	switch {
-	case r.inner == 1 && r.side == 0:
-		return r.rowParts()
-	case r.side > 1:
-		return r.columnParts()
-	}
 	p := r.inParts(r.blocks)
 	p.parts = r.blocks // of which the last may be empty, as on the host
 	return p
@@ -76,12 +63,16 @@ func (p partial) stages(c *cuda.Call, run func(p partial, to, from uint64) cuda.
 		run(p.folded(), c.Out[0].Addr, c.Scratch)}
 }
 
-// add adds up rows of neighbours, or else columns.
+// add adds up rows of neighbours, short rows, or columns.
 func (p partial) add(to, from uint64) cuda.Command {
-	if p.inner == 1 {
-		return overRows("sum_rows", p.outer*p.parts, p.per, p.args(to, from)...)
+	rows := p.outer * p.parts
+	switch {
+	case p.side == 0:
+		return overWarps("sum_rows", rows, p.args(to, from)...)
+	case p.side > 1:
+		return launched("sum_beside", rows, p.args(to, from, p.inner, p.side)...)
 	}
-	return overElements("sum_columns", p.outer*p.parts*p.inner, p.args(to, from, p.inner)...)
+	return overElements("sum_columns", rows*p.inner, p.args(to, from, p.inner)...)
 }
 
 // summed is a sum whose parts its geometry says.
@@ -105,21 +96,18 @@ func sumPartCUDA(o sumPart, c *cuda.Call) ([]cuda.Command, error) {
 		o.From, x.Type.Size(0), inner))
 }
 
-func squares(x tensor.Type) partial {
-	return reduction{outer: 1, n: x.Elems(), inner: 1}.rowParts()
+// squares is a sum in spans.
+func squares(n int) partial {
+	return partial{reduction{outer: 1, n: n, inner: 1}, span, spans(n)}
 }
 
 func sumSquaresCUDA(_ sumSquares, c *cuda.Call) ([]cuda.Command, error) {
-	p := squares(c.In[0].Type)
-	to := c.Out[0].Addr
-	if p.parts > 1 {
-		to = c.Scratch
+	p := squares(elems(c.In[0]))
+	if p.parts == 0 {
+		return []cuda.Command{wiped(c.Out[0])}, nil
 	}
-	list := []cuda.Command{overRows("sum_squares", p.parts, p.per, p.args(to, c.In[0])...)}
-	if p.parts > 1 {
-		list = append(list, p.folded().add(c.Out[0].Addr, c.Scratch))
-	}
-	return list, nil
+	return []cuda.Command{overWarps("sum_squares", p.parts, p.args(c.Scratch, c.In[0])...),
+		launched("sum_total", 1, c.Out[0], c.Scratch, p.parts)}, nil
 }
 
 // dataKind is an element type as kernels of several tell them apart.
@@ -200,7 +188,7 @@ func init() {
 	cuda.Register(sumCUDA[sumLike], sumScratch[sumLike])
 	cuda.Register(sumPartCUDA, nil)
 	cuda.Register(sumSquaresCUDA, func(_ sumSquares, in, _ []graph.Type) int64 {
-		return squares(in[0]).scratch(4)
+		return int64(bytesOf(spans(in[0].Elems())))
 	})
 	cuda.Register(extremeCUDA, extremeScratch)
 	cuda.Register(argCUDA, nil)

@@ -1,4 +1,4 @@
-//go:build linux && amd64
+//go:build linux && amd64 && !nocuda
 
 package ops
 
@@ -32,7 +32,7 @@ func (r *ran) place(n int64) uint64 {
 }
 
 func (r *ran) data(o cuda.Operand) tensor.View {
-	at := o.Addr - hostAddress
+	at := o.Addr - r.h.address
 	return tensor.View{Type: o.Type, Data: r.h.memory[at : at+uint64(o.Type.Bytes())]}
 }
 
@@ -44,12 +44,13 @@ func (s Sample) onCUDA(t testing.TB, h *host, in []tensor.View, m memory, over i
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &ran{h: h, memory: m, at: hostAddress}
+	r := &ran{h: h, memory: m, at: h.address}
 	room := int64(1 << 12)
 	for _, ty := range slices.Concat(s.In, types) {
 		room += ty.Bytes() + 4*guard
 	}
 	room += cuda.ScratchOf(s.Op, s.In, types)
+	h.used = room
 	for i := range room {
 		h.memory[i] = m.poison
 	}
@@ -85,10 +86,10 @@ func (s Sample) onCUDA(t testing.TB, h *host, in []tensor.View, m memory, over i
 // checkGuards: nothing is written between what was placed.
 func (r *ran) checkGuards(t testing.TB) {
 	t.Helper()
-	at := uint64(hostAddress)
+	at := r.h.address
 	for _, b := range append(r.blocks, spot{r.at + guard, 0}) {
 		for ; at < b.from; at++ {
-			if r.h.memory[at-hostAddress] != r.poison {
+			if r.h.memory[at-r.h.address] != r.poison {
 				t.Fatalf("byte %d outside the results was written", at)
 			}
 		}
@@ -118,27 +119,14 @@ func (s Sample) fetched(t testing.TB, r *ran, c cuda.Call, in []tensor.View,
 	return out
 }
 
-// exactCUDA are the operations whose commands move, compare and draw: their results have the
-// bits of the host's.
-func exactCUDA(op graph.Op) bool {
-	switch op.(type) {
-	case broadcast, transpose, concat, cut, stride, unstride, pad, embedding, embeddingPart, take,
-		reorder, gather, gatherLast, takeLast, putLast, oneHot, writeAt, putAt, sliceAt, fill,
-		paddingMask, causalMask, causalMaskAt, notZero, not, cast, compare, logic, where, triangle,
-		send, sendPart, await, dropout, correct, keptLabels, extreme, arg, topK:
-		return true
-	}
-	return false
-}
-
-// near compares with the host's results: of floating-point numbers that were computed within a
-// tolerance relative to the largest of them, since elementary functions differ in their last
-// bits, and sums in their order.
+// near compares with the host's results: bit for bit if the operation is said to be exact. Of
+// others, floating-point numbers are compared within a tolerance relative to the largest of
+// them, since elementary functions differ in their last bits, and sums in their order.
 func (s Sample) near(t testing.TB, want, got []tensor.View) {
 	t.Helper()
 	for k, w := range want {
 		g := got[k]
-		if w.Type.DType != graph.F32 || exactCUDA(s.Op) {
+		if w.Type.DType != graph.F32 {
 			if string(w.Data) != string(g.Data) {
 				t.Fatalf("result %d: %v, want %v", k, g.Data, w.Data)
 			}
@@ -150,11 +138,21 @@ func (s Sample) near(t testing.TB, want, got []tensor.View) {
 		}
 		for i, x := range w.F32() {
 			room := 2e-6*most + 1e-5*math.Abs(float64(x))
-			if y := g.F32()[i]; x != y && !(math.Abs(float64(x-y)) <= room) {
+			y := g.F32()[i]
+			if cuda.IsExact(s.Op) && !sameFloat(x, y) {
+				t.Fatalf("result %d: element %d is %g, %#x, and not %g, %#x", k, i, y,
+					math.Float32bits(y), x, math.Float32bits(x))
+			}
+			if x != y && !(x != x && y != y) && !(math.Abs(float64(x-y)) <= room) {
 				t.Fatalf("result %d: element %d is %g, want %g", k, i, y, x)
 			}
 		}
 	}
+}
+
+// sameFloat compares bits; one NaN is as good as another.
+func sameFloat(a, b float32) bool {
+	return math.Float32bits(a) == math.Float32bits(b) || a != a && b != b
 }
 
 // eachCUDA runs a subtest for every sample whose operation has commands.

@@ -167,12 +167,20 @@ func (c chain) Part(in, out []graph.Type, lo, _ int) graph.Op {
 // from is the chain on elements from one on.
 func (c chain) from(at int) chain {
 	for i := range c.Code[:c.N] {
-		switch o := c.Code[i].Op.(type) {
-		case dropout, jitter, noiseAt, noiseWindow:
-			c.Code[i].Op = noiseFrom(o, at)
-		}
+		c.Code[i].Op = displaced(c.Code[i].Op, at)
 	}
 	return c
+}
+
+// displaced is an elementwise operation on elements from one on.
+func displaced(op elementwise, at int) elementwise {
+	switch o := op.(type) {
+	case dropout, jitter, noiseAt, noiseWindow:
+		return noiseFrom(op, at)
+	case inBF16:
+		return inBF16{displaced(o.Op.(elementwise), at), o.Round}
+	}
+	return op
 }
 
 // Cut is between rows.

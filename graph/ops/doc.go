@@ -32,8 +32,8 @@
 //
 // Semantics where there is a choice (NaN, ties, halves, the sign of zero, indices of
 // equals) are PyTorch's, and bench/parity compares values, gradients and second gradients
-// with it. Floating-point operations take f32: [Cast] converts others. What only moves
-// elements takes any type.
+// with it. Floating-point operations take f32: [Cast] converts others, and [InBF16] makes of one
+// in f32 one that reads and writes bfloat16. What only moves elements takes any type.
 //
 // # Parts
 //

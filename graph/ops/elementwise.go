@@ -19,6 +19,10 @@ type elementwise interface {
 // with the operands' shapes agreeing or broadcast.
 func isElementwise(op graph.Op) (elementwise, bool) {
 	switch o := op.(type) {
+	case inBF16:
+		if _, ok := isElementwise(o.Op); !ok {
+			return nil, false
+		}
 	case dropout:
 		if o.Shared != 0 {
 			return nil, false

@@ -149,7 +149,7 @@ func matMulCPU(o matMul, c *kernel.Call) error { return o.compute(c, gemm.Produc
 // compute is the kernel, with an epilogue, and other such things, of the form.
 func (o matMul) compute(c *kernel.Call, form gemm.Product) error {
 	a, b, out := c.In[0], c.In[1], c.Out[0].F32()
-	p, err := o.geometry([]graph.Type{a.Type, b.Type})
+	p, err := o.geometry(inF32([]graph.Type{a.Type, b.Type}))
 	if err != nil {
 		return err
 	}
@@ -158,8 +158,7 @@ func (o matMul) compute(c *kernel.Call, form gemm.Product) error {
 	}
 	x := gemm.Product{
 		Batch: p.batch, M: p.m, N: p.n, K: p.k, Alpha: 1, C: out, LDC: p.n, StrideC: p.m * p.n,
-		A: gemm.Matrix{F32: a.F32(), LD: a.Type.Size(-1), Stride: p.m * p.k, Trans: o.TransA},
-		B: gemm.Matrix{F32: b.F32(), LD: b.Type.Size(-1), Stride: p.k * p.n, Trans: o.TransB},
+		A: matrixOf(a, p.m*p.k, o.TransA), B: matrixOf(b, p.k*p.n, o.TransB),
 
 		Beta: form.Beta, Block: form.Block, As: form.As, Resume: form.Resume,
 		Epilogue: form.Epilogue,
@@ -178,6 +177,27 @@ func (o matMul) compute(c *kernel.Call, form gemm.Product) error {
 	return nil
 }
 
+// matrixOf is an operand, of f32 or bfloat16.
+func matrixOf(v tensor.View, stride int, trans bool) gemm.Matrix {
+	m := gemm.Matrix{LD: v.Type.Size(-1), Stride: stride, Trans: trans}
+	if v.Type.DType == graph.BF16 {
+		m.BF16 = v.U16()
+	} else {
+		m.F32 = v.F32()
+	}
+	return m
+}
+
+// from is an operand from one of its matrices on.
+func from(m gemm.Matrix, i int) gemm.Matrix {
+	if m.BF16 != nil {
+		m.BF16 = m.BF16[i*m.Stride:]
+	} else {
+		m.F32 = m.F32[i*m.Stride:]
+	}
+	return m
+}
+
 // sum computes the sum of a batch of products.
 func (o matMul) sum(c *kernel.Call, x gemm.Product) {
 	batch, e := x.Batch, x.Epilogue
@@ -192,9 +212,9 @@ func (o matMul) sum(c *kernel.Call, x gemm.Product) {
 		x.Compute(c.Pool)
 		return
 	}
-	a, b := x.A.F32, x.B.F32
+	a, b := x.A, x.B
 	for i := range batch {
-		x.A.F32, x.B.F32 = a[i*x.A.Stride:], b[i*x.B.Stride:]
+		x.A, x.B = from(a, i), from(b, i)
 		if x.Epilogue = (gemm.Epilogue{}); i == batch-1 {
 			x.Epilogue = e
 		}

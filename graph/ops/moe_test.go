@@ -8,11 +8,12 @@ import (
 	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/autodiff"
 	"github.com/gomem/gomem/graph/ops"
 	"github.com/gomem/gomem/internal/kernel/pool"
-	"pgregory.net/rapid"
 )
 
 func TestTop2(t *testing.T) {

@@ -7,11 +7,12 @@ import (
 	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/ops"
 	"github.com/gomem/gomem/internal/kernel/pool"
 	"github.com/gomem/gomem/internal/tensor"
-	"pgregory.net/rapid"
 )
 
 // training runs steps of an optimizer with other gradients each, and returns

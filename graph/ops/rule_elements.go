@@ -2,17 +2,44 @@ package ops
 
 import "github.com/gomem/gomem/graph"
 
-// Split is along all axes.
-func (binary) Split(in, out []graph.Type) (graph.Rule, bool) { return splitElements(in, out) }
+// Split is along all axes. Sums and differences are linear.
+func (b binary) Split(in, out []graph.Type) (graph.Rule, bool) {
+	r, ok := splitElements(in, out)
+	if b.Kind == add || b.Kind == sub {
+		r.Adds = [][]int{{0, 1}}
+	}
+	return r, ok
+}
 
 // Split is along all axes.
-func (unary) Split(in, out []graph.Type) (graph.Rule, bool) { return splitElements(in, out) }
+func (u unary) Split(in, out []graph.Type) (graph.Rule, bool) {
+	r, ok := splitElements(in, out)
+	switch u.Kind {
+	case neg:
+		r.Adds = [][]int{{0}}
+	case relu:
+		r.Zeros = [][]int{{0}}
+	}
+	return r, ok
+}
 
 // Split is along all axes.
-func (slope) Split(in, out []graph.Type) (graph.Rule, bool) { return splitElements(in, out) }
+func (s slope) Split(in, out []graph.Type) (graph.Rule, bool) {
+	r, ok := splitElements(in, out)
+	if s.Kind == relu {
+		r.Zeros = [][]int{{0, 1}, {1}}
+	}
+	return r, ok
+}
 
-// Split is along all axes.
-func (affine) Split(in, out []graph.Type) (graph.Rule, bool) { return splitElements(in, out) }
+// Split is along all axes. A multiple is linear.
+func (a affine) Split(in, out []graph.Type) (graph.Rule, bool) {
+	r, ok := splitElements(in, out)
+	if a.Shift == 0 {
+		r.Adds = [][]int{{0}}
+	}
+	return r, ok
+}
 
 // Split is along all axes.
 func (clippedRelu) Split(in, out []graph.Type) (graph.Rule, bool) { return splitElements(in, out) }

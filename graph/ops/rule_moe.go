@@ -201,20 +201,29 @@ func splitWidth(in, out []graph.Type, wide ...int) (r graph.Rule, ok bool) {
 // Split is along the width.
 func (gatherRows) Split(in, out []graph.Type) (graph.Rule, bool) { return splitWidth(in, out, 0) }
 
-// Split is along the width.
-func (sumRows) Split(in, out []graph.Type) (graph.Rule, bool) { return splitWidth(in, out, 0) }
+// Split is along the width. It is linear.
+func (sumRows) Split(in, out []graph.Type) (graph.Rule, bool) {
+	r, ok := splitWidth(in, out, 0)
+	r.Adds = [][]int{{0}}
+	return r, ok
+}
 
-// Split is along the width.
-func (combineRows) Split(in, out []graph.Type) (graph.Rule, bool) { return splitWidth(in, out, 0) }
+// Split is along the width. It is linear in the rows.
+func (combineRows) Split(in, out []graph.Type) (graph.Rule, bool) {
+	r, ok := splitWidth(in, out, 0)
+	r.Adds = [][]int{{0}}
+	return r, ok
+}
 
 // Split is along the width.
 func (spreadRows) Split(in, out []graph.Type) (graph.Rule, bool) { return splitWidth(in, out, 0) }
 
-// Split is along the width, over which inner products are sums.
+// Split is along the width, over which inner products are sums. They are linear in either
+// of the two that are multiplied.
 func (dotRows) Split(in, out []graph.Type) (graph.Rule, bool) {
 	r, ok := splitWidth(in, out, 0, 1)
 	sums(&r, r.In[0][1])
-	r.Out = [][][]int{entire(out[0])}
+	r.Out, r.Adds = [][][]int{entire(out[0])}, [][]int{{0}, {1}}
 	return r, ok
 }
 

@@ -6,7 +6,7 @@ import "github.com/gomem/gomem/graph"
 // is their product, and several that become one are its factors.
 func (o reshape) Split(in, out []graph.Type) (r graph.Rule, ok bool) {
 	a, b := refactored(&r, in[0], out[0])
-	r.In, r.Out = [][][]int{a}, [][][]int{b}
+	r.In, r.Out, r.Adds = [][][]int{a}, [][][]int{b}, [][]int{{0}}
 	r.Local = func(at []graph.Part) graph.Op { return reshape{o.Shape.part(b, at)} }
 	return r, true
 }
@@ -64,7 +64,7 @@ func (o transpose) Split(in, _ []graph.Type) (r graph.Rule, ok bool) {
 	for i, p := range o.Perm[:o.N] {
 		moved[i] = axes[p]
 	}
-	r.In, r.Out = [][][]int{axes}, [][][]int{moved}
+	r.In, r.Out, r.Adds = [][][]int{axes}, [][][]int{moved}, [][]int{{0}}
 	return r, true
 }
 

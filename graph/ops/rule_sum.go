@@ -18,6 +18,7 @@ func (s sum) Split(in, _ []graph.Type) (r graph.Rule, ok bool) {
 		kept = append(kept, make([][]int, s.Hi-s.Lo)...)
 	}
 	r.In, r.Out = [][][]int{axes}, [][][]int{append(kept, axes[s.Hi:]...)}
+	r.Adds = [][]int{{0}}
 	whole := s.geometry(in[0])
 	r.Local = func(at []graph.Part) graph.Op {
 		own := s.geometry(part(in[0], axes, at))

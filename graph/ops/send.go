@@ -62,8 +62,9 @@ func (o send) Infer(in []graph.Type) ([]graph.Type, error) {
 	switch err := o.How.Check(); {
 	case err != nil:
 		return nil, err
-	case o.How.Fold == graph.Gather:
-		return nil, errors.New("a gather is of parts: see SendPart")
+	case o.How.Fold > graph.Sum:
+		return nil, fmt.Errorf("a %s is of parts or blocks: see SendPart and the collectives",
+			o.How.Fold)
 	case o.Label == "":
 		return nil, errors.New("what is sent has no name")
 	case o.Every < 0:

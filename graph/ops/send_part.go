@@ -1,10 +1,7 @@
 package ops
 
 import (
-	"errors"
 	"fmt"
-	"math"
-	"slices"
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/kernel"
@@ -49,13 +46,9 @@ func (o sendPart) Infer(in []graph.Type) ([]graph.Type, error) {
 	if o.Parts < 1 {
 		return nil, fmt.Errorf("one of %d parts, want 1 or more", o.Parts)
 	}
-	t := graph.Type{DType: graph.F32, Shape: []graph.Dim{{Size: o.Parts}}}
-	if in[0].Rank() > 0 {
-		t.Shape = slices.Clone(in[0].Shape)
-		if t.Shape[0].Size > math.MaxInt/o.Parts {
-			return nil, errors.New("the parts together are too long")
-		}
-		t.Shape[0] = graph.Dim{Size: o.Parts * in[0].Size(0)}
+	t, err := o.Exchange().Pending(in[0])
+	if err != nil {
+		return nil, err
 	}
 	return []graph.Type{t}, nil
 }

@@ -7,11 +7,12 @@ import (
 	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/ops"
 	"github.com/gomem/gomem/internal/reference"
 	"github.com/gomem/gomem/internal/tensor"
-	"pgregory.net/rapid"
 )
 
 // fatal is what tests and properties have in common.

@@ -5,11 +5,12 @@ import (
 	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/autodiff"
 	"github.com/gomem/gomem/graph/ops"
 	"github.com/gomem/gomem/internal/tensor"
-	"pgregory.net/rapid"
 )
 
 // TestPooling compares with loops over windows.

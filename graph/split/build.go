@@ -219,8 +219,8 @@ func (b *builder) whole(n *graph.Node) *graph.Node {
 // of is the new value that stands for one of the first graph.
 func (b *builder) of(v graph.Value) graph.Value {
 	root, off := v.Resolve()
-	if v.Type().Bytes() < root.Type().Bytes() && b.isCut(root.Node) && !b.isFetched(v.Node) &&
-		!b.cutOf(root.Node).Sums() {
+	if bytes := v.Type().Bytes(); bytes > 0 && bytes < root.Type().Bytes() &&
+		b.isCut(root.Node) && !b.isFetched(v.Node) && !b.cutOf(root.Node).Sums() {
 		return b.view(v, root, off)
 	}
 	return b.wholeValue(v)

@@ -119,46 +119,12 @@ func (s step) text(t fatal) string {
 	return b.String()
 }
 
-// run executes a step twice and returns all it leaves behind. ids bounds i32 inputs.
+// run is what two steps leave behind. ids bounds i32 inputs.
 func (s step) run(t fatal, ids int32) []byte {
 	t.Helper()
-	roots := slices.Clone(s.updates)
-	for _, v := range s.fetches {
-		roots = append(roots, v.Node.ID)
-	}
-	live := s.g.Ancestors(roots)
-	all := slices.Concat(s.g.Inputs(), s.g.Variables())
-	for _, n := range all {
-		live[n.ID] = true
-	}
-	machine, err := reference.New(s.g, live, nil)
+	out, err := reference.Trial(s.g, s.fetches, s.updates, ids)
 	if err != nil {
 		t.Fatal(err)
-	}
-	for k, n := range all {
-		x := machine.Value(n.Value(0))
-		for i := range x.Type.Elems() {
-			switch {
-			case x.Type.DType == graph.I32:
-				x.I32()[i] = int32(7*i) % ids
-			case x.Type.Rank() == 0:
-				x.F32()[i] = 1
-			default:
-				x.F32()[i] = float32((i*37+k*11)%23)/8 - 1
-			}
-		}
-	}
-	var out []byte
-	for range 2 {
-		if err := machine.Step(); err != nil {
-			t.Fatal(err)
-		}
-		for _, v := range s.fetches {
-			out = append(out, machine.Value(v).Data...)
-		}
-	}
-	for _, n := range s.g.Variables() {
-		out = append(out, machine.Value(n.Value(0)).Data...)
 	}
 	return out
 }

@@ -185,30 +185,13 @@ func bySize(blocks []Block) []int {
 	return order
 }
 
-// placing is how blocks are placed in an order, each as low as it can: with lists of
-// what meets if these are short enough to keep, else with an index. Both give the same.
+// placing is how blocks are placed in an order, each as low as it can.
 func placing(blocks []Block, base, pairs int64) func(order []int) []int64 {
-	if !searchable(blocks, pairs) {
-		return func(order []int) []int64 { return inOrder(blocks, order, base) }
+	s := sectioned(blocks)
+	if pairs <= thin*int64(len(s.ids)) && searchable(blocks, pairs) {
+		s.list(pairs)
 	}
-	s := newStrip(blocks, pairs)
 	return func(order []int) []int64 { return s.inOrder(order, len(blocks), base) }
-}
-
-// inOrder places blocks one after the other, each as low as it can.
-func inOrder(blocks []Block, order []int, base int64) []int64 {
-	offsets := make([]int64, len(blocks))
-	placed := newTimeIndex(blocks)
-	var taken []span
-	for _, i := range order {
-		taken = taken[:0]
-		placed.visit(blocks[i], func(j int) {
-			taken = append(taken, span{offsets[j], offsets[j] + roundUp(blocks[j].Bytes)})
-		})
-		offsets[i] = lowest(taken, base, roundUp(blocks[i].Bytes))
-		placed.add(i)
-	}
-	return offsets
 }
 
 // highFirst moves the blocks that reach above the load to the front.
@@ -226,16 +209,3 @@ func highFirst(blocks []Block, order []int, offsets []int64, load int64) []int {
 
 // span is a range of addresses.
 type span struct{ lo, hi int64 }
-
-// lowest is the least address at or above base where size bytes are free.
-func lowest(taken []span, base, size int64) int64 {
-	slices.SortFunc(taken, func(a, b span) int { return cmp.Compare(a.lo, b.lo) })
-	at := base
-	for _, s := range taken {
-		if s.lo-at >= size {
-			break
-		}
-		at = max(at, s.hi)
-	}
-	return at
-}

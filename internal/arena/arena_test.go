@@ -1,6 +1,7 @@
 package arena
 
 import (
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -53,27 +54,36 @@ func TestNoOverlap(t *testing.T) {
 		for i := range bs { // each rule on its own
 			bs[i].Fixed = false
 		}
-		size := inOrder(bs, bySize(bs), 0)
+		size := sectioned(bs).inOrder(bySize(bs), len(bs), 0)
 		check(t, bs, size, peak(bs, size))
 		byT := byTime(bs, timeline(bs), 0)
 		check(t, bs, byT, peak(bs, byT))
 	})
 }
 
-// TestListsAndIndex: with lists of what meets, blocks are placed where they are with an
-// index, those without bytes too.
-func TestListsAndIndex(t *testing.T) {
+// TestListsAndShelf: with lists of what meets, blocks are placed where they are on a shelf,
+// in any order, those without bytes too; and that is the lowest place at which none that is
+// placed before meets them.
+func TestListsAndShelf(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		bs := blocks(t)
 		for i := range bs {
 			bs[i].Bytes -= min(bs[i].Bytes, rapid.Int64Range(0, 400).Draw(t, "less"))
 		}
 		_, pairs := measure(bs, timeline(bs))
-		order, base := bySize(bs), packFixed(bs)
-		lists, index := newStrip(bs, pairs).inOrder(order, len(bs), base), inOrder(bs, order, base)
-		for _, i := range order {
-			if lists[i] != index[i] {
-				t.Fatalf("%+v is at %d with lists, at %d with an index", bs[i], lists[i], index[i])
+		order, base := rapid.Permutation(bySize(bs)).Draw(t, "order"), packFixed(bs)
+		lists := newStrip(bs, pairs).inOrder(order, len(bs), base)
+		shelf := sectioned(bs).inOrder(order, len(bs), base)
+		for n, i := range order {
+			if lists[i] != shelf[i] {
+				t.Fatalf("%+v is at %d with lists, at %d on a shelf", bs[i], lists[i], shelf[i])
+			}
+			from := slices.Clone(shelf)
+			for _, j := range order[:n] {
+				from[j] -= base
+			}
+			if low := rest(bs, from, order[:n], i); bs[i].Bytes > 0 && low != shelf[i]-base {
+				t.Fatalf("%+v is at %d on a shelf, and fits at %d", bs[i], shelf[i]-base, low)
 			}
 		}
 	})

@@ -114,33 +114,6 @@ func TestNearTheOptimum(t *testing.T) {
 	}
 }
 
-// TestIndexFindsWhatMeets: the index visits each placed block that is live with
-// another once, and no others.
-func TestIndexFindsWhatMeets(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		bs := blocks(t)
-		x := newTimeIndex(bs)
-		var placed []int
-		for i, b := range bs {
-			var got, want []int
-			x.visit(b, func(j int) { got = append(got, j) })
-			for _, j := range placed {
-				if !b.Fixed && meet(b, bs[j]) {
-					want = append(want, j)
-				}
-			}
-			slices.Sort(got)
-			if !b.Fixed && !slices.Equal(got, want) {
-				t.Fatalf("block %+v meets %v, want %v", b, got, want)
-			}
-			if !b.Fixed && rapid.Bool().Draw(t, "placed") {
-				x.add(i)
-				placed = append(placed, i)
-			}
-		}
-	})
-}
-
 // TestFreeList: what is taken never overlaps, is as low as best fit says, and
 // after everything is given back all of it is one gap.
 func TestFreeList(t *testing.T) {

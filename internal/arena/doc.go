@@ -11,9 +11,10 @@
 //   - largest first, each at the lowest address that is free throughout its
 //     life: the greedy rule that wins when memory is tight, because large
 //     blocks are not split around small ones. What reaches above the lower bound
-//     is moved to the front and all is placed again, a few times. It costs a
-//     look at every pair of blocks that are live at once, so it is tried only up
-//     to a number of pairs.
+//     is moved to the front and all is placed again, a few times. It is tried
+//     only up to a number of pairs of blocks that are live at once. Where they are
+//     few, a block's place is found by a look at all that it meets; where they are
+//     many, by a tree over time that knows what addresses are taken when.
 //
 // The largest number of bytes live at any time is a lower bound of every
 // packing; the portfolio stops as soon as it is nearly reached.

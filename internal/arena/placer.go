@@ -125,15 +125,35 @@ func (s *strip) inOrder(order []int, blocks int, base int64) []int64 {
 	for k, i := range s.ids {
 		where[i] = int32(k)
 	}
-	p := newPlacer(s)
-	offsets := make([]int64, blocks)
+	var own []int32
 	for _, i := range order {
-		offsets[i] = base
 		if k := where[i]; k != out {
-			p.gather(k)
-			p.at[k] = p.lowest(k)
-			offsets[i] += p.at[k]
+			own = append(own, k)
 		}
 	}
+	at := s.stacked(own)
+	offsets := slices.Repeat([]int64{base}, blocks)
+	for k, i := range s.ids {
+		offsets[i] += at[k]
+	}
 	return offsets
+}
+
+// thin is how many others a block meets, on average, up to which a look at all of them takes
+// no longer than a shelf.
+const thin = 128
+
+// stacked is the offsets of all blocks, placed in an order, each as low as it goes. With a
+// placer and with a shelf they are the same.
+func (s *strip) stacked(order []int32) []int64 {
+	if s.head != nil && len(s.before) <= thin*len(s.size) {
+		p := newPlacer(s)
+		p.stack(order)
+		return p.at
+	}
+	at, shelf := make([]int64, len(s.size)), newShelf(len(s.starts)-1)
+	for _, k := range order {
+		at[k] = shelf.place(int(s.from[k]), int(s.to[k]), s.size[k])
+	}
+	return at
 }

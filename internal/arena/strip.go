@@ -14,14 +14,21 @@ type strip struct {
 	size     []int64 // by block, in bytes, a multiple of Align
 	from, to []int32 // by block: its first and last section
 	starts   []int32 // by section, and one more: the first block that starts there or later
-	head     []int32 // by block, and one more: where its list begins in before
+	head     []int32 // by block, and one more: where its list begins in before; or no lists
 	before   []int32 // by block: the earlier ones that are live when it starts
 	load     int64   // the most bytes in a section
 }
 
 // newStrip prepares blocks of which so many pairs meet.
 func newStrip(blocks []Block, pairs int64) *strip {
-	s := &strip{before: make([]int32, 0, pairs)}
+	s := sectioned(blocks)
+	s.list(pairs)
+	return s
+}
+
+// sectioned prepares blocks, but for the lists of what meets and the load.
+func sectioned(blocks []Block) *strip {
+	s := &strip{}
 	for i, b := range blocks {
 		if !b.Fixed && b.Bytes > 0 {
 			s.ids = append(s.ids, i)
@@ -52,12 +59,13 @@ func newStrip(blocks []Block, pairs int64) *strip {
 		}
 		s.to = append(s.to, int32(after))
 	}
-	s.list()
 	return s
 }
 
-// list fills the lists of blocks that are live when another starts.
-func (s *strip) list() {
+// list fills the lists of blocks that are live when another starts, so many in all, and
+// finds the load.
+func (s *strip) list(pairs int64) {
+	s.before = make([]int32, 0, pairs)
 	var live []int32
 	var bytes int64
 	for k := range s.ids {

@@ -174,11 +174,10 @@ func packedBySize(s *strip) []int64 {
 		order[k] = int32(k)
 	}
 	slices.SortStableFunc(order, func(a, b int32) int { return cmp.Compare(s.size[b], s.size[a]) })
-	p := newPlacer(s)
-	p.stack(order)
+	at := s.stacked(order)
 	offsets := make([]int64, len(s.ids))
 	for k, i := range s.ids {
-		offsets[i] = p.at[k]
+		offsets[i] = at[k]
 	}
 	return offsets
 }
@@ -249,10 +248,9 @@ func (h *hunt) repair(rule string, less func(a, b int32) int) {
 	}
 	slices.SortStableFunc(order, less)
 	for round := 0; round < rounds && !h.done(); round++ {
-		p := newPlacer(h.strip)
-		p.stack(order)
+		p := &placer{strip: h.strip, at: h.stacked(order)}
 		h.found(p.at, p.top(), rule)
-		h.effort -= p.looks
+		h.effort -= int64(2*len(h.before) + len(h.ids))
 		slices.SortStableFunc(order, func(a, b int32) int { // high before low
 			return cmp.Compare(p.above(b, h.limit), p.above(a, h.limit))
 		})

@@ -277,8 +277,11 @@ func TestMutants(t *testing.T) {
 	const each = 40
 	for i := range longtest.Count(70, 1000) {
 		m := randgraph.Random(h.rng.IntN, 12)
-		if i%3 == 0 {
+		switch i % 6 {
+		case 0:
 			m = randgraph.Exchanging(h.rng.IntN, 12)
+		case 3:
+			m = randgraph.Collective(h.rng.IntN, 12)
 		}
 		if m.Graph.Err() != nil {
 			t.Fatal(m.Graph.Err())

@@ -31,8 +31,8 @@ func EndWithParent() {
 // World is this process' place in its job.
 func (Cluster) World(f command.JobFlags) (command.World, error) {
 	w, err := find(f)
-	return command.World{Rank: w.Rank, Size: w.Size, Launcher: w.Launcher,
-		Launched: os.Getenv(launchedVar) != ""}, err
+	return command.World{Rank: w.Rank, Size: w.Size, Local: w.Local,
+		Launcher: w.Launcher, Launched: os.Getenv(launchedVar) != ""}, err
 }
 
 // launchedVar tells a process that this program has launched it.

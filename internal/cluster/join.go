@@ -41,6 +41,7 @@ type joiner struct {
 	info  announcement
 
 	agreed *control.Control
+	port   *wire.Port
 	ends   []func() error // in reverse
 	views  *relay         // nil before it has joined
 }
@@ -58,13 +59,40 @@ func (Cluster) Join(ctx context.Context, f command.JobFlags, _ command.World,
 		return nil, err
 	}
 	j := &joiner{flags: f, world: w, log: log}
-	met := j.waits()
-	job, err := j.join(ctx)
-	met()
+	job, err := j.come(ctx)
 	if err != nil {
 		return nil, errors.Join(err, j.leave())
 	}
 	job.Leave = j.leave
+	return job, nil
+}
+
+// come joins, unless others are at work: then there is who comes later, when it is ready.
+func (j *joiner) come(ctx context.Context) (*command.Job, error) {
+	met := j.waits()
+	defer met()
+	if err := j.reach(ctx); err != nil {
+		return nil, err
+	}
+	if least, most := j.few(); least == most {
+		return j.enter(ctx)
+	}
+	later, err := j.agreed.AtWork(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !later {
+		return j.enter(ctx)
+	}
+	job := &command.Job{Open: j.port.Open, Renew: j.agreed.Renew}
+	job.Enter = func(ctx context.Context) error {
+		in, err := j.enter(ctx)
+		if err != nil {
+			return err
+		}
+		job.View, job.Transport, job.Alive, job.Views = in.View, in.Transport, in.Alive, in.Views
+		return nil
+	}
 	return job, nil
 }
 
@@ -84,16 +112,25 @@ func (j *joiner) waits() (met func()) {
 	}
 }
 
+// join takes part, at once.
 func (j *joiner) join(ctx context.Context) (*command.Job, error) {
-	if err := j.place(); err != nil {
+	if err := j.reach(ctx); err != nil {
 		return nil, err
 	}
+	return j.enter(ctx)
+}
+
+// reach finds the job's etcd, and has a port for the others.
+func (j *joiner) reach(ctx context.Context) error {
+	if err := j.place(); err != nil {
+		return err
+	}
 	if err := j.trust(ctx); err != nil {
-		return nil, err
+		return err
 	}
 	c, err := control.Start(ctx, j.control())
 	if err != nil {
-		return nil, err
+		return err
 	}
 	j.ends = append(j.ends, c.Close)
 	j.agreed = c
@@ -104,18 +141,23 @@ func (j *joiner) join(ctx context.Context) (*command.Job, error) {
 	if j.id != nil {
 		o.Server, o.Client = j.id.Server(), j.id.Client()
 	}
-	port, err := wire.Listen(net.JoinHostPort(j.listen(), "0"), o)
+	if j.port, err = wire.Listen(net.JoinHostPort(j.listen(), "0"), o); err != nil {
+		return err
+	}
+	j.ends = append(j.ends, j.port.Close)
+	return nil
+}
+
+// enter joins the view, and connects to the others in it.
+func (j *joiner) enter(ctx context.Context) (*command.Job, error) {
+	c := j.agreed
+	_, number, err := net.SplitHostPort(j.port.Addr())
 	if err != nil {
 		return nil, err
 	}
-	j.ends = append(j.ends, port.Close)
-	_, number, err := net.SplitHostPort(port.Addr())
-	if err != nil {
-		return nil, err
-	}
-	least, most := cmp.Or(j.flags.Min, j.world.Size), cmp.Or(j.flags.Max, j.world.Size)
+	least, most := j.few()
 	v, err := c.Join(ctx, distrib.Node{ID: distrib.NodeID(j.world.Rank),
-		Addr: net.JoinHostPort(j.host, number)}, min(least, most), most)
+		Addr: net.JoinHostPort(j.host, number)}, least, most)
 	if err != nil {
 		return nil, err
 	}
@@ -125,9 +167,15 @@ func (j *joiner) join(ctx context.Context) (*command.Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := port.Open(v)
-	return &command.Job{View: v, Transport: t, Alive: alive, Views: j.views.out, Open: port.Open,
-		Renew: c.Renew}, err
+	t, err := j.port.Open(v)
+	return &command.Job{View: v, Transport: t, Alive: alive, Views: j.views.out,
+		Open: j.port.Open, Renew: c.Renew}, err
+}
+
+// few are how many processes the job may begin and go on with, and may have.
+func (j *joiner) few() (least, most int) {
+	most = cmp.Or(j.flags.Max, j.world.Size)
+	return min(cmp.Or(j.flags.Min, j.world.Size), most), most
 }
 
 // place finds out how the others reach this process, and whether that needs encryption.

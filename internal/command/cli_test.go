@@ -28,6 +28,7 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	os.Setenv("XDG_CACHE_HOME", cache)
+	os.Setenv("CUDA_VISIBLE_DEVICES", "-1") // the processor, also on a machine with a GPU
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(status int) {
 		os.RemoveAll(cache)
 		os.Exit(status)

@@ -28,7 +28,7 @@ type cost struct {
 func costOf(ctx context.Context, b *built, o gomem.Options, p, vanilla planned) (cost, error) {
 	c := weighed(b, o, p, vanilla)
 	var err error
-	c.MinDevice, err = leastOf(ctx, b, o)
+	c.MinDevice, err = leastOf(ctx, p, o)
 	return c, err
 }
 
@@ -45,17 +45,18 @@ func weighed(b *built, o gomem.Options, p, vanilla planned) cost {
 }
 
 // leastOf is the smallest device budget that works with the options.
-func leastOf(ctx context.Context, b *built, o gomem.Options) (int64, error) {
-	least, err := gomem.MinDevice(ctx, b.model.Graph, o, b.targets...)
+func leastOf(ctx context.Context, p planned, o gomem.Options) (int64, error) {
+	least, err := gomem.MinDeviceOf(ctx, p.Planned, o)
 	return least, inFlags(err)
 }
 
 // ratio is a time over another.
 func ratio(a, b time.Duration) float64 { return float64(a) / float64(max(b, 1)) }
 
-// costs is what the budget costs, in a line. Vanilla has nothing to pay for.
+// costs is what the budget costs, in a line. Vanilla has nothing to pay for,
+// and of a process of several the whole model's says nothing.
 func (r report) costs(c cost) string {
-	if r.Policy == baseline {
+	if r.Policy == baseline || r.apart {
 		return ""
 	}
 	free := "vanilla fits from "

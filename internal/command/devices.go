@@ -28,8 +28,8 @@ type devicesCmd struct {
 // Help is the long help.
 func (devicesCmd) Help() string {
 	return `Lists what models can run on, and what plans weigh time by: the rates at
-which a device computes and copies. Those of cpu are measured once and kept; those
-of simulated devices are profiles, built in or read from a file.`
+which a device computes and copies. Those of cpu and of GPUs are measured once and
+kept; those of simulated devices are profiles, built in or read from a file.`
 }
 
 func (devicesCmd) examples() string {
@@ -51,7 +51,9 @@ type deviceInfo struct {
 	Profile     *machine.Profile `json:"profile,omitempty"` // what it is priced by
 	GPU         *gomem.GPUInfo   `json:"gpu,omitempty"`
 	Why         string           `json:"why_not,omitempty"` // it cannot be used
-	// Measured is when, and Kept in which file that is; of cpu only.
+	// Link is how fast a GPU copies.
+	Link *calibrate.Link `json:"link,omitempty"`
+	// Measured is when, and Kept in which file that is; of cpu and GPUs.
 	Measured *time.Time `json:"measured,omitempty"`
 	Kept     string     `json:"kept,omitempty"`
 }
@@ -104,16 +106,17 @@ func (c *devicesCmd) list(ctx context.Context, w io.Writer) ([]deviceInfo, error
 		}
 		list = append(list, d)
 	}
+	list = append(list, gpus(ctx, c.Calibrate)...)
 	for i, d := range list {
 		if d.Profile != nil {
 			list[i].Kappa = d.Profile.For("", nil).Kappa()
 		}
 	}
-	return append(list, gpus()...), nil
+	return list, nil
 }
 
-// gpus describes the machine's NVIDIA GPUs or, if there are none, why.
-func gpus() []deviceInfo {
+// gpus describes the machine's NVIDIA GPUs, measured, or, if there are none, why.
+func gpus(ctx context.Context, renew bool) []deviceInfo {
 	found, err := gomem.GPUs()
 	if err != nil {
 		return []deviceInfo{{Name: gomem.CUDA, Description: "NVIDIA GPU", Why: err.Error()}}
@@ -124,10 +127,27 @@ func gpus() []deviceInfo {
 		if i > 0 {
 			name = fmt.Sprintf("%s:%d", gomem.CUDA, i)
 		}
-		list = append(list, deviceInfo{Name: name, Description: g.Name, Memory: g.Memory,
-			GPU: &g, Why: g.Why})
+		d := deviceInfo{Name: name, Description: g.Name, Memory: g.Memory, GPU: &g, Why: g.Why}
+		if g.Why == "" {
+			d.measure(ctx, i, renew)
+		}
+		list = append(list, d)
 	}
 	return list
+}
+
+// measure adds what a GPU was measured to do, or why it cannot be.
+func (d *deviceInfo) measure(ctx context.Context, number int, renew bool) {
+	m, err := calibrate.OpenGPU(ctx, number, calibrate.Options{Renew: renew})
+	if err != nil {
+		d.Why = err.Error()
+		return
+	}
+	when, link := m.When(), m.Link()
+	d.Profile, d.Link, d.Measured = m.Local().Profile, &link, &when
+	if path, err := m.Cache(); err == nil {
+		d.Kept = path
+	}
 }
 
 // printGPUs writes what drives GPUs, and why one cannot be used.
@@ -136,9 +156,14 @@ func printGPUs(w io.Writer, list []deviceInfo) {
 		line := ""
 		if g := d.GPU; g != nil {
 			line = fmt.Sprintf("%s: compute capability %s, %d multiprocessors, %d copy engines, "+
-				"%s free; driver of %s; %s; cuBLAS %s. ", d.Name, g.Capability, g.Units,
+				"%s free; driver of %s; %s; %s; %s. ", d.Name, g.Capability, g.Units,
 				g.CopyEngines, size(g.Free), g.Driver, cmp.Or(g.Compiler, "no NVRTC"),
-				cmp.Or(g.Products, "not found"))
+				products(g), g.Convolutions)
+		}
+		if l := d.Link; l != nil {
+			line += fmt.Sprintf("Copies %s GB/s in, %s out, %s each way at once, measured on %s. ",
+				figures(l.In/1e9), figures(l.Out/1e9), figures(l.Both/1e9),
+				d.Measured.Format(time.DateTime))
 		}
 		if d.Why != "" {
 			line += fmt.Sprintf("%s cannot be used: %s.", d.Name, d.Why)
@@ -147,6 +172,14 @@ func printGPUs(w io.Writer, list []deviceInfo) {
 			fmt.Fprintf(w, "\n%s\n", grid.Wrap(line, 80))
 		}
 	}
+}
+
+// products says which library multiplies matrices, and where it is.
+func products(g *gomem.GPUInfo) string {
+	if g.Products == "" {
+		return "no cuBLAS"
+	}
+	return fmt.Sprintf("%s at %s", g.Products, g.ProductsFile)
 }
 
 // profile writes the one that was asked for.

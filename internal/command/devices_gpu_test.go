@@ -5,18 +5,17 @@ package command
 import (
 	"strings"
 	"testing"
-
-	"github.com/gomem/gomem/internal/device/cuda/emu"
 )
 
 // TestGPUsAreListed: a GPU with what drives it, or why there is none, in lines of 80 columns.
 func TestGPUsAreListed(t *testing.T) {
-	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	emulated(t)
 	for _, c := range []struct{ init, want string }{
 		{"0", "cuda: compute capability 9.0, 4 multiprocessors, 2 copy engines, 512"},
+		{"0", "cuBLAS 13.0.0 at "},
+		{"0", " each way at once, measured on 2"},
 		{"100", "cuda cannot be used: cuInit: CUDA_ERROR_NO_DEVICE (100)"},
 	} {
-		t.Setenv("GOMEM_CUDA_PATH", emu.Dir(t))
 		t.Setenv("EMU_INIT", c.init)
 		text := succeed(t, "devices")
 		if !strings.Contains(strings.Join(strings.Fields(text), " "), c.want) {

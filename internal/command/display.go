@@ -19,6 +19,7 @@ type header struct {
 	report
 	cost
 	Device string `json:"device"`
+	GPU    string `json:"gpu,omitempty"` // what it is, where the device is one
 	Data   string `json:"data"`
 	// Workers says how many train and how they keep in step; nothing of one alone.
 	Workers string `json:"workers,omitempty"`
@@ -61,12 +62,14 @@ type textDisplay struct {
 func (d *textDisplay) start() {
 	h := d.header
 	printFields(d.out, slices.Concat([]field{
+		{"on", h.GPU},
 		{"model", fmt.Sprintf("%s %s, %s parameters, %s", h.Model, h.Size, grouped(h.Parameters),
 			counted(h.Nodes, "node"))},
 		{"data", h.Data},
 	}, h.facts, []field{
 		{"workers", h.Workers},
 		{"plan", h.method()},
+		{"precision", h.Precision},
 		{"device", within(h.DevicePeak, h.DeviceBudget) + h.versus()},
 		{"host", within(h.HostPeak, h.HostBudget)},
 		{"disk", ifAny(h.DiskPeak, h.DiskBudget)},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/data"
+	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/workers"
 )
 
@@ -53,6 +54,7 @@ type draft struct {
 	options, session gomem.Options
 	planned          planned
 	header           header
+	exchanges        *graph.Graph // whose exchanges a worker takes part in; nil: it is alone
 }
 
 // drafted builds the model and plans it. It is called beside the reading of data, which it
@@ -62,8 +64,12 @@ func (c *trainCmd) drafted(ctx context.Context, e *env, read <-chan struct{}) (*
 	if err != nil {
 		return nil, err
 	}
+	d := &draft{built: b}
 	if c.member != nil {
-		if o.NetworkBytes, err = c.member.Bytes(b.model.Graph); err != nil {
+		if d.exchanges, err = b.exchanging(o); err == nil {
+			o.NetworkBytes, err = c.member.Bytes(d.exchanges)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -71,7 +77,6 @@ func (c *trainCmd) drafted(ctx context.Context, e *env, read <-chan struct{}) (*
 		return nil, usagef("--host-memory %s: what the workers exchange takes %s of it, and the "+
 			"plan needs some: give it more", size(o.HostBytes), exact(o.NetworkBytes))
 	}
-	d := &draft{built: b}
 	if d.session, err = c.session(o); err != nil {
 		return nil, err
 	}
@@ -84,7 +89,8 @@ func (c *trainCmd) drafted(ctx context.Context, e *env, read <-chan struct{}) (*
 			return nil, err
 		}
 	}
-	o.Machine, d.options = d.session.Machine, o
+	o.Machine = d.session.Machine
+	d.options = o
 	if resident.Planned == nil {
 		if d.planned, err = c.planLong(ctx, e.stderr, b, o); err != nil {
 			return nil, err
@@ -100,12 +106,13 @@ func (c *trainCmd) drafted(ctx context.Context, e *env, read <-chan struct{}) (*
 // headed is what there is to show of a plan. What it is compared with, vanilla's plan, and
 // what its budget costs are other plans, which a worker that shows nothing does not make.
 func (c *trainCmd) headed(ctx context.Context, e *env, d *draft, vanilla planned) (header, error) {
-	h := header{Device: c.Device, Workers: c.workersFact(d.options.NetworkBytes)}
+	h := header{Device: c.Device, GPU: gpuFact(c.Device),
+		Workers: c.workersFact(d.options.NetworkBytes)}
 	if !c.leads() {
 		return h, nil
 	}
 	var err error
-	if vanilla.Planned == nil {
+	if vanilla.Planned == nil || processes(d.options) > 1 { // of the whole
 		if vanilla, err = comparison(ctx, e.stderr, d.built, d.options, d.planned); err != nil {
 			return h, err
 		}
@@ -114,7 +121,7 @@ func (c *trainCmd) headed(ctx context.Context, e *env, d *draft, vanilla planned
 	if c.member != nil { // others wait for the first step
 		h.cost = weighed(d.built, d.options, d.planned, vanilla)
 		h.least = func(ctx context.Context) (int64, error) {
-			return leastOf(ctx, d.built, d.options)
+			return leastOf(ctx, d.planned, d.options)
 		}
 		return h, nil
 	}

@@ -38,12 +38,18 @@ type Cluster interface {
 // World is the place of a process in its job.
 type World struct {
 	Rank, Size int
+	Local      int    // which of the job's processes on this machine it is, from 0
 	Launched   bool   // by this program, on this machine
 	Launcher   string // who else has started it, in a word
 }
 
 // Job is a job that this process has joined.
 type Job struct {
+	// Enter is nil, unless processes may come and go and others are at work. Then this one is
+	// in no view before Enter returns, which is to be called when it can begin at once; View,
+	// Transport, Alive and Views come with that.
+	Enter func(ctx context.Context) error
+
 	View      distrib.View
 	Transport distrib.Transport
 	// Alive ends, with a cause, when the job goes on without this process; it may be nil.

@@ -13,6 +13,7 @@ import (
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/internal/fit"
+	"github.com/gomem/gomem/mesh"
 	"github.com/gomem/gomem/space"
 )
 
@@ -67,6 +68,21 @@ func quantities(k kind) []quantity {
 	}
 }
 
+// divided is the quantity in multiples of what the axes of a mesh divide it by.
+func (q quantity) divided(s *mesh.Spec) quantity {
+	if s == nil {
+		return q
+	}
+	step, value := 1, q.value
+	for _, a := range s.Layout {
+		if a.Name == q.name {
+			step *= s.Mesh.Size(s.Mesh.Axis(a.Axis))
+		}
+	}
+	q.value = func(i int) int { return step * value(i) }
+	return q
+}
+
 // resNetDepth is the i-th of the depths that models.ResNetBlocks knows, and goes on
 // behind the last.
 func resNetDepth(i int) int {
@@ -116,13 +132,15 @@ func (c *fitCmd) Run(ctx context.Context, e *env) error {
 	if err != nil {
 		return err
 	}
-	if c.Mesh != "" {
-		return usagef("--mesh divides few of the sizes that fit tries: leave it out")
+	if on := e.onto(c.Device); on != gomem.CPU || c.Device != "" {
+		c.Device = on
 	}
+	c.plans = true
 	b, o, err := c.begin(e.stderr, c.planFlags, c.Device)
 	if err != nil {
 		return err
 	}
+	q = q.divided(o.Mesh)
 	// There is no largest without budgets: vanilla has them here, too.
 	setDefault(&o.DeviceBytes, b.model.DeviceBytes)
 	setDefault(&o.HostBytes, b.model.HostBytes)
@@ -166,6 +184,7 @@ type candidate struct {
 	value int
 	*built
 	planned
+	ranks []rankPeak // of a mesh of several processes
 }
 
 // refusal is why a value is refused: a memory is short, or there is no such model.
@@ -227,7 +246,11 @@ func (s *fitting) probe(o gomem.Options, i int) (fit.Outcome, error) {
 	if err != nil {
 		return fit.Outcome{}, err
 	}
-	p, err := s.plan(b, o)
+	p, ranks, err := s.plan(b, o)
+	if _, uneven := errors.AsType[*usageError](err); uneven {
+		s.refuse(value, refusal{limit: err})
+		return fit.Outcome{}, nil
+	}
 	if short, ok := errors.AsType[*gomem.ErrOutOfMemory](err); ok {
 		s.refuse(value, refusal{shortage: short})
 		return fit.Outcome{Load: part(short.Need, short.Budget)}, nil
@@ -235,17 +258,26 @@ func (s *fitting) probe(o gomem.Options, i int) (fit.Outcome, error) {
 	if err != nil {
 		return fit.Outcome{}, err
 	}
-	s.most = candidate{value, b, p}
+	s.most = candidate{value, b, p, ranks}
 	return fit.Outcome{Fits: true, Load: load(o, p)}, nil
 }
 
-// plan plans a model, but under a policy that searches only finds whether it fits: the
-// search is for the most of all, in the end.
-func (s *fitting) plan(b *built, o gomem.Options) (planned, error) {
+// plan plans a model, for all processes that there are, but under a policy that searches
+// only finds whether it fits: the search is for the most of all, in the end.
+func (s *fitting) plan(b *built, o gomem.Options) (p planned, ranks []rankPeak, err error) {
 	if !o.Policy.Searches() {
-		return planAll(s.ctx, io.Discard, b, o)
+		if p, err = planAll(s.ctx, io.Discard, b, o); err == nil {
+			ranks, err = ofRanks(s.ctx, io.Discard, b, o, p)
+		}
+		return p, ranks, err
 	}
-	return planned{}, inFlags(compile.Fits(s.ctx, b.model.Graph, o.Planning(), b.targets...))
+	for o.Rank = range processes(o) {
+		if err := inFlags(compile.Fits(s.ctx, b.model.Graph, o.Planning(),
+			b.targets...)); err != nil {
+			return planned{}, nil, err
+		}
+	}
+	return planned{}, nil, nil
 }
 
 func (s *fitting) refuse(value int, r refusal) {

@@ -33,6 +33,7 @@ type fitted struct {
 	HostBudget   int64 `json:"host_budget_bytes"`
 	DiskPeak     int64 `json:"disk_peak_bytes"`
 	DiskBudget   int64 `json:"disk_budget_bytes"` // 0: there is no disk
+	Processes    int   `json:"processes"`         // that each have so much, of a mesh; or 1
 
 	Next          int    `json:"next"`            // the value after Max; 0: it is not known
 	NextRefusedBy string `json:"next_refused_by"` // device, host, disk, or limit: no such model
@@ -58,6 +59,10 @@ func (s *fitting) report(a fit.Answer) fitted {
 	if a.Most > 0 && s.most.Planned != nil {
 		x.DevicePeak, x.HostPeak = s.most.Peak(space.Device), s.most.Peak(space.Host)
 		x.DiskPeak = s.most.Peak(compile.Disk)
+		x.Processes = max(len(s.most.ranks), 1)
+		if most := mostOf(s.most.ranks); x.Processes > 1 {
+			x.DevicePeak, x.HostPeak = most.Device, most.Host
+		}
 	}
 	if a.Next == 0 {
 		return x
@@ -93,6 +98,7 @@ func (x fitted) print(w io.Writer) {
 		{"device", x.planned(x.DevicePeak, x.DeviceBudget)},
 		{"host", x.planned(x.HostPeak, x.HostBudget)},
 		{"disk", ifAny(x.DiskPeak, x.DiskBudget)},
+		{"processes", x.each()},
 		{"ran", x.ran()},
 		{next, x.refusal()},
 		{"tried", counted(x.Plans, "value")},
@@ -105,6 +111,14 @@ func (x fitted) planned(peak, budget int64) string {
 		return ""
 	}
 	return within(peak, budget)
+}
+
+// each says how many processes have the peaks, the largest of all, if there are several.
+func (x fitted) each() string {
+	if x.Processes < 2 {
+		return ""
+	}
+	return fmt.Sprintf("%d, each within so much; planned, not run", x.Processes)
 }
 
 // ran is the proof in words.

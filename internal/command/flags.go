@@ -11,6 +11,7 @@ import (
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/data"
+	"github.com/gomem/gomem/graph/precision"
 	"github.com/gomem/gomem/mesh"
 	"github.com/gomem/gomem/models"
 	"github.com/gomem/gomem/partition"
@@ -161,6 +162,7 @@ type planFlags struct {
 	Fuse        bool          `group:"plan" default:"true" negatable:""`
 	Mesh        string        `group:"plan" placeholder:"AXES"`
 	Layout      string        `group:"plan" placeholder:"ASSIGNMENTS"`
+	Precision   string        `group:"plan" placeholder:"NAME"`
 	NoPlacement bool          `group:"plan" help:"Keep variables and constants on the device."`
 	NoSwap      bool          `group:"plan" help:"Keep intermediate values on the device."`
 	Streams     count         `group:"plan" placeholder:"N"`
@@ -168,6 +170,21 @@ type planFlags struct {
 	DeviceBytes byteSize      `name:"device-memory" group:"plan" placeholder:"SIZE"`
 	HostBytes   byteSize      `name:"host-memory" group:"plan" placeholder:"SIZE"`
 	DiskBytes   byteSize      `name:"disk-memory" group:"plan" placeholder:"SIZE"`
+
+	// size and rank are the processes that a mesh of several may be for, and this one's
+	// place among them. Without, it must be for one, unless it is only planned.
+	size, rank int
+	plans      bool
+}
+
+// given are the flags that are there, by name.
+func (f planFlags) given() []option {
+	return []option{{"policy", f.Policy != ""}, {"strategy", f.Strategy != ""},
+		{"partition", f.Partition > 0}, {"lookahead", f.Lookahead > 0}, {"no-fuse", !f.Fuse},
+		{"mesh", f.Mesh != ""}, {"layout", f.Layout != ""}, {"precision", f.Precision != ""},
+		{"no-placement", f.NoPlacement}, {"no-swap", f.NoSwap}, {"streams", f.Streams > 0},
+		{"plan-time", f.PlanTime > 0}, {"device-memory", f.DeviceBytes > 0},
+		{"host-memory", f.HostBytes > 0}, {"disk-memory", f.DiskBytes > 0}}
 }
 
 // options are the flags as Compile takes them. The budgets that were not given
@@ -189,6 +206,9 @@ func (f planFlags) options(device, host int64) (gomem.Options, error) {
 	if o.Mesh, err = f.mesh(); err != nil {
 		return o, err
 	}
+	if processes(o) > 1 {
+		o.Rank = f.rank
+	}
 	if err := f.conflict(); err != nil {
 		return o, err
 	}
@@ -199,6 +219,11 @@ func (f planFlags) options(device, host int64) (gomem.Options, error) {
 	if err := o.Validate(); err != nil {
 		return o, usagef("%w", err)
 	}
+	p, err := precision.Parse(f.Precision)
+	if err != nil {
+		return o, usagef("--precision: %w", err)
+	}
+	o.Precision = p // what a device computes in, it says itself: plans need none
 	return o, nil
 }
 
@@ -219,10 +244,18 @@ func (f planFlags) mesh() (*mesh.Spec, error) {
 		return nil, usagef("--layout %s: %w", f.Layout, err)
 	}
 	s := &mesh.Spec{Mesh: m, Layout: l}
-	if err := s.CheckLocal(); err != nil {
+	if err := s.Check(); err != nil {
 		return nil, usagef("--mesh %s: %w", f.Mesh, err)
 	}
-	return s, nil
+	switch n := s.Mesh.Processes(); {
+	case n == 1 || f.plans || n == f.size:
+		return s, nil
+	case f.size > 1:
+		return nil, usagef("--mesh %s is for %d processes, there are %d", f.Mesh, n, f.size)
+	default:
+		return nil, usagef("--mesh %s is for %d processes, this is one: want slices alone, as in "+
+			"batch:4, or gomem-cluster train --local %d", f.Mesh, n, n)
+	}
 }
 
 func setDefault(field *int64, value int64) {
@@ -282,7 +315,7 @@ func (f planFlags) conflict() error {
 
 // deviceFlags say what a run computes on.
 type deviceFlags struct {
-	Device   string   `group:"plan" default:"cpu" placeholder:"NAME"`
+	Device   string   `group:"plan" placeholder:"NAME"`
 	Threads  threads  `group:"plan" placeholder:"N"`
 	CopyGbps speed    `group:"plan" placeholder:"GB/S"`
 	Disk     location `group:"plan" placeholder:"DIR"`

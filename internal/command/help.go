@@ -148,8 +148,9 @@ train --profile
     give, multiplied by all) or hybrid (of each gradient what is fewer bytes). Or what each
     worker's step has changed goes to the others between steps: bosen (stale-synchronous,
     rows served by all, what matters most goes first), pf (filtered updates are broadcast),
-    easgd (averaged now and then), bsp, ssp, async, svb, average, exponential or halton
-    (default ring).
+    easgd (averaged now and then), bsp, ssp, async, svb, average, exponential, halton, orpheus
+    (to a few drawn anew each step) or lossy (as orpheus, and the others never get it;
+    default ring).
 --staleness
     bosen, pf, ssp and the like: by how many steps a worker may be ahead of the slowest
     (default: the scheme's).
@@ -157,9 +158,11 @@ train --profile
     bosen, async: send updates early within a rate, such as 200Mbps.
 --filter
     Between steps: send a part of an update and keep the rest for later: dvf:DELTA (what is
-    larger), topk:SHARE, powersgd:RANK, fp16 (rounded), or several with plus signs.
+    larger; dvf:DELTA:SLOW:MBPS has a bound of its own for ways on which updates arrive with
+    less than so many Mbit/s), topk:SHARE, powersgd:RANK, fp16 (rounded), or several with
+    plus signs.
 --average
-    easgd, average: steps between averages (default 10).
+    easgd, average: steps between averages (default 10); orpheus, lossy: likewise (100).
 --metrics
     Serve metrics for Prometheus at an address, such as :9090, which is one of this machine
     alone, or 0.0.0.0:9090. Of --local, the first worker does.
@@ -215,10 +218,17 @@ train --profile
     Divide the graph over slices that run one after the other, so that each can be staged
     and swapped alone: axes with the number of their slices, such as batch:4 or
     batch:2,experts:2. Results are the same up to rounding.
+    Axes may be of processes with slices each, such as experts:4x5: plan and fit then plan
+    what each of them does, and gomem-cluster train has as many of them train together. What
+    one mesh saves, another goes on from, or none.
 --layout
     What is divided along which axis of the mesh, such as batch=batch (default: each axis of
     the mesh divides what has its name). On the left is an axis of inputs and variables by
     its name, or by their names and its number: */ff/w0:1.
+--precision
+    f32; bf16, in which activations, gradients and copies of weights are bfloat16, half as
+    large, and variables, sums and losses stay f32; or tf32, in which a GPU rounds what it
+    multiplies as matrices to 10 bits behind the point, and is faster (default f32).
 --device-memory
     Budget of device memory, such as 192MiB (default: the model size's; none under
     vanilla). A budget that is too small is refused with the smallest that works.
@@ -232,7 +242,9 @@ train --profile
 --device
     cpu; null, which computes nothing and only checks the accounting; sim:PROFILE or
     sim:FILE.json, the same on a virtual clock; or cuda or cuda:N, an NVIDIA GPU, of whose
-    budget matrix products take 32 MiB a stream (default ${default}; see gomem devices).
+    budget matrix products take 32 MiB a stream; to several workers cuda deals out the GPUs
+    of their machine (default: the first GPU that can be used, else cpu; resumed, the kind
+    that the run was on; of several workers, cpu).
 devices --profile
     Print what a device is priced by as JSON, which --device sim:FILE.json reads.
 --threads
@@ -246,8 +258,9 @@ devices --profile
     Write what the passes have decided about a training step to a file, as text: the
     order, where each operation runs, what is away when, every stay and event.
 plan --device
-    The machine to plan for: cpu, this one; or sim:NAME, one of titanx, titanx-thesis,
-    h200-pcie5 and gh200, or a file NAME.json (default ${default}).
+    The machine to plan for: cpu, this one; cuda or cuda:N, its GPU; or sim:NAME, one of
+    titanx, titanx-thesis, h200-pcie5 and gh200, or a file NAME.json (default: the first
+    GPU that can be used, else cpu).
 plan --steps
     List the steps of the plan instead of the explanation: all, or those that meet
     conditions such as value=enc/0/*,part=3-5,op=matmul*,step=100-200. A step is of a
@@ -269,8 +282,8 @@ fit --host-memory
     Budget of host memory, such as 1GiB (default: the model size's).
 fit --device
     Where a step of the answer is run: cpu; null, which only checks the accounting; or
-    sim:NAME, a machine to plan for as well (default: cpu where this machine has the
-    memory and a step takes seconds, else null).
+    sim:NAME, a machine to plan for as well (default: the first GPU that can be used; else
+    cpu where this machine has the memory and a step takes seconds, else null).
 fit --json
     Print one JSON object of type fit. Sizes are bytes.
 doctor --json
@@ -280,8 +293,9 @@ diff --json
 --steps-to-run
     Steps to run and time after a warm-up; 0 runs nothing (default ${default}).
 profile --device
-    cpu, or null, which runs nothing; or a machine that is not there, whose times are
-    predicted: sim:NAME, as for gomem plan (default ${default}).
+    cpu; cuda or cuda:N; or null, which runs nothing; or a machine that is not there, whose
+    times are predicted: sim:NAME, as for gomem plan (default: the first GPU that can be
+    used, else cpu).
 profile --json
     Print one JSON object instead of the text. Sizes are bytes, times milliseconds.
 --png
@@ -303,7 +317,7 @@ profile --trace
     Draw the curve of --sweep into a file: FILE.png or FILE.svg.
 --table
     Tables to make: 6.1, 6.2, fig6.4, fig6.6, fig6.7, 6.4 (with fig6.8), 6.5, 6.6, 6.7,
-    6.8, 6.9, 6.11 or 6.12; may be repeated (default: all).
+    6.8 to 6.14; may be repeated (default: all).
 thesis --size
     s64, which is run within 192MiB, or base, which is planned within 12GiB and not run
     (default ${default}).

@@ -1,7 +1,10 @@
 package command
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 )
@@ -14,7 +17,9 @@ func TestMeshFlags(t *testing.T) {
 	}{
 		{"plan --size s512 --mesh batch", "--mesh batch: "},
 		{"plan --size s512 --mesh batch:0", "out of range"},
-		{"plan --size s512 --mesh batch:2x2", "--mesh batch:2x2: mesh batch:2x2 is for 2 proc"},
+		{"train --size s512 --mesh batch:2x2", "is for 2 processes, this is one: want slices"},
+		{"plan --size s512 --mesh experts:4x5", "do not divide: 2, 4 and 8 do"},
+		{"fit --size s512 --max depth --mesh batch:3x1", "no depth makes a model: --mesh batch:3"},
 		{"plan --size s512 --mesh batch:3", "which the 3 of axis batch of the mesh do not " +
 			"divide: 2 and 4 do"},
 		{"train --size s512 --data tsv:pairs.tsv --steps 1 --mesh batch:3", "--mesh batch:3: "},
@@ -25,13 +30,73 @@ func TestMeshFlags(t *testing.T) {
 		{"plan --size s512 --layout batch=batch", "--layout needs --mesh"},
 		{"plan --size s512 --sharding", "--sharding needs --mesh"},
 		{"plan --size s512 --mesh batch:2 --sharding --json", "can't be used together"},
-		{"fit --size s512 --mesh batch:2", "--mesh"},
 	} {
 		o := invoke(t, strings.Fields(c.line)...)
 		if o.status != exitUsage || !strings.Contains(o.stderr, c.why) ||
 			strings.Count(o.stderr, "\n") != 1 {
 			t.Errorf("gomem %s: status %d, %q; want %q", c.line, o.status, o.stderr, c.why)
 		}
+	}
+}
+
+// TestProcessesRefuse: what the processes of a mesh cannot do yet is refused before any is
+// started, and so is a mesh of another number of them.
+func TestProcessesRefuse(t *testing.T) {
+	inDir(t)
+	for flags, why := range map[string]string{
+		"--mesh batch:4x1":             "is for 4 processes, there are 2",
+		"--mesh batch:2x1 --sync ring": "--sync and the processes of --mesh batch:2x1 can't be",
+		"--mesh batch:2x1 --min 1":     "--min and the processes of --mesh batch:2x1 can't be",
+		"--mesh batch:2x1 --profile p": "--profile and the processes of --mesh batch:2x1 can't",
+	} {
+		o := gather(t, inMemory{}, with(with(tiny, "--local", "2"), strings.Fields(flags)...)...)
+		if o.status != exitUsage || !strings.Contains(o.stderr, why) ||
+			strings.Count(o.stderr, "\n") != 1 {
+			t.Errorf("%s: status %d, %q; want %q", flags, o.status, o.stderr, why)
+		}
+	}
+}
+
+// TestProcessesResume: what the processes of a mesh save others go on from, in another mesh
+// and in none, and so do those that evaluate and predict; in the same mesh, a run that was
+// cut in two saves, to the byte, what one does that was not.
+func TestProcessesResume(t *testing.T) {
+	inDir(t)
+	run := func(steps, mesh, resume, save string) {
+		t.Helper()
+		args := with(tiny, "--optimizer", "adam", "--steps", steps, "--save", save, "--json",
+			"--eval-every", "1")
+		if mesh != "" {
+			args = append(args, "--mesh", mesh, "--local", "2")
+		}
+		if resume != "" {
+			args = append(args, "--resume", resume)
+		}
+		summaryOf(t, gather(t, inMemory{}, args...))
+	}
+	const last = "/step-00000003.safetensors"
+	run("3", "experts:2x1", "", "whole")
+	run("2", "experts:2x1", "", "half")
+	run("3", "experts:2x1", "half", "again")
+	run("3", "batch:2x1", "half", "other")
+	run("3", "", "half", "one")
+	whole, err := os.ReadFile("whole" + last)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{"again", "other", "one"} {
+		file, err := os.ReadFile(dir + last)
+		if err != nil || len(file) != len(whole) || dir == "again" && !bytes.Equal(file, whole) {
+			t.Errorf("%s: %d bytes, not those of a run that was not cut, %d; %v", dir, len(file),
+				len(whole), err)
+		}
+	}
+	succeed(t, "eval", "--from", "half", "--eval-batches", "1", "--bleu", "0")
+	if err := os.WriteFile("text", []byte("the number 3\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if o := invoke(t, "predict", "--from", "half", "text"); o.status != exitOK {
+		t.Error(o)
 	}
 }
 
@@ -52,6 +117,54 @@ func TestSharding(t *testing.T) {
 	}
 	if bad := tooWide(out, 80); len(bad) > 0 {
 		t.Errorf("%d lines are too wide: %s", len(bad), bad[0])
+	}
+}
+
+// TestMeshOfProcesses: the plan of a mesh of several processes says what each needs, and
+// what it sends: two sums a layer of what the experts come to, and their gates' gradients.
+func TestMeshOfProcesses(t *testing.T) {
+	out := succeed(t, "plan", "--size", "s512", "--mesh", "experts:4x1", "--json")
+	var x explanation
+	if err := json.Unmarshal([]byte(out), &x); err != nil {
+		t.Fatal(err)
+	}
+	if len(x.Ranks) != 4 || x.Ranks[3].Rank != 3 || x.Ranks[0].Device != x.DevicePeak ||
+		x.Ranks[3].Host == 0 {
+		t.Errorf("ranks %+v, device %d", x.Ranks, x.DevicePeak)
+	}
+	if len(x.Wire) != 1 || x.Wire[0].Bytes != 101376 {
+		t.Errorf("wire %+v, want 101376 bytes of sums", x.Wire)
+	}
+	text := succeed(t, "plan", "--size", "s512", "--mesh", "experts:4x1")
+	for _, want := range []string{"\nThis is the plan of process 0 of 4.\n", "process",
+		"\neach sends 99KiB a step:\n"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is missing in\n%s", want, text)
+		}
+	}
+	if bad := tooWide(text, 80); len(bad) > 0 {
+		t.Errorf("%d lines are too wide: %s", len(bad), bad[0])
+	}
+}
+
+// TestFitDivides: what is looked for comes in multiples of what a mesh divides it by; four
+// processes have room for more experts than one.
+func TestFitDivides(t *testing.T) {
+	most := map[string]int{}
+	for _, axes := range []string{"experts:1x4", "experts:4x1"} {
+		o := invoke(t, "fit", "--size", "s512", "--max", "experts", "--mesh", axes,
+			"--moe", "sparse", "--policy", "thesis", "--host-memory", "2MiB", "--json")
+		var x fitted
+		if err := json.Unmarshal([]byte(o.stdout), &x); err != nil {
+			t.Fatalf("%v: status %d, %s", err, o.status, o.stderr)
+		}
+		if x.Max%4 != 0 || x.Next != x.Max+4 || x.NextRefusedBy != "host" || !x.Complete {
+			t.Errorf("%s: %+v", axes, x)
+		}
+		most[axes] = x.Max
+	}
+	if most["experts:4x1"] < 2*most["experts:1x4"] {
+		t.Errorf("%v: four processes have room for few more", most)
 	}
 }
 

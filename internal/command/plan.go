@@ -23,7 +23,7 @@ type planCmd struct {
 	modelFlags
 	planFlags
 
-	Device string `group:"plan" default:"cpu" placeholder:"NAME"`
+	Device string `group:"plan" placeholder:"NAME"`
 
 	Dump     location  `group:"output" placeholder:"FILE"`
 	DumpPass location  `group:"output" placeholder:"FILE"`
@@ -77,6 +77,9 @@ type explanation struct {
 
 	Busy    busy `json:"busy"`
 	vanilla plan.Traffic
+
+	Ranks []rankPeak `json:"ranks,omitempty"` // of a mesh of several processes
+	Wire  []onWire   `json:"wire,omitempty"`
 }
 
 // passTime is how long a pass took.
@@ -96,6 +99,8 @@ func (c *planCmd) Run(ctx context.Context, e *env) error {
 	if err := c.sweepable(); err != nil {
 		return err
 	}
+	c.plans = true
+	c.Device = e.onto(c.Device)
 	b, o, err := c.begin(e.stderr, c.planFlags, c.Device)
 	if err != nil {
 		return err
@@ -170,7 +175,7 @@ func explain(ctx context.Context, w io.Writer, b *built, o gomem.Options,
 	if err != nil {
 		return explanation{}, err
 	}
-	smaller, err := gomem.SmallerPartition(ctx, b.model.Graph, o, price.MinDevice, b.targets...)
+	smaller, err := gomem.SmallerPartition(ctx, p.Planned, o, price.MinDevice)
 	if err != nil {
 		return explanation{}, err
 	}
@@ -187,6 +192,12 @@ func explain(ctx context.Context, w io.Writer, b *built, o gomem.Options,
 	}
 	if smaller.Change == compile.SmallerPartition {
 		x.LeastPartition, x.LeastDevice = smaller.N, smaller.Bytes
+	}
+	if x.Ranks, err = ofRanks(ctx, w, b, o, p); err != nil {
+		return x, err
+	}
+	if len(x.Ranks) > 0 {
+		x.Wire = wireOf(b, p)
 	}
 	for _, t := range p.Results[0].Timings {
 		x.PassMS = append(x.PassMS, passTime{t.Pass, milliseconds(t.Took)})
@@ -205,6 +216,7 @@ func (x explanation) print(w io.Writer) {
 		{"away at the fullest", x.Floor.away()},
 		{"floor of a step", x.fastest()},
 		{"plan", x.method()},
+		{"precision", x.Precision},
 		{"device budget", budget(x.DeviceBudget)},
 		{"smallest possible", exact(x.MinDevice)},
 		x.smaller(),
@@ -215,6 +227,7 @@ func (x explanation) print(w io.Writer) {
 	x.printCost(w)
 	fmt.Fprintln(w)
 	x.printCosts(w)
+	x.printRanks(w)
 	x.Busy.print(w)
 	printPeak(w, "device", x.AtDevice)
 	printPeak(w, "host", x.AtHost)

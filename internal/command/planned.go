@@ -80,5 +80,5 @@ func comparison(ctx context.Context, w io.Writer, b *built, o gomem.Options,
 // vanillaOptions are the baseline's: everything on the device, no budgets.
 func vanillaOptions(o gomem.Options) gomem.Options {
 	return gomem.Options{Policy: baseline, Streams: o.Streams, NoFusion: o.NoFusion,
-		Machine: o.Machine, Model: o.Model}
+		Precision: o.Precision, Machine: o.Machine, Model: o.Model, Device: o.Device}
 }

@@ -150,6 +150,7 @@ type taskPlan struct {
 // planTask plans as train does, for the machine and the memory at hand.
 func planTask(ctx context.Context, e *env, t taskPlan) (p planned, session gomem.Options,
 	err error) {
+	t.Device = e.onto(t.Device)
 	if !gomem.Computes(t.Device) {
 		return p, session, usagef("--device %s computes nothing: there would be no result",
 			t.Device)

@@ -29,11 +29,9 @@ func (b *built) priced(o gomem.Options, device string) (gomem.Options, error) {
 	return o, nil
 }
 
-// weighs reports whether plans are found by what this machine takes for them: of a GPU,
-// nothing is measured.
+// weighs reports whether plans are found by what this machine takes for them.
 func weighs(o gomem.Options) bool {
-	_, gpu := gomem.GPU(o.Device)
-	return o.Machine == nil && o.Policy.Searches() && gomem.Computes(o.Device) && !gpu
+	return o.Machine == nil && o.Policy.Searches() && gomem.Computes(o.Device)
 }
 
 // resident is the plan of a policy that weighs plans where nothing has to be weighed: that
@@ -45,6 +43,9 @@ func (b *built) resident(ctx context.Context, o gomem.Options) (planned, error) 
 	v := vanillaOptions(o)
 	v.DeviceBytes, v.HostBytes, v.DiskBytes = o.DeviceBytes, o.HostBytes, o.DiskBytes
 	v.NetworkBytes = o.NetworkBytes
+	if processes(o) > 1 {
+		v.Mesh, v.Rank = o.Mesh, o.Rank
+	}
 	p, err := planAll(ctx, io.Discard, b, v)
 	if _, large := errors.AsType[*gomem.ErrOutOfMemory](err); large {
 		return planned{}, nil
@@ -67,7 +68,8 @@ func (b *built) measured(ctx context.Context, w io.Writer, o gomem.Options, calm
 	if err != nil {
 		return o, err
 	}
-	if vanilla.Peak(space.Device) <= o.DeviceBytes && vanilla.Peak(space.Host) <= o.HostBytes {
+	near := vanilla.Peak(space.Device) + gomem.Workspace(o.Device, o.Streams)
+	if near <= o.DeviceBytes && vanilla.Peak(space.Host) <= o.HostBytes {
 		return o, nil
 	}
 	calm()

@@ -6,6 +6,7 @@ import (
 
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/precision"
 	"github.com/gomem/gomem/internal/profile"
 	"github.com/gomem/gomem/machine"
 	"github.com/gomem/gomem/machine/calibrate"
@@ -52,12 +53,13 @@ func simulated(b *built, p planned, m machine.Machine) profile.Run {
 		m.For(b.model.Name, executed(p))))
 }
 
-// thisMachine is the machine at hand. What was not measured before is measured now,
-// within a few seconds. Copies are no faster than the run's.
+// thisMachine is the machine at hand: its processor, or the GPU that the run is on beside it.
+// What was not measured before is measured now, within a few seconds. Copies are no faster
+// than the run's.
 func thisMachine(ctx context.Context, w io.Writer, nodes []*graph.Node,
 	o gomem.Options) (*machine.Local, error) {
 	defer notice(w, "gomem: measuring this machine")()
-	m, err := calibrate.Open(ctx, calibrate.Options{Threads: o.Threads})
+	m, err := measuring(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -70,4 +72,13 @@ func thisMachine(ctx context.Context, w io.Writer, nodes []*graph.Node,
 		local.Profile.Out = min(local.Profile.Out, limit)
 	}
 	return local, nil
+}
+
+// measuring is what was measured of the machine that a run is on.
+func measuring(ctx context.Context, o gomem.Options) (*calibrate.Machine, error) {
+	c := calibrate.Options{Threads: o.Threads, TF32: o.Precision == precision.TF32}
+	if n, ok := gomem.GPU(o.Device); ok {
+		return calibrate.OpenGPU(ctx, n, c)
+	}
+	return calibrate.Open(ctx, c)
 }

@@ -55,6 +55,7 @@ func (profileCmd) examples() string {
 
 // Run profiles.
 func (c *profileCmd) Run(ctx context.Context, e *env) error {
+	c.Device = e.onto(c.Device)
 	b, o, err := c.begin(e.stderr, c.planFlags, c.Device)
 	if err != nil {
 		return err
@@ -160,7 +161,7 @@ func factsOf(ctx context.Context, w io.Writer, b *built, o gomem.Options, p plan
 	if err != nil {
 		return profile.Facts{}, err
 	}
-	least, err := gomem.MinDevice(ctx, b.model.Graph, o, b.targets...)
+	least, err := gomem.MinDeviceOf(ctx, p.Planned, o)
 	if err != nil {
 		return profile.Facts{}, err
 	}

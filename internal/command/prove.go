@@ -17,8 +17,9 @@ const prompt = 2e11
 // demands the peaks that were predicted. It returns the device, which is the one
 // that is wanted, or else the processor where it has the memory and a step takes
 // seconds, or else the one that keeps count only.
+// Of a mesh of several processes, all are planned, and nothing is run.
 func (s *fitting) prove(device string) (string, error) {
-	if err := s.replan(); err != nil {
+	if err := s.replan(); err != nil || processes(s.options) > 1 {
 		return "", err
 	}
 	m := s.most
@@ -59,9 +60,11 @@ func (s *fitting) replan() error {
 	defer s.progress.during(fmt.Sprintf("gomem: %s %d: planning it as train would",
 		s.quantity.name, s.most.value))()
 	p, err := planAll(s.ctx, io.Discard, s.most.built, s.options)
-	if err == nil {
-		s.most.planned = p
+	if err != nil {
+		return err
 	}
+	s.most.planned = p
+	s.most.ranks, err = ofRanks(s.ctx, io.Discard, s.most.built, s.options, p)
 	return err
 }
 

@@ -40,6 +40,7 @@ type report struct {
 	Launches   int            `json:"launches"` // operations of a training step
 	Steps      int            `json:"plan_steps"`
 	Resident   bool           `json:"resident"` // everything is on the device
+	Precision  string         `json:"precision,omitempty"`
 
 	DeviceBudget  int64 `json:"device_budget_bytes"`
 	DevicePeak    int64 `json:"device_peak_bytes"`
@@ -59,6 +60,7 @@ type report struct {
 	PlanMS    float64 `json:"plan_ms"`
 
 	Segments int            `json:"segments,omitempty"` // a level, if the plan is in segments
+	apart    bool           // it is of one process of several
 	made     compile.Policy // whose plan it is: of auto's, another's may be the fastest
 }
 
@@ -67,6 +69,7 @@ func newReport(m *models.Model, o gomem.Options, p, vanilla planned) report {
 	r := report{
 		Model: m.Name, Size: m.Size, Unit: m.Unit, Parameters: m.Graph.Parameters(),
 		DeviceBudget: o.DeviceBytes, HostBudget: o.HostBytes, DiskBudget: o.DiskBytes,
+		apart: processes(o) > 1,
 	}
 	decided := p.Results[0].Options
 	t, traffic := p.training(), p.training().Traffic()
@@ -74,6 +77,9 @@ func newReport(m *models.Model, o gomem.Options, p, vanilla planned) report {
 	r.Strategy, r.Partition = string(decided.Strategy), decided.Partition
 	r.Resident = decided.NoPlacement && decided.NoSwap
 	r.made, r.Prices = decided.Policy, p.Results[0].Model.Name()
+	if !o.Precision.Plain() {
+		r.Precision = string(o.Precision)
+	}
 	if r.Order = p.Results[0].Order; r.Order != "" {
 		r.Strategy, r.Partition = "", 0
 	}
@@ -82,9 +88,10 @@ func newReport(m *models.Model, o gomem.Options, p, vanilla planned) report {
 	}
 	r.Partitions, r.Lookahead, r.Prefetch = t.Parts, p.Results[0].Lookahead, p.Results[0].Prefetch
 	r.Nodes, r.Launches, r.Steps = p.Graph.Len(), t.Launches(), len(t.Steps)
-	r.DevicePeak, r.HostPeak = p.Peak(space.Device), p.Peak(space.Host)
+	beside := gomem.Workspace(o.Device, o.Streams)
+	r.DevicePeak, r.HostPeak = p.Peak(space.Device)+beside, p.Peak(space.Host)
 	r.DiskPeak = p.Peak(compile.Disk)
-	r.VanillaDevice = vanilla.Peak(space.Device)
+	r.VanillaDevice = vanilla.Peak(space.Device) + beside
 	r.SwapOut, r.SwapIn, r.Stage = traffic[plan.SwapOut], traffic[plan.SwapIn], traffic[plan.Stage]
 	r.Feeds, r.Gradients, r.Fetches = traffic[plan.Feed], traffic[plan.Gradient],
 		traffic[plan.Result]

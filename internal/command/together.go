@@ -5,8 +5,10 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"path/filepath"
 	"time"
 
+	"github.com/gomem/gomem/distrib/collective"
 	"github.com/gomem/gomem/internal/workers"
 	"github.com/gomem/gomem/train"
 )
@@ -18,11 +20,15 @@ func (c *trainCmd) together(ctx context.Context, e *env, w World) (err error) {
 	if err != nil {
 		return err
 	}
+	spec, err := c.meshed(w.Size)
+	if err != nil {
+		return err
+	}
+	c.size, c.rank = w.Size, w.Rank
 	log := func(text string) { fmt.Fprintf(e.stderr, "gomem: %s\n", text) }
 	stderr := e.stderr // its own, whoever shows the run
 	c.log = func(text string) { fmt.Fprintf(stderr, "gomem: %s\n", text) }
-	most := int(cmp.Or(c.Max, count(w.Size)))
-	comes := c.Min > 0 && int(c.Min) < most
+	most, comes := c.comes(w)
 	if comes && c.Epochs > 0 {
 		return usagef("--epochs are another number of steps with every number of workers: give " +
 			"--steps, with --min")
@@ -42,20 +48,16 @@ func (c *trainCmd) together(ctx context.Context, e *env, w World) (err error) {
 		return err
 	}
 	defer func() { err = cmp.Or(err, job.Leave()) }()
-	o := workers.Options{Log: log, Alive: job.Alive}
-	if comes && job.Views != nil {
-		o.Elastic = &workers.Elastic{Least: int(c.Min), Most: most, Views: job.Views,
-			Open: job.Open, Renew: job.Renew, Wait: waitForOthers}
-		if w.Launched { // by whom nobody else is
-			o.Elastic.Wait = 0
-		}
+	o := workers.Options{Log: log, Alive: job.Alive, Elastic: c.elastic(w, job)}
+	if spec != nil {
+		o.Mesh = collective.Mesh{Shape: spec.Mesh.Cluster, Names: spec.Mesh.Axes}
+		o.Timeout = waitForOthers
 	}
-	c.member, err = workers.Join(job.View, job.Transport, scheme, o)
-	if err != nil {
+	if c.member, err = joined(job, scheme, o); err != nil {
 		return err
 	}
 	defer func() { err = cmp.Or(err, c.member.Close(err)) }()
-	if c.member.Network() != nil {
+	if c.member.Network() != nil && spec == nil {
 		c.exchanging, c.factoring = most, c.member.Factoring()
 	}
 	e = c.voice(e, o.Elastic != nil && c.Etcd != "")
@@ -68,6 +70,42 @@ func (c *trainCmd) together(ctx context.Context, e *env, w World) (err error) {
 		log("metrics at " + at)
 	}
 	return c.alone(ctx, e)
+}
+
+// comes reports whether workers come and go, and how many there may be.
+func (c *trainCmd) comes(w World) (most int, comes bool) {
+	most = int(cmp.Or(c.Max, count(w.Size)))
+	return most, c.Min > 0 && int(c.Min) < most
+}
+
+// elastic is how the workers of a job come and go; nil if they do not.
+func (c *trainCmd) elastic(w World, job *Job) *workers.Elastic {
+	most, comes := c.comes(w)
+	if !comes || job.Views == nil && job.Enter == nil {
+		return nil
+	}
+	e := &workers.Elastic{Least: int(c.Min), Most: most, Views: job.Views, Open: job.Open,
+		Renew: job.Renew, Wait: waitForOthers}
+	if w.Launched { // by whom nobody else is
+		e.Wait = 0
+	}
+	if c.Etcd == "" {
+		e.Vital, e.Remedy = "the job's etcd", "begin again from a checkpoint with --resume, or "+
+			"have an etcd beside the job with --etcd, where any worker may be lost"
+	}
+	return e
+}
+
+// joined is this process as a worker of a job, now or when it is ready for it.
+func joined(job *Job, s workers.Scheme, o workers.Options) (*workers.Member, error) {
+	if job.Enter == nil {
+		return workers.Join(job.View, job.Transport, s, o)
+	}
+	return workers.Coming(s, o, func(ctx context.Context) (workers.Place, error) {
+		err := job.Enter(ctx)
+		return workers.Place{View: job.View, Transport: job.Transport, Alive: job.Alive,
+			Views: job.Views}, err
+	})
 }
 
 // early has the first worker of those that this program has started begin to read, for all,
@@ -89,7 +127,8 @@ func (c *trainCmd) early(ctx context.Context, e *env, w World) error {
 // heed makes this a worker that shows and saves nothing.
 func (c *trainCmd) heed() { c.Save, c.Samples, c.Trace, c.Profile = "", "", "", "" }
 
-// waitForOthers is how long fewer workers than --min wait for others to come.
+// waitForOthers is how long fewer workers than --min wait for others to come, and the
+// processes of a mesh, who all do the same, for one that is connected and says nothing.
 const waitForOthers = time.Minute
 
 // voice is the environment of a worker: only the first shows the run and saves it. Where
@@ -99,11 +138,11 @@ func (c *trainCmd) voice(e *env, succeeds bool) *env {
 	if c.leads() {
 		return e
 	}
-	save := c.Save
+	c.saves = c.Save
 	if c.heed(); !succeeds {
 		return e.quiet()
 	}
-	c.Save = save
+	c.Save = c.saves
 	q := *e
 	q.stdout, q.stderr = &heir{e.stdout, c.leads}, &heir{e.stderr, c.leads}
 	return &q
@@ -131,14 +170,37 @@ func (c *trainCmd) leads() bool {
 	return c.member.Rank() == 0
 }
 
-// remembering adds to the failure of a run of several workers, which may be another one's,
-// how to go on.
+// remembering adds to the failure of a run how to go on, where that may help: it may be that
+// of another of several workers, or a GPU's.
 func (c *trainCmd) remembering(err error, s train.Summary, e *env) error {
-	if c.member == nil || !c.leads() || s.Checkpoint == "" || c.Save == "" {
+	err = onGPU(err)
+	dir, step := c.Save, s.SavedStep
+	switch {
+	case c.member == nil && !failedOnGPU(c.Device, err):
+		return err
+	case !c.leads():
+		dir, step = c.inherited()
+	case s.Checkpoint == "":
 		return err
 	}
-	return fmt.Errorf("%w; saved at step %d; continue with: %s", err, s.SavedStep,
-		resumption(e, string(c.Save)))
+	if dir == "" {
+		return err
+	}
+	return fmt.Errorf("%w; saved at step %d; continue with: %s", err, step,
+		resumption(e, string(dir)))
+}
+
+// inherited is where the first worker has saved, and after which step, if it is gone and this
+// is the one to say so.
+func (c *trainCmd) inherited() (dir location, step int) {
+	if !c.member.Succeeds() {
+		return "", 0
+	}
+	last, err := train.Inspect(string(cmp.Or(c.saves, c.Resume)))
+	if err != nil { // it has saved nothing, or elsewhere
+		return "", 0
+	}
+	return location(filepath.Dir(last.Path)), last.Step
 }
 
 // scheme is how workers keep in step.
@@ -161,7 +223,11 @@ func (c *trainCmd) workersFact(bytes int64) string {
 	if c.member == nil {
 		return ""
 	}
-	text := fmt.Sprintf("%d, %s", c.member.Size(), c.member.About())
+	about := c.member.About()
+	if c.Mesh != "" && c.exchanging == 0 && c.member.Network() != nil {
+		about = "a mesh, " + c.Mesh
+	}
+	text := fmt.Sprintf("%d, %s", c.member.Size(), about)
 	if bytes > 0 {
 		text += fmt.Sprintf("; up to %s of the host is for that", size(bytes))
 	}
@@ -208,7 +274,7 @@ func (c *trainCmd) samples() []Sample {
 		{"gomem_sent_bytes_total", "Bytes sent to other workers.", true, float64(x.Sent)},
 		{"gomem_received_bytes_total", "Bytes received from other workers.", true,
 			float64(x.Received)},
-		{"gomem_filtered_bytes_total", "Bytes that filters kept back.", true, float64(x.Saved)},
+		{"gomem_filtered_bytes_total", "Bytes that were not sent.", true, float64(x.Saved)},
 		{"gomem_outbox_full_total", "How often an outbox was at its bound.", true,
 			float64(x.Full)},
 		{"gomem_staleness_steps", "Steps missing of another worker, the most seen.", false,
@@ -227,7 +293,7 @@ func exchanged(x *train.Exchanged) string {
 	}
 	text := fmt.Sprintf("sent %s, received %s", size(x.Sent), size(x.Received))
 	if x.Saved > 0 {
-		text += fmt.Sprintf("; filters kept %s back (%.0f%%)", size(x.Saved),
+		text += fmt.Sprintf("; %s not sent (%.0f%%)", size(x.Saved),
 			100*float64(x.Saved)/float64(x.Saved+x.Sent))
 	}
 	if x.Staleness > 0 {

@@ -51,6 +51,7 @@ type trainCmd struct {
 	given  given           // what was read before the model was built
 	member *workers.Member // of a job of several workers; nil: this is the only one
 	log    func(string)    // what a worker says whatever it shows; nil: this is the only one
+	saves  location        // where the first worker does, of one that does not
 
 	launched bool             // by this program, with all other workers, on this machine
 	follows  bool             // the first worker of these
@@ -107,10 +108,16 @@ func (c *trainCmd) Run(ctx context.Context, e *env) error {
 	if _, err := c.scheme(); e.extras.Cluster != nil && err != nil {
 		return err
 	}
+	if c.Local > 1 && e.extras.Cluster != nil {
+		if _, err := c.meshed(int(c.Local)); err != nil {
+			return err
+		}
+	}
 	w, err := c.world(ctx, e, c.keepFlags.given())
 	if err != nil {
 		return err
 	}
+	c.settle(e, w)
 	if w.Size > 1 {
 		return c.together(ctx, e, w)
 	}
@@ -184,9 +191,10 @@ func (c *trainCmd) prepare(ctx context.Context, e *env, m *draft, session gomem.
 	}
 	run.Planned = p.Planned
 	if c.member != nil {
-		if run.Parallel, err = c.member.Parallel(b.model.Graph); err != nil {
+		if run.Parallel, err = c.member.Parallel(m.exchanges); err != nil {
 			return err
 		}
+		run.Parallel.Mesh = processes(o) > 1
 	}
 	return c.train(ctx, e, h, run, func(s train.Summary) error {
 		return c.profiled(ctx, e, b, p, o, session, s)

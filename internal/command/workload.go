@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -48,16 +49,17 @@ func (c *trainCmd) learn(ctx context.Context, e *env) error {
 	if err != nil {
 		return err
 	}
-	log := func(text string) { fmt.Fprintf(e.stderr, "gomem: %s\n", text) }
-	job, err := c.meet(ctx, e, w, log)
+	stderr := e.stderr // its own, whoever shows the run
+	c.log = func(text string) { fmt.Fprintf(stderr, "gomem: %s\n", text) }
+	job, err := c.meet(ctx, e, w, c.log)
 	if err != nil {
 		return err
 	}
-	m, err := workers.Join(job.View, job.Transport, scheme, workers.Options{Log: log,
-		Alive: job.Alive})
+	o := workers.Options{Log: c.log, Alive: job.Alive, Elastic: c.elastic(w, job)}
+	c.member, err = workers.Join(job.View, job.Transport, scheme, o)
 	if err == nil {
-		err = c.descend(ctx, e, m, task, about)
-		err = m.Close(err)
+		err = c.descend(ctx, c.voice(e, o.Elastic != nil && c.Etcd != ""), task, about)
+		err = c.member.Close(err)
 	}
 	return cmp.Or(err, job.Leave())
 }
@@ -65,7 +67,14 @@ func (c *trainCmd) learn(ctx context.Context, e *env) error {
 // meet joins the job, which one worker alone is too.
 func (c *trainCmd) meet(ctx context.Context, e *env, w World, log func(string)) (*Job, error) {
 	if w.Size > 1 {
-		return e.extras.Cluster.Join(ctx, c.flags(), w, log)
+		job, err := e.extras.Cluster.Join(ctx, c.flags(), w, log)
+		if err != nil || job.Enter == nil {
+			return job, err
+		}
+		if err = job.Enter(ctx); err != nil { // its data are read
+			err = errors.Join(err, job.Leave())
+		}
+		return job, err
 	}
 	return &Job{View: distrib.View{Nodes: []distrib.Node{{}}},
 		Transport: memnet.New(1, memnet.Options{})[0], Leave: func() error { return nil }}, nil
@@ -75,12 +84,10 @@ func (c *trainCmd) meet(ctx context.Context, e *env, w World, log func(string)) 
 func (c *trainCmd) bare() error {
 	given := append(c.particular(), option{"steps", c.Steps > 0}, option{"save", c.Save != ""},
 		option{"resume", c.Resume != ""}, option{"init", c.Init != ""},
-		option{"batch", c.Batch > 0},
-		option{"policy", c.Policy != ""},
-		option{"partition", c.Partition > 0}, option{"device-memory", c.DeviceBytes > 0},
+		option{"batch", c.Batch > 0}, option{"fine", c.Fine},
 		option{"optimizer", c.Optimizer != ""}, option{"trace", c.Trace != ""},
 		option{"profile", c.Profile != ""}, option{"metrics", c.Metrics != ""})
-	if name := firstGiven(given); name != "" {
+	if name := firstGiven(given, c.planFlags.given()); name != "" {
 		return usagef("--%s does nothing for --model %s: leave one of them out", name, c.Model)
 	}
 	return nil
@@ -127,7 +134,8 @@ func (c *trainCmd) task(lag int) (runner, string, error) {
 			data.Cols)
 	}
 	m := &workload.MF{Data: data, Rank: 10, Seed: c.Seed, Epochs: epochs, Clocks: 4,
-		Rate: float64(cmp.Or(c.LR, 0.02)), Decay: 0.99, Lambda: 0.01, Slack: lag, Losses: true}
+		Rate: float64(cmp.Or(c.LR, 0.02)), Decay: 0.99, Lambda: 0.01, Slack: lag, Losses: true,
+		Both: c.Min > 0} // what one worker alone has is lost with it
 	return m, about, m.Check()
 }
 
@@ -149,25 +157,26 @@ func opened(kind, spec string, read func(io.Reader) error) error {
 }
 
 // descend is this worker's part.
-func (c *trainCmd) descend(ctx context.Context, e *env, m *workers.Member, task runner,
-	about string) error {
-	s, err := m.Synchronizer()
-	if err != nil {
-		return err
-	}
-	if m.Rank() > 0 {
-		e = e.quiet()
-	}
+func (c *trainCmd) descend(ctx context.Context, e *env, task runner, about string) error {
+	m := c.member
 	if !c.JSON {
 		printFields(e.stdout, []field{{"model", c.Model}, {"data", about},
 			{"workers", fmt.Sprintf("%d, %s", m.Size(), m.About())}})
 		fmt.Fprintln(e.stdout)
 	}
-	w := workload.Worker{Rank: m.Rank(), Of: m.Size(), Total: func(p workload.Progress) {
-		c.epoch(e.stdout, p)
-	}}
-	if err := m.Finish(ctx, task.Run(ctx, s, w)); err != nil {
+	done, err := m.Learn(ctx, task, workers.Learning{
+		Settings: fmt.Sprint(c.Model, about, c.Epochs, c.LR, c.Seed, c.Sync),
+		Total:    func(p workload.Progress) { c.epoch(e.stdout, p) },
+		View:     func(text string, n int) { c.view(e.stdout, text, n) }})
+	switch {
+	case err != nil:
 		return err
+	case done.Left:
+		c.log(fmt.Sprintf("this worker leaves after epoch %d, and the others go on", done.Epoch))
+		return nil
+	case done.Stopped && c.leads():
+		return &stoppedError{fmt.Sprintf("stopped after epoch %d; nothing is saved of --model %s",
+			done.Epoch, c.Model)}
 	}
 	x := m.Exchanged()
 	if c.JSON {
@@ -175,6 +184,15 @@ func (c *trainCmd) descend(ctx context.Context, e *env, m *workers.Member, task 
 	}
 	printFields(e.stdout, []field{{"exchanged", exchanged(&x) + " (the first worker)"}})
 	return nil
+}
+
+// view shows who goes on.
+func (c *trainCmd) view(w io.Writer, text string, n int) {
+	if c.JSON {
+		_ = json.NewEncoder(w).Encode(map[string]any{"type": "view", "text": text, "workers": n})
+		return
+	}
+	fmt.Fprintln(w, text)
 }
 
 // epoch shows what all workers have come to.

@@ -39,6 +39,8 @@ func TestShallow(t *testing.T) {
 	write(t, "broken", "1 2:x\n")
 	for want, args := range map[string][]string{
 		"--save does nothing for --model mlr":    {"--model", "mlr", "--save", "run"},
+		"--mesh does nothing for --model mlr":    {"--model", "mlr", "--mesh", "batch:2"},
+		"--no-fuse does nothing for --model mf":  {"--model", "mf", "--no-fuse"},
 		"--partition does nothing for --model m": {"--model", "mf", "--partition", "20"},
 		"--data points: want libsvm:FILE":        {"--model", "mlr", "--data", "points"},
 		"--sync ring exchanges gradients of lay": {"--model", "mf", "--sync", "ring"},

@@ -200,3 +200,81 @@ func TestCategories(t *testing.T) {
 		t.Error("the number of categories is one")
 	}
 }
+
+// TestHideable: what a copy could be hidden for is never less than what it is, nor more than it
+// takes; and a copy that has the whole time between what makes its bytes and what reads them
+// is hidden as much as it can be.
+func TestHideable(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p, g, run := randomRun(t)
+		x, err := New(Input{Plan: p, Graph: g, Predicted: run})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range x.Report.Copies {
+			if w := c.Predicted; w.HiddenMS > w.HideableMS || w.HideableMS > w.MS {
+				t.Errorf("%s: %+v", c.Reason, *w)
+			}
+		}
+		cost, _ := x.costs()
+		for i, w := range x.windows(run) {
+			do, ok := p.Steps[i].Do.(plan.Copy)
+			if !ok {
+				continue
+			}
+			if s := run[i]; s.Start < w.Start || w.End < s.End {
+				t.Errorf("copy %d, done in %v, has only %v", i, s, w)
+			}
+			want := Span{madeAt(p, run, i, do.Src.Slot), neededAt(p, run, i, do.Dst.Slot)}
+			if want != w {
+				t.Errorf("copy %d has %v, want %v", i, w, want)
+			}
+			if got, most := cost.hideable(i, w), cost.computing.within(w); got != min(most,
+				run[i].length()) {
+				t.Errorf("copy %d: %v of %v", i, got, most)
+			}
+		}
+	})
+}
+
+// madeAt is when a slot's bytes are made that a step reads, looked for step by step, back
+// through other copies.
+func madeAt(p *plan.Plan, run Run, before int, slot plan.SlotID) time.Duration {
+	for j := before - 1; j >= 0; j-- {
+		if !touches(p.Steps[j].Do, slot, true) {
+			continue
+		}
+		if do, ok := p.Steps[j].Do.(plan.Copy); ok {
+			return madeAt(p, run, j, do.Src.Slot) + run[j].length()
+		}
+		return run[j].End
+	}
+	return 0
+}
+
+// neededAt is when the bytes that a step writes to a slot are read.
+func neededAt(p *plan.Plan, run Run, after int, slot plan.SlotID) time.Duration {
+	for j := after + 1; j < len(run); j++ {
+		if touches(p.Steps[j].Do, slot, false) {
+			if do, ok := p.Steps[j].Do.(plan.Copy); ok {
+				return neededAt(p, run, j, do.Dst.Slot) - run[j].length()
+			}
+			return run[j].Start
+		}
+		if touches(p.Steps[j].Do, slot, true) {
+			break
+		}
+	}
+	return run.length()
+}
+
+// touches reports whether an action writes a slot, or reads it.
+func touches(do plan.Action, slot plan.SlotID, writes bool) (found bool) {
+	if do, ok := do.(plan.Launch); ok && !writes { // of what it mutates, Each says only that
+		return slices.ContainsFunc(do.In, func(r plan.Ref) bool { return r.Slot == slot })
+	}
+	plan.Each(do, func(id plan.SlotID, write bool) {
+		found = found || id == slot && write == writes
+	})
+	return found
+}

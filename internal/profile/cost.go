@@ -38,6 +38,7 @@ func (c *cost) hidden(step int) time.Duration { return c.computing.within(c.run[
 func (a *analysis) copies() []Copies {
 	byReason := map[plan.Why]*Copies{}
 	predicted, measured := a.costs()
+	first, then := predicted.windows(a), measured.windows(a)
 	for i, s := range a.plan.Steps {
 		do, ok := s.Do.(plan.Copy)
 		if !ok {
@@ -51,8 +52,8 @@ func (a *analysis) copies() []Copies {
 		}
 		c.Count++
 		c.Bytes += do.Bytes
-		predicted.add(c.Predicted, i)
-		measured.add(c.Measured, i)
+		predicted.add(c.Predicted, i, first)
+		measured.add(c.Measured, i, then)
 	}
 	out := []Copies{}
 	for _, why := range slices.Sorted(maps.Keys(byReason)) {
@@ -69,11 +70,20 @@ func (c *cost) times() *Times {
 	return &Times{}
 }
 
-// add adds a step.
-func (c *cost) add(t *Times, step int) {
+// windows are those of the clock's run, if it is known.
+func (c *cost) windows(a *analysis) []Span {
+	if c == nil {
+		return nil
+	}
+	return a.windows(c.run)
+}
+
+// add adds a step, which has a window.
+func (c *cost) add(t *Times, step int, windows []Span) {
 	if c != nil {
 		t.MS += milliseconds(c.run[step].length())
 		t.HiddenMS += milliseconds(c.hidden(step))
+		t.HideableMS += milliseconds(c.hideable(step, windows[step]))
 	}
 }
 

@@ -35,6 +35,13 @@
 // union says what a step would gain at most if copies were free. Time in which
 // nothing runs at all is idle: starting tasks, and waiting for other streams.
 //
+// How much of a copy could be hidden is not known without making another plan, but what
+// it cannot exceed is: the copy cannot begin before an operation has made its bytes, nor
+// end after one has begun to read them, and of the time between those two no more than
+// operations run can hide it. Room in the memory, and other copies on the same link, are
+// left out of this; so hidden is at least as large a part of what could be as it is of
+// this bound.
+//
 // # Measured steps
 //
 // Of several measured steps the one of median length draws the timeline, so that

@@ -105,10 +105,12 @@ type Timeline struct {
 	Categories map[Category][]int64 `json:"categories"`
 }
 
-// Times are how long something takes, of which a part is hidden behind operations.
+// Times are how long copies take, of which a part is hidden behind operations, and a part, at
+// least as large, would be if each were made at the best time for it.
 type Times struct {
-	MS       float64 `json:"ms"`
-	HiddenMS float64 `json:"hidden_ms"`
+	MS         float64 `json:"ms"`
+	HiddenMS   float64 `json:"hidden_ms"`
+	HideableMS float64 `json:"hideable_ms"`
 }
 
 // Copies are those of one reason.

@@ -75,3 +75,30 @@ func (b *builder) gather(v graph.Value, name string, gate []ops.Gate,
 		done(x)
 	}
 }
+
+// jointly is what workers make of a value together, in the value's type.
+func (b *builder) jointly(v graph.Value) graph.Value {
+	name, along := fmt.Sprintf("c%d", b.sent), []string{"", "a", "b"}[b.pick(3)]
+	b.sent++
+	any, even := 1+b.pick(3), 1+b.pick(2) // workers; of those, that divide the rows
+	switch b.pick(8) {
+	case 0:
+		v = ops.AllGather(v, name, along, any)
+		return ops.Split(v, any)[b.pick(any)]
+	case 1:
+		block := ops.ReduceScatter(v, name, along, even)
+		return ops.Concat(0, block, ops.Slice(v, 0, b.rows/even, b.rows))
+	case 2:
+		return ops.AllToAll(v, name, along, even)
+	case 3:
+		return ops.Broadcast(v, name, along, any, b.pick(any))
+	case 4:
+		return ops.ReduceTo(ops.Tanh(v), name, along, any, b.pick(any))
+	case 5: // a byte each, and all of them
+		all := ops.AllGather(ops.Less(v, b.any()), name, along, any)
+		return ops.Where(ops.Split(all, any)[b.pick(any)], v, ops.Neg(v))
+	case 6: // of a variable
+		return ops.MatMul(v, ops.AllReduce(b.weight(), name, along, any))
+	}
+	return ops.AllReduce(v, name, along, any)
+}

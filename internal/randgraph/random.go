@@ -19,8 +19,15 @@ type builder struct {
 	vars       []graph.Value
 	square     []graph.Value // the variables f32[cols cols]
 	exchanges  bool
+	kinds      int // of operations that are drawn from
 	sent       int // exchanges so far
 }
+
+// The kinds of operations that there are, and those with collectives.
+const (
+	ownKinds   = 19
+	jointlyToo = ownKinds + 5
+)
 
 // Random builds a training step from up to size random operations on small
 // matrices: chains, joins, views and views of views, several results, dropout,
@@ -32,21 +39,30 @@ type builder struct {
 // The inputs are x f32[rows cols], the seed i32[2], the learning rate and the
 // step f32[].
 func Random(pick func(n int) int, size int) *Model {
-	b := &builder{g: graph.New(), pick: pick, rows: 2 * (1 + pick(4)), cols: 1 + pick(9)}
+	b := &builder{g: graph.New(), pick: pick, rows: 2 * (1 + pick(4)), cols: 1 + pick(9),
+		kinds: ownKinds}
 	return b.step(size)
 }
 
 // Exchanging is Random, with values that workers exchange: gradients and others.
 func Exchanging(pick func(n int) int, size int) *Model {
 	b := &builder{g: graph.New(), pick: pick, rows: 2 * (1 + pick(4)), cols: 1 + pick(9),
-		exchanges: true}
+		kinds: ownKinds, exchanges: true}
+	return b.step(size)
+}
+
+// Collective is Exchanging, with collectives among up to three workers in the forward pass,
+// and so in the backward pass.
+func Collective(pick func(n int) int, size int) *Model {
+	b := &builder{g: graph.New(), pick: pick, rows: 2 * (1 + pick(4)), cols: 1 + pick(9),
+		kinds: jointlyToo, exchanges: true}
 	return b.step(size)
 }
 
 // Empty is Random for matrices without rows, without columns or without both, among
 // which are scalars and others that have elements.
 func Empty(pick func(n int) int, size int) *Model {
-	b := &builder{g: graph.New(), pick: pick, rows: 2 * pick(3), cols: pick(3)}
+	b := &builder{g: graph.New(), pick: pick, rows: 2 * pick(3), cols: pick(3), kinds: ownKinds}
 	if b.rows > 0 {
 		b.cols = 0
 	}
@@ -153,7 +169,7 @@ func (b *builder) index(list ...int) graph.Value {
 func (b *builder) grow(i int) {
 	v := b.any()
 	var out graph.Value
-	switch b.pick(19) {
+	switch kind := b.pick(b.kinds); kind {
 	case 0:
 		out = ops.Add(v, b.any())
 	case 1:
@@ -206,7 +222,11 @@ func (b *builder) grow(i int) {
 		}
 		out = ops.Take(v, b.index(rows...), 0)
 	default:
-		out = ops.Tanh(ops.MatMul(v, b.weight()))
+		if kind < ownKinds {
+			out = ops.Tanh(ops.MatMul(v, b.weight()))
+		} else {
+			out = b.jointly(v)
+		}
 	}
 	b.values = append(b.values, out)
 }

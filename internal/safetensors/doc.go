@@ -29,7 +29,8 @@
 // The format has none. [WriteSealed] puts some into the metadata, where other
 // readers find strings that they need not understand: a CRC-32C of every
 // tensor's bytes, and a SHA-256 of everything that the header says, those CRCs
-// included. [Read] and [File.Get] compare them in files that have them. A CRC
+// included. [Read] and [File.Get] compare them in files that have them, and of a
+// tensor that several read in parts [File.CheckParts]. A CRC
 // finds every flipped bit and every burst of up to 32, and misses one in four
 // billion other accidents; it runs as fast as memory, where SHA-256 would take
 // longer than writing to a good disk. The header decides what the bytes mean,

@@ -149,20 +149,20 @@ func (f *File) Entries() []Entry { return f.entries }
 // Get reads a tensor into memory of its own. A missing tensor, a failed read or
 // bytes that are not those which a sealed file was written with give an *[Error].
 func (f *File) Get(name string) (tensor.View, error) {
-	i, ok := f.byName[name]
-	if !ok {
-		return tensor.View{}, &Error{Path: f.path, Tensor: name, Err: errors.New("not in the file")}
+	i, err := f.find(name)
+	if err != nil {
+		return tensor.View{}, err
 	}
 	e := f.entries[i]
 	v := tensor.New(e.Type)
 	if err := readFull(f.r, v.Data, f.data+e.off); err != nil {
-		return tensor.View{}, &Error{Path: f.path, Tensor: name, Err: err}
+		return tensor.View{}, f.fail(name, err)
 	}
 	if f.Sealed() && checksum(v.Data) != f.sums[i] {
-		return tensor.View{}, &Error{Path: f.path, Tensor: name, Err: ErrChecksum}
+		return tensor.View{}, f.fail(name, ErrChecksum)
 	}
 	if err := checkBool(v); err != nil {
-		return tensor.View{}, &Error{Path: f.path, Tensor: name, Err: err}
+		return tensor.View{}, f.fail(name, err)
 	}
 	return v, nil
 }

@@ -23,7 +23,10 @@
 // run the fine lowering of models (see models.TransformerConfig.Fine) without
 // fusion.
 //
-// What this package does not do: the distributed rows of the thesis, and figures
-// whose bars are lost in the copies of the thesis that there are; where only
-// averages survive, these are shown.
+// The machines of the distributed tables are sessions of one process, each within
+// budgets of its own, which exchange over the networks that Options.Join brings.
+// Their speed is not compared, since they share a processor.
+//
+// What this package does not do: figures whose bars are lost in the copies of the
+// thesis that there are; where only averages survive, these are shown.
 package thesis

@@ -59,17 +59,21 @@ func least(ctx context.Context, m *models.Model, o compile.Options) (need, error
 	return needOf(p), nil
 }
 
-// The decisions that are compared.
-func vanilla() compile.Options { return compile.Options{Policy: compile.Vanilla} }
+// The decisions that are compared. None fuses operations: see the package's documentation.
+func vanilla() compile.Options {
+	return compile.Options{Policy: compile.Vanilla, NoFusion: true}
+}
 
 // partitioned is the thesis' +Partition: partitions and swapping, but everything
 // else on the device.
 func partitioned(size int) compile.Options {
-	return compile.Options{Partition: size, NoPlacement: true}
+	return compile.Options{Partition: size, NoPlacement: true, NoFusion: true}
 }
 
 // placed is the thesis' +Placement on top: all of TensorFlowMem.
-func placed(size int) compile.Options { return compile.Options{Partition: size} }
+func placed(size int) compile.Options {
+	return compile.Options{Partition: size, NoFusion: true}
+}
 
 // largest is the largest n at which the least that a step needs is within the
 // caps. Needs grow almost in proportion to n, so the search begins where two
@@ -187,6 +191,9 @@ func (r *runner) time(ctx context.Context, kappa float64, sides ...side) (timing
 	if speed == 0 {
 		speed = 2 * flops / kappa
 	}
+	if sides, err = r.priced(ctx, speed, sides); err != nil {
+		return timing{}, err
+	}
 	slow, err := r.rounds(ctx, speed, sides...)
 	slow.kappa = 2 * flops / speed
 	return slow, err
@@ -203,7 +210,7 @@ func (r *runner) rounds(ctx context.Context, speed float64, sides ...side) (timi
 	}()
 	for _, s := range sides {
 		session, err := gomem.Compile(ctx, s.model.Graph, gomem.Options{
-			NoFusion: true, CopyBytesPerSecond: int64(speed),
+			CopyBytesPerSecond: int64(speed),
 		}.With(s.options), objective(s.model))
 		if err != nil {
 			return timing{}, err
@@ -239,13 +246,17 @@ func step(ctx context.Context, s *gomem.Session, m *models.Model) (time.Duration
 	if _, err := s.Step(ctx, m.Objectives[0].Name, in); err != nil {
 		return 0, err
 	}
-	took := time.Since(began)
+	return time.Since(began), foreseen(s)
+}
+
+// foreseen reports a peak that is not the one predicted.
+func foreseen(s *gomem.Session) error {
 	for _, u := range s.Usage() {
 		if u.Actual != u.Predicted {
-			return 0, fmt.Errorf("%s used %d bytes, predicted %d", u.Space, u.Actual, u.Predicted)
+			return fmt.Errorf("%s used %d bytes, predicted %d", u.Space, u.Actual, u.Predicted)
 		}
 	}
-	return took, nil
+	return nil
 }
 
 // work is the arithmetic of a training step, in FLOPs.

@@ -6,6 +6,9 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"github.com/gomem/gomem"
+	"github.com/gomem/gomem/mesh"
 )
 
 // Options say how tables are made. The zero value runs everything at s64 three
@@ -18,6 +21,9 @@ type Options struct {
 	CopyGbps float64
 	Plots    string // directory for figures; "" draws none
 	Progress func(string)
+	// Join is who has the processes of a mesh exchange with each other, by rank, until they
+	// leave; nil: nothing is run that takes several.
+	Join func(mesh.Mesh) (networks []gomem.Network, leave func() error, err error)
 }
 
 // runner makes tables.
@@ -30,7 +36,7 @@ func (r *runner) progress(format string, args ...any) {
 }
 
 // runs reports whether anything is executed.
-func (r *runner) runs() bool { return r.Size == replica }
+func (r *runner) runs() bool { return r.Size != full }
 
 // experiment makes a table.
 type experiment struct {
@@ -53,6 +59,9 @@ var experiments = []experiment{
 	{"6.9", (*runner).lengths},
 	{"6.11", (*runner).comparator},
 	{"6.12", (*runner).estimator},
+	{"6.10", (*runner).scheduled},
+	{"6.13", (*runner).overpartition},
+	{"6.14", (*runner).sliced},
 }
 
 // IDs are the tables that Options.Tables takes. Figure 6.8 is drawn with table

@@ -144,7 +144,8 @@ func (r *runner) strategies(ctx context.Context) (Table, error) {
 	var options []compile.Options
 	for _, s := range []partition.Strategy{partition.DFS, partition.DFSDepth, partition.Depth} {
 		names = append(names, strings.ToUpper(string(s)))
-		options = append(options, compile.Options{Strategy: s, Partition: 200})
+		options = append(options, compile.Options{Strategy: s, Partition: 200,
+			NoFusion: true})
 	}
 	peaks, _, err := r.sweep(ctx, &t, m, names, options)
 	if err != nil {

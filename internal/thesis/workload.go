@@ -12,15 +12,19 @@ import (
 const (
 	full    = "base"
 	replica = "s64"
+	small   = "s512" // of tests
 )
 
 // caps are the memory of the thesis' machine, and of the replica's.
 func caps(size string) (device, host int64) {
 	const gib = 1 << 30
-	if size == full {
+	switch size {
+	case full:
 		return 12 * gib, 64 * gib
+	case replica:
+		return 12 * gib / 64, 64 * gib / 64
 	}
-	return 12 * gib / 64, 64 * gib / 64
+	return gib / 384, gib / 256
 }
 
 // workload is one of the five models, of a size that a number scales: the batch,

@@ -1,6 +1,9 @@
 package workers
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/gomem/gomem/distrib"
 	"github.com/gomem/gomem/distrib/collective"
 	"github.com/gomem/gomem/graph"
@@ -11,28 +14,46 @@ import (
 // beside the plan's: buffers, and between steps what variables were, replicas, outboxes.
 func (m *Member) Bytes(g *graph.Graph) (int64, error) {
 	if m.scheme.Plan == nil {
-		var specs []collective.Spec
-		for _, n := range g.Nodes() {
-			if x, sends := n.Sends(); sends {
-				s := collective.Spec{Size: int(n.Out[0].Bytes()), Via: m.scheme.Via}
-				if x.How.Fold == graph.Gather {
-					s.Via = collective.Gathered
-				}
-				if x.How.Via != "" {
-					s.Via, _ = collective.ParseVia(x.How.Via) // checked when it is sent
-				}
-				specs = append(specs, s)
-			}
-		}
-		return m.most(func(n int) (int64, error) {
-			return collective.Bytes(specs, n, collective.Options{}, collective.ExchangerOptions{})
-		})
+		return m.buffers(g)
 	}
 	vars, err := Shared(g, train.Learnt(g))
 	if err != nil {
 		return 0, err
 	}
 	return m.most(func(n int) (int64, error) { return m.rehearse(vars, n) })
+}
+
+// buffers is what exchanges within steps take, along all axes.
+func (m *Member) buffers(g *graph.Graph) (sum int64, err error) {
+	specs := map[string][]collective.Spec{}
+	for _, n := range g.Nodes() {
+		if x, sends := n.Sends(); sends {
+			via, _ := viaOf(x.How, m.scheme.Via) // checked when it is sent
+			specs[x.How.Along] = append(specs[x.How.Along],
+				collective.Spec{Size: int(n.Out[0].Bytes()), Via: via})
+		}
+	}
+	of := func(list []collective.Spec) func(n int) (int64, error) {
+		return func(n int) (int64, error) {
+			return collective.Bytes(list, n, collective.Options{}, collective.ExchangerOptions{})
+		}
+	}
+	if sum, err = m.most(of(specs[""])); err != nil {
+		return 0, err
+	}
+	delete(specs, "")
+	for _, axis := range slices.Sorted(maps.Keys(specs)) {
+		l, err := m.at().along(axis)
+		if err != nil {
+			return 0, err
+		}
+		bytes, err := of(specs[axis])(l.size)
+		if err != nil {
+			return 0, err
+		}
+		sum += bytes
+	}
+	return sum, nil
 }
 
 // most is the most that exchanging takes of any number of workers that there may be.
@@ -59,9 +80,10 @@ func (m *Member) rehearse(vars []graph.Value, workers int) (int64, error) {
 		return 0, err
 	}
 	rehearsal := &Member{scheme: again}
-	p := &part{view: m.at().view}
-	if workers != m.Size() {
-		p.view = distrib.View{}
+	p := &part{}
+	if at := m.at(); at != nil && workers == m.Size() {
+		p.view = at.view
+	} else {
 		for i := range workers {
 			p.view.Nodes = append(p.view.Nodes, distrib.Node{ID: distrib.NodeID(i)})
 		}

@@ -2,6 +2,7 @@ package workers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -56,6 +57,83 @@ func TestComes(t *testing.T) {
 		if scheme == "ring" && out[0].WeightsSHA256 != resumedBy(t, 3, step, 4, steps) {
 			t.Errorf("other weights than a run of 4 resumed at step %d has", step)
 		}
+	}
+}
+
+// TestComesReady: who comes late joins when it has its data and its session. Until then, the
+// others take steps as if nobody were there, and it holds up none of them; then it is let in
+// after a step.
+func TestComesReady(t *testing.T) {
+	for _, scheme := range []string{"ring", "bosen", "average"} {
+		const steps = 60
+		c := &course{site: newSite(4), scheme: scheme, least: 2, late: 3, wait: time.Minute}
+		begun, far, in := make(chan struct{}), make(chan struct{}), make(chan struct{})
+		late := make(chan *ended, 1)
+		c.own = func(id distrib.NodeID, o *train.Options) {
+			o.Steps = steps
+			switch id {
+			case 0: // step 10 has it begin, step 30 shows that nobody waits for it
+				o.Loader = gate{gate{o.Loader, 30, sync.OnceFunc(func() {
+					go func() { late <- c.work(t, 3) }()
+					<-begun
+				})}, 90, sync.OnceFunc(func() { close(far); await(t, in) })}
+			case 3:
+				show := o.Observe
+				o.Observe = func(e train.Event) {
+					if show(e); e.Kind == train.Start { // its session is ready
+						close(begun)
+						await(t, far)
+						time.AfterFunc(50*time.Millisecond, func() { close(in) })
+					}
+				}
+			}
+		}
+		out := c.all(t, 3)
+		last := <-late
+		var step int
+		changes := out[0].changes()
+		if _, err := fmt.Sscanf(fmt.Sprint(changes), "[%d: worker 3 is here; 4 go on]",
+			&step); err != nil || step < 30 {
+			t.Errorf("%s: %v, %v", scheme, changes, err)
+		}
+		for id, e := range append(out, last) {
+			if e.err != nil || e.Steps != steps || e.Workers != 4 {
+				t.Errorf("%s: worker %d: %v, %+v", scheme, id, e.err, e.Summary)
+			}
+		}
+		if out[0].WeightsSHA256 == "" || last.events[0].Kind != train.Start {
+			t.Errorf("%+v, %+v", out[0].Summary, last.events)
+		}
+		if scheme == "ring" && out[0].WeightsSHA256 != resumedBy(t, 3, step, 4, steps) {
+			t.Errorf("other weights than a run of 4 resumed at step %d has", step)
+		}
+	}
+}
+
+// await waits for a channel, and not for ever.
+func await(t *testing.T, c <-chan struct{}) {
+	select {
+	case <-c:
+	case <-time.After(20 * time.Second):
+		t.Error("nobody has gone on for 20 s")
+	}
+}
+
+// TestComesInVain: who is not let in ends with the reason, and the others never hear of it.
+func TestComesInVain(t *testing.T) {
+	c := &course{site: newSite(3), scheme: "ring", least: 2, late: 2, wait: time.Minute}
+	c.refused = errors.New("the run is over")
+	c.own = func(_ distrib.NodeID, o *train.Options) { o.Steps = 5 }
+	if e := c.work(t, 2); !errors.Is(e.err, c.refused) || e.Steps != 0 {
+		t.Errorf("%v, %+v", e.err, e.Summary)
+	}
+	for id, e := range c.all(t, 2) {
+		if e.err != nil || e.Steps != 5 || len(e.changes()) > 0 {
+			t.Errorf("worker %d: %v, %+v", id, e.err, e.Summary)
+		}
+	}
+	if _, err := Coming(Scheme{}, Options{}, nil); err == nil {
+		t.Error("one comes to workers that do not come and go")
 	}
 }
 
@@ -116,6 +194,14 @@ func TestGoesBack(t *testing.T) {
 			}
 		}
 		out := c.all(t, 4)
+		executions := 2 * (4*8 + 3*4)
+		if every == 0 {
+			executions = 2 * 3 * 12
+		}
+		// The loader is ahead: the others may not have begun step 11 yet.
+		if early := "[10: worker 1 is gone; 3 go on]"; fmt.Sprint(out[0].changes()) == early {
+			want, executions = early, 2*(4*10+3*2)
+		}
 		for _, id := range []int{0, 2, 3} {
 			if e := out[id]; e.err != nil || e.Steps != 12 || e.Workers != 3 ||
 				fmt.Sprint(e.changes()) != want {
@@ -124,10 +210,6 @@ func TestGoesBack(t *testing.T) {
 			}
 		}
 		saved, err := train.Inspect(dir)
-		executions := 2 * (4*8 + 3*4)
-		if every == 0 {
-			executions = 2 * 3 * 12
-		}
 		if err != nil || saved.Step != 12 || saved.Workers != 3 || saved.Executions != executions {
 			t.Errorf("every %d: %+v, %v", every, saved, err)
 		}

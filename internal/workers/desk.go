@@ -114,6 +114,16 @@ func (d *Desk) Within(ctx context.Context) (context.Context, func()) {
 
 // Tell tells all workers.
 func (d *Desk) Tell(ctx context.Context, says []byte) error {
+	return d.say(ctx, says, func(int) bool { return true })
+}
+
+// Give tells one worker, and all others nothing.
+func (d *Desk) Give(ctx context.Context, to int, says []byte) error {
+	return d.say(ctx, says, func(rank int) bool { return rank == to })
+}
+
+// say tells some workers, and the others nothing.
+func (d *Desk) say(ctx context.Context, says []byte, to func(rank int) bool) error {
 	if len(says) > maxSays {
 		return fmt.Errorf("%d bytes to tell are more than %d", len(says), maxSays)
 	}
@@ -121,12 +131,18 @@ func (d *Desk) Tell(ctx context.Context, says []byte) error {
 		return err
 	}
 	says = bytes.Clone(says)
+	heard := func(rank int) []byte {
+		if to(rank) {
+			return says
+		}
+		return nil
+	}
 	d.mu.Lock()
-	d.said[d.rank] = append(d.said[d.rank], says)
+	d.said[d.rank] = append(d.said[d.rank], heard(d.rank))
 	d.told[d.rank]++
 	d.stalest = max(d.stalest, d.told[d.rank]-1-slices.Min(d.told))
 	d.mu.Unlock()
-	d.toAll(tell, says, nil)
+	d.toAll(tell, heard, nil)
 	return ctx.Err()
 }
 
@@ -156,17 +172,37 @@ func (d *Desk) Blame() error {
 	return d.failed()
 }
 
+// Lost waits a moment for a worker to leave, and reports whether it is gone without a word.
+func (d *Desk) Lost(rank int) bool {
+	limit := time.After(patience)
+	for {
+		d.mu.Lock()
+		left, _ := errors.AsType[*LeftError](d.ended[rank])
+		change := d.change
+		d.mu.Unlock()
+		if left != nil {
+			return left.Err != nil
+		}
+		select {
+		case <-change:
+		case <-limit:
+			return false
+		}
+	}
+}
+
 // failed is why a worker has left, if one failed.
 func (d *Desk) failed() error { return context.Cause(d.ctx) }
 
-// toAll sends all other workers a message; done is called when each has been delivered.
-func (d *Desk) toAll(kind byte, body []byte, done func(error)) {
+// toAll sends every other worker a message of its own; done is called when each has been
+// delivered.
+func (d *Desk) toAll(kind byte, body func(rank int) []byte, done func(error)) {
 	for rank, node := range d.members {
 		if rank == d.rank {
 			continue
 		}
 		d.transport.Send(node, &distrib.Msg{Class: distrib.Control, Tag: deskTag,
-			Head: []byte{kind}, Body: slices.Collect(slices.Chunk(body, piece)), Done: done})
+			Head: []byte{kind}, Body: slices.Collect(slices.Chunk(body(rank), piece)), Done: done})
 	}
 }
 
@@ -288,7 +324,7 @@ func (d *Desk) Leave(why error) {
 		text = text[:min(len(text), maxWhy)]
 	}
 	told := make(chan struct{}, len(d.members))
-	d.toAll(leave, []byte(text), func(error) { told <- struct{}{} })
+	d.toAll(leave, func(int) []byte { return []byte(text) }, func(error) { told <- struct{}{} })
 	limit := time.NewTimer(patience)
 	defer limit.Stop()
 	for range len(d.members) - 1 {

@@ -97,6 +97,62 @@ func heard(t *testing.T, d *Desk, i int, long string) {
 	}
 }
 
+// TestGive: what is given to one is heard by that one, and by the others as
+// nothing.
+func TestGive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		net, ds := desks(t, 3, DeskOptions{})
+		all(3, func(rank int) {
+			for to := range ds {
+				says := fmt.Sprint(rank, to)
+				if err := ds[rank].Give(t.Context(), to, []byte(says)); err != nil {
+					t.Error(err)
+				}
+				said, err := ds[rank].Hear(t.Context())
+				if err != nil || len(said) != 3 {
+					t.Error(said, err)
+				}
+				for from, b := range said {
+					want := ""
+					if to == rank {
+						want = fmt.Sprint(from, to)
+					}
+					if string(b) != want {
+						t.Errorf("worker %d says %q to %d, %d hears %q", from, want, to, rank, b)
+					}
+				}
+			}
+			ds[rank].Leave(nil)
+		})
+		for rank := range ds {
+			net.Node(distrib.NodeID(rank)).Close()
+		}
+	})
+}
+
+// TestLost: who is killed is gone without a word, sooner or later; who fails, is done or is
+// there is not.
+func TestLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		net, ds := desks(t, 5, DeskOptions{})
+		ds[1].Leave(errors.New("no data"))
+		ds[2].Leave(nil)
+		net.Kill(0)
+		go func() {
+			time.Sleep(patience / 2)
+			net.Kill(3)
+		}()
+		for rank, want := range []bool{true, false, false, true, false} {
+			if have := ds[4].Lost(rank); have != want {
+				t.Errorf("worker %d is gone without a word: %v", rank, have)
+			}
+		}
+		for rank := range ds {
+			net.Node(distrib.NodeID(rank)).Close()
+		}
+	})
+}
+
 // TestLeave: who fails says why, and all the others' waits end with that, in no time; who
 // is done harms nobody but those who wait for more; who is killed is named.
 func TestLeave(t *testing.T) {

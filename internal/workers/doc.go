@@ -9,7 +9,8 @@
 //
 // Where workers may come and go ([Elastic]), a [Member] is of one group after the other. What
 // breaks a group breaks what its workers wait for; each then closes what it has of it, waits
-// for the next view, and package train has all of them begin with one state.
+// for the next view, and package train has all of them begin with one state. Who comes to
+// others at work ([Coming]) joins them only when it can begin at once.
 //
 // [Between] keeps variables in step through a [distrib.Synchronizer]: what a worker's own
 // step has changed is an update like any other. So every optimizer works with every

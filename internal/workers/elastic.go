@@ -28,6 +28,34 @@ type Elastic struct {
 	// for, and three times that the longest that is waited; 0: 8 s, since who is in etcd's view
 	// stays there for five.
 	Quiet time.Duration
+	// Vital is what worker 0 has in it without which no view comes, "" if any worker may be
+	// lost; and Remedy what to do about that.
+	Vital, Remedy string
+}
+
+// VitalError says that worker 0 is lost to this one, and what nobody goes on without.
+type VitalError struct {
+	Vital, Remedy string // as of [Elastic]
+	Err           error  // as it is seen here
+}
+
+// Error is one line, and says what to do.
+func (e *VitalError) Error() string {
+	return fmt.Sprintf("worker 0, and %s in it, were out of reach for too long, and nobody goes "+
+		"on without: %s", e.Vital, e.Remedy)
+}
+
+// Unwrap is what is seen of it here.
+func (e *VitalError) Unwrap() error { return e.Err }
+
+// vital is an error between workers; or what it comes of, once this one is out.
+func (m *Member) vital(err error) error {
+	e, alive := m.options.Elastic, m.options.Alive
+	if e.Vital == "" || m.at().view.Self == 0 || alive == nil || alive.Err() == nil ||
+		!noOwnFault(err) {
+		return err
+	}
+	return &VitalError{e.Vital, e.Remedy, err}
 }
 
 // fixed reports whether there are as many workers all the time.
@@ -173,30 +201,38 @@ func (m *Member) Changed() bool {
 // all its workers have agreed to; if that is this worker's own failure, it is returned, and
 // nothing has changed.
 func (m *Member) Regroup(ctx context.Context, why error) (*train.Parallel, error) {
+	if err := m.regroup(ctx, why); err != nil {
+		return nil, err
+	}
+	return m.parallel()
+}
+
+// regroup takes part in the next view.
+func (m *Member) regroup(ctx context.Context, why error) error {
 	if !m.survives(why) {
-		return nil, why
+		return m.vital(why)
 	}
 	at := m.at()
 	_ = at.close(why) // the connections may be what broke
 	// policies have a state, which is of the engine that is gone
 	scheme, err := ParseScheme(m.scheme.Name, m.scheme.options)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	m.scheme = scheme
 	v, err := m.next(ctx, at.view.Epoch, why)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	t, err := m.options.Elastic.Open(v)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := m.enter(v, t); err != nil {
-		return nil, err
+		return err
 	}
 	m.compare(m.views) // what has come meanwhile had no part to be compared with
-	return m.parallel()
+	return nil
 }
 
 // survives reports whether an error leaves this worker able to go on with others.
@@ -204,9 +240,14 @@ func (m *Member) survives(why error) bool {
 	if m.options.Alive != nil && m.options.Alive.Err() != nil {
 		return false
 	}
+	return why == nil || noOwnFault(why)
+}
+
+// noOwnFault reports whether something went wrong between workers, and is no worker's own.
+func noOwnFault(why error) bool {
 	_, left := errors.AsType[*LeftError](why)
 	_, broken := errors.AsType[*brokenError](why)
-	return why == nil || left || broken
+	return left || broken
 }
 
 // next waits for a view after an epoch. Who is lost is in the present one until its lease
@@ -231,7 +272,7 @@ func (m *Member) next(ctx context.Context, epoch int64, why error) (distrib.View
 		select {
 		case <-change:
 		case <-alive.Done():
-			return v, because(why, context.Cause(alive))
+			return v, m.vital(because(why, context.Cause(alive)))
 		case <-ask.C:
 			if err := e.Renew(ctx); err != nil {
 				return v, because(why, err)

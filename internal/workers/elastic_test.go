@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -29,7 +31,9 @@ type site struct {
 	epoch int64
 	here  map[distrib.NodeID]*place
 	nets  map[int64]*memnet.Network
+	last  map[distrib.NodeID]*once
 	opens func(id distrib.NodeID, epoch int64) // called before a node opens a view; may be nil
+	vital string                               // as of Elastic
 }
 
 // place is a node of a site.
@@ -42,7 +46,8 @@ type place struct {
 var errKilled = errors.New("killed")
 
 func newSite(most int) *site {
-	return &site{most: most, here: map[distrib.NodeID]*place{}, nets: map[int64]*memnet.Network{}}
+	return &site{most: most, here: map[distrib.NodeID]*place{}, nets: map[int64]*memnet.Network{},
+		last: map[distrib.NodeID]*once{}}
 }
 
 // come adds nodes, and tells all of the next view.
@@ -52,7 +57,7 @@ func (s *site) come(ids ...distrib.NodeID) {
 	for _, id := range ids {
 		p := &place{views: make(chan distrib.View, 100)}
 		p.alive, p.end = context.WithCancelCause(context.Background())
-		s.here[id] = p
+		s.here[id], s.last[id] = p, nil
 	}
 	s.publish()
 }
@@ -112,7 +117,25 @@ func (s *site) open(v distrib.View) (distrib.Transport, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.nets[v.Epoch].Node(v.Self), nil
+	if old := s.last[v.Self]; old != nil && !old.closed.Load() {
+		return nil, fmt.Errorf("epoch %d is open still, %d cannot begin", old.epoch, v.Epoch)
+	}
+	t := &once{Transport: s.nets[v.Epoch].Node(v.Self), epoch: v.Epoch}
+	s.last[v.Self] = t
+	return t, nil
+}
+
+// once is a transport that must be closed before the next one is opened, as a port's.
+type once struct {
+	distrib.Transport
+	epoch  int64
+	closed atomic.Bool
+}
+
+// Close closes it.
+func (o *once) Close() error {
+	o.closed.Store(true)
+	return o.Transport.Close()
 }
 
 // join makes a member of a node, with how many workers must go on; wrapped, if it is not
@@ -130,9 +153,18 @@ func (s *site) join(id distrib.NodeID, scheme string, least int, wait time.Durat
 	if wrapped != nil {
 		t = wrapped(t)
 	}
-	how, err := ParseScheme(scheme, SchemeOptions{})
+	how, o, err := s.options(p, scheme, least, wait)
 	if err != nil {
 		return nil, err
+	}
+	return Join(v, t, how, o)
+}
+
+// options are a member's.
+func (s *site) options(p *place, scheme string, least int, wait time.Duration) (how Scheme,
+	o Options, err error) {
+	if how, err = ParseScheme(scheme, SchemeOptions{}); err != nil {
+		return how, o, err
 	}
 	renew := func(context.Context) error {
 		s.mu.Lock()
@@ -140,12 +172,12 @@ func (s *site) join(id distrib.NodeID, scheme string, least int, wait time.Durat
 		s.publish()
 		return nil
 	}
-	o := Options{Alive: p.alive, Log: func(string) {}}
+	o = Options{Alive: p.alive, Log: func(string) {}}
 	if least > 0 {
 		o.Elastic = &Elastic{Least: least, Most: s.most, Views: p.views, Open: s.open, Renew: renew,
-			Wait: wait, Quiet: 500 * time.Millisecond}
+			Wait: wait, Quiet: 500 * time.Millisecond, Vital: s.vital, Remedy: "do"}
 	}
-	return Join(v, t, how, o)
+	return how, o, nil
 }
 
 // lesson is a small problem of classes that workers learn together.
@@ -189,12 +221,18 @@ type ended struct {
 	events []train.Event
 }
 
-// changes are the events of views: after which step, and with how many workers.
+// changes are the events of views: after which step, and with how many workers. Who had shown
+// that step is chance.
 func (e *ended) changes() (out []string) {
 	for _, v := range e.events {
-		if v.Kind == train.View {
-			out = append(out, fmt.Sprintf("%d: %s", v.Step, v.Text))
+		if v.Kind != train.View {
+			continue
 		}
+		text, rest, _ := strings.Cut(v.Text, " from step ")
+		if !strings.HasSuffix(rest, " could not be shown") {
+			text = v.Text
+		}
+		out = append(out, fmt.Sprintf("%d: %s", v.Step, text))
 	}
 	return out
 }
@@ -208,6 +246,9 @@ type course struct {
 	own    func(id distrib.NodeID, o *train.Options)
 	wraps  func(id distrib.NodeID) func(distrib.Transport) distrib.Transport
 	ctx    func(id distrib.NodeID) context.Context
+
+	late    distrib.NodeID // joins when it is ready; 0: nobody does
+	refused error          // what comes of that, if not nil
 }
 
 // work is a worker's whole part.
@@ -217,7 +258,7 @@ func (c *course) work(t *testing.T, id distrib.NodeID) *ended {
 	if c.wraps != nil {
 		wrapped = c.wraps(id)
 	}
-	m, err := c.join(id, c.scheme, c.least, c.wait, wrapped)
+	m, err := c.member(id, wrapped)
 	if err != nil {
 		e.err = err
 		return e
@@ -238,6 +279,30 @@ func (c *course) work(t *testing.T, id distrib.NodeID) *ended {
 	e.err = m.Close(e.err)
 	c.leave(id)
 	return e
+}
+
+// member is a worker's, which comes when it is ready if it is late.
+func (c *course) member(id distrib.NodeID, wrapped func(distrib.Transport) distrib.Transport) (
+	*Member, error) {
+	if c.late == 0 || id != c.late {
+		return c.join(id, c.scheme, c.least, c.wait, wrapped)
+	}
+	how, o, err := c.options(&place{}, c.scheme, c.least, c.wait)
+	if err != nil {
+		return nil, err
+	}
+	return Coming(how, o, func(context.Context) (Place, error) {
+		if c.refused != nil {
+			return Place{}, c.refused
+		}
+		c.come(id)
+		c.mu.Lock()
+		p := c.here[id]
+		c.mu.Unlock()
+		v := <-p.views
+		t, err := c.open(v)
+		return Place{View: v, Transport: t, Alive: p.alive, Views: p.views}, err
+	})
 }
 
 // all runs workers 0 to n-1, and has the whole in bounded time.

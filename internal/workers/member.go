@@ -26,6 +26,9 @@ type Options struct {
 	Log            func(string) // nil: nobody
 	// Alive ends, with a cause, when the job goes on without this worker; nil: never.
 	Alive context.Context
+	// Mesh, if it has axes, is how workers lie who exchange along them, by rank: the last
+	// axis varies fastest. It is for workers that do not come and go.
+	Mesh collective.Mesh
 	// Elastic has the run go on when workers come and go; nil: it ends with the first.
 	Elastic *Elastic
 }
@@ -38,6 +41,7 @@ type Member struct {
 	graph   *graph.Graph // that it trains; nil before Parallel
 	fenced  func() bool  // stops to look whether the job goes on without this worker
 	views   *views       // of a job whose workers come and go; nil otherwise
+	join    joining      // of a member that is to come; nil otherwise
 	bases   int64        // bytes of what variables were
 	bound   int64        // bytes that exchanging may take; 0: not known yet
 
@@ -52,30 +56,49 @@ type part struct {
 	group *collective.Group
 
 	exchanger *collective.Exchanger // of a scheme that exchanges within steps
+	lines     map[string]*line      // of such a scheme: by axis of the mesh; "" is all
+	mesh      *collective.Axes      // nil: the workers lie in none
 	engine    *distrib.Engine       // of one with a plan
 }
 
-// at is the member's part in the present view.
+// at is the member's part in the present view; nil of one that is still to come.
 func (m *Member) at() *part { return m.part.Load() }
 
 // Join makes a member of a view, over a transport, which is the member's from here on.
 func Join(v distrib.View, t distrib.Transport, s Scheme, o Options) (*Member, error) {
+	m, err := member(s, o)
+	if err != nil {
+		return nil, errors.Join(err, t.Close())
+	}
+	return m, m.begin(v, t)
+}
+
+// member is one without a part in a view.
+func member(s Scheme, o Options) (*Member, error) {
 	o.Timeout = cmp.Or(o.Timeout, 10*time.Minute)
 	if s.forced() && !o.Elastic.fixed() {
-		return nil, errors.Join(fmt.Errorf("scheme %s is for workers that do not come and go, not "+
-			"for %d to %d of them", s.Name, o.Elastic.Least, o.Elastic.Most), t.Close())
+		return nil, fmt.Errorf("scheme %s is for workers that do not come and go, not for %d to "+
+			"%d of them", s.Name, o.Elastic.Least, o.Elastic.Most)
 	}
-	m := &Member{scheme: s, options: o, meter: &wrap.Meter{}}
+	if len(o.Mesh.Names) > 0 && (s.Plan != nil || !o.Elastic.fixed()) {
+		return nil, fmt.Errorf("a mesh of workers is for schemes that exchange within steps, and "+
+			"for workers that do not come and go: scheme %s", s.Name)
+	}
+	return &Member{scheme: s, options: o, meter: &wrap.Meter{}}, nil
+}
+
+// begin takes part in the member's first view.
+func (m *Member) begin(v distrib.View, t distrib.Transport) error {
 	if err := m.enter(v, t); err != nil {
-		return nil, err
+		return err
 	}
-	if o.Alive != nil {
-		m.fenced = context.AfterFunc(o.Alive, func() { m.at().desk.fail(context.Cause(o.Alive)) })
+	if alive := m.options.Alive; alive != nil {
+		m.fenced = context.AfterFunc(alive, func() { m.at().desk.fail(context.Cause(alive)) })
 	}
-	if o.Elastic != nil {
+	if m.options.Elastic != nil {
 		m.views = m.watch()
 	}
-	return m, nil
+	return nil
 }
 
 // enter takes part in a view.
@@ -101,9 +124,8 @@ func (m *Member) enter(v distrib.View, t distrib.Transport) error {
 		return errors.Join(err, p.mux.Close())
 	}
 	if m.scheme.Plan == nil {
-		p.exchanger, err = collective.NewExchanger(p.group, collective.ExchangerOptions{})
-		if err != nil {
-			return errors.Join(err, p.mux.Close())
+		if err = p.line(o.Mesh, ids); err != nil {
+			return errors.Join(err, p.unline(), p.mux.Close())
 		}
 	}
 	m.part.Store(p)
@@ -134,11 +156,37 @@ func (m *Member) start(p *part, vars []graph.Value, t distrib.Transport) (err er
 	return err
 }
 
-// Rank is this worker's number, and Size how many there are.
-func (m *Member) Rank() int { return m.at().desk.Rank() }
+// Rank is this worker's number. One that is still to come has the last one, so it is not the
+// first.
+func (m *Member) Rank() int {
+	if at := m.at(); at != nil {
+		return at.desk.Rank()
+	}
+	return m.Size() - 1
+}
 
-// Size is how many workers there are.
-func (m *Member) Size() int { return len(m.at().view.Nodes) }
+// Succeeds reports whether all workers before this one are gone without a word, so that it is
+// the first of those that are left. It waits a moment for what becomes of them.
+func (m *Member) Succeeds() bool {
+	at := m.at()
+	if at == nil || at.desk.Rank() == 0 {
+		return false
+	}
+	for rank := range at.desk.Rank() {
+		if !at.desk.Lost(rank) {
+			return false
+		}
+	}
+	return true
+}
+
+// Size is how many workers there are; to one that is still to come, how many there may be.
+func (m *Member) Size() int {
+	if at := m.at(); at != nil {
+		return len(at.view.Nodes)
+	}
+	return m.options.Elastic.Most
+}
 
 // About says in words how the workers keep in step.
 func (m *Member) About() string { return m.scheme.about }
@@ -155,12 +203,12 @@ func (m *Member) Factoring() nn.Factoring {
 // Network carries the exchanges of steps; nil if the scheme has none.
 func (m *Member) Network() gomem.Network {
 	switch {
-	case m.at().exchanger == nil:
+	case m.scheme.Plan != nil:
 		return nil
 	case m.options.Elastic != nil:
-		return &gathering{network{m, m.scheme.Via}}
+		return &gathering{network{member: m, via: m.scheme.Via, flying: map[string]flight{}}}
 	}
-	return &network{m, m.scheme.Via}
+	return &network{member: m, via: m.scheme.Via, flying: map[string]flight{}}
 }
 
 // Parallel is a run's part in the workers', for a model's graph.
@@ -169,6 +217,9 @@ func (m *Member) Parallel(g *graph.Graph) (*train.Parallel, error) {
 	var err error
 	if m.bound, err = m.Bytes(g); err != nil {
 		return nil, err
+	}
+	if m.at() == nil {
+		return m.coming(), nil
 	}
 	return m.parallel()
 }
@@ -213,7 +264,7 @@ func (m *Member) Synchronizer() (distrib.Synchronizer, error) {
 // Finish ends the synchronizer's part once all workers have done theirs, of which err came.
 func (m *Member) Finish(ctx context.Context, err error) error {
 	at := m.at()
-	b := &between{part: at, sync: at.engine.Worker(0)}
+	b := &between{part: at, elastic: m.options.Elastic != nil, sync: at.engine.Worker(0)}
 	if err != nil {
 		return b.why(err)
 	}
@@ -230,17 +281,20 @@ func (m *Member) Finish(ctx context.Context, err error) error {
 // this one's steps.
 func (m *Member) Exchanged() train.Exchanged {
 	x, at := train.Exchanged{Bound: m.bound}, m.at()
+	if at == nil {
+		return x
+	}
 	if at.engine != nil {
 		x.Slowest, x.Fastest = at.desk.Apart()
 		x.Staleness = at.desk.Stalest()
 		a := at.engine.Audit()
-		x.Saved, x.Full = a.Kept, a.Blocked
+		x.Saved, x.Full = a.Kept+a.Lost, a.Blocked
 		_, peak := at.engine.Memory()
 		x.Memory = m.bases + peak.Total()
 	}
-	if at.exchanger != nil {
-		s := at.exchanger.Stats()
-		x.Memory = s.Scratch + s.PeakHeld
+	for _, l := range at.lines {
+		s := l.exchanger.Stats()
+		x.Memory += s.Scratch + s.PeakHeld
 	}
 	for c := range distrib.Classes {
 		x.Sent += m.meter.Sent(distrib.Class(c)).Bytes
@@ -258,7 +312,11 @@ func (m *Member) Close(err error) error {
 	if m.views != nil {
 		m.views.end()
 	}
-	closing := m.at().close(err)
+	at := m.at()
+	if at == nil { // it has not come
+		return err
+	}
+	closing := at.close(err)
 	if closing != nil {
 		closing = fmt.Errorf("the connection to other workers: %w", closing)
 	}
@@ -271,9 +329,9 @@ func (p *part) close(why error) error {
 	var closing error
 	switch {
 	case p.exchanger != nil:
-		closing = p.exchanger.Close()
+		closing = p.unline()
 	case p.engine != nil:
-		closing = p.engine.Close()
+		closing = errors.Join(p.engine.Close(), p.mux.Transport().Close())
 	}
 	return errors.Join(closing, p.group.Close(), p.mux.Close())
 }

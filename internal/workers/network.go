@@ -3,6 +3,7 @@ package workers
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/distrib/collective"
@@ -13,49 +14,106 @@ import (
 type network struct {
 	member *Member
 	via    collective.Via // of exchanges that name none
+
+	mu     sync.Mutex
+	flying map[string]flight
+}
+
+// flight is an exchange that was sent and not awaited.
+type flight struct {
+	*line
+	after func() // finishes what has come; nil: it is finished
 }
 
 // Send hands over an exchange.
 func (n *network) Send(ctx context.Context, x gomem.Exchange) error {
-	y := collective.Exchange{Name: x.Name, Type: x.Type.String(), Via: n.via, Data: x.Data}
-	switch x.Type.DType {
-	case graph.F32:
-		y.Elem = collective.F32
-	case graph.F64:
-		y.Elem = collective.F64
-	default:
-		return fmt.Errorf("exchange %s: workers exchange f32 and f64, not %s", x.Name, x.Type)
+	l, err := n.member.at().along(x.How.Along)
+	if err != nil {
+		return fmt.Errorf("exchange %s: %w", x.Name, err)
 	}
-	switch x.How.Fold {
-	case graph.Mean:
-		y.Op = collective.Mean
-	case graph.Gather:
-		if err := n.place(x); err != nil {
-			return err
-		}
-		y.Via = collective.Gathered
+	y := collective.Exchange{Name: x.Name, Type: x.Type.String(), Data: x.Data}
+	if err := n.kind(&y, x, l); err != nil {
+		return err
 	}
-	if x.How.Via != "" {
-		var err error
-		if y.Via, err = collective.ParseVia(x.How.Via); err != nil {
-			return fmt.Errorf("exchange %s: %w", x.Name, err)
-		}
-	}
-	if err := n.member.at().exchanger.Send(y); err != nil {
+	if err := l.exchanger.Send(y); err != nil {
 		return n.why(err)
 	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.flying[x.Name] = flight{l, l.after(x)}
 	return ctx.Err()
 }
 
+// kind says how values are exchanged among the workers of a line.
+func (n *network) kind(y *collective.Exchange, x gomem.Exchange, l *line) (err error) {
+	switch {
+	case x.How.Fold == graph.Gather:
+		err = l.place(x)
+	case x.Parts > 0 && x.Parts != l.size:
+		err = fmt.Errorf("exchange %s: it is among %d workers, of whom there are %d", x.Name,
+			x.Parts, l.size)
+	}
+	if err != nil {
+		return err
+	}
+	if y.Via, err = viaOf(x.How, n.via); err != nil {
+		return fmt.Errorf("exchange %s: %w", x.Name, err)
+	}
+	switch {
+	case !x.How.Fold.Adds():
+		y.Elem, y.Root, y.To = collective.U8, x.Root, x.To
+	case x.Type.DType == graph.F64:
+		y.Elem = collective.F64
+	case x.Type.DType != graph.F32:
+		return fmt.Errorf("exchange %s: workers add up f32 and f64, not %s", x.Name, x.Type)
+	}
+	if x.How.Fold == graph.Mean {
+		y.Op = collective.Mean
+	}
+	return nil
+}
+
+// viaOf is the way of a fold; that of sums which name none is given.
+func viaOf(h graph.How, via collective.Via) (collective.Via, error) {
+	switch {
+	case h.Fold == graph.Gather:
+		return collective.Gathered, nil
+	case h.Fold == graph.Scatter:
+		return collective.Scattered, nil
+	case h.Fold == graph.Swap:
+		return collective.Swapped, nil
+	case h.Fold == graph.Copy:
+		return collective.Copied, nil
+	case h.Fold == graph.Permute:
+		return collective.Permuted, nil
+	case h.Via != "":
+		return collective.ParseVia(h.Via)
+	}
+	return via, nil
+}
+
+// after is what makes of an exchange that is done what the step awaits: the block of a sum
+// at the beginning, and zeros but for the root's sum.
+func (l *line) after(x gomem.Exchange) func() {
+	switch {
+	case x.How.Fold == graph.Scatter:
+		block := len(x.Data) / l.size
+		return func() { copy(x.Data[:block], x.Data[l.rank*block:]) }
+	case x.How.Fold == graph.Reduce && x.Root != l.rank:
+		return func() { clear(x.Data) }
+	}
+	return nil
+}
+
 // place puts this worker's part of what is gathered where its rank has it.
-func (n *network) place(x gomem.Exchange) error {
-	workers := n.member.Size()
+func (l *line) place(x gomem.Exchange) error {
+	workers := l.size
 	if x.Parts != workers || len(x.Data)%workers != 0 {
 		return fmt.Errorf("exchange %s: %d bytes are %d parts, of %d workers", x.Name, len(x.Data),
 			x.Parts, workers)
 	}
 	part := len(x.Data) / workers
-	copy(x.Data[n.member.Rank()*part:], x.Data[:part])
+	copy(x.Data[l.rank*part:], x.Data[:part])
 	return nil
 }
 
@@ -63,7 +121,22 @@ func (n *network) place(x gomem.Exchange) error {
 func (n *network) Await(ctx context.Context, name string) error {
 	ctx, release := n.member.at().desk.Within(ctx)
 	defer release()
-	return n.why(n.member.at().exchanger.Await(ctx, name))
+	n.mu.Lock()
+	f, ok := n.flying[name]
+	n.mu.Unlock()
+	if !ok {
+		return fmt.Errorf("exchange %s is awaited and was not sent", name)
+	}
+	if err := f.exchanger.Await(ctx, name); err != nil {
+		return n.why(err)
+	}
+	n.mu.Lock()
+	delete(n.flying, name)
+	n.mu.Unlock()
+	if f.after != nil {
+		f.after()
+	}
+	return nil
 }
 
 // why is the reason of a worker that has left, if there is one, for what came of it.
@@ -78,7 +151,15 @@ func (n *network) why(err error) error {
 }
 
 // Abandon gives up what was sent and not awaited.
-func (n *network) Abandon() { n.member.at().exchanger.Abandon() }
+func (n *network) Abandon() {
+	at := n.member.at()
+	for _, axis := range at.axes() {
+		at.lines[axis].exchanger.Abandon()
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	clear(n.flying)
+}
 
 // gathering is the network of a job that goes on without a worker that is lost in a step: a
 // [gomem.Gatherer].

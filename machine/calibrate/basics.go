@@ -25,7 +25,7 @@ const (
 
 // basics measures the rates that price what was never timed.
 func (m *Machine) basics(ctx context.Context) error {
-	s, err := newStage(m.options.Threads, 5*copyBytes, true)
+	s, err := newStage(m.target, 5*copyBytes, true)
 	if err != nil {
 		return fmt.Errorf("calibrate: %w", err)
 	}
@@ -88,12 +88,12 @@ func (s *stage) rates() (r machine.Rates, gap float64, err error) {
 // gap is how much longer an operation takes among others than its own clock says: what
 // is between two of them, less what looking at the clock takes.
 func (s *stage) gap(n *graph.Node, inside []time.Duration) (float64, error) {
-	quiet, err := newStage(s.threads, 1<<12, false)
+	quiet, err := newStage(s.target, 1<<12, false)
 	if err != nil {
 		return 0, err
 	}
 	t, err := quiet.prepare(want{node: n}, 0, newUses(nil, nil))
-	const many = 4096
+	many := s.target.many
 	var times []time.Duration
 	for i := 0; i < rounds && err == nil; i++ {
 		start := time.Now()
@@ -103,7 +103,7 @@ func (s *stage) gap(n *graph.Node, inside []time.Duration) (float64, error) {
 	if err := errors.Join(err, quiet.close()); err != nil {
 		return 0, err
 	}
-	return float64(float64(median(times))/many) - float64(median(inside)), nil
+	return float64(float64(median(times))/float64(many)) - float64(median(inside)), nil
 }
 
 // inside is how long each of many runs of a task takes by its own clock.
@@ -117,20 +117,26 @@ func (s *stage) inside(task device.Task) ([]time.Duration, error) {
 	return times, err
 }
 
+// copyIn is a copy of so many bytes to the device's room, and a stream of a name for it.
+func (s *stage) copyIn(name string, bytes int64) (device.Stream, device.Task, error) {
+	host, err := s.device.Alloc(space.Host, bytes)
+	if err != nil {
+		return nil, nil, err
+	}
+	in, err := s.device.Stream(name, space.CopyIn)
+	if err != nil {
+		return nil, nil, err
+	}
+	task, err := s.device.Copy(device.Copy{Engine: space.CopyIn, What: "stage",
+		Dst: device.Region{Mem: s.room.memory, Bytes: bytes},
+		Src: device.Region{Mem: host, Bytes: bytes}})
+	return in, task, err
+}
+
 // copyRate is how many bytes a second a copy engine copies, at its best; both directions
 // are the same here.
 func (s *stage) copyRate() (float64, error) {
-	host, err := s.device.Alloc(space.Host, copyBytes)
-	if err != nil {
-		return 0, err
-	}
-	in, err := s.device.Stream("in", space.CopyIn)
-	if err != nil {
-		return 0, err
-	}
-	task, err := s.device.Copy(device.Copy{Engine: space.CopyIn, What: "stage",
-		Dst: device.Region{Mem: s.room.memory, Bytes: copyBytes},
-		Src: device.Region{Mem: host, Bytes: copyBytes}})
+	in, task, err := s.copyIn("in", copyBytes)
 	if err != nil {
 		return 0, err
 	}

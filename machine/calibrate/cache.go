@@ -17,9 +17,9 @@ import (
 	"github.com/gomem/gomem/machine"
 )
 
-// kernels numbers what kernels are like: what was measured with others is of no use.
+// version numbers what kernels are like: what was measured with others is of no use.
 // Raise it when their speed changes.
-const kernels = 1
+const version = 1
 
 // record is what a cache keeps.
 type record struct {
@@ -27,6 +27,7 @@ type record struct {
 	When    time.Time         `json:"when"`
 	Profile machine.Profile   `json:"profile"`
 	Gap     float64           `json:"gap_ns"` // of an operation among others
+	Link    Link              `json:"link"`   // of a GPU
 	Samples map[string]sample `json:"samples"`
 }
 
@@ -35,10 +36,15 @@ type cache struct {
 	key, path string
 }
 
-// newCache names the file; its path is "" if there is no directory for it.
+// newCache is the cache of this machine's processor.
 func newCache(o Options) cache {
-	c := cache{key: fmt.Sprintf("%s, %s/%s, %s, %d threads, kernels %d", Processor(),
-		runtime.GOOS, runtime.GOARCH, kernel.InstructionSet(), threads(o), kernels)}
+	return cacheFor(o, fmt.Sprintf("%s, %s/%s, %s, %d threads, kernels %d", Processor(),
+		runtime.GOOS, runtime.GOARCH, kernel.InstructionSet(), threads(o), version))
+}
+
+// cacheFor names the file of a machine; its path is "" if there is no directory for it.
+func cacheFor(o Options, key string) cache {
+	c := cache{key: key}
 	dir := o.Cache
 	if dir == "" {
 		user, err := os.UserCacheDir()

@@ -19,6 +19,7 @@ type Options struct {
 	Bytes   int64         // of the largest operation's operands; 0 is 1 GiB
 	Cache   string        // directory; "" is gomem's below the user's cache directory
 	Renew   bool          // measure again what the cache has
+	TF32    bool          // of a GPU's products
 }
 
 func (o *Options) ensureDefaults() error {
@@ -38,6 +39,8 @@ func (o *Options) ensureDefaults() error {
 // concurrent use.
 type Machine struct {
 	options Options
+	target  target
+	host    *Machine // of a GPU's: the processor beside it
 	cache   cache
 	known   record
 	stale   error // why what is known is not in the cache
@@ -48,7 +51,7 @@ func Open(ctx context.Context, o Options) (*Machine, error) {
 	if err := o.ensureDefaults(); err != nil {
 		return nil, err
 	}
-	m := &Machine{options: o, cache: newCache(o)}
+	m := &Machine{options: o, target: processor(o.Threads), cache: newCache(o)}
 	if known, ok := m.cache.load(); ok && !o.Renew {
 		m.known = known
 		return m, nil
@@ -67,6 +70,9 @@ func (m *Machine) Local() *machine.Local {
 	l := &machine.Local{Profile: &p, Measured: map[string]time.Duration{}}
 	for signature, s := range m.known.Samples {
 		l.Measured[signature] = s.took()
+	}
+	if m.host != nil {
+		l.Host = m.host.Local()
 	}
 	return l
 }
@@ -92,11 +98,16 @@ func (s sample) took() time.Duration { return time.Duration(s.Nanos) }
 // not known yet, within the limits. An operation that cannot be timed is left to the
 // rates of others.
 func (m *Machine) Measure(ctx context.Context, nodes []*graph.Node) error {
+	if m.host != nil {
+		if err := m.host.Measure(ctx, updating(nodes)); err != nil {
+			return err
+		}
+	}
 	parts := m.choose(nodes, m.missing(nodes))
 	if len(parts) == 0 {
 		return nil
 	}
-	s, err := newStage(m.options.Threads, m.options.Bytes, true)
+	s, err := newStage(m.target, m.options.Bytes, true)
 	if err != nil {
 		return fmt.Errorf("calibrate: %w", err)
 	}
@@ -116,7 +127,7 @@ func (m *Machine) Measure(ctx context.Context, nodes []*graph.Node) error {
 // measure times operations as long as there is time.
 func (m *Machine) measure(ctx context.Context, s *stage, some []want, u uses,
 	end time.Time) error {
-	s.room = newRoom(s.room.memory, m.options.Bytes)
+	s.room = newRoom(m.target, s.room.memory, m.options.Bytes)
 	var trials []*trial
 	for i, w := range some {
 		if ctx.Err() != nil {

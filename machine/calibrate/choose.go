@@ -26,7 +26,7 @@ func (m *Machine) missing(nodes []*graph.Node) []want {
 	var todo []want
 	count := map[string]int{}
 	for i, n := range nodes {
-		if !n.Executes() || needs(n) > m.options.Bytes {
+		if !n.Executes() || m.target.needs(n) > m.options.Bytes {
 			continue
 		}
 		sig := signature(n)
@@ -72,7 +72,7 @@ func (m *Machine) choose(nodes []*graph.Node, todo []want) [][]want {
 
 // fits reports whether nodes have room at once.
 func (m *Machine) fits(nodes []*graph.Node, some []want) bool {
-	r, u := newRoom(nil, m.options.Bytes), newUses(nodes, some)
+	r, u := newRoom(m.target, nil, m.options.Bytes), newUses(nodes, some)
 	for _, w := range some {
 		if r.seat(&trial{want: w}, u) != nil {
 			return false
@@ -111,7 +111,7 @@ func (m *Machine) parts(some []want) [][]want {
 	var parts [][]want
 	var bytes int64
 	for _, w := range some {
-		n := needs(w.node)
+		n := m.target.needs(w.node)
 		if len(parts) == 0 || bytes+n > m.options.Bytes {
 			parts, bytes = append(parts, nil), 0
 		}

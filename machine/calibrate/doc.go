@@ -24,5 +24,11 @@
 // so that a graph is measured once; a file that is missing, damaged or of another
 // machine is no error, but measured again.
 //
+// A GPU is measured in the same way, by its own clock, and kept by its name, its driver and
+// libraries, and the text of its kernels. Its link is measured each way and both ways at once,
+// and plans go by the latter, since they copy both ways. Its kernels refuse no numbers, so
+// those of the processor say which make sense. What plans may have the host do, the updates of
+// variables, is measured on the processor.
+//
 // Not measured: what operations that run at the same time cost each other.
 package calibrate

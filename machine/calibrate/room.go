@@ -13,11 +13,12 @@ import (
 // their size; an operation that can work in place does. How much of its operands an
 // operation finds in the caches is then like in a step.
 type room struct {
-	memory device.Memory
-	limit  int64
-	used   int64
-	free   map[int64][]device.Region // by size
-	homes  map[home]device.Region
+	scratch func(*graph.Node) int64
+	memory  device.Memory
+	limit   int64
+	used    int64
+	free    map[int64][]device.Region // by size
+	homes   map[home]device.Region
 }
 
 // home says whose bytes a region has.
@@ -29,9 +30,9 @@ type home struct {
 	like   string // or else an operation of this signature, the last that there was
 }
 
-// newRoom is an empty one. Without a memory it tells what fits.
-func newRoom(m device.Memory, limit int64) *room {
-	return &room{m, limit, 0, map[int64][]device.Region{}, map[home]device.Region{}}
+// newRoom is an empty one for a target. Without a memory it tells what fits.
+func newRoom(on target, m device.Memory, limit int64) *room {
+	return &room{on.scratch, m, limit, 0, map[int64][]device.Region{}, map[home]device.Region{}}
 }
 
 // uses counts how often operands are a value or a part of it.
@@ -62,8 +63,8 @@ func count(uses map[graph.Value]int, n *graph.Node) {
 }
 
 // needs is how much memory running a node takes at most, in bytes.
-func needs(n *graph.Node) int64 {
-	total := aligned(n.Cost().Scratch)
+func (t target) needs(n *graph.Node) int64 {
+	total := aligned(t.scratch(n))
 	for _, v := range n.In {
 		total += aligned(v.Type().Bytes())
 	}
@@ -125,7 +126,7 @@ func (m *room) seat(t *trial, u uses) error {
 		m.homes[home{node: n, result: i}], m.homes[home{like: t.signature, result: i}] = r, r
 		t.launch.Out = append(t.launch.Out, device.Operand{Region: r, Type: ty})
 	}
-	t.launch.Scratch = m.place(n.Cost().Scratch)
+	t.launch.Scratch = m.place(m.scratch(n))
 	if m.used > m.limit {
 		return errFull
 	}

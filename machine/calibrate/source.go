@@ -99,25 +99,38 @@ func (s source) value(v graph.Value) (tensor.View, error) {
 	case n.Leaf():
 		return s.numbers(n), nil
 	}
+	if view, ok := n.Op.(graph.Viewer); ok {
+		x, err := s.value(n.In[0])
+		if err != nil {
+			return tensor.View{}, err
+		}
+		off := view.View(n.InTypes(), n.Out)[v.Index]
+		return tensor.View{Type: v.Type(), Data: x.Data[off : off+v.Type().Bytes()]}, nil
+	}
+	out, err := s.computed(n)
+	if err != nil {
+		return tensor.View{}, err
+	}
+	return out[v.Index], nil
+}
+
+// computed is what the processor's kernel of a node makes of data for its operands.
+func (s source) computed(n *graph.Node) ([]tensor.View, error) {
 	c := kernel.Call{Scratch: tensor.New(tensor.Of(tensor.U8, int(n.Cost().Scratch))).Data}
 	for _, in := range n.In {
 		x, err := s.value(in)
 		if err != nil {
-			return tensor.View{}, err
+			return nil, err
 		}
 		c.In = append(c.In, x)
-	}
-	if view, ok := n.Op.(graph.Viewer); ok {
-		off := view.View(n.InTypes(), n.Out)[v.Index]
-		return tensor.View{Type: v.Type(), Data: c.In[0].Data[off : off+v.Type().Bytes()]}, nil
 	}
 	for _, t := range n.Out {
 		c.Out = append(c.Out, tensor.New(t))
 	}
 	if err := call(n, &c); err != nil {
-		return tensor.View{}, fmt.Errorf("%s: %w", n.Name, err)
+		return nil, fmt.Errorf("%s: %w", n.Name, err)
 	}
-	return c.Out[v.Index], nil
+	return c.Out, nil
 }
 
 // call runs a node's kernel. Data that it was not made for may make it panic.

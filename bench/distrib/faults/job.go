@@ -49,11 +49,18 @@ const (
 )
 
 // suffer starts a job, does harm to it once it has saved, and waits for what comes of it.
-func suffer(ctx context.Context, program, dir, scheme string, f fault) (outcome, error) {
-	if err := os.RemoveAll(dir); err != nil {
+func suffer(ctx context.Context, program, dir string, k kind, scheme string, f fault) (outcome,
+	error) {
+	e, err := beside(ctx, dir, k.etcd)
+	defer e.end()
+	if err != nil {
 		return outcome{}, err
 	}
-	j, err := start(ctx, program, dir, scheme)
+	save := filepath.Join(dir, "run")
+	if err := os.RemoveAll(save); err != nil {
+		return outcome{}, err
+	}
+	j, err := start(ctx, program, save, scheme, k.args(e.urls))
 	if err != nil {
 		return outcome{}, err
 	}
@@ -61,28 +68,57 @@ func suffer(ctx context.Context, program, dir, scheme string, f fault) (outcome,
 	if err := j.reach(2*between, startWithin); err != nil {
 		return outcome{}, err
 	}
-	pid, err := j.worker(f.rank)
+	pids, err := j.victims(e, f.rank)
 	if err != nil {
 		return outcome{}, err
 	}
 	began := time.Now()
-	if err := syscall.Kill(pid, f.signal); err != nil {
+	if err := signalled(pids, f.signal); err != nil {
 		return outcome{}, err
 	}
 	if f.undo != 0 {
 		time.Sleep(f.after)
-		if err := syscall.Kill(pid, f.undo); err != nil {
+		if err := signalled(pids, f.undo); err != nil {
 			return outcome{}, err
 		}
 	}
 	return j.outcome(began)
 }
 
-func start(ctx context.Context, program, dir, scheme string) (*job, error) {
-	j := &job{dir: dir, ended: make(chan struct{}), Cmd: exec.CommandContext(ctx, program, "train",
-		"--model", "resnet", "--size", "s512", "--steps", "1000000", "--local", "3", "--sync",
-		scheme, "--save", dir, "--save-every", strconv.Itoa(between), "--eval-batches", "1",
-		"--json")}
+// victims are the processes of a fault.
+func (j *job) victims(e *etcd, rank int) (pids []int, err error) {
+	if rank >= 0 || rank == leaders {
+		pid, err := j.worker(max(rank, 0))
+		if err != nil {
+			return nil, err
+		}
+		pids = append(pids, pid)
+	}
+	if rank < 0 {
+		pid, err := e.leader()
+		if err != nil {
+			return nil, err
+		}
+		pids = append(pids, pid)
+	}
+	return pids, nil
+}
+
+// signalled sends a signal to processes.
+func signalled(pids []int, s syscall.Signal) error {
+	for _, pid := range pids {
+		if err := syscall.Kill(pid, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func start(ctx context.Context, program, dir, scheme string, more []string) (*job, error) {
+	args := append([]string{"train", "--model", "resnet", "--size", "s512", "--steps", "1000000",
+		"--local", "3", "--sync", scheme, "--save", dir, "--save-every", strconv.Itoa(between),
+		"--eval-batches", "1", "--json"}, more...)
+	j := &job{dir: dir, ended: make(chan struct{}), Cmd: exec.CommandContext(ctx, program, args...)}
 	j.Stderr = &j.stderr
 	out, err := j.StdoutPipe()
 	if err != nil {

@@ -5,6 +5,8 @@
 //
 //	go run ./bench/distrib/faults
 //	go run ./bench/distrib/faults -schemes ring
+//	go run ./bench/distrib/faults -min 2
+//	go run ./bench/distrib/faults -min 2 -etcd 3
 package main
 
 import (
@@ -22,11 +24,21 @@ import (
 )
 
 func main() {
+	if text := os.Getenv(serverVariable); text != "" {
+		if err := serve(text); err != nil {
+			fmt.Fprintln(os.Stderr, "etcd:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	schemes := flag.String("schemes", "ring,bosen,pf", "`names` of ways to keep in step")
+	var k kind
+	flag.IntVar(&k.min, "min", 0, "`workers` of three with which a job goes on; 0: all")
+	flag.IntVar(&k.etcd, "etcd", 0, "`processes` of an etcd beside the job; 0: it is in rank 0")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, os.Stdout, strings.Split(*schemes, ","), faults()); err != nil {
+	if err := run(ctx, os.Stdout, k, strings.Split(*schemes, ","), faults(k)); err != nil {
 		fmt.Fprintln(os.Stderr, "faults:", err)
 		os.Exit(1)
 	}
@@ -41,7 +53,35 @@ type fault struct {
 	after  time.Duration
 }
 
-func faults() []fault {
+// kind is what a job has of its own.
+type kind struct {
+	min  int // workers with which it goes on; 0: all
+	etcd int // processes of an etcd beside it; 0: it is in rank 0
+}
+
+// args are the command line's.
+func (k kind) args(urls string) (args []string) {
+	if k.min > 0 {
+		args = append(args, "--min", fmt.Sprint(k.min))
+	}
+	if k.etcd > 0 {
+		args = append(args, "--etcd", urls)
+	}
+	return args
+}
+
+// The ranks of what is no worker: etcd's leader, and that together with rank 0.
+const etcdLeader, leaders = -1, -2
+
+func faults(k kind) []fault {
+	if k.etcd > 0 {
+		return []fault{
+			{"rank 0 is killed", 0, syscall.SIGKILL, 0, 0},
+			{"rank 0 is asked to end", 0, syscall.SIGTERM, 0, 0},
+			{"etcd's leader is killed", etcdLeader, syscall.SIGKILL, 0, 0},
+			{"rank 0 and etcd's leader are killed", leaders, syscall.SIGKILL, 0, 0},
+		}
+	}
 	return []fault{
 		{"a worker is killed", 1, syscall.SIGKILL, 0, 0},
 		{"rank 0 is killed, with etcd in it", 0, syscall.SIGKILL, 0, 0},
@@ -52,7 +92,7 @@ func faults() []fault {
 }
 
 // run builds the program and prints the table.
-func run(ctx context.Context, w io.Writer, schemes []string, faults []fault) error {
+func run(ctx context.Context, w io.Writer, k kind, schemes []string, faults []fault) error {
 	dir, err := os.MkdirTemp("", "gomem-faults-")
 	if err != nil {
 		return err
@@ -68,7 +108,7 @@ func run(ctx context.Context, w io.Writer, schemes []string, faults []fault) err
 	fmt.Fprintln(w, "|---|---|---|---:|---:|---|")
 	for _, scheme := range schemes {
 		for _, f := range faults {
-			o, err := suffer(ctx, program, filepath.Join(dir, "run"), scheme, f)
+			o, err := suffer(ctx, program, dir, k, scheme, f)
 			if err != nil {
 				return fmt.Errorf("%s, %s: %w", scheme, f.name, err)
 			}

@@ -3,21 +3,51 @@
 package main
 
 import (
+	"os"
 	"strings"
 	"testing"
+
+	"github.com/gomem/gomem/internal/longtest"
 )
 
 // TestFaults: of a worker that is killed the others say so and end, or they go on; the table
 // has a row of it.
 func TestFaults(t *testing.T) {
 	var b strings.Builder
-	if err := run(t.Context(), &b, []string{"ring"}, faults()[:1]); err != nil {
+	if err := run(t.Context(), &b, kind{}, []string{"ring"}, faults(kind{})[:1]); err != nil {
 		t.Fatal(err)
 	}
 	rows := strings.Split(strings.TrimSpace(b.String()), "\n")
 	if len(rows) != 3 || !strings.HasPrefix(rows[2], "| ring | a worker is killed | ") ||
 		!strings.Contains(rows[2], "worker 1 failed first") &&
 			!strings.Contains(rows[2], "| goes on |") {
+		t.Error(b.String())
+	}
+}
+
+// TestMain is a process of etcd where it is to be one.
+func TestMain(m *testing.M) {
+	if text := os.Getenv(serverVariable); text != "" {
+		if err := serve(text); err != nil {
+			panic(err)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// TestTakeOver: with an etcd of three beside the job, its run goes on without its first worker
+// and without etcd's leader.
+func TestTakeOver(t *testing.T) {
+	if !longtest.Enabled() {
+		t.Skip("takes half a minute: with GOMEM_LONG=1")
+	}
+	var b strings.Builder
+	k := kind{min: 2, etcd: 3}
+	if err := run(t.Context(), &b, k, []string{"ring"}, faults(k)[3:]); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(b.String(), "| ring | rank 0 and etcd's leader are killed | goes on |") {
 		t.Error(b.String())
 	}
 }

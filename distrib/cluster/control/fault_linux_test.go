@@ -28,7 +28,7 @@ func TestDiskFull(t *testing.T) {
 	val := make([]byte, 1<<20)
 	var err error
 	for i := 0; err == nil && i < 400; i++ {
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		err = all[0].Put(ctx, fmt.Sprint("fill", i), val)
 		cancel()
 	}

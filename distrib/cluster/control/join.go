@@ -47,6 +47,18 @@ func (c *Control) Join(ctx context.Context, self distrib.Node, min, max int) (
 	return v.view(m.rec.ID, m.rec.Lease), nil
 }
 
+// AtWork reports whether a view has nodes that are there, so that who joins is one that comes
+// later. It may be asked before Join.
+func (c *Control) AtWork(ctx context.Context) (bool, error) {
+	s, err := c.state(ctx)
+	if err != nil {
+		return false, c.wrap("who is at work", err)
+	}
+	return slices.ContainsFunc(s.here, func(n nodeRecord) bool {
+		return s.cur.has(n.ID, n.Lease)
+	}), nil
+}
+
 func checkJoin(self distrib.Node, min, max int) error {
 	switch {
 	case self.ID < 0:

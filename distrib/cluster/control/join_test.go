@@ -56,6 +56,25 @@ func joinAll(t *testing.T, all []*Control, min, max int) []distrib.View {
 	return views
 }
 
+// TestAtWork: who asks before it joins hears whether others are in a view.
+func TestAtWork(t *testing.T) {
+	first := start(t, quick(one(t)))
+	late := start(t, joinable(first, 1))
+	ask := func(want bool, when string) {
+		t.Helper()
+		if have, err := late.AtWork(t.Context()); err != nil || have != want {
+			t.Errorf("%s: %v, %v", when, have, err)
+		}
+	}
+	ask(false, "before there is a view")
+	joinAll(t, []*Control{first}, 1, 2)
+	ask(true, "with a node at work")
+	if err := first.Leave(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ask(false, "after it has left")
+}
+
 // next is the next view of a node.
 func next(t *testing.T, c *Control) distrib.View {
 	t.Helper()

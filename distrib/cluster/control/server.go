@@ -43,6 +43,8 @@ type server struct {
 	dir  string // of its data
 	temp string // to be removed with it
 	addr string // where clients reach it
+	gate *front // before it; nil without certificates
+	side *front // the same before where its peers reach it; nil if there are none
 
 	mu     sync.Mutex
 	failed *ServerError
@@ -65,14 +67,40 @@ func startServer(cfg *Config) (*server, error) {
 		go s.renew(cfg, files)
 		err = s.start(s.config(cfg, files))
 	}
+	if err == nil {
+		err = s.reached(cfg)
+	}
 	if err != nil {
 		close(s.over)
 		os.RemoveAll(s.temp)
 		return nil, fmt.Errorf("the control server of rank %d: %w", cfg.Rank, err)
 	}
-	s.addr = s.etcd.Clients[0].Addr().String()
 	return s, nil
 }
+
+// reached opens the ways for clients and peers, which without certificates are etcd's own.
+func (s *server) reached(cfg *Config) (err error) {
+	if !cfg.TLS.on() {
+		s.addr = s.etcd.Clients[0].Addr().String()
+		return nil
+	}
+	here := cfg.Servers[cfg.Rank]
+	s.gate, err = newFront(listen("https", here.Client).Host, s.socket("c"), &cfg.TLS, cfg.Log)
+	if err == nil && len(cfg.Servers) > 1 {
+		s.side, err = newFront(listen("https", here.Peer).Host, s.socket("p"), &cfg.TLS, cfg.Log)
+	}
+	if err != nil {
+		s.gate.close()
+		s.etcd.Server.HardStop()
+		s.etcd.Close()
+		return err
+	}
+	s.addr = s.gate.listener.Addr().String()
+	return nil
+}
+
+// socket is where etcd listens behind a front.
+func (s *server) socket(name string) string { return filepath.Join(s.temp, name) }
 
 // start runs etcd on a goroutine of its own, which may end with what etcd dies of.
 func (s *server) start(c *embed.Config) error {
@@ -128,12 +156,15 @@ func (s *server) config(cfg *Config, files *TLS) *embed.Config {
 		info := transport.TLSInfo{CertFile: files.CertFile, KeyFile: files.KeyFile,
 			TrustedCAFile: files.CAFile, ClientCertAuth: true, ServerName: files.ServerName,
 			SkipClientSANVerify: true}
-		c.ClientTLSInfo, c.PeerTLSInfo = info, info
+		c.PeerTLSInfo = info
 	}
 	c.ZapLoggerBuilder = embed.NewZapLoggerBuilder(s.logger(cfg.Log))
 	scheme := scheme(files)
 	here := cfg.Servers[cfg.Rank]
 	c.ListenClientUrls = []url.URL{listen(scheme, here.Client)}
+	if files.on() {
+		c.ListenClientUrls = []url.URL{{Scheme: "unix", Path: s.socket("c")}}
+	}
 	c.AdvertiseClientUrls = []url.URL{{Scheme: scheme, Host: here.Client}}
 	if len(cfg.Servers) == 1 {
 		peer := url.URL{Scheme: scheme, Host: "localhost:2380"} // a name; nobody listens
@@ -142,6 +173,9 @@ func (s *server) config(cfg *Config, files *TLS) *embed.Config {
 		return c
 	}
 	c.ListenPeerUrls = []url.URL{listen(scheme, here.Peer)}
+	if files.on() { // of peers' URLs etcd looks at the host alone
+		c.ListenPeerUrls = []url.URL{{Scheme: "unix", Host: s.socket("p")}}
+	}
 	c.AdvertisePeerUrls = []url.URL{{Scheme: scheme, Host: here.Peer}}
 	c.InitialCluster = initialCluster(scheme, cfg.Servers)
 	return c
@@ -233,6 +267,8 @@ func (s *server) ready(ctx context.Context) error {
 // close ends the server. One that has failed may not end any more: it is left behind.
 func (s *server) close() {
 	close(s.over)
+	s.gate.close()
+	s.side.close()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -2,8 +2,6 @@ package control
 
 import (
 	"crypto/tls"
-	"crypto/x509"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -87,13 +85,9 @@ func (t *TLS) client() (*tls.Config, error) {
 	if !t.on() {
 		return nil, nil
 	}
-	ca, _, _, err := t.load()
+	pool, err := t.pool()
 	if err != nil {
 		return nil, err
-	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(ca) {
-		return nil, errors.New("the authority of certificates: none in PEM")
 	}
 	c := &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool, ServerName: t.ServerName}
 	if !t.own() {

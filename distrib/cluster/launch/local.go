@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -139,7 +140,7 @@ type running struct {
 	out   outputs
 	left  int
 	gone  []bool // by rank
-	done  bool   // the first one has ended well, and so the job
+	done  bool   // the first that was left has ended well, and so the job
 }
 
 type exit struct {
@@ -191,8 +192,9 @@ func (r *running) wait(ctx context.Context) error {
 		select {
 		case e := <-r.exits:
 			r.left--
-			r.gone[e.rank] = true
-			r.done = r.done || e.rank == 0 && e.err == nil
+			if r.ended(e) { // for who is stopped it is over, too
+				end(or(r.job.Patience, 10*time.Second))
+			}
 			if e.err != nil && first == nil && !r.spared(e) {
 				first = &ExitError{e.rank, e.err}
 				end(or(r.job.Patience, 10*time.Second))
@@ -213,6 +215,17 @@ func (r *running) wait(ctx context.Context) error {
 		}
 	}
 	return first
+}
+
+// ended notes an exit, and reports whether it is the job's end where workers come and go: that
+// of the first that was left, if it has ended well.
+func (r *running) ended(e exit) bool {
+	first := slices.Index(r.gone, false)
+	r.gone[e.rank] = true
+	if e.rank == first && e.err == nil {
+		r.done = true
+	}
+	return r.done && r.job.Least > 0
 }
 
 // spared reports whether the job goes on without a process that has failed, and says so.

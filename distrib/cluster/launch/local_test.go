@@ -71,7 +71,7 @@ func TestLocalLeast(t *testing.T) {
 		}
 		defer l.Close()
 		failed := make(chan bool, 5)
-		go func() { // three hold until two have failed
+		go func() { // three hold until those have failed that are enough, or they are ended
 			var held []net.Conn
 			for range 3 {
 				conn, err := l.Accept()
@@ -82,6 +82,9 @@ func TestLocalLeast(t *testing.T) {
 			}
 			for range c.said {
 				<-failed
+			}
+			if !c.well { // who ended well now would have the job end so
+				<-t.Context().Done()
 			}
 			for _, conn := range held {
 				conn.Close()
@@ -103,6 +106,30 @@ func TestLocalLeast(t *testing.T) {
 				t.Errorf("%s, %d: %q, want %q", c.role, c.least, said, want)
 			}
 		}
+	}
+}
+
+// TestLocalOver: where processes come and go, who has not ended a while after the first one
+// has, such as one that is stopped, is ended, and the job has ended well.
+func TestLocalOver(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() { // all are there when the first one goes on
+		for range 3 {
+			if _, err := l.Accept(); err != nil {
+				return
+			}
+		}
+	}()
+	began := time.Now()
+	err = launch.Local(t.Context(), launch.Job{N: 3, Least: 1, Vital: true,
+		Env:    []string{roleVar + "=first ends", holdVar + "=" + l.Addr().String()},
+		Stdout: io.Discard, Patience: time.Millisecond, Grace: time.Millisecond})
+	if err != nil || time.Since(began) > 50*time.Second {
+		t.Errorf("%v after %v", err, time.Since(began))
 	}
 }
 

@@ -61,6 +61,13 @@ func play(role string) int {
 			return 1
 		}
 		time.Sleep(time.Minute)
+	case "first ends": // well, and nobody else does
+		if w.Rank > 0 {
+			signal.Notify(make(chan os.Signal, 1), syscall.SIGTERM)
+			hold()
+			time.Sleep(time.Minute)
+		}
+		hold()
 	case "some fail": // and the others end well after that
 		if w.Rank == 2 || w.Rank == 3 {
 			return w.Rank

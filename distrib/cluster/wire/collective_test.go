@@ -3,6 +3,7 @@ package wire_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"unsafe"
@@ -13,7 +14,7 @@ import (
 )
 
 // TestExchanges: gradients of all sizes and by all ways are exchanged over sockets, with
-// the same bits on all nodes.
+// the same bits on all nodes, and go round all of them and back to where they were.
 func TestExchanges(t *testing.T) {
 	for name, o := range map[string]wire.Options{"plain": {}, "TLS": encrypted(t)} {
 		t.Run(name, func(t *testing.T) {
@@ -74,6 +75,9 @@ func exchange(tr distrib.Transport) (out []float32, err error) {
 			if err := e.Await(ctx, fmt.Sprint(i)); err != nil {
 				return nil, err
 			}
+			if err := round(ctx, g, data[i]); err != nil {
+				return nil, err
+			}
 			out = append(out, data[i]...)
 		}
 	}
@@ -81,4 +85,21 @@ func exchange(tr distrib.Transport) (out []float32, err error) {
 		return nil, err
 	}
 	return out, mux.Close()
+}
+
+// round has x, which differs from node to node once its rank is added, visit every node and
+// come home.
+func round(ctx context.Context, g distrib.Group, x []float32) error {
+	mine := x[0] + float32(g.Rank())
+	y := slices.Repeat([]float32{mine}, len(x))
+	for hop := range 3 {
+		if err := collective.Permute(ctx, g, y, []int{1, 2, 0}); err != nil {
+			return err
+		}
+		home := x[0] + float32((g.Rank()+2-hop)%3)
+		if y[0] != home || y[len(y)-1] != home {
+			return fmt.Errorf("after %d hops node %d has %v, want %v", hop+1, g.Rank(), y[0], home)
+		}
+	}
+	return nil
 }

@@ -19,6 +19,11 @@
 // are pools: when the last of a message's frames was written, Done is called. A message's
 // sender learns that its bytes are its own again, not that they have arrived.
 //
+// How fast a way is, which filters ask for, the kernel says on Linux: how many bytes were
+// acknowledged, and for how long there were any that were not. Who reads acknowledges at
+// once, so that nothing is in it but the way. Elsewhere it is how fast bytes leave, which for
+// messages that fit into a socket's buffers says nothing of the network.
+//
 // A connection that breaks is not made again. What was under way may have arrived or not,
 // and whoever sent it twice would count an update twice; so the other node is down, in this
 // epoch, on both sides, and the handler is told. A new epoch ([Port.Open]) begins anew.

@@ -1,55 +1,109 @@
 package wire
 
 import (
+	"net"
 	"sync"
+	"syscall"
 	"time"
 )
 
 // recently is how many seconds of sending a measurement goes back, about.
 const recently = 1.0
 
-// meter measures how fast bytes leave while there are any to send.
+// meter measures how fast bytes arrive while there are any to send: by the socket's count of
+// what was acknowledged, or, where the system has none, by what left.
 type meter struct {
 	mu          sync.Mutex
 	outstanding int64
 	since       time.Time // of the last change, while there is something outstanding
-	bytes, busy float64
-	total       int64 // that have left
+	total       int64     // bytes that have left
+	leaving     pace
+	socket      syscall.RawConn // nil: there is none
+	arrived     arrivals
+	arriving    pace
+}
+
+// arrivals is what a socket counts: bytes that were acknowledged, and for how long there
+// were any that were not.
+type arrivals struct {
+	bytes uint64
+	busy  time.Duration
+}
+
+// pace is bytes and the seconds that they took.
+type pace struct{ bytes, busy float64 }
+
+func (p *pace) add(bytes, seconds float64) {
+	p.bytes += bytes
+	p.busy += seconds
+	if p.busy > 2*recently {
+		p.bytes /= 2
+		p.busy /= 2
+	}
+}
+
+// bps is bits a second, 0 if they are not known.
+func (p *pace) bps() float64 {
+	if p.busy > 0 {
+		return 8 * p.bytes / p.busy
+	}
+	return 0
+}
+
+// follow begins to count what arrives by a connection.
+func (m *meter) follow(c net.Conn) {
+	s, ok := c.(syscall.Conn)
+	if !ok {
+		return
+	}
+	if raw, err := s.SyscallConn(); err == nil {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.socket, m.arrived = raw, arrivals{}
+	}
 }
 
 // begin notes that n bytes are to be sent from now on.
 func (m *meter) begin(n int64, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.since.IsZero() { // what has arrived until now is the connection's own
+		m.arrived, _ = count(m.socket)
+	}
 	if m.outstanding == 0 {
 		m.since = now
 	}
 	m.outstanding += n
 }
 
+// refuse notes that n bytes are not to be sent after all.
+func (m *meter) refuse(n int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.outstanding -= n
+}
+
 // left notes that n bytes have left.
 func (m *meter) left(n int64, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.busy += now.Sub(m.since).Seconds()
-	m.bytes += float64(n)
+	m.leaving.add(float64(n), now.Sub(m.since).Seconds())
 	m.total += n
 	m.since = now
 	m.outstanding -= n
-	if m.busy > 2*recently {
-		m.bytes /= 2
-		m.busy /= 2
-	}
 }
 
-// rate is bits a second, 0 if nothing was sent, and how many bytes wait.
+// rate is bits a second, 0 if it is not known, and how many bytes wait.
 func (m *meter) rate() (bps float64, outstanding int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.busy > 0 {
-		bps = 8 * m.bytes / m.busy
+	a, ok := count(m.socket)
+	if !ok || m.since.IsZero() {
+		return m.leaving.bps(), m.outstanding
 	}
-	return bps, m.outstanding
+	m.arriving.add(float64(a.bytes-m.arrived.bytes), (a.busy - m.arrived.busy).Seconds())
+	m.arrived = a
+	return m.arriving.bps(), m.outstanding
 }
 
 // sent is how many bytes have left in all.

@@ -29,6 +29,7 @@ type out struct {
 
 	mu     sync.Mutex
 	flying map[*sending]struct{} // whose bytes gRPC has
+	giving *sending              // of them, the one that is being given to gRPC
 }
 
 // sending is a message on its way.
@@ -50,11 +51,12 @@ func newOut(p *peer, c distrib.Class) *out {
 }
 
 func (o *out) send(m *distrib.Msg) {
+	n := size(m) // what is queued may have been sent, and be the caller's again
+	o.p.meter.begin(n, time.Now())
 	if err := o.q.put(m); err != nil {
+		o.p.meter.refuse(n)
 		o.p.t.calls.add(m.Done, err)
-		return
 	}
-	o.p.meter.begin(size(m), time.Now())
 }
 
 func size(m *distrib.Msg) int64 {
@@ -119,8 +121,9 @@ func (o *out) transmit(stream grpc.ClientStream, m *distrib.Msg) error {
 	s := &sending{o: o, m: m}
 	s.left.Store(1)
 	o.mu.Lock()
-	o.flying[s] = struct{}{}
+	o.flying[s], o.giving = struct{}{}, s
 	o.mu.Unlock()
+	defer o.given()
 	var c cut
 	c.begin(m)
 	for {
@@ -137,6 +140,13 @@ func (o *out) transmit(stream grpc.ClientStream, m *distrib.Msg) error {
 	}
 	s.release()
 	return nil
+}
+
+// given is when nothing more of a message is read here.
+func (o *out) given() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.giving = nil
 }
 
 // frame is one that was used, or new.
@@ -184,7 +194,8 @@ func (s *sending) finish(err error) {
 	s.o.p.t.calls.add(s.m.Done, err)
 }
 
-// refuse tells those who wait. The peer is down, and gRPC has no more use for their bytes.
+// refuse tells those who wait. The peer is down, and gRPC has no more use for their bytes. What is
+// still being given to it is refused once it is not: run does that.
 func (o *out) refuse(err error) {
 	for _, m := range o.q.end(err) {
 		o.p.t.calls.add(m.Done, err)
@@ -192,7 +203,9 @@ func (o *out) refuse(err error) {
 	o.mu.Lock()
 	var flying []*sending
 	for s := range o.flying {
-		flying = append(flying, s)
+		if s != o.giving {
+			flying = append(flying, s)
+		}
 	}
 	o.mu.Unlock()
 	for _, s := range flying {

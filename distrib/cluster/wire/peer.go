@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"slices"
 	"sync"
 	"time"
@@ -54,6 +55,7 @@ func (p *peer) start() {
 	o := p.t.o
 	conn, err := grpc.NewClient("passthrough:///"+p.node.Addr,
 		grpc.WithTransportCredentials(secured(o.Client)), grpc.WithNoProxy(),
+		grpc.WithContextDialer(p.dial),
 		grpc.WithDisableServiceConfig(), grpc.WithDisableRetry(),
 		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(codec{}),
 			grpc.MaxCallSendMsgSize(maxFrame), grpc.MaxCallRecvMsgSize(maxFrame)),
@@ -72,6 +74,16 @@ func (p *peer) start() {
 	}
 	late := time.AfterFunc(o.Connect+o.Idle, p.expect) // the way there says more, if it fails
 	context.AfterFunc(p.ctx, func() { late.Stop() })
+}
+
+// dial connects, and has the meter look at the connection.
+func (p *peer) dial(ctx context.Context, address string) (net.Conn, error) {
+	var d net.Dialer
+	c, err := d.DialContext(ctx, "tcp", address)
+	if err == nil {
+		p.meter.follow(c)
+	}
+	return c, err
 }
 
 // expect demands that all streams of the peer are there: of one that never came, nobody

@@ -61,7 +61,7 @@ func serve(l net.Listener, o Options) *Port {
 		grpc.InitialConnWindowSize(int32(o.Window)*int32(distrib.Classes)),
 		grpc.ReadBufferSize(bufferSize), grpc.WriteBufferSize(bufferSize),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: o.Idle, Timeout: o.Dead}))
-	go func() { p.served <- p.server.Serve(o.Gate.Listen(l)) }()
+	go func() { p.served <- p.server.Serve(o.Gate.Listen(promptly{l})) }()
 	return p
 }
 

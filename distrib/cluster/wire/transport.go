@@ -121,8 +121,9 @@ func (t *transport) Serve(h distrib.Handler) {
 	close(t.served)
 }
 
-// Links says how fast bytes left for each node that is not down, lately and while there
-// were any; a way is congested if more than a window of bytes waits for it.
+// Links says how fast bytes arrived at each node that is not down, lately and while there
+// were any to send; where the system does not count that, how fast they left. A way is
+// congested if more than a window of bytes waits for it.
 func (t *transport) Links() []distrib.Link {
 	var links []distrib.Link
 	for _, p := range t.order {

@@ -19,9 +19,11 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // options are those of an emulated device.
 func options(t testing.TB, source string) cuda.Options {
-	dir := emu.Dir(t)
-	return cuda.Options{Dirs: []string{dir}, Cache: filepath.Join(dir, "cache"), Source: source,
-		Threads: 1, Workspace: 1 << 16, Poison: true}
+	o := cuda.Options{Source: source, Threads: 1, Workspace: 1 << 16, Poison: true}
+	if dir := emu.Dir(t); dir != "" {
+		o.Dirs, o.Cache = []string{dir}, filepath.Join(dir, "cache")
+	}
+	return o
 }
 
 func open(t testing.TB, o cuda.Options) *cuda.Device {

@@ -31,6 +31,7 @@ type Options struct {
 	Piece     int64 // bytes that are pinned at once; 0 is 1 GiB
 	Chunk     int64 // bytes that are copied at once; 0 is 8 MiB
 	Workspace int64 // bytes of a compute stream's workspace; 0 is Workspace
+	TF32      bool  // matrix products round their operands to 10 bits behind the point
 }
 
 // Device is a GPU and, beside it, the host's processor and memory.
@@ -41,6 +42,8 @@ type Device struct {
 	host     *cpu.Device
 	code     code
 	blas     *driver.Blas
+	dnn      *driver.DNN // nil: convolutions are by kernels of our own
+	convs    convolutions
 	fault    device.Fault
 	broken   atomic.Bool // the GPU has told of an error
 	clock    clock
@@ -99,7 +102,10 @@ func (d *Device) open() error {
 	if d.blas, err = d.gpu.Blas(); err != nil {
 		return err
 	}
-	if err := d.bound(func() error { return d.loadCode() }); err != nil {
+	d.dnn, _ = d.gpu.DNN() // without it kernels of our own do
+	if err := d.bound(func() error {
+		return errors.Join(d.loadCode(), d.convs.open(d))
+	}); err != nil {
 		return err
 	}
 	d.host, err = cpu.Open(cpu.Options{Threads: d.options.Threads, DiskDir: d.options.DiskDir,
@@ -210,6 +216,7 @@ func (d *Device) Close() error {
 		for _, m := range d.memories {
 			errs = append(errs, m.free())
 		}
+		errs = append(errs, d.convs.close())
 		return errors.Join(append(errs, d.clock.close(), d.code.module.Close())...)
 	}), d.gpu.Close())
 	if d.broken.Load() {

@@ -15,9 +15,22 @@
 //
 // The device's memory is one allocation of exactly the plan's peak, and addresses in it are
 // the plan's. The host's memory is pinned in the background, piece by piece, after it was
-// mapped; the first copies wait for their pieces. What cuBLAS works in is one more allocation
-// a compute stream, of [Workspace] bytes: it is there beside the plan's and must be counted
-// to it.
+// mapped; the first copies wait for their pieces. What cuBLAS and cuDNN work
+// in is one more allocation a compute stream, of [Workspace] bytes: it is there beside the plan's
+// and must be counted to it.
+//
+// # Libraries
+//
+// Matrix products are cuBLAS's, by its older interface: with one workspace a stream and one
+// algorithm a shape, which it chooses itself, they repeat to the bit. cuBLASLt would add sums of
+// biases and activations to products, which may round otherwise than they do alone, so that fusion
+// would change results; it is not used.
+//
+// Convolutions that are no matrix products are cuDNN's where it is found, of version 8 or 9, and
+// kernels of our own otherwise, or where cuDNN refuses a shape or wants more to work in than a
+// compute stream has. Its older interface does, with one algorithm a pass that adds up in a fixed
+// order. So what computes a convolution follows from the machine and the convolution, not from
+// the plan, and takes no memory that is not counted.
 //
 // # What is not used, and why
 //

@@ -22,7 +22,7 @@ func GPUs(dirs []string) ([]Info, error) {
 	}
 	var list []Info
 	for i := range n {
-		info, err := describe(d, i)
+		info, err := described(d, i)
 		if err != nil {
 			return nil, fmt.Errorf("GPU %d: %w", i, err)
 		}
@@ -31,32 +31,73 @@ func GPUs(dirs []string) ([]Info, error) {
 	return list, nil
 }
 
-func describe(d *driver.Driver, number int) (info Info, err error) {
+// Find describes a GPU by its number without taking any of its memory: Free is not known. The
+// error wraps [ErrNone] where the machine has no driver, or shows no GPU.
+func Find(dirs []string, number int) (Info, error) {
+	d, err := driver.Load(driver.Options{Dirs: dirs})
+	if err != nil {
+		return Info{}, none(err)
+	}
+	g, err := d.Look(number)
+	if err != nil {
+		return Info{}, none(err)
+	}
+	return describe(g), nil
+}
+
+// Count is the number of the machine's GPUs. The error says why it is not known.
+func Count(dirs []string) (int, error) {
+	d, err := driver.Load(driver.Options{Dirs: dirs})
+	if err != nil {
+		return 0, err
+	}
+	return d.Count()
+}
+
+// none wraps ErrNone in an error that says that there is nothing to use, rather than that
+// something is wrong with it.
+func none(err error) error {
+	missing, absent := errors.AsType[*driver.MissingError](err)
+	hidden, failed := errors.AsType[*driver.Error](err)
+	if absent && missing.Err == nil || failed && hidden.NoDevice() {
+		return fmt.Errorf("%w: %w", ErrNone, err)
+	}
+	return err
+}
+
+// described is a GPU with what it has free, which takes a context.
+func described(d *driver.Driver, number int) (info Info, err error) {
 	g, err := d.Open(number)
 	if err != nil {
 		return Info{}, err
 	}
 	defer func() { err = errors.Join(err, g.Close()) }()
 	defer g.Bind()()
-	free, _, err := g.Free()
-	if err != nil {
-		return Info{}, err
-	}
-	info = Info{Name: g.Name, Memory: g.Memory, Free: free, Units: g.Units,
-		Capability:  fmt.Sprintf("%d.%d", g.Capability/10, g.Capability%10),
-		CopyEngines: g.Copiers, Driver: d.String()}
+	info = describe(g)
+	info.Free, _, err = g.Free()
+	return info, err
+}
+
+// describe says what a GPU is, and whether the libraries are there that it takes.
+func describe(g *driver.GPU) Info {
+	info := Info{Name: g.Name, Memory: g.Memory, Units: g.Units, CopyEngines: g.Copiers,
+		Capability: fmt.Sprintf("%d.%d", g.Capability/10, g.Capability%10), Driver: g.String()}
 	compiler, err1 := g.Compiler()
 	if err1 == nil {
 		info.Compiler = "NVRTC " + compiler.Version
 	}
 	blas, err2 := g.Blas()
 	if err2 == nil {
-		info.Products = blas.Path
+		info.Products, info.ProductsFile = "cuBLAS "+blas.Version, blas.Path
+	}
+	info.Convolutions = "own convolutions"
+	if dnn, err := g.DNN(); err == nil {
+		info.Convolutions = "cuDNN " + dnn.Version
 	}
 	for _, err := range []error{err2, err1} {
 		if err != nil {
 			info.Why = err.Error()
 		}
 	}
-	return info, nil
+	return info
 }

@@ -1,5 +1,7 @@
 package cuda
 
+import "errors"
+
 // Info describes a GPU and the libraries that drive it.
 type Info struct {
 	Name        string `json:"name"`
@@ -10,9 +12,18 @@ type Info struct {
 	CopyEngines int    `json:"copy_engines"`
 	Driver      string `json:"driver"`             // "CUDA 13.0"
 	Compiler    string `json:"compiler,omitempty"` // "NVRTC 13.0"
-	Products    string `json:"cublas,omitempty"`   // the library's file
-	Why         string `json:"why_not,omitempty"`  // it is not usable
+	Products    string `json:"cublas,omitempty"`   // "cuBLAS 13.0.0"
+	// Convolutions says what computes those that are no matrix products: "cuDNN 9.1.0", or
+	// kernels of our own.
+	Convolutions string `json:"convolutions,omitempty"`
+
+	Why string `json:"why_not,omitempty"` // it is not usable
+
+	ProductsFile string `json:"cublas_file,omitempty"`
 }
+
+// ErrNone says that the machine has no driver of GPUs, or shows no GPU: nothing is wrong.
+var ErrNone = errors.New("no NVIDIA GPU")
 
 // Workspace is the bytes of the GPU's memory that matrix products work in, for each stream
 // of the compute engine: what NVIDIA advises for its recent GPUs.

@@ -4,6 +4,7 @@ package cuda
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/gomem/gomem/internal/device"
 	"github.com/gomem/gomem/internal/trace"
@@ -18,6 +19,7 @@ type Options struct {
 	Listener trace.Listener // told of every task; nil means nobody is
 	Dirs     []string       // where libraries are looked for first
 	Cache    string         // folder of compiled kernels; "" is the user's
+	TF32     bool           // matrix products round their operands
 }
 
 // ErrLeftOut says that this binary cannot drive GPUs.
@@ -29,3 +31,9 @@ func Open(Options) (device.Device, error) { return nil, ErrLeftOut }
 
 // GPUs is not possible in this build.
 func GPUs([]string) ([]Info, error) { return nil, ErrLeftOut }
+
+// Count is not possible in this build.
+func Count([]string) (int, error) { return 0, ErrLeftOut }
+
+// Find is not possible in this build.
+func Find([]string, int) (Info, error) { return Info{}, fmt.Errorf("%w: %w", ErrNone, ErrLeftOut) }

@@ -51,8 +51,9 @@ type stream struct {
 	times   []timed
 	last    atomic.Pointer[task]
 
-	products  *driver.Products // of a stream that computes
-	workspace uint64           // in which they are made
+	products  *driver.Products  // of a stream that computes
+	convolver *driver.Convolver // the same, if there is a library
+	workspace uint64            // in which they are made
 
 	mu     sync.Mutex
 	moved  *sync.Cond
@@ -82,6 +83,9 @@ func (d *Device) newStream(name string, p *place) (device.Stream, error) {
 			return err
 		}
 		s.products, err = d.blas.Products(s.cu, s.workspace, d.options.Workspace)
+		if err == nil && d.dnn != nil {
+			s.convolver, err = d.dnn.Convolver(s.cu, s.workspace, d.options.Workspace)
+		}
 		return err
 	})
 	if s.cu != nil {
@@ -191,6 +195,9 @@ func (s *stream) close() error {
 	var errs []error
 	if s.products != nil {
 		errs = append(errs, s.products.Close())
+	}
+	if s.convolver != nil {
+		errs = append(errs, s.convolver.Close())
 	}
 	if s.workspace != 0 {
 		errs = append(errs, s.device.gpu.Release(s.workspace))

@@ -61,7 +61,7 @@ func (t *task) touch(m *device.Water, r device.Region) {
 // there are none.
 func (d *Device) launch(p *place, l device.Launch) (device.Task, error) {
 	t := &task{place: p, step: l.Step, name: l.Name, what: l.What}
-	var call kernels.Call
+	call := kernels.Call{TF32: d.options.TF32, Convolutions: d.dnn != nil}
 	var err error
 	if call.In, err = t.operands(l.In); err != nil {
 		return nil, err
@@ -143,6 +143,8 @@ func (d *Device) prepare(t *task, c kernels.Command) error {
 		}
 		g := columns(c)
 		t.parts = append(t.parts, func(s *stream) error { return s.products.Run(g) })
+	case kernels.Conv:
+		return d.convolve(t, c)
 	case kernels.Fill:
 		if c.Words > 0 {
 			t.parts = append(t.parts, func(s *stream) error {
@@ -160,7 +162,8 @@ func (d *Device) prepare(t *task, c kernels.Command) error {
 func columns(c kernels.Gemm) *driver.Gemm {
 	g := &driver.Gemm{TransA: c.TransB, TransB: c.TransA, M: c.N, N: c.M, K: c.K,
 		Alpha: c.Alpha, Beta: c.Beta, A: c.B, B: c.A, C: c.C, LdA: c.LdB, LdB: c.LdA, LdC: c.LdC,
-		Batch: c.Batch, StrideA: c.StrideB, StrideB: c.StrideA, StrideC: c.StrideC}
+		Batch: c.Batch, StrideA: c.StrideB, StrideB: c.StrideA, StrideC: c.StrideC,
+		TF32: c.TF32, HalfIn: c.HalfIn, HalfOut: c.HalfOut}
 	g.Prepare()
 	return g
 }

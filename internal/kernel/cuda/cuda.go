@@ -13,6 +13,7 @@ import (
 	"math"
 	"reflect"
 
+	"github.com/gomem/gomem/internal/kernel/conv"
 	"github.com/gomem/gomem/internal/tensor"
 )
 
@@ -27,9 +28,12 @@ type Operand struct {
 type Call struct {
 	In, Out []Operand
 	Scratch uint64
+	TF32    bool // matrix products may round their operands: see [Gemm]
+	// Convolutions says that there is a library of them: see [Conv].
+	Convolutions bool
 }
 
-// Command is one thing that a stream is to do: a [Kernel], a [Gemm] or a [Fill]. Commands
+// Command is one thing that a stream is to do: a [Kernel], a [Gemm], a [Conv] or a [Fill]. Commands
 // of an operation run one after the other.
 type Command interface{ command() }
 
@@ -42,8 +46,9 @@ type Kernel struct {
 }
 
 // Gemm is C = Alpha·op(A)·op(B) + Beta·C for matrices in rows: C is M×N, op(A) M×K and
-// op(B) K×N, of f32, for each of Batch matrices. A leading dimension is the elements from
-// one row to the next, a stride those from one matrix to the next; 0 repeats the matrix.
+// op(B) K×N, of f32 unless HalfIn and HalfOut say bfloat16, for each of Batch matrices. A
+// leading dimension is the elements from one row to the next, a stride those from one matrix to
+// the next; 0 repeats the matrix.
 type Gemm struct {
 	A, B, C                   uint64
 	TransA, TransB            bool
@@ -52,6 +57,29 @@ type Gemm struct {
 	Batch                     int
 	StrideA, StrideB, StrideC int64
 	Alpha, Beta               float32
+	TF32                      bool // operands are rounded to 10 bits behind the point
+	HalfIn, HalfOut           bool // A and B, and C, are of bfloat16; sums are of f32
+}
+
+// Pass is which of a convolution's values is computed of the other two.
+type Pass int
+
+// The passes.
+const (
+	Forward   Pass = iota // results, of images and filters
+	ToImages              // the gradient of images, of filters and that of results
+	ToFilters             // the gradient of filters, of images and that of results
+)
+
+// Conv is a convolution of f32 by a library, of images [Batch, InC, InH, InW] by filters [OutC,
+// InC/Groups, KH, KW], with as many zeros below as above and right as left; and what to do
+// Otherwise, where the library cannot.
+type Conv struct {
+	Pass                     Pass
+	Shape                    conv.Shape
+	Images, Filters, Results uint64
+	TF32                     bool // operands may be rounded to 10 bits behind the point
+	Otherwise                []Command
 }
 
 // Fill sets 32-bit words.
@@ -63,6 +91,7 @@ type Fill struct {
 
 func (Kernel) command() {}
 func (Gemm) command()   {}
+func (Conv) command()   {}
 func (Fill) command()   {}
 
 // Func says what computes an operation.
@@ -95,6 +124,22 @@ func Register[O any](run func(O, *Call) ([]Command, error),
 	registry[id] = e
 }
 
+// exact says of operations by their types whether they are exact.
+var exact = map[reflect.Type]func(op any) bool{}
+
+// Exact says of operations of type O that their results have the host's bits: of all of them
+// if when is nil. It is called from init functions.
+func Exact[O any](when func(O) bool) {
+	exact[reflect.TypeFor[O]()] = func(op any) bool { return when == nil || when(op.(O)) }
+}
+
+// IsExact reports whether an operation's results have the host's bits, so that it makes no
+// difference where it is computed.
+func IsExact(op any) bool {
+	is, ok := exact[reflect.TypeOf(op)]
+	return ok && is(op)
+}
+
 // Supports reports whether an operation has commands.
 func Supports(op any) bool {
 	_, ok := registry[reflect.TypeOf(op)]
@@ -120,7 +165,18 @@ func Commands(op any, c *Call) ([]Command, error) {
 	if c.empty() {
 		return nil, nil
 	}
-	return e.run(op, c)
+	list, err := e.run(op, c)
+	for i := range list {
+		switch g := list[i].(type) {
+		case Gemm:
+			g.TF32 = c.TF32 && !g.HalfIn
+			list[i] = g
+		case Conv:
+			g.TF32 = c.TF32
+			list[i] = g
+		}
+	}
+	return list, err
 }
 
 // empty reports whether a call has results, but none of them an element. Operands may be empty

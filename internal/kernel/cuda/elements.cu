@@ -12,54 +12,44 @@ enum {
 };
 
 // An operand: element i of the result meets element (i/hold) mod period of it. It is an address
-// and two numbers; the number 0 for period is as many as the result has.
+// and two numbers; the number 0 for period is as many as the result has. Half: it has bfloat16.
 struct Spread {
 	u64 at;
 	i64 hold, period;
+	int half, unused;
 };
 
 // An instruction: operation, references (an operand, or ^i, the result of instruction i, or
-// NONE), whether its result is read by other than the next, and constants.
+// NONE), whether its result is read by other than the next, constants, and whether the result
+// is rounded to bfloat16.
 #define NONE 100
 struct Instruction {
 	int op, a, b, keep;
 	float p, q;
-	u32 limit, unused;
+	u32 limit, round;
 	u64 salt, from;
 };
 
 struct Chain {
 	i64 n;
-	int count, unused;
+	int count, half; // half: the result has bfloat16
 	Spread in[6];
 	Instruction code[8];
 	Walk window; // from elements to those whose noise they draw; of no axes, they themselves
 };
 
-__device__ __forceinline__ float sigmoid(float x) { return 1.f / (1.f + expf(-x)); }
-// Below −15 the normal distribution function is 0, and above 15 it is 1.
-__device__ __forceinline__ float gelu(float x) {
-	return x < -15.f ? 0.f : .5f * x * erfcf(-.70710678118654752f * x);
-}
-__device__ __forceinline__ float gelu_slope(float x) {
-	if (fabsf(x) > 15.f) return x > 0.f ? 1.f : 0.f;
-	return .5f * erfcf(-.70710678118654752f * x) + x * .39894228040143268f * expf(-.5f * x * x);
-}
-__device__ __forceinline__ float softplus(float x) {
-	return is_nan(x) ? x : fmaxf(x, 0.f) + log1pf(expf(-fabsf(x)));
-}
 __device__ __forceinline__ float silu_slope(float x) {
 	float s = sigmoid(x);
-	return s + x * (s - s * s);
+	return x * fmaf(-s, s, s) + s;
 }
-#define GELU_RATE 1.5957691216057308f // 2·√(2/π)
-#define GELU_BEND (GELU_RATE * .044715f)
+#define GELU_RATE 1.5957691216057307117597842397375f // 2·√(2/π)
+#define GELU_BEND .0713548162726002487763387522798635f // that times 0.044715
 __device__ __forceinline__ float gelu_gate(float x) {
 	return sigmoid(fmaf(x * x, GELU_BEND, GELU_RATE) * x);
 }
 __device__ __forceinline__ float gelu_tanh_slope(float x) {
-	float s = gelu_gate(x);
-	return s + x * (s - s * s) * fmaf(x * x, 3 * GELU_BEND, GELU_RATE);
+	float s = gelu_gate(x), bend = fmaf(x * x, .2140644488178007463290162568395906f, GELU_RATE);
+	return x * fmaf(-s, s, s) * bend + s;
 }
 __device__ inline float apply(const Instruction &c, float x, float y) {
 	switch (c.op) {
@@ -70,33 +60,33 @@ __device__ inline float apply(const Instruction &c, float x, float y) {
 	case MAXIMUM: return max_of(x, y);
 	case MINIMUM: return min_of(x, y);
 	case AT_LEAST: return x >= y ? 1.f : 0.f;
-	case POWER: return powf(x, y);
-	case NEG: return __int_as_float(__float_as_int(x) ^ 0x80000000);
-	case EXP: return expf(x);
-	case LOG: return logf(x);
+	case POWER: return pow32(x, y);
+	case NEG: return neg32(x);
+	case EXP: return exp32(x);
+	case LOG: return log32(x);
 	case SQRT: return sqrtf(x);
-	case RSQRT: return 1.f / sqrtf(x);
+	case RSQRT: return rsqrt32(x);
 	case SQUARE: return x * x;
-	case RELU: return 0.f > x ? 0.f : x;
-	case TANH: return tanhf(x);
+	case RELU: return relu32(x);
+	case TANH: return tanh32(x);
 	case SIGMOID: return sigmoid(x);
 	case GELU: return gelu(x);
 	case RELU_SLOPE: return x <= 0.f ? 0.f : y;
 	case TANH_SLOPE: return y * fmaf(-x, x, 1.f);
 	case SIGMOID_SLOPE: return y * fmaf(-x, x, x);
 	case GELU_SLOPE: return y * gelu_slope(x);
-	case ABS: return fabsf(x);
+	case ABS: return abs32(x);
 	case SIGN: return x > 0.f ? 1.f : x < 0.f ? -1.f : 0.f;
 	case FLOOR: return floorf(x);
 	case CEIL: return ceilf(x);
 	case TRUNC: return truncf(x);
 	case ROUND: return rintf(x);
 	case RECIPROCAL: return 1.f / x;
-	case SIN: return sinf(x);
-	case COS: return cosf(x);
-	case ERF: return erff(x);
-	case LOG1P: return log1pf(x);
-	case EXPM1: return expm1f(x);
+	case SIN: return sin32(x);
+	case COS: return cos32(x);
+	case ERF: return erf32(x);
+	case LOG1P: return log1p32(x);
+	case EXPM1: return expm1_32(x);
 	case SOFTPLUS: return softplus(x);
 	case SILU: return x * sigmoid(x);
 	case SILU_SLOPE: return y * silu_slope(x);
@@ -106,9 +96,9 @@ __device__ inline float apply(const Instruction &c, float x, float y) {
 	case SHIFT: return x + c.p;
 	case CLIP: return min_of(max_of(x, c.p), c.q);
 	case CLIP_SLOPE: return x >= c.p && x <= c.q ? y : 0.f;
-	case CLIPPED_RELU: return min_of(0.f > x ? 0.f : x, c.p);
+	case CLIPPED_RELU: return min_of(relu32(x), c.p);
 	case CLIPPED_RELU_SLOPE: return c.p - x <= 0.f || x <= 0.f ? 0.f : y;
-	case POWER_SCALAR: return powf(x, c.p);
+	case POWER_SCALAR: return pow32(x, c.p);
 	}
 	return 0;
 }
@@ -122,6 +112,12 @@ __device__ __forceinline__ i64 met(const Spread &s, i64 i, i64 n) {
 // Elements i to i+3 of an operand, those below n.
 __device__ inline void load(float *x, const Spread &s, i64 i, i64 n) {
 	const float *from = (const float *)s.at;
+	if (s.half) {
+		const u16 *half = (const u16 *)s.at;
+		for (int k = 0; k < 4; k++)
+			x[k] = i + k < n ? from_bf16(half[s.period ? met(s, i + k, n) : i + k]) : 0.f;
+		return;
+	}
 	if (s.period == 0) {
 		if (i + 4 <= n && (s.at + 4 * i) % 16 == 0) {
 			float4 v = *(const float4 *)(from + i);
@@ -179,9 +175,14 @@ extern "C" __global__ void __launch_bounds__(256) chain(PARAM Chain c,
 				else if (ins.b != NONE) load(y, c.in[ins.b], i, c.n);
 				for (int k = 0; k < 4; k++) last[k] = apply(ins, x[k], y[k]);
 			}
+			if (ins.round)
+				for (int k = 0; k < 4; k++) last[k] = from_bf16(to_bf16(last[k]));
 			if (ins.keep)
 				for (int k = 0; k < 4; k++) kept[s][k] = last[k];
 		}
-		store(out, last, i, c.n);
+		if (!c.half) store(out, last, i, c.n);
+		else
+			for (int k = 0; k < 4; k++)
+				if (i + k < c.n) ((u16 *)out)[i + k] = to_bf16(last[k]);
 	}
 }

@@ -143,8 +143,9 @@ extern "C" __global__ void rotary(float *out, const float *x, const int *positio
 		}
 		i64 place = row / each * length + row % length;
 		double position = several ? positions[place] : positions[0] + (double)place;
-		double angle = position * pow((double)base, -2. * k / turned);
-		float c = (float)cos(angle), s = (float)sin(angle);
+		double angle = position * pow64(base, -2. * k / turned);
+		Turn t = sincos64(angle);
+		float c = (float)t.cos, s = (float)t.sin;
 		if (back) s = -s;
 		i64 first = at + (interleaved ? 2 * k : k), second = first + (interleaved ? 1 : half);
 		float a = x[first], b = x[second];

@@ -9,6 +9,14 @@ extern "C" __global__ void copy_walk(PARAM Walk w, void *to, const void *from, i
 	}
 }
 
+extern "C" __global__ void widen(float *to, const u16 *from, i64 n) {
+	EACH(i, n) to[i] = from_bf16(from[i]);
+}
+
+extern "C" __global__ void narrow(u16 *to, const float *from, i64 n) {
+	EACH(i, n) to[i] = to_bf16(from[i]);
+}
+
 extern "C" __global__ void wipe_bytes(u8 *to, i64 n) {
 	EACH(i, n) to[i] = 0;
 }

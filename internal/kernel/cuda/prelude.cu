@@ -27,6 +27,14 @@ __device__ __forceinline__ bool is_nan(float x) { return x != x; }
 __device__ __forceinline__ float max_of(float a, float b) { return a > b || a != a ? a : b; }
 __device__ __forceinline__ float min_of(float a, float b) { return a < b || a != a ? a : b; }
 
+// Numbers of bfloat16, to nearest even, NaN to a quiet one.
+__device__ __forceinline__ float from_bf16(u16 h) { return __uint_as_float((u32)h << 16); }
+__device__ __forceinline__ u16 to_bf16(float x) {
+	u32 u = __float_as_uint(x);
+	if ((u & 0x7fffffff) > 0x7f800000) return (u16)(u >> 16 | 0x40);
+	return (u16)((u + 0x7fff + (u >> 16 & 1)) >> 16);
+}
+
 template <class T> struct Sum {
 	__device__ static T zero() { return 0; }
 	__device__ static T two(T a, T b) { return a + b; }

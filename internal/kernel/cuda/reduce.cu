@@ -7,27 +7,91 @@ struct Parts {
 	__device__ i64 hi(i64 i) const { return lo(i) + per < n ? lo(i) + per : n; }
 };
 
-extern "C" __global__ void __launch_bounds__(256) sum_rows(Parts p, float *out, const float *x,
-	int wide) {
-	Team t = team(wide);
+// Sums have the host's order, and so its bits (internal/kernel/vec): element i is added in lane
+// i mod 64, of which each thread of a warp has two, and lanes are added by halves. Loads come
+// many at a time ahead of the additions, which wait for each other.
+template <class L, class A> __device__ float sum_lanes(i64 n, L load, A add) {
+	const int ahead = 16;
+	i64 i = threadIdx.x % 32;
+	float a = 0, b = 0;
+	for (; i + 64 * ahead - 32 < n; i += 64 * ahead) {
+		float v[ahead], w[ahead];
+		for (int k = 0; k < ahead; k++) v[k] = load(i + 64 * k), w[k] = load(i + 64 * k + 32);
+		for (int k = 0; k < ahead; k++) a = add(a, v[k]), b = add(b, w[k]);
+	}
+	for (; i < n; i += 64) {
+		a = add(a, load(i));
+		if (i + 32 < n) b = add(b, load(i + 32));
+	}
+	return fold_warp<Sum<float>>(a + b);
+}
+// Spans of so many elements are added up by themselves, and then their sums, in order.
+template <class A> __device__ float sum_spans(const float *x, i64 n, A add) {
+	const i64 span = 65536;
+	float s = 0;
+	for (i64 at = 0; at < n; at += span)
+		s += sum_lanes(n - at < span ? n - at : span, [=](i64 i) { return x[at + i]; }, add);
+	return s;
+}
+struct Squared {
+	__device__ float operator()(float s, float v) const { return fmaf(v, v, s); }
+};
+template <class A> __device__ void sum_parts(const Parts &p, float *out, const float *x, A add) {
+	Team t = team(0);
 	for (i64 r = t.first; r < p.rows * p.parts; r += t.step) {
-		const float *row = x + r / p.parts * p.n;
-		float s = 0;
-		for (i64 i = p.lo(r) + t.lane; i < p.hi(r); i += t.size) s += row[i];
-		s = sum_of(t, s);
+		float s = sum_spans(x + r / p.parts * p.n + p.lo(r), p.hi(r) - p.lo(r), add);
 		if (t.lane == 0) out[r] = s;
 	}
 }
+extern "C" __global__ void __launch_bounds__(256) sum_rows(Parts p, float *out, const float *x) {
+	sum_parts(p, out, x, [](float s, float v) { return s + v; });
+}
+extern "C" __global__ void __launch_bounds__(256) sum_squares(Parts p, float *out,
+	const float *x) {
+	sum_parts(p, out, x, Squared());
+}
+// The sum of n numbers, a step apart, in 64 bits, one after the other: a warp loads ahead, and
+// each of its threads adds all of them.
+__device__ inline double sum_in_order(const float *x, i64 n, i64 step) {
+	i64 lane = threadIdx.x % 32;
+	double s = 0;
+	float next = lane < n ? x[lane * step] : 0.f;
+	for (i64 at = 0; at < n; at += 32) {
+		float v = next;
+		if (at + 32 + lane < n) next = x[(at + 32 + lane) * step];
+		int count = n - at < 32 ? (int)(n - at) : 32;
+		for (int k = 0; k < count; k++) s += __shfl_sync(0xffffffffu, v, k);
+	}
+	return s;
+}
+extern "C" __global__ void sum_total(float *out, const float *x, i64 n) {
+	if (blockIdx.x || threadIdx.x >= 32) return;
+	float s = (float)sum_in_order(x, n, 1);
+	if (threadIdx.x == 0) *out = s;
+}
 
-extern "C" __global__ void __launch_bounds__(256) sum_squares(Parts p, float *out, const float *x,
-	int wide) {
-	Team t = team(wide);
-	for (i64 r = t.first; r < p.rows * p.parts; r += t.step) {
-		const float *row = x + r / p.parts * p.n;
-		float s = 0;
-		for (i64 i = p.lo(r) + t.lane; i < p.hi(r); i += t.size) s = fmaf(row[i], row[i], s);
-		s = sum_of(t, s);
-		if (t.lane == 0) out[r] = s;
+// Rows of inner elements are added so many beside each other, as the host does with short ones:
+// each element of so many rows has a thread, and their sums are added by halves.
+extern "C" __global__ void __launch_bounds__(256) sum_beside(Parts p, float *out, const float *x,
+	i64 inner, i64 side) {
+	__shared__ float lanes[256];
+	for (i64 r = blockIdx.x; r < p.rows * p.parts; r += gridDim.x) {
+		i64 n = (p.hi(r) - p.lo(r)) * inner, most = side * inner, width = inner, me = threadIdx.x;
+		const float *from = x + (r / p.parts * p.n + p.lo(r)) * inner;
+		if (most > n) most = n;
+		while (2 * width <= most) width *= 2;
+		if (me < width && me < n) {
+			float s = from[me];
+			for (i64 i = me + width; i < n; i += width) s += from[i];
+			lanes[me] = s;
+		}
+		for (; width > inner; width /= 2) {
+			__syncthreads();
+			if (me < width / 2) lanes[me] += lanes[me + width / 2];
+		}
+		__syncthreads();
+		if (me < inner && me < n) out[r * inner + me] = lanes[me];
+		__syncthreads(); // before the lanes are written again
 	}
 }
 
@@ -37,7 +101,14 @@ extern "C" __global__ void sum_columns(Parts p, float *out, const float *x, i64 
 		i64 part = i / inner, lo = p.lo(part), hi = p.hi(part);
 		const float *from = x + part / p.parts * p.n * inner + i % inner;
 		float s = lo < hi ? from[lo * inner] : 0.f;
-		for (i64 k = lo + 1; k < hi; k++) s += from[k * inner];
+		i64 k = lo + 1;
+		const int ahead = 16;
+		for (; k + ahead <= hi; k += ahead) {
+			float v[ahead];
+			for (int j = 0; j < ahead; j++) v[j] = from[(k + j) * inner];
+			for (int j = 0; j < ahead; j++) s += v[j];
+		}
+		for (; k < hi; k++) s += from[k * inner];
 		out[i] = s;
 	}
 }

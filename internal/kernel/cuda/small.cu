@@ -32,9 +32,9 @@ extern "C" __global__ void draw(PARAM Walk w, float *out, const int *seed, u64 s
 		}
 		Words pair = philox(key, at[0] / 4);
 		double distance = pair.w[at[0] % 4 & 2], angle = pair.w[at[0] % 4 | 1];
-		double r = sqrt(-2 * log((distance + 1) / 4294967296.)), s, c;
-		sincos(6.283185307179586 * angle / 4294967296., &s, &c);
-		out[i] = (float)(r * (at[0] & 1 ? s : c));
+		double r = sqrt(-2 * log64((distance + 1) / 4294967296.));
+		Turn t = sincos64(6.283185307179586 * angle / 4294967296.);
+		out[i] = (float)(r * (at[0] & 1 ? t.sin : t.cos));
 	}
 }
 
@@ -105,11 +105,6 @@ __device__ inline u16 to_half(float x) {
 	if (a >= 0x38800000) return (u16)(sign | (a - 0x38000000 + 0xfff + (a >> 13 & 1)) >> 13);
 	return (u16)(sign | (u32)rintf(__uint_as_float(a) * (1 << 24)));
 }
-__device__ inline u16 to_bf16(float x) {
-	u32 u = __float_as_uint(x);
-	if ((u & 0x7fffffff) > 0x7f800000) return (u16)(u >> 16 | 0x40);
-	return (u16)((u + 0x7fff + (u >> 16 & 1)) >> 16);
-}
 __device__ inline i64 to_integer(double x, double least, double most, i64 lo, i64 hi) {
 	if (x >= most) return hi;
 	if (x <= least) return lo;
@@ -154,7 +149,7 @@ extern "C" __global__ void convert(void *out, const void *x, i64 n, int to, int 
 		case F64: put_number(out, i, ((const double *)x)[i], to); break;
 		case F32: put_number(out, i, ((const float *)x)[i], to); break;
 		case BF16:
-			put_number(out, i, __uint_as_float((u32)((const u16 *)x)[i] << 16), to);
+			put_number(out, i, from_bf16(((const u16 *)x)[i]), to);
 			break;
 		case F16: put_number(out, i, from_half(((const u16 *)x)[i]), to); break;
 		case I64: put_integer(out, i, ((const i64 *)x)[i], to); break;

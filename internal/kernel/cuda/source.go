@@ -9,8 +9,8 @@ import (
 var files embed.FS
 
 // order is that of the files of the source: what others use comes first.
-const order = "prelude elements moves reduce rows index small tiles conv images moe sequence " +
-	"update"
+const order = "prelude libm elements moves reduce rows index small tiles conv images moe " +
+	"sequence update"
 
 // Source is the text of all kernels, CUDA C++ 17 without includes. It is to be compiled with
 // --fmad=false: a product is fused with a sum only where the text says so, so that operations

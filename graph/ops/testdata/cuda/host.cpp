@@ -8,20 +8,42 @@ struct GemmCommand {
 	uint64_t a, b, c;
 	int64_t trans_a, trans_b, m, n, k, lda, ldb, ldc, batch, stride_a, stride_b, stride_c;
 	float alpha, beta;
+	uint64_t half_in, half_out;
 };
+
+static float number(const char *p, int64_t i, bool half) {
+	if (!half) return ((const float *)p)[i];
+	uint32_t u = (uint32_t)((const uint16_t *)p)[i] << 16;
+	float x;
+	memcpy(&x, &u, 4);
+	return x;
+}
+
+static void put(char *p, int64_t i, bool half, float x) {
+	if (!half) {
+		((float *)p)[i] = x;
+		return;
+	}
+	uint32_t u;
+	memcpy(&u, &x, 4);
+	u = x != x ? u | 0x400000 : u + 0x7fff + (u >> 16 & 1);
+	((uint16_t *)p)[i] = (uint16_t)(u >> 16);
+}
 
 static void multiply(const GemmCommand &g) {
 	for (int64_t i = 0; i < g.batch; i++) {
-		const float *a = (float *)g.a + i * g.stride_a, *b = (float *)g.b + i * g.stride_b;
-		float *c = (float *)g.c + i * g.stride_c;
+		int in = g.half_in ? 2 : 4, out = g.half_out ? 2 : 4;
+		const char *a = (char *)g.a + in * i * g.stride_a, *b = (char *)g.b + in * i * g.stride_b;
+		char *c = (char *)g.c + out * i * g.stride_c;
 		for (int64_t y = 0; y < g.m; y++)
 			for (int64_t x = 0; x < g.n; x++) {
 				double sum = 0;
 				for (int64_t k = 0; k < g.k; k++)
-					sum += (double)(g.trans_a ? a[k * g.lda + y] : a[y * g.lda + k]) *
-						(g.trans_b ? b[x * g.ldb + k] : b[k * g.ldb + x]);
-				float &to = c[y * g.ldc + x];
-				to = g.alpha * (float)sum + (g.beta == 0 ? 0 : g.beta * to);
+					sum += (double)number(a, g.trans_a ? k * g.lda + y : y * g.lda + k, g.half_in) *
+						number(b, g.trans_b ? x * g.ldb + k : k * g.ldb + x, g.half_in);
+				int64_t at = y * g.ldc + x;
+				float was = g.beta == 0 ? 0 : g.beta * number(c, at, g.half_out);
+				put(c, at, g.half_out, g.alpha * (float)sum + was);
 			}
 	}
 }

@@ -47,14 +47,6 @@ func cString(s string) *byte { return unsafe.StringData(s + "\x00") }
 // word is a signed number as an argument.
 func word[T ~int | ~int32 | ~int64](x T) uintptr { return uintptr(x) }
 
-// flag is a truth value as an argument.
-func flag(x bool) uintptr {
-	if x {
-		return 1
-	}
-	return 0
-}
-
 // Error is a call of a library that failed.
 type Error struct {
 	Func string // the C function
@@ -71,6 +63,9 @@ func (e *Error) Error() string {
 	}
 	return s
 }
+
+// NoDevice reports whether there is a driver, and no GPU, or none that it may show.
+func (e *Error) NoDevice() bool { return e.Name == "CUDA_ERROR_NO_DEVICE" }
 
 // OutOfMemory reports whether a memory had too little room.
 func (e *Error) OutOfMemory() bool { return e.Name == "CUDA_ERROR_OUT_OF_MEMORY" }

@@ -13,6 +13,7 @@ const (
 	cublasCreate = iota
 	cublasDestroy
 	cublasGetVersion
+	cublasGetProperty
 	cublasSetStream
 	cublasSetWorkspace
 	cublasGemmEx
@@ -26,6 +27,7 @@ func cublasSymbols() []string {
 		cublasCreate:               "cublasCreate_v2",
 		cublasDestroy:              "cublasDestroy_v2",
 		cublasGetVersion:           "cublasGetVersion_v2",
+		cublasGetProperty:          "cublasGetProperty",
 		cublasSetStream:            "cublasSetStream_v2",
 		cublasSetWorkspace:         "cublasSetWorkspace_v2",
 		cublasGemmEx:               "cublasGemmEx",
@@ -37,8 +39,9 @@ func cublasSymbols() []string {
 
 // Blas is the library of matrix products.
 type Blas struct {
-	Path string
-	lib  *library
+	Version string // "13.0.0"
+	Path    string
+	lib     *library
 }
 
 // Blas loads the library. The error is a *[MissingError] or an *[OldError].
@@ -48,7 +51,15 @@ func (g *GPU) Blas() (*Blas, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Blas{Path: lib.path, lib: lib}, nil
+	b := &Blas{Path: lib.path, lib: lib}
+	var v [3]int32 // MAJOR_VERSION, MINOR_VERSION and PATCH_LEVEL
+	for i := range v {
+		if err := b.do(cublasGetProperty, word(i), uintptr(unsafe.Pointer(&v[i]))); err != nil {
+			return nil, err
+		}
+	}
+	b.Version = fmt.Sprintf("%d.%d.%d", v[0], v[1], v[2])
+	return b, nil
 }
 
 //go:uintptrescapes
@@ -94,8 +105,8 @@ func (b *Blas) Products(s *Stream, workspace uint64, bytes int64) (*Products, er
 // Close ends the handle.
 func (p *Products) Close() error { return p.blas.do(cublasDestroy, p.handle) }
 
-// Gemm is a product of matrices of f32 by columns, prepared once for many times: C is M×N,
-// op(A) M×K, op(B) K×N; C = Alpha·op(A)·op(B) + Beta·C.
+// Gemm is a product of matrices of f32, or bfloat16, by columns, prepared once for many times:
+// C is M×N, op(A) M×K, op(B) K×N; C = Alpha·op(A)·op(B) + Beta·C.
 type Gemm struct {
 	TransA, TransB            bool
 	M, N, K                   int
@@ -104,6 +115,8 @@ type Gemm struct {
 	LdA, LdB, LdC             int
 	Batch                     int
 	StrideA, StrideB, StrideC int64
+	TF32                      bool // operands are rounded to TF32 first
+	HalfIn, HalfOut           bool // A and B, and C, are of bfloat16
 
 	words []uintptr
 	fn    int
@@ -111,19 +124,39 @@ type Gemm struct {
 
 // Prepare makes the arguments of the library.
 func (g *Gemm) Prepare() {
-	const f32, compute = 0, 68 // CUDA_R_32F, CUBLAS_COMPUTE_32F: no TF32
-	const standard = ^uintptr(0)
+	compute := uintptr(compute32)
+	in, out := elementType(g.HalfIn), elementType(g.HalfOut)
+	if g.TF32 {
+		compute = fastTF32
+	}
 	alpha, beta := uintptr(unsafe.Pointer(&g.Alpha)), uintptr(unsafe.Pointer(&g.Beta))
-	g.words = []uintptr{0, flag(g.TransA), flag(g.TransB), word(g.M), word(g.N), word(g.K), alpha}
+	g.words = []uintptr{0, operation(g.TransA), operation(g.TransB), word(g.M), word(g.N),
+		word(g.K), alpha}
 	if g.fn = cublasGemmEx; g.Batch <= 1 {
-		g.words = append(g.words, uintptr(g.A), f32, word(g.LdA), uintptr(g.B), f32, word(g.LdB),
-			beta, uintptr(g.C), f32, word(g.LdC), compute, standard)
+		g.words = append(g.words, uintptr(g.A), in, word(g.LdA), uintptr(g.B), in,
+			word(g.LdB), beta, uintptr(g.C), out, word(g.LdC), compute, word(standard))
 		return
 	}
 	g.fn = cublasGemmStridedBatchedEx
-	g.words = append(g.words, uintptr(g.A), f32, word(g.LdA), word(g.StrideA), uintptr(g.B), f32,
-		word(g.LdB), word(g.StrideB), beta, uintptr(g.C), f32, word(g.LdC), word(g.StrideC),
-		word(g.Batch), compute, standard)
+	g.words = append(g.words, uintptr(g.A), in, word(g.LdA), word(g.StrideA), uintptr(g.B), in,
+		word(g.LdB), word(g.StrideB), beta, uintptr(g.C), out, word(g.LdC), word(g.StrideC),
+		word(g.Batch), compute, word(standard))
+}
+
+// elementType is the library's number of f32 or bfloat16.
+func elementType(half bool) uintptr {
+	if half {
+		return bfloat16
+	}
+	return real32
+}
+
+// operation is what the library does with a matrix first.
+func operation(transpose bool) uintptr {
+	if transpose {
+		return transposed
+	}
+	return plain
 }
 
 // Run gives a prepared product to the stream. One product is given by one goroutine at a

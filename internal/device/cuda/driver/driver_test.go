@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -226,6 +227,17 @@ func TestProducts(t *testing.T) {
 			}
 		}
 	}
+	fine, c := m.put([]float32{1 + 1.0/(1<<10), 1 + 1.0/(1<<12)}), m.put([]float32{0, 0})
+	for tf32, want := range map[bool]float32{false: 2 + 1.0/(1<<10) + 1.0/(1<<12),
+		true: 2 + 1.0/(1<<10)} {
+		g := &driver.Gemm{M: 1, N: 1, K: 2, Alpha: 1, A: fine, B: m.put([]float32{1, 1}), C: c,
+			LdA: 1, LdB: 2, LdC: 1, TF32: tf32}
+		g.Prepare()
+		ok(t, p.Run(g))
+		if got := m.get(c, 1)[0]; got != want {
+			t.Errorf("TF32 %v: %v, want %v", tf32, got, want)
+		}
+	}
 	bad := &driver.Gemm{M: 2, N: 2, K: 3, A: a, B: b, C: a, LdA: 1, LdB: 3, LdC: 2}
 	bad.Prepare()
 	if err := p.Run(bad); err == nil || !strings.Contains(err.Error(), "INVALID_VALUE") {
@@ -350,6 +362,19 @@ func TestUnusable(t *testing.T) {
 	}
 	if _, err = g.Blas(); err == nil || err.Error() != "no cuBLAS: libcublas.so.13 not found" {
 		t.Errorf("without cuBLAS: %v", err)
+	}
+}
+
+// TestCompilerKeepsArithmetic: kernels are compiled so that every operation is rounded by itself,
+// as IEEE 754 has it, subnormal numbers too. The results' bits depend on it.
+func TestCompilerKeepsArithmetic(t *testing.T) {
+	c, err := open(t).Compiler()
+	ok(t, err)
+	for _, o := range []string{"--fmad=false", "--ftz=false", "--prec-div=true",
+		"--prec-sqrt=true"} {
+		if !slices.Contains(c.Options, o) {
+			t.Errorf("%q lack %s", c.Options, o)
+		}
 	}
 }
 

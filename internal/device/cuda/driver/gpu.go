@@ -24,6 +24,16 @@ type GPU struct {
 
 // Open opens a GPU by its number, from 0. Close it.
 func (d *Driver) Open(number int) (*GPU, error) {
+	g, err := d.Look(number)
+	if err != nil {
+		return nil, err
+	}
+	return g, d.do(cuDevicePrimaryCtxRetain, uintptr(unsafe.Pointer(&g.context)), word(g.ordinal))
+}
+
+// Look describes a GPU by its number, from 0, without taking anything of it: what needs a
+// context fails.
+func (d *Driver) Look(number int) (*GPU, error) {
 	g := &GPU{Driver: d}
 	count, err := d.Count()
 	if err != nil {
@@ -35,10 +45,7 @@ func (d *Driver) Open(number int) (*GPU, error) {
 	if err := d.do(cuDeviceGet, uintptr(unsafe.Pointer(&g.ordinal)), word(number)); err != nil {
 		return nil, err
 	}
-	if err := g.describe(); err != nil {
-		return nil, err
-	}
-	return g, d.do(cuDevicePrimaryCtxRetain, uintptr(unsafe.Pointer(&g.context)), word(g.ordinal))
+	return g, g.describe()
 }
 
 // describe asks for what a GPU is.
@@ -55,9 +62,11 @@ func (g *GPU) describe() error {
 	}
 	var major, minor int
 	for _, a := range []struct {
-		id uintptr // CU_DEVICE_ATTRIBUTE_...
+		id uintptr
 		to *int
-	}{{75, &major}, {76, &minor}, {16, &g.Units}, {40, &g.Copiers}, {97, &g.Shared}} {
+	}{
+		{attributeMajor, &major}, {attributeMinor, &minor}, {attributeUnits, &g.Units},
+		{attributeCopiers, &g.Copiers}, {attributeShared, &g.Shared}} {
 		var v int32
 		if err := g.do(cuDeviceGetAttribute, uintptr(unsafe.Pointer(&v)), a.id,
 			word(g.ordinal)); err != nil {
@@ -104,9 +113,8 @@ func (g *GPU) Release(addr uint64) error { return g.do(cuMemFree, uintptr(addr))
 // Pin locks pages of ordinary memory, which must not be the Go heap's, so that the GPU
 // copies from and to them at full speed and while others compute.
 func (g *GPU) Pin(b []byte) error {
-	const portable = 1 // for every context
 	return g.do(cuMemHostRegister, uintptr(unsafe.Pointer(unsafe.SliceData(b))), word(len(b)),
-		portable)
+		portable) // for every context
 }
 
 // Unpin undoes Pin.

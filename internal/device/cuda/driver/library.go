@@ -137,12 +137,12 @@ func (s source) bind(path string, handle uintptr) (*library, error) {
 }
 
 // versions are the file names of a toolkit's library, those of the driver's own version
-// first: an older driver runs no newer library.
+// first: an older driver runs no newer library. NVRTC's of CUDA 11 is called 11.2.
 func versions(base string, driver int) []string {
 	if driver >= 13000 {
 		return []string{base + ".so.13", base + ".so.12", base + ".so"}
 	}
-	return []string{base + ".so.12", base + ".so.11", base + ".so"}
+	return []string{base + ".so.12", base + ".so.11", base + ".so.11.2", base + ".so"}
 }
 
 // version prints as CUDA does: 13000 is 13.0.

@@ -46,7 +46,6 @@ const freeShared = 48 << 10
 
 // Allow lets launches of the kernel have so many bytes of dynamic shared memory.
 func (k *Kernel) Allow(shared uint32) error {
-	const maxDynamicShared = 8
 	if shared <= freeShared {
 		return nil
 	}
@@ -68,11 +67,11 @@ type Launch struct {
 
 // Prepare makes a launch. args are the packed arguments.
 func (k *Kernel) Prepare(grid, block [3]uint32, shared uint32, args []byte) *Launch {
-	const bufferPointer, bufferSize, end = 1, 2, 0 // CU_LAUNCH_PARAM_...
 	l := &Launch{kernel: k, args: args, size: uint64(len(args))}
 	// Go's heap does not move, and l keeps alive what these are the addresses of.
-	l.extra = [5]uintptr{bufferPointer, uintptr(unsafe.Pointer(unsafe.SliceData(args))),
-		bufferSize, uintptr(unsafe.Pointer(&l.size)), end}
+	l.extra = [5]uintptr{paramBufferPointer,
+		uintptr(unsafe.Pointer(unsafe.SliceData(args))), paramBufferSize,
+		uintptr(unsafe.Pointer(&l.size)), paramEnd}
 	l.words = [11]uintptr{0: k.handle, 7: uintptr(shared),
 		10: uintptr(unsafe.Pointer(&l.extra))}
 	for i := range 3 {

@@ -53,7 +53,9 @@ func (g *GPU) Compiler() (*Compiler, error) {
 		return nil, err
 	}
 	c := &Compiler{lib: lib, Path: lib.path, Options: []string{
-		fmt.Sprintf("--gpu-architecture=sm_%d", g.Capability), "--std=c++17", "--fmad=false"}}
+		fmt.Sprintf("--gpu-architecture=sm_%d", g.Capability), "--std=c++17",
+		// no more than one rounding an operation, and no fewer numbers
+		"--fmad=false", "--ftz=false", "--prec-div=true", "--prec-sqrt=true"}}
 	var major, minor int32
 	err = c.do(nvrtcVersion, uintptr(unsafe.Pointer(&major)), uintptr(unsafe.Pointer(&minor)))
 	c.Version = fmt.Sprintf("%d.%d", major, minor)

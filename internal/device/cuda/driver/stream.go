@@ -21,7 +21,6 @@ type Event struct {
 
 // Stream makes a stream that no default stream holds back.
 func (g *GPU) Stream() (*Stream, error) {
-	const nonBlocking = 1
 	s := &Stream{gpu: g}
 	return s, g.do(cuStreamCreate, uintptr(unsafe.Pointer(&s.handle)), nonBlocking)
 }
@@ -31,10 +30,9 @@ func (s *Stream) Close() error { return s.gpu.do(cuStreamDestroy, s.handle) }
 
 // Event makes an event, which says at what time it happened only if it is timed.
 func (g *GPU) Event(timed bool) (*Event, error) {
-	const blocking, untimed = 1, 2
-	flags := uintptr(blocking)
+	flags := uintptr(blockingSync)
 	if !timed {
-		flags |= untimed
+		flags |= disableTiming
 	}
 	e := &Event{gpu: g}
 	return e, g.do(cuEventCreate, uintptr(unsafe.Pointer(&e.handle)), flags)
@@ -48,7 +46,6 @@ func (e *Event) Await() error { return e.gpu.do(cuEventSynchronize, e.handle) }
 
 // Happened reports whether it has.
 func (e *Event) Happened() (bool, error) {
-	const notReady = 600
 	switch code := int32(call(e.gpu.lib.fn[cuEventQuery], e.handle)); code {
 	case 0:
 		return true, nil

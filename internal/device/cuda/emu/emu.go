@@ -1,5 +1,5 @@
 // Package emu builds a stand-in for NVIDIA's libraries that runs on the CPU, for tests on
-// machines without a GPU: libcuda, NVRTC and cuBLAS in one shared object.
+// machines without a GPU: libcuda, NVRTC, cuBLAS and cuDNN in one shared object.
 //
 // NVRTC's compiler is the host's C++ compiler, g++, with a header in which every thread of
 // a block is a fiber. Streams are threads that may pause at random before each operation, so
@@ -50,10 +50,19 @@ const library = "libcuda.so.1"
 //
 // The libraries read environment variables when the first context is made: EMU_JITTER_US,
 // the longest pause before an operation of a stream; EMU_SEED of the pauses; EMU_ORDER of
-// threads and blocks, 0 forward, 1 backward, 2 scattered; EMU_MEM, bytes of device memory;
-// EMU_INIT, what cuInit returns; EMU_VERSION of CUDA.
+// threads and blocks, 0 forward, 1 backward, 2 scattered; EMU_COUNT, how many GPUs there
+// are, of which a process has one at a time; EMU_MEM, bytes of device memory, of several GPUs
+// separated by commas;
+// EMU_FAIL, the number of the launch that fails while it runs, from 1; EMU_INIT, what cuInit
+// returns; EMU_VERSION of CUDA.
+//
+// Where GOMEM_GPU is set, tests have the machine's GPU instead: the folder is that of
+// GOMEM_CUDA_PATH, or none, and libraries are where they usually are.
 func Dir(t testing.TB) string {
 	t.Helper()
+	if os.Getenv("GOMEM_GPU") != "" {
+		return os.Getenv("GOMEM_CUDA_PATH")
+	}
 	if _, err := exec.LookPath("g++"); err != nil {
 		const text = "g++ not found: the emulated GPU is built with it"
 		if os.Getenv("CI") != "" {
@@ -61,7 +70,7 @@ func Dir(t testing.TB) string {
 		}
 		t.Skip(text)
 	}
-	dir, err := build()
+	dir, err := Build()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,8 +78,9 @@ func Dir(t testing.TB) string {
 	return dir
 }
 
-// build makes the folder under a name that says what is in it.
-func build() (string, error) {
+// Build makes the libraries, unless they are there, and returns their folder, whose name says
+// what is in it: the environment variable EMU_DIR must be that.
+func Build() (string, error) {
 	sources, err := fs.Sub(embedded, "src")
 	if err != nil {
 		return "", err
@@ -109,12 +119,12 @@ func build() (string, error) {
 // compile makes the libraries of the sources in a folder.
 func compile(dir string) error {
 	cmd := exec.Command("g++", "-std=c++17", "-O1", "-shared", "-fPIC", "-fvisibility=hidden",
-		"-o", library, "driver.cpp", "nvrtc.cpp", "cublas.cpp", "-ldl", "-lpthread")
+		"-o", library, "driver.cpp", "nvrtc.cpp", "cublas.cpp", "cudnn.cpp", "-ldl", "-lpthread")
 	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("the emulated GPU cannot be built: %w\n%s", err, out)
 	}
-	for _, name := range []string{"libnvrtc.so.13", "libcublas.so.13"} {
+	for _, name := range []string{"libnvrtc.so.13", "libcublas.so.13", "libcudnn.so.9"} {
 		if err := os.Symlink(library, filepath.Join(dir, name)); err != nil {
 			return err
 		}

@@ -23,6 +23,11 @@ API int cublasGetVersion_v2(Handle *, int *v) {
 	return 0;
 }
 
+API int cublasGetProperty(int type, int *v) {
+	*v = type == 0 ? 13 : 0;
+	return type < 0 || type > 2 ? INVALID : 0;
+}
+
 API int cublasSetStream_v2(Handle *h, Stream *s) {
 	h->stream = s;
 	h->workspace = false;
@@ -41,28 +46,58 @@ API const char *cublasGetStatusName(int e) {
 
 API const char *cublasGetStatusString(int) { return "emulated"; }
 
+enum { R_32F = 0, R_16BF = 14 };
+
 struct Matrix {
-	float *p;
+	char *p;
+	int type;
 	long long ld, stride;
 	bool trans;
-	float &at(long long z, long long i, long long j) const {
-		return p[z * stride + (trans ? j + i * ld : i + j * ld)];
+	size_t size() const { return type == R_16BF ? 2 : 4; }
+	char *place(long long z, long long i, long long j) const {
+		return p + size() * (z * stride + (trans ? j + i * ld : i + j * ld));
+	}
+	float at(long long z, long long i, long long j) const {
+		unsigned u = 0;
+		memcpy((char *)&u + 4 - size(), place(z, i, j), size());
+		float x;
+		memcpy(&x, &u, 4);
+		return x;
+	}
+	void set(long long z, long long i, long long j, float x) const {
+		unsigned u;
+		memcpy(&u, &x, 4);
+		if (size() == 2) u = x != x ? u | 0x400000 : u + 0x7fff + (u >> 16 & 1);
+		memcpy(place(z, i, j), (char *)&u + 4 - size(), size());
 	}
 	// whole reports whether rows × columns of every matrix are device memory.
 	bool whole(long long rows, long long cols, int batch) const {
 		if (trans) std::swap(rows, cols);
 		if (rows == 0 || cols == 0) return true;
 		long long n = (batch - 1) * stride + (cols - 1) * ld + rows;
-		return ld >= rows && on_device((uintptr_t)p, n * sizeof(float));
+		return ld >= rows && on_device((uintptr_t)p, n * size());
 	}
 };
 
+// rounded is x with 10 bits behind the point if it is to be TF32, to nearest.
+static float rounded(float x, bool tf32) {
+	unsigned u;
+	memcpy(&u, &x, 4);
+	if (!tf32 || (u & 0x7f800000) == 0x7f800000) return x;
+	u = (u + 0xfff + (u >> 13 & 1)) & ~0x1fffu;
+	memcpy(&x, &u, 4);
+	return x;
+}
+
 API int cublasGemmStridedBatchedEx(Handle *h, int ta, int tb, int m, int n, int k,
-		const float *alpha, float *A, int At, int lda, long long sA, float *B, int Bt, int ldb,
-		long long sB, const float *beta, float *C, int Ct, int ldc, long long sC, int batch,
+		const float *alpha, char *A, int At, int lda, long long sA, char *B, int Bt, int ldb,
+		long long sB, const float *beta, char *C, int Ct, int ldc, long long sC, int batch,
 		int compute, int algo) {
-	if (At || Bt || Ct || compute != 68 || algo != -1 || !h->workspace) return NOT_SUPPORTED;
-	Matrix a{A, lda, sA, ta != 0}, b{B, ldb, sB, tb != 0}, c{C, ldc, sC, false};
+	bool tf32 = compute == 77, halves = At == R_16BF;
+	if (At != Bt || (At != R_32F && !halves) || (Ct != R_32F && (Ct != R_16BF || !halves)) ||
+		(compute != 68 && (!tf32 || halves)) || algo != -1 || !h->workspace)
+		return NOT_SUPPORTED;
+	Matrix a{A, At, lda, sA, ta != 0}, b{B, Bt, ldb, sB, tb != 0}, c{C, Ct, ldc, sC, false};
 	if (m < 0 || n < 0 || k < 0 || batch < 0 || !a.whole(m, k, batch) || !b.whole(k, n, batch) ||
 		!c.whole(m, n, batch))
 		return INVALID;
@@ -72,15 +107,15 @@ API int cublasGemmStridedBatchedEx(Handle *h, int ta, int tb, int m, int n, int 
 			for (int j = 0; j < n; j++)
 				for (int i = 0; i < m; i++) {
 					float s = 0;
-					for (int l = 0; l < k; l++) s += a.at(z, i, l) * b.at(z, l, j);
-					float &to = c.at(z, i, j);
-					to = x * s + (y != 0 ? y * to : 0);
+					for (int l = 0; l < k; l++)
+						s += rounded(a.at(z, i, l), tf32) * rounded(b.at(z, l, j), tf32);
+					c.set(z, i, j, x * s + (y != 0 ? y * c.at(z, i, j) : 0));
 				}
 	});
 }
 
 API int cublasGemmEx(Handle *h, int ta, int tb, int m, int n, int k, const float *alpha,
-		float *A, int At, int lda, float *B, int Bt, int ldb, const float *beta, float *C, int Ct,
+		char *A, int At, int lda, char *B, int Bt, int ldb, const float *beta, char *C, int Ct,
 		int ldc, int compute, int algo) {
 	return cublasGemmStridedBatchedEx(h, ta, tb, m, n, k, alpha, A, At, lda, 0, B, Bt, ldb, 0,
 		beta, C, Ct, ldc, 0, 1, compute, algo);

@@ -14,6 +14,7 @@ static std::mutex mu;                           // guards all tables below
 static std::map<uintptr_t, size_t> dev, pinned; // live ranges
 static long long dev_used;
 static int retained, made;            // contexts; streams of this context
+static std::atomic<long long> launched{0}; // kernels of this context
 static std::atomic<int> sticky{0};    // an error of work that ran
 static std::string sticky_text;
 static std::vector<Stream *> streams;
@@ -194,20 +195,29 @@ API Result cuDriverGetVersion(int *v) {
 	return OK;
 }
 API Result cuDeviceGetCount(int *n) {
-	*n = 1;
+	*n = atoi(env("COUNT", "1").c_str());
 	return OK;
 }
 API Result cuDeviceGet(int *d, int i) {
-	*d = 0;
-	return i ? INVALID_DEVICE : OK;
+	int n;
+	cuDeviceGetCount(&n);
+	*d = i;
+	return i < 0 || i >= n ? INVALID_DEVICE : OK;
 }
-API Result cuDeviceGetName(char *p, int n, int) {
-	snprintf(p, n, "emulated");
+API Result cuDeviceGetName(char *p, int n, int device) {
+	if (device) snprintf(p, n, "emulated %d", device);
+	else snprintf(p, n, "emulated");
 	return OK;
 }
-static long long memory() { return atoll(env("MEM", "536870912").c_str()); }
-API Result cuDeviceTotalMem_v2(size_t *n, int) {
-	*n = memory();
+// The number of a list that is a device's; the last is that of all others, too.
+static long long memory(int device) {
+	std::string list = env("MEM", "536870912");
+	for (size_t comma; device-- > 0 && (comma = list.find(',')) != std::string::npos;)
+		list.erase(0, comma + 1);
+	return atoll(list.c_str());
+}
+API Result cuDeviceTotalMem_v2(size_t *n, int device) {
+	*n = memory(device);
 	return OK;
 }
 API Result cuDeviceGetAttribute(int *v, int a, int) {
@@ -220,13 +230,18 @@ API Result cuDeviceGetAttribute(int *v, int a, int) {
 
 static void *const the_context = (void *)0xc0ffee;
 
-API Result cuDevicePrimaryCtxRetain(void **c, int) {
+// A process has the context of one device at a time.
+API Result cuDevicePrimaryCtxRetain(void **c, int device) {
+	static int held;
 	std::lock_guard<std::mutex> g(mu);
+	if (retained && device != held) return INVALID_DEVICE;
 	if (retained++ == 0) {
-		settings = {memory(), atoi(env("JITTER_US", "0").c_str()), atoi(env("SEED", "1").c_str()),
-			atoi(env("ORDER", "0").c_str()), env("DIR", "."),
+		held = device;
+		settings = {memory(device), atoi(env("JITTER_US", "0").c_str()), atoi(env("SEED", "1").c_str()),
+			atoi(env("ORDER", "0").c_str()), atoll(env("FAIL", "0").c_str()), env("DIR", "."),
 			env("CXX", "g++ -std=c++17 -O1 -Wall -Wno-unused -fno-strict-aliasing")};
 		made = 0;
+		launched = 0;
 	}
 	*c = the_context;
 	return OK;
@@ -454,7 +469,9 @@ API Result cuLaunchKernel(Function *f, unsigned gx, unsigned gy, unsigned gz, un
 		return INVALID_VALUE;
 	std::string args((char *)extra[1], *(size_t *)extra[3]);
 	std::vector<unsigned> dims{gx, gy, gz, bx, by, bz};
+	bool fails = ++launched == settings.fail;
 	return push(s, [=] {
+		if (fails) return fault(LAUNCH_FAILED, "kernel " + f->name + ": as the test wants");
 		char err[512];
 		if (f->entry(args.data(), args.size(), dims.data(), shared, settings.order, err,
 				sizeof err))

@@ -35,6 +35,7 @@ enum {
 struct Settings {
 	long long memory;        // MEM: bytes of device memory
 	int jitter, seed, order; // JITTER_US, SEED, ORDER; see kernel.h
+	long long fail;          // FAIL: the number of the launch that fails as it runs, from 1
 	std::string headers;     // DIR: where kernel.h is
 	std::string compiler;    // CXX
 };

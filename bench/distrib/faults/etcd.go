@@ -1,0 +1,153 @@
+//go:build linux
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"github.com/gomem/gomem/distrib/cluster/control"
+)
+
+// server is what a process of etcd is told, in its environment.
+type server struct {
+	Rank    int
+	Servers []control.Server
+	Dir     string
+}
+
+const serverVariable = "GOMEM_BENCH_ETCD"
+
+// serve is a process of etcd: it says when it is there, says of every line of its input
+// whether it leads, and ends with its input.
+func serve(text string) error {
+	var s server
+	if err := json.Unmarshal([]byte(text), &s); err != nil {
+		return err
+	}
+	c, err := control.Start(context.Background(), control.Config{Job: "etcd", Rank: s.Rank,
+		Servers: s.Servers, Dir: s.Dir})
+	if err != nil {
+		return err
+	}
+	fmt.Println("here")
+	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
+		fmt.Println(c.ServerLeads())
+	}
+	return c.Close()
+}
+
+// etcd is processes of an etcd that is nobody's of a job.
+type etcd struct {
+	urls      string
+	processes []*process
+}
+
+type process struct {
+	*exec.Cmd
+	in  *json.Encoder
+	out *bufio.Scanner
+}
+
+// beside starts an etcd of n processes, none of 0.
+func beside(ctx context.Context, dir string, n int) (*etcd, error) {
+	e := &etcd{}
+	servers := make([]control.Server, n)
+	for i := range servers {
+		var err error
+		if servers[i].Client, err = free(); err == nil && n > 1 {
+			servers[i].Peer, err = free()
+		}
+		if err != nil {
+			return nil, err
+		}
+		if e.urls += "http://" + servers[i].Client; i < n-1 {
+			e.urls += ","
+		}
+	}
+	for i := range servers {
+		own := filepath.Join(dir, fmt.Sprint("etcd", i))
+		if err := os.RemoveAll(own); err != nil {
+			return e, err
+		}
+		text, err := json.Marshal(server{i, servers, own})
+		if err != nil {
+			return e, err
+		}
+		if err := e.start(ctx, text); err != nil {
+			return e, err
+		}
+	}
+	for _, p := range e.processes {
+		if !p.out.Scan() {
+			return e, errors.New("etcd does not start")
+		}
+	}
+	return e, nil
+}
+
+// start starts a process.
+func (e *etcd) start(ctx context.Context, text []byte) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	p := &process{Cmd: exec.CommandContext(ctx, self)}
+	p.Env = append(os.Environ(), serverVariable+"="+string(bytes.TrimSpace(text)))
+	p.Stderr = os.Stderr
+	in, err := p.StdinPipe()
+	if err != nil {
+		return err
+	}
+	out, err := p.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	p.in, p.out = json.NewEncoder(in), bufio.NewScanner(out)
+	if err := p.Start(); err != nil {
+		return err
+	}
+	e.processes = append(e.processes, p)
+	return nil
+}
+
+// leader is the process that leads.
+func (e *etcd) leader() (int, error) {
+	for _, p := range e.processes {
+		if err := p.in.Encode("leads?"); err != nil {
+			return 0, err
+		}
+		if p.out.Scan() && p.out.Text() == "true" {
+			return p.Process.Pid, nil
+		}
+	}
+	return 0, errors.New("no process of etcd leads")
+}
+
+// end ends what was started.
+func (e *etcd) end() {
+	if e == nil {
+		return
+	}
+	for _, p := range e.processes {
+		_ = p.Process.Kill()
+		_ = p.Wait()
+	}
+}
+
+// free is an address of this machine where nobody listens.
+func free() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	return l.Addr().String(), l.Close()
+}

@@ -1,0 +1,59 @@
+package gomem
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/gomem/gomem/internal/device/cuda"
+)
+
+// Choice is a device that was chosen.
+type Choice struct {
+	Device string // [CUDA] or [CPU]: for Options.Device
+	GPU    string // the GPU's name
+	// Why a GPU of this machine, or its driver, cannot be used, in one line; nil where one
+	// was chosen, or there is none.
+	Why error
+}
+
+// ErrGPUMemory says that a GPU has too little memory left for what a session takes. Open's
+// errors wrap it.
+type ErrGPUMemory = cuda.MemoryError
+
+// Choose is the device to run on where nobody says: the machine's first GPU, if its driver
+// and libraries are there, or else the processor. Options.Device "" is always the processor,
+// so that programs compute the same bits everywhere unless they ask for something else; a
+// program that wants what is fastest sets it to Choose().Device. Nothing of the GPU is taken,
+// and whether enough of its memory is free is not asked: Open will tell.
+func Choose() Choice {
+	g, err := cuda.Find(nil, 0)
+	switch {
+	case errors.Is(err, cuda.ErrNone):
+		return Choice{Device: CPU}
+	case err != nil:
+		return Choice{Device: CPU, Why: err}
+	case g.Why != "":
+		return Choice{Device: CPU, Why: fmt.Errorf("%s: %s", g.Name, g.Why)}
+	}
+	return Choice{Device: CUDA, GPU: g.Name}
+}
+
+// ShareGPUs is [CUDA] for one of several processes of a machine, by its number among them, from 0:
+// the GPUs are dealt out in turn, so that each process has one of its own if there are enough.
+func ShareGPUs(process int) string {
+	n, err := cuda.Count(nil)
+	if err != nil || n == 0 || process%n == 0 {
+		return CUDA // where there is none, Open says why
+	}
+	return fmt.Sprintf("%s:%d", CUDA, process%n)
+}
+
+// FindGPU describes the GPU that a device's name says, as [GPUs] does but for the memory that
+// is free, without taking anything of it.
+func FindGPU(device string) (GPUInfo, error) {
+	n, ok := GPU(device)
+	if !ok {
+		return GPUInfo{}, fmt.Errorf("device %s is no GPU", device)
+	}
+	return cuda.Find(nil, n)
+}

@@ -1,0 +1,99 @@
+package ops
+
+import (
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/internal/kernel/cuda"
+)
+
+// tileBytesCUDA is tileBytes on a GPU, which is kept busy by more.
+const tileBytesCUDA = 64 << 20
+
+// inBF16CUDA computes chains and matrix products on bfloat16 as it is; of others it converts
+// operands, computes and rounds, block by block.
+func inBF16CUDA(o inBF16, c *cuda.Call) ([]cuda.Command, error) {
+	in, out := typesOf(c.In), typesOf(c.Out)
+	if code, ok := o.asChain(in, out); ok {
+		return chainCUDA(code, c)
+	}
+	if m, ok := o.halves(in); ok {
+		return m.commands(c.In[0], c.In[1], c.Out[0], 0)
+	}
+	t := o.tiling(in, out, tileBytesCUDA, false)
+	var list []cuda.Command
+	block := func(lo, hi int) error {
+		commands, err := o.slabCUDA(t, c, lo, hi)
+		list = append(list, commands...)
+		return err
+	}
+	if t.tiled() {
+		return list, t.blocks(block)
+	}
+	return list, block(0, 0)
+}
+
+// halves is the operation as a product of two matrices of bfloat16, if a single one makes the
+// result: sums of several would be rounded between them.
+func (o inBF16) halves(in []graph.Type) (matMul, bool) {
+	m, ok := o.Op.(matMul)
+	return m, ok && in[0].DType == in[1].DType && (!m.Reduce || m.TransA && !m.TransB)
+}
+
+// slabCUDA computes rows lo to hi-1, or all.
+func (o inBF16) slabCUDA(t tiling, c *cuda.Call, lo, hi int) ([]cuda.Command, error) {
+	b := o.slab(t, lo, hi)
+	inner := cuda.Call{TF32: c.TF32, Scratch: c.Scratch}
+	var before, after []cuda.Command
+	take := func(ty graph.Type) cuda.Operand {
+		x := cuda.Operand{Addr: inner.Scratch, Type: ty}
+		inner.Scratch += uint64(padded(ty.Bytes()))
+		return x
+	}
+	for i, v := range c.In {
+		v = t.rowsCUDA(v, b.in[i], t.cut.In, i, lo)
+		if t.fromBF16[i] {
+			x := take(b.in[i])
+			before = append(before, overElements("widen", elems(x), x, v, elems(x)))
+			v = x
+		}
+		inner.In = append(inner.In, v)
+	}
+	for i, v := range c.Out {
+		v = t.rowsCUDA(v, b.out[i], t.cut.Out, i, lo)
+		if t.toBF16[i] {
+			x := take(b.out[i])
+			after = append(after, overElements("narrow", elems(x), v, x, elems(x)))
+			v = x
+		}
+		inner.Out = append(inner.Out, v)
+	}
+	commands, err := cuda.Commands(b.op, &inner)
+	return append(append(before, commands...), after...), err
+}
+
+// rowsCUDA is what of a value a block has, as rowsOf is on the host.
+func (t tiling) rowsCUDA(v cuda.Operand, of graph.Type, cut []int, i, lo int) cuda.Operand {
+	of.DType = v.Type.DType
+	v.Type = of
+	if t.tiled() && cut[i] > 0 {
+		v.Addr += uint64(lo) * uint64(of.Bytes()) / uint64(of.Size(0))
+	}
+	return v
+}
+
+// scratchBF16CUDA is what the commands need.
+func scratchBF16CUDA(o inBF16, in, out []graph.Type) int64 {
+	if _, ok := o.asChain(in, out); ok {
+		return 0
+	}
+	if _, ok := o.halves(in); ok {
+		return 0
+	}
+	return o.most(o.tiling(in, out, tileBytesCUDA, false), func(b slab) int64 {
+		return cuda.ScratchOf(b.op, b.in, b.out)
+	})
+}
+
+func init() {
+	cuda.Register(inBF16CUDA, scratchBF16CUDA)
+	cuda.Exact(func(o inBF16) bool { return cuda.IsExact(o.Op) })
+}

@@ -1,0 +1,137 @@
+package precision_test
+
+import (
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/ops"
+	"github.com/gomem/gomem/graph/precision"
+	"github.com/gomem/gomem/internal/randgraph"
+	"github.com/gomem/gomem/internal/tensor"
+)
+
+// network is a layer with its gradient and update.
+func network(t *testing.T) (g *graph.Graph, loss, logits graph.Value, updates []graph.NodeID) {
+	t.Helper()
+	g = graph.New()
+	x := g.Input("x", tensor.Of(graph.F32, 4, 8))
+	y := g.Input("y", tensor.Of(graph.I32, 4))
+	w := g.Variable("w", tensor.Of(graph.F32, 8, 5), graph.Init{Dist: graph.Normal, Scale: 1})
+	logits = ops.MatMul(ops.Tanh(ops.MatMul(x, w)), ops.Transpose(w, 1, 0))
+	logits = ops.MatMul(logits, w)
+	loss = ops.Mean(ops.CrossEntropy(logits, y, 0))
+	var grad graph.Value
+	g.InPhase(graph.Backward, func() { grad = ops.MatMulT(x, logits, true, false) })
+	g.InPhase(graph.Update, func() {
+		n := ops.SGD(w, ops.Scale(grad, 0.5), g.Input("rate", tensor.Of(graph.F32)))
+		updates = append(updates, n.ID)
+	})
+	if err := g.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return g, loss, logits, updates
+}
+
+// TestLower: products and what follows are bfloat16, leaves, losses and updates are as they
+// were, and so is what is fetched; a weight is rounded once.
+func TestLower(t *testing.T) {
+	g, loss, logits, updates := network(t)
+	r, err := precision.Lower(g, []graph.Value{loss, logits}, updates)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Graph.Verify(); err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range []graph.Value{loss, logits} {
+		if !r.Value(v).Type().Equal(v.Type()) {
+			t.Errorf("%s is fetched as %s", v, r.Value(v).Type())
+		}
+	}
+	rounded := 0
+	for _, n := range r.Graph.Nodes() {
+		half := len(n.Out) > 0 && n.Out[0].DType == graph.BF16
+		switch {
+		case n.Leaf() || n.Phase == graph.Update || n.Kind == graph.KindUpdate:
+			if half {
+				t.Errorf("%s is %s", n.Name, n.Out[0])
+			}
+		case strings.HasPrefix(n.OpName(), "matmul") || strings.HasPrefix(n.OpName(), "tanh"):
+			if !half {
+				t.Errorf("%s is %s", n.Name, n.Out[0])
+			}
+		}
+		if n.Name == "w/bf16" {
+			rounded++
+		}
+	}
+	if rounded != 1 {
+		t.Errorf("w is rounded %d times", rounded)
+	}
+	if n := r.Node(updates[0]); n == nil || n.Kind != graph.KindUpdate {
+		t.Errorf("the update is %v", n)
+	}
+}
+
+// TestLowerRandomGraphs: every graph has one in bfloat16, with its names and leaves, that is
+// well formed; made twice it is the same.
+func TestLowerRandomGraphs(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := randgraph.Random(func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "pick") }, 12)
+		digest := ""
+		for range 2 {
+			r, err := precision.Lower(m.Graph, m.Fetches, m.Updates)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := r.Graph.Verify(); err != nil {
+				t.Fatal(err)
+			}
+			for _, n := range m.Graph.Nodes() {
+				c := r.Node(n.ID)
+				if n.Leaf() && c == nil || c != nil && c.Name != n.Name {
+					t.Fatalf("%s became %v", n.Name, c)
+				}
+				if n.Leaf() && !c.Out[0].Equal(n.Out[0]) {
+					t.Fatalf("leaf %s is %s", n.Name, c.Out[0])
+				}
+			}
+			if digest != "" && digest != r.Graph.Digest() {
+				t.Fatal("made again it is another graph")
+			}
+			digest = r.Graph.Digest()
+		}
+	})
+}
+
+// TestLowerNames: what is converted does not take a name of the graph.
+func TestLowerNames(t *testing.T) {
+	g := graph.New()
+	w := g.Variable("w", tensor.Of(graph.F32, 4, 4), graph.Init{})
+	leave := g.Scope("w")
+	bf := g.Variable("bf16", tensor.Of(graph.F32, 4, 4), graph.Init{})
+	leave()
+	out := ops.MatMul(w, bf)
+	r, err := precision.Lower(g, []graph.Value{out}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Graph.Verify(); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.Value(out).Type(); !got.Equal(out.Type()) {
+		t.Errorf("fetched as %s", got)
+	}
+}
+
+// TestLowerBadGraph: a graph that has an error has no other.
+func TestLowerBadGraph(t *testing.T) {
+	g := graph.New()
+	ops.Add(g.Input("x", tensor.Of(graph.I32, 2)), g.Input("y", tensor.Of(graph.F32, 3)))
+	if _, err := precision.Lower(g, nil, nil); err == nil {
+		t.Error("no error")
+	}
+}

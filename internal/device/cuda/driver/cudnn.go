@@ -1,0 +1,256 @@
+//go:build linux && amd64 && !nocuda
+
+package driver
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"unsafe"
+)
+
+// cuDNN's functions: of its older interface, which versions 8 and 9 have.
+const (
+	cudnnGetVersion = iota
+	cudnnGetErrorString
+	cudnnCreate
+	cudnnDestroy
+	cudnnSetStream
+	cudnnCreateTensor
+	cudnnSetTensor4d
+	cudnnDestroyTensor
+	cudnnCreateFilter
+	cudnnSetFilter4d
+	cudnnDestroyFilter
+	cudnnCreateConvolution
+	cudnnSetConvolution2d
+	cudnnSetGroupCount
+	cudnnSetMathType
+	cudnnDestroyConvolution
+	cudnnForwardSize
+	cudnnDataSize
+	cudnnFilterSize
+	cudnnForward
+	cudnnBackwardData
+	cudnnBackwardFilter
+)
+
+func cudnnSymbols() []string {
+	return []string{
+		cudnnGetVersion:         "cudnnGetVersion",
+		cudnnGetErrorString:     "cudnnGetErrorString",
+		cudnnCreate:             "cudnnCreate",
+		cudnnDestroy:            "cudnnDestroy",
+		cudnnSetStream:          "cudnnSetStream",
+		cudnnCreateTensor:       "cudnnCreateTensorDescriptor",
+		cudnnSetTensor4d:        "cudnnSetTensor4dDescriptor",
+		cudnnDestroyTensor:      "cudnnDestroyTensorDescriptor",
+		cudnnCreateFilter:       "cudnnCreateFilterDescriptor",
+		cudnnSetFilter4d:        "cudnnSetFilter4dDescriptor",
+		cudnnDestroyFilter:      "cudnnDestroyFilterDescriptor",
+		cudnnCreateConvolution:  "cudnnCreateConvolutionDescriptor",
+		cudnnSetConvolution2d:   "cudnnSetConvolution2dDescriptor",
+		cudnnSetGroupCount:      "cudnnSetConvolutionGroupCount",
+		cudnnSetMathType:        "cudnnSetConvolutionMathType",
+		cudnnDestroyConvolution: "cudnnDestroyConvolutionDescriptor",
+		cudnnForwardSize:        "cudnnGetConvolutionForwardWorkspaceSize",
+		cudnnDataSize:           "cudnnGetConvolutionBackwardDataWorkspaceSize",
+		cudnnFilterSize:         "cudnnGetConvolutionBackwardFilterWorkspaceSize",
+		cudnnForward:            "cudnnConvolutionForward",
+		cudnnBackwardData:       "cudnnConvolutionBackwardData",
+		cudnnBackwardFilter:     "cudnnConvolutionBackwardFilter",
+	}
+}
+
+// DNN is the library of convolutions.
+type DNN struct {
+	Version string // "9.1.0"
+	Path    string
+	lib     *library
+}
+
+// DNN loads the library. The error is a *[MissingError] or an *[OldError].
+func (g *GPU) DNN() (*DNN, error) {
+	lib, err := source{what: "cuDNN", names: []string{"libcudnn.so.9", "libcudnn.so.8"},
+		beside: "libcudnn_[cgo]*.so.*", symbols: cudnnSymbols()}.load(g.options)
+	if err != nil {
+		return nil, err
+	}
+	v := int(call(lib.fn[cudnnGetVersion]))
+	major := 10000 // from version 9
+	if v < 90000 {
+		major = 1000
+	}
+	return &DNN{Path: lib.path, lib: lib,
+		Version: fmt.Sprintf("%d.%d.%d", v/major, v%major/100, v%100)}, nil
+}
+
+//go:uintptrescapes
+func (d *DNN) do(fn int, args ...uintptr) error {
+	if code := int32(call(d.lib.fn[fn], args...)); code != 0 {
+		return d.fail(fn, code)
+	}
+	return nil
+}
+
+func (d *DNN) fail(fn int, code int32) error {
+	return &Error{Func: cudnnSymbols()[fn], Code: code,
+		Name: goString(call(d.lib.fn[cudnnGetErrorString], word(code)))}
+}
+
+// Convolver computes convolutions in one stream.
+type Convolver struct {
+	dnn       *DNN
+	handle    uintptr
+	workspace uint64
+	bytes     int64
+}
+
+// Convolver makes a handle of a stream, whose convolutions have a workspace for what they keep
+// meanwhile. It may be that of the stream's matrix products: one follows the other. With no
+// stream it can only prepare.
+func (d *DNN) Convolver(s *Stream, workspace uint64, bytes int64) (*Convolver, error) {
+	c := &Convolver{dnn: d, workspace: workspace, bytes: bytes}
+	if err := d.do(cudnnCreate, uintptr(unsafe.Pointer(&c.handle))); err != nil {
+		return nil, err
+	}
+	if s == nil {
+		return c, nil
+	}
+	return c, d.do(cudnnSetStream, c.handle, s.handle)
+}
+
+// Close ends the handle.
+func (c *Convolver) Close() error { return c.dnn.do(cudnnDestroy, c.handle) }
+
+// Pass is which of a convolution's three products of images x, filters w and results y.
+type Pass int
+
+// The passes: y of x and w; the gradient of x, of w and that of y; of w, of x and that of y.
+const (
+	Forward Pass = iota
+	BackwardData
+	BackwardFilter
+)
+
+// Convolution is what a convolution of f32 is: images by channels, rows and columns, filters by
+// output and input channels of a group, rows and columns.
+type Convolution struct {
+	Pass                         Pass
+	Batch, InC, InH, InW         int
+	OutC, OutH, OutW, KH, KW     int
+	PadH, PadW, StrideH, StrideW int
+	DilH, DilW, Groups           int
+	TF32                         bool // operands may be rounded to TF32
+}
+
+// Convolve is a convolution in the library's terms.
+type Convolve struct {
+	dnn                  *DNN
+	pass                 Pass
+	x, w, y, convolution uintptr // descriptors
+	size                 uint64  // of the workspace, bytes
+	one, zero            float32
+}
+
+// algorithms are those of the passes: of each the one that adds up in a fixed order and is not
+// for certain shapes only. One algorithm whatever the shape and the free memory, so that a
+// convolution has the same bits in every plan: IMPLICIT_PRECOMP_GEMM, and ALGO_1 backward.
+func (p Pass) algorithm() uintptr {
+	return [...]uintptr{Forward: precompGEMM, BackwardData: dataAlgo1,
+		BackwardFilter: filterAlgo1}[p]
+}
+
+// Convolve prepares a convolution, or says why the library cannot compute it within the
+// workspace.
+func (c *Convolver) Convolve(v Convolution) (*Convolve, error) {
+	p := &Convolve{dnn: c.dnn, pass: v.Pass, one: 1}
+	err := p.describe(v)
+	if err == nil {
+		a, b, out, fn := p.x, p.w, p.y, cudnnForwardSize
+		switch v.Pass {
+		case BackwardData:
+			a, b, out, fn = p.w, p.y, p.x, cudnnDataSize
+		case BackwardFilter:
+			a, b, out, fn = p.x, p.y, p.w, cudnnFilterSize
+		}
+		err = c.dnn.do(fn, c.handle, a, b, p.convolution, out, v.Pass.algorithm(),
+			uintptr(unsafe.Pointer(&p.size)))
+	}
+	if err == nil && p.size > uint64(c.bytes) {
+		err = fmt.Errorf("the convolution wants %d bytes to work in, there are %d", p.size, c.bytes)
+	}
+	if err != nil {
+		return nil, errors.Join(err, p.Close())
+	}
+	return p, nil
+}
+
+// describe makes the descriptors.
+func (p *Convolve) describe(v Convolution) error {
+	math := uintptr(fmaMath) // no TF32
+	if v.TF32 {
+		math = defaultMath
+	}
+	at := func(to *uintptr) uintptr { return uintptr(unsafe.Pointer(to)) }
+	for _, s := range []struct {
+		fn   int
+		args []uintptr
+	}{
+		{cudnnCreateTensor, []uintptr{at(&p.x)}},
+		{cudnnCreateTensor, []uintptr{at(&p.y)}},
+		{cudnnCreateFilter, []uintptr{at(&p.w)}},
+		{cudnnCreateConvolution, []uintptr{at(&p.convolution)}},
+	} {
+		if err := p.dnn.do(s.fn, s.args...); err != nil {
+			return err
+		}
+	}
+	return errors.Join(
+		p.dnn.do(cudnnSetTensor4d, p.x, nchw, dataFloat, word(v.Batch), word(v.InC), word(v.InH),
+			word(v.InW)),
+		p.dnn.do(cudnnSetTensor4d, p.y, nchw, dataFloat, word(v.Batch), word(v.OutC), word(v.OutH),
+			word(v.OutW)),
+		p.dnn.do(cudnnSetFilter4d, p.w, dataFloat, nchw, word(v.OutC), word(v.InC/v.Groups),
+			word(v.KH), word(v.KW)),
+		p.dnn.do(cudnnSetConvolution2d, p.convolution, word(v.PadH), word(v.PadW),
+			word(v.StrideH), word(v.StrideW), word(v.DilH), word(v.DilW), crossCorrelation,
+			dataFloat),
+		p.dnn.do(cudnnSetGroupCount, p.convolution, word(v.Groups)),
+		p.dnn.do(cudnnSetMathType, p.convolution, math))
+}
+
+// Close ends the descriptors.
+func (p *Convolve) Close() error {
+	var errs []error
+	for _, d := range []struct {
+		fn     int
+		handle uintptr
+	}{{cudnnDestroyTensor, p.x}, {cudnnDestroyTensor, p.y}, {cudnnDestroyFilter, p.w},
+		{cudnnDestroyConvolution, p.convolution}} {
+		if d.handle != 0 {
+			errs = append(errs, p.dnn.do(d.fn, d.handle))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Run gives a convolution of images, filters and results at addresses to the stream.
+func (c *Convolver) Run(p *Convolve, x, w, y uint64) error {
+	type operand struct {
+		descriptor uintptr
+		addr       uint64
+	}
+	a, b, out, fn := operand{p.x, x}, operand{p.w, w}, operand{p.y, y}, cudnnForward
+	switch p.pass {
+	case BackwardData:
+		a, b, out, fn = b, out, a, cudnnBackwardData
+	case BackwardFilter:
+		b, out, fn = out, b, cudnnBackwardFilter
+	}
+	err := c.dnn.do(fn, c.handle, uintptr(unsafe.Pointer(&p.one)), a.descriptor, uintptr(a.addr),
+		b.descriptor, uintptr(b.addr), p.convolution, p.pass.algorithm(), uintptr(c.workspace),
+		uintptr(p.size), uintptr(unsafe.Pointer(&p.zero)), out.descriptor, uintptr(out.addr))
+	runtime.KeepAlive(p)
+	return err
+}

@@ -1,0 +1,47 @@
+//go:build linux && amd64 && !nocuda
+
+package driver
+
+// Numbers of cuda.h.
+const (
+	attributeUnits   = 16 // CU_DEVICE_ATTRIBUTE_...
+	attributeCopiers = 40
+	attributeMajor   = 75
+	attributeMinor   = 76
+	attributeShared  = 97
+
+	nonBlocking      = 1 // CU_STREAM_...
+	blockingSync     = 1 // CU_EVENT_...
+	disableTiming    = 2
+	portable         = 1 // CU_MEMHOSTREGISTER_...
+	maxDynamicShared = 8 // CU_FUNC_ATTRIBUTE_...
+
+	paramEnd           = 0 // CU_LAUNCH_PARAM_...
+	paramBufferPointer = 1
+	paramBufferSize    = 2
+
+	notReady = 600 // CUDA_ERROR_...
+)
+
+// Numbers of cublas_v2.h and what it includes.
+const (
+	real32     = 0 // CUDA_R_...
+	bfloat16   = 14
+	compute32  = 68 // CUBLAS_COMPUTE_...; no TF32
+	fastTF32   = 77
+	standard   = -1 // CUBLAS_GEMM_DFALT
+	plain      = 0  // CUBLAS_OP_...
+	transposed = 1
+)
+
+// Numbers of cudnn.h, in versions 8 and 9.
+const (
+	nchw             = 0 // CUDNN_TENSOR_...
+	dataFloat        = 0
+	crossCorrelation = 1
+	defaultMath      = 0 // which may be TF32
+	fmaMath          = 3
+	precompGEMM      = 1 // CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_...
+	dataAlgo1        = 1 // CUDNN_CONVOLUTION_BWD_...
+	filterAlgo1      = 1
+)
