@@ -210,12 +210,9 @@ func (d *Desk) toAll(kind byte, body func(rank int) []byte, done func(error)) {
 func (d *Desk) Hear(ctx context.Context) ([][]byte, error) {
 	began, stall := time.Now(), d.options.Stall
 	for {
-		all, missing, change := d.ready()
-		if all != nil {
-			return all, nil
-		}
-		if err := d.hopeless(missing); err != nil {
-			return nil, err
+		all, missing, change, err := d.ready()
+		if all != nil || err != nil {
+			return all, err
 		}
 		timer := time.NewTimer(time.Until(began.Add(stall)))
 		select {
@@ -238,8 +235,9 @@ func (d *Desk) Hear(ctx context.Context) ([][]byte, error) {
 	}
 }
 
-// ready takes what all have told next, or says who is missing, and what to wait for.
-func (d *Desk) ready() (all [][]byte, missing []int, change <-chan struct{}) {
+// ready takes what all have told next, or says who is missing, and what to wait for. It looks
+// at all in one moment: who tells its last and leaves may do both between two looks.
+func (d *Desk) ready() (all [][]byte, missing []int, change <-chan struct{}, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for rank, q := range d.said {
@@ -248,22 +246,20 @@ func (d *Desk) ready() (all [][]byte, missing []int, change <-chan struct{}) {
 		}
 	}
 	if missing != nil {
-		return nil, missing, d.change
+		return nil, missing, d.change, d.hopeless(missing)
 	}
 	for rank, q := range d.said {
 		all = append(all, q[0])
 		d.said[rank] = q[1:]
 	}
-	return all, nil, nil
+	return all, nil, nil, nil
 }
 
-// hopeless is why some who are missing will never tell anything.
+// hopeless is why some who are missing will never tell anything. The desk is locked.
 func (d *Desk) hopeless(missing []int) error {
 	if err := d.failed(); err != nil {
 		return err
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
 	for _, rank := range missing {
 		if d.ended[rank] != nil {
 			return d.ended[rank]

@@ -210,6 +210,30 @@ func TestLeave(t *testing.T) {
 	}
 }
 
+// TestToldAndLeft: what a worker has told last is heard, however soon after it the worker
+// leaves, at whatever moment another one looks.
+func TestToldAndLeft(t *testing.T) {
+	net := memnet.NewNetwork(2, memnet.Options{})
+	t.Cleanup(func() { _ = net.Node(0).Close() })
+	told := &distrib.Msg{Class: distrib.Control, Tag: deskTag, Head: []byte{tell}}
+	left := &distrib.Msg{Class: distrib.Control, Tag: deskTag, Head: []byte{leave}}
+	for range 4000 {
+		d, err := NewDesk(net.Node(0), []distrib.NodeID{0, 1}, DeskOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Give(t.Context(), 0, nil); err != nil {
+			t.Fatal(err)
+		}
+		var gone sync.WaitGroup
+		gone.Go(func() { d.Receive(1, told); d.Receive(1, left) })
+		if _, err := d.Hear(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		gone.Wait()
+	}
+}
+
 // TestDeskStalls: who is waited for is named after a while, and then less and less often;
 // a wait has an end if that was asked for, and always when its context does.
 func TestDeskStalls(t *testing.T) {
