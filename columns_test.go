@@ -74,7 +74,7 @@ func fixedLines(text string) map[int]bool {
 	var s scanner.Scanner
 	s.Init(f, []byte(text), nil, scanner.ScanComments)
 	fixed := map[int]bool{}
-	output := 0 // the last line of an expected output so far
+	output := -1 // the last line of an expected output so far; none is before the first line
 	for {
 		pos, tok, lit := s.Scan()
 		first := f.Line(pos)
@@ -122,6 +122,7 @@ func TestColumnsRule(t *testing.T) {
 	}{
 		{"a line that fits", "package p\n//" + long[2:] + "\n", wideCode, 0},
 		{"a comment", "package p\n// " + long + "\n", wideCode, 1},
+		{"a package comment", "// Package p has\n// " + long + "\npackage p\n", wideCode, 1},
 		{"a string", "package p\nvar s = \"" + long + "\"\n", wideCode, 1},
 		{"a tag", "package p\ntype t struct {\n\tf int `" + long + "`\n}\n", wideCode, 1},
 		{"a text", "package p\nvar s = `\n" + long + "x\n`\n", wideCode, 0},

@@ -61,8 +61,9 @@
 // [OpenRunning] reads what a language model continues: a file, the text files of a
 // folder, or the documented declarations of go:doc. Documents are cut into
 // sections at ends of lines, and a section is held out if the hash of its text
-// falls in 1 of 50 classes, or in more as of pairs. A [RunningLoader] puts all tokens one behind the other,
-// with EOS between documents, and batches are windows of that; nothing is padded.
+// falls in 1 of 50 classes, or in more as of pairs. A [RunningLoader] puts all
+// tokens one behind the other, with EOS between documents, and batches are windows
+// of that; nothing is padded.
 // Tokens are encoded when the loader is made, each chunk once for a MiB of text,
 // and stay in memory, 4 bytes each.
 //

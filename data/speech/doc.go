@@ -60,5 +60,6 @@
 // [Decode] reads the likeliest symbol of each frame, merges repetitions and drops
 // blanks; [CER] counts the errors. The blank is the last symbol, as in ops.CTCLoss.
 //
-// What this package does not do: compressed audio, several channels, noise or other augmentation, language models, or beam search.
+// What this package does not do: compressed audio, several channels, noise or other
+// augmentation, language models, or beam search.
 package speech

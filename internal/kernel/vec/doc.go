@@ -6,8 +6,9 @@
 //
 // Every primitive exists three times: in assembly for AVX-512, in assembly for
 // AVX2 with FMA, and in plain Go. The processor is asked once, at start; the
-// build needs no flags, and with the tag portable has the plain Go alone. The assembly is written by the generator in gen, where a
-// primitive is described once, as operations on vectors: about
+// build needs no flags, and with the tag portable has the plain Go alone. The
+// assembly is written by the generator in gen, where a primitive is described
+// once, as operations on vectors: about
 //
 //	func (b *builder) exp(x *value) *value {
 //		x = b.below(b.f(expHigh), b.above(b.f(expLow), x))
