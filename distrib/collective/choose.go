@@ -10,24 +10,32 @@ type Via uint8
 
 // The ways.
 const (
-	Hybrid    Via = iota // of dense values what moves the fewest bytes: Ring or Servers
-	Ring                 // all-reduce: a ring, or by doubling if it is small
-	Servers              // dense push and pull to the owners of blocks: the baseline
-	Gathered             // all-gather: every node brings its own part of the value
-	Scattered            // reduce-scatter: every node has its block of the sum, in its place
-	Swapped              // all-to-all: block i goes to rank i, from whom one comes in its place
-	Copied               // broadcast of Root's value
-	Permuted             // to each rank that of the one whose To it is, or zeros
+	Hybrid        Via = iota // of dense values what moves the fewest bytes: Ring or Servers
+	Ring                     // all-reduce: a ring, or by doubling if it is small
+	Servers                  // dense push and pull to the owners of blocks: the baseline
+	Gathered                 // all-gather: every node brings its own part of the value
+	Scattered                // reduce-scatter: every node has its block of the sum, in its place
+	Swapped                  // all-to-all: block i goes to rank i; one comes in its place
+	Copied                   // broadcast of Root's value
+	Permuted                 // to each rank that of the one whose To it is, or zeros
+	GatheredSome             // Gathered, of rows that ranks have to do with: see [AllGatherSome]
+	ScatteredSome            // Scattered, of such rows: see [ReduceScatterSome]
 )
 
-var vias = [...]string{"hybrid", "ring", "ps", "gather", "scatter", "swap", "copy", "permute"}
+var vias = [...]string{"hybrid", "ring", "ps", "gather", "scatter", "swap", "copy", "permute",
+	"gather-some", "scatter-some"}
 
 // divides reports whether a value has a block for every rank.
-func (v Via) divides() bool { return v == Gathered || v == Scattered || v == Swapped }
+func (v Via) divides() bool {
+	return v == Gathered || v == Scattered || v == Swapped || v.some()
+}
+
+// some reports whether it is of some rows of a value.
+func (v Via) some() bool { return v == GatheredSome || v == ScatteredSome }
 
 // moves reports whether a way adds nothing up.
 func (v Via) moves() bool {
-	return v == Gathered || v == Swapped || v == Copied || v == Permuted
+	return v == Gathered || v == Swapped || v == Copied || v == Permuted || v == GatheredSome
 }
 
 // String is the word for it.

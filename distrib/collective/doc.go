@@ -23,7 +23,8 @@
 // Ring, [AllReduce] from [Small] on: x is cut in n blocks, see [Block]. Block b is added
 // up in the order of ranks b+1, b+2, ..., n-1, 0, ..., b, each added to the sum so far.
 // [ReduceScatter] and [PushPull] with n owners do the same; with fewer owners there are
-// as many blocks.
+// as many blocks. [ReduceScatterSome] adds in an order of its own, and as if what is not sent
+// were zero; where two ranks have something for a row that order does not matter.
 //
 // Recursive doubling, [AllReduce] below it: a balanced tree over the ranks in order,
 // (x0+x1)+(x2+x3) and so on. If n = 2^d + e is no power of two, the first 2e ranks are
@@ -40,7 +41,9 @@
 // that every link carries it once, and down a binary tree otherwise, in log2 n steps; both
 // in chunks, so that the steps overlap. An all-to-all of an [Exchanger] is in place, pair by
 // pair, and so needs no second copy of what may be most of a layer. A permutation, [Permute],
-// is what one rank sends and another receives, of all at once: in place, too.
+// is what one rank sends and another receives, of all at once: in place, too. Where all know
+// which ranks want which rows, [AllGatherSome] sends those rows alone, and [ReduceScatterSome]
+// those that ranks have something for: pair by pair, each pair's rows packed in a buffer.
 //
 // # When something goes wrong
 //

@@ -36,11 +36,13 @@ type Exchange struct {
 	Via  Via
 	Root int   // of Copied: whose value it is
 	To   []int // of Permuted: see [Permute]
+	Rows Rows  // of GatheredSome and ScatteredSome
 	// Data is the exchanger's from Send until Await has returned without an error, or
 	// Abandon or Close has. For Gathered it is as many equal parts as there are nodes, of
 	// which this node brings the one of its rank; for Scattered as many, of which it gets
 	// that one, and the others do not matter; for Swapped as many, each of which goes to its
-	// rank and is replaced by what comes from there.
+	// rank and is replaced by what comes from there. GatheredSome and ScatteredSome are like
+	// Gathered and Scattered, and Rows are the exchanger's as long as Data are.
 	Data []byte
 }
 
@@ -49,6 +51,9 @@ func (x *Exchange) label() string {
 	s := fmt.Sprintf("exchange %s %s %v/%v", x.Name, x.Type, x.Op, x.Via)
 	if x.Via == Permuted {
 		s += fmt.Sprint(" to ", x.To)
+	}
+	if x.Via.some() {
+		s += fmt.Sprintf(" by %d of %d ranks", x.Rows.Each, len(x.Rows.Ranks))
 	}
 	return s
 }
@@ -211,6 +216,10 @@ func (e *Exchanger) check(x *Exchange) error {
 		if err := checkPermutation(x.To, n); err != nil {
 			return err
 		}
+	case x.Via.some():
+		if err := x.Rows.check(n, len(x.Data), each); err != nil {
+			return err
+		}
 	}
 	switch x.Elem {
 	case U8:
@@ -291,6 +300,12 @@ func wayOf[T Number](e *Exchanger, g *Group, x *Exchange) (do func(link, []T, Op
 		return func(l link, v []T, _ Op) error { return swapIn(l, v) }, allToAll
 	case Permuted:
 		return func(l link, v []T, _ Op) error { return permuteIn(l, v, x.To) }, permute
+	case GatheredSome:
+		do = func(l link, v []T, how Op) error { return gatherSomeIn(l, v, how, x.Rows) }
+		return do, gatherSome
+	case ScatteredSome:
+		do = func(l link, v []T, how Op) error { return scatterSomeIn(l, v, how, x.Rows) }
+		return do, scatterSome
 	case Copied:
 		fan := 1 // along a chain, from the rank before
 		if len(x.Data) < Small {

@@ -38,6 +38,10 @@ func (s Spec) want(parts [][]float32, owners, i, rank int) []float32 {
 	switch via := resolve(s.Via, n, owners); {
 	case via == Scattered:
 		return ringOrder(parts, Mean)[lo:hi]
+	case via == GatheredSome:
+		return rowsFor(len(parts[0]), n, uint64(i)).gathered(parts, rank)
+	case via == ScatteredSome:
+		return rowsFor(len(parts[0]), n, uint64(i)).scattered(parts, rank, Mean)
 	case via == Copied:
 		return parts[i%n]
 	case via == Permuted:
@@ -201,7 +205,7 @@ func (x *node) step(e *Exchanger, specs grads, owners int, seed uint64) error {
 			kind := fmt.Sprintf("f32[%d]", s.Size/4)
 			err := e.Send(Exchange{Name: fmt.Sprint("w", i), Type: kind,
 				Op: Mean, Via: s.Via, Root: i % x.group.Size(), To: someRoute(i, x.group.Size()),
-				Data: bytesOf(data[i])})
+				Rows: rowsFor(len(data[i]), x.group.Size(), uint64(i)), Data: bytesOf(data[i])})
 			if err != nil {
 				errs <- err
 				return
@@ -218,7 +222,7 @@ func (x *node) step(e *Exchanger, specs grads, owners int, seed uint64) error {
 			parts = append(parts, numbers[float32](specs[i].Size/4, r, seed+uint64(i)))
 		}
 		got := data[i]
-		if specs[i].Via == Scattered {
+		if specs[i].Via == Scattered || specs[i].Via == ScatteredSome {
 			lo, hi := Block(len(got), len(parts), x.rank)
 			got = got[lo:hi]
 		}
@@ -370,7 +374,7 @@ func TestExchangesAreChecked(t *testing.T) {
 				`12 bytes are not equal parts of 2 nodes`},
 			{Exchange{Name: "w", Data: buf, Elem: I64, Op: Mean}, `collective: exchange "w": ` +
 				`collective: there is no mean of integers: sum them`},
-			{Exchange{Name: "w", Data: buf, Via: 9}, `collective: exchange "w": ` +
+			{Exchange{Name: "w", Data: buf, Via: Via(len(vias))}, `collective: exchange "w": ` +
 				`no such type, way or reduction`},
 		} {
 			if err := e.Send(c.x); err == nil || err.Error() != c.want {

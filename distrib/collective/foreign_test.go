@@ -109,6 +109,15 @@ func useAll(g distrib.Group, mine, ring, tree []float32) error {
 	if err := same(x, numbers[float32](len(x), before, 3), "permute"); err != nil {
 		return err
 	}
+	rows := rowsFor(60*g.Size(), g.Size(), 1)
+	x = numbers[float32](60*g.Size(), 0, 3)
+	if err := AllGatherSome(background, g, x, rows); err != nil {
+		return err
+	}
+	parts := slices.Repeat([][]float32{numbers[float32](len(x), 0, 3)}, g.Size())
+	if err := same(x, rows.gathered(parts, g.Rank()), "gather of some"); err != nil {
+		return err
+	}
 	send, recv := make([]float32, 3*g.Size()), make([]float32, 3*g.Size())
 	for i := range send {
 		send[i] = float32(g.Rank())

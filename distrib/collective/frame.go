@@ -139,10 +139,12 @@ const (
 	allToAll
 	barrier
 	permute
+	gatherSome
+	scatterSome
 )
 
 var opNames = [...]string{"", "all-reduce", "push-pull", "reduce-scatter", "all-gather",
-	"broadcast", "all-to-all", "barrier", "permute"}
+	"broadcast", "all-to-all", "barrier", "permute", "gather-some", "scatter-some"}
 
 // signature packs what must be the same on all ranks of an operation: what it is, the
 // element type, an argument and how many bytes.

@@ -126,6 +126,7 @@ func same[T Number](got, want []T, what string, args ...any) error {
 					fmt.Sprintf(what, args...), i, len(got), got[i], want[i])
 			}
 		}
+		return fmt.Errorf("%s: zeros have other signs", fmt.Sprintf(what, args...))
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ func TestMovesCostWhatTheyMust(t *testing.T) {
 	const n, size = 4, 3 << 20
 	for via, want := range map[Via]int64{Ring: 2 * (n - 1) * size, Gathered: (n - 1) * size,
 		Scattered: (n - 1) * size, Swapped: (n - 1) * size, Copied: (n - 1) * size,
-		Permuted: (n - 1) * size} {
+		Permuted: (n - 1) * size, GatheredSome: size * 6 / 4, ScatteredSome: size * 6 / 4} {
 		bound, err := Bytes([]Spec{{size, via}}, n, Options{}, ExchangerOptions{})
 		if err != nil {
 			t.Fatal(err)
@@ -35,6 +35,7 @@ func TestMovesCostWhatTheyMust(t *testing.T) {
 					time.Sleep(time.Second)
 				}
 				err = e.Send(Exchange{Name: "w", Elem: elem, Via: via, To: []int{1, 2, -1, 0},
+					Rows: Rows{Ranks: []int32{1, 2, 3, -1, 0, 2, 1, 0}, Each: 2},
 					Data: make([]byte, size)})
 				if err == nil {
 					err = e.Await(background, "w")
