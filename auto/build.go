@@ -17,7 +17,7 @@ func (e *evaluator) build(s *state) {
 	e.settle(s)
 	e.collect(s)
 	e.repeat(s)
-	e.sequence(s)
+	e.sequence()
 	e.cutStays(s)
 	e.index()
 	e.profile(s)
@@ -50,29 +50,48 @@ func (e *evaluator) settle(s *state) {
 	}
 }
 
-// collect lists the uses of all values by the operations that run on the device.
+// collect lists the uses of all values by the operations that run on the device. Only what
+// differs from the state before is listed anew: the values that the operations of groups
+// touch which have moved, and those whose producers or readers were executed again.
 func (e *evaluator) collect(s *state) {
-	clear(e.dirty)
-	clear(e.hostReads)
-	for i := range e.uses {
-		e.uses[i] = e.uses[i][:0]
+	for _, v := range e.touched {
+		e.uses[v], e.reread[v], e.dirty[v] = e.plain[v], false, false
 	}
-	for i := range e.ops {
-		o := &e.ops[i]
-		if e.hosted(s, o) {
-			for _, v := range o.in {
-				e.hostReads[v] = true
+	e.touched = e.touched[:0]
+	e.moves = false
+	for g := range e.groups {
+		if away := s.home[g] == onHost; away != e.away[g] {
+			e.away[g], e.moves = away, true
+			e.stale = append(e.stale, int32(g))
+		}
+	}
+	for _, g := range e.stale {
+		for _, i := range e.groups[g].ops {
+			for _, v := range e.ops[i].in {
+				e.list(v)
 			}
-			continue
-		}
-		key := keyOf(int32(i), int32(i))
-		for _, v := range o.in {
-			e.uses[v] = append(e.uses[v], key)
-		}
-		for _, v := range o.out {
-			e.uses[v] = append(e.uses[v], key)
+			for _, v := range e.ops[i].out {
+				e.list(v)
+			}
 		}
 	}
+	e.stale = e.stale[:0]
+}
+
+// list enters the uses of a value by the operations that run on the device, each once.
+func (e *evaluator) list(v int32) {
+	from, to := e.usersAt[v], e.usersAt[v+1]
+	keys := e.keys[from:from:to]
+	e.hostReads[v] = false
+	for _, i := range e.users[from:to] {
+		if g := e.ops[i].group; g < 0 || !e.away[g] {
+			keys = append(keys, keyOf(i, i))
+		} else if i != e.values[v].producer {
+			e.hostReads[v] = true
+		}
+	}
+	e.plain[v] = keys[:len(keys):len(keys)]
+	e.uses[v] = e.plain[v]
 }
 
 // sorted are the keys of a value in order.
@@ -88,24 +107,30 @@ func (e *evaluator) sorted(v int32) []int64 {
 // repeat enters the executions that are repeated, from the last operation to the
 // first, so that all readers of a result are known when its turn comes.
 func (e *evaluator) repeat(s *state) {
-	for i := range e.again {
-		e.again[i] = e.again[i][:0]
-		e.mark[i] = -1
+	for _, b := range e.anchors {
+		e.again[b] = e.again[b][:0]
+		e.mark[b] = -1
 	}
-	for i := int32(len(e.ops)) - 1; i >= 0; i-- {
-		o := &e.ops[i]
-		if o.limit <= i {
+	e.anchors = e.anchors[:0]
+	for v := len(s.act) - 1; v >= 0; v-- {
+		if s.act[v] != recompute {
 			continue
 		}
+		i := e.values[v].producer
+		if i < 0 || e.ops[i].limit <= i {
+			continue
+		}
+		o := &e.ops[i]
 		e.fresh = e.fresh[:0]
-		for _, v := range o.out {
-			if s.act[v] == recompute {
-				e.cuts(s, v, i)
+		for _, w := range o.out {
+			if s.act[w] == recompute {
+				e.cuts(s, w, i)
 			}
 		}
 		if len(e.fresh) > 0 {
 			e.enter(s, i)
 		}
+		v = int(o.out[0]) // what one operation makes is numbered one after the other
 	}
 }
 
@@ -124,6 +149,9 @@ func (e *evaluator) cuts(s *state, v, i int32) {
 			continue
 		}
 		e.mark[b] = i
+		if len(e.again[b]) == 0 {
+			e.anchors = append(e.anchors, b)
+		}
 		e.again[b] = append(e.again[b], i)
 		e.fresh = append(e.fresh, keyOf(b, i))
 	}
@@ -133,15 +161,23 @@ func (e *evaluator) cuts(s *state, v, i int32) {
 func (e *evaluator) enter(s *state, i int32) {
 	o := &e.ops[i]
 	for _, w := range o.in {
-		e.uses[w] = append(e.uses[w], e.fresh...)
-		e.dirty[w] = true
+		e.also(w)
 	}
 	for _, w := range o.out {
 		if s.act[w] == recompute {
-			e.uses[w] = append(e.uses[w], e.fresh...)
-			e.dirty[w] = true
+			e.also(w)
 		}
 	}
+}
+
+// also adds the fresh keys to those of a value, in memory of its own.
+func (e *evaluator) also(w int32) {
+	if !e.reread[w] {
+		e.touched, e.reread[w] = append(e.touched, w), true
+		e.own[w] = append(e.own[w][:0], e.plain[w]...)
+	}
+	e.own[w] = append(e.own[w], e.fresh...)
+	e.uses[w], e.dirty[w] = e.own[w], true
 }
 
 // longest is the gap of a value that takes longest, of those that end no later
@@ -167,28 +203,36 @@ func (e *evaluator) alsoCut(s *state, a, b int32) bool {
 		e.begins[b]-e.begins[a] > s.cut*e.begins[len(e.ops)]/1000
 }
 
-// sequence lists the executions on the device.
-func (e *evaluator) sequence(s *state) {
-	e.seq, e.key, e.clock = e.seq[:0], e.key[:0], e.clock[:0]
-	now := int64(0)
-	put := func(anchor int, i int32) {
-		e.seq = append(e.seq, i)
-		e.key = append(e.key, keyOf(int32(anchor), i))
-		e.clock = append(e.clock, now)
-		now += e.ops[i].time
+// sequence lists the executions on the device, unless they are those of the state before.
+func (e *evaluator) sequence() {
+	if !e.moves && len(e.anchors) == 0 && e.straight {
+		return
 	}
-	for i := range e.ops {
-		e.start[i] = int32(len(e.seq))
-		slices.Reverse(e.again[i])
+	e.straight = len(e.anchors) == 0
+	n := 0
+	for _, b := range e.anchors {
+		slices.Reverse(e.again[b])
+		n += len(e.again[b])
+	}
+	n += len(e.ops)
+	e.seq, e.key, e.clock = sized(e.seq, n), sized(e.key, n), sized(e.clock, n+1)
+	at, now := int32(0), int64(0)
+	put := func(key int64, i int32) {
+		e.seq[at], e.key[at], e.clock[at] = i, key, now
+		now += e.brief[i].time
+		at++
+	}
+	for i := range int32(len(e.ops)) {
+		e.start[i] = at
 		for _, x := range e.again[i] {
-			put(i, x)
+			put(keyOf(i, x), x)
 		}
-		if !e.hosted(s, &e.ops[i]) {
-			put(i, int32(i))
+		if g := e.brief[i].group; g < 0 || !e.away[g] {
+			put(keyOf(i, i), i)
 		}
 	}
-	e.start[len(e.ops)] = int32(len(e.seq))
-	e.clock = append(e.clock, now)
+	e.start[len(e.ops)], e.clock[at] = at, now
+	e.seq, e.key, e.clock = e.seq[:at], e.key[:at], e.clock[:at+1]
 }
 
 // position is where the execution of a key is.
@@ -279,12 +323,15 @@ func (e *evaluator) index() {
 // what the operation needs besides.
 func (e *evaluator) profile(s *state) {
 	n := len(e.seq)
-	e.load, e.need, e.over = zeroed(e.load, n+1), sized(e.need, n), sized(e.over, n)
+	e.load, e.need, e.over = zeroed(e.load, n+1), zeroed(e.need, n), sized(e.over, n)
 	for i := range e.stays {
 		y := &e.stays[i]
-		b := e.values[y.value].bytes
+		b := e.bytes[y.value]
 		e.load[y.first] += b
 		e.load[y.last+1] -= b
+		if !y.copied {
+			e.need[y.first] += b
+		}
 	}
 	now := e.fixed
 	e.peak, e.peakAt = e.fixed, 0
@@ -295,28 +342,30 @@ func (e *evaluator) profile(s *state) {
 		if e.load[p] > e.peak {
 			e.peak, e.peakAt = e.load[p], int32(p)
 		}
-		e.need[p] = extra
-		for j := e.made.head[p]; j >= 0; j = e.made.next[j] {
-			e.need[p] += e.values[e.stays[j].value].bytes
-		}
+		e.need[p] += extra
 	}
 }
 
 // extra is what an execution needs besides its stays: workspace, room for results
 // that nobody wants again, less what it takes over.
 func (e *evaluator) extra(s *state, p int32) int64 {
-	o := &e.ops[e.seq[p]]
-	b := o.scratch
-	if e.repeated(p) {
+	i := e.seq[p]
+	b, again := e.brief[i].scratch, e.repeated(p)
+	e.over[p] = -1
+	if !again && !e.brief[i].replaces {
+		return b
+	}
+	o := &e.ops[i]
+	if again {
 		for _, v := range o.out {
 			if s.act[v] != recompute {
-				b += e.values[v].bytes
+				b += e.bytes[v]
 			}
 		}
 	}
 	e.over[p] = e.takenOver(s, o, p)
 	if j := e.over[p]; j >= 0 {
-		b -= e.values[e.stays[j].value].bytes
+		b -= e.bytes[e.stays[j].value]
 	}
 	return b
 }

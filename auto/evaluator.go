@@ -24,8 +24,18 @@ type evaluator struct {
 
 	// Build: the executions, the stays and the load.
 	uses      [][]int64 // by value: keys of those that touch it
+	keys      []int64   // memory of plain
+	plain     [][]int64 // by value: its keys if nothing is executed again
+	own       [][]int64 // by value: memory for its keys if something is
+	reread    []bool    // by value: uses are those, and not the plain ones
 	dirty     []bool    // by value: its keys are not in order
+	touched   []int32   // the values that are reread
+	away      []bool    // by group: its operations are not in the uses, but run on the host
+	stale     []int32   // groups that have moved
+	moves     bool      // some have since the state before
+	straight  bool      // the sequence has nothing that is executed again
 	again     [][]int32 // by operation: what is executed again before it
+	anchors   []int32   // the operations before which something is
 	mark      []int32   // by operation: the last that was put into again
 	fresh     []int64   // keys of one operation's executions
 	atHome    []bool    // by leaf: it is on the device
@@ -73,13 +83,21 @@ type evaluator struct {
 func newEvaluator(pr *Problem, b Budget) *evaluator {
 	n, v := len(pr.ops), len(pr.values)
 	e := &evaluator{Problem: pr, budget: b, forced: make([]int8, len(pr.leaves)),
-		uses: make([][]int64, v), dirty: make([]bool, v), again: make([][]int32, n),
+		uses: make([][]int64, v), keys: make([]int64, len(pr.users)), plain: make([][]int64, v),
+		own: make([][]int64, v), reread: make([]bool, v), dirty: make([]bool, v),
+		away: make([]bool, len(pr.groups)), again: make([][]int32, n),
 		mark: make([]int32, n), atHome: make([]bool, len(pr.leaves)), hostReads: make([]bool, v),
 		start: make([]int32, n+1), first: make([]int32, v), gone: make([]bool, v),
 		absent: make([]bool, v),
 		outEnd: make([]int64, v), backEnd: make([]int64, len(pr.leaves)),
 		staged: make([]int64, len(pr.groups)), hostStart: make([]int64, n),
 		hostEnd: make([]int64, n)}
+	for i := range e.mark {
+		e.mark[i] = -1
+	}
+	for i := range int32(v) {
+		e.list(i)
+	}
 	return e
 }
 

@@ -1,6 +1,8 @@
 package auto
 
 import (
+	"slices"
+
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/arena"
 	"github.com/gomem/gomem/machine"
@@ -18,6 +20,10 @@ type Problem struct {
 	leaves  []leaf
 	groups  []group
 	begins  []int64 // by op: when it starts if nothing stalls and updates take no time
+	usersAt []int32 // by value: where the operations that touch it begin in users
+	users   []int32 // those of all values, in order of execution
+	brief   []brief // by op
+	bytes   []int64 // by value: its bytes
 	leafOf  []int32 // by node: its leaf, or -1
 	valueOf []int32 // by value of the graph: that value here, or -1
 	inputs  []int32 // the values that are fed, by creation
@@ -42,6 +48,13 @@ type op struct {
 	// limit is the last operation before which it may be executed again: the
 	// first that writes a variable it reads. -1: it may not.
 	limit int32
+}
+
+// brief is what every evaluation asks of every operation, close together in memory.
+type brief struct {
+	time, scratch int64
+	group         int32
+	replaces      bool // there are values whose bytes a result may take over
 }
 
 // side is the part that an operation has in an exchange.
@@ -87,6 +100,7 @@ type group struct {
 	weights int64   // bytes of those that are no optimizer's state
 	in      int64   // how long it takes to copy the weights to the device
 	updates []int32 // operations that write them
+	ops     []int32 // all operations that run where the updates run
 	// readers are groups whose operations read it, but do not write it: where one
 	// of them runs on the host, so must these leaves be.
 	readers []int32
@@ -285,6 +299,47 @@ func (x *extraction) finish() {
 	}
 	x.limits()
 	x.weigh()
+	x.index()
+}
+
+// index fills in the tables that evaluations go through.
+func (x *extraction) index() {
+	x.bytes = make([]int64, len(x.values))
+	for v := range x.values {
+		x.bytes[v] = x.values[v].bytes
+	}
+	x.usersAt = make([]int32, len(x.values)+1)
+	x.touches(func(_, v int32) { x.usersAt[v+1]++ })
+	for v := range x.values {
+		x.usersAt[v+1] += x.usersAt[v]
+	}
+	x.users = make([]int32, x.usersAt[len(x.values)])
+	next := slices.Clone(x.usersAt)
+	x.touches(func(i, v int32) {
+		x.users[next[v]] = i
+		next[v]++
+	})
+	x.brief = make([]brief, len(x.ops))
+	for i := range x.ops {
+		o := &x.ops[i]
+		x.brief[i] = brief{o.time, o.scratch, o.group, len(o.over) > 0}
+		if o.group >= 0 {
+			g := &x.groups[o.group]
+			g.ops = append(g.ops, int32(i))
+		}
+	}
+}
+
+// touches calls a function for every operation and each of the values that it reads or makes.
+func (x *extraction) touches(use func(i, v int32)) {
+	for i := range x.ops {
+		for _, v := range x.ops[i].in {
+			use(int32(i), v)
+		}
+		for _, v := range x.ops[i].out {
+			use(int32(i), v)
+		}
+	}
 }
 
 // weigh finds the groups that are light.
