@@ -47,7 +47,7 @@ func endpoints(cfg *Config, s *server) []string {
 	var all []string
 	for i, at := range cfg.Servers {
 		if s != nil && i == cfg.Rank {
-			at.Client = s.addr // a port that was chosen
+			at = s.at // a port that was chosen
 		}
 		all = append(all, scheme(&cfg.TLS)+"://"+at.Client)
 	}

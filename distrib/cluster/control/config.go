@@ -28,6 +28,13 @@ type Config struct {
 	// Servers are where etcd is embedded: in the nodes of ranks 0 to len-1. One is
 	// enough and needs nothing prepared; three go on when one of them is lost.
 	Servers []Server
+	// Spread is how many nodes of a view have a server, once there are so many: an odd number.
+	// It begins in rank 0's alone, the only one of Servers; nodes of the view add one of their
+	// own, the lowest ranks first, and others take the place of those that are lost or leave.
+	// The job goes on while most of the servers are there. 0 and 1: it stays in rank 0.
+	Spread int
+	// Host is this node's, as the others reach it, for the server that it may come to have.
+	Host string
 	// Endpoints are the client URLs of an etcd that runs already, instead of Servers.
 	Endpoints []string
 	// Dir is where this node's server keeps its data, so that a restarted node goes on
@@ -73,6 +80,9 @@ func (c Config) check() (Config, error) {
 		return c, fmt.Errorf("etcd on %d nodes survives no more losses than on %d: "+
 			"name an odd number", len(c.Servers), len(c.Servers)-1)
 	}
+	if err := c.checkSpread(); err != nil {
+		return c, err
+	}
 	if len(c.Servers) > 0 && c.TLS.on() && !c.TLS.own() {
 		return c, errors.New("etcd: an authority alone is for external clusters; embedded " +
 			"servers need a certificate")
@@ -85,6 +95,26 @@ func (c Config) check() (Config, error) {
 	}
 	return c, c.defaults()
 }
+
+// checkSpread says what is wrong with a server in several nodes of the view.
+func (c *Config) checkSpread() error {
+	switch {
+	case c.Spread < 0 || c.Spread > 1 && c.Spread%2 == 0:
+		return fmt.Errorf("etcd on %d nodes: name an odd number", c.Spread)
+	case c.Spread < 2:
+		return nil
+	case len(c.Servers) != 1:
+		return errors.New("etcd spreads from one embedded server, that of rank 0")
+	case c.Dir != "":
+		return fmt.Errorf("etcd on %d nodes that come and go keeps no data in %s", c.Spread, c.Dir)
+	}
+	if err := c.checkHost(net.JoinHostPort(c.Host, "0")); err != nil {
+		return fmt.Errorf("etcd here: %w", err)
+	}
+	return nil
+}
+
+func (c *Config) scheme() string { return scheme(&c.TLS) }
 
 func (c *Config) defaults() error {
 	for _, d := range []struct {

@@ -45,6 +45,18 @@ func TestConfig(t *testing.T) {
 		{Config{Job: "a", Endpoints: []string{"h:1"}}, "no URL"},
 		{Config{Job: "a", Endpoints: []string{"http://h:1"}}, "not on loopback"},
 		{Config{Job: "a", Servers: at("127.0.0.1:0"), TTL: -time.Second}, "lease of -1s"},
+		{Config{Job: "a", Servers: at("127.0.0.1:0"), Spread: 3, Host: "127.0.0.1"}, ""},
+		{Config{Job: "a", Servers: at("h:1"), Spread: 5, Host: "h", TLS: tls}, ""},
+		{Config{Job: "a", Servers: at("127.0.0.1:0"), Spread: 2, Host: "127.0.0.1"}, "odd"},
+		{Config{Job: "a", Servers: at("127.0.0.1:0"), Spread: -1, Host: "127.0.0.1"}, "odd"},
+		{Config{Job: "a", Servers: at("127.0.0.1:0"), Spread: 3}, "etcd here"},
+		{Config{Job: "a", Servers: at("127.0.0.1:0"), Spread: 3, Host: "h"}, "not on loopback"},
+		{Config{Job: "a", Servers: at("127.0.0.1:0"), Spread: 3, Host: "127.0.0.1", Dir: "d"},
+			"keeps no data in d"},
+		{Config{Job: "a", Servers: at("h:1", "h:2", "h:3"), Spread: 3, Host: "h", TLS: tls},
+			"one embedded server"},
+		{Config{Job: "a", Endpoints: []string{"https://h:1"}, Spread: 3, Host: "h"},
+			"one embedded server"},
 	} {
 		_, err := c.cfg.check()
 		if c.want == "" && err != nil || c.want != "" &&

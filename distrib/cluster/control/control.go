@@ -19,15 +19,16 @@ var _ distrib.Coordinator = (*Control)(nil)
 // Control is a node's part of the control plane. It is a [distrib.Coordinator].
 type Control struct {
 	cfg    Config
-	server *server // nil: this node embeds none
 	client *clientv3.Client
-	ends   []string
 	log    *zap.Logger
 
 	closed sync.Once
 	mu     sync.Mutex
-	member *member // nil before Join
-	feed   *feed   // what Views returns
+	server *server  // nil: this node embeds none
+	ends   []string // where clients reach etcd
+	others int      // servers in other nodes that come and go
+	member *member  // nil before Join
+	feed   *feed    // what Views returns
 }
 
 // Start embeds etcd if this node's rank is one of a server, connects to the cluster, which
@@ -39,7 +40,7 @@ func Start(ctx context.Context, cfg Config) (*Control, error) {
 	}
 	c := &Control{cfg: cfg, log: cfg.Log, feed: newFeed()}
 	if cfg.Rank < len(cfg.Servers) {
-		if c.server, err = startServer(&c.cfg); err != nil {
+		if c.server, err = startServer(ctx, &c.cfg); err != nil {
 			return nil, err
 		}
 	}
@@ -108,34 +109,42 @@ func (c *Control) checkJob(ctx context.Context) error {
 		return err
 	}
 	if kvs := r.Responses[0].GetResponseRange().Kvs; string(kvs[0].Value) != c.cfg.Job {
-		return &JobError{c.ends, string(kvs[0].Value), c.cfg.Job}
+		return &JobError{c.Endpoints(), string(kvs[0].Value), c.cfg.Job}
 	}
 	return nil
 }
 
 // Endpoints are the URLs at which clients reach the etcd that is in use.
-func (c *Control) Endpoints() []string { return slices.Clone(c.ends) }
+func (c *Control) Endpoints() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.ends)
+}
 
 // ServerLeads reports whether this node's embedded server is etcd's leader now.
 func (c *Control) ServerLeads() bool {
-	return c.server != nil && c.server.etcd.Server.Leader() == c.server.etcd.Server.MemberID()
+	s := c.own()
+	return s != nil && s.etcd.Server.Leader() == s.etcd.Server.MemberID()
 }
 
-// Err is why this node's embedded server has ended by itself, or nil.
+// Err is why this node's embedded server has ended by itself, or nil; also while others serve.
 func (c *Control) Err() error {
-	if c.server == nil {
+	c.mu.Lock()
+	s, others := c.server, c.others
+	c.mu.Unlock()
+	if s == nil || others > 0 {
 		return nil
 	}
-	return c.server.err()
+	return s.err()
 }
 
 // Failed is closed when this node's embedded server has ended by itself; without one, it
 // is never closed.
 func (c *Control) Failed() <-chan struct{} {
-	if c.server == nil {
-		return nil
+	if s := c.own(); s != nil {
+		return s.gone
 	}
-	return c.server.gone
+	return nil
 }
 
 // Close ends this node's part at once. If it is in a view, it is lost to the others, who
@@ -149,9 +158,7 @@ func (c *Control) Close() (err error) {
 		if c.client != nil {
 			err = c.client.Close()
 		}
-		if c.server != nil {
-			c.server.close()
-		}
+		c.embed(nil).close()
 	})
 	return err
 }

@@ -3,11 +3,13 @@
 //
 // etcd holds it. It is embedded in the node of rank 0, so that nothing has to be prepared;
 // in the nodes of ranks 0 to 2, which go on when one of them is lost; or it runs already
-// and is named by its URLs. Everything of a job is below /gomem/<job>/:
+// and is named by its URLs. Ranks 0 to 2 either know beforehand where each of them is, or it
+// begins in rank 0 and spreads. Everything of a job is below /gomem/<job>/:
 //
 //	epoch              the number of the newest view
 //	view/<epoch>       its nodes, written in one transaction with epoch
 //	node/<id>          a node that is there: a key of its lease
+//	server/<id>        a server in a node, where etcd spreads; it ends with the lease, too
 //	lead/<role>/       who leads, and who would
 //	barrier/<name>/    who has come
 //	shard/<epoch>/     owners and replicas of ranges of hashes
@@ -29,6 +31,15 @@
 // the one it has read, so two leaders write no two views of an epoch. A node keeps its id
 // in all views that it is in; ids of nodes that are gone are free again.
 //
+// # Servers that come and go
+//
+// Where [Config.Spread] is three, a node of the view that is to have a server puts its key, makes
+// itself a learner of etcd, starts, and is then given a vote: one node after the other, so that no
+// node that does not come up costs a quorum. A member whose node has lost its lease is removed
+// by the others, and the next node takes its place; with fewer than three nodes one of them has
+// the only server, since of two none could be spared. Who leaves gives etcd's lead and its vote
+// away first. All clients follow the keys to where the servers are.
+//
 // # Fencing
 //
 // A node counts its own lease from when it sent the request that renewed it, so it
@@ -45,6 +56,6 @@
 // # What it does not do
 //
 // It moves no data and reads no model. It neither restarts nor launches nodes: the site's
-// scheduler does. When the one server of a job is gone for longer than a lease, all nodes
-// come to rest; that is the price of the set-up that needs no preparation.
+// scheduler does. When the one server of a job is gone for longer than a lease, or most of three
+// at once, all nodes come to rest; that is the price of the set-up that needs no preparation.
 package control

@@ -18,12 +18,13 @@ import (
 // front is where clients of an embedded etcd that has certificates come in, or its peers.
 // etcd itself has no bound for those who have shown none, so it is not reached before they
 // have: a gate counts connections and their rate, the handshake is done here, and what follows
-// goes to a socket of etcd's in a directory that its owner alone may enter.
+// goes to a socket of etcd's in a directory that its owner alone may enter. Without certificates
+// it is before a server that may go while its job goes on: etcd would wait for its clients.
 type front struct {
 	listener net.Listener
 	gated    *trust.Gate
-	socket   string // etcd's
-	config   *tls.Config
+	socket   string      // etcd's
+	config   *tls.Config // nil without certificates
 	log      *zap.Logger
 
 	mu     sync.Mutex
@@ -36,18 +37,21 @@ const handshakeWithin = 10 * time.Second
 
 // newFront listens at an address and serves until close.
 func newFront(address, socket string, t *TLS, log *zap.Logger) (*front, error) {
-	if _, err := t.pool(); err != nil {
-		return nil, err
-	}
-	if _, err := t.pair(); err != nil {
-		return nil, err
+	f := &front{socket: socket, log: log, gated: new(trust.Gate), open: map[net.Conn]bool{}}
+	if t.on() {
+		if _, err := t.pool(); err != nil {
+			return nil, err
+		}
+		if _, err := t.pair(); err != nil {
+			return nil, err
+		}
+		f.config = t.server()
 	}
 	l, err := net.Listen("tcp", address)
 	if err != nil {
 		return nil, err
 	}
-	f := &front{listener: l, socket: socket, config: t.server(), log: log,
-		gated: new(trust.Gate), open: map[net.Conn]bool{}}
+	f.listener = l
 	gated := f.gated.Listen(l)
 	f.served.Go(func() {
 		for {
@@ -67,10 +71,8 @@ func (f *front) serve(c net.Conn) {
 		return
 	}
 	defer f.remove(c)
-	ctx, cancel := context.WithTimeout(context.Background(), handshakeWithin)
-	defer cancel()
-	in := tls.Server(c, f.config)
-	if err := in.HandshakeContext(ctx); err != nil {
+	in, err := f.shake(c)
+	if err != nil {
 		f.log.Info("refused", zap.Stringer("from", c.RemoteAddr()), zap.Error(err))
 		return
 	}
@@ -92,6 +94,17 @@ func (f *front) serve(c net.Conn) {
 		})
 	}
 	<-ended
+}
+
+// shake is a connection whose other end has shown a certificate, if there are any.
+func (f *front) shake(c net.Conn) (net.Conn, error) {
+	if f.config == nil {
+		return c, nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), handshakeWithin)
+	defer cancel()
+	in := tls.Server(c, f.config)
+	return in, in.HandshakeContext(ctx)
 }
 
 // add has a connection closed with the front; at once if that is over.

@@ -135,6 +135,7 @@ func (m *member) begin(ctx context.Context) error {
 	}
 	m.tasks.Go(func() { m.follow(s) })
 	m.tasks.Go(m.rendezvous)
+	m.spreads()
 	return m.await(ctx, &waiting{
 		what:    "the start of job " + m.c.cfg.Job,
 		missing: m.absent,
@@ -260,6 +261,9 @@ func (m *member) linger(ctx context.Context) {
 // announce waits for whom this node's server is needed by, and says that it leaves.
 func (m *member) announce(ctx context.Context) error {
 	if err := m.last(ctx); err != nil {
+		return err
+	}
+	if err := m.handOver(ctx); err != nil {
 		return err
 	}
 	m.mu.Lock()

@@ -50,6 +50,8 @@ type member struct {
 	news  chan struct{} // closed when there is another
 	roles *lease        // of elections; nil, or perhaps lost
 	left  bool          // it wants to be out
+
+	steward *steward // of servers that come and go; nil: there are none
 }
 
 // enter makes a node known: its lease and its key.
@@ -60,7 +62,7 @@ func (c *Control) enter(ctx context.Context, self distrib.Node, min, max int) (*
 	}
 	m := &member{c: c, news: make(chan struct{})}
 	m.rec = nodeRecord{ID: self.ID, Addr: self.Addr, Roles: self.Roles, Host: host,
-		Min: min, Max: max, Server: c.server != nil}
+		Min: min, Max: max, Spread: c.cfg.Spread, Server: c.own() != nil && c.cfg.Spread < 2}
 	if m.lease, err = grant(ctx, c.client, c.cfg.TTL, c.log); err != nil {
 		return nil, c.wrap("join", err)
 	}
@@ -124,9 +126,14 @@ func (m *member) agree(ctx context.Context) error {
 		return m.c.wrap("join", err)
 	}
 	for _, o := range s.here {
-		if o.Since < m.rec.Since && (o.Min != m.rec.Min || o.Max != m.rec.Max) {
+		switch {
+		case o.Since >= m.rec.Since:
+		case o.Min != m.rec.Min || o.Max != m.rec.Max:
 			return fmt.Errorf("node %d asks for %d to %d nodes, node %d on %s for %d to %d: "+
 				"give all the same", m.rec.ID, m.rec.Min, m.rec.Max, o.ID, o.Host, o.Min, o.Max)
+		case max(o.Spread, 1) != max(m.rec.Spread, 1):
+			return fmt.Errorf("node %d asks for etcd on %d nodes, node %d on %s on %d: "+
+				"give all the same", m.rec.ID, max(m.rec.Spread, 1), o.ID, o.Host, max(o.Spread, 1))
 		}
 	}
 	return nil

@@ -21,7 +21,8 @@ type nodeRecord struct {
 	Host    string         `json:"host"`
 	Min     int            `json:"min"`
 	Max     int            `json:"max"`
-	Server  bool           `json:"server,omitempty"`  // etcd is embedded in it
+	Spread  int            `json:"spread,omitempty"`  // in how many nodes it wants etcd
+	Server  bool           `json:"server,omitempty"`  // etcd is embedded in it, and stays there
 	Leaving bool           `json:"leaving,omitempty"` // wants to be in the next view no more
 	Again   int64          `json:"again,omitempty"`   // the epoch that it wants a view after
 

@@ -3,6 +3,7 @@ package control
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -53,7 +54,13 @@ func transient(err error) bool {
 		return true
 	}
 	c := codeOf(err)
-	return c == codes.Unavailable || c == codes.DeadlineExceeded
+	return c == codes.Unavailable || c == codes.DeadlineExceeded || dropped(err)
+}
+
+// dropped reports whether etcd's leader was just giving its lead to another server, and so took
+// no request: that is an error without a code of its own.
+func dropped(err error) bool {
+	return err != nil && strings.HasSuffix(err.Error(), "raft proposal dropped")
 }
 
 // codeOf is an error's code, whether etcd's client has made it its own or not.

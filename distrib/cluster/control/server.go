@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -42,9 +44,9 @@ type server struct {
 	etcd *embed.Etcd
 	dir  string // of its data
 	temp string // to be removed with it
-	addr string // where clients reach it
-	gate *front // before it; nil without certificates
-	side *front // the same before where its peers reach it; nil if there are none
+	at   Server // where it is reached
+	gate *front // before it; nil where etcd listens itself
+	side *front // the same before where its peers reach it
 
 	mu     sync.Mutex
 	failed *ServerError
@@ -52,9 +54,36 @@ type server struct {
 	over   chan struct{} // closed by close
 }
 
+// berth is where a server is, and among whom.
+type berth struct {
+	at     Server // port 0: any, where it has fronts
+	spread bool   // others may come, and go
+	joins  bool   // a cluster that is there
+	// cluster are the names of all and where their peers reach them, as etcd has it, once it
+	// is known where this one is.
+	cluster func(at Server) (string, error)
+}
+
 // startServer runs this node's etcd, which may have to wait for the others: see ready.
-func startServer(cfg *Config) (*server, error) {
-	s := &server{dir: cfg.Dir, gone: make(chan struct{}), over: make(chan struct{})}
+func startServer(ctx context.Context, cfg *Config) (*server, error) {
+	b := berth{at: cfg.Servers[cfg.Rank], spread: cfg.Spread > 1}
+	b.cluster = func(at Server) (string, error) {
+		all := slices.Clone(cfg.Servers)
+		all[cfg.Rank] = at
+		return initialCluster(cfg.scheme(), all), nil
+	}
+	switch {
+	case b.spread:
+		b.at.Peer = net.JoinHostPort(cfg.Host, "0")
+	case len(cfg.Servers) == 1:
+		b.at.Peer = ""
+	}
+	return moor(ctx, cfg, b)
+}
+
+// moor runs an etcd at its berth.
+func moor(ctx context.Context, cfg *Config, b berth) (*server, error) {
+	s := &server{dir: cfg.Dir, at: b.at, gone: make(chan struct{}), over: make(chan struct{})}
 	var err error
 	if s.temp, err = os.MkdirTemp("", "gomem-etcd-"); err != nil {
 		return nil, err
@@ -65,56 +94,89 @@ func startServer(cfg *Config) (*server, error) {
 	files, err := cfg.TLS.files(s.temp)
 	if err == nil {
 		go s.renew(cfg, files)
-		err = s.start(s.config(cfg, files))
+		err = s.open(cfg, b)
+	}
+	var cluster string
+	if err == nil {
+		cluster, err = b.cluster(s.at)
 	}
 	if err == nil {
-		err = s.reached(cfg)
+		err = s.start(ctx, s.config(cfg, b, files, cluster))
 	}
 	if err != nil {
+		s.gate.close()
+		s.side.close()
 		close(s.over)
 		os.RemoveAll(s.temp)
 		return nil, fmt.Errorf("the control server of rank %d: %w", cfg.Rank, err)
 	}
+	if s.gate == nil {
+		s.at.Client = s.etcd.Clients[0].Addr().String()
+	}
 	return s, nil
 }
 
-// reached opens the ways for clients and peers, which without certificates are etcd's own.
-func (s *server) reached(cfg *Config) (err error) {
-	if !cfg.TLS.on() {
-		s.addr = s.etcd.Clients[0].Addr().String()
+// open opens the ways for clients and peers, which are etcd's own where there are neither
+// certificates nor others that come and go: a front can hang up on all at once.
+func (s *server) open(cfg *Config, b berth) (err error) {
+	if !cfg.TLS.on() && !b.spread {
 		return nil
 	}
-	here := cfg.Servers[cfg.Rank]
-	s.gate, err = newFront(listen("https", here.Client).Host, s.socket("c"), &cfg.TLS, cfg.Log)
-	if err == nil && len(cfg.Servers) > 1 {
-		s.side, err = newFront(listen("https", here.Peer).Host, s.socket("p"), &cfg.TLS, cfg.Log)
+	s.gate, s.at.Client, err = frontAt(b.at.Client, s.socket("c"), cfg)
+	if err == nil && b.at.Peer != "" {
+		s.side, s.at.Peer, err = frontAt(b.at.Peer, s.socket("p"), cfg)
 	}
+	return err
+}
+
+// frontAt is a front, and where others reach it.
+func frontAt(address, socket string, cfg *Config) (*front, string, error) {
+	f, err := newFront(listen("", address).Host, socket, &cfg.TLS, cfg.Log)
 	if err != nil {
-		s.gate.close()
-		s.etcd.Server.HardStop()
-		s.etcd.Close()
-		return err
+		return nil, "", err
 	}
-	s.addr = s.gate.listener.Addr().String()
-	return nil
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		f.close()
+		return nil, "", err
+	}
+	return f, net.JoinHostPort(host, strconv.Itoa(f.listener.Addr().(*net.TCPAddr).Port)), nil
 }
 
 // socket is where etcd listens behind a front.
 func (s *server) socket(name string) string { return filepath.Join(s.temp, name) }
 
-// start runs etcd on a goroutine of its own, which may end with what etcd dies of.
-func (s *server) start(c *embed.Config) error {
-	started := make(chan error, 1)
+// start runs etcd on a goroutine of its own, which may end with what etcd dies of. One that looks
+// for the others for too long is left behind, and ended when it comes back.
+func (s *server) start(ctx context.Context, c *embed.Config) error {
+	type begun struct {
+		etcd *embed.Etcd
+		err  error
+	}
+	started := make(chan begun, 1)
 	go func() {
-		var err error
-		s.etcd, err = embed.StartEtcd(c)
-		started <- err
+		e, err := embed.StartEtcd(c)
+		started <- begun{e, err}
 	}()
 	select {
-	case err := <-started:
-		return err
+	case b := <-started:
+		s.etcd = b.etcd
+		return b.err
 	case <-s.gone:
 		return s.err()
+	case <-ctx.Done():
+		go func() {
+			select {
+			case b := <-started:
+				if b.err == nil {
+					b.etcd.Server.HardStop()
+					b.etcd.Close()
+				}
+			case <-s.gone:
+			}
+			os.RemoveAll(s.temp)
+		}()
+		return context.Cause(ctx)
 	}
 }
 
@@ -143,7 +205,7 @@ func (s *server) renew(cfg *Config, files *TLS) {
 
 // config is what etcd is told. Off are the gateway to HTTP and the listener for peers of
 // a lone server: what is not needed does not listen.
-func (s *server) config(cfg *Config, files *TLS) *embed.Config {
+func (s *server) config(cfg *Config, b berth, files *TLS, cluster string) *embed.Config {
 	c := embed.NewConfig()
 	c.Name, c.Dir = serverName(cfg.Rank), s.dir
 	c.TickMs, c.ElectionMs = heartbeatMs, electionMs
@@ -159,25 +221,30 @@ func (s *server) config(cfg *Config, files *TLS) *embed.Config {
 		c.PeerTLSInfo = info
 	}
 	c.ZapLoggerBuilder = embed.NewZapLoggerBuilder(s.logger(cfg.Log))
+	if b.spread { // who comes and goes says so in keys, by which nobody goes who is needed
+		c.StrictReconfigCheck = false
+	}
+	if b.joins {
+		c.ClusterState = embed.ClusterStateFlagExisting
+	}
 	scheme := scheme(files)
-	here := cfg.Servers[cfg.Rank]
-	c.ListenClientUrls = []url.URL{listen(scheme, here.Client)}
-	if files.on() {
+	c.ListenClientUrls = []url.URL{listen(scheme, s.at.Client)}
+	if s.gate != nil {
 		c.ListenClientUrls = []url.URL{{Scheme: "unix", Path: s.socket("c")}}
 	}
-	c.AdvertiseClientUrls = []url.URL{{Scheme: scheme, Host: here.Client}}
-	if len(cfg.Servers) == 1 {
+	c.AdvertiseClientUrls = []url.URL{{Scheme: scheme, Host: s.at.Client}}
+	if s.at.Peer == "" {
 		peer := url.URL{Scheme: scheme, Host: "localhost:2380"} // a name; nobody listens
 		c.ListenPeerUrls, c.AdvertisePeerUrls = nil, []url.URL{peer}
 		c.InitialCluster = c.Name + "=" + peer.String()
 		return c
 	}
-	c.ListenPeerUrls = []url.URL{listen(scheme, here.Peer)}
-	if files.on() { // of peers' URLs etcd looks at the host alone
+	c.ListenPeerUrls = []url.URL{listen(scheme, s.at.Peer)}
+	if s.side != nil { // of peers' URLs etcd looks at the host alone
 		c.ListenPeerUrls = []url.URL{{Scheme: "unix", Host: s.socket("p")}}
 	}
-	c.AdvertisePeerUrls = []url.URL{{Scheme: scheme, Host: here.Peer}}
-	c.InitialCluster = initialCluster(scheme, cfg.Servers)
+	c.AdvertisePeerUrls = []url.URL{{Scheme: scheme, Host: s.at.Peer}}
+	c.InitialCluster = cluster
 	return c
 }
 
@@ -264,8 +331,28 @@ func (s *server) ready(ctx context.Context) error {
 	}
 }
 
+// resign gives etcd's lead to another server, if that takes no longer than ctx: else they would
+// miss it, and elect one.
+func (s *server) resign(ctx context.Context) {
+	if s.err() != nil {
+		return
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = s.etcd.Server.TryTransferLeadershipOnShutdown()
+	}()
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
+}
+
 // close ends the server. One that has failed may not end any more: it is left behind.
 func (s *server) close() {
+	if s == nil {
+		return
+	}
 	close(s.over)
 	s.gate.close()
 	s.side.close()
