@@ -84,10 +84,10 @@ func MinDeviceOf(ctx context.Context, p *Planned, o Options) (int64, error) {
 
 // SmallerPartition is the partition size below the options' with which what has been
 // planned needs less of the device than so many bytes, and how much, as far as it is
-// worth trying: see compile.Smaller.
+// worth trying: see [compile.Planned.Smaller].
 func SmallerPartition(ctx context.Context, p *Planned, o Options,
 	than int64) (compile.Remedy, error) {
-	r, err := compile.Smaller(ctx, p.Graph, o.Planning(), than, p.Targets...)
+	r, err := p.Smaller(ctx, o.Planning(), than)
 	if err != nil {
 		return compile.Remedy{}, fmt.Errorf("gomem: %w", err)
 	}

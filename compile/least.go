@@ -28,6 +28,7 @@ type question struct {
 	limits need // that of the space itself does not count
 	ways   func(ladder) []way
 	most   int64 // an answer above that is of no use
+	enough int64 // and one up to that is as good as any below it
 }
 
 // least is the smallest budget of a space that is not refused, given the other
@@ -36,7 +37,8 @@ func (s *search) least(of space.ID) (*least, error) { return s.below(of, math.Ma
 
 // below is least, or nil if that is above a limit.
 func (s *search) below(of space.ID, limit int64) (*least, error) {
-	return s.answer(question{of, budgets(s.options), ladder.straight, limit})
+	return s.answer(question{of: of, limits: budgets(s.options), ways: ladder.straight,
+		most: limit})
 }
 
 // budgets are the budgets of options, by space.
@@ -74,10 +76,14 @@ func (s *search) answer(q question) (*least, error) {
 }
 
 // most is the need of the target that needs the most, each by the way that is best for
-// it. It is nil if one of them finds none, or only such as need more than is of use.
+// it. It is nil if one of them finds none, or only such as need more than is of use. What
+// a target comes to at best does not matter once it needs no more than another.
 func (s *search) most(q question) (*least, error) {
 	var most *least
 	for _, j := range s.jobs {
+		if most != nil {
+			q.enough = most.bytes
+		}
 		l, err := s.leastOf(j, q)
 		if l == nil || err != nil {
 			return nil, err
@@ -93,9 +99,9 @@ func (s *search) most(q question) (*least, error) {
 // those that are worth packing come first, and the others are not packed.
 func (s *search) leastOf(j *job, q question) (*least, error) {
 	ways := q.ways(j.ladder)
-	loads, err := s.loads(j, q, ways)
-	if err != nil {
-		return nil, err
+	loads, settled, err := s.loads(j, q, ways)
+	if settled != nil || err != nil {
+		return settled, err
 	}
 	order := make([]int, len(ways))
 	for i := range order {
@@ -112,12 +118,15 @@ func (s *search) leastOf(j *job, q question) (*least, error) {
 		if !q.allows(loads[i]) || loads[i][q.of] == limit && best != nil && i > at {
 			continue
 		}
-		n, err := j.need(s.ctx, ways[i])
+		n, err := j.answer(s.ctx, ways[i], q)
 		if err != nil {
 			return nil, err
 		}
 		if q.allows(n) && (n[q.of] < limit || n[q.of] == limit && i < at) {
 			best, at, limit = &least{n[q.of], j, ways[i]}, i, n[q.of]
+			if limit <= q.enough {
+				break
+			}
 		}
 	}
 	return best, nil
@@ -125,23 +134,24 @@ func (s *search) leastOf(j *job, q question) (*least, error) {
 
 // loads are what ways take at least. Where the device's least is asked for, most ways need
 // more than the likeliest one, which is seen before they are drawn: of these it is only
-// what they are known to take.
-func (s *search) loads(j *job, q question, ways []way) ([]need, error) {
+// what they are known to take; or the likeliest way settles the question.
+func (s *search) loads(j *job, q question, ways []way) ([]need, *least, error) {
 	loads := make([]need, len(ways))
 	limit, last := q.most, len(ways)-1
 	if q.of == space.Device && last > 0 {
-		for i, w := range ways[:last] {
-			var err error
-			if loads[i][q.of], err = j.outlook(s.ctx, w); err != nil {
-				return nil, err
-			}
-		}
-		n, err := j.need(s.ctx, ways[last])
+		n, err := j.answer(s.ctx, ways[last], q)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if q.allows(n) {
-			limit = min(limit, n[q.of])
+			if limit = min(limit, n[q.of]); n[q.of] <= q.enough {
+				return nil, &least{n[q.of], j, ways[last]}, nil
+			}
+		}
+		for i, w := range ways[:last] {
+			if loads[i][q.of], err = j.outlook(s.ctx, w); err != nil {
+				return nil, nil, err
+			}
 		}
 	}
 	for i, w := range ways {
@@ -150,10 +160,42 @@ func (s *search) loads(j *job, q question, ways []way) ([]need, error) {
 		}
 		var err error
 		if loads[i], err = j.load(s.ctx, w); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	return loads, nil
+	return loads, nil, nil
+}
+
+// inquiry is what an answer depends on.
+type inquiry struct {
+	way    way
+	of     space.ID
+	limits need
+}
+
+// answer is what the plan of a way takes of the space that is asked for, and of the others
+// as much as says whether their budgets suffice: nothing needs addresses in a space that has
+// room for everything side by side, or not for what is there at once.
+func (j *job) answer(ctx context.Context, w way, q question) (need, error) {
+	if n, known := j.needs[w]; known {
+		return n, nil
+	}
+	asked := inquiry{w, q.of, q.limits}
+	if n, known := j.answers[asked]; known {
+		return n, nil
+	}
+	f, err := j.sketch(ctx, w)
+	if err != nil {
+		return need{}, err
+	}
+	n := f.sketch.load
+	for id, limit := range q.limits {
+		if s := space.ID(id); s == q.of || n[s] <= limit && f.sketch.apart(s) > limit {
+			n[s] = packSpace(f.sketch.slots, s, 0, 0)
+		}
+	}
+	j.answers[asked] = n
+	return n, nil
 }
 
 // outlook is what the plan of a way needs of the device at least, as far as that is known

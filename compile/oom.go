@@ -84,12 +84,13 @@ func (s *search) shortage() (*ErrOutOfMemory, error) {
 func (s *search) bothShort() (*ErrOutOfMemory, error) {
 	limits := budgets(s.options)
 	limits[space.Device] = math.MaxInt64
-	l, err := s.answer(question{space.Host, limits, ladder.straight, math.MaxInt64})
+	q := question{of: space.Host, limits: limits, ways: ladder.straight, most: math.MaxInt64}
+	l, err := s.answer(q)
 	if err != nil {
 		return nil, err
 	}
-	limits[space.Host] = l.bytes
-	device, err := s.answer(question{space.Device, limits, ladder.straight, math.MaxInt64})
+	q.of, q.limits[space.Host] = space.Device, l.bytes
+	device, err := s.answer(q)
 	if err != nil {
 		return nil, err
 	}

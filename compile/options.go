@@ -70,6 +70,12 @@ const (
 	maxSize    = 1_000_000_000
 )
 
+// unlimited are the options without budgets.
+func (o Options) unlimited() Options {
+	o.DeviceBytes, o.HostBytes, o.DiskBytes = 0, 0, 0
+	return o
+}
+
 // Validate reports an option that makes no sense.
 func (o Options) Validate() error {
 	o.EnsureDefaults()

@@ -22,7 +22,9 @@ type Planned struct {
 	Targets []Target     // with the values of Graph
 	Results []*Result
 
-	from *Planned // the model's graph, divided if it was, that Graph was made of
+	from      *Planned // the model's graph, divided if it was, that Graph was made of
+	rewritten string   // how
+	by        Options  // but for the budgets
 }
 
 // Plan decides how to run the targets of a graph, as Compile does, and takes no
@@ -81,6 +83,7 @@ func Plan(ctx context.Context, g *graph.Graph, o Options, targets ...Target) (*P
 	if err != nil {
 		return nil, fmt.Errorf("compile: %w", err)
 	}
+	best.by = o.unlimited()
 	return best.Planned, nil
 }
 
@@ -250,8 +253,8 @@ func (p *Planned) LeastOf(ctx context.Context, o Options, of space.ID) (int64, e
 	}
 	*budget(&o, of) = 0
 	var all, refused []*search
-	err := p.from.variants(o, func(v *Planned) (wanted, error) {
-		s, err := newSearch(ctx, v.Graph, o, v.Targets)
+	err := p.from.variants(o, p.known(o), func(v *Planned) (wanted, error) {
+		s, err := v.search(ctx, o)
 		all = append(all, s)
 		return next, err
 	})
@@ -277,6 +280,36 @@ func (p *Planned) LeastOf(ctx context.Context, o Options, of space.ID) (int64, e
 		return 0, gentlest(refused)
 	}
 	return best, nil
+}
+
+// known is what has been planned, if that was by the same options but for the budgets.
+func (p *Planned) known(o Options) *Planned {
+	if p.rewritten == "" || p.Results == nil || p.by != o.unlimited() {
+		return nil
+	}
+	return p
+}
+
+// search is a search for other plans, which decides nothing again that has been decided by
+// the same options.
+func (p *Planned) search(ctx context.Context, o Options) (*search, error) {
+	s, err := p.unladdered(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return s.by(s.options)
+}
+
+// unladdered is search without ladders. What has been planned is not checked again.
+func (p *Planned) unladdered(ctx context.Context, o Options) (*search, error) {
+	if p.known(o) == nil {
+		return checked(ctx, p.Graph, o, p.Targets)
+	}
+	s, err := valid(ctx, p.Graph, o, p.Targets)
+	if err == nil {
+		s.known = p.Results
+	}
+	return s, err
 }
 
 // Peak is what a session with these plans takes of a space, in bytes: the most

@@ -36,6 +36,7 @@ type rules struct {
 	partitioned bool // the graph is cut into partitions
 	searches    bool // a planner looks for what is faster than the ladder's plans
 	swaps       func(way) []pass.Pass
+	steady      bool // its ladder looks at no program
 	ladder      func(base way, p *pass.Program) ladder
 }
 
@@ -43,8 +44,9 @@ type rules struct {
 // from another by its name.
 func policies() []rules {
 	return []rules{
-		{policy: Vanilla, swaps: lookAhead, ladder: steadyLadder},
-		{policy: Thesis, partitioned: true, swaps: lookAhead, ladder: steadyLadder},
+		{policy: Vanilla, swaps: lookAhead, steady: true, ladder: steadyLadder},
+		{policy: Thesis, partitioned: true, swaps: lookAhead, steady: true,
+			ladder: steadyLadder},
 		{policy: Auto, partitioned: true, searches: true, swaps: lookAhead,
 			ladder: autoLadder},
 		{policy: Grappler, swaps: aroundPeak, ladder: grapplerLadder},

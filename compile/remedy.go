@@ -7,7 +7,6 @@ import (
 
 	"github.com/docker/go-units"
 
-	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/space"
 )
 
@@ -73,7 +72,7 @@ func (r Remedy) effect() string {
 func (s *search) remedy(e *ErrOutOfMemory) (Remedy, error) {
 	best := Remedy{Space: e.Space, Bytes: e.Need}
 	for _, t := range trials(s.options, e.Space) {
-		bytes, err := s.tight(t.options, e.Space)
+		bytes, err := s.tight(t.options, e.Space, best.Bytes)
 		if err != nil {
 			return Remedy{}, err
 		}
@@ -105,7 +104,7 @@ func (s *search) disk() (Remedy, error) {
 	}
 	o := s.options
 	o.DiskBytes = math.MaxInt64
-	bytes, err := s.tight(o, Disk)
+	bytes, err := s.tight(o, Disk, math.MaxInt64)
 	if bytes == 0 || err != nil {
 		return Remedy{}, err
 	}
@@ -113,14 +112,19 @@ func (s *search) disk() (Remedy, error) {
 }
 
 // tight is a budget of a space that works with other options, or 0 if none is
-// found. It costs one plan a target, more where those must go together.
-func (s *search) tight(o Options, of space.ID) (int64, error) {
+// found that is no larger than a limit. It costs one plan a target, more where those must go
+// together.
+func (s *search) tight(o Options, of space.ID, limit int64) (int64, error) {
 	o.EnsureDefaults()
-	tried, err := s.by(o)
-	if err != nil {
-		return 0, err
+	tried := s.laddered(o)
+	if !o.Policy.rules().steady || tried.levels() > 1 {
+		var err error
+		if tried, err = s.by(o); err != nil {
+			return 0, err
+		}
 	}
-	l, err := tried.answer(question{of, budgets(tried.options), ladder.tightest, math.MaxInt64})
+	l, err := tried.answer(question{of: of, limits: budgets(tried.options),
+		ways: ladder.tightest, most: limit})
 	if l == nil || err != nil {
 		return 0, err
 	}
@@ -176,12 +180,11 @@ func smaller(o Options) []int {
 }
 
 // Smaller is the partition size below the options', of a few that are tried, with
-// which the targets need the least of the device within the host's budget, and a
+// which what was planned needs the least of the device within the host's budget, and a
 // device budget that works with it, as a remedy. If none needs less than so many
-// bytes, it is to Shrink.
-func Smaller(ctx context.Context, g *graph.Graph, o Options, bytes int64,
-	targets ...Target) (Remedy, error) {
-	s, err := checked(ctx, g, o, targets)
+// bytes, it is to Shrink. The options are those of the plans.
+func (p *Planned) Smaller(ctx context.Context, o Options, bytes int64) (Remedy, error) {
+	s, err := p.unladdered(ctx, o)
 	if err != nil {
 		return Remedy{}, err
 	}
@@ -189,7 +192,7 @@ func Smaller(ctx context.Context, g *graph.Graph, o Options, bytes int64,
 	for _, size := range smaller(s.options) {
 		next := s.options
 		next.Partition = size
-		bytes, err := s.tight(next, space.Device)
+		bytes, err := s.tight(next, space.Device, best.Bytes)
 		if err != nil {
 			return Remedy{}, err
 		}

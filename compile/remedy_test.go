@@ -158,7 +158,8 @@ func TestSmallerSaysWhatFits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := Smaller(ctx, m.Graph, o, least, training(m))
+	unplanned := whole(m.Graph, []Target{training(m)})
+	r, err := unplanned.Smaller(ctx, o, least)
 	if err != nil || r.Change != SmallerPartition || r.Bytes >= least || !r.Fits {
 		t.Fatalf("below %d bytes: %+v, %v", least, r, err)
 	}
@@ -166,7 +167,7 @@ func TestSmallerSaysWhatFits(t *testing.T) {
 	if e := refused(t, m.Graph, o, []Target{training(m)}); e != nil {
 		t.Error(e)
 	}
-	if r, err := Smaller(ctx, m.Graph, o, 1, training(m)); err != nil || r.Change != Shrink {
+	if r, err := unplanned.Smaller(ctx, o, 1); err != nil || r.Change != Shrink {
 		t.Errorf("below a byte: %+v, %v", r, err)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/gomem/gomem/auto"
@@ -14,7 +13,6 @@ import (
 	"github.com/gomem/gomem/pass"
 	"github.com/gomem/gomem/placement"
 	"github.com/gomem/gomem/plan"
-	"github.com/gomem/gomem/schedule"
 	"github.com/gomem/gomem/space"
 	"github.com/gomem/gomem/spill"
 )
@@ -28,25 +26,7 @@ type search struct {
 	jobs    []*job         // by target
 	order   []graph.NodeID // leaves, by which should go to the disk first
 	after   *search        // of the graph that rivals are refused before they have this one
-}
-
-// job is the search for the plan of one target.
-type job struct {
-	graph   *graph.Graph
-	target  Target
-	prices  *prices
-	ladder  ladder
-	floor   int64         // what any plan needs of the device: what one operation touches
-	decided way           // of the latest program; what decisions do not depend on is zero
-	program *pass.Program // the latest
-	timings []pass.Timing // of its passes
-	took    time.Duration
-	loads   map[way]need // what the ways tried so far take at least
-	needs   map[way]need // and what they come to, of those that were packed
-	// what ways need of the device at least, their prefetch being how far it reaches
-	outlooks map[way]int64
-	leaves   [][]bool       // by level of use of a disk: what is bound there
-	disk     *spill.Options // how the planner's schedules use a disk; nil: not at all
+	known   []*Result      // by target, what has been planned; nil if nothing has
 }
 
 // need is what a plan takes, by space, in bytes.
@@ -75,14 +55,21 @@ func newSearch(ctx context.Context, g *graph.Graph, o Options, targets []Target)
 
 // checked is a search that has no ladders, and finds nothing, for what can be planned.
 func checked(ctx context.Context, g *graph.Graph, o Options, targets []Target) (*search, error) {
+	s, err := valid(ctx, g, o, targets)
+	if err == nil {
+		if err = CheckTargets(g, targets...); err != nil {
+			err = fmt.Errorf("compile: %w", err)
+		}
+	}
+	return s, err
+}
+
+// valid is a search as checked makes it, of a graph and targets that have been checked.
+func valid(ctx context.Context, g *graph.Graph, o Options, targets []Target) (*search, error) {
 	if ctx == nil {
 		return nil, errors.New("compile: the context is nil")
 	}
-	err := o.Validate()
-	if err == nil {
-		err = CheckTargets(g, targets...)
-	}
-	if err != nil {
+	if err := o.Validate(); err != nil {
 		return nil, fmt.Errorf("compile: %w", err)
 	}
 	o.EnsureDefaults()
@@ -91,23 +78,39 @@ func checked(ctx context.Context, g *graph.Graph, o Options, targets []Target) (
 
 // by is a search for the same by other options, with ladders.
 func (s *search) by(o Options) (*search, error) {
-	s = &search{ctx: s.ctx, graph: s.graph, options: o, targets: s.targets}
-	prices := newPrices(Prices(o.Machine, o.Model, s.graph, s.targets...), s.graph)
-	for _, t := range s.targets {
+	s = s.laddered(o)
+	for i, j := range s.jobs {
 		start := time.Now()
-		j := &job{graph: s.graph, target: t.Computed(), prices: prices, loads: map[way]need{},
-			needs: map[way]need{}, outlooks: map[way]int64{}}
 		base := at(o, Rung{Lookahead: o.Lookahead})
 		if err := j.decide(s.ctx, base); err != nil {
-			return nil, fmt.Errorf("compile %s: %w", t.Name, err)
+			return nil, fmt.Errorf("compile %s: %w", s.targets[i].Name, err)
 		}
+		j.base = j.decisions
 		j.ladder = o.Policy.rules().ladder(base, j.program)
 		j.floor = touched(j.program)
 		j.took = time.Since(start)
-		s.jobs = append(s.jobs, j)
 	}
 	s.leaves()
 	return s, nil
+}
+
+// laddered is a search for the same by other options, in which nothing is decided. Only a
+// steady policy's ladders are there.
+func (s *search) laddered(o Options) *search {
+	s = &search{ctx: s.ctx, graph: s.graph, options: o, targets: s.targets, known: s.known}
+	prices := newPrices(Prices(o.Machine, o.Model, s.graph, s.targets...), s.graph)
+	for i, t := range s.targets {
+		j := &job{graph: s.graph, target: t.Computed(), prices: prices, loads: map[way]need{},
+			needs: map[way]need{}, answers: map[inquiry]need{}, outlooks: map[way]int64{}}
+		if s.known != nil {
+			j.decisions = s.known[i].decisions()
+		}
+		if r := o.Policy.rules(); r.steady {
+			j.ladder = r.ladder(at(o, Rung{Lookahead: o.Lookahead}), nil)
+		}
+		s.jobs = append(s.jobs, j)
+	}
+	return s
 }
 
 // results are the verified plans, or nil if some target has none.
@@ -272,195 +275,6 @@ func (j *job) result(f *found) (*Result, error) {
 	j.took += time.Since(start)
 	return &Result{Plan: p, Program: f.program, Timings: f.timings, Took: j.took,
 		Options: f.options, Rung: f.Rung, Order: f.order, Step: f.time, Model: j.prices.Model}, nil
-}
-
-// find is the most relaxed plan by the ways that a target may go alone, or nil.
-func (j *job) find(ctx context.Context, l ladder) (*found, error) {
-	var best *found
-	_, err := halving(len(l.chain), func(i int) (bool, error) {
-		f, err := j.try(ctx, l.chain[i], never)
-		if f != nil {
-			best = f
-		}
-		return f != nil, err
-	})
-	if err != nil {
-		return nil, err
-	}
-	if best == nil {
-		return j.first(ctx, l.last)
-	}
-	longer, err := j.first(ctx, ahead(best.way))
-	if longer == nil && err == nil {
-		longer = best
-	}
-	return longer, err
-}
-
-// first is the plan of the first of some ways that fits, or nil.
-func (j *job) first(ctx context.Context, ways []way) (*found, error) {
-	for _, w := range ways {
-		if f, err := j.try(ctx, w, never); f != nil || err != nil {
-			return f, err
-		}
-	}
-	return nil, nil
-}
-
-// never is more than any step takes.
-const never = time.Duration(math.MaxInt64)
-
-// try is the plan of a way. It is nil if it does not fit, or if a step takes no less than
-// a limit. Most ways are out of the question by their load, or by how long their streams
-// work, before they have addresses.
-func (j *job) try(ctx context.Context, w way, limit time.Duration) (*found, error) {
-	budgets := budgets(w.options)
-	if n, known := j.needs[w]; known && !n.within(budgets) {
-		return nil, nil
-	}
-	if n, known := j.loads[w]; known && !n.within(budgets) {
-		return nil, nil
-	}
-	f, err := j.draw(ctx, w)
-	if err != nil {
-		return nil, err
-	}
-	return j.judge(f, limit), nil
-}
-
-// judge gives what was drawn addresses and a time; it is nil if it does not fit, or if a
-// step takes no less than a limit.
-func (j *job) judge(f *found, limit time.Duration) *found {
-	budgets := budgets(f.options)
-	if !f.sketch.load.within(budgets) || limit < never && f.sketch.time(j.prices) >= limit {
-		return nil
-	}
-	j.pack(f)
-	if !f.sketch.need.within(budgets) {
-		return nil
-	}
-	if f.time = f.sketch.time(j.prices); f.time >= limit {
-		return nil
-	}
-	return f
-}
-
-// within reports whether all budgets suffice.
-func (n need) within(budgets need) bool {
-	for s, bytes := range n {
-		if bytes > budgets[s] {
-			return false
-		}
-	}
-	return true
-}
-
-// draw is the sketch of a way, not packed, and remembers what it takes at least.
-func (j *job) draw(ctx context.Context, w way) (*found, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	if err := j.decide(ctx, w); err != nil {
-		return nil, err
-	}
-	program := *j.program // which other rungs fill in other ways
-	last := []pass.Pass{j.schedule(w)}
-	if w.Spill > 0 {
-		last = append(last, spill.Pass(spill.Options{Leaves: j.leaves[w.Spill]}))
-	}
-	k, err := sketched(ctx, &program, last)
-	if err != nil {
-		return nil, err
-	}
-	j.loads[w] = k.load
-	return &found{way: w, title: title(w.options, w.Rung), sketch: k, program: &program,
-		timings: j.timings}, nil
-}
-
-// pack gives what was drawn addresses, which do not depend on the budgets, and remembers
-// what it needs.
-func (j *job) pack(f *found) {
-	f.sketch.pack(need{}, 0)
-	j.needs[f.way] = f.sketch.need
-}
-
-// lower makes the plan of a way, without waits.
-func (j *job) lower(ctx context.Context, w way) (*plan.Plan, *pass.Program, error) {
-	f, err := j.draw(ctx, w)
-	if err != nil {
-		return nil, nil, err
-	}
-	j.pack(f)
-	return f.sketch.lower(f.program, f.title, w.options), f.program, nil
-}
-
-// schedule is the pass that writes down what has been decided.
-func (j *job) schedule(w way) pass.Pass {
-	if w.Segments > 0 {
-		return pass.Pass{Name: "segments", Run: func(p *pass.Program) error {
-			problem := auto.New(p, j.prices)
-			p.Schedule = problem.Schedule(problem.Segmented(w.Segments))
-			return nil
-		}}
-	}
-	return schedule.Pass(schedule.Options{Partition: w.options.Partition,
-		Streams: w.options.Streams, Prefetch: w.Prefetch, Lookahead: w.Lookahead,
-		Unshared: w.Unshared})
-}
-
-// sketched is the sketch of a program that has been decided about, by the last passes.
-func sketched(ctx context.Context, p *pass.Program, last []pass.Pass) (*sketch, error) {
-	last = append(last, sharing(p.Graph)...)
-	if _, err := pass.Run(ctx, p, last); err != nil {
-		return nil, err
-	}
-	return newSketch(p.Schedule), nil
-}
-
-// sharing is the pass for variables that workers share, if there may be some.
-func sharing(g *graph.Graph) []pass.Pass {
-	if g.Exchanges() {
-		return []pass.Pass{schedule.Share()}
-	}
-	return nil
-}
-
-// load is what the plan of a way takes at least.
-func (j *job) load(ctx context.Context, w way) (need, error) {
-	if n, known := j.loads[w]; known {
-		return n, nil
-	}
-	_, err := j.draw(ctx, w)
-	return j.loads[w], err
-}
-
-// need is what the plan of a way takes.
-func (j *job) need(ctx context.Context, w way) (need, error) {
-	if n, known := j.needs[w]; known {
-		return n, nil
-	}
-	f, err := j.draw(ctx, w)
-	if err != nil {
-		return need{}, err
-	}
-	j.pack(f)
-	return f.sketch.need, nil
-}
-
-// decide runs the passes of a way, unless the latest program is of the same
-// decisions: prefetch and sharing are matters of lowering.
-func (j *job) decide(ctx context.Context, w way) error {
-	w.Prefetch, w.Unshared, w.Spill = 0, false, 0
-	if j.program != nil && j.decided == w {
-		return nil
-	}
-	p := pass.New(j.graph, j.target.Fetches, j.target.Updates)
-	timings, err := pass.Run(ctx, p, passes(w))
-	if err != nil {
-		return err
-	}
-	j.decided, j.program, j.timings = w, p, timings
-	return nil
 }
 
 // passes is the pass list of a way, in order. precedence documents why.

@@ -45,7 +45,7 @@ func (s *Series) Plan(ctx context.Context, g *graph.Graph, o Options, targets ..
 func (s *Series) follows(g *graph.Graph, o Options) error {
 	o.EnsureDefaults()
 	now := budgets(o)
-	o.DeviceBytes, o.HostBytes, o.DiskBytes = 0, 0, 0
+	o = o.unlimited()
 	if s.best != nil {
 		if s.best.Model != g || s.inside != o {
 			return fmt.Errorf("a series of plans is of one graph with one set of options: "+

@@ -75,6 +75,21 @@ func (k *sketch) most(id space.ID) int64 {
 	return max(0, fixed+most-arena.Align+1)
 }
 
+// apart is what the slots of a space take side by side, which no packing needs more than. It
+// is more than there is if it cannot be counted.
+func (k *sketch) apart(id space.ID) int64 {
+	var sum int64
+	for i := range k.slots {
+		if s := &k.slots[i]; s.Space == id {
+			if s.Bytes > math.MaxInt64-arena.Align-sum {
+				return math.MaxInt64
+			}
+			sum += rounded(s.Bytes)
+		}
+	}
+	return sum
+}
+
 // pack fixes the addresses of all spaces at once. Effort is how much is done for a packing
 // within the budgets; without any, addresses do not depend on them.
 func (k *sketch) pack(budgets need, effort int64) {

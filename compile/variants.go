@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/gomem/gomem/graph"
@@ -41,7 +42,7 @@ func variants(g *graph.Graph, o Options, targets []Target,
 	if err := CheckTargets(g, targets...); err != nil {
 		return err
 	}
-	return whole(g, targets).variants(o, more)
+	return whole(g, targets).variants(o, nil, more)
 }
 
 // whole is a graph with its targets before anything is made of it.
@@ -51,8 +52,16 @@ func whole(g *graph.Graph, targets []Target) *Planned {
 	return p
 }
 
-// variants are those of a model, which may have been divided before.
-func (p *Planned) variants(o Options, more func(*Planned) (wanted, error)) error {
+// rewriting makes a graph to choose, or nil, of the plain one.
+type rewriting struct {
+	name string
+	make func(*Planned) (*Planned, error)
+}
+
+// variants are those of a model, which may have been divided before. One that is known is not
+// made again.
+func (p *Planned) variants(o Options, known *Planned,
+	more func(*Planned) (wanted, error)) error {
 	plain, err := divided(p, o)
 	if err == nil {
 		plain, err = plain.halved(o)
@@ -68,22 +77,22 @@ func (p *Planned) variants(o Options, more func(*Planned) (wanted, error)) error
 		}
 		fused = func(p *Planned) (*Planned, error) { return p.fuse(device.Runs) }
 	}
-	rewrites := []func(*Planned) (*Planned, error){fused}
+	rewrites := []rewriting{{"fused", fused}}
 	if o.NoFusion {
-		rewrites = []func(*Planned) (*Planned, error){unchanged}
+		rewrites = []rewriting{{"plain", unchanged}}
 	}
 	// That the parts of an operation come to its bits is a promise of the reference's kernels.
 	if o.Policy.Searches() && !other {
 		rewrites = append(rewrites, cuts(plain, o)...)
 	}
 	if !o.NoFusion {
-		rewrites = append(rewrites, unchanged)
+		rewrites = append(rewrites, rewriting{"plain", unchanged})
 	}
 	for what := next; len(rewrites) > 0 && what != none; rewrites = rewrites[1:] {
 		if what == last {
 			rewrites = rewrites[len(rewrites)-1:]
 		}
-		v, err := rewrites[0](plain)
+		v, err := rewrites[0].apply(plain, known)
 		if err != nil {
 			return err
 		}
@@ -95,6 +104,20 @@ func (p *Planned) variants(o Options, more func(*Planned) (wanted, error)) error
 		}
 	}
 	return nil
+}
+
+// apply is the graph, or the one that is known if it is that.
+func (r rewriting) apply(plain, known *Planned) (*Planned, error) {
+	if known != nil && known.rewritten == r.name {
+		return known, nil
+	}
+	v, err := r.make(plain)
+	if v == nil || err != nil {
+		return nil, err
+	}
+	named := *v
+	named.rewritten = r.name
+	return &named, nil
 }
 
 // divided is the graph that is divided over a mesh, if there is one: a process' part of it.
@@ -178,12 +201,13 @@ func (p *Planned) fuse(runs func(graph.Op) bool) (*Planned, error) {
 
 // cuts are the rewritings into graphs whose operations need at most a quarter, and a
 // 32nd, of the neediest one's bytes.
-func cuts(p *Planned, o Options) []func(*Planned) (*Planned, error) {
+func cuts(p *Planned, o Options) []rewriting {
 	fetches, _ := p.roots()
 	most := slices.Max(append(split.Needs(p.Graph, fetches), 0))
-	var list []func(*Planned) (*Planned, error)
-	for _, limit := range []int64{most / 4, most / 32} {
-		list = append(list, func(p *Planned) (*Planned, error) { return cut(p, o, limit) })
+	var list []rewriting
+	for _, part := range []int64{4, 32} {
+		list = append(list, rewriting{fmt.Sprintf("cut to 1/%d", part),
+			func(p *Planned) (*Planned, error) { return cut(p, o, most/part) }})
 	}
 	return list
 }

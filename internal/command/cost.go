@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/gomem/gomem"
+	"github.com/gomem/gomem/bound"
 	"github.com/gomem/gomem/train"
 )
 
@@ -24,21 +25,22 @@ type cost struct {
 	Actions      actions `json:"actions"`
 }
 
-// costOf weighs a plan against vanilla's.
-func costOf(ctx context.Context, b *built, o gomem.Options, p, vanilla planned) (cost, error) {
-	c := weighed(b, o, p, vanilla)
+// costOf weighs a plan, with the bounds of its objectives, against vanilla's.
+func costOf(ctx context.Context, b *built, o gomem.Options, p, vanilla planned,
+	bounds []*bound.Bounds) (cost, error) {
+	c := weighed(b, o, p, vanilla, bounds)
 	var err error
 	c.MinDevice, err = leastOf(ctx, p, o)
 	return c, err
 }
 
 // weighed is costOf without the smallest budget, which takes as long as many plans.
-func weighed(b *built, o gomem.Options, p, vanilla planned) cost {
+func weighed(b *built, o gomem.Options, p, vanilla planned, bounds []*bound.Bounds) cost {
 	m := p.Results[0].Model
 	return cost{
 		Machine: m.Name(), Kappa: m.Kappa(),
 		PredictedMS:  milliseconds(stepTime(b, p)),
-		LowerBoundMS: milliseconds(lowerBound(b, p, o.DeviceBytes)),
+		LowerBoundMS: milliseconds(lowerBound(b, p, bounds, o.DeviceBytes)),
 		Slower:       ratio(stepTime(b, p), stepTime(b, vanilla)),
 		Actions:      actionsOf(p.training(), p.Graph, p.Model),
 	}

@@ -118,14 +118,15 @@ func (c *trainCmd) headed(ctx context.Context, e *env, d *draft, vanilla planned
 		}
 	}
 	h.report = newReport(d.model, d.options, d.planned, vanilla)
+	bounds := d.planned.bounds(d.built)
 	if c.member != nil { // others wait for the first step
-		h.cost = weighed(d.built, d.options, d.planned, vanilla)
+		h.cost = weighed(d.built, d.options, d.planned, vanilla, bounds)
 		h.least = func(ctx context.Context) (int64, error) {
 			return leastOf(ctx, d.planned, d.options)
 		}
 		return h, nil
 	}
-	h.cost, err = costOf(ctx, d.built, d.options, d.planned, vanilla)
+	h.cost, err = costOf(ctx, d.built, d.options, d.planned, vanilla, bounds)
 	return h, err
 }
 

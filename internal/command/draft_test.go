@@ -53,8 +53,9 @@ func TestResident(t *testing.T) {
 			if x.PlanMS, y.PlanMS = 0, 0; x != y {
 				t.Errorf("%s: the report is %+v, want %+v", model, y, x)
 			}
-			if x, y := weighed(b, o, want, vanilla), weighed(b, o, got, vanilla); x != y {
-				t.Errorf("%s: costs %+v, want %+v", model, y, x)
+			u := weighed(b, o, want, vanilla, want.bounds(b))
+			if v := weighed(b, o, got, vanilla, got.bounds(b)); u != v {
+				t.Errorf("%s: costs %+v, want %+v", model, v, u)
 			}
 		}
 	}

@@ -39,15 +39,18 @@ func (f floor) away() string {
 	return size(f.Absent) + " at least, swapped or computed again"
 }
 
-// bounds are the lower bounds of the plan of an objective, whatever is on the host; nil
-// if they are not known.
-func bounds(p planned, objective int) *bound.Bounds {
-	r := p.Results[objective]
-	free := *r.Program
-	if err := placement.Pass(true).Run(&free); err != nil {
-		return nil
+// bounds are the lower bounds of the plans of a model's objectives, whatever is on the host.
+// An entry is nil if they are not known.
+func (p planned) bounds(b *built) []*bound.Bounds {
+	all := make([]*bound.Bounds, len(b.model.Objectives))
+	for i := range all {
+		r := p.Results[i]
+		free := *r.Program
+		if err := placement.Pass(true).Run(&free); err == nil {
+			all[i] = bound.New(&free, r.Model)
+		}
 	}
-	return bound.New(&free, r.Model)
+	return all
 }
 
 // rounding is by how much bounds are above bytes: they count whole units of alignment,
@@ -56,14 +59,15 @@ func rounding(p planned, objective int) int64 {
 	return p.Results[objective].Plan.Spaces[space.Device].Align - 1
 }
 
-// floorOf is the floor of a training step within a device budget, or none if that is 0.
-func floorOf(b *built, p planned, budget int64) floor {
+// floorOf is the floor of a training step of some bounds within a device budget, or none if
+// that is 0.
+func floorOf(p planned, bounds []*bound.Bounds, budget int64) floor {
 	var f floor
-	for i := range b.model.Objectives {
-		of, less := bounds(p, i), rounding(p, i)
+	for i, of := range bounds {
 		if of == nil {
 			continue
 		}
+		less := rounding(p, i)
 		if least := of.Least(); least.Node != nil && least.Bytes-less > f.Operation {
 			f.Operation, f.At = least.Bytes-less, least.Node.Name
 		}
@@ -78,13 +82,12 @@ func floorOf(b *built, p planned, budget int64) floor {
 // lowerBound is what no plan of a device budget, or of none, makes a training step
 // shorter than, by the same prices and in the order of these plans, whatever is on the
 // host. It is 0 if it is not known.
-func lowerBound(b *built, p planned, budget int64) time.Duration {
+func lowerBound(b *built, p planned, bounds []*bound.Bounds, budget int64) time.Duration {
 	if budget == 0 {
 		budget = math.MaxInt64 / 2
 	}
 	var total time.Duration
-	for i, o := range b.model.Objectives {
-		of := bounds(p, i)
+	for i, of := range bounds {
 		if of == nil {
 			return 0
 		}
@@ -92,7 +95,7 @@ func lowerBound(b *built, p planned, budget int64) time.Duration {
 		if least == bound.Never {
 			return 0
 		}
-		total += time.Duration(o.Times) * least
+		total += time.Duration(b.model.Objectives[i].Times) * least
 	}
 	return total
 }

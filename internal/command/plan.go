@@ -171,7 +171,8 @@ func explain(ctx context.Context, w io.Writer, b *built, o gomem.Options,
 	if err != nil {
 		return explanation{}, err
 	}
-	price, err := costOf(ctx, b, o, p, vanilla)
+	bounds := p.bounds(b)
+	price, err := costOf(ctx, b, o, p, vanilla, bounds)
 	if err != nil {
 		return explanation{}, err
 	}
@@ -185,7 +186,7 @@ func explain(ctx context.Context, w io.Writer, b *built, o gomem.Options,
 		VanillaHost: vanilla.Peak(space.Host),
 		AtDevice:    p.whatSets(space.Device),
 		AtHost:      p.whatSets(space.Host),
-		Floor:       floorOf(b, p, o.DeviceBytes),
+		Floor:       floorOf(p, bounds, o.DeviceBytes),
 		EvalDevice:  p.Results[len(p.Results)-1].Plan.Spaces[space.Device].Bytes,
 		Busy:        busyOf(b, p),
 		vanilla:     vanilla.training().Traffic(),

@@ -126,7 +126,7 @@ func (x curve) point(b *built, p planned, budget int64) point {
 	r := newReport(b.model, gomem.Options{}, p, p)
 	took := milliseconds(stepTime(b, p))
 	return point{Budget: budget, Device: r.DevicePeak, Host: r.HostPeak, Copied: r.copies(),
-		PredictedMS: took, LowerBoundMS: milliseconds(lowerBound(b, p, budget)),
+		PredictedMS: took, LowerBoundMS: milliseconds(lowerBound(b, p, p.bounds(b), budget)),
 		Slower: took / x.VanillaMS, Actions: actionsOf(p.training(), p.Graph, p.Model)}
 }
 
