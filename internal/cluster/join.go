@@ -307,17 +307,18 @@ func (j *joiner) control() control.Config {
 		return c.External(os.LookupEnv)
 	}
 	c.Servers = []control.Server{{Client: j.etcd}}
+	c.Spread, c.Host = j.flags.Servers, j.host
 	if j.id != nil {
 		c.TLS.Source = j.id.PEM
 	}
 	return c
 }
 
-// depart leaves the view. Process 0, which has etcd in it, waits for the others to.
+// depart leaves the view. Process 0, where it alone has etcd in it, waits for the others to.
 func (j *joiner) depart(c *control.Control) error {
 	ctx, cancel := context.WithTimeout(context.Background(), leaveTime)
 	defer cancel()
-	if j.world.Rank == 0 {
+	if j.world.Rank == 0 && j.flags.Servers < 2 {
 		j.views.emptied(ctx)
 	}
 	_ = c.Leave(ctx) // process 0 may be gone, and etcd with it

@@ -181,7 +181,9 @@ train --profile
 --job
     Name of the job, if the launcher gives none; two jobs that share an etcd need two.
 --etcd
-    URLs of an etcd that is there, with commas (default: process 0 has one in it).
+    1: process 0 has etcd in it, and its end is the end of all; 3: processes 0 to 2 have, any
+    one of which may be lost with --min; or URLs of an etcd that is there, with commas
+    (default 1).
 --tls
     auto: certificates of the job's own, by the token in --token-file; or off (default
     auto, and off for --local).

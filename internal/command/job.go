@@ -18,7 +18,7 @@ type meetFlags struct {
 	Max       count    `group:"job" placeholder:"N"`
 	Master    string   `group:"job" placeholder:"HOST:PORT"`
 	Job       string   `group:"job" placeholder:"NAME"`
-	Etcd      string   `group:"job" placeholder:"URLS"`
+	Etcd      string   `group:"job" placeholder:"URLS|3"`
 	TLS       string   `name:"tls" group:"job" enum:",auto,off" default:"" placeholder:"HOW"`
 	TokenFile location `group:"job" placeholder:"FILE"`
 	Insecure  bool     `group:"job"`
@@ -41,7 +41,8 @@ type JobFlags struct {
 	Min, Max  int      // with how many the job may begin and go on; 0: with all
 	Master    string   // host or host:port of rank 0
 	Job       string   // name
-	Etcd      []string // URLs of an etcd that is there; none: rank 0 has one in it
+	Etcd      []string // URLs of an etcd that is there; none: workers have one in them
+	Servers   int      // how many have; 0 and 1: rank 0 alone
 	TLS       string   // auto or off; "" is auto, but off where all are on this machine
 	TokenFile string
 	Insecure  bool // off is taken for other machines too
@@ -55,10 +56,18 @@ func (f meetFlags) flags() JobFlags {
 		rank := int(*f.Rank)
 		j.Rank = &rank
 	}
-	if f.Etcd != "" {
+	if n, err := strconv.Atoi(f.Etcd); err == nil {
+		j.Servers = n
+	} else if f.Etcd != "" {
 		j.Etcd = strings.Split(f.Etcd, ",")
 	}
 	return j
+}
+
+// outlives reports whether the job's etcd does not end with worker 0.
+func (f meetFlags) outlives() bool {
+	j := f.flags()
+	return len(j.Etcd) > 0 || j.Servers > 1
 }
 
 // given are the flags that are there, by name.
@@ -156,6 +165,9 @@ func (f meetFlags) world(ctx context.Context, e *env, keeping []option) (World, 
 	if err != nil {
 		return w, usagef("%w", err)
 	}
+	if n := max(int(f.Local), int(f.Max), w.Size); f.flags().Servers > n {
+		return w, usagef("--etcd %s needs as many workers: there are %d", f.Etcd, n)
+	}
 	if f.Local > 1 && !w.Launched {
 		return w, f.launch(ctx, e)
 	}
@@ -185,6 +197,7 @@ const maxLocal = 256
 
 // fitting refuses flags that contradict each other, and what no machine can do.
 func (f meetFlags) fitting() error {
+	_, number := strconv.Atoi(f.Etcd)
 	among := []option{{"workers", f.Workers > 0}, {"rank", f.Rank != nil},
 		{"master", f.Master != ""}, {"max", f.Max > 0}}
 	switch name := firstGiven(among); {
@@ -199,6 +212,8 @@ func (f meetFlags) fitting() error {
 		return usagef("--rank needs --workers N")
 	case f.Max > 0 && f.Max < f.Min:
 		return usagef("--max %d is less than --min %d", f.Max, f.Min)
+	case number == nil && f.Etcd != "1" && f.Etcd != "3":
+		return usagef("--etcd %s: etcd is in 1 worker or in 3, or at URLs", f.Etcd)
 	case f.Insecure && f.TLS != "off":
 		return usagef("--insecure needs --tls off: it allows that for other machines")
 	}

@@ -60,7 +60,7 @@ func (c *trainCmd) together(ctx context.Context, e *env, w World) (err error) {
 	if c.member.Network() != nil && spec == nil {
 		c.exchanging, c.factoring = most, c.member.Factoring()
 	}
-	e = c.voice(e, o.Elastic != nil && c.Etcd != "")
+	e = c.voice(e, o.Elastic != nil && c.outlives())
 	if c.Metrics != "" && (c.leads() || !w.Launched) { // one an address
 		stop, at, err := e.extras.Cluster.Serve(c.Metrics, c.samples)
 		if err != nil {
@@ -89,9 +89,9 @@ func (c *trainCmd) elastic(w World, job *Job) *workers.Elastic {
 	if w.Launched { // by whom nobody else is
 		e.Wait = 0
 	}
-	if c.Etcd == "" {
+	if !c.outlives() {
 		e.Vital, e.Remedy = "the job's etcd", "begin again from a checkpoint with --resume, or "+
-			"have an etcd beside the job with --etcd, where any worker may be lost"
+			"have etcd in three workers with --etcd 3, where any worker may be lost"
 	}
 	return e
 }

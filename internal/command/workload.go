@@ -58,7 +58,7 @@ func (c *trainCmd) learn(ctx context.Context, e *env) error {
 	o := workers.Options{Log: c.log, Alive: job.Alive, Elastic: c.elastic(w, job)}
 	c.member, err = workers.Join(job.View, job.Transport, scheme, o)
 	if err == nil {
-		err = c.descend(ctx, c.voice(e, o.Elastic != nil && c.Etcd != ""), task, about)
+		err = c.descend(ctx, c.voice(e, o.Elastic != nil && c.outlives()), task, about)
 		err = c.member.Close(err)
 	}
 	return cmp.Or(err, job.Leave())
