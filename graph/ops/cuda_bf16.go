@@ -8,8 +8,8 @@ import (
 // tileBytesCUDA is tileBytes on a GPU, which is kept busy by more.
 const tileBytesCUDA = 64 << 20
 
-// inBF16CUDA computes chains and matrix products on bfloat16 as it is; of others it converts
-// operands, computes and rounds, block by block.
+// inBF16CUDA computes chains, matrix products and what else has kernels for it on bfloat16 as it
+// is; of others it converts operands, computes and rounds, block by block.
 func inBF16CUDA(o inBF16, c *cuda.Call) ([]cuda.Command, error) {
 	in, out := typesOf(c.In), typesOf(c.Out)
 	if code, ok := o.asChain(in, out); ok {
@@ -17,6 +17,9 @@ func inBF16CUDA(o inBF16, c *cuda.Call) ([]cuda.Command, error) {
 	}
 	if m, ok := o.halves(in); ok {
 		return m.commands(c.In[0], c.In[1], c.Out[0], 0)
+	}
+	if takesBF16CUDA(o.Op, in, out) {
+		return cuda.Commands(o.Op, c)
 	}
 	t := o.tiling(in, out, tileBytesCUDA, false)
 	var list []cuda.Command
@@ -36,6 +39,71 @@ func inBF16CUDA(o inBF16, c *cuda.Call) ([]cuda.Command, error) {
 func (o inBF16) halves(in []graph.Type) (matMul, bool) {
 	m, ok := o.Op.(matMul)
 	return m, ok && in[0].DType == in[1].DType && (!m.Reduce || m.TransA && !m.TransB)
+}
+
+// takesBF16CUDA reports whether an operation's commands are for such operands and results.
+func takesBF16CUDA(op graph.Op, in, out []graph.Type) bool {
+	return formOf(in)+">"+formOf(out) == formBF16CUDA(op)
+}
+
+// formBF16CUDA is the form of operands and results of which the commands of an operation read and
+// write bfloat16 as it is: those that have many elements, while sums, statistics and scales are
+// f32. They compute in f32, and round results once.
+func formBF16CUDA(op graph.Op) string {
+	switch op.(type) {
+	case conv2D, convInputGrad, convFilterGrad, softmaxGrad:
+		return "hh>h"
+	case softmax, windowSum, windowSpread:
+		return "h>h"
+	case crossEntropy, correct:
+		return "h.>f"
+	case crossEntropyGrad:
+		return "h.f>h"
+	case batchNorm:
+		return "hff>hff"
+	case batchNormGrad:
+		return "hfffh>hff"
+	case maxPool, topK:
+		return "h>h."
+	case embedding, embeddingPart:
+		return "h.>h"
+	case maxPoolGrad, embeddingGrad, embeddingPartGrad, takeGrad:
+		return ".h>h"
+	case layerNorm, layerOver:
+		return "hff>h"
+	case rmsNorm:
+		return "hf>h"
+	case layerNormGrad, rmsNormGrad:
+		return "hfh>h"
+	case layerScaleGrad, rmsScaleGrad:
+		return "hh>f"
+	}
+	return ""
+}
+
+// formOf says of values whether they are of bfloat16, h, of f32, f, or neither.
+func formOf(types []graph.Type) string {
+	form := make([]byte, len(types))
+	for i, t := range types {
+		switch t.DType {
+		case graph.BF16:
+			form[i] = 'h'
+		case graph.F32:
+			form[i] = 'f'
+		default:
+			form[i] = '.'
+		}
+	}
+	return string(form)
+}
+
+// kernelOf is the name of the kernel for elements of an operand's type: there is a second one for
+// bfloat16.
+func kernelOf(name string, o cuda.Operand) string {
+	if o.Type.DType == graph.BF16 {
+		return name + "_16"
+	}
+	return name
 }
 
 // slabCUDA computes rows lo to hi-1, or all.
@@ -87,6 +155,9 @@ func scratchBF16CUDA(o inBF16, in, out []graph.Type) int64 {
 	}
 	if _, ok := o.halves(in); ok {
 		return 0
+	}
+	if takesBF16CUDA(o.Op, in, out) {
+		return cuda.ScratchOf(o.Op, in, out)
 	}
 	return o.most(o.tiling(in, out, tileBytesCUDA, false), func(b slab) int64 {
 		return cuda.ScratchOf(b.op, b.in, b.out)

@@ -4,6 +4,8 @@ package ops
 
 import (
 	"math"
+	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/gomem/gomem/graph"
@@ -42,4 +44,70 @@ func TestCUDAInBF16(t *testing.T) {
 			}
 		}
 	})
+}
+
+// inForm is a sample with operands and results of a form in bfloat16.
+func inForm(t *testing.T, plain Sample, form string) Sample {
+	t.Helper()
+	out, err := plain.Op.Infer(plain.In)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, o := plain, inBF16{Op: plain.Op}
+	s.In = slices.Clone(plain.In)
+	for i := range s.In {
+		if form[i] == 'h' {
+			s.In[i].DType = graph.BF16
+		}
+	}
+	for i := range out {
+		if form[len(s.In)+1+i] == 'h' {
+			o.Round |= 1 << i
+		}
+	}
+	s.Op = o
+	if made, err := o.Infer(s.In); err != nil || !takesBF16CUDA(plain.Op, s.In, made) {
+		t.Fatalf("%v are not of the form %s, %v", s.In, form, err)
+	}
+	return s
+}
+
+// TestCUDAReadsBF16: what reads bfloat16 as it is has the bits of the operation in f32 on the same
+// numbers, rounded once, in place too, and needs no more scratch than filters in f32.
+func TestCUDAReadsBF16(t *testing.T) {
+	h := needHost(t)
+	seen := map[reflect.Type]int{}
+	for _, plain := range slices.Concat(Samples(), sizedSamples()) {
+		form := formBF16CUDA(plain.Op)
+		if form == "" {
+			continue
+		}
+		seen[reflect.TypeOf(plain.Op)]++
+		t.Run(plain.name(), func(t *testing.T) {
+			half := inForm(t, plain, form)
+			narrow, wide := halved(plain, half, 1)
+			got := half.onCUDA(t, h, narrow, memory{poison: 0xff}, -1)
+			want := narrowed(plain.onCUDA(t, h, wide, memory{poison: 0xff}, -1), got)
+			if !same(want, got) {
+				t.Fatal("other bits than those of f32 rounded")
+			}
+			out, _ := half.Op.Infer(half.In)
+			for _, k := range half.Op.(graph.InPlacer).InPlace(half.In, out) {
+				if !same(want, half.onCUDA(t, h, narrow, memory{poison: 0x3e}, k)) {
+					t.Errorf("over operand %d the result differs", k)
+				}
+			}
+			outs, _ := plain.Op.Infer(plain.In)
+			room := cuda.ScratchOf(plain.Op, plain.In, outs)
+			if _, filters := plain.Op.(convFilterGrad); filters {
+				room += padded(outs[0].Bytes())
+			}
+			if n := cuda.ScratchOf(half.Op, half.In, out); n > room {
+				t.Errorf("%d bytes of scratch, %d in f32", n, room)
+			}
+		})
+	}
+	if len(seen) != 27 {
+		t.Errorf("samples of %d operations: %v", len(seen), seen)
+	}
 }

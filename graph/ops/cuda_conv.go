@@ -32,19 +32,20 @@ func pixels(filter, images, out cuda.Operand, s conv.Shape, back bool) []cuda.Co
 	}
 	return multiplied(cuda.Gemm{A: filter.Addr, B: images.Addr, C: out.Addr, TransA: back, M: m,
 		N: size, K: k, LdA: s.InC, LdB: size, LdC: size, Batch: s.Batch,
-		StrideB: int64(k * size), StrideC: int64(m * size)})
+		StrideB: int64(k * size), StrideC: int64(m * size),
+		HalfIn: images.Type.DType == graph.BF16, HalfOut: out.Type.DType == graph.BF16})
 }
 
 // convolved is a convolution by a library, where there is one that takes such, or else by
 // kernels of our own.
 func convolved(c *cuda.Call, pass cuda.Pass, s conv.Shape, images, filters, results cuda.Operand,
 	own ...cuda.Command) []cuda.Command {
-	if !c.Convolutions || !symmetric(s) || images.Type.DType != graph.F32 ||
-		filters.Type.DType != graph.F32 || results.Type.DType != graph.F32 {
+	if !c.Convolutions || !symmetric(s) {
 		return own
 	}
 	return []cuda.Command{cuda.Conv{Pass: pass, Shape: s, Images: images.Addr,
-		Filters: filters.Addr, Results: results.Addr, Otherwise: own}}
+		Filters: filters.Addr, Results: results.Addr, Half: images.Type.DType == graph.BF16,
+		Otherwise: own}}
 }
 
 // symmetric reports whether a convolution is one of images with as many zeros below as above
@@ -56,22 +57,24 @@ func symmetric(s conv.Shape) bool {
 }
 
 func conv2DCUDA(o conv2D, c *cuda.Call) ([]cuda.Command, error) {
-	s, err := o.shape(typesOf(c.In))
+	s, err := o.shape(inF32(typesOf(c.In)))
 	if err != nil || pixelwise(s) {
 		return pixels(c.In[1], c.In[0], c.Out[0], s, false), err
 	}
 	blocks := s.Groups * tilesOf(s.OutC/s.Groups) * tilesOf(s.Batch*s.OutH()*s.OutW())
-	own := launched("conv_forward", blocks, convArgs(s, c.Out[0], c.In[0], c.In[1])...)
+	own := launched(kernelOf("conv_forward", c.In[0]), blocks, convArgs(s, c.Out[0], c.In[0],
+		c.In[1])...)
 	return convolved(c, cuda.Forward, s, c.In[0], c.In[1], c.Out[0], own), nil
 }
 
 func convInputGradCUDA(o convInputGrad, c *cuda.Call) ([]cuda.Command, error) {
-	s, err := o.shape(typesOf(c.In))
+	s, err := o.shape(inF32(typesOf(c.In)))
 	if err != nil || pixelwise(s) {
 		return pixels(c.In[1], c.In[0], c.Out[0], s, true), err
 	}
 	blocks := s.Groups * tilesOf(s.InC/s.Groups) * tilesOf(s.Batch*s.InH*s.InW)
-	own := launched("conv_input", blocks, convArgs(s, c.Out[0], c.In[0], c.In[1])...)
+	own := launched(kernelOf("conv_input", c.In[0]), blocks, convArgs(s, c.Out[0], c.In[0],
+		c.In[1])...)
 	return convolved(c, cuda.ToImages, s, c.Out[0], c.In[1], c.In[0], own), nil
 }
 
@@ -84,31 +87,48 @@ func filterParts(s conv.Shape) partial {
 	return reduction{outer: 1, n: k, inner: s.OutC * n}.inParts(min(enough/tiles, k/least))
 }
 
+// convFilterGradCUDA adds up in f32: filters of bfloat16 are made in the scratch, before the sum's
+// parts, and rounded.
 func convFilterGradCUDA(o convFilterGrad, c *cuda.Call) ([]cuda.Command, error) {
-	s, err := o.shape(typesOf(c.In))
+	s, err := o.shape(inF32(typesOf(c.In)))
 	if err != nil {
 		return nil, err
 	}
-	p, to := filterParts(s), c.Out[0].Addr
+	made, parts, half := c.Out[0].Addr, c.Scratch, c.Out[0].Type.DType == graph.BF16
+	if half {
+		made, parts = parts, parts+uint64(wideFilters(c.Out[0].Type))
+	}
+	p, to := filterParts(s), made
 	if p.parts > 1 {
-		to = c.Scratch
+		to = parts
 	}
 	blocks := p.parts * s.Groups * tilesOf(s.OutC/s.Groups) * tilesOf(p.inner/s.OutC)
-	list := []cuda.Command{launched("conv_filter", blocks, convArgs(s, to, c.In[0], c.In[1], p.per,
-		p.parts)...)}
+	list := []cuda.Command{launched(kernelOf("conv_filter", c.In[0]), blocks, convArgs(s, to,
+		c.In[0], c.In[1], p.per, p.parts)...)}
 	if p.parts > 1 {
 		f := p.folded()
-		list = append(list, overElements("sum_columns", f.inner, f.args(c.Out[0], to, f.inner)...))
+		list = append(list, overElements("sum_columns", f.inner, f.args(made, to, f.inner)...))
+	}
+	if half {
+		n := elems(c.Out[0])
+		list = append(list, overElements("narrow", n, c.Out[0], made, n))
 	}
 	return convolved(c, cuda.ToFilters, s, c.In[0], c.Out[0], c.In[1], list...), nil
 }
 
-func convFilterGradScratch(o convFilterGrad, in, _ []graph.Type) int64 {
-	s, err := o.shape(in)
+// wideFilters is the scratch of filters of bfloat16 in f32.
+func wideFilters(t graph.Type) int64 { return padded(4 * int64(t.Elems())) }
+
+func convFilterGradScratch(o convFilterGrad, in, out []graph.Type) int64 {
+	s, err := o.shape(inF32(in))
 	if err != nil {
 		return 0
 	}
-	return filterParts(s).scratch(4)
+	bytes := filterParts(s).scratch(4)
+	if out[0].DType == graph.BF16 {
+		bytes += wideFilters(out[0])
+	}
+	return bytes
 }
 
 func init() {

@@ -24,10 +24,10 @@ func batchNormCUDA(o batchNorm, c *cuda.Call) ([]cuda.Command, error) {
 	x, n := c.In[0], elems(c.In[0])
 	p, g := channelParts(x.Type), planesOf(x.Type)
 	return []cuda.Command{
-		overRows("batch_parts", g.c*p.parts, p.per, p.args(c.Scratch, x, g.c, g.s)...),
+		overRows(kernelOf("batch_parts", x), g.c*p.parts, p.per, p.args(c.Scratch, x, g.c, g.s)...),
 		overElements("batch_moments", g.c, p.args(c.Out[1], c.Out[2], c.Scratch, g.c)...),
-		overElements("batch_norm", n, c.Out[0], x, c.In[1], c.In[2], c.Out[1], c.Out[2], n, g.c,
-			g.s, o.Eps),
+		overElements(kernelOf("batch_norm", x), n, c.Out[0], x, c.In[1], c.In[2], c.Out[1],
+			c.Out[2], n, g.c, g.s, o.Eps),
 	}, nil
 }
 
@@ -35,12 +35,12 @@ func batchNormGradCUDA(o batchNormGrad, c *cuda.Call) ([]cuda.Command, error) {
 	x, scale, mean, variance, d := c.In[0], c.In[1], c.In[2], c.In[3], c.In[4]
 	n, p, g := elems(x), channelParts(x.Type), planesOf(x.Type)
 	return []cuda.Command{
-		overRows("batch_grad_parts", g.c*p.parts, p.per,
+		overRows(kernelOf("batch_grad_parts", x), g.c*p.parts, p.per,
 			p.args(c.Scratch, x, d, mean, g.c, g.s)...),
 		overElements("batch_grad_sums", g.c, p.args(c.Out[1], c.Out[2], c.Scratch, variance, g.c,
 			o.Eps)...),
-		overElements("batch_norm_grad", n, c.Out[0], x, d, scale, mean, variance, c.Out[1],
-			c.Out[2], n, g.c, g.s, o.Eps),
+		overElements(kernelOf("batch_norm_grad", x), n, c.Out[0], x, d, scale, mean, variance,
+			c.Out[1], c.Out[2], n, g.c, g.s, o.Eps),
 	}, nil
 }
 
@@ -59,26 +59,26 @@ func overWindows(name string, w Window, image, pooled tensor.Type, n int,
 
 func windowSumCUDA(o windowSum, c *cuda.Call) ([]cuda.Command, error) {
 	n := elems(c.Out[0])
-	return overWindows("window_sum", o.Window, c.In[0].Type, c.Out[0].Type, n, c.Out[0], c.In[0],
-		n, o.Mean)
+	return overWindows(kernelOf("window_sum", c.In[0]), o.Window, c.In[0].Type, c.Out[0].Type, n,
+		c.Out[0], c.In[0], n, o.Mean)
 }
 
 func windowSpreadCUDA(o windowSpread, c *cuda.Call) ([]cuda.Command, error) {
 	n := elems(c.Out[0])
-	return overWindows("window_spread", o.Window, c.Out[0].Type, c.In[0].Type, n, c.Out[0],
-		c.In[0], n, o.Mean)
+	return overWindows(kernelOf("window_spread", c.In[0]), o.Window, c.Out[0].Type, c.In[0].Type, n,
+		c.Out[0], c.In[0], n, o.Mean)
 }
 
 func maxPoolCUDA(o maxPool, c *cuda.Call) ([]cuda.Command, error) {
 	n := elems(c.Out[0])
-	return overWindows("max_pool", o.Window, c.In[0].Type, c.Out[0].Type, n, c.Out[0], c.Out[1],
-		c.In[0], n)
+	return overWindows(kernelOf("max_pool", c.In[0]), o.Window, c.In[0].Type, c.Out[0].Type, n,
+		c.Out[0], c.Out[1], c.In[0], n)
 }
 
 func maxPoolGradCUDA(o maxPoolGrad, c *cuda.Call) ([]cuda.Command, error) {
 	n := elems(c.Out[0])
-	return overWindows("max_pool_grad", o.Window, c.Out[0].Type, c.In[1].Type, n, c.Out[0],
-		c.In[0], c.In[1], n)
+	return overWindows(kernelOf("max_pool_grad", c.In[1]), o.Window, c.Out[0].Type, c.In[1].Type, n,
+		c.Out[0], c.In[0], c.In[1], n)
 }
 
 func maxPoolPickCUDA(o maxPoolPick, c *cuda.Call) ([]cuda.Command, error) {

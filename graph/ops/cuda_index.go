@@ -22,8 +22,8 @@ func (t table) take(out, x, index cuda.Operand, zero bool) ([]cuda.Command, erro
 func (t table) add(out cuda.Operand, kept uint64, d, index cuda.Operand) ([]cuda.Command, error) {
 	const group = 16 // rows of a block
 	tiles := (t.inner + threads - 1) / threads
-	return only(launched("add_rows", t.outer*((t.n+group-1)/group)*tiles, out, kept, d, index,
-		t.outer, t.count, t.n, t.inner, t.first, tiles))
+	return only(launched(kernelOf("add_rows", d), t.outer*((t.n+group-1)/group)*tiles, out, kept,
+		d, index, t.outer, t.count, t.n, t.inner, t.first, tiles))
 }
 
 // tableOf is a table f32[n d] and indices into it.

@@ -171,7 +171,8 @@ func cumSumCUDA(o cumSum, c *cuda.Call) ([]cuda.Command, error) {
 
 func topKCUDA(o topK, c *cuda.Call) ([]cuda.Command, error) {
 	n, rows := c.In[0].Type.Size(-1), c.In[0].Type.Rows(1)
-	return only(overRows("top_k", rows, n, c.Out[0], c.Out[1], c.In[0], rows, n, o.K))
+	return only(overRows(kernelOf("top_k", c.In[0]), rows, n, c.Out[0], c.Out[1], c.In[0], rows, n,
+		o.K))
 }
 
 func logSumExpCUDA(_ logSumExp, c *cuda.Call) ([]cuda.Command, error) {

@@ -11,31 +11,33 @@ func lastRows(o cuda.Operand) (rows, n int) { return o.Type.Rows(1), o.Type.Size
 
 func softmaxCUDA(o softmax, c *cuda.Call) ([]cuda.Command, error) {
 	rows, n := lastRows(c.In[0])
-	return only(overRows("softmax", rows, n, c.Out[0], c.In[0], rows, n, o.Log))
+	return only(overRows(kernelOf("softmax", c.In[0]), rows, n, c.Out[0], c.In[0], rows, n, o.Log))
 }
 
 func softmaxGradCUDA(_ softmaxGrad, c *cuda.Call) ([]cuda.Command, error) {
 	rows, n := lastRows(c.In[0])
-	return only(overRows("softmax_grad", rows, n, c.Out[0], c.In[0], c.In[1], rows, n))
+	return only(overRows(kernelOf("softmax_grad", c.In[0]), rows, n, c.Out[0], c.In[0], c.In[1],
+		rows, n))
 }
 
 func crossEntropyCUDA(o crossEntropy, c *cuda.Call) ([]cuda.Command, error) {
 	rows, n := lastRows(c.In[0])
 	off := low(o.Smoothing, n)
-	return only(overRows("cross_entropy", rows, n, c.Out[0], c.In[0], c.In[1], rows, n,
-		1-o.Smoothing-off, off))
+	return only(overRows(kernelOf("cross_entropy", c.In[0]), rows, n, c.Out[0], c.In[0], c.In[1],
+		rows, n, 1-o.Smoothing-off, off))
 }
 
 func crossEntropyGradCUDA(o crossEntropyGrad, c *cuda.Call) ([]cuda.Command, error) {
 	rows, n := lastRows(c.In[0])
 	off := low(o.Smoothing, n)
-	return only(overRows("cross_entropy_grad", rows, n, c.Out[0], c.In[0], c.In[1], c.In[2], rows,
-		n, 1-o.Smoothing-off, off))
+	return only(overRows(kernelOf("cross_entropy_grad", c.In[0]), rows, n, c.Out[0], c.In[0],
+		c.In[1], c.In[2], rows, n, 1-o.Smoothing-off, off))
 }
 
 func correctCUDA(_ correct, c *cuda.Call) ([]cuda.Command, error) {
 	rows, n := lastRows(c.In[0])
-	return only(overRows("correct", rows, n, c.Out[0], c.In[0], c.In[1], rows, n))
+	return only(overRows(kernelOf("correct", c.In[0]), rows, n, c.Out[0], c.In[0], c.In[1], rows,
+		n))
 }
 
 func keptLabelsCUDA(o keptLabels, c *cuda.Call) ([]cuda.Command, error) {
@@ -54,19 +56,19 @@ func lastAxis(t tensor.Type) planes { return planes{t.Rows(1), t.Size(-1), 1} }
 
 // forward has no bias where its address is 0.
 func (r rowNorm) forward(c *cuda.Call, bias uint64) ([]cuda.Command, error) {
-	return only(overRows("row_norm", r.n, r.c*r.s, c.Out[0], c.In[0], c.In[1], bias, r.n, r.c, r.s,
-		r.eps, r.centered))
+	return only(overRows(kernelOf("row_norm", c.In[0]), r.n, r.c*r.s, c.Out[0], c.In[0], c.In[1],
+		bias, r.n, r.c, r.s, r.eps, r.centered))
 }
 
 func (r rowNorm) backward(c *cuda.Call) cuda.Command {
-	return overRows("norm_grad", r.n, r.c*r.s, c.Out[0], c.In[0], c.In[1], c.In[2], r.n, r.c, r.s,
-		r.eps, r.centered)
+	return overRows(kernelOf("norm_grad", c.In[0]), r.n, r.c*r.s, c.Out[0], c.In[0], c.In[1],
+		c.In[2], r.n, r.c, r.s, r.eps, r.centered)
 }
 
 // moments puts the rows' moments into the scratch.
 func (r rowNorm) moments(c *cuda.Call) cuda.Command {
-	return overRows("norm_moments", r.n, r.c*r.s, c.Scratch, c.In[0], r.n, r.c*r.s, r.eps,
-		r.centered)
+	return overRows(kernelOf("norm_moments", c.In[0]), r.n, r.c*r.s, c.Scratch, c.In[0], r.n,
+		r.c*r.s, r.eps, r.centered)
 }
 
 // scaleParts are the parts of the sum over rows.
@@ -83,7 +85,7 @@ func (r rowNorm) scale(c *cuda.Call) ([]cuda.Command, error) {
 	if p.parts > 1 {
 		sums = c.Scratch + 8*uint64(r.n)
 	}
-	list := []cuda.Command{r.moments(c), overElements("norm_scale", p.parts*r.c,
+	list := []cuda.Command{r.moments(c), overElements(kernelOf("norm_scale", c.In[0]), p.parts*r.c,
 		p.args(sums, c.In[0], c.In[1], c.Scratch, r.c)...)}
 	if p.parts > 1 {
 		f := p.folded()

@@ -57,7 +57,8 @@ func (d *Device) convolve(t *task, c kernels.Conv) error {
 	p := d.convs.of(driver.Convolution{Pass: passes[c.Pass], Batch: s.Batch, InC: s.InC,
 		InH: s.InH, InW: s.InW, OutC: s.OutC, OutH: s.OutH(), OutW: s.OutW(), KH: s.KH, KW: s.KW,
 		PadH: s.PadTop, PadW: s.PadLeft, StrideH: s.StrideH, StrideW: s.StrideW, DilH: s.DilH,
-		DilW: s.DilW, Groups: s.Groups, TF32: c.TF32})
+		DilW: s.DilW, Groups: s.Groups, TF32: c.TF32,
+		Half: c.Half})
 	if p != nil {
 		t.parts = append(t.parts, func(s *stream) error {
 			return s.convolver.Run(p, c.Images, c.Filters, c.Results)

@@ -8,12 +8,24 @@ import (
 	"github.com/gomem/gomem/internal/device"
 	"github.com/gomem/gomem/internal/kernel/conv"
 	kernels "github.com/gomem/gomem/internal/kernel/cuda"
+	"github.com/gomem/gomem/internal/tensor"
 )
 
 // TestConvolutions: the library's are those of a plain loop, in all passes, with strides, edges
-// and groups; of what it refuses, the other commands run.
+// and groups, of f32 and rounded to bfloat16; of what it refuses, the other commands run.
 func TestConvolutions(t *testing.T) {
+	for _, d := range []tensor.DType{tensor.F32, tensor.BF16} {
+		t.Run(d.String(), func(t *testing.T) { convolutions(t, d) })
+	}
+}
+
+func convolutions(t *testing.T, d tensor.DType) {
 	r := newRig(t, options(t, source))
+	of := func(off int64, sizes ...int) device.Operand {
+		ty := tensor.Of(d, sizes...)
+		return device.Operand{Region: device.Region{Mem: r.near, Off: off, Bytes: ty.Bytes()},
+			Type: ty}
+	}
 	for _, s := range []conv.Shape{
 		{Batch: 2, InC: 2, InH: 5, InW: 4, OutC: 3, KH: 3, KW: 2, StrideH: 1, StrideW: 2, PadTop: 1,
 			PadBottom: 1, DilH: 1, DilW: 1, Groups: 1},
@@ -22,9 +34,9 @@ func TestConvolutions(t *testing.T) {
 		{Batch: 1, InC: 1, InH: 7, InW: 7, OutC: 2, KH: 2, KW: 2, StrideH: 1, StrideW: 1, DilH: 2,
 			DilW: 3, Groups: 1},
 	} {
-		images := f32(r.near, 0, s.Batch, s.InC, s.InH, s.InW)
-		filters := f32(r.near, 4096, s.OutC, s.InC/s.Groups, s.KH, s.KW)
-		results := f32(r.near, 8192, s.Batch, s.OutC, s.OutH(), s.OutW())
+		images := of(0, s.Batch, s.InC, s.InH, s.InW)
+		filters := of(4096, s.OutC, s.InC/s.Groups, s.KH, s.KW)
+		results := of(8192, s.Batch, s.OutC, s.OutH(), s.OutW())
 		all := []device.Operand{images, filters, results}
 		for pass, made := range []int{2, 0, 1} {
 			want := make([][]float32, 3)
@@ -46,8 +58,8 @@ func TestConvolutions(t *testing.T) {
 					at = append(at, c.In[made:]...)
 					return []kernels.Command{kernels.Conv{Pass: kernels.Pass(pass), Shape: s,
 						Images: at[0].Addr, Filters: at[1].Addr, Results: at[2].Addr,
-						Otherwise: []kernels.Command{kernels.Fill{Addr: c.Out[0].Addr,
-							Words: int64(all[made].Type.Elems())}}}}, nil
+						Half: d == tensor.BF16, Otherwise: []kernels.Command{kernels.Fill{
+							Addr: c.Out[0].Addr, Words: all[made].Bytes / 4}}}}, nil
 				})
 			if err != nil {
 				t.Fatal(err)
@@ -55,10 +67,11 @@ func TestConvolutions(t *testing.T) {
 			if kernels.Pass(pass) == kernels.ToFilters && s.DilH > 1 { // refused
 				clear(want[made])
 			}
+			rounded := tensor.FromF32(want[made], len(want[made])).To(d).To(tensor.F32).F32()
 			for i, got := range r.read(all[made]) {
-				if got != want[made][i] {
+				if got != rounded[i] {
 					t.Fatalf("%+v, pass %d: element %d is %v, want %v", s, pass, i, got,
-						want[made][i])
+						rounded[i])
 				}
 			}
 		}

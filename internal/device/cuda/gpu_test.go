@@ -4,7 +4,6 @@ package cuda_test
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"math/rand/v2"
 	"strings"
@@ -80,20 +79,17 @@ func (r *rig) do(in, out []device.Operand, c func(*kernels.Call) ([]kernels.Comm
 
 func (r *rig) read(o device.Operand) []float32 {
 	r.t.Helper()
-	b, x := make([]byte, o.Bytes), make([]float32, o.Bytes/4)
-	if err := r.near.Read(o.Off, b); err != nil {
+	v := tensor.New(o.Type)
+	if err := r.near.Read(o.Off, v.Data); err != nil {
 		r.t.Fatal(err)
 	}
-	if _, err := binary.Decode(b, binary.LittleEndian, x); err != nil {
-		r.t.Fatal(err)
-	}
-	return x
+	return v.As(tensor.F32).F32()
 }
 
 func (r *rig) write(o device.Operand, x []float32) {
 	r.t.Helper()
-	b, err := binary.Append(nil, binary.LittleEndian, x)
-	if err = errors.Join(err, r.near.Write(o.Off, b)); err != nil {
+	v := tensor.FromF32(x, len(x)).As(o.Type.DType)
+	if err := r.near.Write(o.Off, v.Data); err != nil {
 		r.t.Fatal(err)
 	}
 }

@@ -16,8 +16,7 @@ struct Conv {
 	}
 };
 
-extern "C" __global__ void __launch_bounds__(256) conv_forward(Conv s, float *out, const float *x,
-	const float *f) {
+template <class T> __device__ void convolve(const Conv &s, T *out, const T *x, const T *f) {
 	i64 k = s.c * s.kh * s.kw, size = s.oh * s.ow, n = s.batch * size;
 	i64 down = (s.o + TILE - 1) / TILE, across = (n + TILE - 1) / TILE;
 	for (i64 block = blockIdx.x; block < s.groups * down * across; block += gridDim.x) {
@@ -36,8 +35,16 @@ extern "C" __global__ void __launch_bounds__(256) conv_forward(Conv s, float *ou
 	}
 }
 
-extern "C" __global__ void __launch_bounds__(256) conv_input(Conv s, float *out, const float *d,
+extern "C" __global__ void __launch_bounds__(256) conv_forward(Conv s, float *out, const float *x,
 	const float *f) {
+	convolve(s, out, x, f);
+}
+extern "C" __global__ void __launch_bounds__(256) conv_forward_16(Conv s, Half *out, const Half *x,
+	const Half *f) {
+	convolve(s, out, x, f);
+}
+
+template <class T> __device__ void to_images(const Conv &s, T *out, const T *d, const T *f) {
 	i64 taps = s.kh * s.kw, k = s.o * taps, size = s.h * s.w, n = s.batch * size;
 	i64 down = (s.c + TILE - 1) / TILE, across = (n + TILE - 1) / TILE;
 	for (i64 block = blockIdx.x; block < s.groups * down * across; block += gridDim.x) {
@@ -56,9 +63,18 @@ extern "C" __global__ void __launch_bounds__(256) conv_input(Conv s, float *out,
 	}
 }
 
+extern "C" __global__ void __launch_bounds__(256) conv_input(Conv s, float *out, const float *d,
+	const float *f) {
+	to_images(s, out, d, f);
+}
+extern "C" __global__ void __launch_bounds__(256) conv_input_16(Conv s, Half *out, const Half *d,
+	const Half *f) {
+	to_images(s, out, d, f);
+}
+
 // The sum over results of all images is in parts of so many, which are added up afterwards.
-extern "C" __global__ void __launch_bounds__(256) conv_filter(Conv s, float *out, const float *x,
-	const float *d, i64 per, i64 parts) {
+template <class T> __device__ void to_filters(const Conv &s, float *out, const T *x, const T *d,
+	i64 per, i64 parts) {
 	i64 taps = s.kh * s.kw, n = s.c * taps, size = s.oh * s.ow, k = s.batch * size;
 	i64 down = (s.o + TILE - 1) / TILE, across = (n + TILE - 1) / TILE;
 	for (i64 block = blockIdx.x; block < parts * s.groups * down * across; block += gridDim.x) {
@@ -78,4 +94,12 @@ extern "C" __global__ void __launch_bounds__(256) conv_filter(Conv s, float *out
 			},
 			[=](i64 i, i64 j, float v) { to[(g * s.o + i) * n + j] = v; });
 	}
+}
+extern "C" __global__ void __launch_bounds__(256) conv_filter(Conv s, float *out, const float *x,
+	const float *d, i64 per, i64 parts) {
+	to_filters(s, out, x, d, per, parts);
+}
+extern "C" __global__ void __launch_bounds__(256) conv_filter_16(Conv s, float *out, const Half *x,
+	const Half *d, i64 per, i64 parts) {
+	to_filters(s, out, x, d, per, parts);
 }

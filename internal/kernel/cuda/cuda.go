@@ -71,14 +71,15 @@ const (
 	ToFilters             // the gradient of filters, of images and that of results
 )
 
-// Conv is a convolution of f32 by a library, of images [Batch, InC, InH, InW] by filters [OutC,
-// InC/Groups, KH, KW], with as many zeros below as above and right as left; and what to do
-// Otherwise, where the library cannot.
+// Conv is a convolution of f32, or of bfloat16 with sums of f32, by a library, of images [Batch,
+// InC, InH, InW] by filters [OutC, InC/Groups, KH, KW], with as many zeros below as above and right
+// as left; and what to do Otherwise, where the library cannot.
 type Conv struct {
 	Pass                     Pass
 	Shape                    conv.Shape
 	Images, Filters, Results uint64
 	TF32                     bool // operands may be rounded to 10 bits behind the point
+	Half                     bool // images, filters and results are of bfloat16
 	Otherwise                []Command
 }
 
@@ -172,7 +173,7 @@ func Commands(op any, c *Call) ([]Command, error) {
 			g.TF32 = c.TF32 && !g.HalfIn
 			list[i] = g
 		case Conv:
-			g.TF32 = c.TF32
+			g.TF32 = c.TF32 && !g.Half
 			list[i] = g
 		}
 	}

@@ -2,8 +2,8 @@
 
 // The part of a channel that a team looks at: planes lo to hi−1 of its images.
 // Of each channel's parts: count, mean, and squared differences from it, as three numbers.
-extern "C" __global__ void __launch_bounds__(256) batch_parts(Parts p, float *out, const float *x,
-	i64 c, i64 s, int wide) {
+template <class T> __device__ void batch_parts_of(Parts p, float *out, const T *x, i64 c, i64 s,
+	int wide) {
 	Team t = team(wide);
 	for (i64 r = t.first; r < c * p.parts; r += t.step) {
 		i64 ch = r / p.parts, lo = p.lo(r), hi = p.hi(r);
@@ -17,6 +17,14 @@ extern "C" __global__ void __launch_bounds__(256) batch_parts(Parts p, float *ou
 		squares = sum_of(t, squares);
 		if (t.lane == 0) out[2 * r] = mean, out[2 * r + 1] = squares;
 	}
+}
+extern "C" __global__ void __launch_bounds__(256) batch_parts(Parts p, float *out, const float *x,
+	i64 c, i64 s, int wide) {
+	batch_parts_of(p, out, x, c, s, wide);
+}
+extern "C" __global__ void __launch_bounds__(256) batch_parts_16(Parts p, float *out, const Half *x,
+	i64 c, i64 s, int wide) {
+	batch_parts_of(p, out, x, c, s, wide);
 }
 // Parts are joined one after the other (Chan, Golub and LeVeque 1979).
 extern "C" __global__ void batch_moments(Parts p, float *mean, float *variance, const float *part,
@@ -36,7 +44,7 @@ extern "C" __global__ void batch_moments(Parts p, float *mean, float *variance, 
 __device__ __forceinline__ double inverse(float variance, float eps) {
 	return 1 / sqrt((double)variance + eps);
 }
-extern "C" __global__ void batch_norm(float *out, const float *x, const float *scale,
+template <class T> __device__ void batch_norm_of(T *out, const T *x, const float *scale,
 	const float *bias, const float *mean, const float *variance, i64 n, i64 c, i64 s, float eps) {
 	EACH(i, n) {
 		i64 ch = i / s % c;
@@ -44,9 +52,17 @@ extern "C" __global__ void batch_norm(float *out, const float *x, const float *s
 		out[i] = fmaf(x[i] - mean[ch], factor, bias[ch]);
 	}
 }
+extern "C" __global__ void batch_norm(float *out, const float *x, const float *scale,
+	const float *bias, const float *mean, const float *variance, i64 n, i64 c, i64 s, float eps) {
+	batch_norm_of(out, x, scale, bias, mean, variance, n, c, s, eps);
+}
+extern "C" __global__ void batch_norm_16(Half *out, const Half *x, const float *scale,
+	const float *bias, const float *mean, const float *variance, i64 n, i64 c, i64 s, float eps) {
+	batch_norm_of(out, x, scale, bias, mean, variance, n, c, s, eps);
+}
 // Of each channel's parts Σ d and Σ d·(x−mean).
-extern "C" __global__ void __launch_bounds__(256) batch_grad_parts(Parts p, float *out,
-	const float *x, const float *d, const float *mean, i64 c, i64 s, int wide) {
+template <class T> __device__ void batch_grad_parts_of(Parts p, float *out, const T *x, const T *d,
+	const float *mean, i64 c, i64 s, int wide) {
 	Team t = team(wide);
 	for (i64 r = t.first; r < c * p.parts; r += t.step) {
 		i64 ch = r / p.parts;
@@ -60,6 +76,14 @@ extern "C" __global__ void __launch_bounds__(256) batch_grad_parts(Parts p, floa
 		if (t.lane == 0) out[2 * r] = sum, out[2 * r + 1] = along;
 	}
 }
+extern "C" __global__ void __launch_bounds__(256) batch_grad_parts(Parts p, float *out,
+	const float *x, const float *d, const float *mean, i64 c, i64 s, int wide) {
+	batch_grad_parts_of(p, out, x, d, mean, c, s, wide);
+}
+extern "C" __global__ void __launch_bounds__(256) batch_grad_parts_16(Parts p, float *out,
+	const Half *x, const Half *d, const float *mean, i64 c, i64 s, int wide) {
+	batch_grad_parts_of(p, out, x, d, mean, c, s, wide);
+}
 extern "C" __global__ void batch_grad_sums(Parts p, float *dscale, float *dbias,
 	const float *part, const float *variance, i64 c, float eps) {
 	EACH(ch, c) {
@@ -71,7 +95,7 @@ extern "C" __global__ void batch_grad_sums(Parts p, float *dscale, float *dbias,
 		dscale[ch] = (float)(along * inverse(variance[ch], eps)), dbias[ch] = (float)sum;
 	}
 }
-extern "C" __global__ void batch_norm_grad(float *out, const float *x, const float *d,
+template <class T> __device__ void batch_norm_grad_of(T *out, const T *x, const T *d,
 	const float *scale, const float *mean, const float *variance, const float *dscale,
 	const float *dbias, i64 n, i64 c, i64 s, float eps) {
 	float count = (float)(n / c);
@@ -81,6 +105,16 @@ extern "C" __global__ void batch_norm_grad(float *out, const float *x, const flo
 		float y = (x[i] - mean[ch]) * inv;
 		out[i] = factor * (d[i] - dbias[ch] / count - y * (dscale[ch] / count));
 	}
+}
+extern "C" __global__ void batch_norm_grad(float *out, const float *x, const float *d,
+	const float *scale, const float *mean, const float *variance, const float *dscale,
+	const float *dbias, i64 n, i64 c, i64 s, float eps) {
+	batch_norm_grad_of(out, x, d, scale, mean, variance, dscale, dbias, n, c, s, eps);
+}
+extern "C" __global__ void batch_norm_grad_16(Half *out, const Half *x, const Half *d,
+	const float *scale, const float *mean, const float *variance, const float *dscale,
+	const float *dbias, i64 n, i64 c, i64 s, float eps) {
+	batch_norm_grad_of(out, x, d, scale, mean, variance, dscale, dbias, n, c, s, eps);
 }
 
 // A window that moves over images of h×w elements, to oh×ow places.
@@ -99,7 +133,7 @@ __device__ inline float share_of(const Window &f, i64 i, i64 j) {
 	i64 columns = end_of(j, f.stride_w, f.left, f.width, f.w) - first_of(j, f.stride_w, f.left);
 	return 1.f / (float)(rows * columns);
 }
-extern "C" __global__ void window_sum(Window f, float *out, const float *x, i64 n, int mean) {
+template <class T> __device__ void window_sum_of(Window f, T *out, const T *x, i64 n, int mean) {
 	EACH(p, n) {
 		i64 plane = p / (f.oh * f.ow), i = p / f.ow % f.oh, j = p % f.ow;
 		float s = 0;
@@ -111,6 +145,12 @@ extern "C" __global__ void window_sum(Window f, float *out, const float *x, i64 
 		out[p] = mean ? s * share_of(f, i, j) : s;
 	}
 }
+extern "C" __global__ void window_sum(Window f, float *out, const float *x, i64 n, int mean) {
+	window_sum_of(f, out, x, n, mean);
+}
+extern "C" __global__ void window_sum_16(Window f, Half *out, const Half *x, i64 n, int mean) {
+	window_sum_of(f, out, x, n, mean);
+}
 // The windows that have row, or column, at: from the first whose end is past it.
 __device__ __forceinline__ i64 since(i64 at, i64 stride, i64 pad, i64 size) {
 	i64 from = at + pad - size + 1;
@@ -120,7 +160,7 @@ __device__ __forceinline__ i64 until(i64 at, i64 stride, i64 pad, i64 count) {
 	i64 end = (at + pad) / stride + 1;
 	return end < count ? end : count;
 }
-extern "C" __global__ void window_spread(Window f, float *out, const float *d, i64 n, int mean) {
+template <class T> __device__ void window_spread_of(Window f, T *out, const T *d, i64 n, int mean) {
 	EACH(p, n) {
 		i64 plane = p / (f.h * f.w), y = p / f.w % f.h, x = p % f.w;
 		float s = 0;
@@ -133,10 +173,16 @@ extern "C" __global__ void window_spread(Window f, float *out, const float *d, i
 		out[p] = s;
 	}
 }
+extern "C" __global__ void window_spread(Window f, float *out, const float *d, i64 n, int mean) {
+	window_spread_of(f, out, d, n, mean);
+}
+extern "C" __global__ void window_spread_16(Window f, Half *out, const Half *d, i64 n, int mean) {
+	window_spread_of(f, out, d, n, mean);
+}
 
 // The largest of each window, the first of equals, and its place in the window; NaN is larger
 // than all numbers, and +0 than −0.
-extern "C" __global__ void max_pool(Window f, float *out, u8 *places, const float *x, i64 n) {
+template <class T> __device__ void max_pool_of(Window f, T *out, u8 *places, const T *x, i64 n) {
 	EACH(p, n) {
 		i64 plane = p / (f.oh * f.ow), top = p / f.ow % f.oh * f.stride_h - f.top;
 		i64 left = p % f.ow * f.stride_w - f.left, best = -1;
@@ -152,7 +198,13 @@ extern "C" __global__ void max_pool(Window f, float *out, u8 *places, const floa
 		out[p] = value, places[p] = (u8)best;
 	}
 }
-extern "C" __global__ void max_pool_grad(Window f, float *out, const u8 *places, const float *d,
+extern "C" __global__ void max_pool(Window f, float *out, u8 *places, const float *x, i64 n) {
+	max_pool_of(f, out, places, x, n);
+}
+extern "C" __global__ void max_pool_16(Window f, Half *out, u8 *places, const Half *x, i64 n) {
+	max_pool_of(f, out, places, x, n);
+}
+template <class T> __device__ void max_pool_grad_of(Window f, T *out, const u8 *places, const T *d,
 	i64 n) {
 	EACH(p, n) {
 		i64 plane = p / (f.h * f.w), y = p / f.w % f.h, x = p % f.w;
@@ -166,6 +218,14 @@ extern "C" __global__ void max_pool_grad(Window f, float *out, const u8 *places,
 			}
 		out[p] = s;
 	}
+}
+extern "C" __global__ void max_pool_grad(Window f, float *out, const u8 *places, const float *d,
+	i64 n) {
+	max_pool_grad_of(f, out, places, d, n);
+}
+extern "C" __global__ void max_pool_grad_16(Window f, Half *out, const u8 *places, const Half *d,
+	i64 n) {
+	max_pool_grad_of(f, out, places, d, n);
 }
 extern "C" __global__ void max_pool_pick(Window f, float *out, const u8 *places, const float *x,
 	i64 n) {

@@ -4,6 +4,7 @@
 
 __device__ inline void missing(void *to, i64 i, int bytes) {
 	if (bytes == 4) ((u32 *)to)[i] = 0x7fc00000;
+	else if (bytes == 2) ((u16 *)to)[i] = 0x7fc0;
 	else wipe(to, i, bytes);
 }
 
@@ -23,9 +24,8 @@ extern "C" __global__ void take_rows(void *out, const void *x, const int *index,
 // if there is one: out has n rows for each of outer parts, of which a block has GROUP rows and
 // as many columns as threads.
 #define GROUP 16
-extern "C" __global__ void __launch_bounds__(256) add_rows(float *out, const float *kept,
-	const float *d, const int *index, i64 outer, i64 count, i64 n, i64 inner, i64 first,
-	i64 tiles) {
+template <class T> __device__ void add_rows_of(T *out, const T *kept, const T *d, const int *index,
+	i64 outer, i64 count, i64 n, i64 inner, i64 first, i64 tiles) {
 	__shared__ float sums[GROUP][256];
 	__shared__ int list[256], rows[256], warps[8];
 	i64 groups = (n + GROUP - 1) / GROUP;
@@ -58,6 +58,15 @@ extern "C" __global__ void __launch_bounds__(256) add_rows(float *out, const flo
 				out[to] = kept ? kept[to] + sums[r][me] : sums[r][me];
 			}
 	}
+}
+extern "C" __global__ void __launch_bounds__(256) add_rows(float *out, const float *kept,
+	const float *d, const int *index, i64 outer, i64 count, i64 n, i64 inner, i64 first,
+	i64 tiles) {
+	add_rows_of(out, kept, d, index, outer, count, n, inner, first, tiles);
+}
+extern "C" __global__ void __launch_bounds__(256) add_rows_16(Half *out, const Half *kept,
+	const Half *d, const int *index, i64 outer, i64 count, i64 n, i64 inner, i64 first, i64 tiles) {
+	add_rows_of(out, kept, d, index, outer, count, n, inner, first, tiles);
 }
 
 // Element i is the one that an index names along an axis, of a value of other sizes: the walk is

@@ -34,6 +34,13 @@ __device__ __forceinline__ u16 to_bf16(float x) {
 	if ((u & 0x7fffffff) > 0x7f800000) return (u16)(u >> 16 | 0x40);
 	return (u16)((u + 0x7fff + (u >> 16 & 1)) >> 16);
 }
+// An element of bfloat16 that reads as a float and rounds what it is given. Kernels of which there
+// is a second one, with _16 after its name, have such elements where the first has floats.
+struct Half {
+	u16 bits;
+	__device__ __forceinline__ operator float() const { return from_bf16(bits); }
+	__device__ __forceinline__ void operator=(float x) { bits = to_bf16(x); }
+};
 
 template <class T> struct Sum {
 	__device__ static T zero() { return 0; }

@@ -287,11 +287,11 @@ struct Larger {
 	__device__ static i64 two(i64 a, i64 b) { return a > b ? a : b; }
 };
 // The k largest of each row, the largest first: every pass finds the next.
-extern "C" __global__ void __launch_bounds__(256) top_k(float *values, int *indices,
-	const float *x, i64 rows, i64 n, i64 count, int wide) {
+template <class T> __device__ void top_k_of(T *values, int *indices, const T *x, i64 rows, i64 n,
+	i64 count, int wide) {
 	Team t = team(wide);
 	for (i64 r = t.first; r < rows; r += t.step) {
-		const float *row = x + r * n;
+		const T *row = x + r * n;
 		i64 last = 0x7fffffffffffffffll;
 		for (i64 k = 0; k < count; k++) {
 			i64 best = Larger::zero();
@@ -304,4 +304,12 @@ extern "C" __global__ void __launch_bounds__(256) top_k(float *values, int *indi
 			if (t.lane == 0) values[r * count + k] = row[at], indices[r * count + k] = at;
 		}
 	}
+}
+extern "C" __global__ void __launch_bounds__(256) top_k(float *values, int *indices, const float *x,
+	i64 rows, i64 n, i64 count, int wide) {
+	top_k_of(values, indices, x, rows, n, count, wide);
+}
+extern "C" __global__ void __launch_bounds__(256) top_k_16(Half *values, int *indices,
+	const Half *x, i64 rows, i64 n, i64 count, int wide) {
+	top_k_of(values, indices, x, rows, n, count, wide);
 }

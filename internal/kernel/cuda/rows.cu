@@ -1,11 +1,12 @@
 // Softmax, losses and norms of rows: a team for each.
 
-extern "C" __global__ void __launch_bounds__(256) softmax(float *out, const float *x, i64 rows,
-	i64 n, int logarithm, int wide) {
+template <class T> __device__ void softmax_of(T *out, const T *x, i64 rows, i64 n, int logarithm,
+	int wide) {
 	Team t = team(wide);
 	for (i64 r = t.first; r < rows; r += t.step) {
-		const float *from = x + r * n;
-		float *to = out + r * n, most = -infinity(), s = 0;
+		const T *from = x + r * n;
+		T *to = out + r * n;
+		float most = -infinity(), s = 0;
 		for (i64 i = t.lane; i < n; i += t.size) most = max_of(from[i], most);
 		most = max_of(t, most);
 		for (i64 i = t.lane; i < n; i += t.size) s += expf(from[i] - most);
@@ -17,9 +18,17 @@ extern "C" __global__ void __launch_bounds__(256) softmax(float *out, const floa
 		}
 	}
 }
+extern "C" __global__ void __launch_bounds__(256) softmax(float *out, const float *x, i64 rows,
+	i64 n, int logarithm, int wide) {
+	softmax_of(out, x, rows, n, logarithm, wide);
+}
+extern "C" __global__ void __launch_bounds__(256) softmax_16(Half *out, const Half *x, i64 rows,
+	i64 n, int logarithm, int wide) {
+	softmax_of(out, x, rows, n, logarithm, wide);
+}
 
-extern "C" __global__ void __launch_bounds__(256) softmax_grad(float *out, const float *y,
-	const float *d, i64 rows, i64 n, int wide) {
+template <class T> __device__ void softmax_grad_of(T *out, const T *y, const T *d, i64 rows, i64 n,
+	int wide) {
 	Team t = team(wide);
 	for (i64 r = t.first; r < rows; r += t.step) {
 		float s = 0;
@@ -27,6 +36,14 @@ extern "C" __global__ void __launch_bounds__(256) softmax_grad(float *out, const
 		s = sum_of(t, s);
 		for (i64 i = r * n + t.lane; i < (r + 1) * n; i += t.size) out[i] = y[i] * (d[i] - s);
 	}
+}
+extern "C" __global__ void __launch_bounds__(256) softmax_grad(float *out, const float *y,
+	const float *d, i64 rows, i64 n, int wide) {
+	softmax_grad_of(out, y, d, rows, n, wide);
+}
+extern "C" __global__ void __launch_bounds__(256) softmax_grad_16(Half *out, const Half *y,
+	const Half *d, i64 rows, i64 n, int wide) {
+	softmax_grad_of(out, y, d, rows, n, wide);
 }
 
 extern "C" __global__ void __launch_bounds__(256) log_sum_exp(float *out, const float *x,
@@ -44,11 +61,11 @@ extern "C" __global__ void __launch_bounds__(256) log_sum_exp(float *out, const 
 }
 
 // NaN where a label is no class.
-extern "C" __global__ void __launch_bounds__(256) cross_entropy(float *out, const float *x,
-	const int *labels, i64 rows, i64 n, float high, float low, int wide) {
+template <class T> __device__ void cross_entropy_of(float *out, const T *x, const int *labels,
+	i64 rows, i64 n, float high, float low, int wide) {
 	Team t = team(wide);
 	for (i64 r = t.first; r < rows; r += t.step) {
-		const float *from = x + r * n;
+		const T *from = x + r * n;
 		float most = -infinity(), s = 0, below = 0;
 		for (i64 i = t.lane; i < n; i += t.size) most = max_of(from[i], most);
 		most = max_of(t, most);
@@ -65,13 +82,22 @@ extern "C" __global__ void __launch_bounds__(256) cross_entropy(float *out, cons
 		}
 	}
 }
+extern "C" __global__ void __launch_bounds__(256) cross_entropy(float *out, const float *x,
+	const int *labels, i64 rows, i64 n, float high, float low, int wide) {
+	cross_entropy_of(out, x, labels, rows, n, high, low, wide);
+}
+extern "C" __global__ void __launch_bounds__(256) cross_entropy_16(float *out, const Half *x,
+	const int *labels, i64 rows, i64 n, float high, float low, int wide) {
+	cross_entropy_of(out, x, labels, rows, n, high, low, wide);
+}
 
-extern "C" __global__ void __launch_bounds__(256) cross_entropy_grad(float *out, const float *x,
-	const int *labels, const float *d, i64 rows, i64 n, float high, float low, int wide) {
+template <class T> __device__ void cross_entropy_grad_of(T *out, const T *x, const int *labels,
+	const float *d, i64 rows, i64 n, float high, float low, int wide) {
 	Team t = team(wide);
 	for (i64 r = t.first; r < rows; r += t.step) {
-		const float *from = x + r * n;
-		float *to = out + r * n, most = -infinity(), s = 0, g = d[r];
+		const T *from = x + r * n;
+		T *to = out + r * n;
+		float most = -infinity(), s = 0, g = d[r];
 		int label = labels[r];
 		if (g == 0) { // nothing to learn
 			for (i64 i = t.lane; i < n; i += t.size) to[i] = 0;
@@ -87,9 +113,17 @@ extern "C" __global__ void __launch_bounds__(256) cross_entropy_grad(float *out,
 		}
 	}
 }
+extern "C" __global__ void __launch_bounds__(256) cross_entropy_grad(float *out, const float *x,
+	const int *labels, const float *d, i64 rows, i64 n, float high, float low, int wide) {
+	cross_entropy_grad_of(out, x, labels, d, rows, n, high, low, wide);
+}
+extern "C" __global__ void __launch_bounds__(256) cross_entropy_grad_16(Half *out, const Half *x,
+	const int *labels, const float *d, i64 rows, i64 n, float high, float low, int wide) {
+	cross_entropy_grad_of(out, x, labels, d, rows, n, high, low, wide);
+}
 
-extern "C" __global__ void __launch_bounds__(256) correct(float *out, const float *x,
-	const int *labels, i64 rows, i64 n, int wide) {
+template <class T> __device__ void correct_of(float *out, const T *x, const int *labels, i64 rows,
+	i64 n, int wide) {
 	Team t = team(wide);
 	for (i64 r = t.first; r < rows; r += t.step) {
 		Best<float> b{0, -1, false};
@@ -97,6 +131,14 @@ extern "C" __global__ void __launch_bounds__(256) correct(float *out, const floa
 		best_of(t, b);
 		if (t.lane == 0) out[r] = b.at == labels[r] && !is_nan(b.value);
 	}
+}
+extern "C" __global__ void __launch_bounds__(256) correct(float *out, const float *x,
+	const int *labels, i64 rows, i64 n, int wide) {
+	correct_of(out, x, labels, rows, n, wide);
+}
+extern "C" __global__ void __launch_bounds__(256) correct_16(float *out, const Half *x,
+	const int *labels, i64 rows, i64 n, int wide) {
+	correct_of(out, x, labels, rows, n, wide);
 }
 
 extern "C" __global__ void kept_labels(int *kept, u8 *counted, const int *labels, i64 n,
@@ -112,7 +154,8 @@ extern "C" __global__ void kept_labels(int *kept, u8 *counted, const int *labels
 struct Moments {
 	float mean, inverse;
 };
-__device__ inline Moments moments(Team t, const float *x, i64 n, float eps, int centered) {
+template <class T>
+__device__ Moments moments(Team t, const T *x, i64 n, float eps, int centered) {
 	float s = 0, mean = 0, squares = 0;
 	if (centered) {
 		for (i64 i = t.lane; i < n; i += t.size) s += x[i];
@@ -125,13 +168,12 @@ __device__ inline Moments moments(Team t, const float *x, i64 n, float eps, int 
 
 // Rows of c channels of s elements each, of which scale and bias, which may be none, have one
 // element.
-extern "C" __global__ void __launch_bounds__(256) row_norm(float *out, const float *x,
-	const float *scale, const float *bias, i64 rows, i64 c, i64 s, float eps, int centered,
-	int wide) {
+template <class T> __device__ void row_norm_of(T *out, const T *x, const float *scale,
+	const float *bias, i64 rows, i64 c, i64 s, float eps, int centered, int wide) {
 	Team t = team(wide);
 	i64 n = c * s;
 	for (i64 r = t.first; r < rows; r += t.step) {
-		const float *from = x + r * n;
+		const T *from = x + r * n;
 		Moments m = moments(t, from, n, eps, centered);
 		for (i64 i = t.lane; i < n; i += t.size) {
 			i64 ch = s == 1 ? i : i / s;
@@ -140,15 +182,24 @@ extern "C" __global__ void __launch_bounds__(256) row_norm(float *out, const flo
 		}
 	}
 }
+extern "C" __global__ void __launch_bounds__(256) row_norm(float *out, const float *x,
+	const float *scale, const float *bias, i64 rows, i64 c, i64 s, float eps, int centered,
+	int wide) {
+	row_norm_of(out, x, scale, bias, rows, c, s, eps, centered, wide);
+}
+extern "C" __global__ void __launch_bounds__(256) row_norm_16(Half *out, const Half *x,
+	const float *scale, const float *bias, i64 rows, i64 c, i64 s, float eps, int centered,
+	int wide) {
+	row_norm_of(out, x, scale, bias, rows, c, s, eps, centered, wide);
+}
 
 // inv·(g − mean(g) − y·mean(g·y)) with y the normalised row and g = d·scale.
-extern "C" __global__ void __launch_bounds__(256) norm_grad(float *out, const float *x,
-	const float *scale, const float *d, i64 rows, i64 c, i64 s, float eps, int centered,
-	int wide) {
+template <class T> __device__ void norm_grad_of(T *out, const T *x, const float *scale, const T *d,
+	i64 rows, i64 c, i64 s, float eps, int centered, int wide) {
 	Team t = team(wide);
 	i64 n = c * s;
 	for (i64 r = t.first; r < rows; r += t.step) {
-		const float *from = x + r * n, *up = d + r * n;
+		const T *from = x + r * n, *up = d + r * n;
 		Moments m = moments(t, from, n, eps, centered);
 		float sum = 0, along = 0;
 		for (i64 i = t.lane; i < n; i += t.size) {
@@ -164,19 +215,35 @@ extern "C" __global__ void __launch_bounds__(256) norm_grad(float *out, const fl
 		}
 	}
 }
+extern "C" __global__ void __launch_bounds__(256) norm_grad(float *out, const float *x,
+	const float *scale, const float *d, i64 rows, i64 c, i64 s, float eps, int centered, int wide) {
+	norm_grad_of(out, x, scale, d, rows, c, s, eps, centered, wide);
+}
+extern "C" __global__ void __launch_bounds__(256) norm_grad_16(Half *out, const Half *x,
+	const float *scale, const Half *d, i64 rows, i64 c, i64 s, float eps, int centered, int wide) {
+	norm_grad_of(out, x, scale, d, rows, c, s, eps, centered, wide);
+}
 
 // Mean and inverse deviation of every row, side by side.
-extern "C" __global__ void __launch_bounds__(256) norm_moments(float *out, const float *x,
-	i64 rows, i64 n, float eps, int centered, int wide) {
+template <class T> __device__ void norm_moments_of(float *out, const T *x, i64 rows, i64 n,
+	float eps, int centered, int wide) {
 	Team t = team(wide);
 	for (i64 r = t.first; r < rows; r += t.step) {
 		Moments m = moments(t, x + r * n, n, eps, centered);
 		if (t.lane == 0) out[2 * r] = m.mean, out[2 * r + 1] = m.inverse;
 	}
 }
+extern "C" __global__ void __launch_bounds__(256) norm_moments(float *out, const float *x, i64 rows,
+	i64 n, float eps, int centered, int wide) {
+	norm_moments_of(out, x, rows, n, eps, centered, wide);
+}
+extern "C" __global__ void __launch_bounds__(256) norm_moments_16(float *out, const Half *x,
+	i64 rows, i64 n, float eps, int centered, int wide) {
+	norm_moments_of(out, x, rows, n, eps, centered, wide);
+}
 
 // Parts of the sums, over rows, of gradients times normalised elements: those of a scale.
-extern "C" __global__ void norm_scale(Parts p, float *out, const float *x, const float *d,
+template <class T> __device__ void norm_scale_of(Parts p, float *out, const T *x, const T *d,
 	const float *moments, i64 n) {
 	EACH(i, p.parts * n) {
 		float s = 0;
@@ -186,6 +253,14 @@ extern "C" __global__ void norm_scale(Parts p, float *out, const float *x, const
 		}
 		out[i] = s;
 	}
+}
+extern "C" __global__ void norm_scale(Parts p, float *out, const float *x, const float *d,
+	const float *moments, i64 n) {
+	norm_scale_of(p, out, x, d, moments, n);
+}
+extern "C" __global__ void norm_scale_16(Parts p, float *out, const Half *x, const Half *d,
+	const float *moments, i64 n) {
+	norm_scale_of(p, out, x, d, moments, n);
 }
 
 // Of every row and channel Σ d·y and Σ d: what the row adds to the gradients of scale and bias.

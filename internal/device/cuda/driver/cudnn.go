@@ -133,8 +133,8 @@ const (
 	BackwardFilter
 )
 
-// Convolution is what a convolution of f32 is: images by channels, rows and columns, filters by
-// output and input channels of a group, rows and columns.
+// Convolution is what a convolution is, of f32 or bfloat16, with sums of f32: images by channels,
+// rows and columns, filters by output and input channels of a group, rows and columns.
 type Convolution struct {
 	Pass                         Pass
 	Batch, InC, InH, InW         int
@@ -142,6 +142,7 @@ type Convolution struct {
 	PadH, PadW, StrideH, StrideW int
 	DilH, DilW, Groups           int
 	TF32                         bool // operands may be rounded to TF32
+	Half                         bool // images, filters and results are of bfloat16
 }
 
 // Convolve is a convolution in the library's terms.
@@ -188,9 +189,12 @@ func (c *Convolver) Convolve(v Convolution) (*Convolve, error) {
 
 // describe makes the descriptors.
 func (p *Convolve) describe(v Convolution) error {
-	math := uintptr(fmaMath) // no TF32
+	math, data := uintptr(fmaMath), uintptr(dataFloat) // no TF32
 	if v.TF32 {
 		math = defaultMath
+	}
+	if v.Half {
+		math, data = tensorMath, dataBFloat16
 	}
 	at := func(to *uintptr) uintptr { return uintptr(unsafe.Pointer(to)) }
 	for _, s := range []struct {
@@ -207,11 +211,11 @@ func (p *Convolve) describe(v Convolution) error {
 		}
 	}
 	return errors.Join(
-		p.dnn.do(cudnnSetTensor4d, p.x, nchw, dataFloat, word(v.Batch), word(v.InC), word(v.InH),
+		p.dnn.do(cudnnSetTensor4d, p.x, nchw, data, word(v.Batch), word(v.InC), word(v.InH),
 			word(v.InW)),
-		p.dnn.do(cudnnSetTensor4d, p.y, nchw, dataFloat, word(v.Batch), word(v.OutC), word(v.OutH),
+		p.dnn.do(cudnnSetTensor4d, p.y, nchw, data, word(v.Batch), word(v.OutC), word(v.OutH),
 			word(v.OutW)),
-		p.dnn.do(cudnnSetFilter4d, p.w, dataFloat, nchw, word(v.OutC), word(v.InC/v.Groups),
+		p.dnn.do(cudnnSetFilter4d, p.w, data, nchw, word(v.OutC), word(v.InC/v.Groups),
 			word(v.KH), word(v.KW)),
 		p.dnn.do(cudnnSetConvolution2d, p.convolution, word(v.PadH), word(v.PadW),
 			word(v.StrideH), word(v.StrideW), word(v.DilH), word(v.DilW), crossCorrelation,

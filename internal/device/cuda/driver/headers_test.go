@@ -133,6 +133,8 @@ func TestNumbersAsDeclared(t *testing.T) {
 		"CUBLAS_GEMM_DFALT":                                     standard,
 		"CUDNN_TENSOR_NCHW":                                     nchw,
 		"CUDNN_DATA_FLOAT":                                      dataFloat,
+		"CUDNN_DATA_BFLOAT16":                                   dataBFloat16,
+		"CUDNN_TENSOR_OP_MATH":                                  tensorMath,
 		"CUDNN_CROSS_CORRELATION":                               crossCorrelation,
 		"CUDNN_DEFAULT_MATH":                                    defaultMath,
 		"CUDNN_FMA_MATH":                                        fmaMath,

@@ -38,8 +38,10 @@ const (
 const (
 	nchw             = 0 // CUDNN_TENSOR_...
 	dataFloat        = 0
+	dataBFloat16     = 9
 	crossCorrelation = 1
 	defaultMath      = 0 // which may be TF32
+	tensorMath       = 1
 	fmaMath          = 3
 	precompGEMM      = 1 // CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_...
 	dataAlgo1        = 1 // CUDNN_CONVOLUTION_BWD_...

@@ -1,14 +1,16 @@
-// A stand-in for libcudnn: convolutions of f32 images by channels, rows and columns, in plain
-// loops. It has the algorithms that the driver asks for, and no dilated gradients of filters.
+// A stand-in for libcudnn: convolutions of images by channels, rows and columns, of f32 or
+// bfloat16, in plain loops. It has the algorithms that the driver asks for, and no dilated gradients of filters.
 #include "fake.h"
 
+enum { FLOAT = 0, BFLOAT16 = 9 };
 enum { BAD_PARAM = 2000, NOT_SUPPORTED = 3000 };
 struct Dnn {
 	Stream *stream = nullptr;
 };
 struct Four { // of a tensor n, c, h, w; of a filter outputs, inputs of a group, rows, columns
-	int n, c, h, w;
-	size_t bytes() const { return 4 * (size_t)n * c * h * w; }
+	int n, c, h, w, type;
+	size_t elements() const { return (size_t)n * c * h * w; }
+	size_t bytes() const { return (type == BFLOAT16 ? 2 : 4) * elements(); }
 	long long at(int i, int j, int k, int l) const {
 		return (((long long)i * c + j) * h + k) * w + l;
 	}
@@ -51,16 +53,17 @@ API int cudnnDestroyFilterDescriptor(Four *d) { return end(d); }
 API int cudnnCreateConvolutionDescriptor(Conv **d) { return make(d); }
 API int cudnnDestroyConvolutionDescriptor(Conv *d) { return end(d); }
 
-static int four(Four *d, int n, int c, int h, int w) {
+static int four(Four *d, int format, int type, int n, int c, int h, int w) {
+	if (format || (type != FLOAT && type != BFLOAT16)) return NOT_SUPPORTED;
 	if (n < 1 || c < 1 || h < 1 || w < 1) return BAD_PARAM;
-	*d = {n, c, h, w};
+	*d = {n, c, h, w, type};
 	return 0;
 }
 API int cudnnSetTensor4dDescriptor(Four *d, int format, int type, int n, int c, int h, int w) {
-	return format || type ? NOT_SUPPORTED : four(d, n, c, h, w);
+	return four(d, format, type, n, c, h, w);
 }
 API int cudnnSetFilter4dDescriptor(Four *d, int type, int format, int n, int c, int h, int w) {
-	return format || type ? NOT_SUPPORTED : four(d, n, c, h, w);
+	return four(d, format, type, n, c, h, w);
 }
 API int cudnnSetConvolution2dDescriptor(Conv *d, int top, int left, int down, int right, int high,
 		int wide, int mode, int type) {
@@ -90,6 +93,8 @@ static const size_t room = 4096; // that every algorithm works in
 
 static int size(const Four &x, const Four &f, const Conv &c, const Four &y, int algo, size_t *n) {
 	*n = room;
+	if (x.type != f.type || x.type != y.type || (x.type == BFLOAT16) != (c.math == 1))
+		return NOT_SUPPORTED; // what nobody asks for
 	return algo != 1 ? NOT_SUPPORTED : fits(x, f, c, y) ? 0 : BAD_PARAM;
 }
 API int cudnnGetConvolutionForwardWorkspaceSize(Dnn *, Four *x, Four *f, Conv *c, Four *y, int algo,
@@ -105,10 +110,33 @@ API int cudnnGetConvolutionBackwardFilterWorkspaceSize(Dnn *, Four *x, Four *y, 
 	return c->high > 1 || c->wide > 1 ? NOT_SUPPORTED : size(*x, *f, *c, *y, algo, n);
 }
 
+// wide is a tensor in f32.
+static std::vector<float> wide(const Four &t, const void *p) {
+	std::vector<float> x(t.elements());
+	for (size_t i = 0; i < x.size(); i++) {
+		unsigned u = 0;
+		if (t.type == BFLOAT16) u = (unsigned)((const unsigned short *)p)[i] << 16;
+		else u = ((const unsigned *)p)[i];
+		memcpy(&x[i], &u, 4);
+	}
+	return x;
+}
+
+// store is the other way round.
+static void store(const Four &t, void *p, const std::vector<float> &x) {
+	for (size_t i = 0; i < x.size(); i++) {
+		unsigned u;
+		memcpy(&u, &x[i], 4);
+		if (t.type != BFLOAT16) ((unsigned *)p)[i] = u;
+		else ((unsigned short *)p)[i] =
+			(x[i] != x[i] ? u | 0x400000 : u + 0x7fff + (u >> 16 & 1)) >> 16;
+	}
+}
+
 // run adds every product of an element and a weight to where it belongs: what is made of two
 // operands is the third, which begins as zeros.
-static int run(Dnn *h, const float *alpha, const float *beta, Four x, float *px, Four f, float *pf,
-		Conv c, Four y, float *py, float *made, Four shape, int algo, void *work, size_t bytes) {
+static int run(Dnn *h, const float *alpha, const float *beta, Four x, void *px, Four f, void *pf,
+		Conv c, Four y, void *py, void *made, Four shape, int algo, void *work, size_t bytes) {
 	if (algo != 1 || bytes < room || *alpha != 1 || *beta != 0) return NOT_SUPPORTED;
 	if (!fits(x, f, c, y) || !on_device((uintptr_t)work, bytes) ||
 		!on_device((uintptr_t)px, x.bytes()) || !on_device((uintptr_t)pf, f.bytes()) ||
@@ -117,6 +145,7 @@ static int run(Dnn *h, const float *alpha, const float *beta, Four x, float *px,
 	return push(h->stream, [=] {
 		memset(work, 0xff, room);
 		memset(made, 0, shape.bytes());
+		std::vector<float> vx = wide(x, px), vf = wide(f, pf), vy = wide(y, py);
 		int outs = y.c / c.groups;
 		for (int b = 0; b < y.n; b++)
 			for (int o = 0; o < y.c; o++)
@@ -128,25 +157,26 @@ static int run(Dnn *h, const float *alpha, const float *beta, Four x, float *px,
 									int r = i * c.down - c.top + v * c.high;
 									int s = j * c.right - c.left + u * c.wide;
 									if (r < 0 || r >= x.h || s < 0 || s >= x.w) continue;
-									float &ex = px[x.at(b, o / outs * f.c + k, r, s)];
-									float &ef = pf[f.at(o, k, v, u)], &ey = py[y.at(b, o, i, j)];
+									float &ex = vx[x.at(b, o / outs * f.c + k, r, s)];
+									float &ef = vf[f.at(o, k, v, u)], &ey = vy[y.at(b, o, i, j)];
 									if (made == px) ex += ef * ey;
 									else if (made == pf) ef += ex * ey;
 									else ey += ex * ef;
 								}
+		store(shape, made, made == px ? vx : made == pf ? vf : vy);
 	}) ? 1 : 0;
 }
-API int cudnnConvolutionForward(Dnn *h, const float *alpha, Four *x, float *px, Four *f, float *pf,
-		Conv *c, int algo, void *work, size_t bytes, const float *beta, Four *y, float *py) {
+API int cudnnConvolutionForward(Dnn *h, const float *alpha, Four *x, void *px, Four *f, void *pf,
+		Conv *c, int algo, void *work, size_t bytes, const float *beta, Four *y, void *py) {
 	return run(h, alpha, beta, *x, px, *f, pf, *c, *y, py, py, *y, algo, work, bytes);
 }
-API int cudnnConvolutionBackwardData(Dnn *h, const float *alpha, Four *f, float *pf, Four *y,
-		float *py, Conv *c, int algo, void *work, size_t bytes, const float *beta, Four *x,
-		float *px) {
+API int cudnnConvolutionBackwardData(Dnn *h, const float *alpha, Four *f, void *pf, Four *y,
+		void *py, Conv *c, int algo, void *work, size_t bytes, const float *beta, Four *x,
+		void *px) {
 	return run(h, alpha, beta, *x, px, *f, pf, *c, *y, py, px, *x, algo, work, bytes);
 }
-API int cudnnConvolutionBackwardFilter(Dnn *h, const float *alpha, Four *x, float *px, Four *y,
-		float *py, Conv *c, int algo, void *work, size_t bytes, const float *beta, Four *f,
-		float *pf) {
+API int cudnnConvolutionBackwardFilter(Dnn *h, const float *alpha, Four *x, void *px, Four *y,
+		void *py, Conv *c, int algo, void *work, size_t bytes, const float *beta, Four *f,
+		void *pf) {
 	return run(h, alpha, beta, *x, px, *f, pf, *c, *y, py, pf, *f, algo, work, bytes);
 }
