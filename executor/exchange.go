@@ -7,6 +7,7 @@ import (
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/device"
+	"github.com/gomem/gomem/internal/tensor"
 	"github.com/gomem/gomem/plan"
 )
 
@@ -59,13 +60,16 @@ func (e *Executor) send(i int, do plan.Send) (device.Task, error) {
 		c.In = append(c.In, e.region(r, bytes))
 	}
 	c.Do = func(stop <-chan struct{}, in [][]byte, data []byte) error {
-		if e.network == nil || len(in) > 1 && !f.Due(scalar(in[1])) {
+		if e.network == nil || f.Every > 0 && !f.Due(scalar(in[1])) {
 			f.Alone(data)
 			return nil
 		}
 		f.away = true
-		return e.network.Send(during{e.run, stop},
-			f.exchange(n.Out[0], data))
+		x := f.exchange(n.Out[0], data)
+		if f.How.Fold.Some() {
+			x.Ranks = tensor.View{Type: n.In[1].Type(), Data: in[1]}.I32()
+		}
+		return e.network.Send(during{e.run, stop}, x)
 	}
 	return e.device.Call(c)
 }
@@ -92,7 +96,7 @@ func (e *Executor) flight(n *graph.Node) *flight {
 // exchange is what the network is given: a value of a type, in its bytes.
 func (f *flight) exchange(t graph.Type, data []byte) Exchange {
 	return Exchange{Name: f.Name, Type: t, How: f.How, Parts: f.Parts, Root: f.Root, To: f.To,
-		Data: data}
+		Rows: f.Rows, Each: f.Each, Data: data}
 }
 
 // scalar is an f32[].

@@ -19,9 +19,14 @@ type Exchange struct {
 	// [graph.Swap], Data are so many blocks; of a Scatter, the first is what has become of
 	// them in the end, and the others do not matter.
 	Parts int
-	Root  int    // of a [graph.Copy] and a [graph.Reduce]: the rank among those who exchange
-	To    []int  // of a [graph.Permute]: for each of these ranks, the one that its value goes to
-	Data  []byte // the value, and in the end what has become of it; nobody else touches it
+	Root  int   // of a [graph.Copy] and a [graph.Reduce]: the rank among those who exchange
+	To    []int // of a [graph.Permute]: for each of these ranks, the one that its value goes to
+	// Rows and Each are, of a [graph.GatherSome] and a [graph.ScatterSome], which are like those
+	// two, how many rows Data have, and how many ranks for each are in Ranks. These are whoever
+	// sends it's again when Send has returned.
+	Rows, Each int
+	Ranks      []int32
+	Data       []byte // the value, and in the end what has become of it; nobody else touches it
 }
 
 // Network carries the exchanges of a job's steps. All workers send the same names, of

@@ -23,6 +23,11 @@ type Exchange struct {
 	// To is, of a [Permute], for every rank the one that its value goes to, or -1 for none. No
 	// rank is in it twice.
 	To []int
+	// Rows are, of a [GatherSome] and a [ScatterSome], how many rows what is pending has, by
+	// axis 0 and as many after it as make so many, and Each how many ranks have to do with each
+	// of them at most: which ones operand 1 of the node says, i32[Rows Each], in which -1 is
+	// none. All who exchange have the same there.
+	Rows, Each int
 	// Joint: without the other workers it has no sense. A session without a network
 	// refuses it, unless Parts is 1.
 	Joint bool
@@ -34,7 +39,7 @@ func (x Exchange) Due(step float32) bool { return x.Every < 2 || int64(step)%int
 // Alone makes of what has been sent, where data begins, what is awaited where nobody
 // exchanges anything: all parts are it, and every block stays where it is.
 func (x Exchange) Alone(data []byte) {
-	if x.How.Fold != Gather || x.Parts < 1 {
+	if !x.How.Fold.joins() || x.Parts < 1 {
 		return
 	}
 	part := len(data) / x.Parts
@@ -44,23 +49,23 @@ func (x Exchange) Alone(data []byte) {
 }
 
 // Pending is the type of what the network has of a value of type t: t, but for the parts of
-// a [Gather], which are all along axis 0, of scalars along a new one. The error says why
-// a value of type t cannot be exchanged so.
+// a [Gather], of some rows or all, which are all along axis 0, of scalars along a new one. The
+// error says why a value of type t cannot be exchanged so.
 func (x Exchange) Pending(t Type) (Type, error) {
-	switch x.How.Fold {
-	case Gather:
+	switch f := x.How.Fold; {
+	case f.joins():
 		return x.join(t)
-	case Scatter, Swap:
+	case f.blocks() || f == Swap:
 		_, err := x.divide(t)
 		return t, err
 	}
 	return t, nil
 }
 
-// Result is the type of what is awaited of a value of type t: of a [Scatter] one block of
-// it along axis 0, and else what is pending.
+// Result is the type of what is awaited of a value of type t: of a [Scatter], of some rows or
+// all, one block of it along axis 0, and else what is pending.
 func (x Exchange) Result(t Type) (Type, error) {
-	if x.How.Fold == Scatter {
+	if x.How.Fold.blocks() {
 		return x.divide(t)
 	}
 	return x.Pending(t)

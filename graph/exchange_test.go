@@ -17,7 +17,8 @@ func TestHow(t *testing.T) {
 		{Fold: graph.Sum, Via: "ps-2"}, {Fold: graph.Gather}, {Along: "b"},
 		{Fold: graph.Sum, Via: "ring", Along: "batch/2"}, {Fold: graph.Scatter, Along: "é"},
 		{Fold: graph.Swap}, {Fold: graph.Copy}, {Fold: graph.Reduce},
-		{Fold: graph.Permute, Along: "b"}} {
+		{Fold: graph.Permute, Along: "b"}, {Fold: graph.GatherSome},
+		{Fold: graph.ScatterSome, Along: "b"}} {
 		if got, err := graph.ParseHow(h.String()); err != nil || got != h {
 			t.Errorf("%s is read as %v: %v", h, got, err)
 		}
@@ -29,7 +30,7 @@ func TestHow(t *testing.T) {
 			t.Errorf("%q is read as %v: %v", text, h, err)
 		}
 	}
-	for _, h := range []graph.How{{Fold: 8}, {Via: "a b"}, {Via: "ä"},
+	for _, h := range []graph.How{{Fold: 99}, {Via: "a b"}, {Via: "ä"},
 		{Fold: graph.Gather, Via: "ring"}, {Along: "a:b"}, {Along: "a\x00"}} {
 		if h.Check() == nil {
 			t.Errorf("%+v is accepted", h)

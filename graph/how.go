@@ -13,18 +13,20 @@ type Fold uint8
 
 // The folds.
 const (
-	Mean    Fold = iota // their sum divided by their number
-	Sum                 // on all of them the same bits
-	Gather              // all of them, one after the other by rank
-	Scatter             // of their sum, every rank has its block
-	Swap                // block i goes to rank i, where it is the block of the rank it is from
-	Copy                // that of rank Root; the others' do not matter
-	Reduce              // their sum, which rank Root has, and all others zeros
-	Permute             // that of the rank whose To it is; zeros where nobody is
+	Mean        Fold = iota // their sum divided by their number
+	Sum                     // on all of them the same bits
+	Gather                  // all of them, one after the other by rank
+	Scatter                 // of their sum, every rank has its block
+	Swap                    // block i goes to rank i, where it is the block of the rank it is from
+	Copy                    // that of rank Root; the others' do not matter
+	Reduce                  // their sum, which rank Root has, and all others zeros
+	Permute                 // that of the rank whose To it is; zeros where nobody is
+	GatherSome              // Gather, of the rows that a rank has to do with, and zeros
+	ScatterSome             // Scatter, of rows that a rank has to do with
 )
 
 var folds = [...]string{"mean", "sum", "gather", "scatter", "swap", "copy", "reduce",
-	"permute"}
+	"permute", "gather-some", "scatter-some"}
 
 // String is the fold in a word.
 func (f Fold) String() string {
@@ -35,7 +37,17 @@ func (f Fold) String() string {
 }
 
 // Adds reports whether values are added up, so that they must be f32 or f64.
-func (f Fold) Adds() bool { return f == Mean || f == Sum || f == Scatter || f == Reduce }
+func (f Fold) Adds() bool {
+	return f == Mean || f == Sum || f == Scatter || f == Reduce || f == ScatterSome
+}
+
+// Some reports whether it is of some rows, of which operand 1 of what sends says which: see
+// [Exchange].
+func (f Fold) Some() bool { return f == GatherSome || f == ScatterSome }
+
+// joins reports whether values come together along axis 0, and blocks whether one comes back.
+func (f Fold) joins() bool  { return f == Gather || f == GatherSome }
+func (f Fold) blocks() bool { return f == Scatter || f == ScatterSome }
 
 // How is what an exchange makes of values, among whom, and by which way. The zero How is
 // the mean of all workers by the way that the network prefers.

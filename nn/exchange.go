@@ -125,7 +125,8 @@ func exchanged(n *graph.Node, own bool) bool {
 	}
 	x, _ := n.In[0].Node.Sends()
 	switch x.How.Fold {
-	case graph.Scatter, graph.Swap, graph.Reduce, graph.Permute:
+	case graph.Scatter, graph.Swap, graph.Reduce, graph.Permute, graph.GatherSome,
+		graph.ScatterSome:
 		return true
 	}
 	return own && x.How.Along != ""

@@ -73,7 +73,7 @@ func Sent(name string, how graph.How, parts, root int) graph.Op {
 // Awaited is the operation by which a collective has its result back: the how and the parts
 // are those of the [Sent] whose result is its operand.
 func Awaited(how graph.How, parts int) graph.Op {
-	if how.Fold != graph.Scatter {
+	if how.Fold != graph.Scatter && how.Fold != graph.ScatterSome {
 		parts = 1
 	}
 	return arrive{Blocks: parts}
@@ -103,6 +103,8 @@ func (o sent) Infer(in []graph.Type) ([]graph.Type, error) {
 	switch d := in[0].DType; {
 	case o.How.Fold == graph.Permute:
 		return nil, errors.New("a permute says to whom: see CollectivePermute")
+	case o.How.Fold.Some():
+		return nil, fmt.Errorf("a %s says which rows: see AllGatherSome", o.How.Fold)
 	case o.Label == "":
 		return nil, errors.New("what is sent has no name")
 	case o.Parts < 1:
@@ -183,6 +185,9 @@ func (arrive) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
 	case x.How.Fold == graph.Scatter:
 		x.How.Fold = graph.Gather
 		return []graph.Value{again(from, dout[0], x.How)}
+	case x.How.Fold == graph.ScatterSome:
+		x.How.Fold = graph.GatherSome
+		return []graph.Value{again(from, dout[0], x.How)}
 	}
 	return dout
 }
@@ -194,11 +199,17 @@ func again(n *graph.Node, d graph.Value, how graph.How) graph.Value {
 	if !d.Valid() {
 		return d
 	}
+	exchanged := func(d graph.Value) graph.Value {
+		if how.Fold.Some() {
+			return jointlySome(d, n.In[1], gradientOf(n, x.Name), how, x.Parts)
+		}
+		return jointly(d, gradientOf(n, x.Name), how, x.Parts, x.Root)
+	}
 	t := d.Type().DType
 	if how.Fold.Adds() && t != graph.F32 && t != graph.F64 {
-		return Cast(jointly(Cast(d, graph.F32), gradientOf(n, x.Name), how, x.Parts, x.Root), t)
+		return Cast(exchanged(Cast(d, graph.F32)), t)
 	}
-	return jointly(d, gradientOf(n, x.Name), how, x.Parts, x.Root)
+	return exchanged(d)
 }
 
 // gradientOf is a name for the exchange of a gradient that nothing is sent by after n.

@@ -39,6 +39,12 @@ var collectives = []collective{
 	{"reduce", func(x graph.Value, name string, parts int) graph.Value {
 		return ops.ReduceTo(x, name, "a", parts, parts-1)
 	}},
+	{"gather-some", func(x graph.Value, name string, parts int) graph.Value {
+		return ops.AllGatherSome(x, everyRank(x, parts, parts), name, "a", parts)
+	}},
+	{"scatter-some", func(x graph.Value, name string, parts int) graph.Value {
+		return ops.ReduceScatterSome(x, everyRank(x, parts, 1), name, "a", parts)
+	}},
 	{"permute", func(x graph.Value, name string, parts int) graph.Value {
 		to := make([]int, parts)
 		for i := range to {
@@ -46,6 +52,18 @@ var collectives = []collective{
 		}
 		return ops.CollectivePermute(x, name, "a", to...)
 	}},
+}
+
+// everyRank says of the rows of so many values that all of so many workers have to do with them.
+func everyRank(x graph.Value, parts, values int) graph.Value {
+	if !x.Valid() || parts < 1 {
+		return graph.Value{}
+	}
+	all := tensor.New(tensor.Of(graph.I32, values*x.Type().Size(0), parts))
+	for i := range all.I32() {
+		all.I32()[i] = int32(i % parts)
+	}
+	return x.Graph().Constant("ranks", all)
 }
 
 // TestCollectivesOfOne: where there is one worker, a collective is what it is given, and so
@@ -86,7 +104,8 @@ func TestCollectivesOfOne(t *testing.T) {
 func TestCollectiveTypes(t *testing.T) {
 	for i, want := range []string{"f32[6 5] sum /sum", "f32[18 5] gather /scatter",
 		"f32[2 5] scatter /gather", "f32[6 5] swap /swap", "f32[6 5] copy /reduce",
-		"f32[6 5] reduce /copy", "f32[6 5] permute /permute"} {
+		"f32[6 5] reduce /copy", "f32[18 5] gather-some /scatter-some",
+		"f32[2 5] scatter-some /gather-some", "f32[6 5] permute /permute"} {
 		g := graph.New()
 		x := g.Input("x", tensor.Of(graph.F32, 6, 5))
 		y := collectives[i].do(x, "y", 3)
@@ -191,7 +210,9 @@ func TestBadCollectives(t *testing.T) {
 			ops.AllReduce(ops.Cast(x, graph.I32), "x", "", 2)
 		},
 		`"a b" is no axis of a mesh`: func(x graph.Value) { ops.AllReduce(x, "x", "a b", 2) },
-		"there is no fold 9":         func(x graph.Value) { apply(ops.Sent("x", how(9), 2, 0), x) },
+		"there is no fold 99": func(x graph.Value) {
+			apply(ops.Sent("x", how(99), 2, 0), x)
+		},
 		"its scatter comes back as f32[3 5]": func(x graph.Value) {
 			apply(ops.Awaited(how(graph.Sum), 2), apply(ops.Sent("x", how(graph.Scatter), 2, 0), x))
 		},
@@ -221,6 +242,18 @@ func TestBadCollectives(t *testing.T) {
 			ops.CollectivePermute(x, "x", "a:", 1, 0)
 		},
 		"has no name": func(x graph.Value) { ops.CollectivePermute(x, "", "", 1, 0) },
+		"says which rows": func(x graph.Value) {
+			apply(ops.Sent("x", how(graph.GatherSome), 2, 0), x)
+		},
+		"5 rows are not equal parts of f32[12 5] among 2": func(x graph.Value) {
+			ops.AllGatherSome(x, x.Graph().Input("r", tensor.Of(graph.I32, 5, 2)), "x", "", 2)
+		},
+		"f32[6 5], want i32[rows most]: convert it": func(x graph.Value) {
+			ops.ReduceScatterSome(x, x, "x", "", 2)
+		},
+		"i32[0 0], want i32[rows most]": func(x graph.Value) {
+			ops.ReduceScatterSome(x, x.Graph().Input("r", tensor.Of(graph.I32, 0, 0)), "x", "", 2)
+		},
 		"says to whom": func(x graph.Value) {
 			apply(ops.Sent("x", how(graph.Permute), 2, 0), x)
 		},

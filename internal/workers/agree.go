@@ -54,6 +54,9 @@ func labels(targets []gomem.Exchanges, axis string) (list []string) {
 			if x.To != nil {
 				label += fmt.Sprint(", to ", x.To)
 			}
+			if x.How.Fold.Some() {
+				label += fmt.Sprintf(", by %d of %d rows", x.Each, x.Rows)
+			}
 			list = append(list, label)
 		}
 	}

@@ -25,10 +25,11 @@ func (m *Member) Bytes(g *graph.Graph) (int64, error) {
 
 // buffers is what exchanges within steps take, along all axes.
 func (m *Member) buffers(g *graph.Graph) (sum int64, err error) {
-	specs := map[string][]collective.Spec{}
+	specs, rows := map[string][]collective.Spec{}, int64(0)
 	for _, n := range g.Nodes() {
 		if x, sends := n.Sends(); sends {
 			via, _ := viaOf(x.How, m.scheme.Via) // checked when it is sent
+			rows += 4 * int64(x.Rows*x.Each)
 			specs[x.How.Along] = append(specs[x.How.Along],
 				collective.Spec{Size: int(n.Out[0].Bytes()), Via: via})
 		}
@@ -41,6 +42,7 @@ func (m *Member) buffers(g *graph.Graph) (sum int64, err error) {
 	if sum, err = m.most(of(specs[""])); err != nil {
 		return 0, err
 	}
+	sum += rows
 	delete(specs, "")
 	for _, axis := range slices.Sorted(maps.Keys(specs)) {
 		l, err := m.at().along(axis)

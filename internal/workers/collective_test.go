@@ -134,8 +134,38 @@ func (j joint) do(x graph.Value, name string, parts int) graph.Value {
 		return ops.ReduceTo(x, name, j.axis, parts, j.root%parts)
 	case graph.Permute:
 		return ops.CollectivePermute(x, name, j.axis, j.to(parts)...)
+	case graph.GatherSome:
+		ranks := x.Graph().Constant(name+"/ranks", j.ranks(parts*x.Type().Size(0), parts))
+		return ops.AllGatherSome(x, ranks, name, j.axis, parts)
+	case graph.ScatterSome:
+		ranks := x.Graph().Constant(name+"/ranks", j.ranks(x.Type().Size(0), parts))
+		return ops.ReduceScatterSome(x, ranks, name, j.axis, parts)
 	}
 	return ops.AllReduce(x, name, j.axis, parts)
+}
+
+// ranks are those that have to do with rows: of each two, one or none; the last of all workers
+// with no more than the first row.
+func (j joint) ranks(rows, parts int) tensor.View {
+	x := tensor.New(tensor.Of(graph.I32, rows, 2))
+	for i := range x.I32() {
+		x.I32()[i] = int32((i*i/3+j.root)%(parts+1)) - 1
+		if i > 1 && int(x.I32()[i]) == parts-1 {
+			x.I32()[i] = -1
+		}
+	}
+	return x
+}
+
+// masked has zeros for the rows that a worker has nothing to do with.
+func (j joint) masked(x []byte, rows, place, parts int) []byte {
+	x = slices.Clone(x)
+	for i, size := 0, len(x)/rows; i < rows && parts > 1; i++ {
+		if of := j.ranks(rows, parts).I32()[2*i : 2*i+2]; !slices.Contains(of, int32(place)) {
+			clear(x[i*size : (i+1)*size])
+		}
+	}
+	return x
 }
 
 // to shifts all workers but one, if there are others.
@@ -152,8 +182,13 @@ func (j joint) to(parts int) []int {
 
 // want is what a worker gets of what those of its line have, in elements of any type that
 // are added up by a function.
-func (j joint) want(in [][]byte, place int, add func(sum, x []byte)) []byte {
+func (j joint) want(in [][]byte, rows, place int, add func(sum, x []byte)) []byte {
 	n, size := len(in), len(in[0])
+	if in = slices.Clone(in); j.fold == graph.ScatterSome {
+		for r := range in {
+			in[r] = j.masked(in[r], rows, r, n)
+		}
+	}
 	block := func(of, i int) []byte { return in[of][i*size/n : (i+1)*size/n] }
 	sum := slices.Clone(in[0])
 	for _, x := range in[1:] {
@@ -164,7 +199,9 @@ func (j joint) want(in [][]byte, place int, add func(sum, x []byte)) []byte {
 	switch j.fold {
 	case graph.Gather:
 		return slices.Concat(in...)
-	case graph.Scatter:
+	case graph.GatherSome:
+		return j.masked(slices.Concat(in...), n*rows, place, n)
+	case graph.Scatter, graph.ScatterSome:
 		return sum[place*size/n : (place+1)*size/n]
 	case graph.Swap:
 		var out []byte
@@ -251,7 +288,7 @@ func TestCollectives(t *testing.T) {
 func (g *grid) collect(t *testing.T, o gomem.Options, d graph.DType, rows, cols int) {
 	t.Helper()
 	var list []joint
-	for fold := graph.Sum; fold <= graph.Permute; fold++ {
+	for fold := graph.Sum; fold <= graph.ScatterSome; fold++ {
 		for i, axis := range []string{"", "a", "b"} {
 			if !fold.Adds() || d == graph.F32 || d == graph.F64 {
 				list = append(list, joint{fold, axis, i + int(fold)})
@@ -282,7 +319,7 @@ func (g *grid) collect(t *testing.T, o gomem.Options, d graph.DType, rows, cols 
 			for _, r := range ranks {
 				parts = append(parts, in[r].Data)
 			}
-			want := j.want(parts, place, adder(d))
+			want := j.want(parts, rows, place, adder(d))
 			if i%2 == 0 {
 				want = slices.Concat(want, want)
 			}
@@ -300,7 +337,7 @@ func (g *grid) collect(t *testing.T, o gomem.Options, d graph.DType, rows, cols 
 func TestCollectiveGradients(t *testing.T) {
 	for _, mesh := range grids() {
 		g := inGrid(t, mesh)
-		for fold := graph.Sum; fold <= graph.Permute; fold++ {
+		for fold := graph.Sum; fold <= graph.ScatterSome; fold++ {
 			for i, axis := range []string{"", "a", "b"} {
 				j := joint{fold, axis, i + 1}
 				got := g.step(t, gomem.Options{}, func(rank int) *share {
@@ -371,6 +408,10 @@ func TestWorkersMustAgree(t *testing.T) {
 		}
 	}
 	along := func(x graph.Value) graph.Value { return ops.AllReduce(x, "c", "a", 3) }
+	some := func(x graph.Value) graph.Value {
+		ranks := x.Graph().Constant("ranks", tensor.FromI32([]int32{0, 1, 0, 1, 0, 1}, 6, 1))
+		return ops.AllGatherSome(x, ranks, "a", "", 3)
+	}
 	permute := func(x graph.Value) graph.Value {
 		return ops.CollectivePermute(x, "a", "", 1, 2, -1)
 	}
@@ -388,6 +429,7 @@ func TestWorkersMustAgree(t *testing.T) {
 		`and "step: c f32[2 3] sum@a of 3, root 0" on worker 2`: {
 			sum("a", 3), sum("b", 3), along},
 		`"step: a f32[2 3] permute of 3, root 0, to [1 2 -1]" on`: {permute, sum("b", 3)},
+		`a f32[6 3] gather-some of 3, root 0, by 1 of 6 rows" on`: {some, sum("b", 3)},
 	} {
 		g := inGrid(t, collective.Mesh{Shape: []int{3}, Names: []string{"a"}})
 		var all sync.WaitGroup
@@ -468,6 +510,10 @@ func TestCollectivesOfOthers(t *testing.T) {
 			How: graph.How{Fold: graph.Swap}},
 		"among 2 workers, of whom there are 1": {Parts: 2,
 			How: graph.How{Fold: graph.Copy, Along: "b"}},
+		"2 ranks are not 2 for each of 4 rows": {Parts: 2, Rows: 4, Each: 2,
+			Ranks: []int32{0, 1}, Data: make([]byte, 8), How: graph.How{Fold: graph.GatherSome}},
+		"row 0 has to do with rank 2 of 2": {Parts: 2, Rows: 2, Each: 1,
+			Ranks: []int32{2, 1}, Data: make([]byte, 8), How: graph.How{Fold: graph.GatherSome}},
 		"workers add up f32 and f64, not bf16[2]": {Type: graph.Of(graph.BF16, 2)},
 	} {
 		x.Name = "x"

@@ -44,6 +44,7 @@ type Member struct {
 	join    joining      // of a member that is to come; nil otherwise
 	bases   int64        // bytes of what variables were
 	bound   int64        // bytes that exchanging may take; 0: not known yet
+	rows    atomic.Int64 // bytes of what ranks have to do with which rows
 
 	part atomic.Pointer[part]
 }
@@ -206,9 +207,10 @@ func (m *Member) Network() gomem.Network {
 	case m.scheme.Plan != nil:
 		return nil
 	case m.options.Elastic != nil:
-		return &gathering{network{member: m, via: m.scheme.Via, flying: map[string]flight{}}}
+		return &gathering{m.network()}
 	}
-	return &network{member: m, via: m.scheme.Via, flying: map[string]flight{}}
+	n := m.network()
+	return &n
 }
 
 // Parallel is a run's part in the workers', for a model's graph.
@@ -292,6 +294,7 @@ func (m *Member) Exchanged() train.Exchanged {
 		_, peak := at.engine.Memory()
 		x.Memory = m.bases + peak.Total()
 	}
+	x.Memory += m.rows.Load()
 	for _, l := range at.lines {
 		s := l.exchanger.Stats()
 		x.Memory += s.Scratch + s.PeakHeld

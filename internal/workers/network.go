@@ -17,6 +17,12 @@ type network struct {
 
 	mu     sync.Mutex
 	flying map[string]flight
+	rows   map[string][]int32 // by exchange: the ranks that have to do with its rows
+}
+
+func (m *Member) network() network {
+	return network{member: m, via: m.scheme.Via, flying: map[string]flight{},
+		rows: map[string][]int32{}}
 }
 
 // flight is an exchange that was sent and not awaited.
@@ -47,7 +53,7 @@ func (n *network) Send(ctx context.Context, x gomem.Exchange) error {
 // kind says how values are exchanged among the workers of a line.
 func (n *network) kind(y *collective.Exchange, x gomem.Exchange, l *line) (err error) {
 	switch {
-	case x.How.Fold == graph.Gather:
+	case x.How.Fold == graph.Gather || x.How.Fold == graph.GatherSome:
 		err = l.place(x)
 	case x.Parts > 0 && x.Parts != l.size:
 		err = fmt.Errorf("exchange %s: it is among %d workers, of whom there are %d", x.Name,
@@ -70,7 +76,29 @@ func (n *network) kind(y *collective.Exchange, x gomem.Exchange, l *line) (err e
 	if x.How.Fold == graph.Mean {
 		y.Op = collective.Mean
 	}
+	if x.How.Fold.Some() {
+		if len(x.Ranks) != x.Rows*x.Each {
+			return fmt.Errorf("exchange %s: %d ranks are not %d for each of %d rows", x.Name,
+				len(x.Ranks), x.Each, x.Rows)
+		}
+		y.Rows = collective.Rows{Ranks: n.ranks(x), Each: x.Each}
+	}
 	return nil
+}
+
+// ranks are a copy of those that an exchange of some rows says, which stays as it is until
+// the next exchange of that name.
+func (n *network) ranks(x gomem.Exchange) []int32 {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	own := n.rows[x.Name]
+	if len(own) != len(x.Ranks) {
+		n.member.rows.Add(4 * int64(len(x.Ranks)-len(own)))
+		own = make([]int32, len(x.Ranks))
+		n.rows[x.Name] = own
+	}
+	copy(own, x.Ranks)
+	return own
 }
 
 // viaOf is the way of a fold; that of sums which name none is given.
@@ -86,6 +114,10 @@ func viaOf(h graph.How, via collective.Via) (collective.Via, error) {
 		return collective.Copied, nil
 	case h.Fold == graph.Permute:
 		return collective.Permuted, nil
+	case h.Fold == graph.GatherSome:
+		return collective.GatheredSome, nil
+	case h.Fold == graph.ScatterSome:
+		return collective.ScatteredSome, nil
 	case h.Via != "":
 		return collective.ParseVia(h.Via)
 	}
@@ -96,7 +128,7 @@ func viaOf(h graph.How, via collective.Via) (collective.Via, error) {
 // at the beginning, and zeros but for the root's sum.
 func (l *line) after(x gomem.Exchange) func() {
 	switch {
-	case x.How.Fold == graph.Scatter:
+	case x.How.Fold == graph.Scatter || x.How.Fold == graph.ScatterSome:
 		block := len(x.Data) / l.size
 		return func() { copy(x.Data[:block], x.Data[l.rank*block:]) }
 	case x.How.Fold == graph.Reduce && x.Root != l.rank:
