@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -302,20 +303,30 @@ func TestComesLate(t *testing.T) {
 	}
 }
 
-// TestLocalInterrupted: Ctrl-C ends all after one step, and the run is saved.
+// TestLocalInterrupted: Ctrl-C, and a request to end, end all after one step, and the run is
+// saved; so does the request where Ctrl-C is ignored, as of what a shell has in the background.
 func TestLocalInterrupted(t *testing.T) {
-	dir := t.TempDir()
-	j := start(t, dir, "--local", "2", "--sync", "bosen", "--steps", "100000", "--save", "run",
-		"--save-every", "3")
-	saved(t, j, filepath.Join(dir, "run"))
-	if err := j.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
-	status := j.end()
-	said := j.stderr.String()
-	if status != 0 || !strings.HasPrefix(said, "gomem: stopped after step ") ||
-		!strings.Contains(said, "--local 2 --sync bosen") || strings.Count(said, "\n") != 1 {
-		t.Errorf("status %d: %s", status, said)
+	for _, c := range []struct {
+		signal  syscall.Signal
+		ignored bool // Ctrl-C is
+	}{{syscall.SIGINT, false}, {syscall.SIGTERM, false}, {syscall.SIGTERM, true}} {
+		if c.ignored {
+			signal.Ignore(syscall.SIGINT)
+			t.Cleanup(func() { signal.Reset(syscall.SIGINT) })
+		}
+		dir := t.TempDir()
+		j := start(t, dir, "--local", "2", "--sync", "bosen", "--steps", "100000", "--save", "run",
+			"--save-every", "3")
+		saved(t, j, filepath.Join(dir, "run"))
+		if err := j.Process.Signal(c.signal); err != nil {
+			t.Fatal(err)
+		}
+		status := j.end()
+		said := j.stderr.String()
+		if status != 0 || !strings.HasPrefix(said, "gomem: stopped after step ") ||
+			!strings.Contains(said, "--local 2 --sync bosen") || strings.Count(said, "\n") != 1 {
+			t.Errorf("%+v: status %d: %s", c, status, said)
+		}
 	}
 }
 

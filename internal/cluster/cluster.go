@@ -49,13 +49,7 @@ func (Cluster) Launch(ctx context.Context, f command.JobFlags, args []string, st
 	stderr io.Writer) error {
 	workers := f.Workers
 	signals := make(chan os.Signal, 1)
-	stop := context.AfterFunc(ctx, func() {
-		if s, ok := context.Cause(ctx).(os.Signal); ok {
-			signals <- s
-			return
-		}
-		signals <- os.Interrupt
-	})
+	stop := context.AfterFunc(ctx, func() { signals <- command.Signal(ctx) })
 	defer stop()
 	err := launch.Local(context.WithoutCancel(ctx), launch.Job{N: workers, Args: args,
 		Least: f.Min, Vital: len(f.Etcd) == 0 && f.Servers < 2, Log: func(text string) {

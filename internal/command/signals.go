@@ -60,11 +60,15 @@ func until(parent context.Context, pipes bool) context.Context {
 	return ctx
 }
 
+// Signal is the signal that ended a context of [UntilSignal] or [UntilAsked]; an interrupt if
+// something else did.
+func Signal(ctx context.Context) syscall.Signal {
+	if s, ok := errors.AsType[signalled](context.Cause(ctx)); ok {
+		return s.Signal
+	}
+	return syscall.SIGINT
+}
+
 // exitSignal is the exit status of work that a signal cut short: 128 and the
 // number of the signal, as shells have it.
-func exitSignal(ctx context.Context) int {
-	if s, ok := errors.AsType[signalled](context.Cause(ctx)); ok {
-		return 128 + int(s.Signal)
-	}
-	return 128 + int(syscall.SIGINT)
-}
+func exitSignal(ctx context.Context) int { return 128 + int(Signal(ctx)) }

@@ -132,6 +132,8 @@ func TestWorkerFlags(t *testing.T) {
 			"--epochs", "1"},
 		"--rank needs --workers N":                         {"--rank", "1"},
 		"--max 2 is less than --min 3":                     {"--min", "3", "--max", "2"},
+		"--etcd 2: etcd is in 1 worker or in 3":            {"--local", "4", "--etcd", "2"},
+		"--etcd 3 needs as many workers: there are 2":      {"--local", "2", "--etcd", "3"},
 		"--insecure needs --tls off":                       {"--insecure"},
 		"--sync does nothing for one worker":               {"--sync", "ring"},
 		"there is no scheme \"tree\": there are ring, ps,": {"--local", "2", "--sync", "tree"},
