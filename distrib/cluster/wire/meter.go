@@ -7,8 +7,10 @@ import (
 	"time"
 )
 
-// recently is how many seconds of sending a measurement goes back, about.
-const recently = 1.0
+// recently is how many seconds of sending a measurement goes back, about. The bytes of a fast
+// time outweigh the seconds of a slow one after it, so that it takes several times as long until
+// a way that has become slow is known as one.
+const recently = 0.25
 
 // meter measures how fast bytes arrive while there are any to send: by the socket's count of
 // what was acknowledged, or, where the system has none, by what left.

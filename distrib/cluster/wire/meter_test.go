@@ -29,6 +29,25 @@ func TestPace(t *testing.T) {
 	})
 }
 
+// TestFalls: a way that was fast, or seemed so since something on it let the first bytes pass
+// at once, is known as a slow one after two seconds of sending.
+func TestFalls(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var p pace
+		step := rapid.Float64Range(0.001, 0.05).Draw(t, "step")
+		fast := rapid.Float64Range(0, 10).Draw(t, "fast")
+		for s := 0.0; s < fast; s += step {
+			p.add(100e6/8*step, step)
+		}
+		for s := 0.0; s < 2; s += step {
+			p.add(1e6/8*step, step)
+		}
+		if got := p.bps(); got > 2e6 {
+			t.Fatalf("%v bits a second", got)
+		}
+	})
+}
+
 // TestLeaving: without a socket, the rate is that of what left while there was something to
 // send.
 func TestLeaving(t *testing.T) {
