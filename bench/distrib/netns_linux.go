@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // lab is network namespaces on this machine, one a node, whose links to a bridge have a
@@ -61,9 +62,19 @@ func (l *lab) ns(i int) string   { return fmt.Sprintf("%s-%d", l.name, i) }
 func (l *lab) port(i int) string { return fmt.Sprintf("%sp%d", l.name, i) }
 func (l *lab) addr(i int) string { return fmt.Sprintf("10.77.0.%d", i+1) }
 
+// A link lets pass at once what it carries in labBurst, a few packets at least: one that lets
+// a bucket of kilobytes pass after every pause is a fast one for whoever sends as much. What
+// waits for it has room, so that nothing is dropped.
+const (
+	labBurst      = 10 * time.Millisecond
+	labLeastBurst = 5000
+	labQueue      = 256 << 10
+)
+
 // rate sets both directions of a node's link, bits a second; also while they are used.
 func (l *lab) rate(ctx context.Context, node int, bps float64) error {
-	tbf := fmt.Sprintf("root tbf rate %.0fbit burst 256kb latency 50ms", bps)
+	tbf := fmt.Sprintf("root tbf rate %.0fbit burst %.0f limit %d", bps,
+		max(labLeastBurst, bps/8*labBurst.Seconds()), labQueue)
 	return errors.Join(
 		command(ctx, "tc -n "+l.ns(node)+" qdisc replace dev eth0 "+tbf),
 		command(ctx, "tc qdisc replace dev "+l.port(node)+" "+tbf))

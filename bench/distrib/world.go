@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"math"
 	"math/rand/v2"
 	"sync"
 	"testing"
@@ -37,9 +38,12 @@ type outcome struct {
 	start  time.Time
 }
 
-// at is when the last worker had reported an epoch.
+// at is when the last worker had reported an epoch. Of one that not all have, nothing is known.
 func (o *outcome) at(epoch, workers int) (workload.Progress, time.Duration) {
-	p, _ := o.totals.Epoch(epoch, workers)
+	p, ok := o.totals.Epoch(epoch, workers)
+	if !ok {
+		return workload.Progress{Loss: math.NaN()}, 0
+	}
 	return p, p.At.Sub(o.start)
 }
 
