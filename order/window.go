@@ -105,8 +105,15 @@ type partial struct {
 
 // better orders those of the same set; of others, the ones to go on with come first.
 func (x partial) better(y partial) int {
-	return cmp.Or(cmp.Compare(x.peak, y.peak), cmp.Compare(x.live, y.live),
-		cmp.Compare(x.area, y.area), cmp.Compare(x.done, y.done), cmp.Compare(x.last, y.last),
+	switch {
+	case x.peak != y.peak:
+		return cmp.Compare(x.peak, y.peak)
+	case x.live != y.live:
+		return cmp.Compare(x.live, y.live)
+	case x.area != y.area:
+		return cmp.Compare(x.area, y.area)
+	}
+	return cmp.Or(cmp.Compare(x.done, y.done), cmp.Compare(x.last, y.last),
 		cmp.Compare(x.from, y.from))
 }
 
@@ -195,15 +202,37 @@ func (w *window) expand(level []partial, limit int64) []partial {
 	return out
 }
 
-// prune keeps the best of those of the same set, and the best sets.
+// prune keeps the best of those of the same set, and the best sets: these by set if all
+// are kept, else the best first. Of a level's hundreds only so many are ever kept at once.
 func prune(all []partial, width int) []partial {
-	slices.SortFunc(all, func(x, y partial) int {
-		return cmp.Or(cmp.Compare(x.done, y.done), x.better(y))
-	})
-	all = slices.CompactFunc(all, func(x, y partial) bool { return x.done == y.done })
-	if len(all) > width {
-		slices.SortFunc(all, partial.better)
-		all = all[:width]
+	kept, lost := all[:0], false
+	for _, x := range all {
+		if len(kept) == width && x.better(kept[width-1]) > 0 {
+			lost = lost || !has(kept, x.done)
+			continue
+		}
+		same := slices.IndexFunc(kept, func(y partial) bool { return y.done == x.done })
+		switch {
+		case same >= 0 && kept[same].better(x) <= 0:
+			continue
+		case same >= 0:
+			kept = slices.Delete(kept, same, same+1)
+		case len(kept) == width:
+			kept, lost = kept[:width-1], true
+		}
+		at := len(kept)
+		for kept = append(kept, x); at > 0 && x.better(kept[at-1]) < 0; at-- {
+			kept[at] = kept[at-1]
+		}
+		kept[at] = x
 	}
-	return all
+	if !lost {
+		slices.SortFunc(kept, func(x, y partial) int { return cmp.Compare(x.done, y.done) })
+	}
+	return kept
+}
+
+// has reports whether a set is among some.
+func has(list []partial, done uint64) bool {
+	return slices.ContainsFunc(list, func(x partial) bool { return x.done == done })
 }
