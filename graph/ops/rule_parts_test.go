@@ -25,7 +25,6 @@ var whole = map[string]string{
 	"await":        "what workers exchange is a variable's",
 	"sent":         "it is made by package mesh, of what has been divided",
 	"sentSome":     "it is made by package mesh, of what has been divided",
-	"routePart":    "it is made by package mesh, of what has been divided",
 	"permuted":     "it is made by package mesh, of what has been divided",
 	"arrive":       "it is made by package mesh, of what has been divided",
 	"sumPart":      "it is a part, which package split makes after all others",

@@ -72,17 +72,6 @@ extern "C" __global__ void __launch_bounds__(256) route(int *rows, int *inv, int
 		});
 	}
 }
-// What of a route is at one rank, by the ranks of experts. rows are −1 before.
-extern "C" __global__ void route_part(int *ranks, int *rows, int *here, const int *a,
-	const int *b, const int *inv, const int *at, i64 tokens, i64 experts, i64 rank) {
-	EACH(i, 2 * tokens) {
-		i64 e = (i % 2 ? b : a)[i / 2], r = inv[i];
-		ranks[i] = e >= 0 && e < experts ? at[e] : -1;
-		bool own = ranks[i] == rank && r >= 0 && r < 2 * tokens;
-		here[i] = own ? (int)r : -1;
-		if (own) rows[r] = (int)(i / 2);
-	}
-}
 // The slots are −1 before.
 extern "C" __global__ void __launch_bounds__(256) positions(int *first, int *second, const int *a,
 	const int *b, i64 groups, i64 tokens, i64 experts, i64 capacity) {
