@@ -57,10 +57,11 @@ func transient(err error) bool {
 	return c == codes.Unavailable || c == codes.DeadlineExceeded || dropped(err)
 }
 
-// dropped reports whether etcd's leader was just giving its lead to another server, and so took
-// no request: that is an error without a code of its own.
+// dropped reports whether a server took no request as it was just giving its lead to another one,
+// or ending: those are errors without a code of their own.
 func dropped(err error) bool {
-	return err != nil && strings.HasSuffix(err.Error(), "raft proposal dropped")
+	return err != nil && (strings.HasSuffix(err.Error(), "raft proposal dropped") ||
+		strings.HasSuffix(err.Error(), "raft: stopped"))
 }
 
 // codeOf is an error's code, whether etcd's client has made it its own or not.
