@@ -10,6 +10,7 @@ import (
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/internal/longtest"
 	"github.com/gomem/gomem/models"
 	"github.com/gomem/gomem/partition"
 	"github.com/gomem/gomem/space"
@@ -135,11 +136,11 @@ func least(t *testing.T, m *models.Model, o compile.Options) int64 {
 	return bytes
 }
 
-// TestMoEIsBitIdentical: 30 steps of the model, dense and sparse, give the same
-// losses and weights under every policy, partition size, look-ahead, strategy,
-// number of streams and threads, and at the smallest budget.
+// TestMoEIsBitIdentical: 30 steps of the model, 8 in the short form, dense and sparse, give the
+// same losses and weights under every policy, partition size, look-ahead, strategy, number of
+// streams and threads, and at the smallest budget.
 func TestMoEIsBitIdentical(t *testing.T) {
-	n := 30
+	n := longtest.Count(8, 30)
 	if testing.Short() {
 		n = 5
 	}
