@@ -2,6 +2,7 @@ package gomem_test
 
 import (
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -42,25 +43,30 @@ func anySession(t *rapid.T) (*randgraph.Model, []gomem.Target) {
 // bytes that they say, within the budgets; a byte under the least is refused, and the
 // refusal says what sets it and what would help.
 func TestEveryBudgetRuns(t *testing.T) {
-	for range longtest.Count(1, 34) {
-		rapid.Check(t, func(t *rapid.T) {
-			m, targets := anySession(t)
-			o := anyAuto(t)
-			least, most := room(t, m.Graph, o, targets)
-			for range longtest.Count(1, 3) {
-				o.DeviceBytes, o.HostBytes = within(t, least, most+most/8), 0
-				if rapid.Bool().Draw(t, "host limited") {
-					limitHost(t, m.Graph, &o, targets)
-				}
-				runsExactly(t, m, o, targets)
-			}
-			if o.HostBytes = 0; rapid.Bool().Draw(t, "least") {
-				o.DeviceBytes = least
-				runsExactly(t, m, o, targets)
-			} else if o.DeviceBytes = least - 1; o.DeviceBytes > 0 {
-				refuses(t, m.Graph, o, targets, space.Device, least)
-			}
+	for i := range longtest.Count(1, 34) {
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			t.Parallel()
+			rapid.Check(t, everyBudgetRuns)
 		})
+	}
+}
+
+func everyBudgetRuns(t *rapid.T) {
+	m, targets := anySession(t)
+	o := anyAuto(t)
+	least, most := room(t, m.Graph, o, targets)
+	for range longtest.Count(1, 3) {
+		o.DeviceBytes, o.HostBytes = within(t, least, most+most/8), 0
+		if rapid.Bool().Draw(t, "host limited") {
+			limitHost(t, m.Graph, &o, targets)
+		}
+		runsExactly(t, m, o, targets)
+	}
+	if o.HostBytes = 0; rapid.Bool().Draw(t, "least") {
+		o.DeviceBytes = least
+		runsExactly(t, m, o, targets)
+	} else if o.DeviceBytes = least - 1; o.DeviceBytes > 0 {
+		refuses(t, m.Graph, o, targets, space.Device, least)
 	}
 }
 
