@@ -12,6 +12,7 @@ import (
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/regular"
 	"github.com/gomem/gomem/internal/safetensors"
+	"github.com/gomem/gomem/internal/tensor"
 )
 
 // SaveOptions say what [Session.Save] writes. The zero value is all variables by their
@@ -95,6 +96,35 @@ type LoadReport struct {
 	Missing   []string // variables that the file does not have
 	Leftover  []string // tensors of the file that are for no variable of the session
 	Other     []Other  // variables that the file has in another type
+	Parts     []Part   // tensors for variables that are divided among processes
+}
+
+// Part is a tensor of a file that the processes of a mesh read together, each what it has of
+// the variable, and what this one has read: see [CheckParts].
+type Part struct {
+	Path, Tensor string
+	Sum          uint32 // what it is of the tensor's checksum
+}
+
+// CheckParts reports whether tensors are undamaged of which the processes of a mesh have read
+// parts. A tensor's checksum is of all of it, so it takes what all of them have read: the Sum
+// of each part is to be the exclusive or of those that the processes have for it.
+func CheckParts(parts []Part) error {
+	for len(parts) > 0 {
+		path := parts[0].Path
+		f, err := safetensors.Open(path)
+		for len(parts) > 0 && parts[0].Path == path && err == nil {
+			err = f.CheckParts(parts[0].Tensor, parts[0].Sum)
+			parts = parts[1:]
+		}
+		if f != nil {
+			_ = f.Close() // it was only read
+		}
+		if err != nil {
+			return fmt.Errorf("gomem: load %s: %w", path, bare(err))
+		}
+	}
+	return nil
 }
 
 // Other is a variable that a file has in another type.
@@ -148,6 +178,9 @@ func some(names []string) string {
 // compared with the variables before any is set; if it is not what was asked for, the
 // error is a *[LoadError]. One tensor at a time is in memory beside the session's own.
 // Where reading fails half-way, the report lists the variables that have been set.
+//
+// Of a variable that is divided among the processes of a mesh, each reads what it has. Of
+// these the checksums are not compared: see [CheckParts].
 func (s *Session) Load(path string, o LoadOptions) (LoadReport, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -159,6 +192,11 @@ func (s *Session) Load(path string, o LoadOptions) (LoadReport, error) {
 		return LoadReport{}, fmt.Errorf("gomem: load %s: %w", path, bare(err))
 	}
 	defer f.Close()
+	return s.load(f, path, o)
+}
+
+// load is Load for who has the session, of an open file.
+func (s *Session) load(f *safetensors.File, path string, o LoadOptions) (LoadReport, error) {
 	l, err := s.match(f.Entries(), o)
 	if err != nil {
 		return LoadReport{}, fmt.Errorf("gomem: load %s: %w", path, err)
@@ -167,16 +205,49 @@ func (s *Session) Load(path string, o LoadOptions) (LoadReport, error) {
 		return l.report, &LoadError{Path: path, Report: l.report}
 	}
 	for _, m := range l.matches {
-		t, err := f.Get(m.tensor)
-		if err == nil {
-			err = s.set(m.variable, t.As(m.variable.Type().DType))
-		}
+		sum, err := s.fill(f, m)
 		if err != nil {
 			return l.report, fmt.Errorf("gomem: load %s: %w", path, bare(err))
 		}
 		l.report.Loaded = append(l.report.Loaded, m.variable.Node.Name)
+		if s.apart[m.variable.Node.Name] != nil {
+			l.report.Parts = append(l.report.Parts, Part{path, m.tensor.Name, sum})
+		}
 	}
 	return l.report, nil
+}
+
+// fill sets a variable to a tensor. Of one that is divided among processes nothing is read but
+// what this one has of it, and sum is what that is of the tensor's checksum: who is the first
+// that has a block counts it.
+func (s *Session) fill(f *safetensors.File, m match) (sum uint32, err error) {
+	as, blocks := m.variable.Type().DType, s.apart[m.variable.Node.Name]
+	if blocks == nil {
+		t, err := f.Get(m.tensor.Name)
+		if err != nil {
+			return 0, err
+		}
+		return 0, s.set(m.variable, t.As(as))
+	}
+	for i, b := range blocks {
+		if !slices.Contains(b.Ranks, s.Rank()) {
+			continue
+		}
+		part := tensor.New(b.Type(m.tensor.Type))
+		own, err := f.ReadRuns(m.tensor.Name, part.Data, func(visit func(at, to, n int)) {
+			b.Runs(m.tensor.Type, visit)
+		})
+		if err == nil {
+			err = s.setBlock(m.variable, i, part.As(as))
+		}
+		if err != nil {
+			return 0, err
+		}
+		if b.Ranks[0] == s.Rank() {
+			sum ^= own
+		}
+	}
+	return sum, nil
 }
 
 // loading is what is to be loaded.
@@ -188,7 +259,7 @@ type loading struct {
 // match is a variable and the tensor that it is set to.
 type match struct {
 	variable graph.Value
-	tensor   string
+	tensor   safetensors.Entry
 }
 
 // refused reports whether the file is not what was asked for.
@@ -243,7 +314,7 @@ func (l *loading) compare(v graph.Value, e safetensors.Entry, o LoadOptions) {
 		l.report.Other = append(l.report.Other, Other{v.Node.Name, e.Type, t})
 		return
 	}
-	l.matches = append(l.matches, match{v, e.Name})
+	l.matches = append(l.matches, match{v, e})
 }
 
 // chosen are the variables that options select.

@@ -1,7 +1,6 @@
 package train
 
 import (
-	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -80,9 +79,8 @@ func (o *opened) setBlocks(s *gomem.Session, v graph.Value, blocks []mesh.Owned)
 // part reads a piece of a variable, and what it is of the checksum.
 func (o *opened) part(v graph.Value, p mesh.Piece) (out tensor.View, sum uint32, err error) {
 	out = tensor.New(p.Type(v.Type()))
-	p.Runs(v.Type(), func(at, piece, n int) {
-		own, failed := o.file.ReadPart(v.Node.Name, out.Data[piece:piece+n], int64(at))
-		sum, err = sum^own, cmp.Or(err, failed)
+	sum, err = o.file.ReadRuns(v.Node.Name, out.Data, func(visit func(at, to, n int)) {
+		p.Runs(v.Type(), visit)
 	})
 	if err != nil {
 		return out, 0, o.fail("%w", bare(err))
@@ -101,21 +99,31 @@ func (r *run) undamaged(ctx context.Context) error {
 	for _, sum := range from.sums {
 		says = binary.LittleEndian.AppendUint32(says, sum)
 	}
+	for _, p := range r.team.warm {
+		says = binary.LittleEndian.AppendUint32(says, p.Sum)
+	}
 	all, err := r.agree(ctx, says)
 	if err != nil {
 		return err
 	}
-	total := make([]uint32, len(from.sums))
+	total := make([]uint32, len(all[0])/4-2)
 	for rank, said := range all {
 		if len(said) != len(all[0]) || !slices.Equal(said[:8], all[0][:8]) {
 			return fmt.Errorf("worker %d goes on from another checkpoint than worker 0: start all "+
-				"workers with the same --resume", rank)
+				"workers with the same --resume or --init", rank)
 		}
 		for i := range total {
 			total[i] ^= binary.LittleEndian.Uint32(said[8+4*i:])
 		}
 	}
-	return from.have(r.session, total)
+	warm := slices.Clone(r.team.warm)
+	for i := range warm {
+		warm[i].Sum = total[len(from.sums)+i]
+	}
+	if err := gomem.CheckParts(warm); err != nil {
+		return &ErrCheckpoint{Path: r.Init, Err: bare(err)}
+	}
+	return from.have(r.session, total[:len(from.sums)])
 }
 
 // have demands that divided variables have the checksums that were saved.

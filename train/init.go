@@ -28,6 +28,7 @@ func (r *run) warm() error {
 	if err != nil {
 		return &ErrCheckpoint{Path: file, Err: initialTrouble(err)}
 	}
+	r.team.warm = report.Parts
 	r.emit(Event{Kind: Init, Path: file, Text: taken(report)})
 	return nil
 }

@@ -1,14 +1,20 @@
 package train
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/gomem/gomem"
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/internal/safetensors"
+	"github.com/gomem/gomem/mesh"
+	"github.com/gomem/gomem/nn"
 )
 
 // TestInit: a run begins with the weights of another, whose optimizer it leaves; it says
@@ -110,4 +116,87 @@ func TestRenaming(t *testing.T) {
 	if _, err := ReadRenaming(file + "none"); err == nil {
 		t.Error("a file that is not there is read")
 	}
+}
+
+// TestInitOverMesh: the processes of a mesh begin with the weights of a file as a run of one
+// does, to the byte; and they notice together that it is damaged, or not the same for all.
+func TestInitOverMesh(t *testing.T) {
+	g, target := bricks([][]int{{8, 4}, {4}})
+	spec, err := mesh.Parse("a:2x2,b:2x1", "v0*:1=a,v1*:0=b,experts=a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := ranks(t, g, target, nil, t.TempDir())
+	all(t, first, func(r *run) error { return fill(r.session) })
+	file := kept(t, first)
+	path := first[0].good
+	begin := func(spec *mesh.Spec, odd string) ([]*run, []error) {
+		list := ranks(t, g, target, spec, t.TempDir())
+		errs := make([]error, len(list))
+		all(t, list, func(r *run) error {
+			r.Model, r.Init, r.Observe = &nn.Model{Graph: g}, path, func(Event) {}
+			rank := r.session.Rank()
+			if rank == 2 && odd != "" {
+				r.Init = odd
+			}
+			if errs[rank] = r.warm(); r.Parallel != nil && errs[rank] == nil {
+				errs[rank] = r.undamaged(context.Background())
+			}
+			if errs[rank] != nil || odd != "" {
+				return r.session.Close()
+			}
+			return nil
+		})
+		return list, errs
+	}
+	one, failed := begin(nil, "")
+	if failed[0] != nil {
+		t.Fatal(failed)
+	}
+	want := kept(t, one)
+	list, errs := begin(spec, "")
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(kept(t, list), want) {
+		t.Error("a mesh has begun with other weights than a run of one")
+	}
+	fewer := filepath.Join(t.TempDir(), "fewer")
+	weights := saver(t, g, target, fewer)
+	_, errs = begin(spec, fewer)
+	for rank, err := range errs {
+		if err == nil || !strings.Contains(err.Error(), "worker 2 goes on from another") {
+			t.Errorf("worker %d: %v", rank, err)
+		}
+	}
+	file[bytes.Index(file, weights)]++
+	if err := os.WriteFile(path, file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, errs = begin(spec, "")
+	for rank, err := range errs {
+		if e, ok := errors.AsType[*ErrCheckpoint](err); !ok ||
+			!errors.Is(err, safetensors.ErrChecksum) || e.Path != path ||
+			strings.Count(err.Error(), path) > 1 {
+			t.Errorf("worker %d: %v", rank, err)
+		}
+	}
+}
+
+// saver saves v0 of bricks alone, after fill, and is its bytes.
+func saver(t *testing.T, g *graph.Graph, target gomem.Target, path string) []byte {
+	t.Helper()
+	s, err := gomem.Compile(t.Context(), g, gomem.Options{}, target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	is := func(v graph.Value) bool { return v.Node.Name == "v0" }
+	err = errors.Join(fill(s), s.Save(path, gomem.SaveOptions{Only: is}))
+	v := s.Variables()
+	x, failed := s.Get(v[slices.IndexFunc(v, is)])
+	if err := errors.Join(err, failed); err != nil {
+		t.Fatal(err)
+	}
+	return x.Data
 }

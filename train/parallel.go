@@ -140,12 +140,13 @@ func (r *run) global(i int) int {
 
 // team is what a run knows of its part in several workers'.
 type team struct {
-	pending []Event // steps that not all have been heard of yet
-	stop    bool    // all have agreed to end
-	change  bool    // all have agreed to go on as others
-	leaving bool    // without this one
-	best    bool    // worker 0 has evaluated what it will save
-	from    *opened // the checkpoint that the workers begin with, while they do
+	pending []Event      // steps that not all have been heard of yet
+	stop    bool         // all have agreed to end
+	change  bool         // all have agreed to go on as others
+	leaving bool         // without this one
+	best    bool         // worker 0 has evaluated what it will save
+	from    *opened      // the checkpoint that the workers begin with, while they do
+	warm    []gomem.Part // what this one has read of divided weights, of Options.Init, as long
 }
 
 // agree waits for what all say.

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/data"
@@ -203,6 +202,38 @@ func (p *Public) findTokenizer() error {
 // numbers of other types are converted. A parameter that the checkpoint has not, or has
 // with other axes, is an *[ErrCheckpoint], and then none is set.
 func (p *Public) Load(s *gomem.Session, vars []graph.Value) error {
+	_, err := p.load(s, vars)
+	return err
+}
+
+// load is [Public.Load], and returns what it has read of parameters that are divided among
+// processes.
+func (p *Public) load(s *gomem.Session, vars []graph.Value) (parts []gomem.Part, err error) {
+	if err := p.has(vars); err != nil {
+		return nil, err
+	}
+	in := map[string][]graph.Value{} // by file
+	for _, v := range vars {
+		file := p.tensors[v.Node.Name].file
+		in[file] = append(in[file], v)
+	}
+	for _, file := range slices.Sorted(maps.Keys(in)) {
+		report, err := s.Load(file, gomem.LoadOptions{Partial: true, Convert: true,
+			Only:   func(v graph.Value) bool { return slices.Contains(in[file], v) },
+			Rename: p.parameter(file)})
+		if err == nil && len(report.Loaded) < len(in[file]) {
+			err = errors.New("has changed since it was opened")
+		}
+		if err != nil {
+			return nil, &ErrCheckpoint{Path: file, Err: bare(err)}
+		}
+		parts = append(parts, report.Parts...)
+	}
+	return parts, nil
+}
+
+// has demands that the checkpoint has parameters.
+func (p *Public) has(vars []graph.Value) error {
 	for _, v := range vars {
 		t, ok := p.tensors[v.Node.Name]
 		if !ok {
@@ -214,37 +245,18 @@ func (p *Public) Load(s *gomem.Session, vars []graph.Value) error {
 				v.Type()}.String())}
 		}
 	}
-	var open *safetensors.File
-	current := ""
-	defer func() { closeRead(open) }()
-	for _, v := range p.ordered(vars) {
-		t := p.tensors[v.Node.Name]
-		if t.file != current {
-			closeRead(open)
-			var err error
-			if open, err = safetensors.Open(t.file); err != nil {
-				return &ErrCheckpoint{Path: t.file, Err: bare(err)}
-			}
-			current = t.file
-		}
-		x, err := open.Get(t.Name)
-		if err != nil {
-			return &ErrCheckpoint{Path: t.file, Err: bare(err)}
-		}
-		if err := s.Set(v, x.As(v.Type().DType)); err != nil {
-			return err
-		}
-	}
 	return nil
 }
 
-// ordered are variables in the order of the files that they are in.
-func (p *Public) ordered(vars []graph.Value) []graph.Value {
-	out := slices.Clone(vars)
-	slices.SortStableFunc(out, func(a, b graph.Value) int {
-		return strings.Compare(p.tensors[a.Node.Name].file, p.tensors[b.Node.Name].file)
-	})
-	return out
+// parameter names the parameter that a tensor of a file is, "" if it is none.
+func (p *Public) parameter(file string) func(string) string {
+	return func(public string) string {
+		name := p.Config.ParameterName(public)
+		if t := p.tensors[name]; t.file != file || t.Name != public {
+			return ""
+		}
+		return name
+	}
 }
 
 // closeRead closes a file that was only read, which has nothing to lose.
@@ -365,7 +377,7 @@ func (r *run) warmPublic() error {
 			vars = append(vars, v)
 		}
 	}
-	if err := p.Load(r.session, vars); err != nil {
+	if r.team.warm, err = p.load(r.session, vars); err != nil {
 		return err
 	}
 	r.emit(Event{Kind: Init, Path: r.Init, Text: fmt.Sprintf("%d variables taken", len(vars))})

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"os"
@@ -11,7 +12,9 @@ import (
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/data"
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/mesh"
 	"github.com/gomem/gomem/models"
+	"github.com/gomem/gomem/nn"
 )
 
 // tinyGPT is a session with a small model's variables, and its parameters.
@@ -195,5 +198,65 @@ func TestExport(t *testing.T) {
 	}
 	if err := Export(filepath.Join(dir, "other"), dir, c); err == nil {
 		t.Error("a directory without checkpoints was exported")
+	}
+}
+
+// TestPublicOverMesh: each process of a mesh has its blocks of a public checkpoint's weights,
+// in other numbers, too; from one that has become another's nothing is taken for all.
+func TestPublicOverMesh(t *testing.T) {
+	c, from, parameters := tinyGPT(t, 1)
+	dir := t.TempDir()
+	if err := WritePublic(dir, c, nil, parameters, from.Get); err != nil {
+		t.Fatal(err)
+	}
+	p, err := OpenPublic(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec, err := mesh.Parse("b:2x1", "h/*/weight:0=b,wte/weight:0=b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := parameters[0].Graph()
+	m := &nn.Model{Graph: g}
+	for rank := range 2 {
+		o := gomem.Options{Mesh: spec, Rank: rank, Network: unheard{}}
+		s, err := gomem.Compile(t.Context(), g, o, gomem.Evaluation(parameters...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := &run{Options: Options{Model: m, Init: dir, Observe: func(Event) {}}, session: s}
+		if err := r.warmPublic(); err != nil {
+			t.Fatal(err)
+		}
+		apart := 0
+		for _, v := range parameters {
+			want, err := from.Get(v)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, b := range s.Blocks(v) {
+				if b.Ranks[0] == rank {
+					x, err := s.Block(v, i)
+					if apart++; err != nil || !bytes.Equal(x.Data, b.Of(want).Data) {
+						t.Errorf("block %d of %s is another: %v", i, v, err)
+					}
+				}
+			}
+		}
+		if apart == 0 || apart != len(r.team.warm) {
+			t.Errorf("%d blocks are loaded, parts %v", apart, r.team.warm)
+		}
+		if rank == 1 {
+			err = errors.Join(os.WriteFile(filepath.Join(dir, publicWeights),
+				[]byte("\x02\x00\x00\x00\x00\x00\x00\x00{}"), 0o600))
+			if failed := p.Load(s, parameters); err != nil || failed == nil ||
+				!strings.Contains(failed.Error(), publicWeights) {
+				t.Errorf("%v: what is not there is loaded: %v", err, failed)
+			}
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

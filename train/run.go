@@ -154,7 +154,7 @@ func (r *run) start(ctx context.Context) error {
 	if err := r.assemble(ctx); err != nil {
 		return cmp.Or(err, r.session.Close())
 	}
-	r.team.from = nil
+	r.team.from, r.team.warm = nil, nil
 	return nil
 }
 

@@ -183,3 +183,25 @@ func TestMeshResumes(t *testing.T) {
 		succeed(t, args...)
 	}
 }
+
+// TestExportOverMesh: four processes that begin with a public checkpoint, and learn next to
+// nothing, save one of which export makes the same weights, to the byte, as of a run of one.
+func TestExportOverMesh(t *testing.T) {
+	inDir(t)
+	gpt := []string{"train", "--model", "gpt", "--size", "s512", "--data", "text:pairs.tsv",
+		"--eval-batches", "1", "--steps"}
+	succeed(t, with(gpt, "9", "--save", "run")...) // so that no weight is 0
+	succeed(t, "export", "--from", "run", "published")
+	again := with(gpt, "1", "--init", "published", "--lr", "1e-30", "--json", "--save")
+	succeed(t, with(again, "one")...)
+	summaryOf(t, gather(t, inMemory{}, with(again, "four", "--local", "4", "--mesh", "b:2x1,m:2x2",
+		"--layout", "batch=b,h/*/weight:0=m,wte/weight:0=b")...))
+	want, err := os.ReadFile("published/model.safetensors")
+	for _, run := range []string{"one", "four"} {
+		succeed(t, "export", "--from", run, run+"-out")
+		have, failed := os.ReadFile(run + "-out/model.safetensors")
+		if err != nil || failed != nil || !bytes.Equal(have, want) {
+			t.Errorf("of the run of %s other weights are exported: %v, %v", run, err, failed)
+		}
+	}
+}

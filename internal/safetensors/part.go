@@ -31,6 +31,21 @@ func (f *File) ReadPart(name string, into []byte, at int64) (sum uint32, err err
 	return shift(^crc32.Update(^uint32(0), castagnoli, into), rest), nil
 }
 
+// ReadRuns reads parts of a tensor one after the other, as [File.ReadPart] does, and returns
+// what they are of the checksum together. runs visits them: where each starts in the tensor
+// and in the bytes that are read into, and how long it is.
+func (f *File) ReadRuns(name string, into []byte,
+	runs func(visit func(at, to, n int))) (sum uint32, err error) {
+	runs(func(at, to, n int) {
+		if err == nil {
+			var own uint32
+			own, err = f.ReadPart(name, into[to:to+n], int64(at))
+			sum ^= own
+		}
+	})
+	return sum, err
+}
+
 // CheckParts reports whether parts that make a tensor up are those which a sealed file was
 // written with. sum is the exclusive or of what ReadPart has returned for each, once, in any
 // order, by whomever they were read.
