@@ -11,7 +11,8 @@ import (
 // machines is how many the thesis had.
 const machines = 4
 
-// clustering is a row of tables 6.10 and 6.14, with what the thesis had.
+// clustering is a row of tables 6.10 and 6.14, with what the thesis had. A guess is where the
+// search begins: what is found does not depend on it, but how long that takes.
 type clustering struct {
 	mixture
 	guess      map[string]int
@@ -84,21 +85,30 @@ func (r *runner) processes(ctx context.Context, id string, rows []clustering) (T
 	return t, nil
 }
 
-// mostOfAll is the largest number of experts that fits on every process, and what was done
-// to know it.
+// mostOfAll is the largest number of experts that fits on every process, while more of them are
+// refused or make no model, and what was done to know it.
 func (r *runner) mostOfAll(ctx context.Context, x mixture, guess int) (int, string, error) {
 	a, err := r.most(ctx, x, r.Size, guess)
-	n := a.Most
+	n, next := a.Most, a.Next
 	for ; n > 0 && err == nil; n -= x.step {
 		var how string
 		if how, err = r.everywhere(ctx, x, n); err == nil {
-			return n, how, nil
+			return n, how + beyond(n, next), nil
 		}
 		if _, short := errors.AsType[*compile.ErrOutOfMemory](err); short {
-			err = nil
+			next, err = n, nil
 		}
 	}
 	return n, "-", err
+}
+
+// beyond says what is known of more experts: the next number is refused, or, if it is 0, is
+// none of a model.
+func beyond(n, next int) string {
+	if next == 0 {
+		return "; more make no model"
+	}
+	return fmt.Sprintf("; +%d refused", next-n)
 }
 
 // everywhere has so many experts on all processes: run where they can be joined, which plans

@@ -48,7 +48,7 @@ func (r *runner) together(ctx context.Context, x mixture, experts int) (text str
 				l, losses[0])
 		}
 	}
-	return fmt.Sprintf("%d run; +%d refused", len(networks), x.step), nil
+	return fmt.Sprintf("%d run", len(networks)), nil
 }
 
 // train executes the steps of one process, whose peaks must be those predicted.

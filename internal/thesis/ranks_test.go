@@ -2,6 +2,7 @@ package thesis
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -46,6 +47,37 @@ func TestClustered(t *testing.T) {
 	if _, ok := errors.AsType[*compile.ErrOutOfMemory](err); !ok ||
 		!strings.Contains(err.Error(), "400 experts, process ") {
 		t.Errorf("400 experts: %v", err)
+	}
+}
+
+// TestAnyStart: wherever the search begins, it ends at the number of experts of which every
+// process has a plan, while of the next one has none.
+func TestAnyStart(t *testing.T) {
+	r := &runner{Options{Size: small}}
+	for _, row := range []clustering{clustered[0], clustered[3]} {
+		most := 0
+		for _, guess := range []int{0, 52, 200} {
+			n, how, err := r.mostOfAll(t.Context(), row.mixture, guess)
+			if err != nil || n < row.step || n%row.step > 0 || most > 0 && n != most ||
+				how != fmt.Sprintf("planned; +%d refused", row.step) {
+				t.Errorf("%s: from %d it comes to %d, from another number to %d; %q, %v", row.name,
+					guess, n, most, how, err)
+			}
+			most = n
+		}
+		for rank := range machines {
+			x := row.mixture
+			x.rank = rank
+			fits, err := x.fits(t.Context(), small, most)
+			more, failed := x.fits(t.Context(), small, most+x.step)
+			if err := errors.Join(err, failed); err != nil || !fits.Fits || more.Fits && rank == 0 {
+				t.Errorf("%s, process %d: %d fit: %t, and then %t; %v", x.name, rank, most,
+					fits.Fits, more.Fits, err)
+			}
+		}
+	}
+	if got := beyond(1280, 0); got != "; more make no model" {
+		t.Errorf("of no larger model it says %q", got)
 	}
 }
 
