@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"strings"
 	"testing"
@@ -202,6 +203,58 @@ func TestExportOverMesh(t *testing.T) {
 		have, failed := os.ReadFile(run + "-out/model.safetensors")
 		if err != nil || failed != nil || !bytes.Equal(have, want) {
 			t.Errorf("of the run of %s other weights are exported: %v, %v", run, err, failed)
+		}
+	}
+}
+
+// TestFourProcessesResume: what four processes save, each in slices, one and two go on from,
+// too, and four others, with any optimizer: to the losses of a run that was not cut in two, nor
+// divided. In the same mesh they have its bits.
+func TestFourProcessesResume(t *testing.T) {
+	inDir(t)
+	const last = "/step-00000004.safetensors"
+	four := []string{"--mesh", "batch:2x2,m:2x1", "--layout",
+		"batch=batch,*/ff/w0:1=m,*/ff/w1:0=m,*/q:0=batch", "--local", "4"}
+	for _, optimizer := range []string{"adam", "adafactor"} {
+		run := func(steps, save string, args ...string) (losses []float64) {
+			t.Helper()
+			args = append(with(tiny, "--model", "transformer", "--optimizer", optimizer,
+				"--schedule", "constant", "--lr", "0.01", "--eval-every", "4", "--json", "--steps",
+				steps, "--save", optimizer+save), args...)
+			o := gather(t, inMemory{}, args...)
+			summaryOf(t, o)
+			lines, _ := trainLines(t, o.stdout)
+			for _, l := range lines {
+				if l.Type == "step" || l.Type == "eval" {
+					losses = append(losses, l.Loss+l.Held)
+				}
+			}
+			return losses
+		}
+		half := []string{"--resume", optimizer + "half"}
+		want := run("4", "one")
+		run("2", "half", four...)
+		run("4", "uncut", four...)
+		for name, args := range map[string][]string{"none": nil, "again": four,
+			"two":    {"--mesh", "batch:2x1", "--local", "2"},
+			"others": {"--mesh", "m:4x2", "--layout", "*/ff/w0:1=m,*/ff/w1:0=m", "--local", "4"},
+		} {
+			have := run("4", name, append(half, args...)...)
+			if len(want) != 5 || len(have) != 3 { // an evaluation is last
+				t.Fatalf("%s: losses %v, of one that was not cut in two %v", name, have, want)
+			}
+			rest := want[2:]
+			for i, loss := range have {
+				if math.Abs(loss-rest[i]) > 1e-5*rest[i] {
+					t.Errorf("%s, %s: losses %v, of one that was not cut in two %v", optimizer,
+						name, have, rest)
+				}
+			}
+		}
+		uncut, err := os.ReadFile(optimizer + "uncut" + last)
+		again, failed := os.ReadFile(optimizer + "again" + last)
+		if err != nil || failed != nil || !bytes.Equal(again, uncut) {
+			t.Errorf("%s: in the same mesh they have other bits: %v, %v", optimizer, err, failed)
 		}
 	}
 }

@@ -16,6 +16,7 @@ type line struct {
 	Loss float64
 	Path string
 	Text string
+	Held float64 `json:"eval_loss"`
 }
 
 func trainLines(t *testing.T, out string) ([]line, map[string]any) {
