@@ -245,11 +245,12 @@ func TestGPUOptions(t *testing.T) {
 		}
 	}
 	for text, o := range map[string]gomem.Options{
-		"speed of its copies": {Device: "cuda", CopyBytesPerSecond: 1},
-		"matrix products":     {Device: "cuda", DeviceBytes: 1 << 20},
-		"unknown device":      {Device: "cuda:x"},
-		"want device cuda":    {Precision: precision.TF32},
-		"unknown precision":   {Precision: "f8"},
+		"speed of its copies":  {Device: "cuda", CopyBytesPerSecond: 1},
+		"matrix products":      {Device: "cuda", DeviceBytes: 1 << 20},
+		"unknown device":       {Device: "cuda:x"},
+		"want device cuda":     {Precision: precision.TF32},
+		"no CUDA graphs; want": {Device: gomem.Null, CUDAGraphs: true},
+		"unknown precision":    {Precision: "f8"},
 	} {
 		if err := o.Validate(); err == nil || !strings.Contains(err.Error(), text) {
 			t.Errorf("%+v: %v", o, err)
@@ -278,7 +279,8 @@ func TestNoGPU(t *testing.T) {
 }
 
 // TestMissingWaitIsCaught: a plan that lacks one wait, for the first copy of a variable to
-// the device, computes something else within some steps, since streams pause at random.
+// the device, computes something else within some steps, since streams pause at random; also where
+// its launches are replayed as graphs, in which nothing waits.
 func TestMissingWaitIsCaught(t *testing.T) {
 	emulated(t)
 	t.Setenv("EMU_JITTER_US", "2000")
@@ -287,24 +289,26 @@ func TestMissingWaitIsCaught(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	caught := false
-	for seed := 1; seed <= 5 && !caught; seed++ {
-		t.Setenv("EMU_SEED", strconv.Itoa(seed))
-		m := perceptron()
-		p, err := gomem.Plan(context.Background(), m.Graph, o, train.Targets(m)...)
-		if err != nil {
-			t.Fatal(err)
+	for _, o.CUDAGraphs = range []bool{false, true} {
+		caught := false
+		for seed := 1; seed <= 5 && !caught; seed++ {
+			t.Setenv("EMU_SEED", strconv.Itoa(seed))
+			m := perceptron()
+			p, err := gomem.Plan(context.Background(), m.Graph, o, train.Targets(m)...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			forget(t, p.Results[0].Plan)
+			s, err := gomem.Open(p, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, _, err := stepOnGPU(s, m, 8)
+			caught = err != nil || !slices.Equal(got, want)
 		}
-		forget(t, p.Results[0].Plan)
-		s, err := gomem.Open(p, o)
-		if err != nil {
-			t.Fatal(err)
+		if !caught {
+			t.Errorf("a missing wait makes no difference, graphs %v", o.CUDAGraphs)
 		}
-		got, _, err := stepOnGPU(s, m, 8)
-		caught = err != nil || !slices.Equal(got, want)
-	}
-	if !caught {
-		t.Error("a missing wait makes no difference")
 	}
 }
 

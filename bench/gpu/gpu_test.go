@@ -6,6 +6,7 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -79,7 +80,7 @@ func TestEmulated(t *testing.T) {
 		}
 	}
 	for phase, want := range map[string]string{"models": "moe in f32 under none by gomem; ",
-		"precisions": "transformer in bf16 under 33408 KiB by gomem."} {
+		"precisions": "transformer in bf16 under 33408 KiB by gomem, CUDA graphs."} {
 		text, err := printed(t, "-emulate", "-seconds", "1e-9", phase)
 		if err != nil || !strings.Contains(text, want) {
 			t.Errorf("%s without time: %v, %s", phase, err, text)
@@ -116,9 +117,10 @@ func TestSides(t *testing.T) {
 		limit limits
 		in    precision.Precision
 		want  int
-	}{{limits{}, precision.F32, 5}, {limited, precision.F32, 5}, {limits{}, precision.BF16, 2},
-		{limited, precision.TF32, 5}} {
-		if got := b.sides(c.limit, c.in); len(got) != c.want || got[0] != "gomem" {
+	}{{limits{}, precision.F32, 6}, {limited, precision.F32, 6}, {limits{}, precision.BF16, 3},
+		{limited, precision.TF32, 6}} {
+		if got := b.sides(c.limit, c.in); len(got) != c.want || !slices.Equal(got[:2], own) ||
+			got[2] != "eager" {
 			t.Errorf("under %v in %s: %q", c.limit, c.in, got)
 		}
 	}

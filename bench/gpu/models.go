@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/gomem/gomem/bench/internal/torch"
@@ -14,6 +15,9 @@ import (
 
 // variants are PyTorch's ways to need less memory, the plain one first: peer.py has them.
 var variants = []string{"eager", "save_on_cpu", "checkpoint", "fsdp_offload"}
+
+// own are gomem's sides: as it is, and with --cuda-graphs.
+var own = []string{"gomem", "gomem, CUDA graphs"}
 
 // caps are the limits of memory: none, and 12 GiB of the GPU's with 64 GiB of the host's.
 func (b *bench) caps() []limits {
@@ -58,7 +62,8 @@ func inLess(ctx context.Context, b *bench) error {
 // compares says what tables of steps have.
 const compares = "medians of up to 30 steps or 5 s. gomem's peaks of memory are its plans', " +
 	"which the runs came to, to the byte, with the 32 MiB in which products work; PyTorch's are " +
-	"the most its allocators had given out, of the GPU's memory and of pinned memory. Hidden is " +
+	"the most its allocators had given out, of the GPU's memory and of pinned memory. What CUDA " +
+	"graphs take is in no peak. Hidden is " +
 	"what was hidden behind computing of the time that copies took and that could be, in a few " +
 	"steps more, which were traced. Models are of the same sizes on both sides, the optimizers " +
 	"of one kind; initial values and dropout's noise differ."
@@ -85,12 +90,12 @@ func (b *bench) compared(ctx context.Context, all []config, ins ...precision.Pre
 // sides are those that are measured under a limit: where there is none, PyTorch's ways to need
 // less memory are slower than the plain one, whatever the precision, as those in f32 show.
 func (b *bench) sides(l limits, in precision.Precision) []string {
-	sides := append([]string{"gomem"}, variants...)
+	sides := slices.Concat(own, variants)
 	switch {
 	case b.emulate && l.device > 0: // which nothing holds PyTorch to on a processor
-		return sides[:1]
+		return own
 	case l.device == 0 && !in.Plain():
-		return sides[:2]
+		return sides[:len(own)+1]
 	}
 	return sides
 }
@@ -108,8 +113,12 @@ func (b *bench) compare(ctx context.Context, c config, l limits,
 		}
 		var r result
 		var err error
-		if i == 0 {
-			r, err = trained(ctx, c, l, in, b.steps())
+		if i < len(own) {
+			n := b.steps()
+			if n.graphs = i > 0; n.graphs {
+				n.warm = max(n.warm, 2) // in the second they are captured
+			}
+			r, err = trained(ctx, c, l, in, n)
 		} else {
 			r, err = b.peer(ctx, c, l, in, side)
 			side = "PyTorch " + side
@@ -121,7 +130,7 @@ func (b *bench) compare(ctx context.Context, c config, l limits,
 		}
 		if err != nil {
 			r.Refused = "failed: " + err.Error()
-			if i == 0 {
+			if i < len(own) {
 				b.failed = append(b.failed, fmt.Errorf("%s: %w", what, err))
 			}
 		}

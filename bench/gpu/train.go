@@ -32,11 +32,12 @@ type result struct {
 	Refused    string  // why there was no step
 }
 
-// steps are how many steps are counted at least and at most, after those that warm up, and how
-// long they may take.
+// steps are how many steps are counted at least and at most, after those that warm up, how
+// long they may take, and whether their launches are replayed as CUDA graphs.
 type steps struct {
 	warm, least, most int
 	seconds           float64
+	graphs            bool
 }
 
 // options are those of gomem's side.
@@ -55,6 +56,7 @@ func trained(ctx context.Context, c config, l limits, in precision.Precision, n 
 	}
 	r.Parameters = parameters(m)
 	o := l.options(in)
+	o.CUDAGraphs = n.graphs
 	p, err := gomem.Plan(ctx, m.Graph, o, training(m))
 	if e, ok := errors.AsType[*compile.ErrOutOfMemory](err); ok {
 		r.Refused = fmt.Sprintf("needs %s MiB", mib(e.Need))
@@ -63,8 +65,8 @@ func trained(ctx context.Context, c config, l limits, in precision.Precision, n 
 	if err != nil {
 		return r, err
 	}
-	if err := r.open(ctx, p, o, m, n); err != nil || l.device == 0 {
-		return r, err
+	if err := r.open(ctx, p, o, m, n); err != nil || l.device == 0 || n.graphs {
+		return r, err // what is traced is not replayed
 	}
 	return r, r.trace(ctx, p, o, m, n.least)
 }

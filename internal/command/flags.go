@@ -319,12 +319,15 @@ type deviceFlags struct {
 	Threads  threads  `group:"plan" placeholder:"N"`
 	CopyGbps speed    `group:"plan" placeholder:"GB/S"`
 	Disk     location `group:"plan" placeholder:"DIR"`
+
+	CUDAGraphs bool `name:"cuda-graphs" group:"plan"`
 }
 
 // session are the options of a run's session.
 func (f deviceFlags) session(o gomem.Options) (gomem.Options, error) {
 	o.Device, o.Threads = f.Device, int(f.Threads)
 	o.CopyBytesPerSecond, o.Disk = int64(float64(f.CopyGbps)*1e9), string(f.Disk)
+	o.CUDAGraphs = f.CUDAGraphs
 	switch {
 	case o.Disk != "" && o.DiskBytes == 0:
 		return o, usagef("--disk needs --disk-memory SIZE: how much of it may be taken")

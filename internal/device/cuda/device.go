@@ -5,6 +5,7 @@ package cuda
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -32,6 +33,10 @@ type Options struct {
 	Chunk     int64 // bytes that are copied at once; 0 is 8 MiB
 	Workspace int64 // bytes of a compute stream's workspace; 0 is Workspace
 	TF32      bool  // matrix products round their operands to 10 bits behind the point
+	// Replay has what a compute stream is given at once captured the second time, and launched
+	// as one graph from then on. Graphs take memory of the GPU that is not counted.
+	Replay bool
+	Logger *slog.Logger // told of what could not be captured; nil logs nothing
 }
 
 // Device is a GPU and, beside it, the host's processor and memory.

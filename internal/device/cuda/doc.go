@@ -35,8 +35,17 @@
 // # What is not used, and why
 //
 // No pools of memory (cuMemAllocAsync): the plan knows all lifetimes. No managed memory: it
-// moves when it likes. No callbacks of the driver: threads that C made would run Go. No graphs
-// of launches yet: the queue costs less than a launch does.
+// moves when it likes. No callbacks of the driver: threads that C made would run Go.
+//
+// # Graphs
+//
+// With [Options].Replay what a compute stream is given at once, the launches between two waits of
+// a plan, is captured the second time it is given, and launched as one CUDA graph from then on. A
+// task's calls have all that they say settled when it is made, and what differs from step to step
+// is data that is copied to fixed addresses; so a graph is good for all steps, and waits stay
+// outside of it. Waits are few where much is computed at once, so it is for networks of many small
+// kernels. It is off by default: the driver takes memory of the GPU for graphs and tells nobody
+// how much. What cannot be captured is given as before, and a tasks' listener is told of each.
 //
 // # Errors
 //

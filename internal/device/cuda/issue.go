@@ -65,6 +65,9 @@ func (s *stream) do(c command) bool {
 
 // run issues tasks until there is an error, on any stream.
 func (s *stream) run(tasks []device.Task) {
+	if s.replay(tasks) {
+		return
+	}
 	for _, given := range tasks {
 		if s.device.fault.Failed() {
 			return
@@ -84,9 +87,19 @@ func (s *stream) run(tasks []device.Task) {
 
 // run issues a task.
 func (t *task) run(s *stream) error {
+	t.touch()
+	return t.give(s)
+}
+
+// touch notes what of memories the task touches.
+func (t *task) touch() {
 	for _, m := range t.touched {
 		m.mem.Touch(m.end)
 	}
+}
+
+// give gives the GPU what the task is made of.
+func (t *task) give(s *stream) error {
 	for _, p := range t.parts {
 		if err := p(s); err != nil {
 			return err

@@ -51,6 +51,9 @@ type stream struct {
 	times   []timed
 	last    atomic.Pointer[task]
 
+	segments map[*task]*segment // by their first tasks
+	replays  replays
+
 	products  *driver.Products  // of a stream that computes
 	convolver *driver.Convolver // the same, if there is a library
 	workspace uint64            // in which they are made
@@ -70,7 +73,8 @@ type numbered struct {
 
 // newStream starts a stream of the GPU.
 func (d *Device) newStream(name string, p *place) (device.Stream, error) {
-	s := &stream{device: d, name: name, id: len(d.streams), place: p, quiet: true}
+	s := &stream{device: d, name: name, id: len(d.streams), place: p, quiet: true,
+		segments: map[*task]*segment{}}
 	s.moved = sync.NewCond(&s.mu)
 	err := d.bound(func() (err error) {
 		if s.cu, err = d.gpu.Stream(); err != nil {
@@ -192,7 +196,7 @@ func (s *stream) pass(waits *stream, seq uint64) (bool, error) {
 
 // close ends the stream, which is settled.
 func (s *stream) close() error {
-	var errs []error
+	errs := []error{s.closeGraphs()}
 	if s.products != nil {
 		errs = append(errs, s.products.Close())
 	}

@@ -42,11 +42,11 @@ func (t *task) at(r device.Region) (uint64, error) {
 	if !ok || m.device != t.place.device {
 		return 0, fmt.Errorf("memory %T is not this device's", r.Mem)
 	}
-	t.touch(&m.Water, r)
+	t.note(&m.Water, r)
 	return m.addr + uint64(r.Off), nil
 }
 
-func (t *task) touch(m *device.Water, r device.Region) {
+func (t *task) note(m *device.Water, r device.Region) {
 	end := r.Off + r.Bytes
 	for i := range t.touched {
 		if t.touched[i].mem == m {
@@ -184,7 +184,7 @@ func (d *Device) copy(p *place, c device.Copy) (device.Task, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.touch(mem, far)
+	t.note(mem, far)
 	pins, in := d.pins[far.Mem], p.engine == space.CopyIn
 	for len(data) > 0 {
 		end := far.Off + far.Bytes - int64(len(data)) // of the chunk, in the host's memory

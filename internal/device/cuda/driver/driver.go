@@ -37,6 +37,13 @@ const (
 	cuStreamCreate
 	cuStreamDestroy
 	cuStreamWaitEvent
+	cuStreamBeginCapture
+	cuStreamEndCapture
+	cuGraphInstantiate
+	cuGraphUpload
+	cuGraphLaunch
+	cuGraphExecDestroy
+	cuGraphDestroy
 	cuEventCreate
 	cuEventDestroy
 	cuEventRecord
@@ -81,6 +88,13 @@ func driverSymbols() []string {
 		cuStreamCreate:            "cuStreamCreate",
 		cuStreamDestroy:           "cuStreamDestroy_v2",
 		cuStreamWaitEvent:         "cuStreamWaitEvent",
+		cuStreamBeginCapture:      "cuStreamBeginCapture_v2",
+		cuStreamEndCapture:        "cuStreamEndCapture",
+		cuGraphInstantiate:        "cuGraphInstantiateWithFlags",
+		cuGraphUpload:             "cuGraphUpload",
+		cuGraphLaunch:             "cuGraphLaunch",
+		cuGraphExecDestroy:        "cuGraphExecDestroy",
+		cuGraphDestroy:            "cuGraphDestroy",
 		cuEventCreate:             "cuEventCreate",
 		cuEventDestroy:            "cuEventDestroy_v2",
 		cuEventRecord:             "cuEventRecord",

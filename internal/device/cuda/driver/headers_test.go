@@ -116,6 +116,7 @@ func TestNumbersAsDeclared(t *testing.T) {
 		"CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR":          attributeMinor,
 		"CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN": attributeShared,
 		"CU_STREAM_NON_BLOCKING":                                nonBlocking,
+		"CU_STREAM_CAPTURE_MODE_THREAD_LOCAL":                   threadLocal,
 		"CU_EVENT_BLOCKING_SYNC":                                blockingSync,
 		"CU_EVENT_DISABLE_TIMING":                               disableTiming,
 		"CU_MEMHOSTREGISTER_PORTABLE":                           portable,

@@ -53,8 +53,8 @@ const library = "libcuda.so.1"
 // threads and blocks, 0 forward, 1 backward, 2 scattered; EMU_COUNT, how many GPUs there
 // are, of which a process has one at a time; EMU_MEM, bytes of device memory, of several GPUs
 // separated by commas;
-// EMU_FAIL, the number of the launch that fails while it runs, from 1; EMU_INIT, what cuInit
-// returns; EMU_VERSION of CUDA.
+// EMU_FAIL, the number of the launch that fails while it runs, from 1; EMU_CAPTURE, what fails of
+// capturing a graph: begin, work or upload; EMU_INIT, what cuInit returns; EMU_VERSION of CUDA.
 //
 // Where GOMEM_GPU is set, tests have the machine's GPU instead: the folder is that of
 // GOMEM_CUDA_PATH, or none, and libraries are where they usually are.
@@ -119,7 +119,8 @@ func Build() (string, error) {
 // compile makes the libraries of the sources in a folder.
 func compile(dir string) error {
 	cmd := exec.Command("g++", "-std=c++17", "-O1", "-shared", "-fPIC", "-fvisibility=hidden",
-		"-o", library, "driver.cpp", "nvrtc.cpp", "cublas.cpp", "cudnn.cpp", "-ldl", "-lpthread")
+		"-o", library, "driver.cpp", "graph.cpp", "nvrtc.cpp", "cublas.cpp", "cudnn.cpp", "-ldl",
+		"-lpthread")
 	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("the emulated GPU cannot be built: %w\n%s", err, out)

@@ -74,12 +74,27 @@ void Stream::wait() {
 	cv.wait(l, [&] { return queue.empty() && !busy; });
 }
 
-Result push(Stream *s, std::function<void()> work) {
+static Result put(Stream *s, Node n) {
 	if (!s) return INVALID_HANDLE; // the default stream is not for asynchronous work here
+	if (s->capture) {
+		if (capturing != s) return CAPTURE_WRONG_THREAD;
+		if (settings.refuses == "work") s->capture->broken = true;
+		if (s->capture->broken) return CAPTURE_UNSUPPORTED;
+		s->capture->nodes.push_back(std::move(n));
+		return OK;
+	}
 	std::lock_guard<std::mutex> l(s->m);
-	s->queue.push_back(std::move(work));
+	s->queue.push_back(std::move(n.work));
 	s->cv.notify_all();
 	return OK;
+}
+
+Result push(Stream *s, std::function<void()> work) { return put(s, Node{std::move(work), ""}); }
+
+Result launch(Stream *s, const std::string &kernel, std::function<void()> work) {
+	if (s && !s->capture && ++launched == settings.fail)
+		work = [=] { fault(LAUNCH_FAILED, "kernel " + kernel + ": as the test wants"); };
+	return put(s, Node{std::move(work), kernel});
 }
 
 API Result cuStreamCreate(Stream **s, unsigned flags) {
@@ -147,7 +162,7 @@ API Result cuEventDestroy_v2(Ref *e) {
 }
 
 API Result cuEventRecord(Ref *h, Stream *s) {
-	CONTEXT;
+	UNCAPTURED;
 	Ref e = *h;
 	uint64_t n;
 	{
@@ -163,20 +178,20 @@ API Result cuEventRecord(Ref *h, Stream *s) {
 }
 
 API Result cuStreamWaitEvent(Stream *s, Ref *h, unsigned) {
-	CONTEXT;
+	UNCAPTURED;
 	Ref e = *h;
 	uint64_t n = latest(e);
 	return push(s, [=] { await(e, n); });
 }
 
 API Result cuEventQuery(Ref *e) {
-	CONTEXT;
+	UNCAPTURED;
 	std::lock_guard<std::mutex> l((*e)->m);
 	return (*e)->reached >= (*e)->recorded ? OK : NOT_READY;
 }
 
 API Result cuEventSynchronize(Ref *e) {
-	CONTEXT;
+	UNCAPTURED;
 	await(*e, latest(*e));
 	return sticky;
 }
@@ -239,7 +254,8 @@ API Result cuDevicePrimaryCtxRetain(void **c, int device) {
 		held = device;
 		settings = {memory(device), atoi(env("JITTER_US", "0").c_str()), atoi(env("SEED", "1").c_str()),
 			atoi(env("ORDER", "0").c_str()), atoll(env("FAIL", "0").c_str()), env("DIR", "."),
-			env("CXX", "g++ -std=c++17 -O1 -Wall -Wno-unused -fno-strict-aliasing")};
+			env("CXX", "g++ -std=c++17 -O1 -Wall -Wno-unused -fno-strict-aliasing"),
+			env("CAPTURE", "")};
 		made = 0;
 		launched = 0;
 	}
@@ -252,9 +268,10 @@ API Result cuDevicePrimaryCtxRelease_v2(int) {
 	std::lock_guard<std::mutex> g(mu);
 	if (retained == 0) return INVALID_CONTEXT;
 	if (--retained > 0) return OK;
-	if (!dev.empty() || !pinned.empty() || !streams.empty()) {
-		fprintf(stderr, "emulator: a context is left with %zu allocations, %zu pinned ranges and "
-			"%zu streams\n", dev.size(), pinned.size(), streams.size());
+	if (!dev.empty() || !pinned.empty() || !streams.empty() || graphs_left()) {
+		fprintf(stderr, "emulator: a context is left with %zu allocations, %zu pinned ranges, "
+			"%zu streams and %d graphs\n", dev.size(), pinned.size(), streams.size(),
+			graphs_left());
 		abort();
 	}
 	sticky = 0;
@@ -267,7 +284,7 @@ API Result cuCtxSetCurrent(void *c) {
 }
 
 API Result cuCtxSynchronize() {
-	CONTEXT;
+	UNCAPTURED;
 	std::vector<Stream *> all;
 	{
 		std::lock_guard<std::mutex> g(mu);
@@ -284,7 +301,11 @@ API Result cuGetErrorName(int e, const char **p) {
 		{INVALID_CONTEXT, "CUDA_ERROR_INVALID_CONTEXT"},
 		{NO_BINARY, "CUDA_ERROR_NO_BINARY_FOR_GPU"},
 		{INVALID_HANDLE, "CUDA_ERROR_INVALID_HANDLE"}, {NOT_FOUND, "CUDA_ERROR_NOT_FOUND"},
-		{NOT_READY, "CUDA_ERROR_NOT_READY"}, {LAUNCH_FAILED, "CUDA_ERROR_LAUNCH_FAILED"}};
+		{NOT_READY, "CUDA_ERROR_NOT_READY"}, {LAUNCH_FAILED, "CUDA_ERROR_LAUNCH_FAILED"},
+		{UNSUPPORTED, "CUDA_ERROR_NOT_SUPPORTED"},
+		{CAPTURE_UNSUPPORTED, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED"},
+		{CAPTURE_INVALIDATED, "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED"},
+		{CAPTURE_WRONG_THREAD, "CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD"}};
 	auto it = names.find(e);
 	*p = it == names.end() ? nullptr : it->second;
 	return *p ? OK : INVALID_VALUE;
@@ -308,11 +329,23 @@ API Result cuMemGetInfo_v2(size_t *f, size_t *t) {
 	return OK;
 }
 
+bool take(long long bytes) {
+	std::lock_guard<std::mutex> g(mu);
+	if (bytes > settings.memory - dev_used) return false;
+	dev_used += bytes;
+	return true;
+}
+
+void give(long long bytes) {
+	std::lock_guard<std::mutex> g(mu);
+	dev_used -= bytes;
+}
+
 static size_t mapped(size_t n) { return (n + page - 1) / page * page; }
 
 // Pages that nobody may touch are on both sides; what is taken is not a number.
 API Result cuMemAlloc_v2(uint64_t *p, size_t n) {
-	CONTEXT;
+	UNCAPTURED;
 	if (!n) return INVALID_VALUE;
 	std::lock_guard<std::mutex> g(mu);
 	if ((long long)n > settings.memory - dev_used) return OUT_OF_MEMORY;
@@ -339,7 +372,7 @@ API Result cuMemFree_v2(uint64_t p) {
 }
 
 API Result cuMemHostRegister_v2(void *p, size_t n, unsigned) {
-	CONTEXT;
+	UNCAPTURED;
 	if (!n) return INVALID_VALUE;
 	std::lock_guard<std::mutex> g(mu);
 	pinned[(uintptr_t)p] = n;
@@ -373,21 +406,21 @@ API Result cuMemcpyDtoHAsync_v2(void *h, uint64_t d, size_t n, Stream *s) {
 }
 
 API Result cuMemcpyHtoD_v2(uint64_t d, const void *h, size_t n) {
-	CONTEXT;
+	UNCAPTURED;
 	if (!on_device(d, n)) return INVALID_VALUE;
 	memmove((void *)d, h, n);
 	return OK;
 }
 
 API Result cuMemcpyDtoH_v2(void *h, uint64_t d, size_t n) {
-	CONTEXT;
+	UNCAPTURED;
 	if (!on_device(d, n)) return INVALID_VALUE;
 	memmove(h, (void *)d, n);
 	return OK;
 }
 
 API Result cuMemsetD8_v2(uint64_t d, unsigned char v, size_t n) {
-	CONTEXT;
+	UNCAPTURED;
 	if (!on_device(d, n)) return INVALID_VALUE;
 	memset((void *)d, v, n);
 	return OK;
@@ -412,6 +445,7 @@ struct Function {
 	Entry entry;
 	std::string name;
 	int shared = 48 << 10;
+	bool ran = false;
 };
 struct Module {
 	void *library;
@@ -420,7 +454,7 @@ struct Module {
 
 // The machine code is a shared object behind its size; see nvrtc.cpp.
 API Result cuModuleLoadData(Module **m, const char *image) {
-	CONTEXT;
+	UNCAPTURED;
 	if (memcmp(image, "EMUCUBIN", 8)) return NO_BINARY;
 	uint64_t size;
 	memcpy(&size, image + 8, 8);
@@ -447,6 +481,8 @@ API Result cuModuleGetFunction(Function **f, Module *m, const char *name) {
 	CONTEXT;
 	Entry e = (Entry)dlsym(m->library, (std::string(name) + "__emu").c_str());
 	if (!e) return NOT_FOUND;
+	for (auto &known : m->functions)
+		if (known->name == name) return *f = known.get(), OK;
 	m->functions.push_back(std::make_unique<Function>(Function{e, name}));
 	*f = m->functions.back().get();
 	return OK;
@@ -469,9 +505,9 @@ API Result cuLaunchKernel(Function *f, unsigned gx, unsigned gy, unsigned gz, un
 		return INVALID_VALUE;
 	std::string args((char *)extra[1], *(size_t *)extra[3]);
 	std::vector<unsigned> dims{gx, gy, gz, bx, by, bz};
-	bool fails = ++launched == settings.fail;
-	return push(s, [=] {
-		if (fails) return fault(LAUNCH_FAILED, "kernel " + f->name + ": as the test wants");
+	if (capturing && !f->ran) return capturing->capture->broken = true, CAPTURE_UNSUPPORTED;
+	f->ran = true;
+	return launch(s, f->name, [=] {
 		char err[512];
 		if (f->entry(args.data(), args.size(), dims.data(), shared, settings.order, err,
 				sizeof err))

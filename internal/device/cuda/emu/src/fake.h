@@ -29,7 +29,13 @@ enum {
 	NOT_FOUND = 500,
 	NOT_READY = 600,
 	LAUNCH_FAILED = 719,
+	UNSUPPORTED = 801,
+	CAPTURE_UNSUPPORTED = 900,
+	CAPTURE_INVALIDATED = 901,
+	CAPTURE_WRONG_THREAD = 908,
 };
+
+struct Stream;
 
 // Settings are read when a context is made: environment variables EMU_...
 struct Settings {
@@ -38,14 +44,29 @@ struct Settings {
 	long long fail;          // FAIL: the number of the launch that fails as it runs, from 1
 	std::string headers;     // DIR: where kernel.h is
 	std::string compiler;    // CXX
+	std::string refuses;     // CAPTURE: what of capturing fails, begin, work or upload
 };
 extern Settings settings;
+
+// Node is work of a graph; kernel is what is launched, if that is what it is.
+struct Node {
+	std::function<void()> work;
+	std::string kernel;
+};
+struct Graph {
+	std::vector<Node> nodes;
+	bool broken = false;
+	long long bytes = 0; // of device memory, once it is instantiated
+};
+extern thread_local Stream *capturing; // by this thread
+int graphs_left();
 
 struct Stream {
 	std::mutex m;
 	std::condition_variable cv;
 	std::deque<std::function<void()>> queue;
 	bool busy = false, stop = false;
+	Graph *capture = nullptr; // what is given goes there
 	std::mt19937 random;
 	std::thread thread;
 
@@ -54,8 +75,15 @@ struct Stream {
 	void wait();
 };
 
-// push queues work of a stream.
+// push queues work of a stream, or captures it.
 Result push(Stream *s, std::function<void()> work);
+
+// launch is push for a kernel.
+Result launch(Stream *s, const std::string &kernel, std::function<void()> work);
+
+// take is whether there were so many bytes of device memory; give gives them back.
+bool take(long long bytes);
+void give(long long bytes);
 
 // fault makes the context unusable, as an error of work that runs does on a GPU.
 void fault(int code, const std::string &why);
@@ -67,3 +95,8 @@ bool on_device(uintptr_t p, size_t n);
 Result usable();
 #define CONTEXT \
 	if (Result r = usable()) return r
+
+// UNCAPTURED is CONTEXT for what a thread that captures may not do.
+#define UNCAPTURED \
+	CONTEXT; \
+	if (capturing) return capturing->capture->broken = true, CAPTURE_UNSUPPORTED
