@@ -9,8 +9,8 @@ import (
 )
 
 func main() {
-	cluster.EndWithParent()
+	jobs := cluster.New()
 	ctx := command.UntilAsked(context.Background())
 	os.Exit(command.Main(ctx, os.Args[1:], os.Stdout, os.Stderr, command.Extras{
-		Name: "gomem-cluster", Cluster: cluster.Cluster{}}))
+		Name: "gomem-cluster", Cluster: jobs}))
 }

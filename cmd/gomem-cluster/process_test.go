@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -329,6 +330,32 @@ func TestLocalInterrupted(t *testing.T) {
 		}
 	}
 }
+
+// TestLocalOneLine: what is wrong with a job is said once, whoever finds it out, and nobody
+// waits for one that has failed.
+func TestLocalOneLine(t *testing.T) {
+	for want, args := range map[string][]string{
+		`etcd: "h:1" is no URL like https://host:2379`: {"--etcd", "h:1"},
+		`etcd: "ftp://h:1" is no URL`:                  {"--etcd", "ftp://h:1"},
+		`etcd: "" is no URL`:                           {"--etcd", "http://127.0.0.1:1,"},
+		"etcd: 10.0.0.1:1 is not on loopback":          {"--etcd", "http://10.0.0.1:1"},
+		"checkpoint none: no such file":                {"--resume", "none"},
+		"data tsv:none: no such file":                  {"--data", "tsv:none"},
+		"the budget is 1KiB":                           {"--device-memory", "1KiB"},
+	} {
+		began := time.Now()
+		j := start(t, t.TempDir(), append(args, "--local", "3", "--steps", "2", "--json")...)
+		status := j.end()
+		said := notices.ReplaceAllString(j.stderr.String(), "")
+		if status == 0 || !strings.Contains(said, want) || strings.Count(said, "\n") != 1 {
+			t.Errorf("%v: status %d: %s", args, status, said)
+		}
+		t.Logf("%v: %v", args, time.Since(began))
+	}
+}
+
+// notices are what is said while nothing is wrong.
+var notices = regexp.MustCompile(`(?m)^gomem: (planning|measuring) .*\n`)
 
 // TestDoctor: every process of a healthy job answers, encrypted too, and says so once.
 func TestDoctor(t *testing.T) {

@@ -16,27 +16,37 @@ import (
 )
 
 // Cluster is a [command.Cluster].
-type Cluster struct{}
+type Cluster struct {
+	failed <-chan struct{} // closed when another process of the launcher's has failed; or nil
+}
 
-// EndWithParent ends this process when the one that launched it, if one did, is gone.
-func EndWithParent() {
-	if gone := launch.Orphaned(launch.System(), os.Stdin); gone != nil {
+// New is that of this process, which ends when the one that launched it, if one did, is gone.
+func New() Cluster {
+	failed, gone := launch.Heed(launch.System(), os.Stdin)
+	if gone != nil {
 		go func() {
 			<-gone
 			os.Exit(1)
 		}()
 	}
+	return Cluster{failed}
 }
 
-// World is this process' place in its job.
+// World is this process' place in its job. An etcd that cannot be reached as it is named is
+// refused here, before others are started.
 func (Cluster) World(f command.JobFlags) (command.World, error) {
 	w, err := find(f)
+	if err == nil {
+		err = beside(f).CheckEndpoints()
+	}
 	return command.World{Rank: w.Rank, Size: w.Size, Local: w.Local,
-		Launcher: w.Launcher, Launched: os.Getenv(launchedVar) != ""}, err
+		Launcher: w.Launcher, Launched: launched()}, err
 }
 
 // launchedVar tells a process that this program has launched it.
 const launchedVar = "GOMEM_LAUNCHED"
+
+func launched() bool { return os.Getenv(launchedVar) != "" }
 
 func find(f command.JobFlags) (launch.World, error) {
 	return launch.Find(launch.System(), launch.Flags{Rank: f.Rank, Size: f.Workers,
@@ -55,7 +65,7 @@ func (Cluster) Launch(ctx context.Context, f command.JobFlags, args []string, st
 		Least: f.Min, Vital: len(f.Etcd) == 0 && f.Servers < 2, Log: func(text string) {
 			fmt.Fprintf(stderr, "gomem: %s\n", text)
 		},
-		Env: environment(workers), Stdout: stdout, Stderr: stderr, Signals: signals,
+		Env: environment(workers), Stdout: stdout, Stderr: &once{w: stderr}, Signals: signals,
 		Prefix: func(rank int) string {
 			if rank == 0 {
 				return ""

@@ -23,7 +23,7 @@ func (c Cluster) Diagnose(ctx context.Context, f command.JobFlags, w command.Wor
 	if place.Size == 1 {
 		return local(ctx), nil
 	}
-	job, err := j.join(ctx)
+	job, err := c.meet(ctx, j.join)
 	if err != nil {
 		return nil, err
 	}

@@ -51,20 +51,40 @@ type announcement struct {
 	Etcd string `json:"etcd"` // host:port
 }
 
-// Join meets the other processes of the job.
-func (Cluster) Join(ctx context.Context, f command.JobFlags, _ command.World,
+// Join meets the other processes of the job. Where one of them has failed before, which has a
+// launcher in common with this one, the error is a [command.WorkerError].
+func (c Cluster) Join(ctx context.Context, f command.JobFlags, _ command.World,
 	log func(string)) (*command.Job, error) {
 	w, err := find(f)
 	if err != nil {
 		return nil, err
 	}
 	j := &joiner{flags: f, world: w, log: log}
-	job, err := j.come(ctx)
+	job, err := c.meet(ctx, j.come)
 	if err != nil {
 		return nil, errors.Join(err, j.leave())
 	}
 	job.Leave = j.leave
 	return job, nil
+}
+
+// meet joins by a function, unless another process fails before.
+func (c Cluster) meet(ctx context.Context, come func(context.Context) (*command.Job, error)) (
+	*command.Job, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		select {
+		case <-c.failed:
+			cancel(&command.WorkerError{Status: 1})
+		case <-ctx.Done():
+		}
+	}()
+	job, err := come(ctx)
+	if failed, ok := errors.AsType[*command.WorkerError](context.Cause(ctx)); ok && err != nil {
+		return nil, failed
+	}
+	return job, err
 }
 
 // come joins, unless others are at work: then there is who comes later, when it is ready.
@@ -97,8 +117,12 @@ func (j *joiner) come(ctx context.Context) (*command.Job, error) {
 }
 
 // waits says whom this process waits for, once that takes long. It has said so, or will not
-// any more, when the function that it returns does.
+// any more, when the function that it returns does. Of processes with one launcher the first
+// says so for all.
 func (j *joiner) waits() (met func()) {
+	if launched() && j.world.Rank > 0 {
+		return func() {}
+	}
 	said := make(chan struct{})
 	t := time.AfterFunc(quietTime, func() {
 		defer close(said)
@@ -298,13 +322,20 @@ func free(host, listen string) (string, error) {
 	return net.JoinHostPort(host, number), errors.Join(err, l.Close())
 }
 
-// control is where the job's etcd is. One beside the job is reached as etcd's own tool
-// reaches it.
+// beside is an etcd that runs beside the job, which is reached as etcd's own tool reaches it.
+func beside(f command.JobFlags) control.Config {
+	return control.Config{Insecure: f.Insecure, Endpoints: f.Etcd}.External(os.LookupEnv)
+}
+
+// control is where the job's etcd is.
 func (j *joiner) control() control.Config {
-	c := control.Config{Job: j.world.Job, Rank: j.world.Rank, Insecure: j.flags.Insecure}
+	c := control.Config{Insecure: j.flags.Insecure}
 	if len(j.flags.Etcd) > 0 {
-		c.Endpoints = j.flags.Etcd
-		return c.External(os.LookupEnv)
+		c = beside(j.flags)
+	}
+	c.Job, c.Rank = j.world.Job, j.world.Rank
+	if len(j.flags.Etcd) > 0 {
+		return c
 	}
 	c.Servers = []control.Server{{Client: j.etcd}}
 	c.Spread, c.Host = j.flags.Servers, j.host

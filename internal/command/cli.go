@@ -77,6 +77,7 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer, x Extras
 	done := err == nil || errors.Is(err, errHelp) || errors.Is(err, errDiffer) ||
 		errors.Is(err, errSome)
 	launched, elsewhere := errors.AsType[*launchedError](err)
+	worker, failed := errors.AsType[*WorkerError](err)
 	cancelled := ctx.Err() != nil && errors.Is(err, context.Canceled)
 	switch {
 	case out.unread() && (done || cancelled || errors.Is(err, out.err)):
@@ -87,6 +88,8 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer, x Extras
 		return exitFailure
 	case elsewhere:
 		return launched.status
+	case failed: // and has said why
+		return worker.Status
 	case done:
 		return exitOK
 	case cancelled:

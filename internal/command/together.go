@@ -3,6 +3,7 @@ package command
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -25,6 +26,7 @@ func (c *trainCmd) together(ctx context.Context, e *env, w World) (err error) {
 		return err
 	}
 	c.size, c.rank = w.Size, w.Rank
+	defer func() { err = c.unsaid(ctx, w, err) }()
 	log := func(text string) { fmt.Fprintf(e.stderr, "gomem: %s\n", text) }
 	stderr := e.stderr // its own, whoever shows the run
 	c.log = func(text string) { fmt.Fprintf(stderr, "gomem: %s\n", text) }
@@ -70,6 +72,22 @@ func (c *trainCmd) together(ctx context.Context, e *env, w World) (err error) {
 		log("metrics at " + at)
 	}
 	return c.alone(ctx, e)
+}
+
+// unsaid is the end of a worker that another one says the reason of, where both have one
+// launcher, which shows what all say: another one has failed, or this one is ended before it
+// has met the others. Where this one adds how to go on, it says so.
+func (c *trainCmd) unsaid(ctx context.Context, w World, err error) error {
+	left, _ := errors.AsType[*workers.LeftError](err)
+	switch {
+	case !w.Launched || err == nil:
+		return err
+	case left != nil && left.Err == nil && left.Why != "" && err.Error() == left.Error():
+		return &launchedError{exitFailure}
+	case w.Rank > 0 && c.member == nil && ctx.Err() != nil && errors.Is(err, context.Canceled):
+		return &launchedError{exitSignal(ctx)}
+	}
+	return err
 }
 
 // comes reports whether workers come and go, and how many there may be.

@@ -206,7 +206,7 @@ func TestLocalShares(t *testing.T) {
 			return [][]string{nil, {"--eval-share", "0.3"}}[rank]
 		}}
 		o := gather(t, other, run...)
-		if o.status != exitFailure || strings.Count(o.stderr, "\n") != 2 ||
+		if o.status != exitFailure || strings.Count(o.stderr, "\n") != 1 ||
 			!strings.Contains(o.stderr, "start all workers with the same flags and version") {
 			t.Errorf("%s: %+v", model, o)
 		}

@@ -28,7 +28,7 @@ type runner interface {
 }
 
 // learn trains a model without layers.
-func (c *trainCmd) learn(ctx context.Context, e *env) error {
+func (c *trainCmd) learn(ctx context.Context, e *env) (err error) {
 	if err := c.bare(); err != nil {
 		return err
 	}
@@ -45,6 +45,7 @@ func (c *trainCmd) learn(ctx context.Context, e *env) error {
 	if err != nil {
 		return err
 	}
+	defer func() { err = c.unsaid(ctx, w, err) }()
 	task, about, err := c.task(scheme.Lag())
 	if err != nil {
 		return err

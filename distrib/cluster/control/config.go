@@ -150,6 +150,12 @@ func (c *Config) checkAddresses() error {
 			return fmt.Errorf("etcd server %d, for its peers: %w", i, err)
 		}
 	}
+	return c.CheckEndpoints()
+}
+
+// CheckEndpoints says what is wrong with the URLs of an etcd that runs already, which it does
+// not connect to.
+func (c Config) CheckEndpoints() error {
 	for _, e := range c.Endpoints {
 		u, err := url.Parse(e)
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {

@@ -72,7 +72,7 @@ func (e *ExitError) Code() int {
 // address on loopback, and TokenFile. When one fails the others are given time to notice,
 // and ended; the error is an [*ExitError] that names the first. When ctx ends all are
 // ended, too. No process outlives this one, even if it is killed: on Linux the kernel
-// sees to it, elsewhere the processes, by [Orphaned].
+// sees to it, elsewhere the processes, by [Heed].
 func Local(ctx context.Context, job Job) error {
 	if job.N < 1 {
 		return fmt.Errorf("--local %d: a job has at least one worker", job.N)
@@ -136,6 +136,7 @@ func freePort() (int, error) {
 type running struct {
 	job   Job
 	cmds  []*exec.Cmd
+	words []io.Writer // what each of them is told, by a line
 	exits chan exit
 	out   outputs
 	left  int
@@ -162,13 +163,14 @@ func (r *running) start(env []string) error {
 		cmd.Stdout, cmd.Stderr = r.out.writers(rank)
 		cmd.SysProcAttr = attributes()
 		cmd.WaitDelay = time.Second
-		if _, err = cmd.StdinPipe(); err == nil {
+		words, err := cmd.StdinPipe()
+		if err == nil {
 			err = cmd.Start()
 		}
 		if err != nil {
 			return fmt.Errorf("worker %d does not start: %w", rank, err)
 		}
-		r.cmds = append(r.cmds, cmd)
+		r.cmds, r.words = append(r.cmds, cmd), append(r.words, words)
 		r.left++
 		go func() { r.exits <- exit{rank, cmd.Wait()} }()
 	}
@@ -197,6 +199,7 @@ func (r *running) wait(ctx context.Context) error {
 			}
 			if e.err != nil && first == nil && !r.spared(e) {
 				first = &ExitError{e.rank, e.err}
+				r.warn()
 				end(or(r.job.Patience, 10*time.Second))
 			}
 		case s := <-r.job.Signals:
@@ -283,19 +286,30 @@ func (r *running) drain() {
 	}
 }
 
-// Orphaned is closed when the process that started this one by [Local] is gone, which a
-// process that is to end then should wait for; nil if there is no such process. It reads
-// stdin, which such a process has for nothing else.
-func Orphaned(env Environment, stdin io.Reader) <-chan struct{} {
-	if v, _ := env.Lookup(parentVar); v != "stdin" {
-		return nil
+// warn tells all that live that one has failed. A line fits into a pipe that is empty.
+func (r *running) warn() {
+	for _, w := range r.words {
+		_, _ = io.WriteString(w, "a worker has failed\n")
 	}
-	gone := make(chan struct{})
+}
+
+// Heed is what a process that was started by [Local] is told by its standard input, which it has
+// for nothing else. failed is closed when another one has failed, so that it is no use to wait
+// for it to come; gone when the process that started this one is gone, which one is to end with.
+// Both are nil where there is no such process.
+func Heed(env Environment, stdin io.Reader) (failed, gone <-chan struct{}) {
+	if v, _ := env.Lookup(parentVar); v != "stdin" {
+		return nil, nil
+	}
+	word, end := make(chan struct{}), make(chan struct{})
 	go func() {
-		_, _ = io.Copy(io.Discard, stdin) // however it ends, there is no parent
-		close(gone)
+		defer close(end) // however it ends, there is no parent
+		if _, err := stdin.Read(make([]byte, 1)); err == nil {
+			close(word)
+		}
+		_, _ = io.Copy(io.Discard, stdin)
 	}()
-	return gone
+	return word, end
 }
 
 // outputs puts the lines of processes together, each as a whole.

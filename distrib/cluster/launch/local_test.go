@@ -146,6 +146,18 @@ func TestLocalFails(t *testing.T) {
 	}
 }
 
+// TestLocalWarns: the others are told at once that one has failed.
+func TestLocalWarns(t *testing.T) {
+	var out bytes.Buffer
+	err := launch.Local(t.Context(), launch.Job{N: 3, Env: []string{roleVar + "=warned"},
+		Stdout: &out, Patience: time.Hour})
+	exit, _ := errors.AsType[*launch.ExitError](err)
+	if exit == nil || exit.Rank != 1 || !strings.Contains(out.String(), "[0] is told\n") ||
+		!strings.Contains(out.String(), "[2] is told\n") {
+		t.Fatal(err, out.String())
+	}
+}
+
 // TestLocalDeaf: who does not heed SIGTERM is killed.
 func TestLocalDeaf(t *testing.T) {
 	l := listen(t)
@@ -220,7 +232,7 @@ func TestLocalRefuses(t *testing.T) {
 	if err := launch.Local(t.Context(), launch.Job{}); err == nil {
 		t.Error("a job of nobody")
 	}
-	if launch.Orphaned(environment("", "", ""), nil) != nil {
+	if failed, gone := launch.Heed(environment("", "", ""), nil); failed != nil || gone != nil {
 		t.Error("an orphan without a parent")
 	}
 }

@@ -56,6 +56,13 @@ func play(role string) int {
 			return 3
 		}
 		time.Sleep(time.Minute)
+	case "warned": // that the second one fails
+		if w.Rank == 1 {
+			return 3
+		}
+		failed, _ := launch.Heed(launch.System(), os.Stdin)
+		<-failed
+		fmt.Println("is told")
 	case "first fails":
 		if w.Rank == 0 {
 			return 1
@@ -88,7 +95,8 @@ func play(role string) int {
 		fmt.Println(<-arrived)
 	case "orphan":
 		hold()
-		<-launch.Orphaned(launch.System(), os.Stdin)
+		_, gone := launch.Heed(launch.System(), os.Stdin)
+		<-gone
 	case "hold":
 		hold()
 		time.Sleep(time.Minute)
