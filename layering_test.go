@@ -87,6 +87,7 @@ func TestLayering(t *testing.T) {
 		{[]string{"cmd/gomem"}, []string{"distrib/cluster/wire"},
 			"the plain command is as quick to build as it was"},
 		{[]string{"distrib/cluster/metrics"}, []string{""}, "metrics are names and numbers"},
+		{[]string{"distrib/cluster/scratch"}, []string{""}, "a directory is of a process"},
 		{[]string{"cmd/gomem"}, []string{"distrib/cluster/control", "distrib/cluster/metrics"},
 			"who trains on one machine does not wait for etcd to compile"},
 		{[]string{"internal/reference"},

@@ -27,7 +27,7 @@ func TestEtcdOfThree(t *testing.T) {
 	run := filepath.Join(dir, "run")
 	saved(t, j, run)
 	until(t, j, "etcd is in three workers", func() bool {
-		folders, _ := filepath.Glob(filepath.Join(os.TempDir(), "gomem-etcd-*"))
+		folders, _ := filepath.Glob(filepath.Join(os.TempDir(), "gomem-job-*", "gomem-etcd-*"))
 		return len(folders) == 3
 	})
 	time.Sleep(20 * time.Second) // the last of them learns, and is told to vote

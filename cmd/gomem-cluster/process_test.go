@@ -187,6 +187,47 @@ func TestWorkerKilled(t *testing.T) {
 		"--json").weights(t)
 }
 
+// TestLeftBehind: a worker that is killed leaves nothing of its etcd behind when the job has
+// ended, and what all leave that are killed the next job removes.
+func TestLeftBehind(t *testing.T) {
+	dir, temp := t.TempDir(), t.TempDir()
+	t.Setenv("TMPDIR", temp)
+	left := func() (n int) {
+		for _, name := range []string{"gomem-job-*", "gomem-etcd-*", "*/gomem-etcd-*"} {
+			found, err := filepath.Glob(filepath.Join(temp, name))
+			if n += len(found); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return n
+	}
+	long := []string{"--local", "2", "--steps", "100000", "--save", "run", "--save-every", "1"}
+	j := start(t, dir, long...)
+	saved(t, j, filepath.Join(dir, "run"))
+	if n := left(); n != 2 {
+		t.Errorf("%d directories of a job", n)
+	}
+	if err := syscall.Kill(j.worker(t, 0), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if status := j.end(); status != 1 || left() != 0 {
+		t.Errorf("status %d: %d directories are left", status, left())
+	}
+	j = start(t, dir, append(long, "--resume", "run")...)
+	for began := time.Now(); left() < 2 && time.Since(began) < time.Minute; {
+		time.Sleep(10 * time.Millisecond)
+	}
+	if err := j.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if j.end(); left() != 2 {
+		t.Errorf("%d directories are left by who is killed", left())
+	}
+	if start(t, dir, "--local", "2", "--steps", "1").end(); left() != 0 {
+		t.Errorf("%d directories are left by the next job", left())
+	}
+}
+
 // TestLocalElastic: with --min the others go on from the same step, in the same processes,
 // when one is killed, one is stopped for good, and one is to end; too few save and end.
 func TestLocalElastic(t *testing.T) {

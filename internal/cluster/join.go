@@ -339,6 +339,7 @@ func (j *joiner) control() control.Config {
 	}
 	c.Servers = []control.Server{{Client: j.etcd}}
 	c.Spread, c.Host = j.flags.Servers, j.host
+	c.Scratch = os.Getenv(launch.ScratchDir)
 	if j.id != nil {
 		c.TLS.Source = j.id.PEM
 	}

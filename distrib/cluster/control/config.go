@@ -42,6 +42,10 @@ type Config struct {
 	// the process.
 	Dir string
 
+	// Scratch is where temporary directories of servers are; "": the system's. A server removes
+	// there what servers of processes that were killed have left behind.
+	Scratch string
+
 	TLS      TLS    // the zero value: none, on loopback only
 	Insecure bool   // no TLS off loopback either
 	User     string // of an external cluster with passwords

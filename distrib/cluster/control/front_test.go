@@ -95,7 +95,7 @@ func TestFrontAlone(t *testing.T) {
 	cfg := quick(one(t))
 	cfg.TLS = ca.node(t, time.Now().Add(time.Hour))
 	a := start(t, cfg)
-	info, err := os.Stat(a.server.temp)
+	info, err := os.Stat(a.server.temp.Path)
 	if err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("etcd's socket is in a directory of %v, %v", info.Mode(), err)
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -18,6 +17,8 @@ import (
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
+
+	"github.com/gomem/gomem/distrib/cluster/scratch"
 )
 
 // Times of embedded servers. A leader that is silent for electionMs is replaced. With
@@ -42,11 +43,11 @@ func (e *ServerError) Error() string {
 // server is an embedded etcd.
 type server struct {
 	etcd *embed.Etcd
-	dir  string // of its data
-	temp string // to be removed with it
-	at   Server // where it is reached
-	gate *front // before it; nil where etcd listens itself
-	side *front // the same before where its peers reach it
+	dir  string       // of its data
+	temp *scratch.Dir // to be removed with it
+	at   Server       // where it is reached
+	gate *front       // before it; nil where etcd listens itself
+	side *front       // the same before where its peers reach it
 
 	mu     sync.Mutex
 	failed *ServerError
@@ -85,13 +86,13 @@ func startServer(ctx context.Context, cfg *Config) (*server, error) {
 func moor(ctx context.Context, cfg *Config, b berth) (*server, error) {
 	s := &server{dir: cfg.Dir, at: b.at, gone: make(chan struct{}), over: make(chan struct{})}
 	var err error
-	if s.temp, err = os.MkdirTemp("", "gomem-etcd-"); err != nil {
+	if s.temp, err = scratch.Make(cfg.Scratch, "gomem-etcd-"); err != nil {
 		return nil, err
 	}
 	if s.dir == "" {
-		s.dir = filepath.Join(s.temp, "data")
+		s.dir = filepath.Join(s.temp.Path, "data")
 	}
-	files, err := cfg.TLS.files(s.temp)
+	files, err := cfg.TLS.files(s.temp.Path)
 	if err == nil {
 		go s.renew(cfg, files)
 		err = s.open(cfg, b)
@@ -107,7 +108,7 @@ func moor(ctx context.Context, cfg *Config, b berth) (*server, error) {
 		s.gate.close()
 		s.side.close()
 		close(s.over)
-		os.RemoveAll(s.temp)
+		s.temp.Remove()
 		return nil, fmt.Errorf("the control server of rank %d: %w", cfg.Rank, err)
 	}
 	if s.gate == nil {
@@ -144,7 +145,7 @@ func frontAt(address, socket string, cfg *Config) (*front, string, error) {
 }
 
 // socket is where etcd listens behind a front.
-func (s *server) socket(name string) string { return filepath.Join(s.temp, name) }
+func (s *server) socket(name string) string { return filepath.Join(s.temp.Path, name) }
 
 // start runs etcd on a goroutine of its own, which may end with what etcd dies of. One that looks
 // for the others for too long is left behind, and ended when it comes back.
@@ -174,7 +175,7 @@ func (s *server) start(ctx context.Context, c *embed.Config) error {
 				}
 			case <-s.gone:
 			}
-			os.RemoveAll(s.temp)
+			s.temp.Remove()
 		}()
 		return context.Cause(ctx)
 	}
@@ -373,5 +374,5 @@ func (s *server) close() {
 	case <-s.gone:
 	case <-wait.C:
 	}
-	os.RemoveAll(s.temp)
+	s.temp.Remove()
 }

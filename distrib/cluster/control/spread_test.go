@@ -127,7 +127,7 @@ func TestSpread(t *testing.T) {
 			served(t, all[2:], 2, 3, 4)
 			temp := all[2].own().temp
 			leaveAll(t, all[2:])
-			if _, err := os.Stat(temp); !errors.Is(err, os.ErrNotExist) {
+			if _, err := os.Stat(temp.Path); !errors.Is(err, os.ErrNotExist) {
 				t.Errorf("its data are left: %v", err)
 			}
 		})

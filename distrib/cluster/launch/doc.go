@@ -21,5 +21,5 @@
 // for, on this machine, with torchrun's variables. Secrets travel in a file whose name
 // is in the environment, never as arguments, which every user of a machine can read.
 //
-// The package uses the standard library alone.
+// The package uses the standard library and scratch alone.
 package launch

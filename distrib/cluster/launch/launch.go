@@ -10,6 +10,10 @@ import (
 // TokenFile is the variable that names the file with a job's join token.
 const TokenFile = "GOMEM_TOKEN_FILE"
 
+// ScratchDir is the variable that names a directory of a job that [Local] has started, for what
+// its processes need while they live. It ends with the job, however they end.
+const ScratchDir = "GOMEM_SCRATCH_DIR"
+
 // World is the place of a process in its job.
 type World struct {
 	Launcher  string // who said so: "torchrun", "Slurm", "flags", "none" and so on

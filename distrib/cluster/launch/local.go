@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/gomem/gomem/distrib/cluster/scratch"
 )
 
 // parentVar tells a process that its standard input ends when the process that started it
@@ -69,20 +71,20 @@ func (e *ExitError) Code() int {
 }
 
 // Local starts a job and waits for it. Each process has torchrun's variables, a rank-0
-// address on loopback, and TokenFile. When one fails the others are given time to notice,
-// and ended; the error is an [*ExitError] that names the first. When ctx ends all are
-// ended, too. No process outlives this one, even if it is killed: on Linux the kernel
+// address on loopback, TokenFile and ScratchDir. When one fails the others are told, given
+// time to notice, and ended; the error is an [*ExitError] that names the first. When ctx ends
+// all are ended, too. No process outlives this one, even if it is killed: on Linux the kernel
 // sees to it, elsewhere the processes, by [Heed].
 func Local(ctx context.Context, job Job) error {
 	if job.N < 1 {
 		return fmt.Errorf("--local %d: a job has at least one worker", job.N)
 	}
-	dir, err := os.MkdirTemp("", "gomem-job-") // mode 0700
+	dir, err := scratch.Make("", "gomem-job-")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
-	env, err := job.environment(filepath.Join(dir, "token"))
+	defer dir.Remove()
+	env, err := job.environment(dir.Path)
 	if err != nil {
 		return err
 	}
@@ -104,7 +106,8 @@ func Local(ctx context.Context, job Job) error {
 }
 
 // environment is the variables that all processes of a job share.
-func (job *Job) environment(token string) ([]string, error) {
+func (job *Job) environment(dir string) ([]string, error) {
+	token := filepath.Join(dir, "token")
 	if job.Token != nil {
 		if err := os.WriteFile(token, job.Token, 0o600); err != nil {
 			return nil, err
@@ -115,10 +118,10 @@ func (job *Job) environment(token string) ([]string, error) {
 		return nil, fmt.Errorf("no port on loopback: %w", err)
 	}
 	env := append(os.Environ(), job.Env...)
-	return append(env, TokenFile+"="+token, parentVar+"=stdin", "MASTER_ADDR=127.0.0.1",
-		"MASTER_PORT="+strconv.Itoa(port), "WORLD_SIZE="+strconv.Itoa(job.N),
-		"LOCAL_WORLD_SIZE="+strconv.Itoa(job.N), "TORCHELASTIC_RESTART_COUNT=0",
-		"TORCHELASTIC_USE_AGENT_STORE=False",
+	return append(env, TokenFile+"="+token, ScratchDir+"="+dir, parentVar+"=stdin",
+		"MASTER_ADDR=127.0.0.1", "MASTER_PORT="+strconv.Itoa(port),
+		"WORLD_SIZE="+strconv.Itoa(job.N), "LOCAL_WORLD_SIZE="+strconv.Itoa(job.N),
+		"TORCHELASTIC_RESTART_COUNT=0", "TORCHELASTIC_USE_AGENT_STORE=False",
 		"TORCHELASTIC_RUN_ID=local-"+strconv.Itoa(os.Getpid())), nil
 }
 
