@@ -3,6 +3,9 @@
 package main
 
 import (
+	"context"
+	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,28 +13,31 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gomem/gomem/internal/longtest"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+
 	"github.com/gomem/gomem/train"
 )
 
 // TestEtcdOfThree: with etcd in three workers the job goes on without the one that it began
 // in, and ends in order when it is asked to.
 func TestEtcdOfThree(t *testing.T) {
-	if !longtest.Enabled() {
-		t.Skip("a long test: how long etcd takes to spread is not told")
-	}
 	dir := t.TempDir()
-	t.Setenv("TMPDIR", t.TempDir())
 	j := start(t, dir, "--local", "3", "--etcd", "3", "--min", "2", "--steps", "100000",
 		"--save", "run", "--save-every", "5")
 	run := filepath.Join(dir, "run")
 	saved(t, j, run)
-	until(t, j, "etcd is in three workers", func() bool {
-		folders, _ := filepath.Glob(filepath.Join(os.TempDir(), "gomem-job-*", "gomem-etcd-*"))
-		return len(folders) == 3
+	worker := j.worker(t, 0)
+	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", worker))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, _ := strings.Cut(string(env), "\x00MASTER_PORT=")
+	port, _, _ = strings.Cut(port, "\x00")
+	until(t, j, "etcd is in three workers, which vote", func() bool {
+		return votes("http://127.0.0.1:"+port) == 3
 	})
-	time.Sleep(20 * time.Second) // the last of them learns, and is told to vote
-	if err := syscall.Kill(j.worker(t, 0), syscall.SIGKILL); err != nil {
+	if err := syscall.Kill(worker, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	until(t, j, "two go on", func() bool {
@@ -45,6 +51,79 @@ func TestEtcdOfThree(t *testing.T) {
 	if status != 0 || !strings.Contains(said, "[1] gomem: stopped after step ") ||
 		!strings.Contains(said, "worker 0 of 3 has ended: signal: killed; 2 are left") {
 		t.Errorf("status %d: %s", status, said)
+	}
+}
+
+// votes is how many members of the etcd at a URL vote.
+func votes(url string) (n int) {
+	c, err := clientv3.New(clientv3.Config{Endpoints: []string{url}, Logger: zap.NewNop()})
+	if err != nil {
+		return 0
+	}
+	defer c.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	r, err := c.MemberList(ctx)
+	if err != nil {
+		return 0
+	}
+	for _, m := range r.Members {
+		if !m.IsLearner {
+			n++
+		}
+	}
+	return n
+}
+
+// TestWrongToken: of three workers with etcd in them one has another token than the job's: it says
+// so in a line, and the others, who may be two, have begun and go on; one with the right token is
+// let in after it.
+func TestWrongToken(t *testing.T) {
+	dir := t.TempDir()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := l.Addr().String()
+	l.Close()
+	worker := func(rank, token string) *job {
+		return start(t, dir, "--workers", "3", "--min", "2", "--etcd", "3", "--tls", "auto",
+			"--master", at, "--rank", rank, "--token-file", token, "--steps", "100000",
+			"--save", "run", "--save-every", "2")
+	}
+	first, second := worker("0", "token"), worker("1", "token")
+	run := filepath.Join(dir, "run")
+	saved(t, first, run)
+	text, err := os.ReadFile(filepath.Join(dir, "token"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	letter := &text[len(text)-8]
+	*letter = map[bool]byte{true: 'B', false: 'A'}[*letter == 'A']
+	if err := os.WriteFile(filepath.Join(dir, "wrong"), text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	third := worker("2", "wrong")
+	status, said := third.end(), third.stderr.String()
+	if status != 1 || strings.Count(said, "\n") != 1 || !strings.HasPrefix(said,
+		"gomem: process 2 does not join: rank 0 at "+at+": refused the join token") {
+		t.Errorf("status %d: %s", status, said)
+	}
+	workers := func(n int) func() bool {
+		return func() bool {
+			c, err := train.Inspect(run)
+			return err == nil && c.Workers == n
+		}
+	}
+	third = worker("2", "token")
+	until(t, first, "three go on", workers(3))
+	if err := first.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	for _, j := range []*job{first, second, third} {
+		if status := j.end(); status != 0 {
+			t.Errorf("status %d: %s", status, j.stderr.String())
+		}
 	}
 }
 

@@ -13,6 +13,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
 
 	"github.com/gomem/gomem/distrib/cluster/control"
 )
@@ -130,6 +134,36 @@ func (e *etcd) leader() (int, error) {
 		}
 	}
 	return 0, errors.New("no process of etcd leads")
+}
+
+// spread waits until three servers of the etcd at a URL vote.
+func spread(ctx context.Context, url string, within time.Duration) error {
+	c, err := clientv3.New(clientv3.Config{Endpoints: []string{url}, Logger: zap.NewNop()})
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	ctx, cancel := context.WithTimeoutCause(ctx, within, errors.New("etcd has not spread"))
+	defer cancel()
+	for {
+		votes := 0
+		r, err := c.MemberList(ctx)
+		if err == nil {
+			for _, m := range r.Members {
+				if !m.IsLearner {
+					votes++
+				}
+			}
+		}
+		if votes == 3 {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %d servers (%w)", context.Cause(ctx), votes, err)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
 }
 
 // end ends what was started.

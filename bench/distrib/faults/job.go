@@ -60,13 +60,18 @@ func suffer(ctx context.Context, program, dir string, k kind, scheme string, f f
 	if err := os.RemoveAll(save); err != nil {
 		return outcome{}, err
 	}
-	j, err := start(ctx, program, save, scheme, k.args(e.urls))
+	j, err := start(ctx, program, save, scheme, append(k.args(e.urls), "--local", "3"))
 	if err != nil {
 		return outcome{}, err
 	}
 	defer j.Process.Kill()
 	if err := j.reach(2*between, startWithin); err != nil {
 		return outcome{}, err
+	}
+	if k.within {
+		if err := j.spread(ctx, startWithin); err != nil {
+			return outcome{}, err
+		}
 	}
 	pids, err := j.victims(e, f.rank)
 	if err != nil {
@@ -114,11 +119,16 @@ func signalled(pids []int, s syscall.Signal) error {
 	return nil
 }
 
-func start(ctx context.Context, program, dir, scheme string, more []string) (*job, error) {
-	args := append([]string{"train", "--model", "resnet", "--size", "s512", "--steps", "1000000",
-		"--local", "3", "--sync", scheme, "--save", dir, "--save-every", strconv.Itoa(between),
+// command is the command line of a worker, or of all.
+func command(dir, scheme string, more []string) []string {
+	return append([]string{"train", "--model", "resnet", "--size", "s512", "--steps", "1000000",
+		"--sync", scheme, "--save", dir, "--save-every", strconv.Itoa(between),
 		"--eval-batches", "1", "--json"}, more...)
-	j := &job{dir: dir, ended: make(chan struct{}), Cmd: exec.CommandContext(ctx, program, args...)}
+}
+
+func start(ctx context.Context, program, dir, scheme string, more []string) (*job, error) {
+	j := &job{dir: dir, ended: make(chan struct{}),
+		Cmd: exec.CommandContext(ctx, program, command(dir, scheme, more)...)}
 	j.Stderr = &j.stderr
 	out, err := j.StdoutPipe()
 	if err != nil {
@@ -170,6 +180,21 @@ func (j *job) reach(step int, within time.Duration) error {
 		}
 	}
 	return fmt.Errorf("step %d was not reached within %v: %s", step, within, j.stderr.String())
+}
+
+// spread waits until etcd is in three workers, which all vote.
+func (j *job) spread(ctx context.Context, within time.Duration) error {
+	pid, err := j.worker(0)
+	if err != nil {
+		return err
+	}
+	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	if err != nil {
+		return err
+	}
+	_, port, _ := strings.Cut(string(env), "\x00MASTER_PORT=")
+	port, _, _ = strings.Cut(port, "\x00")
+	return spread(ctx, "http://127.0.0.1:"+port, within)
 }
 
 // worker is the process of a rank.

@@ -7,6 +7,7 @@
 //	go run ./bench/distrib/faults -schemes ring
 //	go run ./bench/distrib/faults -min 2
 //	go run ./bench/distrib/faults -min 2 -etcd 3
+//	go run ./bench/distrib/faults -min 2 -within
 package main
 
 import (
@@ -35,6 +36,7 @@ func main() {
 	var k kind
 	flag.IntVar(&k.min, "min", 0, "`workers` of three with which a job goes on; 0: all")
 	flag.IntVar(&k.etcd, "etcd", 0, "`processes` of an etcd beside the job; 0: it is in rank 0")
+	flag.BoolVar(&k.within, "within", false, "etcd is in the three workers of the job itself")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -57,6 +59,8 @@ type fault struct {
 type kind struct {
 	min  int // workers with which it goes on; 0: all
 	etcd int // processes of an etcd beside it; 0: it is in rank 0
+	// within says that etcd is in all of the job's workers.
+	within bool
 }
 
 // args are the command line's.
@@ -67,13 +71,25 @@ func (k kind) args(urls string) (args []string) {
 	if k.etcd > 0 {
 		args = append(args, "--etcd", urls)
 	}
+	if k.within {
+		args = append(args, "--etcd", "3")
+	}
 	return args
 }
 
-// The ranks of what is no worker: etcd's leader, and that together with rank 0.
-const etcdLeader, leaders = -1, -2
+// The ranks of what is no worker: etcd's leader, that together with rank 0, and one that comes
+// with another token than the job's.
+const etcdLeader, leaders, stranger = -1, -2, -3
 
 func faults(k kind) []fault {
+	if k.within {
+		return []fault{
+			{"rank 0 is killed", 0, syscall.SIGKILL, 0, 0},
+			{"another worker is killed", 1, syscall.SIGKILL, 0, 0},
+			{"rank 0 is asked to end", 0, syscall.SIGTERM, 0, 0},
+			{"a worker comes with a wrong token", stranger, 0, 0, 0},
+		}
+	}
 	if k.etcd > 0 {
 		return []fault{
 			{"rank 0 is killed", 0, syscall.SIGKILL, 0, 0},
@@ -108,7 +124,11 @@ func run(ctx context.Context, w io.Writer, k kind, schemes []string, faults []fa
 	fmt.Fprintln(w, "|---|---|---|---:|---:|---|")
 	for _, scheme := range schemes {
 		for _, f := range faults {
-			o, err := suffer(ctx, program, dir, k, scheme, f)
+			harm := suffer
+			if f.rank == stranger {
+				harm = refuse
+			}
+			o, err := harm(ctx, program, dir, k, scheme, f)
 			if err != nil {
 				return fmt.Errorf("%s, %s: %w", scheme, f.name, err)
 			}

@@ -52,6 +52,22 @@ func TestTakeOver(t *testing.T) {
 	}
 }
 
+// TestStranger: a worker that comes with a wrong token says so, and the job goes on.
+func TestStranger(t *testing.T) {
+	if !longtest.Enabled() {
+		t.Skip("takes half a minute: with GOMEM_LONG=1")
+	}
+	var b strings.Builder
+	k := kind{min: 2, within: true}
+	if err := run(t.Context(), &b, k, []string{"ring"}, faults(k)[3:]); err != nil {
+		t.Fatal(err)
+	}
+	if said := b.String(); !strings.Contains(said, "wrong token | goes on |") ||
+		!strings.Contains(said, "refused the join token |") {
+		t.Error(said)
+	}
+}
+
 // TestNote: steps that are shown again have been lost.
 func TestNote(t *testing.T) {
 	j := &job{}
