@@ -83,7 +83,8 @@ func namespacedFactors(_ *testing.T, w io.Writer, quick bool) error {
 	rows := []order{{Scheme: "eager", Rate: .03}, {Scheme: "eager", Rate: .04},
 		{Scheme: "random:4", Rate: .03}, {Scheme: "absmag:4", Rate: .06},
 		{Scheme: "random:8", Rate: .06}, {Scheme: "random:8", Rate: .08},
-		{Scheme: "absmag:8", Rate: .08}}
+		{Scheme: "absmag:8", Rate: .08}, {Scheme: "absmag:15.6", Rate: .08},
+		{Scheme: "absmag:15.6", Rate: .12}}
 	if quick {
 		rows = rows[:1]
 	}
