@@ -120,9 +120,13 @@ func TestWrongToken(t *testing.T) {
 	if err := first.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
+	secret := strings.Split(strings.TrimSpace(string(text)), ".")[2][:30] // of both
 	for _, j := range []*job{first, second, third} {
 		if status := j.end(); status != 0 {
 			t.Errorf("status %d: %s", status, j.stderr.String())
+		}
+		if said += j.stdout.String() + j.stderr.String(); strings.Contains(said, secret) {
+			t.Error("the secret is said")
 		}
 	}
 }

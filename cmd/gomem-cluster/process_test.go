@@ -154,6 +154,11 @@ func TestLocal(t *testing.T) {
 		"--device-memory", "1MiB"); again != ring {
 		t.Error("a ring has other weights the second time")
 	}
+	for _, scheme := range []string{"ring", "bsp"} {
+		if run("--local", "4", "--sync", scheme) != run("--local", "4", "--sync", scheme) {
+			t.Errorf("%s of four has other weights the second time", scheme)
+		}
+	}
 	if run("--local", "1") != run() || run() == ring {
 		t.Error("one worker is not a plain run, or three are")
 	}
