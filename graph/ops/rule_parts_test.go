@@ -27,6 +27,7 @@ var whole = map[string]string{
 	"sentSome":     "it is made by package mesh, of what has been divided",
 	"permuted":     "it is made by package mesh, of what has been divided",
 	"arrive":       "it is made by package mesh, of what has been divided",
+	"routePart":    "it is made by package mesh, of what every process has",
 	"sumPart":      "it is a part, which package split makes after all others",
 	"matMulPart":   "it is a part, which package split makes after all others",
 	"noiseAt":      "it is a part, which package split makes after all others",

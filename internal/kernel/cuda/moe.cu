@@ -72,6 +72,17 @@ extern "C" __global__ void __launch_bounds__(256) route(int *rows, int *inv, int
 		});
 	}
 }
+// Of packed rows and of choices, n each: the part of a choice, of parts that have the rows of so
+// many experts each, and the rows of one part.
+extern "C" __global__ void route_part(int *ranks, int *own, const int *rows, const int *inv,
+	const int *offsets, i64 n, i64 parts, i64 part, i64 each) {
+	EACH(i, n) {
+		int r = inv[i], of = r < 0 ? -1 : 0;
+		while (r >= 0 && of < parts - 1 && r >= offsets[(of + 1) * each]) of++;
+		ranks[i] = of;
+		own[i] = i >= offsets[part * each] && i < offsets[(part + 1) * each] ? rows[i] : -1;
+	}
+}
 // The slots are −1 before.
 extern "C" __global__ void __launch_bounds__(256) positions(int *first, int *second, const int *a,
 	const int *b, i64 groups, i64 tokens, i64 experts, i64 capacity) {
