@@ -106,7 +106,9 @@ func (l *lowerer) operands(n *graph.Node, along []int8, t terms) []*form {
 		if slices.Contains(t.operands, i) {
 			want.part = l.natural(v).part
 		}
-		in[i] = l.convert(v, want)
+		if in[i] = t.instead[i]; in[i] == nil {
+			in[i] = l.convert(v, want)
+		}
 	}
 	return in
 }
@@ -118,7 +120,7 @@ func (l *lowerer) compute(n *graph.Node, along []int8, t terms) {
 	out := make([]*sum, len(n.Out))
 	for i, t2 := range n.Out {
 		out[i] = l.newSum(n.Value(i), wants(axesOf(r.Out, i), t2.Rank(), along), axes)
-		out[i].place, out[i].rows = place, t.rows
+		out[i].place, out[i].rows, out[i].routed = place, t.rows, t.routed
 		for m := range out[i].part {
 			out[i].part[m] = out[i].part[m] || t.part[m]
 		}

@@ -14,6 +14,8 @@ type change struct {
 	kind        ConversionKind
 	m, from, to int
 	at          int32 // of a Send: 1 + the process that the value comes to
+	// some are the rows that are exchanged by a Join or a Scatter among processes; nil: all.
+	some *routed
 }
 
 // kinds are the changes that there are, by which comes first: what makes pieces smaller does,
@@ -94,13 +96,17 @@ func (p *Propagation) wire(c change, t graph.Type, have spread) int64 {
 			shares *= int64(processes[m])
 		}
 	}
+	others := parts - 1
+	if c.some != nil {
+		others = c.some.most(parts)
+	}
 	switch bytes := t.Bytes(); c.kind {
 	case Join:
-		return bytes * (parts - 1) / shares
+		return bytes * others / shares
 	case Reduce:
 		return 2 * bytes * (parts - 1) / (parts * shares)
 	case Move, Scatter, Copy:
-		return bytes * (parts - 1) / (parts * shares)
+		return bytes * others / (parts * shares)
 	case Send:
 		return bytes / (parts * shares)
 	}
@@ -126,17 +132,7 @@ func (l *lowerer) convert(v graph.Value, want spread) *form {
 	if l.err != nil {
 		return nil
 	}
-	var best *form
-	var sent, copied int64
-	for _, f := range l.forms[l.number(v)] {
-		if want.parted() && f.part != want.part {
-			continue
-		}
-		if s, c := l.cost(v.Type(), f.spread, want); best == nil || s < sent ||
-			s == sent && c < copied {
-			best, sent, copied = f, s, c
-		}
-	}
+	best, _, _ := l.nearest(v, want)
 	if best == nil {
 		return nil
 	}
@@ -150,6 +146,21 @@ func (l *lowerer) convert(v graph.Value, want spread) *form {
 	}
 }
 
+// nearest is the form of a value from which the fewest bytes are sent to make the wanted one,
+// and then copied, and how many; nil if there is none.
+func (l *lowerer) nearest(v graph.Value, want spread) (best *form, sent, copied int64) {
+	for _, f := range l.forms[l.number(v)] {
+		if want.parted() && f.part != want.part {
+			continue
+		}
+		if s, c := l.cost(v.Type(), f.spread, want); best == nil || s < sent ||
+			s == sent && c < copied {
+			best, sent, copied = f, s, c
+		}
+	}
+	return best, sent, copied
+}
+
 // change makes another form of a value by one change.
 func (l *lowerer) change(v graph.Value, f *form, c change) *form {
 	out := &form{spread: c.apply(f.spread), needs: f.needs}
@@ -159,6 +170,9 @@ func (l *lowerer) change(v graph.Value, f *form, c change) *form {
 		}
 	}
 	l.enter(v, out)
+	if f.rowwise(v.Type(), c) {
+		c.some = f.routed
+	}
 	if parts := l.spec.Mesh.Cluster[c.m]; parts > 1 && c.kind != Slice {
 		l.exchange(v, f, out, c)
 		return out

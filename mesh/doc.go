@@ -82,6 +82,15 @@
 // of zeros: a layer with experts on n processes and all else everywhere sends 2(n-1)/n of its
 // output's bytes forward and as many backward, and of its gates' gradients, dense or sparse.
 //
+// Rows that are wanted travel alone. Where the batch and sparse experts are divided along one
+// axis, every process routes all tokens, by their choices, which are gathered; so all know which
+// rows which of them want. Of tokens, of the gradients of what comes of them and of the weights
+// of choices each gets the rows that its experts want ([ops.AllGatherSome]); and of its sums over
+// experts it sends each process the rows of its tokens that are not zero
+// ([ops.ReduceScatterSome]). What that takes is known in the step: of tokens with two choices
+// at most min(2, n-1)/n of the bytes by each process, and less than 2(n-1)/n² of them where
+// experts are chosen evenly: at most 2/n of what all tokens would take.
+//
 // What each process computes for itself, of the same values, has the same bits everywhere; and
 // a sum is the same bits for all who reduce it. So variables that several have stay equal.
 //
@@ -97,9 +106,8 @@
 // Blocks are equal: a size that the mesh does not divide is refused where the layout names
 // it, and computed whole where it comes up inside: among processes it is gathered then, which
 // the list of conversions shows ([Result.Print]). A loop that is the minor part of an axis
-// is not divided, as its blocks would lie in strips. Tokens that are routed to rows are
-// routed by every process, all of them: where the batch is divided, too, they are gathered
-// before. Over n processes along whose axis the experts are as well, that and the scattering
-// of what comes of them send as much as where all but the experts is everywhere, and n/2 times
-// what the rows alone would that experts elsewhere want. Which layout is good is not searched for.
+// is not divided, as its blocks would lie in strips. Tokens are routed by every process, all of
+// them: where groups of them that are gated together are not divided, as there are fewer than
+// processes, all tokens are gathered before. What comes of rows that are exchanged has room for
+// all. Which layout is good is not searched for.
 package mesh

@@ -56,6 +56,12 @@ func (l *lowerer) exchange(v graph.Value, f, out *form, c change) {
 // among is what a change is called among several processes, and what an exchange for it makes
 // of values.
 func (c change) among() (kind ConversionKind, fold graph.Fold) {
+	switch {
+	case c.some != nil && c.kind == Join:
+		return GatherSome, graph.GatherSome
+	case c.some != nil:
+		return ScatterSome, graph.ScatterSome
+	}
 	switch c.kind {
 	case Join:
 		return Gather, graph.Gather
@@ -144,13 +150,20 @@ func (l *lowerer) swap(v graph.Value, f *form, c change, name string,
 	_, fold := c.among()
 	how := graph.How{Fold: fold, Along: l.spec.Mesh.Axes[c.m]}
 	parts, root := l.spec.Mesh.Cluster[c.m], max(0, int(f.place[c.m])-1)
-	op := ops.Sent(name, how, parts, root)
-	if c.kind == Send {
+	op, in := ops.Sent(name, how, parts, root), []graph.Value{x}
+	switch {
+	case c.kind == Send:
 		to := slices.Repeat([]int{-1}, parts)
 		to[root] = int(c.at) - 1
 		op = ops.Permuted(name, how.Along, to)
+	case c.some != nil:
+		ranks := l.ranks(c.some)
+		if l.err != nil {
+			return graph.Value{}
+		}
+		op, in = ops.SentSome(name, how, parts, ranks.Type()), append(in, ranks)
 	}
-	x = l.make(name+"/send", l.phase(v), op, x)
+	x = l.make(name+"/send", l.phase(v), op, in...)
 	x = l.make(name, l.phase(v), ops.Awaited(how, parts), x)
 	l.res.exchanges[len(l.res.exchanges)-1].awaits = x.Node
 	return x

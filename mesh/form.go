@@ -31,6 +31,7 @@ type form struct {
 	pieces []graph.Value // by index of the coordinates along axes that divide it
 	needs  []int         // exchanges that it was made by
 	rows   *packing      // of terms of a sum: which rows are in which
+	routed *routed       // of terms of a sum: which rows are zero in which
 }
 
 // index is where the piece at some coordinates is.

@@ -14,6 +14,8 @@ type terms struct {
 	operands []int
 	part     [maxAxes]bool // of results
 	rows     *packing      // of results
+	routed   *routed       // of results
+	instead  map[int]*form // of operands: forms of which they are no other's
 }
 
 // packing says of a value with rows packed by expert that every process has the rows of its
@@ -50,20 +52,29 @@ func (l *lowerer) late(n *graph.Node, along []int8) (t terms) {
 	if l.processes(l.at[n.ID]) != [maxAxes]int32{} {
 		return terms{}
 	}
+	if m, ok := ops.MovesOf(n.Op); ok {
+		return l.moves(n, m, along)
+	}
+	return l.adding(n, along)
+}
+
+// adding decides of a node what it reads in terms as it is linear in them, or makes zeros of
+// zeros.
+func (l *lowerer) adding(n *graph.Node, along []int8) (t terms) {
 	r := l.rules[n.ID]
 	for _, set := range r.Zeros {
 		if rows, ok := l.inRows(n, set); ok && t.operands == nil {
-			t = terms{set, l.natural(n.In[set[0]]).part, rows}
+			t = terms{operands: set, part: l.natural(n.In[set[0]]).part, rows: rows}
 		}
 	}
 	for _, set := range r.Adds {
 		if t.operands == nil && l.inTerms(n, set) {
-			t = terms{set, l.natural(n.In[set[0]]).part, nil}
+			t = terms{operands: set, part: l.natural(n.In[set[0]]).part, routed: l.keeps(n, set)}
 		}
 	}
-	for f, a := range along {
-		if a > 0 && t.part[a-1] {
-			along[f] = 0
+	for m, in := range t.part {
+		if in {
+			undivide(along, m)
 		}
 	}
 	return t
@@ -154,35 +165,41 @@ func (l *lowerer) ofExpert(n *graph.Node, r ops.ExpertRows) (t terms) {
 // ofExperts are the operands of which a node reads rows by expert, where experts are divided
 // over processes, and nothing else is: each process has the rows of its own.
 func (l *lowerer) ofExperts(n *graph.Node, rows []int, along []int8) (t terms) {
-	const offsets = 2
-	r, by := l.rules[n.ID], n.Out[0].Rank() == 3 // weights come of it
-	axes := axesOf(r.In, 1)
-	if by {
-		axes = axesOf(r.Out, 0)
-	}
-	if len(axes) == 0 || len(axes[0]) == 0 || l.processes(l.at[n.ID]) != [maxAxes]int32{} {
+	own := l.byExpert(n, along)
+	if own == nil {
 		return terms{}
-	}
-	experts := axes[0][0]
-	m := int(along[experts]) - 1
-	divided := slices.ContainsFunc(slices.Delete(slices.Clone(along), experts, experts+1),
-		func(a int8) bool { return a > 0 })
-	if m < 0 || divided || l.spec.Mesh.Cluster[m] < 2 {
-		return terms{}
-	}
-	own := &packing{m, n.In[offsets], make([]int32, r.Factors[experts].Size)}
-	for e := range own.place {
-		own.place[e] = l.owner(m, e, len(own.place))
 	}
 	for _, i := range rows {
 		if have := l.natural(n.In[i]).rows; have != nil && have.equal(own) {
 			t.operands = append(t.operands, i)
 		}
 	}
-	if !by {
+	if n.Out[0].Rank() != 3 {
 		t.rows = own
 	}
 	return t
+}
+
+// byExpert is the packing by which a node reads rows by expert, where experts are divided over
+// processes, and nothing else is; nil if that is not so.
+func (l *lowerer) byExpert(n *graph.Node, along []int8) *packing {
+	const offsets = 2
+	r := l.rules[n.ID]
+	axes := axesOf(r.In, 1)
+	if n.Out[0].Rank() == 3 { // weights come of it
+		axes = axesOf(r.Out, 0)
+	}
+	if len(axes) == 0 || len(axes[0]) == 0 || l.processes(l.at[n.ID]) != [maxAxes]int32{} {
+		return nil
+	}
+	experts := axes[0][0]
+	if experts >= len(along) || along[experts] == 0 {
+		return nil
+	}
+	if rest := slices.Delete(slices.Clone(along), experts, experts+1); used(rest) != used(nil) {
+		return nil
+	}
+	return l.own(int(along[experts])-1, n.In[offsets], r.Factors[experts].Size)
 }
 
 // only is the axis of the mesh along which something is at one process, if there is one, and

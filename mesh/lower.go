@@ -61,16 +61,18 @@ type coords [maxAxes]int
 // lowerer builds the graph of one process.
 type lowerer struct {
 	*Propagation
-	process coords // this one
-	strides coords
-	forms   [][]*form // by value of the first graph, that in which it is computed first
-	uses    []int32   // by value: how often it is read or fetched
-	names   map[string]bool
-	labels  map[string]bool // of exchanges
-	res     *Result
-	now     *graph.Node // of the first graph: what is being made, or wants something
-	fetched graph.Value // what is, after all nodes
-	err     error
+	process  coords // this one
+	strides  coords
+	forms    [][]*form // by value of the first graph, that in which it is computed first
+	uses     []int32   // by value: how often it is read or fetched
+	names    map[string]bool
+	labels   map[string]bool // of exchanges
+	shares   []*shared       // of routes
+	gathered []gathered
+	res      *Result
+	now      *graph.Node // of the first graph: what is being made, or wants something
+	fetched  graph.Value // what is, after all nodes
+	err      error
 }
 
 func (l *lowerer) lower(fetches []graph.Value) {

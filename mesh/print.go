@@ -48,12 +48,14 @@ func (r *Result) Print(w io.Writer) error {
 		}
 	}
 	for _, c := range r.Conversions {
-		wire := ""
-		if c.Wire > 0 {
+		wire, most := "", ""
+		if c.Kind.Some() {
+			most = fmt.Sprintf(", at most %d on the wire", c.Wire)
+		} else if c.Wire > 0 {
 			wire = fmt.Sprintf(", %d on the wire", c.Wire)
 		}
-		fmt.Fprintf(w, "%s %s along %s, %d bytes%s, for\n  %s\n", c.Kind, c.Value, c.Axis, c.Bytes,
-			wire, c.For)
+		fmt.Fprintf(w, "%s %s along %s, %d bytes%s, for\n  %s%s\n", c.Kind, c.Value, c.Axis,
+			c.Bytes, wire, c.For, most)
 	}
 	count, divided, placed := p.Count()
 	fmt.Fprintf(w, "%d values: %d divided, %d at one place\n", count, divided, placed)
@@ -65,9 +67,14 @@ func (r *Result) Print(w io.Writer) error {
 			return err
 		}
 	}
-	for _, kind := range []ConversionKind{Gather, Swap, Reduce, Scatter, Copy} {
+	for _, kind := range exchanged {
 		if bytes, n := r.Sent(kind); n > 0 {
-			fmt.Fprintf(w, "%s: %d, %d bytes on the wire, by every process\n", kind, n, bytes)
+			most := ""
+			if kind.Some() {
+				most = "at most "
+			}
+			fmt.Fprintf(w, "%s: %d, %s%d bytes on the wire, by every process\n", kind, n, most,
+				bytes)
 		}
 	}
 	return nil

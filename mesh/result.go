@@ -71,7 +71,16 @@ const (
 	Scatter ConversionKind = "scatter"    // terms of a sum added up, in pieces
 	Copy    ConversionKind = "copy"       // what one has, for all
 	Send    ConversionKind = "send"       // what one has, for another
+
+	// Among processes, of the rows alone that experts of each want: how many that are is known
+	// when they are routed, and what is said of bytes is the most.
+	GatherSome  ConversionKind = "gather-some"
+	ScatterSome ConversionKind = "scatter-some"
 )
+
+// Some reports whether a conversion is of some rows, so that what it sends is at most what is
+// said of it.
+func (k ConversionKind) Some() bool { return k == GatherSome || k == ScatterSome }
 
 // Copied is the sum of what conversions of a kind copy, in bytes, and how many there are.
 func (r *Result) Copied(kind ConversionKind) (bytes int64, count int) {

@@ -21,15 +21,19 @@ type exchange struct {
 type Traffic struct {
 	Kind  ConversionKind
 	Count int
-	Bytes int64 // on a ring, the mean over processes
+	Bytes int64 // on a ring, the mean over processes; of some rows, at most
 }
+
+// exchanged are the kinds of conversions among processes.
+var exchanged = [...]ConversionKind{Gather, Swap, Reduce, Scatter, Copy, Send, GatherSome,
+	ScatterSome}
 
 // Traffic is what a process sends in one step of a target with some fetches and updates of
 // the first graph, by kind; it is the same for all processes.
 func (r *Result) Traffic(fetches []graph.Value, updates []graph.NodeID) []Traffic {
 	needed := r.needed(fetches, updates)
 	var list []Traffic
-	for _, kind := range []ConversionKind{Gather, Swap, Reduce, Scatter, Copy, Send} {
+	for _, kind := range exchanged {
 		t := Traffic{Kind: kind}
 		for i, x := range r.exchanges {
 			if needed[i] && x.kind == kind {

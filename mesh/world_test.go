@@ -36,6 +36,7 @@ type world struct {
 	mesh  mesh.Mesh
 	ranks []*process
 	sent  map[graph.Fold]float64 // bytes, by all, on rings
+	rows  map[string]int         // that exchanges of some have sent, in a step
 	names map[string][]int       // of exchanges of a step, and the first ranks of their lines
 }
 
@@ -152,7 +153,7 @@ func (p *process) variable(name string) graph.Value {
 
 // step computes a target with some inputs, and returns what every process fetched.
 func (w *world) step(t target, feeds map[graph.Value]tensor.View) (out [][]tensor.View, err error) {
-	w.names = map[string][]int{}
+	w.names, w.rows = map[string][]int{}, map[string]int{}
 	for _, p := range w.ranks {
 		if err := p.prepare(t); err != nil {
 			return nil, err
@@ -351,6 +352,9 @@ func (w *world) exchange(x graph.Exchange, group []int) error {
 		in = append(in, slices.Clone(w.ranks[rank].values[n.In[0]].Data))
 		out = append(out, w.ranks[rank].values[n.Value(0)].Data)
 	}
+	if x.How.Fold.Some() {
+		return w.exchangeSome(x, group, in, out)
+	}
 	size, n := len(in[0]), len(group)
 	moved := float64(size) * float64(n-1)
 	var sum tensor.View
@@ -400,6 +404,53 @@ func (w *world) exchange(x graph.Exchange, group []int) error {
 		w.sent[x.How.Fold] += float64(size)
 	default:
 		w.sent[x.How.Fold] += moved
+	}
+	return nil
+}
+
+// exchangeSome folds those rows of what some ranks have sent that each has to do with.
+func (w *world) exchangeSome(x graph.Exchange, group []int, in, out [][]byte) error {
+	var ranks []int32
+	for i, rank := range group {
+		p := w.ranks[rank]
+		own := p.values[p.list[p.next].In[1]].I32()
+		if i > 0 && !slices.Equal(own, ranks) {
+			return fmt.Errorf("%s: rank %d has other rows", x.Name, rank)
+		}
+		ranks = own
+	}
+	if len(ranks) != x.Rows*x.Each || x.Rows%len(group) != 0 {
+		return fmt.Errorf("%s: %d ranks of %d rows", x.Name, len(ranks), x.Rows)
+	}
+	block, gathers := x.Rows/len(group), x.How.Fold == graph.GatherSome
+	width := len(in[0]) / x.Rows
+	if gathers {
+		width = len(in[0]) / block
+	}
+	w.rows[x.Name] = 0
+	for i := range group {
+		clear(out[i])
+	}
+	for row := range x.Rows {
+		home, at := row/block, row%block
+		for i := range group {
+			mine := slices.Contains(ranks[row*x.Each:(row+1)*x.Each], int32(i))
+			if mine && i != home {
+				w.rows[x.Name]++
+				w.sent[x.How.Fold] += float64(width)
+			}
+			switch {
+			case gathers && mine:
+				copy(out[i][row*width:(row+1)*width], in[home][at*width:])
+			case mine:
+				t := tensor.Of(graph.F32, width/4)
+				from := tensor.View{Type: t, Data: in[i][row*width : (row+1)*width]}
+				to := tensor.View{Type: t, Data: out[home][at*width : (at+1)*width]}
+				for k, v := range from.F32() {
+					to.F32()[k] += v
+				}
+			}
+		}
 	}
 	return nil
 }

@@ -8,6 +8,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/gomem/gomem/mesh"
 )
 
 // TestMeshFlags: what cannot be divided is refused in a line that names the flag.
@@ -145,6 +147,43 @@ func TestMeshOfProcesses(t *testing.T) {
 	}
 	if bad := tooWide(text, 80); len(bad) > 0 {
 		t.Errorf("%d lines are too wide: %s", len(bad), bad[0])
+	}
+}
+
+// TestRoutedRows: with the batch and the experts along one axis, plan says how much processes
+// send at most of the rows that sparse experts want.
+func TestRoutedRows(t *testing.T) {
+	args := []string{"plan", "--size", "s512", "--moe", "sparse", "--batch", "8",
+		"--mesh", "x:4x1", "--layout", "experts=x,batch=x"}
+	var x explanation
+	if err := json.Unmarshal([]byte(succeed(t, append(args, "--json")...)), &x); err != nil {
+		t.Fatal(err)
+	}
+	most := map[mesh.ConversionKind]bool{}
+	for _, k := range x.Wire {
+		most[k.Kind] = k.AtMost
+	}
+	if !most[mesh.GatherSome] || !most[mesh.ScatterSome] || most[mesh.Gather] {
+		t.Errorf("wire %+v", x.Wire)
+	}
+	text := succeed(t, args...)
+	sharding := succeed(t, append(args, "--sharding")...)
+	for _, want := range []string{"\neach sends at most ", "\n  gather-some at most ",
+		"\n  scatter-some at most "} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is missing in\n%s", want, text)
+		}
+	}
+	for _, want := range []string{"\ngather-some enc/0/moe/reshape_2 along x, 16384 bytes, for\n" +
+		"  enc/0/moe/gather-rows, at most 8192 on the wire\n", "\nscatter-some: "} {
+		if !strings.Contains(sharding, want) {
+			t.Errorf("%q is missing in\n%s", want, sharding)
+		}
+	}
+	for _, out := range []string{text, sharding} {
+		if bad := tooWide(out, 80); len(bad) > 0 {
+			t.Errorf("%d lines are too wide: %s", len(bad), bad[0])
+		}
 	}
 }
 

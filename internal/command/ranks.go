@@ -23,9 +23,10 @@ type rankPeak struct {
 // onWire is what a process of a mesh sends in a training step by exchanges of a kind, the
 // mean over processes.
 type onWire struct {
-	Kind  mesh.ConversionKind `json:"kind"`
-	Count int                 `json:"count"`
-	Bytes int64               `json:"bytes"`
+	Kind   mesh.ConversionKind `json:"kind"`
+	Count  int                 `json:"count"`
+	Bytes  int64               `json:"bytes"`
+	AtMost bool                `json:"at_most,omitempty"`
 }
 
 // processes is how many a plan is one of.
@@ -97,7 +98,7 @@ func wireOf(b *built, p planned) (list []onWire) {
 	}
 	t := b.targets[0]
 	for _, x := range p.Mesh.Traffic(t.Fetches, t.Updates) {
-		list = append(list, onWire{x.Kind, x.Count, x.Bytes})
+		list = append(list, onWire{x.Kind, x.Count, x.Bytes, x.Kind.Some()})
 	}
 	return list
 }
@@ -129,12 +130,16 @@ func (x explanation) printRanks(w io.Writer) {
 		fmt.Fprintf(w, "process %d: device %s, host %s\n", r.Rank, size(r.Device), size(r.Host))
 	}
 	var kinds []string
-	total := int64(0)
+	total, most := int64(0), ""
 	for _, k := range x.Wire {
-		kinds = append(kinds, fmt.Sprintf("%s %s in %d", k.Kind, size(k.Bytes), k.Count))
+		own := ""
+		if k.AtMost {
+			own, most = "at most ", "at most "
+		}
+		kinds = append(kinds, fmt.Sprintf("%s %s%s in %d", k.Kind, own, size(k.Bytes), k.Count))
 		total += k.Bytes
 	}
-	fmt.Fprintf(w, "each sends %s a step", size(total))
+	fmt.Fprintf(w, "each sends %s%s a step", most, size(total))
 	if len(kinds) > 0 {
 		fmt.Fprintf(w, ":\n  %s", strings.Join(kinds, "\n  "))
 	}
