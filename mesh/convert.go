@@ -170,7 +170,9 @@ func (l *lowerer) change(v graph.Value, f *form, c change) *form {
 		}
 	}
 	l.enter(v, out)
-	if f.rowwise(v.Type(), c) {
+	if c.kind == Slice {
+		out.routed = f.routed
+	} else if f.rowwise(v.Type(), c) {
 		c.some = f.routed
 	}
 	if parts := l.spec.Mesh.Cluster[c.m]; parts > 1 && c.kind != Slice {

@@ -25,6 +25,37 @@ type mixture struct {
 	updates                        []graph.NodeID
 	choices                        []int32 // by token two
 	extra                          []graph.Value
+	more                           int  // what else there is: see ending
+	blocks                         int  // that tokens are divided into
+	reversed                       bool // experts are at processes in the opposite order
+}
+
+// kindsOfEndings is how many there are.
+const kindsOfEndings = 10
+
+// ending is what the layer's output and tokens become before they are added up: what is linear
+// leaves rows where they are, or does not.
+func (m *mixture) ending(out, x graph.Value) graph.Value {
+	switch m.more {
+	case 1:
+		sizes := []int{m.blocks, m.tokens / m.blocks, m.width}
+		inner := m.g.Variable("inner", graph.Named(graph.F32, graph.Dim{Name: "inner",
+			Size: sizes[1]}, graph.Dim{Size: m.width}), graph.Init{Dist: graph.Normal, Scale: 0.5})
+		out = ops.Neg(ops.ReshapeSizes(out, sizes...))
+		x = ops.Add(ops.ReshapeSizes(x, sizes...), inner)
+	case 2:
+		out = ops.Neg(ops.Scale(out, 2))
+	case 3: // as many rows as columns
+		out = ops.Transpose(out, 1, 0)
+	case 4:
+		out, x = ops.Sum(out, 1), ops.Sum(x, 1)
+	case 5:
+		out, x = ops.Sum(out, 0), ops.Sum(x, 0)
+	case 6: // two tokens a row
+		out = ops.ReshapeSizes(out, m.tokens/m.blocks, m.blocks*m.width)
+		x = ops.ReshapeSizes(x, m.tokens/m.blocks, m.blocks*m.width)
+	}
+	return ops.Add(out, x)
 }
 
 // build makes the graph: gates and experts read what a matrix makes of tokens, to which the
@@ -52,7 +83,11 @@ func (m *mixture) build(fail func(error)) {
 		var own []graph.Value
 		for e := range m.experts {
 			w := variable(fmt.Sprint(name, e), named("", from), named("", to))
-			m.g.Place(w, "experts", e, m.experts)
+			at := e
+			if m.reversed {
+				at = m.experts - 1 - e
+			}
+			m.g.Place(w, "experts", at, m.experts)
 			own = append(own, w)
 		}
 		weights = append(weights, own...)
@@ -61,12 +96,25 @@ func (m *mixture) build(fail func(error)) {
 	x := ops.Tanh(ops.MatMul(m.x, in))
 	gates := ops.Softmax(ops.MatMul(x, gate))
 	rows, inv, offsets := ops.Route(m.first, m.second, m.experts)
+	if m.more == 7 { // experts take the rows of others
+		_, _, offsets = ops.Route(m.second, m.first, m.experts)
+	}
 	packed := ops.GatherRows(x, rows, inv)
 	y := ops.Relu(layer("w0/", packed, offsets, m.width, m.hidden))
 	y = layer("w1/", y, offsets, m.hidden, m.width)
 	out := ops.CombineRows(y, gates, inv, rows)
 	m.extra = []graph.Value{packed, out, x}
-	m.loss = ops.Mean(ops.Square(ops.Add(out, x)))
+	if m.more == 8 { // the sum of two layers whose tokens are routed otherwise
+		rows, inv, offsets := ops.Route(m.second, m.first, m.experts)
+		z := ops.Relu(layer("v0/", ops.GatherRows(x, rows, inv), offsets, m.width, m.hidden))
+		z = layer("v1/", z, offsets, m.hidden, m.width)
+		out = ops.Add(out, ops.CombineRows(z, gates, inv, rows))
+	}
+	end := m.ending(out, x)
+	if m.more != 9 { // else gradients do not need what comes of the layer
+		end = ops.Square(end)
+	}
+	m.loss = ops.Mean(end)
 	for i, d := range autodiff.Grad(m.loss, weights...) {
 		m.updates = append(m.updates, ops.SGD(weights[i], d, m.rate).ID)
 	}
@@ -131,13 +179,21 @@ func (m *mixture) wanted(n int) (tokens, choices int) {
 	return tokens, choices
 }
 
-func drawMixture(t *rapid.T) (m *mixture, n, slices int) {
+func drawMixture(t *rapid.T, more int) (m *mixture, n, slices int) {
 	n, slices = rapid.IntRange(2, 4).Draw(t, "processes"), rapid.IntRange(1, 2).Draw(t, "slices")
 	m = &mixture{width: rapid.IntRange(1, 3).Draw(t, "width") * 2,
 		hidden:  rapid.IntRange(1, 5).Draw(t, "hidden"),
 		tokens:  n * slices * rapid.IntRange(1, 4).Draw(t, "tokens"),
 		experts: n * slices * rapid.IntRange(1, 2).Draw(t, "experts"),
-		stacked: rapid.Bool().Draw(t, "stacked")}
+		stacked: rapid.Bool().Draw(t, "stacked"), more: more, blocks: n * slices,
+		reversed: more >= 4 && rapid.Bool().Draw(t, "reversed")}
+	switch more {
+	case 1:
+		m.tokens *= 2
+	case 3:
+		m.tokens *= 2
+		m.width = m.tokens
+	}
 	m.build(func(err error) { t.Fatal(err) })
 	m.route(t)
 	return m, n, slices
@@ -149,13 +205,14 @@ func drawMixture(t *rapid.T) (m *mixture, n, slices int) {
 // are those of the whole.
 func TestRoutedRows(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m, n, each := drawMixture(t)
+		m, n, each := drawMixture(t, rapid.IntRange(0, 2).Draw(t, "more"))
 		spec, err := mesh.Parse(fmt.Sprintf("x:%dx%d", n, each), "batch=x,experts=x")
 		if err != nil {
 			t.Fatal(err)
 		}
 		all := target{[]graph.Value{m.loss}, m.updates}
 		w := compare(t, m.g, *spec, []target{{all.fetches, nil}, all}, m.feeds())
+		m.apart(t, w)
 		tokens, choices := m.wanted(n)
 		row, choice := float64(tokens*m.width*4), float64(choices*4)
 		for fold, want := range map[graph.Fold]float64{graph.GatherSome: 2*row + choice,
@@ -167,12 +224,33 @@ func TestRoutedRows(t *testing.T) {
 	})
 }
 
+// apart wants every process to have packed rows of its own experts, and zeros elsewhere.
+func (m *mixture) apart(t *rapid.T, w *world) {
+	var places []int32 // by packed row
+	for e := range m.experts {
+		for _, choice := range m.choices {
+			if int(choice) == e {
+				places = append(places, int32(e/(m.experts/len(w.ranks))))
+			}
+		}
+	}
+	for rank, p := range w.ranks {
+		x := p.values[p.res.Node(m.extra[0].Node.ID).Value(0)]
+		for i, v := range x.F32() {
+			row := i / m.width
+			if mine := row < len(places) && int(places[row]) == rank; !mine && v != 0 {
+				t.Fatalf("rank %d has packed row %d", rank, row)
+			}
+		}
+	}
+}
+
 // TestRoutedLayouts: whatever else is divided or fetched, results are those of the whole: packed
 // rows that are fetched, or wanted in other ways than by experts, are there as well.
 func TestRoutedLayouts(t *testing.T) {
 	some := 0
 	rapid.Check(t, func(t *rapid.T) {
-		m, n, each := drawMixture(t)
+		m, n, each := drawMixture(t, rapid.IntRange(0, kindsOfEndings-1).Draw(t, "more"))
 		axes := fmt.Sprintf("x:%dx%d", n, each)
 		layout := []string{"batch=x", "experts=x"}
 		switch rapid.IntRange(0, 3).Draw(t, "more") {
@@ -181,6 +259,10 @@ func TestRoutedLayouts(t *testing.T) {
 		case 2:
 			axes, layout = "b:2x1,"+axes, append(layout, "in:1=b")
 		case 3:
+			if m.more == 1 {
+				axes, layout = axes+",b:2x1", append(layout, "inner=b")
+				break
+			}
 			layout = layout[rapid.IntRange(0, 1).Draw(t, "one"):][:1]
 		}
 		spec, err := mesh.Parse(axes, strings.Join(layout, ","))
@@ -193,7 +275,7 @@ func TestRoutedLayouts(t *testing.T) {
 				all.fetches = append(all.fetches, v)
 			}
 		}
-		w := compare(t, m.g, *spec, []target{all, {all.fetches, nil}}, m.feeds())
+		w := compare(t, m.g, *spec, []target{all, {all.fetches, nil}, {nil, m.updates}}, m.feeds())
 		if len(w.rows) > 0 {
 			some++
 		}
@@ -214,5 +296,26 @@ func TestPrivateRows(t *testing.T) {
 		[]target{{[]graph.Value{m.loss, whole}, m.updates}}, m.feeds())
 	if w.sent[graph.Gather] == 0 || w.sent[graph.GatherSome] == 0 {
 		t.Errorf("sent %v", w.sent)
+	}
+	// Nobody adds up packed rows: who wants them all packs all tokens.
+	sums := w.sent[graph.Sum]
+	w = compare(t, m.g, parse(t, "x:4x1", "batch=x,experts=x"),
+		[]target{{[]graph.Value{m.loss, whole, m.extra[0]}, m.updates}}, m.feeds())
+	if w.sent[graph.Sum] != sums {
+		t.Errorf("%g bytes of sums, %g with packed rows", sums, w.sent[graph.Sum])
+	}
+}
+
+// TestTransposedRows: where rows of what is scattered are no tokens any more, all are sent.
+func TestTransposedRows(t *testing.T) {
+	m := &mixture{tokens: 8, experts: 4, width: 8, hidden: 3, more: 3}
+	m.build(func(err error) { t.Fatal(err) })
+	for i := range int32(8) {
+		m.choices = append(m.choices, i%3, -1)
+	}
+	w := compare(t, m.g, parse(t, "x:4x1", "batch=x,experts=x"),
+		[]target{{[]graph.Value{m.loss}, nil}}, m.feeds())
+	if want := 3.0 * 8 * 8 * 4; w.sent[graph.Scatter] != want || w.sent[graph.ScatterSome] > 0 {
+		t.Errorf("sent %v, want %g to be scattered", w.sent, want)
 	}
 }
