@@ -271,7 +271,7 @@ func TestLocalElastic(t *testing.T) {
 	status, said := j.end(), j.stderr.String()
 	for _, want := range []string{
 		"worker 1 of 5 has ended: signal: killed; 4 are left, 2 are enough",
-		"[3] gomem: this worker leaves after step ", "1 worker is left, --min is 2; saved at step",
+		"[3] gomem: worker 3 leaves after step ", "1 worker is left, --min is 2; saved at step",
 		"continue with: gomem-cluster train", "--resume run"} {
 		if status != 1 || !strings.Contains(said, want) {
 			t.Errorf("status %d, no %q in %s", status, want, said)

@@ -413,7 +413,7 @@ func (c *trainCmd) train(ctx context.Context, e *env, h header, o train.Options,
 		return c.remembering(err, s, e)
 	}
 	if s.Left {
-		c.log(fmt.Sprintf("this worker leaves after step %d, and the others go on", s.Steps))
+		c.log(fmt.Sprintf("worker %d leaves after step %d, and the others go on", c.rank, s.Steps))
 		return nil
 	}
 	d.summary(s, late.found())

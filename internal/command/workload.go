@@ -46,6 +46,7 @@ func (c *trainCmd) learn(ctx context.Context, e *env) (err error) {
 		return err
 	}
 	defer func() { err = c.unsaid(ctx, w, err) }()
+	c.rank = w.Rank
 	task, about, err := c.task(scheme.Lag())
 	if err != nil {
 		return err
@@ -173,7 +174,8 @@ func (c *trainCmd) descend(ctx context.Context, e *env, task runner, about strin
 	case err != nil:
 		return err
 	case done.Left:
-		c.log(fmt.Sprintf("this worker leaves after epoch %d, and the others go on", done.Epoch))
+		c.log(fmt.Sprintf("worker %d leaves after epoch %d, and the others go on", c.rank,
+			done.Epoch))
 		return nil
 	case done.Stopped && c.leads():
 		return &stoppedError{fmt.Sprintf("stopped after epoch %d; nothing is saved of --model %s",
