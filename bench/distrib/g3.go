@@ -87,6 +87,35 @@ func communication(t *testing.T, w io.Writer, quick bool) error {
 	return nil
 }
 
+// draws prints the same at a small budget for several problems, of which one is like another but
+// for what is drawn: how many bytes each order takes for the same loss.
+func draws(t *testing.T, w io.Writer, quick bool) error {
+	const budget, problems = 4, 5
+	model := 4 * mfRank * mfCols
+	place := world{mfNodes, perSecond(model, 64*time.Millisecond)}
+	rates := []float64{.02, .03, .04, .06, .08}
+	fmt.Fprintf(w, "The factorisation of G3 for %d draws of data, %d models an epoch; the best of "+
+		"step sizes %v, 20 epochs at most.\n\n", problems, budget, rates)
+	orders, most, epochs := []distrib.Order{distrib.Random, distrib.AbsMag,
+		distrib.RelMag}, uint64(problems), 20
+	if quick {
+		orders, most, rates, epochs = orders[2:], 1, rates[:1], 2
+	}
+	heading(w, "scheme", "draw", "step size", "epochs", "seconds", "MB")
+	for seed := range most {
+		m := ratings(quick, epochs)
+		m.Data, m.Seed = workload.LowRank(1+seed, 600, mfCols, 10, 30000, .1), 3+seed
+		k := taskOf(m, time.Second, rates)
+		for _, order := range orders {
+			s := managed(order, budget*float64(model))
+			if err := compare(t, w, place, k, s, fmt.Sprint(1+seed)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // compare prints a scheme at its best.
 func compare(t *testing.T, w io.Writer, place world, k task, s scheme, setting string) error {
 	r, err := best(t, place, s, k)

@@ -34,6 +34,7 @@ func tables() []table {
 	return []table{
 		{"G2", "stale-synchronous beside bulk-synchronous workers", staleness},
 		{"G3", "managed communication: epochs and seconds to the same loss", communication},
+		{"G3-draws", "managed communication: bytes by order, for several problems", draws},
 		{"G4", "AdaRevision: epochs by step size", revision},
 		{"G5", "Parameter Flow: bytes to the same objective", filtered},
 		{"G6", "Parameter Flow: seconds to the same objective", throttled},
