@@ -337,7 +337,7 @@ func (e *evaluator) profile(s *state) {
 	e.peak, e.peakAt = e.fixed, 0
 	for p := range n {
 		now += e.load[p]
-		extra := e.extra(s, int32(p))
+		extra := e.extra(s, int32(p)) + e.spareAt(int32(p))
 		e.load[p] = now + extra
 		if e.load[p] > e.peak {
 			e.peak, e.peakAt = e.load[p], int32(p)

@@ -44,6 +44,7 @@ func (s *state) clone() *state {
 type Decision struct {
 	state  *state
 	budget Budget
+	spare  []int64 // by operation: what it leaves free of that while it runs; nil: nothing
 	time   int64
 	peak   int64
 	host   int64

@@ -84,6 +84,13 @@
 // stays that end with their last event, whoever takes the address next would wait
 // for the copy that still reads it.
 //
+// # Where packing finds no room
+//
+// Addresses are packed by others, and now and then some block finds no hole, although the bytes
+// are there. [Options.Spare] leaves as many free while the operations run that it is there
+// with, as if those needed more, and nothing elsewhere: a smaller budget would take from every
+// operation what a few of them lack.
+//
 // # Where the host is short
 //
 // Values that are swapped take the host's memory instead of the device's. Where that is

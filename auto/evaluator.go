@@ -21,6 +21,8 @@ type evaluator struct {
 	forced []int8 // by leaf: 1 it must be on the device, -1 on the host, 0 either
 	count  int    // evaluations so far
 	scale  int64  // the budget, or what is needed with all if that is less
+	// by operation: bytes that nothing has while it runs, or an execution before it; nil: none
+	spare []int64
 
 	// Build: the executions, the stays and the load.
 	uses      [][]int64 // by value: keys of those that touch it

@@ -68,7 +68,7 @@ func (e *evaluator) devicePeak() int64 {
 		l.hold(from, to, e.values[y.value].bytes)
 	}
 	for p := range e.seq {
-		if b := e.beside(int32(p)); b > 0 {
+		if b := e.beside(int32(p)) - e.spareAt(int32(p)); b > 0 {
 			l.hold(e.begin[p], e.end[p], b)
 		}
 	}

@@ -26,6 +26,7 @@ const (
 func (pr *Problem) Schedule(d *Decision) *pass.Schedule {
 	e := newEvaluator(pr, d.budget)
 	e.force(d.homes)
+	e.spare = d.spare
 	e.evaluate(d.state)
 	w := &writer{evaluator: e, state: d.state, s: &pass.Schedule{
 		Parts: 1,

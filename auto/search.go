@@ -25,6 +25,7 @@ func newSearch(ctx context.Context, pr *Problem, b Budget, o Options) *search {
 	s := &search{evaluator: newEvaluator(pr, b), ctx: ctx, opts: o, effort: o.effort(pr),
 		pinned: make([]bool, len(pr.groups)), time: never}
 	s.force(o.Resident)
+	s.setSpare(o.Spare)
 	for g := range pr.groups {
 		s.pin(&pr.groups[g])
 	}

@@ -14,6 +14,9 @@ type Options struct {
 	// Resident, if not nil, says by node which variables and constants are on the
 	// device, and which on the host: another program of the graph has decided.
 	Resident []bool
+	// Spare, if not nil, says by node how many bytes of the budget are left free while its
+	// operation runs: where packing has found no room for what is there.
+	Spare []int64
 	// NoRecompute and NoSwap exclude these actions. Variables and inputs are
 	// streamed all the same.
 	NoRecompute, NoSwap bool
@@ -83,7 +86,7 @@ func (s *search) fallback(best *Decision, warm []*Decision) *Decision {
 
 // allowed reports whether a decision keeps to the budget and the options.
 func (s *search) allowed(d *Decision) bool {
-	if d.budget.Device > s.budget.Device || d.host > s.budget.Host ||
+	if d.budget.Device > s.budget.Device || d.host > s.budget.Host || !s.spares(d.spare) ||
 		s.opts.NoSwap && d.swapped > 0 || s.opts.NoRecompute && d.recomputed > 0 {
 		return false
 	}
@@ -128,8 +131,8 @@ func (e *evaluator) evaluate(s *state) int64 {
 
 // decision is the state that was evaluated last, with what it comes to.
 func (e *evaluator) decision(s *state) *Decision {
-	d := &Decision{state: s, budget: e.budget, peak: e.devicePeak(), host: e.hostPeak(s),
-		time: max(e.timeDev, e.timeIn, e.timeOut, e.timeHst)}
+	d := &Decision{state: s, budget: e.budget, spare: e.spare, peak: e.devicePeak(),
+		host: e.hostPeak(s), time: max(e.timeDev, e.timeIn, e.timeOut, e.timeHst)}
 	d.homes = make([]bool, e.program.Graph.Len())
 	for l := range e.leaves {
 		d.homes[e.leaves[l].node.ID] = e.atHome[l]

@@ -30,6 +30,7 @@ func curves(ctx context.Context, w io.Writer, o options) error {
 		"graph that is not cut) where it is above 1.00. A dash: nothing fits. Then the thesis' "+
 		"policy (partitions of 20 operations), and `auto` within the same peak.")
 	var f figure
+	var packed calendars
 	names, of := []string{machine.TitanX, machine.TitanXThesis, machine.H200}, reductions
 	if o.quick {
 		names, of = names[:1], of[1:3]
@@ -43,6 +44,7 @@ func curves(ctx context.Context, w io.Writer, o options) error {
 		header(w, of, "slowest plan", name, "operations", "GB", "ms")
 		for _, m := range thesisModels {
 			l := newWorkload(m.name, profile)
+			l.packed = &packed
 			if err := l.row(ctx, w, of, m.build); err != nil {
 				return fmt.Errorf("%s: %w", m.name, err)
 			}
@@ -50,6 +52,7 @@ func curves(ctx context.Context, w io.Writer, o options) error {
 		}
 		f.panels = append(f.panels, p)
 	}
+	fmt.Fprintf(w, "\n%s\n", &packed)
 	return f.save(o.plot)
 }
 
@@ -71,11 +74,13 @@ type workload struct {
 	target  compile.Target
 	options compile.Options
 	slowest float64 // seconds that the slowest plan took to make
+	packed  *calendars
 	curve   line
 }
 
 func newWorkload(name string, profile *machine.Profile) *workload {
-	return &workload{name: name, options: compile.Options{Machine: profile, Model: name}}
+	return &workload{name: name, options: compile.Options{Machine: profile, Model: name},
+		packed: &calendars{}}
 }
 
 // row prints a model.
@@ -147,6 +152,8 @@ func (l *workload) cell(ctx context.Context, w io.Writer, budget int64,
 		return 0, err
 	}
 	l.slowest = max(l.slowest, p.Results[0].Took.Seconds())
+	l.packed.add(p.Results[0].Plan, fmt.Sprintf("%s on %s within %.3f GB", l.name,
+		p.Results[0].Model.Name(), float64(budget)/1e9))
 	ratio := float64(p.Results[0].Step) / unit
 	_, err = fmt.Fprintf(w, " %.3f", ratio)
 	return ratio, err

@@ -12,7 +12,6 @@ import (
 	"github.com/gomem/gomem/auto"
 	"github.com/gomem/gomem/order"
 	"github.com/gomem/gomem/pass"
-	"github.com/gomem/gomem/space"
 	"github.com/gomem/gomem/spill"
 )
 
@@ -188,53 +187,6 @@ func searching(o Options, homes []bool) auto.Options {
 // budget, some tenths of a second's worth. It is well spent: what packing loses must be
 // given up by a search that takes longer.
 const packEffort = 20_000_000
-
-// repairs is how often a decision is made to keep to less than the budget, since
-// packing lost some of it.
-const repairs = 5
-
-// packed is the plan of a decision whose addresses keep to the budgets, or nil: if
-// they do not, the decision is tightened for smaller ones.
-func (j *job) packed(ctx context.Context, x *problem, d *auto.Decision, o Options,
-	homes []bool) (*found, error) {
-	inner, host := j.room(o), o.HostBytes
-	for k := range int64(repairs) {
-		if d == nil {
-			return nil, nil
-		}
-		f, err := j.scheduled(ctx, x, d, o, host)
-		if err != nil {
-			return nil, err
-		}
-		needs := f.sketch.need
-		if needs.within(budgets(o)) {
-			f.time = f.sketch.time(j.prices)
-			return f, nil
-		}
-		inner.Device = shrunk(inner.Device, o.DeviceBytes, needs[space.Device], k)
-		host = shrunk(host, o.HostBytes, needs[space.Host], k)
-		if j.disk == nil {
-			inner.Host = host
-		} else if needs[space.Device] <= o.DeviceBytes && needs[Disk] <= o.DiskBytes && host > 0 {
-			continue
-		}
-		if d, err = x.Tighten(ctx, d, inner, searching(o, homes)); err != nil {
-			return nil, err
-		}
-	}
-	return nil, nil
-}
-
-// shrunk is what to aim for next if a plan takes so much: less by what the last one was
-// over by, and by more every time. The time of a step hardly changes with a few percent of
-// the budget, while every attempt is a search and a packing.
-func shrunk(inner, budget, taken, round int64) int64 {
-	if taken <= budget {
-		return inner
-	}
-	over := taken - budget
-	return inner - over/2*(2+round) - inner/500
-}
 
 // scheduled is the plan of a decision, whether or not it keeps to the budgets. If there
 // is a disk, it takes over what is beyond so many bytes of the host.

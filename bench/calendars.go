@@ -1,0 +1,61 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/gomem/gomem/plan"
+	"github.com/gomem/gomem/space"
+)
+
+// calendars counts what packing loses of the device: the bytes of a plan over the most that
+// its slots have at once.
+type calendars struct {
+	all, dense int
+	worst      float64
+	of         string // whose that is
+}
+
+// most is what a packing that is dense takes of its load.
+const most = 1.02
+
+// add counts a plan.
+func (c *calendars) add(p *plan.Plan, of string) {
+	ratio := float64(p.Spaces[space.Device].Bytes) / float64(load(p, space.Device))
+	c.all++
+	if ratio <= most {
+		c.dense++
+	}
+	if ratio > c.worst {
+		c.worst, c.of = ratio, of
+	}
+}
+
+// String is the count in a sentence.
+func (c *calendars) String() string {
+	return fmt.Sprintf("Of %d plans, %d take at most %.2f of the most bytes that they have at "+
+		"once; the loosest takes %.3f (%s).", c.all, c.dense, most, c.worst, c.of)
+}
+
+// load is the most bytes that the slots of a space have at once, each rounded up to the space's
+// alignment.
+func load(p *plan.Plan, of space.ID) int64 {
+	change := make([]int64, len(p.Steps)+1)
+	var fixed, now, top int64
+	align := p.Spaces[of].Align
+	for _, s := range p.Slots {
+		bytes := (s.Bytes + align - 1) / align * align
+		switch {
+		case s.Space != of:
+		case s.Fixed:
+			fixed += bytes
+		default:
+			change[s.From] += bytes
+			change[s.To+1] -= bytes
+		}
+	}
+	for _, c := range change {
+		now += c
+		top = max(top, now)
+	}
+	return fixed + top
+}

@@ -1,0 +1,132 @@
+package compile
+
+import (
+	"context"
+	"slices"
+
+	"github.com/gomem/gomem/auto"
+	"github.com/gomem/gomem/space"
+)
+
+// sparings is how often a decision is made to leave room where packing found none, and repairs
+// how often, after that, to keep to less than the budget.
+const sparings, repairs = 3, 5
+
+// repair is how a decision is changed until its addresses keep to the budgets.
+type repair struct {
+	*job
+	problem *problem
+	options Options
+	homes   []bool
+	inner   auto.Budget // what the planner is told
+	host    int64       // what the host is to need: the planner is not told of it if a disk is
+	spare   []int64     // by node: what the planner is to leave free; nil: nothing
+	spared  int         // how often it was told to leave more
+	shrunk  int64       // how often it was told a smaller budget
+	lowest  loose       // of the decisions that need too much of the device
+}
+
+// loose is a decision whose addresses need too much.
+type loose struct {
+	decision *auto.Decision
+	spare    []int64
+	need     int64
+}
+
+// packed is the plan of a decision whose addresses keep to the budgets, or nil. As long as the
+// device's do not, room is made where and when some block has found none, which leaves the
+// others the rest of the budget; and where that does not help, all are left less.
+func (j *job) packed(ctx context.Context, x *problem, d *auto.Decision, o Options,
+	homes []bool) (*found, error) {
+	r := &repair{job: j, problem: x, options: o, homes: homes, inner: j.room(o), host: o.HostBytes}
+	for d != nil && r.shrunk < repairs {
+		f, err := j.scheduled(ctx, x, d, o, r.host)
+		if err != nil {
+			return nil, err
+		}
+		if f.sketch.need.within(budgets(o)) {
+			f.time = f.sketch.time(j.prices)
+			return f, nil
+		}
+		if d, err = r.next(ctx, f); err != nil {
+			return nil, err
+		}
+	}
+	return nil, nil
+}
+
+// next is another decision after one whose addresses do not keep to the budgets, or nil.
+func (r *repair) next(ctx context.Context, f *found) (*auto.Decision, error) {
+	need, most := f.sketch.need[space.Device], r.options.DeviceBytes
+	if need <= most || r.shrunk > 0 {
+		return r.shrink(ctx, f.decision, f.sketch.need)
+	}
+	if r.lowest.decision == nil || need < r.lowest.need {
+		r.lowest = loose{f.decision, r.spare, need}
+		if r.spared < sparings {
+			if r.spared++; r.spared > 1 { // it did not suffice
+				r.inner.Device -= (need - most) / 4
+			}
+			r.spare = f.spared(r.graph, most, r.spare)
+			if d, err := r.tighten(ctx, f.decision); d != nil || err != nil {
+				return d, err
+			}
+		}
+	}
+	f.sketch.need[space.Device], r.spare = r.lowest.need, r.lowest.spare
+	return r.shrink(ctx, r.lowest.decision, f.sketch.need)
+}
+
+// shrink is a decision for smaller budgets, of those that are not kept to.
+func (r *repair) shrink(ctx context.Context, d *auto.Decision, needs need) (*auto.Decision,
+	error) {
+	o := r.options
+	r.inner.Device = shrunk(r.inner.Device, o.DeviceBytes, needs[space.Device], r.shrunk)
+	r.host = shrunk(r.host, o.HostBytes, needs[space.Host], r.shrunk)
+	r.shrunk++
+	if r.disk == nil {
+		r.inner.Host = r.host
+	} else if needs[space.Device] <= o.DeviceBytes && needs[Disk] <= o.DiskBytes && r.host > 0 {
+		return d, nil
+	}
+	return r.tighten(ctx, d)
+}
+
+// tighten adapts a decision to what the planner is told by now.
+func (r *repair) tighten(ctx context.Context, d *auto.Decision) (*auto.Decision, error) {
+	o := searching(r.options, r.homes)
+	o.Spare = r.spare
+	return r.problem.Tighten(ctx, d, r.inner, o)
+}
+
+// shrunk is what to aim for next if a plan takes so much: less by what the last one was
+// over by, and by more every time. The time of a step hardly changes with a few percent of
+// the budget, while every attempt is a search and a packing.
+func shrunk(inner, budget, taken, round int64) int64 {
+	if taken <= budget {
+		return inner
+	}
+	over := taken - budget
+	return inner - over/2*(2+round) - inner/500
+}
+
+// dense is what part of its load packing may lose of a plan before it is packed once more.
+const dense = 50
+
+// condense packs what the planner has decided once more if that needs notably more than its
+// load: within a budget packing goes no further than that. The addresses are taken if they
+// are lower, and the step waits no longer for them.
+func (j *job) condense(f *found) {
+	k := f.sketch
+	limit := k.load[space.Device] + k.load[space.Device]/dense
+	if f.decision == nil || k.need[space.Device] <= limit {
+		return
+	}
+	slots, need := slices.Clone(k.slots), k.need
+	k.need[space.Device] = packSpace(k.slots, space.Device, limit, packEffort)
+	if t := k.time(j.prices); k.need[space.Device] < need[space.Device] && t <= f.time {
+		f.time = t
+		return
+	}
+	k.slots, k.need = slots, need
+}
