@@ -161,6 +161,7 @@ type Options struct {
 
 	NoRecompute bool            // Auto: execute every operation once
 	Effort      int             // Auto: evaluations of the planner; 0 is a second's worth
+	Draft       bool            // Auto: the first plan that fits, for who cannot wait
 	Machine     machine.Machine // prices; nil is the simulated device's, or machine.Default
 	Model       string          // by which name the machine knows the graph, if it does
 
@@ -200,8 +201,8 @@ func (o Options) Planning() compile.Options {
 		NoPlacement: o.NoPlacement, NoSwap: o.NoSwap, Streams: o.Streams,
 		DeviceBytes: near, HostBytes: host, DiskBytes: o.DiskBytes,
 		NoFusion: o.NoFusion, Mesh: o.Mesh, Rank: o.Rank, Precision: o.Precision,
-		NoRecompute: o.NoRecompute, Effort: o.Effort, Machine: o.machine(),
-		Model: o.Model,
+		NoRecompute: o.NoRecompute, Effort: o.Effort, Draft: o.Draft,
+		Machine: o.machine(), Model: o.Model,
 	}
 }
 
@@ -217,7 +218,8 @@ func (o Options) With(c compile.Options) Options {
 		o.DeviceBytes += w
 	}
 	o.NoFusion, o.Mesh, o.Rank, o.Precision = c.NoFusion, c.Mesh, c.Rank, c.Precision
-	o.NoRecompute, o.Effort, o.Machine, o.Model = c.NoRecompute, c.Effort, c.Machine, c.Model
+	o.NoRecompute, o.Effort, o.Draft = c.NoRecompute, c.Effort, c.Draft
+	o.Machine, o.Model = c.Machine, c.Model
 	return o
 }
 

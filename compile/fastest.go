@@ -31,9 +31,9 @@ const largeGraph = 20_000
 // problems are a target's, one for every order that is worth a search: that of
 // creation, and the one with the lowest peak if that is lower by more than a part
 // in 32. All orders are made at once.
-func (j *job) problems(ctx context.Context) ([]*problem, error) {
+func (j *job) problems(ctx context.Context, o Options) ([]*problem, error) {
 	orders := order.Portfolio()
-	if len(j.program.Order) > largeGraph {
+	if len(j.program.Order) > largeGraph || o.Draft {
 		orders = orders[:1]
 	}
 	all, errs := make([]*problem, len(orders)), make([]error, len(orders))
@@ -76,7 +76,7 @@ func (s *search) fastest() ([]*found, error) {
 	problems := make([][]*problem, len(s.jobs))
 	for i, j := range s.jobs {
 		var err error
-		if problems[i], err = j.problems(s.ctx); err != nil {
+		if problems[i], err = j.problems(s.ctx, s.options); err != nil {
 			return nil, err
 		}
 	}
@@ -179,6 +179,9 @@ func (j *job) room(o Options) auto.Budget {
 
 // searching is what the planner may do.
 func searching(o Options, homes []bool) auto.Options {
+	if o.Draft {
+		o.Effort = 1
+	}
 	return auto.Options{Effort: o.Effort, Resident: homes, NoSwap: o.NoSwap,
 		NoRecompute: o.NoRecompute}
 }
@@ -187,6 +190,9 @@ func searching(o Options, homes []bool) auto.Options {
 // budget, some tenths of a second's worth. It is well spent: what packing loses must be
 // given up by a search that takes longer.
 const packEffort = 20_000_000
+
+// draftEffort is what a draft has of it.
+const draftEffort = packEffort / 40
 
 // scheduled is the plan of a decision, whether or not it keeps to the budgets. If there
 // is a disk, it takes over what is beyond so many bytes of the host.
@@ -209,7 +215,11 @@ func (j *job) scheduled(ctx context.Context, x *problem, d *auto.Decision, o Opt
 		return nil, err
 	}
 	k := newSketch(program.Schedule)
-	k.pack(budgets(o), packEffort)
+	if o.Draft {
+		k.pack(budgets(o), draftEffort)
+	} else {
+		k.pack(budgets(o), packEffort)
+	}
 	return &found{way: at(o, Rung{}), program: &program, sketch: k, decision: d, order: x.order,
 		title:   fmt.Sprintf("policy=%s %s machine=%s", o.Policy, x.order, j.prices.Name()),
 		timings: append(x.timings[:len(x.timings):len(x.timings)], timings...)}, nil

@@ -35,6 +35,7 @@ type Options struct {
 
 	NoRecompute bool            // Auto: execute every operation once
 	Effort      int             // Auto: evaluations of the planner; 0 is a second's worth
+	Draft       bool            // Auto: the first plan that fits, of one graph and one order
 	Machine     machine.Machine // what prices are by; nil is machine.Default
 	Model       string          // by which name the machine knows the graph, if it does
 }

@@ -76,6 +76,9 @@ func Plan(ctx context.Context, g *graph.Graph, o Options, targets ...Target) (*P
 	case best == nil:
 		return nil, gentlest(refused)
 	}
+	if o.Draft {
+		others = nil
+	}
 	if best, err = best.orRivals(others); err != nil {
 		return nil, fmt.Errorf("compile: %w", err)
 	}
@@ -111,7 +114,7 @@ func (p *Planned) attempt(ctx context.Context, o Options) (*attempt, error) {
 // wants is which graphs are worth a look beside the one of an attempt.
 func (a *attempt) wants(o Options) wanted {
 	switch {
-	case !o.Policy.Searches() || a.vanilla():
+	case !o.Policy.Searches() || a.vanilla() || o.Draft:
 		return none
 	case a.stalls() && a.cramped(o):
 		return next

@@ -58,7 +58,7 @@ func (j *job) packed(ctx context.Context, x *problem, d *auto.Decision, o Option
 // next is another decision after one whose addresses do not keep to the budgets, or nil.
 func (r *repair) next(ctx context.Context, f *found) (*auto.Decision, error) {
 	need, most := f.sketch.need[space.Device], r.options.DeviceBytes
-	if need <= most || r.shrunk > 0 {
+	if need <= most || r.shrunk > 0 || r.options.Draft {
 		return r.shrink(ctx, f.decision, f.sketch.need)
 	}
 	if r.lowest.decision == nil || need < r.lowest.need {
@@ -119,7 +119,7 @@ const dense = 50
 func (j *job) condense(f *found) {
 	k := f.sketch
 	limit := k.load[space.Device] + k.load[space.Device]/dense
-	if f.decision == nil || k.need[space.Device] <= limit {
+	if f.decision == nil || f.options.Draft || k.need[space.Device] <= limit {
 		return
 	}
 	slots, need := slices.Clone(k.slots), k.need

@@ -58,7 +58,7 @@ func TestCondense(t *testing.T) {
 		t.Fatal(err)
 	}
 	j := s.jobs[0]
-	problems, err := j.problems(t.Context())
+	problems, err := j.problems(t.Context(), s.options)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -165,6 +165,9 @@ func (s *search) unspilled() ([]*found, error) {
 		return nil, err
 	}
 	best = faster(best, planned)
+	if best != nil && s.options.Draft {
+		return best, nil
+	}
 	if best == nil {
 		if best, err = s.straight(0); best == nil || err != nil {
 			return best, err

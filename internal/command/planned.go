@@ -25,18 +25,21 @@ func planAll(ctx context.Context, w io.Writer, b *built, o gomem.Options) (plann
 	return planned{p}, inFlags(err)
 }
 
-// planLong is planAll, but goes on with twice the effort, and twice that, until the
-// time for planning has passed, and takes the fastest plans.
+// planLong is planAll, or, if there is a time for planning, the fastest plans that are found
+// until it has passed: the first that fit, which are there whatever the time, those that there
+// are without a time, and those of twice the effort, and twice that.
 func (f planFlags) planLong(ctx context.Context, w io.Writer, b *built,
 	o gomem.Options) (planned, error) {
 	limited, cancel := context.WithTimeout(ctx, f.PlanTime)
 	defer cancel()
+	o.Draft = f.PlanTime > 0
 	best, err := planAll(ctx, w, b, o)
-	if err != nil || f.PlanTime == 0 || best.Results[0].Options.Policy == baseline {
+	if err != nil || !o.Draft || best.Results[0].Options.Policy == baseline {
 		return best, err // nothing is to be had
 	}
 	defer notice(w, fmt.Sprintf("gomem: looking for a faster plan for %s", f.PlanTime))()
-	for o.Effort = firstEffort; limited.Err() == nil && o.Effort < lastEffort; o.Effort *= 2 {
+	o.Draft = false
+	for limited.Err() == nil && o.Effort < lastEffort {
 		p, err := planAll(limited, io.Discard, b, o)
 		if ctx.Err() != nil {
 			return best, ctx.Err()
@@ -44,6 +47,7 @@ func (f planFlags) planLong(ctx context.Context, w io.Writer, b *built,
 		if err == nil && stepTime(b, p) < stepTime(b, best) {
 			best = p
 		}
+		o.Effort = max(firstEffort, 2*o.Effort)
 	}
 	return best, nil
 }
