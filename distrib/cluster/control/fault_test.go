@@ -221,7 +221,7 @@ func three(t *testing.T, cfg Config, secure func(rank int) TLS) []*Control {
 // others go on; when the next is lost, the last is a minority and comes to rest.
 func TestLeaderLost(t *testing.T) {
 	t.Parallel()
-	all := three(t, quick(one(t)), nil)
+	all := three(t, elects(one(t)), nil)
 	lead := 0
 	for i, c := range all {
 		if c.ServerLeads() {
@@ -254,7 +254,7 @@ func TestLeaderLost(t *testing.T) {
 // TestThreeLeave: three servers end together, without one that waits for the others.
 func TestThreeLeave(t *testing.T) {
 	t.Parallel()
-	all := three(t, quick(one(t)), nil)
+	all := three(t, elects(one(t)), nil)
 	done := make(chan error, 3)
 	ctx, cancel := context.WithTimeout(t.Context(), soon)
 	defer cancel()

@@ -20,7 +20,7 @@ import (
 // spreading is a configuration of an etcd that comes to be in three nodes.
 func spreading(t *testing.T) Config {
 	t.Helper()
-	cfg := quick(one(t))
+	cfg := elects(one(t))
 	cfg.Spread, cfg.Host = 3, "127.0.0.1"
 	return cfg
 }
