@@ -2,6 +2,7 @@ package gomem_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/autodiff"
 	"github.com/gomem/gomem/graph/ops"
+	"github.com/gomem/gomem/graph/split"
 	"github.com/gomem/gomem/internal/randgraph"
 	"github.com/gomem/gomem/internal/tensor"
 	"github.com/gomem/gomem/internal/thesis"
@@ -325,5 +327,38 @@ func TestMeshesOfModels(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestSlicesRunWhatDoesNotFit: within less of the device than one operation of a model has at
+// once, its step is refused, and runs in slices, with three quarters of that.
+func TestSlicesRunWhatDoesNotFit(t *testing.T) {
+	m, err := meshed("transformer", "s512")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var fetches []graph.Value
+	for _, x := range train.Targets(&m.Model) {
+		fetches = append(fetches, x.Fetches...)
+	}
+	o := gomem.Options{Partition: 5, DeviceBytes: slices.Max(split.Needs(m.Graph, fetches)) - 256}
+	_, _, err = stepped(m, o)
+	if _, short := errors.AsType[*gomem.ErrOutOfMemory](err); !short {
+		t.Errorf("one operation has more than %d bytes: %v", o.DeviceBytes, err)
+	}
+	losses, _, err := stepped(m, gomem.Options{Policy: compile.Vanilla})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o.Mesh, err = mesh.Parse("batch:4", ""); err != nil {
+		t.Fatal(err)
+	}
+	o.DeviceBytes -= o.DeviceBytes / 4
+	got, _, err := stepped(m, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := apart(losses, got); !(d < 1e-6) {
+		t.Errorf("losses are off by %.1e", d)
 	}
 }
