@@ -208,6 +208,25 @@ func TestFitDivides(t *testing.T) {
 	}
 }
 
+// TestFitBeyondTheHost: where there is a disk behind the host of four processes, it is the disk
+// alone that sets how many experts there is room for.
+func TestFitBeyondTheHost(t *testing.T) {
+	most := map[string]int{}
+	for by, disk := range map[string][]string{"host": nil, "disk": {"--disk-memory", "2MiB"}} {
+		var x fitted
+		decode(t, succeed(t, with(append([]string{"fit", "--size", "s512", "--max", "experts",
+			"--mesh", "experts:4x1", "--moe", "sparse", "--policy", "thesis", "--host-memory",
+			"1280KiB", "--json"}, disk...))...), &x)
+		if x.NextRefusedBy != by || !x.Complete {
+			t.Errorf("%v: %+v", disk, x)
+		}
+		most[by] = x.Max
+	}
+	if most["disk"] < 2*most["host"] {
+		t.Errorf("%v: a disk of twice the host's memory makes little room", most)
+	}
+}
+
 // TestMeshResumes: a run in slices saves whole variables, which a run in other slices goes
 // on from, and one without; its report is of the slices' plan.
 func TestMeshResumes(t *testing.T) {
