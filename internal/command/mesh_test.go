@@ -187,6 +187,27 @@ func TestRoutedRows(t *testing.T) {
 	}
 }
 
+// TestWireIsForecast: what two processes send in a step, counted where they hand it to their
+// transport, is what the plan says, but for what frames them and what workers agree on.
+func TestWireIsForecast(t *testing.T) {
+	inDir(t)
+	two := []string{"--mesh", "experts:2x1"}
+	var x explanation
+	decode(t, succeed(t, with([]string{"plan", "--size", "s512", "--json"}, two...)...), &x)
+	if len(x.Wire) != 1 || x.Wire[0].Bytes < 1<<16 {
+		t.Fatalf("wire %+v", x.Wire)
+	}
+	sent := func(steps string) float64 {
+		s := summaryOf(t, gather(t, inMemory{}, with(tiny, with(two, "--local", "2", "--json",
+			"--bleu", "0", "--steps", steps)...)...))
+		return s["exchanged"].(map[string]any)["sent_bytes"].(float64)
+	}
+	each := (sent("6") - sent("2")) / 4 / 2
+	if rest := each - float64(x.Wire[0].Bytes); rest < 0 || rest > 2048 {
+		t.Errorf("each sends %.0f bytes a step, forecast %d", each, x.Wire[0].Bytes)
+	}
+}
+
 // TestFitDivides: what is looked for comes in multiples of what a mesh divides it by; four
 // processes have room for more experts than one.
 func TestFitDivides(t *testing.T) {
