@@ -21,7 +21,8 @@ func HalvingOf(op graph.Op) Halving {
 		expertJoin, expertOuter, groupedMatMul, groupedOuter, groupedMatMulPart,
 		groupedOuterPart:
 		return Halving{true, every16}
-	case batchNorm, batchNormGrad, lstm: // not what a recurrent layer keeps for its gradient
+	case batchNorm, batchNormGrad, layerOverGrad,
+		lstm: // not what a recurrent layer keeps for its gradient
 		return Halving{false, 1}
 	case lstmGrad: // not those of weights and bias, which kernels read and write in f32
 		return Halving{false, every16 &^ 6}

@@ -1,6 +1,8 @@
 package ops
 
 import (
+	"strings"
+
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/kernel/cuda"
 )
@@ -43,22 +45,44 @@ func (o inBF16) halves(in []graph.Type) (matMul, bool) {
 
 // takesBF16CUDA reports whether an operation's commands are for such operands and results.
 func takesBF16CUDA(op graph.Op, in, out []graph.Type) bool {
-	return formOf(in)+">"+formOf(out) == formBF16CUDA(op)
+	want, form := formBF16CUDA(op), formOf(in)+">"+formOf(out)
+	for i := range want {
+		if i < len(form) && want[i] == '*' && strings.IndexByte("hf", form[i]) >= 0 {
+			form = form[:i] + "*" + form[i+1:]
+		}
+	}
+	return form == want
 }
 
 // formBF16CUDA is the form of operands and results of which the commands of an operation read and
 // write bfloat16 as it is: those that have many elements, while sums, statistics and scales are
-// f32. They compute in f32, and round results once.
+// f32. They compute in f32, and round results once. A star is either.
 func formBF16CUDA(op graph.Op) string {
 	switch op.(type) {
 	case conv2D, convInputGrad, convFilterGrad, softmaxGrad:
 		return "hh>h"
 	case softmax, windowSum, windowSpread:
 		return "h>h"
+	case sum, sumLike, sumSquares, logSumExp:
+		return "h>f"
 	case crossEntropy, correct:
 		return "h.>f"
 	case crossEntropyGrad:
 		return "h.f>h"
+	case binary, clippedReluGrad:
+		return "**>*"
+	case clippedRelu:
+		return "*>*"
+	case dropout, noiseWindow, rotary:
+		return "h.>h"
+	case lstm:
+		return "*ff**>*ff"
+	case lstmGrad:
+		return "*f***ff*>*ff**"
+	case ctc:
+		return "h...>f"
+	case ctcGrad:
+		return "h...f>f"
 	case batchNorm:
 		return "hff>hff"
 	case batchNormGrad:
@@ -75,6 +99,8 @@ func formBF16CUDA(op graph.Op) string {
 		return "hf>h"
 	case layerNormGrad, rmsNormGrad:
 		return "hfh>h"
+	case layerOverGrad:
+		return "hfh>hff"
 	case layerScaleGrad, rmsScaleGrad:
 		return "hh>f"
 	}

@@ -4,8 +4,10 @@ package ops
 
 import (
 	"math"
+	"math/rand/v2"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/gomem/gomem/graph"
@@ -46,14 +48,17 @@ func TestCUDAInBF16(t *testing.T) {
 	})
 }
 
-// inForm is a sample with operands and results of a form in bfloat16.
-func inForm(t *testing.T, plain Sample, form string) Sample {
+// inForm is a sample with operands and results of a form in bfloat16, of which a star is by chance.
+func inForm(t *testing.T, plain Sample, form string, rng *rand.Rand) Sample {
 	t.Helper()
 	out, err := plain.Op.Infer(plain.In)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s, o := plain, inBF16{Op: plain.Op}
+	for strings.Contains(form, "*") {
+		form = strings.Replace(form, "*", string("hf"[rng.IntN(2)]), 1)
+	}
 	s.In = slices.Clone(plain.In)
 	for i := range s.In {
 		if form[i] == 'h' {
@@ -73,9 +78,10 @@ func inForm(t *testing.T, plain Sample, form string) Sample {
 }
 
 // TestCUDAReadsBF16: what reads bfloat16 as it is has the bits of the operation in f32 on the same
-// numbers, rounded once, in place too, and needs no more scratch than filters in f32.
+// numbers, rounded once, in place too, and needs no more scratch than filters in f32, or some steps
+// of a sequence.
 func TestCUDAReadsBF16(t *testing.T) {
-	h := needHost(t)
+	h, rng := needHost(t), rand.New(rand.NewPCG(1, 2))
 	seen := map[reflect.Type]int{}
 	for _, plain := range slices.Concat(Samples(), sizedSamples()) {
 		form := formBF16CUDA(plain.Op)
@@ -84,30 +90,42 @@ func TestCUDAReadsBF16(t *testing.T) {
 		}
 		seen[reflect.TypeOf(plain.Op)]++
 		t.Run(plain.name(), func(t *testing.T) {
-			half := inForm(t, plain, form)
-			narrow, wide := halved(plain, half, 1)
-			got := half.onCUDA(t, h, narrow, memory{poison: 0xff}, -1)
-			want := narrowed(plain.onCUDA(t, h, wide, memory{poison: 0xff}, -1), got)
-			if !same(want, got) {
-				t.Fatal("other bits than those of f32 rounded")
-			}
-			out, _ := half.Op.Infer(half.In)
-			for _, k := range half.Op.(graph.InPlacer).InPlace(half.In, out) {
-				if !same(want, half.onCUDA(t, h, narrow, memory{poison: 0x3e}, k)) {
-					t.Errorf("over operand %d the result differs", k)
-				}
-			}
-			outs, _ := plain.Op.Infer(plain.In)
-			room := cuda.ScratchOf(plain.Op, plain.In, outs)
-			if _, filters := plain.Op.(convFilterGrad); filters {
-				room += padded(outs[0].Bytes())
-			}
-			if n := cuda.ScratchOf(half.Op, half.In, out); n > room {
-				t.Errorf("%d bytes of scratch, %d in f32", n, room)
+			for range 1 + strings.Count(form, "*") {
+				readsBF16(t, h, plain, inForm(t, plain, form, rng))
 			}
 		})
 	}
-	if len(seen) != 27 {
+	if len(seen) != 42 {
 		t.Errorf("samples of %d operations: %v", len(seen), seen)
+	}
+}
+
+// readsBF16 compares an operation on bfloat16 with the one on f32.
+func readsBF16(t *testing.T, h *host, plain, half Sample) {
+	t.Helper()
+	narrow, wide := halved(plain, half, 1)
+	got := half.onCUDA(t, h, narrow, memory{poison: 0xff}, -1)
+	want := narrowed(plain.onCUDA(t, h, wide, memory{poison: 0xff}, -1), got)
+	if !same(want, got) {
+		t.Fatalf("of %v: other bits than those of f32 rounded", half.In)
+	}
+	out, _ := half.Op.Infer(half.In)
+	for _, k := range half.Op.(graph.InPlacer).InPlace(half.In, out) {
+		if !same(want, half.onCUDA(t, h, narrow, memory{poison: 0x3e}, k)) {
+			t.Errorf("over operand %d the result differs", k)
+		}
+	}
+	outs, _ := plain.Op.Infer(plain.In)
+	room := cuda.ScratchOf(plain.Op, plain.In, outs)
+	switch plain.Op.(type) {
+	case convFilterGrad:
+		room += padded(outs[0].Bytes())
+	case lstm, lstmGrad: // some steps, and states at the start, before and now
+		state := plain.In[3]
+		s := sequenceOf(plain.In[0], state, 0)
+		room += 4*int64(s.chunk()*s.b*max(s.i, s.n)) + 4*padded(state.Bytes()) + 64
+	}
+	if n := cuda.ScratchOf(half.Op, half.In, out); n > room {
+		t.Errorf("of %v: %d bytes of scratch, %d at most", half.In, n, room)
 	}
 }

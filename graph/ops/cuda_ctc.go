@@ -7,14 +7,14 @@ import (
 
 func ctcCUDA(_ ctc, c *cuda.Call) ([]cuda.Command, error) {
 	s := ctcSizeOf(c.In[0].Type, c.In[1].Type)
-	return only(launched("ctc", s.b, c.Out[0], c.In[0], c.In[1], c.In[2], c.In[3], c.Scratch, s.t,
-		s.b, s.v, s.l))
+	return only(launched(kernelOf("ctc", c.In[0]), s.b, c.Out[0], c.In[0], c.In[1], c.In[2],
+		c.In[3], c.Scratch, s.t, s.b, s.v, s.l))
 }
 
 func ctcGradCUDA(_ ctcGrad, c *cuda.Call) ([]cuda.Command, error) {
 	s := ctcSizeOf(c.In[0].Type, c.In[1].Type)
-	return only(launched("ctc_grad", s.b, c.Out[0], c.In[0], c.In[1], c.In[2], c.In[3], c.In[4],
-		c.Scratch, s.t, s.b, s.v, s.l))
+	return only(launched(kernelOf("ctc_grad", c.In[0]), s.b, c.Out[0], c.In[0], c.In[1], c.In[2],
+		c.In[3], c.In[4], c.Scratch, s.t, s.b, s.v, s.l))
 }
 
 func ctcReadableCUDA(_ ctcReadable, c *cuda.Call) ([]cuda.Command, error) {

@@ -234,8 +234,12 @@ func binaryCUDA(o binary, c *cuda.Call) ([]cuda.Command, error) {
 	for _, x := range c.In {
 		if _, ok := spreadOver(x.Type, c.Out[0].Type); !ok {
 			w := broadcastWalk(c.Out[0].Type, typesOf(c.In))
+			halves := 0
+			for i, v := range []cuda.Operand{c.Out[0], c.In[0], c.In[1]} {
+				halves |= flag(half(v.Type)) << i
+			}
 			return only(overElements("binary_walk", elems(c.Out[0]),
-				w.args(int32(o.Kind), int32(0), c.Out[0], c.In[0], c.In[1])...))
+				w.args(int32(o.Kind), int32(halves), c.Out[0], c.In[0], c.In[1])...))
 		}
 	}
 	return pointwiseCUDA(o, c)
@@ -253,7 +257,7 @@ func noiseWindowCUDA(o noiseWindow, c *cuda.Call) ([]cuda.Command, error) {
 			w.axes[i].stride = each{}
 		}
 	}
-	return only(overElements("dropout_shared", elems(c.Out[0]),
+	return only(overElements(kernelOf("dropout_shared", c.In[0]), elems(c.Out[0]),
 		w.args(c.Out[0], c.In[0], c.In[1], p.salt, p.limit, p.p)...))
 }
 
@@ -264,7 +268,7 @@ func dropoutCUDA(o dropout, c *cuda.Call) ([]cuda.Command, error) {
 		return pointwiseCUDA(o, c)
 	}
 	w, p := broadcastWalk(c.Out[0].Type, []graph.Type{noise}), o.point()
-	return only(overElements("dropout_shared", elems(c.Out[0]),
+	return only(overElements(kernelOf("dropout_shared", c.In[0]), elems(c.Out[0]),
 		w.args(c.Out[0], c.In[0], c.In[1], p.salt, p.limit, p.p)...))
 }
 

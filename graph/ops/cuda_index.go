@@ -219,9 +219,9 @@ func rotaryCUDA(o rotary, c *cuda.Call) ([]cuda.Command, error) {
 	if positions.Rank() == 2 {
 		each /= max(1, t.Size(0))
 	}
-	return only(overElements("rotary", rows*(width-o.Width/2), c.Out[0], c.In[0], c.In[1], rows,
-		t.Size(-2), width, o.Width, each, flag(positions.Rank() > 0), o.Base, o.Interleaved,
-		o.Back))
+	return only(overElements(kernelOf("rotary", c.In[0]), rows*(width-o.Width/2), c.Out[0], c.In[0],
+		c.In[1], rows, t.Size(-2), width, o.Width, each, flag(positions.Rank() > 0), o.Base,
+		o.Interleaved, o.Back))
 }
 
 func init() {

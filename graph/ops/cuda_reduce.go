@@ -54,25 +54,25 @@ func (p partial) args(more ...any) []any {
 }
 
 // stages runs a reduction, of parts into the scratch where there are several.
-func (p partial) stages(c *cuda.Call, run func(p partial, to, from uint64) cuda.Command,
+func (p partial) stages(c *cuda.Call, run func(p partial, to uint64, x cuda.Operand) cuda.Command,
 ) []cuda.Command {
 	if p.parts == 1 {
-		return []cuda.Command{run(p, c.Out[0].Addr, c.In[0].Addr)}
+		return []cuda.Command{run(p, c.Out[0].Addr, c.In[0])}
 	}
-	return []cuda.Command{run(p, c.Scratch, c.In[0].Addr),
-		run(p.folded(), c.Out[0].Addr, c.Scratch)}
+	parts := cuda.Operand{Addr: c.Scratch, Type: c.Out[0].Type} // of that element type
+	return []cuda.Command{run(p, c.Scratch, c.In[0]), run(p.folded(), c.Out[0].Addr, parts)}
 }
 
 // add adds up rows of neighbours, short rows, or columns.
-func (p partial) add(to, from uint64) cuda.Command {
+func (p partial) add(to uint64, x cuda.Operand) cuda.Command {
 	rows := p.outer * p.parts
 	switch {
 	case p.side == 0:
-		return overWarps("sum_rows", rows, p.args(to, from)...)
+		return overWarps(kernelOf("sum_rows", x), rows, p.args(to, x)...)
 	case p.side > 1:
-		return launched("sum_beside", rows, p.args(to, from, p.inner, p.side)...)
+		return launched(kernelOf("sum_beside", x), rows, p.args(to, x, p.inner, p.side)...)
 	}
-	return overElements("sum_columns", rows*p.inner, p.args(to, from, p.inner)...)
+	return overElements(kernelOf("sum_columns", x), rows*p.inner, p.args(to, x, p.inner)...)
 }
 
 // summed is a sum whose parts its geometry says.
@@ -106,7 +106,8 @@ func sumSquaresCUDA(_ sumSquares, c *cuda.Call) ([]cuda.Command, error) {
 	if p.parts == 0 {
 		return []cuda.Command{wiped(c.Out[0])}, nil
 	}
-	return []cuda.Command{overWarps("sum_squares", p.parts, p.args(c.Scratch, c.In[0])...),
+	return []cuda.Command{overWarps(kernelOf("sum_squares", c.In[0]), p.parts,
+		p.args(c.Scratch, c.In[0])...),
 		launched("sum_total", 1, c.Out[0], c.Scratch, p.parts)}, nil
 }
 
@@ -127,9 +128,10 @@ func (o extreme) parts(t tensor.Type) partial {
 
 func extremeCUDA(o extreme, c *cuda.Call) ([]cuda.Command, error) {
 	kind := dataKind(c.In[0].Type.DType)
-	return o.parts(c.In[0].Type).stages(c, func(p partial, to, from uint64) cuda.Command {
+	return o.parts(c.In[0].Type).stages(c, func(p partial, to uint64,
+		x cuda.Operand) cuda.Command {
 		return overElements("extreme", p.outer*p.parts*p.inner,
-			p.args(to, from, p.inner, o.Least, kind)...)
+			p.args(to, x, p.inner, o.Least, kind)...)
 	}), nil
 }
 
@@ -181,7 +183,7 @@ func logSumExpCUDA(_ logSumExp, c *cuda.Call) ([]cuda.Command, error) {
 		return only(cuda.Fill{Addr: c.Out[0].Addr, Words: int64(rows),
 			Word: math.Float32bits(float32(math.Inf(-1)))})
 	}
-	return only(overRows("log_sum_exp", rows, n, c.Out[0], c.In[0], rows, n))
+	return only(overRows(kernelOf("log_sum_exp", c.In[0]), rows, n, c.Out[0], c.In[0], rows, n))
 }
 
 func init() {

@@ -138,8 +138,8 @@ func layerOverGradCUDA(o layerOverGrad, c *cuda.Call) ([]cuda.Command, error) {
 		return []cuda.Command{wiped(c.Out[1]), wiped(c.Out[2])}, nil
 	}
 	return []cuda.Command{r.moments(c),
-		overRows("norm_channels", r.n*r.c, r.s, scales, biases, c.In[0], c.In[2], c.Scratch, r.n,
-			r.c, r.s),
+		overRows(kernelOf("norm_channels", c.In[0]), r.n*r.c, r.s, scales, biases, c.In[0], c.In[2],
+			c.Scratch, r.n, r.c, r.s),
 		fold(c.Out[1], scales), fold(c.Out[2], biases), r.backward(c)}, nil
 }
 

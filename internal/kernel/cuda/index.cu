@@ -140,7 +140,7 @@ extern "C" __global__ void slice_at(void *part, const void *whole, const int *po
 }
 
 // Pairs of a row's first elements, turned by their angles; the others stay.
-extern "C" __global__ void rotary(float *out, const float *x, const int *positions, i64 rows,
+template <class T> __device__ void rotary_of(T *out, const T *x, const int *positions, i64 rows,
 	i64 length, i64 width, i64 turned, i64 each, i64 several, float base, int interleaved,
 	int back) {
 	i64 half = turned / 2, step = width - half;
@@ -161,4 +161,16 @@ extern "C" __global__ void rotary(float *out, const float *x, const int *positio
 		out[first] = a * c - b * s;
 		out[second] = b * c + a * s;
 	}
+}
+extern "C" __global__ void rotary(float *out, const float *x, const int *positions, i64 rows,
+	i64 length, i64 width, i64 turned, i64 each, i64 several, float base, int interleaved,
+	int back) {
+	rotary_of(out, x, positions, rows, length, width, turned, each, several, base, interleaved,
+		back);
+}
+extern "C" __global__ void rotary_16(Half *out, const Half *x, const int *positions, i64 rows,
+	i64 length, i64 width, i64 turned, i64 each, i64 several, float base, int interleaved,
+	int back) {
+	rotary_of(out, x, positions, rows, length, width, turned, each, several, base, interleaved,
+		back);
 }

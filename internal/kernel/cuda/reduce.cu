@@ -26,28 +26,40 @@ template <class L, class A> __device__ float sum_lanes(i64 n, L load, A add) {
 	return fold_warp<Sum<float>>(a + b);
 }
 // Spans of so many elements are added up by themselves, and then their sums, in order.
-template <class A> __device__ float sum_spans(const float *x, i64 n, A add) {
+template <class T, class A> __device__ float sum_spans(const T *x, i64 n, A add) {
 	const i64 span = 65536;
 	float s = 0;
 	for (i64 at = 0; at < n; at += span)
-		s += sum_lanes(n - at < span ? n - at : span, [=](i64 i) { return x[at + i]; }, add);
+		s += sum_lanes(n - at < span ? n - at : span, [=](i64 i) -> float { return x[at + i]; },
+			add);
 	return s;
 }
 struct Squared {
 	__device__ float operator()(float s, float v) const { return fmaf(v, v, s); }
 };
-template <class A> __device__ void sum_parts(const Parts &p, float *out, const float *x, A add) {
+template <class T, class A>
+__device__ void sum_parts(const Parts &p, float *out, const T *x, A add) {
 	Team t = team(0);
 	for (i64 r = t.first; r < p.rows * p.parts; r += t.step) {
 		float s = sum_spans(x + r / p.parts * p.n + p.lo(r), p.hi(r) - p.lo(r), add);
 		if (t.lane == 0) out[r] = s;
 	}
 }
+struct Added {
+	__device__ float operator()(float s, float v) const { return s + v; }
+};
 extern "C" __global__ void __launch_bounds__(256) sum_rows(Parts p, float *out, const float *x) {
-	sum_parts(p, out, x, [](float s, float v) { return s + v; });
+	sum_parts(p, out, x, Added());
+}
+extern "C" __global__ void __launch_bounds__(256) sum_rows_16(Parts p, float *out, const Half *x) {
+	sum_parts(p, out, x, Added());
 }
 extern "C" __global__ void __launch_bounds__(256) sum_squares(Parts p, float *out,
 	const float *x) {
+	sum_parts(p, out, x, Squared());
+}
+extern "C" __global__ void __launch_bounds__(256) sum_squares_16(Parts p, float *out,
+	const Half *x) {
 	sum_parts(p, out, x, Squared());
 }
 // The sum of n numbers, a step apart, in 64 bits, one after the other: a warp loads ahead, and
@@ -72,12 +84,12 @@ extern "C" __global__ void sum_total(float *out, const float *x, i64 n) {
 
 // Rows of inner elements are added so many beside each other, as the host does with short ones:
 // each element of so many rows has a thread, and their sums are added by halves.
-extern "C" __global__ void __launch_bounds__(256) sum_beside(Parts p, float *out, const float *x,
-	i64 inner, i64 side) {
+template <class T>
+__device__ void sum_beside_of(const Parts &p, float *out, const T *x, i64 inner, i64 side) {
 	__shared__ float lanes[256];
 	for (i64 r = blockIdx.x; r < p.rows * p.parts; r += gridDim.x) {
 		i64 n = (p.hi(r) - p.lo(r)) * inner, most = side * inner, width = inner, me = threadIdx.x;
-		const float *from = x + (r / p.parts * p.n + p.lo(r)) * inner;
+		const T *from = x + (r / p.parts * p.n + p.lo(r)) * inner;
 		if (most > n) most = n;
 		while (2 * width <= most) width *= 2;
 		if (me < width && me < n) {
@@ -94,13 +106,22 @@ extern "C" __global__ void __launch_bounds__(256) sum_beside(Parts p, float *out
 		__syncthreads(); // before the lanes are written again
 	}
 }
+extern "C" __global__ void __launch_bounds__(256) sum_beside(Parts p, float *out, const float *x,
+	i64 inner, i64 side) {
+	sum_beside_of(p, out, x, inner, side);
+}
+extern "C" __global__ void __launch_bounds__(256) sum_beside_16(Parts p, float *out, const Half *x,
+	i64 inner, i64 side) {
+	sum_beside_of(p, out, x, inner, side);
+}
 
 // Rows of inner elements are added one after the other, in parts.
-extern "C" __global__ void sum_columns(Parts p, float *out, const float *x, i64 inner) {
+template <class T>
+__device__ void sum_columns_of(const Parts &p, float *out, const T *x, i64 inner) {
 	EACH(i, p.rows * p.parts * inner) {
 		i64 part = i / inner, lo = p.lo(part), hi = p.hi(part);
-		const float *from = x + part / p.parts * p.n * inner + i % inner;
-		float s = lo < hi ? from[lo * inner] : 0.f;
+		const T *from = x + part / p.parts * p.n * inner + i % inner;
+		float s = lo < hi ? (float)from[lo * inner] : 0.f;
 		i64 k = lo + 1;
 		const int ahead = 16;
 		for (; k + ahead <= hi; k += ahead) {
@@ -111,6 +132,12 @@ extern "C" __global__ void sum_columns(Parts p, float *out, const float *x, i64 
 		for (; k < hi; k++) s += from[k * inner];
 		out[i] = s;
 	}
+}
+extern "C" __global__ void sum_columns(Parts p, float *out, const float *x, i64 inner) {
+	sum_columns_of(p, out, x, inner);
+}
+extern "C" __global__ void sum_columns_16(Parts p, float *out, const Half *x, i64 inner) {
+	sum_columns_of(p, out, x, inner);
 }
 
 // Rows from and following, count of them, are added to the sums of their blocks.

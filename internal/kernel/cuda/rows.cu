@@ -46,11 +46,11 @@ extern "C" __global__ void __launch_bounds__(256) softmax_grad_16(Half *out, con
 	softmax_grad_of(out, y, d, rows, n, wide);
 }
 
-extern "C" __global__ void __launch_bounds__(256) log_sum_exp(float *out, const float *x,
-	i64 rows, i64 n, int wide) {
+template <class T> __device__ void log_sum_exp_of(float *out, const T *x, i64 rows, i64 n,
+	int wide) {
 	Team t = team(wide);
 	for (i64 r = t.first; r < rows; r += t.step) {
-		const float *from = x + r * n;
+		const T *from = x + r * n;
 		float most = -infinity(), s = 0;
 		for (i64 i = t.lane; i < n; i += t.size) most = max_of(from[i], most);
 		most = max_of(t, most);
@@ -58,6 +58,14 @@ extern "C" __global__ void __launch_bounds__(256) log_sum_exp(float *out, const 
 		s = sum_of(t, s);
 		if (t.lane == 0) out[r] = fabsf(most) == infinity() ? most : most + logf(s);
 	}
+}
+extern "C" __global__ void __launch_bounds__(256) log_sum_exp(float *out, const float *x,
+	i64 rows, i64 n, int wide) {
+	log_sum_exp_of(out, x, rows, n, wide);
+}
+extern "C" __global__ void __launch_bounds__(256) log_sum_exp_16(float *out, const Half *x,
+	i64 rows, i64 n, int wide) {
+	log_sum_exp_of(out, x, rows, n, wide);
 }
 
 // NaN where a label is no class.
@@ -264,8 +272,8 @@ extern "C" __global__ void norm_scale_16(Parts p, float *out, const Half *x, con
 }
 
 // Of every row and channel Σ d·y and Σ d: what the row adds to the gradients of scale and bias.
-extern "C" __global__ void __launch_bounds__(256) norm_channels(float *scales, float *biases,
-	const float *x, const float *d, const float *moments, i64 rows, i64 c, i64 s, int wide) {
+template <class T> __device__ void norm_channels_of(float *scales, float *biases, const T *x,
+	const T *d, const float *moments, i64 rows, i64 c, i64 s, int wide) {
 	Team t = team(wide);
 	for (i64 i = t.first; i < rows * c; i += t.step) {
 		float mean = moments[2 * (i / c)], inverse = moments[2 * (i / c) + 1], along = 0, sum = 0;
@@ -276,4 +284,12 @@ extern "C" __global__ void __launch_bounds__(256) norm_channels(float *scales, f
 		along = sum_of(t, along), sum = sum_of(t, sum);
 		if (t.lane == 0) scales[i] = along, biases[i] = sum;
 	}
+}
+extern "C" __global__ void __launch_bounds__(256) norm_channels(float *scales, float *biases,
+	const float *x, const float *d, const float *moments, i64 rows, i64 c, i64 s, int wide) {
+	norm_channels_of(scales, biases, x, d, moments, rows, c, s, wide);
+}
+extern "C" __global__ void __launch_bounds__(256) norm_channels_16(float *scales, float *biases,
+	const Half *x, const Half *d, const float *moments, i64 rows, i64 c, i64 s, int wide) {
+	norm_channels_of(scales, biases, x, d, moments, rows, c, s, wide);
 }

@@ -17,8 +17,8 @@ extern "C" __global__ void lstm_cell(float *h, float *next, const float *gates,
 	}
 }
 // The gradients of gates and state; more is added to that of h, if it is there.
-extern "C" __global__ void lstm_cell_grad(float *dgates, float *dstate, const float *gates,
-	const float *state, const float *next, const float *dh, const float *more,
+template <class T> __device__ void lstm_cell_grad_of(float *dgates, float *dstate,
+	const float *gates, const float *state, const float *next, const float *dh, const T *more,
 	const float *dnext, i64 rows, i64 n, float bias) {
 	EACH(k, rows * n) {
 		const float *g = gates + k / n * 4 * n + k % n;
@@ -34,14 +34,24 @@ extern "C" __global__ void lstm_cell_grad(float *dgates, float *dstate, const fl
 		dstate[k] = dc * f;
 	}
 }
+extern "C" __global__ void lstm_cell_grad(float *dgates, float *dstate, const float *gates,
+	const float *state, const float *next, const float *dh, const float *more,
+	const float *dnext, i64 rows, i64 n, float bias) {
+	lstm_cell_grad_of(dgates, dstate, gates, state, next, dh, more, dnext, rows, n, bias);
+}
+extern "C" __global__ void lstm_cell_grad_16(float *dgates, float *dstate, const float *gates,
+	const float *state, const float *next, const float *dh, const Half *more, const float *dnext,
+	i64 rows, i64 n, float bias) {
+	lstm_cell_grad_of(dgates, dstate, gates, state, next, dh, more, dnext, rows, n, bias);
+}
 
 // An item of a batch: a block reads its frames. Its lattice has a state for every label, at odd
 // numbers, and for the blanks around them.
-struct Item {
-	const float *logits; // from its first frame on
+template <class T> struct Item {
+	const T *logits; // from its first frame on
 	const int *labels;
 	i64 apart, symbols, frames, states; // frames are so far apart
-	__device__ const float *frame(i64 t) const { return logits + t * apart; }
+	__device__ const T *frame(i64 t) const { return logits + t * apart; }
 	__device__ int symbol(i64 s, bool back) const {
 		if (back) s = states - 1 - s;
 		return s % 2 ? labels[s / 2] : (int)symbols - 1;
@@ -56,11 +66,12 @@ struct Item {
 		return need <= frames;
 	}
 };
-__device__ inline Item item_of(const float *logits, const int *labels, const int *lengths,
+template <class T>
+__device__ Item<T> item_of(const T *logits, const int *labels, const int *lengths,
 	const int *inputs, i64 k, i64 t, i64 b, i64 v, i64 l) {
 	i64 n = lengths[k], frames = inputs[k];
 	n = n < 0 ? 0 : n > l ? l : n, frames = frames < 0 ? 0 : frames > t ? t : frames;
-	return Item{logits + k * v, labels + k * l, b * v, v, frames, 2 * n + 1};
+	return Item<T>{logits + k * v, labels + k * l, b * v, v, frames, 2 * n + 1};
 }
 __device__ inline double log_add(double a, double b) {
 	if (a < b) {
@@ -74,7 +85,7 @@ __device__ inline double log_add(double a, double b) {
 struct Shares {
 	double most, sum;
 };
-__device__ inline Shares shares_of(Team t, const float *x, i64 n) {
+template <class T> __device__ Shares shares_of(Team t, const T *x, i64 n) {
 	float most = -infinity();
 	for (i64 i = t.lane; i < n; i += t.size) most = max_of(x[i], most);
 	most = max_of(t, most);
@@ -83,9 +94,10 @@ __device__ inline Shares shares_of(Team t, const float *x, i64 n) {
 	return Shares{most, log(fold<Sum<double>>(t, s))};
 }
 // A row of the lattice from the row before, which is 0 at the first frame.
-__device__ inline Shares advance(Team team, const Item &p, double *row, const double *before,
-	i64 t, bool back) {
-	const float *x = p.frame(t);
+template <class T>
+__device__ Shares advance(Team team, const Item<T> &p, double *row, const double *before, i64 t,
+	bool back) {
+	const T *x = p.frame(t);
 	Shares q = shares_of(team, x, p.symbols);
 	for (i64 s = team.lane; s < p.states; s += team.size) {
 		double sum = -infinity();
@@ -103,16 +115,15 @@ __device__ inline Shares advance(Team team, const Item &p, double *row, const do
 	__syncthreads();
 	return q;
 }
-__device__ inline double total_of(const Item &p, const double *last) {
+template <class T> __device__ double total_of(const Item<T> &p, const double *last) {
 	if (!last) return p.states == 1 ? 0. : -infinity();
 	if (p.states == 1) return last[0];
 	return log_add(last[p.states - 1], last[p.states - 2]);
 }
-extern "C" __global__ void __launch_bounds__(256) ctc(float *out, const float *logits,
-	const int *labels, const int *lengths, const int *inputs, double *scratch, i64 t, i64 b,
-	i64 v, i64 l) {
+template <class T> __device__ void ctc_of(float *out, const T *logits, const int *labels,
+	const int *lengths, const int *inputs, double *scratch, i64 t, i64 b, i64 v, i64 l) {
 	for (i64 k = blockIdx.x; k < b; k += gridDim.x) {
-		Item p = item_of(logits, labels, lengths, inputs, k, t, b, v, l);
+		Item<T> p = item_of(logits, labels, lengths, inputs, k, t, b, v, l);
 		double *row = scratch + k * 2 * (2 * l + 1), *spare = row + 2 * l + 1, *before = 0;
 		bool readable = p.readable();
 		for (i64 f = 0; f < p.frames && readable; f++) {
@@ -123,12 +134,22 @@ extern "C" __global__ void __launch_bounds__(256) ctc(float *out, const float *l
 		__syncthreads();
 	}
 }
+extern "C" __global__ void __launch_bounds__(256) ctc(float *out, const float *logits,
+	const int *labels, const int *lengths, const int *inputs, double *scratch, i64 t, i64 b,
+	i64 v, i64 l) {
+	ctc_of(out, logits, labels, lengths, inputs, scratch, t, b, v, l);
+}
+extern "C" __global__ void __launch_bounds__(256) ctc_16(float *out, const Half *logits,
+	const int *labels, const int *lengths, const int *inputs, double *scratch, i64 t, i64 b,
+	i64 v, i64 l) {
+	ctc_of(out, logits, labels, lengths, inputs, scratch, t, b, v, l);
+}
 // Scratch has, for an item, the lattice, two rows of the mirrored one, and the symbols' share.
-extern "C" __global__ void __launch_bounds__(256) ctc_grad(float *out, const float *logits,
-	const int *labels, const int *lengths, const int *inputs, const float *d, double *scratch,
-	i64 t, i64 b, i64 v, i64 l) {
+template <class T> __device__ void ctc_grad_of(float *out, const T *logits, const int *labels,
+	const int *lengths, const int *inputs, const float *d, double *scratch, i64 t, i64 b, i64 v,
+	i64 l) {
 	for (i64 k = blockIdx.x; k < b; k += gridDim.x) {
-		Item p = item_of(logits, labels, lengths, inputs, k, t, b, v, l);
+		Item<T> p = item_of(logits, labels, lengths, inputs, k, t, b, v, l);
 		i64 n = p.states, me = threadIdx.x;
 		bool counts = d[k] != 0 && p.readable();
 		for (i64 f = counts ? p.frames : 0; f < t; f++)
@@ -143,7 +164,7 @@ extern "C" __global__ void __launch_bounds__(256) ctc_grad(float *out, const flo
 		double *symbols = spare + n;
 		for (i64 f = p.frames - 1; f >= 0; f--) {
 			Shares q = advance(team(1), p, row, after, f, true);
-			const float *x = p.frame(f);
+			const T *x = p.frame(f);
 			for (i64 i = me; i < v; i += blockDim.x) symbols[i] = 0;
 			__syncthreads();
 			// a label may be there more than once: its states are added up in order
@@ -168,6 +189,16 @@ extern "C" __global__ void __launch_bounds__(256) ctc_grad(float *out, const flo
 			after = row, row = spare, spare = after;
 		}
 	}
+}
+extern "C" __global__ void __launch_bounds__(256) ctc_grad(float *out, const float *logits,
+	const int *labels, const int *lengths, const int *inputs, const float *d, double *scratch,
+	i64 t, i64 b, i64 v, i64 l) {
+	ctc_grad_of(out, logits, labels, lengths, inputs, d, scratch, t, b, v, l);
+}
+extern "C" __global__ void __launch_bounds__(256) ctc_grad_16(float *out, const Half *logits,
+	const int *labels, const int *lengths, const int *inputs, const float *d, double *scratch,
+	i64 t, i64 b, i64 v, i64 l) {
+	ctc_grad_of(out, logits, labels, lengths, inputs, d, scratch, t, b, v, l);
 }
 extern "C" __global__ void ctc_readable(float *out, const int *labels, const int *lengths,
 	const int *inputs, i64 b, i64 l) {
