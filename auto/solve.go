@@ -1,6 +1,9 @@
 package auto
 
-import "context"
+import (
+	"context"
+	"math"
+)
 
 // Budget is how many bytes a plan may need: of the device, its arena's high-water
 // mark; of the host, the load.
@@ -121,7 +124,7 @@ func (e *evaluator) evaluate(s *state) int64 {
 	}
 	e.plan()
 	t := e.simulate(s)
-	if e.hostBound(s) > e.budget.Host {
+	if e.budget.Host < math.MaxInt64 && e.hostBound(s) > e.budget.Host {
 		if over := e.hostPeak(s) - e.budget.Host; over > 0 {
 			return never + over
 		}

@@ -61,7 +61,7 @@ func (j *job) problems(ctx context.Context, o Options) ([]*problem, error) {
 
 // ordered is a target's program in an order, which nothing has been solved of yet.
 func (j *job) ordered(ctx context.Context, by pass.Pass) (*problem, error) {
-	p := pass.New(j.graph, j.target.Fetches, j.target.Updates)
+	p := j.undecided()
 	timings, err := pass.Run(ctx, p, []pass.Pass{pass.DeadCode(), by})
 	if err != nil {
 		return nil, err

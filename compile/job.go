@@ -233,13 +233,21 @@ func (j *job) decide(ctx context.Context, w way) error {
 			return nil
 		}
 	}
-	p := pass.New(j.graph, j.target.Fetches, j.target.Updates)
+	p := j.undecided()
 	timings, err := pass.Run(ctx, p, passes(w))
 	if err != nil {
 		return err
 	}
 	j.decisions = decisions{w, p, timings}
 	return nil
+}
+
+// undecided is the target's program before anything is decided.
+func (j *job) undecided() *pass.Program {
+	if j.program != nil {
+		return j.program.Anew()
+	}
+	return pass.New(j.graph, j.target.Fetches, j.target.Updates)
 }
 
 // deciding is a way without what decisions do not depend on.

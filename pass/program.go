@@ -47,6 +47,13 @@ func New(g *graph.Graph, fetches []graph.Value, updates []graph.NodeID) *Program
 	return p
 }
 
+// Anew is a program of the same graph, fetches and updates in which nothing has been decided. It
+// does not list again what it has in common with this one.
+func (p *Program) Anew() *Program {
+	return &Program{Graph: p.Graph, Fetches: p.Fetches, Updates: p.Updates, first: p.first,
+		successors: p.successors, ordered: p.ordered}
+}
+
 // Values is the number of values of the graph.
 func (p *Program) Values() int { return int(p.first[len(p.first)-1]) }
 

@@ -194,3 +194,29 @@ func TestDeadCodeRefuses(t *testing.T) {
 		}
 	}
 }
+
+// TestAnew: a program anew has the same values and edges, and nothing of what was decided; what
+// is decided then does not change the first.
+func TestAnew(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := drawProgram(t)
+		order := slices.Clone(p.Order)
+		q := p.Anew()
+		if q.Live != nil || q.Part != nil || q.Order != nil || q.Values() != p.Values() {
+			t.Fatal("something is decided, or missing")
+		}
+		if _, err := pass.Run(context.Background(), q, []pass.Pass{pass.DeadCode(),
+			partition.Pass(partition.BreadthFirst, 0)}); err != nil {
+			t.Fatal(err)
+		}
+		own := p.Graph.Successors(q.Live)
+		for _, n := range p.Graph.Nodes() {
+			if !slices.Equal(q.Successors().Of(n.ID), own.Of(n.ID)) {
+				t.Fatalf("%s has other successors", n.Name)
+			}
+		}
+		if !slices.Equal(p.Order, order) {
+			t.Fatal("the first has another order")
+		}
+	})
+}

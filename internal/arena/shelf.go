@@ -1,9 +1,6 @@
 package arena
 
-import (
-	"cmp"
-	"slices"
-)
+import "slices"
 
 // shelf finds the lowest addresses that are free throughout a time. It is a tree over time
 // whose nodes know which addresses are taken, not by whom: where memory is full that is a
@@ -63,13 +60,18 @@ func (s *shelf) free(size int64) int64 {
 	at := int64(0)
 	for before := int64(-1); before < at; {
 		before = at
-		for i, list := range s.lists {
-			for len(list) > 0 && list[0].lo < at+size {
-				at = max(at, list[0].hi)
-				list = list[1:]
+		left := s.lists[:0]
+		for _, list := range s.lists {
+			n := 0
+			for n < len(list) && list[n].lo < at+size {
+				at = max(at, list[n].hi)
+				n++
 			}
-			s.lists[i] = list
+			if n < len(list) {
+				left = append(left, list[n:])
+			}
 		}
+		s.lists = left
 	}
 	return at
 }
@@ -92,9 +94,14 @@ func (s *shelf) take(node, first, last, from, to int, taken span) {
 
 // with is spans in order, none of which touches another, with one more.
 func with(list []span, s span) []span {
-	from, _ := slices.BinarySearchFunc(list, s.lo, func(x span, lo int64) int {
-		return cmp.Compare(x.hi, lo)
-	})
+	from, end := 0, len(list)
+	for from < end { // by hand: packing does little else
+		if middle := int(uint(from+end) / 2); list[middle].hi < s.lo {
+			from = middle + 1
+		} else {
+			end = middle
+		}
+	}
 	to := from
 	for to < len(list) && list[to].lo <= s.hi {
 		to++
@@ -103,5 +110,8 @@ func with(list []span, s span) []span {
 		return slices.Insert(list, from, s)
 	}
 	list[from] = span{min(s.lo, list[from].lo), max(s.hi, list[to-1].hi)}
+	if to == from+1 {
+		return list
+	}
 	return slices.Delete(list, from+1, to)
 }
