@@ -5,6 +5,7 @@
 //	go run ./bench overhead    the executor beside a plain loop of the same kernels
 //	go run ./bench mesh        the smallest device budget by the shape of a mesh
 //	go run ./bench planning    planning time of the base model and of larger graphs
+//	go run ./bench searches    planning time of the policy auto
 //	go run ./bench curves      simulated step time over less and less memory
 //	go run ./bench saved       what fewer bits would say of what is saved for later
 //	go run ./bench throttled   the same on this machine, measured with slow copies
@@ -63,6 +64,7 @@ func tables() map[string]table {
 		"overhead":  plain(overhead),
 		"planning":  plain(planning),
 		"saved":     plain(saved),
+		"searches":  plain(searches),
 		"simulated": plain(simulated),
 		"throttled": {throttled, true},
 	}

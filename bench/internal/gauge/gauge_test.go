@@ -26,3 +26,15 @@ func TestMachine(t *testing.T) {
 		t.Error("a processor without a name")
 	}
 }
+
+func TestCPUTime(t *testing.T) {
+	before, sum := CPUTime(), 0
+	for range 100 {
+		for i := range 1 << 20 {
+			sum += i & sum
+		}
+	}
+	if took := CPUTime() - before; took <= 0 {
+		t.Errorf("%d was summed up in %s", sum, took)
+	}
+}
