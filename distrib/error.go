@@ -32,11 +32,15 @@ func (e *LostError) Unwrap() error { return e.Err }
 // StallError is a wait that took too long: who did not come, and for what.
 type StallError struct {
 	Nodes []NodeID // that are waited for
-	Clock Clock    // that they have not reached
+	Clock Clock    // that they have not reached; 0: of something that has no clocks, or the first
 	What  string   // "parameter enc/0/att/q", "barrier start"
 }
 
 // Error is one line.
 func (e *StallError) Error() string {
-	return fmt.Sprintf("stalled: %s waits for node %v at clock %d", e.What, e.Nodes, e.Clock)
+	s := fmt.Sprintf("stalled: %s waits for node %v", e.What, e.Nodes)
+	if e.Clock > 0 {
+		s += fmt.Sprintf(" at clock %d", e.Clock)
+	}
+	return s
 }

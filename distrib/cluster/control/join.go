@@ -14,7 +14,7 @@ import (
 	"github.com/gomem/gomem/distrib"
 )
 
-// stallReport is how often a long wait is logged.
+// stallReport is how often a long wait is logged, and a sixth of the longest at least.
 const stallReport = 10 * time.Second
 
 // ErrNotJoined is what needs a member and has none.
@@ -160,9 +160,10 @@ type waiting struct {
 func (m *member) await(ctx context.Context, w *waiting) error {
 	end := time.NewTimer(m.c.cfg.Stall)
 	defer end.Stop()
-	report := time.NewTicker(stallReport)
+	report := time.NewTicker(min(stallReport, max(m.c.cfg.Stall/6, time.Millisecond)))
 	defer report.Stop()
 	var stirred clientv3.WatchChan
+	var late []distrib.NodeID // when that was known last
 	for first := true; ; first = false {
 		_, news := m.now()
 		if ok, err := w.ready(); ok || err != nil {
@@ -179,19 +180,30 @@ func (m *member) await(ctx context.Context, w *waiting) error {
 				stirred = w.watch()
 			}
 		case <-report.C:
-			m.c.log.Warn("waiting", zap.String("for", w.what), zap.Any("nodes", m.who(w)))
+			if who := m.who(w); len(who) > 0 {
+				late = who
+			}
+			m.c.log.Warn("waiting", zap.String("for", w.what), zap.Any("nodes", late))
 		case <-m.lease.ctx.Done():
+			if late != nil { // whom the others may have given up before, and etcd with them
+				stall := &distrib.StallError{Nodes: late, What: w.what}
+				return fmt.Errorf("%w, and %w", stall, m.fenced())
+			}
 			return fmt.Errorf("%s: %w", w.what, m.fenced())
 		case <-end.C:
-			return m.stall(w)
+			return m.stall(w, late)
 		case <-ctx.Done():
-			return fmt.Errorf("%w (%w)", m.stall(w), context.Cause(ctx))
+			return fmt.Errorf("%w (%w)", m.stall(w, late), context.Cause(ctx))
 		}
 	}
 }
 
-func (m *member) stall(w *waiting) error {
-	return &distrib.StallError{Nodes: m.who(w), What: w.what}
+// stall names who is missing, or was when that could be asked last.
+func (m *member) stall(w *waiting, late []distrib.NodeID) error {
+	if who := m.who(w); len(who) > 0 {
+		late = who
+	}
+	return &distrib.StallError{Nodes: late, What: w.what}
 }
 
 // who asks for the nodes that are missing, without waiting long for it.

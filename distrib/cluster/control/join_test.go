@@ -338,3 +338,20 @@ func TestBarrierCulprits(t *testing.T) {
 		t.Errorf("lost: %v", err)
 	}
 }
+
+// TestStartGivenUp: who waits for the first view and loses etcd, since its node has given up,
+// names whom both have waited for, be it as its lease ends or after the longest wait.
+func TestStartGivenUp(t *testing.T) {
+	t.Parallel()
+	cfg := quick(one(t))
+	a := start(t, cfg)
+	own := joinable(a, 1)
+	own.Stall = 6 * time.Second // so that it looks every second whom it waits for
+	b := start(t, own)
+	time.AfterFunc(2*time.Second, func() { a.Close() })
+	_, err := b.Join(t.Context(), node(1), 3, 3)
+	stall, _ := errors.AsType[*distrib.StallError](err)
+	if stall == nil || !slices.Equal(stall.Nodes, []distrib.NodeID{0, 2}) {
+		t.Error(err)
+	}
+}
