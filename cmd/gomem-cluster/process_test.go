@@ -155,7 +155,8 @@ func TestLocal(t *testing.T) {
 		t.Error("a ring has other weights the second time")
 	}
 	for _, scheme := range []string{"ring", "bsp"} {
-		if run("--local", "4", "--sync", scheme) != run("--local", "4", "--sync", scheme) {
+		first := run("--local", "4", "--sync", scheme)
+		if again := run("--local", "4", "--sync", scheme); again != first {
 			t.Errorf("%s of four has other weights the second time", scheme)
 		}
 	}
