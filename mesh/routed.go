@@ -102,7 +102,7 @@ func (l *lowerer) moves(n *graph.Node, m ops.RowMoves, along []int8) (t terms) {
 	return t
 }
 
-// undivide has no factor divided along an axis of the mesh.
+// undivide takes from factors what is along an axis of the mesh.
 func undivide(along []int8, m int) {
 	for f, a := range along {
 		if int(a) == m+1 {
@@ -193,11 +193,11 @@ func (l *lowerer) shareOf(p *packing) *shared {
 
 // ranks says of rows which processes have to do with them.
 func (l *lowerer) ranks(r *routed) graph.Value {
-	if s := l.shareOf(r.by); r.each == 1 {
+	s := l.shareOf(r.by)
+	if r.each == 1 {
 		return s.choices
-	} else {
-		return s.tokens
 	}
+	return s.tokens
 }
 
 // gathered is a value of which every process has the rows that have to do with it. As they

@@ -88,6 +88,8 @@ func sizedSamples() []Sample {
 			Fill: fills{2: fill32(0, 100, 100, 149)}},
 		{Op: route{Experts: 5}, In: []graph.Type{ids(600), ids(600)},
 			Fill: fills{0: choices(5), 1: choices(5)}},
+		{Op: routePart{3, 1}, In: []graph.Type{ids(1200), ids(600, 2), ids(7)}, Fill: fills{
+			0: below(600), 1: choices(1200), 2: fill32(0, 200, 200, 500, 900, 1000, 1100)}},
 		{Op: positions{Experts: 3, Capacity: 90}, In: []graph.Type{ids(2, 300), ids(2, 300)},
 			Fill: fills{0: choices(3), 1: choices(3)}},
 		{Op: embeddingGrad{Rows: 40}, In: []graph.Type{ids(600), f(600, 300)},
