@@ -126,11 +126,11 @@ measure() {
   printf '`bench/gpu.sh`, %s.\n\n| check | result | s |\n|---|---|---:|\n' "$name"
 } >"$out/checks.md"
 ops='^TestCUDA(MatchesCPU|Specials|Bits|Sizes|Chains.*|DependsOn.*|InPlace|Conversions|InBF16)$'
-law='^Test(Perceptron|Models|PlansDoNotAffectResults)OnGPU$'
+law='^Test(Perceptron|Models|PlansDoNotAffectResults|CUDAGraphs)OnGPU$'
 if [ -n "$emulate" ]; then
   ops='^TestCUDA(Specials|Sizes)$' law='^TestPerceptronOnGPU$'
 fi
-check 'what a device must do' 4 "$bin/device.test" -test.run '^TestDevice$'
+check 'what a device must do' 4 "$bin/device.test" -test.run '^Test(Device|Replay)$'
 check 'operations beside the processor' 8 "$bin/ops.test" -test.run "$ops"
 check 'ten steps, plans and the processor' 14 "$bin/gomem.test" -test.run "$law"
 sanitizer=$(PATH=$PATH:/usr/local/cuda/bin command -v compute-sanitizer)
