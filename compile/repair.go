@@ -65,7 +65,7 @@ func (r *repair) next(ctx context.Context, f *found) (*auto.Decision, error) {
 		r.lowest = loose{f.decision, r.spare, need}
 		if r.spared < sparings {
 			if r.spared++; r.spared > 1 { // it did not suffice
-				r.inner.Device -= (need - most) / 4
+				r.inner.Device -= (need - most) / 2
 			}
 			r.spare = f.spared(r.graph, most, r.spare)
 			if d, err := r.tighten(ctx, f.decision); d != nil || err != nil {
