@@ -59,13 +59,9 @@ func (o *output) String() string {
 	return o.all.String()
 }
 
-// start starts a command line on a small corpus in an empty directory.
+// start starts training on a small corpus in an empty directory.
 func start(t *testing.T, dir string, args ...string) *job {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
 	var pairs strings.Builder
 	for i := range 600 {
 		fmt.Fprintf(&pairs, "the number %d\tnumber %d is %d\n", i, i, i*i)
@@ -74,8 +70,18 @@ func start(t *testing.T, dir string, args ...string) *job {
 		0o600); err != nil {
 		t.Fatal(err)
 	}
-	j := &job{Cmd: exec.Command(self, append([]string{"train", "--size", "s512", "--data",
-		"tsv:pairs.tsv", "--eval-batches", "1", "--bleu", "0"}, args...)...)}
+	return launch(t, dir, append([]string{"train", "--size", "s512", "--data", "tsv:pairs.tsv",
+		"--eval-batches", "1", "--bleu", "0"}, args...)...)
+}
+
+// launch starts a command line in a directory.
+func launch(t *testing.T, dir string, args ...string) *job {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := &job{Cmd: exec.Command(self, args...)}
 	j.Dir = dir
 	j.Env = append(os.Environ(), asCommand+"=1", "XDG_CACHE_HOME="+dir)
 	j.Stdout, j.Stderr = &j.stdout, &j.stderr
