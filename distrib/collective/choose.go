@@ -20,14 +20,15 @@ const (
 	Permuted                 // to each rank that of the one whose To it is, or zeros
 	GatheredSome             // Gathered, of rows that ranks have to do with: see [AllGatherSome]
 	ScatteredSome            // Scattered, of such rows: see [ReduceScatterSome]
+	SwappedSome              // Swapped, of the first rows of blocks: see [AllToAllSome]
 )
 
 var vias = [...]string{"hybrid", "ring", "ps", "gather", "scatter", "swap", "copy", "permute",
-	"gather-some", "scatter-some"}
+	"gather-some", "scatter-some", "swap-some"}
 
 // divides reports whether a value has a block for every rank.
 func (v Via) divides() bool {
-	return v == Gathered || v == Scattered || v == Swapped || v.some()
+	return v == Gathered || v == Scattered || v == Swapped || v == SwappedSome || v.some()
 }
 
 // some reports whether it is of some rows of a value.
@@ -35,7 +36,8 @@ func (v Via) some() bool { return v == GatheredSome || v == ScatteredSome }
 
 // moves reports whether a way adds nothing up.
 func (v Via) moves() bool {
-	return v == Gathered || v == Swapped || v == Copied || v == Permuted || v == GatheredSome
+	return v == Gathered || v == Swapped || v == Copied || v == Permuted || v == GatheredSome ||
+		v == SwappedSome
 }
 
 // String is the word for it.

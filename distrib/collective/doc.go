@@ -43,7 +43,8 @@
 // pair, and so needs no second copy of what may be most of a layer. A permutation, [Permute],
 // is what one rank sends and another receives, of all at once: in place, too. Where all know
 // which ranks want which rows, [AllGatherSome] sends those rows alone, and [ReduceScatterSome]
-// those that ranks have something for: pair by pair, each pair's rows packed in a buffer.
+// those that ranks have something for: pair by pair, each pair's rows packed in a buffer. Where
+// each two know how many rows go between them, [AllToAllSome] sends those, in place likewise.
 //
 // # When something goes wrong
 //

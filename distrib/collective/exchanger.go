@@ -37,6 +37,8 @@ type Exchange struct {
 	Root int   // of Copied: whose value it is
 	To   []int // of Permuted: see [Permute]
 	Rows Rows  // of GatheredSome and ScatteredSome
+	// Counts are of SwappedSome; they are the exchanger's as long as Data are.
+	Counts Counts
 	// Data is the exchanger's from Send until Await has returned without an error, or
 	// Abandon or Close has. For Gathered it is as many equal parts as there are nodes, of
 	// which this node brings the one of its rank; for Scattered as many, of which it gets
@@ -54,6 +56,9 @@ func (x *Exchange) label() string {
 	}
 	if x.Via.some() {
 		s += fmt.Sprintf(" by %d of %d ranks", x.Rows.Each, len(x.Rows.Ranks))
+	}
+	if x.Via == SwappedSome {
+		s += fmt.Sprintf(" of %d rows at most", x.Counts.Most)
 	}
 	return s
 }
@@ -220,6 +225,10 @@ func (e *Exchanger) check(x *Exchange) error {
 		if err := x.Rows.check(n, len(x.Data), each); err != nil {
 			return err
 		}
+	case x.Via == SwappedSome:
+		if err := x.Counts.check(n, e.group.Rank(), len(x.Data), each); err != nil {
+			return err
+		}
 	}
 	switch x.Elem {
 	case U8:
@@ -306,6 +315,8 @@ func wayOf[T Number](e *Exchanger, g *Group, x *Exchange) (do func(link, []T, Op
 	case ScatteredSome:
 		do = func(l link, v []T, how Op) error { return scatterSomeIn(l, v, how, x.Rows) }
 		return do, scatterSome
+	case SwappedSome:
+		return func(l link, v []T, _ Op) error { return swapSomeIn(l, v, x.Counts) }, swapSome
 	case Copied:
 		fan := 1 // along a chain, from the rank before
 		if len(x.Data) < Small {

@@ -42,6 +42,8 @@ func (s Spec) want(parts [][]float32, owners, i, rank int) []float32 {
 		return rowsFor(len(parts[0]), n, uint64(i)).gathered(parts, rank)
 	case via == ScatteredSome:
 		return rowsFor(len(parts[0]), n, uint64(i)).scattered(parts, rank, Mean)
+	case via == SwappedSome:
+		return countsFor(len(parts[0]), n, uint64(i)).swapped(parts, rank)
 	case via == Copied:
 		return parts[i%n]
 	case via == Permuted:
@@ -205,7 +207,9 @@ func (x *node) step(e *Exchanger, specs grads, owners int, seed uint64) error {
 			kind := fmt.Sprintf("f32[%d]", s.Size/4)
 			err := e.Send(Exchange{Name: fmt.Sprint("w", i), Type: kind,
 				Op: Mean, Via: s.Via, Root: i % x.group.Size(), To: someRoute(i, x.group.Size()),
-				Rows: rowsFor(len(data[i]), x.group.Size(), uint64(i)), Data: bytesOf(data[i])})
+				Rows:   rowsFor(len(data[i]), x.group.Size(), uint64(i)),
+				Counts: countsFor(len(data[i]), x.group.Size(), uint64(i)).of(x.rank),
+				Data:   bytesOf(data[i])})
 			if err != nil {
 				errs <- err
 				return

@@ -118,6 +118,14 @@ func useAll(g distrib.Group, mine, ring, tree []float32) error {
 	if err := same(x, rows.gathered(parts, g.Rank()), "gather of some"); err != nil {
 		return err
 	}
+	counts := countsFor(60*g.Size(), g.Size(), 1)
+	x = numbers[float32](60*g.Size(), 0, 3)
+	if err := AllToAllSome(background, g, x, counts.of(g.Rank())); err != nil {
+		return err
+	}
+	if err := same(x, counts.swapped(parts, g.Rank()), "swap of some"); err != nil {
+		return err
+	}
 	send, recv := make([]float32, 3*g.Size()), make([]float32, 3*g.Size())
 	for i := range send {
 		send[i] = float32(g.Rank())

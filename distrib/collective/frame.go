@@ -141,10 +141,12 @@ const (
 	permute
 	gatherSome
 	scatterSome
+	swapSome
 )
 
 var opNames = [...]string{"", "all-reduce", "push-pull", "reduce-scatter", "all-gather",
-	"broadcast", "all-to-all", "barrier", "permute", "gather-some", "scatter-some"}
+	"broadcast", "all-to-all", "barrier", "permute", "gather-some", "scatter-some",
+	"swap-some"}
 
 // signature packs what must be the same on all ranks of an operation: what it is, the
 // element type, an argument and how many bytes.

@@ -35,7 +35,8 @@ type Spec struct {
 // laneOf is where an exchange goes, the small-th of the small ones, among n nodes.
 func laneOf(s Spec, n, owners, small int) int {
 	switch {
-	case resolve(s.Via, n, owners) == Servers || s.Via == Swapped || s.Via.some():
+	case resolve(s.Via, n, owners) == Servers || s.Via == Swapped || s.Via == SwappedSome ||
+		s.Via.some():
 		return serversLane
 	case s.Size < Small:
 		return smallLanes + small%(lanes-smallLanes)

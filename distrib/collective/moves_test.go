@@ -14,9 +14,12 @@ import (
 // but the window.
 func TestMovesCostWhatTheyMust(t *testing.T) {
 	const n, size = 4, 3 << 20
+	// Of 16 rows that each has, 20 cross in all.
+	pairs := [n][]int32{{4, 0, 1, 4}, {0, 1, 3, 2}, {1, 3, 0, 0}, {4, 2, 0, 2}}
 	for via, want := range map[Via]int64{Ring: 2 * (n - 1) * size, Gathered: (n - 1) * size,
 		Scattered: (n - 1) * size, Swapped: (n - 1) * size, Copied: (n - 1) * size,
-		Permuted: (n - 1) * size, GatheredSome: size * 6 / 4, ScatteredSome: size * 6 / 4} {
+		Permuted: (n - 1) * size, GatheredSome: size * 6 / 4, ScatteredSome: size * 6 / 4,
+		SwappedSome: size * 20 / 16} {
 		bound, err := Bytes([]Spec{{size, via}}, n, Options{}, ExchangerOptions{})
 		if err != nil {
 			t.Fatal(err)
@@ -35,8 +38,9 @@ func TestMovesCostWhatTheyMust(t *testing.T) {
 					time.Sleep(time.Second)
 				}
 				err = e.Send(Exchange{Name: "w", Elem: elem, Via: via, To: []int{1, 2, -1, 0},
-					Rows: Rows{Ranks: []int32{1, 2, 3, -1, 0, 2, 1, 0}, Each: 2},
-					Data: make([]byte, size)})
+					Rows:   Rows{Ranks: []int32{1, 2, 3, -1, 0, 2, 1, 0}, Each: 2},
+					Counts: Counts{Most: 4, To: pairs[x.rank], From: pairs[x.rank]},
+					Data:   make([]byte, size)})
 				if err == nil {
 					err = e.Await(background, "w")
 				}

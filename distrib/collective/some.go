@@ -194,9 +194,16 @@ func distinct(ranks []int32) (n int) {
 	return n
 }
 
-// tradeSome sends what one cutting has to a rank, and puts what comes from there where the
-// other one says, in messages of half a chunk: the other half is for what is sent.
-func tradeSome[T Number](l link, with int, out, in *cutting[T], put func(dst, src []T)) error {
+// portion is elements that are sent, or come, one after the other.
+type portion[T Number] interface {
+	elements() int
+	with(buffer []T, f func(here, buffer []T))
+}
+
+// tradeSome sends what one portion has to a rank, and puts what comes from there where the
+// other one says, in messages of half a chunk: the other half is for what is sent. The two may
+// begin at one place: what comes is put where as much has been sent.
+func tradeSome[T Number](l link, with int, out, in portion[T], put func(dst, src []T)) error {
 	work, err := viewOf[T](l.buffer(l.chunk()))
 	if err != nil {
 		return err
