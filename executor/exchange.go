@@ -60,15 +60,19 @@ func (e *Executor) send(i int, do plan.Send) (device.Task, error) {
 		c.In = append(c.In, e.region(r, bytes))
 	}
 	c.Do = func(stop <-chan struct{}, in [][]byte, data []byte) error {
+		x := f.exchange(n.Out[0], data)
+		ints := func(k int) []int32 { return tensor.View{Type: n.In[k].Type(), Data: in[k]}.I32() }
+		switch {
+		case f.How.Fold.Some():
+			x.Ranks = ints(1)
+		case f.How.Fold == graph.SwapSome:
+			x.Going, x.Coming = ints(1), ints(2)
+		}
 		if e.network == nil || f.Every > 0 && !f.Due(scalar(in[1])) {
 			f.Alone(data)
-			return nil
+			return f.AloneSome(n.Out[0], data, x.Going)
 		}
 		f.away = true
-		x := f.exchange(n.Out[0], data)
-		if f.How.Fold.Some() {
-			x.Ranks = tensor.View{Type: n.In[1].Type(), Data: in[1]}.I32()
-		}
 		return e.network.Send(during{e.run, stop}, x)
 	}
 	return e.device.Call(c)

@@ -27,6 +27,9 @@ type Exchange struct {
 	// axis 0 and as many after it as make so many, and Each how many ranks have to do with each
 	// of them at most: which ones operand 1 of the node says, i32[Rows Each], in which -1 is
 	// none. All who exchange have the same there.
+	//
+	// Of a [SwapSome] operands 1 and 2 say, i32[Parts], how many rows of block i, its first by
+	// axis 0, go to rank i, and how many come from there.
 	Rows, Each int
 	// Joint: without the other workers it has no sense. A session without a network
 	// refuses it, unless Parts is 1.
@@ -48,6 +51,29 @@ func (x Exchange) Alone(data []byte) {
 	}
 }
 
+// AloneSome is, of a [SwapSome] of a value of type t, what Alone is: those rows of each block
+// stay that are to go, by operand 1. Without data it is only the error: of which rows there are
+// none.
+func (x Exchange) AloneSome(t Type, data []byte, counts []int32) error {
+	if x.How.Fold != SwapSome {
+		return nil
+	}
+	rows := t.Size(0) / x.Parts
+	for i, n := range counts {
+		if n < 0 || int(n) > rows {
+			return fmt.Errorf("%d rows for rank %d: a block has %d", n, i, rows)
+		}
+	}
+	if len(data) == 0 {
+		return nil
+	}
+	block := len(data) / x.Parts
+	for i, n := range counts {
+		clear(data[i*block+int(n)*(block/rows) : (i+1)*block])
+	}
+	return nil
+}
+
 // Pending is the type of what the network has of a value of type t: t, but for the parts of
 // a [Gather], of some rows or all, which are all along axis 0, of scalars along a new one. The
 // error says why a value of type t cannot be exchanged so.
@@ -55,7 +81,7 @@ func (x Exchange) Pending(t Type) (Type, error) {
 	switch f := x.How.Fold; {
 	case f.joins():
 		return x.join(t)
-	case f.blocks() || f == Swap:
+	case f.blocks() || f == Swap || f == SwapSome:
 		_, err := x.divide(t)
 		return t, err
 	}

@@ -18,7 +18,7 @@ func TestHow(t *testing.T) {
 		{Fold: graph.Sum, Via: "ring", Along: "batch/2"}, {Fold: graph.Scatter, Along: "é"},
 		{Fold: graph.Swap}, {Fold: graph.Copy}, {Fold: graph.Reduce},
 		{Fold: graph.Permute, Along: "b"}, {Fold: graph.GatherSome},
-		{Fold: graph.ScatterSome, Along: "b"}} {
+		{Fold: graph.ScatterSome, Along: "b"}, {Fold: graph.SwapSome}} {
 		if got, err := graph.ParseHow(h.String()); err != nil || got != h {
 			t.Errorf("%s is read as %v: %v", h, got, err)
 		}

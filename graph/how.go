@@ -23,10 +23,11 @@ const (
 	Permute                 // that of the rank whose To it is; zeros where nobody is
 	GatherSome              // Gather, of the rows that a rank has to do with, and zeros
 	ScatterSome             // Scatter, of rows that a rank has to do with
+	SwapSome                // Swap, of the first rows of blocks, and zeros
 )
 
 var folds = [...]string{"mean", "sum", "gather", "scatter", "swap", "copy", "reduce",
-	"permute", "gather-some", "scatter-some"}
+	"permute", "gather-some", "scatter-some", "swap-some"}
 
 // String is the fold in a word.
 func (f Fold) String() string {

@@ -126,7 +126,7 @@ func exchanged(n *graph.Node, own bool) bool {
 	x, _ := n.In[0].Node.Sends()
 	switch x.How.Fold {
 	case graph.Scatter, graph.Swap, graph.Reduce, graph.Permute, graph.GatherSome,
-		graph.ScatterSome:
+		graph.ScatterSome, graph.SwapSome:
 		return true
 	}
 	return own && x.How.Along != ""

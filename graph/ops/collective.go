@@ -105,6 +105,8 @@ func (o sent) Infer(in []graph.Type) ([]graph.Type, error) {
 		return nil, errors.New("a permute says to whom: see CollectivePermute")
 	case o.How.Fold.Some():
 		return nil, fmt.Errorf("a %s says which rows: see AllGatherSome", o.How.Fold)
+	case o.How.Fold == graph.SwapSome:
+		return nil, errors.New("a swap-some says how many rows: see AllToAllV")
 	case o.Label == "":
 		return nil, errors.New("what is sent has no name")
 	case o.Parts < 1:

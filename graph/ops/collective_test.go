@@ -45,6 +45,10 @@ var collectives = []collective{
 	{"scatter-some", func(x graph.Value, name string, parts int) graph.Value {
 		return ops.ReduceScatterSome(x, everyRank(x, parts, 1), name, "a", parts)
 	}},
+	{"swap-some", func(x graph.Value, name string, parts int) graph.Value {
+		y, _ := ops.AllToAllV(x, allRows(x, parts), name, "a", parts)
+		return y
+	}},
 	{"permute", func(x graph.Value, name string, parts int) graph.Value {
 		to := make([]int, parts)
 		for i := range to {
@@ -64,6 +68,18 @@ func everyRank(x graph.Value, parts, values int) graph.Value {
 		all.I32()[i] = int32(i % parts)
 	}
 	return x.Graph().Constant("ranks", all)
+}
+
+// allRows are the counts of so many workers that have blocks of a value all to themselves.
+func allRows(x graph.Value, parts int) graph.Value {
+	if !x.Valid() || parts < 1 {
+		return graph.Value{}
+	}
+	all := tensor.New(tensor.Of(graph.I32, parts))
+	for i := range all.I32() {
+		all.I32()[i] = int32(x.Type().Size(0) / parts)
+	}
+	return x.Graph().Constant("counts", all)
 }
 
 // TestCollectivesOfOne: where there is one worker, a collective is what it is given, and so
@@ -105,7 +121,8 @@ func TestCollectiveTypes(t *testing.T) {
 	for i, want := range []string{"f32[6 5] sum /sum", "f32[18 5] gather /scatter",
 		"f32[2 5] scatter /gather", "f32[6 5] swap /swap", "f32[6 5] copy /reduce",
 		"f32[6 5] reduce /copy", "f32[18 5] gather-some /scatter-some",
-		"f32[2 5] scatter-some /gather-some", "f32[6 5] permute /permute"} {
+		"f32[2 5] scatter-some /gather-some", "f32[6 5] swap-some /swap-some",
+		"f32[6 5] permute /permute"} {
 		g := graph.New()
 		x := g.Input("x", tensor.Of(graph.F32, 6, 5))
 		y := collectives[i].do(x, "y", 3)
@@ -119,7 +136,7 @@ func TestCollectiveTypes(t *testing.T) {
 		}
 		var names, folds []string
 		for _, n := range g.Nodes() {
-			if s, ok := n.Sends(); ok {
+			if s, ok := n.Sends(); ok && s.Name != "y/counts" {
 				names, folds = append(names, s.Name), append(folds, s.How.Fold.String())
 				if s.Parts != 3 || s.How.Along != "a" || !s.Joint {
 					t.Errorf("%s is exchanged as %+v", n.Name, s)
@@ -253,6 +270,20 @@ func TestBadCollectives(t *testing.T) {
 		},
 		"i32[0 0], want i32[rows most]": func(x graph.Value) {
 			ops.ReduceScatterSome(x, x.Graph().Input("r", tensor.Of(graph.I32, 0, 0)), "x", "", 2)
+		},
+		"says how many rows": func(x graph.Value) {
+			apply(ops.Sent("x", how(graph.SwapSome), 2, 0), x)
+		},
+		"how many rows go or come is i32[4], want i32[2], one for each worker": func(x graph.Value) {
+			counts := ops.Concat(0, allRows(x, 2), allRows(x, 2))
+			ops.AllToAllV(x, counts, "x", "", 2)
+		},
+		"is f32[2], want i32[2], one for each worker: convert it with Cast": func(x graph.Value) {
+			ops.AllToAllV(x, ops.Cast(allRows(x, 2), graph.F32), "x", "", 2)
+		},
+		"axis 0 of f32[7 5] does not divide among 2 workers": func(x graph.Value) {
+			y := x.Graph().Input("y", tensor.Of(graph.F32, 7, 5))
+			ops.AllToAllV(y, allRows(x, 2), "x", "", 2)
 		},
 		"says to whom": func(x graph.Value) {
 			apply(ops.Sent("x", how(graph.Permute), 2, 0), x)

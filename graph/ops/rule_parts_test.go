@@ -25,6 +25,7 @@ var whole = map[string]string{
 	"await":        "what workers exchange is a variable's",
 	"sent":         "it is made by package mesh, of what has been divided",
 	"sentSome":     "it is made by package mesh, of what has been divided",
+	"sentCounted":  "it is an all-to-all, and so among workers already",
 	"permuted":     "it is made by package mesh, of what has been divided",
 	"arrive":       "it is made by package mesh, of what has been divided",
 	"routePart":    "it is made by package mesh, of what every process has",

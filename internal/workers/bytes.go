@@ -29,7 +29,9 @@ func (m *Member) buffers(g *graph.Graph) (sum int64, err error) {
 	for _, n := range g.Nodes() {
 		if x, sends := n.Sends(); sends {
 			via, _ := viaOf(x.How, m.scheme.Via) // checked when it is sent
-			rows += 4 * int64(x.Rows*x.Each)
+			if rows += 4 * int64(x.Rows*x.Each); x.How.Fold == graph.SwapSome {
+				rows += 4 * int64(2*x.Parts)
+			}
 			specs[x.How.Along] = append(specs[x.How.Along],
 				collective.Spec{Size: int(n.Out[0].Bytes()), Via: via})
 		}

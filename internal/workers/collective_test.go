@@ -412,6 +412,12 @@ func TestWorkersMustAgree(t *testing.T) {
 		ranks := x.Graph().Constant("ranks", tensor.FromI32([]int32{0, 1, 0, 1, 0, 1}, 6, 1))
 		return ops.AllGatherSome(x, ranks, "a", "", 3)
 	}
+	counted := func(x graph.Value) graph.Value {
+		x = ops.Concat(0, x, x, x)
+		counts := x.Graph().Constant("counts", tensor.FromI32([]int32{0, 1, 2}, 3))
+		y, _ := ops.AllToAllV(x, counts, "a", "", 3)
+		return y
+	}
 	permute := func(x graph.Value) graph.Value {
 		return ops.CollectivePermute(x, "a", "", 1, 2, -1)
 	}
@@ -428,8 +434,9 @@ func TestWorkersMustAgree(t *testing.T) {
 		`"step: b f32[2 3] sum of 3, root 0" on worker 2`: {along, sum("b", 3)},
 		`and "step: c f32[2 3] sum@a of 3, root 0" on worker 2`: {
 			sum("a", 3), sum("b", 3), along},
-		`"step: a f32[2 3] permute of 3, root 0, to [1 2 -1]" on`: {permute, sum("b", 3)},
-		`a f32[6 3] gather-some of 3, root 0, by 1 of 6 rows" on`: {some, sum("b", 3)},
+		`"step: a f32[2 3] permute of 3, root 0, to [1 2 -1]" on`:   {permute, sum("b", 3)},
+		`a f32[6 3] gather-some of 3, root 0, by 1 of 6 rows" on`:   {some, sum("b", 3)},
+		`and "step: a/counts i32[3] swap of 3, root 0" on worker 2`: {counted, sum("b", 3)},
 	} {
 		g := inGrid(t, collective.Mesh{Shape: []int{3}, Names: []string{"a"}})
 		var all sync.WaitGroup
@@ -510,6 +517,9 @@ func TestCollectivesOfOthers(t *testing.T) {
 			How: graph.How{Fold: graph.Swap}},
 		"among 2 workers, of whom there are 1": {Parts: 2,
 			How: graph.How{Fold: graph.Copy, Along: "b"}},
+		"rows go to 1 ranks and come from 2, of 2": {Parts: 2, Going: []int32{1},
+			Coming: []int32{1, 0}, Type: graph.Of(graph.F32, 2), Data: make([]byte, 8),
+			How: graph.How{Fold: graph.SwapSome}},
 		"2 ranks are not 2 for each of 4 rows": {Parts: 2, Rows: 4, Each: 2,
 			Ranks: []int32{0, 1}, Data: make([]byte, 8), How: graph.How{Fold: graph.GatherSome}},
 		"row 0 has to do with rank 2 of 2": {Parts: 2, Rows: 2, Each: 1,

@@ -44,7 +44,7 @@ type Member struct {
 	join    joining      // of a member that is to come; nil otherwise
 	bases   int64        // bytes of what variables were
 	bound   int64        // bytes that exchanging may take; 0: not known yet
-	rows    atomic.Int64 // bytes of what ranks have to do with which rows
+	rows    atomic.Int64 // bytes of what says which rows are sent
 
 	part atomic.Pointer[part]
 }

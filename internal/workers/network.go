@@ -17,7 +17,7 @@ type network struct {
 
 	mu     sync.Mutex
 	flying map[string]flight
-	rows   map[string][]int32 // by exchange: the ranks that have to do with its rows
+	rows   map[string][]int32 // by exchange: the ranks that have to do with its rows, or counts
 }
 
 func (m *Member) network() network {
@@ -81,23 +81,30 @@ func (n *network) kind(y *collective.Exchange, x gomem.Exchange, l *line) (err e
 			return fmt.Errorf("exchange %s: %d ranks are not %d for each of %d rows", x.Name,
 				len(x.Ranks), x.Each, x.Rows)
 		}
-		y.Rows = collective.Rows{Ranks: n.ranks(x), Each: x.Each}
+		y.Rows = collective.Rows{Ranks: n.kept(x.Name, x.Ranks, nil), Each: x.Each}
+	}
+	if x.How.Fold == graph.SwapSome {
+		counts, going := n.kept(x.Name, x.Going, x.Coming), len(x.Going)
+		y.Counts = collective.Counts{To: counts[:going], From: counts[going:]}
+		if x.Type.Rank() > 0 {
+			y.Counts.Most = x.Type.Size(0) / l.size
+		}
 	}
 	return nil
 }
 
-// ranks are a copy of those that an exchange of some rows says, which stays as it is until
+// kept are a copy of what an exchange of some rows says of them, which stays as it is until
 // the next exchange of that name.
-func (n *network) ranks(x gomem.Exchange) []int32 {
+func (n *network) kept(name string, a, b []int32) []int32 {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	own := n.rows[x.Name]
-	if len(own) != len(x.Ranks) {
-		n.member.rows.Add(4 * int64(len(x.Ranks)-len(own)))
-		own = make([]int32, len(x.Ranks))
-		n.rows[x.Name] = own
+	own := n.rows[name]
+	if many := len(a) + len(b); len(own) != many {
+		n.member.rows.Add(4 * int64(many-len(own)))
+		own = make([]int32, many)
+		n.rows[name] = own
 	}
-	copy(own, x.Ranks)
+	copy(own[copy(own, a):], b)
 	return own
 }
 
@@ -118,6 +125,8 @@ func viaOf(h graph.How, via collective.Via) (collective.Via, error) {
 		return collective.GatheredSome, nil
 	case h.Fold == graph.ScatterSome:
 		return collective.ScatteredSome, nil
+	case h.Fold == graph.SwapSome:
+		return collective.SwappedSome, nil
 	case h.Via != "":
 		return collective.ParseVia(h.Via)
 	}

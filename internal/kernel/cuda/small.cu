@@ -158,3 +158,8 @@ extern "C" __global__ void convert(void *out, const void *x, i64 n, int to, int 
 		}
 	}
 }
+// The first rows of each block of so many bytes, as many as counts say, and zeros.
+extern "C" __global__ void keep_rows(u8 *out, const u8 *in, const int *counts, i64 n,
+	i64 block, i64 row) {
+	EACH(i, n) out[i] = i % block / row < counts[i / block] ? in[i] : 0;
+}
