@@ -31,8 +31,8 @@ type Planned struct {
 // memory for it. The plans are of a fused graph (package graph/fuse) unless
 // Options.NoFusion is set, or only the model's own graph fits the budgets. A policy
 // that searches also plans graphs whose neediest operations are cut into parts
-// (package graph/split), if nothing else fits or a step would be slower for want of
-// memory, and takes the fastest. What other policies come to with graphs that it is refused,
+// (package graph/split), if nothing else fits, a step would be slower for want of
+// memory, or their operations take less time, and takes the fastest. What other policies come to with graphs that it is refused,
 // or does not look at while they may be refused the fused one, it takes if that is faster. If
 // some targets do not fit, the error wraps the *[ErrOutOfMemory] of the one that needs the
 // most.
@@ -42,10 +42,21 @@ func Plan(ctx context.Context, g *graph.Graph, o Options, targets ...Target) (*P
 	var refused []*search
 	want := next
 	err := variants(g, o, targets, func(v *Planned) (wanted, error) {
-		if best != nil && v.least(o) >= together(best.plans) {
+		least := v.least(o)
+		now := want
+		if now == quicker {
+			want = last
+			switch {
+			case v.rewritten == "plain":
+				now = last // nothing is cut
+			case least+least/20 >= best.least(o):
+				return want, nil
+			}
+		}
+		if best != nil && least >= together(best.plans) {
 			return want, nil
 		}
-		if want == last {
+		if now == last {
 			if v.operations() == best.operations() {
 				return none, nil // nothing is fused
 			}
@@ -120,6 +131,8 @@ func (a *attempt) wants(o Options) wanted {
 		return next
 	case o.NoFusion:
 		return none // it is the last
+	case a.rewritten == "fused":
+		return quicker
 	}
 	return last
 }

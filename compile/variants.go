@@ -28,8 +28,9 @@ func Variants(g *graph.Graph, o Options, targets ...Target) ([]*Planned, error) 
 type wanted int
 
 const (
-	none wanted = iota
-	last        // the one that comes last
+	none    wanted = iota
+	last           // the one that comes last
+	quicker        // the next if its operations take notably less time, and the last
 	next
 )
 
