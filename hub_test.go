@@ -188,11 +188,13 @@ func (e *echo) Send(_ context.Context, x gomem.Exchange) error {
 	for i := range x.Data {
 		x.Data[i] = 0xff
 	}
+	exchange := graph.Exchange{How: x.How, Parts: x.Parts}
+	err := exchange.AloneSome(x.Type, kept, x.Going)
 	e.flying[x.Name] = func() {
 		copy(x.Data, kept)
-		graph.Exchange{How: x.How, Parts: x.Parts}.Alone(x.Data)
+		exchange.Alone(x.Data)
 	}
-	return nil
+	return err
 }
 
 func (e *echo) Await(_ context.Context, name string) error {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/internal/tensor"
 	"github.com/gomem/gomem/plan"
 )
 
@@ -16,8 +17,9 @@ func (m *Machine) send(n *graph.Node, do plan.Send) func() error {
 		size = n.In[0].Type().Bytes()
 	}
 	in, out := m.at(do.In[0], size), m.at(do.Out, do.Bytes)
+	more := make([][]byte, len(do.In))
 	for k, r := range do.In[1:] {
-		m.at(r, n.In[k+1].Type().Bytes())
+		more[k+1] = m.at(r, n.In[k+1].Type().Bytes())
 	}
 	value := slices.Clone(in)
 	cut := m.cut(len(in))
@@ -32,6 +34,12 @@ func (m *Machine) send(n *graph.Node, do plan.Send) func() error {
 		value = append(value, make([]byte, len(out)-len(value))...)
 		exchange, _ := n.Sends()
 		exchange.Alone(value)
+		if exchange.How.Fold == graph.SwapSome {
+			counts := tensor.View{Type: n.In[1].Type(), Data: more[1]}.I32()
+			if err := exchange.AloneSome(n.Out[0], value, counts); err != nil {
+				return err
+			}
+		}
 		m.sent[n.ID] = value
 		return nil
 	}

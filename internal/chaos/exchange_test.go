@@ -74,7 +74,7 @@ func exchangeKinds() []kind {
 		{name: "read in flight", apply: readInFlight},
 		{name: "second sender", apply: func(m mutant) bool {
 			i := m.step(func(s *plan.Step) bool { _, ok := s.Do.(plan.Send); return ok })
-			if i < 0 {
+			if i < 0 || int(m.Steps[i].Stream) >= len(m.Streams) { // of a mutant: there is none
 				return false
 			}
 			m.Streams = append(m.Streams, plan.Stream{Name: "send too",

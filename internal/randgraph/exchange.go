@@ -5,6 +5,7 @@ import (
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/ops"
+	"github.com/gomem/gomem/internal/tensor"
 )
 
 // exchange replaces some of the gradients by what workers make of them: all sends before
@@ -89,6 +90,12 @@ func (b *builder) jointly(v graph.Value) graph.Value {
 		block := ops.ReduceScatter(v, name, along, even)
 		return ops.Concat(0, block, ops.Slice(v, 0, b.rows/even, b.rows))
 	case 2:
+		if b.sent%2 == 0 {
+			counts := tensor.New(tensor.Of(graph.I32, even))
+			counts.I32()[0] = int32(b.pick(b.rows/even + 1))
+			v, _ = ops.AllToAllV(v, b.g.Constant(name+"/rows", counts), name, along, even)
+			return v
+		}
 		return ops.AllToAll(v, name, along, even)
 	case 3:
 		return ops.Broadcast(v, name, along, any, b.pick(any))
