@@ -81,21 +81,31 @@ func (c change) bytes(t graph.Type) (n int64) {
 	return n
 }
 
-// wire is how many bytes a process sends for a change of a value: on a ring, the mean over
-// the processes. Those that lie elsewhere along other axes than a value that is at one place
-// send nothing.
+// spreads is among how many processes a value is divided, and how many there are for each that
+// has it where it is at one place along other axes than m.
+func (p *Propagation) spreads(m int, have spread) (divided, placed int64) {
+	divided, placed = 1, 1
+	in := used(have.axis)
+	for k, n := range p.spec.Mesh.Cluster {
+		if in[k] {
+			divided *= int64(n)
+		} else if k != m && have.place[k] > 0 {
+			placed *= int64(n)
+		}
+	}
+	return divided, placed
+}
+
+// wire is how many bytes a process sends for a change of a value, by which changes are chosen:
+// on a ring, the mean over the processes. Those that lie elsewhere along other axes than a
+// value that is at one place send nothing.
 func (p *Propagation) wire(c change, t graph.Type, have spread) int64 {
-	processes := p.spec.Mesh.Cluster
-	parts := int64(processes[c.m])
+	parts := int64(p.spec.Mesh.Cluster[c.m])
 	if parts < 2 {
 		return 0
 	}
-	shares := int64(1)
-	for m, in := range used(have.axis) {
-		if in || m != c.m && have.place[m] > 0 {
-			shares *= int64(processes[m])
-		}
-	}
+	divided, placed := p.spreads(c.m, have)
+	shares := divided * placed
 	others := parts - 1
 	if c.some != nil {
 		others = c.some.most(parts)

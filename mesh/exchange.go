@@ -15,13 +15,13 @@ import (
 // What is exchanged is along the first axis: pieces along another are put there, and back, by
 // copies.
 func (l *lowerer) exchange(v graph.Value, f, out *form, c change) {
-	sent := l.wire(c, v.Type(), f.spread)
 	kind, _ := c.among()
-	l.note(v, kind, c.m, c.bytes(v.Type()), sent)
 	axes := used(out.axis)
 	axes[c.m] = false
 	pieces := int64(0)
 	l.each(axes, func(coords) { pieces++ })
+	sent := l.onWire(c, v.Type(), f.spread, pieces)
+	l.note(v, kind, c.m, c.bytes(v.Type()), sent)
 	l.each(axes, func(k coords) {
 		suffix := l.suffix(axes, k)
 		name := l.label(title(v) + "/" + string(kind) + suffix)

@@ -1,6 +1,7 @@
 package mesh
 
 import (
+	"math/bits"
 	"slices"
 
 	"github.com/gomem/gomem/graph"
@@ -21,7 +22,36 @@ type exchange struct {
 type Traffic struct {
 	Kind  ConversionKind
 	Count int
-	Bytes int64 // on a ring, the mean over processes; of some rows, at most
+	Bytes int64 // the mean over processes, see [SumSent]; of some rows, at most
+}
+
+// RingFrom is how many bytes a sum over processes must have to go round a ring: what has less
+// goes by recursive doubling, in fewer steps.
+const RingFrom = 64 << 10
+
+// SumSent is how many bytes n processes send, all together, for a sum of so many that all of
+// them get. Round a ring each but for one in n of them passes every process twice. By doubling,
+// all that a process has goes to another one in every round: of 2^d processes there are d. Of
+// more than that, those beyond give theirs to another one before, and are given the sum.
+func SumSent(bytes int64, n int) int64 {
+	if bytes >= RingFrom {
+		return 2 * int64(n-1) * bytes
+	}
+	rounds := bits.Len(uint(n)) - 1
+	most := 1 << rounds
+	return bytes * int64(rounds*most+2*(n-most))
+}
+
+// onWire is how many bytes a process sends for a change of a value that is exchanged in so
+// many pieces, the mean over processes; of some rows at most.
+func (l *lowerer) onWire(c change, t graph.Type, have spread, pieces int64) int64 {
+	if c.kind != Reduce {
+		return l.wire(c, t, have)
+	}
+	divided, placed := l.spreads(c.m, have)
+	parts := l.spec.Mesh.Cluster[c.m]
+	all := SumSent(t.Bytes()/(divided*pieces), parts) * pieces
+	return all / (int64(parts) * placed)
 }
 
 // exchanged are the kinds of conversions among processes.

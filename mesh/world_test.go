@@ -35,7 +35,7 @@ type world struct {
 	g     *graph.Graph
 	mesh  mesh.Mesh
 	ranks []*process
-	sent  map[graph.Fold]float64 // bytes, by all, on rings
+	sent  map[graph.Fold]float64 // bytes, by all
 	rows  map[string]int         // that exchanges of some have sent, in a step
 	names map[string][]int       // of exchanges of a step, and the first ranks of their lines
 }
@@ -397,7 +397,7 @@ func (w *world) exchange(x graph.Exchange, group []int) error {
 	}
 	switch x.How.Fold {
 	case graph.Sum:
-		w.sent[x.How.Fold] += 2 * moved
+		w.sent[x.How.Fold] += summed(size, n)
 	case graph.Gather:
 		w.sent[x.How.Fold] += moved * float64(n)
 	case graph.Permute: // one sends
@@ -406,6 +406,29 @@ func (w *world) exchange(x graph.Exchange, group []int) error {
 		w.sent[x.How.Fold] += moved
 	}
 	return nil
+}
+
+// summed is what n ranks send for a sum: twice round a ring or, if it is small, each to
+// another one in every round of doubling, before which those of the first that are too many
+// for it make pairs, of whom one takes part.
+func summed(size, n int) (all float64) {
+	if size >= mesh.RingFrom {
+		return float64(2 * size * (n - 1))
+	}
+	rounds, most := 0, 1
+	for ; 2*most <= n; most *= 2 {
+		rounds++
+	}
+	for rank := range n {
+		paired := rank < 2*(n-most)
+		if !paired || rank%2 == 1 {
+			all += float64(rounds * size)
+		}
+		if paired {
+			all += float64(size)
+		}
+	}
+	return all
 }
 
 // exchangeSome folds those rows of what some ranks have sent that each has to do with.

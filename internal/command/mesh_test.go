@@ -135,12 +135,12 @@ func TestMeshOfProcesses(t *testing.T) {
 		x.Ranks[3].Host == 0 {
 		t.Errorf("ranks %+v, device %d", x.Ranks, x.DevicePeak)
 	}
-	if len(x.Wire) != 1 || x.Wire[0].Bytes != 101376 {
-		t.Errorf("wire %+v, want 101376 bytes of sums", x.Wire)
+	if len(x.Wire) != 1 || x.Wire[0].Bytes != 135168 {
+		t.Errorf("wire %+v, want 135168 bytes of sums", x.Wire)
 	}
 	text := succeed(t, "plan", "--size", "s512", "--mesh", "experts:4x1")
 	for _, want := range []string{"\nThis is the plan of process 0 of 4.\n", "process",
-		"\neach sends 99KiB a step:\n"} {
+		"\neach sends 132KiB a step:\n"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing in\n%s", want, text)
 		}
@@ -187,24 +187,34 @@ func TestRoutedRows(t *testing.T) {
 	}
 }
 
-// TestWireIsForecast: what two processes send in a step, counted where they hand it to their
-// transport, is what the plan says, but for what frames them and what workers agree on.
+// TestWireIsForecast: what two to four processes send in a step, counted where they hand it to
+// their transport, is what the plan says, but for what frames it and what workers agree on.
 func TestWireIsForecast(t *testing.T) {
 	inDir(t)
-	two := []string{"--mesh", "experts:2x1"}
-	var x explanation
-	decode(t, succeed(t, with([]string{"plan", "--size", "s512", "--json"}, two...)...), &x)
-	if len(x.Wire) != 1 || x.Wire[0].Bytes < 1<<16 {
-		t.Fatalf("wire %+v", x.Wire)
-	}
-	sent := func(steps string) float64 {
-		s := summaryOf(t, gather(t, inMemory{}, with(tiny, with(two, "--local", "2", "--json",
-			"--bleu", "0", "--steps", steps)...)...))
-		return s["exchanged"].(map[string]any)["sent_bytes"].(float64)
-	}
-	each := (sent("6") - sent("2")) / 4 / 2
-	if rest := each - float64(x.Wire[0].Bytes); rest < 0 || rest > 2048 {
-		t.Errorf("each sends %.0f bytes a step, forecast %d", each, x.Wire[0].Bytes)
+	for n, flags := range map[string]string{
+		"2": "--mesh experts:2x1",
+		"3": "--mesh batch:3x1 --batch 6 --model transformer",
+		"4": "--mesh experts:4x1",
+	} {
+		args := strings.Fields(flags)
+		var x explanation
+		decode(t, succeed(t, with([]string{"plan", "--size", "s512", "--json"}, args...)...), &x)
+		if len(x.Wire) != 1 || x.Wire[0].Bytes < 1<<16 {
+			t.Fatalf("wire %+v", x.Wire)
+		}
+		sent := func(steps string) float64 {
+			s := summaryOf(t, gather(t, inMemory{}, with(tiny, with(args, "--local", n, "--json",
+				"--bleu", "0", "--steps", steps)...)...))
+			return s["exchanged"].(map[string]any)["sent_bytes"].(float64)
+		}
+		workers, wire := len(x.Ranks), x.Wire[0]
+		each := (sent("6") - sent("2")) / 4 / float64(workers)
+		const head = 48 // bytes before those of a message, one in every round
+		heads := float64(wire.Count) * head * float64(mesh.SumSent(1, workers)) / float64(workers)
+		if rest := each - float64(wire.Bytes) - heads; rest < -1 || rest > 512 {
+			t.Errorf("%s: each sends %.0f bytes a step and %.0f of heads, forecast %d", flags,
+				each-heads, heads, wire.Bytes)
+		}
 	}
 }
 

@@ -73,6 +73,35 @@ func counted(t *testing.T, m collective.Mesh) (all []*Member, sent *atomic.Int64
 	return all, sent
 }
 
+// TestSumsAreForecast: what a mesh says of the bytes that processes send for a sum is what they
+// send, of any number of processes, round the ring and by doubling.
+func TestSumsAreForecast(t *testing.T) {
+	if mesh.RingFrom != collective.Small {
+		t.Fatalf("a ring from %d bytes on, forecast from %d on", collective.Small, mesh.RingFrom)
+	}
+	for n := 1; n <= 9; n++ {
+		members, sent := counted(t, collective.Mesh{Shape: []int{n}, Names: []string{"x"}})
+		for _, size := range []int{4, 1000, mesh.RingFrom - 4, mesh.RingFrom, mesh.RingFrom + 4*n} {
+			sent.Store(0)
+			all(n, func(rank int) {
+				network, name := members[rank].Network(), fmt.Sprint("sum", size)
+				err := network.Send(t.Context(), gomem.Exchange{Name: name, Parts: n,
+					Type: graph.Of(graph.F32, size/4), Data: make([]byte, size),
+					How: graph.How{Fold: graph.Sum, Along: "x"}})
+				if err == nil {
+					err = network.Await(t.Context(), name)
+				}
+				if err != nil {
+					t.Errorf("%d bytes, process %d of %d: %v", size, rank, n, err)
+				}
+			})
+			if got, want := sent.Load(), mesh.SumSent(int64(size), n); got != want {
+				t.Errorf("%d processes send %d bytes for a sum of %d, forecast %d", n, got, size, want)
+			}
+		}
+	}
+}
+
 // layer is a step of a layer with sparse experts, whose choices are fed.
 type layer struct {
 	graph         *graph.Graph
