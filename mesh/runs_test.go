@@ -8,8 +8,10 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/autodiff"
 	"github.com/gomem/gomem/internal/longtest"
 	"github.com/gomem/gomem/internal/tensor"
+	"github.com/gomem/gomem/mesh"
 	"github.com/gomem/gomem/models"
 	"github.com/gomem/gomem/train"
 )
@@ -166,4 +168,92 @@ func off(a, b []tensor.View) float64 {
 		}
 	}
 	return math.Sqrt(diff / norm)
+}
+
+// TestGradientsOverProcesses: the gradients of all that a model learns, by every objective, as
+// processes fetch them, are those of the whole: to the bit where nothing was summed up on the
+// way, else within 1e-6 of their largest element.
+func TestGradientsOverProcesses(t *testing.T) {
+	for name, list := range modelMeshes {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := built(t, name)
+			targets, feeds := workload(m)
+			var all target
+			for _, o := range m.Objectives {
+				all.fetches = append(all.fetches, gradients(m, o.Loss)...)
+			}
+			want, err := alone(m.Graph).step(all, feeds)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := parse(t, list[0][0], list[0][1])
+			w, err := over(m.Graph, s, append(targets, all))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := w.step(all, feeds)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, v := range all.fetches {
+				limit := 1e-6
+				if !w.summed(v) {
+					limit = 0
+				}
+				for rank := range got {
+					if d := astray(want[0][i].F32(), got[rank][i].F32()); !(d <= limit) {
+						t.Errorf("%s: %s is off by %.1e at rank %d", s, v, d, rank)
+					}
+				}
+			}
+		})
+	}
+}
+
+// gradients are those of a loss by what a model learns.
+func gradients(m *models.Model, loss graph.Value) []graph.Value {
+	var of []graph.Value
+	for _, n := range learnt(m) {
+		of = append(of, n.Value(0))
+	}
+	return slices.DeleteFunc(autodiff.Grad(loss, of...), func(v graph.Value) bool {
+		return !v.Valid()
+	})
+}
+
+// summed reports whether a value of the first graph follows from one that is added up of parts.
+func (w *world) summed(v graph.Value) bool {
+	sums := map[string]bool{}
+	for _, c := range w.ranks[0].res.Conversions {
+		switch c.Kind {
+		case mesh.Sum, mesh.Reduce, mesh.Scatter, mesh.ScatterSome:
+			sums[c.Value] = true
+		}
+	}
+	live := w.g.Ancestors([]graph.NodeID{v.Node.ID})
+	return slices.ContainsFunc(w.g.Nodes(), func(n *graph.Node) bool {
+		for i := range n.Out {
+			if live[n.ID] && sums[n.Value(i).String()] {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// astray is how far the worst of a gradient's elements is off, by the largest that there is.
+func astray(want, got []float32) float64 {
+	worst, largest := 0.0, 0.0
+	for i, x := range want {
+		d := math.Abs(float64(x) - float64(got[i]))
+		if d != d {
+			return d
+		}
+		worst, largest = max(worst, d), max(largest, math.Abs(float64(x)))
+	}
+	if worst == 0 {
+		return 0
+	}
+	return worst / largest
 }
