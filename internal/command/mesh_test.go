@@ -150,6 +150,28 @@ func TestMeshOfProcesses(t *testing.T) {
 	}
 }
 
+// TestPlanAsksFit: the plan of experts on a mesh says what finds how many would fit; that of
+// other models, and without a mesh, does not.
+func TestPlanAsksFit(t *testing.T) {
+	const line = "\ngomem fit --max experts, with the same flags, says how many would fit.\n"
+	for flags, says := range map[string]bool{
+		"--mesh experts:4x1":                  true,
+		"--moe sparse --mesh experts:1x2":     true,
+		"--mesh batch:2":                      true,
+		"--model transformer --mesh batch:2":  false,
+		"--moe sparse --device-memory 100MiB": false,
+	} {
+		out := succeed(t, with([]string{"plan", "--size", "s512", "--policy", "thesis"},
+			strings.Fields(flags)...)...)
+		if strings.Contains(out, line) != says {
+			t.Errorf("%s: want it to ask %v in\n%s", flags, says, out)
+		}
+		if bad := tooWide(out, 80); len(bad) > 0 {
+			t.Errorf("%s: %d lines are too wide: %s", flags, len(bad), bad[0])
+		}
+	}
+}
+
 // TestRoutedRows: with the batch and the experts along one axis, plan says how much processes
 // send at most of the rows that sparse experts want.
 func TestRoutedRows(t *testing.T) {

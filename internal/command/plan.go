@@ -80,6 +80,8 @@ type explanation struct {
 
 	Ranks []rankPeak `json:"ranks,omitempty"` // of a mesh of several processes
 	Wire  []onWire   `json:"wire,omitempty"`
+
+	spread bool // experts are divided over a mesh
 }
 
 // passTime is how long a pass took.
@@ -200,6 +202,7 @@ func explain(ctx context.Context, w io.Writer, b *built, o gomem.Options,
 	if len(x.Ranks) > 0 {
 		x.Wire = wireOf(b, p)
 	}
+	x.spread = o.Mesh != nil && b.model.Name == "moe"
 	for _, t := range p.Results[0].Timings {
 		x.PassMS = append(x.PassMS, passTime{t.Pass, milliseconds(t.Took)})
 	}
@@ -229,6 +232,9 @@ func (x explanation) print(w io.Writer) {
 	fmt.Fprintln(w)
 	x.printCosts(w)
 	x.printRanks(w)
+	if x.spread { // the search itself would take longer than all that is said here
+		fmt.Fprintln(w, "\ngomem fit --max experts, with the same flags, says how many would fit.")
+	}
 	x.Busy.print(w)
 	printPeak(w, "device", x.AtDevice)
 	printPeak(w, "host", x.AtHost)
