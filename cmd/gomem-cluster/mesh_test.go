@@ -77,8 +77,8 @@ func TestLocalMesh(t *testing.T) {
 }
 
 // killed starts a mesh of four processes that saves every few steps, kills one in the midst
-// of a step, and demands that the others name it and say how to go on. It returns the
-// directory that they ran in.
+// of a step, and demands that the others name it and nobody else, that all end within 10 s,
+// and that one says how to go on. It returns the directory that they ran in.
 func killed(t *testing.T, rank int, args ...string) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -89,10 +89,12 @@ func killed(t *testing.T, rank int, args ...string) (dir string) {
 	}
 	began := time.Now()
 	status := j.end()
-	t.Logf("all had ended after %v", time.Since(began))
-	said := j.stderr.String()
-	for _, want := range []string{fmt.Sprintf("worker %d is gone", rank),
-		fmt.Sprintf("worker %d failed first: signal: killed", rank),
+	took, said := time.Since(began), j.stderr.String()
+	if t.Logf("all had ended after %v", took); took > 10*time.Second {
+		t.Errorf("processes were still there %v after worker %d was killed: %s", took, rank, said)
+	}
+	names(t, said, rank)
+	for _, want := range []string{fmt.Sprintf("worker %d failed first: signal: killed", rank),
 		"continue with: gomem-cluster train", "--mesh experts:4x1", "--resume run"} {
 		if status != 1 || strings.Count(said, want) == 0 {
 			t.Errorf("status %d, no %q in %s", status, want, said)
@@ -104,9 +106,27 @@ func killed(t *testing.T, rank int, args ...string) (dir string) {
 	return dir
 }
 
-// TestMeshKilled: when a process of a mesh is killed, be it the one that saves, the others
-// name it, all end in seconds, and one says how to go on from the last checkpoint: in the
-// same mesh with the bits of a run that nobody was lost from, and in one process.
+// names wants those of a job's workers that say why they end to name the one that is gone, and
+// nobody else to be named as gone. What several say alike is written once; and of those that a
+// death meets between two steps, some end without a word.
+func names(t *testing.T, said string, gone int) {
+	t.Helper()
+	own := fmt.Sprintf("worker %d is gone", gone)
+	for line := range strings.Lines(said) {
+		blames := strings.Count(line, " is gone")
+		if !strings.Contains(line, fmt.Sprintf("gomem: worker %d failed first", gone)) &&
+			(blames == 0 || blames != strings.Count(line, own)) {
+			t.Errorf("worker %d is gone, and this is said: %s", gone, line)
+		}
+	}
+	if !strings.Contains(said, own) {
+		t.Errorf("nobody says that worker %d is gone: %s", gone, said)
+	}
+}
+
+// TestMeshKilled: when a process of a mesh is killed, be it the one that saves, the others name
+// it and nobody else, all end within 10 s, and one says how to go on from the last checkpoint: in
+// the same mesh with the bits of a run that nobody was lost from, and in one process.
 func TestMeshKilled(t *testing.T) {
 	moe := []string{"--model", "moe", "--json"}
 	mesh := append(moe, "--local", "4", "--mesh", "experts:4x1")
