@@ -30,12 +30,12 @@ type Planned struct {
 // Plan decides how to run the targets of a graph, as Compile does, and takes no
 // memory for it. The plans are of a fused graph (package graph/fuse) unless
 // Options.NoFusion is set, or only the model's own graph fits the budgets. A policy
-// that searches also plans graphs whose neediest operations are cut into parts
-// (package graph/split), if nothing else fits, a step would be slower for want of
-// memory, or their operations take less time, and takes the fastest. What other policies come to with graphs that it is refused,
-// or does not look at while they may be refused the fused one, it takes if that is faster. If
-// some targets do not fit, the error wraps the *[ErrOutOfMemory] of the one that needs the
-// most.
+// that searches also plans graphs whose neediest operations are cut into parts (package
+// graph/split), if nothing else fits, a step would be slower for want of memory, or their
+// operations take less time, and takes the fastest. What other policies come to with graphs that
+// it is refused, or does not look at while they may be refused the fused one, it takes if that is
+// faster. If some targets do not fit, the error wraps the *[ErrOutOfMemory] of the one that needs
+// the most.
 func Plan(ctx context.Context, g *graph.Graph, o Options, targets ...Target) (*Planned, error) {
 	var best *attempt
 	var others []*attempt // without plans

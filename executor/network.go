@@ -26,9 +26,9 @@ type Exchange struct {
 	// sends it's again when Send has returned.
 	Rows, Each int
 	Ranks      []int32
-	// Going and Coming are, of a [graph.SwapSome], how many rows of the block of each rank, its first
-	// by axis 0, go there, and how many come from there in their place, with zeros after them.
-	// They are whoever sends it's again, too.
+	// Going and Coming are, of a [graph.SwapSome], how many rows of the block of each rank, its
+	// first by axis 0, go there, and how many come from there in their place, with zeros after
+	// them. They are whoever sends it's again, too.
 	Going, Coming []int32
 	Data          []byte // the value, and in the end what has become of it; nobody else touches it
 }

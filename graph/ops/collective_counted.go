@@ -21,7 +21,8 @@ func AllToAllV(x, counts graph.Value, name, along string, parts int) (y, came gr
 		return graph.Value{}, graph.Value{}
 	}
 	came = AllToAll(counts, name+"/counts", along, parts)
-	return counted(x, counts, came, name, graph.How{Fold: graph.SwapSome, Along: along}, parts), came
+	how := graph.How{Fold: graph.SwapSome, Along: along}
+	return counted(x, counts, came, name, how, parts), came
 }
 
 // counted sends rows of x, as many as go, and awaits those that come.

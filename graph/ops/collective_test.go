@@ -269,12 +269,13 @@ func TestBadCollectives(t *testing.T) {
 			ops.ReduceScatterSome(x, x, "x", "", 2)
 		},
 		"i32[0 0], want i32[rows most]": func(x graph.Value) {
-			ops.ReduceScatterSome(x, x.Graph().Input("r", tensor.Of(graph.I32, 0, 0)), "x", "", 2)
+			none := x.Graph().Input("r", tensor.Of(graph.I32, 0, 0))
+			ops.ReduceScatterSome(x, none, "x", "", 2)
 		},
 		"says how many rows": func(x graph.Value) {
 			apply(ops.Sent("x", how(graph.SwapSome), 2, 0), x)
 		},
-		"how many rows go or come is i32[4], want i32[2], one for each worker": func(x graph.Value) {
+		"go or come is i32[4], want i32[2], one for each worker": func(x graph.Value) {
 			counts := ops.Concat(0, allRows(x, 2), allRows(x, 2))
 			ops.AllToAllV(x, counts, "x", "", 2)
 		},

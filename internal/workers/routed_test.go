@@ -96,7 +96,8 @@ func TestSumsAreForecast(t *testing.T) {
 				}
 			})
 			if got, want := sent.Load(), mesh.SumSent(int64(size), n); got != want {
-				t.Errorf("%d processes send %d bytes for a sum of %d, forecast %d", n, got, size, want)
+				t.Errorf("%d processes send %d bytes for a sum of %d, forecast %d", n, got, size,
+					want)
 			}
 		}
 	}
