@@ -63,7 +63,7 @@ func swapSomeIn[T Number](l link, x []T, counts Counts) error {
 	clear(own[len(stays):])
 	return eachOther(l, func(with int) error {
 		own, goes, comes := block(with)
-		err := tradeSome(l, with, &leading[T]{goes}, &leading[T]{comes},
+		err := tradeSome(l, with, leading(goes), leading(comes),
 			func(dst, src []T) { copy(dst, src) })
 		if err == nil {
 			clear(own[len(comes):])
@@ -72,12 +72,10 @@ func swapSomeIn[T Number](l link, x []T, counts Counts) error {
 	})
 }
 
-// leading is a cutting of all that there is.
-type leading[T Number] struct{ x []T }
-
-func (c *leading[T]) elements() int { return len(c.x) }
-
-func (c *leading[T]) with(buffer []T, f func(here, buffer []T)) {
-	f(c.x[:len(buffer)], buffer)
-	c.x = c.x[len(buffer):]
+// leading is all of x, to be traded.
+func leading[T Number](x []T) portion[T] {
+	return portion[T]{len(x), func(buffer []T, f func(here, buffer []T)) {
+		f(x[:len(buffer)], buffer)
+		x = x[len(buffer):]
+	}}
 }

@@ -77,8 +77,8 @@ func gatherSomeIn[T Number](l link, x []T, _ Op, rows Rows) error {
 	}
 	own, put := int32(l.rank()), func(dst, src []T) { copy(dst, src) }
 	err := eachOther(l, func(with int) error {
-		return tradeSome(l, with, cut(l, x, rows, l.rank(), with), cut(l, x, rows, with, l.rank()),
-			put)
+		return tradeSome(l, with, cut(l, x, rows, l.rank(), with).all(),
+			cut(l, x, rows, with, l.rank()).all(), put)
 	})
 	if err != nil {
 		return err
@@ -98,8 +98,8 @@ func scatterSomeIn[T Number](l link, x []T, how Op, rows Rows) error {
 	}
 	cut(l, x, rows, l.rank(), l.rank()).begin(l.size())
 	err := eachOther(l, func(with int) error {
-		return tradeSome(l, with, cut(l, x, rows, with, l.rank()), cut(l, x, rows, l.rank(), with),
-			add[T])
+		return tradeSome(l, with, cut(l, x, rows, with, l.rank()).all(),
+			cut(l, x, rows, l.rank(), with).all(), add[T])
 	})
 	if err == nil && how == Mean {
 		lo, hi := Block(len(x), l.size(), l.rank())
@@ -150,6 +150,9 @@ func (c *cutting[T]) elements() (n int) {
 	return n
 }
 
+// all is the elements, to be traded.
+func (c *cutting[T]) all() portion[T] { return portion[T]{c.elements(), c.with} }
+
 // with calls f with the next elements where they are, in order, and as many of a buffer.
 func (c *cutting[T]) with(buffer []T, f func(here, buffer []T)) {
 	for len(buffer) > 0 {
@@ -195,9 +198,9 @@ func distinct(ranks []int32) (n int) {
 }
 
 // portion is elements that are sent, or come, one after the other.
-type portion[T Number] interface {
-	elements() int
-	with(buffer []T, f func(here, buffer []T))
+type portion[T Number] struct {
+	elements int
+	with     func(buffer []T, f func(here, buffer []T)) // calls f with the next, and the buffer
 }
 
 // tradeSome sends what one portion has to a rank, and puts what comes from there where the
@@ -209,7 +212,7 @@ func tradeSome[T Number](l link, with int, out, in portion[T], put func(dst, src
 		return err
 	}
 	half := len(work) / 2
-	for send, get := out.elements(), in.elements(); send > 0 || get > 0; {
+	for send, get := out.elements, in.elements; send > 0 || get > 0; {
 		if some := work[:min(half, send)]; len(some) > 0 {
 			out.with(some, func(here, buffer []T) { copy(buffer, here) })
 			l.post(with, bytesOf(some), 0)
