@@ -211,6 +211,18 @@ func TestGradientsOverProcesses(t *testing.T) {
 	}
 }
 
+// TestNamesAfterUpdates: a graph may go on after its updates, with names like those of what these
+// are composed of.
+func TestNamesAfterUpdates(t *testing.T) {
+	m := built(t, "moe sparse")
+	targets, _ := workload(m)
+	after := target{fetches: gradients(m, m.Objectives[0].Loss)}
+	s := parse(t, "b:2x1,x:2x1", "embedding:1=b,*/qkvo:2=b,experts=x,batch=x")
+	if _, err := over(m.Graph, s, append(targets, after)); err != nil {
+		t.Error(err)
+	}
+}
+
 // gradients are those of a loss by what a model learns.
 func gradients(m *models.Model, loss graph.Value) []graph.Value {
 	var of []graph.Value
