@@ -22,6 +22,7 @@ import (
 // TestEtcdOfThree: with etcd in three workers the job goes on without the one that it began
 // in, and ends in order when it is asked to.
 func TestEtcdOfThree(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	j := start(t, dir, "--local", "3", "--etcd", "3", "--min", "2", "--steps", "100000",
 		"--save", "run", "--save-every", "5")
@@ -79,6 +80,7 @@ func votes(url string) (n int) {
 // so in a line, and the others, who may be two, have begun and go on; one with the right token is
 // let in after it.
 func TestWrongToken(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

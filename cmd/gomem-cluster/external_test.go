@@ -85,6 +85,7 @@ func leader(t *testing.T, c *clientv3.Client, job string) int {
 // TestExternal: a job whose etcd is beside it goes on without its first worker, and then without
 // the one that leads; another leads. When it has ended, the etcd is there, and nobody in it.
 func TestExternal(t *testing.T) {
+	t.Parallel()
 	at, c := external(t)
 	dir := t.TempDir()
 	j := start(t, dir, "--local", "3", "--etcd", at, "--job", "outer", "--min", "1", "--steps",

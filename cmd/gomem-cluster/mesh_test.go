@@ -52,6 +52,7 @@ func (j *job) outcome(t *testing.T) (s train.Summary, losses []float64) {
 // TestLocalMesh: processes of a mesh have the losses of one process, step by step, each in
 // less memory.
 func TestLocalMesh(t *testing.T) {
+	t.Parallel()
 	for mesh, model := range map[string]string{"experts:2x1": "moe", "batch:2x1": "transformer",
 		"batch:2x1,experts:2x1": "moe"} {
 		workers := 1 << strings.Count(mesh, "2x1")
@@ -128,6 +129,7 @@ func names(t *testing.T, said string, gone int) {
 // it and nobody else, all end within 10 s, and one says how to go on from the last checkpoint: in
 // the same mesh with the bits of a run that nobody was lost from, and in one process.
 func TestMeshKilled(t *testing.T) {
+	t.Parallel()
 	moe := []string{"--model", "moe", "--json"}
 	mesh := append(moe, "--local", "4", "--mesh", "experts:4x1")
 	killed(t, 0, mesh...)

@@ -12,6 +12,7 @@ import (
 // exchanges within a step have one result, run after run, and peaks are as predicted with all. The
 // short form has one scheme of each model.
 func TestLocalModels(t *testing.T) {
+	t.Parallel()
 	schemes := []string{"ring", "ps", "hybrid", "factors", "bosen", "pf", "easgd", "ssp"}
 	within := map[string]bool{"ring": true, "ps": true, "hybrid": true, "factors": true}
 	for i, model := range []string{"moe", "transformer", "gpt", "resnet", "wgan", "deepspeech"} {

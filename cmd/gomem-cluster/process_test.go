@@ -152,6 +152,7 @@ func saved(t *testing.T, j *job, dir string) {
 // TestLocal: processes that exchange gradients have one result, run after run, encrypted
 // or not, whatever their budgets; and one process is a plain run.
 func TestLocal(t *testing.T) {
+	t.Parallel()
 	run := func(more ...string) string {
 		return start(t, t.TempDir(), append(more, "--steps", "4", "--json")...).weights(t)
 	}
@@ -243,6 +244,7 @@ func TestLeftBehind(t *testing.T) {
 // TestLocalElastic: with --min the others go on from the same step, in the same processes,
 // when one is killed, one is stopped for good, and one is to end; too few save and end.
 func TestLocalElastic(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	j := start(t, dir, "--local", "5", "--min", "2", "--steps", "100000", "--save", "run",
 		"--save-every", "5", "--json")
