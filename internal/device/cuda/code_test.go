@@ -55,7 +55,8 @@ func TestCodeIsKept(t *testing.T) {
 	}
 	once(o)
 	if again, err := os.ReadFile(path); err != nil || !bytes.Equal(again, text) {
-		t.Errorf("what is no file of kernels is left: %d of %d bytes, %v", len(again), len(text), err)
+		t.Errorf("what is no file of kernels is left: %d of %d bytes, %v", len(again), len(text),
+			err)
 	}
 	o.Source += "\n// another\n"
 	once(o)
