@@ -139,3 +139,38 @@ func span(t rapid.TB, g *graph.Graph, o Options, targets []Target) (least, most 
 	}
 	return least, most
 }
+
+// TestCutGraphsAreTakenForTheirTime: where the operations of a cut graph take notably less time,
+// its plan is taken although none of them is large beside the budget: nothing has to be cut for
+// room.
+func TestCutGraphsAreTakenForTheirTime(t *testing.T) {
+	c, err := models.NewDeepSpeechConfig("base")
+	c.Frames, c.Labels, c.Unrolled = 165, 40, true
+	m, err := built(c, err, models.DeepSpeech)
+	if err != nil {
+		t.Fatal(err)
+	}
+	by, err := machine.Named(machine.H200)
+	if err != nil {
+		t.Fatal(err)
+	}
+	targets := []Target{{Name: "train", Fetches: []graph.Value{m.Objectives[0].Loss}}}
+	for _, n := range m.Objectives[0].Updates {
+		targets[0].Updates = append(targets[0].Updates, n.ID)
+	}
+	vanilla, err := Plan(t.Context(), m.Graph, Options{Policy: Vanilla, Machine: by}, targets...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := Options{Policy: Auto, Machine: by, DeviceBytes: vanilla.Peak(space.Device) / 10 * 9}
+	p, err := Plan(t.Context(), m.Graph, o, targets...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a := (&attempt{Planned: p}); !p.isCut() || a.cramped(o) {
+		t.Errorf("graph %q, cramped: %v", p.rewritten, a.cramped(o))
+	}
+	if have, most := total(p.Results), total(vanilla.Results); have > most/20*19 {
+		t.Errorf("a step takes %v, vanilla's %v", have, most)
+	}
+}

@@ -43,20 +43,14 @@ func Plan(ctx context.Context, g *graph.Graph, o Options, targets ...Target) (*P
 	want := next
 	err := variants(g, o, targets, func(v *Planned) (wanted, error) {
 		least := v.least(o)
-		now := want
-		if now == quicker {
+		if want == quicker && v.isCut() && least+least/20 >= best.least(o) {
 			want = last
-			switch {
-			case v.rewritten == "plain":
-				now = last // nothing is cut
-			case least+least/20 >= best.least(o):
-				return want, nil
-			}
+			return want, nil
 		}
 		if best != nil && least >= together(best.plans) {
 			return want, nil
 		}
-		if now == last {
+		if want != next && !v.isCut() {
 			if v.operations() == best.operations() {
 				return none, nil // nothing is fused
 			}
@@ -131,7 +125,7 @@ func (a *attempt) wants(o Options) wanted {
 		return next
 	case o.NoFusion:
 		return none // it is the last
-	case a.rewritten == "fused":
+	case a.rewritten == asFused:
 		return quicker
 	}
 	return last

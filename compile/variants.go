@@ -53,6 +53,15 @@ func whole(g *graph.Graph, targets []Target) *Planned {
 	return p
 }
 
+// How the graphs are made that are not cut.
+const (
+	asFused = "fused"
+	asPlain = "plain"
+)
+
+// isCut reports whether the graph is one whose neediest operations are cut.
+func (p *Planned) isCut() bool { return p.rewritten != asFused && p.rewritten != asPlain }
+
 // rewriting makes a graph to choose, or nil, of the plain one.
 type rewriting struct {
 	name string
@@ -78,16 +87,16 @@ func (p *Planned) variants(o Options, known *Planned,
 		}
 		fused = func(p *Planned) (*Planned, error) { return p.fuse(device.Runs) }
 	}
-	rewrites := []rewriting{{"fused", fused}}
+	rewrites := []rewriting{{asFused, fused}}
 	if o.NoFusion {
-		rewrites = []rewriting{{"plain", unchanged}}
+		rewrites = []rewriting{{asPlain, unchanged}}
 	}
 	// That the parts of an operation come to its bits is a promise of the reference's kernels.
 	if o.Policy.Searches() && !other {
 		rewrites = append(rewrites, cuts(plain, o)...)
 	}
 	if !o.NoFusion {
-		rewrites = append(rewrites, rewriting{"plain", unchanged})
+		rewrites = append(rewrites, rewriting{asPlain, unchanged})
 	}
 	for what := next; len(rewrites) > 0 && what != none; rewrites = rewrites[1:] {
 		if what == last {
