@@ -141,8 +141,9 @@ func (c *comparison) print(w io.Writer) {
 	slices.Sort(c.ratios)
 	n := len(c.ratios)
 	fmt.Fprintf(w, "| %s | %s | %d | %d | %.1f | %s | %s | %.2f | %.2f–%.2f |\n", c.model.Name,
-		c.model.Size, c.operations, c.timed, median(c.calibrated).Seconds(), ms(median(c.simulated)),
-		ms(median(c.measured)), c.ratios[n/2], c.ratios[n/4], c.ratios[n-1-n/4])
+		c.model.Size, c.operations, c.timed, median(c.calibrated).Seconds(),
+		ms(median(c.simulated)), ms(median(c.measured)), c.ratios[n/2],
+		c.ratios[n/4], c.ratios[n-1-n/4])
 }
 
 // measured is this machine with the operations of a graph timed.

@@ -39,7 +39,8 @@
 // become NaN or infinite is never saved, because it would take the place of a good
 // one; the run ends with an *[ErrNonFinite] that names it and the last good
 // checkpoint. A directory with the checkpoints of another run is refused: nothing
-// in it is overwritten.
+// in it is overwritten. Nor do two runs save to one directory at the same time, where the
+// system has locks of directories: the second is refused before it computes anything.
 //
 // The processes of a mesh have one checkpoint: that of a run which is not divided, of whole
 // variables. Process 0 writes it, and is given the blocks that it lacks; each reads those that

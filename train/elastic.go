@@ -3,11 +3,13 @@ package train
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/gomem/gomem"
+	"github.com/gomem/gomem/internal/regular"
 	"github.com/gomem/gomem/internal/tensor"
 )
 
@@ -126,6 +128,10 @@ func (r *run) regroup(ctx context.Context, why error) error {
 		}
 	}
 	r.changed(before, lost, shown)
+	if err := r.occupy(); errors.Is(err, regular.ErrHeld) {
+		r.warn(r.Save + " is another process' still: the worker's that led before, if that is " +
+			"stopped and not gone")
+	}
 	if r.workers() < r.elastic().Least() && r.done < r.total {
 		if err := r.elastic().More(ctx); err != nil {
 			return err

@@ -20,8 +20,9 @@ type run struct {
 	Options
 	session *gomem.Session
 	store   store
-	total   int // steps to reach
-	perStep int // executions of objectives in a step of a worker
+	place   *place // of the store; nil of one who does not save
+	total   int    // steps to reach
+	perStep int    // executions of objectives in a step of a worker
 	from    origin
 	done    int    // steps done, those before a resumption included
 	good    string // the newest checkpoint, or the one resumed; "" before the first
@@ -68,10 +69,15 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 	if o.Parallel != nil {
 		r.summary.Workers = o.Parallel.Workers
 	}
-	if err := r.start(ctx); err != nil {
+	defer func() { r.place.leave() }()
+	err := r.occupy()
+	if err == nil {
+		err = r.start(ctx)
+	}
+	if err != nil {
 		return Summary{}, r.leave(err)
 	}
-	err := r.complete(ctx)
+	err = r.complete(ctx)
 	err = r.rescue(err)
 	r.account(err)
 	if err != nil {
