@@ -21,16 +21,15 @@ type job struct {
 	ladder ladder
 	floor  int64 // what any plan needs of the device: what one operation touches
 	decisions
-	base    decisions // by the options as they are
-	drawn   *found    // the latest of which the load was asked
-	took    time.Duration
-	loads   map[way]need     // what the ways tried so far take at least
-	needs   map[way]need     // and what they come to, of those that were packed
-	answers map[inquiry]need // of the others, as much as was asked
-	// what ways need of the device at least, their prefetch being how far it reaches
-	outlooks map[way]int64
-	leaves   [][]bool       // by level of use of a disk: what is bound there
-	disk     *spill.Options // how the planner's schedules use a disk; nil: not at all
+	base     decisions // by the options as they are
+	drawn    *found    // the latest of which the load was asked
+	took     time.Duration
+	loads    map[way]need     // what the ways tried so far take at least
+	needs    map[way]need     // and what they come to, of those that were packed
+	answers  map[inquiry]need // of the others, as much as was asked
+	outlooks map[way]outlook  // of ways, their prefetch being how far it reaches
+	leaves   [][]bool         // by level of use of a disk: what is bound there
+	disk     *spill.Options   // how the planner's schedules use a disk; nil: not at all
 }
 
 // decisions are a program with all tables but the last.
@@ -98,16 +97,17 @@ func (j *job) try(ctx context.Context, w way, limit time.Duration) (*found, erro
 // step takes no less than a limit.
 func (j *job) judge(f *found, limit time.Duration) *found {
 	budgets := budgets(f.options)
-	if !f.sketch.load.within(budgets) || limit < never && f.sketch.time(j.prices) >= limit {
+	if !f.sketch.load.within(budgets) {
 		return nil
+	}
+	if limit < never {
+		return j.spread(f, limit)
 	}
 	j.pack(f)
 	if !f.sketch.need.within(budgets) {
 		return nil
 	}
-	if f.time = f.sketch.time(j.prices); f.time >= limit {
-		return nil
-	}
+	f.time = f.sketch.time(j.prices)
 	return f
 }
 

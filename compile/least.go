@@ -207,17 +207,24 @@ func (j *job) outlook(ctx context.Context, w way) (int64, error) {
 	if w.Segments > 0 || w.Spill > 0 {
 		return j.floor, nil
 	}
+	o, err := j.foresee(ctx, w)
+	return o.bytes, err
+}
+
+// foresee is the outlook of a way that takes nothing else than partitions, of which ways that
+// differ in prefetch alone have one, and which is found out once.
+func (j *job) foresee(ctx context.Context, w way) (outlook, error) {
 	alike := w
 	alike.Prefetch = w.reach()
-	if bytes, known := j.outlooks[alike]; known {
-		return bytes, nil
+	if o, known := j.outlooks[alike]; known {
+		return o, nil
 	}
 	if err := j.decide(ctx, w); err != nil {
-		return 0, err
+		return outlook{}, err
 	}
 	o := j.prices.forecast(j.program, w.sharing(), w.reach())
-	j.outlooks[alike] = o.bytes
-	return o.bytes, nil
+	j.outlooks[alike] = o
+	return o, nil
 }
 
 // allows reports whether the other spaces' budgets suffice.

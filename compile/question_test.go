@@ -18,7 +18,7 @@ import (
 // ranked is a job of which is known what its ways take, and what at least.
 func ranked(needs, loads []need) *job {
 	j := &job{loads: map[way]need{}, needs: map[way]need{}, answers: map[inquiry]need{},
-		outlooks: map[way]int64{}}
+		outlooks: map[way]outlook{}}
 	for i := range needs {
 		w := way{Rung: Rung{Prefetch: i}}
 		j.ladder.last = append(j.ladder.last, w)

@@ -5,7 +5,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/partition"
+	"github.com/gomem/gomem/space"
 )
 
 // fewOperations is how many operations a target has at most of which all partition sizes
@@ -87,7 +89,7 @@ func (j *job) grappler(ctx context.Context, o Options, limit time.Duration) (*fo
 // those that the rivals come to, TensorFlow's swapping last.
 func (s *search) tuned(best []*found, ladders bool) ([]*found, error) {
 	if ladders && together(best) > s.work() {
-		plans, err := s.beats(best, func(j *job, limit time.Duration) (*found, error) {
+		plans, err := s.beats(together(best), func(j *job, limit time.Duration) (*found, error) {
 			return j.relaxedIn(s.ctx, j.ladder, limit)
 		})
 		if err != nil {
@@ -103,7 +105,7 @@ func (s *search) tuned(best []*found, ladders bool) ([]*found, error) {
 		if granted {
 			continue
 		}
-		plans, err := s.beats(best, func(j *job, limit time.Duration) (*found, error) {
+		plans, err := s.beats(together(best), func(j *job, limit time.Duration) (*found, error) {
 			return j.quickest(s.ctx, ways, limit)
 		})
 		if err != nil {
@@ -116,13 +118,43 @@ func (s *search) tuned(best []*found, ladders bool) ([]*found, error) {
 	if granted, err := s.grantedBefore(told); granted || err != nil {
 		return best, err
 	}
-	plans, err := s.beats(best, func(j *job, limit time.Duration) (*found, error) {
+	plans, err := s.beats(together(best), func(j *job, limit time.Duration) (*found, error) {
 		return j.grappler(s.ctx, s.options, limit)
 	})
 	if err != nil {
 		return nil, err
 	}
 	return faster(best, plans), nil
+}
+
+// ideal is plans of rivals that take hardly more than any do, or nil: then nothing needs to be
+// searched.
+func (s *search) ideal() ([]*found, error) {
+	limit := s.onDevice()
+	limit += limit / promise
+	for _, ways := range s.rivals() {
+		plans, err := s.beats(limit, func(j *job, limit time.Duration) (*found, error) {
+			return j.quickest(s.ctx, ways, limit)
+		})
+		if plans != nil || err != nil {
+			return plans, err
+		}
+	}
+	return nil, nil
+}
+
+// onDevice is what steps of all targets take at least: what no policy has on the host is
+// executed on the device.
+func (s *search) onDevice() time.Duration {
+	var sum time.Duration
+	for _, j := range s.jobs {
+		for _, id := range j.program.Order {
+			if n := s.graph.Node(id); n.Phase != graph.Update && n.Kind != graph.KindUpdate {
+				sum += j.prices.nodes[space.Device][id]
+			}
+		}
+	}
+	return sum
 }
 
 // grapplers are options for grappler.
@@ -147,10 +179,10 @@ func (s *search) grantedBefore(ways []way) (bool, error) {
 	return true, nil
 }
 
-// beats is the plans of all targets in a manner, or nil if they are not faster than others.
-func (s *search) beats(others []*found,
+// beats is the plans of all targets in a manner, or nil if together they do not take less than
+// a limit.
+func (s *search) beats(left time.Duration,
 	find func(j *job, limit time.Duration) (*found, error)) ([]*found, error) {
-	left := together(others)
 	return s.plans(func(j *job) (*found, error) {
 		f, err := find(j, left)
 		if f != nil {
@@ -176,21 +208,14 @@ func (j *job) relaxedIn(ctx context.Context, l ladder, limit time.Duration) (*fo
 	return j.quickest(ctx, append(ahead(l.chain[k]), l.chain[k]), limit)
 }
 
-// quickest is the quickest plan of some ways that decide alike, if it is quicker than a
-// limit. What those need and take at least that differ in prefetch alone is known before
-// any of them is drawn.
+// quickest is the quickest plan of some ways, if it is quicker than a limit. What they need and
+// take at least is known before any of them is drawn.
 func (j *job) quickest(ctx context.Context, ways []way, limit time.Duration) (*found, error) {
-	if err := j.decide(ctx, ways[0]); err != nil {
-		return nil, err
-	}
 	var best *found
-	var known way
-	var o outlook
-	for i, w := range ways {
-		alike := w
-		alike.Prefetch = w.reach()
-		if i == 0 || alike != known {
-			known, o = alike, j.prices.forecast(j.program, w.sharing(), w.reach())
+	for _, w := range ways {
+		o, err := j.foresee(ctx, w)
+		if err != nil {
+			return nil, err
 		}
 		if o.time >= limit || o.bytes > w.options.DeviceBytes {
 			continue

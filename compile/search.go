@@ -101,7 +101,7 @@ func (s *search) laddered(o Options) *search {
 	prices := newPrices(Prices(o.Machine, o.Model, s.graph, s.targets...), s.graph)
 	for i, t := range s.targets {
 		j := &job{graph: s.graph, target: t.Computed(), prices: prices, loads: map[way]need{},
-			needs: map[way]need{}, answers: map[inquiry]need{}, outlooks: map[way]int64{}}
+			needs: map[way]need{}, answers: map[inquiry]need{}, outlooks: map[way]outlook{}}
 		if s.known != nil {
 			j.decisions = s.known[i].decisions()
 		}
@@ -160,7 +160,7 @@ func (s *search) unspilled() ([]*found, error) {
 			return best, err
 		}
 	}
-	planned, err := s.fastest()
+	planned, err := s.planned()
 	if err != nil {
 		return nil, err
 	}
@@ -174,6 +174,17 @@ func (s *search) unspilled() ([]*found, error) {
 		}
 	}
 	return s.tuned(best, granted)
+}
+
+// planned is what there is beside the ladder: what the planner finds, unless a rival comes as near
+// to the least that a step takes as is of interest.
+func (s *search) planned() ([]*found, error) {
+	if !s.options.Draft {
+		if plans, err := s.ideal(); plans != nil || err != nil {
+			return plans, err
+		}
+	}
+	return s.fastest()
 }
 
 // straight is the plans that the ladder comes to at a level of use of a disk.

@@ -106,15 +106,7 @@ func (k *sketch) pack(budgets need, effort int64) {
 // packSpace fixes the addresses of a space and returns its peak. Where a schedule fills
 // its budget it is worth looking for a packing that keeps to it.
 func packSpace(slots []plan.Slot, id space.ID, budget, effort int64) int64 {
-	var ids []int
-	var blocks []arena.Block
-	for i := range slots {
-		if s := &slots[i]; s.Space == id { // others write the offsets of other spaces
-			ids = append(ids, i)
-			blocks = append(blocks, arena.Block{From: s.From, To: s.To, Bytes: s.Bytes,
-				Fixed: s.Fixed})
-		}
-	}
+	ids, blocks := blocksOf(slots, id)
 	var packing arena.Packing
 	if effort == 0 {
 		packing = arena.Pack(blocks)
@@ -125,4 +117,16 @@ func packSpace(slots []plan.Slot, id space.ID, budget, effort int64) int64 {
 		slots[i].Off = packing.Offsets[n]
 	}
 	return packing.Peak
+}
+
+// blocksOf is the slots of a space, by number and to be packed.
+func blocksOf(slots []plan.Slot, id space.ID) (ids []int, blocks []arena.Block) {
+	for i := range slots {
+		if s := &slots[i]; s.Space == id { // others write the offsets of other spaces
+			ids = append(ids, i)
+			blocks = append(blocks, arena.Block{From: s.From, To: s.To, Bytes: s.Bytes,
+				Fixed: s.Fixed})
+		}
+	}
+	return ids, blocks
 }

@@ -58,13 +58,19 @@ func Pack(blocks []Block) Packing {
 			order = highFirst(blocks, order, offsets, best.Load)
 		}
 	}
-	for i, off := 0, int64(0); i < len(blocks); i++ {
+	placeFixed(blocks, best.Offsets)
+	return best
+}
+
+// placeFixed gives the fixed blocks their offsets.
+func placeFixed(blocks []Block, offsets []int64) {
+	off := int64(0)
+	for i := range blocks {
 		if blocks[i].Fixed {
-			best.Offsets[i] = off
+			offsets[i] = off
 			off += roundUp(blocks[i].Bytes)
 		}
 	}
-	return best
 }
 
 // countable reports whether the sum of all blocks' bytes is a number, so that no

@@ -55,6 +55,9 @@
 // Chance is seeded and effort is counted in pairs of blocks looked at, never in
 // seconds, so equal blocks are packed alike on every machine.
 //
+// [Ring] is the opposite: it keeps to a limit that is larger than what is live, and leaves every
+// address alone for as long as that lets it, for those who wait for whoever had it before.
+//
 // What it does not do: find the lowest packing, look below a limit that it has reached,
 // or move a block during its life. Thousands of blocks that are full from end to end,
 // without any slack at any time, are packed only to one to three tenths above the load.

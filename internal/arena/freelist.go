@@ -31,11 +31,42 @@ func (l *freeList) take(size int64) int64 {
 	if !ok {
 		return l.extend(size)
 	}
-	l.remove(gap)
-	if rest := (span{gap.lo + size, gap.hi}); rest.lo < rest.hi {
-		l.insert(rest)
+	return l.cut(gap, gap.lo, size)
+}
+
+// after takes size bytes of the first gap from an address on that has as many, or of the first of
+// all if there is none.
+func (l *freeList) after(at, size int64) (off int64, ok bool) {
+	var gap span
+	l.byOffset.DescendLessOrEqual(span{lo: at}, func(s span) bool {
+		gap, ok = s, s.hi-at >= size
+		return false
+	})
+	if ok {
+		return l.cut(gap, at, size), true
 	}
-	return gap.lo
+	fits := func(s span) bool {
+		gap, ok = s, s.hi-s.lo >= size
+		return !ok
+	}
+	if l.byOffset.AscendGreaterOrEqual(span{lo: at}, fits); !ok {
+		l.byOffset.AscendLessThan(span{lo: at}, fits)
+	}
+	if !ok {
+		return 0, false
+	}
+	return l.cut(gap, gap.lo, size), true
+}
+
+// cut takes size bytes out of a gap.
+func (l *freeList) cut(gap span, off, size int64) int64 {
+	l.remove(gap)
+	for _, rest := range [2]span{{gap.lo, off}, {off + size, gap.hi}} {
+		if rest.lo < rest.hi {
+			l.insert(rest)
+		}
+	}
+	return off
 }
 
 // extend takes size bytes at the top, using a free gap that ends there.
