@@ -338,10 +338,12 @@ func TestSlicesRunWhatDoesNotFit(t *testing.T) {
 		t.Fatal(err)
 	}
 	var fetches []graph.Value
+	var updates []graph.NodeID
 	for _, x := range train.Targets(&m.Model) {
-		fetches = append(fetches, x.Fetches...)
+		fetches, updates = append(fetches, x.Fetches...), append(updates, x.Updates...)
 	}
-	o := gomem.Options{Partition: 5, DeviceBytes: slices.Max(split.Needs(m.Graph, fetches)) - 256}
+	most := slices.Max(split.Needs(m.Graph, fetches, updates))
+	o := gomem.Options{Partition: 5, DeviceBytes: most - 256}
 	_, _, err = stepped(m, o)
 	if _, short := errors.AsType[*gomem.ErrOutOfMemory](err); !short {
 		t.Errorf("one operation has more than %d bytes: %v", o.DeviceBytes, err)

@@ -78,7 +78,8 @@ func meshRow(ctx context.Context, w io.Writer, name string, m *models.Model, tex
 		return err
 	}
 	mib := func(bytes int64) float64 { return float64(bytes) / (1 << 20) }
-	needs := split.Needs(p.Graph, p.Targets[0].Fetches)
+	of := p.Targets[0]
+	needs := split.Needs(p.Graph, of.Fetches, of.Updates)
 	_, err = fmt.Fprintf(w, "| %s | %s | %d | %.1f | %.1f | %.0f | %.0f | %d |\n", name,
 		text, size, mib(slices.Max(needs)), mib(o.DeviceBytes), mib(p.Peak(space.Host)),
 		mib(p.Results[0].Plan.Traffic().In()), p.Graph.Len())

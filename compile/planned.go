@@ -188,8 +188,8 @@ func (p *Planned) operations() int {
 // cramped reports whether the neediest operation takes so much of the device's budget
 // that cutting it would leave notably more for others.
 func (p *Planned) cramped(o Options) bool {
-	fetches, _ := p.roots()
-	return slices.Max(append(split.Needs(p.Graph, fetches), 0)) > o.DeviceBytes/4
+	fetches, updates := p.roots()
+	return slices.Max(append(split.Needs(p.Graph, fetches, updates), 0)) > o.DeviceBytes/4
 }
 
 // stalls reports whether a step of the first target takes notably longer than its

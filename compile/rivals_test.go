@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"math/rand/v2"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -62,24 +63,24 @@ func TestNoPartitionIsFaster(t *testing.T) {
 // TestRivalsOfRefusedGraphs: a budget in which auto is refused the fused graph, of which the
 // thesis' policy has a plan that is faster than the planner's of another graph.
 func TestRivalsOfRefusedGraphs(t *testing.T) {
-	picks := []int{
-		3, 3, 9, 1, 0, 3, 0, 0, 7, 0, 1, 2, 1, 0, 10, 1, 3, 1, 0, 0, 2, 1, 0, 15, 1, 2, 3, 0,
-		2, 5, 1, 6, 3, 1, 6, 12, 1, 6, 15, 0, 0, 0, 2, 3, 0, 0, 2,
-	}
-	m := randgraph.Random(func(n int) int {
-		pick := picks[0]
-		picks = picks[1:]
-		return pick
-	}, 10)
+	draw := rand.New(rand.NewPCG(2756, 1))
+	m := randgraph.Random(draw.IntN, 10)
 	by, err := machine.Named(machine.TitanX)
 	if err != nil {
 		t.Fatal(err)
 	}
 	targets := []Target{training(m)}
-	thesis := Options{Policy: Thesis, Machine: by, DeviceBytes: 308, Strategy: partition.Depth,
+	thesis := Options{Policy: Thesis, Machine: by, DeviceBytes: 780, Strategy: partition.Depth,
 		Partition: 3}
-	want := stepTime(t, m.Graph, thesis, targets)
-	got := stepTime(t, m.Graph, Options{Policy: Auto, Machine: by, DeviceBytes: 308}, targets)
+	auto := Options{Policy: Auto, Machine: by, DeviceBytes: 780}
+	p, err := fused(whole(m.Graph, targets))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, err := p.attempt(t.Context(), auto); err != nil || a.plans != nil {
+		t.Fatalf("auto is not refused the fused graph: %v", err)
+	}
+	want, got := stepTime(t, m.Graph, thesis, targets), stepTime(t, m.Graph, auto, targets)
 	if want == 0 || got == 0 || got > want {
 		t.Errorf("auto takes %s, the thesis' policy %s", got, want)
 	}

@@ -212,8 +212,8 @@ func (p *Planned) fuse(runs func(graph.Op) bool) (*Planned, error) {
 // cuts are the rewritings into graphs whose operations need at most a quarter, and a
 // 32nd, of the neediest one's bytes.
 func cuts(p *Planned, o Options) []rewriting {
-	fetches, _ := p.roots()
-	most := slices.Max(append(split.Needs(p.Graph, fetches), 0))
+	fetches, updates := p.roots()
+	most := slices.Max(append(split.Needs(p.Graph, fetches, updates), 0))
 	var list []rewriting
 	for _, part := range []int64{4, 32} {
 		list = append(list, rewriting{fmt.Sprintf("cut to 1/%d", part),

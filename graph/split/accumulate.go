@@ -20,11 +20,8 @@ func Accumulate(g *graph.Graph, fetches []graph.Value, updates []graph.NodeID) (
 	if err := check(g, fetches, updates); err != nil {
 		return nil, err
 	}
-	roots := slices.Clone(updates)
-	for _, v := range fetches {
-		roots = append(roots, v.Node.ID)
-	}
-	a := &accumulation{g: g, live: g.Ancestors(roots), last: lastReaders(g, fetches),
+	live := wanted(g, fetches, updates)
+	a := &accumulation{g: g, live: live, last: lastReaders(g, live, fetches),
 		readers: make([]int, g.Len()), now: make([]ops.Application, g.Len())}
 	a.find()
 	return a.build()

@@ -90,6 +90,20 @@ func TestEmbeddingsAccumulate(t *testing.T) {
 	})
 }
 
+// TestUnneededReaders: what no fetch needs does not keep a sum where it is.
+func TestUnneededReaders(t *testing.T) {
+	g := graph.New()
+	x := g.Input("x", tensor.Of(graph.F32, 6, 6))
+	w := g.Variable("w", tensor.Of(graph.F32, 6, 6), graph.Init{})
+	sum := ops.Tanh(x)
+	fetched := ops.Add(sum, ops.MatMul(x, w))
+	ops.Neg(sum)
+	s := step{g: g, fetches: []graph.Value{fetched}}
+	if text := s.accumulated(t).text(t); !strings.Contains(text, "matmul-add") {
+		t.Errorf("the graph is\n%s", text)
+	}
+}
+
 // recurrent builds an unrolled recurrent network with the gradient of its weights.
 func recurrent(t fatal, rows, width, steps int) step {
 	t.Helper()

@@ -11,23 +11,36 @@ import (
 // views of one value, share counts once, and so does a result that may take over the
 // bytes of an operand that nobody reads later. Of a variable or a constant the parts
 // that are read count. Nodes that execute nothing, and updates, which can run where
-// their variables are, need none.
-func Needs(g *graph.Graph, fetches []graph.Value) []int64 {
-	last := lastReaders(g, fetches)
+// their variables are, need none, nor do nodes that neither a fetch nor an update needs.
+func Needs(g *graph.Graph, fetches []graph.Value, updates []graph.NodeID) []int64 {
+	live := wanted(g, fetches, updates)
+	last := lastReaders(g, live, fetches)
 	needs := make([]int64, g.Len())
 	for _, n := range g.Nodes() {
-		if n.Executes() && n.Kind == graph.KindCompute {
+		if live[n.ID] && n.Executes() && n.Kind == graph.KindCompute {
 			needs[n.ID] = need(n, last)
 		}
 	}
 	return needs
 }
 
-// lastReaders is, by node, the last that reads one of its results, by creation. A
-// fetched value is read after all others.
-func lastReaders(g *graph.Graph, fetches []graph.Value) []graph.NodeID {
+// wanted is, by node, whether a fetch or an update needs it.
+func wanted(g *graph.Graph, fetches []graph.Value, updates []graph.NodeID) []bool {
+	roots := slices.Clone(updates)
+	for _, v := range fetches {
+		roots = append(roots, v.Node.ID)
+	}
+	return g.Ancestors(roots)
+}
+
+// lastReaders is, by node, the last live one that reads one of its results, by creation.
+// A fetched value is read after all others.
+func lastReaders(g *graph.Graph, live []bool, fetches []graph.Value) []graph.NodeID {
 	last := make([]graph.NodeID, g.Len())
 	for _, n := range g.Nodes() {
+		if !live[n.ID] {
+			continue
+		}
 		for _, v := range n.In {
 			root, _ := v.Resolve()
 			last[root.Node.ID] = n.ID

@@ -96,14 +96,7 @@ func (g *gathering) value(t graph.Type) graph.Value {
 
 // pruned is the graph without parts that nothing reads.
 func (r *Result) pruned(fetches []graph.Value, updates []graph.NodeID) (*Result, error) {
-	var roots []graph.NodeID
-	for _, v := range fetches {
-		roots = append(roots, r.Value(v).Node.ID)
-	}
-	for _, id := range updates {
-		roots = append(roots, r.nodes[id].ID)
-	}
-	live := r.Graph.Ancestors(roots)
+	live := wanted(r.Graph, r.fetched(fetches), r.updated(updates))
 	kept := make([]*graph.Node, r.Graph.Len())
 	out := &Result{Graph: graph.New(), nodes: make([]*graph.Node, len(r.nodes)),
 		joined: map[graph.Value]graph.Value{}}

@@ -38,7 +38,7 @@ func (s *Survey) floors(parts []int) ([]floor, error) {
 	for i, of := range s.regions {
 		out[i].parts = max(1, min(parts[i], of.most))
 	}
-	needs := Needs(r.Graph, r.fetched(s.fetches))
+	needs := Needs(r.Graph, r.fetched(s.fetches), r.updated(s.updates))
 	for id, number := range r.owner {
 		if number != none && r.Graph.Node(graph.NodeID(id)).Executes() {
 			out[number].need = max(out[number].need, needs[id])
@@ -52,6 +52,15 @@ func (r *Result) fetched(fetches []graph.Value) []graph.Value {
 	out := make([]graph.Value, len(fetches))
 	for i, v := range fetches {
 		out[i] = r.Value(v)
+	}
+	return out
+}
+
+// updated are the nodes that stand for the updates.
+func (r *Result) updated(updates []graph.NodeID) []graph.NodeID {
+	out := make([]graph.NodeID, len(updates))
+	for i, id := range updates {
+		out[i] = r.nodes[id].ID
 	}
 	return out
 }

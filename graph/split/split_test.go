@@ -97,7 +97,7 @@ func (s step) fused(t fatal) step {
 	return s.moved(r.Graph, r)
 }
 
-func (s step) most() int64 { return slices.Max(split.Needs(s.g, s.fetches)) }
+func (s step) most() int64 { return slices.Max(split.Needs(s.g, s.fetches, s.updates)) }
 
 // leaves are the names of the leaves.
 func leaves(g *graph.Graph) []string {
@@ -194,21 +194,24 @@ func TestNeeds(t *testing.T) {
 	fetched := ops.Sigmoid(over)
 	soft := ops.Softmax(fetched)
 	ops.SGD(w, w, g.Constant("lr", tensor.FromF32([]float32{1})))
-	needs := split.Needs(g, []graph.Value{fetched, soft})
+	sgd := graph.NodeID(g.Len() - 1)
+	unread := ops.Neg(over)
+	needs := split.Needs(g, []graph.Value{fetched, soft}, []graph.NodeID{sgd})
 	for v, want := range map[graph.Value]int64{
 		y:       128 + 64 + 128, // a part of a variable
 		half[0]: 0,              // a view
 		z:       128 + 64,       // two views of one value, too large to take over
 		twice:   64 + 64,        // read twice
 		over:    64,             // in place
-		fetched: 64,
+		fetched: 64,             // so is this, after which only what nothing needs reads
+		unread:  0,
 		soft:    64 + 64, // its operand is fetched
 	} {
 		if got := needs[v.Node.ID]; got != want {
 			t.Errorf("%s needs %d bytes, want %d", v, got, want)
 		}
 	}
-	if got := needs[g.Len()-1]; got != 0 {
+	if got := needs[sgd]; got != 0 {
 		t.Errorf("the update needs %d", got)
 	}
 }

@@ -35,12 +35,8 @@ func NewSurvey(g *graph.Graph, fetches []graph.Value, updates []graph.NodeID,
 	if err := check(g, fetches, updates); err != nil {
 		return nil, err
 	}
-	roots := slices.Clone(updates)
-	for _, v := range fetches {
-		roots = append(roots, v.Node.ID)
-	}
-	s := &Survey{g: g, fetches: fetches, updates: updates, live: g.Ancestors(roots),
-		needs: Needs(g, fetches), large: limit / 4,
+	s := &Survey{g: g, fetches: fetches, updates: updates, live: wanted(g, fetches, updates),
+		needs: Needs(g, fetches, updates), large: limit / 4,
 		sources: make([]graph.Value, g.Len()), readers: make([][]graph.NodeID, g.Len()),
 		regionOf: slices.Repeat([]int32{none}, g.Len()),
 		followed: map[graph.Value]int{},
