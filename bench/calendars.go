@@ -3,14 +3,17 @@ package main
 import (
 	"fmt"
 
+	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/plan"
 	"github.com/gomem/gomem/space"
 )
 
 // calendars counts what packing loses of the device: the bytes of a plan over the most that
-// its slots have at once.
+// its slots have at once. Plans of the planner's rivals are none of these: their addresses are
+// spread over what room there is (package compile).
 type calendars struct {
 	all, dense int
+	rivals     int
 	worst      float64
 	of         string // whose that is
 }
@@ -19,8 +22,12 @@ type calendars struct {
 const most = 1.02
 
 // add counts a plan.
-func (c *calendars) add(p *plan.Plan, of string) {
-	ratio := float64(p.Spaces[space.Device].Bytes) / float64(load(p, space.Device))
+func (c *calendars) add(r *compile.Result, of string) {
+	if r.Order == "" {
+		c.rivals++
+		return
+	}
+	ratio := float64(r.Plan.Spaces[space.Device].Bytes) / float64(load(r.Plan, space.Device))
 	c.all++
 	if ratio <= most {
 		c.dense++
@@ -32,8 +39,10 @@ func (c *calendars) add(p *plan.Plan, of string) {
 
 // String is the count in a sentence.
 func (c *calendars) String() string {
-	return fmt.Sprintf("Of %d plans, %d take at most %.2f of the most bytes that they have at "+
-		"once; the loosest takes %.3f (%s).", c.all, c.dense, most, c.worst, c.of)
+	return fmt.Sprintf("Of %d plans of the planner's own, %d take at most %.2f of the most bytes "+
+		"that they have at once; the loosest takes %.3f (%s). The addresses of %d more, its "+
+		"rivals', are spread over what room there is.", c.all, c.dense, most, c.worst, c.of,
+		c.rivals)
 }
 
 // load is the most bytes that the slots of a space have at once, each rounded up to the space's

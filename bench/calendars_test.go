@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/plan"
 	"github.com/gomem/gomem/space"
 )
@@ -24,10 +25,14 @@ func TestCalendars(t *testing.T) {
 		of    string
 	}{{448, "tight"}, {456, "dense"}, {560, "loose"}, {500, "less"}} {
 		p.Spaces[space.Device].Bytes = x.bytes
-		c.add(p, x.of)
+		c.add(&compile.Result{Plan: p, Order: "creation"}, x.of)
 	}
-	if got := c.String(); c.all != 4 || c.dense != 2 || !strings.Contains(got, "Of 4 plans, 2 ") ||
-		!strings.Contains(got, "1.250 (loose)") {
-		t.Error(got)
+	p.Spaces[space.Device].Bytes = 999
+	c.add(&compile.Result{Plan: p}, "a rival's")
+	got := c.String()
+	for _, want := range []string{"Of 4 plans ", ", 2 take", "1.250 (loose)", "of 1 more"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is not in %q", want, got)
+		}
 	}
 }

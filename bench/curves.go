@@ -152,7 +152,7 @@ func (l *workload) cell(ctx context.Context, w io.Writer, budget int64,
 		return 0, err
 	}
 	l.slowest = max(l.slowest, p.Results[0].Took.Seconds())
-	l.packed.add(p.Results[0].Plan, fmt.Sprintf("%s on %s within %.3f GB", l.name,
+	l.packed.add(p.Results[0], fmt.Sprintf("%s on %s within %.3f GB", l.name,
 		p.Results[0].Model.Name(), float64(budget)/1e9))
 	ratio := float64(p.Results[0].Step) / unit
 	_, err = fmt.Fprintf(w, " %.3f", ratio)

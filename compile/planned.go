@@ -193,7 +193,8 @@ func (p *Planned) cramped(o Options) bool {
 }
 
 // stalls reports whether a step of the first target takes notably longer than its
-// operations.
+// operations: by a fiftieth, since what is saved is saved at every step, and a look at the
+// graphs that are cut is taken once.
 func (a *attempt) stalls() bool {
 	f := a.plans[0]
 	var work time.Duration
@@ -202,7 +203,7 @@ func (a *attempt) stalls() bool {
 			work += a.search.jobs[0].prices.nodes[space.Device][id]
 		}
 	}
-	return f.time > work+work/20
+	return f.time > work+work/50
 }
 
 // gentlest is the refusal that asks for less than the others: for more of the device only, if
