@@ -36,6 +36,15 @@ func (r *Result) Value(v graph.Value) graph.Value {
 // Build is the graph in which every region is cut into so many parts; one, or
 // none, leaves it as it is.
 func (s *Survey) Build(parts []int) (*Result, error) {
+	r, err := s.draft(parts)
+	if err != nil {
+		return nil, err
+	}
+	return r.pruned(s.fetches, s.updates)
+}
+
+// draft is Build, with parts that nothing reads.
+func (s *Survey) draft(parts []int) (*Result, error) {
 	if len(parts) != len(s.regions) {
 		return nil, fmt.Errorf("split: %d numbers of parts for %d regions", len(parts),
 			len(s.regions))
@@ -49,10 +58,8 @@ func (s *Survey) Build(parts []int) (*Result, error) {
 	for i, r := range s.regions {
 		b.count[i] = min(parts[i], r.most)
 	}
-	if b.build(); b.err != nil {
-		return nil, b.err
-	}
-	return b.out.pruned(s.fetches, s.updates)
+	b.build()
+	return b.out, b.err
 }
 
 // rows are some rows of a value of the first graph that is not in parts.

@@ -30,7 +30,7 @@ type floor struct {
 // floors says what becomes of every region if it is cut into so many parts, or as many
 // as it can be.
 func (s *Survey) floors(parts []int) ([]floor, error) {
-	r, err := s.Build(parts)
+	r, err := s.draft(parts)
 	if err != nil {
 		return nil, err
 	}
