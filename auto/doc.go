@@ -29,28 +29,30 @@
 // order of the sequence; memory is granted in that order too. If the bytes at every
 // position are within the budget, it cannot get stuck.
 //
-// A descent makes a state fit: while the highest position is over the budget, it
-// lists all that could be absent there, weighs the bytes (and for how much of
-// the time over the budget they would be absent) against what the absence costs,
-// and takes the best third of what is missing. A copy costs its time, by a price:
-// copies are free until the link is full, and nobody knows beforehand when it will
-// be. What costs to execute again is counted with all operands that are gone by
-// then, and must be computed again too. Variables that are worth the same are taken
-// from all over the graph, since copies that are needed at the same time wait for
-// one another. Where nothing is left, small values count too, and in the end a
-// value may be away in every gap, however short.
+// A descent makes a state fit: while the highest position is over the budget, it lists all that
+// could be absent there, weighs the bytes (and for how much of the time over the budget they
+// would be absent) against what the absence costs, and takes the best until what is missing is
+// covered, or a third of it before it looks again: that takes three times as long, and is better
+// where weights are most of what is there. A copy costs its time, by a price: copies are free
+// until the link is full, and nobody knows beforehand when it will be. What costs to execute
+// again is counted with all operands that are gone by then, and must be computed again too.
+// Variables that are worth the same are taken from all over the graph, since copies that are
+// needed at the same time wait for one another. Where nothing is left, small values count too,
+// and in the end a value may be away in every gap, however short.
 //
-// Which prices are right, whether variables begin on the device or on the host, in
-// which gaps values are away, and whether to recompute at all is found by climbing:
-// from a few starts to those that differ in one respect, as long as one of them is
-// faster.
+// Which prices are right, whether variables begin on the device or on the host, in which gaps
+// values are away, and whether to recompute at all is found by climbing: from the fastest of a
+// few starts to those that differ in one respect, as long as one of them is faster.
 //
-// Where copies to the host or updates there end after the computation, the
-// variables that are updated last are kept on the device, and more descents are
-// made. The rest of the effort goes into a local search: it takes back what is
-// decided of a window of values, brings a group of variables to the device now and
-// then, descends again at another price, and goes on from there if the step gets
-// faster, or hardly slower at first.
+// Where copies to the host or updates there end after the computation, the variables that are
+// updated last are kept on the device, and more descents are made. The rest of the effort goes
+// into a local search. Most of its steps decide otherwise about one to three values. Three in
+// four of these begin with one that is to blame: for what is executed again because of it, or
+// for what the device waits for its copies, those included that were in the way of the copy it
+// waits for. What does not fit then is given up, or others are sent away in its place, every
+// other time. Now and then a step takes back what is decided of a window of values, or brings a
+// group of variables to the device, and descends again at another price. The search goes on from
+// there if the step gets faster, or hardly slower at first.
 //
 // Why not an integer program: with engines that overlap it needs a maximum in its
 // goal and a variable for every value and position, and solvers take hours for

@@ -13,6 +13,7 @@ type start struct {
 	weights  float64 // what one of a copy of weights costs
 	cut      int64   // state.cut
 	slack    int64   // state.slack
+	part     int64   // of what is missing, this part is decided about at a time: 1 is all
 	streamed bool    // all variables begin on the host, not on the device
 	device   bool    // those with small states are updated on the device
 	reruns   bool    // values may be recomputed
@@ -64,7 +65,7 @@ func (d *descent) floor(shift int) int64 {
 	return d.scale >> shift
 }
 
-// rounds bounds the rounds of a descent: each takes a third of the excess or more.
+// rounds bounds the rounds of a descent: each takes a part of the excess or more.
 const rounds = 4000
 
 // descend makes the state fit the budget; it reports whether it could.
@@ -306,10 +307,9 @@ func (pr *Problem) streamedHome(g int32, device bool) home {
 	return onHost
 }
 
-// apply decides for the most worthy candidates, until a third of the excess is
-// covered.
+// apply decides for the most worthy candidates, until a part of the excess is covered.
 func (d *descent) apply() {
-	excess := (d.peak - d.budget.Device + 2) / 3
+	excess := (d.peak - d.budget.Device + d.part - 1) / d.part
 	clear(d.taken)
 	for d.heap(); len(d.first) > 0; {
 		c := d.pop()

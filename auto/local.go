@@ -17,6 +17,8 @@ type walker struct {
 	values []int32   // that could be away
 	sums   []float64 // of their weights, up to each
 	groups []int32   // that could be elsewhere
+	kept   int32     // the group that was just brought to the device, or -1
+	blame  blame     // of the saved state
 }
 
 // local changes what is decided of a few values or of a group at random, and goes on
@@ -27,9 +29,10 @@ func (s *search) local() {
 		return
 	}
 	w := &walker{search: s, rng: rand.New(rand.NewPCG(1, 2)), state: s.best.clone(),
-		saved: s.best.clone()}
+		saved: s.best.clone(), kept: -1}
 	now := s.evaluate(w.state)
 	w.choices()
+	w.blame.assign(w.evaluator, w.state)
 	if len(w.values)+len(w.groups) == 0 {
 		return
 	}
@@ -40,6 +43,7 @@ func (s *search) local() {
 		if t := w.step(); t <= now+w.rng.Int64N(allowed+1) {
 			now = t
 			w.copy(w.saved, w.state)
+			w.blame.assign(w.evaluator, w.state)
 		} else {
 			w.copy(w.state, w.saved)
 		}
@@ -53,14 +57,19 @@ func (w *walker) copy(to, from *state) {
 	to.cut, to.slack = from.cut, from.slack
 }
 
-// step changes the state and returns how long it takes now: three times in four by a
-// flip, which costs one evaluation where to descend again costs several.
+// step changes the state and returns how long it takes now: seven times in eight by a flip,
+// which costs one evaluation where to descend again costs several. Most flips are of what is
+// away, and do not fit: every other time others are sent away for it.
 func (w *walker) step() int64 {
-	if w.rng.IntN(4) > 0 || len(w.values) == 0 {
+	if w.rng.IntN(8) == 0 && len(w.values) > 0 {
+		w.undo()
+	} else {
 		w.flip()
-		return w.try(w.state)
+		if t := w.try(w.state); t < never || w.rng.IntN(2) == 0 {
+			return t
+		}
 	}
-	if w.redo() {
+	if w.descend() {
 		return w.try(w.state)
 	}
 	return never
@@ -69,25 +78,33 @@ func (w *walker) step() int64 {
 // patience is the number of evaluations for which a step may descend.
 const patience = 30
 
-// redo takes back what is decided of values near one another, brings a group to the
-// device now and then, and descends again, at a price drawn at random.
-func (w *walker) redo() bool {
+// undo takes back what is decided of values near one another, and brings a group to the
+// device now and then.
+func (w *walker) undo() {
 	n := len(w.values)
 	first := w.rng.IntN(n)
 	for k := range 1 << w.rng.IntN(bits.Len(uint(n))) {
 		w.state.act[w.values[(first+k)%n]] = keep
 	}
 	if len(w.groups) > 0 && w.rng.IntN(3) == 0 {
-		g := w.groups[w.rng.IntN(len(w.groups))]
-		w.state.home[g], w.pinned[g] = resident, true
-		defer func() { w.pinned[g] = false }()
+		w.kept = w.groups[w.rng.IntN(len(w.groups))]
+		w.state.home[w.kept] = resident
 	}
 	if w.rng.IntN(8) == 0 {
 		w.state.cut = grid.cut[w.rng.IntN(len(grid.cut))]
 		w.state.slack = grid.slack[w.rng.IntN(len(grid.slack))]
 	}
+}
+
+// descend makes the state fit again, at prices drawn at random; the group that was brought to
+// the device stays there.
+func (w *walker) descend() bool {
+	if g := w.kept; g >= 0 {
+		w.kept, w.pinned[g] = -1, true
+		defer func() { w.pinned[g] = false }()
+	}
 	w.walk.start = start{link: grid.link[w.rng.IntN(len(grid.link))],
-		weights: grid.weights[w.rng.IntN(len(grid.weights))], device: w.rng.IntN(2) == 0,
+		weights: grid.weights[w.rng.IntN(len(grid.weights))], part: 1, device: w.rng.IntN(2) == 0,
 		reruns: !w.opts.NoRecompute, swaps: !w.opts.NoSwap}
 	w.walk.state, w.walk.most = w.state, w.count+patience
 	return w.walk.descend()
@@ -135,8 +152,11 @@ func (w *walker) flip() {
 	}
 }
 
-// pick is a value, often near another if there is one.
+// pick is a value, often near another if there is one, or else one that is to blame.
 func (w *walker) pick(near int32) int32 {
+	if near < 0 && len(w.blame.values) > 0 && w.rng.IntN(4) > 0 {
+		return w.blame.draw(w.rng)
+	}
 	x := w.rng.Float64() * w.sums[len(w.sums)-1]
 	i := min(sort.SearchFloat64s(w.sums, x), len(w.values)-1)
 	if near >= 0 && w.rng.IntN(3) > 0 {
@@ -148,20 +168,31 @@ func (w *walker) pick(near int32) int32 {
 	return w.values[i]
 }
 
+// flipValue decides otherwise about a value, if anything else can be decided.
 func (w *walker) flipValue(v int32) {
+	var others [4]action
+	n := 0
+	for a := keep; a <= recompute; a++ {
+		if a != w.state.act[v] && w.may(v, a) {
+			others[n] = a
+			n++
+		}
+	}
+	if n > 0 {
+		w.state.act[v] = others[w.rng.IntN(n)]
+	}
+}
+
+// may reports whether an action can be taken with a value.
+func (w *walker) may(v int32, a action) bool {
 	va := &w.search.values[v]
-	to := action(w.rng.IntN(3))
-	if to == w.state.act[v] {
-		to = (to + 1) % 3
+	switch a {
+	case swap:
+		return va.bound() || !w.opts.NoSwap
+	case recompute:
+		return !va.bound() && !w.opts.NoRecompute && w.ops[va.producer].limit > va.producer
 	}
-	switch {
-	case to == recompute && (va.bound() || w.opts.NoRecompute ||
-		w.ops[va.producer].limit <= va.producer):
-		to = keep
-	case to == swap && w.opts.NoSwap && !va.bound():
-		to = keep
-	}
-	w.state.act[v] = to
+	return true
 }
 
 func (w *walker) flipGroup(g int32) {

@@ -113,9 +113,8 @@ func (s *search) warm(list []*Decision) {
 			continue
 		}
 		for _, link := range []float64{0, 0.3, 1} {
-			o := start{link: link, weights: 0.5, cut: st.cut, slack: st.slack,
-				device: true,
-				reruns: true}
+			o := start{link: link, weights: 0.5, cut: st.cut, slack: st.slack, part: 1,
+				device: true, reruns: true}
 			s.descendFrom(st.clone(), o)
 		}
 	}
@@ -143,11 +142,11 @@ func (s *search) adapted(from *state) *state {
 // them is faster. If nothing fits, it goes on with starts that give up more.
 func (s *search) portfolio() {
 	s.tried = map[start]int64{}
-	for _, o := range s.seeds() {
+	for _, alike := range s.seeds() {
 		if s.best != nil && (s.spent(50) || s.free()) {
 			return
 		}
-		s.climb(o)
+		s.climb(s.fastest(alike))
 	}
 	for _, o := range lastStarts() {
 		if s.best != nil || s.ctx.Err() != nil {
@@ -155,6 +154,20 @@ func (s *search) portfolio() {
 		}
 		s.from(o)
 	}
+}
+
+// fastest is the one of some starts from which the step takes least.
+func (s *search) fastest(list []start) start {
+	best := list[0]
+	for _, o := range list[1:] {
+		if s.best != nil && (s.spent(50) || s.free()) {
+			break
+		}
+		if s.once(o) < s.once(best) {
+			best = o
+		}
+	}
+	return best
 }
 
 // climb goes from a start to better ones, if anything fits.
@@ -203,13 +216,13 @@ func (s *search) free() bool {
 
 // grid are the values that a start's numbers are chosen from.
 var grid = struct {
-	link, weights []float64
-	cut, slack    []int64
-}{[]float64{0, 0.05, 0.15, 0.3, 0.5, 0.75, 1, 1.5, 3}, []float64{0.1, 1}, []int64{0, 20, 100},
-	[]int64{62, 10, 7}}
+	link, weights    []float64
+	cut, slack, part []int64
+}{[]float64{0, 0.05, 0.15, 0.3, 0.5, 0.75, 1, 1.5, 3}, []float64{0.1, 0.3, 1, 3},
+	[]int64{0, 20, 100}, []int64{62, 10, 7}, []int64{1, 3}}
 
 // dimensions is the number of respects in which starts differ.
-const dimensions = 7
+const dimensions = 8
 
 // neighbours are the starts that differ in one respect.
 func (s *search) neighbours(o start, dim int) []start {
@@ -246,6 +259,10 @@ func (s *search) neighbours(o start, dim int) []start {
 		}
 	case 6:
 		add(func(n *start) { n.reruns = !n.reruns })
+	case 7:
+		for _, x := range beside(grid.part, o.part, 1) {
+			add(func(n *start) { n.part = x })
+		}
 	}
 	return list
 }
@@ -269,19 +286,25 @@ func (s *search) mixed() bool {
 	return slices.ContainsFunc(s.groups, func(g group) bool { return g.light })
 }
 
-// seeds are the starts from which others are found.
-func (s *search) seeds() []start {
-	var list []start
+// seeds are the starts from which others are found: of each list the fastest is the first.
+func (s *search) seeds() [][]start {
+	var lists [][]start
 	for _, link := range []float64{0.3, 0.05, 1} {
-		for _, streamed := range []bool{false, true} {
-			if streamed && s.opts.Resident != nil {
-				continue
+		var alike []start
+		for _, cut := range grid.cut[:2] {
+			o := start{link: link, weights: grid.weights[0], cut: cut, slack: 7, part: 1,
+				device: s.mixed(), reruns: true}
+			alike = append(alike, o)
+			o.weights = 1
+			alike = append(alike, o)
+			if s.opts.Resident == nil {
+				o.streamed = true
+				alike = append(alike, o)
 			}
-			list = append(list, start{link: link, weights: grid.weights[0], slack: 7,
-				streamed: streamed, device: s.mixed(), reruns: true})
 		}
+		lists = append(lists, alike)
 	}
-	return list
+	return lists
 }
 
 // lastStarts are for budgets that nothing else fits.
@@ -289,8 +312,8 @@ func lastStarts() []start {
 	var list []start
 	for _, slack := range []int64{10, 62} {
 		for _, reruns := range []bool{true, false} {
-			list = append(list, start{weights: grid.weights[0], slack: slack, streamed: true,
-				device: true, reruns: reruns, fine: true})
+			list = append(list, start{weights: grid.weights[0], slack: slack, part: 3,
+				streamed: true, device: true, reruns: reruns, fine: true})
 		}
 	}
 	return list
@@ -335,8 +358,8 @@ func (s *search) pinnedStarts() {
 				if s.spent(90) {
 					return
 				}
-				s.from(start{link: p, weights: 0.5, cut: cut, slack: 7, streamed: streamed,
-					reruns: true})
+				s.from(start{link: p, weights: 0.5, cut: cut, slack: 7, part: 1,
+					streamed: streamed, reruns: true})
 			}
 		}
 	}
