@@ -44,8 +44,10 @@ func (j *job) packed(ctx context.Context, x *problem, d *auto.Decision, o Option
 		if err != nil {
 			return nil, err
 		}
+		f.insist()
 		if f.sketch.need.within(budgets(o)) {
 			f.time = f.sketch.time(j.prices)
+			j.condense(f)
 			return f, nil
 		}
 		if d, err = r.next(ctx, f); err != nil {
@@ -99,15 +101,43 @@ func (r *repair) tighten(ctx context.Context, d *auto.Decision) (*auto.Decision,
 	return r.problem.Tighten(ctx, d, r.inner, o)
 }
 
-// shrunk is what to aim for next if a plan takes so much: less by what the last one was
-// over by, and by more every time. The time of a step hardly changes with a few percent of
-// the budget, while every attempt is a search and a packing.
+// shrunk is what to aim for next if a plan takes so much: less by a part of what the last one
+// was over by, which is all of it by the fourth time. How much packing loses is hardly the same
+// of two decisions, and close to the least there is, the time of a step may double with a few
+// percent of the budget: so the first times ask for little.
 func shrunk(inner, budget, taken, round int64) int64 {
 	if taken <= budget {
 		return inner
 	}
-	over := taken - budget
-	return inner - over/2*(2+round) - inner/500
+	return inner - (taken-budget)/4*(1+round) - inner/250*(1+round)
+}
+
+// near is the part of a budget by which addresses may be above it that are looked for once more.
+const near = 400
+
+// insist looks longer for addresses that are only just above the device's budget: any other
+// decision is a search, and a packing like this one.
+func (f *found) insist() {
+	k, most := f.sketch, f.options.DeviceBytes
+	if over := k.need[space.Device] - most; over > 0 && over <= most/near && !f.options.Draft {
+		k.press(most)
+	}
+}
+
+// pressEffort is how many pairs of blocks are looked at where it is worth more than usual.
+const pressEffort = 3 * packEffort
+
+// press packs the device's slots once more, for a limit. If they need less then, it returns how
+// to take that back, and else nil.
+func (k *sketch) press(limit int64) (back func()) {
+	slots, need := slices.Clone(k.slots), k.need
+	back = func() { k.slots, k.need = slots, need }
+	k.need[space.Device] = packSpace(k.slots, space.Device, limit, pressEffort)
+	if k.need[space.Device] < need[space.Device] {
+		return back
+	}
+	back()
+	return nil
 }
 
 // dense is what part of its load packing may lose of a plan before it is packed once more.
@@ -115,18 +145,20 @@ const dense = 50
 
 // condense packs what the planner has decided once more if that needs notably more than its
 // load: within a budget packing goes no further than that. The addresses are taken if they
-// are lower, and the step waits no longer for them.
+// are lower, and the step waits hardly longer for them.
 func (j *job) condense(f *found) {
 	k := f.sketch
 	limit := k.load[space.Device] + k.load[space.Device]/dense
-	if f.decision == nil || f.options.Draft || k.need[space.Device] <= limit {
+	if f.options.Draft || k.need[space.Device] <= limit {
 		return
 	}
-	slots, need := slices.Clone(k.slots), k.need
-	k.need[space.Device] = packSpace(k.slots, space.Device, limit, packEffort)
-	if t := k.time(j.prices); k.need[space.Device] < need[space.Device] && t <= f.time {
+	back := k.press(limit)
+	if back == nil {
+		return
+	}
+	if t := k.time(j.prices); t-t/promise <= f.time {
 		f.time = t
 		return
 	}
-	k.slots, k.need = slots, need
+	back()
 }

@@ -281,7 +281,6 @@ func (s *search) complete(plans []*found) ([]*Result, error) {
 // result writes a plan down and verifies it.
 func (j *job) result(f *found) (*Result, error) {
 	start := time.Now()
-	j.condense(f)
 	p := f.sketch.lower(f.program, f.title, f.options)
 	addWaits(p)
 	if err := plan.Verify(p, j.graph, j.target.Fetches, j.target.Updates); err != nil {
