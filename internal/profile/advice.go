@@ -3,7 +3,6 @@ package profile
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -21,9 +20,9 @@ const (
 	worthwhile = 0.01 // of the time, or of the copies, to change a flag for
 )
 
-// advise says in plain words what limits, what would make it free, and what would
-// help.
-func (r *Report) advise() []string {
+// advise says in plain words what limits, how that differs from what was predicted, what would
+// make it free, and what would help.
+func (r *Report) advise(difference string) []string {
 	out := []string{}
 	say := func(sentence string) {
 		if sentence != "" {
@@ -31,7 +30,7 @@ func (r *Report) advise() []string {
 		}
 	}
 	say(r.limit())
-	say(r.difference())
+	say(difference)
 	say(r.sluggish())
 	say(r.free())
 	say(r.savings())
@@ -95,53 +94,6 @@ func purposes(reason string) string {
 		"write-back": "write variables back",
 	}
 	return cmp.Or(words[reason], reason)
-}
-
-// difference says how far the prediction of the time is off, and where most of
-// that comes from.
-func (r *Report) difference() string {
-	p, m := r.Predicted, r.Measured
-	if p == nil || m == nil || p.StepMS <= 0 {
-		return ""
-	}
-	worst := gap{"time in which nothing runs", m.IdleMS, p.IdleMS}
-	for _, g := range []gap{{"copies that nothing hides", m.ExposedMS, p.ExposedMS},
-		{"operations", m.ComputeMS, p.ComputeMS}} {
-		worst = worst.or(g)
-	}
-	s := fmt.Sprintf("The step took %s; %s were predicted (%+.0f %%): most of the difference is %s",
-		duration(m.StepMS), duration(p.StepMS), 100*(m.StepMS/p.StepMS-1), worst)
-	if worst.name != "operations" {
-		return s + "."
-	}
-	var op gap
-	for _, k := range r.Kinds {
-		op = op.or(gap{k.Op, known(k.MeasuredMS), known(k.PredictedMS)})
-	}
-	if op.name != "" {
-		s += "; first " + op.String()
-	}
-	return s + "."
-}
-
-// gap is what was measured and predicted of something, in milliseconds.
-type gap struct {
-	name                string
-	measured, predicted float64
-}
-
-// or is the wider of two.
-func (g gap) or(other gap) gap {
-	if math.Abs(other.measured-other.predicted) > math.Abs(g.measured-g.predicted) {
-		return other
-	}
-	return g
-}
-
-// String is the gap in words.
-func (g gap) String() string {
-	return fmt.Sprintf("%s, %s measured and %s predicted", g.name, duration(g.measured),
-		duration(g.predicted))
 }
 
 // sluggish names the kind of operation that takes long and is far from the

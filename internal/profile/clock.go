@@ -94,23 +94,6 @@ func median(runs []Run) Run {
 	return sorted[(len(sorted)-1)/2]
 }
 
-// typical is the median time of every step over runs.
-func typical(runs []Run) []time.Duration {
-	if len(runs) == 0 {
-		return nil
-	}
-	out := make([]time.Duration, len(runs[0]))
-	took := make([]time.Duration, len(runs))
-	for i := range out {
-		for k, r := range runs {
-			took[k] = r[i].length()
-		}
-		slices.Sort(took)
-		out[i] = took[(len(took)-1)/2]
-	}
-	return out
-}
-
 // busy is a set of times: spans in order that do not touch, and how long they are
 // up to each.
 type busy struct {

@@ -65,9 +65,14 @@ func randomRun(t *rapid.T) (*plan.Plan, *graph.Graph, Run) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run := make(Run, len(r.Plan.Steps))
-	idle := make([]time.Duration, len(r.Plan.Streams))
-	for i, s := range r.Plan.Steps {
+	return r.Plan, m.Graph, anyRun(t, r.Plan)
+}
+
+// anyRun draws a run that a plan's waits and streams allow.
+func anyRun(t *rapid.T, p *plan.Plan) Run {
+	run := make(Run, len(p.Steps))
+	idle := make([]time.Duration, len(p.Streams))
+	for i, s := range p.Steps {
 		start := idle[s.Stream]
 		for _, w := range s.Wait {
 			start = max(start, run[w].End)
@@ -76,7 +81,7 @@ func randomRun(t *rapid.T) (*plan.Plan, *graph.Graph, Run) {
 		run[i] = Span{start, start + took}
 		idle[s.Stream] = run[i].End
 	}
-	return r.Plan, m.Graph, run
+	return run
 }
 
 // TestTimelineBrute: what a timeline says of a space is the most that is live at

@@ -13,23 +13,25 @@ import (
 
 // cost prices steps by one clock.
 type cost struct {
-	took      func(step int) time.Duration
 	run       Run
 	computing busy
 }
 
 // costs are the predicted and the measured, nil where there is none.
 func (a *analysis) costs() (predicted, measured *cost) {
-	if a.predicted != nil {
-		predicted = &cost{func(i int) time.Duration { return a.predicted[i].length() },
-			a.predicted, union(a.spans(a.predicted, true))}
-	}
-	if a.measured != nil {
-		measured = &cost{func(i int) time.Duration { return a.times[i] }, a.measured,
-			union(a.spans(a.measured, true))}
-	}
-	return predicted, measured
+	return a.cost(a.predicted), a.cost(a.measured)
 }
+
+// cost is that of a run, nil if it is none.
+func (a *analysis) cost(run Run) *cost {
+	if run == nil {
+		return nil
+	}
+	return &cost{run, union(a.spans(run, true))}
+}
+
+// took is how long a step takes.
+func (c *cost) took(step int) time.Duration { return c.run[step].length() }
 
 // hidden is how much of a step of the run is while operations run.
 func (c *cost) hidden(step int) time.Duration { return c.computing.within(c.run[step]) }

@@ -38,8 +38,7 @@ type analysis struct {
 	graph     *graph.Graph
 	held      holdings
 	predicted Run
-	measured  Run             // the median
-	times     []time.Duration // measured, by step
+	measured  Run // the median
 	runs      []Run
 }
 
@@ -51,7 +50,7 @@ func New(in Input) (*Profile, error) {
 	}
 	p := &Profile{analysis: analysis{plan: in.Plan, graph: in.Graph,
 		held: replay(in.Plan, in.Graph), predicted: in.Predicted, measured: median(in.Measured),
-		times: typical(in.Measured), runs: in.Measured}}
+		runs: in.Measured}}
 	p.Report = Report{
 		Type: "profile", Model: in.Model, Size: in.Size, Parameters: in.Graph.Parameters(),
 		Plan: in.Plan.Title, Steps: len(in.Plan.Steps), Partitions: in.Plan.Parts,
@@ -73,8 +72,17 @@ func New(in Input) (*Profile, error) {
 		}
 		p.Report.Spaces = append(p.Report.Spaces, x)
 	}
-	p.Report.Advice = p.Report.advise()
+	p.Report.Advice = p.Report.advise(p.difference())
 	return p, nil
+}
+
+// difference says how far the predicted time is off; nothing without both clocks.
+func (p *Profile) difference() string {
+	predicted, measured := p.Report.Predicted, p.Report.Measured
+	if predicted == nil || measured == nil || predicted.StepMS <= 0 {
+		return ""
+	}
+	return p.differ(predicted, measured).String()
 }
 
 // check reports what does not belong together.
