@@ -55,6 +55,7 @@ func (planCmd) examples() string {
   gomem plan --sweep --policy auto --plot cost.png   what budgets cost
   gomem plan --dump plan.txt --graph moe.dot     every decision, in full
   gomem plan --steps op=swap-in,part=3-5         what comes back for three partitions
+  gomem plan --steps time=1.5-2                  what is done in half a millisecond
   gomem plan --mesh batch:4                      in four slices of the batch
   gomem plan --mesh experts:2 --sharding         how every value is divided
 `
@@ -124,7 +125,7 @@ func (c *planCmd) Run(ctx context.Context, e *env) error {
 		return p.Mesh.Print(e.stdout)
 	}
 	if c.Steps.given {
-		return c.Steps.list(e.stdout, e.stderr, p.training())
+		return c.Steps.list(e.stdout, e.stderr, p)
 	}
 	x, err := explain(ctx, e.stderr, b, o, p)
 	if err != nil {

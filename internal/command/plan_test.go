@@ -288,8 +288,20 @@ func TestPlanSteps(t *testing.T) {
 		o.stdout != "" || !strings.Contains(o.stderr, "none of 1,485 steps") {
 		t.Errorf("no step: %+v", o)
 	}
+	if o := invoke(t, append(plan, "--steps", "time=0-")...); o.stdout != all {
+		t.Errorf("a step is at no time: %+v", o)
+	}
+	first := strings.Count(succeed(t, append(plan, "--steps", "time=0")...), "\n")
+	if first == 0 || first >= strings.Count(all, "\n") {
+		t.Errorf("%d steps at the beginning", first)
+	}
+	if o := invoke(t, append(plan, "--steps", "time=99999999-")...); o.stdout != "" ||
+		!strings.Contains(o.stderr, "none of 1,485 steps, which take ") {
+		t.Errorf("after the end: %+v", o)
+	}
 	for conditions, says := range map[string]string{
-		"part=x": "part=x", "colour=red": "want value, op, part or step", "step=5-3": "range",
+		"part=x": "part=x", "colour=red": "want value, op, part, step or time",
+		"step=5-3": "range", "time=x": "milliseconds",
 		"--steps=": "want conditions", "many": "many",
 	} {
 		args := []string{"--steps", conditions}

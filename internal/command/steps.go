@@ -8,7 +8,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/gomem/gomem/internal/profile"
-	"github.com/gomem/gomem/plan"
+	"github.com/gomem/gomem/simulate"
 )
 
 // stepsFlag is --steps, which may have conditions or not.
@@ -33,21 +33,30 @@ func (s *stepsFlag) Decode(ctx *kong.DecodeContext) error {
 	return err
 }
 
-// list prints the steps that meet the conditions.
-func (s stepsFlag) list(w, stderr io.Writer, p *plan.Plan) error {
+// list prints the steps that meet the conditions. When they are done is simulated by the prices
+// that plans are made by.
+func (s stepsFlag) list(w, stderr io.Writer, p planned) error {
+	steps, model := p.training(), p.Results[0].Model
+	var run profile.Run
+	took := ""
+	if s.query.Timed() {
+		t := simulate.Simulate(steps, p.Graph, model)
+		run = profile.Simulated(t)
+		took = fmt.Sprintf(", which take %.4g ms on %s,", milliseconds(t.Step), model.Name())
+	}
 	found := false
-	for i := range p.Steps {
-		if !s.query.Selects(p, i) {
+	for i := range steps.Steps {
+		if !s.query.Selects(steps, run, i) {
 			continue
 		}
 		found = true
-		if _, err := fmt.Fprintln(w, p.StepString(i)); err != nil {
+		if _, err := fmt.Fprintln(w, steps.StepString(i)); err != nil {
 			return err
 		}
 	}
 	if !found {
-		fmt.Fprintf(stderr, "gomem: none of %s meets the conditions\n",
-			counted(len(p.Steps), "step"))
+		fmt.Fprintf(stderr, "gomem: none of %s%s meets the conditions\n",
+			counted(len(steps.Steps), "step"), took)
 	}
 	return nil
 }

@@ -1,10 +1,13 @@
 package profile
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/gomem/gomem/plan"
 )
@@ -12,17 +15,21 @@ import (
 // Query selects steps of a plan. The zero value selects all.
 type Query struct {
 	value, op string // patterns; "" is any
-	part      between
-	step      between
+	part      between[int]
+	step      between[int]
+	time      between[time.Duration]
 }
 
-// between is a range of numbers with both ends, if it is given.
-type between struct {
+// between is a range with both ends, if it is given.
+type between[T cmp.Ordered] struct {
 	given    bool
-	from, to int
+	from, to T
 }
 
-func (b between) has(n int) bool { return !b.given || b.from <= n && n <= b.to }
+func (b between[T]) has(x T) bool { return b.meets(x, x) }
+
+// meets reports whether the range has anything that one with both ends has.
+func (b between[T]) meets(from, to T) bool { return !b.given || from <= b.to && b.from <= to }
 
 // ParseQuery reads conditions with commas between them, all of which a step must
 // meet:
@@ -31,6 +38,7 @@ func (b between) has(n int) bool { return !b.given || b.from <= n && n <= b.to }
 //	op=PATTERN      the operation, or the reason of a copy
 //	part=N, N-M     the partition
 //	step=N, N-M     the number of the step; M may be left out
+//	time=N, N-M     it is done during these milliseconds of a run, or a part of them
 //
 // In a pattern * stands for any characters, ? for one.
 func ParseQuery(text string) (Query, error) {
@@ -55,8 +63,10 @@ func ParseQuery(text string) (Query, error) {
 			q.part, err = parseBetween(want)
 		case "step":
 			q.step, err = parseBetween(want)
+		case "time":
+			q.time, err = parseTimes(want)
 		default:
-			return Query{}, fmt.Errorf("%q: want value, op, part or step, not %q", text, key)
+			return Query{}, fmt.Errorf("%q: want value, op, part, step or time, not %q", text, key)
 		}
 		if err != nil {
 			return Query{}, fmt.Errorf("%s=%s: %w", key, want, err)
@@ -65,29 +75,58 @@ func ParseQuery(text string) (Query, error) {
 	return q, nil
 }
 
-// parseBetween reads N, N-M or N-.
-func parseBetween(text string) (between, error) {
+// parseBetween reads N, N-M or N- as whole numbers.
+func parseBetween(text string) (between[int], error) {
+	b, ok := parseRange(text, math.MaxInt32, func(s string) (int, error) {
+		n, err := strconv.ParseUint(s, 10, 31)
+		return int(n), err
+	})
+	if !ok {
+		return b, errors.New("want a number, or a range such as 3-5")
+	}
+	return b, nil
+}
+
+// parseTimes reads the same as milliseconds, which may have a point.
+func parseTimes(text string) (between[time.Duration], error) {
+	b, ok := parseRange(text, math.MaxInt64, func(s string) (time.Duration, error) {
+		if strings.Trim(s, "0123456789.") != "" {
+			return 0, strconv.ErrSyntax
+		}
+		return time.ParseDuration(s + "ms")
+	})
+	if !ok {
+		return b, errors.New("want milliseconds, or a range of them such as 1.5-3")
+	}
+	return b, nil
+}
+
+// parseRange reads N, N-M or N-, which goes up to the most, by what reads a number.
+func parseRange[T cmp.Ordered](text string, most T, read func(string) (T, error)) (between[T],
+	bool) {
 	first, last, ranged := strings.Cut(text, "-")
-	from, err := strconv.ParseUint(first, 10, 31)
+	from, err := read(first)
 	to := from
 	switch {
 	case err != nil:
 	case ranged && last == "":
-		to = math.MaxInt32
+		to = most
 	case ranged:
-		to, err = strconv.ParseUint(last, 10, 31)
+		to, err = read(last)
 	}
-	if err != nil || to < from {
-		return between{}, fmt.Errorf("want a number, or a range such as 3-5")
-	}
-	return between{true, int(from), int(to)}, nil
+	return between[T]{true, from, to}, err == nil && from <= to
 }
 
-// Selects reports whether a step of a plan meets all conditions.
-func (q Query) Selects(p *plan.Plan, i int) bool {
+// Timed reports whether steps are selected by when they are done.
+func (q Query) Timed() bool { return q.time.given }
+
+// Selects reports whether a step of a plan meets all conditions. The run, which says when
+// steps are done, may be nil unless the query is [Query.Timed].
+func (q Query) Selects(p *plan.Plan, run Run, i int) bool {
 	s := &p.Steps[i]
 	return q.step.has(i) && q.part.has(s.Part) && (q.op == "" || match(q.op, s.Do.What())) &&
-		(q.value == "" || q.touches(p, s))
+		(q.value == "" || q.touches(p, s)) &&
+		(!q.Timed() || q.time.meets(run[i].Start, run[i].End))
 }
 
 // touches reports whether a step is of a value, or touches it.

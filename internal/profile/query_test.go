@@ -1,9 +1,11 @@
 package profile
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -45,7 +47,7 @@ func TestQuery(t *testing.T) {
 		q, err := ParseQuery(text)
 		got := ""
 		for i := range p.Steps {
-			if q.Selects(p, i) {
+			if q.Selects(p, nil, i) {
 				got += string(rune('0' + i))
 			}
 		}
@@ -53,18 +55,51 @@ func TestQuery(t *testing.T) {
 			t.Errorf("%s selects %q, %v; want %q", text, got, err, want)
 		}
 	}
-	if !(Query{}).Selects(p, 2) {
+	if !(Query{}).Selects(p, nil, 2) {
 		t.Error("no condition selects nothing")
 	}
+}
+
+// TestQueryTime: the steps of a time are those that are done at any moment of it, moment by
+// moment.
+func TestQueryTime(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p, _, run := randomRun(t)
+		from := rapid.IntRange(0, int(run.length())+2).Draw(t, "from")
+		to := from + rapid.IntRange(0, 9).Draw(t, "for")
+		for text, last := range map[string]int{
+			fmt.Sprintf("time=0.%06d-0.%06d", from, to): to,
+			fmt.Sprintf("time=0.%06d", from):            from,
+			fmt.Sprintf("time=0.%06d-", from):           int(run.length()),
+		} {
+			q, err := ParseQuery(text)
+			if err != nil || !q.Timed() {
+				t.Fatalf("%s: %v, timed %v", text, err, q.Timed())
+			}
+			for i, s := range run {
+				want := false
+				for at := time.Duration(from); at <= time.Duration(last); at++ {
+					want = want || s.Start <= at && at <= s.End
+				}
+				if q.Selects(p, run, i) != want {
+					t.Errorf("%s of a step during %v: %v", text, s, !want)
+				}
+			}
+		}
+	})
 }
 
 // TestBadQuery: what is no query is an error that shows it.
 func TestBadQuery(t *testing.T) {
 	for text, says := range map[string]string{
 		"": "want conditions", "value": "want conditions", "value=": "want conditions",
-		"op=a,": "want conditions", "time=3": "want value, op, part or step",
+		"op=a,": "want conditions", "when=3": "want value, op, part, step or time",
 		"part=x": "part=x", "part=5-3": "a range such as", "part=-3": "a number",
 		"step=1-2-3": "step=1-2-3", "step=99999999999": "a number", "op=a,op=b": "twice",
+		"time=x": "time=x: want milliseconds", "time=3-1": "1.5-3", "time=-1": "milliseconds",
+		"time=1-2-3": "milliseconds", "time=1e3": "milliseconds", "time=NaN": "milliseconds",
+		"time=.": "milliseconds", "time=2ms": "milliseconds", "time=1,time=2": "twice",
+		"time=99999999999999": "milliseconds",
 	} {
 		if _, err := ParseQuery(text); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%q: %v", text, err)
