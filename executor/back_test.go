@@ -42,6 +42,7 @@ step 4 p0 compute0 #2 launch affine 5 <- 3 : affine
 step 5 p0 out #1 copy 0 <- 2 16 write-back wait 3 : v0
 step 6 p0 out #2 copy 6 <- 5 16 fetch wait 4 : affine
 fetch 6 f32[4] : affine
+end 7 7 1
 `
 
 // newWriter runs that plan.

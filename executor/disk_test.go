@@ -55,6 +55,7 @@ step 6 p0 store #1 copy 0 <- 3 16 write-back wait 5 : v0
 step 7 p0 compute0 #3 launch affine 6 <- 5 : affine
 step 8 p0 out #3 copy 7 <- 6 16 fetch wait 7 : affine
 fetch 7 f32[4] : affine
+end 8 9 1
 `
 
 // newDeep runs that plan on a device with a disk.

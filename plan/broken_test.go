@@ -61,7 +61,7 @@ func TestUpdateReadsItself(t *testing.T) {
 	w := g.Variable("w", tensor.Of(graph.F32, 2), graph.Init{})
 	n := g.Update(rigid{"sgd", 0, 0}, []graph.Value{w}, w)
 	b := bench{g, nil, []graph.NodeID{n.ID}}
-	p, err := plan.Parse(strings.NewReader(`plan by hand
+	p, err := plan.Parse(strings.NewReader(ended(`plan by hand
 graph ` + g.Digest() + `
 parts 1
 space device 0 of 0 align 64
@@ -70,7 +70,7 @@ stream host runs in host
 slot 0 host+0 8 fixed f32[2] : w
 variable #0 0 : w
 step 0 p0 host #1 launch sgd <- 0 0 mutates 1 : sgd
-`))
+`)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func TestWrittenBackElsewhere(t *testing.T) {
 	for slot, want := range map[string]string{
 		"1": "<nil>", "0": "plan: step 2 (w): writes w over v",
 	} {
-		p, err := plan.Parse(strings.NewReader(`plan by hand
+		p, err := plan.Parse(strings.NewReader(ended(`plan by hand
 graph ` + g.Digest() + `
 parts 1
 space device 8 of 8 align 64
@@ -107,7 +107,7 @@ variable #1 1 : w
 step 0 p0 in #1 copy 2 <- 1 8 stage : w
 step 1 p0 compute0 #2 launch sgd <- 2 mutates 1 wait 0 : sgd
 step 2 p0 out #1 copy ` + slot + ` <- 2 8 write-back wait 1 : w
-`))
+`)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -127,7 +127,7 @@ func TestVariablesApart(t *testing.T) {
 		"64": "<nil>", "0": "plan: w: slot 1 overlaps slot 0 (v) at step 0",
 	} {
 		peak := map[string]string{"64": "72", "0": "8"}[off]
-		p, err := plan.Parse(strings.NewReader(`plan by hand
+		p, err := plan.Parse(strings.NewReader(ended(`plan by hand
 graph ` + g.Digest() + `
 parts 0
 space device 0 of 0 align 64
@@ -136,7 +136,7 @@ slot 0 host+0 8 fixed f32[2] : v
 slot 1 host+` + off + ` 8 fixed f32[2] : w
 variable #0 0 : v
 variable #1 1 : w
-`))
+`)))
 		if err != nil {
 			t.Fatal(err)
 		}

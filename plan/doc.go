@@ -41,6 +41,7 @@
 // # Text
 //
 // [Plan.WriteTo] prints a plan one slot and one step a line; [Parse] reads it
-// back as the same plan, down to names with line breaks. Two plans are compared
-// with any line-based diff.
+// back as the same plan, down to names with line breaks. Its last line says how
+// much there was: a text that is cut off is no plan. Two plans are compared with
+// any line-based diff.
 package plan

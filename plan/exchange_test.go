@@ -73,6 +73,7 @@ func (b bench) broken(t *testing.T, whole string, list []promise) {
 		for i, old := range strings.Split(c.old, "|") {
 			text = strings.Replace(text, old, now[i], 1)
 		}
+		text = ended(text)
 		p, err := plan.Parse(strings.NewReader(text))
 		if err != nil {
 			t.Fatalf("%s: %v", c.new, err)
@@ -154,7 +155,7 @@ func TestSendsInOrder(t *testing.T) {
 	text = strings.NewReplacer("8 4-7 f32[2] : send_2", "8 3-7 f32[2] : send_2",
 		"await 5 8 wait 3", "await 5 8 wait 4", "await 6 8 wait 4",
 		"await 6 8 wait 3").Replace(text)
-	p, err := plan.Parse(strings.NewReader(text))
+	p, err := plan.Parse(strings.NewReader(ended(text)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,18 +17,26 @@ import (
 // maxSpaces is how many spaces a space.ID can number beside the network.
 const maxSpaces = int(space.Network)
 
-// Parse reads what WriteTo prints. Errors name the line. It checks the form
-// only; [Verify] checks the sense.
+// maxLine is how long a line may be, in bytes.
+const maxLine = 16 << 20
+
+// Parse reads what WriteTo prints, to its end line and nothing behind it. Errors name the line.
+// It checks the form only; [Verify] checks the sense.
 func Parse(r io.Reader) (*Plan, error) {
 	p := &parser{plan: &Plan{}}
 	in := bufio.NewReader(r)
 	for n := 1; ; n++ {
-		text, err := in.ReadString('\n')
+		text, err := readLine(in)
 		switch {
+		case errors.Is(err, errLong):
+			return nil, fmt.Errorf("plan line %d: %w", n, err)
 		case err != nil && err != io.EOF:
 			return nil, fmt.Errorf("plan: %w", err)
 		case text == "" && n == 1:
 			return nil, errors.New("plan: the text is empty")
+		case text == "" && !p.ended:
+			return nil, fmt.Errorf("plan line %d: there is no end line: the text is cut off, or "+
+				"an older gomem's", n-1)
 		case text == "":
 			p.finish()
 			return p.plan, nil
@@ -41,6 +49,24 @@ func Parse(r io.Reader) (*Plan, error) {
 		}
 		if p.err != nil {
 			return nil, fmt.Errorf("plan line %d: %w", n, p.err)
+		}
+	}
+}
+
+// errLong is the error of a line that no plan has.
+var errLong = fmt.Errorf("it is longer than %d MiB", maxLine>>20)
+
+// readLine reads a line with its end, or what there is up to the end of the text.
+func readLine(in *bufio.Reader) (string, error) {
+	var line strings.Builder
+	for {
+		part, err := in.ReadSlice('\n')
+		line.Write(part)
+		switch {
+		case line.Len() > maxLine:
+			return "", errLong
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return line.String(), err
 		}
 	}
 }
@@ -59,6 +85,7 @@ type parser struct {
 	fields []string // words left on the line
 	name   string   // what follows the words, behind a colon
 	named  bool     // something does
+	ended  bool     // the end line was read
 	err    error    // first mistake
 }
 
@@ -75,6 +102,9 @@ func (p *parser) line(text string) {
 	var head string
 	head, p.name, p.named = strings.Cut(text, " : ")
 	p.fields = strings.Fields(head)
+	if p.ended {
+		p.fail("it is behind the end line")
+	}
 	switch kind := p.word(); kind {
 	case "graph":
 		p.plan.Digest = p.word()
@@ -98,6 +128,8 @@ func (p *parser) line(text string) {
 		f := Fetch{Value: p.last(), Ref: p.ref(p.word())}
 		f.Type = p.dtype()
 		p.plan.Fetches = append(p.plan.Fetches, f)
+	case "end":
+		p.end()
 	default:
 		p.fail("unknown line %q", kind)
 	}
@@ -106,6 +138,20 @@ func (p *parser) line(text string) {
 		p.fail("unexpected %q", p.fields[0])
 	case p.named:
 		p.fail("unexpected name %q", p.name)
+	}
+}
+
+// end reads how much there was before it.
+func (p *parser) end() {
+	p.ended = true
+	for _, x := range []struct {
+		what string
+		have int
+	}{{"slots", len(p.plan.Slots)}, {"steps", len(p.plan.Steps)},
+		{"fetches", len(p.plan.Fetches)}} {
+		if n := p.integer(""); n != x.have {
+			p.fail("%s: there are %d, the end line says %d", x.what, x.have, n)
+		}
 	}
 }
 

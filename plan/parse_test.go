@@ -3,6 +3,7 @@ package plan_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -30,7 +31,18 @@ variable #2 2 : w
 step 0 p0 in #0 copy 0 <- 1 8 feed idle 3 : x
 step 1 p0 compute0 #1 launch relu 0 <- 0 scratch 0 mutates 1 wait 0 : y
 fetch 1+4 f32[] : y
+end 3 2 1
 `
+
+// ended is the text of a plan with its end line.
+func ended(text string) string {
+	counts := map[string]int{}
+	for line := range strings.Lines(text) {
+		kind, _, _ := strings.Cut(line, " ")
+		counts[kind]++
+	}
+	return fmt.Sprintf("%send %d %d %d\n", text, counts["slot"], counts["step"], counts["fetch"])
+}
 
 func parse(t *testing.T, text string) *plan.Plan {
 	t.Helper()
@@ -61,22 +73,23 @@ func TestParse(t *testing.T) {
 			t.Errorf("%s: %s", name, diff)
 		}
 	}
-	if p := parse(t, "plan \n"); p.Title != "" || len(p.Slots) > 0 {
+	if p := parse(t, ended("plan \n")); p.Title != "" || len(p.Slots) > 0 {
 		t.Errorf("nothing but a title reads as %+v", p)
 	}
 }
 
 // TestFixedSlotsWithoutSteps: they are live at step 0 at least.
 func TestFixedSlotsWithoutSteps(t *testing.T) {
-	p := parse(t, "plan x\nspace host 4 of 4 align 64\nslot 0 host+0 4 fixed f32[1] : w\n")
+	p := parse(t, ended("plan x\nspace host 4 of 4 align 64\n"+
+		"slot 0 host+0 4 fixed f32[1] : w\n"))
 	if s := p.Slots[0]; !s.Fixed || s.From != 0 || s.To != 0 {
 		t.Errorf("the slot is %+v", s)
 	}
 }
 
-// TestLongLines: a line may be as long as it likes.
+// TestLongLines: a line may be much longer than any plan's, but not without end.
 func TestLongLines(t *testing.T) {
-	long := strings.Repeat("x", 65<<20)
+	long := strings.Repeat("x", 15<<20)
 	p := parse(t, strings.Replace(small, "wait 0 : y", "wait 0 : "+long, 1))
 	if n := len(p.Steps[1].Name); n != len(long) {
 		t.Errorf("the name has %d bytes of %d", n, len(long))
@@ -85,6 +98,39 @@ func TestLongLines(t *testing.T) {
 	p = parse(t, strings.Replace(small, "relu 0 <- 0 ", "relu 0 <-"+many+" ", 1))
 	if n := len(p.Steps[1].Do.(plan.Launch).In); n != 1<<16 {
 		t.Errorf("%d operands of %d", n, 1<<16)
+	}
+	_, err := plan.Parse(io.MultiReader(strings.NewReader("plan x\n"), endless{}))
+	if err == nil || err.Error() != "plan line 2: it is longer than 16 MiB" {
+		t.Errorf("a line without end: %v", err)
+	}
+}
+
+// endless is read as zeros without end.
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
+}
+
+// TestCutOff: wherever a text is cut off before its last line is there, it is no plan.
+func TestCutOff(t *testing.T) {
+	whole := strings.TrimSuffix(small, "\n")
+	for n := range len(whole) {
+		if p, err := plan.Parse(strings.NewReader(whole[:n])); err == nil {
+			t.Errorf("%d bytes of %d are read as %+v", n, len(whole), p)
+		}
+	}
+	for text, want := range map[string]string{
+		strings.TrimSuffix(small, "end 3 2 1\n"): "plan line 15: there is no end line: the text " +
+			"is cut off, or an older gomem's",
+		small + "\n":            "plan line 17: it is behind the end line",
+		small + "end 3 2 1\n":   "plan line 17: it is behind the end line",
+		small + "fetch 1 f32[]": "plan line 17: it is behind the end line",
+	} {
+		if _, err := plan.Parse(strings.NewReader(text)); err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
 	}
 }
 
@@ -202,6 +248,11 @@ func TestParseErrors(t *testing.T) {
 		{"wait 0", "wait 4294967296", `14: "4294967296" is not a number below 2^31`},
 		{"wait 0", "then 0", `14: unexpected "then"`},
 		{"fetch 1+4", "fetch 4294967296+4", `15: "4294967296" is not a number below 2^31`},
+		{"fetch 1+4 f32[] : y\n", "", "15: fetches: there are 0, the end line says 1"},
+		{"end 3 2", "end 4 2", "16: slots: there are 3, the end line says 4"},
+		{"end 3 2 1", "end 3 1 1", "16: steps: there are 2, the end line says 1"},
+		{"end 3 2 1", "end 3 2", "16: the line ends early"},
+		{"end 3 2 1", "end 3 2 1 0", `16: unexpected "0"`},
 	} {
 		text := strings.Replace(small, c.old, c.new, 1)
 		if text == small {
@@ -223,7 +274,7 @@ func TestParseLimits(t *testing.T) {
 	} {
 		const head = "plan x\nspace moon 0 of 0 align 1\n"
 		room := 256 - 2*strings.Count(line, "space")
-		parse(t, head+strings.Repeat(line, room))
+		parse(t, ended(head+strings.Repeat(line, room)))
 		_, err := plan.Parse(strings.NewReader(head + strings.Repeat(line, 300)))
 		if err == nil || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)
@@ -247,7 +298,7 @@ func TestParseReader(t *testing.T) {
 // same plan.
 func FuzzParse(f *testing.F) {
 	f.Add(small)
-	f.Add(strings.Replace(text, "DIGEST", "sha256:0", 1))
+	f.Add(ended(strings.Replace(text, "DIGEST", "sha256:0", 1)))
 	f.Add(strings.Replace(small, ": x", `: "x\n"`, 1))
 	f.Fuzz(func(t *testing.T, text string) {
 		p, err := plan.Parse(strings.NewReader(text))
@@ -269,7 +320,7 @@ func FuzzParse(f *testing.F) {
 // ways.
 func FuzzVerify(f *testing.F) {
 	b := newBench()
-	f.Add(strings.Replace(text, "DIGEST", b.g.Digest(), 1), uint8(0), int64(0))
+	f.Add(b.text(f), uint8(0), int64(0))
 	f.Fuzz(func(t *testing.T, text string, field uint8, value int64) {
 		p, err := plan.Parse(strings.NewReader(text))
 		if err != nil {

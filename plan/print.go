@@ -12,15 +12,17 @@ import (
 )
 
 // WriteTo prints a plan whose indexes are in range as text that [Parse] reads
-// back: a header, one slot a line, one step a line. Sizes and addresses are
-// bytes. Names are printed as they are, those that would break a line or look
-// quoted with Go's quotes. A stream, an operation or an axis whose name is empty
-// or has spaces cannot be printed: the error, before anything is written, is an
-// *[Error].
+// back: a header, one slot a line, one step a line, and at the end how many slots,
+// steps and fetches there were, so that a text that is cut off is none. Sizes and
+// addresses are bytes; a line has 16 MiB at most. Names are printed as they are,
+// those that would break a line or look quoted with Go's quotes. A stream, an
+// operation or an axis whose name is empty or has spaces cannot be printed: the
+// error, before anything is written, is an *[Error].
 //
 //	slot 12 device+4096 2048 17-23 f32[64 8] enc/0/att/qk
 //	step 17 p3 compute0 #55 launch matmul 12 <- 5 3+64 wait 15 : enc/0/att/qk
 //	step 18 p3 out #55 copy 31 <- 12 2048 swap-out idle 41 wait 17 : enc/0/att/qk
+//	end 40 213 2
 func (p *Plan) WriteTo(w io.Writer) (int64, error) {
 	if err := p.printable(); err != nil {
 		return 0, err
@@ -60,6 +62,7 @@ func (p *Plan) WriteTo(w io.Writer) (int64, error) {
 	for _, f := range p.Fetches {
 		fmt.Fprintf(b, "fetch %s %s : %s\n", f.Ref, f.Type, quoted(f.Value))
 	}
+	fmt.Fprintf(b, "end %d %d %d\n", len(p.Slots), len(p.Steps), len(p.Fetches))
 	return b.Done()
 }
 

@@ -91,6 +91,7 @@ func TestThirdSpace(t *testing.T) {
 			}
 			text = strings.Replace(text, c.edits[i], c.edits[i+1], 1)
 		}
+		text = ended(text)
 		p := parse(t, text)
 		if err := b.verify(p); fmt.Sprint(err) != c.want {
 			t.Errorf("%v, want %s", err, c.want)
@@ -99,7 +100,7 @@ func TestThirdSpace(t *testing.T) {
 			t.Errorf("reads back as %s", got)
 		}
 	}
-	p := parse(t, strings.Replace(deep, "DIGEST", g.Digest(), 1))
+	p := parse(t, ended(strings.Replace(deep, "DIGEST", g.Digest(), 1)))
 	if tr := p.Traffic(); tr.In() != 64 || tr.Out() != 64 || tr[plan.WriteBack] != 32 {
 		t.Errorf("traffic is %v", tr)
 	}

@@ -77,7 +77,7 @@ func newBench() bench {
 		[]graph.NodeID{sgd.ID}}
 }
 
-// text is the bench's plan; DIGEST stands for its graph's.
+// text is the bench's plan without its end; DIGEST stands for its graph's.
 const text = `plan by hand
 graph DIGEST
 parts 3
@@ -159,7 +159,7 @@ var back = []string{
 }
 
 // text is the plan's text with some of it replaced, pairs of old and new.
-func (b bench) text(t *testing.T, edits ...string) string {
+func (b bench) text(t testing.TB, edits ...string) string {
 	t.Helper()
 	s := strings.Replace(text, "DIGEST", b.g.Digest(), 1)
 	for i := 0; i < len(edits); i += 2 {
@@ -168,7 +168,7 @@ func (b bench) text(t *testing.T, edits ...string) string {
 		}
 		s = strings.Replace(s, edits[i], edits[i+1], 1)
 	}
-	return s
+	return ended(s)
 }
 
 func (b bench) plan(t *testing.T, edits ...string) *plan.Plan {
