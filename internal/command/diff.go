@@ -1,10 +1,12 @@
 package command
 
 import (
+	"context"
 	"errors"
-	"os"
+	"io"
 
 	"github.com/gomem/gomem/internal/profile"
+	"github.com/gomem/gomem/internal/regular"
 	"github.com/gomem/gomem/plan"
 )
 
@@ -36,12 +38,12 @@ func (diffCmd) examples() string {
 var errDiffer = errors.New("the plans differ")
 
 // Run compares.
-func (c *diffCmd) Run(e *env) error {
-	a, err := readPlan(string(c.A))
+func (c *diffCmd) Run(ctx context.Context, e *env) error {
+	a, err := readPlan(ctx, string(c.A))
 	if err != nil {
 		return err
 	}
-	b, err := readPlan(string(c.B))
+	b, err := readPlan(ctx, string(c.B))
 	if err != nil {
 		return err
 	}
@@ -61,15 +63,32 @@ func (c *diffCmd) Run(e *env) error {
 }
 
 // readPlan reads a plan. One that cannot be read is a usage error, as diff has it.
-func readPlan(path string) (*plan.Plan, error) {
-	f, err := os.Open(path)
+func readPlan(ctx context.Context, path string) (*plan.Plan, error) {
+	f, err := regular.Open(path)
 	if err != nil {
 		return nil, usagef("%s: %w", path, bare(err))
 	}
 	defer f.Close()
-	p, err := plan.Parse(f)
-	if err != nil {
+	p, err := plan.Parse(untilDone{ctx, f})
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case err != nil:
 		return nil, usagef("%s: %w", path, bare(err))
 	}
 	return p, nil
+}
+
+// untilDone is a reader that ends with a context.
+type untilDone struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+// Read is the reader's; the error of a context that has ended is the context's.
+func (u untilDone) Read(p []byte) (int, error) {
+	if err := u.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return u.r.Read(p)
 }
