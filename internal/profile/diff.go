@@ -25,6 +25,8 @@ type Diff struct {
 	Copies    []CopyDiff   `json:"copies"`
 	Ops       []OpDiff     `json:"operations"`
 	Values    []ValueDiff  `json:"values"` // by what they are now, the largest first
+	Fetches   []FetchDiff  `json:"fetches"`
+	Reordered bool         `json:"fetches_reordered"` // the same ones
 	Moved     int          `json:"moved_slots"`
 	Streams   []StreamDiff `json:"streams"`
 }
@@ -61,6 +63,14 @@ type CopyDiff struct {
 // OpDiff is how often an operation runs in both plans.
 type OpDiff struct {
 	Op     string `json:"op"`
+	ACount int    `json:"a_count"`
+	BCount int    `json:"b_count"`
+}
+
+// FetchDiff is how often a value is fetched in both plans.
+type FetchDiff struct {
+	Value  string `json:"value"`
+	Type   string `json:"type"`
 	ACount int    `json:"a_count"`
 	BCount int    `json:"b_count"`
 }
@@ -114,11 +124,12 @@ func Compare(a, b *plan.Plan) (*Diff, error) {
 	}
 	d := &Diff{Type: "diff", Same: same, SameGraph: a.Digest == b.Digest, A: sideOf(a),
 		B: sideOf(b), Copies: []CopyDiff{}, Ops: []OpDiff{}, Values: []ValueDiff{},
-		Streams: []StreamDiff{}}
+		Streams: []StreamDiff{}, Fetches: []FetchDiff{}}
 	d.spaces(a, b)
 	d.copies(a, b)
 	d.counts(a, b)
 	d.values(a, b)
+	d.fetches(a, b)
 	d.Moved = moved(a, b)
 	return d, nil
 }
@@ -230,6 +241,31 @@ func (d *Diff) counts(a, b *plan.Plan) {
 			d.Streams = append(d.Streams, StreamDiff{name, n[0], n[1]})
 		}
 	}
+}
+
+// fetches sets side by side what is fetched, and how often.
+func (d *Diff) fetches(a, b *plan.Plan) {
+	type key struct{ value, dtype string }
+	var asked [2][]key
+	counts, all := map[key][2]int{}, []key{} // in the order in which they are first fetched
+	for i, p := range []*plan.Plan{a, b} {
+		for _, f := range p.Fetches {
+			k := key{f.Value, f.Type.String()}
+			n, ok := counts[k]
+			if !ok {
+				all = append(all, k)
+			}
+			n[i]++
+			counts[k] = n
+			asked[i] = append(asked[i], k)
+		}
+	}
+	for _, k := range all {
+		if n := counts[k]; n[0] != n[1] {
+			d.Fetches = append(d.Fetches, FetchDiff{k.value, k.dtype, n[0], n[1]})
+		}
+	}
+	d.Reordered = len(d.Fetches) == 0 && !slices.Equal(asked[0], asked[1])
 }
 
 // fate is what becomes of a node's values in a plan.

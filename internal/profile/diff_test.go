@@ -136,6 +136,43 @@ func TestDiffValues(t *testing.T) {
 	}
 }
 
+// TestDiffFetches: what only one plan fetches, or more often, is said, and that nothing but the
+// order differs; from the other side it is the other way around.
+func TestDiffFetches(t *testing.T) {
+	whole := inputOf(t, "transformer").Plan
+	first := whole.Fetches[0]
+	with := func(fetches ...plan.Fetch) *plan.Plan {
+		p := *whole
+		p.Fetches = fetches
+		return &p
+	}
+	other := first
+	other.Value = "another"
+	name, dtype := first.Value, first.Type.String()
+	for _, c := range []struct {
+		a, b *plan.Plan
+		want []profile.FetchDiff
+		says string
+	}{
+		{with(first), with(), []profile.FetchDiff{{Value: name, Type: dtype, ACount: 1}}, "gone"},
+		{with(first), with(first, first, other), []profile.FetchDiff{
+			{Value: name, Type: dtype, ACount: 1, BCount: 2},
+			{Value: "another", Type: dtype, BCount: 1}}, "fetches of another"},
+		{with(first, other), with(other, first), []profile.FetchDiff{}, "in another order"},
+	} {
+		there, back := compare(t, c.a, c.b), compare(t, c.b, c.a)
+		text := diffText(t, there)
+		if !reflect.DeepEqual(there.Fetches, c.want) || !strings.Contains(text, c.says) ||
+			strings.Contains(text, "Titles") {
+			t.Errorf("%+v, want %+v and %q in\n%s", there.Fetches, c.want, c.says, text)
+		}
+		if len(back.Fetches) != len(there.Fetches) || back.Reordered != there.Reordered {
+			t.Errorf("there %+v, back %+v", there.Fetches, back.Fetches)
+		}
+		diffRoundTrip(t, there)
+	}
+}
+
 // TestDiffAddresses: a difference that no table has is said all the same.
 func TestDiffAddresses(t *testing.T) {
 	in := inputOf(t, "transformer")

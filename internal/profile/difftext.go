@@ -81,6 +81,13 @@ func (d *Diff) writeTotals(b *strings.Builder) {
 		}
 		counts("runs of "+short(o.Op, 30), o.ACount, o.BCount)
 	}
+	for i, f := range d.Fetches {
+		if i == listed {
+			t.AppendRow(grid.Row(fmt.Sprintf("(%d more fetches)", len(d.Fetches)-listed)))
+			break
+		}
+		counts("fetches of "+short(f.Value+" "+f.Type, 40), f.ACount, f.BCount)
+	}
 	fmt.Fprintf(b, "\n%s\n", t.Render())
 	d.writeNotes(b)
 }
@@ -93,11 +100,15 @@ func (d *Diff) writeNotes(b *strings.Builder) {
 				s.Name, s.AAt, s.BAt), columns))
 		}
 	}
+	if d.Reordered {
+		b.WriteString("The same values are fetched in another order.\n")
+	}
 	switch {
 	case d.Moved > 0:
 		fmt.Fprintf(b, "%s that both have %s at another address.\n", counted(d.Moved, "slot"),
 			verb(d.Moved))
-	case len(d.Copies)+len(d.Ops)+len(d.Values) == 0 && d.A.Steps == d.B.Steps:
+	case !d.Reordered && d.A.Steps == d.B.Steps &&
+		len(d.Copies)+len(d.Ops)+len(d.Values)+len(d.Fetches) == 0:
 		b.WriteString("Titles, budgets, the order of steps or their waits differ, nothing else.\n")
 	}
 }
