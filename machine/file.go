@@ -8,6 +8,9 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Parse reads a profile as JSON, as [Profile.WriteJSON] writes it. A field that no
@@ -38,10 +41,19 @@ const minRate, maxRate = 1e3, 1e21
 // maxLatency is a second, in nanoseconds.
 const maxLatency = 1e9
 
+// maxName is how many characters a name has at most.
+const maxName = 40
+
 // Check reports a field whose value makes no sense.
 func (p *Profile) Check() error {
 	if p.Name == "" {
 		return errors.New(`profile: name: want one that is not ""`)
+	}
+	// It is printed wherever times are, so it is on one line and gives a terminal no orders.
+	if utf8.RuneCountInString(p.Name) > maxName || strings.ContainsFunc(p.Name,
+		func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return fmt.Errorf("profile: name: %.*q: want %d characters at most, all of which can be "+
+			"printed", maxName, p.Name, maxName)
 	}
 	fields := []field{
 		{"in_bytes_per_second", p.In, minRate, maxRate},

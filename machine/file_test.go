@@ -22,6 +22,7 @@ func TestRoundTrip(t *testing.T) {
 		if rapid.Bool().Draw(t, "own") {
 			p.Operations = map[string]machine.Rates{"matmul": p.Device}
 		}
+		p.Name = rapid.StringMatching(`[a-zé0-9 "\\]{1,40}`).Draw(t, "its name")
 		var b bytes.Buffer
 		if err := p.WriteJSON(&b); err != nil {
 			t.Fatal(err)
@@ -44,6 +45,11 @@ func TestBadProfiles(t *testing.T) {
 	good := b.String()
 	for _, c := range []struct{ old, new, want string }{
 		{`"name": "titanx-thesis"`, `"name": ""`, "name"},
+		{`"name": "titanx-thesis"`, `"name": "x\u001b[31m"`, `name: "x\x1b[31m": want`},
+		{`"name": "titanx-thesis"`, `"name": "two\nlines"`, "name"},
+		{`"name": "titanx-thesis"`, `"name": "\u202etxt"`, "name"},
+		{`"name": "titanx-thesis"`, `"name": "` + strings.Repeat("é", 41) + `"`,
+			"40 characters at most"},
 		{`"element_bytes": 4`, `"element_bytes": 0`, "element_bytes"},
 		{`"element_bytes": 4`, `"element_bytes": 2.5`, "element_bytes"},
 		{`4380000000000`, `0`, "device.flops_per_second"},

@@ -23,7 +23,7 @@ func (r Rates) seconds(flops, bytes float64) float64 {
 
 // Profile is a machine as a dozen rates. [Profile.For] makes it a [Model].
 type Profile struct {
-	Name   string `json:"name"`
+	Name   string `json:"name"`            // 40 characters at most
 	About  string `json:"about,omitempty"` // what it is, in a few words
 	Device Rates  `json:"device"`
 	Host   Rates  `json:"host"` // of the host's processor, which updates variables there
