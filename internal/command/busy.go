@@ -7,6 +7,7 @@ import (
 
 	"github.com/gomem/gomem/simulate"
 	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/train"
 )
 
 // busy is how long a training step takes by the prices that plans were made by, and how
@@ -49,9 +50,9 @@ func (x *busy) part(e space.Engine) *float64 {
 	return &x.Elsewhere
 }
 
-// print writes it in a line.
+// print writes it in a sentence.
 func (x busy) print(w io.Writer) {
-	fmt.Fprintf(w, "\nby the prices of %s, of a step's %.4g ms the device computes for %.4g;\n"+
-		"copies in take %.4g, copies out %.4g, the host %.4g.\n", x.Machine, x.Step, x.Operations,
-		x.In, x.Out, x.Elsewhere)
+	fmt.Fprintf(w, "\n%s\n", train.Folded(fmt.Sprintf("by the prices of %s, of a step's %.4g ms "+
+		"the device computes for %.4g; copies in take %.4g, copies out %.4g, the host %.4g.",
+		x.Machine, x.Step, x.Operations, x.In, x.Out, x.Elsewhere), widthOf(w)))
 }

@@ -244,10 +244,10 @@ func (x explanation) print(w io.Writer) {
 // printCost writes what the budget costs, in a line, and what times it is of.
 func (x explanation) printCost(w io.Writer) {
 	if text := x.costs(x.cost); text != "" {
-		fmt.Fprintf(w, "\n%s\n", text)
+		fmt.Fprintf(w, "\n%s\n", train.Folded(text, widthOf(w)))
 	}
-	fmt.Fprintf(w, "on %s a step takes %.4g ms by prices; κ %.0f\n", x.Machine, x.PredictedMS,
-		x.Kappa)
+	fmt.Fprintln(w, train.Folded(fmt.Sprintf("on %s a step takes %.4g ms by prices; κ %.0f",
+		x.Machine, x.PredictedMS, x.Kappa), widthOf(w)))
 }
 
 // fastest is the lower bound of a step's time.

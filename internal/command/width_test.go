@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/gomem/gomem/plan"
 	"github.com/gomem/gomem/train"
 )
 
@@ -118,6 +119,28 @@ func TestAligned(t *testing.T) {
 	} {
 		if got := aligned(examples, width); got != want {
 			t.Errorf("at %d columns\n%s", width, fmt.Sprint(got))
+		}
+	}
+}
+
+// TestPlanFits: what a plan costs fits terminals of all widths, and a pipe, on machines of the
+// longest names.
+func TestPlanFits(t *testing.T) {
+	x := explanation{report: report{Policy: "auto", DevicePeak: 1023 << 30,
+		VanillaDevice: 10230 << 30, DeviceBudget: 1023 << 30},
+		cost: cost{MinDevice: 1023 << 30, Machine: strings.Repeat("machine ", 5),
+			PredictedMS: 1.2345e+06, Kappa: 123456, Slower: 12.345}}
+	x.Busy = busy{x.Machine, 1.2345e+06, 1.2345e+06, 1.2345e+06, 1.2345e+06, 1.2345e+06}
+	for _, width := range []int{0, 40, 60, 80, 120} {
+		f := &fakeTerminal{width: width}
+		x.printCost(f)
+		x.Busy.print(f)
+		printPeak(f, "device", plan.Peak{At: strings.Repeat("name/", 8), Live: 1023 << 30})
+		if width == 0 {
+			width = pageWidth
+		}
+		if bad := tooWide(f.String(), width); len(bad) > 0 {
+			t.Errorf("in %d columns: %q", width, bad)
 		}
 	}
 }
