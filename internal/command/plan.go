@@ -102,6 +102,11 @@ func (c *planCmd) Run(ctx context.Context, e *env) error {
 	if err := c.sweepable(); err != nil {
 		return err
 	}
+	err := outputs{{"--dump", string(c.Dump)}, {"--dump-pass", string(c.DumpPass)},
+		{"--graph", string(c.Graph)}, {"--plot", string(c.Plot)}}.ready()
+	if err != nil {
+		return err
+	}
 	c.plans = true
 	c.Device = e.onto(c.Device)
 	b, o, err := c.begin(e.stderr, c.planFlags, c.Device)

@@ -66,7 +66,7 @@ func (c *profileCmd) Run(ctx context.Context, e *env) error {
 	}
 	session.Logger = e.log
 	files := c.files()
-	if err := files.reachable(); err != nil {
+	if err := files.outputs().ready(); err != nil {
 		return err
 	}
 	if session, err = b.measured(ctx, e.stderr, session, func() {}); err != nil {
@@ -235,54 +235,50 @@ func changes(p planned, o gomem.Options) []changed {
 type profileFiles []profileFile
 
 type profileFile struct {
-	path  string
-	write func(*profile.Profile, io.Writer) error
+	flag, path string
+	write      func(*profile.Profile, io.Writer) error
 }
 
 // files are those that the flags name.
 func (c *profileCmd) files() profileFiles {
 	return profileFiles{
-		{string(c.PNG), (*profile.Profile).WritePNG},
-		{string(c.SVG), (*profile.Profile).WriteSVG},
-		{string(c.Trace), (*profile.Profile).WriteTrace},
-		{string(c.HTML), (*profile.Profile).WriteHTML},
+		{"--png", string(c.PNG), (*profile.Profile).WritePNG},
+		{"--svg", string(c.SVG), (*profile.Profile).WriteSVG},
+		{"--trace", string(c.Trace), (*profile.Profile).WriteTrace},
+		{"--html", string(c.HTML), (*profile.Profile).WriteHTML},
 	}
 }
 
 // directory are all files of a profile, in a directory; no figures if there are no
 // times to draw.
 func directory(dir string, in profile.Input) profileFiles {
-	at := func(name string) string { return filepath.Join(dir, name) }
+	at := func(name string, write func(*profile.Profile, io.Writer) error) profileFile {
+		return profileFile{"--profile", filepath.Join(dir, name), write}
+	}
 	files := profileFiles{
-		{at("profile.txt"), func(p *profile.Profile, w io.Writer) error {
+		at("profile.txt", func(p *profile.Profile, w io.Writer) error {
 			return p.Report.WriteText(w)
-		}},
-		{at("profile.json"), func(p *profile.Profile, w io.Writer) error {
+		}),
+		at("profile.json", func(p *profile.Profile, w io.Writer) error {
 			return p.Report.WriteJSON(w)
-		}},
-		{at("trace.json"), (*profile.Profile).WriteTrace},
-		{at("profile.html"), (*profile.Profile).WriteHTML},
+		}),
+		at("trace.json", (*profile.Profile).WriteTrace),
+		at("profile.html", (*profile.Profile).WriteHTML),
 	}
 	if in.Predicted == nil && in.Measured == nil {
 		return files
 	}
-	return append(files, profileFile{at("profile.png"), (*profile.Profile).WritePNG},
-		profileFile{at("profile.svg"), (*profile.Profile).WriteSVG})
+	return append(files, at("profile.png", (*profile.Profile).WritePNG),
+		at("profile.svg", (*profile.Profile).WriteSVG))
 }
 
-// reachable tries the paths before anything takes long.
-func (files profileFiles) reachable() error {
+// outputs are the paths, by the flags that name them.
+func (files profileFiles) outputs() outputs {
+	var out outputs
 	for _, f := range files {
-		if f.path == "" {
-			continue
-		}
-		out, err := createFile(f.path)
-		if err != nil {
-			return err
-		}
-		out.abandon()
+		out = append(out, asked{f.flag, f.path})
 	}
-	return nil
+	return out
 }
 
 func (files profileFiles) write(p *profile.Profile) error {

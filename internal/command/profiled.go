@@ -39,6 +39,16 @@ func (c *trainCmd) profiled(ctx context.Context, e *env, b *built, p planned,
 	return directory(string(c.Profile), in).write(x)
 }
 
+// outputs are the files that a run writes beside its checkpoints, those of a profile with figures.
+func (c *trainCmd) outputs() outputs {
+	files := outputs{{"--trace", string(c.Trace)}}
+	if c.Profile == "" {
+		return files
+	}
+	in := profile.Input{Predicted: profile.Run{}}
+	return append(files, directory(string(c.Profile), in).outputs()...)
+}
+
 // knownInput is what is known of a plan without a machine.
 func knownInput(b *built, p planned) profile.Input {
 	return profile.Input{Plan: p.training(), Graph: p.Graph, Model: b.model.Name,

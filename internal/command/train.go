@@ -228,15 +228,12 @@ func (c *trainCmd) reachable() error {
 			return err
 		}
 	}
-	if err := creatable(string(c.Trace)); err != nil {
-		return err
-	}
 	if c.Profile != "" {
 		if err := writable(string(c.Profile)); err != nil {
 			return fmt.Errorf("--profile %s: %w", c.Profile, bare(err))
 		}
 	}
-	return nil
+	return c.outputs().ready()
 }
 
 // fitting refuses flags of a run that the model has no use for.
