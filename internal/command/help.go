@@ -212,8 +212,6 @@ train --profile
     Look for fast plans for so long, such as 30s, from the first that fits on, which is there
     in about half a second for 8,000 nodes, even if that is longer (default: about a second's
     worth of search, whatever the machine; with a time, plans depend on it).
---streams
-    Compute streams, 1 to 8 (default 1).
 --fuse
     Run elementwise operations together with what they follow, for fewer launches and the
     same results (default ${default}).

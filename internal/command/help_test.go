@@ -8,6 +8,21 @@ import (
 	"github.com/alecthomas/kong"
 )
 
+// TestTextsOnce: no name has two texts, which would be said one after the other.
+func TestTextsOnce(t *testing.T) {
+	seen := map[string]bool{}
+	for line := range strings.Lines(flagTexts + predictTexts) {
+		name := strings.TrimSpace(line)
+		if name == "" || line[0] == ' ' {
+			continue
+		}
+		if seen[name] {
+			t.Errorf("%s has two texts", name)
+		}
+		seen[name] = true
+	}
+}
+
 // TestEveryFlagIsExplained: no flag is without a text, and no text is without a
 // flag.
 func TestEveryFlagIsExplained(t *testing.T) {
