@@ -1,7 +1,9 @@
 package command
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"strconv"
 	"time"
@@ -339,10 +341,25 @@ func (f deviceFlags) session(o gomem.Options) (gomem.Options, error) {
 			return o, fmt.Errorf("--disk %s: %w", o.Disk, bare(err))
 		}
 	}
+	if _, err := profileOf(f.Device); err != nil {
+		return o, misnamed(err)
+	}
+	if err := (gomem.Options{Device: f.Device}).Validate(); err != nil {
+		return o, usagef("--device %s: %w", f.Device, err)
+	}
 	if err := o.Validate(); err != nil {
 		return o, usagef("%w", err)
 	}
 	return o, nil
+}
+
+// misnamed makes the error of a machine's file that is not there a usage error, as that of any
+// other machine that is not there is.
+func misnamed(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return usagef("--%w", err)
+	}
+	return err
 }
 
 // countable refuses more passes over the data than there are steps to number.

@@ -163,7 +163,7 @@ func (f modelFlags) begin(w io.Writer, plan planFlags, device string) (*built, g
 	if err == nil {
 		o, err = b.priced(o, device)
 	}
-	return b, o, err
+	return b, o, misnamed(err)
 }
 
 // setCounts overwrites fields with the counts that were given.
