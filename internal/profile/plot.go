@@ -147,12 +147,13 @@ func (p *Profile) drawing() (drawing, error) {
 			width = max(width, c.StepMS)
 		}
 	}
+	unit := scaleOf(width)
 	for _, panel := range f.panels {
-		panel.X.Min, panel.X.Max = 0, width
+		panel.X.Min, panel.X.Max, panel.X.Tick.Marker = 0, width, unit
 	}
 	f.panels[0].Title.Text = fmt.Sprintf("%s %s: %s step of %s", p.Report.Model, p.Report.Size,
-		name, duration(milliseconds(run.length())))
-	f.panels[len(f.panels)-1].X.Label.Text = "time, ms"
+		name, unit.say(milliseconds(run.length())))
+	f.panels[len(f.panels)-1].X.Label.Text = "time, " + unit.unit
 	return f, nil
 }
 

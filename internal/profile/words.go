@@ -38,15 +38,7 @@ func counted(n int, noun string) string {
 }
 
 // duration prints milliseconds with three figures.
-func duration(ms float64) string {
-	switch {
-	case ms >= 1e3:
-		return figure(ms/1e3) + " s"
-	case ms >= 1 || ms == 0:
-		return figure(ms) + " ms"
-	}
-	return figure(1e3*ms) + " µs"
-}
+func duration(ms float64) string { return scaleOf(ms).say(ms) }
 
 // figure prints a number with three figures, whole from 100.
 func figure(x float64) string {
