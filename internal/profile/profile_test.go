@@ -234,6 +234,9 @@ func page(t *testing.T, p *profile.Profile) {
 			t.Errorf("the page has %q", bad)
 		}
 	}
+	if !strings.Contains(text, `<div id="view"><div id="head">`) {
+		t.Error("the header of the steps does not scroll with them")
+	}
 	_, data, _ := strings.Cut(text, `<script type="application/json" id="data">`)
 	data, _, _ = strings.Cut(data, "</script>")
 	var x struct {
