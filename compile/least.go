@@ -5,6 +5,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/arena"
@@ -222,9 +223,17 @@ func (j *job) foresee(ctx context.Context, w way) (outlook, error) {
 	if err := j.decide(ctx, w); err != nil {
 		return outlook{}, err
 	}
-	o := j.prices.forecast(j.program, w.sharing(), w.reach())
+	o := j.forecast(w, w.sharing(), w.reach())
 	j.outlooks[alike] = o
 	return o, nil
+}
+
+// forecast is the outlook of what is decided by a way. With several streams nothing takes less
+// than that part of the time: with all that overlaps one after the other it would be all of it.
+func (j *job) forecast(w way, share, reach int) outlook {
+	o := j.prices.forecast(j.program, share, reach)
+	o.time /= time.Duration(w.options.Streams)
+	return o
 }
 
 // allows reports whether the other spaces' budgets suffice.

@@ -19,9 +19,11 @@ type Options struct {
 	Partition int                // operations a partition; 0 is 20
 	// partitions a value must be idle for to leave the device, under Auto at least; 0 is 2
 	Lookahead   int
-	NoPlacement bool  // keep variables and constants on the device
-	NoSwap      bool  // keep intermediates on the device
-	Streams     int   // compute streams; 0 is 1. Auto searches for one; else it has its ladder
+	NoPlacement bool // keep variables and constants on the device
+	NoSwap      bool // keep intermediates on the device
+	// Streams is how many compute streams a plan has; 0 is 1. What auto's search finds has one,
+	// and is taken where that is faster.
+	Streams     int
 	DeviceBytes int64 // budget of the device; 0 is none
 	HostBytes   int64 // budget of the host; 0 is none
 	DiskBytes   int64 // budget of the disk behind the host; 0: there is no disk

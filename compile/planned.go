@@ -135,7 +135,7 @@ func (a *attempt) wants(o Options) wanted {
 // graphs of others: with one that was refused, and with one that was not looked at, which are
 // those that a rival has if it is refused the attempt's.
 func (a *attempt) orRivals(others []*attempt) (*attempt, error) {
-	if !a.search.options.Policy.Searches() || a.search.options.Streams > 1 || a.vanilla() {
+	if !a.search.options.Policy.Searches() || a.vanilla() {
 		return a, nil
 	}
 	for _, x := range others {

@@ -59,7 +59,7 @@ func (j *job) grappler(ctx context.Context, o Options, limit time.Duration) (*fo
 	if err := j.decide(ctx, base); err != nil {
 		return nil, err
 	}
-	if j.prices.forecast(j.program, 0, 1).time >= limit {
+	if j.forecast(base, 0, 1).time >= limit {
 		return nil, nil
 	}
 	ways := grapplerLadder(base, j.program).last

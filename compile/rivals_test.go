@@ -14,7 +14,7 @@ import (
 
 // TestNoPartitionIsFaster: whatever the graph, the machine and the budget, neither the
 // thesis' policy with any partition size and strategy nor grappler is faster than auto, as
-// long as that does not take vanilla's plan; fused or not.
+// long as that does not take vanilla's plan; fused or not, with as many streams.
 func TestNoPartitionIsFaster(t *testing.T) {
 	held := 0
 	draws(t, 1, 30, func(t *rapid.T) {
@@ -27,7 +27,8 @@ func TestNoPartitionIsFaster(t *testing.T) {
 			t.Fatal(err)
 		}
 		o := Options{Policy: Auto, Machine: by, Effort: 10,
-			NoFusion: rapid.Bool().Draw(t, "plain")}
+			NoFusion: rapid.Bool().Draw(t, "plain"),
+			Streams:  rapid.SampledFrom([]int{1, 1, 2, 3}).Draw(t, "streams")}
 		least, most := span(t, m.Graph, o, targets)
 		o.DeviceBytes = rapid.Int64Range(least, max(least, most-1)).Draw(t, "budget")
 		p, err := Plan(t.Context(), m.Graph, o, targets...)
@@ -45,6 +46,7 @@ func TestNoPartitionIsFaster(t *testing.T) {
 		}
 		for _, other := range others {
 			other.Machine, other.DeviceBytes, other.NoFusion = by, o.DeviceBytes, o.NoFusion
+			other.Streams = o.Streams
 			took := stepTime(t, m.Graph, other, targets)
 			if took > 0 && took < total(p.Results) {
 				t.Fatalf("%s takes %s in %d bytes, auto %s", other, took, o.DeviceBytes,

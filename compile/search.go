@@ -139,7 +139,7 @@ func (s *search) find() ([]*found, error) {
 // targets go together is taken if it fits; what comes after it is for a policy that
 // searches one candidate among others.
 func (s *search) unspilled() ([]*found, error) {
-	searches := s.options.Policy.rules().searches && s.options.Streams == 1
+	searches := s.options.Policy.rules().searches
 	var best []*found
 	for i := range s.jobs[0].ladder.together {
 		all, err := s.plans(func(j *job) (*found, error) {
@@ -204,12 +204,14 @@ func (s *search) granted() bool {
 	return true
 }
 
-// work is how long the operations of all targets take on the device, and a 50th more.
+// work is how long the operations of all targets take on the device, on all streams at once,
+// and a 50th more.
 func (s *search) work() time.Duration {
 	var sum time.Duration
 	for _, j := range s.jobs {
 		sum += j.work()
 	}
+	sum /= time.Duration(s.options.Streams)
 	return sum + sum/50
 }
 

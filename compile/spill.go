@@ -96,7 +96,7 @@ func (s *search) spill(level int) ([]*found, error) {
 		}
 		best = faster(best, all)
 	}
-	if !s.options.Policy.Searches() || s.options.Streams > 1 {
+	if !s.options.Policy.Searches() {
 		return best, nil
 	}
 	for _, j := range s.jobs {

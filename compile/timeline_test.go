@@ -33,8 +33,8 @@ func TestTimelineIsThePlans(t *testing.T) {
 				t.Fatal(err)
 			}
 			least := f.sketch.time(j.prices)
-			if w.Segments == 0 && o.Streams < 2 { // segments decide more than the passes have
-				o := j.prices.forecast(j.program, w.sharing(), w.reach())
+			if w.Segments == 0 { // segments decide more than the passes have
+				o := j.forecast(w, w.sharing(), w.reach())
 				if o.time > least || o.bytes > f.sketch.load[space.Device] {
 					t.Fatalf("%s: %s and %d bytes are forecast, it takes %s and %d", f.title,
 						o.time, o.bytes, least, f.sketch.load[space.Device])

@@ -22,4 +22,10 @@ func TestBusy(t *testing.T) {
 			t.Errorf("no times in\n%s", text)
 		}
 	}
+	text := patiently(t, "plan", "--size", "s512", "--policy", "thesis", "--streams", "2",
+		"--device", "sim:titanx")
+	if !strings.Contains(strings.Join(strings.Fields(text), " "), "on 2 streams together;") ||
+		strings.Contains(text, "floor of a step") {
+		t.Errorf("two streams take one's time:\n%s", text)
+	}
 }

@@ -81,14 +81,14 @@ func floorOf(p planned, bounds []*bound.Bounds, budget int64) floor {
 
 // lowerBound is what no plan of a device budget, or of none, makes a training step
 // shorter than, by the same prices and in the order of these plans, whatever is on the
-// host. It is 0 if it is not known.
+// host. It is 0 if it is not known, and with several streams, which have no order.
 func lowerBound(b *built, p planned, bounds []*bound.Bounds, budget int64) time.Duration {
 	if budget == 0 {
 		budget = math.MaxInt64 / 2
 	}
 	var total time.Duration
 	for i, of := range bounds {
-		if of == nil {
+		if of == nil || p.Results[i].Options.Streams > 1 {
 			return 0
 		}
 		least := of.Time(budget + rounding(p, i))

@@ -130,7 +130,7 @@ func TestPlanFits(t *testing.T) {
 		VanillaDevice: 10230 << 30, DeviceBudget: 1023 << 30},
 		cost: cost{MinDevice: 1023 << 30, Machine: strings.Repeat("machine ", 5),
 			PredictedMS: 1.2345e+06, Kappa: 123456, Slower: 12.345}}
-	x.Busy = busy{x.Machine, 1.2345e+06, 1.2345e+06, 1.2345e+06, 1.2345e+06, 1.2345e+06}
+	x.Busy = busy{x.Machine, 1.2345e+06, 1.2345e+06, 1.2345e+06, 1.2345e+06, 1.2345e+06, 2}
 	for _, width := range []int{0, 40, 60, 80, 120} {
 		f := &fakeTerminal{width: width}
 		x.printCost(f)
