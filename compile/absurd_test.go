@@ -53,6 +53,9 @@ func TestAbsurdMachines(t *testing.T) {
 			t.Fatalf("%s and %d bytes of %d", took, p.Peak(space.Device), o.DeviceBytes)
 		}
 		for _, policy := range []Policy{Vanilla, Thesis} {
+			if policy == Thesis && p.vanilla() {
+				continue // what fits is not copied, even where that would be faster
+			}
 			other := o
 			other.Policy = policy
 			r, err := Plan(t.Context(), m.Graph, other, training(m))
