@@ -150,6 +150,9 @@ func (c *fitCmd) Run(ctx context.Context, e *env) error {
 	if err == nil && answer.Most == 0 {
 		return s.nothing()
 	}
+	if err == nil && answer.Next > 0 {
+		err = s.explain(q.value(answer.Next))
+	}
 	ran := ""
 	if err == nil {
 		ran, err = s.prove(c.Device)
@@ -187,7 +190,8 @@ type candidate struct {
 	ranks []rankPeak // of a mesh of several processes
 }
 
-// refusal is why a value is refused: a memory is short, or there is no such model.
+// refusal is why a value is refused: a memory is short, or there is no such model; or it is not
+// known yet.
 type refusal struct {
 	shortage *gomem.ErrOutOfMemory
 	limit    error
@@ -229,27 +233,55 @@ func (s *fitting) prober(o gomem.Options) func(int) (fit.Outcome, error) {
 	return func(i int) (fit.Outcome, error) { return s.probe(o, i) }
 }
 
-// probe builds and plans the i-th model.
+// probe builds the i-th model, and finds out whether it fits.
 func (s *fitting) probe(o gomem.Options, i int) (fit.Outcome, error) {
 	value := s.quantity.value(i)
 	defer s.progress.during(s.standing(value))()
-	f := s.flags
-	*s.quantity.field(&f) = count(value)
 	if err := s.ctx.Err(); err != nil {
 		return fit.Outcome{}, err
 	}
-	b, err := f.build(io.Discard)
+	b, err := s.build(value)
+	if err != nil {
+		return fit.Outcome{}, s.limited(value, err)
+	}
+	x, err := s.judge(b, value, o)
+	return x, s.limited(value, err)
+}
+
+// build makes the model of a value.
+func (s *fitting) build(value int) (*built, error) {
+	f := s.flags
+	*s.quantity.field(&f) = count(value)
+	return f.build(io.Discard)
+}
+
+// limited is an error that is not the refusal of a value of which there is no model.
+func (s *fitting) limited(value int, err error) error {
 	if _, limit := errors.AsType[*usageError](err); limit {
 		s.refuse(value, refusal{limit: err})
-		return fit.Outcome{}, nil
+		return nil
 	}
-	if err != nil {
-		return fit.Outcome{}, err
+	return err
+}
+
+// judge reports whether a model fits, for all processes that there are. Under a policy that
+// searches nothing is planned for that: the plan is for the most of all, in the end.
+func (s *fitting) judge(b *built, value int, o gomem.Options) (fit.Outcome, error) {
+	if o.Policy.Searches() {
+		x, err := s.weigh(b, o)
+		switch {
+		case err != nil:
+		case x.Fits:
+			s.most = candidate{value: value, built: b}
+		default:
+			s.refuse(value, refusal{})
+		}
+		return x, err
 	}
-	p, ranks, err := s.plan(b, o)
-	if _, uneven := errors.AsType[*usageError](err); uneven {
-		s.refuse(value, refusal{limit: err})
-		return fit.Outcome{}, nil
+	p, err := planAll(s.ctx, io.Discard, b, o)
+	var ranks []rankPeak
+	if err == nil {
+		ranks, err = ofRanks(s.ctx, io.Discard, b, o, p)
 	}
 	if short, ok := errors.AsType[*gomem.ErrOutOfMemory](err); ok {
 		s.refuse(value, refusal{shortage: short})
@@ -262,22 +294,44 @@ func (s *fitting) probe(o gomem.Options, i int) (fit.Outcome, error) {
 	return fit.Outcome{Fits: true, Load: load(o, p)}, nil
 }
 
-// plan plans a model, for all processes that there are, but under a policy that searches
-// only finds whether it fits: the search is for the most of all, in the end.
-func (s *fitting) plan(b *built, o gomem.Options) (p planned, ranks []rankPeak, err error) {
-	if !o.Policy.Searches() {
-		if p, err = planAll(s.ctx, io.Discard, b, o); err == nil {
-			ranks, err = ofRanks(s.ctx, io.Discard, b, o, p)
-		}
-		return p, ranks, err
-	}
+// weigh reports whether a model fits by what its neediest process takes at least.
+func (s *fitting) weigh(b *built, o gomem.Options) (fit.Outcome, error) {
+	x := fit.Outcome{Fits: true}
 	for o.Rank = range processes(o) {
-		if err := inFlags(compile.Fits(s.ctx, b.model.Graph, o.Planning(),
-			b.targets...)); err != nil {
-			return planned{}, nil, err
+		fits, load, err := compile.Probe(s.ctx, b.model.Graph, o.Planning(), b.targets...)
+		if err != nil {
+			return fit.Outcome{}, inFlags(err)
+		}
+		x.Fits, x.Load = x.Fits && fits, max(x.Load, load)
+	}
+	return x, nil
+}
+
+// explain finds out what a refused value is short of, if that is not known yet: it takes
+// longer than to refuse it.
+func (s *fitting) explain(value int) error {
+	r, refused := s.refused[value]
+	if !refused || r != (refusal{}) {
+		return nil
+	}
+	defer s.progress.during(fmt.Sprintf("gomem: %s %d: looking for what is short",
+		s.quantity.name, value))()
+	b, err := s.build(value)
+	if err != nil {
+		return err
+	}
+	o := s.options
+	for o.Rank = range processes(o) {
+		err := inFlags(compile.Fits(s.ctx, b.model.Graph, o.Planning(), b.targets...))
+		if short, ok := errors.AsType[*gomem.ErrOutOfMemory](err); ok {
+			s.refuse(value, refusal{shortage: short})
+			return nil
+		}
+		if err != nil {
+			return err
 		}
 	}
-	return planned{}, nil, nil
+	return fmt.Errorf("%s %d was refused, and fits", s.quantity.name, value)
 }
 
 func (s *fitting) refuse(value int, r refusal) {
@@ -287,12 +341,8 @@ func (s *fitting) refuse(value int, r refusal) {
 	s.refused[value] = r
 }
 
-// load is the larger part of a budget that plans need. Plans of a policy that uses
-// what there is do not say.
+// load is the larger part of a budget that plans need.
 func load(o gomem.Options, p planned) float64 {
-	if o.Policy.Searches() {
-		return 0
-	}
 	load := part(p.Peak(space.Device), o.DeviceBytes)
 	if o.DiskBytes > 0 {
 		return load
@@ -316,13 +366,16 @@ func (s *fitting) standing(value int) string {
 func (s *fitting) nothing() error {
 	least := 0
 	for value, r := range s.refused {
-		if r.shortage != nil && (least == 0 || value < least) {
+		if r.limit == nil && (least == 0 || value < least) {
 			least = value
 		}
 	}
 	if least == 0 {
 		return usagef("no %s makes a model: %w", s.quantity.name,
 			s.refused[s.quantity.value(1)].limit)
+	}
+	if err := s.explain(least); err != nil {
+		return err
 	}
 	return fmt.Errorf("no %s fits: with %d, %w", s.quantity.name, least,
 		shortage{s.refused[least].shortage})

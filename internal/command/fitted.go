@@ -73,7 +73,7 @@ func (s *fitting) report(a fit.Answer) fitted {
 		x.NextRefusedBy = compile.SpaceName(r.shortage.Space)
 		x.NextNeed = r.shortage.Need
 		x.NextRefusal = shortage{r.shortage}.Error()
-	default:
+	case r.limit != nil:
 		x.NextRefusedBy, x.NextRefusal = byLimit, oneLine(r.limit)
 	}
 	return x
