@@ -163,8 +163,12 @@ func (j *job) lower(ctx context.Context, w way) (*plan.Plan, *pass.Program, erro
 // schedule is the pass that writes down what has been decided.
 func (j *job) schedule(w way) pass.Pass {
 	if w.Segments > 0 {
+		prices := segmenting(w.Segments)
+		if w.Timed {
+			prices = j.prices
+		}
 		return pass.Pass{Name: "segments", Run: func(p *pass.Program) error {
-			problem := auto.New(p, j.prices)
+			problem := auto.New(p, prices)
 			p.Schedule = problem.Schedule(problem.Segmented(w.Segments))
 			return nil
 		}}
@@ -252,7 +256,7 @@ func (j *job) undecided() *pass.Program {
 
 // deciding is a way without what decisions do not depend on.
 func (w way) deciding() way {
-	w.Prefetch, w.Unshared, w.Spill = 0, false, 0
+	w.Prefetch, w.Unshared, w.Spill, w.Timed = 0, false, 0, false
 	w.options = w.options.unlimited()
 	return w
 }

@@ -8,6 +8,7 @@ type Rung struct {
 	Bounded   bool  // partitions are no larger than the neediest operation, in bytes
 	Told      int64 // Grappler: the bytes that its estimate is held against; 0 is no limit
 	Segments  int   // a level of [auto.Problem.Segmented], which then decides; 0: it does not
+	Timed     bool  // which goes by the machine's prices, and not by those of every machine
 	Spill     int   // how much is on the disk: a level, see [search.leaves]; 0 is nothing
 }
 

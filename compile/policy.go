@@ -4,7 +4,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/gomem/gomem/auto"
 	"github.com/gomem/gomem/partition"
 	"github.com/gomem/gomem/pass"
 	"github.com/gomem/gomem/swap"
@@ -130,19 +129,6 @@ func autoLadder(base way, p *pass.Program) ladder {
 		l.chain = append(l.chain, at(o, Rung{Lookahead: k}))
 	}
 	return l
-}
-
-// segmented are the ways that keep of the forward pass only what crosses from one segment
-// to the next.
-func segmented(o Options) []way {
-	if o.NoPlacement || o.NoSwap || o.NoRecompute || o.Streams > 1 {
-		return nil
-	}
-	var list []way
-	for level := auto.Levels; level > 0; level-- {
-		list = append(list, at(o, Rung{Lookahead: o.Lookahead, Segments: level}))
-	}
-	return list
 }
 
 // tightest are the ways that need the least: partitions of one operation by all

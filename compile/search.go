@@ -189,7 +189,13 @@ func (s *search) planned() ([]*found, error) {
 
 // straight is the plans that the ladder comes to at a level of use of a disk.
 func (s *search) straight(level int) ([]*found, error) {
-	return s.plans(func(j *job) (*found, error) { return j.find(s.ctx, j.ladder.at(level)) })
+	plans, err := s.plans(func(j *job) (*found, error) {
+		return j.find(s.ctx, j.ladder.at(level))
+	})
+	if plans == nil || err != nil {
+		return nil, err
+	}
+	return s.timed(plans)
 }
 
 // granted reports whether it is known that the budgets are not refused, from what the

@@ -1,0 +1,55 @@
+package compile
+
+import (
+	"slices"
+
+	"github.com/gomem/gomem/auto"
+	"github.com/gomem/gomem/machine"
+)
+
+// segmented are the ways that keep of the forward pass only what crosses from one segment
+// to the next.
+func segmented(o Options) []way {
+	if o.NoPlacement || o.NoSwap || o.NoRecompute || o.Streams > 1 {
+		return nil
+	}
+	var list []way
+	for level := auto.Levels; level > 0; level-- {
+		list = append(list, at(o, Rung{Lookahead: o.Lookahead, Segments: level}))
+	}
+	return list
+}
+
+// segmenting are the prices by which the segments of a level are scheduled, on every machine:
+// how long operations and copies are taken to be says how much is on the device at once, and
+// how much on the host, and ways decide what is refused, which no price may. The first level is
+// there to spare the host: by a link so slow that what is away for a moment only stays on the
+// device. The others spare the device: by one so fast that nothing waits there for it.
+func segmenting(level int) machine.Model {
+	p := machine.Profile{ElementBytes: 4,
+		Device: machine.Rates{FLOPs: 4.38e12, Bytes: 360e9, Launch: 5000},
+		Host:   machine.Rates{FLOPs: 200e9, Bytes: 40e9}, In: 12e9, Out: 12e9}
+	if level > 1 {
+		p.Host, p.In, p.Out = machine.Rates{FLOPs: 1e18, Bytes: 1e18}, 1e15, 1e15
+	}
+	return p.For("", nil)
+}
+
+// timed are plans, those of them that compute segments again by the machine's prices where
+// that fits the budgets too, and is faster.
+func (s *search) timed(plans []*found) ([]*found, error) {
+	plans = slices.Clone(plans)
+	for i, j := range s.jobs {
+		if w := plans[i].way; w.Segments > 0 {
+			w.Timed = true
+			f, err := j.try(s.ctx, w, plans[i].time)
+			if err != nil {
+				return nil, err
+			}
+			if f != nil {
+				plans[i] = f
+			}
+		}
+	}
+	return plans, nil
+}
