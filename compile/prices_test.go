@@ -11,12 +11,13 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/internal/longtest"
 	"github.com/gomem/gomem/machine"
 	"github.com/gomem/gomem/space"
 )
 
 // anyMachines are the machines that are built in, one of drawn rates, and one that was measured
-// to take anything for each operation of a graph.
+// to take anything for each operation of a graph; in the short form one of the first, and the last.
 func anyMachines(t *rapid.T, g *graph.Graph) map[string]machine.Machine {
 	all := map[string]machine.Machine{"default": machine.Default()}
 	for _, name := range machine.Builtin() {
@@ -38,6 +39,9 @@ func anyMachines(t *rapid.T, g *graph.Graph) map[string]machine.Machine {
 			local.Measured[machine.Signature(n)] = time.Duration(
 				rapid.Int64Range(1, 1e9).Draw(t, "measured"))
 		}
+	}
+	if !longtest.Enabled() {
+		return map[string]machine.Machine{machine.H200: all[machine.H200], "measured": local}
 	}
 	all["drawn"], all["measured"] = drawn, local
 	return all
@@ -87,7 +91,7 @@ func checkPrices(t rapid.TB, g *graph.Graph, o Options, targets []Target,
 // refused: whatever the prices, of any graph each memory's minimum is the same, and so are
 // refusals, to the last word.
 func TestPricesRefuseNothing(t *testing.T) {
-	draws(t, 1, 20, func(t *rapid.T) {
+	draws(t, 1, 5, func(t *rapid.T) {
 		g, targets := anyTargets(t)
 		o := anyOptions(t)
 		o.Policy = rapid.SampledFrom([]Policy{Auto, Auto, Auto, Thesis}).Draw(t, "of them")
