@@ -62,7 +62,7 @@ func (r report) costs(c cost) string {
 		return ""
 	}
 	free := "vanilla fits from "
-	if r.Policy.Searches() {
+	if r.Policy.Searches() && !r.divided {
 		free = "fits without copying from "
 	}
 	parts := []string{free + short(r.VanillaDevice)}

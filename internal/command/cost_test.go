@@ -30,6 +30,9 @@ func TestCosts(t *testing.T) {
 		{"fits without copying from 2MiB; at 1MiB about 7% slower; least 100B",
 			report{Policy: compile.Auto, VanillaDevice: 2 * mib, DeviceBudget: mib},
 			cost{MinDevice: 100, Slower: 1.07, Actions: actions{Recomputed: 1}}},
+		{"vanilla fits from 2MiB; at 1MiB no slower; least 100B", // the whole graph's, that is
+			report{Policy: compile.Auto, VanillaDevice: 2 * mib, DeviceBudget: mib, SwapIn: 1,
+				divided: true}, cost{MinDevice: 100, Slower: 1}},
 		{"vanilla fits from 2MiB; least 1MiB",
 			report{Policy: compile.Grappler, VanillaDevice: 2 * mib}, cost{MinDevice: mib}},
 		{"fits without copying from 1024GiB; at 1024GiB 4096.0 times the time; least 1024GiB",

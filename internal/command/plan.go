@@ -113,9 +113,14 @@ func (c *planCmd) Run(ctx context.Context, e *env) error {
 	if err != nil {
 		return err
 	}
-	if o, err = b.measured(ctx, e.stderr, o, func() {}); err != nil {
+	within := o
+	if c.Sweep {
+		within.DeviceBytes = 1 // most budgets of a sweep are too small for vanilla
+	}
+	if within, err = b.measured(ctx, e.stderr, within, func() {}); err != nil {
 		return err
 	}
+	o.Machine = within.Machine
 	if c.Sweep {
 		return c.sweep(ctx, e, b, o)
 	}

@@ -61,6 +61,7 @@ type report struct {
 
 	Segments int            `json:"segments,omitempty"` // a level, if the plan is in segments
 	apart    bool           // it is of one process of several
+	divided  bool           // it is of a graph on a mesh, and vanilla's is of the whole
 	made     compile.Policy // whose plan it is: of auto's, another's may be the fastest
 }
 
@@ -69,7 +70,7 @@ func newReport(m *models.Model, o gomem.Options, p, vanilla planned) report {
 	r := report{
 		Model: m.Name, Size: m.Size, Unit: m.Unit, Parameters: m.Graph.Parameters(),
 		DeviceBudget: o.DeviceBytes, HostBudget: o.HostBytes, DiskBudget: o.DiskBytes,
-		apart: processes(o) > 1,
+		apart: processes(o) > 1, divided: o.Mesh != nil,
 	}
 	decided := p.Results[0].Options
 	t, traffic := p.training(), p.training().Traffic()

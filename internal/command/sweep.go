@@ -18,6 +18,7 @@ import (
 	"github.com/gomem/gomem/internal/chart"
 	"github.com/gomem/gomem/internal/grid"
 	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/train"
 )
 
 // curve is what budgets cost, from the smallest that works to one that is no budget
@@ -172,7 +173,15 @@ func (x curve) print(w io.Writer) {
 			short(p.Copied), fmt.Sprintf("%.3f", p.Slower), bar(p.Slower, slowest.Slower)})
 	}
 	printTable(w, t)
+	if slices.ContainsFunc(x.Points, func(p point) bool { return p.Slower < 0.995 }) {
+		fmt.Fprintf(w, "\n%s\n", train.Folded(quicker, widthOf(w)))
+	}
 }
+
+// quicker is why the time may be less than vanilla's.
+const quicker = "Less than vanilla's time is no error: vanilla computes all on the device, as the " +
+	"model has it, and the others update variables on the host meanwhile, or cut operations into " +
+	"parts that take less."
 
 // times says what the times are.
 func (x curve) times() string {

@@ -105,6 +105,30 @@ func TestSweepText(t *testing.T) {
 	}
 }
 
+// TestSweepSaysWhyItIsFaster: what takes less than vanilla's time is explained, and only that.
+func TestSweepSaysWhyItIsFaster(t *testing.T) {
+	for slower, explained := range map[float64]bool{0.9: true, 0.997: false, 1.2: false} {
+		var text strings.Builder
+		curve{Points: []point{{Slower: slower}, {Slower: 1}}}.print(&text)
+		if narrow(t, text.String()); strings.Contains(text.String(), "no error") != explained {
+			t.Errorf("%v: %s", slower, text.String())
+		}
+	}
+}
+
+// TestSweepIsMeasured: a sweep is by what this machine takes, whatever budget is given.
+func TestSweepIsMeasured(t *testing.T) {
+	inDir(t)
+	for _, given := range []string{"600KiB", "1GiB"} {
+		var x curve
+		decode(t, patiently(t, "plan", "--sweep", "--points", "2", "--size", "s512", "--json",
+			"--policy", "auto", "--device-memory", given), &x)
+		if x.Machine != "local" {
+			t.Errorf("within %s by the prices of %s", given, x.Machine)
+		}
+	}
+}
+
 // TestSweepInterrupted: what has been planned is printed.
 func TestSweepInterrupted(t *testing.T) {
 	for looks, before := int64(0), 0; ; looks = looks*2 + 1 {
