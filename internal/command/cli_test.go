@@ -240,7 +240,7 @@ func TestBadInput(t *testing.T) {
 		{"train --size s512 --disk-memory 1GiB", 2, "--disk-memory needs --disk"},
 		{"fit --device-memory none", 2, "192MiB"},
 		{"fit --model deepspeech --size s512 --device-memory 1KiB", 1,
-			"no batch fits: with 1, eval needs "},
+			"no batch fits: with 1, train needs "},
 		{"fit --model deepspeech --size s512 --partition 20 --host-memory 1KiB", 1,
 			"of host memory"},
 		{"fit --model resnet --size s512 --max depth --policy vanilla --device-memory 1KiB", 1,

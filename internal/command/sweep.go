@@ -179,9 +179,9 @@ func (x curve) print(w io.Writer) {
 }
 
 // quicker is why the time may be less than vanilla's.
-const quicker = "Less than vanilla's time is no error: vanilla computes all on the device, as the " +
-	"model has it, and the others update variables on the host meanwhile, or cut operations into " +
-	"parts that take less."
+const quicker = "Less than vanilla's time is no error: vanilla computes all on the device, as " +
+	"the model has it, and the others update variables on the host meanwhile, or cut operations " +
+	"into parts that take less."
 
 // times says what the times are.
 func (x curve) times() string {
