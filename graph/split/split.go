@@ -1,6 +1,10 @@
 package split
 
-import "github.com/gomem/gomem/graph"
+import (
+	"slices"
+
+	"github.com/gomem/gomem/graph"
+)
 
 // Region is operations that are cut together.
 type Region struct {
@@ -118,7 +122,55 @@ func (s *Survey) Choose(limit int64) ([]int, error) {
 	for i := range parts {
 		parts[i] = best[i].parts
 	}
+	return s.harmless(parts)
+}
+
+// harmless is, by region, so many parts, or one where cutting the region has an operation
+// need more than any of the whole graph: one outside that reads all of a value and a view
+// of it, for example, needs the value joined and the part.
+func (s *Survey) harmless(parts []int) ([]int, error) {
+	whole := int64(0)
+	for _, need := range s.needs {
+		whole = max(whole, need)
+	}
+	for slices.ContainsFunc(parts, func(k int) bool { return k > 1 }) {
+		r, err := s.draft(parts)
+		if err != nil {
+			return nil, err
+		}
+		harms := false
+		for id, need := range Needs(r.Graph, r.fetched(s.fetches), r.updated(s.updates)) {
+			if need > whole {
+				harms = true
+				r.join(graph.NodeID(id), parts)
+			}
+		}
+		if !harms {
+			break
+		}
+	}
 	return parts, nil
+}
+
+// join sets the parts of the regions that a node is of, or has operands of, to one; or of
+// all, if there is none.
+func (r *Result) join(id graph.NodeID, parts []int) {
+	found := false
+	leave := func(number int32) {
+		if number != none && parts[number] > 1 {
+			parts[number], found = 1, true
+		}
+	}
+	leave(r.owner[id])
+	for _, v := range r.Graph.Node(id).In {
+		root, _ := v.Resolve()
+		leave(r.owner[root.Node.ID])
+	}
+	if !found {
+		for i := range parts {
+			parts[i] = 1
+		}
+	}
 }
 
 // Split builds the graph that computes the fetches and applies the updates of g, with
