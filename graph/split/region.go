@@ -14,7 +14,8 @@ type region struct {
 	// A unit is the smallest fraction of every value that is cut at which all nodes'
 	// rows begin; parts begin at multiples of step units, and have least at least.
 	units, step, least int
-	most               int // parts
+	most               int              // parts
+	segments           [][]graph.NodeID // nil: not known yet, see Survey.segments
 }
 
 // with is the region with one more node, or false if they cannot be cut at the

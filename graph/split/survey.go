@@ -24,6 +24,7 @@ type Survey struct {
 	regions  []*region
 	regionOf []int32        // by node, or none
 	after    []graph.NodeID // by node: that it needs a segment whole, see needsWhole
+	reach    []reach        // by node
 }
 
 const none = -1
@@ -40,9 +41,10 @@ func NewSurvey(g *graph.Graph, fetches []graph.Value, updates []graph.NodeID,
 		sources: make([]graph.Value, g.Len()), readers: make([][]graph.NodeID, g.Len()),
 		regionOf: slices.Repeat([]int32{none}, g.Len()),
 		followed: map[graph.Value]int{},
-		after:    make([]graph.NodeID, g.Len())}
+		after:    make([]graph.NodeID, g.Len()), reach: make([]reach, g.Len())}
 	s.findSources()
 	s.findReaders()
+	s.findReach()
 	for _, id := range s.above(limit) {
 		s.grow(id)
 	}
@@ -206,51 +208,6 @@ func (s *Survey) follow(r *region, v graph.Value) *region {
 func (s *Survey) cuts(n *graph.Node, c graph.Cut, v graph.Value) bool {
 	for i, axes := range c.In {
 		if axes > 0 && s.source(n.In[i]) == v {
-			return true
-		}
-	}
-	return false
-}
-
-// segments are the nodes of a region, cut where what follows needs, by way of others,
-// something whole that comes before. The parts of a segment can be computed one
-// after the other.
-func (s *Survey) segments(number int32) [][]graph.NodeID {
-	r := s.regions[number]
-	var out [][]graph.NodeID
-	first := graph.NodeID(0)
-	clear(s.after)
-	for id := r.nodes[0]; id <= r.nodes[len(r.nodes)-1]; id++ {
-		if !s.live[id] {
-			continue
-		}
-		needs := len(out) > 0 && s.needsWhole(number, id, first)
-		switch {
-		case s.regionOf[id] != number && needs:
-			s.after[id] = first + 1
-		case s.regionOf[id] != number:
-		case len(out) == 0 || needs:
-			out, first = append(out, nil), id
-			fallthrough
-		default:
-			out[len(out)-1] = append(out[len(out)-1], id)
-		}
-	}
-	return out
-}
-
-// needsWhole reports whether a node needs something whole of the region's segment
-// that begins at first, or something that does: of which after is first plus one.
-func (s *Survey) needsWhole(number int32, id, first graph.NodeID) bool {
-	n := s.g.Node(id)
-	c, member := s.regions[number].cuts[id]
-	for i, v := range n.In {
-		v = s.source(v)
-		if s.after[v.Node.ID] == first+1 {
-			return true
-		}
-		if s.regionOf[v.Node.ID] == number && v.Node.ID >= first &&
-			(!member || c.In[i] == 0 || s.regions[number].cuts[v.Node.ID].Sums()) {
 			return true
 		}
 	}
