@@ -268,7 +268,7 @@ func (p *Planned) LeastOf(ctx context.Context, o Options, of space.ID) (int64, e
 		s, err := v.search(ctx, o)
 		all = append(all, s)
 		return next, err
-	})
+	}, nil)
 	if err != nil {
 		return 0, err
 	}

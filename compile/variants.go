@@ -43,7 +43,7 @@ func variants(g *graph.Graph, o Options, targets []Target,
 	if err := CheckTargets(g, targets...); err != nil {
 		return err
 	}
-	return whole(g, targets).variants(o, nil, more)
+	return whole(g, targets).variants(o, nil, more, nil)
 }
 
 // whole is a graph with its targets before anything is made of it.
@@ -69,9 +69,9 @@ type rewriting struct {
 }
 
 // variants are those of a model, which may have been divided before. One that is known is not
-// made again.
-func (p *Planned) variants(o Options, known *Planned,
-	more func(*Planned) (wanted, error)) error {
+// made again, and one whose name is to be skipped not at all.
+func (p *Planned) variants(o Options, known *Planned, more func(*Planned) (wanted, error),
+	skip func(string) bool) error {
 	plain, err := divided(p, o)
 	if err == nil {
 		plain, err = plain.halved(o)
@@ -101,6 +101,9 @@ func (p *Planned) variants(o Options, known *Planned,
 	for what := next; len(rewrites) > 0 && what != none; rewrites = rewrites[1:] {
 		if what == last {
 			rewrites = rewrites[len(rewrites)-1:]
+		}
+		if skip != nil && skip(rewrites[0].name) {
+			continue
 		}
 		v, err := rewrites[0].apply(plain, known)
 		if err != nil {

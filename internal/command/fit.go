@@ -150,9 +150,6 @@ func (c *fitCmd) Run(ctx context.Context, e *env) error {
 	if err == nil && answer.Most == 0 {
 		return s.nothing()
 	}
-	if err == nil && answer.Next > 0 {
-		err = s.explain(q.value(answer.Next))
-	}
 	ran := ""
 	if err == nil {
 		ran, err = s.prove(c.Device)
@@ -178,6 +175,7 @@ type fitting struct {
 	options  gomem.Options
 	progress *progress
 
+	scout   compile.Scout
 	most    candidate       // that fits; nothing is built before there is one
 	refused map[int]refusal // by value
 }
@@ -206,35 +204,60 @@ func (s *fitting) start(b *built) int {
 	return 1 + sort.Search(maxCount, func(i int) bool { return s.quantity.value(i+1) >= value })
 }
 
-// search finds the most that fits. How fast plans are does not count: a policy that
-// takes its time to find fast ones is told not to, and begins where the thesis'
-// policy ends, since what fits that fits it, too.
+// search finds the most that fits, and what refuses the next value. How fast plans are does
+// not count: under a policy that takes its time to find fast ones none is made. Then what is
+// refused is so by what other values say, and if the next value is not refused after all, the
+// search goes on from there, and trusts them no longer.
 func (s *fitting) search(start int) (fit.Answer, error) {
-	if !s.options.Policy.Searches() {
-		return fit.Largest(start, start, maxCount, s.prober(s.options))
+	if err := s.survey(start, 2*start); err != nil {
+		return fit.Answer{}, err
 	}
-	quick := s.options
-	quick.Policy, quick.Effort = compile.Thesis, 1
-	first, err := fit.Largest(start, start, maxCount, s.prober(quick))
-	if err != nil {
-		return first, err
-	}
-	quick.Policy = s.options.Policy
-	answer, err := fit.Largest(max(first.Most, 1), 1, maxCount, s.prober(quick))
-	answer.Probes += first.Probes
-	if err != nil && answer.Most < first.Most {
-		answer.Most, answer.Next = first.Most, 0
-	}
-	return answer, err
+	return s.settle(start)
 }
 
-// prober is probe under options.
-func (s *fitting) prober(o gomem.Options) func(int) (fit.Outcome, error) {
-	return func(i int) (fit.Outcome, error) { return s.probe(o, i) }
+// settle is search from what the scout knows.
+func (s *fitting) settle(start int) (fit.Answer, error) {
+	a, err := fit.Largest(start, start, maxCount, s.probe)
+	for err == nil && a.Next > 0 {
+		refused, wrong := s.explain(s.quantity.value(a.Next))
+		if refused || wrong != nil {
+			return a, wrong
+		}
+		s.scout = compile.Scout{}
+		probes := a.Probes
+		a, err = fit.Largest(a.Next, 1, maxCount, s.probe)
+		a.Probes += probes
+	}
+	return a, err
+}
+
+// survey has all ways of some values tried, if ways are to be told apart by what they need.
+func (s *fitting) survey(list ...int) error {
+	if !s.options.Policy.Searches() {
+		return nil
+	}
+	for _, i := range list {
+		value := s.quantity.value(i)
+		err := s.surveyed(value)
+		if _, limit := errors.AsType[*usageError](err); err != nil && !limit {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *fitting) surveyed(value int) error {
+	defer s.progress.during(s.standing(value))()
+	b, err := s.build(value)
+	o := s.options
+	for o.Rank = 0; err == nil && o.Rank < processes(o); o.Rank++ {
+		err = s.scout.Survey(s.ctx, value, b.model.Graph, o.Planning(), b.targets...)
+	}
+	return inFlags(err)
 }
 
 // probe builds the i-th model, and finds out whether it fits.
-func (s *fitting) probe(o gomem.Options, i int) (fit.Outcome, error) {
+func (s *fitting) probe(i int) (fit.Outcome, error) {
 	value := s.quantity.value(i)
 	defer s.progress.during(s.standing(value))()
 	if err := s.ctx.Err(); err != nil {
@@ -244,7 +267,7 @@ func (s *fitting) probe(o gomem.Options, i int) (fit.Outcome, error) {
 	if err != nil {
 		return fit.Outcome{}, s.limited(value, err)
 	}
-	x, err := s.judge(b, value, o)
+	x, err := s.judge(b, value)
 	return x, s.limited(value, err)
 }
 
@@ -266,9 +289,10 @@ func (s *fitting) limited(value int, err error) error {
 
 // judge reports whether a model fits, for all processes that there are. Under a policy that
 // searches nothing is planned for that: the plan is for the most of all, in the end.
-func (s *fitting) judge(b *built, value int, o gomem.Options) (fit.Outcome, error) {
+func (s *fitting) judge(b *built, value int) (fit.Outcome, error) {
+	o := s.options
 	if o.Policy.Searches() {
-		x, err := s.weigh(b, o)
+		x, err := s.weigh(b, value)
 		switch {
 		case err != nil:
 		case x.Fits:
@@ -295,43 +319,43 @@ func (s *fitting) judge(b *built, value int, o gomem.Options) (fit.Outcome, erro
 }
 
 // weigh reports whether a model fits by what its neediest process takes at least.
-func (s *fitting) weigh(b *built, o gomem.Options) (fit.Outcome, error) {
-	x := fit.Outcome{Fits: true}
+func (s *fitting) weigh(b *built, value int) (fit.Outcome, error) {
+	x, o := fit.Outcome{Fits: true}, s.options
 	for o.Rank = range processes(o) {
-		fits, load, err := compile.Probe(s.ctx, b.model.Graph, o.Planning(), b.targets...)
+		w, err := s.scout.Weigh(s.ctx, value, b.model.Graph, o.Planning(), b.targets...)
 		if err != nil {
 			return fit.Outcome{}, inFlags(err)
 		}
-		x.Fits, x.Load = x.Fits && fits, max(x.Load, load)
+		x.Fits, x.Load = x.Fits && w.Fits, max(x.Load, w.Load)
 	}
 	return x, nil
 }
 
-// explain finds out what a refused value is short of, if that is not known yet: it takes
-// longer than to refuse it.
-func (s *fitting) explain(value int) error {
-	r, refused := s.refused[value]
-	if !refused || r != (refusal{}) {
-		return nil
+// explain finds out what a value is short of that is taken to be refused, if that is not known
+// yet: it takes longer than to refuse it. It reports whether the value is refused.
+func (s *fitting) explain(value int) (refused bool, err error) {
+	r, known := s.refused[value]
+	if known && r != (refusal{}) {
+		return true, nil
 	}
 	defer s.progress.during(fmt.Sprintf("gomem: %s %d: looking for what is short",
 		s.quantity.name, value))()
 	b, err := s.build(value)
 	if err != nil {
-		return err
+		return false, err
 	}
 	o := s.options
 	for o.Rank = range processes(o) {
 		err := inFlags(compile.Fits(s.ctx, b.model.Graph, o.Planning(), b.targets...))
 		if short, ok := errors.AsType[*gomem.ErrOutOfMemory](err); ok {
 			s.refuse(value, refusal{shortage: short})
-			return nil
+			return true, nil
 		}
 		if err != nil {
-			return err
+			return false, err
 		}
 	}
-	return fmt.Errorf("%s %d was refused, and fits", s.quantity.name, value)
+	return false, nil
 }
 
 func (s *fitting) refuse(value int, r refusal) {
@@ -374,7 +398,11 @@ func (s *fitting) nothing() error {
 		return usagef("no %s makes a model: %w", s.quantity.name,
 			s.refused[s.quantity.value(1)].limit)
 	}
-	if err := s.explain(least); err != nil {
+	refused, err := s.explain(least)
+	if err == nil && !refused {
+		err = fmt.Errorf("%s %d was refused, and fits", s.quantity.name, least)
+	}
+	if err != nil {
 		return err
 	}
 	return fmt.Errorf("no %s fits: with %d, %w", s.quantity.name, least,

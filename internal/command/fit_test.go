@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/gomem/gomem"
+	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/internal/longtest"
 )
 
@@ -189,6 +191,42 @@ func TestFitInterrupted(t *testing.T) {
 		}
 		if x.Max > 0 {
 			known++
+		}
+	}
+}
+
+// TestFitAgainstGuesses: where what is known of other values misleads, a search comes to an
+// answer that is proven, nevertheless.
+func TestFitAgainstGuesses(t *testing.T) {
+	c := modelFlags{Model: "moe", Size: "s512"}
+	q, err := (&fitCmd{modelFlags: c, Max: "batch"}).sought()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &fitting{ctx: t.Context(), quantity: q, flags: c, progress: newProgress(io.Discard),
+		options: gomem.Options{Policy: compile.Auto, DeviceBytes: 400 << 10, HostBytes: 64 << 20}}
+	for value := range 2 { // batches of one and two, they say, need what large ones do
+		large, err := s.build(200 * (value + 1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.scout.Survey(s.ctx, value+1, large.model.Graph, s.options.Planning(),
+			large.targets...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a, err := s.settle(1)
+	if err != nil || a.Most < 3 || a.Next != a.Most+1 || s.most.value != a.Most {
+		t.Fatalf("%+v, %v", a, err)
+	}
+	for value, fits := range map[int]bool{a.Most: true, a.Next: false} {
+		b, err := s.build(value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = compile.Fits(s.ctx, b.model.Graph, s.options.Planning(), b.targets...)
+		if fits != (err == nil) {
+			t.Errorf("%d: %v, want it to fit: %t", value, err, fits)
 		}
 	}
 }
