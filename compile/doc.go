@@ -41,9 +41,9 @@
 // variables where the target that takes the longest wants them, and evaluated anew for
 // a little less than the budget if packing loses some of it. Graphs whose neediest
 // operations are cut into parts (package graph/split) are planned too where those take
-// much of the budget, and could be faster at all; [Plan] chooses among graphs. With more
-// than one compute stream, which the planner's simulation does not know, auto takes the
-// ladder's plans.
+// much of the budget, and could be faster at all; [Plan] chooses among graphs. What the
+// search finds has one compute stream, which is all that its simulation knows: of several,
+// it is one candidate beside the ladder's plans.
 //
 // No plan of auto is slower, by the prices, than the thesis policy's in other tunings or
 // grappler's of the same graph in the same budgets: these are rivals, of which it takes what
@@ -67,6 +67,14 @@
 // [ErrOutOfMemory].Need are this number, for both memories and all policies. It is
 // a property of the options: another partition size has another minimum, and a
 // smaller one as a rule a smaller minimum. [Remedy] and [Smaller] say how much.
+//
+// # The largest that fits
+//
+// Whether a graph fits is known by the ways that decide about a refusal: one that does is
+// soon found, but to refuse means to try them all, for each graph that there is to choose
+// from. A [Scout] weighs graphs that are alike but for a number, such as a model's depth. It
+// leaves out what by the line through two other numbers' needs will not fit, which makes a
+// refusal a guess; [Fits] is certain.
 //
 // # The disk
 //
