@@ -62,20 +62,29 @@ func (e *evaluator) collect(s *state) {
 	for g := range e.groups {
 		if away := s.home[g] == onHost; away != e.away[g] {
 			e.away[g], e.moves = away, true
-			e.stale = append(e.stale, int32(g))
+			e.spoil(g)
 		}
 	}
-	for _, g := range e.stale {
-		for _, i := range e.groups[g].ops {
-			for _, v := range e.ops[i].in {
-				e.list(v)
-			}
-			for _, v := range e.ops[i].out {
-				e.list(v)
-			}
-		}
+	for _, v := range e.stale {
+		e.list(v)
+		e.spoilt[v] = false
 	}
 	e.stale = e.stale[:0]
+}
+
+// spoil notes the values that a group's operations touch, each once: all groups may read the
+// same learning rate.
+func (e *evaluator) spoil(group int) {
+	for _, i := range e.groups[group].ops {
+		for _, values := range [][]int32{e.ops[i].in, e.ops[i].out} {
+			for _, v := range values {
+				if !e.spoilt[v] {
+					e.spoilt[v] = true
+					e.stale = append(e.stale, v)
+				}
+			}
+		}
+	}
 }
 
 // list enters the uses of a value by the operations that run on the device, each once.

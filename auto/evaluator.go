@@ -33,7 +33,8 @@ type evaluator struct {
 	dirty     []bool    // by value: its keys are not in order
 	touched   []int32   // the values that are reread
 	away      []bool    // by group: its operations are not in the uses, but run on the host
-	stale     []int32   // groups that have moved
+	stale     []int32   // values that operations touch which have moved
+	spoilt    []bool    // by value: it is stale
 	moves     bool      // some have since the state before
 	straight  bool      // the sequence has nothing that is executed again
 	again     [][]int32 // by operation: what is executed again before it
@@ -89,7 +90,8 @@ func newEvaluator(pr *Problem, b Budget) *evaluator {
 		own: make([][]int64, v), reread: make([]bool, v), dirty: make([]bool, v),
 		away: make([]bool, len(pr.groups)), again: make([][]int32, n),
 		mark: make([]int32, n), atHome: make([]bool, len(pr.leaves)), hostReads: make([]bool, v),
-		start: make([]int32, n+1), first: make([]int32, v), gone: make([]bool, v),
+		spoilt: make([]bool, v),
+		start:  make([]int32, n+1), first: make([]int32, v), gone: make([]bool, v),
 		absent: make([]bool, v),
 		outEnd: make([]int64, v), backEnd: make([]int64, len(pr.leaves)),
 		staged: make([]int64, len(pr.groups)), hostStart: make([]int64, n),
