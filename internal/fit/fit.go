@@ -20,7 +20,7 @@ type Answer struct {
 // more: 1 where start is expected to be the answer. If a probe fails, the error is
 // returned with what is known so far.
 func Largest(start, stride, limit int, probe func(n int) (Outcome, error)) (Answer, error) {
-	s := search{bad: limit + 1, step: 1, stride: max(stride, 1)}
+	s := search{bad: limit + 1, stride: max(stride, 1)}
 	for n := min(max(start, 1), limit); s.bad-s.good > 1; n = s.next() {
 		o, err := probe(n)
 		if err != nil {
@@ -39,7 +39,8 @@ type search struct {
 	last      Outcome // of the latest probe
 	refused   bool    // bad was probed
 	stride    int     // by which to grow next
-	step      int     // by which an aim keeps from the end of the gap that has moved
+	aims      int     // that were trusted since the gap has halved
+	gap       int     // as it was then
 	probes    int
 }
 
@@ -101,15 +102,24 @@ func (s *search) next() int {
 	return min(max(n, s.good+1), s.bad-1)
 }
 
+// trusted is how many aims are trusted before the gap is halved, and apart by how many times
+// as much one keeps from the end of the gap as the one before it.
+const trusted, apart = 2, 4
+
 // between is a number between one that fits and one that does not.
 func (s *search) between(aim int) int {
 	width := s.bad - s.good
-	middle := s.good + width/2
-	if aim == 0 || s.step >= width/2 {
-		return middle
+	if s.gap == 0 || width <= s.gap/2 {
+		s.gap, s.aims = width, 0
 	}
-	step := s.step
-	s.step *= 4
+	if aim == 0 || s.aims == trusted {
+		return s.good + width/2
+	}
+	step := 1
+	if s.aims > 0 {
+		step = apart
+	}
+	s.aims++
 	if s.last.Fits {
 		return max(aim, s.good+step)
 	}
