@@ -61,15 +61,15 @@ func (t trend) at(number float64) float64 {
 	return t.load[0] + slope*(number-t.number[0])
 }
 
-// doubt is how much above 1 the load may be that is expected of what is tried nevertheless, where
-// the number is near the latest that is known. From afar it is more: what is needed is no line
-// where parts of it grow with the root of the number.
-const doubt = 0.1
+// How much above 1 the load may be that is expected of what is tried nevertheless: near the
+// number that is known packing makes the difference, and from afar what grows with the root of
+// the number, so that what is needed is no line.
+const nearDoubt, farDoubt = 0.02, 0.1
 
 // hopeless reports whether the load of a number is expected to be too large to be tried.
 func (t trend) hopeless(number float64) bool {
 	far := max(number, t.number[0]) / min(number, t.number[0])
-	return t.number[0] > 0 && t.at(number) > 1+doubt*math.Sqrt(far)
+	return t.number[0] > 0 && t.at(number) > 1+nearDoubt+farDoubt*math.Sqrt(far-1)
 }
 
 // Weigh finds out whether a graph of a number from 1 on fits.

@@ -101,6 +101,9 @@ func TestTrend(t *testing.T) {
 		{two, 30, 1, false},
 		{two, 36, 1.15, true},
 		{two.learn(40, 1.25), 30, 1, false},
+		{two.learn(40, 1.25), 41, 1.275, true},
+		{two.learn(30, 1), 31, 1.025, false},
+		{two.learn(30, 1), 33, 1.075, true},
 		{two.learn(20, 1), 30, 1.5, true}, // the same number again
 		{none.learn(1, 0.011).learn(2, 0.022), 100, 1.1, false},
 		{none.learn(1, 0.02).learn(2, 0.04), 100, 2, true},
