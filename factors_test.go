@@ -24,7 +24,7 @@ func TestFactorsAgree(t *testing.T) {
 	factored := exchanging(models.Training{Workers: 4, Factoring: wherever{}})
 	plainly := exchanging(models.Training{Workers: 4})
 	names := slices.Sorted(maps.Keys(plainly))
-	for _, name := range names[:longtest.Count(3, len(names))] {
+	for _, name := range names[:longtest.Count(2, len(names))] {
 		build := plainly[name]
 		t.Run(name, func(t *testing.T) {
 			plain, err := build()

@@ -22,9 +22,10 @@ import (
 func TestCUDAGraphsOnGPU(t *testing.T) {
 	emulated(t)
 	t.Setenv("EMU_JITTER_US", "20")
-	steps := longtest.Count(3, 10)
+	steps := longtest.Count(2, 10)
 	for name, build := range five {
 		t.Run(name, func(t *testing.T) {
+			onceInShort(t, name)
 			m, err := build()
 			if err != nil {
 				t.Fatal(err)

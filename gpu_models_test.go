@@ -4,6 +4,7 @@ package gomem_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/gomem/gomem"
@@ -20,6 +21,7 @@ func TestModelsOnGPU(t *testing.T) {
 	steps := longtest.Count(2, 10)
 	for name, build := range five {
 		t.Run(name, func(t *testing.T) {
+			onceInShort(t, name)
 			m, err := build()
 			if err != nil {
 				t.Fatal(err)
@@ -53,5 +55,14 @@ func TestModelsOnGPU(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// onceInShort skips other forms of a model in the short form of a test.
+func onceInShort(t *testing.T, name string) {
+	t.Helper()
+	if model, form, _ := strings.Cut(name, ", "); form != "" && model != "moe" &&
+		!longtest.Enabled() {
+		t.Skip("another form of a model")
 	}
 }

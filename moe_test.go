@@ -140,10 +140,7 @@ func least(t *testing.T, m *models.Model, o compile.Options) int64 {
 // same losses and weights under every policy, partition size, look-ahead, strategy, number of
 // streams and threads, and at the smallest budget.
 func TestMoEIsBitIdentical(t *testing.T) {
-	n := longtest.Count(8, 30)
-	if testing.Short() {
-		n = 5
-	}
+	n := longtest.Count(5, 30)
 	for _, sparse := range []bool{false, true} {
 		m := moe(t, sparse)
 		want, err := moeDigest(m, gomem.Options{Policy: compile.Vanilla, Threads: 1}, n)

@@ -184,7 +184,7 @@ func TestUpdatesRunWhereVariablesLive(t *testing.T) {
 // least the thesis policy's speed at the smallest budget to vanilla's. It may be less
 // than vanilla's: updates on the host go on beside the device.
 func TestAutoUsesTheBudget(t *testing.T) {
-	m, ctx := randgraph.Synthetic(600), context.Background()
+	m, ctx := randgraph.Synthetic(300), context.Background()
 	compiled := func(o Options) *Result {
 		r, err := Compile(ctx, m.Graph, training(m), o)
 		if err != nil {

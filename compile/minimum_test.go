@@ -225,7 +225,7 @@ func TestAutoIsVanillaWhereThatFits(t *testing.T) {
 // TestAutoUsesEveryPartOfTheBudget: from the minimum to vanilla's need, copies
 // fall by steps, in none of which much of the budget is left for nothing.
 func TestAutoUsesEveryPartOfTheBudget(t *testing.T) {
-	m, ctx := randgraph.Synthetic(600), context.Background()
+	m, ctx := randgraph.Synthetic(300), context.Background()
 	least, err := MinDevice(ctx, m.Graph, training(m), Options{Policy: Auto})
 	if err != nil {
 		t.Fatal(err)

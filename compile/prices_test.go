@@ -48,8 +48,8 @@ func anyMachines(t *rapid.T, g *graph.Graph) map[string]machine.Machine {
 }
 
 // grantedBy is what of memories is granted at least by options: of each without a limit of the
-// others, of each beside the least of the other, and what a byte less than both is refused for.
-func grantedBy(t rapid.TB, g *graph.Graph, o Options, targets []Target) string {
+// others, of the others beside that, and what a byte less than both is refused for.
+func grantedBy(t rapid.TB, g *graph.Graph, o Options, targets []Target, of ...space.ID) string {
 	ctx, said := context.Background(), ""
 	least := func(o Options, of space.ID) int64 {
 		n, err := LeastOf(ctx, g, o, of, targets...)
@@ -58,7 +58,7 @@ func grantedBy(t rapid.TB, g *graph.Graph, o Options, targets []Target) string {
 		}
 		return n
 	}
-	for _, of := range []space.ID{space.Device, space.Host} {
+	for _, of := range of {
 		alone, beside := least(o, of), o
 		*budget(&beside, of) = alone
 		said += fmt.Sprintf("%s from %d, with %d of the %s; ", of, alone,
@@ -73,11 +73,11 @@ func grantedBy(t rapid.TB, g *graph.Graph, o Options, targets []Target) string {
 
 // checkPrices demands that machines differ in nothing that is refused.
 func checkPrices(t rapid.TB, g *graph.Graph, o Options, targets []Target,
-	machines map[string]machine.Machine) {
+	machines map[string]machine.Machine, of ...space.ID) {
 	want := ""
 	for _, name := range slices.Sorted(maps.Keys(machines)) {
 		o.Machine = machines[name]
-		have := grantedBy(t, g, o, targets)
+		have := grantedBy(t, g, o, targets, of...)
 		if want == "" {
 			want = have
 		}
@@ -98,7 +98,11 @@ func TestPricesRefuseNothing(t *testing.T) {
 		if rapid.IntRange(0, 3).Draw(t, "disk") == 0 {
 			o.DiskBytes = 1 << 40
 		}
-		checkPrices(t, g, o, targets, anyMachines(t, g))
+		of := []space.ID{space.Device, space.Host}
+		if !longtest.Enabled() {
+			of = []space.ID{rapid.SampledFrom(of).Draw(t, "space")}
+		}
+		checkPrices(t, g, o, targets, anyMachines(t, g), of...)
 	})
 }
 
@@ -109,5 +113,5 @@ func TestPricesRefuseNoModel(t *testing.T) {
 	machines := rapid.Custom(func(t *rapid.T) map[string]machine.Machine {
 		return anyMachines(t, g)
 	}).Example(1)
-	checkPrices(t, g, Options{Policy: Auto}, []Target{target}, machines)
+	checkPrices(t, g, Options{Policy: Auto}, []Target{target}, machines, space.Device, space.Host)
 }
