@@ -58,7 +58,7 @@ func (t trend) at(number float64) float64 {
 		return t.load[0] * number / t.number[0]
 	}
 	slope := (t.load[0] - t.load[1]) / (t.number[0] - t.number[1])
-	return t.load[0] + slope*(number-t.number[0])
+	return t.load[0] + float64(slope*(number-t.number[0]))
 }
 
 // How much above 1 the load may be that is expected of what is tried nevertheless: near the
@@ -69,7 +69,7 @@ const nearDoubt, farDoubt = 0.02, 0.1
 // hopeless reports whether the load of a number is expected to be too large to be tried.
 func (t trend) hopeless(number float64) bool {
 	far := max(number, t.number[0]) / min(number, t.number[0])
-	return t.number[0] > 0 && t.at(number) > 1+nearDoubt+farDoubt*math.Sqrt(far-1)
+	return t.number[0] > 0 && t.at(number) > 1+nearDoubt+float64(farDoubt*math.Sqrt(far-1))
 }
 
 // Weigh finds out whether a graph of a number from 1 on fits.
