@@ -90,9 +90,8 @@ func newEvaluator(pr *Problem, b Budget) *evaluator {
 		own: make([][]int64, v), reread: make([]bool, v), dirty: make([]bool, v),
 		away: make([]bool, len(pr.groups)), again: make([][]int32, n),
 		mark: make([]int32, n), atHome: make([]bool, len(pr.leaves)), hostReads: make([]bool, v),
-		spoilt: make([]bool, v),
-		start:  make([]int32, n+1), first: make([]int32, v), gone: make([]bool, v),
-		absent: make([]bool, v),
+		start: make([]int32, n+1), first: make([]int32, v), gone: make([]bool, v),
+		absent: make([]bool, v), spoilt: make([]bool, v),
 		outEnd: make([]int64, v), backEnd: make([]int64, len(pr.leaves)),
 		staged: make([]int64, len(pr.groups)), hostStart: make([]int64, n),
 		hostEnd: make([]int64, n)}

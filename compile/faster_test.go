@@ -23,6 +23,11 @@ func modelTargets(t *testing.T, name, size string) (*graph.Graph, []Target) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return m.Graph, targetsOf(m)
+}
+
+// targetsOf are the training steps and the evaluation of a model.
+func targetsOf(m *models.Model) []Target {
 	var targets []Target
 	for _, o := range m.Objectives {
 		t := Target{Name: o.Name, Fetches: []graph.Value{o.Loss}}
@@ -31,7 +36,7 @@ func modelTargets(t *testing.T, name, size string) (*graph.Graph, []Target) {
 		}
 		targets = append(targets, t)
 	}
-	return m.Graph, append(targets, Target{Name: "eval", Fetches: []graph.Value{m.EvalLoss}})
+	return append(targets, Target{Name: "eval", Fetches: []graph.Value{m.EvalLoss}})
 }
 
 // sized builds a model of a size.

@@ -11,23 +11,16 @@ import (
 	"github.com/gomem/gomem/models"
 )
 
-// layered is a model of so many layers, and its training step.
+// layered is a model of so many layers, and what it is trained and evaluated by.
 func layered(t *testing.T, layers int) (*graph.Graph, []Target) {
 	t.Helper()
 	c, err := models.NewTransformerConfig("s512")
-	if err != nil {
-		t.Fatal(err)
-	}
 	c.Layers = layers
-	m, err := models.Transformer(c)
+	m, err := built(c, err, models.Transformer)
 	if err != nil {
 		t.Fatal(err)
 	}
-	step := Target{Name: "step", Fetches: []graph.Value{m.Objectives[0].Loss}}
-	for _, n := range m.Objectives[0].Updates {
-		step.Updates = append(step.Updates, n.ID)
-	}
-	return m.Graph, []Target{step, {Name: "eval", Fetches: []graph.Value{m.EvalLoss}}}
+	return m.Graph, targetsOf(m)
 }
 
 // TestScout: what a scout says fits does, what it is sure of that it does not does not, and a

@@ -224,9 +224,12 @@ func (s *fitting) settle(start int) (fit.Answer, error) {
 			return a, wrong
 		}
 		s.scout = compile.Scout{}
-		probes := a.Probes
-		a, err = fit.Largest(a.Next, 1, maxCount, s.probe)
-		a.Probes += probes
+		var on fit.Answer
+		on, err = fit.Largest(a.Next, 1, maxCount, s.probe)
+		if on.Probes += a.Probes; on.Most < a.Most {
+			on.Most, on.Next = a.Most, 0 // cut short before anything larger was known
+		}
+		a = on
 	}
 	return a, err
 }
