@@ -116,3 +116,32 @@ func specDoc(spec ast.Spec) *ast.CommentGroup {
 	}
 	return nil
 }
+
+// TestPropertiesAreFixed finds packages whose tests use rapid and would draw other cases each time:
+// internal/longtest sets its seed when it is imported.
+func TestPropertiesAreFixed(t *testing.T) {
+	draws, fixed := map[string]bool{}, map[string]bool{}
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		for _, i := range file.Imports {
+			draws[filepath.Dir(path)] = draws[filepath.Dir(path)] || i.Path.Value == `"pgregory.net/rapid"`
+			fixed[filepath.Dir(path)] = fixed[filepath.Dir(path)] ||
+				i.Path.Value == `"`+module+`/internal/longtest"`
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for dir := range draws {
+		if draws[dir] && !fixed[dir] {
+			t.Errorf("%s: tests draw by rapid; import internal/longtest, too", dir)
+		}
+	}
+}

@@ -1,9 +1,20 @@
-// Package longtest says how long tests may be. The long form draws tens of
-// thousands of cases where the short one, which runs with every `go test`,
-// draws hundreds.
+// Package longtest says how long tests may be, and which cases they draw. The long form draws
+// tens of thousands of cases where the short one, which runs with every `go test`, draws
+// hundreds. Either draws the same ones every time, so that a change is judged by itself and not
+// by chance; GOMEM_SEED=random draws others, and GOMEM_SEED=7 those of another seed (with -count=1,
+// since go test does not see that a variable which is read this early has changed).
+//
+// Every package whose tests use rapid imports this one: importing it sets rapid's seed.
 package longtest
 
-import "os"
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strconv"
+
+	_ "pgregory.net/rapid" // defines the flag that is set here
+)
 
 // Enabled reports whether the environment asks for the long form: GOMEM_LONG is
 // set, and not to "0".
@@ -18,4 +29,37 @@ func Count(short, long int) int {
 		return long
 	}
 	return short
+}
+
+// seed is rapid's seed for a value of GOMEM_SEED: 1 if there is none, and 0, which draws one, for
+// "random".
+func seed(value string) (uint64, error) {
+	switch value {
+	case "":
+		return 1, nil
+	case "random":
+		return 0, nil
+	}
+	n, err := strconv.ParseUint(value, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("GOMEM_SEED=%q: want a number, or random", value)
+	}
+	return n, nil
+}
+
+// init sets rapid's seed. What the command line says (-rapid.seed) is parsed later and wins, and so
+// does rapid's own variable, RAPID_SEED.
+func init() {
+	f := flag.Lookup("rapid.seed")
+	if f.Value.String() != "0" {
+		return
+	}
+	n, err := seed(os.Getenv("GOMEM_SEED"))
+	if err == nil {
+		err = f.Value.Set(strconv.FormatUint(n, 10))
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(2)
+	}
 }
