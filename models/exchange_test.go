@@ -1,7 +1,7 @@
 package models
 
 import (
-	"strings"
+	"path"
 	"testing"
 
 	"github.com/gomem/gomem/graph"
@@ -37,7 +37,7 @@ func TestUpdatesAreCommon(t *testing.T) {
 		updates := 0
 		for _, o := range m.Objectives {
 			for _, n := range o.Updates {
-				if updates++; !strings.HasSuffix(n.In[0].Node.Name, "/gradient") {
+				if updates++; !isPartial(n.In[0].Node.Name) {
 					mustBeCommon(t, name, &m.Model, n)
 				}
 			}
@@ -61,11 +61,21 @@ func mustBeCommon(t *testing.T, name string, m *nn.Model, update *graph.Node) {
 		}
 		seen[n] = true
 		own := n.Kind == graph.KindInput && n != m.LearningRate.Node && n != m.Step.Node
-		if own || strings.HasSuffix(n.Name, "/gradient") {
+		if own || isPartial(n.Name) {
 			t.Fatalf("%s: update %s depends on %s, %s", name, update.Name, n.Kind, n.Name)
 		}
 		for _, v := range n.In {
 			todo = append(todo, v.Node)
 		}
 	}
+}
+
+// isPartial reports whether a variable adds up what is a worker's own until it is exchanged:
+// gradients, what batches weigh, and what running averages fold in.
+func isPartial(name string) bool {
+	switch path.Base(name) {
+	case "gradient", "counted", "sum0", "sum1":
+		return true
+	}
+	return false
 }

@@ -68,6 +68,13 @@
 // and clears the sum ([ops.Gate]). The plan is the same for all of them, so the
 // predicted peak holds for each.
 //
+// The mean is over all positions that count in the loss, as of one batch with those of all
+// executions, and of all workers that exchange gradients: a batch weighs as much as it has
+// of them. The losses of this package say how many those are, and so does any loss that is a
+// sum divided by a sum which no parameter has a part in; of others see
+// [MinimizeOptions].Counts. A term that is not a mean, such as a penalty, weighs as much.
+// Running averages fold in, once an update, the mean of what the executions and workers have.
+//
 // # What it does not do
 //
 // There are no objects that hold weights, and nothing is computed while a network

@@ -9,11 +9,15 @@ import (
 )
 
 // exchange replaces gradients by what the workers make of them, and has running averages
-// fold in what they make of that. All is sent before anything is awaited: averages first,
-// whose operands are there since the forward pass, then gradients in the order in which
-// they are done, or their factors.
+// fold in what they make of that. All is sent before anything is awaited: what a batch
+// weighs and averages first, whose operands are there since the forward pass, then gradients
+// in the order in which they are done, or their factors.
 func (l *learner) exchange() {
 	l.local = newLocal(l)
+	if l.Graph.Err() != nil {
+		return // and there may be no averages
+	}
+	awaitWeight := l.sendWeight()
 	var awaits []func()
 	for i, n := range l.averages {
 		l.Graph.On(n, func() { awaits = append(awaits, l.average(i)) })
@@ -24,6 +28,7 @@ func (l *learner) exchange() {
 			flying[i] = ops.Send(l.grads[i], l.parameters[i].Node.Name, l.Exchange, l.gate)
 		}
 	})
+	awaitWeight()
 	for i, await := range awaits {
 		l.Graph.On(l.averages[i], await)
 	}
@@ -48,7 +53,7 @@ func (l *learner) average(i int) (await func()) {
 			if k > 0 {
 				name = fmt.Sprintf("%s/%d", name, k)
 			}
-			flying[k] = ops.Send(v, name, l.Exchange)
+			flying[k] = ops.Send(v, name, l.Exchange, l.gate)
 		}
 	}
 	return func() {

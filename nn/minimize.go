@@ -42,6 +42,11 @@ type MinimizeOptions struct {
 	// Accumulate is the number of executions whose gradients are averaged for one
 	// update, the last of them making it; 0 means 1. See the package's comment.
 	Accumulate int
+	// Counts are how much positions count in the loss, f32 of any shape: where gradients of
+	// several batches are averaged, each weighs the sum of them. No value: the losses of
+	// this package, [MeanOver] and sums of those with other terms say it themselves, and
+	// batches of a loss that is divided by no such sum weigh the same.
+	Counts graph.Value
 
 	// Shares is the name of an earlier objective that this one is another form of, such
 	// as a step for batches of another size: it goes on with the optimizer state of
@@ -68,20 +73,15 @@ func (m *Model) Minimize(loss graph.Value, by Optimizer, options ...MinimizeOpti
 		m.states = map[string]states{}
 	}
 	m.states[o.Name] = learner.made
-	learner.grads = autodiff.Grad(loss, learner.parameters...)
+	learner.grads = autodiff.Grad(learner.weighed(loss), learner.parameters...)
 	if !learner.prune(loss) {
 		return
 	}
-	if m.Workers > 1 {
-		learner.averages = m.averagesOf(loss)
-	}
+	learner.averages = m.averagesOf(loss)
 	m.Graph.InPhase(graph.Update, learner.prepare)
-	updates := learner.updates()
+	updates := append(learner.updates(), learner.averages...)
 	if m.Workers > 1 {
-		updates = append(updates, learner.averages...)
 		learner.agree(updates)
-	} else {
-		updates = append(updates, m.averagesOf(loss)...)
 	}
 	m.Objectives = append(m.Objectives, Objective{
 		Name: o.Name, Times: o.Times, Accumulate: o.Accumulate, Loss: loss, Metrics: o.Metrics,
@@ -182,7 +182,8 @@ type learner struct {
 	step              graph.Value // f32[]: the number of the update
 	gate              ops.Gate
 	others            []*graph.Node // updates of what gradients are accumulated in
-	averages          []*graph.Node // updates of running averages, if there are several workers
+	averages          []*graph.Node // updates of running averages
+	weight            *weighing     // of a batch; nil: all count the same
 	local             *local        // and what these have each their own
 	made              states
 }
@@ -218,10 +219,15 @@ func (l *learner) prepare() {
 		count := ops.Full(l.Graph, tensor.Of(graph.F32), float32(n))
 		l.step = ops.Div(l.Step, count)
 		l.each(l.accumulate)
+		l.accumulateWeights()
+		l.accumulateAverages()
+	} else if l.weight != nil {
+		l.weight.mean = l.weight.own
 	}
 	if l.Workers > 1 {
 		l.exchange()
 	}
+	l.unweigh()
 	if l.Clip > 0 {
 		l.clip()
 	}
@@ -232,9 +238,7 @@ func (l *learner) accumulate(i int) {
 	u := l.update(i)
 	sum := u.State("gradient", u.Parameter.Type())
 	l.grads[i] = ops.Scale(ops.Add(sum, u.Gradient), 1/float32(l.Accumulate))
-	if n := ops.AccumulateUntil(sum, u.Gradient, l.gate); n != nil {
-		l.others = append(l.others, n)
-	}
+	l.keep(ops.AccumulateUntil(sum, u.Gradient, l.gate))
 }
 
 // clip scales gradients by one factor: first their squares are summed, and then

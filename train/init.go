@@ -44,17 +44,15 @@ func initialTrouble(err error) error {
 // Learnt tells what a model has learnt from the state of its optimizers.
 func Learnt(g *graph.Graph) func(v graph.Value) bool { return weight(g) }
 
-// weight tells what a model has learnt from the state of its optimizer: that is named
-// after the parameter that it is for.
+// weight tells what a model has learnt from the state of its optimizer, and from what is
+// added up of several batches: that is named after the variable that it is for.
 func weight(g *graph.Graph) func(v graph.Value) bool {
-	parameters := map[string]bool{}
+	variables := map[string]bool{}
 	for _, n := range g.Variables() {
-		if !n.State {
-			parameters[n.Name] = true
-		}
+		variables[n.Name] = true
 	}
 	return func(v graph.Value) bool {
-		return !v.Node.State || !parameters[path.Dir(v.Node.Name)]
+		return !v.Node.State || !variables[path.Dir(v.Node.Name)]
 	}
 }
 

@@ -19,8 +19,9 @@ import (
 // They begin with the same values, and end after the same step: when the steps are done,
 // when one of them is to stop, when one's loss is not finite, or when worker 0 finds that
 // evaluations no longer improve. They divide evaluations; worker 0 alone has the result, saves
-// and has the summary of all: its losses and metrics are the means over workers, and its units
-// the sums.
+// and has the summary of all: its losses and metrics are the means over the units of all
+// workers, and its units the sums. So are the gradients that workers exchange within a step,
+// means over all positions that count; between steps all workers weigh the same.
 //
 // What workers have each their own, where they are kept in step between steps, such as the
 // state of optimizers, is in the checkpoint too, and each goes on with what it had; of more
@@ -374,7 +375,8 @@ func (r *run) diverges(e Event, rank int, values []float64) error {
 	return nil
 }
 
-// together makes a step that of all workers: the means, in order of ranks, and the sums.
+// together makes a step that of all workers: the means over units, in order of ranks, and
+// the sums.
 func together(e *Event, all []note) {
 	e.Workers, e.Units = len(all), 0
 	x, means := all[0].Exchanged, slices.Clone(all[0].values)
@@ -384,9 +386,7 @@ func together(e *Event, all []note) {
 			continue
 		}
 		x = x.with(n.Exchanged)
-		for k, v := range n.values {
-			means[k] += (v - means[k]) / float64(rank+1)
-		}
+		meanWith(means, n.values, n.units, e.Units)
 	}
 	x.Fastest = min(x.Fastest, e.Steps)
 	e.Exchanged, e.Loss = &x, means[0]

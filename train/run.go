@@ -329,7 +329,7 @@ func (r *run) train(ctx context.Context) error {
 
 // turns executes an objective as often as a step does. Loss, metrics and units are those
 // of the last execution, or, where executions make an update together, of all of them:
-// the means, and the sum.
+// the means over units, and the sum.
 func (r *run) turns(ctx context.Context, o nn.Objective,
 	at *moment) (values []float64, units int, err error) {
 	for turn := range o.Times {
@@ -344,11 +344,20 @@ func (r *run) turns(ctx context.Context, o nn.Objective,
 			continue
 		}
 		units += n
-		for k, x := range now {
-			values[k] += (x - values[k]) / float64(turn+1)
-		}
+		meanWith(values, now, n, units)
 	}
 	return values, units, nil
+}
+
+// meanWith makes means over units those with further values, of so many units of so many in
+// all.
+func meanWith(means, values []float64, units, all int) {
+	if units == 0 {
+		return
+	}
+	for k, x := range values {
+		means[k] += (x - means[k]) / (float64(all) / float64(units))
+	}
 }
 
 // execute runs an objective on a batch of its own. It returns the loss, the

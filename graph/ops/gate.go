@@ -15,6 +15,11 @@ type Gate struct {
 	Step  graph.Value
 }
 
+// Gated is the update that an operation is, behind a gate.
+func Gated(op graph.Op, vars []graph.Value, gate Gate, reads ...graph.Value) *graph.Node {
+	return behind([]Gate{gate}, op, vars, reads...)
+}
+
 // behind applies an update operation behind a gate, if there is one.
 func behind(gates []Gate, op graph.Op, vars []graph.Value, reads ...graph.Value) *graph.Node {
 	for _, gate := range gates {

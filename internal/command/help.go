@@ -150,7 +150,8 @@ train --profile
     rows served by all, what matters most goes first), pf (filtered updates are broadcast),
     easgd (averaged now and then), bsp, ssp, async, svb, average, exponential, halton, orpheus
     (to a few drawn anew each step) or lossy (as orpheus, and the others never get it;
-    default ring).
+    default ring). Between steps all workers weigh the same; within one as much as their
+    batches have tokens, images or utterances.
 --staleness
     bosen, pf, ssp and the like: by how many steps a worker may be ahead of the slowest
     (default: the scheme's).
