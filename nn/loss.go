@@ -2,6 +2,7 @@ package nn
 
 import (
 	"math"
+	"slices"
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/ops"
@@ -37,7 +38,7 @@ func CrossEntropy(logits, labels graph.Value, options ...CrossEntropyOptions) gr
 		return graph.Value{}
 	}
 	o, ok := one(logits.Graph(), options)
-	if !ok || !o.check(labels) {
+	if !ok || !o.check(labels) || o.Weights.Valid() && !alone("cross-entropy", labels, o.Weights) {
 		return graph.Value{}
 	}
 	classes := logits.Type().Size(-1)
@@ -94,6 +95,9 @@ func MeanOver(x, weights graph.Value) graph.Value {
 	if !weights.Valid() || !x.Valid() {
 		return ops.Mean(x)
 	}
+	if !alone("mean", x, weights) {
+		return graph.Value{}
+	}
 	count := ops.Maximum(ops.Sum(weights), ops.Ones(x.Graph(), tensor.Of(graph.F32)))
 	return ops.Div(ops.Sum(ops.Mul(x, weights)), count)
 }
@@ -115,7 +119,7 @@ func Accuracy(logits, labels graph.Value, options ...CrossEntropyOptions) Metric
 		return m
 	}
 	o, ok := one(logits.Graph(), options)
-	if !ok || !o.check(labels) {
+	if !ok || !o.check(labels) || o.Weights.Valid() && !alone("accuracy", labels, o.Weights) {
 		return m
 	}
 	if o.plain() {
@@ -139,17 +143,31 @@ func Accuracy(logits, labels graph.Value, options ...CrossEntropyOptions) Metric
 	return m
 }
 
-// MSE is the mean square, f32[], of x − y.
-func MSE(x, y graph.Value) graph.Value { return ops.Mean(ops.Square(ops.Sub(x, y))) }
+// MSE is the mean square, f32[], of x − y: of one shape, or one of them one number.
+func MSE(x, y graph.Value) graph.Value {
+	if !pairs("mean square", x, y) {
+		return graph.Value{}
+	}
+	return ops.Mean(ops.Square(ops.Sub(x, y)))
+}
 
-// L1 is the mean magnitude, f32[], of x − y.
-func L1(x, y graph.Value) graph.Value { return ops.Mean(ops.Abs(ops.Sub(x, y))) }
+// L1 is the mean magnitude, f32[], of x − y: of one shape, or one of them one number.
+func L1(x, y graph.Value) graph.Value {
+	if !pairs("mean magnitude", x, y) {
+		return graph.Value{}
+	}
+	return ops.Mean(ops.Abs(ops.Sub(x, y)))
+}
 
 // Huber is the mean, f32[], of half the squares of x − y, and of what goes on as a
-// straight line where that is larger than delta (Huber 1964).
+// straight line where that is larger than delta (Huber 1964): of one shape, or one of them
+// one number.
 func Huber(x, y graph.Value, delta float32) graph.Value {
 	if x.Valid() && !(delta > 0) {
 		x.Graph().Fail(errorf("Huber's loss with delta %v: want a positive number", delta))
+		return graph.Value{}
+	}
+	if !pairs("Huber's loss", x, y) {
 		return graph.Value{}
 	}
 	d := ops.Abs(ops.Sub(x, y))
@@ -159,8 +177,11 @@ func Huber(x, y graph.Value, delta float32) graph.Value {
 }
 
 // BinaryCrossEntropy is the mean cross-entropy, f32[], of probabilities σ(logits) and
-// labels, f32 of one shape, from 0 to 1.
+// labels, f32 of one shape, or one of them one number, from 0 to 1.
 func BinaryCrossEntropy(logits, labels graph.Value) graph.Value {
+	if !pairs("binary cross-entropy", logits, labels) {
+		return graph.Value{}
+	}
 	// (1−y)·x + log(1+e^−x), of which nothing is a difference of large numbers
 	others := ops.AddScalar(ops.Neg(labels), 1)
 	return ops.Mean(ops.Add(ops.Mul(others, logits), ops.Softplus(ops.Neg(logits))))
@@ -171,4 +192,26 @@ func BinaryCrossEntropy(logits, labels graph.Value) graph.Value {
 func CTC(logits, labels, labelLengths, frames graph.Value) graph.Value {
 	readable := ops.CTCReadable(labels, labelLengths, frames)
 	return MeanOver(ops.CTCLoss(logits, labels, labelLengths, frames), readable)
+}
+
+// pairs reports whether each element of x has one of y: a loss of all pairs of elements, as
+// of [4 1] and [4], is what nobody means. One number may be for all.
+func pairs(what string, x, y graph.Value) bool {
+	if x.Valid() && y.Valid() && (x.Type().Rank() == 0 || y.Type().Rank() == 0) {
+		return true
+	}
+	return alone(what, x, y)
+}
+
+// alone reports whether x and y are of one shape, but for the names of axes.
+func alone(what string, x, y graph.Value) bool {
+	if !x.Valid() || !y.Valid() {
+		return false // the graph's error says why
+	}
+	if a, b := x.Type(), y.Type(); !slices.Equal(a.Sizes(), b.Sizes()) {
+		x.Graph().Fail(errorf("%s of %s and %s: want one shape, as ops.Reshape makes of those "+
+			"that have as many elements", what, a, b))
+		return false
+	}
+	return true
 }

@@ -3,7 +3,6 @@ package nn
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/autodiff"
@@ -119,6 +118,12 @@ func (o *MinimizeOptions) check(m *Model, by Optimizer) error {
 	case !(o.Decay >= 0):
 		return errorf("weight decay is %v: want a number from 0", o.Decay)
 	}
+	if err := m.known("Of", o.Of); err != nil {
+		return err
+	}
+	if err := m.known("Frozen", o.Frozen); err != nil {
+		return err
+	}
 	return m.schedule(o, by)
 }
 
@@ -144,9 +149,7 @@ func (m *Model) schedule(o *MinimizeOptions, by Optimizer) error {
 // trained are the parameters that options leave to be trained.
 func (m *Model) trained(o MinimizeOptions) (list []graph.Value) {
 	within := func(name string, scopes []string) bool {
-		return slices.ContainsFunc(scopes, func(scope string) bool {
-			return name == scope || strings.HasPrefix(name, strings.TrimSuffix(scope, "/")+"/")
-		})
+		return slices.ContainsFunc(scopes, func(scope string) bool { return isWithin(name, scope) })
 	}
 	for _, v := range m.parameters {
 		name := v.Node.Name

@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/gomem/gomem/graph"
@@ -129,8 +130,9 @@ func (m *Model) Parameter(name string) graph.Value {
 }
 
 // Err is the first mistake in building the model, one line that ends with the
-// model's file and line; nil if there is none.
-func (m *Model) Err() error { return m.Graph.Err() }
+// model's file and line; nil if there is none. That an evaluation has parameters which no
+// objective has is one too.
+func (m *Model) Err() error { return cmp.Or(m.Graph.Err(), m.untrained()) }
 
 // Executions is the number of executions, and of batches, of a training step.
 func (m *Model) Executions() int {
