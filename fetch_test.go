@@ -181,3 +181,24 @@ func TestNothingToCompute(t *testing.T) {
 		t.Errorf("%v, %v", out, err)
 	}
 }
+
+// TestInputsThatAreNotFed: all of them are named.
+func TestInputsThatAreNotFed(t *testing.T) {
+	g, ctx := graph.New(), context.Background()
+	x, y := g.Input("x", tensor.Of(graph.F32, 2)), g.Input("y", tensor.Of(graph.F32, 2))
+	z := g.Input("z", tensor.Of(graph.F32))
+	s, err := gomem.Compile(ctx, g, gomem.Options{}, gomem.Evaluation(ops.Mul(ops.Add(x, y), z)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for want, feeds := range map[string]gomem.Feeds{
+		"inputs x (f32[2]), y (f32[2]) and z (f32[]) are not fed": nil,
+		"inputs x (f32[2]) and z (f32[]) are not fed":             {y: gomem.NewTensor(y.Type())},
+	} {
+		if _, err := s.Step(ctx, "eval", feeds); err == nil ||
+			!strings.HasSuffix(err.Error(), want) {
+			t.Errorf("error is %v, want %q", err, want)
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/gomem/gomem/executor"
 	"github.com/gomem/gomem/graph"
@@ -132,11 +133,12 @@ func (s *Session) checkFeeds(t *target, feeds Feeds) error {
 			return fmt.Errorf("%s is fed, but is no input of the graph", v)
 		}
 	}
+	if err := unfed(t.feeds, feeds); err != nil {
+		return err
+	}
 	for _, v := range t.feeds {
-		data, ok := feeds[v]
+		data := feeds[v]
 		switch {
-		case !ok:
-			return fmt.Errorf("input %s (%s) is not fed", v, v.Type())
 		case !data.Type.Equal(v.Type()):
 			return fmt.Errorf("input %s is %s, fed with %s%s", v, v.Type(), data.Type,
 				instead(v.Type(), data.Type))
@@ -150,4 +152,23 @@ func (s *Session) checkFeeds(t *target, feeds Feeds) error {
 		}
 	}
 	return nil
+}
+
+// unfed reports the inputs of a target that are not fed, all of them.
+func unfed(inputs []graph.Value, feeds Feeds) error {
+	var missing []string
+	for _, v := range inputs {
+		if _, ok := feeds[v]; !ok {
+			missing = append(missing, fmt.Sprintf("%s (%s)", v, v.Type()))
+		}
+	}
+	switch len(missing) {
+	case 0:
+		return nil
+	case 1:
+		return fmt.Errorf("input %s is not fed", missing[0])
+	}
+	last := len(missing) - 1
+	return fmt.Errorf("inputs %s and %s are not fed", strings.Join(missing[:last], ", "),
+		missing[last])
 }

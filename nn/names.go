@@ -63,17 +63,14 @@ func (m *Model) untrained() error {
 	if len(m.Objectives) == 0 || !m.EvalLoss.Valid() {
 		return nil
 	}
-	var trained, evaluated []graph.NodeID
+	trained, evaluated := []graph.Value{}, []graph.Value{m.EvalLoss}
 	for _, o := range m.Objectives {
-		trained = append(trained, o.Loss.Node.ID)
+		trained = append(trained, o.Loss)
 	}
-	for _, v := range append(append([]graph.Value{m.EvalLoss}, values(m.EvalMetrics)...),
-		m.EvalOutputs...) {
-		if v.Valid() {
-			evaluated = append(evaluated, v.Node.ID)
-		}
+	for _, x := range m.EvalMetrics {
+		evaluated = append(evaluated, x.Value)
 	}
-	in, out := m.Graph.Ancestors(trained), m.Graph.Ancestors(evaluated)
+	in, out := m.above(trained), m.above(append(evaluated, m.EvalOutputs...))
 	for _, v := range m.parameters {
 		if n := v.Node; out[n.ID] && !in[n.ID] {
 			return errorf("parameter %s is part of the evaluation and of no objective, so it "+
@@ -104,10 +101,13 @@ func (m *Model) others(name string, trained []bool) string {
 	return strings.Join(names, ", ")
 }
 
-// values are those of metrics.
-func values(metrics []Metric) (list []graph.Value) {
-	for _, x := range metrics {
-		list = append(list, x.Value)
+// above are the nodes that values are computed of.
+func (m *Model) above(values []graph.Value) []bool {
+	var roots []graph.NodeID
+	for _, v := range values {
+		if v.Valid() && v.Graph() == m.Graph {
+			roots = append(roots, v.Node.ID)
+		}
 	}
-	return list
+	return m.Graph.Ancestors(roots)
 }

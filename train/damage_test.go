@@ -145,14 +145,14 @@ func TestDivergedCheckpoint(t *testing.T) {
 func TestNonFinite(t *testing.T) {
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
 	for _, x := range []float32{0, -1, math.MaxFloat32, -math.SmallestNonzeroFloat32} {
-		if got, found := nonFinite(tensor.FromF32([]float32{1, x}, 2)); found {
+		if got, at := nonFinite(tensor.FromF32([]float32{1, x}, 2)); at >= 0 {
 			t.Errorf("%v: found %v", x, got)
 		}
 	}
 	for _, x := range []float32{nan, inf, -inf} {
-		got, found := nonFinite(tensor.FromF32([]float32{1, x}, 2))
-		if want := float64(x); !found || got != want && !math.IsNaN(want) {
-			t.Errorf("%v: found %v, %v", x, got, found)
+		got, at := nonFinite(tensor.FromF32([]float32{1, x}, 2))
+		if want := float64(x); at != 1 || got != want && !math.IsNaN(want) {
+			t.Errorf("%v: found %v at %d", x, got, at)
 		}
 	}
 	for _, c := range []struct {
@@ -168,13 +168,16 @@ func TestNonFinite(t *testing.T) {
 	} {
 		v := tensor.New(tensor.Of(c.d, 3))
 		v.U16()[2] = c.word
-		got, found := nonFinite(v)
-		if same := got == c.want || math.IsNaN(got) && math.IsNaN(c.want); found != (c.want != 0) ||
-			!same {
-			t.Errorf("%v %#x: found %v, %v; want %v", c.d, c.word, got, found, c.want)
+		got, at := nonFinite(v)
+		want := -1
+		if c.want != 0 {
+			want = 2
+		}
+		if same := got == c.want || math.IsNaN(got) && math.IsNaN(c.want); at != want || !same {
+			t.Errorf("%v %#x: found %v at %d; want %v", c.d, c.word, got, at, c.want)
 		}
 	}
-	if _, found := nonFinite(tensor.FromI32([]int32{-1}, 1)); found {
+	if _, at := nonFinite(tensor.FromI32([]int32{-1}, 1)); at >= 0 {
 		t.Error("an integer is not finite")
 	}
 }

@@ -79,10 +79,11 @@ func (r *run) testBatch(ctx context.Context, s Scorer, i int) (x tested, err err
 		return x, err
 	}
 	x.Batch, x.Units = i, b.Units
-	for _, v := range scalars(out[:values]) {
+	numbers := scalars(out[:values])
+	for _, v := range numbers {
 		x.Values = append(x.Values, math.Float64bits(v))
 	}
-	return x, nil
+	return x, r.atFault(r.done, numbers, "held-out batch", i, b.Inputs)
 }
 
 // averaged makes the means of what came of all batches, over units, and hands them out.

@@ -1,7 +1,6 @@
 package train
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 
@@ -22,12 +21,25 @@ func validModel(m *nn.Model) error {
 	switch {
 	case m == nil || m.Graph == nil:
 		return errors.New("a run needs one")
-	case m.Schedule == nil:
-		return errors.New("it has no schedule of the learning rate")
-	case len(m.Objectives) == 0:
-		return errors.New("it has no objective: nothing would be trained")
 	}
-	if err := cmp.Or(m.Graph.Err(), validInputs(m)); err != nil {
+	if err := m.Err(); err != nil {
+		return err
+	}
+	switch {
+	case len(m.Objectives) == 0 && !m.EvalLoss.Valid():
+		return errors.New("it has no objective and no evaluation: add them with " +
+			"Model.Minimize(loss, optimizer) and Model.Evaluate(loss)")
+	case len(m.Objectives) == 0:
+		return errors.New("it has no objective, so nothing would be trained: add one with " +
+			"Model.Minimize(loss, optimizer)")
+	case !m.EvalLoss.Valid():
+		return errors.New("it has no evaluation: add one with Model.Evaluate(loss), of the " +
+			"network in the pass Model.Evaluation()")
+	case m.Schedule == nil:
+		return errors.New("it has no schedule of the learning rate: give Model.Minimize a Rate, " +
+			"or set Model.Schedule")
+	}
+	if err := validInputs(m); err != nil {
 		return err
 	}
 	names := map[string]bool{evaluation: true}

@@ -38,6 +38,7 @@ func (x Exchanged) with(y Exchanged) Exchanged {
 type note struct {
 	stop    bool      // it is to end
 	changed bool      // it knows that other workers are there
+	fault   bool      // its data have numbers that are not finite
 	units   int       // of its batches
 	values  []float64 // its loss, and metrics in order of their names
 	Exchanged
@@ -48,7 +49,7 @@ const noteWords = 11
 
 // encode gives 64-bit numbers, little-endian.
 func (n note) encode() []byte {
-	words := []uint64{uint64(flag(n.stop) | flag(n.changed)<<1), uint64(n.units), uint64(n.Sent),
+	words := []uint64{uint64(flag(n.stop) | flag(n.changed)<<1 | flag(n.fault)<<2), uint64(n.units), uint64(n.Sent),
 		uint64(n.Received), uint64(n.Saved), uint64(n.Full), uint64(n.Staleness),
 		uint64(n.Slowest), uint64(n.Fastest), uint64(n.Memory), uint64(n.Bound)}
 	for _, x := range n.values {
@@ -73,7 +74,8 @@ func decode(says [][]byte, values int) ([]note, error) {
 		for i := range words {
 			words[i] = binary.LittleEndian.Uint64(b[8*i:])
 		}
-		n := note{stop: words[0]&1 != 0, changed: words[0]&2 != 0, units: int(words[1]),
+		n := note{stop: words[0]&1 != 0, changed: words[0]&2 != 0, fault: words[0]&4 != 0,
+			units: int(words[1]),
 			Exchanged: Exchanged{
 				Sent: int64(words[2]), Received: int64(words[3]), Saved: int64(words[4]),
 				Full: int64(words[5]), Staleness: int(words[6]), Slowest: int(words[7]),

@@ -146,6 +146,7 @@ type team struct {
 	change  bool         // all have agreed to go on as others
 	leaving bool         // without this one
 	best    bool         // worker 0 has evaluated what it will save
+	fault   error        // that this one's data have numbers that are not finite
 	from    *opened      // the checkpoint that the workers begin with, while they do
 	warm    []gomem.Part // what this one has read of divided weights, of Options.Init, as long
 }
@@ -321,7 +322,7 @@ func (r *run) report(ctx context.Context, e Event) error {
 
 // note is what this worker says of a step.
 func (r *run) note(e Event, stop bool) note {
-	n := note{stop: stop, units: e.Units, values: []float64{e.Loss}}
+	n := note{stop: stop, fault: r.team.fault != nil, units: e.Units, values: []float64{e.Loss}}
 	if el := r.elastic(); el != nil {
 		n.changed = el.Changed()
 	}
@@ -350,7 +351,7 @@ func (r *run) heard(ctx context.Context) error {
 	r.resolve(all)
 	r.broken = 0
 	for rank, n := range all {
-		if err := r.diverges(e, rank, n.values); err != nil {
+		if err := r.diverges(e, rank, n); err != nil {
 			return err
 		}
 	}
@@ -365,11 +366,15 @@ func (r *run) heard(ctx context.Context) error {
 }
 
 // diverges refuses what shows of a worker that training has diverged.
-func (r *run) diverges(e Event, rank int, values []float64) error {
-	for k, v := range values {
+func (r *run) diverges(e Event, rank int, n note) error {
+	for k, v := range n.values {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
+			if rank == r.Parallel.Rank && r.team.fault != nil {
+				return r.team.fault
+			}
 			what := fmt.Sprintf("%s of worker %d", valueName(e, k), r.number(rank))
-			return &ErrNonFinite{Step: e.Step, What: what, Value: v, Checkpoint: r.good}
+			return &ErrNonFinite{Step: e.Step, What: what, Data: n.fault, Value: v,
+				Checkpoint: r.good}
 		}
 	}
 	return nil

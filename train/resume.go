@@ -203,7 +203,7 @@ func (o *opened) setFrom(s *gomem.Session, v graph.Value, name string) error {
 
 // finite refuses values that no training goes on from.
 func (o *opened) finite(name string, t tensor.View) error {
-	if x, ok := nonFinite(t); ok {
+	if x, at := nonFinite(t); at >= 0 {
 		return o.fail("%w", &safetensors.Error{Tensor: name,
 			Err: fmt.Errorf("has an element that is %v: training had diverged", x)})
 	}

@@ -377,10 +377,12 @@ func (r *run) execute(ctx context.Context, o nn.Objective,
 		return nil, 0, err
 	}
 	values = scalars(out)
+	fault := r.atFault(at.step+1, values, "batch", at.execution, batch.Inputs)
 	if r.Parallel != nil { // all end together, when they have heard
+		r.team.fault = cmp.Or(r.team.fault, fault)
 		return values, batch.Units, nil
 	}
-	return values, batch.Units, r.finite(at.step+1, "loss", values, o.Metrics)
+	return values, batch.Units, cmp.Or(fault, r.finite(at.step+1, "loss", values, o.Metrics))
 }
 
 // unread is why a batch could not be read, if it could not.

@@ -90,7 +90,7 @@ func TestValidateModel(t *testing.T) {
 		edit func(*nn.Model)
 	}{
 		{"no schedule", func(m *nn.Model) { m.Schedule = nil }},
-		{"no objective", func(m *nn.Model) { m.Objectives = nil }},
+		{"add one with Model.Minimize(loss, optimizer)", func(m *nn.Model) { m.Objectives = nil }},
 		{"its seed is none", func(m *nn.Model) { m.Seed = graph.Value{} }},
 		{"its seed is rate f32[], want an input i32[2]",
 			func(m *nn.Model) { m.Seed = m.LearningRate }},
@@ -120,7 +120,11 @@ func TestValidateModel(t *testing.T) {
 		{"want f32[]", objective(func(o *nn.Objective) {
 			o.Metrics = []nn.Metric{{Name: "w", Value: foreign.EvalLoss}}
 		})},
-		{"evaluation: none", func(m *nn.Model) { m.EvalLoss = graph.Value{} }},
+		{"add one with Model.Evaluate(loss)",
+			func(m *nn.Model) { m.EvalLoss = graph.Value{} }},
+		{"with Model.Minimize(loss, optimizer) and Model.Evaluate(loss)",
+			func(m *nn.Model) { *m = *nn.NewModel() }},
+		{"Model.Schedule", func(m *nn.Model) { m.Schedule = nil }},
 		{"evaluation: none", func(m *nn.Model) { m.EvalMetrics[0].Value = graph.Value{} }},
 		{"output none of the evaluation",
 			func(m *nn.Model) { m.EvalOutputs = []graph.Value{{}} }},
