@@ -105,14 +105,9 @@ func texting(t *testing.T, whole, parts int) Options {
 		Rate: nn.Constant(0.5), Accumulate: parts,
 		Metrics: []nn.Metric{nn.Accuracy(logits, y, counted)}})
 	m.Evaluate(nn.CrossEntropy(net(m.Evaluation()), y, counted))
-	l := words{Batches: heldNone{}, batch: batch, of: 10 * whole}
+	l := words{Batches: noneHeld{}, batch: batch, of: 10 * whole}
 	return Options{Model: m, Loader: l, Steps: 6, Session: gomem.Options{Threads: 1}, Seed: 5}
 }
-
-// heldNone holds nothing out.
-type heldNone struct{ data.Batches }
-
-func (heldNone) HeldOutBatches() int { return 0 }
 
 // TestUnequalParts: steps of several batches in which different numbers of units count have
 // the losses, metrics and units of those of one, in one worker that adds up and in several.

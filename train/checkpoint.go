@@ -27,6 +27,7 @@ type Checkpoint struct {
 	Classes     []string // of Options; nil in checkpoints that do not say
 	Workers     int      // of Options.Parallel; 0 or 1 of a run alone
 	Executions  int      // of objectives by all workers, each with a batch of its own
+	Evaluated   int      // the step of the last evaluation; 0 if there was none, or none is told
 }
 
 // ErrCheckpoint says what is wrong with a checkpoint, or with the place to keep
@@ -73,7 +74,8 @@ const (
 	keyWorkers   = "gomem.workers" // if there are several
 	// if they are not what as many steps of one worker have
 	keyExecutions = "gomem.executions"
-	format        = "2" // 1 had no checksums
+	keyEvaluated  = "gomem.evaluated" // if anything was
+	format        = "2"               // 1 had no checksums
 )
 
 // metadata is what parse reads.
@@ -98,6 +100,9 @@ func (c Checkpoint) metadata() (map[string]string, error) {
 	}
 	if c.Executions > 0 {
 		m[keyExecutions] = strconv.Itoa(c.Executions)
+	}
+	if c.Evaluated > 0 {
+		m[keyEvaluated] = strconv.Itoa(c.Evaluated)
 	}
 	return m, cmp.Or(err, errLabels)
 }
@@ -147,6 +152,11 @@ func parse(m map[string]string) (Checkpoint, error) {
 			return c, fmt.Errorf("%s %q is not a number of executions", keyExecutions, n)
 		}
 	}
+	if n, ok := m[keyEvaluated]; ok {
+		if c.Evaluated, err = strconv.Atoi(n); err != nil || c.Evaluated < 1 || c.Evaluated > c.Step {
+			return c, fmt.Errorf("%s %q is not a step of an evaluation", keyEvaluated, n)
+		}
+	}
 	return c, nil
 }
 
@@ -160,7 +170,7 @@ func (r *run) checkpoint() Checkpoint {
 		Model: r.Name, Size: r.Size, Config: r.Config, Labels: r.Labels,
 		Step: r.done, Seed: r.Seed, Tokenizer: r.vocabulary, Machine: r.Machine,
 		Best: r.watch.state(), Classes: r.Classes, Workers: r.workers(),
-		Executions: executions,
+		Executions: executions, Evaluated: r.assessed,
 	}
 }
 

@@ -401,6 +401,8 @@ func TestForeignMetadata(t *testing.T) {
 		{keyConfig, "{", keyConfig},
 		{keyConfig, `{"a":1}`, keyConfig},
 		{keyLabels, "[]", keyLabels},
+		{keyEvaluated, "4", "not a step of an evaluation"},
+		{keyEvaluated, "0", "not a step of an evaluation"},
 	} {
 		bad := map[string]string{}
 		for k, v := range good {

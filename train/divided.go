@@ -26,7 +26,9 @@ const (
 // whether to go on.
 func (r *run) assess(ctx context.Context) error {
 	if r.Parallel == nil {
-		return r.evaluate(ctx, false)
+		err := r.evaluate(ctx, false)
+		r.rated = r.done
+		return err
 	}
 	if err := r.settle(ctx); err != nil {
 		return err

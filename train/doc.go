@@ -53,9 +53,13 @@
 // [Best] end it early. Batches of one's own data are made by package data's FromTensors
 // and FromFunc.
 //
-// A run with patience keeps the checkpoint of its best evaluation beside the newest ones,
-// and what it knows of evaluations is in every checkpoint, so that a run that is resumed
-// ends where one that never stopped does.
+// A run with patience, or with KeepBest, keeps the checkpoint of its best evaluation beside the
+// newest ones, which the file "best" names. What it knows of evaluations is in every checkpoint,
+// so that a run that is resumed ends where one that never stopped does.
+//
+// Options.Metrics has the numbers of a run written as a table and for TensorBoard. A run that is
+// resumed goes on with both: rows after the checkpoint's step are dropped, and an evaluation
+// that was due when the run was interrupted is made up for.
 //
 // # What this package does not do
 //

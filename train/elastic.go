@@ -132,6 +132,9 @@ func (r *run) regroup(ctx context.Context, why error) error {
 		r.warn(r.Save + " is another process' still: the worker's that led before, if that is " +
 			"stopped and not gone")
 	}
+	if err := r.record(); err != nil { // it leads now
+		r.warn(err.Error())
+	}
 	if r.workers() < r.elastic().Least() && r.done < r.total {
 		if err := r.elastic().More(ctx); err != nil {
 			return err
@@ -323,9 +326,10 @@ func (r *run) adopt(at standing, all []standing) {
 	}
 }
 
-// owes reports whether the group broke that was to evaluate after the present step.
+// owes reports whether the run was interrupted, or the group broke, that was to evaluate after
+// the present step.
 func (r *run) owes() bool {
-	return r.elastic() != nil && r.rated < r.done && r.done < r.total && due(r.done, r.EvalEvery)
+	return r.rated < r.done && r.done < r.total && due(r.done, r.EvalEvery)
 }
 
 // portion is the most bytes of a variable that are shared at once.

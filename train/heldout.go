@@ -128,6 +128,7 @@ func (r *run) evaluated(values []float64, scorer Scorer) error {
 		}
 	}
 	r.emit(e)
+	r.assessed = r.done
 	return r.judge()
 }
 
@@ -149,6 +150,7 @@ func (r *run) judge() error {
 			}
 			return r.save(nil)
 		}
+		return r.store.mark(r.done)
 	}
 	return nil
 }

@@ -41,9 +41,13 @@ type Options struct {
 	Epochs float64 // instead of Steps: how often to go through the data
 	Seed   uint64  // selects initial values and dropout
 
-	EvalEvery   int      // steps between evaluations; 0: only at the end
-	Patience    Patience // ends a run that no longer improves; the zero value never does
-	EvalBatches int      // batches of held-out data an evaluation; 0 means 8
+	EvalEvery int      // steps between evaluations; 0: only at the end
+	Patience  Patience // ends a run that no longer improves; the zero value never does
+	// KeepBest keeps the checkpoint of the best evaluation beside the newest ones, which a run
+	// with patience does anyway. Patience's Metric, Larger and Least say what is the best. The
+	// file "best" names it, as "latest" does the latest, and either may be resumed.
+	KeepBest    bool
+	EvalBatches int // batches of held-out data an evaluation; 0 means 8
 
 	// Save is the directory for checkpoints, without any of another run; see
 	// CheckSave. Without one none are written, not even of a run that is resumed.
@@ -58,6 +62,11 @@ type Options struct {
 	// see Public, all parameters are taken, by their public names.
 	Init   string
 	Rename Renaming
+
+	// Metrics is a directory for the run's numbers: metrics.csv, a row a step with loss, metrics,
+	// those of evaluations, learning rate, seconds and peaks, and the same as files of events
+	// that TensorBoard reads. A run that is resumed goes on with them. "": none are written.
+	Metrics string
 
 	Config map[string]string // what identifies the run; a checkpoint's must be equal
 	// Labels are what a person calls the values of Config, where these are not
@@ -169,10 +178,7 @@ func (o Options) validateCounts() error {
 	if o.SaveEvery > 0 && o.Save == "" && o.leads() {
 		return optionf("steps between checkpoints", "no directory to save to is given")
 	}
-	if err := o.Patience.validate(o.EvalEvery); err != nil {
-		return &ErrOption{Option: "patience", Err: err}
-	}
-	return nil
+	return o.validatePatience()
 }
 
 func (o Options) validateLength() error {
@@ -303,6 +309,9 @@ func (o Options) validatePaths() error {
 		if _, err := Inspect(o.Resume); err != nil {
 			return err
 		}
+	}
+	if err := o.checkRecord(); err != nil {
+		return err
 	}
 	if o.Save == "" || !o.leads() {
 		return nil

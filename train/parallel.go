@@ -361,7 +361,7 @@ func (r *run) heard(ctx context.Context) error {
 	}
 	r.summary.Exchanged = e.Exchanged
 	r.team.pending = r.team.pending[1:]
-	r.record(e)
+	r.enter(e)
 	return nil
 }
 

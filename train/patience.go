@@ -31,12 +31,30 @@ func (p Patience) Validate() error {
 	return nil
 }
 
-// validate demands evaluations, too.
-func (p Patience) validate(evalEvery int) error {
-	if p.Evaluations > 0 && evalEvery == 0 {
-		return errors.New("there are no evaluations on the way: give the steps between them")
+// validatePatience demands evaluations of a run that is to end by them, or to keep the best,
+// and that there is something to evaluate.
+func (o Options) validatePatience() error {
+	p, option := o.Patience, "patience"
+	if o.KeepBest {
+		p.Evaluations = max(p.Evaluations, 1) // what is watched may be given, too
 	}
-	return p.Validate()
+	if err := p.Validate(); err != nil {
+		return &ErrOption{Option: option, Err: err}
+	}
+	if o.Patience.Evaluations == 0 {
+		option = "keeping the best"
+	}
+	switch {
+	case p.Evaluations == 0:
+		return nil
+	case o.KeepBest && o.Save == "" && o.leads():
+		return optionf("keeping the best", "no directory to save to is given")
+	case o.EvalEvery == 0:
+		return optionf(option, "there are no evaluations on the way: give the steps between them")
+	case o.Loader.HeldOutBatches() == 0:
+		return optionf(option, "there is nothing held out to evaluate: hold some of the data out")
+	}
+	return nil
 }
 
 // Better reports whether a number is an improvement over the best so far.
@@ -72,20 +90,22 @@ func (b *Best) See(p Patience, step int, x float64) bool {
 // vigil is the patience of a run with what it has seen.
 type vigil struct {
 	Patience
-	best Best
-	step int // of the best, 0 before it
+	keeps bool // the best, also of a run that no evaluation ends
+	best  Best
+	step  int // of the best, 0 before it
 }
 
 // see enters an evaluation. A metric that is not there is the options' fault.
 func (w *vigil) see(step int, loss float64, metrics map[string]float64) (better bool, err error) {
-	if w.Evaluations == 0 || step == 0 || step == w.best.Last {
+	if !w.on() || step == 0 || step == w.best.Last {
 		return false, nil // the last evaluation of a run may be its second after a step
 	}
 	if w.Metric != "" {
 		x, ok := metrics[w.Metric]
 		if !ok {
-			return false, optionf("patience", "no metric %q: watch the loss, or %s", w.Metric,
-				strings.Join(slices.Sorted(maps.Keys(metrics)), ", "))
+			there := append([]string{"the loss"}, slices.Sorted(maps.Keys(metrics))...)
+			return false, optionf("patience", "no metric %q: watch %s", w.Metric,
+				strings.Join(there, " or "))
 		}
 		loss = x
 	}
@@ -93,6 +113,9 @@ func (w *vigil) see(step int, loss float64, metrics map[string]float64) (better 
 	w.step = w.best.Step
 	return better, nil
 }
+
+// on reports whether evaluations are compared.
+func (w *vigil) on() bool { return w.Evaluations > 0 || w.keeps }
 
 // over reports whether the patience is at its end.
 func (w *vigil) over() bool { return w.Evaluations > 0 && w.best.Since >= w.Evaluations }
@@ -109,7 +132,7 @@ func (w *vigil) reason() string {
 
 // state is what a checkpoint keeps.
 func (w *vigil) state() *Best {
-	if w.Evaluations == 0 {
+	if !w.on() {
 		return nil
 	}
 	best := w.best
@@ -118,12 +141,12 @@ func (w *vigil) state() *Best {
 
 // resume goes on from a checkpoint's.
 func (w *vigil) resume(c Checkpoint) {
-	if w.Evaluations > 0 && c.Best != nil {
+	if w.on() && c.Best != nil {
 		w.best, w.step = *c.Best, c.Best.Step
 	}
 }
 
 // behind reports whether the evaluation that was due after a step has not been seen.
 func (w *vigil) behind(step, every int) bool {
-	return w.Evaluations > 0 && step > 0 && due(step, every) && w.best.Last < step
+	return w.on() && step > 0 && due(step, every) && w.best.Last < step
 }

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/gomem/gomem/data"
 	"github.com/gomem/gomem/nn"
 )
 
@@ -106,3 +108,72 @@ func TestPatienceRefuses(t *testing.T) {
 		t.Errorf("patience without evaluations: %v", err)
 	}
 }
+
+// TestKeepBest: a run keeps the checkpoint of its best evaluation, under a name that can be
+// resumed and inspected, whether it is interrupted or not, and goes on to its end.
+func TestKeepBest(t *testing.T) {
+	run := func(parts ...int) (Summary, string) {
+		t.Helper()
+		dir := t.TempDir()
+		var s Summary
+		for i, steps := range parts {
+			o := worsening(t)
+			o.Patience, o.KeepBest, o.Steps = Patience{}, true, steps
+			o.Save, o.SaveEvery, o.Keep = dir, 5, 1
+			if i > 0 {
+				o.Resume = dir
+			}
+			s, _ = mustRun(t, o)
+		}
+		return s, dir
+	}
+	want, dir := run(20)
+	if want.Steps != 20 || want.BestStep == 0 || want.BestStep == 20 || want.StoppedEarly {
+		t.Fatalf("%+v", want)
+	}
+	for _, parts := range [][]int{{1, 20}, {3, 20}, {4, 7, 20}} {
+		got, other := run(parts...)
+		if got.BestStep != want.BestStep || got.WeightsSHA256 != want.WeightsSHA256 ||
+			!slices.Equal(names(t, dir), names(t, other)) {
+			t.Errorf("in parts %v: %+v, %q", parts, got, names(t, other))
+		}
+	}
+	best, err := Inspect(filepath.Join(dir, "best"))
+	if err != nil || best.Step != want.BestStep || best.Best.Step != want.BestStep {
+		t.Errorf("the best is %+v, %v", best, err)
+	}
+	latest, err := Inspect(filepath.Join(dir, "latest"))
+	if err != nil || latest.Step != 20 {
+		t.Errorf("the latest is %+v, %v", latest, err)
+	}
+	o := worsening(t)
+	o.Patience, o.KeepBest, o.Steps = Patience{}, true, 20
+	o.Save, o.Resume = dir, filepath.Join(dir, "best")
+	again, _ := mustRun(t, o)
+	if again.ResumedFrom != want.BestStep || again.WeightsSHA256 != want.WeightsSHA256 {
+		t.Errorf("%+v", again)
+	}
+}
+
+// TestBestRefuses: a run cannot keep the best of evaluations that there are none of.
+func TestBestRefuses(t *testing.T) {
+	for want, edit := range map[string]func(o *Options){
+		"keeping the best: there are no evaluations": func(o *Options) { o.EvalEvery = 0 },
+		"keeping the best: no directory to save to":  func(o *Options) { o.Save = "" },
+		"keeping the best: there is nothing held out": func(o *Options) {
+			o.Loader = noneHeld{o.Loader}
+		},
+	} {
+		o := toyOptions(t, toy(toyVocab, unigram{}))
+		o.EvalEvery, o.KeepBest, o.Save = 1, true, t.TempDir()
+		edit(&o)
+		if err := o.Validate(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
+// noneHeld holds nothing out.
+type noneHeld struct{ data.Batches }
+
+func (noneHeld) HeldOutBatches() int { return 0 }

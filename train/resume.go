@@ -7,9 +7,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/internal/regular"
 	"github.com/gomem/gomem/internal/safetensors"
 	"github.com/gomem/gomem/internal/tensor"
 )
@@ -76,8 +78,11 @@ func find(path string) (string, error) {
 	if err != nil {
 		return "", &ErrCheckpoint{Path: path, Err: bare(err)}
 	}
-	if !info.IsDir() {
+	if !info.IsDir() && !isPointer(filepath.Base(path)) {
 		return path, nil
+	}
+	if !info.IsDir() {
+		return pointed(path)
 	}
 	l, err := list(path)
 	if err != nil {
@@ -93,6 +98,18 @@ func find(path string) (string, error) {
 		return filepath.Join(path, fileName(l.latest)), nil
 	}
 	return filepath.Join(path, fileName(slices.Max(l.steps))), nil
+}
+
+// pointed is the checkpoint that a file of the name latest or best names.
+func pointed(path string) (string, error) {
+	text, err := regular.ReadFile(path)
+	if err == nil {
+		if step, ok := parseName(strings.TrimSpace(string(text))); ok {
+			return filepath.Join(filepath.Dir(path), fileName(step)), nil
+		}
+		err = fmt.Errorf("names no checkpoint: give the directory, or a %s in it", fileName(0))
+	}
+	return "", &ErrCheckpoint{Path: path, Err: bare(err)}
 }
 
 // previous is the file of the checkpoint before one, "" if there is none.

@@ -18,25 +18,27 @@ import (
 // run is a run in progress.
 type run struct {
 	Options
-	session *gomem.Session
-	store   store
-	place   *place // of the store; nil of one who does not save
-	total   int    // steps to reach
-	perStep int    // executions of objectives in a step of a worker
-	from    origin
-	done    int    // steps done, those before a resumption included
-	good    string // the newest checkpoint, or the one resumed; "" before the first
-	saved   int    // its step
-	torn    bool   // the variables are between two steps
-	copies  int64  // bytes copied in a training step, both ways
-	times   []time.Duration
-	units   int
-	summary Summary
-	watch   vigil
-	team    team
-	ran     bool // it has been in a group of workers
-	broken  int  // groups that broke before they had trained a step
-	rated   int  // the step of the last evaluation, of all workers'
+	session  *gomem.Session
+	store    store
+	place    *place // of the store; nil of one who does not save
+	total    int    // steps to reach
+	perStep  int    // executions of objectives in a step of a worker
+	from     origin
+	done     int    // steps done, those before a resumption included
+	good     string // the newest checkpoint, or the one resumed; "" before the first
+	saved    int    // its step
+	torn     bool   // the variables are between two steps
+	copies   int64  // bytes copied in a training step, both ways
+	times    []time.Duration
+	units    int
+	summary  Summary
+	watch    vigil
+	team     team
+	recorder *recording // of the numbers; nil: they are not written
+	ran      bool       // it has been in a group of workers
+	broken   int        // groups that broke before they had trained a step
+	rated    int        // the step of the last evaluation that all workers have taken part in
+	assessed int        // the step of the last one whose result this one has
 
 	vocabulary string // of the tokenizer, as text
 }
@@ -52,7 +54,7 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 		return Summary{}, optionf("context", "it is nil")
 	}
 	if !o.leads() && o.elastic() == nil {
-		o.Save = ""
+		o.Save, o.Metrics = "", ""
 	}
 	if err := o.Validate(); err != nil {
 		return Summary{}, o.leave(err)
@@ -64,12 +66,17 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 		o.Config = config
 	}
 	r := &run{Options: o, total: int(o.steps()), perStep: o.Model.Executions(),
-		watch: vigil{Patience: o.Patience},
+		watch: vigil{Patience: o.Patience, keeps: o.KeepBest},
 		store: store{dir: o.Save, keep: orDefault(o.Keep, 2), disk: osDisk{}}}
 	if o.Parallel != nil {
 		r.summary.Workers = o.Parallel.Workers
 	}
-	defer func() { r.place.leave() }()
+	defer func() {
+		r.place.leave()
+		if r.recorder != nil { // it did not come to its end
+			_ = r.recorder.close()
+		}
+	}()
 	err := r.occupy()
 	if err == nil {
 		err = r.start(ctx)
@@ -148,6 +155,9 @@ func (r *run) start(ctx context.Context) error {
 		traffic := r.session.Plan(o.Name).Traffic()
 		r.copies += int64(o.Times) * (traffic.In() + traffic.Out())
 	}
+	if err := r.record(); err != nil {
+		return cmp.Or(err, r.session.Close())
+	}
 	r.emit(Event{Kind: Start, Path: r.good})
 	if r.Init != "" {
 		if err := r.warm(); err != nil {
@@ -223,7 +233,8 @@ func (r *run) open(ctx context.Context, resumed bool) error {
 
 // restore gives the variables the values of a checkpoint.
 func (r *run) restore(from *opened) error {
-	r.done, r.saved, r.good, r.rated = from.Step, from.Step, from.Path, from.Step
+	r.done, r.saved, r.good, r.rated = from.Step, from.Step, from.Path, from.Evaluated
+	r.assessed = from.Evaluated
 	r.summary.ResumedFrom = from.Step
 	r.watch.resume(from.Checkpoint)
 	r.store.spare = r.watch.step
@@ -323,7 +334,7 @@ func (r *run) train(ctx context.Context) error {
 		return r.report(ctx, e)
 	}
 	e.Step = r.done
-	r.record(e)
+	r.enter(e)
 	return nil
 }
 
@@ -393,8 +404,8 @@ func (r *run) unread() error {
 	return nil
 }
 
-// record enters a step in the summary and shows it.
-func (r *run) record(e Event) {
+// enter enters a step in the summary and shows it.
+func (r *run) enter(e Event) {
 	if len(r.times) == 0 {
 		r.summary.LossFirst = e.Loss
 	}
@@ -410,6 +421,9 @@ func (r *run) record(e Event) {
 // save writes a checkpoint, and what other workers have otherwise, which then all take part
 // in.
 func (r *run) save(others []foreign) error {
+	if err := r.recorder.sync(); err != nil {
+		r.warn(fmt.Sprintf("metrics in %s: %v", r.Metrics, bare(err)))
+	}
 	fetch := func(x foreign) (tensor.View, error) { return r.fetch(context.Background(), x) }
 	path, err := r.store.save(r.checkpoint(), source{r.session, others, fetch})
 	if err != nil {
@@ -439,6 +453,7 @@ func (r *run) warn(text string) {
 // emit completes an event and hands it out.
 func (r *run) emit(e Event) {
 	e.Step, e.Steps, e.Unit = cmp.Or(e.Step, r.done), r.total, r.unit()
+	r.recorded(e)
 	if r.Observe != nil {
 		r.Observe(e)
 	}

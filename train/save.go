@@ -21,13 +21,18 @@ import (
 type store struct {
 	dir  string
 	keep int
-	// the step of a checkpoint that is kept beside the newest, 0 if there is none
+	// the step of the best evaluation, whose checkpoint is kept beside the newest; 0 if
+	// there is none
 	spare int
 	disk  disk
 }
 
-// latestName is the file that names the latest checkpoint.
-const latestName = "latest"
+// latestName is the file that names the latest checkpoint, and bestName that of the best
+// evaluation, if there is one.
+const latestName, bestName = "latest", "best"
+
+// isPointer reports whether a file of that name names a checkpoint.
+func isPointer(name string) bool { return name == latestName || name == bestName }
 
 // fileName is the name of the checkpoint after a number of steps.
 func fileName(step int) string { return fmt.Sprintf("step-%08d.safetensors", step) }
@@ -52,7 +57,7 @@ func isTemporary(name string) bool {
 	}
 	_, err := strconv.Atoi(name[dot+1:])
 	_, step := parseName(name[1:dot])
-	return err == nil && (step || name[1:dot] == latestName)
+	return err == nil && (step || isPointer(name[1:dot]))
 }
 
 // listing is what a directory holds of the files that saving makes.
@@ -70,7 +75,7 @@ func list(dir string) (listing, error) {
 	for _, f := range files {
 		step, isStep := parseName(f.Name())
 		stale := isTemporary(f.Name())
-		if !isStep && !stale && f.Name() != latestName {
+		if !isStep && !stale && !isPointer(f.Name()) {
 			continue
 		}
 		info, missing := os.Stat(filepath.Join(dir, f.Name())) // a link to a file will do
@@ -125,11 +130,32 @@ func (s store) write(name string, c Checkpoint, from source) error {
 	if err := s.replace(name, variables); err != nil {
 		return err
 	}
-	latest := func(w file) error { _, err := io.WriteString(w, name+"\n"); return err }
-	if err := s.replace(latestName, latest); err != nil {
+	if err := s.point(latestName, name); err != nil {
 		return err
 	}
+	if s.spare == c.Step {
+		if err := s.point(bestName, name); err != nil {
+			return err
+		}
+	}
 	return s.prune(l.steps, c.Step)
+}
+
+// point has a file name a checkpoint.
+func (s store) point(pointer, name string) error {
+	return s.replace(pointer, func(w file) error {
+		_, err := io.WriteString(w, name+"\n")
+		return err
+	})
+}
+
+// mark says that the checkpoint after a step, which is saved, is that of the best evaluation.
+func (s store) mark(step int) error {
+	if err := s.point(bestName, fileName(step)); err != nil {
+		return &ErrCheckpoint{Path: filepath.Join(s.dir, bestName),
+			Err: fmt.Errorf("cannot say which is the best: %w", bare(err))}
+	}
+	return nil
 }
 
 // prune removes all but the newest checkpoints up to a step. Later ones are of
