@@ -60,7 +60,10 @@ func (s Summary) facts() []string {
 		fmt.Sprintf("%.2f ms a step (median)", s.StepMillis), "device " + memory}
 }
 
-// Facts are a step's loss, metrics and speed, and the time left.
+// RateFact is a step's learning rate in words.
+func RateFact(e Event) string { return fmt.Sprintf("rate %.3g", e.LearningRate) }
+
+// Facts are a step's loss, metrics, learning rate and speed, and the time left.
 func Facts(e Event, left time.Duration) []string {
 	facts := []string{fmt.Sprintf("loss %.4f", e.Loss)}
 	for _, name := range slices.Sorted(maps.Keys(e.Metrics)) {
@@ -70,6 +73,7 @@ func Facts(e Event, left time.Duration) []string {
 	if e.UnitsPerSecond >= 100 {
 		speed = fmt.Sprintf("%.0f %ss/s", e.UnitsPerSecond, e.Unit)
 	}
+	facts = append(facts, RateFact(e))
 	return append(facts, left.Round(time.Second).String()+" left", speed,
 		"device "+units.BytesSize(float64(e.DeviceBytes)))
 }

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -119,8 +120,8 @@ func (d *textDisplay) facts(e train.Event, left time.Duration) []string {
 		return append([]string{"nothing computed", e.StepTime.Round(time.Microsecond).String(),
 			speed}, memory...)
 	}
-	facts := []string{fmt.Sprintf("loss %.4f", e.Loss), left.Round(time.Second).String() + " left",
-		speed, memory[0]}
+	facts := []string{fmt.Sprintf("loss %.4f", e.Loss), train.RateFact(e),
+		left.Round(time.Second).String() + " left", speed, memory[0]}
 	if e.Exchanged != nil {
 		return append(facts, d.traffic.facts()...)
 	}
@@ -157,10 +158,22 @@ func (d *textDisplay) summary(s train.Summary, least int64) {
 	}
 	if gomem.Computes(d.header.Device) {
 		fields = slices.Concat(results(s), fields, []field{{"exchanged", exchanged(s.Exchanged)}},
-			[]field{{"weights sha256", s.WeightsSHA256}, {"checkpoint", s.Checkpoint}})
+			[]field{{"weights sha256", s.WeightsSHA256}, {"checkpoint", cmp.Or(s.Checkpoint, unkept)}},
+			best(s))
 	}
 	fmt.Fprintln(d.out)
 	printFields(d.out, fields)
+}
+
+// unkept is what there is of a run that saved nothing.
+const unkept = "none: the weights are not kept, --save DIR keeps them"
+
+// best is which evaluation was the best, if they were compared.
+func best(s train.Summary) []field {
+	if s.BestStep == 0 {
+		return nil
+	}
+	return []field{{"best", fmt.Sprintf("after step %d", s.BestStep)}}
 }
 
 // results are what a device that computes has.

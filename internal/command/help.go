@@ -108,6 +108,12 @@ train --steps
 --tokenizer
     gpt: a tokenizer.json to use, such as that of a public checkpoint, instead of learning
     sub-words from the data.
+--patience
+    End the run when so many evaluations in a row are no better than the best, by the
+    held-out loss (default: never). The best one's checkpoint is kept.
+--keep-best
+    Keep the checkpoint of the best evaluation, too, by the held-out loss: DIR/best, which
+    predict, eval and --resume take like the directory for its latest.
 --save
     Keep checkpoints in a directory: at the end, on Ctrl-C, and as --save-every says
     (default: where --resume found one, else none are kept).
@@ -165,8 +171,11 @@ train --profile
 --average
     easgd, average: steps between averages (default 10); orpheus, lossy: likewise (100).
 --metrics
-    Serve metrics for Prometheus at an address, such as :9090, which is one of this machine
-    alone, or 0.0.0.0:9090. Of --local, the first worker does.
+    Write the run's numbers to a directory: metrics.csv, a row a step with loss, metrics,
+    those of evaluations, learning rate, seconds and peaks, and the same as event files that
+    TensorBoard reads; a resumed run goes on with them. gomem-cluster, given an address
+    instead or as well: serve counters for Prometheus at it, such as :9090, which is one of
+    this machine alone, or 0.0.0.0:9090. Of --local, the first worker does.
 --workers
     Processes of the job, if their launcher does not say (torchrun, srun, mpirun and
     Kubernetes do).

@@ -31,7 +31,6 @@ type keepFlags struct {
 	Bandwidth bitRate `group:"job" placeholder:"RATE"`
 	Filter    string  `group:"job" placeholder:"FILTER"`
 	Average   count   `group:"job" placeholder:"STEPS"`
-	Metrics   string  `group:"job" placeholder:"ADDRESS"`
 }
 
 // JobFlags are what a command line says of where the processes of a job meet.
@@ -82,7 +81,7 @@ func (f meetFlags) given() []option {
 func (f keepFlags) given() []option {
 	return []option{{"sync", f.Sync != ""}, {"staleness", f.Staleness != nil},
 		{"bandwidth", f.Bandwidth > 0}, {"filter", f.Filter != ""},
-		{"average", f.Average > 0}, {"metrics", f.Metrics != ""}}
+		{"average", f.Average > 0}}
 }
 
 // firstGiven is the name of the first flag that is there, "" if none is.

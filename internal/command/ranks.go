@@ -46,9 +46,7 @@ func (c *trainCmd) meshed(size int) (*mesh.Spec, error) {
 	if err != nil || spec == nil || spec.Mesh.Processes() == 1 {
 		return nil, err
 	}
-	keeps := c.keepFlags
-	keeps.Metrics = ""
-	if name := firstGiven(keeps.given(), []option{{"min", c.Min > 0}, {"max", c.Max > 0},
+	if name := firstGiven(c.keepFlags.given(), []option{{"min", c.Min > 0}, {"max", c.Max > 0},
 		{"profile", c.Profile != ""}}); name != "" {
 		return nil, usagef("--%s and the processes of --mesh %s can't be used together yet: leave "+
 			"one of them out", name, c.Mesh)

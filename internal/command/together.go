@@ -63,10 +63,10 @@ func (c *trainCmd) together(ctx context.Context, e *env, w World) (err error) {
 		c.exchanging, c.factoring = most, c.member.Factoring()
 	}
 	e = c.voice(e, o.Elastic != nil && c.outlives())
-	if c.Metrics != "" && (c.leads() || !w.Launched) { // one an address
-		stop, at, err := e.extras.Cluster.Serve(c.Metrics, c.samples)
+	if c.counters() != "" && (c.leads() || !w.Launched) { // one an address
+		stop, at, err := e.extras.Cluster.Serve(c.counters(), c.samples)
 		if err != nil {
-			return fmt.Errorf("--metrics %s: %w", c.Metrics, err)
+			return fmt.Errorf("--metrics %s: %w", c.counters(), err)
 		}
 		defer stop()
 		log("metrics at " + at)

@@ -43,6 +43,7 @@ type trainCmd struct {
 	Rename      location `group:"run" placeholder:"FILE"`
 
 	rateFlags
+	watchFlags
 	meetFlags
 	keepFlags
 	planFlags
@@ -113,7 +114,7 @@ func (c *trainCmd) Run(ctx context.Context, e *env) error {
 			return err
 		}
 	}
-	w, err := c.world(ctx, e, c.keepFlags.given())
+	w, err := c.world(ctx, e, append(c.keepFlags.given(), option{"metrics", c.counters() != ""}))
 	if err != nil {
 		return err
 	}
@@ -255,6 +256,9 @@ func (c *trainCmd) fitting() error {
 	case !gomem.Computes(c.Device) && (c.Save != "" || c.Resume != ""):
 		return usagef("--device %s computes nothing: it can neither save nor resume", c.Device)
 	}
+	if err := c.watched(); err != nil {
+		return err
+	}
 	k, err := kindOf(c.Model)
 	if err != nil {
 		return err
@@ -343,6 +347,7 @@ func (c *trainCmd) runOptions(b *built, d dataset, s gomem.Options) (train.Optio
 		Init:   string(c.Init),
 		Config: maps.Clone(b.numbers), Labels: map[string]string{"data": d.about},
 	}
+	c.watch(&o)
 	o.Config["data"], o.Config["seed"] = d.id, strconv.FormatUint(c.Seed, 10)
 	if c.EvalShare > 0 {
 		o.Config["eval-share"] = fmt.Sprint(float64(c.EvalShare))
