@@ -197,9 +197,9 @@ func (s *Session) Load(path string, o LoadOptions) (LoadReport, error) {
 
 // load is Load for who has the session, of an open file.
 func (s *Session) load(f *safetensors.File, path string, o LoadOptions) (LoadReport, error) {
-	l, err := s.match(f.Entries(), o)
+	l, err := s.match(f, o)
 	if err != nil {
-		return LoadReport{}, fmt.Errorf("gomem: load %s: %w", path, err)
+		return LoadReport{}, fmt.Errorf("gomem: load %s: %w", path, bare(err))
 	}
 	if l.refused(o) {
 		return l.report, &LoadError{Path: path, Report: l.report}
@@ -272,15 +272,22 @@ func (l *loading) refused(o LoadOptions) bool {
 }
 
 // match compares the tensors of a file with the variables.
-func (s *Session) match(entries []safetensors.Entry, o LoadOptions) (*loading, error) {
+func (s *Session) match(f *safetensors.File, o LoadOptions) (*loading, error) {
 	l := &loading{}
 	all := s.Variables()
 	ours := map[string]bool{}
 	for _, v := range all {
 		ours[v.Node.Name] = true
 	}
+	for _, t := range f.Foreign() {
+		if ours[renamed(t.Name, o.Rename)] {
+			_, err := f.Get(t.Name) // which says why it cannot be read
+			return nil, err
+		}
+		l.report.Leftover = append(l.report.Leftover, t.Name)
+	}
 	tensors := map[string]safetensors.Entry{} // by the variable that they are for
-	for _, e := range entries {
+	for _, e := range f.Entries() {
 		name := renamed(e.Name, o.Rename)
 		if !ours[name] {
 			l.report.Leftover = append(l.report.Leftover, e.Name)

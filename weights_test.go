@@ -3,6 +3,7 @@ package gomem_test
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -318,11 +319,34 @@ func TestLoadRefuses(t *testing.T) {
 	if _, err := s.Load(path, o); !errors.As(err, &none) || len(none.Report.Leftover) != 3 {
 		t.Errorf("error is %v", err)
 	}
+	foreign(t, path)
+	if report, err := s.Load(path, gomem.LoadOptions{Partial: true}); err != nil ||
+		!slices.Equal(report.Loaded, []string{"net/b"}) ||
+		!slices.Equal(report.Leftover, []string{"other"}) {
+		t.Errorf("beside a foreign tensor: %+v, %v", report, err)
+	}
+	o.Rename = strings.NewReplacer("other", "net/w").Replace
+	if _, err := s.Load(path, o); err == nil || !strings.Contains(err.Error(),
+		`tensor "other": elements of type F8_E4M3`) || strings.Count(err.Error(), path) != 1 {
+		t.Errorf("error is %v", err)
+	}
 	for _, bad := range []string{dir, filepath.Join(dir, "none")} {
 		if _, err := s.Load(bad, gomem.LoadOptions{}); err == nil ||
 			strings.Count(err.Error(), bad) != 1 {
 			t.Errorf("error is %v", err)
 		}
+	}
+}
+
+// foreign writes a file with a tensor of a type that there is not here.
+func foreign(t *testing.T, path string) {
+	t.Helper()
+	const header = `{"net/b":{"dtype":"F32","shape":[3],"data_offsets":[0,12]},` +
+		`"other":{"dtype":"F8_E4M3","shape":[4],"data_offsets":[12,16]}}`
+	text := binary.LittleEndian.AppendUint64(nil, uint64(len(header)))
+	text = append(append(text, header...), make([]byte, 16)...)
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
 	}
 }
 

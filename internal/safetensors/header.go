@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"unicode/utf8"
 
 	"github.com/gomem/gomem/internal/tensor"
@@ -24,14 +25,30 @@ var codes = map[tensor.DType]string{
 	tensor.I64: "I64", tensor.F64: "F64", tensor.Bool: "BOOL",
 }
 
+// foreign are the format's other element types, and the bits of an element.
+var foreign = map[string]int{
+	"F4": 4, "F6_E2M3": 6, "F6_E3M2": 6, "F8_E5M2": 8, "F8_E4M3": 8, "F8_E8M0": 8,
+	"F8_E4M3FNUZ": 8, "F8_E5M2FNUZ": 8, "I8": 8, "I16": 16, "U16": 16, "U32": 32, "U64": 64,
+	"C64": 64,
+}
+
+// readable are the element types of tensors that can be read.
+const readable = "F32, F64, BF16, F16, I32, I64, U8 or BOOL"
+
+// spelling is what names of element types look like.
+var spelling = regexp.MustCompile(`^[A-Z][A-Z0-9_]*$`)
+
+// parseDType is the element type of a name. One that tensors here do not have is Invalid.
 func parseDType(code string) (tensor.DType, error) {
 	for d, c := range codes {
 		if c == code {
 			return d, nil
 		}
 	}
-	return tensor.Invalid, fmt.Errorf("unknown element type %q: want F32, F64, BF16, F16, I32, "+
-		"I64, U8 or BOOL", code)
+	if !spelling.MatchString(code) {
+		return tensor.Invalid, fmt.Errorf("unknown element type %q: want %s", code, readable)
+	}
+	return tensor.Invalid, nil
 }
 
 // Error says what is wrong with a file. Its message is one line.
@@ -170,7 +187,10 @@ func parseEntry(name string, raw []byte, data int64) (Entry, error) {
 	if err != nil {
 		return Entry{}, tensorError(name, "%w", err)
 	}
-	e := Entry{Name: name, Type: t, off: offsets[0]}
+	e := Entry{Name: name, Type: t, off: offsets[0], size: offsets[1] - offsets[0]}
+	if t.DType == tensor.Invalid {
+		e.code = *dtype
+	}
 	return e, e.check(offsets[1], data)
 }
 
@@ -186,7 +206,34 @@ func parseType(dtype string, shape []int64) (tensor.Type, error) {
 		}
 		t.Shape = append(t.Shape, tensor.Dim{Size: int(n)})
 	}
-	return t, t.Check()
+	if d != tensor.Invalid {
+		return t, t.Check()
+	}
+	wide := t // as many of the widest elements: their bytes can be counted
+	wide.DType = tensor.F64
+	return t, wide.Check()
+}
+
+// bytes is the storage that the entry's type needs. Of a type that nobody knows it is what
+// the file has.
+func (e Entry) bytes() int64 {
+	bits, known := foreign[e.code]
+	switch {
+	case e.code == "":
+		return e.Type.Bytes()
+	case !known:
+		return e.size
+	}
+	n := int64(e.Type.Elems())
+	return n/8*int64(bits) + (n%8*int64(bits)+7)/8
+}
+
+// typeText is the entry's type in the format's words, of one that tensors here do not have.
+func (e Entry) typeText() string {
+	if e.code == "" {
+		return e.Type.String()
+	}
+	return e.code + fmt.Sprint(e.Type.Sizes())
 }
 
 // check compares the range of the entry with its type and the data.
@@ -197,9 +244,9 @@ func (e Entry) check(end, data int64) error {
 	case end > data:
 		return tensorError(e.Name, "bytes [%d, %d] are outside the %d bytes of data: the file is "+
 			"truncated or damaged", e.off, end, data)
-	case end-e.off != e.Type.Bytes():
-		return tensorError(e.Name, "%d bytes for %s, which needs %d", end-e.off, e.Type,
-			e.Type.Bytes())
+	case e.size != e.bytes():
+		return tensorError(e.Name, "%d bytes for %s, which needs %d", e.size, e.typeText(),
+			e.bytes())
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"strings"
 
 	"github.com/gomem/gomem/internal/tensor"
 )
@@ -63,6 +64,12 @@ func (f *File) CheckParts(name string, sum uint32) error {
 // find is the number of a tensor.
 func (f *File) find(name string) (int, error) {
 	i, ok := f.byName[name]
+	for _, t := range f.foreign {
+		if t.Name == name {
+			code, _, _ := strings.Cut(t.Type, "[")
+			return 0, f.fail(name, fmt.Errorf("elements of type %s: want %s", code, readable))
+		}
+	}
 	if !ok {
 		return 0, f.fail(name, errors.New("not in the file"))
 	}

@@ -16,7 +16,16 @@ import (
 type Entry struct {
 	Name string
 	Type tensor.Type
-	off  int64 // of its bytes, from the start of the data
+	off  int64  // of its bytes, from the start of the data
+	size int64  // of its bytes in a file that was read
+	code string // the element type of one that is foreign
+}
+
+// Foreign is a tensor of a file whose elements are of a type that tensors here do not have.
+// It cannot be read.
+type Foreign struct {
+	Name string
+	Type string // in the format's words, and the axes: F8_E4M3[8 2]
 }
 
 // File is an open file whose header has been checked. Its methods may be called
@@ -28,6 +37,7 @@ type File struct {
 	data     int64 // where the data starts
 	metadata map[string]string
 	entries  []Entry // in order of their data
+	foreign  []Foreign
 	byName   map[string]int
 	sums     []uint32 // of the entries' data; nil if the file is not sealed
 }
@@ -68,12 +78,15 @@ func Read(r io.ReaderAt, size int64) (*File, error) {
 	}
 	f := &File{r: r, close: func() error { return nil }, data: 8 + int64(len(raw)),
 		byName: map[string]int{}}
-	if f.entries, f.metadata, err = parseHeader(raw, size-f.data); err != nil {
+	all, metadata, err := parseHeader(raw, size-f.data)
+	if err != nil {
 		return nil, named(err, "")
 	}
-	if err := f.tile(size - f.data); err != nil {
+	if err := tile(all, size-f.data); err != nil {
 		return nil, err
 	}
+	f.metadata = metadata
+	f.list(all)
 	if f.sums, err = unseal(f.entries, f.metadata); err != nil {
 		return nil, named(err, "")
 	}
@@ -112,26 +125,37 @@ func readFull(r io.ReaderAt, into []byte, off int64) error {
 
 // tile sorts the entries by their data and demands that they cover all of it
 // without holes or overlaps.
-func (f *File) tile(data int64) error {
-	slices.SortFunc(f.entries, func(a, b Entry) int {
-		return cmp.Or(cmp.Compare(a.off, b.off), cmp.Compare(a.Type.Bytes(), b.Type.Bytes()),
+func tile(entries []Entry, data int64) error {
+	slices.SortFunc(entries, func(a, b Entry) int {
+		return cmp.Or(cmp.Compare(a.off, b.off), cmp.Compare(a.size, b.size),
 			cmp.Compare(a.Name, b.Name)) // of those without bytes many are in one place
 	})
 	var end int64
-	for i, e := range f.entries {
+	for i, e := range entries {
 		switch {
 		case e.off < end:
-			return tensorError(e.Name, "overlaps tensor %q", f.entries[i-1].Name)
+			return tensorError(e.Name, "overlaps tensor %q", entries[i-1].Name)
 		case e.off > end:
 			return tensorError(e.Name, "%d bytes before it belong to no tensor", e.off-end)
 		}
-		end += e.Type.Bytes()
-		f.byName[e.Name] = i
+		end += e.size
 	}
 	if end != data {
 		return &Error{Err: fmt.Errorf("%d bytes after the last tensor", data-end)}
 	}
 	return nil
+}
+
+// list sets tensors that can be read apart from those that cannot.
+func (f *File) list(all []Entry) {
+	for _, e := range all {
+		if e.code != "" {
+			f.foreign = append(f.foreign, Foreign{e.Name, e.typeText()})
+			continue
+		}
+		f.byName[e.Name] = len(f.entries)
+		f.entries = append(f.entries, e)
+	}
 }
 
 // Metadata are the strings of the file but for checksums; never nil. The caller
@@ -142,9 +166,12 @@ func (f *File) Metadata() map[string]string { return f.metadata }
 // then, and Get compares a tensor's.
 func (f *File) Sealed() bool { return f.sums != nil }
 
-// Entries are the tensors in order of their data. The caller may not change
-// them.
+// Entries are the tensors in order of their data, but for those of [File.Foreign]. The
+// caller may not change them.
 func (f *File) Entries() []Entry { return f.entries }
+
+// Foreign are the tensors that cannot be read, in order of their data.
+func (f *File) Foreign() []Foreign { return f.foreign }
 
 // Get reads a tensor into memory of its own. A missing tensor, a failed read or
 // bytes that are not those which a sealed file was written with give an *[Error].

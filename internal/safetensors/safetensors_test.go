@@ -109,8 +109,14 @@ var badHeaders = []struct{ header, want string }{
 	{`{"a":{"dtype":"F32","data_offsets":[0,8]}}`, `want a "dtype"`},
 	{`{"a":{"shape":[2],"data_offsets":[0,8]}}`, `want a "dtype"`},
 	{`{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8],"more":1}}`, "unknown key"},
-	{`{"a":{"dtype":"F99","shape":[2],"data_offsets":[0,8]}}`, `unknown element type "F99"`},
-	{`{"a":{"dtype":"F8_E4M3","shape":[8],"data_offsets":[0,8]}}`, `type "F8_E4M3": want F32,`},
+	{`{"a":{"dtype":"","shape":[2],"data_offsets":[0,8]}}`, `unknown element type ""`},
+	{`{"a":{"dtype":"f32","shape":[2],"data_offsets":[0,8]}}`, `unknown element type "f32"`},
+	{`{"a":{"dtype":"F8_E4M3","shape":[7],"data_offsets":[0,8]}}`, "8 bytes for F8_E4M3[7]"},
+	{`{"a":{"dtype":"F4","shape":[17],"data_offsets":[0,8]}}`, "8 bytes for F4[17]"},
+	{`{"a":{"dtype":"I8","shape":[-8],"data_offsets":[0,8]}}`, "has size -8"},
+	{`{"a":{"dtype":"F99","shape":[2],"data_offsets":[0,7]}}`, "1 bytes after the last"},
+	{`{"a":{"dtype":"I16","shape":[2],"data_offsets":[0,4]},"b":{"dtype":"F99","shape":[2],"data_offsets":[2,8]}}`,
+		`"b": overlaps tensor "a"`},
 	{`{"a":{"dtype":4,"shape":[2],"data_offsets":[0,8]}}`, `"dtype"`},
 	{`{"a":{"dtype":"F32","shape":null,"data_offsets":[0,8]}}`, "not a list of integers"},
 	{`{"a":{"dtype":"F32","shape":[null],"data_offsets":[0,8]}}`, "not a list of integers"},
@@ -150,6 +156,38 @@ func TestBadHeaders(t *testing.T) {
 		}
 		if !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %q does not say %q", c.header, err, c.want)
+		}
+	}
+}
+
+// TestForeign: a tensor of a type that tensors here do not have is known by its name, and
+// refuses itself alone.
+func TestForeign(t *testing.T) {
+	f, err := read(file(`{"b":{"dtype":"F32","shape":[2],"data_offsets":[8,16]},`+
+		`"q":{"dtype":"F8_E4M3","shape":[2,4],"data_offsets":[0,8]},`+
+		`"p":{"dtype":"F4","shape":[3,2],"data_offsets":[16,19]},`+
+		`"n":{"dtype":"NEW_7","shape":[1],"data_offsets":[19,24]}}`, 24))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e := f.Entries(); len(e) != 1 || e[0].Name != "b" {
+		t.Errorf("entries %v", e)
+	}
+	want := `[{q F8_E4M3[2 4]} {p F4[3 2]} {n NEW_7[1]}]`
+	if got := fmt.Sprint(f.Foreign()); got != want {
+		t.Errorf("foreign %s, want %s", got, want)
+	}
+	if _, err := f.Get("b"); err != nil {
+		t.Error(err)
+	}
+	for _, read := range []func() error{
+		func() error { _, err := f.Get("q"); return err },
+		func() error { _, err := f.ReadPart("q", nil, 0); return err },
+		func() error { return f.CheckParts("q", 0) },
+	} {
+		if err := read(); err == nil || !strings.Contains(err.Error(), `tensor "q": elements of `+
+			`type F8_E4M3: want F32,`) {
+			t.Error(err)
 		}
 	}
 }
@@ -290,6 +328,7 @@ func FuzzRead(f *testing.F) {
 		f.Add(file(c.header, 8))
 	}
 	f.Add(valid(f))
+	f.Add(file(`{"a":{"dtype":"I8","shape":[8],"data_offsets":[0,8]}}`, 8))
 	f.Add(sample().sealed(f))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		in, err := read(b)
@@ -298,6 +337,9 @@ func FuzzRead(f *testing.F) {
 				t.Fatalf("%T: %v", err, err)
 			}
 			return
+		}
+		if len(in.Foreign()) > 0 {
+			return // which nobody here writes
 		}
 		var again bytes.Buffer
 		err = Write(&again, in.Entries(), in.Metadata(), func(e Entry) ([]byte, error) {
