@@ -14,6 +14,9 @@ const (
 	byGPT2              // as GPT-2 does
 	byTriple            // as GPT-4 and LLaMA 3 do: numbers by three digits
 	byDigit             // the same, digit by digit, as Qwen 2 does
+	numerals            // numbers from what is around them, as SmolLM does
+	digits              // each digit alone
+	uncut               // not at all
 )
 
 // patterns are the regular expressions that the methods of cut compute; they
@@ -36,8 +39,25 @@ func (c cut) next(text string) int {
 		return nextModern(text, 3)
 	case byDigit:
 		return nextModern(text, 1)
+	case numerals:
+		return nextNumeral(text, len(text))
+	case digits:
+		return nextNumeral(text, 1)
+	case uncut:
+		return len(text)
 	}
 	return nextChunk(text)
+}
+
+// nextNumeral is a run of numbers, of most characters at most, or what is before one.
+func nextNumeral(text string, most int) int {
+	if n := runOf(text, numeral, most); n > 0 {
+		return n
+	}
+	if at := strings.IndexFunc(text, unicode.IsNumber); at >= 0 {
+		return at
+	}
+	return len(text)
 }
 
 // nextGPT2 is the first match of GPT-2's pattern.

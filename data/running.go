@@ -24,7 +24,9 @@ type Running struct {
 	Train   []Section
 	HeldOut []Section
 
-	whole bool // there is nothing to train on, and that is meant
+	whole     bool      // there is nothing to train on, and that is meant
+	inOrder   []Section // all of them, in the order of the text
+	documents bool      // sections are documents, each encoded as a text of its own
 }
 
 // Section is a part of a document, or all of a short one.
@@ -102,7 +104,9 @@ func (o Options) readDeclarations(ctx context.Context, spec string) (*Running, e
 		return out
 	}
 	c.Info.Noun = "declaration"
-	return &Running{Info: c.Info, Train: documents(c.Train), HeldOut: documents(c.HeldOut)}, nil
+	r := &Running{Info: c.Info, Train: documents(c.Train), HeldOut: documents(c.HeldOut)}
+	r.inOrder = slices.Concat(r.HeldOut, r.Train)
+	return r, nil
 }
 
 // readDocuments reads a file, or the files below a folder that are text, in the
@@ -184,7 +188,7 @@ func (r *reader) cutDocuments(documents []string) (*Running, error) {
 			counted(info.Files, "file")))
 	}
 	chosen := held(all, r.opts.EvalShare)
-	out := &Running{}
+	out := &Running{inOrder: all}
 	for i, s := range all {
 		if chosen[i] {
 			out.HeldOut = append(out.HeldOut, s)

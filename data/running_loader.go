@@ -3,6 +3,7 @@ package data
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"github.com/gomem/gomem/internal/tensor"
 )
@@ -37,6 +38,8 @@ func (o RunningOptions) Validate() error {
 // length]: the tokens, and at each position the token after it, or [NoTarget]. Its
 // methods keep no state and any number of goroutines may call them.
 type RunningLoader struct {
+	spec    string
+	whole   bool // there is nothing to train on, and that is meant
 	opts    RunningOptions
 	train   []int32
 	heldOut []int32
@@ -50,29 +53,49 @@ func NewRunningLoader(ctx context.Context, r *Running, tok *Tokenizer,
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	l := &RunningLoader{opts: o}
+	l := &RunningLoader{spec: r.Info.Spec, whole: r.whole}
 	var err error
-	if l.train, err = encodeAll(ctx, r.Train, tok); err != nil {
+	encode := encodeGroup
+	if r.documents {
+		encode = encodeDocuments
+	}
+	if l.train, err = encodeAll(ctx, r.Train, tok, encode); err != nil {
 		return nil, err
 	}
-	if l.heldOut, err = encodeAll(ctx, r.HeldOut, tok); err != nil {
+	if l.heldOut, err = encodeAll(ctx, r.HeldOut, tok, encode); err != nil {
 		return nil, err
 	}
+	if n := len(l.heldOut); r.documents && n > 0 && len(tok.after) == 0 &&
+		l.heldOut[n-1] == tok.EOS() {
+		l.heldOut = l.heldOut[:n-1] // it is between documents
+	}
+	return l.Shaped(o)
+}
+
+// Shaped makes other batches of the same text. Where it does not fill one the error is an
+// *[Error].
+func (l *RunningLoader) Shaped(o RunningOptions) (*RunningLoader, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	s := *l
+	s.opts = o
 	// one window less than there are, so that epochs can begin at different tokens
-	l.order = Order{Items: max(0, len(l.train)-o.Length) / o.Length, Batch: o.Rows, Seed: o.Seed}
-	if l.order.Steps() == 0 && !r.whole {
+	s.order = Order{Items: max(0, len(l.train)-o.Length) / o.Length, Batch: o.Rows, Seed: o.Seed}
+	if s.order.Steps() == 0 && !l.whole {
 		err := fmt.Errorf("%d tokens do not fill one batch of %d rows of %d tokens twice: use "+
 			"more text or smaller batches", len(l.train), o.Rows, o.Length)
-		return nil, &Error{Spec: r.Info.Spec, Err: err}
+		return nil, &Error{Spec: l.spec, Err: err}
 	}
-	return l, nil
+	return &s, nil
 }
 
 // groupBytes is how much text is encoded at a time. Chunks repeat within it.
 const groupBytes = 1 << 20
 
-// encodeAll is the tokens of all sections, with EOS behind each document.
-func encodeAll(ctx context.Context, all []Section, tok *Tokenizer) ([]int32, error) {
+// encodeAll is the tokens of all sections, by groups.
+func encodeAll(ctx context.Context, all []Section, tok *Tokenizer,
+	group func([]Section, *Tokenizer) []int32) ([]int32, error) {
 	var starts []int
 	room := 0
 	for i, s := range all {
@@ -86,7 +109,7 @@ func encodeAll(ctx context.Context, all []Section, tok *Tokenizer) ([]int32, err
 		if i+1 < len(starts) {
 			end = starts[i+1]
 		}
-		return encodeGroup(all[starts[i]:end], tok), nil
+		return group(all[starts[i]:end], tok), nil
 	}
 	var out []int32
 	err := inOrder(ctx, len(starts), encode, func(_ int, ids []int32) bool {
@@ -96,16 +119,33 @@ func encodeAll(ctx context.Context, all []Section, tok *Tokenizer) ([]int32, err
 	return out, err
 }
 
-// encodeGroup encodes sections, each chunk once.
+// encodeGroup encodes sections, each chunk once, with EOS behind each document.
 func encodeGroup(group []Section, tok *Tokenizer) []int32 {
 	own := *tok
 	own.known = map[string][]int32{}
 	var ids []int32
 	for _, s := range group {
-		ids = own.encode(ids, s.Text, maxPositions)
-		if s.Last && own.eos >= 0 {
-			ids = append(ids, own.eos)
+		ids = own.encode(ids, s.Text, math.MaxInt)
+		if eos := own.EOS(); s.Last && eos >= 0 {
+			ids = append(ids, eos)
 		}
+	}
+	return ids
+}
+
+// encodeDocuments encodes documents, each as a text of its own, with EOS behind it if the
+// tokenizer puts nothing else there.
+func encodeDocuments(group []Section, tok *Tokenizer) []int32 {
+	own := *tok
+	own.known = map[string][]int32{}
+	behind := own.after
+	if eos := own.EOS(); len(behind) == 0 && eos >= 0 {
+		behind = []int32{eos}
+	}
+	var ids []int32
+	for _, s := range group {
+		ids = own.encode(append(ids, own.start...), s.Text, math.MaxInt)
+		ids = append(ids, behind...)
 	}
 	return ids
 }

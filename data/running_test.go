@@ -212,13 +212,13 @@ func TestEncodeAll(t *testing.T) {
 		all = append(all, section)
 		want = append(append(want, tok.Encode(section.Text)...), tok.EOS())
 	}
-	got, err := encodeAll(context.Background(), all, tok)
+	got, err := encodeAll(context.Background(), all, tok, encodeGroup)
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("%d ids, want %d; %v", len(got), len(want), err)
 	}
 	stopped, stop := context.WithCancel(context.Background())
 	stop()
-	if _, err := encodeAll(stopped, all, tok); !errors.Is(err, context.Canceled) {
+	if _, err := encodeAll(stopped, all, tok, encodeGroup); !errors.Is(err, context.Canceled) {
 		t.Errorf("stopped: %v", err)
 	}
 }

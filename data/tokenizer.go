@@ -3,6 +3,8 @@ package data
 import (
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -28,14 +30,15 @@ const maxVocabulary = 1 << 22
 // trained or read, so any number of goroutines may use it.
 type Tokenizer struct {
 	size   int
-	merges []merge       // in the order learned
-	made   []int32       // by place in merges: the id that it gives
-	rank   map[merge]int // place in merges
-	tokens []string      // bytes of an id, by id; empty for PAD and EOS
-	bytes  [256]int32    // id of every byte
-	eos    int32         // ends a text; −1 if nothing does
-	start  []int32       // before a text that is to be continued
-	cut    cut
+	merges []merge        // in the order learned
+	made   []int32        // by place in merges: the id that it gives
+	rank   map[merge]int  // place in merges
+	tokens []string       // bytes of an id, by id; empty for PAD and EOS
+	bytes  [256]int32     // id of every byte
+	ends   []int32        // end a text; the first is between documents
+	start  []int32        // before a text that is to be continued
+	after  []int32        // behind a text that is not
+	stages []stage        // in which text is cut, one after the other
 	file   *tokenizerFile // of tokenizers in the format of tokenizer.json
 
 	known map[string][]int32 // ids of chunks that were met, of a copy for one goroutine
@@ -52,8 +55,8 @@ func newTokenizer(size int) (*Tokenizer, error) {
 		return nil, fmt.Errorf("vocabulary of %d ids: give %d to %d", size, firstMerge,
 			maxVocabulary)
 	}
-	t := &Tokenizer{size: size, eos: EOS, rank: map[merge]int{},
-		tokens: make([]string, firstMerge)}
+	t := &Tokenizer{size: size, ends: []int32{EOS}, rank: map[merge]int{},
+		stages: []stage{{cut: byClass}}, tokens: make([]string, firstMerge)}
 	for b := range 256 {
 		t.bytes[b] = firstByte + int32(b)
 		t.tokens[firstByte+b] = string([]byte{byte(b)})
@@ -98,7 +101,33 @@ func (t *Tokenizer) Used() int { return len(t.tokens) }
 
 // EOS is the id that ends a text: the constant of that name but for tokenizers
 // of a tokenizer.json, which have their own, or −1 if they have none.
-func (t *Tokenizer) EOS() int32 { return t.eos }
+func (t *Tokenizer) EOS() int32 {
+	if len(t.ends) == 0 {
+		return -1
+	}
+	return t.ends[0]
+}
+
+// Ends are all ids that end a text. The first is EOS, which is between documents. The
+// caller may not change them.
+func (t *Tokenizer) Ends() []int32 { return t.ends }
+
+// Ending is the tokenizer with other ids that end a text: a tokenizer.json does not say
+// which do, and its own are guessed by their names. Ids that stand for nothing are left
+// out; if there is no other, the tokenizer is as it was.
+func (t *Tokenizer) Ending(ids ...int32) *Tokenizer {
+	own := *t
+	own.ends = nil
+	for _, id := range ids {
+		if id >= 0 && int(id) < len(t.tokens) && !slices.Contains(own.ends, id) {
+			own.ends = append(own.ends, id)
+		}
+	}
+	if own.ends == nil {
+		return t
+	}
+	return &own
+}
 
 // String describes the vocabulary on one line.
 func (t *Tokenizer) String() string {
@@ -110,10 +139,11 @@ func (t *Tokenizer) String() string {
 }
 
 // Encode returns the ids of text, without EOS. Decode gives the same text
-// back, whatever its bytes, unless it holds the name of a special token of a
-// tokenizer.json, which stands for that token.
+// back, whatever its bytes, unless a tokenizer.json asks for other characters or
+// a space before it, or it holds the name of a special token, which stands for that
+// token.
 func (t *Tokenizer) Encode(text string) []int32 {
-	return t.encode(nil, text, len(text))
+	return t.encode(nil, text, math.MaxInt)
 }
 
 // encode appends the ids of text to ids, stopping at the first chunk that ends
@@ -122,9 +152,26 @@ func (t *Tokenizer) encode(ids []int32, text string, limit int) []int32 {
 	if t.file != nil {
 		return t.encodeFile(ids, text, limit)
 	}
+	return t.divide(ids, text, limit, t.stages)
+}
+
+// stage is a step of cutting text.
+type stage struct {
+	space bool // before what begins with none
+	cut   cut
+}
+
+// divide encodes text that is cut in stages: each cuts the pieces of the one before it.
+func (t *Tokenizer) divide(ids []int32, text string, limit int, stages []stage) []int32 {
+	if len(stages) == 0 {
+		return t.encodeChunk(ids, text)
+	}
+	if stages[0].space && text != "" && text[0] != ' ' {
+		text = " " + text
+	}
 	for text != "" && len(ids) < limit {
-		n := t.cut.next(text)
-		ids = t.encodeChunk(ids, text[:n])
+		n := stages[0].cut.next(text)
+		ids = t.divide(ids, text[:n], limit, stages[1:])
 		text = text[n:]
 	}
 	return ids
@@ -134,6 +181,11 @@ func (t *Tokenizer) encode(ids []int32, text string, limit int) []int32 {
 // applied until none is left, the leftmost of several. Time is quadratic in a
 // short chunk's bytes; long ones have an algorithm of their own.
 func (t *Tokenizer) encodeChunk(ids []int32, chunk string) []int32 {
+	if t.file != nil {
+		if id, ok := t.file.whole[chunk]; ok {
+			return append(ids, id)
+		}
+	}
 	if t.known == nil {
 		return t.mergeChunk(ids, chunk)
 	}
@@ -169,13 +221,13 @@ func (t *Tokenizer) mergeChunk(ids []int32, chunk string) []int32 {
 	}
 }
 
-// Decode returns the text of ids up to the first EOS, without padding. An id
+// Decode returns the text of ids up to the first that ends a text, without padding. An id
 // that stands for nothing decodes to U+FFFD.
 func (t *Tokenizer) Decode(ids []int32) string {
 	var b strings.Builder
 	for _, id := range ids {
 		switch {
-		case id == t.eos:
+		case slices.Contains(t.ends, id):
 			return b.String()
 		case id < 0 || int(id) >= len(t.tokens):
 			b.WriteRune('\uFFFD')
@@ -191,10 +243,15 @@ const textHeader = "gomem-bpe 1"
 
 // MarshalText writes the vocabulary: a header with the number of ids, then a
 // line "LEFT RIGHT" a merge, in the order learned. A tokenizer of the format of
-// tokenizer.json is written in that.
+// tokenizer.json is written in that, with a member "ends" that other programs do not
+// read where the ids that end a text are not those that their names say.
 func (t *Tokenizer) MarshalText() ([]byte, error) {
 	if t.file != nil {
-		return t.MarshalJSON()
+		f := *t.file
+		if !slices.Equal(t.ends, f.namedEnds()) {
+			f.Ends = t.ends
+		}
+		return f.marshal()
 	}
 	text := fmt.Appendf(nil, "%s %d\n", textHeader, t.size)
 	for _, m := range t.merges {

@@ -8,7 +8,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
 )
 
 // tokenizerFile is a tokenizer.json. What it says beside the vocabulary is kept
@@ -23,10 +24,12 @@ type tokenizerFile struct {
 	PostProcessor json.RawMessage `json:"post_processor"`
 	Decoder       json.RawMessage `json:"decoder"`
 	Model         bpeModel        `json:"model"`
+	Ends          []int32         `json:"ends,omitempty"` // in what MarshalText writes
 
-	space bool             // before a text that has none
-	whole map[string]int32 // if not nil: chunks that are tokens need no merges
-	first [256]bool        // bytes that added tokens begin with
+	forms    []norm.Form      // that text is brought into, one after the other
+	whole    map[string]int32 // if not nil: chunks that are tokens need no merges
+	asTyped  names            // of added tokens, in text as it is
+	inFormed names            // in text in its form
 }
 
 // addedToken is a token that no merge makes, and that text may hold by name.
@@ -124,7 +127,11 @@ func (t *Tokenizer) MarshalJSON() ([]byte, error) {
 		return nil, errors.New("a tokenizer of pairs of texts has no tokenizer.json: learn one " +
 			"with LearnTokenizer")
 	}
-	compact, err := plainJSON(t.file)
+	return t.file.marshal()
+}
+
+func (f *tokenizerFile) marshal() ([]byte, error) {
+	compact, err := plainJSON(f)
 	if err != nil {
 		return nil, err
 	}
@@ -153,12 +160,13 @@ func parseTokenizer(text []byte) (*Tokenizer, error) {
 	if err := f.supported(); err != nil {
 		return nil, err
 	}
-	cut, space, err := f.preTokenizer()
+	stages, err := f.stages()
 	if err != nil {
 		return nil, err
 	}
-	f.space = space
-	t := &Tokenizer{file: f, cut: cut, rank: map[merge]int{}}
+	ends := f.Ends
+	f.Ends = nil
+	t := &Tokenizer{file: f, stages: stages, rank: map[merge]int{}}
 	if err := t.enterTokens(); err != nil {
 		return nil, err
 	}
@@ -166,7 +174,7 @@ func parseTokenizer(text []byte) (*Tokenizer, error) {
 		return nil, err
 	}
 	t.index()
-	return t, t.begin()
+	return t.Ending(ends...), t.begin()
 }
 
 // supported refuses what would give other ids than those the file means.
@@ -177,9 +185,7 @@ func (f *tokenizerFile) supported() error {
 		return fmt.Errorf("model of type %.40q: want BPE", m.Type)
 	case m.ByteFallback:
 		return errors.New("byte_fallback: want byte-level BPE, as GPT-2 has it")
-	case !absent(f.Normalizer):
-		return fmt.Errorf("normalizer %s: want none", oneRow(f.Normalizer))
-	case !absent(m.Dropout):
+	case !absent(m.Dropout) && !zero(m.Dropout):
 		return fmt.Errorf("dropout %s: want none", oneRow(m.Dropout))
 	case !absent(m.Prefix) || !absent(m.Suffix):
 		return errors.New("continuing_subword_prefix or end_of_word_suffix: want none")
@@ -190,7 +196,10 @@ func (f *tokenizerFile) supported() error {
 				"none of that", a.Content)
 		}
 	}
-	return nil
+	if err := f.decoder(); err != nil {
+		return err
+	}
+	return f.normalizer()
 }
 
 // oneRow is what a file has, for an error's line.
@@ -208,45 +217,10 @@ func absent(raw json.RawMessage) bool {
 	return s == "" || s == "null" || s == `""`
 }
 
-// preStep is a part of a pre_tokenizer.
-type preStep struct {
-	Type     string    `json:"type"`
-	Space    bool      `json:"add_prefix_space"`
-	UseRegex *bool     `json:"use_regex"`
-	Behavior string    `json:"behavior"`
-	Invert   bool      `json:"invert"`
-	Parts    []preStep `json:"pretokenizers"`
-	Pattern  struct {
-		Regex string `json:"Regex"`
-	} `json:"pattern"`
-}
-
-// preTokenizer finds out how text is cut, and whether a space is put before it.
-func (f *tokenizerFile) preTokenizer() (how cut, space bool, err error) {
-	var p preStep
-	if err := json.Unmarshal(f.PreTokenizer, &p); err != nil {
-		return 0, false, fmt.Errorf("pre_tokenizer: %w", err)
-	}
-	last := p
-	if p.Type == "Sequence" && len(p.Parts) == 2 {
-		last = p.Parts[1]
-		split := p.Parts[0]
-		for c := byGPT2; int(c) < len(patterns); c++ {
-			if split.Pattern.Regex == patterns[c] {
-				how = c
-			}
-		}
-		if split.Type != "Split" || split.Behavior != "Isolated" || split.Invert {
-			how = byClass
-		}
-	} else if p.UseRegex == nil || *p.UseRegex {
-		how = byGPT2
-	}
-	if last.Type != "ByteLevel" || how == byClass {
-		return 0, false, fmt.Errorf("pre_tokenizer %s: want ByteLevel, or a Split by the "+
-			"pattern of GPT-2, GPT-4 or Qwen 2 before it", oneRow(f.PreTokenizer))
-	}
-	return how, last.Space, nil
+// zero reports whether a member is the number 0.
+func zero(raw json.RawMessage) bool {
+	var x float64
+	return json.Unmarshal(raw, &x) == nil && x == 0
 }
 
 // enterTokens gives every id its bytes.
@@ -322,82 +296,6 @@ func (t *Tokenizer) enterMerges() error {
 	return nil
 }
 
-// endings are the names of tokens that end a text, by what comes first.
-var endings = [...]string{"<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>", "<|im_end|>"}
-
-// index prepares encoding, and finds the token that ends a text.
-func (t *Tokenizer) index() {
-	f := t.file
-	t.eos = -1
-	for _, name := range slices.Backward(endings[:]) {
-		for _, a := range f.Added {
-			if a.Content == name {
-				t.eos = a.ID
-			}
-		}
-	}
-	for _, a := range f.Added {
-		f.first[a.Content[0]] = true
-	}
-	if f.Model.IgnoreMerges {
-		f.whole = map[string]int32{}
-		for name, id := range f.Model.Vocab {
-			f.whole[unmapped(name)] = id
-		}
-	}
-}
-
-// encodeFile is encode for tokenizers of a tokenizer.json.
-func (t *Tokenizer) encodeFile(ids []int32, text string, limit int) []int32 {
-	for text != "" && len(ids) < limit {
-		n, id := t.file.added(text)
-		ids = t.encodePiece(ids, text[:n], limit)
-		text = text[n:]
-		if id >= 0 && len(ids) < limit {
-			ids = append(ids, id)
-			text = text[len(t.tokens[id]):]
-		}
-	}
-	return ids
-}
-
-// encodePiece encodes text without added tokens.
-func (t *Tokenizer) encodePiece(ids []int32, text string, limit int) []int32 {
-	if t.file.space && text != "" && text[0] != ' ' {
-		text = " " + text
-	}
-	for text != "" && len(ids) < limit {
-		n := t.cut.next(text)
-		if id, ok := t.file.whole[text[:n]]; ok {
-			ids = append(ids, id)
-		} else {
-			ids = t.encodeChunk(ids, text[:n])
-		}
-		text = text[n:]
-	}
-	return ids
-}
-
-// added finds the first added token in text, the longest of several that begin
-// there: its place and id. The place is the text's length if there is none.
-func (f *tokenizerFile) added(text string) (at int, id int32) {
-	for i := range len(text) {
-		if !f.first[text[i]] {
-			continue
-		}
-		id, longest := int32(-1), 0
-		for _, a := range f.Added {
-			if len(a.Content) > longest && strings.HasPrefix(text[i:], a.Content) {
-				id, longest = a.ID, len(a.Content)
-			}
-		}
-		if id >= 0 {
-			return i, id
-		}
-	}
-	return len(text), -1
-}
-
 // letterOf is the character that stands for a byte in a tokenizer.json: itself
 // where it is visible, and one from 256 on where it is not.
 func letterOf(b byte) rune {
@@ -419,8 +317,8 @@ func visible(r rune) bool {
 	return '!' <= r && r <= '~' || '¡' <= r && r <= '¬' || '®' <= r && r <= 'ÿ'
 }
 
-// unmapped is the bytes that a token's characters stand for. Characters that
-// stand for none, as some added tokens have, are themselves.
+// unmapped is the bytes that a token's characters stand for. A token with a character that
+// stands for none, as some added tokens have, is itself.
 func unmapped(token string) string {
 	b := make([]byte, 0, len(token))
 	for _, r := range token {
@@ -430,7 +328,7 @@ func unmapped(token string) string {
 		case 256 <= r && int(r-256) < len(hiddenBytes):
 			b = append(b, hiddenBytes[r-256])
 		default:
-			b = utf8.AppendRune(b, r)
+			return token
 		}
 	}
 	return string(b)

@@ -118,7 +118,7 @@ func small(changes ...string) []byte {
 	names, _ := json.Marshal(vocab)
 	text := `{"version":"1.0","truncation":null,"padding":null,
 "added_tokens":[{"id":259,"special":true,"content":"<|endoftext|>","single_word":false,
-"lstrip":false,"rstrip":false,"normalized":true},{"id":261,"content":"<|end","special":true}],
+"lstrip":false,"rstrip":false},{"id":261,"content":"<|end","special":true}],
 "normalizer":null,"pre_tokenizer":{"type":"ByteLevel","add_prefix_space":false,
 "trim_offsets":true},"post_processor":{"type":"ByteLevel","add_prefix_space":true,
 "trim_offsets":false},"decoder":{"type":"ByteLevel","add_prefix_space":true,
@@ -199,7 +199,7 @@ func TestPrompt(t *testing.T) {
 	}
 	var tok Tokenizer
 	err := tok.UnmarshalJSON(small(plain, strings.Replace(template, "259", "999", 1)))
-	if err == nil || !strings.Contains(err.Error(), "the id 999 before texts") {
+	if err == nil || !strings.Contains(err.Error(), "the id 999 beside texts") {
 		t.Error(err)
 	}
 }
@@ -211,10 +211,23 @@ func TestTokenizerJSONRefuses(t *testing.T) {
 		{`"dropout":null`, `"type":"Unigram","dropout":null`, `model of type "Unigram"`},
 		{`"dropout":null`, `"dropout":0.1`, "dropout 0.1"},
 		{`"dropout":null`, `"byte_fallback":true,"dropout":null`, "byte_fallback"},
-		{`"normalizer":null`, `"normalizer":{"type":"NFC"}`, `normalizer {"type":"NFC"}`},
+		{`"normalizer":null`, `"normalizer":{"type":"Lowercase"}`, `normalizer {"type":"Lower`},
+		{`"normalizer":null`, `"normalizer":{"type":"Sequence","normalizers":[{"type":"Prepend"}]}`,
+			`normalizer {"type":"Sequence"`},
+		{`"normalizer":null`, `"normalizer":7`, "normalizer: "},
 		{`"end_of_word_suffix":""`, `"end_of_word_suffix":"</w>"`, "end_of_word_suffix"},
 		{`"type":"ByteLevel"`, `"type":"Metaspace"`, "pre_tokenizer"},
-		{`"trim_offsets":true}`, `"use_regex":false}`, "pre_tokenizer"},
+		{`{"type":"ByteLevel","add_prefix_space":false,
+"trim_offsets":true}`, `{"type":"Sequence","pretokenizers":[]}`, "pre_tokenizer"},
+		{`{"type":"ByteLevel","add_prefix_space":false,
+"trim_offsets":true}`, `{"type":"Sequence","pretokenizers":[{"type":"ByteLevel"},
+{"type":"ByteLevel"}]}`, "pre_tokenizer"},
+		{`{"type":"ByteLevel","add_prefix_space":false,
+"trim_offsets":true}`, `{"type":"Split","pattern":{"String":" "},"behavior":"Isolated"}`,
+			"pre_tokenizer"},
+		{`"decoder":{"type":"ByteLevel"`, `"decoder":{"type":"WordPiece"`, "decoder "},
+		{`"post_processor":{"type":"ByteLevel"`, `"post_processor":{"type":"RobertaProcessing"`,
+			"post_processor "},
 		{`"lstrip":false`, `"lstrip":true`, "strips spaces"},
 		{`"l o"`, `"l o x"`, `merge 0 is "l o x"`},
 		{`"l o"`, `"l w"`, "merge 0"},
@@ -318,7 +331,7 @@ func compareEncoders(t *testing.T, python, file string, c cut, name string, text
 	if err != nil {
 		t.Fatal(err)
 	}
-	tok.cut = c
+	tok.stages = []stage{{cut: c}}
 	for i, text := range texts {
 		var chunks []string
 		for rest := text; rest != ""; {

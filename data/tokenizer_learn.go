@@ -30,7 +30,7 @@ func LearnTokenizer(ctx context.Context, texts []string, size int) (*Tokenizer, 
 	frequencies := map[string]int{}
 	stride := 1 + total/trainingBytes
 	for i := 0; i < len(texts); i += stride {
-		countChunks(frequencies, texts[i], t.cut)
+		countChunks(frequencies, texts[i], byGPT2)
 	}
 	l := newTrainer(frequencies, &t.bytes)
 	for len(t.tokens) < size-1 {
@@ -50,7 +50,8 @@ func LearnTokenizer(ctx context.Context, texts []string, size int) (*Tokenizer, 
 // bytesAlone is a tokenizer without merges, its bytes in GPT-2's order: that of
 // the characters that stand for them, the visible first.
 func bytesAlone() *Tokenizer {
-	t := &Tokenizer{cut: byGPT2, rank: map[merge]int{}, tokens: make([]string, 256)}
+	t := &Tokenizer{stages: []stage{{cut: byGPT2}}, rank: map[merge]int{},
+		tokens: make([]string, 256)}
 	id := int32(0)
 	for _, hidden := range []bool{false, true} {
 		for b := range 256 {
@@ -136,7 +137,11 @@ func LoadTokenizer(path string) (*Tokenizer, error) {
 
 // Save writes the tokenizer to a file, as a tokenizer.json if it has that format.
 func (t *Tokenizer) Save(path string) error {
-	text, err := t.MarshalText()
+	write := t.MarshalText
+	if t.file != nil {
+		write = t.MarshalJSON
+	}
+	text, err := write()
 	if err != nil {
 		return err
 	}

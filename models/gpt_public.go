@@ -1,9 +1,10 @@
 package models
 
 import (
-	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -18,158 +19,118 @@ func (c GPTConfig) PublicName(parameter string) string {
 }
 
 // ParameterName is the parameter of [GPT] that public checkpoints give a name, with or
-// without the prefix "transformer."; "" for what is none, such as the masks that some
-// have, or the logits' matrix where it is the embedding.
+// without the prefix of the network's base, "transformer." or "model."; "" for what is none
+// of this network: see [GPTConfig.Role].
 func (c GPTConfig) ParameterName(public string) string {
-	if c.Blocks == LlamaBlocks {
-		if strings.HasSuffix(public, ".inv_freq") || public == logitsName && !c.Untied {
-			return ""
-		}
-		return strings.ReplaceAll(public, ".", "/")
-	}
-	public = strings.TrimPrefix(public, "transformer.")
-	if public == logitsName || masks.MatchString(public) {
+	name := c.based(public)
+	if !c.learns(name) {
 		return ""
 	}
-	return strings.ReplaceAll(normWeights.ReplaceAllString(public, "$1.scale"), ".", "/")
+	if c.Blocks == GPT2Blocks {
+		name = normWeights.ReplaceAllString(name, "$1.scale")
+	} else if name != logitsName {
+		name = basePrefixes[c.Blocks] + name
+	}
+	return strings.ReplaceAll(name, ".", "/")
+}
+
+// EmbeddingName is the parameter that is the embedding, and the logits' matrix where that is
+// the same.
+func (c GPTConfig) EmbeddingName() string {
+	if c.Blocks == GPT2Blocks {
+		return "wte/weight"
+	}
+	return "model/embed_tokens/weight"
+}
+
+// Role is what a tensor of a public checkpoint is to a network.
+type Role uint8
+
+const (
+	// Learnt is a parameter.
+	Learnt Role = iota
+	// Made is nothing that is learnt: masks, and the frequencies of rotary positions.
+	Made
+	// Repeated is the logits' matrix where that is the embedding: it has to be the same.
+	Repeated
+	// Strange has a name as the network's own tensors have, but the network has no such: a
+	// bias, a norm, a layer too many. With it, it would be another network.
+	Strange
+	// Beside belongs to no part of the network: a classifier, an image's encoder.
+	Beside
+)
+
+// Role is what a tensor of a public checkpoint is to the network, by its name.
+func (c GPTConfig) Role(public string) Role {
+	name := c.based(public)
+	first, _, _ := strings.Cut(name, ".")
+	switch {
+	case c.learns(name):
+		return Learnt
+	case name == logitsName && !c.Untied:
+		return Repeated
+	case made.MatchString(name):
+		return Made
+	case name != public || slices.Contains(ownNames[c.Blocks], first):
+		return Strange
+	}
+	return Beside
 }
 
 // logitsName is the logits' matrix in public checkpoints.
 const logitsName = "lm_head.weight"
 
+// basePrefixes are before the names of all but the logits' matrix.
+var basePrefixes = map[string]string{GPT2Blocks: "transformer.", LlamaBlocks: "model."}
+
+// based is a name without the prefix of the base.
+func (c GPTConfig) based(public string) string {
+	return strings.TrimPrefix(public, basePrefixes[c.Blocks])
+}
+
+// ownNames are what names of the network's tensors begin with.
+var ownNames = map[string][]string{
+	GPT2Blocks:  {"wte", "wpe", "h", "ln_f", "lm_head"},
+	LlamaBlocks: {"embed_tokens", "layers", "norm", "lm_head"},
+}
+
+// learnt are the names of parameters, with N for a layer's number.
+var learnt = map[string][]string{
+	GPT2Blocks: {"wte.weight", "wpe.weight", "ln_f.weight", "ln_f.bias",
+		"h.N.ln_1.weight", "h.N.ln_1.bias", "h.N.ln_2.weight", "h.N.ln_2.bias",
+		"h.N.attn.c_attn.weight", "h.N.attn.c_attn.bias", "h.N.attn.c_proj.weight",
+		"h.N.attn.c_proj.bias", "h.N.mlp.c_fc.weight", "h.N.mlp.c_fc.bias",
+		"h.N.mlp.c_proj.weight", "h.N.mlp.c_proj.bias"},
+	LlamaBlocks: {"embed_tokens.weight", "norm.weight",
+		"layers.N.input_layernorm.weight", "layers.N.post_attention_layernorm.weight",
+		"layers.N.self_attn.q_proj.weight", "layers.N.self_attn.k_proj.weight",
+		"layers.N.self_attn.v_proj.weight", "layers.N.self_attn.o_proj.weight",
+		"layers.N.mlp.gate_proj.weight", "layers.N.mlp.up_proj.weight",
+		"layers.N.mlp.down_proj.weight"},
+}
+
+// learns reports whether a name without the prefix is a parameter's.
+func (c GPTConfig) learns(name string) bool {
+	if name == logitsName {
+		return c.Untied
+	}
+	if at := layerNumber.FindStringSubmatchIndex(name); at != nil {
+		layer, err := strconv.Atoi(name[at[2]:at[3]])
+		if err != nil || layer >= c.Layers {
+			return false
+		}
+		name = name[:at[2]] + "N" + name[at[3]:]
+	}
+	return slices.Contains(learnt[c.Blocks], name)
+}
+
 var (
+	layerNumber = regexp.MustCompile(`^(?:h|layers)\.(0|[1-9][0-9]*)\.`)
 	norms       = regexp.MustCompile(`^((?:h\.[0-9]+\.)?ln_[12f])\.scale$`)
 	normWeights = regexp.MustCompile(`^((?:h\.[0-9]+\.)?ln_[12f])\.weight$`)
-	masks       = regexp.MustCompile(`^h\.[0-9]+\.attn\.(bias|masked_bias)$`)
+	made        = regexp.MustCompile(`^h\.[0-9]+\.attn\.(?:bias|masked_bias)$|` +
+		`^(?:layers\.[0-9]+\.self_attn\.)?rotary_emb\.(?:inv_freq|cos_cached|sin_cached)$`)
 )
-
-// publicConfig is the config.json beside a public checkpoint: of GPT-2 the first
-// numbers, of LLaMA the others.
-type publicConfig struct {
-	Type       string   `json:"model_type"`
-	Archs      []string `json:"architectures,omitempty"`
-	Vocab      int      `json:"vocab_size"`
-	EOS        any      `json:"eos_token_id,omitempty"`
-	Activation string   `json:"activation_function,omitempty"`
-	Layers     int      `json:"n_layer,omitempty"`
-	Heads      int      `json:"n_head,omitempty"`
-	Width      int      `json:"n_embd,omitempty"`
-	Positions  int      `json:"n_positions,omitempty"`
-	Hidden     *int     `json:"n_inner,omitempty"`
-	Eps        float32  `json:"layer_norm_epsilon,omitempty"`
-	ByLayer    bool     `json:"scale_attn_by_inverse_layer_idx,omitempty"`
-
-	Act        string          `json:"hidden_act,omitempty"`
-	LLayers    int             `json:"num_hidden_layers,omitempty"`
-	LHeads     int             `json:"num_attention_heads,omitempty"`
-	KeyHeads   int             `json:"num_key_value_heads,omitempty"`
-	LWidth     int             `json:"hidden_size,omitempty"`
-	HeadWidth  int             `json:"head_dim,omitempty"`
-	LHidden    int             `json:"intermediate_size,omitempty"`
-	LPositions int             `json:"max_position_embeddings,omitempty"`
-	LEps       float32         `json:"rms_norm_eps,omitempty"`
-	Rotary     float32         `json:"rope_theta,omitempty"`
-	Scaling    json.RawMessage `json:"rope_scaling,omitempty"`
-	Bias       bool            `json:"attention_bias,omitempty"`
-	HiddenBias bool            `json:"mlp_bias,omitempty"`
-	Tied       *bool           `json:"tie_word_embeddings,omitempty"`
-}
-
-// publicLength is the tokens of a window of a model that has read longer ones: what
-// training and decoding take grows with it.
-const publicLength = 2048
-
-// ParseGPTConfig reads the config.json of a public checkpoint of GPT-2 or LLaMA. What
-// is no number of the network is that of size base. A network that [GPT] does not
-// build is refused, on one line that says why.
-func ParseGPTConfig(text []byte) (GPTConfig, error) {
-	var p publicConfig
-	if err := json.Unmarshal(text, &p); err != nil {
-		return GPTConfig{}, fmt.Errorf("no configuration of a model: %w", err)
-	}
-	switch p.Type {
-	case "gpt2":
-		return p.gpt2()
-	case "llama":
-		return p.llama()
-	}
-	return GPTConfig{}, fmt.Errorf("model_type is %.40q: want gpt2 or llama", p.Type)
-}
-
-func (p publicConfig) gpt2() (GPTConfig, error) {
-	c, err := NewGPTConfig("base", GPT2Blocks)
-	if err != nil {
-		return c, err
-	}
-	c.Layers, c.Heads, c.KeyHeads, c.Width = p.Layers, p.Heads, p.Heads, p.Width
-	c.Vocab, c.Positions, c.Length, c.Hidden = p.Vocab, p.Positions, p.Positions, 4*p.Width
-	if p.Hidden != nil {
-		c.Hidden = *p.Hidden
-	}
-	if p.Eps != 0 {
-		c.Eps = p.Eps
-	}
-	switch {
-	case p.Activation != "gelu_new" && p.Activation != "gelu_pytorch_tanh" && p.Activation != "":
-		return c, fmt.Errorf("activation_function is %.40q: want gelu_new", p.Activation)
-	case p.ByLayer:
-		return c, fmt.Errorf("scale_attn_by_inverse_layer_idx is set: want it unset")
-	case p.Tied != nil && !*p.Tied:
-		return c, fmt.Errorf("tie_word_embeddings is unset: want it set")
-	}
-	return c, c.Validate()
-}
-
-func (p publicConfig) llama() (GPTConfig, error) {
-	c, err := NewGPTConfig("base", LlamaBlocks)
-	if err != nil {
-		return c, err
-	}
-	c.Layers, c.Heads, c.KeyHeads, c.Width = p.LLayers, p.LHeads, p.KeyHeads, p.LWidth
-	c.Vocab, c.Hidden, c.Length = p.Vocab, p.LHidden, min(p.LPositions, publicLength)
-	c.Untied = p.Tied == nil || !*p.Tied
-	if p.KeyHeads == 0 {
-		c.KeyHeads = c.Heads
-	}
-	if p.LEps != 0 {
-		c.Eps = p.LEps
-	}
-	if p.Rotary != 0 {
-		c.RotaryBase = p.Rotary
-	}
-	switch {
-	case p.Act != "silu" && p.Act != "":
-		return c, fmt.Errorf("hidden_act is %.40q: want silu", p.Act)
-	case p.Bias || p.HiddenBias:
-		return c, fmt.Errorf("attention_bias or mlp_bias is set: want neither")
-	case len(p.Scaling) > 0 && string(p.Scaling) != "null":
-		return c, fmt.Errorf("rope_scaling is %.60s: want none", p.Scaling)
-	case p.HeadWidth != 0 && p.HeadWidth*p.LHeads != p.LWidth:
-		return c, fmt.Errorf("head_dim is %d: want hidden_size/num_attention_heads", p.HeadWidth)
-	}
-	return c, c.Validate()
-}
-
-// PublicConfig is the config.json of the network, with the id that ends a text, if it
-// is not negative.
-func (c GPTConfig) PublicConfig(eos int32) ([]byte, error) {
-	p := publicConfig{Vocab: c.Vocab}
-	if eos >= 0 {
-		p.EOS = eos
-	}
-	if c.Blocks == GPT2Blocks {
-		p.Type, p.Archs, p.Activation = "gpt2", []string{"GPT2LMHeadModel"}, "gelu_new"
-		p.Layers, p.Heads, p.Width, p.Positions = c.Layers, c.Heads, c.Width, c.Positions
-		p.Hidden, p.Eps = &c.Hidden, c.Eps
-	} else {
-		tied := !c.Untied
-		p.Type, p.Archs, p.Act = "llama", []string{"LlamaForCausalLM"}, "silu"
-		p.LLayers, p.LHeads, p.KeyHeads, p.LWidth = c.Layers, c.Heads, c.KeyHeads, c.Width
-		p.LHidden, p.LPositions, p.LEps, p.Rotary = c.Hidden, c.Length, c.Eps, c.RotaryBase
-		p.Tied = &tied
-	}
-	return json.MarshalIndent(p, "", "  ")
-}
 
 // Shaped is the configuration of a GPT-2 that has no config.json, by the tensors of
 // its checkpoint: sizes gives the axes of one, nil if there is none of that name.
@@ -191,7 +152,12 @@ func Shaped(sizes func(public string) []int) (GPTConfig, error) {
 	for find(fmt.Sprintf("h.%d.ln_1.weight", layers)) != nil {
 		layers++
 	}
-	p := publicConfig{Layers: layers, Width: table[1], Heads: table[1] / 64, Vocab: table[0],
-		Positions: positions[0], Hidden: &hidden[1]}
-	return p.gpt2()
+	c, err := NewGPTConfig("base", GPT2Blocks)
+	if err != nil {
+		return c, err
+	}
+	c.Layers, c.Vocab, c.Width, c.Hidden = layers, table[0], table[1], hidden[1]
+	c.Heads, c.KeyHeads = c.Width/64, c.Width/64
+	c.Positions, c.Length = positions[0], positions[0]
+	return c, c.Validate()
 }

@@ -49,11 +49,16 @@ const configLlama = `{"architectures":["LlamaForCausalLM"],"eos_token_id":[2,3],
 
 func parsed(t *testing.T, text string) GPTConfig {
 	t.Helper()
-	c, err := ParseGPTConfig([]byte(text))
+	p, err := ParsePublished([]byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c
+	return p.GPTConfig
+}
+
+// with is a config.json with more members.
+func with(config, more string) string {
+	return strings.Replace(config, "{", "{"+more+",", 1)
 }
 
 // TestPublicLayout: the model has the parameters of public checkpoints, by their names
@@ -71,12 +76,10 @@ func TestPublicLayout(t *testing.T) {
 			}
 			name := c.PublicName(n.Name)
 			have[name] = n.Out[0].Sizes()
-			for _, prefix := range []string{"", "transformer."} {
-				if prefix != "" && c.Blocks == LlamaBlocks {
-					continue
-				}
-				if back := c.ParameterName(prefix + name); back != n.Name {
-					t.Errorf("%s is %s there, which is %s here", n.Name, prefix+name, back)
+			base := strings.TrimPrefix(name, "model.")
+			for _, there := range []string{name, base, basePrefixes[c.Blocks] + base} {
+				if back := c.ParameterName(there); back != n.Name || c.Role(there) != Learnt {
+					t.Errorf("%s is %s there, which is %s here", n.Name, there, back)
 				}
 			}
 		}
@@ -86,20 +89,36 @@ func TestPublicLayout(t *testing.T) {
 	}
 }
 
-// TestPublicBuffers: what is no parameter has no name here.
-func TestPublicBuffers(t *testing.T) {
-	for name, text := range map[string]string{
-		"h.0.attn.bias": configGPT2, "transformer.h.11.attn.masked_bias": configGPT2,
-		"lm_head.weight": configGPT2,
-		"model.layers.0.self_attn.rotary_emb.inv_freq": configLlama,
+// TestPublicRoles: what is no parameter has no name here, and is told apart by what it would
+// do to the network.
+func TestPublicRoles(t *testing.T) {
+	tied := strings.Replace(configLlama, `embeddings":false`, `embeddings":true`, 1)
+	for _, row := range []struct {
+		config string
+		role   Role
+		names  string
+	}{
+		{configGPT2, Made, "h.0.attn.bias transformer.h.11.attn.masked_bias"},
+		{configGPT2, Repeated, "lm_head.weight"},
+		{configGPT2, Strange, "h.12.ln_1.weight h.0.attn.q_norm.weight lm_head.bias h.00.ln_1.weight " +
+			"transformer.anything h.0.crossattention.c_attn.weight h.99999999999999999999.ln_1.bias"},
+		{configGPT2, Beside, "score.weight model.norm.weight multiple_choice_head.summary.bias"},
+		{configLlama, Made, "model.layers.0.self_attn.rotary_emb.inv_freq rotary_emb.inv_freq"},
+		{configLlama, Learnt, "lm_head.weight"},
+		{configLlama, Strange, "model.layers.0.self_attn.q_proj.bias layers.22.mlp.up_proj.weight " +
+			"model.layers.0.self_attn.q_norm.weight model.mtp.weight lm_head.bias " +
+			"model.layers.0.mlp.up_proj.weight_scale"},
+		{configLlama, Beside, "score.weight vision_tower.layers.0.weight h.0.ln_1.weight"},
+		{tied, Repeated, "lm_head.weight"},
 	} {
-		if got := parsed(t, text).ParameterName(name); got != "" {
-			t.Errorf("%s is %s", name, got)
+		c := parsed(t, row.config)
+		for _, name := range strings.Fields(row.names) {
+			if got := c.Role(name); got != row.role ||
+				(c.ParameterName(name) == "") == (row.role == Learnt) {
+				t.Errorf("%s of %s: role %d, want %d; parameter %s", name, c.Blocks, got, row.role,
+					c.ParameterName(name))
+			}
 		}
-	}
-	tied := parsed(t, strings.Replace(configLlama, `embeddings":false`, `embeddings":true`, 1))
-	if got := tied.ParameterName("lm_head.weight"); got != "" || tied.Untied {
-		t.Errorf("tied: lm_head.weight is %s", got)
 	}
 }
 
@@ -115,15 +134,90 @@ func TestPublicConfig(t *testing.T) {
 	}
 	for _, c := range []GPTConfig{gpt2, llama, gptConfig(t, "s512", GPT2Blocks),
 		gptConfig(t, "s64", LlamaBlocks)} {
-		text, err := c.PublicConfig(7)
-		if err != nil {
-			t.Fatal(err)
+		for ends, want := range map[string][]int32{"null": nil, "7": {7}, "[7,9]": {7, 9}} {
+			text, err := c.PublicConfig(want...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, err := ParsePublished(text)
+			again := p.GPTConfig
+			again.Size, again.Texts, again.Dropout, again.Schedule = c.Size, c.Texts, c.Dropout,
+				c.Schedule
+			if err != nil || again != c || !slices.Equal(p.Ends, want) || p.Unknown != nil {
+				t.Errorf("%+v became %+v by way of %s: %v", c, p, text, err)
+			}
+			if plain := strings.Join(strings.Fields(string(text)), ""); !strings.Contains(plain,
+				`"eos_token_id":`+ends) {
+				t.Errorf("%s does not say that %s end a text", text, ends)
+			}
 		}
-		again := parsed(t, string(text))
-		again.Size, again.Texts, again.Dropout, again.Schedule = c.Size, c.Texts, c.Dropout,
-			c.Schedule
-		if again != c || !strings.Contains(string(text), `"eos_token_id": 7`) {
-			t.Errorf("%+v became %+v by way of %s", c, again, text)
+	}
+}
+
+// TestPublicConfigHonours: what a file says in any of its ways is what the network has, and
+// what it does not say has the published default.
+func TestPublicConfigHonours(t *testing.T) {
+	bare, base := parsed(t, `{"model_type":"llama"}`), parsed(t, `{"model_type":"gpt2"}`)
+	if bare.Width != 4096 || bare.Layers != 32 || bare.Heads != 32 || bare.KeyHeads != 32 ||
+		bare.Hidden != 11008 || bare.Vocab != 32000 || bare.Eps != 1e-6 || bare.RotaryBase != 1e4 ||
+		!bare.Untied || bare.Length != 2048 {
+		t.Errorf("a LLaMA that says nothing: %+v", bare)
+	}
+	if want := parsed(t, configGPT2); base != want {
+		t.Errorf("a GPT-2 that says nothing: %+v, want %+v", base, want)
+	}
+	theta := func(base float32) func(p Published) bool {
+		return func(p Published) bool { return p.RotaryBase == base }
+	}
+	plain := strings.Replace(configLlama, `"rope_scaling":null,"rope_theta":500000.0,`, "", 1)
+	same := func(p Published) bool { return p.Unknown == nil }
+	for _, row := range []struct {
+		config, more string
+		honoured     func(p Published) bool
+	}{
+		{plain, `"rope_parameters":{"rope_theta":3e5,"rope_type":"default"}`, theta(3e5)},
+		{plain, `"rope_parameters":{"rope_theta":3e5},"rope_theta":300000`, theta(3e5)},
+		{plain, `"rope_parameters":null`, theta(1e4)},
+		{plain, `"rope_scaling":{"type":"default","rope_theta":7}`, theta(7)},
+		{configLlama, `"rope_parameters":{"type":"default"}`, theta(5e5)},
+		{plain, `"rope_scaling":{"rope_type":"default","factor":1.0}`, theta(1e4)},
+		{plain, `"hidden_act":"swish"`, same},
+		{plain, `"sliding_window":4096,"use_sliding_window":false`, same},
+		{plain, `"layer_types":["full_attention"],"head_dim":64,"attention_bias":false`, same},
+		{plain, `"quantization_config":null,"partial_rotary_factor":1.0`, same},
+		{plain, `"num_key_value_heads":null`, func(p Published) bool { return p.KeyHeads == 4 }},
+		{plain, `"zeta":1,"alpha":{},"beta":null,"_gamma":1`, func(p Published) bool {
+			return slices.Equal(p.Unknown, []string{"alpha", "zeta"})
+		}},
+		{configGPT2, `"activation_function":"gelu_fast","scale_attn_weights":true`, same},
+		{configGPT2, `"reorder_and_upcast_attn":true,"pruned_heads":{}`, same},
+		{configGPT2, `"n_inner":null`, func(p Published) bool { return p.Hidden == 4*768 }},
+		{configGPT2, `"hidden_size":768,"num_hidden_layers":12`, same},
+		{configGPT2, `"architectures":["GPT2Model"]`, same},
+		{`{"model_type":"gpt2"}`, `"hidden_size":1024,"num_attention_heads":16`,
+			func(p Published) bool { return p.Width == 1024 && p.Heads == 16 && p.Hidden == 4096 }},
+		{plain, `"tie_word_embeddings":true`, func(p Published) bool { return p.Untied }}, // the last
+	} {
+		p, err := ParsePublished([]byte(with(row.config, row.more)))
+		if err != nil || !row.honoured(p) {
+			t.Errorf("%s: %+v, %v", row.more, p, err)
+		}
+	}
+}
+
+// TestPublishedEnds: the ids that end a text are one, several, or not said.
+func TestPublishedEnds(t *testing.T) {
+	for text, want := range map[string][]int32{
+		`{}`: nil, `{"eos_token_id":null}`: nil, `{"eos_token_id":[]}`: {},
+		`{"eos_token_id":7,"temperature":0.6}`: {7}, `{"eos_token_id":[9,7]}`: {9, 7},
+	} {
+		if got, err := PublishedEnds([]byte(text)); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: %v, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"[", `{"eos_token_id":"</s>"}`, `{"eos_token_id":1.5}`} {
+		if got, err := PublishedEnds([]byte(text)); err == nil {
+			t.Errorf("%s: %v", text, got)
 		}
 	}
 }
@@ -165,12 +259,41 @@ func TestPublicConfigRefuses(t *testing.T) {
 		{configGPT2, `"n_ctx"`, `"tie_word_embeddings":false,"n_ctx"`, "tie_word"},
 		{configGPT2, `"n_head":12`, `"n_head":7`, "multiple of the 7 heads"},
 		{configGPT2, `"n_head":12`, `"n_head":-1`, "heads is -1"},
+		{configGPT2, `"n_ctx"`, `"scale_attn_weights":false,"n_ctx"`, "scale_attn_weights is false"},
+		{configGPT2, `"n_ctx"`, `"add_cross_attention":true,"n_ctx"`, "add_cross_attention"},
+		{configGPT2, `"n_ctx"`, `"is_encoder_decoder":true,"n_ctx"`, "is_encoder_decoder"},
+		{configGPT2, `"n_ctx"`, `"pruned_heads":{"0":[1]},"n_ctx"`, `pruned_heads is {"0":[1]}`},
+		{configGPT2, `"n_ctx"`, `"hidden_size":512,"n_ctx"`, "n_embd is 768 and hidden_size is 512"},
+		{configGPT2, `"n_layer":12`, `"n_layer":"12"`, `n_layer is "12": want a whole number`},
+		{configGPT2, "GPT2LMHeadModel", "GPT2ForSequenceClassification", "architectures has"},
+		{configGPT2, "gelu_new", "gelu", `activation_function is "gelu"`},
 		{configLlama, "silu", "gelu", `hidden_act is "gelu"`},
 		{configLlama, `"vocab_size"`, `"attention_bias":true,"vocab_size"`, "attention_bias"},
-		{configLlama, `"rope_scaling":null`, `"rope_scaling":{"type":"x"}`, "rope_scaling"},
+		{configLlama, `"vocab_size"`, `"mlp_bias":true,"vocab_size"`, "mlp_bias"},
+		{configLlama, `"rope_scaling":null`, `"rope_scaling":{"type":"x"}`, "rope_scaling.type"},
+		{configLlama, `"rope_scaling":null`, `"rope_scaling":{"rope_type":"linear","factor":2}`,
+			`rope_scaling.rope_type is "linear"`},
+		{configLlama, `"rope_scaling":null`, `"rope_parameters":{"rope_type":"llama3"}`,
+			`rope_parameters.rope_type is "llama3"`},
+		{configLlama, `"rope_scaling":null`, `"rope_parameters":{"rope_theta":10000.0}`,
+			"rope_parameters.rope_theta is 10000, and elsewhere 500000"},
+		{configLlama, `"rope_scaling":null`, `"rope_parameters":{"full_attention":{}}`,
+			"rope_parameters.full_attention is {}"},
+		{configLlama, `"rope_scaling":null`, `"rope_parameters":{"partial_rotary_factor":0.5}`,
+			"partial_rotary_factor is 0.5"},
+		{configLlama, `"rope_scaling":null`, `"rope_parameters":[]`, "want an object"},
+		{configLlama, `"vocab_size"`, `"partial_rotary_factor":0.25,"vocab_size"`, "partial_rotary"},
+		{configLlama, `"vocab_size"`, `"rope_interleaved":true,"vocab_size"`, "rope_interleaved"},
+		{configLlama, `"vocab_size"`, `"quantization_config":{"bits":4},"vocab_size"`,
+			`quantization_config is {"bits":4}: want none`},
+		{configLlama, `"vocab_size"`, `"sliding_window":128,"vocab_size"`, "sliding_window is 128"},
+		{configLlama, `"vocab_size"`, `"layer_types":["sliding_attention"],"vocab_size"`,
+			"layer_types has"},
+		{configLlama, "LlamaForCausalLM", "LlamaForCausalLMEagle3", "architectures has"},
 		{configLlama, `"vocab_size"`, `"head_dim":128,"vocab_size"`, "head_dim is 128"},
+		{configLlama, `"eos_token_id":[2,3]`, `"eos_token_id":"</s>"`, "eos_token_id is"},
 	} {
-		_, err := ParseGPTConfig([]byte(strings.Replace(row.text, row.from, row.to, 1)))
+		_, err := ParsePublished([]byte(strings.Replace(row.text, row.from, row.to, 1)))
 		if err == nil || !strings.Contains(err.Error(), row.want) ||
 			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v does not say %q", row.to, err, row.want)

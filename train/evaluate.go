@@ -10,13 +10,14 @@ import (
 	"github.com/gomem/gomem/nn"
 )
 
-// EvalOptions describe the evaluation of a checkpoint. Model, Executions, Loader
-// and From are needed.
+// EvalOptions describe the evaluation of a checkpoint. Model, Executions, Loader,
+// and From or Public are needed.
 type EvalOptions struct {
 	Model      *nn.Model      // the evaluation of a model
 	Executions int            // of the trained model, see [nn.Model.Executions]
 	Loader     data.Batches   // whose held-out batches are evaluated
 	From       string         // the checkpoint: a file, or a directory for its latest
+	Public     *Public        // a public checkpoint in place of From; nil: none
 	Session    gomem.Options  // how to run
 	Planned    *gomem.Planned // of EvalTarget(Model) under Session; nil: Evaluate plans
 	Batches    int            // at most; 0: all
@@ -75,6 +76,9 @@ func (o EvalOptions) validate() (Checkpoint, error) {
 	case o.Loader.HeldOutBatches() == 0:
 		return Checkpoint{}, optionf("loader", "it has nothing that is held out")
 	}
+	if o.Public != nil {
+		return Checkpoint{Path: o.Public.Path}, nil
+	}
 	return Inspect(o.From)
 }
 
@@ -93,10 +97,18 @@ func (o EvalOptions) open(ctx context.Context) (*gomem.Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := Load(o.From, s, s.Variables()); err != nil {
+	if err := o.load(s); err != nil {
 		return nil, cmp.Or(err, s.Close())
 	}
 	return s, nil
+}
+
+// load gives a session's variables the checkpoint's values.
+func (o EvalOptions) load(s *gomem.Session) error {
+	if o.Public != nil {
+		return o.Public.Load(s, s.Variables())
+	}
+	return Load(o.From, s, s.Variables())
 }
 
 // alone is an evaluation without a run around it.

@@ -1,7 +1,6 @@
 package train
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/data"
@@ -20,10 +20,11 @@ import (
 
 // The names of the files of a public checkpoint.
 const (
-	publicWeights   = "model.safetensors"
-	publicIndex     = "model.safetensors.index.json"
-	publicConfig    = "config.json"
-	publicTokenizer = "tokenizer.json"
+	publicWeights    = "model.safetensors"
+	publicIndex      = "model.safetensors.index.json"
+	publicConfig     = "config.json"
+	publicGeneration = "generation_config.json"
+	publicTokenizer  = "tokenizer.json"
 )
 
 // Public is a language model as others publish it: a directory with model.safetensors,
@@ -32,14 +33,9 @@ type Public struct {
 	Path      string // the directory, or the file of the weights
 	Config    models.GPTConfig
 	Tokenizer *data.Tokenizer // nil if there is none
+	Notes     []string        // what was passed over, a line each
 	dir       string
-	tensors   map[string]publicTensor
-}
-
-// publicTensor is a tensor in one of the files, by the parameter that it is.
-type publicTensor struct {
-	file string
-	safetensors.Entry
+	tensors   map[string]publicTensor // by the parameter that they are
 }
 
 // IsPublic reports whether there is a public checkpoint at path, rather than one of a
@@ -57,9 +53,11 @@ func IsPublic(path string) bool {
 	if _, ofRun := f.Metadata()[keyFormat]; ofRun {
 		return false
 	}
-	all := map[string]publicTensor{}
-	enterTensors(f, path, all)
-	_, err = models.Shaped(sizesOf(all))
+	var all publicTensors
+	if err := all.enter(f, path); err != nil {
+		return false
+	}
+	_, err = models.Shaped(all.sizes)
 	return err == nil || isRegular(filepath.Dir(path), publicConfig)
 }
 
@@ -69,8 +67,9 @@ func isRegular(dir, name string) bool {
 }
 
 // OpenPublic finds out what is in a public checkpoint of GPT-2 or LLaMA: its directory,
-// or the file of its weights. The weights themselves are read by [Public.Load]. Errors
-// are *[ErrCheckpoint]s.
+// or the file of its weights. The weights themselves are read by [Public.Load]. What it says
+// of a network that models.GPT does not build, in config.json or by tensors that this has
+// not, is refused by its name. Errors are *[ErrCheckpoint]s.
 func OpenPublic(path string) (*Public, error) {
 	p := &Public{Path: path, dir: path, tensors: map[string]publicTensor{}}
 	if err := p.open(); err != nil {
@@ -87,101 +86,76 @@ func (p *Public) open() error {
 	if err != nil {
 		return err
 	}
+	all := &publicTensors{}
 	files := []string{p.Path}
 	if info.IsDir() {
-		if files, err = p.files(); err != nil {
+		if files, err = p.files(all); err != nil {
 			return err
 		}
 	} else {
 		p.dir = filepath.Dir(p.Path)
 	}
-	all := map[string]publicTensor{}
-	for _, file := range files {
-		if err := listTensors(file, all); err != nil {
-			return err
-		}
-	}
-	if err := p.configure(all); err != nil {
+	if err := all.list(files); err != nil {
 		return err
 	}
-	for public, t := range all {
-		if name := p.Config.ParameterName(public); name != "" {
-			p.tensors[name] = t
-		}
-	}
-	return p.findTokenizer()
-}
-
-// files are those of the weights in the directory.
-func (p *Public) files() ([]string, error) {
-	whole := filepath.Join(p.Path, publicWeights)
-	text, err := regular.ReadFile(filepath.Join(p.Path, publicIndex))
-	if errors.Is(err, fs.ErrNotExist) {
-		return []string{whole}, nil
-	}
+	ends, err := p.configure(all)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var index struct {
-		Files map[string]string `json:"weight_map"`
+	if err := p.assign(all); err != nil {
+		return err
 	}
-	if err := json.Unmarshal(text, &index); err != nil {
-		return nil, fmt.Errorf("%s: %w", publicIndex, err)
-	}
-	names := map[string]bool{}
-	for _, name := range index.Files {
-		if name != filepath.Base(name) {
-			return nil, fmt.Errorf("%s: file %.60q is not beside it", publicIndex, name)
-		}
-		names[filepath.Join(p.Path, name)] = true
-	}
-	return slices.Sorted(maps.Keys(names)), nil
+	return p.findTokenizer(ends)
 }
 
-// listTensors enters the tensors of a file by their names.
-func listTensors(file string, all map[string]publicTensor) error {
-	f, err := safetensors.Open(file)
-	if err != nil {
-		return &ErrCheckpoint{Path: file, Err: bare(err)}
-	}
-	enterTensors(f, file, all)
-	return f.Close()
+// note says what was passed over.
+func (p *Public) note(format string, args ...any) {
+	p.Notes = append(p.Notes, fmt.Sprintf(format, args...))
 }
 
-func enterTensors(f *safetensors.File, file string, all map[string]publicTensor) {
-	for _, e := range f.Entries() {
-		all[e.Name] = publicTensor{file, e}
-	}
-}
-
-// sizesOf gives the axes of tensors by their names.
-func sizesOf(all map[string]publicTensor) func(name string) []int {
-	return func(name string) []int {
-		if t, ok := all[name]; ok {
-			return t.Type.Sizes()
-		}
-		return nil
-	}
-}
-
-// configure reads config.json. Without it GPT-2 is known by its tensors.
-func (p *Public) configure(all map[string]publicTensor) error {
+// configure reads config.json. Without it GPT-2 is known by its tensors. ends are the ids
+// that end a text, if it says.
+func (p *Public) configure(all *publicTensors) (ends []int32, err error) {
 	text, err := regular.ReadFile(filepath.Join(p.dir, publicConfig))
+	var c models.Published
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		p.Config, err = models.Shaped(sizesOf(all))
-		return err
+		p.Config, err = models.Shaped(all.sizes)
+		return nil, err
 	case err == nil:
-		p.Config, err = models.ParseGPTConfig(text)
+		c, err = models.ParsePublished(text)
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", publicConfig, bare(err))
+		return nil, fmt.Errorf("%s: %w", publicConfig, bare(err))
 	}
-	return nil
+	p.Config = c.GPTConfig
+	if len(c.Unknown) > 0 {
+		p.note("%s: nothing is known of %s", publicConfig, strings.Join(c.Unknown, ", "))
+	}
+	return p.ends(c.Ends)
 }
 
-// findTokenizer reads tokenizer.json, if there is one.
-func (p *Public) findTokenizer() error {
+// ends are the ids that end a text, by generation_config.json if that says.
+func (p *Public) ends(ends []int32) ([]int32, error) {
+	text, err := regular.ReadFile(filepath.Join(p.dir, publicGeneration))
+	if errors.Is(err, fs.ErrNotExist) {
+		return ends, nil
+	}
+	var better []int32
+	if err == nil {
+		better, err = models.PublishedEnds(text)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", publicGeneration, bare(err))
+	}
+	if len(better) > 0 {
+		return better, nil
+	}
+	return ends, nil
+}
+
+// findTokenizer reads tokenizer.json, if there is one, whose texts end with some ids.
+func (p *Public) findTokenizer(ends []int32) error {
 	if !isRegular(p.dir, publicTokenizer) {
 		return nil
 	}
@@ -193,6 +167,12 @@ func (p *Public) findTokenizer() error {
 	if used, have := p.Tokenizer.Used(), p.Config.Vocab; used > have {
 		return fmt.Errorf("%s has %d tokens, the model has room for %d: give those that belong "+
 			"together", publicTokenizer, used, have)
+	}
+	p.Tokenizer = p.Tokenizer.Ending(ends...)
+	for _, id := range ends {
+		if !slices.Contains(p.Tokenizer.Ends(), id) {
+			p.note("eos_token_id %d is no token of %s", id, publicTokenizer)
+		}
 	}
 	return nil
 }
@@ -266,104 +246,6 @@ func closeRead(f *safetensors.File) {
 	}
 }
 
-// WritePublic writes a model as a public checkpoint: model.safetensors, config.json
-// and, if there is a tokenizer that has the format, tokenizer.json. parameters are those
-// of models.GPT, and get reads them, one at a time. The directory may exist; each file
-// is replaced at once. Errors are *[ErrCheckpoint]s.
-func WritePublic(dir string, c models.GPTConfig, tok *data.Tokenizer, parameters []graph.Value,
-	get func(v graph.Value) (gomem.Tensor, error)) error {
-	if err := writePublic(osDisk{}, dir, c, tok, parameters, get); err != nil {
-		return &ErrCheckpoint{Path: dir, Err: bare(err)}
-	}
-	return nil
-}
-
-func writePublic(d disk, dir string, c models.GPTConfig, tok *data.Tokenizer,
-	parameters []graph.Value, get func(v graph.Value) (gomem.Tensor, error)) error {
-	if err := d.MkdirAll(dir); err != nil {
-		return err
-	}
-	byName := map[string]graph.Value{}
-	var entries []safetensors.Entry
-	for _, v := range parameters {
-		name := c.PublicName(v.Node.Name)
-		byName[name] = v
-		entries = append(entries, safetensors.Entry{Name: name, Type: v.Type()})
-	}
-	weights := func(f file) error {
-		return safetensors.Write(f, entries, map[string]string{"format": "pt"},
-			func(e safetensors.Entry) ([]byte, error) {
-				x, err := get(byName[e.Name])
-				return x.Data, err
-			})
-	}
-	if err := replacePublic(d, dir, publicWeights, weights); err != nil {
-		return err
-	}
-	eos := int32(-1)
-	if tok != nil {
-		eos = tok.EOS()
-		text, err := tok.MarshalText()
-		if err == nil && json.Valid(text) {
-			err = replacePublic(d, dir, publicTokenizer, writing(text))
-		}
-		if err != nil {
-			return err
-		}
-	}
-	text, err := c.PublicConfig(eos)
-	if err != nil {
-		return err
-	}
-	return replacePublic(d, dir, publicConfig, writing(text))
-}
-
-func writing(text []byte) func(file) error {
-	return func(f file) error {
-		_, err := f.Write(text)
-		return err
-	}
-}
-
-func replacePublic(d disk, dir, name string, content func(file) error) error {
-	return regular.Replace(d, dir, name, fmt.Sprintf(".%s.%d.tmp", name, os.Getpid()), content)
-}
-
-// Export writes a run's checkpoint of models.GPT with this configuration as a public
-// checkpoint. from is the checkpoint's file, or a directory for the latest in it. A
-// directory with checkpoints of a run is refused: it would no longer be known as one.
-func Export(dir, from string, c models.GPTConfig) error {
-	if l, err := list(dir); err == nil && len(l.steps) > 0 {
-		return &ErrCheckpoint{Path: dir, Err: errors.New("the directory has checkpoints of a " +
-			"run: write to another directory")}
-	}
-	o, err := open(from)
-	if err != nil {
-		return err
-	}
-	defer o.close()
-	m, err := models.GPT(c)
-	if err != nil {
-		return err
-	}
-	var parameters []graph.Value
-	for _, n := range m.Graph.Variables() {
-		if !n.State {
-			parameters = append(parameters, n.Value(0))
-		}
-	}
-	if err := o.has(parameters); err != nil {
-		return err
-	}
-	tok := &data.Tokenizer{}
-	if err := tok.UnmarshalText([]byte(o.Tokenizer)); err != nil {
-		return o.fail("%w", err)
-	}
-	return WritePublic(dir, c, tok, parameters, func(v graph.Value) (gomem.Tensor, error) {
-		return o.file.Get(v.Node.Name)
-	})
-}
-
 // warmPublic gives a new run's parameters the values of a public checkpoint, all of them.
 func (r *run) warmPublic() error {
 	p, err := OpenPublic(r.Init)
@@ -380,6 +262,7 @@ func (r *run) warmPublic() error {
 	if r.team.warm, err = p.load(r.session, vars); err != nil {
 		return err
 	}
-	r.emit(Event{Kind: Init, Path: r.Init, Text: fmt.Sprintf("%d variables taken", len(vars))})
+	said := append([]string{fmt.Sprintf("%d variables taken", len(vars))}, p.Notes...)
+	r.emit(Event{Kind: Init, Path: r.Init, Text: strings.Join(said, "; ")})
 	return nil
 }

@@ -120,9 +120,9 @@ func TestPublicRefuses(t *testing.T) {
 		{publicConfig, strings.Replace(string(config), `"n_inner": 128`, `"n_inner": 64`, 1),
 			"variable h/"},
 		{publicTokenizer, "{}", "tokenizer.json"},
-		{publicIndex, `{"weight_map":{"a":"../x"}}`, "is not beside it"},
-		{publicIndex, `{"weight_map":{"a":"gone.safetensors"}}`, "gone.safetensors"},
-		{publicIndex, `[]`, publicIndex},
+		{publicGeneration, `{"eos_token_id":"end"}`, "generation_config.json: eos_token_id"},
+		{publicConfig, strings.Replace(string(config), `"n_layer": 2`, `"n_layer": 1`, 1),
+			"has 12 tensors that its network, gpt2 with 1 layers, does not have (h.1.attn."},
 	} {
 		put(row.name, row.text)
 		p, err := OpenPublic(dir)

@@ -2,6 +2,7 @@ package command
 
 import (
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 
@@ -22,7 +23,8 @@ type checkpointed struct {
 // to build it again.
 func openCheckpoint(path location) (checkpointed, error) {
 	if p, err := openPublic(string(path)); p != nil || err != nil {
-		return checkpointed{Checkpoint: checkpointOf(p), kind: kind{name: "gpt"}, public: p}, err
+		gpt, _ := kindOf("gpt")
+		return checkpointed{Checkpoint: checkpointOf(p), kind: gpt, public: p}, err
 	}
 	c, err := train.Inspect(string(path))
 	if err != nil {
@@ -37,6 +39,15 @@ func openCheckpoint(path location) (checkpointed, error) {
 		return x, x.unusable("%w", err)
 	}
 	return x, nil
+}
+
+// say prints what of a public checkpoint was passed over.
+func (x checkpointed) say(w io.Writer) {
+	if x.public != nil {
+		for _, note := range x.public.Notes {
+			fmt.Fprintf(w, "gomem: %s: %s\n", x.Path, note)
+		}
+	}
 }
 
 // unusable is an error of a checkpoint.

@@ -31,7 +31,10 @@ func (evalCmd) Help() string {
 	return `Prints the metrics of training for any data, from a checkpoint alone. Of the
 data that it was trained on only what was held out is evaluated, and then the
 numbers are those that train printed at its end; other data is evaluated as a
-whole. The plan has no gradients and no optimizer to keep.`
+whole. The plan has no gradients and no optimizer to keep. A public checkpoint of
+GPT-2 or LLaMA, as gomem export writes and gomem predict reads it, is evaluated on
+the text of --data: documents as they are, in windows as long as the model reads,
+2,048 tokens at most, in which each token is predicted from those before it.`
 }
 
 func (evalCmd) examples() string {
@@ -39,6 +42,7 @@ func (evalCmd) examples() string {
   gomem eval --from run1                         as at the end of training
   gomem eval --from run1 --data tsv:test.tsv     all of a test set
   gomem eval --from run2 --data dir:photos --json
+  gomem eval --from published --data text:a.txt  a public checkpoint's perplexity
 `
 }
 
@@ -67,12 +71,13 @@ func (c *evalCmd) Run(ctx context.Context, e *env) error {
 	if err != nil {
 		return err
 	}
-	if x.public != nil {
-		return x.unusable("it says of no data how it was trained: gomem predict takes it")
-	}
+	x.say(e.stderr)
 	if c.BLEU != nil && x.kind.name != "moe" && x.kind.name != "transformer" {
 		return usagef("--bleu does nothing for %s, which the checkpoint is of: leave it out",
 			x.kind.name)
+	}
+	if x.public != nil {
+		return c.public(ctx, e, x)
 	}
 	if err := x.kind.learnsFrom(string(c.Data)); err != nil {
 		return err
@@ -133,17 +138,21 @@ func (c *evalCmd) print(e *env, x checkpointed, m *models.Model, d dataset, whol
 	if c.JSON {
 		return json.NewEncoder(e.stdout).Encode(line)
 	}
-	part := "what was held out of it"
-	if whole {
+	part, of, model := "what was held out of it", "held-out loss",
+		fmt.Sprintf("after step %d", line.Step)
+	switch {
+	case x.public != nil:
+		part, of, model = "all of it", "loss", "public checkpoint"
+	case whole:
 		part = "all of it: other data was trained on"
 	}
 	loss := append([]string{fmt.Sprintf("%.4f", line.Loss)}, metrics(line.Metrics)...)
 	printFields(e.stdout, []field{
-		{"model", fmt.Sprintf("%s %s, after step %d", line.Model, line.Size, line.Step)},
+		{"model", fmt.Sprintf("%s %s, %s", line.Model, line.Size, model)},
 		{"data", line.Data},
 		{"evaluated", fmt.Sprintf("%s, %s in %s", part, counted(line.Units, line.Unit),
 			batchesOf(line.Batches))},
-		{"held-out loss", strings.Join(loss, "  ")},
+		{of, strings.Join(loss, "  ")},
 		{"speed", fmt.Sprintf("%s %ss/s", figures(line.UnitsPerSecond), line.Unit)},
 		{"memory", line.memoryUse.String()},
 	})

@@ -104,6 +104,7 @@ func (c *predictCmd) Run(ctx context.Context, e *env) error {
 	if err != nil {
 		return err
 	}
+	x.say(e.stderr)
 	p, ok := preparers()[x.kind.name]
 	if !ok {
 		return x.unusable("nothing can be predicted with %s", x.kind.name)

@@ -34,7 +34,7 @@ func continuation(_ context.Context, e *env, c *predictCmd, x checkpointed) (*ta
 	if err != nil {
 		return nil, err
 	}
-	o.Ends = []int32{tokenizer.EOS()}
+	o.Ends = tokenizer.Ends()
 	if len(c.Inputs) == 0 {
 		c.Inputs = []string{stdinName}
 	}

@@ -1,0 +1,116 @@
+package train
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/gomem/gomem"
+	"github.com/gomem/gomem/data"
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/internal/regular"
+	"github.com/gomem/gomem/internal/safetensors"
+	"github.com/gomem/gomem/models"
+)
+
+// WritePublic writes a model as a public checkpoint: model.safetensors, config.json
+// and, if there is a tokenizer that has the format, tokenizer.json. parameters are those
+// of models.GPT, and get reads them, one at a time. The directory may exist; each file
+// is replaced at once. Errors are *[ErrCheckpoint]s.
+func WritePublic(dir string, c models.GPTConfig, tok *data.Tokenizer, parameters []graph.Value,
+	get func(v graph.Value) (gomem.Tensor, error)) error {
+	if err := writePublic(osDisk{}, dir, c, tok, parameters, get); err != nil {
+		return &ErrCheckpoint{Path: dir, Err: bare(err)}
+	}
+	return nil
+}
+
+func writePublic(d disk, dir string, c models.GPTConfig, tok *data.Tokenizer,
+	parameters []graph.Value, get func(v graph.Value) (gomem.Tensor, error)) error {
+	if err := d.MkdirAll(dir); err != nil {
+		return err
+	}
+	byName := map[string]graph.Value{}
+	var entries []safetensors.Entry
+	for _, v := range parameters {
+		name := c.PublicName(v.Node.Name)
+		byName[name] = v
+		entries = append(entries, safetensors.Entry{Name: name, Type: v.Type()})
+	}
+	weights := func(f file) error {
+		return safetensors.Write(f, entries, map[string]string{"format": "pt"},
+			func(e safetensors.Entry) ([]byte, error) {
+				x, err := get(byName[e.Name])
+				return x.Data, err
+			})
+	}
+	if err := replacePublic(d, dir, publicWeights, weights); err != nil {
+		return err
+	}
+	var ends []int32
+	if tok != nil {
+		ends = tok.Ends()
+		text, err := tok.MarshalText()
+		if err == nil && json.Valid(text) {
+			text, err = tok.MarshalJSON() // without what is ours
+			if err == nil {
+				err = replacePublic(d, dir, publicTokenizer, writing(text))
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	text, err := c.PublicConfig(ends...)
+	if err != nil {
+		return err
+	}
+	return replacePublic(d, dir, publicConfig, writing(text))
+}
+
+func writing(text []byte) func(file) error {
+	return func(f file) error {
+		_, err := f.Write(text)
+		return err
+	}
+}
+
+func replacePublic(d disk, dir, name string, content func(file) error) error {
+	return regular.Replace(d, dir, name, fmt.Sprintf(".%s.%d.tmp", name, os.Getpid()), content)
+}
+
+// Export writes a run's checkpoint of models.GPT with this configuration as a public
+// checkpoint. from is the checkpoint's file, or a directory for the latest in it. A
+// directory with checkpoints of a run is refused: it would no longer be known as one.
+func Export(dir, from string, c models.GPTConfig) error {
+	if l, err := list(dir); err == nil && len(l.steps) > 0 {
+		return &ErrCheckpoint{Path: dir, Err: errors.New("the directory has checkpoints of a " +
+			"run: write to another directory")}
+	}
+	o, err := open(from)
+	if err != nil {
+		return err
+	}
+	defer o.close()
+	m, err := models.GPT(c)
+	if err != nil {
+		return err
+	}
+	var parameters []graph.Value
+	for _, n := range m.Graph.Variables() {
+		if !n.State {
+			parameters = append(parameters, n.Value(0))
+		}
+	}
+	if err := o.has(parameters); err != nil {
+		return err
+	}
+	tok := &data.Tokenizer{}
+	if err := tok.UnmarshalText([]byte(o.Tokenizer)); err != nil {
+		return o.fail("%w", err)
+	}
+	return WritePublic(dir, c, tok, parameters, func(v graph.Value) (gomem.Tensor, error) {
+		return o.file.Get(v.Node.Name)
+	})
+}
