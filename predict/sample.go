@@ -3,6 +3,7 @@ package predict
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 
@@ -13,7 +14,7 @@ import (
 // each time, to the end of the decoder's room.
 type Sampling struct {
 	Tokens      int     // to write, at most; 0: as many as there is room for
-	Temperature float64 // that logits are divided by; 0: the likeliest token, always
+	Temperature float64 // that logits are divided by, finite; 0: the likeliest token, always
 	TopK        int     // draw among so many of the likeliest; 0: all
 	TopP        float64 // draw among the fewest that have this share together; 0 or 1: all
 	Seed        uint64
@@ -26,8 +27,9 @@ func (s Sampling) Validate() error {
 	switch {
 	case s.Tokens < 0:
 		return fmt.Errorf("%d tokens: want 1 or more", s.Tokens)
-	case !(s.Temperature >= 0 && s.Temperature <= 1e6):
-		return fmt.Errorf("temperature of %v: want a number from 0, such as 0.8", s.Temperature)
+	case !(s.Temperature >= 0 && s.Temperature <= math.MaxFloat64):
+		return fmt.Errorf("temperature of %v: want a finite number from 0, such as 0.8",
+			s.Temperature)
 	case s.TopK < 0 || s.First < 0:
 		return fmt.Errorf("top %d: want 1 or more", s.TopK)
 	case !(s.TopP >= 0 && s.TopP <= 1):
@@ -49,8 +51,8 @@ func (s Sampling) pick(logits []float32, rng *rand.Rand) int32 {
 	if len(top) == 0 {
 		return 0 // there is no number
 	}
-	if len(top) == 1 {
-		return int32(top[0])
+	if len(top) == 1 || math.IsInf(float64(logits[top[0]]), 0) {
+		return int32(top[0]) // nothing is as likely, or nothing is likely
 	}
 	weights, sum := make([]float64, len(top)), 0.0
 	for i, id := range top {

@@ -266,6 +266,27 @@ func TestSampling(t *testing.T) {
 	if hot := count(Sampling{Temperature: 100}); hot[4] < 4000 {
 		t.Errorf("very hot: %v", hot)
 	}
+	for _, heat := range []float64{1e7, 1e300, math.MaxFloat64} {
+		s := Sampling{Temperature: heat, TopP: 1}
+		if err := s.Validate(); err != nil {
+			t.Errorf("temperature %v: %v", heat, err)
+		}
+		for i, n := range count(s) {
+			if share := float64(n) / 20000; i != 3 && math.Abs(share-0.25) > 0.015 || i == 3 && n > 0 {
+				t.Errorf("temperature %v: %d comes with %v, want as often as others", heat, i, share)
+			}
+		}
+	}
+	if n := count(Sampling{Temperature: math.SmallestNonzeroFloat64}); n[1] != 20000 {
+		t.Errorf("nearly no temperature: %v", n)
+	}
+	rng := rand.New(rand.NewPCG(1, 1))
+	for _, sign := range []int{1, -1} {
+		none := float32(math.Inf(sign))
+		if got := (Sampling{Temperature: 1}).pick([]float32{none, none}, rng); got != 0 {
+			t.Errorf("of %v: %d", none, got)
+		}
+	}
 	long := make([]float32, 500)
 	for i := range long {
 		long[i] = float32((i*7 + 3) % 500)
@@ -274,7 +295,7 @@ func TestSampling(t *testing.T) {
 		t.Errorf("ranked %v, %v", a, b[:60])
 	}
 	for _, s := range []Sampling{{Tokens: -1}, {Temperature: -1}, {Temperature: math.NaN()},
-		{TopK: -1}, {TopP: 1.5}, {TopP: math.NaN()}} {
+		{Temperature: math.Inf(1)}, {TopK: -1}, {TopP: 1.5}, {TopP: math.NaN()}} {
 		if err := s.Validate(); err == nil || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%+v: %v", s, err)
 		}

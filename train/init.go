@@ -1,7 +1,6 @@
 package train
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"path"
@@ -106,9 +105,10 @@ func ReadRenaming(file string) (Renaming, error) {
 		return nil, fmt.Errorf("%s: %w", file, bare(err))
 	}
 	var r Renaming
-	lines := bufio.NewScanner(strings.NewReader(string(text)))
-	for n := 1; lines.Scan(); n++ {
-		words := strings.Fields(lines.Text())
+	n := 0
+	for row := range strings.Lines(string(text)) {
+		n++
+		words := strings.Fields(row)
 		if len(words) == 0 || strings.HasPrefix(words[0], "#") {
 			continue
 		}
@@ -118,7 +118,7 @@ func ReadRenaming(file string) (Renaming, error) {
 		}
 		r = append(r, line)
 	}
-	return r, lines.Err()
+	return r, nil
 }
 
 func parseRenaming(words []string) (renaming, error) {
@@ -127,7 +127,7 @@ func parseRenaming(words []string) (renaming, error) {
 	}
 	stars := strings.Count(words[1], "*")
 	if stars > strings.Count(words[0], "*") {
-		return renaming{}, fmt.Errorf("%s has more * than %s: give each something to stand for",
+		return renaming{}, fmt.Errorf("%.60s has more * than %.60s: give each something to stand for",
 			words[1], words[0])
 	}
 	ours := strings.ReplaceAll(words[1], "$", "$$")

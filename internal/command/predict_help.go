@@ -25,8 +25,8 @@ predict --tokens
     moe, transformer: tokens of a translation, at most; gpt: tokens to write (default: as
     many as there is room for).
 --temperature
-    gpt: draw tokens by their probability, flatter above 1 and sharper below (default 0:
-    the likeliest, always).
+    gpt: draw tokens by their probability, flatter above 1 and sharper below; very large, and
+    all are as likely (default 0: the likeliest, always).
 --top-k
     gpt: draw among the K likeliest tokens.
 --top-p
