@@ -10,6 +10,7 @@ import (
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/regular"
+	"github.com/gomem/gomem/internal/safetensors"
 )
 
 // warm gives the variables of a new run the values that a file has for them, and says what
@@ -22,6 +23,9 @@ func (r *run) warm() error {
 	if err != nil {
 		return err
 	}
+	if err := r.numbers(file); err != nil {
+		return &ErrCheckpoint{Path: file, Err: bare(err)}
+	}
 	report, err := r.session.Load(file, gomem.LoadOptions{Partial: true, Convert: true,
 		Only: weight(r.Model.Graph), Rename: r.Rename.Apply})
 	if err != nil {
@@ -29,6 +33,29 @@ func (r *run) warm() error {
 	}
 	r.team.warm = report.Parts
 	r.emit(Event{Kind: Init, Path: file, Text: taken(report)})
+	return nil
+}
+
+// numbers refuses a file that has whole numbers for a variable of floating-point ones: such
+// are quantized weights, which are nothing without their scales.
+func (r *run) numbers(file string) error {
+	f, err := safetensors.Open(file)
+	if err != nil {
+		return err
+	}
+	defer closeRead(f)
+	ours := map[string]graph.Type{}
+	for _, n := range r.Model.Graph.Variables() {
+		ours[n.Name] = n.Out[0]
+	}
+	for _, e := range f.Entries() {
+		name := r.Rename.Apply(e.Name)
+		if t := ours[name]; t.DType.Floating() && !e.Type.DType.Floating() &&
+			t.SameShape(e.Type) {
+			return fmt.Errorf("tensor %s is %s, and variable %s %s: want floating-point numbers",
+				e.Name, e.Type, name, t)
+		}
+	}
 	return nil
 }
 

@@ -84,6 +84,21 @@ func TestInitOfOtherNames(t *testing.T) {
 		told != "1 variables taken, 1 left over (net.0.w/momentum)" {
 		t.Errorf("%v, told %q", err, told)
 	}
+	f, err := os.Create(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := m.Graph.Variables()[0].Out[0]
+	whole.DType = graph.I32
+	err = safetensors.Write(f, []safetensors.Entry{{Name: "net.0.w", Type: whole}}, nil,
+		func(e safetensors.Entry) ([]byte, error) { return make([]byte, whole.Bytes()), nil })
+	if err := errors.Join(err, f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Run(context.Background(), o); err == nil ||
+		!strings.Contains(err.Error(), "tensor net.0.w is i32[") {
+		t.Errorf("whole numbers are weights: %v", err)
+	}
 }
 
 func TestRenaming(t *testing.T) {

@@ -262,7 +262,25 @@ func (r *run) warmPublic() error {
 	if r.team.warm, err = p.load(r.session, vars); err != nil {
 		return err
 	}
-	said := append([]string{fmt.Sprintf("%d variables taken", len(vars))}, p.Notes...)
+	said := []string{fmt.Sprintf("%d variables taken", len(vars))}
+	if more := p.without(vars); len(more) > 0 {
+		said[0] += fmt.Sprintf(", %d left over (%s)", len(more), firstOf(more))
+	}
+	said = append(said, p.Notes...)
 	r.emit(Event{Kind: Init, Path: r.Init, Text: strings.Join(said, "; ")})
 	return nil
+}
+
+// without are the tensors of parameters that are none of a model's variables.
+func (p *Public) without(vars []graph.Value) []string {
+	left := maps.Clone(p.tensors)
+	for _, v := range vars {
+		delete(left, v.Node.Name)
+	}
+	var names []string
+	for _, t := range left {
+		names = append(names, t.Name)
+	}
+	slices.Sort(names)
+	return names
 }

@@ -59,6 +59,10 @@ func readRunning(ctx context.Context, w io.Writer, c *trainCmd) error {
 	if err != nil {
 		return err
 	}
+	public, err := c.publicInit()
+	if err != nil {
+		return err
+	}
 	spec := c.spec("go:doc")
 	text, err := data.Options{EvalShare: float64(c.EvalShare),
 		Progress: reading(w, spec)}.OpenRunning(ctx, spec)
@@ -67,7 +71,7 @@ func readRunning(ctx context.Context, w io.Writer, c *trainCmd) error {
 	}
 	done := notice(w, fmt.Sprintf("gomem: learning up to %d sub-words from %s", most, spec))
 	defer done()
-	tokenizer, err := c.subWords(ctx, text, most)
+	tokenizer, err := c.subWords(ctx, text, most, public)
 	if err != nil {
 		return err
 	}
@@ -100,16 +104,10 @@ func loadRunning(ctx context.Context, w io.Writer, c *trainCmd, m *models.Model)
 
 // subWords are those of the file that was given, of the public checkpoint that the run
 // begins with, or of the text.
-func (c *trainCmd) subWords(ctx context.Context, text *data.Running,
-	most int) (*data.Tokenizer, error) {
-	if c.Tokenizer == "" && c.Rename == "" {
-		p, err := openPublic(string(c.Init))
-		if err != nil {
-			return nil, err
-		}
-		if p != nil {
-			return p.Tokenizer, nil
-		}
+func (c *trainCmd) subWords(ctx context.Context, text *data.Running, most int,
+	public *train.Public) (*data.Tokenizer, error) {
+	if c.Tokenizer == "" && public != nil {
+		return public.Tokenizer, nil
 	}
 	if c.Tokenizer == "" {
 		return data.LearnTokenizer(ctx, text.Texts(), most)

@@ -2,6 +2,7 @@ package command
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/gomem/gomem/train"
 )
@@ -18,6 +19,43 @@ func openPublic(path string) (*train.Public, error) {
 			"one that the model was trained with beside the weights")}
 	}
 	return p, err
+}
+
+// publicInit is the public checkpoint that a run begins with, nil if it does with none. It
+// has to be of the network that the run trains: what its tensors do not tell, too.
+func (c *trainCmd) publicInit() (*train.Public, error) {
+	if c.Init == "" || c.Rename != "" || !train.IsPublic(string(c.Init)) {
+		return nil, nil
+	}
+	open := train.OpenPublic
+	if c.Tokenizer == "" {
+		open = openPublic
+	}
+	p, err := open(string(c.Init))
+	if err != nil {
+		return nil, err
+	}
+	ours, err := gptConfig(c.modelFlags)
+	if err != nil {
+		return nil, err
+	}
+	theirs := p.Config
+	for _, d := range []struct {
+		what         string
+		ours, theirs any
+	}{
+		{"blocks", ours.Blocks, theirs.Blocks}, {"heads", ours.Heads, theirs.Heads},
+		{"heads of keys", ours.KeyHeads, theirs.KeyHeads}, {"a norm's eps", ours.Eps, theirs.Eps},
+		{"a rotary base", ours.RotaryBase, theirs.RotaryBase},
+		{"another matrix of logits", ours.Untied, theirs.Untied},
+	} {
+		if d.ours != d.theirs {
+			return nil, &train.ErrCheckpoint{Path: p.Path, Err: fmt.Errorf("its network has %s: %v, "+
+				"and --model gpt --size %s --blocks %s has %v", d.what, d.theirs, c.Size,
+				ours.Blocks, d.ours)}
+		}
+	}
+	return p, nil
 }
 
 // checkpointOf is what is known of a public checkpoint as of one of gomem's.
