@@ -1,6 +1,7 @@
 package gomem_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -18,6 +19,7 @@ import (
 	"github.com/gomem/gomem/internal/randgraph"
 	"github.com/gomem/gomem/internal/thesis"
 	"github.com/gomem/gomem/models"
+	"github.com/gomem/gomem/plan"
 	"github.com/gomem/gomem/space"
 	"github.com/gomem/gomem/train"
 )
@@ -162,8 +164,50 @@ func TestDiskIsCut(t *testing.T) {
 	}
 }
 
+// TestDiskIsDamaged: when somebody writes over the file, the step ends with an error that names
+// value, file and place, and so does reading a variable there; nothing is computed with it.
+func TestDiskIsDamaged(t *testing.T) {
+	m, s, dir := onDisk(t)
+	if _, err := s.Step(context.Background(), "train", thesis.Feeds(m)); err != nil {
+		t.Fatal(err)
+	}
+	if err := each(dir, overwrite); err != nil {
+		t.Skip(err)
+	}
+	_, err := s.Step(context.Background(), "train", thesis.Feeds(m))
+	step, ok := errors.AsType[*gomem.StepError](err)
+	named, isNamed := errors.AsType[*plan.Error](err)
+	if !ok || !isNamed || named.Name == "" || !step.Intact() || !errors.Is(err, gomem.ErrDamaged) ||
+		!strings.Contains(err.Error(), filepath.Join(dir, "gomem-")) ||
+		!strings.Contains(err.Error(), "at byte ") {
+		t.Errorf("error is %v", err)
+	}
+	if _, err := s.Get(s.Variables()[0]); !errors.Is(err, gomem.ErrDamaged) {
+		t.Errorf("a variable on the disk is read: %v", err)
+	}
+}
+
+// overwrite fills a file with bytes of which floats are NaNs.
+func overwrite(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(bytes.Repeat([]byte{0xff}, int(info.Size())))
+	return errors.Join(err, f.Close())
+}
+
 // cut empties the files that this process has open in a directory.
 func cut(dir string) error {
+	return each(dir, func(path string) error { return os.Truncate(path, 0) })
+}
+
+// each calls do with the files that this process has open in a directory.
+func each(dir string, do func(path string) error) error {
 	const fds = "/proc/self/fd"
 	open, err := os.ReadDir(fds)
 	if err != nil {
@@ -173,7 +217,7 @@ func cut(dir string) error {
 	for _, f := range open {
 		path := filepath.Join(fds, f.Name())
 		if to, err := os.Readlink(path); err == nil && strings.HasPrefix(to, dir) {
-			if err := os.Truncate(path, 0); err != nil {
+			if err := do(path); err != nil {
 				return err
 			}
 			n++

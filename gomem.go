@@ -27,6 +27,10 @@ type ErrOutOfMemory = compile.ErrOutOfMemory
 // ErrClosed is what methods of a session return that was closed, or never opened.
 var ErrClosed = errors.New("the session is closed")
 
+// ErrDamaged is in the error of a step, or of reading a variable, that found other bytes on the
+// disk than were written there. The error names the file and where in it, and the value.
+var ErrDamaged = device.ErrDamaged
+
 // Session is a compiled graph with its memories: one allocation a space, in
 // which variables live between steps. Its methods may be called from several
 // goroutines: they run one after the other, and Close waits for a step under way,

@@ -12,6 +12,7 @@
 package device
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/gomem/gomem/internal/tensor"
@@ -154,6 +155,9 @@ type Stream interface {
 	// Sync.
 	Begun() uint64
 }
+
+// ErrDamaged is bytes of a disk that are not those that were written there.
+var ErrDamaged = errors.New("damaged: these are not the bytes that were written there")
 
 // Error is a task that failed.
 type Error struct {

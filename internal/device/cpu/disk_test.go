@@ -272,14 +272,7 @@ func TestDiskFaults(t *testing.T) {
 // TestDiskCut: a file that is cut while copies run is noticed, though what is written
 // later makes it long again: nothing is read that nobody wrote.
 func TestDiskCut(t *testing.T) {
-	var file *os.File
-	d := newTiers(t, 8<<20, func(f cpu.File) cpu.File {
-		file, _ = f.(*os.File)
-		return f
-	})
-	if file == nil {
-		t.Skip("the file is not open under its own type")
-	}
+	d, file := opened(t, 8<<20)
 	data := random(8 << 20)
 	if err := d.host.Write(0, data); err != nil {
 		t.Fatal(err)
@@ -299,8 +292,8 @@ func TestDiskCut(t *testing.T) {
 		t.Fatal(cutErr)
 	}
 	for what, err := range map[string]error{
-		"a load": err, "a store": d.again(t, store, 7<<20), "a load of what is left": d.again(t,
-			load, 0), "a read": d.disk.Read(0, make([]byte, 8)),
+		"a load": err, "a store": d.again(t, store, 7<<20, 1<<20), "a load of what is left": d.again(t,
+			load, 0, 1<<20), "a read": d.disk.Read(0, make([]byte, 8)),
 		"a write": d.disk.Write(0, make([]byte, 8)),
 	} {
 		if !errors.Is(err, io.ErrUnexpectedEOF) || !strings.Contains(err.Error(), file.Name()) {
@@ -310,8 +303,8 @@ func TestDiskCut(t *testing.T) {
 }
 
 // again is the error of a copy after the error before is forgotten.
-func (d *tiers) again(t *testing.T, e space.Engine, off int64) error {
+func (d *tiers) again(t *testing.T, e space.Engine, off, bytes int64) error {
 	t.Helper()
 	d.Reset()
-	return d.copy(t, e, off, 1<<20)
+	return d.copy(t, e, off, bytes)
 }

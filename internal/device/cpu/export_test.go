@@ -1,5 +1,11 @@
 package cpu
 
+// How much has one checksum, and how much is moved at once.
+const (
+	PageBytes    = pageBytes
+	SectionBytes = sectionBytes
+)
+
 // File is what a disk memory needs of a file.
 type File = file
 
