@@ -130,6 +130,10 @@ func Devices() []string {
 // TraceRecorder keeps what the streams did, and writes it as a timeline.
 type TraceRecorder = trace.Recorder
 
+// MaxThreads is the most threads of a kernel. They are started at once and wait for work side by
+// side, whether or not there are processors for them.
+const MaxThreads = cpu.MaxThreads
+
 // Options configure a session. The zero value works: the thesis policy with its
 // defaults, no budgets, every processor.
 type Options struct {
@@ -225,11 +229,16 @@ func (o Options) With(c compile.Options) Options {
 
 // Validate reports an option that makes no sense.
 func (o Options) Validate() error {
-	if o.Threads < 0 || o.CopyBytesPerSecond < 0 {
-		return fmt.Errorf("threads and copy speed may not be negative")
+	if o.Threads < 0 || o.Threads > MaxThreads {
+		return fmt.Errorf("%d threads: want 1 to %d, or 0 for one for every processor", o.Threads,
+			MaxThreads)
+	}
+	if o.CopyBytesPerSecond < 0 {
+		return fmt.Errorf("copies of %d bytes a second: want at least 1, or 0 for no limit",
+			o.CopyBytesPerSecond)
 	}
 	if o.Disk != "" && o.DiskBytes == 0 {
-		return fmt.Errorf("disk %s: its budget is missing", o.Disk)
+		return fmt.Errorf("disk %.200q: its budget is missing", o.Disk)
 	}
 	if o.NetworkBytes < 0 || o.HostBytes > 0 && o.NetworkBytes >= o.HostBytes {
 		return fmt.Errorf("%d bytes for the network: want none, or less than the host's budget of "+
@@ -241,7 +250,7 @@ func (o Options) Validate() error {
 	case err != nil:
 		return err
 	case profile == nil && !gpu && o.Device != "" && o.Device != CPU && o.Device != Null:
-		return fmt.Errorf("unknown device %q: want %s, %s, %s or %s:NUMBER, or %sPROFILE",
+		return fmt.Errorf("unknown device %.60q: want %s, %s, %s or %s:NUMBER, or %sPROFILE",
 			o.Device, CPU, Null, CUDA, CUDA, Sim)
 	case o.Precision == precision.TF32 && (o.Device == "" || o.Device == CPU):
 		return fmt.Errorf("precision %s: the processor has no such products; want device %s",

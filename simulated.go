@@ -38,7 +38,7 @@ func Simulated(device string) (*machine.Profile, error) {
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("device %s: %w", device, regular.Bare(err))
+		return nil, fmt.Errorf("device %.200q: %w", device, regular.Bare(err))
 	}
 	return p, nil
 }

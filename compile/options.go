@@ -84,7 +84,7 @@ func (o Options) Validate() error {
 	o.EnsureDefaults()
 	switch {
 	case !slices.Contains(Policies(), o.Policy):
-		return fmt.Errorf("unknown policy %q: want one of %q", o.Policy, Policies())
+		return fmt.Errorf("unknown policy %.60q: want one of %q", o.Policy, Policies())
 	case o.Partition < 0 || o.Partition > maxSize:
 		return fmt.Errorf("partition size %d: want 1 to %d operations", o.Partition, maxSize)
 	case o.Lookahead < 1 || o.Lookahead > maxSize:

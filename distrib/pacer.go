@@ -31,7 +31,7 @@ func ParseOrder(name string) (Order, error) {
 		}
 		all = append(all, o.String())
 	}
-	return 0, fmt.Errorf("no order %q: there are %s", name, enumerate(all))
+	return 0, fmt.Errorf("no order %.60q: there are %s", name, enumerate(all))
 }
 
 // LeakyBucket is Bösen's managed communication: what need not go yet goes as bandwidth

@@ -101,15 +101,15 @@ func parseForm[T any](kind, text string, forms []form[T]) (none T, err error) {
 		}
 		x, err := numbersOf(fields[1:])
 		if err != nil || len(x) < f.least || len(x) > f.most {
-			return none, fmt.Errorf("%s %q is not %s%s", kind, text, f.name, f.numbers)
+			return none, fmt.Errorf("%s %.60q is not %s%s", kind, text, f.name, f.numbers)
 		}
 		made, err := f.make(x)
 		if err != nil {
-			return none, fmt.Errorf("%s %q: %w", kind, text, err)
+			return none, fmt.Errorf("%s %.60q: %w", kind, text, err)
 		}
 		return made, nil
 	}
-	return none, fmt.Errorf("no %s %q: there are %s", kind, text, enumerate(names))
+	return none, fmt.Errorf("no %s %.60q: there are %s", kind, text, enumerate(names))
 }
 
 func numbersOf(fields []string) (x []float64, err error) {

@@ -91,7 +91,7 @@ func ParseScheme(name string, o SchemeOptions) (*Plan, error) {
 		p := s.make(o)
 		return p, s.fill(p, o)
 	}
-	return nil, fmt.Errorf("no scheme %q: there are %s", name, enumerate(names))
+	return nil, fmt.Errorf("no scheme %.60q: there are %s", name, enumerate(names))
 }
 
 func (s scheme) check(o SchemeOptions) error {

@@ -91,7 +91,7 @@ func ParseHow(text string) (How, error) {
 	i := slices.Index(folds[:], fold)
 	h := How{Fold: Fold(max(i, 0)), Via: via, Along: along}
 	if err := h.Check(); i < 0 || way && via == "" || axis && along == "" || err != nil {
-		return How{}, fmt.Errorf("%q is no way to exchange: want %s, or a way as in mean/ring, or "+
+		return How{}, fmt.Errorf("%.60q is no way to exchange: want %s, or a way as in mean/ring, or "+
 			"an axis as in sum@batch", text, strings.Join(folds[:], ", "))
 	}
 	return h, nil
@@ -110,11 +110,11 @@ func (h How) Check() error {
 	case int(h.Fold) >= len(folds):
 		return fmt.Errorf("there is no fold %d", h.Fold)
 	case strings.ContainsFunc(h.Via, odd):
-		return fmt.Errorf("%q is no way: want one word", h.Via)
+		return fmt.Errorf("%.60q is no way: want one word", h.Via)
 	case h.Fold > Sum && h.Via != "":
-		return fmt.Errorf("%q is no way to %s: there is one, which has no name", h.Via, h.Fold)
+		return fmt.Errorf("%.60q is no way to %s: there is one, which has no name", h.Via, h.Fold)
 	case strings.ContainsFunc(h.Along, unfit):
-		return fmt.Errorf("%q is no axis of a mesh: want one word", h.Along)
+		return fmt.Errorf("%.60q is no axis of a mesh: want one word", h.Along)
 	}
 	return nil
 }

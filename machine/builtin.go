@@ -49,7 +49,7 @@ func Named(name string) (*Profile, error) {
 		p.Host = Rates{FLOPs: 1e12, Bytes: 340e9}
 		p.In, p.Out, p.ElementBytes = 400e9, 400e9, 2
 	default:
-		return nil, fmt.Errorf("unknown profile %q: want %s or the path of a .json file", name,
+		return nil, fmt.Errorf("unknown profile %.60q: want %s or the path of a .json file", name,
 			strings.Join(Builtin(), ", "))
 	}
 	return p, nil

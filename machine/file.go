@@ -20,7 +20,7 @@ func Parse(data []byte) (*Profile, error) {
 	d.DisallowUnknownFields()
 	p := &Profile{}
 	if err := d.Decode(p); err != nil {
-		return nil, fmt.Errorf("profile: %w", err)
+		return nil, fmt.Errorf("profile: %.200s", err) // it may have all of a name
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return nil, errors.New("profile: there is more after it")

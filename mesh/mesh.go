@@ -5,12 +5,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
-// maxAxes bounds the axes of a mesh, and maxSize their sizes.
+// maxAxes bounds the axes of a mesh, maxSize their sizes, and maxName the bytes of their names.
 const (
 	maxAxes = 4
 	maxSize = 1 << 16
+	maxName = 100
 )
 
 // Mesh is a grid of coordinates with named axes. Along axis i it has Cluster[i] processes,
@@ -74,7 +76,7 @@ func ParseMesh(text string) (Mesh, error) {
 	for field := range strings.SplitSeq(text, ",") {
 		name, shape, ok := strings.Cut(field, ":")
 		if !ok || name == "" {
-			return Mesh{}, fmt.Errorf("%q is no axis of a mesh: want NAME:SLICES, as batch:2, or "+
+			return Mesh{}, fmt.Errorf("%.60q is no axis of a mesh: want NAME:SLICES, as batch:2, or "+
 				"NAME:PROCESSESxSLICES", field)
 		}
 		cluster, device := "1", shape
@@ -88,7 +90,7 @@ func ParseMesh(text string) (Mesh, error) {
 		}{{&c, cluster}, {&d, device}} {
 			var err error
 			if *part.to, err = strconv.Atoi(part.text); err != nil {
-				return Mesh{}, fmt.Errorf("axis %s of the mesh: %q is no number", name, part.text)
+				return Mesh{}, fmt.Errorf("axis %.60q of the mesh: %.60q is no number", name, part.text)
 			}
 		}
 		m.Axes, m.Cluster, m.Device = append(m.Axes, name), append(m.Cluster, c),
@@ -109,8 +111,8 @@ func (m Mesh) Check() error {
 	}
 	for i, name := range m.Axes {
 		switch {
-		case name == "" || strings.ContainsAny(name, " ,:=*#\t\n"):
-			return fmt.Errorf("%q is no name of an axis of a mesh", name)
+		case name == "" || len(name) > maxName || strings.ContainsFunc(name, unfit):
+			return fmt.Errorf("%.60q is no name of an axis of a mesh", name)
 		case slices.Contains(m.Axes[:i], name):
 			return fmt.Errorf("the mesh has axis %s twice", name)
 		case m.Cluster[i] < 1 || m.Device[i] < 1 || m.Cluster[i] > maxSize ||
@@ -129,10 +131,26 @@ func (m Mesh) Check() error {
 	return nil
 }
 
+// unfit reports a character that no name of an axis of a mesh has: it would be read as
+// something else, or could not be printed.
+func unfit(r rune) bool {
+	return unicode.IsSpace(r) || !unicode.IsPrint(r) || r == unicode.ReplacementChar ||
+		strings.ContainsRune(",:=*#", r)
+}
+
 // Assign says that axes of a name are divided along an axis of the mesh. The name is that
 // of an axis of inputs and variables, "batch"; or an axis of leaves by their names,
 // "*/ff/w0:1", in which * stands for any text.
 type Assign struct{ Name, Axis string }
+
+// String is the assignment for an error, quoted if it is odd, and cut if it is long.
+func (a Assign) String() string {
+	text := a.Name + "=" + a.Axis
+	if quoted := fmt.Sprintf("%.60q", text); quoted != `"`+text+`"` {
+		return quoted
+	}
+	return text
+}
 
 // Layout lists what is divided along which axis of a mesh. What comes earlier wins where
 // both cannot be.
@@ -157,7 +175,7 @@ func ParseLayout(text string, m Mesh) (Layout, error) {
 	for field := range strings.SplitSeq(text, ",") {
 		at := strings.LastIndexByte(field, '=')
 		if at < 1 || at == len(field)-1 {
-			return nil, fmt.Errorf("%q is no assignment of a layout: want AXIS=AXIS OF THE MESH, "+
+			return nil, fmt.Errorf("%.60q is no assignment of a layout: want AXIS=AXIS OF THE MESH, "+
 				"as batch=batch", field)
 		}
 		l = append(l, Assign{field[:at], field[at+1:]})
@@ -184,12 +202,17 @@ func (l Layout) Check(m Mesh) error {
 	for i, a := range l {
 		at := m.Axis(a.Axis)
 		if at < 0 {
-			return fmt.Errorf("layout %s=%s: the mesh has no axis %s: it has %s", a.Name, a.Axis,
-				a.Axis, strings.Join(m.Axes, ", "))
+			return fmt.Errorf("layout %s: the mesh has no axis %.60q: it has %s", a, a.Axis,
+				strings.Join(m.Axes, ", "))
 		}
 		used[at] = true
+		if strings.ContainsFunc(a.Name, func(r rune) bool {
+			return !unicode.IsPrint(r) || r == unicode.ReplacementChar
+		}) {
+			return fmt.Errorf("layout %s: %.60q cannot be printed", a, a.Name)
+		}
 		if slices.Contains(l[:i], a) {
-			return fmt.Errorf("layout %s=%s is there twice", a.Name, a.Axis)
+			return fmt.Errorf("layout %s is there twice", a)
 		}
 		if !a.byName() {
 			if _, _, err := a.pattern(); err != nil {
@@ -198,7 +221,7 @@ func (l Layout) Check(m Mesh) error {
 		}
 	}
 	if i := slices.Index(used, false); i >= 0 {
-		return fmt.Errorf("nothing is divided along axis %s of the mesh: the layout is %s",
+		return fmt.Errorf("nothing is divided along axis %s of the mesh: the layout is %.120q",
 			m.Axes[i], l)
 	}
 	return nil
@@ -208,8 +231,8 @@ func (l Layout) Check(m Mesh) error {
 func (a Assign) pattern() (names string, axis int, err error) {
 	names, number, _ := strings.Cut(a.Name, ":")
 	if axis, err = strconv.Atoi(number); err != nil || axis < 0 || names == "" {
-		return "", 0, fmt.Errorf("layout %s=%s: want an axis by number after the names, as in "+
-			"*/w0:1", a.Name, a.Axis)
+		return "", 0, fmt.Errorf("layout %s: want an axis by number after the names, as in */w0:1",
+			a)
 	}
 	return names, axis, nil
 }

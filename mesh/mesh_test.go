@@ -43,7 +43,7 @@ func TestParse(t *testing.T) {
 		{"batch:2", "batch", "no assignment"},
 		{"batch:2", "=batch", "no assignment"},
 		{"batch:2", "batch=", "no assignment"},
-		{"batch:2", "batch=rows", "no axis rows: it has batch"},
+		{"batch:2", "batch=rows", `no axis "rows": it has batch`},
 		{"batch:2", "batch=batch,batch=batch", "there twice"},
 		{"batch:2,rows:2", "batch=batch", "nothing is divided along axis rows"},
 		{"m:2", "*/w0=m", "want an axis by number"},

@@ -70,5 +70,5 @@ func fractions(shares ...share) error {
 }
 
 func unknownSize(size string) error {
-	return fmt.Errorf("unknown size %q: want s512, s64 or base", size)
+	return fmt.Errorf("unknown size %.60q: want s512, s64 or base", size)
 }

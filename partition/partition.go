@@ -32,7 +32,7 @@ func Parse(s string) (Strategy, error) {
 		}
 		names = append(names, string(k))
 	}
-	return "", fmt.Errorf("unknown strategy %q: want one of %s", s, strings.Join(names, ", "))
+	return "", fmt.Errorf("unknown strategy %.60q: want one of %s", s, strings.Join(names, ", "))
 }
 
 // frontier holds the operations that are ready to be visited.
@@ -73,7 +73,7 @@ func newFrontier(s Strategy, p *pass.Program, succ graph.Adjacency) (frontier, e
 	case DFSDepth:
 		return &deepestFirst{depth: depths(p, succ)}, nil
 	}
-	return nil, fmt.Errorf("unknown strategy %q", s)
+	return nil, fmt.Errorf("unknown strategy %.60q", s)
 }
 
 // traverse visits every live operation once, after its predecessors.

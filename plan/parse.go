@@ -131,13 +131,13 @@ func (p *parser) line(text string) {
 	case "end":
 		p.end()
 	default:
-		p.fail("unknown line %q", kind)
+		p.fail("unknown line %.60q", kind)
 	}
 	switch {
 	case len(p.fields) > 0:
-		p.fail("unexpected %q", p.fields[0])
+		p.fail("unexpected %.60q", p.fields[0])
 	case p.named:
-		p.fail("unexpected name %q", p.name)
+		p.fail("unexpected name %.60q", p.name)
 	}
 }
 
@@ -241,7 +241,7 @@ func (p *parser) action(word string) Action {
 			return a.parse(p)
 		}
 	}
-	p.fail("unknown action %q", word)
+	p.fail("unknown action %.60q", word)
 	return nil
 }
 
@@ -278,7 +278,7 @@ func (p *parser) unquote(name string) string {
 	}
 	plain, err := strconv.Unquote(name)
 	if err != nil {
-		p.fail("%s is not a quoted name", name)
+		p.fail("%.60q is not a quoted name", name)
 	}
 	return plain
 }
@@ -301,7 +301,7 @@ func (p *parser) expect(w string) {
 func (p *parser) parse(s string, bits int) int64 {
 	n, err := strconv.ParseUint(s, 10, bits)
 	if err != nil {
-		p.fail("%q is not a number below 2^%d", s, bits)
+		p.fail("%.60q is not a number below 2^%d", s, bits)
 	}
 	return int64(n)
 }
@@ -314,7 +314,7 @@ func (p *parser) integer(prefix string) int {
 	w := p.word()
 	digits, ok := strings.CutPrefix(w, prefix)
 	if !ok {
-		p.fail("want %s and a number, have %q", prefix, w)
+		p.fail("want %s and a number, have %.60q", prefix, w)
 	}
 	return int(p.parse(digits, 31))
 }
@@ -346,7 +346,7 @@ func (p *parser) refs() (list []Ref) {
 func (p *parser) oneOf(list []string, w string) int {
 	i := slices.Index(list, w)
 	if i < 0 {
-		p.fail("%q is not one of %s", w, strings.Join(list, ", "))
+		p.fail("%.60q is not one of %s", w, strings.Join(list, ", "))
 		return 0
 	}
 	return i

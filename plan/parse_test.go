@@ -193,7 +193,7 @@ func TestWriteErrors(t *testing.T) {
 func TestParseErrors(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
 		{"plan policy=thesis\n", "", "1: does not start with a plan line"},
-		{"plan policy=thesis", `plan "policy`, `1: "policy is not a quoted name`},
+		{"plan policy=thesis", `plan "policy`, `1: "\"policy" is not a quoted name`},
 		{"parts 1", "pieces 1", `3: unknown line "pieces"`},
 		{"parts 1", "", "3: the line ends early"},
 		{"parts 1", "parts", "3: the line ends early"},
@@ -227,7 +227,7 @@ func TestParseErrors(t *testing.T) {
 		{"f32[2] :", "f32[2 :", "8: the line ends early"},
 		{"slot 2 host+64 4 fixed f32[1] : w", "slot 2 host+64 4 fixed f32[1]",
 			"10: want a colon and a name at the end"},
-		{"feed #0 1 : x", `feed #0 1 : "x`, `11: "x is not a quoted name`},
+		{"feed #0 1 : x", `feed #0 1 : "x`, `11: "\"x" is not a quoted name`},
 		{"feed #0 1", "feed 0 1", `11: want # and a number, have "0"`},
 		{"feed #0 1", "feed #0 4294967297", `11: "4294967297" is not a number below 2^31`},
 		{"step 0 p0", "step 0 0", `13: want p and a number, have "0"`},

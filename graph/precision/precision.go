@@ -33,7 +33,7 @@ func Parse(s string) (Precision, error) {
 	for _, p := range All() {
 		names = append(names, string(p))
 	}
-	err := fmt.Errorf("unknown precision %q: want one of %s", s, strings.Join(names, ", "))
+	err := fmt.Errorf("unknown precision %.60q: want one of %s", s, strings.Join(names, ", "))
 	if s == "f16" || s == "fp16" {
 		return "", fmt.Errorf("%w; 16-bit floats of so small a range would need their losses "+
 			"scaled", err)

@@ -48,9 +48,9 @@ func ParseQuery(text string) (Query, error) {
 		key, want, ok := strings.Cut(strings.TrimSpace(term), "=")
 		switch {
 		case !ok || want == "":
-			return Query{}, fmt.Errorf("%q: want conditions such as value=enc/*,part=3-5", text)
+			return Query{}, fmt.Errorf("%.60q: want conditions such as value=enc/*,part=3-5", text)
 		case seen[key]:
-			return Query{}, fmt.Errorf("%q: %s is given twice", text, key)
+			return Query{}, fmt.Errorf("%.60q: %s is given twice", text, key)
 		}
 		seen[key] = true
 		var err error
@@ -66,10 +66,10 @@ func ParseQuery(text string) (Query, error) {
 		case "time":
 			q.time, err = parseTimes(want)
 		default:
-			return Query{}, fmt.Errorf("%q: want value, op, part, step or time, not %q", text, key)
+			return Query{}, fmt.Errorf("want value, op, part, step or time, not %.60q", key)
 		}
 		if err != nil {
-			return Query{}, fmt.Errorf("%s=%s: %w", key, want, err)
+			return Query{}, fmt.Errorf("%s=%.60q: %w", key, want, err)
 		}
 	}
 	return q, nil

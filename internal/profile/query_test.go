@@ -94,9 +94,9 @@ func TestBadQuery(t *testing.T) {
 	for text, says := range map[string]string{
 		"": "want conditions", "value": "want conditions", "value=": "want conditions",
 		"op=a,": "want conditions", "when=3": "want value, op, part, step or time",
-		"part=x": "part=x", "part=5-3": "a range such as", "part=-3": "a number",
-		"step=1-2-3": "step=1-2-3", "step=99999999999": "a number", "op=a,op=b": "twice",
-		"time=x": "time=x: want milliseconds", "time=3-1": "1.5-3", "time=-1": "milliseconds",
+		"part=x": `part="x"`, "part=5-3": "a range such as", "part=-3": "a number",
+		"step=1-2-3": `step="1-2-3"`, "step=99999999999": "a number", "op=a,op=b": "twice",
+		"time=x": `time="x": want milliseconds`, "time=3-1": "1.5-3", "time=-1": "milliseconds",
 		"time=1-2-3": "milliseconds", "time=1e3": "milliseconds", "time=NaN": "milliseconds",
 		"time=.": "milliseconds", "time=2ms": "milliseconds", "time=1,time=2": "twice",
 		"time=99999999999999": "milliseconds",

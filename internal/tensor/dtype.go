@@ -60,6 +60,6 @@ func ParseDType(s string) (DType, error) {
 		}
 		names = append(names, d.name)
 	}
-	return Invalid, fmt.Errorf("unknown element type %q: want one of %s", s,
+	return Invalid, fmt.Errorf("unknown element type %.60q: want one of %s", s,
 		strings.Join(names, ", "))
 }

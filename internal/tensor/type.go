@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // Dim is one axis: a size and, optionally, a name that layout rules refer to.
@@ -85,15 +86,15 @@ func (t Type) Check() error {
 	bytes := t.DType.Size()
 	for i, d := range t.Shape {
 		if d.Size < 0 {
-			return fmt.Errorf("axis %d of %s has size %d", i, t, d.Size)
+			return fmt.Errorf("axis %d of %.200s has size %d", i, t, d.Size)
 		}
 		if bytes > math.MaxInt64/int64(max(d.Size, 1)) {
-			return fmt.Errorf("%s is too large", t)
+			return fmt.Errorf("%.200s is too large", t)
 		}
 		bytes *= int64(max(d.Size, 1))
 		if d.Name != "" && slices.ContainsFunc(t.Shape[:i],
 			func(e Dim) bool { return e.Name == d.Name }) {
-			return fmt.Errorf("%s names axis %q twice", t, d.Name)
+			return fmt.Errorf("%.200s names axis %.60q twice", t, d.Name)
 		}
 	}
 	return nil
@@ -130,11 +131,11 @@ func (t Type) String() string {
 func ParseType(s string) (Type, error) {
 	name, rest, ok := strings.Cut(s, "[")
 	if !ok || !strings.HasSuffix(rest, "]") {
-		return Type{}, fmt.Errorf("bad type %q: want for example f32[8 16]", s)
+		return Type{}, fmt.Errorf("bad type %.60q: want for example f32[8 16]", s)
 	}
 	d, err := ParseDType(name)
 	if err != nil {
-		return Type{}, fmt.Errorf("bad type %q: %w", s, err)
+		return Type{}, fmt.Errorf("bad type %.60q: %w", s, err)
 	}
 	t := Type{DType: d}
 	for _, f := range strings.Fields(strings.TrimSuffix(rest, "]")) {
@@ -142,13 +143,19 @@ func ParseType(s string) (Type, error) {
 		if i := strings.LastIndexByte(f, ':'); i >= 0 {
 			dim.Name, f = f[:i], f[i+1:]
 		}
+		if strings.ContainsFunc(dim.Name, func(r rune) bool {
+			return !unicode.IsPrint(r) || r == unicode.ReplacementChar
+		}) {
+			return Type{}, fmt.Errorf("bad type %.60q: axis %.60q has no name that can be printed", s,
+				dim.Name)
+		}
 		if dim.Size, err = strconv.Atoi(f); err != nil {
-			return Type{}, fmt.Errorf("bad type %q: axis %q is not a number", s, f)
+			return Type{}, fmt.Errorf("bad type %.60q: axis %.60q is not a number", s, f)
 		}
 		t.Shape = append(t.Shape, dim)
 	}
 	if err := t.Check(); err != nil {
-		return Type{}, fmt.Errorf("bad type %q: %w", s, err)
+		return Type{}, fmt.Errorf("bad type %.60q: %w", s, err)
 	}
 	return t, nil
 }

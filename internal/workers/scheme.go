@@ -89,7 +89,7 @@ func ParseScheme(name string, o SchemeOptions) (Scheme, error) {
 	names, about = distrib.Schemes()
 	i := slices.Index(names, name)
 	if i < 0 {
-		return Scheme{}, fmt.Errorf("there is no scheme %q: there are %s", name,
+		return Scheme{}, fmt.Errorf("there is no scheme %.60q: there are %s", name,
 			strings.Join(Schemes(), ", "))
 	}
 	plan, err := distrib.ParseScheme(name, distrib.SchemeOptions{Staleness: o.Staleness,

@@ -17,6 +17,9 @@ import (
 	"github.com/gomem/gomem/space"
 )
 
+// MaxThreads is the most threads of a kernel: they are all started when the device is opened.
+const MaxThreads = 1024
+
 // Options configure a device. The zero value works.
 type Options struct {
 	Threads            int            // threads of a kernel; 0 means one for every processor
@@ -48,8 +51,9 @@ type Device struct {
 
 // Open makes a device. Close it to end its goroutines.
 func Open(o Options) (*Device, error) {
-	if o.Threads < 0 || o.CopyBytesPerSecond < 0 {
-		return nil, fmt.Errorf("cpu device: negative threads or copy speed: %+v", o)
+	if o.Threads < 0 || o.Threads > MaxThreads || o.CopyBytesPerSecond < 0 {
+		return nil, fmt.Errorf("cpu device: %d threads, %d bytes a second: want at most %d threads, "+
+			"and nothing negative", o.Threads, o.CopyBytesPerSecond, MaxThreads)
 	}
 	d := &Device{options: o, places: map[space.Engine]*place{}, opened: time.Now(),
 		pool: pool.New(o.Threads), create: createFile, fault: o.Fault}
