@@ -7,9 +7,12 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"reflect"
 	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
+	"unicode/utf8"
 
 	"github.com/alecthomas/kong"
 
@@ -118,9 +121,10 @@ func tameScheduler() {
 	}
 }
 
-func execute(ctx context.Context, args []string, stdout, stderr io.Writer, x Extras) error {
-	var c cli
-	parser, err := kong.New(&c,
+// newParser reads command lines into c.
+func newParser(ctx context.Context, c *cli, stdout, stderr io.Writer, x Extras) (*kong.Kong,
+	error) {
+	return kong.New(c,
 		kong.Name(x.name()),
 		kong.Description("Trains and runs neural networks that do not fit in device memory, "+
 			"under a hard memory budget."),
@@ -134,12 +138,33 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer, x Ext
 		enums,
 		kong.BindTo(ctx, (*context.Context)(nil)),
 	)
+}
+
+// parse reads a command line. A flag without a text, such as a shell's variable that is not set
+// leaves, is none of a word, as it is none of a path.
+func parse(parser *kong.Kong, args []string) (*kong.Context, error) {
+	command, err := parser.Parse(args)
+	if err != nil {
+		return nil, asUsage(err)
+	}
+	for _, p := range command.Path {
+		if p.Flag != nil && p.Flag.Target.Kind() == reflect.String && p.Flag.Target.String() == "" {
+			return nil, usagef("--%s: it is empty: give a word, or leave the flag out; see gomem "+
+				"--help", p.Flag.Name)
+		}
+	}
+	return command, nil
+}
+
+func execute(ctx context.Context, args []string, stdout, stderr io.Writer, x Extras) error {
+	var c cli
+	parser, err := newParser(ctx, &c, stdout, stderr, x)
 	if err != nil {
 		return err
 	}
-	command, err := parser.Parse(args)
+	command, err := parse(parser, args)
 	if err != nil {
-		return asUsage(err)
+		return err
 	}
 	e := &env{extras: x, args: args, stdin: os.Stdin, stdout: stdout, stderr: stderr,
 		log: newLogger(c.LogLevel, stderr)}
@@ -196,12 +221,45 @@ func asUsage(err error) error {
 	return usagef("%w; see gomem --help", err)
 }
 
+// longest is how many bytes of a word an error repeats; a path may have several hundred.
+const longest = 1000
+
 // oneLine is an error's message on one line, without the façade's prefix, which
-// is the command's name too.
+// is the command's name too. It gives a terminal no orders, whatever names are in it.
 func oneLine(err error) string {
 	text := strings.TrimPrefix(err.Error(), "gomem: ")
-	return strings.Join(strings.FieldsFunc(text,
+	text = strings.Join(strings.FieldsFunc(text,
 		func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
+	words := strings.Split(text, " ")
+	for i, word := range words {
+		if len(word) > longest {
+			words[i] = fmt.Sprintf("%s… (%d bytes)", strings.ToValidUTF8(word[:100], ""), len(word))
+		}
+		if strings.ContainsFunc(word, unprintable) {
+			words[i] = plain(words[i])
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// unprintable reports a character that a terminal may not show as one.
+func unprintable(r rune) bool { return !strconv.IsPrint(r) || r == utf8.RuneError }
+
+// plain has such characters escaped, as in \x1b.
+func plain(word string) string {
+	var b strings.Builder
+	for i, r := range word {
+		switch _, n := utf8.DecodeRuneInString(word[i:]); {
+		case r == utf8.RuneError && n == 1:
+			fmt.Fprintf(&b, `\x%02x`, word[i])
+		case unprintable(r):
+			quoted := strconv.QuoteRuneToASCII(r)
+			b.WriteString(quoted[1 : len(quoted)-1])
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
 }
 
 // stoppedError says what a signal cut short, with nothing to continue from.
