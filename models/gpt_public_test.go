@@ -100,14 +100,15 @@ func TestPublicRoles(t *testing.T) {
 	}{
 		{configGPT2, Made, "h.0.attn.bias transformer.h.11.attn.masked_bias"},
 		{configGPT2, Repeated, "lm_head.weight"},
-		{configGPT2, Strange, "h.12.ln_1.weight h.0.attn.q_norm.weight lm_head.bias h.00.ln_1.weight " +
-			"transformer.anything h.0.crossattention.c_attn.weight h.99999999999999999999.ln_1.bias"},
+		{configGPT2, Strange, "h.12.ln_1.weight h.0.attn.q_norm.weight lm_head.bias " +
+			"h.00.ln_1.weight transformer.anything h.0.crossattention.c_attn.weight " +
+			"h.99999999999999999999.ln_1.bias"},
 		{configGPT2, Beside, "score.weight model.norm.weight multiple_choice_head.summary.bias"},
 		{configLlama, Made, "model.layers.0.self_attn.rotary_emb.inv_freq rotary_emb.inv_freq"},
 		{configLlama, Learnt, "lm_head.weight"},
-		{configLlama, Strange, "model.layers.0.self_attn.q_proj.bias layers.22.mlp.up_proj.weight " +
-			"model.layers.0.self_attn.q_norm.weight model.mtp.weight lm_head.bias " +
-			"model.layers.0.mlp.up_proj.weight_scale"},
+		{configLlama, Strange, "model.layers.0.self_attn.q_proj.bias " +
+			"layers.22.mlp.up_proj.weight model.layers.0.self_attn.q_norm.weight " +
+			"model.mtp.weight lm_head.bias model.layers.0.mlp.up_proj.weight_scale"},
 		{configLlama, Beside, "score.weight vision_tower.layers.0.weight h.0.ln_1.weight"},
 		{tied, Repeated, "lm_head.weight"},
 	} {
@@ -196,7 +197,9 @@ func TestPublicConfigHonours(t *testing.T) {
 		{configGPT2, `"architectures":["GPT2Model"]`, same},
 		{`{"model_type":"gpt2"}`, `"hidden_size":1024,"num_attention_heads":16`,
 			func(p Published) bool { return p.Width == 1024 && p.Heads == 16 && p.Hidden == 4096 }},
-		{plain, `"tie_word_embeddings":true`, func(p Published) bool { return p.Untied }}, // the last
+		{plain, `"tie_word_embeddings":true`, func(p Published) bool {
+			return p.Untied // the last counts
+		}},
 	} {
 		p, err := ParsePublished([]byte(with(row.config, row.more)))
 		if err != nil || !row.honoured(p) {
@@ -259,11 +262,13 @@ func TestPublicConfigRefuses(t *testing.T) {
 		{configGPT2, `"n_ctx"`, `"tie_word_embeddings":false,"n_ctx"`, "tie_word"},
 		{configGPT2, `"n_head":12`, `"n_head":7`, "multiple of the 7 heads"},
 		{configGPT2, `"n_head":12`, `"n_head":-1`, "heads is -1"},
-		{configGPT2, `"n_ctx"`, `"scale_attn_weights":false,"n_ctx"`, "scale_attn_weights is false"},
+		{configGPT2, `"n_ctx"`, `"scale_attn_weights":false,"n_ctx"`,
+			"scale_attn_weights is false"},
 		{configGPT2, `"n_ctx"`, `"add_cross_attention":true,"n_ctx"`, "add_cross_attention"},
 		{configGPT2, `"n_ctx"`, `"is_encoder_decoder":true,"n_ctx"`, "is_encoder_decoder"},
 		{configGPT2, `"n_ctx"`, `"pruned_heads":{"0":[1]},"n_ctx"`, `pruned_heads is {"0":[1]}`},
-		{configGPT2, `"n_ctx"`, `"hidden_size":512,"n_ctx"`, "n_embd is 768 and hidden_size is 512"},
+		{configGPT2, `"n_ctx"`, `"hidden_size":512,"n_ctx"`,
+			"n_embd is 768 and hidden_size is 512"},
 		{configGPT2, `"n_layer":12`, `"n_layer":"12"`, `n_layer is "12": want a whole number`},
 		{configGPT2, "GPT2LMHeadModel", "GPT2ForSequenceClassification", "architectures has"},
 		{configGPT2, "gelu_new", "gelu", `activation_function is "gelu"`},
@@ -282,7 +287,8 @@ func TestPublicConfigRefuses(t *testing.T) {
 		{configLlama, `"rope_scaling":null`, `"rope_parameters":{"partial_rotary_factor":0.5}`,
 			"partial_rotary_factor is 0.5"},
 		{configLlama, `"rope_scaling":null`, `"rope_parameters":[]`, "want an object"},
-		{configLlama, `"vocab_size"`, `"partial_rotary_factor":0.25,"vocab_size"`, "partial_rotary"},
+		{configLlama, `"vocab_size"`, `"partial_rotary_factor":0.25,"vocab_size"`,
+			"partial_rotary"},
 		{configLlama, `"vocab_size"`, `"rope_interleaved":true,"vocab_size"`, "rope_interleaved"},
 		{configLlama, `"vocab_size"`, `"quantization_config":{"bits":4},"vocab_size"`,
 			`quantization_config is {"bits":4}: want none`},

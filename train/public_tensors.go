@@ -144,9 +144,9 @@ func (p *Public) assign(all *publicTensors) error {
 		}
 	}
 	if len(strange) > 0 {
-		return fmt.Errorf("has %d tensors that its network, %s with %d layers, does not have (%s): "+
-			"it is one that is not built here", len(strange), p.Config.Blocks, p.Config.Layers,
-			firstOf(strange))
+		return fmt.Errorf("has %d tensors that its network, %s with %d layers, does not have "+
+			"(%s): it is one that is not built here", len(strange), p.Config.Blocks,
+			p.Config.Layers, firstOf(strange))
 	}
 	if len(beside) > 0 {
 		p.note("%d tensors are left over (%s)", len(beside), firstOf(beside))

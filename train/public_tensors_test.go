@@ -235,9 +235,11 @@ func TestPublicEnds(t *testing.T) {
 		want               []int32
 		notes              int
 	}{
-		{"null", "", []int32{tok.EOS()}, 0}, {"7", "", []int32{7}, 0}, {"[7,9]", "", []int32{7, 9}, 0},
-		{"7", `{"eos_token_id":[9,7]}`, []int32{9, 7}, 0}, {"7", `{"eos_token_id":null}`, []int32{7}, 0},
-		{"null", `{"eos_token_id":8}`, []int32{8}, 0}, {"[50256,7]", "", []int32{7}, 1},
+		{"null", "", []int32{tok.EOS()}, 0}, {"7", "", []int32{7}, 0},
+		{"[7,9]", "", []int32{7, 9}, 0}, {"7", `{"eos_token_id":[9,7]}`, []int32{9, 7}, 0},
+		{"7", `{"eos_token_id":null}`, []int32{7}, 0},
+		{"null", `{"eos_token_id":8}`, []int32{8}, 0},
+		{"[50256,7]", "", []int32{7}, 1},
 		{"50256", `{}`, []int32{tok.EOS()}, 1},
 	} {
 		dir := t.TempDir()

@@ -50,9 +50,9 @@ func (c *trainCmd) publicInit() (*train.Public, error) {
 		{"another matrix of logits", ours.Untied, theirs.Untied},
 	} {
 		if d.ours != d.theirs {
-			return nil, &train.ErrCheckpoint{Path: p.Path, Err: fmt.Errorf("its network has %s: %v, "+
-				"and --model gpt --size %s --blocks %s has %v", d.what, d.theirs, c.Size,
-				ours.Blocks, d.ours)}
+			err := fmt.Errorf("its network has %s: %v, and --model gpt --size %s --blocks %s has "+
+				"%v", d.what, d.theirs, c.Size, ours.Blocks, d.ours)
+			return nil, &train.ErrCheckpoint{Path: p.Path, Err: err}
 		}
 	}
 	return p, nil
