@@ -52,9 +52,12 @@
 // [LearnTokenizer] learns of any texts, and cuts them as GPT-2 does: by a pattern
 // that looks at classes of characters, keeps endings such as 's apart and gives a
 // word the space before it. It can be saved as a tokenizer.json, the format of the
-// Hugging Face libraries, and those of GPT-2, LLaMA 3 and Qwen 2 can be read, with
-// their added tokens. Chunks have no greatest length there; long ones are encoded
-// with a heap of the merges that are possible, in time n·log n.
+// Hugging Face libraries, and those of GPT-2, LLaMA 3, Qwen 2 and SmolLM can be read: with
+// their added tokens, splits one after the other, spaces put before texts, and forms that
+// text is brought into (NFC and its like). A part that is of another kind is refused by its
+// name. Chunks have no greatest length there; long ones are encoded with a heap of the
+// merges that are possible, in time n·log n. Which tokens end a text the format does not
+// say: they are guessed by their names, and [Tokenizer.Ending] tells who knows better.
 //
 // # Running text
 //
@@ -63,7 +66,8 @@
 // sections at ends of lines, and a section is held out if the hash of its text
 // falls in 1 of 50 classes, or in more as of pairs. A [RunningLoader] puts all
 // tokens one behind the other, with EOS between documents, and batches are windows
-// of that; nothing is padded.
+// of that; nothing is padded. [Running.Documents] is text as others evaluate it, in
+// documents that are not cut.
 // Tokens are encoded when the loader is made, each chunk once for a MiB of text,
 // and stay in memory, 4 bytes each.
 //

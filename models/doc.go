@@ -60,9 +60,12 @@
 // that a device may be smaller than the vocabulary's embedding, and layers stream
 // through it one after the other.
 //
-// Not done: rotary positions that are scaled for longer texts, biases in LLaMA's
-// attention (Qwen), sliding windows, and 16-bit weights, which are converted when they
-// are read.
+// [ParsePublished] reads the config.json of a public checkpoint, and [GPTConfig.Role]
+// tells its tensors apart: what would make another network than those two is refused by
+// its name, what is known to change nothing is passed over, and of the rest the reader is
+// told. So are refused, among others, rotary positions that are scaled for longer texts or
+// turn a part of a head, biases in LLaMA's attention (Qwen), heads of another width, sliding
+// windows and quantized weights. Weights of 16 bits are converted when they are read.
 //
 // # The others
 //

@@ -134,7 +134,8 @@ train --steps
 --init
     Begin a new run with the weights of a checkpoint, of another model or of another
     program: those whose names and shapes are this model's, with a report of what was
-    taken, missing and left over. A directory stands for its newest checkpoint.
+    taken, missing and left over. A directory stands for its newest checkpoint. A public
+    checkpoint of GPT-2 or LLaMA has to be of the network that the run trains.
 --rename
     File of names for --init: on each line theirs, and after a space ours; a * in theirs
     stands for any characters, which go where ours has one.

@@ -4,7 +4,8 @@ package command
 const predictTexts = `
 --from
     Checkpoint: the directory that train saved to, for its latest, or a file of it. It
-    knows its model, size, options, tokenizer and classes.
+    knows its model, size, options, tokenizer and classes. Or a public checkpoint of GPT-2
+    or LLaMA: a directory with config.json, tokenizer.json and weights in safetensors.
 predict --batch
     Inputs that are answered together, at most: more are faster, and take more memory
     (default ${default}).
@@ -38,7 +39,8 @@ predict --json
     Print JSON lines of type prediction and error, one an input, and at the end summary.
     Sizes are bytes.
 eval --data
-    What to evaluate, as for train (default: what the model was trained on).
+    What to evaluate, as for train (default: what the model was trained on). A public
+    checkpoint needs it, text:PATH or go:doc.
 eval --eval-batches
     Batches to evaluate, at most (default 8 of what was held out in training, as there; all
     of other data).
