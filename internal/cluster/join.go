@@ -35,6 +35,7 @@ type joiner struct {
 	world launch.World
 	log   func(string)
 	host  string // of this process, as the others reach it
+	local bool   // process 0 is at loopback, and so are all
 	plain bool   // nothing is encrypted
 	id    *trust.Identity
 	etcd  string // host:port of process 0's
@@ -204,13 +205,18 @@ func (j *joiner) few() (least, most int) {
 
 // place finds out how the others reach this process, and whether that needs encryption.
 func (j *joiner) place() error {
-	host, _, err := net.SplitHostPort(j.world.Master)
+	host, port, err := net.SplitHostPort(j.world.Master)
 	if err != nil {
-		return fmt.Errorf("process 0 at %q: %w", j.world.Master, err)
+		return fmt.Errorf("process 0 at %.100q: %w", j.world.Master, err)
 	}
-	local := trust.Plain(j.world.Master, false) == nil
-	j.plain = j.flags.TLS == "off" || j.flags.TLS == "" && local
-	if j.host = host; j.world.Rank == 0 || local {
+	j.local = trust.Plain(j.world.Master, false) == nil
+	j.plain = j.flags.TLS == "off" || j.flags.TLS == "" && j.local
+	if j.local {
+		j.host = number(host)
+		j.world.Master = net.JoinHostPort(j.host, port)
+		return nil
+	}
+	if j.host = host; j.world.Rank == 0 {
 		return nil
 	}
 	c, err := net.Dial("udp", j.world.Master) // which sends nothing, but finds the way
@@ -222,10 +228,29 @@ func (j *joiner) place() error {
 	return err
 }
 
-// listen is where this process listens: at loopback if that will do.
+// number is the address that all processes of this machine take a name of loopback for, since
+// it may be of several: 127.0.0.1 if that is one of them.
+func number(host string) string {
+	all, err := net.LookupHost(host)
+	if err != nil || len(all) == 0 || slices.Contains(all, "127.0.0.1") {
+		return cmp.Or(literal(host), "127.0.0.1")
+	}
+	return all[0]
+}
+
+// literal is a host that is an address, or "".
+func literal(host string) string {
+	if net.ParseIP(host) == nil {
+		return ""
+	}
+	return host
+}
+
+// listen is where this process listens: at the address of loopback where the others look for
+// process 0 if that will do, else at all that it has.
 func (j *joiner) listen() string {
-	if trust.Plain(j.world.Master, false) == nil {
-		return "127.0.0.1"
+	if j.local {
+		return j.host
 	}
 	return ""
 }

@@ -266,14 +266,17 @@ func initialCluster(scheme string, servers []Server) string {
 	return strings.Join(all, ",")
 }
 
-// listen is where to listen for what is reached at addr: at loopback there, otherwise at
-// all interfaces, since a name may be that of a service, and an address be translated.
+// listen is where to listen for what is reached at addr: at the same address if that is of
+// loopback, otherwise at all interfaces, since a name may be that of a service, and an address be translated.
 func listen(scheme, addr string) url.URL {
 	host, port, _ := net.SplitHostPort(addr)
 	switch {
 	case host == "localhost":
 		host = "127.0.0.1"
-	case !loopback(host):
+	case loopback(host):
+	case strings.Contains(host, ":"): // an address of IPv6
+		host = "::"
+	default:
 		host = "0.0.0.0"
 	}
 	return url.URL{Scheme: scheme, Host: net.JoinHostPort(host, port)}

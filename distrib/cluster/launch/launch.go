@@ -5,6 +5,7 @@ import (
 	"net"
 	"os"
 	"strconv"
+	"strings"
 )
 
 // TokenFile is the variable that names the file with a job's join token.
@@ -197,12 +198,17 @@ func (s *said) job(l launcher) string {
 
 // master is the flag's address, MASTER_ADDR, or where the launcher puts rank 0.
 func (s *said) master(l launcher, w World) string {
-	host, port := s.flags.Master, ""
-	if h, p, err := net.SplitHostPort(host); err == nil {
-		host, port = h, p
-	}
+	host, port := hostPort(s.flags.Master)
 	if host == "" {
-		_, host = s.get("MASTER_ADDR")
+		_, address := s.get("MASTER_ADDR")
+		var also string
+		host, also = hostPort(address)
+		if p := s.first("MASTER_PORT"); port == "" && also != "" && p.name != "" &&
+			strconv.Itoa(p.n) != also {
+			s.fail(fmt.Errorf("MASTER_ADDR has port %.20q, MASTER_PORT is %d: give one", also, p.n))
+		} else if port == "" && p.name == "" {
+			port = also
+		}
 	}
 	if host == "" && w.LocalSize == w.Size {
 		host = "127.0.0.1"
@@ -218,9 +224,23 @@ func (s *said) master(l launcher, w World) string {
 		port = s.port(l)
 	}
 	if n, err := strconv.Atoi(port); err != nil || n < 1 || n > 65535 {
-		s.fail(fmt.Errorf("port %s of rank 0 is not a number from 1 to 65535", port))
+		s.fail(fmt.Errorf("port %.20q of rank 0 is not a number from 1 to 65535", port))
 	}
 	return net.JoinHostPort(host, port)
+}
+
+// hostPort is the host of an address, without the brackets that one of IPv6 may have, and its
+// port, or "".
+func hostPort(address string) (host, port string) {
+	if host, port, err := net.SplitHostPort(address); err == nil {
+		return host, port
+	}
+	if inside, ok := strings.CutPrefix(address, "["); ok {
+		if inside, ok = strings.CutSuffix(inside, "]"); ok {
+			return inside, ""
+		}
+	}
+	return address, ""
 }
 
 // defaultPort is rank 0's unless something says otherwise.
