@@ -102,11 +102,19 @@ func loadRunning(ctx context.Context, w io.Writer, c *trainCmd, m *models.Model)
 	}, nil
 }
 
-// subWords are those of the file that was given, of the public checkpoint that the run
-// begins with, or of the text.
+// subWords are those of the file that was given, of the checkpoint that the run goes on from,
+// of the public one that it begins with, or of the text.
 func (c *trainCmd) subWords(ctx context.Context, text *data.Running, most int,
 	public *train.Public) (*data.Tokenizer, error) {
-	if c.Tokenizer == "" && public != nil {
+	switch {
+	case c.Tokenizer != "":
+	case c.Resume != "":
+		from, err := train.Inspect(string(c.Resume))
+		if err != nil {
+			return nil, err
+		}
+		return checkpointed{Checkpoint: from}.tokenizer()
+	case public != nil:
 		return public.Tokenizer, nil
 	}
 	if c.Tokenizer == "" {

@@ -93,6 +93,15 @@ func TestPublicCheckpoint(t *testing.T) {
 		!strings.Contains(o.stdout, "16 variables taken, 12 left over (h.1.attn.c_attn.") {
 		t.Errorf("%+v", o)
 	}
+	succeed(t, append(train, "--save", "tuned")...)
+	resume := strings.Replace(strings.Join(train, " "), "--init published", "--resume tuned", 1)
+	succeed(t, strings.Fields(strings.Replace(resume, "--steps 1", "--steps 2", 1))...)
+	succeed(t, "export", "--from", "tuned", "again")
+	text, err := os.ReadFile("again/config.json")
+	if want := fmt.Sprintf(`"eos_token_id": %d`, ends[0]); err != nil ||
+		!strings.Contains(string(text), want) {
+		t.Errorf("%s does not say %s: %v", text, want, err)
+	}
 	replaced(t, "published/config.json", "0.00001", "0.000001")
 	if o := invoke(t, train...); o.status != exitFailure || !strings.Contains(o.stderr,
 		"a norm's eps: 1e-06, and --model gpt --size s512 --blocks gpt2 has 1e-05") {
