@@ -14,6 +14,13 @@ func inBF16CPU(o inBF16, c *kernel.Call) error {
 		newProgram(code, c.In, c.Out[0]).run(c.Pool)
 		return nil
 	}
+	if op, ok := o.asItIs(in, out); ok {
+		run, err := kernel.Lookup(kernel.CPU, op)
+		if err != nil {
+			return err
+		}
+		return run(op, c)
+	}
 	return o.compute(o.tiling(in, out, tileBytes, takesBF16(o.Op)), c)
 }
 

@@ -2,7 +2,9 @@ package ops
 
 import (
 	"math"
+	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/gomem/gomem/graph"
@@ -114,6 +116,89 @@ func TestInBF16ByBlocks(t *testing.T) {
 	})
 	if blocks < 20 {
 		t.Errorf("only %d samples are computed in blocks", blocks)
+	}
+}
+
+// inForm is a sample with operands and results of a form in bfloat16, of which a star is by chance.
+func inForm(t *testing.T, plain Sample, form string, rng *rand.Rand) Sample {
+	t.Helper()
+	out, err := plain.Op.Infer(plain.In)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, o := plain, inBF16{Op: plain.Op}
+	for strings.Contains(form, "*") {
+		form = strings.Replace(form, "*", string("hf"[rng.IntN(2)]), 1)
+	}
+	s.In = slices.Clone(plain.In)
+	for i := range s.In {
+		if form[i] == 'h' {
+			s.In[i].DType = graph.BF16
+		}
+	}
+	for i := range out {
+		if form[len(s.In)+1+i] == 'h' {
+			o.Round |= 1 << i
+		}
+	}
+	s.Op = o
+	if made, err := o.Infer(s.In); err != nil || !hasForm(form, s.In, made) {
+		t.Fatalf("%v are not of the form %s, %v", s.In, form, err)
+	}
+	return s
+}
+
+// TestReadsBF16: a kernel that reads and writes bfloat16 as it is has the bits of the operation in
+// f32 on the same numbers, rounded once, in place too.
+func TestReadsBF16(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	seen := map[string]bool{}
+	for _, plain := range Samples() {
+		op, ok := plain.Op.(in16)
+		if !ok {
+			continue
+		}
+		seen[kind(op)] = true
+		t.Run(plain.name(), func(t *testing.T) {
+			for range 1 + strings.Count(op.form16(), "*") {
+				readsAsItIs(t, plain, inForm(t, plain, op.form16(), rng))
+			}
+		})
+	}
+	if len(seen) != 6 {
+		t.Errorf("samples of %v", seen)
+	}
+}
+
+// readsAsItIs compares an operation on bfloat16 with the one on f32.
+func readsAsItIs(t *testing.T, plain, half Sample) {
+	t.Helper()
+	out, _ := half.Op.Infer(half.In)
+	if _, ok := half.Op.(inBF16).asItIs(half.In, out); !ok {
+		t.Fatalf("%v are converted", half.In)
+	}
+	narrow, wide := halved(plain, half, 1)
+	got := half.compute(t, narrow, nil)
+	if !same(narrowed(plain.compute(t, wide, nil), got), got) {
+		t.Fatalf("of %v: other bits than those of f32 rounded", half.In)
+	}
+	for _, k := range half.Op.(graph.InPlacer).InPlace(half.In, out) {
+		c := kernel.Call{In: slices.Clone(narrow),
+			Scratch: tensor.New(tensor.Of(tensor.U8, int(half.Op.Cost(half.In, out).Scratch))).Data}
+		c.In[k] = tensor.View{Type: narrow[k].Type, Data: slices.Clone(narrow[k].Data)}
+		for i, ty := range out {
+			v := tensor.New(ty)
+			if i == 0 {
+				v = c.In[k]
+			}
+			c.Out = append(c.Out, v)
+		}
+		if err := inBF16CPU(half.Op.(inBF16), &c); err != nil {
+			t.Fatal(err)
+		}
+		if !same(c.Out, got) {
+			t.Errorf("over operand %d of %v the result differs", k, half.In)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package ops
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/gomem/gomem/graph"
 )
@@ -13,6 +14,48 @@ const (
 	tileBytes = 1 << 20
 	mostTiles = 16
 )
+
+// in16 is implemented by operations whose kernel on the host reads and writes bfloat16 as it is.
+type in16 interface {
+	graph.Op
+	// form16 is of which operands and results it does, as [formOf] says it: a star is either.
+	form16() string
+	// scratch16 is the scratch that it then takes.
+	scratch16(in, out []graph.Type) int64
+}
+
+// asItIs is the operation, if its kernel takes these operands and results as they are.
+func (o inBF16) asItIs(in, out []graph.Type) (in16, bool) {
+	op, ok := o.Op.(in16)
+	return op, ok && hasForm(op.form16(), in, out)
+}
+
+// hasForm reports whether operands and results have a form, of which a star is either.
+func hasForm(want string, in, out []graph.Type) bool {
+	form := formOf(in) + ">" + formOf(out)
+	for i := range want {
+		if i < len(form) && want[i] == '*' && strings.IndexByte("hf", form[i]) >= 0 {
+			form = form[:i] + "*" + form[i+1:]
+		}
+	}
+	return form == want
+}
+
+// formOf says of values whether they are of bfloat16, h, of f32, f, or neither.
+func formOf(types []graph.Type) string {
+	form := make([]byte, len(types))
+	for i, t := range types {
+		switch t.DType {
+		case graph.BF16:
+			form[i] = 'h'
+		case graph.F32:
+			form[i] = 'f'
+		default:
+			form[i] = '.'
+		}
+	}
+	return string(form)
+}
 
 // tiling is how an operation on bfloat16 is computed with little scratch: in blocks of rows, of
 // which each is converted, computed and rounded, or as a whole.
@@ -150,6 +193,9 @@ func (o inBF16) most(t tiling, inner func(slab) int64) (bytes int64) {
 func (o inBF16) scratch(in, out []graph.Type) int64 {
 	if _, ok := o.asChain(in, out); ok {
 		return 0
+	}
+	if op, ok := o.asItIs(in, out); ok {
+		return op.scratch16(in, out)
 	}
 	return o.most(o.tiling(in, out, tileBytes, takesBF16(o.Op)), func(b slab) int64 {
 		return b.op.Cost(b.in, b.out).Scratch

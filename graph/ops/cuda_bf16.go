@@ -1,8 +1,6 @@
 package ops
 
 import (
-	"strings"
-
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/kernel/cuda"
 )
@@ -45,13 +43,7 @@ func (o inBF16) halves(in []graph.Type) (matMul, bool) {
 
 // takesBF16CUDA reports whether an operation's commands are for such operands and results.
 func takesBF16CUDA(op graph.Op, in, out []graph.Type) bool {
-	want, form := formBF16CUDA(op), formOf(in)+">"+formOf(out)
-	for i := range want {
-		if i < len(form) && want[i] == '*' && strings.IndexByte("hf", form[i]) >= 0 {
-			form = form[:i] + "*" + form[i+1:]
-		}
-	}
-	return form == want
+	return hasForm(formBF16CUDA(op), in, out)
 }
 
 // formBF16CUDA is the form of operands and results of which the commands of an operation read and
@@ -105,22 +97,6 @@ func formBF16CUDA(op graph.Op) string {
 		return "hh>f"
 	}
 	return ""
-}
-
-// formOf says of values whether they are of bfloat16, h, of f32, f, or neither.
-func formOf(types []graph.Type) string {
-	form := make([]byte, len(types))
-	for i, t := range types {
-		switch t.DType {
-		case graph.BF16:
-			form[i] = 'h'
-		case graph.F32:
-			form[i] = 'f'
-		default:
-			form[i] = '.'
-		}
-	}
-	return string(form)
 }
 
 // kernelOf is the name of the kernel for elements of an operand's type: there is a second one for

@@ -48,35 +48,6 @@ func TestCUDAInBF16(t *testing.T) {
 	})
 }
 
-// inForm is a sample with operands and results of a form in bfloat16, of which a star is by chance.
-func inForm(t *testing.T, plain Sample, form string, rng *rand.Rand) Sample {
-	t.Helper()
-	out, err := plain.Op.Infer(plain.In)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, o := plain, inBF16{Op: plain.Op}
-	for strings.Contains(form, "*") {
-		form = strings.Replace(form, "*", string("hf"[rng.IntN(2)]), 1)
-	}
-	s.In = slices.Clone(plain.In)
-	for i := range s.In {
-		if form[i] == 'h' {
-			s.In[i].DType = graph.BF16
-		}
-	}
-	for i := range out {
-		if form[len(s.In)+1+i] == 'h' {
-			o.Round |= 1 << i
-		}
-	}
-	s.Op = o
-	if made, err := o.Infer(s.In); err != nil || !takesBF16CUDA(plain.Op, s.In, made) {
-		t.Fatalf("%v are not of the form %s, %v", s.In, form, err)
-	}
-	return s
-}
-
 // TestCUDAReadsBF16: what reads bfloat16 as it is has the bits of the operation in f32 on the same
 // numbers, rounded once, in place too, and needs no more scratch than filters in f32, or some steps
 // of a sequence.
@@ -91,7 +62,12 @@ func TestCUDAReadsBF16(t *testing.T) {
 		seen[reflect.TypeOf(plain.Op)]++
 		t.Run(plain.name(), func(t *testing.T) {
 			for range 1 + strings.Count(form, "*") {
-				readsBF16(t, h, plain, inForm(t, plain, form, rng))
+				half := inForm(t, plain, form, rng)
+				out, _ := half.Op.Infer(half.In)
+				if !takesBF16CUDA(plain.Op, half.In, out) {
+					t.Fatalf("%v are not of the form %s", half.In, form)
+				}
+				readsBF16(t, h, plain, half)
 			}
 		})
 	}

@@ -70,8 +70,6 @@ func (r *rooms) take(n int, wanted bool) uint64 {
 	return at
 }
 
-func half(t graph.Type) bool { return t.DType == graph.BF16 }
-
 // widened is where n elements of a value, from one on, are as f32: in their place, or else in a
 // room, to which a command brings them first.
 func widened(list []cuda.Command, v cuda.Operand, from, n int, room uint64) (uint64,
@@ -257,8 +255,57 @@ func lstmGradScratch(_ lstmGrad, in, out []graph.Type) int64 {
 	return int64(sequenceOf(in[0], in[2], 0).backRooms(0, in, out).end)
 }
 
+func lstmInputsCUDA(o lstmInputs, c *cuda.Call) ([]cuda.Command, error) {
+	x, gates := c.In[0].Type, c.Out[0]
+	rows, width := x.Size(0)*x.Size(1), gates.Type.Size(2)
+	list := []cuda.Command{overElements("repeat_row", rows*width, gates.Addr, c.In[2], rows, width)}
+	return append(list, rowsBy(c.In[0].Addr, c.In[1].Addr, gates.Addr, rows, x.Size(2), width,
+		false, 1)...), nil
+}
+
+// placedAt copies a value of a type to where a result is, unless it is there.
+func placedAt(list []cuda.Command, to cuda.Operand, from uint64) []cuda.Command {
+	if to.Addr == from || elems(to) == 0 {
+		return list
+	}
+	return append(list, copiedWhole(to, cuda.Operand{Addr: from, Type: to.Type}))
+}
+
+func lstmStepsCUDA(o lstmSteps, c *cuda.Call) ([]cuda.Command, error) {
+	s, gates, states := stepsSequence(c.In[0].Type, o.ForgetBias), c.Out[0].Addr, c.Out[2].Addr
+	n, width, h := s.b*s.n, 4*s.n, c.In[2].Addr
+	list := placedAt(nil, c.Out[0], c.In[0].Addr)
+	for t := range s.t {
+		at := bytesOf(t * n)
+		list = append(list, rowsBy(h, c.In[1].Addr, gates+4*at, s.b, s.n, width, false, 1)...)
+		h = c.Out[1].Addr + at
+		list = append(list, s.cell(h, states+at, gates+4*at, s.prior(states, c.In[3].Addr, t)))
+	}
+	list = placedAt(list, c.Out[3], h)
+	return placedAt(list, c.Out[4], s.prior(states, c.In[3].Addr, s.t)), nil
+}
+
+func lstmBackStepsCUDA(o lstmBackSteps, c *cuda.Call) ([]cuda.Command, error) {
+	s := stepsSequence(c.In[0].Type, o.ForgetBias)
+	gates, dgates, states, dy, dh, dc := c.In[0].Addr, c.Out[0].Addr, c.In[3].Addr, c.In[4],
+		c.Out[1].Addr, c.Out[2].Addr
+	n, width, first := s.b*s.n, 4*s.n, dy.Addr
+	list := placedAt(placedAt(nil, c.Out[1], c.In[5].Addr), c.Out[2], c.In[6].Addr)
+	for t := s.t - 1; t >= 0; t-- {
+		at := bytesOf(t * n)
+		dy.Addr = first + at
+		list = append(list, s.cellGrad(dgates+4*at, dc, gates+4*at,
+			s.prior(states, c.In[2].Addr, t), states+at, dh, dy, dc))
+		list = append(list, rowsBy(dgates+4*at, c.In[1].Addr, dh, s.b, width, s.n, true, 0)...)
+	}
+	return list, nil
+}
+
 func init() {
 	cuda.Register(lstmCellCUDA, nil)
+	cuda.Register(lstmInputsCUDA, nil)
+	cuda.Register(lstmStepsCUDA, nil)
+	cuda.Register(lstmBackStepsCUDA, nil)
 	cuda.Register(lstmCellGradCUDA, nil)
 	cuda.Register(lstmCUDA, lstmScratchCUDA)
 	cuda.Register(lstmGradCUDA, lstmGradScratch)

@@ -85,6 +85,13 @@ func (o lstm) Cost(in, out []graph.Type) graph.Cost {
 	return c
 }
 
+func (lstm) form16() string { return "*ff**>*ff" }
+
+// scratch16: beside, what of a step is in bfloat16 is in f32.
+func (o lstm) scratch16(in, out []graph.Type) int64 {
+	return o.Cost(in, out).Scratch + sequenceOf(in[0], in[3], 0).room(in[3], in[4], out[0])
+}
+
 // product is the number of operations of the matrix product of a step.
 func (s sequence) product() int64 {
 	return 8 * int64(s.b) * int64(s.i+s.n) * int64(s.n)
@@ -119,22 +126,11 @@ func (s cells) gatesAt(gates []float32, t int) []float32 {
 }
 
 func lstmCPU(o lstm, c *kernel.Call) error {
-	x, w, bias, h0, c0 := c.In[0].F32(), c.In[1].F32(), c.In[2].F32(), c.In[3].F32(), c.In[4].F32()
-	y, states, gates := c.Out[0].F32(), c.Out[1].F32(), c.Out[2].F32()
 	s := sequenceOf(c.In[0].Type, c.In[3].Type, o.ForgetBias)
-	width := 4 * s.n
-	wx, wh := w[:s.i*width], w[s.i*width:]
-	c.Pool.For(s.t*s.b, max(1, grain/width), func(lo, hi int) {
-		for row := lo; row < hi; row++ {
-			copy(gates[row*width:(row+1)*width], bias)
-		}
-	})
-	gemm.F32(c.Pool, false, false, s.t*s.b, width, s.i, 1, x, s.i, wx, width, 1, gates, width)
-	for t := range s.t {
-		h, g := s.before(y, h0, t), s.gatesAt(gates, t)
-		gemm.F32(c.Pool, false, false, s.b, width, s.n, 1, h, s.n, wh, width, 1, g, width)
-		s.step(c, s.at(y, t), s.at(states, t), g, s.before(states, c0, t), floats(c.Scratch))
-	}
+	w, gates := c.In[1].F32(), c.Out[2].F32()
+	rows := s.i * 4 * s.n
+	s.fromInput(c, c.In[0], w[:rows], c.In[2].F32(), gates, s.t)
+	s.forward(c, w[rows:], gates, c.In[3], c.In[4], c.Out[0], c.Out[1].F32())
 	return nil
 }
 
@@ -179,28 +175,47 @@ func (o lstmGrad) Cost(in, out []graph.Type) graph.Cost {
 	return c
 }
 
+func (lstmGrad) form16() string { return "*f***ff*>*ff**" }
+
+// scratch16: beside, what is in bfloat16 is in f32 for a step, and dx for a chunk.
+func (o lstmGrad) scratch16(in, out []graph.Type) int64 {
+	s := sequenceOf(in[0], in[2], 0)
+	n := o.Cost(in, out).Scratch + s.room(in[3], in[7], out[3], out[4])
+	if half(out[0]) {
+		n += 4 * int64(s.chunk()) * int64(s.b) * int64(s.i)
+	}
+	return n
+}
+
 // VJP: there is none; a second gradient takes the composition.
 func (lstmGrad) VJP(n *graph.Node, _ []graph.Value) []graph.Value { return noSecond(n) }
 
-// lstmBack is the gradient of a sequence on its way back.
-type lstmBack struct {
-	sequence
-	call                                   *kernel.Call
-	x, w, h0, c0, y, states, gates, dy     []float32
-	dx, dw, dbias, dh, dc, dgates, scratch []float32
+// lstmGradWork is the gradient of a sequence under way.
+type lstmGradWork struct {
+	lstmBack
+	wx              []float32
+	x, y, h0        tensor.View
+	dx              tensor.View
+	dw, dbias, room []float32
 }
 
 func lstmGradCPU(o lstmGrad, c *kernel.Call) error {
 	s := sequenceOf(c.In[0].Type, c.In[2].Type, o.ForgetBias)
-	size := 4 * s.chunk() * s.b * s.n
-	b := lstmBack{
-		sequence: s, call: c,
-		x: c.In[0].F32(), w: c.In[1].F32(), h0: c.In[2].F32(), c0: c.In[3].F32(),
-		y: c.In[4].F32(), states: c.In[5].F32(), gates: c.In[6].F32(), dy: c.In[7].F32(),
-		dx: c.Out[0].F32(), dw: c.Out[1].F32(), dbias: c.Out[2].F32(), dh: c.Out[3].F32(),
-		dc:     c.Out[4].F32(),
-		dgates: floats(c.Scratch)[:size], scratch: floats(c.Scratch)[size:],
+	w, rows, n := c.In[1].F32(), s.i*4*s.n, s.b*s.n
+	r := room{c, floats(c.Scratch)}
+	b := lstmGradWork{
+		lstmBack: lstmBack{sequence: s, call: c, w: w[rows:], states: c.In[5].F32(),
+			gates: c.In[6].F32(), dy: c.In[7], dgates: r.take(4 * s.chunk() * n),
+			c0: r.wide(c.In[3]), step: r.take(s.wideStep(c.In[7])),
+			dh: r.result(c.Out[3]), dc: r.result(c.Out[4])},
+		wx: w[:rows], x: c.In[0], y: c.In[4], h0: c.In[2], dx: c.Out[0], dw: c.Out[1].F32(),
+		dbias: c.Out[2].F32(),
 	}
+	if half(b.dx.Type) {
+		b.room = r.take(s.chunk() * s.b * s.i)
+	}
+	b.scratch = r.left
+	b.begin()
 	for _, sum := range [][]float32{b.dw, b.dbias, b.dh, b.dc} {
 		clear(sum)
 	}
@@ -209,49 +224,46 @@ func lstmGradCPU(o lstmGrad, c *kernel.Call) error {
 		b.steps(lo, hi)
 		b.products(lo, hi)
 	}
+	narrow16(c, c.Out[3], b.dh)
+	narrow16(c, c.Out[4], b.dc)
 	return nil
-}
-
-// steps computes the gradients of the gates of steps lo to hi-1, the last first;
-// dh and dc go from step to step.
-func (b *lstmBack) steps(lo, hi int) {
-	width := 4 * b.n
-	for t := hi - 1; t >= lo; t-- {
-		b.call.Pool.For(len(b.dh), grain, func(first, end int) {
-			vec.Add(b.dh[first:end], b.dh[first:end], b.at(b.dy, t)[first:end])
-		})
-		dg := b.gatesAt(b.dgates, t-lo)
-		from := cellStep{b.gatesAt(b.gates, t), b.before(b.states, b.c0, t), b.at(b.states, t),
-			b.dh, b.dc}
-		b.grad(b.call, dg, b.dc, from, b.scratch)
-		gemm.F32(b.call.Pool, false, true, b.b, b.n, width, 1, dg, width, b.w[b.i*width:], width, 0,
-			b.dh, b.n)
-	}
 }
 
 // products computes what follows from the gradients of the gates of steps lo to
 // hi-1.
-func (b *lstmBack) products(lo, hi int) {
+func (b *lstmGradWork) products(lo, hi int) {
 	p, width := b.call.Pool, 4*b.n
 	rows := (hi - lo) * b.b
 	dg := b.dgates[:rows*width]
-	x, dx := b.x[lo*b.b*b.i:][:rows*b.i], b.dx[lo*b.b*b.i:][:rows*b.i]
-	dwx, dwh := b.dw[:b.i*width], b.dw[b.i*width:]
-	gemm.F32(p, false, true, rows, b.i, width, 1, dg, width, b.w, width, 0, dx, b.i)
-	gemm.F32(p, true, false, b.i, width, rows, 1, x, b.i, dg, width, 1, dwx, width)
+	x, dx := stepsOf(b.x, lo, hi), stepsOf(b.dx, lo, hi)
+	to := b.room
+	if !half(dx.Type) {
+		to = dx.F32()
+	}
+	to = to[:rows*b.i]
+	gemm.F32(p, false, true, rows, b.i, width, 1, dg, width, b.wx, width, 0, to, b.i)
+	narrow16(b.call, dx, to)
+	dwh := b.dw[b.i*width:]
+	b.outer(x, dg, b.dw[:b.i*width], b.i, rows)
 	if lo == 0 { // the state before is h0 rather than in y
-		gemm.F32(p, true, false, b.n, width, b.b, 1, b.h0, b.n, dg, width, 1, dwh, width)
+		b.outer(b.h0, dg, dwh, b.n, b.b)
 		dg, rows = dg[b.b*width:], rows-b.b
 	}
 	if rows > 0 {
-		h := b.y[(max(lo, 1)-1)*b.b*b.n:][:rows*b.n]
-		gemm.F32(p, true, false, b.n, width, rows, 1, h, b.n, dg, width, 1, dwh, width)
+		b.outer(stepsOf(b.y, max(lo, 1)-1, hi-1), dg, dwh, b.n, rows)
 	}
-	b.call.Pool.For(width, narrow, func(first, end int) {
+	p.For(width, narrow, func(first, end int) {
 		for row := range (hi - lo) * b.b {
 			vec.Add(b.dbias[first:end], b.dbias[first:end], b.dgates[row*width+first:row*width+end])
 		}
 	})
+}
+
+// outer adds to dw the products of so many rows of m elements with those of dg.
+func (b *lstmGradWork) outer(x tensor.View, dg, dw []float32, m, rows int) {
+	width := 4 * b.n
+	gemm.Product{M: m, N: width, K: rows, Alpha: 1, Beta: 1, A: matrixOf(x, 0, true),
+		B: gemm.Matrix{F32: dg, LD: width}, C: dw, LDC: width}.Compute(b.call.Pool)
 }
 
 func init() {

@@ -102,14 +102,21 @@ type cells struct {
 
 // rows visits the rows, in parallel, each with so many rows of scratch.
 func (s cells) rows(c *kernel.Call, scratch []float32, rows int, f func(row int, buf []float32)) {
+	s.visiting(c, scratch, rows, f)()
+}
+
+// visiting is rows to be called at every step: what a kernel allocates may not grow with them.
+func (s cells) visiting(c *kernel.Call, scratch []float32, rows int,
+	f func(row int, buf []float32)) func() {
 	blocks := cellBlocks(s.b, s.n)
-	c.Pool.Run(blocks, func(b int) {
+	visit := func(b int) {
 		buf := scratch[b*rows*s.n : (b+1)*rows*s.n]
 		lo, hi := block(b, blocks, s.b)
 		for row := lo; row < hi; row++ {
 			f(row, buf)
 		}
-	})
+	}
+	return func() { c.Pool.Run(blocks, visit) }
 }
 
 // quarters are the four gates of a row.
@@ -122,19 +129,23 @@ func (s cells) quarters(gates []float32, row int) (i, j, f, o []float32) {
 // every block.
 func (s cells) step(c *kernel.Call, h, next, gates, state, scratch []float32) {
 	s.rows(c, scratch, 1, func(row int, buf []float32) {
-		i, j, f, o := s.quarters(gates, row)
-		lo, hi := row*s.n, (row+1)*s.n
-		h, next, state := h[lo:hi], next[lo:hi], state[lo:hi]
-		vec.AddScalar(h, f, s.bias)
-		vec.Sigmoid(h, h)
-		vec.Mul(next, h, state)
-		vec.Sigmoid(h, i)
-		vec.Tanh(buf, j)
-		vec.Fma(next, h, buf, next)
-		vec.Sigmoid(buf, o)
-		vec.Tanh(h, next)
-		vec.Mul(h, h, buf)
+		s.stepRow(row, h, next, gates, state, buf)
 	})
+}
+
+func (s cells) stepRow(row int, h, next, gates, state, buf []float32) {
+	i, j, f, o := s.quarters(gates, row)
+	lo, hi := row*s.n, (row+1)*s.n
+	h, next, state = h[lo:hi], next[lo:hi], state[lo:hi]
+	vec.AddScalar(h, f, s.bias)
+	vec.Sigmoid(h, h)
+	vec.Mul(next, h, state)
+	vec.Sigmoid(h, i)
+	vec.Tanh(buf, j)
+	vec.Fma(next, h, buf, next)
+	vec.Sigmoid(buf, o)
+	vec.Tanh(h, next)
+	vec.Mul(h, h, buf)
 }
 
 func lstmCellCPU(o lstmCell, c *kernel.Call) error {
@@ -188,14 +199,15 @@ type cellStep struct{ gates, state, next, dh, dnext []float32 }
 // gates and dnext. Scratch has two rows for every block.
 func (s cells) grad(c *kernel.Call, dgates, dstate []float32, from cellStep, scratch []float32) {
 	s.rows(c, scratch, 2, func(row int, buf []float32) {
-		lo, hi := row*s.n, (row+1)*s.n
-		s.gradRow(row, dgates, dstate[lo:hi], cellStep{
-			from.gates, from.state[lo:hi], from.next[lo:hi], from.dh[lo:hi], from.dnext[lo:hi],
-		}, buf)
+		s.gradRow(row, dgates, dstate, from, buf)
 	})
 }
 
 func (s cells) gradRow(row int, dgates, dstate []float32, from cellStep, buf []float32) {
+	lo, hi := row*s.n, (row+1)*s.n
+	dstate = dstate[lo:hi]
+	from = cellStep{from.gates, from.state[lo:hi], from.next[lo:hi], from.dh[lo:hi],
+		from.dnext[lo:hi]}
 	i, j, f, o := s.quarters(from.gates, row)
 	di, dj, df, do := s.quarters(dgates, row)
 	a, dc := buf[:s.n], buf[s.n:] // dc is the whole gradient of next

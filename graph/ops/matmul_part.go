@@ -52,6 +52,16 @@ func (o matMulPart) Cost(in, out []graph.Type) graph.Cost {
 	return cost
 }
 
+// form16: the matrices may be in bfloat16, but not the sum.
+func (o matMulPart) form16() string {
+	if o.Add {
+		return "f**>f"
+	}
+	return "**>f"
+}
+
+func (o matMulPart) scratch16(in, out []graph.Type) int64 { return o.Cost(in, out).Scratch }
+
 // InPlace: the sum so far is what is added to.
 func (o matMulPart) InPlace(_, _ []graph.Type) []int {
 	if o.Add {

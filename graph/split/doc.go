@@ -59,6 +59,21 @@
 // the complete sum; a product of more than one run is left as it is.
 // An embedding's gradient is added up row by row before it is added.
 //
+// # Sequences
+//
+// An LSTM as one operation makes the gates of all steps, which are most of what it needs, and its
+// gradient reads them. Those that need more than the limit are cut along time, before all else:
+// into operations on some steps each, of which each takes the state that the one before it leaves.
+// One makes what the input gives to the gates, the next runs the steps; each needs a half of the
+// weights. Backward, one makes the gradients of the gates, and products those of the input and of
+// the weights, the rows for the input and those for the state in values of their own. These are
+// joined where updates are.
+//
+// Bits stay: the product with the input sums as that of all steps does. The gradient of the weights
+// is added up by products of some hundred rows each, from the last steps to the first, by the
+// definition of the operation; the parts are the steps of one product. So a sequence of fewer rows
+// stays whole.
+//
 // # What is not done
 //
 // Only leading axes are cut, since other slices would have to be copied. Convolutions,

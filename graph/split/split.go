@@ -180,6 +180,14 @@ func (r *Result) join(id graph.NodeID, parts []int) {
 // is no part of it.
 func Split(g *graph.Graph, fetches []graph.Value, updates []graph.NodeID,
 	limit int64) (*Result, error) {
+	unfolded, err := unfold(g, fetches, updates, limit)
+	if err != nil {
+		return nil, err
+	}
+	whole := g
+	if unfolded != nil {
+		g, fetches, updates = unfolded.Graph, unfolded.fetched(fetches), unfolded.updated(updates)
+	}
 	s, err := NewSurvey(g, fetches, updates, limit)
 	if err != nil {
 		return nil, err
@@ -188,5 +196,9 @@ func Split(g *graph.Graph, fetches []graph.Value, updates []graph.NodeID,
 	if err != nil {
 		return nil, err
 	}
-	return s.Build(parts)
+	r, err := s.Build(parts)
+	if err == nil && unfolded != nil {
+		r = r.after(unfolded, whole)
+	}
+	return r, err
 }
