@@ -20,36 +20,42 @@ func leastOf(t *testing.T, m *models.Model, o gomem.Options) int64 {
 	return least
 }
 
-// TestFusedNeedsNoMoreThanUnrolled: an LSTM as one operation is cut along time, and so trains
-// within what it does with an operation for each part of each step; and within far less than half
-// of vanilla's peak.
+// TestFusedNeedsNoMoreThanUnrolled: an LSTM as one operation is cut along time, and so DeepSpeech
+// trains within half of vanilla's peak, and in its sizes within what it does with an operation for
+// each part of each step.
 func TestFusedNeedsNoMoreThanUnrolled(t *testing.T) {
-	speech := func(size string, batch int, unrolled bool) *models.Model {
+	speech := func(size string, frames, batch int, unrolled bool) *models.Model {
 		c, err := models.NewDeepSpeechConfig(size)
-		c.Unrolled, c.Utterances = unrolled, batch
+		c.Unrolled, c.Frames, c.Utterances = unrolled, frames, batch
 		m, err := smallest(c, err, models.DeepSpeech)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return m
 	}
-	batches := map[string]int{"s512": 40}
+	type sizes struct {
+		size          string
+		frames, batch int
+	}
+	all := []sizes{{"s512", 40, 4}, {"s64", 40, 40}}
 	if !testing.Short() {
-		batches["s64"] = 16
+		all = append(all, sizes{"s64", 165, 16})
 	}
 	if longtest.Enabled() {
-		batches["base"] = 40
+		all = append(all, sizes{"base", 165, 40})
 	}
-	for size, batch := range batches {
+	for _, x := range all {
 		o := gomem.Options{Policy: compile.Auto, HostBytes: 1 << 40}
-		fused := speech(size, batch, false)
+		fused := speech(x.size, x.frames, x.batch, false)
 		least := leastOf(t, fused, o)
-		if unrolled := leastOf(t, speech(size, batch, true), o); least > unrolled {
-			t.Errorf("%s: fused needs %d bytes, unrolled %d", size, least, unrolled)
+		if x.batch < 40 || x.size == "base" { // else no other layer needs as much as some steps
+			if unrolled := leastOf(t, speech(x.size, x.frames, x.batch, true), o); least > unrolled {
+				t.Errorf("%v: fused needs %d bytes, unrolled %d", x, least, unrolled)
+			}
 		}
 		o.Policy = compile.Vanilla
 		if vanilla := leastOf(t, fused, o); least > vanilla/2 {
-			t.Errorf("%s: %d bytes at least, of vanilla's %d", size, least, vanilla)
+			t.Errorf("%v: %d bytes at least, of vanilla's %d", x, least, vanilla)
 		}
 	}
 }
