@@ -21,6 +21,14 @@ func inBF16CPU(o inBF16, c *kernel.Call) error {
 		}
 		return run(op, c)
 	}
+	if pieces := o.pieces(in, out); pieces != nil {
+		for _, p := range pieces {
+			if err := p.run(c); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 	return o.compute(o.tiling(in, out, tileBytes, takesBF16(o.Op)), c)
 }
 

@@ -165,7 +165,7 @@ func TestReadsBF16(t *testing.T) {
 			}
 		})
 	}
-	if len(seen) != 6 {
+	if len(seen) != 7 {
 		t.Errorf("samples of %v", seen)
 	}
 }

@@ -197,6 +197,13 @@ func (o inBF16) scratch(in, out []graph.Type) int64 {
 	if op, ok := o.asItIs(in, out); ok {
 		return op.scratch16(in, out)
 	}
+	if pieces := o.pieces(in, out); pieces != nil {
+		most := int64(0)
+		for _, p := range pieces {
+			most = max(most, p.room(in, out))
+		}
+		return most
+	}
 	return o.most(o.tiling(in, out, tileBytes, takesBF16(o.Op)), func(b slab) int64 {
 		return b.op.Cost(b.in, b.out).Scratch
 	})

@@ -138,26 +138,62 @@ func (o layerOverGrad) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
 	return []graph.Value{dx, dscale, dd}
 }
 
+// form16: rows are converted one by one.
+func (o layerOverGrad) form16() string { return "hfh>hff" }
+
+// scratch16: beside, every block has a row of x, of d and of the result.
+func (o layerOverGrad) scratch16(in, out []graph.Type) int64 {
+	p := layerOver(o).planes(in[0])
+	n := p.c * p.s
+	return o.Cost(in, out).Scratch + 12*int64(blocksOf(p.n, n, 1))*int64(n)
+}
+
 func layerOverGradCPU(o layerOverGrad, c *kernel.Call) error {
-	x, scale, d, out := c.In[0].F32(), c.In[1].F32(), c.In[2].F32(), c.Out[0].F32()
-	p := layerOver(o).planes(c.In[0].Type)
+	x, scale, d, out := c.In[0], c.In[1].F32(), c.In[2], c.Out[0]
+	p := layerOver(o).planes(x.Type)
 	n := p.c * p.s
 	dscale, dbias, buf := floats(c.Scratch), floats(c.Scratch)[p.n*p.c:],
 		floats(c.Scratch)[2*p.n*p.c:]
-	blocks := blocksOf(p.n, n, 1)
+	blocks, rows := blocksOf(p.n, n, 1), 1
+	if half(x.Type) {
+		rows = 4
+	}
 	c.Pool.Run(blocks, func(b int) {
-		y := buf[b*n : (b+1)*n]
+		buf := buf[b*rows*n : (b+1)*rows*n]
+		y := buf[:n]
 		first, end := block(b, blocks, p.n)
 		for row := first; row < end; row++ {
-			mean, inv := vec.Moments(x[row*n:(row+1)*n], o.Eps)
-			vec.Affine(y, x[row*n:], mean, inv, 0)
+			x, d, to := rowAs(x, row, n, buf, 1), rowAs(d, row, n, buf, 2), rowIn(out, row, n, buf)
+			mean, inv := vec.Moments(x, o.Eps)
+			vec.Affine(y, x, mean, inv, 0)
 			sums := [2][]float32{dscale[row*p.c : (row+1)*p.c], dbias[row*p.c : (row+1)*p.c]}
-			p.rowGrad(out[row*n:(row+1)*n], y, scale, d[row*n:(row+1)*n], inv, sums)
+			p.rowGrad(to, y, scale, d, inv, sums)
+			if half(out.Type) {
+				vec.BF16FromF32(out.U16()[row*n:(row+1)*n], to)
+			}
 		}
 	})
 	foldRows(c.Out[1].F32(), dscale[:p.n*p.c])
 	foldRows(c.Out[2].F32(), dbias[:p.n*p.c])
 	return nil
+}
+
+// rowAs is a row of n elements as f32, converted to row at of buf if it is in bfloat16.
+func rowAs(v tensor.View, row, n int, buf []float32, at int) []float32 {
+	if !half(v.Type) {
+		return v.F32()[row*n : (row+1)*n]
+	}
+	x := buf[at*n : (at+1)*n]
+	vec.F32FromBF16(x, v.U16()[row*n:(row+1)*n])
+	return x
+}
+
+// rowIn is where a row of a result is made as f32: the last of buf if it is in bfloat16.
+func rowIn(v tensor.View, row, n int, buf []float32) []float32 {
+	if !half(v.Type) {
+		return v.F32()[row*n : (row+1)*n]
+	}
+	return buf[3*n : 4*n]
 }
 
 // rowGrad is the gradient of a row with normalised elements y, and what it adds

@@ -104,7 +104,7 @@ func (o matMulLike) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
 }
 
 func matMulLikeCPU(o matMulLike, c *kernel.Call) error {
-	p, err := o.MatMul.geometry([]graph.Type{c.In[0].Type, c.In[1].Type})
+	p, err := o.MatMul.geometry(inF32([]graph.Type{c.In[0].Type, c.In[1].Type}))
 	if err != nil {
 		return err
 	}
