@@ -1,0 +1,2 @@
+// Package cluster has no code: its tests try out the manifests and scripts beside it.
+package cluster
