@@ -166,6 +166,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer, x Ext
 	if err != nil {
 		return err
 	}
+	c.Train.flagsGiven = runFlags(command)
 	e := &env{extras: x, args: args, stdin: os.Stdin, stdout: stdout, stderr: stderr,
 		log: newLogger(c.LogLevel, stderr)}
 	stop, err := startProfile(c.Pprof, string(c.PprofDir))

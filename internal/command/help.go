@@ -85,6 +85,10 @@ const flagTexts = `
     libsvm:FILE; mf: mtx:FILE (default: drawn).
 --seed
     Selects initial weights, order of pairs and dropout (default ${default}).
+--config
+    Take flags from a file, in YAML or JSON, by their names without the hyphens in front, as
+    in steps: 300. Those on the command line win. A run that is saved keeps its own in
+    DIR/config.yaml.
 train --steps
     Steps to train in all, those of a resumed run included (default 300).
 --epochs

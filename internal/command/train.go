@@ -25,6 +25,8 @@ import (
 type trainCmd struct {
 	modelFlags
 
+	Config configFile `group:"run" placeholder:"FILE"`
+
 	Data        location `group:"run" placeholder:"SPEC"`
 	Seed        uint64   `group:"run" default:"0" placeholder:"N"`
 	Steps       count    `group:"run" xor:"duration" placeholder:"N"`
@@ -49,10 +51,12 @@ type trainCmd struct {
 	planFlags
 	deviceFlags
 
-	given  given           // what was read before the model was built
-	member *workers.Member // of a job of several workers; nil: this is the only one
-	log    func(string)    // what a worker says whatever it shows; nil: this is the only one
-	saves  location        // where the first worker does, of one that does not
+	given      given             // what was read before the model was built
+	member     *workers.Member   // of a job of several workers; nil: this is the only one
+	flagsGiven map[string]string // of the run, as text
+	kept       bool              // they are written
+	log        func(string)      // what a worker says whatever it shows; nil: this is the only one
+	saves      location          // where the first worker does, of one that does not
 
 	launched bool             // by this program, with all other workers, on this machine
 	follows  bool             // the first worker of these
@@ -405,7 +409,12 @@ func (c *trainCmd) train(ctx context.Context, e *env, h header, o train.Options,
 	d := newDisplay(e.stdout, e.stderr, c.JSON, h)
 	late := &late{ctx: ctx, find: h.least}
 	defer late.end()
-	o.Observe = func(e train.Event) { d.observe(e); late.observe(e) }
+	var unwritten error
+	o.Observe = func(e train.Event) {
+		d.observe(e)
+		late.observe(e)
+		unwritten = cmp.Or(unwritten, c.keepConfig(e))
+	}
 	if err := asUse(o.Validate()); err != nil {
 		return err
 	}
@@ -419,6 +428,10 @@ func (c *trainCmd) train(ctx context.Context, e *env, h header, o train.Options,
 		return nil
 	}
 	d.summary(s, late.found())
+	if unwritten != nil {
+		fmt.Fprintf(e.stderr, "gomem: warning: %s of the run's flags: %v\n", configName,
+			bare(unwritten))
+	}
 	if err := after(s); err != nil || !s.Interrupted || !c.leads() {
 		return err
 	}
