@@ -31,9 +31,10 @@ func (evalCmd) Help() string {
 	return `Prints the metrics of training for any data, from a checkpoint alone. Of the
 data that it was trained on only what was held out is evaluated, and then the
 numbers are those that train printed at its end; other data is evaluated as a
-whole. The plan has no gradients and no optimizer to keep. A public checkpoint of
-GPT-2 or LLaMA, as gomem export writes and gomem predict reads it, is evaluated on
-the text of --data: documents as they are, in windows as long as the model reads,
+whole. Of pictures it counts what each class was taken for, and how often. The
+plan has no gradients and no optimizer to keep. A public checkpoint of GPT-2 or
+LLaMA, as gomem export writes and gomem predict reads it, is evaluated on the
+text of --data: documents as they are, in windows as long as the model reads,
 2,048 tokens at most, in which each token is predicted from those before it.`
 }
 
@@ -63,6 +64,7 @@ type evaluated struct {
 	Seconds        float64            `json:"seconds"`
 	UnitsPerSecond float64            `json:"units_per_s"`
 	memoryUse
+	byClass
 }
 
 // Run evaluates.
@@ -100,13 +102,18 @@ func (c *evalCmd) Run(ctx context.Context, e *env) error {
 	if err != nil {
 		return err
 	}
+	scorer, confusion := scorerOf(d, x.Step), x.classes(b.model)
+	if confusion != nil {
+		scorer = func() train.Scorer { return train.ClassScorer(confusion) }
+	}
 	result, err := train.Evaluate(ctx, train.EvalOptions{Model: &m.Model,
 		Executions: b.model.Executions(), Loader: d.batches, From: x.Path, Session: session,
-		Planned: planned.Planned, Batches: c.batches(whole), Scorer: scorerOf(d, x.Step)})
+		Planned: planned.Planned, Batches: c.batches(whole), Scorer: scorer})
 	if err != nil {
 		return asUse(err)
 	}
-	return c.print(e, x, b.model, d, whole, result, session)
+	return c.print(e, x, b.model, d, whole, result, session,
+		x.results(confusion, b.model.Classes))
 }
 
 // asInTraining is how many batches train evaluates.
@@ -131,10 +138,10 @@ func scorerOf(d dataset, step int) func() train.Scorer {
 
 // print shows what came of it.
 func (c *evalCmd) print(e *env, x checkpointed, m *models.Model, d dataset, whole bool,
-	r train.Evaluated, session gomem.Options) error {
+	r train.Evaluated, session gomem.Options, by byClass) error {
 	line := evaluated{"eval", x.Path, x.Model, x.Size, x.Step, d.about, whole, r.Loss, r.Metrics,
 		r.Batches, m.Unit, r.Units, r.Time.Seconds(),
-		float64(r.Units) / max(r.Time.Seconds(), 1e-9), memoryUsed(r.Usage, session)}
+		float64(r.Units) / max(r.Time.Seconds(), 1e-9), memoryUsed(r.Usage, session), by}
 	if c.JSON {
 		return json.NewEncoder(e.stdout).Encode(line)
 	}
@@ -156,6 +163,7 @@ func (c *evalCmd) print(e *env, x checkpointed, m *models.Model, d dataset, whol
 		{"speed", fmt.Sprintf("%s %ss/s", figures(line.UnitsPerSecond), line.Unit)},
 		{"memory", line.memoryUse.String()},
 	})
+	by.print(e.stdout)
 	return nil
 }
 
