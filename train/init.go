@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/gomem/gomem"
@@ -26,8 +27,20 @@ func (r *run) warm() error {
 	if err := r.numbers(file); err != nil {
 		return &ErrCheckpoint{Path: file, Err: bare(err)}
 	}
+	applied := make([][]string, len(r.Rename))
 	report, err := r.session.Load(file, gomem.LoadOptions{Partial: true, Convert: true,
-		Only: weight(r.Model.Graph), Rename: r.Rename.Apply})
+		Only: weight(r.Model.Graph), Rename: func(theirs string) string {
+			ours, line := r.Rename.apply(theirs)
+			if line >= 0 {
+				applied[line] = append(applied[line], ours)
+			}
+			return ours
+		}})
+	if _, read := errors.AsType[*gomem.LoadError](err); err == nil || read {
+		if fruitless := r.Rename.fruitless(applied, r.Model.Graph); fruitless != nil {
+			return &ErrOption{Option: "names of initial weights", Err: fruitless}
+		}
+	}
 	if err != nil {
 		return &ErrCheckpoint{Path: file, Err: initialTrouble(err)}
 	}
@@ -118,6 +131,7 @@ type Renaming []renaming
 
 // renaming is a line.
 type renaming struct {
+	text   string // the line
 	theirs *regexp.Regexp
 	ours   string // with $1 for the first wildcard
 }
@@ -163,15 +177,42 @@ func parseRenaming(words []string) (renaming, error) {
 	}
 	pattern := strings.ReplaceAll(regexp.QuoteMeta(words[0]), `\*`, "(.*?)")
 	theirs, err := regexp.Compile("^" + pattern + "$")
-	return renaming{theirs, ours}, err
+	return renaming{strings.Join(words, " "), theirs, ours}, err
 }
 
 // Apply is our name for one of theirs.
 func (r Renaming) Apply(theirs string) string {
-	for _, line := range r {
+	ours, _ := r.apply(theirs)
+	return ours
+}
+
+// apply is our name for one of theirs, and the line that says so, -1 if none does.
+func (r Renaming) apply(theirs string) (ours string, line int) {
+	for i, line := range r {
 		if line.theirs.MatchString(theirs) {
-			return line.theirs.ReplaceAllString(theirs, line.ours)
+			return line.theirs.ReplaceAllString(theirs, line.ours), i
 		}
 	}
-	return theirs
+	return theirs, -1
+}
+
+// fruitless reports the first line that no tensor was given a name by, or none that the model
+// has: by line, applied has those names.
+func (r Renaming) fruitless(applied [][]string, g *graph.Graph) error {
+	known := map[string]bool{}
+	for _, n := range g.Variables() {
+		known[n.Name] = true
+	}
+	for i, names := range applied {
+		has := func(name string) bool { return known[name] }
+		switch {
+		case len(names) == 0:
+			return fmt.Errorf("line %q is of no tensor in the file, or of none that a line before "+
+				"it is not of: mend it, or leave it out", r[i].text)
+		case !slices.ContainsFunc(names, has):
+			return fmt.Errorf("line %q makes names that the model does not have, such as %s: mend "+
+				"it, or leave it out", r[i].text, names[0])
+		}
+	}
+	return nil
 }

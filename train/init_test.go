@@ -74,6 +74,23 @@ func TestInitOfOtherNames(t *testing.T) {
 	if o.Rename, err = ReadRenaming(names); err != nil {
 		t.Fatal(err)
 	}
+	for text, want := range map[string]string{
+		"net.*.w w\nnte.* w\n":          `line "nte.* w" is of no tensor`,
+		"net.*.w w\nn* rest\n*m rest\n": `line "n* rest" makes names`,
+		"net.*.w v\n":                   "does not have, such as v",
+	} {
+		wrong := o
+		if err := os.WriteFile(names, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if wrong.Rename, err = ReadRenaming(names); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Run(context.Background(), wrong)
+		if _, ok := errors.AsType[*ErrOption](err); !ok || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
 	var told string
 	o.Observe = func(e Event) {
 		if e.Kind == Init {

@@ -134,6 +134,40 @@ func TestMetricsGoOn(t *testing.T) {
 	}
 }
 
+// TestMetricsOfWorkers: the first writes, what it says of all.
+func TestMetricsOfWorkers(t *testing.T) {
+	dir := t.TempDir()
+	out := abreast(3, 2, func(int) (context.Context, Options) {
+		o := lesson(t, 6, 1)
+		o.Epochs, o.Steps, o.EvalEvery = 0, 5, 2
+		o.Metrics, o.Save, o.KeepBest = filepath.Join(dir, "numbers"), filepath.Join(dir, "run"), true
+		return t.Context(), o
+	})
+	if err := errors.Join(out.errs...); err != nil {
+		t.Fatal(err)
+	}
+	_, rows := rowsOf(t, dir)
+	if len(rows) != 5 || len(names(t, filepath.Join(dir, "numbers"))) != 2 {
+		t.Fatalf("%q, files %q", rows, names(t, filepath.Join(dir, "numbers")))
+	}
+	for _, e := range out.events[0] {
+		row, text := "", " loss="+decimal(e.Loss)+" "
+		switch e.Kind {
+		case Step:
+			row = rows[e.Step-1]
+		case Eval:
+			row, text = rows[e.Step-1]+" ", "held_out_loss="+decimal(e.Loss)+" "
+		}
+		if row != "" && !strings.Contains(row, text) {
+			t.Errorf("row %q has no %q", row, text)
+		}
+	}
+	best, err := Inspect(filepath.Join(dir, "run", "best"))
+	if err != nil || best.Step != out.summaries[0].BestStep || best.Step == 0 {
+		t.Errorf("the best is %+v, %v", best, err)
+	}
+}
+
 // ending are batches that cannot be read after some steps.
 type ending struct {
 	data.Batches

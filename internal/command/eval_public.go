@@ -35,7 +35,7 @@ func (c *evalCmd) public(ctx context.Context, e *env, x checkpointed) error {
 	if err != nil {
 		return asUse(err)
 	}
-	return c.print(e, x, m, d, true, result, session)
+	return c.print(e, x, m, d, true, result, session, byClass{})
 }
 
 // publicTokens is about how many tokens a batch of a public checkpoint's evaluation has.
