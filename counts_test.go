@@ -3,6 +3,7 @@ package gomem_test
 import (
 	"context"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/gomem/gomem"
@@ -105,4 +106,45 @@ func steppedBy(t *testing.T, m *models.Model, o gomem.Options, steps, rank, work
 		}
 	}
 	return out
+}
+
+// TestWorkersAreExecutions: after a step, N workers have the variables of one that accumulates N
+// executions, running averages included, up to rounding.
+func TestWorkersAreExecutions(t *testing.T) {
+	const n = 2
+	all := exchanging(models.Training{Workers: n})
+	for name, build := range exchanging(models.Training{Accumulate: n}) {
+		if name != "resnet" && name != "transformer" { // norms of batches, unequal texts
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			one, err := build()
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := work(t.Context(), one, gomem.Options{}, 0, 1, n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m, err := all[name]()
+			if err != nil {
+				t.Fatal(err)
+			}
+			averages := 0
+			for name, x := range together(t, m, 1, make([]gomem.Options, n)...)[0] {
+				if strings.HasSuffix(name, "/mean") {
+					averages++
+				}
+				for i, have := range x.F32() {
+					w := want[name].F32()[i]
+					if d := math.Abs(float64(have - w)); d > 1e-4*(1+math.Abs(float64(w))) {
+						t.Fatalf("%s[%d] is %v, of one worker %v", name, i, have, w)
+					}
+				}
+			}
+			if (averages > 0) != (name == "resnet") {
+				t.Errorf("%d running averages", averages)
+			}
+		})
+	}
 }

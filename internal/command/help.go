@@ -68,7 +68,8 @@ const flagTexts = `
     Scale the gradients of an update down so that their norm is no more (default: the
     model's, which is mostly none).
 --accumulate
-    all but wgan: batches a step, whose gradients one update averages (default 1).
+    all but wgan: batches a step, whose gradients one update averages, over all their
+    tokens, images or utterances (default 1).
 --nets
     wgan: resnet, 101 layers each, or good, the default of the original (default resnet).
 --rnn

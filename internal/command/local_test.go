@@ -142,7 +142,8 @@ func TestLocalStops(t *testing.T) {
 }
 
 // TestLocalSchemes: whatever the scheme, the workers end with what the first one shows, and
-// say what they have exchanged; in step and with plain descent, it is what a ring does.
+// say what they have exchanged; in step and with plain descent, it is what a ring does, but that
+// a ring has the mean over the words of all, of which the workers have unequally many.
 func TestLocalSchemes(t *testing.T) {
 	inDir(t)
 	run := with(tiny, "--steps", "6", "--eval-batches", "1", "--bleu", "0", "--json",
@@ -164,7 +165,7 @@ func TestLocalSchemes(t *testing.T) {
 			x["memory_bound_bytes"].(float64) {
 			t.Errorf("%v: %v", scheme, x)
 		}
-		if near := math.Abs(loss - want); near > 0.3 || scheme[0] == "bsp" && near > 1e-4 {
+		if near := math.Abs(loss - want); near > 0.3 || scheme[0] == "bsp" && near > 1e-3 {
 			t.Errorf("%v: held-out loss %v, of a ring %v", scheme, loss, want)
 		}
 	}
