@@ -62,6 +62,10 @@ const (
 // isCut reports whether the graph is one whose neediest operations are cut.
 func (p *Planned) isCut() bool { return p.rewritten != asFused && p.rewritten != asPlain }
 
+// Plain reports whether the plans are of the model's graph as it is, or as it was divided or
+// lowered to a precision: nothing is fused or cut.
+func (p *Planned) Plain() bool { return p.rewritten == asPlain }
+
 // rewriting makes a graph to choose, or nil, of the plain one.
 type rewriting struct {
 	name string

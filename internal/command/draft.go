@@ -112,7 +112,7 @@ func (c *trainCmd) headed(ctx context.Context, e *env, d *draft, vanilla planned
 		return h, nil
 	}
 	var err error
-	if vanilla.Planned == nil || processes(d.options) > 1 { // of the whole
+	if vanilla.Planned == nil || d.options.Mesh != nil { // of the whole
 		if vanilla, err = comparison(ctx, e.stderr, d.built, d.options, d.planned); err != nil {
 			return h, err
 		}

@@ -369,3 +369,31 @@ func TestFourProcessesResume(t *testing.T) {
 		}
 	}
 }
+
+// TestMeshUnderAnyBudget: the bits of a run may depend on its mesh, and never on its budget or
+// its policy: nothing that plans in a shorter way, such as where vanilla fits, leaves it out.
+func TestMeshUnderAnyBudget(t *testing.T) {
+	inDir(t)
+	weights := func(flags string) string {
+		t.Helper()
+		run := with(tiny, "--steps", "2", "--eval-batches", "1", "--bleu", "0", "--json")
+		s := summaryOf(t, invoke(t, with(run, strings.Fields(flags)...)...))
+		return s["weights_sha256"].(string)
+	}
+	plain, divided := weights(""), weights("--mesh batch:2 --policy vanilla")
+	if plain == divided {
+		t.Fatal("a mesh has the bits of none: nothing is told apart")
+	}
+	for _, flags := range []string{"--mesh batch:2", "--mesh batch:2 --device-memory 400KiB"} {
+		if weights(flags) != divided {
+			t.Errorf("%s: other weights than under --policy vanilla", flags)
+		}
+	}
+	for _, policy := range []string{"auto", "vanilla"} {
+		o := gather(t, inMemory{}, with(tiny, "--mesh", "nope:7", "--policy", policy, "--local",
+			"2")...)
+		if o.status != exitUsage || !strings.Contains(o.stderr, "an axis nope") {
+			t.Errorf("%s: status %d, %q", policy, o.status, o.stderr)
+		}
+	}
+}

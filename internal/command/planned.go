@@ -81,7 +81,8 @@ func comparison(ctx context.Context, w io.Writer, b *built, o gomem.Options,
 	return planAll(ctx, w, b, vanillaOptions(o))
 }
 
-// vanillaOptions are the baseline's: everything on the device, no budgets.
+// vanillaOptions are the baseline's: everything on the device, no budgets, and of a mesh the
+// whole. They are for comparisons alone: what is run is planned by options that lack nothing.
 func vanillaOptions(o gomem.Options) gomem.Options {
 	return gomem.Options{Policy: baseline, Streams: o.Streams, NoFusion: o.NoFusion,
 		Precision: o.Precision, Machine: o.Machine, Model: o.Model, Device: o.Device}

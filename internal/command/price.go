@@ -40,17 +40,12 @@ func (b *built) resident(ctx context.Context, o gomem.Options) (planned, error) 
 	if !weighs(o) {
 		return planned{}, nil
 	}
-	v := vanillaOptions(o)
-	v.DeviceBytes, v.HostBytes, v.DiskBytes = o.DeviceBytes, o.HostBytes, o.DiskBytes
-	v.NetworkBytes = o.NetworkBytes
-	if processes(o) > 1 {
-		v.Mesh, v.Rank = o.Mesh, o.Rank
-	}
-	p, err := planAll(ctx, io.Discard, b, v)
+	o.Policy = baseline
+	p, err := planAll(ctx, io.Discard, b, o)
 	if _, large := errors.AsType[*gomem.ErrOutOfMemory](err); large {
 		return planned{}, nil
 	}
-	if err != nil || p.Graph == b.model.Graph && !o.NoFusion { // a larger graph
+	if err != nil || p.Plain() && !o.NoFusion { // a larger graph
 		return planned{}, err
 	}
 	return p, nil
@@ -64,7 +59,9 @@ func (b *built) measured(ctx context.Context, w io.Writer, o gomem.Options, calm
 	if !weighs(o) {
 		return o, nil
 	}
-	vanilla, err := planAll(ctx, io.Discard, b, vanillaOptions(o))
+	free := o
+	free.Policy, free.DeviceBytes, free.HostBytes, free.DiskBytes = baseline, 0, 0, 0
+	vanilla, err := planAll(ctx, io.Discard, b, free)
 	if err != nil {
 		return o, err
 	}
