@@ -2,7 +2,6 @@ package data
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"strconv"
 	"strings"
@@ -46,18 +45,33 @@ func printable(s string) string {
 }
 
 // Remedied strips the path from a file system error, as Error carries it, and
-// adds what to do.
+// adds what to do, once.
 func Remedied(err error) error {
+	if _, done := errors.AsType[*remedied](err); done {
+		return err
+	}
 	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		err = pe.Err
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%w: check the path", err)
+		return &remedied{err, "check the path"}
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("%w: make it readable or choose another", err)
+		return &remedied{err, "make it readable or choose another"}
 	case errors.Is(err, regular.ErrNotRegular):
-		return fmt.Errorf("%w: give a file", err)
+		return &remedied{err, "give a file"}
 	}
 	return err
 }
+
+// remedied is an error of the file system with what to do about it.
+type remedied struct {
+	err    error
+	remedy string
+}
+
+// Error gives the cause, then the remedy.
+func (e *remedied) Error() string { return e.err.Error() + ": " + e.remedy }
+
+// Unwrap is the cause.
+func (e *remedied) Unwrap() error { return e.err }

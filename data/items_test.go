@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/gomem/gomem/internal/regular"
 )
 
 // TestOrder: an epoch has full batches of items that are all different, and the
@@ -75,5 +77,20 @@ func TestFileError(t *testing.T) {
 	if err.Error() != "data dir:x: x/y: file does not exist: check the path" ||
 		!errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("says %q", err)
+	}
+}
+
+// TestRemediesAreSaidOnce: whoever wraps an error that has a remedy adds no other.
+func TestRemediesAreSaidOnce(t *testing.T) {
+	for cause, want := range map[error]string{
+		fs.ErrNotExist:        "file does not exist: check the path",
+		fs.ErrPermission:      "permission denied: make it readable or choose another",
+		regular.ErrNotRegular: regular.ErrNotRegular.Error() + ": give a file",
+	} {
+		once := Remedied(&fs.PathError{Op: "open", Path: "x", Err: cause})
+		again := Remedied(&Error{Spec: "dir:x", Path: "y", Err: once})
+		if once.Error() != want || again.Error() != "data dir:x: y: "+want {
+			t.Errorf("%q, then %q, want %q", once, again, want)
+		}
 	}
 }
