@@ -23,6 +23,11 @@ func TestDocumentedCommands(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	pages, err := filepath.Glob("../../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	paths = append(paths, pages...)
 	paths = append(paths, "../../README.md", "../../ARCHITECTURE.md", "../../CONTRIBUTING.md")
 	found := 0
 	for _, path := range paths {
