@@ -95,7 +95,7 @@ func refuses(t *rapid.T, g *graph.Graph, o gomem.Options, targets []gomem.Target
 	case short.Space == of && short.Need != need:
 		t.Fatalf("%s: %d bytes of %s are needed, the refusal says %d", o.Planning(), need, of,
 			short.Need)
-	case short.Op == "" || short.At == "" || len(short.In) == 0 || short.Remedy.String() == "" ||
+	case short.Op == "" || short.At == "" || len(short.Live) == 0 || short.Remedy.String() == "" ||
 		strings.Contains(err.Error(), "\n"):
 		t.Fatalf("the refusal reads %q", err)
 	}

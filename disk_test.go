@@ -371,3 +371,31 @@ func manyExperts() (*models.Model, error) {
 	c.Pairs, c.Experts, c.ExpertHidden, c.Sparse = 8, 400, 2*c.ExpertHidden, true
 	return smallest(c, err, models.MoE)
 }
+
+// TestMinDisk: the least disk of a model whose variables the host has no room for is a number
+// with which a session opens, and a byte less is refused.
+func TestMinDisk(t *testing.T) {
+	m, err := five["resnet"]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, targets := context.Background(), train.Targets(&m.Model)
+	o := gomem.Options{Policy: compile.Thesis}
+	if n, err := gomem.MinDisk(ctx, m.Graph, o, targets...); n != 0 || err != nil {
+		t.Errorf("without a budget of the host the least disk is %d, %v", n, err)
+	}
+	without, with := leastHosts(t, m, o)
+	o.HostBytes = (without + with) / 2
+	n, err := gomem.MinDisk(ctx, m.Graph, o, targets...)
+	if err != nil || n <= 0 {
+		t.Fatalf("the least disk is %d, %v", n, err)
+	}
+	o.DiskBytes, o.Disk = n, t.TempDir()
+	if e := refusal(t, m, o); e != nil {
+		t.Errorf("the least disk, of %d bytes: %v", n, e)
+	}
+	o.DiskBytes--
+	if e := refusal(t, m, o); e == nil || e.Space != compile.Disk || e.Need != n {
+		t.Errorf("a byte less than %d of a disk: %v", n, e)
+	}
+}

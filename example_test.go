@@ -72,7 +72,7 @@ func ExampleCompile_outOfMemory() {
 	_, err := gomem.Compile(context.Background(), g, o, gomem.Evaluation(sum))
 	fmt.Println(err)
 	// Output:
-	// gomem: eval needs 512KiB (524288 bytes) of device memory, the budget is 300KiB; matmul (matmul) sets it: x f32[256 256] 256KiB, matmul f32[256 256] 256KiB; use a smaller batch or model, or a larger budget
+	// gomem: eval needs 512KiB (524288 bytes) of device memory, the budget is 300KiB; matmul (matmul) sets it: x f32[256 256] 256KiB, matmul f32[256 256] 256KiB; no other option of the plan is known to help: raise the budget to that, or shrink the batch or the model
 }
 
 // Example_batches trains on ten examples, four at a time: the last batch has two. Every

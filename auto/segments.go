@@ -9,19 +9,33 @@ import (
 // Levels is how many ways there are to cut the forward pass into segments.
 const Levels = 2
 
+// Whole is the level at which nothing is cut, and all stays on the device that is computed there.
+const Whole = Levels + 1
+
 // Segmented is a decision that needs little of the host: the forward pass is cut into
 // segments, and of what the backward pass reads only the values that cross from one
 // segment to the next are kept, on the host. Everything else is computed again, segment by
-// segment, just before it is needed. All variables are on the host. Level 1 has about as
+// segment, just before it is needed. Variables are on the device as homes say, by node, and else on the
+// host, as all are of nil. Level 1 has about as
 // many segments as balance what they keep on the host and what one of them computes again
-// on the device; each further level has four times as many. It depends on no budget: it
-// takes of the device what its neediest position does. An operation of one result runs at
-// most twice.
-func (pr *Problem) Segmented(level int) *Decision {
+// on the device; each further level has four times as many, but for [Whole]. It depends on no
+// budget: it takes of the device what its neediest position does. An operation of one result
+// runs at most twice.
+func (pr *Problem) Segmented(level int, homes []bool) *Decision {
 	s := &state{act: make([]action, len(pr.values)), home: make([]home, len(pr.groups)), slack: 62}
-	pr.segment(s, pr.cutsOf(level))
+	if level < Whole {
+		pr.segment(s, pr.cutsOf(level))
+	}
+	if homes == nil {
+		homes = make([]bool, pr.program.Graph.Len())
+	}
+	for g := range pr.groups {
+		if x := &pr.groups[g]; len(x.leaves) > 0 && homes[pr.leaves[x.leaves[0]].node.ID] {
+			s.home[g] = resident
+		}
+	}
 	e := newEvaluator(pr, Budget{never, never})
-	e.force(make([]bool, pr.program.Graph.Len()))
+	e.force(homes)
 	e.build(s)
 	e.budget.Device = e.peak
 	e.evaluate(s)

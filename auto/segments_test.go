@@ -23,7 +23,7 @@ func TestSegmented(t *testing.T) {
 func checkSegmented(t rapid.TB, p *pass.Program, pr *Problem) {
 	t.Helper()
 	for level := 1; level <= Levels; level++ {
-		d := pr.Segmented(level)
+		d := pr.Segmented(level, nil)
 		checkDecision(t, p, pr, d)
 		if slices.Contains(d.Resident(), true) {
 			t.Fatal("a variable is on the device")
@@ -65,7 +65,7 @@ func TestSegmentedModels(t *testing.T) {
 	all := pr.everythingSwapped().HostPeak() - swapped
 	device, host := int64(plenty), int64(0)
 	for level := 1; level <= Levels; level++ {
-		d := pr.Segmented(level)
+		d := pr.Segmented(level, nil)
 		if has := d.HostPeak() - swapped; has < host || has > all/4 {
 			t.Errorf("level %d: the host has %d bytes of %d, %d one level below", level, has, all,
 				host)

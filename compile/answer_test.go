@@ -19,9 +19,28 @@ func plainLeast(t *rapid.T, s *search, of space.ID) int64 {
 	for i := range s.jobs[0].ladder.together {
 		choices = append(choices, func(l ladder) []way { return l.together[i : i+1] })
 	}
+	for i := range s.jobs[0].ladder.housed {
+		choices = append(choices, func(l ladder) []way { return l.housed[i] })
+	}
+	// Ways with variables on the device are granted no less of it than the last of the others.
+	housed := len(choices) - len(s.jobs[0].ladder.housed)
+	var tightest int64
+	for _, j := range s.jobs {
+		n, err := j.need(s.ctx, j.ladder.last[len(j.ladder.last)-1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		tightest = max(tightest, n[space.Device])
+	}
 	best := int64(-1)
-	for _, ways := range choices {
+	for i, ways := range choices {
 		most := int64(0)
+		if i >= housed && of == space.Device {
+			most = tightest
+		}
+		if i >= housed && of != space.Device && tightest > limits[space.Device] {
+			continue
+		}
 		for _, j := range s.jobs {
 			least := int64(-1)
 			for _, w := range ways(j.ladder) {

@@ -27,7 +27,9 @@
 // and fetches; longer look-aheads than the given one, of which the longest that fits is
 // looked for by halving; what the thesis policy knows; ways that keep on the host only
 // what crosses from one segment of the forward pass to the next, and compute the rest of
-// it again ([auto.Problem.Segmented]); and last those that need the least, by every strategy.
+// it again ([auto.Problem.Segmented]); those that need the least, by every strategy; and ways
+// that trade the host's memory for the device's, with an eighth of the variables there, and so
+// on up to all of them ([auto.Housing]).
 //
 // Which ways there are, and in which order, does not depend on the budgets. So
 // what a budget is enough for, a larger one is.
@@ -67,6 +69,11 @@
 // [ErrOutOfMemory].Need are this number, for both memories and all policies. It is
 // a property of the options: another partition size has another minimum, and a
 // smaller one as a rule a smaller minimum. [Remedy] and [Smaller] say how much.
+//
+// It is exact for all memories together, too: budgets of what any plan takes are not refused.
+// Plans that are found by other means than the ladder's may need less than all of its ways, such
+// as of the host with part of a variable's group on the device. They are given what the next way
+// needs, as empty bytes at their end, and take no longer for them.
 //
 // # The largest that fits
 //

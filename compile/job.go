@@ -30,6 +30,8 @@ type job struct {
 	outlooks map[way]outlook  // of ways, their prefetch being how far it reaches
 	leaves   [][]bool         // by level of use of a disk: what is bound there
 	disk     *spill.Options   // how the planner's schedules use a disk; nil: not at all
+	cut      [2]*auto.Problem // of ways that compute segments again; nil: not yet worked out
+	housing  *housing         // where variables are at levels of ways that keep some here
 }
 
 // decisions are a program with all tables but the last.
@@ -130,7 +132,11 @@ func (j *job) draw(ctx context.Context, w way) (*found, error) {
 		return nil, err
 	}
 	program := *j.program // which other rungs fill in other ways
-	last := []pass.Pass{j.schedule(w)}
+	filling, err := j.schedule(ctx, w)
+	if err != nil {
+		return nil, err
+	}
+	last := []pass.Pass{filling}
 	if w.Spill > 0 {
 		last = append(last, spill.Pass(spill.Options{Leaves: j.leaves[w.Spill]}))
 	}
@@ -161,21 +167,13 @@ func (j *job) lower(ctx context.Context, w way) (*plan.Plan, *pass.Program, erro
 }
 
 // schedule is the pass that writes down what has been decided.
-func (j *job) schedule(w way) pass.Pass {
+func (j *job) schedule(ctx context.Context, w way) (pass.Pass, error) {
 	if w.Segments > 0 {
-		prices := segmenting(w.Segments)
-		if w.Timed {
-			prices = j.prices
-		}
-		return pass.Pass{Name: "segments", Run: func(p *pass.Program) error {
-			problem := auto.New(p, prices)
-			p.Schedule = problem.Schedule(problem.Segmented(w.Segments))
-			return nil
-		}}
+		return j.segments(ctx, w)
 	}
 	return schedule.Pass(schedule.Options{Partition: w.options.Partition,
 		Streams: w.options.Streams, Prefetch: w.Prefetch, Lookahead: w.Lookahead,
-		Unshared: w.Unshared})
+		Unshared: w.Unshared}), nil
 }
 
 // sketched is the sketch of a program that has been decided about, by the last passes.
@@ -256,7 +254,7 @@ func (j *job) undecided() *pass.Program {
 
 // deciding is a way without what decisions do not depend on.
 func (w way) deciding() way {
-	w.Prefetch, w.Unshared, w.Spill, w.Timed = 0, false, 0, false
+	w.Prefetch, w.Unshared, w.Spill, w.Timed, w.Housed = 0, false, 0, false, 0
 	w.options = w.options.unlimited()
 	return w
 }

@@ -9,6 +9,7 @@ type Rung struct {
 	Told      int64 // Grappler: the bytes that its estimate is held against; 0 is no limit
 	Segments  int   // a level of [auto.Problem.Segmented], which then decides; 0: it does not
 	Timed     bool  // which goes by the machine's prices, and not by those of every machine
+	Housed    int   // a level of variables on the device; 0: Segments has them on the host
 	Spill     int   // how much is on the disk: a level, see [search.leaves]; 0 is nothing
 }
 
@@ -46,6 +47,8 @@ type ladder struct {
 	// together are ways that all targets of a session must go if one does, since
 	// they differ in where variables are. All ladders of a policy have the same.
 	together []way
+	// housed are ways that all targets must go together, too, each one of a list.
+	housed [][]way
 	// chain is searched by halving; each way copies no more than the next.
 	chain []way
 	// last is tried from end to end.

@@ -30,6 +30,7 @@ type question struct {
 	ways   func(ladder) []way
 	most   int64 // an answer above that is of no use
 	enough int64 // and one up to that is as good as any below it
+	brief  bool  // some way is enough: those with variables on the device are left out
 }
 
 // least is the smallest budget of a space that is not refused, given the other
@@ -52,28 +53,53 @@ func (l ladder) tightest() []way { return l.last[len(l.last)-1:] }
 // they must go together, or each finds one of the others, all with as much on the
 // disk; nil if there is none.
 func (s *search) answer(q question) (*least, error) {
-	var choices []func(ladder) []way
-	for level := range s.levels() {
-		choices = append(choices, func(l ladder) []way { return q.ways(l.at(level)) })
-	}
-	for i := range s.jobs[0].ladder.together {
-		choices = append(choices, func(l ladder) []way { return l.together[i : i+1] })
+	list, err := s.hopeful(q)
+	if err != nil {
+		return nil, err
 	}
 	var best *least
-	for _, ways := range choices {
+	for _, c := range list {
 		next := q
-		if next.ways = ways; best != nil {
+		if next.ways = c.ways; best != nil {
 			next.most = best.bytes
+		}
+		if c.needs[q.of] > next.most || best != nil && c.needs[q.of] >= best.bytes {
+			break
 		}
 		l, err := s.most(next)
 		if err != nil {
 			return nil, err
+		}
+		if l != nil {
+			l.bytes = max(l.bytes, c.needs[q.of])
 		}
 		if best == nil || l != nil && l.bytes < best.bytes {
 			best = l
 		}
 	}
 	return best, nil
+}
+
+// hopeful are the choices that may be an answer by what is known without a schedule, those that
+// need the least by that first.
+func (s *search) hopeful(q question) ([]choice, error) {
+	var list []choice
+	for _, c := range s.choices(q.ways) {
+		if q.brief && c.housed > 0 {
+			continue
+		}
+		var err error
+		if c.needs, err = s.atLeast(c); err != nil {
+			return nil, err
+		}
+		if q.allows(c.needs) {
+			list = append(list, c)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b choice) int {
+		return cmp.Compare(a.needs[q.of], b.needs[q.of])
+	})
+	return list, nil
 }
 
 // most is the need of the target that needs the most, each by the way that is best for

@@ -55,7 +55,12 @@ func emit(ctx context.Context, p *pass.Program, w way, last []pass.Pass) (*plan.
 
 // lowered is the plan of a program on a rung of the ladder, without waits.
 func lowered(t *rapid.T, p *pass.Program, o Options, r Rung) *plan.Plan {
-	made, err := emit(context.Background(), p, way{o, r}, []pass.Pass{new(job).schedule(way{o, r})})
+	ctx := context.Background()
+	last, err := new(job).schedule(ctx, way{o, r})
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := emit(ctx, p, way{o, r}, []pass.Pass{last})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -164,6 +164,9 @@ func title(o Options, r Rung) string {
 	if r.Segments > 0 {
 		s += fmt.Sprintf(" segments=%d", r.Segments)
 	}
+	if r.Housed > 0 {
+		s += fmt.Sprintf(" housed=%d", r.Housed)
+	}
 	if r.Spill > 0 {
 		s += fmt.Sprintf(" spill=%d", r.Spill)
 	}

@@ -1,15 +1,12 @@
 package compile
 
 import (
-	"cmp"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"github.com/docker/go-units"
 
-	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/plan"
 	"github.com/gomem/gomem/space"
 )
@@ -25,8 +22,9 @@ type ErrOutOfMemory struct {
 	Budget int64         // of Space, in bytes
 	At     string        // the operation at which the most bytes are live
 	Op     string        // its operation's name
-	In     []string      // its operands and results, largest first
-	Live   []plan.Holder // the ten largest holders at that point
+	Live   []plan.Holder // the ten largest holders of Space at that point, workspaces included
+	Taken  int64         // what all holders take then; of what is needed, the rest is gaps
+	Values int           // how many there are
 	Remedy Remedy        // what would help, beside a budget of Need
 }
 
@@ -35,9 +33,30 @@ func (e *ErrOutOfMemory) Error() string { return e.Explain() + "; " + e.Remedy.S
 
 // Explain is the line but for the remedy.
 func (e *ErrOutOfMemory) Explain() string {
-	return fmt.Sprintf("%s needs %s (%d bytes) of %s memory, the budget is %s; %s (%s) sets it: %s",
+	text := fmt.Sprintf("%s needs %s (%d bytes) of %s memory, the budget is %s; %s (%s) sets it",
 		e.Target, units.BytesSize(float64(e.Need)), e.Need, SpaceName(e.Space),
-		units.BytesSize(float64(e.Budget)), e.At, e.Op, strings.Join(e.In, ", "))
+		units.BytesSize(float64(e.Budget)), e.At, e.Op)
+	if list := e.holders(); len(list) > 0 {
+		text += ": " + strings.Join(list, ", ")
+	}
+	return text
+}
+
+// holders are the three largest holders, and how many more there are, with what they take: all
+// that is there adds up to Taken.
+func (e *ErrOutOfMemory) holders() []string {
+	const most = 3
+	var list []string
+	rest := e.Taken
+	for _, h := range e.Live[:min(most, len(e.Live))] {
+		list = append(list, fmt.Sprintf("%s %s %s", h.Value, h.Type,
+			units.BytesSize(float64(h.Bytes))))
+		rest -= h.Bytes
+	}
+	if more := e.Values - len(list); more > 0 {
+		list = append(list, fmt.Sprintf("%d more %s", more, units.BytesSize(float64(rest))))
+	}
+	return list
 }
 
 // refusal explains why no plan fits.
@@ -62,9 +81,9 @@ func (s *search) refuse(e *ErrOutOfMemory) error {
 }
 
 // shortage finds the space that is short: the first in which more is enough, of the disk,
-// if there is one, since there is most of that, the device and the host.
+// if there is one, since there is most of that, the host and the device, of which there is least.
 func (s *search) shortage() (*ErrOutOfMemory, error) {
-	for _, short := range []space.ID{Disk, space.Device, space.Host} {
+	for _, short := range []space.ID{Disk, space.Host, space.Device} {
 		if short == Disk && s.levels() == 1 {
 			continue
 		}
@@ -112,28 +131,7 @@ func (s *search) explain(short space.ID, l *least) (*ErrOutOfMemory, error) {
 	return &ErrOutOfMemory{
 		Target: l.job.target.Name, Space: short, Need: l.bytes,
 		Budget: *budget(&s.options, short),
-		At:     n.Name, Op: n.OpName(), In: operands(n), Live: peak.Largest,
+		At:     n.Name, Op: n.OpName(), Live: peak.Largest, Taken: peak.Live,
+		Values: peak.Values,
 	}, nil
-}
-
-// operands are the operands and results of a node, largest first.
-func operands(n *graph.Node) []string {
-	var values []graph.Value
-	for _, v := range n.In {
-		if !slices.Contains(values, v) {
-			values = append(values, v)
-		}
-	}
-	for i := range n.Out {
-		values = append(values, n.Value(i))
-	}
-	slices.SortStableFunc(values, func(a, b graph.Value) int {
-		return cmp.Compare(b.Type().Bytes(), a.Type().Bytes())
-	})
-	var out []string
-	for _, v := range values[:min(3, len(values))] {
-		out = append(out, fmt.Sprintf("%s %s %s", v, v.Type(),
-			units.BytesSize(float64(v.Type().Bytes()))))
-	}
-	return out
 }

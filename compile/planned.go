@@ -84,7 +84,11 @@ func Plan(ctx context.Context, g *graph.Graph, o Options, targets ...Target) (*P
 	if o.Draft {
 		others = nil
 	}
+	granted := append(others, best)
 	if best, err = best.orRivals(others); err != nil {
+		return nil, fmt.Errorf("compile: %w", err)
+	}
+	if best, err = best.covered(granted); err != nil {
 		return nil, fmt.Errorf("compile: %w", err)
 	}
 	best.Results, err = best.search.complete(best.plans)
@@ -206,15 +210,15 @@ func (a *attempt) stalls() bool {
 	return f.time > work+work/50
 }
 
-// gentlest is the refusal that asks for less than the others: for more of the device only, if
+// gentlest is the refusal that asks for less than the others: for more of the host only, if
 // one of them does, since a larger budget of either memory is enough if one of the graphs
 // does with it.
 func gentlest(refused []*search) error {
 	var best *ErrOutOfMemory
 	first := len(refused)
 	for _, i := range byFloor(refused) {
-		if best != nil && rank(best) == 0 && refused[i].floor() > best.Need {
-			break // the others need more
+		if best != nil && best.Space == space.Device && refused[i].floor() > best.Need {
+			break // the others need more of the device
 		}
 		e, err := refused[i].shortage()
 		if err != nil {
@@ -232,18 +236,18 @@ func lesser(a, b *ErrOutOfMemory) bool {
 	return rank(a) < rank(b) || rank(a) == rank(b) && a.Need < b.Need
 }
 
-// rank orders refusals by what must be raised: the disk's budget, the device's, the
-// host's, the device's and the host's.
+// rank orders refusals by what must be raised: the disk's budget, the host's, the device's, the
+// host's and the device's.
 func rank(e *ErrOutOfMemory) int {
 	switch {
 	case e.Space == Disk:
 		return 0
-	case e.Space == space.Device:
+	case e.Remedy.Change == RaiseOther:
+		return 3
+	case e.Space == space.Host:
 		return 1
-	case e.Remedy.Change != RaiseOther:
-		return 2
 	}
-	return 3
+	return 2
 }
 
 // LeastOf is [Minimum] of the graphs that are planned: the smallest budget of a space,
@@ -263,6 +267,9 @@ func (p *Planned) LeastOf(ctx context.Context, o Options, of space.ID) (int64, e
 		return 0, errors.New("compile: nothing has been planned")
 	}
 	*budget(&o, of) = 0
+	if of == Disk {
+		o.DiskBytes = math.MaxInt64 // none is no disk
+	}
 	var all, refused []*search
 	err := p.from.variants(o, p.known(o), func(v *Planned) (wanted, error) {
 		s, err := v.search(ctx, o)

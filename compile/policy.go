@@ -112,7 +112,8 @@ func steadyLadder(base way, _ *pass.Program) ladder {
 // the prefetch. For the nested lifetimes of forward and backward passes the
 // look-ahead is the best use of memory, since what is kept is what is needed again
 // soonest (Belady). Then come ways that compute most of the forward pass again, which the
-// host has less of, and last those that need the least of the device.
+// host has less of, and last those that need the least of the device. Beside them there are ways
+// that trade the one memory for the other: with more and more of the variables on the device.
 func autoLadder(base way, p *pass.Program) ladder {
 	o := base.options
 	vanilla := Options{Policy: Vanilla, Streams: o.Streams, Machine: o.Machine, Model: o.Model,
@@ -124,6 +125,7 @@ func autoLadder(base way, p *pass.Program) ladder {
 	l := ladder{
 		together: []way{rungs(vanilla)[0], rungs(resident)[0]},
 		last:     slices.Concat(rungs(o), segmented(o), tightest(o)),
+		housed:   housed(o),
 	}
 	for k := p.Parts(); k > o.Lookahead; k = k * 7 / 8 {
 		l.chain = append(l.chain, at(o, Rung{Lookahead: k}))

@@ -15,7 +15,7 @@ type Change int
 
 // The changes.
 const (
-	Shrink           Change = iota // the batch or the model: no option is known that helps
+	Shrink           Change = iota // the batch or the model: no other option is known to help
 	UsePolicy                      // to Remedy.Policy, by its defaults
 	AllowBoth                      // placement on the host, and swapping
 	SmallerPartition               // to Remedy.N operations
@@ -30,10 +30,9 @@ type Remedy struct {
 	Policy Policy
 	N      int
 	Space  space.ID
-	// Bytes is a budget of Space that works with the change. There may be a smaller
-	// one, but for RaiseOther.
+	// Bytes is a budget of Space that works with the change, no larger than the present one but
+	// for RaiseOther and UseDisk. There may be a smaller one, but for RaiseOther.
 	Bytes int64
-	Fits  bool // the present budget suffices
 }
 
 // String is the remedy in words of the API.
@@ -54,42 +53,30 @@ func (r Remedy) String() string {
 		return fmt.Sprintf("a disk would do: %s (%d bytes) of it",
 			units.BytesSize(float64(r.Bytes)), r.Bytes)
 	}
-	return "use a smaller batch or model, or a larger budget"
+	return "no other option of the plan is known to help: raise the budget to that, or shrink the " +
+		"batch or the model"
 }
 
 // effect is what the change comes to, as the end of a sentence.
 func (r Remedy) effect() string {
-	verb := "would need"
-	if r.Fits {
-		verb = "would fit: it needs"
-	}
-	return fmt.Sprintf("%s %s (%d bytes)", verb, units.BytesSize(float64(r.Bytes)), r.Bytes)
+	return fmt.Sprintf("would fit: it needs %s (%d bytes)", units.BytesSize(float64(r.Bytes)),
+		r.Bytes)
 }
 
-// remedy tries what a user could change, the gentlest first. It is the first that
-// fits, or else the one that needs the least, if that is less than what is needed
-// now.
+// remedy tries what a user could change, the gentlest first. It is the first that fits.
 func (s *search) remedy(e *ErrOutOfMemory) (Remedy, error) {
-	best := Remedy{Space: e.Space, Bytes: e.Need}
 	for _, t := range trials(s.options, e.Space) {
-		bytes, err := s.tight(t.options, e.Space, best.Bytes)
+		bytes, err := s.tight(t.options, e.Space, e.Budget)
 		if err != nil {
 			return Remedy{}, err
 		}
-		if bytes == 0 || bytes >= best.Bytes {
-			continue
-		}
-		best = t.remedy
-		best.Space, best.Bytes, best.Fits = e.Space, bytes, bytes <= e.Budget
-		if best.Fits {
-			return best, nil
+		if bytes > 0 {
+			r := t.remedy
+			r.Space, r.Bytes = e.Space, bytes
+			return r, nil
 		}
 	}
-	disk, err := s.disk()
-	if disk.Change == UseDisk || err != nil {
-		return disk, err
-	}
-	return best, nil
+	return s.disk()
 }
 
 // disk is a disk that would take over what the host has no room for, if there is none and
@@ -108,12 +95,13 @@ func (s *search) disk() (Remedy, error) {
 	if bytes == 0 || err != nil {
 		return Remedy{}, err
 	}
-	return Remedy{Change: UseDisk, Space: Disk, Bytes: bytes, Fits: true}, nil
+	return Remedy{Change: UseDisk, Space: Disk, Bytes: bytes}, nil
 }
 
 // tight is a budget of a space that works with other options, or 0 if none is
 // found that is no larger than a limit. It costs one plan a target, more where those must go
-// together.
+// together, and all that decide about a refusal under a policy that searches where the present
+// one does not.
 func (s *search) tight(o Options, of space.ID, limit int64) (int64, error) {
 	o.EnsureDefaults()
 	tried := s.laddered(o)
@@ -123,8 +111,12 @@ func (s *search) tight(o Options, of space.ID, limit int64) (int64, error) {
 			return 0, err
 		}
 	}
-	l, err := tried.answer(question{of: of, limits: budgets(tried.options),
-		ways: ladder.tightest, most: limit})
+	q := question{of: of, limits: budgets(tried.options), ways: ladder.tightest, most: limit,
+		brief: true}
+	if o.Policy.Searches() && !s.options.Policy.Searches() {
+		q.ways, q.brief = ladder.straight, false
+	}
+	l, err := tried.answer(q)
 	if l == nil || err != nil {
 		return 0, err
 	}
@@ -146,14 +138,21 @@ func trials(o Options, short space.ID) []trial {
 		out = append(out, trial{r, next})
 	}
 	if !o.Policy.Partitioned() {
-		add(Remedy{Change: UsePolicy, Policy: Thesis}, func(n *Options) {
-			*n = Options{DeviceBytes: o.DeviceBytes, HostBytes: o.HostBytes,
-				DiskBytes: o.DiskBytes, Streams: o.Streams, Precision: o.Precision}
-		})
+		for _, p := range []Policy{Thesis, Auto} {
+			add(Remedy{Change: UsePolicy, Policy: p}, func(n *Options) {
+				n.Policy, n.Strategy, n.Partition, n.Lookahead = p, "", 0, 0
+				n.NoPlacement, n.NoSwap = false, false
+			})
+		}
 		return out
 	}
-	if short == space.Host && !o.Policy.Searches() {
-		add(Remedy{Change: UsePolicy, Policy: Auto}, func(n *Options) { n.Policy = Auto })
+	useAuto := func() {
+		if !o.Policy.Searches() {
+			add(Remedy{Change: UsePolicy, Policy: Auto}, func(n *Options) { n.Policy = Auto })
+		}
+	}
+	if short == space.Host {
+		useAuto()
 	}
 	if o.NoPlacement || o.NoSwap {
 		add(Remedy{Change: AllowBoth}, func(n *Options) { n.NoPlacement, n.NoSwap = false, false })
@@ -163,6 +162,9 @@ func trials(o Options, short space.ID) []trial {
 	}
 	if o.Lookahead > 1 && !o.Policy.Searches() {
 		add(Remedy{Change: ShorterLookahead, N: 1}, func(n *Options) { n.Lookahead = 1 })
+	}
+	if short != space.Host {
+		useAuto()
 	}
 	return out
 }
@@ -197,8 +199,7 @@ func (p *Planned) Smaller(ctx context.Context, o Options, bytes int64) (Remedy, 
 			return Remedy{}, err
 		}
 		if 0 < bytes && bytes < best.Bytes {
-			best = Remedy{Change: SmallerPartition, N: size, Space: space.Device, Bytes: bytes,
-				Fits: bytes <= s.options.DeviceBytes}
+			best = Remedy{Change: SmallerPartition, N: size, Space: space.Device, Bytes: bytes}
 		}
 	}
 	return best, nil

@@ -30,7 +30,7 @@ type Weighed struct {
 type scouted struct {
 	graph  string // how it is made
 	rank   int    // the process that it is for
-	level  int    // of a disk's use, or below 0 one of the ways that all targets go together
+	level  int    // the choice: of a disk's use, or of ways that all targets go together
 	target int
 	place  int // of the way in the ladder, counted from its end
 }
@@ -166,20 +166,24 @@ func (t *tour) graph(v *Planned) (wanted, error) {
 }
 
 // search weighs the ways of a graph: those that targets go alone, each with as much on the
-// disk, and those that all go together. The tightest is the first.
+// disk, and those that all go together, but for what is seen to need too much without. The
+// tightest is the first.
 func (t *tour) search(s *search, at scouted) (least float64, fits bool, err error) {
 	if floor := s.floor(); floor > s.options.DeviceBytes {
 		return float64(floor) / float64(s.options.DeviceBytes), false, nil
 	}
-	levels := s.levels()
 	least = math.Inf(1)
-	for i := range levels + len(s.jobs[0].ladder.together) {
-		ways := func(l ladder) []way { return l.at(i).straight() }
-		if at.level = i; i >= levels {
-			at.level = levels - 1 - i
-			ways = func(l ladder) []way { return l.together[i-levels:][:1] }
+	for i, c := range s.choices(ladder.straight) {
+		n, err := s.atLeast(c)
+		if err != nil {
+			return 0, false, err
 		}
-		load, ok, err := t.targets(s, at, ways)
+		if !n.within(budgets(s.options)) {
+			least = min(least, n.part(budgets(s.options)))
+			continue
+		}
+		at.level = i
+		load, ok, err := t.targets(s, at, c.ways)
 		least, fits = min(least, load), fits || ok
 		if err != nil || fits && !t.all {
 			return least, fits, err

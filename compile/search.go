@@ -27,6 +27,7 @@ type search struct {
 	order   []graph.NodeID // leaves, by which should go to the disk first
 	after   *search        // of the graph that rivals are refused before they have this one
 	known   []*Result      // by target, what has been planned; nil if nothing has
+	housing *housing       // where variables are at the levels of the ladder's housed ways
 }
 
 // need is what a plan takes, by space, in bytes.
@@ -110,6 +111,10 @@ func (s *search) laddered(o Options) *search {
 		}
 		s.jobs = append(s.jobs, j)
 	}
+	s.housing = &housing{jobs: s.jobs}
+	for _, j := range s.jobs {
+		j.housing = s.housing
+	}
 	return s
 }
 
@@ -117,6 +122,9 @@ func (s *search) laddered(o Options) *search {
 func (s *search) results() ([]*Result, error) {
 	plans, err := s.find()
 	if plans == nil || err != nil {
+		return nil, err
+	}
+	if plans, err = s.coveredOrExact(plans); err != nil {
 		return nil, err
 	}
 	return s.complete(plans)
@@ -156,7 +164,7 @@ func (s *search) unspilled() ([]*found, error) {
 	granted := best != nil || s.granted()
 	if !granted {
 		var err error
-		if best, err = s.straight(0); best == nil || err != nil {
+		if best, err = s.conceded(); best == nil || err != nil {
 			return best, err
 		}
 	}
@@ -169,11 +177,39 @@ func (s *search) unspilled() ([]*found, error) {
 		return best, nil
 	}
 	if best == nil {
-		if best, err = s.straight(0); best == nil || err != nil {
+		if best, err = s.conceded(); best == nil || err != nil {
 			return best, err
 		}
 	}
 	return s.tuned(best, granted)
+}
+
+// conceded is the plans that the ladder comes to without a disk, or nil: those of ways that
+// targets go alone, or else with some of the variables on the device.
+func (s *search) conceded() ([]*found, error) {
+	plans, err := s.straight(0)
+	if plans != nil || err != nil {
+		return plans, err
+	}
+	for _, c := range s.choices(ladder.straight) {
+		n, err := s.atLeast(c)
+		if err != nil {
+			return nil, err
+		}
+		if c.housed == 0 || !n.within(budgets(s.options)) {
+			continue
+		}
+		plans, err := s.plans(func(j *job) (*found, error) {
+			return j.first(s.ctx, c.ways(j.ladder))
+		})
+		if err != nil {
+			return nil, err
+		}
+		if plans != nil {
+			return s.timed(plans)
+		}
+	}
+	return nil, nil
 }
 
 // planned is what there is beside the ladder: what the planner finds, unless a rival comes as near

@@ -1,10 +1,12 @@
 package compile
 
 import (
+	"context"
 	"slices"
 
 	"github.com/gomem/gomem/auto"
 	"github.com/gomem/gomem/machine"
+	"github.com/gomem/gomem/pass"
 )
 
 // segmented are the ways that keep of the forward pass only what crosses from one segment
@@ -18,6 +20,36 @@ func segmented(o Options) []way {
 		list = append(list, at(o, Rung{Lookahead: o.Lookahead, Segments: level}))
 	}
 	return list
+}
+
+// segments is the pass that keeps what crosses from one segment to the next, with the variables
+// where the way has them.
+func (j *job) segments(ctx context.Context, w way) (pass.Pass, error) {
+	var homes []bool
+	if w.Housed > 0 {
+		var err error
+		if homes, err = j.housing.at(ctx, w.Housed); err != nil {
+			return pass.Pass{}, err
+		}
+	}
+	return pass.Pass{Name: "segments", Run: func(p *pass.Program) error {
+		problem := j.segmentable(p, w)
+		p.Schedule = problem.Schedule(problem.Segmented(w.Segments, homes))
+		return nil
+	}}, nil
+}
+
+// segmentable is a program that has an order, as the planner sees it. By the prices of every
+// machine it is worked out once for the ways that spare the host, and once for the others.
+func (j *job) segmentable(p *pass.Program, w way) *auto.Problem {
+	if w.Timed {
+		return auto.New(p, j.prices)
+	}
+	known := &j.cut[min(w.Segments, 2)-1]
+	if *known == nil {
+		*known = auto.New(p, segmenting(w.Segments))
+	}
+	return *known
 }
 
 // segmenting are the prices by which the segments of a level are scheduled, on every machine:

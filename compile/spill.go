@@ -186,6 +186,9 @@ func (j *job) unspilled(ctx context.Context, w way) (*pass.Program, error) {
 		return nil, err
 	}
 	program := *j.program
-	_, err := pass.Run(ctx, &program, []pass.Pass{j.schedule(w)})
+	filling, err := j.schedule(ctx, w)
+	if err == nil {
+		_, err = pass.Run(ctx, &program, []pass.Pass{filling})
+	}
 	return &program, err
 }

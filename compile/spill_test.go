@@ -154,7 +154,7 @@ func TestDiskAsRemedy(t *testing.T) {
 			return
 		}
 		disks++
-		if r := e.Remedy; e.Space == Disk || r.Space != Disk || !r.Fits || r.Bytes <= 0 {
+		if r := e.Remedy; e.Space == Disk || r.Space != Disk || r.Bytes <= 0 {
 			t.Fatalf("%s: %v", o, e)
 		}
 		o.DiskBytes = e.Remedy.Bytes
@@ -200,6 +200,45 @@ func TestDiskIsForWhatDoesNotFit(t *testing.T) {
 			if got, want := needOf(r.Plan), needOf(without[i].Plan); got != want {
 				t.Fatalf("%s: with a disk a plan takes %d bytes, without %d", o, got, want)
 			}
+		}
+	})
+}
+
+// TestLeastDiskIsExact: the smallest disk is a number, within budgets of device and host; it
+// works, and a byte less is refused. Where the host has room for all, it is nothing.
+func TestLeastDiskIsExact(t *testing.T) {
+	draws(t, 1, 20, func(t *rapid.T) {
+		g, targets := anyTargets(t)
+		o, ctx := anyOptions(t), context.Background()
+		if o.Effort = 20; !o.Policy.Partitioned() {
+			o = Options{Policy: o.Policy}
+		}
+		least := func(of space.ID) int64 {
+			n, err := LeastOf(ctx, g, o, of, targets...)
+			if err != nil {
+				t.Fatalf("%s: %s: %v", o, SpaceName(of), err)
+			}
+			return n
+		}
+		without := least(space.Host)
+		if disk := least(Disk); disk != 0 {
+			t.Fatalf("%s: %d bytes of disk are needed where there is room for all", o, disk)
+		}
+		o.DiskBytes = 1 << 40
+		o.HostBytes, o.DiskBytes = least(space.Host), 0
+		disk := least(Disk)
+		if o.HostBytes < without != (disk > 0) {
+			t.Fatalf("%s: with %d of %d bytes of the host the least disk is %d", o, o.HostBytes,
+				without, disk)
+		}
+		if disk == 0 {
+			return
+		}
+		if o.DiskBytes = disk; Fits(ctx, g, o, targets...) != nil {
+			t.Fatalf("%s: the least disk, of %d bytes, is refused", o, disk)
+		}
+		if o.DiskBytes = disk - 1; disk > 1 && Fits(ctx, g, o, targets...) == nil {
+			t.Fatalf("%s: a byte less than the least disk, of %d, works", o, disk)
 		}
 	})
 }

@@ -29,7 +29,8 @@ func inFlags(err error) error {
 	return err
 }
 
-// advice is what would help, as flags.
+// advice is what would help, as flags: what has been found to fit, and else what the budgets
+// must be. What else would help is for plan --advise to say, which tries it.
 func advice(e *gomem.ErrOutOfMemory) string {
 	r, short := e.Remedy, compile.SpaceName(e.Space)
 	flags := map[compile.Change]string{
@@ -40,15 +41,14 @@ func advice(e *gomem.ErrOutOfMemory) string {
 	}[r.Change]
 	switch {
 	case r.Change == compile.RaiseOther:
-		return fmt.Sprintf("raise --%s-memory, and --%s-memory to %s", short,
+		return fmt.Sprintf("raise --%s-memory to that, and --%s-memory to %s", short,
 			compile.SpaceName(r.Space), exact(r.Bytes))
 	case r.Change == compile.UseDisk:
-		return fmt.Sprintf("--disk-memory %d would do (%s, with --disk DIR to train)", r.Bytes,
-			size(r.Bytes))
+		return fmt.Sprintf("raise --%s-memory to that, or --disk-memory %d would do (%s, with "+
+			"--disk DIR to train)", short, r.Bytes, size(r.Bytes))
 	case flags == "":
-		return fmt.Sprintf("use a smaller batch or model, or raise --%s-memory", short)
-	case r.Fits:
-		return fmt.Sprintf("%s would fit: it needs %s", flags, exact(r.Bytes))
+		return fmt.Sprintf("raise --%s-memory to that; gomem plan --advise, with the same flags, "+
+			"ranks what else would do", short)
 	}
-	return fmt.Sprintf("%s would need %s", flags, exact(r.Bytes))
+	return fmt.Sprintf("%s would fit: it needs %s", flags, exact(r.Bytes))
 }

@@ -14,19 +14,20 @@ import (
 // TestAdvice: every remedy reads as flags, with the budget that it needs.
 func TestAdvice(t *testing.T) {
 	for want, r := range map[string]compile.Remedy{
-		"use a smaller batch or model, or raise --device-memory": {},
+		"raise --device-memory to that; gomem plan --advise, with the same flags, ranks what else " +
+			"would do": {},
 		"--policy thesis would fit: it needs 1KiB (1,024 bytes)": {Change: compile.UsePolicy,
-			Policy: compile.Thesis, Bytes: 1024, Fits: true},
-		"leaving out --no-placement and --no-swap would need 1KiB (1,024 bytes)": {
+			Policy: compile.Thesis, Bytes: 1024},
+		"leaving out --no-placement and --no-swap would fit: it needs 1KiB (1,024 bytes)": {
 			Change: compile.AllowBoth, Bytes: 1024},
-		"--partition 5 would need 1KiB (1,024 bytes)": {Change: compile.SmallerPartition, N: 5,
-			Bytes: 1024},
-		"--lookahead 1 would need 1KiB (1,024 bytes)": {Change: compile.ShorterLookahead, N: 1,
-			Bytes: 1024},
-		"raise --device-memory, and --host-memory to 1KiB (1,024 bytes)": {
+		"--partition 5 would fit: it needs 1KiB (1,024 bytes)": {Change: compile.SmallerPartition,
+			N: 5, Bytes: 1024},
+		"--lookahead 1 would fit: it needs 1KiB (1,024 bytes)": {Change: compile.ShorterLookahead,
+			N: 1, Bytes: 1024},
+		"raise --device-memory to that, and --host-memory to 1KiB (1,024 bytes)": {
 			Change: compile.RaiseOther, Space: space.Host, Bytes: 1024},
-		"--disk-memory 1024 would do (1KiB, with --disk DIR to train)": {Change: compile.UseDisk,
-			Space: compile.Disk, Bytes: 1024},
+		"raise --device-memory to that, or --disk-memory 1024 would do (1KiB, with --disk DIR to " +
+			"train)": {Change: compile.UseDisk, Space: compile.Disk, Bytes: 1024},
 	} {
 		library := &gomem.ErrOutOfMemory{Target: "train", Remedy: r}
 		err := inFlags(fmt.Errorf("gomem: %w", library))
@@ -42,13 +43,23 @@ func TestAdvice(t *testing.T) {
 	}
 }
 
-// TestRefusalsSayBoth: what the partition size at hand needs, and what a smaller
-// one would do with.
-func TestRefusalsSayBoth(t *testing.T) {
-	o := invoke(t, "plan", "--model", "transformer", "--size", "s512", "--partition", "200",
-		"--device-memory", "1KiB")
-	if o.status != exitFailure || !strings.Contains(o.stderr, "train needs ") ||
-		!strings.Contains(o.stderr, "; --partition ") || !strings.Contains(o.stderr, "would need") {
-		t.Errorf("%+v", o)
+// TestRefusalsNameWhatFits: a partition size that fits is named, and of one that does not fit
+// either nothing is said.
+func TestRefusalsNameWhatFits(t *testing.T) {
+	refused := func(budget string) string {
+		o := invoke(t, "plan", "--model", "transformer", "--size", "s512", "--partition", "200",
+			"--device-memory", budget)
+		if o.status != exitFailure || !strings.Contains(o.stderr, "train needs ") {
+			t.Errorf("within %s: %+v", budget, o)
+		}
+		return o.stderr
+	}
+	said := refused("1KiB")
+	if strings.Contains(said, "--partition") || !strings.Contains(said, "plan --advise") {
+		t.Errorf("within 1KiB: %s", said)
+	}
+	if said := refused("900KiB"); !strings.Contains(said, "; --partition ") ||
+		!strings.Contains(said, "would fit: it needs") {
+		t.Errorf("within 900KiB: %s", said)
 	}
 }
