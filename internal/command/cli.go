@@ -96,7 +96,7 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer, x Extras
 	case done:
 		return exitOK
 	case cancelled:
-		err = errInterrupted
+		err = interrupted(err)
 	}
 	fmt.Fprintf(stderr, "gomem: %s\n", oneLine(err))
 	return status(ctx, err)
@@ -269,8 +269,22 @@ type stoppedError struct{ text string }
 // Error is the text.
 func (e *stoppedError) Error() string { return e.text }
 
-// errInterrupted stands for the end of whatever was under way.
-var errInterrupted = &stoppedError{"interrupted; nothing was saved"}
+// errInterrupted stands for the end of whatever was under way, which keeps nothing by its nature.
+var errInterrupted = &stoppedError{"interrupted"}
+
+// unsavedError is the end of what would have kept something.
+type unsavedError struct{ error }
+
+// Unwrap is the cause.
+func (e *unsavedError) Unwrap() error { return e.error }
+
+// interrupted is what is said of work that a signal has ended.
+func interrupted(err error) error {
+	if _, unsaved := errors.AsType[*unsavedError](err); unsaved {
+		return &stoppedError{errInterrupted.text + "; nothing was saved"}
+	}
+	return errInterrupted
+}
 
 // errHelp ends parsing when help was printed.
 var errHelp = errors.New("help was asked for")

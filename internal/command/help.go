@@ -334,9 +334,14 @@ profile --trace
     Plan within budgets from the smallest that works to vanilla's peak, and print what each
     costs; with --json, one JSON object of type sweep.
 --points
-    Budgets of --sweep, from 2 to 1,000 (default ${default}).
+    Budgets of --sweep, from 2 to 1,000 (default 16).
 --plot
     Draw the curve of --sweep into a file: FILE.png or FILE.svg.
+--advise
+    Say whether the model fits, and if not what would do: policies, partitions, slices,
+    precision, batches, a disk and larger budgets are planned, within two minutes, and those
+    that fit are ranked, with what each needs and costs, and whether it changes results; with
+    --json, one JSON object of type advice.
 --table
     Tables to make: 6.1, 6.2, fig6.4, fig6.6, fig6.7, 6.4 (with fig6.8), 6.5, 6.6, 6.7,
     6.8 to 6.14; may be repeated (default: all).

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -32,8 +33,9 @@ type planCmd struct {
 	Graph    location  `group:"output" placeholder:"FILE"`
 	JSON     bool      `name:"json" group:"output" xor:"report"`
 	Sweep    bool      `group:"output" xor:"curve"`
-	Points   count     `group:"output" default:"16" placeholder:"N"`
+	Points   count     `group:"output" placeholder:"N"`
 	Plot     location  `group:"output" placeholder:"FILE"`
+	Advise   bool      `group:"output" xor:"curve"`
 }
 
 // Help is the long help.
@@ -51,6 +53,7 @@ func (planCmd) examples() string {
   gomem plan --size base --partition 200         860 million parameters
   gomem plan --size base --policy vanilla        the baseline
   gomem plan --device-memory 32MiB               does it fit? if not, what would?
+  gomem plan --device-memory 1MiB --advise       what would fit, ranked
   gomem plan --no-swap --json                    numbers for a script
   gomem plan --sweep --policy auto --plot cost.png   what budgets cost
   gomem plan --dump plan.txt --graph moe.dot     every decision, in full
@@ -99,7 +102,7 @@ func (c *planCmd) Run(ctx context.Context, e *env) error {
 	if c.Sharding && c.Mesh == "" {
 		return usagef("--sharding needs --mesh: without, nothing is divided")
 	}
-	if err := c.sweepable(); err != nil {
+	if err := cmp.Or(c.sweepable(), c.advisable()); err != nil {
 		return err
 	}
 	err := outputs{{"--dump", string(c.Dump)}, {"--dump-pass", string(c.DumpPass)},
@@ -123,6 +126,9 @@ func (c *planCmd) Run(ctx context.Context, e *env) error {
 	o.Machine = within.Machine
 	if c.Sweep {
 		return c.sweep(ctx, e, b, o)
+	}
+	if c.Advise {
+		return c.advise(ctx, e, b, o)
 	}
 	p, err := c.planLong(ctx, e.stderr, b, o)
 	if err != nil {

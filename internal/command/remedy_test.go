@@ -58,8 +58,8 @@ func TestRefusalsNameWhatFits(t *testing.T) {
 	if strings.Contains(said, "--partition") || !strings.Contains(said, "plan --advise") {
 		t.Errorf("within 1KiB: %s", said)
 	}
-	if said := refused("900KiB"); !strings.Contains(said, "; --partition ") ||
+	if said := refused("500KiB"); !strings.Contains(said, "; --partition 50 ") ||
 		!strings.Contains(said, "would fit: it needs") {
-		t.Errorf("within 900KiB: %s", said)
+		t.Errorf("within 500KiB: %s", said)
 	}
 }

@@ -51,8 +51,8 @@ type point struct {
 	Actions      actions `json:"actions"`
 }
 
-// maxPoints is the most budgets of a sweep.
-const maxPoints = 1000
+// maxPoints is the most budgets of a sweep, and usualPoints how many there are by default.
+const maxPoints, usualPoints = 1000, 16
 
 // sweep plans under many budgets.
 func (c *planCmd) sweep(ctx context.Context, e *env, b *built, o gomem.Options) error {
@@ -106,7 +106,7 @@ func (c *planCmd) curve(ctx context.Context, w io.Writer, b *built, o gomem.Opti
 		return x, inFlags(err)
 	}
 	x.Vanilla = vanilla.Peak(space.Device)
-	budgets := budgets(x.MinDevice, x.Vanilla, o.DeviceBytes, int64(c.Points))
+	budgets := budgets(x.MinDevice, x.Vanilla, o.DeviceBytes, int64(cmp.Or(c.Points, usualPoints)))
 	var series compile.Series
 	for i, budget := range budgets {
 		o.DeviceBytes = budget
@@ -199,7 +199,9 @@ func bar(value, most float64) string {
 func (c *planCmd) sweepable() error {
 	ext := filepath.Ext(string(c.Plot))
 	switch {
-	case c.Points < 2 || c.Points > maxPoints:
+	case c.Points > 0 && !c.Sweep:
+		return usagef("--points needs --sweep")
+	case c.Points == 1 || c.Points > maxPoints:
 		return usagef("--points %d: want a number from 2 to %d", c.Points, maxPoints)
 	case c.Plot != "" && !c.Sweep:
 		return usagef("--plot needs --sweep")
@@ -207,6 +209,15 @@ func (c *planCmd) sweepable() error {
 		return usagef("--plot %s: want a name that ends in .png or .svg", c.Plot)
 	case c.Sweep && (c.Dump != "" || c.DumpPass != "" || c.Graph != ""):
 		return usagef("a dump or graph is of one plan, --sweep of many: leave one out")
+	}
+	return nil
+}
+
+// advisable refuses flags that mean nothing beside --advise.
+func (c *planCmd) advisable() error {
+	if name := firstGiven([]option{{"sharding", c.Sharding}, {"dump", c.Dump != ""},
+		{"dump-pass", c.DumpPass != ""}, {"graph", c.Graph != ""}}); c.Advise && name != "" {
+		return usagef("--%s is of one plan, --advise of many: leave one of them out", name)
 	}
 	return nil
 }

@@ -103,6 +103,14 @@ const tracedSteps = 3
 
 // Run trains.
 func (c *trainCmd) Run(ctx context.Context, e *env) error {
+	err := c.run(ctx, e)
+	if errors.Is(err, context.Canceled) { // before the first step
+		return &unsavedError{err}
+	}
+	return err
+}
+
+func (c *trainCmd) run(ctx context.Context, e *env) error {
 	e = e.orderly()
 	if isShallow(c.Model) {
 		return c.learn(ctx, e)
