@@ -29,7 +29,7 @@ func (m *Machine) basics(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("calibrate: %w", err)
 	}
-	rates, gap, err := s.rates()
+	rates, gap, sure, err := s.rates()
 	if err == nil {
 		err = context.Cause(ctx)
 	}
@@ -38,7 +38,7 @@ func (m *Machine) basics(ctx context.Context) error {
 		return fmt.Errorf("calibrate: %w", err)
 	}
 	m.known = record{When: time.Now().UTC().Truncate(time.Second), Samples: map[string]sample{},
-		Gap: gap, Profile: machine.Profile{Name: "local", Device: rates, Host: rates, In: speed,
+		Basics: sure, Gap: gap, Profile: machine.Profile{Name: "local", Device: rates, Host: rates, In: speed,
 			Out: speed, DiskRead: diskRate, DiskWrite: diskRate, ElementBytes: 4}}
 	return nil
 }
@@ -48,7 +48,7 @@ const diskRate = 1e9
 
 // rates are the machine's, the best of a few rounds; and gap is what an operation among
 // others takes longer than its own clock says, in nanoseconds.
-func (s *stage) rates() (r machine.Rates, gap float64, err error) {
+func (s *stage) rates() (r machine.Rates, gap float64, sure trust, err error) {
 	g := graph.New()
 	square := g.Input("square", tensor.Of(tensor.F32, side, side))
 	long, other := g.Input("long", tensor.Of(tensor.F32, elements)),
@@ -56,25 +56,29 @@ func (s *stage) rates() (r machine.Rates, gap float64, err error) {
 	one := g.Input("one", tensor.Of(tensor.F32))
 	values := []graph.Value{ops.MatMul(square, square), ops.Add(long, other), ops.Add(one, one)}
 	if err := g.Err(); err != nil {
-		return r, 0, err
+		return r, 0, sure, err
 	}
 	var trials []*trial
 	for i, v := range values {
 		t, err := s.prepare(want{node: v.Node}, i, newUses(nil, nil))
 		if err != nil {
-			return r, 0, err
+			return r, 0, sure, err
 		}
 		trials = append(trials, t)
 	}
 	if trials, err = s.time(trials, time.Now().Add(time.Second)); err != nil {
-		return r, 0, err
+		return r, 0, sure, err
 	}
 	inside, err := s.inside(trials[2].task)
 	if err != nil {
-		return r, 0, err
+		return r, 0, sure, err
 	}
 	if gap, err = s.gap(values[2].Node, inside); err != nil {
-		return r, 0, err
+		return r, 0, sure, err
+	}
+	sure.Rounds = len(trials[0].times)
+	for _, t := range trials[:2] {
+		sure.Noise = max(sure.Noise, float64(median(t.times))/float64(max(1, slices.Min(t.times))))
 	}
 	small := slices.Min(trials[2].times)
 	per := func(n int64, t *trial) float64 {
@@ -82,7 +86,7 @@ func (s *stage) rates() (r machine.Rates, gap float64, err error) {
 	}
 	return machine.Rates{FLOPs: per(values[0].Node.Cost().FLOPs, trials[0]),
 		Bytes:  per(values[1].Node.Cost().Bytes, trials[1]),
-		Launch: max(1, float64(small)+gap)}, gap, nil
+		Launch: max(1, float64(small)+gap)}, gap, sure, nil
 }
 
 // gap is how much longer an operation takes among others than its own clock says: what

@@ -19,7 +19,7 @@ import (
 
 // version numbers what kernels are like: what was measured with others is of no use.
 // Raise it when their speed changes.
-const version = 1
+const version = 2
 
 // record is what a cache keeps.
 type record struct {
@@ -29,6 +29,7 @@ type record struct {
 	Gap     float64           `json:"gap_ns"` // of an operation among others
 	Link    Link              `json:"link"`   // of a GPU
 	Samples map[string]sample `json:"samples"`
+	Basics  trust             `json:"basics"` // in the profile, the gap and the link
 }
 
 // cache is the file for this machine.

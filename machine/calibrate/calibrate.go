@@ -52,12 +52,16 @@ func Open(ctx context.Context, o Options) (*Machine, error) {
 		return nil, err
 	}
 	m := &Machine{options: o, target: processor(o.Threads), cache: newCache(o)}
-	if known, ok := m.cache.load(); ok && !o.Renew {
-		m.known = known
+	known, ok := m.cache.load()
+	ok = ok && !o.Renew
+	if m.known = known; ok && known.Basics.settled() {
 		return m, nil
 	}
 	if err := m.basics(ctx); err != nil {
 		return nil, err
+	}
+	if ok {
+		m.known = known.with(m.known)
 	}
 	m.stale = m.cache.store(m.known)
 	return m, nil
@@ -89,7 +93,8 @@ type sample struct {
 	Op    string  `json:"op"`
 	FLOPs int64   `json:"flops"`
 	Bytes int64   `json:"bytes"`
-	Nanos float64 `json:"ns"`
+	Nanos float64 `json:"ns"` // the least of all rounds
+	trust
 }
 
 func (s sample) took() time.Duration { return time.Duration(s.Nanos) }
@@ -145,19 +150,28 @@ func (m *Machine) measure(ctx context.Context, s *stage, some []want, u uses,
 	return err
 }
 
-// note adds samples: the mean, over an operation's trials, of the median of each, which
-// is not moved by what else the machine does now and then.
+// note adds samples: the mean, over an operation's trials, of the least of each, which is not
+// moved by what else the machine does. What was measured before without being trusted is so
+// again, and the better one is kept.
 func (m *Machine) note(trials []*trial) {
-	sums, counts := map[string]time.Duration{}, map[string]int{}
+	least, middle := map[string]time.Duration{}, map[string]time.Duration{}
+	counts := map[string]int{}
 	for _, t := range trials {
-		sums[t.signature] += median(t.times)
+		least[t.signature] += slices.Min(t.times)
+		middle[t.signature] += median(t.times)
 		counts[t.signature]++
 	}
+	before := maps.Clone(m.known.Samples)
 	for _, t := range trials {
 		c := t.node.Cost()
-		took := float64(sums[t.signature]) / float64(counts[t.signature])
-		m.known.Samples[t.signature] = sample{t.node.OpName(), c.FLOPs, c.Bytes,
-			max(1, took+m.known.Gap)}
+		took := float64(least[t.signature]) / float64(counts[t.signature])
+		s := sample{t.node.OpName(), c.FLOPs, c.Bytes, max(1, took+m.known.Gap),
+			trust{Rounds: len(t.times), Noise: float64(middle[t.signature]) /
+				float64(max(1, least[t.signature]))}}
+		if old, ok := before[t.signature]; ok && !old.Doubted {
+			s.Nanos, s.trust = min(s.Nanos, old.Nanos), s.after(old.trust)
+		}
+		m.known.Samples[t.signature] = s
 	}
 }
 

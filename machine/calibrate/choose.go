@@ -20,7 +20,7 @@ type want struct {
 
 func signature(n *graph.Node) string { return machine.Signature(n) }
 
-// missing lists the nodes whose signatures are not known, and whose operands are not
+// missing lists the nodes whose signatures are not known, or not to be trusted, and whose operands are not
 // too large.
 func (m *Machine) missing(nodes []*graph.Node) []want {
 	var todo []want
@@ -30,7 +30,7 @@ func (m *Machine) missing(nodes []*graph.Node) []want {
 			continue
 		}
 		sig := signature(n)
-		if _, ok := m.known.Samples[sig]; !ok {
+		if s, ok := m.known.Samples[sig]; !ok || !s.settled() {
 			todo = append(todo, want{signature: sig, node: n, at: i, nth: count[sig]})
 			count[sig]++
 		}

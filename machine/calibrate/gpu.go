@@ -52,12 +52,16 @@ func OpenGPU(ctx context.Context, number int, o Options) (*Machine, error) {
 	}
 	m := &Machine{options: o, target: gpu(number, o), host: host,
 		cache: cacheFor(o, gpuKey(info, o))}
-	if known, ok := m.cache.load(); ok && !renew {
-		m.known = known
+	known, ok := m.cache.load()
+	ok = ok && !renew
+	if m.known = known; ok && known.Basics.settled() {
 		return m, nil
 	}
 	if err := m.gpuBasics(ctx, info.Name); err != nil {
 		return nil, fmt.Errorf("calibrate: %w", err)
+	}
+	if ok {
+		m.known = known.with(m.known)
 	}
 	m.stale = m.cache.store(m.known)
 	return m, nil
@@ -101,7 +105,8 @@ func (m *Machine) gpuBasics(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	m.known = record{When: time.Now().UTC().Truncate(time.Second), Samples: map[string]sample{}}
+	m.known = record{When: time.Now().UTC().Truncate(time.Second), Samples: map[string]sample{},
+		Basics: trust{Rounds: rounds, Noise: 1}} // by the GPU's own clock, the best of several
 	r, err := s.gpuRates(ctx, &m.known.Gap)
 	if err == nil {
 		m.known.Link, err = s.links()
