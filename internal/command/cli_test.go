@@ -50,7 +50,7 @@ func invoke(t *testing.T, args ...string) outcome {
 
 // notices are said of what takes long, so on a busy machine of anything.
 var notices = regexp.MustCompile(`(?m)^gomem: (planning|measuring|learning up to|encoding|` +
-	`building the graph|running|looking for|reading|trying|\w+ \d+: planning it|` +
+	`building the graph|running|a step took|looking for|reading|trying|\w+ \d+: planning it|` +
 	`.*planning \d+ under policy) ?.*\n`)
 
 // succeed runs a command line that must work and returns its output.

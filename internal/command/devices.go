@@ -29,7 +29,8 @@ type devicesCmd struct {
 func (devicesCmd) Help() string {
 	return `Lists what models can run on, and what plans weigh time by: the rates at
 which a device computes and copies. Those of cpu and of GPUs are measured once and
-kept; those of simulated devices are profiles, built in or read from a file.`
+kept; again if the machine was busy then, or a run disagrees by more than twice.
+Those of simulated devices are profiles, built in or read from a file.`
 }
 
 func (devicesCmd) examples() string {
@@ -55,6 +56,7 @@ type deviceInfo struct {
 	Link *calibrate.Link `json:"link,omitempty"`
 	// Measured is when, and Kept in which file that is; of cpu and GPUs.
 	Measured *time.Time `json:"measured,omitempty"`
+	Busy     bool       `json:"busy,omitempty"` // the machine was, so it is measured again
 	Kept     string     `json:"kept,omitempty"`
 }
 
@@ -74,6 +76,9 @@ func (c *devicesCmd) Run(ctx context.Context, e *env) error {
 	printGPUs(e.stdout, list)
 	printRates(e.stdout, list)
 	fmt.Fprintf(e.stdout, "\ncpu was measured on %s", list[0].Measured.Format(time.DateTime))
+	if list[0].Busy {
+		fmt.Fprint(e.stdout, ", while it was busy, and will be again")
+	}
 	if list[0].Kept == "" {
 		fmt.Fprint(e.stdout, ", which could not be kept")
 	}
@@ -91,7 +96,7 @@ func (c *devicesCmd) list(ctx context.Context, w io.Writer) ([]deviceInfo, error
 	when := m.When()
 	here := deviceInfo{Name: gomem.CPU, Description: "this machine's processor",
 		Threads: runtime.GOMAXPROCS(0), Memory: machineMemory(), Profile: m.Local().Profile,
-		Measured: &when}
+		Measured: &when, Busy: m.Busy()}
 	if path, err := m.Cache(); err == nil {
 		here.Kept = path
 	}
@@ -144,6 +149,7 @@ func (d *deviceInfo) measure(ctx context.Context, number int, renew bool) {
 		return
 	}
 	when, link := m.When(), m.Link()
+	d.Busy = m.Busy()
 	d.Profile, d.Link, d.Measured = m.Local().Profile, &link, &when
 	if path, err := m.Cache(); err == nil {
 		d.Kept = path

@@ -239,15 +239,15 @@ func (f planFlags) mesh() (*mesh.Spec, error) {
 	}
 	m, err := mesh.ParseMesh(f.Mesh)
 	if err != nil {
-		return nil, usagef("--mesh %s: %w", f.Mesh, err)
+		return nil, usagef("--mesh: %w", err)
 	}
 	l, err := mesh.ParseLayout(f.Layout, m)
 	if err != nil {
-		return nil, usagef("--layout %s: %w", f.Layout, err)
+		return nil, usagef("--layout: %w", err)
 	}
 	s := &mesh.Spec{Mesh: m, Layout: l}
 	if err := s.Check(); err != nil {
-		return nil, usagef("--mesh %s: %w", f.Mesh, err)
+		return nil, usagef("--mesh: %w", err)
 	}
 	switch n := s.Mesh.Processes(); {
 	case n == 1 || f.plans || n == f.size:

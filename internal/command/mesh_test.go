@@ -18,7 +18,7 @@ func TestMeshFlags(t *testing.T) {
 	for _, c := range []struct {
 		line, why string
 	}{
-		{"plan --size s512 --mesh batch", "--mesh batch: "},
+		{"plan --size s512 --mesh batch", `--mesh: "batch" is no axis`},
 		{"plan --size s512 --mesh batch:0", "out of range"},
 		{"train --size s512 --mesh batch:2x2", "is for 2 processes, this is one: want slices"},
 		{"plan --size s512 --mesh experts:4x5", "do not divide: 2, 4 and 8 do"},
@@ -27,7 +27,7 @@ func TestMeshFlags(t *testing.T) {
 			"divide: 2 and 4 do"},
 		{"train --size s512 --data tsv:pairs.tsv --steps 1 --mesh batch:3", "--mesh batch:3: "},
 		{"plan --size s512 --mesh rows:2", "an axis rows: there are batch, experts, length"},
-		{"plan --size s512 --mesh batch:2 --layout batch=rows", "--layout batch=rows: "},
+		{"plan --size s512 --mesh batch:2 --layout batch=rows", `the mesh has no axis "rows"`},
 		{"plan --size s512 --mesh batch:2 --layout */nothing:1=batch", "has such a name"},
 		{"plan --size s512 --mesh batch:2 --layout source:2=batch", "has no axis 2"},
 		{"plan --size s512 --layout batch=batch", "--layout needs --mesh"},

@@ -2,7 +2,9 @@ package command
 
 import (
 	"context"
+	"fmt"
 	"io"
+	"time"
 
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/graph"
@@ -72,6 +74,23 @@ func thisMachine(ctx context.Context, w io.Writer, nodes []*graph.Node,
 		local.Profile.Out = min(local.Profile.Out, limit)
 	}
 	return local, nil
+}
+
+// compare compares what a step of a plan took with what was predicted by what this machine was
+// measured to take. Where they are far apart, as when it was busy then, that is said, and what
+// the prediction was made by is measured again at the next start.
+func compare(ctx context.Context, w io.Writer, p planned, o gomem.Options, predicted,
+	took time.Duration) error {
+	m, err := measuring(ctx, o)
+	if err != nil {
+		return err
+	}
+	doubted, err := m.Doubt(executed(p), predicted, took)
+	if doubted && err == nil {
+		fmt.Fprintf(w, "gomem: a step took %.4g ms, and %.4g were predicted: this machine is "+
+			"measured again at the next start\n", milliseconds(took), milliseconds(predicted))
+	}
+	return err
 }
 
 // measuring is what was measured of the machine that a run is on.

@@ -122,8 +122,24 @@ func (c *profileCmd) explain(ctx context.Context, e *env, b *built, p planned,
 		if err != nil {
 			return nil, err
 		}
+		if err := c.compare(ctx, e.stderr, p, session, in); err != nil {
+			return nil, err
+		}
 	}
 	return profile.New(in)
+}
+
+// compare compares the steps that were run with the prediction, if that is this machine's.
+func (c *profileCmd) compare(ctx context.Context, w io.Writer, p planned, o gomem.Options,
+	in profile.Input) error {
+	if len(in.Predicted) == 0 || len(in.Measured) == 0 {
+		return nil
+	}
+	least := length(in.Measured[0])
+	for _, r := range in.Measured {
+		least = min(least, length(r))
+	}
+	return compare(ctx, w, p, o, length(in.Predicted), least)
 }
 
 // measure runs the first objective after a warm-up, and returns when its steps were

@@ -17,6 +17,7 @@ import (
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/data"
 	"github.com/gomem/gomem/internal/workers"
+	"github.com/gomem/gomem/machine"
 	"github.com/gomem/gomem/space"
 	"github.com/gomem/gomem/train"
 )
@@ -210,7 +211,13 @@ func (c *trainCmd) prepare(ctx context.Context, e *env, m *draft, session gomem.
 		run.Parallel.Mesh = processes(o) > 1
 	}
 	return c.train(ctx, e, h, run, func(s train.Summary) error {
-		return c.profiled(ctx, e, b, p, o, session, s)
+		if err := c.profiled(ctx, e, b, p, o, session, s); err != nil {
+			return err
+		}
+		if _, local := o.Machine.(*machine.Local); !local || c.member != nil || s.Interrupted {
+			return nil
+		}
+		return compare(ctx, e.stderr, p, session, stepTime(b, p), s.StepMedian)
 	})
 }
 

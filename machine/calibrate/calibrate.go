@@ -84,6 +84,10 @@ func (m *Machine) Local() *machine.Local {
 // When is when the machine's rates were measured.
 func (m *Machine) When() time.Time { return m.known.When }
 
+// Busy reports whether the machine's rates were measured while it had something else to do: they
+// are measured again by whoever opens it next.
+func (m *Machine) Busy() bool { return !m.known.Basics.settled() }
+
 // Cache is the file that keeps what was measured, and why it could not be written, if
 // it could not.
 func (m *Machine) Cache() (path string, err error) { return m.cache.path, m.stale }
@@ -168,7 +172,7 @@ func (m *Machine) note(trials []*trial) {
 		s := sample{t.node.OpName(), c.FLOPs, c.Bytes, max(1, took+m.known.Gap),
 			trust{Rounds: len(t.times), Noise: float64(middle[t.signature]) /
 				float64(max(1, least[t.signature]))}}
-		if old, ok := before[t.signature]; ok && !old.Doubted {
+		if old, ok := before[t.signature]; ok {
 			s.Nanos, s.trust = min(s.Nanos, old.Nanos), s.after(old.trust)
 		}
 		m.known.Samples[t.signature] = s

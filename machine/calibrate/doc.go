@@ -3,7 +3,7 @@
 //
 // Every distinct operation of a graph (its signature: attributes, types of operands
 // and results) is timed on the CPU device, on operands of the size that it has in the
-// graph, and the median is kept. Rooflines were the alternative, fitted to a few sizes
+// graph, and the least of several rounds is kept. Rooflines were the alternative, fitted to a few sizes
 // of every operation: their errors on small operations, and on those whose speed
 // depends on a shape, are tens of per cent, and a step is made of them.
 //
@@ -23,6 +23,11 @@
 // Operations that occur often come first. Results are kept in a file for each machine,
 // so that a graph is measured once; a file that is missing, damaged or of another
 // machine is no error, but measured again.
+//
+// The machine may have something else to do meanwhile. Where the rounds of a number are far
+// apart it is measured again next time, and the better is kept, until there were enough. Where
+// a run disagrees, by more than twice ([Machine.Doubt]), what its plan was made by is forgotten
+// and measured again.
 //
 // A GPU is measured in the same way, by its own clock, and kept by its name, its driver and
 // libraries, and the text of its kernels. Its link is measured each way and both ways at once,

@@ -54,23 +54,23 @@ func (r record) with(o record) record {
 }
 
 // apart is by how many times a step may take longer, or less, than its plan says before what
-// the plan was made by is doubted.
-const apart = 2
+// the plan was made by is doubted; slack is what reading data and the like may take beside it.
+const (
+	apart = 2
+	slack = time.Millisecond
+)
 
 // Doubt compares what a step of these nodes took with what was predicted. Where they are far
-// apart, what was measured of the nodes, and the rates, are measured again by whoever opens the
-// machine next, and Doubt reports true. The error is that this could not be kept.
+// apart, what was measured of the nodes is forgotten, and it and the rates are measured again by
+// whoever opens the machine next; and Doubt reports true. The error is that this could not be kept.
 func (m *Machine) Doubt(nodes []*graph.Node, predicted, took time.Duration) (bool, error) {
-	if predicted <= 0 || took <= 0 || predicted <= apart*took && took <= apart*predicted {
+	if predicted <= 0 || took <= 0 || predicted <= apart*took+slack &&
+		took <= apart*predicted+slack {
 		return false, nil
 	}
 	m.known.Basics.Doubted = true
 	for _, n := range nodes {
-		sig := signature(n)
-		if s, ok := m.known.Samples[sig]; ok {
-			s.Doubted = true
-			m.known.Samples[sig] = s
-		}
+		delete(m.known.Samples, signature(n))
 	}
 	m.stale = m.cache.store(m.known)
 	return true, m.stale
