@@ -19,7 +19,8 @@ type AttentionOptions struct {
 
 	Causal  bool        // a position sees none after it
 	Padding graph.Value // ids i32[batch keys]: those that are 0 are not attended to
-	Mask    graph.Value // f32 that broadcasts to [batch heads queries keys], added to logits
+	Mask    graph.Value // f32 that broadcasts to [batch heads queries keys], added to logits:
+	// −Inf hides a key, and a query of which all are hidden gets zeros
 
 	Rotary *ops.Rotation // positions of queries and keys; nil means none
 
@@ -188,7 +189,11 @@ func (a attention) attend(q, k, v graph.Value) graph.Value {
 	if grouped {
 		logits = ops.Reshape(logits, whole[0], whole[1], whole[2], graph.Dim{Size: keys.Size})
 	}
-	weights := ops.Softmax(a.mask(logits, whole[2].Size, keys.Size))
+	softmax := ops.Softmax
+	if a.Mask.Valid() {
+		softmax = ops.MaskedSoftmax
+	}
+	weights := softmax(a.mask(logits, whole[2].Size, keys.Size))
 	weights = Dropout(a.Ctx, weights, a.Dropout, DropoutOptions{Name: "weights", Along: a.Along})
 	if grouped {
 		weights = ops.Reshape(weights, whole[0], a.Dim("heads", a.KeyValueHeads),

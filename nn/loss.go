@@ -49,7 +49,7 @@ func CrossEntropy(logits, labels graph.Value, options ...CrossEntropyOptions) gr
 	}
 	losses, counts := ops.CrossEntropyIgnoring(logits, labels, o.Classes, o.ignored(), smoothing)
 	if o.Weights.Valid() {
-		losses, counts = ops.Mul(losses, o.Weights), ops.Mul(counts, o.Weights)
+		losses, counts = ops.Weigh(losses, o.Weights), ops.Mul(counts, o.Weights)
 	}
 	return over(ops.Sum(losses), ops.Sum(counts), least)
 }
@@ -89,8 +89,9 @@ func (o CrossEntropyOptions) ignored() int {
 }
 
 // MeanOver is the mean of x with weights, such as 0 and 1, of its shape:
-// Σ x·weight / Σ weight, where a sum of weights below 1 counts as 1. Without weights,
-// the zero Value, it is the mean of all elements.
+// Σ x·weight / Σ weight, where a sum of weights below 1 counts as 1. What has weight 0 may
+// be anything, infinite and NaN too. Without weights, the zero Value, it is the mean of all
+// elements.
 func MeanOver(x, weights graph.Value) graph.Value {
 	if !weights.Valid() || !x.Valid() {
 		return ops.Mean(x)
@@ -99,7 +100,7 @@ func MeanOver(x, weights graph.Value) graph.Value {
 		return graph.Value{}
 	}
 	count := ops.Maximum(ops.Sum(weights), ops.Ones(x.Graph(), tensor.Of(graph.F32)))
-	return ops.Div(ops.Sum(ops.Mul(x, weights)), count)
+	return ops.Div(ops.Sum(ops.Weigh(x, weights)), count)
 }
 
 // over is a sum by a count, which is a number at least.

@@ -244,21 +244,20 @@ func (l *learner) accumulate(i int) {
 	l.keep(ops.AccumulateUntil(sum, u.Gradient, l.gate))
 }
 
-// clip scales gradients by one factor: first their squares are summed, and then
-// they are scaled where they are used.
+// clip scales gradients by one factor: first their squares are summed, which may be too
+// large for a number where no gradient is, and then they are scaled where they are
+// used.
 func (l *learner) clip() {
 	defer l.Graph.Within("clip/")()
 	var squares graph.Value
 	l.each(func(i int) {
-		s := ops.SumSquares(l.grads[i])
+		s := ops.WideSquares(l.grads[i])
 		if squares.Valid() {
 			s = ops.Add(squares, s)
 		}
 		squares = s
 	})
-	scalar := tensor.Of(graph.F32)
-	limit := ops.Full(l.Graph, scalar, l.Clip)
-	factor := ops.Div(limit, ops.Maximum(ops.Sqrt(squares), limit))
+	factor := ops.NormFactor(squares, l.Clip)
 	l.each(func(i int) { l.grads[i] = ops.Mul(l.grads[i], factor) })
 }
 

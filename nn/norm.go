@@ -83,7 +83,7 @@ func GroupNorm(c *Ctx, x graph.Value, groups int, options ...NormOptions) graph.
 	case groups == 1:
 		return ops.LayerNormOver(x, scale, bias, 1, o.eps())
 	}
-	row := t.Elems() / batch / groups
+	row := channels / groups * t.Size(2) * t.Size(3)
 	y := ops.ReshapeSizes(x, batch*groups, row)
 	flat := tensor.Of(graph.F32, row)
 	y = c.layerNorm(y, ops.Ones(c.Graph(), flat), ops.Zeros(c.Graph(), flat), o)
@@ -105,7 +105,8 @@ type BatchNormOptions struct {
 // …] or f32[batch channels]; scale, bias, and the running averages mean and variance
 // f32[channels]. A training pass uses the batch's statistics, and its objective
 // moves the averages towards them; other passes use the averages. The averaged
-// variance is the one that was divided by, not an unbiased estimate.
+// variance is the one that was divided by, not an unbiased estimate. A batch of nothing
+// leaves the averages as they are.
 func BatchNorm(c *Ctx, x graph.Value, options ...BatchNormOptions) graph.Value {
 	o, ok := one(c.Graph(), options)
 	if !ok || !rank("batch norm", x, 2) {
@@ -125,7 +126,7 @@ func BatchNorm(c *Ctx, x graph.Value, options ...BatchNormOptions) graph.Value {
 	}
 	y, batchMean, batchVariance := ops.BatchNorm(x, scale, bias, eps)
 	momentum := orDefault(o.Momentum, 0.9)
-	if y.Valid() {
+	if y.Type().Elems() > 0 { // of nothing there is no mean to move to
 		c.Update(ops.RunningAverage(mean, batchMean, momentum))
 		c.Update(ops.RunningAverage(variance, batchVariance, momentum))
 	}

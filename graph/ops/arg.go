@@ -77,11 +77,15 @@ func argRows(c *kernel.Call) {
 	x, out := c.In[0].F32(), c.Out[0].I32()
 	n := c.In[0].Type.Size(-1)
 	rows(c, len(x), n, func(lo, hi int) {
-		most := vec.MaxOf(x[lo:hi])
-		out[lo/n] = int32(slices.IndexFunc(x[lo:hi], func(v float32) bool {
-			return v == most || v != v
-		}))
+		out[lo/n] = int32(firstLargest(x[lo:hi]))
 	})
+}
+
+// firstLargest is where the largest element of a row is, the first of equals, or the first
+// NaN.
+func firstLargest(row []float32) int {
+	most := vec.MaxOf(row)
+	return slices.IndexFunc(row, func(v float32) bool { return v == most || v != v })
 }
 
 // args goes through the rows of an axis for some columns at a time.

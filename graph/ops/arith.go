@@ -22,6 +22,10 @@ func Mul(a, b graph.Value) graph.Value { return apply(binary{mul}, a, b) }
 // Div is a / b.
 func Div(a, b graph.Value) graph.Value { return apply(binary{div}, a, b) }
 
+// Weigh is x·w, but 0 where w is 0, whatever x is there: infinite and NaN, too. So what
+// does not count cannot spoil a sum of what does.
+func Weigh(x, w graph.Value) graph.Value { return apply(binary{weigh}, x, w) }
+
 // Maximum is the larger of a and b, NaN where one is. Where they are equal, each gets
 // half of the gradient.
 func Maximum(a, b graph.Value) graph.Value { return apply(binary{maximum}, a, b) }
@@ -43,11 +47,12 @@ const (
 	geq
 	minimum
 	power
+	weigh
 	numBinary
 )
 
 var binaryNames = [numBinary]string{"add", "sub", "mul", "div", "maximum", "at-least", "minimum",
-	"pow"}
+	"pow", "weigh"}
 
 type binary struct{ Kind binaryKind }
 
@@ -100,6 +105,8 @@ func (b binary) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
 		dx, dy = extremeSlopes(d, atLeast(y, x), atLeast(x, y))
 	case power:
 		dx, dy = powerSlopes(x, y, n.Value(0), d)
+	case weigh:
+		dx, dy = Weigh(d, y), Mul(d, x)
 	default:
 		return none(2)
 	}
@@ -160,6 +167,34 @@ var binaryRuns = [numBinary]runs{
 	geq:     {vec.AtLeast, farther.AtLeast, vec.AtLeastScalar, vec.ScalarAtLeast},
 	minimum: {vec.Min, vec.Min, vec.MinScalar, swapped(vec.MinScalar)},
 	power:   {powerBoth, powerBoth, powerRight, powerLeft},
+	weigh:   {weighBoth, weighBoth, weighRight, weighLeft},
+}
+
+func weighBoth(dst, x, w []float32) {
+	for i := range dst {
+		dst[i] = weighed(x[i], w[i])
+	}
+}
+
+func weighRight(dst, x []float32, w float32) {
+	if w == 0 {
+		clear(dst)
+		return
+	}
+	vec.MulScalar(dst, x, w)
+}
+
+func weighLeft(dst []float32, x float32, w []float32) {
+	for i := range dst {
+		dst[i] = weighed(x, w[i])
+	}
+}
+
+func weighed(x, w float32) float32 {
+	if w == 0 {
+		return 0
+	}
+	return x * w
 }
 
 // swapped makes an operation commute.
@@ -175,7 +210,7 @@ func init() {
 			f(3, 5)},
 		{f(3, 1), f(3, 5)}, {f(2, 3, 5), f(2, 1, 5)}, {f(2, 1, 4), f(3, 1)}, {f(1, 1), f(1)},
 	} {
-		for _, k := range []binaryKind{add, sub, mul} {
+		for _, k := range []binaryKind{add, sub, mul, weigh} {
 			register(Sample{Op: binary{k}, In: in, Second: true})
 		}
 		register(Sample{Op: binary{div}, In: in, Second: true, Fill: fills{1: positive}})

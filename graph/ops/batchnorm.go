@@ -14,7 +14,7 @@ import (
 // batch, scales and shifts it: (x−μ)/√(σ²+eps)·scale + bias, with scale and bias
 // f32[c] (Ioffe and Szegedy 2015). Also returned are μ and σ², f32[c], for
 // running averages; σ² is that of the batch, divided by the number of elements
-// and not by one less. The gradient reads x, μ and σ².
+// and not by one less. Of no elements they are NaN. The gradient reads x, μ and σ².
 func BatchNorm(x, scale, bias graph.Value, eps float32) (y, mean, variance graph.Value) {
 	out := applyN(3, batchNorm{Eps: eps}, x, scale, bias)
 	return out[0], out[1], out[2]
@@ -94,9 +94,6 @@ func channelled(in []graph.Type, channel int, eps float32,
 
 func (o batchNorm) Infer(in []graph.Type) ([]graph.Type, error) {
 	c, err := channelled(in, 1, o.Eps, false, true, true)
-	if err == nil && in[0].Elems() == 0 && in[0].Size(1) > 0 {
-		err = fmt.Errorf("%s has no elements, of which there is no mean", in[0])
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -196,6 +193,9 @@ func (p planes) each(ch int, f func(lo, hi int)) {
 // are in the cache for the second look, combined as by Chan, Golub and LeVeque
 // (1979).
 func (p planes) moments(x []float32, ch int, buf []float32) (mean, variance float64) {
+	if p.n == 0 {
+		return math.NaN(), math.NaN()
+	}
 	var count, squares float64
 	n := float64(p.s)
 	p.each(ch, func(lo, hi int) {

@@ -48,6 +48,11 @@ func batchNormGradCPU(o batchNormGrad, c *kernel.Call) error {
 		c.In[4].F32()
 	out, dscale, dbias := c.Out[0].F32(), c.Out[1].F32(), c.Out[2].F32()
 	p := planesOf(c.In[0].Type)
+	if len(x) == 0 {
+		clear(dscale)
+		clear(dbias)
+		return nil
+	}
 	if p.thin() {
 		p.columns(c, func(t columns) {
 			t.gradient(out, x, d, scale, mean, variance, dscale, dbias, o.Eps)

@@ -37,18 +37,32 @@ func (t columns) of(x []float32, i int) []float32 {
 }
 
 // rowsTogether is the images whose elements are added up before they are added to
-// the sum of others, lest small numbers get lost in a long sum.
+// the sum of others, lest small numbers get lost in a long sum; and so many of those sums,
+// before they are.
 const rowsTogether = 64
 
-// sum adds up over the images what add adds to a vector, which is cleared first.
-func (t columns) sum(to, part []float32, add func(to []float32, i int)) {
+// many is so many images that a sum of sums is not enough.
+const many = rowsTogether * rowsTogether
+
+// sum adds up over the images what add adds to a vector, which is cleared first; part and
+// group are room.
+func (t columns) sum(to, part, group []float32, add func(to []float32, i int)) {
 	clear(to)
+	if t.n <= many {
+		group = to
+	} else {
+		clear(group)
+	}
 	for first := 0; first < t.n; first += rowsTogether {
 		clear(part)
 		for i := first; i < min(first+rowsTogether, t.n); i++ {
 			add(part, i)
 		}
-		vec.Add(to, to, part)
+		vec.Add(group, group, part)
+		if next := first + rowsTogether; t.n > many && (next%many == 0 || next >= t.n) {
+			vec.Add(to, to, group)
+			clear(group)
+		}
 	}
 }
 
@@ -73,12 +87,15 @@ func (t columns) normalize(out, x, scale, bias, mean, variance []float32, eps fl
 	center, sum, part, factor, shift := t.vectors[0], t.vectors[1], t.vectors[2], t.vectors[3],
 		t.vectors[4]
 	count := float64(t.n * t.s)
-	t.sum(sum, part, func(to []float32, i int) { vec.Add(to, to, t.of(x, i)) })
+	t.sum(sum, part, shift, func(to []float32, i int) { vec.Add(to, to, t.of(x, i)) })
 	for ch := t.lo; ch < t.hi; ch++ {
 		mean[ch] = float32(t.channel(sum, ch) / count)
 		t.fill(center, ch, mean[ch])
 	}
-	t.sum(sum, part, func(to []float32, i int) {
+	if t.n > many {
+		t.correct(x, mean)
+	}
+	t.sum(sum, part, shift, func(to []float32, i int) {
 		vec.Sub(factor, t.of(x, i), center)
 		vec.Fma(to, factor, factor, to)
 	})
@@ -94,17 +111,32 @@ func (t columns) normalize(out, x, scale, bias, mean, variance []float32, eps fl
 	}
 }
 
+// correct adds to means what the elements differ from them on average, of which rounding takes
+// little.
+func (t columns) correct(x, mean []float32) {
+	center, sum, part, buf, group := t.vectors[0], t.vectors[1], t.vectors[2], t.vectors[3],
+		t.vectors[4]
+	t.sum(sum, part, group, func(to []float32, i int) {
+		vec.Sub(buf, t.of(x, i), center)
+		vec.Add(to, to, buf)
+	})
+	for ch := t.lo; ch < t.hi; ch++ {
+		mean[ch] = float32(float64(mean[ch]) + t.channel(sum, ch)/float64(t.n*t.s))
+		t.fill(center, ch, mean[ch])
+	}
+}
+
 // gradient is batchNormGrad of the columns.
 func (t columns) gradient(out, x, d, scale, mean, variance, dscale, dbias []float32, eps float32) {
 	center, sum, part, buf, factor := t.vectors[0], t.vectors[1], t.vectors[2], t.vectors[3],
 		t.vectors[4]
 	count := float64(t.n * t.s)
-	t.sum(sum, part, func(to []float32, i int) { vec.Add(to, to, t.of(d, i)) })
+	t.sum(sum, part, factor, func(to []float32, i int) { vec.Add(to, to, t.of(d, i)) })
 	for ch := t.lo; ch < t.hi; ch++ {
 		dbias[ch] = float32(t.channel(sum, ch))
 		t.fill(center, ch, mean[ch])
 	}
-	t.sum(sum, part, func(to []float32, i int) {
+	t.sum(sum, part, factor, func(to []float32, i int) {
 		vec.Sub(buf, t.of(x, i), center)
 		vec.Fma(to, buf, t.of(d, i), to)
 	})

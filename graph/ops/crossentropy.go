@@ -2,7 +2,6 @@ package ops
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/kernel"
@@ -160,7 +159,7 @@ func crossEntropyGradCPU(o crossEntropyGrad, c *kernel.Call) error {
 	return nil
 }
 
-// Correct is 1 where the largest logit, the first of equals, is the label's, and
+// Correct is 1 where the largest logit, which is that of [ArgMax], is the label's, and
 // 0 elsewhere: logits f32[… v], labels i32[…] → f32[…]. It has no gradient.
 func Correct(logits, labels graph.Value) graph.Value { return apply(correct{}, logits, labels) }
 
@@ -183,9 +182,8 @@ func correctCPU(_ correct, c *kernel.Call) error {
 		return err
 	}
 	rows(c, len(x), v, func(lo, hi int) {
-		label, largest := lo+int(labels[lo/v]), vec.MaxOf(x[lo:hi])
 		out[lo/v] = 0
-		if x[label] == largest && !slices.Contains(x[lo:label], largest) {
+		if firstLargest(x[lo:hi]) == int(labels[lo/v]) {
 			out[lo/v] = 1
 		}
 	})

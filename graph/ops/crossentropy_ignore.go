@@ -34,7 +34,7 @@ func CrossEntropyIgnoring(logits, labels, weights graph.Value, ignore int,
 	}
 	counts = Where(counted, Take(weights, kept, 0), zero)
 	if smoothing == 0 {
-		return Where(counted, Mul(CrossEntropy(logits, kept, 0), counts), zero), counts
+		return Where(counted, Weigh(CrossEntropy(logits, kept, 0), counts), zero), counts
 	}
 	return Where(counted, smoothed(logits, kept, weights, counts, smoothing), zero), counts
 }
@@ -43,9 +43,12 @@ func CrossEntropyIgnoring(logits, labels, weights graph.Value, ignore int,
 func smoothed(logits, labels, weights, counts graph.Value, smoothing float32) graph.Value {
 	off := low(smoothing, weights.Type().Size(0))
 	logs := LogSoftmax(logits)
+	zero := Zeros(logits.Graph(), tensor.Of(graph.F32))
+	along := Reshape(weights, logs.Type().Shape[logs.Type().Rank()-1])
+	matter := Where(NotEqual(along, zero), logs, zero) // where a class has no weight, 0·∞
 	label := Reshape(Gather(logs, ExpandDims(labels, -1), -1), labels.Type().Shape...)
-	all := Reshape(MatMul(ExpandDims(logs, -2), ExpandDims(weights, -1)), labels.Type().Shape...)
-	return Neg(Add(Scale(Mul(label, counts), 1-smoothing-off), Scale(all, off)))
+	all := Reshape(MatMul(ExpandDims(matter, -2), ExpandDims(weights, -1)), labels.Type().Shape...)
+	return Neg(Add(Scale(Weigh(label, counts), 1-smoothing-off), Scale(all, off)))
 }
 
 // keptLabels is labels with class 0 for those that are ignored, and where none is.

@@ -14,7 +14,7 @@ import (
 type pointKind int32
 
 const (
-	pointBinary        pointKind = 0 // and the kinds of binary
+	pointBinary        pointKind = 0 // and the kinds of binary, but for weigh
 	pointUnary         pointKind = 8 // and the kinds of unary
 	pointReluSlope     pointKind = 18
 	pointTanhSlope     pointKind = 19
@@ -33,6 +33,7 @@ const (
 	pointPowScalar     pointKind = 45
 	pointDropout       pointKind = 46
 	pointJitter        pointKind = 47
+	pointWeigh         pointKind = 48
 )
 
 // point is an elementwise operation with its constants.
@@ -51,8 +52,13 @@ type point struct {
 // is fused has the bits of what is not.
 type pointwise interface{ point() point }
 
-func (b binary) point() point { return point{kind: pointBinary + pointKind(b.Kind)} }
-func (u unary) point() point  { return point{kind: pointUnary + pointKind(u.Kind)} }
+func (b binary) point() point {
+	if b.Kind == weigh {
+		return point{kind: pointWeigh}
+	}
+	return point{kind: pointBinary + pointKind(b.Kind)}
+}
+func (u unary) point() point { return point{kind: pointUnary + pointKind(u.Kind)} }
 
 func (s slope) point() point {
 	return point{kind: map[unaryKind]pointKind{relu: pointReluSlope, tanh: pointTanhSlope,
@@ -239,7 +245,7 @@ func binaryCUDA(o binary, c *cuda.Call) ([]cuda.Command, error) {
 				halves |= flag(half(v.Type)) << i
 			}
 			return only(overElements("binary_walk", elems(c.Out[0]),
-				w.args(int32(o.Kind), int32(halves), c.Out[0], c.In[0], c.In[1])...))
+				w.args(int32(o.point().kind), int32(halves), c.Out[0], c.In[0], c.In[1])...))
 		}
 	}
 	return pointwiseCUDA(o, c)

@@ -81,6 +81,7 @@ func exactSums() {
 	cuda.Exact[sumLike](nil)
 	cuda.Exact[sumPart](nil)
 	cuda.Exact[sumSquares](nil)
+	cuda.Exact[normFactor](nil)
 	cuda.Exact[prod](nil)
 	cuda.Exact[others](nil)
 	cuda.Exact[cumSum](nil)

@@ -34,6 +34,9 @@ func batchNormCUDA(o batchNorm, c *cuda.Call) ([]cuda.Command, error) {
 func batchNormGradCUDA(o batchNormGrad, c *cuda.Call) ([]cuda.Command, error) {
 	x, scale, mean, variance, d := c.In[0], c.In[1], c.In[2], c.In[3], c.In[4]
 	n, p, g := elems(x), channelParts(x.Type), planesOf(x.Type)
+	if n == 0 {
+		return []cuda.Command{wiped(c.Out[1]), wiped(c.Out[2])}, nil
+	}
 	return []cuda.Command{
 		overRows(kernelOf("batch_grad_parts", x), g.c*p.parts, p.per,
 			p.args(c.Scratch, x, d, mean, g.c, g.s)...),

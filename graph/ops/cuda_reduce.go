@@ -101,14 +101,26 @@ func squares(n int) partial {
 	return partial{reduction{outer: 1, n: n, inner: 1}, span, spans(n)}
 }
 
-func sumSquaresCUDA(_ sumSquares, c *cuda.Call) ([]cuda.Command, error) {
+func sumSquaresCUDA(o sumSquares, c *cuda.Call) ([]cuda.Command, error) {
 	p := squares(elems(c.In[0]))
 	if p.parts == 0 {
 		return []cuda.Command{wiped(c.Out[0])}, nil
 	}
-	return []cuda.Command{overWarps(kernelOf("sum_squares", c.In[0]), p.parts,
-		p.args(c.Scratch, c.In[0])...),
-		launched("sum_total", 1, c.Out[0], c.Scratch, p.parts)}, nil
+	wide := c.Scratch + uint64(bytesOf(p.parts))
+	if !o.Wide {
+		wide = 0
+	}
+	list := []cuda.Command{overWarps(kernelOf("sum_squares", c.In[0]), p.parts,
+		p.args(c.Scratch, wide, c.In[0])...),
+		launched("sum_total", 1, c.Out[0], c.Scratch, p.parts)}
+	if o.Wide {
+		list = append(list, launched("sum_total", 1, c.Out[0].Addr+4, wide, p.parts))
+	}
+	return list, nil
+}
+
+func normFactorCUDA(o normFactor, c *cuda.Call) ([]cuda.Command, error) {
+	return only(launched("norm_factor", 1, c.Out[0], c.In[0], o.Limit))
 }
 
 // dataKind is an element type as kernels of several tell them apart.
@@ -190,9 +202,10 @@ func init() {
 	cuda.Register(sumCUDA[sum], sumScratch[sum])
 	cuda.Register(sumCUDA[sumLike], sumScratch[sumLike])
 	cuda.Register(sumPartCUDA, nil)
-	cuda.Register(sumSquaresCUDA, func(_ sumSquares, in, _ []graph.Type) int64 {
-		return int64(bytesOf(spans(in[0].Elems())))
+	cuda.Register(sumSquaresCUDA, func(_ sumSquares, in, out []graph.Type) int64 {
+		return int64(bytesOf(spans(in[0].Elems()))) * int64(out[0].Elems())
 	})
+	cuda.Register(normFactorCUDA, nil)
 	cuda.Register(extremeCUDA, extremeScratch)
 	cuda.Register(argCUDA, nil)
 	cuda.Register(prodCUDA, nil)

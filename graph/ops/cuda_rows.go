@@ -11,7 +11,8 @@ func lastRows(o cuda.Operand) (rows, n int) { return o.Type.Rows(1), o.Type.Size
 
 func softmaxCUDA(o softmax, c *cuda.Call) ([]cuda.Command, error) {
 	rows, n := lastRows(c.In[0])
-	return only(overRows(kernelOf("softmax", c.In[0]), rows, n, c.Out[0], c.In[0], rows, n, o.Log))
+	mode := int32(flag(o.Log) | flag(o.Masked)<<1)
+	return only(overRows(kernelOf("softmax", c.In[0]), rows, n, c.Out[0], c.In[0], rows, n, mode))
 }
 
 func softmaxGradCUDA(_ softmaxGrad, c *cuda.Call) ([]cuda.Command, error) {

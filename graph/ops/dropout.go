@@ -103,15 +103,15 @@ func dropoutCPU(o dropout, c *kernel.Call) error {
 	return nil
 }
 
-// shared draws noise that elements share once, as factors, and multiplies by it;
-// so an infinity that is dropped becomes NaN.
+// shared draws noise that elements share once, as factors, and multiplies by it.
 func (o dropout) shared(c *kernel.Call) {
 	o.multiply(c, func(noise []float32, key uint64, lo int) {
 		vec.Dropout(noise, noise, 1-o.Rate, key, uint64(lo))
 	})
 }
 
-// multiply multiplies by noise that draw makes of ones, from element lo on.
+// multiply multiplies by noise that draw makes of ones, from element lo on: what is dropped is
+// 0, whatever it was.
 func (o dropout) multiply(c *kernel.Call, draw func(noise []float32, key uint64, lo int)) {
 	x, out, key := c.In[0].F32(), c.Out[0].F32(), streamKey(c.In[1].I32(), o.Salt)
 	t := o.noise(c.Out[0].Type)
@@ -122,10 +122,19 @@ func (o dropout) multiply(c *kernel.Call, draw func(noise []float32, key uint64,
 	})
 	walk(c, c.Out[0].Type, []tensor.Type{t}, func(at, n int, from, step each) {
 		if step[0] == 1 {
-			vec.Mul(out[at:at+n], x[at:at+n], noise[from[0]:from[0]+n])
+			keepWhere(out[at:at+n], x[at:at+n], noise[from[0]:from[0]+n])
 			return
 		}
-		vec.MulScalar(out[at:at+n], x[at:at+n], noise[from[0]])
+		weighRight(out[at:at+n], x[at:at+n], noise[from[0]])
+	})
+}
+
+// keepWhere multiplies by factors of which those that are not 0 are one number.
+func keepWhere(out, x, noise []float32) {
+	pieces(0, len(out), func(lo, hi int) {
+		kept := vec.MaxOf(noise[lo:hi])
+		vec.ReluGrad(out[lo:hi], noise[lo:hi], x[lo:hi])
+		vec.MulScalar(out[lo:hi], out[lo:hi], kept)
 	})
 }
 

@@ -19,11 +19,28 @@ func Max(x graph.Value, axes ...int) graph.Value { return extremeOver(x, axes, f
 // Min is the smallest element, as Max is the largest.
 func Min(x graph.Value, axes ...int) graph.Value { return extremeOver(x, axes, true) }
 
-// Any is where some truth value over the axes is true: bool.
-func Any(x graph.Value, axes ...int) graph.Value { return Max(asTruth(x), axes...) }
+// Any is where some truth value over the axes is true: bool. Of none, none is.
+func Any(x graph.Value, axes ...int) graph.Value { return truthOver(x, axes, false) }
 
-// All is where every truth value over the axes is true: bool.
-func All(x graph.Value, axes ...int) graph.Value { return Min(asTruth(x), axes...) }
+// All is where every truth value over the axes is true: bool. Of none, every one is.
+func All(x graph.Value, axes ...int) graph.Value { return truthOver(x, axes, true) }
+
+// truthOver is the extreme of truth values, which there is of none, too: an axis of none is
+// made one of those that change nothing.
+func truthOver(x graph.Value, axes []int, all bool) graph.Value {
+	x, lo, hi := together(asTruth(x), axes)
+	if lo == hi {
+		return x
+	}
+	if t := x.Type(); (graph.Type{Shape: t.Shape[lo:hi]}).Elems() == 0 {
+		t = graph.Type{DType: graph.F32, Shape: slices.Clone(t.Shape)}
+		for i := lo; i < hi; i++ {
+			t.Shape[i].Size = 1
+		}
+		x = Cast(Full(x.Graph(), t, float32(bit(all))), graph.Bool)
+	}
+	return apply(extreme{Lo: lo, Hi: hi, Least: all}, x)
+}
 
 // asTruth is x as bool.
 func asTruth(x graph.Value) graph.Value {

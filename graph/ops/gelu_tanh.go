@@ -21,6 +21,9 @@ type geluTanh struct{}
 const (
 	geluSlope = 2 * math.Sqrt2 / 1.7724538509055160273 // 2·√(2/π)
 	geluBend  = 0.044715
+	// geluFlat is where σ(u) is 0 or 1 and so nothing bends any more. What would be 0·∞ beyond
+	// is avoided in the operand.
+	geluFlat = 16
 )
 
 func (geluTanh) Name() string { return "gelu-tanh" }
@@ -95,14 +98,15 @@ func (geluTanhGrad) InPlace(_, _ []graph.Type) []int { return []int{1, 0} }
 // VJP: linear in d; in x the derivative is p·(2·u' + x·((1 − 2s)·u'² + u”)), with p = s −
 // s².
 func (geluTanhGrad) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
-	x, d, e := n.In[0], n.In[1], dout[0]
+	d, e := n.In[1], dout[0]
+	x := Clip(n.In[0], -geluFlat, geluFlat)
 	square := Square(x)
 	s := Sigmoid(Mul(x, AddScalar(Scale(square, geluSlope*geluBend), geluSlope)))
 	slope := AddScalar(Scale(square, 3*geluSlope*geluBend), geluSlope)
 	bend := Scale(x, 6*geluSlope*geluBend)
 	inner := Add(Mul(AddScalar(Scale(s, -2), 1), Square(slope)), bend)
 	second := Mul(Sub(s, Square(s)), Add(Scale(slope, 2), Mul(x, inner)))
-	return []graph.Value{Mul(Mul(d, e), second), apply(geluTanhGrad{}, x, e)}
+	return []graph.Value{Mul(Mul(d, e), second), apply(geluTanhGrad{}, n.In[0], e)}
 }
 
 func (geluTanhGrad) tile(dst, x, d []float32, _ []int32, _ int) {
@@ -113,6 +117,7 @@ func (geluTanhGrad) tile(dst, x, d []float32, _ []int32, _ int) {
 		gate(s, x)
 		vec.SigmoidGrad(f, s, x) // x·(s − s²)
 		vec.Square(u, x)
+		vec.MinScalar(u, u, math.MaxFloat32) // f is 0 there, and is to stay
 		vec.Affine(u, u, 0, 3*geluSlope*geluBend, geluSlope)
 		vec.Mul(f, f, u)
 		vec.Add(f, f, s)

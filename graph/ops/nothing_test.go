@@ -92,9 +92,6 @@ func TestOfNothing(t *testing.T) {
 func TestNotOfNothing(t *testing.T) {
 	for want, build := range map[string]func(x func(sizes ...int) graph.Value){
 		"none is the max": func(x func(...int) graph.Value) { ops.Max(x(0, 3), 0) },
-		"no elements, of": func(x func(...int) graph.Value) {
-			ops.BatchNorm(x(0, 3), x(3), x(3), 1)
-		},
 		"have no elements": func(x func(...int) graph.Value) {
 			ops.AvgPool2D(x(2, 3, 0, 4), ops.Window{Size: [2]int{1, 1}})
 		},

@@ -111,43 +111,10 @@ func accumulateUntilCPU(o accumulateUntil, c *kernel.Call) error {
 	return nil
 }
 
-// SumSquares is Σ x², f32[]: the square of the norm of all elements. Nothing as
-// large as x is needed for it.
-func SumSquares(x graph.Value) graph.Value { return apply(sumSquares{}, x) }
-
-type sumSquares struct{}
-
-func (sumSquares) Name() string { return "sum-squares" }
-
-func (sumSquares) Infer(in []graph.Type) ([]graph.Type, error) {
-	if err := want(in, graph.F32); err != nil {
-		return nil, err
-	}
-	return []graph.Type{tensor.Of(graph.F32)}, nil
-}
-
-// Cost: the scratch has a sum for every span.
-func (sumSquares) Cost(in, out []graph.Type) graph.Cost {
-	n := in[0].Elems()
-	return graph.Cost{FLOPs: 2 * int64(n), Bytes: bytes(in, out), Scratch: 4 * int64(spans(n))}
-}
-
-func (sumSquares) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
-	return []graph.Value{Mul(Scale(n.In[0], 2), dout[0])}
-}
-
-func sumSquaresCPU(_ sumSquares, c *kernel.Call) error {
-	x, sums := c.In[0].F32(), floats(c.Scratch)
-	inSpans(c, len(x), func(i, lo, hi int, _ []float32) { sums[i] = vec.SumSquares(x[lo:hi]) })
-	c.Out[0].F32()[0] = float32(total(sums[:spans(len(x))]))
-	return nil
-}
-
 func init() {
 	kernel.Register(kernel.CPU, nesterovCPU)
 	kernel.Register(kernel.CPU, adamWCPU)
 	kernel.Register(kernel.CPU, accumulateUntilCPU)
-	kernel.Register(kernel.CPU, sumSquaresCPU)
 	f := func(sizes ...int) graph.Type { return tensor.Of(graph.F32, sizes...) }
 	w, scalar := f(5, 17), f()
 	register(
@@ -159,8 +126,5 @@ func init() {
 			Fill: fills{2: ones}},
 		Sample{Op: accumulateUntil{Every: 2}, In: []graph.Type{w, w, scalar}, Update: 1,
 			Fill: fills{2: ones}},
-		Sample{Op: sumSquares{}, In: []graph.Type{f(3, 5)}, Second: true},
-		Sample{Op: sumSquares{}, In: []graph.Type{f(1, 3000)}, Second: true, Eps: 1e-1},
-		Sample{Op: sumSquares{}, In: []graph.Type{f()}, Second: true},
 	)
 }

@@ -35,15 +35,26 @@ func PowScalar(x graph.Value, p float32) graph.Value {
 }
 
 // powerSlopes are the gradients of both operands of y = a^b. What would be 0·∞ is
-// avoided in the operands, so that the gradients have gradients.
+// avoided in the operands, so that the gradients have gradients. Where b is 0, that of a is
+// b/a, which is 0 there, but not how it changes with b; a power of b−1 could overflow.
 func powerSlopes(a, b, y, d graph.Value) (da, db graph.Value) {
 	one := Ones(y.Graph(), tensor.Of(graph.F32))
 	zero := Zeros(y.Graph(), tensor.Of(graph.F32))
-	less := Where(Equal(b, zero), one, AddScalar(b, -1))
-	da = Mul(d, Mul(b, Pow(a, less)))
+	constant := Equal(b, zero)
+	less := Where(constant, one, AddScalar(b, -1))
+	da = Mul(d, Mul(b, Where(constant, Reciprocal(awayFromZero(a)), Pow(a, less))))
 	base := Where(And(Equal(a, zero), GreaterEqual(b, zero)), one, a)
 	db = Mul(d, Mul(y, Log(base)))
 	return da, db
+}
+
+// awayFromZero is a, but a number of its sign whose square still has an inverse where it is
+// smaller than that, or NaN.
+func awayFromZero(a graph.Value) graph.Value {
+	const least = 0x1p-60
+	full := func(x float32) graph.Value { return Full(a.Graph(), tensor.Of(graph.F32), x) }
+	small := Where(Less(a, full(0)), full(-least), full(least))
+	return Where(GreaterEqual(Abs(a), full(least)), a, small)
 }
 
 func powerBoth(dst, a, b []float32) {

@@ -11,8 +11,9 @@ import (
 
 // whole says why operations have no rule.
 var whole = map[string]string{
-	"adafactor": "its step is limited by the norm of the whole update",
-	"route":     "a row's place depends on the choices of all tokens",
+	"normFactor": "its operand is two numbers",
+	"adafactor":  "its step is limited by the norm of the whole update",
+	"route":      "a row's place depends on the choices of all tokens",
 	"expertMatMul": "it is one expert's, and the rows of the others pass through it: " +
 		"experts are placed",
 	"expertOuter":   "it is one expert's: experts are placed",

@@ -75,11 +75,11 @@ func sumLikeCPU(o sumLike, c *kernel.Call) error {
 	return nil
 }
 
-// Split is along all axes, over which the result is a sum.
-func (sumSquares) Split(in, _ []graph.Type) (r graph.Rule, ok bool) {
+// Split is along all axes, over which the result is a sum; so is each of two.
+func (sumSquares) Split(in, out []graph.Type) (r graph.Rule, ok bool) {
 	axes := eachAxis(&r, in[0])
 	sums(&r, axes...)
-	r.In, r.Out = [][][]int{axes}, [][][]int{{}}
+	r.In, r.Out = [][][]int{axes}, [][][]int{make([][]int, out[0].Rank())}
 	return r, true
 }
 

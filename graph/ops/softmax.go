@@ -2,6 +2,7 @@ package ops
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/kernel"
@@ -12,10 +13,15 @@ import (
 // Softmax is eˣ divided by its sum over the last axis.
 func Softmax(x graph.Value) graph.Value { return apply(softmax{}, x) }
 
+// MaskedSoftmax is Softmax, but a row of −Inf alone, of which there is no distribution, gives
+// zeros and not NaN: a mask has hidden all that there is.
+func MaskedSoftmax(x graph.Value) graph.Value { return apply(softmax{Masked: true}, x) }
+
 // LogSoftmax is the logarithm of Softmax, computed without it.
 func LogSoftmax(x graph.Value) graph.Value { return apply(softmax{Log: true}, x) }
 
-type softmax struct{ Log bool }
+// softmax is not masked if it is the logarithm.
+type softmax struct{ Log, Masked bool }
 
 func (s softmax) Name() string {
 	if s.Log {
@@ -72,12 +78,32 @@ func (s softmax) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
 	return []graph.Value{apply(softmaxGrad{}, y, d)}
 }
 
+// betweenHidden visits runs of rows of n elements: those from one place to another, and what
+// follows to the next, which is a row of −Inf alone or nothing.
+func betweenHidden(x []float32, n int, visit func(from, to, hidden int)) {
+	none, from := float32(math.Inf(-1)), 0
+	for at := 0; at < len(x); at += n {
+		if x[at] == none && vec.MaxOf(x[at:at+n]) == none {
+			visit(from, at, at+n)
+			from = at + n
+		}
+	}
+	visit(from, len(x), len(x))
+}
+
 func softmaxCPU(s softmax, c *kernel.Call) error {
 	x, out := c.In[0].F32(), c.Out[0].F32()
 	n := c.In[0].Type.Size(-1)
 	if !s.Log {
 		rowBlocks(c, len(x), n, func(lo, hi int) {
-			vec.SoftmaxRows(out[lo:hi], x[lo:hi], n, far(c))
+			if !s.Masked {
+				vec.SoftmaxRows(out[lo:hi], x[lo:hi], n, far(c))
+				return
+			}
+			betweenHidden(x[lo:hi], n, func(from, to, hidden int) {
+				vec.SoftmaxRows(out[lo+from:lo+to], x[lo+from:lo+to], n, far(c))
+				clear(out[lo+to : lo+hidden])
+			})
 		})
 		return nil
 	}
@@ -126,6 +152,7 @@ func init() {
 		Sample{Op: softmax{}, In: []graph.Type{f(3, 5)}, Second: true},
 		Sample{Op: softmax{}, In: []graph.Type{f(2, 3, 17)}, Second: true},
 		Sample{Op: softmax{}, In: []graph.Type{f(1)}, Second: true},
+		Sample{Op: softmax{Masked: true}, In: []graph.Type{f(3, 17)}, Second: true},
 		Sample{Op: softmax{Log: true}, In: []graph.Type{f(3, 17)}, Second: true},
 		Sample{Op: softmaxGrad{}, In: []graph.Type{f(3, 5), f(3, 5)}},
 	)

@@ -9,20 +9,22 @@ import (
 )
 
 // SliceStep is every step-th element of x along an axis, from lo to hi-1: Python's
-// x[lo:hi:step], but without negative numbers; a hi beyond the end is the end.
+// x[lo:hi:step], but without negative numbers; what is beyond the end is the end, and a hi
+// that is not beyond lo leaves no elements.
 func SliceStep(x graph.Value, along, lo, hi, step int) graph.Value {
 	if !x.Valid() {
 		return x
 	}
 	t := x.Type()
 	i := axis(along, t.Rank())
-	if i < 0 || lo < 0 || step < 1 || lo >= min(hi, t.Size(i)) {
+	if i < 0 || lo < 0 || hi < 0 || step < 1 {
 		x.Graph().Fail(fmt.Errorf("%s has no elements %d to %d, by %d, along axis %d", t, lo, hi-1,
 			step, along))
 		return graph.Value{}
 	}
-	hi = min(hi, t.Size(i))
-	if step == 1 {
+	lo = min(lo, t.Size(i))
+	hi = max(lo, min(hi, t.Size(i)))
+	if step == 1 || lo == hi {
 		return Slice(x, i, lo, hi)
 	}
 	return apply(stride{Axis: i, First: lo, Step: step, Count: (hi-lo-1)/step + 1}, x)

@@ -10,7 +10,8 @@ import (
 
 // TopK is the k largest elements of every row of the last axis, the largest first
 // and the first of equals first, and their positions: x f32[… n] → f32[… k] and
-// i32[… k]. NaN is the smallest. The gradient goes to those elements.
+// i32[… k]. NaN is larger than all numbers, as for [Max] and [ArgMax]. The gradient goes to
+// those elements.
 func TopK(x graph.Value, k int) (values, indices graph.Value) {
 	out := applyN(2, topK{K: k}, x)
 	return out[0], out[1]
@@ -69,8 +70,8 @@ func largest(values []float32, indices []int32, row []float32) {
 	}
 }
 
-// above is a > b with NaN below all numbers.
-func above(a, b float32) bool { return a > b || b != b && a == a }
+// above is a > b with NaN above all numbers.
+func above(a, b float32) bool { return a > b || a != a && b == b }
 
 // scatterLast puts elements at positions of rows of N zeros: indices i32[… k],
 // d f32[… k] → f32[… N]; elements at one position add up. It and gatherLast are

@@ -176,8 +176,8 @@ func (s slope) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
 		dy = Scale(Mul(Mul(d, dd), y), -2)
 	case sigmoid: // d·y·(1−y)
 		dy = Mul(Mul(d, dd), AddScalar(Scale(y, -2), 1))
-	case gelu: // Φ'' by way of φ(x)·(2−x²)
-		x2 := Square(y)
+	case gelu: // Φ'' by way of φ(x)·(2−x²), which is 0 long before x² overflows
+		x2 := Square(Clip(y, -geluFlat, geluFlat))
 		density := Scale(Exp(Scale(x2, -0.5)), float32(1/math.Sqrt(2*math.Pi)))
 		dy = Mul(Mul(d, dd), Mul(density, AddScalar(Neg(x2), 2)))
 	}

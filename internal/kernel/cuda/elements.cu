@@ -8,7 +8,7 @@ enum {
 	RELU_SLOPE, TANH_SLOPE, SIGMOID_SLOPE, GELU_SLOPE,
 	ABS, SIGN, FLOOR, CEIL, TRUNC, ROUND, RECIPROCAL, SIN, COS, ERF, LOG1P, EXPM1, SOFTPLUS, SILU,
 	SILU_SLOPE, GELU_TANH, GELU_TANH_SLOPE, SCALE, SHIFT, CLIP, CLIP_SLOPE, CLIPPED_RELU,
-	CLIPPED_RELU_SLOPE, POWER_SCALAR, DROPOUT, JITTER,
+	CLIPPED_RELU_SLOPE, POWER_SCALAR, DROPOUT, JITTER, WEIGH,
 };
 
 // An operand: element i of the result meets element (i/hold) mod period of it. It is an address
@@ -48,7 +48,8 @@ __device__ __forceinline__ float gelu_gate(float x) {
 	return sigmoid(fmaf(x * x, GELU_BEND, GELU_RATE) * x);
 }
 __device__ __forceinline__ float gelu_tanh_slope(float x) {
-	float s = gelu_gate(x), bend = fmaf(x * x, .2140644488178007463290162568395906f, GELU_RATE);
+	float s = gelu_gate(x), square = min_of(x * x, 3.4028235e38f); // if ∞, with 0 before it
+	float bend = fmaf(square, .2140644488178007463290162568395906f, GELU_RATE);
 	return x * fmaf(-s, s, s) * bend + s;
 }
 __device__ inline float apply(const Instruction &c, float x, float y) {
@@ -61,6 +62,7 @@ __device__ inline float apply(const Instruction &c, float x, float y) {
 	case MINIMUM: return min_of(x, y);
 	case AT_LEAST: return x >= y ? 1.f : 0.f;
 	case POWER: return pow32(x, y);
+	case WEIGH: return y == 0.f ? 0.f : x * y;
 	case NEG: return neg32(x);
 	case EXP: return exp32(x);
 	case LOG: return log32(x);

@@ -45,7 +45,7 @@ template <class T> __device__ void dropout_shared_of(const Walk &w, T *out, cons
 	EACH(i, w.n) {
 		i64 at[1];
 		places(w, i, at, 1);
-		out[i] = x[i] * (philox_word(key, at[0]) <= limit ? scale : 0.f);
+		out[i] = philox_word(key, at[0]) <= limit ? x[i] * scale : 0.f;
 	}
 }
 extern "C" __global__ void dropout_shared(PARAM Walk w, float *out, const float *x, const int *seed,

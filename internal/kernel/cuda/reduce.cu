@@ -54,13 +54,40 @@ extern "C" __global__ void __launch_bounds__(256) sum_rows(Parts p, float *out, 
 extern "C" __global__ void __launch_bounds__(256) sum_rows_16(Parts p, float *out, const Half *x) {
 	sum_parts(p, out, x, Added());
 }
-extern "C" __global__ void __launch_bounds__(256) sum_squares(Parts p, float *out,
-	const float *x) {
+// Squares are summed by spans; and, if wide is not null, divided by 2^160, which does not overflow:
+// of a span whose sum does, by a warp's threads alike in 64 bits, one square after the other.
+template <class T>
+__device__ void squares_of(const Parts &p, float *out, float *wide, const T *x) {
+	const double scale = 0x1p-160;
 	sum_parts(p, out, x, Squared());
+	Team t = team(0);
+	for (i64 r = t.first; wide && r < p.parts; r += t.step) {
+		__syncwarp();
+		double s = out[r];
+		if (!(out[r] <= 3.4028235e38f)) {
+			s = 0;
+			for (i64 i = p.lo(r); i < p.hi(r); i++) s += (double)(float)x[i] * (double)(float)x[i];
+		}
+		if (t.lane == 0) wide[r] = (float)(s * scale);
+	}
 }
-extern "C" __global__ void __launch_bounds__(256) sum_squares_16(Parts p, float *out,
+extern "C" __global__ void __launch_bounds__(256) sum_squares(Parts p, float *out, float *wide,
+	const float *x) {
+	squares_of(p, out, wide, x);
+}
+extern "C" __global__ void __launch_bounds__(256) sum_squares_16(Parts p, float *out, float *wide,
 	const Half *x) {
-	sum_parts(p, out, x, Squared());
+	squares_of(p, out, wide, x);
+}
+// What something is multiplied by so that its norm is a limit at most, of its squares as they are
+// and divided by 2^160.
+extern "C" __global__ void norm_factor(float *out, const float *squares, float limit) {
+	if (blockIdx.x || threadIdx.x) return;
+	if (squares[0] > 3.4028235e38f) {
+		*out = (float)((double)limit / (sqrt((double)squares[1]) * 0x1p80));
+		return;
+	}
+	*out = limit / max_of(sqrtf(squares[0]), limit);
 }
 // The sum of n numbers, a step apart, in 64 bits, one after the other: a warp loads ahead, and
 // each of its threads adds all of them.
@@ -303,10 +330,10 @@ extern "C" __global__ void cumulate_columns(void *out, const void *x, i64 outer,
 }
 
 // Elements and their places as numbers: the larger element is larger, of equals the first, and
-// NaN is the smallest.
+// NaN is the largest: beyond infinity, and below what no element has.
 __device__ __forceinline__ i64 ranked(float v, i64 i) {
 	int b = __float_as_int(v + 0.f);
-	int order = is_nan(v) ? (int)0x80000000 : b ^ (b >> 31 & 0x7fffffff);
+	int order = is_nan(v) ? 0x7f800001 : b ^ (b >> 31 & 0x7fffffff);
 	return (i64)((u64)(u32)order << 32 | (u32)~i);
 }
 struct Larger {

@@ -1,6 +1,7 @@
 // Softmax, losses and norms of rows: a team for each.
 
-template <class T> __device__ void softmax_of(T *out, const T *x, i64 rows, i64 n, int logarithm,
+// mode is 1 for the logarithm, and 2 for zeros where all of a row is -infinity.
+template <class T> __device__ void softmax_of(T *out, const T *x, i64 rows, i64 n, int mode,
 	int wide) {
 	Team t = team(wide);
 	for (i64 r = t.first; r < rows; r += t.step) {
@@ -12,19 +13,20 @@ template <class T> __device__ void softmax_of(T *out, const T *x, i64 rows, i64 
 		for (i64 i = t.lane; i < n; i += t.size) s += expf(from[i] - most);
 		s = sum_of(t, s);
 		float rest = logf(s);
+		bool hidden = mode == 2 && most == -infinity();
 		for (i64 i = t.lane; i < n; i += t.size) {
 			float d = from[i] - most;
-			to[i] = logarithm ? d - rest : expf(d) / s;
+			to[i] = mode == 1 ? d - rest : hidden ? 0.f : expf(d) / s;
 		}
 	}
 }
 extern "C" __global__ void __launch_bounds__(256) softmax(float *out, const float *x, i64 rows,
-	i64 n, int logarithm, int wide) {
-	softmax_of(out, x, rows, n, logarithm, wide);
+	i64 n, int mode, int wide) {
+	softmax_of(out, x, rows, n, mode, wide);
 }
 extern "C" __global__ void __launch_bounds__(256) softmax_16(Half *out, const Half *x, i64 rows,
-	i64 n, int logarithm, int wide) {
-	softmax_of(out, x, rows, n, logarithm, wide);
+	i64 n, int mode, int wide) {
+	softmax_of(out, x, rows, n, mode, wide);
 }
 
 template <class T> __device__ void softmax_grad_of(T *out, const T *y, const T *d, i64 rows, i64 n,
@@ -137,7 +139,7 @@ template <class T> __device__ void correct_of(float *out, const T *x, const int 
 		Best<float> b{0, -1, false};
 		for (i64 i = t.lane; i < n; i += t.size) b.take(x[r * n + i], (int)i);
 		best_of(t, b);
-		if (t.lane == 0) out[r] = b.at == labels[r] && !is_nan(b.value);
+		if (t.lane == 0) out[r] = b.at == labels[r];
 	}
 }
 extern "C" __global__ void __launch_bounds__(256) correct(float *out, const float *x,
