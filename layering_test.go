@@ -35,7 +35,7 @@ func TestLayering(t *testing.T) {
 			"the emulated GPU is for tests"},
 		{[]string{"internal/kernel/cuda"}, []string{"internal/device/cuda",
 			"internal/device/cuda/driver"}, "what is launched is data, and needs no driver"},
-		{[]string{"graph/ops", "graph/autodiff"},
+		{[]string{"graph/ops", "graph/autodiff", "custom"},
 			[]string{"pass", "plan", "internal/device", "compile"},
 			"what is computed must not depend on how it is scheduled"},
 		{[]string{"graph/fuse", "graph/merge", "graph/split", "graph/precision", "mesh"},

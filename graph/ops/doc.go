@@ -51,5 +51,6 @@
 // ops_test.go through every check there is (shape rule against kernel, bad
 // operands, gradient and second gradient by central differences, recompute,
 // threads, in-place, cost, benchmark). What it is on a GPU stands in the cuda_*.go of
-// its family, and cuda_test.go runs the samples there, too.
+// its family, and cuda_test.go runs the samples there, too. A program that wants one of its own
+// need not change this package: see package custom.
 package ops

@@ -12,6 +12,12 @@ var files embed.FS
 const order = "prelude libm elements moves reduce rows index small tiles conv images moe " +
 	"sequence update"
 
+// added is the text of kernels of operations that a program brings.
+var added []string
+
+// AddSource appends the text of more kernels to the source. It is called from init functions.
+func AddSource(text string) { added = append(added, text) }
+
 // Source is the text of all kernels, CUDA C++ 17 without includes. It is to be compiled with
 // --fmad=false: a product is fused with a sum only where the text says so, so that operations
 // have the same bits alone and in a chain. A kernel begins a line with extern "C" __global__
@@ -24,6 +30,9 @@ func Source() string {
 			panic(err) // the list and the files are of one commit
 		}
 		text.Write(file)
+	}
+	for _, more := range added {
+		text.WriteString("\n" + more)
 	}
 	return text.String()
 }

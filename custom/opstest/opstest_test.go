@@ -1,0 +1,133 @@
+package opstest
+
+import (
+	"errors"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/gomem/gomem/custom"
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/ops"
+	"github.com/gomem/gomem/internal/tensor"
+)
+
+// broken is x itself, but for a fault.
+type broken struct{ Fault string }
+
+func (broken) Name() string { return "broken" }
+
+func (o broken) Infer(in []graph.Type) ([]graph.Type, error) {
+	if o.Fault != "panics" && (len(in) != 1 || in[0].DType != graph.F32 || in[0].Rank() == 0) {
+		return nil, errors.New("want one operand")
+	}
+	return []graph.Type{in[0]}, nil
+}
+
+func (o broken) Cost(in, _ []graph.Type) graph.Cost {
+	return graph.Cost{Bytes: 2 * in[0].Bytes(), Scratch: 4}
+}
+
+func (o broken) InPlace(_, _ []graph.Type) []int {
+	if o.Fault == "in place" {
+		return []int{0}
+	}
+	return nil
+}
+
+func (o broken) VJP(_ *graph.Node, dout []graph.Value) []graph.Value {
+	switch o.Fault {
+	case "gradient":
+		return []graph.Value{ops.Scale(dout[0], 1.1)}
+	case "type":
+		return []graph.Value{ops.Sum(dout[0])}
+	}
+	return dout
+}
+
+func brokenCPU(o broken, c *custom.Call) error {
+	x, y := c.In[0].F32(), c.Out[0].F32()
+	c.For(len(y), 1<<10, func(lo, hi int) {
+		copy(y[lo:hi], x[lo:hi])
+		if o.Fault == "threads" {
+			y[lo]++
+		}
+	})
+	last := len(y) - 1
+	switch o.Fault {
+	case "unwritten":
+		y[last] = tensor.FromBF16(uint16(c.Scratch[0])) // what was there
+	case "operand":
+		x[0] = 7
+	case "in place":
+		for i := range y {
+			y[i] = x[last-i]
+		}
+	case "random":
+		y[0] = rand.Float32()
+	case "error":
+		return errors.New("it does not work")
+	case "value":
+		y[last] *= 1.001
+	}
+	return nil
+}
+
+func init() { custom.Register(brokenCPU) }
+
+// faults are what is wrong with the operation, and what the check says of it.
+var faults = map[string]string{
+	"panics":    "it panics",
+	"unwritten": "depend on what was in memory",
+	"operand":   "operand 0 was written",
+	"threads":   "threads give other bits",
+	"in place":  "over operand 0 the result differs",
+	"random":    "a second run gives other bits",
+	"error":     "the kernel: it does not work",
+	"value":     "element 4 of result 0 is",
+	"gradient":  "gradient 1 along a direction",
+	"type":      "gradient of operand 0 of broken is f32[], the operand is f32[5]",
+}
+
+// TestBroken fails, and is run by TestFaultsAreFound.
+func TestBroken(t *testing.T) {
+	if os.Getenv("GOMEM_BROKEN") == "" {
+		t.Skip("it is run by TestFaultsAreFound")
+	}
+	for fault := range faults {
+		t.Run(strings.ReplaceAll(fault, " ", "-"), func(t *testing.T) {
+			s := Sample{Op: broken{fault}, In: []graph.Type{graph.Of(graph.F32, 5)}}
+			if fault == "value" {
+				s.Want = func(in, out []tensor.View) { copy(out[0].Data, in[0].Data) }
+			}
+			Check(t, s)
+		})
+	}
+}
+
+// TestFaultsAreFound: every check fails where there is something to be found.
+func TestFaultsAreFound(t *testing.T) {
+	cmd := exec.Command(os.Args[0], "-test.run", "^TestBroken$", "-test.v")
+	cmd.Env = append(os.Environ(), "GOMEM_BROKEN=1")
+	out, err := cmd.CombinedOutput()
+	if err == nil {
+		t.Error("all is found to be right")
+	}
+	said := map[string]string{}
+	for part := range strings.SplitSeq(string(out), "=== RUN   TestBroken/") {
+		name, text, _ := strings.Cut(part, "/")
+		said[strings.TrimSpace(strings.SplitN(name, "\n", 2)[0])] += text
+	}
+	for fault, want := range faults {
+		if text := said[strings.ReplaceAll(fault, " ", "-")]; !strings.Contains(text, want) {
+			t.Errorf("%s: want %q, have %q", fault, want, text)
+		}
+	}
+}
+
+// TestNothingIsFound where nothing is to be found.
+func TestNothingIsFound(t *testing.T) {
+	Check(t, Sample{Op: broken{}, In: []graph.Type{graph.Of(graph.F32, 5)}, Second: true})
+}
