@@ -1,6 +1,8 @@
 package ops
 
 import (
+	"slices"
+
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/kernel"
 	"github.com/gomem/gomem/internal/kernel/vec"
@@ -14,7 +16,7 @@ const mostPieces = 8
 // axes where graphs are not: images, channels, rows of a sum.
 type piecewise interface {
 	graph.Op
-	// pieces are those of an operation on f32 of these types; there is one if it cannot be cut.
+	// pieces are those of an operation on f32 of these types; there is none if it cannot be cut.
 	pieces(in, out []graph.Type) []piece
 }
 
@@ -22,7 +24,7 @@ type piecewise interface {
 type piece struct {
 	op      graph.Op
 	in, out []stretch
-	direct  bool // the operation reads bfloat16 as it is
+	direct  []int // operands that the operation reads in bfloat16 as they are
 }
 
 // stretch is elements lo to hi-1 along an axis, or all if hi is zero; of the rows before the axis,
@@ -85,8 +87,14 @@ func (s stretch) put(c *kernel.Call, v tensor.View, from []float32) {
 }
 
 // copied reports whether what a stretch has of an operand or result is copied, in f32.
-func (p piece) copied(s stretch, t graph.Type) bool {
-	return half(t) && !p.direct || s.hi > 0 && (half(t) || t.DType == graph.F32)
+func copied(s stretch, t graph.Type) bool {
+	return half(t) || s.hi > 0 && t.DType == graph.F32
+}
+
+// copies reports whether a piece has a copy of an operand.
+func (p piece) copies(operand int, t graph.Type) bool {
+	s := p.in[operand]
+	return copied(s, t) && (s.hi > 0 || !slices.Contains(p.direct, operand))
 }
 
 // pieces are those of the operation, if it has some that take less scratch.
@@ -95,7 +103,7 @@ func (o inBF16) pieces(in, out []graph.Type) []piece {
 	if !ok || takesBF16(o.Op) && !o.rounds(0) {
 		return nil
 	}
-	if p := op.pieces(inF32(in), inF32(out)); len(p) > 1 {
+	if p := op.pieces(inF32(in), inF32(out)); len(p) > 0 {
 		return p
 	}
 	return nil
@@ -106,13 +114,13 @@ func (p piece) room(in, out []graph.Type) (bytes int64) {
 	var inF, outF []graph.Type
 	for i, t := range in {
 		inF = append(inF, p.in[i].of(inF32(in)[i]))
-		if p.copied(p.in[i], t) {
+		if p.copies(i, t) {
 			bytes += padded(inF[i].Bytes())
 		}
 	}
 	for i, t := range out {
 		outF = append(outF, p.out[i].of(inF32(out)[i]))
-		if p.copied(p.out[i], t) {
+		if copied(p.out[i], t) {
 			bytes += padded(outF[i].Bytes())
 		}
 	}
@@ -135,7 +143,7 @@ func (p piece) run(c *kernel.Call) error {
 	}
 	inner := kernel.Call{Pool: c.Pool}
 	for i, v := range c.In {
-		if p.copied(p.in[i], v.Type) {
+		if p.copies(i, v.Type) {
 			x := take(p.in[i].of(v.Type))
 			p.in[i].take(c, v, x.F32())
 			v = x
@@ -143,7 +151,7 @@ func (p piece) run(c *kernel.Call) error {
 		inner.In = append(inner.In, v)
 	}
 	for i, v := range c.Out {
-		if p.copied(p.out[i], v.Type) {
+		if copied(p.out[i], v.Type) {
 			v = take(p.out[i].of(v.Type))
 		}
 		inner.Out = append(inner.Out, v)
@@ -153,7 +161,7 @@ func (p piece) run(c *kernel.Call) error {
 		return err
 	}
 	for i, v := range inner.Out {
-		if p.copied(p.out[i], c.Out[i].Type) {
+		if copied(p.out[i], c.Out[i].Type) {
 			p.out[i].put(c, c.Out[i], v.F32())
 		}
 	}

@@ -131,11 +131,17 @@ func (o convFilterGrad) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
 }
 
 func convFilterGradCPU(o convFilterGrad, c *kernel.Call) error {
-	s, err := o.shape([]graph.Type{c.In[0].Type, c.In[1].Type})
+	s, err := o.shape(inF32([]graph.Type{c.In[0].Type, c.In[1].Type}))
 	if err != nil {
 		return err
 	}
-	conv.GradFilter(c.Pool, s, c.In[0].F32(), c.In[1].F32(), c.Out[0].F32(), floats(c.Scratch))
+	x := conv.Source{}
+	if half(c.In[0].Type) {
+		x.BF16 = c.In[0].U16()
+	} else {
+		x.F32 = c.In[0].F32()
+	}
+	conv.GradFilterOf(c.Pool, s, x, c.In[1].F32(), c.Out[0].F32(), floats(c.Scratch))
 	return nil
 }
 

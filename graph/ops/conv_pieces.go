@@ -38,52 +38,28 @@ func (o convInputGrad) pieces(in, _ []graph.Type) []piece {
 	return byImages(o, s, conv.OrderGradInput)
 }
 
-// pieces are of some channels of the images, and some of the result's, if those sum as all do.
+// pieces are of some channels of the result, if those are summed as all are. Images are read as
+// they are.
 func (o convFilterGrad) pieces(in, _ []graph.Type) []piece {
 	s, err := o.shape(in)
-	if err != nil || s.Groups > 1 || s.Batch == 0 {
+	if err != nil {
 		return nil
 	}
-	var best []piece
-	least := int64(s.Batch) * int64(s.InC*s.InH*s.InW+s.OutC*s.OutH()*s.OutW())
-	for _, inC := range quarters(s.InC) {
-		for _, outC := range quarters(s.OutC) {
-			copied := int64(s.Batch) * int64(inC*s.InH*s.InW+outC*s.OutH()*s.OutW())
-			if copied < least && sameOrder(s, inC, outC) {
-				best, least = o.byChannels(s, inC, outC), copied
-			}
+	n, whole := s.OutC, conv.OrderGradFilter(s)
+	for _, parts := range []int{8, 4, 2} {
+		part := s
+		part.OutC = s.OutC / parts
+		if s.Groups == 1 && s.OutC%parts == 0 && conv.OrderGradFilter(part) == whole {
+			n = part.OutC
+			break
 		}
 	}
-	return best
-}
-
-// quarters are a quarter of some channels, a half of them, and all.
-func quarters(channels int) []int {
-	return []int{(channels + 3) / 4, (channels + 1) / 2, channels}
-}
-
-// sameOrder reports whether the gradient of filters of so many channels is summed as that of all.
-func sameOrder(s conv.Shape, inC, outC int) bool {
-	whole := conv.OrderGradFilter(s)
-	for _, in := range []int{inC, s.InC - (s.InC-1)/inC*inC} {
-		for _, out := range []int{outC, s.OutC - (s.OutC-1)/outC*outC} {
-			part := s
-			if part.InC, part.OutC = in, out; conv.OrderGradFilter(part) != whole {
-				return false
-			}
-		}
+	list := piecesAlong(o, s.OutC, n, []int{-1, 1}, []int{0})
+	if n == s.OutC {
+		list = []piece{{op: o, in: make([]stretch, 2), out: make([]stretch, 1)}}
 	}
-	return true
-}
-
-func (o convFilterGrad) byChannels(s conv.Shape, inC, outC int) (list []piece) {
-	for c := 0; c < s.InC; c += inC {
-		for k := 0; k < s.OutC; k += outC {
-			x := stretch{axis: 1, lo: c, hi: min(s.InC, c+inC)}
-			dy := stretch{axis: 1, lo: k, hi: min(s.OutC, k+outC)}
-			dw := stretch{axis: 1, lo: x.lo, hi: x.hi, from: dy.lo, end: dy.hi}
-			list = append(list, piece{op: o, in: []stretch{x, dy}, out: []stretch{dw}})
-		}
+	for i := range list {
+		list[i].direct = []int{0}
 	}
 	return list
 }
@@ -126,7 +102,7 @@ func (o matMul) pieces(in, out []graph.Type) []piece {
 		list = piecesAlong(op, n, eighth(n), []int{-1, last}, []int{1})
 	}
 	for i := range list {
-		list[i].direct = true
+		list[i].direct = []int{0, 1}
 	}
 	return list
 }

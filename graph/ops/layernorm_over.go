@@ -144,8 +144,16 @@ func (o layerOverGrad) form16() string { return "hfh>hff" }
 // scratch16: beside, every block has a row of x, of d and of the result.
 func (o layerOverGrad) scratch16(in, out []graph.Type) int64 {
 	p := layerOver(o).planes(in[0])
-	n := p.c * p.s
-	return o.Cost(in, out).Scratch + 12*int64(blocksOf(p.n, n, 1))*int64(n)
+	return 8 * (int64(p.n)*int64(p.c) + 2*int64(o.blocks(in[0], p))*int64(p.c)*int64(p.s))
+}
+
+// blocks is the number of blocks of rows: few where rows are converted.
+func (layerOverGrad) blocks(x graph.Type, p planes) int {
+	blocks := blocksOf(p.n, p.c*p.s, 1)
+	if half(x) {
+		blocks = min(blocks, (p.n+3)/4)
+	}
+	return blocks
 }
 
 func layerOverGradCPU(o layerOverGrad, c *kernel.Call) error {
@@ -154,7 +162,7 @@ func layerOverGradCPU(o layerOverGrad, c *kernel.Call) error {
 	n := p.c * p.s
 	dscale, dbias, buf := floats(c.Scratch), floats(c.Scratch)[p.n*p.c:],
 		floats(c.Scratch)[2*p.n*p.c:]
-	blocks, rows := blocksOf(p.n, n, 1), 1
+	blocks, rows := o.blocks(x.Type, p), 1
 	if half(x.Type) {
 		rows = 4
 	}

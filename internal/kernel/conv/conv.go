@@ -169,7 +169,7 @@ func (w *work) task(i int, slot []float32) {
 	planes, wide := slot[:w.planesSize()], slot[w.planesSize():]
 	for c := 0; c < w.srcC; c += w.chunk {
 		end := min(c+w.chunk, w.srcC)
-		w.fill(planes, w.src, b, g*w.srcC+c, g*w.srcC+end)
+		w.fill(planes, Source{F32: w.src}, b, g*w.srcC+c, g*w.srcC+end)
 		for v := range w.views {
 			w.product(wide[v*w.dstBlock*w.nRow:], planes, b, &w.views[v], g, d0, d1, c, end)
 		}

@@ -45,7 +45,7 @@ type filterWay interface {
 	// scratch is the elements of workspace.
 	scratch() int
 	// run computes dw.
-	run(p *pool.Pool, x, dy, dw, scratch []float32)
+	run(p *pool.Pool, x Source, dy, dw, scratch []float32)
 }
 
 // newFilterPlan is the plan of dw.
@@ -101,7 +101,13 @@ func ScratchGradFilter(s Shape) int64 {
 // GradFilter computes dw, the gradient of w from x and dy, the gradient of y. It
 // has the conditions of Forward.
 func GradFilter(p *pool.Pool, s Shape, x, dy, dw, scratch []float32) {
-	x, dy, dw = x[:s.in()], dy[:s.out()], dw[:s.filter()]
+	GradFilterOf(p, s, Source{F32: x}, dy, dw, scratch)
+}
+
+// GradFilterOf is GradFilter of images that may be of bfloat16: it has the bits of that of the
+// same numbers as float32.
+func GradFilterOf(p *pool.Pool, s Shape, x Source, dy, dw, scratch []float32) {
+	x, dy, dw = x.from(0, s.in()), dy[:s.out()], dw[:s.filter()]
 	switch {
 	case s.Batch == 0:
 		clear(dw)
@@ -109,10 +115,11 @@ func GradFilter(p *pool.Pool, s Shape, x, dy, dw, scratch []float32) {
 	case s.pointwise():
 		s.each(func(g, in, out int) {
 			for i := range s.Batch {
-				gemm.F32(p, false, true, out, in, s.pixels(), 1, dy[(i*s.OutC+g*out)*s.pixels():],
-					s.pixels(),
-					x[(i*s.InC+g*in)*s.pixels():], s.pixels(), float32(min(i,
-						1)), dw[g*out*in:], in)
+				from := x.from((i*s.InC+g*in)*s.pixels(), in*s.pixels())
+				gemm.Product{M: out, N: in, K: s.pixels(), Alpha: 1, Beta: float32(min(i, 1)),
+					A: gemm.Matrix{F32: dy[(i*s.OutC+g*out)*s.pixels():], LD: s.pixels()},
+					B: gemm.Matrix{F32: from.F32, BF16: from.BF16, LD: s.pixels(), Trans: true},
+					C: dw[g*out*in:], LDC: in}.Compute(p)
 			}
 		})
 		return
@@ -122,7 +129,7 @@ func GradFilter(p *pool.Pool, s Shape, x, dy, dw, scratch []float32) {
 }
 
 // run computes dw.
-func (p *filterPlan) run(threads *pool.Pool, x, dy, dw, scratch []float32) {
+func (p *filterPlan) run(threads *pool.Pool, x Source, dy, dw, scratch []float32) {
 	sums, slots := scratch[:p.parts*p.filter()], scratch[p.parts*p.filter():]
 	w := &filterWork{filterPlan: p, x: x, dy: dy, sums: sums}
 	share(threads, p.parts*p.blockTasks(), func(slot, task int) {
@@ -136,8 +143,9 @@ func (p *filterPlan) run(threads *pool.Pool, x, dy, dw, scratch []float32) {
 // input channel, tap and output channel.
 type filterWork struct {
 	*filterPlan
-	x, dy, sums []float32
-	one         [1]gemm.Term // a product of its own
+	x        Source
+	dy, sums []float32
+	one      [1]gemm.Term // a product of its own
 }
 
 // task sums a part for some channels of a group.

@@ -173,12 +173,12 @@ func (w *patchWork) slot(i int) []float32 { return w.slots[i*w.slotSize():][:w.s
 // expand writes the rows of source channels c0 … c1 to the panel.
 func (w *patchWork) expand(panel, planes []float32, b place, g, c0, c1 int) {
 	if w.plain {
-		w.fill(panel[c0*w.panelPitch:], w.src, b, g*w.srcC+c0, g*w.srcC+c1)
+		w.fill(panel[c0*w.panelPitch:], Source{F32: w.src}, b, g*w.srcC+c0, g*w.srcC+c1)
 		return
 	}
 	size := b.rows * w.cols.out
 	for c := c0; c < c1; c++ {
-		w.fill(planes, w.src, b, g*w.srcC+c, g*w.srcC+c+1)
+		w.fill(planes, Source{F32: w.src}, b, g*w.srcC+c, g*w.srcC+c+1)
 		for _, v := range w.views {
 			for _, t := range v.terms {
 				row := panel[(c*w.taps+t.k)*w.panelPitch:]

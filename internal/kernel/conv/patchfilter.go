@@ -75,12 +75,13 @@ func (p *patchFilterPlan) scratch() int    { return min(MaxThreads, p.tasks()) *
 // patchFilterWork is a gradient in progress.
 type patchFilterWork struct {
 	*patchFilterPlan
-	x, dy, dw []float32
-	terms     []gemm.Term // the images of a block
+	x      Source
+	dy, dw []float32
+	terms  []gemm.Term // the images of a block
 }
 
 // run computes dw.
-func (p *patchFilterPlan) run(threads *pool.Pool, x, dy, dw, scratch []float32) {
+func (p *patchFilterPlan) run(threads *pool.Pool, x Source, dy, dw, scratch []float32) {
 	w := &patchFilterWork{patchFilterPlan: p, x: x, dy: dy, dw: dw,
 		terms: make([]gemm.Term, p.images)}
 	for image := range w.terms {

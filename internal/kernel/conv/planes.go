@@ -1,5 +1,43 @@
 package conv
 
+import (
+	"math"
+
+	"github.com/gomem/gomem/internal/kernel/vec"
+)
+
+// Source is images, of float32 or, instead, of bfloat16, which is widened as it is read.
+type Source struct {
+	F32  []float32
+	BF16 []uint16
+}
+
+// take copies every step-th element of rows, from an element on, to rows of dst.
+func (s Source) take(dst []float32, dstPitch, from, srcPitch, rows, n, step int) {
+	if s.BF16 == nil {
+		takeRows(dst, dstPitch, s.F32[from:], srcPitch, rows, n, step)
+		return
+	}
+	for i := range rows {
+		to, src := dst[i*dstPitch:][:n], s.BF16[from+i*srcPitch:]
+		if step == 1 {
+			vec.F32FromBF16(to, src[:n])
+			continue
+		}
+		for j := range to {
+			to[j] = math.Float32frombits(uint32(src[j*step]) << 16)
+		}
+	}
+}
+
+// from are the elements from one on, so many.
+func (s Source) from(at, n int) Source {
+	if s.BF16 == nil {
+		return Source{F32: s.F32[at : at+n]}
+	}
+	return Source{BF16: s.BF16[at : at+n]}
+}
+
 // place is a block's position: its first image and row, and how many there are.
 type place struct{ image, images, row, rows int }
 
@@ -15,19 +53,19 @@ func (p *plan) columns(b place) int {
 }
 
 // fill writes the planes of channels c0 … c1 of src to dst, with their padding.
-func (p *plan) fill(dst, src []float32, b place, c0, c1 int) {
+func (p *plan) fill(dst []float32, src Source, b place, c0, c1 int) {
 	size, channels := p.rows.src*p.cols.src, p.groups*p.srcC
 	for c := c0; c < c1; c++ {
 		planes := dst[(c-c0)*p.channel:][:p.channel]
 		for image := range b.images {
 			p.fillImage(planes[image*p.imageRows*p.pitch:],
-				src[((b.image+image)*channels+c)*size:][:size], b)
+				src.from(((b.image+image)*channels+c)*size, size), b)
 		}
 	}
 }
 
 // fillImage writes one image's part of a channel's planes.
-func (p *plan) fillImage(planes, src []float32, b place) {
+func (p *plan) fillImage(planes []float32, src Source, b place) {
 	rows := b.rows + p.rows.span - p.rows.out
 	for i, r := range p.rows.phases {
 		first, end := max(r.lo-b.row, 0), min(r.hi-b.row, rows)
@@ -39,9 +77,8 @@ func (p *plan) fillImage(planes, src []float32, b place) {
 			}
 			if first < end && c.lo < c.hi {
 				x := c.first + (c.lo+p.cols.first)*p.cols.step
-				takeRows(to[first*p.pitch+c.lo:], p.pitch, src[y*p.cols.src+x:],
-					p.rows.step*p.cols.src,
-					end-first, c.hi-c.lo, p.cols.step)
+				src.take(to[first*p.pitch+c.lo:], p.pitch, y*p.cols.src+x,
+					p.rows.step*p.cols.src, end-first, c.hi-c.lo, p.cols.step)
 			}
 		}
 	}

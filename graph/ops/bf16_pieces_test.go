@@ -1,0 +1,90 @@
+package ops
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/internal/tensor"
+)
+
+// TestInBF16Pieces: of any size, what is computed piece by piece has the bits of the operation in
+// f32 on the same numbers, rounded once, and takes less scratch than all of them in f32.
+func TestInBF16Pieces(t *testing.T) {
+	pieces := map[string]bool{}
+	rapid.Check(t, func(r *rapid.T) {
+		plain := ofPieces(r)
+		out, err := plain.Op.Infer(plain.In)
+		if err != nil {
+			r.Skip()
+		}
+		half, o := plain, inBF16{plain.Op, 1}
+		half.In = nil
+		for _, ty := range plain.In {
+			if ty.Rank() > 1 {
+				ty.DType = graph.BF16
+			}
+			half.In = append(half.In, ty)
+		}
+		half.Op = o
+		made, err := o.Infer(half.In)
+		if err != nil {
+			r.Fatal(err)
+		}
+		if len(o.pieces(half.In, made)) > 1 {
+			pieces[kind(plain.Op)] = true
+		}
+		narrow, wide := halved(plain, half, 1)
+		got := half.compute(t, narrow, nil)
+		if !same(narrowed(plain.compute(t, wide, nil), got), got) {
+			r.Fatalf("%+v of %v: other bits than those of f32 rounded", plain.Op, half.In)
+		}
+		all := plain.Op.Cost(plain.In, out).Scratch
+		for i, ty := range append(append([]graph.Type{}, half.In...), made...) {
+			if ty.DType == graph.BF16 {
+				all += padded(append(append([]graph.Type{}, plain.In...), out...)[i].Bytes())
+			}
+		}
+		if n := o.Cost(half.In, made).Scratch; n > all+1024 {
+			r.Fatalf("%+v of %v: %d bytes of scratch, converted %d", plain.Op, half.In, n, all)
+		}
+	})
+	if len(pieces) < 4 {
+		t.Errorf("pieces of %v", pieces)
+	}
+}
+
+// ofPieces is an operation that may be computed piece by piece.
+func ofPieces(r *rapid.T) Sample {
+	size := func(name string, least, most int) int { return rapid.IntRange(least, most).Draw(r, name) }
+	f := func(sizes ...int) graph.Type { return tensor.Of(graph.F32, sizes...) }
+	n, c, k := size("n", 1, 20), size("c", 1, 80), size("k", 1, 80)
+	h, w := size("h", 1, 17), size("w", 1, 17)
+	x := f(n, c, h, w)
+	switch rapid.IntRange(0, 4).Draw(r, "kind") {
+	case 0:
+		return Sample{Op: batchNorm{0.1}, In: []graph.Type{x, f(c), f(c)}}
+	case 1:
+		return Sample{Op: batchNormGrad{0.1}, In: []graph.Type{x, f(c), f(c), f(c), x},
+			Fill: fills{3: positive}}
+	case 2:
+		return Sample{Op: layerOver{1, 0.1}, In: []graph.Type{x, f(c), f(c)}}
+	case 3:
+		return Sample{Op: matMul{TransA: true}, In: []graph.Type{f(n*h, c), f(n*h, k)}}
+	}
+	taps, stride := size("taps", 1, 3), size("stride", 1, 2)
+	conv := Conv{Stride: [2]int{stride, stride}, Pad: SamePad(taps)}.defaults()
+	filter := f(k, c, taps, taps)
+	y, err := conv2D{conv}.Infer([]graph.Type{x, filter})
+	if err != nil {
+		r.Skip()
+	}
+	switch rapid.IntRange(0, 2).Draw(r, "of a convolution") {
+	case 0:
+		return Sample{Op: convInputGrad{conv, h, w}, In: []graph.Type{y[0], filter}}
+	case 1:
+		return Sample{Op: convFilterGrad{conv, taps, taps}, In: []graph.Type{x, y[0]}}
+	}
+	return Sample{Op: conv2D{conv}, In: []graph.Type{x, filter}}
+}
