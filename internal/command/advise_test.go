@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/gomem/gomem"
+	"github.com/gomem/gomem/graph/precision"
 )
 
 // refusedFlags is a model in budgets that it does not fit.
@@ -98,6 +101,20 @@ func TestAdviseInWords(t *testing.T) {
 		if o := invoke(t, with(refusedFlags, append(args, "--advise")...)...); o.status != exitUsage ||
 			!strings.Contains(o.stderr, "--"+flag) {
 			t.Errorf("--%s: %+v", flag, o)
+		}
+	}
+}
+
+// TestAdviseOfPrecision: what is in one precision may be tried in the other, since bfloat16 needs
+// more than f32 under some policies.
+func TestAdviseOfPrecision(t *testing.T) {
+	for given, want := range map[precision.Precision]string{
+		precision.BF16: "--precision f32", precision.F32: "--precision bf16",
+	} {
+		a := &advisor{cmd: &planCmd{}, options: gomem.Options{Precision: given}}
+		list, err := a.halved()
+		if err != nil || len(list) != 1 || list[0].Flags != want || !list[0].Changes {
+			t.Errorf("of %s: %+v, %v", given, list, err)
 		}
 	}
 }

@@ -211,10 +211,11 @@ func (a *advisor) other(remedy, flags string, change func(*proposal)) proposal {
 	return p
 }
 
-// halved is in bfloat16.
+// halved is in bfloat16, or, of what is, in f32, since that needs less under some policies.
 func (a *advisor) halved() ([]proposal, error) {
 	if !a.options.Precision.Plain() {
-		return nil, nil
+		return []proposal{a.other("another precision", "--precision f32",
+			func(p *proposal) { p.plan.Precision = string(precision.F32) })}, nil
 	}
 	return []proposal{a.other("another precision", "--precision bf16",
 		func(p *proposal) { p.plan.Precision = string(precision.BF16) })}, nil
