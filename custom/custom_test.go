@@ -17,8 +17,9 @@ import (
 // TestLiSHT: the example is held to all that operations are held to.
 func TestLiSHT(t *testing.T) {
 	for _, sizes := range [][]int{{3, 17}, {}, {7, 5, 3}} {
-		opstest.Check(t, opstest.Sample{Op: lisht{}, In: []graph.Type{graph.Of(graph.F32, sizes...)},
-			Second: true, Want: func(in, out []tensor.View) {
+		x := graph.Of(graph.F32, sizes...)
+		opstest.Check(t, opstest.Sample{Op: lisht{}, In: []graph.Type{x}, Second: true,
+			Want: func(in, out []tensor.View) {
 				for i, x := range in[0].F32() {
 					out[0].F32()[i] = lishtOf(x)
 				}

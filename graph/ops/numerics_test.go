@@ -32,11 +32,13 @@ func TestNaNIsTheLargest(t *testing.T) {
 			_, places := ops.TopK(x, 6)
 			return ops.Cast(places, graph.F32)
 		}, []float32{1, 3, 4, 2, 0, 5}},
-		"top1":   {func(x graph.Value) graph.Value { y, _ := ops.TopK(x, 1); return y }, row[1:2]},
-		"argmax": {func(x graph.Value) graph.Value { return float(ops.ArgMax(x, 0)) }, []float32{1}},
-		"argmin": {func(x graph.Value) graph.Value { return float(ops.ArgMin(x, 0)) }, []float32{1}},
-		"max":    {func(x graph.Value) graph.Value { return ops.Max(x) }, row[1:2]},
-		"min":    {func(x graph.Value) graph.Value { return ops.Min(x) }, row[1:2]},
+		"top1": {func(x graph.Value) graph.Value { y, _ := ops.TopK(x, 1); return y }, row[1:2]},
+		"argmax": {func(x graph.Value) graph.Value { return float(ops.ArgMax(x, 0)) },
+			[]float32{1}},
+		"argmin": {func(x graph.Value) graph.Value { return float(ops.ArgMin(x, 0)) },
+			[]float32{1}},
+		"max": {func(x graph.Value) graph.Value { return ops.Max(x) }, row[1:2]},
+		"min": {func(x graph.Value) graph.Value { return ops.Min(x) }, row[1:2]},
 		"maximum": {func(x graph.Value) graph.Value {
 			return ops.Maximum(x, ops.Zeros(x.Graph(), graph.Of(graph.F32)))
 		}, []float32{1, nan, 3, nan, inf, 0}},
