@@ -95,6 +95,15 @@ func (o LoaderOptions) Validate() error {
 	return nil
 }
 
+// Instead says what to do where n items do not fill one batch: take smaller ones, if there is
+// any item, or what else there is.
+func Instead(n int, otherwise string) string {
+	if n == 0 {
+		return "give " + otherwise
+	}
+	return fmt.Sprintf("give batches of %d or fewer, or %s", n, otherwise)
+}
+
 // Bucket is the shape of a batch.
 type Bucket struct {
 	Length int // positions a row

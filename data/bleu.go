@@ -4,6 +4,7 @@ import (
 	"math"
 	"regexp"
 	"strings"
+	"unicode"
 
 	"github.com/gomem/gomem/internal/libm"
 )
@@ -112,14 +113,19 @@ var rules13a = []struct {
 	{regexp.MustCompile(`([0-9])(-)`), "$1 $2 "},
 }
 
-var entities13a = strings.NewReplacer("<skipped>", "", "-\n", "", "\n", " ")
-
-var unescape13a = strings.NewReplacer("&quot;", `"`, "&amp;", "&", "&lt;", "<", "&gt;", ">")
+// entities13a are replaced one after the other, so that &amp;lt; becomes <.
+var entities13a = [][2]string{{"<skipped>", ""}, {"-\n", ""}, {"\n", " "}, {"&quot;", `"`},
+	{"&amp;", "&"}, {"&lt;", "<"}, {"&gt;", ">"}}
 
 func tokenize13a(text string) []string {
-	text = " " + unescape13a.Replace(entities13a.Replace(text)) + " "
+	for _, e := range entities13a {
+		text = strings.ReplaceAll(text, e[0], e[1])
+	}
+	text = " " + text + " "
 	for _, r := range rules13a {
 		text = r.find.ReplaceAllString(text, r.put)
 	}
-	return strings.Fields(text)
+	return strings.FieldsFunc(text, func(r rune) bool {
+		return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f // as Python has it
+	})
 }

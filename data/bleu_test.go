@@ -39,9 +39,12 @@ func TestTokenize13a(t *testing.T) {
 	for text, want := range map[string][]string{
 		"func (f *File) Name() string": {"func", "(", "f", "*", "File", ")", "Name", "(", ")",
 			"string"},
-		"It's 1,000.5 km, no.":     {"It's", "1,000.5", "km", ",", "no", "."},
-		"in 1990-95 &quot;x&quot;": {"in", "1990", "-", "95", `"`, "x", `"`},
-		" \n ":                     {},
+		"It's 1,000.5 km, no.":              {"It's", "1,000.5", "km", ",", "no", "."},
+		"in 1990-95 &quot;x&quot;":          {"in", "1990", "-", "95", `"`, "x", `"`},
+		" \n ":                              {},
+		"a &amp;lt; b &lt; c":               {"a", "<", "b", "<", "c"},
+		"&amp;amp;quot; &quot;":             {"&", "amp", ";", "quot", ";", `"`},
+		"well-\nknown\nx-<skipped>\ny\x1cz": {"wellknown", "xy", "z"},
 	} {
 		if got := tokenize13a(text); !slices.Equal(got, want) {
 			t.Errorf("%q: %q, want %q", text, got, want)

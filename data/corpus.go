@@ -3,11 +3,8 @@ package data
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
 	"hash/fnv"
 	"strings"
 )
@@ -37,10 +34,15 @@ type Info struct {
 	Dropped int    // examples left out, for Reason
 	Reason  string // "" means an empty side, not UTF-8, or an exact repeat
 	Skipped int    // files left out because they did not parse (go:doc)
-	LeftOut int    // pictures that are no regular files or may not be read
-	First   string // of these, the first path
+	LeftOut int    // links, other paths that are no regular files, and what cannot be read
+	First   string // of these, the first path,
+	Why     string // and what is wrong with it
 	Bytes   int64  // total size of the files read
-	SHA256  string // of a line "SIZE NAME" a file, in the order read, in hex
+	SHA256  string // of a line "SHA-256 NAME" a file, in the order read, in hex
+
+	// Listing is of a line "SIZE NAME" a file. Checkpoints that were made before contents
+	// were looked at tell data apart by it.
+	Listing string
 }
 
 // String describes the corpus on one line.
@@ -54,11 +56,15 @@ func (i Info) String() string {
 		s += fmt.Sprintf(", %s dropped (%s)", counted(i.Dropped, noun), reason)
 	}
 	if i.Skipped > 0 {
-		s += fmt.Sprintf(", %s skipped (not parsed)", counted(i.Skipped, "file"))
+		why := "not parsed"
+		if noun == "section" {
+			why = "empty or not UTF-8"
+		}
+		s += fmt.Sprintf(", %s skipped (%s)", counted(i.Skipped, "file"), why)
 	}
 	if i.LeftOut > 0 {
-		s += fmt.Sprintf(", %s left out (a link, no regular file or unreadable), the first %s",
-			counted(i.LeftOut, "path"), printable(i.First))
+		s += fmt.Sprintf(", %s left out, the first %s (%s)", counted(i.LeftOut, "path"),
+			printable(i.First), i.Why)
 	}
 	return s
 }
@@ -94,7 +100,7 @@ func Open(ctx context.Context, spec string, progress func(files int)) (*Corpus, 
 // Open is the function Open with a limit on the number of pairs, and a share held out.
 func (o Options) Open(ctx context.Context, spec string) (*Corpus, error) {
 	scheme, arg, _ := strings.Cut(spec, ":")
-	r := &reader{opts: o, list: sha256.New(), seen: map[Pair]struct{}{}}
+	r := &reader{opts: o, list: NewDigest(), seen: map[Pair]struct{}{}}
 	r.corpus.Info.Spec = spec
 	read, err := r.source(scheme, arg)
 	if err != nil {
@@ -110,7 +116,7 @@ func (o Options) Open(ctx context.Context, spec string) (*Corpus, error) {
 type reader struct {
 	opts   Options
 	corpus Corpus
-	list   hash.Hash         // of the files read
+	list   *Digest           // of the files read
 	seen   map[Pair]struct{} // the pairs kept
 }
 
@@ -147,7 +153,7 @@ func (r *reader) finish() (*Corpus, error) {
 			counted(info.Files, "file"))
 		return nil, &Error{Spec: info.Spec, Path: info.Path, Err: err}
 	}
-	info.SHA256 = hex.EncodeToString(r.list.Sum(nil))
+	r.list.Seal(info)
 	return &r.corpus, nil
 }
 
@@ -176,12 +182,12 @@ func (r *reader) add(p Pair) {
 	}
 }
 
-// addFile enters a file into the list of what was read. name is relative to
-// the root directory, with slashes; a single file goes by its last element.
-func (r *reader) addFile(name string, size int64) {
-	fmt.Fprintf(r.list, "%d %s\n", size, name)
+// addFile enters a file into the list of what was read. A single file goes by the last
+// element of its path.
+func (r *reader) addFile(f File) {
+	r.list.Add(f)
 	r.corpus.Info.Files++
-	r.corpus.Info.Bytes += size
+	r.corpus.Info.Bytes += f.Size
 	if r.opts.Progress != nil {
 		r.opts.Progress(r.corpus.Info.Files)
 	}

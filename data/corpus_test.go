@@ -74,9 +74,10 @@ func TestTSV(t *testing.T) {
 	if got := all(c); !slices.Equal(got, want) {
 		t.Errorf("pairs %q, want %q", got, want)
 	}
-	digest := fmt.Sprintf("%x", sha256.Sum256(fmt.Appendf(nil, "%d pairs.tsv\n", len(text))))
+	sum := func(line string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(line))) }
+	digest, listing := sum(sum(text)+" pairs.tsv\n"), sum(fmt.Sprintln(len(text), "pairs.tsv"))
 	info := Info{Spec: "tsv:" + path, Path: path, Files: 1, Pairs: 3, Dropped: 1,
-		Bytes: int64(len(text)), SHA256: digest}
+		Bytes: int64(len(text)), SHA256: digest, Listing: listing}
 	if c.Info != info {
 		t.Errorf("info %+v, want %+v", c.Info, info)
 	}

@@ -12,8 +12,9 @@
 //   - go:doc pairs every documented function, method and type of GOROOT/src
 //     with its declaration on one line. Tests, testdata and vendored packages
 //     are left out; bodies of structs and interfaces print as "{ ... }".
-//   - tsv:FILE holds "source TAB target" on every line, in UTF-8.
-//   - mo:DIR reads every *.mo file below DIR, msgid to msgstr. Contexts are
+//   - tsv:FILE holds "source TAB target" on every line, in UTF-8. UTF-16, and whatever has
+//     a byte of zero, is refused with its line, here and in all text.
+//   - mo:DIR reads every *.mo file below DIR that is not hidden, msgid to msgstr. Contexts are
 //     cut off and only the first form of a plural is kept. Messages that are
 //     not translated, or not in UTF-8, are dropped and counted.
 //   - text:FILE makes a language model's windows: every non-blank line is a
@@ -25,7 +26,8 @@
 // mo: visit files in the order of a hash of their paths, so any prefix of the
 // corpus is a fair sample of the tree; tsv: and text: keep the file's order.
 // Files are parsed on all cores and joined in order, so scheduling never shows.
-// A pair that repeats an earlier one exactly is dropped.
+// A pair that repeats an earlier one exactly is dropped. Info.SHA256 is of what is in the
+// files, so that a run that goes on notices any edit.
 //
 // # Held-out pairs
 //

@@ -104,8 +104,8 @@ func (e *Examples) split(n int) error {
 	e.train = n - e.heldOut
 	switch {
 	case e.train < o.Batch && !o.Pad:
-		return fmt.Errorf("%d to train on do not fill one batch of %d: give more, smaller "+
-			"batches, or Pad", e.train, o.Batch)
+		return fmt.Errorf("%d to train on do not fill one batch of %d: %s", e.train, o.Batch,
+			Instead(e.train, "more examples, or Pad"))
 	case o.HeldOut > 0 && e.heldOut < o.Batch && !o.Pad:
 		return fmt.Errorf("%d held out do not fill one batch of %d: hold out more, or Pad",
 			e.heldOut, o.Batch)

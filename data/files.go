@@ -19,7 +19,7 @@ type parsed struct {
 	pairs   []Pair
 	dropped int  // pairs the parser left out
 	skipped bool // the file does not parse, and the source tolerates that
-	size    int64
+	file    File
 }
 
 // readTree reads the files below root that keep accepts; directories it does
@@ -60,7 +60,10 @@ func (r *reader) walk(ctx context.Context, root string,
 			return nil
 		case d.IsDir():
 			return fs.SkipDir
-		case !keep(d) || !d.Type().IsRegular():
+		case !keep(d):
+			return nil
+		case !d.Type().IsRegular():
+			r.leaveOut(path)
 			return nil
 		}
 		name, err := filepath.Rel(root, path)
@@ -77,6 +80,13 @@ func (r *reader) walk(ctx context.Context, root string,
 	return names, err
 }
 
+// leaveOut counts a path that is passed over.
+func (r *reader) leaveOut(path string) {
+	if r.corpus.Info.LeftOut++; r.corpus.Info.LeftOut == 1 {
+		r.corpus.Info.First, r.corpus.Info.Why = path, "a link, or no regular file"
+	}
+}
+
 // parseFile reads and parses one file.
 func (r *reader) parseFile(path string, parse func([]byte) (parsed, error)) (parsed, error) {
 	text, err := regular.ReadFile(path)
@@ -87,7 +97,7 @@ func (r *reader) parseFile(path string, parse func([]byte) (parsed, error)) (par
 	if err != nil {
 		return parsed{}, r.fail(path, 0, err)
 	}
-	p.size = int64(len(text))
+	p.file = FileOf("", text)
 	return p, nil
 }
 
@@ -100,7 +110,8 @@ func (r *reader) addParsed(name string, p parsed) {
 	for _, pair := range p.pairs {
 		r.add(pair)
 	}
-	r.addFile(name, p.size)
+	p.file.Name = name
+	r.addFile(p.file)
 }
 
 // directory resolves links in path, which must name a directory.

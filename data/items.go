@@ -2,9 +2,6 @@ package data
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"fmt"
 	"os"
 
 	"github.com/gomem/gomem/internal/regular"
@@ -57,23 +54,4 @@ func OpenFile(path string) (f *os.File, size int64, err error) {
 func InOrder[T any](ctx context.Context, n int, work func(int) (T, error),
 	use func(int, T) (more bool)) error {
 	return inOrder(ctx, n, work, use)
-}
-
-// File is a file that was read: its name relative to the root directory, with
-// slashes, and its size in bytes.
-type File struct {
-	Name string
-	Size int64
-}
-
-// Summarize enters the files that were read, in their order, into i: their
-// number, size and digest.
-func (i *Info) Summarize(files []File) {
-	list := sha256.New()
-	i.Files, i.Bytes = len(files), 0
-	for _, f := range files {
-		fmt.Fprintf(list, "%d %s\n", f.Size, f.Name)
-		i.Bytes += f.Size
-	}
-	i.SHA256 = hex.EncodeToString(list.Sum(nil))
 }

@@ -59,9 +59,10 @@ func TestHeldOutShare(t *testing.T) {
 
 func TestSummarize(t *testing.T) {
 	var i Info
-	i.Summarize([]File{{"a/b", 3}, {"c", 4}})
-	const digest = "bb8496e151724089" // of the lines "3 a/b" and "4 c"
-	if i.Files != 2 || i.Bytes != 7 || i.SHA256[:16] != digest {
+	i.Summarize([]File{FileOf("a/b", []byte("abc")), FileOf("c", []byte("defg"))})
+	const digest = "0f7a64e26fa055fa"  // of the lines "SHA-256 a/b" and "SHA-256 c"
+	const listing = "bb8496e151724089" // of the lines "3 a/b" and "4 c"
+	if i.Files != 2 || i.Bytes != 7 || i.SHA256[:16] != digest || i.Listing[:16] != listing {
 		t.Errorf("%+v", i)
 	}
 	i.Noun, i.Pairs, i.Dropped, i.Reason = "image", 1, 2, "too small"

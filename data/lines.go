@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
-	"unicode/utf8"
 )
 
 // maxLineBytes bounds a line, so that a file that is not text fails early.
@@ -53,12 +52,13 @@ func (r *reader) readText(ctx context.Context, path string) error {
 // byte order mark, until the corpus is full.
 func (r *reader) readLines(ctx context.Context, path string, use func(line string) error) error {
 	r.corpus.Info.Path = path
-	f, size, err := OpenFile(path)
+	f, _, err := OpenFile(path)
 	if err != nil {
 		return r.fail(path, 0, err)
 	}
 	defer f.Close()
-	lines := bufio.NewScanner(f)
+	in := Hash(filepath.Base(path), f)
+	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, maxLineBytes)
 	n := 0
 	for !r.full() && lines.Scan() {
@@ -76,7 +76,11 @@ func (r *reader) readLines(ctx context.Context, path string, use func(line strin
 	} else if err != nil {
 		return r.fail(path, n+1, Remedied(err))
 	}
-	r.addFile(filepath.Base(path), size)
+	file, err := in.File()
+	if err != nil {
+		return r.fail(path, 0, Remedied(err))
+	}
+	r.addFile(file)
 	return nil
 }
 
@@ -85,8 +89,8 @@ func checkedLine(line string, n int, use func(string) error) error {
 	if n == 1 {
 		line = strings.TrimPrefix(line, "\ufeff")
 	}
-	if !utf8.ValidString(line) {
-		return errors.New("not UTF-8: convert the file")
+	if err := CheckUTF8(line); err != nil {
+		return err
 	}
 	return use(line)
 }

@@ -42,9 +42,9 @@ func NewLoader(c *Corpus, tok *Tokenizer, o LoaderOptions) (*Loader, error) {
 	l.train.number(l.buckets, func(rows, pairs int) int { return rows / pairs })
 	l.heldOut.number(l.buckets, func(rows, pairs int) int { return (rows + pairs - 1) / pairs })
 	if l.StepsPerEpoch() == 0 && !c.whole {
-		err := fmt.Errorf("%d training pairs of up to %d tokens do not fill one batch of %d: use "+
-			"a larger corpus or smaller batches",
-			len(l.train.rows[len(l.buckets)-1]), o.Length, o.Pairs)
+		n := len(l.train.rows[len(l.buckets)-1])
+		err := fmt.Errorf("%d training pairs of up to %d tokens do not fill one batch of %d: %s",
+			n, o.Length, o.Pairs, Instead(n, "a larger corpus"))
 		return nil, &Error{Spec: c.Info.Spec, Err: err}
 	}
 	return l, nil

@@ -26,7 +26,7 @@ func (r *reader) readCatalogues(ctx context.Context, path string) error {
 		return err
 	}
 	isCatalogue := func(d fs.DirEntry) bool {
-		return d.IsDir() || strings.HasSuffix(d.Name(), ".mo")
+		return shown(d) && (d.IsDir() || strings.HasSuffix(d.Name(), ".mo"))
 	}
 	return r.readTree(ctx, root, isCatalogue, parseMO)
 }

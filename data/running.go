@@ -1,10 +1,8 @@
 package data
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -81,7 +79,7 @@ func (o Options) OpenRunning(ctx context.Context, spec string) (*Running, error)
 		return nil, &Error{Spec: spec, Misspelt: true,
 			Err: errors.New("no path: give text:PATH, a file or a folder")}
 	}
-	r := &reader{opts: o, list: sha256.New()}
+	r := &reader{opts: o, list: NewDigest()}
 	r.corpus.Info = Info{Spec: spec, Path: path, Noun: "section"}
 	documents, err := r.readDocuments(ctx, path)
 	if err != nil {
@@ -117,12 +115,9 @@ func (r *reader) readDocuments(ctx context.Context, path string) ([]string, erro
 		return nil, r.fail(path, 0, Remedied(err))
 	}
 	if !info.IsDir() {
-		text, err := readProse(path)
-		if err != nil {
-			return nil, r.fail(path, 0, err)
-		}
-		r.addFile(filepath.Base(path), info.Size())
-		return []string{text}, nil
+		d, err := r.readProse(filepath.Base(path), path)
+		r.addFile(d.file)
+		return []string{d.text}, err
 	}
 	root, err := r.directory(path)
 	if err != nil {
@@ -133,20 +128,20 @@ func (r *reader) readDocuments(ctx context.Context, path string) ([]string, erro
 		return nil, err
 	}
 	var documents []string
-	read := func(i int) (string, error) {
-		text, err := readProse(filepath.Join(root, names[i]))
-		if err != nil && !errors.Is(err, errNoText) {
-			return "", r.fail(filepath.Join(root, names[i]), 0, err)
+	read := func(i int) (document, error) {
+		d, err := r.readProse(filepath.ToSlash(names[i]), filepath.Join(root, names[i]))
+		if errors.Is(err, errNoText) {
+			return document{}, nil
 		}
-		return text, nil
+		return d, err
 	}
-	err = inOrder(ctx, len(names), read, func(i int, text string) bool {
-		if text == "" {
+	err = inOrder(ctx, len(names), read, func(i int, d document) bool {
+		if d.text == "" {
 			r.corpus.Info.Skipped++
 			return true
 		}
-		documents = append(documents, text)
-		r.addFile(filepath.ToSlash(names[i]), int64(len(text)))
+		documents = append(documents, d.text)
+		r.addFile(d.file)
 		return true
 	})
 	return documents, err
@@ -155,20 +150,29 @@ func (r *reader) readDocuments(ctx context.Context, path string) ([]string, erro
 // shown accepts files and folders that are not hidden.
 func shown(d fs.DirEntry) bool { return !strings.HasPrefix(d.Name(), ".") }
 
-// errNoText is what is wrong with a file that is not text. Among the files of a
+// errNoText is wrapped by the errors of a file that is not text. Among the files of a
 // folder it is passed over.
-var errNoText = errors.New("not UTF-8 text: convert the file")
+var errNoText = errors.New("no text")
 
-// readProse reads a file of text, without a byte order mark.
-func readProse(path string) (string, error) {
+// document is a file of text, without a byte order mark.
+type document struct {
+	text string
+	file File
+}
+
+// readProse reads a file of text.
+func (r *reader) readProse(name, path string) (document, error) {
 	raw, err := regular.ReadFile(path)
 	if err != nil {
-		return "", Remedied(err)
+		return document{}, r.fail(path, 0, Remedied(err))
 	}
-	if !utf8.Valid(raw) || bytes.IndexByte(raw, 0) >= 0 {
-		return "", errNoText
+	text := string(raw)
+	if err := CheckUTF8(text); err != nil {
+		return document{}, r.fail(path, faultyLine(text), fmt.Errorf("%w: %w", errNoText, err))
 	}
-	return strings.TrimPrefix(string(raw), "\ufeff"), nil
+	d := document{strings.TrimPrefix(text, "\ufeff"), FileOf(name, raw)}
+	d.file.Size = int64(len(d.text))
+	return d, nil
 }
 
 // cutDocuments makes sections, and holds some of them out.
@@ -197,7 +201,7 @@ func (r *reader) cutDocuments(documents []string) (*Running, error) {
 		}
 	}
 	info.Pairs, info.HeldOut = len(all), len(out.HeldOut)
-	info.SHA256 = fmt.Sprintf("%x", r.list.Sum(nil))
+	r.list.Seal(info)
 	out.Info = *info
 	return out, nil
 }

@@ -83,8 +83,12 @@ func (l *RunningLoader) Shaped(o RunningOptions) (*RunningLoader, error) {
 	// one window less than there are, so that epochs can begin at different tokens
 	s.order = Order{Items: max(0, len(l.train)-o.Length) / o.Length, Batch: o.Rows, Seed: o.Seed}
 	if s.order.Steps() == 0 && !l.whole {
-		err := fmt.Errorf("%d tokens do not fill one batch of %d rows of %d tokens twice: use "+
-			"more text or smaller batches", len(l.train), o.Rows, o.Length)
+		otherwise := "more text"
+		if length := len(l.train) / (o.Rows + 1); length > 0 {
+			otherwise = fmt.Sprintf("rows of up to %d tokens, or more text", length)
+		}
+		err := fmt.Errorf("%d tokens do not fill one batch of %d rows of %d tokens, and another "+
+			"row: %s", len(l.train), o.Rows, o.Length, Instead(s.order.Items, otherwise))
 		return nil, &Error{Spec: l.spec, Err: err}
 	}
 	return &s, nil

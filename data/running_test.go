@@ -118,8 +118,8 @@ func TestRunningRefuses(t *testing.T) {
 		{"text:" + dir + "/none", "check the path", false},
 		{"text:" + dir, "no text in 0 files", false},
 		{"text:" + writeFile(t, "empty", ""), "no text in 1 file", false},
-		{"text:" + writeFile(t, "bad", "a\xff"), "not UTF-8 text", false},
-		{"text:" + writeFile(t, "zero", "a\x00"), "not UTF-8 text", false},
+		{"text:" + writeFile(t, "bad", "a\xff"), "not UTF-8: convert", false},
+		{"text:" + writeFile(t, "zero", "a\x00"), "a byte of zero", false},
 	} {
 		r, err := OpenRunning(context.Background(), c.spec, nil)
 		e, ok := errors.AsType[*Error](err)

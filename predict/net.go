@@ -105,9 +105,10 @@ func Top(logits []float32, k int) []Share {
 
 // Transcribe reads recordings, each the features of a [speech.Reader], by the likeliest
 // symbol of every frame or, with a beam of 2 or more, by a search of the text that the
-// likeliest sequences of symbols share. The net must be of models.DeepSpeechPredictor,
-// and have as many frames as the longest.
-func (n *Net) Transcribe(ctx context.Context, recordings [][]float32, beam int) ([]string, error) {
+// likeliest sequences of symbols share. The net must be of models.DeepSpeechPredictor, of
+// these letters, and have as many frames as the longest.
+func (n *Net) Transcribe(ctx context.Context, recordings [][]float32, letters speech.Letters,
+	beam int) ([]string, error) {
 	in := n.model.Data[0]
 	length, rows := in.Type().Size(0), in.Type().Size(1)
 	var out []string
@@ -130,7 +131,7 @@ func (n *Net) Transcribe(ctx context.Context, recordings [][]float32, beam int) 
 		if err != nil {
 			return nil, err
 		}
-		texts, err := speech.DecodeBeam(logits, frames, beam)
+		texts, err := letters.DecodeBeam(logits, frames, beam)
 		if err != nil {
 			return nil, err
 		}

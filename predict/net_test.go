@@ -163,7 +163,7 @@ func TestTranscribe(t *testing.T) {
 		data[3].I32()[k] = int32(len(recordings[k]) / speech.Coefficients)
 	}
 	logits := evaluated(t, m, nil, drawn(4), 0, data...)[0]
-	want, err := speech.Decode(logits, data[3].I32())
+	want, err := speech.English().Decode(logits, data[3].I32())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,12 +172,13 @@ func TestTranscribe(t *testing.T) {
 		c.Frames += 9 * i
 		p, err := models.DeepSpeechPredictor(c)
 		n := openNet(t, p, err, o, drawn(4))
-		got, err := n.Transcribe(context.Background(), recordings, 1)
+		got, err := n.Transcribe(context.Background(), recordings, speech.English(), 1)
 		if err != nil || !slices.Equal(got[:len(want)], want) {
 			t.Errorf("under %s: %q, %v, want %q", o.Policy, got, err, want)
 		}
 		long := make([]float32, (c.Frames+1)*speech.Coefficients)
-		if _, err := n.Transcribe(context.Background(), [][]float32{long}, 1); err == nil {
+		if _, err := n.Transcribe(context.Background(), [][]float32{long}, speech.English(),
+			1); err == nil {
 			t.Error("a recording that there is no room for is read")
 		}
 	}

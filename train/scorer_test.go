@@ -86,7 +86,7 @@ func TestSpeechScorer(t *testing.T) {
 		for frame, symbol := range row.says {
 			logits[frame*2*speech.Symbols+symbol] = 1
 		}
-		s := SpeechScorer(1, false)
+		s := SpeechScorer(speech.English())(1, false)
 		if err := s.Score(batch, []gomem.Tensor{tensor.FromF32(logits, 4, 2, speech.Symbols)},
 			nil); err != nil {
 			t.Fatal(err)

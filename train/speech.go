@@ -10,18 +10,23 @@ import (
 	"github.com/gomem/gomem/data/speech"
 )
 
-// SpeechScorer makes scorers of models of speech, whose output is logits
+// SpeechScorer makes scorers of models of speech of these letters, whose output is logits
 // f32[frames utterances symbols]: the character error rate of greedy decoding, as
 // "cer". They show the recording that was heard worst.
-func SpeechScorer(int, bool) Scorer { return &speechScorer{} }
+func SpeechScorer(letters speech.Letters) func(step int, last bool) Scorer {
+	return func(int, bool) Scorer { return &speechScorer{letters: letters} }
+}
 
-type speechScorer struct{ heard, said []string }
+type speechScorer struct {
+	letters     speech.Letters
+	heard, said []string
+}
 
 // Score decodes a batch of [speech.Loader].
 func (s *speechScorer) Score(b data.Batch, outputs []gomem.Tensor,
 	_ func([]gomem.Tensor) ([]gomem.Tensor, error)) error {
 	labels, lengths, frames := b.Inputs[1], b.Inputs[2].I32(), b.Inputs[3].I32()
-	texts, err := speech.Decode(outputs[0], frames)
+	texts, err := s.letters.Decode(outputs[0], frames)
 	if err != nil {
 		return err
 	}
@@ -29,7 +34,7 @@ func (s *speechScorer) Score(b data.Batch, outputs []gomem.Tensor,
 	for i, text := range texts {
 		if frames[i] > 0 { // not behind the last utterance
 			s.heard = append(s.heard, text)
-			s.said = append(s.said, speech.Text(labels.I32()[i*width:][:lengths[i]]))
+			s.said = append(s.said, s.letters.Text(labels.I32()[i*width:][:lengths[i]]))
 		}
 	}
 	return nil
@@ -47,7 +52,7 @@ type transcripts struct {
 // Part is what was heard.
 func (s *speechScorer) Part() ([]byte, error) {
 	part := transcripts{s.heard, s.said}
-	*s = speechScorer{}
+	s.heard, s.said = nil, nil
 	return json.Marshal(part)
 }
 

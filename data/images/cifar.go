@@ -39,7 +39,7 @@ func (r *reader) readCIFAR() (*Set, error) {
 		if err != nil {
 			return nil, err
 		}
-		files = append(files, data.File{Name: name, Size: int64(len(records))})
+		files = append(files, data.FileOf(name, records))
 		r.step(i + 1)
 		if i == 5 {
 			s.heldOut = cifar(records[:cifarRecord*r.limit(len(records)/cifarRecord)])

@@ -13,8 +13,9 @@
 //     function of the seed and its number. The small-capital faces are left out,
 //     whose lower case looks like capitals.
 //   - dir:PATH has a directory for each kind, with PNG and JPEG files at any
-//     depth. Other files are passed over. Symbolic links, pipes and the like, and
-//     what may not be read, are left out and counted.
+//     depth. Other files are passed over, and so is what is hidden. Symbolic links,
+//     pipes and the like, pictures of other kinds, and what may not be read or is no
+//     whole picture, are left out and counted; Options.Strict refuses them.
 //   - cifar10:DIR is the binary version of CIFAR-10: data_batch_1.bin to
 //     data_batch_5.bin, and test_batch.bin, which is held out whole.
 //   - icons:DIR is an icon theme, or several: an icon's name is its kind, whatever
@@ -22,7 +23,8 @@
 //     recognised in another; names with a single file are dropped and counted.
 //
 // Files are checked by decoding them when a set is opened, on all cores, so that a
-// corrupt one is an error that names it and not a surprise in an epoch's middle.
+// corrupt one is found then and not a surprise in an epoch's middle. A picture is seen
+// upright, as the orientation in its Exif data says.
 // They stay in memory as they are on disk, compressed: a batch then cannot fail.
 // Options.MaxImages bounds how many.
 //

@@ -8,6 +8,7 @@ import (
 	"image/color"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -94,8 +95,63 @@ func TestBadImages(t *testing.T) {
 		"vast.png": {vast(), "image of 32768 by 32768 pixels: scale it down"},
 	} {
 		root := tree(t, 2)
-		write(t, filepath.Join(root, "red", name), test.content)
-		refused(t, "dir:"+root, filepath.Join("red", name), test.want)
+		path := filepath.Join(root, "red", name)
+		write(t, path, test.content)
+		for _, scheme := range []string{"dir:", "icons:"} {
+			if scheme == "icons:" && filepath.Ext(name) == ".jpg" {
+				continue
+			}
+			if scheme == "icons:" { // two of a name are a kind
+				write(t, filepath.Join(root, "blue", name), test.content)
+				write(t, filepath.Join(root, "green", name), good)
+			}
+			_, err := Open(t.Context(), scheme+root, Options{Strict: true}, nil)
+			if err == nil || !strings.Contains(err.Error(), test.want) ||
+				!strings.Contains(err.Error(), name) {
+				t.Errorf("%s%s: strict about it: %v", scheme, name, err)
+			}
+			s, err := Open(t.Context(), scheme+root, Options{}, nil)
+			if err != nil {
+				t.Errorf("%s%s: %v", scheme, name, err)
+				continue
+			}
+			if line := s.Info.String(); s.Info.LeftOut == 0 || !strings.Contains(line, test.want) ||
+				!strings.Contains(line, path) && scheme == "dir:" {
+				t.Errorf("%s%s: %d left out: %q", scheme, name, s.Info.LeftOut, line)
+			}
+		}
+	}
+	root := tree(t, 2)
+	for i := range 2 {
+		write(t, filepath.Join(root, "red", strconv.Itoa(i)+".PNG"), good[:40])
+	}
+	refused(t, "dir:"+root, filepath.Join("red", "0.PNG"), "no image of red can be read (not a whole")
+}
+
+// TestOtherPictures: pictures that are not read are counted, what is no picture is not, and
+// what is hidden is not there, in any folder.
+func TestOtherPictures(t *testing.T) {
+	root := tree(t, 2)
+	write(t, filepath.Join(root, "red", "photo.WebP"), []byte("RIFF????WEBP"))
+	write(t, filepath.Join(root, "red", "notes.txt"), nil)
+	write(t, filepath.Join(root, "red", "._0.PNG"), []byte("what a Mac keeps of 0.PNG"))
+	write(t, filepath.Join(root, "red", ".thumbs", "0.png"), flat(1, 1, color.White))
+	write(t, filepath.Join(root, ".cache", "0.png"), flat(1, 1, color.White))
+	s := open(t, "dir:"+root, Options{})
+	const says = "1 path left out, the first "
+	if line := s.Info.String(); s.Info.Pairs != 4 || !strings.Contains(line, says) ||
+		!strings.Contains(line, "photo.WebP (a picture of another kind: convert it") {
+		t.Errorf("%q", line)
+	}
+	before := s.Info.SHA256
+	write(t, filepath.Join(root, "red", "0.PNG"), flat(5, 9, color.NRGBA{R: 254, A: 255}))
+	edited := open(t, "dir:"+root, Options{})
+	if edited.Info.Listing != s.Info.Listing || edited.Info.SHA256 == before {
+		t.Errorf("an edited picture: %s, was %s", edited.Info, s.Info)
+	}
+	paths, err := List(filepath.Join(root, "red"))
+	if err != nil || len(paths) != 2 {
+		t.Errorf("a directory's pictures are %q, %v", paths, err)
 	}
 }
 

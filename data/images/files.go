@@ -2,6 +2,7 @@ package images
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -68,7 +69,9 @@ func (r *reader) readDir() (*Set, error) {
 		case strings.HasPrefix(class.Name(), ".") || class.Type().IsRegular():
 			continue
 		case !class.IsDir():
-			r.leaveOut(root)
+			if err := r.leaveOut(root, errLink); err != nil {
+				return nil, err
+			}
 			continue
 		}
 		names, err := r.list(root, ".png", ".jpg", ".jpeg")
@@ -131,8 +134,20 @@ func icon(name string) string {
 	return base[:len(base)-len(filepath.Ext(base))]
 }
 
+// What is wrong with a path that is left out.
+var (
+	errLink  = errors.New("a link, or no regular file")
+	errOther = errors.New("a picture of another kind: convert it to PNG or JPEG")
+)
+
+// otherKinds are the extensions of pictures that are not read. They are counted, so that
+// nobody takes them for read.
+func otherKinds() []string {
+	return []string{".avif", ".bmp", ".gif", ".heic", ".heif", ".tif", ".tiff", ".webp"}
+}
+
 // list gives the regular files below root with one of some extensions, relative
-// to root, with slashes. A link at root is followed.
+// to root, with slashes. A link at root is followed; what is hidden is not there.
 func (r *reader) list(root string, extensions ...string) ([]string, error) {
 	real, err := r.directory(root)
 	if err != nil {
@@ -146,13 +161,23 @@ func (r *reader) list(root string, extensions ...string) ([]string, error) {
 		case err != nil && (path == real || !unreadable(err)):
 			return r.fail(path, err)
 		case err != nil:
-			r.leaveOut(path)
-			return fs.SkipDir
-		case d.IsDir() || !slices.Contains(extensions, strings.ToLower(filepath.Ext(path))):
+			return cmp.Or(r.leaveOut(path, regular.Bare(err)), fs.SkipDir)
+		case path != real && strings.HasPrefix(d.Name(), "."):
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		case d.IsDir():
+			return nil
+		}
+		extension := strings.ToLower(filepath.Ext(path))
+		switch {
+		case slices.Contains(otherKinds(), extension):
+			return r.leaveOut(path, errOther)
+		case !slices.Contains(extensions, extension):
 			return nil
 		case !d.Type().IsRegular():
-			r.leaveOut(path)
-			return nil
+			return r.leaveOut(path, errLink)
 		}
 		name, err := filepath.Rel(real, path)
 		names = append(names, filepath.ToSlash(name))
@@ -232,8 +257,8 @@ func (r *reader) checkKinds(s *Set, all []entry) error {
 		}
 	}
 	if kind := slices.Index(state, some); kind >= 0 {
-		return r.fail(r.first, fmt.Errorf("no image of %s can be read: make some readable",
-			s.ClassNames[kind]))
+		return r.fail(r.first, fmt.Errorf("no image of %s can be read (%w)",
+			s.ClassNames[kind], r.why))
 	}
 	return nil
 }
@@ -254,36 +279,43 @@ func byHash(all []entry) {
 // readFiles reads and checks files on all cores.
 func (r *reader) readFiles(s *Set, all []entry) error {
 	var list []data.File
-	err := data.InOrder(r.ctx, len(all), func(i int) ([]byte, error) {
-		return r.readFile(filepath.Join(r.path, filepath.FromSlash(all[i].name)))
-	}, func(i int, content []byte) bool {
-		if content == nil {
-			r.leaveOut(filepath.Join(r.path, filepath.FromSlash(all[i].name)))
-			return true
+	var strict error
+	at := func(i int) string { return filepath.Join(r.path, filepath.FromSlash(all[i].name)) }
+	err := data.InOrder(r.ctx, len(all), func(i int) (picture, error) {
+		return r.readFile(all[i].name, at(i))
+	}, func(i int, p picture) bool {
+		if p.bad != nil {
+			strict = r.leaveOut(at(i), p.bad)
+			return strict == nil
 		}
-		all[i].bytes = content
-		list = append(list, data.File{Name: all[i].name, Size: int64(len(content))})
+		all[i].bytes = p.bytes
+		list = append(list, p.file)
 		r.step(len(list))
 		return true
 	})
 	s.Info.Path = r.path
 	s.Info.Summarize(list)
-	return err
+	return cmp.Or(err, strict)
 }
 
-// readFile reads a file that must be an image; nothing, if it is left out.
-func (r *reader) readFile(path string) ([]byte, error) {
+// picture is the content of a file, or why it is left out.
+type picture struct {
+	bytes []byte
+	file  data.File
+	bad   error
+}
+
+// readFile reads a file that should be an image.
+func (r *reader) readFile(name, path string) (picture, error) {
 	content, err := regular.ReadFile(path)
 	switch {
 	case unreadable(err):
-		return nil, nil
+		return picture{bad: regular.Bare(err)}, nil
 	case err != nil:
-		return nil, r.fail(path, err)
+		return picture{}, r.fail(path, err)
 	}
-	if _, err := decode(content); err != nil {
-		return nil, r.fail(path, err)
-	}
-	return content, nil
+	_, err = decode(content)
+	return picture{content, data.FileOf(name, content), err}, nil
 }
 
 // unreadable reports whether a path is to be left out rather than replaced.
@@ -291,7 +323,7 @@ func unreadable(err error) bool {
 	return errors.Is(err, fs.ErrPermission) || errors.Is(err, regular.ErrNotRegular)
 }
 
-// decode decodes a PNG or JPEG.
+// decode decodes a PNG or JPEG, and turns it upright.
 func decode(content []byte) (image.Image, error) {
 	config, _, err := image.DecodeConfig(bytes.NewReader(content))
 	if err == nil && config.Width*config.Height > maxPixels {
@@ -305,5 +337,5 @@ func decode(content []byte) (image.Image, error) {
 	case src.Bounds().Empty():
 		return nil, errors.New("image without pixels: replace or remove it")
 	}
-	return src, nil
+	return upright(src, content), nil
 }

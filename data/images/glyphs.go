@@ -71,7 +71,7 @@ func (r *reader) readGlyphs() (*Set, error) {
 			return nil, r.fail(f.name, err)
 		}
 		outlines = append(outlines, face)
-		files = append(files, data.File{Name: f.name, Size: int64(len(f.ttf))})
+		files = append(files, data.FileOf(f.name, f.ttf))
 		r.step(i + 1)
 	}
 	s.Info.Path = "the Go fonts"

@@ -45,6 +45,8 @@ type Options struct {
 	// means 1/50, of glyphs 1,000. A larger share holds out what a smaller one does, and
 	// more. CIFAR-10 has a part for that, and takes none.
 	EvalShare float64
+	// Strict refuses files that would be left out.
+	Strict bool
 }
 
 // Open reads the set that spec names (see the package comment for the specs).
@@ -65,6 +67,9 @@ func Open(ctx context.Context, spec string, o Options, progress func(files int))
 	s.Classes = len(s.ClassNames)
 	s.Info.Spec, s.Info.Noun = spec, "image"
 	s.Info.LeftOut, s.Info.First = r.leftOut, r.first
+	if r.why != nil {
+		s.Info.Why = r.why.Error()
+	}
 	s.Info.HeldOut = s.heldOut.len()
 	s.Info.Pairs = s.train.len() + s.Info.HeldOut
 	return s, r.check(s)
@@ -77,8 +82,9 @@ type reader struct {
 	spec, path string
 	progress   func(files int)
 
-	leftOut int    // what is no regular file, or may not be read
-	first   string // of these, the first path
+	leftOut int    // paths that cannot be read
+	first   string // of these, the first,
+	why     error  // and what is wrong with it
 }
 
 // source picks the method that reads scheme.
@@ -122,12 +128,16 @@ func (r *reader) check(s *Set) error {
 // fail is an error of a file or directory.
 func (r *reader) fail(path string, err error) error { return data.FileError(r.spec, path, err) }
 
-// leaveOut counts a path that cannot be read and is passed over.
-func (r *reader) leaveOut(path string) {
+// leaveOut counts a path that cannot be read and is passed over, or refuses it.
+func (r *reader) leaveOut(path string, why error) error {
+	if r.opts.Strict {
+		return r.fail(path, why)
+	}
 	if r.leftOut == 0 {
-		r.first = path
+		r.first, r.why = path, why
 	}
 	r.leftOut++
+	return nil
 }
 
 // limit is how many of n images may be kept in a part.

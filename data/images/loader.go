@@ -104,8 +104,8 @@ func NewLoader(s *Set, o LoaderOptions) (*Loader, error) {
 	o = o.withDefaults()
 	n := s.train.len()
 	if n < o.Images && !s.whole {
-		err := fmt.Errorf("%d training images do not fill one batch of %d: use a larger set or "+
-			"smaller batches", n, o.Images)
+		err := fmt.Errorf("%d training images do not fill one batch of %d: %s", n, o.Images,
+			data.Instead(n, "a larger set"))
 		return nil, &data.Error{Spec: s.Info.Spec, Err: err}
 	}
 	if o.Classes > 0 && s.labels == nil && s.Classes >= o.Classes {

@@ -10,8 +10,8 @@ import (
 	"github.com/gomem/gomem/internal/regular"
 )
 
-// Read reads a picture, a PNG or JPEG of at most 2²⁶ pixels. Only regular files are
-// read.
+// Read reads a picture, a PNG or JPEG of at most 2²⁶ pixels, as it is seen upright. Only
+// regular files are read.
 func Read(path string) (image.Image, error) {
 	content, err := regular.ReadFile(path)
 	if err != nil {
@@ -28,15 +28,15 @@ func Decode(content []byte) (image.Image, error) {
 	return decode(content)
 }
 
-// List gives the PNG and JPEG files of a directory, by name, without those of
-// directories in it.
+// List gives the PNG and JPEG files of a directory, by name, without hidden ones and those
+// of directories in it.
 func List(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	var paths []string
 	for _, e := range entries {
 		switch strings.ToLower(filepath.Ext(e.Name())) {
 		case ".png", ".jpg", ".jpeg":
-			if !e.IsDir() {
+			if !e.IsDir() && !strings.HasPrefix(e.Name(), ".") {
 				paths = append(paths, filepath.Join(dir, e.Name()))
 			}
 		}

@@ -5,18 +5,19 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/gomem/gomem/internal/libm"
 	"github.com/gomem/gomem/internal/tensor"
 )
 
-// DecodeBeam is [Decode] by the text that is the likeliest, rather than by the
+// DecodeBeam is [Letters.Decode] by the text that is the likeliest, rather than by the
 // likeliest sequence of symbols: a text is read by every sequence that it is left of
 // without repetitions and blanks, and their probabilities add up. The search is
 // Hannun et al.'s (2014) over prefixes, of which it keeps so many; there is no language
 // model. A beam of 1 or less is Decode.
-func DecodeBeam(logits tensor.View, frames []int32, beam int) ([]string, error) {
-	greedy, err := Decode(logits, frames)
+func (l Letters) DecodeBeam(logits tensor.View, frames []int32, beam int) ([]string, error) {
+	greedy, err := l.Decode(logits, frames)
 	if err != nil || beam <= 1 {
 		return greedy, err
 	}
@@ -27,9 +28,9 @@ func DecodeBeam(logits tensor.View, frames []int32, beam int) ([]string, error) 
 	inParallel(len(frames), func(k int) {
 		rows := make([][]float64, frames[k])
 		for f := range rows {
-			rows[f] = logShares(logits.F32()[(f*len(frames)+k)*Symbols:][:Symbols])
+			rows[f] = logShares(logits.F32()[(f*len(frames)+k)*l.Symbols():][:l.Symbols()])
 		}
-		texts[k] = searchPrefixes(rows, beam)
+		texts[k] = l.searchPrefixes(rows, beam)
 	})
 	return texts, nil
 }
@@ -60,8 +61,8 @@ type prefix struct {
 // total is the logarithm of the probability of the text.
 func (p prefix) total() float64 { return addLogs(p.blank, p.letter) }
 
-// searchPrefixes finds a text of logarithms of probabilities, [frames Symbols].
-func searchPrefixes(rows [][]float64, beam int) string {
+// searchPrefixes finds a text of logarithms of probabilities, [frames symbols].
+func (l Letters) searchPrefixes(rows [][]float64, beam int) string {
 	never := math.Inf(-1)
 	alive := []prefix{{blank: 0, letter: never}}
 	for _, row := range rows {
@@ -73,7 +74,7 @@ func searchPrefixes(rows [][]float64, beam int) string {
 			return next[text]
 		}
 		for _, p := range alive {
-			extend(p, row, at)
+			l.extend(p, row, at)
 		}
 		alive = alive[:0]
 		for _, p := range next {
@@ -88,13 +89,13 @@ func searchPrefixes(rows [][]float64, beam int) string {
 }
 
 // extend adds to prefixes what a frame makes of one.
-func extend(p prefix, row []float64, at func(text string) *prefix) {
+func (l Letters) extend(p prefix, row []float64, at func(text string) *prefix) {
 	same := at(p.text)
-	same.blank = addLogs(same.blank, p.total()+row[Symbols-1])
-	for c := range len(Alphabet) {
-		letter := Alphabet[c]
+	same.blank = addLogs(same.blank, p.total()+row[len(l)])
+	last, size := utf8.DecodeLastRuneInString(p.text)
+	for c, letter := range l {
 		from := p.total()
-		if n := len(p.text); n > 0 && p.text[n-1] == letter {
+		if size > 0 && last == letter {
 			same.letter = addLogs(same.letter, p.letter+row[c]) // it goes on
 			from = p.blank                                      // or comes again, after a blank
 		}

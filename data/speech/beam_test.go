@@ -31,7 +31,7 @@ func probabilities(logits tensor.View, symbols []int) map[string]float64 {
 	var visit func(f int, read []int32, p float64)
 	visit = func(f int, read []int32, p float64) {
 		if f == logits.Type.Size(0) {
-			out[Text(slices.Compact(slices.Clone(read)))] += p
+			out[English().Text(slices.Compact(slices.Clone(read)))] += p
 			return
 		}
 		row := logShares(logits.F32()[f*Symbols:][:Symbols])
@@ -51,7 +51,7 @@ func TestBeamFindsTheLikeliest(t *testing.T) {
 	for seed := range uint64(30) {
 		logits := drawnLogits(seed, 6, symbols...)
 		all := probabilities(logits, symbols)
-		got, err := DecodeBeam(logits, []int32{6}, 500)
+		got, err := English().DecodeBeam(logits, []int32{6}, 500)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -60,7 +60,7 @@ func TestBeamFindsTheLikeliest(t *testing.T) {
 				t.Errorf("seed %d: %q with %v, but %q has %v", seed, got[0], all[got[0]], text, p)
 			}
 		}
-		greedy, err := DecodeBeam(logits, []int32{6}, 1)
+		greedy, err := English().DecodeBeam(logits, []int32{6}, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -82,15 +82,15 @@ func TestBeamEdges(t *testing.T) {
 			copy(two.F32()[(2*f+k)*Symbols:], one.F32()[f*Symbols:][:Symbols])
 		}
 	}
-	alone, err := DecodeBeam(one, []int32{4}, 8)
-	both, err2 := DecodeBeam(two, []int32{4, 0}, 8)
+	alone, err := English().DecodeBeam(one, []int32{4}, 8)
+	both, err2 := English().DecodeBeam(two, []int32{4, 0}, 8)
 	if err != nil || err2 != nil || both[0] != alone[0] || both[1] != "" {
 		t.Errorf("%q, %v; %q, %v", alone, err, both, err2)
 	}
-	if _, err := DecodeBeam(one, []int32{5}, 8); err == nil {
+	if _, err := English().DecodeBeam(one, []int32{5}, 8); err == nil {
 		t.Error("more frames than there are")
 	}
-	if _, err := DecodeBeam(one, []int32{4}, maxBeam+1); err == nil ||
+	if _, err := English().DecodeBeam(one, []int32{4}, maxBeam+1); err == nil ||
 		!strings.Contains(err.Error(), "beam of 4097") {
 		t.Errorf("%v", err)
 	}

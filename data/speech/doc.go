@@ -11,17 +11,21 @@
 //     synthesiser below. Sentences with digits or symbols are left out, and so are
 //     repetitions.
 //   - csv:FILE is Mozilla DeepSpeech's list: the columns wav_filename,
-//     wav_filesize and transcript, paths relative to FILE, and WAV files of 16-bit
-//     PCM, mono, at any rate from 2 to 400 kHz. Headers are read when the set is
-//     opened, so that a bad file is found before training. Other rates than 16 kHz are
+//     wav_filesize and transcript, paths relative to FILE, and WAV files of PCM of 8,
+//     16, 24 or 32 bits or of floats, mono, at any rate from 2 to 400 kHz. A length that
+//     was written to a pipe, and so unknown, is that of the file. All files are read when
+//     the set is opened, so that bad ones are found before training, all of them at once.
+//     Other rates than 16 kHz are
 //     resampled whenever a batch has the recording, by a windowed sinc.
 //   - espeak:FILE has each line of FILE spoken by eSpeak NG or eSpeak, where one is
 //     installed. As starting a program is slow and may fail, all lines are spoken
 //     when the set is opened, and the features stay in memory, 5 KB a second.
 //
-// A transcript is brought to the 28 letters of [Alphabet], those of DeepSpeech:
-// capitals become small, punctuation is dropped and hyphens separate words. What is
-// read out in other letters, such as a digit, is refused.
+// A transcript is brought to the 28 letters of [Alphabet], those of DeepSpeech, and in
+// csv:FILE to whatever other letters the transcripts have: a set's Letters, in the order
+// of their labels, are those 28 and then the others by their code points. Capitals become
+// small, what Unicode can compose is composed, punctuation is dropped and hyphens separate
+// words. What is read out in letters but is none, such as a digit, is refused.
 //
 // An utterance is held out if the hash of its text falls in 1 of 50 classes, or in
 // more of them for a larger Options.EvalShare, always in the same order. So
@@ -57,7 +61,7 @@
 //
 // # Reading
 //
-// [Decode] reads the likeliest symbol of each frame, merges repetitions and drops
+// [Letters.Decode] reads the likeliest symbol of each frame, merges repetitions and drops
 // blanks; [CER] counts the errors. The blank is the last symbol, as in ops.CTCLoss.
 //
 // What this package does not do: compressed audio, several channels, noise or other

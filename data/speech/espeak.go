@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -55,13 +56,14 @@ func (r *reader) readESpeak(ctx context.Context, path string) error {
 
 // readSentences reads the lines of a file but for those that are blank.
 func (r *reader) readSentences(ctx context.Context, path string) ([]sentence, error) {
-	f, size, err := r.open(path)
+	f, _, err := data.OpenFile(path)
 	if err != nil {
-		return nil, err
+		return nil, r.fail(path, 0, err)
 	}
 	defer f.Close()
 	var sentences []sentence
-	lines := bufio.NewScanner(f)
+	in := data.Hash(filepath.Base(path), f)
+	lines := bufio.NewScanner(in)
 	n := 0
 	for (r.opts.MaxUtterances == 0 || len(sentences) < r.opts.MaxUtterances) && lines.Scan() {
 		n++
@@ -72,7 +74,10 @@ func (r *reader) readSentences(ctx context.Context, path string) ([]sentence, er
 		if strings.TrimSpace(line) == "" {
 			continue
 		}
-		text, err := normalise(line)
+		text, err := line, data.CheckUTF8(line)
+		if err == nil {
+			text, err = normalise(line, true) // in the voice of an English program
+		}
 		if err != nil {
 			return nil, r.fail(path, n, err)
 		}
@@ -84,7 +89,11 @@ func (r *reader) readSentences(ctx context.Context, path string) ([]sentence, er
 	} else if err != nil {
 		return nil, r.fail(path, n+1, data.Remedied(err))
 	}
-	r.addFile(path, size)
+	file, err := in.File()
+	if err != nil {
+		return nil, r.fail(path, 0, data.Remedied(err))
+	}
+	r.addFile(file)
 	return sentences, nil
 }
 
@@ -112,15 +121,10 @@ func (r *reader) pronounced(ctx context.Context, program, text string) (Utteranc
 		return Utterance{}, fmt.Errorf("%.200q did not speak (%w) %.200q: try it by hand", program,
 			err, first)
 	}
-	wav := bytes.NewReader(out)
-	f, err := readFormat(wav, true)
+	samples, rate, err := readSamples(bytes.NewReader(out))
 	if err != nil {
 		return Utterance{}, fmt.Errorf("%.200q: %w", program, err)
 	}
-	samples, err := readSamples(wav, -1)
-	if err != nil {
-		return Utterance{}, err
-	}
-	features := r.analyser.features(r.analyser.run(samples, f.rate))
+	features := r.analyser.features(r.analyser.run(samples, rate))
 	return Utterance{Text: text, Frames: len(features) / Coefficients, features: features}, nil
 }

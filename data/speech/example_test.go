@@ -16,7 +16,7 @@ func Example() {
 	for f, symbol := range frames {
 		logits.F32()[f*speech.Symbols+int(symbol)] = 1
 	}
-	texts, err := speech.Decode(logits, []int32{int32(len(frames))})
+	texts, err := speech.English().Decode(logits, []int32{int32(len(frames))})
 	fmt.Printf("%q %v\n", texts, err)
 	fmt.Println(speech.CER(texts, []string{"i be up"}))
 	// Output:

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"unicode/utf8"
 
 	"github.com/gomem/gomem/data"
 	"github.com/gomem/gomem/internal/tensor"
@@ -61,7 +62,8 @@ func (o LoaderOptions) Validate() error {
 
 // fits reports whether an utterance has room, and frames enough for its labels.
 func (o LoaderOptions) fits(u Utterance) bool {
-	return u.Frames <= o.Frames && len(u.Text) <= o.Labels && framesFor(u.Text) <= u.Frames
+	return u.Frames <= o.Frames && utf8.RuneCountInString(u.Text) <= o.Labels &&
+		framesFor(u.Text) <= u.Frames
 }
 
 // Loader makes batches. It is a data.Batches: its methods are pure functions, but
@@ -85,8 +87,8 @@ func NewLoader(s *Set, o LoaderOptions) (*Loader, error) {
 	l.train, l.heldOut = l.fitting(s.Train), l.fitting(s.HeldOut)
 	if len(l.train) < l.opts.Utterances && !s.whole {
 		err := fmt.Errorf("%d training utterances of up to %d frames and %d labels do not fill "+
-			"one batch of %d: use a larger set, longer rows or smaller batches",
-			len(l.train), l.opts.Frames, l.opts.Labels, l.opts.Utterances)
+			"one batch of %d: %s", len(l.train), l.opts.Frames, l.opts.Labels, l.opts.Utterances,
+			data.Instead(len(l.train), "a larger set, or longer rows"))
 		return nil, &data.Error{Spec: s.Info.Spec, Err: err}
 	}
 	l.info.HeldOut, l.info.Pairs = len(l.heldOut), len(l.train)+len(l.heldOut)
@@ -170,8 +172,8 @@ func (l *Loader) batch(us []Utterance) data.Batch {
 		for f := range min(us[k].Frames, len(x)/Coefficients) {
 			copy(features.F32()[(f*n+k)*Coefficients:], x[f*Coefficients:][:Coefficients])
 		}
-		copy(text.I32()[k*l.opts.Labels:], labels(us[k].Text))
-		lengths.I32()[k], frames.I32()[k] = int32(len(us[k].Text)), int32(us[k].Frames)
+		n := copy(text.I32()[k*l.opts.Labels:], l.set.Letters.labels(us[k].Text))
+		lengths.I32()[k], frames.I32()[k] = int32(n), int32(us[k].Frames)
 	})
 	units := 0
 	for _, f := range frames.I32() {
@@ -197,12 +199,12 @@ func (s *Set) samples(u Utterance) ([]float32, error) {
 	if u.Path == "" {
 		return speak(u.Text, s.seed), nil
 	}
-	samples, rate, err := readWAV(u.Path)
+	samples, rate, file, err := readWAV(u.Path)
+	if err == nil && file.Sum != u.sum {
+		err = errors.New("has changed since it was listed: keep it as it is")
+	}
 	if err == nil {
 		samples = s.analyser.run(samples, rate)
-	}
-	if err == nil && Frames(len(samples)) != u.Frames {
-		err = errors.New("has changed since it was listed: keep it as it is")
 	}
 	if err != nil {
 		return nil, &data.Error{Spec: s.Info.Spec, Path: u.Path, Err: err}

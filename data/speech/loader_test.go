@@ -20,7 +20,7 @@ var _ data.Batches = (*Loader)(nil)
 // spoken is a set of so many sentences that is not read from anywhere.
 func spoken(train, heldOut int) *Set {
 	s := &Set{Info: data.Info{Spec: "formant", Noun: "utterance", Pairs: train + heldOut,
-		HeldOut: heldOut}, seed: 1, analyser: newAnalyser()}
+		HeldOut: heldOut}, seed: 1, analyser: newAnalyser(), Letters: English()}
 	for n := range train + heldOut {
 		text := "go"
 		for _, digit := range fmt.Sprint(n) {
@@ -71,7 +71,7 @@ func rows(t testing.TB, l *Loader, b data.Batch) (texts []string) {
 			t.Fatalf("labels %v of %d", row, lengths[k])
 		}
 		if lengths[k] > 0 {
-			texts = append(texts, Text(row[:lengths[k]]))
+			texts = append(texts, English().Text(row[:lengths[k]]))
 		}
 		for f := range o.Frames {
 			frame := features[(f*o.Utterances+k)*Coefficients:][:Coefficients]

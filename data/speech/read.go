@@ -1,7 +1,6 @@
 package speech
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"os"
@@ -20,7 +19,7 @@ func NewReader() *Reader { return &Reader{newAnalyser()} }
 // Features are those of a WAV file, as batches have them: [Coefficients] numbers a
 // frame. One that has not a single frame is an error.
 func (r *Reader) Features(path string) ([]float32, error) {
-	samples, rate, err := readWAV(path)
+	samples, rate, _, err := readWAV(path)
 	if err != nil {
 		return nil, err
 	}
@@ -30,28 +29,13 @@ func (r *Reader) Features(path string) ([]float32, error) {
 // maxStream bounds what is read of a stream, in bytes: nine hours.
 const maxStream = 1 << 30
 
-// FeaturesOf is Features of a WAV file that comes as a stream, whose writer may not have
-// known its length.
+// FeaturesOf is Features of a WAV file that comes as a stream.
 func (r *Reader) FeaturesOf(in io.Reader) ([]float32, error) {
-	in = io.LimitReader(in, maxStream)
-	f, err := readFormat(in, false)
-	if err != nil {
-		return nil, err
-	}
-	raw, err := io.ReadAll(in)
+	samples, rate, err := readSamples(io.LimitReader(in, maxStream))
 	if err != nil {
 		return nil, data.Remedied(err)
 	}
-	// what a writer who does not know says of the length is none or too much
-	n := min(f.samples, int64(len(raw)/2))
-	if n == 0 {
-		n = int64(len(raw) / 2)
-	}
-	samples, err := readSamples(bytes.NewReader(raw), n)
-	if err != nil {
-		return nil, err
-	}
-	return r.analysed(samples, f.rate)
+	return r.analysed(samples, rate)
 }
 
 // analysed are the features of samples at a rate.
@@ -68,13 +52,14 @@ func Seconds(frames int) float64 {
 	return float64(max(0, frames-1)*hop+min(frames, 1)*window) / Rate
 }
 
-// List gives the WAV files of a directory, by name, without those of directories in
-// it.
+// List gives the WAV files of a directory, by name, without hidden ones and those of
+// directories in it.
 func List(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	var paths []string
 	for _, e := range entries {
-		if !e.IsDir() && strings.EqualFold(filepath.Ext(e.Name()), ".wav") {
+		if !e.IsDir() && !strings.HasPrefix(e.Name(), ".") &&
+			strings.EqualFold(filepath.Ext(e.Name()), ".wav") {
 			paths = append(paths, filepath.Join(dir, e.Name()))
 		}
 	}

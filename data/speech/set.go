@@ -3,13 +3,9 @@ package speech
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"go/doc"
-	"hash"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -18,11 +14,12 @@ import (
 
 // Utterance is a sentence that somebody speaks.
 type Utterance struct {
-	Text   string // in the letters of [Alphabet]
+	Text   string // in the letters of the set
 	Path   string // of its WAV file; "" if it has none
 	Frames int    // of its features
 
-	features []float32 // where they are kept
+	features []float32         // where they are kept
+	sum      [sha256.Size]byte // of its file
 }
 
 // Set is what [Open] read, split into two parts that share no text.
@@ -30,6 +27,7 @@ type Set struct {
 	Info    data.Info // its Pairs are utterances
 	Train   []Utterance
 	HeldOut []Utterance
+	Letters Letters // of all texts
 
 	seed     uint64
 	analyser *analyser
@@ -52,6 +50,9 @@ type Options struct {
 	// EvalShare is how large a part of the utterances is held out, above 0 and below 1;
 	// 0 means 1/50. A larger share holds out what a smaller one does, and more.
 	EvalShare float64
+	// Letters are those that a model knows: others are refused. Without, there are those
+	// of [Alphabet] and, in files, as many others as they have.
+	Letters Letters
 }
 
 // Open reads the set of utterances that spec names (see the package comment).
@@ -62,7 +63,8 @@ func Open(ctx context.Context, spec string, o Options, progress func(done int)) 
 	if progress == nil {
 		progress = func(int) {}
 	}
-	r := &reader{opts: o, progress: progress, list: sha256.New(), analyser: newAnalyser()}
+	r := &reader{opts: o, progress: progress, list: data.NewDigest(), analyser: newAnalyser(),
+		found: map[rune]bool{}}
 	r.set = &Set{Info: data.Info{Spec: spec, Noun: "utterance"}, seed: o.Seed, analyser: r.analyser}
 	scheme, arg, _ := strings.Cut(spec, ":")
 	read, err := r.source(scheme, arg)
@@ -80,7 +82,8 @@ func Open(ctx context.Context, spec string, o Options, progress func(done int)) 
 type reader struct {
 	opts     Options
 	progress func(done int)
-	list     hash.Hash // of the files read
+	list     *data.Digest  // of the files read
+	found    map[rune]bool // the letters of what was read
 	analyser *analyser
 	set      *Set
 }
@@ -123,7 +126,8 @@ func (r *reader) readGoDoc(ctx context.Context, _ string) error {
 	info := &r.set.Info
 	info.Path, info.Files, info.Bytes, info.Skipped = corpus.Info.Path, corpus.Info.Files,
 		corpus.Info.Bytes, corpus.Info.Skipped
-	info.SHA256, info.Reason = corpus.Info.SHA256, "repeated, or with digits or symbols"
+	info.SHA256, info.Listing = corpus.Info.SHA256, corpus.Info.Listing
+	info.Reason = "repeated, or with digits or symbols"
 	seen := map[string]bool{}
 	for _, pairs := range [][]data.Pair{corpus.Train, corpus.HeldOut} {
 		for _, p := range pairs {
@@ -136,7 +140,7 @@ func (r *reader) readGoDoc(ctx context.Context, _ string) error {
 // addSentence adds a sentence to be spoken by the formant synthesiser, if it is
 // new and can be.
 func (r *reader) addSentence(s string, seen map[string]bool) {
-	text, err := normalise(s)
+	text, err := normalise(s, true)
 	if err != nil || seen[text] {
 		r.set.Info.Dropped++
 		return
@@ -153,7 +157,10 @@ func (r *reader) finish() (*Set, error) {
 		return nil, r.fail(info.Path, 0, errors.New("no utterances: give a source that holds some"))
 	}
 	if info.SHA256 == "" {
-		info.SHA256 = hex.EncodeToString(r.list.Sum(nil))
+		r.list.Seal(info)
+	}
+	if r.set.Letters = r.opts.Letters; r.set.Letters == nil {
+		r.set.Letters = English().with(r.found)
 	}
 	return r.set, nil
 }
@@ -178,23 +185,14 @@ func (r *reader) add(u Utterance) {
 }
 
 // addFile enters a file into the list of what was read.
-func (r *reader) addFile(path string, size int64) {
-	fmt.Fprintf(r.list, "%d %s\n", size, filepath.Base(path))
+func (r *reader) addFile(f data.File) {
+	r.list.Add(f)
 	r.set.Info.Files++
-	r.set.Info.Bytes += size
+	r.set.Info.Bytes += f.Size
 	r.progress(r.set.Info.Files)
 }
 
 // fail wraps err with where it happened.
 func (r *reader) fail(path string, line int, err error) error {
 	return &data.Error{Spec: r.set.Info.Spec, Path: path, Line: line, Err: err}
-}
-
-// open opens the file of the spec and gives its size.
-func (r *reader) open(path string) (*os.File, int64, error) {
-	f, size, err := data.OpenFile(path)
-	if err != nil {
-		return nil, 0, r.fail(path, 0, err)
-	}
-	return f, size, nil
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/gomem/gomem/data"
+	"github.com/gomem/gomem/data/speech"
 	"github.com/gomem/gomem/predict"
 	"github.com/gomem/gomem/train"
 )
@@ -55,6 +56,15 @@ func (x checkpointed) unusable(format string, args ...any) error {
 	return &train.ErrCheckpoint{Path: x.Path, Err: fmt.Errorf(format, args...)}
 }
 
+// letters are those that a model of speech writes.
+func (x checkpointed) letters() (speech.Letters, error) {
+	l, err := speech.LettersOf(x.Classes)
+	if err != nil {
+		return nil, x.unusable("%w", err)
+	}
+	return l, nil
+}
+
 // flagsOf are the flags that chose a model, by what its checkpoint says.
 func flagsOf(c train.Checkpoint) (modelFlags, error) {
 	f := modelFlags{Model: c.Model, Size: c.Size}
@@ -85,6 +95,9 @@ func flagsOf(c train.Checkpoint) (modelFlags, error) {
 	}
 	if c.Config["unrolled"] == "true" {
 		f.RNN = "unrolled"
+	}
+	if c.Model == "deepspeech" && len(c.Classes) > 0 {
+		f.symbols = count(len(c.Classes) + 1)
 	}
 	if c.Model == "gpt" {
 		f.Blocks = c.Config["blocks"]

@@ -58,7 +58,8 @@ func (cli) examples() string {
 
 // env is what commands work with besides their flags.
 type env struct {
-	args           []string // the whole command line, to show how to repeat it
+	args           []string        // the whole command line, to show how to repeat it
+	given          map[string]bool // the flags that are there, by name
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	log            *slog.Logger
@@ -167,8 +168,8 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer, x Ext
 		return err
 	}
 	c.Train.flagsGiven = runFlags(command)
-	e := &env{extras: x, args: args, stdin: os.Stdin, stdout: stdout, stderr: stderr,
-		log: newLogger(c.LogLevel, stderr)}
+	e := &env{extras: x, args: args, given: flagsGiven(command), stdin: os.Stdin,
+		stdout: stdout, stderr: stderr, log: newLogger(c.LogLevel, stderr)}
 	stop, err := startProfile(c.Pprof, string(c.PprofDir))
 	if err != nil {
 		return err
@@ -178,6 +179,17 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer, x Ext
 		err = failed
 	}
 	return err
+}
+
+// flagsGiven are the flags of a command line, by name.
+func flagsGiven(command *kong.Context) map[string]bool {
+	given := map[string]bool{}
+	for _, p := range command.Path {
+		if p.Flag != nil {
+			given[p.Flag.Name] = true
+		}
+	}
+	return given
 }
 
 // groups order the flags in the help of train and plan.

@@ -25,7 +25,8 @@ type header struct {
 	// Workers says how many train and how they keep in step; nothing of one alone.
 	Workers string `json:"workers,omitempty"`
 
-	facts []field // more about the data
+	facts   []field // more about the data
+	warning string  // that it begins with, if there is one
 	// least finds MinDevice, nil if it is known: what is known late is shown at the end.
 	least func(context.Context) (int64, error)
 }

@@ -200,7 +200,7 @@ func (c *trainCmd) sharing(k kind) bool { return c.launched && c.member != nil &
 // request says what is to be read, and by what program.
 func (c *trainCmd) request() string {
 	return fmt.Sprintf("%s: %s for %s %s, vocabulary %d, tokenizer %q, begins with %q, share %v",
-		thisVersion(), c.spec("go:doc"), c.Model, c.Size, c.Vocabulary, c.Tokenizer,
+		thisVersion(), c.spec(), c.Model, c.Size, c.Vocabulary, c.Tokenizer,
 		c.Init, c.EvalShare)
 }
 

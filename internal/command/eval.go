@@ -18,6 +18,7 @@ type evalCmd struct {
 
 	Data        location `group:"run" placeholder:"SPEC"`
 	EvalBatches count    `group:"run" placeholder:"N"`
+	Strict      bool     `group:"run"`
 	BLEU        *whole   `name:"bleu" group:"run" placeholder:"N"`
 
 	planFlags
@@ -77,6 +78,9 @@ func (c *evalCmd) Run(ctx context.Context, e *env) error {
 	if c.BLEU != nil && x.kind.name != "moe" && x.kind.name != "transformer" {
 		return usagef("--bleu does nothing for %s, which the checkpoint is of: leave it out",
 			x.kind.name)
+	}
+	if err := x.kind.takes(option{"strict", c.Strict}); err != nil {
+		return err
 	}
 	if x.public != nil {
 		return c.public(ctx, e, x)
@@ -186,6 +190,9 @@ func (c *evalCmd) spec(x checkpointed) (string, error) {
 
 // spec is the data that the model was trained on.
 func (x checkpointed) spec() string {
+	if spec := x.Labels[labelSpec]; spec != "" {
+		return spec
+	}
 	trained, _, _ := strings.Cut(x.Labels["data"], ": ")
 	return trained
 }

@@ -31,14 +31,14 @@ func (c *evalCmd) load(ctx context.Context, w io.Writer, x checkpointed,
 		l.share = share
 	}
 	d, err = load[x.kind.name]()
-	if err == nil && share != 0 && l.whole(d.id) == (l.share != 0) {
+	if err == nil && share != 0 && l.whole(d) == (l.share != 0) {
 		l.share = share - l.share
 		d, err = load[x.kind.name]()
 	}
 	if err != nil {
 		return d, false, asSpec(err)
 	}
-	return d, l.whole(d.id), nil
+	return d, l.whole(d), nil
 }
 
 // evalShare is the share of its data that a run held out, 0 if it was not told.
@@ -66,7 +66,10 @@ type evalLoading struct {
 }
 
 // whole reports whether data is not what the model was trained on.
-func (l *evalLoading) whole(id string) bool { return id != l.Config["data"] }
+func (x checkpointed) whole(d dataset) bool {
+	trained := x.Config["data"]
+	return trained != d.id && trained != d.formerly
+}
 
 // texts are pairs of texts.
 func (l *evalLoading) texts() (dataset, error) {
@@ -79,9 +82,9 @@ func (l *evalLoading) texts() (dataset, error) {
 	if err != nil {
 		return dataset{}, err
 	}
-	d := dataset{id: corpus.Info.SHA256, scorer: train.TextScorer(tokenizer,
-		(&trainCmd{BLEU: l.BLEU}).translations(l.model))}
-	if l.whole(d.id) {
+	d := dataset{id: corpus.Info.SHA256, formerly: corpus.Info.Listing}
+	d.scorer = train.TextScorer(tokenizer, (&trainCmd{BLEU: l.BLEU}).translations(l.model))
+	if l.whole(d) {
 		corpus = corpus.Whole()
 	}
 	rows := l.model.Data[0].Type()
@@ -102,8 +105,9 @@ func (l *evalLoading) running() (dataset, error) {
 	if err != nil {
 		return dataset{}, err
 	}
-	d := dataset{id: text.Info.SHA256, scorer: train.PerplexityScorer}
-	if l.whole(d.id) {
+	d := dataset{id: text.Info.SHA256, formerly: text.Info.Listing,
+		scorer: train.PerplexityScorer}
+	if l.whole(d) {
 		text = text.Whole()
 	}
 	rows := l.model.Data[0].Type()
@@ -124,13 +128,13 @@ func (l *evalLoading) pictures() (dataset, error) {
 }
 
 func (l *evalLoading) images(o images.LoaderOptions) (dataset, error) {
-	set, err := images.Open(l.ctx, l.spec, images.Options{Seed: l.Seed, EvalShare: l.share},
-		reading(l.w, l.spec))
+	set, err := images.Open(l.ctx, l.spec, images.Options{Seed: l.Seed, EvalShare: l.share,
+		Strict: l.Strict}, reading(l.w, l.spec))
 	if err != nil {
 		return dataset{}, err
 	}
-	d := dataset{id: set.Info.SHA256}
-	if l.whole(d.id) {
+	d := dataset{id: set.Info.SHA256, formerly: set.Info.Listing}
+	if l.whole(d) {
 		set = set.Whole()
 		if o.Classes > 0 && len(l.Classes) > 0 {
 			if set, err = set.Labelled(l.Classes); err != nil {
@@ -147,13 +151,18 @@ func (l *evalLoading) images(o images.LoaderOptions) (dataset, error) {
 
 // speech is recordings with what is said.
 func (l *evalLoading) speech() (dataset, error) {
-	set, err := speech.Open(l.ctx, l.spec, speech.Options{Seed: l.Seed, EvalShare: l.share},
-		reading(l.w, l.spec))
+	letters, err := l.letters()
 	if err != nil {
 		return dataset{}, err
 	}
-	d := dataset{id: set.Info.SHA256, scorer: train.SpeechScorer}
-	if l.whole(d.id) {
+	set, err := speech.Open(l.ctx, l.spec, speech.Options{Seed: l.Seed, EvalShare: l.share,
+		Letters: letters}, reading(l.w, l.spec))
+	if err != nil {
+		return dataset{}, err
+	}
+	d := dataset{id: set.Info.SHA256, formerly: set.Info.Listing,
+		scorer: train.SpeechScorer(letters)}
+	if l.whole(d) {
 		set = set.Whole()
 	}
 	features, labels := l.model.Data[0].Type(), l.model.Data[1].Type()

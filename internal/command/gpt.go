@@ -63,7 +63,7 @@ func readRunning(ctx context.Context, w io.Writer, c *trainCmd) error {
 	if err != nil {
 		return err
 	}
-	spec := c.spec("go:doc")
+	spec := c.spec()
 	text, err := data.Options{EvalShare: float64(c.EvalShare),
 		Progress: reading(w, spec)}.OpenRunning(ctx, spec)
 	if err != nil {
@@ -82,7 +82,7 @@ func readRunning(ctx context.Context, w io.Writer, c *trainCmd) error {
 // loadRunning makes batches of running text.
 func loadRunning(ctx context.Context, w io.Writer, c *trainCmd, m *models.Model) (dataset, error) {
 	text, tokenizer := c.given.text, c.given.tokenizer
-	done := notice(w, "gomem: encoding "+c.spec("go:doc"))
+	done := notice(w, "gomem: encoding "+c.spec())
 	defer done()
 	rows := m.Data[0].Type()
 	loader, err := data.NewRunningLoader(ctx, text, tokenizer,
@@ -93,6 +93,7 @@ func loadRunning(ctx context.Context, w io.Writer, c *trainCmd, m *models.Model)
 	tokens, heldOut := loader.Tokens()
 	return dataset{
 		batches: loader, tokenizer: tokenizer, about: text.Info.String(), id: text.Info.SHA256,
+		formerly: text.Info.Listing,
 		facts: []field{
 			{"vocabulary", grouped(int64(tokenizer.Used())) + " sub-words"},
 			{"tokens", fmt.Sprintf("%s, %s held out", grouped(int64(tokens)),
@@ -108,12 +109,8 @@ func (c *trainCmd) subWords(ctx context.Context, text *data.Running, most int,
 	public *train.Public) (*data.Tokenizer, error) {
 	switch {
 	case c.Tokenizer != "":
-	case c.Resume != "":
-		from, err := train.Inspect(string(c.Resume))
-		if err != nil {
-			return nil, err
-		}
-		return checkpointed{Checkpoint: from}.tokenizer()
+	case c.from != nil:
+		return c.from.tokenizer()
 	case public != nil:
 		return public.Tokenizer, nil
 	}

@@ -45,7 +45,8 @@ func (c *trainCmd) evaluatedOn(ctx context.Context, w io.Writer, b *built,
 		}
 		x.Tokenizer = string(text)
 	}
-	other, _, err := (&evalCmd{Data: c.EvalData, BLEU: c.BLEU}).load(ctx, w, x, b.model)
+	eval := &evalCmd{Data: c.EvalData, BLEU: c.BLEU, Strict: c.Strict}
+	other, _, err := eval.load(ctx, w, x, b.model)
 	if err != nil {
 		return d, err
 	}

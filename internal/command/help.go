@@ -105,6 +105,8 @@ train --steps
     Share of the data that is held out for evaluation, above 0, below 1; a larger one
     holds out what a smaller one does, and more (default 0.02; of glyphs 1,000 images).
     CIFAR-10 has a test set instead.
+--strict
+    resnet, wgan: refuse pictures that cannot be read, instead of leaving them out.
 --bleu
     moe, transformer: batches of held-out texts to translate at the end, token by token,
     and score by BLEU; 0 is none (default 2, none at base).
@@ -126,8 +128,9 @@ train --steps
     Steps between checkpoints (default: only at the end).
 --resume
     Continue from the newest checkpoint of a directory, or from a file, with the same
-    results as if the run had never stopped, and save in the same place. Model, data,
-    share held out and seed must be the same; the plan may differ.
+    results as if the run had never stopped, and save in the same place. Model, sizes, data,
+    seed, learning rate and steps are the run's, and need not be given; if they are, they
+    must be the same. More steps may be asked for, and the plan may differ.
 --lr
     Learning rate at its peak (default: the model's; its schedule keeps its form).
 --schedule

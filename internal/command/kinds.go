@@ -32,6 +32,7 @@ type dataset struct {
 	about     string          // what was read, on one line
 	facts     []field         // more to show
 	id        string          // tells data apart
+	formerly  string          // its id in checkpoints that were made before contents told
 	tokenizer *data.Tokenizer // nil where there is none
 	classes   []string        // names of the labels from 1 on, where there are some
 	scorer    func(step int, last bool) train.Scorer
@@ -51,12 +52,12 @@ var kinds = []kind{
 		words: runningWords,
 		load:  loadRunning},
 	{name: "resnet", flags: []string{"depth", "blocks", "version", "pixels", "classes",
-		"accumulate"},
+		"accumulate", "strict"},
 		data: pictures, build: buildResNet, read: readPhotos, load: loadPhotos},
-	{name: "wgan", flags: []string{"nets", "pixels", "samples"}, data: pictures,
+	{name: "wgan", flags: []string{"nets", "pixels", "samples", "strict"}, data: pictures,
 		build: buildWGAN, load: loadPictures},
 	{name: "deepspeech", flags: []string{"length", "rnn", "dropout", "accumulate"}, data: sounds,
-		build: buildDeepSpeech, load: loadSpeech},
+		build: buildDeepSpeech, read: readSpeech, load: loadSpeech},
 }
 
 // The kinds of data, by what --data begins with.
@@ -281,7 +282,7 @@ func deepSpeechConfig(f modelFlags) (models.DeepSpeechConfig, error) {
 		return c, usagef("%w", err)
 	}
 	setCounts(countField{f.Batch, &c.Utterances}, countField{f.Length, &c.Frames})
-	f.sizes(&c.Symbols, 0, &c.Dropout)
+	f.sizes(&c.Symbols, f.symbols, &c.Dropout)
 	c.Unrolled, c.Fine, c.Training = f.RNN == "unrolled", f.Fine, f.training()
 	return c, asUsageOf(c.Validate())
 }

@@ -17,9 +17,9 @@ func readPhotos(ctx context.Context, w io.Writer, c *trainCmd) error {
 	if err != nil {
 		return err
 	}
-	spec := c.spec("glyphs")
+	spec := c.spec()
 	set, err := images.Open(ctx, spec, images.Options{Seed: c.Seed,
-		EvalShare: float64(c.EvalShare)}, reading(w, spec))
+		EvalShare: float64(c.EvalShare), Strict: c.Strict}, reading(w, spec))
 	if err != nil {
 		return asSpec(err)
 	}
@@ -39,9 +39,9 @@ func loadPhotos(_ context.Context, _ io.Writer, c *trainCmd, m *models.Model) (d
 // loadPictures reads images for a model that draws, and has it draw some if a
 // directory is given.
 func loadPictures(ctx context.Context, w io.Writer, c *trainCmd, m *models.Model) (dataset, error) {
-	spec := c.spec("glyphs")
+	spec := c.spec()
 	set, err := images.Open(ctx, spec, images.Options{Seed: c.Seed,
-		EvalShare: float64(c.EvalShare)}, reading(w, spec))
+		EvalShare: float64(c.EvalShare), Strict: c.Strict}, reading(w, spec))
 	if err != nil {
 		return dataset{}, asSpec(err)
 	}
@@ -60,19 +60,36 @@ func batched(set *images.Set, seed uint64, m *models.Model,
 	loader, err := images.NewLoader(set, o)
 	return dataset{
 		batches: loader, about: set.Info.String(), id: set.Info.SHA256,
-		facts:   []field{{"kinds", grouped(int64(set.Classes))}},
-		classes: set.ClassNames,
+		formerly: set.Info.Listing,
+		facts:    []field{{"kinds", grouped(int64(set.Classes))}},
+		classes:  set.ClassNames,
 	}, err
 }
 
-// loadSpeech reads or makes utterances.
-func loadSpeech(ctx context.Context, w io.Writer, c *trainCmd, m *models.Model) (dataset, error) {
-	spec := c.spec("formant")
+// readSpeech reads or makes utterances for a model that writes the letters they have.
+func readSpeech(ctx context.Context, w io.Writer, c *trainCmd) error {
+	spec := c.spec()
 	set, err := speech.Open(ctx, spec, speech.Options{Seed: c.Seed,
 		EvalShare: float64(c.EvalShare)}, reading(w, spec))
 	if err != nil {
-		return dataset{}, asSpec(err)
+		return asSpec(err)
 	}
+	c.given = given{speech: set}
+	c.symbols = symbolsOf(set.Letters)
+	return nil
+}
+
+// symbolsOf is how many symbols a model has; 0 for as many as it has of itself.
+func symbolsOf(l speech.Letters) count {
+	if l.Names() == nil {
+		return 0
+	}
+	return count(l.Symbols())
+}
+
+// loadSpeech makes batches of utterances.
+func loadSpeech(_ context.Context, _ io.Writer, c *trainCmd, m *models.Model) (dataset, error) {
+	set := c.given.speech
 	features, labels := m.Data[0].Type(), m.Data[1].Type()
 	loader, err := speech.NewLoader(set, speech.LoaderOptions{
 		Utterances: features.Size(1), Frames: features.Size(0), Labels: labels.Size(1),
@@ -81,8 +98,13 @@ func loadSpeech(ctx context.Context, w io.Writer, c *trainCmd, m *models.Model) 
 	if err != nil {
 		return dataset{}, err
 	}
-	return dataset{
+	d := dataset{
 		batches: loader, about: loader.Info().String(), id: set.Info.SHA256,
-		scorer: train.SpeechScorer,
-	}, nil
+		formerly: set.Info.Listing, classes: set.Letters.Names(),
+		scorer: train.SpeechScorer(set.Letters),
+	}
+	if d.classes != nil {
+		d.facts = []field{{"letters", string(set.Letters)}}
+	}
+	return d, nil
 }

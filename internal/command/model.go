@@ -39,6 +39,8 @@ type modelFlags struct {
 	Clip       positive `group:"model" placeholder:"NORM"`
 	Accumulate count    `group:"model" placeholder:"N"`
 
+	symbols count // that the data are written with; 0: those of English
+
 	exchanging int          // workers that exchange gradients; 0: there is one
 	factoring  nn.Factoring // which of these by factors
 }

@@ -17,18 +17,12 @@ func TestOptimizers(t *testing.T) {
 		t.Errorf("summary %v", summary)
 	}
 	succeed(t, append(args, "--steps", "4", "--resume", "run")...)
-	for _, name := range []string{"optimizer", "clip", "accumulate"} {
-		var without []string
-		for i := 0; i < len(args); i++ {
-			if args[i] == "--"+name {
-				i++
-				continue
-			}
-			without = append(without, args[i])
-		}
-		o := invoke(t, append(without, "--steps", "5", "--resume", "run")...)
-		if o.status != exitFailure || o.stderr == "" {
-			t.Errorf("resumed without %s: %+v", name, o)
+	for name, values := range map[string][2]string{"optimizer": {"adamw", "sgd"},
+		"clip": {"0.5", "0.25"}, "accumulate": {"3", "2"}} {
+		o := invoke(t, "train", "--steps", "5", "--resume", "run", "--"+name, values[1])
+		if o.status != exitFailure || !strings.Contains(o.stderr, "was made with --"+name+" "+
+			values[0]+", this run has --"+name+" "+values[1]) {
+			t.Errorf("resumed with another %s: %+v", name, o)
 		}
 	}
 	for _, name := range strings.Split(optimizerNames, ",")[1:] {

@@ -174,6 +174,10 @@ func transcription(_ context.Context, e *env, c *predictCmd, x checkpointed) (*t
 	all := listed[[]float32](c.Inputs, speech.List)
 	f := x.flags
 	f.Batch, f.Length = min(c.Batch, count(max(1, len(all)))), 1
+	letters, err := x.letters()
+	if err != nil {
+		return nil, err
+	}
 	reader := speech.NewReader()
 	readAll(all, func(input string) ([]float32, error) { return heard(reader, input, e.stdin) })
 	for _, q := range all {
@@ -194,7 +198,7 @@ func transcription(_ context.Context, e *env, c *predictCmd, x checkpointed) (*t
 			return some
 		}
 		return answerAll(r, next, func(some [][]float32) ([]string, error) {
-			return n.Transcribe(ctx, some, int(c.Beam))
+			return n.Transcribe(ctx, some, letters, int(c.Beam))
 		}, func(q question[[]float32], text string) {
 			r.units++
 			seconds := speech.Seconds(len(q.Value) / speech.Coefficients)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gomem/gomem/data"
 	"github.com/gomem/gomem/data/images"
+	"github.com/gomem/gomem/data/speech"
 	"github.com/gomem/gomem/models"
 	"github.com/gomem/gomem/train"
 )
@@ -16,6 +17,7 @@ type given struct {
 	corpus    *data.Corpus
 	text      *data.Running
 	set       *images.Set
+	speech    *speech.Set
 	tokenizer *data.Tokenizer
 }
 
@@ -26,16 +28,19 @@ func readTexts(ctx context.Context, w io.Writer, c *trainCmd) error {
 	if err != nil {
 		return err
 	}
-	spec := c.spec("go:doc")
+	spec := c.spec()
 	corpus, err := data.Options{EvalShare: float64(c.EvalShare),
 		Progress: reading(w, spec)}.Open(ctx, spec)
 	if err != nil {
 		return asSpec(err)
 	}
-	done := notice(w, fmt.Sprintf("gomem: learning up to %d sub-words from %s", most,
-		counted(corpus.Info.Pairs, "pair")))
-	defer done()
-	tokenizer, err := data.TrainTokenizer(ctx, corpus, most)
+	tokenizer, err := c.words()
+	if err == nil && tokenizer == nil {
+		done := notice(w, fmt.Sprintf("gomem: learning up to %d sub-words from %s", most,
+			counted(corpus.Info.Pairs, "pair")))
+		defer done()
+		tokenizer, err = data.TrainTokenizer(ctx, corpus, most)
+	}
 	if err != nil {
 		return err
 	}
@@ -64,11 +69,8 @@ func (c *trainCmd) learnt(t *data.Tokenizer, most int) error {
 // resize makes a size of the model that of the data. In a run that is resumed it is, if the
 // checkpoint says nothing of it, its size's: once all were.
 func (c *trainCmd) resize(name string, field *count, to int) error {
-	if c.Resume != "" {
-		from, err := train.Inspect(string(c.Resume))
-		if err != nil || from.Config[name] == "" {
-			return err
-		}
+	if c.from != nil && c.from.Config[name] == "" {
+		return nil
 	}
 	*field = count(to)
 	return nil
@@ -82,8 +84,9 @@ func loadTexts(_ context.Context, _ io.Writer, c *trainCmd, m *models.Model) (da
 		data.LoaderOptions{Pairs: source.Size(0), Length: source.Size(1), Seed: c.Seed})
 	return dataset{
 		batches: loader, tokenizer: tokenizer, about: corpus.Info.String(), id: corpus.Info.SHA256,
-		facts:  []field{{"vocabulary", grouped(int64(tokenizer.Used())) + " sub-words"}},
-		scorer: train.TextScorer(tokenizer, c.translations(m)),
+		formerly: corpus.Info.Listing,
+		facts:    []field{{"vocabulary", grouped(int64(tokenizer.Used())) + " sub-words"}},
+		scorer:   train.TextScorer(tokenizer, c.translations(m)),
 	}, err
 }
 

@@ -36,6 +36,7 @@ type trainCmd struct {
 	EvalBatches count    `group:"run" placeholder:"N"`
 	EvalData    location `group:"run" placeholder:"SPEC"`
 	EvalShare   share    `group:"run" placeholder:"SHARE"`
+	Strict      bool     `group:"run"`
 	BLEU        *whole   `name:"bleu" group:"run" placeholder:"N"`
 	Samples     location `group:"run" placeholder:"DIR"`
 	Tokenizer   location `group:"run" placeholder:"FILE"`
@@ -53,6 +54,7 @@ type trainCmd struct {
 	deviceFlags
 
 	given      given             // what was read before the model was built
+	from       *checkpointed     // what is resumed; nil: the run is new
 	member     *workers.Member   // of a job of several workers; nil: this is the only one
 	flagsGiven map[string]string // of the run, as text
 	kept       bool              // they are written
@@ -115,6 +117,9 @@ func (c *trainCmd) run(ctx context.Context, e *env) error {
 	e = e.orderly()
 	if isShallow(c.Model) {
 		return c.learn(ctx, e)
+	}
+	if err := c.adopt(e.given); err != nil {
+		return err
 	}
 	if err := c.fitting(); err != nil {
 		return err
@@ -199,6 +204,10 @@ func (c *trainCmd) prepare(ctx context.Context, e *env, m *draft, session gomem.
 		session.Trace.Limit = tracedSteps * len(p.training().Steps)
 	}
 	h.Data, h.facts = d.about, d.facts
+	if d.batches.HeldOutBatches() == 0 {
+		h.warning = fmt.Sprintf("nothing is held out of %s, so that nothing says what is learnt: "+
+			"give --eval-share for a larger share, or --eval-data", c.spec())
+	}
 	run, err := c.runOptions(b, d, session)
 	if err != nil {
 		return err
@@ -224,14 +233,8 @@ func (c *trainCmd) prepare(ctx context.Context, e *env, m *draft, session gomem.
 // reachable tries the paths of a run before anything takes long. A run that is
 // resumed goes on saving where it was, unless it is told otherwise.
 func (c *trainCmd) reachable() error {
-	if c.Resume != "" {
-		from, err := train.Inspect(string(c.Resume))
-		if err != nil {
-			return err
-		}
-		if c.Save == "" && c.leads() {
-			c.Save = location(filepath.Dir(from.Path))
-		}
+	if c.from != nil && c.Save == "" && c.leads() {
+		c.Save = location(filepath.Dir(c.from.Path))
 	}
 	if c.Save != "" && c.leads() {
 		if err := train.CheckSave(string(c.Save), string(c.Resume)); err != nil {
@@ -283,7 +286,7 @@ func (c *trainCmd) fitting() error {
 		return err
 	}
 	err = k.takes(option{"samples", c.Samples != ""}, option{"bleu", c.BLEU != nil},
-		option{"tokenizer", c.Tokenizer != ""})
+		option{"tokenizer", c.Tokenizer != ""}, option{"strict", c.Strict})
 	if err != nil {
 		return err
 	}
@@ -309,11 +312,17 @@ func enoughMemory(device string, p planned) error {
 }
 
 // spec is the data to read.
-func (c *trainCmd) spec(byDefault string) string {
-	if c.Data == "" {
-		return byDefault
+func (c *trainCmd) spec() string {
+	if c.Data != "" {
+		return string(c.Data)
 	}
-	return string(c.Data)
+	switch c.Model {
+	case "resnet", "wgan":
+		return "glyphs"
+	case "deepspeech":
+		return "formant"
+	}
+	return "go:doc"
 }
 
 // asSpec makes a spec that names no data a usage error. Data that is not there, or
@@ -364,10 +373,10 @@ func (c *trainCmd) runOptions(b *built, d dataset, s gomem.Options) (train.Optio
 		EvalEvery: int(c.EvalEvery), EvalBatches: int(c.EvalBatches),
 		Save: string(c.Save), SaveEvery: int(c.SaveEvery), Resume: string(c.Resume),
 		Init:   string(c.Init),
-		Config: maps.Clone(b.numbers), Labels: map[string]string{"data": d.about},
+		Config: maps.Clone(b.numbers), Labels: c.labels(d, c.spec()),
 	}
 	c.watch(&o)
-	o.Config["data"], o.Config["seed"] = d.id, strconv.FormatUint(c.Seed, 10)
+	o.Config["data"], o.Config["seed"] = c.id(d), strconv.FormatUint(c.Seed, 10)
 	if c.EvalShare > 0 {
 		o.Config["eval-share"] = fmt.Sprint(float64(c.EvalShare))
 	}
@@ -427,6 +436,9 @@ func (c *trainCmd) train(ctx context.Context, e *env, h header, o train.Options,
 	var unwritten error
 	o.Observe = func(e train.Event) {
 		d.observe(e)
+		if e.Kind == train.Start && h.warning != "" {
+			d.observe(train.Event{Kind: train.Warning, Step: e.Step, Text: h.warning})
+		}
 		late.observe(e)
 		unwritten = cmp.Or(unwritten, c.keepConfig(e))
 	}

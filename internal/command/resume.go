@@ -1,0 +1,186 @@
+package command
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gomem/gomem/data"
+	"github.com/gomem/gomem/models"
+)
+
+// adopt takes from the checkpoint of a run that is resumed what the command line leaves open:
+// the model and its sizes, seed, learning rate, data and length of the run. What it does say
+// has to be what the checkpoint says. Nothing but the checkpoint is read for that.
+func (c *trainCmd) adopt(given map[string]bool) error {
+	if c.Resume == "" {
+		return nil
+	}
+	x, err := openCheckpoint(c.Resume)
+	if err != nil {
+		return err
+	}
+	if x.public != nil {
+		return x.unusable("it is a public one, with no optimizer to go on with: begin a run "+
+			"with --init %s", c.Resume)
+	}
+	run, err := x.run()
+	if err != nil {
+		return err
+	}
+	if err := c.agree(given, x, run); err != nil {
+		return err
+	}
+	c.modelFlags, c.rateFlags, c.Seed, c.from = run.modelFlags, run.rateFlags, run.Seed, &x
+	c.Data = cmp.Or(c.Data, run.Data)
+	if c.EvalData == "" && c.EvalShare == 0 {
+		c.EvalData, c.EvalShare = run.EvalData, run.EvalShare
+	}
+	if c.Steps == 0 && c.Epochs == 0 {
+		c.Steps, c.Epochs = run.Steps, run.Epochs
+	}
+	if !given["data"] && c.Steps > 0 && int(c.Steps) <= x.Step {
+		return x.unusable("is at step %d already, the run is to reach %d: ask for more steps",
+			x.Step, c.Steps)
+	}
+	return nil
+}
+
+// agree refuses flags that are not what the run was made with. Of its sub-words there were
+// as many as were learnt, which are at most those asked for.
+func (c *trainCmd) agree(given map[string]bool, x checkpointed, run *trainCmd) error {
+	own := *c
+	for _, name := range []string{"model", "size"} { // defaults are theirs
+		if have, kept := own.settings()[name], run.settings()[name]; given[name] && have != kept {
+			return x.other(name, have, kept)
+		}
+	}
+	own.Model, own.Size = run.Model, run.Size
+	if run.Vocabulary > 0 && own.Vocabulary > run.Vocabulary {
+		own.Vocabulary = run.Vocabulary
+	}
+	have, kept := own.settings(), run.settings()
+	for _, name := range slices.Sorted(maps.Keys(have)) {
+		if given[name] && have[name] != kept[name] {
+			return x.other(name, have[name], kept[name])
+		}
+	}
+	return nil
+}
+
+// other is the error of a flag that is not what the run was made with.
+func (x checkpointed) other(name, have, kept string) error {
+	return x.unusable("was made with --%s %s, this run has --%s %s: leave the flag out", name,
+		cmp.Or(kept, "(the default)"), name, cmp.Or(have, "(the default)"))
+}
+
+// settings are the flags that a run has to keep, by their names, in one form each; "" is the
+// default.
+func (c *trainCmd) settings() map[string]string {
+	f := c.modelFlags
+	s := map[string]string{
+		"model": f.Model, "size": f.Size, "moe": cmp.Or(f.MoE, "dense"),
+		"version": cmp.Or(f.Version, "v1.5"), "nets": f.Nets, "rnn": cmp.Or(f.RNN, "fused"),
+		"fine": strconv.FormatBool(f.Fine), "stacked": strconv.FormatBool(f.Stacked),
+		"optimizer": f.Optimizer, "blocks": strings.ReplaceAll(f.Blocks, " ", ""),
+		"seed": strconv.FormatUint(c.Seed, 10), "schedule": c.Schedule,
+		"eval-share": plain(c.EvalShare), "lr": plain(c.LR),
+	}
+	if f.Clip > 0 {
+		s["clip"] = fmt.Sprint(float32(f.Clip))
+	}
+	for name, n := range map[string]count{"batch": f.Batch, "length": f.Length,
+		"experts": f.Experts, "expert-hidden": f.ExpertHidden, "depth": f.Depth,
+		"pixels": f.Pixels, "vocabulary": f.Vocabulary, "classes": f.Classes,
+		"accumulate": f.Accumulate} {
+		s[name] = plain(n)
+	}
+	if c, err := models.NewTransformerConfig(f.Size); err == nil && f.Depth == 0 &&
+		(f.Model == "moe" || f.Model == "transformer") { // of which checkpoints say nothing
+		s["depth"] = strconv.Itoa(c.Layers)
+	}
+	if f.Dropout != nil {
+		s["dropout"] = fmt.Sprint(float32(*f.Dropout))
+	}
+	if c.Warmup != nil {
+		s["warmup"] = strconv.Itoa(int(*c.Warmup))
+	}
+	return s
+}
+
+// plain is a number in words; "" of none.
+func plain[T count | share | positive | passes](n T) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.FormatFloat(float64(n), 'g', -1, 64)
+}
+
+// The labels of a checkpoint that say how its run was asked for, beside those of its
+// settings: they are not compared.
+const (
+	labelSpec     = "spec"
+	labelEvalData = "eval-data"
+	labelSteps    = "steps"
+	labelEpochs   = "epochs"
+)
+
+// labels are what a checkpoint keeps for [trainCmd.adopt], and what a person calls the data.
+func (c *trainCmd) labels(d dataset, spec string) map[string]string {
+	own, all := c.settings(), map[string]string{"data": d.about, labelSpec: spec}
+	for name, value := range map[string]string{labelEvalData: string(c.EvalData),
+		labelSteps: plain(c.Steps), labelEpochs: plain(c.Epochs), "lr": own["lr"],
+		"schedule": own["schedule"], "warmup": own["warmup"]} {
+		if value != "" {
+			all[name] = value
+		}
+	}
+	return all
+}
+
+// run is the command line that the run of a checkpoint could have been begun with.
+func (x checkpointed) run() (*trainCmd, error) {
+	c := &trainCmd{modelFlags: x.flags, Data: location(x.spec()), Seed: x.Seed,
+		EvalData: location(x.Labels[labelEvalData])}
+	c.Optimizer, c.Schedule = x.Config["optimizer"], x.Labels["schedule"]
+	var err error
+	read := func(text, name string, to interface{ UnmarshalText([]byte) error }) {
+		if text == "" || err != nil {
+			return
+		}
+		if err = to.UnmarshalText([]byte(text)); err != nil {
+			err = x.unusable("%s %w", name, err)
+		}
+	}
+	read(x.Config["clip"], "clip", &c.Clip)
+	read(x.Config["accumulate"], "accumulate", &c.Accumulate)
+	read(x.Config["eval-share"], "eval-share", &c.EvalShare)
+	read(x.Labels["lr"], "lr", &c.LR)
+	read(x.Labels[labelSteps], labelSteps, &c.Steps)
+	read(x.Labels[labelEpochs], labelEpochs, &c.Epochs)
+	if text := x.Labels["warmup"]; text != "" {
+		c.Warmup = new(whole)
+		read(text, "warmup", c.Warmup)
+	}
+	return c, err
+}
+
+// words is the tokenizer of the run that is resumed; nil of a new run.
+func (c *trainCmd) words() (*data.Tokenizer, error) {
+	if c.from == nil {
+		return nil, nil
+	}
+	return c.from.tokenizer()
+}
+
+// id tells the data of a run apart. A run that goes on from a checkpoint that was made
+// before contents told has the id that the data had then.
+func (c *trainCmd) id(d dataset) string {
+	if c.from != nil && d.formerly != "" && c.from.Config["data"] == d.formerly {
+		return d.formerly
+	}
+	return d.id
+}
