@@ -34,9 +34,12 @@ func (c *exportCmd) Run(_ context.Context, e *env) error {
 	if err != nil {
 		return err
 	}
-	if x.kind.name != "gpt" || x.public != nil {
-		return x.unusable("it is of %s: only gpt has a public form, of gomem's checkpoints",
-			x.Model)
+	if x.public != nil {
+		return x.unusable("it is in the public form already: copy its directory, or give a run's " +
+			"of gomem train")
+	}
+	if x.kind.name != "gpt" {
+		return x.unusable("it is of %s: only gpt has a public form", x.Model)
 	}
 	config, err := gptConfig(x.flags)
 	if err != nil {

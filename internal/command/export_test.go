@@ -47,7 +47,7 @@ func TestExport(t *testing.T) {
 	for args, says := range map[string]string{
 		"export --from none out":      "none",
 		"export --from other out":     "it is of transformer",
-		"export --from published out": "only gpt has a public form",
+		"export --from published out": "it is in the public form already: copy",
 		"train --model gpt --size s512 --data text:pairs.tsv --tokenizer a.txt": "a.txt",
 	} {
 		if o := invoke(t, strings.Fields(args)...); o.status != exitFailure ||
