@@ -1,7 +1,9 @@
 package data
 
 import (
+	"bufio"
 	"errors"
+	"io"
 	"strings"
 	"unicode/utf8"
 )
@@ -26,6 +28,21 @@ var (
 		"file, as by iconv -f UTF-16LE -t UTF-8")
 	errNotUTF8 = errors.New("not UTF-8: convert the file, as by iconv -f LATIN1 -t UTF-8")
 )
+
+// Unmarked is a text without the byte order mark of UTF-8. That of UTF-16 is an error.
+func Unmarked(r io.Reader) (io.Reader, error) {
+	const mark = "\ufeff"
+	in := bufio.NewReader(r)
+	head, _ := in.Peek(len(mark)) // what is wrong with it is wrong later, too
+	switch text := string(head); {
+	case text == mark:
+		_, err := in.Discard(len(mark))
+		return in, err
+	case errors.Is(CheckUTF8(text), errUTF16):
+		return nil, errUTF16
+	}
+	return in, nil
+}
 
 // faultyLine is the line, from 1, of what CheckUTF8 finds wrong with a text; 0 if it is right.
 func faultyLine(text string) int {

@@ -158,11 +158,8 @@ func (r *run) start(ctx context.Context) error {
 	if err := r.record(); err != nil {
 		return cmp.Or(err, r.session.Close())
 	}
-	r.emit(Event{Kind: Start, Path: r.good})
-	if r.Init != "" {
-		if err := r.warm(); err != nil {
-			return cmp.Or(err, r.session.Close())
-		}
+	if err := r.begin(); err != nil {
+		return cmp.Or(err, r.session.Close())
 	}
 	if from != nil {
 		r.warn(from.elsewhere(r.Machine))
@@ -171,6 +168,25 @@ func (r *run) start(ctx context.Context) error {
 		return cmp.Or(err, r.session.Close())
 	}
 	r.team.from, r.team.warm = nil, nil
+	return nil
+}
+
+// begin takes initial values, if there are any, and says that the run has started: what
+// cannot be taken is refused before anything is shown.
+func (r *run) begin() error {
+	show := r.Observe
+	var taken []Event
+	if r.Init != "" {
+		r.Observe = func(e Event) { taken = append(taken, e) }
+		err := r.warm()
+		if r.Observe = show; err != nil {
+			return err
+		}
+	}
+	r.emit(Event{Kind: Start, Path: r.good})
+	for _, e := range taken {
+		r.emit(e)
+	}
 	return nil
 }
 

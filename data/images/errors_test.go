@@ -125,7 +125,8 @@ func TestBadImages(t *testing.T) {
 	for i := range 2 {
 		write(t, filepath.Join(root, "red", strconv.Itoa(i)+".PNG"), good[:40])
 	}
-	refused(t, "dir:"+root, filepath.Join("red", "0.PNG"), "no image of red can be read (not a whole")
+	refused(t, "dir:"+root, filepath.Join("red", "0.PNG"),
+		"no image of red can be read (not a whole")
 }
 
 // TestOtherPictures: pictures that are not read are counted, what is no picture is not, and

@@ -36,7 +36,8 @@ func inPNG(content, exif []byte) []byte {
 	chunk := append([]byte("eXIf"), exif...)
 	sum := crc32.ChecksumIEEE(chunk)
 	chunk = append(binary.BigEndian.AppendUint32(nil, uint32(len(exif))), chunk...)
-	return slices.Insert(slices.Clone(content), behind, binary.BigEndian.AppendUint32(chunk, sum)...)
+	chunk = binary.BigEndian.AppendUint32(chunk, sum)
+	return slices.Insert(slices.Clone(content), behind, chunk...)
 }
 
 func inJPEG(content, exif []byte) []byte {

@@ -34,7 +34,8 @@ func TestResumeTakesTheRun(t *testing.T) {
 	rest[2] = "parts/step-00000002.safetensors"
 	for _, more := range [][]string{nil, {"--batch", "12", "--lr", "3e-3", "--depth", "1"}} {
 		_, got := trainLines(t, succeed(t, with(rest, more...)...))
-		if got["weights_sha256"] != whole["weights_sha256"] || got["eval_loss"] != whole["eval_loss"] {
+		if got["weights_sha256"] != whole["weights_sha256"] ||
+			got["eval_loss"] != whole["eval_loss"] {
 			t.Errorf("%v: the rest of a run ends with %v %v, the whole with %v %v", more,
 				got["weights_sha256"], got["eval_loss"], whole["weights_sha256"],
 				whole["eval_loss"])
@@ -107,7 +108,8 @@ func TestNothingHeldOut(t *testing.T) {
 	}
 	o = invoke(t, with(args, "--batch", "8")...)
 	if o.status != exitFailure || o.stdout != "" || !strings.Contains(o.stderr,
-		"3 training pairs of up to 16 tokens do not fill one batch of 8: give batches of 3 or fewer, or "+
+		"3 training pairs of up to 16 tokens do not fill one batch of 8: give batches "+
+			"of 3 or fewer, or "+
 			"a larger corpus") {
 		t.Errorf("%+v", o)
 	}
@@ -142,7 +144,8 @@ func recorded(t *testing.T, name string, transcripts ...string) (spec string) {
 	for i, text := range transcripts {
 		b := []byte("RIFF\xff\xff\xff\xffWAVEfmt \x10\x00\x00\x00\x01\x00\x01\x00")
 		b = binary.LittleEndian.AppendUint32(b, speech.Rate)
-		b = append(binary.LittleEndian.AppendUint32(b, 2*speech.Rate), "\x02\x00\x10\x00data"...)
+		b = binary.LittleEndian.AppendUint32(b, 2*speech.Rate)
+		b = append(b, "\x02\x00\x10\x00data"...)
 		b = append(b, "\xff\xff\xff\xff"...) // as a pipe has it
 		for s := range 2 * speech.Rate {
 			level := 9000 * math.Sin(float64(s)*float64(20+i)/900)
@@ -165,7 +168,8 @@ func TestGermanSpeech(t *testing.T) {
 		texts = append(texts, fmt.Sprintf("größe und straße %c", 'a'+i))
 	}
 	args := []string{"train", "--model", "deepspeech", "--size", "s512", "--batch", "4",
-		"--data", recorded(t, "de", texts...), "--eval-share", "0.3", "--length", "120", "--save", "run"}
+		"--data", recorded(t, "de", texts...), "--eval-share", "0.3", "--length", "120",
+		"--save", "run"}
 	text := succeed(t, with(args, "--steps", "1")...)
 	if !strings.Contains(text, "letters") || !strings.Contains(text, "xyz'ßö") {
 		t.Errorf("%s", text)
@@ -204,5 +208,45 @@ func TestEditedData(t *testing.T) {
 	}
 	if own := evaluation(t, "--from", "run", "--eval-batches", "1"); own["whole"] != true {
 		t.Errorf("%v", own)
+	}
+}
+
+// TestBadText: every reader of text refuses what is none, with its line, and reads what
+// begins with a byte order mark; and says where there is no room for what is asked for.
+func TestBadText(t *testing.T) {
+	inDir(t)
+	trained(t, "gpt", "--data", "text:pairs.tsv", "--steps", "1", "--save", "run")
+	trained(t, "transformer", "--data", "tsv:pairs.tsv", "--steps", "1", "--bleu", "0", "--save",
+		"pairs")
+	write(t, "plain", "the number\n")
+	write(t, "marked", "\ufeffthe number\n")
+	write(t, "utf16", "\xff\xfet\x00h\x00e\x00\n\x00")
+	write(t, "zero", "the\x00number\n")
+	for _, run := range []string{"run", "pairs"} {
+		want, _ := predicted(t, exitOK, "--from", run, "--tokens", "4", "plain")
+		if got, _ := predicted(t, exitOK, "--from", run, "--tokens", "4", "marked"); got != want {
+			t.Errorf("%s: behind a mark %q, else %q", run, got, want)
+		}
+		for file, says := range map[string]string{"utf16": "iconv -f UTF-16 -t UTF-8",
+			"zero": "a byte of zero"} {
+			if _, errors := predicted(t, exitFailure, "--from", run, file); !strings.Contains(
+				errors, says) || !strings.Contains(errors, file) {
+				t.Errorf("%s of %s: %q", run, file, errors)
+			}
+		}
+		o := invoke(t, "predict", "--from", run, "--tokens", "5000", "plain")
+		if o.status != exitOK || !strings.Contains(o.stderr, "of 5000 tokens, the model's texts "+
+			"have at most") {
+			t.Errorf("%s: %+v", run, o)
+		}
+	}
+	write(t, "points", "\ufeff1 1:0.5 2:1\n2 1:-1\n")
+	succeed(t, "train", "--model", "mlr", "--data", "libsvm:points", "--epochs", "1")
+	write(t, "points", "\xff\xfe1\x00 \x001\x00:\x001\x00\n\x00")
+	for spec, says := range map[string]string{"libsvm:points": "iconv", "libsvm:.": "a directory"} {
+		if o := invoke(t, "train", "--model", "mlr", "--data", spec); o.status != exitFailure ||
+			!strings.Contains(o.stderr, says) {
+			t.Errorf("%s: %+v", spec, o)
+		}
 	}
 }

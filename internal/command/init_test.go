@@ -38,7 +38,7 @@ func TestInit(t *testing.T) {
 		{[]string{"--init", "run", "--device", "null"}, exitUsage, "no use for --init"},
 	} {
 		o := invoke(t, append(append([]string{}, tiny...), c.args...)...)
-		if o.status != c.status || !strings.Contains(o.stderr, c.says) {
+		if o.status != c.status || !strings.Contains(o.stderr, c.says) || o.stdout != "" {
 			t.Errorf("%v: %+v", c.args, o)
 		}
 	}

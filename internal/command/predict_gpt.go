@@ -110,10 +110,12 @@ func promptOf(input string, stdin io.Reader) (string, error) {
 		return "", data.Remedied(err)
 	case len(text) > maxPrompt:
 		return "", fmt.Errorf("text of more than %d bytes: give its end", maxPrompt)
-	case !utf8.Valid(text):
-		return "", errors.New("not UTF-8: convert it")
 	}
-	return strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r"), nil
+	if err := data.CheckUTF8(string(text)); err != nil {
+		return "", err
+	}
+	prompt := strings.TrimPrefix(string(text), "\ufeff")
+	return strings.TrimSuffix(strings.TrimSuffix(prompt, "\n"), "\r"), nil
 }
 
 // continuer continues texts.
@@ -155,6 +157,7 @@ func (c *continuer) all(ctx context.Context, next func() []question[string]) err
 				at(q.Input, 0), n, c.length-1)
 		}
 		c.reply.units += len(written.Tokens)
+		c.reply.short(q, len(written.Tokens), c.sampling.Tokens, written.Ended, c.length)
 		text := c.tokenizer.Decode(written.Tokens)
 		line := continued{"prediction", q.Input, text, len(written.Tokens), written.Ended}
 		switch {

@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/gomem/gomem/data"
 )
@@ -127,10 +126,14 @@ func (r *lineReader) read() (string, error) {
 	if err != nil && (err != io.EOF || len(text) == 0) {
 		return "", err
 	}
-	if !utf8.Valid(text) {
-		return "", fmt.Errorf("line that is not UTF-8: %w", errLine)
+	line := string(text)
+	if r.line == 1 {
+		line = strings.TrimPrefix(line, "\ufeff")
 	}
-	return strings.TrimRight(string(text), "\r\n"), nil
+	if err := data.CheckUTF8(line); err != nil {
+		return "", fmt.Errorf("%w: %w", err, errLine)
+	}
+	return strings.TrimRight(line, "\r\n"), nil
 }
 
 // onLine is a text on one line, which has nothing that moves a terminal's cursor.

@@ -159,3 +159,12 @@ func (r *reply) summary(x checkpointed, o gomem.Options) error {
 	}
 	return nil
 }
+
+// short says of a text that there was no room for as many tokens as were asked for, where
+// the model did not end it before.
+func (r *reply) short(q question[string], written, asked int, ended bool, length int) {
+	if !ended && written < asked {
+		fmt.Fprintf(r.e.stderr, "gomem: %s: there is room for %d of %d tokens, the model's "+
+			"texts have at most %d\n", at(q.Input, q.Line), written, asked, length)
+	}
+}

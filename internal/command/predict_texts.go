@@ -124,6 +124,7 @@ func (t *translator) show(q question[string], found predict.Text) {
 		tokens++
 	}
 	t.reply.units += tokens
+	t.reply.short(q, tokens, int(t.Tokens), found.Ended, t.decoder.Length)
 	text := t.tokenizer.Decode(found.Tokens)
 	t.reply.show(translated{"prediction", q.Input, q.Line, text, tokens, found.Score,
 		found.Ended}, onLine(text)+"\n")

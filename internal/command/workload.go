@@ -7,10 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
+	"github.com/gomem/gomem/data"
 	"github.com/gomem/gomem/distrib"
 	"github.com/gomem/gomem/distrib/memnet"
 	"github.com/gomem/gomem/distrib/workload"
@@ -122,20 +122,20 @@ func (c *trainCmd) task(lag int) (runner, string, error) {
 			Rate: float64(cmp.Or(c.LR, 0.01)), Decay: 0.99, Slack: lag, Losses: true}
 		return m, about, m.Check()
 	}
-	data := workload.LowRank(c.Seed, 600, 400, 10, 30000, 0.1)
+	ratings := workload.LowRank(c.Seed, 600, 400, 10, 30000, 0.1)
 	about := "30000 elements of a matrix of rank 10, 600 by 400, drawn"
 	if c.Data != "" {
 		err := opened("mtx", string(c.Data), func(r io.Reader) (err error) {
-			data, err = workload.ReadMatrixMarket(r)
+			ratings, err = workload.ReadMatrixMarket(r)
 			return err
 		})
 		if err != nil {
 			return nil, "", err
 		}
-		about = fmt.Sprintf("%s: %d elements of a matrix, %d by %d", c.Data, data.Len(), data.Rows,
-			data.Cols)
+		about = fmt.Sprintf("%s: %d elements of a matrix, %d by %d", c.Data, ratings.Len(),
+			ratings.Rows, ratings.Cols)
 	}
-	m := &workload.MF{Data: data, Rank: 10, Seed: c.Seed, Epochs: epochs, Clocks: 4,
+	m := &workload.MF{Data: ratings, Rank: 10, Seed: c.Seed, Epochs: epochs, Clocks: 4,
 		Rate: float64(cmp.Or(c.LR, 0.02)), Decay: 0.99, Lambda: 0.01, Slack: lag, Losses: true,
 		Both: c.Min > 0} // what one worker alone has is lost with it
 	return m, about, m.Check()
@@ -147,12 +147,16 @@ func opened(kind, spec string, read func(io.Reader) error) error {
 	if !ok {
 		return usagef("--data %s: want %s:FILE", spec, kind)
 	}
-	f, err := os.Open(path)
+	f, _, err := data.OpenFile(path)
 	if err != nil {
-		return fmt.Errorf("%s: %w", path, bare(err))
+		return fmt.Errorf("%s: %w", path, err)
 	}
 	defer f.Close()
-	if err := read(f); err != nil {
+	in, err := data.Unmarked(f)
+	if err == nil {
+		err = read(in)
+	}
+	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	return nil
