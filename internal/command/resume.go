@@ -87,7 +87,7 @@ func (c *trainCmd) settings() map[string]string {
 		"fine": strconv.FormatBool(f.Fine), "stacked": strconv.FormatBool(f.Stacked),
 		"optimizer": f.Optimizer, "blocks": strings.ReplaceAll(f.Blocks, " ", ""),
 		"seed": strconv.FormatUint(c.Seed, 10), "schedule": c.Schedule,
-		"eval-share": plain(c.EvalShare), "lr": plain(c.LR),
+		"eval-share": inWords(c.EvalShare), "lr": inWords(c.LR),
 	}
 	if f.Clip > 0 {
 		s["clip"] = fmt.Sprint(float32(f.Clip))
@@ -96,7 +96,7 @@ func (c *trainCmd) settings() map[string]string {
 		"experts": f.Experts, "expert-hidden": f.ExpertHidden, "depth": f.Depth,
 		"pixels": f.Pixels, "vocabulary": f.Vocabulary, "classes": f.Classes,
 		"accumulate": f.Accumulate} {
-		s[name] = plain(n)
+		s[name] = inWords(n)
 	}
 	if c, err := models.NewTransformerConfig(f.Size); err == nil && f.Depth == 0 &&
 		(f.Model == "moe" || f.Model == "transformer") { // of which checkpoints say nothing
@@ -111,8 +111,8 @@ func (c *trainCmd) settings() map[string]string {
 	return s
 }
 
-// plain is a number in words; "" of none.
-func plain[T count | share | positive | passes](n T) string {
+// inWords is a number in words; "" of none.
+func inWords[T count | share | positive | passes](n T) string {
 	if n == 0 {
 		return ""
 	}
@@ -132,7 +132,7 @@ const (
 func (c *trainCmd) labels(d dataset, spec string) map[string]string {
 	own, all := c.settings(), map[string]string{"data": d.about, labelSpec: spec}
 	for name, value := range map[string]string{labelEvalData: string(c.EvalData),
-		labelSteps: plain(c.Steps), labelEpochs: plain(c.Epochs), "lr": own["lr"],
+		labelSteps: inWords(c.Steps), labelEpochs: inWords(c.Epochs), "lr": own["lr"],
 		"schedule": own["schedule"], "warmup": own["warmup"]} {
 		if value != "" {
 			all[name] = value
