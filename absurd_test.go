@@ -101,12 +101,18 @@ func TestParsersErrors(t *testing.T) {
 	}
 	long := strings.Repeat("x", 1<<20)
 	for name, parse := range map[string]func(string) error{
-		"mesh":           func(s string) error { _, err := mesh.Parse(s, ""); return err },
-		"mesh's name":    func(s string) error { _, err := mesh.Parse(s+":2", ""); return err },
-		"mesh's size":    func(s string) error { _, err := mesh.Parse("batch:"+s, ""); return err },
-		"layout":         func(s string) error { _, err := mesh.ParseLayout(s, named); return err },
-		"layout's names": func(s string) error { _, err := mesh.ParseLayout(s+"=batch", named); return err },
-		"layout's axis":  func(s string) error { _, err := mesh.ParseLayout("a="+s, named); return err },
+		"mesh":        func(s string) error { _, err := mesh.Parse(s, ""); return err },
+		"mesh's name": func(s string) error { _, err := mesh.Parse(s+":2", ""); return err },
+		"mesh's size": func(s string) error { _, err := mesh.Parse("batch:"+s, ""); return err },
+		"layout":      func(s string) error { _, err := mesh.ParseLayout(s, named); return err },
+		"layout's names": func(s string) error {
+			_, err := mesh.ParseLayout(s+"=batch", named)
+			return err
+		},
+		"layout's axis": func(s string) error {
+			_, err := mesh.ParseLayout("a="+s, named)
+			return err
+		},
 		"layout's leaf": func(s string) error {
 			_, err := mesh.ParseLayout("*/"+s+":x=batch", named)
 			return err
@@ -115,27 +121,42 @@ func TestParsersErrors(t *testing.T) {
 			_, err := mesh.ParseLayout(s+"=batch,"+s+"=batch", named)
 			return err
 		},
-		"query":        func(s string) error { _, err := profile.ParseQuery(s); return err },
-		"query's key":  func(s string) error { _, err := profile.ParseQuery(s + "=1"); return err },
-		"query's part": func(s string) error { _, err := profile.ParseQuery("part=" + s); return err },
-		"query's time": func(s string) error { _, err := profile.ParseQuery("time=" + s); return err },
+		"query":       func(s string) error { _, err := profile.ParseQuery(s); return err },
+		"query's key": func(s string) error { _, err := profile.ParseQuery(s + "=1"); return err },
+		"query's part": func(s string) error {
+			_, err := profile.ParseQuery("part=" + s)
+			return err
+		},
+		"query's time": func(s string) error {
+			_, err := profile.ParseQuery("time=" + s)
+			return err
+		},
 		"query twice": func(s string) error {
 			_, err := profile.ParseQuery("value=" + s + ",value=1")
 			return err
 		},
-		"strategy":    func(s string) error { _, err := partition.Parse(s); return err },
-		"precision":   func(s string) error { _, err := precision.Parse(s); return err },
-		"how":         func(s string) error { _, err := graph.ParseHow(s); return err },
-		"how's way":   func(s string) error { _, err := graph.ParseHow("mean/" + s); return err },
-		"type":        func(s string) error { _, err := graph.ParseType(s); return err },
-		"type's axis": func(s string) error { _, err := graph.ParseType("f32[" + s + "]"); return err },
-		"type's name": func(s string) error { _, err := graph.ParseType("f32[" + s + ":-1]"); return err },
-		"dtype":       func(s string) error { _, err := graph.ParseDType(s); return err },
-		"via":         func(s string) error { _, err := collective.ParseVia(s); return err },
-		"filter":      func(s string) error { _, err := distrib.ParseFilter(s); return err },
-		"filter's x":  func(s string) error { _, err := distrib.ParseFilter("topk:" + s); return err },
-		"rule":        func(s string) error { _, err := distrib.ParseRule(s); return err },
-		"order":       func(s string) error { _, err := distrib.ParseOrder(s); return err },
+		"strategy":  func(s string) error { _, err := partition.Parse(s); return err },
+		"precision": func(s string) error { _, err := precision.Parse(s); return err },
+		"how":       func(s string) error { _, err := graph.ParseHow(s); return err },
+		"how's way": func(s string) error { _, err := graph.ParseHow("mean/" + s); return err },
+		"type":      func(s string) error { _, err := graph.ParseType(s); return err },
+		"type's axis": func(s string) error {
+			_, err := graph.ParseType("f32[" + s + "]")
+			return err
+		},
+		"type's name": func(s string) error {
+			_, err := graph.ParseType("f32[" + s + ":-1]")
+			return err
+		},
+		"dtype":  func(s string) error { _, err := graph.ParseDType(s); return err },
+		"via":    func(s string) error { _, err := collective.ParseVia(s); return err },
+		"filter": func(s string) error { _, err := distrib.ParseFilter(s); return err },
+		"filter's x": func(s string) error {
+			_, err := distrib.ParseFilter("topk:" + s)
+			return err
+		},
+		"rule":  func(s string) error { _, err := distrib.ParseRule(s); return err },
+		"order": func(s string) error { _, err := distrib.ParseOrder(s); return err },
 		"scheme": func(s string) error {
 			_, err := distrib.ParseScheme(s, distrib.SchemeOptions{})
 			return err
@@ -157,9 +178,15 @@ func TestParsersErrors(t *testing.T) {
 			_, err := plan.Parse(strings.NewReader("plan x\nparts 1 : " + s + "\n"))
 			return err
 		},
-		"profile":        func(s string) error { _, err := machine.Parse([]byte(s)); return err },
-		"profile's name": func(s string) error { _, err := machine.Parse(quoted("name", s)); return err },
-		"profile's key":  func(s string) error { _, err := machine.Parse(quoted(s, "x")); return err },
+		"profile": func(s string) error { _, err := machine.Parse([]byte(s)); return err },
+		"profile's name": func(s string) error {
+			_, err := machine.Parse(quoted("name", s))
+			return err
+		},
+		"profile's key": func(s string) error {
+			_, err := machine.Parse(quoted(s, "x"))
+			return err
+		},
 		"profile's op": func(s string) error {
 			text, _ := json.Marshal(map[string]any{"name": "x",
 				"operations": map[string]any{s: map[string]any{"flops_per_second": -1}}})

@@ -91,8 +91,8 @@ func ParseHow(text string) (How, error) {
 	i := slices.Index(folds[:], fold)
 	h := How{Fold: Fold(max(i, 0)), Via: via, Along: along}
 	if err := h.Check(); i < 0 || way && via == "" || axis && along == "" || err != nil {
-		return How{}, fmt.Errorf("%.60q is no way to exchange: want %s, or a way as in mean/ring, or "+
-			"an axis as in sum@batch", text, strings.Join(folds[:], ", "))
+		return How{}, fmt.Errorf("%.60q is no way to exchange: want %s, or a way as in mean/ring, "+
+			"or an axis as in sum@batch", text, strings.Join(folds[:], ", "))
 	}
 	return h, nil
 }

@@ -76,8 +76,8 @@ func ParseMesh(text string) (Mesh, error) {
 	for field := range strings.SplitSeq(text, ",") {
 		name, shape, ok := strings.Cut(field, ":")
 		if !ok || name == "" {
-			return Mesh{}, fmt.Errorf("%.60q is no axis of a mesh: want NAME:SLICES, as batch:2, or "+
-				"NAME:PROCESSESxSLICES", field)
+			return Mesh{}, fmt.Errorf("%.60q is no axis of a mesh: want NAME:SLICES, as batch:2, "+
+				"or NAME:PROCESSESxSLICES", field)
 		}
 		cluster, device := "1", shape
 		if before, after, both := strings.Cut(shape, "x"); both {
@@ -90,7 +90,8 @@ func ParseMesh(text string) (Mesh, error) {
 		}{{&c, cluster}, {&d, device}} {
 			var err error
 			if *part.to, err = strconv.Atoi(part.text); err != nil {
-				return Mesh{}, fmt.Errorf("axis %.60q of the mesh: %.60q is no number", name, part.text)
+				return Mesh{}, fmt.Errorf("axis %.60q of the mesh: %.60q is no number", name,
+					part.text)
 			}
 		}
 		m.Axes, m.Cluster, m.Device = append(m.Axes, name), append(m.Cluster, c),
@@ -175,8 +176,8 @@ func ParseLayout(text string, m Mesh) (Layout, error) {
 	for field := range strings.SplitSeq(text, ",") {
 		at := strings.LastIndexByte(field, '=')
 		if at < 1 || at == len(field)-1 {
-			return nil, fmt.Errorf("%.60q is no assignment of a layout: want AXIS=AXIS OF THE MESH, "+
-				"as batch=batch", field)
+			return nil, fmt.Errorf("%.60q is no assignment of a layout: want AXIS=AXIS OF THE "+
+				"MESH, as batch=batch", field)
 		}
 		l = append(l, Assign{field[:at], field[at+1:]})
 	}

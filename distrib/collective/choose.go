@@ -51,7 +51,8 @@ func ParseVia(s string) (Via, error) {
 	ways := vias[:Gathered+1]
 	i := slices.Index(ways, s)
 	if i < 0 {
-		return 0, fmt.Errorf("collective: there is no way %.60q to exchange: want one of %q", s, ways)
+		return 0, fmt.Errorf("collective: there is no way %.60q to exchange: want one of %q", s,
+			ways)
 	}
 	return Via(i), nil
 }

@@ -54,7 +54,8 @@ func TestDoubt(t *testing.T) {
 // kept is how many operations there are in the cache of what this machine was measured to take.
 func kept(t *testing.T) int {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(os.Getenv("XDG_CACHE_HOME"), "gomem", "machine-*.json"))
+	files, err := filepath.Glob(filepath.Join(os.Getenv("XDG_CACHE_HOME"), "gomem",
+		"machine-*.json"))
 	if err != nil || len(files) != 1 {
 		t.Fatalf("kept are %v, %v", files, err)
 	}

@@ -17,8 +17,8 @@ import (
 
 // nonsense is what somebody, or a script that went wrong, may give any flag.
 func nonsense() []string {
-	return []string{"", " ", "99999999999999999999", "-1", "NaN", "1e999", ".", "\x1b[2Jx", "a\x00b",
-		"\xff", "two\nlines", strings.Repeat("x", 4<<10)}
+	return []string{"", " ", "99999999999999999999", "-1", "NaN", "1e999", ".", "\x1b[2Jx",
+		"a\x00b", "\xff", "two\nlines", strings.Repeat("x", 4<<10)}
 }
 
 // TestNonsenseFlags: whatever is given to whatever flag of whatever command is refused as misuse,

@@ -146,8 +146,8 @@ func ParseType(s string) (Type, error) {
 		if strings.ContainsFunc(dim.Name, func(r rune) bool {
 			return !unicode.IsPrint(r) || r == unicode.ReplacementChar
 		}) {
-			return Type{}, fmt.Errorf("bad type %.60q: axis %.60q has no name that can be printed", s,
-				dim.Name)
+			return Type{}, fmt.Errorf("bad type %.60q: axis %.60q has no name that can be printed",
+				s, dim.Name)
 		}
 		if dim.Size, err = strconv.Atoi(f); err != nil {
 			return Type{}, fmt.Errorf("bad type %.60q: axis %.60q is not a number", s, f)

@@ -38,8 +38,8 @@ func (m *Machine) basics(ctx context.Context) error {
 		return fmt.Errorf("calibrate: %w", err)
 	}
 	m.known = record{When: time.Now().UTC().Truncate(time.Second), Samples: map[string]sample{},
-		Basics: sure, Gap: gap, Profile: machine.Profile{Name: "local", Device: rates, Host: rates, In: speed,
-			Out: speed, DiskRead: diskRate, DiskWrite: diskRate, ElementBytes: 4}}
+		Basics: sure, Gap: gap, Profile: machine.Profile{Name: "local", Device: rates, Host: rates,
+			In: speed, Out: speed, DiskRead: diskRate, DiskWrite: diskRate, ElementBytes: 4}}
 	return nil
 }
 

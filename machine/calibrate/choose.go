@@ -20,8 +20,8 @@ type want struct {
 
 func signature(n *graph.Node) string { return machine.Signature(n) }
 
-// missing lists the nodes whose signatures are not known, or not to be trusted, and whose operands are not
-// too large.
+// missing lists the nodes whose signatures are not known, or not to be trusted, and whose
+// operands are not too large.
 func (m *Machine) missing(nodes []*graph.Node) []want {
 	var todo []want
 	count := map[string]int{}

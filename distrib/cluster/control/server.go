@@ -267,7 +267,8 @@ func initialCluster(scheme string, servers []Server) string {
 }
 
 // listen is where to listen for what is reached at addr: at the same address if that is of
-// loopback, otherwise at all interfaces, since a name may be that of a service, and an address be translated.
+// loopback, otherwise at all interfaces, since a name may be that of a service, and an address
+// be translated.
 func listen(scheme, addr string) url.URL {
 	host, port, _ := net.SplitHostPort(addr)
 	switch {
