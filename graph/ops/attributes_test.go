@@ -148,13 +148,13 @@ func TestBadElementaryAttributes(t *testing.T) {
 		{"arg-max", func(v values) { ops.ArgMax(v.x, 2) }},
 		{"f32[4 6] has no axis -1", func(v values) { ops.CumSum(v.x, 5) }},
 		{"operand is u8[4 6], want f32 or i32", func(v values) { ops.CumSum(v.mask, 0) }},
-		{"no elements 2 to 1, by 1, along axis 0", func(v values) {
-			ops.SliceStep(v.x, 0, 2, 2, 1)
+		{"no elements -1 to 1, by 1, along axis 0", func(v values) {
+			ops.SliceStep(v.x, 0, -1, 2, 1)
 		}},
 		{"no elements 0 to 3, by 0, along axis 1", func(v values) {
 			ops.SliceStep(v.x, 1, 0, 4, 0)
 		}},
-		{"no elements 9 to 11, by 1", func(v values) { ops.SliceStep(v.x, -1, 9, 12, 1) }},
+		{"no elements 9 to -3, by 1", func(v values) { ops.SliceStep(v.x, -1, 9, -2, 1) }},
 		{"f32[4 6] has no axis 2 to reverse", func(v values) { ops.Reverse(v.x, 2) }},
 		{"repeated 0 times along axis 1", func(v values) { ops.Repeat(v.x, 1, 0) }},
 		{"repeated 2 times along axis 2", func(v values) { ops.Repeat(v.x, 2, 2) }},
