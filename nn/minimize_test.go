@@ -227,8 +227,11 @@ func TestBadObjectives(t *testing.T) {
 		"learning rate is -3":                with(nn.MinimizeOptions{Rate: nn.Stepwise{Rate: -3}}),
 		"until step 3: want more than the 5": with(nn.MinimizeOptions{
 			Rate: nn.CosineDecay{Rate: 1, Warmup: 5, Total: 3}}),
-		"2 sets of options, want one":   with(nn.MinimizeOptions{}, nn.MinimizeOptions{}),
-		"depends on no parameter":       with(nn.MinimizeOptions{Of: []string{"none"}}),
+		"2 sets of options, want one": with(nn.MinimizeOptions{}, nn.MinimizeOptions{}),
+		`"none" is no parameter`:      with(nn.MinimizeOptions{Of: []string{"none"}}),
+		"depends on no parameter": func(m *nn.Model, _ graph.Value) {
+			first(m, ops.Mean(m.Data[0]))
+		},
 		"want one number":               func(m *nn.Model, _ graph.Value) { first(m, m.Data[0]) },
 		"3 decays of Adam's moments":    by(nn.Adam{Betas: make([]float32, 3)}),
 		"decay 1 is outside [0, 1)":     by(nn.AdamW{Betas: []float32{1, 0.9}}),
