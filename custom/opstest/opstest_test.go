@@ -75,7 +75,46 @@ func brokenCPU(o broken, c *custom.Call) error {
 	return nil
 }
 
-func init() { custom.Register(brokenCPU) }
+// lastOf is the last element of x, f32[n], and 0 where there is none, but for a fault.
+type lastOf struct{ Fault string }
+
+func (lastOf) Name() string { return "last-of" }
+
+func (lastOf) Infer(in []graph.Type) ([]graph.Type, error) {
+	if len(in) != 1 || in[0].DType != graph.F32 || in[0].Rank() != 1 {
+		return nil, errors.New("want one operand of one axis")
+	}
+	return []graph.Type{graph.Of(graph.F32)}, nil
+}
+
+func (lastOf) Cost(_, _ []graph.Type) graph.Cost { return graph.Cost{Bytes: 8} }
+
+func (o lastOf) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
+	x := n.In[0]
+	size := x.Type().Size(0)
+	if size == 0 && o.Fault != "gradient of nothing" {
+		return []graph.Value{ops.Zeros(x.Graph(), x.Type())}
+	}
+	return []graph.Value{ops.Pad(ops.ReshapeSizes(dout[0], 1), 0, size-1, 0)}
+}
+
+func lastOfCPU(o lastOf, c *custom.Call) error {
+	x, y := c.In[0].F32(), c.Out[0].F32()
+	switch {
+	case len(x) > 0 || o.Fault == "last of nothing":
+		y[0] = x[len(x)-1]
+	case o.Fault == "value of nothing":
+		y[0] = 1
+	case o.Fault != "unwritten of nothing":
+		y[0] = 0
+	}
+	return nil
+}
+
+func init() {
+	custom.Register(brokenCPU)
+	custom.Register(lastOfCPU)
+}
 
 // faults are what is wrong with the operation, and what the check says of it.
 var faults = map[string]string{
@@ -89,6 +128,11 @@ var faults = map[string]string{
 	"value":     "element 4 of result 0 is",
 	"gradient":  "gradient 1 along a direction",
 	"type":      "gradient of operand 0 of broken is f32[], the operand is f32[5]",
+
+	"last of nothing":      "of [f32[0]] it panics: runtime error: index out of range [-1]",
+	"value of nothing":     "element 0 of result 0 is 1, want 0",
+	"unwritten of nothing": "depend on what was in memory",
+	"gradient of nothing":  "padded",
 }
 
 // TestBroken fails, and is run by TestFaultsAreFound.
@@ -101,6 +145,9 @@ func TestBroken(t *testing.T) {
 			s := Sample{Op: broken{fault}, In: []graph.Type{graph.Of(graph.F32, 5)}}
 			if fault == "value" {
 				s.Want = func(in, out []tensor.View) { copy(out[0].Data, in[0].Data) }
+			}
+			if strings.HasSuffix(fault, "of nothing") {
+				s.Op, s.Want = lastOf{fault}, wantLast
 			}
 			Check(t, s)
 		})
@@ -129,5 +176,13 @@ func TestFaultsAreFound(t *testing.T) {
 
 // TestNothingIsFound where nothing is to be found.
 func TestNothingIsFound(t *testing.T) {
-	Check(t, Sample{Op: broken{}, In: []graph.Type{graph.Of(graph.F32, 5)}, Second: true})
+	in := []graph.Type{graph.Of(graph.F32, 5)}
+	Check(t, Sample{Op: broken{}, In: in, Second: true},
+		Sample{Op: lastOf{}, In: in, Second: true, Want: wantLast})
+}
+
+func wantLast(in, out []tensor.View) {
+	if x := in[0].F32(); len(x) > 0 {
+		out[0].F32()[0] = x[len(x)-1]
+	}
 }
