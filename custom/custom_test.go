@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -95,33 +96,34 @@ func TestGPUCommands(t *testing.T) {
 }
 
 // TestOutside: a module outside, which can import public packages only, has an operation of its
-// own that passes all checks. It needs no network.
+// own that passes all checks. It needs no network. A workspace has it share what is built here.
 func TestOutside(t *testing.T) {
 	root, err := filepath.Abs("..")
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	read := func(name string) string {
-		text, err := os.ReadFile(name)
+	for name, from := range map[string]string{"op.go": "testdata/outside/op.go.txt",
+		"op_test.go": "testdata/outside/op_test.go.txt"} {
+		text, err := os.ReadFile(from)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, name), text, 0o600)
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		return string(text)
 	}
-	_, requires, _ := strings.Cut(read("../go.mod"), "\nrequire")
-	mod := "module example.com/outside\n\ngo 1.26.0\n\nrequire github.com/gomem/gomem v0.0.0\n" +
-		"replace github.com/gomem/gomem => " + root + "\n\nrequire" + requires
-	for name, text := range map[string]string{"go.mod": mod, "go.sum": read("../go.sum"),
-		"op.go":      read("testdata/outside/op.go.txt"),
-		"op_test.go": read("testdata/outside/op_test.go.txt")} {
+	const version = "go 1.26.0\n\n"
+	for name, text := range map[string]string{
+		"go.mod":  "module example.com/outside\n\n" + version,
+		"go.work": version + "use (\n.\n" + strconv.Quote(root) + "\n)\n"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	cmd := exec.Command("go", "test", "./...")
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GOPROXY=off", "GOFLAGS=-mod=mod -trimpath")
+	cmd.Env = append(os.Environ(), "GOPROXY=off", "GOWORK="+filepath.Join(dir, "go.work"))
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
