@@ -28,7 +28,8 @@ func tagger(batch int, tr models.Training) (*models.Model, error) {
 func tagged(m *models.Model, from, step int) gomem.Feeds {
 	x, y := m.Data[0], m.Data[1]
 	feeds := gomem.Feeds{m.Seed: gomem.Pair(1, 2), m.LearningRate: gomem.Scalar(0.5),
-		m.Step: gomem.Scalar(float32(step)), x: gomem.NewTensor(x.Type()), y: gomem.NewTensor(y.Type())}
+		m.Step: gomem.Scalar(float32(step)),
+		x:      gomem.NewTensor(x.Type()), y: gomem.NewTensor(y.Type())}
 	for i := range feeds[x].F32() {
 		feeds[x].F32()[i] = float32(math.Sin(float64(3*from + i)))
 	}
@@ -65,15 +66,17 @@ func TestWorkersOfUnequalBatches(t *testing.T) {
 				t.Fatal(err)
 			}
 			have := make([]map[string]gomem.Tensor, workers)
-			side(t, make([]gomem.Options, workers), func(_ context.Context, o gomem.Options, rank int) error {
+			work := func(_ context.Context, o gomem.Options, rank int) error {
 				have[rank] = steppedBy(t, m, o, steps*each, rank, workers, batch)
 				return nil
-			})
+			}
+			side(t, make([]gomem.Options, workers), work)
 			for rank := range have {
 				for name, x := range want {
 					for i, v := range x.F32() {
 						if y := have[rank][name].F32()[i]; math.Abs(float64(y-v)) > 1e-6 {
-							t.Fatalf("worker %d: %s[%d] is %v, of one batch %v", rank, name, i, y, v)
+							t.Fatalf("worker %d: %s[%d] is %v, of one batch %v", rank, name, i,
+								y, v)
 						}
 					}
 				}

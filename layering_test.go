@@ -105,7 +105,8 @@ func TestLayering(t *testing.T) {
 					t.Errorf("%s imports packages of the module: %s", pkg, rule.why)
 				}
 				if _, ok := deps[path(bad)]; !ok && bad != "testing" {
-					t.Errorf("package %s does not exist; the rule %q needs an update", bad, rule.why)
+					t.Errorf("package %s does not exist; the rule %q needs an update", bad,
+						rule.why)
 				}
 				if have[path(bad)] || have[bad] {
 					t.Errorf("%s depends on %s: %s", pkg, bad, rule.why)

@@ -49,7 +49,8 @@ func TestFusedNeedsNoMoreThanUnrolled(t *testing.T) {
 		fused := speech(x.size, x.frames, x.batch, false)
 		least := leastOf(t, fused, o)
 		if x.batch < 40 || x.size == "base" { // else no other layer needs as much as some steps
-			if unrolled := leastOf(t, speech(x.size, x.frames, x.batch, true), o); least > unrolled {
+			unrolled := leastOf(t, speech(x.size, x.frames, x.batch, true), o)
+			if least > unrolled {
 				t.Errorf("%v: fused needs %d bytes, unrolled %d", x, least, unrolled)
 			}
 		}

@@ -130,9 +130,9 @@ func TestPropertiesAreFixed(t *testing.T) {
 			return err
 		}
 		for _, i := range file.Imports {
-			draws[filepath.Dir(path)] = draws[filepath.Dir(path)] || i.Path.Value == `"pgregory.net/rapid"`
-			fixed[filepath.Dir(path)] = fixed[filepath.Dir(path)] ||
-				i.Path.Value == `"`+module+`/internal/longtest"`
+			dir := filepath.Dir(path)
+			draws[dir] = draws[dir] || i.Path.Value == `"pgregory.net/rapid"`
+			fixed[dir] = fixed[dir] || i.Path.Value == `"`+module+`/internal/longtest"`
 		}
 		return nil
 	})

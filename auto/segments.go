@@ -15,12 +15,11 @@ const Whole = Levels + 1
 // Segmented is a decision that needs little of the host: the forward pass is cut into
 // segments, and of what the backward pass reads only the values that cross from one
 // segment to the next are kept, on the host. Everything else is computed again, segment by
-// segment, just before it is needed. Variables are on the device as homes say, by node, and else on the
-// host, as all are of nil. Level 1 has about as
-// many segments as balance what they keep on the host and what one of them computes again
-// on the device; each further level has four times as many, but for [Whole]. It depends on no
-// budget: it takes of the device what its neediest position does. An operation of one result
-// runs at most twice.
+// segment, just before it is needed. Variables are on the device as homes say, by node, and
+// else on the host, as all are of nil. Level 1 has about as many segments as balance what they
+// keep on the host and what one of them computes again on the device; each further level has
+// four times as many, but for [Whole]. It depends on no budget: it takes of the device what its
+// neediest position does. An operation of one result runs at most twice.
 func (pr *Problem) Segmented(level int, homes []bool) *Decision {
 	s := &state{act: make([]action, len(pr.values)), home: make([]home, len(pr.groups)), slack: 62}
 	if level < Whole {

@@ -51,7 +51,8 @@ func TestWhatPlansTakeIsGranted(t *testing.T) {
 		if o.Effort = 20; rapid.IntRange(0, 2).Draw(t, "a disk") == 0 {
 			o.DiskBytes = 1 << 40
 		}
-		for _, of := range rapid.Permutation([]space.ID{space.Device, space.Host}).Draw(t, "first") {
+		both := []space.ID{space.Device, space.Host}
+		for _, of := range rapid.Permutation(both).Draw(t, "first") {
 			least, err := LeastOf(ctx, g, o, of, targets...)
 			if err != nil {
 				t.Fatal(err)
@@ -92,7 +93,8 @@ func TestRefusalsNameWhatIsThere(t *testing.T) {
 		}
 		if sum > e.Taken || len(e.Live) > e.Values || e.Taken > e.Need ||
 			len(e.Live) == e.Values && sum != e.Taken {
-			t.Fatalf("%d holders of %d have %d bytes of %d: %v", len(e.Live), e.Values, sum, e.Taken, e)
+			t.Fatalf("%d holders of %d have %d bytes of %d: %v", len(e.Live), e.Values, sum,
+				e.Taken, e)
 		}
 		s, err := newSearch(context.Background(), g, o, targets)
 		if err != nil {

@@ -53,8 +53,8 @@ func (r Remedy) String() string {
 		return fmt.Sprintf("a disk would do: %s (%d bytes) of it",
 			units.BytesSize(float64(r.Bytes)), r.Bytes)
 	}
-	return "no other option of the plan is known to help: raise the budget to that, or shrink the " +
-		"batch or the model"
+	return "no other option of the plan is known to help: raise the budget to that, or shrink " +
+		"the batch or the model"
 }
 
 // effect is what the change comes to, as the end of a sentence.

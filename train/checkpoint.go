@@ -153,7 +153,8 @@ func parse(m map[string]string) (Checkpoint, error) {
 		}
 	}
 	if n, ok := m[keyEvaluated]; ok {
-		if c.Evaluated, err = strconv.Atoi(n); err != nil || c.Evaluated < 1 || c.Evaluated > c.Step {
+		c.Evaluated, err = strconv.Atoi(n)
+		if err != nil || c.Evaluated < 1 || c.Evaluated > c.Step {
 			return c, fmt.Errorf("%s %q is not a step of an evaluation", keyEvaluated, n)
 		}
 	}

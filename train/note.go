@@ -49,9 +49,10 @@ const noteWords = 11
 
 // encode gives 64-bit numbers, little-endian.
 func (n note) encode() []byte {
-	words := []uint64{uint64(flag(n.stop) | flag(n.changed)<<1 | flag(n.fault)<<2), uint64(n.units), uint64(n.Sent),
-		uint64(n.Received), uint64(n.Saved), uint64(n.Full), uint64(n.Staleness),
-		uint64(n.Slowest), uint64(n.Fastest), uint64(n.Memory), uint64(n.Bound)}
+	words := []uint64{uint64(flag(n.stop) | flag(n.changed)<<1 | flag(n.fault)<<2),
+		uint64(n.units), uint64(n.Sent), uint64(n.Received), uint64(n.Saved), uint64(n.Full),
+		uint64(n.Staleness), uint64(n.Slowest), uint64(n.Fastest), uint64(n.Memory),
+		uint64(n.Bound)}
 	for _, x := range n.values {
 		words = append(words, math.Float64bits(x))
 	}

@@ -61,7 +61,8 @@ func TestMetrics(t *testing.T) {
 		words := []string{"step=" + strconv.Itoa(e.Step) + " "}
 		switch e.Kind {
 		case Step:
-			words = append(words, " loss="+decimal(e.Loss), "learning_rate="+decimal(e.LearningRate),
+			words = append(words, " loss="+decimal(e.Loss),
+				"learning_rate="+decimal(e.LearningRate),
 				" accuracy="+decimal(e.Metrics["accuracy"]))
 		case Eval:
 			words = append(words, "held_out_loss="+decimal(e.Loss))
@@ -75,7 +76,8 @@ func TestMetrics(t *testing.T) {
 		}
 	}
 	for i, row := range rows {
-		if due := i+1 == 3 || i+1 == 6 || i+1 == 7; due == strings.Contains(row, "held_out_loss= ") {
+		due := i+1 == 3 || i+1 == 6 || i+1 == 7
+		if due == strings.Contains(row, "held_out_loss= ") {
 			t.Errorf("row %d is %q", i+1, row)
 		}
 	}
@@ -117,7 +119,8 @@ func TestMetricsGoOn(t *testing.T) {
 		if err == nil {
 			t.Fatal("no error")
 		}
-		torn, err := os.OpenFile(filepath.Join(dir, "numbers", recordName), os.O_APPEND|os.O_WRONLY, 0)
+		torn, err := os.OpenFile(filepath.Join(dir, "numbers", recordName),
+			os.O_APPEND|os.O_WRONLY, 0)
 		if err == nil {
 			_, err = torn.WriteString("12,0.4") // in the middle of a row
 		}
@@ -140,7 +143,8 @@ func TestMetricsOfWorkers(t *testing.T) {
 	out := abreast(3, 2, func(int) (context.Context, Options) {
 		o := lesson(t, 6, 1)
 		o.Epochs, o.Steps, o.EvalEvery = 0, 5, 2
-		o.Metrics, o.Save, o.KeepBest = filepath.Join(dir, "numbers"), filepath.Join(dir, "run"), true
+		o.Metrics, o.Save = filepath.Join(dir, "numbers"), filepath.Join(dir, "run")
+		o.KeepBest = true
 		return t.Context(), o
 	})
 	if err := errors.Join(out.errs...); err != nil {
@@ -218,8 +222,8 @@ a.Reload()
 print(json.dumps({t: [(s.step, s.value) for s in a.Scalars(t)] for t in a.Tags()["scalars"]}))
 `
 
-// TestTensorBoardReads: TensorBoard's own reader has the numbers of the table, each step once, of a run
-// that was resumed from a checkpoint some steps back. Without TensorBoard, in
+// TestTensorBoardReads: TensorBoard's own reader has the numbers of the table, each step once, of
+// a run that was resumed from a checkpoint some steps back. Without TensorBoard, in
 // GOMEM_TENSORBOARD_PYTHON or python3, it is left out.
 func TestTensorBoardReads(t *testing.T) {
 	python := os.Getenv("GOMEM_TENSORBOARD_PYTHON")
@@ -246,7 +250,8 @@ func TestTensorBoardReads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for tag, column := range map[string]string{"train/loss": "loss", "learning rate": "learning_rate",
+	for tag, column := range map[string]string{
+		"train/loss": "loss", "learning rate": "learning_rate",
 		"train/accuracy": "accuracy", "held-out/loss": "held_out_loss",
 		"memory/device bytes": "device_bytes"} {
 		points := have[tag]

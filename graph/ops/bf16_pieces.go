@@ -42,8 +42,8 @@ func (s stretch) of(t graph.Type) graph.Type {
 	return resized(t, s.axis, s.hi-s.lo)
 }
 
-// runs visits the contiguous elements of a stretch of a value of a type: so many from an element on,
-// in parallel.
+// runs visits the contiguous elements of a stretch of a value of a type: so many from an element
+// on, in parallel.
 func (s stretch) runs(c *kernel.Call, t graph.Type, visit func(run, at, n int)) {
 	rows, length, first := 1, t.Elems(), 0
 	if s.hi > 0 {
@@ -168,8 +168,8 @@ func (p piece) run(c *kernel.Call) error {
 	return nil
 }
 
-// piecesAlong are pieces of an operation along an axis of so many elements, of as few as least or more:
-// axes says along which axis of each operand and result, or none below zero.
+// piecesAlong are pieces of an operation along an axis of so many elements, of as few as least or
+// more: in and out say along which axis of each operand and result, or none below zero.
 func piecesAlong(op graph.Op, size, least int, in, out []int) []piece {
 	spans := func(axes []int, lo, hi int) (s []stretch) {
 		for _, axis := range axes {

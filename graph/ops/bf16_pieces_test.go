@@ -57,7 +57,9 @@ func TestInBF16Pieces(t *testing.T) {
 
 // ofPieces is an operation that may be computed piece by piece.
 func ofPieces(r *rapid.T) Sample {
-	size := func(name string, least, most int) int { return rapid.IntRange(least, most).Draw(r, name) }
+	size := func(name string, least, most int) int {
+		return rapid.IntRange(least, most).Draw(r, name)
+	}
 	f := func(sizes ...int) graph.Type { return tensor.Of(graph.F32, sizes...) }
 	n, c, k := size("n", 1, 20), size("c", 1, 80), size("k", 1, 80)
 	h, w := size("h", 1, 17), size("w", 1, 17)

@@ -170,7 +170,8 @@ func (a *advisor) try(short *gomem.ErrOutOfMemory) error {
 	a.ctx = limited
 	list := a.proposals()
 	for i, ways := range list {
-		done := a.said.during(fmt.Sprintf("gomem: trying what would fit (%d of %d)", i+1, len(list)))
+		done := a.said.during(fmt.Sprintf("gomem: trying what would fit (%d of %d)", i+1,
+			len(list)))
 		err := a.first(ways)
 		done()
 		if whole.Err() != nil {

@@ -11,8 +11,8 @@ import (
 )
 
 // refusedFlags is a model in budgets that it does not fit.
-var refusedFlags = []string{"plan", "--model", "resnet", "--size", "s512", "--device", "sim:titanx", "--policy", "thesis",
-	"--device-memory", "850KiB"}
+var refusedFlags = []string{"plan", "--model", "resnet", "--size", "s512",
+	"--device", "sim:titanx", "--policy", "thesis", "--device-memory", "850KiB"}
 
 // TestAdviseRanksWhatWorks: every remedy that is named fits when its flags are given, needs what
 // is said, and those that keep the results and the budgets come first; what does not fit is not
@@ -75,7 +75,8 @@ func TestAdviseInWords(t *testing.T) {
 			"--device-memory %dKiB", 100000+i, 1000000+i), Device: 900 << 20, Host: 1 << 40,
 			Ratio: 12.34, Changes: i > 6})
 	}
-	x.Refusal, x.Failed, x.Untried = "train needs more", []string{"--lookahead 1"}, []string{"--a 1"}
+	x.Refusal = "train needs more"
+	x.Failed, x.Untried = []string{"--lookahead 1"}, []string{"--a 1"}
 	var b strings.Builder
 	x.print(&b)
 	for line := range strings.Lines(b.String()) {
@@ -98,8 +99,8 @@ func TestAdviseInWords(t *testing.T) {
 	}
 	for flag, args := range map[string][]string{"sharding": {"--sharding", "--mesh", "batch:2"},
 		"dump": {"--dump", "x"}, "graph": {"--graph", "x.dot"}} {
-		if o := invoke(t, with(refusedFlags, append(args, "--advise")...)...); o.status != exitUsage ||
-			!strings.Contains(o.stderr, "--"+flag) {
+		o := invoke(t, with(refusedFlags, append(args, "--advise")...)...)
+		if o.status != exitUsage || !strings.Contains(o.stderr, "--"+flag) {
 			t.Errorf("--%s: %+v", flag, o)
 		}
 	}

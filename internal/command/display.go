@@ -159,7 +159,8 @@ func (d *textDisplay) summary(s train.Summary, least int64) {
 	}
 	if gomem.Computes(d.header.Device) {
 		fields = slices.Concat(results(s), fields, []field{{"exchanged", exchanged(s.Exchanged)}},
-			[]field{{"weights sha256", s.WeightsSHA256}, {"checkpoint", cmp.Or(s.Checkpoint, unkept)}},
+			[]field{{"weights sha256", s.WeightsSHA256},
+				{"checkpoint", cmp.Or(s.Checkpoint, unkept)}},
 			best(s))
 	}
 	fmt.Fprintln(d.out)

@@ -55,8 +55,8 @@ func TestEvalClasses(t *testing.T) {
 	inDir(t)
 	faces := pictured(t, "faces", 60, "cats", "dogs", "ducks")
 	few := pictured(t, "few", 5, "ducks", "cats")
-	succeed(t, "train", "--model", "resnet", "--size", "s512", "--policy", "vanilla", "--data", faces,
-		"--steps", "1", "--save", "run")
+	succeed(t, "train", "--model", "resnet", "--size", "s512", "--policy", "vanilla",
+		"--data", faces, "--steps", "1", "--save", "run")
 	line := evaluation(t, "--from", "run", "--data", few)
 	counts, right := map[string]float64{}, 0.0
 	for _, c := range line["classes"].([]any) {
@@ -73,7 +73,8 @@ func TestEvalClasses(t *testing.T) {
 	if d := right/5 - accuracy; d > 1e-6 || d < -1e-6 {
 		t.Errorf("%v of 5 are right, accuracy is %v", right, accuracy)
 	}
-	if text := succeed(t, "eval", "--from", "run", "--data", few); !strings.Contains(text, "recall") {
+	text := succeed(t, "eval", "--from", "run", "--data", few)
+	if !strings.Contains(text, "recall") {
 		t.Errorf("%s", text)
 	}
 }

@@ -146,7 +146,8 @@ train --steps
     checkpoint of GPT-2 or LLaMA has to be of the network that the run trains.
 --rename
     File of names for --init: on each line theirs, and after a space ours; a * in theirs
-    stands for any characters, which go where ours has one.
+    stands for any characters, which go where ours has one. A line that applies to
+    nothing is refused.
 train --json
     Print JSON lines of type start, resume, init, warning, step, eval, save and, the last,
     summary. Sizes are bytes.
@@ -215,8 +216,8 @@ train --profile
     auto: the fastest plan found within the budgets, in which every value is kept, swapped
     or computed again; thesis: partitioned execution, variables on the host, swapping;
     vanilla: everything on the device, the baseline; or grappler: vanilla with the
-    swapping of TensorFlow 1's memory optimizer, to compare (default: ${policy}; thesis where --partition, --strategy or
-    --lookahead is given).
+    swapping of TensorFlow 1's memory optimizer, to compare (default: ${policy}; thesis
+    where --partition, --strategy or --lookahead is given).
 --strategy
     How operations are gathered into partitions: dfs, depth or dfs-depth (default dfs).
 --partition

@@ -14,10 +14,13 @@ func TestInit(t *testing.T) {
 	if !strings.Contains(text, "began with run/step-00000002.safetensors: 66 variables taken\n") {
 		t.Errorf("all variables are to be taken:\n%s", text)
 	}
-	write(t, "names", "*/ffn/* none/*\n")
+	write(t, "names", "*/ff/w* */moe/expert0/w*\n*/norm/scale */norm\n")
 	text = succeed(t, append(tiny, "--steps", "1", "--init", "run", "--rename", "names")...)
-	if !strings.Contains(text, "not in the file") || !strings.Contains(text, "left over") {
-		t.Errorf("a mixture of experts takes of a Transformer:\n%s", text)
+	for _, want := range []string{": 17 variables taken, ", // 8 matrices, 8 scales, the embedding
+		"not in the file", "left over"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q of what a mixture of experts takes of a Transformer:\n%s", want, text)
+		}
 	}
 	lines, _ := trainLines(t, succeed(t,
 		append(tiny, "--model", "transformer", "--steps", "1", "--init", "run", "--json")...))
@@ -25,6 +28,8 @@ func TestInit(t *testing.T) {
 		t.Errorf("lines %+v", lines)
 	}
 	write(t, "bad", "one two three\n")
+	write(t, "theirs", "*/ffn/* */moe/expert0/*\n")
+	write(t, "ours", "*/ff/* */ffn/*\n")
 	for _, c := range []struct {
 		args   []string
 		status int
@@ -35,6 +40,8 @@ func TestInit(t *testing.T) {
 		{[]string{"--rename", "names"}, exitUsage, "--rename needs --init"},
 		{[]string{"--init", "run", "--resume", "run"}, exitUsage, "can't be used together"},
 		{[]string{"--init", "run", "--rename", "bad"}, exitFailure, "bad:1: 3 words"},
+		{[]string{"--init", "run", "--rename", "theirs"}, exitFailure, "is of no tensor"},
+		{[]string{"--init", "run", "--rename", "ours"}, exitFailure, "model does not have"},
 		{[]string{"--init", "run", "--device", "null"}, exitUsage, "no use for --init"},
 	} {
 		o := invoke(t, append(append([]string{}, tiny...), c.args...)...)

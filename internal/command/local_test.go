@@ -136,7 +136,8 @@ func TestLocalStops(t *testing.T) {
 	}
 	o = gather(t, inMemory{}, with(tiny, "--local", "3", "--steps", "100000", "--resume", "run",
 		"--seed", "2")...)
-	if o.status != exitFailure || !strings.Contains(o.stderr, "with --seed 0, this run has --seed 2") {
+	if o.status != exitFailure ||
+		!strings.Contains(o.stderr, "with --seed 0, this run has --seed 2") {
 		t.Error(o.status, o.stderr)
 	}
 }

@@ -24,3 +24,31 @@ func (p *progress) during(line string) (done func()) {
 	fmt.Fprintln(p.w, line)
 	return func() {}
 }
+
+// patience is how long work may be silent.
+const patience = 2 * time.Second
+
+// reading reports on the reading of files, when it takes long.
+func reading(w io.Writer, spec string) func(files int) {
+	last := time.Now()
+	return func(files int) {
+		if time.Since(last) > patience {
+			last = time.Now()
+			fmt.Fprintf(w, "gomem: reading %s: %s\n", spec, counted(files, "file"))
+		}
+	}
+}
+
+// notice prints a line if done is not called soon.
+func notice(w io.Writer, line string) (done func()) {
+	ended, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		select {
+		case <-ended:
+		case <-time.After(patience):
+			fmt.Fprintln(w, line)
+		}
+	}()
+	return func() { close(ended); <-stopped }
+}

@@ -14,8 +14,8 @@ import (
 // TestAdvice: every remedy reads as flags, with the budget that it needs.
 func TestAdvice(t *testing.T) {
 	for want, r := range map[string]compile.Remedy{
-		"raise --device-memory to that; gomem plan --advise, with the same flags, ranks what else " +
-			"would do": {},
+		"raise --device-memory to that; gomem plan --advise, with the same flags, ranks what " +
+			"else would do": {},
 		"--policy thesis would fit: it needs 1KiB (1,024 bytes)": {Change: compile.UsePolicy,
 			Policy: compile.Thesis, Bytes: 1024},
 		"leaving out --no-placement and --no-swap would fit: it needs 1KiB (1,024 bytes)": {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gomem/gomem/data"
 	"github.com/gomem/gomem/models"
+	"github.com/gomem/gomem/train"
 )
 
 // adopt takes from the checkpoint of a run that is resumed what the command line leaves open:
@@ -183,4 +184,43 @@ func (c *trainCmd) id(d dataset) string {
 		return d.formerly
 	}
 	return d.id
+}
+
+// afterwards says how to continue an interrupted run.
+func (c *trainCmd) afterwards(s train.Summary, e *env) string {
+	switch {
+	case s.Checkpoint != "":
+		return fmt.Sprintf("saved %s; continue with: %s", s.Checkpoint,
+			resumption(e, string(c.Save)))
+	case c.Save != "":
+		return "there was nothing to save yet"
+	}
+	return "nothing was saved (--save DIR keeps a run)"
+}
+
+// resumption is the command line that continues an interrupted run, which was
+// saved to a directory.
+func resumption(e *env, dir string) string {
+	words, args := []string{e.extras.name()}, e.args
+	for i := 0; i < len(args); i++ {
+		name, _, joined := strings.Cut(args[i], "=")
+		switch {
+		case !slices.Contains([]string{"--resume", "--save", "--init", "--rename"}, name):
+			words = append(words, args[i])
+		case !joined:
+			i++ // its value
+		}
+	}
+	return strings.Join(quoted(append(words, "--resume", dir)), " ")
+}
+
+// quoted quotes words for a shell where they need it.
+func quoted(words []string) []string {
+	out := slices.Clone(words)
+	for i, w := range out {
+		if w == "" || strings.ContainsAny(w, " \t\n\"'`$&|;<>()*?[]{}~#!\\") {
+			out[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		}
+	}
+	return out
 }

@@ -5,14 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"math"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/data"
@@ -334,34 +331,6 @@ func asSpec(err error) error {
 	return err
 }
 
-// patience is how long work may be silent.
-const patience = 2 * time.Second
-
-// reading reports on the reading of files, when it takes long.
-func reading(w io.Writer, spec string) func(files int) {
-	last := time.Now()
-	return func(files int) {
-		if time.Since(last) > patience {
-			last = time.Now()
-			fmt.Fprintf(w, "gomem: reading %s: %s\n", spec, counted(files, "file"))
-		}
-	}
-}
-
-// notice prints a line if done is not called soon.
-func notice(w io.Writer, line string) (done func()) {
-	ended, stopped := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(stopped)
-		select {
-		case <-ended:
-		case <-time.After(patience):
-			fmt.Fprintln(w, line)
-		}
-	}()
-	return func() { close(ended); <-stopped }
-}
-
 // runOptions are the flags as train takes them.
 func (c *trainCmd) runOptions(b *built, d dataset, s gomem.Options) (train.Options, error) {
 	o := train.Options{
@@ -477,43 +446,4 @@ func asUse(err error) error {
 		return usagef("%w", err)
 	}
 	return err
-}
-
-// afterwards says how to continue an interrupted run.
-func (c *trainCmd) afterwards(s train.Summary, e *env) string {
-	switch {
-	case s.Checkpoint != "":
-		return fmt.Sprintf("saved %s; continue with: %s", s.Checkpoint,
-			resumption(e, string(c.Save)))
-	case c.Save != "":
-		return "there was nothing to save yet"
-	}
-	return "nothing was saved (--save DIR keeps a run)"
-}
-
-// resumption is the command line that continues an interrupted run, which was
-// saved to a directory.
-func resumption(e *env, dir string) string {
-	words, args := []string{e.extras.name()}, e.args
-	for i := 0; i < len(args); i++ {
-		name, _, joined := strings.Cut(args[i], "=")
-		switch {
-		case !slices.Contains([]string{"--resume", "--save", "--init", "--rename"}, name):
-			words = append(words, args[i])
-		case !joined:
-			i++ // its value
-		}
-	}
-	return strings.Join(quoted(append(words, "--resume", dir)), " ")
-}
-
-// quoted quotes words for a shell where they need it.
-func quoted(words []string) []string {
-	out := slices.Clone(words)
-	for i, w := range out {
-		if w == "" || strings.ContainsAny(w, " \t\n\"'`$&|;<>()*?[]{}~#!\\") {
-			out[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
-		}
-	}
-	return out
 }

@@ -12,7 +12,8 @@ import (
 // from its best; both pointers are as good as the file's name everywhere.
 func TestWatchedRun(t *testing.T) {
 	inDir(t)
-	args := append(tiny, "--eval-every", "1", "--bleu", "0", "--save", "run", "--metrics", "numbers")
+	args := append(tiny, "--eval-every", "1", "--bleu", "0", "--save", "run",
+		"--metrics", "numbers")
 	out := succeed(t, append(args, "--steps", "3", "--keep-best", "--patience", "2")...)
 	for _, want := range []string{"  rate 0.0", "\nbest            after step "} {
 		if !strings.Contains(out, want) {

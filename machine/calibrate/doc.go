@@ -3,9 +3,9 @@
 //
 // Every distinct operation of a graph (its signature: attributes, types of operands
 // and results) is timed on the CPU device, on operands of the size that it has in the
-// graph, and the least of several rounds is kept. Rooflines were the
-// alternative, fitted to a few sizes of every operation: their errors on small operations, and on those whose speed
-// depends on a shape, are tens of per cent, and a step is made of them.
+// graph, and the least of several rounds is kept. Rooflines were the alternative, fitted
+// to a few sizes of every operation: their errors on small operations, and on those whose
+// speed depends on a shape, are tens of per cent, and a step is made of them.
 //
 // Operations are timed in sequence, like in a step, with operands where a step would
 // have them: a result is read where it was made, memory is reused, and so on. The same

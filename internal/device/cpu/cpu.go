@@ -52,8 +52,8 @@ type Device struct {
 // Open makes a device. Close it to end its goroutines.
 func Open(o Options) (*Device, error) {
 	if o.Threads < 0 || o.Threads > MaxThreads || o.CopyBytesPerSecond < 0 {
-		return nil, fmt.Errorf("cpu device: %d threads, %d bytes a second: want at most %d threads, "+
-			"and nothing negative", o.Threads, o.CopyBytesPerSecond, MaxThreads)
+		return nil, fmt.Errorf("cpu device: %d threads, %d bytes a second: want at most %d "+
+			"threads, and nothing negative", o.Threads, o.CopyBytesPerSecond, MaxThreads)
 	}
 	d := &Device{options: o, places: map[space.Engine]*place{}, opened: time.Now(),
 		pool: pool.New(o.Threads), create: createFile, fault: o.Fault}

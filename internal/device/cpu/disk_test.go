@@ -293,8 +293,9 @@ func TestDiskCut(t *testing.T) {
 	}
 	for what, err := range map[string]error{
 		"a load": err, "a store": d.again(t, store, 7<<20, 1<<20),
-		"a load of what is left": d.again(t, load, 0, 1<<20), "a read": d.disk.Read(0, make([]byte, 8)),
-		"a write": d.disk.Write(0, make([]byte, 8)),
+		"a load of what is left": d.again(t, load, 0, 1<<20),
+		"a read":                 d.disk.Read(0, make([]byte, 8)),
+		"a write":                d.disk.Write(0, make([]byte, 8)),
 	} {
 		if !errors.Is(err, io.ErrUnexpectedEOF) || !strings.Contains(err.Error(), file.Name()) {
 			t.Errorf("%s: error is %v", what, err)
