@@ -177,7 +177,9 @@ func TestFaultsAreFound(t *testing.T) {
 // TestNothingIsFound where nothing is to be found.
 func TestNothingIsFound(t *testing.T) {
 	in := []graph.Type{graph.Of(graph.F32, 5)}
+	one := func(rng *rand.Rand, v tensor.View) { v.F32()[rng.IntN(len(v.F32()))] = 1 }
 	Check(t, Sample{Op: broken{}, In: in, Second: true},
+		Sample{Op: broken{}, In: in, Fill: map[int]func(*rand.Rand, tensor.View){0: one}},
 		Sample{Op: lastOf{}, In: in, Second: true, Want: wantLast})
 }
 
