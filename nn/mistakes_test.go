@@ -58,7 +58,7 @@ func mustSay(t *testing.T, err error, want []string) {
 // model that nobody trains.
 func TestEvaluationOfFrozen(t *testing.T) {
 	m := nn.NewModel()
-	x, y := m.Input("x", graph.F32, 8, 5), m.Input("y", graph.F32, 8, 3)
+	x := m.Input("x", graph.F32, 8, 5)
 	teacher := m.Pass(nn.Pass{Name: "teach"}) // no pass of training
 	goal := nn.Linear(teacher.In("teacher"), x, 3)
 	m.Minimize(nn.MSE(nn.Linear(m.Training().In("out"), x, 3), goal), nn.SGD{},
@@ -67,7 +67,7 @@ func TestEvaluationOfFrozen(t *testing.T) {
 	m.Evaluate(nn.MSE(nn.Linear(c.In("out"), x, 3), nn.Linear(c.In("teacher"), x, 3)))
 	mustSay(t, m.Err(), nil)
 	m = nn.NewModel()
-	x, y = m.Input("x", graph.F32, 8, 5), m.Input("y", graph.F32, 8, 3)
+	x, y := m.Input("x", graph.F32, 8, 5), m.Input("y", graph.F32, 8, 3)
 	m.Evaluate(nn.MSE(nn.Linear(m.Evaluation().In("out"), x, 3), y))
 	mustSay(t, m.Err(), nil)
 }
