@@ -130,7 +130,7 @@ func (s Sample) compare(t *testing.T, p *scalar, order int) {
 	for k, d := range grads {
 		if d.Valid() {
 			for i, v := range m.Value(d).F32() {
-				analytic += float64(v) * float64(direction[p.wrt[k]].F32()[i])
+				analytic += float64(float64(v) * float64(direction[p.wrt[k]].F32()[i]))
 			}
 		}
 	}
