@@ -50,7 +50,7 @@ func TestInBF16Pieces(t *testing.T) {
 			r.Fatalf("%+v of %v: %d bytes of scratch, converted %d", plain.Op, half.In, n, all)
 		}
 	})
-	if len(pieces) < 4 {
+	if len(pieces) < 5 || !pieces["embeddingGrad"] {
 		t.Errorf("pieces of %v", pieces)
 	}
 }
@@ -64,7 +64,7 @@ func ofPieces(r *rapid.T) Sample {
 	n, c, k := size("n", 1, 20), size("c", 1, 80), size("k", 1, 80)
 	h, w := size("h", 1, 17), size("w", 1, 17)
 	x := f(n, c, h, w)
-	switch rapid.IntRange(0, 4).Draw(r, "kind") {
+	switch rapid.IntRange(0, 5).Draw(r, "kind") {
 	case 0:
 		return Sample{Op: batchNorm{0.1}, In: []graph.Type{x, f(c), f(c)}}
 	case 1:
@@ -74,6 +74,9 @@ func ofPieces(r *rapid.T) Sample {
 		return Sample{Op: layerOver{1, 0.1}, In: []graph.Type{x, f(c), f(c)}}
 	case 3:
 		return Sample{Op: matMul{TransA: true}, In: []graph.Type{f(n*h, c), f(n*h, k)}}
+	case 4:
+		return Sample{Op: embeddingGrad{Rows: c}, Fill: fills{0: below(c)},
+			In: []graph.Type{tensor.Of(graph.I32, n), f(n, k)}}
 	}
 	taps, stride := size("taps", 1, 3), size("stride", 1, 2)
 	conv := Conv{Stride: [2]int{stride, stride}, Pad: SamePad(taps)}.defaults()

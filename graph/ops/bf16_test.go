@@ -108,7 +108,9 @@ func TestInBF16ByBlocks(t *testing.T) {
 		if !same(narrowed(plain.compute(t, wide, nil), c.Out), c.Out) {
 			t.Errorf("other bits in blocks of %d rows", x.rows)
 		}
-		if whole := o.most(o.tiling(half.In, out, 1<<40, direct), func(b slab) int64 {
+		all := x
+		all.rows = 0
+		if whole := o.most(all, func(b slab) int64 {
 			return b.op.Cost(b.in, b.out).Scratch
 		}); scratch >= whole {
 			t.Errorf("%d bytes of scratch in blocks, %d as a whole", scratch, whole)
@@ -116,6 +118,23 @@ func TestInBF16ByBlocks(t *testing.T) {
 	})
 	if blocks < 20 {
 		t.Errorf("only %d samples are computed in blocks", blocks)
+	}
+}
+
+// TestInBF16Tiles: of operations that are cut into rows no more than an eighth is converted at a
+// time, of small ones too, but for [leastTileBytes]; of large ones no more than a mebibyte.
+func TestInBF16Tiles(t *testing.T) {
+	for _, rows := range []int{1, 8, 100, 1 << 10, 1 << 14} {
+		for _, columns := range []int{1, 32, 528, 4214} {
+			x := tensor.Of(graph.BF16, rows, columns)
+			o := InBF16(softmax{}, 1)
+			all, got := int64(8*rows*columns), o.Cost([]graph.Type{x}, []graph.Type{x}).Scratch
+			if row := all / int64(rows); got > max(all/8, leastTileBytes)+row+128 {
+				t.Errorf("%v: %d bytes of scratch of %d", x, got, all)
+			} else if got > max(tileBytes, all/mostTiles)+row+128 {
+				t.Errorf("%v: %d bytes of scratch, want a mebibyte", x, got)
+			}
+		}
 	}
 }
 
@@ -165,7 +184,7 @@ func TestReadsBF16(t *testing.T) {
 			}
 		})
 	}
-	if len(seen) != 7 {
+	if len(seen) != 8 {
 		t.Errorf("samples of %v", seen)
 	}
 }

@@ -9,10 +9,12 @@ import (
 
 // tileBytes is how much is in f32 at a time of an operation on bfloat16 that is computed in
 // blocks of rows, unless that were more than mostTiles blocks; what each block needs, such as
-// weights, is beside it.
+// weights, is beside it. Of small operations it is an eighth, but leastTileBytes: blocks that are
+// smaller take more time than they save memory.
 const (
-	tileBytes = 1 << 20
-	mostTiles = 16
+	tileBytes      = 1 << 20
+	mostTiles      = 16
+	leastTileBytes = 16 << 10
 )
 
 // in16 is implemented by operations whose kernel on the host reads and writes bfloat16 as it is.
@@ -100,7 +102,8 @@ func (o inBF16) tiling(in, out []graph.Type, limit int, direct bool) tiling {
 	if perRow == 0 {
 		return t
 	}
-	rows := max(limit/perRow, t.cut.Rows/mostTiles, t.cut.Least, 1)
+	rows := max(min(limit, max(perRow*eighth(t.cut.Rows), leastTileBytes))/perRow,
+		t.cut.Rows/mostTiles, t.cut.Least, 1)
 	rows = (rows + t.cut.Align - 1) / t.cut.Align * t.cut.Align
 	if rows+t.cut.Least <= t.cut.Rows {
 		t.rows = rows

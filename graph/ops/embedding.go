@@ -56,18 +56,48 @@ func checkIDs(ids []int32, n int) error {
 	return nil
 }
 
+func (embedding) form16() string { return "h.>*" }
+
+func (embedding) scratch16(_, _ []graph.Type) int64 { return 0 }
+
 func embeddingCPU(_ embedding, c *kernel.Call) error {
-	table, ids, out := c.In[0].F32(), c.In[1].I32(), c.Out[0].F32()
-	d := c.In[0].Type.Size(1)
+	ids, d := c.In[1].I32(), c.In[0].Type.Size(1)
 	if err := checkIDs(ids, c.In[0].Type.Size(0)); err != nil {
 		return err
 	}
+	if half(c.In[0].Type) {
+		embeddingRows16(c, ids, d)
+		return nil
+	}
+	table, out := c.In[0].F32(), c.Out[0].F32()
 	c.Pool.For(len(ids), max(1, grain/d), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
 			copy(out[i*d:(i+1)*d], table[int(ids[i])*d:])
 		}
 	})
 	return nil
+}
+
+// embeddingRows16 looks up rows of d elements of a table in bfloat16. By way of f32, as the
+// definition has it: NaN becomes quiet.
+func embeddingRows16(c *kernel.Call, ids []int32, d int) {
+	table, rounds := c.In[0].U16(), half(c.Out[0].Type)
+	c.Pool.For(len(ids), max(1, grain/max(1, d)), func(lo, hi int) {
+		var wide [256]float32
+		for i := lo; i < hi; i++ {
+			row := table[int(ids[i])*d : (int(ids[i])+1)*d]
+			if !rounds {
+				vec.F32FromBF16(c.Out[0].F32()[i*d:(i+1)*d], row)
+				continue
+			}
+			out := c.Out[0].U16()[i*d : (i+1)*d]
+			for at := 0; at < d; at += len(wide) {
+				n := min(len(wide), d-at)
+				vec.F32FromBF16(wide[:n], row[at:at+n])
+				vec.BF16FromF32(out[at:at+n], wide[:n])
+			}
+		}
+	})
 }
 
 // embeddingGrad adds the rows of dout up by index: ids i32[…], dout f32[… d] →
@@ -94,6 +124,12 @@ func (embeddingGrad) Cost(in, out []graph.Type) graph.Cost {
 
 func (embeddingGrad) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
 	return []graph.Value{{}, Embedding(dout[0], n.In[0])}
+}
+
+// pieces are of some columns each.
+func (o embeddingGrad) pieces(in, out []graph.Type) []piece {
+	columns, last := out[0].Size(1), in[1].Rank()-1
+	return piecesAlong(o, columns, eighth(columns), []int{-1, last}, []int{1})
 }
 
 // embeddingGradCPU splits over the table's rows: every thread adds up those that

@@ -28,6 +28,10 @@
 // What is made by one node is rounded once. What is added up by many, as the gradients of a
 // weight that is read at every step of an unrolled network, is rounded after every addition.
 //
+// What only moves elements, to where all who read them take them rounded, has them rounded first,
+// which comes to the same bits: windows over frames are never there in f32. Slices of weights are
+// rounded themselves.
+//
 // Lower comes after a mesh has divided the graph and before operations are fused or split: those
 // keep bits, and an operation in bfloat16 is one like any other to them.
 package precision

@@ -40,6 +40,7 @@ func Lower(g *graph.Graph, fetches []graph.Value, updates []graph.NodeID) (*Resu
 	for _, n := range g.Nodes() {
 		l.names[n.Name] = true
 	}
+	l.early = readRounded(g, live, fetches)
 	for _, n := range g.Nodes() {
 		if n.Leaf() || live[n.ID] {
 			l.node(n)
@@ -59,6 +60,7 @@ type lowerer struct {
 	res   *Result
 	names map[string]bool // that are taken, or will be
 	casts map[conversion]graph.Value
+	early map[graph.Value]bool // whose operands are rounded rather than they
 	err   error
 }
 
@@ -88,10 +90,8 @@ func (l *lowerer) node(n *graph.Node) {
 	for i, v := range n.In {
 		in[i] = l.value(v)
 	}
-	if !n.Leaf() && n.Kind == graph.KindCompute && n.Phase != graph.Update && !n.Exchanges() {
-		if l.half(n, in) {
-			return
-		}
+	if canHalve(n) && l.half(n, in) {
+		return
 	}
 	for i, v := range n.In {
 		in[i] = l.as(in[i], v.Type().DType, n.Phase)
@@ -104,7 +104,7 @@ func (l *lowerer) half(n *graph.Node, in []graph.Value) bool {
 	how := ops.HalvingOf(n.Op)
 	halves := false
 	for i, v := range in {
-		if how.Operands && v.Type().DType == graph.F32 {
+		if (how.Operands || l.early[n.Value(0)]) && v.Type().DType == graph.F32 {
 			in[i] = l.as(v, graph.BF16, n.Phase)
 		}
 		halves = halves || in[i].Type().DType == graph.BF16

@@ -107,6 +107,34 @@ func TestLowerRandomGraphs(t *testing.T) {
 	})
 }
 
+// TestLowerRoundsFirst: what only moves elements to where they are read rounded has them rounded,
+// unless it is read otherwise, or fetched.
+func TestLowerRoundsFirst(t *testing.T) {
+	g := graph.New()
+	x := g.Input("x", tensor.Of(graph.F32, 6, 8))
+	w := g.Variable("w", tensor.Of(graph.F32, 16, 5), graph.Init{})
+	windows := func() graph.Value {
+		return ops.Concat(1, ops.Slice(x, 0, 0, 5), ops.Slice(x, 0, 1, 6))
+	}
+	only, other, fetched := windows(), windows(), windows()
+	out := []graph.Value{ops.MatMul(only, w), ops.MatMul(other, w), ops.Tanh(other),
+		ops.MatMul(fetched, w), fetched}
+	half := ops.MatMul(w, ops.Slice(w, 0, 0, 5))
+	r, err := precision.Lower(g, append(out, half), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for v, want := range map[graph.Value]graph.DType{only: graph.BF16, other: graph.F32,
+		fetched: graph.F32} {
+		if got := r.Node(v.Node.ID).Out[0]; got.DType != want {
+			t.Errorf("%s is %s, want %s", v, got, want)
+		}
+	}
+	if n := r.Node(half.Node.ID).In[1].Node; n.OpName() != "cast" {
+		t.Errorf("the weights' slice is rounded before it is made: %s", n.OpName())
+	}
+}
+
 // TestLowerNames: what is converted does not take a name of the graph.
 func TestLowerNames(t *testing.T) {
 	g := graph.New()
