@@ -300,7 +300,7 @@ func TestPlanSteps(t *testing.T) {
 		t.Errorf("after the end: %+v", o)
 	}
 	for conditions, says := range map[string]string{
-		"part=x": "part=x", "colour=red": "want value, op, part, step or time",
+		"part=x": `part="x"`, "colour=red": "want value, op, part, step or time",
 		"step=5-3": "range", "time=x": "milliseconds",
 		"--steps=": "want conditions", "many": "many",
 	} {

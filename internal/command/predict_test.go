@@ -104,7 +104,7 @@ func TestPredictTexts(t *testing.T) {
 		got, errs := predicted(t, exitFailure, "--from", model)
 		lines := strings.Split(got, "\n")
 		if len(lines) != 6 || lines[0]+"\n"+lines[3]+"\n" != out || lines[1]+lines[2] != "" ||
-			!strings.Contains(errs, "standard input:3: line that is not UTF-8") ||
+			!strings.Contains(errs, "standard input:3: not UTF-8: convert the file") ||
 			!strings.Contains(errs, "standard input:5: cut to the first 15 of ") {
 			t.Errorf("%s: %q, %q", model, got, errs)
 		}
