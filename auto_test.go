@@ -161,7 +161,7 @@ func room(t *rapid.T, g *graph.Graph, o gomem.Options, targets []gomem.Target) (
 func TestAutoDoesNotAffectResults(t *testing.T) {
 	var did deeds
 	for i := 0; i < longtest.Count(1, 100) || i < 20 && !did.all(); i++ {
-		rapid.Check(t, func(t *rapid.T) {
+		longtest.Check(t, i, func(t *rapid.T) {
 			pick := func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "pick") }
 			m := randgraph.Random(pick, 16)
 			want, err := plain(m)

@@ -2,7 +2,6 @@ package gomem_test
 
 import (
 	"errors"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -43,11 +42,8 @@ func anySession(t *rapid.T) (*randgraph.Model, []gomem.Target) {
 // bytes that they say, within the budgets; a byte under the least is refused, and the
 // refusal says what sets it and what would help.
 func TestEveryBudgetRuns(t *testing.T) {
-	for i := range longtest.Count(1, 34) {
-		t.Run(strconv.Itoa(i), func(t *testing.T) {
-			t.Parallel()
-			rapid.Check(t, everyBudgetRuns)
-		})
+	for round := range longtest.Count(1, 34) {
+		longtest.Check(t, round, everyBudgetRuns)
 	}
 }
 

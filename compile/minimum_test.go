@@ -62,8 +62,8 @@ func refused(t interface{ Fatal(...any) }, g *graph.Graph, o Options,
 // draws is how many random cases a test of this file checks.
 func draws(t *testing.T, short, long int, check func(*rapid.T)) {
 	t.Helper()
-	for range longtest.Count(short, long) {
-		rapid.Check(t, check)
+	for round := range longtest.Count(short, long) {
+		longtest.Check(t, round, check)
 	}
 }
 

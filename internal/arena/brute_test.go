@@ -92,8 +92,8 @@ func plainLoad(blocks []Block) int64 {
 // most half above that; mostly it is that.
 func TestNearTheOptimum(t *testing.T) {
 	sets, optimal := 0, 0
-	for range longtest.Count(1, 20) {
-		rapid.Check(t, func(t *rapid.T) {
+	for round := range longtest.Count(1, 20) {
+		longtest.Check(t, round, func(t *rapid.T) {
 			bs := few(t)
 			p, best := Pack(bs), optimum(bs)
 			check(t, bs, p.Offsets, p.Peak)

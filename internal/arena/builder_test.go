@@ -12,8 +12,8 @@ import (
 // TestBuilderIsExact: with any key, building finds a packing at the optimum that
 // exhaustive search knows, and that there is none below it.
 func TestBuilderIsExact(t *testing.T) {
-	for range longtest.Count(1, 20) {
-		rapid.Check(t, func(t *rapid.T) {
+	for round := range longtest.Count(1, 20) {
+		longtest.Check(t, round, func(t *rapid.T) {
 			bs := few(t)
 			best := optimum(bs)
 			_, pairs := measure(bs, timeline(bs))

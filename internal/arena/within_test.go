@@ -96,8 +96,8 @@ func TestWithin(t *testing.T) {
 // low as exhaustive search finds, almost always.
 func TestWithinIsOptimal(t *testing.T) {
 	sets, optimal := 0, 0
-	for range longtest.Count(1, 20) {
-		rapid.Check(t, func(t *rapid.T) {
+	for round := range longtest.Count(1, 20) {
+		longtest.Check(t, round, func(t *rapid.T) {
 			bs := few(t)
 			p, best := PackWithin(bs, 0, 20_000), optimum(bs)
 			check(t, bs, p.Offsets, p.Peak)

@@ -13,7 +13,7 @@ import (
 	"os"
 	"strconv"
 
-	_ "pgregory.net/rapid" // defines the flag that is set here
+	"pgregory.net/rapid" // defines the flag that is set here
 )
 
 // Enabled reports whether the environment asks for the long form: GOMEM_LONG is
@@ -29,6 +29,28 @@ func Count(short, long int) int {
 		return long
 	}
 	return short
+}
+
+// Check is rapid.Check with the cases of a round: those of another round are others, and each
+// round's are the same every time. The seed is rapid's for all tests, so tests that are run in
+// parallel must not call it.
+func Check(t rapid.TB, round int, property func(*rapid.T)) {
+	t.Helper()
+	f := flag.Lookup("rapid.seed")
+	first := f.Value.String()
+	if n, err := strconv.ParseUint(first, 10, 64); err == nil && n != 0 {
+		defer setSeed(t, f, first)
+		setSeed(t, f, strconv.FormatUint(n+uint64(round), 10))
+	}
+	rapid.Check(t, property)
+}
+
+// setSeed sets rapid's seed.
+func setSeed(t rapid.TB, f *flag.Flag, seed string) {
+	t.Helper()
+	if err := f.Value.Set(seed); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // seed is rapid's seed for a value of GOMEM_SEED: 1 if there is none, and 0, which draws one, for

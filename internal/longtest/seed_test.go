@@ -23,6 +23,21 @@ func TestSameCases(t *testing.T) {
 	}
 }
 
+// TestRounds: another round draws other cases, the same one the same.
+func TestRounds(t *testing.T) {
+	draw := func(round int) (all []uint64) {
+		Check(t, round, func(t *rapid.T) { all = append(all, rapid.Uint64().Draw(t, "n")) })
+		return all
+	}
+	first := draw(1)
+	if slices.Equal(first, draw(2)) {
+		t.Errorf("two rounds draw %d first", first[0])
+	}
+	if flag.Lookup("rapid.seed").Value.String() != "0" && !slices.Equal(first, draw(1)) {
+		t.Error("a round draws other cases another time")
+	}
+}
+
 func TestSeed(t *testing.T) {
 	for value, want := range map[string]uint64{"": 1, "random": 0, "7": 7} {
 		if n, err := seed(value); n != want || err != nil {
