@@ -13,10 +13,10 @@ import (
 	"github.com/gomem/gomem/graph/ops"
 	"github.com/gomem/gomem/internal/device/cuda"
 	"github.com/gomem/gomem/internal/longtest"
-	"github.com/gomem/gomem/internal/tensor"
 	"github.com/gomem/gomem/nn"
 	"github.com/gomem/gomem/plan"
 	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/tensor"
 	"github.com/gomem/gomem/train"
 )
 

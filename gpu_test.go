@@ -18,10 +18,10 @@ import (
 	"github.com/gomem/gomem/graph/precision"
 	"github.com/gomem/gomem/internal/device/cuda"
 	"github.com/gomem/gomem/internal/device/cuda/emu"
-	"github.com/gomem/gomem/internal/tensor"
 	"github.com/gomem/gomem/nn"
 	"github.com/gomem/gomem/plan"
 	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/tensor"
 	"github.com/gomem/gomem/train"
 )
 

@@ -12,16 +12,16 @@ import (
 	"github.com/gomem/gomem/internal/device"
 	"github.com/gomem/gomem/internal/device/cpu"
 	"github.com/gomem/gomem/internal/device/null"
-	"github.com/gomem/gomem/internal/tensor"
 	"github.com/gomem/gomem/internal/trace"
 	"github.com/gomem/gomem/machine"
 	"github.com/gomem/gomem/mesh"
 	"github.com/gomem/gomem/partition"
+	"github.com/gomem/gomem/tensor"
 )
 
 // Tensor is a typed value in memory of its own. It prints as its values; its methods
 // F32, I32 and so on are its elements, which may be read and written, and To is a copy
-// of another element type.
+// of another element type. Package tensor documents them all.
 type Tensor = tensor.View
 
 // NewTensor makes a zeroed tensor.

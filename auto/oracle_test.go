@@ -8,9 +8,9 @@ import (
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/longtest"
-	"github.com/gomem/gomem/internal/tensor"
 	"github.com/gomem/gomem/pass"
 	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/tensor"
 )
 
 // box is an operation of a given result and time.

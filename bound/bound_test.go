@@ -14,12 +14,12 @@ import (
 	"github.com/gomem/gomem/graph/ops"
 	"github.com/gomem/gomem/internal/longtest"
 	"github.com/gomem/gomem/internal/randgraph"
-	"github.com/gomem/gomem/internal/tensor"
 	"github.com/gomem/gomem/models"
 	"github.com/gomem/gomem/order"
 	"github.com/gomem/gomem/pass"
 	"github.com/gomem/gomem/placement"
 	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/tensor"
 )
 
 // box is an operation of any operands and results.

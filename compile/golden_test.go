@@ -13,9 +13,9 @@ import (
 	"github.com/gomem/gomem/graph/autodiff"
 	"github.com/gomem/gomem/graph/ops"
 	"github.com/gomem/gomem/internal/randgraph"
-	"github.com/gomem/gomem/internal/tensor"
 	"github.com/gomem/gomem/partition"
 	"github.com/gomem/gomem/plan"
+	"github.com/gomem/gomem/tensor"
 )
 
 // TestGoldenPlans prints plans of small graphs. After a change run it with

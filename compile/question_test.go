@@ -10,9 +10,9 @@ import (
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/ops"
 	"github.com/gomem/gomem/graph/precision"
-	"github.com/gomem/gomem/internal/tensor"
 	"github.com/gomem/gomem/plan"
 	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/tensor"
 )
 
 // ranked is a job of which is known what its ways take, and what at least.

@@ -12,7 +12,7 @@ import (
 	"github.com/gomem/gomem/custom/opstest"
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/kernel/cuda"
-	"github.com/gomem/gomem/internal/tensor"
+	"github.com/gomem/gomem/tensor"
 )
 
 // TestLiSHT: the example is held to all that operations are held to.

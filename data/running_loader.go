@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/gomem/gomem/internal/tensor"
+	"github.com/gomem/gomem/tensor"
 )
 
 // NoTarget is the target of a position that has none: nothing is to be predicted

@@ -12,9 +12,9 @@ import (
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/device"
-	"github.com/gomem/gomem/internal/tensor"
 	"github.com/gomem/gomem/plan"
 	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/tensor"
 )
 
 // Streams are a device's streams. Executors of several plans share them.

@@ -13,9 +13,9 @@ import (
 	"github.com/gomem/gomem/internal/device"
 	"github.com/gomem/gomem/internal/device/cpu"
 	"github.com/gomem/gomem/internal/kernel"
-	"github.com/gomem/gomem/internal/tensor"
 	"github.com/gomem/gomem/plan"
 	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/tensor"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

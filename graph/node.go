@@ -3,7 +3,7 @@ package graph
 import (
 	"fmt"
 
-	"github.com/gomem/gomem/internal/tensor"
+	"github.com/gomem/gomem/tensor"
 )
 
 // NodeID numbers nodes densely in order of creation.

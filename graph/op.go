@@ -1,14 +1,14 @@
 package graph
 
-import "github.com/gomem/gomem/internal/tensor"
+import "github.com/gomem/gomem/tensor"
 
 // The vocabulary of package tensor, under the names that models use.
 type (
-	// Type is the element type and shape of a value.
+	// Type is the element type and shape of a value: see package tensor for its methods.
 	Type = tensor.Type
-	// Dim is one axis of a shape.
+	// Dim is one axis of a shape: see package tensor.
 	Dim = tensor.Dim
-	// DType is the type of one element.
+	// DType is the type of one element: see package tensor.
 	DType = tensor.DType
 )
 

@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"github.com/gomem/gomem/graph"
-	"github.com/gomem/gomem/internal/tensor"
 	"github.com/gomem/gomem/machine"
 	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/tensor"
 )
 
 // TestSignature: nodes have one signature if their operations, with attributes, and

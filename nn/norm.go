@@ -3,7 +3,7 @@ package nn
 import (
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/ops"
-	"github.com/gomem/gomem/internal/tensor"
+	"github.com/gomem/gomem/tensor"
 )
 
 // NormOptions are those of [LayerNorm], [RMSNorm] and [GroupNorm].

@@ -7,8 +7,8 @@ import (
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/graph"
-	"github.com/gomem/gomem/internal/tensor"
 	"github.com/gomem/gomem/nn"
+	"github.com/gomem/gomem/tensor"
 )
 
 // deep is a network with everything that an objective can have.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/randgraph"
-	"github.com/gomem/gomem/internal/tensor"
 	"github.com/gomem/gomem/pass"
+	"github.com/gomem/gomem/tensor"
 )
 
 // op is an operation with a name of its own and any operands.

@@ -8,12 +8,12 @@ import (
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/ops"
 	"github.com/gomem/gomem/internal/randgraph"
-	"github.com/gomem/gomem/internal/tensor"
 	"github.com/gomem/gomem/partition"
 	"github.com/gomem/gomem/pass"
 	"github.com/gomem/gomem/placement"
 	"github.com/gomem/gomem/schedule"
 	"github.com/gomem/gomem/swap"
+	"github.com/gomem/gomem/tensor"
 )
 
 // TestScheduleIsChecked: a schedule that touches what is not there is refused, with

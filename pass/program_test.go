@@ -10,9 +10,9 @@ import (
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/randgraph"
-	"github.com/gomem/gomem/internal/tensor"
 	"github.com/gomem/gomem/partition"
 	"github.com/gomem/gomem/pass"
+	"github.com/gomem/gomem/tensor"
 )
 
 // drawProgram draws a random program that has been partitioned.

@@ -11,9 +11,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/gomem/gomem/internal/tensor"
 	"github.com/gomem/gomem/plan"
 	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/tensor"
 )
 
 const small = `plan policy=thesis

@@ -2,8 +2,8 @@ package plan
 
 import (
 	"github.com/gomem/gomem/graph"
-	"github.com/gomem/gomem/internal/tensor"
 	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/tensor"
 )
 
 // SlotID indexes Plan.Slots.

@@ -8,7 +8,7 @@ import (
 	"unicode"
 
 	"github.com/gomem/gomem/internal/count"
-	"github.com/gomem/gomem/internal/tensor"
+	"github.com/gomem/gomem/tensor"
 )
 
 // WriteTo prints a plan whose indexes are in range as text that [Parse] reads

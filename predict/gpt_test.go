@@ -9,8 +9,8 @@ import (
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/data"
-	"github.com/gomem/gomem/internal/tensor"
 	"github.com/gomem/gomem/models"
+	"github.com/gomem/gomem/tensor"
 )
 
 // grown continues prompts by the whole evaluation of the growing text, token by token.

@@ -12,8 +12,8 @@ import (
 	"github.com/gomem/gomem/data/speech"
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/libm"
-	"github.com/gomem/gomem/internal/tensor"
 	"github.com/gomem/gomem/models"
+	"github.com/gomem/gomem/tensor"
 )
 
 // Net is a model that answers with one execution a batch. Its methods may not be

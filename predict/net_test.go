@@ -13,8 +13,8 @@ import (
 	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/data/images"
 	"github.com/gomem/gomem/data/speech"
-	"github.com/gomem/gomem/internal/tensor"
 	"github.com/gomem/gomem/models"
+	"github.com/gomem/gomem/tensor"
 	"github.com/gomem/gomem/train"
 )
 

@@ -15,8 +15,8 @@ import (
 	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/data"
 	"github.com/gomem/gomem/internal/safetensors"
-	"github.com/gomem/gomem/internal/tensor"
 	"github.com/gomem/gomem/models"
+	"github.com/gomem/gomem/tensor"
 	"github.com/gomem/gomem/train"
 )
 

@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"github.com/gomem/gomem/graph"
-	"github.com/gomem/gomem/internal/tensor"
 	"github.com/gomem/gomem/pass"
+	"github.com/gomem/gomem/tensor"
 )
 
 // TestWeightsDoNotOverflow: bytes times positions are compared as they are, even

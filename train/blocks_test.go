@@ -21,8 +21,8 @@ import (
 	"github.com/gomem/gomem/graph/autodiff"
 	"github.com/gomem/gomem/graph/ops"
 	"github.com/gomem/gomem/internal/safetensors"
-	"github.com/gomem/gomem/internal/tensor"
 	"github.com/gomem/gomem/mesh"
+	"github.com/gomem/gomem/tensor"
 )
 
 // bricks is a training step of variables of some shapes, and four that are elements of an

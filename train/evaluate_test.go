@@ -10,9 +10,9 @@ import (
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/graph"
-	"github.com/gomem/gomem/internal/tensor"
 	"github.com/gomem/gomem/models"
 	"github.com/gomem/gomem/nn"
+	"github.com/gomem/gomem/tensor"
 )
 
 // tinyTransformer is a real model, with a run that saves.

@@ -11,8 +11,8 @@ import (
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/data"
 	"github.com/gomem/gomem/internal/kernel"
-	"github.com/gomem/gomem/internal/tensor"
 	"github.com/gomem/gomem/nn"
+	"github.com/gomem/gomem/tensor"
 )
 
 // run is a run in progress.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/gomem/gomem/bench/internal/torch"
 	"github.com/gomem/gomem/internal/safetensors"
-	"github.com/gomem/gomem/internal/tensor"
+	"github.com/gomem/gomem/tensor"
 )
 
 //go:embed peer.py

@@ -15,8 +15,8 @@ import (
 
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/graph"
-	"github.com/gomem/gomem/internal/tensor"
 	"github.com/gomem/gomem/internal/trace"
+	"github.com/gomem/gomem/tensor"
 )
 
 // small is a model of a kind that takes no time.

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/gomem/gomem/graph"
-	"github.com/gomem/gomem/internal/tensor"
+	"github.com/gomem/gomem/tensor"
 )
 
 // checkNothing checks kernel and gradient on operands without elements. A kernel may refuse them

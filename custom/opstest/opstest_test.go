@@ -11,7 +11,7 @@ import (
 	"github.com/gomem/gomem/custom"
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/ops"
-	"github.com/gomem/gomem/internal/tensor"
+	"github.com/gomem/gomem/tensor"
 )
 
 // broken is x itself, but for a fault.

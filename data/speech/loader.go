@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/gomem/gomem/data"
-	"github.com/gomem/gomem/internal/tensor"
+	"github.com/gomem/gomem/tensor"
 )
 
 // Defaults and limits of LoaderOptions.

@@ -5,7 +5,7 @@ import (
 
 	"github.com/gomem/gomem/internal/kernel"
 	"github.com/gomem/gomem/internal/kernel/vec"
-	"github.com/gomem/gomem/internal/tensor"
+	"github.com/gomem/gomem/tensor"
 )
 
 // factors is a parameter seen as [a p b q c], p and q being the factored axes.

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/gomem/gomem/internal/kernel"
-	"github.com/gomem/gomem/internal/tensor"
+	"github.com/gomem/gomem/tensor"
 )
 
 // TestLaunchesAllocateLittle: what a kernel allocates does not grow with its

@@ -3,7 +3,7 @@ package ops
 import (
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/kernel"
-	"github.com/gomem/gomem/internal/tensor"
+	"github.com/gomem/gomem/tensor"
 )
 
 // Assign is v ← x, for updates that are composed of other operations.

@@ -3,7 +3,7 @@ package ops
 import (
 	"fmt"
 
-	"github.com/gomem/gomem/internal/tensor"
+	"github.com/gomem/gomem/tensor"
 )
 
 // The operations here implement graph.Checker: feeds may be their operands. What

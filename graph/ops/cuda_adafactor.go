@@ -3,7 +3,7 @@ package ops
 import (
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/kernel/cuda"
-	"github.com/gomem/gomem/internal/tensor"
+	"github.com/gomem/gomem/tensor"
 )
 
 // adafactorPlan is the geometry of an update, and where what it computes on the way is in the

@@ -3,7 +3,7 @@ package ops
 import (
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/kernel/cuda"
-	"github.com/gomem/gomem/internal/tensor"
+	"github.com/gomem/gomem/tensor"
 )
 
 // channelParts are the parts of a channel's elements, each for a team.

@@ -11,7 +11,7 @@ import (
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/kernel/cuda"
 	"github.com/gomem/gomem/internal/longtest"
-	"github.com/gomem/gomem/internal/tensor"
+	"github.com/gomem/gomem/tensor"
 )
 
 // TestCUDAChainsHaveTheBitsOfTheirOperations: also behind a product.

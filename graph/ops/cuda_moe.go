@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"github.com/gomem/gomem/internal/kernel/cuda"
-	"github.com/gomem/gomem/internal/tensor"
+	"github.com/gomem/gomem/tensor"
 )
 
 func top2CUDA(o top2, c *cuda.Call) ([]cuda.Command, error) {

@@ -8,7 +8,7 @@ import (
 	"github.com/gomem/gomem/internal/kernel"
 	"github.com/gomem/gomem/internal/kernel/gemm"
 	"github.com/gomem/gomem/internal/kernel/vec"
-	"github.com/gomem/gomem/internal/tensor"
+	"github.com/gomem/gomem/tensor"
 )
 
 // LSTM runs an LSTM over a sequence: x f32[t b i], w f32[i+n 4n], bias f32[4n], h0

@@ -7,7 +7,7 @@ import (
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/kernel"
 	"github.com/gomem/gomem/internal/kernel/vec"
-	"github.com/gomem/gomem/internal/tensor"
+	"github.com/gomem/gomem/tensor"
 )
 
 // window is a part of a value whose elements number a random stream: a part draws what its

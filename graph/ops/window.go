@@ -5,7 +5,7 @@ import (
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/kernel"
-	"github.com/gomem/gomem/internal/tensor"
+	"github.com/gomem/gomem/tensor"
 )
 
 // Window says how a pooling window moves over an image. Pairs are vertical and

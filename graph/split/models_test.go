@@ -13,9 +13,9 @@ import (
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/longtest"
 	"github.com/gomem/gomem/internal/reference"
-	"github.com/gomem/gomem/internal/tensor"
 	"github.com/gomem/gomem/internal/thesis"
 	"github.com/gomem/gomem/models"
+	"github.com/gomem/gomem/tensor"
 )
 
 // five are the models of the thesis: small, or in the long form of their tests' size.

@@ -16,7 +16,7 @@ import (
 	"github.com/gomem/gomem/graph/split"
 	"github.com/gomem/gomem/internal/randgraph"
 	"github.com/gomem/gomem/internal/reference"
-	"github.com/gomem/gomem/internal/tensor"
+	"github.com/gomem/gomem/tensor"
 )
 
 // step is a graph with what is wanted of it.

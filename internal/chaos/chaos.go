@@ -16,8 +16,8 @@ import (
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/kernel"
-	"github.com/gomem/gomem/internal/tensor"
 	"github.com/gomem/gomem/plan"
+	"github.com/gomem/gomem/tensor"
 )
 
 // junk is in every byte that nobody has written: a NaN, as a float.

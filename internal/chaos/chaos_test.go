@@ -18,9 +18,9 @@ import (
 	"github.com/gomem/gomem/internal/longtest"
 	"github.com/gomem/gomem/internal/randgraph"
 	"github.com/gomem/gomem/internal/reference"
-	"github.com/gomem/gomem/internal/tensor"
 	"github.com/gomem/gomem/models"
 	"github.com/gomem/gomem/plan"
+	"github.com/gomem/gomem/tensor"
 )
 
 // schedules is how many orders an accepted mutant is run in.

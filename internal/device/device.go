@@ -15,8 +15,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/gomem/gomem/internal/tensor"
 	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/tensor"
 )
 
 // Device makes memories, streams and tasks.

@@ -13,7 +13,7 @@ import (
 	"reflect"
 
 	"github.com/gomem/gomem/internal/kernel/pool"
-	"github.com/gomem/gomem/internal/tensor"
+	"github.com/gomem/gomem/tensor"
 )
 
 // Kind names a kind of device.

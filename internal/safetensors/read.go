@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	"github.com/gomem/gomem/internal/regular"
-	"github.com/gomem/gomem/internal/tensor"
+	"github.com/gomem/gomem/tensor"
 )
 
 // Entry is a tensor of a file: its name and type. Axes have no names.

@@ -17,7 +17,7 @@ import (
 	"github.com/gomem/gomem/graph/autodiff"
 	"github.com/gomem/gomem/graph/ops"
 	"github.com/gomem/gomem/internal/longtest"
-	"github.com/gomem/gomem/internal/tensor"
+	"github.com/gomem/gomem/tensor"
 )
 
 // grid is workers in a mesh, of one line of all of them too.

@@ -15,9 +15,9 @@ import (
 	"github.com/gomem/gomem/distrib/collective"
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/safetensors"
-	"github.com/gomem/gomem/internal/tensor"
 	"github.com/gomem/gomem/mesh"
 	"github.com/gomem/gomem/nn"
+	"github.com/gomem/gomem/tensor"
 	"github.com/gomem/gomem/train"
 )
 

@@ -16,8 +16,8 @@ import (
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/autodiff"
 	"github.com/gomem/gomem/graph/ops"
-	"github.com/gomem/gomem/internal/tensor"
 	"github.com/gomem/gomem/mesh"
+	"github.com/gomem/gomem/tensor"
 )
 
 // bodies is a transport that counts the bytes of values that it sends to others. By notices,

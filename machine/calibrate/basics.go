@@ -10,9 +10,9 @@ import (
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/ops"
 	"github.com/gomem/gomem/internal/device"
-	"github.com/gomem/gomem/internal/tensor"
 	"github.com/gomem/gomem/machine"
 	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/tensor"
 )
 
 // The sizes of what the machine's rates are measured by: a product that fits the

@@ -15,11 +15,11 @@ import (
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/ops"
 	"github.com/gomem/gomem/internal/randgraph"
-	"github.com/gomem/gomem/internal/tensor"
 	"github.com/gomem/gomem/machine"
 	"github.com/gomem/gomem/machine/calibrate"
 	"github.com/gomem/gomem/models"
 	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/tensor"
 )
 
 // shared is a directory for a cache in which nothing but rates are kept.

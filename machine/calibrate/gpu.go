@@ -13,10 +13,10 @@ import (
 	"github.com/gomem/gomem/internal/device"
 	"github.com/gomem/gomem/internal/device/cuda"
 	kernels "github.com/gomem/gomem/internal/kernel/cuda"
-	"github.com/gomem/gomem/internal/tensor"
 	"github.com/gomem/gomem/internal/trace"
 	"github.com/gomem/gomem/machine"
 	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/tensor"
 )
 
 // Link is how fast a GPU copies from and to pinned memory of the host, in bytes a second.

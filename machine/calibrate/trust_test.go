@@ -6,8 +6,8 @@ import (
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/ops"
-	"github.com/gomem/gomem/internal/tensor"
 	"github.com/gomem/gomem/machine"
+	"github.com/gomem/gomem/tensor"
 )
 
 // at is a machine with one operation, and a clock of this test's.

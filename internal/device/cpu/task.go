@@ -8,8 +8,8 @@ import (
 	"github.com/gomem/gomem/internal/device"
 	"github.com/gomem/gomem/internal/invariants"
 	"github.com/gomem/gomem/internal/kernel"
-	"github.com/gomem/gomem/internal/tensor"
 	"github.com/gomem/gomem/internal/trace"
+	"github.com/gomem/gomem/tensor"
 )
 
 // task is a launch or a copy with everything resolved.

@@ -14,7 +14,7 @@ import (
 	"reflect"
 
 	"github.com/gomem/gomem/internal/kernel/conv"
-	"github.com/gomem/gomem/internal/tensor"
+	"github.com/gomem/gomem/tensor"
 )
 
 // Operand is where a value is on the device.
