@@ -350,7 +350,7 @@ func TestRefusals(t *testing.T) {
 		{"another tokenizer", func(o *Options) { o.Tokenizer = nil }},
 		{"at step 20 already, the run is to reach 20", func(o *Options) { o.Steps = 20 }},
 		{"at step 20 already, the run is to reach 5", func(o *Options) { o.Steps = 5 }},
-		{"no step-00000000.safetensors in the directory", func(o *Options) { o.Resume = empty }},
+		{"there is no checkpoint in the directory", func(o *Options) { o.Resume = empty }},
 		{truncated + ": safetensors: ", func(o *Options) { o.Resume = truncated }},
 		{"resume from the one before it, " +
 			before, func(o *Options) { damage(t, last, whole[:len(whole)-1]) }},

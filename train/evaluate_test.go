@@ -95,7 +95,7 @@ func TestEvaluateRefuses(t *testing.T) {
 		{func(x *EvalOptions) { x.Loader = nil }, "loader"},
 		{func(x *EvalOptions) { x.Executions = 0 }, "executions"},
 		{func(x *EvalOptions) { x.Session.Device = gomem.Null }, "computes nothing"},
-		{func(x *EvalOptions) { x.From = t.TempDir() }, "no step-00000000"},
+		{func(x *EvalOptions) { x.From = t.TempDir() }, "there is no checkpoint"},
 		{func(x *EvalOptions) { x.Model = other }, "variable w is f32[300] in the checkpoint"},
 	} {
 		x := good

@@ -79,9 +79,11 @@ func (s store) try() error {
 
 // existing is the directory nearest to dir, at it or above, that exists.
 func existing(dir string) (string, error) {
-	for {
+	for asked := dir; ; {
 		info, err := os.Stat(dir)
 		switch {
+		case err == nil && !info.IsDir() && dir == asked:
+			return "", errors.New("not a directory")
 		case err == nil && !info.IsDir():
 			return "", fmt.Errorf("%s is not a directory", dir)
 		case err == nil:

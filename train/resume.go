@@ -90,7 +90,7 @@ func find(path string) (string, error) {
 	}
 	if len(l.steps) == 0 {
 		return "", &ErrCheckpoint{Path: path,
-			Err: fmt.Errorf("no %s in the directory", fileName(0))}
+			Err: errors.New("there is no checkpoint in the directory: give one that was saved to")}
 	}
 	// The newest file is not always the latest: a run that went back to an
 	// older checkpoint leaves the later ones alone.

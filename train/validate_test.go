@@ -47,7 +47,7 @@ func TestValidate(t *testing.T) {
 		{"no directory to save to", func(o *Options) { o.SaveEvery = 1 }},
 		{"source i32[4 16], short i32[2]", func(o *Options) { o.Model = short }},
 		{"w of the model is f32[vocab:300], want f32[]", func(o *Options) { o.Model = vector }},
-		{"is not a directory", func(o *Options) { o.Save = file }},
+		{"there: not a directory", func(o *Options) { o.Save = file }},
 		{"not a directory", func(o *Options) { o.Save = filepath.Join(file, "below") }},
 		{"no such file", func(o *Options) { o.Resume = filepath.Join(dir, "none") }},
 		{"neither save nor resume",

@@ -137,6 +137,7 @@ func newParser(ctx context.Context, c *cli, stdout, stderr io.Writer, x Extras) 
 		kong.PostBuild(describe),
 		kong.PostBuild(x.hide),
 		enums,
+		times,
 		kong.BindTo(ctx, (*context.Context)(nil)),
 	)
 }

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
+	"reflect"
 	"strconv"
 	"time"
 
+	"github.com/alecthomas/kong"
 	"github.com/docker/go-units"
 
 	"github.com/gomem/gomem"
@@ -42,6 +44,21 @@ func (w *whole) UnmarshalText(text []byte) error {
 	*w = whole(n)
 	return err
 }
+
+// times reads times: kong's own reader says how Go reads them.
+var times = kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(
+	func(c *kong.DecodeContext, target reflect.Value) error {
+		var text string
+		if err := c.Scan.PopValueInto("time", &text); err != nil {
+			return err
+		}
+		d, err := time.ParseDuration(text)
+		if err != nil {
+			return fmt.Errorf("%.60q: want a time such as 30s or 1h30m", text)
+		}
+		target.SetInt(int64(d))
+		return nil
+	}))
 
 // threads is a number of threads; zero means that none was given.
 type threads int

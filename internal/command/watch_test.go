@@ -70,7 +70,7 @@ func TestWatchFlags(t *testing.T) {
 		"--metrics a --metrics b":            "one directory",
 		"--metrics :90 --metrics 0.0.0.0:91": "one address",
 		"--metrics :9464":                    "--metrics needs gomem-cluster",
-		"--metrics file":                     "file: file is not a directory",
+		"--metrics file":                     "metrics: file: not a directory",
 		"--model mlr --patience 3":           "--patience does nothing",
 		"--model mlr --metrics d":            "--metrics does nothing",
 	} {
