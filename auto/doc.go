@@ -86,6 +86,13 @@
 // stays that end with their last event, whoever takes the address next would wait
 // for the copy that still reads it.
 //
+// # Where variables are best
+//
+// A descent gives up what is over the budget and no more, and random steps seldom move a group of
+// variables for good. So those of the best state are moved one by one, the longest updates first,
+// to where a step takes less time: to the host where the device waits for nothing that is updated
+// there, whether or not there is room for them, and back.
+//
 // # Where packing finds no room
 //
 // Addresses are packed by others, and now and then some block finds no hole, although the bytes

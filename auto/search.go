@@ -1,6 +1,7 @@
 package auto
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -18,6 +19,7 @@ type search struct {
 	best   *state
 	time   int64 // of the best
 	tried  map[start]int64
+	least  int64 // that a step takes: what the device computes whatever is on the host
 	moves  int64 // bytes that it copies: of equally fast states, the one that copies least
 }
 
@@ -29,6 +31,7 @@ func newSearch(ctx context.Context, pr *Problem, b Budget, o Options) *search {
 	for g := range pr.groups {
 		s.pin(&pr.groups[g])
 	}
+	s.least = s.onDevice()
 	s.build(s.initial(start{}))
 	s.scale = min(b.Device, s.peak)
 	s.walk = descent{evaluator: s.evaluator, ctx: ctx, pinned: s.pinned,
@@ -199,8 +202,17 @@ func (s *search) once(o start) int64 {
 	return t
 }
 
-// free reports whether the best state gives up nothing: no other is faster.
+// free reports whether no other state is faster than the best: what may be on the host takes none
+// of the device's time, or the best gives up nothing, and there is nothing that may be.
 func (s *search) free() bool {
+	if s.time <= s.least {
+		return true
+	}
+	for g := range s.groups {
+		if !s.pinned[g] && len(s.groups[g].updates) > 0 {
+			return false // an update beside the device's work may be faster than one in its turn
+		}
+	}
 	for _, a := range s.best.act {
 		if a != keep {
 			return false
@@ -212,6 +224,17 @@ func (s *search) free() bool {
 		}
 	}
 	return true
+}
+
+// onDevice is how long the device computes whatever is on the host.
+func (s *search) onDevice() int64 {
+	var sum int64
+	for i := range s.ops {
+		if o := &s.ops[i]; o.group < 0 || s.pinned[o.group] {
+			sum += o.time
+		}
+	}
+	return sum
 }
 
 // grid are the values that a start's numbers are chosen from.
@@ -337,6 +360,55 @@ func (s *search) tails() {
 		s.pinned[g] = true
 		s.pinnedStarts()
 	}
+}
+
+// rehome moves groups of variables, one after another, to where a step takes less time: those
+// whose updates take the longest first. A budget that has room for all on the device is no reason
+// to have them there, since the host updates beside the device's work; and what a descent had to
+// take to the host may have room again. It takes half as much as the whole search at most, and
+// leaves what is left for others as it was.
+func (s *search) rehome() {
+	if s.best == nil {
+		return
+	}
+	first, st := s.count, s.best.clone()
+	defer func() { s.effort += s.count - first }()
+	for _, g := range s.movable() {
+		kept := st.home[g]
+		for _, to := range []home{onHost, written, resident} {
+			if s.count-first >= s.effort/2 || s.ctx.Err() != nil {
+				return
+			}
+			if to == kept || to == resident && s.opts.Resident != nil ||
+				to == written && !s.groups[g].light {
+				continue
+			}
+			was := s.time
+			st.home[g] = to
+			if s.try(st); s.time < was {
+				kept = to
+			}
+		}
+		st.home[g] = kept
+	}
+}
+
+// movable are the groups that are updated and may be anywhere, those first whose updates take the
+// longest.
+func (s *search) movable() []int32 {
+	var list []int32
+	took := make([]int64, len(s.groups))
+	for g := range s.groups {
+		gr := &s.groups[g]
+		for _, i := range gr.ops {
+			took[g] += s.ops[i].time
+		}
+		if !s.pinned[g] && !gr.dead && !gr.hosted && len(gr.updates) > 0 {
+			list = append(list, int32(g))
+		}
+	}
+	slices.SortStableFunc(list, func(a, b int32) int { return cmp.Compare(took[b], took[a]) })
+	return list
 }
 
 // last is the group updated on the host last of those that are not pinned, or -1.

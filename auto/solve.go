@@ -20,6 +20,9 @@ type Options struct {
 	// Spare, if not nil, says by node how many bytes of the budget are left free while its
 	// operation runs: where packing has found no room for what is there.
 	Spare []int64
+	// Rehome moves variables one by one, once a state is found, to where a step takes less time.
+	// That is as good a search as without, but another one: addresses may be harder to pack.
+	Rehome bool
 	// NoRecompute and NoSwap exclude these actions. Variables and inputs are
 	// streamed all the same.
 	NoRecompute, NoSwap bool
@@ -50,6 +53,9 @@ func (pr *Problem) Solve(ctx context.Context, b Budget, o Options,
 	s.portfolio()
 	if s.best != nil && !s.free() {
 		s.tails()
+		if o.Rehome {
+			s.rehome()
+		}
 		s.local()
 	}
 	if err := ctx.Err(); err != nil {

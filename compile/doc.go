@@ -36,9 +36,10 @@
 //
 // # The planner
 //
-// Auto takes vanilla's plan where that fits. Elsewhere the ladder only says what is
-// granted. What is taken is the fastest, by the prices of a machine, of the ladder's
-// plans, of the thesis policy's in other tunings, and of those that a search finds
+// The ladder only says what is granted. Where vanilla's plan fits, auto takes that if the host is
+// not known to compute beside the device ([machine.Concurrent]): then nothing is copied, and no
+// price is asked. Elsewhere what is taken is the fastest, by the prices of a machine, of the
+// ladder's plans, of the thesis policy's in other tunings, and of those that a search finds
 // (package auto): from the orders of package order whose peaks are lowest, with the
 // variables where the target that takes the longest wants them, and evaluated anew for
 // a little less than the budget if packing loses some of it. Graphs whose neediest

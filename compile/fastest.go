@@ -133,28 +133,34 @@ func (s *search) agreeing(problems [][]*problem, first int, homes []bool) ([]*fo
 }
 
 // solve is the fastest plan that is found for a target, or nil. All orders are searched at
-// once; those that promise hardly more than what is packed already are not packed.
+// once, with variables moved one by one and without; those that promise hardly more than what is
+// packed already are not packed.
 func (j *job) solve(ctx context.Context, problems []*problem, o Options,
 	homes []bool) (*found, error) {
-	decisions := make([]*auto.Decision, len(problems))
-	errs := make([]error, len(problems))
+	searched := 2 * len(problems)
+	if o.Draft {
+		searched = len(problems)
+	}
+	decisions := make([]*auto.Decision, searched)
+	errs := make([]error, len(decisions))
 	var searches sync.WaitGroup
-	for i, x := range problems {
+	for i := range decisions {
+		by := searching(o, homes)
+		by.Rehome = i >= len(problems)
 		searches.Go(func() {
-			decisions[i], errs[i] = x.Solve(ctx, j.room(o), searching(o, homes))
+			decisions[i], errs[i] = problems[i%len(problems)].Solve(ctx, j.room(o), by)
 		})
 	}
 	searches.Wait()
 	var best *found
-	for i, x := range problems {
-		d := decisions[i]
+	for i, d := range decisions {
 		if errs[i] != nil {
 			return nil, errs[i]
 		}
 		if best != nil && d != nil && d.Time() >= best.time-best.time/promise {
 			continue
 		}
-		f, err := j.packed(ctx, x, d, o, homes)
+		f, err := j.packed(ctx, problems[i%len(problems)], d, o, homes)
 		if err != nil {
 			return nil, err
 		}

@@ -5,11 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/gomem/gomem/graph"
-	"github.com/gomem/gomem/graph/split"
 	"github.com/gomem/gomem/mesh"
 	"github.com/gomem/gomem/space"
 )
@@ -125,7 +123,7 @@ func (a *attempt) wants(o Options) wanted {
 	switch {
 	case !o.Policy.Searches() || a.vanilla() || o.Draft:
 		return none
-	case a.stalls() && a.cramped(o):
+	case a.stalls(o):
 		return next
 	case o.NoFusion:
 		return none // it is the last
@@ -189,25 +187,12 @@ func (p *Planned) operations() int {
 	return n
 }
 
-// cramped reports whether the neediest operation takes so much of the device's budget
-// that cutting it would leave notably more for others.
-func (p *Planned) cramped(o Options) bool {
-	fetches, updates := p.roots()
-	return slices.Max(append(split.Needs(p.Graph, fetches, updates), 0)) > o.DeviceBytes/4
-}
-
-// stalls reports whether a step of the first target takes notably longer than its
-// operations: by a fiftieth, since what is saved is saved at every step, and a look at the
-// graphs that are cut is taken once.
-func (a *attempt) stalls() bool {
-	f := a.plans[0]
-	var work time.Duration
-	for _, id := range f.program.Order {
-		if f.program.Place == nil || f.program.Place[id] == space.Device {
-			work += a.search.jobs[0].prices.nodes[space.Device][id]
-		}
-	}
-	return f.time > work+work/50
+// stalls reports whether steps take notably longer than they do at least: by a fiftieth, since
+// what is saved is saved at every step, and a look at the graphs that are cut is taken once. Parts
+// of operations need less, and what is updated on the host is there sooner.
+func (a *attempt) stalls(o Options) bool {
+	least := a.least(o)
+	return together(a.plans) > least+least/50
 }
 
 // gentlest is the refusal that asks for less than the others: for more of the host only, if

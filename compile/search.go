@@ -8,6 +8,7 @@ import (
 
 	"github.com/gomem/gomem/auto"
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/machine"
 	"github.com/gomem/gomem/order"
 	"github.com/gomem/gomem/partition"
 	"github.com/gomem/gomem/pass"
@@ -144,16 +145,17 @@ func (s *search) find() ([]*found, error) {
 }
 
 // unspilled are the plans that have nothing on a disk. The first of the ways that all
-// targets go together is taken if it fits; what comes after it is for a policy that
-// searches one candidate among others.
+// targets go together is taken if it fits, unless it is worth a search where the host computes
+// beside the device; what comes after it is for a policy that searches one candidate among others.
 func (s *search) unspilled() ([]*found, error) {
 	searches := s.options.Policy.rules().searches
+	weighs := searches && !s.options.Draft && machine.Concurrent(s.options.Machine)
 	var best []*found
 	for i := range s.jobs[0].ladder.together {
 		all, err := s.plans(func(j *job) (*found, error) {
 			return j.try(s.ctx, j.ladder.together[i], never)
 		})
-		if err != nil || all != nil && (i == 0 || !searches) {
+		if err != nil || all != nil && (i == 0 && !weighs || !searches) {
 			return all, err
 		}
 		best = faster(best, all)

@@ -5,13 +5,14 @@ import (
 	"fmt"
 
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/machine"
 	"github.com/gomem/gomem/space"
 )
 
 // Series makes plans of one graph for budgets that grow. What it planned for a smaller
 // budget keeps to a larger one, so no plan of a series is slower than one before it, by
-// the machine's prices, but for vanilla's, which is taken wherever it fits. The zero value
-// is an empty series.
+// the machine's prices; but for vanilla's where it is taken wherever it fits
+// ([machine.Concurrent]). The zero value is an empty series.
 //
 // A search alone does not promise that: it is a heuristic, and a budget more is another
 // place to start from.
@@ -35,7 +36,7 @@ func (s *Series) Plan(ctx context.Context, g *graph.Graph, o Options, targets ..
 	if s.best == nil || total(p.Results) <= total(s.best.Results) {
 		s.best = p
 	}
-	if p.vanilla() {
+	if p.vanilla() && !machine.Concurrent(o.Machine) {
 		return p, nil
 	}
 	return s.best, nil

@@ -31,7 +31,7 @@ func rising(t rapid.TB, g *graph.Graph, o Options, targets []Target, points int6
 			t.Fatalf("%d bytes are taken of %d", p.Peak(space.Device), o.DeviceBytes)
 		}
 		took := total(p.Results)
-		if took > fastest && !p.vanilla() {
+		if took > fastest {
 			t.Fatalf("%s takes %s in %d bytes, %s in less", o, took, o.DeviceBytes, fastest)
 		}
 		fastest = min(fastest, took)

@@ -18,3 +18,15 @@ func (standard) For(model string, nodes []*graph.Node) Model {
 	}
 	return p.For(model, nodes)
 }
+
+// Concurrent reports whether a machine is known to have a host that computes while its device
+// does: by a profile, or by what was measured of two processors.
+func Concurrent(m Machine) bool {
+	switch m := m.(type) {
+	case *Profile:
+		return true
+	case *Local:
+		return m.Host != nil
+	}
+	return false
+}
