@@ -8,6 +8,7 @@ import (
 
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/compile"
+	"github.com/gomem/gomem/internal/longtest"
 	"github.com/gomem/gomem/internal/thesis"
 	"github.com/gomem/gomem/models"
 	"github.com/gomem/gomem/train"
@@ -161,6 +162,7 @@ func modelOptions(t *testing.T, m *models.Model) []gomem.Options {
 		tight, auto := o, o
 		tight.DeviceBytes, tight.NoFusion = least, false
 		auto.Policy, auto.DeviceBytes = compile.Auto, least*3/2
+		auto.Effort = longtest.Count(60, 0) // bits are those of any plan
 		all = append(all, o, tight, auto)
 	}
 	plain := all[2]
