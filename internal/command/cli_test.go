@@ -190,7 +190,7 @@ func TestBadInput(t *testing.T) {
 		{"train --model deepspeech --rnn rolled", 2, "unrolled"},
 		{"train --model wgan --nets vgg", 2, "good"},
 		{"train --model wgan --size s512 --steps 2 --samples pairs.tsv", 1,
-			"pairs.tsv: not a directory"},
+			"pairs.tsv: cannot save there: not a directory"},
 		{"train --model wgan --size s512 --steps 2 --samples pairs.tsv/below", 1,
 			"not a directory"},
 		{"bench thesis --table 6.1 --size base --plots pairs.tsv", 1, "pairs.tsv"},
