@@ -18,7 +18,27 @@ type Choice struct {
 
 // ErrGPUMemory says that a GPU has too little memory left for what a session takes. Open's
 // errors wrap it.
-type ErrGPUMemory = cuda.MemoryError
+type ErrGPUMemory struct {
+	GPU         string // its name
+	Bytes       int64  // asked for
+	Free, Total int64  // bytes
+
+	err error
+}
+
+// Error is one line.
+func (e *ErrGPUMemory) Error() string { return e.err.Error() }
+
+// Unwrap is the device's error.
+func (e *ErrGPUMemory) Unwrap() error { return e.err }
+
+// gpuMemory is an error of a device, for callers to tell whether memory is what is missing.
+func gpuMemory(err error) error {
+	if e, ok := errors.AsType[*cuda.MemoryError](err); ok {
+		return &ErrGPUMemory{GPU: e.GPU, Bytes: e.Bytes, Free: e.Free, Total: e.Total, err: err}
+	}
+	return err
+}
 
 // Choose is the device to run on where nobody says: the machine's first GPU, if its driver
 // and libraries are there, or else the processor. Options.Device "" is always the processor,
@@ -55,5 +75,6 @@ func FindGPU(device string) (GPUInfo, error) {
 	if !ok {
 		return GPUInfo{}, fmt.Errorf("device %s is no GPU", device)
 	}
-	return cuda.Find(nil, n)
+	g, err := cuda.Find(nil, n)
+	return GPUInfo(g), err
 }

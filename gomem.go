@@ -104,7 +104,7 @@ func Open(p *Planned, o Options) (*Session, error) {
 		err = s.initialize(o.Seed, !o.NoInitialize)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("gomem: %w", err), s.Close())
+		return nil, errors.Join(fmt.Errorf("gomem: %w", gpuMemory(err)), s.Close())
 	}
 	return s, nil
 }

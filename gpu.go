@@ -33,10 +33,34 @@ func GPU(device string) (number int, ok bool) {
 }
 
 // GPUInfo describes a GPU and the libraries that drive it.
-type GPUInfo = cuda.Info
+type GPUInfo struct {
+	Name        string `json:"name"`
+	Memory      int64  `json:"memory_bytes"`
+	Free        int64  `json:"free_bytes"`         // of Memory, for everybody
+	Capability  string `json:"compute_capability"` // "9.0"
+	Units       int    `json:"multiprocessors"`
+	CopyEngines int    `json:"copy_engines"`
+	Driver      string `json:"driver"`             // "CUDA 13.0"
+	Compiler    string `json:"compiler,omitempty"` // "NVRTC 13.0"
+	Products    string `json:"cublas,omitempty"`   // "cuBLAS 13.0.0"
+	// Convolutions says what computes those that are no matrix products: "cuDNN 9.1.0", or
+	// kernels of our own.
+	Convolutions string `json:"convolutions,omitempty"`
+
+	Why string `json:"why_not,omitempty"` // the GPU cannot be used; "" if it can
+
+	ProductsFile string `json:"cublas_file,omitempty"` // the library's file
+}
 
 // GPUs describes the machine's NVIDIA GPUs; the error says in one line why there are none.
-func GPUs() ([]GPUInfo, error) { return cuda.GPUs(nil) }
+func GPUs() ([]GPUInfo, error) {
+	found, err := cuda.GPUs(nil)
+	var all []GPUInfo
+	for _, g := range found {
+		all = append(all, GPUInfo(g))
+	}
+	return all, err
+}
 
 // openGPU makes the device of a GPU.
 func (o Options) openGPU(number int) (device.Device, error) {

@@ -268,7 +268,8 @@ func TestNoGPU(t *testing.T) {
 	emulated(t)
 	t.Setenv("EMU_MEM", "1048576")
 	_, _, err := learnt(perceptron(), gomem.Options{Device: gomem.CUDA}, 1)
-	if e, ok := errors.AsType[*cuda.MemoryError](err); !ok || e.Bytes != cuda.Workspace ||
+	if e, ok := errors.AsType[*gomem.ErrGPUMemory](err); !ok || e.Bytes != cuda.Workspace ||
+		e.GPU == "" || e.Free > e.Total || e.Total != 1<<20 ||
 		strings.Contains(err.Error(), "\n") {
 		t.Errorf("with a MiB: %v", err)
 	}

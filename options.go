@@ -7,12 +7,12 @@ import (
 	"math"
 
 	"github.com/gomem/gomem/compile"
+	"github.com/gomem/gomem/executor/trace"
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/precision"
 	"github.com/gomem/gomem/internal/device"
 	"github.com/gomem/gomem/internal/device/cpu"
 	"github.com/gomem/gomem/internal/device/null"
-	"github.com/gomem/gomem/internal/trace"
 	"github.com/gomem/gomem/machine"
 	"github.com/gomem/gomem/mesh"
 	"github.com/gomem/gomem/partition"

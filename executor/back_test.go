@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"github.com/gomem/gomem/executor"
+	"github.com/gomem/gomem/executor/trace"
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/device/cpu"
-	"github.com/gomem/gomem/internal/trace"
 	"github.com/gomem/gomem/plan"
 	"github.com/gomem/gomem/tensor"
 )

@@ -12,12 +12,12 @@ import (
 
 	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/executor"
+	"github.com/gomem/gomem/executor/trace"
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/device"
 	"github.com/gomem/gomem/internal/device/cpu"
 	"github.com/gomem/gomem/internal/device/null"
 	"github.com/gomem/gomem/internal/kernel"
-	"github.com/gomem/gomem/internal/trace"
 	"github.com/gomem/gomem/plan"
 	"github.com/gomem/gomem/space"
 	"github.com/gomem/gomem/tensor"

@@ -9,11 +9,11 @@ import (
 
 	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/executor"
+	"github.com/gomem/gomem/executor/trace"
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/device"
 	"github.com/gomem/gomem/internal/device/sim"
 	"github.com/gomem/gomem/internal/randgraph"
-	"github.com/gomem/gomem/internal/trace"
 	"github.com/gomem/gomem/machine"
 	"github.com/gomem/gomem/models"
 	"github.com/gomem/gomem/plan"

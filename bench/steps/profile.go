@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/gomem/gomem"
+	"github.com/gomem/gomem/executor/trace"
 	"github.com/gomem/gomem/graph"
-	"github.com/gomem/gomem/internal/trace"
 	"github.com/gomem/gomem/plan"
 )
 

@@ -265,6 +265,9 @@ func TestBadInput(t *testing.T) {
 			if !strings.Contains(o.stderr, c.says) {
 				t.Errorf("standard error %q does not say %q", o.stderr, c.says)
 			}
+			if twice := repeated(c.args, o.stderr); twice != "" {
+				t.Errorf("standard error %q says %q twice", o.stderr, twice)
+			}
 			if o.stdout != "" {
 				t.Errorf("standard output %q", o.stdout)
 			}
@@ -272,6 +275,41 @@ func TestBadInput(t *testing.T) {
 				t.Errorf("left behind: %s", left)
 			}
 		})
+	}
+}
+
+// repeated is what a message says twice, of the parts that colons divide and of the paths of its
+// command line; or a name of Go's own library, which says nothing to who uses a command. It is ""
+// if there is none.
+func repeated(args, message string) string {
+	seen := map[string]bool{}
+	for part := range strings.SplitSeq(strings.TrimSuffix(message, "\n"), ": ") {
+		if seen[part] || strings.HasPrefix(part, "strconv.") {
+			return part
+		}
+		seen[part] = true
+	}
+	for word := range strings.FieldsSeq(args) {
+		_, path, _ := strings.Cut(":"+word, ":") // of tsv:FILE, too
+		path = path[strings.LastIndex(path, ":")+1:]
+		if strings.ContainsAny(path, "./") && len(path) > 1 && strings.Count(message, path) > 1 {
+			return path
+		}
+	}
+	return ""
+}
+
+// TestRepeated: what the check of messages finds.
+func TestRepeated(t *testing.T) {
+	for message, want := range map[string]string{
+		"gomem: a.tsv: cannot open a.tsv\n":                "a.tsv",
+		"gomem: check the path: check the path\n":          "check the path",
+		"gomem: --seed: strconv.ParseUint: not a number\n": "strconv.ParseUint",
+		"gomem: a.tsv: line 3: two fields: want three\n":   "",
+	} {
+		if got := repeated("train --data tsv:a.tsv", message); got != want {
+			t.Errorf("%q: %q, want %q", message, got, want)
+		}
 	}
 }
 

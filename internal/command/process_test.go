@@ -208,7 +208,11 @@ func TestClosedPipe(t *testing.T) {
 		t.Errorf("%+v, %v; %v", c, err, p.ProcessState)
 	}
 
-	for _, args := range [][]string{{"plan", "--size", "s512"}, {"plan", "--help"}, {"version"}} {
+	for _, args := range [][]string{{"plan", "--size", "s512"}, {"plan", "--help"}, {"version"},
+		{"version", "--json"}, {"devices"}, {"eval", "--from", "run", "--data", "tsv:pairs.tsv"},
+		{"predict", "--from", "run", "pairs.tsv"}, {"profile", "--size", "s512", "--device", "sim:titanx"},
+		{"fit", "--model", "resnet", "--size", "s512", "--policy", "vanilla", "--device-memory",
+			"2MiB", "--json"}} {
 		p = start(t, "sleep 0.1;", args...)
 		if err := p.stdout.Close(); err != nil {
 			t.Fatal(err)
@@ -252,20 +256,38 @@ func TestFullOutput(t *testing.T) {
 		{"--help"}, {"train", "--help"}, {"version"}, {"version", "--json"}, {"devices"},
 		{"devices", "--json"}, {"plan", "--size", "s512"}, {"plan", "--size", "s512", "--json"},
 		{"plan", "--size", "s512", "--steps"},
+		{"plan", "--size", "s512", "--advise", "--device-memory", "100KiB"},
+		{"plan", "--model", "resnet", "--size", "s512", "--sweep", "--points", "2"},
+		{"profile", "--size", "s512", "--device", "sim:titanx"},
+		{"profile", "--size", "s512", "--device", "sim:titanx", "--json"},
+		{"fit", "--model", "resnet", "--size", "s512", "--policy", "vanilla", "--device-memory",
+			"2MiB", "--json"},
 		{"bench", "thesis", "--table", "6.1", "--size", "base"},
 		with(tiny, "--steps", "2", "--save", "lines"),
 		with(tiny, "--steps", "2", "--save", "json", "--json"),
 	} {
-		var stderr bytes.Buffer
-		status := Main(t.Context(), args, full, &stderr, Extras{})
-		if status != exitFailure ||
-			stderr.String() != "gomem: standard output: no space left on device\n" {
-			t.Errorf("%v: status %d, standard error %q", args, status, stderr.String())
-		}
+		refuses(t, full, args)
+	}
+	for _, args := range [][]string{{"predict", "--from", "lines", "pairs.tsv"},
+		{"predict", "--from", "lines", "pairs.tsv", "--json"},
+		{"eval", "--from", "lines", "--data", "tsv:pairs.tsv"},
+		{"eval", "--from", "lines", "--data", "tsv:pairs.tsv", "--json"}} {
+		refuses(t, full, args)
 	}
 	for _, dir := range []string{"lines", "json"} {
 		if c, err := train.Inspect(dir); err != nil || c.Step != 2 {
 			t.Errorf("%s: %+v, %v", dir, c, err)
 		}
+	}
+}
+
+// refuses says that a command line fails on a device that is full, in one line.
+func refuses(t *testing.T, full *os.File, args []string) {
+	t.Helper()
+	var stderr bytes.Buffer
+	status := Main(t.Context(), args, full, &stderr, Extras{})
+	if status != exitFailure ||
+		stderr.String() != "gomem: standard output: no space left on device\n" {
+		t.Errorf("%v: status %d, standard error %q", args, status, stderr.String())
 	}
 }

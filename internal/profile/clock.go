@@ -6,7 +6,7 @@ import (
 	"sort"
 	"time"
 
-	"github.com/gomem/gomem/internal/trace"
+	"github.com/gomem/gomem/executor/trace"
 	"github.com/gomem/gomem/plan"
 	"github.com/gomem/gomem/simulate"
 )

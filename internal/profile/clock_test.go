@@ -8,9 +8,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/gomem/gomem/compile"
+	"github.com/gomem/gomem/executor/trace"
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/randgraph"
-	"github.com/gomem/gomem/internal/trace"
 	"github.com/gomem/gomem/plan"
 )
 

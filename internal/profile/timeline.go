@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/gomem/gomem/internal/trace"
+	"github.com/gomem/gomem/executor/trace"
 	"github.com/gomem/gomem/plan"
 	"github.com/gomem/gomem/space"
 )

@@ -8,12 +8,12 @@ import (
 	"slices"
 	"time"
 
+	"github.com/gomem/gomem/executor/trace"
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/ops"
 	"github.com/gomem/gomem/internal/device"
 	"github.com/gomem/gomem/internal/device/cuda"
 	kernels "github.com/gomem/gomem/internal/kernel/cuda"
-	"github.com/gomem/gomem/internal/trace"
 	"github.com/gomem/gomem/machine"
 	"github.com/gomem/gomem/space"
 	"github.com/gomem/gomem/tensor"

@@ -7,10 +7,10 @@ import (
 	"sort"
 	"time"
 
+	"github.com/gomem/gomem/executor/trace"
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/device"
 	"github.com/gomem/gomem/internal/device/cpu"
-	"github.com/gomem/gomem/internal/trace"
 	"github.com/gomem/gomem/space"
 )
 

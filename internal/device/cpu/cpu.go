@@ -11,9 +11,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gomem/gomem/executor/trace"
 	"github.com/gomem/gomem/internal/device"
 	"github.com/gomem/gomem/internal/kernel/pool"
-	"github.com/gomem/gomem/internal/trace"
 	"github.com/gomem/gomem/space"
 )
 

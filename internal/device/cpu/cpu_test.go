@@ -7,11 +7,11 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/gomem/gomem/executor/trace"
 	"github.com/gomem/gomem/internal/device"
 	"github.com/gomem/gomem/internal/device/cpu"
 	"github.com/gomem/gomem/internal/device/devicetest"
 	"github.com/gomem/gomem/internal/kernel"
-	"github.com/gomem/gomem/internal/trace"
 	"github.com/gomem/gomem/space"
 	"github.com/gomem/gomem/tensor"
 )

@@ -5,10 +5,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/gomem/gomem/executor/trace"
 	"github.com/gomem/gomem/internal/device"
 	"github.com/gomem/gomem/internal/invariants"
 	"github.com/gomem/gomem/internal/kernel"
-	"github.com/gomem/gomem/internal/trace"
 	"github.com/gomem/gomem/tensor"
 )
 

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/gomem/gomem/executor/trace"
 	"github.com/gomem/gomem/internal/device/cuda/driver"
-	"github.com/gomem/gomem/internal/trace"
 )
 
 // clock relates the times of the GPU's events to the device's. It is still if nobody

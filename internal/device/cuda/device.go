@@ -10,11 +10,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/gomem/gomem/executor/trace"
 	"github.com/gomem/gomem/internal/device"
 	"github.com/gomem/gomem/internal/device/cpu"
 	"github.com/gomem/gomem/internal/device/cuda/driver"
 	"github.com/gomem/gomem/internal/invariants"
-	"github.com/gomem/gomem/internal/trace"
 	"github.com/gomem/gomem/space"
 )
 

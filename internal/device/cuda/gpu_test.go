@@ -9,11 +9,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gomem/gomem/executor/trace"
 	"github.com/gomem/gomem/internal/device"
 	"github.com/gomem/gomem/internal/device/cuda"
 	"github.com/gomem/gomem/internal/device/cuda/emu"
 	kernels "github.com/gomem/gomem/internal/kernel/cuda"
-	"github.com/gomem/gomem/internal/trace"
 	"github.com/gomem/gomem/space"
 	"github.com/gomem/gomem/tensor"
 )

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"log/slog"
 
+	"github.com/gomem/gomem/executor/trace"
 	"github.com/gomem/gomem/internal/device"
-	"github.com/gomem/gomem/internal/trace"
 )
 
 // Options configure a device.

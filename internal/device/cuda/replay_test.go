@@ -10,10 +10,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gomem/gomem/executor/trace"
 	"github.com/gomem/gomem/internal/device"
 	"github.com/gomem/gomem/internal/device/cuda"
 	kernels "github.com/gomem/gomem/internal/kernel/cuda"
-	"github.com/gomem/gomem/internal/trace"
 	"github.com/gomem/gomem/space"
 )
 

@@ -13,9 +13,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/gomem/gomem/executor/trace"
 	"github.com/gomem/gomem/internal/device"
 	"github.com/gomem/gomem/internal/device/null"
-	"github.com/gomem/gomem/internal/trace"
 	"github.com/gomem/gomem/space"
 )
 

@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gomem/gomem/executor/trace"
 	"github.com/gomem/gomem/internal/device"
 	"github.com/gomem/gomem/internal/device/devicetest"
 	"github.com/gomem/gomem/internal/device/sim"
-	"github.com/gomem/gomem/internal/trace"
 	"github.com/gomem/gomem/space"
 )
 

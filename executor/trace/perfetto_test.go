@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gomem/gomem/internal/trace"
+	"github.com/gomem/gomem/executor/trace"
 )
 
 // entry is what a viewer reads.
