@@ -12,7 +12,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/gomem/gomem"
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/distrib"
 	"github.com/gomem/gomem/distrib/collective"
 	"github.com/gomem/gomem/graph"
@@ -20,11 +19,12 @@ import (
 	"github.com/gomem/gomem/internal/profile"
 	"github.com/gomem/gomem/internal/randgraph"
 	"github.com/gomem/gomem/internal/workers"
-	"github.com/gomem/gomem/machine"
 	"github.com/gomem/gomem/mesh"
 	"github.com/gomem/gomem/models"
 	"github.com/gomem/gomem/partition"
 	"github.com/gomem/gomem/plan"
+	"github.com/gomem/gomem/planner"
+	"github.com/gomem/gomem/planner/machine"
 )
 
 // absurd are values that nobody means for a field of a kind.
@@ -46,7 +46,7 @@ func TestAbsurdOptions(t *testing.T) {
 	before := runtime.NumGoroutine()
 	fields := reflect.TypeFor[gomem.Options]()
 	for i := range fields.NumField() {
-		for _, policy := range []compile.Policy{compile.Thesis, compile.Auto} {
+		for _, policy := range []planner.Policy{planner.Thesis, planner.Auto} {
 			for _, value := range absurd(fields.Field(i).Type.Kind()) {
 				o := gomem.Options{Policy: policy}
 				field := reflect.ValueOf(&o).Elem().Field(i)

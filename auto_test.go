@@ -9,14 +9,14 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/gomem/gomem"
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/longtest"
 	"github.com/gomem/gomem/internal/randgraph"
-	"github.com/gomem/gomem/machine"
 	"github.com/gomem/gomem/models"
 	"github.com/gomem/gomem/plan"
-	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/plan/space"
+	"github.com/gomem/gomem/planner"
+	"github.com/gomem/gomem/planner/machine"
 	"github.com/gomem/gomem/train"
 )
 
@@ -117,7 +117,7 @@ func anyMachine(t *rapid.T) machine.Machine {
 // anyAuto draws options of the planner.
 func anyAuto(t *rapid.T) gomem.Options {
 	return gomem.Options{
-		Policy:      compile.Auto,
+		Policy:      planner.Auto,
 		Machine:     anyMachine(t),
 		Effort:      rapid.SampledFrom([]int{1, 10, 40, 150}).Draw(t, "effort"),
 		Partition:   rapid.SampledFrom([]int{1, 5, 20}).Draw(t, "partition"),
@@ -146,7 +146,7 @@ func room(t *rapid.T, g *graph.Graph, o gomem.Options, targets []gomem.Target) (
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Policy = compile.Vanilla
+	o.Policy = planner.Vanilla
 	p, err := gomem.Plan(t.Context(), g, o, targets...)
 	if err != nil {
 		t.Fatal(err)
@@ -226,7 +226,7 @@ func threeMachines(t *testing.T) []*machine.Profile {
 func trainsAlike(t *testing.T, m *models.Model, did *deeds) {
 	t.Helper()
 	steps, targets := longtest.Count(3, 100), train.Targets(&m.Model)
-	o := gomem.Options{Policy: compile.Vanilla, Seed: 3}
+	o := gomem.Options{Policy: planner.Vanilla, Seed: 3}
 	want, err := digest(m, o, steps)
 	if err != nil {
 		t.Fatal(err)
@@ -236,7 +236,7 @@ func trainsAlike(t *testing.T, m *models.Model, did *deeds) {
 		t.Fatal(err)
 	}
 	vanilla := p.Peak(space.Device)
-	o.Policy, o.Effort = compile.Auto, longtest.Count(60, 0)
+	o.Policy, o.Effort = planner.Auto, longtest.Count(60, 0)
 	least, err := gomem.MinDevice(t.Context(), m.Graph, o, targets...)
 	if err != nil {
 		t.Fatal(err)

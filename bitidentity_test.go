@@ -11,11 +11,11 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/gomem/gomem"
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/randgraph"
 	"github.com/gomem/gomem/internal/reference"
 	"github.com/gomem/gomem/partition"
+	"github.com/gomem/gomem/planner"
 )
 
 // steps is how long the random models train: long enough for an update to be
@@ -141,8 +141,8 @@ func plainly(m *randgraph.Model, begin func(float32) float32) (outcome, error) {
 // randomOptions draws any options that a user may give.
 func randomOptions(t *rapid.T) gomem.Options {
 	return gomem.Options{
-		Policy: rapid.SampledFrom([]compile.Policy{compile.Vanilla, compile.Thesis,
-			compile.Thesis, compile.Auto, compile.Grappler}).Draw(t, "policy"),
+		Policy: rapid.SampledFrom([]planner.Policy{planner.Vanilla, planner.Thesis,
+			planner.Thesis, planner.Auto, planner.Grappler}).Draw(t, "policy"),
 		Strategy:    rapid.SampledFrom(partition.Strategies()).Draw(t, "strategy"),
 		Partition:   rapid.SampledFrom([]int{1, 2, 5, 20, 200}).Draw(t, "partition"),
 		Lookahead:   rapid.IntRange(1, 4).Draw(t, "lookahead"),
@@ -176,7 +176,7 @@ func plansDoNotAffect(t *testing.T, draw func(pick func(n int) int, size int) *r
 		for range 3 {
 			o := randomOptions(t)
 			target := gomem.Target{Name: "train", Fetches: m.Fetches, Updates: m.Updates}
-			least, err := compile.MinDevice(context.Background(), m.Graph, target,
+			least, err := planner.MinDevice(context.Background(), m.Graph, target,
 				o.Planning())
 			if err != nil {
 				t.Fatal(err)

@@ -7,11 +7,11 @@ import (
 	"time"
 
 	"github.com/gomem/gomem"
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/internal/longtest"
 	"github.com/gomem/gomem/models"
 	"github.com/gomem/gomem/plan"
-	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/plan/space"
+	"github.com/gomem/gomem/planner"
 	"github.com/gomem/gomem/train"
 )
 
@@ -49,7 +49,7 @@ func refusal(t *testing.T, m *models.Model, o gomem.Options) *gomem.ErrOutOfMemo
 func TestMinimaOfModels(t *testing.T) {
 	someModels(t, func(t *testing.T, m *models.Model) {
 		ctx, targets := context.Background(), train.Targets(&m.Model)
-		for _, policy := range compile.Policies() {
+		for _, policy := range planner.Policies() {
 			o := gomem.Options{Policy: policy}
 			device, err := gomem.MinDevice(ctx, m.Graph, o, targets...)
 			if err != nil {
@@ -85,12 +85,12 @@ func TestMinimaOfModels(t *testing.T) {
 func TestLargerBudgetsCopyLess(t *testing.T) {
 	someModels(t, func(t *testing.T, m *models.Model) {
 		ctx, targets := context.Background(), train.Targets(&m.Model)
-		o := gomem.Options{Policy: compile.Auto}
+		o := gomem.Options{Policy: planner.Auto}
 		least, err := gomem.MinDevice(ctx, m.Graph, o, targets...)
 		if err != nil {
 			t.Fatal(err)
 		}
-		vanilla, err := gomem.MinDevice(ctx, m.Graph, gomem.Options{Policy: compile.Vanilla},
+		vanilla, err := gomem.MinDevice(ctx, m.Graph, gomem.Options{Policy: planner.Vanilla},
 			targets...)
 		if err != nil {
 			t.Fatal(err)
@@ -147,10 +147,10 @@ func TestSmallerPartition(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.Change == compile.Shrink {
+		if r.Change == planner.Shrink {
 			return // none needs less
 		}
-		if r.Change != compile.SmallerPartition || r.N >= 20 || r.Bytes >= least {
+		if r.Change != planner.SmallerPartition || r.N >= 20 || r.Bytes >= least {
 			t.Fatalf("below %d bytes: %+v", least, r)
 		}
 		if o.DeviceBytes = r.Bytes; refusal(t, m, o) == nil {
@@ -171,7 +171,7 @@ func TestOneVanilla(t *testing.T) {
 	}
 	peaks := map[int64]bool{}
 	for _, budget := range []int64{0, 1 << 30, 1 << 40} {
-		o := gomem.Options{Policy: compile.Vanilla, DeviceBytes: budget}
+		o := gomem.Options{Policy: planner.Vanilla, DeviceBytes: budget}
 		p, err := gomem.Plan(context.Background(), m.Graph, o, train.Targets(&m.Model)...)
 		if err != nil {
 			t.Fatal(err)

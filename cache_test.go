@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"github.com/gomem/gomem"
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/ops"
+	"github.com/gomem/gomem/planner"
 )
 
 // cached is a graph that attends to what a cache has of texts, and to what is new.
@@ -88,11 +88,11 @@ func (c cached) feeds(step int) gomem.Feeds {
 // finds the same; where there is enough, a step sends rows to the host and no cache.
 func TestCachesDoNotDependOnPlans(t *testing.T) {
 	ctx, c := context.Background(), newCached(t)
-	want := c.steps(t, gomem.Options{Policy: compile.Vanilla})
+	want := c.steps(t, gomem.Options{Policy: planner.Vanilla})
 	if slices.Equal(want[0], want[1]) {
 		t.Fatal("all steps are alike")
 	}
-	for _, policy := range compile.Policies() {
+	for _, policy := range planner.Policies() {
 		o := gomem.Options{Policy: policy}
 		least, err := gomem.MinDevice(ctx, c.g, o, c.target)
 		if err != nil {

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/plan"
-	"github.com/gomem/gomem/tensor"
 )
 
 // check is an operation that refuses some data, and is given some by the feeds.

@@ -14,13 +14,13 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/gomem/gomem"
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/internal/longtest"
 	"github.com/gomem/gomem/internal/randgraph"
 	"github.com/gomem/gomem/internal/thesis"
 	"github.com/gomem/gomem/models"
 	"github.com/gomem/gomem/plan"
-	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/plan/space"
+	"github.com/gomem/gomem/planner"
 	"github.com/gomem/gomem/train"
 )
 
@@ -46,13 +46,13 @@ func leastHosts(t *testing.T, m *models.Model, o gomem.Options) (without, with i
 // was predicted; a byte less is refused.
 func TestDiskDoesNotAffectResults(t *testing.T) {
 	someModels(t, func(t *testing.T, m *models.Model) {
-		want, err := digest(m, gomem.Options{Policy: compile.Vanilla}, 2)
+		want, err := digest(m, gomem.Options{Policy: planner.Vanilla}, 2)
 		if err != nil {
 			t.Fatal(err)
 		}
-		policies := []compile.Policy{compile.Thesis}
+		policies := []planner.Policy{planner.Thesis}
 		if longtest.Enabled() {
-			policies = append(policies, compile.Auto)
+			policies = append(policies, planner.Auto)
 		}
 		for _, policy := range policies {
 			o := gomem.Options{Policy: policy, DiskBytes: 1 << 40, Disk: t.TempDir()}
@@ -326,7 +326,7 @@ func TestDeepest(t *testing.T) {
 		options gomem.Options
 		build   func() (*models.Model, error)
 	}{
-		"resnet":         {gomem.Options{Policy: compile.Auto}, deepResNet(4950)},
+		"resnet":         {gomem.Options{Policy: planner.Auto}, deepResNet(4950)},
 		"resnet on disk": {gomem.Options{DiskBytes: 1 << 40}, deepResNet(3962)},
 		"moe on disk":    {gomem.Options{Partition: 200, DiskBytes: 1 << 40}, manyExperts},
 	} {
@@ -380,7 +380,7 @@ func TestMinDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, targets := context.Background(), train.Targets(&m.Model)
-	o := gomem.Options{Policy: compile.Thesis}
+	o := gomem.Options{Policy: planner.Thesis}
 	if n, err := gomem.MinDisk(ctx, m.Graph, o, targets...); n != 0 || err != nil {
 		t.Errorf("without a budget of the host the least disk is %d, %v", n, err)
 	}
@@ -395,7 +395,7 @@ func TestMinDisk(t *testing.T) {
 		t.Errorf("the least disk, of %d bytes: %v", n, e)
 	}
 	o.DiskBytes--
-	if e := refusal(t, m, o); e == nil || e.Space != compile.Disk || e.Need != n {
+	if e := refusal(t, m, o); e == nil || e.Space != planner.Disk || e.Need != n {
 		t.Errorf("a byte less than %d of a disk: %v", n, e)
 	}
 }

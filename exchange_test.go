@@ -11,10 +11,10 @@ import (
 	"testing"
 
 	"github.com/gomem/gomem"
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/thesis"
 	"github.com/gomem/gomem/models"
+	"github.com/gomem/gomem/planner"
 	"github.com/gomem/gomem/train"
 )
 
@@ -152,14 +152,14 @@ func side(t *testing.T, options []gomem.Options,
 // fourWays are different plans for one model.
 func fourWays(t *testing.T, m *models.Model) []gomem.Options {
 	t.Helper()
-	thesis := gomem.Options{Policy: compile.Thesis, Partition: 20}
+	thesis := gomem.Options{Policy: planner.Thesis, Partition: 20}
 	least, err := gomem.MinDevice(t.Context(), m.Graph, thesis, train.Targets(&m.Model)...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	tight, auto := thesis, gomem.Options{Policy: compile.Auto, DeviceBytes: least * 3 / 2}
+	tight, auto := thesis, gomem.Options{Policy: planner.Auto, DeviceBytes: least * 3 / 2}
 	tight.DeviceBytes = least
-	return []gomem.Options{{Policy: compile.Vanilla, NoFusion: true}, thesis, tight, auto}
+	return []gomem.Options{{Policy: planner.Vanilla, NoFusion: true}, thesis, tight, auto}
 }
 
 // TestWorkersAgree: workers with other batches, policies and budgets have the same
@@ -227,7 +227,7 @@ func (m metered) Peak() int64 { return m.peak }
 // that much more, a byte less is refused, and usage has it.
 func TestNetworkBytes(t *testing.T) {
 	m, feeds := pair(t)
-	for _, policy := range []compile.Policy{compile.Vanilla, compile.Thesis, compile.Auto} {
+	for _, policy := range []planner.Policy{planner.Vanilla, planner.Thesis, planner.Auto} {
 		o := gomem.Options{Policy: policy, Network: metered{newHub(1).workers[0], 900}}
 		without, err := gomem.MinHost(t.Context(), m.Graph, o, training(m))
 		if err != nil {

@@ -9,11 +9,11 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/gomem/gomem"
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/ops"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/randgraph"
-	"github.com/gomem/gomem/tensor"
+	"github.com/gomem/gomem/planner"
 )
 
 // leafFetches draws leaves, and views of leaves, with what they hold before a step.
@@ -157,7 +157,7 @@ func TestNothingToCompute(t *testing.T) {
 	g := graph.New()
 	x := g.Input("x", graph.Of(graph.F32, 64))
 	v := g.Variable("v", graph.Of(graph.F32, 64), graph.Init{Scale: 1})
-	o := gomem.Options{Policy: compile.Auto}
+	o := gomem.Options{Policy: planner.Auto}
 	kept, y := []graph.Value{}, ops.Add(x, v)
 	for range 12 { // which vanilla keeps all
 		y = ops.Tanh(y)

@@ -8,9 +8,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/gomem/gomem"
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/internal/randgraph"
-	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/plan/space"
+	"github.com/gomem/gomem/planner"
 )
 
 // TestFusionKeepsBits: the model trains to the same losses and weights with
@@ -18,7 +18,7 @@ import (
 func TestFusionKeepsBits(t *testing.T) {
 	for _, sparse := range []bool{false, true} {
 		m := moe(t, sparse)
-		for _, o := range []compile.Options{{Policy: compile.Vanilla}, {}} {
+		for _, o := range []planner.Options{{Policy: planner.Vanilla}, {}} {
 			want, err := moeDigest(m, gomem.Options{NoFusion: true}.With(o), 5)
 			if err != nil {
 				t.Fatal(err)
@@ -43,7 +43,7 @@ func TestFusionKeepsPeaks(t *testing.T) {
 		targets := []gomem.Target{gomem.Training(m.Graph, m.Objectives[0].Loss),
 			gomem.Evaluation(m.EvalLoss)}
 		for i, o := range append([]gomem.Options{{},
-			{Policy: compile.Vanilla}}, moeOptions(true)...) {
+			{Policy: planner.Vanilla}}, moeOptions(true)...) {
 			fused, err := gomem.Plan(ctx, m.Graph, o, targets...)
 			if err != nil {
 				t.Fatal(err)
@@ -72,7 +72,7 @@ func TestFusionKeepsBudgets(t *testing.T) {
 		m := randgraph.Random(func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "pick") }, 20)
 		target := gomem.Target{Name: "train", Fetches: m.Fetches, Updates: m.Updates}
 		o, ctx := randomOptions(t), context.Background()
-		o.Policy = rapid.SampledFrom([]compile.Policy{compile.Vanilla, compile.Thesis}).Draw(t,
+		o.Policy = rapid.SampledFrom([]planner.Policy{planner.Vanilla, planner.Thesis}).Draw(t,
 			"policy")
 		o.NoFusion = true
 		plain, err := gomem.MinDevice(ctx, m.Graph, o, target)

@@ -11,18 +11,18 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/executor"
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/device"
 	"github.com/gomem/gomem/mesh"
 	"github.com/gomem/gomem/plan"
-	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/plan/space"
+	"github.com/gomem/gomem/planner"
 )
 
 // ErrOutOfMemory says that no plan fits a budget: what is needed, by what, and
 // what would help. Compile's errors wrap it.
-type ErrOutOfMemory = compile.ErrOutOfMemory
+type ErrOutOfMemory = planner.ErrOutOfMemory
 
 // ErrClosed is what methods of a session return that was closed, or never opened.
 var ErrClosed = errors.New("the session is closed")
@@ -61,7 +61,7 @@ type reserve struct {
 // target is one plan, ready to run.
 type target struct {
 	name    string
-	result  *compile.Result
+	result  *planner.Result
 	exec    *executor.Executor
 	feeds   []graph.Value // by plan feed, and the inputs that are fetched beside
 	fetches []fetch
@@ -109,7 +109,7 @@ func Open(p *Planned, o Options) (*Session, error) {
 	return s, nil
 }
 
-func logPlan(log *slog.Logger, name string, r *compile.Result) {
+func logPlan(log *slog.Logger, name string, r *planner.Result) {
 	for _, t := range r.Timings {
 		log.Debug("pass", "target", name, "pass", t.Pass, "took", t.Took)
 	}
@@ -186,7 +186,7 @@ func (s *Session) open(o Options) error {
 }
 
 // sameVariables demands that all plans agree on where the variables are.
-func sameVariables(results []*compile.Result) error {
+func sameVariables(results []*planner.Result) error {
 	address := func(p *plan.Plan, b plan.Binding) [2]int64 {
 		return [2]int64{int64(p.Slots[b.Slot].Space), p.Slots[b.Slot].Off}
 	}

@@ -4,15 +4,15 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/precision"
 	"github.com/gomem/gomem/internal/device"
 	"github.com/gomem/gomem/internal/device/cuda"
 	kernels "github.com/gomem/gomem/internal/kernel/cuda"
-	"github.com/gomem/gomem/machine"
 	"github.com/gomem/gomem/plan"
-	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/plan/space"
+	"github.com/gomem/gomem/planner"
+	"github.com/gomem/gomem/planner/machine"
 )
 
 // CUDA is the machine's first NVIDIA GPU; "cuda:1" is its second. Of the device's budget,
@@ -89,7 +89,7 @@ func Workspace(device string, streams int) int64 {
 func (o Options) workspace() int64 { return Workspace(o.Device, o.Streams) }
 
 // workspaces is what the compute streams of plans have for matrix products.
-func workspaces(results []*compile.Result) int64 {
+func workspaces(results []*planner.Result) int64 {
 	streams := map[plan.Stream]bool{}
 	for _, r := range results {
 		for _, s := range r.Plan.Streams {

@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/gomem/gomem"
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/internal/longtest"
+	"github.com/gomem/gomem/planner"
 )
 
 // TestCUDAGraphsOnGPU: steps of every model whose launches are captured and replayed have the bits
@@ -30,7 +30,7 @@ func TestCUDAGraphsOnGPU(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			o := gomem.Options{Policy: compile.Thesis, Device: gomem.CUDA, Partition: 20}
+			o := gomem.Options{Policy: planner.Thesis, Device: gomem.CUDA, Partition: 20}
 			want, err := lossesOf(m, o, steps)
 			if err != nil {
 				t.Fatal(err)

@@ -8,15 +8,15 @@ import (
 	"testing"
 
 	"github.com/gomem/gomem"
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/ops"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/device/cuda"
 	"github.com/gomem/gomem/internal/longtest"
 	"github.com/gomem/gomem/nn"
 	"github.com/gomem/gomem/plan"
-	"github.com/gomem/gomem/space"
-	"github.com/gomem/gomem/tensor"
+	"github.com/gomem/gomem/plan/space"
+	"github.com/gomem/gomem/planner"
 	"github.com/gomem/gomem/train"
 )
 
@@ -102,18 +102,18 @@ func TestPlansDoNotAffectResultsOnGPU(t *testing.T) {
 
 // lawfulOptions are policies, each with all memory and with the least that it takes.
 func lawfulOptions(t *testing.T, minimize func(*nn.Model, graph.Value)) []gomem.Options {
-	list := []gomem.Options{{NoPlacement: true}, {}, {Policy: compile.Auto},
-		{Policy: compile.Thesis, Partition: 2}}
+	list := []gomem.Options{{NoPlacement: true}, {}, {Policy: planner.Auto},
+		{Policy: planner.Thesis, Partition: 2}}
 	if longtest.Enabled() {
-		list = append(list, gomem.Options{Policy: compile.Vanilla}, gomem.Options{NoFusion: true},
-			gomem.Options{Policy: compile.Grappler}, gomem.Options{Partition: 5, Streams: 2},
+		list = append(list, gomem.Options{Policy: planner.Vanilla}, gomem.Options{NoFusion: true},
+			gomem.Options{Policy: planner.Grappler}, gomem.Options{Partition: 5, Streams: 2},
 			gomem.Options{NoSwap: true, NoPlacement: true, NoFusion: true})
 	}
 	var all []gomem.Options
 	for _, o := range list {
 		o.Device, o.Threads = gomem.CUDA, 1
 		m := lawfulModel(minimize)
-		least, err := compile.LeastOf(context.Background(), m.Graph, o.Planning(), space.Device,
+		least, err := planner.LeastOf(context.Background(), m.Graph, o.Planning(), space.Device,
 			train.Targets(m)...)
 		if err != nil {
 			t.Fatal(err)
@@ -130,7 +130,7 @@ func lawfulOptions(t *testing.T, minimize func(*nn.Model, graph.Value)) []gomem.
 func TestHostedOnGPU(t *testing.T) {
 	emulated(t)
 	m := lawfulModel(lawful()["projecting"])
-	for _, o := range []gomem.Options{{NoPlacement: true}, {Policy: compile.Auto}} {
+	for _, o := range []gomem.Options{{NoPlacement: true}, {Policy: planner.Auto}} {
 		o.Device = gomem.CUDA
 		p, err := gomem.Plan(context.Background(), m.Graph, o, train.Targets(m)...)
 		if err != nil {

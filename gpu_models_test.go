@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/gomem/gomem"
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/internal/longtest"
+	"github.com/gomem/gomem/planner"
 )
 
 // TestModelsOnGPU: steps of every model on an emulated GPU come to the processor's losses up to
@@ -32,10 +32,10 @@ func TestModelsOnGPU(t *testing.T) {
 			}
 			var first []float32
 			for _, c := range []struct {
-				policy        compile.Policy
+				policy        planner.Policy
 				order, jitter string
-			}{{compile.Thesis, "0", "0"}, {compile.Auto, "1", "20"}, {compile.Thesis, "2", "100"}} {
-				if first != nil && c.policy == compile.Thesis && !longtest.Enabled() {
+			}{{planner.Thesis, "0", "0"}, {planner.Auto, "1", "20"}, {planner.Thesis, "2", "100"}} {
+				if first != nil && c.policy == planner.Thesis && !longtest.Enabled() {
 					continue
 				}
 				t.Setenv("EMU_ORDER", c.order)

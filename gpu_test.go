@@ -13,15 +13,15 @@ import (
 	"testing"
 
 	"github.com/gomem/gomem"
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/precision"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/device/cuda"
 	"github.com/gomem/gomem/internal/device/cuda/emu"
 	"github.com/gomem/gomem/nn"
 	"github.com/gomem/gomem/plan"
-	"github.com/gomem/gomem/space"
-	"github.com/gomem/gomem/tensor"
+	"github.com/gomem/gomem/plan/space"
+	"github.com/gomem/gomem/planner"
 	"github.com/gomem/gomem/train"
 )
 
@@ -151,7 +151,7 @@ func TestPerceptronOnGPU(t *testing.T) {
 		t.Setenv("EMU_ORDER", c.order)
 		t.Setenv("EMU_JITTER_US", c.jitter)
 		for _, o := range []gomem.Options{{}, {Partition: 2}, {NoFusion: true},
-			{Policy: compile.Auto, DeviceBytes: cuda.Workspace + 12000},
+			{Policy: planner.Auto, DeviceBytes: cuda.Workspace + 12000},
 			{Partition: 3, Streams: 2}} {
 			o.Device, o.Threads = gomem.CUDA, 1
 			got, all, err := learnt(perceptron(), o, 10)
@@ -184,7 +184,7 @@ func TestTF32OnGPU(t *testing.T) {
 	}
 	var first []float32
 	for _, o := range []gomem.Options{{}, {Partition: 2}, {NoFusion: true},
-		{Policy: compile.Vanilla}} {
+		{Policy: planner.Vanilla}} {
 		o.Device, o.Threads, o.Precision = gomem.CUDA, 1, precision.TF32
 		got, _, err := learnt(perceptron(), o, 5)
 		if err != nil {
@@ -210,7 +210,7 @@ func TestBF16OnGPU(t *testing.T) {
 	}
 	var first []float32
 	for _, o := range []gomem.Options{{}, {Partition: 2}, {NoFusion: true},
-		{Policy: compile.Vanilla}} {
+		{Policy: planner.Vanilla}} {
 		o.Device, o.Threads, o.Precision = gomem.CUDA, 1, precision.BF16
 		got, _, err := learnt(perceptron(), o, 5)
 		if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/ops"
-	"github.com/gomem/gomem/tensor"
+	"github.com/gomem/gomem/graph/tensor"
 )
 
 // started compiles a graph of one variable and returns how it starts.

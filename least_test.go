@@ -4,9 +4,9 @@ import (
 	"testing"
 
 	"github.com/gomem/gomem"
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/internal/longtest"
 	"github.com/gomem/gomem/models"
+	"github.com/gomem/gomem/planner"
 	"github.com/gomem/gomem/train"
 )
 
@@ -45,7 +45,7 @@ func TestFusedNeedsNoMoreThanUnrolled(t *testing.T) {
 		all = append(all, sizes{"base", 165, 40})
 	}
 	for _, x := range all {
-		o := gomem.Options{Policy: compile.Auto, HostBytes: 1 << 40}
+		o := gomem.Options{Policy: planner.Auto, HostBytes: 1 << 40}
 		fused := speech(x.size, x.frames, x.batch, false)
 		least := leastOf(t, fused, o)
 		if x.batch < 40 || x.size == "base" { // else no other layer needs as much as some steps
@@ -54,7 +54,7 @@ func TestFusedNeedsNoMoreThanUnrolled(t *testing.T) {
 				t.Errorf("%v: fused needs %d bytes, unrolled %d", x, least, unrolled)
 			}
 		}
-		o.Policy = compile.Vanilla
+		o.Policy = planner.Vanilla
 		if vanilla := leastOf(t, fused, o); least > vanilla/2 {
 			t.Errorf("%v: %d bytes at least, of vanilla's %d", x, least, vanilla)
 		}

@@ -16,9 +16,9 @@ import (
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/ops"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/safetensors"
 	"github.com/gomem/gomem/mesh"
-	"github.com/gomem/gomem/tensor"
 )
 
 // mute is a network over which nothing is exchanged.

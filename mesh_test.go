@@ -12,16 +12,16 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/gomem/gomem"
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/autodiff"
 	"github.com/gomem/gomem/graph/ops"
 	"github.com/gomem/gomem/graph/split"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/randgraph"
 	"github.com/gomem/gomem/internal/thesis"
 	"github.com/gomem/gomem/mesh"
 	"github.com/gomem/gomem/models"
-	"github.com/gomem/gomem/tensor"
+	"github.com/gomem/gomem/planner"
 	"github.com/gomem/gomem/train"
 )
 
@@ -297,7 +297,7 @@ func TestMeshesOfModels(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			losses, variables, err := stepped(m, gomem.Options{Policy: compile.Vanilla})
+			losses, variables, err := stepped(m, gomem.Options{Policy: planner.Vanilla})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -311,9 +311,9 @@ func TestMeshesOfModels(t *testing.T) {
 				if err != nil {
 					t.Fatalf("%s: %v", o.Mesh, err)
 				}
-				for _, policy := range compile.Policies() {
+				for _, policy := range planner.Policies() {
 					o.Policy, o.DeviceBytes = policy, 0
-					if policy == compile.Thesis {
+					if policy == planner.Thesis {
 						o.DeviceBytes = least
 					}
 					l, v, err := stepped(m, o)
@@ -348,7 +348,7 @@ func TestSlicesRunWhatDoesNotFit(t *testing.T) {
 	if _, short := errors.AsType[*gomem.ErrOutOfMemory](err); !short {
 		t.Errorf("one operation has more than %d bytes: %v", o.DeviceBytes, err)
 	}
-	losses, _, err := stepped(m, gomem.Options{Policy: compile.Vanilla})
+	losses, _, err := stepped(m, gomem.Options{Policy: planner.Vanilla})
 	if err != nil {
 		t.Fatal(err)
 	}

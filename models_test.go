@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	"github.com/gomem/gomem"
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/internal/longtest"
 	"github.com/gomem/gomem/internal/thesis"
 	"github.com/gomem/gomem/models"
+	"github.com/gomem/gomem/planner"
 	"github.com/gomem/gomem/train"
 )
 
@@ -130,7 +130,7 @@ func TestModelsAreBitIdentical(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want, err := digest(m, gomem.Options{Policy: compile.Vanilla, Threads: 1,
+			want, err := digest(m, gomem.Options{Policy: planner.Vanilla, Threads: 1,
 				NoFusion: true}, steps)
 			if err != nil {
 				t.Fatal(err)
@@ -152,7 +152,7 @@ func TestModelsAreBitIdentical(t *testing.T) {
 // modelOptions are the ways to run a model that are compared.
 func modelOptions(t *testing.T, m *models.Model) []gomem.Options {
 	t.Helper()
-	all := []gomem.Options{{Policy: compile.Vanilla, Threads: 2}}
+	all := []gomem.Options{{Policy: planner.Vanilla, Threads: 2}}
 	for i, size := range []int{5, 20, 200} {
 		o := gomem.Options{Partition: size, Streams: 1 + i%2, Threads: 1 + i%2}
 		least, err := gomem.MinDevice(context.Background(), m.Graph, o, train.Targets(&m.Model)...)
@@ -161,7 +161,7 @@ func modelOptions(t *testing.T, m *models.Model) []gomem.Options {
 		}
 		tight, auto := o, o
 		tight.DeviceBytes, tight.NoFusion = least, false
-		auto.Policy, auto.DeviceBytes = compile.Auto, least*3/2
+		auto.Policy, auto.DeviceBytes = planner.Auto, least*3/2
 		auto.Effort = longtest.Count(60, 0) // bits are those of any plan
 		all = append(all, o, tight, auto)
 	}

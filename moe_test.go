@@ -8,12 +8,12 @@ import (
 	"testing"
 
 	"github.com/gomem/gomem"
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/longtest"
 	"github.com/gomem/gomem/models"
 	"github.com/gomem/gomem/partition"
-	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/plan/space"
+	"github.com/gomem/gomem/planner"
 )
 
 // moe is the smallest model of a form.
@@ -102,13 +102,13 @@ func moeOptions(short bool) []gomem.Options {
 	for _, streams := range []int{1, 2} {
 		for _, threads := range []int{1, 2} {
 			all = append(all,
-				gomem.Options{Policy: compile.Vanilla, Streams: streams, Threads: threads},
+				gomem.Options{Policy: planner.Vanilla, Streams: streams, Threads: threads},
 				gomem.Options{NoPlacement: true, Streams: streams, Threads: threads},
 				gomem.Options{NoSwap: true, Streams: streams, Threads: threads})
 		}
 	}
 	for _, bytes := range []int64{0, 1 << 20, 3 << 19} {
-		o := compile.Options{Policy: compile.Auto, Partition: 10, DeviceBytes: bytes}
+		o := planner.Options{Policy: planner.Auto, Partition: 10, DeviceBytes: bytes}
 		all = append(all, gomem.Options{Threads: 2}.With(o))
 	}
 	if !short {
@@ -122,12 +122,12 @@ func moeOptions(short bool) []gomem.Options {
 }
 
 // least is the smallest device budget for training and evaluation.
-func least(t *testing.T, m *models.Model, o compile.Options) int64 {
+func least(t *testing.T, m *models.Model, o planner.Options) int64 {
 	t.Helper()
 	var bytes int64
 	for _, target := range []gomem.Target{gomem.Training(m.Graph, m.Objectives[0].Loss),
 		gomem.Evaluation(m.EvalLoss)} {
-		b, err := compile.MinDevice(context.Background(), m.Graph, target, o)
+		b, err := planner.MinDevice(context.Background(), m.Graph, target, o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -143,7 +143,7 @@ func TestMoEIsBitIdentical(t *testing.T) {
 	n := longtest.Count(5, 30)
 	for _, sparse := range []bool{false, true} {
 		m := moe(t, sparse)
-		want, err := moeDigest(m, gomem.Options{Policy: compile.Vanilla, Threads: 1}, n)
+		want, err := moeDigest(m, gomem.Options{Policy: planner.Vanilla, Threads: 1}, n)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -168,16 +168,16 @@ func TestMoEIsBitIdentical(t *testing.T) {
 func TestThesisFigure64(t *testing.T) {
 	for _, sparse := range []bool{false, true} {
 		m := moe(t, sparse)
-		peak := func(o compile.Options) int64 {
-			r, err := compile.Compile(context.Background(), m.Graph,
+		peak := func(o planner.Options) int64 {
+			r, err := planner.Compile(context.Background(), m.Graph,
 				gomem.Training(m.Graph, m.Objectives[0].Loss), o)
 			if err != nil {
 				t.Fatal(err)
 			}
 			return r.Plan.Spaces[space.Device].Bytes
 		}
-		vanilla, partitioned, placed := peak(compile.Options{Policy: compile.Vanilla}),
-			peak(compile.Options{NoPlacement: true}), peak(compile.Options{})
+		vanilla, partitioned, placed := peak(planner.Options{Policy: planner.Vanilla}),
+			peak(planner.Options{NoPlacement: true}), peak(planner.Options{})
 		if !(vanilla > partitioned && partitioned > placed) {
 			t.Errorf("sparse=%v: vanilla %d, +partition %d, +placement %d", sparse, vanilla,
 				partitioned, placed)

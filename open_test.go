@@ -7,15 +7,15 @@ import (
 	"testing"
 
 	"github.com/gomem/gomem"
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/internal/randgraph"
-	"github.com/gomem/gomem/machine"
+	"github.com/gomem/gomem/planner"
+	"github.com/gomem/gomem/planner/machine"
 )
 
-// TestOptionsCoverPlanning: every decision of package compile can be taken
+// TestOptionsCoverPlanning: every decision of package planner can be taken
 // through the façade's options, and none is lost on the way there and back.
 func TestOptionsCoverPlanning(t *testing.T) {
-	var want compile.Options
+	var want planner.Options
 	v := reflect.ValueOf(&want).Elem()
 	for i := range v.NumField() {
 		switch f := v.Field(i); f.Kind() {

@@ -6,17 +6,17 @@ import (
 	"log/slog"
 	"math"
 
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/executor/trace"
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/precision"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/device"
 	"github.com/gomem/gomem/internal/device/cpu"
 	"github.com/gomem/gomem/internal/device/null"
-	"github.com/gomem/gomem/machine"
 	"github.com/gomem/gomem/mesh"
 	"github.com/gomem/gomem/partition"
-	"github.com/gomem/gomem/tensor"
+	"github.com/gomem/gomem/planner"
+	"github.com/gomem/gomem/planner/machine"
 )
 
 // Tensor is a typed value in memory of its own. It prints as its values; its methods
@@ -86,7 +86,7 @@ type Feeds map[graph.Value]Tensor
 
 // Target is what one kind of step computes: values to fetch, and updates to
 // apply.
-type Target = compile.Target
+type Target = planner.Target
 
 // Training is the target "train": fetch the values and apply every update of
 // the graph, of which each variable then has one at most.
@@ -137,8 +137,8 @@ const MaxThreads = cpu.MaxThreads
 // Options configure a session. The zero value works: the thesis policy with its
 // defaults, no budgets, every processor.
 type Options struct {
-	// What Plan decides by; see compile.Options.
-	Policy    compile.Policy     // "" is compile.Thesis
+	// What Plan decides by; see planner.Options.
+	Policy    planner.Policy     // "" is planner.Thesis
 	Strategy  partition.Strategy // "" is partition.DFS
 	Partition int                // operations a partition; 0 is 20
 	// partitions a value must be idle for to leave the device, under Auto at least; 0 is 2
@@ -190,8 +190,8 @@ type Options struct {
 	NoInitialize bool
 }
 
-// Planning is the part of the options that package compile decides by.
-func (o Options) Planning() compile.Options {
+// Planning is the part of the options that package planner decides by.
+func (o Options) Planning() planner.Options {
 	host := o.HostBytes
 	if host > 0 {
 		host = max(host-o.NetworkBytes, 1)
@@ -200,7 +200,7 @@ func (o Options) Planning() compile.Options {
 	if near > 0 {
 		near = max(near-o.workspace(), 1)
 	}
-	return compile.Options{
+	return planner.Options{
 		Policy: o.Policy, Strategy: o.Strategy, Partition: o.Partition, Lookahead: o.Lookahead,
 		NoPlacement: o.NoPlacement, NoSwap: o.NoSwap, Streams: o.Streams,
 		DeviceBytes: near, HostBytes: host, DiskBytes: o.DiskBytes,
@@ -210,8 +210,8 @@ func (o Options) Planning() compile.Options {
 	}
 }
 
-// With is the options with all that package compile decides by taken from c.
-func (o Options) With(c compile.Options) Options {
+// With is the options with all that package planner decides by taken from c.
+func (o Options) With(c planner.Options) Options {
 	o.Policy, o.Strategy, o.Partition, o.Lookahead = c.Policy, c.Strategy, c.Partition, c.Lookahead
 	o.NoPlacement, o.NoSwap, o.Streams = c.NoPlacement, c.NoSwap, c.Streams
 	o.DeviceBytes, o.HostBytes, o.DiskBytes = c.DeviceBytes, c.HostBytes, c.DiskBytes
@@ -278,9 +278,9 @@ func (o Options) open(p *Planned) (device.Device, error) {
 	case o.Device == Null:
 		return null.Open(), nil
 	}
-	if o.Disk == "" && p.Peak(compile.Disk) > 0 {
+	if o.Disk == "" && p.Peak(planner.Disk) > 0 {
 		return nil, fmt.Errorf("plans put %d bytes on a disk: the directory for it is missing",
-			p.Peak(compile.Disk))
+			p.Peak(planner.Disk))
 	}
 	if number, ok := GPU(o.Device); ok {
 		return o.openGPU(number)

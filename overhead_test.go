@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/gomem/gomem"
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/internal/randgraph"
+	"github.com/gomem/gomem/planner"
 )
 
 // BenchmarkIssue is what the executor costs: kernels that do nothing, so that
@@ -14,7 +14,7 @@ import (
 func BenchmarkIssue(b *testing.B) {
 	m := randgraph.Synthetic(6000)
 	ctx := context.Background()
-	for name, o := range map[string]compile.Options{"vanilla": {Policy: compile.Vanilla},
+	for name, o := range map[string]planner.Options{"vanilla": {Policy: planner.Vanilla},
 		"thesis": {}} {
 		b.Run(name, func(b *testing.B) {
 			s, err := gomem.Compile(ctx, m.Graph, gomem.Options{}.With(o),

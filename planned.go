@@ -5,19 +5,19 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/graph"
-	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/plan/space"
+	"github.com/gomem/gomem/planner"
 )
 
 // Planned is a graph with the plans of its targets.
-type Planned = compile.Planned
+type Planned = planner.Planned
 
 // Plan decides how to run the targets of a graph, as Compile does, and takes no
-// memory for it: see compile.Plan. If some targets do not fit, the error wraps the
+// memory for it: see planner.Plan. If some targets do not fit, the error wraps the
 // *[ErrOutOfMemory] of the one that needs the most.
 func Plan(ctx context.Context, g *graph.Graph, o Options, targets ...Target) (*Planned, error) {
-	p, err := compile.Plan(ctx, g, o.Planning(), targets...)
+	p, err := planner.Plan(ctx, g, o.Planning(), targets...)
 	if err != nil {
 		return nil, fmt.Errorf("gomem: %w", o.beside(err))
 	}
@@ -52,12 +52,12 @@ func MinHost(ctx context.Context, g *graph.Graph, o Options, targets ...Target) 
 // MinDisk is MinDevice for the disk's budget within those of device and host: 0 if they
 // do without.
 func MinDisk(ctx context.Context, g *graph.Graph, o Options, targets ...Target) (int64, error) {
-	return minimum(ctx, g, o, compile.Disk, targets)
+	return minimum(ctx, g, o, planner.Disk, targets)
 }
 
 func minimum(ctx context.Context, g *graph.Graph, o Options, of space.ID,
 	targets []Target) (int64, error) {
-	bytes, err := compile.LeastOf(ctx, g, o.Planning(), of, targets...)
+	bytes, err := planner.LeastOf(ctx, g, o.Planning(), of, targets...)
 	return o.withReserved(bytes, of, err)
 }
 
@@ -84,12 +84,12 @@ func MinDeviceOf(ctx context.Context, p *Planned, o Options) (int64, error) {
 
 // SmallerPartition is the partition size below the options' with which what has been
 // planned needs less of the device than so many bytes, and how much, as far as it is
-// worth trying: see [compile.Planned.Smaller].
+// worth trying: see [planner.Planned.Smaller].
 func SmallerPartition(ctx context.Context, p *Planned, o Options,
-	than int64) (compile.Remedy, error) {
+	than int64) (planner.Remedy, error) {
 	r, err := p.Smaller(ctx, o.Planning(), than)
 	if err != nil {
-		return compile.Remedy{}, fmt.Errorf("gomem: %w", err)
+		return planner.Remedy{}, fmt.Errorf("gomem: %w", err)
 	}
 	return r, nil
 }

@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"github.com/gomem/gomem"
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/graph/precision"
+	"github.com/gomem/gomem/planner"
 )
 
 // needsMoreInBF16 are the cases in which a model needs more memory in bfloat16, with its bytes in
@@ -24,7 +24,7 @@ func TestBF16NeedsLess(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, p := range []compile.Policy{compile.Auto, compile.Thesis, compile.Vanilla} {
+		for _, p := range []planner.Policy{planner.Auto, planner.Thesis, planner.Vanilla} {
 			plain := leastOf(t, m, gomem.Options{Policy: p})
 			half := leastOf(t, m, gomem.Options{Policy: p, Precision: precision.BF16})
 			known, more := needsMoreInBF16[name+" "+string(p)]

@@ -8,12 +8,12 @@ import (
 	"testing"
 
 	"github.com/gomem/gomem"
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/graph/precision"
 	"github.com/gomem/gomem/internal/longtest"
 	"github.com/gomem/gomem/internal/thesis"
 	"github.com/gomem/gomem/models"
-	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/plan/space"
+	"github.com/gomem/gomem/planner"
 	"github.com/gomem/gomem/train"
 )
 
@@ -51,11 +51,11 @@ func TestBF16Learns(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want, err := lossesOf(m, gomem.Options{Policy: compile.Vanilla}, 10)
+			want, err := lossesOf(m, gomem.Options{Policy: planner.Vanilla}, 10)
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := lossesOf(m, gomem.Options{Policy: compile.Vanilla,
+			got, err := lossesOf(m, gomem.Options{Policy: planner.Vanilla,
 				Precision: precision.BF16}, 10)
 			if err != nil {
 				t.Fatal(err)
@@ -84,12 +84,12 @@ func TestPlansDoNotAffectBF16(t *testing.T) {
 				t.Fatal(err)
 			}
 			var want string
-			all := []gomem.Options{{Policy: compile.Vanilla}, {Threads: 2}, {Policy: compile.Auto},
+			all := []gomem.Options{{Policy: planner.Vanilla}, {Threads: 2}, {Policy: planner.Auto},
 				{Partition: 3, Streams: 2}, {NoFusion: true, Partition: 50},
-				{Policy: compile.Grappler}}
+				{Policy: planner.Grappler}}
 			for _, o := range all[:longtest.Count(3, len(all))] {
 				o.Precision = precision.BF16
-				if o.Policy == compile.Auto { // in what the thesis' plan needs
+				if o.Policy == planner.Auto { // in what the thesis' plan needs
 					p, err := gomem.Plan(context.Background(), m.Graph,
 						gomem.Options{Precision: o.Precision}, train.Targets(&m.Model)...)
 					if err != nil {

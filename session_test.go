@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/gomem/gomem"
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/internal/randgraph"
+	"github.com/gomem/gomem/planner"
 )
 
 // TestPeaksAreExact: on every device, every space is used up to exactly the
@@ -16,10 +16,10 @@ func TestPeaksAreExact(t *testing.T) {
 	target := gomem.Target{Name: "train", Fetches: m.Fetches, Updates: m.Updates}
 	ctx := context.Background()
 	for _, device := range gomem.Devices() {
-		for _, o := range []compile.Options{{}, {Policy: compile.Vanilla},
+		for _, o := range []planner.Options{{}, {Policy: planner.Vanilla},
 			{Partition: 3, Streams: 2}, {NoPlacement: true}, {NoSwap: true},
 			{Lookahead: 1, Partition: 200}} {
-			least, err := compile.MinDevice(ctx, m.Graph, target, o)
+			least, err := planner.MinDevice(ctx, m.Graph, target, o)
 			if err != nil {
 				t.Fatal(err)
 			}

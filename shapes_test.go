@@ -12,12 +12,12 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/gomem/gomem"
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/autodiff"
 	"github.com/gomem/gomem/graph/ops"
 	"github.com/gomem/gomem/nn"
-	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/plan/space"
+	"github.com/gomem/gomem/planner"
 )
 
 // shaped is a perceptron that is trained on batches of several sizes, with Adam.
@@ -97,7 +97,7 @@ func TestOneSessionForAllShapes(t *testing.T) {
 		models := map[int]shaped{}
 		for _, n := range sizes {
 			m := newShaped(n)
-			s, err := gomem.Compile(ctx, m.graph, gomem.Options{Seed: 5, Policy: compile.Vanilla},
+			s, err := gomem.Compile(ctx, m.graph, gomem.Options{Seed: 5, Policy: planner.Vanilla},
 				m.targets...)
 			if err != nil {
 				t.Fatal(err)
@@ -195,7 +195,7 @@ func TestLayersForAllShapes(t *testing.T) {
 	if n := len(m.Graph.Variables()); n != 4+2+2+2*6 {
 		t.Errorf("%d variables: parameters, averages and states are not shared", n)
 	}
-	s, err := gomem.Compile(ctx, m.Graph, gomem.Options{Policy: compile.Auto, Seed: 3}, targets...)
+	s, err := gomem.Compile(ctx, m.Graph, gomem.Options{Policy: planner.Auto, Seed: 3}, targets...)
 	if err != nil {
 		t.Fatal(err)
 	}

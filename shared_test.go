@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"github.com/gomem/gomem"
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/nn"
+	"github.com/gomem/gomem/planner"
 )
 
 // sharing is a model whose parameters workers share, with an evaluation.
@@ -49,8 +49,8 @@ func ownBatch(m *nn.Model, x, y graph.Value, rank, step int) gomem.Feeds {
 // nothing else of the host is taken.
 func TestSharedVariables(t *testing.T) {
 	m, x, y, targets := sharing(t)
-	options := []gomem.Options{{Policy: compile.Vanilla}, {Policy: compile.Thesis, Partition: 1},
-		{Policy: compile.Auto, NoFusion: true}}
+	options := []gomem.Options{{Policy: planner.Vanilla}, {Policy: planner.Thesis, Partition: 1},
+		{Policy: planner.Auto, NoFusion: true}}
 	h := newHub(len(options))
 	losses := make([][]float32, len(options))
 	got := make([]map[string]string, len(options))

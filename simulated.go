@@ -5,13 +5,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/device"
 	"github.com/gomem/gomem/internal/device/sim"
 	"github.com/gomem/gomem/internal/regular"
-	"github.com/gomem/gomem/machine"
-	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/plan/space"
+	"github.com/gomem/gomem/planner"
+	"github.com/gomem/gomem/planner/machine"
 )
 
 // Sim begins the names of simulated devices; a profile's name or the path of one as
@@ -59,13 +59,13 @@ func (o Options) machine() machine.Machine {
 
 // openSim makes a simulated device for plans, with the budgets as its limits.
 func (o Options) openSim(profile *machine.Profile, p *Planned) device.Device {
-	model := compile.Prices(profile, o.Model, p.Graph, p.Targets...)
+	model := planner.Prices(profile, o.Model, p.Graph, p.Targets...)
 	nodes := map[string]*graph.Node{}
 	for _, n := range p.Graph.Nodes() {
 		nodes[n.Name] = n
 	}
 	s := sim.Options{Limits: map[space.ID]int64{space.Device: o.DeviceBytes,
-		space.Host: o.Planning().HostBytes, compile.Disk: o.DiskBytes}, Copy: model.Copy,
+		space.Host: o.Planning().HostBytes, planner.Disk: o.DiskBytes}, Copy: model.Copy,
 		Launch: func(l device.Launch) time.Duration {
 			return model.Time(nodes[l.Name], l.Engine.Reads())
 		}}

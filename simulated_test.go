@@ -9,11 +9,11 @@ import (
 	"time"
 
 	"github.com/gomem/gomem"
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/internal/randgraph"
-	"github.com/gomem/gomem/machine"
-	"github.com/gomem/gomem/simulate"
-	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/plan/space"
+	"github.com/gomem/gomem/planner"
+	"github.com/gomem/gomem/planner/machine"
+	"github.com/gomem/gomem/planner/simulate"
 )
 
 func simulatedStep(t *testing.T, p *gomem.Planned, o gomem.Options, steps int,
@@ -45,7 +45,7 @@ func TestSimulatedDevice(t *testing.T) {
 	feeds := gomem.Feeds{m.Inputs[0]: gomem.NewTensor(m.Inputs[0].Type())}
 	seen := map[time.Duration]string{}
 	for _, profile := range machine.Builtin() {
-		o := gomem.Options{Device: gomem.Sim + profile, Policy: compile.Vanilla, Model: "moe"}
+		o := gomem.Options{Device: gomem.Sim + profile, Policy: planner.Vanilla, Model: "moe"}
 		p, err := gomem.Plan(t.Context(), m.Graph, o, target)
 		if err != nil {
 			t.Fatal(err)
@@ -88,7 +88,7 @@ func TestSimulatedTrace(t *testing.T) {
 // TestSimulatedLimit: a plan that needs more than the device's budget does not open.
 func TestSimulatedLimit(t *testing.T) {
 	m := randgraph.Synthetic(100)
-	o := gomem.Options{Device: "sim:titanx", Policy: compile.Vanilla}
+	o := gomem.Options{Device: "sim:titanx", Policy: planner.Vanilla}
 	p, err := gomem.Plan(t.Context(), m.Graph, o,
 		gomem.Target{Name: "train", Fetches: m.Fetches, Updates: m.Updates})
 	if err != nil {

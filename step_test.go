@@ -14,12 +14,12 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/gomem/gomem"
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/autodiff"
 	"github.com/gomem/gomem/graph/ops"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/kernel"
-	"github.com/gomem/gomem/tensor"
+	"github.com/gomem/gomem/planner"
 )
 
 // hooked is the identity. Its kernel asks the hook, with its number, for an error.
@@ -120,7 +120,7 @@ func (l ladder) readable(t *testing.T) (bits map[string][]byte, torn []string) {
 }
 
 var ladders = map[string]gomem.Options{
-	"vanilla": {Policy: compile.Vanilla, NoFusion: true}, "thesis": {},
+	"vanilla": {Policy: planner.Vanilla, NoFusion: true}, "thesis": {},
 	"partitions of one": {Partition: 1, Lookahead: 1}, "two streams": {Partition: 2, Streams: 2},
 }
 
@@ -343,7 +343,7 @@ func (c classifier) feeds() gomem.Feeds {
 // step, by the name of its input, and costs nothing.
 func TestDataIsCheckedBeforeTheStep(t *testing.T) {
 	ctx := context.Background()
-	for _, o := range []gomem.Options{{}, {Policy: compile.Vanilla, NoFusion: true}} {
+	for _, o := range []gomem.Options{{}, {Policy: planner.Vanilla, NoFusion: true}} {
 		c := newClassifier(t, o)
 		if _, err := c.Step(ctx, "train", c.feeds()); err != nil {
 			t.Fatal(err)

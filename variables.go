@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/mesh"
-	"github.com/gomem/gomem/tensor"
 )
 
 // ErrApart is wrapped by errors about a variable as a whole that is divided among the

@@ -10,9 +10,9 @@ import (
 	"strings"
 
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/regular"
 	"github.com/gomem/gomem/internal/safetensors"
-	"github.com/gomem/gomem/tensor"
 )
 
 // SaveOptions say what [Session.Save] writes. The zero value is all variables by their

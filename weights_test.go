@@ -19,8 +19,8 @@ import (
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/ops"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/randgraph"
-	"github.com/gomem/gomem/tensor"
 )
 
 // keeper is a session of variables w f32[2 3], b f32[3] and the optimizer's m f32[2 3],

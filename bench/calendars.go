@@ -3,14 +3,14 @@ package main
 import (
 	"fmt"
 
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/plan"
-	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/plan/space"
+	"github.com/gomem/gomem/planner"
 )
 
 // calendars counts what packing loses of the device: the bytes of a plan over the most that
 // its slots have at once. Plans of the planner's rivals are none of these: their addresses are
-// spread over what room there is (package compile).
+// spread over what room there is (package planner).
 type calendars struct {
 	all, dense int
 	rivals     int
@@ -22,7 +22,7 @@ type calendars struct {
 const most = 1.02
 
 // add counts a plan.
-func (c *calendars) add(r *compile.Result, of string) {
+func (c *calendars) add(r *planner.Result, of string) {
 	if r.Order == "" {
 		c.rivals++
 		return

@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/plan"
-	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/plan/space"
+	"github.com/gomem/gomem/planner"
 )
 
 // TestCalendars: what packing loses is the arena over the most bytes at once, of the device.
@@ -25,10 +25,10 @@ func TestCalendars(t *testing.T) {
 		of    string
 	}{{448, "tight"}, {456, "dense"}, {560, "loose"}, {500, "less"}} {
 		p.Spaces[space.Device].Bytes = x.bytes
-		c.add(&compile.Result{Plan: p, Order: "creation"}, x.of)
+		c.add(&planner.Result{Plan: p, Order: "creation"}, x.of)
 	}
 	p.Spaces[space.Device].Bytes = 999
-	c.add(&compile.Result{Plan: p}, "a rival's")
+	c.add(&planner.Result{Plan: p}, "a rival's")
 	got := c.String()
 	for _, want := range []string{"Of 4 plans ", ", 2 take", "1.250 (loose)", "of 1 more"} {
 		if !strings.Contains(got, want) {

@@ -7,15 +7,15 @@ import (
 	"io"
 	"strings"
 
-	"github.com/gomem/gomem/bound"
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/graph"
-	"github.com/gomem/gomem/machine"
 	"github.com/gomem/gomem/models"
-	"github.com/gomem/gomem/order"
-	"github.com/gomem/gomem/pass"
 	"github.com/gomem/gomem/placement"
-	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/plan/space"
+	"github.com/gomem/gomem/planner"
+	"github.com/gomem/gomem/planner/bound"
+	"github.com/gomem/gomem/planner/machine"
+	"github.com/gomem/gomem/planner/order"
+	"github.com/gomem/gomem/planner/program"
 )
 
 // reductions of the device's memory, in percent of what vanilla needs.
@@ -72,15 +72,15 @@ func header(w io.Writer, of []int64, last string, first ...string) {
 type workload struct {
 	name    string
 	graph   *graph.Graph
-	target  compile.Target
-	options compile.Options
+	target  planner.Target
+	options planner.Options
 	slowest float64 // seconds that the slowest plan took to make
 	packed  *calendars
 	curve   line
 }
 
 func newWorkload(name string, profile *machine.Profile) *workload {
-	return &workload{name: name, options: compile.Options{Machine: profile, Model: name},
+	return &workload{name: name, options: planner.Options{Machine: profile, Model: name},
 		packed: &calendars{}}
 }
 
@@ -94,11 +94,11 @@ func (l *workload) row(ctx context.Context, w io.Writer, of []int64,
 	}
 	first := m.Objectives[0]
 	l.graph = m.Graph
-	l.target = compile.Target{Name: first.Name, Fetches: []graph.Value{first.Loss}}
+	l.target = planner.Target{Name: first.Name, Fetches: []graph.Value{first.Loss}}
 	for _, n := range first.Updates {
 		l.target.Updates = append(l.target.Updates, n.ID)
 	}
-	vanilla, err := l.plan(ctx, compile.Vanilla, 0)
+	vanilla, err := l.plan(ctx, planner.Vanilla, 0)
 	if err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func (l *workload) row(ctx context.Context, w io.Writer, of []int64,
 
 // beside prints the thesis' policy and auto within its peak.
 func (l *workload) beside(ctx context.Context, w io.Writer, peak int64, unit float64) error {
-	thesis, err := l.plan(ctx, compile.Thesis, 0)
+	thesis, err := l.plan(ctx, planner.Thesis, 0)
 	if err != nil {
 		return err
 	}
@@ -144,8 +144,8 @@ func (l *workload) beside(ctx context.Context, w io.Writer, peak int64, unit flo
 // plan.
 func (l *workload) cell(ctx context.Context, w io.Writer, budget int64,
 	unit float64) (float64, error) {
-	p, err := l.plan(ctx, compile.Auto, budget)
-	if _, refused := errors.AsType[*compile.ErrOutOfMemory](err); refused {
+	p, err := l.plan(ctx, planner.Auto, budget)
+	if _, refused := errors.AsType[*planner.ErrOutOfMemory](err); refused {
 		_, err = fmt.Fprint(w, " –")
 		return 0, err
 	}
@@ -160,17 +160,17 @@ func (l *workload) cell(ctx context.Context, w io.Writer, budget int64,
 	return ratio, err
 }
 
-func (l *workload) plan(ctx context.Context, p compile.Policy, budget int64) (*compile.Planned,
+func (l *workload) plan(ctx context.Context, p planner.Policy, budget int64) (*planner.Planned,
 	error) {
 	o := l.options
 	o.Policy, o.DeviceBytes = p, budget
-	return compile.Plan(ctx, l.graph, o, l.target)
+	return planner.Plan(ctx, l.graph, o, l.target)
 }
 
 // bounds are the lower bounds of the graph that vanilla runs, in order of creation.
-func (l *workload) bounds(ctx context.Context, v *compile.Planned) (*bound.Bounds, error) {
-	p := pass.New(v.Graph, v.Targets[0].Fetches, v.Targets[0].Updates)
-	if _, err := pass.Run(ctx, p, []pass.Pass{pass.DeadCode(), placement.Pass(true),
+func (l *workload) bounds(ctx context.Context, v *planner.Planned) (*bound.Bounds, error) {
+	p := program.New(v.Graph, v.Targets[0].Fetches, v.Targets[0].Updates)
+	if _, err := program.Run(ctx, p, []program.Pass{program.DeadCode(), placement.Pass(true),
 		order.Creation()}); err != nil {
 		return nil, err
 	}

@@ -7,24 +7,24 @@ import (
 	"time"
 
 	"github.com/gomem/gomem"
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/models"
 	"github.com/gomem/gomem/plan"
+	"github.com/gomem/gomem/planner"
 )
 
 // stage is a row of figure 6.4.
 type stage struct {
 	name    string
-	options compile.Options
+	options planner.Options
 }
 
 var stages = []stage{
-	{"vanilla", compile.Options{Policy: compile.Vanilla}},
-	{"+partition, 200", compile.Options{NoPlacement: true, Partition: 200}},
-	{"+placement, 200", compile.Options{Partition: 200}},
-	{"+partition, 20", compile.Options{NoPlacement: true, Partition: 20}},
-	{"+placement, 20", compile.Options{Partition: 20}},
-	{"+placement, 5", compile.Options{Partition: 5, Lookahead: 1}},
+	{"vanilla", planner.Options{Policy: planner.Vanilla}},
+	{"+partition, 200", planner.Options{NoPlacement: true, Partition: 200}},
+	{"+placement, 200", planner.Options{Partition: 200}},
+	{"+partition, 20", planner.Options{NoPlacement: true, Partition: 20}},
+	{"+placement, 20", planner.Options{Partition: 20}},
+	{"+placement, 5", planner.Options{Partition: 5, Lookahead: 1}},
 }
 
 // figure64 prints the device's peak and the step time as the thesis' techniques
@@ -74,7 +74,7 @@ func stagesOf(ctx context.Context, w io.Writer, pairs int, sparse bool) error {
 		"vanilla | time / vanilla, κ = %.0f |\n", replicaKappa)
 	fmt.Fprintln(w, "|---|---|---|---|---|---|---|---|---|---|")
 	for i, r := range free {
-		least, err := compile.MinDevice(ctx, m.Graph, gomem.Training(m.Graph, m.Objectives[0].Loss),
+		least, err := planner.MinDevice(ctx, m.Graph, gomem.Training(m.Graph, m.Objectives[0].Loss),
 			stages[i].options)
 		if err != nil {
 			return err

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/gomem/gomem"
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/internal/randgraph"
 	"github.com/gomem/gomem/models"
+	"github.com/gomem/gomem/planner"
 )
 
 // growth times the planning of graphs that grow in one respect each: what takes
@@ -24,11 +24,11 @@ func growth(ctx context.Context, w io.Writer) error {
 	for _, s := range randgraph.Shapes() {
 		var plans []func() error
 		small, large := s.Build(n), s.Build(4*n)
-		for _, policy := range []compile.Policy{compile.Thesis, compile.Vanilla} {
+		for _, policy := range []planner.Policy{planner.Thesis, planner.Vanilla} {
 			for _, m := range []*randgraph.Model{small, large} {
 				plans = append(plans, func() error {
-					_, err := compile.Compile(ctx, m.Graph, compile.Target{Name: "train",
-						Fetches: m.Fetches, Updates: m.Updates}, compile.Options{Policy: policy})
+					_, err := planner.Compile(ctx, m.Graph, planner.Target{Name: "train",
+						Fetches: m.Fetches, Updates: m.Updates}, planner.Options{Policy: policy})
 					return err
 				})
 			}
@@ -67,7 +67,7 @@ func deepest(ctx context.Context, w io.Writer) error {
 	}
 	done(fmt.Sprintf("building %d nodes, gradients included", m.Graph.Len()))
 	training := gomem.Training(m.Graph, m.Objectives[0].Loss)
-	for _, policy := range []compile.Policy{compile.Thesis, compile.Vanilla} {
+	for _, policy := range []planner.Policy{planner.Thesis, planner.Vanilla} {
 		p, err := gomem.Plan(ctx, m.Graph, gomem.Options{Policy: policy}, training)
 		if err != nil {
 			return err

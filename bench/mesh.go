@@ -7,11 +7,11 @@ import (
 	"slices"
 
 	"github.com/gomem/gomem"
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/graph/split"
 	"github.com/gomem/gomem/mesh"
 	"github.com/gomem/gomem/models"
-	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/plan/space"
+	"github.com/gomem/gomem/planner"
 )
 
 // meshes prints what device shapes come to: the smallest device budget of a training step,
@@ -61,7 +61,7 @@ func meshes(ctx context.Context, w io.Writer) error {
 // meshRow prints a row of the table.
 func meshRow(ctx context.Context, w io.Writer, name string, m *models.Model, text string,
 	size int) error {
-	o := gomem.Options{Policy: compile.Thesis, Partition: size}
+	o := gomem.Options{Policy: planner.Thesis, Partition: size}
 	if text != "" {
 		var err error
 		if o.Mesh, err = mesh.Parse(text, ""); err != nil {

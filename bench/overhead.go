@@ -6,13 +6,13 @@ import (
 	"io"
 
 	"github.com/gomem/gomem"
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/kernel"
 	"github.com/gomem/gomem/internal/kernel/pool"
 	"github.com/gomem/gomem/internal/reference"
 	"github.com/gomem/gomem/models"
 	"github.com/gomem/gomem/plan"
+	"github.com/gomem/gomem/planner"
 )
 
 // overhead compares a step with everything resident with a plain loop over the
@@ -42,7 +42,7 @@ func overheadOf(ctx context.Context, w io.Writer, size string, sparse bool) erro
 	}
 	target := gomem.Training(m.Graph, m.Objectives[0].Loss)
 	s, err := gomem.Compile(ctx, m.Graph,
-		gomem.Options{Policy: compile.Vanilla, Threads: 1}, target)
+		gomem.Options{Policy: planner.Vanilla, Threads: 1}, target)
 	if err != nil {
 		return err
 	}

@@ -6,10 +6,10 @@ import (
 	"io"
 
 	"github.com/gomem/gomem"
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/randgraph"
 	"github.com/gomem/gomem/models"
+	"github.com/gomem/gomem/planner"
 )
 
 // planning times plans, the verification included.
@@ -27,22 +27,22 @@ func planning(ctx context.Context, w io.Writer) error {
 		for _, size := range []int{20, 200} {
 			if err := timePlan(ctx, w, fmt.Sprintf("%s, partitions of %d", name, size), m.Graph,
 				gomem.Training(m.Graph, m.Objectives[0].Loss),
-				compile.Options{Partition: size}); err != nil {
+				planner.Options{Partition: size}); err != nil {
 				return err
 			}
 		}
 		if err := timePlan(ctx, w, name+", vanilla", m.Graph,
 			gomem.Training(m.Graph, m.Objectives[0].Loss),
-			compile.Options{Policy: compile.Vanilla}); err != nil {
+			planner.Options{Policy: planner.Vanilla}); err != nil {
 			return err
 		}
 	}
 	for _, nodes := range []int{1_000, 10_000, 30_000, 70_000, 100_000} {
 		m := randgraph.Synthetic(nodes)
 		target := gomem.Target{Name: "train", Fetches: m.Fetches, Updates: m.Updates}
-		for _, policy := range []compile.Policy{compile.Thesis, compile.Vanilla} {
+		for _, policy := range []planner.Policy{planner.Thesis, planner.Vanilla} {
 			if err := timePlan(ctx, w, fmt.Sprintf("synthetic, %s", policy), m.Graph, target,
-				compile.Options{Policy: policy}); err != nil {
+				planner.Options{Policy: policy}); err != nil {
 				return err
 			}
 		}
@@ -54,16 +54,16 @@ func planning(ctx context.Context, w io.Writer) error {
 }
 
 func timePlan(ctx context.Context, w io.Writer, name string, g *graph.Graph, t gomem.Target,
-	o compile.Options) error {
+	o planner.Options) error {
 	var steps int
 	times, err := interleaved(ctx, 3, func() error {
-		r, err := compile.Compile(ctx, g, t, o)
+		r, err := planner.Compile(ctx, g, t, o)
 		if err == nil {
 			steps = len(r.Plan.Steps)
 		}
 		return err
 	}, func() error {
-		_, err := compile.MinDevice(ctx, g, t, o)
+		_, err := planner.MinDevice(ctx, g, t, o)
 		return err
 	})
 	if err != nil {

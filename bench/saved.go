@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/models"
 	"github.com/gomem/gomem/plan"
-	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/plan/space"
+	"github.com/gomem/gomem/planner"
 	"github.com/gomem/gomem/train"
 )
 
@@ -42,8 +42,8 @@ func savedOf(ctx context.Context, w io.Writer, build func() (*models.Model, erro
 	if err != nil {
 		return err
 	}
-	o := compile.Options{Policy: compile.Vanilla}
-	r, err := compile.Compile(ctx, m.Graph, train.Targets(&m.Model)[0], o)
+	o := planner.Options{Policy: planner.Vanilla}
+	r, err := planner.Compile(ctx, m.Graph, train.Targets(&m.Model)[0], o)
 	if err != nil {
 		return err
 	}

@@ -8,10 +8,10 @@ import (
 
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/bench/internal/gauge"
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/randgraph"
-	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/plan/space"
+	"github.com/gomem/gomem/planner"
 )
 
 // searches prints what the policy auto takes to plan graphs of every size, in the time of the
@@ -40,7 +40,7 @@ func searches(ctx context.Context, w io.Writer) error {
 // timeSearch prints two rows for a graph.
 func timeSearch(ctx context.Context, w io.Writer, name string, g *graph.Graph,
 	t gomem.Target) error {
-	v, err := compile.Compile(ctx, g, t, compile.Options{Policy: compile.Vanilla})
+	v, err := planner.Compile(ctx, g, t, planner.Options{Policy: planner.Vanilla})
 	if err != nil {
 		return err
 	}
@@ -49,15 +49,15 @@ func timeSearch(ctx context.Context, w io.Writer, name string, g *graph.Graph,
 		rounds = 1
 	}
 	for _, less := range []int64{50, 80} {
-		o := compile.Options{Policy: compile.Auto,
+		o := planner.Options{Policy: planner.Auto,
 			DeviceBytes: v.Plan.Spaces[space.Device].Bytes * (100 - less) / 100}
 		fmt.Fprintf(w, "| %s | %d | %d %% |", name, g.Len(), less)
 		for _, o.Draft = range []bool{false, true} {
 			var took []time.Duration
-			var r *compile.Result
+			var r *planner.Result
 			for range rounds {
 				start := gauge.CPUTime()
-				if r, err = compile.Compile(ctx, g, t, o); err != nil {
+				if r, err = planner.Compile(ctx, g, t, o); err != nil {
 					return err
 				}
 				took = append(took, gauge.CPUTime()-start)

@@ -9,13 +9,13 @@ import (
 	"time"
 
 	"github.com/gomem/gomem"
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/thesis"
-	"github.com/gomem/gomem/machine"
-	"github.com/gomem/gomem/machine/calibrate"
 	"github.com/gomem/gomem/models"
-	"github.com/gomem/gomem/simulate"
+	"github.com/gomem/gomem/planner"
+	"github.com/gomem/gomem/planner/machine"
+	"github.com/gomem/gomem/planner/machine/calibrate"
+	"github.com/gomem/gomem/planner/simulate"
 	"github.com/gomem/gomem/train"
 )
 
@@ -87,7 +87,7 @@ type comparison struct {
 func (c *comparison) take(ctx context.Context, cache string) error {
 	targets := train.Targets(&c.model.Model)
 	targets = targets[:len(targets)-1] // not the evaluation
-	o := gomem.Options{Policy: compile.Vanilla}
+	o := gomem.Options{Policy: planner.Vanilla}
 	p, err := gomem.Plan(ctx, c.model.Graph, o, targets...)
 	if err != nil {
 		return err

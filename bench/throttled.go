@@ -11,11 +11,11 @@ import (
 
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/bench/internal/gauge"
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/internal/thesis"
-	"github.com/gomem/gomem/machine"
 	"github.com/gomem/gomem/models"
-	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/plan/space"
+	"github.com/gomem/gomem/planner"
+	"github.com/gomem/gomem/planner/machine"
 	"github.com/gomem/gomem/train"
 )
 
@@ -108,15 +108,15 @@ func (l *slowed) row(ctx context.Context, w io.Writer) error {
 	}
 	peak := l.sides[0].planned.Peak(space.Device)
 	for _, r := range l.of {
-		if err := l.plan(ctx, compile.Auto, peak*(100-r)/100); err != nil {
+		if err := l.plan(ctx, planner.Auto, peak*(100-r)/100); err != nil {
 			return err
 		}
 	}
-	if err := l.plan(ctx, compile.Thesis, 0); err != nil {
+	if err := l.plan(ctx, planner.Thesis, 0); err != nil {
 		return err
 	}
 	taken := l.sides[len(l.sides)-1].planned.Peak(space.Device)
-	if err := l.plan(ctx, compile.Auto, taken); err != nil {
+	if err := l.plan(ctx, planner.Auto, taken); err != nil {
 		return err
 	}
 	if err := l.measure(ctx, l.speed); err != nil {
@@ -129,7 +129,7 @@ func (l *slowed) row(ctx context.Context, w io.Writer) error {
 // prepare plans vanilla, measures what its operations take, and works out how fast copies
 // may be.
 func (l *slowed) prepare(ctx context.Context) error {
-	if err := l.plan(ctx, compile.Vanilla, 0); err != nil {
+	if err := l.plan(ctx, planner.Vanilla, 0); err != nil {
 		return err
 	}
 	var err error
@@ -143,11 +143,11 @@ func (l *slowed) prepare(ctx context.Context) error {
 	l.speed = 2 * flops(l.model) / (l.sides[0].ms / 1e3) / l.kappa
 	l.local.Profile.In, l.local.Profile.Out = l.speed, l.speed
 	l.sides = nil
-	return l.plan(ctx, compile.Vanilla, 0)
+	return l.plan(ctx, planner.Vanilla, 0)
 }
 
 // plan adds the side of a policy within a budget of the device, or without one.
-func (l *slowed) plan(ctx context.Context, p compile.Policy, budget int64) error {
+func (l *slowed) plan(ctx context.Context, p planner.Policy, budget int64) error {
 	o := gomem.Options{Policy: p, DeviceBytes: budget}
 	if l.local != nil {
 		o.Machine = l.local

@@ -1,6 +1,6 @@
 package data
 
-import "github.com/gomem/gomem/tensor"
+import "github.com/gomem/gomem/graph/tensor"
 
 // Batch is one step's input.
 type Batch struct {

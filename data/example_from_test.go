@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/gomem/gomem/data"
-	"github.com/gomem/gomem/tensor"
+	"github.com/gomem/gomem/graph/tensor"
 )
 
 // Ten numbers and their squares, in batches of four; the last one is filled up.

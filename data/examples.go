@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/gomem/gomem/tensor"
+	"github.com/gomem/gomem/graph/tensor"
 )
 
 // ExamplesOptions shapes the batches of examples. The zero value, but for Batch, holds a

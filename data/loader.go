@@ -7,7 +7,7 @@ import (
 	"sort"
 	"sync"
 
-	"github.com/gomem/gomem/tensor"
+	"github.com/gomem/gomem/graph/tensor"
 )
 
 // Loader makes batches. Its methods are pure functions: they keep no state and

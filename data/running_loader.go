@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/gomem/gomem/tensor"
+	"github.com/gomem/gomem/graph/tensor"
 )
 
 // NoTarget is the target of a position that has none: nothing is to be predicted

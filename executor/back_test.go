@@ -10,9 +10,9 @@ import (
 	"github.com/gomem/gomem/executor"
 	"github.com/gomem/gomem/executor/trace"
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/device/cpu"
 	"github.com/gomem/gomem/plan"
-	"github.com/gomem/gomem/tensor"
 )
 
 // writtenBack is a plan that updates a variable on the device, runs an operation

@@ -3,9 +3,9 @@ package executor_test
 import (
 	"testing"
 
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/internal/device"
 	"github.com/gomem/gomem/internal/device/null"
+	"github.com/gomem/gomem/planner"
 )
 
 // ledger is a device that adds up what its launches cost.
@@ -23,7 +23,7 @@ func (d *ledger) Launch(l device.Launch) (device.Task, error) {
 // TestLaunchesCarryCost: a device is told what every operation takes.
 func TestLaunchesCarryCost(t *testing.T) {
 	d := &ledger{Device: null.Open()}
-	r := newTrainerOn(t, d, compile.Options{Policy: compile.Vanilla})
+	r := newTrainerOn(t, d, planner.Options{Policy: planner.Vanilla})
 	if want := int64(r.kernel); d.sum.FLOPs != 4*want || d.sum.Bytes != 32*want {
 		t.Errorf("%d operations cost %+v", r.kernel, d.sum)
 	}

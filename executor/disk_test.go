@@ -15,9 +15,9 @@ import (
 	"github.com/gomem/gomem/executor"
 	"github.com/gomem/gomem/executor/trace"
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/device/cpu"
 	"github.com/gomem/gomem/plan"
-	"github.com/gomem/gomem/tensor"
 )
 
 // onDisk is a plan with a variable on a disk, which is updated on the device, and one

@@ -6,9 +6,9 @@ import (
 	"math"
 
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/device"
 	"github.com/gomem/gomem/plan"
-	"github.com/gomem/gomem/tensor"
 )
 
 // Join has runs exchange values over a network; without one, or with nil, what is sent is

@@ -11,10 +11,10 @@ import (
 	"fmt"
 
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/device"
 	"github.com/gomem/gomem/plan"
-	"github.com/gomem/gomem/space"
-	"github.com/gomem/gomem/tensor"
+	"github.com/gomem/gomem/plan/space"
 )
 
 // Streams are a device's streams. Executors of several plans share them.

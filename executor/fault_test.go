@@ -10,17 +10,17 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/executor"
 	"github.com/gomem/gomem/executor/trace"
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/device"
 	"github.com/gomem/gomem/internal/device/cpu"
 	"github.com/gomem/gomem/internal/device/null"
 	"github.com/gomem/gomem/internal/kernel"
 	"github.com/gomem/gomem/plan"
-	"github.com/gomem/gomem/space"
-	"github.com/gomem/gomem/tensor"
+	"github.com/gomem/gomem/plan/space"
+	"github.com/gomem/gomem/planner"
 )
 
 // hook is called by every kernel of the tests' operations with its number, in the
@@ -83,7 +83,7 @@ type trainer struct {
 	kernel int // operations, which are numbered from 0
 }
 
-func newTrainer(t *testing.T, o compile.Options, listen trace.Listener) *trainer {
+func newTrainer(t *testing.T, o planner.Options, listen trace.Listener) *trainer {
 	t.Helper()
 	d, err := cpu.Open(cpu.Options{Threads: 1, Listener: listen})
 	if err != nil {
@@ -93,7 +93,7 @@ func newTrainer(t *testing.T, o compile.Options, listen trace.Listener) *trainer
 	return newTrainerOn(t, d, o)
 }
 
-func newTrainerOn(t *testing.T, d device.Device, o compile.Options) *trainer {
+func newTrainerOn(t *testing.T, d device.Device, o planner.Options) *trainer {
 	t.Helper()
 	g := graph.New()
 	ty := tensor.Of(graph.F32, 4)
@@ -103,7 +103,7 @@ func newTrainerOn(t *testing.T, d device.Device, o compile.Options) *trainer {
 		out.kernel++
 		return g.Apply(affine{N: out.kernel - 1}, in).Value(0)
 	}
-	target := compile.Target{Name: "train"}
+	target := planner.Target{Name: "train"}
 	for i := range 3 {
 		v := g.Variable(fmt.Sprintf("v%d", i), ty, graph.Init{})
 		x = op(x)
@@ -112,7 +112,7 @@ func newTrainerOn(t *testing.T, d device.Device, o compile.Options) *trainer {
 		target.Updates = append(target.Updates, u.ID)
 	}
 	target.Fetches = []graph.Value{op(x)}
-	r, err := compile.Compile(context.Background(), g, target, o)
+	r, err := planner.Compile(context.Background(), g, target, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,9 +179,9 @@ func (r *trainer) set(t *testing.T, values map[string][]byte) {
 	}
 }
 
-var schedules = map[string]compile.Options{
-	"vanilla":              {Policy: compile.Vanilla},
-	"vanilla, two streams": {Policy: compile.Vanilla, Streams: 2},
+var schedules = map[string]planner.Options{
+	"vanilla":              {Policy: planner.Vanilla},
+	"vanilla, two streams": {Policy: planner.Vanilla, Streams: 2},
 	"thesis":               {}, "partitions of one": {Partition: 1, Lookahead: 1},
 	"partitions of two, three streams": {Partition: 2, Streams: 3},
 	"no placement":                     {NoPlacement: true, Partition: 2},
@@ -336,7 +336,7 @@ func (r *trainer) mustEqual(t *testing.T, want map[string][]byte) {
 // TestCancelRace: a context may end at any time, also just as the run does; the
 // next run is never its victim.
 func TestCancelRace(t *testing.T) {
-	r := newTrainer(t, compile.Options{Partition: 2}, nil)
+	r := newTrainer(t, planner.Options{Partition: 2}, nil)
 	before, want := r.baseline(t)
 	for range 300 {
 		ctx, cancel := context.WithCancel(context.Background())
@@ -384,7 +384,7 @@ func (s *spy) Stop(cause error) {
 // TestStopsIssuing: a run that is stopped does not go on queuing.
 func TestStopsIssuing(t *testing.T) {
 	d := &spy{Device: null.Open()}
-	r := newTrainerOn(t, d, compile.Options{})
+	r := newTrainerOn(t, d, planner.Options{})
 	if _, err := r.step(context.Background()); err != nil || d.queued != len(r.plan.Steps) {
 		t.Fatalf("%d of %d tasks are queued: %v", d.queued, len(r.plan.Steps), err)
 	}
@@ -419,7 +419,7 @@ func TestLateStop(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	r := newTrainerOn(t, &spy{Device: c, delay: 20 * time.Millisecond}, compile.Options{})
+	r := newTrainerOn(t, &spy{Device: c, delay: 20 * time.Millisecond}, planner.Options{})
 	_, want := r.baseline(t)
 	last = len(r.plan.Steps) - 1
 	if _, err := r.step(ctx); err != nil {
@@ -437,7 +437,7 @@ func TestLateStop(t *testing.T) {
 // TestWrongPredictionTearsNothingSilently: a run whose memory is not what was
 // predicted names what it wrote.
 func TestWrongPredictionTearsNothingSilently(t *testing.T) {
-	r := newTrainer(t, compile.Options{}, nil)
+	r := newTrainer(t, planner.Options{}, nil)
 	r.plan.Spaces[0].Bytes++
 	_, err := r.step(context.Background())
 	run, ok := errors.AsType[*executor.RunError](err)

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/gomem/gomem/graph"
-	"github.com/gomem/gomem/tensor"
+	"github.com/gomem/gomem/graph/tensor"
 )
 
 // Exchange is a value that all workers of a job have of one name, and that each of them

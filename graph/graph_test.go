@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/gomem/gomem/graph"
-	"github.com/gomem/gomem/tensor"
+	"github.com/gomem/gomem/graph/tensor"
 )
 
 // f32 is a type with unnamed axes.

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/gomem/gomem/graph"
-	"github.com/gomem/gomem/tensor"
+	"github.com/gomem/gomem/graph/tensor"
 )
 
 // TestNamesOfLeavesAreTheirOwn: a variable or an input has the name that it was

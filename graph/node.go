@@ -3,7 +3,7 @@ package graph
 import (
 	"fmt"
 
-	"github.com/gomem/gomem/tensor"
+	"github.com/gomem/gomem/graph/tensor"
 )
 
 // NodeID numbers nodes densely in order of creation.

@@ -1,6 +1,6 @@
 package graph
 
-import "github.com/gomem/gomem/tensor"
+import "github.com/gomem/gomem/graph/tensor"
 
 // The vocabulary of package tensor, under the names that models use.
 type (

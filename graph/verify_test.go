@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/gomem/gomem/graph"
-	"github.com/gomem/gomem/tensor"
+	"github.com/gomem/gomem/graph/tensor"
 )
 
 // step is a small graph with one node of every kind.

@@ -9,11 +9,11 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/randgraph"
 	"github.com/gomem/gomem/internal/thesis"
 	"github.com/gomem/gomem/mesh"
 	"github.com/gomem/gomem/models"
-	"github.com/gomem/gomem/tensor"
 	"github.com/gomem/gomem/train"
 )
 

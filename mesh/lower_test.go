@@ -8,8 +8,8 @@ import (
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/autodiff"
 	"github.com/gomem/gomem/graph/ops"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/mesh"
-	"github.com/gomem/gomem/tensor"
 )
 
 // network is two layers, x [batch:8 4] → w [4 8] → tanh → u [8 4] → tanh, the mean of its

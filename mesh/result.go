@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/gomem/gomem/graph"
-	"github.com/gomem/gomem/tensor"
+	"github.com/gomem/gomem/graph/tensor"
 )
 
 // Result is a graph that is divided over the slices of a mesh, or what one of the processes

@@ -11,8 +11,8 @@ import (
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/autodiff"
 	"github.com/gomem/gomem/graph/ops"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/mesh"
-	"github.com/gomem/gomem/tensor"
 )
 
 // mixture is a step of a layer with sparse experts, whose choices are fed.

@@ -9,10 +9,10 @@ import (
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/autodiff"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/longtest"
 	"github.com/gomem/gomem/mesh"
 	"github.com/gomem/gomem/models"
-	"github.com/gomem/gomem/tensor"
 	"github.com/gomem/gomem/train"
 )
 

@@ -9,9 +9,9 @@ import (
 	"slices"
 
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/kernel"
 	"github.com/gomem/gomem/mesh"
-	"github.com/gomem/gomem/tensor"
 )
 
 // target is what a step computes, of the first graph.

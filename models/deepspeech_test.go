@@ -10,9 +10,9 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/graph"
-	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/plan/space"
+	"github.com/gomem/gomem/planner"
 )
 
 func deepSpeechConfig(t testing.TB, size string) DeepSpeechConfig {
@@ -235,21 +235,21 @@ func TestDeepSpeechCausal(t *testing.T) {
 func TestDeepSpeechUnrolledMemory(t *testing.T) {
 	c := deepSpeechConfig(t, "s512")
 	c.Unrolled, c.Utterances, c.Width = true, 1, 64
-	peak := func(frames int, o compile.Options) int64 {
+	peak := func(frames int, o planner.Options) int64 {
 		c.Frames, c.Labels = frames, 5
 		m := buildDeepSpeech(t, c)
-		target := compile.Target{Name: "train", Fetches: []graph.Value{m.Objectives[0].Loss}}
+		target := planner.Target{Name: "train", Fetches: []graph.Value{m.Objectives[0].Loss}}
 		for _, n := range m.Objectives[0].Updates {
 			target.Updates = append(target.Updates, n.ID)
 		}
-		r, err := compile.Compile(context.Background(), m.Graph, target, o)
+		r, err := planner.Compile(context.Background(), m.Graph, target, o)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return r.Plan.Spaces[space.Device].Bytes
 	}
 	gradient := int64(4 * 2 * c.Width * 4 * c.Width)
-	for _, o := range []compile.Options{{Policy: compile.Vanilla}, {}, {Partition: 5},
+	for _, o := range []planner.Options{{Policy: planner.Vanilla}, {}, {Partition: 5},
 		{Partition: 200}, {NoSwap: true, NoPlacement: true}} {
 		t.Run(fmt.Sprint(o), func(t *testing.T) {
 			short, long := peak(200, o), peak(240, o)

@@ -6,8 +6,8 @@ import (
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/ops"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/nn"
-	"github.com/gomem/gomem/tensor"
 )
 
 // GPTConfig is one decoder-only language model. [NewGPTConfig] fills it in; every

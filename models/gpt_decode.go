@@ -5,8 +5,8 @@ import (
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/ops"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/nn"
-	"github.com/gomem/gomem/tensor"
 )
 
 // gptSteps are the numbers of tokens that a decoder's steps take: large ones for a

@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/kernel/pool"
 	"github.com/gomem/gomem/internal/reference"
-	"github.com/gomem/gomem/tensor"
 )
 
 // config is the configuration of a size.

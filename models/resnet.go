@@ -7,8 +7,8 @@ import (
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/ops"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/nn"
-	"github.com/gomem/gomem/tensor"
 )
 
 // ResNet builds He et al.'s residual network with bottleneck blocks as the

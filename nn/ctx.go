@@ -6,7 +6,7 @@ import (
 	"strconv"
 
 	"github.com/gomem/gomem/graph"
-	"github.com/gomem/gomem/tensor"
+	"github.com/gomem/gomem/graph/tensor"
 )
 
 // Pass says what a pass over a network is for.

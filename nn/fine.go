@@ -3,8 +3,8 @@ package nn
 import (
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/ops"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/libm"
-	"github.com/gomem/gomem/tensor"
 )
 
 // The fine lowering makes graphs of the granularity that TensorFlow 1 has, so

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/gomem/gomem/graph"
-	"github.com/gomem/gomem/tensor"
+	"github.com/gomem/gomem/graph/tensor"
 )
 
 // Model is a graph with its entry points: what a training step computes, and

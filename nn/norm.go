@@ -3,7 +3,7 @@ package nn
 import (
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/ops"
-	"github.com/gomem/gomem/tensor"
+	"github.com/gomem/gomem/graph/tensor"
 )
 
 // NormOptions are those of [LayerNorm], [RMSNorm] and [GroupNorm].

@@ -5,10 +5,10 @@ import (
 	"testing"
 
 	"github.com/gomem/gomem"
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/nn"
-	"github.com/gomem/gomem/tensor"
+	"github.com/gomem/gomem/planner"
 )
 
 // deep is a network with everything that an objective can have.
@@ -82,13 +82,13 @@ func TestPlansDoNotAffectResults(t *testing.T) {
 		}
 		return out
 	}
-	want := train(gomem.Options{Seed: 1, Policy: compile.Vanilla})
-	least, err := gomem.MinDevice(ctx, m.Graph, gomem.Options{Policy: compile.Auto}, target(m))
+	want := train(gomem.Options{Seed: 1, Policy: planner.Vanilla})
+	least, err := gomem.MinDevice(ctx, m.Graph, gomem.Options{Policy: planner.Auto}, target(m))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, o := range []gomem.Options{{Policy: compile.Thesis},
-		{Policy: compile.Auto, DeviceBytes: least}} {
+	for _, o := range []gomem.Options{{Policy: planner.Thesis},
+		{Policy: planner.Auto, DeviceBytes: least}} {
 		o.Seed = 1
 		have := train(o)
 		for i := range want {
@@ -105,7 +105,7 @@ func TestClippingNeedsNoDevice(t *testing.T) {
 	least := func(o nn.MinimizeOptions) int64 {
 		m, _, _ := deep(t, o)
 		n, err := gomem.MinDevice(context.Background(), m.Graph,
-			gomem.Options{Policy: compile.Thesis}, target(m))
+			gomem.Options{Policy: planner.Thesis}, target(m))
 		if err != nil {
 			t.Fatal(err)
 		}

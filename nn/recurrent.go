@@ -3,7 +3,7 @@ package nn
 import (
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/ops"
-	"github.com/gomem/gomem/tensor"
+	"github.com/gomem/gomem/graph/tensor"
 )
 
 // RecurrentOptions are those of [LSTM] and [GRU].

@@ -2,16 +2,16 @@ package partition
 
 import (
 	"github.com/gomem/gomem/graph"
-	"github.com/gomem/gomem/pass"
+	"github.com/gomem/gomem/planner/program"
 )
 
 // Bounded is [Pass], but closes a partition before an operation, too, with which the
 // operations of it would read and make more bytes than the neediest operation of all does
 // alone. It is for graphs of which large operations are divided into slices: all slices of
 // one would else be in a partition, and need at once what the whole needs.
-func Bounded(s Strategy, size int) pass.Pass {
+func Bounded(s Strategy, size int) program.Pass {
 	whole := Pass(s, size)
-	return pass.Pass{Name: whole.Name, Run: func(p *pass.Program) error {
+	return program.Pass{Name: whole.Name, Run: func(p *program.Program) error {
 		if err := whole.Run(p); err != nil || size == 0 {
 			return err
 		}
@@ -22,7 +22,7 @@ func Bounded(s Strategy, size int) pass.Pass {
 
 // tally adds up the bytes that operations touch, those of a value once in each count.
 type tally struct {
-	*pass.Program
+	*program.Program
 	seen []int32 // by value: the latest count that it is in
 	now  int32   // the present count
 }
@@ -53,7 +53,7 @@ func (t *tally) touched(n *graph.Node) (bytes int64) {
 }
 
 // bound cuts the order of a program anew.
-func bound(p *pass.Program, size int) {
+func bound(p *program.Program, size int) {
 	t := tally{Program: p, seen: make([]int32, p.Values())}
 	var most int64
 	for _, id := range p.Order {

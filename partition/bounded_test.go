@@ -7,7 +7,7 @@ import (
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/randgraph"
-	"github.com/gomem/gomem/pass"
+	"github.com/gomem/gomem/planner/program"
 )
 
 // TestBounded: a bounded partition has no more operations than asked for, and touches no
@@ -19,11 +19,12 @@ func TestBounded(t *testing.T) {
 		m := randgraph.Random(pick, 20)
 		size := rapid.IntRange(1, 9).Draw(t, "size")
 		s := rapid.SampledFrom(Strategies()).Draw(t, "strategy")
-		p, free := pass.New(m.Graph, m.Fetches, m.Updates), pass.New(m.Graph, m.Fetches, m.Updates)
+		p, free := program.New(m.Graph, m.Fetches, m.Updates), program.New(m.Graph, m.Fetches,
+			m.Updates)
 		for _, run := range []struct {
-			p *pass.Program
-			pass.Pass
-		}{{p, pass.DeadCode()}, {p, Bounded(s, size)}, {free, pass.DeadCode()},
+			p *program.Program
+			program.Pass
+		}{{p, program.DeadCode()}, {p, Bounded(s, size)}, {free, program.DeadCode()},
 			{free, Pass(s, size)}} {
 			if err := run.Run(run.p); err != nil {
 				t.Fatal(err)

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/gomem/gomem/graph"
-	"github.com/gomem/gomem/pass"
+	"github.com/gomem/gomem/planner/program"
 )
 
 // Strategy decides which ready operation a traversal visits next.
@@ -45,8 +45,8 @@ type frontier interface {
 
 // Pass partitions a program: size operations a partition, all in one if size is
 // zero. It fills Order with the order of the visits and Part.
-func Pass(s Strategy, size int) pass.Pass {
-	return pass.Pass{Name: "partition", Run: func(p *pass.Program) error {
+func Pass(s Strategy, size int) program.Pass {
+	return program.Pass{Name: "partition", Run: func(p *program.Program) error {
 		if size < 0 {
 			return fmt.Errorf("partition size %d is negative", size)
 		}
@@ -62,7 +62,7 @@ func Pass(s Strategy, size int) pass.Pass {
 	}}
 }
 
-func newFrontier(s Strategy, p *pass.Program, succ graph.Adjacency) (frontier, error) {
+func newFrontier(s Strategy, p *program.Program, succ graph.Adjacency) (frontier, error) {
 	switch s {
 	case DFS:
 		return &stack{}, nil
@@ -77,7 +77,7 @@ func newFrontier(s Strategy, p *pass.Program, succ graph.Adjacency) (frontier, e
 }
 
 // traverse visits every live operation once, after its predecessors.
-func traverse(p *pass.Program, succ graph.Adjacency, f frontier) []graph.NodeID {
+func traverse(p *program.Program, succ graph.Adjacency, f frontier) []graph.NodeID {
 	pending := succ.InDegrees()
 	f.push(initial(p, pending))
 	var order, ready []graph.NodeID
@@ -98,7 +98,7 @@ func traverse(p *pass.Program, succ graph.Adjacency, f frontier) []graph.NodeID 
 }
 
 // initial are the operations without predecessors.
-func initial(p *pass.Program, pending []int32) []graph.NodeID {
+func initial(p *program.Program, pending []int32) []graph.NodeID {
 	var ready []graph.NodeID
 	for _, n := range p.Graph.Nodes() {
 		if p.Live[n.ID] && !n.Leaf() && pending[n.ID] == 0 {
@@ -110,7 +110,7 @@ func initial(p *pass.Program, pending []int32) []graph.NodeID {
 
 // cut closes a partition after every size operations. One that stands for
 // several counts as so many, and is in the partition where the first would be.
-func cut(p *pass.Program, order []graph.NodeID, size int) {
+func cut(p *program.Program, order []graph.NodeID, size int) {
 	p.Part = make([]int32, p.Graph.Len())
 	for i := range p.Part {
 		p.Part[i] = -1
@@ -127,7 +127,7 @@ func cut(p *pass.Program, order []graph.NodeID, size int) {
 }
 
 // depths is, by node, the length of the longest path to the end of the graph.
-func depths(p *pass.Program, succ graph.Adjacency) []int32 {
+func depths(p *program.Program, succ graph.Adjacency) []int32 {
 	depth := make([]int32, p.Graph.Len())
 	order := traverse(p, succ, &queue{})
 	for i := len(order) - 1; i >= 0; i-- {

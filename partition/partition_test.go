@@ -9,9 +9,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/randgraph"
-	"github.com/gomem/gomem/pass"
-	"github.com/gomem/gomem/tensor"
+	"github.com/gomem/gomem/planner/program"
 )
 
 // op is an operation with a name of its own and any operands.
@@ -55,8 +55,8 @@ func build(text string) (*graph.Graph, graph.Value) {
 func run(t *testing.T, s Strategy, size int, text string) string {
 	t.Helper()
 	g, last := build(text)
-	p := pass.New(g, []graph.Value{last}, nil)
-	if err := pass.DeadCode().Run(p); err != nil {
+	p := program.New(g, []graph.Value{last}, nil)
+	if err := program.DeadCode().Run(p); err != nil {
 		t.Fatal(err)
 	}
 	if err := Pass(s, size).Run(p); err != nil {
@@ -120,8 +120,8 @@ func TestPartitions(t *testing.T) {
 		m := randgraph.Synthetic(rapid.IntRange(10, 300).Draw(t, "nodes"))
 		size := rapid.IntRange(0, 30).Draw(t, "size")
 		s := rapid.SampledFrom(append(Strategies(), BreadthFirst)).Draw(t, "strategy")
-		p := pass.New(m.Graph, m.Fetches, m.Updates)
-		if err := pass.DeadCode().Run(p); err != nil {
+		p := program.New(m.Graph, m.Fetches, m.Updates)
+		if err := program.DeadCode().Run(p); err != nil {
 			t.Fatal(err)
 		}
 		if err := Pass(s, size).Run(p); err != nil {
@@ -140,7 +140,7 @@ func TestPartitions(t *testing.T) {
 	})
 }
 
-func checkOrder(t *rapid.T, p *pass.Program) {
+func checkOrder(t *rapid.T, p *program.Program) {
 	succ := p.Graph.Successors(p.Live)
 	for i, id := range p.Order {
 		if slices.Contains(p.Order[:i], id) {
@@ -194,8 +194,8 @@ func TestCompoundsCountAsManyOperations(t *testing.T) {
 	for i, operations := range []int{1, 2, 1, 5, 1, 1} {
 		v = g.Apply(compound{op{fmt.Sprint(i)}, operations}, v).Value(0)
 	}
-	p := pass.New(g, []graph.Value{v}, nil)
-	if err := pass.DeadCode().Run(p); err != nil {
+	p := program.New(g, []graph.Value{v}, nil)
+	if err := program.DeadCode().Run(p); err != nil {
 		t.Fatal(err)
 	}
 	if err := Pass(DFS, 3).Run(p); err != nil {

@@ -13,19 +13,19 @@
 // Without it, everything but the inputs lives on the device, as in the vanilla
 // baseline. Inputs are always fed to the host. What workers exchange, and what
 // depends on it, is on the host in any case, and so is what a device computes to
-// other bits than the host: see [pass.Program.Hosted].
+// other bits than the host: see [program.Program.Hosted].
 package placement
 
 import (
 	"github.com/gomem/gomem/graph"
-	"github.com/gomem/gomem/pass"
-	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/plan/space"
+	"github.com/gomem/gomem/planner/program"
 )
 
 // Pass fills Place. With host, variables, constants and updates are on the
 // host.
-func Pass(host bool) pass.Pass {
-	return pass.Pass{Name: "placement", Run: func(p *pass.Program) error {
+func Pass(host bool) program.Pass {
+	return program.Pass{Name: "placement", Run: func(p *program.Program) error {
 		p.Place = make([]space.ID, p.Graph.Len())
 		for _, n := range p.Graph.Nodes() {
 			switch n.Kind {
@@ -51,7 +51,7 @@ func Pass(host bool) pass.Pass {
 
 // placeUpdates puts what leads to updates only on the host with them. Nodes are in
 // topological order, so that who reads a node is known before it is reached.
-func placeUpdates(p *pass.Program) {
+func placeUpdates(p *program.Program) {
 	kept := make([]bool, p.Graph.Len()) // needed on the device, or not needed at all
 	read := make([]bool, p.Graph.Len())
 	for _, v := range p.Fetches {

@@ -5,11 +5,11 @@ import (
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/ops"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/randgraph"
-	"github.com/gomem/gomem/pass"
 	"github.com/gomem/gomem/placement"
-	"github.com/gomem/gomem/space"
-	"github.com/gomem/gomem/tensor"
+	"github.com/gomem/gomem/plan/space"
+	"github.com/gomem/gomem/planner/program"
 )
 
 // TestPlaces: inputs are always on the host; variables and their updates are
@@ -17,8 +17,8 @@ import (
 func TestPlaces(t *testing.T) {
 	m := randgraph.Synthetic(100)
 	for _, host := range []bool{false, true} {
-		p := pass.New(m.Graph, m.Fetches, m.Updates)
-		for _, ps := range []pass.Pass{pass.DeadCode(), placement.Pass(host)} {
+		p := program.New(m.Graph, m.Fetches, m.Updates)
+		for _, ps := range []program.Pass{program.DeadCode(), placement.Pass(host)} {
 			if err := ps.Run(p); err != nil {
 				t.Fatal(err)
 			}
@@ -53,8 +53,8 @@ func TestComposedUpdates(t *testing.T) {
 		update = ops.Assign(w, step)
 	})
 	loss := ops.Sum(seen)
-	p := pass.New(g, []graph.Value{loss}, []graph.NodeID{update.ID})
-	for _, ps := range []pass.Pass{pass.DeadCode(), placement.Pass(true)} {
+	p := program.New(g, []graph.Value{loss}, []graph.NodeID{update.ID})
+	for _, ps := range []program.Pass{program.DeadCode(), placement.Pass(true)} {
 		if err := ps.Run(p); err != nil {
 			t.Fatal(err)
 		}

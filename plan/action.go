@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/gomem/gomem/graph"
-	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/plan/space"
 )
 
 // Action is what a step does: a [Launch], a [Copy], a [Send] or an [Await]. There is a

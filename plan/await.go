@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/gomem/gomem/graph"
-	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/plan/space"
 )
 
 // Await waits until the network is done with the bytes of a slot that a [Send] gave it.

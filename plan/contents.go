@@ -2,7 +2,7 @@ package plan
 
 import (
 	"github.com/gomem/gomem/graph"
-	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/plan/space"
 )
 
 // content is what a slot holds: bytes of a value, starting at an offset.

@@ -9,8 +9,8 @@ import (
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/ops"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/plan"
-	"github.com/gomem/gomem/tensor"
 )
 
 // newExchanging is a step that exchanges a gradient in place, and an input, which the

@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"github.com/gomem/gomem/graph"
-	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/plan/space"
 )
 
 // maxStreams is how many streams a StreamID can number.

@@ -5,7 +5,7 @@ import (
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/plan"
-	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/plan/space"
 )
 
 // formPromises are about the header, the slots, and the form of the steps.

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/gomem/gomem/graph"
-	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/plan/space"
 )
 
 // Launch runs a node's operation. In and Out are in the node's order; their

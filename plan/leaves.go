@@ -2,7 +2,7 @@ package plan
 
 import (
 	"github.com/gomem/gomem/graph"
-	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/plan/space"
 )
 
 // leaves proves that every variable and constant of the graph has one slot of

@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/gomem/gomem/graph"
-	"github.com/gomem/gomem/space"
-	"github.com/gomem/gomem/tensor"
+	"github.com/gomem/gomem/graph/tensor"
+	"github.com/gomem/gomem/plan/space"
 )
 
 // maxSpaces is how many spaces a space.ID can number beside the network.

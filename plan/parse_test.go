@@ -11,9 +11,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/plan"
-	"github.com/gomem/gomem/space"
-	"github.com/gomem/gomem/tensor"
+	"github.com/gomem/gomem/plan/space"
 )
 
 const small = `plan policy=thesis

@@ -2,8 +2,8 @@ package plan
 
 import (
 	"github.com/gomem/gomem/graph"
-	"github.com/gomem/gomem/space"
-	"github.com/gomem/gomem/tensor"
+	"github.com/gomem/gomem/graph/tensor"
+	"github.com/gomem/gomem/plan/space"
 )
 
 // SlotID indexes Plan.Slots.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/count"
-	"github.com/gomem/gomem/tensor"
 )
 
 // WriteTo prints a plan whose indexes are in range as text that [Parse] reads

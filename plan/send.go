@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/gomem/gomem/graph"
-	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/plan/space"
 )
 
 // Send hands the bytes of a slot in host memory to the network, which has them until

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/plan"
-	"github.com/gomem/gomem/tensor"
 )
 
 // deep keeps a variable on a disk: it comes to the device by way of the host, is

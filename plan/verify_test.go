@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/plan"
-	"github.com/gomem/gomem/tensor"
 )
 
 // rigid is an operation that is only a shape: results of the type of operand 0,

@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	"github.com/gomem/gomem"
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/data"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/models"
-	"github.com/gomem/gomem/tensor"
+	"github.com/gomem/gomem/planner"
 )
 
 // grown continues prompts by the whole evaluation of the growing text, token by token.
@@ -22,7 +22,7 @@ func grown(t *testing.T, c models.GPTConfig, w Weights, prompts [][]int32) [][]i
 		t.Fatal(err)
 	}
 	logits := m.EvalOutputs[0].Node.In[0]
-	s, err := gomem.Compile(context.Background(), m.Graph, gomem.Options{Policy: compile.Vanilla},
+	s, err := gomem.Compile(context.Background(), m.Graph, gomem.Options{Policy: planner.Vanilla},
 		gomem.Evaluation(logits))
 	if err != nil {
 		t.Fatal(err)
@@ -72,8 +72,8 @@ func TestContinuingIsEvaluation(t *testing.T) {
 			prompts[i] = p[:min(len(p), c.Length-1)]
 		}
 		want := grown(t, c, drawn(3), prompts)
-		for i, o := range []gomem.Options{{Policy: compile.Vanilla}, {Policy: compile.Thesis,
-			Partition: 3, NoFusion: true}, {Policy: compile.Auto, DeviceBytes: 200_000}} {
+		for i, o := range []gomem.Options{{Policy: planner.Vanilla}, {Policy: planner.Thesis,
+			Partition: 3, NoFusion: true}, {Policy: planner.Auto, DeviceBytes: 200_000}} {
 			d, err := models.DecodeGPT(c, 1+2*i)
 			if err != nil {
 				t.Fatal(err)

@@ -11,9 +11,9 @@ import (
 	"github.com/gomem/gomem/data/images"
 	"github.com/gomem/gomem/data/speech"
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/libm"
 	"github.com/gomem/gomem/models"
-	"github.com/gomem/gomem/tensor"
 )
 
 // Net is a model that answers with one execution a batch. Its methods may not be

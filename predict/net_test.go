@@ -10,11 +10,11 @@ import (
 	"testing"
 
 	"github.com/gomem/gomem"
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/data/images"
 	"github.com/gomem/gomem/data/speech"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/models"
-	"github.com/gomem/gomem/tensor"
+	"github.com/gomem/gomem/planner"
 	"github.com/gomem/gomem/train"
 )
 
@@ -84,8 +84,8 @@ func pictures(n int) []image.Image {
 
 // plans are some under which nothing may change.
 func plans() []gomem.Options {
-	return []gomem.Options{{Policy: compile.Vanilla}, {Policy: compile.Thesis, Partition: 2,
-		NoFusion: true}, {Policy: compile.Auto, DeviceBytes: 2 << 20}}
+	return []gomem.Options{{Policy: planner.Vanilla}, {Policy: planner.Thesis, Partition: 2,
+		NoFusion: true}, {Policy: planner.Auto, DeviceBytes: 2 << 20}}
 }
 
 // TestClassify: the best class is that of the model's evaluation, shares add up to 1,

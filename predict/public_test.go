@@ -12,11 +12,11 @@ import (
 	"testing"
 
 	"github.com/gomem/gomem"
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/data"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/safetensors"
 	"github.com/gomem/gomem/models"
-	"github.com/gomem/gomem/tensor"
+	"github.com/gomem/gomem/planner"
 	"github.com/gomem/gomem/train"
 )
 
@@ -193,7 +193,7 @@ func TestAgainstTransformers(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				got, err := open(t, d, gomem.Options{Policy: compile.Vanilla},
+				got, err := open(t, d, gomem.Options{Policy: planner.Vanilla},
 					p.Load).Continue(t.Context(), [][]int32{c.Prompt}, o, nil)
 				if err != nil || !slices.Equal(got[0].Tokens, want) || got[0].Ended != ended {
 					t.Errorf("written is %+v, want %v: %v", got, want, err)

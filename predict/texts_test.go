@@ -11,11 +11,11 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/gomem/gomem"
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/data"
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/models"
-	"github.com/gomem/gomem/tensor"
+	"github.com/gomem/gomem/planner"
 	"github.com/gomem/gomem/train"
 )
 
@@ -130,7 +130,7 @@ func again(t *testing.T, m *models.Model, w Weights, sources [][]int32) [][]int3
 		t.Fatal(err)
 	}
 	ctx := context.Background()
-	s, err := gomem.Compile(ctx, e.Graph, gomem.Options{Policy: compile.Vanilla},
+	s, err := gomem.Compile(ctx, e.Graph, gomem.Options{Policy: planner.Vanilla},
 		train.EvalTarget(&e.Model))
 	if err != nil {
 		t.Fatal(err)
@@ -192,8 +192,8 @@ func TestDecodingIsEvaluation(t *testing.T) {
 		if len(slices.Concat(want...)) < len(want)*d.Length/4 {
 			t.Fatalf("%s writes next to nothing: %v", x.name, want)
 		}
-		for _, o := range []gomem.Options{{Policy: compile.Vanilla}, {Policy: compile.Thesis,
-			Partition: 3, NoFusion: true}, {Policy: compile.Auto, DeviceBytes: 200_000}} {
+		for _, o := range []gomem.Options{{Policy: planner.Vanilla}, {Policy: planner.Thesis,
+			Partition: 3, NoFusion: true}, {Policy: planner.Auto, DeviceBytes: 200_000}} {
 			texts := open(t, d, o, drawn(5))
 			got, err := texts.Translate(context.Background(), sources, Search{})
 			if err != nil {
@@ -233,7 +233,7 @@ func TestBeams(t *testing.T) {
 				t.Fatal(err)
 			}
 			o := Search{Beams: beams, Penalty: 0.6}
-			texts := open(t, d, gomem.Options{Policy: compile.Vanilla}, drawn(9))
+			texts := open(t, d, gomem.Options{Policy: planner.Vanilla}, drawn(9))
 			got, err := texts.Translate(ctx, sources, o)
 			if err != nil {
 				t.Fatal(err)
@@ -242,7 +242,7 @@ func TestBeams(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			tight, err := open(t, d, gomem.Options{Policy: compile.Thesis, Partition: 2},
+			tight, err := open(t, d, gomem.Options{Policy: planner.Thesis, Partition: 2},
 				drawn(9)).Translate(ctx, sources, o)
 			if err != nil {
 				t.Fatal(err)
@@ -275,7 +275,7 @@ func TestTextsRefuse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	texts := open(t, d, gomem.Options{Policy: compile.Vanilla}, drawn(1))
+	texts := open(t, d, gomem.Options{Policy: planner.Vanilla}, drawn(1))
 	for _, c := range []struct {
 		err  func() error
 		says string

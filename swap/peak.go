@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"github.com/gomem/gomem/graph"
-	"github.com/gomem/gomem/pass"
-	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/plan/space"
+	"github.com/gomem/gomem/planner/program"
 )
 
 // AroundPeak fills Away as TensorFlow 1's Grappler memory optimizer does, which
@@ -18,9 +18,9 @@ import (
 // workspaces, no copies under way and no gaps between addresses, and what is
 // picked is judged by the peak at hand; so both the forecast and the remedy can be
 // wrong, which is what the comparison is about.
-func AroundPeak(budget int64) pass.Pass {
-	return pass.Pass{Name: "swap-around-peak", Run: func(p *pass.Program) error {
-		p.Away = make([][]pass.Gap, p.Values())
+func AroundPeak(budget int64) program.Pass {
+	return program.Pass{Name: "swap-around-peak", Run: func(p *program.Program) error {
+		p.Away = make([][]program.Gap, p.Values())
 		e := newEstimate(p)
 		for range attempts {
 			at, bytes := e.peak()
@@ -40,7 +40,7 @@ const attempts = 2
 
 // estimate is what is thought to be live, by position.
 type estimate struct {
-	p     *pass.Program
+	p     *program.Program
 	delta []int64 // by position: how many more bytes are live than at the one before
 	spans []span
 }
@@ -52,7 +52,7 @@ type span struct {
 }
 
 // deviceUses leaves out the uses by nodes that run on the host.
-func deviceUses(p *pass.Program, uses []int32) []int32 {
+func deviceUses(p *program.Program, uses []int32) []int32 {
 	var out []int32
 	for _, u := range uses {
 		if p.Place[p.Order[u]] == space.Device {
@@ -62,7 +62,7 @@ func deviceUses(p *pass.Program, uses []int32) []int32 {
 	return out
 }
 
-func newEstimate(p *pass.Program) *estimate {
+func newEstimate(p *program.Program) *estimate {
 	e := &estimate{p: p, delta: make([]int64, len(p.Order)+1)}
 	uses := p.Uses()
 	for _, n := range p.Graph.Nodes() {
@@ -108,7 +108,7 @@ func (e *estimate) relieve(at int32, excess int64) {
 	for _, s := range e.spans {
 		i, used := slices.BinarySearch(s.uses, at)
 		if !used && i > 0 && i < len(s.uses) && s.value.Type().Bytes() >= MinBytes {
-			idle = append(idle, choice{s, pass.Gap{After: s.uses[i-1], Before: s.uses[i]}})
+			idle = append(idle, choice{s, program.Gap{After: s.uses[i-1], Before: s.uses[i]}})
 		}
 	}
 	slices.SortStableFunc(idle, func(a, b choice) int { return compareWeights(b, a) })
@@ -127,7 +127,7 @@ func (e *estimate) relieve(at int32, excess int64) {
 // choice is a value that may be put away, and when.
 type choice struct {
 	span
-	gap pass.Gap
+	gap program.Gap
 }
 
 // compareWeights compares bytes times positions, which 64 bits may not hold.
@@ -142,9 +142,9 @@ func (c choice) weight() (high, low uint64) {
 }
 
 // away records an absence in order, unless it is there already.
-func (e *estimate) away(v graph.Value, g pass.Gap) bool {
+func (e *estimate) away(v graph.Value, g program.Gap) bool {
 	i := e.p.ValueIndex(v)
-	at, found := slices.BinarySearchFunc(e.p.Away[i], g, func(a, b pass.Gap) int {
+	at, found := slices.BinarySearchFunc(e.p.Away[i], g, func(a, b program.Gap) int {
 		return cmp.Compare(a.After, b.After)
 	})
 	if !found {

@@ -8,8 +8,8 @@ import (
 
 	"github.com/gomem/gomem/internal/randgraph"
 	"github.com/gomem/gomem/partition"
-	"github.com/gomem/gomem/pass"
 	"github.com/gomem/gomem/placement"
+	"github.com/gomem/gomem/planner/program"
 	"github.com/gomem/gomem/swap"
 )
 
@@ -18,11 +18,11 @@ import (
 func TestAroundPeak(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := randgraph.Synthetic(rapid.IntRange(20, 300).Draw(t, "nodes"))
-		estimated := func(budget int64) *pass.Program {
-			p := pass.New(m.Graph, m.Fetches, m.Updates)
-			passes := []pass.Pass{pass.DeadCode(), partition.Pass(partition.BreadthFirst, 0),
+		estimated := func(budget int64) *program.Program {
+			p := program.New(m.Graph, m.Fetches, m.Updates)
+			passes := []program.Pass{program.DeadCode(), partition.Pass(partition.BreadthFirst, 0),
 				placement.Pass(false), swap.AroundPeak(budget)}
-			if _, err := pass.Run(context.Background(), p, passes); err != nil {
+			if _, err := program.Run(context.Background(), p, passes); err != nil {
 				t.Fatal(err)
 			}
 			return p
@@ -49,7 +49,7 @@ func TestAroundPeak(t *testing.T) {
 	})
 }
 
-func neighbours(uses []int32, g pass.Gap) bool {
+func neighbours(uses []int32, g program.Gap) bool {
 	for i := 1; i < len(uses); i++ {
 		if uses[i-1] == g.After && uses[i] == g.Before {
 			return true

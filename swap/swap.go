@@ -19,20 +19,20 @@ import (
 	"fmt"
 
 	"github.com/gomem/gomem/graph"
-	"github.com/gomem/gomem/pass"
-	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/plan/space"
+	"github.com/gomem/gomem/planner/program"
 )
 
 // MinBytes is the size below which a value is never swapped.
 const MinBytes = 256
 
 // LookAhead fills Away by the look-ahead rule with K = lookahead partitions.
-func LookAhead(lookahead int) pass.Pass {
-	return pass.Pass{Name: "swap", Run: func(p *pass.Program) error {
+func LookAhead(lookahead int) program.Pass {
+	return program.Pass{Name: "swap", Run: func(p *program.Program) error {
 		if lookahead < 1 {
 			return fmt.Errorf("look-ahead %d is less than one partition", lookahead)
 		}
-		p.Away = make([][]pass.Gap, p.Values())
+		p.Away = make([][]program.Gap, p.Values())
 		uses := p.Uses()
 		for _, n := range p.Graph.Nodes() {
 			if !p.Live[n.ID] || !swappable(n) {
@@ -55,15 +55,15 @@ func swappable(n *graph.Node) bool {
 }
 
 // gaps lists the intervals between uses on the device that span more than k partitions.
-func gaps(p *pass.Program, uses []int32, k int) []pass.Gap {
-	var out []pass.Gap
+func gaps(p *program.Program, uses []int32, k int) []program.Gap {
+	var out []program.Gap
 	last := int32(-1)
 	for _, u := range uses {
 		if p.Place[p.Order[u]] != space.Device {
 			continue
 		}
 		if last >= 0 && int(p.Part[p.Order[u]]-p.Part[p.Order[last]]) > k {
-			out = append(out, pass.Gap{After: last, Before: u})
+			out = append(out, program.Gap{After: last, Before: u})
 		}
 		last = u
 	}

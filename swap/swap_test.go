@@ -8,9 +8,9 @@ import (
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/randgraph"
 	"github.com/gomem/gomem/partition"
-	"github.com/gomem/gomem/pass"
 	"github.com/gomem/gomem/placement"
-	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/plan/space"
+	"github.com/gomem/gomem/planner/program"
 	"github.com/gomem/gomem/swap"
 )
 
@@ -21,8 +21,8 @@ func TestLookAheadRule(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := randgraph.Synthetic(rapid.IntRange(20, 300).Draw(t, "nodes"))
 		k := rapid.IntRange(1, 5).Draw(t, "k")
-		p := pass.New(m.Graph, m.Fetches, m.Updates)
-		for _, ps := range []pass.Pass{pass.DeadCode(), partition.Pass(partition.DFS, 3),
+		p := program.New(m.Graph, m.Fetches, m.Updates)
+		for _, ps := range []program.Pass{program.DeadCode(), partition.Pass(partition.DFS, 3),
 			placement.Pass(rapid.Bool().Draw(t, "host")), swap.LookAhead(k)} {
 			if err := ps.Run(p); err != nil {
 				t.Fatal(err)
@@ -37,8 +37,8 @@ func TestLookAheadRule(t *testing.T) {
 }
 
 // check finds a value's gaps in the dumbest way.
-func check(t *rapid.T, p *pass.Program, v graph.Value, k int) {
-	var want []pass.Gap
+func check(t *rapid.T, p *program.Program, v graph.Value, k int) {
+	var want []program.Gap
 	last := int32(-1)
 	for pos, id := range p.Order {
 		n := p.Graph.Node(id)
@@ -50,7 +50,7 @@ func check(t *rapid.T, p *pass.Program, v graph.Value, k int) {
 			continue
 		}
 		if last >= 0 && int(p.Part[id]-p.Part[p.Order[last]]) > k {
-			want = append(want, pass.Gap{After: last, Before: int32(pos)})
+			want = append(want, program.Gap{After: last, Before: int32(pos)})
 		}
 		last = int32(pos)
 	}
@@ -72,7 +72,7 @@ func check(t *rapid.T, p *pass.Program, v graph.Value, k int) {
 
 func TestBadLookAhead(t *testing.T) {
 	m := randgraph.Synthetic(20)
-	if err := swap.LookAhead(0).Run(pass.New(m.Graph, m.Fetches, m.Updates)); err == nil {
+	if err := swap.LookAhead(0).Run(program.New(m.Graph, m.Fetches, m.Updates)); err == nil {
 		t.Error("a look-ahead of nothing is accepted")
 	}
 }

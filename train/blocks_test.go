@@ -16,13 +16,13 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/gomem/gomem"
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/autodiff"
 	"github.com/gomem/gomem/graph/ops"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/safetensors"
 	"github.com/gomem/gomem/mesh"
-	"github.com/gomem/gomem/tensor"
+	"github.com/gomem/gomem/planner"
 )
 
 // bricks is a training step of variables of some shapes, and four that are elements of an
@@ -113,7 +113,7 @@ func ranks(t fatal, g *graph.Graph, target gomem.Target, spec *mesh.Spec, dir st
 	h := newHall(n)
 	var list []*run
 	for rank := range n {
-		o := gomem.Options{Policy: compile.Vanilla, Mesh: spec, Rank: rank, Network: unheard{}}
+		o := gomem.Options{Policy: planner.Vanilla, Mesh: spec, Rank: rank, Network: unheard{}}
 		s, err := gomem.Compile(context.Background(), g, o, target)
 		if err != nil {
 			t.Fatal(spec, err)

@@ -11,9 +11,9 @@ import (
 
 	"github.com/gomem/gomem/data"
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/longtest"
 	"github.com/gomem/gomem/internal/safetensors"
-	"github.com/gomem/gomem/tensor"
 )
 
 // TestEveryBitOfACheckpoint: whichever bit flips, the checkpoint is refused, or

@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/gomem/gomem"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/regular"
-	"github.com/gomem/gomem/tensor"
 )
 
 // Elastic is how the workers of a run come and go. The run goes on in the same processes:

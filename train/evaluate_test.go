@@ -8,11 +8,11 @@ import (
 	"testing"
 
 	"github.com/gomem/gomem"
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/models"
 	"github.com/gomem/gomem/nn"
-	"github.com/gomem/gomem/tensor"
+	"github.com/gomem/gomem/planner"
 )
 
 // tinyTransformer is a real model, with a run that saves.
@@ -50,7 +50,7 @@ func TestEvaluateLikeTraining(t *testing.T) {
 	e := evaluated(t, o.Model)
 	x := EvalOptions{Model: e, Executions: o.Model.Executions(), Loader: o.Loader, From: o.Save,
 		Batches: 2, Scorer: func() Scorer { return o.Scorer(0, true) }}
-	for _, policy := range []compile.Policy{compile.Vanilla, compile.Thesis, compile.Auto} {
+	for _, policy := range []planner.Policy{planner.Vanilla, planner.Thesis, planner.Auto} {
 		x.Session = gomem.Options{Policy: policy}
 		got, err := Evaluate(context.Background(), x)
 		if err != nil {

@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/nn"
-	"github.com/gomem/gomem/tensor"
 )
 
 // validateModel demands what a run takes for granted of a model.

@@ -15,8 +15,8 @@ import (
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/data"
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/nn"
-	"github.com/gomem/gomem/tensor"
 )
 
 // hall is where the workers of a test meet: what each has told, in order.

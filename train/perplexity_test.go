@@ -6,7 +6,7 @@ import (
 
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/data"
-	"github.com/gomem/gomem/tensor"
+	"github.com/gomem/gomem/graph/tensor"
 )
 
 // TestPerplexity: e to the mean loss of all tokens, whatever batch they are in, and

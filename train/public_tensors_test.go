@@ -10,9 +10,9 @@ import (
 
 	"github.com/gomem/gomem/data"
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/safetensors"
 	"github.com/gomem/gomem/models"
-	"github.com/gomem/gomem/tensor"
 )
 
 // more writes a public checkpoint's file again, with more tensors or others.

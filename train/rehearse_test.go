@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"github.com/gomem/gomem/data"
-	"github.com/gomem/gomem/tensor"
+	"github.com/gomem/gomem/graph/tensor"
 )
 
 // TestBlockedDirectories: whatever is in the way of saving is found before

@@ -11,9 +11,9 @@ import (
 
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/regular"
 	"github.com/gomem/gomem/internal/safetensors"
-	"github.com/gomem/gomem/tensor"
 )
 
 // Inspect reads what a checkpoint says of its run. path is its file, or a

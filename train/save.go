@@ -12,9 +12,9 @@ import (
 
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/regular"
 	"github.com/gomem/gomem/internal/safetensors"
-	"github.com/gomem/gomem/tensor"
 )
 
 // store keeps the newest checkpoints of a run in a directory.

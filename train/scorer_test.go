@@ -14,8 +14,8 @@ import (
 	"github.com/gomem/gomem/data"
 	"github.com/gomem/gomem/data/speech"
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/nn"
-	"github.com/gomem/gomem/tensor"
 )
 
 // TestTextScorer: a model that knows the targets scores 100, one that says nothing

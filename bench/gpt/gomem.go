@@ -7,9 +7,9 @@ import (
 
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/models"
 	"github.com/gomem/gomem/predict"
-	"github.com/gomem/gomem/tensor"
 	"github.com/gomem/gomem/train"
 )
 

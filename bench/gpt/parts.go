@@ -10,7 +10,7 @@ import (
 
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/bench/internal/gauge"
-	"github.com/gomem/gomem/compile"
+	"github.com/gomem/gomem/planner"
 )
 
 // networks are what is asked of PyTorch to make each.
@@ -68,7 +68,7 @@ func (c continuation) run(ctx context.Context, b *bench, w io.Writer, first bool
 		return err
 	}
 	here, err := generate(ctx, dir, text.tokens[0], c.tokens, c.length,
-		gomem.Options{Policy: compile.Auto, DeviceBytes: c.budget})
+		gomem.Options{Policy: planner.Auto, DeviceBytes: c.budget})
 	if err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func training(ctx context.Context, b *bench, w io.Writer, first bool) error {
 		return err
 	}
 	here, err := learn(ctx, dir, text, steps, 6e-4,
-		gomem.Options{Policy: compile.Auto, DeviceBytes: budget})
+		gomem.Options{Policy: planner.Auto, DeviceBytes: budget})
 	if err != nil {
 		return err
 	}

@@ -8,10 +8,10 @@ import (
 	"fmt"
 
 	"github.com/gomem/gomem"
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/graph/precision"
 	"github.com/gomem/gomem/internal/fit"
 	"github.com/gomem/gomem/models"
+	"github.com/gomem/gomem/planner"
 )
 
 // growing is a model of any number of experts, or blocks.
@@ -111,7 +111,7 @@ func fits(ctx context.Context, c config, l limits) (fit.Outcome, error) {
 	}
 	o := l.options(precision.F32)
 	_, err = gomem.Plan(ctx, m.Graph, o, training(m))
-	if e, ok := errors.AsType[*compile.ErrOutOfMemory](err); ok {
+	if e, ok := errors.AsType[*planner.ErrOutOfMemory](err); ok {
 		return fit.Outcome{Load: float64(e.Need) / float64(max(1, e.Budget))}, nil
 	}
 	return fit.Outcome{Fits: err == nil}, err

@@ -11,12 +11,12 @@ import (
 
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/bench/internal/gauge"
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/precision"
 	"github.com/gomem/gomem/internal/profile"
 	"github.com/gomem/gomem/internal/thesis"
 	"github.com/gomem/gomem/models"
+	"github.com/gomem/gomem/planner"
 )
 
 // limits are what memory is for a run, in bytes; 0 is no limit.
@@ -42,7 +42,7 @@ type steps struct {
 
 // options are those of gomem's side.
 func (l limits) options(in precision.Precision) gomem.Options {
-	return gomem.Options{Policy: compile.Auto, Device: gomem.CUDA, DeviceBytes: l.device,
+	return gomem.Options{Policy: planner.Auto, Device: gomem.CUDA, DeviceBytes: l.device,
 		HostBytes: l.host, Precision: in, Seed: 1}
 }
 
@@ -58,7 +58,7 @@ func trained(ctx context.Context, c config, l limits, in precision.Precision, n 
 	o := l.options(in)
 	o.CUDAGraphs = n.graphs
 	p, err := gomem.Plan(ctx, m.Graph, o, training(m))
-	if e, ok := errors.AsType[*compile.ErrOutOfMemory](err); ok {
+	if e, ok := errors.AsType[*planner.ErrOutOfMemory](err); ok {
 		r.Refused = fmt.Sprintf("needs %s MiB", mib(e.Need))
 		return r, nil
 	}

@@ -9,12 +9,12 @@ import (
 	"strings"
 
 	"github.com/gomem/gomem"
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/autodiff"
 	"github.com/gomem/gomem/graph/precision"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/safetensors"
-	"github.com/gomem/gomem/tensor"
+	"github.com/gomem/gomem/planner"
 )
 
 // record is what an execution read and made.
@@ -58,7 +58,7 @@ func executeIn(ctx context.Context, s subject, in precision.Precision) (r record
 	if err := s.model.Graph.Err(); err != nil {
 		return r, err
 	}
-	o := gomem.Options{Policy: compile.Thesis, Seed: 1, Precision: in}
+	o := gomem.Options{Policy: planner.Thesis, Seed: 1, Precision: in}
 	session, err := gomem.Compile(ctx, s.model.Graph, o,
 		gomem.Target{Name: s.kind, Fetches: fetches})
 	if err != nil {

@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"github.com/gomem/gomem"
-	"github.com/gomem/gomem/compile"
-	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/plan/space"
+	"github.com/gomem/gomem/planner"
 )
 
 // partition is the operations of a partition under the thesis policy.
@@ -26,12 +26,12 @@ func footprintOf(ctx context.Context, m *model) (f footprint, err error) {
 		return f, err
 	}
 	f.device, f.host, err = predicted(ctx, m,
-		compile.Options{Policy: compile.Thesis, Partition: partition})
+		planner.Options{Policy: planner.Thesis, Partition: partition})
 	return f, err
 }
 
 // predicted are the bytes of a plan's device and host.
-func predicted(ctx context.Context, m *model, o compile.Options) (device, host int64, err error) {
+func predicted(ctx context.Context, m *model, o planner.Options) (device, host int64, err error) {
 	p, err := gomem.Plan(ctx, m.graph, gomem.Options{}.With(o), m.target())
 	if err != nil {
 		return 0, 0, err

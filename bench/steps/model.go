@@ -9,7 +9,7 @@ import (
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/autodiff"
 	"github.com/gomem/gomem/graph/ops"
-	"github.com/gomem/gomem/tensor"
+	"github.com/gomem/gomem/graph/tensor"
 )
 
 // config is a model's kind and size; the peer gets it as JSON.

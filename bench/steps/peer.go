@@ -10,8 +10,8 @@ import (
 	"os"
 
 	"github.com/gomem/gomem/bench/internal/torch"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/safetensors"
-	"github.com/gomem/gomem/tensor"
 )
 
 //go:embed peer.py

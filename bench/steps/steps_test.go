@@ -16,7 +16,7 @@ import (
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/executor/trace"
 	"github.com/gomem/gomem/graph"
-	"github.com/gomem/gomem/tensor"
+	"github.com/gomem/gomem/graph/tensor"
 )
 
 // small is a model of a kind that takes no time.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/gomem/gomem"
-	"github.com/gomem/gomem/compile"
+	"github.com/gomem/gomem/planner"
 )
 
 // trainer is gomem with a model, everything resident.
@@ -17,7 +17,7 @@ type trainer struct {
 	steps   int
 }
 
-var resident = compile.Options{Policy: compile.Vanilla}
+var resident = planner.Options{Policy: planner.Vanilla}
 
 func newTrainer(ctx context.Context, m *model, o gomem.Options) (*trainer, error) {
 	s, err := gomem.Compile(ctx, m.graph, o, m.target())

@@ -6,7 +6,7 @@ import (
 	"image/png"
 	"io"
 
-	"github.com/gomem/gomem/tensor"
+	"github.com/gomem/gomem/graph/tensor"
 )
 
 // EncodeGrid writes a PNG of images f32[N 3 H W] with levels from −1 to 1, so many

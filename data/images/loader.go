@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/gomem/gomem/data"
-	"github.com/gomem/gomem/tensor"
+	"github.com/gomem/gomem/graph/tensor"
 )
 
 // Scale is what becomes of the levels 0 to 255 of red, green and blue.

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/libm"
-	"github.com/gomem/gomem/tensor"
 )
 
 // DecodeBeam is [Letters.Decode] by the text that is the likeliest, rather than by the

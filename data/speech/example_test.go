@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/gomem/gomem/data/speech"
-	"github.com/gomem/gomem/tensor"
+	"github.com/gomem/gomem/graph/tensor"
 )
 
 // A model's logits are read by the likeliest symbol of each frame: repetitions are

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/gomem/gomem/data"
-	"github.com/gomem/gomem/tensor"
+	"github.com/gomem/gomem/graph/tensor"
 )
 
 // listOf is a CSV file of recordings of noise, a transcript each.

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/gomem/gomem/data"
-	"github.com/gomem/gomem/tensor"
+	"github.com/gomem/gomem/graph/tensor"
 )
 
 // Defaults and limits of LoaderOptions.

@@ -13,9 +13,9 @@ import (
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/fuse"
 	"github.com/gomem/gomem/graph/ops"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/randgraph"
 	"github.com/gomem/gomem/internal/reference"
-	"github.com/gomem/gomem/tensor"
 )
 
 // pieces are what the table's graphs are made of: f32[4 6] and its friends.

@@ -21,7 +21,7 @@
 //
 // A value that is made once lives from its first reader to its last, where two lived shortly.
 // So merging may raise a peak, and a model that computes the same thing again in its backward
-// pass may do so in order not to keep it. That is why package compile merges nothing: of the
+// pass may do so in order not to keep it. That is why package planner merges nothing: of the
 // base mixture in slices of the batch and the experts, whose equal values a mesh makes once
 // already, it takes 0.3 % of the nodes and adds 5 % to what the host keeps. It is for graphs
 // whose author wants it.

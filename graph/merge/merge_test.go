@@ -11,10 +11,10 @@ import (
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/merge"
 	"github.com/gomem/gomem/graph/ops"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/randgraph"
 	"github.com/gomem/gomem/internal/reference"
 	"github.com/gomem/gomem/models"
-	"github.com/gomem/gomem/tensor"
 )
 
 // TestWhatIsMerged: a row for each rule.

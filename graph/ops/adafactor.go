@@ -5,10 +5,10 @@ import (
 	"math"
 
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/kernel"
 	"github.com/gomem/gomem/internal/kernel/vec"
 	"github.com/gomem/gomem/internal/libm"
-	"github.com/gomem/gomem/tensor"
 )
 
 // AdafactorConfig has the constants of [Adafactor]. A zero number means its

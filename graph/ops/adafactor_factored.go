@@ -3,9 +3,9 @@ package ops
 import (
 	"math"
 
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/kernel"
 	"github.com/gomem/gomem/internal/kernel/vec"
-	"github.com/gomem/gomem/tensor"
 )
 
 // factors is a parameter seen as [a p b q c], p and q being the factored axes.

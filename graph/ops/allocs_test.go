@@ -5,8 +5,8 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/kernel"
-	"github.com/gomem/gomem/tensor"
 )
 
 // TestLaunchesAllocateLittle: what a kernel allocates does not grow with its

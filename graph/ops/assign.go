@@ -2,8 +2,8 @@ package ops
 
 import (
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/kernel"
-	"github.com/gomem/gomem/tensor"
 )
 
 // Assign is v ← x, for updates that are composed of other operations.

@@ -2,9 +2,9 @@ package ops
 
 import (
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/kernel"
 	"github.com/gomem/gomem/internal/kernel/vec"
-	"github.com/gomem/gomem/tensor"
 )
 
 // AvgPool2D is the mean of every window of images x f32[n c h w]. Where a window

@@ -5,9 +5,9 @@ import (
 	"math"
 
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/kernel"
 	"github.com/gomem/gomem/internal/kernel/vec"
-	"github.com/gomem/gomem/tensor"
 )
 
 // BatchNorm gives every channel of x f32[n c …] mean 0 and variance 1 over the

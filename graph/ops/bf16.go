@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/gomem/gomem/graph"
-	"github.com/gomem/gomem/tensor"
+	"github.com/gomem/gomem/graph/tensor"
 )
 
 // InBF16 is the operation on operands of bfloat16 where it takes f32, all or some of them. It

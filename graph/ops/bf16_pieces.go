@@ -4,9 +4,9 @@ import (
 	"slices"
 
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/kernel"
 	"github.com/gomem/gomem/internal/kernel/vec"
-	"github.com/gomem/gomem/tensor"
 )
 
 // mostPieces is into how many pieces an operation on bfloat16 is cut along an axis.

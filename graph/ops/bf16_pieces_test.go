@@ -6,7 +6,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/gomem/gomem/graph"
-	"github.com/gomem/gomem/tensor"
+	"github.com/gomem/gomem/graph/tensor"
 )
 
 // TestInBF16Pieces: of any size, what is computed piece by piece has the bits of the operation in

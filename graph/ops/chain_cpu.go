@@ -4,10 +4,10 @@ import (
 	"sync"
 
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/kernel"
 	"github.com/gomem/gomem/internal/kernel/pool"
 	"github.com/gomem/gomem/internal/kernel/vec"
-	"github.com/gomem/gomem/tensor"
 )
 
 // spread is how an operand repeats along a result: element i of the result

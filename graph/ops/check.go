@@ -3,7 +3,7 @@ package ops
 import (
 	"fmt"
 
-	"github.com/gomem/gomem/tensor"
+	"github.com/gomem/gomem/graph/tensor"
 )
 
 // The operations here implement graph.Checker: feeds may be their operands. What

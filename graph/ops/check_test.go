@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/longtest"
-	"github.com/gomem/gomem/tensor"
 )
 
 // spoil replaces some elements of a random i32 operand, or of a scalar, by numbers

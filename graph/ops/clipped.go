@@ -5,9 +5,9 @@ import (
 	"math"
 
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/kernel"
 	"github.com/gomem/gomem/internal/kernel/vec"
-	"github.com/gomem/gomem/tensor"
 )
 
 // ClippedRelu is min(max(x, 0), limit), NaN where x is. The gradient reads the result:

@@ -5,9 +5,9 @@ import (
 	"fmt"
 
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/kernel"
 	"github.com/gomem/gomem/internal/kernel/cuda"
-	"github.com/gomem/gomem/tensor"
 )
 
 // AllGatherSome is [AllGather] of rows: of all of them together, each is sent to those workers

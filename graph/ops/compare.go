@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/kernel"
-	"github.com/gomem/gomem/tensor"
 )
 
 // Comparisons are of numbers of one element type, f32, i32, u8, i64, f64 or bool, and

@@ -2,7 +2,7 @@ package ops
 
 import (
 	"github.com/gomem/gomem/graph"
-	"github.com/gomem/gomem/tensor"
+	"github.com/gomem/gomem/graph/tensor"
 )
 
 // fresher is implemented by an update that knows what its variables become, composed of

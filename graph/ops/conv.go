@@ -4,9 +4,9 @@ import (
 	"fmt"
 
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/kernel"
 	"github.com/gomem/gomem/internal/kernel/conv"
-	"github.com/gomem/gomem/tensor"
 )
 
 // Conv says how a filter moves over an image. Pairs are vertical and horizontal.

@@ -5,8 +5,8 @@ import (
 	"math"
 
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/kernel"
-	"github.com/gomem/gomem/tensor"
 )
 
 // CrossEntropyIgnoring is CrossEntropy where a position whose label is ignore, which may

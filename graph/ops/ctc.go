@@ -7,9 +7,9 @@ import (
 	"unsafe"
 
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/kernel"
 	"github.com/gomem/gomem/internal/libm"
-	"github.com/gomem/gomem/tensor"
 )
 
 // CTCLoss is the connectionist temporal classification loss (Graves et al. 2006):

@@ -2,8 +2,8 @@ package ops
 
 import (
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/kernel/cuda"
-	"github.com/gomem/gomem/tensor"
 )
 
 // adafactorPlan is the geometry of an update, and where what it computes on the way is in the

@@ -5,7 +5,7 @@ import "github.com/gomem/gomem/internal/kernel/cuda"
 // What is exact has the host's bits on a GPU: what moves, compares and draws elements, what
 // computes each of them by itself, sums, and all updates. So these may be computed where a plan
 // finds best. Of others, products of matrices before all, only forward and backward passes are
-// made, which are the device's in every plan; see [github.com/gomem/gomem/pass.Program.Hosted].
+// made, which are the device's in every plan; see [github.com/gomem/gomem/program.Program.Hosted].
 func init() {
 	exactMoves()
 	exactElements()

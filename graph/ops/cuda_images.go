@@ -2,8 +2,8 @@ package ops
 
 import (
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/kernel/cuda"
-	"github.com/gomem/gomem/tensor"
 )
 
 // channelParts are the parts of a channel's elements, each for a team.

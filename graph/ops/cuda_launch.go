@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/kernel/cuda"
-	"github.com/gomem/gomem/tensor"
 )
 
 // The files cuda_*.go say what operations are on a GPU: for each, the commands that compute it.

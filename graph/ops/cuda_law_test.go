@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/kernel/cuda"
 	"github.com/gomem/gomem/internal/longtest"
-	"github.com/gomem/gomem/tensor"
 )
 
 // TestCUDAChainsHaveTheBitsOfTheirOperations: also behind a product.

@@ -3,8 +3,8 @@ package ops
 import (
 	"math"
 
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/kernel/cuda"
-	"github.com/gomem/gomem/tensor"
 )
 
 func top2CUDA(o top2, c *cuda.Call) ([]cuda.Command, error) {

@@ -10,8 +10,8 @@ import (
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/ops"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/reference"
-	"github.com/gomem/gomem/tensor"
 )
 
 // counted is a value of 0, 1, 2, …, from a number on.

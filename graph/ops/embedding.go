@@ -5,9 +5,9 @@ import (
 	"slices"
 
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/kernel"
 	"github.com/gomem/gomem/internal/kernel/vec"
-	"github.com/gomem/gomem/tensor"
 )
 
 // Embedding looks rows up: table f32[v d], ids i32[…] in [0, v) → f32[… d]. Its

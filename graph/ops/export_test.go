@@ -1,6 +1,6 @@
 package ops
 
-import "github.com/gomem/gomem/tensor"
+import "github.com/gomem/gomem/graph/tensor"
 
 // TestName is the sample's name, for the external tests.
 func (s Sample) TestName() string { return s.name() }

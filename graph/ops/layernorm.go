@@ -2,9 +2,9 @@ package ops
 
 import (
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/kernel"
 	"github.com/gomem/gomem/internal/kernel/vec"
-	"github.com/gomem/gomem/tensor"
 )
 
 // LayerNorm gives every row of the last axis mean 0 and variance 1, scales and

@@ -5,9 +5,9 @@ import (
 	"math"
 
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/kernel"
 	"github.com/gomem/gomem/internal/kernel/vec"
-	"github.com/gomem/gomem/tensor"
 )
 
 // LogSumExp is log Σ eˣ over some axes, all of them if none are given, which are

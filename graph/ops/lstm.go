@@ -5,10 +5,10 @@ import (
 	"math/rand/v2"
 
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/kernel"
 	"github.com/gomem/gomem/internal/kernel/gemm"
 	"github.com/gomem/gomem/internal/kernel/vec"
-	"github.com/gomem/gomem/tensor"
 )
 
 // LSTM runs an LSTM over a sequence: x f32[t b i], w f32[i+n 4n], bias f32[4n], h0

@@ -5,9 +5,9 @@ import (
 	"slices"
 
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/kernel"
 	"github.com/gomem/gomem/internal/kernel/gemm"
-	"github.com/gomem/gomem/tensor"
 )
 
 // batchAxes is the type of what a product has one matrix of for each element.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/ops"
-	"github.com/gomem/gomem/tensor"
+	"github.com/gomem/gomem/graph/tensor"
 )
 
 // TestMatMulBroadcasts: batch axes of size 1, and missing ones, are repeated, whichever

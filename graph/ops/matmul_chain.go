@@ -4,9 +4,9 @@ import (
 	"fmt"
 
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/kernel"
 	"github.com/gomem/gomem/internal/kernel/gemm"
-	"github.com/gomem/gomem/tensor"
 )
 
 // matMulChain is a matrix product and the elementwise operations on it, in one:

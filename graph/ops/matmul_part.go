@@ -5,9 +5,9 @@ import (
 	"sort"
 
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/kernel"
 	"github.com/gomem/gomem/internal/kernel/gemm"
-	"github.com/gomem/gomem/tensor"
 )
 
 // matMulPart is a part of a product's sum: over some of the inner dimension, or some

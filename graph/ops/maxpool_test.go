@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/kernel"
-	"github.com/gomem/gomem/tensor"
 )
 
 // TestBadPlaces: a place outside the window or the image is an error that shows

@@ -5,9 +5,9 @@ import (
 	"math/rand/v2"
 
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/kernel"
 	"github.com/gomem/gomem/internal/kernel/gemm"
-	"github.com/gomem/gomem/tensor"
 )
 
 // GroupedMatMul is [ExpertMatMul] with the weights in one value: x f32[R k],

@@ -8,8 +8,8 @@ import (
 	"github.com/gomem/gomem/graph/autodiff"
 	"github.com/gomem/gomem/graph/fuse"
 	"github.com/gomem/gomem/graph/ops"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/reference"
-	"github.com/gomem/gomem/tensor"
 )
 
 // TestReluAtNaN: NaN stays NaN, and its gradient is what comes in, as PyTorch's is;

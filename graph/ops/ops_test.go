@@ -10,9 +10,9 @@ import (
 	"unsafe"
 
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/kernel"
 	"github.com/gomem/gomem/internal/kernel/pool"
-	"github.com/gomem/gomem/tensor"
 )
 
 // name is a sample's name for subtests.

@@ -5,10 +5,10 @@ import (
 	"math/rand/v2"
 
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/kernel"
 	"github.com/gomem/gomem/internal/kernel/vec"
 	"github.com/gomem/gomem/internal/libm"
-	"github.com/gomem/gomem/tensor"
 )
 
 // Optimizers are update nodes: they write a variable and its optimizer state in

@@ -4,10 +4,10 @@ import (
 	"fmt"
 
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/kernel"
 	"github.com/gomem/gomem/internal/kernel/vec"
 	"github.com/gomem/gomem/internal/libm"
-	"github.com/gomem/gomem/tensor"
 )
 
 // Nesterov is m ← mu·m + grad, w ← w − lr·(grad + mu·m): Nesterov's momentum as

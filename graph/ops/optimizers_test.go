@@ -11,8 +11,8 @@ import (
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/ops"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/kernel/pool"
-	"github.com/gomem/gomem/tensor"
 )
 
 // training runs steps of an optimizer with other gradients each, and returns

@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/kernel"
 	"github.com/gomem/gomem/internal/kernel/cuda"
-	"github.com/gomem/gomem/tensor"
 )
 
 // CollectivePermute is a collective by which what each worker has for x, of any type, goes to

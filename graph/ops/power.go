@@ -5,9 +5,9 @@ import (
 	"math"
 
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/kernel"
 	"github.com/gomem/gomem/internal/libm"
-	"github.com/gomem/gomem/tensor"
 )
 
 // Pow is a^b, with operands that broadcast: 1 where b is 0, NaN where a is below 0 and b

@@ -5,8 +5,8 @@ import (
 	"unsafe"
 
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/kernel"
-	"github.com/gomem/gomem/tensor"
 )
 
 // Prod multiplies x over some axes, all of them if none are given, which are dropped. It

@@ -8,9 +8,9 @@ import (
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/ops"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/kernel/pool"
 	"github.com/gomem/gomem/internal/reference"
-	"github.com/gomem/gomem/tensor"
 )
 
 // bench is a graph whose inputs are given with their data.

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/gomem/gomem/graph"
-	"github.com/gomem/gomem/tensor"
+	"github.com/gomem/gomem/graph/tensor"
 )
 
 // Reshape gives x's elements, in their order, other axes, of which one may have the size

@@ -5,9 +5,9 @@ import (
 	"unsafe"
 
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/kernel"
 	"github.com/gomem/gomem/internal/kernel/vec"
-	"github.com/gomem/gomem/tensor"
 )
 
 // ResizeBilinear gives images x f32[n c h w] another size by linear interpolation

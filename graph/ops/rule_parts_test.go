@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/gomem/gomem/graph"
-	"github.com/gomem/gomem/tensor"
+	"github.com/gomem/gomem/graph/tensor"
 )
 
 // whole says why operations have no rule.

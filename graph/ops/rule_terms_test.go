@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/gomem/gomem/graph"
-	"github.com/gomem/gomem/tensor"
+	"github.com/gomem/gomem/graph/tensor"
 )
 
 // TestTerms: what an operation makes of terms of operands in which its rule says that it is

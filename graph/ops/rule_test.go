@@ -8,9 +8,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/kernel"
 	"github.com/gomem/gomem/internal/longtest"
-	"github.com/gomem/gomem/tensor"
 )
 
 // TestPartsAreTheWhole is the law of rules, over all samples of all operations: parts that

@@ -2,7 +2,7 @@ package ops
 
 import (
 	"github.com/gomem/gomem/graph"
-	"github.com/gomem/gomem/tensor"
+	"github.com/gomem/gomem/graph/tensor"
 )
 
 // StopGradient is x as a constant: no gradient passes. It costs nothing.

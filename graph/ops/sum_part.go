@@ -4,9 +4,9 @@ import (
 	"fmt"
 
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/kernel"
 	"github.com/gomem/gomem/internal/kernel/vec"
-	"github.com/gomem/gomem/tensor"
 )
 
 // sumPart adds rows From and following, of Rows, to what a sum keeps of them: the sums

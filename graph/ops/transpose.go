@@ -5,8 +5,8 @@ import (
 	"unsafe"
 
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/kernel"
-	"github.com/gomem/gomem/tensor"
 )
 
 // Transpose orders x's axes anew: axis i of the result is axis perm[i] of x.

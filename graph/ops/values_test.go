@@ -11,8 +11,8 @@ import (
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/ops"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/reference"
-	"github.com/gomem/gomem/tensor"
 )
 
 // fatal is what tests and properties have in common.

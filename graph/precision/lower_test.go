@@ -9,8 +9,8 @@ import (
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/ops"
 	"github.com/gomem/gomem/graph/precision"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/randgraph"
-	"github.com/gomem/gomem/tensor"
 )
 
 // network is a layer with its gradient and update.

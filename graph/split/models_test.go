@@ -9,13 +9,13 @@ import (
 	"testing"
 
 	"github.com/gomem/gomem"
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/longtest"
 	"github.com/gomem/gomem/internal/reference"
 	"github.com/gomem/gomem/internal/thesis"
 	"github.com/gomem/gomem/models"
-	"github.com/gomem/gomem/tensor"
+	"github.com/gomem/gomem/planner"
 )
 
 // five are the models of the thesis: small, or in the long form of their tests' size.
@@ -176,9 +176,9 @@ func TestPlans(t *testing.T) {
 		for _, n := range o.Updates {
 			s.updates = append(s.updates, n.ID)
 		}
-		want, least := s.planned(t, m, compile.Thesis)
+		want, least := s.planned(t, m, planner.Thesis)
 		after := s.accumulated(t).split(t, s.most()/5)
-		for _, p := range []compile.Policy{compile.Vanilla, compile.Thesis, compile.Auto} {
+		for _, p := range []planner.Policy{planner.Vanilla, planner.Thesis, planner.Auto} {
 			got, budget := after.planned(t, m, p)
 			if !bytes.Equal(want, got) {
 				t.Errorf("%s: %s gives other losses or weights", name, p)
@@ -190,7 +190,7 @@ func TestPlans(t *testing.T) {
 
 // planned are the fetches of three steps, and the variables after them, at the
 // smallest budget of a policy, which is the second result.
-func (s step) planned(t *testing.T, m *models.Model, p compile.Policy) ([]byte, int64) {
+func (s step) planned(t *testing.T, m *models.Model, p planner.Policy) ([]byte, int64) {
 	t.Helper()
 	ctx := context.Background()
 	target := gomem.Target{Name: "train", Fetches: s.fetches, Updates: s.updates}

@@ -14,9 +14,9 @@ import (
 	"github.com/gomem/gomem/graph/fuse"
 	"github.com/gomem/gomem/graph/ops"
 	"github.com/gomem/gomem/graph/split"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/randgraph"
 	"github.com/gomem/gomem/internal/reference"
-	"github.com/gomem/gomem/tensor"
 )
 
 // step is a graph with what is wanted of it.

@@ -13,7 +13,7 @@ import (
 	"github.com/gomem/gomem/graph/ops"
 	"github.com/gomem/gomem/graph/precision"
 	"github.com/gomem/gomem/graph/split"
-	"github.com/gomem/gomem/tensor"
+	"github.com/gomem/gomem/graph/tensor"
 )
 
 // sequences is a network with an LSTM of any size, or one in either direction, perhaps behind a

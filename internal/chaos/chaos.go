@@ -15,9 +15,9 @@ import (
 	"slices"
 
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/kernel"
 	"github.com/gomem/gomem/plan"
-	"github.com/gomem/gomem/tensor"
 )
 
 // junk is in every byte that nobody has written: a NaN, as a float.

@@ -11,16 +11,16 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/fuse"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/chaos"
 	"github.com/gomem/gomem/internal/longtest"
 	"github.com/gomem/gomem/internal/randgraph"
 	"github.com/gomem/gomem/internal/reference"
 	"github.com/gomem/gomem/models"
 	"github.com/gomem/gomem/plan"
-	"github.com/gomem/gomem/tensor"
+	"github.com/gomem/gomem/planner"
 )
 
 // schedules is how many orders an accepted mutant is run in.
@@ -30,12 +30,12 @@ const schedules = 20
 type subject struct {
 	name   string
 	graph  *graph.Graph
-	target compile.Target
+	target planner.Target
 	want   [][]byte // what a step leaves: fetches, then variables and constants
 }
 
 // newSubject runs a step in the plainest way to know what is right.
-func newSubject(t *testing.T, name string, g *graph.Graph, target compile.Target) subject {
+func newSubject(t *testing.T, name string, g *graph.Graph, target planner.Target) subject {
 	t.Helper()
 	roots := slices.Clone(target.Updates)
 	for _, f := range target.Fetches {
@@ -129,21 +129,21 @@ func (s subject) run(p *plan.Plan, seed uint64) (wrong string) {
 }
 
 // options are ways to plan a subject: every policy, with and without budgets.
-func (s subject) options(t *testing.T, rng *rand.Rand) []compile.Options {
+func (s subject) options(t *testing.T, rng *rand.Rand) []planner.Options {
 	t.Helper()
-	list := []compile.Options{
-		{Policy: compile.Vanilla},
-		{Policy: compile.Vanilla, Streams: 2},
+	list := []planner.Options{
+		{Policy: planner.Vanilla},
+		{Policy: planner.Vanilla, Streams: 2},
 		{Partition: 1 + rng.IntN(3)},
 		{Partition: 5, Lookahead: 1, Streams: 2},
 		{Partition: 20},
 		{Partition: 5, NoPlacement: true},
-		{Partition: 3, Policy: compile.Auto},
-		{Policy: compile.Grappler},
+		{Partition: 3, Policy: planner.Auto},
+		{Policy: planner.Grappler},
 	}
-	for _, o := range []compile.Options{{Partition: 3, Lookahead: 1}, {Partition: 2},
-		{Partition: 3, Policy: compile.Auto}, {Policy: compile.Grappler}} {
-		least, err := compile.MinDevice(context.Background(), s.graph, s.target, o)
+	for _, o := range []planner.Options{{Partition: 3, Lookahead: 1}, {Partition: 2},
+		{Partition: 3, Policy: planner.Auto}, {Policy: planner.Grappler}} {
+		least, err := planner.MinDevice(context.Background(), s.graph, s.target, o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -153,9 +153,9 @@ func (s subject) options(t *testing.T, rng *rand.Rand) []compile.Options {
 	return list
 }
 
-func (s subject) plan(t *testing.T, o compile.Options) *plan.Plan {
+func (s subject) plan(t *testing.T, o planner.Options) *plan.Plan {
 	t.Helper()
-	r, err := compile.Compile(context.Background(), s.graph, s.target, o)
+	r, err := planner.Compile(context.Background(), s.graph, s.target, o)
 	if err != nil {
 		t.Fatalf("%s %s: %v", s.name, o, err)
 	}
@@ -287,7 +287,7 @@ func TestMutants(t *testing.T) {
 			t.Fatal(m.Graph.Err())
 		}
 		s := newSubject(t, fmt.Sprintf("random %d", i), m.Graph,
-			compile.Target{Name: "train", Fetches: m.Fetches, Updates: m.Updates})
+			planner.Target{Name: "train", Fetches: m.Fetches, Updates: m.Updates})
 		list := s.options(t, h.rng)
 		p := s.plan(t, list[i%len(list)])
 		if h.rng.IntN(3) > 0 {
@@ -348,8 +348,8 @@ func TestForgottenWaitsShow(t *testing.T) {
 			m = randgraph.Exchanging(rng.IntN, 8)
 		}
 		s := newSubject(t, "random", m.Graph,
-			compile.Target{Name: "train", Fetches: m.Fetches, Updates: m.Updates})
-		p := s.plan(t, compile.Options{Policy: compile.Vanilla, Streams: 2})
+			planner.Target{Name: "train", Fetches: m.Fetches, Updates: m.Updates})
+		p := s.plan(t, planner.Options{Policy: planner.Vanilla, Streams: 2})
 		for i := range p.Steps {
 			for k := range p.Steps[i].Wait {
 				q := clone(p)
@@ -386,7 +386,7 @@ func TestMutantsOfModels(t *testing.T) {
 			objectives = objectives[:1]
 		}
 		for _, o := range objectives {
-			target := compile.Target{Name: o.Name, Fetches: []graph.Value{o.Loss}}
+			target := planner.Target{Name: o.Name, Fetches: []graph.Value{o.Loss}}
 			for _, x := range o.Metrics {
 				target.Fetches = append(target.Fetches, x.Value)
 			}
@@ -412,13 +412,13 @@ func TestMutantsOfModels(t *testing.T) {
 }
 
 // fused is a subject as it runs: with its operations fused.
-func fused(t *testing.T, name string, g *graph.Graph, target compile.Target) subject {
+func fused(t *testing.T, name string, g *graph.Graph, target planner.Target) subject {
 	t.Helper()
 	r, err := fuse.Fuse(g, target.Fetches, target.Updates)
 	if err != nil {
 		t.Fatal(err)
 	}
-	moved := compile.Target{Name: target.Name}
+	moved := planner.Target{Name: target.Name}
 	for _, v := range target.Fetches {
 		moved.Fetches = append(moved.Fetches, r.Value(v))
 	}

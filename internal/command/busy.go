@@ -5,8 +5,8 @@ import (
 	"io"
 	"time"
 
-	"github.com/gomem/gomem/simulate"
-	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/plan/space"
+	"github.com/gomem/gomem/planner/simulate"
 	"github.com/gomem/gomem/train"
 )
 

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/gomem/gomem"
-	"github.com/gomem/gomem/bound"
+	"github.com/gomem/gomem/planner/bound"
 	"github.com/gomem/gomem/train"
 )
 

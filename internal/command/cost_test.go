@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gomem/gomem/compile"
-	"github.com/gomem/gomem/machine"
+	"github.com/gomem/gomem/planner"
+	"github.com/gomem/gomem/planner/machine"
 )
 
 // TestCosts: one line of at most 80 columns, whatever is known.
@@ -17,26 +17,26 @@ func TestCosts(t *testing.T) {
 		report
 		cost
 	}{
-		{"", report{Policy: compile.Vanilla, VanillaDevice: mib}, cost{MinDevice: mib}},
+		{"", report{Policy: planner.Vanilla, VanillaDevice: mib}, cost{MinDevice: mib}},
 		{"fits without copying from 58.7MiB; at 32MiB about 12% slower; least 6.1MiB",
-			report{Policy: compile.Auto, VanillaDevice: 587 * mib / 10, DeviceBudget: 32 * mib,
+			report{Policy: planner.Auto, VanillaDevice: 587 * mib / 10, DeviceBudget: 32 * mib,
 				SwapIn: 1}, cost{MinDevice: 61 * mib / 10, Slower: 1.12}},
 		{"fits without copying from 1MiB; at 2MiB nothing is copied; least 1MiB",
-			report{Policy: compile.Auto, VanillaDevice: mib, DeviceBudget: 2 * mib},
+			report{Policy: planner.Auto, VanillaDevice: mib, DeviceBudget: 2 * mib},
 			cost{MinDevice: mib, Slower: 1.1}},
 		{"vanilla fits from 2MiB; at 1MiB about 50% faster; least 100B",
-			report{Policy: compile.Thesis, VanillaDevice: 2 * mib, DeviceBudget: mib, SwapIn: 1},
+			report{Policy: planner.Thesis, VanillaDevice: 2 * mib, DeviceBudget: mib, SwapIn: 1},
 			cost{MinDevice: 100, Slower: 0.5}},
 		{"fits without copying from 2MiB; at 1MiB about 7% slower; least 100B",
-			report{Policy: compile.Auto, VanillaDevice: 2 * mib, DeviceBudget: mib},
+			report{Policy: planner.Auto, VanillaDevice: 2 * mib, DeviceBudget: mib},
 			cost{MinDevice: 100, Slower: 1.07, Actions: actions{Recomputed: 1}}},
 		{"vanilla fits from 2MiB; at 1MiB no slower; least 100B", // the whole graph's, that is
-			report{Policy: compile.Auto, VanillaDevice: 2 * mib, DeviceBudget: mib, SwapIn: 1,
+			report{Policy: planner.Auto, VanillaDevice: 2 * mib, DeviceBudget: mib, SwapIn: 1,
 				divided: true}, cost{MinDevice: 100, Slower: 1}},
 		{"vanilla fits from 2MiB; least 1MiB",
-			report{Policy: compile.Grappler, VanillaDevice: 2 * mib}, cost{MinDevice: mib}},
+			report{Policy: planner.Grappler, VanillaDevice: 2 * mib}, cost{MinDevice: mib}},
 		{"fits without copying from 1024GiB; at 1024GiB 4096.0 times the time; least 1024GiB",
-			report{Policy: compile.Auto, VanillaDevice: most, DeviceBudget: most, Stage: 1},
+			report{Policy: planner.Auto, VanillaDevice: most, DeviceBudget: most, Stage: 1},
 			cost{MinDevice: most, Slower: 4096}},
 	} {
 		if got := c.costs(c.cost); got != c.want {

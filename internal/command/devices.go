@@ -14,8 +14,8 @@ import (
 
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/internal/grid"
-	"github.com/gomem/gomem/machine"
-	"github.com/gomem/gomem/machine/calibrate"
+	"github.com/gomem/gomem/planner/machine"
+	"github.com/gomem/gomem/planner/machine/calibrate"
 )
 
 // devicesCmd is gomem devices.

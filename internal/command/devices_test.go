@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/gomem/gomem"
-	"github.com/gomem/gomem/machine"
+	"github.com/gomem/gomem/planner/machine"
 )
 
 func TestDevices(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/plan/space"
 )
 
 // TestResident: the plan that is taken without weighing is the one that weighing finds.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/data"
-	"github.com/gomem/gomem/tensor"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/train"
 )
 

@@ -11,10 +11,10 @@ import (
 	"sort"
 
 	"github.com/gomem/gomem"
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/internal/fit"
 	"github.com/gomem/gomem/mesh"
-	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/plan/space"
+	"github.com/gomem/gomem/planner"
 )
 
 // fitCmd is gomem fit.
@@ -175,7 +175,7 @@ type fitting struct {
 	options  gomem.Options
 	progress *progress
 
-	scout   compile.Scout
+	scout   planner.Scout
 	most    candidate       // that fits; nothing is built before there is one
 	refused map[int]refusal // by value
 }
@@ -223,7 +223,7 @@ func (s *fitting) settle(start int) (fit.Answer, error) {
 		if refused || wrong != nil {
 			return a, wrong
 		}
-		s.scout = compile.Scout{}
+		s.scout = planner.Scout{}
 		var on fit.Answer
 		on, err = fit.Largest(a.Next, 1, maxCount, s.probe)
 		if on.Probes += a.Probes; on.Most < a.Most {
@@ -349,7 +349,7 @@ func (s *fitting) explain(value int) (refused bool, err error) {
 	}
 	o := s.options
 	for o.Rank = range processes(o) {
-		err := inFlags(compile.Fits(s.ctx, b.model.Graph, o.Planning(), b.targets...))
+		err := inFlags(planner.Fits(s.ctx, b.model.Graph, o.Planning(), b.targets...))
 		if short, ok := errors.AsType[*gomem.ErrOutOfMemory](err); ok {
 			s.refuse(value, refusal{shortage: short})
 			return true, nil
@@ -386,7 +386,7 @@ func (s *fitting) standing(value int) string {
 		known = fmt.Sprintf("%d fits; ", s.most.value)
 	}
 	return fmt.Sprintf("gomem: %s: %splanning %d under policy %s", s.quantity.name, known, value,
-		cmp.Or(s.options.Policy, compile.Thesis))
+		cmp.Or(s.options.Policy, planner.Thesis))
 }
 
 // nothing is the error where not even the smallest value fits.

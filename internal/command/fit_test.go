@@ -13,8 +13,8 @@ import (
 	"testing"
 
 	"github.com/gomem/gomem"
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/internal/longtest"
+	"github.com/gomem/gomem/planner"
 )
 
 // fitKeys are what scripts may rely on.
@@ -206,7 +206,7 @@ func TestFitAgainstGuesses(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := &fitting{ctx: t.Context(), quantity: q, flags: c, progress: newProgress(io.Discard),
-		options: gomem.Options{Policy: compile.Auto, DeviceBytes: 400 << 10, HostBytes: 64 << 20}}
+		options: gomem.Options{Policy: planner.Auto, DeviceBytes: 400 << 10, HostBytes: 64 << 20}}
 	for value := range 2 { // batches of one and two, they say, need what large ones do
 		large, err := s.build(200 * (value + 1))
 		if err != nil {
@@ -226,7 +226,7 @@ func TestFitAgainstGuesses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = compile.Fits(s.ctx, b.model.Graph, s.options.Planning(), b.targets...)
+		err = planner.Fits(s.ctx, b.model.Graph, s.options.Planning(), b.targets...)
 		if fits != (err == nil) {
 			t.Errorf("%d: %v, want it to fit: %t", value, err, fits)
 		}

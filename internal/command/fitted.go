@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"github.com/gomem/gomem"
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/internal/fit"
-	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/plan/space"
+	"github.com/gomem/gomem/planner"
 )
 
 // byLimit is what refuses the next value where no memory does: there is no such
@@ -23,7 +23,7 @@ type fitted struct {
 	Type     string         `json:"type"` // fit
 	Model    string         `json:"model"`
 	Size     string         `json:"size"`
-	Policy   compile.Policy `json:"policy"`
+	Policy   planner.Policy `json:"policy"`
 	Quantity string         `json:"quantity"` // batch, depth, experts or length
 	Max      int            `json:"max"`      // 0: none is known
 
@@ -49,7 +49,7 @@ type fitted struct {
 func (s *fitting) report(a fit.Answer) fitted {
 	x := fitted{
 		Type: "fit", Model: s.flags.Model, Size: s.flags.Size,
-		Policy: cmp.Or(s.options.Policy, compile.Thesis), Quantity: s.quantity.name,
+		Policy: cmp.Or(s.options.Policy, planner.Thesis), Quantity: s.quantity.name,
 		DeviceBudget: s.options.DeviceBytes, HostBudget: s.options.HostBytes,
 		DiskBudget: s.options.DiskBytes, Plans: a.Probes,
 	}
@@ -58,7 +58,7 @@ func (s *fitting) report(a fit.Answer) fitted {
 	}
 	if a.Most > 0 && s.most.Planned != nil {
 		x.DevicePeak, x.HostPeak = s.most.Peak(space.Device), s.most.Peak(space.Host)
-		x.DiskPeak = s.most.Peak(compile.Disk)
+		x.DiskPeak = s.most.Peak(planner.Disk)
 		x.Processes = max(len(s.most.ranks), 1)
 		if most := mostOf(s.most.ranks); x.Processes > 1 {
 			x.DevicePeak, x.HostPeak = most.Device, most.Host
@@ -70,7 +70,7 @@ func (s *fitting) report(a fit.Answer) fitted {
 	x.Next = s.quantity.value(a.Next)
 	switch r := s.refused[x.Next]; {
 	case r.shortage != nil:
-		x.NextRefusedBy = compile.SpaceName(r.shortage.Space)
+		x.NextRefusedBy = planner.SpaceName(r.shortage.Space)
 		x.NextNeed = r.shortage.Need
 		x.NextRefusal = shortage{r.shortage}.Error()
 	case r.limit != nil:

@@ -13,12 +13,12 @@ import (
 	"github.com/docker/go-units"
 
 	"github.com/gomem/gomem"
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/data"
 	"github.com/gomem/gomem/graph/precision"
 	"github.com/gomem/gomem/mesh"
 	"github.com/gomem/gomem/models"
 	"github.com/gomem/gomem/partition"
+	"github.com/gomem/gomem/planner"
 )
 
 // maxCount is the most of anything that is counted: models get the number of a
@@ -287,11 +287,11 @@ func setDefault(field *int64, value int64) {
 func (f planFlags) senseless() error {
 	for _, flag := range []struct {
 		name  string
-		alone compile.Options
+		alone planner.Options
 	}{
-		{"policy", compile.Options{Policy: compile.Policy(f.Policy)}},
-		{"strategy", compile.Options{Strategy: partition.Strategy(f.Strategy)}},
-		{"streams", compile.Options{Streams: int(f.Streams)}},
+		{"policy", planner.Options{Policy: planner.Policy(f.Policy)}},
+		{"strategy", planner.Options{Strategy: partition.Strategy(f.Strategy)}},
+		{"streams", planner.Options{Streams: int(f.Streams)}},
 	} {
 		if err := flag.alone.Validate(); err != nil {
 			return usagef("--%s: %w", flag.name, err)

@@ -5,9 +5,9 @@ import (
 	"math"
 	"time"
 
-	"github.com/gomem/gomem/bound"
 	"github.com/gomem/gomem/placement"
-	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/plan/space"
+	"github.com/gomem/gomem/planner/bound"
 )
 
 // floor is what no plan of the same graph in the same order does better, in bytes of

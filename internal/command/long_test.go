@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/gomem/gomem/plan"
-	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/plan/space"
 )
 
 // TestPlanTime: the first plan that fits is there however short the time, and what comes after

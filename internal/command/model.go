@@ -6,9 +6,9 @@ import (
 	"strconv"
 
 	"github.com/gomem/gomem"
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/models"
 	"github.com/gomem/gomem/nn"
+	"github.com/gomem/gomem/planner"
 	"github.com/gomem/gomem/train"
 )
 
@@ -70,7 +70,7 @@ func (f modelFlags) particular() []option {
 type built struct {
 	kind    kind
 	model   *models.Model
-	targets []compile.Target
+	targets []planner.Target
 	numbers map[string]string // what the model was built with, for checkpoints
 }
 

@@ -12,10 +12,10 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 
 	"github.com/gomem/gomem"
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/internal/grid"
 	"github.com/gomem/gomem/plan"
-	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/plan/space"
+	"github.com/gomem/gomem/planner"
 	"github.com/gomem/gomem/train"
 )
 
@@ -210,7 +210,7 @@ func explain(ctx context.Context, w io.Writer, b *built, o gomem.Options,
 		Busy:        busyOf(b, p),
 		vanilla:     vanilla.training().Traffic(),
 	}
-	if smaller.Change == compile.SmallerPartition {
+	if smaller.Change == planner.SmallerPartition {
 		x.LeastPartition, x.LeastDevice = smaller.N, smaller.Bytes
 	}
 	if x.Ranks, err = ofRanks(ctx, w, b, o, p); err != nil {

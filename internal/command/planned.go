@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/gomem/gomem"
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/plan"
-	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/plan/space"
+	"github.com/gomem/gomem/planner"
 )
 
 // planned are the plans of a run's targets under one set of options. The first
@@ -20,7 +20,7 @@ type planned struct{ *gomem.Planned }
 // planAll plans every target of a model. If that takes long, it says so.
 func planAll(ctx context.Context, w io.Writer, b *built, o gomem.Options) (planned, error) {
 	defer notice(w, fmt.Sprintf("gomem: planning %s under policy %s",
-		counted(b.model.Graph.Len(), "node"), cmp.Or(o.Policy, compile.Thesis)))()
+		counted(b.model.Graph.Len(), "node"), cmp.Or(o.Policy, planner.Thesis)))()
 	p, err := gomem.Plan(ctx, b.model.Graph, o, b.targets...)
 	return planned{p}, inFlags(err)
 }

@@ -4,13 +4,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gomem/gomem/compile"
+	"github.com/gomem/gomem/planner"
 )
 
 // TestPoliciesAreDescribed: a policy cuts partitions, or there are words for what
 // it does instead.
 func TestPoliciesAreDescribed(t *testing.T) {
-	for _, p := range compile.Policies() {
+	for _, p := range planner.Policies() {
 		if _, ok := uncut[p]; ok == p.Partitioned() {
 			t.Errorf("%s: partitioned %t, described %t", p, p.Partitioned(), ok)
 		}
@@ -22,18 +22,18 @@ func TestPoliciesAreDescribed(t *testing.T) {
 func TestPolicyByDefault(t *testing.T) {
 	for _, c := range []struct {
 		flags string
-		want  compile.Policy
+		want  planner.Policy
 	}{
 		{"", byDefault},
 		{"--no-swap --no-placement --streams 2 --device-memory 20MiB", byDefault},
-		{"--partition 50", compile.Thesis},
-		{"--strategy depth", compile.Thesis},
-		{"--lookahead 3", compile.Thesis},
-		{"--policy auto", compile.Auto},
-		{"--policy auto --partition 50", compile.Auto},
-		{"--policy thesis", compile.Thesis},
-		{"--policy vanilla", compile.Vanilla},
-		{"--policy grappler", compile.Grappler},
+		{"--partition 50", planner.Thesis},
+		{"--strategy depth", planner.Thesis},
+		{"--lookahead 3", planner.Thesis},
+		{"--policy auto", planner.Auto},
+		{"--policy auto --partition 50", planner.Auto},
+		{"--policy thesis", planner.Thesis},
+		{"--policy vanilla", planner.Vanilla},
+		{"--policy grappler", planner.Grappler},
 	} {
 		var x explanation
 		decode(t, patiently(t, with([]string{"plan", "--size", "s512", "--model", "deepspeech",

@@ -17,9 +17,9 @@ import (
 	"github.com/gomem/gomem/data"
 	"github.com/gomem/gomem/data/images"
 	"github.com/gomem/gomem/data/speech"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/models"
 	"github.com/gomem/gomem/predict"
-	"github.com/gomem/gomem/tensor"
 )
 
 // listed are the files that inputs stand for: a directory stands for those that list

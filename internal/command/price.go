@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/gomem/gomem"
-	"github.com/gomem/gomem/machine"
-	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/plan/space"
+	"github.com/gomem/gomem/planner/machine"
 )
 
 // priced is options that plan a model by the prices of the machine that a device

@@ -10,9 +10,9 @@ import (
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/precision"
 	"github.com/gomem/gomem/internal/profile"
-	"github.com/gomem/gomem/machine"
-	"github.com/gomem/gomem/machine/calibrate"
-	"github.com/gomem/gomem/simulate"
+	"github.com/gomem/gomem/planner/machine"
+	"github.com/gomem/gomem/planner/machine/calibrate"
+	"github.com/gomem/gomem/planner/simulate"
 )
 
 // pricer is the machine of a device: a profile by its name, or else the machine at

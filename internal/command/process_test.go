@@ -210,7 +210,8 @@ func TestClosedPipe(t *testing.T) {
 
 	for _, args := range [][]string{{"plan", "--size", "s512"}, {"plan", "--help"}, {"version"},
 		{"version", "--json"}, {"devices"}, {"eval", "--from", "run", "--data", "tsv:pairs.tsv"},
-		{"predict", "--from", "run", "pairs.tsv"}, {"profile", "--size", "s512", "--device", "sim:titanx"},
+		{"predict", "--from", "run", "pairs.tsv"}, {"profile", "--size", "s512", "--device",
+			"sim:titanx"},
 		{"fit", "--model", "resnet", "--size", "s512", "--policy", "vanilla", "--device-memory",
 			"2MiB", "--json"}} {
 		p = start(t, "sleep 0.1;", args...)

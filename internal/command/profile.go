@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"github.com/gomem/gomem"
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/internal/profile"
 	"github.com/gomem/gomem/internal/thesis"
-	"github.com/gomem/gomem/machine"
-	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/plan/space"
+	"github.com/gomem/gomem/planner"
+	"github.com/gomem/gomem/planner/machine"
 )
 
 // profileCmd is gomem profile.
@@ -222,7 +222,7 @@ const fewSteps = 20_000
 func changes(p planned, o gomem.Options) []changed {
 	var out []changed
 	partition := p.Results[0].Options.Partition
-	if o.Policy == compile.Auto || len(p.training().Steps) > fewSteps {
+	if o.Policy == planner.Auto || len(p.training().Steps) > fewSteps {
 		partition = 0
 	}
 	try := func(flag string, change func(*gomem.Options)) {

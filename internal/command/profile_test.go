@@ -8,8 +8,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/internal/profile"
+	"github.com/gomem/gomem/planner"
 )
 
 // ownCache keeps what a test measures of the machine to itself.
@@ -170,7 +170,7 @@ func TestProfileSimulated(t *testing.T) {
 
 // TestProfilePolicies: every policy's plan has a profile.
 func TestProfilePolicies(t *testing.T) {
-	for _, policy := range compile.Policies() {
+	for _, policy := range planner.Policies() {
 		text := succeed(t, "profile", "--model", "transformer", "--size", "s512", "--policy",
 			string(policy), "--device", "sim:titanx")
 		if !strings.Contains(text, "device memory: peak") {

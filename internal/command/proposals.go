@@ -7,10 +7,10 @@ import (
 	"slices"
 
 	"github.com/gomem/gomem"
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/precision"
-	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/plan/space"
+	"github.com/gomem/gomem/planner"
 )
 
 // ways are proposals of one kind, of which the first that fits is enough.
@@ -19,10 +19,10 @@ type ways = func(*advisor) ([]proposal, error)
 // proposals are all that may help, the likeliest first.
 func (a *advisor) proposals() []ways {
 	var list, baselines []ways
-	for _, p := range compile.Policies() {
+	for _, p := range planner.Policies() {
 		by := func(a *advisor) ([]proposal, error) { return a.by(p), nil }
 		switch {
-		case p == cmp.Or(a.options.Policy, compile.Thesis):
+		case p == cmp.Or(a.options.Policy, planner.Thesis):
 		case p.Partitioned():
 			list = append(list, by)
 		default:
@@ -30,7 +30,7 @@ func (a *advisor) proposals() []ways {
 		}
 	}
 	list = append(list, (*advisor).leavingOut, (*advisor).partitions, (*advisor).lookahead,
-		moreOf(space.Host), moreOf(space.Device), (*advisor).moreOfBoth, moreOf(compile.Disk),
+		moreOf(space.Host), moreOf(space.Device), (*advisor).moreOfBoth, moreOf(planner.Disk),
 		(*advisor).halved, (*advisor).unrolled, smaller(false), smaller(true))
 	for _, axis := range a.axes() {
 		list = append(list, func(a *advisor) ([]proposal, error) { return a.slices(axis), nil })
@@ -49,7 +49,7 @@ func (a *advisor) proposal(remedy, flags string, change func(*proposal)) proposa
 }
 
 // by is another policy, without the flags that are not for it.
-func (a *advisor) by(policy compile.Policy) []proposal {
+func (a *advisor) by(policy planner.Policy) []proposal {
 	return []proposal{a.proposal("another policy", fmt.Sprintf("--policy %s", policy),
 		func(p *proposal) {
 			p.plan.Policy = string(policy)
@@ -83,7 +83,7 @@ func (a *advisor) leavingOut() (list []proposal, err error) {
 
 // tunes reports whether plans have partitions whose size is the user's to choose.
 func (a *advisor) tunes() bool {
-	policy := cmp.Or(a.options.Policy, compile.Thesis)
+	policy := cmp.Or(a.options.Policy, planner.Thesis)
 	return policy.Partitioned() && !policy.Searches()
 }
 
@@ -155,7 +155,7 @@ func moreOf(of space.ID) ways {
 		if bytes == 0 || err != nil {
 			return nil, err
 		}
-		name := compile.SpaceName(of)
+		name := planner.SpaceName(of)
 		return []proposal{a.more(fmt.Sprintf("more %s memory", name),
 			fmt.Sprintf("--%s-memory %s", name, upTo(bytes).written()),
 			func(f *planFlags) { *f.budget(of) = upTo(bytes) })}, nil

@@ -7,10 +7,10 @@ import (
 	"strings"
 
 	"github.com/gomem/gomem"
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/mesh"
-	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/plan/space"
+	"github.com/gomem/gomem/planner"
 )
 
 // rankPeak is what a process of a mesh needs.
@@ -62,7 +62,7 @@ func (b *built) exchanging(o gomem.Options) (*graph.Graph, error) {
 	}
 	plain := o.Planning()
 	plain.NoFusion = true
-	all, err := compile.Variants(b.model.Graph, plain, b.targets...)
+	all, err := planner.Variants(b.model.Graph, plain, b.targets...)
 	if err != nil {
 		return nil, inFlags(err)
 	}

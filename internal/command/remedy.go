@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	"github.com/gomem/gomem"
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/mesh"
+	"github.com/gomem/gomem/planner"
 )
 
 // shortage is a refusal in words of the command line.
@@ -32,18 +32,18 @@ func inFlags(err error) error {
 // advice is what would help, as flags: what has been found to fit, and else what the budgets
 // must be. What else would help is for plan --advise to say, which tries it.
 func advice(e *gomem.ErrOutOfMemory) string {
-	r, short := e.Remedy, compile.SpaceName(e.Space)
-	flags := map[compile.Change]string{
-		compile.UsePolicy:        fmt.Sprintf("--policy %s", r.Policy),
-		compile.AllowBoth:        "leaving out --no-placement and --no-swap",
-		compile.SmallerPartition: fmt.Sprintf("--partition %d", r.N),
-		compile.ShorterLookahead: fmt.Sprintf("--lookahead %d", r.N),
+	r, short := e.Remedy, planner.SpaceName(e.Space)
+	flags := map[planner.Change]string{
+		planner.UsePolicy:        fmt.Sprintf("--policy %s", r.Policy),
+		planner.AllowBoth:        "leaving out --no-placement and --no-swap",
+		planner.SmallerPartition: fmt.Sprintf("--partition %d", r.N),
+		planner.ShorterLookahead: fmt.Sprintf("--lookahead %d", r.N),
 	}[r.Change]
 	switch {
-	case r.Change == compile.RaiseOther:
+	case r.Change == planner.RaiseOther:
 		return fmt.Sprintf("raise --%s-memory to that, and --%s-memory to %s", short,
-			compile.SpaceName(r.Space), exact(r.Bytes))
-	case r.Change == compile.UseDisk:
+			planner.SpaceName(r.Space), exact(r.Bytes))
+	case r.Change == planner.UseDisk:
 		return fmt.Sprintf("raise --%s-memory to that, or --disk-memory %d would do (%s, with "+
 			"--disk DIR to train)", short, r.Bytes, size(r.Bytes))
 	case flags == "":

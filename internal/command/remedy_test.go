@@ -7,27 +7,27 @@ import (
 	"testing"
 
 	"github.com/gomem/gomem"
-	"github.com/gomem/gomem/compile"
-	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/plan/space"
+	"github.com/gomem/gomem/planner"
 )
 
 // TestAdvice: every remedy reads as flags, with the budget that it needs.
 func TestAdvice(t *testing.T) {
-	for want, r := range map[string]compile.Remedy{
+	for want, r := range map[string]planner.Remedy{
 		"raise --device-memory to that; gomem plan --advise, with the same flags, ranks what " +
 			"else would do": {},
-		"--policy thesis would fit: it needs 1KiB (1,024 bytes)": {Change: compile.UsePolicy,
-			Policy: compile.Thesis, Bytes: 1024},
+		"--policy thesis would fit: it needs 1KiB (1,024 bytes)": {Change: planner.UsePolicy,
+			Policy: planner.Thesis, Bytes: 1024},
 		"leaving out --no-placement and --no-swap would fit: it needs 1KiB (1,024 bytes)": {
-			Change: compile.AllowBoth, Bytes: 1024},
-		"--partition 5 would fit: it needs 1KiB (1,024 bytes)": {Change: compile.SmallerPartition,
+			Change: planner.AllowBoth, Bytes: 1024},
+		"--partition 5 would fit: it needs 1KiB (1,024 bytes)": {Change: planner.SmallerPartition,
 			N: 5, Bytes: 1024},
-		"--lookahead 1 would fit: it needs 1KiB (1,024 bytes)": {Change: compile.ShorterLookahead,
+		"--lookahead 1 would fit: it needs 1KiB (1,024 bytes)": {Change: planner.ShorterLookahead,
 			N: 1, Bytes: 1024},
 		"raise --device-memory to that, and --host-memory to 1KiB (1,024 bytes)": {
-			Change: compile.RaiseOther, Space: space.Host, Bytes: 1024},
+			Change: planner.RaiseOther, Space: space.Host, Bytes: 1024},
 		"raise --device-memory to that, or --disk-memory 1024 would do (1KiB, with --disk DIR to " +
-			"train)": {Change: compile.UseDisk, Space: compile.Disk, Bytes: 1024},
+			"train)": {Change: planner.UseDisk, Space: planner.Disk, Bytes: 1024},
 	} {
 		library := &gomem.ErrOutOfMemory{Target: "train", Remedy: r}
 		err := inFlags(fmt.Errorf("gomem: %w", library))

@@ -12,10 +12,10 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 
 	"github.com/gomem/gomem"
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/models"
 	"github.com/gomem/gomem/plan"
-	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/plan/space"
+	"github.com/gomem/gomem/planner"
 	"github.com/gomem/gomem/train"
 )
 
@@ -28,7 +28,7 @@ type report struct {
 	Unit       string `json:"unit"` // of speed: token, image or utterance
 	Parameters int64  `json:"parameters"`
 
-	Policy     compile.Policy `json:"policy"`
+	Policy     planner.Policy `json:"policy"`
 	Strategy   string         `json:"strategy"`
 	Partition  int            `json:"partition"`       // operations a partition; 0 if none are cut
 	Order      string         `json:"order,omitempty"` // that the planner took, if it made the plan
@@ -62,7 +62,7 @@ type report struct {
 	Segments int            `json:"segments,omitempty"` // a level, if the plan is in segments
 	apart    bool           // it is of one process of several
 	divided  bool           // it is of a graph on a mesh, and vanilla's is of the whole
-	made     compile.Policy // whose plan it is: of auto's, another's may be the fastest
+	made     planner.Policy // whose plan it is: of auto's, another's may be the fastest
 }
 
 // newReport gathers the numbers.
@@ -74,7 +74,7 @@ func newReport(m *models.Model, o gomem.Options, p, vanilla planned) report {
 	}
 	decided := p.Results[0].Options
 	t, traffic := p.training(), p.training().Traffic()
-	r.Policy = cmp.Or(o.Policy, compile.Thesis)
+	r.Policy = cmp.Or(o.Policy, planner.Thesis)
 	r.Strategy, r.Partition = string(decided.Strategy), decided.Partition
 	r.Resident = decided.NoPlacement && decided.NoSwap
 	r.made, r.Prices = decided.Policy, p.Results[0].Model.Name()
@@ -91,7 +91,7 @@ func newReport(m *models.Model, o gomem.Options, p, vanilla planned) report {
 	r.Nodes, r.Launches, r.Steps = p.Graph.Len(), t.Launches(), len(t.Steps)
 	beside := gomem.Workspace(o.Device, o.Streams)
 	r.DevicePeak, r.HostPeak = p.Peak(space.Device)+beside, p.Peak(space.Host)
-	r.DiskPeak = p.Peak(compile.Disk)
+	r.DiskPeak = p.Peak(planner.Disk)
 	r.VanillaDevice = vanilla.Peak(space.Device) + beside
 	r.SwapOut, r.SwapIn, r.Stage = traffic[plan.SwapOut], traffic[plan.SwapIn], traffic[plan.Stage]
 	r.Feeds, r.Gradients, r.Fetches = traffic[plan.Feed], traffic[plan.Gradient],

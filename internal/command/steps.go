@@ -8,7 +8,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/gomem/gomem/internal/profile"
-	"github.com/gomem/gomem/simulate"
+	"github.com/gomem/gomem/planner/simulate"
 )
 
 // stepsFlag is --steps, which may have conditions or not.

@@ -14,10 +14,10 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 
 	"github.com/gomem/gomem"
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/internal/chart"
 	"github.com/gomem/gomem/internal/grid"
-	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/plan/space"
+	"github.com/gomem/gomem/planner"
 	"github.com/gomem/gomem/train"
 )
 
@@ -27,7 +27,7 @@ type curve struct {
 	Type      string         `json:"type"` // sweep
 	Model     string         `json:"model"`
 	Size      string         `json:"size"`
-	Policy    compile.Policy `json:"policy"`
+	Policy    planner.Policy `json:"policy"`
 	MinDevice int64          `json:"min_device_bytes"`
 	Vanilla   int64          `json:"vanilla_device_peak_bytes"`
 	Machine   string         `json:"machine"` // that times are of
@@ -91,7 +91,7 @@ func (c *planCmd) sweep(ctx context.Context, e *env, b *built, o gomem.Options) 
 func (c *planCmd) curve(ctx context.Context, w io.Writer, b *built, o gomem.Options) (curve,
 	error) {
 	x := curve{Type: "sweep", Model: b.model.Name, Size: b.model.Size,
-		Policy: cmp.Or(o.Policy, compile.Thesis), given: o.DeviceBytes}
+		Policy: cmp.Or(o.Policy, planner.Thesis), given: o.DeviceBytes}
 	said := newProgress(w)
 	vanilla, err := planAll(ctx, w, b, vanillaOptions(o))
 	if err != nil {
@@ -107,7 +107,7 @@ func (c *planCmd) curve(ctx context.Context, w io.Writer, b *built, o gomem.Opti
 	}
 	x.Vanilla = vanilla.Peak(space.Device)
 	budgets := budgets(x.MinDevice, x.Vanilla, o.DeviceBytes, int64(cmp.Or(c.Points, usualPoints)))
-	var series compile.Series
+	var series planner.Series
 	for i, budget := range budgets {
 		o.DeviceBytes = budget
 		done := said.during(fmt.Sprintf("gomem: planning within %s (%d of %d)", size(budget), i+1,

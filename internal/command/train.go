@@ -14,8 +14,8 @@ import (
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/data"
 	"github.com/gomem/gomem/internal/workers"
-	"github.com/gomem/gomem/machine"
-	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/plan/space"
+	"github.com/gomem/gomem/planner/machine"
 	"github.com/gomem/gomem/train"
 )
 

@@ -3,7 +3,7 @@ package device
 import (
 	"fmt"
 
-	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/plan/space"
 )
 
 // Check reports a launch that no device may run: on an engine that does not

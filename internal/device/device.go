@@ -15,8 +15,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/gomem/gomem/space"
-	"github.com/gomem/gomem/tensor"
+	"github.com/gomem/gomem/graph/tensor"
+	"github.com/gomem/gomem/plan/space"
 )
 
 // Device makes memories, streams and tasks.

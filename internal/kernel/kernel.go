@@ -12,8 +12,8 @@ import (
 	"fmt"
 	"reflect"
 
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/kernel/pool"
-	"github.com/gomem/gomem/tensor"
 )
 
 // Kind names a kind of device.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/plan/space"
 )
 
 // The parts of a step from which on something is what limits it.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/gomem/gomem/executor/trace"
 	"github.com/gomem/gomem/plan"
-	"github.com/gomem/gomem/simulate"
+	"github.com/gomem/gomem/planner/simulate"
 )
 
 // Span is when something began and ended, since the beginning of the training step.

@@ -7,11 +7,11 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/executor/trace"
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/randgraph"
 	"github.com/gomem/gomem/plan"
+	"github.com/gomem/gomem/planner"
 )
 
 // spans draws spans of a short time.
@@ -59,8 +59,8 @@ func TestUnion(t *testing.T) {
 // allow.
 func randomRun(t *rapid.T) (*plan.Plan, *graph.Graph, Run) {
 	m := randgraph.Exchanging(func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "pick") }, 12)
-	target := compile.Target{Name: "t", Fetches: m.Fetches, Updates: m.Updates}
-	r, err := compile.Compile(t.Context(), m.Graph, target, compile.Options{Partition: 3,
+	target := planner.Target{Name: "t", Fetches: m.Fetches, Updates: m.Updates}
+	r, err := planner.Compile(t.Context(), m.Graph, target, planner.Options{Partition: 3,
 		Lookahead: 1})
 	if err != nil {
 		t.Fatal(err)

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/gomem/gomem/plan"
-	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/plan/space"
 )
 
 // cost prices steps by one clock.

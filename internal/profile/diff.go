@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/gomem/gomem/plan"
-	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/plan/space"
 )
 
 // Diff is what differs between two plans, A and B, as gomem diff --json prints it.

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/gomem/gomem/executor/trace"
-	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/plan/space"
 )
 
 // WriteTrace writes the runs for Perfetto: the measured steps, one after the other,

@@ -15,11 +15,11 @@ import (
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/profile"
-	"github.com/gomem/gomem/machine"
 	"github.com/gomem/gomem/models"
 	"github.com/gomem/gomem/plan"
-	"github.com/gomem/gomem/simulate"
-	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/plan/space"
+	"github.com/gomem/gomem/planner/machine"
+	"github.com/gomem/gomem/planner/simulate"
 	"github.com/gomem/gomem/train"
 )
 

@@ -9,11 +9,11 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/profile"
 	"github.com/gomem/gomem/internal/randgraph"
 	"github.com/gomem/gomem/plan"
+	"github.com/gomem/gomem/planner"
 )
 
 // randomPlan draws a plan of a random graph, under any policy and a budget that may
@@ -22,14 +22,14 @@ func randomPlan(t *rapid.T) (*plan.Plan, *graph.Graph) {
 	draw := rapid.SampledFrom([]func(func(int) int, int) *randgraph.Model{randgraph.Random,
 		randgraph.Exchanging}).Draw(t, "kind")
 	m := draw(func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "pick") }, 12)
-	target := compile.Target{Name: "t", Fetches: m.Fetches, Updates: m.Updates}
-	o := compile.Options{Policy: rapid.SampledFrom(compile.Policies()).Draw(t, "policy"),
+	target := planner.Target{Name: "t", Fetches: m.Fetches, Updates: m.Updates}
+	o := planner.Options{Policy: rapid.SampledFrom(planner.Policies()).Draw(t, "policy"),
 		DeviceBytes: 64 * int64(rapid.IntRange(8, 64).Draw(t, "budget"))}
 	if o.Policy.Partitioned() {
 		o.Partition = rapid.IntRange(1, 6).Draw(t, "partition")
 	}
-	r, err := compile.Compile(t.Context(), m.Graph, target, o)
-	if _, refused := errors.AsType[*compile.ErrOutOfMemory](err); refused {
+	r, err := planner.Compile(t.Context(), m.Graph, target, o)
+	if _, refused := errors.AsType[*planner.ErrOutOfMemory](err); refused {
 		return nil, nil
 	}
 	if err != nil {

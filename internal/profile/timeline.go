@@ -7,7 +7,7 @@ import (
 
 	"github.com/gomem/gomem/executor/trace"
 	"github.com/gomem/gomem/plan"
-	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/plan/space"
 )
 
 // lives are when slots have their bytes: from the first step that touches them to

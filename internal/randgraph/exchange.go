@@ -5,7 +5,7 @@ import (
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/ops"
-	"github.com/gomem/gomem/tensor"
+	"github.com/gomem/gomem/graph/tensor"
 )
 
 // exchange replaces some of the gradients by what workers make of them: all sends before

@@ -9,9 +9,9 @@ import (
 	"slices"
 
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/kernel"
 	"github.com/gomem/gomem/internal/kernel/pool"
-	"github.com/gomem/gomem/tensor"
 )
 
 // Machine holds the value of every node of a graph.

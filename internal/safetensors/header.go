@@ -9,7 +9,7 @@ import (
 	"regexp"
 	"unicode/utf8"
 
-	"github.com/gomem/gomem/tensor"
+	"github.com/gomem/gomem/graph/tensor"
 )
 
 const (

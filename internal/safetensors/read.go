@@ -8,8 +8,8 @@ import (
 	"io"
 	"slices"
 
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/regular"
-	"github.com/gomem/gomem/tensor"
 )
 
 // Entry is a tensor of a file: its name and type. Axes have no names.

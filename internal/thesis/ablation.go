@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/models"
+	"github.com/gomem/gomem/planner"
 )
 
 // stages are the sides of the ablation: the thesis' three, and what gomem makes
@@ -18,18 +18,18 @@ const share = 3.8 / 10.8
 
 // stageOptions are the decisions of the stages; the last has a budget, unless
 // even the least is more.
-func stageOptions(ctx context.Context, m *models.Model, size int) ([]compile.Options, error) {
+func stageOptions(ctx context.Context, m *models.Model, size int) ([]planner.Options, error) {
 	v, err := planned(ctx, m, vanilla())
 	if err != nil {
 		return nil, err
 	}
-	auto := compile.Options{Policy: compile.Auto, Partition: size, NoFusion: true}
+	auto := planner.Options{Policy: planner.Auto, Partition: size, NoFusion: true}
 	lowest, err := least(ctx, m, auto)
 	if err != nil {
 		return nil, err
 	}
 	auto.DeviceBytes = max(lowest.device, int64(share*float64(v.device)))
-	return []compile.Options{vanilla(), partitioned(size), placed(size), auto}, nil
+	return []planner.Options{vanilla(), partitioned(size), placed(size), auto}, nil
 }
 
 // ablated is a model under the stages.

@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/models"
+	"github.com/gomem/gomem/planner"
 )
 
 // maxima are the largest n under vanilla and under the thesis' policy.
@@ -142,7 +142,7 @@ func (r *runner) speeds(ctx context.Context, w workload, m maxima) ([]float64, f
 	mem := placed(w.partition)
 	mem.DeviceBytes, mem.HostBytes = caps(replica)
 	auto := mem
-	auto.Policy = compile.Auto
+	auto.Policy = planner.Auto
 	times, err := r.time(ctx, w.kappa(), side{small, vanilla()}, side{large, mem},
 		side{large, auto})
 	if err != nil {
@@ -276,7 +276,7 @@ func (r *runner) lengths(ctx context.Context) (Table, error) {
 
 // lengthTimes are the times of a step under vanilla, not a number if it does not
 // fit, and under the thesis' policy.
-func (r *runner) lengthTimes(ctx context.Context, m *models.Model, mem compile.Options, device,
+func (r *runner) lengthTimes(ctx context.Context, m *models.Model, mem planner.Options, device,
 	host int64) ([]float64, float64, error) {
 	times, err := r.time(ctx, replicaKappa, side{m, vanilla()}, side{m, mem})
 	if err != nil {

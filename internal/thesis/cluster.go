@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/gomem/gomem/compile"
+	"github.com/gomem/gomem/planner"
 )
 
 // machines is how many the thesis had.
@@ -95,7 +95,7 @@ func (r *runner) mostOfAll(ctx context.Context, x mixture, guess int) (int, stri
 		if how, err = r.everywhere(ctx, x, n); err == nil {
 			return n, how + beyond(n, next), nil
 		}
-		if _, short := errors.AsType[*compile.ErrOutOfMemory](err); short {
+		if _, short := errors.AsType[*planner.ErrOutOfMemory](err); short {
 			next, err = n, nil
 		}
 	}
@@ -127,7 +127,7 @@ func (r *runner) everywhere(ctx context.Context, x mixture, experts int) (string
 			return "", err
 		}
 		r.progress("%s, %s: planning %d experts, process %d", x.name, r.Size, experts, x.rank)
-		if err := compile.Fits(ctx, m.Graph, o, objective(m)); err != nil {
+		if err := planner.Fits(ctx, m.Graph, o, objective(m)); err != nil {
 			return "", fmt.Errorf("process %d: %w", x.rank, err)
 		}
 	}

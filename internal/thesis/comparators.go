@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/models"
+	"github.com/gomem/gomem/planner"
 )
 
 // grappler is TensorFlow 1's memory optimizer under a budget.
-func grappler(device, host int64) compile.Options {
-	return compile.Options{Policy: compile.Grappler, DeviceBytes: device, HostBytes: host}
+func grappler(device, host int64) planner.Options {
+	return planner.Options{Policy: planner.Grappler, DeviceBytes: device, HostBytes: host}
 }
 
 // comparator is table 6.11.
@@ -61,7 +61,7 @@ func (r *runner) largestGrappler(ctx context.Context, w workload, size string,
 		if err != nil {
 			return false, err
 		}
-		f, err := compile.Predict(ctx, m.Graph, objective(m), grappler(device, host))
+		f, err := planner.Predict(ctx, m.Graph, objective(m), grappler(device, host))
 		return f.Device <= device && f.Host <= host, err
 	})
 }
@@ -161,7 +161,7 @@ func (f forecast) cells() []any {
 // forecast compares both planners' forecasts at a cap.
 func (r *runner) forecast(ctx context.Context, w workload, m *models.Model,
 	device int64) (g, p forecast, err error) {
-	f, err := compile.Predict(ctx, m.Graph, objective(m), grappler(device, 0))
+	f, err := planner.Predict(ctx, m.Graph, objective(m), grappler(device, 0))
 	if err != nil {
 		return g, p, err
 	}

@@ -4,9 +4,9 @@ import (
 	"context"
 	"time"
 
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/models"
+	"github.com/gomem/gomem/planner"
 )
 
 // parameters is table 6.1.
@@ -65,7 +65,7 @@ func (r *runner) statistics(ctx context.Context) (Table, error) {
 		}
 		s := statisticsOf(m)
 		began := time.Now()
-		if _, err := compile.Compile(ctx, m.Graph, objective(m), placed(20)); err != nil {
+		if _, err := planner.Compile(ctx, m.Graph, objective(m), placed(20)); err != nil {
 			return t, err
 		}
 		t.row(row.name, row.depth, row.nodes, row.perLevel, row.degree, s.depth, s.nodes,

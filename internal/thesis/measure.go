@@ -10,11 +10,11 @@ import (
 	"time"
 
 	"github.com/gomem/gomem"
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/models"
 	"github.com/gomem/gomem/plan"
-	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/plan/space"
+	"github.com/gomem/gomem/planner"
 )
 
 // fullKappa is κ of the thesis' machine at the speed that ResNet-152, Transformer
@@ -42,8 +42,8 @@ func needOf(p *plan.Plan) need {
 }
 
 // planned is what a training step needs under options.
-func planned(ctx context.Context, m *models.Model, o compile.Options) (need, error) {
-	r, err := compile.Compile(ctx, m.Graph, objective(m), o)
+func planned(ctx context.Context, m *models.Model, o planner.Options) (need, error) {
+	r, err := planner.Compile(ctx, m.Graph, objective(m), o)
 	if err != nil {
 		return need{}, err
 	}
@@ -51,8 +51,8 @@ func planned(ctx context.Context, m *models.Model, o compile.Options) (need, err
 }
 
 // least is the least that a training step needs under options.
-func least(ctx context.Context, m *models.Model, o compile.Options) (need, error) {
-	p, err := compile.Least(ctx, m.Graph, objective(m), o)
+func least(ctx context.Context, m *models.Model, o planner.Options) (need, error) {
+	p, err := planner.Least(ctx, m.Graph, objective(m), o)
 	if err != nil {
 		return need{}, err
 	}
@@ -60,31 +60,31 @@ func least(ctx context.Context, m *models.Model, o compile.Options) (need, error
 }
 
 // The decisions that are compared. None fuses operations: see the package's documentation.
-func vanilla() compile.Options {
-	return compile.Options{Policy: compile.Vanilla, NoFusion: true}
+func vanilla() planner.Options {
+	return planner.Options{Policy: planner.Vanilla, NoFusion: true}
 }
 
 // partitioned is the thesis' +Partition: partitions and swapping, but everything
 // else on the device.
-func partitioned(size int) compile.Options {
-	return compile.Options{Partition: size, NoPlacement: true, NoFusion: true}
+func partitioned(size int) planner.Options {
+	return planner.Options{Partition: size, NoPlacement: true, NoFusion: true}
 }
 
 // placed is the thesis' +Placement on top: all of TensorFlowMem.
-func placed(size int) compile.Options {
-	return compile.Options{Partition: size, NoFusion: true}
+func placed(size int) planner.Options {
+	return planner.Options{Partition: size, NoFusion: true}
 }
 
 // largest is the largest n at which the least that a step needs is within the
 // caps. Needs grow almost in proportion to n, so the search begins where two
 // probes say that the limit is.
 func (r *runner) largest(ctx context.Context, w workload, size string,
-	o compile.Options) (int, error) {
+	o planner.Options) (int, error) {
 	device, host := caps(size)
 	known := map[int]bool{}
 	probe := func(n int) (need, error) {
 		r.progress("%s %s, %s: planning %s %s", w.name, size,
-			cmp.Or(o.Policy, compile.Thesis), w.amount(n), w.unit)
+			cmp.Or(o.Policy, planner.Thesis), w.amount(n), w.unit)
 		m, err := w.build(size, n)
 		if err != nil {
 			return need{}, err
@@ -166,7 +166,7 @@ func bisect(guess int, fits func(int) (bool, error)) (int, error) {
 // side is a way to run a model's training step.
 type side struct {
 	model   *models.Model
-	options compile.Options
+	options planner.Options
 }
 
 // timing is how long steps take, and of whom the device had how much.
@@ -268,11 +268,11 @@ func work(m *models.Model) (flops int64) {
 }
 
 // refused reports whether a step is refused for want of memory.
-func refused(ctx context.Context, m *models.Model, o compile.Options, device,
+func refused(ctx context.Context, m *models.Model, o planner.Options, device,
 	host int64) (bool, error) {
 	o.DeviceBytes, o.HostBytes = device, host
-	_, err := compile.Compile(ctx, m.Graph, objective(m), o)
-	if _, ok := errors.AsType[*compile.ErrOutOfMemory](err); ok {
+	_, err := planner.Compile(ctx, m.Graph, objective(m), o)
+	if _, ok := errors.AsType[*planner.ErrOutOfMemory](err); ok {
 		return true, nil
 	}
 	return false, err

@@ -6,11 +6,11 @@ import (
 	"sort"
 
 	"github.com/gomem/gomem"
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/internal/fit"
 	"github.com/gomem/gomem/mesh"
 	"github.com/gomem/gomem/models"
-	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/plan/space"
+	"github.com/gomem/gomem/planner"
 )
 
 // mixture is a way to train the MoE with 8 pairs in partitions of 200.
@@ -53,7 +53,7 @@ func (x mixture) tooMany(size string, experts int) bool {
 }
 
 // options are the decisions, within the caps of a size.
-func (x mixture) options(size string) (compile.Options, error) {
+func (x mixture) options(size string) (planner.Options, error) {
 	o := placed(200)
 	if x.vanilla {
 		o = vanilla()
@@ -79,7 +79,7 @@ func (x mixture) fits(ctx context.Context, size string, experts int) (fit.Outcom
 	if err != nil {
 		return fit.Outcome{}, err
 	}
-	ok, load, err := compile.Probe(ctx, m.Graph, o, objective(m))
+	ok, load, err := planner.Probe(ctx, m.Graph, o, objective(m))
 	return fit.Outcome{Fits: ok, Load: load}, err
 }
 
@@ -107,7 +107,7 @@ func (x mixture) leastDevice(ctx context.Context, size string, experts int) (int
 	if err != nil {
 		return 0, err
 	}
-	return compile.LeastOf(ctx, m.Graph, o, space.Device, objective(m))
+	return planner.LeastOf(ctx, m.Graph, o, space.Device, objective(m))
 }
 
 // confirm executes a step of the most experts within the caps, and says how many more are

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/gomem/gomem/compile"
-	"github.com/gomem/gomem/machine/calibrate"
+	"github.com/gomem/gomem/planner"
+	"github.com/gomem/gomem/planner/machine/calibrate"
 )
 
 // priced are sides in which auto plans for what is timed: operations as they were measured
@@ -16,7 +16,7 @@ func (r *runner) priced(ctx context.Context, speed float64, sides []side) ([]sid
 	sides = slices.Clone(sides)
 	for i := range sides {
 		s := &sides[i]
-		if s.options.Policy != compile.Auto {
+		if s.options.Policy != planner.Auto {
 			continue
 		}
 		r.progress("%s: measuring operations", s.model.Name)

@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	"github.com/gomem/gomem"
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/distrib/collective"
 	"github.com/gomem/gomem/internal/workers"
 	"github.com/gomem/gomem/mesh"
+	"github.com/gomem/gomem/planner"
 )
 
 // inMemory joins the processes of a mesh.
@@ -44,7 +44,7 @@ func TestClustered(t *testing.T) {
 		}
 	}
 	_, err = r.together(t.Context(), clustered[0].mixture, 400)
-	if _, ok := errors.AsType[*compile.ErrOutOfMemory](err); !ok ||
+	if _, ok := errors.AsType[*planner.ErrOutOfMemory](err); !ok ||
 		!strings.Contains(err.Error(), "400 experts, process ") {
 		t.Errorf("400 experts: %v", err)
 	}

@@ -5,15 +5,15 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/profile"
-	"github.com/gomem/gomem/machine"
 	"github.com/gomem/gomem/models"
 	"github.com/gomem/gomem/partition"
 	"github.com/gomem/gomem/plan"
-	"github.com/gomem/gomem/simulate"
-	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/plan/space"
+	"github.com/gomem/gomem/planner"
+	"github.com/gomem/gomem/planner/machine"
+	"github.com/gomem/gomem/planner/simulate"
 )
 
 // figure64 is the model of figure 6.4: the MoE at TensorFlow's largest batch.
@@ -41,10 +41,10 @@ func (r *runner) timeline(ctx context.Context) (Table, error) {
 	for _, s := range []struct {
 		name    string
 		thesis  float64
-		options compile.Options
+		options planner.Options
 	}{{"vanilla", 9.5, vanilla()}, {"+partition", 6.8, partitioned(20)},
 		{"+placement", 3.3, placed(20)}} {
-		c, err := compile.Compile(ctx, m.Graph, objective(m), s.options)
+		c, err := planner.Compile(ctx, m.Graph, objective(m), s.options)
 		if err != nil {
 			return t, err
 		}
@@ -100,7 +100,7 @@ func curve(name string, m *models.Model, p *plan.Plan, prices *machine.Profile) 
 
 // sweep is a model under options that differ in one respect.
 func (r *runner) sweep(ctx context.Context, t *Table, m *models.Model, names []any,
-	options []compile.Options) (peaks, seconds []float64, err error) {
+	options []planner.Options) (peaks, seconds []float64, err error) {
 	sides := []side{{m, vanilla()}}
 	for _, o := range options {
 		sides = append(sides, side{m, o})
@@ -141,10 +141,10 @@ func (r *runner) strategies(ctx context.Context) (Table, error) {
 		return t, err
 	}
 	var names []any
-	var options []compile.Options
+	var options []planner.Options
 	for _, s := range []partition.Strategy{partition.DFS, partition.DFSDepth, partition.Depth} {
 		names = append(names, strings.ToUpper(string(s)))
-		options = append(options, compile.Options{Strategy: s, Partition: 200,
+		options = append(options, planner.Options{Strategy: s, Partition: 200,
 			NoFusion: true})
 	}
 	peaks, _, err := r.sweep(ctx, &t, m, names, options)
@@ -172,7 +172,7 @@ func (r *runner) partitionSizes(ctx context.Context) (Table, error) {
 		return t, err
 	}
 	var names []any
-	var options []compile.Options
+	var options []planner.Options
 	memory, times := series{name: "device MiB"}, series{name: "time, of vanilla's"}
 	for _, size := range []int{5, 10, 20, 50, 100, 200, 500} {
 		names, options = append(names, size), append(options, placed(size))

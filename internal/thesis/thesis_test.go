@@ -14,8 +14,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/models"
+	"github.com/gomem/gomem/planner"
 )
 
 // TestBisect finds a limit from any guess, asking for nothing below 1.
@@ -72,7 +72,7 @@ func TestProgressNamesThePolicy(t *testing.T) {
 	w := workload{name: "Net", unit: "images", words: 1, guess: map[string]int{replica: 3},
 		build: func(string, int) (*models.Model, error) { return nil, stop }}
 	for _, c := range []struct {
-		options compile.Options
+		options planner.Options
 		want    string
 	}{
 		{vanilla(), "Net s64, vanilla: planning 3 images"},

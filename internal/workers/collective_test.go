@@ -9,15 +9,15 @@ import (
 	"testing"
 
 	"github.com/gomem/gomem"
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/distrib"
 	"github.com/gomem/gomem/distrib/collective"
 	"github.com/gomem/gomem/distrib/memnet"
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/autodiff"
 	"github.com/gomem/gomem/graph/ops"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/longtest"
-	"github.com/gomem/gomem/tensor"
+	"github.com/gomem/gomem/planner"
 )
 
 // grid is workers in a mesh, of one line of all of them too.
@@ -272,8 +272,8 @@ func grids() []collective.Mesh {
 // type of element gives each worker what brute force says, to the bit; every space is used
 // to the predicted byte, and the network's buffers are within what was said.
 func TestCollectives(t *testing.T) {
-	policies := []gomem.Options{{Policy: compile.Vanilla}, {Policy: compile.Thesis, Partition: 1},
-		{Policy: compile.Auto}, {Policy: compile.Grappler}, {Policy: compile.Thesis}}
+	policies := []gomem.Options{{Policy: planner.Vanilla}, {Policy: planner.Thesis, Partition: 1},
+		{Policy: planner.Auto}, {Policy: planner.Grappler}, {Policy: planner.Thesis}}
 	for i, mesh := range grids() {
 		for k, d := range tensor.DTypes() {
 			g := inGrid(t, mesh)

@@ -8,11 +8,11 @@ import (
 	"testing"
 
 	"github.com/gomem/gomem"
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/distrib/collective"
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/autodiff"
 	"github.com/gomem/gomem/graph/ops"
+	"github.com/gomem/gomem/planner"
 )
 
 // flows are, of so many workers, how many of at most so many rows go from each to each: any
@@ -123,8 +123,8 @@ func (g *grid) each(t *testing.T, f func(rank int) error) {
 // those that are for it, of gradients those of rows that went, and zeros elsewhere. A row that
 // goes to another worker is sent once each way, how many there are once, and nothing besides.
 func TestAllToAllV(t *testing.T) {
-	policies := []gomem.Options{{}, {Policy: compile.Vanilla}, {Policy: compile.Auto},
-		{Policy: compile.Thesis, Partition: 1}, {Policy: compile.Grappler}, {}}
+	policies := []gomem.Options{{}, {Policy: planner.Vanilla}, {Policy: planner.Auto},
+		{Policy: planner.Thesis, Partition: 1}, {Policy: planner.Grappler}, {}}
 	for i, shape := range [][]int{{1, 1}, {1, 1}, {1, 2}, {1, 3}, {1, 4}, {2, 2}} {
 		shape := collective.Mesh{Shape: shape, Names: []string{"a", "b"}}
 		members, sent := counted(t, shape)

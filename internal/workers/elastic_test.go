@@ -17,9 +17,9 @@ import (
 	"github.com/gomem/gomem/distrib"
 	"github.com/gomem/gomem/distrib/memnet"
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/longtest"
 	"github.com/gomem/gomem/nn"
-	"github.com/gomem/gomem/tensor"
 	"github.com/gomem/gomem/train"
 )
 

@@ -10,14 +10,14 @@ import (
 	"testing"
 
 	"github.com/gomem/gomem"
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/data"
 	"github.com/gomem/gomem/distrib/collective"
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/safetensors"
 	"github.com/gomem/gomem/mesh"
 	"github.com/gomem/gomem/nn"
-	"github.com/gomem/gomem/tensor"
+	"github.com/gomem/gomem/planner"
 	"github.com/gomem/gomem/train"
 )
 
@@ -54,7 +54,7 @@ func overMesh(t *testing.T, axes, layout string, steps int, resume string) strin
 	options := func() train.Options {
 		o := dividing(t)
 		o.Steps, o.Save, o.Resume = steps, dir, resume
-		o.Session = gomem.Options{Threads: 1, Policy: compile.Vanilla}
+		o.Session = gomem.Options{Threads: 1, Policy: planner.Vanilla}
 		return o
 	}
 	if axes == "" {

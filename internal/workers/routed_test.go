@@ -9,15 +9,15 @@ import (
 	"testing"
 
 	"github.com/gomem/gomem"
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/distrib"
 	"github.com/gomem/gomem/distrib/collective"
 	"github.com/gomem/gomem/distrib/memnet"
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/autodiff"
 	"github.com/gomem/gomem/graph/ops"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/mesh"
-	"github.com/gomem/gomem/tensor"
+	"github.com/gomem/gomem/planner"
 )
 
 // bodies is a transport that counts the bytes of values that it sends to others. By notices,
@@ -219,8 +219,8 @@ func (l *layer) wanted(routes [][2]int32, n, experts int) (bytes int64) {
 // forward and backward, however unevenly tokens are routed; and every step's loss is that of one
 // process alone.
 func TestRoutedBytes(t *testing.T) {
-	policies := []gomem.Options{{Policy: compile.Vanilla}, {Policy: compile.Thesis, Partition: 3},
-		{Policy: compile.Auto}}
+	policies := []gomem.Options{{Policy: planner.Vanilla}, {Policy: planner.Thesis, Partition: 3},
+		{Policy: planner.Auto}}
 	for n := 2; n <= 4; n++ {
 		for _, stacked := range []bool{false, true} {
 			experts := 2 * n

@@ -12,9 +12,9 @@ import (
 	"github.com/gomem/gomem/distrib"
 	"github.com/gomem/gomem/distrib/cluster/wire"
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/workers"
 	"github.com/gomem/gomem/nn"
-	"github.com/gomem/gomem/tensor"
 	"github.com/gomem/gomem/train"
 )
 

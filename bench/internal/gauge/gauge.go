@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gomem/gomem/machine/calibrate"
+	"github.com/gomem/gomem/planner/machine/calibrate"
 )
 
 // Processor is the processor's name, where the system tells.

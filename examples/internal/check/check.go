@@ -8,10 +8,10 @@ import (
 	"testing"
 
 	"github.com/gomem/gomem"
-	"github.com/gomem/gomem/compile"
 	"github.com/gomem/gomem/data"
 	"github.com/gomem/gomem/nn"
-	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/plan/space"
+	"github.com/gomem/gomem/planner"
 	"github.com/gomem/gomem/train"
 )
 
@@ -43,7 +43,7 @@ func Count(program string) (n int) {
 // losses and weights are vanilla's, to the bit.
 func Third(t *testing.T, m *nn.Model, batches data.Batches, budget int64) {
 	t.Helper()
-	p, err := gomem.Plan(t.Context(), m.Graph, gomem.Options{Policy: compile.Vanilla},
+	p, err := gomem.Plan(t.Context(), m.Graph, gomem.Options{Policy: planner.Vanilla},
 		train.Targets(m)...)
 	if err != nil {
 		t.Fatal(err)
@@ -66,8 +66,8 @@ func Third(t *testing.T, m *nn.Model, batches data.Batches, budget int64) {
 		}
 		return sum
 	}
-	within := run(gomem.Options{Policy: compile.Auto, DeviceBytes: budget})
-	free := run(gomem.Options{Policy: compile.Vanilla})
+	within := run(gomem.Options{Policy: planner.Auto, DeviceBytes: budget})
+	free := run(gomem.Options{Policy: planner.Vanilla})
 	if within.ActualDevicePeak > budget || within.LossLast != free.LossLast ||
 		within.EvalLoss != free.EvalLoss || within.WeightsSHA256 != free.WeightsSHA256 {
 		t.Errorf("within %d bytes %+v,\nwithout a budget %+v", budget, within, free)

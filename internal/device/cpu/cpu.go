@@ -14,7 +14,7 @@ import (
 	"github.com/gomem/gomem/executor/trace"
 	"github.com/gomem/gomem/internal/device"
 	"github.com/gomem/gomem/internal/kernel/pool"
-	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/plan/space"
 )
 
 // MaxThreads is the most threads of a kernel: they are all started when the device is opened.

@@ -8,12 +8,12 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/gomem/gomem/executor/trace"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/device"
 	"github.com/gomem/gomem/internal/device/cpu"
 	"github.com/gomem/gomem/internal/device/devicetest"
 	"github.com/gomem/gomem/internal/kernel"
-	"github.com/gomem/gomem/space"
-	"github.com/gomem/gomem/tensor"
+	"github.com/gomem/gomem/plan/space"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

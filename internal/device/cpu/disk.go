@@ -10,7 +10,7 @@ import (
 	"sync"
 
 	"github.com/gomem/gomem/internal/device"
-	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/plan/space"
 )
 
 // diskSpace is the space whose memories are files.

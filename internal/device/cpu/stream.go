@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/gomem/gomem/internal/device"
-	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/plan/space"
 )
 
 // queueLength is how far the issuing goroutine may run ahead of a stream.

@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"github.com/gomem/gomem/executor/trace"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/device"
 	"github.com/gomem/gomem/internal/invariants"
 	"github.com/gomem/gomem/internal/kernel"
-	"github.com/gomem/gomem/tensor"
 )
 
 // task is a launch or a copy with everything resolved.

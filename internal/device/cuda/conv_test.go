@@ -5,10 +5,10 @@ package cuda_test
 import (
 	"testing"
 
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/device"
 	"github.com/gomem/gomem/internal/kernel/conv"
 	kernels "github.com/gomem/gomem/internal/kernel/cuda"
-	"github.com/gomem/gomem/tensor"
 )
 
 // TestConvolutions: the library's are those of a plain loop, in all passes, with strides, edges

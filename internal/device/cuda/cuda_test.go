@@ -12,7 +12,7 @@ import (
 	"github.com/gomem/gomem/internal/device/cuda"
 	"github.com/gomem/gomem/internal/device/cuda/emu"
 	"github.com/gomem/gomem/internal/device/devicetest"
-	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/plan/space"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

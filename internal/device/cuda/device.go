@@ -15,7 +15,7 @@ import (
 	"github.com/gomem/gomem/internal/device/cpu"
 	"github.com/gomem/gomem/internal/device/cuda/driver"
 	"github.com/gomem/gomem/internal/invariants"
-	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/plan/space"
 )
 
 // Options configure a device.

@@ -10,12 +10,12 @@ import (
 	"testing"
 
 	"github.com/gomem/gomem/executor/trace"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/device"
 	"github.com/gomem/gomem/internal/device/cuda"
 	"github.com/gomem/gomem/internal/device/cuda/emu"
 	kernels "github.com/gomem/gomem/internal/kernel/cuda"
-	"github.com/gomem/gomem/space"
-	"github.com/gomem/gomem/tensor"
+	"github.com/gomem/gomem/plan/space"
 )
 
 const source = `

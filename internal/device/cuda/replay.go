@@ -8,7 +8,7 @@ import (
 
 	"github.com/gomem/gomem/internal/device"
 	"github.com/gomem/gomem/internal/device/cuda/driver"
-	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/plan/space"
 )
 
 // segment is what a stream was given at once. All that its tasks give the GPU was settled when they

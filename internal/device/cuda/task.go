@@ -9,7 +9,7 @@ import (
 	"github.com/gomem/gomem/internal/device"
 	"github.com/gomem/gomem/internal/device/cuda/driver"
 	kernels "github.com/gomem/gomem/internal/kernel/cuda"
-	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/plan/space"
 )
 
 // task is a launch or a copy with everything prepared.

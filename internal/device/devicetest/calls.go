@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/gomem/gomem/internal/device"
-	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/plan/space"
 )
 
 func region(m device.Memory, off, bytes int64) device.Region {

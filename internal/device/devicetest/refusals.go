@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/gomem/gomem/internal/device"
-	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/plan/space"
 )
 
 func testOutOfRange(t *testing.T, d device.Device, _ opener) {

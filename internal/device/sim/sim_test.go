@@ -10,7 +10,7 @@ import (
 	"github.com/gomem/gomem/internal/device"
 	"github.com/gomem/gomem/internal/device/devicetest"
 	"github.com/gomem/gomem/internal/device/sim"
-	"github.com/gomem/gomem/space"
+	"github.com/gomem/gomem/plan/space"
 )
 
 func TestDevice(t *testing.T) {

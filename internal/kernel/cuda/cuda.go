@@ -13,8 +13,8 @@ import (
 	"math"
 	"reflect"
 
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/kernel/conv"
-	"github.com/gomem/gomem/tensor"
 )
 
 // Operand is where a value is on the device.

@@ -1,6 +1,6 @@
 package vec
 
-import "github.com/gomem/gomem/tensor"
+import "github.com/gomem/gomem/graph/tensor"
 
 // BF16FromF32 sets dst[i] to x[i] in bfloat16, rounded to nearest even.
 func BF16FromF32(dst []uint16, x []float32) {

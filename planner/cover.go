@@ -1,0 +1,238 @@
+package planner
+
+import "github.com/gomem/gomem/plan/space"
+
+// What is granted is said by the ladder's ways alone, and what is taken may be found by other
+// means: so what a plan takes may be less than any way needs, in one memory or in all of them
+// together, and whoever gives it just that would be refused. Such a plan takes what the way needs
+// that comes next, as far as the budgets go: more of the host first. It has the bytes at its
+// end, and is no slower for them.
+
+// covered are plans whose peaks are granted by some of the searches for what to plan, of which
+// this one made them: those plans, or what they are with more memory. It is nil if they cannot
+// be, since blocks of few sizes may miss a number by some bytes.
+func (s *variant) covered(plans []*found, granting []*variant) ([]*found, error) {
+	peaks := peaksOf(plans)
+	for _, g := range granting {
+		if ok, err := g.grants(peaks); ok || err != nil {
+			return plans, err
+		}
+	}
+	for _, g := range granting {
+		more, err := g.nextGranted(peaks)
+		if err != nil {
+			return nil, err
+		}
+		if lifted := s.lifted(plans, more); lifted != nil {
+			return lifted, nil
+		}
+	}
+	return nil, nil
+}
+
+// coveredOrExact are plans whose peaks are granted, by this search alone.
+func (s *variant) coveredOrExact(plans []*found) ([]*found, error) {
+	covered, err := s.covered(plans, []*variant{s})
+	if covered != nil || err != nil {
+		return covered, err
+	}
+	return s.exact()
+}
+
+// covered is an attempt whose peaks are granted, by its own graph's ways or those of others.
+func (a *attempt) covered(others []*attempt) (*attempt, error) {
+	all := append([]*attempt{a}, others...)
+	var granting []*variant
+	for _, x := range all {
+		granting = append(granting, x.variant)
+	}
+	plans, err := a.variant.covered(a.plans, granting)
+	if err != nil {
+		return nil, err
+	}
+	for _, x := range all {
+		if plans != nil {
+			break
+		}
+		a = x
+		if plans, err = x.variant.exact(); err != nil {
+			return nil, err
+		}
+	}
+	return &attempt{a.Planned, a.variant, plans}, nil
+}
+
+// peaksOf is what a session with some plans takes.
+func peaksOf(plans []*found) need {
+	var most need
+	for _, f := range plans {
+		for id, bytes := range f.sketch.need {
+			most[id] = max(most[id], bytes)
+		}
+	}
+	return most
+}
+
+// grants reports whether budgets are granted. What is known to fit is looked for first.
+func (s *variant) grants(limits need) (bool, error) {
+	list := s.choices(ladder.straight)
+	for _, c := range list {
+		if c.housed == 0 && s.surely(c, limits) {
+			return true, nil
+		}
+	}
+	for _, c := range list {
+		n, err := s.atLeast(c)
+		if err != nil {
+			return false, err
+		}
+		if !n.within(limits) {
+			continue
+		}
+		if ok, err := s.fits(c, limits); ok || err != nil {
+			return ok, err
+		}
+	}
+	return false, nil
+}
+
+// surely reports whether a choice is known to fit, since its ways have been packed.
+func (s *variant) surely(c choice, limits need) bool {
+	for _, j := range s.jobs {
+		fits := false
+		for _, w := range c.ways(j.ladder) {
+			n, known := j.needs[w]
+			fits = fits || known && n.within(limits)
+		}
+		if !fits {
+			return false
+		}
+	}
+	return true
+}
+
+// fits reports whether a choice fits. The likeliest way of a target is its last.
+func (s *variant) fits(c choice, limits need) (bool, error) {
+	for _, j := range s.jobs {
+		fits, ways := false, c.ways(j.ladder)
+		for i := len(ways) - 1; i >= 0 && !fits; i-- {
+			n, err := j.answer(s.ctx, ways[i], question{of: space.Host, limits: limits})
+			if err != nil {
+				return false, err
+			}
+			fits = n.within(limits)
+		}
+		if !fits {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// nextGranted is the least that is granted of what is no less than peaks and within the
+// budgets: with more of the host if that is enough, or else more of all. It is nothing if the
+// budgets are refused.
+func (s *variant) nextGranted(peaks need) (need, error) {
+	limits, have := budgets(s.options), peaks
+	for _, free := range [][]space.ID{{space.Host}, {space.Host, space.Device},
+		{space.Host, space.Device, Disk}} {
+		for _, id := range free {
+			have[id] = limits[id]
+		}
+		granted := true
+		for _, id := range free {
+			l, err := s.answer(question{of: id, limits: have, ways: ladder.straight,
+				most: have[id]})
+			if err != nil {
+				return need{}, err
+			}
+			if granted = l != nil; !granted {
+				break
+			}
+			have[id] = max(peaks[id], l.bytes)
+		}
+		if granted {
+			return have, nil
+		}
+	}
+	return need{}, nil
+}
+
+// lifted are plans that take so much, or nil if none of them can within the budgets.
+func (s *variant) lifted(plans []*found, to need) []*found {
+	peaks, limits := peaksOf(plans), budgets(s.options)
+	list := append([]*found(nil), plans...)
+	for id := range to {
+		if to[id] < peaks[id] {
+			return nil // nothing is granted
+		}
+		for i := range list {
+			if to[id] == peaks[id] {
+				break
+			}
+			f := *list[i]
+			f.sketch = f.sketch.clone()
+			if f.sketch.lift(space.ID(id), to[id], limits[id]) {
+				f.time = f.sketch.time(s.jobs[i].prices)
+				list[i], peaks[id] = &f, to[id]
+			}
+		}
+		if to[id] != peaks[id] {
+			return nil
+		}
+	}
+	return list
+}
+
+// lift moves a block of a space up so that the space takes so many bytes, or hardly more, but no
+// more than a limit. Variables stay where they are, since other plans have them there, too.
+func (k *sketch) lift(id space.ID, bytes, limit int64) bool {
+	for i := range k.slots {
+		s := &k.slots[i]
+		if s.Space != id || s.Fixed || s.Bytes == 0 || s.Bytes > bytes {
+			continue
+		}
+		at := rounded(bytes - s.Bytes)
+		if end := at + s.Bytes; end <= limit && k.free(i, at) {
+			s.Off, k.need[id] = at, end
+			return true
+		}
+	}
+	return false
+}
+
+// free reports whether a slot could be at an address, which is no lower than its own: of no
+// other, at the same time, are there bytes beside its own.
+func (k *sketch) free(i int, at int64) bool {
+	s := &k.slots[i]
+	for n := range k.slots {
+		o := &k.slots[n]
+		if n == i || o.Space != s.Space || o.Off+o.Bytes <= at {
+			continue
+		}
+		if o.Fixed || o.From <= s.To && s.From <= o.To {
+			return false
+		}
+	}
+	return true
+}
+
+// exact are plans by ways that decide about a refusal, or nil if the budgets are refused.
+func (s *variant) exact() ([]*found, error) {
+	for _, c := range s.choices(ladder.straight) {
+		n, err := s.atLeast(c)
+		if err != nil || !n.within(budgets(s.options)) {
+			if err != nil {
+				return nil, err
+			}
+			continue
+		}
+		plans, err := s.plans(func(j *job) (*found, error) {
+			return j.first(s.ctx, c.ways(j.ladder))
+		})
+		if plans != nil || err != nil {
+			return plans, err
+		}
+	}
+	return nil, nil
+}

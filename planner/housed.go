@@ -1,0 +1,170 @@
+package planner
+
+import (
+	"context"
+
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/internal/arena"
+	"github.com/gomem/gomem/plan/space"
+	"github.com/gomem/gomem/planner/order"
+	"github.com/gomem/gomem/planner/program"
+	"github.com/gomem/gomem/planner/search"
+)
+
+// housings is how many levels there are of variables on the device: at level k the largest
+// are, k parts in so many of the bytes. At the last all are that may be.
+const housings = 8
+
+// housed are ways that keep some of the variables on the device, by level, which all targets
+// go together: what the host has no room for is taken from it as a whole, and not at each use.
+// Of the intermediates all are kept, or what crosses from one segment to the next.
+func housed(o Options) [][]way {
+	segments := segmented(o)
+	if segments == nil {
+		return nil
+	}
+	kept := segments[0]
+	kept.Segments = search.Whole
+	var list [][]way
+	for level := 1; level <= housings; level++ {
+		var ways []way
+		for _, w := range append([]way{kept}, segments...) {
+			w.Housed = level
+			ways = append(ways, w)
+		}
+		list = append(list, ways)
+	}
+	return list
+}
+
+// housing is where variables are at each level, for all targets of a graph. It depends on
+// nothing else than the graph and what the targets execute, and is worked out when it is needed.
+type housing struct {
+	jobs  []*job
+	homes [housings + 1][]bool
+	needs [housings + 1]need // at least; of level 0 with all variables on the host
+}
+
+// at is which variables and constants are on the device at a level, by node.
+func (h *housing) at(ctx context.Context, level int) ([]bool, error) {
+	if h.homes[level] != nil {
+		return h.homes[level], nil
+	}
+	var problems []*search.Problem
+	for _, j := range h.jobs {
+		p := j.undecided()
+		if _, err := program.Run(ctx, p, []program.Pass{program.DeadCode(),
+			order.Creation()}); err != nil {
+			return nil, err
+		}
+		problems = append(problems, j.segmentable(p, way{Rung: Rung{Segments: 1}}))
+	}
+	h.homes[level] = search.Housing(problems, int64(level), housings)
+	return h.homes[level], nil
+}
+
+// choice is ways to plan all targets that go together, as far as they agree on where variables
+// are and on how much is on the disk.
+type choice struct {
+	ways   func(ladder) []way
+	housed int  // the level of variables on the device, if it is of that
+	bare   bool // the variables are on the host, and nothing is on the disk
+	needs  need // at least, once that has been asked
+}
+
+// choices are all that decide about a refusal, if those targets that go ways of their own take
+// some of a ladder's.
+func (s *variant) choices(own func(ladder) []way) []choice {
+	var list []choice
+	for level := range s.levels() {
+		list = append(list, choice{bare: level == 0 && s.placed(),
+			ways: func(l ladder) []way { return own(l.at(level)) }})
+	}
+	for i := range s.jobs[0].ladder.together {
+		list = append(list, choice{ways: func(l ladder) []way { return l.together[i : i+1] }})
+	}
+	for i := range s.jobs[0].ladder.housed {
+		list = append(list, choice{housed: i + 1,
+			ways: func(l ladder) []way { return l.housed[i] }})
+	}
+	return list
+}
+
+// placed reports whether ways that targets go alone have all variables on the host.
+func (s *variant) placed() bool {
+	return s.options.Policy.Partitioned() && !s.options.NoPlacement
+}
+
+// atLeast is what plans of a choice need at least, as far as that is known without a schedule:
+// of the device what the neediest operation touches beside the variables that are there, and
+// of the host the other variables and the inputs. Ways with variables on the device are for those
+// who have more of it than the tightest way needs: they are not granted less, so that the least of
+// the device is known without them.
+func (s *variant) atLeast(c choice) (need, error) {
+	if c.housed == 0 && !c.bare || s.jobs[0].base.program == nil {
+		return need{}, nil
+	}
+	if s.housing.needs[c.housed] != (need{}) {
+		return s.housing.needs[c.housed], nil
+	}
+	if c.housed == 0 {
+		s.housing.needs[0] = s.beside(nil)
+		return s.housing.needs[0], nil
+	}
+	homes, err := s.housing.at(s.ctx, c.housed)
+	if err != nil {
+		return need{}, err
+	}
+	n := s.beside(homes)
+	tightest, err := s.tightest()
+	n[space.Device] = max(n[space.Device], tightest)
+	s.housing.needs[c.housed] = n
+	return n, err
+}
+
+// tightest is what the ways need of the device that need the least as a rule.
+func (s *variant) tightest() (int64, error) {
+	var most int64
+	for _, j := range s.jobs {
+		n, err := j.need(s.ctx, j.ladder.last[len(j.ladder.last)-1])
+		if err != nil {
+			return 0, err
+		}
+		most = max(most, n[space.Device])
+	}
+	return most, nil
+}
+
+// beside is what plans need at least with some variables on the device, by node, and the others
+// on the host.
+func (s *variant) beside(homes []bool) need {
+	var n need
+	for _, j := range s.jobs {
+		host := int64(0)
+		for _, x := range s.graph.Nodes() {
+			leaf := x.Kind == graph.KindVariable || x.Kind == graph.KindConstant
+			if leaf && (homes == nil || !homes[x.ID]) ||
+				x.Kind == graph.KindInput && j.program.Live[x.ID] {
+				host += rounded(x.Out[0].Bytes())
+			}
+		}
+		n[space.Host] = max(n[space.Host], host-arena.Align+1)
+		n[space.Device] = max(n[space.Device], j.touchedBeside(homes))
+	}
+	return n
+}
+
+// touchedBeside is the floor of a target with some variables on the device.
+func (j *job) touchedBeside(homes []bool) int64 {
+	if homes == nil || j.base.program == nil || j.base.program.Place == nil {
+		return j.floor
+	}
+	p := *j.base.program
+	p.Place = append([]space.ID(nil), p.Place...)
+	for id, here := range homes {
+		if here {
+			p.Place[id] = space.Device
+		}
+	}
+	return touched(&p)
+}

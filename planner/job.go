@@ -1,0 +1,270 @@
+package planner
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/plan"
+	"github.com/gomem/gomem/planner/program"
+	"github.com/gomem/gomem/planner/schedule"
+	"github.com/gomem/gomem/planner/search"
+	"github.com/gomem/gomem/planner/spill"
+)
+
+// job is the search for the plan of one target.
+type job struct {
+	graph  *graph.Graph
+	target Target
+	prices *prices
+	ladder ladder
+	floor  int64 // what any plan needs of the device: what one operation touches
+	decisions
+	base     decisions // by the options as they are
+	drawn    *found    // the latest of which the load was asked
+	took     time.Duration
+	loads    map[way]need       // what the ways tried so far take at least
+	needs    map[way]need       // and what they come to, of those that were packed
+	answers  map[inquiry]need   // of the others, as much as was asked
+	outlooks map[way]outlook    // of ways, their prefetch being how far it reaches
+	leaves   [][]bool           // by level of use of a disk: what is bound there
+	disk     *spill.Options     // how the planner's schedules use a disk; nil: not at all
+	cut      [2]*search.Problem // of ways that compute segments again; nil: not yet worked out
+	housing  *housing           // where variables are at levels of ways that keep some here
+}
+
+// decisions are a program with all tables but the last.
+type decisions struct {
+	decided way              // what decisions do not depend on is zero
+	program *program.Program // nil: nothing has been decided
+	timings []program.Timing // of its passes
+}
+
+// find is the most relaxed plan by the ways that a target may go alone, or nil.
+func (j *job) find(ctx context.Context, l ladder) (*found, error) {
+	var best *found
+	_, err := halving(len(l.chain), func(i int) (bool, error) {
+		f, err := j.try(ctx, l.chain[i], never)
+		if f != nil {
+			best = f
+		}
+		return f != nil, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if best == nil {
+		return j.first(ctx, l.last)
+	}
+	longer, err := j.first(ctx, ahead(best.way))
+	if longer == nil && err == nil {
+		longer = best
+	}
+	return longer, err
+}
+
+// first is the plan of the first of some ways that fits, or nil.
+func (j *job) first(ctx context.Context, ways []way) (*found, error) {
+	for _, w := range ways {
+		if f, err := j.try(ctx, w, never); f != nil || err != nil {
+			return f, err
+		}
+	}
+	return nil, nil
+}
+
+// never is more than any step takes.
+const never = time.Duration(math.MaxInt64)
+
+// try is the plan of a way. It is nil if it does not fit, or if a step takes no less than
+// a limit. Most ways are out of the question by their load, or by how long their streams
+// work, before they have addresses.
+func (j *job) try(ctx context.Context, w way, limit time.Duration) (*found, error) {
+	budgets := budgets(w.options)
+	if n, known := j.needs[w]; known && !n.within(budgets) {
+		return nil, nil
+	}
+	if n, known := j.loads[w]; known && !n.within(budgets) {
+		return nil, nil
+	}
+	f, err := j.draw(ctx, w)
+	if err != nil {
+		return nil, err
+	}
+	return j.judge(f, limit), nil
+}
+
+// judge gives what was drawn addresses and a time; it is nil if it does not fit, or if a
+// step takes no less than a limit.
+func (j *job) judge(f *found, limit time.Duration) *found {
+	budgets := budgets(f.options)
+	if !f.sketch.load.within(budgets) {
+		return nil
+	}
+	if limit < never {
+		return j.spread(f, limit)
+	}
+	j.pack(f)
+	if !f.sketch.need.within(budgets) {
+		return nil
+	}
+	f.time = f.sketch.time(j.prices)
+	return f
+}
+
+// within reports whether all budgets suffice.
+func (n need) within(budgets need) bool {
+	for s, bytes := range n {
+		if bytes > budgets[s] {
+			return false
+		}
+	}
+	return true
+}
+
+// draw is the sketch of a way, not packed, and remembers what it takes at least.
+func (j *job) draw(ctx context.Context, w way) (*found, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if err := j.decide(ctx, w); err != nil {
+		return nil, err
+	}
+	filled := *j.program // which other rungs fill in other ways
+	filling, err := j.schedule(ctx, w)
+	if err != nil {
+		return nil, err
+	}
+	last := []program.Pass{filling}
+	if w.Spill > 0 {
+		last = append(last, spill.Pass(spill.Options{Leaves: j.leaves[w.Spill]}))
+	}
+	k, err := sketched(ctx, &filled, last)
+	if err != nil {
+		return nil, err
+	}
+	j.loads[w] = k.load
+	return &found{way: w, title: title(w.options, w.Rung), sketch: k, program: &filled,
+		timings: j.timings}, nil
+}
+
+// pack gives what was drawn addresses, which do not depend on the budgets, and remembers
+// what it needs.
+func (j *job) pack(f *found) {
+	f.sketch.pack(need{}, 0)
+	j.needs[f.way] = f.sketch.need
+}
+
+// lower makes the plan of a way, without waits.
+func (j *job) lower(ctx context.Context, w way) (*plan.Plan, *program.Program, error) {
+	f, err := j.draw(ctx, w)
+	if err != nil {
+		return nil, nil, err
+	}
+	j.pack(f)
+	return f.sketch.lower(f.program, f.title, w.options), f.program, nil
+}
+
+// schedule is the pass that writes down what has been decided.
+func (j *job) schedule(ctx context.Context, w way) (program.Pass, error) {
+	if w.Segments > 0 {
+		return j.segments(ctx, w)
+	}
+	return schedule.Pass(schedule.Options{Partition: w.options.Partition,
+		Streams: w.options.Streams, Prefetch: w.Prefetch, Lookahead: w.Lookahead,
+		Unshared: w.Unshared}), nil
+}
+
+// sketched is the sketch of a program that has been decided about, by the last passes.
+func sketched(ctx context.Context, p *program.Program, last []program.Pass) (*sketch, error) {
+	last = append(last, sharing(p.Graph)...)
+	if _, err := program.Run(ctx, p, last); err != nil {
+		return nil, err
+	}
+	return newSketch(p.Schedule), nil
+}
+
+// sharing is the pass for variables that workers share, if there may be some.
+func sharing(g *graph.Graph) []program.Pass {
+	if g.Exchanges() {
+		return []program.Pass{schedule.Share()}
+	}
+	return nil
+}
+
+// load is what the plan of a way takes at least.
+func (j *job) load(ctx context.Context, w way) (need, error) {
+	if n, known := j.loads[w]; known {
+		return n, nil
+	}
+	var err error
+	j.drawn, err = j.draw(ctx, w)
+	return j.loads[w], err
+}
+
+// need is what the plan of a way takes.
+func (j *job) need(ctx context.Context, w way) (need, error) {
+	if n, known := j.needs[w]; known {
+		return n, nil
+	}
+	f, err := j.sketch(ctx, w)
+	if err != nil {
+		return need{}, err
+	}
+	j.pack(f)
+	return f.sketch.need, nil
+}
+
+// sketch is draw, unless the way is the one of which the load was asked last.
+func (j *job) sketch(ctx context.Context, w way) (*found, error) {
+	f := j.drawn
+	if j.drawn = nil; f != nil && f.way == w {
+		return f, nil
+	}
+	return j.draw(ctx, w)
+}
+
+// decide runs the passes of a way, unless the latest program or the first is of the same
+// decisions: prefetch and sharing are matters of lowering, and budgets of what comes of it.
+func (j *job) decide(ctx context.Context, w way) error {
+	w = w.deciding()
+	for _, known := range []decisions{j.decisions, j.base} {
+		if known.program != nil && known.decided == w {
+			j.decisions = known
+			return nil
+		}
+	}
+	p := j.undecided()
+	timings, err := program.Run(ctx, p, passes(w))
+	if err != nil {
+		return err
+	}
+	j.decisions = decisions{w, p, timings}
+	return nil
+}
+
+// undecided is the target's program before anything is decided.
+func (j *job) undecided() *program.Program {
+	if j.program != nil {
+		return j.program.Anew()
+	}
+	return program.New(j.graph, j.target.Fetches, j.target.Updates)
+}
+
+// deciding is a way without what decisions do not depend on.
+func (w way) deciding() way {
+	w.Prefetch, w.Unshared, w.Spill, w.Timed, w.Housed = 0, false, 0, false, 0
+	w.options = w.options.unlimited()
+	return w
+}
+
+// decisions are what a plan was made of, unless a planner decided: then there are none.
+func (r *Result) decisions() decisions {
+	if r.Options.Policy.Searches() || r.Order != "" {
+		return decisions{}
+	}
+	p := *r.Program
+	p.Schedule = nil
+	return decisions{way{r.Options, r.Rung}.deciding(), &p, r.Timings}
+}

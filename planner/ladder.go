@@ -1,0 +1,138 @@
+package planner
+
+// Rung is what the ladder decides.
+type Rung struct {
+	Lookahead int   // partitions for which what is idle stays on the device
+	Prefetch  int   // operations by which copies run ahead
+	Unshared  bool  // every reader of a variable on the host gets a copy of its own
+	Bounded   bool  // partitions are no larger than the neediest operation, in bytes
+	Told      int64 // Grappler: the bytes that its estimate is held against; 0 is no limit
+	Segments  int   // a level of [search.Problem.Segmented], which then decides; 0: it does not
+	Timed     bool  // which goes by the machine's prices, and not by those of every machine
+	Housed    int   // a level of variables on the device; 0: Segments has them on the host
+	Spill     int   // how much is on the disk: a level, see [search.leaves]; 0 is nothing
+}
+
+// way is all that a plan of a target depends on.
+type way struct {
+	options Options
+	Rung
+}
+
+// reach is how many partitions early copies to the device are issued at most.
+func (w way) reach() int {
+	if w.options.Partition == 0 {
+		return 1
+	}
+	return max(1, (w.Prefetch+w.options.Partition-1)/w.options.Partition)
+}
+
+// sharing is within how many partitions readers share a copy of a variable; -1: none do.
+func (w way) sharing() int {
+	if w.Unshared {
+		return -1
+	}
+	return w.Lookahead
+}
+
+// at is a way by options and a rung.
+func at(o Options, r Rung) way {
+	o.Lookahead = r.Lookahead
+	return way{o, r}
+}
+
+// ladder are the ways to plan a target that a policy knows, the most relaxed
+// first. They do not depend on the budgets.
+type ladder struct {
+	// together are ways that all targets of a session must go if one does, since
+	// they differ in where variables are. All ladders of a policy have the same.
+	together []way
+	// housed are ways that all targets must go together, too, each one of a list.
+	housed [][]way
+	// chain is searched by halving; each way copies no more than the next.
+	chain []way
+	// last is tried from end to end.
+	last []way
+}
+
+// at is the ladder with a disk that is used so much. With one, targets need not go
+// together: it has no part in ways that have all on the device.
+func (l ladder) at(level int) ladder {
+	if level == 0 {
+		return l
+	}
+	on := func(ways []way) []way {
+		var list []way
+		for _, w := range ways {
+			w.Spill = level
+			list = append(list, w)
+		}
+		return list
+	}
+	return ladder{chain: on(l.chain), last: on(l.last)}
+}
+
+// autoAhead is how many partitions copies run ahead under Auto, at most. One, as
+// in the thesis, hides a copy behind about as many operations as there are copies
+// to hide at the edges of large values, and stalls there.
+const autoAhead = 2
+
+// rungs are the ways for one look-ahead, the most relaxed first.
+func rungs(o Options) []way {
+	var list []way
+	for d := o.Partition; d > 0; d /= 4 {
+		list = append(list, at(o, Rung{Lookahead: o.Lookahead, Prefetch: d}))
+	}
+	list = append(list, at(o, Rung{Lookahead: o.Lookahead}))
+	if o.NoPlacement {
+		return list // nothing is staged
+	}
+	return append(list, at(o, Rung{Lookahead: o.Lookahead, Unshared: true}))
+}
+
+// ahead are a way of the chain with longer and longer prefetches, the longest
+// first.
+func ahead(w way) []way {
+	list := []way{w, w}
+	list[0].Prefetch = autoAhead * w.options.Partition
+	list[1].Prefetch = w.options.Partition
+	for d := w.options.Partition / 4; d > 0; d /= 4 {
+		shorter := w
+		shorter.Prefetch = d
+		list = append(list, shorter)
+	}
+	return list
+}
+
+// halving looks for the first of n things that fits, supposing that all after one
+// that fits do, too, and is n if it finds none. Where that is not so, since the
+// packing of addresses is uneven, it may overlook some; but whatever it finds, it
+// finds that or an earlier one if more things fit.
+func halving(n int, fits func(i int) (bool, error)) (first int, err error) {
+	low, high := 0, n
+	for low < high {
+		middle := (low + high) / 2
+		ok, err := fits(middle)
+		if err != nil {
+			return n, err
+		}
+		if ok {
+			high = middle
+		} else {
+			low = middle + 1
+		}
+	}
+	return high, nil
+}
+
+// straight are the ways that a search takes if none fits: the only ones that
+// decide whether a budget is refused, since where it finds something, one of these
+// fits. So a larger budget is never refused what a smaller one is granted.
+func (l ladder) straight() []way {
+	var list []way
+	_, _ = halving(len(l.chain), func(i int) (bool, error) {
+		list = append(list, l.chain[i])
+		return false, nil
+	})
+	return append(list, l.last...)
+}

@@ -1,0 +1,155 @@
+package machine
+
+import (
+	"math"
+	"time"
+
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/plan/space"
+)
+
+// Rates price an operation: the slower of its arithmetic and its memory traffic,
+// and what it takes however small it is.
+type Rates struct {
+	FLOPs  float64 `json:"flops_per_second"`
+	Bytes  float64 `json:"bytes_per_second"`
+	Launch float64 `json:"launch_ns"` // nanoseconds; 0 is none
+}
+
+// seconds is the time of so much work.
+func (r Rates) seconds(flops, bytes float64) float64 {
+	return max(flops/r.FLOPs, bytes/r.Bytes) + r.Launch/1e9
+}
+
+// Profile is a machine as a dozen rates. [Profile.For] makes it a [Model].
+type Profile struct {
+	Name   string `json:"name"`            // 40 characters at most
+	About  string `json:"about,omitempty"` // what it is, in a few words
+	Device Rates  `json:"device"`
+	Host   Rates  `json:"host"` // of the host's processor, which updates variables there
+	// In and Out are bytes per second of the copy engines towards and from the device,
+	// which work at once.
+	In  float64 `json:"in_bytes_per_second"`
+	Out float64 `json:"out_bytes_per_second"`
+	// Latency is what a copy takes however short it is, in nanoseconds.
+	Latency float64 `json:"copy_latency_ns"`
+	// DiskRead and DiskWrite are bytes per second between the host's memory and disk.
+	DiskRead  float64 `json:"disk_read_bytes_per_second"`
+	DiskWrite float64 `json:"disk_write_bytes_per_second"`
+	// Network is bytes per second to the other workers of a job and, at the same time,
+	// from them; 0 is as fast as can be.
+	Network float64 `json:"network_bytes_per_second,omitempty"`
+	// ElementBytes is what the device, and copies to and from it, have for the four
+	// bytes of a graph's element: 2 on a machine that computes in half precision. All
+	// bytes are scaled alike; the host's operations, on the optimizer's state in full
+	// precision, are not scaled.
+	ElementBytes int64 `json:"element_bytes"`
+	// Achieved has, by model, the FLOP/s that all operations of a step come to together
+	// where that is known to be other than by the rates: see [Profile.For].
+	Achieved map[string]float64 `json:"achieved_flops_per_second,omitempty"`
+	// Operations has rates of the device by name of operation where they differ.
+	Operations map[string]Rates `json:"operations,omitempty"`
+}
+
+// Longest is the most that anything is said to take, so that sums of prices cannot
+// overflow.
+const Longest = time.Hour
+
+// duration is seconds in whole nanoseconds.
+func duration(seconds float64) time.Duration {
+	return time.Duration(math.Round(min(seconds, Longest.Seconds()) * 1e9))
+}
+
+// bound is a profile as a Model.
+type bound struct {
+	*Profile
+	scale float64 // of the device's operations
+}
+
+// For is the profile as a Model for one model: "moe". Nodes are those that a training
+// step executes. If the profile has the rate that the model achieves, all times on the
+// device are scaled by one factor, with which the nodes' take their FLOPs at that rate.
+func (p *Profile) For(model string, nodes []*graph.Node) Model {
+	b := bound{p, 1}
+	rate := p.Achieved[model]
+	if rate == 0 {
+		return b
+	}
+	var flops, seconds float64
+	for _, n := range nodes {
+		flops += float64(n.Cost().FLOPs)
+		seconds += b.seconds(n)
+	}
+	if flops > 0 && seconds > 0 {
+		b.scale = flops / rate / seconds
+	}
+	return b
+}
+
+// Name is the profile's.
+func (b bound) Name() string { return b.Profile.Name }
+
+// seconds is the time of a node on the device before it is scaled.
+func (b bound) seconds(n *graph.Node) float64 {
+	if !n.Executes() {
+		return 0
+	}
+	c, r := n.Cost(), b.Device
+	if own, ok := b.Operations[n.OpName()]; ok {
+		r = own
+	}
+	return r.seconds(float64(c.FLOPs), b.bytes(c.Bytes))
+}
+
+// bytes is what so many bytes of a graph are on the device.
+func (b bound) bytes(n int64) float64 { return float64(n) * float64(b.ElementBytes) / 4 }
+
+// Time is nothing for what is not executed, leaves and views, and for exchanges, which
+// Copy prices.
+func (b bound) Time(n *graph.Node, in space.ID) time.Duration {
+	switch {
+	case !n.Executes() || n.Exchanges():
+		return 0
+	case in == space.Device:
+		return duration(b.seconds(n) * b.scale)
+	}
+	c := n.Cost()
+	return duration(b.Host.seconds(float64(c.FLOPs), float64(c.Bytes)))
+}
+
+// Copy is nothing for no bytes. Spaces beyond the host's are disks and the network, over
+// which bytes go as they are.
+func (b bound) Copy(from, to space.ID, bytes int64) time.Duration {
+	switch {
+	case bytes == 0:
+		return 0
+	case max(from, to) == space.Network && b.Network == 0:
+		return 0
+	case max(from, to) == space.Network:
+		return duration(float64(bytes) / b.Network)
+	}
+	return duration(b.bytes(bytes)/b.rate(from, to) + b.Latency/1e9)
+}
+
+// rate is how fast copies between two spaces are. One inside a memory reads and
+// writes it.
+func (b bound) rate(from, to space.ID) float64 {
+	switch {
+	case from > space.Host:
+		return b.DiskRead
+	case to > space.Host:
+		return b.DiskWrite
+	case from == to && to == space.Device:
+		return b.Device.Bytes / 2
+	case from == to:
+		return b.Host.Bytes / 2
+	case to == space.Device:
+		return b.In
+	}
+	return b.Out
+}
+
+// Kappa takes the slower of the two links, and the rate that is achieved.
+func (b bound) Kappa() float64 {
+	return b.Device.FLOPs / b.scale * float64(b.ElementBytes) / (2 * min(b.In, b.Out))
+}

@@ -1,0 +1,161 @@
+package planner
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/gomem/gomem/graph/precision"
+	"github.com/gomem/gomem/mesh"
+	"github.com/gomem/gomem/partition"
+	"github.com/gomem/gomem/planner/machine"
+)
+
+// Options are the decisions that are the user's. The zero value is the thesis
+// policy with its defaults, without budgets.
+type Options struct {
+	Policy    Policy             // "" is Thesis
+	Strategy  partition.Strategy // "" is DFS
+	Partition int                // operations a partition; 0 is 20
+	// partitions a value must be idle for to leave the device, under Auto at least; 0 is 2
+	Lookahead   int
+	NoPlacement bool // keep variables and constants on the device
+	NoSwap      bool // keep intermediates on the device
+	// Streams is how many compute streams a plan has; 0 is 1. What auto's search finds has one,
+	// and is taken where that is faster.
+	Streams     int
+	DeviceBytes int64 // budget of the device; 0 is none
+	HostBytes   int64 // budget of the host; 0 is none
+	DiskBytes   int64 // budget of the disk behind the host; 0: there is no disk
+	NoFusion    bool  // plan the model's graph as it is; see package graph/fuse
+	// Mesh divides the graph before all else, and what is planned is the part of the process
+	// Rank of those that it is for: see package mesh. nil does not.
+	Mesh *mesh.Spec
+	Rank int
+	// Precision is in what numbers the graph is computed; "" is precision.F32.
+	Precision precision.Precision
+
+	NoRecompute bool            // Auto: execute every operation once
+	Effort      int             // Auto: evaluations of the planner; 0 is a second's worth
+	Draft       bool            // Auto: the first plan that fits, of one graph and one order
+	Machine     machine.Machine // what prices are by; nil is machine.Default
+	Model       string          // by which name the machine knows the graph, if it does
+}
+
+// EnsureDefaults replaces zero values by what they stand for.
+func (o *Options) EnsureDefaults() {
+	set(&o.Policy, Thesis)
+	set(&o.Strategy, partition.DFS)
+	set(&o.Partition, 20)
+	set(&o.Lookahead, 2)
+	set(&o.Streams, 1)
+	set(&o.DeviceBytes, math.MaxInt64)
+	set(&o.HostBytes, math.MaxInt64)
+	if o.Machine == nil {
+		o.Machine = machine.Default()
+	}
+	if !o.Policy.Partitioned() {
+		o.Strategy, o.Partition, o.NoPlacement, o.NoSwap = partition.BreadthFirst, 0, true, true
+	}
+}
+
+func set[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// maxStreams keeps stream numbers small; devices have few engines. maxSize keeps
+// numbers of operations and partitions, and twice as many, within 32 bits.
+const (
+	maxStreams = 8
+	maxSize    = 1_000_000_000
+)
+
+// unlimited are the options without budgets.
+func (o Options) unlimited() Options {
+	o.DeviceBytes, o.HostBytes, o.DiskBytes = 0, 0, 0
+	return o
+}
+
+// Validate reports an option that makes no sense.
+func (o Options) Validate() error {
+	o.EnsureDefaults()
+	switch {
+	case !slices.Contains(Policies(), o.Policy):
+		return fmt.Errorf("unknown policy %.60q: want one of %q", o.Policy, Policies())
+	case o.Partition < 0 || o.Partition > maxSize:
+		return fmt.Errorf("partition size %d: want 1 to %d operations", o.Partition, maxSize)
+	case o.Lookahead < 1 || o.Lookahead > maxSize:
+		return fmt.Errorf("look-ahead %d: want 1 to %d partitions", o.Lookahead, maxSize)
+	case o.Streams < 1 || o.Streams > maxStreams:
+		return fmt.Errorf("%d compute streams: want 1 to %d", o.Streams, maxStreams)
+	case o.DeviceBytes < 0:
+		return fmt.Errorf("device budget of %d bytes: want at least 1, or 0 for none",
+			o.DeviceBytes)
+	case o.Effort < 0:
+		return fmt.Errorf("effort of %d evaluations: want at least 1, or 0 for a second's worth",
+			o.Effort)
+	case o.HostBytes < 0:
+		return fmt.Errorf("host budget of %d bytes: want at least 1, or 0 for none", o.HostBytes)
+	case o.DiskBytes < 0:
+		return fmt.Errorf("disk budget of %d bytes: want at least 1, or 0 for no disk",
+			o.DiskBytes)
+	}
+	if _, err := precision.Parse(string(o.Precision)); err != nil {
+		return err
+	}
+	if err := o.divisible(); err != nil {
+		return err
+	}
+	if o.Policy.Partitioned() {
+		_, err := partition.Parse(string(o.Strategy))
+		return err
+	}
+	return nil
+}
+
+// divisible reports a mesh that cannot be, and a rank that it does not have.
+func (o Options) divisible() error {
+	processes := 1
+	if o.Mesh != nil {
+		if err := o.Mesh.Check(); err != nil {
+			return err
+		}
+		processes = o.Mesh.Mesh.Processes()
+	}
+	if o.Rank < 0 || o.Rank >= processes {
+		return fmt.Errorf("there is no rank %d of %d", o.Rank, processes)
+	}
+	return nil
+}
+
+// String is the options in a line, as in a plan's title.
+func (o Options) String() string {
+	o.EnsureDefaults()
+	if p := o.Precision; !p.Plain() {
+		o.Precision = ""
+		return o.String() + " precision=" + string(p)
+	}
+	if o.Mesh != nil {
+		m, rank := o.Mesh, o.Rank
+		o.Mesh, o.Rank = nil, 0
+		if m.Mesh.Processes() > 1 {
+			return fmt.Sprintf("%s mesh=%s rank=%d", o.String(), m, rank)
+		}
+		return o.String() + " mesh=" + m.String()
+	}
+	if !o.Policy.Partitioned() {
+		return fmt.Sprintf("policy=%s streams=%d", o.Policy, o.Streams)
+	}
+	s := fmt.Sprintf("policy=%s strategy=%s partition=%d lookahead=%d streams=%d", o.Policy,
+		o.Strategy, o.Partition, o.Lookahead, o.Streams)
+	if o.NoPlacement {
+		s += " no-placement"
+	}
+	if o.NoSwap {
+		s += " no-swap"
+	}
+	return s
+}

@@ -1,0 +1,191 @@
+package planner
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/ops"
+	"github.com/gomem/gomem/graph/precision"
+	"github.com/gomem/gomem/graph/tensor"
+	"github.com/gomem/gomem/plan"
+	"github.com/gomem/gomem/plan/space"
+)
+
+// ranked is a job of which is known what its ways take, and what at least.
+func ranked(needs, loads []need) *job {
+	j := &job{loads: map[way]need{}, needs: map[way]need{}, answers: map[inquiry]need{},
+		outlooks: map[way]outlook{}}
+	for i := range needs {
+		w := way{Rung: Rung{Prefetch: i}}
+		j.ladder.last = append(j.ladder.last, w)
+		j.needs[w], j.loads[w] = needs[i], loads[i]
+	}
+	return j
+}
+
+// inTurn is every way of a ladder that is tried from end to end.
+func inTurn(l ladder) []way { return l.last }
+
+// plainMost is the most of the least that each target needs of a space by some way within
+// limits, -1 if one of them has none.
+func plainMost(all [][]need, of space.ID, limits need) int64 {
+	most := int64(-1)
+	for _, needs := range all {
+		least := int64(-1)
+		for _, n := range needs {
+			bytes := n[of]
+			n[of] = 0
+			if n.within(limits) && (least < 0 || bytes < least) {
+				least = bytes
+			}
+		}
+		if least < 0 {
+			return -1
+		}
+		most = max(most, least)
+	}
+	return most
+}
+
+// TestMostIsThatOfTheNeediest: whatever ways take, and in whatever order targets come, what is
+// found is the need of the target that needs the most, by the way that is best for it: unless
+// that is more than is of use.
+func TestMostIsThatOfTheNeediest(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		bytes, limit := rapid.Int64Range(0, 9), rapid.Int64Range(5, 12)
+		var all [][]need
+		s := &variant{ctx: context.Background()}
+		for range rapid.IntRange(1, 3).Draw(t, "targets") {
+			var needs, loads []need
+			for range rapid.IntRange(1, 4).Draw(t, "ways") {
+				n := need{bytes.Draw(t, "device"), bytes.Draw(t, "host"), bytes.Draw(t, "disk")}
+				load := n
+				for i := range load {
+					load[i] = max(0, load[i]-rapid.Int64Range(0, 2).Draw(t, "gaps"))
+				}
+				needs, loads = append(needs, n), append(loads, load)
+			}
+			all = append(all, needs)
+			s.jobs = append(s.jobs, ranked(needs, loads))
+		}
+		q := question{of: rapid.SampledFrom([]space.ID{space.Device, space.Host}).Draw(t, "of"),
+			limits: need{limit.Draw(t, "device"), limit.Draw(t, "host"), limit.Draw(t, "disk")},
+			ways:   inTurn, most: rapid.SampledFrom([]int64{math.MaxInt64, 3, 6}).Draw(t, "most")}
+		want := plainMost(all, q.of, q.limits)
+		if want > q.most {
+			want = -1
+		}
+		l, err := s.most(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		have := int64(-1)
+		if l != nil {
+			have = l.bytes
+		}
+		if have != want {
+			t.Fatalf("of %v %+v comes to %d, want %d", all, q, have, want)
+		}
+	})
+}
+
+// TestEnoughIsEnough: of a target whose likeliest way needs no more than another target does,
+// no other way is looked at; nor is one after a way that needs as little.
+func TestEnoughIsEnough(t *testing.T) {
+	first := ranked([]need{{6}, {5}}, []need{{6}, {5}})
+	second := ranked([]need{{1}, {5}}, []need{{1}, {5}})
+	unseen := second.ladder.last[0]
+	delete(second.needs, unseen) // to look at it fails, since there is no graph
+	delete(second.loads, unseen)
+	s := &variant{ctx: context.Background(), jobs: []*job{first, second}}
+	q := question{of: space.Device, ways: inTurn, most: math.MaxInt64}
+	if l, err := s.most(q); err != nil || l.bytes != 5 || l.job != first {
+		t.Errorf("%+v, %v", l, err)
+	}
+	third := ranked([]need{{5}, {3}, {9}}, []need{{3}, {3}, {9}})
+	unseen = third.ladder.last[1]
+	delete(third.needs, unseen) // its load is known, and no better than the one before it
+	s.jobs = []*job{first, third}
+	if l, err := s.most(q); err != nil || l.bytes != 5 || l.job != first {
+		t.Errorf("%+v, %v", l, err)
+	}
+	s.jobs = []*job{first, ranked([]need{{4}, {6}}, []need{{4}, {6}})}
+	if l, err := s.most(q); err != nil || l.bytes != 5 {
+		t.Errorf("a way that needs more than is enough is taken: %+v, %v", l, err)
+	}
+}
+
+// TestAnswersAreOfTheirQuestions: what is known of a way's host memory, because the device's
+// was asked for with much of it, is no answer with less of it, nor if the host's is asked for.
+func TestAnswersAreOfTheirQuestions(t *testing.T) {
+	const load, packed = 65, 128 // of two at once: the bytes after the higher one's are free
+	slots := []plan.Slot{{Space: space.Host, Bytes: 64, To: 1}, {Space: space.Host, Bytes: 64}}
+	ask := func(j *job, of space.ID, host int64) int64 {
+		w := way{}
+		j.drawn = &found{way: w, sketch: &sketch{slots: slots, load: need{space.Host: load}}}
+		limits := need{math.MaxInt64, host, math.MaxInt64}
+		n, err := j.answer(context.Background(), w, question{of: of, limits: limits})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n[space.Host]
+	}
+	for _, c := range []struct {
+		of         space.ID
+		host, want int64
+	}{{space.Device, math.MaxInt64, load}, {space.Device, packed - 1, packed},
+		{space.Device, load, packed}, {space.Device, load - 1, load},
+		{space.Host, math.MaxInt64, packed}} {
+		for _, before := range []struct {
+			of   space.ID
+			host int64
+		}{{space.Device, math.MaxInt64}, {space.Device, load - 1}, {space.Device, packed - 1},
+			{space.Host, math.MaxInt64}} {
+			j := ranked(nil, nil)
+			ask(j, before.of, before.host)
+			if have := ask(j, c.of, c.host); have != c.want {
+				t.Errorf("%+v after %+v: %d bytes of %d at once and %d packed", c, before, have,
+					load, packed)
+			}
+		}
+	}
+}
+
+// TestOtherNumbersAreNotKnown: of plans in f32 nothing is known in bfloat16, nor the other way
+// round.
+func TestOtherNumbersAreNotKnown(t *testing.T) {
+	g := graph.New()
+	y := g.Input("x", tensor.Of(graph.F32, 256, 64))
+	for _, name := range []string{"u", "v", "w"} {
+		y = ops.Tanh(ops.MatMul(y, g.Variable(name, tensor.Of(graph.F32, 64, 64), graph.Init{})))
+	}
+	targets, ctx := []Target{{Name: "eval", Fetches: []graph.Value{y}}}, context.Background()
+	least := map[precision.Precision]int64{}
+	for _, x := range []precision.Precision{precision.F32, precision.BF16} {
+		var err error
+		if least[x], err = LeastOf(ctx, g, Options{Precision: x}, space.Device,
+			targets...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if least[precision.F32] == least[precision.BF16] {
+		t.Fatalf("in any numbers it takes %d bytes", least[precision.F32])
+	}
+	for from := range least {
+		p, err := Plan(ctx, g, Options{Precision: from}, targets...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for to, want := range least {
+			have, err := p.LeastOf(ctx, Options{Precision: to}, space.Device)
+			if err != nil || have != want {
+				t.Errorf("of plans in %s, in %s it takes %d bytes, want %d; %v", from, to, have,
+					want, err)
+			}
+		}
+	}
+}

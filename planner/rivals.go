@@ -1,0 +1,232 @@
+package planner
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/partition"
+	"github.com/gomem/gomem/plan/space"
+)
+
+// fewOperations is how many operations a target has at most of which all partition sizes
+// are tried.
+const fewOperations = 100
+
+// rivals are the ways of the thesis' policy that a planner's plans must not be slower than:
+// by all strategies, with partitions of the options' size and of those with which a user
+// could tune it, or of any size, if there are few operations. Those of one list decide alike
+// and differ in when copies run.
+func (s *variant) rivals() [][]way {
+	sizes := []int{200, 20, 5}
+	if !slices.Contains(sizes, s.options.Partition) {
+		sizes = append(sizes, s.options.Partition)
+	}
+	most := 0
+	for _, j := range s.jobs {
+		most = max(most, len(j.program.Order))
+	}
+	if most <= fewOperations {
+		sizes = nil
+		for n := most; n > 0; n-- {
+			sizes = append(sizes, n)
+		}
+	}
+	var lists [][]way
+	for _, size := range sizes {
+		for _, by := range partition.Strategies() {
+			o := s.options
+			o.Strategy, o.Partition = by, size
+			ways := rungs(o)
+			if size == most { // larger ones differ in prefetch alone
+				for d := most; d > 0; d-- {
+					ways = append([]way{at(o, Rung{Lookahead: o.Lookahead, Prefetch: d})}, ways...)
+				}
+			}
+			lists = append(lists, ways)
+		}
+	}
+	return lists
+}
+
+// grappler is the plan of TensorFlow's policy that fits, if it is quicker than a limit.
+// The less its rule is told, the less its plans need, and the more they copy; which of
+// them is the first to keep to the budgets is seen by their loads.
+func (j *job) grappler(ctx context.Context, o Options, limit time.Duration) (*found, error) {
+	o = grapplers(o)
+	base := at(o, Rung{Lookahead: o.Lookahead})
+	if err := j.decide(ctx, base); err != nil {
+		return nil, err
+	}
+	if j.forecast(base, 0, 1).time >= limit {
+		return nil, nil
+	}
+	ways := grapplerLadder(base, j.program).last
+	first, err := halving(len(ways), func(i int) (bool, error) {
+		n, err := j.load(ctx, ways[i])
+		return n.within(budgets(o)), err
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range ways[first:] {
+		f, err := j.draw(ctx, w)
+		if err != nil {
+			return nil, err
+		}
+		if f.sketch.load.within(budgets(o)) && f.sketch.time(j.prices) >= limit {
+			return nil, nil // and those that come later copy more
+		}
+		if f = j.judge(f, limit); f != nil {
+			return f, nil
+		}
+	}
+	return nil, nil
+}
+
+// tuned are the fastest of some plans, of the ladder's if these are not among them, and of
+// those that the rivals come to, TensorFlow's swapping last.
+func (s *variant) tuned(best []*found, ladders bool) ([]*found, error) {
+	if ladders && together(best) > s.work() {
+		plans, err := s.beats(together(best), func(j *job, limit time.Duration) (*found, error) {
+			return j.relaxedIn(s.ctx, j.ladder, limit)
+		})
+		if err != nil {
+			return nil, err
+		}
+		best = faster(best, plans)
+	}
+	for _, ways := range s.rivals() {
+		granted, err := s.grantedBefore(ways)
+		if err != nil {
+			return nil, err
+		}
+		if granted {
+			continue
+		}
+		plans, err := s.beats(together(best), func(j *job, limit time.Duration) (*found, error) {
+			return j.quickest(s.ctx, ways, limit)
+		})
+		if err != nil {
+			return nil, err
+		}
+		best = faster(best, plans)
+	}
+	told := rungs(grapplers(s.options))[:1]
+	told[0].Told = 1
+	if granted, err := s.grantedBefore(told); granted || err != nil {
+		return best, err
+	}
+	plans, err := s.beats(together(best), func(j *job, limit time.Duration) (*found, error) {
+		return j.grappler(s.ctx, s.options, limit)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return faster(best, plans), nil
+}
+
+// ideal is plans of rivals that take hardly more than any do, or nil: then nothing needs to be
+// searched.
+func (s *variant) ideal() ([]*found, error) {
+	limit := s.onDevice()
+	limit += limit / promise
+	for _, ways := range s.rivals() {
+		plans, err := s.beats(limit, func(j *job, limit time.Duration) (*found, error) {
+			return j.quickest(s.ctx, ways, limit)
+		})
+		if plans != nil || err != nil {
+			return plans, err
+		}
+	}
+	return nil, nil
+}
+
+// onDevice is what steps of all targets take at least: what no policy has on the host is
+// executed on the device.
+func (s *variant) onDevice() time.Duration {
+	var sum time.Duration
+	for _, j := range s.jobs {
+		for _, id := range j.program.Order {
+			if n := s.graph.Node(id); n.Phase != graph.Update && n.Kind != graph.KindUpdate {
+				sum += j.prices.nodes[space.Device][id]
+			}
+		}
+	}
+	return sum
+}
+
+// grapplers are options for grappler.
+func grapplers(o Options) Options {
+	o.Policy = Grappler
+	o.EnsureDefaults()
+	return o
+}
+
+// grantedBefore reports whether the graph that comes before this one, if there is one, has a
+// plan for every target by the last of some ways, which needs the least.
+func (s *variant) grantedBefore(ways []way) (bool, error) {
+	if s.after == nil {
+		return false, nil
+	}
+	for _, j := range s.after.jobs {
+		n, err := j.need(s.ctx, ways[len(ways)-1])
+		if err != nil || !n.within(budgets(s.options)) {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// beats is the plans of all targets in a manner, or nil if together they do not take less than
+// a limit.
+func (s *variant) beats(left time.Duration,
+	find func(j *job, limit time.Duration) (*found, error)) ([]*found, error) {
+	return s.plans(func(j *job) (*found, error) {
+		f, err := find(j, left)
+		if f != nil {
+			left -= f.time
+		}
+		return f, err
+	})
+}
+
+// relaxedIn is the quickest of the plans of a ladder that are as relaxed as the budgets
+// allow by their loads, if it is quicker than a limit.
+func (j *job) relaxedIn(ctx context.Context, l ladder, limit time.Duration) (*found, error) {
+	k, err := halving(len(l.chain), func(i int) (bool, error) {
+		n, err := j.load(ctx, l.chain[i])
+		return n.within(budgets(l.chain[i].options)), err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if k == len(l.chain) {
+		return j.quickest(ctx, rungs(l.last[0].options), limit)
+	}
+	return j.quickest(ctx, append(ahead(l.chain[k]), l.chain[k]), limit)
+}
+
+// quickest is the quickest plan of some ways, if it is quicker than a limit. What they need and
+// take at least is known before any of them is drawn.
+func (j *job) quickest(ctx context.Context, ways []way, limit time.Duration) (*found, error) {
+	var best *found
+	for _, w := range ways {
+		o, err := j.foresee(ctx, w)
+		if err != nil {
+			return nil, err
+		}
+		if o.time >= limit || o.bytes > w.options.DeviceBytes {
+			continue
+		}
+		f, err := j.draw(ctx, w)
+		if err != nil {
+			return nil, err
+		}
+		if f = j.judge(f, limit); f != nil {
+			best, limit = f, f.time
+		}
+	}
+	return best, nil
+}

@@ -1,0 +1,269 @@
+package planner
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+
+	"github.com/gomem/gomem/graph"
+)
+
+// Scout finds out whether graphs fit that are alike but for a number, such as a model's depth,
+// on the way to the largest that does. A refusal that is certain takes many times as long as a
+// plan, since none of some dozens of ways may fit, for several graphs. So it remembers what
+// each way came to for other numbers, and tries those alone that may fit by a straight line
+// through the latest two: needs of memory are nearly lines. A refusal is then a guess, and the
+// last of a search is to be confirmed, by [Fits]. The zero value knows nothing, and is certain.
+type Scout struct {
+	trends map[scouted]trend
+}
+
+// Weighed is what a graph came to.
+type Weighed struct {
+	Fits bool    // [Plan] has plans within the budgets: that is certain
+	Sure bool    // a refusal is, too
+	Load float64 // the larger part of a budget that is needed at least: above 1 of what is refused
+}
+
+// scouted is what is weighed again for other numbers: a way of a target, or all of a graph.
+type scouted struct {
+	graph  string // how it is made
+	rank   int    // the process that it is for
+	level  int    // the choice: of a disk's use, or of ways that all targets go together
+	target int
+	place  int // of the way in the ladder, counted from its end
+}
+
+// trend is the latest two loads of what was scouted, and the numbers that they are of, which are
+// 0 before there are any. The latest comes first.
+type trend struct{ number, load [2]float64 }
+
+// learn adds a load.
+func (t trend) learn(number, load float64) trend {
+	if t.number[0] == number {
+		t.load[0] = load
+		return t
+	}
+	return trend{[2]float64{number, t.number[0]}, [2]float64{load, t.load[0]}}
+}
+
+// at is the load that is expected of a number: on the line through two, or in proportion to
+// one. It is 0 if nothing is known.
+func (t trend) at(number float64) float64 {
+	switch {
+	case t.number[0] == 0:
+		return 0
+	case t.number[1] == 0:
+		return t.load[0] * number / t.number[0]
+	}
+	slope := (t.load[0] - t.load[1]) / (t.number[0] - t.number[1])
+	return t.load[0] + float64(slope*(number-t.number[0]))
+}
+
+// How much above 1 the load may be that is expected of what is tried nevertheless: near the
+// number that is known packing makes the difference, and from afar what grows with the root of
+// the number, so that what is needed is no line.
+const nearDoubt, farDoubt = 0.02, 0.1
+
+// hopeless reports whether the load of a number is expected to be too large to be tried.
+func (t trend) hopeless(number float64) bool {
+	far := max(number, t.number[0]) / min(number, t.number[0])
+	return t.number[0] > 0 && t.at(number) > 1+nearDoubt+float64(farDoubt*math.Sqrt(far-1))
+}
+
+// Weigh finds out whether a graph of a number from 1 on fits.
+func (c *Scout) Weigh(ctx context.Context, number int, g *graph.Graph, o Options,
+	targets ...Target) (Weighed, error) {
+	t := c.tour(ctx, number, o)
+	err := t.run(g, targets)
+	switch {
+	case err != nil:
+		return Weighed{}, err
+	case t.fits:
+		return Weighed{true, true, min(t.load, 1)}, nil
+	}
+	return Weighed{false, t.sure, max(t.load, math.Nextafter(1, 2))}, nil
+}
+
+// Survey has every way of a graph of a number tried, whether it is likely to fit or not. It
+// pays for small numbers of what is looked for.
+func (c *Scout) Survey(ctx context.Context, number int, g *graph.Graph, o Options,
+	targets ...Target) error {
+	t := c.tour(ctx, number, o)
+	t.all = true
+	return t.run(g, targets)
+}
+
+// tour is one number's turn.
+type tour struct {
+	*Scout
+	ctx     context.Context
+	options Options
+	number  float64
+	all     bool // nothing is left out, and nothing that fits ends the tour
+
+	fits, sure bool
+	load       float64        // the least of a graph
+	refused    func(*variant) // takes the graphs that do not fit; nil: nobody does
+}
+
+func (c *Scout) tour(ctx context.Context, number int, o Options) *tour {
+	if c.trends == nil {
+		c.trends = map[scouted]trend{}
+	}
+	return &tour{Scout: c, ctx: ctx, options: o, number: float64(number), sure: true,
+		load: math.Inf(1)}
+}
+
+// run weighs the graphs that there are to choose from.
+func (t *tour) run(g *graph.Graph, targets []Target) error {
+	if err := CheckTargets(g, targets...); err != nil {
+		return err
+	}
+	return whole(g, targets).variants(t.options, nil, t.graph, t.leaveOut)
+}
+
+// whole is a graph as a whole.
+func (t *tour) whole(name string) scouted {
+	return scouted{graph: name, rank: t.options.Rank, place: -1}
+}
+
+// leaveOut reports whether a graph is not worth to be made.
+func (t *tour) leaveOut(name string) bool {
+	what := t.trends[t.whole(name)]
+	if t.all || !what.hopeless(t.number) {
+		return false
+	}
+	t.sure, t.load = false, min(t.load, what.at(t.number))
+	return true
+}
+
+func (t *tour) learn(what scouted, load float64) {
+	t.trends[what] = t.trends[what].learn(t.number, load)
+}
+
+// graph weighs a graph, and says whether another is wanted.
+func (t *tour) graph(v *Planned) (wanted, error) {
+	s, err := newVariant(t.ctx, v.Graph, t.options, v.Targets)
+	if err != nil {
+		return none, err
+	}
+	name := t.whole(v.rewritten)
+	load, fits, err := t.variant(s, name)
+	if err != nil {
+		return none, err
+	}
+	t.learn(name, load)
+	t.load = min(t.load, load)
+	if t.fits = t.fits || fits; fits && !t.all {
+		return none, nil
+	}
+	if t.refused != nil {
+		t.refused(s)
+	}
+	return next, nil
+}
+
+// search weighs the ways of a graph: those that targets go alone, each with as much on the
+// disk, and those that all go together, but for what is seen to need too much without. The
+// tightest is the first.
+func (t *tour) variant(s *variant, at scouted) (least float64, fits bool, err error) {
+	if floor := s.floor(); floor > s.options.DeviceBytes {
+		return float64(floor) / float64(s.options.DeviceBytes), false, nil
+	}
+	least = math.Inf(1)
+	for i, c := range s.choices(ladder.straight) {
+		n, err := s.atLeast(c)
+		if err != nil {
+			return 0, false, err
+		}
+		if !n.within(budgets(s.options)) {
+			least = min(least, n.part(budgets(s.options)))
+			continue
+		}
+		at.level = i
+		load, ok, err := t.targets(s, at, c.ways)
+		least, fits = min(least, load), fits || ok
+		if err != nil || fits && !t.all {
+			return least, fits, err
+		}
+	}
+	return least, fits, nil
+}
+
+// targets weighs all targets, of which every one must fit. The load is the largest.
+func (t *tour) targets(s *variant, at scouted, ways func(ladder) []way) (most float64, fit bool,
+	err error) {
+	fit = true
+	for i, j := range s.jobs {
+		at.target = i
+		load, fits, err := t.ways(j, at, ways(j.ladder))
+		if err != nil {
+			return 0, false, err
+		}
+		most, fit = max(most, load), fit && fits
+		if !fit && !t.all {
+			break
+		}
+	}
+	return most, fit, nil
+}
+
+// ways weighs the ways of a target, in the order of what they are expected to need, of which
+// one must fit. The load is the least.
+func (t *tour) ways(j *job, at scouted, ways []way) (least float64, fits bool, err error) {
+	type chance struct {
+		scouted
+		way
+		load float64
+	}
+	var list []chance
+	for i, w := range slices.Backward(ways) {
+		at.place = len(ways) - i
+		load := t.trends[at].at(t.number)
+		if load == 0 {
+			load = 1 // whether it fits is open
+		}
+		list = append(list, chance{at, w, load})
+	}
+	slices.SortStableFunc(list, func(a, b chance) int { return cmp.Compare(a.load, b.load) })
+	least = math.Inf(1)
+	for _, c := range list {
+		if !t.all && t.trends[c.scouted].hopeless(t.number) {
+			t.sure, least = false, min(least, c.load)
+			continue
+		}
+		f, err := j.try(t.ctx, c.way, never)
+		if err != nil {
+			return 0, false, err
+		}
+		load := j.weight(c.way)
+		t.learn(c.scouted, load)
+		least, fits = min(least, load), fits || f != nil
+		if fits && !t.all {
+			break
+		}
+	}
+	return least, fits, nil
+}
+
+// weight is the largest part of a budget that a way that has been tried takes at least.
+func (j *job) weight(w way) float64 {
+	n := j.loads[w]
+	if packed, known := j.needs[w]; known {
+		n = packed
+	}
+	return n.part(budgets(w.options))
+}
+
+// part is the largest part of a budget.
+func (n need) part(budgets need) float64 {
+	var most float64
+	for s, bytes := range n {
+		if bytes > 0 {
+			most = max(most, float64(bytes)/float64(budgets[s]))
+		}
+	}
+	return most
+}

@@ -1,0 +1,132 @@
+package planner
+
+import (
+	"math"
+	"sync"
+
+	"github.com/gomem/gomem/internal/arena"
+	"github.com/gomem/gomem/plan"
+	"github.com/gomem/gomem/plan/space"
+	"github.com/gomem/gomem/planner/program"
+)
+
+// sketch is the slots of a schedule: all that it takes to know what a plan needs and how
+// long a step is, without making the plan. Before it is packed, what it says are bounds:
+// no packing needs less than the load, and no plan is faster than its steps with no wait
+// for an address.
+type sketch struct {
+	schedule *program.Schedule
+	of       []plan.SlotID // by stay
+	slots    []plan.Slot   // without names and types
+	load     need          // what any packing needs at least
+	need     need          // the peaks, once there are addresses
+	packed   bool
+}
+
+// newSketch makes the slots of a schedule. A stay has bytes of its own or takes over
+// those of an earlier one.
+func newSketch(s *program.Schedule) *sketch {
+	k := &sketch{schedule: s, of: make([]plan.SlotID, len(s.Stays)),
+		slots: make([]plan.Slot, 0, len(s.Stays))}
+	for i := range s.Stays {
+		y := &s.Stays[i]
+		if y.Over == program.NoStay {
+			k.of[i] = plan.SlotID(len(k.slots))
+			k.slots = append(k.slots, plan.Slot{Space: y.Space, Bytes: y.Bytes,
+				From: int(y.From), To: int(y.To), Fixed: y.Fixed})
+			continue
+		}
+		k.of[i] = k.of[y.Over]
+		slot := &k.slots[k.of[i]]
+		slot.To = max(slot.To, int(y.To))
+	}
+	for id := range k.load {
+		k.load[id] = k.most(space.ID(id))
+	}
+	return k
+}
+
+// most is the least that a space can need: the most bytes at once, each slot's rounded up
+// but the highest one's. It is more than there is if it cannot be counted.
+func (k *sketch) most(id space.ID) int64 {
+	change := make([]int64, len(k.schedule.Events)+1)
+	fixed, room := int64(0), int64(math.MaxInt64)&^(arena.Align-1)
+	for i := range k.slots {
+		s := &k.slots[i]
+		if s.Space != id {
+			continue
+		}
+		if s.Bytes > room {
+			return math.MaxInt64
+		}
+		bytes := (s.Bytes + arena.Align - 1) &^ (arena.Align - 1)
+		if room -= bytes; s.Fixed {
+			fixed += bytes
+			continue
+		}
+		change[s.From] += bytes
+		change[s.To+1] -= bytes
+	}
+	var now, most int64
+	for _, c := range change {
+		now += c
+		most = max(most, now)
+	}
+	return max(0, fixed+most-arena.Align+1)
+}
+
+// apart is what the slots of a space take side by side, which no packing needs more than. It
+// is more than there is if it cannot be counted.
+func (k *sketch) apart(id space.ID) int64 {
+	var sum int64
+	for i := range k.slots {
+		if s := &k.slots[i]; s.Space == id {
+			if s.Bytes > math.MaxInt64-arena.Align-sum {
+				return math.MaxInt64
+			}
+			sum += rounded(s.Bytes)
+		}
+	}
+	return sum
+}
+
+// pack fixes the addresses of all spaces at once. Effort is how much is done for a packing
+// within the budgets; without any, addresses do not depend on them.
+func (k *sketch) pack(budgets need, effort int64) {
+	var spaces sync.WaitGroup
+	for id := range k.need {
+		spaces.Go(func() {
+			k.need[id] = packSpace(k.slots, space.ID(id), budgets[id], effort)
+		})
+	}
+	spaces.Wait()
+	k.packed = true
+}
+
+// packSpace fixes the addresses of a space and returns its peak. Where a schedule fills
+// its budget it is worth looking for a packing that keeps to it.
+func packSpace(slots []plan.Slot, id space.ID, budget, effort int64) int64 {
+	ids, blocks := blocksOf(slots, id)
+	var packing arena.Packing
+	if effort == 0 {
+		packing = arena.Pack(blocks)
+	} else {
+		packing = arena.PackWithin(blocks, budget, effort)
+	}
+	for n, i := range ids {
+		slots[i].Off = packing.Offsets[n]
+	}
+	return packing.Peak
+}
+
+// blocksOf is the slots of a space, by number and to be packed.
+func blocksOf(slots []plan.Slot, id space.ID) (ids []int, blocks []arena.Block) {
+	for i := range slots {
+		if s := &slots[i]; s.Space == id { // others write the offsets of other spaces
+			ids = append(ids, i)
+			blocks = append(blocks, arena.Block{From: s.From, To: s.To, Bytes: s.Bytes,
+				Fixed: s.Fixed})
+		}
+	}
+	return ids, blocks
+}

@@ -1,0 +1,244 @@
+package planner
+
+import (
+	"context"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/plan"
+	"github.com/gomem/gomem/plan/space"
+	"github.com/gomem/gomem/planner/program"
+	"github.com/gomem/gomem/planner/spill"
+)
+
+// TestSpillIsSound: whatever is moved to the disk, of any schedule, the plan is proved,
+// and the load that the host was said to have is what its slots come to.
+func TestSpillIsSound(t *testing.T) {
+	draws(t, 1, 20, func(t *rapid.T) {
+		g, targets := anyTargets(t)
+		o := anyOptions(t)
+		o.DiskBytes = 1 << 60
+		s, err := newVariant(context.Background(), g, o, targets)
+		if err != nil {
+			t.Fatal(err)
+		}
+		j := s.jobs[len(s.jobs)-1]
+		ways := append(j.ladder.straight(), j.ladder.together...)
+		w := rapid.SampledFrom(ways).Draw(t, "way")
+		base, err := j.unspilled(s.ctx, w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		leaves := spill.First(g, s.order[:rapid.IntRange(0, len(s.order)).Draw(t, "leaves")])
+		least := spill.Least(g, base.Schedule, leaves)
+		limit := rapid.SampledFrom([]int64{0, least, least * 5 / 4, least * 2}).Draw(t, "limit")
+		p := *base
+		made, err := emit(s.ctx, &p, w, []program.Pass{spill.Pass(spill.Options{Leaves: leaves,
+			HostBytes: limit, Ahead: rapid.Int32Range(0, 40).Draw(t, "ahead")})})
+		if err != nil {
+			t.Fatal(err)
+		}
+		addWaits(made)
+		if err := plan.Verify(made, g, j.target.Fetches, j.target.Updates); err != nil {
+			t.Fatal(err)
+		}
+		if got := load(made); got > max(limit, least) {
+			t.Fatalf("the host's load is %d, the limit %d, the least %d", got, limit, least)
+		}
+	})
+}
+
+// load is the most bytes of the host that are taken at once, rounded up.
+func load(p *plan.Plan) int64 {
+	q := *p
+	q.Slots = nil
+	for _, s := range p.Slots {
+		s.Bytes = (s.Bytes + 63) &^ 63
+		q.Slots = append(q.Slots, s)
+	}
+	var most int64
+	for _, b := range q.Timeline(space.Host) {
+		most = max(most, b)
+	}
+	return most
+}
+
+// TestDiskMinimumIsExact: with a disk, of any size, the minimum of the host works
+// and a byte less is refused with that number; it is no more than without, and a
+// larger disk never asks for more of the host.
+func TestDiskMinimumIsExact(t *testing.T) {
+	draws(t, 1, 20, func(t *rapid.T) {
+		g, targets := anyTargets(t)
+		o, ctx := anyOptions(t), context.Background()
+		without, err := Minimum(ctx, g, o, space.Host, targets...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.DiskBytes = 1 << 60
+		least, err := Minimum(ctx, g, o, space.Host, targets...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rapid.Bool().Draw(t, "small") {
+			o.DiskBytes = rapid.Int64Range(1, 1<<20).Draw(t, "disk")
+		}
+		smaller, err := Minimum(ctx, g, o, space.Host, targets...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if smaller < least || without < smaller {
+			t.Fatalf("%s: %d bytes without a disk, %d with %d bytes of it, %d with plenty", o,
+				without, smaller, o.DiskBytes, least)
+		}
+		o.HostBytes = smaller
+		if e := refused(t, g, o, targets); e != nil {
+			t.Fatalf("%s: the minimum is refused: %v", o, e)
+		}
+		if smaller == 1 {
+			return
+		}
+		o.HostBytes = smaller - 1
+		e := refused(t, g, o, targets)
+		switch {
+		case e == nil:
+			t.Fatalf("%s: a byte under the minimum %d fits", o, smaller)
+		case e.Space == Disk:
+			checkDisk(t, g, o, targets, e.Need)
+		case e.Need != smaller || e.Space != space.Host:
+			t.Fatalf("%s: a byte under the minimum %d: %v", o, smaller, e)
+		}
+	})
+}
+
+// checkDisk demands that so much of a disk, more than there is, is what works, and a byte
+// less is not.
+func checkDisk(t *rapid.T, g *graph.Graph, o Options, targets []Target, need int64) {
+	if need <= o.DiskBytes {
+		t.Fatalf("%s: the disk is short, and %d bytes are enough", o, need)
+	}
+	o.DiskBytes = need
+	if e := refused(t, g, o, targets); e != nil {
+		t.Fatalf("%s: with %d bytes of disk: %v", o, need, e)
+	}
+	o.DiskBytes = need - 1
+	if e := refused(t, g, o, targets); need > 1 && (e == nil || e.Space != Disk ||
+		e.Need != need) {
+		t.Fatalf("%s: with a byte of disk less than %d: %v", o, need, e)
+	}
+}
+
+// TestDiskAsRemedy: where the host is short and there is no disk, one of the size that is
+// named would do; a disk that is too small is named.
+func TestDiskAsRemedy(t *testing.T) {
+	disks := 0
+	draws(t, 1, 20, func(t *rapid.T) {
+		g, targets := anyTargets(t)
+		o, ctx := anyOptions(t), context.Background()
+		if !o.Policy.Partitioned() || o.NoPlacement || o.NoSwap {
+			t.Skip("something gentler may help")
+		}
+		device, err := Minimum(ctx, g, o, space.Device, targets...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.DeviceBytes = device * rapid.Int64Range(100, 200).Draw(t, "percent of the device") / 100
+		host, err := Minimum(ctx, g, o, space.Host, targets...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.HostBytes = max(1, host*rapid.Int64Range(50, 99).Draw(t, "percent")/100)
+		e := refused(t, g, o, targets)
+		if e == nil || e.Remedy.Change != UseDisk {
+			return
+		}
+		disks++
+		if r := e.Remedy; e.Space == Disk || r.Space != Disk || r.Bytes <= 0 {
+			t.Fatalf("%s: %v", o, e)
+		}
+		o.DiskBytes = e.Remedy.Bytes
+		if e := refused(t, g, o, targets); e != nil {
+			t.Fatalf("%s: with the disk: %v", o, e)
+		}
+	})
+	if disks == 0 {
+		t.Error("no disk ever helped")
+	}
+}
+
+// needOf is what a plan takes.
+func needOf(p *plan.Plan) need {
+	var n need
+	for i, s := range p.Spaces {
+		n[i] = s.Bytes
+	}
+	return n
+}
+
+// TestDiskIsForWhatDoesNotFit: where the host's memory is enough, nothing goes to the
+// disk, and plans are those that there are without.
+func TestDiskIsForWhatDoesNotFit(t *testing.T) {
+	draws(t, 1, 20, func(t *rapid.T) {
+		g, targets := anyTargets(t)
+		o, ctx := anyOptions(t), context.Background()
+		least, err := Minimum(ctx, g, o, space.Host, targets...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.HostBytes = least
+		without, err := All(ctx, g, o, targets...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.DiskBytes = 1 << 40
+		with, err := All(ctx, g, o, targets...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, r := range with {
+			if got, want := needOf(r.Plan), needOf(without[i].Plan); got != want {
+				t.Fatalf("%s: with a disk a plan takes %d bytes, without %d", o, got, want)
+			}
+		}
+	})
+}
+
+// TestLeastDiskIsExact: the smallest disk is a number, within budgets of device and host; it
+// works, and a byte less is refused. Where the host has room for all, it is nothing.
+func TestLeastDiskIsExact(t *testing.T) {
+	draws(t, 1, 20, func(t *rapid.T) {
+		g, targets := anyTargets(t)
+		o, ctx := anyOptions(t), context.Background()
+		if o.Effort = 20; !o.Policy.Partitioned() {
+			o = Options{Policy: o.Policy}
+		}
+		least := func(of space.ID) int64 {
+			n, err := LeastOf(ctx, g, o, of, targets...)
+			if err != nil {
+				t.Fatalf("%s: %s: %v", o, SpaceName(of), err)
+			}
+			return n
+		}
+		without := least(space.Host)
+		if disk := least(Disk); disk != 0 {
+			t.Fatalf("%s: %d bytes of disk are needed where there is room for all", o, disk)
+		}
+		o.DiskBytes = 1 << 40
+		o.HostBytes, o.DiskBytes = least(space.Host), 0
+		disk := least(Disk)
+		if o.HostBytes < without != (disk > 0) {
+			t.Fatalf("%s: with %d of %d bytes of the host the least disk is %d", o, o.HostBytes,
+				without, disk)
+		}
+		if disk == 0 {
+			return
+		}
+		if o.DiskBytes = disk; Fits(ctx, g, o, targets...) != nil {
+			t.Fatalf("%s: the least disk, of %d bytes, is refused", o, disk)
+		}
+		if o.DiskBytes = disk - 1; disk > 1 && Fits(ctx, g, o, targets...) == nil {
+			t.Fatalf("%s: a byte less than the least disk, of %d, works", o, disk)
+		}
+	})
+}

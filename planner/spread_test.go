@@ -1,0 +1,119 @@
+package planner
+
+import (
+	"math"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/gomem/gomem/internal/randgraph"
+	"github.com/gomem/gomem/plan"
+	"github.com/gomem/gomem/plan/space"
+)
+
+// TestSpread: whatever a rival draws, spread addresses keep to the budgets, the step takes no
+// longer than in the lowest packing, and the plan is a good one.
+func TestSpread(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := randgraph.Synthetic(rapid.IntRange(40, 200).Draw(t, "nodes"))
+		o := Options{Policy: Auto, Effort: 1}
+		least, most := span(t, m.Graph, o, []Target{training(m)})
+		o.DeviceBytes = rapid.Int64Range(least, 2*most).Draw(t, "budget")
+		s, err := newVariant(t.Context(), m.Graph, o, []Target{training(m)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		j, list := s.jobs[0], rapid.SampledFrom(s.rivals()).Draw(t, "rival")
+		w := rapid.SampledFrom(list).Draw(t, "rung")
+		tight, err := j.try(t.Context(), w, never)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := j.draw(t.Context(), w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		spread := j.judge(f, never-1)
+		if spread == nil {
+			if tight != nil {
+				t.Fatalf("%s is refused", title(w.options, w.Rung))
+			}
+			return
+		}
+		k := spread.sketch
+		if !k.need.within(budgets(s.options)) || spread.time != k.time(j.prices) ||
+			tight != nil && spread.time > tight.time {
+			t.Fatalf("%s: needs %d of %d, %s; the lowest %v", title(w.options, w.Rung),
+				k.need, budgets(s.options), spread.time, tight)
+		}
+		p := k.lower(spread.program, spread.title, spread.options)
+		addWaits(p)
+		if err := plan.Verify(p, j.graph, j.target.Fetches, j.target.Updates); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// TestSpreadIsFaster: with twice the memory that a rival's plan takes, none is slower than in its
+// lowest packing, and most take less time, since addresses are left alone for a while.
+func TestSpreadIsFaster(t *testing.T) {
+	m := randgraph.Synthetic(200)
+	o := Options{Policy: Auto}
+	_, o.DeviceBytes = span(t, m.Graph, o, []Target{training(m)})
+	s, err := newVariant(t.Context(), m.Graph, o, []Target{training(m)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	j, all, faster := s.jobs[0], 0, 0
+	for _, ways := range s.rivals() {
+		w := ways[0]
+		w.options.DeviceBytes = math.MaxInt64
+		tight, err := j.try(t.Context(), w, never)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.options.DeviceBytes = 2 * tight.sketch.need[space.Device]
+		f, err := j.draw(t.Context(), w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch spread := j.judge(f, never-1); {
+		case spread == nil || spread.time > tight.time:
+			t.Fatalf("%s: %v, in the lowest packing %s", title(w.options, w.Rung), spread,
+				tight.time)
+		case spread.time < tight.time:
+			faster++
+		}
+		all++
+	}
+	if faster <= all/2 {
+		t.Errorf("%d of %d are faster than the lowest", faster, all)
+	}
+}
+
+// TestIdeal: where a rival takes hardly more than its operations, that is the plan, and nothing
+// is searched; no plan takes less than they do.
+func TestIdeal(t *testing.T) {
+	m := randgraph.Synthetic(1000)
+	o := Options{Policy: Auto}
+	least, most := span(t, m.Graph, o, []Target{training(m)})
+	for _, budget := range []int64{least, (least + most) / 2} {
+		o.DeviceBytes = budget
+		s, err := newVariant(t.Context(), m.Graph, o, []Target{training(m)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		plans, err := s.ideal()
+		if err != nil || (plans == nil) != (budget == least) {
+			t.Fatalf("within %d: %v, %v", budget, plans, err)
+		}
+		r, err := Compile(t.Context(), m.Graph, training(m), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Step < s.onDevice() || plans != nil && r.Order != "" {
+			t.Errorf("within %d: %s in order %q, operations take %s", budget, r.Step, r.Order,
+				s.onDevice())
+		}
+	}
+}

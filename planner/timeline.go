@@ -1,0 +1,167 @@
+package planner
+
+import (
+	"time"
+
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/plan"
+	"github.com/gomem/gomem/plan/space"
+	"github.com/gomem/gomem/planner/machine"
+	"github.com/gomem/gomem/planner/program"
+)
+
+// prices are a machine's for a graph, each asked for once: thousands of timelines ask.
+type prices struct {
+	machine.Model
+	graph *graph.Graph
+	nodes [2][]time.Duration // by space, the device or the host, and node
+}
+
+func newPrices(m machine.Model, g *graph.Graph) *prices {
+	p := &prices{Model: m, graph: g}
+	for id := range p.nodes {
+		p.nodes[id] = make([]time.Duration, g.Len())
+		for i, n := range g.Nodes() {
+			if n.Executes() {
+				p.nodes[id][i] = m.Time(n, space.ID(id))
+			}
+		}
+	}
+	return p
+}
+
+// event is what an event of a schedule takes.
+func (p *prices) event(s *program.Schedule, e *program.Event) time.Duration {
+	engine := s.Streams[e.Stream].Engine
+	if e.Copies() {
+		_, bytes := common(s, e)
+		return p.Copy(engine.Reads(), engine.Writes(), bytes)
+	}
+	if engine.Copies() { // an exchange
+		return p.Copy(engine.Reads(), engine.Writes(), s.Stays[e.Out[0]].Bytes)
+	}
+	return p.nodes[engine.Reads()][e.Node]
+}
+
+// common is the bytes that both stays of a copy have: from which of the value, and how
+// many.
+func common(s *program.Schedule, e *program.Event) (from, bytes int64) {
+	src, dst := &s.Stays[e.Src], &s.Stays[e.Dst]
+	from = max(src.Off, dst.Off)
+	return from, min(src.Off+src.Bytes, dst.Off+dst.Bytes) - from
+}
+
+// access is when a slot has been written, and when all that touched it is done.
+type access struct {
+	written, done time.Duration
+	touched       bool
+}
+
+// timeline is when the events of a sketch end.
+type timeline struct {
+	*sketch
+	slots  []access
+	before [][]plan.SlotID // by slot: those that had its addresses last; nil without any
+}
+
+// time is how long a step takes: what simulate says of the plan, to the nanosecond, or at
+// least no more than that as long as there are no addresses.
+func (k *sketch) time(p *prices) time.Duration {
+	t := timeline{sketch: k, slots: make([]access, len(k.slots))}
+	if k.packed {
+		t.before = previousOwners(k.slots)
+	}
+	s := k.schedule
+	idle := make([]time.Duration, len(s.Streams)) // by stream: since when
+	ends := make([]time.Duration, len(s.Events))
+	var past, last time.Duration // when the partitions before the window are done; the step
+	first := 0                   // the first event that is not of these
+	for i := range s.Events {
+		e := &s.Events[i]
+		for ; s.Window > 0 && int(s.Events[first].Part) <= int(e.Part)-s.Window; first++ {
+			past = max(past, ends[first])
+		}
+		end := t.start(p.graph, e, max(past, idle[e.Stream])) + p.event(s, e)
+		t.finish(p.graph, e, end)
+		ends[i], idle[e.Stream] = end, end
+		last = max(last, end)
+	}
+	return last
+}
+
+// start is when an event can start, at the earliest from a time on.
+func (t *timeline) start(g *graph.Graph, e *program.Event, at time.Duration) time.Duration {
+	if e.Copies() {
+		return t.after(e.Dst, true, t.after(e.Src, false, at))
+	}
+	mutates := g.Node(e.Node).Mutates
+	for k, id := range e.In {
+		at = t.after(id, k < mutates, at)
+	}
+	for _, id := range e.Out {
+		at = t.after(id, true, at)
+	}
+	if e.Scratch != program.NoStay {
+		at = t.after(e.Scratch, true, at)
+	}
+	return at
+}
+
+// after is when a stay can be touched, at the earliest from a time on.
+func (t *timeline) after(id program.StayID, write bool, at time.Duration) time.Duration {
+	slot := t.of[id]
+	a := &t.slots[slot]
+	if !a.touched && t.before != nil {
+		for _, old := range t.before[slot] {
+			at = max(at, t.slots[old].done)
+		}
+	}
+	if write {
+		return max(at, a.done)
+	}
+	return max(at, a.written)
+}
+
+// finish notes when the stays of an event have been touched.
+func (t *timeline) finish(g *graph.Graph, e *program.Event, end time.Duration) {
+	touch := func(id program.StayID, write bool) {
+		a := &t.slots[t.of[id]]
+		a.touched, a.done = true, max(a.done, end)
+		if write {
+			a.written = max(a.written, end)
+		}
+	}
+	if e.Copies() {
+		touch(e.Src, false)
+		touch(e.Dst, true)
+		return
+	}
+	mutates := g.Node(e.Node).Mutates
+	for k, id := range e.In {
+		touch(id, k < mutates)
+	}
+	for _, id := range e.Out {
+		touch(id, true)
+	}
+	if e.Scratch != program.NoStay {
+		touch(e.Scratch, true)
+	}
+}
+
+// busy is how long the busiest stream works: no plan of the schedule is faster.
+func (p *prices) busy(s *program.Schedule) time.Duration {
+	sums := make([]time.Duration, len(s.Streams))
+	var most time.Duration
+	for i := range s.Events {
+		e := &s.Events[i]
+		sums[e.Stream] += p.event(s, e)
+		most = max(most, sums[e.Stream])
+	}
+	return most
+}
+
+// part is a part of a leaf, in bytes.
+type part struct {
+	leaf      graph.Value
+	off, size int64
+}

@@ -1,0 +1,289 @@
+package planner
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/fuse"
+	"github.com/gomem/gomem/graph/precision"
+	"github.com/gomem/gomem/graph/split"
+	"github.com/gomem/gomem/mesh"
+	"github.com/gomem/gomem/planner/machine"
+)
+
+// Variants are the graphs that Plan chooses from whatever the budgets are, not planned
+// yet: the one that it prefers comes first.
+func Variants(g *graph.Graph, o Options, targets ...Target) ([]*Planned, error) {
+	var all []*Planned
+	o.Policy = Vanilla
+	err := variants(g, o, targets, func(v *Planned) (wanted, error) {
+		all = append(all, v)
+		return next, nil
+	})
+	return all, err
+}
+
+// wanted is which graphs are wanted after one.
+type wanted int
+
+const (
+	none    wanted = iota
+	last           // the one that comes last
+	quicker        // the next if its operations take notably less time, and the last
+	next
+)
+
+// variants hands out the graphs to choose from, not planned yet, as long as more are
+// wanted: the fused graph, graphs whose neediest operations are cut, and the model's
+// own. Which there are does not depend on the budgets. If there is a mesh, all are made of
+// the graph that is divided over it.
+func variants(g *graph.Graph, o Options, targets []Target,
+	more func(*Planned) (wanted, error)) error {
+	if err := CheckTargets(g, targets...); err != nil {
+		return err
+	}
+	return whole(g, targets).variants(o, nil, more, nil)
+}
+
+// whole is a graph with its targets before anything is made of it.
+func whole(g *graph.Graph, targets []Target) *Planned {
+	p := &Planned{Model: g, Graph: g, Targets: targets}
+	p.from = p
+	return p
+}
+
+// How the graphs are made that are not cut.
+const (
+	asFused = "fused"
+	asPlain = "plain"
+)
+
+// isCut reports whether the graph is one whose neediest operations are cut.
+func (p *Planned) isCut() bool { return p.rewritten != asFused && p.rewritten != asPlain }
+
+// Plain reports whether the plans are of the model's graph as it is, or as it was divided or
+// lowered to a precision: nothing is fused or cut.
+func (p *Planned) Plain() bool { return p.rewritten == asPlain }
+
+// rewriting makes a graph to choose, or nil, of the plain one.
+type rewriting struct {
+	name string
+	make func(*Planned) (*Planned, error)
+}
+
+// variants are those of a model, which may have been divided before. One that is known is not
+// made again, and one whose name is to be skipped not at all.
+func (p *Planned) variants(o Options, known *Planned, more func(*Planned) (wanted, error),
+	skip func(string) bool) error {
+	plain, err := divided(p, o)
+	if err == nil {
+		plain, err = plain.halved(o)
+	}
+	if err != nil {
+		return err
+	}
+	device, other := o.Machine.(machine.Operations)
+	fused := fused
+	if other {
+		if plain, err = plain.on(device); err != nil {
+			return err
+		}
+		fused = func(p *Planned) (*Planned, error) { return p.fuse(device.Runs) }
+	}
+	rewrites := []rewriting{{asFused, fused}}
+	if o.NoFusion {
+		rewrites = []rewriting{{asPlain, unchanged}}
+	}
+	// That the parts of an operation come to its bits is a promise of the reference's kernels.
+	if o.Policy.Searches() && !other {
+		rewrites = append(rewrites, cuts(plain, o)...)
+	}
+	if !o.NoFusion {
+		rewrites = append(rewrites, rewriting{asPlain, unchanged})
+	}
+	for what := next; len(rewrites) > 0 && what != none; rewrites = rewrites[1:] {
+		if what == last {
+			rewrites = rewrites[len(rewrites)-1:]
+		}
+		if skip != nil && skip(rewrites[0].name) {
+			continue
+		}
+		v, err := rewrites[0].apply(plain, known)
+		if err != nil {
+			return err
+		}
+		if v == nil {
+			continue
+		}
+		if what, err = more(v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// apply is the graph, or the one that is known if it is that.
+func (r rewriting) apply(plain, known *Planned) (*Planned, error) {
+	if known != nil && known.rewritten == r.name {
+		return known, nil
+	}
+	v, err := r.make(plain)
+	if v == nil || err != nil {
+		return nil, err
+	}
+	named := *v
+	named.rewritten = r.name
+	return &named, nil
+}
+
+// divided is the graph that is divided over a mesh, if there is one: a process' part of it.
+func divided(p *Planned, o Options) (*Planned, error) {
+	if o.Mesh == nil || p.Mesh != nil {
+		return p, nil
+	}
+	fetches, updates := p.roots()
+	r, err := mesh.Lower(p.Graph, *o.Mesh, o.Rank, fetches, updates)
+	if err != nil {
+		return nil, err
+	}
+	out := &Planned{Model: p.Model, Graph: r.Graph, Mesh: r}
+	for _, t := range p.Targets {
+		next := Target{Name: t.Name}
+		for _, v := range t.Fetches {
+			next.Fetches = append(next.Fetches, r.Value(v))
+		}
+		for _, id := range t.Updates {
+			for _, n := range r.Updates(id) {
+				next.Updates = append(next.Updates, n.ID)
+			}
+		}
+		kept, err := r.Kept(t.Fetches, t.Updates)
+		if err != nil {
+			return nil, err
+		}
+		for _, n := range kept {
+			next.Updates = append(next.Updates, n.ID)
+		}
+		out.Targets = append(out.Targets, next)
+	}
+	out.from = out
+	return out, nil
+}
+
+// halved is the graph in bfloat16, if that is asked for.
+func (p *Planned) halved(o Options) (*Planned, error) {
+	if o.Precision != precision.BF16 {
+		return p, nil
+	}
+	fetches, updates := p.roots()
+	r, err := precision.Lower(p.Graph, fetches, updates)
+	if err != nil {
+		return nil, err
+	}
+	return p.moved(r.Graph, r), nil
+}
+
+// unchanged is the model's own graph, or the one that was divided.
+func unchanged(p *Planned) (*Planned, error) { return p, nil }
+
+// on is a copy of the graph in which nodes need what they need on a device. What of the update
+// phase it computes to other bits than the host, every plan has on the host: where else such
+// operations run is a plan's choice, and may not show.
+func (p *Planned) on(device machine.Operations) (*Planned, error) {
+	c, err := p.fuse(func(graph.Op) bool { return false })
+	if err == nil {
+		c.Graph.SetScratch(device.Scratch)
+		c.Graph.SetHosted(func(n *graph.Node) bool {
+			return (n.Phase == graph.Update || n.Kind == graph.KindUpdate) && !device.Exact(n.Op)
+		})
+	}
+	return c, err
+}
+
+// fused is the fused graph.
+func fused(p *Planned) (*Planned, error) {
+	return p.fuse(func(graph.Op) bool { return true })
+}
+
+// fuse is the graph fused into operations that a device runs.
+func (p *Planned) fuse(runs func(graph.Op) bool) (*Planned, error) {
+	fetches, updates := p.roots()
+	r, err := fuse.For(runs, p.Graph, fetches, updates)
+	if err != nil {
+		return nil, err
+	}
+	return p.moved(r.Graph, r), nil
+}
+
+// cuts are the rewritings into graphs whose operations need at most a quarter, and a
+// 32nd, of the neediest one's bytes.
+func cuts(p *Planned, o Options) []rewriting {
+	fetches, updates := p.roots()
+	most := slices.Max(append(split.Needs(p.Graph, fetches, updates), 0))
+	var list []rewriting
+	for _, part := range []int64{4, 32} {
+		list = append(list, rewriting{fmt.Sprintf("cut to 1/%d", part),
+			func(p *Planned) (*Planned, error) { return cut(p, o, most/part) }})
+	}
+	return list
+}
+
+// cut is the graph whose operations need at most so many bytes as far as that can be,
+// with gradients added up where they are; nil if that changes nothing.
+func cut(p *Planned, o Options, limit int64) (*Planned, error) {
+	if !o.NoFusion {
+		var err error
+		if p, err = fused(p); err != nil {
+			return nil, err
+		}
+	}
+	whole := p.Graph
+	fetches, updates := p.roots()
+	sums, err := split.Accumulate(p.Graph, fetches, updates)
+	if err != nil {
+		return nil, err
+	}
+	p = p.moved(sums.Graph, sums)
+	fetches, updates = p.roots()
+	parts, err := split.Split(p.Graph, fetches, updates, limit)
+	if err != nil {
+		return nil, err
+	}
+	p = p.moved(parts.Graph, parts)
+	if p.Graph.Len() == whole.Len() {
+		return nil, nil
+	}
+	return p, nil
+}
+
+// roots are the fetches and updates of all targets.
+func (p *Planned) roots() (fetches []graph.Value, updates []graph.NodeID) {
+	for _, t := range p.Targets {
+		fetches = append(fetches, t.Fetches...)
+		updates = append(updates, t.Updates...)
+	}
+	return fetches, updates
+}
+
+// rewritten says where the values and nodes of a graph went.
+type rewritten interface {
+	Value(graph.Value) graph.Value
+	Node(graph.NodeID) *graph.Node
+}
+
+// moved is a rewritten graph with the targets, not planned yet.
+func (p *Planned) moved(g *graph.Graph, to rewritten) *Planned {
+	out := &Planned{Model: p.Model, Graph: g, Mesh: p.Mesh, from: p.from}
+	for _, t := range p.Targets {
+		next := Target{Name: t.Name}
+		for _, v := range t.Fetches {
+			next.Fetches = append(next.Fetches, to.Value(v))
+		}
+		for _, id := range t.Updates {
+			next.Updates = append(next.Updates, to.Node(id).ID)
+		}
+		out.Targets = append(out.Targets, next)
+	}
+	return out
+}
