@@ -12,8 +12,10 @@ import (
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/ops"
 	"github.com/gomem/gomem/graph/tensor"
+	_ "github.com/gomem/gomem/internal/longtest" // draws the same cases each time
 	"github.com/gomem/gomem/internal/randgraph"
 	"github.com/gomem/gomem/planner"
+	"github.com/gomem/gomem/test/trial"
 )
 
 // leafFetches draws leaves, and views of leaves, with what they hold before a step.
@@ -63,12 +65,12 @@ func TestLeavesCanBeFetched(t *testing.T) {
 			}
 			return x
 		}
-		in := feeds(m, 0)
+		in := trial.Feeds(m, 0)
 		leaves, want := leafFetches(t, m, get, in)
 		leaves = append(leaves, half, half, m.Inputs[0], m.Graph.Variables()[0].Value(0))
 		all := append(slices.Clone(leaves), m.Fetches...)
 		all = append(all, m.Fetches[0])
-		o := randomOptions(t)
+		o := trial.RandomOptions(t)
 		o.Seed = 1
 		targets := []gomem.Target{{Name: "train", Fetches: all, Updates: m.Updates},
 			{Name: "leaves", Fetches: leaves}}

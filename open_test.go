@@ -10,6 +10,7 @@ import (
 	"github.com/gomem/gomem/internal/randgraph"
 	"github.com/gomem/gomem/planner"
 	"github.com/gomem/gomem/planner/machine"
+	"github.com/gomem/gomem/test/trial"
 )
 
 // TestOptionsCoverPlanning: every decision of package planner can be taken
@@ -36,22 +37,6 @@ func TestOptionsCoverPlanning(t *testing.T) {
 	}
 }
 
-// values are the bits of all variables.
-func values(t *testing.T, s *gomem.Session) [][]byte {
-	t.Helper()
-	var all [][]byte
-	for _, v := range s.Variables() {
-		x, err := s.Get(v)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, x.Data)
-	}
-	return all
-}
-
-func sameBits(a, b [][]byte) bool { return slices.EqualFunc(a, b, slices.Equal[[]byte]) }
-
 // TestOpen: plans can be made once and opened as often as one likes; the seed
 // selects the initial values; who sets them all need not draw them.
 func TestOpen(t *testing.T) {
@@ -72,11 +57,12 @@ func TestOpen(t *testing.T) {
 	}
 	first, again := open(gomem.Options{Seed: 7}), open(gomem.Options{Seed: 7, Threads: 2})
 	other, blank := open(gomem.Options{Seed: 8}), open(gomem.Options{Seed: 7, NoInitialize: true})
-	want := values(t, first)
-	if !sameBits(want, values(t, again)) || sameBits(want, values(t, other)) {
+	want := trial.Values(t, first)
+	if !trial.SameBits(want, trial.Values(t, again)) || trial.SameBits(want, trial.Values(t,
+		other)) {
 		t.Error("initial values do not depend on the seed alone")
 	}
-	for _, x := range values(t, blank) {
+	for _, x := range trial.Values(t, blank) {
 		if slices.Max(x) != 0 {
 			t.Error("a variable is drawn though nobody asked for it")
 		}
@@ -88,8 +74,8 @@ func TestOpen(t *testing.T) {
 		}
 	}
 	for step := range 3 {
-		a, errA := first.Step(ctx, "train", feeds(m, step))
-		b, errB := blank.Step(ctx, "train", feeds(m, step))
+		a, errA := first.Step(ctx, "train", trial.Feeds(m, step))
+		b, errB := blank.Step(ctx, "train", trial.Feeds(m, step))
 		if errA != nil || errB != nil || !slices.EqualFunc(a, b, func(a, b gomem.Tensor) bool {
 			return slices.Equal(a.Data, b.Data)
 		}) {

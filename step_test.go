@@ -20,6 +20,7 @@ import (
 	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/kernel"
 	"github.com/gomem/gomem/planner"
+	"github.com/gomem/gomem/test/trial"
 )
 
 // hooked is the identity. Its kernel asks the hook, with its number, for an error.
@@ -348,7 +349,7 @@ func TestDataIsCheckedBeforeTheStep(t *testing.T) {
 		if _, err := c.Step(ctx, "train", c.feeds()); err != nil {
 			t.Fatal(err)
 		}
-		before := values(t, c.Session)
+		before := trial.Values(t, c.Session)
 		for _, bad := range []struct {
 			name  string
 			spoil func(gomem.Feeds)
@@ -371,7 +372,7 @@ func TestDataIsCheckedBeforeTheStep(t *testing.T) {
 				t.Errorf("%s: the operation is not named: %v", bad.name, err)
 			}
 		}
-		if !sameBits(before, values(t, c.Session)) {
+		if !trial.SameBits(before, trial.Values(t, c.Session)) {
 			t.Error("refused steps change variables")
 		}
 		feeds := c.feeds()

@@ -21,6 +21,7 @@ import (
 	"github.com/gomem/gomem/graph/ops"
 	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/randgraph"
+	"github.com/gomem/gomem/test/trial"
 )
 
 // keeper is a session of variables w f32[2 3], b f32[3] and the optimizer's m f32[2 3],
@@ -63,7 +64,7 @@ func TestLoadTakesWhatSaveWrote(t *testing.T) {
 		}
 		m := draw(func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "pick") }, 8)
 		open := func(seed uint64) *gomem.Session {
-			o := randomOptions(t)
+			o := trial.RandomOptions(t)
 			o.Seed = seed
 			s, err := gomem.Compile(ctx, m.Graph, o,
 				gomem.Target{Name: "train", Fetches: m.Fetches, Updates: m.Updates})
@@ -75,7 +76,7 @@ func TestLoadTakesWhatSaveWrote(t *testing.T) {
 		from, to := open(1), open(2)
 		defer from.Close()
 		defer to.Close()
-		if _, err := from.Step(ctx, "train", feeds(m, 0)); err != nil {
+		if _, err := from.Step(ctx, "train", trial.Feeds(m, 0)); err != nil {
 			t.Fatal(err)
 		}
 		if err := from.Save(path, gomem.SaveOptions{}); err != nil {
@@ -85,8 +86,8 @@ func TestLoadTakesWhatSaveWrote(t *testing.T) {
 		if err != nil || len(report.Loaded) != len(from.Variables()) {
 			t.Fatalf("%+v, %v", report, err)
 		}
-		want, err1 := from.Step(ctx, "train", feeds(m, 1))
-		got, err2 := to.Step(ctx, "train", feeds(m, 1))
+		want, err1 := from.Step(ctx, "train", trial.Feeds(m, 1))
+		got, err2 := to.Step(ctx, "train", trial.Feeds(m, 1))
 		if err1 != nil || err2 != nil {
 			t.Fatal(err1, err2)
 		}
@@ -176,7 +177,7 @@ func TestLoadReports(t *testing.T) {
 // TestLoadConverts: files of other programs have their numbers in other types, which are
 // converted where that is asked for. The file was made by PyTorch.
 func TestLoadConverts(t *testing.T) {
-	const path = "testdata/torch.safetensors"
+	const path = "internal/safetensors/testdata/torch.safetensors"
 	inf := math.Inf(1)
 	values := map[string][]float64{ // as PyTorch's double() says
 		"w": {1.5, -2.25, 3, 1.0002555517425873e+30, -0.00099945068359375, 65536},

@@ -31,7 +31,7 @@ build() {
   go build -o "$to/gpu" ./bench/gpu &&
     go test -c -o "$to/device.test" ./internal/device/cuda &&
     go test -c -o "$to/ops.test" ./graph/ops &&
-    go test -c -o "$to/gomem.test" . &&
+    go test -c -o "$to/laws.test" ./test/laws &&
     cp "$here/gpu.sh" "$to/"
 }
 
@@ -132,7 +132,7 @@ if [ -n "$emulate" ]; then
 fi
 check 'what a device must do' 4 "$bin/device.test" -test.run '^Test(Device|Replay)$'
 check 'operations beside the processor' 8 "$bin/ops.test" -test.run "$ops"
-check 'ten steps, plans and the processor' 14 "$bin/gomem.test" -test.run "$law"
+check 'ten steps, plans and the processor' 14 "$bin/laws.test" -test.run "$law"
 sanitizer=$(PATH=$PATH:/usr/local/cuda/bin command -v compute-sanitizer)
 if [ -n "$emulate" ] || [ -z "$sanitizer" ]; then
   echo '| compute-sanitizer | not installed: left out | |' | tee -a "$out/checks.md"
