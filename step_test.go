@@ -560,6 +560,38 @@ func TestTensors(t *testing.T) {
 	if n, err := gomem.I32([]int32{7}); err != nil || n.I32()[0] != 7 || n.Type.Rank() != 0 {
 		t.Errorf("%v, %v", n, err)
 	}
+	for _, c := range []struct {
+		of   graph.DType
+		make func(size int) (gomem.Tensor, error)
+	}{
+		{graph.I64, func(size int) (gomem.Tensor, error) {
+			return gomem.I64([]int64{7, 8}, size)
+		}},
+		{graph.F64, func(size int) (gomem.Tensor, error) {
+			return gomem.F64([]float64{7, 8}, size)
+		}},
+		{graph.U8, func(size int) (gomem.Tensor, error) {
+			return gomem.U8([]uint8{7, 8}, size)
+		}},
+		{graph.BF16, func(size int) (gomem.Tensor, error) {
+			return gomem.BF16([]float32{7, 8}, size)
+		}},
+		{graph.F16, func(size int) (gomem.Tensor, error) {
+			return gomem.F16([]float32{7, 8}, size)
+		}},
+	} {
+		x, err := c.make(2)
+		if err != nil || x.Type.DType != c.of ||
+			!slices.Equal(x.To(graph.F32).F32(), []float32{7, 8}) {
+			t.Errorf("%s: %v, %v", c.of, x, err)
+		}
+		if x, err := c.make(3); err == nil {
+			t.Errorf("two values make %v", x)
+		}
+	}
+	if b, err := gomem.Bool([]bool{false, true}, 2); err != nil || b.Bool()[0] || !b.Bool()[1] {
+		t.Errorf("%v, %v", b, err)
+	}
 	if s, p := gomem.Scalar(3), gomem.Pair(4, 5); s.F32()[0] != 3 || p.I32()[1] != 5 {
 		t.Errorf("%v, %v", s, p)
 	}

@@ -13,14 +13,8 @@ type Table struct {
 // NewTable is a view of the parameter that was attached as number id.
 func NewTable(s Synchronizer, id ParamID, p *Param) Table { return Table{id, p, s} }
 
-// Rows is how many rows there are.
-func (t Table) Rows() int { return t.p.Rows }
-
-// Cols is how many elements a row has.
-func (t Table) Cols() int { return t.p.Cols }
-
-// GetRow copies a row, of Cols elements, to dst once the consistency allows it to be read,
-// and returns its version. Errors are those of [Synchronizer.Pull].
+// GetRow copies a row, of the parameter's Cols elements, to dst once the consistency allows it
+// to be read, and returns its version. Errors are those of [Synchronizer.Pull].
 func (t Table) GetRow(ctx context.Context, row int, dst []float32) (Version, error) {
 	v, err := t.s.Pull(ctx, Ref{t.id, int32(row), 1})
 	if err == nil {

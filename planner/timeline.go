@@ -148,18 +148,6 @@ func (t *timeline) finish(g *graph.Graph, e *program.Event, end time.Duration) {
 	}
 }
 
-// busy is how long the busiest stream works: no plan of the schedule is faster.
-func (p *prices) busy(s *program.Schedule) time.Duration {
-	sums := make([]time.Duration, len(s.Streams))
-	var most time.Duration
-	for i := range s.Events {
-		e := &s.Events[i]
-		sums[e.Stream] += p.event(s, e)
-		most = max(most, sums[e.Stream])
-	}
-	return most
-}
-
 // part is a part of a leaf, in bytes.
 type part struct {
 	leaf      graph.Value

@@ -129,13 +129,3 @@ func (m *member) roleLease(ctx context.Context) (*lease, error) {
 	}
 	return l, err
 }
-
-// Leader says who leads in a role, as "host address", or "" while nobody does.
-func (c *Control) Leader(ctx context.Context, role string) (string, error) {
-	r, err := c.get(ctx, c.key("lead", url.PathEscape(role), ""),
-		clientv3.WithFirstCreate()...)
-	if err != nil || len(r.Kvs) == 0 {
-		return "", c.wrap("leader in "+role, err)
-	}
-	return string(r.Kvs[0].Value), nil
-}
