@@ -24,6 +24,12 @@ type Exchange = executor.Exchange
 // Gatherer is a network of a job that goes on without a worker that is lost in a step.
 type Gatherer = executor.Gatherer
 
+// gathers says whether a network is a [Gatherer].
+func gathers(n Network) bool {
+	_, ok := n.(Gatherer)
+	return ok
+}
+
 // Agreer is a network whose workers find out before the first step that exchanges whether
 // all have the same exchanges.
 type Agreer = executor.Agreer

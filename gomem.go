@@ -161,6 +161,10 @@ func (s *Session) open(o Options) error {
 		if err != nil {
 			return err
 		}
+		if gathers(o.Network) && s.planned.Graph.Exchanges() && !r.Plan.Gathers {
+			return errors.New("the network is for jobs that go on without a worker that is lost in " +
+				"a step, and the plan is not: set Options.Gathers for Plan, too")
+		}
 		exec.Join(o.Network)
 		t := &target{name: s.planned.Targets[i].Name, result: r, exec: exec}
 		for _, f := range r.Plan.Feeds {

@@ -151,8 +151,11 @@ type Options struct {
 	// NetworkBytes are the bytes of the host's budget that are not for plans, but for what
 	// Network and those behind it have there: buffers, caches, outboxes.
 	NetworkBytes int64
-	DiskBytes    int64 // budget of the disk behind the host; 0: there is no disk
-	NoFusion     bool  // run the model's graph as it is; see package graph/fuse
+	// Gathers has plans for a Network that is a [Gatherer]: nothing is awaited before all that is
+	// sent before it is handed over. It is so, too, where Network is one.
+	Gathers   bool
+	DiskBytes int64 // budget of the disk behind the host; 0: there is no disk
+	NoFusion  bool  // run the model's graph as it is; see package graph/fuse
 	// Mesh divides the graph over processes, which exchange what they need of each other's
 	// parts by Network, and over slices that a process runs one after the other, so that each
 	// can be staged and swapped alone: see package mesh. nil does not. Rank is this process;
@@ -204,7 +207,8 @@ func (o Options) Planning() planner.Options {
 		Policy: o.Policy, Strategy: o.Strategy, Partition: o.Partition, Lookahead: o.Lookahead,
 		NoPlacement: o.NoPlacement, NoSwap: o.NoSwap, Streams: o.Streams,
 		DeviceBytes: near, HostBytes: host, DiskBytes: o.DiskBytes,
-		NoFusion: o.NoFusion, Mesh: o.Mesh, Rank: o.Rank, Precision: o.Precision,
+		NoFusion: o.NoFusion, Mesh: o.Mesh, Rank: o.Rank, Gathers: o.Gathers || gathers(o.Network),
+		Precision:   o.Precision,
 		NoRecompute: o.NoRecompute, Effort: o.Effort, Draft: o.Draft,
 		Machine: o.machine(), Model: o.Model,
 	}
@@ -222,6 +226,7 @@ func (o Options) With(c planner.Options) Options {
 		o.DeviceBytes += w
 	}
 	o.NoFusion, o.Mesh, o.Rank, o.Precision = c.NoFusion, c.Mesh, c.Rank, c.Precision
+	o.Gathers = c.Gathers
 	o.NoRecompute, o.Effort, o.Draft = c.NoRecompute, c.Effort, c.Draft
 	o.Machine, o.Model = c.Machine, c.Model
 	return o

@@ -66,7 +66,6 @@ type work struct {
 	stream device.Stream
 	tasks  []device.Task
 	wait   []*work
-	gather []*work // of an await: the sends before it, see [Gatherer]
 	event  device.Event
 	record bool // a later step waits for the last one
 }
@@ -122,12 +121,9 @@ const maxRun = 64
 func (e *Executor) resolve(d device.Device) error {
 	steps := e.plan.Steps
 	awaited := make([]bool, len(steps))
-	for i, s := range steps {
+	for _, s := range steps {
 		for _, w := range s.Wait {
 			awaited[w] = true
-		}
-		if _, sends := s.Do.(plan.Send); sends {
-			awaited[i] = true
 		}
 	}
 	runs := make([]int, len(steps)) // by step: its run
@@ -152,23 +148,7 @@ func (e *Executor) resolve(d device.Device) error {
 			run.wait = append(run.wait, &e.work[runs[w]])
 		}
 	}
-	e.gathers(runs)
 	return nil
-}
-
-// gathers notes for every await the last send before it: their stream keeps them in order.
-func (e *Executor) gathers(runs []int) {
-	last := -1
-	for i, s := range e.plan.Steps {
-		switch s.Do.(type) {
-		case plan.Send:
-			last = runs[i]
-		case plan.Await:
-			if last >= 0 {
-				e.work[runs[i]].gather = append(e.work[runs[i]].gather, &e.work[last])
-			}
-		}
-	}
 }
 
 // task makes the device's task of a step.

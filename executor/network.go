@@ -72,8 +72,8 @@ type Exchanges struct {
 }
 
 // Gatherer is implemented by networks of jobs that go on without a worker that is lost in
-// the middle of a step. All awaits of a step then come after all its sends have been
-// handed over, and after Gather: it returns once all that was sent and not awaited is what
+// the middle of a step. Their plans gather: all awaits of a step come after all its sends have
+// been handed over, and after Gather: it returns once all that was sent and not awaited is what
 // the exchanges have made of it. So nothing is updated in a step that a network breaks,
 // and whatever is updated after that needs no network any more.
 type Gatherer interface {

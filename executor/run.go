@@ -101,15 +101,9 @@ func (e *Executor) issue(ctx context.Context) error {
 		e.device.Stop(ended(ctx))
 		close(stopped)
 	})
-	_, gathers := e.network.(Gatherer)
 	for i := range e.work {
 		if e.device.Err() != nil {
 			break
-		}
-		if gathers {
-			for _, before := range e.work[i].gather {
-				e.work[i].stream.Wait(before.event)
-			}
 		}
 		e.work[i].queue()
 	}

@@ -112,6 +112,8 @@ func (p *parser) line(text string) {
 		p.plan.Parts = p.integer("")
 	case "window":
 		p.plan.Window = p.integer("")
+	case "gathers":
+		p.plan.Gathers = true
 	case "space":
 		p.space()
 	case "stream":

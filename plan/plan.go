@@ -24,8 +24,9 @@ type Plan struct {
 	Streams []Stream
 	Slots   []Slot
 	Steps   []Step
-	Parts   int // number of partitions; a step's Part is below it
-	Window  int // how many partitions may be in flight; 0 is no limit
+	Parts   int  // number of partitions; a step's Part is below it
+	Window  int  // how many partitions may be in flight; 0 is no limit
+	Gathers bool // an [Await] starts after every [Send] before it is done
 
 	Feeds     []Binding // slots that hold inputs when the step starts
 	Variables []Binding // slots that hold variables and constants, between steps too

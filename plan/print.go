@@ -36,6 +36,9 @@ func (p *Plan) WriteTo(w io.Writer) (int64, error) {
 	if p.Window > 0 {
 		fmt.Fprintf(b, "window %d\n", p.Window)
 	}
+	if p.Gathers {
+		fmt.Fprintln(b, "gathers")
+	}
 	for _, s := range p.Spaces {
 		fmt.Fprintf(b, "space %s %d of %d align %d\n", s.Name, s.Bytes, s.Budget, s.Align)
 	}

@@ -70,7 +70,8 @@ func (v *verifier) highWater() error {
 }
 
 // order computes what is sure to be done when each step starts, and proves that
-// no more partitions are in flight than the plan's window has.
+// no more partitions are in flight than the plan's window has, and that a plan that gathers
+// awaits nothing before what is sent before it.
 func (v *verifier) order() error {
 	steps, streams := v.plan.Steps, len(v.plan.Streams)
 	v.clock = make([][]int32, len(steps))
@@ -79,6 +80,7 @@ func (v *verifier) order() error {
 	last := make([]int, streams)   // last step seen on each stream, plus one
 	past := make([]int32, streams) // by stream: steps of partitions that must be done
 	first := 0                     // the first step that is not among these
+	sent := -1                     // the last send, whose stream keeps them in order
 	for i := range steps {
 		s := &steps[i]
 		clock := all[i*streams : (i+1)*streams : (i+1)*streams]
@@ -98,6 +100,14 @@ func (v *verifier) order() error {
 			if clock[t] < need {
 				return v.fail(i, "", "of partition %d may start before partition %d is done on "+
 					"stream %s", s.Part, s.Part-v.plan.Window, v.plan.Streams[t].Name)
+			}
+		}
+		switch s.Do.(type) {
+		case Send:
+			sent = i
+		case Await:
+			if v.plan.Gathers && sent >= 0 && !v.before(sent, i) {
+				return v.fail(i, "", "may be awaited before step %d is sent", sent)
 			}
 		}
 	}

@@ -215,7 +215,7 @@ func (j *job) scheduled(ctx context.Context, x *problem, d *search.Decision, o O
 		use.HostBytes = host
 		passes = append(passes, spill.Pass(use))
 	}
-	passes = append(passes, sharing(filled.Graph)...)
+	passes = append(passes, sharing(filled.Graph, o)...)
 	timings, err := program.Run(ctx, &filled, passes)
 	if err != nil {
 		return nil, err

@@ -140,7 +140,7 @@ func (j *job) draw(ctx context.Context, w way) (*found, error) {
 	if w.Spill > 0 {
 		last = append(last, spill.Pass(spill.Options{Leaves: j.leaves[w.Spill]}))
 	}
-	k, err := sketched(ctx, &filled, last)
+	k, err := sketched(ctx, &filled, last, w.options)
 	if err != nil {
 		return nil, err
 	}
@@ -177,20 +177,25 @@ func (j *job) schedule(ctx context.Context, w way) (program.Pass, error) {
 }
 
 // sketched is the sketch of a program that has been decided about, by the last passes.
-func sketched(ctx context.Context, p *program.Program, last []program.Pass) (*sketch, error) {
-	last = append(last, sharing(p.Graph)...)
+func sketched(ctx context.Context, p *program.Program, last []program.Pass,
+	o Options) (*sketch, error) {
+	last = append(last, sharing(p.Graph, o)...)
 	if _, err := program.Run(ctx, p, last); err != nil {
 		return nil, err
 	}
 	return newSketch(p.Schedule), nil
 }
 
-// sharing is the pass for variables that workers share, if there may be some.
-func sharing(g *graph.Graph) []program.Pass {
-	if g.Exchanges() {
+// sharing are the passes for what workers exchange, if there may be something.
+func sharing(g *graph.Graph, o Options) []program.Pass {
+	switch {
+	case !g.Exchanges():
+		return nil
+	case o.Gathers:
+		return []program.Pass{schedule.Share(), schedule.Gather()}
+	default:
 		return []program.Pass{schedule.Share()}
 	}
-	return nil
 }
 
 // load is what the plan of a way takes at least.

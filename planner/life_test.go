@@ -45,7 +45,7 @@ func decided(g *graph.Graph, t Target, o Options) (*program.Program, error) {
 // emit makes the plan of a program that has been decided about, without waits, by the
 // last passes.
 func emit(ctx context.Context, p *program.Program, w way, last []program.Pass) (*plan.Plan, error) {
-	k, err := sketched(ctx, p, last)
+	k, err := sketched(ctx, p, last, w.options)
 	if err != nil {
 		return nil, err
 	}

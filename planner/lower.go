@@ -25,7 +25,7 @@ func (k *sketch) lower(p *program.Program, title string, o Options) *plan.Plan {
 		Title:  title,
 		Digest: p.Graph.Digest(),
 		Parts:  s.Parts,
-		Window: s.Window,
+		Window: s.Window, Gathers: s.Gathers,
 		Spaces: spaces(s, o),
 		Slots:  k.slots,
 		Steps:  make([]plan.Step, len(s.Events)),

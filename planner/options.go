@@ -32,6 +32,9 @@ type Options struct {
 	// Rank of those that it is for: see package mesh. nil does not.
 	Mesh *mesh.Spec
 	Rank int
+	// Gathers has nothing awaited before all that is sent before it is handed over, for networks
+	// of jobs that go on without a worker that is lost in a step.
+	Gathers bool
 	// Precision is in what numbers the graph is computed; "" is precision.F32.
 	Precision precision.Precision
 

@@ -161,7 +161,7 @@ func (j *job) relaxed(ctx context.Context, w way, o spill.Options) (*found, erro
 			return nil, nil
 		}
 		filled := *base
-		p, err := sketched(ctx, &filled, []program.Pass{spill.Pass(o)})
+		p, err := sketched(ctx, &filled, []program.Pass{spill.Pass(o)}, w.options)
 		if err != nil {
 			return nil, err
 		}

@@ -75,16 +75,24 @@ func (k *sketch) time(p *prices) time.Duration {
 	idle := make([]time.Duration, len(s.Streams)) // by stream: since when
 	ends := make([]time.Duration, len(s.Events))
 	var past, last time.Duration // when the partitions before the window are done; the step
+	var sent time.Duration       // when the last send is done
 	first := 0                   // the first event that is not of these
 	for i := range s.Events {
 		e := &s.Events[i]
 		for ; s.Window > 0 && int(s.Events[first].Part) <= int(e.Part)-s.Window; first++ {
 			past = max(past, ends[first])
 		}
-		end := t.start(p.graph, e, max(past, idle[e.Stream])) + p.event(s, e)
+		at := max(past, idle[e.Stream])
+		if s.Gathers && s.Streams[e.Stream].Engine == space.Await {
+			at = max(at, sent)
+		}
+		end := t.start(p.graph, e, at) + p.event(s, e)
 		t.finish(p.graph, e, end)
 		ends[i], idle[e.Stream] = end, end
 		last = max(last, end)
+		if s.Streams[e.Stream].Engine == space.Send {
+			sent = end
+		}
 	}
 	return last
 }

@@ -23,7 +23,7 @@ func TestTimelineIsThePlans(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o.Machine = m
+		o.Machine, o.Gathers = m, rapid.Bool().Draw(t, "gathers")
 		s, err := newVariant(ctx, g, o, targets)
 		if err != nil {
 			t.Fatal(err)

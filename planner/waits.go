@@ -11,8 +11,9 @@ import (
 // addWaits gives every step the waits that order it after the steps on other
 // streams that it conflicts with: those that wrote what it reads, those that
 // read or wrote what it writes, those that touched the addresses of a slot
-// before it was this slot, and all of the partitions before the plan's window. A wait
-// that follows from earlier ones is left out.
+// before it was this slot, all of the partitions before the plan's window, and, of a plan that
+// gathers, an await after the sends before it. A wait that follows from earlier ones is left
+// out.
 func addWaits(p *plan.Plan) {
 	w := &waiter{
 		plan: p, streams: len(p.Streams),
@@ -27,6 +28,7 @@ func addWaits(p *plan.Plan) {
 	previous := previousOwners(p.Slots)
 	past := make([]int, w.streams) // by stream: its last step of partitions that must be done
 	first := 0                     // the first step that is not of these
+	sent := 0                      // the last send, counted from one
 	for i, step := range p.Steps {
 		for ; p.Window > 0 && p.Steps[first].Part <= step.Part-p.Window; first++ {
 			past[p.Steps[first].Stream] = first + 1
@@ -35,6 +37,15 @@ func addWaits(p *plan.Plan) {
 		plan.Each(step.Do, func(id plan.SlotID, write bool) {
 			w.conflicts(id, write, previous[id])
 		})
+		switch step.Do.(type) {
+		case plan.Send:
+			sent = i + 1
+		case plan.Await:
+			if p.Gathers && sent > 0 {
+				s := p.Steps[sent-1].Stream
+				w.need[s] = max(w.need[s], sent)
+			}
+		}
 		w.settle(i)
 		plan.Each(step.Do, func(id plan.SlotID, write bool) {
 			w.slots[id].add(i, step.Stream, write, w.streams)

@@ -68,6 +68,7 @@ func (c *trainCmd) drafted(ctx context.Context, e *env, read <-chan struct{}) (*
 	if c.member != nil {
 		if d.exchanges, err = b.exchanging(o); err == nil {
 			o.NetworkBytes, err = c.member.Bytes(d.exchanges)
+			o.Gathers = c.member.Gathers()
 		}
 		if err != nil {
 			return nil, err

@@ -201,12 +201,15 @@ func (m *Member) Factoring() nn.Factoring {
 	return m.scheme.Factoring(m.Size())
 }
 
+// Gathers says whether plans are for a network that is a [gomem.Gatherer].
+func (m *Member) Gathers() bool { return m.scheme.Plan == nil && m.options.Elastic != nil }
+
 // Network carries the exchanges of steps; nil if the scheme has none.
 func (m *Member) Network() gomem.Network {
 	switch {
 	case m.scheme.Plan != nil:
 		return nil
-	case m.options.Elastic != nil:
+	case m.Gathers():
 		return &gathering{m.network()}
 	}
 	n := m.network()

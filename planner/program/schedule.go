@@ -96,8 +96,9 @@ type Schedule struct {
 	Streams []Stream
 	Stays   []Stay
 	Events  []Event
-	Parts   int // number of partitions
-	Window  int // how many of them may be in flight; 0 is any number
+	Parts   int  // number of partitions
+	Window  int  // how many of them may be in flight; 0 is any number
+	Gathers bool // an await starts after every send before it
 	// Variables has the fixed stays, by creation of the leaves; Feeds those of the
 	// inputs that live; Fetches where the fetched values are at the end, in order.
 	Variables, Feeds, Fetches []StayID

@@ -19,6 +19,15 @@ func Share() program.Pass {
 	}}
 }
 
+// Gather has every await of a schedule start after all sends before it are done, for networks of
+// jobs that go on without a worker that is lost in a step.
+func Gather() program.Pass {
+	return program.Pass{Name: "gather", Run: func(p *program.Program) error {
+		p.Schedule.Gathers = true
+		return nil
+	}}
+}
+
 // shared is a variable that workers share.
 type shared struct {
 	stay        program.StayID

@@ -148,6 +148,7 @@ func TestRandomPlans(t *testing.T) {
 			Policy:    rapid.SampledFrom(planner.Policies()).Draw(t, "policy"),
 			Partition: rapid.IntRange(1, 6).Draw(t, "partition"),
 			Streams:   rapid.IntRange(1, 3).Draw(t, "streams"),
+			Gathers:   rapid.Bool().Draw(t, "gathers"),
 		}
 		r, err := planner.Compile(context.Background(), m.Graph,
 			planner.Target{Name: "train", Fetches: m.Fetches, Updates: m.Updates}, o)
