@@ -162,8 +162,8 @@ func (s *Session) open(o Options) error {
 			return err
 		}
 		if gathers(o.Network) && s.planned.Graph.Exchanges() && !r.Plan.Gathers {
-			return errors.New("the network is for jobs that go on without a worker that is lost in " +
-				"a step, and the plan is not: set Options.Gathers for Plan, too")
+			return errors.New("the network is for jobs that go on without a worker that is " +
+				"lost in a step, and the plan is not: set Options.Gathers for Plan, too")
 		}
 		exec.Join(o.Network)
 		t := &target{name: s.planned.Targets[i].Name, result: r, exec: exec}

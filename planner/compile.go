@@ -20,7 +20,7 @@ type Result struct {
 	Timings []program.Timing
 	Took    time.Duration
 	Options Options // by which it was made; under Auto they may be another policy's
-	Rung            // what the ladder came to
+	Tuning          // what the ladder came to
 	Order   string  // of operations, by package order, if the planner made the plan
 
 	Model machine.Model // the prices it was made by
@@ -110,7 +110,7 @@ func Least(ctx context.Context, g *graph.Graph, t Target, o Options) (*plan.Plan
 	if l == nil {
 		return nil, s.refusal()
 	}
-	p, _, err := l.job.lower(ctx, l.way)
+	p, _, err := l.job.lower(ctx, l.candidate)
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +132,7 @@ func Predict(ctx context.Context, g *graph.Graph, t Target, o Options) (Forecast
 	if err != nil {
 		return Forecast{}, err
 	}
-	w := rungs(s.options)[0]
+	w := tunings(s.options)[0]
 	w.Told = s.options.DeviceBytes
 	p, program, err := s.jobs[0].lower(ctx, w)
 	if err != nil {

@@ -19,7 +19,7 @@ func TestPassOrder(t *testing.T) {
 	o := Options{}
 	o.EnsureDefaults()
 	var names []string
-	for _, p := range passes(at(o, Rung{Lookahead: 2})) {
+	for _, p := range passes(at(o, Tuning{Lookahead: 2})) {
 		names = append(names, p.Name)
 	}
 	for _, c := range precedence {

@@ -2,10 +2,10 @@ package planner
 
 import "github.com/gomem/gomem/plan/space"
 
-// What is granted is said by the ladder's ways alone, and what is taken may be found by other
-// means: so what a plan takes may be less than any way needs, in one memory or in all of them
-// together, and whoever gives it just that would be refused. Such a plan takes what the way needs
-// that comes next, as far as the budgets go: more of the host first. It has the bytes at its
+// What is granted is said by the ladder's candidates alone, and what is taken may be found by other
+// means: so what a plan takes may be less than any candidate needs, in one memory or in all of them
+// together, and whoever gives it just that would be refused. Such a plan takes what the candidate
+// needs that comes next, as far as the budgets go: more of the host first. It has the bytes at its
 // end, and is no slower for them.
 
 // covered are plans whose peaks are granted by some of the searches for what to plan, of which
@@ -39,7 +39,7 @@ func (s *variant) coveredOrExact(plans []*found) ([]*found, error) {
 	return s.exact()
 }
 
-// covered is an attempt whose peaks are granted, by its own graph's ways or those of others.
+// covered is an attempt whose peaks are granted, by its own graph's candidates or those of others.
 func (a *attempt) covered(others []*attempt) (*attempt, error) {
 	all := append([]*attempt{a}, others...)
 	var granting []*variant
@@ -96,11 +96,11 @@ func (s *variant) grants(limits need) (bool, error) {
 	return false, nil
 }
 
-// surely reports whether a choice is known to fit, since its ways have been packed.
+// surely reports whether a choice is known to fit, since its candidates have been packed.
 func (s *variant) surely(c choice, limits need) bool {
 	for _, j := range s.jobs {
 		fits := false
-		for _, w := range c.ways(j.ladder) {
+		for _, w := range c.candidates(j.ladder) {
 			n, known := j.needs[w]
 			fits = fits || known && n.within(limits)
 		}
@@ -111,12 +111,12 @@ func (s *variant) surely(c choice, limits need) bool {
 	return true
 }
 
-// fits reports whether a choice fits. The likeliest way of a target is its last.
+// fits reports whether a choice fits. The likeliest candidate of a target is its last.
 func (s *variant) fits(c choice, limits need) (bool, error) {
 	for _, j := range s.jobs {
-		fits, ways := false, c.ways(j.ladder)
-		for i := len(ways) - 1; i >= 0 && !fits; i-- {
-			n, err := j.answer(s.ctx, ways[i], question{of: space.Host, limits: limits})
+		fits, candidates := false, c.candidates(j.ladder)
+		for i := len(candidates) - 1; i >= 0 && !fits; i-- {
+			n, err := j.answer(s.ctx, candidates[i], query{of: space.Host, limits: limits})
 			if err != nil {
 				return false, err
 			}
@@ -141,7 +141,7 @@ func (s *variant) nextGranted(peaks need) (need, error) {
 		}
 		granted := true
 		for _, id := range free {
-			l, err := s.answer(question{of: id, limits: have, ways: ladder.straight,
+			l, err := s.answer(query{of: id, limits: have, candidates: ladder.straight,
 				most: have[id]})
 			if err != nil {
 				return need{}, err
@@ -217,7 +217,7 @@ func (k *sketch) free(i int, at int64) bool {
 	return true
 }
 
-// exact are plans by ways that decide about a refusal, or nil if the budgets are refused.
+// exact are plans by candidates that decide about a refusal, or nil if the budgets are refused.
 func (s *variant) exact() ([]*found, error) {
 	for _, c := range s.choices(ladder.straight) {
 		n, err := s.atLeast(c)
@@ -228,7 +228,7 @@ func (s *variant) exact() ([]*found, error) {
 			continue
 		}
 		plans, err := s.plans(func(j *job) (*found, error) {
-			return j.first(s.ctx, c.ways(j.ladder))
+			return j.first(s.ctx, c.candidates(j.ladder))
 		})
 		if plans != nil || err != nil {
 			return plans, err

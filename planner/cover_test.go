@@ -131,7 +131,7 @@ func TestRefusalsNameWhatIsThere(t *testing.T) {
 
 // checkHolders looks for the holders of a refusal in the plan that sets the least.
 func checkHolders(t rapid.TB, s *variant, l *least, e *ErrOutOfMemory) {
-	p, _, err := l.job.lower(s.ctx, l.way)
+	p, _, err := l.job.lower(s.ctx, l.candidate)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,20 +18,19 @@
 //
 // # The ladder
 //
-// What is not an option is an output. A policy knows a list of ways to plan a
-// target, the most relaxed first, and the first that fits both budgets is taken.
-// For the thesis policy they differ in the prefetch, from one partition to none,
-// and the last stages variables for every reader anew. Grappler tells its rule smaller
-// and smaller budgets, down to none, since neither its forecast nor its remedy can be
-// relied on. Auto knows more ways: vanilla's, and another that copies nothing but feeds
-// and fetches; longer look-aheads than the given one, of which the longest that fits is
-// looked for by halving; what the thesis policy knows; ways that keep on the host only
-// what crosses from one segment of the forward pass to the next, and compute the rest of
-// it again ([search.Problem.Segmented]); those that need the least, by every strategy; and ways
-// that trade the host's memory for the device's, with an eighth of the variables there, and so
-// on up to all of them ([auto.Housing]).
+// What is not an option is an output. A policy knows a list of candidates to plan a target, the
+// most relaxed first, and the first that fits both budgets is taken. For the thesis policy they
+// differ in the prefetch, from one partition to none, and the last stages variables for every
+// reader anew. Grappler tells its rule smaller and smaller budgets, down to none, since neither its
+// forecast nor its remedy can be relied on. Auto knows more candidates: vanilla's, and another that
+// copies nothing but feeds and fetches; longer look-aheads than the given one, of which the longest
+// that fits is looked for by halving; what the thesis policy knows; candidates that keep on the
+// host only what crosses from one segment of the forward pass to the next, and compute the rest of
+// it again ([search.Problem.Segmented]); those that need the least, by every strategy; and
+// candidates that trade the host's memory for the device's, with an eighth of the variables there,
+// and so on up to all of them ([auto.Housing]).
 //
-// Which ways there are, and in which order, does not depend on the budgets. So
+// Which candidates there are, and in which order, does not depend on the budgets. So
 // what a budget is enough for, a larger one is.
 //
 // # The planner
@@ -65,20 +64,20 @@
 //
 // The minimum of a memory is the smallest budget that works with the options and
 // the other memory's budget: Compile makes a plan within it, and refuses a byte
-// less. It is the least of what the ways need that decide about a refusal, which
+// less. It is the least of what the candidates need that decide about a refusal, which
 // are those that a search takes if none fits. [Minimum], [MinDevice] and
 // [ErrOutOfMemory].Need are this number, for both memories and all policies. It is
 // a property of the options: another partition size has another minimum, and a
 // smaller one as a rule a smaller minimum. [Remedy] and [Smaller] say how much.
 //
-// It is exact for all memories together, too: budgets of what any plan takes are not refused.
-// Plans that are found by other means than the ladder's may need less than all of its ways, such
-// as of the host with part of a variable's group on the device. They are given what the next way
+// It is exact for all memories together, too: budgets of what any plan takes are not refused. Plans
+// that are found by other means than the ladder's may need less than all of its candidates, such as
+// of the host with part of a variable's group on the device. They are given what the next candidate
 // needs, as empty bytes at their end, and take no longer for them.
 //
 // # The largest that fits
 //
-// Whether a graph fits is known by the ways that decide about a refusal: one that does is
+// Whether a graph fits is known by the candidates that decide about a refusal: one that does is
 // soon found, but to refuse means to try them all, for each graph that there is to choose
 // from. A [Scout] weighs graphs that are alike but for a number, such as a model's depth. It
 // leaves out what by the line through two other numbers' needs will not fit, which makes a
@@ -86,7 +85,7 @@
 //
 // # The disk
 //
-// With a disk, ways that do not fit the host's budget are tried again with more and
+// With a disk, candidates that do not fit the host's budget are tried again with more and
 // more on the disk (package spill): first what operations compute, then half of the
 // variables and constants by bytes, then all. These levels do not depend on budgets
 // either, and at each of them everything that may be on the disk is there; so the

@@ -226,7 +226,8 @@ func (j *job) scheduled(ctx context.Context, x *problem, d *search.Decision, o O
 	} else {
 		k.pack(budgets(o), packEffort)
 	}
-	return &found{way: at(o, Rung{}), program: &filled, sketch: k, decision: d, order: x.order,
+	return &found{candidate: at(o, Tuning{}), program: &filled, sketch: k, decision: d,
+		order:   x.order,
 		title:   fmt.Sprintf("policy=%s %s machine=%s", o.Policy, x.order, j.prices.Name()),
 		timings: append(x.timings[:len(x.timings):len(x.timings)], timings...)}, nil
 }

@@ -20,7 +20,7 @@ func Fits(ctx context.Context, g *graph.Graph, o Options, targets ...Target) err
 }
 
 // Probe reports whether [Plan] has plans within the budgets, as [Fits] does, and the larger
-// part of a budget that they take at least, by the way that takes the least of those that
+// part of a budget that they take at least, by the candidate that takes the least of those that
 // were tried: more than 1 of what is refused. What would be enough it does not find out,
 // which takes several times as long.
 func Probe(ctx context.Context, g *graph.Graph, o Options,

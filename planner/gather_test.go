@@ -18,7 +18,8 @@ import (
 func TestPlansGather(t *testing.T) {
 	missed := 0
 	rapid.Check(t, func(t *rapid.T) {
-		m := randgraph.Exchanging(func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "p") }, 20)
+		m := randgraph.Exchanging(func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "p") },
+			20)
 		o := randomOptions(t)
 		freely := made(t, m, o)
 		o.Gathers = true

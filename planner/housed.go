@@ -15,24 +15,24 @@ import (
 // are, k parts in so many of the bytes. At the last all are that may be.
 const housings = 8
 
-// housed are ways that keep some of the variables on the device, by level, which all targets
+// housed are candidates that keep some of the variables on the device, by level, which all targets
 // go together: what the host has no room for is taken from it as a whole, and not at each use.
 // Of the intermediates all are kept, or what crosses from one segment to the next.
-func housed(o Options) [][]way {
+func housed(o Options) [][]candidate {
 	segments := segmented(o)
 	if segments == nil {
 		return nil
 	}
 	kept := segments[0]
 	kept.Segments = search.Whole
-	var list [][]way
+	var list [][]candidate
 	for level := 1; level <= housings; level++ {
-		var ways []way
-		for _, w := range append([]way{kept}, segments...) {
+		var candidates []candidate
+		for _, w := range append([]candidate{kept}, segments...) {
 			w.Housed = level
-			ways = append(ways, w)
+			candidates = append(candidates, w)
 		}
-		list = append(list, ways)
+		list = append(list, candidates)
 	}
 	return list
 }
@@ -57,49 +57,50 @@ func (h *housing) at(ctx context.Context, level int) ([]bool, error) {
 			order.Creation()}); err != nil {
 			return nil, err
 		}
-		problems = append(problems, j.segmentable(p, way{Rung: Rung{Segments: 1}}))
+		problems = append(problems, j.segmentable(p, candidate{Tuning: Tuning{Segments: 1}}))
 	}
 	h.homes[level] = search.Housing(problems, int64(level), housings)
 	return h.homes[level], nil
 }
 
-// choice is ways to plan all targets that go together, as far as they agree on where variables
+// choice is candidates to plan all targets together, as far as they agree on where variables
 // are and on how much is on the disk.
 type choice struct {
-	ways   func(ladder) []way
-	housed int  // the level of variables on the device, if it is of that
-	bare   bool // the variables are on the host, and nothing is on the disk
-	needs  need // at least, once that has been asked
+	candidates func(ladder) []candidate
+	housed     int  // the level of variables on the device, if it is of that
+	bare       bool // the variables are on the host, and nothing is on the disk
+	needs      need // at least, once that has been asked
 }
 
-// choices are all that decide about a refusal, if those targets that go ways of their own take
-// some of a ladder's.
-func (s *variant) choices(own func(ladder) []way) []choice {
+// choices are all that decide about a refusal, if those targets that go by candidates of their own
+// take some of a ladder's.
+func (s *variant) choices(own func(ladder) []candidate) []choice {
 	var list []choice
 	for level := range s.levels() {
 		list = append(list, choice{bare: level == 0 && s.placed(),
-			ways: func(l ladder) []way { return own(l.at(level)) }})
+			candidates: func(l ladder) []candidate { return own(l.at(level)) }})
 	}
 	for i := range s.jobs[0].ladder.together {
-		list = append(list, choice{ways: func(l ladder) []way { return l.together[i : i+1] }})
+		list = append(list,
+			choice{candidates: func(l ladder) []candidate { return l.together[i : i+1] }})
 	}
 	for i := range s.jobs[0].ladder.housed {
 		list = append(list, choice{housed: i + 1,
-			ways: func(l ladder) []way { return l.housed[i] }})
+			candidates: func(l ladder) []candidate { return l.housed[i] }})
 	}
 	return list
 }
 
-// placed reports whether ways that targets go alone have all variables on the host.
+// placed reports whether candidates that targets take alone have all variables on the host.
 func (s *variant) placed() bool {
 	return s.options.Policy.Partitioned() && !s.options.NoPlacement
 }
 
-// atLeast is what plans of a choice need at least, as far as that is known without a schedule:
-// of the device what the neediest operation touches beside the variables that are there, and
-// of the host the other variables and the inputs. Ways with variables on the device are for those
-// who have more of it than the tightest way needs: they are not granted less, so that the least of
-// the device is known without them.
+// atLeast is what plans of a choice need at least, as far as that is known without a schedule: of
+// the device what the neediest operation touches beside the variables that are there, and of the
+// host the other variables and the inputs. Ways with variables on the device are for those who have
+// more of it than the tightest candidate needs: they are not granted less, so that the least of the
+// device is known without them.
 func (s *variant) atLeast(c choice) (need, error) {
 	if c.housed == 0 && !c.bare || s.jobs[0].base.program == nil {
 		return need{}, nil
@@ -122,7 +123,7 @@ func (s *variant) atLeast(c choice) (need, error) {
 	return n, err
 }
 
-// tightest is what the ways need of the device that need the least as a rule.
+// tightest is what the candidates need of the device that need the least as a rule.
 func (s *variant) tightest() (int64, error) {
 	var most int64
 	for _, j := range s.jobs {

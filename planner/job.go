@@ -24,24 +24,24 @@ type job struct {
 	base     decisions // by the options as they are
 	drawn    *found    // the latest of which the load was asked
 	took     time.Duration
-	loads    map[way]need       // what the ways tried so far take at least
-	needs    map[way]need       // and what they come to, of those that were packed
-	answers  map[inquiry]need   // of the others, as much as was asked
-	outlooks map[way]outlook    // of ways, their prefetch being how far it reaches
-	leaves   [][]bool           // by level of use of a disk: what is bound there
-	disk     *spill.Options     // how the planner's schedules use a disk; nil: not at all
-	cut      [2]*search.Problem // of ways that compute segments again; nil: not yet worked out
-	housing  *housing           // where variables are at levels of ways that keep some here
+	loads    map[candidate]need    // what the candidates tried so far take at least
+	needs    map[candidate]need    // and what they come to, of those that were packed
+	answers  map[inquiry]need      // of the others, as much as was asked
+	outlooks map[candidate]outlook // of candidates, their prefetch being how far it reaches
+	leaves   [][]bool              // by level of use of a disk: what is bound there
+	disk     *spill.Options        // how the planner's schedules use a disk; nil: not at all
+	cut      [2]*search.Problem    // of candidates that compute again; nil: not worked out
+	housing  *housing              // where variables are, of candidates that keep some
 }
 
 // decisions are a program with all tables but the last.
 type decisions struct {
-	decided way              // what decisions do not depend on is zero
+	decided candidate        // what decisions do not depend on is zero
 	program *program.Program // nil: nothing has been decided
 	timings []program.Timing // of its passes
 }
 
-// find is the most relaxed plan by the ways that a target may go alone, or nil.
+// find is the most relaxed plan by the candidates that a target may take alone, or nil.
 func (j *job) find(ctx context.Context, l ladder) (*found, error) {
 	var best *found
 	_, err := halving(len(l.chain), func(i int) (bool, error) {
@@ -57,16 +57,16 @@ func (j *job) find(ctx context.Context, l ladder) (*found, error) {
 	if best == nil {
 		return j.first(ctx, l.last)
 	}
-	longer, err := j.first(ctx, ahead(best.way))
+	longer, err := j.first(ctx, ahead(best.candidate))
 	if longer == nil && err == nil {
 		longer = best
 	}
 	return longer, err
 }
 
-// first is the plan of the first of some ways that fits, or nil.
-func (j *job) first(ctx context.Context, ways []way) (*found, error) {
-	for _, w := range ways {
+// first is the plan of the first of some candidates that fits, or nil.
+func (j *job) first(ctx context.Context, candidates []candidate) (*found, error) {
+	for _, w := range candidates {
 		if f, err := j.try(ctx, w, never); f != nil || err != nil {
 			return f, err
 		}
@@ -77,10 +77,10 @@ func (j *job) first(ctx context.Context, ways []way) (*found, error) {
 // never is more than any step takes.
 const never = time.Duration(math.MaxInt64)
 
-// try is the plan of a way. It is nil if it does not fit, or if a step takes no less than
-// a limit. Most ways are out of the question by their load, or by how long their streams
+// try is the plan of a candidate. It is nil if it does not fit, or if a step takes no less than
+// a limit. Most candidates are out of the question by their load, or by how long their streams
 // work, before they have addresses.
-func (j *job) try(ctx context.Context, w way, limit time.Duration) (*found, error) {
+func (j *job) try(ctx context.Context, w candidate, limit time.Duration) (*found, error) {
 	budgets := budgets(w.options)
 	if n, known := j.needs[w]; known && !n.within(budgets) {
 		return nil, nil
@@ -123,15 +123,15 @@ func (n need) within(budgets need) bool {
 	return true
 }
 
-// draw is the sketch of a way, not packed, and remembers what it takes at least.
-func (j *job) draw(ctx context.Context, w way) (*found, error) {
+// draw is the sketch of a candidate, not packed, and remembers what it takes at least.
+func (j *job) draw(ctx context.Context, w candidate) (*found, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	if err := j.decide(ctx, w); err != nil {
 		return nil, err
 	}
-	filled := *j.program // which other rungs fill in other ways
+	filled := *j.program // which other tunings fill in other candidates
 	filling, err := j.schedule(ctx, w)
 	if err != nil {
 		return nil, err
@@ -145,7 +145,7 @@ func (j *job) draw(ctx context.Context, w way) (*found, error) {
 		return nil, err
 	}
 	j.loads[w] = k.load
-	return &found{way: w, title: title(w.options, w.Rung), sketch: k, program: &filled,
+	return &found{candidate: w, title: title(w.options, w.Tuning), sketch: k, program: &filled,
 		timings: j.timings}, nil
 }
 
@@ -153,11 +153,11 @@ func (j *job) draw(ctx context.Context, w way) (*found, error) {
 // what it needs.
 func (j *job) pack(f *found) {
 	f.sketch.pack(need{}, 0)
-	j.needs[f.way] = f.sketch.need
+	j.needs[f.candidate] = f.sketch.need
 }
 
-// lower makes the plan of a way, without waits.
-func (j *job) lower(ctx context.Context, w way) (*plan.Plan, *program.Program, error) {
+// lower makes the plan of a candidate, without waits.
+func (j *job) lower(ctx context.Context, w candidate) (*plan.Plan, *program.Program, error) {
 	f, err := j.draw(ctx, w)
 	if err != nil {
 		return nil, nil, err
@@ -167,7 +167,7 @@ func (j *job) lower(ctx context.Context, w way) (*plan.Plan, *program.Program, e
 }
 
 // schedule is the pass that writes down what has been decided.
-func (j *job) schedule(ctx context.Context, w way) (program.Pass, error) {
+func (j *job) schedule(ctx context.Context, w candidate) (program.Pass, error) {
 	if w.Segments > 0 {
 		return j.segments(ctx, w)
 	}
@@ -198,8 +198,8 @@ func sharing(g *graph.Graph, o Options) []program.Pass {
 	}
 }
 
-// load is what the plan of a way takes at least.
-func (j *job) load(ctx context.Context, w way) (need, error) {
+// load is what the plan of a candidate takes at least.
+func (j *job) load(ctx context.Context, w candidate) (need, error) {
 	if n, known := j.loads[w]; known {
 		return n, nil
 	}
@@ -208,8 +208,8 @@ func (j *job) load(ctx context.Context, w way) (need, error) {
 	return j.loads[w], err
 }
 
-// need is what the plan of a way takes.
-func (j *job) need(ctx context.Context, w way) (need, error) {
+// need is what the plan of a candidate takes.
+func (j *job) need(ctx context.Context, w candidate) (need, error) {
 	if n, known := j.needs[w]; known {
 		return n, nil
 	}
@@ -221,18 +221,18 @@ func (j *job) need(ctx context.Context, w way) (need, error) {
 	return f.sketch.need, nil
 }
 
-// sketch is draw, unless the way is the one of which the load was asked last.
-func (j *job) sketch(ctx context.Context, w way) (*found, error) {
+// sketch is draw, unless the candidate is the one of which the load was asked last.
+func (j *job) sketch(ctx context.Context, w candidate) (*found, error) {
 	f := j.drawn
-	if j.drawn = nil; f != nil && f.way == w {
+	if j.drawn = nil; f != nil && f.candidate == w {
 		return f, nil
 	}
 	return j.draw(ctx, w)
 }
 
-// decide runs the passes of a way, unless the latest program or the first is of the same
+// decide runs the passes of a candidate, unless the latest program or the first is of the same
 // decisions: prefetch and sharing are matters of lowering, and budgets of what comes of it.
-func (j *job) decide(ctx context.Context, w way) error {
+func (j *job) decide(ctx context.Context, w candidate) error {
 	w = w.deciding()
 	for _, known := range []decisions{j.decisions, j.base} {
 		if known.program != nil && known.decided == w {
@@ -257,8 +257,8 @@ func (j *job) undecided() *program.Program {
 	return program.New(j.graph, j.target.Fetches, j.target.Updates)
 }
 
-// deciding is a way without what decisions do not depend on.
-func (w way) deciding() way {
+// deciding is a candidate without what decisions do not depend on.
+func (w candidate) deciding() candidate {
 	w.Prefetch, w.Unshared, w.Spill, w.Timed, w.Housed = 0, false, 0, false, 0
 	w.options = w.options.unlimited()
 	return w
@@ -271,5 +271,5 @@ func (r *Result) decisions() decisions {
 	}
 	p := *r.Program
 	p.Schedule = nil
-	return decisions{way{r.Options, r.Rung}.deciding(), &p, r.Timings}
+	return decisions{candidate{r.Options, r.Tuning}.deciding(), &p, r.Timings}
 }

@@ -1,7 +1,7 @@
 package planner
 
-// Rung is what the ladder decides.
-type Rung struct {
+// Tuning is what the ladder decides.
+type Tuning struct {
 	Lookahead int   // partitions for which what is idle stays on the device
 	Prefetch  int   // operations by which copies run ahead
 	Unshared  bool  // every reader of a variable on the host gets a copy of its own
@@ -13,14 +13,14 @@ type Rung struct {
 	Spill     int   // how much is on the disk: a level, see [search.leaves]; 0 is nothing
 }
 
-// way is all that a plan of a target depends on.
-type way struct {
+// candidate is all that a plan of a target depends on.
+type candidate struct {
 	options Options
-	Rung
+	Tuning
 }
 
 // reach is how many partitions early copies to the device are issued at most.
-func (w way) reach() int {
+func (w candidate) reach() int {
 	if w.options.Partition == 0 {
 		return 1
 	}
@@ -28,42 +28,42 @@ func (w way) reach() int {
 }
 
 // sharing is within how many partitions readers share a copy of a variable; -1: none do.
-func (w way) sharing() int {
+func (w candidate) sharing() int {
 	if w.Unshared {
 		return -1
 	}
 	return w.Lookahead
 }
 
-// at is a way by options and a rung.
-func at(o Options, r Rung) way {
+// at is a candidate by options and a tuning.
+func at(o Options, r Tuning) candidate {
 	o.Lookahead = r.Lookahead
-	return way{o, r}
+	return candidate{o, r}
 }
 
-// ladder are the ways to plan a target that a policy knows, the most relaxed
+// ladder are the candidates to plan a target that a policy knows, the most relaxed
 // first. They do not depend on the budgets.
 type ladder struct {
-	// together are ways that all targets of a session must go if one does, since
+	// together are candidates that all targets of a session must take if one does, since
 	// they differ in where variables are. All ladders of a policy have the same.
-	together []way
-	// housed are ways that all targets must go together, too, each one of a list.
-	housed [][]way
-	// chain is searched by halving; each way copies no more than the next.
-	chain []way
+	together []candidate
+	// housed are candidates that all targets must take together, too, each one of a list.
+	housed [][]candidate
+	// chain is searched by halving; each candidate copies no more than the next.
+	chain []candidate
 	// last is tried from end to end.
-	last []way
+	last []candidate
 }
 
 // at is the ladder with a disk that is used so much. With one, targets need not go
-// together: it has no part in ways that have all on the device.
+// together: it has no part in candidates that have all on the device.
 func (l ladder) at(level int) ladder {
 	if level == 0 {
 		return l
 	}
-	on := func(ways []way) []way {
-		var list []way
-		for _, w := range ways {
+	on := func(candidates []candidate) []candidate {
+		var list []candidate
+		for _, w := range candidates {
 			w.Spill = level
 			list = append(list, w)
 		}
@@ -77,23 +77,23 @@ func (l ladder) at(level int) ladder {
 // to hide at the edges of large values, and stalls there.
 const autoAhead = 2
 
-// rungs are the ways for one look-ahead, the most relaxed first.
-func rungs(o Options) []way {
-	var list []way
+// tunings are the candidates for one look-ahead, the most relaxed first.
+func tunings(o Options) []candidate {
+	var list []candidate
 	for d := o.Partition; d > 0; d /= 4 {
-		list = append(list, at(o, Rung{Lookahead: o.Lookahead, Prefetch: d}))
+		list = append(list, at(o, Tuning{Lookahead: o.Lookahead, Prefetch: d}))
 	}
-	list = append(list, at(o, Rung{Lookahead: o.Lookahead}))
+	list = append(list, at(o, Tuning{Lookahead: o.Lookahead}))
 	if o.NoPlacement {
 		return list // nothing is staged
 	}
-	return append(list, at(o, Rung{Lookahead: o.Lookahead, Unshared: true}))
+	return append(list, at(o, Tuning{Lookahead: o.Lookahead, Unshared: true}))
 }
 
-// ahead are a way of the chain with longer and longer prefetches, the longest
+// ahead are a candidate of the chain with longer and longer prefetches, the longest
 // first.
-func ahead(w way) []way {
-	list := []way{w, w}
+func ahead(w candidate) []candidate {
+	list := []candidate{w, w}
 	list[0].Prefetch = autoAhead * w.options.Partition
 	list[1].Prefetch = w.options.Partition
 	for d := w.options.Partition / 4; d > 0; d /= 4 {
@@ -125,11 +125,11 @@ func halving(n int, fits func(i int) (bool, error)) (first int, err error) {
 	return high, nil
 }
 
-// straight are the ways that a search takes if none fits: the only ones that
+// straight are the candidates that a search takes if none fits: the only ones that
 // decide whether a budget is refused, since where it finds something, one of these
 // fits. So a larger budget is never refused what a smaller one is granted.
-func (l ladder) straight() []way {
-	var list []way
+func (l ladder) straight() []candidate {
+	var list []candidate
 	_, _ = halving(len(l.chain), func(i int) (bool, error) {
 		list = append(list, l.chain[i])
 		return false, nil

@@ -22,14 +22,14 @@ func ladders(t *testing.T, o Options) ladder {
 	return s.jobs[0].ladder
 }
 
-// TestLaddersDoNotLookAtBudgets: the ways of a policy are the same under every
+// TestLaddersDoNotLookAtBudgets: the candidates of a policy are the same under every
 // budget; so what one budget is enough for, a larger one is.
 func TestLaddersDoNotLookAtBudgets(t *testing.T) {
 	for _, policy := range Policies() {
 		free := ladders(t, Options{Policy: policy})
 		tight := ladders(t, Options{Policy: policy, DeviceBytes: 1000, HostBytes: 1000})
-		same := func(name string, a, b []way) {
-			if !slices.EqualFunc(a, b, func(a, b way) bool {
+		same := func(name string, a, b []candidate) {
+			if !slices.EqualFunc(a, b, func(a, b candidate) bool {
 				a.options.DeviceBytes, b.options.DeviceBytes = 0, 0
 				a.options.HostBytes, b.options.HostBytes = 0, 0
 				return a == b
@@ -43,7 +43,7 @@ func TestLaddersDoNotLookAtBudgets(t *testing.T) {
 	}
 }
 
-// TestChainCopiesLessAndLess: every way of the chain copies no more than the next, and so
+// TestChainCopiesLessAndLess: every candidate of the chain copies no more than the next, and so
 // do those that come after it, but for those that compute again.
 func TestChainCopiesLessAndLess(t *testing.T) {
 	m, ctx := randgraph.Synthetic(600), context.Background()
@@ -61,7 +61,7 @@ func TestChainCopiesLessAndLess(t *testing.T) {
 			t.Fatal(err)
 		}
 		if now := copies(p); now < last {
-			t.Errorf("%+v copies %d bytes, the way before it %d", w.Rung, now, last)
+			t.Errorf("%+v copies %d bytes, the way before it %d", w.Tuning, now, last)
 		} else {
 			last = now
 		}
@@ -69,7 +69,7 @@ func TestChainCopiesLessAndLess(t *testing.T) {
 }
 
 // TestHalvingIsMonotone: whatever fits, halving among more that fits finds the
-// same or something earlier; and it finds nothing only if no straight way fits.
+// same or something earlier; and it finds nothing only if no straight candidate fits.
 func TestHalvingIsMonotone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(0, 40).Draw(t, "ways")
@@ -80,13 +80,14 @@ func TestHalvingIsMonotone(t *testing.T) {
 		}
 		var l ladder
 		for i := range n {
-			l.chain = append(l.chain, way{Rung: Rung{Lookahead: i}})
+			l.chain = append(l.chain, candidate{Tuning: Tuning{Lookahead: i}})
 		}
 		a, b := halve(n, few), halve(n, many)
 		if b > a {
 			t.Fatalf("%v finds %d, %v finds %d", few, a, many, b)
 		}
-		straight := slices.ContainsFunc(l.straight(), func(w way) bool { return few[w.Lookahead] })
+		straight := slices.ContainsFunc(l.straight(),
+			func(w candidate) bool { return few[w.Lookahead] })
 		if straight != (a < n) {
 			t.Fatalf("%v finds %d of %d, straight ways fit: %v", few, a, n, straight)
 		}
@@ -122,7 +123,7 @@ func TestSlicesAreBounded(t *testing.T) {
 	for _, o := range []Options{{Policy: Thesis}, {Policy: Thesis, Mesh: s},
 		{Policy: Vanilla, Mesh: s}} {
 		o.EnsureDefaults()
-		l := steadyLadder(at(o, Rung{Lookahead: o.Lookahead}), nil)
+		l := steadyLadder(at(o, Tuning{Lookahead: o.Lookahead}), nil)
 		want := o.Mesh != nil && o.Policy == Thesis
 		if got := l.last[len(l.last)-1].Bounded; got != want {
 			t.Errorf("%s: bounded %v", o, got)

@@ -15,22 +15,22 @@ import (
 )
 
 // least is the smallest budget of a space that works: how much, and the target
-// that sets it with its way.
+// that sets it with its candidate.
 type least struct {
-	bytes int64
-	job   *job
-	way   way
+	bytes     int64
+	job       *job
+	candidate candidate
 }
 
 // question is what is asked of a search: the smallest budget of a space, with so
-// much of the others, if those targets that go ways of their own take these.
-type question struct {
-	of     space.ID
-	limits need // that of the space itself does not count
-	ways   func(ladder) []way
-	most   int64 // an answer above that is of no use
-	enough int64 // and one up to that is as good as any below it
-	brief  bool  // some way is enough: those with variables on the device are left out
+// much of the others, if those targets that go by candidates of their own take these.
+type query struct {
+	of         space.ID
+	limits     need // that of the space itself does not count
+	candidates func(ladder) []candidate
+	most       int64 // an answer above that is of no use
+	enough     int64 // and one up to that is as good as any below it
+	brief      bool  // some candidate is enough: those with variables on the device are left out
 }
 
 // least is the smallest budget of a space that is not refused, given the other
@@ -39,20 +39,20 @@ func (s *variant) least(of space.ID) (*least, error) { return s.below(of, math.M
 
 // below is least, or nil if that is above a limit.
 func (s *variant) below(of space.ID, limit int64) (*least, error) {
-	return s.answer(question{of: of, limits: budgets(s.options), ways: ladder.straight,
+	return s.answer(query{of: of, limits: budgets(s.options), candidates: ladder.straight,
 		most: limit})
 }
 
 // budgets are the budgets of options, by space.
 func budgets(o Options) need { return need{o.DeviceBytes, o.HostBytes, o.DiskBytes} }
 
-// tightest is the way that needs the least, as a rule.
-func (l ladder) tightest() []way { return l.last[len(l.last)-1:] }
+// tightest is the candidate that needs the least, as a rule.
+func (l ladder) tightest() []candidate { return l.last[len(l.last)-1:] }
 
-// answer is the smallest budget with which all targets go one of the ways that
+// answer is the smallest budget with which all targets go by one of the candidates that
 // they must go together, or each finds one of the others, all with as much on the
 // disk; nil if there is none.
-func (s *variant) answer(q question) (*least, error) {
+func (s *variant) answer(q query) (*least, error) {
 	list, err := s.hopeful(q)
 	if err != nil {
 		return nil, err
@@ -60,7 +60,7 @@ func (s *variant) answer(q question) (*least, error) {
 	var best *least
 	for _, c := range list {
 		next := q
-		if next.ways = c.ways; best != nil {
+		if next.candidates = c.candidates; best != nil {
 			next.most = best.bytes
 		}
 		if c.needs[q.of] > next.most || best != nil && c.needs[q.of] >= best.bytes {
@@ -82,9 +82,9 @@ func (s *variant) answer(q question) (*least, error) {
 
 // hopeful are the choices that may be an answer by what is known without a schedule, those that
 // need the least by that first.
-func (s *variant) hopeful(q question) ([]choice, error) {
+func (s *variant) hopeful(q query) ([]choice, error) {
 	var list []choice
-	for _, c := range s.choices(q.ways) {
+	for _, c := range s.choices(q.candidates) {
 		if q.brief && c.housed > 0 {
 			continue
 		}
@@ -102,10 +102,10 @@ func (s *variant) hopeful(q question) ([]choice, error) {
 	return list, nil
 }
 
-// most is the need of the target that needs the most, each by the way that is best for
+// most is the need of the target that needs the most, each by the candidate that is best for
 // it. It is nil if one of them finds none, or only such as need more than is of use. What
 // a target comes to at best does not matter once it needs no more than another.
-func (s *variant) most(q question) (*least, error) {
+func (s *variant) most(q query) (*least, error) {
 	var most *least
 	for _, j := range s.jobs {
 		if most != nil {
@@ -122,22 +122,22 @@ func (s *variant) most(q question) (*least, error) {
 	return most, nil
 }
 
-// leastOf is the need of one target, if that is of use. No way needs less than its load:
+// leastOf is the need of one target, if that is of use. No candidate needs less than its load:
 // those that are worth packing come first, and the others are not packed.
-func (s *variant) leastOf(j *job, q question) (*least, error) {
-	ways := q.ways(j.ladder)
-	loads, settled, err := s.loads(j, q, ways)
+func (s *variant) leastOf(j *job, q query) (*least, error) {
+	candidates := q.candidates(j.ladder)
+	loads, settled, err := s.loads(j, q, candidates)
 	if settled != nil || err != nil {
 		return settled, err
 	}
-	order := make([]int, len(ways))
+	order := make([]int, len(candidates))
 	for i := range order {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(a, b int) int {
 		return cmp.Compare(loads[a][q.of], loads[b][q.of])
 	})
-	best, at, limit := (*least)(nil), len(ways), q.most
+	best, at, limit := (*least)(nil), len(candidates), q.most
 	for _, i := range order {
 		if loads[i][q.of] > limit {
 			break
@@ -145,12 +145,12 @@ func (s *variant) leastOf(j *job, q question) (*least, error) {
 		if !q.allows(loads[i]) || loads[i][q.of] == limit && best != nil && i > at {
 			continue
 		}
-		n, err := j.answer(s.ctx, ways[i], q)
+		n, err := j.answer(s.ctx, candidates[i], q)
 		if err != nil {
 			return nil, err
 		}
 		if q.allows(n) && (n[q.of] < limit || n[q.of] == limit && i < at) {
-			best, at, limit = &least{n[q.of], j, ways[i]}, i, n[q.of]
+			best, at, limit = &least{n[q.of], j, candidates[i]}, i, n[q.of]
 			if limit <= q.enough {
 				break
 			}
@@ -159,29 +159,29 @@ func (s *variant) leastOf(j *job, q question) (*least, error) {
 	return best, nil
 }
 
-// loads are what ways take at least. Where the device's least is asked for, most ways need
-// more than the likeliest one, which is seen before they are drawn: of these it is only
-// what they are known to take; or the likeliest way settles the question.
-func (s *variant) loads(j *job, q question, ways []way) ([]need, *least, error) {
-	loads := make([]need, len(ways))
-	limit, last := q.most, len(ways)-1
+// loads are what candidates take at least. Where the device's least is asked for, most candidates
+// need more than the likeliest one, which is seen before they are drawn: of these it is only what
+// they are known to take; or the likeliest candidate settles the question.
+func (s *variant) loads(j *job, q query, candidates []candidate) ([]need, *least, error) {
+	loads := make([]need, len(candidates))
+	limit, last := q.most, len(candidates)-1
 	if q.of == space.Device && last > 0 {
-		n, err := j.answer(s.ctx, ways[last], q)
+		n, err := j.answer(s.ctx, candidates[last], q)
 		if err != nil {
 			return nil, nil, err
 		}
 		if q.allows(n) {
 			if limit = min(limit, n[q.of]); n[q.of] <= q.enough {
-				return nil, &least{n[q.of], j, ways[last]}, nil
+				return nil, &least{n[q.of], j, candidates[last]}, nil
 			}
 		}
-		for i, w := range ways[:last] {
+		for i, w := range candidates[:last] {
 			if loads[i][q.of], err = j.outlook(s.ctx, w); err != nil {
 				return nil, nil, err
 			}
 		}
 	}
-	for i, w := range ways {
+	for i, w := range candidates {
 		if loads[i][q.of] > limit {
 			continue
 		}
@@ -195,15 +195,15 @@ func (s *variant) loads(j *job, q question, ways []way) ([]need, *least, error) 
 
 // inquiry is what an answer depends on.
 type inquiry struct {
-	way    way
-	of     space.ID
-	limits need
+	candidate candidate
+	of        space.ID
+	limits    need
 }
 
-// answer is what the plan of a way takes of the space that is asked for, and of the others
+// answer is what the plan of a candidate takes of the space that is asked for, and of the others
 // as much as says whether their budgets suffice: nothing needs addresses in a space that has
 // room for everything side by side, or not for what is there at once.
-func (j *job) answer(ctx context.Context, w way, q question) (need, error) {
+func (j *job) answer(ctx context.Context, w candidate, q query) (need, error) {
 	if n, known := j.needs[w]; known {
 		return n, nil
 	}
@@ -225,9 +225,9 @@ func (j *job) answer(ctx context.Context, w way, q question) (need, error) {
 	return n, nil
 }
 
-// outlook is what the plan of a way needs of the device at least, as far as that is known
+// outlook is what the plan of a candidate needs of the device at least, as far as that is known
 // without a schedule.
-func (j *job) outlook(ctx context.Context, w way) (int64, error) {
+func (j *job) outlook(ctx context.Context, w candidate) (int64, error) {
 	if n, known := j.loads[w]; known {
 		return n[space.Device], nil
 	}
@@ -238,9 +238,9 @@ func (j *job) outlook(ctx context.Context, w way) (int64, error) {
 	return o.bytes, err
 }
 
-// foresee is the outlook of a way that takes nothing else than partitions, of which ways that
-// differ in prefetch alone have one, and which is found out once.
-func (j *job) foresee(ctx context.Context, w way) (outlook, error) {
+// foresee is the outlook of a candidate that takes nothing else than partitions, of which
+// candidates that differ in prefetch alone have one, and which is found out once.
+func (j *job) foresee(ctx context.Context, w candidate) (outlook, error) {
 	alike := w
 	alike.Prefetch = w.reach()
 	if o, known := j.outlooks[alike]; known {
@@ -254,16 +254,17 @@ func (j *job) foresee(ctx context.Context, w way) (outlook, error) {
 	return o, nil
 }
 
-// forecast is the outlook of what is decided by a way. With several streams nothing takes less
-// than that part of the time: with all that overlaps one after the other it would be all of it.
-func (j *job) forecast(w way, share, reach int) outlook {
+// forecast is the outlook of what is decided by a candidate. With several streams nothing takes
+// less than that part of the time: with all that overlaps one after the other it would be all of
+// it.
+func (j *job) forecast(w candidate, share, reach int) outlook {
 	o := j.prices.forecast(j.program, share, reach)
 	o.time /= time.Duration(w.options.Streams)
 	return o
 }
 
 // allows reports whether the other spaces' budgets suffice.
-func (q question) allows(n need) bool {
+func (q query) allows(n need) bool {
 	n[q.of] = 0
 	return n.within(q.limits)
 }

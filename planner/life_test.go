@@ -44,23 +44,24 @@ func decided(g *graph.Graph, t Target, o Options) (*program.Program, error) {
 
 // emit makes the plan of a program that has been decided about, without waits, by the
 // last passes.
-func emit(ctx context.Context, p *program.Program, w way, last []program.Pass) (*plan.Plan, error) {
+func emit(ctx context.Context, p *program.Program, w candidate, last []program.Pass) (*plan.Plan,
+	error) {
 	k, err := sketched(ctx, p, last, w.options)
 	if err != nil {
 		return nil, err
 	}
 	k.pack(need{}, 0)
-	return k.lower(p, title(w.options, w.Rung), w.options), nil
+	return k.lower(p, title(w.options, w.Tuning), w.options), nil
 }
 
-// lowered is the plan of a program on a rung of the ladder, without waits.
-func lowered(t *rapid.T, p *program.Program, o Options, r Rung) *plan.Plan {
+// lowered is the plan of a program on a tuning of the ladder, without waits.
+func lowered(t *rapid.T, p *program.Program, o Options, r Tuning) *plan.Plan {
 	ctx := context.Background()
-	last, err := new(job).schedule(ctx, way{o, r})
+	last, err := new(job).schedule(ctx, candidate{o, r})
 	if err != nil {
 		t.Fatal(err)
 	}
-	made, err := emit(ctx, p, way{o, r}, []program.Pass{last})
+	made, err := emit(ctx, p, candidate{o, r}, []program.Pass{last})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +85,7 @@ func TestSlotsFollowLives(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p, o := drawProgram(t)
 		// no prefetch: nothing is early or late
-		made := lowered(t, p, o, Rung{Lookahead: o.Lookahead})
+		made := lowered(t, p, o, Tuning{Lookahead: o.Lookahead})
 		for i, s := range made.Slots {
 			if s.Fixed || s.Space != space.Device {
 				continue

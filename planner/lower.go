@@ -153,7 +153,7 @@ func (l *lowering) bindings(ids []program.StayID) []plan.Binding {
 }
 
 // title says how a plan was made.
-func title(o Options, r Rung) string {
+func title(o Options, r Tuning) string {
 	s := fmt.Sprintf("%s prefetch=%d", o, r.Prefetch)
 	if r.Unshared {
 		s += " unshared"

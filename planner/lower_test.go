@@ -13,8 +13,8 @@ import (
 )
 
 // drawRung draws a step of the ladder.
-func drawRung(t *rapid.T, o Options) Rung {
-	return Rung{Lookahead: o.Lookahead, Unshared: rapid.Bool().Draw(t, "unshared"),
+func drawRung(t *rapid.T, o Options) Tuning {
+	return Tuning{Lookahead: o.Lookahead, Unshared: rapid.Bool().Draw(t, "unshared"),
 		Prefetch: rapid.IntRange(0, 2*o.Partition).Draw(t, "prefetch")}
 }
 
@@ -123,7 +123,7 @@ func TestSharing(t *testing.T) {
 	})
 }
 
-// TestVariablesHaveOneAddress: whatever a target computes, on whatever rung, the
+// TestVariablesHaveOneAddress: whatever a target computes, on whatever tuning, the
 // variables and constants are where all plans of the graph have them.
 func TestVariablesHaveOneAddress(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

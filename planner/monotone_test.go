@@ -18,7 +18,7 @@ const tolerance = 50
 // TestLargerBudgetsAreFaster: on a ladder of budgets no plan needs more than its own,
 // and no step of a model is notably slower than in a smaller one, vanilla's peak included.
 func TestLargerBudgetsAreFaster(t *testing.T) {
-	names, rungs := []string{"resnet", "deepspeech"}, int64(longtest.Count(4, 32))
+	names, tunings := []string{"resnet", "deepspeech"}, int64(longtest.Count(4, 32))
 	if longtest.Enabled() {
 		names = append(names, "transformer", "moe", "wgan")
 	}
@@ -32,8 +32,8 @@ func TestLargerBudgetsAreFaster(t *testing.T) {
 			o := Options{Policy: Auto, Machine: m, Model: name, Effort: longtest.Count(40, 0)}
 			least, most := span(t, g, o, targets)
 			fastest := machine.Longest
-			for i := range rungs {
-				o.DeviceBytes = least + (most-least)*i/(rungs-1)
+			for i := range tunings {
+				o.DeviceBytes = least + (most-least)*i/(tunings-1)
 				p, err := Plan(t.Context(), g, o, targets...)
 				if err != nil {
 					t.Fatal(err)

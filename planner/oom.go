@@ -103,7 +103,7 @@ func (s *variant) shortage() (*ErrOutOfMemory, error) {
 func (s *variant) bothShort() (*ErrOutOfMemory, error) {
 	limits := budgets(s.options)
 	limits[space.Device] = math.MaxInt64
-	q := question{of: space.Host, limits: limits, ways: ladder.straight, most: math.MaxInt64}
+	q := query{of: space.Host, limits: limits, candidates: ladder.straight, most: math.MaxInt64}
 	l, err := s.answer(q)
 	if err != nil {
 		return nil, err
@@ -122,7 +122,7 @@ func (s *variant) bothShort() (*ErrOutOfMemory, error) {
 
 // explain says what sets the smallest budget.
 func (s *variant) explain(short space.ID, l *least) (*ErrOutOfMemory, error) {
-	p, _, err := l.job.lower(s.ctx, l.way)
+	p, _, err := l.job.lower(s.ctx, l.candidate)
 	if err != nil {
 		return nil, err
 	}

@@ -83,7 +83,7 @@ func Plan(ctx context.Context, g *graph.Graph, o Options, targets ...Target) (*P
 		others = nil
 	}
 	granted := append(others, best)
-	if best, err = best.orRivals(others); err != nil {
+	if best, err = best.compareRivals(others); err != nil {
 		return nil, fmt.Errorf("planner: %w", err)
 	}
 	if best, err = best.covered(granted); err != nil {
@@ -136,7 +136,7 @@ func (a *attempt) wants(o Options) wanted {
 // orRivals is the fastest of an attempt and of what the planner's rivals come to with the
 // graphs of others: with one that was refused, and with one that was not looked at, which are
 // those that a rival has if it is refused the attempt's.
-func (a *attempt) orRivals(others []*attempt) (*attempt, error) {
+func (a *attempt) compareRivals(others []*attempt) (*attempt, error) {
 	if !a.variant.options.Policy.Searches() || a.vanilla() {
 		return a, nil
 	}
@@ -296,7 +296,7 @@ func (p *Planned) known(o Options) *Planned {
 // search is a search for other plans, which decides nothing again that has been decided by
 // the same options.
 func (p *Planned) variant(ctx context.Context, o Options) (*variant, error) {
-	s, err := p.unladdered(ctx, o)
+	s, err := p.withoutCandidates(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -304,7 +304,7 @@ func (p *Planned) variant(ctx context.Context, o Options) (*variant, error) {
 }
 
 // unladdered is search without ladders. What has been planned is not checked again.
-func (p *Planned) unladdered(ctx context.Context, o Options) (*variant, error) {
+func (p *Planned) withoutCandidates(ctx context.Context, o Options) (*variant, error) {
 	if p.known(o) == nil {
 		return checked(ctx, p.Graph, o, p.Targets)
 	}

@@ -34,9 +34,9 @@ type rules struct {
 	policy      Policy
 	partitioned bool // the graph is cut into partitions
 	searches    bool // a planner looks for what is faster than the ladder's plans
-	swaps       func(way) []program.Pass
+	swaps       func(candidate) []program.Pass
 	steady      bool // its ladder looks at no program
-	ladder      func(base way, p *program.Program) ladder
+	ladder      func(base candidate, p *program.Program) ladder
 }
 
 // policies are the rules of all policies. There is no other place that tells one
@@ -79,7 +79,7 @@ func (p Policy) Partitioned() bool { return p.rules().partitioned }
 func (p Policy) Searches() bool { return p.rules().searches }
 
 // lookAhead is the thesis' rule.
-func lookAhead(w way) []program.Pass {
+func lookAhead(w candidate) []program.Pass {
 	if w.options.NoSwap {
 		return nil
 	}
@@ -87,7 +87,7 @@ func lookAhead(w way) []program.Pass {
 }
 
 // aroundPeak is TensorFlow 1's.
-func aroundPeak(w way) []program.Pass {
+func aroundPeak(w candidate) []program.Pass {
 	if w.Told == 0 {
 		return []program.Pass{swap.AroundPeak(math.MaxInt64)}
 	}
@@ -96,8 +96,8 @@ func aroundPeak(w way) []program.Pass {
 
 // steadyLadder gives up prefetch for memory, and then the sharing of staged variables. Of a
 // graph in slices partitions are bounded last: else all slices of an operation are in one.
-func steadyLadder(base way, _ *program.Program) ladder {
-	l := ladder{last: rungs(base.options)}
+func steadyLadder(base candidate, _ *program.Program) ladder {
+	l := ladder{last: tunings(base.options)}
 	if base.options.Mesh != nil && base.options.Policy.Partitioned() {
 		bounded := l.last[len(l.last)-1]
 		bounded.Bounded = true
@@ -106,15 +106,15 @@ func steadyLadder(base way, _ *program.Program) ladder {
 	return l
 }
 
-// autoLadder begins with plans that copy nothing but feeds and fetches, goes on to
-// longer look-aheads than the given one, each an eighth or so longer than the next, and
-// ends as the thesis policy's. What is left over between two look-aheads is for
-// the prefetch. For the nested lifetimes of forward and backward passes the
-// look-ahead is the best use of memory, since what is kept is what is needed again
-// soonest (Belady). Then come ways that compute most of the forward pass again, which the
-// host has less of, and last those that need the least of the device. Beside them there are ways
-// that trade the one memory for the other: with more and more of the variables on the device.
-func autoLadder(base way, p *program.Program) ladder {
+// autoLadder begins with plans that copy nothing but feeds and fetches, goes on to longer
+// look-aheads than the given one, each an eighth or so longer than the next, and ends as the thesis
+// policy's. What is left over between two look-aheads is for the prefetch. For the nested lifetimes
+// of forward and backward passes the look-ahead is the best use of memory, since what is kept is
+// what is needed again soonest (Belady). Then come candidates that compute most of the forward pass
+// again, which the host has less of, and last those that need the least of the device. Beside them
+// there are candidates that trade the one memory for the other: with more and more of the variables
+// on the device.
+func autoLadder(base candidate, p *program.Program) ladder {
 	o := base.options
 	vanilla := Options{Policy: Vanilla, Streams: o.Streams, Machine: o.Machine, Model: o.Model,
 		DeviceBytes: o.DeviceBytes, HostBytes: o.HostBytes, DiskBytes: o.DiskBytes,
@@ -123,26 +123,26 @@ func autoLadder(base way, p *program.Program) ladder {
 	resident := o
 	resident.NoPlacement, resident.NoSwap = true, true
 	l := ladder{
-		together: []way{rungs(vanilla)[0], rungs(resident)[0]},
-		last:     slices.Concat(rungs(o), segmented(o), tightest(o)),
+		together: []candidate{tunings(vanilla)[0], tunings(resident)[0]},
+		last:     slices.Concat(tunings(o), segmented(o), tightest(o)),
 		housed:   housed(o),
 	}
 	for k := p.Parts(); k > o.Lookahead; k = k * 7 / 8 {
-		l.chain = append(l.chain, at(o, Rung{Lookahead: k}))
+		l.chain = append(l.chain, at(o, Tuning{Lookahead: k}))
 	}
 	return l
 }
 
-// tightest are the ways that need the least: partitions of one operation by all
+// tightest are the candidates that need the least: partitions of one operation by all
 // strategies, and larger ones by the options', since which of them does depends on the
 // graph. The last is the likeliest.
-func tightest(o Options) []way {
-	var list []way
+func tightest(o Options) []candidate {
+	var list []candidate
 	add := func(s partition.Strategy, size int) {
 		if size < o.Partition || size == o.Partition && s != o.Strategy {
 			next := o
 			next.Strategy, next.Partition = s, size
-			list = append(list, rungs(next)[len(rungs(next))-1])
+			list = append(list, tunings(next)[len(tunings(next))-1])
 		}
 	}
 	add(o.Strategy, 20)
@@ -157,11 +157,11 @@ func tightest(o Options) []way {
 // the peak without swapping down to nothing. What it is told is not the budget:
 // its estimate is of neither addresses nor workspaces, and a plan for one budget
 // may need more or less than that.
-func grapplerLadder(base way, p *program.Program) ladder {
+func grapplerLadder(base candidate, p *program.Program) ladder {
 	const parts = 16
-	l := ladder{last: rungs(base.options)}
+	l := ladder{last: tunings(base.options)}
 	for i := int64(parts - 1); i >= 0; i-- {
-		w := rungs(base.options)[0]
+		w := tunings(base.options)[0]
 		w.Told = max(p.Estimate/parts*i, 1)
 		l.last = append(l.last, w)
 	}

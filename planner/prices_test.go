@@ -106,8 +106,8 @@ func TestPricesRefuseNothing(t *testing.T) {
 	})
 }
 
-// TestPricesRefuseNoModel: so of a model whose ways that compute segments again need the least
-// of the host.
+// TestPricesRefuseNoModel: so of a model whose candidates that compute segments again need the
+// least of the host.
 func TestPricesRefuseNoModel(t *testing.T) {
 	g, target := deep(t)
 	machines := rapid.Custom(func(t *rapid.T) map[string]machine.Machine {

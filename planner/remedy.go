@@ -111,10 +111,10 @@ func (s *variant) tight(o Options, of space.ID, limit int64) (int64, error) {
 			return 0, err
 		}
 	}
-	q := question{of: of, limits: budgets(tried.options), ways: ladder.tightest, most: limit,
+	q := query{of: of, limits: budgets(tried.options), candidates: ladder.tightest, most: limit,
 		brief: true}
 	if o.Policy.Searches() && !s.options.Policy.Searches() {
-		q.ways, q.brief = ladder.straight, false
+		q.candidates, q.brief = ladder.straight, false
 	}
 	l, err := tried.answer(q)
 	if l == nil || err != nil {
@@ -186,7 +186,7 @@ func smaller(o Options) []int {
 // device budget that works with it, as a remedy. If none needs less than so many
 // bytes, it is to Shrink. The options are those of the plans.
 func (p *Planned) Smaller(ctx context.Context, o Options, bytes int64) (Remedy, error) {
-	s, err := p.unladdered(ctx, o)
+	s, err := p.withoutCandidates(ctx, o)
 	if err != nil {
 		return Remedy{}, err
 	}

@@ -14,11 +14,11 @@ import (
 // are tried.
 const fewOperations = 100
 
-// rivals are the ways of the thesis' policy that a planner's plans must not be slower than:
+// rivals are the candidates of the thesis' policy that a planner's plans must not be slower than:
 // by all strategies, with partitions of the options' size and of those with which a user
 // could tune it, or of any size, if there are few operations. Those of one list decide alike
 // and differ in when copies run.
-func (s *variant) rivals() [][]way {
+func (s *variant) rivals() [][]candidate {
 	sizes := []int{200, 20, 5}
 	if !slices.Contains(sizes, s.options.Partition) {
 		sizes = append(sizes, s.options.Partition)
@@ -33,18 +33,19 @@ func (s *variant) rivals() [][]way {
 			sizes = append(sizes, n)
 		}
 	}
-	var lists [][]way
+	var lists [][]candidate
 	for _, size := range sizes {
 		for _, by := range partition.Strategies() {
 			o := s.options
 			o.Strategy, o.Partition = by, size
-			ways := rungs(o)
+			candidates := tunings(o)
 			if size == most { // larger ones differ in prefetch alone
 				for d := most; d > 0; d-- {
-					ways = append([]way{at(o, Rung{Lookahead: o.Lookahead, Prefetch: d})}, ways...)
+					candidates = append([]candidate{at(o, Tuning{Lookahead: o.Lookahead,
+						Prefetch: d})}, candidates...)
 				}
 			}
-			lists = append(lists, ways)
+			lists = append(lists, candidates)
 		}
 	}
 	return lists
@@ -55,22 +56,22 @@ func (s *variant) rivals() [][]way {
 // them is the first to keep to the budgets is seen by their loads.
 func (j *job) grappler(ctx context.Context, o Options, limit time.Duration) (*found, error) {
 	o = grapplers(o)
-	base := at(o, Rung{Lookahead: o.Lookahead})
+	base := at(o, Tuning{Lookahead: o.Lookahead})
 	if err := j.decide(ctx, base); err != nil {
 		return nil, err
 	}
 	if j.forecast(base, 0, 1).time >= limit {
 		return nil, nil
 	}
-	ways := grapplerLadder(base, j.program).last
-	first, err := halving(len(ways), func(i int) (bool, error) {
-		n, err := j.load(ctx, ways[i])
+	candidates := grapplerLadder(base, j.program).last
+	first, err := halving(len(candidates), func(i int) (bool, error) {
+		n, err := j.load(ctx, candidates[i])
 		return n.within(budgets(o)), err
 	})
 	if err != nil {
 		return nil, err
 	}
-	for _, w := range ways[first:] {
+	for _, w := range candidates[first:] {
 		f, err := j.draw(ctx, w)
 		if err != nil {
 			return nil, err
@@ -97,8 +98,8 @@ func (s *variant) tuned(best []*found, ladders bool) ([]*found, error) {
 		}
 		best = faster(best, plans)
 	}
-	for _, ways := range s.rivals() {
-		granted, err := s.grantedBefore(ways)
+	for _, candidates := range s.rivals() {
+		granted, err := s.grantedBefore(candidates)
 		if err != nil {
 			return nil, err
 		}
@@ -106,14 +107,14 @@ func (s *variant) tuned(best []*found, ladders bool) ([]*found, error) {
 			continue
 		}
 		plans, err := s.beats(together(best), func(j *job, limit time.Duration) (*found, error) {
-			return j.quickest(s.ctx, ways, limit)
+			return j.quickest(s.ctx, candidates, limit)
 		})
 		if err != nil {
 			return nil, err
 		}
 		best = faster(best, plans)
 	}
-	told := rungs(grapplers(s.options))[:1]
+	told := tunings(grapplers(s.options))[:1]
 	told[0].Told = 1
 	if granted, err := s.grantedBefore(told); granted || err != nil {
 		return best, err
@@ -132,9 +133,9 @@ func (s *variant) tuned(best []*found, ladders bool) ([]*found, error) {
 func (s *variant) ideal() ([]*found, error) {
 	limit := s.onDevice()
 	limit += limit / promise
-	for _, ways := range s.rivals() {
+	for _, candidates := range s.rivals() {
 		plans, err := s.beats(limit, func(j *job, limit time.Duration) (*found, error) {
-			return j.quickest(s.ctx, ways, limit)
+			return j.quickest(s.ctx, candidates, limit)
 		})
 		if plans != nil || err != nil {
 			return plans, err
@@ -165,13 +166,13 @@ func grapplers(o Options) Options {
 }
 
 // grantedBefore reports whether the graph that comes before this one, if there is one, has a
-// plan for every target by the last of some ways, which needs the least.
-func (s *variant) grantedBefore(ways []way) (bool, error) {
+// plan for every target by the last of some candidates, which needs the least.
+func (s *variant) grantedBefore(candidates []candidate) (bool, error) {
 	if s.after == nil {
 		return false, nil
 	}
 	for _, j := range s.after.jobs {
-		n, err := j.need(s.ctx, ways[len(ways)-1])
+		n, err := j.need(s.ctx, candidates[len(candidates)-1])
 		if err != nil || !n.within(budgets(s.options)) {
 			return false, err
 		}
@@ -203,16 +204,17 @@ func (j *job) relaxedIn(ctx context.Context, l ladder, limit time.Duration) (*fo
 		return nil, err
 	}
 	if k == len(l.chain) {
-		return j.quickest(ctx, rungs(l.last[0].options), limit)
+		return j.quickest(ctx, tunings(l.last[0].options), limit)
 	}
 	return j.quickest(ctx, append(ahead(l.chain[k]), l.chain[k]), limit)
 }
 
-// quickest is the quickest plan of some ways, if it is quicker than a limit. What they need and
-// take at least is known before any of them is drawn.
-func (j *job) quickest(ctx context.Context, ways []way, limit time.Duration) (*found, error) {
+// quickest is the quickest plan of some candidates, if it is quicker than a limit. What they need
+// and take at least is known before any of them is drawn.
+func (j *job) quickest(ctx context.Context, candidates []candidate, limit time.Duration) (*found,
+	error) {
 	var best *found
-	for _, w := range ways {
+	for _, w := range candidates {
 		o, err := j.foresee(ctx, w)
 		if err != nil {
 			return nil, err

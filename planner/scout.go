@@ -11,8 +11,8 @@ import (
 
 // Scout finds out whether graphs fit that are alike but for a number, such as a model's depth,
 // on the way to the largest that does. A refusal that is certain takes many times as long as a
-// plan, since none of some dozens of ways may fit, for several graphs. So it remembers what
-// each way came to for other numbers, and tries those alone that may fit by a straight line
+// plan, since none of some dozens of candidates may fit, for several graphs. So it remembers what
+// each candidate came to for other numbers, and tries those alone that may fit by a straight line
 // through the latest two: needs of memory are nearly lines. A refusal is then a guess, and the
 // last of a search is to be confirmed, by [Fits]. The zero value knows nothing, and is certain.
 type Scout struct {
@@ -26,13 +26,13 @@ type Weighed struct {
 	Load float64 // the larger part of a budget that is needed at least: above 1 of what is refused
 }
 
-// scouted is what is weighed again for other numbers: a way of a target, or all of a graph.
+// scouted is what is weighed again for other numbers: a candidate of a target, or all of a graph.
 type scouted struct {
 	graph  string // how it is made
 	rank   int    // the process that it is for
-	level  int    // the choice: of a disk's use, or of ways that all targets go together
+	level  int    // the choice: of a disk's use, or of candidates that all targets take together
 	target int
-	place  int // of the way in the ladder, counted from its end
+	place  int // of the candidate in the ladder, counted from its end
 }
 
 // trend is the latest two loads of what was scouted, and the numbers that they are of, which are
@@ -86,7 +86,7 @@ func (c *Scout) Weigh(ctx context.Context, number int, g *graph.Graph, o Options
 	return Weighed{false, t.sure, max(t.load, math.Nextafter(1, 2))}, nil
 }
 
-// Survey has every way of a graph of a number tried, whether it is likely to fit or not. It
+// Survey has every candidate of a graph of a number tried, whether it is likely to fit or not. It
 // pays for small numbers of what is looked for.
 func (c *Scout) Survey(ctx context.Context, number int, g *graph.Graph, o Options,
 	targets ...Target) error {
@@ -165,7 +165,7 @@ func (t *tour) graph(v *Planned) (wanted, error) {
 	return next, nil
 }
 
-// search weighs the ways of a graph: those that targets go alone, each with as much on the
+// search weighs the candidates of a graph: those that targets take alone, each with as much on the
 // disk, and those that all go together, but for what is seen to need too much without. The
 // tightest is the first.
 func (t *tour) variant(s *variant, at scouted) (least float64, fits bool, err error) {
@@ -183,7 +183,7 @@ func (t *tour) variant(s *variant, at scouted) (least float64, fits bool, err er
 			continue
 		}
 		at.level = i
-		load, ok, err := t.targets(s, at, c.ways)
+		load, ok, err := t.targets(s, at, c.candidates)
 		least, fits = min(least, load), fits || ok
 		if err != nil || fits && !t.all {
 			return least, fits, err
@@ -193,12 +193,13 @@ func (t *tour) variant(s *variant, at scouted) (least float64, fits bool, err er
 }
 
 // targets weighs all targets, of which every one must fit. The load is the largest.
-func (t *tour) targets(s *variant, at scouted, ways func(ladder) []way) (most float64, fit bool,
+func (t *tour) targets(s *variant, at scouted, candidates func(ladder) []candidate) (most float64,
+	fit bool,
 	err error) {
 	fit = true
 	for i, j := range s.jobs {
 		at.target = i
-		load, fits, err := t.ways(j, at, ways(j.ladder))
+		load, fits, err := t.candidates(j, at, candidates(j.ladder))
 		if err != nil {
 			return 0, false, err
 		}
@@ -210,17 +211,18 @@ func (t *tour) targets(s *variant, at scouted, ways func(ladder) []way) (most fl
 	return most, fit, nil
 }
 
-// ways weighs the ways of a target, in the order of what they are expected to need, of which
-// one must fit. The load is the least.
-func (t *tour) ways(j *job, at scouted, ways []way) (least float64, fits bool, err error) {
+// candidates weighs the candidates of a target, in the order of what they are expected to need, of
+// which one must fit. The load is the least.
+func (t *tour) candidates(j *job, at scouted, candidates []candidate) (least float64, fits bool,
+	err error) {
 	type chance struct {
 		scouted
-		way
+		candidate
 		load float64
 	}
 	var list []chance
-	for i, w := range slices.Backward(ways) {
-		at.place = len(ways) - i
+	for i, w := range slices.Backward(candidates) {
+		at.place = len(candidates) - i
 		load := t.trends[at].at(t.number)
 		if load == 0 {
 			load = 1 // whether it fits is open
@@ -234,11 +236,11 @@ func (t *tour) ways(j *job, at scouted, ways []way) (least float64, fits bool, e
 			t.sure, least = false, min(least, c.load)
 			continue
 		}
-		f, err := j.try(t.ctx, c.way, never)
+		f, err := j.try(t.ctx, c.candidate, never)
 		if err != nil {
 			return 0, false, err
 		}
-		load := j.weight(c.way)
+		load := j.weight(c.candidate)
 		t.learn(c.scouted, load)
 		least, fits = min(least, load), fits || f != nil
 		if fits && !t.all {
@@ -248,8 +250,8 @@ func (t *tour) ways(j *job, at scouted, ways []way) (least float64, fits bool, e
 	return least, fits, nil
 }
 
-// weight is the largest part of a budget that a way that has been tried takes at least.
-func (j *job) weight(w way) float64 {
+// weight is the largest part of a budget that a candidate that has been tried takes at least.
+func (j *job) weight(w candidate) float64 {
 	n := j.loads[w]
 	if packed, known := j.needs[w]; known {
 		n = packed

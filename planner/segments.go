@@ -9,22 +9,22 @@ import (
 	"github.com/gomem/gomem/planner/search"
 )
 
-// segmented are the ways that keep of the forward pass only what crosses from one segment
+// segmented are the candidates that keep of the forward pass only what crosses from one segment
 // to the next.
-func segmented(o Options) []way {
+func segmented(o Options) []candidate {
 	if o.NoPlacement || o.NoSwap || o.NoRecompute || o.Streams > 1 {
 		return nil
 	}
-	var list []way
+	var list []candidate
 	for level := search.Levels; level > 0; level-- {
-		list = append(list, at(o, Rung{Lookahead: o.Lookahead, Segments: level}))
+		list = append(list, at(o, Tuning{Lookahead: o.Lookahead, Segments: level}))
 	}
 	return list
 }
 
 // segments is the pass that keeps what crosses from one segment to the next, with the variables
-// where the way has them.
-func (j *job) segments(ctx context.Context, w way) (program.Pass, error) {
+// where the candidate has them.
+func (j *job) segments(ctx context.Context, w candidate) (program.Pass, error) {
 	var homes []bool
 	if w.Housed > 0 {
 		var err error
@@ -40,8 +40,8 @@ func (j *job) segments(ctx context.Context, w way) (program.Pass, error) {
 }
 
 // segmentable is a program that has an order, as the planner sees it. By the prices of every
-// machine it is worked out once for the ways that spare the host, and once for the others.
-func (j *job) segmentable(p *program.Program, w way) *search.Problem {
+// machine it is worked out once for the candidates that spare the host, and once for the others.
+func (j *job) segmentable(p *program.Program, w candidate) *search.Problem {
 	if w.Timed {
 		return search.New(p, j.prices)
 	}
@@ -52,11 +52,11 @@ func (j *job) segmentable(p *program.Program, w way) *search.Problem {
 	return *known
 }
 
-// segmenting are the prices by which the segments of a level are scheduled, on every machine:
-// how long operations and copies are taken to be says how much is on the device at once, and
-// how much on the host, and ways decide what is refused, which no price may. The first level is
-// there to spare the host: by a link so slow that what is away for a moment only stays on the
-// device. The others spare the device: by one so fast that nothing waits there for it.
+// segmenting are the prices by which the segments of a level are scheduled, on every machine: how
+// long operations and copies are taken to be says how much is on the device at once, and how much
+// on the host, and candidates decide what is refused, which no price may. The first level is there
+// to spare the host: by a link so slow that what is away for a moment only stays on the device. The
+// others spare the device: by one so fast that nothing waits there for it.
 func segmenting(level int) machine.Model {
 	p := machine.Profile{ElementBytes: 4,
 		Device: machine.Rates{FLOPs: 4.38e12, Bytes: 360e9, Launch: 5000},
@@ -72,7 +72,7 @@ func segmenting(level int) machine.Model {
 func (s *variant) timed(plans []*found) ([]*found, error) {
 	plans = slices.Clone(plans)
 	for i, j := range s.jobs {
-		if w := plans[i].way; w.Segments > 0 {
+		if w := plans[i].candidate; w.Segments > 0 {
 			w.Timed = true
 			f, err := j.try(s.ctx, w, plans[i].time)
 			if err != nil {

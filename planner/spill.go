@@ -111,7 +111,7 @@ func (s *variant) spill(level int) ([]*found, error) {
 func (s *variant) bound(plans []*found) ([][]bool, error) {
 	var bases []*program.Program
 	for i, j := range s.jobs {
-		p, err := j.unspilled(s.ctx, plans[i].way)
+		p, err := j.unspilled(s.ctx, plans[i].candidate)
 		if err != nil {
 			return nil, err
 		}
@@ -139,7 +139,7 @@ func (s *variant) roomy(plans []*found, o spill.Options) ([]*found, error) {
 	var list []*found
 	for i, j := range s.jobs {
 		start := time.Now()
-		f, err := j.relaxed(s.ctx, plans[i].way, o)
+		f, err := j.relaxed(s.ctx, plans[i].candidate, o)
 		j.took += time.Since(start)
 		if f == nil || err != nil {
 			return nil, err
@@ -149,9 +149,9 @@ func (s *variant) roomy(plans []*found, o spill.Options) ([]*found, error) {
 	return list, nil
 }
 
-// relaxed is a plan by a way with as much on the host as fits, or nil if there is none.
+// relaxed is a plan by a candidate with as much on the host as fits, or nil if there is none.
 // Where packing loses some of the budget, less is aimed at.
-func (j *job) relaxed(ctx context.Context, w way, o spill.Options) (*found, error) {
+func (j *job) relaxed(ctx context.Context, w candidate, o spill.Options) (*found, error) {
 	base, err := j.unspilled(ctx, w)
 	if err != nil {
 		return nil, err
@@ -168,7 +168,8 @@ func (j *job) relaxed(ctx context.Context, w way, o spill.Options) (*found, erro
 		p.pack(need{}, 0)
 		n := p.need
 		if n.within(budgets(w.options)) {
-			return &found{way: w, title: title(w.options, w.Rung), sketch: p, program: &filled,
+			return &found{candidate: w, title: title(w.options, w.Tuning), sketch: p,
+				program: &filled,
 				timings: j.timings, time: p.time(j.prices)}, nil
 		}
 		next := shrunk(o.HostBytes, w.options.HostBytes, n[space.Host], k)
@@ -180,8 +181,8 @@ func (j *job) relaxed(ctx context.Context, w way, o spill.Options) (*found, erro
 	return nil, nil
 }
 
-// unspilled is the program of a way with a schedule that has nothing on the disk.
-func (j *job) unspilled(ctx context.Context, w way) (*program.Program, error) {
+// unspilled is the program of a candidate with a schedule that has nothing on the disk.
+func (j *job) unspilled(ctx context.Context, w candidate) (*program.Program, error) {
 	if err := j.decide(ctx, w); err != nil {
 		return nil, err
 	}

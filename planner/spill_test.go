@@ -25,8 +25,8 @@ func TestSpillIsSound(t *testing.T) {
 			t.Fatal(err)
 		}
 		j := s.jobs[len(s.jobs)-1]
-		ways := append(j.ladder.straight(), j.ladder.together...)
-		w := rapid.SampledFrom(ways).Draw(t, "way")
+		candidates := append(j.ladder.straight(), j.ladder.together...)
+		w := rapid.SampledFrom(candidates).Draw(t, "way")
 		base, err := j.unspilled(s.ctx, w)
 		if err != nil {
 			t.Fatal(err)

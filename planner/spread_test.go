@@ -36,14 +36,14 @@ func TestSpread(t *testing.T) {
 		spread := j.judge(f, never-1)
 		if spread == nil {
 			if tight != nil {
-				t.Fatalf("%s is refused", title(w.options, w.Rung))
+				t.Fatalf("%s is refused", title(w.options, w.Tuning))
 			}
 			return
 		}
 		k := spread.sketch
 		if !k.need.within(budgets(s.options)) || spread.time != k.time(j.prices) ||
 			tight != nil && spread.time > tight.time {
-			t.Fatalf("%s: needs %d of %d, %s; the lowest %v", title(w.options, w.Rung),
+			t.Fatalf("%s: needs %d of %d, %s; the lowest %v", title(w.options, w.Tuning),
 				k.need, budgets(s.options), spread.time, tight)
 		}
 		p := k.lower(spread.program, spread.title, spread.options)
@@ -65,8 +65,8 @@ func TestSpreadIsFaster(t *testing.T) {
 		t.Fatal(err)
 	}
 	j, all, faster := s.jobs[0], 0, 0
-	for _, ways := range s.rivals() {
-		w := ways[0]
+	for _, candidates := range s.rivals() {
+		w := candidates[0]
 		w.options.DeviceBytes = math.MaxInt64
 		tight, err := j.try(t.Context(), w, never)
 		if err != nil {
@@ -79,7 +79,7 @@ func TestSpreadIsFaster(t *testing.T) {
 		}
 		switch spread := j.judge(f, never-1); {
 		case spread == nil || spread.time > tight.time:
-			t.Fatalf("%s: %v, in the lowest packing %s", title(w.options, w.Rung), spread,
+			t.Fatalf("%s: %v, in the lowest packing %s", title(w.options, w.Tuning), spread,
 				tight.time)
 		case spread.time < tight.time:
 			faster++

@@ -28,7 +28,7 @@ type variant struct {
 	order   []graph.NodeID // leaves, by which should go to the disk first
 	after   *variant       // of the graph that rivals are refused before they have this one
 	known   []*Result      // by target, what has been planned; nil if nothing has
-	housing *housing       // where variables are at the levels of the ladder's housed ways
+	housing *housing       // where variables are at the levels of the ladder's housed candidates
 }
 
 // need is what a plan takes, by space, in bytes.
@@ -36,7 +36,7 @@ type need [spill.Disk + 1]int64
 
 // found is a plan that fits, but for its text: of those that lose it is never written.
 type found struct {
-	way
+	candidate
 	title    string
 	sketch   *sketch
 	program  *program.Program
@@ -84,7 +84,7 @@ func (s *variant) by(o Options) (*variant, error) {
 	s = s.laddered(o)
 	for i, j := range s.jobs {
 		start := time.Now()
-		base := at(o, Rung{Lookahead: o.Lookahead})
+		base := at(o, Tuning{Lookahead: o.Lookahead})
 		if err := j.decide(s.ctx, base); err != nil {
 			return nil, fmt.Errorf("compile %s: %w", s.targets[i].Name, err)
 		}
@@ -103,13 +103,14 @@ func (s *variant) laddered(o Options) *variant {
 	s = &variant{ctx: s.ctx, graph: s.graph, options: o, targets: s.targets, known: s.known}
 	prices := newPrices(Prices(o.Machine, o.Model, s.graph, s.targets...), s.graph)
 	for i, t := range s.targets {
-		j := &job{graph: s.graph, target: t.Computed(), prices: prices, loads: map[way]need{},
-			needs: map[way]need{}, answers: map[inquiry]need{}, outlooks: map[way]outlook{}}
+		j := &job{graph: s.graph, target: t.Computed(), prices: prices, loads: map[candidate]need{},
+			needs: map[candidate]need{}, answers: map[inquiry]need{},
+			outlooks: map[candidate]outlook{}}
 		if s.known != nil {
 			j.decisions = s.known[i].decisions()
 		}
 		if r := o.Policy.rules(); r.steady {
-			j.ladder = r.ladder(at(o, Rung{Lookahead: o.Lookahead}), nil)
+			j.ladder = r.ladder(at(o, Tuning{Lookahead: o.Lookahead}), nil)
 		}
 		s.jobs = append(s.jobs, j)
 	}
@@ -145,7 +146,7 @@ func (s *variant) find() ([]*found, error) {
 	return all, err
 }
 
-// unspilled are the plans that have nothing on a disk. The first of the ways that all
+// unspilled are the plans that have nothing on a disk. The first of the candidates that all
 // targets go together is taken if it fits, unless it is worth a search where the host computes
 // beside the device; what comes after it is for a policy that searches one candidate among others.
 func (s *variant) unspilled() ([]*found, error) {
@@ -187,7 +188,7 @@ func (s *variant) unspilled() ([]*found, error) {
 	return s.tuned(best, granted)
 }
 
-// conceded is the plans that the ladder comes to without a disk, or nil: those of ways that
+// conceded is the plans that the ladder comes to without a disk, or nil: those of candidates that
 // targets go alone, or else with some of the variables on the device.
 func (s *variant) conceded() ([]*found, error) {
 	plans, err := s.straight(0)
@@ -203,7 +204,7 @@ func (s *variant) conceded() ([]*found, error) {
 			continue
 		}
 		plans, err := s.plans(func(j *job) (*found, error) {
-			return j.first(s.ctx, c.ways(j.ladder))
+			return j.first(s.ctx, c.candidates(j.ladder))
 		})
 		if err != nil {
 			return nil, err
@@ -238,7 +239,7 @@ func (s *variant) straight(level int) ([]*found, error) {
 }
 
 // granted reports whether it is known that the budgets are not refused, from what the
-// likeliest way of every target needs.
+// likeliest candidate of every target needs.
 func (s *variant) granted() bool {
 	for _, j := range s.jobs {
 		n, err := j.need(s.ctx, j.ladder.last[len(j.ladder.last)-1])
@@ -270,7 +271,7 @@ func (j *job) work() time.Duration {
 }
 
 // faster is those plans of two that take less time, if both are plans. What is
-// granted does not depend on what is fast: only the ladder's ways decide about a
+// granted does not depend on what is fast: only the ladder's candidates decide about a
 // refusal, so that the minimum is exact.
 func faster(a, b []*found) []*found {
 	if a == nil || b != nil && together(b) < together(a) {
@@ -335,11 +336,12 @@ func (j *job) result(f *found) (*Result, error) {
 	}
 	j.took += time.Since(start)
 	return &Result{Plan: p, Program: f.program, Timings: f.timings, Took: j.took,
-		Options: f.options, Rung: f.Rung, Order: f.order, Step: f.time, Model: j.prices.Model}, nil
+		Options: f.options, Tuning: f.Tuning, Order: f.order, Step: f.time,
+		Model: j.prices.Model}, nil
 }
 
-// passes is the pass list of a way, in order. precedence documents why.
-func passes(w way) []program.Pass {
+// passes is the pass list of a candidate, in order. precedence documents why.
+func passes(w candidate) []program.Pass {
 	o := w.options
 	if w.Segments > 0 {
 		return []program.Pass{program.DeadCode(), order.Creation()}

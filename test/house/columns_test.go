@@ -22,6 +22,7 @@ func wide(line string) bool {
 
 // TestColumns: lines of code and of documents fit.
 func TestColumns(t *testing.T) {
+	atRoot(t)
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err

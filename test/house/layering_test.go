@@ -132,6 +132,7 @@ var drivers = []string{".", "executor", "planner/machine/calibrate", "bench/gpu"
 
 // TestLayering keeps dependencies pointing one way.
 func TestLayering(t *testing.T) {
+	atRoot(t)
 	deps, direct := list(t, "Deps"), list(t, "Imports")
 	for _, said := range append(broken(dependencies, deps), broken(imports, direct)...) {
 		t.Error(said)
@@ -148,6 +149,7 @@ func TestLayering(t *testing.T) {
 
 // TestRulesBite: of each rule, each dependency that it forbids is found where it is planted.
 func TestRulesBite(t *testing.T) {
+	atRoot(t)
 	for i, rules := range [][]rule{dependencies, imports} {
 		have := list(t, []string{"Deps", "Imports"}[i])
 		for _, r := range rules {
@@ -230,6 +232,7 @@ const rooms = 20
 // TestRoot: the root has what the project is known by and what its users import; everything else
 // is below.
 func TestRoot(t *testing.T) {
+	atRoot(t)
 	entries, err := os.ReadDir(".")
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 // TestPublicTypes: an exported name of a public package is no alias of an internal package's, or
 // `go doc` would show neither its fields nor its methods, and nobody could write its type.
 func TestPublicTypes(t *testing.T) {
+	atRoot(t)
 	aliases := 0
 	err := filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
 		switch {

@@ -14,6 +14,7 @@ import (
 // into a test: exported names are documented, functions have at most 80 lines,
 // generated ones too, and files at most 500.
 func TestHouseRules(t *testing.T) {
+	atRoot(t)
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") ||
 			strings.HasSuffix(path, "_test.go") {
@@ -120,6 +121,7 @@ func specDoc(spec ast.Spec) *ast.CommentGroup {
 // TestPropertiesAreFixed finds packages whose tests use rapid and would draw other cases each time:
 // internal/longtest sets its seed when it is imported.
 func TestPropertiesAreFixed(t *testing.T) {
+	atRoot(t)
 	draws, fixed := map[string]bool{}, map[string]bool{}
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasSuffix(path, "_test.go") {

@@ -12,15 +12,16 @@ import (
 	"github.com/gomem/gomem/plan/space"
 )
 
-// plainLeast is the least of a space by packing every way in every space: -1 if there is none.
+// plainLeast is the least of a space by packing every candidate in every space: -1 if there is
+// none.
 func plainLeast(t *rapid.T, s *variant, of space.ID) int64 {
 	limits := budgets(s.options)
-	choices := []func(ladder) []way{ladder.straight}
+	choices := []func(ladder) []candidate{ladder.straight}
 	for i := range s.jobs[0].ladder.together {
-		choices = append(choices, func(l ladder) []way { return l.together[i : i+1] })
+		choices = append(choices, func(l ladder) []candidate { return l.together[i : i+1] })
 	}
 	for i := range s.jobs[0].ladder.housed {
-		choices = append(choices, func(l ladder) []way { return l.housed[i] })
+		choices = append(choices, func(l ladder) []candidate { return l.housed[i] })
 	}
 	// Ways with variables on the device are granted no less of it than the last of the others.
 	housed := len(choices) - len(s.jobs[0].ladder.housed)
@@ -33,7 +34,7 @@ func plainLeast(t *rapid.T, s *variant, of space.ID) int64 {
 		tightest = max(tightest, n[space.Device])
 	}
 	best := int64(-1)
-	for i, ways := range choices {
+	for i, candidates := range choices {
 		most := int64(0)
 		if i >= housed && of == space.Device {
 			most = tightest
@@ -43,7 +44,7 @@ func plainLeast(t *rapid.T, s *variant, of space.ID) int64 {
 		}
 		for _, j := range s.jobs {
 			least := int64(-1)
-			for _, w := range ways(j.ladder) {
+			for _, w := range candidates(j.ladder) {
 				n, err := j.need(s.ctx, w)
 				if err != nil {
 					t.Fatal(err)
@@ -51,7 +52,7 @@ func plainLeast(t *rapid.T, s *variant, of space.ID) int64 {
 				bytes := n[of]
 				for id, load := range j.loads[w] {
 					if apart := n[id]; apart < load {
-						t.Fatalf("%+v: %d bytes are packed into %d", w.Rung, load, apart)
+						t.Fatalf("%+v: %d bytes are packed into %d", w.Tuning, load, apart)
 					}
 				}
 				n[of] = 0

@@ -15,22 +15,22 @@ import (
 	"github.com/gomem/gomem/plan/space"
 )
 
-// ranked is a job of which is known what its ways take, and what at least.
+// ranked is a job of which is known what its candidates take, and what at least.
 func ranked(needs, loads []need) *job {
-	j := &job{loads: map[way]need{}, needs: map[way]need{}, answers: map[inquiry]need{},
-		outlooks: map[way]outlook{}}
+	j := &job{loads: map[candidate]need{}, needs: map[candidate]need{}, answers: map[inquiry]need{},
+		outlooks: map[candidate]outlook{}}
 	for i := range needs {
-		w := way{Rung: Rung{Prefetch: i}}
+		w := candidate{Tuning: Tuning{Prefetch: i}}
 		j.ladder.last = append(j.ladder.last, w)
 		j.needs[w], j.loads[w] = needs[i], loads[i]
 	}
 	return j
 }
 
-// inTurn is every way of a ladder that is tried from end to end.
-func inTurn(l ladder) []way { return l.last }
+// inTurn is every candidate of a ladder that is tried from end to end.
+func inTurn(l ladder) []candidate { return l.last }
 
-// plainMost is the most of the least that each target needs of a space by some way within
+// plainMost is the most of the least that each target needs of a space by some candidate within
 // limits, -1 if one of them has none.
 func plainMost(all [][]need, of space.ID, limits need) int64 {
 	most := int64(-1)
@@ -51,9 +51,9 @@ func plainMost(all [][]need, of space.ID, limits need) int64 {
 	return most
 }
 
-// TestMostIsThatOfTheNeediest: whatever ways take, and in whatever order targets come, what is
-// found is the need of the target that needs the most, by the way that is best for it: unless
-// that is more than is of use.
+// TestMostIsThatOfTheNeediest: whatever candidates take, and in whatever order targets come, what
+// is found is the need of the target that needs the most, by the candidate that is best for it:
+// unless that is more than is of use.
 func TestMostIsThatOfTheNeediest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		bytes, limit := rapid.Int64Range(0, 9), rapid.Int64Range(5, 12)
@@ -72,9 +72,10 @@ func TestMostIsThatOfTheNeediest(t *testing.T) {
 			all = append(all, needs)
 			s.jobs = append(s.jobs, ranked(needs, loads))
 		}
-		q := question{of: rapid.SampledFrom([]space.ID{space.Device, space.Host}).Draw(t, "of"),
-			limits: need{limit.Draw(t, "device"), limit.Draw(t, "host"), limit.Draw(t, "disk")},
-			ways:   inTurn, most: rapid.SampledFrom([]int64{math.MaxInt64, 3, 6}).Draw(t, "most")}
+		q := query{of: rapid.SampledFrom([]space.ID{space.Device, space.Host}).Draw(t, "of"),
+			limits:     need{limit.Draw(t, "device"), limit.Draw(t, "host"), limit.Draw(t, "disk")},
+			candidates: inTurn, most: rapid.SampledFrom([]int64{math.MaxInt64, 3, 6}).Draw(t,
+				"most")}
 		want := plainMost(all, q.of, q.limits)
 		if want > q.most {
 			want = -1
@@ -93,8 +94,8 @@ func TestMostIsThatOfTheNeediest(t *testing.T) {
 	})
 }
 
-// TestEnoughIsEnough: of a target whose likeliest way needs no more than another target does,
-// no other way is looked at; nor is one after a way that needs as little.
+// TestEnoughIsEnough: of a target whose likeliest candidate needs no more than another target does,
+// no other candidate is looked at; nor is one after a candidate that needs as little.
 func TestEnoughIsEnough(t *testing.T) {
 	first := ranked([]need{{6}, {5}}, []need{{6}, {5}})
 	second := ranked([]need{{1}, {5}}, []need{{1}, {5}})
@@ -102,7 +103,7 @@ func TestEnoughIsEnough(t *testing.T) {
 	delete(second.needs, unseen) // to look at it fails, since there is no graph
 	delete(second.loads, unseen)
 	s := &variant{ctx: context.Background(), jobs: []*job{first, second}}
-	q := question{of: space.Device, ways: inTurn, most: math.MaxInt64}
+	q := query{of: space.Device, candidates: inTurn, most: math.MaxInt64}
 	if l, err := s.most(q); err != nil || l.bytes != 5 || l.job != first {
 		t.Errorf("%+v, %v", l, err)
 	}
@@ -119,16 +120,16 @@ func TestEnoughIsEnough(t *testing.T) {
 	}
 }
 
-// TestAnswersAreOfTheirQuestions: what is known of a way's host memory, because the device's
+// TestAnswersAreOfTheirQuestions: what is known of a candidate's host memory, because the device's
 // was asked for with much of it, is no answer with less of it, nor if the host's is asked for.
 func TestAnswersAreOfTheirQuestions(t *testing.T) {
 	const load, packed = 65, 128 // of two at once: the bytes after the higher one's are free
 	slots := []plan.Slot{{Space: space.Host, Bytes: 64, To: 1}, {Space: space.Host, Bytes: 64}}
 	ask := func(j *job, of space.ID, host int64) int64 {
-		w := way{}
-		j.drawn = &found{way: w, sketch: &sketch{slots: slots, load: need{space.Host: load}}}
+		w := candidate{}
+		j.drawn = &found{candidate: w, sketch: &sketch{slots: slots, load: need{space.Host: load}}}
 		limits := need{math.MaxInt64, host, math.MaxInt64}
-		n, err := j.answer(context.Background(), w, question{of: of, limits: limits})
+		n, err := j.answer(context.Background(), w, query{of: of, limits: limits})
 		if err != nil {
 			t.Fatal(err)
 		}
