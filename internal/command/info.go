@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"runtime"
@@ -30,17 +31,24 @@ type versionInfo struct {
 
 // thisVersion is where this program comes from.
 func thisVersion() versionInfo {
+	b, _ := debug.ReadBuildInfo()
+	return versionOf(b)
+}
+
+// versionOf is what a build says of itself: of a build without modules, nil, the toolchain alone.
+func versionOf(b *debug.BuildInfo) versionInfo {
 	v := versionInfo{Version: "(unknown)", Go: runtime.Version(),
 		Platform: runtime.GOOS + "/" + runtime.GOARCH}
-	if b, ok := debug.ReadBuildInfo(); ok {
-		v.Version = b.Main.Version
-		for _, s := range b.Settings {
-			switch s.Key {
-			case "vcs.revision":
-				v.Commit = s.Value
-			case "vcs.modified":
-				v.Modified = s.Value == "true"
-			}
+	if b == nil {
+		return v
+	}
+	v.Version = cmp.Or(b.Main.Version, v.Version)
+	for _, s := range b.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			v.Commit = s.Value
+		case "vcs.modified":
+			v.Modified = s.Value == "true"
 		}
 	}
 	return v
