@@ -13,6 +13,7 @@ const dependenciesDoc = "docs/rfcs/0002-dependencies.md"
 
 // TestDependencies: the document lists all direct dependencies and no others.
 func TestDependencies(t *testing.T) {
+	atRoot(t)
 	mod, err := os.ReadFile("go.mod")
 	if err != nil {
 		t.Fatal(err)

@@ -21,6 +21,7 @@ var (
 // TestWhere: what docs/where.md names is there. A name in backticks is one of the last Go file
 // before it: a function, a type or the like, or a method as in T.M.
 func TestWhere(t *testing.T) {
+	atRoot(t)
 	text, err := os.ReadFile("docs/where.md")
 	if err != nil {
 		t.Fatal(err)
