@@ -35,7 +35,7 @@ func after(o Options, r Remedy) Options {
 // TestRemediesWork: what a refusal names works within the budgets at hand.
 func TestRemediesWork(t *testing.T) {
 	seen := map[Change]bool{}
-	draws(t, 2, 30, func(t *rapid.T) {
+	draws(t, 1, 30, func(t *rapid.T) {
 		g, targets := anyTargets(t)
 		o := anyOptions(t)
 		if !o.Policy.Partitioned() { // the remedy is a policy by its defaults
