@@ -157,7 +157,8 @@ func fourWays(t *testing.T, m *models.Model) []gomem.Options {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tight, auto := thesis, gomem.Options{Policy: planner.Auto, DeviceBytes: least * 3 / 2}
+	tight, auto := thesis, gomem.Options{Policy: planner.Auto, DeviceBytes: least * 3 / 2,
+		Effort: 60}
 	tight.DeviceBytes = least
 	return []gomem.Options{{Policy: planner.Vanilla, NoFusion: true}, thesis, tight, auto}
 }

@@ -45,6 +45,7 @@ func TestFusionKeepsPeaks(t *testing.T) {
 			gomem.Evaluation(m.EvalLoss)}
 		for i, o := range append([]gomem.Options{{},
 			{Policy: planner.Vanilla}}, moeOptions(true)...) {
+			o.Effort = 60 // what fits does not depend on it
 			fused, err := gomem.Plan(ctx, m.Graph, o, targets...)
 			if err != nil {
 				t.Fatal(err)
