@@ -136,6 +136,7 @@ func newParser(ctx context.Context, c *cli, stdout, stderr io.Writer, x Extras) 
 		kong.ExplicitGroups(groups),
 		kong.PostBuild(describe),
 		kong.PostBuild(x.hide),
+		kong.PostBuild(arrange),
 		enums,
 		times,
 		kong.BindTo(ctx, (*context.Context)(nil)),
@@ -191,15 +192,6 @@ func flagsGiven(command *kong.Context) map[string]bool {
 		}
 	}
 	return given
-}
-
-// groups order the flags in the help of train and plan.
-var groups = []kong.Group{
-	{Key: "model", Title: "The model"},
-	{Key: "run", Title: "The run"},
-	{Key: "job", Title: "Several workers"},
-	{Key: "plan", Title: "The plan (memory and time; never the results)"},
-	{Key: "output", Title: "Output"},
 }
 
 // newLogger logs one line an entry. Its level is one that kong has checked.

@@ -16,9 +16,9 @@ import (
 type evalCmd struct {
 	From location `group:"model" required:"" placeholder:"DIR"`
 
-	Data        location `group:"run" placeholder:"SPEC"`
-	EvalBatches count    `group:"run" placeholder:"N"`
-	Strict      bool     `group:"run"`
+	Data        location `group:"data" placeholder:"SPEC"`
+	EvalBatches count    `group:"data" placeholder:"N"`
+	Strict      bool     `group:"data"`
 	BLEU        *whole   `name:"bleu" group:"run" placeholder:"N"`
 
 	planFlags

@@ -23,7 +23,7 @@ type fitCmd struct {
 	planFlags
 
 	Max    string `group:"model" enum:"batch,depth,experts,length" default:"batch" placeholder:"OF"`
-	Device string `group:"run" placeholder:"NAME"`
+	Device string `group:"machine" placeholder:"NAME"`
 	JSON   bool   `name:"json" group:"output"`
 }
 

@@ -181,7 +181,7 @@ type planFlags struct {
 	Fuse        bool          `group:"plan" default:"true" negatable:""`
 	Mesh        string        `group:"plan" placeholder:"AXES"`
 	Layout      string        `group:"plan" placeholder:"ASSIGNMENTS"`
-	Precision   string        `group:"plan" placeholder:"NAME"`
+	Precision   string        `group:"model" placeholder:"NAME"`
 	NoPlacement bool          `group:"plan" help:"Keep variables and constants on the device."`
 	NoSwap      bool          `group:"plan" help:"Keep intermediate values on the device."`
 	Streams     count         `group:"plan" placeholder:"N"`
@@ -334,12 +334,12 @@ func (f planFlags) conflict() error {
 
 // deviceFlags say what a run computes on.
 type deviceFlags struct {
-	Device   string   `group:"plan" placeholder:"NAME"`
-	Threads  threads  `group:"plan" placeholder:"N"`
-	CopyGbps speed    `group:"plan" placeholder:"GB/S"`
-	Disk     location `group:"plan" placeholder:"DIR"`
+	Device   string   `group:"machine" placeholder:"NAME"`
+	Threads  threads  `group:"machine" placeholder:"N"`
+	CopyGbps speed    `group:"machine" placeholder:"GB/S"`
+	Disk     location `group:"machine" placeholder:"DIR"`
 
-	CUDAGraphs bool `name:"cuda-graphs" group:"plan"`
+	CUDAGraphs bool `name:"cuda-graphs" group:"machine"`
 }
 
 // session are the options of a run's session.

@@ -288,8 +288,8 @@ plan --device
     GPU that can be used, else cpu).
 plan --steps
     List the steps of the plan instead of the explanation: all, or those that meet
-    conditions such as value=enc/0/*,part=3-5,op=matmul*,step=100-200,time=1.5-3. A step is
-    of a value that it makes, reads, copies or scribbles on; op is an operation or the
+    conditions such as value=enc/0/*,part=3-5,op=matmul* or step=100-200,time=1.5-3. A step
+    is of a value that it makes, reads, copies or scribbles on; op is an operation or the
     reason of a copy; time is when it is done, in milliseconds by prices; * stands for any
     characters.
 --sharding

@@ -33,11 +33,11 @@ type modelFlags struct {
 
 	Vocabulary count     `group:"model" placeholder:"N"`
 	Classes    count     `group:"model" placeholder:"N"`
-	Dropout    *fraction `group:"model" placeholder:"P"`
+	Dropout    *fraction `group:"training" placeholder:"P"`
 
-	Optimizer  string   `group:"model" enum:"${optimizers}" default:"" placeholder:"NAME"`
-	Clip       positive `group:"model" placeholder:"NORM"`
-	Accumulate count    `group:"model" placeholder:"N"`
+	Optimizer  string   `group:"training" enum:"${optimizers}" default:"" placeholder:"NAME"`
+	Clip       positive `group:"training" placeholder:"NORM"`
+	Accumulate count    `group:"training" placeholder:"N"`
 
 	symbols count // that the data are written with; 0: those of English
 

@@ -24,7 +24,7 @@ type planCmd struct {
 	modelFlags
 	planFlags
 
-	Device string `group:"plan" placeholder:"NAME"`
+	Device string `group:"machine" placeholder:"NAME"`
 
 	Dump     location  `group:"output" placeholder:"FILE"`
 	DumpPass location  `group:"output" placeholder:"FILE"`

@@ -11,9 +11,9 @@ import (
 
 // rateFlags say how the learning rate runs, where it is not to be the model's own.
 type rateFlags struct {
-	LR       positive `name:"lr" group:"run" placeholder:"RATE"`
-	Schedule string   `group:"run" enum:"${forms}" default:"" placeholder:"FORM"`
-	Warmup   *whole   `group:"run" placeholder:"STEPS"`
+	LR       positive `name:"lr" group:"training" placeholder:"RATE"`
+	Schedule string   `group:"training" enum:"${forms}" default:"" placeholder:"FORM"`
+	Warmup   *whole   `group:"training" placeholder:"STEPS"`
 }
 
 // given reports whether any of them is.

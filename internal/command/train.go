@@ -23,25 +23,25 @@ import (
 type trainCmd struct {
 	modelFlags
 
-	Config configFile `group:"run" placeholder:"FILE"`
+	Config configFile `group:"training" placeholder:"FILE"`
 
-	Data        location `group:"run" placeholder:"SPEC"`
-	Seed        uint64   `group:"run" default:"0" placeholder:"N"`
-	Steps       count    `group:"run" xor:"duration" placeholder:"N"`
-	Epochs      passes   `group:"run" xor:"duration" placeholder:"X"`
-	EvalEvery   count    `group:"run" placeholder:"N" default:"100"`
-	EvalBatches count    `group:"run" placeholder:"N"`
-	EvalData    location `group:"run" placeholder:"SPEC"`
-	EvalShare   share    `group:"run" placeholder:"SHARE"`
-	Strict      bool     `group:"run"`
-	BLEU        *whole   `name:"bleu" group:"run" placeholder:"N"`
-	Samples     location `group:"run" placeholder:"DIR"`
-	Tokenizer   location `group:"run" placeholder:"FILE"`
-	Save        location `group:"run" placeholder:"DIR"`
-	SaveEvery   count    `group:"run" placeholder:"N"`
-	Resume      location `group:"run" placeholder:"DIR"`
-	Init        location `group:"run" placeholder:"DIR"`
-	Rename      location `group:"run" placeholder:"FILE"`
+	Data        location `group:"data" placeholder:"SPEC"`
+	Seed        uint64   `group:"training" default:"0" placeholder:"N"`
+	Steps       count    `group:"training" xor:"duration" placeholder:"N"`
+	Epochs      passes   `group:"training" xor:"duration" placeholder:"X"`
+	EvalEvery   count    `group:"training" placeholder:"N" default:"100"`
+	EvalBatches count    `group:"data" placeholder:"N"`
+	EvalData    location `group:"data" placeholder:"SPEC"`
+	EvalShare   share    `group:"data" placeholder:"SHARE"`
+	Strict      bool     `group:"data"`
+	BLEU        *whole   `name:"bleu" group:"training" placeholder:"N"`
+	Samples     location `group:"output" placeholder:"DIR"`
+	Tokenizer   location `group:"data" placeholder:"FILE"`
+	Save        location `group:"output" placeholder:"DIR"`
+	SaveEvery   count    `group:"output" placeholder:"N"`
+	Resume      location `group:"training" placeholder:"DIR"`
+	Init        location `group:"training" placeholder:"DIR"`
+	Rename      location `group:"training" placeholder:"FILE"`
 
 	rateFlags
 	watchFlags

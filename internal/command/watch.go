@@ -8,8 +8,8 @@ import (
 
 // watchFlags say what becomes of the numbers of a run.
 type watchFlags struct {
-	Patience count    `group:"run" placeholder:"N"`
-	KeepBest bool     `group:"run"`
+	Patience count    `group:"training" placeholder:"N"`
+	KeepBest bool     `group:"output"`
 	Metrics  []string `group:"output" sep:"none" placeholder:"DIR"`
 }
 
