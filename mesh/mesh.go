@@ -241,23 +241,20 @@ func (a Assign) pattern() (names string, axis int, err error) {
 // byName reports whether an assignment is for axes of a name, not for names of leaves.
 func (a Assign) byName() bool { return !strings.ContainsAny(a.Name, "*/:") }
 
-// match reports whether a name is of a pattern, in which * is any text.
+// match reports whether a name is of a pattern, in which * is any text. What is between two
+// of them is looked for where it comes first, so that many of them take no longer than few.
 func match(pattern, name string) bool {
-	first, rest, wild := strings.Cut(pattern, "*")
-	if !wild {
+	parts := strings.Split(pattern, "*")
+	last := len(parts) - 1
+	if last == 0 {
 		return pattern == name
 	}
-	if !strings.HasPrefix(name, first) {
-		return false
+	name, ok := strings.CutPrefix(name, parts[0])
+	for _, part := range parts[1:last] {
+		_, after, found := strings.Cut(name, part)
+		name, ok = after, ok && found
 	}
-	for name = name[len(first):]; ; name = name[1:] {
-		if match(rest, name) {
-			return true
-		}
-		if name == "" {
-			return false
-		}
-	}
+	return ok && strings.HasSuffix(name, parts[last])
 }
 
 // Spec is a mesh and what is divided along it.
