@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/gomem/gomem/plan"
 )
@@ -141,18 +142,24 @@ func (q Query) touches(p *plan.Plan, s *plan.Step) bool {
 }
 
 // match reports whether a pattern stands for a text. It remembers the last star and
-// tries again behind it.
+// tries again behind it. What ? stands for may be several bytes.
 func match(pattern, text string) bool {
 	i, k, star, from := 0, 0, -1, 0
+	after := func(at int) int {
+		_, size := utf8.DecodeRuneInString(text[at:])
+		return at + size
+	}
 	for k < len(text) {
 		switch {
 		case i < len(pattern) && pattern[i] == '*':
 			star, from = i, k
 			i++
-		case i < len(pattern) && (pattern[i] == '?' || pattern[i] == text[k]):
+		case i < len(pattern) && pattern[i] == '?':
+			i, k = i+1, after(k)
+		case i < len(pattern) && pattern[i] == text[k]:
 			i, k = i+1, k+1
 		case star >= 0:
-			from++
+			from = after(from)
 			i, k = star+1, from
 		default:
 			return false
