@@ -63,9 +63,10 @@ func ParseToken(text []byte) (Token, error) {
 	return t, nil
 }
 
+// decode refuses ends of lines, too, which base64 passes over: a token has one text.
 func decode(dst []byte, text string) bool {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
-	return err == nil && copy(dst, b) == len(dst) && len(b) == len(dst)
+	return err == nil && !strings.ContainsAny(text, "\r\n") && copy(dst, b) == len(dst) && len(b) == len(dst)
 }
 
 // WriteFile puts the token into a file of mode 0600, which is replaced at once.
