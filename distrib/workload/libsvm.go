@@ -98,7 +98,8 @@ func (p *libsvm) finish(like *Samples) (*Samples, error) {
 		}
 		s.first = like.first
 	}
-	s.Classes, s.Features = int(p.most-s.first[0])+1, s.Features-int(s.first[1])
+	s.Classes = int(p.most-s.first[0]) + 1
+	s.Features = max(0, s.Features-int(s.first[1])) // there may be labels alone
 	for i := range s.label {
 		s.label[i] -= s.first[0]
 	}

@@ -51,11 +51,19 @@ func (m *MLR) Check() error {
 		return fmt.Errorf("mlr: test samples of %d features and %d classes, training samples of "+
 			"%d and %d", m.Test.Features, m.Test.Classes, m.Train.Features, m.Train.Classes)
 	}
+	// A line of a file is enough to say so many, and nobody has the memory for them.
+	if k, n := m.Train.Classes, m.Train.Features; int64(k)*int64(n) > maxWeights {
+		return fmt.Errorf("mlr: %d classes of %d features have more than %d weights: number both "+
+			"from 1 on, without gaps", k, n, maxWeights)
+	}
 	if err := m.schedule().check(); err != nil {
 		return fmt.Errorf("mlr: %w", err)
 	}
 	return nil
 }
+
+// maxWeights bounds the weights of a task.
+const maxWeights = 1 << 30
 
 // Params are the task's parameters at the beginning, a worker's own: the weights, and the
 // table of losses if there is one.

@@ -119,8 +119,8 @@ func marketHeader(s string) error {
 	kind, sym := string(words[3]), string(words[4])
 	if string(words[2]) != "coordinate" || kind != "real" && kind != "integer" ||
 		sym != "general" {
-		return fmt.Errorf("a matrix %.20s %.20s %.20s, want coordinate real general",
-			words[2], kind, sym)
+		return fmt.Errorf("a matrix %.60q, want coordinate real general",
+			bytes.Join(words[2:], []byte(" ")))
 	}
 	return nil
 }
