@@ -278,7 +278,14 @@ func (r *reader) rows() SavedRows {
 		r.short = true
 		return s
 	}
-	s.Data = r.floats(uint64(s.N) * uint64(s.Cols))
+	// What is not there is refused before its bytes are counted, which may be more than 64
+	// bits count.
+	numbers := uint64(s.N) * uint64(s.Cols)
+	if numbers > uint64(len(r.b)) {
+		r.short = true
+		return s
+	}
+	s.Data = r.floats(numbers)
 	for ; states > 0 && !r.short; states-- {
 		s.State = append(s.State, r.floats(uint64(r.uint32())))
 	}

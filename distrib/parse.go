@@ -71,7 +71,7 @@ func ruleForms() []form[Rule] {
 	return []form[Rule]{
 		{"add", "", 0, 0, func([]float64) (Rule, error) { return &Additive{}, nil }},
 		{"momentum", ":MU", 1, 1, func(x []float64) (Rule, error) {
-			if !(x[0] >= 0 && x[0] < 1) {
+			if !(x[0] >= 0 && float32(x[0]) < 1) {
 				return nil, fmt.Errorf("momentum %v is not in [0, 1)", x[0])
 			}
 			return &Momentum{Mu: float32(x[0])}, nil
@@ -123,10 +123,11 @@ func numbersOf(fields []string) (x []float64, err error) {
 	return x, nil
 }
 
-// positive refuses numbers that are not, or have no place in an F32.
+// positive refuses numbers that are not, or have no place in an F32, as one so small that it
+// would be 0, which stands for what is usual.
 func positive(x ...float64) error {
 	for _, v := range x {
-		if !(v > 0 && v <= 1e30) {
+		if !(float32(v) > 0 && v <= 1e30) {
 			return fmt.Errorf("%v is not a positive number", v)
 		}
 	}
