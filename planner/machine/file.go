@@ -44,16 +44,37 @@ const maxLatency = 1e9
 // maxName is how many characters a name has at most.
 const maxName = 40
 
+// maxAbout is the same of what a profile is said to be of.
+const maxAbout = 200
+
+// printed reports whether a text is so short, on one line, and gives a terminal no orders: it
+// is shown wherever times are.
+func printed(text string, most int) bool {
+	return utf8.RuneCountInString(text) <= most && !strings.ContainsFunc(text,
+		func(r rune) bool { return !unicode.IsPrint(r) })
+}
+
+// key is a name that a file brings for one of its numbers, as an error says it.
+func key(name string) string {
+	if printed(name, maxName) {
+		return name
+	}
+	return fmt.Sprintf("%.*q", maxName, name)
+}
+
 // Check reports a field whose value makes no sense.
 func (p *Profile) Check() error {
 	if p.Name == "" {
 		return errors.New(`profile: name: want one that is not ""`)
 	}
-	// It is printed wherever times are, so it is on one line and gives a terminal no orders.
-	if utf8.RuneCountInString(p.Name) > maxName || strings.ContainsFunc(p.Name,
-		func(r rune) bool { return !unicode.IsPrint(r) }) {
-		return fmt.Errorf("profile: name: %.*q: want %d characters at most, all of which can be "+
-			"printed", maxName, p.Name, maxName)
+	for _, text := range []struct {
+		of, is string
+		most   int
+	}{{"name", p.Name, maxName}, {"about", p.About, maxAbout}} {
+		if !printed(text.is, text.most) {
+			return fmt.Errorf("profile: %s: %.*q: want %d characters at most, all of which can be "+
+				"printed", text.of, maxName, text.is, text.most)
+		}
 	}
 	fields := []field{
 		{"in_bytes_per_second", p.In, minRate, maxRate},
@@ -69,11 +90,11 @@ func (p *Profile) Check() error {
 	fields = append(p.Device.fields("device"), fields...)
 	fields = append(p.Host.fields("host"), fields...)
 	for _, model := range slices.Sorted(maps.Keys(p.Achieved)) {
-		fields = append(fields, field{"achieved_flops_per_second." + model, p.Achieved[model],
+		fields = append(fields, field{"achieved_flops_per_second." + key(model), p.Achieved[model],
 			minRate, maxRate})
 	}
 	for _, op := range slices.Sorted(maps.Keys(p.Operations)) {
-		fields = append(fields, p.Operations[op].fields("operations."+op)...)
+		fields = append(fields, p.Operations[op].fields("operations."+key(op))...)
 	}
 	for _, f := range fields {
 		if !(f.value >= f.least && f.value <= f.most) { // NaN too
