@@ -12,7 +12,8 @@ import (
 // FuzzParse: a mesh and a layout that are read print as what reads as the same, and pass the
 // check that those made by a program have to; of any others the error is one line.
 func FuzzParse(f *testing.F) {
-	for _, s := range [][2]string{{"batch:2", ""}, {"batch:2,experts:4x5", "experts=experts,b=batch"},
+	for _, s := range [][2]string{{"batch:2", ""},
+		{"batch:2,experts:4x5", "experts=experts,b=batch"},
 		{"a:1x+2", "*/w0:1=a"}, {"a:2", "x=y=a"}, {"a\n:2", ""}, {"a:2,a:2", ""},
 		{"a:65536x65536", ""}, {"a:2", "w\u2028=a"}, {"a:2", "a:-1=a"}, {"\xff:2", ""},
 		{"a:2", "a=\xff"}, {"a:99999999999999999999", "a=a"}, {"a:2", "a=a,a=a"}} {

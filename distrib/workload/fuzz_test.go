@@ -77,7 +77,8 @@ func FuzzLIBSVM(f *testing.F) {
 // FuzzMatrixMarket: the same of ratings.
 func FuzzMatrixMarket(f *testing.F) {
 	const head = "%%MatrixMarket matrix coordinate real general\n"
-	for _, text := range []string{head + "2 3 2\n1 1 0.5\n2 3 -1\n", head + "% a remark\n1 1 1\n1 1 1",
+	for _, text := range []string{head + "2 3 2\n1 1 0.5\n2 3 -1\n",
+		head + "% a remark\n1 1 1\n1 1 1",
 		head + "2 2 2\n1 1 1\n1 1 1\n", head + "67108864 67108864 268435456\n1 1 1\n",
 		head + "1 1 1\n1 1 nan\n", head + "1 1 1\n0 1 1\n", head + "9999999999999999999 1 1\n",
 		"%%MatrixMarket matrix \x1b[31m real general\n", "%%MatrixMarket matrix array real x\n",

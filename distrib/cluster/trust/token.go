@@ -66,7 +66,8 @@ func ParseToken(text []byte) (Token, error) {
 // decode refuses ends of lines, too, which base64 passes over: a token has one text.
 func decode(dst []byte, text string) bool {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
-	return err == nil && !strings.ContainsAny(text, "\r\n") && copy(dst, b) == len(dst) && len(b) == len(dst)
+	return err == nil && !strings.ContainsAny(text, "\r\n") && copy(dst, b) == len(dst) &&
+		len(b) == len(dst)
 }
 
 // WriteFile puts the token into a file of mode 0600, which is replaced at once.
