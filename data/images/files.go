@@ -323,12 +323,33 @@ func unreadable(err error) bool {
 	return errors.Is(err, fs.ErrPermission) || errors.Is(err, regular.ErrNotRegular)
 }
 
+// mostPixels is how many pixels a file can have, whatever it says, so that what is cut off is
+// refused before there is memory for what it claims.
+func mostPixels(kind string, content []byte) int64 {
+	const (
+		deflate = 1032 // bytes that one of deflate's stands for at most
+		block   = 64   // pixels of JPEG's blocks, each of which has a bit at least
+	)
+	size := 8 * int64(len(content)) // in bits
+	if kind != "png" {
+		return block * size
+	}
+	channels := map[byte]int64{2: 3, 4: 2, 6: 4} // by the type of colour; others have one
+	return deflate * size / (int64(content[24]) * max(1, channels[content[25]]))
+}
+
 // decode decodes a PNG or JPEG, and turns it upright.
 func decode(content []byte) (image.Image, error) {
-	config, _, err := image.DecodeConfig(bytes.NewReader(content))
-	if err == nil && config.Width*config.Height > maxPixels {
+	config, kind, err := image.DecodeConfig(bytes.NewReader(content))
+	pixels := int64(config.Width) * int64(config.Height)
+	switch {
+	case err != nil: // and decoding says why
+	case pixels > maxPixels:
 		return nil, fmt.Errorf("image of %d by %d pixels: scale it down to %d in all, or remove it",
 			config.Width, config.Height, maxPixels)
+	case pixels > mostPixels(kind, content):
+		return nil, fmt.Errorf("not a whole PNG or JPEG (%d bytes cannot have %d by %d pixels): "+
+			"replace or remove it", len(content), config.Width, config.Height)
 	}
 	src, _, err := image.Decode(bytes.NewReader(content))
 	switch {
