@@ -88,10 +88,9 @@ type mergeList [][2]string
 
 // UnmarshalJSON reads either form.
 func (m *mergeList) UnmarshalJSON(text []byte) error {
-	var pairs [][2]string
+	var pairs [][]string // an array would take two of them, whatever more there are
 	if json.Unmarshal(text, &pairs) == nil {
-		*m = pairs
-		return nil
+		return m.enter(pairs)
 	}
 	var rows []string
 	if err := json.Unmarshal(text, &rows); err != nil {
@@ -103,6 +102,21 @@ func (m *mergeList) UnmarshalJSON(text []byte) error {
 			return fmt.Errorf("merge %d is %.40q: want two tokens with a space between", i, row)
 		}
 		*m = append(*m, [2]string{left, right})
+	}
+	return nil
+}
+
+// enter enters lists of two tokens each.
+func (m *mergeList) enter(pairs [][]string) error {
+	*m = nil
+	if pairs != nil { // none are another thing than no list, and written as what they are
+		*m = make(mergeList, len(pairs))
+	}
+	for i, pair := range pairs {
+		if len(pair) != 2 {
+			return fmt.Errorf("merge %d has %d tokens: want two", i, len(pair))
+		}
+		(*m)[i] = [2]string(pair)
 	}
 	return nil
 }
@@ -146,7 +160,7 @@ func (f *tokenizerFile) marshal() ([]byte, error) {
 func (t *Tokenizer) UnmarshalJSON(text []byte) error {
 	read, err := parseTokenizer(text)
 	if err != nil {
-		return &Error{Spec: "tokenizer.json", Err: err}
+		return &Error{Spec: "tokenizer.json", Err: briefly(err)}
 	}
 	*t = *read
 	return nil
@@ -208,7 +222,7 @@ func oneRow(raw json.RawMessage) string {
 	if json.Compact(&b, raw) != nil {
 		return "?"
 	}
-	return fmt.Sprintf("%.80s", b.String())
+	return legible(fmt.Sprintf("%.80s", b.String()))
 }
 
 // absent reports whether a member says nothing.
@@ -235,6 +249,9 @@ func (t *Tokenizer) enterTokens() error {
 	if most < 0 || most >= maxVocabulary {
 		return fmt.Errorf("ids up to %d: want 0 to %d", most, maxVocabulary-1)
 	}
+	if have := len(t.file.Model.Vocab) + len(t.file.Added); int(most) >= mostIDs(have) {
+		return fmt.Errorf("%d tokens with ids up to %d: want ids without large gaps", have, most)
+	}
 	t.size, t.tokens = int(most)+1, make([]string, most+1)
 	for _, name := range sortedByID(t.file.Model.Vocab) {
 		if err := t.enter(t.file.Model.Vocab[name], unmapped(name)); err != nil {
@@ -250,6 +267,10 @@ func (t *Tokenizer) enterTokens() error {
 	}
 	return nil
 }
+
+// mostIDs is how many ids so many tokens may have: some for tokens that there are none of yet,
+// and no more than the memory for them stands in a proportion to the file that has them.
+func mostIDs(tokens int) int { return 1<<16 + 16*tokens }
 
 func sortedByID(v vocabulary) []string {
 	names := make([]string, 0, len(v))
