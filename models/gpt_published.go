@@ -41,7 +41,7 @@ func ParsePublished(text []byte) (Published, error) {
 	m.architectures(kind)
 	for _, name := range slices.Sorted(maps.Keys(m.left)) {
 		if !idle[name] && !strings.HasPrefix(name, "_") && string(m.left[name]) != "null" {
-			p.Unknown = append(p.Unknown, name)
+			p.Unknown = append(p.Unknown, legible(name))
 		}
 	}
 	if m.err != nil {
@@ -126,7 +126,7 @@ func (m *members) rotary(base *float32) {
 		*base, said = own, said || in.has("rope_theta")
 		in.demand(in.within, ofRotary)
 		for _, more := range slices.Sorted(maps.Keys(in.left)) {
-			in.fail(fmt.Errorf("%s.%s is %s: want none", name, more, brief(in.left[more])))
+			in.fail(fmt.Errorf("%s.%s is %s: want none", name, legible(more), brief(in.left[more])))
 		}
 		m.fail(in.err)
 	}
