@@ -8,6 +8,9 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/gomem/gomem/internal/regular"
 	"github.com/gomem/gomem/internal/safetensors"
@@ -40,11 +43,21 @@ type ErrCheckpoint struct {
 
 // Error is one line.
 func (e *ErrCheckpoint) Error() string {
-	s := fmt.Sprintf("checkpoint %s: %v", e.Path, e.Err)
+	s := fmt.Sprintf("checkpoint %s: %v", legible(e.Path), e.Err)
 	if e.Previous != "" {
-		s += "; resume from the one before it, " + e.Previous
+		s += "; resume from the one before it, " + legible(e.Previous)
 	}
 	return s
+}
+
+// legible is a name that a file or its maker brings, quoted if it would break the line or the
+// terminal.
+func legible(name string) string {
+	if utf8.ValidString(name) &&
+		!strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return name
+	}
+	return strconv.Quote(name)
 }
 
 // Unwrap is the cause.
@@ -116,46 +129,46 @@ func parse(m map[string]string) (Checkpoint, error) {
 		return c, fmt.Errorf("no %s in the metadata: the file was not saved by a training run",
 			keyFormat)
 	case v != format:
-		return c, fmt.Errorf("%s is %q, this version reads %q: train again, or with the version "+
-			"that saved it", keyFormat, v, format)
+		return c, fmt.Errorf("%s is %.60q, this version reads %q: train again, or with the "+
+			"version that saved it", keyFormat, v, format)
 	}
 	var err error
 	if c.Step, err = strconv.Atoi(m[keyStep]); err != nil || c.Step < 0 || c.Step > maxSteps {
-		return c, fmt.Errorf("%s %q is not a number of steps", keyStep, m[keyStep])
+		return c, fmt.Errorf("%s %.60q is not a number of steps", keyStep, m[keyStep])
 	}
 	if c.Seed, err = strconv.ParseUint(m[keySeed], 10, 64); err != nil {
-		return c, fmt.Errorf("%s %q is not a seed", keySeed, m[keySeed])
+		return c, fmt.Errorf("%s %.60q is not a seed", keySeed, m[keySeed])
 	}
 	if err := json.Unmarshal([]byte(m[keyConfig]), &c.Config); err != nil {
-		return c, fmt.Errorf("%s: %w", keyConfig, err)
+		return c, fmt.Errorf("%s: %.200s", keyConfig, err)
 	}
 	if err := json.Unmarshal([]byte(m[keyLabels]), &c.Labels); err != nil {
-		return c, fmt.Errorf("%s: %w", keyLabels, err)
+		return c, fmt.Errorf("%s: %.200s", keyLabels, err)
 	}
 	if best, ok := m[keyBest]; ok {
 		if err := json.Unmarshal([]byte(best), &c.Best); err != nil {
-			return c, fmt.Errorf("%s: %w", keyBest, err)
+			return c, fmt.Errorf("%s: %.200s", keyBest, err)
 		}
 	}
 	if classes, ok := m[keyClasses]; ok {
 		if err := json.Unmarshal([]byte(classes), &c.Classes); err != nil {
-			return c, fmt.Errorf("%s: %w", keyClasses, err)
+			return c, fmt.Errorf("%s: %.200s", keyClasses, err)
 		}
 	}
 	if workers, ok := m[keyWorkers]; ok {
 		if c.Workers, err = strconv.Atoi(workers); err != nil || c.Workers < 2 {
-			return c, fmt.Errorf("%s %q is not a number of workers", keyWorkers, workers)
+			return c, fmt.Errorf("%s %.60q is not a number of workers", keyWorkers, workers)
 		}
 	}
 	if n, ok := m[keyExecutions]; ok {
 		if c.Executions, err = strconv.Atoi(n); err != nil || c.Executions < 1 {
-			return c, fmt.Errorf("%s %q is not a number of executions", keyExecutions, n)
+			return c, fmt.Errorf("%s %.60q is not a number of executions", keyExecutions, n)
 		}
 	}
 	if n, ok := m[keyEvaluated]; ok {
 		c.Evaluated, err = strconv.Atoi(n)
 		if err != nil || c.Evaluated < 1 || c.Evaluated > c.Step {
-			return c, fmt.Errorf("%s %q is not a step of an evaluation", keyEvaluated, n)
+			return c, fmt.Errorf("%s %.60q is not a step of an evaluation", keyEvaluated, n)
 		}
 	}
 	return c, nil

@@ -168,8 +168,8 @@ func parseRenaming(words []string) (renaming, error) {
 	}
 	stars := strings.Count(words[1], "*")
 	if stars > strings.Count(words[0], "*") {
-		return renaming{}, fmt.Errorf("%.60s has more * than %.60s: give each something to stand "+
-			"for", words[1], words[0])
+		return renaming{}, fmt.Errorf("%s has more * than %s: give each something to stand for",
+			legible(fmt.Sprintf("%.60s", words[1])), legible(fmt.Sprintf("%.60s", words[0])))
 	}
 	ours := strings.ReplaceAll(words[1], "$", "$$")
 	for i := range stars {

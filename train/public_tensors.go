@@ -47,7 +47,7 @@ func (p *Public) files(all *publicTensors) ([]string, error) {
 		Files map[string]string `json:"weight_map"`
 	}
 	if err := json.Unmarshal(text, &index); err != nil {
-		return nil, fmt.Errorf("%s: %w", publicIndex, err)
+		return nil, fmt.Errorf("%s: %.200s", publicIndex, err) // it may have all of a number
 	}
 	if len(index.Files) == 0 {
 		return nil, fmt.Errorf("%s: its weight_map names no files", publicIndex)
@@ -55,7 +55,7 @@ func (p *Public) files(all *publicTensors) ([]string, error) {
 	all.index = map[string]string{}
 	names := map[string]bool{}
 	for tensor, name := range index.Files {
-		if name != filepath.Base(name) {
+		if name != filepath.Base(name) || name == "." || !filepath.IsLocal(name) {
 			return nil, fmt.Errorf("%s: file %.60q is not beside it", publicIndex, name)
 		}
 		file := filepath.Join(p.Path, name)
@@ -79,8 +79,9 @@ func (all *publicTensors) list(files []string) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(all.index)) {
 		if _, ok := all.all[name]; !ok {
-			return fmt.Errorf("%s: tensor %s is not in %s", publicIndex, name,
-				filepath.Base(all.index[name]))
+			return fmt.Errorf("%s: tensor %s is not in %s", publicIndex,
+				legible(fmt.Sprintf("%.200s", name)),
+				legible(filepath.Base(all.index[name])))
 		}
 	}
 	return nil
