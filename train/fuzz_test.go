@@ -85,7 +85,8 @@ func FuzzCheckpoint(f *testing.F) {
 // is given what the line says; else the error is one line that names the file and its line.
 func FuzzRenaming(f *testing.F) {
 	for _, text := range []string{"h.*.w enc/*/w\n# a remark\n\nb a$1\n", "a b c\n", "a *\n",
-		"\x1b[31m b c\n", "(a [b\n", "*a*b *c\r\n", "0 *\x04\n", "\xff \xff\n", "a" + strings.Repeat("*", 2000) +
+		"\x1b[31m b c\n", "(a [b\n", "*a*b *c\r\n", "0 *\x04\n",
+		"\xff \xff\n", "a" + strings.Repeat("*", 2000) +
 			" b\n"} {
 		f.Add(text)
 	}
