@@ -27,7 +27,13 @@ type ErrGPUMemory struct {
 }
 
 // Error is one line.
-func (e *ErrGPUMemory) Error() string { return e.err.Error() }
+func (e *ErrGPUMemory) Error() string {
+	if e.err == nil { // of no device
+		return fmt.Sprintf("%s has %d of %d bytes free, and %d are needed", e.GPU, e.Free, e.Total,
+			e.Bytes)
+	}
+	return e.err.Error()
+}
 
 // Unwrap is the device's error.
 func (e *ErrGPUMemory) Unwrap() error { return e.err }

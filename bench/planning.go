@@ -15,7 +15,7 @@ import (
 // planning times plans, the verification included.
 func planning(ctx context.Context, w io.Writer) error {
 	fmt.Fprintln(w, "Passes, lowering, packing and verification; nothing is run. The "+
-		"smallest-budget column tries every rung of the ladder.")
+		"smallest-budget column tries every tuning of the ladder.")
 	fmt.Fprintln(w, "\n| graph | nodes | steps | plan ms | µs a node | smallest budget ms "+
 		"|\n|---|---|---|---|---|---|")
 	for _, sparse := range []bool{false, true} {

@@ -5,8 +5,6 @@ import (
 	"io/fs"
 	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/gomem/gomem/internal/regular"
 )
@@ -77,39 +75,3 @@ func (e *remedied) Error() string { return e.err.Error() + ": " + e.remedy }
 
 // Unwrap is the cause.
 func (e *remedied) Unwrap() error { return e.err }
-
-// legible is what a file has, quoted if it would break the line or the terminal. Quotes in it
-// stay as they are.
-func legible(s string) string {
-	if utf8.ValidString(s) &&
-		!strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		return s
-	}
-	return strconv.Quote(s)
-}
-
-// briefly is an error whose text may hold what a file has, cut to what is read on a line and
-// quoted where it would break one.
-func briefly(err error) error {
-	const most = 400
-	text := err.Error()
-	if len(text) > most {
-		text = text[:most] + "…"
-	}
-	if text = legible(text); text == err.Error() {
-		return err
-	}
-	return &brief{text, err}
-}
-
-// brief is an error that is shown as another text.
-type brief struct {
-	text string
-	err  error
-}
-
-// Error is the text.
-func (s *brief) Error() string { return s.text }
-
-// Unwrap is the error.
-func (s *brief) Unwrap() error { return s.err }

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/gomem/gomem/internal/legible"
 )
 
 // tokenizerFile is a tokenizer.json. What it says beside the vocabulary is kept
@@ -160,7 +162,7 @@ func (f *tokenizerFile) marshal() ([]byte, error) {
 func (t *Tokenizer) UnmarshalJSON(text []byte) error {
 	read, err := parseTokenizer(text)
 	if err != nil {
-		return &Error{Spec: "tokenizer.json", Err: briefly(err)}
+		return &Error{Spec: "tokenizer.json", Err: legible.Error(err, 400)}
 	}
 	*t = *read
 	return nil
@@ -222,7 +224,7 @@ func oneRow(raw json.RawMessage) string {
 	if json.Compact(&b, raw) != nil {
 		return "?"
 	}
-	return legible(fmt.Sprintf("%.80s", b.String()))
+	return legible.Cut(b.String(), 80)
 }
 
 // absent reports whether a member says nothing.

@@ -6,7 +6,8 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
-	"unicode"
+
+	"github.com/gomem/gomem/internal/legible"
 )
 
 // members are those of a JSON object. What is asked for is taken out of what is left, so
@@ -89,23 +90,13 @@ func equal(a, b []byte) bool {
 	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
 }
 
-// legible is a text of a file as an error's line has it: cut, and quoted if it would break the
-// line or the terminal.
-func legible(text string) string {
-	odd := func(r rune) bool { return !unicode.IsPrint(r) }
-	if cut := fmt.Sprintf("%.60s", text); !strings.ContainsFunc(cut, odd) {
-		return cut
-	}
-	return fmt.Sprintf("%.60q", text)
-}
-
 // brief is a value on a line.
 func brief(raw []byte) string {
 	var b bytes.Buffer
 	if json.Compact(&b, raw) != nil {
 		return "?"
 	}
-	return legible(b.String())
+	return legible.Cut(b.String(), 60)
 }
 
 // What has to have a value that GPT builds, in every config.json and in those of a kind.

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/gomem/gomem/internal/legible"
 )
 
 // Published is what the config.json of a public checkpoint says of a network.
@@ -41,7 +43,7 @@ func ParsePublished(text []byte) (Published, error) {
 	m.architectures(kind)
 	for _, name := range slices.Sorted(maps.Keys(m.left)) {
 		if !idle[name] && !strings.HasPrefix(name, "_") && string(m.left[name]) != "null" {
-			p.Unknown = append(p.Unknown, legible(name))
+			p.Unknown = append(p.Unknown, legible.Cut(name, 60))
 		}
 	}
 	if m.err != nil {
@@ -126,7 +128,8 @@ func (m *members) rotary(base *float32) {
 		*base, said = own, said || in.has("rope_theta")
 		in.demand(in.within, ofRotary)
 		for _, more := range slices.Sorted(maps.Keys(in.left)) {
-			in.fail(fmt.Errorf("%s.%s is %s: want none", name, legible(more), brief(in.left[more])))
+			in.fail(fmt.Errorf("%s.%s is %s: want none", name, legible.Cut(more, 60),
+				brief(in.left[more])))
 		}
 		m.fail(in.err)
 	}

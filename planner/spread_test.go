@@ -24,7 +24,7 @@ func TestSpread(t *testing.T) {
 			t.Fatal(err)
 		}
 		j, list := s.jobs[0], rapid.SampledFrom(s.rivals()).Draw(t, "rival")
-		w := rapid.SampledFrom(list).Draw(t, "rung")
+		w := rapid.SampledFrom(list).Draw(t, "tuning")
 		tight, err := j.try(t.Context(), w, never)
 		if err != nil {
 			t.Fatal(err)

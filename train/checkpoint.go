@@ -8,10 +8,8 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
-	"unicode"
-	"unicode/utf8"
 
+	"github.com/gomem/gomem/internal/legible"
 	"github.com/gomem/gomem/internal/regular"
 	"github.com/gomem/gomem/internal/safetensors"
 )
@@ -43,21 +41,11 @@ type ErrCheckpoint struct {
 
 // Error is one line.
 func (e *ErrCheckpoint) Error() string {
-	s := fmt.Sprintf("checkpoint %s: %v", legible(e.Path), e.Err)
+	s := fmt.Sprintf("checkpoint %s: %v", legible.Text(e.Path), e.Err)
 	if e.Previous != "" {
-		s += "; resume from the one before it, " + legible(e.Previous)
+		s += "; resume from the one before it, " + legible.Text(e.Previous)
 	}
 	return s
-}
-
-// legible is a name that a file or its maker brings, quoted if it would break the line or the
-// terminal.
-func legible(name string) string {
-	if utf8.ValidString(name) &&
-		!strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		return name
-	}
-	return strconv.Quote(name)
 }
 
 // Unwrap is the cause.
@@ -140,19 +128,19 @@ func parse(m map[string]string) (Checkpoint, error) {
 		return c, fmt.Errorf("%s %.60q is not a seed", keySeed, m[keySeed])
 	}
 	if err := json.Unmarshal([]byte(m[keyConfig]), &c.Config); err != nil {
-		return c, fmt.Errorf("%s: %.200s", keyConfig, err)
+		return c, fmt.Errorf("%s: %w", keyConfig, legible.Error(err, 200))
 	}
 	if err := json.Unmarshal([]byte(m[keyLabels]), &c.Labels); err != nil {
-		return c, fmt.Errorf("%s: %.200s", keyLabels, err)
+		return c, fmt.Errorf("%s: %w", keyLabels, legible.Error(err, 200))
 	}
 	if best, ok := m[keyBest]; ok {
 		if err := json.Unmarshal([]byte(best), &c.Best); err != nil {
-			return c, fmt.Errorf("%s: %.200s", keyBest, err)
+			return c, fmt.Errorf("%s: %w", keyBest, legible.Error(err, 200))
 		}
 	}
 	if classes, ok := m[keyClasses]; ok {
 		if err := json.Unmarshal([]byte(classes), &c.Classes); err != nil {
-			return c, fmt.Errorf("%s: %.200s", keyClasses, err)
+			return c, fmt.Errorf("%s: %w", keyClasses, legible.Error(err, 200))
 		}
 	}
 	if workers, ok := m[keyWorkers]; ok {

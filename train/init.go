@@ -10,6 +10,7 @@ import (
 
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/internal/legible"
 	"github.com/gomem/gomem/internal/regular"
 	"github.com/gomem/gomem/internal/safetensors"
 )
@@ -169,7 +170,7 @@ func parseRenaming(words []string) (renaming, error) {
 	stars := strings.Count(words[1], "*")
 	if stars > strings.Count(words[0], "*") {
 		return renaming{}, fmt.Errorf("%s has more * than %s: give each something to stand for",
-			legible(fmt.Sprintf("%.60s", words[1])), legible(fmt.Sprintf("%.60s", words[0])))
+			legible.Cut(words[1], 60), legible.Cut(words[0], 60))
 	}
 	ours := strings.ReplaceAll(words[1], "$", "$$")
 	for i := range stars {

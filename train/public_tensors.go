@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/gomem/gomem/internal/legible"
 	"github.com/gomem/gomem/internal/regular"
 	"github.com/gomem/gomem/internal/safetensors"
 	"github.com/gomem/gomem/models"
@@ -47,7 +48,7 @@ func (p *Public) files(all *publicTensors) ([]string, error) {
 		Files map[string]string `json:"weight_map"`
 	}
 	if err := json.Unmarshal(text, &index); err != nil {
-		return nil, fmt.Errorf("%s: %.200s", publicIndex, err) // it may have all of a number
+		return nil, fmt.Errorf("%s: %w", publicIndex, legible.Error(err, 200))
 	}
 	if len(index.Files) == 0 {
 		return nil, fmt.Errorf("%s: its weight_map names no files", publicIndex)
@@ -80,8 +81,7 @@ func (all *publicTensors) list(files []string) error {
 	for _, name := range slices.Sorted(maps.Keys(all.index)) {
 		if _, ok := all.all[name]; !ok {
 			return fmt.Errorf("%s: tensor %s is not in %s", publicIndex,
-				legible(fmt.Sprintf("%.200s", name)),
-				legible(filepath.Base(all.index[name])))
+				legible.Cut(name, 200), legible.Text(filepath.Base(all.index[name])))
 		}
 	}
 	return nil

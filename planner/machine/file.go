@@ -8,9 +8,9 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"strings"
-	"unicode"
 	"unicode/utf8"
+
+	"github.com/gomem/gomem/internal/legible"
 )
 
 // Parse reads a profile as JSON, as [Profile.WriteJSON] writes it. A field that no
@@ -50,16 +50,7 @@ const maxAbout = 200
 // printed reports whether a text is so short, on one line, and gives a terminal no orders: it
 // is shown wherever times are.
 func printed(text string, most int) bool {
-	return utf8.RuneCountInString(text) <= most && !strings.ContainsFunc(text,
-		func(r rune) bool { return !unicode.IsPrint(r) })
-}
-
-// key is a name that a file brings for one of its numbers, as an error says it.
-func key(name string) string {
-	if printed(name, maxName) {
-		return name
-	}
-	return fmt.Sprintf("%.*q", maxName, name)
+	return utf8.RuneCountInString(text) <= most && legible.Is(text)
 }
 
 // Check reports a field whose value makes no sense.
@@ -90,11 +81,12 @@ func (p *Profile) Check() error {
 	fields = append(p.Device.fields("device"), fields...)
 	fields = append(p.Host.fields("host"), fields...)
 	for _, model := range slices.Sorted(maps.Keys(p.Achieved)) {
-		fields = append(fields, field{"achieved_flops_per_second." + key(model), p.Achieved[model],
+		fields = append(fields, field{"achieved_flops_per_second." + legible.Cut(model, maxName),
+			p.Achieved[model],
 			minRate, maxRate})
 	}
 	for _, op := range slices.Sorted(maps.Keys(p.Operations)) {
-		fields = append(fields, p.Operations[op].fields("operations."+key(op))...)
+		fields = append(fields, p.Operations[op].fields("operations."+legible.Cut(op, maxName))...)
 	}
 	for _, f := range fields {
 		if !(f.value >= f.least && f.value <= f.most) { // NaN too

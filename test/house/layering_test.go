@@ -22,7 +22,7 @@ type rule struct {
 // dependencies are the rules about all that a package depends on.
 var dependencies = []rule{
 	{[]string{"plan/space", "graph/tensor", "internal/chart", "internal/count",
-		"internal/fit", "internal/grid", "internal/invariants", "internal/libm",
+		"internal/fit", "internal/grid", "internal/invariants", "internal/legible", "internal/libm",
 		"internal/longtest", "internal/regular"}, []string{""},
 		"the vocabulary imports nothing of ours"},
 	{[]string{"internal/arena"}, []string{"graph/tensor", "graph"},
@@ -226,25 +226,32 @@ func driven(pkg string) bool {
 	return false
 }
 
-// rooms are how many folders the module's root may have, for people to find their way.
-const rooms = 20
+// rooms are how many folders the module's root may have, and seats how many files of tests, for
+// people to find their way.
+const rooms, seats = 20, 10
 
-// TestRoot: the root has what the project is known by and what its users import; everything else
-// is below.
+// TestRoot: the root has what the project is known by and what its users import, and the façade's
+// own tests; everything else is below.
 func TestRoot(t *testing.T) {
 	atRoot(t)
 	entries, err := os.ReadDir(".")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var folders []string
+	var folders, tests []string
 	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), "_test.go") {
+			tests = append(tests, e.Name())
+		}
 		if e.IsDir() && !strings.HasPrefix(e.Name(), ".") {
 			folders = append(folders, e.Name())
 		}
 	}
 	if len(folders) > rooms {
 		t.Errorf("%d folders at the root, %d are enough: %s", len(folders), rooms, folders)
+	}
+	if len(tests) > seats {
+		t.Errorf("%d files of tests at the root, %d are enough: %s", len(tests), seats, tests)
 	}
 }
 

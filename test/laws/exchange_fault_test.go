@@ -254,6 +254,31 @@ func TestGathered(t *testing.T) {
 	}
 }
 
+// TestGatherersNeedTheirPlans: a network that gathers is refused for plans that were made without
+// it, unless they were asked to gather; no other network is.
+func TestGatherersNeedTheirPlans(t *testing.T) {
+	m, _ := pair(t)
+	net := &gathering{worker: newHub(1).workers[0], sends: 4}
+	for _, gathers := range []bool{false, true} {
+		p, err := gomem.Plan(t.Context(), m.Graph, gomem.Options{Gathers: gathers}, training(m))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := gomem.Open(p, gomem.Options{Network: net})
+		if gathers != (err == nil) || err != nil &&
+			!strings.Contains(err.Error(), "set Options.Gathers for Plan") {
+			t.Errorf("planned with Gathers %v: %v", gathers, err)
+		}
+		if err == nil {
+			s.Close()
+		}
+		if s, err = gomem.Open(p, gomem.Options{Network: newHub(1).workers[0]}); err != nil {
+			t.Fatal(err)
+		}
+		s.Close()
+	}
+}
+
 // TestCancelledLast: a step that is cancelled while its last operation waits for others has
 // failed, although all of it had begun.
 func TestCancelledLast(t *testing.T) {

@@ -273,6 +273,10 @@ func TestNoGPU(t *testing.T) {
 		strings.Contains(err.Error(), "\n") {
 		t.Errorf("with a MiB: %v", err)
 	}
+	if made := (&gomem.ErrGPUMemory{GPU: "H1", Bytes: 3, Free: 1, Total: 2}).Error(); made !=
+		"H1 has 1 of 2 bytes free, and 3 are needed" {
+		t.Error(made)
+	}
 	_, _, err = learnt(perceptron(), gomem.Options{Device: "cuda:1"}, 1)
 	if err == nil || !strings.Contains(err.Error(), "no GPU 1: the machine has 1") {
 		t.Errorf("with a GPU that is not there: %v", err)

@@ -85,7 +85,7 @@ func Plain(m *randgraph.Model) (Outcome, error) {
 	return PlainFrom(m, func(x float32) float32 { return x })
 }
 
-// Nudged is plain from variables that begin a unit in the last place above.
+// Nudged is [Plain] from variables that begin a unit in the last place above.
 func Nudged(m *randgraph.Model) (Outcome, error) {
 	return PlainFrom(m, func(x float32) float32 {
 		return math.Nextafter32(x, float32(math.Inf(1)))
@@ -140,7 +140,7 @@ func PlainFrom(m *randgraph.Model, begin func(float32) float32) (Outcome, error)
 	return out, nil
 }
 
-// randomOptions draws any options that a user may give.
+// RandomOptions draws any options that a user may give.
 func RandomOptions(t *rapid.T) gomem.Options {
 	return gomem.Options{
 		Policy: rapid.SampledFrom([]planner.Policy{planner.Vanilla, planner.Thesis,
