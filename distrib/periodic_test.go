@@ -72,8 +72,10 @@ func meetings(t *testing.T, plan func() distrib.Plan, perNode, clocks int,
 				d := delta(w, c)
 				check(nil, s.Push(ctx, distrib.Ref{}, distrib.Dense{d, d, d, d}))
 				check(s.Tick(ctx))
+				time.Sleep(time.Second) // so that nobody reads what is of a later clock
 				check(s.Pull(ctx, distrib.Ref{}))
 				seen[w] = append(seen[w], append([]float32(nil), p.Data...))
+				time.Sleep(time.Second)
 			}
 			check(nil, s.Close())
 		})

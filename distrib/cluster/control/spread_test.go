@@ -13,6 +13,8 @@ import (
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest"
 
 	"github.com/gomem/gomem/distrib"
 )
@@ -22,6 +24,7 @@ func spreading(t *testing.T) Config {
 	t.Helper()
 	cfg := elects(one(t))
 	cfg.Spread, cfg.Host = 3, "127.0.0.1"
+	cfg.Log = zaptest.NewLogger(t, zaptest.Level(zap.WarnLevel))
 	return cfg
 }
 

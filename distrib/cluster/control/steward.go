@@ -32,7 +32,8 @@ type steward struct {
 	tries int       // to add a server, that failed
 }
 
-// mostTries is how often a node tries to have a server while etcd is busy with other things.
+// mostTries is how often a node tries to have a server: etcd refuses one while it is busy with
+// other members, and a refusal does not say whether that will pass.
 const mostTries = 3
 
 // spreads begins to look after the servers of a job whose etcd is in several nodes.
@@ -177,23 +178,27 @@ func (s *steward) add(ctx context.Context, at *spread) (err error) {
 	}
 	if err == nil {
 		c.embed(srv)
-		err = s.put(ctx, serverRecord{Client: srv.at.Client, Peer: srv.at.Peer, Ready: true}, nil)
+		rec := serverRecord{Client: srv.at.Client, Peer: srv.at.Peer, Ready: true, ID: s.m.rec.ID}
+		if err = s.put(ctx, rec, nil); err == nil {
+			// The one that this node has asked so far may be waiting for just this to leave.
+			c.reach(&spread{servers: append(at.ready(), rec)})
+		}
 	}
 	if err == nil || errors.Is(err, errServers) {
 		return err
 	}
-	s.undo(srv, id, !transient(err))
+	s.undo(srv, id)
 	return err
 }
 
-// undo ends a server that came to nothing; for good if there is no hope.
-func (s *steward) undo(srv *server, id uint64, hopeless bool) {
+// undo ends a server that came to nothing; for good if that has been so too often.
+func (s *steward) undo(srv *server, id uint64) {
 	ctx, done := context.WithTimeout(s.m.lease.ctx, removeAfter)
 	defer done()
 	s.remove(ctx, id)
 	s.m.c.embed(nil)
 	srv.close()
-	if s.tries++; hopeless || s.tries == mostTries {
+	if s.tries++; s.tries == mostTries {
 		_ = s.put(ctx, serverRecord{Unfit: true}, nil) // or the lease's end is the key's
 	} else {
 		_, _ = s.m.c.commit(ctx, nil, []clientv3.Op{clientv3.OpDelete(s.key())}, nil)
