@@ -9,6 +9,7 @@ import (
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/plan"
 	"github.com/gomem/gomem/plan/space"
+	"github.com/gomem/gomem/planner/lower"
 	"github.com/gomem/gomem/planner/machine"
 	"github.com/gomem/gomem/planner/program"
 )
@@ -114,7 +115,7 @@ func Least(ctx context.Context, g *graph.Graph, t Target, o Options) (*plan.Plan
 	if err != nil {
 		return nil, err
 	}
-	addWaits(p)
+	lower.AddWaits(p)
 	return p, nil
 }
 

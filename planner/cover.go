@@ -1,6 +1,9 @@
 package planner
 
-import "github.com/gomem/gomem/plan/space"
+import (
+	"github.com/gomem/gomem/plan/space"
+	"github.com/gomem/gomem/planner/lower"
+)
 
 // What is granted is said by the ladder's candidates alone, and what is taken may be found by other
 // means: so what a plan takes may be less than any candidate needs, in one memory or in all of them
@@ -63,10 +66,10 @@ func (a *attempt) covered(others []*attempt) (*attempt, error) {
 }
 
 // peaksOf is what a session with some plans takes.
-func peaksOf(plans []*found) need {
-	var most need
+func peaksOf(plans []*found) lower.Need {
+	var most lower.Need
 	for _, f := range plans {
-		for id, bytes := range f.sketch.need {
+		for id, bytes := range f.sketch.Need {
 			most[id] = max(most[id], bytes)
 		}
 	}
@@ -74,7 +77,7 @@ func peaksOf(plans []*found) need {
 }
 
 // grants reports whether budgets are granted. What is known to fit is looked for first.
-func (s *variant) grants(limits need) (bool, error) {
+func (s *variant) grants(limits lower.Need) (bool, error) {
 	list := s.choices(ladder.straight)
 	for _, c := range list {
 		if c.housed == 0 && s.surely(c, limits) {
@@ -86,7 +89,7 @@ func (s *variant) grants(limits need) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		if !n.within(limits) {
+		if !n.Within(limits) {
 			continue
 		}
 		if ok, err := s.fits(c, limits); ok || err != nil {
@@ -97,12 +100,12 @@ func (s *variant) grants(limits need) (bool, error) {
 }
 
 // surely reports whether a choice is known to fit, since its candidates have been packed.
-func (s *variant) surely(c choice, limits need) bool {
+func (s *variant) surely(c choice, limits lower.Need) bool {
 	for _, j := range s.jobs {
 		fits := false
 		for _, w := range c.candidates(j.ladder) {
 			n, known := j.needs[w]
-			fits = fits || known && n.within(limits)
+			fits = fits || known && n.Within(limits)
 		}
 		if !fits {
 			return false
@@ -112,7 +115,7 @@ func (s *variant) surely(c choice, limits need) bool {
 }
 
 // fits reports whether a choice fits. The likeliest candidate of a target is its last.
-func (s *variant) fits(c choice, limits need) (bool, error) {
+func (s *variant) fits(c choice, limits lower.Need) (bool, error) {
 	for _, j := range s.jobs {
 		fits, candidates := false, c.candidates(j.ladder)
 		for i := len(candidates) - 1; i >= 0 && !fits; i-- {
@@ -120,7 +123,7 @@ func (s *variant) fits(c choice, limits need) (bool, error) {
 			if err != nil {
 				return false, err
 			}
-			fits = n.within(limits)
+			fits = n.Within(limits)
 		}
 		if !fits {
 			return false, nil
@@ -132,7 +135,7 @@ func (s *variant) fits(c choice, limits need) (bool, error) {
 // nextGranted is the least that is granted of what is no less than peaks and within the
 // budgets: with more of the host if that is enough, or else more of all. It is nothing if the
 // budgets are refused.
-func (s *variant) nextGranted(peaks need) (need, error) {
+func (s *variant) nextGranted(peaks lower.Need) (lower.Need, error) {
 	limits, have := budgets(s.options), peaks
 	for _, free := range [][]space.ID{{space.Host}, {space.Host, space.Device},
 		{space.Host, space.Device, Disk}} {
@@ -144,7 +147,7 @@ func (s *variant) nextGranted(peaks need) (need, error) {
 			l, err := s.answer(query{of: id, limits: have, candidates: ladder.straight,
 				most: have[id]})
 			if err != nil {
-				return need{}, err
+				return lower.Need{}, err
 			}
 			if granted = l != nil; !granted {
 				break
@@ -155,11 +158,11 @@ func (s *variant) nextGranted(peaks need) (need, error) {
 			return have, nil
 		}
 	}
-	return need{}, nil
+	return lower.Need{}, nil
 }
 
 // lifted are plans that take so much, or nil if none of them can within the budgets.
-func (s *variant) lifted(plans []*found, to need) []*found {
+func (s *variant) lifted(plans []*found, to lower.Need) []*found {
 	peaks, limits := peaksOf(plans), budgets(s.options)
 	list := append([]*found(nil), plans...)
 	for id := range to {
@@ -171,9 +174,9 @@ func (s *variant) lifted(plans []*found, to need) []*found {
 				break
 			}
 			f := *list[i]
-			f.sketch = f.sketch.clone()
-			if f.sketch.lift(space.ID(id), to[id], limits[id]) {
-				f.time = f.sketch.time(s.jobs[i].prices)
+			f.sketch = f.sketch.Clone()
+			if f.sketch.Lift(space.ID(id), to[id], limits[id]) {
+				f.time = f.sketch.Time(s.jobs[i].prices)
 				list[i], peaks[id] = &f, to[id]
 			}
 		}
@@ -184,44 +187,11 @@ func (s *variant) lifted(plans []*found, to need) []*found {
 	return list
 }
 
-// lift moves a block of a space up so that the space takes so many bytes, or hardly more, but no
-// more than a limit. Variables stay where they are, since other plans have them there, too.
-func (k *sketch) lift(id space.ID, bytes, limit int64) bool {
-	for i := range k.slots {
-		s := &k.slots[i]
-		if s.Space != id || s.Fixed || s.Bytes == 0 || s.Bytes > bytes {
-			continue
-		}
-		at := rounded(bytes - s.Bytes)
-		if end := at + s.Bytes; end <= limit && k.free(i, at) {
-			s.Off, k.need[id] = at, end
-			return true
-		}
-	}
-	return false
-}
-
-// free reports whether a slot could be at an address, which is no lower than its own: of no
-// other, at the same time, are there bytes beside its own.
-func (k *sketch) free(i int, at int64) bool {
-	s := &k.slots[i]
-	for n := range k.slots {
-		o := &k.slots[n]
-		if n == i || o.Space != s.Space || o.Off+o.Bytes <= at {
-			continue
-		}
-		if o.Fixed || o.From <= s.To && s.From <= o.To {
-			return false
-		}
-	}
-	return true
-}
-
 // exact are plans by candidates that decide about a refusal, or nil if the budgets are refused.
 func (s *variant) exact() ([]*found, error) {
 	for _, c := range s.choices(ladder.straight) {
 		n, err := s.atLeast(c)
-		if err != nil || !n.within(budgets(s.options)) {
+		if err != nil || !n.Within(budgets(s.options)) {
 			if err != nil {
 				return nil, err
 			}

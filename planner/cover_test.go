@@ -12,6 +12,7 @@ import (
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/plan"
 	"github.com/gomem/gomem/plan/space"
+	"github.com/gomem/gomem/planner/lower"
 )
 
 // checkGranted makes a plan, and demands that budgets of what it takes are not refused, nor
@@ -29,7 +30,7 @@ func checkGranted(t rapid.TB, g *graph.Graph, o Options, targets []Target) {
 	if took.DiskBytes > 0 {
 		took.DiskBytes = max(1, p.Peak(Disk))
 	}
-	for _, more := range []need{{}, {took.DeviceBytes / 7}, {0, took.HostBytes / 5}} {
+	for _, more := range []lower.Need{{}, {took.DeviceBytes / 7}, {0, took.HostBytes / 5}} {
 		next := took
 		next.DeviceBytes += more[space.Device]
 		next.HostBytes += more[space.Host]

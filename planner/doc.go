@@ -1,20 +1,13 @@
-// Package planner turns a graph into a plan: it runs the passes that decide,
-// and lowers their decisions to addresses, streams and waits.
+// Package planner turns a graph into a plan: it runs the passes that decide, compares what they
+// come to, and takes the fastest plan that fits.
 //
-// # Lowering
+// # Bounds
 //
-// Lowering translates a schedule ([program.Schedule]) and decides nothing: an event is
-// a step, and a stay a slot, or a part of the life of the slot whose bytes it takes
-// over. Lifetimes go to the arena, which fixes addresses; then every step gets the
-// waits that order it after the steps it conflicts with, on other streams, by value
-// or by address.
-//
-// Most of that is not needed to know what a plan is worth. A sketch is the slots of a
-// schedule: their load bounds what any packing needs, and a timeline of its events is at
-// least how long a step takes; once it has addresses, both are the plan's to the byte and
-// to the nanosecond. Candidates are given up as soon as their bounds say so (first those
-// of what is decided, then the schedule's, then the packing's), and only the plans that
-// are taken are written down and verified.
+// A schedule ([program.Schedule]) is all that is decided of a step, and package lower makes a plan
+// of it. Most of that is not needed to know what a plan is worth: a sketch of it says what it needs
+// and takes at least, and exactly once it has addresses. Candidates are given up as soon as their
+// bounds say so (first those of what is decided, then the schedule's, then the packing's), and only
+// the plans that are taken are written down and verified.
 //
 // # The ladder
 //

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gomem/gomem/planner/lower"
 	"github.com/gomem/gomem/planner/order"
 	"github.com/gomem/gomem/planner/program"
 	"github.com/gomem/gomem/planner/search"
@@ -192,14 +193,6 @@ func searching(o Options, homes []bool) search.Options {
 		NoRecompute: o.NoRecompute}
 }
 
-// packEffort is how many pairs of blocks are looked at for addresses that keep to a
-// budget, some tenths of a second's worth. It is well spent: what packing loses must be
-// given up by a search that takes longer.
-const packEffort = 20_000_000
-
-// draftEffort is what a draft has of it.
-const draftEffort = packEffort / 40
-
 // scheduled is the plan of a decision, whether or not it keeps to the budgets. If there
 // is a disk, it takes over what is beyond so many bytes of the host.
 func (j *job) scheduled(ctx context.Context, x *problem, d *search.Decision, o Options,
@@ -220,11 +213,11 @@ func (j *job) scheduled(ctx context.Context, x *problem, d *search.Decision, o O
 	if err != nil {
 		return nil, err
 	}
-	k := newSketch(filled.Schedule)
+	k := lower.Of(filled.Schedule)
 	if o.Draft {
-		k.pack(budgets(o), draftEffort)
+		k.Pack(budgets(o), lower.Draft)
 	} else {
-		k.pack(budgets(o), packEffort)
+		k.Pack(budgets(o), lower.Effort)
 	}
 	return &found{candidate: at(o, Tuning{}), program: &filled, sketch: k, decision: d,
 		order:   x.order,

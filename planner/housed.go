@@ -6,6 +6,7 @@ import (
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/arena"
 	"github.com/gomem/gomem/plan/space"
+	"github.com/gomem/gomem/planner/lower"
 	"github.com/gomem/gomem/planner/order"
 	"github.com/gomem/gomem/planner/program"
 	"github.com/gomem/gomem/planner/search"
@@ -42,7 +43,7 @@ func housed(o Options) [][]candidate {
 type housing struct {
 	jobs  []*job
 	homes [housings + 1][]bool
-	needs [housings + 1]need // at least; of level 0 with all variables on the host
+	needs [housings + 1]lower.Need // at least; of level 0 with all variables on the host
 }
 
 // at is which variables and constants are on the device at a level, by node.
@@ -67,9 +68,9 @@ func (h *housing) at(ctx context.Context, level int) ([]bool, error) {
 // are and on how much is on the disk.
 type choice struct {
 	candidates func(ladder) []candidate
-	housed     int  // the level of variables on the device, if it is of that
-	bare       bool // the variables are on the host, and nothing is on the disk
-	needs      need // at least, once that has been asked
+	housed     int        // the level of variables on the device, if it is of that
+	bare       bool       // the variables are on the host, and nothing is on the disk
+	needs      lower.Need // at least, once that has been asked
 }
 
 // choices are all that decide about a refusal, if those targets that go by candidates of their own
@@ -101,11 +102,11 @@ func (s *variant) placed() bool {
 // host the other variables and the inputs. Ways with variables on the device are for those who have
 // more of it than the tightest candidate needs: they are not granted less, so that the least of the
 // device is known without them.
-func (s *variant) atLeast(c choice) (need, error) {
+func (s *variant) atLeast(c choice) (lower.Need, error) {
 	if c.housed == 0 && !c.bare || s.jobs[0].base.program == nil {
-		return need{}, nil
+		return lower.Need{}, nil
 	}
-	if s.housing.needs[c.housed] != (need{}) {
+	if s.housing.needs[c.housed] != (lower.Need{}) {
 		return s.housing.needs[c.housed], nil
 	}
 	if c.housed == 0 {
@@ -114,7 +115,7 @@ func (s *variant) atLeast(c choice) (need, error) {
 	}
 	homes, err := s.housing.at(s.ctx, c.housed)
 	if err != nil {
-		return need{}, err
+		return lower.Need{}, err
 	}
 	n := s.beside(homes)
 	tightest, err := s.tightest()
@@ -138,15 +139,15 @@ func (s *variant) tightest() (int64, error) {
 
 // beside is what plans need at least with some variables on the device, by node, and the others
 // on the host.
-func (s *variant) beside(homes []bool) need {
-	var n need
+func (s *variant) beside(homes []bool) lower.Need {
+	var n lower.Need
 	for _, j := range s.jobs {
 		host := int64(0)
 		for _, x := range s.graph.Nodes() {
 			leaf := x.Kind == graph.KindVariable || x.Kind == graph.KindConstant
 			if leaf && (homes == nil || !homes[x.ID]) ||
 				x.Kind == graph.KindInput && j.program.Live[x.ID] {
-				host += rounded(x.Out[0].Bytes())
+				host += lower.Rounded(x.Out[0].Bytes())
 			}
 		}
 		n[space.Host] = max(n[space.Host], host-arena.Align+1)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/plan"
+	"github.com/gomem/gomem/planner/lower"
 	"github.com/gomem/gomem/planner/program"
 	"github.com/gomem/gomem/planner/schedule"
 	"github.com/gomem/gomem/planner/search"
@@ -17,21 +18,21 @@ import (
 type job struct {
 	graph  *graph.Graph
 	target Target
-	prices *prices
+	prices *lower.Prices
 	ladder ladder
 	floor  int64 // what any plan needs of the device: what one operation touches
 	decisions
 	base     decisions // by the options as they are
 	drawn    *found    // the latest of which the load was asked
 	took     time.Duration
-	loads    map[candidate]need    // what the candidates tried so far take at least
-	needs    map[candidate]need    // and what they come to, of those that were packed
-	answers  map[inquiry]need      // of the others, as much as was asked
-	outlooks map[candidate]outlook // of candidates, their prefetch being how far it reaches
-	leaves   [][]bool              // by level of use of a disk: what is bound there
-	disk     *spill.Options        // how the planner's schedules use a disk; nil: not at all
-	cut      [2]*search.Problem    // of candidates that compute again; nil: not worked out
-	housing  *housing              // where variables are, of candidates that keep some
+	loads    map[candidate]lower.Need // what the candidates tried so far take at least
+	needs    map[candidate]lower.Need // and what they come to, of those that were packed
+	answers  map[inquiry]lower.Need   // of the others, as much as was asked
+	outlooks map[candidate]outlook    // of candidates, their prefetch being how far it reaches
+	leaves   [][]bool                 // by level of use of a disk: what is bound there
+	disk     *spill.Options           // how the planner's schedules use a disk; nil: not at all
+	cut      [2]*search.Problem       // of candidates that compute again; nil: not worked out
+	housing  *housing                 // where variables are, of candidates that keep some
 }
 
 // decisions are a program with all tables but the last.
@@ -82,10 +83,10 @@ const never = time.Duration(math.MaxInt64)
 // work, before they have addresses.
 func (j *job) try(ctx context.Context, w candidate, limit time.Duration) (*found, error) {
 	budgets := budgets(w.options)
-	if n, known := j.needs[w]; known && !n.within(budgets) {
+	if n, known := j.needs[w]; known && !n.Within(budgets) {
 		return nil, nil
 	}
-	if n, known := j.loads[w]; known && !n.within(budgets) {
+	if n, known := j.loads[w]; known && !n.Within(budgets) {
 		return nil, nil
 	}
 	f, err := j.draw(ctx, w)
@@ -99,28 +100,18 @@ func (j *job) try(ctx context.Context, w candidate, limit time.Duration) (*found
 // step takes no less than a limit.
 func (j *job) judge(f *found, limit time.Duration) *found {
 	budgets := budgets(f.options)
-	if !f.sketch.load.within(budgets) {
+	if !f.sketch.Load.Within(budgets) {
 		return nil
 	}
 	if limit < never {
 		return j.spread(f, limit)
 	}
 	j.pack(f)
-	if !f.sketch.need.within(budgets) {
+	if !f.sketch.Need.Within(budgets) {
 		return nil
 	}
-	f.time = f.sketch.time(j.prices)
+	f.time = f.sketch.Time(j.prices)
 	return f
-}
-
-// within reports whether all budgets suffice.
-func (n need) within(budgets need) bool {
-	for s, bytes := range n {
-		if bytes > budgets[s] {
-			return false
-		}
-	}
-	return true
 }
 
 // draw is the sketch of a candidate, not packed, and remembers what it takes at least.
@@ -144,16 +135,16 @@ func (j *job) draw(ctx context.Context, w candidate) (*found, error) {
 	if err != nil {
 		return nil, err
 	}
-	j.loads[w] = k.load
-	return &found{candidate: w, title: title(w.options, w.Tuning), sketch: k, program: &filled,
+	j.loads[w] = k.Load
+	return &found{candidate: w, title: w.title(), sketch: k, program: &filled,
 		timings: j.timings}, nil
 }
 
 // pack gives what was drawn addresses, which do not depend on the budgets, and remembers
 // what it needs.
 func (j *job) pack(f *found) {
-	f.sketch.pack(need{}, 0)
-	j.needs[f.candidate] = f.sketch.need
+	f.sketch.Pack(lower.Need{}, 0)
+	j.needs[f.candidate] = f.sketch.Need
 }
 
 // lower makes the plan of a candidate, without waits.
@@ -163,7 +154,7 @@ func (j *job) lower(ctx context.Context, w candidate) (*plan.Plan, *program.Prog
 		return nil, nil, err
 	}
 	j.pack(f)
-	return f.sketch.lower(f.program, f.title, w.options), f.program, nil
+	return f.sketch.Plan(f.program, f.title, budgets(w.options)), f.program, nil
 }
 
 // schedule is the pass that writes down what has been decided.
@@ -178,12 +169,12 @@ func (j *job) schedule(ctx context.Context, w candidate) (program.Pass, error) {
 
 // sketched is the sketch of a program that has been decided about, by the last passes.
 func sketched(ctx context.Context, p *program.Program, last []program.Pass,
-	o Options) (*sketch, error) {
+	o Options) (*lower.Sketch, error) {
 	last = append(last, sharing(p.Graph, o)...)
 	if _, err := program.Run(ctx, p, last); err != nil {
 		return nil, err
 	}
-	return newSketch(p.Schedule), nil
+	return lower.Of(p.Schedule), nil
 }
 
 // sharing are the passes for what workers exchange, if there may be something.
@@ -199,7 +190,7 @@ func sharing(g *graph.Graph, o Options) []program.Pass {
 }
 
 // load is what the plan of a candidate takes at least.
-func (j *job) load(ctx context.Context, w candidate) (need, error) {
+func (j *job) load(ctx context.Context, w candidate) (lower.Need, error) {
 	if n, known := j.loads[w]; known {
 		return n, nil
 	}
@@ -209,16 +200,16 @@ func (j *job) load(ctx context.Context, w candidate) (need, error) {
 }
 
 // need is what the plan of a candidate takes.
-func (j *job) need(ctx context.Context, w candidate) (need, error) {
+func (j *job) need(ctx context.Context, w candidate) (lower.Need, error) {
 	if n, known := j.needs[w]; known {
 		return n, nil
 	}
 	f, err := j.sketch(ctx, w)
 	if err != nil {
-		return need{}, err
+		return lower.Need{}, err
 	}
 	j.pack(f)
-	return f.sketch.need, nil
+	return f.sketch.Need, nil
 }
 
 // sketch is draw, unless the candidate is the one of which the load was asked last.

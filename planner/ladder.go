@@ -1,5 +1,7 @@
 package planner
 
+import "fmt"
+
 // Tuning is what the ladder decides.
 type Tuning struct {
 	Lookahead int   // partitions for which what is idle stays on the device
@@ -33,6 +35,31 @@ func (w candidate) sharing() int {
 		return -1
 	}
 	return w.Lookahead
+}
+
+// title says how a plan was made.
+func (w candidate) title() string {
+	r := w.Tuning
+	s := fmt.Sprintf("%s prefetch=%d", w.options, r.Prefetch)
+	if r.Unshared {
+		s += " unshared"
+	}
+	if r.Bounded {
+		s += " bounded"
+	}
+	if r.Segments > 0 {
+		s += fmt.Sprintf(" segments=%d", r.Segments)
+	}
+	if r.Housed > 0 {
+		s += fmt.Sprintf(" housed=%d", r.Housed)
+	}
+	if r.Spill > 0 {
+		s += fmt.Sprintf(" spill=%d", r.Spill)
+	}
+	if r.Told > 0 {
+		s += fmt.Sprintf(" told=%d", r.Told)
+	}
+	return s
 }
 
 // at is a candidate by options and a tuning.

@@ -10,6 +10,7 @@ import (
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/arena"
 	"github.com/gomem/gomem/plan/space"
+	"github.com/gomem/gomem/planner/lower"
 	"github.com/gomem/gomem/planner/order"
 	"github.com/gomem/gomem/planner/program"
 )
@@ -26,7 +27,7 @@ type least struct {
 // much of the others, if those targets that go by candidates of their own take these.
 type query struct {
 	of         space.ID
-	limits     need // that of the space itself does not count
+	limits     lower.Need // that of the space itself does not count
 	candidates func(ladder) []candidate
 	most       int64 // an answer above that is of no use
 	enough     int64 // and one up to that is as good as any below it
@@ -44,7 +45,7 @@ func (s *variant) below(of space.ID, limit int64) (*least, error) {
 }
 
 // budgets are the budgets of options, by space.
-func budgets(o Options) need { return need{o.DeviceBytes, o.HostBytes, o.DiskBytes} }
+func budgets(o Options) lower.Need { return lower.Need{o.DeviceBytes, o.HostBytes, o.DiskBytes} }
 
 // tightest is the candidate that needs the least, as a rule.
 func (l ladder) tightest() []candidate { return l.last[len(l.last)-1:] }
@@ -162,8 +163,8 @@ func (s *variant) leastOf(j *job, q query) (*least, error) {
 // loads are what candidates take at least. Where the device's least is asked for, most candidates
 // need more than the likeliest one, which is seen before they are drawn: of these it is only what
 // they are known to take; or the likeliest candidate settles the question.
-func (s *variant) loads(j *job, q query, candidates []candidate) ([]need, *least, error) {
-	loads := make([]need, len(candidates))
+func (s *variant) loads(j *job, q query, candidates []candidate) ([]lower.Need, *least, error) {
+	loads := make([]lower.Need, len(candidates))
 	limit, last := q.most, len(candidates)-1
 	if q.of == space.Device && last > 0 {
 		n, err := j.answer(s.ctx, candidates[last], q)
@@ -197,13 +198,13 @@ func (s *variant) loads(j *job, q query, candidates []candidate) ([]need, *least
 type inquiry struct {
 	candidate candidate
 	of        space.ID
-	limits    need
+	limits    lower.Need
 }
 
 // answer is what the plan of a candidate takes of the space that is asked for, and of the others
 // as much as says whether their budgets suffice: nothing needs addresses in a space that has
 // room for everything side by side, or not for what is there at once.
-func (j *job) answer(ctx context.Context, w candidate, q query) (need, error) {
+func (j *job) answer(ctx context.Context, w candidate, q query) (lower.Need, error) {
 	if n, known := j.needs[w]; known {
 		return n, nil
 	}
@@ -213,12 +214,12 @@ func (j *job) answer(ctx context.Context, w candidate, q query) (need, error) {
 	}
 	f, err := j.sketch(ctx, w)
 	if err != nil {
-		return need{}, err
+		return lower.Need{}, err
 	}
-	n := f.sketch.load
+	n := f.sketch.Load
 	for id, limit := range q.limits {
-		if s := space.ID(id); s == q.of || n[s] <= limit && f.sketch.apart(s) > limit {
-			n[s] = packSpace(f.sketch.slots, s, 0, 0)
+		if s := space.ID(id); s == q.of || n[s] <= limit && f.sketch.Apart(s) > limit {
+			n[s] = f.sketch.Lowest(s)
 		}
 	}
 	j.answers[asked] = n
@@ -258,15 +259,15 @@ func (j *job) foresee(ctx context.Context, w candidate) (outlook, error) {
 // less than that part of the time: with all that overlaps one after the other it would be all of
 // it.
 func (j *job) forecast(w candidate, share, reach int) outlook {
-	o := j.prices.forecast(j.program, share, reach)
+	o := forecast(j.prices, j.program, share, reach)
 	o.time /= time.Duration(w.options.Streams)
 	return o
 }
 
 // allows reports whether the other spaces' budgets suffice.
-func (q query) allows(n need) bool {
+func (q query) allows(n lower.Need) bool {
 	n[q.of] = 0
-	return n.within(q.limits)
+	return n.Within(q.limits)
 }
 
 // touched is the most that one operation of a program touches on the device, in bytes: no

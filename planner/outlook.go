@@ -7,6 +7,7 @@ import (
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/arena"
 	"github.com/gomem/gomem/plan/space"
+	"github.com/gomem/gomem/planner/lower"
 	"github.com/gomem/gomem/planner/program"
 )
 
@@ -29,8 +30,8 @@ type outlook struct {
 //   - nothing waits for an address;
 //   - sends and awaits take no time;
 //   - a result that may be made in place is, and what is staged is gone at once.
-func (p *prices) forecast(decided *program.Program, share, reach int) outlook {
-	f := &forecaster{prices: p, Program: decided, share: int32(share),
+func forecast(p *lower.Prices, decided *program.Program, share, reach int) outlook {
+	f := &forecaster{Prices: p, Program: decided, share: int32(share),
 		stays: make([]stayed, decided.Values()), leaves: make([]staging, decided.Values()),
 		load: make([]int64, len(decided.Order)+1), ends: make([]time.Duration, decided.Parts())}
 	for _, v := range decided.Fetches {
@@ -51,13 +52,13 @@ func (p *prices) forecast(decided *program.Program, share, reach int) outlook {
 
 // forecaster is the state of a forecast.
 type forecaster struct {
-	*prices
+	*lower.Prices
 	*program.Program
 	share             int32
 	stays             []stayed
 	leaves            []staging
-	parts             map[part]int32 // of leaves that are not read whole: as staging.last
-	load              []int64        // by position: how many more bytes than before
+	parts             map[piece]int32 // of leaves that are not read whole: as staging.last
+	load              []int64         // by position: how many more bytes than before
 	ends              []time.Duration
 	in, out, dev, hst time.Duration // since when the engines are idle
 	past              int32         // partitions whose ends are known to be those of all before
@@ -104,10 +105,10 @@ func (f *forecaster) execute(n *graph.Node, pos, reach int32) {
 		start = max(start, f.operand(v, pos, f.before(own-reach)))
 	}
 	start = max(start, f.in)
-	f.dev = max(f.dev, start) + f.nodes[space.Device][n.ID]
+	f.dev = max(f.dev, start) + f.Node(space.Device, n.ID)
 	for i, t := range n.Out {
 		s := &f.stays[f.ValueIndex(n.Value(i))]
-		s.bytes, s.from, s.until = rounded(t.Bytes()), pos, pos
+		s.bytes, s.from, s.until = lower.Rounded(t.Bytes()), pos, pos
 		if s.wanted {
 			f.out = max(f.out, f.dev) + f.Copy(space.Device, space.Host, t.Bytes())
 			s.there = f.out
@@ -119,9 +120,9 @@ func (f *forecaster) execute(n *graph.Node, pos, reach int32) {
 
 // beside counts the workspace of an operation, and not a result that may take over bytes.
 func (f *forecaster) beside(n *graph.Node, pos int32) {
-	bytes := rounded(n.Cost().Scratch)
+	bytes := lower.Rounded(n.Cost().Scratch)
 	if o, ok := n.Op.(graph.InPlacer); ok && len(o.InPlace(n.InTypes(), n.Out)) > 0 {
-		bytes -= rounded(n.Out[0].Bytes())
+		bytes -= lower.Rounded(n.Out[0].Bytes())
 	}
 	f.load[pos] += bytes
 	f.load[pos+1] -= bytes
@@ -135,7 +136,7 @@ func (f *forecaster) onHost(n *graph.Node, own int32) {
 		start = max(start, f.stays[f.ValueIndex(root)].there)
 	}
 	if !n.Exchanges() {
-		start = max(start, f.hst, f.before(own)) + f.nodes[space.Host][n.ID]
+		start = max(start, f.hst, f.before(own)) + f.Node(space.Host, n.ID)
 		f.hst = start
 	}
 	for i := range n.Out {
@@ -166,7 +167,7 @@ func (f *forecaster) operand(v graph.Value, pos int32, issued time.Duration) tim
 	i := f.ValueIndex(root)
 	if k := root.Node.Kind; k == graph.KindVariable || k == graph.KindConstant {
 		if f.Place[root.Node.ID] == space.Host {
-			f.stage(part{root, off, v.Type().Bytes()}, pos, issued)
+			f.stage(piece{root, off, v.Type().Bytes()}, pos, issued)
 		}
 		return 0
 	}
@@ -186,7 +187,7 @@ func (f *forecaster) operand(v graph.Value, pos int32, issued time.Duration) tim
 		return 0 // it has no bytes
 	}
 	f.hold(s)
-	s.bytes, s.from, s.until = rounded(root.Type().Bytes()), pos, pos
+	s.bytes, s.from, s.until = lower.Rounded(root.Type().Bytes()), pos, pos
 	took := f.Copy(space.Host, space.Device, root.Type().Bytes())
 	f.in = max(f.in, issued) + took
 	if s.there == 0 {
@@ -197,14 +198,14 @@ func (f *forecaster) operand(v graph.Value, pos int32, issued time.Duration) tim
 
 // stage notes that a part of a leaf is read, which is copied for it unless a reader that it
 // shares with has it.
-func (f *forecaster) stage(read part, pos int32, issued time.Duration) {
+func (f *forecaster) stage(read piece, pos int32, issued time.Duration) {
 	last := &f.leaves[f.ValueIndex(read.leaf)].last
 	before := *last
 	if whole := read.size == read.leaf.Type().Bytes(); whole {
 		*last = pos + 1
 	} else {
 		if f.parts == nil {
-			f.parts = map[part]int32{}
+			f.parts = map[piece]int32{}
 		}
 		before = f.parts[read]
 		f.parts[read] = pos + 1
@@ -212,8 +213,8 @@ func (f *forecaster) stage(read part, pos int32, issued time.Duration) {
 	if before == pos+1 {
 		return
 	}
-	f.load[pos] += rounded(read.size)
-	f.load[pos+1] -= rounded(read.size)
+	f.load[pos] += lower.Rounded(read.size)
+	f.load[pos+1] -= lower.Rounded(read.size)
 	if before == 0 || f.Part[f.Order[pos]]-f.Part[f.Order[before-1]] > f.share {
 		f.in = max(f.in, issued) + f.Copy(space.Host, space.Device, read.size)
 	}
@@ -236,7 +237,7 @@ func (f *forecaster) peak() int64 {
 	for _, n := range f.Graph.Nodes() {
 		if n.Kind == graph.KindVariable || n.Kind == graph.KindConstant {
 			if f.Place[n.ID] == space.Device {
-				now += rounded(n.Out[0].Bytes())
+				now += lower.Rounded(n.Out[0].Bytes())
 			}
 		}
 	}
@@ -247,5 +248,8 @@ func (f *forecaster) peak() int64 {
 	return max(0, most-arena.Align+1)
 }
 
-// rounded is how many bytes of the arena something takes.
-func rounded(bytes int64) int64 { return (bytes + arena.Align - 1) &^ (arena.Align - 1) }
+// piece is a part of a leaf, in bytes.
+type piece struct {
+	leaf      graph.Value
+	off, size int64
+}

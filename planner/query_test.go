@@ -11,14 +11,15 @@ import (
 	"github.com/gomem/gomem/graph/ops"
 	"github.com/gomem/gomem/graph/precision"
 	"github.com/gomem/gomem/graph/tensor"
-	"github.com/gomem/gomem/plan"
 	"github.com/gomem/gomem/plan/space"
+	"github.com/gomem/gomem/planner/lower"
+	"github.com/gomem/gomem/planner/program"
 )
 
 // ranked is a job of which is known what its candidates take, and what at least.
-func ranked(needs, loads []need) *job {
-	j := &job{loads: map[candidate]need{}, needs: map[candidate]need{}, answers: map[inquiry]need{},
-		outlooks: map[candidate]outlook{}}
+func ranked(needs, loads []lower.Need) *job {
+	j := &job{loads: map[candidate]lower.Need{}, needs: map[candidate]lower.Need{},
+		answers: map[inquiry]lower.Need{}, outlooks: map[candidate]outlook{}}
 	for i := range needs {
 		w := candidate{Tuning: Tuning{Prefetch: i}}
 		j.ladder.last = append(j.ladder.last, w)
@@ -32,14 +33,14 @@ func inTurn(l ladder) []candidate { return l.last }
 
 // plainMost is the most of the least that each target needs of a space by some candidate within
 // limits, -1 if one of them has none.
-func plainMost(all [][]need, of space.ID, limits need) int64 {
+func plainMost(all [][]lower.Need, of space.ID, limits lower.Need) int64 {
 	most := int64(-1)
 	for _, needs := range all {
 		least := int64(-1)
 		for _, n := range needs {
 			bytes := n[of]
 			n[of] = 0
-			if n.within(limits) && (least < 0 || bytes < least) {
+			if n.Within(limits) && (least < 0 || bytes < least) {
 				least = bytes
 			}
 		}
@@ -57,12 +58,13 @@ func plainMost(all [][]need, of space.ID, limits need) int64 {
 func TestMostIsThatOfTheNeediest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		bytes, limit := rapid.Int64Range(0, 9), rapid.Int64Range(5, 12)
-		var all [][]need
+		var all [][]lower.Need
 		s := &variant{ctx: context.Background()}
 		for range rapid.IntRange(1, 3).Draw(t, "targets") {
-			var needs, loads []need
+			var needs, loads []lower.Need
 			for range rapid.IntRange(1, 4).Draw(t, "ways") {
-				n := need{bytes.Draw(t, "device"), bytes.Draw(t, "host"), bytes.Draw(t, "disk")}
+				n := lower.Need{bytes.Draw(t, "device"), bytes.Draw(t, "host"),
+					bytes.Draw(t, "disk")}
 				load := n
 				for i := range load {
 					load[i] = max(0, load[i]-rapid.Int64Range(0, 2).Draw(t, "gaps"))
@@ -73,7 +75,8 @@ func TestMostIsThatOfTheNeediest(t *testing.T) {
 			s.jobs = append(s.jobs, ranked(needs, loads))
 		}
 		q := query{of: rapid.SampledFrom([]space.ID{space.Device, space.Host}).Draw(t, "of"),
-			limits:     need{limit.Draw(t, "device"), limit.Draw(t, "host"), limit.Draw(t, "disk")},
+			limits: lower.Need{limit.Draw(t, "device"), limit.Draw(t, "host"),
+				limit.Draw(t, "disk")},
 			candidates: inTurn, most: rapid.SampledFrom([]int64{math.MaxInt64, 3, 6}).Draw(t,
 				"most")}
 		want := plainMost(all, q.of, q.limits)
@@ -97,8 +100,8 @@ func TestMostIsThatOfTheNeediest(t *testing.T) {
 // TestEnoughIsEnough: of a target whose likeliest candidate needs no more than another target does,
 // no other candidate is looked at; nor is one after a candidate that needs as little.
 func TestEnoughIsEnough(t *testing.T) {
-	first := ranked([]need{{6}, {5}}, []need{{6}, {5}})
-	second := ranked([]need{{1}, {5}}, []need{{1}, {5}})
+	first := ranked([]lower.Need{{6}, {5}}, []lower.Need{{6}, {5}})
+	second := ranked([]lower.Need{{1}, {5}}, []lower.Need{{1}, {5}})
 	unseen := second.ladder.last[0]
 	delete(second.needs, unseen) // to look at it fails, since there is no graph
 	delete(second.loads, unseen)
@@ -107,14 +110,14 @@ func TestEnoughIsEnough(t *testing.T) {
 	if l, err := s.most(q); err != nil || l.bytes != 5 || l.job != first {
 		t.Errorf("%+v, %v", l, err)
 	}
-	third := ranked([]need{{5}, {3}, {9}}, []need{{3}, {3}, {9}})
+	third := ranked([]lower.Need{{5}, {3}, {9}}, []lower.Need{{3}, {3}, {9}})
 	unseen = third.ladder.last[1]
 	delete(third.needs, unseen) // its load is known, and no better than the one before it
 	s.jobs = []*job{first, third}
 	if l, err := s.most(q); err != nil || l.bytes != 5 || l.job != first {
 		t.Errorf("%+v, %v", l, err)
 	}
-	s.jobs = []*job{first, ranked([]need{{4}, {6}}, []need{{4}, {6}})}
+	s.jobs = []*job{first, ranked([]lower.Need{{4}, {6}}, []lower.Need{{4}, {6}})}
 	if l, err := s.most(q); err != nil || l.bytes != 5 {
 		t.Errorf("a way that needs more than is enough is taken: %+v, %v", l, err)
 	}
@@ -124,11 +127,13 @@ func TestEnoughIsEnough(t *testing.T) {
 // was asked for with much of it, is no answer with less of it, nor if the host's is asked for.
 func TestAnswersAreOfTheirQuestions(t *testing.T) {
 	const load, packed = 65, 128 // of two at once: the bytes after the higher one's are free
-	slots := []plan.Slot{{Space: space.Host, Bytes: 64, To: 1}, {Space: space.Host, Bytes: 64}}
+	schedule := &program.Schedule{Events: make([]program.Event, 2), Stays: []program.Stay{
+		{Space: space.Host, Bytes: 64, To: 1, Over: program.NoStay},
+		{Space: space.Host, Bytes: 64, Over: program.NoStay}}}
 	ask := func(j *job, of space.ID, host int64) int64 {
 		w := candidate{}
-		j.drawn = &found{candidate: w, sketch: &sketch{slots: slots, load: need{space.Host: load}}}
-		limits := need{math.MaxInt64, host, math.MaxInt64}
+		j.drawn = &found{candidate: w, sketch: lower.Of(schedule)}
+		limits := lower.Need{math.MaxInt64, host, math.MaxInt64}
 		n, err := j.answer(context.Background(), w, query{of: of, limits: limits})
 		if err != nil {
 			t.Fatal(err)

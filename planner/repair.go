@@ -2,9 +2,9 @@ package planner
 
 import (
 	"context"
-	"slices"
 
 	"github.com/gomem/gomem/plan/space"
+	"github.com/gomem/gomem/planner/lower"
 	"github.com/gomem/gomem/planner/search"
 )
 
@@ -45,8 +45,8 @@ func (j *job) packed(ctx context.Context, x *problem, d *search.Decision, o Opti
 			return nil, err
 		}
 		f.insist()
-		if f.sketch.need.within(budgets(o)) {
-			f.time = f.sketch.time(j.prices)
+		if f.sketch.Need.Within(budgets(o)) {
+			f.time = f.sketch.Time(j.prices)
 			j.condense(f)
 			return f, nil
 		}
@@ -59,9 +59,9 @@ func (j *job) packed(ctx context.Context, x *problem, d *search.Decision, o Opti
 
 // next is another decision after one whose addresses do not keep to the budgets, or nil.
 func (r *repair) next(ctx context.Context, f *found) (*search.Decision, error) {
-	need, most := f.sketch.need[space.Device], r.options.DeviceBytes
+	need, most := f.sketch.Need[space.Device], r.options.DeviceBytes
 	if need <= most || r.shrunk > 0 || r.options.Draft {
-		return r.shrink(ctx, f.decision, f.sketch.need)
+		return r.shrink(ctx, f.decision, f.sketch.Need)
 	}
 	if r.lowest.decision == nil || need < r.lowest.need {
 		r.lowest = loose{f.decision, r.spare, need}
@@ -69,19 +69,19 @@ func (r *repair) next(ctx context.Context, f *found) (*search.Decision, error) {
 			if r.spared++; r.spared > 1 { // it did not suffice
 				r.inner.Device -= (need - most) / 2
 			}
-			r.spare = f.spared(r.graph, most, r.spare)
+			r.spare = f.sketch.Spare(r.graph.Len(), most, r.spare)
 			if d, err := r.tighten(ctx, f.decision); d != nil || err != nil {
 				return d, err
 			}
 		}
 	}
-	f.sketch.need[space.Device], r.spare = r.lowest.need, r.lowest.spare
-	return r.shrink(ctx, r.lowest.decision, f.sketch.need)
+	f.sketch.Need[space.Device], r.spare = r.lowest.need, r.lowest.spare
+	return r.shrink(ctx, r.lowest.decision, f.sketch.Need)
 }
 
 // shrink is a decision for smaller budgets, of those that are not kept to.
-func (r *repair) shrink(ctx context.Context, d *search.Decision, needs need) (*search.Decision,
-	error) {
+func (r *repair) shrink(ctx context.Context, d *search.Decision,
+	needs lower.Need) (*search.Decision, error) {
 	o := r.options
 	r.inner.Device = shrunk(r.inner.Device, o.DeviceBytes, needs[space.Device], r.shrunk)
 	r.host = shrunk(r.host, o.HostBytes, needs[space.Host], r.shrunk)
@@ -119,25 +119,11 @@ const near = 400
 // decision is a search, and a packing like this one.
 func (f *found) insist() {
 	k, most := f.sketch, f.options.DeviceBytes
-	if over := k.need[space.Device] - most; over > 0 && over <= most/near && !f.options.Draft {
-		k.press(most)
+	if over := k.Need[space.Device] - most; over > 0 && over <= most/near && !f.options.Draft {
+		if pressed := k.Press(most); pressed != nil {
+			f.sketch = pressed
+		}
 	}
-}
-
-// pressEffort is how many pairs of blocks are looked at where it is worth more than usual.
-const pressEffort = 3 * packEffort
-
-// press packs the device's slots once more, for a limit. If they need less then, it returns how
-// to take that back, and else nil.
-func (k *sketch) press(limit int64) (back func()) {
-	slots, need := slices.Clone(k.slots), k.need
-	back = func() { k.slots, k.need = slots, need }
-	k.need[space.Device] = packSpace(k.slots, space.Device, limit, pressEffort)
-	if k.need[space.Device] < need[space.Device] {
-		return back
-	}
-	back()
-	return nil
 }
 
 // dense is what part of its load packing may lose of a plan before it is packed once more.
@@ -148,17 +134,15 @@ const dense = 50
 // are lower, and the step waits hardly longer for them.
 func (j *job) condense(f *found) {
 	k := f.sketch
-	limit := k.load[space.Device] + k.load[space.Device]/dense
-	if f.options.Draft || k.need[space.Device] <= limit {
+	limit := k.Load[space.Device] + k.Load[space.Device]/dense
+	if f.options.Draft || k.Need[space.Device] <= limit {
 		return
 	}
-	back := k.press(limit)
-	if back == nil {
+	pressed := k.Press(limit)
+	if pressed == nil {
 		return
 	}
-	if t := k.time(j.prices); t-t/promise <= f.time {
-		f.time = t
-		return
+	if t := pressed.Time(j.prices); t-t/promise <= f.time {
+		f.sketch, f.time = pressed, t
 	}
-	back()
 }

@@ -66,7 +66,7 @@ func (j *job) grappler(ctx context.Context, o Options, limit time.Duration) (*fo
 	candidates := grapplerLadder(base, j.program).last
 	first, err := halving(len(candidates), func(i int) (bool, error) {
 		n, err := j.load(ctx, candidates[i])
-		return n.within(budgets(o)), err
+		return n.Within(budgets(o)), err
 	})
 	if err != nil {
 		return nil, err
@@ -76,7 +76,7 @@ func (j *job) grappler(ctx context.Context, o Options, limit time.Duration) (*fo
 		if err != nil {
 			return nil, err
 		}
-		if f.sketch.load.within(budgets(o)) && f.sketch.time(j.prices) >= limit {
+		if f.sketch.Load.Within(budgets(o)) && f.sketch.Time(j.prices) >= limit {
 			return nil, nil // and those that come later copy more
 		}
 		if f = j.judge(f, limit); f != nil {
@@ -151,7 +151,7 @@ func (s *variant) onDevice() time.Duration {
 	for _, j := range s.jobs {
 		for _, id := range j.program.Order {
 			if n := s.graph.Node(id); n.Phase != graph.Update && n.Kind != graph.KindUpdate {
-				sum += j.prices.nodes[space.Device][id]
+				sum += j.prices.Node(space.Device, id)
 			}
 		}
 	}
@@ -173,7 +173,7 @@ func (s *variant) grantedBefore(candidates []candidate) (bool, error) {
 	}
 	for _, j := range s.after.jobs {
 		n, err := j.need(s.ctx, candidates[len(candidates)-1])
-		if err != nil || !n.within(budgets(s.options)) {
+		if err != nil || !n.Within(budgets(s.options)) {
 			return false, err
 		}
 	}
@@ -198,7 +198,7 @@ func (s *variant) beats(left time.Duration,
 func (j *job) relaxedIn(ctx context.Context, l ladder, limit time.Duration) (*found, error) {
 	k, err := halving(len(l.chain), func(i int) (bool, error) {
 		n, err := j.load(ctx, l.chain[i])
-		return n.within(budgets(l.chain[i].options)), err
+		return n.Within(budgets(l.chain[i].options)), err
 	})
 	if err != nil {
 		return nil, err

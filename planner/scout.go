@@ -178,8 +178,8 @@ func (t *tour) variant(s *variant, at scouted) (least float64, fits bool, err er
 		if err != nil {
 			return 0, false, err
 		}
-		if !n.within(budgets(s.options)) {
-			least = min(least, n.part(budgets(s.options)))
+		if !n.Within(budgets(s.options)) {
+			least = min(least, n.Fraction(budgets(s.options)))
 			continue
 		}
 		at.level = i
@@ -256,16 +256,5 @@ func (j *job) weight(w candidate) float64 {
 	if packed, known := j.needs[w]; known {
 		n = packed
 	}
-	return n.part(budgets(w.options))
-}
-
-// part is the largest part of a budget.
-func (n need) part(budgets need) float64 {
-	var most float64
-	for s, bytes := range n {
-		if bytes > 0 {
-			most = max(most, float64(bytes)/float64(budgets[s]))
-		}
-	}
-	return most
+	return n.Fraction(budgets(w.options))
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/plan/space"
+	"github.com/gomem/gomem/planner/lower"
 	"github.com/gomem/gomem/planner/machine"
 )
 
@@ -17,7 +18,7 @@ import (
 // A search alone does not promise that: it is a heuristic, and a budget more is another
 // place to start from.
 type Series struct {
-	last   need
+	last   lower.Need
 	best   *Planned // the fastest so far
 	inside Options  // that it was planned with, but for its budgets
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/plan/space"
+	"github.com/gomem/gomem/planner/lower"
 	"github.com/gomem/gomem/planner/program"
 	"github.com/gomem/gomem/planner/spill"
 )
@@ -15,12 +16,7 @@ import (
 const Disk = spill.Disk
 
 // SpaceName is what a space of a plan is called: device, host or disk.
-func SpaceName(s space.ID) string {
-	if s == Disk {
-		return "disk"
-	}
-	return s.String()
-}
+func SpaceName(s space.ID) string { return spill.SpaceName(s) }
 
 // spillLevels is how many levels there are of the use of a disk. At level 0 nothing is
 // there, at all others everything that can be, but for variables and constants: none of
@@ -165,12 +161,12 @@ func (j *job) relaxed(ctx context.Context, w candidate, o spill.Options) (*found
 		if err != nil {
 			return nil, err
 		}
-		p.pack(need{}, 0)
-		n := p.need
-		if n.within(budgets(w.options)) {
-			return &found{candidate: w, title: title(w.options, w.Tuning), sketch: p,
+		p.Pack(lower.Need{}, 0)
+		n := p.Need
+		if n.Within(budgets(w.options)) {
+			return &found{candidate: w, title: w.title(), sketch: p,
 				program: &filled,
-				timings: j.timings, time: p.time(j.prices)}, nil
+				timings: j.timings, time: p.Time(j.prices)}, nil
 		}
 		next := shrunk(o.HostBytes, w.options.HostBytes, n[space.Host], k)
 		if next == o.HostBytes {

@@ -9,6 +9,7 @@ import (
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/plan"
 	"github.com/gomem/gomem/plan/space"
+	"github.com/gomem/gomem/planner/lower"
 	"github.com/gomem/gomem/planner/program"
 	"github.com/gomem/gomem/planner/spill"
 )
@@ -35,12 +36,14 @@ func TestSpillIsSound(t *testing.T) {
 		least := spill.Least(g, base.Schedule, leaves)
 		limit := rapid.SampledFrom([]int64{0, least, least * 5 / 4, least * 2}).Draw(t, "limit")
 		p := *base
-		made, err := emit(s.ctx, &p, w, []program.Pass{spill.Pass(spill.Options{Leaves: leaves,
-			HostBytes: limit, Ahead: rapid.Int32Range(0, 40).Draw(t, "ahead")})})
+		k, err := sketched(s.ctx, &p, []program.Pass{spill.Pass(spill.Options{Leaves: leaves,
+			HostBytes: limit, Ahead: rapid.Int32Range(0, 40).Draw(t, "ahead")})}, w.options)
 		if err != nil {
 			t.Fatal(err)
 		}
-		addWaits(made)
+		k.Pack(lower.Need{}, 0)
+		made := k.Plan(&p, w.title(), budgets(w.options))
+		lower.AddWaits(made)
 		if err := plan.Verify(made, g, j.target.Fetches, j.target.Updates); err != nil {
 			t.Fatal(err)
 		}
@@ -168,8 +171,8 @@ func TestDiskAsRemedy(t *testing.T) {
 }
 
 // needOf is what a plan takes.
-func needOf(p *plan.Plan) need {
-	var n need
+func needOf(p *plan.Plan) lower.Need {
+	var n lower.Need
 	for i, s := range p.Spaces {
 		n[i] = s.Bytes
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/gomem/gomem/internal/randgraph"
 	"github.com/gomem/gomem/plan"
 	"github.com/gomem/gomem/plan/space"
+	"github.com/gomem/gomem/planner/lower"
 )
 
 // TestSpread: whatever a rival draws, spread addresses keep to the budgets, the step takes no
@@ -36,18 +37,18 @@ func TestSpread(t *testing.T) {
 		spread := j.judge(f, never-1)
 		if spread == nil {
 			if tight != nil {
-				t.Fatalf("%s is refused", title(w.options, w.Tuning))
+				t.Fatalf("%s is refused", w.title())
 			}
 			return
 		}
 		k := spread.sketch
-		if !k.need.within(budgets(s.options)) || spread.time != k.time(j.prices) ||
+		if !k.Need.Within(budgets(s.options)) || spread.time != k.Time(j.prices) ||
 			tight != nil && spread.time > tight.time {
-			t.Fatalf("%s: needs %d of %d, %s; the lowest %v", title(w.options, w.Tuning),
-				k.need, budgets(s.options), spread.time, tight)
+			t.Fatalf("%s: needs %d of %d, %s; the lowest %v", w.title(),
+				k.Need, budgets(s.options), spread.time, tight)
 		}
-		p := k.lower(spread.program, spread.title, spread.options)
-		addWaits(p)
+		p := k.Plan(spread.program, spread.title, budgets(spread.options))
+		lower.AddWaits(p)
 		if err := plan.Verify(p, j.graph, j.target.Fetches, j.target.Updates); err != nil {
 			t.Fatal(err)
 		}
@@ -72,14 +73,14 @@ func TestSpreadIsFaster(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.options.DeviceBytes = 2 * tight.sketch.need[space.Device]
+		w.options.DeviceBytes = 2 * tight.sketch.Need[space.Device]
 		f, err := j.draw(t.Context(), w)
 		if err != nil {
 			t.Fatal(err)
 		}
 		switch spread := j.judge(f, never-1); {
 		case spread == nil || spread.time > tight.time:
-			t.Fatalf("%s: %v, in the lowest packing %s", title(w.options, w.Tuning), spread,
+			t.Fatalf("%s: %v, in the lowest packing %s", w.title(), spread,
 				tight.time)
 		case spread.time < tight.time:
 			faster++

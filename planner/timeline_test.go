@@ -3,13 +3,12 @@ package planner
 import (
 	"context"
 	"testing"
-	"time"
 
 	"pgregory.net/rapid"
 
 	"github.com/gomem/gomem/plan/space"
+	"github.com/gomem/gomem/planner/lower"
 	"github.com/gomem/gomem/planner/machine"
-	"github.com/gomem/gomem/planner/program"
 	"github.com/gomem/gomem/planner/simulate"
 )
 
@@ -34,43 +33,28 @@ func TestTimelineIsThePlans(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			least := f.sketch.time(j.prices)
+			least := f.sketch.Time(j.prices)
 			if w.Segments == 0 { // segments decide more than the passes have
 				o := j.forecast(w, w.sharing(), w.reach())
-				if o.time > least || o.bytes > f.sketch.load[space.Device] {
+				if o.time > least || o.bytes > f.sketch.Load[space.Device] {
 					t.Fatalf("%s: %s and %d bytes are forecast, it takes %s and %d", f.title,
-						o.time, o.bytes, least, f.sketch.load[space.Device])
+						o.time, o.bytes, least, f.sketch.Load[space.Device])
 				}
 			}
-			if busy := busiest(j.prices, f.sketch.schedule); busy > least {
-				t.Fatalf("%s: a stream works for %s of %s", f.title, busy, least)
-			}
 			j.pack(f)
-			took := f.sketch.time(j.prices)
-			p := f.sketch.lower(f.program, f.title, f.options)
-			addWaits(p)
+			took := f.sketch.Time(j.prices)
+			p := f.sketch.Plan(f.program, f.title, budgets(f.options))
+			lower.AddWaits(p)
 			if want := simulate.Simulate(p, g, j.prices.Model).Step; took != want || least > took {
 				t.Fatalf("%s: the timeline says %s, without addresses %s, the plan takes %s",
 					f.title, took, least, want)
 			}
 			for i, s := range p.Spaces {
-				if f.sketch.load[i] > s.Bytes || f.sketch.need[i] != s.Bytes {
+				if f.sketch.Load[i] > s.Bytes || f.sketch.Need[i] != s.Bytes {
 					t.Fatalf("%s: the load of %s is %d, the need %d, the peak %d", f.title, s.Name,
-						f.sketch.load[i], f.sketch.need[i], s.Bytes)
+						f.sketch.Load[i], f.sketch.Need[i], s.Bytes)
 				}
 			}
 		}
 	})
-}
-
-// busiest is how long the busiest stream works: no plan of the schedule is faster.
-func busiest(p *prices, s *program.Schedule) time.Duration {
-	sums := make([]time.Duration, len(s.Streams))
-	var most time.Duration
-	for i := range s.Events {
-		e := &s.Events[i]
-		sums[e.Stream] += p.event(s, e)
-		most = max(most, sums[e.Stream])
-	}
-	return most
 }

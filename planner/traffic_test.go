@@ -50,7 +50,7 @@ func TestPlannerCopiesLittle(t *testing.T) {
 // checkTraffic holds what a plan copies against the floors.
 func checkTraffic(t *testing.T, name string, j *job, f *found) {
 	t.Helper()
-	p := f.sketch.lower(f.program, f.title, f.options)
+	p := f.sketch.Plan(f.program, f.title, budgets(f.options))
 	var weights, here int64
 	for _, b := range p.Variables {
 		if j.graph.Node(b.Node).State {

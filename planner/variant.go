@@ -11,11 +11,11 @@ import (
 	"github.com/gomem/gomem/placement"
 	"github.com/gomem/gomem/plan"
 	"github.com/gomem/gomem/plan/space"
+	"github.com/gomem/gomem/planner/lower"
 	"github.com/gomem/gomem/planner/machine"
 	"github.com/gomem/gomem/planner/order"
 	"github.com/gomem/gomem/planner/program"
 	"github.com/gomem/gomem/planner/search"
-	"github.com/gomem/gomem/planner/spill"
 )
 
 // search looks for the plans of targets that share their variables.
@@ -31,14 +31,11 @@ type variant struct {
 	housing *housing       // where variables are at the levels of the ladder's housed candidates
 }
 
-// need is what a plan takes, by space, in bytes.
-type need [spill.Disk + 1]int64
-
 // found is a plan that fits, but for its text: of those that lose it is never written.
 type found struct {
 	candidate
 	title    string
-	sketch   *sketch
+	sketch   *lower.Sketch
 	program  *program.Program
 	timings  []program.Timing // of the passes that decided
 	decision *search.Decision // the planner's, if it was that
@@ -101,10 +98,11 @@ func (s *variant) by(o Options) (*variant, error) {
 // steady policy's ladders are there.
 func (s *variant) laddered(o Options) *variant {
 	s = &variant{ctx: s.ctx, graph: s.graph, options: o, targets: s.targets, known: s.known}
-	prices := newPrices(Prices(o.Machine, o.Model, s.graph, s.targets...), s.graph)
+	prices := lower.NewPrices(Prices(o.Machine, o.Model, s.graph, s.targets...), s.graph)
 	for i, t := range s.targets {
-		j := &job{graph: s.graph, target: t.Computed(), prices: prices, loads: map[candidate]need{},
-			needs: map[candidate]need{}, answers: map[inquiry]need{},
+		j := &job{graph: s.graph, target: t.Computed(), prices: prices,
+			loads: map[candidate]lower.Need{},
+			needs: map[candidate]lower.Need{}, answers: map[inquiry]lower.Need{},
 			outlooks: map[candidate]outlook{}}
 		if s.known != nil {
 			j.decisions = s.known[i].decisions()
@@ -200,7 +198,7 @@ func (s *variant) conceded() ([]*found, error) {
 		if err != nil {
 			return nil, err
 		}
-		if c.housed == 0 || !n.within(budgets(s.options)) {
+		if c.housed == 0 || !n.Within(budgets(s.options)) {
 			continue
 		}
 		plans, err := s.plans(func(j *job) (*found, error) {
@@ -243,7 +241,7 @@ func (s *variant) straight(level int) ([]*found, error) {
 func (s *variant) granted() bool {
 	for _, j := range s.jobs {
 		n, err := j.need(s.ctx, j.ladder.last[len(j.ladder.last)-1])
-		if err != nil || !n.within(budgets(s.options)) {
+		if err != nil || !n.Within(budgets(s.options)) {
 			return false
 		}
 	}
@@ -265,7 +263,7 @@ func (s *variant) work() time.Duration {
 func (j *job) work() time.Duration {
 	var sum time.Duration
 	for _, id := range j.program.Order {
-		sum += j.prices.nodes[space.Device][id]
+		sum += j.prices.Node(space.Device, id)
 	}
 	return sum
 }
@@ -329,8 +327,8 @@ func (s *variant) complete(plans []*found) ([]*Result, error) {
 // result writes a plan down and verifies it.
 func (j *job) result(f *found) (*Result, error) {
 	start := time.Now()
-	p := f.sketch.lower(f.program, f.title, f.options)
-	addWaits(p)
+	p := f.sketch.Plan(f.program, f.title, budgets(f.options))
+	lower.AddWaits(p)
 	if err := plan.Verify(p, j.graph, j.target.Fetches, j.target.Updates); err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package planner
+package lower
 
 import (
 	"math"
@@ -10,23 +10,23 @@ import (
 	"github.com/gomem/gomem/planner/program"
 )
 
-// sketch is the slots of a schedule: all that it takes to know what a plan needs and how
+// Sketch is the slots of a schedule: all that it takes to know what a plan needs and how
 // long a step is, without making the plan. Before it is packed, what it says are bounds:
 // no packing needs less than the load, and no plan is faster than its steps with no wait
 // for an address.
-type sketch struct {
+type Sketch struct {
 	schedule *program.Schedule
 	of       []plan.SlotID // by stay
 	slots    []plan.Slot   // without names and types
-	load     need          // what any packing needs at least
-	need     need          // the peaks, once there are addresses
+	Load     Need          // what any packing needs at least
+	Need     Need          // the peaks, once there are addresses
 	packed   bool
 }
 
-// newSketch makes the slots of a schedule. A stay has bytes of its own or takes over
+// Of makes the slots of a schedule. A stay has bytes of its own or takes over
 // those of an earlier one.
-func newSketch(s *program.Schedule) *sketch {
-	k := &sketch{schedule: s, of: make([]plan.SlotID, len(s.Stays)),
+func Of(s *program.Schedule) *Sketch {
+	k := &Sketch{schedule: s, of: make([]plan.SlotID, len(s.Stays)),
 		slots: make([]plan.Slot, 0, len(s.Stays))}
 	for i := range s.Stays {
 		y := &s.Stays[i]
@@ -40,15 +40,15 @@ func newSketch(s *program.Schedule) *sketch {
 		slot := &k.slots[k.of[i]]
 		slot.To = max(slot.To, int(y.To))
 	}
-	for id := range k.load {
-		k.load[id] = k.most(space.ID(id))
+	for id := range k.Load {
+		k.Load[id] = k.atOnce(space.ID(id))
 	}
 	return k
 }
 
-// most is the least that a space can need: the most bytes at once, each slot's rounded up
+// atOnce is the least that a space can need: the most bytes at once, each slot's rounded up
 // but the highest one's. It is more than there is if it cannot be counted.
-func (k *sketch) most(id space.ID) int64 {
+func (k *Sketch) atOnce(id space.ID) int64 {
 	change := make([]int64, len(k.schedule.Events)+1)
 	fixed, room := int64(0), int64(math.MaxInt64)&^(arena.Align-1)
 	for i := range k.slots {
@@ -75,33 +75,37 @@ func (k *sketch) most(id space.ID) int64 {
 	return max(0, fixed+most-arena.Align+1)
 }
 
-// apart is what the slots of a space take side by side, which no packing needs more than. It
+// Apart is what the slots of a space take side by side, which no packing needs more than. It
 // is more than there is if it cannot be counted.
-func (k *sketch) apart(id space.ID) int64 {
+func (k *Sketch) Apart(id space.ID) int64 {
 	var sum int64
 	for i := range k.slots {
 		if s := &k.slots[i]; s.Space == id {
 			if s.Bytes > math.MaxInt64-arena.Align-sum {
 				return math.MaxInt64
 			}
-			sum += rounded(s.Bytes)
+			sum += Rounded(s.Bytes)
 		}
 	}
 	return sum
 }
 
-// pack fixes the addresses of all spaces at once. Effort is how much is done for a packing
+// Pack fixes the addresses of all spaces at once. Effort is how much is done for a packing
 // within the budgets; without any, addresses do not depend on them.
-func (k *sketch) pack(budgets need, effort int64) {
+func (k *Sketch) Pack(budgets Need, effort int64) {
 	var spaces sync.WaitGroup
-	for id := range k.need {
+	for id := range k.Need {
 		spaces.Go(func() {
-			k.need[id] = packSpace(k.slots, space.ID(id), budgets[id], effort)
+			k.Need[id] = packSpace(k.slots, space.ID(id), budgets[id], effort)
 		})
 	}
 	spaces.Wait()
 	k.packed = true
 }
+
+// Lowest is the peak of a space that nobody gives a budget, in bytes. It is the space's if the
+// sketch is packed without effort, and all that one need know of a space to say so.
+func (k *Sketch) Lowest(id space.ID) int64 { return packSpace(k.slots, id, 0, 0) }
 
 // packSpace fixes the addresses of a space and returns its peak. Where a schedule fills
 // its budget it is worth looking for a packing that keeps to it.

@@ -1,4 +1,4 @@
-package planner
+package lower
 
 import (
 	"time"
@@ -6,50 +6,8 @@ import (
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/plan"
 	"github.com/gomem/gomem/plan/space"
-	"github.com/gomem/gomem/planner/machine"
 	"github.com/gomem/gomem/planner/program"
 )
-
-// prices are a machine's for a graph, each asked for once: thousands of timelines ask.
-type prices struct {
-	machine.Model
-	graph *graph.Graph
-	nodes [2][]time.Duration // by space, the device or the host, and node
-}
-
-func newPrices(m machine.Model, g *graph.Graph) *prices {
-	p := &prices{Model: m, graph: g}
-	for id := range p.nodes {
-		p.nodes[id] = make([]time.Duration, g.Len())
-		for i, n := range g.Nodes() {
-			if n.Executes() {
-				p.nodes[id][i] = m.Time(n, space.ID(id))
-			}
-		}
-	}
-	return p
-}
-
-// event is what an event of a schedule takes.
-func (p *prices) event(s *program.Schedule, e *program.Event) time.Duration {
-	engine := s.Streams[e.Stream].Engine
-	if e.Copies() {
-		_, bytes := common(s, e)
-		return p.Copy(engine.Reads(), engine.Writes(), bytes)
-	}
-	if engine.Copies() { // an exchange
-		return p.Copy(engine.Reads(), engine.Writes(), s.Stays[e.Out[0]].Bytes)
-	}
-	return p.nodes[engine.Reads()][e.Node]
-}
-
-// common is the bytes that both stays of a copy have: from which of the value, and how
-// many.
-func common(s *program.Schedule, e *program.Event) (from, bytes int64) {
-	src, dst := &s.Stays[e.Src], &s.Stays[e.Dst]
-	from = max(src.Off, dst.Off)
-	return from, min(src.Off+src.Bytes, dst.Off+dst.Bytes) - from
-}
 
 // access is when a slot has been written, and when all that touched it is done.
 type access struct {
@@ -59,15 +17,15 @@ type access struct {
 
 // timeline is when the events of a sketch end.
 type timeline struct {
-	*sketch
+	*Sketch
 	slots  []access
 	before [][]plan.SlotID // by slot: those that had its addresses last; nil without any
 }
 
-// time is how long a step takes: what simulate says of the plan, to the nanosecond, or at
+// Time is how long a step takes: what simulate says of the plan, to the nanosecond, or at
 // least no more than that as long as there are no addresses.
-func (k *sketch) time(p *prices) time.Duration {
-	t := timeline{sketch: k, slots: make([]access, len(k.slots))}
+func (k *Sketch) Time(p *Prices) time.Duration {
+	t := timeline{Sketch: k, slots: make([]access, len(k.slots))}
 	if k.packed {
 		t.before = previousOwners(k.slots)
 	}
@@ -154,10 +112,4 @@ func (t *timeline) finish(g *graph.Graph, e *program.Event, end time.Duration) {
 	if e.Scratch != program.NoStay {
 		touch(e.Scratch, true)
 	}
-}
-
-// part is a part of a leaf, in bytes.
-type part struct {
-	leaf      graph.Value
-	off, size int64
 }

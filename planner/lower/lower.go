@@ -1,7 +1,6 @@
-package planner
+package lower
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/gomem/gomem/graph"
@@ -9,24 +8,26 @@ import (
 	"github.com/gomem/gomem/plan"
 	"github.com/gomem/gomem/plan/space"
 	"github.com/gomem/gomem/planner/program"
+	"github.com/gomem/gomem/planner/spill"
 )
 
 // lowering translates a sketch: an event is a step, and a slot gets its names.
 type lowering struct {
-	*sketch
+	*Sketch
 	graph *graph.Graph
 	plan  *plan.Plan
 }
 
-// lower makes the plan of a program whose sketch is packed, but for the waits.
-func (k *sketch) lower(p *program.Program, title string, o Options) *plan.Plan {
+// Plan writes the plan of a program whose sketch is packed, but for its waits: see AddWaits. The
+// budgets are in bytes, and are those that the plan names.
+func (k *Sketch) Plan(p *program.Program, title string, budgets Need) *plan.Plan {
 	s := k.schedule
-	l := &lowering{sketch: k, graph: p.Graph, plan: &plan.Plan{
+	l := &lowering{Sketch: k, graph: p.Graph, plan: &plan.Plan{
 		Title:  title,
 		Digest: p.Graph.Digest(),
 		Parts:  s.Parts,
 		Window: s.Window, Gathers: s.Gathers,
-		Spaces: spaces(s, o),
+		Spaces: spaces(s, budgets),
 		Slots:  k.slots,
 		Steps:  make([]plan.Step, len(s.Events)),
 	}}
@@ -34,7 +35,7 @@ func (k *sketch) lower(p *program.Program, title string, o Options) *plan.Plan {
 		l.plan.Streams = append(l.plan.Streams, plan.Stream(st))
 	}
 	for i := range l.plan.Spaces {
-		l.plan.Spaces[i].Bytes = k.need[i]
+		l.plan.Spaces[i].Bytes = k.Need[i]
 	}
 	l.names()
 	for i := range s.Events {
@@ -50,13 +51,14 @@ func (k *sketch) lower(p *program.Program, title string, o Options) *plan.Plan {
 }
 
 // spaces are the memories that a schedule uses: a disk only if something is there.
-func spaces(s *program.Schedule, o Options) []plan.Space {
-	list := []plan.Space{
-		space.Device: {Name: space.Device.String(), Budget: o.DeviceBytes, Align: arena.Align},
-		space.Host:   {Name: space.Host.String(), Budget: o.HostBytes, Align: arena.Align},
+func spaces(s *program.Schedule, budgets Need) []plan.Space {
+	used := budgets[:spill.Disk]
+	if slices.ContainsFunc(s.Stays, func(y program.Stay) bool { return y.Space == spill.Disk }) {
+		used = budgets[:]
 	}
-	if slices.ContainsFunc(s.Stays, func(y program.Stay) bool { return y.Space == Disk }) {
-		list = append(list, plan.Space{Name: SpaceName(Disk), Budget: o.DiskBytes,
+	var list []plan.Space
+	for id, budget := range used {
+		list = append(list, plan.Space{Name: spill.SpaceName(space.ID(id)), Budget: budget,
 			Align: arena.Align})
 	}
 	return list
@@ -150,28 +152,4 @@ func (l *lowering) bindings(ids []program.StayID) []plan.Binding {
 		out = append(out, plan.Binding{Node: n.ID, Name: n.Name, Slot: l.of[id]})
 	}
 	return out
-}
-
-// title says how a plan was made.
-func title(o Options, r Tuning) string {
-	s := fmt.Sprintf("%s prefetch=%d", o, r.Prefetch)
-	if r.Unshared {
-		s += " unshared"
-	}
-	if r.Bounded {
-		s += " bounded"
-	}
-	if r.Segments > 0 {
-		s += fmt.Sprintf(" segments=%d", r.Segments)
-	}
-	if r.Housed > 0 {
-		s += fmt.Sprintf(" housed=%d", r.Housed)
-	}
-	if r.Spill > 0 {
-		s += fmt.Sprintf(" spill=%d", r.Spill)
-	}
-	if r.Told > 0 {
-		s += fmt.Sprintf(" told=%d", r.Told)
-	}
-	return s
 }

@@ -1,15 +1,12 @@
-package planner
+package lower
 
-import (
-	"github.com/gomem/gomem/graph"
-	"github.com/gomem/gomem/plan/space"
-)
+import "github.com/gomem/gomem/plan/space"
 
-// spared is what to leave free of the device while operations run, by node: as much as what
-// was left free before, and as what found no room below a budget has meanwhile.
-func (f *found) spared(g *graph.Graph, budget int64, before []int64) []int64 {
-	s, lack := f.sketch.schedule, f.sketch.lack(budget)
-	spare := make([]int64, g.Len())
+// Spare is what to leave free of the device while operations run, by node of so many, in bytes: as
+// much as what was left free before, and as what found no room below a budget has meanwhile.
+func (k *Sketch) Spare(nodes int, budget int64, before []int64) []int64 {
+	s, lack := k.schedule, k.lack(budget)
+	spare := make([]int64, nodes)
 	copy(spare, before)
 	ran := make([]bool, len(spare))
 	var most int64 // that is lacking since the operation before began
@@ -27,12 +24,12 @@ func (f *found) spared(g *graph.Graph, budget int64, before []int64) []int64 {
 }
 
 // lack is the bytes of the slots of the device that are above a budget, by event.
-func (k *sketch) lack(budget int64) []int64 {
+func (k *Sketch) lack(budget int64) []int64 {
 	change := make([]int64, len(k.schedule.Events)+1)
 	for i := range k.slots {
 		if s := &k.slots[i]; s.Space == space.Device && !s.Fixed && s.Off+s.Bytes > budget {
-			change[s.From] += rounded(s.Bytes)
-			change[s.To+1] -= rounded(s.Bytes)
+			change[s.From] += Rounded(s.Bytes)
+			change[s.To+1] -= Rounded(s.Bytes)
 		}
 	}
 	lack := change[:len(change)-1]

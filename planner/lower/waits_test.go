@@ -1,4 +1,4 @@
-package planner
+package lower
 
 import (
 	"slices"
@@ -114,7 +114,7 @@ func unordered(p *plan.Plan, before [][]bool) (i, j int, found bool) {
 func TestWaits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawPlan(t)
-		addWaits(p)
+		AddWaits(p)
 		if i, j, found := unordered(p, before(p, -1, -1)); found {
 			t.Fatalf("steps %d and %d conflict: %+v, %+v", i, j, p.Steps[i], p.Steps[j])
 		}

@@ -1,4 +1,4 @@
-package planner
+package lower
 
 import (
 	"slices"
@@ -8,13 +8,13 @@ import (
 	"github.com/gomem/gomem/plan"
 )
 
-// addWaits gives every step the waits that order it after the steps on other
+// AddWaits gives every step the waits that order it after the steps on other
 // streams that it conflicts with: those that wrote what it reads, those that
 // read or wrote what it writes, those that touched the addresses of a slot
 // before it was this slot, all of the partitions before the plan's window, and, of a plan that
 // gathers, an await after the sends before it. A wait that follows from earlier ones is left
 // out.
-func addWaits(p *plan.Plan) {
+func AddWaits(p *plan.Plan) {
 	w := &waiter{
 		plan: p, streams: len(p.Streams),
 		slots: make([]accesses, len(p.Slots)),

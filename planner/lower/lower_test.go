@@ -1,4 +1,4 @@
-package planner
+package lower
 
 import (
 	"testing"
@@ -7,16 +7,12 @@ import (
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/randgraph"
+	"github.com/gomem/gomem/partition"
 	"github.com/gomem/gomem/plan"
 	"github.com/gomem/gomem/plan/space"
 	"github.com/gomem/gomem/planner/program"
+	"github.com/gomem/gomem/planner/schedule"
 )
-
-// drawRung draws a step of the ladder.
-func drawRung(t *rapid.T, o Options) Tuning {
-	return Tuning{Lookahead: o.Lookahead, Unshared: rapid.Bool().Draw(t, "unshared"),
-		Prefetch: rapid.IntRange(0, 2*o.Partition).Draw(t, "prefetch")}
-}
 
 // issued are, by step, the position of the operation next launched, of those that
 // execute: where a copy towards the device is issued.
@@ -37,10 +33,8 @@ func issued(p *program.Program, made *plan.Plan) []int {
 func TestCopiesAreNotTooEarly(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p, o := drawProgram(t)
-		o.Partition = max(1, o.Partition) // vanilla's is none
-		r := drawRung(t, o)
-		made := lowered(t, p, o, r)
-		reach := max(1, (r.Prefetch+o.Partition-1)/o.Partition)
+		made := written(t, p, o)
+		reach := max(1, (o.Prefetch+o.Partition-1)/o.Partition)
 		at := issued(p, made)
 		pending := map[plan.SlotID]int{} // by slot: the step that copied to it
 		for i, s := range made.Steps {
@@ -57,7 +51,7 @@ func TestCopiesAreNotTooEarly(t *testing.T) {
 					}
 					delete(pending, in.Slot)
 					early := made.Steps[copied].Part
-					if s.Part-early > reach || operations(p, at[copied], at[i]) > r.Prefetch {
+					if s.Part-early > reach || operations(p, at[copied], at[i]) > o.Prefetch {
 						t.Fatalf("%s is copied %d partitions and %d operations before %s",
 							made.Slots[in.Slot].Value, s.Part-early,
 							operations(p, at[copied], at[i]), s.Name)
@@ -86,9 +80,7 @@ func operations(p *program.Program, from, to int) int {
 func TestSharing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p, o := drawProgram(t)
-		o.Partition = max(1, o.Partition)
-		r := drawRung(t, o)
-		made := lowered(t, p, o, r)
+		made := written(t, p, o)
 		type part struct {
 			leaf      graph.Value
 			off, size int64
@@ -113,9 +105,9 @@ func TestSharing(t *testing.T) {
 				now := seen{s.Part, int(s.Node), do.In[k].Slot}
 				before, ok := latest[key]
 				same := ok && (before.node == now.node ||
-					!r.Unshared && now.part-before.part <= r.Lookahead)
+					!o.Unshared && now.part-before.part <= o.Lookahead)
 				if same != (before.slot == now.slot && ok) || do.In[k].Off != 0 {
-					t.Fatalf("%s reads %s from %+v after %+v: %+v", s.Name, v, now, before, r)
+					t.Fatalf("%s reads %s from %+v after %+v: %+v", s.Name, v, now, before, o)
 				}
 				latest[key] = now
 			}
@@ -123,24 +115,20 @@ func TestSharing(t *testing.T) {
 	})
 }
 
-// TestVariablesHaveOneAddress: whatever a target computes, on whatever tuning, the
+// TestVariablesHaveOneAddress: whatever a target computes, and however its copies run, the
 // variables and constants are where all plans of the graph have them.
 func TestVariablesHaveOneAddress(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m, o := drawModel(t), randomOptions(t)
-		o.EnsureDefaults()
-		o.Partition = max(1, o.Partition)
+		m, d := drawModel(t), drawDecisions(t)
 		var want []plan.Slot
-		for _, target := range []Target{
-			training(m), {Fetches: m.Fetches[:1]},
-			{Fetches: m.Fetches, Updates: m.Updates[:min(1, len(m.Updates))]},
-		} {
-			p, err := decided(m.Graph, target, o)
-			if err != nil {
-				t.Fatal(err)
-			}
+		for _, target := range []struct {
+			fetches []graph.Value
+			updates []graph.NodeID
+		}{{m.Fetches, m.Updates}, {m.Fetches[:1], nil},
+			{m.Fetches, m.Updates[:min(1, len(m.Updates))]}} {
+			p := d.decide(t, program.New(m.Graph, target.fetches, target.updates))
 			var have []plan.Slot
-			made := lowered(t, p, o, drawRung(t, o))
+			made := written(t, p, d.drawTuning(t))
 			for _, b := range made.Variables {
 				s := made.Slots[b.Slot]
 				have = append(have, plan.Slot{Space: s.Space, Off: s.Off, Value: b.Name})
@@ -162,8 +150,10 @@ func TestVariablesHaveOneAddress(t *testing.T) {
 func TestChainsStayOnAStream(t *testing.T) {
 	for _, s := range randgraph.Shapes()[:1] {
 		m := s.Build(50)
+		p := decisions{by: partition.BreadthFirst, lookahead: 1}.decide(t,
+			program.New(m.Graph, m.Fetches, m.Updates))
 		streams := map[plan.StreamID]int{}
-		for _, step := range compiled(t, m, vanilla(3)).Steps {
+		for _, step := range written(t, p, schedule.Options{Streams: 3, Lookahead: 1}).Steps {
 			if _, ok := step.Do.(plan.Launch); ok {
 				streams[step.Stream]++
 			}
@@ -174,21 +164,13 @@ func TestChainsStayOnAStream(t *testing.T) {
 	}
 }
 
-// vanilla is the baseline on so many streams.
-func vanilla(streams int) Options {
-	o := Options{Policy: Vanilla, Streams: streams}
-	o.EnsureDefaults()
-	return o
-}
-
 // TestInPlace: a result has the slot of an operand only if the operation allows it
 // and nothing on the device needs the operand's bytes afterwards.
 func TestInPlace(t *testing.T) {
 	found := 0
 	rapid.Check(t, func(t *rapid.T) {
 		p, o := drawProgram(t)
-		o.Partition = max(1, o.Partition)
-		made := lowered(t, p, o, drawRung(t, o))
+		made := written(t, p, o)
 		for i, s := range made.Steps {
 			do, ok := s.Do.(plan.Launch)
 			if !ok || len(do.Out) == 0 {

@@ -1,0 +1,66 @@
+package lower
+
+import (
+	"math"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/gomem/gomem/internal/arena"
+	"github.com/gomem/gomem/plan"
+	"github.com/gomem/gomem/plan/space"
+	"github.com/gomem/gomem/planner/program"
+)
+
+// TestAddressesKeepToLimits: however addresses are changed, they are a plan's, and keep to what
+// was asked for: pressed ones are lower, spread ones within the budgets, and lifted ones end where
+// they should. The sketch that others were made of is as it was.
+func TestAddressesKeepToLimits(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p, o := drawProgram(t)
+		k := sketched(t, p, o)
+		k.Pack(Need{}, 0)
+		packed := k.Clone()
+		verified := func(what string, k *Sketch) {
+			made := k.Plan(p, what, k.Need)
+			AddWaits(made)
+			if err := plan.Verify(made, p.Graph, p.Fetches, p.Updates); err != nil {
+				t.Fatalf("%s: %v", what, err)
+			}
+		}
+		if pressed := k.Press(k.Load[space.Device]); pressed != nil {
+			verified("pressed", pressed)
+			if pressed.Need[space.Device] >= k.Need[space.Device] {
+				t.Fatalf("%d bytes are pressed into %d", k.Need, pressed.Need)
+			}
+		}
+		limits := Need{2 * k.Need[space.Device], 2 * k.Need[space.Host]}
+		if wide := k.Clone(); wide.Ring(limits, 8) {
+			if verified("spread", wide); !wide.Need.Within(limits) {
+				t.Fatalf("%d bytes are spread over %d, of %d", k.Need, wide.Need, limits)
+			}
+		}
+		to := k.Need[space.Device] + rapid.Int64Range(1, 1000).Draw(t, "more")
+		if k.Lift(space.Device, to, to+arena.Align) {
+			if verified("lifted", k); k.Need[space.Device] < to ||
+				k.Need[space.Device] >= to+arena.Align {
+				t.Fatalf("what is lifted to %d bytes ends at %d", to, k.Need[space.Device])
+			}
+		}
+		verified("as it was", packed)
+	})
+}
+
+// TestNothingThatCannotBeCounted: more bytes than a number can hold are more than any budget.
+func TestNothingThatCannotBeCounted(t *testing.T) {
+	s := &program.Schedule{Events: make([]program.Event, 1)}
+	for range 2 {
+		s.Stays = append(s.Stays, program.Stay{Space: space.Host, Over: program.NoStay,
+			Bytes: math.MaxInt64/2 + 1})
+	}
+	k := Of(s)
+	if k.Load[space.Host] != math.MaxInt64 || k.Apart(space.Host) != math.MaxInt64 {
+		t.Errorf("it comes to %d at once and %d side by side", k.Load[space.Host],
+			k.Apart(space.Host))
+	}
+}
