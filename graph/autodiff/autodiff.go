@@ -72,7 +72,8 @@ func gradients(g *graph.Graph, y graph.Value, wrt, out []graph.Value) {
 	}
 }
 
-// between marks the nodes that depend on wrt and that y depends on.
+// between marks the nodes that depend on wrt, by values that have gradients, and that y depends
+// on. An operation that is not marked is not asked for a gradient, which it may not have.
 func between(g *graph.Graph, y graph.Value, wrt []graph.Value) []bool {
 	needed := g.Ancestors([]graph.NodeID{y.Node.ID})
 	depends := make([]bool, len(needed))
@@ -82,8 +83,12 @@ func between(g *graph.Graph, y graph.Value, wrt []graph.Value) []bool {
 		}
 	}
 	for id := range y.Node.ID + 1 {
-		for _, v := range g.Node(id).In {
-			depends[id] = depends[id] || depends[v.Node.ID]
+		n := g.Node(id)
+		if n.Leaf() || ops.Stops(n.Op) {
+			continue
+		}
+		for _, v := range n.In {
+			depends[id] = depends[id] || depends[v.Node.ID] && v.Type().DType.Floating()
 		}
 		needed[id] = needed[id] && depends[id]
 	}

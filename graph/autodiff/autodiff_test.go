@@ -168,3 +168,29 @@ func ExampleGrad() {
 	fmt.Println(dx[0].Type(), g.Err())
 	// Output: f32[3] <nil>
 }
+
+// TestStopped: what only a value behind a StopGradient depends on, or one of whole numbers, has no
+// gradient, and nothing on the way is asked for one: an LSTM's states have none.
+func TestStopped(t *testing.T) {
+	for name, stop := range map[string]func(graph.Value) graph.Value{
+		"stopped": ops.StopGradient,
+		"whole": func(x graph.Value) graph.Value {
+			return ops.Cast(ops.Cast(x, graph.I32), graph.F32)
+		},
+	} {
+		g := graph.New()
+		w := g.Input("w", tensor.Of(graph.F32, 1, 1, 1))
+		zeros := func(sizes ...int) graph.Value {
+			return ops.Zeros(g, tensor.Of(graph.F32, sizes...))
+		}
+		_, states := ops.LSTM(stop(ops.Tanh(w)), zeros(2, 4), zeros(4), zeros(1, 1), zeros(1, 1), 1)
+		nodes := g.Len()
+		d := autodiff.Grad(ops.Sum(ops.Mul(states, states)), w)[0]
+		if d.Valid() || g.Err() != nil {
+			t.Errorf("%s: the gradient is %s, %v", name, d, g.Err())
+		}
+		if n := g.Len() - nodes; n > 3 { // the product, its sum, and the sum's own gradient
+			t.Errorf("%s: %d nodes of a gradient that there is not", name, n-3)
+		}
+	}
+}

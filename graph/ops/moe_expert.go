@@ -240,6 +240,7 @@ func init() {
 			Fill: fills{3: shares}, NoGrad: []int{0, 1, 2, 3}},
 		Sample{Op: expertJoin{Experts: 2},
 			In:     []graph.Type{f(13, 5), f(13, 3), tensor.Of(graph.I32, 3), f(3, 5), f(3, 5)},
+			Fill:   fills{2: fill32(0, 4, 11)},
 			NoGrad: []int{0, 1, 2, 3, 4}},
 	)
 }

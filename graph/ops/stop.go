@@ -8,6 +8,9 @@ import (
 // StopGradient is x as a constant: no gradient passes. It costs nothing.
 func StopGradient(x graph.Value) graph.Value { return apply(stop{}, x) }
 
+// Stops reports whether an operation is that of StopGradient.
+func Stops(op graph.Op) bool { return op == stop{} }
+
 type stop struct{}
 
 func (stop) Name() string { return "stop-gradient" }

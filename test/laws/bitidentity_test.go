@@ -17,12 +17,14 @@ import (
 // at any budget from the smallest up, every fetch of every step and every
 // variable at the end has the bits of a plain loop without plans; and every
 // space is used up to exactly the predicted byte.
-func TestPlansDoNotAffectResults(t *testing.T) { plansDoNotAffect(t, randgraph.Random) }
+func TestPlansDoNotAffectResults(t *testing.T) { plansDoNotAffect(t, randgraph.Random, 3) }
 
 // TestPlansOfNothing: that holds for values without elements, too.
-func TestPlansOfNothing(t *testing.T) { plansDoNotAffect(t, randgraph.Empty) }
+func TestPlansOfNothing(t *testing.T) { plansDoNotAffect(t, randgraph.Empty, 3) }
 
-func plansDoNotAffect(t *testing.T, draw func(pick func(n int) int, size int) *randgraph.Model) {
+// plansDoNotAffect holds random models to the first law, each under so many options.
+func plansDoNotAffect(t *testing.T, draw func(pick func(n int) int, size int) *randgraph.Model,
+	options int) {
 	rapid.Check(t, func(t *rapid.T) {
 		pick := func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "pick") }
 		m := draw(pick, 12)
@@ -33,7 +35,7 @@ func plansDoNotAffect(t *testing.T, draw func(pick func(n int) int, size int) *r
 		if err != nil {
 			t.Fatal(err)
 		}
-		for range 3 {
+		for range options {
 			o := trial.RandomOptions(t)
 			target := gomem.Target{Name: "train", Fetches: m.Fetches, Updates: m.Updates}
 			least, err := planner.MinDevice(context.Background(), m.Graph, target,
@@ -91,7 +93,7 @@ func TestFeedErrors(t *testing.T) {
 
 // TestPlansOfExchanges: the same of graphs whose values workers exchange, in a world of
 // one.
-func TestPlansOfExchanges(t *testing.T) { plansDoNotAffect(t, randgraph.Exchanging) }
+func TestPlansOfExchanges(t *testing.T) { plansDoNotAffect(t, randgraph.Exchanging, 3) }
 
 // TestPlansOfCollectives: so do collectives in the middle of a step.
-func TestPlansOfCollectives(t *testing.T) { plansDoNotAffect(t, randgraph.Collective) }
+func TestPlansOfCollectives(t *testing.T) { plansDoNotAffect(t, randgraph.Collective, 3) }

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/gomem/gomem"
+	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/randgraph"
 	"github.com/gomem/gomem/internal/reference"
 	"github.com/gomem/gomem/partition"
@@ -118,9 +119,7 @@ func PlainFrom(m *randgraph.Model, begin func(float32) float32) (Outcome, error)
 		if err != nil {
 			return nil, err
 		}
-		for i, x := range value.F32() {
-			machine.Value(v).F32()[i] = begin(x)
-		}
+		start(machine.Value(v), value, begin)
 	}
 	var out Outcome
 	for step := range Steps {
@@ -138,6 +137,17 @@ func PlainFrom(m *randgraph.Model, begin func(float32) float32) (Outcome, error)
 		out = append(out, machine.Value(v).Data)
 	}
 	return out, nil
+}
+
+// start gives a variable its first value: of numbers in f32 a function is taken.
+func start(to, from gomem.Tensor, begin func(float32) float32) {
+	copy(to.Data, from.Data)
+	if from.Type.DType != graph.F32 {
+		return
+	}
+	for i, x := range from.F32() {
+		to.F32()[i] = begin(x)
+	}
 }
 
 // RandomOptions draws any options that a user may give.
