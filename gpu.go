@@ -101,27 +101,27 @@ func workspaces(results []*planner.Result) int64 {
 	return cuda.Workspace * int64(len(streams))
 }
 
-// onGPU is the prices of a machine with what a GPU runs, and what it needs for it.
-type onGPU struct{ machine.Machine }
+// onGPU is what a GPU runs, and what it needs for it.
+type onGPU struct{}
 
-var _ machine.Operations = onGPU{}
+// plannedFor is what plans are for; nil is the reference.
+func (o Options) plannedFor() machine.Device {
+	if _, ok := GPU(o.Device); ok {
+		return onGPU{}
+	}
+	return nil
+}
 
-// gpuMachine is the machine that plans for a GPU are made for: the given prices or, if there
-// are none, those of a recent GPU in single precision.
-func gpuMachine(prices machine.Machine) machine.Machine {
-	if _, ok := prices.(onGPU); ok {
-		return prices
-	}
-	if prices != nil {
-		return onGPU{prices}
-	}
+// gpuPrices are those by which plans for a GPU are made that come with none: a recent GPU's in
+// single precision.
+func gpuPrices() machine.Machine {
 	p, err := machine.Named(machine.H200)
 	if err != nil {
-		return onGPU{machine.Default()} // there is such a profile
+		return machine.Default() // there is such a profile
 	}
 	p.Name, p.About, p.ElementBytes = CUDA, "an H200 in single precision, not measured", 4
 	p.Device.FLOPs /= 8
-	return onGPU{p}
+	return p
 }
 
 // Runs reports whether there are commands for an operation.

@@ -16,11 +16,21 @@ import (
 )
 
 // TestOptionsCoverPlanning: every decision of package planner can be taken
-// through the façade's options, and none is lost on the way there and back.
+// through the façade's options, and none is lost on the way there and back. What the device is
+// follows from its name.
 func TestOptionsCoverPlanning(t *testing.T) {
 	var want planner.Options
 	v := reflect.ValueOf(&want).Elem()
+	for name, other := range map[string]bool{"": false, gomem.CPU: false, gomem.Null: false,
+		gomem.CUDA: true, gomem.CUDA + ":1": true} {
+		if d := (gomem.Options{Device: name}).Planning().Device; (d != nil) != other {
+			t.Errorf("plans for %q are for %T", name, d)
+		}
+	}
 	for i := range v.NumField() {
+		if v.Type().Field(i).Name == "Device" {
+			continue
+		}
 		switch f := v.Field(i); f.Kind() {
 		case reflect.String:
 			f.SetString("x")

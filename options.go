@@ -210,7 +210,7 @@ func (o Options) Planning() planner.Options {
 		NoFusion: o.NoFusion, Mesh: o.Mesh, Rank: o.Rank, Gathers: o.Gathers || gathers(o.Network),
 		Precision:   o.Precision,
 		NoRecompute: o.NoRecompute, Effort: o.Effort, Draft: o.Draft,
-		Machine: o.machine(), Model: o.Model,
+		Device: o.plannedFor(), Machine: o.machine(), Model: o.Model,
 	}
 }
 

@@ -43,13 +43,13 @@ func Simulated(device string) (*machine.Profile, error) {
 	return p, nil
 }
 
-// machine is what plans are made for; nil if nothing says.
+// machine is what has the prices that plans are made by; nil if nothing says.
 func (o Options) machine() machine.Machine {
-	if _, ok := GPU(o.Device); ok {
-		return gpuMachine(o.Machine)
-	}
 	if o.Machine != nil {
 		return o.Machine
+	}
+	if _, ok := GPU(o.Device); ok {
+		return gpuPrices()
 	}
 	if p, err := Simulated(o.Device); err == nil && p != nil {
 		return p

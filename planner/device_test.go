@@ -12,9 +12,9 @@ import (
 	"github.com/gomem/gomem/planner/machine"
 )
 
-// odd is a machine that does without fused operations, and wants workspace where the
+// odd is a device that does without fused operations, and wants workspace where the
 // reference wants none.
-type odd struct{ machine.Machine }
+type odd struct{}
 
 func (odd) Runs(op graph.Op) bool { return op.Name() == "relu" || op.Name() == "matmul" }
 
@@ -35,9 +35,8 @@ func TestDeviceSaysWhatItRuns(t *testing.T) {
 	y := ops.Relu(ops.MatMul(x, x))
 	target := Target{Name: "eval", Fetches: []graph.Value{ops.Relu(ops.MatMul(y, y))}}
 	for _, policy := range []Policy{Thesis, Auto, Vanilla} {
-		for m, want := range map[machine.Machine]int{nil: 0, machine.Default(): 0,
-			odd{machine.Default()}: 2} {
-			p, err := Plan(context.Background(), g, Options{Policy: policy, Machine: m}, target)
+		for d, want := range map[machine.Device]int{nil: 0, odd{}: 2} {
+			p, err := Plan(context.Background(), g, Options{Policy: policy, Device: d}, target)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -45,7 +44,7 @@ func TestDeviceSaysWhatItRuns(t *testing.T) {
 				return n.OpName() == "matmul+relu"
 			})
 			if n := scratches(p.Results[0].Plan); n != want || fused != (want == 0) {
-				t.Errorf("%s for %T: %d launches with scratch, want %d; fused: %v", policy, m, n,
+				t.Errorf("%s for %T: %d launches with scratch, want %d; fused: %v", policy, d, n,
 					want, fused)
 			}
 		}
@@ -72,7 +71,7 @@ func TestInexactUpdatesAreOnTheHost(t *testing.T) {
 	target := Target{Name: "train", Fetches: []graph.Value{loss},
 		Updates: []graph.NodeID{update.ID}}
 	for _, o := range []Options{{NoPlacement: true}, {}, {Policy: Auto}, {Policy: Vanilla}} {
-		o.Machine = odd{machine.Default()}
+		o.Device = odd{}
 		p, err := Plan(context.Background(), g, o, target)
 		if err != nil {
 			t.Fatal(err)

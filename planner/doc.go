@@ -29,7 +29,7 @@
 // # The planner
 //
 // The ladder only says what is granted. Where vanilla's plan fits, auto takes that if the host is
-// not known to compute beside the device ([machine.Concurrent]): then nothing is copied, and no
+// not known to compute beside the device ([Options.Concurrent]): then nothing is copied, and no
 // price is asked. Elsewhere what is taken is the fastest, by the prices of a machine, of the
 // ladder's plans, of the thesis policy's in other tunings, and of those that a search finds
 // (package search): from the orders of package order whose peaks are lowest, with the

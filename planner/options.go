@@ -41,6 +41,7 @@ type Options struct {
 	NoRecompute bool            // Auto: execute every operation once
 	Effort      int             // Auto: evaluations of the planner; 0 is a second's worth
 	Draft       bool            // Auto: the first plan that fits, of one graph and one order
+	Device      machine.Device  // what plans are for; nil is the reference, which runs all
 	Machine     machine.Machine // what prices are by; nil is machine.Default
 	Model       string          // by which name the machine knows the graph, if it does
 }
@@ -68,6 +69,10 @@ func set[T comparable](field *T, value T) {
 		*field = value
 	}
 }
+
+// Concurrent reports whether the host is known to compute while the device does: by the prices of
+// the reference. Those of another device do not say how it shares its host.
+func (o Options) Concurrent() bool { return o.Device == nil && machine.Concurrent(o.Machine) }
 
 // maxStreams keeps stream numbers small; devices have few engines. maxSize keeps
 // numbers of operations and partitions, and twice as many, within 32 bits.

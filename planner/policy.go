@@ -116,8 +116,8 @@ func steadyLadder(base candidate, _ *program.Program) ladder {
 // on the device.
 func autoLadder(base candidate, p *program.Program) ladder {
 	o := base.options
-	vanilla := Options{Policy: Vanilla, Streams: o.Streams, Machine: o.Machine, Model: o.Model,
-		DeviceBytes: o.DeviceBytes, HostBytes: o.HostBytes, DiskBytes: o.DiskBytes,
+	vanilla := Options{Policy: Vanilla, Streams: o.Streams, Device: o.Device, Machine: o.Machine,
+		Model: o.Model, DeviceBytes: o.DeviceBytes, HostBytes: o.HostBytes, DiskBytes: o.DiskBytes,
 		Precision: o.Precision}
 	vanilla.EnsureDefaults()
 	resident := o

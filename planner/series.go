@@ -7,13 +7,12 @@ import (
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/plan/space"
 	"github.com/gomem/gomem/planner/lower"
-	"github.com/gomem/gomem/planner/machine"
 )
 
 // Series makes plans of one graph for budgets that grow. What it planned for a smaller
 // budget keeps to a larger one, so no plan of a series is slower than one before it, by
 // the machine's prices; but for vanilla's where it is taken wherever it fits
-// ([machine.Concurrent]). The zero value is an empty series.
+// (see [Options.Concurrent]). The zero value is an empty series.
 //
 // A search alone does not promise that: it is a heuristic, and a budget more is another
 // place to start from.
@@ -37,7 +36,7 @@ func (s *Series) Plan(ctx context.Context, g *graph.Graph, o Options, targets ..
 	if s.best == nil || total(p.Results) <= total(s.best.Results) {
 		s.best = p
 	}
-	if p.vanilla() && !machine.Concurrent(o.Machine) {
+	if p.vanilla() && !o.Concurrent() {
 		return p, nil
 	}
 	return s.best, nil

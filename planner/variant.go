@@ -12,7 +12,6 @@ import (
 	"github.com/gomem/gomem/plan"
 	"github.com/gomem/gomem/plan/space"
 	"github.com/gomem/gomem/planner/lower"
-	"github.com/gomem/gomem/planner/machine"
 	"github.com/gomem/gomem/planner/order"
 	"github.com/gomem/gomem/planner/program"
 	"github.com/gomem/gomem/planner/search"
@@ -149,7 +148,7 @@ func (s *variant) find() ([]*found, error) {
 // beside the device; what comes after it is for a policy that searches one candidate among others.
 func (s *variant) unspilled() ([]*found, error) {
 	searches := s.options.Policy.rules().searches
-	weighs := searches && !s.options.Draft && machine.Concurrent(s.options.Machine)
+	weighs := searches && !s.options.Draft && s.options.Concurrent()
 	var best []*found
 	for i := range s.jobs[0].ladder.together {
 		all, err := s.plans(func(j *job) (*found, error) {

@@ -83,20 +83,19 @@ func (p *Planned) variants(o Options, known *Planned, more func(*Planned) (wante
 	if err != nil {
 		return err
 	}
-	device, other := o.Machine.(machine.Operations)
 	fused := fused
-	if other {
-		if plain, err = plain.on(device); err != nil {
+	if o.Device != nil {
+		if plain, err = plain.on(o.Device); err != nil {
 			return err
 		}
-		fused = func(p *Planned) (*Planned, error) { return p.fuse(device.Runs) }
+		fused = func(p *Planned) (*Planned, error) { return p.fuse(o.Device.Runs) }
 	}
 	rewrites := []rewriting{{asFused, fused}}
 	if o.NoFusion {
 		rewrites = []rewriting{{asPlain, unchanged}}
 	}
 	// That the parts of an operation come to its bits is a promise of the reference's kernels.
-	if o.Policy.Searches() && !other {
+	if o.Policy.Searches() && o.Device == nil {
 		rewrites = append(rewrites, cuts(plain, o)...)
 	}
 	if !o.NoFusion {
@@ -190,7 +189,7 @@ func unchanged(p *Planned) (*Planned, error) { return p, nil }
 // on is a copy of the graph in which nodes need what they need on a device. What of the update
 // phase it computes to other bits than the host, every plan has on the host: where else such
 // operations run is a plan's choice, and may not show.
-func (p *Planned) on(device machine.Operations) (*Planned, error) {
+func (p *Planned) on(device machine.Device) (*Planned, error) {
 	c, err := p.fuse(func(graph.Op) bool { return false })
 	if err == nil {
 		c.Graph.SetScratch(device.Scratch)

@@ -16,9 +16,9 @@ type Machine interface {
 	For(model string, nodes []*graph.Node) Model
 }
 
-// Operations is what a machine also says whose device is not the reference: which operations
-// it runs, to which bits, and what they need there. A [Machine] may have it.
-type Operations interface {
+// Device is what a device is that is not the reference: which operations it runs, to which bits,
+// and what they need there. What they take is a [Machine]'s to say.
+type Device interface {
 	// Runs reports whether the device can run an operation.
 	Runs(op graph.Op) bool
 	// Exact reports whether the device computes an operation to the bits of the reference.
