@@ -44,7 +44,8 @@ type GPUInfo struct {
 	Compiler    string `json:"compiler,omitempty"` // "NVRTC 13.0"
 	Products    string `json:"cublas,omitempty"`   // "cuBLAS 13.0.0"
 	// Convolutions says what computes those that are no matrix products: "cuDNN 9.1.0", or
-	// kernels of our own.
+	// kernels of our own; or why a cuDNN that is there cannot be loaded, which plans with such
+	// convolutions are refused for.
 	Convolutions string `json:"convolutions,omitempty"`
 
 	Why string `json:"why_not,omitempty"` // the GPU cannot be used; "" if it can
@@ -102,12 +103,15 @@ func workspaces(results []*planner.Result) int64 {
 }
 
 // onGPU is what a GPU runs, and what it needs for it.
-type onGPU struct{}
+type onGPU struct {
+	number int
+	tf32   bool
+}
 
 // plannedFor is what plans are for; nil is the reference.
 func (o Options) plannedFor() machine.Device {
-	if _, ok := GPU(o.Device); ok {
-		return onGPU{}
+	if number, ok := GPU(o.Device); ok {
+		return onGPU{number, o.Precision == precision.TF32}
 	}
 	return nil
 }
@@ -130,10 +134,50 @@ func (onGPU) Runs(op graph.Op) bool { return kernels.Supports(op) }
 // Exact reports whether the commands for an operation come to the bits of the host's kernel.
 func (onGPU) Exact(op graph.Op) bool { return kernels.IsExact(op) }
 
+// Libraries says which convolutions are cuDNN's: where it is found those that it computes in the
+// workspace of a stream, as it says itself when it is asked now. The GPU's memory is given back.
+func (d onGPU) Libraries(nodes []*graph.Node) (func(*graph.Node) string, error) {
+	can := map[kernels.Conv]bool{}
+	var asked []kernels.Conv
+	var first []*graph.Node // by question: the first that has it
+	for _, n := range nodes {
+		c, ok := convolution(n)
+		if _, known := can[c]; ok && !known {
+			can[c] = false
+			asked, first = append(asked, c), append(first, n)
+		}
+	}
+	answers, err := cuda.Convolves(cuda.Options{GPU: d.number, TF32: d.tf32}, asked)
+	if err != nil {
+		n := first[len(answers)]
+		return nil, &graph.Error{Node: n.Name, Op: n.OpName(), Pos: n.Pos, In: n.InTypes(),
+			Err: err}
+	}
+	for i, c := range asked {
+		can[c] = answers[i]
+	}
+	return func(n *graph.Node) string {
+		if c, ok := convolution(n); ok && can[c] {
+			return kernels.DNN
+		}
+		return ""
+	}, nil
+}
+
+// convolution is what a library can be asked for.
+func convolution(n *graph.Node) (kernels.Conv, bool) {
+	if !n.Executes() {
+		return kernels.Conv{}, false
+	}
+	return kernels.Convolution(n.Op, n.InTypes(), n.Out)
+}
+
 // Scratch is what the commands need, and for what may be on the host, what the kernel there
-// does.
-func (onGPU) Scratch(n *graph.Node) int64 {
-	bytes := kernels.ScratchOf(n.Op, n.InTypes(), n.Out)
+// does. What a library works in is the stream's workspace.
+func (onGPU) Scratch(n *graph.Node) (bytes int64) {
+	if n.Library() == "" {
+		bytes = kernels.ScratchOf(n.Op, n.InTypes(), n.Out)
+	}
 	if n.Phase == graph.Update || n.Kind == graph.KindUpdate {
 		bytes = max(bytes, n.Op.Cost(n.InTypes(), n.Out).Scratch)
 	}

@@ -165,7 +165,7 @@ func (e *Executor) task(d device.Device, i int) (device.Task, error) {
 		n := e.graph.Node(s.Node)
 		cost := n.Cost()
 		l := device.Launch{Engine: engine, Step: i, Name: s.Name, What: do.Op, Op: n.Op,
-			Cost: device.Cost{FLOPs: cost.FLOPs, Bytes: cost.Bytes}}
+			Library: do.Library, Cost: device.Cost{FLOPs: cost.FLOPs, Bytes: cost.Bytes}}
 		for k, r := range do.In {
 			l.In = append(l.In, e.operand(r, n.In[k].Type()))
 		}

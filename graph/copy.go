@@ -34,6 +34,9 @@ func (g *Graph) Copy(n *Node, op Op, in ...Value) (*Node, error) {
 	if g.hosted == nil && n.graph != nil {
 		g.hosted = n.graph.hosted
 	}
+	if g.library == nil && n.graph != nil {
+		g.library = n.graph.library
+	}
 	g.add(&c, types)
 	g.addWriter(&c)
 	return &c, nil

@@ -26,6 +26,7 @@ type Graph struct {
 	sum     atomic.Pointer[digest] // of the nodes there were when it was asked for
 	scratch func(*Node) int64      // what kernels need, if that is not what operations say
 	hosted  func(*Node) bool       // what is not for the device; nil: everything may be
+	library func(*Node) string     // what computes it on the device; nil: its own kernels
 }
 
 // New makes an empty graph.
@@ -43,6 +44,11 @@ func (g *Graph) SetScratch(bytes func(*Node) int64) { g.scratch = bytes }
 // on them: since the device computes them to other bits than the host, and where they are
 // computed would be a plan's choice. Graphs that are copied from this one have it too.
 func (g *Graph) SetHosted(on func(*Node) bool) { g.hosted = on }
+
+// SetLibrary has a function say which library of the device computes a node there, "" where the
+// device's own kernels do, as all of them where no function is set. Which one it is may show in the
+// bits, so it is the same in every plan. Graphs that are copied from this one have it too.
+func (g *Graph) SetLibrary(of func(*Node) string) { g.library = of }
 
 // Nodes are all nodes in order of creation, which is a topological order.
 func (g *Graph) Nodes() []*Node { return g.nodes }

@@ -107,6 +107,15 @@ func (n *Node) Executes() bool {
 // Hosted reports whether every plan has the node on the host; see [Graph.SetHosted].
 func (n *Node) Hosted() bool { return n.graph.hosted != nil && n.Executes() && n.graph.hosted(n) }
 
+// Library is which library of the device computes the node there, "" where the device's own kernels
+// do; see [Graph.SetLibrary].
+func (n *Node) Library() string {
+	if n.graph.library == nil || !n.Executes() {
+		return ""
+	}
+	return n.graph.library(n)
+}
+
 // Cost is the cost of executing the node; nothing for one that does not execute.
 func (n *Node) Cost() Cost {
 	c := n.cost

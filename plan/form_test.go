@@ -228,6 +228,12 @@ var formPromises = []broken{
 		want:  `plan: step 4 (relu): waits for step 3 of its own stream`,
 	},
 	{
+		name:  "by a library",
+		edits: []string{"scratch 9 : relu", "scratch 9 by cudnn : relu"},
+		want: `plan: step 4 (relu): is computed by cudnn: the node is by the engine's own ` +
+			`kernels`,
+	},
+	{
 		name:  "copy on compute",
 		edits: []string{"p0 in #0", "p0 compute0 #0"},
 		want:  `plan: step 0 (x): copies on a stream that runs in device`,

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,6 +19,9 @@ type Launch struct {
 	In, Out []Ref
 	Scratch SlotID
 	Mutates int // In[:Mutates] are variables that an update writes
+	// Library is what computes it on the device, where that is not the device's own kernels:
+	// "cudnn". It is the node's.
+	Library string
 }
 
 // What is the operation's name.
@@ -57,6 +61,9 @@ func (do Launch) print(b *strings.Builder) {
 	if do.Mutates > 0 {
 		fmt.Fprintf(b, " mutates %d", do.Mutates)
 	}
+	if do.Library != "" {
+		fmt.Fprintf(b, " by %s", do.Library)
+	}
 }
 
 func parseLaunch(p *parser) Action {
@@ -70,6 +77,9 @@ func parseLaunch(p *parser) Action {
 	}
 	if p.accept("mutates") {
 		l.Mutates = p.integer("")
+	}
+	if p.accept("by") {
+		l.Library = p.word()
 	}
 	return l
 }
@@ -88,6 +98,9 @@ func (do Launch) verify(v *verifier, i int, n *graph.Node, engine space.Engine) 
 			n.OpName(), len(n.In), n.Mutates, len(n.Out))
 	case n.Exchanges():
 		return v.fail(i, "", "runs %s as an operation: it is an exchange", do.Op)
+	}
+	if err := do.computedBy(v, i, n, engine); err != nil {
+		return err
 	}
 	if err := v.operands(i, n, do.In, engine); err != nil {
 		return err
@@ -108,6 +121,19 @@ func (do Launch) verify(v *verifier, i int, n *graph.Node, engine space.Engine) 
 		return v.fail(i, "", "has scratch that the operation does not use")
 	}
 	return v.whole(i, Ref{Slot: do.Scratch}, need, engine.Writes(), false)
+}
+
+// computedBy proves that what computes a launch is what computes the node there.
+func (do Launch) computedBy(v *verifier, i int, n *graph.Node, engine space.Engine) error {
+	own := func(library string) string { return cmp.Or(library, "the engine's own kernels") }
+	want := ""
+	if engine == space.Compute {
+		want = n.Library()
+	}
+	if do.Library != want {
+		return v.fail(i, "", "is computed by %s: the node is by %s", own(do.Library), own(want))
+	}
+	return nil
 }
 
 // operands proves that a node's operands are where the engine reads them.

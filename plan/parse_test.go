@@ -29,7 +29,7 @@ slot 2 host+64 4 fixed f32[1] : w
 feed #0 1 : x
 variable #2 2 : w
 step 0 p0 in #0 copy 0 <- 1 8 feed idle 3 : x
-step 1 p0 compute0 #1 launch relu 0 <- 0 scratch 0 mutates 1 wait 0 : y
+step 1 p0 compute0 #1 launch relu 0 <- 0 scratch 0 mutates 1 by cudnn wait 0 : y
 fetch 1+4 f32[] : y
 end 3 2 1
 `
@@ -242,7 +242,7 @@ func TestParseErrors(t *testing.T) {
 			`13: "whim" is not one of swap-out, swap-in, stage, feed, gradient, fetch, write-back`},
 		{" 8 feed idle 3 : x", " : x", "13: the line ends early"},
 		{"launch relu 0 <- 0", "launch relu 0", `14: "scratch" is not a number below 2^31`},
-		{"launch relu 0 <- 0 scratch 0 mutates 1 wait 0", "launch relu 0",
+		{"launch relu 0 <- 0 scratch 0 mutates 1 by cudnn wait 0", "launch relu 0",
 			"14: the line ends early"},
 		{"wait 0", "wait soon", `14: "soon" is not a number below 2^31`},
 		{"wait 0", "wait 4294967296", `14: "4294967296" is not a number below 2^31`},

@@ -108,6 +108,9 @@ func (p *Plan) printable() error {
 	for i := range p.Steps {
 		if do := p.Steps[i].Do; do != nil {
 			word(i, p.Steps[i].Name, "operation", do.What())
+			if l, ok := do.(Launch); ok {
+				word(i, p.Steps[i].Name, "library", "."+l.Library)
+			}
 		}
 	}
 	return err

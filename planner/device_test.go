@@ -27,8 +27,18 @@ func (odd) Scratch(n *graph.Node) int64 {
 	return 0
 }
 
+func (odd) Libraries([]*graph.Node) (func(*graph.Node) string, error) {
+	return func(n *graph.Node) string {
+		if n.OpName() == "matmul" {
+			return "multiplier"
+		}
+		return ""
+	}, nil
+}
+
 // TestDeviceSaysWhatItRuns: plans for a device have no operation that it has no kernel for,
-// and the workspace that its kernels want; the model's graph stays as it is.
+// and the workspace that its kernels want, and say what is by its library; the model's graph stays
+// as it is.
 func TestDeviceSaysWhatItRuns(t *testing.T) {
 	g := graph.New()
 	x := g.Input("x", graph.Of(graph.F32, 8, 8))
@@ -46,6 +56,9 @@ func TestDeviceSaysWhatItRuns(t *testing.T) {
 			if n := scratches(p.Results[0].Plan); n != want || fused != (want == 0) {
 				t.Errorf("%s for %T: %d launches with scratch, want %d; fused: %v", policy, d, n,
 					want, fused)
+			}
+			if n := multiplied(p.Results[0].Plan); n != want {
+				t.Errorf("%s for %T: %d launches by the library, want %d", policy, d, n, want)
 			}
 		}
 	}
@@ -82,10 +95,23 @@ func TestInexactUpdatesAreOnTheHost(t *testing.T) {
 				hosted[s.Name] = made.Streams[s.Stream].Engine == space.HostCompute
 			}
 		}
+		if multiplied(made) != 1 { // the one that is not on the host
+			t.Errorf("%s: %d launches by the library", o, multiplied(made))
+		}
 		if !hosted[step.Node.Name] || !hosted[update.Name] || hosted[loss.Node.Name] {
 			t.Errorf("%s: on the host are %v", o, hosted)
 		}
 	}
+}
+
+// multiplied counts the launches by odd's library.
+func multiplied(p *plan.Plan) (n int) {
+	for _, s := range p.Steps {
+		if l, ok := s.Do.(plan.Launch); ok && l.Library == "multiplier" {
+			n++
+		}
+	}
+	return n
 }
 
 func scratches(p *plan.Plan) (n int) {

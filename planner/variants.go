@@ -186,18 +186,24 @@ func (p *Planned) halved(o Options) (*Planned, error) {
 // unchanged is the model's own graph, or the one that was divided.
 func unchanged(p *Planned) (*Planned, error) { return p, nil }
 
-// on is a copy of the graph in which nodes need what they need on a device. What of the update
-// phase it computes to other bits than the host, every plan has on the host: where else such
-// operations run is a plan's choice, and may not show.
+// on is a copy of the graph in which nodes need what they need on a device, and are computed by
+// what computes them there. What of the update phase it computes to other bits than the host, every
+// plan has on the host: where else such operations run is a plan's choice, and may not show.
 func (p *Planned) on(device machine.Device) (*Planned, error) {
 	c, err := p.fuse(func(graph.Op) bool { return false })
-	if err == nil {
-		c.Graph.SetScratch(device.Scratch)
-		c.Graph.SetHosted(func(n *graph.Node) bool {
-			return (n.Phase == graph.Update || n.Kind == graph.KindUpdate) && !device.Exact(n.Op)
-		})
+	if err != nil {
+		return nil, err
 	}
-	return c, err
+	libraries, err := device.Libraries(c.Graph.Nodes())
+	if err != nil {
+		return nil, fmt.Errorf("asking the device what it can: %w", err)
+	}
+	c.Graph.SetLibrary(libraries)
+	c.Graph.SetScratch(device.Scratch)
+	c.Graph.SetHosted(func(n *graph.Node) bool {
+		return (n.Phase == graph.Update || n.Kind == graph.KindUpdate) && !device.Exact(n.Op)
+	})
+	return c, nil
 }
 
 // fused is the fused graph.

@@ -169,4 +169,10 @@ func scratchBF16CUDA(o inBF16, in, out []graph.Type) int64 {
 func init() {
 	cuda.Register(inBF16CUDA, scratchBF16CUDA)
 	cuda.Exact(func(o inBF16) bool { return cuda.IsExact(o.Op) })
+	cuda.Convolves(func(o inBF16, in, out []graph.Type) (cuda.Conv, bool) {
+		if !takesBF16CUDA(o.Op, in, out) {
+			return cuda.Conv{}, false
+		}
+		return cuda.Convolution(o.Op, in, out)
+	})
 }

@@ -36,16 +36,20 @@ func pixels(filter, images, out cuda.Operand, s conv.Shape, back bool) []cuda.Co
 		HalfIn: images.Type.DType == graph.BF16, HalfOut: out.Type.DType == graph.BF16})
 }
 
-// convolved is a convolution by a library, where there is one that takes such, or else by
-// kernels of our own.
+// convolved is a convolution by the library that the plan names, or by kernels of our own.
 func convolved(c *cuda.Call, pass cuda.Pass, s conv.Shape, images, filters, results cuda.Operand,
 	own ...cuda.Command) []cuda.Command {
-	if !c.Convolutions || !symmetric(s) {
+	if c.Library == "" {
 		return own
 	}
 	return []cuda.Command{cuda.Conv{Pass: pass, Shape: s, Images: images.Addr,
-		Filters: filters.Addr, Results: results.Addr, Half: images.Type.DType == graph.BF16,
-		Otherwise: own}}
+		Filters: filters.Addr, Results: results.Addr, Half: images.Type.DType == graph.BF16}}
+}
+
+// libraryConv is a convolution that a library may be asked for, of operands of a type.
+func libraryConv(pass cuda.Pass, s conv.Shape, err error, of graph.Type) (cuda.Conv, bool) {
+	return cuda.Conv{Pass: pass, Shape: s, Half: of.DType == graph.BF16},
+		err == nil && symmetric(s)
 }
 
 // symmetric reports whether a convolution is one of images with as many zeros below as above
@@ -135,4 +139,18 @@ func init() {
 	cuda.Register(conv2DCUDA, nil)
 	cuda.Register(convInputGradCUDA, nil)
 	cuda.Register(convFilterGradCUDA, convFilterGradScratch)
+	cuda.Convolves(func(o conv2D, in, _ []graph.Type) (cuda.Conv, bool) {
+		s, err := o.shape(inF32(in))
+		c, ok := libraryConv(cuda.Forward, s, err, in[0])
+		return c, ok && !pixelwise(s)
+	})
+	cuda.Convolves(func(o convInputGrad, in, _ []graph.Type) (cuda.Conv, bool) {
+		s, err := o.shape(inF32(in))
+		c, ok := libraryConv(cuda.ToImages, s, err, in[0])
+		return c, ok && !pixelwise(s)
+	})
+	cuda.Convolves(func(o convFilterGrad, in, _ []graph.Type) (cuda.Conv, bool) {
+		s, err := o.shape(inF32(in))
+		return libraryConv(cuda.ToFilters, s, err, in[0])
+	})
 }

@@ -29,7 +29,8 @@ type Device interface {
 	Stream(name string, e space.Engine) (Stream, error)
 	// Launch makes the task of running an operation, by the kernels of its engine. It
 	// refuses what [Launch.Check] does, an engine that the device has not, an operation
-	// that the engine cannot run, and memories of another device.
+	// that the engine or the library cannot run, and memories of another device. A device that
+	// computes refuses a library that it has not.
 	Launch(l Launch) (Task, error)
 	// Copy makes the task of copying bytes between memories. It refuses what
 	// [Copy.Check] does, an engine that the device has not, and memories of
@@ -93,6 +94,7 @@ type Launch struct {
 	Op      any
 	In, Out []Operand
 	Scratch Region // no bytes if there is none
+	Library string // what computes it, of the device's libraries; "": the engine's own kernels
 	Cost    Cost
 }
 

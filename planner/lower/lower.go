@@ -131,6 +131,9 @@ func (l *lowering) launches(e *program.Event, n *graph.Node) plan.Launch {
 	if e.Scratch != program.NoStay {
 		do.Scratch = l.of[e.Scratch]
 	}
+	if l.plan.Streams[e.Stream].Engine == space.Compute {
+		do.Library = n.Library()
+	}
 	return do
 }
 

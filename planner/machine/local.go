@@ -26,6 +26,10 @@ type Device interface {
 	// Scratch is the bytes of workspace that executing a node takes, wherever a plan has
 	// it executed.
 	Scratch(n *graph.Node) int64
+	// Libraries says of each of the nodes which of its libraries the device has it computed by;
+	// "" is the device's own kernels. The answers are those of the device that is there, if one
+	// is; the error says why it cannot be asked.
+	Libraries(nodes []*graph.Node) (func(*graph.Node) string, error)
 }
 
 // Signature says all of a node that its time depends on, save for what its operands

@@ -44,6 +44,10 @@ func (d *Device) Launch(l device.Launch) (device.Task, error) {
 	if err != nil {
 		return nil, err
 	}
+	if l.Library != "" {
+		return nil, fmt.Errorf("the plan has %s computed by %.60q: the processor has no such "+
+			"library", l.What, l.Library)
+	}
 	t := &task{place: place, step: l.Step, name: l.Name, what: l.What, op: l.Op}
 	t.call.Pool = d.pool
 	if t.fn, err = kernel.Lookup(kernel.CPU, l.Op); err != nil {

@@ -4,16 +4,81 @@ package cuda
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/gomem/gomem/internal/device/cuda/driver"
 	kernels "github.com/gomem/gomem/internal/kernel/cuda"
 )
 
-// convolutions are those that tasks were made of, prepared once each. Which of them the library
-// computes, and by what algorithm, follows from what they are: it is the same in every plan.
+// Convolves says, of each of some convolutions, whether cuDNN computes it on a GPU within the
+// workspace: of none where there is no GPU, or no cuDNN. It takes a context of the GPU and gives it
+// back. Of the options it takes GPU, Dirs, Workspace and TF32. The error says why it cannot be
+// asked, or what it says other than that it does not compute a convolution: the one behind those
+// that there are answers for.
+func Convolves(o Options, list []kernels.Conv) (can []bool, err error) {
+	if len(list) == 0 {
+		return nil, nil
+	}
+	g, dnn, err := find(o)
+	switch {
+	case err != nil:
+		return nil, err
+	case dnn == nil:
+		return make([]bool, len(list)), nil
+	}
+	if g, err = g.Open(o.GPU); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, g.Close()) }()
+	defer g.Bind()()
+	asks, err := dnn.Convolver(nil, 0, o.workspace())
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, asks.Close()) }()
+	for _, c := range list {
+		c.TF32 = o.TF32 && !c.Half
+		p, err := asks.Convolve(convolution(c))
+		if err == nil {
+			err = p.Close()
+		}
+		if err != nil && !errors.Is(err, driver.ErrUnsupported) {
+			return can, fmt.Errorf("cuDNN %s: %w", dnn.Version, err)
+		}
+		can = append(can, err == nil)
+	}
+	return can, nil
+}
+
+// find looks for a GPU and for cuDNN; nil if there is none.
+func find(o Options) (g *driver.GPU, dnn *driver.DNN, err error) {
+	lib, err := driver.Load(driver.Options{Dirs: o.Dirs})
+	if err == nil {
+		g, err = lib.Look(o.GPU)
+	}
+	if err = none(err); errors.Is(err, ErrNone) {
+		return nil, nil, nil
+	}
+	if err == nil {
+		dnn, err = library(g)
+	}
+	return g, dnn, err
+}
+
+// library is cuDNN, or nil where it is not found. One that is found and cannot be loaded is an
+// error.
+func library(g *driver.GPU) (*driver.DNN, error) {
+	dnn, err := g.DNN()
+	if missing, ok := errors.AsType[*driver.MissingError](err); ok && missing.Err == nil {
+		return nil, nil
+	}
+	return dnn, err
+}
+
+// convolutions are those that tasks were made of, prepared once each.
 type convolutions struct {
-	asks  *driver.Convolver                       // of no stream: it says what the library can do
-	known map[driver.Convolution]*driver.Convolve // nil: the library cannot
+	asks  *driver.Convolver // of no stream: it only prepares
+	known map[driver.Convolution]*driver.Convolve
 }
 
 // open makes what the library is asked with, if there is one.
@@ -26,22 +91,22 @@ func (c *convolutions) open(d *Device) (err error) {
 	return err
 }
 
-// of is a convolution as the library's, nil if it cannot compute it within a workspace.
-func (c *convolutions) of(v driver.Convolution) *driver.Convolve {
-	p, ok := c.known[v]
-	if !ok {
-		p, _ = c.asks.Convolve(v) // why not makes no difference: kernels of our own can
+// of is a convolution as the library's.
+func (c *convolutions) of(v driver.Convolution) (*driver.Convolve, error) {
+	if p, ok := c.known[v]; ok {
+		return p, nil
+	}
+	p, err := c.asks.Convolve(v)
+	if err == nil {
 		c.known[v] = p
 	}
-	return p
+	return p, err
 }
 
 func (c *convolutions) close() error {
 	var errs []error
 	for _, p := range c.known {
-		if p != nil {
-			errs = append(errs, p.Close())
-		}
+		errs = append(errs, p.Close())
 	}
 	if c.asks != nil {
 		errs = append(errs, c.asks.Close())
@@ -49,26 +114,31 @@ func (c *convolutions) close() error {
 	return errors.Join(errs...)
 }
 
-// convolve appends a convolution to a task: the library's, or what is to be done otherwise.
+// convolve appends a convolution to a task.
 func (d *Device) convolve(t *task, c kernels.Conv) error {
+	switch {
+	case d.noDNN != nil:
+		return fmt.Errorf("the plan has it computed by cuDNN: %w", d.noDNN)
+	case d.dnn == nil:
+		return errors.New("the plan has it computed by cuDNN, which is not found here")
+	}
+	p, err := d.convs.of(convolution(c))
+	if err != nil {
+		return fmt.Errorf("cuDNN %s: %w", d.dnn.Version, err)
+	}
+	t.parts = append(t.parts, func(s *stream) error {
+		return s.convolver.Run(p, c.Images, c.Filters, c.Results)
+	})
+	return nil
+}
+
+// convolution is one in the driver's terms.
+func convolution(c kernels.Conv) driver.Convolution {
 	passes := map[kernels.Pass]driver.Pass{kernels.Forward: driver.Forward,
 		kernels.ToImages: driver.BackwardData, kernels.ToFilters: driver.BackwardFilter}
 	s := c.Shape
-	p := d.convs.of(driver.Convolution{Pass: passes[c.Pass], Batch: s.Batch, InC: s.InC,
+	return driver.Convolution{Pass: passes[c.Pass], Batch: s.Batch, InC: s.InC,
 		InH: s.InH, InW: s.InW, OutC: s.OutC, OutH: s.OutH(), OutW: s.OutW(), KH: s.KH, KW: s.KW,
 		PadH: s.PadTop, PadW: s.PadLeft, StrideH: s.StrideH, StrideW: s.StrideW, DilH: s.DilH,
-		DilW: s.DilW, Groups: s.Groups, TF32: c.TF32,
-		Half: c.Half})
-	if p != nil {
-		t.parts = append(t.parts, func(s *stream) error {
-			return s.convolver.Run(p, c.Images, c.Filters, c.Results)
-		})
-		return nil
-	}
-	for _, o := range c.Otherwise {
-		if err := d.prepare(t, o); err != nil {
-			return err
-		}
-	}
-	return nil
+		DilW: s.DilW, Groups: s.Groups, TF32: c.TF32, Half: c.Half}
 }

@@ -3,16 +3,22 @@
 package cuda_test
 
 import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/device"
+	"github.com/gomem/gomem/internal/device/cuda"
 	"github.com/gomem/gomem/internal/kernel/conv"
 	kernels "github.com/gomem/gomem/internal/kernel/cuda"
 )
 
 // TestConvolutions: the library's are those of a plain loop, in all passes, with strides, edges
-// and groups, of f32 and rounded to bfloat16; of what it refuses, the other commands run.
+// and groups, of f32 and rounded to bfloat16. It says before what it does not compute, and is not
+// asked to compute that all the same: the device refuses, and puts nothing in its place.
 func TestConvolutions(t *testing.T) {
 	for _, d := range []tensor.DType{tensor.F32, tensor.BF16} {
 		t.Run(d.String(), func(t *testing.T) { convolutions(t, d) })
@@ -47,25 +53,24 @@ func convolutions(t *testing.T, d tensor.DType) {
 				}
 				r.write(o, want[i])
 			}
+			c := kernels.Conv{Pass: kernels.Pass(pass), Shape: s, Half: d == tensor.BF16}
+			has := c.Pass != kernels.ToFilters || s.DilH == 1
+			can, err := cuda.Convolves(options(t, source), []kernels.Conv{c})
+			if err != nil || len(can) != 1 || can[0] != has {
+				t.Fatalf("%+v: the library can: %v, %v", c, can, err)
+			}
 			convolve(s, want, made)
 			in := append(append([]device.Operand{}, all[:made]...), all[made+1:]...)
-			err := r.do(in, []device.Operand{all[made]},
-				func(c *kernels.Call) ([]kernels.Command, error) {
-					if !c.Convolutions {
-						t.Error("there is no library")
-					}
-					at := append(append([]kernels.Operand{}, c.In[:made]...), c.Out[0])
-					at = append(at, c.In[made:]...)
-					return []kernels.Command{kernels.Conv{Pass: kernels.Pass(pass), Shape: s,
-						Images: at[0].Addr, Filters: at[1].Addr, Results: at[2].Addr,
-						Half: d == tensor.BF16, Otherwise: []kernels.Command{kernels.Fill{
-							Addr: c.Out[0].Addr, Words: all[made].Bytes / 4}}}}, nil
-				})
+			err = r.by(kernels.DNN, in, []device.Operand{all[made]}, placed(c, made))
+			if !has {
+				if err == nil || !strings.Contains(err.Error(), "test of ["+d.String()) ||
+					!strings.Contains(err.Error(), "CUDNN_STATUS_NOT_SUPPORTED") {
+					t.Errorf("%+v: %v", c, err)
+				}
+				continue
+			}
 			if err != nil {
 				t.Fatal(err)
-			}
-			if kernels.Pass(pass) == kernels.ToFilters && s.DilH > 1 { // refused
-				clear(want[made])
 			}
 			rounded := tensor.FromF32(want[made], len(want[made])).To(d).To(tensor.F32).F32()
 			for i, got := range r.read(all[made]) {
@@ -76,6 +81,71 @@ func convolutions(t *testing.T, d tensor.DType) {
 			}
 		}
 	}
+}
+
+// placed are the commands of a convolution that makes operand number made of its three.
+func placed(v kernels.Conv, made int) func(*kernels.Call) ([]kernels.Command, error) {
+	return func(c *kernels.Call) ([]kernels.Command, error) {
+		at := slices.Insert(slices.Clone(c.In), made, c.Out[0])
+		v.Images, v.Filters, v.Results = at[0].Addr, at[1].Addr, at[2].Addr
+		return []kernels.Command{v}, nil
+	}
+}
+
+// TestLibraryFails: that cuDNN fails is not that it does not compute a convolution: whoever asks is
+// told, and who has it computed. A device without cuDNN says so, and that it computes nothing.
+func TestLibraryFails(t *testing.T) {
+	if os.Getenv("GOMEM_GPU") != "" {
+		t.Skip("a real library does not fail to order")
+	}
+	s := conv.Shape{Batch: 1, InC: 2, InH: 4, InW: 4, OutC: 3, KH: 3, KW: 3, StrideH: 1, StrideW: 1,
+		DilH: 1, DilW: 1, Groups: 1}
+	o := options(t, source)
+	fine := kernels.Conv{Shape: s}
+	s.OutC = 5
+	bad := kernels.Conv{Shape: s}
+	run := func(o cuda.Options, library string) error {
+		r := newRig(t, o)
+		x, w, y := f32(r.near, 0, 1, 2, 4, 4), f32(r.near, 4096, 5, 2, 3, 3),
+			f32(r.near, 8192, 1, 5, 2, 2)
+		return r.by(library, []device.Operand{x, w}, []device.Operand{y}, placed(bad, 2))
+	}
+	t.Run("fails", func(t *testing.T) {
+		t.Setenv("EMU_CONV_FAILS", "5")
+		const want = "CUDNN_STATUS_INTERNAL_ERROR"
+		can, err := cuda.Convolves(o, []kernels.Conv{fine, bad, fine})
+		if len(can) != 1 || !can[0] || err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("asked, it says %v, %v", can, err)
+		}
+		err = run(o, kernels.DNN)
+		if err == nil || !strings.Contains(err.Error(), want) ||
+			!strings.Contains(err.Error(), "test of [f32[1 2 4 4] f32[5 2 3 3]]") {
+			t.Errorf("told to compute, it says %v", err)
+		}
+	})
+	t.Run("other", func(t *testing.T) {
+		if err := run(o, "mkl"); err == nil || !strings.Contains(err.Error(), `"mkl"`) {
+			t.Errorf("a library that nobody knows: %v", err)
+		}
+	})
+	t.Run("none", func(t *testing.T) {
+		with := o.Dirs[0]
+		o.Dirs = []string{t.TempDir()}
+		for _, name := range []string{"libcuda.so.1", "libnvrtc.so.13", "libcublas.so.13"} {
+			if err := os.Symlink(filepath.Join(with, name),
+				filepath.Join(o.Dirs[0], name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		can, err := cuda.Convolves(o, []kernels.Conv{fine})
+		if err != nil || len(can) != 1 || can[0] {
+			t.Errorf("a library that is not there computes %v, %v", can, err)
+		}
+		err = run(o, kernels.DNN)
+		if err == nil || !strings.Contains(err.Error(), "cuDNN, which is not found here") {
+			t.Errorf("without a library: %v", err)
+		}
+	})
 }
 
 // convolve computes images, filters or results of the two others. Small whole numbers make no

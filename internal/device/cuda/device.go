@@ -3,6 +3,7 @@
 package cuda
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -39,6 +40,9 @@ type Options struct {
 	Logger *slog.Logger // told of what could not be captured; nil logs nothing
 }
 
+// workspace is that of a compute stream.
+func (o Options) workspace() int64 { return cmp.Or(o.Workspace, Workspace) }
+
 // Device is a GPU and, beside it, the host's processor and memory.
 type Device struct {
 	options  Options
@@ -47,7 +51,8 @@ type Device struct {
 	host     *cpu.Device
 	code     code
 	blas     *driver.Blas
-	dnn      *driver.DNN // nil: convolutions are by kernels of our own
+	dnn      *driver.DNN // nil: there is none
+	noDNN    error       // why it is not, if it is there and cannot be loaded
 	convs    convolutions
 	fault    device.Fault
 	broken   atomic.Bool // the GPU has told of an error
@@ -78,9 +83,7 @@ func Open(o Options) (*Device, error) {
 	if o.Chunk == 0 {
 		o.Chunk = 8 << 20
 	}
-	if o.Workspace == 0 {
-		o.Workspace = Workspace
-	}
+	o.Workspace = o.workspace()
 	d := &Device{options: o, opened: time.Now(), queue: make(chan command, queueLength),
 		places: map[space.Engine]*place{}, pins: map[device.Memory]*pins{}}
 	for _, e := range []space.Engine{space.Compute, space.CopyIn, space.CopyOut} {
@@ -107,7 +110,7 @@ func (d *Device) open() error {
 	if d.blas, err = d.gpu.Blas(); err != nil {
 		return err
 	}
-	d.dnn, _ = d.gpu.DNN() // without it kernels of our own do
+	d.dnn, d.noDNN = library(d.gpu)
 	if err := d.bound(func() error {
 		return errors.Join(d.loadCode(), d.convs.open(d))
 	}); err != nil {

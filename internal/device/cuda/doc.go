@@ -27,10 +27,10 @@
 // would change results; it is not used.
 //
 // Convolutions that are no matrix products are cuDNN's where it is found, of version 8 or 9, and
-// kernels of our own otherwise, or where cuDNN refuses a shape or wants more to work in than a
-// compute stream has. Its older interface does, with one algorithm a pass that adds up in a fixed
-// order. So what computes a convolution follows from the machine and the convolution, not from
-// the plan, and takes no memory that is not counted.
+// kernels of our own otherwise, or where cuDNN does not compute a shape or wants more to work in
+// than a compute stream has. That is asked before there are plans ([Convolves]), every plan for
+// the machine says it of every launch, and the device does it or refuses: it chooses nothing. Of
+// cuDNN its older interface does, with one algorithm a pass that adds up in a fixed order.
 //
 // # What is not used, and why
 //

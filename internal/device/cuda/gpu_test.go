@@ -32,6 +32,9 @@ func init() {
 	kernels.Register(func(o commands, c *kernels.Call) ([]kernels.Command, error) {
 		return (*o.make)(c)
 	}, nil)
+	kernels.Convolves(func(commands, []tensor.Type, []tensor.Type) (kernels.Conv, bool) {
+		return kernels.Conv{}, true
+	})
 }
 
 // none are the commands of an operation that does nothing.
@@ -68,8 +71,15 @@ func f32(m device.Memory, off int64, sizes ...int) device.Operand {
 // do runs commands as an operation.
 func (r *rig) do(in, out []device.Operand, c func(*kernels.Call) ([]kernels.Command, error)) error {
 	r.t.Helper()
+	return r.by("", in, out, c)
+}
+
+// by runs commands as an operation that a plan has computed by a library.
+func (r *rig) by(library string, in, out []device.Operand,
+	c func(*kernels.Call) ([]kernels.Command, error)) error {
+	r.t.Helper()
 	task, err := r.Launch(device.Launch{Engine: space.Compute, Step: 3, Name: "node",
-		What: "test", Op: commands{&c}, In: in, Out: out})
+		What: "test", Op: commands{&c}, In: in, Out: out, Library: library})
 	if err != nil {
 		return err
 	}

@@ -91,7 +91,10 @@ func describe(g *driver.GPU) Info {
 		info.Products, info.ProductsFile = "cuBLAS "+blas.Version, blas.Path
 	}
 	info.Convolutions = "own convolutions"
-	if dnn, err := g.DNN(); err == nil {
+	switch dnn, err := library(g); {
+	case err != nil:
+		info.Convolutions = err.Error()
+	case dnn != nil:
 		info.Convolutions = "cuDNN " + dnn.Version
 	}
 	for _, err := range []error{err2, err1} {

@@ -14,7 +14,8 @@ type Info struct {
 	Compiler    string `json:"compiler,omitempty"` // "NVRTC 13.0"
 	Products    string `json:"cublas,omitempty"`   // "cuBLAS 13.0.0"
 	// Convolutions says what computes those that are no matrix products: "cuDNN 9.1.0", or
-	// kernels of our own.
+	// kernels of our own; or why a cuDNN that is there cannot be loaded, which plans with such
+	// convolutions are refused for.
 	Convolutions string `json:"convolutions,omitempty"`
 
 	Why string `json:"why_not,omitempty"` // it is not usable

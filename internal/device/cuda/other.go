@@ -9,6 +9,7 @@ import (
 
 	"github.com/gomem/gomem/executor/trace"
 	"github.com/gomem/gomem/internal/device"
+	kernels "github.com/gomem/gomem/internal/kernel/cuda"
 )
 
 // Options configure a device.
@@ -31,6 +32,11 @@ var ErrLeftOut = errors.New("this build has no CUDA device: it is for Linux on x
 
 // Open is not possible in this build.
 func Open(Options) (device.Device, error) { return nil, ErrLeftOut }
+
+// Convolves is true of no convolution in this build: there is no library.
+func Convolves(_ Options, list []kernels.Conv) ([]bool, error) {
+	return make([]bool, len(list)), nil
+}
 
 // GPUs is not possible in this build.
 func GPUs([]string) ([]Info, error) { return nil, ErrLeftOut }

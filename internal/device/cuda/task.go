@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/device"
 	"github.com/gomem/gomem/internal/device/cuda/driver"
 	kernels "github.com/gomem/gomem/internal/kernel/cuda"
@@ -61,7 +62,7 @@ func (t *task) note(m *device.Water, r device.Region) {
 // there are none.
 func (d *Device) launch(p *place, l device.Launch) (device.Task, error) {
 	t := &task{place: p, step: l.Step, name: l.Name, what: l.What}
-	call := kernels.Call{TF32: d.options.TF32, Convolutions: d.dnn != nil}
+	call := kernels.Call{TF32: d.options.TF32, Library: l.Library}
 	var err error
 	if call.In, err = t.operands(l.In); err != nil {
 		return nil, err
@@ -93,7 +94,18 @@ func (d *Device) launch(p *place, l device.Launch) (device.Task, error) {
 		}
 		return nil
 	})
-	return t, err
+	if err != nil {
+		return nil, fmt.Errorf("%s of %v: %w", l.What, types(l.In), err)
+	}
+	return t, nil
+}
+
+// types are those of operands.
+func types(list []device.Operand) (all []tensor.Type) {
+	for _, o := range list {
+		all = append(all, o.Type)
+	}
+	return all
 }
 
 func (t *task) operands(list []device.Operand) ([]kernels.Operand, error) {

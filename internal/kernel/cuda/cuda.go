@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 
 	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/kernel/conv"
@@ -29,9 +30,13 @@ type Call struct {
 	In, Out []Operand
 	Scratch uint64
 	TF32    bool // matrix products may round their operands: see [Gemm]
-	// Convolutions says that there is a library of them: see [Conv].
-	Convolutions bool
+	// Library is what computes the operation, as a plan has it: "" is our own kernels, and [DNN]
+	// what can be asked for an operation that has a [Convolution].
+	Library string
 }
+
+// DNN is the name of cuDNN in plans.
+const DNN = "cudnn"
 
 // Command is one thing that a stream is to do: a [Kernel], a [Gemm], a [Conv] or a [Fill]. Commands
 // of an operation run one after the other.
@@ -71,16 +76,15 @@ const (
 	ToFilters             // the gradient of filters, of images and that of results
 )
 
-// Conv is a convolution of f32, or of bfloat16 with sums of f32, by a library, of images [Batch,
-// InC, InH, InW] by filters [OutC, InC/Groups, KH, KW], with as many zeros below as above and right
-// as left; and what to do Otherwise, where the library cannot.
+// Conv is a convolution of f32, or of bfloat16 with sums of f32, by cuDNN, of images [Batch, InC,
+// InH, InW] by filters [OutC, InC/Groups, KH, KW], with as many zeros below as above and right as
+// left.
 type Conv struct {
 	Pass                     Pass
 	Shape                    conv.Shape
-	Images, Filters, Results uint64
-	TF32                     bool // operands may be rounded to 10 bits behind the point
-	Half                     bool // images, filters and results are of bfloat16
-	Otherwise                []Command
+	Images, Filters, Results uint64 // addresses
+	TF32                     bool   // operands may be rounded to 10 bits behind the point
+	Half                     bool   // images, filters and results are of bfloat16
 }
 
 // Fill sets 32-bit words.
@@ -141,6 +145,31 @@ func IsExact(op any) bool {
 	return ok && is(op)
 }
 
+// convolutions say of operations by their types what cuDNN would compute.
+var convolutions = map[reflect.Type]func(op any, in, out []tensor.Type) (Conv, bool){}
+
+// Convolves says of operations of type O which convolution, without addresses, their commands are
+// where Library is [DNN]; it is false of those that are none for it. It is called from init
+// functions.
+func Convolves[O any](is func(op O, in, out []tensor.Type) (Conv, bool)) {
+	convolutions[reflect.TypeFor[O]()] = func(op any, in, out []tensor.Type) (Conv, bool) {
+		return is(op.(O), in, out)
+	}
+}
+
+// Convolution is the convolution, without addresses, that cuDNN is to be asked for: whether it
+// computes it, if there is a cuDNN at all. It is false of operations that are none, and where a
+// value has no elements.
+func Convolution(op any, in, out []tensor.Type) (c Conv, ok bool) {
+	is, ok := convolutions[reflect.TypeOf(op)]
+	if !ok || slices.ContainsFunc(slices.Concat(in, out), func(t tensor.Type) bool {
+		return t.Elems() == 0
+	}) {
+		return Conv{}, false
+	}
+	return is(op, in, out)
+}
+
 // Supports reports whether an operation has commands.
 func Supports(op any) bool {
 	_, ok := registry[reflect.TypeOf(op)]
@@ -166,6 +195,11 @@ func Commands(op any, c *Call) ([]Command, error) {
 	if c.empty() {
 		return nil, nil
 	}
+	if c.Library != "" {
+		if err := c.asked(op); err != nil {
+			return nil, err
+		}
+	}
 	list, err := e.run(op, c)
 	for i := range list {
 		switch g := list[i].(type) {
@@ -178,6 +212,23 @@ func Commands(op any, c *Call) ([]Command, error) {
 		}
 	}
 	return list, err
+}
+
+// asked reports a library that does not have the operation, or that nobody knows.
+func (c *Call) asked(op any) error {
+	if c.Library != DNN {
+		return fmt.Errorf("%.60q is no library that is known", c.Library)
+	}
+	types := func(list []Operand) (all []tensor.Type) {
+		for _, o := range list {
+			all = append(all, o.Type)
+		}
+		return all
+	}
+	if _, ok := Convolution(op, types(c.In), types(c.Out)); !ok {
+		return fmt.Errorf("%s does not compute %T of %v", c.Library, op, types(c.In))
+	}
+	return nil
 }
 
 // empty reports whether a call has results, but none of them an element. Operands may be empty

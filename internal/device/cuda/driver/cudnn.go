@@ -162,8 +162,23 @@ func (p Pass) algorithm() uintptr {
 		BackwardFilter: filterAlgo1}[p]
 }
 
-// Convolve prepares a convolution, or says why the library cannot compute it within the
-// workspace.
+// ErrUnsupported says that the library does not compute such a convolution, or not within the
+// workspace: nothing is wrong.
+var ErrUnsupported = errors.New("the library does not compute it")
+
+// unsupported wraps ErrUnsupported in an error by which the library says so: version 8 by two
+// numbers, of what it has not and of what the GPU has not, version 9 by a range of them.
+func unsupported(err error) error {
+	const archMismatch, notSupported = 6, 9
+	e, ok := errors.AsType[*Error](err)
+	if ok && (e.Code == archMismatch || e.Code == notSupported || e.Code/1000 == 3) {
+		return fmt.Errorf("%w: %w", ErrUnsupported, err)
+	}
+	return err
+}
+
+// Convolve prepares a convolution. The error wraps [ErrUnsupported] where the library does not
+// compute it, or not within the workspace.
 func (c *Convolver) Convolve(v Convolution) (*Convolve, error) {
 	p := &Convolve{dnn: c.dnn, pass: v.Pass, one: 1}
 	err := p.describe(v)
@@ -179,10 +194,11 @@ func (c *Convolver) Convolve(v Convolution) (*Convolve, error) {
 			uintptr(unsafe.Pointer(&p.size)))
 	}
 	if err == nil && p.size > uint64(c.bytes) {
-		err = fmt.Errorf("the convolution wants %d bytes to work in, there are %d", p.size, c.bytes)
+		err = fmt.Errorf("%w: it wants %d bytes to work in, there are %d", ErrUnsupported, p.size,
+			c.bytes)
 	}
 	if err != nil {
-		return nil, errors.Join(err, p.Close())
+		return nil, errors.Join(unsupported(err), p.Close())
 	}
 	return p, nil
 }
@@ -197,31 +213,43 @@ func (p *Convolve) describe(v Convolution) error {
 		math, data = tensorMath, dataBFloat16
 	}
 	at := func(to *uintptr) uintptr { return uintptr(unsafe.Pointer(to)) }
-	for _, s := range []struct {
-		fn   int
-		args []uintptr
-	}{
+	if err := p.dnn.inTurn([]request{
 		{cudnnCreateTensor, []uintptr{at(&p.x)}},
 		{cudnnCreateTensor, []uintptr{at(&p.y)}},
 		{cudnnCreateFilter, []uintptr{at(&p.w)}},
 		{cudnnCreateConvolution, []uintptr{at(&p.convolution)}},
-	} {
-		if err := p.dnn.do(s.fn, s.args...); err != nil {
+	}); err != nil {
+		return err
+	}
+	return p.dnn.inTurn([]request{
+		{cudnnSetTensor4d, []uintptr{p.x, nchw, data, word(v.Batch), word(v.InC), word(v.InH),
+			word(v.InW)}},
+		{cudnnSetTensor4d, []uintptr{p.y, nchw, data, word(v.Batch), word(v.OutC), word(v.OutH),
+			word(v.OutW)}},
+		{cudnnSetFilter4d, []uintptr{p.w, data, nchw, word(v.OutC), word(v.InC / v.Groups),
+			word(v.KH), word(v.KW)}},
+		{cudnnSetConvolution2d, []uintptr{p.convolution, word(v.PadH), word(v.PadW),
+			word(v.StrideH), word(v.StrideW), word(v.DilH), word(v.DilW), crossCorrelation,
+			dataFloat}},
+		{cudnnSetGroupCount, []uintptr{p.convolution, word(v.Groups)}},
+		{cudnnSetMathType, []uintptr{p.convolution, math}},
+	})
+}
+
+// request is a call of the library.
+type request struct {
+	fn   int
+	args []uintptr
+}
+
+// inTurn calls the library until a call fails.
+func (d *DNN) inTurn(list []request) error {
+	for _, r := range list {
+		if err := d.do(r.fn, r.args...); err != nil {
 			return err
 		}
 	}
-	return errors.Join(
-		p.dnn.do(cudnnSetTensor4d, p.x, nchw, data, word(v.Batch), word(v.InC), word(v.InH),
-			word(v.InW)),
-		p.dnn.do(cudnnSetTensor4d, p.y, nchw, data, word(v.Batch), word(v.OutC), word(v.OutH),
-			word(v.OutW)),
-		p.dnn.do(cudnnSetFilter4d, p.w, data, nchw, word(v.OutC), word(v.InC/v.Groups),
-			word(v.KH), word(v.KW)),
-		p.dnn.do(cudnnSetConvolution2d, p.convolution, word(v.PadH), word(v.PadW),
-			word(v.StrideH), word(v.StrideW), word(v.DilH), word(v.DilW), crossCorrelation,
-			dataFloat),
-		p.dnn.do(cudnnSetGroupCount, p.convolution, word(v.Groups)),
-		p.dnn.do(cudnnSetMathType, p.convolution, math))
+	return nil
 }
 
 // Close ends the descriptors.

@@ -54,7 +54,9 @@ const library = "libcuda.so.1"
 // are, of which a process has one at a time; EMU_MEM, bytes of device memory, of several GPUs
 // separated by commas;
 // EMU_FAIL, the number of the launch that fails while it runs, from 1; EMU_CAPTURE, what fails of
-// capturing a graph: begin, work or upload; EMU_INIT, what cuInit returns; EMU_VERSION of CUDA.
+// capturing a graph: begin, work or upload; EMU_CONV_LACKS and EMU_CONV_FAILS, of how many filters
+// convolutions are that cuDNN does not compute, and that it fails to prepare; EMU_INIT, what cuInit
+// returns; EMU_VERSION of CUDA.
 //
 // Where GOMEM_GPU is set, tests have the machine's GPU instead: the folder is that of
 // GOMEM_CUDA_PATH, or none, and libraries are where they usually are.

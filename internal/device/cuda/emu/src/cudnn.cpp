@@ -3,7 +3,7 @@
 #include "fake.h"
 
 enum { FLOAT = 0, BFLOAT16 = 9 };
-enum { BAD_PARAM = 2000, NOT_SUPPORTED = 3000 };
+enum { BAD_PARAM = 2000, NOT_SUPPORTED = 3000, INTERNAL_ERROR = 4000 };
 struct Dnn {
 	Stream *stream = nullptr;
 };
@@ -93,6 +93,8 @@ static const size_t room = 4096; // that every algorithm works in
 
 static int size(const Four &x, const Four &f, const Conv &c, const Four &y, int algo, size_t *n) {
 	*n = room;
+	if (f.n == settings.lacks) return NOT_SUPPORTED;
+	if (f.n == settings.fails) return INTERNAL_ERROR;
 	if (x.type != f.type || x.type != y.type || (x.type == BFLOAT16) != (c.math == 1))
 		return NOT_SUPPORTED; // what nobody asks for
 	return algo != 1 ? NOT_SUPPORTED : fits(x, f, c, y) ? 0 : BAD_PARAM;

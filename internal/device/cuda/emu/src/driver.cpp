@@ -255,7 +255,8 @@ API Result cuDevicePrimaryCtxRetain(void **c, int device) {
 		settings = {memory(device), atoi(env("JITTER_US", "0").c_str()), atoi(env("SEED", "1").c_str()),
 			atoi(env("ORDER", "0").c_str()), atoll(env("FAIL", "0").c_str()), env("DIR", "."),
 			env("CXX", "g++ -std=c++17 -O1 -Wall -Wno-unused -fno-strict-aliasing"),
-			env("CAPTURE", "")};
+			env("CAPTURE", ""), atoi(env("CONV_LACKS", "0").c_str()),
+			atoi(env("CONV_FAILS", "0").c_str())};
 		made = 0;
 		launched = 0;
 	}

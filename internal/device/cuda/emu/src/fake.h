@@ -45,6 +45,7 @@ struct Settings {
 	std::string headers;     // DIR: where kernel.h is
 	std::string compiler;    // CXX
 	std::string refuses;     // CAPTURE: what of capturing fails, begin, work or upload
+	int lacks, fails;        // CONV_LACKS, CONV_FAILS: convolutions of so many filters
 };
 extern Settings settings;
 
