@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/internal/longtest"
 )
 
 // variants calls f for every way to keep experts' weights and to reach experts.
@@ -40,7 +41,7 @@ func TestParameters(t *testing.T) {
 	} {
 		variants(t, config(t, "base"), func(t *testing.T, c MoEConfig) {
 			c.Experts, c.ExpertHidden = row.experts, row.hidden
-			if testing.Short() && c.Experts > 64 && !c.Stacked {
+			if !longtest.Enabled() && c.Experts > 32 && !c.Stacked {
 				t.Skip("builds a large graph")
 			}
 			formula := 55_197_696 + 12*int64(c.Experts)*(1024*int64(c.ExpertHidden)+512)

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/internal/longtest"
 	"github.com/gomem/gomem/nn"
 )
 
@@ -66,7 +67,7 @@ func TestResNetParameters(t *testing.T) {
 				if got := m.Graph.Parameters(); got != want || c.Parameters() != want {
 					t.Errorf("%d parameters, by formula %d, want %d", got, c.Parameters(), want)
 				}
-				if row.depth > 200 && (row.depth != 1916 || testing.Short()) {
+				if row.depth > 200 && (row.depth != 1916 || !longtest.Enabled()) {
 					return // the graphs take a while
 				}
 				if got := buildResNet(t, c).Graph.Parameters(); got != want {

@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/gomem/gomem/internal/longtest"
 	"github.com/gomem/gomem/internal/randgraph"
 	"github.com/gomem/gomem/plan/space"
 	"github.com/gomem/gomem/planner/machine"
@@ -62,7 +63,7 @@ func (a asked) Err() error {
 func TestDraftIsBrief(t *testing.T) {
 	m := randgraph.Synthetic(300)
 	least, most := span(t, m.Graph, Options{Policy: Auto}, []Target{training(m)})
-	for _, budget := range []int64{most / 2, max(least, most/5)} {
+	for _, budget := range []int64{most / 2, max(least, most/5)}[:longtest.Count(1, 2)] {
 		var counts [2]int64
 		for i, draft := range []bool{false, true} {
 			var times atomic.Int64

@@ -28,7 +28,7 @@ func layered(t *testing.T, layers int) (*graph.Graph, []Target) {
 func TestScout(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	guessed := 0
-	for round := range longtest.Count(4, 60) {
+	for round := range longtest.Count(2, 60) {
 		o := Options{Policy: Auto, DeviceBytes: 200<<10 + r.Int64N(400<<10),
 			HostBytes: 512<<10 + r.Int64N(3<<20)}
 		var scout Scout

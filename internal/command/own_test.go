@@ -12,7 +12,7 @@ import (
 func TestLocalGoesOn(t *testing.T) {
 	inDir(t)
 	schemes := [][]string{{"bosen", "--staleness", "0"}, {"ring"}, {"factors"}, {"bsp"}}
-	for _, scheme := range schemes[:longtest.Count(2, len(schemes))] {
+	for _, scheme := range schemes[:longtest.Count(1, len(schemes))] {
 		run := with(tiny, "--eval-batches", "1", "--bleu", "0", "--json", "--local", "3",
 			"--sync")
 		run = with(run, scheme...)

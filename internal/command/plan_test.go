@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gomem/gomem/internal/longtest"
 	"github.com/gomem/gomem/plan"
 )
 
@@ -211,12 +212,15 @@ func TestPlanDump(t *testing.T) {
 // for train, and one byte less does not.
 func TestSmallestBudget(t *testing.T) {
 	inDir(t)
-	for _, flags := range [][]string{
+	for i, flags := range [][]string{
 		{}, {"--partition", "5"}, {"--policy", "thesis", "--no-placement"},
 		{"--policy", "thesis", "--no-swap"},
 		{"--moe", "sparse", "--strategy", "depth"}, {"--policy", "vanilla"},
 	} {
 		t.Run(strings.Join(flags, " "), func(t *testing.T) {
+			if i%2 == 1 && !longtest.Enabled() {
+				t.Skip("left to the long form")
+			}
 			flags := slices.Concat([]string{"--size", "s512"}, flags)
 			with := func(command string, bytes int64, more ...string) outcome {
 				return invoke(t, slices.Concat([]string{command}, flags,

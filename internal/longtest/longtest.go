@@ -4,7 +4,8 @@
 // by chance; GOMEM_SEED=random draws others, and GOMEM_SEED=7 those of another seed (with -count=1,
 // since go test does not see that a variable which is read this early has changed).
 //
-// Every package whose tests use rapid imports this one: importing it sets rapid's seed.
+// Every package whose tests use rapid imports this one: importing it sets rapid's seed, and how many
+// cases a property is checked with.
 package longtest
 
 import (
@@ -69,9 +70,16 @@ func seed(value string) (uint64, error) {
 	return n, nil
 }
 
-// init sets rapid's seed. What the command line says (-rapid.seed) is parsed later and wins, and so
-// does rapid's own variable, RAPID_SEED.
+// shortChecks is how many cases a property is checked with in the short form; rapid's own number, a
+// hundred, is the long form's.
+const shortChecks = 40
+
+// init sets rapid's seed and its number of cases. What the command line says (-rapid.seed,
+// -rapid.checks) is parsed later and wins, and so does rapid's own variable, RAPID_SEED.
 func init() {
+	if !Enabled() {
+		_ = flag.Lookup("rapid.checks").Value.Set(strconv.Itoa(shortChecks)) // it takes any number
+	}
 	f := flag.Lookup("rapid.seed")
 	if f.Value.String() != "0" {
 		return

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/distrib/collective"
+	"github.com/gomem/gomem/internal/longtest"
 	"github.com/gomem/gomem/internal/workers"
 	"github.com/gomem/gomem/mesh"
 	"github.com/gomem/gomem/planner"
@@ -27,6 +28,7 @@ func inMemory(m mesh.Mesh) (networks []gomem.Network, leave func() error, err er
 func TestClustered(t *testing.T) {
 	r := &runner{Options{Size: small, Join: inMemory, Progress: func(s string) { t.Log(s) }}}
 	rows := append(clustered[:1:1], clustered[2:]...)
+	rows = rows[:longtest.Count(2, len(rows))]
 	table, err := r.processes(t.Context(), "6.14", rows)
 	if err != nil {
 		t.Fatal(err)
@@ -54,9 +56,9 @@ func TestClustered(t *testing.T) {
 // process has a plan, while of the next one has none.
 func TestAnyStart(t *testing.T) {
 	r := &runner{Options{Size: small}}
-	for _, row := range []clustering{clustered[0], clustered[3]} {
+	for _, row := range []clustering{clustered[0], clustered[3]}[:longtest.Count(1, 2)] {
 		most := 0
-		for _, guess := range []int{0, 52, 200} {
+		for _, guess := range []int{52, 0, 200}[:longtest.Count(2, 3)] {
 			n, how, err := r.mostOfAll(t.Context(), row.mixture, guess)
 			if err != nil || n < row.step || n%row.step > 0 || most > 0 && n != most ||
 				how != fmt.Sprintf("planned; +%d refused", row.step) {

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/gomem/gomem"
+	"github.com/gomem/gomem/internal/longtest"
 	"github.com/gomem/gomem/internal/randgraph"
 	"github.com/gomem/gomem/plan/space"
 	"github.com/gomem/gomem/planner"
@@ -44,7 +45,7 @@ func TestFusionKeepsPeaks(t *testing.T) {
 		targets := []gomem.Target{gomem.Training(m.Graph, m.Objectives[0].Loss),
 			gomem.Evaluation(m.EvalLoss)}
 		for i, o := range append([]gomem.Options{{},
-			{Policy: planner.Vanilla}}, moeOptions(true)...) {
+			{Policy: planner.Vanilla}}, moeOptions(longtest.Count(11, 5))...) {
 			o.Effort = 60 // what fits does not depend on it
 			fused, err := gomem.Plan(ctx, m.Graph, o, targets...)
 			if err != nil {

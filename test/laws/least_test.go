@@ -38,11 +38,8 @@ func TestFusedNeedsNoMoreThanUnrolled(t *testing.T) {
 		frames, batch int
 	}
 	all := []sizes{{"s512", 40, 4}, {"s64", 40, 40}}
-	if !testing.Short() {
-		all = append(all, sizes{"s64", 165, 16})
-	}
 	if longtest.Enabled() {
-		all = append(all, sizes{"base", 165, 40})
+		all = append(all, sizes{"s64", 165, 16}, sizes{"base", 165, 40})
 	}
 	for _, x := range all {
 		o := gomem.Options{Policy: planner.Auto, HostBytes: 1 << 40}

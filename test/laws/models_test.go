@@ -114,15 +114,12 @@ func digestOf(s *gomem.Session, m *models.Model, steps int) (string, error) {
 	return fmt.Sprintf("%x", h.Sum(nil)), nil
 }
 
-// TestModelsAreBitIdentical: 30 steps of each of the five models give the same
+// TestModelsAreBitIdentical: 30 steps, 4 in the short form, of each of the models give the same
 // losses and variables under every policy, partition size, number of streams and
 // threads, with and without fusion, at the smallest budget and at one between that
 // and plenty.
 func TestModelsAreBitIdentical(t *testing.T) {
-	steps := 30
-	if testing.Short() {
-		steps = 2
-	}
+	steps := longtest.Count(4, 30)
 	for name, build := range five {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

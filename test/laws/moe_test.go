@@ -87,8 +87,8 @@ func moeDigest(m *models.Model, o gomem.Options, n int) (string, error) {
 }
 
 // moeOptions are the combinations that the first law is checked with, the
-// smallest budget of every other one included.
-func moeOptions(short bool) []gomem.Options {
+// smallest budget of every other one included: all of them, or every so many.
+func moeOptions(every int) []gomem.Options {
 	var all []gomem.Options
 	for _, s := range partition.Strategies() {
 		for _, size := range []int{5, 20, 200} {
@@ -111,11 +111,8 @@ func moeOptions(short bool) []gomem.Options {
 		o := planner.Options{Policy: planner.Auto, Partition: 10, DeviceBytes: bytes}
 		all = append(all, gomem.Options{Threads: 2}.With(o))
 	}
-	if !short {
-		return all
-	}
 	var some []gomem.Options
-	for i := 0; i < len(all); i += 5 {
+	for i := 0; i < len(all); i += every {
 		some = append(some, all[i])
 	}
 	return some
@@ -136,18 +133,18 @@ func least(t *testing.T, m *models.Model, o planner.Options) int64 {
 	return bytes
 }
 
-// TestMoEIsBitIdentical: 30 steps of the model, 8 in the short form, dense and sparse, give the
+// TestMoEIsBitIdentical: 30 steps of the model, 4 in the short form, dense and sparse, give the
 // same losses and weights under every policy, partition size, look-ahead, strategy, number of
 // streams and threads, and at the smallest budget.
 func TestMoEIsBitIdentical(t *testing.T) {
-	n := longtest.Count(5, 30)
+	n := longtest.Count(4, 30)
 	for _, sparse := range []bool{false, true} {
 		m := moe(t, sparse)
 		want, err := moeDigest(m, gomem.Options{Policy: planner.Vanilla, Threads: 1}, n)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i, o := range moeOptions(testing.Short()) {
+		for i, o := range moeOptions(longtest.Count(7, 1)) {
 			if i%2 == 0 {
 				o.DeviceBytes = least(t, m, o.Planning())
 			}
