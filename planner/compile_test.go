@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gomem/gomem/internal/longtest"
 	"github.com/gomem/gomem/internal/randgraph"
 	"github.com/gomem/gomem/partition"
 	"github.com/gomem/gomem/plan"
@@ -202,7 +203,7 @@ func TestAutoUsesTheBudget(t *testing.T) {
 	}
 	slowest := time.Hour
 	for _, budget := range []int64{least, 2 * least, 4 * least, 8 * least} {
-		r := compiled(Options{Policy: Auto, DeviceBytes: budget})
+		r := compiled(Options{Policy: Auto, Effort: longtest.Count(300, 0), DeviceBytes: budget})
 		if bytes := r.Plan.Spaces[space.Device].Bytes; bytes > budget {
 			t.Errorf("a plan of %d bytes within %d", bytes, budget)
 		}

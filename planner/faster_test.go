@@ -166,7 +166,8 @@ func TestCutGraphsAreTakenForTheirTime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Policy: Auto, Machine: by, DeviceBytes: vanilla.Peak(space.Device) / 10 * 9}
+	o := Options{Policy: Auto, Machine: by, Effort: longtest.Count(100, 0),
+		DeviceBytes: vanilla.Peak(space.Device) / 10 * 9}
 	p, err := Plan(t.Context(), m.Graph, o, targets...)
 	if err != nil {
 		t.Fatal(err)

@@ -214,11 +214,7 @@ func (j *job) scheduled(ctx context.Context, x *problem, d *search.Decision, o O
 		return nil, err
 	}
 	k := lower.Of(filled.Schedule)
-	if o.Draft {
-		k.Pack(budgets(o), lower.Draft)
-	} else {
-		k.Pack(budgets(o), lower.Effort)
-	}
+	k.Pack(budgets(o), o.packing())
 	return &found{candidate: at(o, Tuning{}), program: &filled, sketch: k, decision: d,
 		order:   x.order,
 		title:   fmt.Sprintf("policy=%s %s machine=%s", o.Policy, x.order, j.prices.Name()),

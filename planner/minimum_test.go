@@ -26,6 +26,7 @@ func anyOptions(t *rapid.T) Options {
 		NoPlacement: rapid.IntRange(0, 3).Draw(t, "placement") == 0,
 		NoSwap:      rapid.IntRange(0, 3).Draw(t, "swap") == 0,
 		Streams:     rapid.IntRange(1, 3).Draw(t, "streams"),
+		Effort:      40, // what is granted does not depend on it
 	}
 }
 
@@ -234,7 +235,7 @@ func TestAutoUsesEveryPartOfTheBudget(t *testing.T) {
 	amounts := map[int64]bool{}
 	parts := int64(longtest.Count(4, 8))
 	for i := range parts + 1 {
-		o := Options{Policy: Auto, DeviceBytes: least + (vanilla-least)*i/parts}
+		o := Options{Policy: Auto, Effort: 300, DeviceBytes: least + (vanilla-least)*i/parts}
 		amounts[copies(compiled(t, m, o))] = true
 	}
 	if len(amounts) < int(parts)*3/4 {

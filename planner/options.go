@@ -8,6 +8,7 @@ import (
 	"github.com/gomem/gomem/graph/precision"
 	"github.com/gomem/gomem/mesh"
 	"github.com/gomem/gomem/partition"
+	"github.com/gomem/gomem/planner/lower"
 	"github.com/gomem/gomem/planner/machine"
 )
 
@@ -44,6 +45,21 @@ type Options struct {
 	Device      machine.Device  // what plans are for; nil is the reference, which runs all
 	Machine     machine.Machine // what prices are by; nil is machine.Default
 	Model       string          // by which name the machine knows the graph, if it does
+}
+
+// pairs is how many pairs of blocks packing looks at in the time of an evaluation, roughly.
+const pairs = lower.Effort / 5000
+
+// packing is how long addresses are looked for that keep to the budgets, in pairs of blocks: as long
+// as the evaluations take that the options ask for, if that is less than usual.
+func (o Options) packing() int64 {
+	switch {
+	case o.Draft:
+		return lower.Draft
+	case o.Effort > 0:
+		return min(int64(o.Effort), lower.Effort/pairs) * pairs
+	}
+	return lower.Effort
 }
 
 // EnsureDefaults replaces zero values by what they stand for.

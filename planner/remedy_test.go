@@ -3,11 +3,13 @@ package planner
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
 
+	"github.com/gomem/gomem/internal/longtest"
 	"github.com/gomem/gomem/internal/randgraph"
 	"github.com/gomem/gomem/plan/space"
 )
@@ -35,7 +37,11 @@ func after(o Options, r Remedy) Options {
 // TestRemediesWork: what a refusal names works within the budgets at hand.
 func TestRemediesWork(t *testing.T) {
 	seen := map[Change]bool{}
-	draws(t, 1, 30, func(t *rapid.T) {
+	missing := func() []Change {
+		return slices.DeleteFunc([]Change{Shrink, UsePolicy, AllowBoth, SmallerPartition},
+			func(c Change) bool { return seen[c] })
+	}
+	check := func(t *rapid.T) {
 		g, targets := anyTargets(t)
 		o := anyOptions(t)
 		if !o.Policy.Partitioned() { // the remedy is a policy by its defaults
@@ -78,14 +84,12 @@ func TestRemediesWork(t *testing.T) {
 		if again := refused(t, g, after(o, r), targets); again != nil {
 			t.Fatalf("%v did not help: %v", r, again)
 		}
-	})
-	if testing.Short() {
-		return // too few draws to meet all
 	}
-	for _, c := range []Change{Shrink, UsePolicy, AllowBoth, SmallerPartition} {
-		if !seen[c] {
-			t.Errorf("no graph was helped by change %d", c)
-		}
+	for i := 0; i < longtest.Count(1, 30) || i < 10 && len(missing()) > 0; i++ {
+		longtest.Check(t, i, check)
+	}
+	if len(missing()) > 0 {
+		t.Errorf("no graph was helped by changes %d", missing())
 	}
 }
 

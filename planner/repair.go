@@ -115,12 +115,15 @@ func shrunk(inner, budget, taken, round int64) int64 {
 // near is the part of a budget by which addresses may be above it that are looked for once more.
 const near = 400
 
+// pressing is how many times as long addresses are looked for where that is worth more than usual.
+const pressing = 3
+
 // insist looks longer for addresses that are only just above the device's budget: any other
 // decision is a search, and a packing like this one.
 func (f *found) insist() {
 	k, most := f.sketch, f.options.DeviceBytes
 	if over := k.Need[space.Device] - most; over > 0 && over <= most/near && !f.options.Draft {
-		if pressed := k.Press(most); pressed != nil {
+		if pressed := k.Press(most, pressing*f.options.packing()); pressed != nil {
 			f.sketch = pressed
 		}
 	}
@@ -138,7 +141,7 @@ func (j *job) condense(f *found) {
 	if f.options.Draft || k.Need[space.Device] <= limit {
 		return
 	}
-	pressed := k.Press(limit)
+	pressed := k.Press(limit, pressing*f.options.packing())
 	if pressed == nil {
 		return
 	}

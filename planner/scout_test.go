@@ -28,8 +28,8 @@ func layered(t *testing.T, layers int) (*graph.Graph, []Target) {
 func TestScout(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	guessed := 0
-	for round := range longtest.Count(2, 60) {
-		o := Options{Policy: Auto, DeviceBytes: 200<<10 + r.Int64N(400<<10),
+	for round := range longtest.Count(3, 60) {
+		o := Options{Policy: Auto, Effort: 40, DeviceBytes: 200<<10 + r.Int64N(400<<10),
 			HostBytes: 512<<10 + r.Int64N(3<<20)}
 		var scout Scout
 		surveyed := round%2 == 0
@@ -43,7 +43,7 @@ func TestScout(t *testing.T) {
 			}
 		}
 		for i := range 3 {
-			layers := 1 + r.IntN(8)
+			layers := 1 + r.IntN(longtest.Count(5, 8))
 			g, targets := layered(t, layers)
 			w, err := scout.Weigh(t.Context(), layers, g, o, targets...)
 			if err != nil || w.Load <= 0 || w.Fits != (w.Load <= 1) || w.Fits && !w.Sure {
@@ -61,7 +61,7 @@ func TestScout(t *testing.T) {
 			}
 		}
 	}
-	if guessed == 0 {
+	if guessed == 0 && longtest.Enabled() {
 		t.Error("nothing was left out")
 	}
 }

@@ -96,7 +96,7 @@ func TestSpreadIsFaster(t *testing.T) {
 // is searched; no plan takes less than they do.
 func TestIdeal(t *testing.T) {
 	m := randgraph.Synthetic(1000)
-	o := Options{Policy: Auto}
+	o := Options{Policy: Auto, Effort: 200}
 	least, most := span(t, m.Graph, o, []Target{training(m)})
 	for _, budget := range []int64{least, (least + most) / 2} {
 		o.DeviceBytes = budget

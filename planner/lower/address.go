@@ -15,14 +15,11 @@ const Effort = 20_000_000
 // Draft is the effort for a draft.
 const Draft = Effort / 40
 
-// pressEffort is how many pairs of blocks are looked at where it is worth more than usual.
-const pressEffort = 3 * Effort
-
-// Press packs the device's slots once more, for a limit in bytes, and looks longer than Pack does.
-// It is the sketch with these addresses, or nil if they are no lower than its own.
-func (k *Sketch) Press(limit int64) *Sketch {
+// Press packs the device's slots once more, for a limit in bytes, with an effort as [Sketch.Pack]
+// has. It is the sketch with these addresses, or nil if they are no lower than its own.
+func (k *Sketch) Press(limit, effort int64) *Sketch {
 	c := k.Clone()
-	c.Need[space.Device] = packSpace(c.slots, space.Device, limit, pressEffort)
+	c.Need[space.Device] = packSpace(c.slots, space.Device, limit, effort)
 	if c.Need[space.Device] < k.Need[space.Device] {
 		return c
 	}

@@ -28,7 +28,7 @@ func TestAddressesKeepToLimits(t *testing.T) {
 				t.Fatalf("%s: %v", what, err)
 			}
 		}
-		if pressed := k.Press(k.Load[space.Device]); pressed != nil {
+		if pressed := k.Press(k.Load[space.Device], 3*Effort); pressed != nil {
 			verified("pressed", pressed)
 			if pressed.Need[space.Device] >= k.Need[space.Device] {
 				t.Fatalf("%d bytes are pressed into %d", k.Need, pressed.Need)
