@@ -50,7 +50,7 @@ func TestMinimaOfModels(t *testing.T) {
 	someModels(t, func(t *testing.T, m *models.Model) {
 		ctx, targets := context.Background(), train.Targets(&m.Model)
 		for _, policy := range planner.Policies() {
-			o := gomem.Options{Policy: policy}
+			o := gomem.Options{Policy: policy, Effort: 20} // of which minima do not depend
 			device, err := gomem.MinDevice(ctx, m.Graph, o, targets...)
 			if err != nil {
 				t.Fatal(err)
@@ -85,7 +85,7 @@ func TestMinimaOfModels(t *testing.T) {
 func TestLargerBudgetsCopyLess(t *testing.T) {
 	someModels(t, func(t *testing.T, m *models.Model) {
 		ctx, targets := context.Background(), train.Targets(&m.Model)
-		o := gomem.Options{Policy: planner.Auto}
+		o := gomem.Options{Policy: planner.Auto, Effort: longtest.Count(60, 0)}
 		least, err := gomem.MinDevice(ctx, m.Graph, o, targets...)
 		if err != nil {
 			t.Fatal(err)
@@ -97,8 +97,9 @@ func TestLargerBudgetsCopyLess(t *testing.T) {
 		}
 		var amounts []int64
 		var steps []time.Duration
-		for i := range int64(8) {
-			o.DeviceBytes = least + (vanilla-least)*i/7
+		last := int64(longtest.Count(3, 7))
+		for i := range last + 1 {
+			o.DeviceBytes = least + (vanilla-least)*i/last
 			p, err := gomem.Plan(ctx, m.Graph, o, targets...)
 			if err != nil {
 				t.Fatal(err)
@@ -109,7 +110,7 @@ func TestLargerBudgetsCopyLess(t *testing.T) {
 				t.Errorf("budget %d copies more than a smaller one for nothing", o.DeviceBytes)
 			}
 		}
-		if amounts[7] != 0 || t.Failed() {
+		if amounts[last] != 0 || t.Failed() {
 			t.Errorf("in budgets from %d to %d, %d bytes are copied, in %v", least, vanilla,
 				amounts, steps)
 		}

@@ -25,7 +25,7 @@ func TestCUDAGraphsOnGPU(t *testing.T) {
 	steps := longtest.Count(2, 10)
 	for name, build := range five {
 		t.Run(name, func(t *testing.T) {
-			onceInShort(t, name)
+			someInShort(t, name)
 			m, err := build()
 			if err != nil {
 				t.Fatal(err)

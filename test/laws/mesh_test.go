@@ -17,6 +17,7 @@ import (
 	"github.com/gomem/gomem/graph/ops"
 	"github.com/gomem/gomem/graph/split"
 	"github.com/gomem/gomem/graph/tensor"
+	"github.com/gomem/gomem/internal/longtest"
 	"github.com/gomem/gomem/internal/randgraph"
 	"github.com/gomem/gomem/internal/thesis"
 	"github.com/gomem/gomem/mesh"
@@ -303,7 +304,7 @@ func TestMeshesOfModels(t *testing.T) {
 				t.Fatal(err)
 			}
 			for i, x := range list {
-				o := gomem.Options{Partition: []int{5, 20, 1}[i%3]}
+				o := gomem.Options{Partition: []int{5, 20, 1}[i%3], Effort: longtest.Count(20, 0)}
 				if o.Mesh, err = mesh.Parse(x[0], x[1]); err != nil {
 					t.Fatal(err)
 				}
