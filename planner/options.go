@@ -50,8 +50,8 @@ type Options struct {
 // pairs is how many pairs of blocks packing looks at in the time of an evaluation, roughly.
 const pairs = lower.Effort / 5000
 
-// packing is how long addresses are looked for that keep to the budgets, in pairs of blocks: as long
-// as the evaluations take that the options ask for, if that is less than usual.
+// packing is how long addresses are looked for that keep to the budgets, in pairs of blocks: as
+// long as the evaluations take that the options ask for, if that is less than usual.
 func (o Options) packing() int64 {
 	switch {
 	case o.Draft:

@@ -4,8 +4,8 @@
 // by chance; GOMEM_SEED=random draws others, and GOMEM_SEED=7 those of another seed (with -count=1,
 // since go test does not see that a variable which is read this early has changed).
 //
-// Every package whose tests use rapid imports this one: importing it sets rapid's seed, and how many
-// cases a property is checked with.
+// Every package whose tests use rapid imports this one: importing it sets rapid's seed, and how
+// many cases a property is checked with.
 package longtest
 
 import (
