@@ -3,7 +3,6 @@ package planner
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,22 +13,6 @@ import (
 	"github.com/gomem/gomem/plan"
 	"github.com/gomem/gomem/plan/space"
 )
-
-// TestPassOrder holds the pass list against its reasons.
-func TestPassOrder(t *testing.T) {
-	o := Options{}
-	o.EnsureDefaults()
-	var names []string
-	for _, p := range passes(at(o, Tuning{Lookahead: 2})) {
-		names = append(names, p.Name)
-	}
-	for _, c := range precedence {
-		before, after := slices.Index(names, c.before), slices.Index(names, c.after)
-		if before < 0 || after < 0 || before > after {
-			t.Errorf("%v: %s must come before %s: %s", names, c.before, c.after, c.why)
-		}
-	}
-}
 
 // TestBudgetsAreMonotone: a larger budget never gets a shorter prefetch.
 func TestBudgetsAreMonotone(t *testing.T) {

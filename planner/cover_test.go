@@ -12,6 +12,7 @@ import (
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/plan"
 	"github.com/gomem/gomem/plan/space"
+	"github.com/gomem/gomem/planner/candidates"
 	"github.com/gomem/gomem/planner/lower"
 )
 
@@ -59,7 +60,7 @@ func TestWhatPlansTakeIsGranted(t *testing.T) {
 				t.Fatal(err)
 			}
 			if rapid.Bool().Draw(t, "limited") {
-				*budget(&o, of) = least + least*rapid.Int64Range(0, 16).Draw(t, "more")/16
+				*o.Budget(of) = least + least*rapid.Int64Range(0, 16).Draw(t, "more")/16
 			}
 		}
 		checkGranted(t, g, o, targets)
@@ -97,11 +98,11 @@ func TestRefusalsNameWhatIsThere(t *testing.T) {
 			t.Fatalf("%d holders of %d have %d bytes of %d: %v", len(e.Live), e.Values, sum,
 				e.Taken, e)
 		}
-		s, err := newVariant(context.Background(), g, o, targets)
+		s, err := candidates.New(context.Background(), g, o, targets)
 		if err != nil {
 			t.Fatal(err)
 		}
-		l, err := s.least(e.Space)
+		l, err := s.Minimum(e.Space)
 		if l == nil || err != nil {
 			return // both memories are short
 		}
@@ -120,7 +121,7 @@ func TestRefusalsNameWhatIsThere(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		*budget(&o, of) = max(1, least-1)
+		*o.Budget(of) = max(1, least-1)
 		check(t, g, o, targets)
 	})
 	g, targets := modelTargets(t, "resnet", "s512")
@@ -131,8 +132,8 @@ func TestRefusalsNameWhatIsThere(t *testing.T) {
 }
 
 // checkHolders looks for the holders of a refusal in the plan that sets the least.
-func checkHolders(t rapid.TB, s *variant, l *least, e *ErrOutOfMemory) {
-	p, _, err := l.job.lower(s.ctx, l.candidate)
+func checkHolders(t rapid.TB, s *candidates.Search, l *candidates.Minimum, e *ErrOutOfMemory) {
+	p, err := s.PlanOf(l)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,7 @@ func TestFitsIsWhatPlanSays(t *testing.T) {
 		if err != nil {
 			t.Skip("nothing fits")
 		}
-		*budget(&o, of) = max(1, least+rapid.Int64Range(-1, 1).Draw(t, "more"))
+		*o.Budget(of) = max(1, least+rapid.Int64Range(-1, 1).Draw(t, "more"))
 		_, err = Plan(ctx, g, o, targets...)
 		want, refused := errors.AsType[*ErrOutOfMemory](err)
 		if err != nil && !refused {

@@ -11,6 +11,9 @@ import (
 	"github.com/gomem/gomem/internal/randgraph"
 )
 
+// maxSize is the largest number of operations or partitions that options may have.
+const maxSize = 1_000_000_000
+
 // growthOptions are policies with the settings that make one thing large.
 func growthOptions() map[string]Options {
 	return map[string]Options{

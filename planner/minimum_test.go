@@ -82,20 +82,20 @@ func TestMinimumIsExact(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			*budget(&o, other(of)) = least + least*rapid.Int64Range(0, 8).Draw(t, "more")/8
+			*o.Budget(other(of)) = least + least*rapid.Int64Range(0, 8).Draw(t, "more")/8
 		}
 		least, err := Minimum(ctx, g, o, of, targets...)
 		if err != nil {
 			t.Fatal(err)
 		}
-		*budget(&o, of) = least
+		*o.Budget(of) = least
 		if e := refused(t, g, o, targets); e != nil {
 			t.Fatalf("%s: the minimum of %s is refused: %v", o, of, e)
 		}
 		if least == 1 {
 			return
 		}
-		*budget(&o, of) = least - 1
+		*o.Budget(of) = least - 1
 		e := refused(t, g, o, targets)
 		switch {
 		case e == nil:
@@ -114,14 +114,14 @@ func checkNeed(t *rapid.T, g *graph.Graph, o Options, targets []Target, e *ErrOu
 		strings.Contains(e.Error(), "--") {
 		t.Fatalf("the refusal reads %q", e)
 	}
-	*budget(&o, e.Space) = e.Need
+	*o.Budget(e.Space) = e.Need
 	if e.Remedy.Change == RaiseOther {
-		*budget(&o, e.Remedy.Space) = e.Remedy.Bytes
+		*o.Budget(e.Remedy.Space) = e.Remedy.Bytes
 	}
 	if again := refused(t, g, o, targets); again != nil {
 		t.Fatalf("%s: the need of %q is refused: %v", o, e, again)
 	}
-	if *budget(&o, e.Space)--; e.Need > 1 && refused(t, g, o, targets) == nil {
+	if *o.Budget(e.Space)--; e.Need > 1 && refused(t, g, o, targets) == nil {
 		t.Fatalf("%s: less than the need of %q works", o, e)
 	}
 }
@@ -137,10 +137,10 @@ func TestAnyRefusalIsExact(t *testing.T) {
 		}
 		for _, s := range []space.ID{space.Device, space.Host} {
 			for _, r := range results {
-				*budget(&o, s) = max(*budget(&o, s), r.Plan.Spaces[s].Bytes)
+				*o.Budget(s) = max(*o.Budget(s), r.Plan.Spaces[s].Bytes)
 			}
 			part := rapid.Int64Range(0, 130).Draw(t, "percent")
-			*budget(&o, s) = max(1, *budget(&o, s)*part/100)
+			*o.Budget(s) = max(1, *o.Budget(s)*part/100)
 		}
 		if e := refused(t, g, o, targets); e != nil {
 			checkNeed(t, g, o, targets, e)

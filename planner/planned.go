@@ -10,6 +10,8 @@ import (
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/mesh"
 	"github.com/gomem/gomem/plan/space"
+	"github.com/gomem/gomem/planner/candidates"
+	"github.com/gomem/gomem/planner/explain"
 )
 
 // Planned is a graph with the plans of its targets.
@@ -37,7 +39,7 @@ type Planned struct {
 func Plan(ctx context.Context, g *graph.Graph, o Options, targets ...Target) (*Planned, error) {
 	var best *attempt
 	var others []*attempt // without plans
-	var refused []*variant
+	var refused []*candidates.Search
 	want := next
 	err := variants(g, o, targets, func(v *Planned) (wanted, error) {
 		least := v.least(o)
@@ -45,16 +47,16 @@ func Plan(ctx context.Context, g *graph.Graph, o Options, targets ...Target) (*P
 			want = last
 			return want, nil
 		}
-		if best != nil && least >= together(best.plans) {
+		if best != nil && least >= candidates.StepTime(best.plans) {
 			return want, nil
 		}
 		if want != next && !v.isCut() {
 			if v.operations() == best.operations() {
 				return none, nil // nothing is fused
 			}
-			s, err := newVariant(ctx, v.Graph, o, v.Targets)
+			s, err := candidates.New(ctx, v.Graph, o, v.Targets)
 			if err == nil {
-				s.after = best.variant
+				s.After = best.variant
 				others = append(others, &attempt{v, s, nil})
 			}
 			return none, err
@@ -67,7 +69,7 @@ func Plan(ctx context.Context, g *graph.Graph, o Options, targets ...Target) (*P
 			refused, others = append(refused, a.variant), append(others, a)
 			return next, nil
 		}
-		if best == nil || together(a.plans) < together(best.plans) {
+		if best == nil || candidates.StepTime(a.plans) < candidates.StepTime(best.plans) {
 			best = a
 		}
 		want = a.wants(o)
@@ -77,7 +79,7 @@ func Plan(ctx context.Context, g *graph.Graph, o Options, targets ...Target) (*P
 	case err != nil:
 		return nil, err
 	case best == nil:
-		return nil, gentlest(refused)
+		return nil, explain.Gentlest(refused)
 	}
 	if o.Draft {
 		others = nil
@@ -89,11 +91,11 @@ func Plan(ctx context.Context, g *graph.Graph, o Options, targets ...Target) (*P
 	if best, err = best.covered(granted); err != nil {
 		return nil, fmt.Errorf("planner: %w", err)
 	}
-	best.Results, err = best.variant.complete(best.plans)
+	best.Results, err = best.variant.Complete(best.plans)
 	if err != nil {
 		return nil, fmt.Errorf("planner: %w", err)
 	}
-	best.by = o.unlimited()
+	best.by = o.Unlimited()
 	return best.Planned, nil
 }
 
@@ -101,17 +103,17 @@ func Plan(ctx context.Context, g *graph.Graph, o Options, targets ...Target) (*P
 // are not written yet: only those of the best graph are.
 type attempt struct {
 	*Planned
-	variant *variant
-	plans   []*found
+	variant *candidates.Search
+	plans   []*candidates.Drawn
 }
 
 // attempt looks for the plans.
 func (p *Planned) attempt(ctx context.Context, o Options) (*attempt, error) {
-	s, err := newVariant(ctx, p.Graph, o, p.Targets)
+	s, err := candidates.New(ctx, p.Graph, o, p.Targets)
 	if err != nil {
 		return nil, err
 	}
-	plans, err := s.find()
+	plans, err := s.Find()
 	if err != nil {
 		return nil, fmt.Errorf("planner: %w", err)
 	}
@@ -137,26 +139,49 @@ func (a *attempt) wants(o Options) wanted {
 // graphs of others: with one that was refused, and with one that was not looked at, which are
 // those that a rival has if it is refused the attempt's.
 func (a *attempt) compareRivals(others []*attempt) (*attempt, error) {
-	if !a.variant.options.Policy.Searches() || a.vanilla() {
+	if !a.variant.Options.Policy.Searches() || a.vanilla() {
 		return a, nil
 	}
 	for _, x := range others {
-		if x.variant.floor() > x.variant.options.DeviceBytes {
+		if x.variant.Floor() > x.variant.Options.DeviceBytes {
 			continue
 		}
-		plans, err := x.variant.tuned(a.plans, false)
+		plans, err := x.variant.Tuned(a.plans, false)
 		if err != nil {
 			return nil, err
 		}
-		if together(plans) < together(a.plans) {
+		if candidates.StepTime(plans) < candidates.StepTime(a.plans) {
 			a = &attempt{x.Planned, x.variant, plans}
 		}
 	}
 	return a, nil
 }
 
+// covered is an attempt whose peaks are granted, by its own graph's candidates or those of others.
+func (a *attempt) covered(others []*attempt) (*attempt, error) {
+	all := append([]*attempt{a}, others...)
+	var granting []*candidates.Search
+	for _, x := range all {
+		granting = append(granting, x.variant)
+	}
+	plans, err := a.variant.Covered(a.plans, granting)
+	if err != nil {
+		return nil, err
+	}
+	for _, x := range all {
+		if plans != nil {
+			break
+		}
+		a = x
+		if plans, err = x.variant.Exact(); err != nil {
+			return nil, err
+		}
+	}
+	return &attempt{a.Planned, a.variant, plans}, nil
+}
+
 // vanilla reports whether the plans are vanilla's.
-func (a *attempt) vanilla() bool { return a.plans[0].options.Policy == Vanilla }
+func (a *attempt) vanilla() bool { return a.plans[0].Policy() == Vanilla }
 
 // least is what steps of all targets take at least: what no policy has on the host is
 // executed on the device.
@@ -165,7 +190,7 @@ func (p *Planned) least(o Options) time.Duration {
 	m := Prices(o.Machine, o.Model, p.Graph, p.Targets...)
 	var sum time.Duration
 	for _, t := range p.Targets {
-		for id, live := range p.Graph.Ancestors(t.roots()) {
+		for id, live := range p.Graph.Ancestors(t.Roots()) {
 			n := p.Graph.Node(graph.NodeID(id))
 			if live && n.Executes() && n.Phase != graph.Update && n.Kind != graph.KindUpdate {
 				sum += m.Time(n, space.Device) / time.Duration(o.Streams)
@@ -179,7 +204,7 @@ func (p *Planned) least(o Options) time.Duration {
 func (p *Planned) operations() int {
 	fetches, updates := p.roots()
 	n := 0
-	for id, live := range p.Graph.Ancestors(Target{Fetches: fetches, Updates: updates}.roots()) {
+	for id, live := range p.Graph.Ancestors(Target{Fetches: fetches, Updates: updates}.Roots()) {
 		if live && p.Graph.Node(graph.NodeID(id)).Executes() {
 			n++
 		}
@@ -192,47 +217,7 @@ func (p *Planned) operations() int {
 // of operations need less, and what is updated on the host is there sooner.
 func (a *attempt) stalls(o Options) bool {
 	least := a.least(o)
-	return together(a.plans) > least+least/50
-}
-
-// gentlest is the refusal that asks for less than the others: for more of the host only, if
-// one of them does, since a larger budget of either memory is enough if one of the graphs
-// does with it.
-func gentlest(refused []*variant) error {
-	var best *ErrOutOfMemory
-	first := len(refused)
-	for _, i := range byFloor(refused) {
-		if best != nil && best.Space == space.Device && refused[i].floor() > best.Need {
-			break // the others need more of the device
-		}
-		e, err := refused[i].shortage()
-		if err != nil {
-			return fmt.Errorf("planner: %w", err)
-		}
-		if best == nil || lesser(e, best) || !lesser(best, e) && i < first {
-			best, first = e, i
-		}
-	}
-	return refused[first].refuse(best)
-}
-
-// lesser reports whether a refusal asks for less than another.
-func lesser(a, b *ErrOutOfMemory) bool {
-	return rank(a) < rank(b) || rank(a) == rank(b) && a.Need < b.Need
-}
-
-// rank orders refusals by what must be raised: the disk's budget, the host's, the device's, the
-// host's and the device's.
-func rank(e *ErrOutOfMemory) int {
-	switch {
-	case e.Space == Disk:
-		return 0
-	case e.Remedy.Change == RaiseOther:
-		return 3
-	case e.Space == space.Host:
-		return 1
-	}
-	return 2
+	return candidates.StepTime(a.plans) > least+least/50
 }
 
 // LeastOf is [Minimum] of the graphs that are planned: the smallest budget of a space,
@@ -251,13 +236,13 @@ func (p *Planned) LeastOf(ctx context.Context, o Options, of space.ID) (int64, e
 	if p == nil || p.from == nil {
 		return 0, errors.New("planner: nothing has been planned")
 	}
-	*budget(&o, of) = 0
+	*o.Budget(of) = 0
 	if of == Disk {
 		o.DiskBytes = math.MaxInt64 // none is no disk
 	}
-	var all, refused []*variant
+	var all, refused []*candidates.Search
 	err := p.from.variants(o, p.known(o), func(v *Planned) (wanted, error) {
-		s, err := v.variant(ctx, o)
+		s, err := candidates.Again(ctx, v.Graph, o, v.Targets, v.results(o))
 		all = append(all, s)
 		return next, err
 	}, nil)
@@ -265,11 +250,11 @@ func (p *Planned) LeastOf(ctx context.Context, o Options, of space.ID) (int64, e
 		return 0, err
 	}
 	best := int64(math.MaxInt64)
-	for _, i := range byFloor(all) {
-		if of == space.Device && all[i].floor() > best {
+	for _, i := range candidates.ByFloor(all) {
+		if of == space.Device && all[i].Floor() > best {
 			break // the others need more
 		}
-		l, err := all[i].below(of, best)
+		l, err := all[i].MinimumBelow(of, best)
 		if err != nil {
 			return 0, err
 		}
@@ -277,42 +262,40 @@ func (p *Planned) LeastOf(ctx context.Context, o Options, of space.ID) (int64, e
 			refused = append(refused, all[i])
 			continue
 		}
-		best = min(best, l.bytes)
+		best = min(best, l.Bytes)
 	}
 	if best == math.MaxInt64 {
-		return 0, gentlest(refused)
+		return 0, explain.Gentlest(refused)
 	}
 	return best, nil
 }
 
 // known is what has been planned, if that was by the same options but for the budgets.
 func (p *Planned) known(o Options) *Planned {
-	if p.rewritten == "" || p.Results == nil || p.by != o.unlimited() {
+	if p.rewritten == "" || p.Results == nil || p.by != o.Unlimited() {
 		return nil
 	}
 	return p
 }
 
-// search is a search for other plans, which decides nothing again that has been decided by
-// the same options.
-func (p *Planned) variant(ctx context.Context, o Options) (*variant, error) {
-	s, err := p.withoutCandidates(ctx, o)
-	if err != nil {
-		return nil, err
+// results are what has been planned by the same options but for the budgets; nil if nothing has.
+func (p *Planned) results(o Options) []*Result {
+	if p.known(o) == nil {
+		return nil
 	}
-	return s.by(s.options)
+	return p.Results
 }
 
-// unladdered is search without ladders. What has been planned is not checked again.
-func (p *Planned) withoutCandidates(ctx context.Context, o Options) (*variant, error) {
-	if p.known(o) == nil {
-		return checked(ctx, p.Graph, o, p.Targets)
+// Smaller is the partition size below the options', of a few that are tried, with
+// which what was planned needs the least of the device within the host's budget, and a
+// device budget that works with it, as a remedy. If none needs less than so many
+// bytes, it is to Shrink. The options are those of the plans.
+func (p *Planned) Smaller(ctx context.Context, o Options, bytes int64) (Remedy, error) {
+	s, err := candidates.Begin(ctx, p.Graph, o, p.Targets, p.results(o))
+	if err != nil {
+		return Remedy{}, err
 	}
-	s, err := valid(ctx, p.Graph, o, p.Targets)
-	if err == nil {
-		s.known = p.Results
-	}
-	return s, err
+	return explain.Partition(s, bytes)
 }
 
 // Peak is what a session with these plans takes of a space, in bytes: the most

@@ -60,10 +60,10 @@ func grantedBy(t rapid.TB, g *graph.Graph, o Options, targets []Target, of ...sp
 	}
 	for _, of := range of {
 		alone, beside := least(o, of), o
-		*budget(&beside, of) = alone
+		*beside.Budget(of) = alone
 		said += fmt.Sprintf("%s from %d, with %d of the %s; ", of, alone,
 			least(beside, other(of)), other(of))
-		*budget(&beside, of)--
+		*beside.Budget(of)--
 		if err := Fits(ctx, g, beside, targets...); err != nil {
 			said += err.Error() + "\n"
 		}

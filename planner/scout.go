@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/planner/candidates"
 )
 
 // Scout finds out whether graphs fit that are alike but for a number, such as a model's depth,
@@ -104,8 +105,8 @@ type tour struct {
 	all     bool // nothing is left out, and nothing that fits ends the tour
 
 	fits, sure bool
-	load       float64        // the least of a graph
-	refused    func(*variant) // takes the graphs that do not fit; nil: nobody does
+	load       float64                  // the least of a graph
+	refused    func(*candidates.Search) // takes the graphs that do not fit; nil: nobody does
 }
 
 func (c *Scout) tour(ctx context.Context, number int, o Options) *tour {
@@ -145,7 +146,7 @@ func (t *tour) learn(what scouted, load float64) {
 
 // graph weighs a graph, and says whether another is wanted.
 func (t *tour) graph(v *Planned) (wanted, error) {
-	s, err := newVariant(t.ctx, v.Graph, t.options, v.Targets)
+	s, err := candidates.New(t.ctx, v.Graph, t.options, v.Targets)
 	if err != nil {
 		return none, err
 	}
@@ -168,22 +169,22 @@ func (t *tour) graph(v *Planned) (wanted, error) {
 // search weighs the candidates of a graph: those that targets take alone, each with as much on the
 // disk, and those that all go together, but for what is seen to need too much without. The
 // tightest is the first.
-func (t *tour) variant(s *variant, at scouted) (least float64, fits bool, err error) {
-	if floor := s.floor(); floor > s.options.DeviceBytes {
-		return float64(floor) / float64(s.options.DeviceBytes), false, nil
+func (t *tour) variant(s *candidates.Search, at scouted) (least float64, fits bool, err error) {
+	if floor := s.Floor(); floor > s.Options.DeviceBytes {
+		return float64(floor) / float64(s.Options.DeviceBytes), false, nil
 	}
 	least = math.Inf(1)
-	for i, c := range s.choices(ladder.straight) {
-		n, err := s.atLeast(c)
+	for i, c := range s.Groups() {
+		n, err := s.AtLeast(c)
 		if err != nil {
 			return 0, false, err
 		}
-		if !n.Within(budgets(s.options)) {
-			least = min(least, n.Fraction(budgets(s.options)))
+		if !n.Within(s.Options.Budgets()) {
+			least = min(least, n.Fraction(s.Options.Budgets()))
 			continue
 		}
 		at.level = i
-		load, ok, err := t.targets(s, at, c.candidates)
+		load, ok, err := t.targets(s, at, c)
 		least, fits = min(least, load), fits || ok
 		if err != nil || fits && !t.all {
 			return least, fits, err
@@ -193,13 +194,12 @@ func (t *tour) variant(s *variant, at scouted) (least float64, fits bool, err er
 }
 
 // targets weighs all targets, of which every one must fit. The load is the largest.
-func (t *tour) targets(s *variant, at scouted, candidates func(ladder) []candidate) (most float64,
-	fit bool,
-	err error) {
+func (t *tour) targets(s *candidates.Search, at scouted,
+	c candidates.Group) (most float64, fit bool, err error) {
 	fit = true
-	for i, j := range s.jobs {
+	for i := range s.Targets {
 		at.target = i
-		load, fits, err := t.candidates(j, at, candidates(j.ladder))
+		load, fits, err := t.target(s, at, s.Candidates(c, i))
 		if err != nil {
 			return 0, false, err
 		}
@@ -211,50 +211,40 @@ func (t *tour) targets(s *variant, at scouted, candidates func(ladder) []candida
 	return most, fit, nil
 }
 
-// candidates weighs the candidates of a target, in the order of what they are expected to need, of
+// target weighs the candidates of a target, in the order of what they are expected to need, of
 // which one must fit. The load is the least.
-func (t *tour) candidates(j *job, at scouted, candidates []candidate) (least float64, fits bool,
-	err error) {
+func (t *tour) target(s *candidates.Search, at scouted,
+	list []candidates.Candidate) (least float64, fits bool, err error) {
 	type chance struct {
 		scouted
-		candidate
-		load float64
+		candidate candidates.Candidate
+		load      float64
 	}
-	var list []chance
-	for i, w := range slices.Backward(candidates) {
-		at.place = len(candidates) - i
+	var chances []chance
+	for i, w := range slices.Backward(list) {
+		at.place = len(list) - i
 		load := t.trends[at].at(t.number)
 		if load == 0 {
 			load = 1 // whether it fits is open
 		}
-		list = append(list, chance{at, w, load})
+		chances = append(chances, chance{at, w, load})
 	}
-	slices.SortStableFunc(list, func(a, b chance) int { return cmp.Compare(a.load, b.load) })
+	slices.SortStableFunc(chances, func(a, b chance) int { return cmp.Compare(a.load, b.load) })
 	least = math.Inf(1)
-	for _, c := range list {
+	for _, c := range chances {
 		if !t.all && t.trends[c.scouted].hopeless(t.number) {
 			t.sure, least = false, min(least, c.load)
 			continue
 		}
-		f, err := j.try(t.ctx, c.candidate, never)
+		load, ok, err := s.Weigh(at.target, c.candidate)
 		if err != nil {
 			return 0, false, err
 		}
-		load := j.weight(c.candidate)
 		t.learn(c.scouted, load)
-		least, fits = min(least, load), fits || f != nil
+		least, fits = min(least, load), fits || ok
 		if fits && !t.all {
 			break
 		}
 	}
 	return least, fits, nil
-}
-
-// weight is the largest part of a budget that a candidate that has been tried takes at least.
-func (j *job) weight(w candidate) float64 {
-	n := j.loads[w]
-	if packed, known := j.needs[w]; known {
-		n = packed
-	}
-	return n.Fraction(budgets(w.options))
 }

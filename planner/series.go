@@ -3,6 +3,7 @@ package planner
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/plan/space"
@@ -45,8 +46,8 @@ func (s *Series) Plan(ctx context.Context, g *graph.Graph, o Options, targets ..
 // follows reports what must not change in a series, and remembers the budgets.
 func (s *Series) follows(g *graph.Graph, o Options) error {
 	o.EnsureDefaults()
-	now := budgets(o)
-	o = o.unlimited()
+	now := o.Budgets()
+	o = o.Unlimited()
 	if s.best != nil {
 		if s.best.Model != g || s.inside != o {
 			return fmt.Errorf("a series of plans is of one graph with one set of options: "+
@@ -66,3 +67,12 @@ func (s *Series) follows(g *graph.Graph, o Options) error {
 // vanilla reports whether the plans are those that copy nothing but feeds and fetches
 // since all fits.
 func (p *Planned) vanilla() bool { return p.Results[0].Options.Policy == Vanilla }
+
+// total is how long a step of every target takes.
+func total(results []*Result) time.Duration {
+	var sum time.Duration
+	for _, r := range results {
+		sum += r.Step
+	}
+	return sum
+}

@@ -2,8 +2,10 @@ package planner
 
 import (
 	"context"
+	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -19,7 +21,7 @@ import (
 func rising(t rapid.TB, g *graph.Graph, o Options, targets []Target, points int64) {
 	t.Helper()
 	least, most := span(t, g, o, targets)
-	fastest := never
+	fastest := time.Duration(math.MaxInt64)
 	var s Series
 	for i := range points {
 		o.DeviceBytes = least + (most-least)*i/max(points-1, 1)

@@ -1,0 +1,239 @@
+package candidates
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/partition"
+	"github.com/gomem/gomem/plan/space"
+)
+
+// fewOperations is how many operations a target has at most of which all partition sizes
+// are tried.
+const fewOperations = 100
+
+// rivals are the candidates of the thesis' policy that a planner's plans must not be slower than:
+// by all strategies, with partitions of the options' size and of those with which a user
+// could tune it, or of any size, if there are few operations. Those of one list decide alike
+// and differ in when copies run.
+func (s *Search) rivals() [][]Candidate {
+	sizes := []int{200, 20, 5}
+	if !slices.Contains(sizes, s.Options.Partition) {
+		sizes = append(sizes, s.Options.Partition)
+	}
+	most := 0
+	for _, j := range s.each {
+		most = max(most, len(j.program.Order))
+	}
+	if most <= fewOperations {
+		sizes = nil
+		for n := most; n > 0; n-- {
+			sizes = append(sizes, n)
+		}
+	}
+	var lists [][]Candidate
+	for _, size := range sizes {
+		for _, by := range partition.Strategies() {
+			o := s.Options
+			o.Strategy, o.Partition = by, size
+			candidates := tunings(o)
+			if size == most { // larger ones differ in prefetch alone
+				for d := most; d > 0; d-- {
+					candidates = append([]Candidate{at(o, Tuning{Lookahead: o.Lookahead,
+						Prefetch: d})}, candidates...)
+				}
+			}
+			lists = append(lists, candidates)
+		}
+	}
+	return lists
+}
+
+// grappler is the plan of TensorFlow's policy that fits, if it is quicker than a limit.
+// The less its rule is told, the less its plans need, and the more they copy; which of
+// them is the first to keep to the budgets is seen by their loads.
+func (j *targetSearch) grappler(ctx context.Context, o Options, limit time.Duration) (*Drawn,
+	error) {
+	o = grapplers(o)
+	base := at(o, Tuning{Lookahead: o.Lookahead})
+	if err := j.decide(ctx, base); err != nil {
+		return nil, err
+	}
+	if j.forecast(base, 0, 1).Time >= limit {
+		return nil, nil
+	}
+	candidates := grapplerLadder(base, j.program).last
+	first, err := halving(len(candidates), func(i int) (bool, error) {
+		n, err := j.load(ctx, candidates[i])
+		return n.Within(o.Budgets()), err
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range candidates[first:] {
+		f, err := j.draw(ctx, w)
+		if err != nil {
+			return nil, err
+		}
+		if f.sketch.Load.Within(o.Budgets()) && f.sketch.Time(j.prices) >= limit {
+			return nil, nil // and those that come later copy more
+		}
+		if f = j.judge(f, limit); f != nil {
+			return f, nil
+		}
+	}
+	return nil, nil
+}
+
+// Tuned are the fastest of some plans, of the ladder's if these are not among them, and of
+// those that the rivals come to, TensorFlow's swapping last.
+func (s *Search) Tuned(best []*Drawn, ladders bool) ([]*Drawn, error) {
+	if ladders && StepTime(best) > s.work() {
+		plans, err := s.beats(StepTime(best), func(j *targetSearch,
+			limit time.Duration) (*Drawn, error) {
+			return j.relaxedIn(s.ctx, j.ladder, limit)
+		})
+		if err != nil {
+			return nil, err
+		}
+		best = faster(best, plans)
+	}
+	for _, candidates := range s.rivals() {
+		granted, err := s.grantedBefore(candidates)
+		if err != nil {
+			return nil, err
+		}
+		if granted {
+			continue
+		}
+		plans, err := s.beats(StepTime(best), func(j *targetSearch,
+			limit time.Duration) (*Drawn, error) {
+			return j.quickest(s.ctx, candidates, limit)
+		})
+		if err != nil {
+			return nil, err
+		}
+		best = faster(best, plans)
+	}
+	told := tunings(grapplers(s.Options))[:1]
+	told[0].Told = 1
+	if granted, err := s.grantedBefore(told); granted || err != nil {
+		return best, err
+	}
+	plans, err := s.beats(StepTime(best), func(j *targetSearch,
+		limit time.Duration) (*Drawn, error) {
+		return j.grappler(s.ctx, s.Options, limit)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return faster(best, plans), nil
+}
+
+// ideal is plans of rivals that take hardly more than any do, or nil: then nothing needs to be
+// searched.
+func (s *Search) ideal() ([]*Drawn, error) {
+	limit := s.onDevice()
+	limit += limit / promise
+	for _, candidates := range s.rivals() {
+		plans, err := s.beats(limit, func(j *targetSearch, limit time.Duration) (*Drawn, error) {
+			return j.quickest(s.ctx, candidates, limit)
+		})
+		if plans != nil || err != nil {
+			return plans, err
+		}
+	}
+	return nil, nil
+}
+
+// onDevice is what steps of all targets take at least: what no policy has on the host is
+// executed on the device.
+func (s *Search) onDevice() time.Duration {
+	var sum time.Duration
+	for _, j := range s.each {
+		for _, id := range j.program.Order {
+			if n := s.Graph.Node(id); n.Phase != graph.Update && n.Kind != graph.KindUpdate {
+				sum += j.prices.Node(space.Device, id)
+			}
+		}
+	}
+	return sum
+}
+
+// grapplers are options for grappler.
+func grapplers(o Options) Options {
+	o.Policy = Grappler
+	o.EnsureDefaults()
+	return o
+}
+
+// grantedBefore reports whether the graph that comes before this one, if there is one, has a
+// plan for every target by the last of some candidates, which needs the least.
+func (s *Search) grantedBefore(candidates []Candidate) (bool, error) {
+	if s.After == nil {
+		return false, nil
+	}
+	for _, j := range s.After.each {
+		n, err := j.need(s.ctx, candidates[len(candidates)-1])
+		if err != nil || !n.Within(s.Options.Budgets()) {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// beats is the plans of all targets in a manner, or nil if together they do not take less than
+// a limit.
+func (s *Search) beats(left time.Duration,
+	find func(j *targetSearch, limit time.Duration) (*Drawn, error)) ([]*Drawn, error) {
+	return s.plans(func(j *targetSearch) (*Drawn, error) {
+		f, err := find(j, left)
+		if f != nil {
+			left -= f.time
+		}
+		return f, err
+	})
+}
+
+// relaxedIn is the quickest of the plans of a ladder that are as relaxed as the budgets
+// allow by their loads, if it is quicker than a limit.
+func (j *targetSearch) relaxedIn(ctx context.Context, l ladder, limit time.Duration) (*Drawn,
+	error) {
+	k, err := halving(len(l.chain), func(i int) (bool, error) {
+		n, err := j.load(ctx, l.chain[i])
+		return n.Within(l.chain[i].options.Budgets()), err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if k == len(l.chain) {
+		return j.quickest(ctx, tunings(l.last[0].options), limit)
+	}
+	return j.quickest(ctx, append(ahead(l.chain[k]), l.chain[k]), limit)
+}
+
+// quickest is the quickest plan of some candidates, if it is quicker than a limit. What they need
+// and take at least is known before any of them is drawn.
+func (j *targetSearch) quickest(ctx context.Context, candidates []Candidate,
+	limit time.Duration) (*Drawn, error) {
+	var best *Drawn
+	for _, w := range candidates {
+		o, err := j.foresee(ctx, w)
+		if err != nil {
+			return nil, err
+		}
+		if o.Time >= limit || o.Bytes > w.options.DeviceBytes {
+			continue
+		}
+		f, err := j.draw(ctx, w)
+		if err != nil {
+			return nil, err
+		}
+		if f = j.judge(f, limit); f != nil {
+			best, limit = f, f.time
+		}
+	}
+	return best, nil
+}
