@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/gomem/gomem/graph"
-	"github.com/gomem/gomem/planner/candidates"
 	"github.com/gomem/gomem/planner/explain"
 )
 
@@ -12,13 +11,12 @@ import (
 // same *[ErrOutOfMemory]. It makes none of the plans that are there to be fast, so that it
 // takes a part of Plan's time: for those who look for the largest that fits.
 func Fits(ctx context.Context, g *graph.Graph, o Options, targets ...Target) error {
-	var refused []*candidates.Search
 	t := new(Scout).tour(ctx, 1, o)
-	t.refused = func(s *candidates.Search) { refused = append(refused, s) }
+	t.keeps = true
 	if err := t.run(g, targets); err != nil || t.fits {
 		return err
 	}
-	return explain.Gentlest(refused)
+	return explain.Gentlest(t.refused)
 }
 
 // Probe reports whether [Plan] has plans within the budgets, as [Fits] does, and the larger

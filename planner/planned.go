@@ -3,7 +3,6 @@ package planner
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"time"
 
@@ -37,155 +36,28 @@ type Planned struct {
 // faster. If some targets do not fit, the error wraps the *[ErrOutOfMemory] of the one that needs
 // the most.
 func Plan(ctx context.Context, g *graph.Graph, o Options, targets ...Target) (*Planned, error) {
-	var best *attempt
-	var others []*attempt // without plans
-	var refused []*candidates.Search
-	want := next
-	err := variants(g, o, targets, func(v *Planned) (wanted, error) {
-		least := v.least(o)
-		if want == quicker && v.isCut() && least+least/20 >= best.least(o) {
-			want = last
-			return want, nil
-		}
-		if best != nil && least >= candidates.StepTime(best.plans) {
-			return want, nil
-		}
-		if want != next && !v.isCut() {
-			if v.operations() == best.operations() {
-				return none, nil // nothing is fused
-			}
-			s, err := candidates.New(ctx, v.Graph, o, v.Targets)
-			if err == nil {
-				s.After = best.variant
-				others = append(others, &attempt{v, s, nil})
-			}
-			return none, err
-		}
-		a, err := v.attempt(ctx, o)
-		if err != nil {
-			return none, err
-		}
-		if a.plans == nil {
-			refused, others = append(refused, a.variant), append(others, a)
-			return next, nil
-		}
-		if best == nil || candidates.StepTime(a.plans) < candidates.StepTime(best.plans) {
-			best = a
-		}
-		want = a.wants(o)
-		return want, nil
-	})
-	switch {
-	case err != nil:
-		return nil, err
-	case best == nil:
-		return nil, explain.Gentlest(refused)
-	}
-	if o.Draft {
-		others = nil
-	}
-	granted := append(others, best)
-	if best, err = best.compareRivals(others); err != nil {
-		return nil, fmt.Errorf("planner: %w", err)
-	}
-	if best, err = best.covered(granted); err != nil {
-		return nil, fmt.Errorf("planner: %w", err)
-	}
-	best.Results, err = best.variant.Complete(best.plans)
-	if err != nil {
-		return nil, fmt.Errorf("planner: %w", err)
-	}
-	best.by = o.Unlimited()
-	return best.Planned, nil
-}
-
-// attempt is a graph with the plans of its targets, or nil if some target has none. They
-// are not written yet: only those of the best graph are.
-type attempt struct {
-	*Planned
-	variant *candidates.Search
-	plans   []*candidates.Drawn
-}
-
-// attempt looks for the plans.
-func (p *Planned) attempt(ctx context.Context, o Options) (*attempt, error) {
-	s, err := candidates.New(ctx, p.Graph, o, p.Targets)
+	list, err := variantsOf(g, o, targets)
 	if err != nil {
 		return nil, err
 	}
-	plans, err := s.Find()
-	if err != nil {
-		return nil, fmt.Errorf("planner: %w", err)
-	}
-	return &attempt{p, s, plans}, nil
-}
-
-// wants is which graphs are worth a look beside the one of an attempt.
-func (a *attempt) wants(o Options) wanted {
-	switch {
-	case !o.Policy.Searches() || a.vanilla() || o.Draft:
-		return none
-	case a.stalls(o):
-		return next
-	case o.NoFusion:
-		return none // it is the last
-	case a.rewritten == asFused:
-		return quicker
-	}
-	return last
-}
-
-// orRivals is the fastest of an attempt and of what the planner's rivals come to with the
-// graphs of others: with one that was refused, and with one that was not looked at, which are
-// those that a rival has if it is refused the attempt's.
-func (a *attempt) compareRivals(others []*attempt) (*attempt, error) {
-	if !a.variant.Options.Policy.Searches() || a.vanilla() {
-		return a, nil
-	}
-	for _, x := range others {
-		if x.variant.Floor() > x.variant.Options.DeviceBytes {
+	c := choice{want: next}
+	for i, v := range list {
+		if c.want == none || c.want == last && i < len(list)-1 {
 			continue
 		}
-		plans, err := x.variant.Tuned(a.plans, false)
-		if err != nil {
-			return nil, err
-		}
-		if candidates.StepTime(plans) < candidates.StepTime(a.plans) {
-			a = &attempt{x.Planned, x.variant, plans}
-		}
-	}
-	return a, nil
-}
-
-// covered is an attempt whose peaks are granted, by its own graph's candidates or those of others.
-func (a *attempt) covered(others []*attempt) (*attempt, error) {
-	all := append([]*attempt{a}, others...)
-	var granting []*candidates.Search
-	for _, x := range all {
-		granting = append(granting, x.variant)
-	}
-	plans, err := a.variant.Covered(a.plans, granting)
-	if err != nil {
-		return nil, err
-	}
-	for _, x := range all {
-		if plans != nil {
-			break
-		}
-		a = x
-		if plans, err = x.variant.Exact(); err != nil {
+		if c, err = c.after(ctx, v, o); err != nil {
 			return nil, err
 		}
 	}
-	return &attempt{a.Planned, a.variant, plans}, nil
+	if c.best == nil {
+		return nil, explain.Gentlest(c.refused)
+	}
+	return c.settled(o)
 }
 
-// vanilla reports whether the plans are vanilla's.
-func (a *attempt) vanilla() bool { return a.plans[0].Policy() == Vanilla }
-
-// least is what steps of all targets take at least: what no policy has on the host is
+// leastTime is what steps of all targets take at least: what no policy has on the host is
 // executed on the device.
-func (p *Planned) least(o Options) time.Duration {
+func (p *Planned) leastTime(o Options) time.Duration {
 	o.EnsureDefaults()
 	m := Prices(o.Machine, o.Model, p.Graph, p.Targets...)
 	var sum time.Duration
@@ -212,14 +84,6 @@ func (p *Planned) operations() int {
 	return n
 }
 
-// stalls reports whether steps take notably longer than they do at least: by a fiftieth, since
-// what is saved is saved at every step, and a look at the graphs that are cut is taken once. Parts
-// of operations need less, and what is updated on the host is there sooner.
-func (a *attempt) stalls(o Options) bool {
-	least := a.least(o)
-	return candidates.StepTime(a.plans) > least+least/50
-}
-
 // LeastOf is [Minimum] of the graphs that are planned: the smallest budget of a space,
 // in bytes, with which Plan succeeds within the other's.
 func LeastOf(ctx context.Context, g *graph.Graph, o Options, of space.ID,
@@ -240,14 +104,24 @@ func (p *Planned) LeastOf(ctx context.Context, o Options, of space.ID) (int64, e
 	if of == Disk {
 		o.DiskBytes = math.MaxInt64 // none is no disk
 	}
-	var all, refused []*candidates.Search
-	err := p.from.variants(o, p.known(o), func(v *Planned) (wanted, error) {
-		s, err := candidates.Again(ctx, v.Graph, o, v.Targets, v.results(o))
-		all = append(all, s)
-		return next, err
-	}, nil)
+	list, err := p.from.variants(o, p.known(o))
 	if err != nil {
 		return 0, err
+	}
+	var all, refused []*candidates.Search
+	for _, x := range list {
+		v, err := x.graph()
+		if err != nil {
+			return 0, err
+		}
+		if v == nil {
+			continue
+		}
+		s, err := candidates.Again(ctx, v.Graph, o, v.Targets, v.results(o))
+		if err != nil {
+			return 0, err
+		}
+		all = append(all, s)
 	}
 	best := int64(math.MaxInt64)
 	for _, i := range candidates.ByFloor(all) {

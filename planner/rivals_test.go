@@ -79,7 +79,7 @@ func TestRivalsOfRefusedGraphs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a, err := p.attempt(t.Context(), auto); err != nil || a.plans != nil {
+	if a, err := p.outcome(t.Context(), auto); err != nil || a.plans != nil {
 		t.Fatalf("auto is not refused the fused graph: %v", err)
 	}
 	want, got := stepTime(t, m.Graph, thesis, targets), stepTime(t, m.Graph, auto, targets)

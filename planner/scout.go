@@ -105,8 +105,9 @@ type tour struct {
 	all     bool // nothing is left out, and nothing that fits ends the tour
 
 	fits, sure bool
-	load       float64                  // the least of a graph
-	refused    func(*candidates.Search) // takes the graphs that do not fit; nil: nobody does
+	load       float64              // the least of a graph
+	keeps      bool                 // whether what is refused is asked for
+	refused    []*candidates.Search // the searches of graphs that do not fit, if they are kept
 }
 
 func (c *Scout) tour(ctx context.Context, number int, o Options) *tour {
@@ -117,12 +118,31 @@ func (c *Scout) tour(ctx context.Context, number int, o Options) *tour {
 		load: math.Inf(1)}
 }
 
-// run weighs the graphs that there are to choose from.
+// run weighs the graphs that there are to choose from, until one fits.
 func (t *tour) run(g *graph.Graph, targets []Target) error {
-	if err := CheckTargets(g, targets...); err != nil {
+	list, err := variantsOf(g, t.options, targets)
+	if err != nil {
 		return err
 	}
-	return whole(g, targets).variants(t.options, nil, t.graph, t.leaveOut)
+	for _, x := range list {
+		if t.fits && !t.all {
+			return nil
+		}
+		if t.leaveOut(x.name) {
+			continue
+		}
+		v, err := x.graph()
+		if err != nil {
+			return err
+		}
+		if v == nil {
+			continue
+		}
+		if err := t.graph(v); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // whole is a graph as a whole.
@@ -144,32 +164,29 @@ func (t *tour) learn(what scouted, load float64) {
 	t.trends[what] = t.trends[what].learn(t.number, load)
 }
 
-// graph weighs a graph, and says whether another is wanted.
-func (t *tour) graph(v *Planned) (wanted, error) {
+// graph weighs a graph.
+func (t *tour) graph(v *Planned) error {
 	s, err := candidates.New(t.ctx, v.Graph, t.options, v.Targets)
 	if err != nil {
-		return none, err
+		return err
 	}
 	name := t.whole(v.rewritten)
-	load, fits, err := t.variant(s, name)
+	load, fits, err := t.search(s, name)
 	if err != nil {
-		return none, err
+		return err
 	}
 	t.learn(name, load)
-	t.load = min(t.load, load)
-	if t.fits = t.fits || fits; fits && !t.all {
-		return none, nil
+	t.load, t.fits = min(t.load, load), t.fits || fits
+	if !fits && t.keeps {
+		t.refused = append(t.refused, s)
 	}
-	if t.refused != nil {
-		t.refused(s)
-	}
-	return next, nil
+	return nil
 }
 
 // search weighs the candidates of a graph: those that targets take alone, each with as much on the
 // disk, and those that all go together, but for what is seen to need too much without. The
 // tightest is the first.
-func (t *tour) variant(s *candidates.Search, at scouted) (least float64, fits bool, err error) {
+func (t *tour) search(s *candidates.Search, at scouted) (least float64, fits bool, err error) {
 	if floor := s.Floor(); floor > s.Options.DeviceBytes {
 		return float64(floor) / float64(s.Options.DeviceBytes), false, nil
 	}

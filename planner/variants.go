@@ -15,35 +15,32 @@ import (
 // Variants are the graphs that Plan chooses from whatever the budgets are, not planned
 // yet: the one that it prefers comes first.
 func Variants(g *graph.Graph, o Options, targets ...Target) ([]*Planned, error) {
-	var all []*Planned
 	o.Policy = Vanilla
-	err := variants(g, o, targets, func(v *Planned) (wanted, error) {
-		all = append(all, v)
-		return next, nil
-	})
-	return all, err
+	list, err := variantsOf(g, o, targets)
+	if err != nil {
+		return nil, err
+	}
+	var all []*Planned
+	for _, x := range list {
+		v, err := x.graph()
+		if err != nil {
+			return nil, err
+		}
+		if v != nil {
+			all = append(all, v)
+		}
+	}
+	return all, nil
 }
 
-// wanted is which graphs are wanted after one.
-type wanted int
-
-const (
-	none    wanted = iota
-	last           // the one that comes last
-	quicker        // the next if its operations take notably less time, and the last
-	next
-)
-
-// variants hands out the graphs to choose from, not planned yet, as long as more are
-// wanted: the fused graph, graphs whose neediest operations are cut, and the model's
-// own. Which there are does not depend on the budgets. If there is a mesh, all are made of
-// the graph that is divided over it.
-func variants(g *graph.Graph, o Options, targets []Target,
-	more func(*Planned) (wanted, error)) error {
+// variantsOf are the graphs to choose from, the fused graph, graphs whose neediest operations are
+// cut, and the model's own, none of which is made yet. Which there are does not depend on the
+// budgets. If there is a mesh, all are made of the graph that is divided over it.
+func variantsOf(g *graph.Graph, o Options, targets []Target) ([]variant, error) {
 	if err := CheckTargets(g, targets...); err != nil {
-		return err
+		return nil, err
 	}
-	return whole(g, targets).variants(o, nil, more, nil)
+	return whole(g, targets).variants(o, nil)
 }
 
 // whole is a graph with its targets before anything is made of it.
@@ -59,80 +56,69 @@ const (
 	asPlain = "plain"
 )
 
-// isCut reports whether the graph is one whose neediest operations are cut.
-func (p *Planned) isCut() bool { return p.rewritten != asFused && p.rewritten != asPlain }
-
 // Plain reports whether the plans are of the model's graph as it is, or as it was divided or
 // lowered to a precision: nothing is fused or cut.
 func (p *Planned) Plain() bool { return p.rewritten == asPlain }
 
-// rewriting makes a graph to choose, or nil, of the plain one.
-type rewriting struct {
-	name string
-	make func(*Planned) (*Planned, error)
+// variant is a graph to choose that is not made yet: how it is made, of which plain one.
+type variant struct {
+	name  string
+	plain *Planned
+	make  func(*Planned) (*Planned, error)
+	known *Planned // the graph, if there has been one
 }
 
+// isCut reports whether the graph is one whose neediest operations are cut.
+func (v variant) isCut() bool { return v.name != asFused && v.name != asPlain }
+
 // variants are those of a model, which may have been divided before. One that is known is not
-// made again, and one whose name is to be skipped not at all.
-func (p *Planned) variants(o Options, known *Planned, more func(*Planned) (wanted, error),
-	skip func(string) bool) error {
+// made again.
+func (p *Planned) variants(o Options, known *Planned) ([]variant, error) {
 	plain, err := divided(p, o)
 	if err == nil {
 		plain, err = plain.halved(o)
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	fused := fused
 	if o.Device != nil {
 		if plain, err = plain.on(o.Device); err != nil {
-			return err
+			return nil, err
 		}
 		fused = func(p *Planned) (*Planned, error) { return p.fuse(o.Device.Runs) }
 	}
-	rewrites := []rewriting{{asFused, fused}}
+	list := []variant{{name: asFused, make: fused}}
 	if o.NoFusion {
-		rewrites = []rewriting{{asPlain, unchanged}}
+		list = []variant{{name: asPlain, make: unchanged}}
 	}
 	// That the parts of an operation come to its bits is a promise of the reference's kernels.
 	if o.Policy.Searches() && o.Device == nil {
-		rewrites = append(rewrites, cuts(plain, o)...)
+		list = append(list, cuts(plain, o)...)
 	}
 	if !o.NoFusion {
-		rewrites = append(rewrites, rewriting{asPlain, unchanged})
+		list = append(list, variant{name: asPlain, make: unchanged})
 	}
-	for what := next; len(rewrites) > 0 && what != none; rewrites = rewrites[1:] {
-		if what == last {
-			rewrites = rewrites[len(rewrites)-1:]
-		}
-		if skip != nil && skip(rewrites[0].name) {
-			continue
-		}
-		v, err := rewrites[0].apply(plain, known)
-		if err != nil {
-			return err
-		}
-		if v == nil {
-			continue
-		}
-		if what, err = more(v); err != nil {
-			return err
+	for i := range list {
+		list[i].plain = plain
+		if known != nil && known.rewritten == list[i].name {
+			list[i].known = known
 		}
 	}
-	return nil
+	return list, nil
 }
 
-// apply is the graph, or the one that is known if it is that.
-func (r rewriting) apply(plain, known *Planned) (*Planned, error) {
-	if known != nil && known.rewritten == r.name {
-		return known, nil
+// graph makes the graph, not planned yet; it is nil if it would be another variant's.
+func (v variant) graph() (*Planned, error) {
+	if v.known != nil {
+		return v.known, nil
 	}
-	v, err := r.make(plain)
-	if v == nil || err != nil {
+	made, err := v.make(v.plain)
+	if made == nil || err != nil {
 		return nil, err
 	}
-	named := *v
-	named.rewritten = r.name
+	named := *made
+	named.rewritten = v.name
 	return &named, nil
 }
 
@@ -221,15 +207,15 @@ func (p *Planned) fuse(runs func(graph.Op) bool) (*Planned, error) {
 	return p.moved(r.Graph, r), nil
 }
 
-// cuts are the rewritings into graphs whose operations need at most a quarter, and a
+// cuts are the variants whose operations need at most a quarter, and a
 // 32nd, of the neediest one's bytes.
-func cuts(p *Planned, o Options) []rewriting {
+func cuts(p *Planned, o Options) []variant {
 	fetches, updates := p.roots()
 	most := slices.Max(append(split.Needs(p.Graph, fetches, updates), 0))
-	var list []rewriting
+	var list []variant
 	for _, part := range []int64{4, 32} {
-		list = append(list, rewriting{fmt.Sprintf("cut to 1/%d", part),
-			func(p *Planned) (*Planned, error) { return cut(p, o, most/part) }})
+		list = append(list, variant{name: fmt.Sprintf("cut to 1/%d", part),
+			make: func(p *Planned) (*Planned, error) { return cut(p, o, most/part) }})
 	}
 	return list
 }

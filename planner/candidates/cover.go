@@ -77,7 +77,7 @@ func (s *Search) grants(limits lower.Need) (bool, error) {
 	return false, nil
 }
 
-// surely reports whether a choice is known to fit, since its candidates have been packed.
+// surely reports whether a group is known to fit, since its candidates have been packed.
 func (s *Search) surely(c Group, limits lower.Need) bool {
 	for _, j := range s.each {
 		fits := false
@@ -92,7 +92,7 @@ func (s *Search) surely(c Group, limits lower.Need) bool {
 	return true
 }
 
-// fits reports whether a choice fits. The likeliest candidate of a target is its last.
+// fits reports whether a group fits. The likeliest candidate of a target is its last.
 func (s *Search) fits(c Group, limits lower.Need) (bool, error) {
 	for _, j := range s.each {
 		fits, candidates := false, c.candidates(j.ladder)

@@ -41,7 +41,7 @@ func housed(o Options) [][]Candidate {
 // housing is where variables are at each level, for all targets of a graph. It depends on
 // nothing else than the graph and what the targets execute, and is worked out when it is needed.
 type housing struct {
-	jobs  []*targetSearch
+	each  []*targetSearch
 	homes [housings + 1][]bool
 	needs [housings + 1]lower.Need // at least; of level 0 with all variables on the host
 }
@@ -52,7 +52,7 @@ func (h *housing) at(ctx context.Context, level int) ([]bool, error) {
 		return h.homes[level], nil
 	}
 	var problems []*search.Problem
-	for _, j := range h.jobs {
+	for _, j := range h.each {
 		p := j.undecided()
 		if _, err := program.Run(ctx, p, []program.Pass{program.DeadCode(),
 			order.Creation()}); err != nil {
@@ -97,7 +97,7 @@ func (s *Search) placed() bool {
 	return s.Options.Policy.Partitioned() && !s.Options.NoPlacement
 }
 
-// AtLeast is what plans of a choice need at least, as far as that is known without a schedule: of
+// AtLeast is what plans of a group need at least, as far as that is known without a schedule: of
 // the device what the neediest operation touches beside the variables that are there, and of the
 // host the other variables and the inputs. Ways with variables on the device are for those who have
 // more of it than the tightest candidate needs: they are not granted less, so that the least of the

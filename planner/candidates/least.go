@@ -22,11 +22,11 @@ import (
 type Minimum struct {
 	Bytes     int64
 	Target    string // its name
-	job       *targetSearch
+	by        *targetSearch
 	candidate Candidate
 }
 
-// question is what is asked of a search: the smallest budget of a space, with so
+// query is what is asked of a search: the smallest budget of a space, with so
 // much of the others, if those targets that go by candidates of their own take these.
 type query struct {
 	of         space.ID
@@ -41,7 +41,7 @@ type query struct {
 // spaces', or nil if all are.
 func (s *Search) Minimum(of space.ID) (*Minimum, error) { return s.MinimumBelow(of, math.MaxInt64) }
 
-// MinimumBelow is least, or nil if that is above a limit.
+// MinimumBelow is Minimum, or nil if that is above a limit.
 func (s *Search) MinimumBelow(of space.ID, limit int64) (*Minimum, error) {
 	return s.answer(query{of: of, limits: s.Options.Budgets(), candidates: ladder.straight,
 		most: limit})
@@ -66,7 +66,7 @@ func (s *Search) BothShort() (host *Minimum, device int64, err error) {
 
 // PlanOf is the plan that needs the least, without waits.
 func (s *Search) PlanOf(l *Minimum) (*plan.Plan, error) {
-	p, _, err := l.job.lower(s.ctx, l.candidate)
+	p, _, err := l.by.lower(s.ctx, l.candidate)
 	return p, err
 }
 
@@ -129,7 +129,7 @@ func (s *Search) answer(q query) (*Minimum, error) {
 	return best, nil
 }
 
-// hopeful are the choices that may be an answer by what is known without a schedule, those that
+// hopeful are the groups that may be an answer by what is known without a schedule, those that
 // need the least by that first.
 func (s *Search) hopeful(q query) ([]Group, error) {
 	var list []Group

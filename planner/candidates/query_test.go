@@ -13,7 +13,7 @@ import (
 	"github.com/gomem/gomem/planner/program"
 )
 
-// ranked is a job of which is known what its candidates take, and what at least.
+// ranked is the search for a target of which is known what its candidates take, and what at least.
 func ranked(needs, loads []lower.Need) *targetSearch {
 	j := &targetSearch{loads: map[Candidate]lower.Need{}, needs: map[Candidate]lower.Need{},
 		answers: map[asked]lower.Need{}, outlooks: map[Candidate]outlook.Outlook{}}
@@ -104,14 +104,14 @@ func TestEnoughIsEnough(t *testing.T) {
 	delete(second.loads, unseen)
 	s := &Search{ctx: context.Background(), each: []*targetSearch{first, second}}
 	q := query{of: space.Device, candidates: inTurn, most: math.MaxInt64}
-	if l, err := s.neediest(q); err != nil || l.Bytes != 5 || l.job != first {
+	if l, err := s.neediest(q); err != nil || l.Bytes != 5 || l.by != first {
 		t.Errorf("%+v, %v", l, err)
 	}
 	third := ranked([]lower.Need{{5}, {3}, {9}}, []lower.Need{{3}, {3}, {9}})
 	unseen = third.ladder.last[1]
 	delete(third.needs, unseen) // its load is known, and no better than the one before it
 	s.each = []*targetSearch{first, third}
-	if l, err := s.neediest(q); err != nil || l.Bytes != 5 || l.job != first {
+	if l, err := s.neediest(q); err != nil || l.Bytes != 5 || l.by != first {
 		t.Errorf("%+v, %v", l, err)
 	}
 	s.each = []*targetSearch{first, ranked([]lower.Need{{4}, {6}}, []lower.Need{{4}, {6}})}

@@ -116,7 +116,7 @@ func (s *Search) laddered(o Options) *Search {
 		}
 		s.each = append(s.each, j)
 	}
-	s.housing = &housing{jobs: s.each}
+	s.housing = &housing{each: s.each}
 	for _, j := range s.each {
 		j.housing = s.housing
 	}

@@ -1,9 +1,9 @@
 package candidates
 
-// Groups are the choices that decide about a refusal.
+// Groups are the groups that decide about a refusal.
 func (s *Search) Groups() []Group { return s.groups(ladder.straight) }
 
-// Candidates are those of a choice for a target, by its number. The likeliest is the last.
+// Candidates are those of a group for a target, by its number. The likeliest is the last.
 func (s *Search) Candidates(c Group, target int) []Candidate {
 	return c.candidates(s.each[target].ladder)
 }

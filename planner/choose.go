@@ -1,0 +1,190 @@
+package planner
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/gomem/gomem/planner/candidates"
+)
+
+// wanted is which variants are wanted after one.
+type wanted int
+
+const (
+	none    wanted = iota
+	last           // the one that comes last
+	quicker        // the next if its operations take notably less time, and the last
+	next
+)
+
+// choice is how far the choice among variants is: the best of them so far, and those that it does
+// not rule out.
+type choice struct {
+	best    *outcome
+	others  []*outcome           // without plans: refused, or only for the search's rivals
+	refused []*candidates.Search // of those, what was refused
+	want    wanted
+}
+
+// after is the choice when a variant has been looked at. A look at one costs a search, so one whose
+// operations alone take as long as the best plans is left out.
+func (c choice) after(ctx context.Context, v variant, o Options) (choice, error) {
+	p, err := v.graph()
+	if p == nil || err != nil {
+		return c, err
+	}
+	least := p.leastTime(o)
+	if c.want == quicker && v.isCut() && least+least/20 >= c.best.leastTime(o) {
+		c.want = last
+		return c, nil
+	}
+	if c.best != nil && least >= candidates.StepTime(c.best.plans) {
+		return c, nil
+	}
+	if c.want != next && !v.isCut() {
+		return c.forRivals(ctx, p, o)
+	}
+	x, err := p.outcome(ctx, o)
+	if err != nil {
+		return c, err
+	}
+	if x.plans == nil {
+		c.refused, c.others = append(c.refused, x.search), append(c.others, x)
+		return c, nil
+	}
+	if c.best == nil || candidates.StepTime(x.plans) < candidates.StepTime(c.best.plans) {
+		c.best = x
+	}
+	c.want = x.wants(o)
+	return c, nil
+}
+
+// forRivals is the choice with the model's own graph, which is not looked at but for rivals: it is
+// the last, and not worth that if nothing was fused.
+func (c choice) forRivals(ctx context.Context, p *Planned, o Options) (choice, error) {
+	c.want = none
+	if p.operations() == c.best.operations() {
+		return c, nil
+	}
+	s, err := candidates.New(ctx, p.Graph, o, p.Targets)
+	if err != nil {
+		return c, err
+	}
+	s.After = c.best.search
+	c.others = append(c.others, &outcome{p, s, nil})
+	return c, nil
+}
+
+// settled is the choice with its plans written: the best, unless rivals of the search are faster
+// with another variant, and with as much memory as is granted.
+func (c choice) settled(o Options) (*Planned, error) {
+	others := c.others
+	if o.Draft {
+		others = nil
+	}
+	best, err := c.best.orRivals(others)
+	if err != nil {
+		return nil, fmt.Errorf("planner: %w", err)
+	}
+	if best, err = best.covered(append(others, c.best)); err != nil {
+		return nil, fmt.Errorf("planner: %w", err)
+	}
+	best.Results, err = best.search.Complete(best.plans)
+	if err != nil {
+		return nil, fmt.Errorf("planner: %w", err)
+	}
+	best.by = o.Unlimited()
+	return best.Planned, nil
+}
+
+// outcome is what the search came to that had one variant: the plans of its targets, or nil if some
+// target has none. They are drawn only, since those of one variant are written.
+type outcome struct {
+	*Planned
+	search *candidates.Search
+	plans  []*candidates.Drawn
+}
+
+// outcome looks for the plans of a variant.
+func (p *Planned) outcome(ctx context.Context, o Options) (*outcome, error) {
+	s, err := candidates.New(ctx, p.Graph, o, p.Targets)
+	if err != nil {
+		return nil, err
+	}
+	plans, err := s.Find()
+	if err != nil {
+		return nil, fmt.Errorf("planner: %w", err)
+	}
+	return &outcome{p, s, plans}, nil
+}
+
+// wants is which variants are worth a look beside this one.
+func (a *outcome) wants(o Options) wanted {
+	switch {
+	case !o.Policy.Searches() || a.vanilla() || o.Draft:
+		return none
+	case a.stalls(o):
+		return next
+	case o.NoFusion:
+		return none // it is the last
+	case a.rewritten == asFused:
+		return quicker
+	}
+	return last
+}
+
+// orRivals is the fastest of an outcome and of what rivals of the search come to with the graphs of
+// others: with one that was refused, and with one that was not looked at, which are those that a
+// rival has if it is refused this one.
+func (a *outcome) orRivals(others []*outcome) (*outcome, error) {
+	if !a.search.Options.Policy.Searches() || a.vanilla() {
+		return a, nil
+	}
+	for _, x := range others {
+		if x.search.Floor() > x.search.Options.DeviceBytes {
+			continue
+		}
+		plans, err := x.search.Tuned(a.plans, false)
+		if err != nil {
+			return nil, err
+		}
+		if candidates.StepTime(plans) < candidates.StepTime(a.plans) {
+			a = &outcome{x.Planned, x.search, plans}
+		}
+	}
+	return a, nil
+}
+
+// covered is an outcome whose peaks are granted, by its own graph's candidates or those of others.
+func (a *outcome) covered(others []*outcome) (*outcome, error) {
+	all := append([]*outcome{a}, others...)
+	var granting []*candidates.Search
+	for _, x := range all {
+		granting = append(granting, x.search)
+	}
+	plans, err := a.search.Covered(a.plans, granting)
+	if err != nil {
+		return nil, err
+	}
+	for _, x := range all {
+		if plans != nil {
+			break
+		}
+		a = x
+		if plans, err = x.search.Exact(); err != nil {
+			return nil, err
+		}
+	}
+	return &outcome{a.Planned, a.search, plans}, nil
+}
+
+// vanilla reports whether the plans are vanilla's.
+func (a *outcome) vanilla() bool { return a.plans[0].Policy() == Vanilla }
+
+// stalls reports whether steps take notably longer than they do at least: by a fiftieth, since
+// what is saved is saved at every step, and a look at the graphs that are cut is taken once. Parts
+// of operations need less, and what is updated on the host is there sooner.
+func (a *outcome) stalls(o Options) bool {
+	least := a.leastTime(o)
+	return candidates.StepTime(a.plans) > least+least/50
+}
