@@ -104,7 +104,8 @@ func (h How) Check() error {
 		return r != '-' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
 	}
 	unfit := func(r rune) bool {
-		return unicode.IsSpace(r) || !unicode.IsPrint(r) || strings.ContainsRune(",:=*#", r)
+		return unicode.IsSpace(r) || !unicode.IsPrint(r) || r == unicode.ReplacementChar ||
+			strings.ContainsRune(",:=*#", r)
 	}
 	switch {
 	case int(h.Fold) >= len(folds):

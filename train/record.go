@@ -316,8 +316,8 @@ func readRecord(path string) (columns []string, rows []map[string]string, err er
 	for i, cells := range all {
 		if i == 0 {
 			if columns = cells; columns[0] != recordColumns[0] {
-				return nil, nil, fmt.Errorf("%s is no table of metrics: it begins with column %q",
-					recordName, columns[0])
+				return nil, nil, fmt.Errorf("%s is no table of metrics: it begins with column "+
+					"%.60q", recordName, columns[0])
 			}
 			continue
 		}
