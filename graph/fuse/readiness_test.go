@@ -37,7 +37,7 @@ func everything(g *graph.Graph) []bool {
 func TestReadiness(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		pick := func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "pick") }
-		g := randgraph.Random(pick, 12).Graph
+		g := randgraph.Any(pick, 12).Graph
 		r, needs := newReadiness(g, everything(g)), closure(g)
 		for _, n := range g.Nodes() {
 			for _, on := range g.Nodes() {

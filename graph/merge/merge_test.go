@@ -113,7 +113,7 @@ func moved(r *merge.Result, fetches []graph.Value,
 func TestMergedGraphs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		pick := func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "pick") }
-		m := randgraph.Random(pick, 20)
+		m := randgraph.Any(pick, 20)
 		if pick(2) == 0 {
 			m = randgraph.Exchanging(pick, 20)
 		}

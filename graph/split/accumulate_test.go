@@ -41,7 +41,7 @@ func numbers(f32s []byte) []byte {
 // has no more operations, and stays as it is if that is done again.
 func TestAccumulated(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m := randgraph.Random(func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "pick") }, 20)
+		m := randgraph.Any(func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "pick") }, 20)
 		s := step{m.Graph, m.Fetches, m.Updates}
 		if rapid.Bool().Draw(t, "fused") {
 			s = s.fused(t)

@@ -133,7 +133,7 @@ func (s step) run(t fatal, ids int32) []byte {
 // whole, and needs no more; split again, it stays.
 func TestRandomGraphs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m := randgraph.Random(func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "pick") }, 20)
+		m := randgraph.Any(func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "pick") }, 20)
 		s := step{m.Graph, m.Fetches, m.Updates}
 		if rapid.Bool().Draw(t, "fused") {
 			s = s.fused(t)

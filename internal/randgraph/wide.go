@@ -21,6 +21,7 @@ type wide struct {
 	seed   graph.Value
 	lr     graph.Value
 	step   graph.Value
+	joint  bool // workers exchange values
 	values []graph.Value
 	vars   []graph.Value
 	made   int            // draws so far
@@ -34,13 +35,37 @@ type wide struct {
 // of gradients, and uses of operations that package ops samples. Updates are an optimizer's, gated,
 // clipped and composed of several operations. The inputs are Random's.
 func Wide(pick func(n int) int, size int) *Model {
-	b := &wide{g: graph.New(), pick: pick, rng: rand.New(rand.NewPCG(uint64(pick(1<<12)), 1))}
+	return newWide(pick).build(size, draws())
+}
+
+// WideExchanging is Wide, with values that workers exchange: gradients, and in collectives.
+func WideExchanging(pick func(n int) int, size int) *Model {
+	b := newWide(pick)
+	b.joint = true
+	return b.build(size, append(draws(), draw{"exchanged", exchanged}))
+}
+
+// Any is Random or Wide.
+func Any(pick func(n int) int, size int) *Model {
+	if pick(2) == 0 {
+		return Random(pick, size)
+	}
+	return Wide(pick, (size+1)/2)
+}
+
+// newWide begins a graph.
+func newWide(pick func(n int) int) *wide {
+	return &wide{g: graph.New(), pick: pick, rng: rand.New(rand.NewPCG(uint64(pick(1<<12)), 1))}
+}
+
+// build makes a step by up to size draws out of all.
+func (b *wide) build(size int, all []draw) *Model {
+	pick := b.pick
 	b.x = b.g.Input("x", tensor.Of(graph.F32, 2*(1+pick(4)), 1+pick(9)))
 	b.seed = b.g.Input("seed", tensor.Of(graph.I32, 2))
 	b.lr, b.step = b.g.Input("lr", tensor.Of(graph.F32)), b.g.Input("step", tensor.Of(graph.F32))
 	b.values = []graph.Value{b.x}
 	b.add(ops.Scale(b.variable(4, 4), 0.5))
-	all := draws()
 	for range 1 + pick(size) {
 		b.draw(all[pick(len(all))])
 	}
@@ -173,7 +198,7 @@ func (b *wide) finish() *Model {
 		}
 	}
 	grads := autodiff.Grad(loss, b.vars...)
-	if b.pick(4) == 0 {
+	if b.joint && b.pick(4) == 0 {
 		b.exchange(grads)
 	}
 	if b.pick(2) == 0 {

@@ -25,7 +25,7 @@ func draws() []draw {
 		{"placed", placed}, {"joined", joined}, {"cast", converted}, {"masked", masked},
 		{"loss", losses}, {"ctc", ctc}, {"lstm", lstm}, {"experts", experts},
 		{"routed", routed},
-		{"exchanged", exchanged}, {"chance", chance}, {"slope", slope}, {"slope", slope},
+		{"chance", chance}, {"slope", slope}, {"slope", slope},
 		{"average", average},
 		{"running", running}, {"cache", cached}, {"kept", computed}}
 }
@@ -33,10 +33,13 @@ func draws() []draw {
 // one is a list of one value.
 func one(v graph.Value) []graph.Value { return []graph.Value{v} }
 
-// narrow is some of what Random draws, with collectives.
+// narrow is some of what Random draws, with collectives if there are any.
 func narrow(b *wide) []graph.Value {
 	n := &builder{g: b.g, pick: b.pick, rows: 2 * b.size(2), cols: b.size(5), seed: b.seed,
-		kinds: jointlyToo, sent: 10 * b.made}
+		kinds: ownKinds, sent: 10 * b.made}
+	if b.joint {
+		n.kinds = jointlyToo
+	}
 	n.values = one(b.of(n.rows, n.cols))
 	defer b.g.Scope("own")()
 	n.variable()

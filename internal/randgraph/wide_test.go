@@ -16,7 +16,8 @@ import (
 // TestWide: what is drawn is a graph without mistakes.
 func TestWide(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m := randgraph.Wide(func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "pick") }, 12)
+		pick := func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "pick") }
+		m := randgraph.WideExchanging(pick, 12)
 		if err := m.Graph.Err(); err != nil {
 			t.Fatal(err)
 		}
@@ -40,7 +41,7 @@ func TestWideDrawsAll(t *testing.T) {
 	drawn := map[string]int{}
 	for seed := range uint64(longtest.Count(300, 2000)) {
 		rng := rand.New(rand.NewPCG(seed, 3))
-		m := randgraph.Wide(rng.IntN, 40)
+		m := randgraph.WideExchanging(rng.IntN, 40)
 		for _, n := range m.Graph.Nodes() {
 			if !n.Leaf() {
 				drawn[n.Op.Name()]++

@@ -42,7 +42,7 @@ func (m machine) Copy(from, _ space.ID, bytes int64) time.Duration {
 // TestBelowAuto: what the planner finds is not faster than the bound.
 func TestBelowAuto(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		g := randgraph.Random(func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "pick") },
+		g := randgraph.Any(func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "pick") },
 			rapid.SampledFrom([]int{3, 12, 40}).Draw(t, "size"))
 		p := program.New(g.Graph, g.Fetches, g.Updates)
 		ps := rapid.SampledFrom(order.Portfolio()).Draw(t, "order")

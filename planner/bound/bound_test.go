@@ -267,7 +267,7 @@ func TestFloors(t *testing.T) {
 // TestRandom: bounds of graphs with everything that graphs can have.
 func TestRandom(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m := randgraph.Random(func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "pick") },
+		m := randgraph.Any(func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "pick") },
 			rapid.SampledFrom([]int{3, 12, 40}).Draw(t, "size"))
 		p := decided(t, program.New(m.Graph, m.Fetches, m.Updates),
 			rapid.SampledFrom([]string{"none", "host"}).Draw(t, "place"))

@@ -24,7 +24,7 @@ func drawProgram(t *rapid.T) *program.Program {
 	if rapid.Bool().Draw(t, "synthetic") {
 		m = randgraph.Synthetic(rapid.IntRange(20, 120).Draw(t, "nodes"))
 	} else {
-		m = randgraph.Random(func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "pick") }, 20)
+		m = randgraph.Any(func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "pick") }, 20)
 	}
 	strategy := rapid.SampledFrom(partition.Strategies()).Draw(t, "strategy")
 	passes := []program.Pass{

@@ -207,7 +207,7 @@ func (c *checker) operand(i int32, n *graph.Node, k int, id program.StayID, in s
 	if h.value != root || off < h.off || off+n.In[k].Type().Bytes() > h.off+h.bytes {
 		return fmt.Errorf("operand %d is %s at %d, the stay holds %v", k, root, off, h)
 	}
-	if h.updated || c.updated[root.Node.ID] {
+	if h.updated { // a copy that was made before the update is not
 		return fmt.Errorf("operand %d, %s, has been updated", k, root)
 	}
 	return nil

@@ -142,7 +142,7 @@ func sums(t require, p *plan.Plan, g *graph.Graph, m machine.Model) {
 func TestRandomPlans(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		draw := rapid.SampledFrom([]func(func(int) int, int) *randgraph.Model{randgraph.Random,
-			randgraph.Exchanging, randgraph.Collective}).Draw(t, "kind")
+			randgraph.Exchanging, randgraph.Collective, randgraph.WideExchanging}).Draw(t, "kind")
 		m := draw(func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "pick") }, 8)
 		o := planner.Options{
 			Policy:    rapid.SampledFrom(planner.Policies()).Draw(t, "policy"),

@@ -21,7 +21,7 @@ import (
 
 // drawn is a random program with a schedule.
 func drawn(t *rapid.T) *program.Program {
-	m := randgraph.Random(func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "pick") }, 20)
+	m := randgraph.Any(func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "pick") }, 20)
 	if rapid.Bool().Draw(t, "synthetic") {
 		m = randgraph.Synthetic(rapid.IntRange(20, 120).Draw(t, "nodes"))
 	}

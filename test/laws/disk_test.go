@@ -90,7 +90,7 @@ func TestDiskDoesNotAffectResults(t *testing.T) {
 func TestRandomGraphsOnDisk(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		draw := rapid.SampledFrom([]func(func(int) int, int) *randgraph.Model{randgraph.Random,
-			randgraph.Exchanging, randgraph.Collective}).Draw(t, "kind")
+			randgraph.Exchanging, randgraph.Collective, randgraph.WideExchanging}).Draw(t, "kind")
 		m := draw(func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "pick") }, 12)
 		want, err := trial.Plain(m)
 		if err != nil {

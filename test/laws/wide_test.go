@@ -9,5 +9,5 @@ import (
 
 // TestPlansOfWideGraphs: the first law holds for graphs of all operations.
 func TestPlansOfWideGraphs(t *testing.T) {
-	plansDoNotAffect(t, randgraph.Wide, longtest.Count(1, 3))
+	plansDoNotAffect(t, randgraph.WideExchanging, longtest.Count(1, 3))
 }
