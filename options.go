@@ -15,6 +15,7 @@ import (
 	"github.com/gomem/gomem/internal/device/null"
 	"github.com/gomem/gomem/mesh"
 	"github.com/gomem/gomem/partition"
+	"github.com/gomem/gomem/plan/space"
 	"github.com/gomem/gomem/planner"
 	"github.com/gomem/gomem/planner/machine"
 )
@@ -283,9 +284,9 @@ func (o Options) open(p *Planned) (device.Device, error) {
 	case o.Device == Null:
 		return null.Open(), nil
 	}
-	if o.Disk == "" && p.Peak(planner.Disk) > 0 {
+	if o.Disk == "" && p.Peak(space.Disk) > 0 {
 		return nil, fmt.Errorf("plans put %d bytes on a disk: the directory for it is missing",
-			p.Peak(planner.Disk))
+			p.Peak(space.Disk))
 	}
 	if number, ok := GPU(o.Device); ok {
 		return o.openGPU(number)

@@ -52,7 +52,7 @@ func MinHost(ctx context.Context, g *graph.Graph, o Options, targets ...Target) 
 // MinDisk is MinDevice for the disk's budget within those of device and host: 0 if they
 // do without.
 func MinDisk(ctx context.Context, g *graph.Graph, o Options, targets ...Target) (int64, error) {
-	return minimum(ctx, g, o, planner.Disk, targets)
+	return minimum(ctx, g, o, space.Disk, targets)
 }
 
 func minimum(ctx context.Context, g *graph.Graph, o Options, of space.ID,

@@ -65,7 +65,7 @@ func (o Options) openSim(profile *machine.Profile, p *Planned) device.Device {
 		nodes[n.Name] = n
 	}
 	s := sim.Options{Limits: map[space.ID]int64{space.Device: o.DeviceBytes,
-		space.Host: o.Planning().HostBytes, planner.Disk: o.DiskBytes}, Copy: model.Copy,
+		space.Host: o.Planning().HostBytes, space.Disk: o.DiskBytes}, Copy: model.Copy,
 		Launch: func(l device.Launch) time.Duration {
 			return model.Time(nodes[l.Name], l.Engine.Reads())
 		}}

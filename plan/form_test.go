@@ -84,7 +84,7 @@ var formPromises = []broken{
 	{
 		name:   "no such space",
 		change: func(p *plan.Plan) { p.Slots[3].Space = 2 },
-		want: `plan: x: slot 3 is in no space: 8 bytes of f32[2] at 0 in space 2, live from ` +
+		want: `plan: x: slot 3 is in no space: 8 bytes of f32[2] at 0 in disk, live from ` +
 			`step 0 to 3`,
 	},
 	{

@@ -29,7 +29,7 @@ func checkGranted(t rapid.TB, g *graph.Graph, o Options, targets []Target) {
 	took := o
 	took.DeviceBytes, took.HostBytes = p.Peak(space.Device), p.Peak(space.Host)
 	if took.DiskBytes > 0 {
-		took.DiskBytes = max(1, p.Peak(Disk))
+		took.DiskBytes = max(1, p.Peak(space.Disk))
 	}
 	for _, more := range []lower.Need{{}, {took.DeviceBytes / 7}, {0, took.HostBytes / 5}} {
 		next := took
@@ -39,7 +39,8 @@ func checkGranted(t rapid.TB, g *graph.Graph, o Options, targets []Target) {
 			t.Errorf("%s: within %d of the device and %d of the host (%d of a disk) there is %s, "+
 				"which takes %d, %d and %d; within %d, %d and %d: %v", o, o.DeviceBytes,
 				o.HostBytes, o.DiskBytes, p.Results[0].Plan.Title, took.DeviceBytes,
-				took.HostBytes, p.Peak(Disk), next.DeviceBytes, next.HostBytes, next.DiskBytes, err)
+				took.HostBytes, p.Peak(space.Disk), next.DeviceBytes, next.HostBytes,
+				next.DiskBytes, err)
 		}
 	}
 }

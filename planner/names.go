@@ -2,11 +2,9 @@ package planner
 
 import (
 	"github.com/gomem/gomem/graph"
-	"github.com/gomem/gomem/plan/space"
 	"github.com/gomem/gomem/planner/candidates"
 	"github.com/gomem/gomem/planner/explain"
 	"github.com/gomem/gomem/planner/machine"
-	"github.com/gomem/gomem/planner/spill"
 )
 
 // What is planned and by what options is package candidates', and what is said of a refusal is
@@ -50,12 +48,6 @@ const (
 	RaiseOther       = explain.RaiseOther
 	UseDisk          = explain.UseDisk
 )
-
-// Disk is the space of a plan that a disk budget adds.
-const Disk = spill.Disk
-
-// SpaceName is what a space of a plan is called: device, host or disk.
-func SpaceName(s space.ID) string { return spill.SpaceName(s) }
 
 // Policies are the names that Options.Policy takes.
 func Policies() []Policy { return candidates.Policies() }

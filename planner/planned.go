@@ -101,7 +101,7 @@ func (p *Planned) LeastOf(ctx context.Context, o Options, of space.ID) (int64, e
 		return 0, errors.New("planner: nothing has been planned")
 	}
 	*o.Budget(of) = 0
-	if of == Disk {
+	if of == space.Disk {
 		o.DiskBytes = math.MaxInt64 // none is no disk
 	}
 	list, err := p.from.variants(o, p.known(o))

@@ -51,7 +51,7 @@ func TestDiskMinimumIsExact(t *testing.T) {
 		switch {
 		case e == nil:
 			t.Fatalf("%s: a byte under the minimum %d fits", o, smaller)
-		case e.Space == Disk:
+		case e.Space == space.Disk:
 			checkDisk(t, g, o, targets, e.Need)
 		case e.Need != smaller || e.Space != space.Host:
 			t.Fatalf("%s: a byte under the minimum %d: %v", o, smaller, e)
@@ -70,7 +70,7 @@ func checkDisk(t *rapid.T, g *graph.Graph, o Options, targets []Target, need int
 		t.Fatalf("%s: with %d bytes of disk: %v", o, need, e)
 	}
 	o.DiskBytes = need - 1
-	if e := refused(t, g, o, targets); need > 1 && (e == nil || e.Space != Disk ||
+	if e := refused(t, g, o, targets); need > 1 && (e == nil || e.Space != space.Disk ||
 		e.Need != need) {
 		t.Fatalf("%s: with a byte of disk less than %d: %v", o, need, e)
 	}
@@ -101,7 +101,7 @@ func TestDiskAsRemedy(t *testing.T) {
 			return
 		}
 		disks++
-		if r := e.Remedy; e.Space == Disk || r.Space != Disk || r.Bytes <= 0 {
+		if r := e.Remedy; e.Space == space.Disk || r.Space != space.Disk || r.Bytes <= 0 {
 			t.Fatalf("%s: %v", o, e)
 		}
 		o.DiskBytes = e.Remedy.Bytes
@@ -163,17 +163,17 @@ func TestLeastDiskIsExact(t *testing.T) {
 		least := func(of space.ID) int64 {
 			n, err := LeastOf(ctx, g, o, of, targets...)
 			if err != nil {
-				t.Fatalf("%s: %s: %v", o, SpaceName(of), err)
+				t.Fatalf("%s: %s: %v", o, of, err)
 			}
 			return n
 		}
 		without := least(space.Host)
-		if disk := least(Disk); disk != 0 {
+		if disk := least(space.Disk); disk != 0 {
 			t.Fatalf("%s: %d bytes of disk are needed where there is room for all", o, disk)
 		}
 		o.DiskBytes = 1 << 40
 		o.HostBytes, o.DiskBytes = least(space.Host), 0
-		disk := least(Disk)
+		disk := least(space.Disk)
 		if o.HostBytes < without != (disk > 0) {
 			t.Fatalf("%s: with %d of %d bytes of the host the least disk is %d", o, o.HostBytes,
 				without, disk)

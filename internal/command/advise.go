@@ -17,7 +17,6 @@ import (
 	"github.com/gomem/gomem/internal/grid"
 	"github.com/gomem/gomem/mesh"
 	"github.com/gomem/gomem/plan/space"
-	"github.com/gomem/gomem/planner"
 	"github.com/gomem/gomem/train"
 )
 
@@ -235,7 +234,7 @@ func (a *advisor) plan(p proposal) (fits bool, err error) {
 			r.Device, r.Host = peaksOf(made, ranks)
 			r.Ratio = ratio(a.perExample(b, p.model, made), a.vanilla)
 			if o.DiskBytes > 0 {
-				r.Disk = made.Peak(planner.Disk)
+				r.Disk = made.Peak(space.Disk)
 			}
 			a.Remedies = append(a.Remedies, r)
 			return true, nil

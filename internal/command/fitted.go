@@ -58,7 +58,7 @@ func (s *fitting) report(a fit.Answer) fitted {
 	}
 	if a.Most > 0 && s.most.Planned != nil {
 		x.DevicePeak, x.HostPeak = s.most.Peak(space.Device), s.most.Peak(space.Host)
-		x.DiskPeak = s.most.Peak(planner.Disk)
+		x.DiskPeak = s.most.Peak(space.Disk)
 		x.Processes = max(len(s.most.ranks), 1)
 		if most := mostOf(s.most.ranks); x.Processes > 1 {
 			x.DevicePeak, x.HostPeak = most.Device, most.Host
@@ -70,7 +70,7 @@ func (s *fitting) report(a fit.Answer) fitted {
 	x.Next = s.quantity.value(a.Next)
 	switch r := s.refused[x.Next]; {
 	case r.shortage != nil:
-		x.NextRefusedBy = planner.SpaceName(r.shortage.Space)
+		x.NextRefusedBy = r.shortage.Space.String()
 		x.NextNeed = r.shortage.Need
 		x.NextRefusal = shortage{r.shortage}.Error()
 	case r.limit != nil:

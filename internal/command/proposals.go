@@ -30,7 +30,7 @@ func (a *advisor) proposals() []ways {
 		}
 	}
 	list = append(list, (*advisor).leavingOut, (*advisor).partitions, (*advisor).lookahead,
-		moreOf(space.Host), moreOf(space.Device), (*advisor).moreOfBoth, moreOf(planner.Disk),
+		moreOf(space.Host), moreOf(space.Device), (*advisor).moreOfBoth, moreOf(space.Disk),
 		(*advisor).halved, (*advisor).unrolled, smaller(false), smaller(true))
 	for _, axis := range a.axes() {
 		list = append(list, func(a *advisor) ([]proposal, error) { return a.slices(axis), nil })
@@ -155,7 +155,7 @@ func moreOf(of space.ID) ways {
 		if bytes == 0 || err != nil {
 			return nil, err
 		}
-		name := planner.SpaceName(of)
+		name := of.String()
 		return []proposal{a.more(fmt.Sprintf("more %s memory", name),
 			fmt.Sprintf("--%s-memory %s", name, upTo(bytes).written()),
 			func(f *planFlags) { *f.budget(of) = upTo(bytes) })}, nil

@@ -7,7 +7,6 @@ import (
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/internal/thesis"
 	"github.com/gomem/gomem/plan/space"
-	"github.com/gomem/gomem/planner"
 )
 
 // prompt is the arithmetic, in FLOPs, that a processor does in seconds.
@@ -78,7 +77,7 @@ func (c candidate) device() string {
 		}
 	}
 	need := c.Peak(space.Device) + c.Peak(space.Host)
-	onDisk := c.Peak(planner.Disk) > 0 // of which nothing is known but its size
+	onDisk := c.Peak(space.Disk) > 0 // of which nothing is known but its size
 	if have := machineMemory(); onDisk || flops > prompt || have == 0 || need > have/share {
 		return gomem.Null
 	}

@@ -32,7 +32,7 @@ func inFlags(err error) error {
 // advice is what would help, as flags: what has been found to fit, and else what the budgets
 // must be. What else would help is for plan --advise to say, which tries it.
 func advice(e *gomem.ErrOutOfMemory) string {
-	r, short := e.Remedy, planner.SpaceName(e.Space)
+	r, short := e.Remedy, e.Space.String()
 	flags := map[planner.Change]string{
 		planner.UsePolicy:        fmt.Sprintf("--policy %s", r.Policy),
 		planner.AllowBoth:        "leaving out --no-placement and --no-swap",
@@ -42,7 +42,7 @@ func advice(e *gomem.ErrOutOfMemory) string {
 	switch {
 	case r.Change == planner.RaiseOther:
 		return fmt.Sprintf("raise --%s-memory to that, and --%s-memory to %s", short,
-			planner.SpaceName(r.Space), exact(r.Bytes))
+			r.Space.String(), exact(r.Bytes))
 	case r.Change == planner.UseDisk:
 		return fmt.Sprintf("raise --%s-memory to that, or --disk-memory %d would do (%s, with "+
 			"--disk DIR to train)", short, r.Bytes, size(r.Bytes))

@@ -27,7 +27,7 @@ func TestAdvice(t *testing.T) {
 		"raise --device-memory to that, and --host-memory to 1KiB (1,024 bytes)": {
 			Change: planner.RaiseOther, Space: space.Host, Bytes: 1024},
 		"raise --device-memory to that, or --disk-memory 1024 would do (1KiB, with --disk DIR to " +
-			"train)": {Change: planner.UseDisk, Space: planner.Disk, Bytes: 1024},
+			"train)": {Change: planner.UseDisk, Space: space.Disk, Bytes: 1024},
 	} {
 		library := &gomem.ErrOutOfMemory{Target: "train", Remedy: r}
 		err := inFlags(fmt.Errorf("gomem: %w", library))

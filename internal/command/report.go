@@ -91,7 +91,7 @@ func newReport(m *models.Model, o gomem.Options, p, vanilla planned) report {
 	r.Nodes, r.Launches, r.Steps = p.Graph.Len(), t.Launches(), len(t.Steps)
 	beside := gomem.Workspace(o.Device, o.Streams)
 	r.DevicePeak, r.HostPeak = p.Peak(space.Device)+beside, p.Peak(space.Host)
-	r.DiskPeak = p.Peak(planner.Disk)
+	r.DiskPeak = p.Peak(space.Disk)
 	r.VanillaDevice = vanilla.Peak(space.Device) + beside
 	r.SwapOut, r.SwapIn, r.Stage = traffic[plan.SwapOut], traffic[plan.SwapIn], traffic[plan.Stage]
 	r.Feeds, r.Gradients, r.Fetches = traffic[plan.Feed], traffic[plan.Gradient],

@@ -9,27 +9,30 @@ import (
 )
 
 // ID numbers a memory; it indexes the spaces of a plan. The larger the number, the
-// farther the memory is from the kernels, and the more there is of it. What comes
-// after the host has no name here: a plan names its spaces.
+// farther the memory is from the kernels, and the more there is of it. A plan may have other names
+// for its spaces.
 type ID uint8
 
-// The spaces that every machine has.
+// The spaces of a machine: every one has the first two.
 const (
 	Device ID = iota // the memory that kernels work in, of which there is too little
 	Host             // the memory beside it: variables, and what is swapped out
+	Disk             // files, for what the host has no room for
 )
 
 // Network is where a value is that is in flight between machines: the farthest memory,
 // which has no addresses. No plan numbers it among its own.
 const Network ID = math.MaxUint8
 
-// String is "device", "host", "network" or the number.
+// String is "device", "host", "disk", "network" or the number.
 func (s ID) String() string {
 	switch s {
 	case Device:
 		return "device"
 	case Host:
 		return "host"
+	case Disk:
+		return "disk"
 	case Network:
 		return "network"
 	}

@@ -19,7 +19,7 @@ func TestReach(t *testing.T) {
 		{space.CopyIn, "copies host to device", space.Host, space.Device, true},
 		{space.CopyOut, "copies device to host", space.Device, space.Host, true},
 		{space.HostCompute, "runs in host", space.Host, space.Host, false},
-		{space.Copier(2, space.Host), "copies space 2 to host", 2, space.Host, true},
+		{space.Copier(space.Disk, space.Host), "copies disk to host", space.Disk, space.Host, true},
 		{space.Copier(254, 253), "copies space 254 to space 253", 254, 253, true},
 		{space.Send, "copies host to network", space.Host, space.Network, true},
 		{space.Await, "copies network to host", space.Network, space.Host, true},

@@ -3,7 +3,6 @@ package candidates
 import (
 	"github.com/gomem/gomem/plan/space"
 	"github.com/gomem/gomem/planner/lower"
-	"github.com/gomem/gomem/planner/spill"
 )
 
 // What is granted is said by the ladder's candidates alone, and what is taken may be found by other
@@ -116,7 +115,7 @@ func (s *Search) fits(c Group, limits lower.Need) (bool, error) {
 func (s *Search) nextGranted(peaks lower.Need) (lower.Need, error) {
 	limits, have := s.Options.Budgets(), peaks
 	for _, free := range [][]space.ID{{space.Host}, {space.Host, space.Device},
-		{space.Host, space.Device, spill.Disk}} {
+		{space.Host, space.Device, space.Disk}} {
 		for _, id := range free {
 			have[id] = limits[id]
 		}

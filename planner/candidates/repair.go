@@ -6,7 +6,6 @@ import (
 	"github.com/gomem/gomem/plan/space"
 	"github.com/gomem/gomem/planner/lower"
 	"github.com/gomem/gomem/planner/search"
-	"github.com/gomem/gomem/planner/spill"
 )
 
 // sparings is how often a decision is made to leave room where packing found none, and repairs
@@ -90,7 +89,7 @@ func (r *repair) shrink(ctx context.Context, d *search.Decision,
 	r.shrunk++
 	if r.disk == nil {
 		r.inner.Host = r.host
-	} else if needs[space.Device] <= o.DeviceBytes && needs[spill.Disk] <= o.DiskBytes &&
+	} else if needs[space.Device] <= o.DeviceBytes && needs[space.Disk] <= o.DiskBytes &&
 		r.host > 0 {
 		return d, nil
 	}

@@ -9,13 +9,12 @@ import (
 	"github.com/gomem/gomem/plan"
 	"github.com/gomem/gomem/plan/space"
 	"github.com/gomem/gomem/planner/candidates"
-	"github.com/gomem/gomem/planner/spill"
 )
 
 // ErrOutOfMemory says that no plan fits a budget.
 type ErrOutOfMemory struct {
 	Target string
-	Space  space.ID // the memory that is short: the device, the host, or spill.Disk
+	Space  space.ID // the memory that is short: the device, the host, or space.Disk
 	// Need is the smallest budget of Space, in bytes, that works with these options
 	// and the other memories' budgets: a byte less is refused. If no budget of Space
 	// does, the Remedy is to raise the device's too.
@@ -35,7 +34,7 @@ func (e *ErrOutOfMemory) Error() string { return e.Explain() + "; " + e.Remedy.S
 // Explain is the line but for the remedy.
 func (e *ErrOutOfMemory) Explain() string {
 	text := fmt.Sprintf("%s needs %s (%d bytes) of %s memory, the budget is %s; %s (%s) sets it",
-		e.Target, units.BytesSize(float64(e.Need)), e.Need, spill.SpaceName(e.Space),
+		e.Target, units.BytesSize(float64(e.Need)), e.Need, e.Space,
 		units.BytesSize(float64(e.Budget)), e.At, e.Op)
 	if list := e.holders(); len(list) > 0 {
 		text += ": " + strings.Join(list, ", ")
@@ -84,8 +83,8 @@ func refuse(s *candidates.Search, e *ErrOutOfMemory) error {
 // shortage finds the space that is short: the first in which more is enough, of the disk,
 // if there is one, since there is most of that, the host and the device, of which there is least.
 func shortage(s *candidates.Search) (*ErrOutOfMemory, error) {
-	for _, short := range []space.ID{spill.Disk, space.Host, space.Device} {
-		if short == spill.Disk && s.Options.DiskBytes == 0 {
+	for _, short := range []space.ID{space.Disk, space.Host, space.Device} {
+		if short == space.Disk && s.Options.DiskBytes == 0 {
 			continue
 		}
 		l, err := s.Minimum(short)
@@ -160,7 +159,7 @@ func lesser(a, b *ErrOutOfMemory) bool {
 // host's and the device's.
 func rank(e *ErrOutOfMemory) int {
 	switch {
-	case e.Space == spill.Disk:
+	case e.Space == space.Disk:
 		return 0
 	case e.Remedy.Change == RaiseOther:
 		return 3

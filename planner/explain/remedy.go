@@ -8,7 +8,6 @@ import (
 
 	"github.com/gomem/gomem/plan/space"
 	"github.com/gomem/gomem/planner/candidates"
-	"github.com/gomem/gomem/planner/spill"
 )
 
 // Change is what a remedy changes.
@@ -49,7 +48,7 @@ func (r Remedy) String() string {
 		return fmt.Sprintf("a look-ahead of %d %s", r.N, r.effect())
 	case RaiseOther:
 		return fmt.Sprintf("it needs %s (%d bytes) of %s memory, too",
-			units.BytesSize(float64(r.Bytes)), r.Bytes, spill.SpaceName(r.Space))
+			units.BytesSize(float64(r.Bytes)), r.Bytes, r.Space)
 	case UseDisk:
 		return fmt.Sprintf("a disk would do: %s (%d bytes) of it",
 			units.BytesSize(float64(r.Bytes)), r.Bytes)
@@ -92,11 +91,11 @@ func diskRemedy(s *candidates.Search) (Remedy, error) {
 	}
 	o := s.Options
 	o.DiskBytes = math.MaxInt64
-	bytes, err := s.OtherOptions(o, spill.Disk, math.MaxInt64)
+	bytes, err := s.OtherOptions(o, space.Disk, math.MaxInt64)
 	if bytes == 0 || err != nil {
 		return Remedy{}, err
 	}
-	return Remedy{Change: UseDisk, Space: spill.Disk, Bytes: bytes}, nil
+	return Remedy{Change: UseDisk, Space: space.Disk, Bytes: bytes}, nil
 }
 
 // trial is a remedy with the options that it leads to.

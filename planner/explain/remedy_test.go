@@ -6,7 +6,6 @@ import (
 
 	"github.com/gomem/gomem/plan/space"
 	"github.com/gomem/gomem/planner/candidates"
-	"github.com/gomem/gomem/planner/spill"
 )
 
 // TestRemediesReadWell: in one line, in words of the API, with numbers.
@@ -22,7 +21,7 @@ func TestRemediesReadWell(t *testing.T) {
 			Change: ShorterLookahead, N: 1, Bytes: 1024},
 		"it needs 1KiB (1024 bytes) of host memory, too": {Change: RaiseOther, Space: space.Host,
 			Bytes: 1024},
-		"a disk would do: 1KiB (1024 bytes) of it": {Change: UseDisk, Space: spill.Disk,
+		"a disk would do: 1KiB (1024 bytes) of it": {Change: UseDisk, Space: space.Disk,
 			Bytes: 1024},
 	} {
 		if s := r.String(); !strings.HasPrefix(s, want) {

@@ -8,7 +8,6 @@ import (
 	"github.com/gomem/gomem/plan"
 	"github.com/gomem/gomem/plan/space"
 	"github.com/gomem/gomem/planner/program"
-	"github.com/gomem/gomem/planner/spill"
 )
 
 // lowering translates a sketch: an event is a step, and a slot gets its names.
@@ -52,13 +51,13 @@ func (k *Sketch) Plan(p *program.Program, title string, budgets Need) *plan.Plan
 
 // spaces are the memories that a schedule uses: a disk only if something is there.
 func spaces(s *program.Schedule, budgets Need) []plan.Space {
-	used := budgets[:spill.Disk]
-	if slices.ContainsFunc(s.Stays, func(y program.Stay) bool { return y.Space == spill.Disk }) {
+	used := budgets[:space.Disk]
+	if slices.ContainsFunc(s.Stays, func(y program.Stay) bool { return y.Space == space.Disk }) {
 		used = budgets[:]
 	}
 	var list []plan.Space
 	for id, budget := range used {
-		list = append(list, plan.Space{Name: spill.SpaceName(space.ID(id)), Budget: budget,
+		list = append(list, plan.Space{Name: space.ID(id).String(), Budget: budget,
 			Align: arena.Align})
 	}
 	return list

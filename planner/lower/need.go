@@ -1,9 +1,9 @@
 package lower
 
-import "github.com/gomem/gomem/planner/spill"
+import "github.com/gomem/gomem/plan/space"
 
 // Need is what a plan takes, or may take, by space, in bytes: of the device, the host and the disk.
-type Need [spill.Disk + 1]int64
+type Need [space.Disk + 1]int64
 
 // Within reports whether all budgets suffice.
 func (n Need) Within(budgets Need) bool {

@@ -2,20 +2,8 @@ package spill
 
 import (
 	"github.com/gomem/gomem/graph"
-	"github.com/gomem/gomem/plan/space"
 	"github.com/gomem/gomem/planner/program"
 )
-
-// Disk is the space behind the host's.
-const Disk = space.Host + 1
-
-// SpaceName is what a space of a plan is called: device, host or disk.
-func SpaceName(s space.ID) string {
-	if s == Disk {
-		return "disk"
-	}
-	return s.String()
-}
 
 // Options are what is decided before: for all targets of a session at once.
 type Options struct {

@@ -81,7 +81,7 @@ func TestSpill(t *testing.T) {
 			y := q.Schedule.Stays[id]
 			want := p.Place[y.Value.Node.ID]
 			if want == space.Host && leaves[y.Value.Node.ID] {
-				want = spill.Disk
+				want = space.Disk
 			}
 			if y.Space != want || !y.Fixed {
 				t.Fatalf("%s is in %s, fixed %v", y.Value, y.Space, y.Fixed)

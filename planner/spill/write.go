@@ -27,8 +27,8 @@ func newWriter(t *table) *writer {
 		at: make([]int32, len(t.s.Events)), runs: make([]int32, len(t.s.Events)+1)}
 	if w.out.Streams = slices.Clone(t.s.Streams); t.moves() {
 		w.out.Streams = append(w.out.Streams,
-			program.Stream{Name: "disk-in", Engine: space.Copier(Disk, space.Host)},
-			program.Stream{Name: "disk-out", Engine: space.Copier(space.Host, Disk)})
+			program.Stream{Name: "disk-in", Engine: space.Copier(space.Disk, space.Host)},
+			program.Stream{Name: "disk-out", Engine: space.Copier(space.Host, space.Disk)})
 	}
 	w.out.Stays = slices.Clone(t.s.Stays)
 	for i := range t.s.Events {
@@ -139,7 +139,7 @@ func (w *writer) enter() {
 		o := &w.objects[i]
 		w.now[i] = o.stay
 		if o.leaf {
-			w.out.Stays[o.stay].Space, w.disk[i] = Disk, o.stay
+			w.out.Stays[o.stay].Space, w.disk[i] = space.Disk, o.stay
 		}
 	}
 	for k := range w.visits {
@@ -190,7 +190,7 @@ func (w *writer) store(k int32, part int32) {
 		e.Idle = w.runs[o.uses[v.last+1].at] - w.runs[w.last(v)+1]
 		y := &w.s.Stays[o.stay]
 		at := int32(len(w.out.Events))
-		w.disk[v.object] = w.copied(program.Stay{Value: y.Value, Bytes: y.Bytes, Space: Disk,
+		w.disk[v.object] = w.copied(program.Stay{Value: y.Value, Bytes: y.Bytes, Space: space.Disk,
 			From: at, To: at})
 	}
 	e.Stream, e.Src, e.Dst = w.outStream(), w.stays[k], w.disk[v.object]

@@ -395,7 +395,7 @@ func TestMinDisk(t *testing.T) {
 		t.Errorf("the least disk, of %d bytes: %v", n, e)
 	}
 	o.DiskBytes--
-	if e := refusal(t, m, o); e == nil || e.Space != planner.Disk || e.Need != n {
+	if e := refusal(t, m, o); e == nil || e.Space != space.Disk || e.Need != n {
 		t.Errorf("a byte less than %d of a disk: %v", n, e)
 	}
 }
