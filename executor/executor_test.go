@@ -72,13 +72,13 @@ func newBench() bench {
 		Steps: []plan.Step{
 			{Node: x.Node.ID, Name: "x", Stream: 1,
 				Do: plan.Copy{Src: plan.Ref{Slot: 0}, Dst: plan.Ref{Slot: 1}, Bytes: 8,
-					Why: plan.Feed}},
+					Why: space.Feed}},
 			{Node: y.Node.ID, Name: "double", Stream: 0, Wait: []int{0},
 				Do: plan.Launch{Op: "double", In: []plan.Ref{{Slot: 1}}, Out: []plan.Ref{{Slot: 2}},
 					Scratch: plan.NoSlot}},
 			{Node: y.Node.ID, Name: "double", Stream: 2, Wait: []int{1},
 				Do: plan.Copy{Src: plan.Ref{Slot: 2}, Dst: plan.Ref{Slot: 3}, Bytes: 8,
-					Why: plan.Result}},
+					Why: space.Result}},
 		},
 	}
 	return bench{g, p, y}

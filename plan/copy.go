@@ -12,31 +12,11 @@ import (
 type Copy struct {
 	Src, Dst Ref
 	Bytes    int64
-	Why      Why
+	Why      space.Reason
 	// Idle is the number of operations during which the value is not needed;
 	// zero where that is not the reason of the copy.
 	Idle int
 }
-
-// Why is the reason of a copy.
-type Why uint8
-
-// The reasons.
-const (
-	SwapOut   Why = iota // an intermediate leaves the device
-	SwapIn               // and comes back
-	Stage                // a variable or constant for one consumer
-	Feed                 // an input
-	Gradient             // to where the variable is updated
-	Result               // a fetched value
-	WriteBack            // an updated variable, to the slot that it is bound to
-)
-
-var whys = [...]string{"swap-out", "swap-in", "stage", "feed", "gradient", "fetch",
-	"write-back"}
-
-// String is the reason in words.
-func (w Why) String() string { return whys[w] }
 
 // What is the reason.
 func (do Copy) What() string { return do.Why.String() }
@@ -45,7 +25,7 @@ func (do Copy) What() string { return do.Why.String() }
 func (do Copy) Moves() (int64, bool) { return do.Bytes, true }
 
 // Traffic is the number of bytes copied in one step, by reason.
-type Traffic [len(whys)]int64
+type Traffic [space.Reasons]int64
 
 // Traffic adds up the copies.
 func (p *Plan) Traffic() Traffic {
@@ -59,11 +39,11 @@ func (p *Plan) Traffic() Traffic {
 }
 
 // In is the number of bytes copied towards the device, from space to space.
-func (t Traffic) In() int64 { return t[SwapIn] + t[Stage] + t[Feed] }
+func (t Traffic) In() int64 { return t[space.SwapIn] + t[space.Stage] + t[space.Feed] }
 
 // Out is the number of bytes copied away from the device, from space to space.
 func (t Traffic) Out() int64 {
-	return t[SwapOut] + t[Gradient] + t[Result] + t[WriteBack]
+	return t[space.SwapOut] + t[space.Gradient] + t[space.Result] + t[space.WriteBack]
 }
 
 func (do Copy) each(f func(slot SlotID, write bool)) {
@@ -83,7 +63,7 @@ func parseCopy(p *parser) Action {
 	p.expect("<-")
 	c.Src = p.ref(p.word())
 	c.Bytes = p.long()
-	c.Why = Why(p.oneOf(whys[:], p.word()))
+	c.Why = p.reason()
 	if p.accept("idle") {
 		c.Idle = p.integer("")
 	}
@@ -95,13 +75,13 @@ func (do Copy) verify(v *verifier, i int, _ *graph.Node, engine space.Engine) er
 	switch {
 	case !engine.Copies():
 		return v.fail(i, "", "copies on a stream that %s", engine.Name(v.plan.SpaceName))
-	case int(do.Why) >= len(whys) || do.Idle < 0:
+	case do.Why >= space.Reasons || do.Idle < 0:
 		return v.fail(i, "", "copies for reason %d, idle %d", do.Why, do.Idle)
 	}
 	if err := v.place(i, do.Src, do.Bytes, engine.Reads()); err != nil {
 		return err
 	}
-	return v.whole(i, do.Dst, do.Bytes, engine.Writes(), do.Why == WriteBack)
+	return v.whole(i, do.Dst, do.Bytes, engine.Writes(), do.Why == space.WriteBack)
 }
 
 func (do Copy) replay(r *replay, step int) error {
@@ -119,7 +99,7 @@ func (do Copy) replay(r *replay, step int) error {
 	if old := r.held[do.Dst.Slot]; old.flying {
 		return r.fail(step, "", "writes over %s, which the network has", old.value)
 	}
-	if do.Why == WriteBack && !src.updated {
+	if do.Why == space.WriteBack && !src.updated {
 		return r.fail(step, "", "writes %s back before its update", src.value)
 	}
 	if old := r.held[do.Dst.Slot].value; r.plan.Slots[do.Dst.Slot].Fixed && old != src.value {
@@ -136,15 +116,15 @@ func (r *replay) inwards(do Copy) bool {
 
 // fits reports whether a value of a kind of node is copied inwards or outwards for
 // a reason.
-func fits(why Why, k graph.Kind, inwards bool) bool {
+func fits(why space.Reason, k graph.Kind, inwards bool) bool {
 	switch why {
-	case Feed:
+	case space.Feed:
 		return k == graph.KindInput && inwards
-	case Stage:
+	case space.Stage:
 		return (k == graph.KindVariable || k == graph.KindConstant) && inwards
-	case SwapIn:
+	case space.SwapIn:
 		return k == graph.KindCompute && inwards
-	case WriteBack:
+	case space.WriteBack:
 		return k == graph.KindVariable && !inwards
 	default:
 		return k == graph.KindCompute && !inwards

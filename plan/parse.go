@@ -345,6 +345,15 @@ func (p *parser) refs() (list []Ref) {
 	return list
 }
 
+// reason reads why a copy is made.
+func (p *parser) reason() space.Reason {
+	var names []string
+	for r := range space.Reasons {
+		names = append(names, r.String())
+	}
+	return space.Reason(p.oneOf(names, p.word()))
+}
+
 func (p *parser) oneOf(list []string, w string) int {
 	i := slices.Index(list, w)
 	if i < 0 {

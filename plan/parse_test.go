@@ -370,7 +370,7 @@ func spoil(p *plan.Plan, field uint8, value int64) {
 		p.Parts = int(value)
 	case 12:
 		step.Do = plan.Copy{Src: plan.Ref{Slot: plan.SlotID(value), Off: value}, Bytes: value,
-			Why: plan.Why(value), Idle: int(value)}
+			Why: space.Reason(value), Idle: int(value)}
 	case 13:
 		step.Do = plan.Launch{Op: "relu", In: []plan.Ref{{Slot: plan.SlotID(value), Off: value}},
 			Out: []plan.Ref{{Slot: plan.SlotID(at)}}, Scratch: plan.SlotID(value),
@@ -384,7 +384,7 @@ func spoil(p *plan.Plan, field uint8, value int64) {
 		step.Stream = plan.StreamID(len(p.Streams) - 1)
 	case 17:
 		if do, ok := step.Do.(plan.Copy); ok {
-			do.Why, do.Dst.Slot = plan.WriteBack, plan.SlotID(at)
+			do.Why, do.Dst.Slot = space.WriteBack, plan.SlotID(at)
 			step.Do = do
 		}
 	}

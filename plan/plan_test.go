@@ -13,7 +13,7 @@ import (
 // TestTraffic: bytes are counted by the reason of their copy and by direction.
 func TestTraffic(t *testing.T) {
 	p := newBench().plan(t, more...)
-	want := plan.Traffic{plan.Stage: 24, plan.Feed: 8, plan.Gradient: 8}
+	want := plan.Traffic{space.Stage: 24, space.Feed: 8, space.Gradient: 8}
 	got := p.Traffic()
 	if got != want || got.In() != 32 || got.Out() != 8 || p.Launches() != 5 {
 		t.Errorf("traffic %v, in %d, out %d, %d launches", got, got.In(), got.Out(), p.Launches())

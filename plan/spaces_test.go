@@ -7,7 +7,7 @@ import (
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/tensor"
-	"github.com/gomem/gomem/plan"
+	"github.com/gomem/gomem/plan/space"
 )
 
 // deep keeps a variable on a disk: it comes to the device by way of the host, is
@@ -101,7 +101,7 @@ func TestThirdSpace(t *testing.T) {
 		}
 	}
 	p := parse(t, ended(strings.Replace(deep, "DIGEST", g.Digest(), 1)))
-	if tr := p.Traffic(); tr.In() != 64 || tr.Out() != 64 || tr[plan.WriteBack] != 32 {
+	if tr := p.Traffic(); tr.In() != 64 || tr.Out() != 64 || tr[space.WriteBack] != 32 {
 		t.Errorf("traffic is %v", tr)
 	}
 }

@@ -92,7 +92,7 @@ func TestStaging(t *testing.T) {
 	for _, s := range p.Steps {
 		switch do := s.Do.(type) {
 		case plan.Copy:
-			if do.Why == plan.Stage {
+			if do.Why == space.Stage {
 				staged[do.Dst.Slot] = copied{s.Part, -1}
 				copies++
 			}
@@ -134,14 +134,14 @@ func TestLookAhead(t *testing.T) {
 	last := int64(-1)
 	for k := 1; k <= 4; k++ {
 		p := compiled(t, m, Options{Partition: 5, Lookahead: k})
-		bytes := p.Traffic()[plan.SwapIn]
+		bytes := p.Traffic()[space.SwapIn]
 		if last >= 0 && bytes > last {
 			t.Errorf("K=%d swaps in %d bytes, K=%d only %d", k, bytes, k-1, last)
 		}
 		last = bytes
 	}
 	p := compiled(t, m, Options{NoSwap: true})
-	if tr := p.Traffic(); tr[plan.SwapIn]+tr[plan.SwapOut] != 0 {
+	if tr := p.Traffic(); tr[space.SwapIn]+tr[space.SwapOut] != 0 {
 		t.Error("swaps although swapping is off")
 	}
 }
@@ -181,8 +181,8 @@ func TestAutoUsesTheBudget(t *testing.T) {
 		t.Fatal(err)
 	}
 	free := compiled(Options{Policy: Auto})
-	if moved := free.Plan.Traffic(); moved[plan.SwapIn] != 0 || moved[plan.SwapOut] != 0 {
-		t.Errorf("without a budget %d bytes are swapped", moved[plan.SwapIn])
+	if moved := free.Plan.Traffic(); moved[space.SwapIn] != 0 || moved[space.SwapOut] != 0 {
+		t.Errorf("without a budget %d bytes are swapped", moved[space.SwapIn])
 	}
 	slowest := time.Hour
 	for _, budget := range []int64{least, 2 * least, 4 * least, 8 * least} {

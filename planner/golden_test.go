@@ -16,6 +16,7 @@ import (
 	"github.com/gomem/gomem/internal/randgraph"
 	"github.com/gomem/gomem/partition"
 	"github.com/gomem/gomem/plan"
+	"github.com/gomem/gomem/plan/space"
 )
 
 // TestGoldenPlans prints plans of small graphs. After a change run it with
@@ -85,7 +86,7 @@ func views() *randgraph.Model {
 func traffic(p *plan.Plan) string {
 	var b strings.Builder
 	tr := p.Traffic()
-	for w := range plan.Why(len(tr)) {
+	for w := range space.Reason(len(tr)) {
 		fmt.Fprintf(&b, "%s %d\n", w, tr[w])
 	}
 	fmt.Fprintf(&b, "in %d out %d launches %d partitions %d\n", tr.In(), tr.Out(), p.Launches(),

@@ -57,7 +57,7 @@ func TestLargerBudgetsAreFaster(t *testing.T) {
 func relaxed(p *Planned) bool {
 	for _, r := range p.Results {
 		t := r.Plan.Traffic()
-		if t.In()+t.Out() > t[plan.Feed]+t[plan.Result] || reruns(r.Plan) {
+		if t.In()+t.Out() > t[space.Feed]+t[space.Result] || reruns(r.Plan) {
 			return false
 		}
 	}

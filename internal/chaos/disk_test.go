@@ -43,12 +43,12 @@ func (m mutant) toDisk() {
 		}
 		near := m.newSlot(space.Host, v, bytes)
 		s.Do = redirected(s.Do, map[plan.SlotID]plan.SlotID{b.Slot: near})
-		if c, ok := s.Do.(plan.Copy); !ok || c.Why != plan.WriteBack {
-			steps = append(steps, m.between(v, s.Part, load, b.Slot, near, plan.Stage))
+		if c, ok := s.Do.(plan.Copy); !ok || c.Why != space.WriteBack {
+			steps = append(steps, m.between(v, s.Part, load, b.Slot, near, space.Stage))
 		}
 		steps = append(steps, s)
 		if written {
-			steps = append(steps, m.between(v, s.Part, store, near, b.Slot, plan.WriteBack))
+			steps = append(steps, m.between(v, s.Part, store, near, b.Slot, space.WriteBack))
 		}
 	}
 	m.Steps = steps
@@ -64,7 +64,7 @@ func (m mutant) touches(do plan.Action, id plan.SlotID) (touched, written bool) 
 
 // between is a copy of all of a slot to another.
 func (m mutant) between(v graph.Value, part int, e space.Engine, from, to plan.SlotID,
-	why plan.Why) plan.Step {
+	why space.Reason) plan.Step {
 	return plan.Step{Node: v.Node.ID, Name: v.Node.Name, Part: part, Stream: m.stream(e),
 		Do: plan.Copy{Src: plan.Ref{Slot: from}, Dst: plan.Ref{Slot: to},
 			Bytes: m.Slots[from].Bytes, Why: why}}
@@ -75,7 +75,7 @@ func (m mutant) between(v graph.Value, part int, e space.Engine, from, to plan.S
 func (m mutant) byDisk() {
 	out := m.step(func(s *plan.Step) bool {
 		do, ok := s.Do.(plan.Copy)
-		return ok && (do.Why == plan.SwapOut || do.Why == plan.Gradient) &&
+		return ok && (do.Why == space.SwapOut || do.Why == space.Gradient) &&
 			m.Slots[do.Dst.Slot].Space == space.Host
 	})
 	if out < 0 {
@@ -107,8 +107,8 @@ func (m mutant) byDisk() {
 	far, near := m.newSlot(disk, v, bytes), m.newSlot(space.Host, v, bytes)
 	at := readers[m.pick(len(readers))]
 	m.Steps[at].Do = redirected(m.Steps[at].Do, map[plan.SlotID]plan.SlotID{host: near})
-	back := m.between(v, m.Steps[at].Part, load, far, near, plan.SwapIn)
-	away := m.between(v, m.Steps[out].Part, store, host, far, plan.SwapOut)
+	back := m.between(v, m.Steps[at].Part, load, far, near, space.SwapIn)
+	away := m.between(v, m.Steps[out].Part, store, host, far, space.SwapOut)
 	m.Steps = slices.Insert(m.Steps, at, back)
 	m.Steps = slices.Insert(m.Steps, out+1, away)
 }

@@ -186,7 +186,7 @@ func copyKinds() []kind {
 		})},
 		{name: "copy's reason", apply: onCopy(func(m mutant, _ int, do *plan.Copy) bool {
 			old := do.Why
-			do.Why = plan.Why(m.pick(9))
+			do.Why = space.Reason(m.pick(9))
 			return do.Why != old
 		})},
 		{name: "copy's idleness", apply: onCopy(func(m mutant, _ int, do *plan.Copy) bool {

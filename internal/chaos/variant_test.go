@@ -164,7 +164,7 @@ func (m mutant) writeBack() {
 			Stream: m.stream(space.CopyIn), Do: c}
 		before = append(before, step)
 		if k < do.Mutates {
-			c.Src, c.Dst, c.Why = c.Dst, c.Src, plan.WriteBack
+			c.Src, c.Dst, c.Why = c.Dst, c.Src, space.WriteBack
 			step.Stream, step.Do = m.stream(space.CopyOut), c
 			after = append(after, step)
 		}
@@ -178,14 +178,14 @@ func (m mutant) writeBack() {
 }
 
 // inwards is why a value of a node of a kind is copied to the device.
-func inwards(k graph.Kind) plan.Why {
+func inwards(k graph.Kind) space.Reason {
 	switch k {
 	case graph.KindInput:
-		return plan.Feed
+		return space.Feed
 	case graph.KindCompute:
-		return plan.SwapIn
+		return space.SwapIn
 	}
-	return plan.Stage
+	return space.Stage
 }
 
 // stream is the first stream of an engine.
@@ -395,7 +395,7 @@ func onWriteBack(change func(m mutant, i int) bool) func(mutant) bool {
 	return func(m mutant) bool {
 		i := m.step(func(s *plan.Step) bool {
 			do, ok := s.Do.(plan.Copy)
-			return ok && do.Why == plan.WriteBack
+			return ok && do.Why == space.WriteBack
 		})
 		return i >= 0 && change(m, i)
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/split"
 	"github.com/gomem/gomem/plan"
+	"github.com/gomem/gomem/plan/space"
 )
 
 // actions are what becomes of the values that operations make for others of the
@@ -36,7 +37,7 @@ func actionsOf(p *plan.Plan, g, model *graph.Graph) actions {
 		switch do := s.Do.(type) {
 		case plan.Copy:
 			i := slices.Index(made[s.Node], do.Src)
-			if do.Why == plan.SwapOut && i >= 0 {
+			if do.Why == space.SwapOut && i >= 0 {
 				move(&a.Swapped, n.Value(i))
 			}
 		case plan.Launch:

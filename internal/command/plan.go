@@ -319,13 +319,13 @@ func (x explanation) printCosts(w io.Writer) {
 		name          string
 		this, vanilla int64
 	}{
-		{"variables staged, a step", x.Stage, v[plan.Stage]},
-		{"swapped in", x.SwapIn, v[plan.SwapIn]},
-		{"swapped out", x.SwapOut, v[plan.SwapOut]},
-		{"inputs in", x.Feeds, v[plan.Feed]},
-		{"gradients out", x.Gradients, v[plan.Gradient]},
-		{"fetched out", x.Fetches, v[plan.Result]},
-		{"written back", x.WriteBack, v[plan.WriteBack]},
+		{"variables staged, a step", x.Stage, v[space.Stage]},
+		{"swapped in", x.SwapIn, v[space.SwapIn]},
+		{"swapped out", x.SwapOut, v[space.SwapOut]},
+		{"inputs in", x.Feeds, v[space.Feed]},
+		{"gradients out", x.Gradients, v[space.Gradient]},
+		{"fetched out", x.Fetches, v[space.Result]},
+		{"written back", x.WriteBack, v[space.WriteBack]},
 	} {
 		row(c.name, c.this, c.vanilla)
 	}

@@ -13,7 +13,6 @@ import (
 
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/models"
-	"github.com/gomem/gomem/plan"
 	"github.com/gomem/gomem/plan/space"
 	"github.com/gomem/gomem/planner"
 	"github.com/gomem/gomem/train"
@@ -93,10 +92,11 @@ func newReport(m *models.Model, o gomem.Options, p, vanilla planned) report {
 	r.DevicePeak, r.HostPeak = p.Peak(space.Device)+beside, p.Peak(space.Host)
 	r.DiskPeak = p.Peak(space.Disk)
 	r.VanillaDevice = vanilla.Peak(space.Device) + beside
-	r.SwapOut, r.SwapIn, r.Stage = traffic[plan.SwapOut], traffic[plan.SwapIn], traffic[plan.Stage]
-	r.Feeds, r.Gradients, r.Fetches = traffic[plan.Feed], traffic[plan.Gradient],
-		traffic[plan.Result]
-	r.WriteBack = traffic[plan.WriteBack]
+	r.SwapOut, r.SwapIn = traffic[space.SwapOut], traffic[space.SwapIn]
+	r.Stage = traffic[space.Stage]
+	r.Feeds, r.Gradients, r.Fetches = traffic[space.Feed], traffic[space.Gradient],
+		traffic[space.Result]
+	r.WriteBack = traffic[space.WriteBack]
 	r.PlanMS = milliseconds(p.took())
 	return r
 }

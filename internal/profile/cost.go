@@ -38,7 +38,7 @@ func (c *cost) hidden(step int) time.Duration { return c.computing.within(c.run[
 
 // copies are added up by reason.
 func (a *analysis) copies() []Copies {
-	byReason := map[plan.Why]*Copies{}
+	byReason := map[space.Reason]*Copies{}
 	predicted, measured := a.costs()
 	first, then := predicted.windows(a), measured.windows(a)
 	for i, s := range a.plan.Steps {

@@ -189,7 +189,7 @@ func (d *Diff) spaces(a, b *plan.Plan) {
 
 // copies sets the traffic side by side, by reason.
 func (d *Diff) copies(a, b *plan.Plan) {
-	byReason := map[plan.Why]*CopyDiff{}
+	byReason := map[space.Reason]*CopyDiff{}
 	for i, p := range []*plan.Plan{a, b} {
 		for _, s := range p.Steps {
 			do, ok := s.Do.(plan.Copy)
@@ -290,9 +290,9 @@ func fates(p *plan.Plan) map[string]fate {
 		case plan.Copy:
 			f.bytes = max(f.bytes, do.Bytes)
 			switch do.Why {
-			case plan.SwapOut:
+			case space.SwapOut:
 				f.out++
-			case plan.Stage:
+			case space.Stage:
 				f.staged++
 			}
 		}

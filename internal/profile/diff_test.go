@@ -11,6 +11,7 @@ import (
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/internal/profile"
 	"github.com/gomem/gomem/plan"
+	"github.com/gomem/gomem/plan/space"
 	"github.com/gomem/gomem/train"
 )
 
@@ -108,7 +109,7 @@ func TestDiffValues(t *testing.T) {
 		return plan.Step{Name: name, Do: plan.Launch{Op: "add", Out: []plan.Ref{{Slot: 0}},
 			Scratch: plan.NoSlot}}
 	}
-	swap := func(name string, why plan.Why) plan.Step {
+	swap := func(name string, why space.Reason) plan.Step {
 		return plan.Step{Name: name, Do: plan.Copy{Src: plan.Ref{Slot: 0},
 			Dst: plan.Ref{Slot: 1}, Bytes: 64, Why: why}}
 	}
@@ -120,11 +121,11 @@ func TestDiffValues(t *testing.T) {
 			{Value: "x", Change: profile.Recomputes, Bytes: 64, A: 1, B: 2}}},
 		{small(run("x"), run("x")), small(run("x")), []profile.ValueDiff{
 			{Value: "x", Change: profile.Keeps, Bytes: 64, A: 2, B: 1}}},
-		{small(run("x")), small(run("x"), swap("x", plan.SwapOut)), []profile.ValueDiff{
+		{small(run("x")), small(run("x"), swap("x", space.SwapOut)), []profile.ValueDiff{
 			{Value: "x", Change: profile.Leaves, Bytes: 64, B: 1}}},
-		{small(run("x"), swap("x", plan.SwapOut)), small(run("x")), []profile.ValueDiff{
+		{small(run("x"), swap("x", space.SwapOut)), small(run("x")), []profile.ValueDiff{
 			{Value: "x", Change: profile.Remains, Bytes: 64, A: 1}}},
-		{small(swap("w", plan.Stage)), small(swap("w", plan.Stage), swap("w", plan.Stage)),
+		{small(swap("w", space.Stage)), small(swap("w", space.Stage), swap("w", space.Stage)),
 			[]profile.ValueDiff{{Value: "w", Change: profile.Stages, Bytes: 64, A: 1, B: 2}}},
 		{small(run("x")), small(run("y")), []profile.ValueDiff{
 			{Value: "y", Change: profile.Appears, Bytes: 64, B: 1},

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/gomem/gomem/plan"
+	"github.com/gomem/gomem/plan/space"
 )
 
 // TestMatch: patterns are regular expressions in other words.
@@ -31,7 +32,7 @@ func TestQuery(t *testing.T) {
 		Slots: []plan.Slot{{Value: "w"}, {Value: "a/x"}, {Value: "scratch of a/y"}},
 		Steps: []plan.Step{
 			{Name: "w", Part: 0, Do: plan.Copy{Src: plan.Ref{Slot: 0}, Dst: plan.Ref{Slot: 0},
-				Why: plan.Stage}},
+				Why: space.Stage}},
 			{Name: "a/x", Part: 1, Do: plan.Launch{Op: "matmul", In: []plan.Ref{{Slot: 0}},
 				Out: []plan.Ref{{Slot: 1}}, Scratch: plan.NoSlot}},
 			{Name: "b", Part: 2, Do: plan.Launch{Op: "matmul+add", In: []plan.Ref{{Slot: 1}},

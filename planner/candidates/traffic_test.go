@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/gomem/gomem/internal/longtest"
-	"github.com/gomem/gomem/plan"
 	"github.com/gomem/gomem/plan/space"
 	"github.com/gomem/gomem/planner/machine"
 	"github.com/gomem/gomem/planner/order"
@@ -68,11 +67,11 @@ func checkTraffic(t *testing.T, name string, j *targetSearch, f *Drawn) {
 	}
 	absent := order.Peak(all) - f.options.DeviceBytes
 	traffic := p.Traffic()
-	if floor := 2*weights - here; traffic[plan.Stage] > floor+floor/100 {
+	if floor := 2*weights - here; traffic[space.Stage] > floor+floor/100 {
 		t.Errorf("%s in %d bytes stages %d, twice the weights that are streamed are %d", name,
-			f.options.DeviceBytes, traffic[plan.Stage], floor)
+			f.options.DeviceBytes, traffic[space.Stage], floor)
 	}
-	if out := traffic[plan.SwapOut]; out > absent+absent/20 {
+	if out := traffic[space.SwapOut]; out > absent+absent/20 {
 		t.Errorf("%s in %d bytes swaps %d out, at the peak %d are too many", name,
 			f.options.DeviceBytes, out, absent)
 	}

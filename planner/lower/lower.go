@@ -117,7 +117,7 @@ func (l *lowering) event(i int) {
 func (l *lowering) copies(e *program.Event) plan.Copy {
 	from, bytes := common(l.schedule, e)
 	return plan.Copy{Src: l.ref(e.Src, from), Dst: l.ref(e.Dst, from), Bytes: bytes,
-		Why: plan.Why(e.Reason), Idle: int(e.Idle)}
+		Why: e.Reason, Idle: int(e.Idle)}
 }
 
 // launches is the execution of a node.

@@ -11,6 +11,7 @@ import (
 	"github.com/gomem/gomem/internal/randgraph"
 	"github.com/gomem/gomem/partition"
 	"github.com/gomem/gomem/placement"
+	"github.com/gomem/gomem/plan/space"
 	"github.com/gomem/gomem/planner/program"
 	"github.com/gomem/gomem/planner/schedule"
 	"github.com/gomem/gomem/swap"
@@ -21,7 +22,7 @@ import (
 func TestScheduleIsChecked(t *testing.T) {
 	copied := func(s *program.Schedule) *program.Event {
 		for i := range s.Events {
-			if s.Events[i].Copies() && s.Events[i].Reason == program.SwapIn {
+			if s.Events[i].Copies() && s.Events[i].Reason == space.SwapIn {
 				return &s.Events[i]
 			}
 		}

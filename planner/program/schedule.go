@@ -42,26 +42,6 @@ type Stay struct {
 	Over StayID
 }
 
-// Reason is why a copy is made.
-type Reason uint8
-
-// The reasons.
-const (
-	SwapOut   Reason = iota // an intermediate leaves the device
-	SwapIn                  // and comes back
-	Stage                   // a variable or constant for those that read it
-	Feed                    // an input
-	Gradient                // to where the variable is updated
-	Result                  // a fetched value
-	WriteBack               // an updated variable, to where it is bound
-)
-
-var reasons = [...]string{"swap-out", "swap-in", "stage", "feed", "gradient", "fetch",
-	"write-back"}
-
-// String is the reason in words.
-func (r Reason) String() string { return reasons[r] }
-
 // Event is an execution of a node, or a copy between two stays.
 type Event struct {
 	Node   graph.NodeID // what is executed, or whose value is copied
@@ -75,7 +55,7 @@ type Event struct {
 
 	// A copy, if Src is not NoStay.
 	Src, Dst StayID
-	Reason   Reason
+	Reason   space.Reason
 	Idle     int32 // operations during which a swapped value is not needed
 }
 

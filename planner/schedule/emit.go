@@ -43,12 +43,12 @@ func (b *builder) arrive(a arrival, pos int32) {
 	dst := b.stay(program.Stay{Space: space.Device, Value: v, Bytes: v.Type().Bytes(),
 		Origin: program.Copied})
 	e := program.Event{Node: v.Node.ID, Stream: b.inStream(), Scratch: program.NoStay,
-		Src: b.host[i], Dst: dst, Reason: program.Feed}
+		Src: b.host[i], Dst: dst, Reason: space.Feed}
 	if a.stay > 0 {
 		e.Idle = a.life.stays[a.stay].first - a.life.stays[a.stay-1].last
 	}
 	if a.life.producedAt >= 0 {
-		e.Reason = program.SwapIn
+		e.Reason = space.SwapIn
 	}
 	b.event(e, pos)
 	b.device[i] = dst
@@ -59,7 +59,7 @@ func (b *builder) stage(s *stagedPart, pos int32) {
 	s.stay = b.stay(program.Stay{Space: space.Device, Value: s.leaf, Off: s.off, Bytes: s.size,
 		Origin: program.Copied})
 	b.event(program.Event{Node: s.leaf.Node.ID, Stream: b.inStream(), Scratch: program.NoStay,
-		Src: b.host[b.p.ValueIndex(s.leaf)], Dst: s.stay, Reason: program.Stage}, pos)
+		Src: b.host[b.p.ValueIndex(s.leaf)], Dst: s.stay, Reason: space.Stage}, pos)
 }
 
 // launch writes an execution down.
@@ -161,7 +161,7 @@ func (b *builder) depart(v graph.Value, pos int32) {
 		Origin: program.Copied})
 	e := program.Event{Node: v.Node.ID, Stream: b.outStream(), Scratch: program.NoStay,
 		Src: b.device[i], Dst: b.host[i], Reason: life.why}
-	if life.why == program.SwapOut {
+	if life.why == space.SwapOut {
 		e.Idle = life.stays[1].first - life.stays[0].last
 	}
 	b.event(e, pos)

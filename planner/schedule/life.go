@@ -10,12 +10,12 @@ import (
 // are in the program's order.
 type life struct {
 	value      graph.Value
-	producedAt int32          // where it is computed; -1 for an input
-	stays      []stay         // times on the device, in order
-	hostCopy   bool           // it needs a copy in host memory
-	onHost     bool           // it is made in host memory, and never leaves it
-	fetched    bool           // the host's copy must survive the step
-	why        program.Reason // of the copy to the host
+	producedAt int32        // where it is computed; -1 for an input
+	stays      []stay       // times on the device, in order
+	hostCopy   bool         // it needs a copy in host memory
+	onHost     bool         // it is made in host memory, and never leaves it
+	fetched    bool         // the host's copy must survive the step
+	why        space.Reason // of the copy to the host
 }
 
 // stay is a time on the device from its first to its last use.
@@ -91,10 +91,10 @@ func (l *life) reason() {
 	switch {
 	case l.producedAt < 0:
 	case len(l.stays) > 1:
-		l.hostCopy, l.why = true, program.SwapOut
+		l.hostCopy, l.why = true, space.SwapOut
 	case l.hostCopy:
-		l.why = program.Gradient
+		l.why = space.Gradient
 	case l.fetched:
-		l.hostCopy, l.why = true, program.Result
+		l.hostCopy, l.why = true, space.Result
 	}
 }

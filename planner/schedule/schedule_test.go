@@ -128,12 +128,12 @@ func checkLife(t *rapid.T, p *program.Program, v graph.Value, l *life) {
 	fetched := slices.ContainsFunc(p.Fetches, func(f graph.Value) bool { return bytesOf(f) == v })
 	swapped := len(l.stays) > 1
 	copied := swapped || len(onHost) > 0 || fetched
-	why := program.Result
+	why := space.Result
 	switch {
 	case swapped:
-		why = program.SwapOut
+		why = space.SwapOut
 	case len(onHost) > 0:
-		why = program.Gradient
+		why = space.Gradient
 	}
 	switch {
 	case l.fetched != fetched || l.value != v:

@@ -13,6 +13,7 @@ import (
 	"github.com/gomem/gomem/internal/longtest"
 	"github.com/gomem/gomem/internal/randgraph"
 	"github.com/gomem/gomem/models"
+	"github.com/gomem/gomem/plan/space"
 	"github.com/gomem/gomem/planner/program"
 )
 
@@ -74,7 +75,7 @@ func actions(p *program.Program, pr *Problem, d *Decision) (executed int, copied
 		switch {
 		case !e.Copies():
 			executed++
-		case e.Reason != program.Feed && e.Reason != program.Result:
+		case e.Reason != space.Feed && e.Reason != space.Result:
 			copied = p.Graph.Node(e.Node).Name
 		}
 	}

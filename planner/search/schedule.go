@@ -172,26 +172,26 @@ func (w *writer) event(i int32) {
 			w.idleFrom(x.of))
 	case returns:
 		l := &w.leaves[x.of]
-		w.copy(&w.values[l.whole], outStream, w.whole[x.of], w.bound[x.of], program.WriteBack, 0)
+		w.copy(&w.values[l.whole], outStream, w.whole[x.of], w.bound[x.of], space.WriteBack, 0)
 	}
 }
 
 // copy enters a copy.
-func (w *writer) copy(v *value, stream uint8, src, dst program.StayID, why program.Reason,
+func (w *writer) copy(v *value, stream uint8, src, dst program.StayID, why space.Reason,
 	idle int32) {
 	w.s.Events = append(w.s.Events, program.Event{Node: v.of.Node.ID, Stream: stream, Src: src,
 		Dst: dst, Reason: why, Idle: idle, Scratch: program.NoStay})
 }
 
 // outReason is why a value is copied to the host.
-func (w *writer) outReason(v int32) program.Reason {
+func (w *writer) outReason(v int32) space.Reason {
 	switch {
 	case w.absent[v]:
-		return program.SwapOut
+		return space.SwapOut
 	case w.hostReads[v]:
-		return program.Gradient
+		return space.Gradient
 	}
-	return program.Result
+	return space.Result
 }
 
 // idleFrom is the number of executions during which a value that is swapped out
@@ -212,11 +212,11 @@ func (w *writer) arrival(i, j int32) {
 		Origin: program.Copied, From: i, To: w.last(w.freed[j]), Over: program.NoStay})
 	switch {
 	case v.leaf >= 0:
-		w.copy(v, inStream, w.bound[v.leaf], w.device[j], program.Stage, 0)
+		w.copy(v, inStream, w.bound[v.leaf], w.device[j], space.Stage, 0)
 	case v.producer < 0:
-		w.copy(v, inStream, w.host[y.value], w.device[j], program.Feed, w.idle(j))
+		w.copy(v, inStream, w.host[y.value], w.device[j], space.Feed, w.idle(j))
 	default:
-		w.copy(v, inStream, w.host[y.value], w.device[j], program.SwapIn, w.idle(j))
+		w.copy(v, inStream, w.host[y.value], w.device[j], space.SwapIn, w.idle(j))
 	}
 }
 

@@ -133,7 +133,7 @@ func (c *checker) copy(i int32, ev *program.Event) error {
 		y.Off < src.off || y.Off+y.Bytes > src.off+src.bytes {
 		return fmt.Errorf("copies %v to a stay of %s", src, y.Value)
 	}
-	if ev.Reason == program.WriteBack {
+	if ev.Reason == space.WriteBack {
 		if !y.Fixed || !src.updated || src.bytes != y.Value.Type().Bytes() {
 			return fmt.Errorf("writes %v back", src)
 		}
@@ -150,13 +150,13 @@ func (c *checker) copy(i int32, ev *program.Event) error {
 	return nil
 }
 
-func (c *checker) fits(why program.Reason, k graph.Kind, e space.Engine) bool {
+func (c *checker) fits(why space.Reason, k graph.Kind, e space.Engine) bool {
 	switch why {
-	case program.Feed:
+	case space.Feed:
 		return k == graph.KindInput && e == space.CopyIn
-	case program.Stage:
+	case space.Stage:
 		return (k == graph.KindVariable || k == graph.KindConstant) && e == space.CopyIn
-	case program.SwapIn:
+	case space.SwapIn:
 		return k == graph.KindCompute && e == space.CopyIn
 	}
 	return k == graph.KindCompute && e == space.CopyOut

@@ -167,10 +167,10 @@ func (w *writer) copied(y program.Stay) program.StayID {
 func (w *writer) load(k int32, part int32) {
 	v := &w.visits[k]
 	o := &w.objects[v.object]
-	e := w.copies(o, part, program.SwapIn)
+	e := w.copies(o, part, space.SwapIn)
 	e.Stream, e.Src, e.Dst = w.inStream(), w.disk[v.object], w.stays[k]
 	if o.leaf {
-		e.Reason = program.Stage
+		e.Reason = space.Stage
 	} else {
 		e.Idle = w.runs[w.first(v)] - w.runs[o.uses[v.first-1].at+1]
 	}
@@ -184,9 +184,9 @@ func (w *writer) load(k int32, part int32) {
 func (w *writer) store(k int32, part int32) {
 	v := &w.visits[k]
 	o := &w.objects[v.object]
-	e := w.copies(o, part, program.WriteBack)
+	e := w.copies(o, part, space.WriteBack)
 	if !o.leaf {
-		e.Reason = program.SwapOut
+		e.Reason = space.SwapOut
 		e.Idle = w.runs[o.uses[v.last+1].at] - w.runs[w.last(v)+1]
 		y := &w.s.Stays[o.stay]
 		at := int32(len(w.out.Events))
@@ -199,7 +199,7 @@ func (w *writer) store(k int32, part int32) {
 }
 
 // copies is a copy of an object.
-func (w *writer) copies(o *object, part int32, why program.Reason) program.Event {
+func (w *writer) copies(o *object, part int32, why space.Reason) program.Event {
 	return program.Event{Node: w.s.Stays[o.stay].Value.Node.ID, Part: part, Scratch: program.NoStay,
 		Reason: why}
 }

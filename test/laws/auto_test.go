@@ -37,13 +37,13 @@ func (d *deeds) count(p *gomem.Planned) {
 	defer d.mu.Unlock()
 	for _, r := range p.Results {
 		d.plans++
-		if r.Plan.Traffic()[plan.SwapOut] > 0 {
+		if r.Plan.Traffic()[space.SwapOut] > 0 {
 			d.swapped++
 		}
 		if reruns(r.Plan) {
 			d.recomputed++
 		}
-		if r.Plan.Traffic()[plan.WriteBack] > 0 {
+		if r.Plan.Traffic()[space.WriteBack] > 0 {
 			d.written++
 		}
 		here := 0

@@ -9,7 +9,6 @@ import (
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/internal/longtest"
 	"github.com/gomem/gomem/models"
-	"github.com/gomem/gomem/plan"
 	"github.com/gomem/gomem/plan/space"
 	"github.com/gomem/gomem/planner"
 	"github.com/gomem/gomem/train"
@@ -122,7 +121,7 @@ func copied(p *gomem.Planned) int64 {
 	var total int64
 	for _, r := range p.Results {
 		t := r.Plan.Traffic()
-		total += t.In() + t.Out() - t[plan.Feed] - t[plan.Result]
+		total += t.In() + t.Out() - t[space.Feed] - t[space.Result]
 	}
 	return total
 }
