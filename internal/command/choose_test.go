@@ -72,7 +72,7 @@ func TestDeviceIsChosen(t *testing.T) {
 			if choice := gomem.Choose(); c.why != "" && choice.Why == nil && c.why != "-" {
 				t.Skip("this machine has the libraries elsewhere")
 			}
-			step := with(tiny, "--steps", "1")
+			step := with(tinyMoE, "--steps", "1")
 			o := invoke(t, step...)
 			const warning = "gomem: warning: on cpu, for the GPU cannot be used: "
 			on := strings.HasPrefix(o.stdout, "on             cuda: emulated of 512MiB")
@@ -145,7 +145,7 @@ func TestGPUIsWeighed(t *testing.T) {
 func TestGPUFails(t *testing.T) {
 	emulated(t)
 	inDir(t)
-	run := func(args ...string) outcome { return invoke(t, with(tiny, args...)...) }
+	run := func(args ...string) outcome { return invoke(t, with(tinyMoE, args...)...) }
 	whole := run("--steps", "4", "--save", "whole", "--json")
 	if whole.status != exitOK {
 		t.Fatalf("%+v", whole)

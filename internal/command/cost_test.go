@@ -79,14 +79,14 @@ func TestCostLine(t *testing.T) {
 			(line == "") != (policy == "vanilla") {
 			t.Errorf("%s: %q", policy, line)
 		}
-		for _, command := range [][]string{{"plan"}, with(tiny, "--steps", "1")} {
+		for _, command := range [][]string{{"plan"}, with(tinyMoE, "--steps", "1")} {
 			text := patiently(t, with(command, flags...)...)
 			if !strings.Contains(text, "\n"+line+"\n") {
 				t.Errorf("%s: no line %q in\n%s", policy, line, text)
 			}
 		}
 		_, start := trainLines(t, strings.SplitAfter(patiently(t,
-			with(with(tiny, "--steps", "1", "--json"), flags...)...), "\n")[0])
+			with(with(tinyMoE, "--steps", "1", "--json"), flags...)...), "\n")[0])
 		if start["min_device_bytes"] != float64(x.MinDevice) {
 			t.Errorf("start says %v, plan %d", start["min_device_bytes"], x.MinDevice)
 		}

@@ -9,13 +9,13 @@ import (
 // mapped, and says what it took; a resumed one has its own.
 func TestInit(t *testing.T) {
 	inDir(t)
-	succeed(t, append(tiny, "--model", "transformer", "--steps", "2", "--save", "run")...)
-	text := succeed(t, append(tiny, "--model", "transformer", "--steps", "1", "--init", "run")...)
+	succeed(t, append(tinyMoE, "--model", "transformer", "--steps", "2", "--save", "run")...)
+	text := succeed(t, append(tinyMoE, "--model", "transformer", "--steps", "1", "--init", "run")...)
 	if !strings.Contains(text, "began with run/step-00000002.safetensors: 66 variables taken\n") {
 		t.Errorf("all variables are to be taken:\n%s", text)
 	}
 	write(t, "names", "*/ff/w* */moe/expert0/w*\n*/norm/scale */norm\n")
-	text = succeed(t, append(tiny, "--steps", "1", "--init", "run", "--rename", "names")...)
+	text = succeed(t, append(tinyMoE, "--steps", "1", "--init", "run", "--rename", "names")...)
 	for _, want := range []string{": 17 variables taken, ", // 8 matrices, 8 scales, the embedding
 		"not in the file", "left over"} {
 		if !strings.Contains(text, want) {
@@ -23,7 +23,7 @@ func TestInit(t *testing.T) {
 		}
 	}
 	lines, _ := trainLines(t, succeed(t,
-		append(tiny, "--model", "transformer", "--steps", "1", "--init", "run", "--json")...))
+		append(tinyMoE, "--model", "transformer", "--steps", "1", "--init", "run", "--json")...))
 	if lines[1].Type != "init" || lines[1].Text == "" {
 		t.Errorf("lines %+v", lines)
 	}
@@ -44,7 +44,7 @@ func TestInit(t *testing.T) {
 		{[]string{"--init", "run", "--rename", "ours"}, exitFailure, "model does not have"},
 		{[]string{"--init", "run", "--device", "null"}, exitUsage, "no use for --init"},
 	} {
-		o := invoke(t, append(append([]string{}, tiny...), c.args...)...)
+		o := invoke(t, append(append([]string{}, tinyMoE...), c.args...)...)
 		if o.status != c.status || !strings.Contains(o.stderr, c.says) || o.stdout != "" {
 			t.Errorf("%v: %+v", c.args, o)
 		}

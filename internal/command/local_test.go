@@ -63,7 +63,7 @@ func TestLocalRing(t *testing.T) {
 // beside the weights it is more bytes than that of gradients, and hybrid takes fewer.
 func TestLocalFactors(t *testing.T) {
 	inDir(t)
-	run := with(tiny, "--steps", "3", "--eval-batches", "1", "--bleu", "0", "--json",
+	run := with(tinyMoE, "--steps", "3", "--eval-batches", "1", "--bleu", "0", "--json",
 		"--optimizer", "sgd", "--local", "3", "--sync")
 	budgets := inMemory{args: func(rank int) []string {
 		return [][]string{{"--policy", "vanilla"}, {"--partition", "20"},

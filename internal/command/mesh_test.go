@@ -68,7 +68,7 @@ func TestProcessesResume(t *testing.T) {
 	inDir(t)
 	run := func(steps, mesh, resume, save string) {
 		t.Helper()
-		args := with(tiny, "--optimizer", "adam", "--steps", steps, "--save", save, "--json",
+		args := with(tinyMoE, "--optimizer", "adam", "--steps", steps, "--save", save, "--json",
 			"--eval-every", "1")
 		if mesh != "" {
 			args = append(args, "--mesh", mesh, "--local", "2")
@@ -226,7 +226,7 @@ func TestWireIsForecast(t *testing.T) {
 			t.Fatalf("wire %+v", x.Wire)
 		}
 		sent := func(steps string) float64 {
-			s := summaryOf(t, gather(t, inMemory{}, with(tiny, with(args, "--local", n, "--json",
+			s := summaryOf(t, gather(t, inMemory{}, with(tinyMoE, with(args, "--local", n, "--json",
 				"--bleu", "0", "--steps", steps)...)...))
 			return s["exchanged"].(map[string]any)["sent_bytes"].(float64)
 		}
@@ -285,7 +285,7 @@ func TestFitBeyondTheHost(t *testing.T) {
 // on from, and one without; its report is of the slices' plan.
 func TestMeshResumes(t *testing.T) {
 	inDir(t)
-	adam := with(tiny, "--optimizer", "adam", "--device-memory", "24MiB")
+	adam := with(tinyMoE, "--optimizer", "adam", "--device-memory", "24MiB")
 	succeed(t, with(adam, "--steps", "1", "--save", "run", "--mesh", "experts:2")...)
 	for i, mesh := range []string{"experts:4", "", "batch:2"} {
 		args := with(adam, "--steps", "2", "--resume", "run/step-00000001.safetensors", "--save",

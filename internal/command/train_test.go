@@ -33,7 +33,13 @@ func trainLines(t *testing.T, out string) ([]line, map[string]any) {
 	return lines, last
 }
 
-var tiny = []string{"train", "--size", "s512", "--data", "tsv:pairs.tsv", "--eval-batches", "1"}
+// tiny is a run of the model that is planned soonest, and tinyMoE one with experts.
+var (
+	tiny    = with([]string{"train", "--model", "transformer"}, atItsSmallest...)
+	tinyMoE = with([]string{"train"}, atItsSmallest...)
+
+	atItsSmallest = []string{"--size", "s512", "--data", "tsv:pairs.tsv", "--eval-batches", "1"}
+)
 
 func TestTrainJSON(t *testing.T) {
 	inDir(t)
@@ -68,7 +74,7 @@ func TestPlanAndTrainAgree(t *testing.T) {
 	var x explanation
 	decode(t, succeed(t, "plan", "--size", "s512", "--partition", "7", "--json"), &x)
 	_, summary := trainLines(t, succeed(t,
-		append(tiny, "--steps", "1", "--partition", "7", "--json")...))
+		append(tinyMoE, "--steps", "1", "--partition", "7", "--json")...))
 	if summary["actual_device_peak_bytes"] != float64(x.DevicePeak) ||
 		summary["actual_host_peak_bytes"] != float64(x.HostPeak) {
 		t.Errorf("plan says %d and %d, the run had %v", x.DevicePeak, x.HostPeak, summary)
@@ -133,7 +139,7 @@ func TestInterrupt(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	stdout := &stopper{on: "step 1/", cancel: cancel}
 	var stderr bytes.Buffer
-	status := Main(ctx, append(tiny, "--steps", "100000", "--save", "a run"), stdout, &stderr,
+	status := Main(ctx, append(tinyMoE, "--steps", "100000", "--save", "a run"), stdout, &stderr,
 		Extras{})
 	if status != exitOK || !strings.Contains(stderr.String(), "saved a run/") ||
 		strings.Count(stderr.String(), "\n") != 1 {
