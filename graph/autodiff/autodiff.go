@@ -84,11 +84,10 @@ func between(g *graph.Graph, y graph.Value, wrt []graph.Value) []bool {
 	}
 	for id := range y.Node.ID + 1 {
 		n := g.Node(id)
-		if n.Leaf() || ops.Stops(n.Op) {
-			continue
-		}
-		for _, v := range n.In {
-			depends[id] = depends[id] || depends[v.Node.ID] && v.Type().DType.Floating()
+		if !n.Leaf() && !ops.Stops(n.Op) {
+			for _, v := range n.In {
+				depends[id] = depends[id] || depends[v.Node.ID] && v.Type().DType.Floating()
+			}
 		}
 		needed[id] = needed[id] && depends[id]
 	}

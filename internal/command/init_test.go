@@ -9,8 +9,8 @@ import (
 // mapped, and says what it took; a resumed one has its own.
 func TestInit(t *testing.T) {
 	inDir(t)
-	succeed(t, append(tinyMoE, "--model", "transformer", "--steps", "2", "--save", "run")...)
-	text := succeed(t, append(tinyMoE, "--model", "transformer", "--steps", "1", "--init", "run")...)
+	succeed(t, append(tiny, "--steps", "2", "--save", "run")...)
+	text := succeed(t, append(tiny, "--steps", "1", "--init", "run")...)
 	if !strings.Contains(text, "began with run/step-00000002.safetensors: 66 variables taken\n") {
 		t.Errorf("all variables are to be taken:\n%s", text)
 	}
