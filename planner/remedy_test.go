@@ -84,10 +84,11 @@ func TestRemediesWork(t *testing.T) {
 			t.Fatalf("%v did not help: %v", r, again)
 		}
 	}
-	for i := 0; i < longtest.Count(1, 30) || i < 10 && len(missing()) > 0; i++ {
+	patient := !testing.Short() // else there are too few draws to meet all
+	for i := 0; i < longtest.Count(1, 30) || patient && i < 10 && len(missing()) > 0; i++ {
 		longtest.Check(t, i, check)
 	}
-	if len(missing()) > 0 {
+	if patient && len(missing()) > 0 {
 		t.Errorf("no graph was helped by changes %d", missing())
 	}
 }

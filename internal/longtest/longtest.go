@@ -12,6 +12,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 
 	"pgregory.net/rapid" // defines the flag that is set here
@@ -77,7 +78,7 @@ const shortChecks = 40
 // init sets rapid's seed and its number of cases. What the command line says (-rapid.seed,
 // -rapid.checks) is parsed later and wins, and so does rapid's own variable, RAPID_SEED.
 func init() {
-	if !Enabled() {
+	if !Enabled() && !slices.Contains(os.Args, "-test.short=true") { // -short has a fifth
 		_ = flag.Lookup("rapid.checks").Value.Set(strconv.Itoa(shortChecks)) // it takes any number
 	}
 	f := flag.Lookup("rapid.seed")

@@ -161,7 +161,8 @@ func room(t *rapid.T, g *graph.Graph, o gomem.Options, targets []gomem.Target) (
 // exactly the predicted byte.
 func TestAutoDoesNotAffectResults(t *testing.T) {
 	var did deeds
-	for i := 0; i < longtest.Count(1, 100) || i < 20 && !did.all(); i++ {
+	patient := !testing.Short()
+	for i := 0; i < longtest.Count(1, 100) || patient && i < 20 && !did.all(); i++ {
 		longtest.Check(t, i, func(t *rapid.T) {
 			pick := func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "pick") }
 			m := randgraph.Random(pick, 16)
@@ -189,7 +190,9 @@ func TestAutoDoesNotAffectResults(t *testing.T) {
 			}
 		})
 	}
-	did.check(t)
+	if patient {
+		did.check(t)
+	}
 }
 
 // TestAutoTrainsModels: all models at their smallest have vanilla's losses and
