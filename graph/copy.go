@@ -34,8 +34,8 @@ func (g *Graph) Copy(n *Node, op Op, in ...Value) (*Node, error) {
 	if g.hosted == nil && n.graph != nil {
 		g.hosted = n.graph.hosted
 	}
-	if g.library == nil && n.graph != nil {
-		g.library = n.graph.library
+	if g.computedBy == nil && n.graph != nil {
+		g.computedBy = n.graph.computedBy
 	}
 	g.add(&c, types)
 	g.addWriter(&c)

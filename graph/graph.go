@@ -14,19 +14,19 @@ import (
 // Graph is a dataflow graph under construction. It is not safe for concurrent
 // use.
 type Graph struct {
-	nodes   []*Node
-	names   map[string]int // how often a name was asked for
-	streams map[stream]bool
-	writers map[NodeID][]*Node // by variable, in order of creation
-	scope   string
-	phase   Phase
-	pos     string // overrides the caller's position
-	err     error
-	network bool                   // workers exchange values of it
-	sum     atomic.Pointer[digest] // of the nodes there were when it was asked for
-	scratch func(*Node) int64      // what kernels need, if that is not what operations say
-	hosted  func(*Node) bool       // what is not for the device; nil: everything may be
-	library func(*Node) string     // what computes it on the device; nil: its own kernels
+	nodes      []*Node
+	names      map[string]int // how often a name was asked for
+	streams    map[stream]bool
+	writers    map[NodeID][]*Node // by variable, in order of creation
+	scope      string
+	phase      Phase
+	pos        string // overrides the caller's position
+	err        error
+	network    bool                   // workers exchange values of it
+	sum        atomic.Pointer[digest] // of the nodes there were when it was asked for
+	scratch    func(*Node) int64      // what kernels need, if that is not what operations say
+	hosted     func(*Node) bool       // what is not for the device; nil: everything may be
+	computedBy func(*Node) string     // what computes it on the device; nil: its own kernels
 }
 
 // New makes an empty graph.
@@ -48,7 +48,7 @@ func (g *Graph) SetHosted(on func(*Node) bool) { g.hosted = on }
 // SetLibrary has a function say which library of the device computes a node there, "" where the
 // device's own kernels do, as all of them where no function is set. Which one it is may show in the
 // bits, so it is the same in every plan. Graphs that are copied from this one have it too.
-func (g *Graph) SetLibrary(of func(*Node) string) { g.library = of }
+func (g *Graph) SetLibrary(of func(*Node) string) { g.computedBy = of }
 
 // Nodes are all nodes in order of creation, which is a topological order.
 func (g *Graph) Nodes() []*Node { return g.nodes }

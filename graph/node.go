@@ -110,10 +110,10 @@ func (n *Node) Hosted() bool { return n.graph.hosted != nil && n.Executes() && n
 // Library is which library of the device computes the node there, "" where the device's own kernels
 // do; see [Graph.SetLibrary].
 func (n *Node) Library() string {
-	if n.graph.library == nil || !n.Executes() {
+	if n.graph.computedBy == nil || !n.Executes() {
 		return ""
 	}
-	return n.graph.library(n)
+	return n.graph.computedBy(n)
 }
 
 // Cost is the cost of executing the node; nothing for one that does not execute.

@@ -79,7 +79,7 @@ func gpuKey(g cuda.Info, o Options) string {
 // gpu is a GPU as a target.
 func gpu(number int, o Options) target {
 	return target{trusts: true, many: 512,
-		library: (*graph.Node).Library,
+		computedBy: (*graph.Node).Library,
 		scratch: func(n *graph.Node) int64 {
 			return kernels.ScratchOf(n.Op, n.InTypes(), n.Out)
 		},

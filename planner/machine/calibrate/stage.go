@@ -19,8 +19,8 @@ type target struct {
 	open func(trace.Listener) (device.Device, error) // a nil listener is told nothing
 	// scratch is the bytes of workspace of an operation there.
 	scratch func(*graph.Node) int64
-	// library is what computes an operation there, as in plans of its graph.
-	library func(*graph.Node) string
+	// computedBy is what computes an operation there, as in plans of its graph.
+	computedBy func(*graph.Node) string
 	// trusts says that kernels take any numbers, so that the processor's have to say which
 	// make sense.
 	trusts bool
@@ -30,7 +30,7 @@ type target struct {
 // processor is the target that this machine's processor is.
 func processor(threads int) target {
 	return target{many: 4096, scratch: func(n *graph.Node) int64 { return n.Cost().Scratch },
-		library: func(*graph.Node) string { return "" },
+		computedBy: func(*graph.Node) string { return "" },
 		open: func(l trace.Listener) (device.Device, error) {
 			d, err := cpu.Open(cpu.Options{Threads: threads, Listener: l})
 			if err != nil {
@@ -91,7 +91,7 @@ type trial struct {
 func (s *stage) prepare(w want, step int, u uses) (*trial, error) {
 	t := &trial{want: w, launch: device.Launch{Engine: space.Compute, Step: step,
 		Name: w.node.Name, What: w.node.OpName(), Op: w.node.Op,
-		Library: s.target.library(w.node)}}
+		Library: s.target.computedBy(w.node)}}
 	if err := s.room.seat(t, u); err != nil {
 		return nil, err
 	}
