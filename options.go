@@ -168,7 +168,7 @@ type Options struct {
 	Precision precision.Precision
 
 	NoRecompute bool            // Auto: execute every operation once
-	Effort      int             // Auto: evaluations of the planner; 0 is a second's worth
+	Effort      int             // Auto: evaluations, and as long for addresses; 0: a second each
 	Draft       bool            // Auto: the first plan that fits, for who cannot wait
 	Machine     machine.Machine // prices; nil is the simulated device's, or machine.Default
 	Model       string          // by which name the machine knows the graph, if it does

@@ -41,7 +41,7 @@ type Options struct {
 	Precision precision.Precision
 
 	NoRecompute bool            // Auto: execute every operation once
-	Effort      int             // Auto: evaluations of the planner; 0 is a second's worth
+	Effort      int             // Auto: evaluations, and as long for addresses; 0: a second each
 	Draft       bool            // Auto: the first plan that fits, of one graph and one order
 	Device      machine.Device  // what plans are for; nil is the reference, which runs all
 	Machine     machine.Machine // what prices are by; nil is machine.Default
