@@ -1,3 +1,0 @@
-package merge_test
-
-import _ "github.com/gomem/gomem/internal/longtest" // properties draw the same cases every time
