@@ -16,8 +16,6 @@ type (
 	Policy = candidates.Policy
 	// Target is what one kind of step computes.
 	Target = candidates.Target
-	// Tuning is what the planner decided that is no option.
-	Tuning = candidates.Tuning
 	// Result is a plan and what is worth knowing of how it came about.
 	Result = candidates.Result
 	// Forecast is what a policy guesses of a plan, beside what it comes to.

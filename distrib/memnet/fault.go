@@ -6,18 +6,14 @@ import (
 	"github.com/gomem/gomem/distrib"
 )
 
-// Cut stops all traffic between two nodes, until [Network.Heal].
-func (n *Network) Cut(a, b distrib.NodeID) {
-	n.locked(func() { n.cut(a, b) })
-}
-
+// cut stops all traffic between two nodes.
 func (n *Network) cut(a, b distrib.NodeID) {
 	if _, ok := n.cuts[pairOf(a, b)]; !ok && a != b {
 		n.cuts[pairOf(a, b)] = n.flowed
 	}
 }
 
-// Partition stops all traffic between some nodes and the others.
+// Partition stops all traffic between some nodes and the others, until [Network.Heal].
 func (n *Network) Partition(some ...distrib.NodeID) {
 	inside := map[distrib.NodeID]bool{}
 	for _, id := range some {

@@ -171,7 +171,7 @@ func TestHostBudget(t *testing.T) {
 			return
 		}
 		b := Budget{all.Peak() * 6 / 10,
-			free.HostPeak() * rapid.Int64Range(50, 100).Draw(r, "percent") / 100}
+			free.host * rapid.Int64Range(50, 100).Draw(r, "percent") / 100}
 		d, err := pr.Solve(context.Background(), b, Options{Effort: 60})
 		if err != nil {
 			r.Fatal(err)

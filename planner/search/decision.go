@@ -60,9 +60,6 @@ func (d *Decision) Time() time.Duration { return time.Duration(d.time) }
 // up to the arena's alignment.
 func (d *Decision) Peak() int64 { return d.peak }
 
-// HostPeak is at least the most bytes of the host that are taken at once.
-func (d *Decision) HostPeak() int64 { return d.host }
-
 // Budget is the budget that the decision keeps to: that which was asked for, or a
 // smaller one if packing loses some bytes.
 func (d *Decision) Budget() Budget { return d.budget }

@@ -62,11 +62,11 @@ func TestSegmentedModels(t *testing.T) {
 	p := objective(t, m, 0)
 	pr := New(p, titan())
 	swapped := pr.leavesBytes()
-	all := pr.everythingSwapped().HostPeak() - swapped
+	all := pr.everythingSwapped().host - swapped
 	device, host := int64(plenty), int64(0)
 	for level := 1; level <= Levels; level++ {
 		d := pr.Segmented(level, nil)
-		if has := d.HostPeak() - swapped; has < host || has > all/4 {
+		if has := d.host - swapped; has < host || has > all/4 {
 			t.Errorf("level %d: the host has %d bytes of %d, %d one level below", level, has, all,
 				host)
 		} else {

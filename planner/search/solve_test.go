@@ -131,8 +131,8 @@ func checkDecision(t rapid.TB, p *program.Program, pr *Problem, d *Decision) {
 		t.Fatalf("the device needs %d bytes, the decision says %d of %d", peak, d.Peak(),
 			d.Budget().Device)
 	}
-	if peak := taken(s, space.Host); peak > d.HostPeak() || peak > d.Budget().Host {
-		t.Fatalf("the host needs %d bytes, the decision says %d of %d", peak, d.HostPeak(),
+	if peak := taken(s, space.Host); peak > d.host || peak > d.Budget().Host {
+		t.Fatalf("the host needs %d bytes, the decision says %d of %d", peak, d.host,
 			d.Budget().Host)
 	}
 }

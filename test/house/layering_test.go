@@ -46,7 +46,7 @@ var dependencies = []rule{
 	{[]string{"graph/ops", "graph/autodiff", "graph/custom"},
 		[]string{"planner/program", "plan", "internal/device", "planner"},
 		"what is computed must not depend on how it is scheduled"},
-	{[]string{"graph/fuse", "graph/merge", "graph/split", "graph/precision", "mesh"},
+	{[]string{"graph/fuse", "graph/split", "graph/precision", "mesh"},
 		[]string{"graph/autodiff", "planner/program", "plan", "internal/device", "planner"},
 		"a rewrite comes before decisions, and knows of none"},
 	{[]string{"plan"}, []string{"planner/program", "partition", "placement", "swap",

@@ -138,15 +138,6 @@ func (c *Control) Err() error {
 	return s.err()
 }
 
-// Failed is closed when this node's embedded server has ended by itself; without one, it
-// is never closed.
-func (c *Control) Failed() <-chan struct{} {
-	if s := c.own(); s != nil {
-		return s.gone
-	}
-	return nil
-}
-
 // Close ends this node's part at once. If it is in a view, it is lost to the others, who
 // learn of it at once, too; see [Control.Leave] for a farewell.
 func (c *Control) Close() (err error) {

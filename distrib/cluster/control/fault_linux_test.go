@@ -37,7 +37,7 @@ func TestDiskFull(t *testing.T) {
 		t.Fatalf("a full disk: %v", err)
 	}
 	t.Logf("noticed after %v: %v", time.Since(from).Round(time.Millisecond), err)
-	<-all[0].Failed()
+	<-all[0].own().gone
 	from = time.Now()
 	t.Logf("the other node rests after %v", await(t, here, "the other node").Sub(from))
 }

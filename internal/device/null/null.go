@@ -14,7 +14,6 @@ import (
 // Device counts.
 type Device struct {
 	streams int
-	tasks   int
 	fault   device.Fault
 }
 
@@ -97,9 +96,6 @@ func (d *Device) Reset() { d.fault.Clear() }
 // Close does nothing.
 func (d *Device) Close() error { return nil }
 
-// Tasks is the number of tasks run so far.
-func (d *Device) Tasks() int { return d.tasks }
-
 // task is the regions that a task touches.
 type task struct {
 	device     *Device
@@ -159,7 +155,6 @@ func (s *stream) run(given device.Task) {
 		return
 	}
 	s.begun++
-	s.device.tasks++
 	for _, r := range t.touched {
 		m := r.Mem.(*memory)
 		m.used = max(m.used, r.Off+r.Bytes)

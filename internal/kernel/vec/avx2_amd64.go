@@ -125,9 +125,6 @@ func normGradAVX2(dst []float32, x []float32, scale []float32, d []float32, shif
 func sumAVX2(x []float32) float32
 
 //go:noescape
-func sumAbsAVX2(x []float32) float32
-
-//go:noescape
 func sumSquaresAVX2(x []float32) float32
 
 //go:noescape
@@ -298,7 +295,6 @@ func avx2() kernels {
 
 		axpy:           axpyAVX2,
 		sum:            sumAVX2,
-		sumAbs:         sumAbsAVX2,
 		sumSquares:     sumSquaresAVX2,
 		maxOf:          maxOfAVX2,
 		dot:            dotAVX2,

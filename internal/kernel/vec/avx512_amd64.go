@@ -125,9 +125,6 @@ func normGradAVX512(dst []float32, x []float32, scale []float32, d []float32, sh
 func sumAVX512(x []float32) float32
 
 //go:noescape
-func sumAbsAVX512(x []float32) float32
-
-//go:noescape
 func sumSquaresAVX512(x []float32) float32
 
 //go:noescape
@@ -304,7 +301,6 @@ func avx512() kernels {
 
 		axpy:           axpyAVX512,
 		sum:            sumAVX512,
-		sumAbs:         sumAbsAVX512,
 		sumSquares:     sumSquaresAVX512,
 		maxOf:          maxOfAVX512,
 		dot:            dotAVX512,

@@ -202,7 +202,6 @@ func folds() []call {
 	return []call{
 		reduced("sum", func(k kernels) func(x []float32) float32 { return k.sum }),
 		reduced("sumSquares", func(k kernels) func(x []float32) float32 { return k.sumSquares }),
-		reduced("sumAbs", func(k kernels) func(x []float32) float32 { return k.sumAbs }),
 		reduced("maxOf", func(k kernels) func(x []float32) float32 { return k.maxOf }),
 		{"dot", func(k kernels, s [4][]float32) []float32 { return []float32{k.dot(s[1], s[2])} }},
 		{"sumSquaresFrom", func(k kernels, s [4][]float32) []float32 {

@@ -21,14 +21,14 @@ type kernels struct {
 
 	axpy func(dst, x []float32, s float32)
 
-	sum, sumSquares, sumAbs, maxOf func(x []float32) float32
-	dot                            func(a, b []float32) float32
-	sumSquaresFrom                 func(x []float32, shift float32) float32
-	dotFrom                        func(a, b, x []float32, shift float32) float32
-	sumAndDot                      func(x, d, scale []float32) (sum, dot float32)
-	squaresAndDot                  func(x, d, scale []float32, shift float32) (squares, dot float32)
-	expSum                         func(dst, x []float32, shift float32) float32
-	sumExp                         func(x []float32, shift float32) float32
+	sum, sumSquares, maxOf func(x []float32) float32
+	dot                    func(a, b []float32) float32
+	sumSquaresFrom         func(x []float32, shift float32) float32
+	dotFrom                func(a, b, x []float32, shift float32) float32
+	sumAndDot              func(x, d, scale []float32) (sum, dot float32)
+	squaresAndDot          func(x, d, scale []float32, shift float32) (squares, dot float32)
+	expSum                 func(dst, x []float32, shift float32) float32
+	sumExp                 func(x []float32, shift float32) float32
 
 	momentum func(w, m, g []float32, step, mu float32)
 	adam     func(w, m, v, g []float32, step, beta1, keep1, beta2, keep2, root, eps float32)

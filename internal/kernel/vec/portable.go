@@ -32,7 +32,7 @@ func portable() kernels {
 
 		axpy: axpyGo,
 
-		sum: sumGo, sumSquares: sumSquaresGo, sumAbs: sumAbsGo, maxOf: maxOfGo,
+		sum: sumGo, sumSquares: sumSquaresGo, maxOf: maxOfGo,
 		dot: dotGo, sumSquaresFrom: sumSquaresFromGo, dotFrom: dotFromGo,
 		expSum: expSumGo, sumExp: sumExpGo,
 
@@ -174,14 +174,6 @@ func sumGo(x []float32) float32 {
 	var l lanes
 	for i, v := range x {
 		l[i%len(l)] += v
-	}
-	return l.fold(add32)
-}
-
-func sumAbsGo(x []float32) float32 {
-	var l lanes
-	for i, v := range x {
-		l[i%len(l)] += abs32(v)
 	}
 	return l.fold(add32)
 }

@@ -20,15 +20,6 @@ func SumSquares(x []float32) float32 {
 	return sum
 }
 
-// SumAbs returns Σ |x[i]|.
-func SumAbs(x []float32) float32 {
-	var sum float32
-	for lo, hi := range spans(len(x)) {
-		sum += active.sumAbs(x[lo:hi])
-	}
-	return sum
-}
-
 // Dot returns Σ a[i]·b[i] over the length of a.
 func Dot(a, b []float32) float32 {
 	cover(a, b)

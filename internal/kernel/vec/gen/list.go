@@ -88,17 +88,11 @@ func functions() []*kernel {
 }
 
 func reductions() []*kernel {
-	sum := func(name string, term func(b *builder, x *value) *value) *kernel {
-		return reduction{
-			name: name, params: params("f32s", "x"), combine: (*builder).add, ahead: true,
-			step: func(b *builder, acc, _ *value) *value {
-				return b.add(acc, term(b, b.load("x")))
-			},
-		}.kernel()
-	}
 	return []*kernel{
-		sum("sum", func(b *builder, x *value) *value { return x }),
-		sum("sumAbs", (*builder).abs),
+		reduction{
+			name: "sum", params: params("f32s", "x"), combine: (*builder).add, ahead: true,
+			step: func(b *builder, acc, _ *value) *value { return b.add(acc, b.load("x")) },
+		}.kernel(),
 		reduction{
 			name: "sumSquares", params: params("f32s", "x"), combine: (*builder).add, ahead: true,
 			step: func(b *builder, acc, _ *value) *value {
