@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/plan/space"
@@ -17,11 +18,26 @@ type Planned = planner.Planned
 // memory for it: see planner.Plan. If some targets do not fit, the error wraps the
 // *[ErrOutOfMemory] of the one that needs the most.
 func Plan(ctx context.Context, g *graph.Graph, o Options, targets ...Target) (*Planned, error) {
+	ctx, logged := o.logged(ctx)
 	p, err := planner.Plan(ctx, g, o.Planning(), targets...)
+	logged()
 	if err != nil {
 		return nil, fmt.Errorf("gomem: %w", o.beside(err))
 	}
 	return p, nil
+}
+
+// logged has planning log what became of candidates, if the logger is for that, when it is done.
+func (o Options) logged(ctx context.Context) (context.Context, func()) {
+	if o.Logger == nil || !o.Logger.Enabled(ctx, slog.LevelDebug) {
+		return ctx, func() {}
+	}
+	log := planner.LogOf(ctx)
+	return planner.WithLog(ctx, log), func() {
+		for _, e := range log.Entries() {
+			o.Logger.Debug(e.String())
+		}
+	}
 }
 
 // beside says of an error that there is less of a memory than its budget.

@@ -33,12 +33,17 @@ func (c choice) after(ctx context.Context, v variant, o Options) (choice, error)
 	if p == nil || err != nil {
 		return c, err
 	}
+	ctx = candidates.OfGraph(ctx, v.name)
 	least := p.leastTime(o)
 	if c.want == quicker && v.isCut() && least+least/20 >= c.best.leastTime(o) {
+		candidates.Note(ctx, "its operations take %dns, hardly less than those of the %s graph",
+			least.Nanoseconds(), c.best.rewritten)
 		c.want = last
 		return c, nil
 	}
 	if c.best != nil && least >= candidates.StepTime(c.best.plans) {
+		candidates.Note(ctx, "its operations alone take %dns, no less than the plans of the %s "+
+			"graph", least.Nanoseconds(), c.best.rewritten)
 		return c, nil
 	}
 	if c.want != next && !v.isCut() {

@@ -1,6 +1,8 @@
 package planner
 
 import (
+	"context"
+
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/planner/candidates"
 	"github.com/gomem/gomem/planner/explain"
@@ -20,6 +22,10 @@ type (
 	Result = candidates.Result
 	// Forecast is what a policy guesses of a plan, beside what it comes to.
 	Forecast = candidates.Forecast
+	// Log is what became of the candidates for plans.
+	Log = candidates.Log
+	// Entry is what became of one.
+	Entry = candidates.Entry
 	// ErrOutOfMemory says that no plan fits a budget.
 	ErrOutOfMemory = explain.ErrOutOfMemory
 	// Remedy is what would help where memory is short.
@@ -49,6 +55,12 @@ const (
 
 // Policies are the names that Options.Policy takes.
 func Policies() []Policy { return candidates.Policies() }
+
+// WithLog has those who plan under a context write down in a log what becomes of candidates.
+func WithLog(ctx context.Context, l *Log) context.Context { return candidates.WithLog(ctx, l) }
+
+// LogOf is the log of a context, or a new one if it has none.
+func LogOf(ctx context.Context) *Log { return candidates.LogOf(ctx) }
 
 // CheckTargets reports a graph that is none or has an error, targets of one name,
 // a fetch or an update that is no such thing of the graph, and updates that cannot be

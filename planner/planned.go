@@ -43,6 +43,8 @@ func Plan(ctx context.Context, g *graph.Graph, o Options, targets ...Target) (*P
 	c := choice{want: next}
 	for i, v := range list {
 		if c.want == none || c.want == last && i < len(list)-1 {
+			candidates.Note(candidates.OfGraph(ctx, v.name),
+				"is not looked at: the %s graph's plans leave nothing to gain", c.best.rewritten)
 			continue
 		}
 		if c, err = c.after(ctx, v, o); err != nil {

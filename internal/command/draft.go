@@ -93,7 +93,7 @@ func (c *trainCmd) drafted(ctx context.Context, e *env, read <-chan struct{}) (*
 	o.Machine = d.session.Machine
 	d.options = o
 	if resident.Planned == nil {
-		if d.planned, err = c.planLong(ctx, e.stderr, b, o); err != nil {
+		if d.planned, err = c.planLong(ctx, e, b, o); err != nil {
 			return nil, err
 		}
 	}

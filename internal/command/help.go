@@ -281,7 +281,8 @@ devices --profile
     Write the plan of a training step to a file, as text: every slot, every step.
 --dump-pass
     Write what the passes have decided about a training step to a file, as text: the
-    order, where each operation runs, what is away when, every stay and event.
+    order, where each operation runs, what is away when, every stay and event, and what became
+    of every candidate for the plan.
 plan --device
     The machine to plan for: cpu, this one; cuda or cuda:N, its GPU; or sim:NAME, one of
     titanx, titanx-thesis, h200-pcie5 and gh200, or a file NAME.json (default: the first

@@ -34,7 +34,7 @@ func TestPlanTime(t *testing.T) {
 	o.DeviceBytes = vanilla.Peak(space.Device) / 2
 	var plans []planned
 	for _, f.PlanTime = range []time.Duration{1, 3 * time.Second} {
-		p, err := f.planLong(t.Context(), io.Discard, b, o)
+		p, err := f.planLong(t.Context(), &env{stderr: io.Discard}, b, o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -54,7 +54,7 @@ func TestPlanTime(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := f.planLong(ctx, io.Discard, b, o); !errors.Is(err, context.Canceled) {
+	if _, err := f.planLong(ctx, &env{stderr: io.Discard}, b, o); !errors.Is(err, context.Canceled) {
 		t.Errorf("called off: %v", err)
 	}
 }

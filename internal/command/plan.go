@@ -130,11 +130,12 @@ func (c *planCmd) Run(ctx context.Context, e *env) error {
 	if c.Advise {
 		return c.advise(ctx, e, b, o)
 	}
-	p, err := c.planLong(ctx, e.stderr, b, o)
+	var candidates planner.Log
+	p, err := c.planLong(planner.WithLog(ctx, &candidates), e, b, o)
 	if err != nil {
 		return err
 	}
-	if err := c.write(p); err != nil {
+	if err := c.write(p, &candidates); err != nil {
 		return err
 	}
 	if c.Sharding {
@@ -155,17 +156,22 @@ func (c *planCmd) Run(ctx context.Context, e *env) error {
 }
 
 // write writes the files that were asked for.
-func (c *planCmd) write(p planned) error {
+func (c *planCmd) write(p planned, candidates *planner.Log) error {
 	for _, f := range []struct {
 		path location
-		from io.WriterTo
-	}{{c.Dump, p.training()}, {c.DumpPass, p.Results[0].Program}} {
+		from []io.WriterTo
+	}{{c.Dump, []io.WriterTo{p.training()}},
+		{c.DumpPass, []io.WriterTo{p.Results[0].Program, candidates}}} {
 		if f.path == "" {
 			continue
 		}
 		err := writeFile(string(f.path), func(w io.Writer) error {
-			_, err := f.from.WriteTo(w)
-			return err
+			for _, x := range f.from {
+				if _, err := x.WriteTo(w); err != nil {
+					return err
+				}
+			}
+			return nil
 		})
 		if err != nil {
 			return err

@@ -28,16 +28,17 @@ func planAll(ctx context.Context, w io.Writer, b *built, o gomem.Options) (plann
 // planLong is planAll, or, if there is a time for planning, the fastest plans that are found
 // until it has passed: the first that fit, which are there whatever the time, those that there
 // are without a time, and those of twice the effort, and twice that.
-func (f planFlags) planLong(ctx context.Context, w io.Writer, b *built,
+func (f planFlags) planLong(ctx context.Context, e *env, b *built,
 	o gomem.Options) (planned, error) {
+	o.Logger = e.log
 	limited, cancel := context.WithTimeout(ctx, f.PlanTime)
 	defer cancel()
 	o.Draft = f.PlanTime > 0
-	best, err := planAll(ctx, w, b, o)
+	best, err := planAll(ctx, e.stderr, b, o)
 	if err != nil || !o.Draft || best.Results[0].Options.Policy == baseline {
 		return best, err // nothing is to be had
 	}
-	defer notice(w, fmt.Sprintf("gomem: looking for a faster plan for %s", f.PlanTime))()
+	defer notice(e.stderr, fmt.Sprintf("gomem: looking for a faster plan for %s", f.PlanTime))()
 	o.Draft = false
 	for limited.Err() == nil && o.Effort < lastEffort {
 		p, err := planAll(limited, io.Discard, b, o)

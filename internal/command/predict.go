@@ -174,7 +174,7 @@ func planTask(ctx context.Context, e *env, t taskPlan) (p planned, session gomem
 		return p, session, err
 	}
 	o.Machine = session.Machine
-	if p, err = t.planLong(ctx, e.stderr, b, o); err != nil {
+	if p, err = t.planLong(ctx, e, b, o); err != nil {
 		return p, session, err
 	}
 	return p, session, enoughMemory(t.Device, p)

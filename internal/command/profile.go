@@ -73,7 +73,7 @@ func (c *profileCmd) Run(ctx context.Context, e *env) error {
 		return err
 	}
 	o.Machine = session.Machine
-	p, err := c.planLong(ctx, e.stderr, b, o)
+	p, err := c.planLong(ctx, e, b, o)
 	if err != nil {
 		return err
 	}

@@ -168,10 +168,11 @@ func (s *Search) lifted(plans []*Drawn, to lower.Need) []*Drawn {
 func (s *Search) Exact() ([]*Drawn, error) {
 	for _, c := range s.groups(ladder.straight) {
 		n, err := s.AtLeast(c)
-		if err != nil || !n.Within(s.Options.Budgets()) {
-			if err != nil {
-				return nil, err
-			}
+		if err != nil {
+			return nil, err
+		}
+		if !n.Within(s.Options.Budgets()) {
+			s.dropped(c, n)
 			continue
 		}
 		plans, err := s.plans(func(j *targetSearch) (*Drawn, error) {

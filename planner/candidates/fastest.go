@@ -158,18 +158,40 @@ func (j *targetSearch) solve(ctx context.Context, problems []*problem, o Options
 		if errs[i] != nil {
 			return nil, errs[i]
 		}
+		x := problems[i%len(problems)]
+		named := &Drawn{title: x.title(o, j.prices), rehomed: i >= len(problems)}
 		if best != nil && d != nil && d.Time() >= best.time-best.time/promise {
+			j.log.slow(named.name(), d.Time(), best.time-best.time/promise)
 			continue
 		}
-		f, err := j.packed(ctx, problems[i%len(problems)], d, o, homes)
+		f, err := j.packed(ctx, x, d, o, homes)
 		if err != nil {
 			return nil, err
 		}
-		if f != nil && (best == nil || f.time < best.time) {
+		if f == nil {
+			j.log.note(Entry{Candidate: named.name(), Fate: unsolved(d)})
+			continue
+		}
+		f.rehomed = named.rehomed
+		j.log.drawn(f, fits)
+		if best == nil || f.time < best.time {
 			best = f
 		}
 	}
 	return best, nil
+}
+
+// title says how a plan of a problem is made.
+func (x *problem) title(o Options, prices *lower.Prices) string {
+	return fmt.Sprintf("policy=%s %s machine=%s", o.Policy, x.order, prices.Name())
+}
+
+// unsolved is the fate of a search without a plan.
+func unsolved(d *search.Decision) string {
+	if d == nil {
+		return "no decision keeps to the budgets"
+	}
+	return "packing finds no addresses within the budgets"
 }
 
 // promise is by what part of a step another order must be faster to be packed.
@@ -217,6 +239,6 @@ func (j *targetSearch) scheduled(ctx context.Context, x *problem, d *search.Deci
 	k.Pack(o.Budgets(), o.packing())
 	return &Drawn{Candidate: at(o, Tuning{}), program: &filled, sketch: k, decision: d,
 		order:   x.order,
-		title:   fmt.Sprintf("policy=%s %s machine=%s", o.Policy, x.order, j.prices.Name()),
+		title:   x.title(o, j.prices),
 		timings: append(x.timings[:len(x.timings):len(x.timings)], timings...)}, nil
 }

@@ -21,6 +21,7 @@ type targetSearch struct {
 	graph  *graph.Graph
 	target Target
 	prices *lower.Prices
+	log    scribe
 	ladder ladder
 	floor  int64 // what any plan needs of the device: what one operation touches
 	decisions
@@ -86,9 +87,11 @@ const Never = time.Duration(math.MaxInt64)
 func (j *targetSearch) try(ctx context.Context, w Candidate, limit time.Duration) (*Drawn, error) {
 	budgets := w.options.Budgets()
 	if n, known := j.needs[w]; known && !n.Within(budgets) {
+		j.log.over(w, n, true)
 		return nil, nil
 	}
 	if n, known := j.loads[w]; known && !n.Within(budgets) {
+		j.log.over(w, n, false)
 		return nil, nil
 	}
 	f, err := j.draw(ctx, w)
@@ -103,6 +106,7 @@ func (j *targetSearch) try(ctx context.Context, w Candidate, limit time.Duration
 func (j *targetSearch) judge(f *Drawn, limit time.Duration) *Drawn {
 	budgets := f.options.Budgets()
 	if !f.sketch.Load.Within(budgets) {
+		j.log.over(f.Candidate, f.sketch.Load, false)
 		return nil
 	}
 	if limit < Never {
@@ -110,9 +114,11 @@ func (j *targetSearch) judge(f *Drawn, limit time.Duration) *Drawn {
 	}
 	j.pack(f)
 	if !f.sketch.Need.Within(budgets) {
+		j.log.over(f.Candidate, f.sketch.Need, true)
 		return nil
 	}
 	f.time = f.sketch.Time(j.prices)
+	j.log.drawn(f, fits)
 	return f
 }
 

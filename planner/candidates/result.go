@@ -56,6 +56,7 @@ func (j *targetSearch) result(f *Drawn) (*Result, error) {
 		return nil, err
 	}
 	j.took += time.Since(start)
+	j.log.drawn(f, Taken)
 	return &Result{Plan: p, Program: f.program, Timings: f.timings, Took: j.took,
 		Options: f.options, Tuning: f.Tuning, Order: f.order, Step: f.time,
 		Model: j.prices.Model}, nil

@@ -2,12 +2,14 @@ package candidates
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/partition"
 	"github.com/gomem/gomem/plan/space"
+	"github.com/gomem/gomem/planner/lower"
 )
 
 // fewOperations is how many operations a target has at most of which all partition sizes
@@ -61,7 +63,8 @@ func (j *targetSearch) grappler(ctx context.Context, o Options, limit time.Durat
 	if err := j.decide(ctx, base); err != nil {
 		return nil, err
 	}
-	if j.forecast(base, 0, 1).Time >= limit {
+	if least := j.forecast(base, 0, 1).Time; least >= limit {
+		j.log.slow(base.title(), least, limit)
 		return nil, nil
 	}
 	candidates := grapplerLadder(base, j.program).last
@@ -77,8 +80,11 @@ func (j *targetSearch) grappler(ctx context.Context, o Options, limit time.Durat
 		if err != nil {
 			return nil, err
 		}
-		if f.sketch.Load.Within(o.Budgets()) && f.sketch.Time(j.prices) >= limit {
-			return nil, nil // and those that come later copy more
+		if f.sketch.Load.Within(o.Budgets()) {
+			if least := f.sketch.Time(j.prices); least >= limit {
+				j.log.slow(f.name(), least, limit)
+				return nil, nil // and those that come later copy more
+			}
 		}
 		if f = j.judge(f, limit); f != nil {
 			return f, nil
@@ -106,6 +112,7 @@ func (s *Search) Tuned(best []*Drawn, ladders bool) ([]*Drawn, error) {
 			return nil, err
 		}
 		if granted {
+			s.elsewhere(candidates)
 			continue
 		}
 		plans, err := s.beats(StepTime(best), func(j *targetSearch,
@@ -119,8 +126,13 @@ func (s *Search) Tuned(best []*Drawn, ladders bool) ([]*Drawn, error) {
 	}
 	told := tunings(grapplers(s.Options))[:1]
 	told[0].Told = 1
-	if granted, err := s.grantedBefore(told); granted || err != nil {
-		return best, err
+	granted, err := s.grantedBefore(told)
+	if err != nil {
+		return nil, err
+	}
+	if granted {
+		s.elsewhere(told)
+		return best, nil
 	}
 	plans, err := s.beats(StepTime(best), func(j *targetSearch,
 		limit time.Duration) (*Drawn, error) {
@@ -184,6 +196,16 @@ func (s *Search) grantedBefore(candidates []Candidate) (bool, error) {
 	return true, nil
 }
 
+// elsewhere writes down that rivals have the graph that comes before this one.
+func (s *Search) elsewhere(candidates []Candidate) {
+	for _, j := range s.each {
+		for _, w := range candidates {
+			j.log.note(Entry{Candidate: w.title(),
+				Fate: fmt.Sprintf("is granted the %s graph", s.After.log.about.Graph)})
+		}
+	}
+}
+
 // beats is the plans of all targets in a manner, or nil if together they do not take less than
 // a limit.
 func (s *Search) beats(left time.Duration,
@@ -224,7 +246,12 @@ func (j *targetSearch) quickest(ctx context.Context, candidates []Candidate,
 		if err != nil {
 			return nil, err
 		}
-		if o.Time >= limit || o.Bytes > w.options.DeviceBytes {
+		if o.Time >= limit {
+			j.log.slow(w.title(), o.Time, limit)
+			continue
+		}
+		if o.Bytes > w.options.DeviceBytes {
+			j.log.over(w, lower.Need{space.Device: o.Bytes}, false)
 			continue
 		}
 		f, err := j.draw(ctx, w)

@@ -25,6 +25,7 @@ type Search struct {
 	order   []graph.NodeID  // leaves, by which should go to the disk first
 	known   []*Result       // by target, what has been planned; nil if nothing has
 	housing *housing        // where variables are at the levels of the ladder's housed candidates
+	log     scribe
 }
 
 // Drawn is a plan but for its text: the sketch of a candidate, with addresses or without. Of those
@@ -37,7 +38,16 @@ type Drawn struct {
 	timings  []program.Timing // of the passes that decided
 	decision *search.Decision // the planner's, if it was that
 	order    string           // and the order that it took
+	rehomed  bool             // and whether it moved variables one by one
 	time     time.Duration    // of a step, by the machine's prices
+}
+
+// name is what the log calls it.
+func (f *Drawn) name() string {
+	if f.rehomed {
+		return f.title + " rehomed"
+	}
+	return f.title
 }
 
 // New is a search that finds plans: it checks what is to be planned, and works out which
@@ -74,7 +84,8 @@ func Begin(ctx context.Context, g *graph.Graph, o Options, targets []Target,
 		}
 	}
 	o.EnsureDefaults()
-	return &Search{ctx: ctx, Graph: g, Options: o, Targets: targets, known: known}, nil
+	return &Search{ctx: ctx, Graph: g, Options: o, Targets: targets, known: known,
+		log: scribeOf(ctx)}, nil
 }
 
 // Policy is the policy of a plan: under Auto it may be another's.
@@ -101,10 +112,12 @@ func (s *Search) by(o Options) (*Search, error) {
 // laddered is a search for the same by other options, in which nothing is decided. Only a
 // steady policy's ladders are there.
 func (s *Search) laddered(o Options) *Search {
-	s = &Search{ctx: s.ctx, Graph: s.Graph, Options: o, Targets: s.Targets, known: s.known}
+	s = &Search{ctx: s.ctx, Graph: s.Graph, Options: o, Targets: s.Targets, known: s.known,
+		log: s.log}
 	prices := lower.NewPrices(Prices(o.Machine, o.Model, s.Graph, s.Targets...), s.Graph)
 	for i, t := range s.Targets {
 		j := &targetSearch{graph: s.Graph, target: t.Computed(), prices: prices,
+			log:   s.log.of(t.Name),
 			loads: map[Candidate]lower.Need{},
 			needs: map[Candidate]lower.Need{}, answers: map[asked]lower.Need{},
 			outlooks: map[Candidate]outlook.Outlook{}}
@@ -138,7 +151,7 @@ func (s *Search) Results() ([]*Result, error) {
 // Find is the plans, by target, or nil if some target has none. A disk is used if they do
 // not fit without.
 func (s *Search) Find() ([]*Drawn, error) {
-	if s.Floor() > s.Options.DeviceBytes {
+	if s.refused() {
 		return nil, nil
 	}
 	all, err := s.unspilled()
@@ -146,6 +159,16 @@ func (s *Search) Find() ([]*Drawn, error) {
 		all, err = s.spill(level)
 	}
 	return all, err
+}
+
+// refused reports whether some operation alone touches more than the device has.
+func (s *Search) refused() bool {
+	floor, have := s.Floor(), s.Options.DeviceBytes
+	if floor > have {
+		s.log.note(Entry{Need: lower.Need{space.Device: floor}, Fate: fmt.Sprintf(
+			"one operation alone is over the budget by %d bytes of device", floor-have)})
+	}
+	return floor > have
 }
 
 // unspilled are the plans that have nothing on a disk. The first of the candidates that all
@@ -202,7 +225,11 @@ func (s *Search) conceded() ([]*Drawn, error) {
 		if err != nil {
 			return nil, err
 		}
-		if c.housed == 0 || !n.Within(s.Options.Budgets()) {
+		if c.housed == 0 {
+			continue
+		}
+		if !n.Within(s.Options.Budgets()) {
+			s.dropped(c, n)
 			continue
 		}
 		plans, err := s.plans(func(j *targetSearch) (*Drawn, error) {
@@ -218,12 +245,26 @@ func (s *Search) conceded() ([]*Drawn, error) {
 	return nil, nil
 }
 
+// dropped writes down that a group takes too much by what is known without a schedule.
+func (s *Search) dropped(c Group, n lower.Need) {
+	for _, j := range s.each {
+		for _, w := range c.candidates(j.ladder) {
+			j.log.over(w, n, false)
+		}
+	}
+}
+
 // planned is what there is beside the ladder: what the planner finds, unless a rival comes as near
 // to the least that a step takes as is of interest.
 func (s *Search) planned() ([]*Drawn, error) {
 	if !s.Options.Draft {
-		if plans, err := s.ideal(); plans != nil || err != nil {
-			return plans, err
+		plans, err := s.ideal()
+		if err != nil {
+			return nil, err
+		}
+		if plans != nil {
+			s.log.note(Entry{Fate: "nothing is searched: a rival is as fast as any plan"})
+			return plans, nil
 		}
 	}
 	return s.fastest()

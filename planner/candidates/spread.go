@@ -10,6 +10,7 @@ func (j *targetSearch) spread(f *Drawn, limit time.Duration) *Drawn {
 	k, budgets := f.sketch, f.options.Budgets()
 	least := k.Time(j.prices)
 	if least >= limit {
+		j.log.slow(f.name(), least, limit)
 		return nil
 	}
 	var best *Drawn
@@ -26,6 +27,14 @@ func (j *targetSearch) spread(f *Drawn, limit time.Duration) *Drawn {
 	if limit > least {
 		j.pack(f)
 		take()
+	}
+	switch {
+	case best != nil:
+		j.log.drawn(best, fits)
+	case !k.Need.Within(budgets):
+		j.log.over(f.Candidate, k.Need, true)
+	default:
+		j.log.slow(f.name(), least, limit)
 	}
 	return best
 }
