@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -60,7 +59,7 @@ func (s *Session) write(d regular.Disk, path string, o SaveOptions) error {
 		return err
 	}
 	dir, name := filepath.Split(path)
-	return regular.Replace(d, cmp.Or(dir, "."), name, fmt.Sprintf(".%s.%d.tmp", name, os.Getpid()),
+	return regular.Replace(d, cmp.Or(dir, "."), name,
 		func(f regular.File) error {
 			return safetensors.WriteSealed(f, entries, o.Metadata,
 				func(e safetensors.Entry) ([]byte, error) {

@@ -13,8 +13,8 @@ import (
 )
 
 // TestLogTellsTheTruth: whatever the graph, the policy and the budget, a log changes no plan; it
-// has one candidate taken a target, with the plan's peaks and its time; and of those that lost, what
-// is over a budget by its numbers says so, and what is slower takes no less time.
+// has one candidate taken a target, with the plan's peaks and its time; and of those that lost,
+// what is over a budget by its numbers says so, and what is slower has a time.
 func TestLogTellsTheTruth(t *testing.T) {
 	draws(t, 1, 30, func(t *rapid.T) {
 		m := randgraph.Random(func(n int) int {

@@ -14,6 +14,7 @@ import (
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/tensor"
+	"github.com/gomem/gomem/internal/regular"
 	"github.com/gomem/gomem/nn"
 )
 
@@ -288,8 +289,9 @@ func TestLeftovers(t *testing.T) {
 	st := store{dir: t.TempDir(), keep: 1, disk: osDisk{}}
 	others := []string{".step-1.tmp", ".step-00000007.safetensors.tmp", ".step-1.safetensors.8.tmp",
 		".latest.x.tmp", ".tmp", "notes", "step-1.safetensors"}
-	for _, name := range append([]string{temporary(fileName(7)), temporary(latestName),
-		".step-00000007.safetensors.12345.tmp"}, others...) {
+	left := []string{regular.Temporary(fileName(7)), regular.Temporary(latestName),
+		".step-00000007.safetensors.12345.tmp"}
+	for _, name := range append(left, others...) {
 		if err := os.WriteFile(filepath.Join(st.dir, name), []byte("half"), 0o600); err != nil {
 			t.Fatal(err)
 		}

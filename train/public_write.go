@@ -3,8 +3,6 @@ package train
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
-	"os"
 
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/data"
@@ -77,7 +75,7 @@ func writing(text []byte) func(file) error {
 }
 
 func replacePublic(d disk, dir, name string, content func(file) error) error {
-	return regular.Replace(d, dir, name, fmt.Sprintf(".%s.%d.tmp", name, os.Getpid()), content)
+	return regular.Replace(d, dir, name, content)
 }
 
 // Export writes a run's checkpoint of models.GPT with this configuration as a public

@@ -206,11 +206,7 @@ func (x *recording) rewind(step int) error {
 		n, err := strconv.Atoi(row["step"])
 		return err != nil || n > step
 	})
-	stale, err := filepath.Glob(filepath.Join(x.dir, "."+recordName+".*.tmp"))
-	for _, path := range stale { // of a process that was killed
-		err = cmp.Or(err, regular.IgnoreMissing(os.Remove(path)))
-	}
-	if err != nil {
+	if err := regular.Tidy(osDisk{}, x.dir, recordName); err != nil {
 		return err
 	}
 	x.columns, x.step, x.seconds = columns, step, 0
@@ -229,7 +225,7 @@ func (x *recording) replace(rows []map[string]string) error {
 	if err != nil {
 		return err
 	}
-	err = regular.Replace(osDisk{}, x.dir, recordName, temporary(recordName), func(f file) error {
+	err = regular.Replace(osDisk{}, x.dir, recordName, func(f file) error {
 		_, err := f.Write(text)
 		return err
 	})

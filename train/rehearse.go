@@ -63,7 +63,7 @@ func rehearse(d disk, dir string) (err error) {
 
 // try writes a file, renames it and removes it.
 func (s store) try() error {
-	first, second := temporary(latestName), temporary(fileName(0))
+	first, second := regular.Temporary(latestName), regular.Temporary(fileName(0))
 	err := regular.Create(s.disk, filepath.Join(s.dir, first), func(f file) error {
 		_, err := io.WriteString(f, "a trial of saving\n")
 		return err

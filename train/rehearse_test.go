@@ -15,6 +15,7 @@ import (
 
 	"github.com/gomem/gomem/data"
 	"github.com/gomem/gomem/graph/tensor"
+	"github.com/gomem/gomem/internal/regular"
 )
 
 // TestBlockedDirectories: whatever is in the way of saving is found before
@@ -23,7 +24,7 @@ func TestBlockedDirectories(t *testing.T) {
 	dir := t.TempDir()
 	at := func(names ...string) string { return filepath.Join(append([]string{dir}, names...)...) }
 	for _, d := range []string{at("newest", latestName), at("target", fileName(20)),
-		at("temporary", temporary(fileName(20)), "full")} {
+		at("temporary", regular.Temporary(fileName(20)), "full")} {
 		if err := os.MkdirAll(d, 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -43,7 +44,7 @@ func TestBlockedDirectories(t *testing.T) {
 		at("pipes"):              "latest in it is not a regular file",
 		at("target"):             fileName(20) + " in it is not a regular file",
 		at("dangling"):           fileName(3) + " in it is not a regular file",
-		at("temporary"):          temporary(fileName(20)) + " in it is not a regular file",
+		at("temporary"):          regular.Temporary(fileName(20)) + " in it is not a regular file",
 		at("file"):               "save there: not a directory",
 		at("file", "below"):      "not a directory",
 		at("pipe"):               "save there: not a directory",
@@ -135,7 +136,7 @@ func TestPipesAreRefused(t *testing.T) {
 func TestPipeInTheWay(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"step-000007.png", fileName(5)} {
-		if err := syscall.Mkfifo(filepath.Join(dir, temporary(name)), 0o600); err != nil {
+		if err := syscall.Mkfifo(filepath.Join(dir, regular.Temporary(name)), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -44,20 +44,11 @@ func parseName(name string) (step int, ok bool) {
 	return step, isFile && err == nil && fileName(step) == name
 }
 
-// temporary is the name under which a file is written. A crash can leave it
-// behind; the next save removes it.
-func temporary(name string) string { return fmt.Sprintf(".%s.%d.tmp", name, os.Getpid()) }
-
-// isTemporary recognises what temporary made, in any process.
+// isTemporary recognises what a crash left of a save, of any process. The next one removes it.
 func isTemporary(name string) bool {
-	name, ok := strings.CutSuffix(name, ".tmp")
-	dot := strings.LastIndexByte(name, '.')
-	if !ok || dot < 1 || name[0] != '.' {
-		return false
-	}
-	_, err := strconv.Atoi(name[dot+1:])
-	_, step := parseName(name[1:dot])
-	return err == nil && (step || isPointer(name[1:dot]))
+	of, ok := regular.Replaced(name)
+	_, step := parseName(of)
+	return ok && (step || isPointer(of))
 }
 
 // listing is what a directory holds of the files that saving makes.
@@ -179,7 +170,7 @@ func (s store) remove(name string) error {
 
 // replace makes a file in one step: see regular.Replace.
 func (s store) replace(name string, content func(file) error) error {
-	return regular.Replace(s.disk, s.dir, name, temporary(name), content)
+	return regular.Replace(s.disk, s.dir, name, content)
 }
 
 // source is where a checkpoint's values come from: a session, and what other workers have

@@ -217,9 +217,11 @@ func (c *trainCmd) keepConfig(e train.Event) error {
 		return err
 	}
 	dir := filepath.Dir(e.Path)
-	return regular.Replace(regular.OS{}, dir, configName, "."+configName+".tmp",
-		func(f regular.File) error {
-			_, err := f.Write(text)
-			return err
-		})
+	if err := regular.Tidy(regular.OS{}, dir, configName); err != nil {
+		return err
+	}
+	return regular.Replace(regular.OS{}, dir, configName, func(f regular.File) error {
+		_, err := f.Write(text)
+		return err
+	})
 }

@@ -70,7 +70,8 @@ func TestDumpPass(t *testing.T) {
 			}
 		}
 		if rows["event"] == 0 || rows["event"] != rows["step"] || rows["stay"] < rows["slot"] ||
-			rows["candidate"] == 0 || rows["order"] == 0 || rows["leaf"] == 0 || policy == "thesis" && rows["away"] == 0 {
+			rows["candidate"] == 0 || rows["order"] == 0 || rows["leaf"] == 0 ||
+			policy == "thesis" && rows["away"] == 0 {
 			t.Errorf("%s: rows by kind %v", policy, rows)
 		}
 	}
@@ -78,7 +79,8 @@ func TestDumpPass(t *testing.T) {
 
 // TestDebugSaysWhyCandidatesLost: of plans and of refusals, on standard error.
 func TestDebugSaysWhyCandidatesLost(t *testing.T) {
-	for budget, want := range map[string]string{"1GiB": " taken : policy=", "1KiB": "over the budget"} {
+	for budget, want := range map[string]string{
+		"1GiB": " taken : policy=", "1KiB": "over the budget"} {
 		o := invoke(t, "--log-level", "debug", "plan", "--size", "s512", "--device-memory", budget)
 		if !strings.Contains(o.stderr, want) {
 			t.Errorf("%s: no candidate is %q:\n%s", budget, want, o.stderr)

@@ -54,7 +54,8 @@ func TestPlanTime(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := f.planLong(ctx, &env{stderr: io.Discard}, b, o); !errors.Is(err, context.Canceled) {
+	_, err = f.planLong(ctx, &env{stderr: io.Discard}, b, o)
+	if !errors.Is(err, context.Canceled) {
 		t.Errorf("called off: %v", err)
 	}
 }

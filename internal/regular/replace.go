@@ -3,10 +3,13 @@ package regular
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"syscall"
 )
 
@@ -26,11 +29,11 @@ type File interface {
 	Sync() error
 }
 
-// Replace makes the file dir/name in one step, by way of dir/temp: nobody ever sees a
+// Replace makes the file dir/name in one step, by way of its [Temporary]: nobody ever sees a
 // part of it, and it is on the disk before Replace returns. After an error nothing is
 // left of it, and what was there before is there still.
-func Replace(d Disk, dir, name, temp string, content func(File) error) error {
-	temp = filepath.Join(dir, temp)
+func Replace(d Disk, dir, name string, content func(File) error) error {
+	temp := filepath.Join(dir, Temporary(name))
 	err := Create(d, temp, content)
 	if err == nil {
 		err = d.Rename(temp, filepath.Join(dir, name))
@@ -39,6 +42,37 @@ func Replace(d Disk, dir, name, temp string, content func(File) error) error {
 		return cmp.Or(err, IgnoreMissing(d.Remove(temp)))
 	}
 	return d.SyncDir(dir)
+}
+
+// Temporary is the name under which this process writes a file that is to replace one. A crash
+// leaves it behind.
+func Temporary(name string) string { return fmt.Sprintf(".%s.%d.tmp", name, os.Getpid()) }
+
+// Replaced is the name of the file that a temporary one was to replace, whichever process wrote it;
+// ok is false of other files.
+func Replaced(temporary string) (name string, ok bool) {
+	rest, ok := strings.CutSuffix(temporary, ".tmp")
+	dot := strings.LastIndexByte(rest, '.')
+	if !ok || dot < 2 || rest[0] != '.' {
+		return "", false
+	}
+	if _, err := strconv.Atoi(rest[dot+1:]); err != nil {
+		return "", false
+	}
+	return rest[1:dot], true
+}
+
+// Tidy removes what processes that were killed left of replacing a file. Nobody else may be
+// replacing it.
+func Tidy(d Disk, dir, name string) error {
+	files, err := os.ReadDir(dir)
+	err = IgnoreMissing(err)
+	for _, f := range files {
+		if of, ok := Replaced(f.Name()); ok && of == name {
+			err = cmp.Or(err, IgnoreMissing(d.Remove(filepath.Join(dir, f.Name()))))
+		}
+	}
+	return err
 }
 
 // Create writes a file down to the disk.

@@ -40,24 +40,49 @@ func TestReplace(t *testing.T) {
 			return errors.Join(failed, err)
 		}
 	}
-	if err := Replace(OS{}, dir, "file", ".tmp", text("old", nil)); err != nil {
+	if err := Replace(OS{}, dir, "file", text("old", nil)); err != nil {
 		t.Fatal(err)
 	}
 	for what, content := range map[string]func(File) error{
 		"create": text("new", nil), "rename": text("new", nil), "content": text("ne", errFull),
 	} {
-		err := Replace(failing{what: what}, dir, "file", ".tmp", content)
+		err := Replace(failing{what: what}, dir, "file", content)
 		have, _ := os.ReadFile(path)
 		if !errors.Is(err, errFull) || string(have) != "old" {
 			t.Errorf("%s: %v, the file has %q", what, err, have)
 		}
 	}
-	if err := Replace(OS{}, dir, "file", ".tmp", text("new", nil)); err != nil {
+	if err := Replace(OS{}, dir, "file", text("new", nil)); err != nil {
+		t.Fatal(err)
+	}
+	other := filepath.Join(dir, ".other.17.tmp")
+	for _, left := range []string{other, filepath.Join(dir, ".file.17.tmp")} {
+		if err := os.WriteFile(left, nil, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err := errors.Join(Tidy(OS{}, dir, "file"), os.Remove(other))
+	if err != nil {
 		t.Fatal(err)
 	}
 	files, err := os.ReadDir(dir)
 	have, _ := os.ReadFile(path)
 	if err != nil || len(files) != 1 || string(have) != "new" {
 		t.Errorf("files %v with %q, %v", files, have, err)
+	}
+}
+
+// TestReplaced: what Temporary made is recognised, and nothing else is.
+func TestReplaced(t *testing.T) {
+	for _, name := range []string{"a", "a.b", ".a", "a.7"} {
+		if of, ok := Replaced(Temporary(name)); !ok || of != name {
+			t.Errorf("%s is temporary for %q", Temporary(name), of)
+		}
+	}
+	for _, name := range []string{"", ".tmp", "..tmp", ".1.tmp", "..1.tmp", ".a.x.tmp", "a.1.tmp",
+		".a.1"} {
+		if of, ok := Replaced(name); ok {
+			t.Errorf("%q is temporary for %q", name, of)
+		}
 	}
 }

@@ -67,8 +67,7 @@ func (d *Device) cached(c *driver.Compiler) string {
 func keep(path string, data []byte) {
 	disk, dir, name := regular.OS{}, filepath.Dir(path), filepath.Base(path)
 	if disk.MkdirAll(dir) == nil {
-		temp := fmt.Sprintf("%s.%d", name, os.Getpid())
-		_ = regular.Replace(disk, dir, name, temp, func(f regular.File) error {
+		_ = regular.Replace(disk, dir, name, func(f regular.File) error {
 			_, err := f.Write(data)
 			return err
 		})
