@@ -58,7 +58,7 @@ func TestLogTellsTheTruth(t *testing.T) {
 }
 
 // matches fails unless an entry is that of the first target's plan.
-func matches(t rapid.TB, e Entry, p *Planned) {
+func matches(t rapid.TB, e candidates.Entry, p *Planned) {
 	t.Helper()
 	r := p.Results[0]
 	if e.Candidate == "" || !strings.HasPrefix(r.Plan.Title, strings.TrimSuffix(e.Candidate,
@@ -76,7 +76,7 @@ func matches(t rapid.TB, e Entry, p *Planned) {
 }
 
 // lost fails unless an entry of a candidate that lost says why.
-func lost(t rapid.TB, e Entry, o Options) {
+func lost(t rapid.TB, e candidates.Entry, o Options) {
 	t.Helper()
 	over := strings.Contains(e.Fate, "over the budget by")
 	if over != (e.Need[space.Device] > o.DeviceBytes) {

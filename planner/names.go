@@ -24,8 +24,6 @@ type (
 	Forecast = candidates.Forecast
 	// Log is what became of the candidates for plans.
 	Log = candidates.Log
-	// Entry is what became of one.
-	Entry = candidates.Entry
 	// ErrOutOfMemory says that no plan fits a budget.
 	ErrOutOfMemory = explain.ErrOutOfMemory
 	// Remedy is what would help where memory is short.
