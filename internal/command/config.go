@@ -3,6 +3,7 @@ package command
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -10,10 +11,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/alecthomas/kong"
 	"sigs.k8s.io/yaml"
 
+	"github.com/gomem/gomem/internal/legible"
 	"github.com/gomem/gomem/internal/regular"
 	"github.com/gomem/gomem/train"
 )
@@ -25,10 +28,6 @@ type configFile string
 // BeforeResolve reads the file, and gives the flags that are not on the command line its values.
 func (configFile) BeforeResolve(ctx *kong.Context, trace *kong.Path) error {
 	path, _ := ctx.FlagValue(trace.Flag).(configFile)
-	values, err := readConfig(string(path))
-	if err != nil {
-		return fmt.Errorf("--config %s: %w", path, err)
-	}
 	flags := map[string]*kong.Flag{}
 	for _, f := range ctx.Flags() {
 		if f.Name != "config" && f.Name != "help" {
@@ -36,10 +35,8 @@ func (configFile) BeforeResolve(ctx *kong.Context, trace *kong.Path) error {
 		}
 	}
 	c := config{map[string]any{}, map[string]bool{}}
-	for _, key := range slices.Sorted(maps.Keys(values)) {
-		if err := c.enter(flags, key, values[key]); err != nil {
-			return fmt.Errorf("--config %s: %w", path, err)
-		}
+	if err := c.read(string(path), flags); err != nil {
+		return fmt.Errorf("--config %s: %w", path, err)
 	}
 	for name, f := range flags {
 		c.given[name] = f.Set
@@ -72,6 +69,20 @@ func (c config) Resolve(_ *kong.Context, parent *kong.Path, flag *kong.Flag) (an
 		return nil, nil // the command line says what the run begins with
 	}
 	return c.values[flag.Name], nil
+}
+
+// read enters the values of a file.
+func (c config) read(path string, flags map[string]*kong.Flag) error {
+	values, err := readConfig(path)
+	if err != nil {
+		return err
+	}
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		if err := c.enter(flags, key, values[key]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // enter enters a value of the file.
@@ -131,6 +142,10 @@ func readConfig(path string) (map[string]any, error) {
 	if err != nil {
 		return nil, bare(err)
 	}
+	if documents(string(text)) > 1 {
+		return nil, errors.New("it has several documents, of which one alone would be read: " +
+			"leave out the lines --- between them")
+	}
 	text, err = yaml.YAMLToJSONStrict(text)
 	if err != nil {
 		return nil, fmt.Errorf("it is neither YAML nor JSON: %w", err)
@@ -142,6 +157,26 @@ func readConfig(path string) (map[string]any, error) {
 		return nil, fmt.Errorf("want flags and their values, as in steps: 300")
 	}
 	return values, nil
+}
+
+// documents counts those of a file of YAML that say something. A line that begins with --- or ...
+// is between two of them, whatever it is in.
+func documents(text string) (n int) {
+	begun := false // something was said since the last such line
+	for line := range strings.Lines(text) {
+		rest := line
+		if strings.HasPrefix(line, "---") || strings.HasPrefix(line, "...") {
+			if after := strings.TrimLeft(line[3:], " \t\r\n"); after != line[3:] || after == "" {
+				begun, rest = false, after
+			}
+		}
+		rest = strings.TrimSpace(rest)
+		if rest != "" && rest[0] != '#' && line[0] != '%' && !begun {
+			begun = true
+			n++
+		}
+	}
+	return n
 }
 
 // meant says which flag may be meant by a name that there is none of.
@@ -212,7 +247,7 @@ func (c *trainCmd) keepConfig(e train.Event) error {
 		return nil
 	}
 	c.kept = true
-	text, err := yaml.Marshal(c.flagsGiven)
+	text, err := configText(c.flagsGiven)
 	if err != nil {
 		return err
 	}
@@ -224,4 +259,25 @@ func (c *trainCmd) keepConfig(e train.Event) error {
 		_, err := f.Write(text)
 		return err
 	})
+}
+
+// configText is a file of flags. What does not print is quoted here, since package yaml writes some
+// line breaks that it reads as spaces; and what is not UTF-8, as a path may be, YAML cannot say.
+func configText(flags map[string]string) ([]byte, error) {
+	var text bytes.Buffer
+	for _, name := range slices.Sorted(maps.Keys(flags)) {
+		switch value := flags[name]; {
+		case !utf8.ValidString(value):
+			fmt.Fprintf(&text, "# %s is left out, since it is not UTF-8: give it again\n", name)
+		case !legible.Is(value):
+			fmt.Fprintf(&text, "%s: %s\n", name, strconv.QuoteToASCII(value))
+		default:
+			line, err := yaml.Marshal(map[string]string{name: value})
+			if err != nil {
+				return nil, err
+			}
+			text.Write(line)
+		}
+	}
+	return text.Bytes(), nil
 }

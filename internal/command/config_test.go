@@ -60,6 +60,10 @@ func TestBadConfig(t *testing.T) {
 		"- a":                       "want flags and their values",
 		"a: b: c":                   "neither YAML nor JSON",
 		"policy: nope":              "nope",
+		"steps: 1\n---\nsteps: 2":   "several documents",
+		"steps: 1\n...\n\na: 2\n":   "several documents",
+		"--- {steps: x}\n---\n":     "--steps",
+		"%YAML 1.1\n---\nsteps: x":  "--steps",
 	} {
 		write(t, "flags", text)
 		o := invoke(t, "train", "--config", "flags")

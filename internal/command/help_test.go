@@ -25,7 +25,7 @@ func TestTextsOnce(t *testing.T) {
 }
 
 // parserOf is the whole command line, that of several workers included.
-func parserOf(t *testing.T) *kong.Kong {
+func parserOf(t testing.TB) *kong.Kong {
 	t.Helper()
 	k, err := kong.New(&cli{}, kong.NoDefaultHelp(), kong.Writers(io.Discard, io.Discard),
 		kong.ExplicitGroups(groups), kong.PostBuild(describe), kong.PostBuild(arrange), enums)
