@@ -103,6 +103,12 @@ type field struct {
 	value, least, most float64
 }
 
+// Within are the nearest rates that a file may have.
+func (r Rates) Within() Rates {
+	return Rates{min(max(r.FLOPs, minRate), maxRate), min(max(r.Bytes, minRate), maxRate),
+		min(max(r.Launch, 0), maxLatency)}
+}
+
 func (r Rates) fields(of string) []field {
 	return []field{
 		{of + ".flops_per_second", r.FLOPs, minRate, maxRate},

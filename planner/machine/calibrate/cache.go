@@ -75,14 +75,16 @@ func (c cache) load() (record, bool) {
 	return r, r.Key == c.key && r.sound()
 }
 
-// sound reports whether a record could have been measured.
+// sound reports whether a record could have been measured. What a file says must not become prices
+// by which times are negative or endless.
 func (r *record) sound() bool {
-	if r.Profile.Check() != nil || r.Samples == nil {
+	if r.Profile.Check() != nil || r.Samples == nil || !r.Basics.sound() || !r.Link.sound() ||
+		math.Abs(r.Gap) > float64(machine.Longest) {
 		return false
 	}
 	for _, s := range r.Samples {
 		if !(s.Nanos > 0 && s.Nanos <= float64(machine.Longest)) || s.FLOPs < 0 || s.Bytes < 0 ||
-			math.IsNaN(s.Nanos) {
+			!s.trust.sound() {
 			return false
 		}
 	}

@@ -193,7 +193,7 @@ func (m *Machine) operations() map[string]machine.Rates {
 	for op, t := range actual {
 		if k := estimate[op] / t; k > 0 {
 			out[op] = machine.Rates{FLOPs: base.FLOPs * k, Bytes: base.Bytes * k,
-				Launch: base.Launch}
+				Launch: base.Launch}.Within()
 		}
 	}
 	return out

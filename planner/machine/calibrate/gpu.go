@@ -26,6 +26,9 @@ type Link struct {
 	Both float64 `json:"each_way_at_once_bytes_per_second"`
 }
 
+// sound reports whether a link could be so; that of a processor is zero.
+func (l Link) sound() bool { return l.In >= 0 && l.Out >= 0 && l.Both >= 0 }
+
 // OpenGPU gets what was measured of a GPU before, or measures the rates that every GPU has:
 // the clock is the GPU's own. Beside it is what is known of this machine's processor, which
 // updates variables. The error says why there is no such GPU, or none that can be used.

@@ -1,6 +1,7 @@
 package calibrate
 
 import (
+	"math"
 	"time"
 
 	"github.com/gomem/gomem/graph"
@@ -20,6 +21,11 @@ type trust struct {
 	Rounds  int     `json:"rounds"`            // in which it was measured
 	Noise   float64 `json:"noise"`             // times the least that the middle of them was
 	Doubted bool    `json:"doubted,omitempty"` // a run disagreed with it
+}
+
+// sound reports whether anything could have been measured so. No machine is on for so many rounds.
+func (t trust) sound() bool {
+	return t.Rounds >= 0 && t.Rounds <= math.MaxInt32 && t.Noise >= 0
 }
 
 // settled reports whether there is no need to measure again.
