@@ -45,7 +45,7 @@ func (p *Public) files(all *publicTensors) ([]string, error) {
 		return nil, err
 	}
 	var index struct {
-		Files map[string]string `json:"weight_map"`
+		Files weightMap `json:"weight_map"`
 	}
 	if err := json.Unmarshal(text, &index); err != nil {
 		return nil, fmt.Errorf("%s: %w", publicIndex, legible.Error(err, 200))
@@ -63,6 +63,38 @@ func (p *Public) files(all *publicTensors) ([]string, error) {
 		all.index[tensor], names[file] = file, true
 	}
 	return slices.Sorted(maps.Keys(names)), nil
+}
+
+// weightMap is the file of each tensor. One that is there twice is refused, as in a file's header:
+// two readers could disagree about which counts.
+type weightMap map[string]string
+
+// UnmarshalJSON reads an object of texts.
+func (m *weightMap) UnmarshalJSON(text []byte) error {
+	if *m != nil {
+		return errors.New("weight_map is there twice")
+	}
+	*m = weightMap{}
+	d := json.NewDecoder(bytes.NewReader(text))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return errors.New("weight_map is no JSON object")
+	}
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return err
+		}
+		name := key.(string) // what else a member's name may be is a fault of the JSON
+		var file string
+		if err := d.Decode(&file); err != nil {
+			return fmt.Errorf("the file of tensor %s is no text", legible.Cut(name, 100))
+		}
+		if _, twice := (*m)[name]; twice {
+			return fmt.Errorf("tensor %s is there twice", legible.Cut(name, 100))
+		}
+		(*m)[name] = file
+	}
+	return nil
 }
 
 // list enters the tensors of files, and demands those of the index.
