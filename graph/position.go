@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // internalFrames are the packages whose frames are not the model's.
@@ -36,17 +37,31 @@ func (g *Graph) position() string {
 
 // outside is the first position of a stack that is model code, or "".
 func outside(stack []uintptr) string {
-	frames := runtime.CallersFrames(stack)
-	for {
-		f, more := frames.Next()
-		if !internal(f.Function) && f.File != "" {
-			dir, file := filepath.Split(f.File)
-			return filepath.Join(filepath.Base(dir), file) + ":" + strconv.Itoa(f.Line)
+	for _, pc := range stack {
+		pos, known := positions.Load(pc)
+		if !known {
+			pos = positionAt(pc)
+			positions.Store(pc, pos)
 		}
-		if !more {
-			return ""
+		if pos != "" {
+			return pos.(string)
 		}
 	}
+	return ""
+}
+
+// positions are the positions of the callers that were met, "" for those that are not model code.
+// Every node asks for one, and there are only as many as there are calls in the program's text.
+var positions sync.Map // of string, by uintptr
+
+// positionAt is the position of a caller if it is model code, else "".
+func positionAt(pc uintptr) string {
+	f, _ := runtime.CallersFrames([]uintptr{pc}).Next()
+	if internal(f.Function) || f.File == "" {
+		return ""
+	}
+	dir, file := filepath.Split(f.File)
+	return filepath.Join(filepath.Base(dir), file) + ":" + strconv.Itoa(f.Line)
 }
 
 func internal(function string) bool {
