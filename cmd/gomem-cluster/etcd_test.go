@@ -16,6 +16,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 
+	"github.com/gomem/gomem/internal/longtest"
 	"github.com/gomem/gomem/train"
 )
 
@@ -23,6 +24,7 @@ import (
 // in, and ends in order when it is asked to.
 func TestEtcdOfThree(t *testing.T) {
 	t.Parallel()
+	longtest.Skip(t)
 	dir := t.TempDir()
 	j := start(t, dir, "--local", "3", "--etcd", "3", "--min", "2", "--steps", "100000",
 		"--save", "run", "--save-every", "5")
@@ -81,6 +83,7 @@ func votes(url string) (n int) {
 // let in after it.
 func TestWrongToken(t *testing.T) {
 	t.Parallel()
+	longtest.Skip(t)
 	dir := t.TempDir()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.uber.org/zap"
 
+	"github.com/gomem/gomem/internal/longtest"
 	"github.com/gomem/gomem/train"
 )
 
@@ -86,6 +87,7 @@ func leader(t *testing.T, c *clientv3.Client, job string) int {
 // the one that leads; another leads. When it has ended, the etcd is there, and nobody in it.
 func TestExternal(t *testing.T) {
 	t.Parallel()
+	longtest.Skip(t)
 	at, c := external(t)
 	dir := t.TempDir()
 	j := start(t, dir, "--local", "3", "--etcd", at, "--job", "outer", "--min", "1", "--steps",

@@ -10,6 +10,7 @@ import (
 // TestLocalFilter: between processes, a filter's second bound is in force where updates
 // arrive more slowly than it says, and not where they arrive faster.
 func TestLocalFilter(t *testing.T) {
+	t.Parallel()
 	sent := map[string]int64{}
 	for name, mbps := range map[string]float64{"slow": 1e9, "fast": 1e-6} {
 		s, _ := start(t, t.TempDir(), "--model", "transformer", "--steps", "12", "--json",

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gomem/gomem/internal/longtest"
 	"github.com/gomem/gomem/train"
 )
 
@@ -53,6 +54,7 @@ func (j *job) outcome(t *testing.T) (s train.Summary, losses []float64) {
 // less memory.
 func TestLocalMesh(t *testing.T) {
 	t.Parallel()
+	longtest.Skip(t)
 	for mesh, model := range map[string]string{"experts:2x1": "moe", "batch:2x1": "transformer",
 		"batch:2x1,experts:2x1": "moe"} {
 		workers := 1 << strings.Count(mesh, "2x1")
@@ -130,6 +132,7 @@ func names(t *testing.T, said string, gone int) {
 // the same mesh with the bits of a run that nobody was lost from, and in one process.
 func TestMeshKilled(t *testing.T) {
 	t.Parallel()
+	longtest.Skip(t)
 	moe := []string{"--model", "moe", "--json"}
 	mesh := append(moe, "--local", "4", "--mesh", "experts:4x1")
 	killed(t, 0, mesh...)

@@ -13,6 +13,7 @@ import (
 // short form has one scheme of each model.
 func TestLocalModels(t *testing.T) {
 	t.Parallel()
+	longtest.Skip(t)
 	schemes := []string{"ring", "ps", "hybrid", "factors", "bosen", "pf", "easgd", "ssp"}
 	within := map[string]bool{"ring": true, "ps": true, "hybrid": true, "factors": true}
 	for i, model := range []string{"moe", "transformer", "gpt", "resnet", "wgan", "deepspeech"} {

@@ -12,8 +12,10 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strconv"
+	"testing"
 
 	"pgregory.net/rapid" // defines the flag that is set here
 )
@@ -23,6 +25,15 @@ import (
 func Enabled() bool {
 	v := os.Getenv("GOMEM_LONG")
 	return v != "" && v != "0"
+}
+
+// Skip skips a test in the shortest form, that of `go test -short`, which is run after each edit. A
+// quicker one has to show the same law, or the same on a smaller model.
+func Skip(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("longer than -short is")
+	}
 }
 
 // Count is the number of cases to draw: long in the long form, else short.
@@ -75,9 +86,16 @@ func seed(value string) (uint64, error) {
 // hundred, is the long form's.
 const shortChecks = 40
 
+// garbage is how much of it, as a percentage of what is in use, tests let grow before they collect:
+// they use little, so that collecting as often as programs do is a tenth of their time.
+const garbage = 400
+
 // init sets rapid's seed and its number of cases. What the command line says (-rapid.seed,
 // -rapid.checks) is parsed later and wins, and so does rapid's own variable, RAPID_SEED.
 func init() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(garbage)
+	}
 	if !Enabled() && !slices.Contains(os.Args, "-test.short=true") { // -short has a fifth
 		_ = flag.Lookup("rapid.checks").Value.Set(strconv.Itoa(shortChecks)) // it takes any number
 	}

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/gomem/gomem/internal/longtest"
 )
 
 // TestConfig: what cannot be meant is refused before anything is started, and says which
@@ -69,6 +71,7 @@ func TestConfig(t *testing.T) {
 // TestExternal reads what etcdctl reads, and keeps what is given.
 func TestExternal(t *testing.T) {
 	t.Parallel()
+	longtest.Skip(t)
 	vars := map[string]string{"ETCDCTL_CACERT": "ca", "ETCDCTL_CERT": "cert",
 		"ETCDCTL_KEY": "key", "ETCDCTL_USER": "name:a:b"}
 	lookup := func(name string) (string, bool) {

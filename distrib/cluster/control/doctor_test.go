@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/gomem/gomem/distrib"
+	"github.com/gomem/gomem/internal/longtest"
 )
 
 func healthy(node distrib.NodeID) Facts {
@@ -91,6 +92,7 @@ func TestDoctorUnreachable(t *testing.T) {
 // of one that does not.
 func TestDoctorAsks(t *testing.T) {
 	t.Parallel()
+	longtest.Skip(t)
 	a := start(t, quick(one(t)))
 	b, c := start(t, joinable(a, 1)), start(t, joinable(a, 2))
 	for i, n := range []*Control{a, b, c} {

@@ -9,12 +9,15 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/gomem/gomem/internal/longtest"
 )
 
 // TestDiskFull: the node whose disk is full says so, its process goes on, and all nodes
 // come to rest.
 func TestDiskFull(t *testing.T) {
 	t.Parallel()
+	longtest.Skip(t)
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=160m"); err != nil {
 		t.Skip("a small disk needs root: ", err)

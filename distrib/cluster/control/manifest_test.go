@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gomem/gomem/distrib"
+	"github.com/gomem/gomem/internal/longtest"
 )
 
 func part(rank int, clock distrib.Clock) File {
@@ -32,6 +33,7 @@ func saved(t *testing.T, clock distrib.Clock, all ...*Control) (last bool) {
 // out completes none.
 func TestManifest(t *testing.T) {
 	t.Parallel()
+	longtest.Skip(t)
 	all := job(t, quick(one(t)), 3, 3, 3)
 	if _, err := all[0].Newest(t.Context()); !errors.Is(err, ErrNoKey) {
 		t.Errorf("a newest checkpoint of none: %v", err)

@@ -21,6 +21,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/gomem/gomem/distrib/cluster/trust"
+	"github.com/gomem/gomem/internal/longtest"
 )
 
 // authority signs certificates for loopback.
@@ -231,6 +232,7 @@ func second[T any](_ T, err error) error { return err }
 // are for the job and not for addresses.
 func TestTrust(t *testing.T) {
 	t.Parallel()
+	longtest.Skip(t)
 	a, err := trust.New("test")
 	if err != nil {
 		t.Fatal(err)
