@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gomem/gomem/internal/longtest"
 	"github.com/gomem/gomem/internal/regular"
 )
 
@@ -66,6 +67,7 @@ func goCommand(t *testing.T, script string) {
 // TestGoRoot: a go command that hangs, or whose children do, is given up; one that
 // fails is as good as none.
 func TestGoRoot(t *testing.T) {
+	longtest.Skip(t)
 	for script, want := range map[string]string{
 		"sleep 600":           "the go command does not say its GOROOT in 50ms: mend it",
 		"sleep 600 & sleep 1": "does not say",

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/gomem/gomem/distrib"
+	"github.com/gomem/gomem/internal/longtest"
 )
 
 // allFilters are filters that keep something, bound to parameters of some shape.
@@ -169,6 +170,7 @@ func TestTopKIsSorting(t *testing.T) {
 // TestFiltersAsPyTorch: TopK and PowerSGD with error feedback, step by step over a run,
 // beside the few lines that define them.
 func TestFiltersAsPyTorch(t *testing.T) {
+	longtest.Skip(t)
 	const rows, cols, rank, steps = 8, 6, 2, 12
 	rng := rand.New(rand.NewPCG(11, 4))
 	var grads [][]float32

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/gomem/gomem/distrib"
+	"github.com/gomem/gomem/internal/longtest"
 )
 
 // normals are numbers of a generator.
@@ -117,6 +118,7 @@ func TestRulesRefuseForeignState(t *testing.T) {
 
 // TestRulesAsPyTorch: Momentum as torch.optim.SGD, Adam as torch.optim.AdamW.
 func TestRulesAsPyTorch(t *testing.T) {
+	longtest.Skip(t)
 	const n, steps = 6, 50
 	rng := rand.New(rand.NewPCG(3, 3))
 	start := normals(rng, n)

@@ -36,6 +36,7 @@ func buildResNet(t testing.TB, c ResNetConfig) *Model {
 // these numbers of layers and parameters; the thesis prints 60 M, 172 M, 385 M
 // and 697 M, of 152, 504, 1001 and 1916 layers.
 func TestResNetParameters(t *testing.T) {
+	longtest.Skip(t)
 	for _, row := range []struct {
 		blocks        [4]int
 		depth         int

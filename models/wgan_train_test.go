@@ -83,6 +83,7 @@ func (x machine) feedSquares(execution, turn int) {
 // TestWGANLearns: while the critic alone trains, the distance that it sees grows;
 // against it, the generator makes it smaller; the slope comes near 1.
 func TestWGANLearns(t *testing.T) {
+	longtest.Skip(t)
 	for _, nets := range []string{"resnet", "good"}[:longtest.Count(1, 2)] {
 		t.Run(nets, func(t *testing.T) {
 			c := wganConfig(t, "s512")
@@ -115,6 +116,7 @@ func TestWGANLearns(t *testing.T) {
 // TestWGANAlternates: both objectives in turn, 20 steps; nothing gets out of
 // hand, and an evaluation draws images.
 func TestWGANAlternates(t *testing.T) {
+	longtest.Skip(t)
 	m := buildWGAN(t, wganConfig(t, "s512"))
 	x := newContest(t, m)
 	first := 0.0
@@ -217,6 +219,7 @@ func TestWGANNoise(t *testing.T) {
 // TestWGANPenalty: the gradient of the penalty, which is a gradient of a gradient,
 // is that of finite differences.
 func TestWGANPenalty(t *testing.T) {
+	longtest.Skip(t)
 	for _, c := range []struct {
 		nets string
 		fine bool

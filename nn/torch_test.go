@@ -14,6 +14,7 @@ import (
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/autodiff"
 	"github.com/gomem/gomem/graph/ops"
+	"github.com/gomem/gomem/internal/longtest"
 	"github.com/gomem/gomem/nn"
 )
 
@@ -406,6 +407,7 @@ const noTorch = 77
 // TestPyTorch: every layer and every loss has PyTorch's results and gradients, and
 // every optimizer its parameters after some steps.
 func TestPyTorch(t *testing.T) {
+	longtest.Skip(t)
 	have, learnt, trained := map[string]exchanged{}, map[string][]float32{}, learnings()
 	for name, k := range layerCases() {
 		have[name] = k.execute(t)

@@ -168,6 +168,7 @@ func TestUpdatesRunWhereVariablesLive(t *testing.T) {
 // least the thesis policy's speed at the smallest budget to vanilla's. It may be less
 // than vanilla's: updates on the host go on beside the device.
 func TestAutoUsesTheBudget(t *testing.T) {
+	longtest.Skip(t)
 	m, ctx := randgraph.Synthetic(300), context.Background()
 	compiled := func(o Options) *Result {
 		r, err := Compile(ctx, m.Graph, training(m), o)

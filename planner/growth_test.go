@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/gomem/gomem/graph/fuse"
+	"github.com/gomem/gomem/internal/longtest"
 	"github.com/gomem/gomem/internal/randgraph"
 )
 
@@ -31,6 +32,7 @@ func growthOptions() map[string]Options {
 // what is counted, since time is no one's promise: every table and every list that
 // was searched in turn took some.
 func TestGrowth(t *testing.T) {
+	longtest.Skip(t)
 	const n = 400
 	for _, s := range randgraph.Shapes() {
 		t.Run(s.Name, func(t *testing.T) {

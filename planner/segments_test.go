@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/internal/longtest"
 	"github.com/gomem/gomem/models"
 	"github.com/gomem/gomem/plan/space"
 )
@@ -32,6 +33,7 @@ func deep(t *testing.T) (*graph.Graph, Target) {
 // TestSegmentsSpareTheHost: within a budget of the device that swapping does with, the
 // host needs less where the forward pass may be computed again, and that budget is granted.
 func TestSegmentsSpareTheHost(t *testing.T) {
+	longtest.Skip(t)
 	g, target := deep(t)
 	ctx, o := context.Background(), Options{Policy: Auto, NoRecompute: true, Effort: 10}
 	vanilla, err := Compile(ctx, g, target, Options{Policy: Vanilla})

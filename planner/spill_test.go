@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/internal/longtest"
 	"github.com/gomem/gomem/plan"
 	"github.com/gomem/gomem/plan/space"
 	"github.com/gomem/gomem/planner/lower"
@@ -79,6 +80,7 @@ func checkDisk(t *rapid.T, g *graph.Graph, o Options, targets []Target, need int
 // TestDiskAsRemedy: where the host is short and there is no disk, one of the size that is
 // named would do; a disk that is too small is named.
 func TestDiskAsRemedy(t *testing.T) {
+	longtest.Skip(t)
 	disks := 0
 	draws(t, 1, 20, func(t *rapid.T) {
 		g, targets := anyTargets(t)

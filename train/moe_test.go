@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/gomem/gomem"
+	"github.com/gomem/gomem/internal/longtest"
 	"github.com/gomem/gomem/models"
 )
 
@@ -30,6 +31,7 @@ func moe(t *testing.T, sparse bool) Options {
 // TestTransformerResumes: a resumed run of the mixture of experts is the
 // uninterrupted one, bit for bit, dropout and optimizer included.
 func TestTransformerResumes(t *testing.T) {
+	longtest.Skip(t)
 	for name, sparse := range map[string]bool{"dense": false, "sparse": true} {
 		t.Run(name, func(t *testing.T) { resumes(t, moe(t, sparse)) })
 	}

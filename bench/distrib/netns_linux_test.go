@@ -14,6 +14,7 @@ import (
 
 	"github.com/gomem/gomem/distrib"
 	"github.com/gomem/gomem/distrib/cluster/wire"
+	"github.com/gomem/gomem/internal/longtest"
 )
 
 // talkEnv makes the test binary a node that says a line to another one.
@@ -94,6 +95,7 @@ func say(addrs []string) error {
 // what the network has, though sockets take messages at once: once it has forgotten the
 // beginning, which the links let pass.
 func TestGoodput(t *testing.T) {
+	longtest.Skip(t)
 	ctx := context.Background()
 	l, err := newLab(ctx, 1, 8e6)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/bench/internal/torch"
+	"github.com/gomem/gomem/internal/longtest"
 	"github.com/gomem/gomem/models"
 	"github.com/gomem/gomem/train"
 )
@@ -33,6 +34,7 @@ func llama(tied bool) map[string]any {
 
 // TestPyTorch is what takes PyTorch, which is slow to start.
 func TestPyTorch(t *testing.T) {
+	longtest.Skip(t)
 	p, err := startPeer(context.Background(), "/usr/bin/python3")
 	if missing, ok := errors.AsType[*torch.ErrMissing](err); ok {
 		t.Skip("nothing to compare with: ", missing)

@@ -15,10 +15,12 @@ import (
 	"github.com/gomem/gomem/bench/internal/torch"
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/precision"
+	"github.com/gomem/gomem/internal/longtest"
 )
 
 // TestPyTorch is what takes PyTorch, which is slow to start.
 func TestPyTorch(t *testing.T) {
+	longtest.Skip(t)
 	p, err := startPeer(context.Background(), "/usr/bin/python3")
 	if missing, ok := errors.AsType[*torch.ErrMissing](err); ok {
 		t.Skip("nothing to compare with: ", missing)

@@ -14,6 +14,7 @@ import (
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/custom"
 	"github.com/gomem/gomem/internal/device/cuda/emu"
+	"github.com/gomem/gomem/internal/longtest"
 	"github.com/gomem/gomem/planner"
 )
 
@@ -84,6 +85,7 @@ func init() {
 // emulated GPU, under several policies, has the results of one on the host: to the bit where
 // both only multiply and add, and within rounding for a hyperbolic tangent.
 func TestOnGPU(t *testing.T) {
+	longtest.Skip(t)
 	if dir := emu.Dir(t); dir != "" {
 		t.Setenv("GOMEM_CUDA_PATH", dir)
 		t.Setenv("XDG_CACHE_HOME", filepath.Join(dir, "cache"))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/kernel"
+	"github.com/gomem/gomem/internal/longtest"
 )
 
 // TestLaunchesAllocateLittle: what a kernel allocates does not grow with its
@@ -14,6 +15,7 @@ import (
 // pool are objects, and so are buffers that stay in the first-level cache. An operation on
 // bfloat16 launches another for each of its blocks, of which there are no more than mostTiles.
 func TestLaunchesAllocateLittle(t *testing.T) {
+	longtest.Skip(t)
 	const mostBytes = 12 << 10
 	eachSample(t, func(t *testing.T, s Sample) {
 		mostObjects := uint64(40)

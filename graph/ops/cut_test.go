@@ -9,11 +9,13 @@ import (
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/kernel"
+	"github.com/gomem/gomem/internal/longtest"
 )
 
 // TestCuts: wherever an operation says that it can be cut, its parts give the bits
 // of the whole.
 func TestCuts(t *testing.T) {
+	longtest.Skip(t)
 	eachSample(t, func(t *testing.T, s Sample) {
 		if _, ok := s.Op.(graph.Cutter); !ok {
 			t.Skip("cannot be cut")

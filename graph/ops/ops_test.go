@@ -13,6 +13,7 @@ import (
 	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/kernel"
 	"github.com/gomem/gomem/internal/kernel/pool"
+	"github.com/gomem/gomem/internal/longtest"
 )
 
 // name is a sample's name for subtests.
@@ -206,6 +207,7 @@ func TestRecompute(t *testing.T) {
 
 // TestThreadsDoNotAffectResults: bit for bit.
 func TestThreadsDoNotAffectResults(t *testing.T) {
+	longtest.Skip(t)
 	pools := []*pool.Pool{pool.New(2), pool.New(3)}
 	for _, p := range pools {
 		defer p.Close()

@@ -14,6 +14,7 @@ import (
 	"github.com/gomem/gomem/graph/ops"
 	"github.com/gomem/gomem/graph/split"
 	"github.com/gomem/gomem/graph/tensor"
+	"github.com/gomem/gomem/internal/longtest"
 	"github.com/gomem/gomem/internal/randgraph"
 )
 
@@ -122,6 +123,7 @@ func recurrent(t fatal, rows, width, steps int) step {
 // TestRecurrent: of the partial gradients of recurrent weights only the first is
 // made, unless the product over the rows takes several runs.
 func TestRecurrent(t *testing.T) {
+	longtest.Skip(t)
 	for _, c := range []struct{ rows, width, steps, adds int }{
 		{12, 30, 5, 4}, {512, 1100, 2, 1}, {513, 1100, 2, 0}} {
 		s := recurrent(t, c.rows, c.width, c.steps)

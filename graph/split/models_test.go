@@ -60,6 +60,7 @@ func built[C any](c C, err error, build func(C) (*models.Model, error)) (*models
 // split at two limits and with sums that take over products; and so do all of them
 // together with the evaluation.
 func TestModels(t *testing.T) {
+	longtest.Skip(t)
 	for name, build := range five() {
 		t.Run(name, func(t *testing.T) {
 			m, err := build()
@@ -166,6 +167,7 @@ func start(x []float32, init graph.Init, rng *rand.Rand) {
 // TestPlans: under every policy, at its smallest budget, a step of a split model gives
 // the losses and weights of the whole one, and takes the memory that was planned.
 func TestPlans(t *testing.T) {
+	longtest.Skip(t)
 	for _, name := range []string{"deepspeech", "transformer"}[:longtest.Count(1, 2)] {
 		m, err := five()[name]()
 		if err != nil {

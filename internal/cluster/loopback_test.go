@@ -9,12 +9,14 @@ import (
 
 	"github.com/gomem/gomem/distrib"
 	"github.com/gomem/gomem/internal/command"
+	"github.com/gomem/gomem/internal/longtest"
 )
 
 // TestLoopbackMasters: processes of one machine meet at whatever address of loopback process 0
 // is to be, encrypted or not.
 func TestLoopbackMasters(t *testing.T) {
 	t.Parallel()
+	longtest.Skip(t)
 	for _, host := range []string{"127.0.0.1", "127.0.1.1", "::1", "localhost"} {
 		for _, tls := range []string{"off", "auto"} {
 			t.Run(host+" "+tls, func(t *testing.T) {

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/gomem/gomem/internal/longtest"
 )
 
 // patient is how long a refusal may take before it counts as a hang.
@@ -43,6 +45,7 @@ func refuse(t *testing.T, want string, args ...string) {
 // TestAbsurdNumbers: no number of no flag hangs, takes the machine's memory or
 // goes on as something else; the flag is named.
 func TestAbsurdNumbers(t *testing.T) {
+	longtest.Skip(t)
 	counts := []string{"-1", "0", "1.5", "1e30", "NaN", "2147483647", "9223372036854775808", "",
 		"x"}
 	numbers := []string{"-1", "0", "1e300", "-1e300", "NaN", "Inf", "-Inf", "", "x"}

@@ -12,12 +12,14 @@ import (
 	"testing"
 
 	"github.com/gomem/gomem/data/speech"
+	"github.com/gomem/gomem/internal/longtest"
 )
 
 // TestResumeTakesTheRun: a run goes on from its directory alone, as if it had never stopped;
 // flags that are given have to be the run's, and one that is not is named with both values
 // before any data is read.
 func TestResumeTakesTheRun(t *testing.T) {
+	longtest.Skip(t)
 	inDir(t)
 	args := []string{"train", "--model", "transformer", "--size", "s512", "--data",
 		"tsv:pairs.tsv", "--batch", "12", "--depth", "1", "--bleu", "0", "--eval-batches", "1",
@@ -93,6 +95,7 @@ func TestLatest(t *testing.T) {
 
 // TestNothingHeldOut: a run that evaluates nothing begins with a warning.
 func TestNothingHeldOut(t *testing.T) {
+	longtest.Skip(t)
 	inDir(t)
 	write(t, "few.tsv", strings.Repeat("one\tun\n", 1)+"two\tdeux\nthree\ttrois\n")
 	args := []string{"train", "--model", "transformer", "--size", "s512", "--batch", "2", "--data",

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/graph/precision"
+	"github.com/gomem/gomem/internal/longtest"
 )
 
 // refusedFlags is a model in budgets that it does not fit.
@@ -18,6 +19,7 @@ var refusedFlags = []string{"plan", "--model", "resnet", "--size", "s512",
 // is said, and those that keep the results and the budgets come first; what does not fit is not
 // among them.
 func TestAdviseRanksWhatWorks(t *testing.T) {
+	longtest.Skip(t)
 	var x advised
 	decode(t, patiently(t, with(refusedFlags, "--advise", "--json")...), &x)
 	if x.Type != "advice" || x.Fits || x.Refusal == "" || len(x.Remedies) < 3 ||

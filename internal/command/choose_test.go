@@ -10,6 +10,7 @@ import (
 
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/internal/device/cuda/emu"
+	"github.com/gomem/gomem/internal/longtest"
 	"github.com/gomem/gomem/train"
 )
 
@@ -45,6 +46,7 @@ func only(t *testing.T, dir string, names ...string) string {
 // which; else it is on the processor, and says why if a GPU is there. What is wrong with a
 // GPU that is asked for is one line.
 func TestDeviceIsChosen(t *testing.T) {
+	longtest.Skip(t)
 	dir := emulated(t)
 	inDir(t)
 	all := []string{"libcuda.so.1", "libnvrtc.so.13", "libcublas.so.13"}
@@ -126,6 +128,7 @@ func TestWorkersShareGPUs(t *testing.T) {
 // TestGPUIsWeighed: in a budget that vanilla does not fit, plans are weighed by what the GPU was
 // measured to take, and predicted and actual peaks are the same bytes.
 func TestGPUIsWeighed(t *testing.T) {
+	longtest.Skip(t)
 	emulated(t)
 	inDir(t)
 	text := succeed(t, with(tiny, "--steps", "1", "--json", "--device-memory", "33200KiB")...)
@@ -143,6 +146,7 @@ func TestGPUIsWeighed(t *testing.T) {
 // go on; what was saved before is whole, and goes on to the same weights on the GPU, with
 // other bits on the processor.
 func TestGPUFails(t *testing.T) {
+	longtest.Skip(t)
 	emulated(t)
 	inDir(t)
 	run := func(args ...string) outcome { return invoke(t, with(tinyMoE, args...)...) }

@@ -4,11 +4,14 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/gomem/gomem/internal/longtest"
 )
 
 // TestConfig: flags of a file are those of a command line, which wins; and what a run keeps
 // beside its checkpoints makes another one like it, and goes on with it.
 func TestConfig(t *testing.T) {
+	longtest.Skip(t)
 	inDir(t)
 	write(t, "flags.yaml", "size: s512\ndata: tsv:pairs.tsv\neval-batches: 1\nbleu: 0\n"+
 		"seed: 18446744073709551615\nlr: 1e-3\nfuse: false\ndevice-memory: 64MiB\nsteps: 9\n"+

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gomem/gomem/internal/longtest"
 	"github.com/gomem/gomem/planner"
 	"github.com/gomem/gomem/planner/machine"
 )
@@ -69,6 +70,7 @@ func TestShort(t *testing.T) {
 // TestCostLine: plan and train say what the budget costs, with the numbers of the
 // JSON.
 func TestCostLine(t *testing.T) {
+	longtest.Skip(t)
 	inDir(t)
 	for _, policy := range []string{"auto", "thesis", "vanilla"} {
 		flags := []string{"--size", "s512", "--policy", policy, "--device-memory", "2MiB"}
@@ -96,6 +98,7 @@ func TestCostLine(t *testing.T) {
 // TestPredicted: times are of the machine that is named, and no plan is shorter than
 // the bound.
 func TestPredicted(t *testing.T) {
+	longtest.Skip(t)
 	inDir(t)
 	profile, err := machine.Named(machine.GH200)
 	if err != nil {

@@ -4,6 +4,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/gomem/gomem/internal/longtest"
 )
 
 // TestTrainOnDisk: a run with a tenth of the host memory that it takes otherwise has the
@@ -34,6 +36,7 @@ func TestTrainOnDisk(t *testing.T) {
 
 // TestPlanOnDisk: planning needs no directory, and has the disk's peak beside the others.
 func TestPlanOnDisk(t *testing.T) {
+	longtest.Skip(t)
 	var x struct {
 		Disk   int64 `json:"disk_peak_bytes"`
 		Budget int64 `json:"disk_budget_bytes"`

@@ -9,11 +9,13 @@ import (
 	"time"
 
 	"github.com/gomem/gomem"
+	"github.com/gomem/gomem/internal/longtest"
 )
 
 // TestDoubt: a step that takes far less, or more, than was predicted by what this machine was
 // measured to take has that said, and all of it measured again at the next start.
 func TestDoubt(t *testing.T) {
+	longtest.Skip(t)
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	b, err := modelFlags{Model: "transformer", Size: "s512"}.build(io.Discard)
 	if err != nil {

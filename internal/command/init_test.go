@@ -3,11 +3,14 @@ package command
 import (
 	"strings"
 	"testing"
+
+	"github.com/gomem/gomem/internal/longtest"
 )
 
 // TestInit: a run begins with another's weights, of another model too where names are
 // mapped, and says what it took; a resumed one has its own.
 func TestInit(t *testing.T) {
+	longtest.Skip(t)
 	inDir(t)
 	succeed(t, append(tiny, "--steps", "2", "--save", "run")...)
 	text := succeed(t, append(tiny, "--steps", "1", "--init", "run")...)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gomem/gomem/internal/longtest"
 	"github.com/gomem/gomem/plan"
 	"github.com/gomem/gomem/plan/space"
 )
@@ -15,6 +16,7 @@ import (
 // TestPlanTime: the first plan that fits is there however short the time, and what comes after
 // it is no slower; who calls it off has no plan.
 func TestPlanTime(t *testing.T) {
+	longtest.Skip(t)
 	b, err := modelFlags{Model: "deepspeech", Size: "s512"}.build(io.Discard)
 	if err != nil {
 		t.Fatal(err)

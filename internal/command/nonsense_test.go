@@ -26,6 +26,7 @@ func nonsense() []string {
 // the path of a file. In the long form that is given to the command, with a context that has ended:
 // it ends at once, in one such line, and has written nothing.
 func TestNonsenseFlags(t *testing.T) {
+	longtest.Skip(t)
 	dir := inDir(t)
 	before := names(t, dir)
 	for _, command := range leaves(t) {

@@ -10,6 +10,7 @@ import (
 // not, to the bit: what optimizers keep on every worker is saved, too. So is the run that
 // was saved and went on.
 func TestLocalGoesOn(t *testing.T) {
+	longtest.Skip(t)
 	inDir(t)
 	schemes := [][]string{{"bosen", "--staleness", "0"}, {"ring"}, {"factors"}, {"bsp"}}
 	for _, scheme := range schemes[:longtest.Count(1, len(schemes))] {

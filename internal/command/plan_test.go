@@ -69,6 +69,7 @@ func TestPlanVanilla(t *testing.T) {
 // TestVanillaIsOneNumber: the baseline printed beside another policy is what
 // --policy vanilla says, and needs no column of its own there.
 func TestVanillaIsOneNumber(t *testing.T) {
+	longtest.Skip(t)
 	for _, flags := range [][]string{{}, {"--model", "wgan"}, {"--model", "wgan", "--no-fuse"},
 		{"--streams", "2"}} {
 		flags = append([]string{"plan", "--size", "s512", "--json"}, flags...)
@@ -141,6 +142,7 @@ func TestPlanText(t *testing.T) {
 
 // TestFloor: no plan is below the floor, whatever the policy and the budget.
 func TestFloor(t *testing.T) {
+	longtest.Skip(t)
 	for _, flags := range [][]string{
 		{"--policy", "vanilla"}, {"--partition", "5"}, {"--partition", "5", "--no-swap"},
 		{"--policy", "auto", "--model", "moe", "--device-memory", "1MiB"},
@@ -163,6 +165,7 @@ func TestFloor(t *testing.T) {
 
 // TestSplitActions: what is made in parts counts as that.
 func TestSplitActions(t *testing.T) {
+	longtest.Skip(t)
 	var x explanation
 	decode(t, patiently(t, "plan", "--model", "transformer", "--size", "s512", "--json",
 		"--policy", "auto", "--device", "sim:titanx", "--device-memory", "100KiB"), &x)
@@ -174,6 +177,7 @@ func TestSplitActions(t *testing.T) {
 
 // TestPlanBase: the largest size is planned without its memory.
 func TestPlanBase(t *testing.T) {
+	longtest.Skip(t)
 	var x explanation
 	decode(t, succeed(t, "plan", "--size", "base", "--partition", "200", "--json"), &x)
 	if x.Parameters != 860_700_672 {
@@ -211,6 +215,7 @@ func TestPlanDump(t *testing.T) {
 // TestSmallestBudget: the budget that plan and an error name works, for plan and
 // for train, and one byte less does not.
 func TestSmallestBudget(t *testing.T) {
+	longtest.Skip(t)
 	inDir(t)
 	for i, flags := range [][]string{
 		{}, {"--partition", "5"}, {"--policy", "thesis", "--no-placement"},

@@ -6,12 +6,14 @@ import (
 	"testing"
 
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/internal/longtest"
 	"github.com/gomem/gomem/internal/safetensors"
 )
 
 // TestPrecisionFlags: what no device computes in is refused in a line that names the flag, and
 // a plan says in what it computes.
 func TestPrecisionFlags(t *testing.T) {
+	longtest.Skip(t)
 	inDir(t)
 	for _, c := range []struct{ line, why string }{
 		{"plan --size s512 --precision f64", "--precision: unknown precision \"f64\": want one of"},
@@ -46,6 +48,7 @@ func TestPrecisionFlags(t *testing.T) {
 // TestBF16Resumes: a run in bfloat16 that stops and is resumed ends with the bits of one that
 // never stopped, its weights saved in f32; a run in f32 does not go on from it.
 func TestBF16Resumes(t *testing.T) {
+	longtest.Skip(t)
 	inDir(t)
 	bf16 := with(tiny, "--precision", "bf16")
 	out := succeed(t, with(bf16, "--steps", "4", "--save", "whole")...)

@@ -19,6 +19,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/gomem/gomem"
+	"github.com/gomem/gomem/internal/longtest"
 	"github.com/gomem/gomem/internal/safetensors"
 	"github.com/gomem/gomem/models"
 	"github.com/gomem/gomem/train"
@@ -80,6 +81,7 @@ func predictions(t *testing.T, out string) map[string][]map[string]any {
 // TestPredictTexts: lines are translated one for one, from files and from standard
 // input, the same under any plan, and what cannot be read does not stop the others.
 func TestPredictTexts(t *testing.T) {
+	longtest.Skip(t)
 	inDir(t)
 	for _, model := range []string{"transformer", "moe"} {
 		trained(t, model, "--data", "tsv:pairs.tsv", "--steps", "40")

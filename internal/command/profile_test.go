@@ -8,6 +8,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/gomem/gomem/internal/longtest"
 	"github.com/gomem/gomem/internal/profile"
 	"github.com/gomem/gomem/planner"
 )
@@ -21,6 +22,7 @@ func ownCache(t *testing.T) {
 
 // TestProfileFiles: what was run is what was planned, and all files are written.
 func TestProfileFiles(t *testing.T) {
+	longtest.Skip(t)
 	dir := inDir(t)
 	ownCache(t)
 	text := succeed(t, "profile", "--size", "s512", "--policy", "thesis", "--steps-to-run", "2",
@@ -50,6 +52,7 @@ func TestProfileFiles(t *testing.T) {
 
 // TestProfileModels: every model has a profile, and its JSON is what is promised.
 func TestProfileModels(t *testing.T) {
+	longtest.Skip(t)
 	ownCache(t)
 	for _, k := range kinds {
 		t.Run(k.name, func(t *testing.T) {
@@ -78,6 +81,7 @@ func TestProfileModels(t *testing.T) {
 // TestProfileNothing: no step is run unless one is wanted, and on a device that
 // computes.
 func TestProfileNothing(t *testing.T) {
+	longtest.Skip(t)
 	ownCache(t)
 	for _, flags := range [][]string{{"--steps-to-run", "0"}, {"--device", "null"}} {
 		var r profile.Report
@@ -122,6 +126,7 @@ func TestProfileBadInput(t *testing.T) {
 // TestTrainProfile: a run leaves a profile of its first steps, and so does one that
 // evaluates at each.
 func TestTrainProfile(t *testing.T) {
+	longtest.Skip(t)
 	inDir(t)
 	ownCache(t)
 	for _, flags := range [][]string{{"--steps", "3"}, {"--steps", "3", "--eval-every", "1"},

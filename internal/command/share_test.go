@@ -8,12 +8,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gomem/gomem/internal/longtest"
 	"github.com/gomem/gomem/train"
 )
 
 // TestEvalShare: a run with a share held out is evaluated, by gomem eval too, on more
 // than by default; and is resumed with that share alone.
 func TestEvalShare(t *testing.T) {
+	longtest.Skip(t)
 	inDir(t)
 	faces := pictured(t, "faces", 60, "cats", "dogs")
 	few := pictured(t, "few", 5, "dogs", "cats")

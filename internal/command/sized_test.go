@@ -9,11 +9,14 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/gomem/gomem/internal/longtest"
 )
 
 // TestVocabularyIsWhatWasLearnt: of a text with few sub-words, a model with as many is
 // trained, resumed, and used.
 func TestVocabularyIsWhatWasLearnt(t *testing.T) {
+	longtest.Skip(t)
 	inDir(t)
 	var small strings.Builder
 	for i := range 90 {
@@ -50,6 +53,7 @@ func TestVocabularyIsWhatWasLearnt(t *testing.T) {
 // TestAnyNumberOfKinds: a classifier has as many classes as its pictures have kinds, few
 // or more than its size would have.
 func TestAnyNumberOfKinds(t *testing.T) {
+	longtest.Skip(t)
 	inDir(t)
 	for _, kinds := range []int{3, 200} {
 		dir := fmt.Sprint("kinds", kinds)

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/gomem/gomem/internal/longtest"
 )
 
 // line is any line of train --json.
@@ -235,6 +237,7 @@ func TestGrouped(t *testing.T) {
 // TestModels: every model trains by its name, with the metrics that its users
 // expect, and plan counts its parameters.
 func TestModels(t *testing.T) {
+	longtest.Skip(t)
 	dir := inDir(t)
 	for _, c := range []struct{ model, unit, metric string }{
 		{"transformer", "token", "bleu"},

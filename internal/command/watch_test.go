@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/gomem/gomem/internal/longtest"
 )
 
 // TestWatchedRun: a run with patience that keeps its best and writes its numbers, and goes on
@@ -62,6 +64,7 @@ func TestNothingIsKept(t *testing.T) {
 
 // TestWatchFlags that no run can have.
 func TestWatchFlags(t *testing.T) {
+	longtest.Skip(t)
 	inDir(t)
 	write(t, "file", "")
 	for args, want := range map[string]string{

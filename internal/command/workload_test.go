@@ -4,11 +4,14 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/gomem/gomem/internal/longtest"
 )
 
 // TestShallow: models without layers learn, by one worker and by several, of data that are
 // drawn or in a file, and refuse what is for layers.
 func TestShallow(t *testing.T) {
+	longtest.Skip(t)
 	inDir(t)
 	for _, c := range []struct {
 		args []string

@@ -5,11 +5,13 @@ import (
 	"testing"
 
 	"github.com/gomem/gomem/internal/fit"
+	"github.com/gomem/gomem/internal/longtest"
 )
 
 // TestOverpartitions: every way of table 6.13 has a plan of a few experts, vanilla none of
 // many; a number of experts that a mesh divides runs in slices as planned.
 func TestOverpartitions(t *testing.T) {
+	longtest.Skip(t)
 	ctx := context.Background()
 	for _, row := range overpartitions {
 		if row.best { // graphs of a fine lowering are large

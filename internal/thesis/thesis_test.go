@@ -14,6 +14,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/gomem/gomem/internal/longtest"
 	"github.com/gomem/gomem/models"
 	"github.com/gomem/gomem/planner"
 )
@@ -100,6 +101,7 @@ func collect(t *testing.T, o Options) []Table {
 
 // TestParameters: the counts of the thesis' models, to the last parameter.
 func TestParameters(t *testing.T) {
+	longtest.Skip(t)
 	table := collect(t, Options{Tables: []string{"6.1"}, Size: full})[0]
 	var got []string
 	for _, r := range table.Rows {
@@ -113,6 +115,7 @@ func TestParameters(t *testing.T) {
 
 // TestForms: every form of a table has all its rows.
 func TestForms(t *testing.T) {
+	longtest.Skip(t)
 	dir := t.TempDir()
 	table := collect(t, Options{Tables: []string{"fig6.4"}, Size: full, Plots: dir})[0]
 	var text, comma, marks, object bytes.Buffer

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gomem/gomem/distrib"
 	"github.com/gomem/gomem/distrib/workload"
+	"github.com/gomem/gomem/internal/longtest"
 )
 
 // pupil is what came of a member's part in a task.
@@ -123,6 +124,7 @@ func (p pupil) epochs(t *testing.T, name string, n int) float64 {
 // else; who comes is let in after an epoch; and in the end the loss is no worse than that of
 // workers of whom none was lost. With pf it is at least a quarter below what it was at first.
 func TestLearnersComeAndGo(t *testing.T) {
+	longtest.Skip(t)
 	const epochs = 12
 	for _, scheme := range []string{"bosen", "ssp", "bsp", "pf", "average"} {
 		for _, mf := range []bool{false, true} {
@@ -207,6 +209,7 @@ func TestLearnersLeave(t *testing.T) {
 // TestLearnersTooFew: fewer than are needed end with the reason; and learners of other
 // settings are found out.
 func TestLearnersTooFew(t *testing.T) {
+	longtest.Skip(t)
 	s := &school{site: newSite(2), scheme: "bsp", least: 2, epochs: 9}
 	kill := sync.OnceFunc(func() { s.kill(1) })
 	s.at = func(id distrib.NodeID, epoch int) {

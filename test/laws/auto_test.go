@@ -199,6 +199,7 @@ func TestAutoDoesNotAffectResults(t *testing.T) {
 // variables, bit for bit, in budgets from little more than the least, on machines where
 // copies are cheap and where recomputing is.
 func TestAutoTrainsModels(t *testing.T) {
+	longtest.Skip(t)
 	var did deeds
 	someModels(t, func(t *testing.T, m *models.Model) { trainsAlike(t, m, &did) })
 	t.Cleanup(func() {

@@ -46,6 +46,7 @@ func refusal(t *testing.T, m *models.Model, o gomem.Options) *gomem.ErrOutOfMemo
 // TestMinimaOfModels: under every policy the minimum of either memory works, alone
 // and within the other's minimum, and a byte less is refused with that number.
 func TestMinimaOfModels(t *testing.T) {
+	longtest.Skip(t)
 	someModels(t, func(t *testing.T, m *models.Model) {
 		ctx, targets := context.Background(), train.Targets(&m.Model)
 		for _, policy := range planner.Policies() {
@@ -82,6 +83,7 @@ func TestMinimaOfModels(t *testing.T) {
 // less and less, but where more copies take less time, and in that and more nothing but
 // feeds and fetches.
 func TestLargerBudgetsCopyLess(t *testing.T) {
+	longtest.Skip(t)
 	someModels(t, func(t *testing.T, m *models.Model) {
 		ctx, targets := context.Background(), train.Targets(&m.Model)
 		o := gomem.Options{Policy: planner.Auto, Effort: longtest.Count(60, 0)}

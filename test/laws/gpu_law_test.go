@@ -78,6 +78,7 @@ func lawfulModel(minimize func(*nn.Model, graph.Value)) *nn.Model {
 // the same bits, under optimizers of one operation and of many; and every space is used up to
 // exactly the predicted byte.
 func TestPlansDoNotAffectResultsOnGPU(t *testing.T) {
+	longtest.Skip(t)
 	emulated(t)
 	for name, minimize := range lawful() {
 		t.Run(name, func(t *testing.T) {

@@ -18,6 +18,7 @@ import (
 	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/device/cuda"
 	"github.com/gomem/gomem/internal/device/cuda/emu"
+	"github.com/gomem/gomem/internal/longtest"
 	"github.com/gomem/gomem/nn"
 	"github.com/gomem/gomem/plan"
 	"github.com/gomem/gomem/plan/space"
@@ -138,6 +139,7 @@ func example(ty graph.Type) gomem.Tensor {
 // to rounding, and to the same bits under every policy, in any order of threads and with
 // any pauses.
 func TestPerceptronOnGPU(t *testing.T) {
+	longtest.Skip(t)
 	emulated(t)
 	want, weights, err := learnt(perceptron(), gomem.Options{}, 10)
 	if err != nil {

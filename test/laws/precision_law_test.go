@@ -5,6 +5,7 @@ import (
 
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/graph/precision"
+	"github.com/gomem/gomem/internal/longtest"
 	"github.com/gomem/gomem/planner"
 )
 
@@ -19,6 +20,7 @@ var needsMoreInBF16 = map[string][2]int64{
 // TestBF16NeedsLess: in bfloat16 a model trains within less memory of the processor than in f32,
 // under every policy, but for what is known.
 func TestBF16NeedsLess(t *testing.T) {
+	longtest.Skip(t)
 	for _, name := range []string{"transformer", "moe", "gpt", "resnet", "wgan", "deepspeech"} {
 		m, err := meshed(name, "s512")
 		if err != nil {

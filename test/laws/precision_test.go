@@ -45,6 +45,7 @@ func lossesOf(m *models.Model, o gomem.Options, steps int) (losses []float32, er
 // small images make much of little, and WGAN-GP, half, whose loss has the square of a norm of
 // gradients and trains two networks against each other.
 func TestBF16Learns(t *testing.T) {
+	longtest.Skip(t)
 	for name, build := range five {
 		t.Run(name, func(t *testing.T) {
 			m, err := build()
@@ -79,6 +80,9 @@ func TestBF16Learns(t *testing.T) {
 func TestPlansDoNotAffectBF16(t *testing.T) {
 	for name, build := range five {
 		t.Run(name, func(t *testing.T) {
+			if name != "deepspeech" { // of the fewest operations
+				longtest.Skip(t)
+			}
 			m, err := build()
 			if err != nil {
 				t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/gomem/gomem"
+	"github.com/gomem/gomem/internal/longtest"
 	"github.com/gomem/gomem/models"
 	"github.com/gomem/gomem/train"
 )
@@ -14,6 +15,7 @@ import (
 // does, the losses of workers that exchange factors are no farther from those of workers
 // that exchange gradients than these are from their own, begun one rounding apart.
 func TestFactorsRound(t *testing.T) {
+	longtest.Skip(t)
 	gradients, err := exchanging(models.Training{Workers: 2})["wgan"]()
 	if err != nil {
 		t.Fatal(err)

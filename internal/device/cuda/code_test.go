@@ -10,12 +10,14 @@ import (
 
 	"github.com/gomem/gomem/internal/device/cuda"
 	"github.com/gomem/gomem/internal/device/devicetest"
+	"github.com/gomem/gomem/internal/longtest"
 )
 
 // TestCodeIsKept: kernels are compiled once for a source and a GPU: a second device has them from
 // the file that the first left. A file that is none is made anew, another source has another file,
 // and where there is no place for one there is a device all the same.
 func TestCodeIsKept(t *testing.T) {
+	longtest.Skip(t)
 	o := options(t, devicetest.Source)
 	o.Cache = filepath.Join(t.TempDir(), "kernels")
 	once := func(o cuda.Options) {

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/gomem/gomem/internal/kernel/pool"
+	"github.com/gomem/gomem/internal/longtest"
 )
 
 // operands are the slices of a convolution, each with a guard behind it.
@@ -195,6 +196,7 @@ var large = []Shape{
 }
 
 func TestLargeShapes(t *testing.T) {
+	longtest.Skip(t)
 	for _, s := range large {
 		check(t, nil, s)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gomem/gomem/internal/kernel/pool"
 	"github.com/gomem/gomem/internal/kernel/vec"
+	"github.com/gomem/gomem/internal/longtest"
 )
 
 // narrow returns x as bfloat16 and rounds x itself to the same.
@@ -59,6 +60,7 @@ func TestBF16IsWidened(t *testing.T) {
 }
 
 func TestBF16Shapes(t *testing.T) {
+	longtest.Skip(t)
 	everyISA(t, func(t *testing.T, s *isa) {
 		if s == portable && raceEnabled {
 			t.Skip("minutes long with the race detector")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gomem/gomem/internal/kernel/pool"
 	"github.com/gomem/gomem/internal/kernel/vec"
+	"github.com/gomem/gomem/internal/longtest"
 )
 
 // acts are activations, and none.
@@ -65,6 +66,7 @@ func TestEpilogueIsThatOfSeparateOperations(t *testing.T) {
 }
 
 func TestEpilogueShapes(t *testing.T) {
+	longtest.Skip(t)
 	everyISA(t, func(t *testing.T, s *isa) {
 		if s == portable && raceEnabled {
 			t.Skip("minutes long with the race detector")

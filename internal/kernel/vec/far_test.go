@@ -2,6 +2,8 @@ package vec
 
 import (
 	"testing"
+
+	"github.com/gomem/gomem/internal/longtest"
 )
 
 // atLine returns four slices of n elements that begin at cache lines and are
@@ -98,6 +100,7 @@ func farCalls() []farCall {
 // TestFarFunctionsGiveTheSameBits for destinations that begin anywhere, of any
 // length, also over a source.
 func TestFarFunctionsGiveTheSameBits(t *testing.T) {
+	longtest.Skip(t)
 	for _, c := range farCalls() {
 		t.Run(c.name, func(t *testing.T) {
 			for _, n := range []int{0, 1, 63, 64, 65, 127, 128, 129, 500, 1027, span + 200} {

@@ -15,6 +15,7 @@ import (
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/ops"
 	"github.com/gomem/gomem/graph/tensor"
+	"github.com/gomem/gomem/internal/longtest"
 	"github.com/gomem/gomem/internal/randgraph"
 	"github.com/gomem/gomem/models"
 	"github.com/gomem/gomem/plan/space"
@@ -78,6 +79,7 @@ func timed(t interface {
 // TestModels: every operation of the five models is timed, though some demand indices
 // and lengths that are in range.
 func TestModels(t *testing.T) {
+	longtest.Skip(t)
 	const size = "s512"
 	for name, model := range map[string]func() (*models.Model, error){
 		"transformer": func() (*models.Model, error) {
@@ -203,6 +205,7 @@ func TestCache(t *testing.T) {
 // TestDamagedCache: a file that is not what was written is measured again, and
 // replaced.
 func TestDamagedCache(t *testing.T) {
+	longtest.Skip(t)
 	o := calibrate.Options{Cache: fresh(t), Limit: plenty}
 	c := open(t, o)
 	if err := c.Measure(t.Context(), someNodes()); err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/ops"
 	"github.com/gomem/gomem/internal/device/cuda/emu"
+	"github.com/gomem/gomem/internal/longtest"
 	"github.com/gomem/gomem/nn"
 	"github.com/gomem/gomem/plan/space"
 	"github.com/gomem/gomem/planner/machine"
@@ -19,6 +20,7 @@ import (
 // TestGPU: the rates of a GPU and its link are measured once; all operations that it runs are
 // timed, also those that read indices; what the host updates has the host's times.
 func TestGPU(t *testing.T) {
+	longtest.Skip(t)
 	dir := emu.Dir(t)
 	t.Setenv("GOMEM_CUDA_PATH", dir)
 	t.Setenv("XDG_CACHE_HOME", filepath.Join(dir, "cache")) // of kernels

@@ -16,6 +16,7 @@ import (
 
 	"github.com/gomem/gomem/internal/device/cuda/driver"
 	"github.com/gomem/gomem/internal/device/cuda/emu"
+	"github.com/gomem/gomem/internal/longtest"
 )
 
 const source = `
@@ -135,6 +136,7 @@ func (m *machine) run(name string, block uint32, args ...any) error {
 
 // TestKernels: kernels are compiled, and run on what they are given.
 func TestKernels(t *testing.T) {
+	longtest.Skip(t)
 	m := open(t)
 	m.compile()
 	x, y := m.put([]float32{1, 2, 3}), m.alloc(12)
