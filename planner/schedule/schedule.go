@@ -109,7 +109,7 @@ func newBuilder(p *program.Program, o Options) *builder {
 	if o.Unshared {
 		b.share = -1
 	}
-	if b.reach = 1; o.Prefetch > o.Partition {
+	if b.reach = 1; o.Partition > 0 && o.Prefetch > o.Partition {
 		b.reach = min((o.Prefetch-1)/o.Partition+1, p.Parts())
 	}
 	for i := range b.device {

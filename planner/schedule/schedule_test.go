@@ -18,8 +18,8 @@ import (
 )
 
 // drawProgram draws a graph, random or synthetic, and lets the passes before this
-// one decide about it.
-func drawProgram(t *rapid.T) *program.Program {
+// one decide about it. It is cut into partitions of a size.
+func drawProgram(t *rapid.T) (p *program.Program, size int) {
 	var m *randgraph.Model
 	if rapid.Bool().Draw(t, "synthetic") {
 		m = randgraph.Synthetic(rapid.IntRange(20, 120).Draw(t, "nodes"))
@@ -27,15 +27,16 @@ func drawProgram(t *rapid.T) *program.Program {
 		m = randgraph.Any(func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "pick") }, 20)
 	}
 	strategy := rapid.SampledFrom(partition.Strategies()).Draw(t, "strategy")
+	size = rapid.SampledFrom([]int{0, 1, 2, 3, 5, 20}).Draw(t, "partition")
 	passes := []program.Pass{
 		program.DeadCode(),
-		partition.Pass(strategy, rapid.SampledFrom([]int{0, 1, 2, 3, 5, 20}).Draw(t, "partition")),
+		partition.Pass(strategy, size),
 		placement.Pass(rapid.Bool().Draw(t, "host")),
 	}
 	if rapid.Bool().Draw(t, "swap") {
 		passes = append(passes, swap.LookAhead(rapid.IntRange(1, 4).Draw(t, "lookahead")))
 	}
-	return run(t, m, passes)
+	return run(t, m, passes), size
 }
 
 // run is a program about which passes have decided.
@@ -79,7 +80,7 @@ func touches(p *program.Program, v graph.Value, in space.ID) []int32 {
 // the absences that were decided.
 func TestLives(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p := drawProgram(t)
+		p, _ := drawProgram(t)
 		all := lives(p)
 		for _, n := range p.Graph.Nodes() {
 			for i := range n.Out {

@@ -13,6 +13,7 @@ import (
 	"github.com/gomem/gomem/partition"
 	"github.com/gomem/gomem/plan/space"
 	"github.com/gomem/gomem/planner/program"
+	"github.com/gomem/gomem/planner/program/programtest"
 )
 
 // link is a machine for tests: so many operations and bytes of memory a
@@ -124,14 +125,14 @@ func TestSchedules(t *testing.T) {
 func checkDecision(t rapid.TB, p *program.Program, pr *Problem, d *Decision) {
 	t.Helper()
 	s := pr.Schedule(d)
-	if err := verify(p, s); err != nil {
+	if err := programtest.Verify(p, s); err != nil {
 		t.Fatal(err)
 	}
-	if peak := taken(s, space.Device); peak != d.Peak() || peak > d.Budget().Device {
+	if peak := programtest.Taken(s, space.Device); peak != d.Peak() || peak > d.Budget().Device {
 		t.Fatalf("the device needs %d bytes, the decision says %d of %d", peak, d.Peak(),
 			d.Budget().Device)
 	}
-	if peak := taken(s, space.Host); peak > d.host || peak > d.Budget().Host {
+	if peak := programtest.Taken(s, space.Host); peak > d.host || peak > d.Budget().Host {
 		t.Fatalf("the host needs %d bytes, the decision says %d of %d", peak, d.host,
 			d.Budget().Host)
 	}

@@ -39,7 +39,7 @@ func (t *table) choose(limit int64) {
 	for _, g := range t.gaps() {
 		o := &t.objects[g.object]
 		from, to := o.uses[g.use].at+1, o.uses[g.use+1].at-1
-		if t.load.within(from, to) > limit {
+		if !o.uses[g.use].cut && t.load.within(from, to) > limit {
 			t.cut(o, int(g.use))
 		}
 		if t.load.peak() <= limit {

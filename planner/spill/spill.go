@@ -35,6 +35,9 @@ func Spill(g *graph.Graph, s *program.Schedule, o Options) *program.Schedule {
 		t = newTable(g, s, o.Leaves, true)
 		t.choose(o.HostBytes)
 	}
+	if t.load.peak() > o.HostBytes {
+		t.choose(0) // a gap with room in it may have its uses need less: a part each
+	}
 	if t.list(); !t.moves() && !t.ends() {
 		return s
 	}

@@ -18,7 +18,8 @@ var forUsers = []string{".", "data/...", "distrib", "distrib/collective", "distr
 // forTests are the packages that tests are made with: a use by one of them is one by a test.
 var forTests = []string{"distrib/transporttest", "examples/internal/check", "graph/custom/opstest",
 	"internal/chaos", "internal/device/cuda/emu", "internal/device/devicetest",
-	"internal/longtest", "internal/randgraph", "internal/reference", "test/..."}
+	"internal/longtest", "internal/randgraph", "internal/reference",
+	"planner/program/programtest", "test/..."}
 
 // byOthers are methods that packages of others call, of whatever type has them.
 var byOthers = map[string]string{

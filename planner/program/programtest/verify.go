@@ -1,17 +1,22 @@
-package search
+// Package programtest checks schedules by books of its own: what tests of those who make schedules
+// hold them to.
+package programtest
 
 import (
 	"fmt"
 	"slices"
 
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/internal/arena"
 	"github.com/gomem/gomem/plan/space"
 	"github.com/gomem/gomem/planner/program"
 )
 
-// verify replays a schedule with books of its own. It knows the graph and the
-// contract of program.Schedule, and nothing of the search.
-func verify(p *program.Program, s *program.Schedule) error {
+// Verify replays a schedule of a program. It knows the graph and the contract of
+// program.Schedule, and nothing of who made it: every stay begins with what fills it, is read
+// only while it holds what is read, and each live node is executed, after what it reads and
+// before that is updated.
+func Verify(p *program.Program, s *program.Schedule) error {
 	c := &checker{p: p, s: s, held: make([]holding, len(s.Stays)), ran: make([]int, p.Graph.Len()),
 		updated: make([]bool, p.Graph.Len()), takenBy: make([]int32, len(s.Stays))}
 	if err := c.bindings(); err != nil {
@@ -151,13 +156,17 @@ func (c *checker) copy(i int32, ev *program.Event) error {
 }
 
 func (c *checker) fits(why space.Reason, k graph.Kind, e space.Engine) bool {
+	load := e == space.Copier(space.Disk, space.Host)
+	store := e == space.Copier(space.Host, space.Disk)
 	switch why {
 	case space.Feed:
 		return k == graph.KindInput && e == space.CopyIn
 	case space.Stage:
-		return (k == graph.KindVariable || k == graph.KindConstant) && e == space.CopyIn
+		return (k == graph.KindVariable || k == graph.KindConstant) && (e == space.CopyIn || load)
 	case space.SwapIn:
-		return k == graph.KindCompute && e == space.CopyIn
+		return k == graph.KindCompute && (e == space.CopyIn || load)
+	case space.SwapOut:
+		return k == graph.KindCompute && (e == space.CopyOut || store)
 	}
 	return k == graph.KindCompute && e == space.CopyOut
 }
@@ -258,7 +267,7 @@ func (c *checker) over(i int32, ev *program.Event, k int, y *program.Stay) error
 		return fmt.Errorf("%s may not replace operand %d", y.Value, at)
 	case slices.Contains(ev.In[at+1:], y.Over):
 		return fmt.Errorf("%s is read twice", old.Value)
-	case old.Fixed || old.Bytes != y.Bytes || old.Off != 0 || old.To != i:
+	case old.Fixed || old.Bytes != y.Bytes || old.Off != 0 || old.To < i:
 		return fmt.Errorf("takes over %+v", *old)
 	}
 	return nil
@@ -295,27 +304,28 @@ func (c *checker) ended() error {
 	return nil
 }
 
-// taken is the most bytes of a space that are taken at an event: a stay that takes
-// over another's bytes has none of its own at the event at which it does.
-func taken(s *program.Schedule, in space.ID) int64 {
-	delta := make([]int64, len(s.Events)+1)
-	for i := range s.Stays {
-		y := &s.Stays[i]
-		if y.Space != in {
-			continue
-		}
-		b := roundUp(y.Bytes)
-		delta[y.From] += b
-		delta[y.To+1] -= b
+// Taken is the most bytes of a space that are taken at an event, each stay's rounded up to the
+// arena's alignment: all events are looked at, one after the other, with all stays. Bytes that one
+// stay takes over from another are there once, until the last of them needs them.
+func Taken(s *program.Schedule, in space.ID) (most int64) {
+	to := make([]int32, len(s.Stays))
+	for id := len(s.Stays) - 1; id >= 0; id-- {
+		y := &s.Stays[id]
+		to[id] = max(to[id], y.To)
 		if y.Over != program.NoStay {
-			delta[y.From] -= b
-			delta[y.From+1] += b
+			to[y.Over] = max(to[y.Over], to[id])
 		}
 	}
-	var now, peak int64
-	for _, d := range delta {
-		now += d
-		peak = max(peak, now)
+	for i := range s.Events {
+		var now int64
+		for id := range s.Stays {
+			y := &s.Stays[id]
+			if y.Space == in && y.Over == program.NoStay && y.From <= int32(i) &&
+				int32(i) <= to[id] {
+				now += (y.Bytes + arena.Align - 1) / arena.Align * arena.Align
+			}
+		}
+		most = max(most, now)
 	}
-	return peak
+	return most
 }
