@@ -121,9 +121,9 @@ func taken(r gomem.LoadReport) string {
 // firstOf shows a name of some.
 func firstOf(names []string) string {
 	if len(names) == 1 {
-		return names[0]
+		return shownName(names[0])
 	}
-	return names[0] + ", …"
+	return shownName(names[0]) + ", …"
 }
 
 // Renaming maps the names of a file's tensors to a model's: see [ReadRenaming]. Nil maps

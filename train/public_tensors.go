@@ -87,10 +87,10 @@ func (m *weightMap) UnmarshalJSON(text []byte) error {
 		name := key.(string) // what else a member's name may be is a fault of the JSON
 		var file string
 		if err := d.Decode(&file); err != nil {
-			return fmt.Errorf("the file of tensor %s is no text", legible.Cut(name, 100))
+			return fmt.Errorf("the file of tensor %s is no text", shownName(name))
 		}
 		if _, twice := (*m)[name]; twice {
-			return fmt.Errorf("tensor %s is there twice", legible.Cut(name, 100))
+			return fmt.Errorf("tensor %s is there twice", shownName(name))
 		}
 		(*m)[name] = file
 	}
@@ -113,7 +113,7 @@ func (all *publicTensors) list(files []string) error {
 	for _, name := range slices.Sorted(maps.Keys(all.index)) {
 		if _, ok := all.all[name]; !ok {
 			return fmt.Errorf("%s: tensor %s is not in %s", publicIndex,
-				legible.Cut(name, 200), legible.Text(filepath.Base(all.index[name])))
+				shownName(name), legible.Text(filepath.Base(all.index[name])))
 		}
 	}
 	return nil
@@ -138,13 +138,17 @@ func (all *publicTensors) enter(f *safetensors.File, file string) error {
 	return nil
 }
 
+// shownName is a tensor's name as errors and notes show it.
+func shownName(name string) string { return legible.Cut(name, 100) }
+
 func (all *publicTensors) put(t publicTensor) error {
 	if file, listed := all.index[t.Name]; listed && file != t.file {
 		return nil
 	}
 	if other, twice := all.all[t.Name]; twice {
-		return fmt.Errorf("tensor %s is in %s and in %s, and %s does not say which counts", t.Name,
-			filepath.Base(other.file), filepath.Base(t.file), publicIndex)
+		return fmt.Errorf("tensor %s is in %s and in %s, and %s does not say which counts",
+			shownName(t.Name), legible.Text(filepath.Base(other.file)),
+			legible.Text(filepath.Base(t.file)), publicIndex)
 	}
 	all.all[t.Name] = t
 	return nil
@@ -199,11 +203,12 @@ func (p *Public) take(t publicTensor) error {
 	switch {
 	case t.foreign != "":
 		return fmt.Errorf("tensor %s is %s: want floating-point numbers of 16, 32 or 64 bits",
-			t.Name, t.foreign)
+			shownName(t.Name), t.foreign)
 	case !t.Type.DType.Floating():
-		return fmt.Errorf("tensor %s is %s: want floating-point numbers", t.Name, t.Type)
+		return fmt.Errorf("tensor %s is %s: want floating-point numbers", shownName(t.Name), t.Type)
 	case twice:
-		return fmt.Errorf("tensors %s and %s are the same parameter", other.Name, t.Name)
+		return fmt.Errorf("tensors %s and %s are the same parameter", shownName(other.Name),
+			shownName(t.Name))
 	}
 	p.tensors[name] = t
 	return nil
@@ -223,7 +228,7 @@ func (p *Public) repeats(t publicTensor) error {
 	}
 	if err == nil && !same {
 		err = fmt.Errorf("tensor %s is another than %s, which tie_word_embeddings says it is",
-			t.Name, table.Name)
+			shownName(t.Name), shownName(table.Name))
 	}
 	return err
 }

@@ -96,6 +96,17 @@ func addShards(f *testing.F) {
 	f.Add(whole, a, shardOf("{}", 0))
 	both := fmt.Sprintf(`"x\n":{"dtype":"F32","shape":[1],"data_offsets":[%d,%d]}`, n, n+4)
 	f.Add(whole, shardOf("{"+one+","+both+"}", n+4), shardOf("{"+other+"}", m))
+	own := func(name string, header string, n int) []byte {
+		return shardOf(fmt.Sprintf(`{%s,%s:{"dtype":"F32","shape":[1],"data_offsets":[%d,%d]}}`,
+			header, name, n, n+4), n+4)
+	}
+	long := `"` + strings.Repeat("\\n", 3000) + `"`
+	f.Add(whole, own(`"y\n"`, one, n), own(`"y\n"`, other, m))
+	f.Add(whole, own(long, one, n), own(long, other, m))
+	f.Add(whole, own(`"h.0.y\u001b[31m"`, one, n), b)
+	f.Add(whole, own(`"h.0.`+long[1:], one, n), b)
+	f.Add(whole, own(`"h.1`+strings.Repeat("0", 3000)+`.ln_1.weight"`, one, n), b)
+	f.Add(whole, a, own(`"transformer.wte.weight"`, other, m))
 	huge := `"wte.weight":{"dtype":"F32","shape":[1000000000,1000000],"data_offsets":[0,8]}`
 	f.Add([]byte(`{"weight_map":{"wte.weight":"a"}}`), shardOf("{"+huge+"}", 8), b)
 	strange := `"\u001b[31m":{"dtype":"F8_E4M3","shape":[8],"data_offsets":[0,8]}`
