@@ -129,8 +129,9 @@ func (b *box) due(now Clock) bool {
 		}
 	}
 	for _, m := range b.marks {
-		if now == endOfTime || m.at >= endOfTime ||
-			b.lane.cons.Due(&Entry{Made: m.at - 1}, now) {
+		from, known := b.announced[m.of]
+		if !known || now == endOfTime || m.at >= endOfTime ||
+			m.at > from && b.lane.cons.Due(&Entry{Made: from}, now) {
 			return true
 		}
 	}
@@ -143,6 +144,9 @@ func (b *box) release(now Clock) {
 	items := b.take(func(*item) bool { return true })
 	if now < endOfTime-1 && !b.lane.e.meeting {
 		items = b.split(items, now, b.lane.e.ways()[b.dest])
+	}
+	for _, m := range b.marks {
+		b.announced[m.of] = max(b.announced[m.of], m.at)
 	}
 	if len(items) > 0 || len(b.marks) > 0 {
 		b.lane.dispatch(b, items, header{paths: b.paths})

@@ -28,6 +28,7 @@ type schedule struct {
 	pause    time.Duration // of computing, at most
 	net      memnet.Options
 	change   func(*distrib.Config)
+	idle     int  // of a hundred clocks of a worker, in how many nothing is pushed
 	pushOnce bool // one update of the whole parameter each clock, not one of the row
 	late     bool // updates may stay behind in filters
 	other    bool // values are not the counts
@@ -162,12 +163,14 @@ func (p *play) step(ctx context.Context, rng *rand.Rand, w, c int, s distrib.Syn
 		ref, u = distrib.Ref{}, make(distrib.Dense, p.workers()*p.clocks)
 		u[w*p.clocks+c] = 1
 	}
-	if err := s.Push(ctx, ref, u); err != nil {
-		p.t.Error(err)
+	if p.counts(w, c) > 0 {
+		if err := s.Push(ctx, ref, u); err != nil {
+			p.t.Error(err)
+		}
 	}
 	if !p.foreign && rng.IntN(3) == 0 {
 		p.check(s.Pull(ctx, distrib.Ref{}))
-		if got := counts.Data[w*p.clocks+c]; got != 1 {
+		if got := counts.Data[w*p.clocks+c]; got != p.counts(w, c) {
 			p.t.Errorf("worker %d reads its own update of clock %d as %v", w, c, got)
 		}
 	}
@@ -179,6 +182,15 @@ func (p *play) step(ctx context.Context, rng *rand.Rand, w, c int, s distrib.Syn
 	if next != distrib.Clock(c+1) {
 		p.t.Errorf("clock %d after %d", next, c)
 	}
+}
+
+// counts is what a worker adds in a clock.
+func (s *schedule) counts(w, c int) float32 {
+	draw := rand.New(rand.NewPCG(s.seed, uint64(w)<<32|uint64(c)))
+	if s.idle > 0 && draw.IntN(100) < s.idle {
+		return 0
+	}
+	return 1
 }
 
 // apart checks that workers that have read are at most the staleness apart.
@@ -203,13 +215,13 @@ func (p *play) apart() {
 func (p *play) look(w, c int, data []float32) {
 	for q := range p.workers() {
 		for t := range p.clocks {
-			got := data[q*p.clocks+t]
+			got, want := data[q*p.clocks+t], p.counts(q, t)
 			must := !p.late && p.stale >= 0 && t <= c-p.stale-1 ||
 				!p.foreign && !p.late && q == w && t < c
 			if p.other && (!must || got != 0) {
 				continue
 			}
-			if must && got != 1 || got != 0 && got != 1 {
+			if must && got != want || got != 0 && got != want {
 				p.t.Errorf("worker %d in clock %d reads %v of worker %d's clock %d", w, c, got,
 					q, t)
 			}
@@ -222,7 +234,7 @@ func (s *schedule) full(t *testing.T, end [][]float32) {
 	t.Helper()
 	for w, data := range end {
 		for i, v := range data {
-			if v != 1 {
+			if v != s.counts(i/s.clocks, i%s.clocks) {
 				t.Errorf("worker %d ends with %v at %d", w, v, i)
 				return
 			}
@@ -444,6 +456,43 @@ func TestLaws(t *testing.T) {
 					s.full(t, end)
 				}
 			})
+		})
+		if t.Failed() {
+			return
+		}
+	}
+}
+
+// TestGraphsGoOn: where updates go by fixed ways from node to node nobody waits for ever, with
+// clocks in which nothing is pushed, and with rows that are saved.
+func TestGraphsGoOn(t *testing.T) {
+	for seed := range uint64(longtest.Count(300, 100_000)) {
+		rng := rand.New(rand.NewPCG(seed, 21))
+		s := schedule{seed: seed, nodes: 2 + rng.IntN(8), perNode: 1, stale: rng.IntN(6),
+			clocks: 3 + rng.IntN(12), idle: []int{0, 30, 90, 100}[rng.IntN(4)],
+			pushOnce: rng.IntN(2) == 0,
+			pause:    time.Duration(1+rng.IntN(100)) * time.Millisecond,
+			net: memnet.Options{Seed: seed, Latency: time.Duration(rng.IntN(30)) * time.Millisecond,
+				Jitter: time.Duration(rng.IntN(30)) * time.Millisecond}}
+		p := distrib.Plan{Consistency: distrib.SSP{S: s.stale, Lazy: rng.IntN(3) > 0}}
+		which, every := rng.IntN(4), distrib.Clock(1+rng.IntN(4))
+		s.plan = func() distrib.Plan {
+			p.Topology = []distrib.Topology{&distrib.Exponential{}, &distrib.Halton{},
+				ways{s.nodes, 1}, ways{s.nodes, 2}}[which]
+			return p
+		}
+		saves := rng.IntN(3) == 0
+		s.change = func(c *distrib.Config) {
+			c.Message = 64
+			if saves {
+				c.Saves = func(k distrib.Clock) bool { return k%every == 0 }
+				c.Save = func(*distrib.Shard) error { return nil }
+			}
+		}
+		title := fmt.Sprintf("%d %d %+v n=%d idle=%d saves=%v", seed, which, p.Consistency,
+			s.nodes, s.idle, saves)
+		t.Run(title, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { s.full(t, s.run(t)) })
 		})
 		if t.Failed() {
 			return

@@ -33,6 +33,9 @@ type box struct {
 	by    map[itemKey]*item
 	marks []mark // not announced yet, ascending by node
 	told  Clock  // the clock that has been announced
+	// announced is how far whose updates have been said to be, in a graph. Who waits for a clock
+	// waits for the first that has not been, however far its mark has gone meanwhile.
+	announced map[NodeID]Clock
 	// wanted says that a box of a graph goes as soon as there is room on the way.
 	wanted bool
 }
@@ -59,7 +62,8 @@ func (l *lane) box(dest NodeID, paths uint32) *box {
 		return int(b.paths) - int(paths)
 	})
 	if !ok {
-		b := &box{lane: l, dest: dest, paths: paths, by: map[itemKey]*item{}, told: l.e.clock}
+		b := &box{lane: l, dest: dest, paths: paths, by: map[itemKey]*item{}, told: l.e.clock,
+			announced: map[NodeID]Clock{}}
 		l.boxes = slices.Insert(l.boxes, i, b)
 	}
 	return l.boxes[i]
