@@ -77,6 +77,44 @@ func TestCheckpointsAreExact(t *testing.T) {
 	}
 }
 
+// TestResidualsOfErasMerge: what a filter keeps back through many saves takes no more than what it
+// keeps without, so that nothing is sent for want of room.
+func TestResidualsOfErasMerge(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		plan := func() distrib.Plan {
+			return distrib.Plan{Consistency: distrib.SSP{S: 1}, Up: distrib.DVF{Low: 1e9},
+				Topology: &distrib.Shards{Block: 1}}
+		}
+		engines, _ := cluster(t, 3, memnet.Options{}, plan, func(c *distrib.Config) {
+			c.Saves = func(distrib.Clock) bool { return true }
+			c.Save = func(*distrib.Shard) error { return nil }
+		})
+		each(engines, func(w int, s distrib.Synchronizer) {
+			ctx, check := context.Background(), must(t)
+			check(nil, s.Attach(zeros("w", 6, 3)))
+			for range 30 {
+				check(s.Pull(ctx, distrib.Ref{}))
+				u := make(distrib.Dense, 18)
+				for i := range u {
+					u[i] = float32(i) - 8.5
+				}
+				check(nil, s.Push(ctx, distrib.Ref{}, u))
+				check(s.Tick(ctx))
+				now, _ := engines[w].Memory()
+				if most := int64(2 * 4 * 18); now.Outbox > most {
+					t.Errorf("worker %d keeps %d bytes back, more than %d", w, now.Outbox, most)
+				}
+			}
+			check(nil, s.Close())
+		})
+		for w, e := range engines {
+			if a := e.Audit(); a.Squeezed > 0 {
+				t.Errorf("worker %d sent %d updates for want of room", w, a.Squeezed)
+			}
+		}
+	})
+}
+
 func (s *schedule) checkSaved(t *testing.T, kept *shelf, every distrib.Clock) {
 	for k := every; k < distrib.Clock(s.clocks); k += every {
 		p := zeros("counts", s.workers(), s.clocks)

@@ -168,7 +168,7 @@ func (e *Engine) Bound() Memory {
 	}
 	for _, l := range e.lanes {
 		if l.mode == graph {
-			b.Outbox += 3 * dense * int64(l.routes.boxes())
+			b.Outbox += 3 * dense * int64(l.routes.boxes()) * e.eraBound(l)
 		}
 		if l.mode == flow {
 			b.Staged = ahead * dense
@@ -176,6 +176,16 @@ func (e *Engine) Bound() Memory {
 		}
 	}
 	return b
+}
+
+// eraBound is how many times a box of a graph may hold a row at once: once for each save between
+// the clocks that may be in it. Nodes are at most the staleness apart, and what nobody waits for
+// stays as long again.
+func (e *Engine) eraBound(l *lane) int64 {
+	if e.cfg.Saves == nil {
+		return 1
+	}
+	return 2 * staleness(l.cons)
 }
 
 // Bound is what [Engine.Bound] will say of a node with such parameters, before there is

@@ -173,7 +173,7 @@ func (b *box) split(items []*item, now Clock, way Link) []*item {
 		b.lane.e.audit.Kept += int64(Bytes(keep))
 		b.lane.unremember(it)
 		if keep != nil {
-			b.keep(it, keep)
+			b.keep(it, keep, now)
 		}
 		if send != nil {
 			b.lane.e.order++
@@ -186,9 +186,15 @@ func (b *box) split(items []*item, now Clock, way Link) []*item {
 	return out
 }
 
-// keep makes what a filter keeps of an item pending again.
-func (b *box) keep(of *item, u Update) {
-	it := b.add(of.p, Entry{of.Ref, of.Dest, of.Made, of.Tag, u})
+// keep makes what a filter keeps of an item at a clock pending again. It is of that clock then:
+// nobody waits for it any more, and what is kept back through many saves becomes one.
+func (b *box) keep(of *item, u Update, now Clock) {
+	en := Entry{of.Ref, of.Dest, max(of.Made, now), of.Tag, u}
+	if fresh := b.by[b.key(&en)]; fresh != nil && !fresh.rest {
+		b.add(of.p, en) // of which somebody may wait for a part
+		return
+	}
+	it := b.add(of.p, en)
 	before := it.cost()
 	it.rest = true
 	b.lane.e.out.pending += it.cost() - before
