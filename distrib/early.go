@@ -27,8 +27,8 @@ func (e *Engine) entries(id NodeID) *parcel {
 		if l.mode == local {
 			continue
 		}
-		for _, b := range l.boxes {
-			if b.dest != id || len(b.items) == 0 {
+		for _, b := range l.boxesTo(id) {
+			if len(b.items) == 0 {
 				continue
 			}
 			if e.pressed {

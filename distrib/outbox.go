@@ -69,6 +69,17 @@ func (l *lane) box(dest NodeID, paths uint32) *box {
 	return l.boxes[i]
 }
 
+// boxesTo are the boxes of a destination.
+func (l *lane) boxesTo(dest NodeID) []*box {
+	at := func(dest NodeID) int {
+		i, _ := slices.BinarySearchFunc(l.boxes, dest, func(b *box, id NodeID) int {
+			return int(b.dest) - int(id)
+		})
+		return i
+	}
+	return l.boxes[at(dest):at(dest+1)]
+}
+
 // merges reports whether entries of different clocks become one: not where each tick
 // sends all of them, so that what is stamped less than a clock can be told from the rest.
 func (l *lane) merges() bool {

@@ -186,8 +186,8 @@ func (e *Engine) nextFor(id NodeID) *parcel {
 // released lets a box of a graph go that is to go to a node.
 func (e *Engine) released(id NodeID) {
 	for _, l := range e.lanes {
-		for _, b := range l.boxes {
-			if b.wanted && b.dest == id && len(e.links[id].updates) == 0 {
+		for _, b := range l.boxesTo(id) {
+			if b.wanted && len(e.links[id].updates) == 0 {
 				b.release(e.clock)
 			}
 		}

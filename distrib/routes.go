@@ -1,9 +1,9 @@
 package distrib
 
 import (
+	"encoding/binary"
 	"fmt"
 	"slices"
-	"strings"
 )
 
 // routes are the ways of updates where every node holds a replica and sends to some
@@ -26,80 +26,71 @@ type hop struct {
 // newRoutes finds the trees. All nodes find the same ones. The error says who cannot be
 // reached.
 func newRoutes(t Topology, nodes []NodeID, self NodeID) (*routes, error) {
-	trees := map[NodeID]map[NodeID][]NodeID{}
+	r := &routes{}
+	numbers := map[string]uint32{}
 	for _, o := range nodes {
-		tree, err := treeOf(t, nodes, o)
+		tree, order, err := treeOf(t, nodes, o)
 		if err != nil {
 			return nil, err
 		}
-		trees[o] = tree
-	}
-	numbers := numbered(trees, nodes)
-	r := &routes{next: make([][]hop, len(numbers)), at: make([]NodeID, len(numbers))}
-	for _, o := range nodes {
-		for _, v := range nodes {
-			if v == o {
-				continue
+		of := map[NodeID]uint32{} // the numbers of the tree's parts, by their first nodes
+		for _, v := range slices.Backward(order[1:]) {
+			name := shape(tree[v], of, v)
+			n, known := numbers[name]
+			if !known {
+				n = uint32(len(numbers))
+				numbers[name] = n
+				r.at, r.next = append(r.at, v), append(r.next, nil)
 			}
-			n := numbers[shape(trees[o], v)]
-			r.at[n] = v
-			if v == self {
-				r.next[n] = hops(trees[o], v, numbers)
+			if of[v] = n; v == self {
+				r.next[n] = hops(tree[v], of)
 			}
 		}
+		if o == self {
+			r.own = hops(tree[o], of)
+		}
 	}
-	r.own = hops(trees[self], self, numbers)
 	return r, nil
 }
 
-// treeOf is the children of every node in the tree of one, breadth first.
-func treeOf(t Topology, nodes []NodeID, root NodeID) (map[NodeID][]NodeID, error) {
-	tree := map[NodeID][]NodeID{}
-	reached := map[NodeID]bool{root: true}
-	for queue := []NodeID{root}; len(queue) > 0; queue = queue[1:] {
-		v := queue[0]
+// treeOf is the children of every node in the tree of one, and the nodes, breadth first.
+func treeOf(t Topology, nodes []NodeID, root NodeID) (map[NodeID][]NodeID, []NodeID, error) {
+	tree, reached := map[NodeID][]NodeID{}, map[NodeID]bool{}
+	for _, n := range nodes {
+		reached[n] = n == root
+	}
+	order := []NodeID{root}
+	for i := 0; i < len(order); i++ {
+		v := order[i]
 		for _, u := range t.Dests(nil, v, Ref{}, 0) {
-			if !reached[u] && slices.Contains(nodes, u) {
+			if before, member := reached[u]; member && !before {
 				reached[u] = true
 				tree[v] = append(tree[v], u)
-				queue = append(queue, u)
+				order = append(order, u)
 			}
 		}
 	}
 	for _, n := range nodes {
 		if !reached[n] {
-			return nil, fmt.Errorf("distrib: updates of node %d have no way to node %d", root, n)
+			return nil, nil, fmt.Errorf("distrib: updates of node %d have no way to node %d", root,
+				n)
 		}
 	}
-	return tree, nil
+	return tree, order, nil
 }
 
-// shape is a name of the part of a tree from a node on.
-func shape(tree map[NodeID][]NodeID, v NodeID) string {
-	var parts []string
-	for _, c := range tree[v] {
-		parts = append(parts, shape(tree, c))
+// shape is a name of the part of a tree from a node on, by the numbers of its children's parts.
+func shape(children []NodeID, of map[NodeID]uint32, v NodeID) string {
+	var parts []uint32
+	for _, c := range children {
+		parts = append(parts, of[c])
 	}
 	slices.Sort(parts)
-	return fmt.Sprintf("%d(%s)", v, strings.Join(parts, ","))
-}
-
-// numbered gives every shape a number, the same on all nodes.
-func numbered(trees map[NodeID]map[NodeID][]NodeID, nodes []NodeID) map[string]uint32 {
-	var all []string
-	for _, o := range nodes {
-		for _, v := range nodes {
-			if v != o {
-				all = append(all, shape(trees[o], v))
-			}
-		}
+	name := binary.LittleEndian.AppendUint32(nil, uint32(v))
+	for _, n := range parts {
+		name = binary.LittleEndian.AppendUint32(name, n)
 	}
-	slices.Sort(all)
-	numbers := map[string]uint32{}
-	for i, s := range slices.Compact(all) {
-		numbers[s] = uint32(i)
-	}
-	return numbers
+	return string(name)
 }
 
 // boxes is how many boxes there may be at a node, for its own updates and for those on
@@ -114,10 +105,10 @@ func (r *routes) boxes() int {
 	return len(all)
 }
 
-func hops(tree map[NodeID][]NodeID, v NodeID, numbers map[string]uint32) []hop {
+func hops(children []NodeID, of map[NodeID]uint32) []hop {
 	out := []hop{}
-	for _, c := range tree[v] {
-		out = append(out, hop{c, numbers[shape(tree, c)]})
+	for _, c := range children {
+		out = append(out, hop{c, of[c]})
 	}
 	return out
 }

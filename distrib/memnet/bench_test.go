@@ -49,7 +49,8 @@ func allToAll(n int, bps float64) {
 	for i, t := range ts {
 		for j := range ts {
 			if i != j {
-				t.Send(distrib.NodeID(j), &distrib.Msg{Head: make([]byte, 64), Body: [][]byte{make([]byte, 1+(i*n+j)%997)}})
+				t.Send(distrib.NodeID(j), &distrib.Msg{
+					Head: make([]byte, 64), Body: [][]byte{make([]byte, 1+i*j%997)}})
 			}
 		}
 	}

@@ -19,7 +19,7 @@ func (n *Network) Partition(some ...distrib.NodeID) {
 	for _, id := range some {
 		inside[id] = true
 	}
-	n.locked(func() {
+	n.settled(func() {
 		for a := range n.nodes {
 			for b := range a {
 				if inside[distrib.NodeID(a)] != inside[distrib.NodeID(b)] {
@@ -32,13 +32,13 @@ func (n *Network) Partition(some ...distrib.NodeID) {
 
 // Heal lets traffic flow again everywhere that has not failed yet.
 func (n *Network) Heal() {
-	n.locked(func() { clear(n.cuts) })
+	n.settled(func() { clear(n.cuts) })
 }
 
 // Pause stops a node for a time: nothing leaves it, arrives at it or is handled by it.
 // What its handler does already goes on.
 func (n *Network) Pause(id distrib.NodeID, d time.Duration) {
-	n.locked(func() {
+	n.settled(func() {
 		node := n.nodes[id]
 		if !node.isPaused() {
 			node.paused = n.flowed
@@ -50,7 +50,7 @@ func (n *Network) Pause(id distrib.NodeID, d time.Duration) {
 // Kill ends a node at once: what it has not delivered is refused, the others are told
 // that their connections to it are lost, and it that it is killed.
 func (n *Network) Kill(id distrib.NodeID) {
-	n.locked(func() {
+	n.settled(func() {
 		node := n.nodes[id]
 		if node.err == nil {
 			node.resumes = 0
@@ -61,7 +61,7 @@ func (n *Network) Kill(id distrib.NodeID) {
 
 // Fail ends the way between two nodes.
 func (n *Network) Fail(a, b distrib.NodeID) {
-	n.locked(func() { n.fail(n.nodes[a], n.nodes[b], ErrLost) })
+	n.settled(func() { n.fail(n.nodes[a], n.nodes[b], ErrLost) })
 }
 
 // fail ends the way between two nodes. What has arrived is handled still, unless its
@@ -69,6 +69,7 @@ func (n *Network) Fail(a, b distrib.NodeID) {
 func (n *Network) fail(a, b *Node, err error) {
 	for _, way := range [][2]*Node{{a, b}, {b, a}} {
 		from, to := way[0], way[1]
+		n.rouse(from)
 		p := &from.peers[to.id]
 		for _, s := range p.streams {
 			if s == nil {
@@ -79,12 +80,14 @@ func (n *Network) fail(a, b *Node, err error) {
 				s.in = nil
 			}
 		}
-		switch {
-		case p.err != nil:
-		case err == ErrKilled && from.err == nil:
+		if p.err != nil {
+			continue
+		}
+		if p.err = err; err == ErrKilled && from.err == nil {
 			p.err = ErrLost
-		default:
-			p.err = err
+		}
+		if from != to {
+			from.untold++
 		}
 	}
 }

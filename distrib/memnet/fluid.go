@@ -1,7 +1,7 @@
 package memnet
 
 import (
-	"cmp"
+	"container/heap"
 	"math"
 	"slices"
 	"time"
@@ -18,8 +18,8 @@ func (n *Network) flow(now time.Duration) {
 	if n.flowed = now; d <= 0 {
 		return
 	}
-	for _, s := range n.streams {
-		if s.flows && !math.IsInf(s.rate, 1) {
+	for _, s := range n.flowing {
+		if !math.IsInf(s.rate, 1) {
 			s.left -= float64(s.rate * d)
 			s.from.peers[s.to.id].measure(s.rate*d, d, now)
 		}
@@ -28,15 +28,35 @@ func (n *Network) flow(now time.Duration) {
 
 // admit lets those streams flow, and only those, that have something to send and may.
 func (n *Network) admit() {
-	for _, s := range n.streams {
+	touched := n.touched
+	n.touched = n.touched[len(n.touched):]
+	for _, s := range touched {
+		s.touched = false
 		ready := s.ready()
 		if ready == s.flows {
 			continue
 		}
-		if n.stale, s.flows = true, ready; ready && s.left <= 0 {
+		if s.flow(ready); ready && s.left <= 0 {
 			s.left = float64(s.size(s.out[0]))
 		}
 	}
+}
+
+// flow has a stream flow or not, and rates found again.
+func (s *stream) flow(on bool) {
+	n := s.from.net
+	if s.flows != on {
+		n.stale = true
+	}
+	switch {
+	case on && !s.flows:
+		s.place, n.flowing = len(n.flowing), append(n.flowing, s)
+	case !on && s.flows:
+		end := len(n.flowing) - 1
+		n.flowing[s.place], n.flowing[end].place = n.flowing[end], s.place
+		n.flowing = n.flowing[:end]
+	}
+	s.flows = on
 }
 
 // link is one direction of a node's connection, while rates are found.
@@ -64,14 +84,12 @@ func (n *Network) share() {
 		ups[i].free, downs[i].free = limit(node.up), limit(node.down)
 	}
 	var open []*stream
-	for _, s := range n.streams {
+	for _, s := range n.flowing {
 		if s.from == s.to {
 			s.rate = math.Inf(1)
-		} else if s.flows {
-			open = append(open, s)
+			continue
 		}
-	}
-	for _, s := range open {
+		open = append(open, s)
 		ups[s.from.id].streams++
 		downs[s.to.id].streams++
 	}
@@ -109,30 +127,61 @@ func limit(bytes float64) float64 {
 
 // complete ends the messages that have left, and reports whether there were any.
 func (n *Network) complete(now time.Duration) bool {
-	done := false
-	for _, s := range n.streams {
-		if s.flows && (s.left <= rest || math.IsInf(s.rate, 1)) {
-			s.leave(now)
-			done = true
+	var left []*stream
+	for _, s := range n.flowing {
+		if s.left <= rest || math.IsInf(s.rate, 1) {
+			left = append(left, s)
 		}
 	}
-	return done
+	for _, s := range left {
+		if s.flows { // it may have been refused since
+			s.leave(now)
+		}
+	}
+	return len(left) > 0
+}
+
+// flights are the streams that have something in flight, those first whose first arrives first.
+type flights []*stream
+
+func (f flights) Len() int { return len(f) }
+
+func (f flights) Less(i, j int) bool {
+	a, b := f[i], f[j]
+	if a.flight[0].at != b.flight[0].at {
+		return a.flight[0].at < b.flight[0].at
+	}
+	return a.number < b.number
+}
+
+func (f flights) Swap(i, j int) {
+	f[i], f[j] = f[j], f[i]
+	f[i].flies, f[j].flies = i, j
+}
+
+// Push adds a stream.
+func (f *flights) Push(x any) {
+	s := x.(*stream)
+	s.flies, *f = len(*f), append(*f, s)
+}
+
+// Pop removes the last one.
+func (f *flights) Pop() any {
+	end := len(*f) - 1
+	s := (*f)[end]
+	*f = (*f)[:end]
+	return s
 }
 
 // arrive hands over what has come to its end, in the order of time.
 func (n *Network) arrive(now time.Duration) {
-	var due []*stream
-	for _, s := range n.streams {
-		if len(s.flight) > 0 && s.flight[0].at <= now {
-			due = append(due, s)
-		}
-	}
-	slices.SortStableFunc(due, func(a, b *stream) int {
-		return cmp.Compare(a.flight[0].at, b.flight[0].at)
-	})
-	for _, s := range due {
-		for len(s.flight) > 0 && s.flight[0].at <= now {
-			s.land()
+	for len(n.flying) > 0 && n.flying[0].flight[0].at <= now {
+		s := n.flying[0]
+		s.land()
+		if len(s.flight) > 0 {
+			heap.Fix(&n.flying, 0)
+		} else {
+			heap.Pop(&n.flying)
 		}
 	}
 }
@@ -140,21 +189,24 @@ func (n *Network) arrive(now time.Duration) {
 // next is when something happens that is known now.
 func (n *Network) next(now time.Duration) time.Duration {
 	at := never
-	for _, s := range n.streams {
-		if s.flows && s.rate > 0 {
+	for _, s := range n.flowing {
+		if s.rate > 0 {
 			at = min(at, after(now, max(0, s.left)/s.rate))
 		}
-		if len(s.flight) > 0 {
-			at = min(at, s.flight[0].at)
-		}
+	}
+	if len(n.flying) > 0 {
+		at = min(at, n.flying[0].flight[0].at)
+	}
+	if n.trace < len(n.o.Trace) {
+		at = min(at, n.o.Trace[n.trace].At)
+	}
+	if !n.troubled {
+		return at
 	}
 	for _, node := range n.nodes {
 		if node.resumes > now {
 			at = min(at, node.resumes)
 		}
-	}
-	if n.trace < len(n.o.Trace) {
-		at = min(at, n.o.Trace[n.trace].At)
 	}
 	return min(at, n.expires())
 }

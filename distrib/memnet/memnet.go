@@ -3,6 +3,7 @@ package memnet
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -50,15 +51,22 @@ type Network struct {
 	o     Options
 	start time.Time
 
-	mu      sync.Mutex
-	nodes   []*Node
-	streams []*stream // that were ever used
-	stale   bool      // rates are to be found again
-	flowed  time.Duration
-	alarm   *time.Timer
-	alarmAt time.Duration
-	cuts    map[pair]time.Duration // since when
-	trace   int                    // the next of Options.Trace
+	mu       sync.Mutex
+	nodes    []*Node
+	streams  []*stream // that were ever used
+	flowing  []*stream // of these, those that flow
+	touched  []*stream // those that may begin or cease to
+	flying   flights   // those that have something in flight
+	awake    []*Node   // those that may have something to do
+	closing  []*Node   // those that end once they have sent everything
+	stale    bool      // rates are to be found again
+	troubled bool      // something is cut or paused, or was when it was looked at last
+	due      bool      // something has changed, of which nothing has followed yet
+	flowed   time.Duration
+	alarm    *time.Timer
+	alarmAt  time.Duration
+	cuts     map[pair]time.Duration // since when
+	trace    int                    // the next of Options.Trace
 }
 
 type pair struct{ a, b distrib.NodeID } // a < b
@@ -93,7 +101,7 @@ func (n *Network) Node(id distrib.NodeID) *Node { return n.nodes[id] }
 
 // SetRate changes the links of a node, bits a second; 0: no limit.
 func (n *Network) SetRate(id distrib.NodeID, up, down float64) {
-	n.locked(func() { n.setRate(Rate{Node: id, Up: up, Down: down}) })
+	n.settled(func() { n.setRate(Rate{Node: id, Up: up, Down: down}) })
 }
 
 func (n *Network) setRate(r Rate) {
@@ -103,21 +111,45 @@ func (n *Network) setRate(r Rate) {
 
 func (n *Network) now() time.Duration { return time.Since(n.start) }
 
-// locked changes the network, and then lets happen what follows from it.
+// locked changes the network. What follows from that happens at the same time, but later: once
+// for all that changes before, since many nodes change something at a time.
 func (n *Network) locked(change func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	now := n.now()
 	n.flow(now)
 	change()
-	n.settle(now)
+	n.soon(now)
+}
+
+// soon has happen what follows from a change.
+func (n *Network) soon(now time.Duration) {
+	if !n.due {
+		n.due = true
+		n.setAlarm(now, now)
+	}
+}
+
+// settled looks at the network, or changes how it is, once what follows from all changes before
+// has happened.
+func (n *Network) settled(look func()) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	now := n.now()
+	n.flow(now)
+	if n.due {
+		n.settle(now)
+	}
+	look()
+	n.soon(now)
 }
 
 // settle does all that is to be done now, and sets the alarm for what comes next.
 func (n *Network) settle(now time.Duration) {
+	n.due = false
 	for {
 		n.retrace(now)
-		n.expire(now)
+		n.recheck(now)
 		n.arrive(now)
 		n.admit()
 		n.share()
@@ -125,10 +157,45 @@ func (n *Network) settle(now time.Duration) {
 			break
 		}
 	}
-	for _, node := range n.nodes {
+	awake := n.awake
+	n.awake = nil
+	for _, node := range awake {
+		node.awake = false
 		node.wake()
 	}
 	n.setAlarm(n.next(now), now)
+}
+
+// touch has a stream looked at.
+func (n *Network) touch(s *stream) {
+	if !s.touched {
+		s.touched = true
+		n.touched = append(n.touched, s)
+	}
+}
+
+// rouse has a node looked at.
+func (n *Network) rouse(node *Node) {
+	if !node.awake {
+		node.awake = true
+		n.awake = append(n.awake, node)
+	}
+}
+
+// recheck looks at everything while something is cut or paused, and once after that.
+func (n *Network) recheck(now time.Duration) {
+	before := n.troubled
+	n.troubled = len(n.cuts) > 0 || slices.ContainsFunc(n.nodes, (*Node).isPaused)
+	if !n.troubled && !before {
+		return
+	}
+	n.expire(now)
+	for _, s := range n.streams {
+		n.touch(s)
+	}
+	for _, node := range n.nodes {
+		n.rouse(node)
+	}
 }
 
 func (n *Network) retrace(now time.Duration) {
@@ -149,11 +216,15 @@ func (n *Network) setAlarm(at, now time.Duration) {
 	}
 	if n.alarmAt = at; at != never {
 		n.alarm = time.AfterFunc(at-now, func() {
-			n.locked(func() {
-				if n.alarmAt <= n.now() {
-					n.alarm = nil
-				}
-			})
+			n.mu.Lock()
+			defer n.mu.Unlock()
+			now := n.now()
+			if n.alarmAt > now {
+				return // it was set anew
+			}
+			n.alarm = nil
+			n.flow(now)
+			n.settle(now)
 		})
 	}
 }

@@ -1,6 +1,7 @@
 package memnet
 
 import (
+	"slices"
 	"time"
 
 	"github.com/gomem/gomem/distrib"
@@ -21,6 +22,10 @@ type Node struct {
 	err      error // why nothing goes any more
 	calls    []func()
 	calling  bool
+	awake    bool      // it is to be looked at
+	unsent   int       // messages from it that have not arrived
+	waiting  []*stream // to it, of which something may have to be handled
+	untold   int       // peers that are down, of which its handler was not told
 
 	sent, received Stats
 }
@@ -68,7 +73,7 @@ func (n *Node) Self() distrib.NodeID { return n.id }
 
 // Stats counts what has left and what has arrived.
 func (n *Node) Stats() (sent, received Stats) {
-	n.net.locked(func() { sent, received = n.sent, n.received })
+	n.net.settled(func() { sent, received = n.sent, n.received })
 	return sent, received
 }
 
@@ -84,9 +89,12 @@ func (n *Node) Send(to distrib.NodeID, m *distrib.Msg) {
 		if s == nil {
 			s = newStream(n, n.net.nodes[to], m.Class)
 			n.peers[to].streams[m.Class] = s
+			s.number = len(n.net.streams)
 			n.net.streams = append(n.net.streams, s)
 		}
 		s.out = append(s.out, m)
+		n.unsent++
+		n.net.touch(s)
 	})
 }
 
@@ -97,6 +105,7 @@ func (n *Node) Serve(h distrib.Handler) {
 			panic("memnet: Serve was called before")
 		}
 		n.handler = h
+		n.net.rouse(n)
 	})
 }
 
@@ -111,7 +120,7 @@ func (n *Node) isPaused() bool { return n.resumes > n.net.flowed }
 // way is congested if more than a window of bytes waits for it.
 func (n *Node) Links() []distrib.Link {
 	var links []distrib.Link
-	n.net.locked(func() {
+	n.net.settled(func() {
 		for to := range n.peers {
 			p := &n.peers[to]
 			if distrib.NodeID(to) == n.id || p.err != nil {
@@ -159,7 +168,12 @@ func (p *peer) measure(bytes, d float64, now time.Duration) {
 // the handler begins after it. The other nodes are told that this one is down. Behind a
 // partition that has no timeout it waits for [Network.Heal].
 func (n *Node) Close() error {
-	n.net.locked(func() { n.closing = true })
+	n.net.locked(func() {
+		if !n.closing {
+			n.closing = true
+			n.net.closing = append(n.net.closing, n)
+		}
+	})
 	<-n.closed
 	return nil
 }
@@ -168,24 +182,14 @@ func (n *Node) Close() error {
 // there were any.
 func (n *Network) retire() bool {
 	some := false
-	for _, node := range n.nodes {
-		if node.closing && node.err == nil && !node.pending() {
+	n.closing = slices.DeleteFunc(n.closing, func(node *Node) bool {
+		if node.err == nil && node.unsent == 0 {
 			node.end(ErrClosed)
 			some = true
 		}
-	}
+		return node.err != nil
+	})
 	return some
-}
-
-func (n *Node) pending() bool {
-	for i := range n.peers {
-		for _, s := range n.peers[i].streams {
-			if s != nil && len(s.out)+len(s.flight) > 0 {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 func (n *Node) end(err error) {
@@ -201,7 +205,17 @@ func (n *Node) end(err error) {
 func (n *Node) tell(done func(error), err error) {
 	if done != nil {
 		n.calls = append(n.calls, func() { done(err) })
+		n.net.rouse(n)
 	}
+}
+
+// comes has a stream to a node looked at, which may have something to be handled.
+func (n *Node) comes(s *stream) {
+	if !s.waits {
+		s.waits = true
+		n.waiting = append(n.waiting, s)
+	}
+	n.net.rouse(n)
 }
 
 // wake starts the goroutines of a node that have something to do.
@@ -213,32 +227,46 @@ func (n *Node) wake() {
 	if !n.serving() {
 		return
 	}
-	for _, other := range n.net.nodes {
-		idle := true
-		for _, s := range other.peers[n.id].streams {
-			if s == nil {
-				continue
-			}
-			if len(s.in) > 0 && !s.serves {
-				s.serves = true
-				go s.serve(n.handler)
-			}
-			idle = idle && !s.serves
-		}
-		if p := &n.peers[other.id]; p.err != nil && idle && !p.told && other != n {
-			p.told = true
-			go n.handler.Down(other.id, p.err)
+	for _, s := range n.waiting {
+		if s.waits = false; len(s.in) > 0 && !s.serves {
+			s.serves = true
+			go s.serve(n.handler)
 		}
 	}
+	n.waiting = n.waiting[:0]
+	n.tellDown()
+}
+
+// tellDown tells the handler of peers that are down, once it has handled what came from them.
+func (n *Node) tellDown() {
+	for _, other := range n.net.nodes {
+		if n.untold == 0 {
+			return
+		}
+		p := &n.peers[other.id]
+		if p.err == nil || p.told || other == n || other.serves(n) {
+			continue
+		}
+		p.told = true
+		n.untold--
+		go n.handler.Down(other.id, p.err)
+	}
+}
+
+// serves reports whether something from a node is being handled by another.
+func (n *Node) serves(to *Node) bool {
+	return slices.ContainsFunc(n.peers[to.id].streams[:], func(s *stream) bool {
+		return s != nil && s.serves
+	})
 }
 
 func (n *Node) call() {
 	for {
 		var calls []func()
-		n.net.locked(func() {
-			calls, n.calls = n.calls, nil
-			n.calling = len(calls) > 0
-		})
+		n.net.mu.Lock()
+		calls, n.calls = n.calls, nil
+		n.calling = len(calls) > 0
+		n.net.mu.Unlock()
 		if len(calls) == 0 {
 			return
 		}

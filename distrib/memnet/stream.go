@@ -2,6 +2,7 @@ package memnet
 
 import (
 	"bytes"
+	"container/heap"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -14,6 +15,11 @@ type stream struct {
 	from, to *Node
 	class    distrib.Class
 	draws    *rand.Rand
+	number   int  // of the network's streams
+	place    int  // among those that flow
+	flies    int  // among those that have something in flight
+	touched  bool // it is to be looked at, by the network
+	waits    bool // and by its receiver
 
 	out    []*distrib.Msg // with the sender
 	flows  bool           // the first one is under way
@@ -73,15 +79,17 @@ func (s *stream) leave(now time.Duration) {
 		}
 	}
 	s.flight = append(s.flight, fly)
+	if len(s.flight) == 1 {
+		heap.Push(&n.flying, s)
+	}
 	if s.from != s.to && s.draws.Float64() < n.o.Loss {
 		n.fail(s.from, s.to, ErrLost)
 		return
 	}
 	spare := min(s.left, 0)
-	if s.left, s.flows = 0, s.ready(); s.flows {
+	s.left = 0
+	if s.flow(s.ready()); s.flows {
 		s.left = float64(s.size(s.out[0])) + spare
-	} else {
-		n.stale = true
 	}
 }
 
@@ -107,6 +115,8 @@ func (s *stream) land() {
 	s.flight = slices.Delete(s.flight, 0, 1)
 	s.to.received.add(s, s.size(f.m))
 	s.in = append(s.in, f.m)
+	s.from.unsent--
+	s.to.comes(s)
 	s.from.tell(f.done, nil)
 }
 
@@ -119,8 +129,14 @@ func (s *stream) drop(err error) {
 		s.held -= s.size(f.m)
 		s.from.tell(f.done, err)
 	}
-	s.out, s.flight, s.flows, s.left = nil, nil, false, 0
-	s.from.net.stale = true
+	n := s.from.net
+	if len(s.flight) > 0 {
+		heap.Remove(&n.flying, s.flies)
+	}
+	s.from.unsent -= len(s.out) + len(s.flight)
+	s.flow(false)
+	s.out, s.flight, s.left = nil, nil, 0
+	n.touch(s)
 }
 
 // serve hands what has arrived to the handler, until there is no more.
@@ -135,11 +151,14 @@ func (s *stream) take(handled *distrib.Msg) (next *distrib.Msg) {
 	s.to.net.locked(func() {
 		if handled != nil {
 			s.held -= s.size(handled)
+			s.to.net.touch(s)
 		}
 		if s.serves = len(s.in) > 0 && s.to.serving(); s.serves {
 			next = s.in[0]
 			s.in = slices.Delete(s.in, 0, 1)
+			return
 		}
+		s.to.comes(s) // nobody serves it
 	})
 	return next
 }
