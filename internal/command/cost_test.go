@@ -110,7 +110,8 @@ func TestPredicted(t *testing.T) {
 	took := map[string]float64{}
 	for _, name := range []string{"cpu", "sim:titanx", "sim:gh200", "sim:own.json"} {
 		for _, policy := range []string{"thesis", "auto", "vanilla"} {
-			args := []string{"plan", "--size", "s512", "--device", name, "--policy", policy}
+			args := []string{"plan", "--model", "deepspeech", "--size", "s512", "--device", name,
+				"--policy", policy}
 			var x explanation
 			decode(t, patiently(t, with(args, "--json")...), &x)
 			if !(x.PredictedMS >= x.LowerBoundMS && x.LowerBoundMS > 0 && x.Slower > 0 &&

@@ -142,10 +142,9 @@ func TestPlanText(t *testing.T) {
 
 // TestFloor: no plan is below the floor, whatever the policy and the budget.
 func TestFloor(t *testing.T) {
-	longtest.Skip(t)
 	for _, flags := range [][]string{
 		{"--policy", "vanilla"}, {"--partition", "5"}, {"--partition", "5", "--no-swap"},
-		{"--policy", "auto", "--model", "moe", "--device-memory", "1MiB"},
+		{"--policy", "auto", "--model", "deepspeech", "--device-memory", "400KiB"},
 	} {
 		var x explanation
 		decode(t, patiently(t, with([]string{"plan", "--size", "s512", "--json"}, flags...)...), &x)

@@ -6,8 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/gomem/gomem/internal/longtest"
 )
 
 // TestWatchedRun: a run with patience that keeps its best and writes its numbers, and goes on
@@ -64,7 +62,6 @@ func TestNothingIsKept(t *testing.T) {
 
 // TestWatchFlags that no run can have.
 func TestWatchFlags(t *testing.T) {
-	longtest.Skip(t)
 	inDir(t)
 	write(t, "file", "")
 	for args, want := range map[string]string{
@@ -77,7 +74,7 @@ func TestWatchFlags(t *testing.T) {
 		"--model mlr --patience 3":           "--patience does nothing",
 		"--model mlr --metrics d":            "--metrics does nothing",
 	} {
-		o := invoke(t, append([]string{"train"}, strings.Fields(args)...)...)
+		o := invoke(t, with(tiny, strings.Fields(args)...)...)
 		if o.status == exitOK || !strings.Contains(o.stderr, want) {
 			t.Errorf("%s: %q, want %q", args, o.stderr, want)
 		}
