@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -30,15 +29,9 @@ func TestEtcdOfThree(t *testing.T) {
 		"--save", "run", "--save-every", "5")
 	run := filepath.Join(dir, "run")
 	saved(t, j, run)
-	worker := j.worker(t, 0)
-	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", worker))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, port, _ := strings.Cut(string(env), "\x00MASTER_PORT=")
-	port, _, _ = strings.Cut(port, "\x00")
+	worker, url := j.worker(t, 0), first(t, j)
 	until(t, j, "etcd is in three workers, which vote", func() bool {
-		return votes("http://127.0.0.1:"+port) == 3
+		return votes(url) == 3
 	})
 	if err := syscall.Kill(worker, syscall.SIGKILL); err != nil {
 		t.Fatal(err)

@@ -15,9 +15,10 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// Times of connections. A server that answers no ping within both is left for another.
+// Times of connections. Pings are for the only server of a job, since gRPC sends none more often:
+// one of several that does not answer is left sooner, see sentry.
 const (
-	pingEvery  = 2 * time.Second
+	pingEvery  = 10 * time.Second
 	pingWithin = 2 * time.Second
 	tryEvery   = 200 * time.Millisecond
 	tryWithin  = 2 * time.Second
@@ -55,22 +56,20 @@ func endpoints(cfg *Config, s *server) []string {
 }
 
 // connect makes a client and waits until the cluster answers it.
-func connect(ctx context.Context, cfg *Config, ends []string) (*clientv3.Client, error) {
-	secure, err := cfg.TLS.client()
-	if err != nil {
-		return nil, err
-	}
+func (s *sentry) connect(ctx context.Context, ends []string) (*clientv3.Client, error) {
+	cfg := s.cfg
 	// A client with a password asks for a token at once, so the cluster is tried first.
 	start := time.Now()
 	wait, cancel := context.WithTimeoutCause(ctx, cfg.Wait, errWaited)
 	defer cancel()
 	for {
-		c, err := dial(wait, cfg, ends, secure)
+		c, err := s.dial(wait, ends)
 		if err == nil {
+			s.guard(c, ends)
 			return c, nil
 		}
 		if refused(err) || wait.Err() != nil {
-			return nil, failure(ctx, ends, secure, time.Since(start), err)
+			return nil, failure(ctx, ends, s.secure, time.Since(start), err)
 		}
 		select {
 		case <-time.After(tryEvery):
@@ -81,25 +80,35 @@ func connect(ctx context.Context, cfg *Config, ends []string) (*clientv3.Client,
 
 var errWaited = errors.New("waited long enough")
 
-// dial makes a client and asks it for something that every cluster answers.
-func dial(ctx context.Context, cfg *Config, ends []string, secure *tls.Config) (
-	*clientv3.Client, error) {
-	ctx, cancel := context.WithTimeout(ctx, tryWithin)
-	defer cancel()
-	c, err := clientv3.New(clientv3.Config{
-		Endpoints: ends, TLS: secure, Username: cfg.User, Password: cfg.Password,
-		DialTimeout: tryWithin, DialKeepAliveTime: pingEvery, DialKeepAliveTimeout: pingWithin,
+// clientConfig is that of a client of some servers, which asks for leave to ask them where there is
+// a password: one without lines only asks what everybody may.
+func clientConfig(cfg *Config, ends []string, secure *tls.Config, own *lines) clientv3.Config {
+	c := clientv3.Config{
+		Endpoints: ends, TLS: secure, DialTimeout: tryWithin,
+		DialKeepAliveTime: pingEvery, DialKeepAliveTimeout: pingWithin,
 		Logger: cfg.Log.Named("etcd-client"),
 		DialOptions: []grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff: backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6,
 				Jitter: 0.2, MaxDelay: time.Second},
 			MinConnectTimeout: tryWithin,
 		})},
-	})
+	}
+	if own != nil {
+		c.Username, c.Password = cfg.User, cfg.Password
+		c.DialOptions = append(c.DialOptions, grpc.WithContextDialer(own.dial))
+	}
+	return c
+}
+
+// dial makes a client and asks it for something that every cluster answers.
+func (s *sentry) dial(ctx context.Context, ends []string) (*clientv3.Client, error) {
+	ctx, cancel := context.WithTimeout(ctx, tryWithin)
+	defer cancel()
+	c, err := clientv3.New(clientConfig(s.cfg, ends, s.secure, &s.lines))
 	if err != nil {
 		return nil, err
 	}
-	if _, err = c.Get(ctx, prefix(cfg.Job)); err != nil {
+	if _, err = c.Get(ctx, prefix(s.cfg.Job)); err != nil {
 		c.Close()
 		return nil, err
 	}

@@ -20,6 +20,7 @@ var _ distrib.Coordinator = (*Control)(nil)
 type Control struct {
 	cfg    Config
 	client *clientv3.Client
+	sentry *sentry // over the client
 	log    *zap.Logger
 
 	closed sync.Once
@@ -61,7 +62,10 @@ func (c *Control) connect(ctx context.Context) error {
 		}
 	}
 	var err error
-	if c.client, err = connect(ctx, &c.cfg, c.ends); err != nil {
+	if c.sentry, err = newSentry(&c.cfg); err != nil {
+		return err
+	}
+	if c.client, err = c.sentry.connect(ctx, c.ends); err != nil {
 		return err
 	}
 	return c.checkJob(ctx)
@@ -146,6 +150,7 @@ func (c *Control) Close() (err error) {
 		c.mu.Lock()
 		c.feed.drop()
 		c.mu.Unlock()
+		c.sentry.close()
 		if c.client != nil {
 			err = c.client.Close()
 		}

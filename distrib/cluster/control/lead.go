@@ -113,19 +113,25 @@ func (m *member) resign(l *lease, t *term) {
 
 // roleLease is the lease of all roles, a new one if it was lost.
 func (m *member) roleLease(ctx context.Context) (*lease, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	m.granting.Lock() // not what views need, which come while this waits
+	defer m.granting.Unlock()
 	if m.lease.ctx.Err() != nil {
 		return nil, context.Cause(m.lease.ctx)
 	}
-	if m.roles != nil && m.roles.ctx.Err() == nil {
-		return m.roles, nil
+	m.mu.Lock()
+	l := m.roles
+	m.mu.Unlock()
+	if l != nil && l.ctx.Err() == nil {
+		return l, nil
 	}
 	in, stop := m.lease.within(ctx)
 	defer stop()
-	l, err := grant(in, m.c.client, m.c.cfg.LeadTTL, m.c.log)
-	if err == nil {
-		m.roles = l
+	l, err := grant(in, m.c, m.c.cfg.LeadTTL)
+	if err != nil {
+		return nil, err
 	}
-	return l, err
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.roles = l
+	return l, nil
 }

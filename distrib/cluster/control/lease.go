@@ -34,14 +34,17 @@ type lease struct {
 }
 
 // grant asks for a lease, of at least a time to live, and keeps it.
-func grant(ctx context.Context, client *clientv3.Client, ttl time.Duration, log *zap.Logger) (
-	*lease, error) {
-	sent := time.Now()
-	r, err := client.Grant(ctx, int64((ttl+time.Second-1)/time.Second))
+// One that was granted and nobody heard of ends by itself.
+func grant(ctx context.Context, c *Control, ttl time.Duration) (*lease, error) {
+	var sent time.Time
+	r, err := retry(ctx, c, func(ctx context.Context) (*clientv3.LeaseGrantResponse, error) {
+		sent = time.Now()
+		return c.client.Grant(ctx, int64((ttl+time.Second-1)/time.Second))
+	})
 	if err != nil {
 		return nil, fmt.Errorf("a lease: %w", err)
 	}
-	l := &lease{client: client, id: r.ID, ttl: time.Duration(r.TTL) * time.Second, log: log,
+	l := &lease{client: c.client, id: r.ID, ttl: time.Duration(r.TTL) * time.Second, log: c.log,
 		ended: make(chan struct{})}
 	l.ctx, l.end = context.WithCancelCause(context.Background())
 	go l.keep(sent)
@@ -52,6 +55,15 @@ func grant(ctx context.Context, client *clientv3.Client, ttl time.Duration, log 
 // room. That is 1.5 s for 5.
 func keepEvery(ttl time.Duration) time.Duration { return ttl * 3 / 10 }
 
+// renewWithin is how long a request may take that follows so many in vain, before it is given up
+// for one to another server: 0.75 s for a lease of 5, and then twice as long, since a server may
+// be slow, or ask for a password first, which takes a good part of a second.
+func renewWithin(ttl time.Duration, failed int) time.Duration {
+	return min(max(ttl*3/20, minRenewal)<<failed, ttl/2)
+}
+
+const minRenewal = 300 * time.Millisecond
+
 // keep renews. The timer ends the context even while a request hangs.
 func (l *lease) keep(sent time.Time) {
 	defer close(l.ended)
@@ -60,16 +72,17 @@ func (l *lease) keep(sent time.Time) {
 	defer last.Stop()
 	next := time.NewTimer(keepEvery(l.ttl))
 	defer next.Stop()
-	for {
+	for failed := 0; ; failed++ {
 		select {
 		case <-l.ctx.Done():
 			return
 		case <-next.C:
 		}
 		at := time.Now()
-		err := l.renew()
+		err := l.renew(renewWithin(l.ttl, min(failed, 2)))
 		switch {
 		case err == nil && l.ctx.Err() == nil:
+			failed = -1
 			last.Reset(time.Until(at.Add(l.ttl)))
 		case errors.Is(err, rpctypes.ErrLeaseNotFound):
 			l.end(errLease)
@@ -81,10 +94,10 @@ func (l *lease) keep(sent time.Time) {
 	}
 }
 
-// renew is one request, which is given up for one on another stream when it takes long.
+// renew is one request, which is given up for one on another stream when it takes too long.
 // The stream is kept: where there are passwords, a new one takes a good part of a second.
-func (l *lease) renew() error {
-	late := time.AfterFunc(l.ttl/2, func() { l.hangUp() })
+func (l *lease) renew(within time.Duration) error {
+	late := time.AfterFunc(within, func() { l.hangUp() })
 	defer late.Stop()
 	r, err := l.ask()
 	if err != nil {

@@ -45,6 +45,8 @@ type member struct {
 	views *feed
 	tasks sync.WaitGroup
 
+	granting sync.Mutex // of roles' lease
+
 	mu    sync.Mutex
 	view  viewRecord    // the newest that it was told of
 	news  chan struct{} // closed when there is another
@@ -63,7 +65,7 @@ func (c *Control) enter(ctx context.Context, self distrib.Node, min, max int) (*
 	m := &member{c: c, news: make(chan struct{})}
 	m.rec = nodeRecord{ID: self.ID, Addr: self.Addr, Roles: self.Roles, Host: host,
 		Min: min, Max: max, Spread: c.cfg.Spread, Server: c.own() != nil && c.cfg.Spread < 2}
-	if m.lease, err = grant(ctx, c.client, c.cfg.TTL, c.log); err != nil {
+	if m.lease, err = grant(ctx, c, c.cfg.TTL); err != nil {
 		return nil, c.wrap("join", err)
 	}
 	if err = m.claim(ctx); err == nil {

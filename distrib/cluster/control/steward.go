@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
@@ -214,21 +215,42 @@ func (s *steward) enlist(ctx context.Context, at *spread, own Server) (uint64, s
 	if err != nil {
 		return 0, "", err
 	}
-	r, err := c.client.MemberAddAsLearner(ctx, []string{c.cfg.scheme() + "://" + own.Peer})
+	members, err := s.learn(ctx, c.cfg.scheme()+"://"+own.Peer)
 	if err != nil {
 		return 0, "", err
 	}
+	var id uint64
 	var all []string
-	for _, m := range r.Members {
+	for _, m := range members {
 		name := m.Name
-		if m.ID == r.Member.ID {
-			name = serverName(c.cfg.Rank)
+		if (&serverRecord{Peer: own.Peer}).at(m) {
+			id, name = m.ID, serverName(c.cfg.Rank)
 		}
 		for _, url := range m.PeerURLs {
 			all = append(all, name+"="+url)
 		}
 	}
-	return r.Member.ID, strings.Join(all, ","), nil
+	return id, strings.Join(all, ","), nil
+}
+
+// learn adds a learner, and returns all members. One that is there already was added before, by a
+// request whose answer was lost with the server that was asked.
+func (s *steward) learn(ctx context.Context, peer string) ([]*pb.Member, error) {
+	c := s.m.c
+	return retry(ctx, c, func(ctx context.Context) ([]*pb.Member, error) {
+		r, err := c.client.MemberAddAsLearner(ctx, []string{peer})
+		if err == nil {
+			return r.Members, nil
+		}
+		if !errors.Is(err, rpctypes.ErrPeerURLExist) {
+			return nil, err
+		}
+		l, err := c.client.MemberList(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return l.Members, nil
+	})
 }
 
 // promote has a learner vote, once it knows what the others do.
@@ -237,7 +259,9 @@ func (s *steward) promote(ctx context.Context, srv *server, id uint64) error {
 		return err
 	}
 	for {
-		_, err := s.m.c.client.MemberPromote(ctx, id)
+		try, done := context.WithTimeout(ctx, tryWithin) // the leader that is asked may be stopped
+		_, err := s.m.c.client.MemberPromote(try, id)
+		done()
 		if err == nil || errors.Is(err, rpctypes.ErrMemberNotLearner) { // it was, and nobody heard
 			return nil
 		}
@@ -402,10 +426,7 @@ func (c *Control) reach(at *spread) {
 		return
 	}
 	c.mu.Lock()
-	changed := strings.Join(c.ends, ",") != strings.Join(ends, ",")
 	c.ends, c.others = ends, others
 	c.mu.Unlock()
-	if changed {
-		c.client.SetEndpoints(ends...)
-	}
+	c.sentry.reach(ends)
 }
