@@ -358,7 +358,7 @@ func (j *joiner) control() control.Config {
 	if len(j.flags.Etcd) > 0 {
 		c = beside(j.flags)
 	}
-	c.Job, c.Rank = j.world.Job, j.world.Rank
+	c.Job, c.Rank, c.TTL = j.world.Job, j.world.Rank, j.flags.Lease
 	if len(j.flags.Etcd) > 0 {
 		return c
 	}

@@ -204,6 +204,9 @@ train --profile
     1: process 0 has etcd in it, and its end is the end of all; 3: processes 0 to 2 have, any
     one of which may be lost with --min; or URLs of an etcd that is there, with commas
     (default 1).
+--lease
+    How long a worker may be silent before it is out: whole seconds, from 2s to 10m (default
+    5s). A short one notices sooner who is lost, and takes a busy one for lost.
 --tls
     auto: certificates of the job's own, by the token in --token-file; or off (default
     auto, and off for --local).

@@ -7,6 +7,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // meetFlags say where the processes of a job meet. Plain gomem has none.
@@ -19,6 +20,7 @@ type meetFlags struct {
 	Master    string   `group:"job" placeholder:"HOST:PORT"`
 	Job       string   `group:"job" placeholder:"NAME"`
 	Etcd      string   `group:"job" placeholder:"URLS|3"`
+	Lease     lease    `group:"job" placeholder:"TIME"`
 	TLS       string   `name:"tls" group:"job" enum:",auto,off" default:"" placeholder:"HOW"`
 	TokenFile location `group:"job" placeholder:"FILE"`
 	Insecure  bool     `group:"job"`
@@ -35,14 +37,15 @@ type keepFlags struct {
 
 // JobFlags are what a command line says of where the processes of a job meet.
 type JobFlags struct {
-	Workers   int      // processes of the job, 0 if it is left to the environment
-	Rank      *int     // of this one, nil if it is left to the environment
-	Min, Max  int      // with how many the job may begin and go on; 0: with all
-	Master    string   // host or host:port of rank 0
-	Job       string   // name
-	Etcd      []string // URLs of an etcd that is there; none: workers have one in them
-	Servers   int      // how many have; 0 and 1: rank 0 alone
-	TLS       string   // auto or off; "" is auto, but off where all are on this machine
+	Workers   int           // processes of the job, 0 if it is left to the environment
+	Rank      *int          // of this one, nil if it is left to the environment
+	Min, Max  int           // with how many the job may begin and go on; 0: with all
+	Master    string        // host or host:port of rank 0
+	Job       string        // name
+	Etcd      []string      // URLs of an etcd that is there; none: workers have one in them
+	Servers   int           // how many have; 0 and 1: rank 0 alone
+	Lease     time.Duration // how long a worker may be silent before it is out; 0: as usual
+	TLS       string        // auto or off; "" is auto, but off where all are on this machine
 	TokenFile string
 	Insecure  bool // off is taken for other machines too
 }
@@ -50,7 +53,7 @@ type JobFlags struct {
 // flags are the job's, for who joins it.
 func (f meetFlags) flags() JobFlags {
 	j := JobFlags{Workers: int(f.Workers), Min: int(f.Min), Max: int(f.Max), Master: f.Master,
-		Job: f.Job, TLS: f.TLS, TokenFile: string(f.TokenFile), Insecure: f.Insecure}
+		Job: f.Job, Lease: time.Duration(f.Lease), TLS: f.TLS, TokenFile: string(f.TokenFile), Insecure: f.Insecure}
 	if f.Rank != nil {
 		rank := int(*f.Rank)
 		j.Rank = &rank
@@ -73,7 +76,7 @@ func (f meetFlags) outlives() bool {
 func (f meetFlags) given() []option {
 	return []option{{"local", f.Local > 0}, {"workers", f.Workers > 0}, {"rank", f.Rank != nil},
 		{"min", f.Min > 0}, {"max", f.Max > 0}, {"master", f.Master != ""}, {"job", f.Job != ""},
-		{"etcd", f.Etcd != ""}, {"tls", f.TLS != ""}, {"token-file", f.TokenFile != ""},
+		{"etcd", f.Etcd != ""}, {"lease", f.Lease > 0}, {"tls", f.TLS != ""}, {"token-file", f.TokenFile != ""},
 		{"insecure", f.Insecure}}
 }
 
@@ -104,6 +107,22 @@ func elsewhere(e *env, given ...[]option) error {
 	}
 	return usagef("--%s needs gomem-cluster, which takes the same flags: "+
 		"go run ./cmd/gomem-cluster %s", name, strings.Join(quoted(e.args), " "))
+}
+
+// lease is a time after which a silent worker is out; zero means that none was given.
+type lease time.Duration
+
+// What leases there are. Etcd counts whole seconds, and needs more than one for another leader.
+const leastLease, mostLease = 2 * time.Second, 10 * time.Minute
+
+// UnmarshalText reads a time such as 10s or 1m30s.
+func (l *lease) UnmarshalText(text []byte) error {
+	d, err := time.ParseDuration(string(text))
+	if err != nil || d < leastLease || d > mostLease || d%time.Second != 0 {
+		return fmt.Errorf("%q: want whole seconds from 2s to 10m, such as 10s", text)
+	}
+	*l = lease(d)
+	return nil
 }
 
 // bitRate is a number of bits a second; zero means that none was given.

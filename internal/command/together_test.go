@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/gomem/gomem/distrib"
 	"github.com/gomem/gomem/distrib/memnet"
@@ -130,14 +131,15 @@ func TestWorkerFlags(t *testing.T) {
 		"--min 3 is more than --local 2":               {"--local", "2", "--min", "3"},
 		"--epochs are another number of steps with every": {"--local", "3", "--min", "2",
 			"--epochs", "1"},
-		"--rank needs --workers N":                         {"--rank", "1"},
-		"--max 2 is less than --min 3":                     {"--min", "3", "--max", "2"},
-		"--etcd 2: etcd is in 1 worker or in 3":            {"--local", "4", "--etcd", "2"},
-		"--etcd 3 needs as many workers: there are 2":      {"--local", "2", "--etcd", "3"},
-		"--insecure needs --tls off":                       {"--insecure"},
-		"--sync does nothing for one worker":               {"--sync", "ring"},
-		"there is no scheme \"tree\": there are ring, ps,": {"--local", "2", "--sync", "tree"},
-		"ring has no use for option staleness":             {"--local", "2", "--staleness", "1"},
+		"--rank needs --workers N":                           {"--rank", "1"},
+		"--max 2 is less than --min 3":                       {"--min", "3", "--max", "2"},
+		"--etcd 2: etcd is in 1 worker or in 3":              {"--local", "4", "--etcd", "2"},
+		"--etcd 3 needs as many workers: there are 2":        {"--local", "2", "--etcd", "3"},
+		"--insecure needs --tls off":                         {"--insecure"},
+		"--lease: \"1s\": want whole seconds from 2s to 10m": {"--local", "2", "--lease", "1s"},
+		"--sync does nothing for one worker":                 {"--sync", "ring"},
+		"there is no scheme \"tree\": there are ring, ps,":   {"--local", "2", "--sync", "tree"},
+		"ring has no use for option staleness":               {"--local", "2", "--staleness", "1"},
 		"hybrid has no use for option bandwidth:": {"--local", "2", "--sync", "hybrid",
 			"--bandwidth", "1Mbps", "--filter", "fp16"},
 	} {
@@ -160,6 +162,23 @@ func TestBitRates(t *testing.T) {
 	for _, text := range []string{"", "bps", "200", "200MB/s", "-1Mbps", "NaNMbps", "1bps", "k"} {
 		if err := new(bitRate).UnmarshalText([]byte(text)); err == nil {
 			t.Errorf("%q is a rate", text)
+		}
+	}
+}
+
+// TestLeases: leases are whole seconds, not too few nor too many, and reach who joins.
+func TestLeases(t *testing.T) {
+	var l lease
+	for text, want := range map[string]time.Duration{"2s": 2 * time.Second, "1m30s": 90 * time.Second,
+		"10m": 10 * time.Minute, "5000ms": 5 * time.Second} {
+		err := l.UnmarshalText([]byte(text))
+		if got := (meetFlags{Lease: l}).flags().Lease; err != nil || got != want {
+			t.Errorf("%s: %v, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"", "5", "1s", "2.5s", "10m1s", "-5s", "soon", "9999999h"} {
+		if err := l.UnmarshalText([]byte(text)); err == nil {
+			t.Errorf("%q is a lease", text)
 		}
 	}
 }

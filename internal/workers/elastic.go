@@ -25,9 +25,10 @@ type Elastic struct {
 	// Wait is how long fewer than Least wait for others to come; 0: not at all.
 	Wait time.Duration
 	// Quiet is how long a view may take to come after a worker was lost, before one is asked
-	// for, and three times that the longest that is waited; 0: 8 s, since who is in etcd's view
-	// stays there for five.
+	// for, and three times that the longest that is waited; 0: 3 s more than a lease, since who is
+	// in etcd's view stays there for that.
 	Quiet time.Duration
+	Lease time.Duration // of a worker, for that; 0: 5 s
 	// Vital is what worker 0 has in it without which no view comes, "" if any worker may be
 	// lost; and Remedy what to do about that.
 	Vital, Remedy string
@@ -255,7 +256,7 @@ func noOwnFault(why error) bool {
 // asked for.
 func (m *Member) next(ctx context.Context, epoch int64, why error) (distrib.View, error) {
 	e := m.options.Elastic
-	quiet := cmp.Or(e.Quiet, 8*time.Second)
+	quiet := cmp.Or(e.Quiet, cmp.Or(e.Lease, 5*time.Second)+3*time.Second)
 	ask := time.NewTimer(quiet)
 	defer ask.Stop()
 	end := time.NewTimer(3 * quiet)
