@@ -69,6 +69,9 @@ func freeze(t *testing.T, leads bool) time.Duration {
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
+	until(t, j, "who was stopped has ended", func() bool {
+		return strings.Contains(j.stderr.String(), fmt.Sprintf("worker %d of 4 has ended", rank))
+	})
 	if err := j.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}

@@ -53,7 +53,8 @@ type JobFlags struct {
 // flags are the job's, for who joins it.
 func (f meetFlags) flags() JobFlags {
 	j := JobFlags{Workers: int(f.Workers), Min: int(f.Min), Max: int(f.Max), Master: f.Master,
-		Job: f.Job, Lease: time.Duration(f.Lease), TLS: f.TLS, TokenFile: string(f.TokenFile), Insecure: f.Insecure}
+		Job: f.Job, Lease: time.Duration(f.Lease), TLS: f.TLS, TokenFile: string(f.TokenFile),
+		Insecure: f.Insecure}
 	if f.Rank != nil {
 		rank := int(*f.Rank)
 		j.Rank = &rank
@@ -76,8 +77,8 @@ func (f meetFlags) outlives() bool {
 func (f meetFlags) given() []option {
 	return []option{{"local", f.Local > 0}, {"workers", f.Workers > 0}, {"rank", f.Rank != nil},
 		{"min", f.Min > 0}, {"max", f.Max > 0}, {"master", f.Master != ""}, {"job", f.Job != ""},
-		{"etcd", f.Etcd != ""}, {"lease", f.Lease > 0}, {"tls", f.TLS != ""}, {"token-file", f.TokenFile != ""},
-		{"insecure", f.Insecure}}
+		{"etcd", f.Etcd != ""}, {"lease", f.Lease > 0}, {"tls", f.TLS != ""},
+		{"token-file", f.TokenFile != ""}, {"insecure", f.Insecure}}
 }
 
 // given are the flags that are there, by name.

@@ -169,8 +169,8 @@ func TestBitRates(t *testing.T) {
 // TestLeases: leases are whole seconds, not too few nor too many, and reach who joins.
 func TestLeases(t *testing.T) {
 	var l lease
-	for text, want := range map[string]time.Duration{"2s": 2 * time.Second, "1m30s": 90 * time.Second,
-		"10m": 10 * time.Minute, "5000ms": 5 * time.Second} {
+	for text, want := range map[string]time.Duration{"2s": 2 * time.Second,
+		"1m30s": 90 * time.Second, "10m": 10 * time.Minute, "5000ms": 5 * time.Second} {
 		err := l.UnmarshalText([]byte(text))
 		if got := (meetFlags{Lease: l}).flags().Lease; err != nil || got != want {
 			t.Errorf("%s: %v, %v", text, got, err)
