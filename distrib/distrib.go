@@ -163,7 +163,9 @@ const (
 // Classes is how many classes there are.
 const Classes = int(classes)
 
-// Msg is sent by reference: Head and Body may be used again only after Done.
+// Msg is sent by reference: Head and Body may be used again only after Done. One that was
+// received may have a Done, too: a receiver that does not keep the message calls it with nil,
+// so that the transport uses the memory again, the Msg's too.
 type Msg struct {
 	Class Class
 	Tag   uint64

@@ -75,6 +75,13 @@ func size(m *distrib.Msg) (n int) {
 	return n
 }
 
+// release gives a message that has come back to the transport, if that uses its memory again.
+func release(m *distrib.Msg) {
+	if m.Done != nil {
+		m.Done(nil)
+	}
+}
+
 // cost is what a message takes of the window: its bytes, and something if it has none,
 // since it waits all the same.
 func cost(n int) uint64 { return uint64(max(n, 64)) }

@@ -175,6 +175,7 @@ func (g *Group) recv(ctx context.Context, from int, tag uint64, b []byte, calm b
 			off += copy(b[off:], s)
 		}
 		g.take(from, size(a.msg))
+		release(a.msg)
 	}
 	return nil
 }

@@ -86,9 +86,8 @@ type op struct {
 	call    call
 	batches [2]batch
 	want    want
-	taken   int // the size of the message that the caller has
+	taken   *distrib.Msg // that the caller has
 	from    int
-	has     bool
 }
 
 func (o *op) rank() int  { return o.g.rank }
@@ -116,9 +115,10 @@ func (o *op) post(to int, b []byte, pass int) {
 
 // drop gives up the message that the caller has had. The group is locked.
 func (o *op) drop() {
-	if o.has {
-		o.has = false
-		o.g.take(o.from, o.taken)
+	if m := o.taken; m != nil {
+		o.taken = nil
+		o.g.take(o.from, size(m))
+		release(m)
 	}
 }
 
@@ -140,9 +140,8 @@ func (o *op) next(from, total, off int) ([][]byte, int, error) {
 	if n > total-off || n == 0 && total > 0 {
 		return nil, 0, errHead
 	}
-	msg := p.ops.remove(0).msg
-	o.has, o.from, o.taken = true, from, n
-	return msg.Body, n, nil
+	o.taken, o.from = p.ops.remove(0).msg, from
+	return o.taken.Body, n, nil
 }
 
 // mismatch reports a message of another operation than this one.

@@ -96,13 +96,20 @@ func (s *suite) senders() {
 // ownership: after Done the sender may write to its bytes, and the receiver may keep and
 // write to its own.
 func (s *suite) ownership() {
+	for _, c := range []distrib.Class{distrib.ValuesOf, distrib.Collective} {
+		s.ownershipOf(c)
+	}
+}
+
+func (s *suite) ownershipOf(c distrib.Class) {
+	s.Helper()
 	const each = 20
 	ts, boxes := s.open(2)
 	for _, to := range []distrib.NodeID{0, 1} {
 		done := newTally()
 		for i := range uint64(each) {
 			head, body := pattern(i, 64), pattern(i, 300_000)
-			m := done.of(&distrib.Msg{Class: distrib.ValuesOf, Tag: i, Head: head,
+			m := done.of(&distrib.Msg{Class: c, Tag: i, Head: head,
 				Body: split(body, 100_000, 3)})
 			counted := m.Done
 			m.Done = func(err error) {
@@ -114,8 +121,8 @@ func (s *suite) ownership() {
 		}
 		done.all(s, "all arrive", isNil)
 		b := boxes[to]
-		b.until(s, "a message", func() bool { return b.count(0, distrib.ValuesOf) == each })
-		for i, m := range b.messages(0, distrib.ValuesOf) {
+		b.until(s, "a message", func() bool { return b.count(0, c) == each })
+		for i, m := range b.messages(0, c) {
 			if !same(m, pattern(uint64(i), 64), pattern(uint64(i), 300_000)) {
 				s.Fatalf("message %d has changed with the sender's bytes", i)
 			}
@@ -130,12 +137,19 @@ func (s *suite) ownership() {
 // pressure: while a handler blocks, its stream does, and in the end Done does not come;
 // other classes go on.
 func (s *suite) pressure() {
+	for _, c := range []distrib.Class{distrib.Updates, distrib.Collective} {
+		s.pressureOf(c)
+	}
+}
+
+func (s *suite) pressureOf(c distrib.Class) {
+	s.Helper()
 	ts := s.net.New(s.T, 2)
 	release, entered := make(chan struct{}), make(chan struct{})
 	var once sync.Once
 	b := newInbox()
 	b.block = func(_ distrib.NodeID, m *distrib.Msg) {
-		if m.Class == distrib.Updates {
+		if m.Class == c {
 			once.Do(func() { close(entered) })
 			<-release
 		}
@@ -146,7 +160,7 @@ func (s *suite) pressure() {
 	total := 4*s.net.Window/size + 64
 	done := newTally()
 	for i := range uint64(total) {
-		ts[0].Send(1, done.of(&distrib.Msg{Class: distrib.Updates, Tag: i,
+		ts[0].Send(1, done.of(&distrib.Msg{Class: c, Tag: i,
 			Body: [][]byte{make([]byte, size)}}))
 	}
 	within(s, "the first message", entered)
@@ -160,7 +174,7 @@ func (s *suite) pressure() {
 	}
 	close(release)
 	done.all(s, "all arrive", isNil)
-	b.until(s, "a message", func() bool { return b.count(0, distrib.Updates) == total })
+	b.until(s, "a message", func() bool { return b.count(0, c) == total })
 	closeAll(s, ts)
 }
 

@@ -1,5 +1,5 @@
 // Package wire carries messages between the nodes of a cluster: a [distrib.Transport] over
-// gRPC.
+// gRPC, and beside it over plain connections for what is most of the bytes.
 //
 // Of gRPC it takes what is hard to write again: HTTP/2's streams and flow control, TLS,
 // keep-alive, cancellation. It does not take protobuf, which would copy what it carries
@@ -8,11 +8,20 @@
 // is put together. Small pieces are copied into a frame's header rather than referred to.
 // A sum (crc32c) guards each frame.
 //
-// From each node to each other there is one connection, with one stream a class. Order is
-// a stream's, so one per class is what keeps it; gRPC takes turns between streams, so
+// From each node to each other there is one connection of gRPC's, with one stream a class.
+// Order is a stream's, so one per class is what keeps it; gRPC takes turns between streams, so
 // control messages do not wait for a model's weights. A stream's window is what may be
 // under way and wait at the receiver: a handler that blocks fills it, and then the
 // sender's frames are not written, and Done does not come.
+//
+// Messages of class [distrib.Collective] have a connection of their own, with the same frames
+// and without gRPC: an all-reduce of gradients is limited by how often its bytes are copied,
+// and HTTP/2 in frames of 16 KiB copies them twice more on each side. It comes to the same
+// port, through the same gate, with the same certificates, and only once a stream of gRPC's was
+// let in, which settles epochs and views. What it writes comes from the sender's memory, and
+// is read to where its message is put together; that memory is used again when the receiver
+// lets go of the message, by its Done. With TLS its frames have no sums, since TLS has. Its
+// window is the kernel's.
 //
 // Done: gRPC's SendMsg returns long before the bytes have left, so they may not be used
 // again then. But it releases the buffers that it is given, each to its pool, and frames
@@ -37,6 +46,8 @@
 // Strangers: without a certificate there is the handshake's error and nothing else; a
 // [trust.Gate] bounds how many may try. Frames, heads and messages have bounds that are
 // checked before memory is asked for.
+//
+// Frames, greetings and connections are of a version, and nodes of two refuse each other.
 //
 // What it does not do: several connections to a node, for networks that are faster than
 // one core can encrypt; compression, which filters do better; sending again.

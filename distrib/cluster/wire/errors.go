@@ -71,6 +71,18 @@ func (r *refusal) status() (metadata.MD, error) {
 	return md, status.Error(codes.FailedPrecondition, what)
 }
 
+// verdict is the same for a connection for bulk.
+func (r *refusal) verdict() verdict {
+	md, err := r.status()
+	return verdict{Code: status.Code(err), What: plain(err).Error(), Epoch: r.epoch,
+		View: one(md, viewKey)}
+}
+
+// trailerOf is what refused reads of such a verdict.
+func trailerOf(v verdict) metadata.MD {
+	return metadata.Pairs(epochKey, strconv.FormatInt(v.Epoch, 10), viewKey, v.View)
+}
+
 // refused is the error that a trailer and an error stand for, to a node of a hello; what
 // stands for nothing else is as it was.
 func refused(node distrib.NodeID, h hello, trailer metadata.MD, err error) error {

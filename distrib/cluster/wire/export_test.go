@@ -2,8 +2,10 @@ package wire
 
 import (
 	"context"
+	"net"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/mem"
 
@@ -33,6 +35,34 @@ func SendRaw(ctx context.Context, address string, v distrib.View, b []byte) erro
 	}
 	return stream.RecvMsg(&[]byte{})
 }
+
+// SendBulk is SendRaw on a connection of its own, of class Collective, that begins with a
+// greeting for a class. It hangs up after the bytes if that is asked for.
+func SendBulk(ctx context.Context, address string, v distrib.View, c distrib.Class, b []byte,
+	hangUp bool) error {
+	var d net.Dialer
+	raw, err := d.DialContext(ctx, "tcp", address)
+	if err != nil {
+		return err
+	}
+	defer raw.Close()
+	w := &bulk{raw: raw.(*net.TCPConn), conn: raw, gone: ctx.Done()}
+	h := hello{from: v.Self, class: c, epoch: v.Epoch, view: sumView(v)}
+	said, err := w.greet(ctx, nil, h)
+	if err == nil && said.Code != codes.OK {
+		err = said.err()
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := raw.Write(b); err != nil || hangUp {
+		return err
+	}
+	return w.wait()
+}
+
+// OldMethod is the one of an earlier version.
+const OldMethod = "/gomem.Wire/Stream"
 
 type rawCodec struct{}
 

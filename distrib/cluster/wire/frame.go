@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"sync/atomic"
 
 	"google.golang.org/grpc/mem"
@@ -78,6 +79,7 @@ func (f *frame) Put(*[]byte) {
 // cut makes frames of a message.
 type cut struct {
 	m      *distrib.Msg
+	sealed bool // TLS guards what the frames would have sums for
 	number uint32
 	body   int64
 	part   int // of the body
@@ -116,6 +118,9 @@ func (c *cut) next(f *frame) bool {
 	f.payload = c.fill(f)
 	if c.number == 1 {
 		f.payload += len(c.m.Head)
+	}
+	if c.sealed {
+		return true
 	}
 	sum := crc32.Update(0, castagnoli(), f.head[summed:])
 	for _, r := range f.refs[:f.n] {
@@ -167,6 +172,8 @@ type assembly struct {
 	number uint32
 	err    error
 	piece  pieces
+	shelf  *shelf          // nil: messages are new memory
+	sealed bool            // frames have no sums, since TLS guards them
 	fixed  [firstSize]byte // the header that is read
 }
 
@@ -174,6 +181,11 @@ type assembly struct {
 // it completes is taken by done.
 func (a *assembly) take(data mem.BufferSlice) error {
 	a.piece.begin(data)
+	return a.put()
+}
+
+// put is take for the frame that a.piece reads.
+func (a *assembly) put() error {
 	h := a.fixed[:moreSize]
 	if !a.piece.read(h) {
 		return &FrameError{"it ends within its header"}
@@ -189,7 +201,7 @@ func (a *assembly) take(data mem.BufferSlice) error {
 		}
 	}
 	want := le.Uint32(h[4:])
-	sum := crc32.Update(0, castagnoli(), h[summed:])
+	sum := a.sum(0, h[summed:])
 	if distrib.Class(h[9]) != a.class {
 		return &FrameError{fmt.Sprintf("it is of class %d on a stream of class %d", h[9], a.class)}
 	}
@@ -212,12 +224,12 @@ func (a *assembly) rest(h []byte, sum uint32) (uint32, error) {
 			return 0, &FrameError{fmt.Sprintf("a head of %d and a body of %d bytes, at most %d "+
 				"and %d may come", head, body, distrib.MaxHead, a.most)}
 		}
-		a.m = &distrib.Msg{Class: a.class, Tag: le.Uint64(h[16:]), Head: make([]byte, head)}
+		a.begin(head, int(body))
+		a.m.Class, a.m.Tag = a.class, le.Uint64(h[16:])
 		if !a.piece.read(a.m.Head) {
 			return 0, &FrameError{"it ends within its head"}
 		}
-		sum = crc32.Update(sum, castagnoli(), a.m.Head)
-		a.body, a.filled, a.number = make([]byte, body), 0, 0
+		sum = a.sum(sum, a.m.Head)
 	case kind != moreKind || a.m == nil || le.Uint32(h[12:]) != a.number:
 		return 0, &FrameError{"it is not the next one of a message"}
 	}
@@ -230,9 +242,32 @@ func (a *assembly) rest(h []byte, sum uint32) (uint32, error) {
 		return 0, &FrameError{"it is empty"}
 	}
 	to := a.body[a.filled : a.filled+n]
-	a.piece.read(to)
+	if !a.piece.read(to) {
+		return 0, &FrameError{"it ends within its body"}
+	}
 	a.filled += n
-	return crc32.Update(sum, castagnoli(), to), nil
+	return a.sum(sum, to), nil
+}
+
+// sum goes on with a frame's.
+func (a *assembly) sum(sum uint32, b []byte) uint32 {
+	if a.sealed {
+		return 0
+	}
+	return crc32.Update(sum, castagnoli(), b)
+}
+
+// begin makes room for a message.
+func (a *assembly) begin(head, body int) {
+	a.filled, a.number = 0, 0
+	if a.shelf != nil {
+		a.m, a.body = a.shelf.message(head, body)
+		return
+	}
+	a.m, a.body = &distrib.Msg{Head: make([]byte, head)}, make([]byte, body)
+	if body > 0 {
+		a.m.Body = [][]byte{a.body}
+	}
 }
 
 // done is the message, once it is complete.
@@ -241,18 +276,17 @@ func (a *assembly) done() *distrib.Msg {
 		return nil
 	}
 	m := a.m
-	if len(a.body) > 0 {
-		m.Body = [][]byte{a.body}
-	}
 	a.m, a.body = nil, nil
 	return m
 }
 
-// pieces reads a slice of buffers from front to back.
+// pieces reads a frame from front to back: a slice of buffers, or a connection.
 type pieces struct {
 	data mem.BufferSlice
 	at   int // in the first
 	left int
+	from io.Reader // nil: data
+	cut  bool      // the connection has ended within the frame
 }
 
 func (p *pieces) begin(data mem.BufferSlice) { *p = pieces{data: data, left: data.Len()} }
@@ -263,6 +297,11 @@ func (p *pieces) read(b []byte) bool {
 		return false
 	}
 	p.left -= len(b)
+	if p.from != nil {
+		_, err := io.ReadFull(p.from, b)
+		p.cut = err != nil
+		return err == nil
+	}
 	for len(b) > 0 {
 		have := p.data[0].ReadOnlyData()[p.at:]
 		n := copy(b, have)

@@ -20,8 +20,8 @@ type meter struct {
 	since       time.Time // of the last change, while there is something outstanding
 	total       int64     // bytes that have left
 	leaving     pace
-	socket      syscall.RawConn // nil: there is none
-	arrived     arrivals
+	sockets     [2]syscall.RawConn // gRPC's and that for bulk; nil: there is none
+	arrived     [2]arrivals
 	arriving    pace
 }
 
@@ -52,8 +52,8 @@ func (p *pace) bps() float64 {
 	return 0
 }
 
-// follow begins to count what arrives by a connection.
-func (m *meter) follow(c net.Conn) {
+// follow begins to count what arrives by a connection, the i-th of the peer's.
+func (m *meter) follow(c net.Conn, i int) {
 	s, ok := c.(syscall.Conn)
 	if !ok {
 		return
@@ -61,7 +61,7 @@ func (m *meter) follow(c net.Conn) {
 	if raw, err := s.SyscallConn(); err == nil {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		m.socket, m.arrived = raw, arrivals{}
+		m.sockets[i], m.arrived[i] = raw, arrivals{}
 	}
 }
 
@@ -70,7 +70,9 @@ func (m *meter) begin(n int64, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.since.IsZero() { // what has arrived until now is the connection's own
-		m.arrived, _ = count(m.socket)
+		for i, s := range m.sockets {
+			m.arrived[i], _ = count(s)
+		}
 	}
 	if m.outstanding == 0 {
 		m.since = now
@@ -99,12 +101,25 @@ func (m *meter) left(n int64, now time.Time) {
 func (m *meter) rate() (bps float64, outstanding int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	a, ok := count(m.socket)
-	if !ok || m.since.IsZero() {
+	known := false
+	var bytes, busy float64
+	for i, s := range m.sockets {
+		a, ok := count(s)
+		if !ok || m.since.IsZero() {
+			continue
+		}
+		known = true
+		bytes += float64(a.bytes - m.arrived[i].bytes)
+		busy = max(busy, (a.busy - m.arrived[i].busy).Seconds()) // they are at the same time
+		m.arrived[i] = a
+	}
+	if !known {
 		return m.leaving.bps(), m.outstanding
 	}
-	m.arriving.add(float64(a.bytes-m.arrived.bytes), (a.busy - m.arrived.busy).Seconds())
-	m.arrived = a
+	m.arriving.add(bytes, busy)
+	if m.arriving.busy == 0 && m.arriving.bytes > 0 { // in less than a tick of the kernel's clock
+		return m.leaving.bps(), m.outstanding
+	}
 	return m.arriving.bps(), m.outstanding
 }
 

@@ -86,10 +86,12 @@ func (o *out) carry() error {
 	if err != nil {
 		return err
 	}
+	o.cancel = stream.cancel
 	o.open.Store(true)
+	o.p.knows.Do(func() { close(o.p.known) })
 	ended := make(chan error, 1)
 	go func() { // the only thing that comes back is the end
-		err := stream.RecvMsg(&assembly{})
+		err := stream.wait()
 		ended <- err
 		if err != io.EOF {
 			o.p.fail(lost(err))
@@ -100,14 +102,14 @@ func (o *out) carry() error {
 		if !ok {
 			break
 		}
-		if err := o.transmit(stream, m); err != nil {
+		if err := stream.transmit(o, m); err != nil {
 			return lost(<-ended)
 		}
 	}
 	if o.p.ctx.Err() != nil { // this end is none that was meant to be
 		return ErrLost
 	}
-	if err := stream.CloseSend(); err != nil {
+	if err := stream.closeSend(); err != nil {
 		return lost(err)
 	}
 	if err := <-ended; err != io.EOF {
@@ -116,8 +118,29 @@ func (o *out) carry() error {
 	return nil
 }
 
+// way is what a class's messages are carried by.
+type way interface {
+	// transmit sends one. It has its Done called when it was written, or fails.
+	transmit(o *out, m *distrib.Msg) error
+	// closeSend says that there will be no more.
+	closeSend() error
+	// wait waits for what the other side ends with: io.EOF, or what went wrong.
+	wait() error
+	cancel()
+}
+
+// stream is one of gRPC's.
+type stream struct {
+	grpc.ClientStream
+	stop context.CancelFunc
+}
+
+func (s *stream) closeSend() error { return s.CloseSend() }
+func (s *stream) wait() error      { return s.RecvMsg(&assembly{}) }
+func (s *stream) cancel()          { s.stop() }
+
 // transmit gives a message's frames to gRPC, which sends as the window allows.
-func (o *out) transmit(stream grpc.ClientStream, m *distrib.Msg) error {
+func (w *stream) transmit(o *out, m *distrib.Msg) error {
 	s := &sending{o: o, m: m}
 	s.left.Store(1)
 	o.mu.Lock()
@@ -134,7 +157,7 @@ func (o *out) transmit(stream grpc.ClientStream, m *distrib.Msg) error {
 		}
 		f.of = s
 		s.left.Add(1)
-		if err := stream.SendMsg(f); err != nil {
+		if err := w.SendMsg(f); err != nil {
 			return err
 		}
 	}
@@ -215,13 +238,22 @@ func (o *out) refuse(err error) {
 
 // connect opens the stream. A node that does not listen yet, or is in an earlier epoch, is
 // asked again until Options.Connect is over.
-func (o *out) connect() (grpc.ClientStream, error) {
+func (o *out) connect() (way, error) {
 	t := o.p.t
+	greet := o.greet
+	if bulky(o.class) { // once it is known that the other node is in this view
+		greet = o.greetBulk
+		select {
+		case <-o.p.known:
+		case <-o.p.ctx.Done():
+			return nil, ErrClosed
+		}
+	}
 	h := hello{t.view.Self, o.p.node.ID, o.class, t.view.Epoch, t.sum}
 	end := time.Now().Add(t.o.Connect)
 	var why error // it was refused last
 	for {
-		stream, err := o.greet(h, end)
+		stream, err := greet(h, end)
 		if status.Code(err) != codes.Canceled || why == nil {
 			why = err
 		}
@@ -265,6 +297,9 @@ func final(err error) error {
 	switch {
 	case status.Code(err) == codes.Aborted:
 		return ErrClosed
+	case status.Code(err) == codes.Unimplemented:
+		return fmt.Errorf("another version of the transport than this one, %s: %w", version,
+			plain(err))
 	case untrusted(err):
 		return fmt.Errorf("%w: %w", ErrUntrusted, plain(err))
 	}
@@ -272,27 +307,26 @@ func final(err error) error {
 }
 
 // greet asks once.
-func (o *out) greet(h hello, end time.Time) (grpc.ClientStream, error) {
+func (o *out) greet(h hello, end time.Time) (way, error) {
 	ctx, cancel := context.WithCancel(withHello(o.p.ctx, h))
 	timer := time.AfterFunc(time.Until(end), cancel)
-	stream, err := o.p.conn.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true,
+	s, err := o.p.conn.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true,
 		ServerStreams: true}, method)
 	if err != nil {
 		timer.Stop()
 		cancel()
 		return nil, err
 	}
-	header, err := stream.Header()
+	header, err := s.Header()
 	if err == nil && one(header, "gomem") == "1" && timer.Stop() {
-		o.cancel = cancel
-		return stream, nil
+		return &stream{s, cancel}, nil
 	}
 	if err == nil {
-		err = stream.RecvMsg(&assembly{})
+		err = s.RecvMsg(&assembly{})
 	}
 	timer.Stop()
 	cancel()
-	return nil, refused(o.p.node.ID, h, stream.Trailer(), err)
+	return nil, refused(o.p.node.ID, h, s.Trailer(), err)
 }
 
 // close sends what is queued, and waits until it was handled. It gives up on a peer that

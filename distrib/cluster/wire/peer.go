@@ -32,9 +32,11 @@ type peer struct {
 	outs   [distrib.Classes]*out
 	meter  meter
 	conn   *grpc.ClientConn // set before anything runs
-	closed chan struct{}    // conn is, and gRPC does not read what was to be sent any more
-	loops  sync.WaitGroup   // its streams that are read
-	gone   sync.WaitGroup   // what runs for it here, but for the handler
+	known  chan struct{}    // a stream of gRPC's was let in
+	knows  sync.Once
+	closed chan struct{}  // conn is, and gRPC does not read what was to be sent any more
+	loops  sync.WaitGroup // its streams that are read
+	gone   sync.WaitGroup // what runs for it here, but for the handler
 
 	mu      sync.Mutex
 	err     error // why it is down
@@ -43,7 +45,7 @@ type peer struct {
 }
 
 func newPeer(t *transport, n distrib.Node) *peer {
-	p := &peer{t: t, node: n, closed: make(chan struct{})}
+	p := &peer{t: t, node: n, closed: make(chan struct{}), known: make(chan struct{})}
 	p.ctx, p.cancel = context.WithCancel(t.ctx)
 	for c := range p.outs {
 		p.outs[c] = newOut(p, distrib.Class(c))
@@ -81,7 +83,7 @@ func (p *peer) dial(ctx context.Context, address string) (net.Conn, error) {
 	var d net.Dialer
 	c, err := d.DialContext(ctx, "tcp", address)
 	if err == nil {
-		p.meter.follow(c)
+		p.meter.follow(c, 0)
 	}
 	return c, err
 }
@@ -176,18 +178,14 @@ func (p *peer) exit(err error) {
 const reason = 100 * time.Millisecond
 
 // receive hands a stream's messages to the handler, one after the other.
-func (p *peer) receive(c distrib.Class, s grpc.ServerStream) error {
+func (p *peer) receive(a *assembly, next func() error) error {
 	if !p.t.ready() {
 		return ErrClosed
 	}
-	a := &assembly{class: c, most: p.t.o.MaxMessage}
 	for {
-		err := s.RecvMsg(a)
+		err := next()
 		if err == io.EOF && a.m == nil {
 			return nil
-		}
-		if err == nil {
-			err = a.err
 		}
 		if err != nil {
 			return lost(err)
@@ -204,7 +202,7 @@ func lost(err error) error {
 	switch {
 	case errors.As(err, &frame):
 		return err
-	case err == io.EOF || status.Code(err) == codes.Canceled:
+	case err == io.EOF || err == ErrLost || status.Code(err) == codes.Canceled:
 		return ErrLost
 	case status.Code(err) == codes.Aborted:
 		return ErrClosed

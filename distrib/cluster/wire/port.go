@@ -15,8 +15,11 @@ import (
 	"github.com/gomem/gomem/distrib/cluster/trust"
 )
 
+// version is that of frames, greetings and connections: nodes of two refuse each other.
+const version = "2"
+
 // method is the only one that there is.
-const method = "/gomem.Wire/Stream"
+const method = "/gomem.Wire/" + version
 
 // Port is where a node listens, for one view after the other.
 type Port struct {
@@ -54,7 +57,8 @@ func Listen(address string, o Options) (*Port, error) {
 // serve answers what comes from a listener.
 func serve(l net.Listener, o Options) *Port {
 	p := &Port{o: o, addr: l.Addr(), past: -1, served: make(chan error, 1)}
-	p.server = grpc.NewServer(grpc.Creds(secured(o.Server)), grpc.ForceServerCodecV2(codec{}),
+	creds := sorting{secured(o.Server), p.bulk}
+	p.server = grpc.NewServer(grpc.Creds(creds), grpc.ForceServerCodecV2(codec{}),
 		grpc.UnknownServiceHandler(p.stream), grpc.ConnectionTimeout(o.Handshake),
 		grpc.MaxRecvMsgSize(maxFrame), grpc.MaxConcurrentStreams(4*uint32(distrib.Classes)),
 		grpc.MaxHeaderListSize(8<<10), grpc.InitialWindowSize(int32(o.Window)),
@@ -121,7 +125,8 @@ func (p *Port) stream(_ any, s grpc.ServerStream) error {
 	name, _ := grpc.MethodFromServerStream(s)
 	h, err := heard(s.Context())
 	if name != method || err != nil {
-		return status.Error(codes.Unimplemented, "this is a port of gomem")
+		return status.Error(codes.Unimplemented, "this is a port of gomem, whose transport is of "+
+			"version "+version)
 	}
 	t, r := p.admit(h)
 	if t == nil && r == nil {

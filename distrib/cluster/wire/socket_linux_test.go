@@ -26,7 +26,7 @@ func TestArrivals(t *testing.T) {
 	}
 	defer b.Close()
 	var m meter
-	m.follow(a)
+	m.follow(a, 0)
 	const size = 64 << 20 // more than the buffers
 	m.begin(size, time.Now())
 	wrote := make(chan error, 1)
@@ -52,11 +52,11 @@ func TestArrivals(t *testing.T) {
 func arrived(t *testing.T, m *meter, least uint64) uint64 {
 	t.Helper()
 	for give := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
-		if bps, _ := m.rate(); m.arrived.bytes >= least && bps > 0 {
-			return m.arrived.bytes
+		if bps, _ := m.rate(); m.arrived[0].bytes >= least && bps > 0 {
+			return m.arrived[0].bytes
 		}
 		if time.Now().After(give) {
-			t.Fatalf("%d bytes have arrived, at an unknown rate", m.arrived.bytes)
+			t.Fatalf("%d bytes have arrived, at an unknown rate", m.arrived[0].bytes)
 		}
 	}
 }

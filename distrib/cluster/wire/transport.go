@@ -200,7 +200,13 @@ func (t *transport) incoming(h hello, s grpc.ServerStream) error {
 	}
 	ended := make(chan error, 1)
 	go func() {
-		err := p.receive(h.class, s)
+		a := &assembly{class: h.class, most: t.o.MaxMessage}
+		err := p.receive(a, func() error {
+			if err := s.RecvMsg(a); err != nil {
+				return err
+			}
+			return a.err
+		})
 		p.exit(err)
 		ended <- err
 	}()
