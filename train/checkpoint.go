@@ -28,6 +28,8 @@ type Checkpoint struct {
 	Classes     []string // of Options; nil in checkpoints that do not say
 	Workers     int      // of Options.Parallel; 0 or 1 of a run alone
 	Executions  int      // of objectives by all workers, each with a batch of its own
+	Job         string   // a random id of the job, where others may take a worker's place
+	Epoch       int64    // of that, in which it was saved; they count the groups of its workers
 	Evaluated   int      // the step of the last evaluation; 0 if there was none, or none is told
 }
 
@@ -76,7 +78,9 @@ const (
 	// if they are not what as many steps of one worker have
 	keyExecutions = "gomem.executions"
 	keyEvaluated  = "gomem.evaluated" // if anything was
-	format        = "2"               // 1 had no checksums
+	keyJob        = "gomem.job"       // if others may take a worker's place, and then an epoch
+	keyEpoch      = "gomem.epoch"
+	format        = "2" // 1 had no checksums
 )
 
 // metadata is what parse reads.
@@ -104,6 +108,9 @@ func (c Checkpoint) metadata() (map[string]string, error) {
 	}
 	if c.Evaluated > 0 {
 		m[keyEvaluated] = strconv.Itoa(c.Evaluated)
+	}
+	if c.Job != "" {
+		m[keyJob], m[keyEpoch] = c.Job, strconv.FormatInt(c.Epoch, 10)
 	}
 	return m, cmp.Or(err, errLabels)
 }
@@ -159,6 +166,12 @@ func parse(m map[string]string) (Checkpoint, error) {
 			return c, fmt.Errorf("%s %.60q is not a step of an evaluation", keyEvaluated, n)
 		}
 	}
+	if job, ok := m[keyJob]; ok {
+		c.Job = job
+		if c.Epoch, err = strconv.ParseInt(m[keyEpoch], 10, 64); err != nil || c.Epoch < 1 {
+			return c, fmt.Errorf("%s %.60q is not an epoch", keyEpoch, m[keyEpoch])
+		}
+	}
 	return c, nil
 }
 
@@ -168,12 +181,16 @@ func (r *run) checkpoint() Checkpoint {
 	if executions == r.done*r.perStep {
 		executions = 0
 	}
-	return Checkpoint{
+	c := Checkpoint{
 		Model: r.Name, Size: r.Size, Config: r.Config, Labels: r.Labels,
 		Step: r.done, Seed: r.Seed, Tokenizer: r.vocabulary, Machine: r.Machine,
 		Best: r.watch.state(), Classes: r.Classes, Workers: r.workers(),
 		Executions: executions, Evaluated: r.assessed,
 	}
+	if f := r.fence(); f != nil {
+		c.Job, c.Epoch = f.Term()
+	}
+	return c
 }
 
 // sameRun reports in what the run that c belongs to differs from another.

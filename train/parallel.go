@@ -45,6 +45,8 @@ type Parallel struct {
 	// Elastic has the run go on when workers come and go; nil: it ends with the first that
 	// does.
 	Elastic Elastic
+	// Fence keeps a worker from saving that others go on without; nil: nobody does.
+	Fence Fence
 	// Enter is of a worker that comes to others at work, and is among them when it returns:
 	// called when the session is ready, so that they need not wait for that. The run then is
 	// part of what it returns; of what is here, Elastic counts, and Rank and Workers for as

@@ -32,6 +32,7 @@ type run struct {
 	times    []time.Duration
 	units    int
 	summary  Summary
+	out      *guard // of a run that was cut off; nil before
 	watch    vigil
 	team     team
 	recorder *recording // of the numbers; nil: they are not written
@@ -104,12 +105,19 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 
 // rescue saves a run that ends with an error which is not its variables' fault:
 // data that cannot be read, or an evaluation's output that cannot be written. Not
-// where processes have parts of variables: that takes all of them. It returns the error.
+// where processes have parts of variables: that takes all of them; nor where others go on without
+// this worker. It returns the error.
 func (r *run) rescue(err error) error {
 	_, diverged := errors.AsType[*ErrNonFinite](err)
 	_, unsaved := errors.AsType[*ErrCheckpoint](err)
-	if err == nil || diverged || unsaved || r.torn || r.Save == "" || !r.leads() ||
-		r.done == 0 || r.current() || divided(r.session) {
+	_, replaced := errors.AsType[*ErrReplaced](err)
+	if err == nil || diverged || unsaved || replaced || r.Save == "" || !r.leads() || r.done == 0 {
+		return err
+	}
+	if gone := r.outlived(); gone != nil {
+		return fmt.Errorf("%w; %w", err, gone)
+	}
+	if r.torn || r.current() || divided(r.session) {
 		return err
 	}
 	if failed := r.save(nil); failed != nil {
@@ -441,7 +449,10 @@ func (r *run) save(others []foreign) error {
 		r.warn(fmt.Sprintf("metrics in %s: %v", r.Metrics, bare(err)))
 	}
 	fetch := func(x foreign) (tensor.View, error) { return r.fetch(context.Background(), x) }
-	path, err := r.store.save(r.checkpoint(), source{r.session, others, fetch})
+	if r.place == nil { // who led before may have had it until now
+		_ = r.occupy()
+	}
+	path, err := r.guarded().save(r.checkpoint(), source{r.session, others, fetch})
 	if err != nil {
 		return r.diverged(err)
 	}

@@ -95,7 +95,9 @@ func (s store) save(c Checkpoint, from source) (path string, err error) {
 	name := fileName(c.Step)
 	path = filepath.Join(s.dir, name)
 	if err := s.write(name, c, from); err != nil {
-		if _, ok := errors.AsType[*ErrNonFinite](err); ok {
+		_, diverged := errors.AsType[*ErrNonFinite](err)
+		_, replaced := errors.AsType[*ErrReplaced](err)
+		if diverged || replaced {
 			return "", err
 		}
 		return "", &ErrCheckpoint{Path: path,
@@ -142,11 +144,12 @@ func (s store) point(pointer, name string) error {
 
 // mark says that the checkpoint after a step, which is saved, is that of the best evaluation.
 func (s store) mark(step int) error {
-	if err := s.point(bestName, fileName(step)); err != nil {
+	err := s.point(bestName, fileName(step))
+	if _, replaced := errors.AsType[*ErrReplaced](err); err != nil && !replaced {
 		return &ErrCheckpoint{Path: filepath.Join(s.dir, bestName),
 			Err: fmt.Errorf("cannot say which is the best: %w", bare(err))}
 	}
-	return nil
+	return err
 }
 
 // prune removes all but the newest checkpoints up to a step. Later ones are of

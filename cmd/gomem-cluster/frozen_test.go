@@ -3,12 +3,13 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -22,15 +23,11 @@ import (
 )
 
 // TestFrozen: a job with etcd in three workers goes on when one of them is stopped, and not killed,
-// whether etcd began in it or it leads etcd: what it holds of connections answers nobody.
+// whether etcd began in it or it leads etcd: what it has of connections answers nobody.
 func TestFrozen(t *testing.T) {
 	longtest.Skip(t)
-	tries := 1
-	if longtest.Enabled() {
-		tries = 10
-	}
 	var took []time.Duration
-	for range tries {
+	for range longtest.Count(1, 10) {
 		for _, leads := range []bool{false, true} {
 			took = append(took, freeze(t, leads))
 		}
@@ -40,22 +37,104 @@ func TestFrozen(t *testing.T) {
 		took[len(took)-1])
 }
 
-// freeze stops worker 0 of a job of four, or the one that leads etcd, and is how long the others
+// freeze stops worker 0 of a job of four, or another one that leads etcd, and is how long the others
 // need to make a checkpoint without it.
 func freeze(t *testing.T, leads bool) time.Duration {
 	t.Helper()
-	dir := t.TempDir()
-	j := start(t, dir, "--local", "4", "--etcd", "3", "--min", "2", "--steps", "100000",
-		"--save", "run", "--save-every", "1")
-	run := filepath.Join(dir, "run")
-	saved(t, j, run)
-	url := first(t, j)
-	until(t, j, "etcd is in three workers, which vote", func() bool { return votes(url) == 3 })
+	j, run, url := spread(t)
 	rank := 0
 	if leads {
 		rank = leading(t, url)
 	}
-	pid := j.worker(t, rank)
+	pid, took := stop(t, j, run, rank)
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	finish(t, j, rank)
+	return took
+}
+
+// TestWakes: a worker that was stopped for longer than its lease, and wakes, finds that it was
+// replaced: it says so, and changes nothing of what the others have saved.
+func TestWakes(t *testing.T) {
+	longtest.Skip(t)
+	for range longtest.Count(1, 10) {
+		wake(t)
+	}
+}
+
+func wake(t *testing.T) {
+	t.Helper()
+	j, run, _ := spread(t)
+	pid, _ := stop(t, j, run, 0)
+	before := step(t, run)
+	until(t, j, "further steps are saved", func() bool { return step(t, run) > before+20 })
+	woken := make(chan struct{})
+	last := make(chan int, 1)
+	go func() { // latest is never set back
+		at := 0
+		for {
+			select {
+			case <-woken:
+				last <- at
+				return
+			default:
+			}
+			now := step(t, run)
+			if now < at {
+				t.Errorf("latest is of step %d after it was of step %d", now, at)
+			}
+			at = now
+		}
+	}()
+	if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	said := finish(t, j, 0)
+	close(woken)
+	at, c := <-last, step(t, run)
+	if c < at {
+		t.Errorf("step %d is the latest after step %d", c, at)
+	}
+	line := regexp.MustCompile(`(?m)^gomem: .*worker 0 was replaced in epoch \d+: ` +
+		`its state of step \d+ is not saved$`)
+	if !line.MatchString(said) {
+		t.Errorf("it does not say so: %s", said)
+	}
+	start(t, filepath.Dir(run), "--local", "2", "--steps", strconv.Itoa(c+1), "--resume", "run",
+		"--json").weights(t)
+}
+
+// step is that of the latest checkpoint, and one that says so is there.
+func step(t *testing.T, run string) int {
+	for range 100 {
+		c, err := train.Inspect(run)
+		if err == nil {
+			return c.Step
+		}
+		time.Sleep(time.Millisecond) // it was just removed, being older than the newest two
+	}
+	t.Error("no latest checkpoint")
+	return 0
+}
+
+// spread is a job of four whose etcd is in three, which vote, where it saves, and etcd's URL.
+func spread(t *testing.T) (j *job, run, url string) {
+	t.Helper()
+	dir := t.TempDir()
+	j = start(t, dir, "--local", "4", "--etcd", "3", "--min", "2", "--steps", "100000",
+		"--save", "run", "--save-every", "1")
+	run = filepath.Join(dir, "run")
+	saved(t, j, run)
+	url = first(t, j)
+	until(t, j, "etcd is in three workers, which vote", func() bool { return votes(url) == 3 })
+	return j, run, url
+}
+
+// stop stops a worker, and is its process and how long the others need to go on.
+func stop(t *testing.T, j *job, run string, rank int) (pid int, took time.Duration) {
+	t.Helper()
+	pid = j.worker(t, rank)
 	stopped := time.Now()
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
@@ -64,11 +143,14 @@ func freeze(t *testing.T, leads bool) time.Duration {
 		c, err := train.Inspect(run)
 		return err == nil && c.Workers == 3
 	})
-	took := time.Since(stopped)
+	took = time.Since(stopped)
 	t.Logf("worker %d is stopped: the others go on after %v", rank, took)
-	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	return pid, took
+}
+
+// finish waits until a worker has ended, ends the job, and is what it has said.
+func finish(t *testing.T, j *job, rank int) string {
+	t.Helper()
 	until(t, j, "who was stopped has ended", func() bool {
 		return strings.Contains(j.stderr.String(), fmt.Sprintf("worker %d of 4 has ended", rank))
 	})
@@ -78,7 +160,7 @@ func freeze(t *testing.T, leads bool) time.Duration {
 	if status := j.end(); status != 0 {
 		t.Errorf("status %d: %s", status, j.stderr.String())
 	}
-	return took
+	return j.stderr.String()
 }
 
 // first is the URL of the etcd in worker 0.
@@ -93,7 +175,7 @@ func first(t *testing.T, j *job) string {
 	return "http://127.0.0.1:" + port
 }
 
-// leading is the rank whose etcd leads.
+// leading gives etcd's lead from worker 0 to another one, and is its rank.
 func leading(t *testing.T, url string) (rank int) {
 	t.Helper()
 	c, err := clientv3.New(clientv3.Config{Endpoints: []string{url}, Logger: zap.NewNop()})
@@ -104,16 +186,20 @@ func leading(t *testing.T, url string) (rank int) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	members, err := c.MemberList(ctx)
-	status, failed := c.Status(ctx, url)
-	if err = cmp.Or(err, failed); err != nil {
+	if err != nil {
 		t.Fatal(err)
 	}
 	for _, m := range members.Members {
-		if m.ID == status.Leader {
-			if _, err := fmt.Sscanf(m.Name, "rank%d", &rank); err != nil {
-				t.Fatal(m.Name, err)
+		if _, err := fmt.Sscanf(m.Name, "rank%d", &rank); err != nil {
+			t.Fatal(m.Name, err)
+		}
+		if rank > 0 {
+			if _, err := c.MoveLeader(ctx, m.ID); err != nil {
+				t.Log("worker 0 does not lead etcd: ", err)
 			}
+			return rank
 		}
 	}
-	return rank
+	t.Fatal("etcd is in one worker")
+	return 0
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"io"
+	"time"
 
 	"github.com/gomem/gomem/distrib"
 )
@@ -60,6 +61,11 @@ type Job struct {
 	Views <-chan distrib.View
 	Open  func(v distrib.View) (distrib.Transport, error)
 	Renew func(ctx context.Context) error
+	// ID is a random id of such a job, and Saved asks whether this process is in its newest view:
+	// see [train.Fence].
+	ID    func() string
+	Saved func(ctx context.Context, step int, path string) (time.Time, int64, error)
+
 	Leave func() error // ends this process' part in order; after the transport was closed
 }
 

@@ -103,7 +103,8 @@ func (c *trainCmd) elastic(w World, job *Job) *workers.Elastic {
 		return nil
 	}
 	e := &workers.Elastic{Least: int(c.Min), Most: most, Views: job.Views, Open: job.Open,
-		Renew: job.Renew, Wait: waitForOthers, Lease: time.Duration(c.Lease)}
+		Renew: job.Renew, Wait: waitForOthers, Lease: time.Duration(c.Lease),
+		Job: job.ID, Saved: job.Saved}
 	if w.Launched { // by whom nobody else is
 		e.Wait = 0
 	}
@@ -191,6 +192,9 @@ func (c *trainCmd) leads() bool {
 // remembering adds to the failure of a run how to go on, where that may help: it may be that
 // of another of several workers, or a GPU's.
 func (c *trainCmd) remembering(err error, s train.Summary, e *env) error {
+	if _, replaced := errors.AsType[*train.ErrReplaced](err); replaced { // others go on
+		return err
+	}
 	err = onGPU(err)
 	dir, step := c.Save, s.SavedStep
 	switch {

@@ -29,6 +29,10 @@ type Elastic struct {
 	// in etcd's view stays there for that.
 	Quiet time.Duration
 	Lease time.Duration // of a worker, for that; 0: 5 s
+	// Job is a random id of the job, and Saved as of [train.Fence]; nil: whoever saves is trusted
+	// to be of the newest view.
+	Job   func() string
+	Saved func(ctx context.Context, step int, path string) (time.Time, int64, error)
 	// Vital is what worker 0 has in it without which no view comes, "" if any worker may be
 	// lost; and Remedy what to do about that.
 	Vital, Remedy string
@@ -170,7 +174,20 @@ func (m *Member) compare(w *views) {
 	}
 }
 
-var _ train.Elastic = (*Member)(nil)
+var (
+	_ train.Elastic = (*Member)(nil)
+	_ train.Fence   = (*Member)(nil)
+)
+
+// Term is the job's id, and the epoch of the present group.
+func (m *Member) Term() (job string, epoch int64) {
+	return m.options.Elastic.Job(), m.at().view.Epoch
+}
+
+// Saved asks whether this worker is in the newest view: see [train.Fence].
+func (m *Member) Saved(ctx context.Context, step int, path string) (time.Time, int64, error) {
+	return m.options.Elastic.Saved(ctx, step, path)
+}
 
 // Least is how few workers go on.
 func (m *Member) Least() int { return m.options.Elastic.Least }

@@ -234,8 +234,11 @@ func (m *Member) parallel() (*train.Parallel, error) {
 	at := m.at()
 	p := &train.Parallel{Rank: m.Rank(), Workers: m.Size(), Peers: at.desk,
 		Exchanged: m.Exchanged}
-	if m.options.Elastic != nil {
+	if e := m.options.Elastic; e != nil {
 		p.Elastic = m
+		if e.Saved != nil {
+			p.Fence = m
+		}
 	}
 	if m.scheme.Plan == nil {
 		return p, nil

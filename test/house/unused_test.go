@@ -35,9 +35,6 @@ var byOthers = map[string]string{
 
 // kept are what no program uses and there is all the same, and why.
 var kept = map[string]string{
-	"distrib/cluster/control.Control.Forget":   manifest,
-	"distrib/cluster/control.Control.Newest":   manifest,
-	"distrib/cluster/control.Control.Saved":    manifest,
 	"distrib/cluster/control.Control.ShardMap": "who owns a table's rows",
 	"distrib/cluster/control.Control.Resume":   "Stop's other side: before a new start",
 	"distrib/cluster/control.Control.Stopped":  "Stop's other side: of who does not tick",
@@ -51,10 +48,7 @@ var kept = map[string]string{
 }
 
 // What is kept for what is to be built on it.
-const (
-	manifest = "manifests of a job's checkpoints, for jobs that save by shards"
-	toCome   = "networks that are slow or fail, for jobs that are tried on some"
-)
+const toCome = "networks that are slow or fail, for jobs that are tried on some"
 
 // TestUsed: what a package exports is used somewhere, and what is not for users by a program, not
 // by tests alone.

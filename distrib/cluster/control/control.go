@@ -26,6 +26,7 @@ type Control struct {
 	closed sync.Once
 	mu     sync.Mutex
 	server *server  // nil: this node embeds none
+	id     string   // of the job; "" before Join
 	ends   []string // where clients reach etcd
 	others int      // servers in other nodes that come and go
 	member *member  // nil before Join

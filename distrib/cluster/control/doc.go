@@ -1,5 +1,5 @@
 // Package control is the control plane of a cluster: who takes part, who leads, where
-// shards are, which checkpoint is complete.
+// shards are, which checkpoint is the newest.
 //
 // etcd holds it. It is embedded in the node of rank 0, so that nothing has to be prepared;
 // in the nodes of ranks 0 to 2, which go on when one of them is lost; or it runs already
@@ -13,8 +13,8 @@
 //	lead/<role>/       who leads, and who would
 //	barrier/<name>/    who has come
 //	shard/<epoch>/     owners and replicas of ranges of hashes
-//	part/<epoch>/<n>/  what nodes have saved of a checkpoint that is not complete
-//	ckpt/<n>           the manifest of a complete checkpoint
+//	id                 a random id of the job, which its checkpoints have
+//	ckpt               the newest complete checkpoint, and who has made it in which epoch
 //	stop               why all nodes are to end
 //	doctor/            questions to nodes and their answers
 //	kv/                what [Control.Put] puts
@@ -47,6 +47,10 @@
 // a view that it is not in, and is closed. A node that is cut off cannot find a quorum and
 // so not renew its lease, whatever it hears of its neighbours: a minority comes to rest
 // within the lease, before the majority goes on.
+//
+// A checkpoint is made the latest only by a node of the newest view, which asks in a transaction
+// whether it is one ([Control.Saved]), and only as long as its lease lasts from then on: who was
+// stopped for longer than that and wakes has been replaced, and asks again before it writes.
 //
 // Only durations are compared, each by one machine's monotonic clock: etcd counts a
 // lease's five seconds, the node counts its own. What time of day it is on which machine

@@ -29,6 +29,7 @@ type lease struct {
 	log    *zap.Logger
 
 	mu     sync.Mutex
+	over   time.Time                     // when it ends, unless it is renewed
 	stream pb.Lease_LeaseKeepAliveClient // nil: none
 	cancel context.CancelFunc            // of it; nil: neither there nor under way
 }
@@ -45,9 +46,9 @@ func grant(ctx context.Context, c *Control, ttl time.Duration) (*lease, error) {
 		return nil, fmt.Errorf("a lease: %w", err)
 	}
 	l := &lease{client: c.client, id: r.ID, ttl: time.Duration(r.TTL) * time.Second, log: c.log,
-		ended: make(chan struct{})}
+		ended: make(chan struct{}), over: sent.Add(time.Duration(r.TTL) * time.Second)}
 	l.ctx, l.end = context.WithCancelCause(context.Background())
-	go l.keep(sent)
+	go l.keep()
 	return l, nil
 }
 
@@ -65,10 +66,10 @@ func renewWithin(ttl time.Duration, failed int) time.Duration {
 const minRenewal = 300 * time.Millisecond
 
 // keep renews. The timer ends the context even while a request hangs.
-func (l *lease) keep(sent time.Time) {
+func (l *lease) keep() {
 	defer close(l.ended)
 	defer l.hangUp()
-	last := time.AfterFunc(time.Until(sent.Add(l.ttl)), func() { l.end(errLease) })
+	last := time.AfterFunc(time.Until(l.until()), func() { l.end(errLease) })
 	defer last.Stop()
 	next := time.NewTimer(keepEvery(l.ttl))
 	defer next.Stop()
@@ -83,7 +84,10 @@ func (l *lease) keep(sent time.Time) {
 		switch {
 		case err == nil && l.ctx.Err() == nil:
 			failed = -1
-			last.Reset(time.Until(at.Add(l.ttl)))
+			l.mu.Lock()
+			l.over = at.Add(l.ttl)
+			l.mu.Unlock()
+			last.Reset(time.Until(l.until()))
 		case errors.Is(err, rpctypes.ErrLeaseNotFound):
 			l.end(errLease)
 			return
@@ -92,6 +96,13 @@ func (l *lease) keep(sent time.Time) {
 		}
 		next.Reset(max(time.Until(at.Add(keepEvery(l.ttl))), keepEvery(l.ttl)/4))
 	}
+}
+
+// until is when the lease ends here, unless it is renewed.
+func (l *lease) until() time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.over
 }
 
 // renew is one request, which is given up for one on another stream when it takes too long.

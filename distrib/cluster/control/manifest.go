@@ -1,154 +1,148 @@
 package control
 
 import (
-	"cmp"
 	"context"
+	"crypto/rand"
+	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/gomem/gomem/distrib"
 )
 
-// Manifest says that a checkpoint is complete, and where its parts are.
-type Manifest struct {
-	Clock distrib.Clock `json:"clock"` // it holds all updates stamped less than this
-	Epoch int64         `json:"epoch"` // in which it was made
-	Files []File        `json:"files"` // by node
-}
-
-// File is the part of a checkpoint that a node has written.
-type File struct {
+// manifest is of a job's newest complete checkpoint: the one that a node of the newest view has
+// written last.
+type manifest struct {
+	Step  int            `json:"step"`
+	Epoch int64          `json:"epoch"` // of that view
 	Node  distrib.NodeID `json:"node"`
-	Path  string         `json:"path"`
-	Bytes int64          `json:"bytes"`
-	Sum   string         `json:"sum"` // that the writer computed, to be compared by readers
+	Path  string         `json:"path"` // as that node has it
 }
 
-// Saved says that this node's part of the checkpoint at a clock is on disk. Who is the last
-// of its view to say so completes the checkpoint: the manifest is written in one
-// transaction, after all parts, and only if the view is still the newest. It reports whether
-// the checkpoint is complete now.
-func (c *Control) Saved(ctx context.Context, clock distrib.Clock, f File) (bool, error) {
-	m, err := c.joined()
-	if err != nil {
-		return false, err
+// Saved asks, in one transaction, whether this node is in the newest view, and notes there the
+// checkpoint that it has written, if it gives a path. Nobody takes the node's place before the
+// time that is returned. It is zero of a node that is out; then next is the epoch of those who go
+// on without it, 0 if nobody does. An error says that this cannot be asked.
+func (c *Control) Saved(ctx context.Context, step int, path string) (until time.Time, next int64,
+	err error) {
+	c.mu.Lock()
+	m := c.member
+	c.mu.Unlock()
+	if m == nil {
+		return until, 0, ErrNotJoined
 	}
-	v, _ := m.now()
-	f.Node = m.rec.ID
-	what := fmt.Sprintf("checkpoint at clock %d", clock)
-	val, err := json.Marshal(f)
-	if err != nil {
-		return false, fmt.Errorf("%s: %w", what, err)
-	}
-	dir := c.key("part", strconv.FormatInt(v.Epoch, 10), strconv.FormatInt(int64(clock), 10), "")
-	r, err := c.commit(ctx, c.during(&v), []clientv3.Op{
-		clientv3.OpPut(dir+strconv.Itoa(int(f.Node)), string(val))}, nil)
-	if err == nil && !r.Succeeded {
-		err = errEpoch
-	}
-	if err != nil {
-		return false, m.guard(ctx, what, err)
-	}
-	done, err := c.complete(ctx, &v, clock, dir)
-	return done, m.guard(ctx, what, err)
-}
-
-var errEpoch = errors.New("another epoch has begun")
-
-// during is the condition that a view is the newest.
-func (c *Control) during(v *viewRecord) []clientv3.Cmp {
-	return []clientv3.Cmp{clientv3.Compare(clientv3.Value(c.key("epoch")), "=",
-		strconv.FormatInt(v.Epoch, 10))}
-}
-
-// complete writes the manifest if all parts are there. Two nodes may both see that: what
-// they write is the same.
-func (c *Control) complete(ctx context.Context, v *viewRecord, clock distrib.Clock, dir string) (
-	bool, error) {
-	key := c.key("ckpt", strconv.FormatInt(int64(clock), 10))
-	r, err := c.get(ctx, dir, clientv3.WithPrefix())
-	if err != nil {
-		return false, err
-	}
-	if len(r.Kvs) < len(v.Nodes) {
-		return c.completed(ctx, key, v.Epoch) // by another, who has cleared the parts away
-	}
-	man := Manifest{Clock: clock, Epoch: v.Epoch}
-	for _, kv := range r.Kvs {
-		var f File
-		if err := json.Unmarshal(kv.Value, &f); err != nil {
-			return false, fmt.Errorf("the key %s is not gomem's: %w", kv.Key, err)
+	both, stop := m.lease.within(ctx)
+	defer stop()
+	for v, _ := m.now(); both.Err() == nil; {
+		if until, err = m.note(both, &v, step, path); err == nil && until.IsZero() {
+			var s *state
+			if s, err = c.state(both); err == nil && s.cur.has(m.rec.ID, m.rec.Lease) {
+				v = s.cur
+				continue
+			}
 		}
-		man.Files = append(man.Files, f)
+		if err != nil && both.Err() == nil || !until.IsZero() {
+			return until, 0, m.guard(ctx, "a checkpoint", err)
+		}
+		break
 	}
-	slices.SortFunc(man.Files, func(a, b File) int { return cmp.Compare(a.Node, b.Node) })
-	val, err := json.Marshal(&man)
+	next, err = m.successor(ctx)
+	return time.Time{}, next, c.wrap("who goes on", err)
+}
+
+// note writes the manifest, if there is a path, on the condition that a view is the newest one and
+// this node's key its own. The time is zero if that is not so.
+func (m *member) note(ctx context.Context, v *viewRecord, step int, path string) (time.Time,
+	error) {
+	c, until := m.c, m.lease.until()
+	val, err := json.Marshal(&manifest{step, v.Epoch, m.rec.ID, path})
 	if err != nil {
-		return false, err
+		return time.Time{}, err
 	}
-	t, err := c.commit(ctx, c.during(v), []clientv3.Op{clientv3.OpPut(key, string(val)),
-		clientv3.OpDelete(dir, clientv3.WithPrefix())}, nil)
-	if err == nil && !t.Succeeded {
-		err = errEpoch
+	var then []clientv3.Op
+	if path != "" {
+		then = append(then, clientv3.OpPut(c.key("ckpt"), string(val)))
 	}
-	return err == nil, err
+	r, err := c.commit(ctx, []clientv3.Cmp{
+		clientv3.Compare(clientv3.Value(c.key("epoch")), "=", strconv.FormatInt(v.Epoch, 10)),
+		clientv3.Compare(clientv3.LeaseValue(c.nodeKey(m.rec.ID)), "=", m.lease.id),
+	}, then, nil)
+	if err != nil || !r.Succeeded {
+		return time.Time{}, err
+	}
+	return until, nil
 }
 
-func (c *Control) completed(ctx context.Context, key string, epoch int64) (bool, error) {
-	r, err := c.get(ctx, key)
-	if err != nil || len(r.Kvs) == 0 {
-		return false, err
-	}
-	m, err := manifest(r.Kvs[0].Key, r.Kvs[0].Value)
-	return m.Epoch == epoch, err
-}
+// successorWithin is the longest that a node which is out waits to hear who goes on.
+const successorWithin = 15 * time.Second
 
-func manifest(key, val []byte) (m Manifest, err error) {
-	if err = json.Unmarshal(val, &m); err != nil {
-		err = fmt.Errorf("the key %s is not gomem's: %w", key, err)
-	}
-	return m, err
-}
-
-// Manifests are those of all complete checkpoints, the newest last. The parts of others
-// are not listed: a checkpoint is complete or it is none.
-func (c *Control) Manifests(ctx context.Context) ([]Manifest, error) {
-	r, err := c.get(ctx, c.key("ckpt", ""), clientv3.WithPrefix())
-	if err != nil {
-		return nil, c.wrap("checkpoints", err)
-	}
-	var all []Manifest
-	for _, kv := range r.Kvs {
-		m, err := manifest(kv.Key, kv.Value)
+// successor is the epoch of others that go on without this node, which is out; 0 if nobody does.
+// Who is there and has no such view yet is waited for: it may be about to end, too.
+func (m *member) successor(ctx context.Context) (int64, error) {
+	was, _ := m.now()
+	ctx, cancel := context.WithTimeoutCause(ctx, min(2*m.lease.ttl, successorWithin), errWaited)
+	defer cancel()
+	for {
+		s, err := m.c.state(ctx)
 		if err != nil {
-			return nil, err
+			return 0, err
 		}
-		all = append(all, m)
+		others := slices.ContainsFunc(s.here, func(n nodeRecord) bool {
+			return n.ID != m.rec.ID || n.Lease != m.rec.Lease
+		})
+		in := s.cur.has(m.rec.ID, m.rec.Lease)
+		switch {
+		case !others:
+			return 0, nil
+		case s.cur.Epoch > was.Epoch && !in:
+			return s.cur.Epoch, nil
+		}
+		if err := m.c.changed(ctx, m.c.key(""), s.revision, time.Minute); err != nil {
+			if ctx.Err() != nil { // they will
+				return s.cur.Epoch + 1, nil
+			}
+			return 0, err
+		}
 	}
-	slices.SortFunc(all, func(a, b Manifest) int { return cmp.Compare(a.Clock, b.Clock) })
-	return all, nil
 }
 
-// Newest is the newest complete checkpoint; an error that is [ErrNoKey] if there is none.
-func (c *Control) Newest(ctx context.Context) (Manifest, error) {
-	all, err := c.Manifests(ctx)
-	if err == nil && len(all) == 0 {
-		err = fmt.Errorf("checkpoints: %w", ErrNoKey)
-	}
+// newID is a random id.
+func newID() string {
+	b := make([]byte, 16)
+	_, _ = rand.Read(b) // which never fails
+	return hex.EncodeToString(b)
+}
+
+// name gives the job its id, unless it has one.
+func (c *Control) name(ctx context.Context) error {
+	id, key := newID(), c.key("id")
+	r, err := c.commit(ctx, absent(key), []clientv3.Op{clientv3.OpPut(key, id)},
+		[]clientv3.Op{clientv3.OpGet(key)})
 	if err != nil {
-		return Manifest{}, err
+		return c.wrap("join", err)
 	}
-	return all[len(all)-1], nil
+	if !r.Succeeded {
+		kvs := r.Responses[0].GetResponseRange().Kvs
+		if len(kvs) == 0 {
+			return fmt.Errorf("join: the key %s was taken away", key)
+		}
+		id = string(kvs[0].Value)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.id = id
+	return nil
 }
 
-// Forget removes the manifest of a checkpoint, which must be done before its files are.
-func (c *Control) Forget(ctx context.Context, clock distrib.Clock) error {
-	_, err := c.commit(ctx, nil, []clientv3.Op{
-		clientv3.OpDelete(c.key("ckpt", strconv.FormatInt(int64(clock), 10)))}, nil)
-	return c.wrap("forget", err)
+// ID is the job's: random, and the same in all nodes of all its views. It is known after
+// [Control.Join].
+func (c *Control) ID() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.id
 }

@@ -1,108 +1,81 @@
 package control
 
 import (
+	"encoding/json"
 	"errors"
-	"fmt"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
-	"github.com/gomem/gomem/distrib"
 	"github.com/gomem/gomem/internal/longtest"
 )
 
-func part(rank int, clock distrib.Clock) File {
-	return File{Node: distrib.NodeID(rank), Path: fmt.Sprintf("/data/%d-%d", clock, rank),
-		Bytes: 7, Sum: "crc32c:1"}
-}
-
-// saved has some nodes say that they have saved, one after the other.
-func saved(t *testing.T, clock distrib.Clock, all ...*Control) (last bool) {
+// newest is the manifest that a job has.
+func newest(t *testing.T, c *Control) (m manifest) {
 	t.Helper()
-	for _, c := range all {
-		var err error
-		if last, err = c.Saved(t.Context(), clock, part(c.cfg.Rank, clock)); err != nil {
-			t.Fatal(err)
-		}
+	r, err := c.get(t.Context(), c.key("ckpt"))
+	if err == nil && len(r.Kvs) > 0 {
+		err = json.Unmarshal(r.Kvs[0].Value, &m)
 	}
-	return last
-}
-
-// TestManifest: a checkpoint is there when the last part is, and never before; who is
-// out completes none.
-func TestManifest(t *testing.T) {
-	t.Parallel()
-	longtest.Skip(t)
-	all := job(t, quick(one(t)), 3, 3, 3)
-	if _, err := all[0].Newest(t.Context()); !errors.Is(err, ErrNoKey) {
-		t.Errorf("a newest checkpoint of none: %v", err)
-	}
-	if saved(t, 100, all[2], all[0]) {
-		t.Error("complete with two parts of three")
-	}
-	if ms, err := all[1].Manifests(t.Context()); err != nil || len(ms) > 0 {
-		t.Errorf("manifests %v, %v", ms, err)
-	}
-	if !saved(t, 100, all[1]) || !saved(t, 20, all...) {
-		t.Error("not complete with three parts of three")
-	}
-	want := []Manifest{
-		{Clock: 20, Epoch: 1, Files: []File{part(0, 20), part(1, 20), part(2, 20)}},
-		{Clock: 100, Epoch: 1, Files: []File{part(0, 100), part(1, 100), part(2, 100)}},
-	}
-	ms, err := all[1].Manifests(t.Context())
-	if d := cmp.Diff(want, ms); d != "" || err != nil {
-		t.Errorf("manifests: %v\n%s", err, d)
-	}
-	saved(t, 200, all[2], all[0])
-	all[2].abandon()
-	for _, c := range all[:2] {
-		next(t, c)
-	}
-	if saved(t, 200, all[0]) || !saved(t, 200, all[1]) {
-		t.Error("the parts of an epoch complete a checkpoint of another")
-	}
-	m, err := all[0].Newest(t.Context())
-	if d := cmp.Diff(Manifest{Clock: 200, Epoch: 2, Files: []File{part(0, 200), part(1, 200)}},
-		m); d != "" || err != nil {
-		t.Errorf("the newest: %v\n%s", err, d)
-	}
-	if err := all[0].Forget(t.Context(), 200); err != nil {
+	if err != nil {
 		t.Fatal(err)
 	}
-	if m, err := all[0].Newest(t.Context()); err != nil || m.Clock != 100 {
-		t.Errorf("the newest after the last was forgotten: %+v, %v", m, err)
-	}
-	if _, err := all[2].Saved(t.Context(), 300, File{}); err == nil {
-		t.Error("a node that is out saves")
-	}
+	return m
 }
 
-// TestManifestTogether: all nodes at once, and every checkpoint is completed, reported by
-// one of them at least.
-func TestManifestTogether(t *testing.T) {
+// TestSaved: a node of the newest view notes a checkpoint, also while another view has come that it
+// is in; one that is out does not, and hears of those who go on, if there are any.
+func TestSaved(t *testing.T) {
 	t.Parallel()
-	all := job(t, quick(one(t)), 3, 3, 3)
-	for clock := range distrib.Clock(20) {
-		done, errs := make(chan bool, 3), make(chan error, 3)
-		for i, c := range all {
-			go func() {
-				ok, err := c.Saved(t.Context(), clock, part(i, clock))
-				done <- ok
-				errs <- err
-			}()
+	longtest.Skip(t)
+	all, wire := cabled(t, quick(one(t)))
+	if _, _, err := start(t, joinable(all[0], 3)).Saved(t.Context(), 1, ""); !errors.Is(err,
+		ErrNotJoined) {
+		t.Errorf("who has not joined: %v", err)
+	}
+	if id := all[0].ID(); len(id) != 32 || id != all[2].ID() {
+		t.Errorf("ids %q and %q", id, all[2].ID())
+	}
+	saves := func(c *Control, step int, path string) {
+		t.Helper()
+		until, next, err := c.Saved(t.Context(), step, path)
+		if left := time.Until(until); err != nil || next != 0 || left > c.cfg.TTL {
+			t.Errorf("node %d, step %d: for %v, then %d; %v", c.cfg.Rank, step, left, next, err)
 		}
-		any := false
-		for range all {
-			any = <-done || any
-			if err := <-errs; err != nil {
-				t.Fatal(err)
-			}
-		}
-		if m, err := all[0].Newest(t.Context()); err != nil || m.Clock != clock || !any {
-			t.Fatalf("clock %d: %+v, %v, reported %v", clock, m, err, any)
-		}
+	}
+	saves(all[2], 7, "run/7")
+	saves(all[0], 8, "")
+	if m := newest(t, all[0]); m != (manifest{7, 1, 2, "run/7"}) {
+		t.Errorf("the newest: %+v", m)
+	}
+	if err := all[1].Renew(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	next(t, all[0])
+	all[0].member.mu.Lock()
+	all[0].member.view.Epoch = 1 // it has not heard of it
+	all[0].member.mu.Unlock()
+	saves(all[0], 9, "run/9")
+	if m := newest(t, all[0]); m != (manifest{9, 2, 0, "run/9"}) {
+		t.Errorf("the newest: %+v", m)
+	}
+	here := alive(t, all[2])
+	wire.plug(false)
+	await(t, here, "the node that is cut off")
+	want(t, next(t, all[1]), 2, 1, 0, 1, 2)
+	want(t, next(t, all[1]), 3, 1, 0, 1)
+	wire.plug(true)
+	until, epoch, err := all[2].Saved(t.Context(), 10, "run/10")
+	if !until.IsZero() || epoch != 3 || err != nil {
+		t.Errorf("who is out: until %v, epoch %d, %v", until, epoch, err)
+	}
+	if m := newest(t, all[0]); m.Step != 9 {
+		t.Errorf("the newest: %+v", m)
+	}
+	all[1].Close()
+	all[0].member.close(ErrClosed)
+	if until, epoch, err = all[2].Saved(t.Context(), 10, "run/10"); !until.IsZero() || epoch != 0 ||
+		err != nil {
+		t.Errorf("when nobody goes on: until %v, epoch %d, %v", until, epoch, err)
 	}
 }
 

@@ -71,6 +71,9 @@ func (c *Control) enter(ctx context.Context, self distrib.Node, min, max int) (*
 	if err = m.claim(ctx); err == nil {
 		err = m.agree(ctx)
 	}
+	if err == nil {
+		err = c.name(ctx)
+	}
 	if err != nil {
 		m.lease.revoke(err)
 		return nil, err
