@@ -9,10 +9,10 @@ import (
 	"sync"
 	"time"
 
-	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 	"google.golang.org/grpc/codes"
+	health "google.golang.org/grpc/health/grpc_health_v1"
 )
 
 // Times of a sentry: from one question to a server to the next, and for an answer.
@@ -103,15 +103,14 @@ func (s *sentry) post(end string) {
 	})
 }
 
-// answers reports whether a server answers, and has a leader as far as it knows. Any answer will
-// do, also one that refuses.
+// answers reports whether a server answers. Any answer will do, also one that refuses. It is asked
+// for its health, by gRPC's own means: asked for etcd's status, a server that is ending may panic.
 func (p *post) answers(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
-	r, err := pb.NewMaintenanceClient(p.client.ActiveConnection()).Status(ctx, &pb.StatusRequest{})
+	_, err := health.NewHealthClient(p.client.ActiveConnection()).Check(ctx,
+		&health.HealthCheckRequest{})
 	switch codeOf(err) {
-	case codes.OK:
-		return r.Leader != 0
 	case codes.DeadlineExceeded, codes.Unavailable, codes.Canceled:
 		return false
 	}
