@@ -37,8 +37,8 @@ func TestFrozen(t *testing.T) {
 		took[len(took)-1])
 }
 
-// freeze stops worker 0 of a job of four, or another one that leads etcd, and is how long the others
-// need to make a checkpoint without it.
+// freeze stops worker 0 of a job of four, or another one that leads etcd, and is how long the
+// others need to make a checkpoint without it.
 func freeze(t *testing.T, leads bool) time.Duration {
 	t.Helper()
 	j, run, url := spread(t)
