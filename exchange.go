@@ -11,10 +11,10 @@ import (
 // and ops.Await ask for.
 type Network = executor.Network
 
-// Meter is implemented by networks that know how much memory they have.
+// Meter knows how much memory exchanging takes.
 type Meter interface {
-	// Peak is the most bytes of buffers of its own, in host memory, that the network has
-	// had at once: what it was sent is not counted.
+	// Peak is the most bytes of host memory that exchanging has had at once beside what was
+	// sent.
 	Peak() int64
 }
 

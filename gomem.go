@@ -138,7 +138,10 @@ func (s *Session) open(o Options) error {
 		byName[n.Name] = n.Value(0)
 		s.inputs[n.Value(0)] = true
 	}
-	meter, _ := o.Network.(Meter)
+	meter := o.Meter
+	if m, ok := o.Network.(Meter); ok && meter == nil {
+		meter = m
+	}
 	s.network = reserve{o.NetworkBytes, meter}
 	if _, ok := GPU(o.Device); ok {
 		s.beside = workspaces(results)
@@ -242,8 +245,8 @@ type Usage struct {
 	Predicted int64 // bytes: the largest of the plans' that have run; of all before any has
 	Actual    int64 // bytes: the most that any step has used; 0 before the first
 	// Network is the bytes of these, in the host's memory, that are reserved for the
-	// network. Of a [Meter], Actual has what it says instead.
-	Network int64
+	// network, and NetworkUsed those of Actual: what a [Meter] says, or all of them.
+	Network, NetworkUsed int64
 }
 
 // Usage lists the spaces, the device first. It can be asked for after Close.
@@ -285,7 +288,7 @@ func (r reserve) add(u *Usage) {
 	if r.meter != nil {
 		actual = r.meter.Peak()
 	}
-	u.Network = r.bytes
+	u.Network, u.NetworkUsed = r.bytes, actual
 	u.add(r.bytes, actual)
 }
 

@@ -152,6 +152,8 @@ type Options struct {
 	// NetworkBytes are the bytes of the host's budget that are not for plans, but for what
 	// Network and those behind it have there: buffers, caches, outboxes.
 	NetworkBytes int64
+	// Meter says how many of these bytes have been used; nil: Network, if it is a [Meter].
+	Meter Meter
 	// Gathers has plans for a Network that is a [Gatherer]: nothing is awaited before all that is
 	// sent before it is handed over. It is so, too, where Network is one.
 	Gathers   bool

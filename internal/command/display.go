@@ -151,7 +151,7 @@ func (d *textDisplay) summary(s train.Summary, least int64) {
 	}
 	fields := []field{
 		{"device peak", device},
-		{"host peak", compared(s.PredictedHostPeak, s.ActualHostPeak)},
+		{"host peak", hostPeak(s)},
 	}
 	if s.PredictedDiskPeak > 0 {
 		fields = append(fields,
@@ -201,6 +201,20 @@ func compared(predicted, actual int64) string {
 		sign = "but"
 	}
 	return fmt.Sprintf("%s predicted %s %s actual", size(predicted), sign, size(actual))
+}
+
+// hostPeak compares the plan's peak of the host's memory. What exchanging takes is a bound that is
+// kept to, and not a plan: what was used of it is said apart, by exchanged.
+func hostPeak(s train.Summary) string {
+	var reserved, used int64
+	if len(s.Usage) > 1 {
+		reserved, used = s.Usage[1].Network, s.Usage[1].NetworkUsed
+	}
+	text := compared(s.PredictedHostPeak-reserved, s.ActualHostPeak-used)
+	if reserved > 0 {
+		text += fmt.Sprintf("; %s reserved to exchange", size(reserved))
+	}
+	return text
 }
 
 // jsonDisplay prints JSON lines.

@@ -154,7 +154,7 @@ func (c *trainCmd) alone(ctx context.Context, e *env) error {
 	session := m.session
 	session.Logger = e.log
 	if c.member != nil {
-		session.Network = c.member.Network()
+		session.Network, session.Meter = c.member.Network(), c.member
 	}
 	return c.traced(&session, func() error { return c.prepare(ctx, e, m, session) })
 }

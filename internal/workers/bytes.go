@@ -76,8 +76,8 @@ func (m *Member) most(of func(n int) (int64, error)) (most int64, err error) {
 	return most, nil
 }
 
-// rehearse attaches variables to an engine that nobody listens to, and asks what it may
-// come to hold. What each variable was is kept beside it.
+// rehearse asks what an engine may come to hold that has these variables and nobody to listen to
+// it. What each variable was is kept beside it.
 func (m *Member) rehearse(vars []graph.Value, workers int) (int64, error) {
 	again, err := ParseScheme(m.scheme.Name, m.scheme.options)
 	if err != nil {
@@ -92,18 +92,13 @@ func (m *Member) rehearse(vars []graph.Value, workers int) (int64, error) {
 			p.view.Nodes = append(p.view.Nodes, distrib.Node{ID: distrib.NodeID(i)})
 		}
 	}
-	if err := rehearsal.start(p, vars, nowhere(p.view.Self)); err != nil {
-		return 0, err
-	}
 	params, bases := Params(vars), int64(0)
 	for _, p := range params {
 		p.Data = make([]float32, p.Rows*p.Cols)
 		bases += 4 * int64(len(p.Data))
 	}
-	if err := p.engine.Attach(params...); err != nil {
-		return 0, err
-	}
-	return bases + p.engine.Bound().Total(), p.engine.Close()
+	bound, err := distrib.Bound(rehearsal.engine(p, vars, nowhere(p.view.Self)), params...)
+	return bases + bound.Total(), err
 }
 
 // nowhere is a transport of a node whose messages all arrive, where nobody is.

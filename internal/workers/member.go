@@ -144,17 +144,22 @@ func (m *Member) patience() time.Duration {
 
 // start makes an engine for variables.
 func (m *Member) start(p *part, vars []graph.Value, t distrib.Transport) (err error) {
+	p.engine, err = distrib.New(m.engine(p, vars, t))
+	return err
+}
+
+// engine is how a part's engine keeps variables in step.
+func (m *Member) engine(p *part, vars []graph.Value, t distrib.Transport) distrib.Config {
 	var outbox int64 // the engine's own choice, but for workers that push into it for long
 	if m.scheme.alone() {
 		for _, v := range vars {
 			outbox += int64(m.scheme.lag()+1) * v.Type().Bytes()
 		}
 	}
-	p.engine, err = distrib.New(distrib.Config{View: p.view, Transport: t,
+	return distrib.Config{View: p.view, Transport: t,
 		Plan: *m.scheme.Plan, Workers: 1, Group: p.group, Audited: true, Outbox: outbox,
 		Ordered: m.scheme.inStep(),
-		Log:     m.options.Log, Stall: m.options.Stall, Timeout: m.options.Timeout})
-	return err
+		Log:     m.options.Log, Stall: m.options.Stall, Timeout: m.options.Timeout}
 }
 
 // Rank is this worker's number. One that is still to come has the last one, so it is not the
@@ -299,6 +304,9 @@ func (m *Member) Exchanged() train.Exchanged {
 		x.Saved, x.Full = a.Kept+a.Lost, a.Blocked
 		_, peak := at.engine.Memory()
 		x.Memory = m.bases + peak.Total()
+		if x.Bound == 0 { // parameters came with a task
+			x.Bound = at.engine.Bound().Total()
+		}
 	}
 	x.Memory += m.rows.Load()
 	for _, l := range at.lines {
@@ -311,6 +319,10 @@ func (m *Member) Exchanged() train.Exchanged {
 	}
 	return x
 }
+
+// Peak is the most host memory that exchanging has taken so far, beside the plan's: a
+// [gomem.Meter].
+func (m *Member) Peak() int64 { return m.Exchanged().Memory }
 
 // Close ends the member's part: the others hear why, unless they have heard already. It
 // returns err, or what closing came to.
