@@ -9,6 +9,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -20,6 +21,7 @@ import (
 	"github.com/gomem/gomem/graph/autodiff"
 	"github.com/gomem/gomem/graph/ops"
 	"github.com/gomem/gomem/graph/tensor"
+	"github.com/gomem/gomem/internal/regular"
 	"github.com/gomem/gomem/internal/safetensors"
 	"github.com/gomem/gomem/mesh"
 	"github.com/gomem/gomem/planner"
@@ -355,4 +357,43 @@ func contents(t *testing.T, dir string) map[string]string {
 		t.Fatal(err)
 	}
 	return files
+}
+
+// TestFullDiskOfAMesh: what worker 0 cannot write costs the new checkpoint and nothing else, though
+// all give what they have for it, and the next one is whole.
+func TestFullDiskOfAMesh(t *testing.T) {
+	g, target := bricks([][]int{{4, 4}})
+	spec, err := mesh.Parse("a:4x1", "v0*:0=a,experts=a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, way := range []string{fileName(2), regular.Temporary(fileName(2))} {
+		dir := t.TempDir()
+		list := ranks(t, g, target, spec, dir)
+		all(t, list, func(r *run) error { return r.saveAll(context.Background(), true) })
+		want := contents(t, dir)
+		block(t, filepath.Join(dir, way))
+		block(t, filepath.Join(dir, way, "so that nobody removes it"))
+		all(t, list, func(r *run) error {
+			r.done = 2
+			return r.saveAll(context.Background(), true)
+		})
+		if list[0].unsaved == nil || list[1].unsaved != nil {
+			t.Errorf("%s is in the way: %v, %v", way, list[0].unsaved, list[1].unsaved)
+		}
+		if err := os.RemoveAll(filepath.Join(dir, way)); err != nil {
+			t.Fatal(err)
+		}
+		if have := contents(t, dir); !maps.Equal(have, want) {
+			t.Errorf("%s is in the way: the directory has %d files, want %d", way, len(have),
+				len(want))
+		}
+		all(t, list, func(r *run) error {
+			r.done = 3
+			return errors.Join(r.saveAll(context.Background(), true), r.session.Close())
+		})
+		if found, err := Inspect(dir); err != nil || found.Step != 3 || list[0].unsaved != nil {
+			t.Errorf("%s was in the way: %+v, %v", way, found, err)
+		}
+	}
 }

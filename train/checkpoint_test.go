@@ -447,27 +447,3 @@ func TestForeignDirectory(t *testing.T) {
 		}
 	}
 }
-
-// TestSaveFailsInARun: the run ends with the error, and what was saved before
-// is good.
-func TestSaveFailsInARun(t *testing.T) {
-	o := toyOptions(t, toy(toyVocab, unigram{}))
-	o.Save, o.SaveEvery = filepath.Join(t.TempDir(), "run"), 5
-	o.Observe = func(e Event) {
-		if e.Kind != Step || e.Step != 8 {
-			return
-		}
-		// A directory is in the way of the next checkpoint.
-		if err := os.Mkdir(filepath.Join(o.Save, fileName(10)), 0o700); err != nil {
-			t.Error(err)
-		}
-	}
-	s, err := Run(context.Background(), o)
-	if _, ok := errors.AsType[*ErrCheckpoint](err); !ok || s.Steps != 10 ||
-		s.Checkpoint != filepath.Join(o.Save, fileName(5)) {
-		t.Errorf("%+v, %v", s, err)
-	}
-	if c, err := Inspect(o.Save); err != nil || c.Step != 5 {
-		t.Errorf("%+v, %v", c, err)
-	}
-}

@@ -150,7 +150,7 @@ func (r *run) judge() error {
 			}
 			return r.save(nil)
 		}
-		return r.guarded().mark(r.done)
+		return r.endure(r.guarded().mark(r.done))
 	}
 	return nil
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/data"
-	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/kernel"
 	"github.com/gomem/gomem/nn"
 )
@@ -27,6 +26,7 @@ type run struct {
 	done     int    // steps done, those before a resumption included
 	good     string // the newest checkpoint, or the one resumed; "" before the first
 	saved    int    // its step
+	unsaved  error  // of the newest that could not be written, if none has been since
 	torn     bool   // the variables are between two steps
 	copies   int64  // bytes copied in a training step, both ways
 	times    []time.Duration
@@ -120,7 +120,7 @@ func (r *run) rescue(err error) error {
 	if r.torn || r.current() || divided(r.session) {
 		return err
 	}
-	if failed := r.save(nil); failed != nil {
+	if failed := r.write(nil); failed != nil {
 		return fmt.Errorf("%w; and then %w", err, failed)
 	}
 	return err
@@ -303,7 +303,7 @@ func (r *run) finish(ctx context.Context) error {
 	}
 	r.summary.Interrupted = r.interrupted(ctx)
 	due := r.leads() && r.Save != "" && r.done > 0 && !r.current()
-	if err := r.saveAll(ctx, due); err != nil {
+	if err := cmp.Or(r.saveAll(ctx, due), r.unsaved); err != nil {
 		return err
 	}
 	err := r.evaluate(ctx, true)
@@ -440,25 +440,6 @@ func (r *run) enter(e Event) {
 	e.DeviceBytes, e.HostBytes, e.CopyBytes = usage[0].Actual, usage[1].Actual, r.copies
 	e.UnitsPerSecond = rate(e.Units, e.StepTime)
 	r.emit(e)
-}
-
-// save writes a checkpoint, and what other workers have otherwise, which then all take part
-// in.
-func (r *run) save(others []foreign) error {
-	if err := r.recorder.sync(); err != nil {
-		r.warn(fmt.Sprintf("metrics in %s: %v", r.Metrics, bare(err)))
-	}
-	fetch := func(x foreign) (tensor.View, error) { return r.fetch(context.Background(), x) }
-	if r.place == nil { // who led before may have had it until now
-		_ = r.occupy()
-	}
-	path, err := r.guarded().save(r.checkpoint(), source{r.session, others, fetch})
-	if err != nil {
-		return r.diverged(err)
-	}
-	r.saved, r.good = r.done, path
-	r.emit(Event{Kind: Save, Path: path})
-	return nil
 }
 
 // diverged completes the error about a variable that is not finite.

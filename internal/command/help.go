@@ -177,7 +177,7 @@ train --profile
     Between steps: send a part of an update and keep the rest for later: dvf:DELTA (what is
     larger; dvf:DELTA:SLOW:MBPS has a bound of its own for ways on which updates arrive with
     less than so many Mbit/s), topk:SHARE, powersgd:RANK, fp16 (rounded), or several with
-    plus signs.
+    commas.
 --average
     easgd, average: steps between averages (default 10); orpheus, lossy: likewise (100).
 --metrics

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/gomem/gomem/internal/longtest"
+	"github.com/gomem/gomem/train"
 )
 
 // TestShallow: models without layers learn, by one worker and by several, of data that are
@@ -54,6 +55,35 @@ func TestShallow(t *testing.T) {
 		if o.status == exitOK || !strings.Contains(o.stderr, want) ||
 			strings.Count(o.stderr, "\n") != 1 {
 			t.Errorf("%v: %d, %q, want %q", args, o.status, o.stderr, want)
+		}
+	}
+}
+
+// TestExchangeIsMeasured: what exchanging takes is measured, and no more than was said before.
+func TestExchangeIsMeasured(t *testing.T) {
+	inDir(t)
+	model := []string{"--model", "transformer", "--size", "s512", "--steps", "2"}
+	for _, args := range [][]string{
+		with(model, "--sync", "async"), with(model, "--sync", "bosen"), with(model, "--sync", "pf"),
+		with(model, "--sync", "halton"), with(model, "--sync", "ring"),
+		{"--model", "mlr", "--epochs", "2"}, {"--model", "mf", "--epochs", "2"},
+	} {
+		o := gather(t, inMemory{}, with([]string{"train", "--json", "--local", "2"}, args...)...)
+		lines := strings.Split(strings.TrimSpace(o.stdout), "\n")
+		var last struct {
+			Predicted int64           `json:"predicted_host_peak_bytes"`
+			Actual    int64           `json:"actual_host_peak_bytes"`
+			Exchanged train.Exchanged `json:"exchanged"`
+		}
+		if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); err != nil {
+			t.Fatalf("%v: %v: %s", args, err, o.stderr)
+		}
+		x := last.Exchanged
+		if x.Memory <= 0 || x.Memory > x.Bound {
+			t.Errorf("%v: exchanging took %d bytes of at most %d", args, x.Memory, x.Bound)
+		}
+		if last.Actual > last.Predicted {
+			t.Errorf("%v: the host had %d bytes, %d were said", args, last.Actual, last.Predicted)
 		}
 	}
 }
