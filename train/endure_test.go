@@ -49,7 +49,8 @@ func TestSavesThatFail(t *testing.T) {
 			if !c.fails && s.WeightsSHA256 != want.WeightsSHA256 {
 				t.Error("other weights than those of a run whose saves succeed")
 			}
-			if len(warned) < len(c.blocks) || !strings.Contains(warned[0], "the run goes on, and has") ||
+			if len(warned) < len(c.blocks) ||
+				!strings.Contains(warned[0], "the run goes on, and has") ||
 				strings.Contains(warned[0], "\n") {
 				t.Errorf("%q", warned)
 			}

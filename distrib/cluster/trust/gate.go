@@ -60,15 +60,21 @@ func (l *gated) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		host, _, err := net.SplitHostPort(c.RemoteAddr().String())
-		if err != nil {
-			host = c.RemoteAddr().String()
-		}
+		host := hostOf(c)
 		if l.gate.enter(host, time.Now()) {
 			return &waiting{Conn: c, release: func() { l.gate.leave(host) }}, nil
 		}
 		c.Close()
 	}
+}
+
+// hostOf is where a connection comes from, without its port.
+func hostOf(c net.Conn) string {
+	addr := c.RemoteAddr().String()
+	if host, _, err := net.SplitHostPort(addr); err == nil {
+		return host
+	}
+	return addr
 }
 
 // waiting is a connection that has not authenticated, until it is closed or admitted.

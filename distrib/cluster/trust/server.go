@@ -29,6 +29,8 @@ func (s *Server) Serve(l net.Listener) error {
 	}
 	config := s.Identity.Server()
 	config.ClientAuth = tls.NoClientCert // that is what they come for
+	refused := complaints{log: s.Log}
+	defer refused.end() // after what is open
 	var open visitors
 	defer open.end()
 	listener := gate.Listen(l)
@@ -44,7 +46,8 @@ func (s *Server) Serve(l net.Listener) error {
 		go func() {
 			defer open.remove(conn)
 			if err := s.answer(tls.Server(conn, config)); err != nil {
-				s.log(fmt.Sprintf("%s did not join: %v", conn.RemoteAddr(), err))
+				from := conn.RemoteAddr().String()
+				refused.add(hostOf(conn), fmt.Sprintf("%s did not join: %v", from, err), time.Now())
 			}
 		}()
 	}
