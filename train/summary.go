@@ -28,13 +28,14 @@ type Summary struct {
 	StepMedian     time.Duration `json:"-"`
 	StepMillis     float64       `json:"step_ms_median"` // StepMedian in milliseconds
 
-	Usage               []gomem.Usage `json:"-"` // of the spaces, the device first
-	PredictedDevicePeak int64         `json:"predicted_device_peak_bytes"`
-	ActualDevicePeak    int64         `json:"actual_device_peak_bytes"`
-	PredictedHostPeak   int64         `json:"predicted_host_peak_bytes"`
-	ActualHostPeak      int64         `json:"actual_host_peak_bytes"`
-	PredictedDiskPeak   int64         `json:"predicted_disk_peak_bytes,omitempty"`
-	ActualDiskPeak      int64         `json:"actual_disk_peak_bytes,omitempty"`
+	Usage []gomem.Usage `json:"-"` // of the spaces, the device first
+	// Peaks are the plans'; what exchanging took is in Exchanged.
+	PredictedDevicePeak int64 `json:"predicted_device_peak_bytes"`
+	ActualDevicePeak    int64 `json:"actual_device_peak_bytes"`
+	PredictedHostPeak   int64 `json:"predicted_host_peak_bytes"`
+	ActualHostPeak      int64 `json:"actual_host_peak_bytes"`
+	PredictedDiskPeak   int64 `json:"predicted_disk_peak_bytes,omitempty"`
+	ActualDiskPeak      int64 `json:"actual_disk_peak_bytes,omitempty"`
 
 	// over all variables in order of their names; "" on the null device, and where variables
 	// are divided among processes
@@ -63,7 +64,11 @@ func (r *run) account(err error) {
 	s.Steps, s.BestStep = r.done, r.watch.step
 	s.Usage = r.session.Usage()
 	s.PredictedDevicePeak, s.ActualDevicePeak = s.Usage[0].Predicted, s.Usage[0].Actual
-	s.PredictedHostPeak, s.ActualHostPeak = s.Usage[1].Predicted, s.Usage[1].Actual
+	host := s.Usage[1]
+	s.PredictedHostPeak, s.ActualHostPeak = host.Predicted-host.Network, host.Actual
+	if host.Actual > 0 {
+		s.ActualHostPeak -= host.NetworkUsed
+	}
 	if len(s.Usage) > 2 {
 		s.PredictedDiskPeak, s.ActualDiskPeak = s.Usage[2].Predicted, s.Usage[2].Actual
 	}

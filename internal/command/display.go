@@ -206,13 +206,9 @@ func compared(predicted, actual int64) string {
 // hostPeak compares the plan's peak of the host's memory. What exchanging takes is a bound that is
 // kept to, and not a plan: what was used of it is said apart, by exchanged.
 func hostPeak(s train.Summary) string {
-	var reserved, used int64
-	if len(s.Usage) > 1 {
-		reserved, used = s.Usage[1].Network, s.Usage[1].NetworkUsed
-	}
-	text := compared(s.PredictedHostPeak-reserved, s.ActualHostPeak-used)
-	if reserved > 0 {
-		text += fmt.Sprintf("; %s reserved to exchange", size(reserved))
+	text := compared(s.PredictedHostPeak, s.ActualHostPeak)
+	if len(s.Usage) > 1 && s.Usage[1].Network > 0 {
+		text += fmt.Sprintf("; %s reserved to exchange", size(s.Usage[1].Network))
 	}
 	return text
 }

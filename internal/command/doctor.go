@@ -38,7 +38,10 @@ func (c *doctorCmd) Run(ctx context.Context, e *env) error {
 	if e.extras.Cluster == nil {
 		return usagef("doctor needs gomem-cluster: go run ./cmd/gomem-cluster doctor")
 	}
-	w, err := c.world(ctx, e, nil)
+	if c.Restarts > 0 {
+		return usagef("--restarts does nothing for doctor: leave it out")
+	}
+	w, err := c.world(ctx, e, nil, nil)
 	if err != nil {
 		return err
 	}

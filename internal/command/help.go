@@ -196,6 +196,10 @@ train --profile
     is to end, goes, and the others go on from the same step (default: all).
 --max
     Take part with so many workers at most (default: all).
+--restarts
+    With --local, start workers that end with an error again, so often in all (default:
+    never): with --min the one, which joins the others, and without it all, which begin
+    again from the latest checkpoint in --save.
 --master
     Where process 0 is, if the launcher does not say.
 --job

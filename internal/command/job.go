@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -17,6 +16,7 @@ type meetFlags struct {
 	Rank      *whole   `group:"job" placeholder:"R"`
 	Min       count    `group:"job" placeholder:"N"`
 	Max       count    `group:"job" placeholder:"N"`
+	Restarts  count    `group:"job" placeholder:"N"`
 	Master    string   `group:"job" placeholder:"HOST:PORT"`
 	Job       string   `group:"job" placeholder:"NAME"`
 	Etcd      string   `group:"job" placeholder:"URLS|3"`
@@ -40,6 +40,7 @@ type JobFlags struct {
 	Workers   int           // processes of the job, 0 if it is left to the environment
 	Rank      *int          // of this one, nil if it is left to the environment
 	Min, Max  int           // with how many the job may begin and go on; 0: with all
+	Restarts  int           // how often workers of this machine that end are started again
 	Master    string        // host or host:port of rank 0
 	Job       string        // name
 	Etcd      []string      // URLs of an etcd that is there; none: workers have one in them
@@ -53,8 +54,8 @@ type JobFlags struct {
 // flags are the job's, for who joins it.
 func (f meetFlags) flags() JobFlags {
 	j := JobFlags{Workers: int(f.Workers), Min: int(f.Min), Max: int(f.Max), Master: f.Master,
-		Job: f.Job, Lease: time.Duration(f.Lease), TLS: f.TLS, TokenFile: string(f.TokenFile),
-		Insecure: f.Insecure}
+		Restarts: int(f.Restarts), Job: f.Job, Lease: time.Duration(f.Lease), TLS: f.TLS,
+		TokenFile: string(f.TokenFile), Insecure: f.Insecure}
 	if f.Rank != nil {
 		rank := int(*f.Rank)
 		j.Rank = &rank
@@ -76,7 +77,8 @@ func (f meetFlags) outlives() bool {
 // given are the flags that are there, by name.
 func (f meetFlags) given() []option {
 	return []option{{"local", f.Local > 0}, {"workers", f.Workers > 0}, {"rank", f.Rank != nil},
-		{"min", f.Min > 0}, {"max", f.Max > 0}, {"master", f.Master != ""}, {"job", f.Job != ""},
+		{"min", f.Min > 0}, {"max", f.Max > 0}, {"restarts", f.Restarts > 0},
+		{"master", f.Master != ""}, {"job", f.Job != ""},
 		{"etcd", f.Etcd != ""}, {"lease", f.Lease > 0}, {"tls", f.TLS != ""},
 		{"token-file", f.TokenFile != ""}, {"insecure", f.Insecure}}
 }
@@ -171,8 +173,10 @@ func (e *launchedError) Error() string { return fmt.Sprintf("status %d", e.statu
 
 // world is this process' place in the run that the flags describe. Where workers are to be
 // started on this machine, they have run when it returns, and the error says how that
-// ended. keeping are flags that only several workers have a use for.
-func (f meetFlags) world(ctx context.Context, e *env, keeping []option) (World, error) {
+// ended. keeping are flags that only several workers have a use for; again
+// is the command line after a failure, see launch.
+func (f meetFlags) world(ctx context.Context, e *env, keeping []option,
+	again func([]string) []string) (World, error) {
 	cluster := e.extras.Cluster
 	if cluster == nil {
 		return World{Size: 1}, elsewhere(e, f.given(), keeping)
@@ -188,26 +192,12 @@ func (f meetFlags) world(ctx context.Context, e *env, keeping []option) (World, 
 		return w, usagef("--etcd %s needs as many workers: there are %d", f.Etcd, n)
 	}
 	if f.Local > 1 && !w.Launched {
-		return w, f.launch(ctx, e)
+		return w, f.launch(ctx, e, again)
 	}
 	if name := firstGiven(keeping); w.Size == 1 && name != "" {
 		return w, usagef("--%s does nothing for one worker: give --local N, or start several", name)
 	}
 	return w, nil
-}
-
-// launch starts workers here and ends as they do.
-func (f meetFlags) launch(ctx context.Context, e *env) error {
-	job := f.flags()
-	job.Workers = int(f.Local)
-	err := e.extras.Cluster.Launch(ctx, job, e.args, e.stdout, e.stderr)
-	if said, ok := errors.AsType[*WorkerError](err); ok {
-		return &launchedError{said.Status}
-	}
-	if err == nil {
-		return &launchedError{exitOK}
-	}
-	return err
 }
 
 // maxLocal is the most workers that are started here: each is a process with a session of

@@ -112,6 +112,9 @@ func (c *trainCmd) Run(ctx context.Context, e *env) error {
 
 func (c *trainCmd) run(ctx context.Context, e *env) error {
 	e = e.orderly()
+	if err := c.restartable(); err != nil {
+		return err
+	}
 	if isShallow(c.Model) {
 		return c.learn(ctx, e)
 	}
@@ -129,7 +132,8 @@ func (c *trainCmd) run(ctx context.Context, e *env) error {
 			return err
 		}
 	}
-	w, err := c.world(ctx, e, append(c.keepFlags.given(), option{"metrics", c.counters() != ""}))
+	w, err := c.world(ctx, e, append(c.keepFlags.given(), option{"metrics", c.counters() != ""}),
+		c.again)
 	if err != nil {
 		return err
 	}

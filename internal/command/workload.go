@@ -41,7 +41,7 @@ func (c *trainCmd) learn(ctx context.Context, e *env) (err error) {
 		return usagef("--sync %s exchanges gradients of layers, which --model %s has none of: "+
 			"want bosen, pf or the like", c.Sync, c.Model)
 	}
-	w, err := c.world(ctx, e, nil)
+	w, err := c.world(ctx, e, nil, c.again)
 	if err != nil {
 		return err
 	}

@@ -40,6 +40,9 @@ type Job struct {
 	// job's, however many are left.
 	Least int
 	Vital bool
+	// Restarts is how often processes that have failed are started again, where Least says that
+	// the others go on meanwhile. The first one is not.
+	Restarts int
 	// Log takes what a person should know, a line at a time; nil: nobody.
 	Log func(string)
 	// Patience is how long the others have after the first failure to notice and to save,
@@ -88,16 +91,17 @@ func Local(ctx context.Context, job Job) error {
 	if err != nil {
 		return err
 	}
-	r := &running{job: job, exits: make(chan exit, job.N)}
+	r := &running{job: job, env: env, exits: make(chan exit, job.N+job.Restarts),
+		starts: make(chan func())}
 	defer r.out.flush()
-	started, done := make(chan error), make(chan struct{})
-	defer close(done)
+	defer close(r.starts)
 	go func() { // the thread that starts a process is its parent: it must stay
 		runtime.LockOSThread()
-		started <- r.start(env)
-		<-done
+		for start := range r.starts {
+			start()
+		}
 	}()
-	if err := <-started; err != nil {
+	if err := r.start(); err != nil {
 		r.kill()
 		r.drain()
 		return err
@@ -121,7 +125,7 @@ func (job *Job) environment(dir string) ([]string, error) {
 	return append(env, TokenFile+"="+token, ScratchDir+"="+dir, parentVar+"=stdin",
 		"MASTER_ADDR=127.0.0.1", "MASTER_PORT="+strconv.Itoa(port),
 		"WORLD_SIZE="+strconv.Itoa(job.N), "LOCAL_WORLD_SIZE="+strconv.Itoa(job.N),
-		"TORCHELASTIC_RESTART_COUNT=0", "TORCHELASTIC_USE_AGENT_STORE=False",
+		"TORCHELASTIC_USE_AGENT_STORE=False",
 		"TORCHELASTIC_RUN_ID=local-"+strconv.Itoa(os.Getpid())), nil
 }
 
@@ -137,14 +141,18 @@ func freePort() (int, error) {
 
 // running is the processes of a job.
 type running struct {
-	job   Job
-	cmds  []*exec.Cmd
-	words []io.Writer // what each of them is told, by a line
-	exits chan exit
-	out   outputs
-	left  int
-	gone  []bool // by rank
-	done  bool   // the first that was left has ended well, and so the job
+	job      Job
+	env      []string    // that all share
+	starts   chan func() // for the thread that is the processes' parent
+	restarts int         // that there were
+	cmds     []*exec.Cmd
+	words    []io.Writer // what each of them is told, by a line
+	exits    chan exit
+	out      outputs
+	left     int
+	gone     []bool // by rank
+	done     bool   // the first that was left has ended well, and so the job
+	over     bool   // the job has failed, or is to end
 }
 
 type exit struct {
@@ -152,31 +160,49 @@ type exit struct {
 	err  error
 }
 
-func (r *running) start(env []string) error {
+// start starts all processes.
+func (r *running) start() error {
+	r.out.init(r.job)
+	r.gone = make([]bool, r.job.N)
+	r.cmds, r.words = make([]*exec.Cmd, r.job.N), make([]io.Writer, r.job.N)
+	for rank := range r.job.N {
+		if err := r.launch(rank); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// launch starts a process, by the thread that stays.
+func (r *running) launch(rank int) error {
+	failed := make(chan error)
+	r.starts <- func() { failed <- r.process(rank) }
+	return <-failed
+}
+
+// process starts the process of a rank.
+func (r *running) process(rank int) error {
 	executable, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	r.out.init(r.job)
-	r.gone = make([]bool, r.job.N)
-	for rank := range r.job.N {
-		cmd := exec.Command(executable, r.job.Args...)
-		n := strconv.Itoa(rank)
-		cmd.Env = append(env[:len(env):len(env)], "RANK="+n, "LOCAL_RANK="+n)
-		cmd.Stdout, cmd.Stderr = r.out.writers(rank)
-		cmd.SysProcAttr = attributes()
-		cmd.WaitDelay = time.Second
-		words, err := cmd.StdinPipe()
-		if err == nil {
-			err = cmd.Start()
-		}
-		if err != nil {
-			return fmt.Errorf("worker %d does not start: %w", rank, err)
-		}
-		r.cmds, r.words = append(r.cmds, cmd), append(r.words, words)
-		r.left++
-		go func() { r.exits <- exit{rank, cmd.Wait()} }()
+	cmd := exec.Command(executable, r.job.Args...)
+	n := strconv.Itoa(rank)
+	cmd.Env = append(r.env[:len(r.env):len(r.env)], "RANK="+n, "LOCAL_RANK="+n,
+		"TORCHELASTIC_RESTART_COUNT="+strconv.Itoa(r.restarts))
+	cmd.Stdout, cmd.Stderr = r.out.writers(rank)
+	cmd.SysProcAttr = attributes()
+	cmd.WaitDelay = time.Second
+	words, err := cmd.StdinPipe()
+	if err == nil {
+		err = cmd.Start()
 	}
+	if err != nil {
+		return fmt.Errorf("worker %d does not start: %w", rank, err)
+	}
+	r.cmds[rank], r.words[rank] = cmd, words
+	r.left++
+	go func() { r.exits <- exit{rank, cmd.Wait()} }()
 	return nil
 }
 
@@ -202,13 +228,15 @@ func (r *running) wait(ctx context.Context) error {
 			}
 			if e.err != nil && first == nil && !r.spared(e) {
 				first = &ExitError{e.rank, e.err}
+				r.over = true
 				r.warn()
 				end(or(r.job.Patience, 10*time.Second))
 			}
 		case s := <-r.job.Signals:
+			r.over = true
 			r.pass(s)
 		case <-cancelled:
-			cancelled, next = nil, nil
+			cancelled, next, r.over = nil, nil, true
 			end(0)
 			if first == nil {
 				first = context.Cause(ctx)
@@ -248,7 +276,27 @@ func (r *running) spared(e exit) bool {
 		r.job.Log(fmt.Sprintf("worker %d of %d has ended: %v; %d are left, %d are enough", e.rank,
 			r.job.N, e.err, r.left, r.job.Least))
 	}
+	r.again(e.rank)
 	return true
+}
+
+// again starts a process again in the place of one that has failed, if that may be. What comes of
+// that is seen when it ends.
+func (r *running) again(rank int) {
+	if r.over || rank == 0 || r.restarts == r.job.Restarts {
+		return
+	}
+	r.restarts++
+	say := fmt.Sprintf("worker %d is started again, restart %d of %d", rank, r.restarts,
+		r.job.Restarts)
+	if err := r.launch(rank); err != nil {
+		say = err.Error()
+	} else {
+		r.gone[rank] = false
+	}
+	if r.job.Log != nil {
+		r.job.Log(say)
+	}
 }
 
 // pass passes a signal on: to all, or where they may go one by one, to the first that is
@@ -276,7 +324,9 @@ func or(d, otherwise time.Duration) time.Duration {
 // signal sends a signal to all that live; to one that has ended it is no error.
 func (r *running) signal(s os.Signal) {
 	for _, cmd := range r.cmds {
-		_ = cmd.Process.Signal(s)
+		if cmd != nil { // it was started
+			_ = cmd.Process.Signal(s)
+		}
 	}
 }
 
