@@ -150,9 +150,11 @@ type running struct {
 	exits    chan exit
 	out      outputs
 	left     int
-	gone     []bool // by rank
-	done     bool   // the first that was left has ended well, and so the job
-	over     bool   // the job has failed, or is to end
+	gone     []bool    // by rank
+	done     bool      // the first that was left has ended well, and so the job
+	over     bool      // the job has failed, or is to end
+	last     os.Signal // that was passed on to one of them, where they go one by one
+	told     int       // whose rank that is
 }
 
 type exit struct {
@@ -276,6 +278,9 @@ func (r *running) spared(e exit) bool {
 		r.job.Log(fmt.Sprintf("worker %d of %d has ended: %v; %d are left, %d are enough", e.rank,
 			r.job.N, e.err, r.left, r.job.Least))
 	}
+	if r.last != nil && e.rank == r.told { // it was to end the job, and did not live to
+		r.pass(r.last)
+	}
 	r.again(e.rank)
 	return true
 }
@@ -308,6 +313,7 @@ func (r *running) pass(s os.Signal) {
 	}
 	for rank, cmd := range r.cmds {
 		if !r.gone[rank] {
+			r.last, r.told = s, rank
 			_ = cmd.Process.Signal(s)
 			return
 		}

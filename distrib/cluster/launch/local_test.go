@@ -207,6 +207,23 @@ func TestLocalSignals(t *testing.T) {
 	}
 }
 
+// TestSignalLost: where processes may go one by one, a signal to one that fails instead of ending
+// the job goes to the next.
+func TestSignalLost(t *testing.T) {
+	l := listen(t)
+	signals := make(chan os.Signal, 1)
+	go func() {
+		l.come(t, 2)
+		signals <- os.Interrupt
+	}()
+	err := launch.Local(t.Context(), launch.Job{N: 2, Least: 1, Signals: signals,
+		Stdout: io.Discard,
+		Env:    []string{roleVar + "=fail on a signal", holdVar + "=" + l.address}})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestOrphans: when the process that started them is killed, none is left, whether the
 // kernel ends them or their standard input does.
 func TestOrphans(t *testing.T) {

@@ -93,6 +93,14 @@ func play(role string) int {
 		signal.Notify(arrived, os.Interrupt)
 		hold()
 		fmt.Println(<-arrived)
+	case "fail on a signal": // if it is the first
+		arrived := make(chan os.Signal, 1)
+		signal.Notify(arrived, os.Interrupt)
+		hold()
+		<-arrived
+		if w.Rank == 0 {
+			return 1
+		}
 	case "orphan":
 		hold()
 		_, gone := launch.Heed(launch.System(), os.Stdin)
