@@ -51,7 +51,10 @@ type Config struct {
 	User     string // of an external cluster with passwords
 	Password string
 
-	TTL     time.Duration // 0: [DefaultTTL]; etcd takes whole seconds
+	TTL time.Duration // 0: [DefaultTTL]; etcd takes whole seconds
+	// Grace is how long after its lease a node goes on that hears nothing of an etcd that is named
+	// by Endpoints, for when that comes back; 0: TTL. With embedded servers there is none.
+	Grace   time.Duration
 	LeadTTL time.Duration // 0: [DefaultLeadTTL]; it may be granted more
 	Wait    time.Duration // 0: [DefaultWait]
 	Stall   time.Duration // 0: [DefaultStall]
@@ -127,6 +130,7 @@ func (c *Config) defaults() error {
 		or   time.Duration
 	}{
 		{"lease", &c.TTL, DefaultTTL},
+		{"grace", &c.Grace, 0},
 		{"lease of leaders", &c.LeadTTL, DefaultLeadTTL},
 		{"wait", &c.Wait, DefaultWait},
 		{"stall", &c.Stall, DefaultStall},
@@ -138,6 +142,11 @@ func (c *Config) defaults() error {
 		if *d.v == 0 {
 			*d.v = d.or
 		}
+	}
+	if len(c.Endpoints) == 0 {
+		c.Grace = 0
+	} else if c.Grace == 0 {
+		c.Grace = c.TTL
 	}
 	return nil
 }

@@ -24,7 +24,7 @@
 //
 // # Views
 //
-// Each node keeps a lease of five seconds and renews it every one and a half. One node, by
+// Each node keeps a lease of five seconds and renews it twice a second. One node, by
 // election, watches who is there and writes the next view: the first once enough nodes
 // have come and, for a second, more; then at once when a node is gone, and a second after
 // one has come. The transaction holds only while the writer leads and the view before is
@@ -51,6 +51,12 @@
 // A checkpoint is made the latest only by a node of the newest view, which asks in a transaction
 // whether it is one ([Control.Saved]), and only as long as its lease lasts from then on: who was
 // stopped for longer than that and wakes has been replaced, and asks again before it writes.
+//
+// An etcd that the job does not bring may be away for a while, and come back with the leases that
+// it had. So there a node counts itself out only after its lease's time once more ([Config.Grace]),
+// or when it hears that it is. It cannot do harm for so long: it writes no checkpoint and leads in
+// nothing, and those who go on without it, if it alone is cut off, have left its epoch, so that it
+// makes no step with them.
 //
 // Only durations are compared, each by one machine's monotonic clock: etcd counts a
 // lease's five seconds, the node counts its own. What time of day it is on which machine

@@ -293,6 +293,8 @@ func (c *Control) Renew(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	ctx, stop := m.lease.within(ctx)
+	defer stop()
 	v, _ := m.now()
 	rec := m.rec
 	rec.Again = v.Epoch

@@ -126,7 +126,7 @@ func (m *member) roleLease(ctx context.Context) (*lease, error) {
 	}
 	in, stop := m.lease.within(ctx)
 	defer stop()
-	l, err := grant(in, m.c, m.c.cfg.LeadTTL)
+	l, err := grant(in, m.c, m.c.cfg.LeadTTL, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -18,11 +18,14 @@ var errLease = errors.New("its lease was not renewed in time")
 
 // lease is renewed until it is lost, dropped or revoked. Its context ends no later than
 // the lease may end on the server: both count from when the last renewal that succeeded
-// was sent, each by its own monotonic clock, and the server's later.
+// was sent, each by its own monotonic clock, and the server's later. Where there is a grace, it
+// ends by that later, unless the server says that it is lost; who writes what others may have
+// looks at until instead.
 type lease struct {
 	client *clientv3.Client
 	id     clientv3.LeaseID
 	ttl    time.Duration // as granted
+	grace  time.Duration // after that, for a server that is away
 	ctx    context.Context
 	end    context.CancelCauseFunc
 	ended  chan struct{} // when nothing renews it any more
@@ -36,7 +39,7 @@ type lease struct {
 
 // grant asks for a lease, of at least a time to live, and keeps it.
 // One that was granted and nobody heard of ends by itself.
-func grant(ctx context.Context, c *Control, ttl time.Duration) (*lease, error) {
+func grant(ctx context.Context, c *Control, ttl, grace time.Duration) (*lease, error) {
 	var sent time.Time
 	r, err := retry(ctx, c, func(ctx context.Context) (*clientv3.LeaseGrantResponse, error) {
 		sent = time.Now()
@@ -45,16 +48,17 @@ func grant(ctx context.Context, c *Control, ttl time.Duration) (*lease, error) {
 	if err != nil {
 		return nil, fmt.Errorf("a lease: %w", err)
 	}
-	l := &lease{client: c.client, id: r.ID, ttl: time.Duration(r.TTL) * time.Second, log: c.log,
-		ended: make(chan struct{}), over: sent.Add(time.Duration(r.TTL) * time.Second)}
+	granted := time.Duration(r.TTL) * time.Second
+	l := &lease{client: c.client, id: r.ID, ttl: granted, grace: grace, over: sent.Add(granted),
+		log: c.log, ended: make(chan struct{})}
 	l.ctx, l.end = context.WithCancelCause(context.Background())
 	go l.keep()
 	return l, nil
 }
 
-// keepEvery is how often a lease is renewed: three times before it ends, with some
-// room. That is 1.5 s for 5.
-func keepEvery(ttl time.Duration) time.Duration { return ttl * 3 / 10 }
+// keepEvery is how often a lease is renewed: ten times before it ends, which is every half a second
+// for 5 s, and for short ones three times, with some room.
+func keepEvery(ttl time.Duration) time.Duration { return min(ttl*3/10, max(ttl/10, askEvery)) }
 
 // renewWithin is how long a request may take that follows so many in vain, before it is given up
 // for one to another server: 0.75 s for a lease of 5, and then twice as long, since a server may
@@ -69,7 +73,7 @@ const minRenewal = 300 * time.Millisecond
 func (l *lease) keep() {
 	defer close(l.ended)
 	defer l.hangUp()
-	last := time.AfterFunc(time.Until(l.until()), func() { l.end(errLease) })
+	last := time.AfterFunc(time.Until(l.until().Add(l.grace)), func() { l.end(errLease) })
 	defer last.Stop()
 	next := time.NewTimer(keepEvery(l.ttl))
 	defer next.Stop()
@@ -87,7 +91,7 @@ func (l *lease) keep() {
 			l.mu.Lock()
 			l.over = at.Add(l.ttl)
 			l.mu.Unlock()
-			last.Reset(time.Until(l.until()))
+			last.Reset(time.Until(at.Add(l.ttl + l.grace)))
 		case errors.Is(err, rpctypes.ErrLeaseNotFound):
 			l.end(errLease)
 			return
