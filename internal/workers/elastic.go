@@ -53,11 +53,11 @@ func (e *VitalError) Error() string {
 // Unwrap is what is seen of it here.
 func (e *VitalError) Unwrap() error { return e.Err }
 
-// vital is an error between workers; or what it comes of, once this one is out.
+// vital is an error between workers, or that this one is out; or what both come of, once it is.
 func (m *Member) vital(err error) error {
 	e, alive := m.options.Elastic, m.options.Alive
 	if e.Vital == "" || m.at().view.Self == 0 || alive == nil || alive.Err() == nil ||
-		!noOwnFault(err) {
+		!noOwnFault(err) && !errors.Is(err, context.Cause(alive)) {
 		return err
 	}
 	return &VitalError{e.Vital, e.Remedy, err}

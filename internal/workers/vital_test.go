@@ -15,11 +15,14 @@ import (
 func TestVitalLost(t *testing.T) {
 	const line = "worker 0, and the table in it, were out of reach for too long, and nobody goes " +
 		"on without: do"
-	for _, lost := range []distrib.NodeID{0, 2} {
+	for i, lost := range []distrib.NodeID{0, 2, 0} {
 		c := &course{site: newSite(3), scheme: "ring", least: 2}
 		c.vital = "the table"
 		ends := func() { c.kill(lost) }
-		if lost == 0 {
+		switch {
+		case i == 2: // it is stopped, and its connections stay
+			ends = c.lapse
+		case lost == 0:
 			ends = c.fall
 		}
 		c.own = func(id distrib.NodeID, o *train.Options) {
@@ -36,6 +39,17 @@ func TestVitalLost(t *testing.T) {
 			case lost == 0 && (!vital || e.err.Error() != line):
 				t.Errorf("worker %d: %v", id, e.err)
 			}
+		}
+	}
+}
+
+// lapse ends the leases of all nodes but 0.
+func (s *site) lapse() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for id, p := range s.here {
+		if id != 0 {
+			p.end(errors.New("its lease was not renewed in time"))
 		}
 	}
 }

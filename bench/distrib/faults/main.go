@@ -85,6 +85,7 @@ func faults(k kind) []fault {
 	if k.within {
 		return []fault{
 			{"rank 0 is killed", 0, syscall.SIGKILL, 0, 0},
+			{"rank 0 is stopped for good", 0, syscall.SIGSTOP, 0, 0},
 			{"another worker is killed", 1, syscall.SIGKILL, 0, 0},
 			{"rank 0 is asked to end", 0, syscall.SIGTERM, 0, 0},
 			{"a worker comes with a wrong token", stranger, 0, 0, 0},

@@ -60,7 +60,7 @@ func TestStranger(t *testing.T) {
 	}
 	var b strings.Builder
 	k := kind{min: 2, within: true}
-	if err := run(t.Context(), &b, k, []string{"ring"}, faults(k)[3:]); err != nil {
+	if err := run(t.Context(), &b, k, []string{"ring"}, faults(k)[4:]); err != nil {
 		t.Fatal(err)
 	}
 	if said := b.String(); !strings.Contains(said, "wrong token | goes on |") ||
