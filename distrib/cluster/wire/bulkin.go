@@ -105,13 +105,13 @@ func (p *Port) bulk(raw net.Conn) error {
 		to.exit(ErrLost)
 		return err
 	}
-	to.take(h.class, c, r)
+	to.take(h.class, c, r, g.Bare)
 	return nil
 }
 
 // take reads a connection for bulk to its end; it ends with the peer, whatever the handler
 // does.
-func (p *peer) take(class distrib.Class, c net.Conn, r *bufio.Reader) {
+func (p *peer) take(class distrib.Class, c net.Conn, r *bufio.Reader, bare bool) {
 	end := func(err error) {
 		_ = c.SetWriteDeadline(time.Now().Add(reason))
 		_ = writeRecord(c, verdictOf(err)) // it hears this, or that the connection has ended
@@ -119,7 +119,7 @@ func (p *peer) take(class distrib.Class, c net.Conn, r *bufio.Reader) {
 	}
 	stop := context.AfterFunc(p.ctx, func() { end(p.failed()) })
 	go func() {
-		a := &assembly{class: class, most: p.t.o.MaxMessage, sealed: p.t.o.Server != nil,
+		a := &assembly{class: class, most: p.t.o.MaxMessage, bare: bare,
 			shelf: &shelf{most: int64(p.t.o.Window)}}
 		err := p.receive(a, func() error { return a.read(r) })
 		if stop() {

@@ -20,8 +20,8 @@
 // port, through the same gate, with the same certificates, and only once a stream of gRPC's was
 // let in, which settles epochs and views. What it writes comes from the sender's memory, and
 // is read to where its message is put together; that memory is used again when the receiver
-// lets go of the message, by its Done. With TLS its frames have no sums, since TLS has. Its
-// window is the kernel's.
+// lets go of the message, by its Done. With TLS its frames have no sums, since TLS has, nor within
+// a machine, where nothing changes them on the way. Its window is the kernel's.
 //
 // Done: gRPC's SendMsg returns long before the bytes have left, so they may not be used
 // again then. But it releases the buffers that it is given, each to its pool, and frames

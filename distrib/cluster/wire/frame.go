@@ -79,7 +79,7 @@ func (f *frame) Put(*[]byte) {
 // cut makes frames of a message.
 type cut struct {
 	m      *distrib.Msg
-	sealed bool // TLS guards what the frames would have sums for
+	bare   bool // frames have no sums
 	number uint32
 	body   int64
 	part   int // of the body
@@ -119,7 +119,7 @@ func (c *cut) next(f *frame) bool {
 	if c.number == 1 {
 		f.payload += len(c.m.Head)
 	}
-	if c.sealed {
+	if c.bare {
 		return true
 	}
 	sum := crc32.Update(0, castagnoli(), f.head[summed:])
@@ -173,7 +173,7 @@ type assembly struct {
 	err    error
 	piece  pieces
 	shelf  *shelf          // nil: messages are new memory
-	sealed bool            // frames have no sums, since TLS guards them
+	bare   bool            // frames have no sums
 	fixed  [firstSize]byte // the header that is read
 }
 
@@ -251,7 +251,7 @@ func (a *assembly) rest(h []byte, sum uint32) (uint32, error) {
 
 // sum goes on with a frame's.
 func (a *assembly) sum(sum uint32, b []byte) uint32 {
-	if a.sealed {
+	if a.bare {
 		return 0
 	}
 	return crc32.Update(sum, castagnoli(), b)

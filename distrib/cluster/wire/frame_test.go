@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"testing"
 
@@ -94,6 +95,11 @@ func TestCorruptFrames(t *testing.T) {
 		var frame *FrameError
 		if !errors.As(err, &frame) {
 			t.Fatalf("%v", err)
+		}
+		a = assembly{class: distrib.Updates, most: 1 << 20, shelf: &shelf{}}
+		n := binary.LittleEndian.AppendUint32(nil, uint32(len(bad)))
+		if err := a.read(bytes.NewReader(append(n, bad...))); len(bad) > 0 && !errors.As(err, &frame) {
+			t.Fatalf("from a connection: %v", err)
 		}
 	})
 }
