@@ -120,7 +120,11 @@ func (o *out) greetBulk(h hello, end time.Time) (way, error) {
 	if err != nil {
 		return nil, status.Error(codes.Unavailable, err.Error())
 	}
-	return nil, refused(o.p.node.ID, h, trailerOf(v), v.err())
+	err = refused(o.p.node.ID, h, trailerOf(v), v.err())
+	if status.Code(err) == codes.FailedPrecondition { // gRPC's stream was let in: this node is down
+		err = fmt.Errorf("%w: %w", ErrLost, plain(err))
+	}
+	return nil, err
 }
 
 // greet says hello, and hears the verdict.

@@ -265,8 +265,12 @@ func (o *out) connect() (way, error) {
 		case !passing(err):
 			return nil, final(err)
 		case time.Now().After(end):
-			return nil, fmt.Errorf("not there after %v at %s: %w", t.o.Connect, o.p.node.Addr,
+			err := fmt.Errorf("not there after %v at %s: %w", t.o.Connect, o.p.node.Addr,
 				plain(why))
+			if bulky(o.class) { // it was there
+				err = fmt.Errorf("%w: %w", ErrLost, err)
+			}
+			return nil, err
 		}
 		select {
 		case <-o.p.ctx.Done():
