@@ -145,7 +145,8 @@ func (b *bulk) greet(ctx context.Context, config *tls.Config, h hello) (v verdic
 		b.conn = secure
 	}
 	b.bare = config != nil || within(b.raw)
-	if err := writeRecord(b.conn, greeting{h.from, h.to, h.class, h.epoch, h.view, b.bare}); err != nil {
+	g := greeting{h.from, h.to, h.class, h.epoch, h.view, b.bare}
+	if err := writeRecord(b.conn, g); err != nil {
 		return v, err
 	}
 	if err := readRecord(b.conn, &v); err != nil {

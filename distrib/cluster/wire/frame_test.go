@@ -98,7 +98,8 @@ func TestCorruptFrames(t *testing.T) {
 		}
 		a = assembly{class: distrib.Updates, most: 1 << 20, shelf: &shelf{}}
 		n := binary.LittleEndian.AppendUint32(nil, uint32(len(bad)))
-		if err := a.read(bytes.NewReader(append(n, bad...))); len(bad) > 0 && !errors.As(err, &frame) {
+		err = a.read(bytes.NewReader(append(n, bad...)))
+		if len(bad) > 0 && !errors.As(err, &frame) {
 			t.Fatalf("from a connection: %v", err)
 		}
 	})
