@@ -29,7 +29,7 @@ func Plan(ctx context.Context, g *graph.Graph, o Options, targets ...Target) (*P
 
 // logged has planning log what became of candidates, if the logger is for that, when it is done.
 func (o Options) logged(ctx context.Context) (context.Context, func()) {
-	if o.Logger == nil || !o.Logger.Enabled(ctx, slog.LevelDebug) {
+	if ctx == nil || o.Logger == nil || !o.Logger.Enabled(ctx, slog.LevelDebug) {
 		return ctx, func() {}
 	}
 	log := planner.LogOf(ctx)

@@ -58,6 +58,9 @@ func LogOf(ctx context.Context) *Log {
 // OfGraph has entries be those of a graph that is made in some manner.
 func OfGraph(ctx context.Context, name string) context.Context {
 	s := scribeOf(ctx)
+	if s.log == nil {
+		return ctx
+	}
 	s.about.Graph = name
 	return context.WithValue(ctx, logKey{}, s)
 }
@@ -144,8 +147,11 @@ type scribe struct {
 	about Entry // what all its entries say
 }
 
-// scribeOf is the scribe of a context.
+// scribeOf is the scribe of a context. One that is nil is refused by who plans.
 func scribeOf(ctx context.Context) scribe {
+	if ctx == nil {
+		return scribe{}
+	}
 	s, _ := ctx.Value(logKey{}).(scribe)
 	return s
 }

@@ -200,6 +200,9 @@ func (s *Search) grantedBefore(candidates []Candidate) (bool, error) {
 func (s *Search) elsewhere(candidates []Candidate) {
 	for _, j := range s.each {
 		for _, w := range candidates {
+			if j.log.log == nil {
+				return
+			}
 			j.log.note(Entry{Candidate: w.title(),
 				Fate: fmt.Sprintf("is granted the %s graph", s.After.log.about.Graph)})
 		}

@@ -55,8 +55,8 @@ type server struct {
 	over   chan struct{} // closed by close
 }
 
-// berth is where a server is, and among whom.
-type berth struct {
+// serverPlace is where a server is, and among whom.
+type serverPlace struct {
 	at     Server // port 0: any, where it has fronts
 	spread bool   // others may come, and go
 	joins  bool   // a cluster that is there
@@ -67,7 +67,7 @@ type berth struct {
 
 // startServer runs this node's etcd, which may have to wait for the others: see ready.
 func startServer(ctx context.Context, cfg *Config) (*server, error) {
-	b := berth{at: cfg.Servers[cfg.Rank], spread: cfg.Spread > 1}
+	b := serverPlace{at: cfg.Servers[cfg.Rank], spread: cfg.Spread > 1}
 	b.cluster = func(at Server) (string, error) {
 		all := slices.Clone(cfg.Servers)
 		all[cfg.Rank] = at
@@ -79,11 +79,11 @@ func startServer(ctx context.Context, cfg *Config) (*server, error) {
 	case len(cfg.Servers) == 1:
 		b.at.Peer = ""
 	}
-	return moor(ctx, cfg, b)
+	return runServer(ctx, cfg, b)
 }
 
-// moor runs an etcd at its berth.
-func moor(ctx context.Context, cfg *Config, b berth) (*server, error) {
+// runServer runs an etcd at its place.
+func runServer(ctx context.Context, cfg *Config, b serverPlace) (*server, error) {
 	s := &server{dir: cfg.Dir, at: b.at, gone: make(chan struct{}), over: make(chan struct{})}
 	var err error
 	if s.temp, err = scratch.Make(cfg.Scratch, "gomem-etcd-"); err != nil {
@@ -119,7 +119,7 @@ func moor(ctx context.Context, cfg *Config, b berth) (*server, error) {
 
 // open opens the ways for clients and peers, which are etcd's own where there are neither
 // certificates nor others that come and go: a front can hang up on all at once.
-func (s *server) open(cfg *Config, b berth) (err error) {
+func (s *server) open(cfg *Config, b serverPlace) (err error) {
 	if !cfg.TLS.on() && !b.spread {
 		return nil
 	}
@@ -206,7 +206,7 @@ func (s *server) renew(cfg *Config, files *TLS) {
 
 // config is what etcd is told. Off are the gateway to HTTP and the listener for peers of
 // a lone server: what is not needed does not listen.
-func (s *server) config(cfg *Config, b berth, files *TLS, cluster string) *embed.Config {
+func (s *server) config(cfg *Config, b serverPlace, files *TLS, cluster string) *embed.Config {
 	c := embed.NewConfig()
 	c.Name, c.Dir = serverName(cfg.Rank), s.dir
 	c.TickMs, c.ElectionMs = heartbeatMs, electionMs

@@ -167,7 +167,8 @@ func (s *steward) add(ctx context.Context, at *spread) (err error) {
 	c := s.m.c
 	here := net.JoinHostPort(c.cfg.Host, "0")
 	var id uint64
-	srv, err := moor(ctx, &c.cfg, berth{at: Server{Client: here, Peer: here}, spread: true,
+	own := Server{Client: here, Peer: here}
+	srv, err := runServer(ctx, &c.cfg, serverPlace{at: own, spread: true,
 		joins: true,
 		cluster: func(own Server) (string, error) {
 			var cluster string
