@@ -19,7 +19,7 @@ func (n *Network) Partition(some ...distrib.NodeID) {
 	for _, id := range some {
 		inside[id] = true
 	}
-	n.settled(func() {
+	n.onceSettled(func() {
 		for a := range n.nodes {
 			for b := range a {
 				if inside[distrib.NodeID(a)] != inside[distrib.NodeID(b)] {
@@ -32,13 +32,13 @@ func (n *Network) Partition(some ...distrib.NodeID) {
 
 // Heal lets traffic flow again everywhere that has not failed yet.
 func (n *Network) Heal() {
-	n.settled(func() { clear(n.cuts) })
+	n.onceSettled(func() { clear(n.cuts) })
 }
 
 // Pause stops a node for a time: nothing leaves it, arrives at it or is handled by it.
 // What its handler does already goes on.
 func (n *Network) Pause(id distrib.NodeID, d time.Duration) {
-	n.settled(func() {
+	n.onceSettled(func() {
 		node := n.nodes[id]
 		if !node.isPaused() {
 			node.paused = n.flowed
@@ -50,7 +50,7 @@ func (n *Network) Pause(id distrib.NodeID, d time.Duration) {
 // Kill ends a node at once: what it has not delivered is refused, the others are told
 // that their connections to it are lost, and it that it is killed.
 func (n *Network) Kill(id distrib.NodeID) {
-	n.settled(func() {
+	n.onceSettled(func() {
 		node := n.nodes[id]
 		if node.err == nil {
 			node.resumes = 0
@@ -61,7 +61,7 @@ func (n *Network) Kill(id distrib.NodeID) {
 
 // Fail ends the way between two nodes.
 func (n *Network) Fail(a, b distrib.NodeID) {
-	n.settled(func() { n.fail(n.nodes[a], n.nodes[b], ErrLost) })
+	n.onceSettled(func() { n.fail(n.nodes[a], n.nodes[b], ErrLost) })
 }
 
 // fail ends the way between two nodes. What has arrived is handled still, unless its

@@ -101,7 +101,7 @@ func (n *Network) Node(id distrib.NodeID) *Node { return n.nodes[id] }
 
 // SetRate changes the links of a node, bits a second; 0: no limit.
 func (n *Network) SetRate(id distrib.NodeID, up, down float64) {
-	n.settled(func() { n.setRate(Rate{Node: id, Up: up, Down: down}) })
+	n.onceSettled(func() { n.setRate(Rate{Node: id, Up: up, Down: down}) })
 }
 
 func (n *Network) setRate(r Rate) {
@@ -119,19 +119,18 @@ func (n *Network) locked(change func()) {
 	now := n.now()
 	n.flow(now)
 	change()
-	n.soon(now)
+	n.soon()
 }
 
 // soon has happen what follows from a change.
-func (n *Network) soon(now time.Duration) {
+func (n *Network) soon() {
 	if !n.due {
 		n.due = true
-		n.setAlarm(now, now)
+		go n.settled(func() {})
 	}
 }
 
-// settled looks at the network, or changes how it is, once what follows from all changes before
-// has happened.
+// settled looks at the network, once what follows from all changes before has happened.
 func (n *Network) settled(look func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -141,7 +140,14 @@ func (n *Network) settled(look func()) {
 		n.settle(now)
 	}
 	look()
-	n.soon(now)
+}
+
+// onceSettled changes the network, once what follows from all changes before has happened.
+func (n *Network) onceSettled(change func()) {
+	n.settled(func() {
+		change()
+		n.soon()
+	})
 }
 
 // settle does all that is to be done now, and sets the alarm for what comes next.
