@@ -29,9 +29,10 @@ func TestRestarts(t *testing.T) {
 	if have := j.weights(t); have != want {
 		t.Errorf("weights %s, want %s", have, want)
 	}
-	const said = "all begin again from the latest checkpoint in run, restart 1 of 1"
-	if !strings.Contains(j.stderr.String(), said) {
-		t.Errorf("no %q in %s", said, j.stderr.String())
+	said := j.stderr.String()
+	if !strings.Contains(said, "all begin again from step ") ||
+		!strings.Contains(said, "restart 1 of 1") {
+		t.Error(said)
 	}
 	j = start(t, t.TempDir(), "--local", "2", "--steps", "100000", "--save", "run",
 		"--restarts", "1")
@@ -47,6 +48,11 @@ func TestRestarts(t *testing.T) {
 	if status := j.end(); status != 1 ||
 		strings.Count(j.stderr.String(), "all begin again from the start") != 1 {
 		t.Errorf("status %d: %s", status, j.stderr.String())
+	}
+	j = start(t, t.TempDir(), "--local", "2", "--device-memory", "1KiB", "--save", "run",
+		"--restarts", "3")
+	if status := j.end(); status != 1 || strings.Contains(j.stderr.String(), "again") {
+		t.Errorf("in vain: status %d: %s", status, j.stderr.String())
 	}
 }
 

@@ -28,9 +28,7 @@ func (n *Network) flow(now time.Duration) {
 
 // admit lets those streams flow, and only those, that have something to send and may.
 func (n *Network) admit() {
-	touched := n.touched
-	n.touched = n.touched[len(n.touched):]
-	for _, s := range touched {
+	for _, s := range n.touched {
 		s.touched = false
 		ready := s.ready()
 		if ready == s.flows {
@@ -40,6 +38,7 @@ func (n *Network) admit() {
 			s.left = float64(s.size(s.out[0]))
 		}
 	}
+	n.touched = n.touched[:0]
 }
 
 // flow has a stream flow or not, and rates found again.

@@ -176,7 +176,7 @@ func (e *launchedError) Error() string { return fmt.Sprintf("status %d", e.statu
 // ended. keeping are flags that only several workers have a use for; again
 // is the command line after a failure, see launch.
 func (f meetFlags) world(ctx context.Context, e *env, keeping []option,
-	again func([]string) []string) (World, error) {
+	again restart) (World, error) {
 	cluster := e.extras.Cluster
 	if cluster == nil {
 		return World{Size: 1}, elsewhere(e, f.given(), keeping)

@@ -10,42 +10,56 @@ import (
 	"github.com/gomem/gomem/train"
 )
 
+// restart is how a run begins again: by what command line, and from the checkpoint after which
+// step; 0 if there is none.
+type restart func(args []string) (now []string, step int)
+
 // launch starts workers here and ends as they do. Where all must be there, all begin again after
-// one has failed, as often as the flags say, by what again makes of the command line.
-func (f meetFlags) launch(ctx context.Context, e *env, again func(args []string) []string) error {
+// one has failed, as often as the flags say; but not where a worker has said what is wrong and
+// nothing was saved since, since it would say so again.
+func (f meetFlags) launch(ctx context.Context, e *env, again restart) error {
 	job := f.flags()
 	job.Workers = int(f.Local)
-	args := e.args
+	args, saved := e.args, 0
+	if again != nil {
+		_, saved = again(e.args)
+	}
 	for restarts := 1; ; restarts++ {
 		err := e.extras.Cluster.Launch(ctx, job, args, e.stdout, e.stderr)
 		if err == nil {
 			return &launchedError{exitOK}
 		}
+		before := saved
+		if again != nil {
+			args, saved = again(e.args)
+		}
 		said, worker := errors.AsType[*WorkerError](err)
-		useless := worker && said.Status == exitUsage || ctx.Err() != nil || again == nil
-		if useless || f.Min > 0 || restarts > int(f.Restarts) {
+		vain := worker && saved == before || ctx.Err() != nil
+		if vain || f.Min > 0 || restarts > int(f.Restarts) {
 			if worker {
 				return &launchedError{said.Status}
 			}
 			return err
 		}
-		args = again(e.args)
 		from := "from the start"
-		if i := slices.Index(args, "--resume"); i >= 0 {
-			from = "from the latest checkpoint in " + args[i+1]
+		if saved > 0 {
+			from = fmt.Sprintf("from step %d", saved)
 		}
 		fmt.Fprintf(e.stderr, "gomem: %v: all begin again %s, restart %d of %d\n", err, from,
 			restarts, f.Restarts)
 	}
 }
 
-// again is the command line by which all workers begin again: from the latest checkpoint of the
-// run, if there is one by now.
-func (c *trainCmd) again(args []string) []string {
-	if _, err := train.Inspect(string(c.Save)); c.Save == "" || err != nil {
-		return args
+// again goes on from the latest checkpoint of the run, if there is one by now.
+func (c *trainCmd) again(args []string) ([]string, int) {
+	if c.Save == "" {
+		return args, 0
 	}
-	return append(without(args, "--resume", "--init"), "--resume", string(c.Save))
+	latest, err := train.Inspect(string(c.Save))
+	if err != nil {
+		return args, 0
+	}
+	return append(without(args, "--resume", "--init"), "--resume", string(c.Save)), latest.Step
 }
 
 // without are arguments but for some flags and their values.
@@ -63,9 +77,9 @@ func without(args []string, flags ...string) []string {
 }
 
 // restartable reports restarts that cannot be.
-func (c *trainCmd) restartable() error {
+func (c *trainCmd) restartable(e *env) error {
 	switch {
-	case c.Restarts == 0:
+	case c.Restarts == 0 || e.extras.Cluster == nil: // refused as all of a job's flags are
 		return nil
 	case c.Local < 2:
 		return usagef("--restarts needs --local: elsewhere the launcher starts workers again")

@@ -12,13 +12,13 @@ func TestAgain(t *testing.T) {
 	c := &trainCmd{}
 	c.Save = "run"
 	args := []string{"train", "--resume", "old", "--init=x", "--steps", "3"}
-	if have := c.again(args); !slices.Equal(have, args) {
-		t.Errorf("with no checkpoint: %q", have)
+	if have, step := c.again(args); !slices.Equal(have, args) || step != 0 {
+		t.Errorf("with no checkpoint: %q, %d", have, step)
 	}
 	succeed(t, "train", "--size", "s512", "--steps", "1", "--save", "run")
 	want := []string{"train", "--steps", "3", "--resume", "run"}
-	if have := c.again(args); !slices.Equal(have, want) {
-		t.Errorf("%q, want %q", have, want)
+	if have, step := c.again(args); !slices.Equal(have, want) || step != 1 {
+		t.Errorf("%q from %d, want %q", have, step, want)
 	}
 }
 

@@ -112,7 +112,7 @@ func (c *trainCmd) Run(ctx context.Context, e *env) error {
 
 func (c *trainCmd) run(ctx context.Context, e *env) error {
 	e = e.orderly()
-	if err := c.restartable(); err != nil {
+	if err := c.restartable(e); err != nil {
 		return err
 	}
 	if isShallow(c.Model) {

@@ -91,7 +91,7 @@ func Local(ctx context.Context, job Job) error {
 	if err != nil {
 		return err
 	}
-	r := &running{job: job, env: env, exits: make(chan exit, job.N+job.Restarts),
+	r := &running{job: job, env: env, exits: make(chan exit, job.N),
 		starts: make(chan func())}
 	defer r.out.flush()
 	defer close(r.starts)
