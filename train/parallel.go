@@ -36,6 +36,8 @@ type Parallel struct {
 	// each step together: all of them read every batch, and the run has the steps, losses,
 	// evaluations and checkpoints of one alone. All need to read what is resumed.
 	Mesh bool
+	// Scheme is how the workers keep in step, which must be the same for all.
+	Scheme string
 	// Between keeps the variables in step between steps; nil: the session's network does,
 	// within them, with the gradients.
 	Between Between
@@ -236,6 +238,9 @@ func flag(on bool) byte {
 func (r *run) settings() []byte {
 	text := fmt.Sprintf("%s %s seed %d steps %d eval %d save %d\n", r.Name, r.Size, r.Seed, r.total,
 		r.EvalEvery, r.SaveEvery)
+	if r.Parallel != nil {
+		text += "scheme " + r.Parallel.Scheme + "\n"
+	}
 	for _, k := range slices.Sorted(maps.Keys(r.Config)) {
 		text += fmt.Sprintf("%s %s\n", k, r.Config[k])
 	}

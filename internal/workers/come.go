@@ -37,6 +37,7 @@ func Coming(s Scheme, o Options, join func(ctx context.Context) (Place, error)) 
 // coming is the part in a run of one that is still to come.
 func (m *Member) coming() *train.Parallel {
 	return &train.Parallel{Rank: m.Rank(), Workers: m.Size(), Elastic: m, Exchanged: m.Exchanged,
+		Scheme: m.scheme.settings(),
 		Enter: func(ctx context.Context) (*train.Parallel, error) {
 			p, err := m.join(ctx)
 			if err != nil {

@@ -238,6 +238,7 @@ func (m *Member) Parallel(g *graph.Graph) (*train.Parallel, error) {
 func (m *Member) parallel() (*train.Parallel, error) {
 	at := m.at()
 	p := &train.Parallel{Rank: m.Rank(), Workers: m.Size(), Peers: at.desk,
+		Scheme:    m.scheme.settings(),
 		Exchanged: m.Exchanged}
 	if e := m.options.Elastic; e != nil {
 		p.Elastic = m

@@ -30,6 +30,16 @@ type SchemeOptions struct {
 	Every     int     // steps between averages; 0: the scheme's own
 }
 
+// settings are what must be the same of all workers' schemes: a rate need not be.
+func (s Scheme) settings() string {
+	staleness := -1 // the scheme's own
+	if s.options.Staleness != nil {
+		staleness = *s.options.Staleness
+	}
+	return fmt.Sprintf("%s staleness %d filter %q every %d", s.Name, staleness, s.options.Filter,
+		s.options.Every)
+}
+
 // within are the schemes that exchange gradients within steps, and what each is.
 func within() (names, about []string) {
 	return []string{"ring", "ps", "hybrid", "factors"}, []string{
