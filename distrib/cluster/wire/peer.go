@@ -114,13 +114,15 @@ func (p *peer) fail(err error) {
 	first := p.err == nil
 	if first {
 		p.err = err
+		p.cancel()
+		p.gone.Add(1) // before anybody who finds it down can wait
 	}
 	p.mu.Unlock()
 	if !first {
 		return
 	}
-	p.cancel()
-	p.gone.Go(func() {
+	go func() {
+		defer p.gone.Done()
 		if p.conn != nil {
 			_ = p.conn.Close() // it has no more to say
 			close(p.closed)
@@ -128,7 +130,7 @@ func (p *peer) fail(err error) {
 		for _, o := range p.outs {
 			o.refuse(err)
 		}
-	})
+	}()
 	go func() {
 		p.loops.Wait()
 		if p.t.ready() && !p.t.leaving() {

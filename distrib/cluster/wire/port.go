@@ -85,14 +85,13 @@ func (p *Port) Open(v distrib.View) (distrib.Transport, error) {
 		return nil, err
 	}
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	if p.current != nil {
-		old := p.current.view.Epoch
-		p.mu.Unlock()
-		return nil, fmt.Errorf("epoch %d is open still, %d cannot begin", old, v.Epoch)
+		return nil, fmt.Errorf("epoch %d is open still, %d cannot begin", p.current.view.Epoch,
+			v.Epoch)
 	}
 	p.current = t
-	p.mu.Unlock()
-	t.start()
+	t.start() // before a stream can come in
 	return t, nil
 }
 
