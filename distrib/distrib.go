@@ -191,6 +191,13 @@ type Transport interface {
 	io.Closer
 }
 
+// Dropper is a transport that can be told what it has not noticed: that a node is gone.
+type Dropper interface {
+	// Drop gives a node up at once: what was to be sent to it is refused with why, its connections
+	// end, and the handler is told, as of one whose connection broke. Close does not wait for it.
+	Drop(node NodeID, why error)
+}
+
 // Handler takes what a transport delivers. Calls for one peer and class come in order,
 // one after the other; others at the same time. While one blocks, its stream does, and in
 // the end the sender.

@@ -59,6 +59,15 @@ func (n *Network) Kill(id distrib.NodeID) {
 	})
 }
 
+// Drop ends the way to a node that is known to be gone, as [Network.Fail] does.
+func (n *Node) Drop(node distrib.NodeID, why error) {
+	n.net.locked(func() {
+		if to := int(node); to >= 0 && to < len(n.net.nodes) && node != n.id {
+			n.net.fail(n, n.net.nodes[to], why)
+		}
+	})
+}
+
 // Fail ends the way between two nodes.
 func (n *Network) Fail(a, b distrib.NodeID) {
 	n.onceSettled(func() { n.fail(n.nodes[a], n.nodes[b], ErrLost) })

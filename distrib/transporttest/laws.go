@@ -1,6 +1,7 @@
 package transporttest
 
 import (
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -376,4 +377,39 @@ func (s *suite) links() {
 		s.Errorf("%+v", links)
 	}
 	closeAll(s, ts[:2])
+}
+
+// drop: a node that is said to be gone is down, once, with the reason; who waits for it is refused
+// with that, and the others go on. It is told that its connection is lost.
+func (s *suite) drop() {
+	ts := s.net.New(s.T, 3)
+	d, ok := ts[0].(distrib.Dropper)
+	if !ok {
+		s.Skip("nobody can be given up")
+	}
+	boxes := []*inbox{newInbox(), newInbox(), newInbox()}
+	stuck := make(chan struct{})
+	boxes[2].block = func(distrib.NodeID, *distrib.Msg) { <-stuck }
+	for i, t := range ts {
+		t.Serve(boxes[i])
+	}
+	gone, refused := errors.New("it is gone"), make(chan error, 1)
+	for range 2*s.net.Window>>20 + 32 {
+		ts[0].Send(2, &distrib.Msg{Class: distrib.Updates, Body: [][]byte{make([]byte, 1<<20)}})
+	}
+	ts[0].Send(2, &distrib.Msg{Class: distrib.Updates, Done: func(err error) { refused <- err }})
+	d.Drop(2, gone)
+	if err := within(s, "a refusal", refused); !errors.Is(err, gone) {
+		s.Error("who waits hears: ", err)
+	}
+	d.Drop(2, errors.New("it is gone again"))
+	boxes[0].until(s, "the end of node 2, and why", func() bool {
+		return len(boxes[0].downs[2]) > 0 && errors.Is(boxes[0].downs[2][0], gone)
+	})
+	close(stuck)
+	boxes[2].until(s, "the end of node 0", func() bool { return len(boxes[2].downs[0]) > 0 })
+	ts[0].Send(1, &distrib.Msg{})
+	boxes[1].until(s, "a message", func() bool { return boxes[1].count(0, distrib.Control) == 1 })
+	closeAll(s, ts)
+	s.once(boxes[:1], 2)
 }

@@ -40,6 +40,7 @@ func Run(t *testing.T, n Network) {
 		{"close", (*suite).closes},
 		{"closing both", (*suite).closesBoth},
 		{"kill", (*suite).kill},
+		{"drop", (*suite).drop},
 		{"links", (*suite).links},
 	} {
 		t.Run(c.name, func(t *testing.T) {

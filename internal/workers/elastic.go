@@ -146,12 +146,23 @@ func (w *views) now() (v distrib.View, formed int64, change <-chan struct{}) {
 // farewell is how long the word of a worker that leaves may be behind the view without it.
 const farewell = time.Second
 
-// without ends what waits for workers that a view does not have.
+// errWithout is what becomes of a worker that is in no view any more.
+var errWithout = errors.New("the others go on without it")
+
+// without ends what waits for workers that a view does not have, and the connections to them.
 func (p *part) without(v distrib.View) {
 	for _, n := range p.view.Nodes {
 		if !slices.ContainsFunc(v.Nodes, func(o distrib.Node) bool { return o.ID == n.ID }) {
-			p.desk.Down(n.ID, errors.New("the others go on without it"))
+			p.desk.Down(n.ID, errWithout)
+			p.drop(n.ID, errWithout)
 		}
+	}
+}
+
+// drop gives up the connections to a worker that is known to be gone.
+func (p *part) drop(id distrib.NodeID, why error) {
+	if d, ok := p.below.(distrib.Dropper); ok {
+		d.Drop(id, why)
 	}
 }
 
@@ -231,6 +242,9 @@ func (m *Member) regroup(ctx context.Context, why error) error {
 		return m.vital(why)
 	}
 	at := m.at()
+	if v, _, _ := m.views.now(); why != nil && v.Epoch > at.view.Epoch {
+		at.without(v) // who is in it no more has nothing to say that matters now
+	}
 	_ = at.close(why) // the connections may be what broke
 	// policies have a state, which is of the engine that is gone
 	scheme, err := ParseScheme(m.scheme.Name, m.scheme.options)

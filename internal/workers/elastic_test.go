@@ -101,6 +101,15 @@ func (s *site) kill(ids ...distrib.NodeID) {
 	})
 }
 
+// freeze stops a node as SIGSTOP does: no connection breaks, and a while later it is in no view.
+func (s *site) freeze(id distrib.NodeID) {
+	s.mu.Lock()
+	s.nets[s.epoch].Partition(id)
+	s.here[id].end(errKilled)
+	s.mu.Unlock()
+	time.AfterFunc(20*time.Millisecond, func() { s.leave(id) })
+}
+
 // leave takes a node out that has ended.
 func (s *site) leave(id distrib.NodeID) {
 	s.mu.Lock()
@@ -130,6 +139,11 @@ type once struct {
 	distrib.Transport
 	epoch  int64
 	closed atomic.Bool
+}
+
+// Drop gives a node up.
+func (o *once) Drop(node distrib.NodeID, why error) {
+	o.Transport.(distrib.Dropper).Drop(node, why)
 }
 
 // Close closes it.
@@ -441,6 +455,14 @@ func TestLosses(t *testing.T) {
 			c.own = func(id distrib.NodeID, o *train.Options) {
 				if o.Steps = steps; id == 1 {
 					o.Loader = gate{o.Loader, 20, sync.OnceFunc(func() { c.kill(1) })}
+				}
+			}
+			return []int{0, 2, 3}
+		},
+		"one that is stopped": func(c *course) []int {
+			c.own = func(id distrib.NodeID, o *train.Options) {
+				if o.Steps = steps; id == 1 {
+					o.Loader = gate{o.Loader, 20, sync.OnceFunc(func() { c.freeze(1) })}
 				}
 			}
 			return []int{0, 2, 3}

@@ -52,6 +52,7 @@ type Member struct {
 // part is what a member has for one view.
 type part struct {
 	view  distrib.View
+	below distrib.Transport
 	desk  *Desk
 	mux   *collective.Mux
 	group *collective.Group
@@ -104,7 +105,7 @@ func (m *Member) begin(v distrib.View, t distrib.Transport) error {
 
 // enter takes part in a view.
 func (m *Member) enter(v distrib.View, t distrib.Transport) error {
-	p := &part{view: v}
+	p := &part{view: v, below: t}
 	var ids []distrib.NodeID
 	for _, n := range v.Nodes {
 		ids = append(ids, n.ID)

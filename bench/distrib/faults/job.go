@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -25,12 +26,62 @@ import (
 type job struct {
 	*exec.Cmd
 	dir    string
-	stderr bytes.Buffer
+	stderr lines
 	ended  chan struct{}
 
-	mu   sync.Mutex
-	step int // that was shown last
-	lost int // that were shown, and then made again
+	mu    sync.Mutex
+	views []said // lines of output about who takes part
+	step  int    // that was shown last
+	lost  int    // that were shown, and then made again
+}
+
+// said is a line, and when it was written.
+type said struct {
+	at   time.Time
+	text string
+}
+
+// lines are what is written, line by line.
+type lines struct {
+	mu  sync.Mutex
+	all []said
+}
+
+// Write takes lines. A worker writes each at once.
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for text := range strings.Lines(string(p)) {
+		l.all = append(l.all, said{time.Now(), strings.TrimSpace(text)})
+	}
+	return len(p), nil
+}
+
+// String is all lines.
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var b strings.Builder
+	for _, s := range l.all {
+		b.WriteString(s.text + "\n")
+	}
+	return b.String()
+}
+
+// since are the lines of a job with their times after one.
+func (j *job) since(began time.Time) string {
+	j.stderr.mu.Lock()
+	all := slices.Clone(j.stderr.all)
+	j.stderr.mu.Unlock()
+	j.mu.Lock()
+	all = append(all, j.views...)
+	j.mu.Unlock()
+	slices.SortStableFunc(all, func(a, b said) int { return a.at.Compare(b.at) })
+	var b strings.Builder
+	for _, s := range all {
+		fmt.Fprintf(&b, "%+7.2f s  %s\n", s.at.Sub(began).Seconds(), s.text)
+	}
+	return b.String()
 }
 
 // outcome is what became of a job.
@@ -39,6 +90,7 @@ type outcome struct {
 	after time.Duration
 	lost  int // steps that were shown, and are made again or are in no checkpoint
 	said  string
+	lines string // all that was said, with times
 }
 
 // Times that a job has for something, at most.
@@ -87,7 +139,9 @@ func suffer(ctx context.Context, program, dir string, k kind, scheme string, f f
 			return outcome{}, err
 		}
 	}
-	return j.outcome(began)
+	o, err := j.outcome(began)
+	o.lines = j.since(began)
+	return o, err
 }
 
 // victims are the processes of a fault.
@@ -152,6 +206,11 @@ var shown = regexp.MustCompile(`"type":"step","step":(\d+)`)
 
 // note takes a line of output.
 func (j *job) note(line string) {
+	if strings.Contains(line, `"type":"view"`) {
+		j.mu.Lock()
+		j.views = append(j.views, said{time.Now(), line})
+		j.mu.Unlock()
+	}
 	if m := shown.FindStringSubmatch(line); m != nil {
 		step, _ := strconv.Atoi(m[1])
 		j.mu.Lock()

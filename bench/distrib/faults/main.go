@@ -8,6 +8,7 @@
 //	go run ./bench/distrib/faults -min 2
 //	go run ./bench/distrib/faults -min 2 -etcd 3
 //	go run ./bench/distrib/faults -min 2 -within
+//	go run ./bench/distrib/faults -min 2 -only stopped -lines
 package main
 
 import (
@@ -37,6 +38,8 @@ func main() {
 	flag.IntVar(&k.min, "min", 0, "`workers` of three with which a job goes on; 0: all")
 	flag.IntVar(&k.etcd, "etcd", 0, "`processes` of an etcd beside the job; 0: it is in rank 0")
 	flag.BoolVar(&k.within, "within", false, "etcd is in the three workers of the job itself")
+	flag.StringVar(&k.only, "only", "", "what a fault's `name` has in it; else it is not tried")
+	flag.BoolVar(&k.lines, "lines", false, "print what a job has said, and how long after the harm")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -61,6 +64,8 @@ type kind struct {
 	etcd int // processes of an etcd beside it; 0: it is in rank 0
 	// within says that etcd is in all of the job's workers.
 	within bool
+	only   string // what the names of faults that are tried have in them
+	lines  bool   // what is said is printed
 }
 
 // args are the command line's.
@@ -97,6 +102,7 @@ func faults(k kind) []fault {
 			{"rank 0 is asked to end", 0, syscall.SIGTERM, 0, 0},
 			{"etcd's leader is killed", etcdLeader, syscall.SIGKILL, 0, 0},
 			{"rank 0 and etcd's leader are killed", leaders, syscall.SIGKILL, 0, 0},
+			{"a worker is stopped for good", 1, syscall.SIGSTOP, 0, 0},
 		}
 	}
 	return []fault{
@@ -125,6 +131,9 @@ func run(ctx context.Context, w io.Writer, k kind, schemes []string, faults []fa
 	fmt.Fprintln(w, "|---|---|---|---:|---:|---|")
 	for _, scheme := range schemes {
 		for _, f := range faults {
+			if !strings.Contains(f.name, k.only) {
+				continue
+			}
 			harm := suffer
 			if f.rank == stranger {
 				harm = refuse
@@ -135,6 +144,9 @@ func run(ctx context.Context, w io.Writer, k kind, schemes []string, faults []fa
 			}
 			fmt.Fprintf(w, "| %s | %s | %s | %.1f | %d | %s |\n", scheme, f.name, o.end,
 				o.after.Seconds(), o.lost, o.said)
+			if k.lines {
+				fmt.Fprint(w, o.lines)
+			}
 		}
 	}
 	return nil

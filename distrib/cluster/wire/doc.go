@@ -40,8 +40,9 @@
 // refuses them, and both say so ([EpochError], [ViewError]). A node that is behind is
 // asked again.
 //
-// Silence is broken every two seconds; who does not answer in four more is down. A process
-// that is stopped for three seconds is not.
+// Silence is broken every second; who does not answer in 3.75 more is down. A process that is
+// stopped for three seconds is not. Who knows by other ways that a node is gone says so
+// ([distrib.Dropper]), and need not wait for that.
 //
 // Strangers: without a certificate there is the handshake's error and nothing else; a
 // [trust.Gate] bounds how many may try. Frames, heads and messages have bounds that are

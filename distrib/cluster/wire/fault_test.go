@@ -143,6 +143,45 @@ func TestSilence(t *testing.T) {
 	}
 }
 
+// TestDrop: a node that does not answer, and of which it is known that it is gone, is down at once
+// with the reason; what was to be sent to it is refused, and Close does not wait for it.
+func TestDrop(t *testing.T) {
+	never := wire.Options{Idle: time.Hour, Dead: time.Hour, Linger: time.Hour}
+	a, b, ha, hb, ways := apart(t, never, nil)
+	a.Send(1, &distrib.Msg{})
+	hb.message(t)
+	for _, w := range ways {
+		w.stick()
+	}
+	done := make(chan error, 2)
+	for _, c := range []distrib.Class{distrib.Updates, distrib.Collective} {
+		a.Send(1, &distrib.Msg{Class: c, Body: [][]byte{make([]byte, 64<<20)},
+			Done: func(err error) { done <- err }})
+	}
+	gone := errors.New("it is gone")
+	a.(distrib.Dropper).Drop(1, gone)
+	if err := ha.down(t); !errors.Is(err, gone) {
+		t.Error(err)
+	}
+	for range 2 {
+		if err := <-done; !errors.Is(err, gone) {
+			t.Error(err)
+		}
+	}
+	if err := a.Close(); err != nil {
+		t.Error(err)
+	}
+	for _, w := range ways { // it was there after all
+		w.free()
+	}
+	if err := hb.down(t); !errors.Is(err, wire.ErrLost) {
+		t.Error(err)
+	}
+	if err := b.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestPause: three seconds of silence are no reason to give a node up, with the defaults.
 func TestPause(t *testing.T) {
 	if !longtest.Enabled() {

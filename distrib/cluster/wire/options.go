@@ -26,8 +26,9 @@ type Options struct {
 	MaxMessage int64
 	// Connect is how long a node may take to come up before it is down; 0: 30 s.
 	Connect time.Duration
-	// Idle is after how much silence a node is asked whether it is there, and Dead how long
-	// it has to answer; 0: 2 s and 4 s.
+	// Idle is after how much silence a node is asked whether it is there, 0: 1 s, which is the
+	// least that there is; and Dead how long it has to answer, 0: 3.75 s. So who is silent is down
+	// within the sum, and not before Dead.
 	Idle, Dead time.Duration
 	// Handshake is how long a connection may take until it has authenticated; 0: 5 s.
 	Handshake time.Duration
@@ -46,7 +47,7 @@ func (o Options) withDefaults() (Options, error) {
 	for _, d := range []struct {
 		to        *time.Duration
 		otherwise time.Duration
-	}{{&o.Connect, 30 * time.Second}, {&o.Idle, 2 * time.Second}, {&o.Dead, 4 * time.Second},
+	}{{&o.Connect, 30 * time.Second}, {&o.Idle, time.Second}, {&o.Dead, 3750 * time.Millisecond},
 		{&o.Linger, 10 * time.Second}, {&o.Handshake, 5 * time.Second}} {
 		if *d.to == 0 {
 			*d.to = d.otherwise

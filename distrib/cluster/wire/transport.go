@@ -175,6 +175,14 @@ func (t *transport) end() {
 	t.port.leave(t)
 }
 
+// Drop gives a node up of which it is known by other ways than this one that it is gone: a
+// process that is stopped keeps its connections, and would be missed here only by its silence.
+func (t *transport) Drop(node distrib.NodeID, why error) {
+	if p := t.peers[node]; p != nil {
+		p.fail(why)
+	}
+}
+
 // ready waits until the handler is there; it reports whether there is one, and the
 // transport not closed.
 func (t *transport) ready() bool {
