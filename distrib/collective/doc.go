@@ -34,17 +34,19 @@
 //
 // # Why these
 //
-// A ring sends 2(n-1)/n of the data from every rank, which is the least there can be,
-// and keeps all links busy; but it takes 2(n-1) steps, so small data goes by doubling, in
-// log2 n. [PushPull], parameter servers in every rank, sends as much as a ring, but from
-// all ranks to all others: a baseline. A broadcast goes along a chain if it is large, so
-// that every link carries it once, and down a binary tree otherwise, in log2 n steps; both
-// in chunks, so that the steps overlap. An all-to-all of an [Exchanger] is in place, pair by
-// pair, and so needs no second copy of what may be most of a layer. A permutation, [Permute],
-// is what one rank sends and another receives, of all at once: in place, too. Where all know
-// which ranks want which rows, [AllGatherSome] sends those rows alone, and [ReduceScatterSome]
-// those that ranks have something for: pair by pair, each pair's rows packed in a buffer. Where
-// each two know how many rows go between them, [AllToAllSome] sends those, in place likewise.
+// A ring sends 2(n-1)/n of the data from every rank, which is the least there can be, and
+// keeps all links busy; but it takes 2(n-1) steps, so small data goes by doubling, in log2
+// n. [PushPull], parameter servers in every rank, sends as much as a ring, but from all
+// ranks to all others: a baseline. Of an [Exchanger]'s values a tiny one is with one owner
+// as a whole, and owners take turns, since messages cost more there than bytes. A broadcast
+// goes along a chain if it is large, so that every link carries it once, and down a binary
+// tree otherwise, in log2 n steps; both in chunks, so that the steps overlap. An all-to-all
+// of an [Exchanger] is in place, pair by pair, and so needs no second copy of what may be
+// most of a layer. A permutation, [Permute], is what one rank sends and another receives, of
+// all at once: in place, too. Where all know which ranks want which rows, [AllGatherSome]
+// sends those rows alone, and [ReduceScatterSome] those that ranks have something for: pair
+// by pair, each pair's rows packed in a buffer. Where each two know how many rows go between
+// them, [AllToAllSome] sends those, in place likewise.
 //
 // # When something goes wrong
 //

@@ -99,21 +99,22 @@ type Exchanger struct {
 
 	mu    sync.Mutex
 	jobs  map[string]*job
-	known map[string]bool // names that were sent before
+	known map[string]int // names that were sent before: how many small ones were before each
 	seq   uint64
-	small int
+	small int           // names of small ones
 	news  queue[notice] // labels to compare with the neighbours'
 	shut  bool
 }
 
 // job is an exchange under way.
 type job struct {
-	x     Exchange
-	label string
-	check uint64
-	named bool
-	done  chan struct{}
-	err   error
+	x      Exchange
+	label  string
+	check  uint64
+	named  bool
+	holder int // which owner has it as a whole, if it is tiny
+	done   chan struct{}
+	err    error
 }
 
 // NewExchanger makes an exchanger for the members of a group, which stays free for other
@@ -123,20 +124,14 @@ func NewExchanger(g *Group, o ExchangerOptions) (*Exchanger, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Exchanger{group: g, owners: owners, jobs: map[string]*job{}, known: map[string]bool{},
+	e := &Exchanger{group: g, owners: owners, jobs: map[string]*job{}, known: map[string]int{},
 		news: newQueue[notice]()}
 	e.order, err = g.mux.group(g.members, noticeSize, notices*noticeSize)
 	if err != nil {
 		return nil, err
 	}
 	for i := range e.lanes {
-		chunk, window := g.chunk, g.window
-		switch {
-		case i == serversLane:
-			chunk, window = serversChunk, serversWindow
-		case i >= smallLanes:
-			chunk, window = smallChunk, smallWindow
-		}
+		chunk, window := room(i, g.chunk, g.window)
 		lg, err := g.mux.group(g.members, chunk, window)
 		if err != nil {
 			e.closeGroups()
@@ -184,15 +179,20 @@ func (e *Exchanger) Send(x Exchange) error {
 		e.mu.Unlock()
 		return fmt.Errorf("collective: exchange %q is sent before its last one was awaited", x.Name)
 	}
-	j := &job{x: x, label: x.label(), named: !e.known[x.Name], done: make(chan struct{})}
+	place, known := e.known[x.Name]
+	if !known {
+		place = e.small
+	}
+	j := &job{x: x, label: x.label(), named: !known, holder: place % e.owners,
+		done: make(chan struct{})}
 	e.seq++
 	j.check = hash(e.seq, j.label)
-	e.jobs[x.Name], e.known[x.Name] = j, true
 	n := notice{e.seq, j.check, j.label}
-	l := laneOf(Spec{len(x.Data), x.Via}, e.group.Size(), e.owners, e.small)
-	if l >= smallLanes {
+	l := laneOf(Spec{len(x.Data), x.Via}, e.group.Size(), e.owners, place)
+	if l >= smallLanes && !known {
 		e.small++
 	}
+	e.jobs[x.Name], e.known[x.Name] = j, place
 	e.lanes[l].push(j)
 	if j.named && e.group.Size() > 1 {
 		e.news.push(n)
@@ -280,7 +280,7 @@ func doOf[T Number](e *Exchanger, g *Group, j *job) error {
 	if err != nil {
 		return err
 	}
-	do, op := wayOf[T](e, g, &j.x)
+	do, op := wayOf[T](e, g, j)
 	how := j.x.Op
 	if j.x.Via.moves() {
 		how = Sum
@@ -295,11 +295,16 @@ func doOf[T Number](e *Exchanger, g *Group, j *job) error {
 }
 
 // wayOf is what an exchange does on a group, and its name in signatures.
-func wayOf[T Number](e *Exchanger, g *Group, x *Exchange) (do func(link, []T, Op) error,
-	op uint64) {
+func wayOf[T Number](e *Exchanger, g *Group, j *job) (do func(link, []T, Op) error, op uint64) {
+	x := &j.x
 	switch resolve(x.Via, g.Size(), e.owners) {
 	case Servers:
 		do = func(l link, v []T, how Op) error { return pushPullIn(l, v, e.owners, how) }
+		if len(x.Data) < tiny {
+			do = func(l link, v []T, how Op) error {
+				return pushPullWhole(l, v, e.owners, j.holder, how)
+			}
+		}
 		return do, pushPull
 	case Gathered:
 		return func(l link, v []T, _ Op) error { return gatherIn(l, v, 0) }, allGather
