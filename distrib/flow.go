@@ -11,6 +11,8 @@ type sums struct {
 	acc     [][]float32 // of each parameter of the lane, the rows that this node owns
 	touched []bitset    // rows of them
 	done    Clock       // the last clock that was told to everybody
+	most    int64       // bytes that all of it is, as messages, at most
+	flying  int64       // of sums that went out and have not landed everywhere
 }
 
 func newSums(l *lane, at Clock) *sums {
@@ -19,6 +21,7 @@ func newSums(l *lane, at Clock) *sums {
 		s.acc = append(s.acc, make([]float32, len(p.folded)*p.cols))
 		s.touched = append(s.touched, newBitset(p.rows))
 	}
+	s.most = l.sumsOf(l.e.self)
 	return s
 }
 
@@ -31,10 +34,11 @@ func (s *sums) add(p *param, f Frame) {
 }
 
 // finalise ends a sum when everybody has sent its updates of a clock, and sends it to all
-// nodes, this one too. As long as sums before it wait to be sent, it goes on growing.
+// nodes, this one too. As long as sums before it wait to be sent, it goes on growing: there are
+// no more of them under way than clocks that nodes may be apart.
 func (s *server) finalise() {
 	least, e := s.clocks.min(), s.lane.e
-	if least <= s.sums.done {
+	if least <= s.sums.done || !s.sums.room() {
 		return
 	}
 	to := e.children(s.lane, e.self)
@@ -44,6 +48,24 @@ func (s *server) finalise() {
 		}
 	}
 	s.sums.end(least, to)
+}
+
+// room reports whether another sum may go out.
+func (s *sums) room() bool {
+	return s.flying <= (staleness(s.lane.cons)-1)*s.most || !inStep(s.lane.cons)
+}
+
+// sumsOf is how many bytes a sum of all rows of an owner is at most, as messages: each row may be
+// a frame of its own, no larger than its numbers.
+func (l *lane) sumsOf(owner NodeID) (bytes int64) {
+	for _, p := range l.params {
+		for _, id := range p.owner {
+			if id == owner {
+				bytes += 4*int64(p.cols) + headerSize
+			}
+		}
+	}
+	return bytes
 }
 
 // end sends the sum as that of all clocks before one.
@@ -111,6 +133,9 @@ func (s *sums) cut(i int, p *param, from, end int, now Clock, ways map[NodeID]Li
 	}
 	en := Entry{Ref: Ref{p.id, int32(from), int32(end - from)}, Made: now - 1, U: whole}
 	send, keep := s.lane.plan.DownF.Split(&en, now-1, slowest(ways))
+	if send != nil && send.WireSize() > whole.WireSize() {
+		send = Dense(AsDense(send))
+	}
 	if keep != nil {
 		keep.AddTo(acc, p.cols, 1)
 		s.touched[i].setRange(from, end-from)
@@ -143,16 +168,27 @@ func (s *sums) broadcast(h header, frames []Frame, to []NodeID) {
 		s.lane.e.fail(err)
 		return
 	}
-	s.lane.e.relay(h, [][]byte{b}, int64(len(b)), to)
+	s.lane.e.relay(h, [][]byte{b}, &shared{bytes: int64(len(b)), sum: s}, to)
 }
 
 // relay queues a message of sums for some nodes.
-func (e *Engine) relay(h header, body [][]byte, size int64, to []NodeID) {
+func (e *Engine) relay(h header, body [][]byte, of *shared, to []NodeID) {
+	e.land() // whoever sends what comes now has had what was sent
+	var there []NodeID
 	for _, id := range to {
-		if e.links[id] == nil || e.lost[id] != nil {
-			continue
+		if e.links[id] != nil && e.lost[id] == nil {
+			there = append(there, id)
 		}
-		e.post(id, &parcel{head: h, body: body, free: size})
+	}
+	if of.left = len(there); of.left == 0 {
+		return
+	}
+	e.audit.add(&e.audit.Queued, of.bytes)
+	if of.sum != nil {
+		of.sum.flying += of.bytes
+	}
+	for _, id := range there {
+		e.post(id, &parcel{head: h, body: body, of: of})
 	}
 }
 
@@ -188,11 +224,11 @@ func (e *Engine) children(l *lane, root NodeID) []NodeID {
 func (l *lane) takeSums(h header, frames []Frame, m *Msg) error {
 	e := l.e
 	if h.root != e.self {
-		var size int64
+		of := &shared{}
 		for _, b := range m.Body {
-			size += int64(len(b))
+			of.bytes += int64(len(b))
 		}
-		e.relay(h, m.Body, size, e.children(l, h.root))
+		e.relay(h, m.Body, of, e.children(l, h.root))
 	}
 	for _, f := range frames {
 		if f.Ref.N == 0 || e.params[f.Ref.Param].lane != l {

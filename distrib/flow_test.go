@@ -142,3 +142,65 @@ func TestOrderedRunsAreEqual(t *testing.T) {
 		t.Errorf("%d ends with order, %d without", len(ends[true]), len(ends[false]))
 	}
 }
+
+// TestSumsQueued: over random schedules, with links of which some are slow, no more of sums waits
+// than the bound, and at worst most of that.
+func TestSumsQueued(t *testing.T) {
+	worst := map[string]float64{}
+	for i := range longtest.Count(60, 12000) {
+		rng := rand.New(rand.NewPCG(1, uint64(i)))
+		s := schedule{seed: uint64(i), nodes: 2 + rng.IntN(5), perNode: 1, stale: rng.IntN(4),
+			clocks: 4 + rng.IntN(20), pushOnce: rng.IntN(4) > 0, foreign: true}
+		s.pause = time.Duration(1 + rng.IntN(int(20*time.Millisecond)))
+		s.net = memnet.Options{Seed: s.seed, Bps: 1e6, Latency: time.Millisecond,
+			Jitter: time.Duration(rng.IntN(int(5 * time.Millisecond)))}
+		for node := range s.nodes {
+			if rng.IntN(3) == 0 {
+				rate := 1e4 * float64(1+rng.IntN(20))
+				s.net.Trace = append(s.net.Trace, memnet.Rate{Node: distrib.NodeID(node),
+					Up: rate, Down: rate})
+			}
+		}
+		kind, topology := "owners", &distrib.Shards{Block: 1}
+		if rng.IntN(2) == 0 {
+			kind, topology.Tree = "trees", &distrib.Trees{Degree: 1 + rng.IntN(3), Depth: 6}
+		}
+		if wait := time.Duration(rng.IntN(int(100 * time.Millisecond))); topology.Tree == nil {
+			s.change = func(c *distrib.Config) { c.Transport = tardy{c.Transport, wait} }
+		}
+		var filter distrib.Filter
+		if rng.IntN(3) == 0 {
+			filter, s.late = distrib.TopK{Frac: rng.Float64()}, true
+		}
+		s.plan = func() distrib.Plan {
+			own := *topology
+			return distrib.Plan{Consistency: distrib.SSP{S: s.stale}, Topology: &own, DownF: filter,
+				Down: distrib.Deltas}
+		}
+		s.queued = func(peak, bound int64) {
+			worst[kind] = max(worst[kind], float64(peak)/float64(max(bound, 1)))
+		}
+		synctest.Test(t, func(t *testing.T) { s.run(t) })
+		if t.Failed() {
+			t.Fatalf("schedule %d: %+v", i, s)
+		}
+	}
+	for kind, share := range worst {
+		if t.Logf("%s: %.2f of the bound", kind, share); share < 0.5 {
+			t.Errorf("%s: %.2f of the bound was used at most, want half", kind, share)
+		}
+	}
+}
+
+// tardy is a transport that lets go of messages late.
+type tardy struct {
+	distrib.Transport
+	by time.Duration
+}
+
+// Send has Done called later.
+func (t tardy) Send(to distrib.NodeID, m *distrib.Msg) {
+	done := m.Done
+	m.Done = func(err error) { time.AfterFunc(t.by, func() { done(err) }) }
+	t.Transport.Send(to, m)
+}

@@ -34,6 +34,7 @@ type schedule struct {
 	other    bool // values are not the counts
 	foreign  bool // own updates may not be seen before others' are
 	alike    func(workers int, v distrib.Version, data []float32)
+	queued   func(peak, bound int64) // of each node; nil: nobody asks
 }
 
 func (s *schedule) workers() int { return s.nodes * s.perNode }
@@ -91,8 +92,13 @@ func (s *schedule) settle(t *testing.T, engines []*distrib.Engine) {
 			received += l.Received
 		}
 		now, peak := e.Memory()
-		if bound := e.Bound(); peak.Outbox > bound.Outbox || peak.Total() > bound.Total() {
+		bound := e.Bound()
+		if peak.Outbox > bound.Outbox || peak.Queued > bound.Queued || now.Queued != 0 ||
+			peak.Total() > bound.Total() {
 			t.Errorf("node %d: memory %+v of %+v (now %+v)", i, peak, bound, now)
+		}
+		if s.queued != nil {
+			s.queued(peak.Queued, bound.Queued)
 		}
 	}
 	if pushed != received {

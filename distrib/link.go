@@ -9,8 +9,29 @@ type parcel struct {
 	marks []mark   // before them
 	body  [][]byte // instead of both
 	bytes int64    // of the items
-	free  int64    // bytes of queues that its landing frees
+	of    *shared  // the memory of body, if others have it, too; nil: it is counted elsewhere
 	paced bool     // its plan's pacer has been told of it
+}
+
+// shared is bytes that wait to be sent to several nodes. They are there once.
+type shared struct {
+	bytes int64
+	left  int   // parcels that have not landed
+	sum   *sums // of this node's own that they are part of
+}
+
+// done notes that a parcel has landed, or will not leave any more.
+func (p *parcel) done(a *Audit) {
+	if p.of == nil {
+		return
+	}
+	if p.of.left--; p.of.left > 0 {
+		return
+	}
+	a.Queued -= p.of.bytes
+	if p.of.sum != nil {
+		p.of.sum.flying -= p.of.bytes
+	}
 }
 
 // link is what a node knows of its way to another.

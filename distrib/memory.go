@@ -145,9 +145,6 @@ func (e *Engine) chooseOutbox() {
 	}
 }
 
-// frameCost is how many bytes more than its numbers a row takes on the wire, at most.
-const frameCost = 2 * headerSize
-
 // Bound is more than what the node will ever hold, by what it is for. It is known as soon
 // as parameters are attached, from the plan alone: sums and rows are counted as dense.
 func (e *Engine) Bound() Memory {
@@ -156,9 +153,8 @@ func (e *Engine) Bound() Memory {
 	defer e.mu.Unlock()
 	b := Memory{Replica: now.Replica, Rows: now.Rows, Outbox: e.out.bound}
 	_, b.Filters = e.filtersKeep()
-	var dense, owned, rows, ahead int64
+	var dense, owned, ahead int64
 	for _, p := range e.params {
-		rows += int64(p.rows)
 		dense += 4 * int64(p.rows) * int64(p.cols)
 		owned += 4 * int64(len(p.folded)) * int64(p.cols)
 		ahead = max(ahead, staleness(p.lane.cons)+1)
@@ -172,10 +168,35 @@ func (e *Engine) Bound() Memory {
 		}
 		if l.mode == flow {
 			b.Staged = ahead * dense
-			b.Queued = 2 * ahead * (dense + rows*frameCost) * int64(len(e.all))
+			b.Queued += e.sumsBound(l)
 		}
 	}
 	return b
+}
+
+// sumsBound is how much of sums may wait to leave this node, its own and those that it hands on,
+// each once, however many nodes get it. Who lacks an owner's sum holds all others back, so that
+// there are as many sums of one as clocks that nodes may be apart. Where nobody waits for
+// anybody, only full windows hold an owner back.
+func (e *Engine) sumsBound(l *lane) (bytes int64) {
+	for _, root := range l.owners {
+		if len(e.children(l, root)) > 0 {
+			bytes += l.sumsOf(root)
+		}
+	}
+	if !inStep(l.cons) {
+		return 4 * bytes * int64(len(e.all))
+	}
+	return staleness(l.cons) * bytes
+}
+
+// inStep reports whether nodes wait for each other.
+func inStep(c Consistency) bool {
+	switch c.(type) {
+	case BSP, SSP:
+		return true
+	}
+	return false
 }
 
 // eraBound is how many times a box of a graph may hold a row at once: once for each save between

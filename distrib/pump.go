@@ -17,7 +17,6 @@ func (e *Engine) post(to NodeID, p *parcel) {
 		k.updates = append(k.updates, p)
 	case ValuesOf:
 		k.values = append(k.values, p)
-		e.audit.add(&e.audit.Queued, p.free)
 	default:
 		k.control = append(k.control, p)
 	}
@@ -27,7 +26,7 @@ func (e *Engine) post(to NodeID, p *parcel) {
 // drop counts what a lost node does not get.
 func (e *Engine) drop(to NodeID, p *parcel) {
 	e.out.queued -= p.bytes
-	e.audit.Queued -= p.free
+	p.done(&e.audit)
 	for _, it := range p.items {
 		it.p.lane.unremember(it)
 		it.p.ledger.drop(e, it.U)
@@ -325,7 +324,7 @@ func (e *Engine) land() {
 		if f, ok := e.lanes[d.p.head.lane].plan.Pacer.(Followed); ok && d.p.paced {
 			f.Acked(d.to)
 		}
-		e.audit.Queued -= d.p.free
+		d.p.done(&e.audit)
 		if k == nil || d.epoch != e.cfg.View.Epoch {
 			continue
 		}
