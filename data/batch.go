@@ -20,6 +20,15 @@ type Batches interface {
 	HeldOut(i int) Batch  // 0 ≤ i < HeldOutBatches
 }
 
+// Maskable are batches of which any can be made to count for nothing: so that all workers may
+// make a last step together for which there are fewer batches than workers.
+type Maskable interface {
+	// Uncounted is the batch of a step with nothing to be learnt from: its targets, labels or
+	// weights are those of rows that are not there, and it has no units. ok says whether the
+	// batches have such rows.
+	Uncounted(step int) (b Batch, ok bool)
+}
+
 // Fallible are batches of files that may fail to be read again long after they
 // were found.
 type Fallible interface {

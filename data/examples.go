@@ -156,6 +156,16 @@ func (e *Examples) Train(step int) Batch {
 	})
 }
 
+// Uncounted is the batch of a step whose weights are 0: see [Maskable]. Only those with Pad have
+// weights.
+func (e *Examples) Uncounted(step int) (b Batch, ok bool) {
+	if b = e.Train(step); e.opts.Pad {
+		clear(b.Inputs[len(e.types)].F32())
+		b.Units = 0
+	}
+	return b, e.opts.Pad
+}
+
 // HeldOut makes held-out batch i, 0 ≤ i < HeldOutBatches.
 func (e *Examples) HeldOut(i int) Batch {
 	return e.batch(i, e.heldOut, func(place int) int { return e.example(e.train + place) })

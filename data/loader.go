@@ -81,6 +81,14 @@ func (l *Loader) Train(step int) Batch {
 	})
 }
 
+// Uncounted is the batch of a step with empty targets: see [Maskable].
+func (l *Loader) Uncounted(step int) (b Batch, ok bool) {
+	b = l.Train(step)
+	clear(b.Inputs[1].I32())
+	b.Units = 0
+	return b, true
+}
+
 // HeldOut makes held-out batch i, 0 ≤ i < HeldOutBatches, in the order of the
 // corpus. Rows behind a bucket's last pair have a source of EOS alone and an
 // empty target, which adds nothing to a loss over target tokens.

@@ -171,6 +171,28 @@ func TestHeldOutBatches(t *testing.T) {
 	}
 }
 
+// TestUncounted: a batch that counts for nothing has the sources of its step, and no targets.
+func TestUncounted(t *testing.T) {
+	c, tok := fixture(t)
+	pairs := loader(t, c, tok, LoaderOptions{Pairs: 3, Length: 64})
+	running, err := NewRunningLoader(t.Context(), running(40, 6), learnt(t, 300),
+		RunningOptions{Rows: 2, Length: 8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for target, l := range map[int32]interface {
+		Batches
+		Maskable
+	}{PAD: pairs, NoTarget: running} {
+		b, ok := l.Uncounted(1)
+		none := slices.Repeat([]int32{target}, len(b.Inputs[1].I32()))
+		if !ok || b.Units != 0 || !slices.Equal(b.Inputs[1].I32(), none) ||
+			!slices.Equal(b.Inputs[0].I32(), l.Train(1).Inputs[0].I32()) {
+			t.Errorf("%T: %v, %d units, targets %v", l, ok, b.Units, b.Inputs[1].I32())
+		}
+	}
+}
+
 func TestNoHeldOut(t *testing.T) {
 	c := &Corpus{Train: []Pair{{"a", "b"}}}
 	for _, mode := range []Mode{Padded, Bucketed} {

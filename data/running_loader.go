@@ -178,6 +178,17 @@ func (l *RunningLoader) Train(step int) Batch {
 	})
 }
 
+// Uncounted is the batch of a step without targets: see [Maskable].
+func (l *RunningLoader) Uncounted(step int) (b Batch, ok bool) {
+	b = l.Train(step)
+	targets := b.Inputs[1].I32()
+	for i := range targets {
+		targets[i] = NoTarget
+	}
+	b.Units = 0
+	return b, true
+}
+
 // HeldOut makes held-out batch i, 0 ≤ i < HeldOutBatches, in the order of the text.
 // Behind its end there are no targets.
 func (l *RunningLoader) HeldOut(i int) Batch {

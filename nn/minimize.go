@@ -84,7 +84,7 @@ func (m *Model) Minimize(loss graph.Value, by Optimizer, options ...MinimizeOpti
 	}
 	m.Objectives = append(m.Objectives, Objective{
 		Name: o.Name, Times: o.Times, Accumulate: o.Accumulate, Loss: loss, Metrics: o.Metrics,
-		Updates: updates,
+		Updates: updates, Weighs: learner.weight != nil,
 	})
 }
 

@@ -61,9 +61,12 @@ type Objective struct {
 	// Accumulate is the number of executions that make one update; 0, like 1, means that
 	// every one does.
 	Accumulate int
-	Loss       graph.Value   // f32[]: what is minimised, auxiliary losses included
-	Metrics    []Metric      // computed beside it
-	Updates    []*graph.Node // of its parameters, the last parameter first, and of running averages
+	// Weighs says that a batch weighs by its positions that count, beside others of an update;
+	// so one of which none count changes nothing.
+	Weighs  bool
+	Loss    graph.Value   // f32[]: what is minimised, auxiliary losses included
+	Metrics []Metric      // computed beside it
+	Updates []*graph.Node // of its parameters, the last parameter first, and of running averages
 }
 
 // Metric is a named number, f32[], that is computed beside a loss.

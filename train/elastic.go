@@ -79,7 +79,7 @@ func (r *run) resolve(all []note) {
 	switch {
 	case stops > 0 && (el == nil || all[0].stop || len(all)-stops < el.Least()):
 		r.team.stop = true
-	case r.done >= r.total:
+	case r.done >= r.total():
 	case stops > 0:
 		r.team.change, r.team.leaving = true, all[r.Parallel.Rank].stop
 	case changed:
@@ -90,7 +90,7 @@ func (r *run) resolve(all []note) {
 // change has the workers go on as others, after a step at whose end all have agreed to. It
 // reports whether this one goes.
 func (r *run) change(ctx context.Context) (leaves bool, err error) {
-	if !r.team.change || r.team.stop || r.done >= r.total {
+	if !r.team.change || r.team.stop || r.done >= r.total() {
 		r.team.leaving = false
 		return false, nil
 	}
@@ -111,7 +111,7 @@ func (r *run) regroup(ctx context.Context, why error) error {
 		if r.broken > mostBroken {
 			return fmt.Errorf("%d groups of workers broke one after the other: %w", r.broken, why)
 		}
-		r.from = origin{r.done, r.executions()}
+		r.mark()
 		if b := r.Parallel.Between; b != nil && r.torn {
 			if err := b.Back(r.session); err != nil {
 				return err
@@ -135,7 +135,7 @@ func (r *run) regroup(ctx context.Context, why error) error {
 	if err := r.record(); err != nil { // it leads now
 		r.warn(err.Error())
 	}
-	if r.workers() < r.elastic().Least() && r.done < r.total {
+	if r.workers() < r.elastic().Least() && r.done < r.total() {
 		if err := r.elastic().More(ctx); err != nil {
 			return err
 		}
@@ -254,11 +254,15 @@ func (r *run) rally(ctx context.Context) error {
 	return nil
 }
 
+// standing is what this worker has.
+func (r *run) standing() standing {
+	return standing{Settings: fingerprint(r.settings()), Ran: r.ran, Whole: r.sound(),
+		Step: r.done, Executions: r.executions(), Rated: r.rated, Best: r.watch.state()}
+}
+
 // stand has all say what they have. They must have been started alike.
 func (r *run) stand(ctx context.Context) ([]standing, error) {
-	mine := standing{Settings: fingerprint(r.settings()), Ran: r.ran, Whole: r.sound(),
-		Step: r.done, Executions: r.executions(), Rated: r.rated, Best: r.watch.state()}
-	says, err := json.Marshal(mine)
+	says, err := json.Marshal(r.standing())
 	if err != nil {
 		return nil, err
 	}
@@ -329,7 +333,7 @@ func (r *run) adopt(at standing, all []standing) {
 // owes reports whether the run was interrupted, or the group broke, that was to evaluate after
 // the present step.
 func (r *run) owes() bool {
-	return r.rated < r.done && r.done < r.total && due(r.done, r.EvalEvery)
+	return r.rated < r.done && r.done < r.total() && due(r.done, r.EvalEvery)
 }
 
 // portion is the most bytes of a variable that are shared at once.
@@ -399,5 +403,6 @@ func (r *run) back() error {
 		return err
 	}
 	r.summary.ResumedFrom, r.torn = first, false
-	return r.goOn(from.Checkpoint)
+	r.goOn(from.Checkpoint)
+	return nil
 }

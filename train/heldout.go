@@ -138,7 +138,7 @@ func (r *run) judge() error {
 	switch {
 	case err != nil:
 		return err
-	case r.watch.over() && r.done < r.total && !r.summary.StoppedEarly:
+	case r.watch.over() && r.done < r.total() && !r.summary.StoppedEarly:
 		r.summary.StoppedEarly = true
 		r.emit(Event{Kind: Stop, Text: r.watch.reason()})
 	case better && r.Save != "":

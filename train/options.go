@@ -215,6 +215,14 @@ func (o Options) steps() float64 {
 	return float64(o.Steps)
 }
 
+// batches is how many there are in all passes over the data; 0 if the run counts steps.
+func (o Options) batches() int {
+	if o.Epochs == 0 {
+		return 0
+	}
+	return int(math.Ceil(o.Epochs * float64(o.Loader.StepsPerEpoch())))
+}
+
 func (o Options) validateSession() error {
 	if err := o.Session.Validate(); err != nil {
 		return &ErrOption{Option: "session", Err: err}

@@ -124,25 +124,6 @@ func (o Options) workers() int {
 // leads reports whether the run shows evaluations and saves.
 func (o Options) leads() bool { return o.Parallel == nil || o.Parallel.Rank == 0 }
 
-// origin is where a run goes on: after how many steps, and with which execution of all
-// workers'.
-type origin struct{ step, execution int }
-
-// executions is how many there have been before the present step, of all workers.
-func (r *run) executions() int {
-	return r.from.execution + (r.done-r.from.step)*r.perStep*r.workers()
-}
-
-// global is the number of the i-th execution of the present step of this worker among all
-// that there have been.
-func (r *run) global(i int) int {
-	n := r.executions() + i*r.workers()
-	if r.Parallel != nil && !r.Parallel.Mesh {
-		n += r.Parallel.Rank
-	}
-	return n
-}
-
 // team is what a run knows of its part in several workers'.
 type team struct {
 	pending []Event      // steps that not all have been heard of yet
@@ -236,8 +217,8 @@ func flag(on bool) byte {
 
 // settings identify the run, so that workers of different ones find out.
 func (r *run) settings() []byte {
-	text := fmt.Sprintf("%s %s seed %d steps %d eval %d save %d\n", r.Name, r.Size, r.Seed, r.total,
-		r.EvalEvery, r.SaveEvery)
+	text := fmt.Sprintf("%s %s seed %d steps %d epochs %v eval %d save %d\n", r.Name, r.Size, r.Seed,
+		r.Steps, r.Epochs, r.EvalEvery, r.SaveEvery)
 	if r.Parallel != nil {
 		text += "scheme " + r.Parallel.Scheme + "\n"
 	}
@@ -310,7 +291,7 @@ func nameOf(vars []graph.Value, i int) string {
 
 // report tells the others of a step, and enters those that all have been heard of.
 func (r *run) report(ctx context.Context, e Event) error {
-	e.Step, e.Steps = r.done, r.total
+	e.Step, e.Steps = r.done, r.total()
 	r.team.pending = append(r.team.pending, e)
 	n := r.note(e, ctx.Err() != nil)
 	ctx = context.WithoutCancel(ctx)
@@ -489,5 +470,5 @@ func (r *run) interrupted(ctx context.Context) bool {
 	if r.Parallel == nil {
 		return ctx.Err() != nil
 	}
-	return r.team.stop && !r.summary.StoppedEarly && !r.watch.over() && r.done < r.total
+	return r.team.stop && !r.summary.StoppedEarly && !r.watch.over() && r.done < r.total()
 }

@@ -20,8 +20,8 @@ type run struct {
 	session  *gomem.Session
 	store    store
 	place    *place // of the store; nil of one who does not save
-	total    int    // steps to reach
-	perStep  int    // executions of objectives in a step of a worker
+	perStep  int    // executions of objectives in a step of a worker, each with a batch
+	exact    bool   // a last step may be of fewer batches
 	from     origin
 	done     int    // steps done, those before a resumption included
 	good     string // the newest checkpoint, or the one resumed; "" before the first
@@ -66,7 +66,7 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 		maps.Copy(config, o.Config)
 		o.Config = config
 	}
-	r := &run{Options: o, total: int(o.steps()), perStep: o.Model.Executions(),
+	r := &run{Options: o, perStep: o.Model.Executions(), exact: o.Epochs > 0 && o.masks(),
 		watch: vigil{Patience: o.Patience, keeps: o.KeepBest},
 		store: store{dir: o.Save, keep: orDefault(o.Keep, 2), disk: osDisk{}}}
 	if o.Parallel != nil {
@@ -216,20 +216,15 @@ func (r *run) resumption() (*opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = from.matches(r.checkpoint(), r.Model.Graph)
-	if err == nil {
-		if err = r.goOn(from.Checkpoint); err != nil {
-			err = from.fail("%w", err)
-		}
-	}
-	if err != nil {
+	if err := from.matches(r.checkpoint(), r.Model.Graph); err != nil {
 		from.close()
 		return nil, err
 	}
-	if from.Step >= r.total {
+	r.goOn(from.Checkpoint)
+	if from.Step >= r.total() {
 		from.close()
 		return nil, from.fail("is at step %d already, the run is to reach %d: ask for more steps",
-			from.Step, r.total)
+			from.Step, r.total())
 	}
 	return from, nil
 }
@@ -273,11 +268,11 @@ func (r *run) loop(ctx context.Context) error {
 			return err
 		}
 	}
-	for r.done < r.total && !r.ending(ctx) {
+	for r.done < r.total() && !r.ending(ctx) {
 		if err := r.train(ctx); err != nil {
 			return err
 		}
-		if r.done < r.total && due(r.done, r.EvalEvery) {
+		if r.done < r.total() && due(r.done, r.EvalEvery) {
 			if err := r.assess(ctx); err != nil {
 				return err
 			}
@@ -326,11 +321,11 @@ func (r *run) current() bool {
 func (r *run) train(ctx context.Context) error {
 	began := r.session.Clock()
 	e := Event{Kind: Step, Metrics: map[string]float64{},
-		LearningRate: float64(r.Model.Schedule.At(r.done))}
+		LearningRate: float64(r.Model.Schedule.At(r.pace()))}
 	if err := r.finite(r.done+1, "learning rate", []float64{e.LearningRate}, nil); err != nil {
 		return err
 	}
-	at := moment{step: r.done}
+	at := moment{step: r.done, pace: r.pace()}
 	for i, o := range r.Model.Objectives {
 		values, units, err := r.turns(ctx, o, &at)
 		if err != nil {
@@ -367,9 +362,13 @@ func (r *run) train(ctx context.Context) error {
 // the means over units, and the sum.
 func (r *run) turns(ctx context.Context, o nn.Objective,
 	at *moment) (values []float64, units int, err error) {
+	if r.idle() {
+		return make([]float64, 1+len(o.Metrics)), 0, nil
+	}
 	for turn := range o.Times {
-		at.turn = r.done*o.Times + turn
-		now, n, err := r.execute(ctx, o, moment{at.step, r.global(at.execution), at.turn})
+		batch, counts := r.global(at.execution)
+		now, n, err := r.execute(ctx, o, moment{step: at.step, pace: at.pace, execution: batch,
+			turn: r.done*o.Times + turn, masked: !counts})
 		if err != nil {
 			return nil, 0, err
 		}
@@ -399,7 +398,7 @@ func meanWith(means, values []float64, units, all int) {
 // metrics, and the number of units in the batch.
 func (r *run) execute(ctx context.Context, o nn.Objective,
 	at moment) (values []float64, units int, err error) {
-	batch := r.Loader.Train(at.execution)
+	batch := r.dealt(at)
 	if err := r.unread(); err != nil {
 		return nil, 0, err
 	}
@@ -460,7 +459,7 @@ func (r *run) warn(text string) {
 
 // emit completes an event and hands it out.
 func (r *run) emit(e Event) {
-	e.Step, e.Steps, e.Unit = cmp.Or(e.Step, r.done), r.total, r.unit()
+	e.Step, e.Steps, e.Unit = cmp.Or(e.Step, r.done), r.total(), r.unit()
 	r.recorded(e)
 	if r.Observe != nil {
 		r.Observe(e)

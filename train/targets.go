@@ -36,9 +36,11 @@ func fetches(loss graph.Value, metrics []nn.Metric) []graph.Value {
 
 // moment says which execution inputs are for.
 type moment struct {
-	step      int // of training, from 0
-	execution int // of any objective, from 0: with a batch and noise of its own
-	turn      int // of this objective, from 0
+	step      int  // of training, from 0
+	pace      int  // of the learning rate
+	execution int  // of any objective, from 0: with a batch and noise of its own
+	turn      int  // of this objective, from 0
+	masked    bool // nothing is to be learnt from its batch
 }
 
 // feeds are the inputs of an execution. They depend on nothing else, so that a
@@ -47,7 +49,7 @@ func feeds(m *nn.Model, inputs []gomem.Tensor, seed uint64, at moment) gomem.Fee
 	folded := int32(uint32(seed) ^ uint32(seed>>32))
 	f := gomem.Feeds{
 		m.Seed:         gomem.Pair(folded, int32(at.execution)),
-		m.LearningRate: gomem.Scalar(m.Schedule.At(at.step)),
+		m.LearningRate: gomem.Scalar(m.Schedule.At(at.pace)),
 		m.Step:         gomem.Scalar(float32(at.turn + 1)),
 	}
 	for i, v := range m.Data {

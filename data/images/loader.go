@@ -138,6 +138,14 @@ func (l *Loader) Train(step int) data.Batch {
 	})
 }
 
+// Uncounted is the batch of a step without labels: see [data.Maskable].
+func (l *Loader) Uncounted(step int) (b data.Batch, ok bool) {
+	b = l.Train(step)
+	clear(b.Inputs[1].I32())
+	b.Units = 0
+	return b, true
+}
+
 // HeldOut makes held-out batch i, 0 ≤ i < HeldOutBatches, in the order of the
 // set. Rows behind the last image are zero and have the label 0.
 func (l *Loader) HeldOut(i int) data.Batch {

@@ -140,6 +140,17 @@ func TestHeldOut(t *testing.T) {
 	}
 }
 
+// TestUncounted: a batch that counts for nothing has the images of its step, and no labels.
+func TestUncounted(t *testing.T) {
+	l := loader(t, open(t, "cifar10:"+cifarFiles(t, 7), Options{}),
+		LoaderOptions{Images: 5, Size: 8, Scale: Symmetric})
+	b, ok := l.Uncounted(1)
+	if !ok || b.Units != 0 || !slices.Equal(b.Inputs[1].I32(), make([]int32, 5)) ||
+		!bytes.Equal(b.Inputs[0].Data, l.Train(1).Inputs[0].Data) {
+		t.Errorf("%v, %d units, labels %v", ok, b.Units, b.Inputs[1].I32())
+	}
+}
+
 // TestCrop: what is cut is inside the image, whatever its proportions, and is not
 // always the same.
 func TestCrop(t *testing.T) {

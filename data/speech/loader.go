@@ -138,6 +138,9 @@ func (l *Loader) Train(step int) data.Batch {
 	return l.batch(chosen)
 }
 
+// Uncounted is a batch of nothing: see [data.Maskable].
+func (l *Loader) Uncounted(int) (b data.Batch, ok bool) { return l.batch(nil), true }
+
 // HeldOut makes held-out batch i, 0 ≤ i < HeldOutBatches, in the order of the set.
 // Behind the last utterance are some without frames and labels, whose loss is 0.
 func (l *Loader) HeldOut(i int) data.Batch {

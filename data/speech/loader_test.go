@@ -156,6 +156,20 @@ func TestPure(t *testing.T) {
 	}
 }
 
+// TestUncounted: a batch that counts for nothing has no frames, in the shapes of others.
+func TestUncounted(t *testing.T) {
+	l := loader(t, spoken(30, 0), LoaderOptions{Utterances: 4})
+	b, ok := l.Uncounted(1)
+	if !ok || b.Units != 0 || !slices.Equal(b.Inputs[3].I32(), make([]int32, 4)) {
+		t.Errorf("%v, %d units, frames %v", ok, b.Units, b.Inputs[3].I32())
+	}
+	for i, x := range l.Train(1).Inputs {
+		if !x.Type.Equal(b.Inputs[i].Type) {
+			t.Errorf("input %d is %s, want %s", i, b.Inputs[i].Type, x.Type)
+		}
+	}
+}
+
 // TestFits: what does not fit is left out and counted.
 func TestFits(t *testing.T) {
 	s := spoken(3, 1)

@@ -21,6 +21,14 @@ func (h heldOutOf) HeldOutBatches() int { return h.other.HeldOutBatches() }
 // HeldOut is a batch of the other data.
 func (h heldOutOf) HeldOut(i int) data.Batch { return h.other.HeldOut(i) }
 
+// Uncounted is a batch to train on that counts for nothing: see [data.Maskable].
+func (h heldOutOf) Uncounted(step int) (b data.Batch, ok bool) {
+	if m, ok := h.Batches.(data.Maskable); ok {
+		return m.Uncounted(step)
+	}
+	return b, false
+}
+
 // Err is the first failure to read either.
 func (h heldOutOf) Err() error {
 	var all []error

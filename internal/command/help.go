@@ -93,7 +93,8 @@ const flagTexts = `
 train --steps
     Steps to train in all, those of a resumed run included (default 300).
 --epochs
-    Passes over the data, instead of steps.
+    Passes over the data, instead of steps. Workers share them out, and the learning rate
+    goes by the data: a step of four workers is four.
 --eval-every
     Steps between evaluations on held-out data (default ${default}); there is one at the
     end, too.

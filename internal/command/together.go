@@ -31,10 +31,6 @@ func (c *trainCmd) together(ctx context.Context, e *env, w World) (err error) {
 	stderr := e.stderr // its own, whoever shows the run
 	c.log = func(text string) { fmt.Fprintf(stderr, "gomem: %s\n", text) }
 	most, comes := c.comes(w)
-	if comes && c.Epochs > 0 {
-		return usagef("--epochs are another number of steps with every number of workers: give " +
-			"--steps, with --min")
-	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if !comes { // who comes late, or goes early, neither reads for others nor has others read

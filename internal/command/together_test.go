@@ -126,11 +126,9 @@ func TestWorkerFlags(t *testing.T) {
 		}
 	}
 	for want, args := range map[string][]string{
-		"--local 257: at most 256 workers are started": {"--local", "257"},
-		"--local and --workers can't be used together": {"--local", "2", "--workers", "2"},
-		"--min 3 is more than --local 2":               {"--local", "2", "--min", "3"},
-		"--epochs are another number of steps with every": {"--local", "3", "--min", "2",
-			"--epochs", "1"},
+		"--local 257: at most 256 workers are started":       {"--local", "257"},
+		"--local and --workers can't be used together":       {"--local", "2", "--workers", "2"},
+		"--min 3 is more than --local 2":                     {"--local", "2", "--min", "3"},
 		"--rank needs --workers N":                           {"--rank", "1"},
 		"--max 2 is less than --min 3":                       {"--min", "3", "--max", "2"},
 		"--etcd 2: etcd is in 1 worker or in 3":              {"--local", "4", "--etcd", "2"},

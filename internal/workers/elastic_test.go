@@ -446,6 +446,14 @@ func (g gate) Train(i int) data.Batch {
 	return g.Batches.Train(i)
 }
 
+// Uncounted is as of [data.Maskable].
+func (g gate) Uncounted(i int) (b data.Batch, ok bool) {
+	if m, ok := g.Batches.(data.Maskable); ok {
+		return m.Uncounted(i)
+	}
+	return b, false
+}
+
 // TestLosses: workers that are lost before a step, two at once, while a checkpoint is
 // saved, while the next group is formed, one after the other; what is left goes on.
 func TestLosses(t *testing.T) {
