@@ -33,7 +33,8 @@ type played struct {
 	o     Options
 	exact bool
 	all   []*ledger
-	last  int // batches of the step that was made last
+	last  int       // batches of the step that was made last
+	gone  []*ledger // those without whom others went on
 
 	saved  map[string]string // the metadata of the last checkpoint; nil: there is none
 	learnt []int             // and what it has
@@ -78,7 +79,7 @@ func (p *played) form() {
 	learnt := slices.Clone(p.all[at].learnt)
 	for _, l := range p.all {
 		l.adopt(all[at], all)
-		l.learnt, l.ran = slices.Clone(learnt), true
+		l.learnt, l.ran, l.away = slices.Clone(learnt), true, false
 	}
 }
 
@@ -130,9 +131,22 @@ func (p *played) change() {
 	if p.rng.IntN(2) == 0 {
 		p.step(true)
 	}
-	p.all = slices.DeleteFunc(p.all, func(*ledger) bool { return p.rng.IntN(4) == 0 })
+	p.all = slices.DeleteFunc(p.all, func(l *ledger) bool {
+		gone := p.rng.IntN(4) == 0
+		if gone {
+			p.gone = append(p.gone, l)
+		}
+		return gone
+	})
 	if p.rng.IntN(12) == 0 { // all end, and as many as there may be go on from a checkpoint
-		p.all = nil
+		p.all, p.gone = nil, nil
+	}
+	if n := len(p.gone); n > 0 && p.rng.IntN(2) == 0 { // one of them comes back
+		l := p.gone[n-1]
+		l.mark()
+		l.Parallel, l.ran, l.away = nil, false, true
+		p.gone = p.gone[:n-1]
+		p.all = slices.Insert(p.all, p.rng.IntN(len(p.all)+1), l)
 	}
 	for range p.rng.IntN(3) {
 		p.all = slices.Insert(p.all, p.rng.IntN(len(p.all)+1), p.fresh())
@@ -140,7 +154,7 @@ func (p *played) change() {
 	if len(p.all) == 0 {
 		p.all = append(p.all, p.fresh())
 	}
-	if !slices.ContainsFunc(p.all, func(l *ledger) bool { return l.ran }) {
+	if !slices.ContainsFunc(p.all, func(l *ledger) bool { return l.ran || l.away }) {
 		p.back(p.all[0])
 		p.all[0].ran = true
 	}

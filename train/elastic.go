@@ -26,6 +26,10 @@ type Elastic interface {
 	// Regroup ends the present group and waits for the next one. why is what broke it, or nil
 	// if its workers have agreed to that. A failure that is this worker's own is returned.
 	Regroup(ctx context.Context, why error) (*Parallel, error)
+	// Return is called after an error of Regroup: where that comes of the others going on without
+	// this worker, it takes part in their group again, as one that has just come. Else the error is
+	// why.
+	Return(ctx context.Context, why error) (*Parallel, error)
 	// Formed is called when all of a group have one state.
 	Formed()
 	// More waits, while fewer than Least are there, until others have come. The error says for
@@ -118,7 +122,7 @@ func (r *run) regroup(ctx context.Context, why error) error {
 			}
 			r.torn = false
 		}
-		next, err := r.elastic().Regroup(context.WithoutCancel(ctx), why)
+		next, err := r.next(ctx, why)
 		if err != nil {
 			return err
 		}
@@ -142,6 +146,22 @@ func (r *run) regroup(ctx context.Context, why error) error {
 		return r.regroup(ctx, nil)
 	}
 	return nil
+}
+
+// next is this worker's part in the next group. Who was out comes to it with nothing that the
+// others would go on from.
+func (r *run) next(ctx context.Context, why error) (*Parallel, error) {
+	p, err := r.elastic().Regroup(context.WithoutCancel(ctx), why)
+	if err == nil || ctx.Err() != nil {
+		return p, err
+	}
+	if p, err = r.elastic().Return(ctx, err); err == nil {
+		r.ran, r.away = false, true
+		if path, err := find(r.Save); r.Save != "" && err == nil {
+			r.good, r.saved = path, 0 // of those who have saved meanwhile
+		}
+	}
+	return p, err
 }
 
 // changed shows who goes on, and from where if that is not the last step that was shown.
@@ -197,6 +217,7 @@ func named(numbers []int) string {
 type standing struct {
 	Settings   []byte `json:"settings"`
 	Ran        bool   `json:"ran"`   // it has been in a group before
+	Back       bool   `json:"back"`  // and was out of the one after that
 	Whole      bool   `json:"whole"` // its variables are those of the end of a step
 	Step       int    `json:"step"`  // that one
 	Executions int    `json:"executions"`
@@ -233,7 +254,7 @@ func (r *run) rally(ctx context.Context) error {
 	}
 	at := all[source]
 	others := slices.ContainsFunc(all, func(s standing) bool {
-		return !s.Whole || s.Step != at.Step || s.Ran != at.Ran
+		return !s.Whole || s.Step != at.Step || s.Ran != at.Ran || s.Back
 	})
 	if others || r.Parallel.Between != nil {
 		if err := r.share(ctx, source); err != nil {
@@ -249,15 +270,15 @@ func (r *run) rally(ctx context.Context) error {
 			return err
 		}
 	}
-	r.ran = true
+	r.ran, r.away = true, false
 	r.Parallel.Elastic.Formed()
 	return nil
 }
 
 // standing is what this worker has.
 func (r *run) standing() standing {
-	return standing{Settings: fingerprint(r.settings()), Ran: r.ran, Whole: r.sound(),
-		Step: r.done, Executions: r.executions(), Rated: r.rated, Best: r.watch.state()}
+	return standing{Settings: fingerprint(r.settings()), Ran: r.ran, Back: r.away,
+		Whole: r.sound(), Step: r.done, Executions: r.executions(), Rated: r.rated, Best: r.watch.state()}
 }
 
 // stand has all say what they have. They must have been started alike.

@@ -37,6 +37,7 @@ type run struct {
 	team     team
 	recorder *recording // of the numbers; nil: they are not written
 	ran      bool       // it has been in a group of workers
+	away     bool       // it was out of that, and comes again
 	broken   int        // groups that broke before they had trained a step
 	rated    int        // the step of the last evaluation that all workers have taken part in
 	assessed int        // the step of the last one whose result this one has

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/gomem/gomem/distrib"
@@ -66,6 +67,9 @@ func (c Cluster) Join(ctx context.Context, f command.JobFlags, _ command.World,
 		return nil, errors.Join(err, j.leave())
 	}
 	job.Leave = j.leave
+	if j.returns() {
+		job.Again = func(ctx context.Context) error { return j.again(ctx, job) }
+	}
 	return job, nil
 }
 
@@ -109,13 +113,40 @@ func (j *joiner) come(ctx context.Context) (*command.Job, error) {
 		Saved: j.agreed.Saved}
 	job.Enter = func(ctx context.Context) error {
 		in, err := j.enter(ctx)
-		if err != nil {
-			return err
-		}
-		job.View, job.Transport, job.Alive, job.Views = in.View, in.Transport, in.Alive, in.Views
-		return nil
+		return become(job, in, err)
 	}
 	return job, nil
+}
+
+// become gives a job the part that this process has now.
+func become(job, in *command.Job, err error) error {
+	if err == nil {
+		job.View, job.Transport, job.Alive, job.Views = in.View, in.Transport, in.Alive, in.Views
+	}
+	return err
+}
+
+// returns reports whether this process can be let in again when it was out: not if it has a part
+// of etcd in it, which has then been given up.
+func (j *joiner) returns() bool {
+	least, most := j.few()
+	return least < most && (len(j.flags.Etcd) > 0 || j.world.Rank > 0 && j.flags.Servers < 2)
+}
+
+// again joins once more, with the same port. Where process 0 and its etcd are gone, that is
+// found out at once.
+func (j *joiner) again(ctx context.Context, job *command.Job) error {
+	if len(j.flags.Etcd) == 0 {
+		c, err := (&net.Dialer{}).DialContext(ctx, "tcp", j.etcd)
+		if errors.Is(err, syscall.ECONNREFUSED) {
+			return err
+		}
+		if err == nil {
+			c.Close()
+		}
+	}
+	in, err := j.part(ctx)
+	return become(job, in, err)
 }
 
 // waits says whom this process waits for, once that takes long. It has said so, or will not
@@ -174,8 +205,17 @@ func (j *joiner) reach(ctx context.Context) error {
 	return nil
 }
 
-// enter joins the view, and connects to the others in it.
+// enter takes part, and leaves in the end.
 func (j *joiner) enter(ctx context.Context) (*command.Job, error) {
+	in, err := j.part(ctx)
+	if j.views != nil {
+		j.ends = append(j.ends, func() error { return j.depart(j.agreed) })
+	}
+	return in, err
+}
+
+// part joins the view, and connects to the others in it.
+func (j *joiner) part(ctx context.Context) (*command.Job, error) {
 	c := j.agreed
 	_, number, err := net.SplitHostPort(j.port.Addr())
 	if err != nil {
@@ -188,7 +228,6 @@ func (j *joiner) enter(ctx context.Context) (*command.Job, error) {
 		return nil, err
 	}
 	j.views = relayed(c.Views(), len(v.Nodes))
-	j.ends = append(j.ends, func() error { return j.depart(c) })
 	alive, err := c.Alive()
 	if err != nil {
 		return nil, err

@@ -61,6 +61,9 @@ type Job struct {
 	Views <-chan distrib.View
 	Open  func(v distrib.View) (distrib.Transport, error)
 	Renew func(ctx context.Context) error
+	// Again is called when Alive has ended, and has this process be one that comes later: View,
+	// Transport, Alive and Views are then others. It is nil where it cannot be.
+	Again func(ctx context.Context) error
 	// ID is a random id of such a job, and Saved asks whether this process is in its newest view:
 	// see [train.Fence].
 	ID    func() string

@@ -104,6 +104,9 @@ func (c *trainCmd) elastic(w World, job *Job) *workers.Elastic {
 	if w.Launched { // by whom nobody else is
 		e.Wait = 0
 	}
+	if job.Again != nil {
+		e.Again, e.Within, e.Own = job.place(job.Again), waitForOthers, c.log
+	}
 	if !c.outlives() {
 		e.Vital, e.Remedy = "the job's etcd", "begin again from a checkpoint with --resume, or "+
 			"have etcd in three workers with --etcd 3, where any worker may be lost"
@@ -116,11 +119,17 @@ func joined(job *Job, s workers.Scheme, o workers.Options) (*workers.Member, err
 	if job.Enter == nil {
 		return workers.Join(job.View, job.Transport, s, o)
 	}
-	return workers.Coming(s, o, func(ctx context.Context) (workers.Place, error) {
-		err := job.Enter(ctx)
-		return workers.Place{View: job.View, Transport: job.Transport, Alive: job.Alive,
-			Views: job.Views}, err
-	})
+	return workers.Coming(s, o, job.place(job.Enter))
+}
+
+// place is what this process has once it has joined by a function.
+func (j *Job) place(join func(ctx context.Context) error) func(context.Context) (workers.Place,
+	error) {
+	return func(ctx context.Context) (workers.Place, error) {
+		err := join(ctx)
+		return workers.Place{View: j.View, Transport: j.Transport, Alive: j.Alive,
+			Views: j.Views}, err
+	}
 }
 
 // early has the first worker of those that this program has started begin to read, for all,
@@ -142,8 +151,9 @@ func (c *trainCmd) early(ctx context.Context, e *env, w World) error {
 // heed makes this a worker that shows and saves nothing.
 func (c *trainCmd) heed() { c.Save, c.Samples, c.Trace, c.Profile = "", "", "", "" }
 
-// waitForOthers is how long fewer workers than --min wait for others to come, and the
-// processes of a mesh, who all do the same, for one that is connected and says nothing.
+// waitForOthers is how long fewer workers than --min wait for others to come, one that was cut off
+// to be let in again, and the processes of a mesh, who all do the same, for one that is connected
+// and says nothing.
 const waitForOthers = time.Minute
 
 // voice is the environment of a worker: only the first shows the run and saves it. Where

@@ -217,6 +217,7 @@ func (d *Desk) Hear(ctx context.Context) ([][]byte, error) {
 		timer := time.NewTimer(time.Until(began.Add(stall)))
 		select {
 		case <-change:
+		case <-d.ctx.Done(): // given up here, where nobody has left
 		case <-ctx.Done():
 			timer.Stop()
 			return nil, context.Cause(ctx)

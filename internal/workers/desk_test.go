@@ -234,6 +234,20 @@ func TestToldAndLeft(t *testing.T) {
 	}
 }
 
+// TestGivenUp: who waits for others ends when the group is given up here, and not when it looks
+// again whom it waits for.
+func TestGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, ds := desks(t, 2, DeskOptions{})
+		why, began := errors.New("others are there"), time.Now()
+		time.AfterFunc(time.Second, func() { ds[0].fail(why) })
+		_, err := ds[0].Hear(t.Context())
+		if took := time.Since(began); !errors.Is(err, why) || took != time.Second {
+			t.Errorf("%v after %v", err, took)
+		}
+	})
+}
+
 // TestDeskStalls: who is waited for is named after a while, and then less and less often;
 // a wait has an end if that was asked for, and always when its context does.
 func TestDeskStalls(t *testing.T) {

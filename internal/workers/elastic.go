@@ -22,6 +22,11 @@ type Elastic struct {
 	Open func(v distrib.View) (distrib.Transport, error)
 	// Renew asks for a view after the present one, also of the same nodes.
 	Renew func(ctx context.Context) error
+	// Again joins anew after Alive has ended, within a time, of which Own is told, whoever shows
+	// the run; nil: who is out ends.
+	Again  func(ctx context.Context) (Place, error)
+	Within time.Duration
+	Own    func(text string)
 	// Wait is how long fewer than Least wait for others to come; 0: not at all.
 	Wait time.Duration
 	// Quiet is how long a view may take to come after a worker was lost, before one is asked

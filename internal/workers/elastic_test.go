@@ -32,8 +32,9 @@ type site struct {
 	here  map[distrib.NodeID]*place
 	nets  map[int64]*memnet.Network
 	last  map[distrib.NodeID]*once
-	opens func(id distrib.NodeID, epoch int64) // called before a node opens a view; may be nil
-	vital string                               // as of Elastic
+	opens func(id distrib.NodeID, epoch int64)   // called before a node opens a view; may be nil
+	vital string                                 // as of Elastic
+	again func(id distrib.NodeID) (Place, error) // joins anew; nil: who is out ends
 }
 
 // place is a node of a site.
@@ -167,7 +168,7 @@ func (s *site) join(id distrib.NodeID, scheme string, least int, wait time.Durat
 	if wrapped != nil {
 		t = wrapped(t)
 	}
-	how, o, err := s.options(p, scheme, least, wait)
+	how, o, err := s.options(id, p, scheme, least, wait)
 	if err != nil {
 		return nil, err
 	}
@@ -175,7 +176,7 @@ func (s *site) join(id distrib.NodeID, scheme string, least int, wait time.Durat
 }
 
 // options are a member's.
-func (s *site) options(p *place, scheme string, least int, wait time.Duration) (how Scheme,
+func (s *site) options(id distrib.NodeID, p *place, scheme string, least int, wait time.Duration) (how Scheme,
 	o Options, err error) {
 	if how, err = ParseScheme(scheme, SchemeOptions{}); err != nil {
 		return how, o, err
@@ -189,7 +190,9 @@ func (s *site) options(p *place, scheme string, least int, wait time.Duration) (
 	o = Options{Alive: p.alive, Log: func(string) {}}
 	if least > 0 {
 		o.Elastic = &Elastic{Least: least, Most: s.most, Views: p.views, Open: s.open, Renew: renew,
-			Wait: wait, Quiet: 500 * time.Millisecond, Vital: s.vital, Remedy: "do"}
+			Wait: wait, Quiet: 500 * time.Millisecond, Vital: s.vital, Remedy: "do",
+			Again: s.joinedAgain(id), Within: time.Minute,
+			Own: func(string) {}}
 	}
 	return how, o, nil
 }
@@ -301,7 +304,7 @@ func (c *course) member(id distrib.NodeID, wrapped func(distrib.Transport) distr
 	if c.late == 0 || id != c.late {
 		return c.join(id, c.scheme, c.least, c.wait, wrapped)
 	}
-	how, o, err := c.options(&place{}, c.scheme, c.least, c.wait)
+	how, o, err := c.options(id, &place{}, c.scheme, c.least, c.wait)
 	if err != nil {
 		return nil, err
 	}

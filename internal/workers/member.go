@@ -103,6 +103,17 @@ func (m *Member) begin(v distrib.View, t distrib.Transport) error {
 	return nil
 }
 
+// unwatch looks no more at what becomes of the job.
+func (m *Member) unwatch() {
+	if m.fenced != nil {
+		m.fenced()
+	}
+	if m.views != nil {
+		m.views.end()
+	}
+	m.fenced, m.views = nil, nil
+}
+
 // enter takes part in a view.
 func (m *Member) enter(v distrib.View, t distrib.Transport) error {
 	p := &part{view: v, below: t}
@@ -329,12 +340,7 @@ func (m *Member) Peak() int64 { return m.Exchanged().Memory }
 // Close ends the member's part: the others hear why, unless they have heard already. It
 // returns err, or what closing came to.
 func (m *Member) Close(err error) error {
-	if m.fenced != nil {
-		m.fenced()
-	}
-	if m.views != nil {
-		m.views.end()
-	}
+	m.unwatch()
 	at := m.at()
 	if at == nil { // it has not come
 		return err
