@@ -17,7 +17,7 @@ type dealing struct {
 	perStep int // of a worker
 	workers int
 	limit   int  // batches of the run; 0: it counts steps
-	exact   bool // batches from the limit on count for nothing; else they are those of a further pass
+	exact   bool // from the limit on batches count for nothing; else they are of a further pass
 }
 
 // position is how many batches have been taken before a step.

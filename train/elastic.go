@@ -278,7 +278,8 @@ func (r *run) rally(ctx context.Context) error {
 // standing is what this worker has.
 func (r *run) standing() standing {
 	return standing{Settings: fingerprint(r.settings()), Ran: r.ran, Back: r.away,
-		Whole: r.sound(), Step: r.done, Executions: r.executions(), Rated: r.rated, Best: r.watch.state()}
+		Whole: r.sound(), Step: r.done, Executions: r.executions(), Rated: r.rated,
+		Best: r.watch.state()}
 }
 
 // stand has all say what they have. They must have been started alike.

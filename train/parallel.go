@@ -217,8 +217,8 @@ func flag(on bool) byte {
 
 // settings identify the run, so that workers of different ones find out.
 func (r *run) settings() []byte {
-	text := fmt.Sprintf("%s %s seed %d steps %d epochs %v eval %d save %d\n", r.Name, r.Size, r.Seed,
-		r.Steps, r.Epochs, r.EvalEvery, r.SaveEvery)
+	text := fmt.Sprintf("%s %s seed %d steps %d epochs %v eval %d save %d\n", r.Name, r.Size,
+		r.Seed, r.Steps, r.Epochs, r.EvalEvery, r.SaveEvery)
 	if r.Parallel != nil {
 		text += "scheme " + r.Parallel.Scheme + "\n"
 	}

@@ -54,7 +54,8 @@ func (m *Member) Return(ctx context.Context, why error) (*train.Parallel, error)
 		return nil, why
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w; worker %d was out, and could not come back: %w", why, number, err)
+		return nil, fmt.Errorf("%w; worker %d was out, and could not come back: %w", why, number,
+			err)
 	}
 	m.unwatch()
 	if m.scheme, err = ParseScheme(m.scheme.Name, m.scheme.options); err != nil {

@@ -176,8 +176,8 @@ func (s *site) join(id distrib.NodeID, scheme string, least int, wait time.Durat
 }
 
 // options are a member's.
-func (s *site) options(id distrib.NodeID, p *place, scheme string, least int, wait time.Duration) (how Scheme,
-	o Options, err error) {
+func (s *site) options(id distrib.NodeID, p *place, scheme string, least int,
+	wait time.Duration) (how Scheme, o Options, err error) {
 	if how, err = ParseScheme(scheme, SchemeOptions{}); err != nil {
 		return how, o, err
 	}

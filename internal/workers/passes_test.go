@@ -20,7 +20,8 @@ import (
 
 // tallied is a model that learns nothing but how often it has had each example: example i is
 // one-hot, and a step adds one, in equal shares, to the weights of the examples that are in it.
-func tallied(t *testing.T, o *train.Options, examples int) (count func(s *gomem.Session) []float32) {
+func tallied(t *testing.T, o *train.Options, examples int) (
+	count func(s *gomem.Session) []float32) {
 	t.Helper()
 	const batch = 2
 	m := nn.NewModel()
@@ -33,8 +34,9 @@ func tallied(t *testing.T, o *train.Options, examples int) (count func(s *gomem.
 	}
 	m.Minimize(net(m.Training()), nn.SGD{}, nn.MinimizeOptions{Rate: nn.Constant(1)})
 	m.Evaluate(net(m.Evaluation()))
-	l, err := data.FromFunc(data.ExamplesOptions{Batch: batch, HeldOut: 2, InOrder: true, Pad: true},
-		examples+2, func(i int, row []tensor.View) { row[0].F32()[i%examples] = 1 },
+	layout := data.ExamplesOptions{Batch: batch, HeldOut: 2, InOrder: true, Pad: true}
+	l, err := data.FromFunc(layout, examples+2,
+		func(i int, row []tensor.View) { row[0].F32()[i%examples] = 1 },
 		tensor.Of(graph.F32, examples))
 	if err != nil {
 		t.Fatal(err)
