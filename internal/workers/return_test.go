@@ -13,13 +13,27 @@ import (
 	"github.com/gomem/gomem/train"
 )
 
-// returning is a run of four workers, of whom one is cut off in the middle and then joins again by
-// a function.
+// returning is a run of four workers, of whom one is cut off in the middle and, once the others go
+// on without it, joins again by a function, for which they wait at a later step.
 func returning(scheme string, steps int, again func(s *site) (Place, error)) *course {
 	c := &course{site: newSite(4), scheme: scheme, least: 2, wait: time.Minute}
-	c.again = func(id distrib.NodeID) (Place, error) { return again(c.site) }
+	without, tried := make(chan struct{}), make(chan struct{})
+	c.again = func(id distrib.NodeID) (Place, error) {
+		<-without
+		defer close(tried)
+		return again(c.site)
+	}
 	c.own = func(id distrib.NodeID, o *train.Options) {
-		if o.Steps = steps; id == 2 {
+		o.Steps = steps
+		switch show, once := o.Observe, sync.OnceFunc(func() { close(without) }); id {
+		case 0:
+			o.Loader = gate{o.Loader, 100, func() { <-tried }}
+			o.Observe = func(e train.Event) {
+				if show(e); e.Kind == train.View {
+					once()
+				}
+			}
+		case 2:
 			o.Loader = gate{o.Loader, 20, sync.OnceFunc(func() { c.kill(2) })}
 		}
 	}
@@ -29,12 +43,9 @@ func returning(scheme string, steps int, again func(s *site) (Place, error)) *co
 // TestReturn: a worker that the others go on without comes back in the same process, with their
 // state and not its own, and all end with one.
 func TestReturn(t *testing.T) {
-	const steps = 400
+	const steps = 60
 	for _, scheme := range []string{"ring", "ps", "bosen", "average"} {
-		c := returning(scheme, steps, func(s *site) (Place, error) {
-			time.Sleep(50 * time.Millisecond) // the others go on meanwhile
-			return s.back(2)
-		})
+		c := returning(scheme, steps, func(s *site) (Place, error) { return s.back(2) })
 		out := c.all(t, 4)
 		for id, e := range out {
 			if e.err != nil || e.Steps != steps || e.Workers != 4 {
@@ -51,7 +62,7 @@ func TestReturn(t *testing.T) {
 
 // TestReturnInVain: who cannot come back says so, with why it was out, and the others go on.
 func TestReturnInVain(t *testing.T) {
-	c := returning("ring", 40, func(*site) (Place, error) {
+	c := returning("ring", 60, func(*site) (Place, error) {
 		return Place{}, errors.New("nobody answers")
 	})
 	out := c.all(t, 4)
@@ -60,7 +71,7 @@ func TestReturnInVain(t *testing.T) {
 		t.Errorf("%v, want %s", err, want)
 	}
 	for _, id := range []int{0, 1, 3} {
-		if e := out[id]; e.err != nil || e.Steps != 40 || e.Workers != 3 {
+		if e := out[id]; e.err != nil || e.Steps != 60 || e.Workers != 3 {
 			t.Errorf("worker %d: %v, %+v", id, e.err, e.Summary)
 		}
 	}
