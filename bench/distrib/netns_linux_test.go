@@ -1,29 +1,22 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/gomem/gomem/bench/internal/lab"
 	"github.com/gomem/gomem/distrib"
 	"github.com/gomem/gomem/distrib/cluster/wire"
 	"github.com/gomem/gomem/internal/longtest"
 )
 
-// talkEnv makes the test binary a node that says a line to another one.
-const talkEnv = "GOMEM_BENCH_TALK"
-
 func TestMain(m *testing.M) {
-	if addr := os.Getenv(talkEnv); addr != "" {
-		os.Exit(talk(addr))
-	}
 	if addrs := os.Getenv(sayEnv); addrs != "" {
 		if err := say(strings.Split(addrs, ",")); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -97,26 +90,26 @@ func say(addrs []string) error {
 func TestGoodput(t *testing.T) {
 	longtest.Skip(t)
 	ctx := context.Background()
-	l, err := newLab(ctx, 1, 8e6)
+	l, err := lab.New(ctx, 1, 8e6)
 	if err != nil {
 		t.Skip("there are no namespaces here: ", err)
 	}
 	defer func() {
-		if err := l.close(); err != nil {
+		if err := l.Close(); err != nil {
 			t.Error(err)
 		}
 	}()
-	if err := command(ctx, "ip addr add 10.77.0.254/24 dev "+l.name); err != nil {
+	if err := lab.Command(ctx, "ip addr add 10.77.0.254/24 dev "+l.Bridge); err != nil {
 		t.Fatal(err)
 	}
-	addrs := []string{l.addr(0) + ":7071", "10.77.0.254:7071"}
+	addrs := []string{l.Addr(0) + ":7071", "10.77.0.254:7071"}
 	p, tr, err := pair(addrs, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	h := heard{make(chan *distrib.Msg, said)}
 	tr.Serve(h)
-	cmd := l.exec(ctx, 0, os.Args[0])
+	cmd := l.Exec(ctx, 0, os.Args[0])
 	cmd.Env = append(os.Environ(), sayEnv+"="+strings.Join(addrs, ","))
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
@@ -132,88 +125,5 @@ func TestGoodput(t *testing.T) {
 	}
 	if err := errors.Join(tr.Close(), p.Close()); err != nil {
 		t.Error(err)
-	}
-}
-
-func talk(addr string) int {
-	c, err := net.Dial("tcp", addr)
-	if err != nil {
-		return 1
-	}
-	defer c.Close()
-	if _, err := c.Write(make([]byte, 100e3)); err != nil {
-		return 1
-	}
-	if _, err := bufio.NewReader(c).ReadString('\n'); err != nil {
-		return 1
-	}
-	return 0
-}
-
-// TestLab: nodes reach each other over their links, whose bytes are counted; and nothing
-// is left behind.
-func TestLab(t *testing.T) {
-	ctx := context.Background()
-	l, err := newLab(ctx, 2, 100e6)
-	if errors.Is(err, errNoLab) {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Skip("namespaces do not work here: ", err)
-	}
-	defer func() {
-		if err := l.close(); err != nil {
-			t.Error(err)
-		}
-		if command(ctx, "ip link show "+l.name) == nil {
-			t.Error("the bridge is still there")
-		}
-	}()
-	if err := l.rate(ctx, 1, 50e6); err != nil {
-		t.Fatal(err)
-	}
-	before, err := l.bytes(ctx, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	// This process reaches the nodes over the bridge.
-	if err := command(ctx, "ip addr add 10.77.0.254/24 dev "+l.name); err != nil {
-		t.Fatal(err)
-	}
-	in, err := net.Listen("tcp", "10.77.0.254:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer in.Close()
-	cmd := l.exec(ctx, 1, os.Args[0])
-	cmd.Env = append(os.Environ(), talkEnv+"="+in.Addr().String())
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	c, err := in.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := make([]byte, 100e3)
-	for n := 0; n < len(got); {
-		k, err := c.Read(got[n:])
-		if err != nil {
-			t.Fatal(err)
-		}
-		n += k
-	}
-	if _, err := c.Write([]byte("\n")); err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Wait(); err != nil {
-		t.Fatal(err)
-	}
-	c.Close()
-	after, err := l.bytes(ctx, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n := after - before; n < 100e3 || n > 130e3 {
-		t.Errorf("%d bytes left the node, want 100,000 and headers", n)
 	}
 }

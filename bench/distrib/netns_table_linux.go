@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gomem/gomem/bench/internal/lab"
 	"github.com/gomem/gomem/distrib/workload"
 )
 
@@ -28,14 +29,15 @@ const (
 // namespaces prints how long real processes take between namespaces.
 func namespaces(t *testing.T, w io.Writer, quick bool) error {
 	ctx := context.Background()
-	l, err := newLab(ctx, labNodes, labBps)
-	if errors.Is(err, errNoLab) {
+	nodes, err := lab.New(ctx, labNodes, labBps)
+	if errors.Is(err, lab.ErrNone) {
 		_, err = fmt.Fprintln(w, err)
 		return err
 	}
 	if err != nil {
 		return err
 	}
+	l := spread{nodes}
 	k, model := regression(quick)
 	fmt.Fprintf(w, "Regression, weights of %d kB, %d processes that compute %v a clock, to a loss "+
 		"of %g; links of %.0f Mbit/s each way, throttled one of %.0f.\n\n", model/1000, labNodes,
@@ -47,7 +49,7 @@ func namespaces(t *testing.T, w io.Writer, quick bool) error {
 		schemes = schemes[2:3]
 	}
 	for _, last := range []float64{labBps, labThrottled} {
-		err = errors.Join(err, l.rate(ctx, labNodes-1, last))
+		err = errors.Join(err, l.Rate(ctx, labNodes-1, last))
 		for _, name := range schemes {
 			if err == nil {
 				err = l.row(ctx, w, order{Scheme: name, Compute: labCompute, Quick: quick}, 10,
@@ -58,7 +60,7 @@ func namespaces(t *testing.T, w io.Writer, quick bool) error {
 			break
 		}
 	}
-	return errors.Join(err, l.close())
+	return errors.Join(err, l.Close())
 }
 
 // labFactors is the factorisation's link: a model takes 64 ms, as in G3.
@@ -68,14 +70,15 @@ const labFactors = 5e6
 // that were best in G3.
 func namespacedFactors(_ *testing.T, w io.Writer, quick bool) error {
 	ctx := context.Background()
-	l, err := newLab(ctx, mfNodes, labFactors)
-	if errors.Is(err, errNoLab) {
+	nodes, err := lab.New(ctx, mfNodes, labFactors)
+	if errors.Is(err, lab.ErrNone) {
 		_, err = fmt.Fprintln(w, err)
 		return err
 	}
 	if err != nil {
 		return err
 	}
+	l := spread{nodes}
 	fmt.Fprintf(w, "Factorisation of G3, %d processes, one clock an epoch of 1 s, to a squared "+
 		"error of 0.1; links of %.0f Mbit/s each way. Budgets are models a second and node.\n\n",
 		mfNodes, labFactors/1e6)
@@ -94,11 +97,14 @@ func namespacedFactors(_ *testing.T, w io.Writer, quick bool) error {
 			err = l.row(ctx, w, o, 1, fmt.Sprint(o.Rate))
 		}
 	}
-	return errors.Join(err, l.close())
+	return errors.Join(err, l.Close())
 }
 
+// spread is processes, one a namespace.
+type spread struct{ *lab.Lab }
+
 // row prints how a task ends, whose epochs have so many clocks.
-func (l *lab) row(ctx context.Context, w io.Writer, o order, clocks int, setting string) error {
+func (l spread) row(ctx context.Context, w io.Writer, o order, clocks int, setting string) error {
 	before, err := l.total(ctx)
 	if err != nil {
 		return err
@@ -113,7 +119,7 @@ func (l *lab) row(ctx context.Context, w io.Writer, o order, clocks int, setting
 	}
 	k := o.task()
 	for e := range k.epochs + 1 {
-		p, took := out.at(e, l.nodes)
+		p, took := out.at(e, l.Nodes)
 		if !(p.Mean() <= k.target) && e < k.epochs {
 			continue
 		}
@@ -130,27 +136,27 @@ func (l *lab) row(ctx context.Context, w io.Writer, o order, clocks int, setting
 }
 
 // total is what has left all nodes, with all headers.
-func (l *lab) total(ctx context.Context) (sum int64, err error) {
-	for i := range l.nodes {
-		n, bad := l.bytes(ctx, i)
+func (l spread) total(ctx context.Context) (sum int64, err error) {
+	for i := range l.Nodes {
+		n, bad := l.Sent(ctx, i)
 		sum, err = sum+n, errors.Join(err, bad)
 	}
 	return sum, err
 }
 
 // run starts a process a node and collects what they tell.
-func (l *lab) run(ctx context.Context, o order) (*outcome, error) {
+func (l spread) run(ctx context.Context, o order) (*outcome, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
-	for i := range l.nodes {
-		o.Addrs = append(o.Addrs, l.addr(i)+":7070")
+	for i := range l.Nodes {
+		o.Addrs = append(o.Addrs, l.Addr(i)+":7070")
 	}
 	out := &outcome{totals: &workload.Totals{}, sent: map[int]int64{}}
 	var all, ended sync.WaitGroup
 	var mu sync.Mutex
-	ended.Add(l.nodes)
-	errs := make([]error, l.nodes)
-	for i := range l.nodes {
+	ended.Add(l.Nodes)
+	errs := make([]error, l.Nodes)
+	for i := range l.Nodes {
 		mine := o
 		mine.Self = i
 		all.Go(func() {
@@ -169,7 +175,7 @@ func (l *lab) run(ctx context.Context, o order) (*outcome, error) {
 }
 
 // process is a node's: it is let go when all nodes have ended.
-func (l *lab) process(ctx context.Context, o order, hear func(line),
+func (l spread) process(ctx context.Context, o order, hear func(line),
 	ended *sync.WaitGroup) error {
 	told := sync.OnceFunc(ended.Done)
 	defer told()
@@ -181,7 +187,7 @@ func (l *lab) process(ctx context.Context, o order, hear func(line),
 	if err != nil {
 		return err
 	}
-	cmd := l.exec(ctx, o.Self, exe)
+	cmd := l.Exec(ctx, o.Self, exe)
 	cmd.Env = append(os.Environ(), memberEnv+"="+string(spec))
 	var complaints strings.Builder
 	cmd.Stderr = &complaints

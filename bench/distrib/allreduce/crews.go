@@ -23,7 +23,7 @@ var script string
 // gloo is PyTorch's workers.
 type gloo []*torch.Process
 
-func startGloo(ctx context.Context, python string, n int) (crew, error) {
+func startGloo(ctx context.Context, s settings, n int, at place) (crew, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
@@ -34,8 +34,13 @@ func startGloo(ctx context.Context, python string, n int) (crew, error) {
 	}
 	var all gloo
 	for rank := range n {
+		python, err := at.command(rank, s.python)
+		if err != nil {
+			return nil, errors.Join(err, all.close())
+		}
 		p, err := torch.Start(ctx, python, script, append(os.Environ(), fmt.Sprint("RANK=", rank),
-			fmt.Sprint("WORLD_SIZE=", n), "MASTER_ADDR=127.0.0.1", "MASTER_PORT="+port)...)
+			fmt.Sprint("WORLD_SIZE=", n), "MASTER_ADDR="+at.addr(0), "MASTER_PORT="+port,
+			"GLOO_SOCKET_IFNAME="+at.device())...)
 		if err != nil {
 			return nil, errors.Join(err, all.close())
 		}
@@ -44,10 +49,8 @@ func startGloo(ctx context.Context, python string, n int) (crew, error) {
 	return all, nil
 }
 
-func (c gloo) reduce(size, count int) ([]float64, error) {
-	return together(len(c), func(i int, reply *reply) error {
-		return c[i].Ask(fmt.Sprint(size, count), reply)
-	})
+func (c gloo) do(a ask) ([]float64, error) {
+	return together(len(c), func(i int, reply *reply) error { return c[i].Ask(a.String(), reply) })
 }
 
 func (c gloo) close() (err error) {
@@ -57,7 +60,23 @@ func (c gloo) close() (err error) {
 	return err
 }
 
-// reply is what a worker says of its all-reduces.
+// sum asks for the sum of one value; what else is asked for is a way to exchange gradients.
+const sum = "sum"
+
+// ask is what workers are to do.
+type ask struct {
+	what    string
+	size    int // bytes
+	count   int
+	compute float64 // seconds, of a step
+}
+
+// String is a line, for a worker.
+func (a ask) String() string {
+	return fmt.Sprintf("%s %d %d %g", a.what, a.size, a.count, a.compute)
+}
+
+// reply is what a worker says of how long it took.
 type reply struct{ Seconds []float64 }
 
 // together asks all workers at once; the first one's reply counts.
@@ -83,7 +102,7 @@ type process struct {
 	out *bufio.Reader
 }
 
-func startOurs(ctx context.Context, n int, keys string, secure bool, profile string) (crew, error) {
+func startOurs(ctx context.Context, s settings, n int, secure bool, at place) (crew, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -91,12 +110,17 @@ func startOurs(ctx context.Context, n int, keys string, secure bool, profile str
 	var all ours
 	var addresses []string
 	for i := range n {
-		args := []string{"-keys", keys, fmt.Sprint("-secure=", secure)}
-		if i == 0 && profile != "" {
+		args := []string{"-keys", s.keys, fmt.Sprint("-secure=", secure),
+			"-listen", at.addr(i) + ":0"}
+		if i == 0 && s.profile != "" {
 			name := fmt.Sprintf("%d-%v.prof", n, secure)
-			args = append(args, "-profile", filepath.Join(profile, name))
+			args = append(args, "-profile", filepath.Join(s.profile, name))
 		}
-		p := &process{cmd: exec.CommandContext(ctx, self, args...)}
+		program, err := at.command(i, self)
+		if err != nil {
+			return nil, errors.Join(err, all.close())
+		}
+		p := &process{cmd: exec.CommandContext(ctx, program, args...)}
 		p.cmd.Stderr = os.Stderr
 		if p.in, err = p.cmd.StdinPipe(); err != nil {
 			return nil, errors.Join(err, all.close())
@@ -124,9 +148,9 @@ func startOurs(ctx context.Context, n int, keys string, secure bool, profile str
 	return all, nil
 }
 
-func (c ours) reduce(size, count int) ([]float64, error) {
+func (c ours) do(a ask) ([]float64, error) {
 	return together(len(c), func(i int, reply *reply) error {
-		if _, err := fmt.Fprintln(c[i].in, size, count); err != nil {
+		if _, err := fmt.Fprintln(c[i].in, a); err != nil {
 			return err
 		}
 		line, err := c[i].out.ReadBytes('\n')

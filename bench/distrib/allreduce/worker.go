@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unsafe"
 
 	"github.com/gomem/gomem/distrib"
 	"github.com/gomem/gomem/distrib/cluster/trust"
@@ -21,11 +22,10 @@ import (
 
 // worker is one of gomem's: it says where it listens, hears its rank and where all do, and
 // then answers requests until there are no more.
-func worker(ctx context.Context, r io.Reader, w io.Writer, keys string, secure bool,
-	profile string) error {
-	var o wire.Options
-	if secure {
-		authority, err := trust.ReadAuthority(keys)
+func worker(ctx context.Context, r io.Reader, w io.Writer, s settings) error {
+	o := wire.Options{Insecure: true}
+	if s.secure {
+		authority, err := trust.ReadAuthority(s.keys)
 		if err != nil {
 			return err
 		}
@@ -35,7 +35,7 @@ func worker(ctx context.Context, r io.Reader, w io.Writer, keys string, secure b
 		}
 		o = wire.Options{Server: id.Server(), Client: id.Client()}
 	}
-	port, err := wire.Listen("127.0.0.1:0", o)
+	port, err := wire.Listen(s.listen, o)
 	if err != nil {
 		return err
 	}
@@ -72,28 +72,41 @@ func worker(ctx context.Context, r io.Reader, w io.Writer, keys string, secure b
 	if err != nil {
 		return err
 	}
-	stop, err := profiled(profile)
+	e, err := collective.NewExchanger(g, collective.ExchangerOptions{})
+	if err != nil {
+		return err
+	}
+	stop, err := profiled(s.profile)
 	if err != nil {
 		return err
 	}
 	for lines.Scan() && err == nil {
-		err = answer(ctx, g, lines.Text(), w)
+		err = answer(ctx, g, e, lines.Text(), w)
 	}
-	return errors.Join(err, lines.Err(), stop())
+	return errors.Join(err, lines.Err(), e.Close(), stop())
 }
 
-// answer makes all-reduces as a line says, and replies with how long they took.
-func answer(ctx context.Context, g *collective.Group, line string, w io.Writer) error {
-	var size, count int
-	if _, err := fmt.Sscan(line, &size, &count); err != nil {
+// answer does what a line asks for, several times, and replies with how long it took.
+func answer(ctx context.Context, g *collective.Group, e *collective.Exchanger, line string,
+	w io.Writer) error {
+	var a ask
+	if _, err := fmt.Sscan(line, &a.what, &a.size, &a.count, &a.compute); err != nil {
 		return fmt.Errorf("%q: %w", line, err)
 	}
-	x := make([]float32, size/4)
-	if err := collective.AllReduce(ctx, g, x, collective.Sum); err != nil {
+	x := make([]float32, a.size/4)
+	do := func() error { return collective.AllReduce(ctx, g, x, collective.Sum) }
+	if a.what != sum {
+		via, err := collective.ParseVia(a.what)
+		if err != nil {
+			return err
+		}
+		do = func() error { return step(ctx, e, x, via, a.compute) }
+	}
+	if err := do(); err != nil {
 		return err
 	}
 	var out reply
-	for range count {
+	for range a.count {
 		for i := range x {
 			x[i] = 1
 		}
@@ -101,7 +114,7 @@ func answer(ctx context.Context, g *collective.Group, line string, w io.Writer) 
 			return err
 		}
 		began := time.Now()
-		if err := collective.AllReduce(ctx, g, x, collective.Sum); err != nil {
+		if err := do(); err != nil {
 			return err
 		}
 		out.Seconds = append(out.Seconds, time.Since(began).Seconds())
@@ -114,6 +127,29 @@ func answer(ctx context.Context, g *collective.Group, line string, w io.Writer) 
 		_, err = fmt.Fprintf(w, "%s\n", text)
 	}
 	return err
+}
+
+// layers are a step's, each of which has as many gradients.
+const layers = 8
+
+// step sums up each layer's gradients while the next ones are computed, which is to wait.
+func step(ctx context.Context, e *collective.Exchanger, x []float32, via collective.Via,
+	compute float64) error {
+	for i := range layers {
+		time.Sleep(time.Duration(compute / layers * float64(time.Second)))
+		lo, hi := collective.Block(len(x), layers, i)
+		part := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(x[lo:hi]))), 4*(hi-lo))
+		err := e.Send(collective.Exchange{Name: fmt.Sprint(via, i, len(x)), Via: via, Data: part})
+		if err != nil {
+			return err
+		}
+	}
+	for i := range layers {
+		if err := e.Await(ctx, fmt.Sprint(via, i, len(x))); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // profiled starts a profile if there is a file for it.
