@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"slices"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -43,6 +44,7 @@ type joiner struct {
 	info  announcement
 
 	agreed *control.Control
+	asked  atomic.Pointer[control.Control] // the same, by who answers those who join
 	port   *wire.Port
 	ends   []func() error // in reverse
 	views  *relay         // nil before it has joined
@@ -191,12 +193,14 @@ func (j *joiner) reach(ctx context.Context) error {
 	}
 	j.ends = append(j.ends, c.Close)
 	j.agreed = c
+	j.asked.Store(c)
 	o := wire.Options{Insecure: j.flags.Insecure}
 	if j.flags.Min > 0 { // who is in a view and busy comes later; who is lost leaves the view
 		o.Connect = laterTime
 	}
 	if j.id != nil {
 		o.Server, o.Client = j.id.Server(), j.id.Client()
+		o.Name = func(n distrib.NodeID) string { return nameOf(int(n)) }
 	}
 	if j.port, err = wire.Listen(net.JoinHostPort(j.listen(), "0"), o); err != nil {
 		return err
@@ -316,7 +320,24 @@ func (j *joiner) trust(ctx context.Context) error {
 }
 
 // name is this process', for certificates and messages.
-func (j *joiner) name() string { return fmt.Sprintf("process %d", j.world.Rank) }
+func (j *joiner) name() string { return nameOf(j.world.Rank) }
+
+// nameOf is the name of the process of a rank.
+func nameOf(rank int) string { return fmt.Sprintf("process %d", rank) }
+
+// taken reports whether a process of a name is there, by its lease; also if that cannot be asked.
+func (j *joiner) taken(name string) bool {
+	c := j.asked.Load()
+	if c == nil {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), quietTime)
+	defer cancel()
+	all, err := c.Targets(ctx)
+	return err != nil || slices.ContainsFunc(all, func(t control.Target) bool {
+		return nameOf(int(t.Node)) == name
+	})
+}
 
 // follow gets a certificate from process 0.
 func (j *joiner) follow(ctx context.Context, file string) error {
@@ -367,10 +388,11 @@ func (j *joiner) found(file string) error {
 		return errors.Join(err, l.Close())
 	}
 	j.info.Etcd = j.etcd
-	s := &trust.Server{Authority: authority, Identity: id, Log: j.log, Info: func() []byte {
-		b, _ := json.Marshal(j.info)
-		return b
-	}}
+	s := &trust.Server{Authority: authority, Identity: id, Log: j.log, Taken: j.taken,
+		Info: func() []byte {
+			b, _ := json.Marshal(j.info)
+			return b
+		}}
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(l) }()
 	j.ends = append(j.ends, func() error { return errors.Join(l.Close(), <-served) })

@@ -11,9 +11,11 @@
 // both sides ([Identity.Server], [Identity.Client]); certificates are renewed in time
 // ([Identity.Keep]), connections that are open outlive them.
 //
-// Members trust each other: a member may pass itself off as another one, and can do no
-// worse than it could by sending wrong gradients. Names of hosts are not checked, since
-// addresses change from job to job; that a certificate is of this job is what counts.
+// A certificate has its member's name, which those who connect compare with who the other one says
+// it is; a second one of that name is given to nobody as long as the member is there
+// ([Server.Taken]), but to itself. Who has the token can ask for a name that nobody has yet: that
+// is as much as one token for all can do. Otherwise members trust each other, who could send wrong
+// gradients. Names of hosts are not checked, since addresses change from job to job.
 //
 // Who has no certificate can cost little: a [Gate] bounds the connections that have not
 // authenticated, in all and by host, and how many come a second; a handshake has seconds,

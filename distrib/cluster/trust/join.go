@@ -39,7 +39,7 @@ var ErrOtherJob = errors.New("is not of the job that the join token is for")
 // most 16. info is what rank 0 announces.
 func Join(ctx context.Context, address string, token Token, name string,
 	hosts ...string) (id *Identity, info []byte, err error) {
-	j := &joiner{address, token, name, hosts}
+	j := &joiner{address: address, token: token, name: name, hosts: hosts}
 	cert, authority, info, err := j.join(ctx)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s does not join: rank 0 at %s: %w", name, address, err)
@@ -49,7 +49,9 @@ func Join(ctx context.Context, address string, token Token, name string,
 	id.renew = func() (*tls.Certificate, error) {
 		ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
 		defer cancel()
-		cert, _, _, err := j.join(ctx)
+		own := *j
+		own.shown = id.current.Load()
+		cert, _, _, err := own.join(ctx)
 		return cert, err
 	}
 	return id, info, nil
@@ -82,11 +84,18 @@ type joiner struct {
 	token   Token
 	name    string
 	hosts   []string
+	shown   *tls.Certificate // that is to be renewed; nil: there is none
 }
 
 func (j *joiner) join(ctx context.Context) (*tls.Certificate, *x509.Certificate, []byte, error) {
+	var taken *TakenError // what was heard last of that: a lease may have to end first
 	for pause := 20 * time.Millisecond; ; pause = min(2*pause, time.Second) {
 		cert, authority, info, err := j.try(ctx)
+		if now, ok := errors.AsType[*TakenError](err); ok {
+			taken = now
+		} else if err != nil && ctx.Err() != nil && taken != nil {
+			err = taken
+		}
 		if err == nil || errors.Is(err, ErrRefused) || errors.Is(err, ErrOtherJob) {
 			return cert, authority, info, err
 		}
@@ -111,7 +120,8 @@ func (j *joiner) try(ctx context.Context) (*tls.Certificate, *x509.Certificate, 
 	defer cancel()
 	var authority *x509.Certificate
 	d := tls.Dialer{Config: &tls.Config{MinVersion: tls.VersionTLS13, ServerName: memberName,
-		InsecureSkipVerify: true, // no root is known yet but by its fingerprint
+		GetClientCertificate: j.show,
+		InsecureSkipVerify:   true, // no root is known yet but by its fingerprint
 		VerifyConnection: func(s tls.ConnectionState) (err error) {
 			authority, err = j.token.verify(s.PeerCertificates)
 			return err
@@ -140,8 +150,19 @@ func (j *joiner) try(ctx context.Context) (*tls.Certificate, *x509.Certificate, 
 	if err != nil {
 		return fail(err)
 	}
+	if len(der) == 0 {
+		return fail(&TakenError{string(info)})
+	}
 	cert, err := member(der, authority, key)
 	return cert, authority, info, err
+}
+
+// show is the certificate that is to be renewed, if it is good still.
+func (j *joiner) show(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+	if j.shown == nil || time.Now().After(j.shown.Leaf.NotAfter) {
+		return &tls.Certificate{}, nil
+	}
+	return j.shown, nil
 }
 
 // request is for a new key.

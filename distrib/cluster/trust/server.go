@@ -17,8 +17,11 @@ type Server struct {
 	Authority *Authority
 	Identity  *Identity     // rank 0's
 	Info      func() []byte // what is announced to who has joined, at most 64 KiB; nil: nothing
-	Gate      *Gate         // nil: one with the defaults
-	Log       func(string)  // who joined, and who was refused; nil: nobody asks
+	// Taken reports whether a member of a name is there, so that nobody else gets a certificate of
+	// that name but who shows that it has one, to renew it; nil: nobody asks. Nobody gets rank 0's.
+	Taken func(name string) bool
+	Gate  *Gate        // nil: one with the defaults
+	Log   func(string) // who joined, and who was refused; nil: nobody asks
 }
 
 // Serve answers those who join, until the listener is closed.
@@ -28,7 +31,7 @@ func (s *Server) Serve(l net.Listener) error {
 		gate = new(Gate)
 	}
 	config := s.Identity.Server()
-	config.ClientAuth = tls.NoClientCert // that is what they come for
+	config.ClientAuth = tls.VerifyClientCertIfGiven // most come for one
 	refused := complaints{log: s.Log}
 	defer refused.end() // after what is open
 	var open visitors
@@ -76,7 +79,11 @@ func (s *Server) answer(conn *tls.Conn) error {
 	if err != nil {
 		return err
 	}
-	name, cert, err := s.certify(der)
+	name, cert, err := s.certify(der, conn.ConnectionState())
+	if taken, ok := errors.AsType[*TakenError](err); ok {
+		_, err := conn.Write(append(sized(nil), sized([]byte(taken.Name))...))
+		return errors.Join(taken, err, conn.CloseWrite())
+	}
 	if err != nil {
 		return err
 	}
@@ -91,7 +98,7 @@ func (s *Server) answer(conn *tls.Conn) error {
 }
 
 // certify issues what a request asks for.
-func (s *Server) certify(der []byte) (name string, cert []byte, err error) {
+func (s *Server) certify(der []byte, by tls.ConnectionState) (name string, cert []byte, err error) {
 	request, err := x509.ParseCertificateRequest(der)
 	if err == nil {
 		err = request.CheckSignature()
@@ -105,12 +112,32 @@ func (s *Server) certify(der []byte) (name string, cert []byte, err error) {
 	}) {
 		return "", nil, errors.New("a name of more than 64 characters, or not to be printed")
 	}
+	if s.taken(name, by) {
+		return "", nil, &TakenError{name}
+	}
 	hosts := request.DNSNames
 	for _, ip := range request.IPAddresses {
 		hosts = append(hosts, ip.String())
 	}
 	cert, err = s.Authority.issue(name, hosts, request.PublicKey)
 	return name, cert, err
+}
+
+// taken reports whether a name is another's than that of who asks for it.
+func (s *Server) taken(name string, by tls.ConnectionState) bool {
+	if own := by.PeerCertificates; len(own) > 0 && own[0].Subject.CommonName == name {
+		return false
+	}
+	return name == s.Identity.Name() || s.Taken != nil && s.Taken(name)
+}
+
+// TakenError is a name that a member has who is there.
+type TakenError struct{ Name string }
+
+// Error is one line.
+func (e *TakenError) Error() string {
+	return fmt.Sprintf("%s is there already, with a certificate of that name: were two processes "+
+		"started with the same rank?", e.Name)
 }
 
 // visitors are the connections that are being answered.

@@ -14,6 +14,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -42,6 +43,7 @@ type office struct {
 	address   string
 	mu        sync.Mutex
 	said      strings.Builder
+	here      atomic.Bool // "rank 1" is
 }
 
 func open(t *testing.T) *office {
@@ -50,7 +52,8 @@ func open(t *testing.T) *office {
 	l := must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	o.address = l.Addr().String()
 	s := &trust.Server{Authority: o.authority, Identity: o.rank0,
-		Info: func() []byte { return []byte("etcd is there") },
+		Taken: func(name string) bool { return name == "rank 1" && o.here.Load() },
+		Info:  func() []byte { return []byte("etcd is there") },
 		Log: func(line string) {
 			o.mu.Lock()
 			defer o.mu.Unlock()
@@ -334,5 +337,36 @@ func TestPlain(t *testing.T) {
 		if err := trust.Plain(address, true); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// TestTaken: who has the token gets no certificate of a name whose member is there, nor rank 0's;
+// that member gets another one of it, and once it is gone, whoever takes its place.
+func TestTaken(t *testing.T) {
+	o := open(t)
+	join := func(name string) (*trust.Identity, error) {
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		id, _, err := trust.Join(ctx, o.address, o.authority.Token(), name)
+		return id, err
+	}
+	id, _, err := trust.Join(t.Context(), o.address, o.authority.Token(), "rank 1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.here.Store(true)
+	for _, name := range []string{"rank 1", "rank 0"} {
+		_, err := join(name)
+		if taken, ok := errors.AsType[*trust.TakenError](err); !ok || taken.Name != name {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	before := id.Expires()
+	if err := id.Renew(); err != nil || id.Name() != "rank 1" || id.Expires().Before(before) {
+		t.Error("renewed: ", err)
+	}
+	o.here.Store(false)
+	if _, _, err := trust.Join(t.Context(), o.address, o.authority.Token(), "rank 1"); err != nil {
+		t.Error(err)
 	}
 }

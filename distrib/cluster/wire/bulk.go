@@ -107,7 +107,7 @@ func (o *out) greetBulk(h hello, end time.Time) (way, error) {
 	_ = b.raw.SetKeepAliveConfig(alive) // gRPC's connection beside it notices silence, too
 	_ = c.SetDeadline(end)              // a connection that cannot says so at the next step
 	stop := context.AfterFunc(ctx, func() { c.Close() })
-	v, err := b.greet(ctx, o.p.t.o.Client, h)
+	v, err := b.greet(ctx, o.p.t.o.client(o.p.node.ID), h)
 	if !stop() && err == nil {
 		err = context.Cause(ctx)
 	}

@@ -68,12 +68,14 @@ func (b *begun) Read(p []byte) (int, error) {
 // bulk greets a connection for bulk, and has it read. It closes one that it fails with.
 func (p *Port) bulk(raw net.Conn) error {
 	c := raw
+	vouched := func(distrib.NodeID) error { return nil }
 	if p.o.Server != nil {
 		secure := tls.Server(c, p.o.Server)
 		if err := secure.Handshake(); err != nil {
 			return err
 		}
 		c = secure
+		vouched = func(n distrib.NodeID) error { return p.o.named(n, secure.ConnectionState()) }
 	}
 	trust.Admit(raw)
 	r := bufio.NewReaderSize(c, 4<<10) // for what is short: what is long is read to its place
@@ -84,6 +86,10 @@ func (p *Port) bulk(raw net.Conn) error {
 	h := hello{g.From, g.To, g.Class, g.Epoch, g.View}
 	if !bulky(h.class) || h.from < 0 || h.to < 0 || len(h.view) != 2*sha256.Size {
 		return errors.New("a greeting that makes no sense")
+	}
+	if err := vouched(h.from); err != nil {
+		_ = writeRecord(c, verdict{Code: codes.PermissionDenied, What: err.Error()})
+		return err
 	}
 	t, no := p.admit(h)
 	var to *peer

@@ -1,7 +1,9 @@
 package wire
 
 import (
+	"cmp"
 	"context"
+	"crypto/tls"
 	"net"
 
 	"google.golang.org/grpc"
@@ -59,6 +61,36 @@ func SendBulk(ctx context.Context, address string, v distrib.View, c distrib.Cla
 		return err
 	}
 	return w.wait()
+}
+
+// Claim says hello to node 0 as a view's node, with a certificate, and returns what it hears.
+func Claim(ctx context.Context, address string, v distrib.View, config *tls.Config,
+	overBulk bool) error {
+	h := hello{from: v.Self, epoch: v.Epoch, view: sumView(v)}
+	if overBulk {
+		h.class = distrib.Collective
+		var d net.Dialer
+		raw, err := d.DialContext(ctx, "tcp", address)
+		if err != nil {
+			return err
+		}
+		defer raw.Close()
+		w := &bulk{raw: raw.(*net.TCPConn), conn: raw, gone: ctx.Done()}
+		said, err := w.greet(ctx, config, h)
+		return cmp.Or(err, said.err())
+	}
+	conn, err := grpc.NewClient("passthrough:///"+address,
+		grpc.WithTransportCredentials(secured(config)))
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	stream, err := conn.NewStream(withHello(ctx, h), &grpc.StreamDesc{ClientStreams: true},
+		method, grpc.ForceCodecV2(rawCodec{}))
+	if err != nil {
+		return err
+	}
+	return stream.RecvMsg(&[]byte{})
 }
 
 // OldMethod is the one of an earlier version.

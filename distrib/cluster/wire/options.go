@@ -14,6 +14,10 @@ import (
 type Options struct {
 	// Server and Client are the two sides of TLS, as of [trust.Identity]; both or neither.
 	Server, Client *tls.Config
+	// Name is what a node's certificate must have as its subject's common name: who connects says
+	// which node it is, and is refused unless its certificate says so too, and who is connected to
+	// likewise; nil: any certificate of the job will do. It has no effect without TLS.
+	Name func(node distrib.NodeID) string
 	// Insecure allows to go without TLS at addresses that others reach.
 	Insecure bool
 	// Gate bounds what those who have not authenticated can cost; nil: one with the

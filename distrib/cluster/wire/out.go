@@ -293,7 +293,8 @@ func passing(err error) bool {
 // tells as text alone.
 func untrusted(err error) bool {
 	text := status.Convert(err).Message()
-	return strings.Contains(text, "x509: ") || strings.Contains(text, "remote error: tls: ")
+	return strings.Contains(text, "x509: ") || strings.Contains(text, "remote error: tls: ") ||
+		strings.Contains(text, misnamed)
 }
 
 // final is what a refusal that does not end is told as.
@@ -305,7 +306,7 @@ func final(err error) error {
 		return fmt.Errorf("another version of the transport than this one, %s: %w", version,
 			plain(err))
 	case untrusted(err):
-		return fmt.Errorf("%w: %w", ErrUntrusted, plain(err))
+		return fmt.Errorf("%w: %w", ErrUntrusted, onlyName(err))
 	}
 	return plain(err)
 }

@@ -56,7 +56,7 @@ func newPeer(t *transport, n distrib.Node) *peer {
 func (p *peer) start() {
 	o := p.t.o
 	conn, err := grpc.NewClient("passthrough:///"+p.node.Addr,
-		grpc.WithTransportCredentials(secured(o.Client)), grpc.WithNoProxy(),
+		grpc.WithTransportCredentials(secured(o.client(p.node.ID))), grpc.WithNoProxy(),
 		grpc.WithContextDialer(p.dial),
 		grpc.WithDisableServiceConfig(), grpc.WithDisableRetry(),
 		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(codec{}),

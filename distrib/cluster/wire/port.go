@@ -127,6 +127,9 @@ func (p *Port) stream(_ any, s grpc.ServerStream) error {
 		return status.Error(codes.Unimplemented, "this is a port of gomem, whose transport is of "+
 			"version "+version)
 	}
+	if err := p.o.vouched(s.Context(), h.from); err != nil {
+		return status.Error(codes.PermissionDenied, err.Error())
+	}
 	t, r := p.admit(h)
 	if t == nil && r == nil {
 		return answer(ErrClosed)
