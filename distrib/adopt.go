@@ -42,6 +42,7 @@ func (e *Engine) adopt(p *param, r SavedRows) error {
 	} else {
 		copy(p.rowsOf(ref), r.Data)
 		e.touch(p, ref)
+		e.rebase = true
 	}
 	rule, ok := p.lane.plan.Rule.(Stateful)
 	for i, state := range r.State {

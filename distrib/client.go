@@ -152,7 +152,7 @@ func (l *lane) push(w *worker, p *param, ref Ref, u Update) {
 			}
 		}
 	}
-	e.addToReplica(p, ref, u)
+	e.fold(e.self, w.clock, p, ref, u)
 }
 
 // pushRows is for rows of one owner. Where rows go by priority, or by what they were
@@ -178,10 +178,18 @@ func (l *lane) pushRows(w *worker, p *param, ref Ref, r run, u Update) {
 	}
 }
 
-// addToReplica folds an update into what this node's workers read.
+// addToReplica adds an update to what this node's workers read.
 func (e *Engine) addToReplica(p *param, ref Ref, u Update) {
 	u.AddTo(p.rowsOf(ref), p.cols, 1)
 	e.touch(p, ref)
+}
+
+// fold adds a node's update to a replica, and has the journal know.
+func (e *Engine) fold(from NodeID, at Clock, p *param, ref Ref, u Update) {
+	if j := e.journal(); j != nil {
+		j.Applied(from, at, ref, u)
+	}
+	e.addToReplica(p, ref, u)
 }
 
 // touch notes that rows of the replica have changed.
@@ -217,6 +225,9 @@ func (w *worker) Pull(ctx context.Context, ref Ref) (Version, error) {
 		if err != nil {
 			return 0, err
 		}
+	}
+	if j := e.journal(); j != nil {
+		j.Read(w.clock, ref)
 	}
 	w.copy(p, ref)
 	return l.version(p, ref), nil
@@ -343,6 +354,9 @@ func (l *lane) version(p *param, ref Ref) Version {
 // leaves, and what is to be done at a barrier is done.
 func (w *worker) Tick(ctx context.Context) (Clock, error) {
 	e := w.e
+	if j := e.cfg.Journal; j != nil {
+		j.Room()
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if err := w.ready(); err != nil {
@@ -384,6 +398,7 @@ func (e *Engine) ticked(ctx context.Context) error {
 			return err
 		}
 	}
+	e.logged()
 	e.wake()
 	return nil
 }

@@ -31,6 +31,9 @@ type Config struct {
 	Save     func(*Shard) error
 	Restored []*Shard
 
+	// Journal is told what becomes of this node's replicas; nil: nobody is.
+	Journal Journal
+
 	// Log takes what a person should know, a line at a time. It may not call the engine.
 	Log            func(string)
 	Stall, Timeout time.Duration // when a wait is reported, and when it ends; 0: 10 s, 60 s

@@ -49,6 +49,7 @@ type Engine struct {
 	apart   bool  // a barrier's work goes on: updates of others wait
 	audit   Audit
 	hash    uint64 // of the parameters
+	rebase  bool   // the journal is to be told what replicas are before it is told more
 }
 
 // New makes a node. It does nothing before parameters are attached; what other nodes
@@ -123,7 +124,11 @@ func (e *Engine) attach(ps []*Param) error {
 	if err := e.loadState(e.cfg.Restored); err != nil {
 		return err
 	}
+	if err := e.journaled(); err != nil {
+		return err
+	}
 	e.chooseOutbox()
+	e.logged()
 	e.hash, e.started = hashOf(ps), true
 	for _, id := range e.all {
 		if id != e.self {

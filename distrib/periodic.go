@@ -57,6 +57,7 @@ func (l *lane) meet(ctx context.Context, job Periodic) error {
 	for _, p := range l.params {
 		e.touch(p, p.whole())
 	}
+	e.rebase = true
 	if err != nil {
 		return fmt.Errorf("distrib: at the barrier of clock %d: %w", e.clock, err)
 	}

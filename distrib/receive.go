@@ -187,7 +187,7 @@ func (l *lane) takeUpdates(from NodeID, h header, marks []mark, frames []Frame) 
 		k.owes = true
 	}
 	if l.mode == graph || l.mode == carry {
-		return l.takeReplica(h, marks, frames)
+		return l.takeReplica(from, h, marks, frames)
 	}
 	if l.server == nil {
 		return fmt.Errorf("it has updates for rows that node %d does not own", l.e.self)

@@ -114,7 +114,7 @@ func hops(children []NodeID, of map[NodeID]uint32) []hop {
 }
 
 // takeReplica folds other nodes' updates in, and passes on what is on its way through.
-func (l *lane) takeReplica(h header, marks []mark, frames []Frame) error {
+func (l *lane) takeReplica(from NodeID, h header, marks []mark, frames []Frame) error {
 	e := l.e
 	var onward []hop
 	if l.mode == graph {
@@ -124,7 +124,7 @@ func (l *lane) takeReplica(h header, marks []mark, frames []Frame) error {
 		onward = l.routes.next[h.paths]
 	}
 	for _, f := range frames {
-		if err := l.takeOne(f, onward); err != nil {
+		if err := l.takeOne(from, f, onward); err != nil {
 			return err
 		}
 	}
@@ -141,7 +141,7 @@ func (l *lane) takeReplica(h header, marks []mark, frames []Frame) error {
 	return nil
 }
 
-func (l *lane) takeOne(f Frame, onward []hop) error {
+func (l *lane) takeOne(from NodeID, f Frame, onward []hop) error {
 	e := l.e
 	p := e.params[f.Ref.Param]
 	if p.lane != l || f.Ref.N == 0 {
@@ -149,7 +149,7 @@ func (l *lane) takeOne(f Frame, onward []hop) error {
 	}
 	p.ledger.receive(e, f.U)
 	p.ledger.fold(e, f.U)
-	e.addToReplica(p, f.Ref, f.U)
+	e.fold(from, f.Clock, p, f.Ref, f.U)
 	for _, to := range onward {
 		p.ledger.push(e, f.U, 1)
 		l.box(to.to, to.paths).add(p, Entry{Ref: f.Ref, Dest: to.to, Made: f.Clock, U: f.U})
