@@ -337,7 +337,7 @@ func (r *run) sound() bool {
 
 // adopt makes the source's place in the run this worker's.
 func (r *run) adopt(at standing, all []standing) {
-	r.done, r.torn = at.Step, false
+	r.done, r.torn, r.team.settled = at.Step, false, 0
 	r.from, r.rated = origin{at.Step, at.Executions}, 0
 	for _, s := range all {
 		if s.Rated <= at.Step {
@@ -406,7 +406,7 @@ func (r *run) back() error {
 		if err := r.session.Initialize(r.Seed); err != nil {
 			return err
 		}
-		r.done, r.from, r.torn = 0, origin{}, false
+		r.done, r.from, r.torn, r.team.settled = 0, origin{}, false, 0
 		if r.Init != "" {
 			return r.warm()
 		}

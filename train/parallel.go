@@ -41,6 +41,9 @@ type Parallel struct {
 	// Between keeps the variables in step between steps; nil: the session's network does,
 	// within them, with the gradients.
 	Between Between
+	// Journal keeps what a checkpoint of any step has, beside what Between does; nil: nobody
+	// does. It is for workers that do not come and go.
+	Journal Journal
 	// Exchanged is what this worker has exchanged so far, with Slowest and Fastest relative to
 	// its own steps; it may be nil.
 	Exchanged func() Exchanged
@@ -104,6 +107,9 @@ func (p *Parallel) validate() error {
 	case p.Mesh && (p.Between != nil || p.Elastic != nil):
 		return optionf("workers", "the processes of a mesh are in step within steps, and do not "+
 			"come and go")
+	case p.Journal != nil && (p.Between == nil || p.Elastic != nil):
+		return optionf("workers", "a journal is of workers that are in step between steps, and do "+
+			"not come and go")
 	case p.Between != nil && p.Between.Lag() < 0:
 		return optionf("workers", "a lag of %d steps", p.Between.Lag())
 	}
@@ -126,14 +132,16 @@ func (o Options) leads() bool { return o.Parallel == nil || o.Parallel.Rank == 0
 
 // team is what a run knows of its part in several workers'.
 type team struct {
-	pending []Event      // steps that not all have been heard of yet
-	stop    bool         // all have agreed to end
-	change  bool         // all have agreed to go on as others
-	leaving bool         // without this one
-	best    bool         // worker 0 has evaluated what it will save
-	fault   error        // that this one's data have numbers that are not finite
-	from    *opened      // the checkpoint that the workers begin with, while they do
-	warm    []gomem.Part // what this one has read of divided weights, of Options.Init, as long
+	pending []Event           // steps that not all have been heard of yet
+	stop    bool              // all have agreed to end
+	change  bool              // all have agreed to go on as others
+	leaving bool              // without this one
+	best    bool              // worker 0 has evaluated what it will save
+	fault   error             // that this one's data have numbers that are not finite
+	from    *opened           // the checkpoint that the workers begin with, while they do
+	settled int               // the step after which all have settled; 0 if there is none
+	told    map[string]string // the metadata that the journal began with; nil: there is none
+	warm    []gomem.Part      // what this one has read of divided weights, of Options.Init, as long
 }
 
 // agree waits for what all say.
@@ -202,10 +210,7 @@ func (r *run) assemble(ctx context.Context) error {
 			return err
 		}
 	}
-	if b := r.Parallel.Between; b != nil {
-		return b.Begin(wait, r.session)
-	}
-	return nil
+	return r.join(wait)
 }
 
 func flag(on bool) byte {
@@ -396,65 +401,12 @@ func valueName(e Event, k int) string {
 	return slices.Sorted(maps.Keys(e.Metrics))[k-1]
 }
 
-// settle waits for all workers: every step has been heard of, and every change is in the
-// variables.
-func (r *run) settle(ctx context.Context) error {
-	if r.Parallel == nil {
-		return nil
-	}
-	ctx = context.WithoutCancel(ctx)
-	for len(r.team.pending) > 0 {
-		if err := r.heard(ctx); err != nil {
-			return err
-		}
-	}
-	if b := r.Parallel.Between; b != nil && r.done > 0 {
-		return b.Settle(ctx, r.session)
-	}
-	return nil
-}
-
-// keep saves after a step that a checkpoint is due after.
-func (r *run) keep(ctx context.Context) error {
-	if err := r.settle(ctx); err != nil {
-		return err
-	}
-	return r.saveAll(ctx, r.saved != r.done)
-}
-
 // ending reports whether the run ends before its steps are done.
 func (r *run) ending(ctx context.Context) bool {
 	if r.Parallel != nil {
 		return r.team.stop
 	}
 	return ctx.Err() != nil || r.watch.over()
-}
-
-// disband has all workers at one place at the end, where those that exchange gradients have
-// the same values.
-func (r *run) disband(ctx context.Context) error {
-	if r.Parallel == nil {
-		return nil
-	}
-	err := r.settle(ctx)
-	ctx = context.WithoutCancel(ctx)
-	switch b := r.Parallel.Between; {
-	case err != nil:
-		return err
-	case b == nil && r.done > 0:
-		return r.equal(ctx)
-	case b == nil:
-		return nil
-	default: // nobody leaves before all have what they wait for
-		if _, err := r.agree(ctx, nil); err != nil {
-			return err
-		}
-		if err := b.End(ctx); err != nil {
-			return err
-		}
-	}
-	_, err = r.agree(ctx, nil)
-	return err
 }
 
 // leave tells the other workers that this one has ended, and why: err, which is returned.

@@ -351,6 +351,9 @@ func (r *run) train(ctx context.Context) error {
 	r.done++
 	r.torn = false
 	if r.Parallel != nil {
+		if err := r.mark(); err != nil {
+			return err
+		}
 		return r.report(ctx, e)
 	}
 	e.Step = r.done

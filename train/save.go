@@ -91,7 +91,7 @@ func list(dir string) (listing, error) {
 // save writes a checkpoint of the session and makes it the latest; only then
 // are older ones removed. After an error the directory has what it had, or
 // that and the complete new checkpoint.
-func (s store) save(c Checkpoint, from source) (path string, err error) {
+func (s store) save(c Checkpoint, from tensors) (path string, err error) {
 	name := fileName(c.Step)
 	path = filepath.Join(s.dir, name)
 	if err := s.write(name, c, from); err != nil {
@@ -106,7 +106,7 @@ func (s store) save(c Checkpoint, from source) (path string, err error) {
 	return path, nil
 }
 
-func (s store) write(name string, c Checkpoint, from source) error {
+func (s store) write(name string, c Checkpoint, from tensors) error {
 	if err := s.disk.MkdirAll(s.dir); err != nil {
 		return err
 	}
@@ -176,6 +176,13 @@ func (s store) replace(name string, content func(file) error) error {
 	return regular.Replace(s.disk, s.dir, name, content)
 }
 
+// tensors is what is in a checkpoint: tensors in an order, and the value of each, asked for one
+// after the other.
+type tensors interface {
+	list() []safetensors.Entry
+	tensor(name string) (tensor.View, error)
+}
+
 // source is where a checkpoint's values come from: a session, and what other workers have
 // otherwise, which fetch brings.
 type source struct {
@@ -185,29 +192,43 @@ type source struct {
 }
 
 // writeVariables writes a checkpoint, one variable at a time.
-func writeVariables(w file, c Checkpoint, from source) error {
+func writeVariables(w file, c Checkpoint, from tensors) error {
 	metadata, err := c.metadata()
 	if err != nil {
 		return err
 	}
-	all := entries(from.session.Variables())
-	vars := map[string]foreign{}
-	for _, v := range from.session.Variables() {
-		vars[v.Node.Name] = foreign{v, 0, entire}
-	}
-	for _, x := range from.others {
-		name := ownName(x.v.Node.Name, x.rank)
-		all, vars[name] = append(all, safetensors.Entry{Name: name, Type: x.v.Type()}), x
-	}
 	get := func(e safetensors.Entry) ([]byte, error) {
-		x := vars[e.Name]
-		t, err := from.value(x)
+		t, err := from.tensor(e.Name)
 		if err == nil {
 			err = finiteVariable(e.Name, t)
 		}
 		return t.Data, err
 	}
-	return safetensors.WriteSealed(w, all, metadata, get)
+	return safetensors.WriteSealed(w, from.list(), metadata, get)
+}
+
+// list is the session's variables, and then those of others.
+func (s source) list() []safetensors.Entry {
+	all := entries(s.session.Variables())
+	for _, x := range s.others {
+		all = append(all, safetensors.Entry{Name: ownName(x.v.Node.Name, x.rank), Type: x.v.Type()})
+	}
+	return all
+}
+
+// tensor finds what has a name.
+func (s source) tensor(name string) (tensor.View, error) {
+	for _, v := range s.session.Variables() {
+		if v.Node.Name == name {
+			return s.value(foreign{v, 0, entire})
+		}
+	}
+	for _, x := range s.others {
+		if ownName(x.v.Node.Name, x.rank) == name {
+			return s.value(x)
+		}
+	}
+	return tensor.View{}, fmt.Errorf("there is no variable %s", name)
 }
 
 // value is this worker's or another's, or of the blocks of several.

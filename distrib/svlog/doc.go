@@ -44,10 +44,10 @@
 // and by kind:
 //
 //	1 head    JSON: version, parameters, names of states, and what the log's owner says
-//	2 base    bytes of what a rule keeps of the rows: a count and numbers for each row; a frame of
-//	          package distrib with the rows as dense numbers
-//	3 update  a frame: dense, sparse or factors, in 32 or 16 bits, of some rows; origin is the node
-//	          that it came from, clock the one that it was made in
+//	2 base    bytes of what a rule keeps of the rows: a count and numbers for each row; a
+//	          frame of package distrib with the rows as dense numbers
+//	3 update  a frame: dense, sparse or factors, in 32 or 16 bits, of some rows; origin is the
+//	          node that it came from, clock the one that it was made in
 //	4 read    param, row, n: the worker takes these rows, as they are now, to compute with
 //	5 state   which, from what byte on, and bytes that are kept beside the replica
 //	6 mark    a clock has been reached, and what the log's owner says of it

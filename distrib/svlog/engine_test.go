@@ -111,7 +111,8 @@ func TestSchemes(t *testing.T) {
 			for _, n := range all {
 				for c, want := range n.seen {
 					s := restored(t, filepath.Join(dir, strconv.Itoa(n.id)), int64(c+1), adds)
-					if got := append(s.Params[0].Data, s.Params[1].Data...); !slices.Equal(got, want) {
+					got := append(s.Params[0].Data, s.Params[1].Data...)
+					if !slices.Equal(got, want) {
 						t.Fatalf("node %d is restored to other bits of clock %d", n.id, c+1)
 					}
 				}

@@ -48,12 +48,13 @@ func (f fullFile) Write(b []byte) (int, error) {
 func TestFullDisk(t *testing.T) {
 	for _, from := range []int64{0, 100, 150_000} {
 		dir, told, at := t.TempDir(), []string(nil), int64(0)
-		o := Options{Keep: 1 << 20, States: []string{"opt"},
+		o := Options{Keep: 1 << 20,
 			Warn: func(line string) { told = append(told, line) }}
 		l, err := open(dir, o, full{at: &at, from: from, to: from + 60_000})
 		if err != nil {
 			t.Fatal(err)
 		}
+		l.Describe(nil, "opt")
 		v := begin(6, adds, l, [2]int{60, 60})
 		all := map[int64]moment{}
 		for c := int64(1); c <= 300; c++ {
@@ -81,10 +82,11 @@ const loggerEnv = "GOMEM_TEST_LOGGER"
 
 // logger logs clock after clock, and says which are on the disk for good.
 func logger(dir string) error {
-	l, err := Open(dir, Options{States: []string{"opt"}, Keep: 3, Rule: momentum()})
+	l, err := Open(dir, Options{Keep: 3, Rule: momentum()})
 	if err != nil {
 		return err
 	}
+	l.Describe(nil, "opt")
 	v := begin(7, momentum, l, [2]int{60, 60})
 	v.rule = l.o.Rule
 	for c := int64(1); ; c++ {

@@ -31,10 +31,11 @@ func FuzzRead(f *testing.F) {
 		if _, err := h.Latest(); bad(t, err) && h.damage != nil {
 			return
 		}
-		l, err := Open(dir, Options{Keep: 5, States: []string{"opt"}})
+		l, err := Open(dir, Options{Keep: 5})
 		if err != nil {
 			t.Fatalf("what can be read is not gone on with: %v", err)
 		}
+		l.Describe(nil, "opt")
 		v := begin(9, adds, l, [2]int{3, 3})
 		v.clock(1<<40, 1)
 		closed(t, l)

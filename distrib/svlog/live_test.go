@@ -163,11 +163,11 @@ func (m moment) same(t testing.TB, s *State) {
 
 func opened(t testing.TB, dir string, o Options) *Log {
 	t.Helper()
-	o.States = []string{"opt"}
 	l, err := Open(dir, o)
 	if err != nil {
 		t.Fatal(err)
 	}
+	l.Describe(nil, "opt")
 	return l
 }
 

@@ -13,14 +13,10 @@ import (
 
 // Options of a [Log]. The zero value of each is the plain choice.
 type Options struct {
-	// Meta is kept at the beginning of every segment, and States are the names of what
-	// [Log.State] sets.
-	Meta   []byte
-	States []string
-	Rule   distrib.Rule // folds updates in; nil: they are added
-	Group  int64        // bytes that are written at once at the latest; 0: 64 MiB
-	Keep   int          // bases that are kept, each with what followed it; 0: one
-	Warn   func(string) // takes a line about what could not be written; nil: nobody does
+	Rule  distrib.Rule // folds updates in; nil: they are added
+	Group int64        // bytes that are written at once at the latest; 0: 64 MiB
+	Keep  int          // bases that are kept, each with what followed it; 0: one
+	Warn  func(string) // takes a line about what could not be written; nil: nobody does
 }
 
 // defaultGroup is how many bytes wait for the disk before a clock has ended.
@@ -38,6 +34,7 @@ type Log struct {
 	kick    bool    // the writer is to take them
 	closing bool
 	gap     bool // nothing can be written before a base
+	head    head // of every segment
 
 	staged int64 // bytes told that are not on the disk
 	peak   int64 // the most that was
@@ -71,7 +68,8 @@ func open(dir string, o Options, d disk) (*Log, error) {
 		held.Release()
 		return nil, err
 	}
-	l := &Log{o: o, held: held, done: make(chan struct{}), gap: true}
+	l := &Log{o: o, held: held, done: make(chan struct{}), gap: true,
+		head: head{Version: version}}
 	l.changed.L = &l.mu
 	l.w = writer{dir: dir, disk: d, numbers: numbers, keep: o.Keep}
 	go l.write()
@@ -108,15 +106,23 @@ func cut(path string, size int64) error {
 	return errors.Join(f.Truncate(size), f.Sync(), f.Close())
 }
 
-// Base begins a segment with the values of all parameters, which are copied.
-func (l *Log) Base(at distrib.Clock, ps []*distrib.Param) {
-	h := &head{Version: version, States: l.o.States, Meta: l.o.Meta}
-	for _, p := range ps {
-		h.Params = append(h.Params, shape{p.Name, p.Rows, p.Cols})
-	}
-	items := base(at, h, ps, l.o.Rule)
+// Describe says what the log is of, before the first base: whatever its owner has to say, and
+// the names of what [Log.State] sets.
+func (l *Log) Describe(meta []byte, states ...string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.head = head{Version: version, States: states, Meta: meta}
+}
+
+// Base begins a segment with the values of all parameters, which are copied.
+func (l *Log) Base(at distrib.Clock, ps []*distrib.Param) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.head.Params = nil
+	for _, p := range ps {
+		l.head.Params = append(l.head.Params, shape{p.Name, p.Rows, p.Cols})
+	}
+	items := base(at, &l.head, ps, l.o.Rule)
 	l.gap, l.base, l.ended, l.widest = false, 0, 0, 0
 	for _, it := range items {
 		l.base += it.size()

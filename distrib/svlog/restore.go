@@ -14,7 +14,7 @@ import (
 // State is what a replica was at a clock.
 type State struct {
 	At     int64
-	Meta   []byte // as of [Options]
+	Meta   []byte // as of [Log.Describe]
 	Says   []byte // as of [Log.Mark]
 	Params []*distrib.Param
 	Names  []string // of States
@@ -38,7 +38,11 @@ func (e *MissingError) Error() string {
 		from := i
 		for i++; i < len(e.Have) && e.Have[i] <= e.Have[i-1]+1; i++ {
 		}
-		runs = append(runs, fmt.Sprintf("%d to %d", e.Have[from], e.Have[i-1]))
+		run := fmt.Sprint(e.Have[from])
+		if e.Have[from] < e.Have[i-1] {
+			run += fmt.Sprintf(" to %d", e.Have[i-1])
+		}
+		runs = append(runs, run)
 	}
 	return fmt.Sprintf("%s has no clock %d: it has %s", e.Dir, e.At, strings.Join(runs, ", "))
 }

@@ -43,6 +43,7 @@ type cli struct {
 	Profile profileCmd `cmd:"" help:"Say where the memory and the time of a step go."`
 	Diff    diffCmd    `cmd:"" help:"Say what changed between two plans."`
 	Bench   benchCmd   `cmd:"" help:"Measure, beside published results."`
+	Restore restoreCmd `cmd:"" help:"Make a checkpoint of any step from a log of updates."`
 	Doctor  doctorCmd  `cmd:"" help:"Check the machines of a job of several processes."`
 	Devices devicesCmd `cmd:"" help:"List the devices."`
 	Version versionCmd `cmd:"" help:"Print the version."`

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -181,6 +182,13 @@ train --profile
     commas.
 --average
     easgd, average: steps between averages (default 10); orpheus, lossy: likewise (100).
+--svlog
+    orpheus, lossy, svb, exponential, halton: log what each worker folds into its variables to a
+    directory, beside the steps. Of that, gomem-cluster restore makes the checkpoint of any
+    step that is in the log.
+--svlog-keep
+    How many times all variables are kept in the log, each with the steps that followed;
+    what is older is removed (default 1).
 --metrics
     Write the run's numbers to a directory: metrics.csv, a row a step with loss, metrics,
     those of evaluations, learning rate, seconds and peaks, and the same as event files that
@@ -321,6 +329,14 @@ fit --device
     cpu where this machine has the memory and a step takes seconds, else null).
 fit --json
     Print one JSON object of type fit. Sizes are bytes.
+restore --from
+    Directory that --svlog of a run named.
+restore --at
+    Step after which the checkpoint is (default: the latest).
+restore --save
+    Directory to write the checkpoint to, which has none of another run.
+restore --json
+    Print one JSON object of type restore.
 doctor --json
     Print one JSON object of type doctor.
 diff --json
@@ -388,11 +404,14 @@ func describe(k *kong.Kong) error {
 	})
 }
 
+// clustered are the commands that the plain program has no use for.
+var clustered = []string{"doctor", "restore"}
+
 // hide hides the flags that the program has no use for: it says so when they are given.
 func (x Extras) hide(k *kong.Kong) error {
 	return kong.Visit(k.Model.Node, func(v kong.Visitable, next kong.Next) error {
 		if n, ok := v.(*kong.Node); ok && x.Cluster == nil {
-			n.Hidden = n.Hidden || n.Name == "doctor"
+			n.Hidden = n.Hidden || slices.Contains(clustered, n.Name)
 			for _, f := range n.Flags {
 				f.Hidden = f.Hidden || f.Group != nil && f.Group.Key == "job"
 			}

@@ -33,6 +33,9 @@ type keepFlags struct {
 	Bandwidth bitRate `group:"job" placeholder:"RATE"`
 	Filter    string  `group:"job" placeholder:"FILTER"`
 	Average   count   `group:"job" placeholder:"STEPS"`
+
+	SVLog     location `name:"svlog" group:"job" placeholder:"DIR"`
+	SVLogKeep count    `name:"svlog-keep" group:"job" placeholder:"N"`
 }
 
 // JobFlags are what a command line says of where the processes of a job meet.
@@ -87,7 +90,7 @@ func (f meetFlags) given() []option {
 func (f keepFlags) given() []option {
 	return []option{{"sync", f.Sync != ""}, {"staleness", f.Staleness != nil},
 		{"bandwidth", f.Bandwidth > 0}, {"filter", f.Filter != ""},
-		{"average", f.Average > 0}}
+		{"average", f.Average > 0}, {"svlog", f.SVLog != ""}, {"svlog-keep", f.SVLogKeep > 0}}
 }
 
 // firstGiven is the name of the first flag that is there, "" if none is.

@@ -26,6 +26,9 @@ func (c *trainCmd) together(ctx context.Context, e *env, w World) (err error) {
 		return err
 	}
 	c.size, c.rank = w.Size, w.Rank
+	if err := c.newLog(w); err != nil {
+		return err
+	}
 	defer func() { err = c.unsaid(ctx, w, err) }()
 	log := func(text string) { fmt.Fprintf(e.stderr, "gomem: %s\n", text) }
 	stderr := e.stderr // its own, whoever shows the run
@@ -46,7 +49,8 @@ func (c *trainCmd) together(ctx context.Context, e *env, w World) (err error) {
 		return err
 	}
 	defer func() { err = cmp.Or(err, job.Leave()) }()
-	o := workers.Options{Log: log, Alive: job.Alive, Elastic: c.elastic(w, job)}
+	o := workers.Options{Log: log, Alive: job.Alive, Elastic: c.elastic(w, job),
+		Logging: workers.Logging{Dir: string(c.SVLog), Keep: int(c.SVLogKeep)}}
 	if spec != nil {
 		o.Mesh = collective.Mesh{Shape: spec.Mesh.Cluster, Names: spec.Mesh.Axes}
 		o.Timeout = waitForOthers
@@ -243,7 +247,7 @@ func (c *trainCmd) scheme() (workers.Scheme, error) {
 	if err != nil {
 		return s, usagef("%w", err)
 	}
-	return s, nil
+	return s, c.logs(s)
 }
 
 // workersFact says who trains, nothing if it is one.

@@ -132,6 +132,9 @@ func (c *trainCmd) run(ctx context.Context, e *env) error {
 			return err
 		}
 	}
+	if err := c.newLogs(e); err != nil {
+		return err
+	}
 	w, err := c.world(ctx, e, append(c.keepFlags.given(), option{"metrics", c.counters() != ""}),
 		c.again)
 	if err != nil {

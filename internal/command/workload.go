@@ -88,7 +88,8 @@ func (c *trainCmd) bare() error {
 		option{"resume", c.Resume != ""}, option{"init", c.Init != ""},
 		option{"batch", c.Batch > 0}, option{"fine", c.Fine},
 		option{"optimizer", c.Optimizer != ""}, option{"trace", c.Trace != ""},
-		option{"profile", c.Profile != ""})
+		option{"profile", c.Profile != ""}, option{"svlog", c.SVLog != ""},
+		option{"svlog-keep", c.SVLogKeep > 0})
 	if name := firstGiven(given, c.watchFlags.given(), c.planFlags.given()); name != "" {
 		return usagef("--%s does nothing for --model %s: leave one of them out", name, c.Model)
 	}

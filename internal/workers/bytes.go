@@ -20,7 +20,10 @@ func (m *Member) Bytes(g *graph.Graph) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return m.most(func(n int) (int64, error) { return m.rehearse(vars, n) })
+	return m.most(func(n int) (int64, error) {
+		bytes, err := m.rehearse(vars, n)
+		return bytes + m.logging(g, n), err
+	})
 }
 
 // buffers is what exchanges within steps take, along all axes.

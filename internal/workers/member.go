@@ -29,6 +29,9 @@ type Options struct {
 	// Mesh, if it has axes, is how workers lie who exchange along them, by rank: the last
 	// axis varies fastest. It is for workers that do not come and go.
 	Mesh collective.Mesh
+	// Logging has what becomes of the worker's variables logged: of a scheme that [Scheme.Logs], by
+	// workers that do not come and go.
+	Logging Logging
 	// Elastic has the run go on when workers come and go; nil: it ends with the first.
 	Elastic *Elastic
 }
@@ -61,6 +64,7 @@ type part struct {
 	lines     map[string]*line      // of such a scheme: by axis of the mesh; "" is all
 	mesh      *collective.Axes      // nil: the workers lie in none
 	engine    *distrib.Engine       // of one with a plan
+	journal   *journal              // of its replicas; nil: none is kept
 }
 
 // at is the member's part in the present view; nil of one that is still to come.
@@ -85,6 +89,10 @@ func member(s Scheme, o Options) (*Member, error) {
 	if len(o.Mesh.Names) > 0 && (s.Plan != nil || !o.Elastic.fixed()) {
 		return nil, fmt.Errorf("a mesh of workers is for schemes that exchange within steps, and "+
 			"for workers that do not come and go: scheme %s", s.Name)
+	}
+	if o.Logging.Dir != "" && (!s.Logs() || o.Elastic != nil) {
+		return nil, fmt.Errorf("a log of updates is for schemes whose workers fold them in "+
+			"themselves, and for workers that do not come and go: not scheme %s", s.Name)
 	}
 	return &Member{scheme: s, options: o, meter: &wrap.Meter{}}, nil
 }
@@ -168,10 +176,14 @@ func (m *Member) engine(p *part, vars []graph.Value, t distrib.Transport) distri
 			outbox += int64(m.scheme.lag()+1) * v.Type().Bytes()
 		}
 	}
-	return distrib.Config{View: p.view, Transport: t,
+	c := distrib.Config{View: p.view, Transport: t,
 		Plan: *m.scheme.Plan, Workers: 1, Group: p.group, Audited: true, Outbox: outbox,
 		Ordered: m.scheme.inStep(),
 		Log:     m.options.Log, Stall: m.options.Stall, Timeout: m.options.Timeout}
+	if p.journal != nil {
+		c.Journal = p.journal
+	}
+	return c
 }
 
 // Rank is this worker's number. One that is still to come has the last one, so it is not the
@@ -267,6 +279,12 @@ func (m *Member) parallel() (*train.Parallel, error) {
 		m.bases += v.Type().Bytes()
 	}
 	if err == nil {
+		at.journal, err = m.open()
+	}
+	if at.journal != nil {
+		p.Journal = at.journal
+	}
+	if err == nil {
 		err = m.start(at, vars, at.mux.Transport())
 	}
 	if err != nil {
@@ -321,6 +339,9 @@ func (m *Member) Exchanged() train.Exchanged {
 			x.Bound = at.engine.Bound().Total()
 		}
 	}
+	if at.journal != nil {
+		x.Memory += at.journal.Stats().Peak
+	}
 	x.Memory += m.rows.Load()
 	for _, l := range at.lines {
 		s := l.exchanger.Stats()
@@ -361,6 +382,7 @@ func (p *part) close(why error) error {
 		closing = p.unline()
 	case p.engine != nil:
 		closing = errors.Join(p.engine.Close(), p.mux.Transport().Close())
+		p.journal.close()
 	}
 	return errors.Join(closing, p.group.Close(), p.mux.Close())
 }

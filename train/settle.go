@@ -1,0 +1,61 @@
+package train
+
+import "context"
+
+// settle waits for all workers: every step has been heard of, and every change is in the
+// variables. It does so once after a step, so that what is evaluated after it is what is saved,
+// and what the run ends with.
+func (r *run) settle(ctx context.Context) error {
+	if r.Parallel == nil {
+		return nil
+	}
+	ctx = context.WithoutCancel(ctx)
+	for len(r.team.pending) > 0 {
+		if err := r.heard(ctx); err != nil {
+			return err
+		}
+	}
+	if b := r.Parallel.Between; b != nil && r.done > 0 && r.team.settled != r.done {
+		if err := b.Settle(ctx, r.session); err != nil {
+			return err
+		}
+		r.team.settled = r.done
+		return r.mark()
+	}
+	return nil
+}
+
+// keep saves after a step that a checkpoint is due after.
+func (r *run) keep(ctx context.Context) error {
+	if err := r.settle(ctx); err != nil {
+		return err
+	}
+	return r.saveAll(ctx, r.saved != r.done)
+}
+
+// disband has all workers at one place at the end, where those that exchange gradients have
+// the same values.
+func (r *run) disband(ctx context.Context) error {
+	if r.Parallel == nil {
+		return nil
+	}
+	err := r.settle(ctx)
+	ctx = context.WithoutCancel(ctx)
+	switch b := r.Parallel.Between; {
+	case err != nil:
+		return err
+	case b == nil && r.done > 0:
+		return r.equal(ctx)
+	case b == nil:
+		return nil
+	default: // nobody leaves before all have what they wait for
+		if _, err := r.agree(ctx, nil); err != nil {
+			return err
+		}
+		if err := b.End(ctx); err != nil {
+			return err
+		}
+	}
+	_, err = r.agree(ctx, nil)
+	return err
+}
