@@ -36,7 +36,7 @@ func (r *run) join(ctx context.Context) error {
 	if err := b.Begin(ctx, r.session); err != nil {
 		return err
 	}
-	return r.mark()
+	return r.journalled()
 }
 
 // about is what a journal is told of a run.
@@ -70,8 +70,8 @@ func (r *run) describe(j Journal) error {
 	return j.Begin(text, r.session)
 }
 
-// mark tells the journal that the variables are those of the present step.
-func (r *run) mark() error {
+// journalled tells the journal that the variables are those of the present step.
+func (r *run) journalled() error {
 	j := r.Parallel.Journal
 	if j == nil {
 		return nil

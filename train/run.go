@@ -351,7 +351,7 @@ func (r *run) train(ctx context.Context) error {
 	r.done++
 	r.torn = false
 	if r.Parallel != nil {
-		if err := r.mark(); err != nil {
+		if err := r.journalled(); err != nil {
 			return err
 		}
 		return r.report(ctx, e)

@@ -20,7 +20,7 @@ func (r *run) settle(ctx context.Context) error {
 			return err
 		}
 		r.team.settled = r.done
-		return r.mark()
+		return r.journalled()
 	}
 	return nil
 }
