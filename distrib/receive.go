@@ -69,9 +69,6 @@ func (e *Engine) lose(id NodeID, err error) {
 		err = fmt.Errorf("the connection with node %d ended", id)
 	}
 	e.lost[id] = err
-	if !(e.gone[id] && e.gone[e.self]) {
-		e.cfg.Log(fmt.Sprintf("node %d has lost node %d: %v", e.self, id, err))
-	}
 	k := e.links[id]
 	for _, list := range [][]*parcel{k.updates, k.values} {
 		for _, p := range list {

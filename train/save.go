@@ -100,6 +100,9 @@ func (s store) save(c Checkpoint, from tensors) (path string, err error) {
 		if diverged || replaced {
 			return "", err
 		}
+		if lost, ok := errors.AsType[*lostError](err); ok { // whichever tensor it was to give
+			err = lost
+		}
 		return "", &ErrCheckpoint{Path: path,
 			Err: fmt.Errorf("cannot save step %d: %w", c.Step, bare(err))}
 	}

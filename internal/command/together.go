@@ -49,7 +49,8 @@ func (c *trainCmd) together(ctx context.Context, e *env, w World) (err error) {
 		return err
 	}
 	defer func() { err = cmp.Or(err, job.Leave()) }()
-	o := workers.Options{Log: log, Alive: job.Alive, Elastic: c.elastic(w, job),
+	o := workers.Options{Log: log, Alive: job.Alive, Asked: ctx,
+		Elastic: c.elastic(w, job),
 		Logging: workers.Logging{Dir: string(c.SVLog), Keep: int(c.SVLogKeep)}}
 	if spec != nil {
 		o.Mesh = collective.Mesh{Shape: spec.Mesh.Cluster, Names: spec.Mesh.Axes}
@@ -75,14 +76,16 @@ func (c *trainCmd) together(ctx context.Context, e *env, w World) (err error) {
 }
 
 // unsaid is the end of a worker that another one says the reason of, where both have one
-// launcher, which shows what all say: another one has failed, or this one is ended before it
-// has met the others. Where this one adds how to go on, it says so.
+// launcher, which shows what all say: another one has failed, or is gone, which the first of those
+// who are left says, or this one is ended before it has met the others. Where this one adds how to
+// go on, it says so.
 func (c *trainCmd) unsaid(ctx context.Context, w World, err error) error {
 	left, _ := errors.AsType[*workers.LeftError](err)
 	switch {
 	case !w.Launched || err == nil:
 		return err
-	case left != nil && left.Err == nil && left.Why != "" && err.Error() == left.Error():
+	case left != nil && err.Error() == left.Error() &&
+		(left.Err == nil && left.Why != "" || left.Err != nil && w.Rank > 0 && !c.heir):
 		return &launchedError{exitFailure}
 	case w.Rank > 0 && c.member == nil && ctx.Err() != nil && errors.Is(err, context.Canceled):
 		return &launchedError{exitSignal(ctx)}
@@ -222,10 +225,43 @@ func (c *trainCmd) remembering(err error, s train.Summary, e *env) error {
 		resumption(e, string(dir)))
 }
 
+// cutShort is the end of a worker that is asked to end, and has lost others meanwhile: as of one
+// that a signal has cut short, or in order if all that it has is saved.
+func (c *trainCmd) cutShort(ctx context.Context, err error, s train.Summary, e *env) error {
+	if ctx.Err() == nil || !workers.NoOwnFault(err) {
+		return err
+	}
+	stopped := &stoppedError{fmt.Sprintf("stopped after step %d: %v", s.Steps, err)}
+	if c.Save == "" || !c.leads() || s.Checkpoint == "" || s.SavedStep < s.Steps {
+		return stopped
+	}
+	fmt.Fprintf(e.stderr, "gomem: %v\n", stopped)
+	return nil
+}
+
+// blamed is an error as one line that names who is to blame, if that is another worker, or that
+// this one is out: in which step of a plan that was noticed, or by which tensor of a checkpoint,
+// says nothing of it.
+func blamed(err error) error {
+	if vital, ok := errors.AsType[*workers.VitalError](err); ok {
+		return vital
+	}
+	if out, ok := errors.AsType[*workers.OutError](err); ok {
+		return out
+	}
+	if replaced, ok := errors.AsType[*train.ErrReplaced](err); ok {
+		return replaced
+	}
+	if left, ok := errors.AsType[*workers.LeftError](err); ok {
+		return left
+	}
+	return err
+}
+
 // inherited is where the first worker has saved, and after which step, if it is gone and this
 // is the one to say so.
 func (c *trainCmd) inherited() (dir location, step int) {
-	if !c.member.Succeeds() {
+	if c.heir = c.member.Succeeds(); !c.heir {
 		return "", 0
 	}
 	last, err := train.Inspect(string(cmp.Or(c.saves, c.Resume)))

@@ -57,6 +57,7 @@ type trainCmd struct {
 	kept       bool              // they are written
 	log        func(string)      // what a worker says whatever it shows; nil: this is the only one
 	saves      location          // where the first worker does, of one that does not
+	heir       bool              // all workers before this one are gone without a word
 
 	launched bool             // by this program, with all other workers, on this machine
 	follows  bool             // the first worker of these
@@ -424,7 +425,7 @@ func (c *trainCmd) train(ctx context.Context, e *env, h header, o train.Options,
 	s, err := train.Run(ctx, o)
 	d.close()
 	if err != nil {
-		return c.remembering(err, s, e)
+		return c.cutShort(ctx, c.remembering(blamed(err), s, e), s, e)
 	}
 	if s.Left {
 		c.log(fmt.Sprintf("worker %d leaves after step %d, and the others go on", c.rank, s.Steps))

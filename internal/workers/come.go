@@ -54,8 +54,10 @@ func (m *Member) Return(ctx context.Context, why error) (*train.Parallel, error)
 		return nil, why
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w; worker %d was out, and could not come back: %w", why, number,
-			err)
+		if out, ok := errors.AsType[*OutError](why); ok {
+			why = out.Err
+		}
+		return nil, &OutError{Number: int(number), Err: why, Back: err}
 	}
 	m.unwatch()
 	if m.scheme, err = ParseScheme(m.scheme.Name, m.scheme.options); err != nil {

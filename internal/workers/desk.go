@@ -3,6 +3,7 @@ package workers
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -17,6 +18,7 @@ type LeftError struct {
 	Rank int    // its number in the job, which it was started with
 	Why  string // in its own words; "" if it thought that it was done
 	Err  error  // what its end looks like from here, if it did not say why; a *distrib.LostError
+	Told bool   // another worker has noticed, and ends for it
 }
 
 // Error is one line that names the worker.
@@ -58,6 +60,7 @@ type Desk struct {
 	said    [][][]byte    // by rank: what has been told and not been heard
 	ended   []error       // by rank: a *LeftError once it has left
 	told    []int         // by rank: how often
+	answers []int         // by rank: how often it has said that it is there
 	stalest int
 	others  distrib.Handler
 	left    bool
@@ -70,6 +73,10 @@ const deskTag = 0x6465736b << 32
 const (
 	tell = iota
 	leave
+	ask        // whether one is there
+	answer     // that one is
+	blameGone  // leave, since another one is gone; its number follows
+	blameFault // leave, since another one has said why it fails
 )
 
 // maxSays is the most bytes that a worker tells at once, and piece of a part of a body.
@@ -81,7 +88,7 @@ func NewDesk(t distrib.Transport, members []distrib.NodeID, o DeskOptions) (*Des
 	d := &Desk{transport: t, options: o, members: members,
 		rank: slices.Index(members, t.Self()), change: make(chan struct{}),
 		said: make([][][]byte, len(members)), ended: make([]error, len(members)),
-		told: make([]int, len(members))}
+		told: make([]int, len(members)), answers: make([]int, len(members))}
 	if d.rank < 0 {
 		return nil, fmt.Errorf("node %d is none of the workers %v", t.Self(), members)
 	}
@@ -142,7 +149,7 @@ func (d *Desk) say(ctx context.Context, says []byte, to func(rank int) bool) err
 	d.told[d.rank]++
 	d.stalest = max(d.stalest, d.told[d.rank]-1-slices.Min(d.told))
 	d.mu.Unlock()
-	d.toAll(tell, heard, nil)
+	d.toAll([]byte{tell}, heard, nil)
 	return ctx.Err()
 }
 
@@ -181,7 +188,7 @@ func (d *Desk) Lost(rank int) bool {
 		change := d.change
 		d.mu.Unlock()
 		if left != nil {
-			return left.Err != nil
+			return left.Err != nil && !left.Told
 		}
 		select {
 		case <-change:
@@ -196,13 +203,13 @@ func (d *Desk) failed() error { return context.Cause(d.ctx) }
 
 // toAll sends every other worker a message of its own; done is called when each has been
 // delivered.
-func (d *Desk) toAll(kind byte, body func(rank int) []byte, done func(error)) {
+func (d *Desk) toAll(head []byte, body func(rank int) []byte, done func(error)) {
 	for rank, node := range d.members {
 		if rank == d.rank {
 			continue
 		}
 		d.transport.Send(node, &distrib.Msg{Class: distrib.Control, Tag: deskTag,
-			Head: []byte{kind}, Body: slices.Collect(slices.Chunk(body(rank), piece)), Done: done})
+			Head: head, Body: slices.Collect(slices.Chunk(body(rank), piece)), Done: done})
 	}
 }
 
@@ -312,16 +319,16 @@ func (d *Desk) Leave(why error) {
 	if again {
 		return
 	}
-	text := ""
+	head, text := []byte{leave}, ""
 	if why != nil {
 		text = why.Error()
 		if left, ok := errors.AsType[*LeftError](why); ok && left.Rank != d.number(d.rank) {
-			text = left.Error() // the one who failed first, and not who heard of it
+			head, text = left.blame() // the one who failed first, and not who heard of it
 		}
 		text = text[:min(len(text), maxWhy)]
 	}
 	told := make(chan struct{}, len(d.members))
-	d.toAll(leave, func(int) []byte { return []byte(text) }, func(error) { told <- struct{}{} })
+	d.toAll(head, func(int) []byte { return []byte(text) }, func(error) { told <- struct{}{} })
 	limit := time.NewTimer(patience)
 	defer limit.Stop()
 	for range len(d.members) - 1 {
@@ -331,6 +338,27 @@ func (d *Desk) Leave(why error) {
 			return
 		}
 	}
+}
+
+// blame is how the end of a worker is told by another one that ends for it.
+func (e *LeftError) blame() (head []byte, why string) {
+	kind, why := byte(blameFault), e.Why
+	if e.Err != nil {
+		kind, why = blameGone, e.Err.Error()
+	}
+	return binary.LittleEndian.AppendUint32([]byte{kind}, uint32(e.Rank)), why
+}
+
+// blamed is the end of a worker in its own words: its own failure, or that of another one.
+func (d *Desk) blamed(rank int, head []byte, text string) *LeftError {
+	left := &LeftError{Rank: d.number(rank), Why: text}
+	if len(head) > 1 {
+		left.Rank, left.Told = int(binary.LittleEndian.Uint32(head[1:])), true
+	}
+	if head[0] == blameGone {
+		left.Why, left.Err = "", errors.New(text)
+	}
+	return left
 }
 
 // Start begins to deliver where there is no user of [Desk.Transport], whose Serve does it
@@ -349,7 +377,7 @@ func (d *Desk) Receive(from distrib.NodeID, m *distrib.Msg) {
 		return
 	}
 	rank := slices.Index(d.members, from)
-	if rank < 0 || len(m.Head) != 1 {
+	if rank < 0 || !wellFormed(m.Head) {
 		return
 	}
 	says := slices.Concat(m.Body...)
@@ -359,16 +387,34 @@ func (d *Desk) Receive(from distrib.NodeID, m *distrib.Msg) {
 		return
 	}
 	switch {
+	case m.Head[0] == ask:
+		d.transport.Send(from, &distrib.Msg{Class: distrib.Control, Tag: deskTag,
+			Head: []byte{answer}})
+		return
+	case m.Head[0] == answer:
+		d.answers[rank]++
+		return
 	case m.Head[0] == tell:
 		d.said[rank] = append(d.said[rank], says)
 		d.told[rank]++
-	case len(says) == 0:
+	case len(says) == 0 && m.Head[0] == leave:
 		d.ended[rank] = &LeftError{Rank: d.number(rank)}
 	default:
-		d.ended[rank] = &LeftError{Rank: d.number(rank), Why: string(says)}
+		d.ended[rank] = d.blamed(rank, m.Head, string(says))
 		d.fail(d.ended[rank])
 	}
 	d.wake()
+}
+
+// wellFormed reports whether a head is one of a desk's messages.
+func wellFormed(head []byte) bool {
+	switch {
+	case len(head) == 0 || head[0] > blameFault:
+		return false
+	case head[0] == blameGone || head[0] == blameFault:
+		return len(head) == 5
+	}
+	return len(head) == 1
 }
 
 // wake lets everybody who waits look again. The desk is locked.

@@ -164,7 +164,10 @@ func TestLeave(t *testing.T) {
 			"worker 1 failed: no data"},
 		"second hand": {func(_ *memnet.Network, d *Desk) {
 			d.Leave(fmt.Errorf("step: %w", &LeftError{Rank: 2, Why: "no disk"}))
-		}, "worker 1 failed: worker 2 failed: no disk"},
+		}, "worker 2 failed: no disk"},
+		"gone, second hand": {func(_ *memnet.Network, d *Desk) {
+			d.Leave(fmt.Errorf("step: %w", &LeftError{Rank: 2, Err: errSilent}))
+		}, "worker 2 is gone: it does not answer"},
 		"done":   {func(_ *memnet.Network, d *Desk) { d.Leave(nil) }, "worker 1 has ended already"},
 		"killed": {func(net *memnet.Network, d *Desk) { net.Kill(1) }, "worker 1 is gone: "},
 	} {
@@ -185,7 +188,8 @@ func TestLeave(t *testing.T) {
 					defer release()
 					_, err := ds[rank].Hear(ctx)
 					left, ok := errors.AsType[*LeftError](err)
-					if !ok || left.Rank != 1 || !strings.HasPrefix(err.Error(), c.want) {
+					if !ok || left.Told != strings.HasSuffix(name, "second hand") ||
+						!strings.HasPrefix(err.Error(), c.want) {
 						t.Errorf("%d hears %v, want %s", rank, err, c.want)
 					}
 					if name == "done" {

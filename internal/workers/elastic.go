@@ -58,11 +58,42 @@ func (e *VitalError) Error() string {
 // Unwrap is what is seen of it here.
 func (e *VitalError) Unwrap() error { return e.Err }
 
+// OutError says that this worker takes part no more, though it has not ended.
+type OutError struct {
+	Number int
+	Err    error  // why
+	Back   error  // why it could not come back, if it has tried to
+	Remedy string // what to do, if it has not
+}
+
+// Error is one line, and says what to do or what was tried.
+func (e *OutError) Error() string {
+	if e.Back != nil {
+		return fmt.Sprintf("%v; worker %d was out, and could not come back: %v", e.Err, e.Number,
+			e.Back)
+	}
+	return fmt.Sprintf("worker %d is out: %v: %s", e.Number, e.Err, e.Remedy)
+}
+
+// Unwrap is why.
+func (e *OutError) Unwrap() []error {
+	return slices.DeleteFunc([]error{e.Err, e.Back}, func(err error) bool { return err == nil })
+}
+
+// ousted is the end of a worker that the job goes on without.
+func (o Options) ousted(self distrib.NodeID) error {
+	remedy := "begin again from a checkpoint with --resume"
+	if !o.Elastic.fixed() {
+		remedy = "one that is started in its place joins those who go on"
+	}
+	return &OutError{Number: int(self), Err: context.Cause(o.Alive), Remedy: remedy}
+}
+
 // vital is an error between workers, or that this one is out; or what both come of, once it is.
 func (m *Member) vital(err error) error {
 	e, alive := m.options.Elastic, m.options.Alive
 	if e.Vital == "" || m.at().view.Self == 0 || alive == nil || alive.Err() == nil ||
-		!noOwnFault(err) && !errors.Is(err, context.Cause(alive)) {
+		!NoOwnFault(err) && !errors.Is(err, context.Cause(alive)) {
 		return err
 	}
 	return &VitalError{e.Vital, e.Remedy, err}
@@ -222,6 +253,7 @@ func (m *Member) Formed() {
 	m.views.mu.Lock()
 	m.views.formed = m.at().view.Epoch
 	m.views.mu.Unlock()
+	m.at().formed.Store(true)
 	m.compare(m.views)
 }
 
@@ -277,11 +309,12 @@ func (m *Member) survives(why error) bool {
 	if m.options.Alive != nil && m.options.Alive.Err() != nil {
 		return false
 	}
-	return why == nil || noOwnFault(why)
+	return why == nil || NoOwnFault(why)
 }
 
-// noOwnFault reports whether something went wrong between workers, and is no worker's own.
-func noOwnFault(why error) bool {
+// NoOwnFault reports whether something went wrong between workers, and is not the fault of the one
+// who sees it.
+func NoOwnFault(why error) bool {
 	_, left := errors.AsType[*LeftError](why)
 	_, broken := errors.AsType[*brokenError](why)
 	return left || broken
@@ -301,6 +334,7 @@ func (m *Member) next(ctx context.Context, epoch int64, why error) (distrib.View
 	if alive == nil {
 		alive = context.Background()
 	}
+	hurries, late := m.hurries, (<-chan time.Time)(nil)
 	for {
 		v, _, change := m.views.now()
 		if v.Epoch > epoch {
@@ -308,8 +342,12 @@ func (m *Member) next(ctx context.Context, epoch int64, why error) (distrib.View
 		}
 		select {
 		case <-change:
+		case <-hurries:
+			hurries, late = nil, time.After(groupWithin)
+		case <-late:
+			return v, cmp.Or(why, error(&brokenError{errAsked}))
 		case <-alive.Done():
-			return v, m.vital(because(why, context.Cause(alive)))
+			return v, m.vital(m.options.ousted(m.at().view.Self))
 		case <-ask.C:
 			if err := e.Renew(ctx); err != nil {
 				return v, because(why, err)

@@ -26,6 +26,9 @@ type Options struct {
 	Log            func(string) // nil: nobody
 	// Alive ends, with a cause, when the job goes on without this worker; nil: never.
 	Alive context.Context
+	// Asked ends when this process is asked to end: then it waits neither for workers that do not
+	// answer, nor for long for others to form a group; nil: never.
+	Asked context.Context
 	// Mesh, if it has axes, is how workers lie who exchange along them, by rank: the last
 	// axis varies fastest. It is for workers that do not come and go.
 	Mesh collective.Mesh
@@ -42,7 +45,7 @@ type Member struct {
 	options Options
 	meter   *wrap.Meter
 	graph   *graph.Graph // that it trains; nil before Parallel
-	fenced  func() bool  // stops to look whether the job goes on without this worker
+	fenced  func()       // stops to look whether the job goes on without this worker
 	views   *views       // of a job whose workers come and go; nil otherwise
 	join    joining      // of a member that is to come; nil otherwise
 	bases   int64        // bytes of what variables were
@@ -50,6 +53,11 @@ type Member struct {
 	rows    atomic.Int64 // bytes of what says which rows are sent
 
 	part atomic.Pointer[part]
+
+	calm    func() bool   // stops to look whether it is asked to end
+	hurries chan struct{} // closed when it is
+	hurried chan struct{} // closed when nobody hurries any more
+	closing chan struct{} // closed by Close
 }
 
 // part is what a member has for one view.
@@ -65,6 +73,8 @@ type part struct {
 	mesh      *collective.Axes      // nil: the workers lie in none
 	engine    *distrib.Engine       // of one with a plan
 	journal   *journal              // of its replicas; nil: none is kept
+
+	formed atomic.Bool // it trains
 }
 
 // at is the member's part in the present view; nil of one that is still to come.
@@ -94,7 +104,8 @@ func member(s Scheme, o Options) (*Member, error) {
 		return nil, fmt.Errorf("a log of updates is for schemes whose workers fold them in "+
 			"themselves, and for workers that do not come and go: not scheme %s", s.Name)
 	}
-	return &Member{scheme: s, options: o, meter: &wrap.Meter{}}, nil
+	return &Member{scheme: s, options: o, meter: &wrap.Meter{}, hurries: make(chan struct{}),
+		hurried: make(chan struct{}), closing: make(chan struct{})}, nil
 }
 
 // begin takes part in the member's first view.
@@ -102,13 +113,31 @@ func (m *Member) begin(v distrib.View, t distrib.Transport) error {
 	if err := m.enter(v, t); err != nil {
 		return err
 	}
-	if alive := m.options.Alive; alive != nil {
-		m.fenced = context.AfterFunc(alive, func() { m.at().desk.fail(context.Cause(alive)) })
+	if m.options.Alive != nil {
+		m.fenced = m.fence(v.Self)
 	}
 	if m.options.Elastic != nil {
 		m.views = m.watch()
 	}
+	if asked := m.options.Asked; asked != nil && m.calm == nil { // not when it comes back
+		m.calm = context.AfterFunc(asked, m.hurry)
+	}
 	return nil
+}
+
+// fence ends what waits for others once the job goes on without this worker. The function that it
+// returns stops to look, and then nothing is ended any more.
+func (m *Member) fence(self distrib.NodeID) (stop func()) {
+	o, ended := m.options, make(chan struct{})
+	off := context.AfterFunc(o.Alive, func() {
+		defer close(ended)
+		m.at().desk.fail(o.ousted(self))
+	})
+	return func() {
+		if !off() {
+			<-ended
+		}
+	}
 }
 
 // unwatch looks no more at what becomes of the job.
@@ -125,6 +154,7 @@ func (m *Member) unwatch() {
 // enter takes part in a view.
 func (m *Member) enter(v distrib.View, t distrib.Transport) error {
 	p := &part{view: v, below: t}
+	p.formed.Store(m.options.Elastic == nil)
 	var ids []distrib.NodeID
 	for _, n := range v.Nodes {
 		ids = append(ids, n.ID)
@@ -362,6 +392,10 @@ func (m *Member) Peak() int64 { return m.Exchanged().Memory }
 // returns err, or what closing came to.
 func (m *Member) Close(err error) error {
 	m.unwatch()
+	close(m.closing)
+	if m.calm != nil && !m.calm() {
+		<-m.hurried
+	}
 	at := m.at()
 	if at == nil { // it has not come
 		return err

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -204,12 +205,20 @@ func lost(err error) error {
 	switch {
 	case errors.As(err, &frame):
 		return err
-	case err == io.EOF || err == ErrLost || status.Code(err) == codes.Canceled:
+	case err == io.EOF || err == ErrLost || status.Code(err) == codes.Canceled || cutOff(err):
 		return ErrLost
 	case status.Code(err) == codes.Aborted:
 		return ErrClosed
 	}
 	return fmt.Errorf("%w: %w", ErrLost, plain(err))
+}
+
+// cutOff reports whether a connection has ended without a word of the other side's. What the system
+// calls that says nothing more.
+func cutOff(err error) bool {
+	text := status.Convert(err).Message()
+	return strings.HasPrefix(text, "error reading from server: ") ||
+		strings.HasPrefix(text, "closing transport due to: connection error")
 }
 
 // answer is the status that a stream of the peer ends with.
