@@ -198,6 +198,13 @@ type Dropper interface {
 	Drop(node NodeID, why error)
 }
 
+// Drop gives a node up by a transport that is a [Dropper]; others will notice by themselves.
+func Drop(t Transport, node NodeID, why error) {
+	if d, ok := t.(Dropper); ok {
+		d.Drop(node, why)
+	}
+}
+
 // Handler takes what a transport delivers. Calls for one peer and class come in order,
 // one after the other; others at the same time. While one blocks, its stream does, and in
 // the end the sender.

@@ -29,6 +29,21 @@ func (e *LostError) Error() string {
 // Unwrap is what was noticed.
 func (e *LostError) Unwrap() error { return e.Err }
 
+// NonsenseError is a node that has sent what cannot be used, though it has come whole: its program
+// is another one, or it means harm. Its connections are given up.
+type NonsenseError struct {
+	Node NodeID
+	Err  error // what is wrong with it
+}
+
+// Error is one line.
+func (e *NonsenseError) Error() string {
+	return fmt.Sprintf("node %d sent what cannot be used: %v", e.Node, e.Err)
+}
+
+// Unwrap is what is wrong with it.
+func (e *NonsenseError) Unwrap() error { return e.Err }
+
 // StallError is a wait that took too long: who did not come, and for what.
 type StallError struct {
 	Nodes []NodeID // that are waited for

@@ -55,9 +55,11 @@ func (h handler) Down(from NodeID, err error) {
 
 // broken takes a node whose messages make no sense for lost.
 func (e *Engine) broken(from NodeID, err error) {
+	why := &NonsenseError{from, err}
 	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.lose(from, fmt.Errorf("node %d sent what cannot be used: %w", from, err))
+	e.lose(from, why)
+	e.mu.Unlock()
+	Drop(e.t, from, why)
 }
 
 // lose takes a node for lost: nothing is sent to it, and who needs it gets an error.

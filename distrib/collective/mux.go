@@ -254,7 +254,9 @@ func (m *Mux) log(line string) {
 
 // broken is a node that does not speak the protocol: as good as lost.
 func (m *Mux) broken(from distrib.NodeID, err error) {
-	m.lose(from, fmt.Errorf("node %d sent %w", from, err))
+	why := &distrib.NonsenseError{Node: from, Err: err}
+	m.lose(from, why)
+	distrib.Drop(m.t, from, why)
 }
 
 // Down notes that a node is lost.

@@ -138,7 +138,8 @@ func (o *op) next(from, total, off int) ([][]byte, int, error) {
 		return nil, 0, err
 	}
 	if n > total-off || n == 0 && total > 0 {
-		return nil, 0, errHead
+		return nil, 0, &distrib.NonsenseError{Node: p.node, Err: fmt.Errorf("%w: %d bytes, of %d "+
+			"at most", errHead, n, total-off)}
 	}
 	o.taken, o.from = p.ops.remove(0).msg, from
 	return o.taken.Body, n, nil

@@ -42,6 +42,9 @@ var errClass = errors.New("collective: messages of class Collective go through a
 func (r *rest) Self() distrib.NodeID  { return r.m.t.Self() }
 func (r *rest) Links() []distrib.Link { return r.m.t.Links() }
 
+// Drop gives a node up.
+func (r *rest) Drop(node distrib.NodeID, why error) { distrib.Drop(r.m.t, node, why) }
+
 func (r *rest) Send(to distrib.NodeID, msg *distrib.Msg) {
 	if msg.Class != distrib.Collective {
 		r.m.t.Send(to, msg)

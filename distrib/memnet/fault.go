@@ -63,7 +63,7 @@ func (n *Network) Kill(id distrib.NodeID) {
 func (n *Node) Drop(node distrib.NodeID, why error) {
 	n.net.locked(func() {
 		if to := int(node); to >= 0 && to < len(n.net.nodes) && node != n.id {
-			n.net.fail(n, n.net.nodes[to], why)
+			n.net.sever(n, n.net.nodes[to], why, ErrLost)
 		}
 	})
 }
@@ -75,9 +75,15 @@ func (n *Network) Fail(a, b distrib.NodeID) {
 
 // fail ends the way between two nodes. What has arrived is handled still, unless its
 // node has ended.
-func (n *Network) fail(a, b *Node, err error) {
-	for _, way := range [][2]*Node{{a, b}, {b, a}} {
-		from, to := way[0], way[1]
+func (n *Network) fail(a, b *Node, err error) { n.sever(a, b, err, err) }
+
+// sever is fail with what each of the two is told.
+func (n *Network) sever(a, b *Node, atA, atB error) {
+	for _, way := range []struct {
+		from, to *Node
+		err      error
+	}{{a, b, atA}, {b, a, atB}} {
+		from, to, err := way.from, way.to, way.err
 		n.rouse(from)
 		p := &from.peers[to.id]
 		for _, s := range p.streams {

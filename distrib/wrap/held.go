@@ -19,6 +19,9 @@ type held struct {
 	wait   sync.WaitGroup
 }
 
+// Drop gives a node up.
+func (h *held) Drop(node distrib.NodeID, why error) { distrib.Drop(h.Transport, node, why) }
+
 // line is messages that go one after the other.
 type line struct {
 	items []item

@@ -61,6 +61,9 @@ func (t *metered) Send(to distrib.NodeID, m *distrib.Msg) {
 	t.Transport.Send(to, &c)
 }
 
+// Drop gives a node up.
+func (t *metered) Drop(node distrib.NodeID, why error) { distrib.Drop(t.Transport, node, why) }
+
 // Serve counts what is handed to the handler.
 func (t *metered) Serve(h distrib.Handler) { t.Transport.Serve(&counting{h, t}) }
 

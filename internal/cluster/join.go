@@ -111,8 +111,8 @@ func (j *joiner) come(ctx context.Context) (*command.Job, error) {
 	if !later {
 		return j.enter(ctx)
 	}
-	job := &command.Job{Open: j.port.Open, Renew: j.agreed.Renew, ID: j.agreed.ID,
-		Saved: j.agreed.Saved}
+	job := &command.Job{Open: j.port.Open, Renew: j.agreed.Renew, Expel: j.agreed.Expel,
+		ID: j.agreed.ID, Saved: j.agreed.Saved}
 	job.Enter = func(ctx context.Context) error {
 		in, err := j.enter(ctx)
 		return become(job, in, err)
@@ -238,7 +238,7 @@ func (j *joiner) part(ctx context.Context) (*command.Job, error) {
 	}
 	t, err := j.port.Open(v)
 	return &command.Job{View: v, Transport: t, Alive: alive, Views: j.views.out,
-		Open: j.port.Open, Renew: c.Renew, ID: c.ID, Saved: c.Saved}, err
+		Open: j.port.Open, Renew: c.Renew, Expel: c.Expel, ID: c.ID, Saved: c.Saved}, err
 }
 
 // few are how many processes the job may begin and go on with, and may have.

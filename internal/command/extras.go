@@ -53,6 +53,8 @@ type Job struct {
 
 	View      distrib.View
 	Transport distrib.Transport
+	// Expel asks for views without a node of the present one.
+	Expel func(ctx context.Context, node distrib.NodeID) error
 	// Alive ends, with a cause, when the job goes on without this process; it may be nil.
 	Alive context.Context
 	// Views are those that follow; Open begins one, after the transport of the one before was

@@ -106,7 +106,7 @@ func (c *trainCmd) elastic(w World, job *Job) *workers.Elastic {
 		return nil
 	}
 	e := &workers.Elastic{Least: int(c.Min), Most: most, Views: job.Views, Open: job.Open,
-		Renew: job.Renew, Wait: waitForOthers, Lease: time.Duration(c.Lease),
+		Renew: job.Renew, Expel: job.Expel, Wait: waitForOthers, Lease: time.Duration(c.Lease),
 		Job: job.ID, Saved: job.Saved}
 	if w.Launched { // by whom nobody else is
 		e.Wait = 0

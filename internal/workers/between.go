@@ -147,6 +147,7 @@ func (b *between) put(s *gomem.Session, i int, v graph.Value) error {
 
 // why is the reason of a worker that has left, if there is one, for what came of it.
 func (b *between) why(err error) error {
+	b.part.nonsense(err)
 	if left := b.part.desk.Blame(); left != nil {
 		return left
 	}

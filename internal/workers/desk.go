@@ -447,6 +447,9 @@ type desked struct {
 	desk *Desk
 }
 
+// Drop gives a node up.
+func (t desked) Drop(node distrib.NodeID, why error) { distrib.Drop(t.Transport, node, why) }
+
 // Serve begins to deliver, to the desk as well.
 func (t desked) Serve(h distrib.Handler) {
 	t.desk.mu.Lock()

@@ -22,6 +22,8 @@ type Elastic struct {
 	Open func(v distrib.View) (distrib.Transport, error)
 	// Renew asks for a view after the present one, also of the same nodes.
 	Renew func(ctx context.Context) error
+	// Expel asks for a view without one of the workers; nil: nobody is expelled.
+	Expel func(ctx context.Context, node distrib.NodeID) error
 	// Again joins anew after Alive has ended, within a time, of which Own is told, whoever shows
 	// the run; nil: who is out ends.
 	Again  func(ctx context.Context) (Place, error)
@@ -196,9 +198,25 @@ func (p *part) without(v distrib.View) {
 }
 
 // drop gives up the connections to a worker that is known to be gone.
-func (p *part) drop(id distrib.NodeID, why error) {
-	if d, ok := p.below.(distrib.Dropper); ok {
-		d.Drop(id, why)
+func (p *part) drop(id distrib.NodeID, why error) { distrib.Drop(p.below, id, why) }
+
+// nonsense gives up a worker that has sent what cannot be used, if that is what an error says.
+func (p *part) nonsense(err error) {
+	if bad, ok := errors.AsType[*distrib.NonsenseError](err); ok {
+		p.desk.Down(bad.Node, bad)
+		p.drop(bad.Node, bad)
+	}
+}
+
+// expel has the others go on without the worker that has broken the group, if that is one which
+// sent what cannot be used: it would do so again in the next one. Where that cannot be asked for,
+// a view is waited for.
+func (m *Member) expel(ctx context.Context, why error) {
+	bad, ok := errors.AsType[*distrib.NonsenseError](why)
+	if e := m.options.Elastic; ok && e.Expel != nil {
+		if err := e.Expel(ctx, bad.Node); err != nil {
+			m.options.Log(fmt.Sprintf("worker %d is not expelled: %v", bad.Node, err))
+		}
 	}
 }
 
@@ -334,6 +352,7 @@ func (m *Member) next(ctx context.Context, epoch int64, why error) (distrib.View
 	if alive == nil {
 		alive = context.Background()
 	}
+	m.expel(ctx, why)
 	hurries, late := m.hurries, (<-chan time.Time)(nil)
 	for {
 		v, _, change := m.views.now()

@@ -35,6 +35,8 @@ type site struct {
 	opens func(id distrib.NodeID, epoch int64)   // called before a node opens a view; may be nil
 	vital string                                 // as of Elastic
 	again func(id distrib.NodeID) (Place, error) // joins anew; nil: who is out ends
+
+	expels chan distrib.NodeID // nil: nobody is expelled
 }
 
 // place is a node of a site.
@@ -193,6 +195,9 @@ func (s *site) options(id distrib.NodeID, p *place, scheme string, least int,
 			Wait: wait, Quiet: 500 * time.Millisecond, Vital: s.vital, Remedy: "do",
 			Again: s.joinedAgain(id), Within: time.Minute,
 			Own: func(string) {}}
+		if s.expels != nil {
+			o.Elastic.Expel = s.expel
+		}
 	}
 	return how, o, nil
 }

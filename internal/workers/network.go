@@ -185,7 +185,9 @@ func (n *network) why(err error) error {
 	if err == nil {
 		return nil
 	}
-	if left := n.member.at().desk.Blame(); left != nil {
+	at := n.member.at()
+	at.nonsense(err)
+	if left := at.desk.Blame(); left != nil {
 		return left
 	}
 	return asBroken(err, n.member.options.Elastic != nil)

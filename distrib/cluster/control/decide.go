@@ -21,11 +21,14 @@ const (
 //   - Somebody is gone or leaving: at once, with those that have come meanwhile; also
 //     when fewer than min are left, since they must learn of it. A process that has taken
 //     a lost one's rank is in the view after, or nobody would learn that it knows nothing.
+//   - Somebody of the view is accused by others of it, and by more of them than they are
+//     themselves: as if that one were gone.
 //   - Somebody asks for a view after this one: at once, of whom it would have anyway.
 //   - Somebody has come: settled or max.
 //
 // More than max nodes are spare: who is in the view stays, then who came first.
 func decide(s *state, min, max int, settled bool) (verdict, []nodeRecord) {
+	s = s.unaccused()
 	next := candidates(s, max)
 	var kept, leaving int
 	again := false
@@ -59,6 +62,30 @@ func decide(s *state, min, max int, settled bool) (verdict, []nodeRecord) {
 		return publish, next
 	}
 	return wait, nil
+}
+
+// unaccused is the state without the nodes that others of the view want to be out. Of two that
+// accuse each other, and whom nobody else accuses, neither is.
+func (s *state) unaccused() *state {
+	count, by := map[int64]int{}, map[int64][]int64{}
+	for _, n := range s.here {
+		for _, lease := range n.Against {
+			if s.cur.has(n.ID, n.Lease) {
+				count[lease]++
+				by[lease] = append(by[lease], n.Lease)
+			}
+		}
+	}
+	if len(count) == 0 {
+		return s
+	}
+	out := *s
+	out.here = slices.DeleteFunc(slices.Clone(s.here), func(n nodeRecord) bool {
+		return slices.ContainsFunc(by[n.Lease], func(accuser int64) bool {
+			return count[n.Lease] > count[accuser]
+		})
+	})
+	return &out
 }
 
 // others are the nodes of next that replace none of the view.

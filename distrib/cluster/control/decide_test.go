@@ -162,3 +162,43 @@ func TestShards(t *testing.T) {
 		t.Error("shards of nobody")
 	}
 }
+
+// TestExpelled: whom others of the view want to be out is out, at once and from then on, whatever
+// it says of them; of two that accuse each other neither is, and who is in no view has no say.
+func TestExpelled(t *testing.T) {
+	at := func(in int, against map[int][]int64) *state {
+		s := &state{cur: viewRecord{Epoch: 1}}
+		for id := range 3 {
+			n := nodeRecord{ID: distrib.NodeID(id), Lease: 100 + int64(id), Since: int64(id),
+				Against: against[id]}
+			if id < in {
+				s.cur.Nodes = append(s.cur.Nodes, viewNode{ID: n.ID, Lease: n.Lease})
+			}
+			s.here = append(s.here, n)
+		}
+		return s
+	}
+	for name, c := range map[string]struct {
+		in      int // nodes of the view
+		against map[int][]int64
+		want    verdict
+		next    []distrib.NodeID
+	}{
+		"one accuses": {3, map[int][]int64{0: {102}}, publish, []distrib.NodeID{0, 1}},
+		"two accuse": {3, map[int][]int64{0: {102}, 1: {102}, 2: {100}}, publish,
+			[]distrib.NodeID{0, 1}},
+		"each other":        {3, map[int][]int64{0: {102}, 2: {100}}, nothing, nil},
+		"it is out":         {2, map[int][]int64{0: {102}}, nothing, nil},
+		"who is out has no": {2, map[int][]int64{0: {102}, 2: {100, 101}}, nothing, nil},
+		"another lease":     {3, map[int][]int64{0: {202}}, nothing, nil},
+	} {
+		what, next := decide(at(c.in, c.against), 2, 3, true)
+		var ids []distrib.NodeID
+		for _, n := range next {
+			ids = append(ids, n.ID)
+		}
+		if what != c.want || !slices.Equal(ids, c.next) {
+			t.Errorf("%s: %v, %v", name, what, ids)
+		}
+	}
+}

@@ -282,7 +282,7 @@ func (m *member) announce(ctx context.Context) error {
 	m.left = true
 	m.mu.Unlock()
 	rec := m.rec
-	rec.Leaving = true
+	rec.Leaving, rec.Against = true, m.against(viewRecord{}, -1)
 	return m.say(ctx, &rec)
 }
 
@@ -297,8 +297,36 @@ func (c *Control) Renew(ctx context.Context) error {
 	defer stop()
 	v, _ := m.now()
 	rec := m.rec
-	rec.Again = v.Epoch
+	rec.Again, rec.Against = v.Epoch, m.against(v, -1)
 	return m.guard(ctx, "another view", m.say(ctx, &rec))
+}
+
+// Expel asks for views without a node of the present one, as long as this one is in them: it sends
+// what cannot be used, and would do so in each of them. It may not mean it, so whoever is in its
+// place later is another one.
+func (c *Control) Expel(ctx context.Context, node distrib.NodeID) error {
+	m, err := c.joined()
+	if err != nil {
+		return err
+	}
+	ctx, stop := m.lease.within(ctx)
+	defer stop()
+	v, _ := m.now()
+	rec := m.rec
+	rec.Against = m.against(v, node)
+	return m.guard(ctx, fmt.Sprintf("a view without node %d", node), m.say(ctx, &rec))
+}
+
+// against are the leases of all whom this node wants to be out, with one more of a view.
+func (m *member) against(v viewRecord, node distrib.NodeID) []int64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, n := range v.Nodes {
+		if n.ID == node && n.ID != m.rec.ID {
+			m.expelled = append(m.expelled, n.Lease)
+		}
+	}
+	return slices.Clone(m.expelled)
 }
 
 // say changes what the others read of this node.

@@ -53,6 +53,8 @@ type member struct {
 	roles *lease        // of elections; nil, or perhaps lost
 	left  bool          // it wants to be out
 
+	expelled []int64 // leases of nodes that it wants to be out
+
 	steward *steward // of servers that come and go; nil: there are none
 }
 

@@ -25,6 +25,7 @@ type nodeRecord struct {
 	Server  bool           `json:"server,omitempty"`  // etcd is embedded in it, and stays there
 	Leaving bool           `json:"leaving,omitempty"` // wants to be in the next view no more
 	Again   int64          `json:"again,omitempty"`   // the epoch that it wants a view after
+	Against []int64        `json:"against,omitempty"` // leases of nodes that it wants to be out
 
 	Lease int64 `json:"-"` // of the key
 	Since int64 `json:"-"` // the revision that made it
