@@ -1,6 +1,7 @@
 package distrib
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -43,6 +44,9 @@ func (e *NonsenseError) Error() string {
 
 // Unwrap is what is wrong with it.
 func (e *NonsenseError) Unwrap() error { return e.Err }
+
+// ErrExpelled is why a node is out that the others do not want: it does not come back by itself.
+var ErrExpelled = errors.New("the others cannot use what it sends")
 
 // StallError is a wait that took too long: who did not come, and for what.
 type StallError struct {

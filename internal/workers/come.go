@@ -70,8 +70,8 @@ func (m *Member) Return(ctx context.Context, why error) (*train.Parallel, error)
 	return m.parallel()
 }
 
-// out reports whether the others go on without this worker. Who saves may find out before it is
-// told.
+// out reports whether the others go on without this worker, and would have it again. Who saves may
+// find out before it is told.
 func (m *Member) out(ctx context.Context, why error) bool {
 	alive := m.options.Alive
 	if alive == nil {
@@ -86,7 +86,7 @@ func (m *Member) out(ctx context.Context, why error) bool {
 		case <-soon.C:
 		}
 	}
-	return alive.Err() != nil
+	return alive.Err() != nil && !errors.Is(context.Cause(alive), distrib.ErrExpelled)
 }
 
 // settle begins a part in the place that this worker has got.

@@ -3,8 +3,10 @@ package workers
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -102,6 +104,9 @@ func against(scheme string, how func(rng *rand.Rand, m *distrib.Msg)) *course {
 		}
 	}
 	c.own = func(_ distrib.NodeID, o *train.Options) { o.Steps = 30 }
+	c.again = func(id distrib.NodeID) (Place, error) {
+		return Place{}, fmt.Errorf("worker %d would come back", id)
+	}
 	return c
 }
 
@@ -114,6 +119,9 @@ func expelled(t *testing.T, scheme string, how func(rng *rand.Rand, m *distrib.M
 		if e.err != nil || e.Steps != 30 || e.Workers != 2 {
 			t.Errorf("worker %d: %v, %d steps, %v", id, e.err, e.Steps, e.changes())
 		}
+	}
+	if err := out[2].err; err == nil || strings.Contains(err.Error(), "would come back") {
+		t.Errorf("who is expelled ends with %v", err)
 	}
 	select {
 	case id := <-c.expels:
@@ -129,7 +137,7 @@ func expelled(t *testing.T, scheme string, how func(rng *rand.Rand, m *distrib.M
 func (s *site) expel(_ context.Context, id distrib.NodeID) error {
 	s.mu.Lock()
 	if p := s.here[id]; p != nil {
-		p.end(errWithout)
+		p.end(distrib.ErrExpelled)
 	}
 	s.mu.Unlock()
 	s.expels <- id

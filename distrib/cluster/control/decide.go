@@ -64,9 +64,18 @@ func decide(s *state, min, max int, settled bool) (verdict, []nodeRecord) {
 	return wait, nil
 }
 
-// unaccused is the state without the nodes that others of the view want to be out. Of two that
-// accuse each other, and whom nobody else accuses, neither is.
+// unaccused is the state without the nodes that are expelled.
 func (s *state) unaccused() *state {
+	out, bad := *s, s.expelled()
+	out.here = slices.DeleteFunc(slices.Clone(s.here), func(n nodeRecord) bool {
+		return slices.Contains(bad, n.Lease)
+	})
+	return &out
+}
+
+// expelled are the leases of nodes that others of the view want to be out. Of two that accuse each
+// other, and whom nobody else accuses, neither is.
+func (s *state) expelled() (leases []int64) {
 	count, by := map[int64]int{}, map[int64][]int64{}
 	for _, n := range s.here {
 		for _, lease := range n.Against {
@@ -76,16 +85,14 @@ func (s *state) unaccused() *state {
 			}
 		}
 	}
-	if len(count) == 0 {
-		return s
-	}
-	out := *s
-	out.here = slices.DeleteFunc(slices.Clone(s.here), func(n nodeRecord) bool {
-		return slices.ContainsFunc(by[n.Lease], func(accuser int64) bool {
+	for _, n := range s.here {
+		if slices.ContainsFunc(by[n.Lease], func(accuser int64) bool {
 			return count[n.Lease] > count[accuser]
-		})
-	})
-	return &out
+		}) {
+			leases = append(leases, n.Lease)
+		}
+	}
+	return leases
 }
 
 // others are the nodes of next that replace none of the view.

@@ -192,7 +192,11 @@ func TestExpelled(t *testing.T) {
 		"who is out has no": {2, map[int][]int64{0: {102}, 2: {100, 101}}, nothing, nil},
 		"another lease":     {3, map[int][]int64{0: {202}}, nothing, nil},
 	} {
-		what, next := decide(at(c.in, c.against), 2, 3, true)
+		s := at(c.in, c.against)
+		what, next := decide(s, 2, 3, true)
+		if out := s.expelled(); c.want == publish && !slices.Equal(out, []int64{102}) {
+			t.Errorf("%s: %v is expelled", name, out)
+		}
 		var ids []distrib.NodeID
 		for _, n := range next {
 			ids = append(ids, n.ID)

@@ -169,6 +169,24 @@ func TestRenew(t *testing.T) {
 	}
 }
 
+// TestExpel: whom another one does not want is out, and learns why.
+func TestExpel(t *testing.T) {
+	t.Parallel()
+	all := job(t, quick(one(t)), 3, 2, 3)
+	alive, err := all[2].Alive()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := all[1].Expel(t.Context(), 2); err != nil {
+		t.Fatal(err)
+	}
+	want(t, next(t, all[0]), 2, 0, 0, 1)
+	want(t, next(t, all[2]), 2, -1, 0, 1)
+	if <-alive.Done(); !errors.Is(context.Cause(alive), distrib.ErrExpelled) {
+		t.Error(context.Cause(alive))
+	}
+}
+
 // TestLeaveAll: the node with the server leaves last, whoever asks first.
 func TestLeaveAll(t *testing.T) {
 	t.Parallel()

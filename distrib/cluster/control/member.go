@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -222,8 +223,11 @@ func (m *member) deliver(v viewRecord) {
 	}
 	was, is := old.has(m.rec.ID, m.rec.Lease), v.has(m.rec.ID, m.rec.Lease)
 	why := ErrDropped
-	if m.left {
+	switch {
+	case m.left:
 		why = ErrLeft
+	case slices.Contains(v.Expelled, m.rec.Lease):
+		why = distrib.ErrExpelled
 	}
 	if was || is {
 		m.view = v

@@ -36,6 +36,8 @@ type nodeRecord struct {
 type viewRecord struct {
 	Epoch int64      `json:"epoch"`
 	Nodes []viewNode `json:"nodes"`
+	// Expelled are the leases of nodes that are there, and that the others do not want.
+	Expelled []int64 `json:"expelled,omitempty"`
 }
 
 type viewNode struct {

@@ -64,7 +64,7 @@ func (m *member) preside(t *term) {
 
 // publish writes the next view, if this node still leads and no other has written one.
 func (m *member) publish(t *term, s *state, next []nodeRecord) bool {
-	v := viewRecord{Epoch: s.cur.Epoch + 1, Nodes: []viewNode{}}
+	v := viewRecord{Epoch: s.cur.Epoch + 1, Nodes: []viewNode{}, Expelled: s.expelled()}
 	for _, n := range next {
 		v.Nodes = append(v.Nodes, viewNode{n.ID, n.Addr, n.Roles, n.Lease})
 	}
