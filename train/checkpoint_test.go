@@ -242,6 +242,23 @@ func TestFailingDisk(t *testing.T) {
 	}
 }
 
+// TestGoneInASave: a save that another worker ends, which was to give a variable, says so, and not
+// which one that was.
+func TestGoneInASave(t *testing.T) {
+	s := session(t, toy(toyVocab, unigram{}))
+	st := store{dir: t.TempDir(), keep: 2, disk: osDisk{}}
+	_, err := st.save(at(3), source{session: s,
+		others: []foreign{{v: s.Variables()[0], rank: 1, block: entire}},
+		fetch: func(foreign) (tensor.View, error) {
+			return tensor.View{}, &lostError{errors.New("worker 1 is gone")}
+		}})
+	want := "checkpoint " + filepath.Join(st.dir, fileName(3)) +
+		": cannot save step 3: worker 1 is gone"
+	if err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
 // TestKilledAnywhere: a process that ends at any operation of a save, half of a
 // write done, leaves a directory with a good checkpoint, which the next run saves
 // to; nothing of the process is left then.
