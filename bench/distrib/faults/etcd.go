@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -52,13 +53,16 @@ func serve(text string) error {
 // etcd is processes of an etcd that is nobody's of a job.
 type etcd struct {
 	urls      string
-	processes []*process
+	processes []*member
 }
 
-type process struct {
+// member is a process of it.
+type member struct {
 	*exec.Cmd
-	in  *json.Encoder
-	out *bufio.Scanner
+	text []byte // its server, in JSON
+	in   *json.Encoder
+	out  *bufio.Scanner
+	here bool // it has said so
 }
 
 // beside starts an etcd of n processes, none of 0.
@@ -90,12 +94,18 @@ func beside(ctx context.Context, dir string, n int) (*etcd, error) {
 			return e, err
 		}
 	}
+	return e, e.here()
+}
+
+// here waits until all processes that were started say that they are there.
+func (e *etcd) here() error {
 	for _, p := range e.processes {
-		if !p.out.Scan() {
-			return e, errors.New("etcd does not start")
+		if !p.here && !p.out.Scan() {
+			return errors.New("etcd does not start")
 		}
+		p.here = true
 	}
-	return e, nil
+	return nil
 }
 
 // start starts a process.
@@ -104,7 +114,7 @@ func (e *etcd) start(ctx context.Context, text []byte) error {
 	if err != nil {
 		return err
 	}
-	p := &process{Cmd: exec.CommandContext(ctx, self)}
+	p := &member{Cmd: exec.CommandContext(ctx, self), text: text}
 	p.Env = append(os.Environ(), serverVariable+"="+string(bytes.TrimSpace(text)))
 	p.Stderr = os.Stderr
 	in, err := p.StdinPipe()
@@ -136,8 +146,30 @@ func (e *etcd) leader() (int, error) {
 	return 0, errors.New("no process of etcd leads")
 }
 
-// spread waits until three servers of the etcd at a URL vote.
-func spread(ctx context.Context, url string, within time.Duration) error {
+// spread waits until etcd is in three workers, which all vote.
+func (g *stage) spread(within time.Duration) error {
+	if g.lab != nil || g.kind.single { // encrypted, for those with a certificate
+		time.Sleep(settled)
+		return nil
+	}
+	pid, err := g.worker(0)
+	if err != nil {
+		return err
+	}
+	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	if err != nil {
+		return err
+	}
+	_, port, _ := strings.Cut(string(env), "\x00MASTER_PORT=")
+	port, _, _ = strings.Cut(port, "\x00")
+	return voting(g.ctx, "http://127.0.0.1:"+port, within)
+}
+
+// settled is how long etcd needs to be in all workers, where nobody can be asked.
+const settled = 5 * time.Second
+
+// voting waits until three servers of the etcd at a URL vote.
+func voting(ctx context.Context, url string, within time.Duration) error {
 	c, err := clientv3.New(clientv3.Config{Endpoints: []string{url}, Logger: zap.NewNop()})
 	if err != nil {
 		return err
@@ -184,4 +216,19 @@ func free() (string, error) {
 		return "", err
 	}
 	return l.Addr().String(), l.Close()
+}
+
+// forged is a file like a token's, with another secret.
+func forged(token string) (string, error) {
+	text, err := os.ReadFile(token)
+	if err != nil {
+		return "", err
+	}
+	text = bytes.TrimSpace(text)
+	with := byte('A')
+	if text[len(text)-8] == with {
+		with = 'B'
+	}
+	text[len(text)-8] = with
+	return token + ".wrong", os.WriteFile(token+".wrong", text, 0o600)
 }

@@ -1,0 +1,169 @@
+//go:build linux
+
+package main
+
+import (
+	"bufio"
+	"io"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/gomem/gomem/train"
+)
+
+// record is what a job shows.
+type record struct {
+	mu    sync.Mutex
+	step  int // that was shown last
+	twice int // that were shown, and then made again
+	began time.Time
+	last  time.Time // that a step was shown
+	pause time.Duration
+	named time.Duration
+	back  int
+	lines []string // of standard error
+}
+
+// begin is when harm is done.
+func (r *record) begin() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.began, r.last, r.twice, r.pause, r.named = time.Now(), time.Now(), 0, 0, 0
+}
+
+func (r *record) at() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.step
+}
+
+func (r *record) said() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return strings.Join(r.lines, "\n")
+}
+
+var shown = regexp.MustCompile(`"type":"step","step":(\d+)`)
+
+// note takes a line of output.
+func (r *record) note(line string) {
+	m := shown.FindStringSubmatch(line)
+	if m == nil {
+		return
+	}
+	step, _ := strconv.Atoi(m[1])
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.twice += max(0, r.step+1-step)
+	r.step = step
+	r.pause = max(r.pause, time.Since(r.last))
+	r.last = time.Now()
+}
+
+var naming = regexp.MustCompile(`\b(worker|rank|process) \d`)
+
+// hear takes a line of standard error.
+func (r *record) hear(line string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.lines = append(r.lines, line)
+	if r.named == 0 && !r.began.IsZero() && naming.MatchString(line) {
+		r.named = time.Since(r.began)
+	}
+}
+
+// outcome is what there is of one by now.
+func (r *record) outcome(end string) outcome {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	o := outcome{end: end, pause: max(r.pause, time.Since(r.last)), named: r.named, twice: r.twice,
+		back: r.back}
+	if n := len(r.lines); n > 0 {
+		o.said, _, _ = strings.Cut(strings.TrimPrefix(r.lines[n-1], "gomem: "), "; saved")
+	}
+	return o
+}
+
+// watch looks whether the newest checkpoint becomes an older one, until it is stopped.
+func (r *record) watch(dir string) (stop func()) {
+	end, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for newest := 0; ; {
+			select {
+			case <-end:
+				return
+			case <-time.After(20 * time.Millisecond):
+			}
+			c, err := train.Inspect(dir)
+			if err != nil {
+				continue // it is being written
+			}
+			if c.Step < newest {
+				r.mu.Lock()
+				r.back++
+				r.mu.Unlock()
+			}
+			newest = c.Step
+		}
+	}()
+	return func() { close(end); <-ended }
+}
+
+// process is one of a job.
+type process struct {
+	*exec.Cmd
+	ended chan struct{}
+}
+
+// start starts it and records what it shows.
+func (p *process) start(r *record) error {
+	out, err := p.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	said, err := p.StderrPipe()
+	if err != nil {
+		return err
+	}
+	if err := p.Start(); err != nil {
+		return err
+	}
+	go func() {
+		defer close(p.ended)
+		var both sync.WaitGroup
+		both.Go(func() { each(out, r.note) })
+		both.Go(func() { each(said, r.hear) })
+		both.Wait()
+		_ = p.Wait() // whose status is asked for where it matters
+	}()
+	return nil
+}
+
+func each(of io.Reader, do func(string)) {
+	lines := bufio.NewScanner(of)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		do(lines.Text())
+	}
+}
+
+// finish asks a process to end, and after a while kills it.
+func (p *process) finish() {
+	if p.Process == nil {
+		return
+	}
+	_ = p.Process.Signal(syscall.SIGTERM)
+	_ = p.Process.Signal(syscall.SIGCONT)
+	select {
+	case <-p.ended:
+	case <-time.After(20 * time.Second):
+		_ = p.Process.Kill()
+		<-p.ended
+	}
+}
