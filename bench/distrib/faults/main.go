@@ -7,6 +7,7 @@
 //	go run ./bench/distrib/faults
 //	go run ./bench/distrib/faults -tries 20 -only stopped
 //	go run ./bench/distrib/faults -schemes ring,bosen,pf -only 'three of etcd'
+//	go run ./bench/distrib/faults -kills 2000
 //
 // Links that are cut, slow or lossy are those of network namespaces, and disks that are full are
 // in memory: both need root, and are left out without.
@@ -36,6 +37,8 @@ func main() {
 	}
 	schemes := flag.String("schemes", "ring", "`names` of ways to keep in step")
 	only := flag.String("only", "", "`pattern` of the faults, or of their jobs")
+	kills := flag.Int("kills", 0, "`times` that a worker of four is killed, of one job, whose "+
+		"weights are compared with those of a job without a fault")
 	o := options{out: os.Stdout}
 	flag.IntVar(&o.tries, "tries", 1, "`times` that a fault is made")
 	flag.IntVar(&o.atOnce, "at-once", 1, "`jobs` that are harmed at the same time")
@@ -46,7 +49,12 @@ func main() {
 	some, err := regexp.Compile(*only)
 	if err == nil {
 		o.scenarios = matching(some, scenarios())
-		err = run(ctx, o)
+		err = built(func(program, dir string) error {
+			if *kills > 0 {
+				return killed(ctx, os.Stdout, program, dir, *kills)
+			}
+			return run(ctx, o, program, dir)
+		})
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "faults:", err)
@@ -71,19 +79,24 @@ func matching(some *regexp.Regexp, all []scenario) (chosen []scenario) {
 	return chosen
 }
 
-// run builds the program and prints a table.
-func run(ctx context.Context, o options) error {
+// built calls a function with the program, and a directory that is removed after it.
+func built(do func(program, dir string) error) error {
 	dir, err := os.MkdirTemp("", "gomem-faults-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
 	program := filepath.Join(dir, "gomem-cluster")
-	build := exec.CommandContext(ctx, "go", "build", "-o", program,
+	build := exec.Command("go", "build", "-o", program,
 		"github.com/gomem/gomem/cmd/gomem-cluster")
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("%w: %s", err, out)
 	}
+	return do(program, dir)
+}
+
+// run prints a table.
+func run(ctx context.Context, o options, program, dir string) error {
 	fmt.Fprint(o.out, heading)
 	for _, s := range o.scenarios {
 		for _, scheme := range o.schemes {

@@ -5,6 +5,7 @@ package main
 import (
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -27,8 +28,9 @@ func TestMain(m *testing.M) {
 func rows(t *testing.T, pattern string) string {
 	t.Helper()
 	var b strings.Builder
-	err := run(t.Context(), options{out: &b, scenarios: matching(regexp.MustCompile(pattern),
-		scenarios()), schemes: []string{"ring"}, tries: 1, atOnce: 1})
+	o := options{out: &b, scenarios: matching(regexp.MustCompile(pattern), scenarios()),
+		schemes: []string{"ring"}, tries: 1, atOnce: 1}
+	err := built(func(program, dir string) error { return run(t.Context(), o, program, dir) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +79,7 @@ func TestRecord(t *testing.T) {
 	r.hear("worker 2 is late")
 	r.begin()
 	for _, step := range []string{"7", "8", "6", "7"} {
-		r.note(`{"type":"step","step":` + step + `,"steps":9}`)
+		r.note(`{"type":"step","step":` + step + `,"steps":9,"workers":2}`)
 		time.Sleep(time.Millisecond)
 	}
 	r.note("{}")
@@ -89,6 +91,15 @@ func TestRecord(t *testing.T) {
 	r.hear("gomem: worker 1 is gone; saved in x")
 	if o := r.outcome(""); o.named == 0 || o.said != "worker 1 is gone" {
 		t.Errorf("%+v", o)
+	}
+}
+
+// TestStretches: steps of as many workers are one stretch, and a step that nobody has shown is of
+// those who made the one before.
+func TestStretches(t *testing.T) {
+	got := stretches([]int{0, 4, 4, 3, 0, 3, 4, 0})
+	if want := []stretch{{4, 2}, {3, 5}, {4, 7}}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }
 

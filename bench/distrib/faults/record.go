@@ -19,8 +19,9 @@ import (
 // record is what a job shows.
 type record struct {
 	mu    sync.Mutex
-	step  int // that was shown last
-	twice int // that were shown, and then made again
+	step  int   // that was shown last
+	sizes []int // how many workers made a step
+	twice int   // that were shown, and then made again
 	began time.Time
 	last  time.Time // that a step was shown
 	pause time.Duration
@@ -48,7 +49,7 @@ func (r *record) said() string {
 	return strings.Join(r.lines, "\n")
 }
 
-var shown = regexp.MustCompile(`"type":"step","step":(\d+)`)
+var shown = regexp.MustCompile(`"type":"step","step":(\d+).*"workers":(\d+)`)
 
 // note takes a line of output.
 func (r *record) note(line string) {
@@ -57,8 +58,11 @@ func (r *record) note(line string) {
 		return
 	}
 	step, _ := strconv.Atoi(m[1])
+	workers, _ := strconv.Atoi(m[2])
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.sizes = append(r.sizes, make([]int, max(0, step+1-len(r.sizes)))...)
+	r.sizes[step] = workers
 	r.twice += max(0, r.step+1-step)
 	r.step = step
 	r.pause = max(r.pause, time.Since(r.last))

@@ -17,9 +17,11 @@ type scenario struct {
 	harm func(*stage) error // returns when it is undone, if it is
 }
 
-// kind is what a job has of its own. All have three workers.
+// kind is what a job has of its own. All have three workers, unless they say so.
 type kind struct {
 	name   string
+	local  int  // workers of the launcher; 0: three
+	again  bool // the launcher starts workers again that have failed
 	min    int  // workers with which it goes on; 0: all
 	within bool // etcd is in all of the workers, and not in the first alone
 	beside int  // processes of an etcd beside the job; 0: none is
@@ -32,6 +34,9 @@ type kind struct {
 func (k kind) args(urls string) (args []string) {
 	if k.min > 0 {
 		args = append(args, "--min", fmt.Sprint(k.min))
+	}
+	if k.again {
+		args = append(args, "--restarts", "1000000")
 	}
 	switch {
 	case k.within:

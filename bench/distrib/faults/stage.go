@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -109,7 +110,8 @@ func (g *stage) set() (err error) {
 
 // launch starts all three by the launcher.
 func (g *stage) launch() error {
-	return g.run(exec.CommandContext(g.ctx, g.program, g.command("--local", "3")...))
+	n := cmp.Or(g.kind.local, 3)
+	return g.run(exec.CommandContext(g.ctx, g.program, g.command("--local", fmt.Sprint(n))...))
 }
 
 // start starts a worker.
@@ -124,10 +126,15 @@ func (g *stage) start(rank int, token string) error {
 
 // command is the command line of a worker, or of all.
 func (g *stage) command(more ...string) []string {
-	args := []string{"train", "--model", "resnet", "--size", "s512", "--steps", "1000000",
-		"--sync", g.scheme, "--save", g.save(), "--save-every", strconv.Itoa(between),
-		"--eval-batches", "1", "--json"}
+	args := append(training(g.scheme), "--steps", "1000000", "--save", g.save(), "--save-every",
+		strconv.Itoa(between))
 	return append(append(args, g.kind.args(g.etcd.urls)...), more...)
+}
+
+// training is what all jobs do.
+func training(scheme string) []string {
+	return []string{"train", "--model", "resnet", "--size", "s512", "--sync", scheme,
+		"--eval-batches", "1", "--json"}
 }
 
 // run starts a process of the job.
