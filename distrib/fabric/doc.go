@@ -18,19 +18,19 @@
 //
 // # Aggregation
 //
-// Algorithm 3 partitions the order: the first n updates go to the server directly, those after them
-// in groups to aggregators, each of which adds up its group and sends the sum. A group is closed
-// when the next update would arrive at the aggregator after the server is free; it has one update at
-// least, and the last aggregator takes the rest. All n are tried, and that is taken whose last sum
-// arrives first. The order remains that of the first step: the server applies a group after the one
-// before it, whichever has arrived.
+// Algorithm 3 partitions the order: the first n updates go to the server directly, those after
+// them in groups to aggregators, each of which adds up its group and sends the sum. A group is
+// closed when the next update would arrive at the aggregator after the server is free; it has one
+// update at least, and the last aggregator takes the rest. All n are tried, and that is taken
+// whose last sum arrives first. The order remains that of the first step: the server applies a
+// group after the one before it, whichever has arrived.
 //
 // # Replication
 //
 // A replica gets the same updates in the same order, of all batches, with the network that the
-// server's transfers have left, as far as they arrive by the end of the batch; the rest is punted to
-// the next one, where more is added up. If server and replica would then be further apart than the
-// bound, the server's last transfer is delayed until after the earliest of the replica's that
+// server's transfers have left, as far as they arrive by the end of the batch; the rest is punted
+// to the next one, where more is added up. If server and replica would then be further apart than
+// the bound, the server's last transfer is delayed until after the earliest of the replica's that
 // restores it (5.3). The distance is bounded by the norms of the updates that the replica lacks
 // (equation 11), for a server with momentum γ and h its last step at the replica's state:
 //
@@ -41,8 +41,8 @@
 // # Several servers, models, all-reduce
 //
 // With a model in several parts an update has a component a server; it arrives when its last
-// component does, the components are reserved together, and all have the same order (10.2; the paper
-// picks the largest of these times, which must be the smallest). A model goes to workers as
+// component does, the components are reserved together, and all have the same order (10.2; the
+// paper picks the largest of these times, which must be the smallest). A model goes to workers as
 // aggregation does, in reverse (10.3). An all-reduce is a batch in which no order is demanded, to
 // one of the workers, and the model's way back (section 6).
 package fabric

@@ -25,7 +25,8 @@ func newJob(seed uint64) *job {
 	for h := range hosts {
 		j.n.Rate(Host(h), j.rate(), j.rate())
 	}
-	c := Config{MaxDelay: int64(r.IntN(30)) - 1, Bound: Bound{Momentum: []float64{0, 0.9}[r.IntN(2)]}}
+	c := Config{MaxDelay: int64(r.IntN(30)) - 1}
+	c.Bound.Momentum = []float64{0, 0.9}[r.IntN(2)]
 	servers, groups, replicas := 1+r.IntN(2), r.IntN(4), r.IntN(2) == 0
 	for range servers {
 		c.Servers = append(c.Servers, j.host())
@@ -101,8 +102,8 @@ func TestLaws(t *testing.T) {
 			j.n.Rate(j.host(), j.rate(), j.rate())
 		}
 	}
-	t.Logf("%d updates applied, %d dropped, %d punted, %d batches delayed", applied, dropped, punted,
-		waited)
+	t.Logf("%d updates applied, %d dropped, %d punted, %d batches delayed", applied, dropped,
+		punted, waited)
 	if applied == 0 || dropped == 0 || waited == 0 || punted == 0 {
 		t.Error("some of it never happens")
 	}
@@ -116,7 +117,8 @@ func (j *job) breaks(s *Schedule, updates []Update, before int64, was *Network) 
 	}
 	for i, id := range s.Order {
 		fate[id]++
-		if delay := before + int64(i) - byID[id].Version; j.c.MaxDelay >= 0 && delay > j.c.MaxDelay {
+		delay := before + int64(i) - byID[id].Version
+		if j.c.MaxDelay >= 0 && delay > j.c.MaxDelay {
 			return fmt.Errorf("update %d is applied %d updates late", id, delay)
 		}
 	}
@@ -157,7 +159,8 @@ func (j *job) breaks(s *Schedule, updates []Update, before int64, was *Network) 
 // causal says which sum leaves before one of its updates is there.
 func causal(all []Transfer, c Config) error {
 	final := func(x Transfer) bool {
-		return x.To == c.Servers[x.Component] || c.Replicas != nil && x.To == c.Replicas[x.Component]
+		return x.To == c.Servers[x.Component] ||
+			c.Replicas != nil && x.To == c.Replicas[x.Component]
 	}
 	for _, sum := range all {
 		if len(sum.Updates) < 2 || !final(sum) {
@@ -169,15 +172,16 @@ func causal(all []Transfer, c Config) error {
 					sum.Component && x.End <= sum.Start+1e-9
 			})
 			if !there {
-				return fmt.Errorf("the sum of %v leaves at %v without %d", sum.Updates, sum.Start, id)
+				return fmt.Errorf("the sum of %v leaves at %v without %d", sum.Updates, sum.Start,
+					id)
 			}
 		}
 	}
 	return nil
 }
 
-// fits says which link carries more than it can: of no two transfers' least times there is more than
-// the links' bytes. Within any time a link carries no more than all that must go over it then.
+// fits says which link carries more than it can: in no span of time may more bytes have to go over
+// it than it has.
 func fits(all []Transfer, n *Network) error {
 	for _, a := range all {
 		for _, b := range all {
@@ -195,8 +199,8 @@ func fits(all []Transfer, n *Network) error {
 					}
 				}
 				if can := area(link.p, begin, end); sum > can+1e-6*max(1, can) {
-					return fmt.Errorf("%v bytes between %v and %v, over a link that can carry %v", sum,
-						begin, end, can)
+					return fmt.Errorf("%v bytes between %v and %v, over a link that can carry %v",
+						sum, begin, end, can)
 				}
 			}
 		}

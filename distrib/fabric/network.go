@@ -159,6 +159,9 @@ func (n *Network) set(p *Profile, to Profile) {
 // Rate sets how fast a host's links are from now on, in bytes a second, as somebody has measured.
 // What is reserved remains so.
 func (n *Network) Rate(h Host, up, down float64) {
+	if n.rates[h] == (rates{up, down}) {
+		return
+	}
 	n.up[h] = n.up[h].rated(up - n.rates[h].up)
 	n.down[h] = n.down[h].rated(down - n.rates[h].down)
 	n.rates[h] = rates{up, down}
@@ -257,4 +260,17 @@ func (w *walk) next() {
 		w.j++
 	}
 	w.look()
+}
+
+// At is the rate at a time.
+func (p Profile) At(t float64) float64 {
+	if i := step(p, t); i >= 0 {
+		return p[i].Bps
+	}
+	return 0
+}
+
+// From is the profile with another rate from a time on.
+func (p Profile) From(t, bps float64) Profile {
+	return append(slices.Clone(p[:step(p, t)+1]), Step{t, bps})
 }

@@ -104,8 +104,8 @@ func TestOracle(t *testing.T) {
 		sum += r
 	}
 	mean := sum / float64(len(ratios))
-	t.Logf("of %d batches: mean %.3f, median %.3f, 90 %% %.3f, most %.3f times the least", len(ratios),
-		mean, ratios[len(ratios)/2], ratios[len(ratios)*9/10], ratios[len(ratios)-1])
+	t.Logf("of %d batches: mean %.3f, median %.3f, 90 %% %.3f, most %.3f times the least",
+		len(ratios), mean, ratios[len(ratios)/2], ratios[len(ratios)*9/10], ratios[len(ratios)-1])
 	if mean > 1.05 {
 		t.Errorf("%.3f times the least on average", mean)
 	}

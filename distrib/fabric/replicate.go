@@ -83,7 +83,8 @@ func (r *replication) replicated(n *Network, end float64, demand bool) (groups i
 	at, arrived := 0, 0.0 // updates of the groups, and when all of those have arrived
 	for _, x := range s.Groups {
 		fits := max(arrived, x.Arrives) <= end
-		if math.IsInf(x.Arrives, 1) || !fits && (!demand || r.bound.holds(r.stepAt(at), r.lack.norms(at))) {
+		near := !demand || r.bound.holds(r.stepAt(at), r.lack.norms(at))
+		if math.IsInf(x.Arrives, 1) || !fits && near {
 			break
 		}
 		arrived = max(arrived, x.Arrives)

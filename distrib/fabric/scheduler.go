@@ -1,10 +1,5 @@
 package fabric
 
-import (
-	"math"
-	"slices"
-)
-
 // Config is what a scheduler knows of a job.
 type Config struct {
 	Servers     []Host
@@ -28,9 +23,6 @@ func NewScheduler(c Config, version int64) *Scheduler { return &Scheduler{c: c, 
 
 // Version is the model's after all batches.
 func (s *Scheduler) Version() int64 { return s.version }
-
-// Lacking are the updates that the replicas have not got by the end of the last batch, in order.
-func (s *Scheduler) Lacking() []Update { return slices.Clone(s.lack.updates) }
 
 // Schedule schedules updates that are ready, on a network from which it takes what it reserves.
 // With more, the iteration of synchronous workers goes on after them, and the bound for replicas
@@ -114,7 +106,3 @@ func New(b Batch, n *Network) (*Schedule, error) {
 		b.Version)
 	return s.Schedule(b.Updates, n, false)
 }
-
-// AdaDelay is the size of a server's step for an update that has missed some, as AdaDelay has it
-// (equation 21 and its reference): 1/(L + c·√(t+τ)), t the steps before it and τ its delay.
-func AdaDelay(l, c float64, t, delay int64) float64 { return 1 / (l + c*math.Sqrt(float64(t+delay))) }

@@ -45,6 +45,7 @@ type cli struct {
 	Bench   benchCmd   `cmd:"" help:"Measure, beside published results."`
 	Restore restoreCmd `cmd:"" help:"Make a checkpoint of any step from a log of updates."`
 	Doctor  doctorCmd  `cmd:"" help:"Check the machines of a job of several processes."`
+	Fabric  fabricCmd  `cmd:"" help:"Simulate networks of workers, as MLfabric has them."`
 	Devices devicesCmd `cmd:"" help:"List the devices."`
 	Version versionCmd `cmd:"" help:"Print the version."`
 }

@@ -382,6 +382,25 @@ thesis --size
 thesis --copy-gbps
     Speed of each copy engine in all times (default: the one that gives the thesis' ratio
     of computing to copying).
+simulate --setting
+    Computations C1 to C3 and links N1 to N3 of the paper, such as C2N1; may be repeated
+    (default: all nine).
+simulate --trace
+    Links as they were measured, instead of drawn ones: lines of seconds, machine from 0,
+    Gbit/s that it sends and Gbit/s that it receives from then on, with commas.
+simulate --workers
+    Workers, two on a machine (default ${default}).
+simulate --delay
+    Updates that one may miss before it is dropped (default ${default}).
+simulate --aggregators
+    Machines that add up updates, and as many that hand on models (default ${default}).
+simulate --updates
+    Updates that a job is played for (default ${default}).
+simulate --seed
+    What links and stragglers are drawn by (default ${default}).
+simulate --figure
+    Draw who sends when over which link, in the first setting's first seconds, into a file:
+    FILE.png or FILE.svg.
 --csv
     Print comma-separated values, with an empty line between tables.
 `

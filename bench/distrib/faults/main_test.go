@@ -111,8 +111,8 @@ func TestRow(t *testing.T) {
 			said: "worker 1 is gone"},
 		{end: "goes on", pause: 2 * time.Second, back: 1},
 	}
-	want := "| two | it ends | ring | 1 ends with status 1, 2 goes on | 2.0 (3.0) | 1.0 | 5 | 2 | " +
-		"1 | worker 1 is gone |\n"
+	want := "| two | it ends | ring | 1 ends with status 1, 2 goes on | 2.0 (3.0) | 1.0 | 5 | " +
+		"2 | 1 | worker 1 is gone |\n"
 	if got := row(scenario{kind: kind{name: "two"}, name: "it ends"}, "ring", tries); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -99,15 +98,6 @@ func (l *Lab) Lose(node int, leaving, coming float64) {
 func (l *Lab) Exec(ctx context.Context, node int, name string, args ...string) *exec.Cmd {
 	return exec.CommandContext(ctx, "ip", append([]string{"netns", "exec", l.ns(node), name},
 		args...)...)
-}
-
-// Sent is how many bytes have left a node, with all headers.
-func (l *Lab) Sent(ctx context.Context, node int) (int64, error) {
-	out, err := l.Exec(ctx, node, "cat", "/sys/class/net/eth0/statistics/tx_bytes").Output()
-	if err != nil {
-		return 0, err
-	}
-	return strconv.ParseInt(strings.TrimSpace(string(out)), 10, 64)
 }
 
 // Close removes everything.

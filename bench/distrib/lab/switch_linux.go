@@ -55,7 +55,8 @@ func capture(name string) (*os.File, error) {
 		return nil, err
 	}
 	const every = unix.ETH_P_ALL>>8 | unix.ETH_P_ALL<<8&0xff00 // in the network's order
-	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, every)
+	const kind = unix.SOCK_RAW | unix.SOCK_CLOEXEC | unix.SOCK_NONBLOCK
+	fd, err := unix.Socket(unix.AF_PACKET, kind, every)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +67,8 @@ func capture(name string) (*os.File, error) {
 		}
 	}
 	_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, 8<<20)
-	if err := unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: every, Ifindex: i.Index}); err != nil {
+	at := &unix.SockaddrLinklayer{Protocol: every, Ifindex: i.Index}
+	if err := unix.Bind(fd, at); err != nil {
 		unix.Close(fd)
 		return nil, err
 	}
