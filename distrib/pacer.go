@@ -19,7 +19,7 @@ const (
 
 // String is the order's name, "relmag".
 func (o Order) String() string {
-	return [...]string{"random", "roundrobin", "absmag", "relmag", "?"}[min(o, orders)]
+	return [...]string{"random", "round-robin", "absmag", "relmag", "?"}[min(o, orders)]
 }
 
 // ParseOrder is the order of a name. The error lists them.

@@ -201,7 +201,7 @@ func TestOrderNames(t *testing.T) {
 			t.Errorf("%v: %v, %v", o, got, err)
 		}
 	}
-	const want = `no order "best": there are random, roundrobin, absmag and relmag`
+	const want = `no order "best": there are random, round-robin, absmag and relmag`
 	if _, err := distrib.ParseOrder("best"); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v, want %s", err, want)
 	}

@@ -3,6 +3,7 @@ package distrib
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 )
@@ -12,7 +13,7 @@ import (
 type SchemeOptions struct {
 	Staleness *int    // clocks; nil: the scheme's own
 	Bandwidth float64 // bits a second for updates that are sent early; 0: none are
-	Order     Order   // in which those go
+	Order     string  // in which those go, of [ParseOrder]; "": what changes most first, relmag
 	Filter    string  // of what is sent, both ways where sums come back: see [ParseFilter]
 	Rule      string  // of the owners: see [ParseRule]
 	Every     Clock   // clocks between averages
@@ -104,7 +105,7 @@ func (s scheme) check(o SchemeOptions) error {
 		{"bandwidth", o.Bandwidth != 0, s.takes&takesPace != 0},
 		{"filter", o.Filter != "", s.takes&takesFilter != 0},
 		{"rule", o.Rule != "", s.takes&takesRule != 0},
-		{"order", o.Order != Random, s.takes&takesPace != 0},
+		{"order", o.Order != "", s.takes&takesPace != 0},
 		{"every", o.Every != 0, s.takes&takesEvery != 0},
 	} {
 		if option.given && !option.has {
@@ -137,13 +138,28 @@ func (s scheme) fill(p *Plan, o SchemeOptions) (err error) {
 			p.DownF, err = ParseFilter(o.Filter)
 		}
 	}
+	if o.Order != "" && p.Pacer == nil && o.Bandwidth == 0 {
+		return errors.New("option order needs option bandwidth: nothing is sent early")
+	}
 	if o.Rule != "" && err == nil {
 		p.Rule, err = ParseRule(o.Rule)
 	}
 	if o.Bandwidth > 0 {
-		p.Pacer = &LeakyBucket{Mbps: o.Bandwidth / 1e6, Order: o.Order, Seed: o.Seed, Window: 8}
+		p.Pacer = &LeakyBucket{Mbps: o.Bandwidth / 1e6, Seed: o.Seed, Window: 8}
+	}
+	if b, ok := p.Pacer.(*LeakyBucket); ok && err == nil {
+		b.Order, err = ParseOrder(cmp.Or(o.Order, RelMag.String()))
 	}
 	return err
+}
+
+// Gradients reports whether the updates that a plan's rule takes are gradients, and not steps.
+func (p *Plan) Gradients() bool {
+	switch p.Rule.(type) {
+	case *Adam, *AdaRevision:
+		return true
+	}
+	return false
 }
 
 // lowRank reports whether a filter works on matrices.
@@ -167,7 +183,7 @@ func planStale(o SchemeOptions) *Plan {
 
 func planBosen(o SchemeOptions) *Plan {
 	p := planStale(o)
-	p.Pacer = &LeakyBucket{Mbps: 40, Order: o.Order, Seed: o.Seed, Window: 8}
+	p.Pacer = &LeakyBucket{Mbps: 40, Seed: o.Seed, Window: 8}
 	return p
 }
 

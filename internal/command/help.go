@@ -175,6 +175,13 @@ train --profile
     (default: the scheme's).
 --bandwidth
     bosen, async: send updates early within a rate, such as 200Mbps.
+--order
+    bosen, async with --bandwidth: what is sent early first: relmag, what has changed most
+    beside its value; absmag, what has changed most; round-robin or random (default relmag).
+--rule
+    bosen, bsp, ssp, async: what those who serve do with an update: add it, momentum:MU; for
+    mlr and mf, which send gradients then, also adam, adam:STEP or adarevision:STEP, AdaGrad
+    that knows what was under way (default add).
 --filter
     Between steps: send a part of an update and keep the rest for later: dvf:DELTA (what is
     larger; dvf:DELTA:SLOW:MBPS has a bound of its own for ways on which updates arrive with
@@ -424,7 +431,7 @@ func describe(k *kong.Kong) error {
 }
 
 // clustered are the commands that the plain program has no use for.
-var clustered = []string{"doctor", "restore"}
+var clustered = []string{"doctor", "fabric", "restore"}
 
 // hide hides the flags that the program has no use for: it says so when they are given.
 func (x Extras) hide(k *kong.Kong) error {

@@ -31,6 +31,8 @@ type keepFlags struct {
 	Sync      string  `group:"job" placeholder:"SCHEME"`
 	Staleness *whole  `group:"job" placeholder:"STEPS"`
 	Bandwidth bitRate `group:"job" placeholder:"RATE"`
+	Order     string  `group:"job" placeholder:"ORDER"`
+	Rule      string  `group:"job" placeholder:"RULE"`
 	Filter    string  `group:"job" placeholder:"FILTER"`
 	Average   count   `group:"job" placeholder:"STEPS"`
 
@@ -89,8 +91,9 @@ func (f meetFlags) given() []option {
 // given are the flags that are there, by name.
 func (f keepFlags) given() []option {
 	return []option{{"sync", f.Sync != ""}, {"staleness", f.Staleness != nil},
-		{"bandwidth", f.Bandwidth > 0}, {"filter", f.Filter != ""},
-		{"average", f.Average > 0}, {"svlog", f.SVLog != ""}, {"svlog-keep", f.SVLogKeep > 0}}
+		{"bandwidth", f.Bandwidth > 0}, {"order", f.Order != ""},
+		{"rule", f.Rule != ""}, {"filter", f.Filter != ""}, {"average", f.Average > 0},
+		{"svlog", f.SVLog != ""}, {"svlog-keep", f.SVLogKeep > 0}}
 }
 
 // firstGiven is the name of the first flag that is there, "" if none is.

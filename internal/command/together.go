@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/gomem/gomem/distrib/collective"
@@ -273,8 +274,8 @@ func (c *trainCmd) inherited() (dir location, step int) {
 
 // scheme is how workers keep in step.
 func (c *trainCmd) scheme() (workers.Scheme, error) {
-	o := workers.SchemeOptions{Bandwidth: float64(c.Bandwidth), Filter: c.Filter,
-		Every: int(c.Average)}
+	o := workers.SchemeOptions{Bandwidth: float64(c.Bandwidth), Order: c.Order, Rule: c.Rule,
+		Filter: c.Filter, Every: int(c.Average)}
 	if c.Staleness != nil {
 		n := int(*c.Staleness)
 		o.Staleness = &n
@@ -282,6 +283,10 @@ func (c *trainCmd) scheme() (workers.Scheme, error) {
 	s, err := workers.ParseScheme(cmp.Or(c.Sync, "ring"), o)
 	if err != nil {
 		return s, usagef("%w", err)
+	}
+	if s.Plan != nil && s.Plan.Gradients() && !slices.Contains(shallow, c.Model) {
+		return s, usagef("--rule %s is for gradients, which mlr and mf send: --model %s sends what "+
+			"its own optimizer has made of them", c.Rule, c.Model)
 	}
 	return s, c.logs(s)
 }

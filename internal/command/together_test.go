@@ -137,7 +137,10 @@ func TestWorkerFlags(t *testing.T) {
 		"--lease: \"1s\": want whole seconds from 2s to 10m": {"--local", "2", "--lease", "1s"},
 		"--sync does nothing for one worker":                 {"--sync", "ring"},
 		"there is no scheme \"tree\": there are ring, ps,":   {"--local", "2", "--sync", "tree"},
-		"ring has no use for option staleness":               {"--local", "2", "--staleness", "1"},
+		"--rule adam is for gradients, which mlr and mf": {"--local", "2", "--sync", "ssp",
+			"--rule", "adam"},
+		"no order \"best\": there are random":  {"--local", "2", "--sync", "bosen", "--order", "best"},
+		"ring has no use for option staleness": {"--local", "2", "--staleness", "1"},
 		"hybrid has no use for option bandwidth:": {"--local", "2", "--sync", "hybrid",
 			"--bandwidth", "1Mbps", "--filter", "fp16"},
 	} {

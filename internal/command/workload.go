@@ -47,7 +47,7 @@ func (c *trainCmd) learn(ctx context.Context, e *env) (err error) {
 	}
 	defer func() { err = c.unsaid(ctx, w, err) }()
 	c.rank = w.Rank
-	task, about, err := c.task(scheme.Lag())
+	task, about, err := c.task(scheme.Lag(), scheme.Plan.Gradients())
 	if err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func (c *trainCmd) bare() error {
 }
 
 // task is what is to be learnt, and what it is, in a line.
-func (c *trainCmd) task(lag int) (runner, string, error) {
+func (c *trainCmd) task(lag int, gradients bool) (runner, string, error) {
 	epochs := max(1, int(cmp.Or(c.Epochs, 40)))
 	if c.Model == "mlr" {
 		train, test := workload.Covertype(c.Seed, 500, 50)
@@ -120,7 +120,8 @@ func (c *trainCmd) task(lag int) (runner, string, error) {
 				train.Features, train.Classes)
 		}
 		m := &workload.MLR{Train: train, Test: test, Epochs: epochs, Clocks: 10,
-			Rate: float64(cmp.Or(c.LR, 0.01)), Decay: 0.99, Slack: lag, Losses: true}
+			Rate: float64(cmp.Or(c.LR, 0.01)), Decay: 0.99, Slack: lag, Losses: true,
+			Gradients: gradients}
 		return m, about, m.Check()
 	}
 	ratings := workload.LowRank(c.Seed, 600, 400, 10, 30000, 0.1)
@@ -138,7 +139,8 @@ func (c *trainCmd) task(lag int) (runner, string, error) {
 	}
 	m := &workload.MF{Data: ratings, Rank: 10, Seed: c.Seed, Epochs: epochs, Clocks: 4,
 		Rate: float64(cmp.Or(c.LR, 0.02)), Decay: 0.99, Lambda: 0.01, Slack: lag, Losses: true,
-		Both: c.Min > 0} // what one worker alone has is lost with it
+		Gradients: gradients,
+		Both:      c.Min > 0} // what one worker alone has is lost with it
 	return m, about, m.Check()
 }
 

@@ -21,6 +21,9 @@ func TestShallow(t *testing.T) {
 		{[]string{"--model", "mlr"}, 0.7},
 		{[]string{"--model", "mlr", "--local", "3", "--staleness", "1"}, 0.7},
 		{[]string{"--model", "mf", "--local", "2", "--sync", "ssp"}, 0.1},
+		{[]string{"--model", "mlr", "--local", "2", "--rule", "adam:0.01"}, 0.7},
+		{[]string{"--model", "mf", "--local", "2", "--rule", "adarevision:0.2", "--order",
+			"absmag"}, 0.3},
 	} {
 		o := gather(t, inMemory{}, with([]string{"train", "--json"}, c.args...)...)
 		lines := strings.Split(strings.TrimSpace(o.stdout), "\n")

@@ -26,18 +26,20 @@ type Scheme struct {
 type SchemeOptions struct {
 	Staleness *int    // steps; nil: the scheme's own
 	Bandwidth float64 // bits a second for updates that are sent early; 0: none are
+	Order     string  // in which those go, "relmag" and the like; "": the scheme's own
+	Rule      string  // of those who serve, "momentum:0.9" and the like; "": they add
 	Filter    string  // "dvf:1e-3" and the like; "": everything is sent
 	Every     int     // steps between averages; 0: the scheme's own
 }
 
-// settings are what must be the same of all workers' schemes: a rate need not be.
+// settings are what must be the same of all workers' schemes: a rate and an order need not be.
 func (s Scheme) settings() string {
 	staleness := -1 // the scheme's own
 	if s.options.Staleness != nil {
 		staleness = *s.options.Staleness
 	}
-	return fmt.Sprintf("%s staleness %d filter %q every %d", s.Name, staleness, s.options.Filter,
-		s.options.Every)
+	return fmt.Sprintf("%s staleness %d filter %q rule %q every %d", s.Name, staleness,
+		s.options.Filter, s.options.Rule, s.options.Every)
 }
 
 // within are the schemes that exchange gradients within steps, and what each is.
@@ -103,7 +105,8 @@ func ParseScheme(name string, o SchemeOptions) (Scheme, error) {
 			strings.Join(Schemes(), ", "))
 	}
 	plan, err := distrib.ParseScheme(name, distrib.SchemeOptions{Staleness: o.Staleness,
-		Bandwidth: o.Bandwidth, Filter: o.Filter, Every: distrib.Clock(o.Every), Reduce: sum})
+		Bandwidth: o.Bandwidth, Order: o.Order, Rule: o.Rule, Filter: o.Filter,
+		Every: distrib.Clock(o.Every), Reduce: sum})
 	return Scheme{Name: name, Plan: plan, about: about[i], options: o}, err
 }
 
@@ -118,7 +121,7 @@ func (o SchemeOptions) unused(name string) error {
 		name  string
 		given bool
 	}{{"staleness", o.Staleness != nil}, {"bandwidth", o.Bandwidth > 0},
-		{"filter", o.Filter != ""}, {"every", o.Every > 0}} {
+		{"order", o.Order != ""}, {"rule", o.Rule != ""}, {"filter", o.Filter != ""}, {"every", o.Every > 0}} {
 		if option.given {
 			return fmt.Errorf("scheme %s has no use for option %s: it exchanges all gradients "+
 				"within the step", name, option.name)
