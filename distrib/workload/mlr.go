@@ -23,6 +23,10 @@ type MLR struct {
 	Decay  float64 // what it is multiplied by every epoch, 0: 1
 	Slack  int     // clocks that reads may be stale: the last report sees all updates
 
+	// Rotate is after how many clocks a worker's samples are the next worker's: Orpheus' rotation,
+	// of samples rather than of the replicas that learn from them. 0: never.
+	Rotate int
+
 	// Losses has what workers report added up in a table, for [Worker.Total].
 	Losses bool
 	// Gradients pushes sums of gradients rather than steps.
@@ -55,6 +59,9 @@ func (m *MLR) Check() error {
 	if k, n := m.Train.Classes, m.Train.Features; int64(k)*int64(n) > maxWeights {
 		return fmt.Errorf("mlr: %d classes of %d features have more than %d weights: number both "+
 			"from 1 on, without gaps", k, n, maxWeights)
+	}
+	if m.Rotate < 0 {
+		return fmt.Errorf("mlr: samples that rotate every %d clocks", m.Rotate)
 	}
 	if err := m.schedule().check(); err != nil {
 		return fmt.Errorf("mlr: %w", err)
@@ -90,7 +97,7 @@ func (m *MLR) Run(ctx context.Context, s distrib.Synchronizer, w Worker) error {
 		return err
 	}
 	r := &mlrRun{MLR: m, s: s, w: w, params: ps, param: ps[0], done: done,
-		own:   m.Train.Shard(w.Rank, w.Of),
+		own: m.Train.Shard(w.Rank, w.Of), shard: w.Rank,
 		tally: tally{s: s, w: w, id: 1, total: m.Train.Len(), shown: done}}
 	if m.Losses {
 		r.tally.param = ps[1]
@@ -104,6 +111,7 @@ type mlrRun struct {
 	w     Worker
 	param *distrib.Param
 	own   *Samples
+	shard int // whose samples they are, at first
 	clock distrib.Clock
 	tally tally
 
@@ -118,6 +126,7 @@ func (r *mlrRun) run(ctx context.Context) error {
 			continue
 		}
 		for c := range sch.clocks {
+			r.rotate(epoch*sch.clocks + c)
 			from, to := part(r.own.Len(), c, sch.clocks)
 			if err := r.tick(ctx, epoch, c, from, to, rate); err != nil {
 				return err
@@ -128,6 +137,16 @@ func (r *mlrRun) run(ctx context.Context) error {
 		}
 	}
 	return finish(ctx, r.s, r.Slack, sch.epochs, &r.tally, r.pull, r.progress)
+}
+
+// rotate takes over the samples of the worker behind, at some clocks.
+func (r *mlrRun) rotate(clock int) {
+	if r.Rotate == 0 || r.w.Of == 1 {
+		return
+	}
+	if at := (r.w.Rank + clock/r.Rotate) % r.w.Of; at != r.shard {
+		r.own, r.shard = r.Train.Shard(at, r.w.Of), at
+	}
 }
 
 func (r *mlrRun) pull(ctx context.Context) error {

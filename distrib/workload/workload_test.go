@@ -257,6 +257,57 @@ func TestShards(t *testing.T) {
 	}
 }
 
+// TestRotation: samples that rotate are each visited once an epoch, by some worker, and in the
+// course of some epochs by every worker.
+func TestRotation(t *testing.T) {
+	const workers, clocks, epochs = 3, 10, 6
+	train, _ := Covertype(2, 100, 0)
+	whole := map[float32]int{} // by what they sum to
+	key := func(s *Samples, i int) (sum float32) {
+		_, value := s.at(i)
+		for _, v := range value {
+			sum = 31*sum + v
+		}
+		return sum
+	}
+	for i := range train.Len() {
+		whole[key(train, i)] = i
+	}
+	if len(whole) != train.Len() {
+		t.Fatalf("%d keys of %d samples", len(whole), train.Len())
+	}
+	met := make([]map[int]bool, workers)
+	for epoch := range epochs {
+		visits := make([]int, train.Len())
+		for w := range workers {
+			if met[w] == nil {
+				met[w] = map[int]bool{}
+			}
+			r := &mlrRun{MLR: &MLR{Train: train, Rotate: 4}, own: train.Shard(w, workers), shard: w,
+				w: Worker{Rank: w, Of: workers}}
+			for c := range clocks {
+				r.rotate(epoch*clocks + c)
+				from, to := part(r.own.Len(), c, clocks)
+				for i := from; i < to; i++ {
+					at := whole[key(r.own, i)]
+					visits[at]++
+					met[w][at] = true
+				}
+			}
+		}
+		for i, n := range visits {
+			if n != 1 {
+				t.Fatalf("epoch %d: sample %d is visited %d times", epoch, i, n)
+			}
+		}
+	}
+	for w := range met {
+		if len(met[w]) != train.Len() {
+			t.Errorf("worker %d meets %d samples of %d", w, len(met[w]), train.Len())
+		}
+	}
+}
+
 // TestBadTasks: each says what is wrong.
 func TestBadTasks(t *testing.T) {
 	ctx := context.Background()

@@ -189,6 +189,9 @@ train --profile
     commas.
 --average
     easgd, average: steps between averages (default 10); orpheus, lossy: likewise (100).
+--rotate-every
+    mlr: clocks, ten of an epoch, after which a worker learns from the samples of the one
+    behind it (default: never).
 --svlog
     orpheus, lossy, svb, exponential, halton: log what each worker folds into its variables to a
     directory, beside the steps. Of that, gomem-cluster restore makes the checkpoint of any

@@ -35,6 +35,7 @@ type keepFlags struct {
 	Rule      string  `group:"job" placeholder:"RULE"`
 	Filter    string  `group:"job" placeholder:"FILTER"`
 	Average   count   `group:"job" placeholder:"STEPS"`
+	Rotate    count   `name:"rotate-every" group:"job" placeholder:"STEPS"`
 
 	SVLog     location `name:"svlog" group:"job" placeholder:"DIR"`
 	SVLogKeep count    `name:"svlog-keep" group:"job" placeholder:"N"`
@@ -93,7 +94,8 @@ func (f keepFlags) given() []option {
 	return []option{{"sync", f.Sync != ""}, {"staleness", f.Staleness != nil},
 		{"bandwidth", f.Bandwidth > 0}, {"order", f.Order != ""},
 		{"rule", f.Rule != ""}, {"filter", f.Filter != ""}, {"average", f.Average > 0},
-		{"svlog", f.SVLog != ""}, {"svlog-keep", f.SVLogKeep > 0}}
+		{"rotate-every", f.Rotate > 0}, {"svlog", f.SVLog != ""},
+		{"svlog-keep", f.SVLogKeep > 0}}
 }
 
 // firstGiven is the name of the first flag that is there, "" if none is.

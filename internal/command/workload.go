@@ -121,8 +121,12 @@ func (c *trainCmd) task(lag int, gradients bool) (runner, string, error) {
 		}
 		m := &workload.MLR{Train: train, Test: test, Epochs: epochs, Clocks: 10,
 			Rate: float64(cmp.Or(c.LR, 0.01)), Decay: 0.99, Slack: lag, Losses: true,
-			Gradients: gradients}
+			Gradients: gradients, Rotate: int(c.Rotate)}
 		return m, about, m.Check()
+	}
+	if c.Rotate > 0 {
+		return nil, "", usagef("--rotate-every does nothing for --model %s: its rows are where its "+
+			"ratings are", c.Model)
 	}
 	ratings := workload.LowRank(c.Seed, 600, 400, 10, 30000, 0.1)
 	about := "30000 elements of a matrix of rank 10, 600 by 400, drawn"
