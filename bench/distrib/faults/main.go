@@ -40,6 +40,7 @@ func main() {
 	kills := flag.Int("kills", 0, "`times` that a worker of four is killed, of one job, whose "+
 		"weights are compared with those of a job without a fault")
 	o := options{out: os.Stdout}
+	flag.BoolVar(&o.lines, "lines", false, "print all that a job has said, and when")
 	flag.IntVar(&o.tries, "tries", 1, "`times` that a fault is made")
 	flag.IntVar(&o.atOnce, "at-once", 1, "`jobs` that are harmed at the same time")
 	flag.Parse()
@@ -68,6 +69,7 @@ type options struct {
 	scenarios     []scenario
 	schemes       []string
 	tries, atOnce int
+	lines         bool
 }
 
 func matching(some *regexp.Regexp, all []scenario) (chosen []scenario) {
@@ -109,6 +111,11 @@ func run(ctx context.Context, o options, program, dir string) error {
 				return fmt.Errorf("%s, %s, %s: %w", s.kind.name, s.name, scheme, err)
 			}
 			fmt.Fprint(o.out, row(s, scheme, tries))
+			for _, t := range tries {
+				if o.lines {
+					fmt.Fprint(o.out, t.lines)
+				}
+			}
 		}
 	}
 	return nil

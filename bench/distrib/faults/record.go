@@ -4,6 +4,7 @@ package main
 
 import (
 	"bufio"
+	"fmt"
 	"io"
 	"os/exec"
 	"regexp"
@@ -27,7 +28,13 @@ type record struct {
 	pause time.Duration
 	named time.Duration
 	back  int
-	lines []string // of standard error
+	lines []line // of standard error, and of views
+}
+
+// line is something that was said.
+type line struct {
+	at   time.Time
+	text string
 }
 
 // begin is when harm is done.
@@ -43,17 +50,26 @@ func (r *record) at() int {
 	return r.step
 }
 
+// said is all that was, with times since the harm.
 func (r *record) said() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return strings.Join(r.lines, "\n")
+	var b strings.Builder
+	for _, l := range r.lines {
+		fmt.Fprintf(&b, "%+7.2f s  %s\n", l.at.Sub(r.began).Seconds(), l.text)
+	}
+	return b.String()
 }
 
 var shown = regexp.MustCompile(`"type":"step","step":(\d+).*"workers":(\d+)`)
 
 // note takes a line of output.
-func (r *record) note(line string) {
-	m := shown.FindStringSubmatch(line)
+func (r *record) note(text string) {
+	if strings.Contains(text, `"type":"view"`) {
+		r.hear(text)
+		return
+	}
+	m := shown.FindStringSubmatch(text)
 	if m == nil {
 		return
 	}
@@ -72,11 +88,11 @@ func (r *record) note(line string) {
 var naming = regexp.MustCompile(`\b(worker|rank|process) \d`)
 
 // hear takes a line of standard error.
-func (r *record) hear(line string) {
+func (r *record) hear(text string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.lines = append(r.lines, line)
-	if r.named == 0 && !r.began.IsZero() && naming.MatchString(line) {
+	r.lines = append(r.lines, line{time.Now(), text})
+	if r.named == 0 && !r.began.IsZero() && naming.MatchString(text) {
 		r.named = time.Since(r.began)
 	}
 }
@@ -88,7 +104,7 @@ func (r *record) outcome(end string) outcome {
 	o := outcome{end: end, pause: max(r.pause, time.Since(r.last)), named: r.named, twice: r.twice,
 		back: r.back}
 	if n := len(r.lines); n > 0 {
-		o.said, _, _ = strings.Cut(strings.TrimPrefix(r.lines[n-1], "gomem: "), "; saved")
+		o.said, _, _ = strings.Cut(strings.TrimPrefix(r.lines[n-1].text, "gomem: "), "; saved")
 	}
 	return o
 }

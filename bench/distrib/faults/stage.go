@@ -67,7 +67,9 @@ func (g *stage) suffer(s scenario) (o outcome, err error) {
 	if err := s.harm(g); err != nil {
 		return o, err
 	}
-	return g.outcome(), nil
+	o = g.outcome()
+	o.lines = g.record.said()
+	return o, nil
 }
 
 // set makes the stage and starts the job.

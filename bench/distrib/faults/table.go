@@ -18,6 +18,7 @@ type outcome struct {
 	back  int           // times that the newest checkpoint became an older one
 	whole bool          // all three are in it at last
 	said  string        // last
+	lines string        // all that was said, and when
 }
 
 const heading = "| job | fault | scheme | the job | stands still, s | named, s | twice | " +
