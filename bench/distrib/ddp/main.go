@@ -21,6 +21,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/gomem/gomem"
@@ -39,7 +40,7 @@ const (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	f := flag.NewFlagSet("ddp", flag.ContinueOnError)
 	python := f.String("python", "/usr/bin/python3", "Python `interpreter` that has PyTorch")

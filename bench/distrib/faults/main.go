@@ -25,6 +25,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"syscall"
 )
 
 func main() {
@@ -45,7 +46,7 @@ func main() {
 	flag.IntVar(&o.atOnce, "at-once", 1, "`jobs` that are harmed at the same time")
 	flag.Parse()
 	o.schemes = strings.Split(*schemes, ",")
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	some, err := regexp.Compile(*only)
 	if err == nil {

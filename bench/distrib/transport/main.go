@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/gomem/gomem/bench/internal/gauge"
@@ -29,7 +30,7 @@ func main() {
 	peer := flag.String("peer", "", "the sender's address (used by itself)")
 	keys := flag.String("keys", "", "the file of the authority (used by itself)")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	var err error
 	if *receive != "" {

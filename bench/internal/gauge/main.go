@@ -9,13 +9,14 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"syscall"
 )
 
 // Main runs a benchmark with the command's arguments until it is done or interrupted, and
 // ends the process with status 1 and a line on standard error if it fails. That somebody
 // asked for help is no failure.
 func Main(name string, run func(ctx context.Context, args []string, w io.Writer) error) {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, os.Args[1:], os.Stdout)
 	stop()
 	if err != nil && !errors.Is(err, flag.ErrHelp) {
