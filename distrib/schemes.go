@@ -17,6 +17,8 @@ type SchemeOptions struct {
 	Filter    string  // of what is sent, both ways where sums come back: see [ParseFilter]
 	Rule      string  // of the owners: see [ParseRule]
 	Every     Clock   // clocks between averages
+	Multicast int     // nodes that each clock's updates go to; 0: 4
+	Select    int     // pairs of factors that are sent of a clock's; 0: 25
 	Reduce    Reduce  // a sum over a group, for schemes with averages
 	Seed      uint64  // of what is drawn
 }
@@ -38,6 +40,7 @@ const (
 	takesRule
 	takesEvery
 	takesReduce // and cannot do without
+	takesSome   // nodes, and pairs of factors
 )
 
 // schemes is all of them.
@@ -52,9 +55,9 @@ func schemes() []scheme {
 		{"pf", "sums of filtered updates come back along trees", 4, takesFilter, planFlow},
 		{"svb", "every worker sends to every other", 0, takesFilter, planBroadcast},
 		{"orpheus", "each clock to some others, selected factors, averages", 4,
-			takesFilter | takesEvery, planOrpheus},
+			takesFilter | takesEvery | takesSome, planOrpheus},
 		{"lossy", "as orpheus, but the others never get it: averages alone even that out", 4,
-			takesFilter | takesEvery | takesReduce, planLossy},
+			takesFilter | takesEvery | takesReduce | takesSome, planLossy},
 		{"exponential", "to those 1, 2, 4 and so on away, who hand on", 8, takesFilter,
 			planExponential},
 		{"halton", "to those at Halton's distances, who hand on", 16, takesFilter, planHalton},
@@ -107,6 +110,8 @@ func (s scheme) check(o SchemeOptions) error {
 		{"rule", o.Rule != "", s.takes&takesRule != 0},
 		{"order", o.Order != "", s.takes&takesPace != 0},
 		{"every", o.Every != 0, s.takes&takesEvery != 0},
+		{"multicast", o.Multicast != 0, s.takes&takesSome != 0},
+		{"select", o.Select != 0, s.takes&takesSome != 0},
 	} {
 		if option.given && !option.has {
 			return fmt.Errorf("scheme %s has no use for option %s", s.name, option.name)
@@ -117,6 +122,10 @@ func (s scheme) check(o SchemeOptions) error {
 		return fmt.Errorf("staleness %d is negative", *o.Staleness)
 	case !(o.Bandwidth >= 0):
 		return fmt.Errorf("bandwidth %v is negative", o.Bandwidth)
+	case o.Multicast < 0 || o.Select < 0:
+		return fmt.Errorf("updates to %d nodes, of %d pairs", o.Multicast, o.Select)
+	case o.Select > 0 && o.Filter != "":
+		return errors.New("options select and filter each say what is sent: leave one out")
 	case o.Every < 0:
 		return fmt.Errorf("averages every %d clocks", o.Every)
 	case s.takes&takesReduce != 0 && o.Reduce == nil:
@@ -198,8 +207,8 @@ func planBroadcast(o SchemeOptions) *Plan {
 }
 
 func planOrpheus(o SchemeOptions) *Plan {
-	p := &Plan{Topology: &RandomMulticast{Seed: o.Seed}, Up: &SVSelect{Seed: o.Seed},
-		Consistency: SSP{S: *o.Staleness}}
+	p := &Plan{Topology: &RandomMulticast{Q: o.Multicast, Seed: o.Seed},
+		Up: &SVSelect{C: o.Select, Seed: o.Seed}, Consistency: SSP{S: *o.Staleness}}
 	if o.Reduce != nil {
 		p.Every = []Periodic{Average(cmp.Or(o.Every, 100), o.Reduce)}
 	}
@@ -208,7 +217,7 @@ func planOrpheus(o SchemeOptions) *Plan {
 
 func planLossy(o SchemeOptions) *Plan {
 	p := planOrpheus(o)
-	p.Topology = &RandomMulticast{Seed: o.Seed, Lossy: true}
+	p.Topology = &RandomMulticast{Q: o.Multicast, Seed: o.Seed, Lossy: true}
 	return p
 }
 

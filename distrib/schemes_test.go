@@ -42,6 +42,9 @@ func TestSchemesAreWhatTheirPapersSay(t *testing.T) {
 			Up: distrib.Chain{&distrib.PowerSGD{Rank: 2}, distrib.Rounding{As: distrib.F16}}}},
 		{"svb", distrib.SchemeOptions{}, distrib.Plan{Topology: &distrib.All{},
 			Consistency: distrib.SSP{}}},
+		{"orpheus", distrib.SchemeOptions{Multicast: 2, Select: 9}, distrib.Plan{
+			Topology: &distrib.RandomMulticast{Q: 2}, Up: &distrib.SVSelect{C: 9},
+			Consistency: distrib.SSP{S: 4}}},
 		{"orpheus", distrib.SchemeOptions{Seed: 4}, distrib.Plan{
 			Topology: &distrib.RandomMulticast{Seed: 4}, Up: &distrib.SVSelect{Seed: 4},
 			Consistency: distrib.SSP{S: 4}}},
@@ -88,6 +91,10 @@ func TestSchemesSayWhatIsWrong(t *testing.T) {
 		{"pf", distrib.SchemeOptions{Order: "absmag"}, "pf has no use for option order"},
 		{"bosen", distrib.SchemeOptions{Order: "best"}, `no order "best": there are random, rou`},
 		{"async", distrib.SchemeOptions{Order: "absmag"}, "option order needs option bandwidth"},
+		{"pf", distrib.SchemeOptions{Multicast: 3}, "pf has no use for option multicast"},
+		{"svb", distrib.SchemeOptions{Select: 3}, "svb has no use for option select"},
+		{"orpheus", distrib.SchemeOptions{Select: 3, Filter: "fp16"}, "leave one out"},
+		{"orpheus", distrib.SchemeOptions{Multicast: -1}, "updates to -1 nodes"},
 		{"svb", distrib.SchemeOptions{Every: 3}, "svb has no use for option every"},
 		{"pf", distrib.SchemeOptions{Rule: "adam"}, "pf has no use for option rule"},
 		{"ring", distrib.SchemeOptions{Filter: "fp16", Reduce: noSum}, "no use for option filter"},

@@ -189,6 +189,11 @@ train --profile
     commas.
 --average
     easgd, average: steps between averages (default 10); orpheus, lossy: likewise (100).
+--multicast
+    orpheus, lossy: workers that a step's updates go to, drawn anew each step (default 4).
+--select
+    orpheus, lossy: pairs of factors that are sent of each weight, those that say most
+    (default 25).
 --rotate-every
     mlr: clocks, ten of an epoch, after which a worker learns from the samples of the one
     behind it (default: never).

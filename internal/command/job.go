@@ -34,6 +34,8 @@ type keepFlags struct {
 	Order     string  `group:"job" placeholder:"ORDER"`
 	Rule      string  `group:"job" placeholder:"RULE"`
 	Filter    string  `group:"job" placeholder:"FILTER"`
+	Multicast count   `group:"job" placeholder:"N"`
+	Select    count   `group:"job" placeholder:"N"`
 	Average   count   `group:"job" placeholder:"STEPS"`
 	Rotate    count   `name:"rotate-every" group:"job" placeholder:"STEPS"`
 
@@ -94,6 +96,7 @@ func (f keepFlags) given() []option {
 	return []option{{"sync", f.Sync != ""}, {"staleness", f.Staleness != nil},
 		{"bandwidth", f.Bandwidth > 0}, {"order", f.Order != ""},
 		{"rule", f.Rule != ""}, {"filter", f.Filter != ""}, {"average", f.Average > 0},
+		{"multicast", f.Multicast > 0}, {"select", f.Select > 0},
 		{"rotate-every", f.Rotate > 0}, {"svlog", f.SVLog != ""},
 		{"svlog-keep", f.SVLogKeep > 0}}
 }

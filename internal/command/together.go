@@ -275,7 +275,8 @@ func (c *trainCmd) inherited() (dir location, step int) {
 // scheme is how workers keep in step.
 func (c *trainCmd) scheme() (workers.Scheme, error) {
 	o := workers.SchemeOptions{Bandwidth: float64(c.Bandwidth), Order: c.Order, Rule: c.Rule,
-		Filter: c.Filter, Every: int(c.Average)}
+		Filter: c.Filter, Every: int(c.Average), Multicast: int(c.Multicast),
+		Select: int(c.Select)}
 	if c.Staleness != nil {
 		n := int(*c.Staleness)
 		o.Staleness = &n

@@ -30,6 +30,8 @@ type SchemeOptions struct {
 	Rule      string  // of those who serve, "momentum:0.9" and the like; "": they add
 	Filter    string  // "dvf:1e-3" and the like; "": everything is sent
 	Every     int     // steps between averages; 0: the scheme's own
+	Multicast int     // workers that a step's updates go to; 0: the scheme's own
+	Select    int     // pairs of factors that are sent of a step's; 0: the scheme's own
 }
 
 // settings are what must be the same of all workers' schemes: a rate and an order need not be.
@@ -38,8 +40,8 @@ func (s Scheme) settings() string {
 	if s.options.Staleness != nil {
 		staleness = *s.options.Staleness
 	}
-	return fmt.Sprintf("%s staleness %d filter %q rule %q every %d", s.Name, staleness,
-		s.options.Filter, s.options.Rule, s.options.Every)
+	return fmt.Sprintf("%s staleness %d filter %q rule %q every %d to %d", s.Name, staleness,
+		s.options.Filter, s.options.Rule, s.options.Every, s.options.Multicast)
 }
 
 // within are the schemes that exchange gradients within steps, and what each is.
@@ -106,7 +108,7 @@ func ParseScheme(name string, o SchemeOptions) (Scheme, error) {
 	}
 	plan, err := distrib.ParseScheme(name, distrib.SchemeOptions{Staleness: o.Staleness,
 		Bandwidth: o.Bandwidth, Order: o.Order, Rule: o.Rule, Filter: o.Filter,
-		Every: distrib.Clock(o.Every), Reduce: sum})
+		Every: distrib.Clock(o.Every), Multicast: o.Multicast, Select: o.Select, Reduce: sum})
 	return Scheme{Name: name, Plan: plan, about: about[i], options: o}, err
 }
 
@@ -121,6 +123,7 @@ func (o SchemeOptions) unused(name string) error {
 		name  string
 		given bool
 	}{{"staleness", o.Staleness != nil}, {"bandwidth", o.Bandwidth > 0},
+		{"multicast", o.Multicast > 0}, {"select", o.Select > 0},
 		{"order", o.Order != ""}, {"rule", o.Rule != ""}, {"filter", o.Filter != ""}, {"every", o.Every > 0}} {
 		if option.given {
 			return fmt.Errorf("scheme %s has no use for option %s: it exchanges all gradients "+

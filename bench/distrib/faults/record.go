@@ -103,8 +103,10 @@ func (r *record) outcome(end string) outcome {
 	defer r.mu.Unlock()
 	o := outcome{end: end, pause: max(r.pause, time.Since(r.last)), named: r.named, twice: r.twice,
 		back: r.back}
-	if n := len(r.lines); n > 0 {
-		o.said, _, _ = strings.Cut(strings.TrimPrefix(r.lines[n-1].text, "gomem: "), "; saved")
+	for _, l := range r.lines {
+		if !strings.HasPrefix(l.text, "{") { // a view's
+			o.said, _, _ = strings.Cut(strings.TrimPrefix(l.text, "gomem: "), "; saved")
+		}
 	}
 	return o
 }
