@@ -40,6 +40,7 @@ func tables() []table {
 		{"G6", "Parameter Flow: seconds to the same objective", throttled},
 		{"G7", "tree-based streaming broadcast", broadcast},
 		{"G8", "Parameter Flow: equal versions are equal bits", equalViews},
+		{"G9", "factors: bytes by the formula, beside matrices", bytesOfFactors},
 		{"G10", "few sufficient factors: what is lost, and kept", factors},
 		{"ns", "Parameter Flow over gRPC, between network namespaces", namespaces},
 		{"ns-mf", "managed communication over gRPC, between network namespaces", namespacedFactors},
