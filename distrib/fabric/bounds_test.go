@@ -128,7 +128,8 @@ func TestBadBatches(t *testing.T) {
 			t.Errorf("%s: %+v", name, s)
 		}
 	}
-	for _, b := range []Batch{{Servers: []Host{1}}, {Servers: []Host{1}, Aggregators: [][]Host{{0}}}} {
+	for _, b := range []Batch{{Servers: []Host{1}},
+		{Servers: []Host{1}, Aggregators: [][]Host{{0}}}} {
 		if s, err := New(b, Even(3, 1)); err != nil || len(s.Transfers) > 0 {
 			t.Errorf("no updates: %+v, %v", s, err)
 		}

@@ -286,12 +286,12 @@ func (c *trainCmd) scheme() (workers.Scheme, error) {
 		return s, usagef("%w", err)
 	}
 	if s.Plan != nil && s.Plan.Gradients() && !slices.Contains(shallow, c.Model) {
-		return s, usagef("--rule %s is for gradients, which mlr and mf send: --model %s sends what "+
-			"its own optimizer has made of them", c.Rule, c.Model)
+		return s, usagef("--rule %s is for gradients, which mlr and mf send: --model %s sends "+
+			"what its own optimizer has made of them", c.Rule, c.Model)
 	}
 	if c.Rotate > 0 && !slices.Contains(shallow, c.Model) {
-		return s, usagef("--rotate-every does nothing for --model %s: its workers draw from all data",
-			c.Model)
+		return s, usagef("--rotate-every does nothing for --model %s: its workers draw from all "+
+			"data", c.Model)
 	}
 	return s, c.logs(s)
 }

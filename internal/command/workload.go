@@ -125,8 +125,8 @@ func (c *trainCmd) task(lag int, gradients bool) (runner, string, error) {
 		return m, about, m.Check()
 	}
 	if c.Rotate > 0 {
-		return nil, "", usagef("--rotate-every does nothing for --model %s: its rows are where its "+
-			"ratings are", c.Model)
+		return nil, "", usagef("--rotate-every does nothing for --model %s: its rows are where "+
+			"its ratings are", c.Model)
 	}
 	ratings := workload.LowRank(c.Seed, 600, 400, 10, 30000, 0.1)
 	about := "30000 elements of a matrix of rank 10, 600 by 400, drawn"

@@ -124,7 +124,8 @@ func (o SchemeOptions) unused(name string) error {
 		given bool
 	}{{"staleness", o.Staleness != nil}, {"bandwidth", o.Bandwidth > 0},
 		{"multicast", o.Multicast > 0}, {"select", o.Select > 0},
-		{"order", o.Order != ""}, {"rule", o.Rule != ""}, {"filter", o.Filter != ""}, {"every", o.Every > 0}} {
+		{"order", o.Order != ""}, {"rule", o.Rule != ""}, {"filter", o.Filter != ""},
+		{"every", o.Every > 0}} {
 		if option.given {
 			return fmt.Errorf("scheme %s has no use for option %s: it exchanges all gradients "+
 				"within the step", name, option.name)
