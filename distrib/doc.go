@@ -77,12 +77,13 @@
 // changes the view: the old one is drained, rows move, and messages of the new epoch wait
 // until they have.
 //
-// What it does not do: replicas do not move between machines (Orpheus' rotation). What that is
-// for, that each meets all data, is had for fewer bytes by drawing every batch from all of it, or,
-// where data are dealt to workers, by rotating the data (workload.MLR.Rotate). Rows that die with their owner are not rebuilt from what readers have of them, which
-// may be neither all nor only what was acknowledged: a checkpoint is exact. Snapshots of
-// rules, other than what they keep for each row, do not move with rows. A bound of memory
-// counts updates and rows, not the transport's buffers nor the heads of messages.
+// What it does not do: replicas do not move between machines (Orpheus' rotation). What that
+// is for, that each meets all data, is had for fewer bytes by drawing every batch from all
+// of it, or, where data are dealt to workers, by rotating the data (workload.MLR.Rotate).
+// Rows that die with their owner are not rebuilt from what readers have of them, which may
+// be neither all nor only what was acknowledged: a checkpoint is exact. Snapshots of rules,
+// other than what they keep for each row, do not move with rows. A bound of memory counts
+// updates and rows, not the transport's buffers nor the heads of messages.
 //
 // The package uses the standard library alone, and no network: a [Transport] carries
 // bytes between nodes. Clusters, with membership and encryption, are another package's.

@@ -119,8 +119,9 @@ func TestBadBatches(t *testing.T) {
 		"a server that is nowhere": {Updates: one, Servers: []Host{3}},
 		"an update twice":          {Updates: append(one, one...), Servers: []Host{1}},
 		"two components":           {Updates: one, Servers: []Host{1, 2}},
-		"aggregators of two":       {Updates: one, Servers: []Host{1}, Aggregators: make([][]Host, 2)},
-		"an aggregator nowhere":    {Updates: one, Servers: []Host{1}, Aggregators: [][]Host{{-1}}},
+		"aggregators of two": {Updates: one, Servers: []Host{1},
+			Aggregators: make([][]Host, 2)},
+		"an aggregator nowhere": {Updates: one, Servers: []Host{1}, Aggregators: [][]Host{{-1}}},
 		"a worker nowhere": {Updates: []Update{{From: 9, Bytes: []float64{1}}},
 			Servers: []Host{1}},
 	} {
