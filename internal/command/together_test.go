@@ -141,7 +141,7 @@ func TestWorkerFlags(t *testing.T) {
 			"--rule", "adam"},
 		"no order \"best\": there are random": {"--local", "2", "--sync", "bosen", "--order",
 			"best"},
-		"--rotate-every does nothing for --model moe": {"--local", "2", "--sync", "orpheus",
+		"--rotate-every does nothing for --model transformer": {"--local", "2", "--sync", "orpheus",
 			"--rotate-every", "5"},
 		"ring has no use for option staleness": {"--local", "2", "--staleness", "1"},
 		"hybrid has no use for option bandwidth:": {"--local", "2", "--sync", "hybrid",
