@@ -62,7 +62,8 @@ func (Cluster) Launch(ctx context.Context, f command.JobFlags, args []string, st
 	stop := context.AfterFunc(ctx, func() { signals <- command.Signal(ctx) })
 	defer stop()
 	err := launch.Local(context.WithoutCancel(ctx), launch.Job{N: workers, Args: args,
-		Least: f.Min, Restarts: f.Restarts, Vital: len(f.Etcd) == 0 && f.Servers < 2,
+		Least: f.Min, Restarts: f.Restarts, Again: f.Again,
+		Vital: len(f.Etcd) == 0 && f.Servers < 2,
 		Log: func(text string) {
 			fmt.Fprintf(stderr, "gomem: %s\n", text)
 		},

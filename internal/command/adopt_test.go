@@ -253,3 +253,22 @@ func TestBadText(t *testing.T) {
 		}
 	}
 }
+
+// TestMillionsOfSteps: a number of steps is kept as it is read, also one that ends in zeros; and of
+// checkpoints that have it with an exponent it is read.
+func TestMillionsOfSteps(t *testing.T) {
+	for n, want := range map[count]string{0: "", 300: "300", 1_000_000: "1000000",
+		12_000_000: "12000000"} {
+		got := inWords(n)
+		var back count
+		if got != want || n > 0 && (back.UnmarshalText([]byte(unpowered(got))) != nil || back != n) {
+			t.Errorf("%d is kept as %q and read as %d", n, got, back)
+		}
+	}
+	for text, want := range map[string]string{"1e+06": "1000000", "1.2e+07": "12000000", "": "",
+		"many": "many", "1.5": "1.5", "1e+99": "1e+99"} {
+		if got := unpowered(text); got != want {
+			t.Errorf("%q is read as %q, want %q", text, got, want)
+		}
+	}
+}

@@ -45,10 +45,12 @@ type keepFlags struct {
 
 // JobFlags are what a command line says of where the processes of a job meet.
 type JobFlags struct {
-	Workers   int           // processes of the job, 0 if it is left to the environment
-	Rank      *int          // of this one, nil if it is left to the environment
-	Min, Max  int           // with how many the job may begin and go on; 0: with all
-	Restarts  int           // how often workers of this machine that end are started again
+	Workers  int  // processes of the job, 0 if it is left to the environment
+	Rank     *int // of this one, nil if it is left to the environment
+	Min, Max int  // with how many the job may begin and go on; 0: with all
+	Restarts int  // how often workers of this machine that end are started again
+	// Again is the command line of one that is started again; nil: as it was.
+	Again     func() []string
 	Master    string        // host or host:port of rank 0
 	Job       string        // name
 	Etcd      []string      // URLs of an etcd that is there; none: workers have one in them

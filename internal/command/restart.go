@@ -23,6 +23,10 @@ func (f meetFlags) launch(ctx context.Context, e *env, again restart) error {
 	args, saved := e.args, 0
 	if again != nil {
 		_, saved = again(e.args)
+		job.Again = func() []string {
+			now, _ := again(e.args)
+			return now
+		}
 	}
 	for restarts := 1; ; restarts++ {
 		err := e.extras.Cluster.Launch(ctx, job, args, e.stdout, e.stderr)

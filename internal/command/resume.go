@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -117,7 +118,19 @@ func inWords[T count | share | positive | passes](n T) string {
 	if n == 0 {
 		return ""
 	}
+	if whole, ok := any(n).(count); ok { // without an exponent, with which no count is read
+		return strconv.Itoa(int(whole))
+	}
 	return strconv.FormatFloat(float64(n), 'g', -1, 64)
+}
+
+// unpowered is a whole number as [inWords] has it, of checkpoints that have 1e+06 for a million.
+func unpowered(text string) string {
+	n, err := strconv.ParseFloat(text, 64)
+	if err != nil || n != math.Trunc(n) || math.Abs(n) > maxCount {
+		return text
+	}
+	return strconv.Itoa(int(n))
 }
 
 // The labels of a checkpoint that say how its run was asked for, beside those of its
@@ -160,7 +173,7 @@ func (x checkpointed) run() (*trainCmd, error) {
 	read(x.Config["accumulate"], "accumulate", &c.Accumulate)
 	read(x.Config["eval-share"], "eval-share", &c.EvalShare)
 	read(x.Labels["lr"], "lr", &c.LR)
-	read(x.Labels[labelSteps], labelSteps, &c.Steps)
+	read(unpowered(x.Labels[labelSteps]), labelSteps, &c.Steps)
 	read(x.Labels[labelEpochs], labelEpochs, &c.Epochs)
 	if text := x.Labels["warmup"]; text != "" {
 		c.Warmup = new(whole)

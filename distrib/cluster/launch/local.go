@@ -43,6 +43,9 @@ type Job struct {
 	// Restarts is how often processes that have failed are started again, where Least says that
 	// the others go on meanwhile. The first one is not.
 	Restarts int
+	// Again is the command line of a process that is started again, as Args; nil: Args. By then
+	// there may be nobody left whose state it could take over.
+	Again func() []string
 	// Log takes what a person should know, a line at a time; nil: nobody.
 	Log func(string)
 	// Patience is how long the others have after the first failure to notice and to save,
@@ -168,7 +171,7 @@ func (r *running) start() error {
 	r.gone = make([]bool, r.job.N)
 	r.cmds, r.words = make([]*exec.Cmd, r.job.N), make([]io.Writer, r.job.N)
 	for rank := range r.job.N {
-		if err := r.launch(rank); err != nil {
+		if err := r.launch(rank, r.job.Args); err != nil {
 			return err
 		}
 	}
@@ -176,19 +179,19 @@ func (r *running) start() error {
 }
 
 // launch starts a process, by the thread that stays.
-func (r *running) launch(rank int) error {
+func (r *running) launch(rank int, args []string) error {
 	failed := make(chan error)
-	r.starts <- func() { failed <- r.process(rank) }
+	r.starts <- func() { failed <- r.process(rank, args) }
 	return <-failed
 }
 
 // process starts the process of a rank.
-func (r *running) process(rank int) error {
+func (r *running) process(rank int, args []string) error {
 	executable, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	cmd := exec.Command(executable, r.job.Args...)
+	cmd := exec.Command(executable, args...)
 	n := strconv.Itoa(rank)
 	cmd.Env = append(r.env[:len(r.env):len(r.env)], "RANK="+n, "LOCAL_RANK="+n,
 		"TORCHELASTIC_RESTART_COUNT="+strconv.Itoa(r.restarts))
@@ -294,7 +297,11 @@ func (r *running) again(rank int) {
 	r.restarts++
 	say := fmt.Sprintf("worker %d is started again, restart %d of %d", rank, r.restarts,
 		r.job.Restarts)
-	if err := r.launch(rank); err != nil {
+	args := r.job.Args
+	if r.job.Again != nil {
+		args = r.job.Again()
+	}
+	if err := r.launch(rank, args); err != nil {
 		say = err.Error()
 	} else {
 		r.gone[rank] = false
