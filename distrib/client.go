@@ -320,6 +320,10 @@ func (l *lane) blamed(p *param, ref Ref, need Clock) []NodeID {
 
 // copy brings a worker's own copy of rows up to the replica.
 func (w *worker) copy(p *param, ref Ref) {
+	if p.lane.mode == local {
+		w.alone(p, ref)
+		return
+	}
 	stale, end := w.stale[p.id], int(ref.Row+ref.N)
 	dst := w.ps[p.id].Data
 	for i := int(ref.Row); i < end; {
@@ -331,6 +335,20 @@ func (w *worker) copy(p *param, ref Ref) {
 		i = to
 	}
 	stale.clearRange(int(ref.Row), int(ref.N))
+}
+
+// alone is copy for workers on their own: what the node has pushed since the last barrier waits for
+// the next one, and counts until then.
+func (w *worker) alone(p *param, ref Ref) {
+	from, to := int(ref.Row)*p.cols, int(ref.Row+ref.N)*p.cols
+	dst := w.ps[p.id].Data[from:to]
+	copy(dst, p.replica[from:to])
+	for _, it := range p.lane.box(p.lane.e.self, 0).items {
+		if it.p == p && it.Ref.Row < ref.Row+ref.N && ref.Row < it.Ref.Row+it.Ref.N {
+			it.addTo(dst, ref.Row, ref.N)
+		}
+	}
+	w.stale[p.id].clearRange(int(ref.Row), int(ref.N))
 }
 
 // version is of the oldest of some rows.

@@ -2,6 +2,7 @@ package distrib_test
 
 import (
 	"context"
+	"math"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -87,8 +88,32 @@ func meetings(t *testing.T, plan func() distrib.Plan, perNode, clocks int,
 	return seen
 }
 
-// TestSumIsAllReduce: what all push is in every replica after the clocks that say so, and
-// nothing is before.
+// TestOnTheirOwn: between barriers a worker reads what it has pushed itself, and nothing else.
+func TestOnTheirOwn(t *testing.T) {
+	const every = 4
+	seen := meetings(t, func() distrib.Plan {
+		return distrib.Plan{Topology: &distrib.Local{},
+			Every: []distrib.Periodic{distrib.Drained(distrib.Average(every, allReduce))}}
+	}, 1, 8, func(w, c int) float32 { return float32(1 + w + c%2) })
+	at := make([]float32, len(seen))
+	for c := range 8 {
+		var mean float32
+		for w := range at {
+			at[w] += float32(1 + w + c%2)
+			mean += at[w] / float32(len(at))
+		}
+		for w := range at {
+			if c%every == every-1 {
+				at[w] = mean
+			}
+			if got := seen[w][c][3]; math.Abs(float64(got-at[w])) > 1e-5 {
+				t.Errorf("worker %d reads %v after clock %d, want %v", w, got, c, at[w])
+			}
+		}
+	}
+}
+
+// TestSumIsAllReduce: what all push is in every replica after the clocks that say so.
 func TestSumIsAllReduce(t *testing.T) {
 	for _, perNode := range []int{1, 2} {
 		seen := meetings(t, func() distrib.Plan {

@@ -1,6 +1,7 @@
 package distrib
 
 import (
+	"errors"
 	"fmt"
 )
 
@@ -59,8 +60,13 @@ func (e *Engine) broken(from NodeID, err error) {
 	e.mu.Lock()
 	e.lose(from, why)
 	e.mu.Unlock()
-	Drop(e.t, from, why)
+	if !errors.Is(err, errOthers) { // who is only another's is to hear so from this node's hello
+		Drop(e.t, from, why)
+	}
 }
+
+// errOthers is a node that has attached other parameters.
+var errOthers = errors.New("its parameters are others")
 
 // lose takes a node for lost: nothing is sent to it, and who needs it gets an error.
 func (e *Engine) lose(id NodeID, err error) {
@@ -154,8 +160,8 @@ func (l *lane) take(from NodeID, h header, marks []mark, frames []Frame, m *Msg,
 	switch h.kind {
 	case kindHello:
 		if h.ack != e.hash {
-			return fmt.Errorf("its parameters are others than those of node %d: their names, "+
-				"shapes or plans", e.self)
+			return fmt.Errorf("%w than those of node %d: their names, shapes or plans", errOthers,
+				e.self)
 		}
 	case kindBye:
 		e.gone[from] = true
