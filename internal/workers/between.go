@@ -95,7 +95,7 @@ func (b *between) Step(ctx context.Context, s *gomem.Session) error {
 }
 
 // Settle ends as many clocks as workers may differ by: after that, all have what all have
-// pushed before. Workers that are on their own have what the last average gave them.
+// pushed before. Workers that are on their own have what they have come to since the last average.
 func (b *between) Settle(ctx context.Context, s *gomem.Session) error {
 	for range b.lag {
 		if b.alone {

@@ -24,11 +24,11 @@ func (h heldOut) HeldOut(i int) data.Batch {
 }
 
 // TestEvaluationDivides: workers have equal bits after they have settled, and divide an
-// evaluation, where these are those of owners, sums or averages; elsewhere as many as do.
+// evaluation, where these are those of owners or sums; elsewhere as many as do.
 // Every batch is evaluated once.
 func TestEvaluationDivides(t *testing.T) {
 	names := Schemes()
-	alike := []string{"ring", "ps", "hybrid", "bsp", "ssp", "bosen", "average"}
+	alike := []string{"ring", "ps", "hybrid", "bsp", "ssp", "bosen"}
 	for _, scheme := range slices.DeleteFunc(names, func(n string) bool { return n == "factors" }) {
 		var mu sync.Mutex
 		made := map[distrib.NodeID]int{}

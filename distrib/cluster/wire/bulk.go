@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/binary"
@@ -188,7 +189,7 @@ func (b *bulk) transmit(o *out, m *distrib.Msg) error {
 		b.first = binary.LittleEndian.AppendUint32(b.first[:0], uint32(n))
 		b.first = append(b.first, f.head...)
 		if err := b.write(f); err != nil {
-			tell(m, lost(err))
+			tell(m, cmp.Or(o.p.failed(), lost(err))) // the first is why this end was closed
 			return err
 		}
 		o.p.meter.left(int64(f.payload), time.Now())
