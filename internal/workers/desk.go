@@ -59,8 +59,9 @@ type Desk struct {
 	change  chan struct{} // closed when something has come
 	said    [][][]byte    // by rank: what has been told and not been heard
 	ended   []error       // by rank: a *LeftError once it has left
-	told    []int         // by rank: how often
-	answers []int         // by rank: how often it has said that it is there
+	bad     *distrib.NonsenseError
+	told    []int // by rank: how often
+	answers []int // by rank: how often it has said that it is there
 	stalest int
 	others  distrib.Handler
 	left    bool
@@ -177,6 +178,14 @@ func (d *Desk) Blame() error {
 	case <-time.After(patience):
 	}
 	return d.failed()
+}
+
+// Nonsense is who has sent what cannot be used, also if the group ended by something else; nil:
+// nobody.
+func (d *Desk) Nonsense() *distrib.NonsenseError {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.bad
 }
 
 // Lost waits a moment for a worker to leave, and reports whether it is gone without a word.
@@ -426,6 +435,9 @@ func (d *Desk) wake() {
 // Down notes that a worker is gone.
 func (d *Desk) Down(from distrib.NodeID, err error) {
 	d.mu.Lock()
+	if bad, ok := errors.AsType[*distrib.NonsenseError](err); ok && d.bad == nil {
+		d.bad = bad
+	}
 	if rank := slices.Index(d.members, from); rank >= 0 && d.ended[rank] == nil {
 		d.ended[rank] = &LeftError{Rank: d.number(rank), Err: err}
 		d.fail(d.ended[rank])

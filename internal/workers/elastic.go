@@ -213,7 +213,10 @@ func (p *part) nonsense(err error) {
 // a view is waited for.
 func (m *Member) expel(ctx context.Context, why error) {
 	bad, ok := errors.AsType[*distrib.NonsenseError](why)
-	if e := m.options.Elastic; ok && e.Expel != nil {
+	if !ok {
+		bad = m.at().desk.Nonsense()
+	}
+	if e := m.options.Elastic; bad != nil && e.Expel != nil {
 		if err := e.Expel(ctx, bad.Node); err != nil {
 			m.options.Log(fmt.Sprintf("worker %d is not expelled: %v", bad.Node, err))
 		}
