@@ -30,9 +30,45 @@ type thesisCmd struct {
 	Runs     count    `placeholder:"N"`
 	CopyGbps speed    `placeholder:"GB/S"`
 	Plots    location `placeholder:"DIR" help:"Draw the figures as PNG and SVG into a directory."`
-	JSON     bool     `name:"json" xor:"format" help:"Print one JSON object a table."`
-	CSV      bool     `name:"csv" xor:"format"`
-	Markdown bool     `xor:"format" help:"Print Markdown."`
+	tableFlags
+}
+
+// tableFlags say how tables are printed.
+type tableFlags struct {
+	JSON     bool `name:"json" xor:"format" help:"Print one JSON object a table."`
+	CSV      bool `name:"csv" xor:"format"`
+	Markdown bool `xor:"format" help:"Print Markdown."`
+}
+
+// writer prints tables, one after the other.
+func (f tableFlags) writer(e *env) func(thesis.Table) error {
+	first := true
+	return func(t thesis.Table) error {
+		if !first && !f.JSON {
+			fmt.Fprintln(e.stdout)
+		}
+		first = false
+		switch {
+		case f.JSON:
+			return t.WriteJSON(e.stdout)
+		case f.CSV:
+			return t.WriteCSV(e.stdout)
+		case f.Markdown:
+			return t.WriteMarkdown(e.stdout)
+		}
+		return t.WriteText(e.stdout)
+	}
+}
+
+// patiently says what is under way, at times.
+func (e *env) patiently() func(what string) {
+	last := time.Now()
+	return func(what string) {
+		if time.Since(last) > patience {
+			last = time.Now()
+			fmt.Fprintf(e.stderr, "gomem: %s\n", what)
+		}
+	}
 }
 
 // Help is the long help.
@@ -56,37 +92,16 @@ func (thesisCmd) examples() string {
 
 // Run makes the tables.
 func (c *thesisCmd) Run(ctx context.Context, e *env) error {
-	last := time.Now()
 	o := thesis.Options{
 		Tables: c.Table, Size: c.Size, Runs: int(c.Runs),
 		CopyGbps: float64(c.CopyGbps), Plots: string(c.Plots),
-		Join: together,
-		Progress: func(what string) {
-			if time.Since(last) > patience {
-				last = time.Now()
-				fmt.Fprintf(e.stderr, "gomem: %s\n", what)
-			}
-		},
+		Join:     together,
+		Progress: e.patiently(),
 	}
 	if err := o.Validate(); err != nil {
 		return usagef("%w", err)
 	}
-	first := true
-	return thesis.Run(ctx, o, func(t thesis.Table) error {
-		if !first && !c.JSON {
-			fmt.Fprintln(e.stdout)
-		}
-		first = false
-		switch {
-		case c.JSON:
-			return t.WriteJSON(e.stdout)
-		case c.CSV:
-			return t.WriteCSV(e.stdout)
-		case c.Markdown:
-			return t.WriteMarkdown(e.stdout)
-		}
-		return t.WriteText(e.stdout)
-	})
+	return thesis.Run(ctx, o, c.writer(e))
 }
 
 // together joins the processes of a mesh in this one.

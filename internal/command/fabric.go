@@ -5,14 +5,13 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
-	"os"
+	"io"
 	"path/filepath"
 	"strconv"
-	"time"
 
 	"github.com/gomem/gomem/distrib/fabric/replay"
 	"github.com/gomem/gomem/internal/chart"
-	"github.com/gomem/gomem/internal/thesis"
+	"github.com/gomem/gomem/internal/regular"
 )
 
 // fabricCmd is gomem fabric.
@@ -32,9 +31,7 @@ type simulateCmd struct {
 	Updates     count    `default:"3000" placeholder:"N"`
 	Seed        whole    `default:"1" placeholder:"N"`
 	Figure      location `placeholder:"FILE"`
-	JSON        bool     `name:"json" xor:"format" help:"Print one JSON object a table."`
-	CSV         bool     `name:"csv" xor:"format"`
-	Markdown    bool     `xor:"format" help:"Print Markdown."`
+	tableFlags
 }
 
 // Help is the long help.
@@ -83,16 +80,14 @@ func (c *simulateCmd) Run(ctx context.Context, e *env) error {
 		}
 		jobs = append(jobs, s)
 	}
-	r := replays{ctx: ctx, updates: int(c.Updates), progress: c.progress(e)}
-	for i, make := range r.tables() {
+	r := replays{ctx: ctx, updates: int(c.Updates), progress: e.patiently()}
+	write := c.writer(e)
+	for _, make := range r.tables() {
 		t, err := make(jobs)
 		if err != nil {
 			return err
 		}
-		if i > 0 && !c.JSON {
-			fmt.Fprintln(e.stdout)
-		}
-		if err := c.write(e, t); err != nil {
+		if err := write(t); err != nil {
 			return err
 		}
 	}
@@ -100,29 +95,6 @@ func (c *simulateCmd) Run(ctx context.Context, e *env) error {
 		return r.draw(jobs[0], string(c.Figure))
 	}
 	return nil
-}
-
-func (c *simulateCmd) write(e *env, t thesis.Table) error {
-	switch {
-	case c.JSON:
-		return t.WriteJSON(e.stdout)
-	case c.CSV:
-		return t.WriteCSV(e.stdout)
-	case c.Markdown:
-		return t.WriteMarkdown(e.stdout)
-	}
-	return t.WriteText(e.stdout)
-}
-
-// progress says what is under way, at times.
-func (*simulateCmd) progress(e *env) func(string) {
-	last := time.Now()
-	return func(what string) {
-		if time.Since(last) > patience {
-			last = time.Now()
-			fmt.Fprintf(e.stderr, "gomem: %s\n", what)
-		}
-	}
 }
 
 // setting is one of the paper's, with what the flags say.
@@ -146,15 +118,21 @@ func (c *simulateCmd) setting(name string) (setting, error) {
 	return setting{name, s}, nil
 }
 
+// A trace has links that are no slower, in Gbit/s, and no more bytes.
+const (
+	leastGbps = 0.001
+	maxTrace  = 64 << 20
+)
+
 // readTrace reads rates of links: lines of seconds, machine from 0, and Gbit/s of what it sends and
 // receives from then on.
 func readTrace(path string, hosts int) ([]replay.Rate, error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	r := csv.NewReader(f)
+	r := csv.NewReader(io.LimitReader(f, maxTrace))
 	r.FieldsPerRecord, r.Comment = 4, '#'
 	lines, err := r.ReadAll()
 	if err != nil {
@@ -166,9 +144,13 @@ func readTrace(path string, hosts int) ([]replay.Rate, error) {
 		for k, text := range line {
 			v, err := strconv.ParseFloat(text, 64)
 			if err != nil || !(v >= 0 && v < 1e9) {
-				return nil, fmt.Errorf("%s, line %d: %q is no number from 0", path, i+1, text)
+				return nil, fmt.Errorf("%s, line %d: %.60q is no number from 0", path, i+1, text)
 			}
 			x[k] = v
+		}
+		if x[2] < leastGbps || x[3] < leastGbps {
+			return nil, fmt.Errorf("%s, line %d: less than %v Gbit/s: nothing would arrive", path, i+1,
+				leastGbps)
 		}
 		if x[1] != float64(int(x[1])) || int(x[1]) >= hosts {
 			return nil, fmt.Errorf("%s, line %d: there is no machine %v of %d", path, i+1, x[1],

@@ -139,8 +139,7 @@ func repeat(ctx context.Context, o options, program, dir string, s scenario, sch
 				return
 			}
 			own := filepath.Join(dir, fmt.Sprint("try", place))
-			g := &stage{ctx: ctx, program: program, dir: own, kind: s.kind, scheme: scheme,
-				name: fmt.Sprintf("gf%d%c", os.Getpid()%10000, 'a'+place)}
+			g := &stage{ctx: ctx, program: program, dir: own, kind: s.kind, scheme: scheme}
 			outcomes[i], errs[i] = g.suffer(s)
 		})
 	}

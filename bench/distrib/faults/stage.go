@@ -16,7 +16,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/gomem/gomem/bench/distrib/lab"
+	"github.com/gomem/gomem/bench/internal/lab"
 	"github.com/gomem/gomem/train"
 )
 
@@ -35,7 +35,6 @@ type stage struct {
 	program, dir string
 	kind         kind
 	scheme       string
-	name         string // of its lab
 	at           string // rank 0's address
 
 	lab       *lab.Lab
@@ -83,7 +82,7 @@ func (g *stage) set() (err error) {
 			fmt.Sprint("size=", smallDisk))
 	}
 	if g.kind.apart && err == nil {
-		g.lab, err = lab.New(g.ctx, g.name, 3)
+		g.lab, err = lab.Lossy(g.ctx, 3)
 	}
 	if err == nil {
 		g.etcd, err = beside(g.ctx, g.dir, g.kind.beside)

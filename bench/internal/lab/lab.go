@@ -1,5 +1,5 @@
-// Package lab makes slow networks on this machine: namespaces whose links have a rate. It is what
-// benchmarks run processes in.
+// Package lab makes bad networks on this machine: namespaces whose links have a rate, lose packets,
+// or are cut, one way or both. It is what benchmarks run processes in.
 package lab
 
 import (
@@ -21,6 +21,7 @@ import (
 type Lab struct {
 	Bridge string // its name; the namespaces' begin with it
 	Nodes  int
+	sw     *sw // instead of the bridge; nil: there is one
 }
 
 // ErrNone says why there are no namespaces.
@@ -28,30 +29,21 @@ var ErrNone = errors.New("network namespaces need root, ip and tc")
 
 // New makes nodes with links of so many bits a second.
 func New(ctx context.Context, nodes int, bps float64) (*Lab, error) {
-	for _, program := range []string{"ip", "tc"} {
-		if _, err := exec.LookPath(program); err != nil || os.Geteuid() != 0 {
-			return nil, ErrNone
-		}
+	l, err := named(nodes)
+	if err != nil {
+		return nil, err
 	}
-	// What was closed just now may still be there.
-	l := &Lab{Bridge: fmt.Sprint("gm", rand.Uint32N(1e8)), Nodes: nodes}
 	cmds := []string{
 		"ip link add " + l.Bridge + " type bridge",
 		"ip link set " + l.Bridge + " up",
 	}
 	for i := range nodes {
 		ns, port := l.Namespace(i), l.port(i)
-		cmds = append(cmds, "ip netns add "+ns,
-			"ip link add "+port+" type veth peer name eth0 netns "+ns,
-			"ip link set "+port+" master "+l.Bridge+" up",
-			"ip -n "+ns+" addr add "+l.Addr(i)+"/24 dev eth0",
-			"ip -n "+ns+" link set eth0 up",
-			"ip -n "+ns+" link set lo up")
+		cmds = append(append(cmds, l.link(i)...), "ip -n "+ns+" link set eth0 up",
+			"ip link set "+port+" master "+l.Bridge+" up")
 	}
-	for _, c := range cmds {
-		if err := Command(ctx, c); err != nil {
-			return nil, errors.Join(err, l.Close())
-		}
+	if err := l.run(ctx, cmds); err != nil {
+		return nil, err
 	}
 	for i := range nodes {
 		if err := l.Rate(ctx, i, bps); err != nil {
@@ -60,6 +52,64 @@ func New(ctx context.Context, nodes int, bps float64) (*Lab, error) {
 	}
 	return l, nil
 }
+
+// Lossy makes nodes with links as fast as the machine that can lose packets: a switch of its own
+// hands on what they send, and is slower than a bridge.
+func Lossy(ctx context.Context, nodes int) (*Lab, error) {
+	l, err := named(nodes)
+	if err != nil {
+		return nil, err
+	}
+	var cmds, ports []string
+	for i := range nodes {
+		eth := "ip -n " + l.Namespace(i) + " link set eth0 "
+		cmds = append(append(cmds, l.link(i)...), eth+fmt.Sprintf("address 02:67:6d:00:00:%02x", i),
+			eth+"gso_max_size 1500 gso_max_segs 1", // so that what is lost is one packet
+			eth+"up", "ip link set "+l.port(i)+" up")
+		ports = append(ports, l.port(i))
+	}
+	if err := l.run(ctx, cmds); err != nil {
+		return nil, err
+	}
+	if l.sw, err = newSwitch(ports); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return l, nil
+}
+
+// named is a lab that has a name and nothing else.
+func named(nodes int) (*Lab, error) {
+	for _, program := range []string{"ip", "tc"} {
+		if _, err := exec.LookPath(program); err != nil || os.Geteuid() != 0 {
+			return nil, ErrNone
+		}
+	}
+	// What was closed just now may still be there.
+	return &Lab{Bridge: fmt.Sprint("gm", rand.Uint32N(1e8)), Nodes: nodes}, nil
+}
+
+// link are the commands that make a node and its link.
+func (l *Lab) link(i int) []string {
+	ns := l.Namespace(i)
+	return []string{"ip netns add " + ns,
+		"ip link add " + l.port(i) + " type veth peer name eth0 netns " + ns,
+		"ip -n " + ns + " addr add " + l.Addr(i) + "/24 dev eth0",
+		"ip -n " + ns + " link set lo up"}
+}
+
+// run runs lines. If one fails, nothing is left.
+func (l *Lab) run(ctx context.Context, lines []string) error {
+	for _, c := range lines {
+		if err := Command(ctx, c); err != nil {
+			return errors.Join(err, l.Close())
+		}
+	}
+	return nil
+}
+
+// Lose sets which part of the packets that leave a node of [Lossy] and that come to it are lost: 0
+// is none, 1 a link that is cut.
+func (l *Lab) Lose(node int, leaving, coming float64) { l.sw.lose(node, leaving, coming) }
 
 // Namespace is the name of a node's.
 func (l *Lab) Namespace(i int) string { return fmt.Sprintf("%s-%d", l.Bridge, i) }
@@ -79,8 +129,13 @@ const (
 	queue      = 256 << 10
 )
 
-// Rate sets both directions of a node's link, bits a second; also while they are used.
+// Rate sets both directions of a node's link, bits a second; also while they are used. 0 is as fast
+// as the machine, of one that had a rate.
 func (l *Lab) Rate(ctx context.Context, node int, bps float64) error {
+	if bps == 0 {
+		return errors.Join(Command(ctx, "tc -n "+l.Namespace(node)+" qdisc del dev eth0 root"),
+			Command(ctx, "tc qdisc del dev "+l.port(node)+" root"))
+	}
 	second := bps / 8 // in bytes
 	most := max(mostBurst, second*mostTime.Seconds())
 	tbf := fmt.Sprintf("root tbf rate %.0fbit burst %.0f limit %d", bps,
@@ -109,10 +164,16 @@ func (l *Lab) Sent(ctx context.Context, node int) (int64, error) {
 func (l *Lab) Close() error {
 	var errs []error
 	ctx := context.Background()
-	for i := range l.Nodes {
+	if l.sw != nil {
+		l.sw.close()
+	}
+	for i := range l.Nodes { // the link goes with its end
 		errs = append(errs, Command(ctx, "ip netns del "+l.Namespace(i)))
 	}
-	return errors.Join(append(errs, Command(ctx, "ip link del "+l.Bridge))...)
+	if l.sw == nil {
+		errs = append(errs, Command(ctx, "ip link del "+l.Bridge))
+	}
+	return errors.Join(errs...)
 }
 
 // Command runs a line, without a shell.

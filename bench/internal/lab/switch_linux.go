@@ -32,13 +32,14 @@ const header = 10
 // maxSeen is the largest frame, with its header; there are none much larger than a wire's.
 const maxSeen = 4 << 10
 
-func newSwitch(nodes int, name func(int) string) (*sw, error) {
+// newSwitch joins interfaces.
+func newSwitch(names []string) (*sw, error) {
 	s := &sw{}
-	for i := range nodes {
-		f, err := capture(name(i))
+	for i, name := range names {
+		f, err := capture(name)
 		if err != nil {
 			s.close()
-			return nil, fmt.Errorf("%s: %w", name(i), err)
+			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		s.ports = append(s.ports, &port{file: f, chance: rand.New(rand.NewPCG(uint64(i), 1))})
 	}

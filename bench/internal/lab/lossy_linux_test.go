@@ -1,21 +1,17 @@
-package lab_test
+package lab
 
 import (
 	"context"
 	"errors"
-	"fmt"
-	"os"
 	"os/exec"
 	"testing"
 	"time"
-
-	"github.com/gomem/gomem/bench/distrib/lab"
 )
 
-func nodes(t *testing.T, n int) *lab.Lab {
+func nodes(t *testing.T, n int) *Lab {
 	t.Helper()
-	l, err := lab.New(t.Context(), fmt.Sprintf("t%d", os.Getpid()%1e7), n)
-	if errors.Is(err, lab.ErrNone) {
+	l, err := Lossy(t.Context(), n)
+	if errors.Is(err, ErrNone) {
 		t.Skip(err)
 	}
 	if err != nil {
@@ -30,7 +26,7 @@ func nodes(t *testing.T, n int) *lab.Lab {
 }
 
 // send has one node send bytes to another, and reports what came within the time.
-func send(t *testing.T, l *lab.Lab, from, to int, within time.Duration) bool {
+func send(t *testing.T, l *Lab, from, to int, within time.Duration) bool {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), within)
 	defer cancel()
