@@ -68,8 +68,14 @@ func (c *simulateCmd) Run(ctx context.Context, e *env) error {
 	if ext := filepath.Ext(string(c.Figure)); c.Figure != "" && !chart.Known(ext) {
 		return usagef("--figure %s: a figure is a .png or a .svg", c.Figure)
 	}
+	if c.Updates < 2*c.Workers {
+		return usagef("--updates %d: want two of each of %d workers at least", c.Updates, c.Workers)
+	}
 	names := c.Setting
-	if len(names) == 0 {
+	switch {
+	case e.given["setting"] && len(names) == 0:
+		return usagef("--setting: want C1 to C3 and N1 to N3, such as C2N1")
+	case len(names) == 0:
 		names = settings()
 	}
 	var jobs []setting

@@ -167,7 +167,10 @@ func (l *Lab) Close() error {
 	if l.sw != nil {
 		l.sw.close()
 	}
-	for i := range l.Nodes { // the link goes with its end
+	for i := range l.Nodes { // a connection that is ending keeps a namespace, and so its link
+		if _, err := os.Stat("/sys/class/net/" + l.port(i)); err == nil {
+			errs = append(errs, Command(ctx, "ip link del "+l.port(i)))
+		}
 		errs = append(errs, Command(ctx, "ip netns del "+l.Namespace(i)))
 	}
 	if l.sw == nil {

@@ -21,6 +21,11 @@ func nodes(t *testing.T, n int) *Lab {
 		if err := l.Close(); err != nil {
 			t.Error(err)
 		}
+		for i := range n {
+			if Command(context.Background(), "ip link show "+l.port(i)) == nil {
+				t.Errorf("node %d's link is still there", i)
+			}
+		}
 	})
 	return l
 }
