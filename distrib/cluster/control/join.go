@@ -289,22 +289,24 @@ func (m *member) announce(ctx context.Context) error {
 // Renew asks for a view after the present one, also of the same nodes: where a connection
 // between two of them broke, only another epoch has a new one.
 func (c *Control) Renew(ctx context.Context) error {
-	m, err := c.joined()
-	if err != nil {
-		return err
-	}
-	ctx, stop := m.lease.within(ctx)
-	defer stop()
-	v, _ := m.now()
-	rec := m.rec
-	rec.Again, rec.Against = v.Epoch, m.against(v, -1)
-	return m.guard(ctx, "another view", m.say(ctx, &rec))
+	return c.want(ctx, "another view", func(m *member, v viewRecord, rec *nodeRecord) {
+		rec.Again, rec.Against = v.Epoch, m.against(v, -1)
+	})
 }
 
 // Expel asks for views without a node of the present one, as long as this one is in them: it sends
 // what cannot be used, and would do so in each of them. It may not mean it, so whoever is in its
 // place later is another one.
 func (c *Control) Expel(ctx context.Context, node distrib.NodeID) error {
+	what := fmt.Sprintf("a view without node %d", node)
+	return c.want(ctx, what, func(m *member, v viewRecord, rec *nodeRecord) {
+		rec.Against = m.against(v, node)
+	})
+}
+
+// want says something of this node that views are made by.
+func (c *Control) want(ctx context.Context, what string,
+	change func(*member, viewRecord, *nodeRecord)) error {
 	m, err := c.joined()
 	if err != nil {
 		return err
@@ -313,8 +315,8 @@ func (c *Control) Expel(ctx context.Context, node distrib.NodeID) error {
 	defer stop()
 	v, _ := m.now()
 	rec := m.rec
-	rec.Against = m.against(v, node)
-	return m.guard(ctx, fmt.Sprintf("a view without node %d", node), m.say(ctx, &rec))
+	change(m, v, &rec)
+	return m.guard(ctx, what, m.say(ctx, &rec))
 }
 
 // against are the leases of all whom this node wants to be out, with one more of a view.
