@@ -42,6 +42,7 @@ func tables() []table {
 		{"G8", "Parameter Flow: equal versions are equal bits", equalViews},
 		{"G9", "factors: bytes by the formula, beside matrices", bytesOfFactors},
 		{"G10", "few sufficient factors: what is lost, and kept", factors},
+		{"G11", "a log of sufficient vectors beside checkpoints of matrices", incremental},
 		{"ns", "Parameter Flow over gRPC, between network namespaces", namespaces},
 		{"ns-mf", "managed communication over gRPC, between network namespaces", namespacedFactors},
 		{"ways", "gradients by ring, parameter servers or factors, by bytes", ways},
