@@ -155,8 +155,8 @@ func readTrace(path string, hosts int) ([]replay.Rate, error) {
 			x[k] = v
 		}
 		if x[2] < leastGbps || x[3] < leastGbps {
-			return nil, fmt.Errorf("%s, line %d: less than %v Gbit/s: nothing would arrive", path, i+1,
-				leastGbps)
+			return nil, fmt.Errorf("%s, line %d: less than %v Gbit/s: nothing would arrive", path,
+				i+1, leastGbps)
 		}
 		if x[1] != float64(int(x[1])) || int(x[1]) >= hosts {
 			return nil, fmt.Errorf("%s, line %d: there is no machine %v of %d", path, i+1, x[1],

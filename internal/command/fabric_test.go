@@ -12,8 +12,8 @@ import (
 func TestSimulate(t *testing.T) {
 	inDir(t)
 	write(t, "links.csv", "# second, machine, Gbit/s out and in\n0,0,1,1\n0.5,1,0.5,2\n")
-	run := []string{"fabric", "simulate", "--setting", "C1N1", "--workers", "6", "--aggregators", "2",
-		"--updates", "30", "--json"}
+	run := []string{"fabric", "simulate", "--setting", "C1N1", "--workers", "6", "--aggregators",
+		"2", "--updates", "30", "--json"}
 	tables := func(more ...string) (rows []string) {
 		for line := range strings.Lines(succeed(t, with(run, more...)...)) {
 			var x struct {
