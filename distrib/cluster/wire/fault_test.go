@@ -148,8 +148,12 @@ func TestSilence(t *testing.T) {
 func TestDrop(t *testing.T) {
 	never := wire.Options{Idle: time.Hour, Dead: time.Hour, Linger: time.Hour}
 	a, b, ha, hb, ways := apart(t, never, nil)
-	a.Send(1, &distrib.Msg{})
-	hb.message(t)
+	for c := range distrib.Class(distrib.Classes) { // a stream that is made later is told of a Close
+		a.Send(1, &distrib.Msg{Class: c})
+		hb.message(t)
+		b.Send(0, &distrib.Msg{Class: c})
+		ha.message(t)
+	}
 	for _, w := range ways {
 		w.stick()
 	}
