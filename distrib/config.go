@@ -35,7 +35,9 @@ type Config struct {
 	Journal Journal
 
 	// Log takes what a person should know, a line at a time. It may not call the engine.
-	Log            func(string)
+	Log func(string)
+	// Stalled takes a line of every wait that goes on, instead of Log; nil: Log does.
+	Stalled        func(string)
 	Stall, Timeout time.Duration // when a wait is reported, and when it ends; 0: 10 s, 60 s
 }
 
@@ -121,6 +123,9 @@ func (c Config) filled() Config {
 	}
 	if c.Log == nil {
 		c.Log = func(string) {}
+	}
+	if c.Stalled == nil {
+		c.Stalled = c.Log
 	}
 	return c
 }

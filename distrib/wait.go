@@ -81,8 +81,8 @@ func (e *Engine) sleep(ctx context.Context, stall, end <-chan time.Time, w waiti
 		return &StallError{Nodes: w.who(), Clock: w.clock, What: w.what()}
 	}
 	if late && !w.ready() {
-		e.cfg.Log(fmt.Sprintf("node %d waits for %s at clock %d since %v: not there yet: node %v",
-			e.self, w.what(), w.clock, time.Since(begun).Round(time.Second), w.who()))
+		e.cfg.Stalled(fmt.Sprintf("node %d waits for %s at clock %d since %v: not there yet: "+
+			"node %v", e.self, w.what(), w.clock, time.Since(begun).Round(time.Second), w.who()))
 	}
 	return nil
 }

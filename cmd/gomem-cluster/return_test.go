@@ -20,7 +20,7 @@ func TestComesBack(t *testing.T) {
 	longtest.Skip(t)
 	dir := t.TempDir()
 	j := start(t, dir, "--local", "3", "--min", "2", "--steps", "100000", "--save", "run",
-		"--save-every", "1")
+		"--save-every", "1", "--log-level", "info")
 	run := filepath.Join(dir, "run")
 	saved(t, j, run)
 	workers := func(n int) func() bool {
@@ -51,6 +51,12 @@ func TestComesBack(t *testing.T) {
 	}
 	if status := j.end(); status != 0 { // all have compared their weights
 		t.Errorf("status %d: %s", status, j.stderr.String())
+	}
+	for _, what := range []string{"msg=elected", "msg=view", "msg=group", "msg=broken", "msg=out",
+		`msg="a lease is lost"`, "evicted=[2]", "epoch=3"} {
+		if !strings.Contains(j.stderr.String(), what) {
+			t.Errorf("nothing logs %s in %s", what, j.stderr.String())
+		}
 	}
 	for _, want := range []string{"worker 2 was cut off, and is out: it tries to come back",
 		"worker 2 is back, as one that has just come"} {

@@ -39,7 +39,7 @@ func (Cluster) World(f command.JobFlags) (command.World, error) {
 	if err == nil {
 		err = beside(f).CheckEndpoints()
 	}
-	return command.World{Rank: w.Rank, Size: w.Size, Local: w.Local,
+	return command.World{Rank: w.Rank, Size: w.Size, Job: w.Job, Local: w.Local,
 		Launcher: w.Launcher, Launched: launched()}, err
 }
 

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"runtime/debug"
 
 	"github.com/gomem/gomem/distrib"
@@ -18,7 +19,8 @@ func (c Cluster) Diagnose(ctx context.Context, f command.JobFlags, w command.Wor
 	if err != nil {
 		return nil, err
 	}
-	j := &joiner{flags: f, world: place, log: func(string) {}}
+	j := &joiner{flags: f, world: place, say: func(string) {},
+		log: slog.New(slog.DiscardHandler)}
 	defer func() { err = errors.Join(err, j.leave()) }()
 	if place.Size == 1 {
 		return local(ctx), nil

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"slices"
@@ -35,7 +36,8 @@ const (
 type joiner struct {
 	flags command.JobFlags
 	world launch.World
-	log   func(string)
+	say   func(string)
+	log   *slog.Logger
 	host  string // of this process, as the others reach it
 	local bool   // process 0 is at loopback, and so are all
 	plain bool   // nothing is encrypted
@@ -58,17 +60,17 @@ type announcement struct {
 // Join meets the other processes of the job. Where one of them has failed before, which has a
 // launcher in common with this one, the error is a [command.WorkerError].
 func (c Cluster) Join(ctx context.Context, f command.JobFlags, _ command.World,
-	log func(string)) (*command.Job, error) {
+	say func(string), log *slog.Logger) (*command.Job, error) {
 	w, err := find(f)
 	if err != nil {
 		return nil, err
 	}
-	j := &joiner{flags: f, world: w, log: log}
+	j := &joiner{flags: f, world: w, say: say, log: log}
 	job, err := c.meet(ctx, j.come)
 	if err != nil {
 		return nil, errors.Join(err, j.leave())
 	}
-	job.Leave = j.leave
+	job.Leave, job.Counts = j.leave, j.counts
 	if j.returns() {
 		job.Again = func(ctx context.Context) error { return j.again(ctx, job) }
 	}
@@ -161,7 +163,7 @@ func (j *joiner) waits() (met func()) {
 	said := make(chan struct{})
 	t := time.AfterFunc(quietTime, func() {
 		defer close(said)
-		j.log(fmt.Sprintf("%s of %d waits for the others; process 0 is to be at %s", j.name(),
+		j.say(fmt.Sprintf("%s of %d waits for the others; process 0 is to be at %s", j.name(),
 			j.world.Size, j.world.Master))
 	})
 	return func() {
@@ -360,7 +362,7 @@ func (j *joiner) keep(id *trust.Identity) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		id.Keep(ctx, func(err error) { j.log("certificate: " + err.Error()) })
+		id.Keep(ctx, func(err error) { j.say("certificate: " + err.Error()) })
 	}()
 	j.ends = append(j.ends, func() error { cancel(); <-ended; return nil })
 }
@@ -388,7 +390,7 @@ func (j *joiner) found(file string) error {
 		return errors.Join(err, l.Close())
 	}
 	j.info.Etcd = j.etcd
-	s := &trust.Server{Authority: authority, Identity: id, Log: j.log, Taken: j.taken,
+	s := &trust.Server{Authority: authority, Identity: id, Log: j.say, Taken: j.taken,
 		Info: func() []byte {
 			b, _ := json.Marshal(j.info)
 			return b
@@ -420,6 +422,7 @@ func (j *joiner) control() control.Config {
 	if len(j.flags.Etcd) > 0 {
 		c = beside(j.flags)
 	}
+	c.Log = zapped(j.log)
 	c.Job, c.Rank, c.TTL = j.world.Job, j.world.Rank, j.flags.Lease
 	if len(j.flags.Etcd) > 0 {
 		return c

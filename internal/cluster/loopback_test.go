@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net"
 	"testing"
 	"time"
@@ -50,7 +51,8 @@ func mustMeet(t *testing.T, f command.JobFlags) {
 		f := f
 		f.Rank = &rank
 		go func() {
-			job, err := Cluster{}.Join(ctx, f, command.World{}, func(string) {})
+			job, err := Cluster{}.Join(ctx, f, command.World{}, func(string) {},
+				slog.New(slog.DiscardHandler))
 			if err == nil && len(job.View.Nodes) != 2 {
 				err = fmt.Errorf("a view of %+v", job.View)
 			}

@@ -29,8 +29,8 @@ const (
 
 // cli is the command line.
 type cli struct {
-	Help     helpFlag `short:"h" help:"Show help, for a command if one is given, and exit."`
-	LogLevel string   `enum:"debug,info,warn,error" default:"warn" placeholder:"LEVEL"`
+	Help helpFlag `short:"h" help:"Show help, for a command if one is given, and exit."`
+	logFlags
 	Pprof    string   `placeholder:"KIND"`
 	PprofDir location `default:"." placeholder:"DIR"`
 
@@ -173,7 +173,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer, x Ext
 	}
 	c.Train.flagsGiven = runFlags(command)
 	e := &env{extras: x, args: args, given: flagsGiven(command), stdin: os.Stdin,
-		stdout: stdout, stderr: stderr, log: newLogger(c.LogLevel, stderr)}
+		stdout: stdout, stderr: stderr, log: c.logger(stderr)}
 	stop, err := startProfile(c.Pprof, string(c.PprofDir))
 	if err != nil {
 		return err
@@ -194,15 +194,6 @@ func flagsGiven(command *kong.Context) map[string]bool {
 		}
 	}
 	return given
-}
-
-// newLogger logs one line an entry. Its level is one that kong has checked.
-func newLogger(level string, w io.Writer) *slog.Logger {
-	l := slog.LevelWarn
-	if err := l.UnmarshalText([]byte(level)); err != nil {
-		l = slog.LevelWarn
-	}
-	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: l}))
 }
 
 // usageError is a command line that makes no sense.

@@ -220,7 +220,7 @@ const configName = "config.yaml"
 
 // notRun are flags that say where a run is and how it is shown, rather than what it is.
 var notRun = []string{"config", "help", "save", "resume", "init", "rename", "metrics", "json",
-	"trace", "profile", "samples", "log-level", "pprof", "pprof-dir"}
+	"trace", "profile", "samples", "log-level", "log-format", "pprof", "pprof-dir"}
 
 // runFlags are the flags that a run was started with, by the command line and a file, as text.
 func runFlags(ctx *kong.Context) map[string]string {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"io"
+	"log/slog"
 	"time"
 
 	"github.com/gomem/gomem/distrib"
@@ -27,8 +28,9 @@ type Cluster interface {
 	// end ctx are passed on to them. An error is of a worker; it is a *[WorkerError] if that
 	// has said itself what was wrong.
 	Launch(ctx context.Context, f JobFlags, args []string, stdout, stderr io.Writer) error
-	// Join meets the other processes of the job. log takes what a person should know.
-	Join(ctx context.Context, f JobFlags, w World, log func(string)) (*Job, error)
+	// Join meets the other processes of the job. say takes what a person should know, and log
+	// what befalls the process.
+	Join(ctx context.Context, f JobFlags, w World, say func(string), log *slog.Logger) (*Job, error)
 	// Diagnose says of every process of a job what may be wrong with it.
 	Diagnose(ctx context.Context, f JobFlags, w World) ([]Finding, error)
 	// Serve answers who asks an address for metrics until the function is called; in them
@@ -39,6 +41,7 @@ type Cluster interface {
 // World is the place of a process in its job.
 type World struct {
 	Rank, Size int
+	Job        string // its name
 	Local      int    // which of the job's processes on this machine it is, from 0
 	Launched   bool   // by this program, on this machine
 	Launcher   string // who else has started it, in a word
@@ -70,6 +73,9 @@ type Job struct {
 	// see [train.Fence].
 	ID    func() string
 	Saved func(ctx context.Context, step int, path string) (time.Time, int64, error)
+
+	// Counts are how often something befell this process, for metrics; it may be nil.
+	Counts func() []Sample
 
 	Leave func() error // ends this process' part in order; after the transport was closed
 }

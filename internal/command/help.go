@@ -12,7 +12,10 @@ import (
 const flagTexts = `
 --log-level
     Least severe log entry to write to standard error: debug, info, warn or error (default
-    ${default}).
+    ${default}). At info, workers log what befalls their job: views, leases that are lost,
+    elections, stalls and evictions, each with the job, the rank, the epoch and the clock.
+--log-format
+    How entries of the log are written: text or json (default ${default}).
 --pprof
     Write a profile of gomem itself for 'go tool pprof' or 'go tool trace': cpu, mem,
     trace or block.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"path/filepath"
 	"slices"
 	"time"
@@ -45,12 +46,13 @@ func (c *trainCmd) together(ctx context.Context, e *env, w World) (err error) {
 	if c.reading != nil {
 		defer func() { cancel(); <-c.reading.done }()
 	}
-	job, err := e.extras.Cluster.Join(ctx, c.flags(), w, log)
+	logger := c.place(e, w)
+	job, err := e.extras.Cluster.Join(ctx, c.flags(), w, log, logger)
 	if err != nil {
 		return err
 	}
 	defer func() { err = cmp.Or(err, job.Leave()) }()
-	o := workers.Options{Log: log, Alive: job.Alive, Asked: ctx,
+	o := workers.Options{Log: log, Logger: logger, Alive: job.Alive, Asked: ctx,
 		Elastic: c.elastic(w, job),
 		Logging: workers.Logging{Dir: string(c.SVLog), Keep: int(c.SVLogKeep)}}
 	if spec != nil {
@@ -61,12 +63,13 @@ func (c *trainCmd) together(ctx context.Context, e *env, w World) (err error) {
 		return err
 	}
 	defer func() { err = cmp.Or(err, c.member.Close(err)) }()
+	c.standing.member.Store(c.member)
 	if c.member.Network() != nil && spec == nil {
 		c.exchanging, c.factoring = most, c.member.Factoring()
 	}
 	e = c.voice(e, o.Elastic != nil && c.outlives())
 	if c.counters() != "" && (c.leads() || !w.Launched) { // one an address
-		stop, at, err := e.extras.Cluster.Serve(c.counters(), c.samples)
+		stop, at, err := e.extras.Cluster.Serve(c.counters(), c.samples(job))
 		if err != nil {
 			return fmt.Errorf("--metrics %s: %w", c.counters(), err)
 		}
@@ -312,6 +315,12 @@ func (c *trainCmd) workersFact(bytes int64) string {
 	return text
 }
 
+// place begins to keep where this worker is, for what it logs.
+func (c *trainCmd) place(e *env, w World) *slog.Logger {
+	c.standing = &standing{}
+	return c.standing.of(e.log, cmp.Or(w.Job, c.Job), w.Rank)
+}
+
 // traffic is what the workers of a job exchange as it goes.
 type traffic struct {
 	last, now train.Exchanged
@@ -346,8 +355,19 @@ func (t *traffic) facts() []string {
 }
 
 // samples are a worker's metrics.
-func (c *trainCmd) samples() []Sample {
-	x := c.member.Exchanged()
+func (c *trainCmd) samples(job *Job) func() []Sample {
+	return func() []Sample {
+		all := append(exchanges(c.member.Exchanged()), Sample{"gomem_stalls_total",
+			"Reports of a wait for other workers that goes on.", true, float64(c.member.Stalls())})
+		if job.Counts != nil {
+			all = append(all, job.Counts()...)
+		}
+		return all
+	}
+}
+
+// exchanges are the metrics of what a worker exchanges.
+func exchanges(x train.Exchanged) []Sample {
 	return []Sample{
 		{"gomem_sent_bytes_total", "Bytes sent to other workers.", true, float64(x.Sent)},
 		{"gomem_received_bytes_total", "Bytes received from other workers.", true,

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -82,7 +83,8 @@ func (l loud) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-func (c inMemory) Join(context.Context, JobFlags, World, func(string)) (*Job, error) {
+func (c inMemory) Join(context.Context, JobFlags, World, func(string),
+	*slog.Logger) (*Job, error) {
 	v := distrib.View{Epoch: 1, Self: distrib.NodeID(c.rank)}
 	for i := range c.of {
 		v.Nodes = append(v.Nodes, distrib.Node{ID: distrib.NodeID(i)})

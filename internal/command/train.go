@@ -53,6 +53,7 @@ type trainCmd struct {
 	given      given             // what was read before the model was built
 	from       *checkpointed     // what is resumed; nil: the run is new
 	member     *workers.Member   // of a job of several workers; nil: this is the only one
+	standing   *standing         // where it is when something is logged
 	flagsGiven map[string]string // of the run, as text
 	kept       bool              // they are written
 	log        func(string)      // what a worker says whatever it shows; nil: this is the only one
@@ -413,6 +414,7 @@ func (c *trainCmd) train(ctx context.Context, e *env, h header, o train.Options,
 	var unwritten error
 	o.Observe = func(e train.Event) {
 		d.observe(e)
+		c.standing.step(e.Step)
 		if e.Kind == train.Start && h.warning != "" {
 			d.observe(train.Event{Kind: train.Warning, Step: e.Step, Text: h.warning})
 		}

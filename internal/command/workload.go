@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"slices"
 	"strings"
 
@@ -53,13 +54,15 @@ func (c *trainCmd) learn(ctx context.Context, e *env) (err error) {
 	}
 	stderr := e.stderr // its own, whoever shows the run
 	c.log = func(text string) { fmt.Fprintf(stderr, "gomem: %s\n", text) }
-	job, err := c.meet(ctx, e, w, c.log)
+	logger := c.place(e, w)
+	job, err := c.meet(ctx, e, w, c.log, logger)
 	if err != nil {
 		return err
 	}
-	o := workers.Options{Log: c.log, Alive: job.Alive, Elastic: c.elastic(w, job)}
+	o := workers.Options{Log: c.log, Logger: logger, Alive: job.Alive, Elastic: c.elastic(w, job)}
 	c.member, err = workers.Join(job.View, job.Transport, scheme, o)
 	if err == nil {
+		c.standing.member.Store(c.member)
 		err = c.descend(ctx, c.voice(e, o.Elastic != nil && c.outlives()), task, about)
 		err = c.member.Close(err)
 	}
@@ -67,9 +70,10 @@ func (c *trainCmd) learn(ctx context.Context, e *env) (err error) {
 }
 
 // meet joins the job, which one worker alone is too.
-func (c *trainCmd) meet(ctx context.Context, e *env, w World, log func(string)) (*Job, error) {
+func (c *trainCmd) meet(ctx context.Context, e *env, w World, log func(string),
+	logger *slog.Logger) (*Job, error) {
 	if w.Size > 1 {
-		job, err := e.extras.Cluster.Join(ctx, c.flags(), w, log)
+		job, err := e.extras.Cluster.Join(ctx, c.flags(), w, log, logger)
 		if err != nil || job.Enter == nil {
 			return job, err
 		}
@@ -179,8 +183,11 @@ func (c *trainCmd) descend(ctx context.Context, e *env, task runner, about strin
 	}
 	done, err := m.Learn(ctx, task, workers.Learning{
 		Settings: fmt.Sprint(c.Model, about, c.Epochs, c.LR, c.Seed, c.Sync),
-		Total:    func(p workload.Progress) { c.epoch(e.stdout, p) },
-		View:     func(text string, n int) { c.view(e.stdout, text, n) }})
+		Total: func(p workload.Progress) {
+			c.standing.step(p.Epoch)
+			c.epoch(e.stdout, p)
+		},
+		View: func(text string, n int) { c.view(e.stdout, text, n) }})
 	switch {
 	case err != nil:
 		return err

@@ -217,6 +217,7 @@ func (m *Member) expel(ctx context.Context, why error) {
 		bad = m.at().desk.Nonsense()
 	}
 	if e := m.options.Elastic; bad != nil && e.Expel != nil {
+		m.options.Logger.Info("expels", "node", bad.Node, "why", bad)
 		if err := e.Expel(ctx, bad.Node); err != nil {
 			m.options.Log(fmt.Sprintf("worker %d is not expelled: %v", bad.Node, err))
 		}
@@ -300,6 +301,9 @@ func (m *Member) regroup(ctx context.Context, why error) error {
 		return m.vital(why)
 	}
 	at := m.at()
+	if why != nil {
+		m.options.Logger.Info("broken", "epoch", at.view.Epoch, "why", why)
+	}
 	if v, _, _ := m.views.now(); why != nil && v.Epoch > at.view.Epoch {
 		at.without(v) // who is in it no more has nothing to say that matters now
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync/atomic"
 	"time"
 
@@ -24,6 +25,9 @@ type Options struct {
 	// waiting. Who is gone is noticed at once.
 	Stall, Timeout time.Duration
 	Log            func(string) // nil: nobody
+	// Logger is told of groups and of what breaks them, of stalls and of who is expelled; nil:
+	// nobody.
+	Logger *slog.Logger
 	// Alive ends, with a cause, when the job goes on without this worker; nil: never.
 	Alive context.Context
 	// Asked ends when this process is asked to end: then it waits neither for workers that do not
@@ -50,6 +54,7 @@ type Member struct {
 	join    joining      // of a member that is to come; nil otherwise
 	bases   int64        // bytes of what variables were
 	bound   int64        // bytes that exchanging may take; 0: not known yet
+	stalls  atomic.Int64
 	rows    atomic.Int64 // bytes of what says which rows are sent
 
 	part atomic.Pointer[part]
@@ -92,6 +97,10 @@ func Join(v distrib.View, t distrib.Transport, s Scheme, o Options) (*Member, er
 // member is one without a part in a view.
 func member(s Scheme, o Options) (*Member, error) {
 	o.Timeout = cmp.Or(o.Timeout, 10*time.Minute)
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
+	if o.Log == nil {
+		o.Log = func(string) {}
+	}
 	if s.forced() && !o.Elastic.fixed() {
 		return nil, fmt.Errorf("scheme %s is for workers that do not come and go, not for %d to "+
 			"%d of them", s.Name, o.Elastic.Least, o.Elastic.Most)
@@ -162,12 +171,12 @@ func (m *Member) enter(v distrib.View, t distrib.Transport) error {
 	o := m.options
 	var err error
 	p.desk, err = NewDesk(m.meter.Wrap(t), ids, DeskOptions{Stall: o.Stall, Timeout: m.patience(),
-		Log: o.Log})
+		Log: m.stalled})
 	if err != nil {
 		return errors.Join(err, t.Close())
 	}
 	p.mux, err = collective.NewMux(p.desk.Transport(), collective.Options{Epoch: v.Epoch,
-		Stall: o.Stall, Timeout: o.Timeout, Log: o.Log})
+		Stall: o.Stall, Timeout: o.Timeout, Log: m.stalled})
 	if err != nil {
 		return errors.Join(err, t.Close())
 	}
@@ -180,7 +189,26 @@ func (m *Member) enter(v distrib.View, t distrib.Transport) error {
 		}
 	}
 	m.part.Store(p)
+	o.Logger.Info("group", "epoch", v.Epoch, "workers", ids)
 	return nil
+}
+
+// stalled is for a report of a wait that goes on.
+func (m *Member) stalled(line string) {
+	m.stalls.Add(1)
+	m.options.Logger.Info("stall", "what", line)
+	m.options.Log(line)
+}
+
+// Stalls is how often it was reported that this worker waits for others.
+func (m *Member) Stalls() int64 { return m.stalls.Load() }
+
+// Epoch is that of the view that this worker is in; 0 before the first.
+func (m *Member) Epoch() int64 {
+	if at := m.at(); at != nil {
+		return at.view.Epoch
+	}
+	return 0
 }
 
 // patience is how long a desk waits for workers that are connected: for ever, unless they
@@ -209,7 +237,8 @@ func (m *Member) engine(p *part, vars []graph.Value, t distrib.Transport) distri
 	c := distrib.Config{View: p.view, Transport: t,
 		Plan: *m.scheme.Plan, Workers: 1, Group: p.group, Audited: true, Outbox: outbox,
 		Ordered: m.scheme.inStep(),
-		Log:     m.options.Log, Stall: m.options.Stall, Timeout: m.options.Timeout}
+		Log:     m.options.Log, Stalled: m.stalled,
+		Stall: m.options.Stall, Timeout: m.options.Timeout}
 	if p.journal != nil {
 		c.Journal = p.journal
 	}

@@ -30,7 +30,7 @@ func (c *Control) Answer(ctx context.Context, facts func() Facts) {
 				continue
 			}
 			if err := c.reply(ctx, strings.TrimPrefix(string(kv.Key), dir), facts()); err != nil {
-				c.log.Warn("a question was not answered", zap.Error(err))
+				c.log.Info("a question was not answered", zap.Error(err))
 			}
 		}
 		rev = r.Header.Revision

@@ -86,7 +86,7 @@ func clientConfig(cfg *Config, ends []string, secure *tls.Config, own *lines) cl
 	c := clientv3.Config{
 		Endpoints: ends, TLS: secure, DialTimeout: tryWithin,
 		DialKeepAliveTime: pingEvery, DialKeepAliveTimeout: pingWithin,
-		Logger: cfg.Log.Named("etcd-client"),
+		Logger: cfg.etcdLog(),
 		DialOptions: []grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff: backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6,
 				Jitter: 0.2, MaxDelay: time.Second},

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
 )
 
 // What a [Config] has where a field is zero.
@@ -60,7 +61,9 @@ type Config struct {
 	Stall   time.Duration // 0: [DefaultStall]
 	Settle  time.Duration // 0: [DefaultSettle]
 
-	Log *zap.Logger // nil: nothing is logged
+	// Log is told what befalls the node, and how it got on with etcd; and of a level below, all
+	// that etcd has to say. Nil: nothing is logged.
+	Log *zap.Logger
 }
 
 // Server is where an embedded etcd is reached, as host:port.
@@ -210,4 +213,14 @@ func (c *Config) checkPlain(addr string) error {
 func loopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// etcdLog is for what etcd has to say itself, which is much: where everything is logged.
+func (c *Config) etcdLog() *zap.Logger {
+	return c.Log.Named("etcd").WithOptions(zap.WrapCore(func(core zapcore.Core) zapcore.Core {
+		if core.Enabled(zap.DebugLevel) {
+			return core
+		}
+		return zapcore.NewNopCore()
+	}))
 }

@@ -22,6 +22,7 @@ type Control struct {
 	client *clientv3.Client
 	sentry *sentry // over the client
 	log    *zap.Logger
+	counts counts
 
 	closed sync.Once
 	mu     sync.Mutex

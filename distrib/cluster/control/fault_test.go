@@ -73,6 +73,9 @@ func TestPartition(t *testing.T) {
 	}
 	t.Logf("another leads after %v", time.Since(cut).Round(time.Millisecond))
 	want(t, next(t, all[1]), 2, 1, 0, 1)
+	if n := all[1].Counts(); n.Elections == 0 || n.Evictions != 1 || n.Leases != 0 {
+		t.Errorf("one that goes on: %+v", n)
+	}
 	if here.Err() == nil {
 		t.Error("the others go on, and the node that is cut off does, too")
 	}
@@ -85,6 +88,9 @@ func TestPartition(t *testing.T) {
 	var out *FencedError
 	if err := all[2].Barrier(t.Context(), "x", 3); !errors.As(err, &out) || out.Node != 2 {
 		t.Errorf("a barrier of the one cut off: %v", err)
+	}
+	if n := all[2].Counts(); n.Elections == 0 || n.Leases != 2 {
+		t.Errorf("the one cut off: %+v", n)
 	}
 	wire.plug(true)
 	if v, err = all[2].Join(t.Context(), node(2), 3, 3); err != nil {

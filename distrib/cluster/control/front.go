@@ -79,7 +79,7 @@ func (f *front) serve(c net.Conn) {
 	trust.Admit(c)
 	out, err := net.Dial("unix", f.socket)
 	if err != nil {
-		f.log.Warn("etcd is not there", zap.Error(err))
+		f.log.Info("etcd is not there", zap.Error(err))
 		return
 	}
 	if !f.add(out) {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.uber.org/zap"
 
 	"github.com/gomem/gomem/distrib"
 )
@@ -183,7 +182,7 @@ func (m *member) await(ctx context.Context, w *waiting) error {
 			if who := m.who(w); len(who) > 0 {
 				late = who
 			}
-			m.c.log.Warn("waiting", zap.String("for", w.what), zap.Any("nodes", late))
+			m.c.noteStall(w.what, late)
 		case <-m.lease.ctx.Done():
 			if late != nil { // whom the others may have given up before, and etcd with them
 				stall := &distrib.StallError{Nodes: late, What: w.what}
@@ -342,7 +341,7 @@ func (m *member) say(ctx context.Context, rec *nodeRecord) error {
 		[]clientv3.Cmp{clientv3.Compare(clientv3.LeaseValue(key), "=", m.lease.id)},
 		[]clientv3.Op{clientv3.OpPut(key, string(val), clientv3.WithLease(m.lease.id))}, nil)
 	if err == nil && !r.Succeeded {
-		m.lease.end(errLease)
+		m.lease.lose()
 		return errLease
 	}
 	return err

@@ -144,6 +144,9 @@ func TestJoin(t *testing.T) {
 	if err := all[2].Barrier(t.Context(), "x", 1); !errors.Is(err, ErrLeft) {
 		t.Errorf("a barrier after leaving: %v", err)
 	}
+	if n := all[1].Counts(); n.Views != 3 || n.Evictions != 0 || n.Leases != 0 {
+		t.Errorf("one came and one left: %+v", n)
+	}
 	m, err := all[1].ShardMap(t.Context(), 3)
 	if err != nil || !slices.Equal(m, Shards(v.Nodes[:2:2])) && len(m) != Ranges {
 		t.Errorf("shards: %v, %v", m, err)
@@ -182,6 +185,11 @@ func TestExpel(t *testing.T) {
 	}
 	want(t, next(t, all[0]), 2, 0, 0, 1)
 	want(t, next(t, all[2]), 2, -1, 0, 1)
+	for i, c := range all {
+		if n := c.Counts(); n.Views != 2 || n.Evictions != 1 || n.Leases != 0 {
+			t.Errorf("node %d, where one is expelled: %+v", i, n)
+		}
+	}
 	if <-alive.Done(); !errors.Is(context.Cause(alive), distrib.ErrExpelled) {
 		t.Error(context.Cause(alive))
 	}

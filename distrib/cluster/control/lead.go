@@ -85,6 +85,7 @@ func (m *member) campaign(ctx context.Context, l *lease, role string) (*term, er
 		return nil, err
 	}
 	t := &term{key: e.Key(), rev: e.Rev()}
+	m.c.noteElected(role)
 	inner, free := m.lease.within(ctx)
 	var end context.CancelFunc
 	t.ctx, end = l.within(inner)
@@ -126,7 +127,7 @@ func (m *member) roleLease(ctx context.Context) (*lease, error) {
 	}
 	in, stop := m.lease.within(ctx)
 	defer stop()
-	l, err := grant(in, m.c, m.c.cfg.LeadTTL, 0)
+	l, err := grant(in, m.c, "roles", m.c.cfg.LeadTTL, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -28,9 +29,12 @@ type lease struct {
 	grace  time.Duration // after that, for a server that is away
 	ctx    context.Context
 	end    context.CancelCauseFunc
-	ended  chan struct{} // when nothing renews it any more
+	ended  chan struct{}   // when nothing renews it any more
+	of     string          // what it is for, in words
+	note   func(of string) // when it is lost
 	log    *zap.Logger
 
+	lost   atomic.Bool
 	mu     sync.Mutex
 	over   time.Time                     // when it ends, unless it is renewed
 	stream pb.Lease_LeaseKeepAliveClient // nil: none
@@ -39,7 +43,7 @@ type lease struct {
 
 // grant asks for a lease, of at least a time to live, and keeps it.
 // One that was granted and nobody heard of ends by itself.
-func grant(ctx context.Context, c *Control, ttl, grace time.Duration) (*lease, error) {
+func grant(ctx context.Context, c *Control, of string, ttl, grace time.Duration) (*lease, error) {
 	var sent time.Time
 	r, err := retry(ctx, c, func(ctx context.Context) (*clientv3.LeaseGrantResponse, error) {
 		sent = time.Now()
@@ -50,7 +54,7 @@ func grant(ctx context.Context, c *Control, ttl, grace time.Duration) (*lease, e
 	}
 	granted := time.Duration(r.TTL) * time.Second
 	l := &lease{client: c.client, id: r.ID, ttl: granted, grace: grace, over: sent.Add(granted),
-		log: c.log, ended: make(chan struct{})}
+		of: of, note: c.noteLost, log: c.log, ended: make(chan struct{})}
 	l.ctx, l.end = context.WithCancelCause(context.Background())
 	go l.keep()
 	return l, nil
@@ -73,7 +77,7 @@ const minRenewal = 300 * time.Millisecond
 func (l *lease) keep() {
 	defer close(l.ended)
 	defer l.hangUp()
-	last := time.AfterFunc(time.Until(l.until().Add(l.grace)), func() { l.end(errLease) })
+	last := time.AfterFunc(time.Until(l.until().Add(l.grace)), l.lose)
 	defer last.Stop()
 	next := time.NewTimer(keepEvery(l.ttl))
 	defer next.Stop()
@@ -93,12 +97,20 @@ func (l *lease) keep() {
 			l.mu.Unlock()
 			last.Reset(time.Until(at.Add(l.ttl + l.grace)))
 		case errors.Is(err, rpctypes.ErrLeaseNotFound):
-			l.end(errLease)
+			l.lose()
 			return
 		case l.ctx.Err() == nil:
-			l.log.Warn("a lease was not renewed", zap.Error(err))
+			l.log.Info("a lease was not renewed", zap.String("of", l.of), zap.Error(err))
 		}
 		next.Reset(max(time.Until(at.Add(keepEvery(l.ttl))), keepEvery(l.ttl)/4))
+	}
+}
+
+// lose ends a lease that was not renewed in time, once.
+func (l *lease) lose() {
+	if l.lost.CompareAndSwap(false, true) && l.ctx.Err() == nil {
+		l.end(errLease)
+		l.note(l.of)
 	}
 }
 
@@ -180,7 +192,7 @@ func (l *lease) revoke(why error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	if _, err := l.client.Revoke(ctx, l.id); err != nil {
-		l.log.Info("a lease is left to end by itself", zap.Error(err))
+		l.log.Info("a lease is left to end by itself", zap.String("of", l.of), zap.Error(err))
 	}
 }
 

@@ -68,7 +68,7 @@ func (c *Control) enter(ctx context.Context, self distrib.Node, min, max int) (*
 	m := &member{c: c, news: make(chan struct{})}
 	m.rec = nodeRecord{ID: self.ID, Addr: self.Addr, Roles: self.Roles, Host: host,
 		Min: min, Max: max, Spread: c.cfg.Spread, Server: c.own() != nil && c.cfg.Spread < 2}
-	if m.lease, err = grant(ctx, c, c.cfg.TTL, c.cfg.Grace); err != nil {
+	if m.lease, err = grant(ctx, c, "the node", c.cfg.TTL, c.cfg.Grace); err != nil {
 		return nil, c.wrap("join", err)
 	}
 	if err = m.claim(ctx); err == nil {
@@ -235,6 +235,9 @@ func (m *member) deliver(v viewRecord) {
 		m.news = make(chan struct{})
 	}
 	m.mu.Unlock()
+	if was || is {
+		m.c.noteView(&old, &v)
+	}
 	switch {
 	case is && old.Epoch == 0: // Join returns it
 	case is:

@@ -38,6 +38,8 @@ type viewRecord struct {
 	Nodes []viewNode `json:"nodes"`
 	// Expelled are the leases of nodes that are there, and that the others do not want.
 	Expelled []int64 `json:"expelled,omitempty"`
+	// Evicted are the nodes of the view before that are not in this one, and did not ask for it.
+	Evicted []distrib.NodeID `json:"evicted,omitempty"`
 }
 
 type viewNode struct {
@@ -75,6 +77,23 @@ func (v *viewRecord) without(other *viewRecord) []distrib.NodeID {
 		}
 	}
 	return gone
+}
+
+// ids are the nodes of the view.
+func (v *viewRecord) ids() (ids []distrib.NodeID) {
+	for _, n := range v.Nodes {
+		ids = append(ids, n.ID)
+	}
+	return ids
+}
+
+// evicted are the nodes of the present view that the next one has not, and that do not leave.
+func (s *state) evicted(next *viewRecord) []distrib.NodeID {
+	return slices.DeleteFunc(s.cur.without(next), func(id distrib.NodeID) bool {
+		return slices.ContainsFunc(s.here, func(n nodeRecord) bool {
+			return n.ID == id && n.Leaving && s.cur.has(id, n.Lease)
+		})
+	})
 }
 
 // state is all that a view is made from, at one revision of etcd.

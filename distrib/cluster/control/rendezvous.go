@@ -68,8 +68,9 @@ func (m *member) publish(t *term, s *state, next []nodeRecord) bool {
 	for _, n := range next {
 		v.Nodes = append(v.Nodes, viewNode{n.ID, n.Addr, n.Roles, n.Lease})
 	}
+	v.Evicted = s.evicted(&v)
 	if err := m.c.putShards(t, &v); err != nil {
-		m.c.log.Warn("the shards of a view were not written", zap.Error(err))
+		m.c.log.Info("the shards of a view were not written", zap.Error(err))
 		return false
 	}
 	val, err := json.Marshal(&v)
@@ -89,10 +90,8 @@ func (m *member) publish(t *term, s *state, next []nodeRecord) bool {
 			clientv3.WithPrefix()),
 	}, nil)
 	if err != nil || !r.Succeeded {
-		m.c.log.Warn("a view was not written", zap.Int64("epoch", v.Epoch), zap.Error(err))
+		m.c.log.Info("a view was not written", zap.Int64("epoch", v.Epoch), zap.Error(err))
 		return false
 	}
-	m.c.log.Info("view", zap.Int64("epoch", v.Epoch), zap.Int("nodes", len(v.Nodes)),
-		zap.Any("gone", s.cur.without(&v)))
 	return true
 }

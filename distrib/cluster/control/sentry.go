@@ -87,7 +87,7 @@ func (s *sentry) reach(ends []string) {
 func (s *sentry) post(end string) {
 	c, err := clientv3.New(clientConfig(s.cfg, []string{end}, s.secure, nil))
 	if err != nil {
-		s.cfg.Log.Warn("a server is not looked after", zap.String("at", end), zap.Error(err))
+		s.cfg.Log.Info("a server is not looked after", zap.String("at", end), zap.Error(err))
 		return
 	}
 	ctx, stop := context.WithCancel(context.Background())

@@ -23,7 +23,7 @@ func TestSilentServer(t *testing.T) {
 		cfg.Servers[i].Client = cables[i].addr()
 	}
 	c := start(t, cfg)
-	l, err := grant(t.Context(), c, cfg.TTL, 0)
+	l, err := grant(t.Context(), c, "the node", cfg.TTL, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

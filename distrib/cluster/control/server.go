@@ -199,7 +199,7 @@ func (s *server) renew(cfg *Config, files *TLS) {
 			return
 		}
 		if err := cfg.TLS.refresh(files); err != nil {
-			cfg.Log.Warn("certificates were not renewed", zap.Error(err))
+			cfg.Log.Info("certificates were not renewed", zap.Error(err))
 		}
 	}
 }
@@ -221,7 +221,7 @@ func (s *server) config(cfg *Config, b serverPlace, files *TLS, cluster string) 
 			SkipClientSANVerify: true}
 		c.PeerTLSInfo = info
 	}
-	c.ZapLoggerBuilder = embed.NewZapLoggerBuilder(s.logger(cfg.Log))
+	c.ZapLoggerBuilder = embed.NewZapLoggerBuilder(s.logger(cfg.etcdLog()))
 	if b.spread { // who comes and goes says so in keys, by which nobody goes who is needed
 		c.StrictReconfigCheck = false
 	}

@@ -131,7 +131,7 @@ func (s *steward) act(ctx context.Context, at *spread) time.Duration {
 	if what == leave {
 		s.withdraw(ctx, at, false)
 	} else if err := s.add(ctx, at); err != nil && ctx.Err() == nil {
-		c.log.Warn("a server could not be added", zap.Error(err))
+		c.log.Info("a server could not be added", zap.Error(err))
 	}
 	return tryEvery
 }

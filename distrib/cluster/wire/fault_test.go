@@ -148,7 +148,8 @@ func TestSilence(t *testing.T) {
 func TestDrop(t *testing.T) {
 	never := wire.Options{Idle: time.Hour, Dead: time.Hour, Linger: time.Hour}
 	a, b, ha, hb, ways := apart(t, never, nil)
-	for c := range distrib.Class(distrib.Classes) { // a stream that is made later is told of a Close
+	// A stream that is made later is told of a Close.
+	for c := range distrib.Class(distrib.Classes) {
 		a.Send(1, &distrib.Msg{Class: c})
 		hb.message(t)
 		b.Send(0, &distrib.Msg{Class: c})
