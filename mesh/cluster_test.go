@@ -220,6 +220,7 @@ var modelMeshes = map[string][][2]string{
 		{"batch:2x1,experts:4x1", stacked + ",batch=batch"},
 		{"experts:2x1", stacked + ",batch=experts"}, {"experts:4x1", stacked + ",batch=experts"}},
 	"gpt":        {{"batch:2x1", ""}, {"b:2x1", "batch=b,h/*/weight:0=b,wte/weight:0=b"}},
+	"lstm-lm":    {{"batch:2x1", ""}},
 	"resnet":     {{"batch:2x1", ""}},
 	"wgan":       {{"batch:2x1", ""}},
 	"deepspeech": {{"batch:2x1", ""}},
@@ -248,6 +249,9 @@ func model(name string) (*models.Model, error) {
 	case "gpt":
 		c, err := models.NewGPTConfig("s512", models.GPT2Blocks)
 		return made(c, err, models.GPT)
+	case "lstm-lm":
+		c, err := models.NewLSTMLMConfig("s512")
+		return made(c, err, models.LSTMLM)
 	case "resnet":
 		c, err := models.NewResNetConfig("s512")
 		return made(c, err, models.ResNet)

@@ -4,9 +4,10 @@
 // training it would. What networks are made of is package nn's.
 //
 // Five are those of J. Wei's thesis (2019, table 6.1), each as its source has it, to the
-// last parameter: [Transformer] and [MoE], [ResNet], [WGAN] and [DeepSpeech]; the sixth
-// is [GPT]. Every one has three sizes: base, as published; s64, its replica at
-// a 64th of the memory with the same graph, an eighth as wide; and s512, for tests.
+// last parameter: [Transformer] and [MoE], [ResNet], [WGAN] and [DeepSpeech]; two
+// more, [GPT] and [LSTMLM], are language models. Every one has three sizes: base, as
+// published; s64, its replica at a 64th of the memory with the same graph, an eighth as
+// wide; and s512, for tests.
 // A model's Fine form composes norms, dropout and optimizers of arithmetic, for
 // graphs of TensorFlow 1's granularity.
 //
@@ -77,5 +78,6 @@
 // the critic's penalty is the gradient of a gradient. [DeepSpeech] is Mozilla's,
 // with one direction; its LSTM is one operation or unrolled in time. What each
 // leaves out of its source, or adds to learn faster as a replica, its function
-// says.
+// says. [LSTMLM] is the largest by far: its matrices are those of Orpheus' third
+// application, 53.6 GiB of them, within the 12 GiB of a device and the 64 GiB of a host.
 package models

@@ -20,6 +20,11 @@ func TestUpdatesAreCommon(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	recurrent, err := NewLSTMLMConfig("s512")
+	if err != nil {
+		t.Fatal(err)
+	}
+	recurrent.Training = tr
 	resNet.Training, transformer.Training, moe.Training = tr, tr, tr
 	speech.Training, gan.Training, gpt.Training = tr, tr, tr
 	for name, build := range map[string]func() (*Model, error){
@@ -28,6 +33,7 @@ func TestUpdatesAreCommon(t *testing.T) {
 		"deepspeech":  func() (*Model, error) { return DeepSpeech(speech) },
 		"wgan":        func() (*Model, error) { return WGAN(gan) },
 		"gpt":         func() (*Model, error) { return GPT(gpt) },
+		"lstm-lm":     func() (*Model, error) { return LSTMLM(recurrent) },
 		"moe":         func() (*Model, error) { return MoE(moe) },
 	} {
 		m, err := build()

@@ -95,6 +95,15 @@ func forms(t *testing.T, size string, fine bool) (list []form) {
 	unrolled.Unrolled = true
 	add("deepspeech", func() (*Model, error) { return DeepSpeech(speech) })
 	add("deepspeech/unrolled", func() (*Model, error) { return DeepSpeech(unrolled) })
+	if !fine {
+		add("lstm-lm", func() (*Model, error) {
+			c, err := NewLSTMLMConfig(size)
+			if err != nil {
+				return nil, err
+			}
+			return LSTMLM(c)
+		})
+	}
 	for _, blocks := range []string{GPT2Blocks, LlamaBlocks} {
 		if !fine {
 			add("gpt/"+blocks, func() (*Model, error) {

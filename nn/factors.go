@@ -21,6 +21,12 @@ type Factoring interface {
 	Factors(gradient, factors int64) bool
 }
 
+// join makes one product of gradients that are sums of products.
+func (l *learner) join() {
+	var joining ops.Joining
+	l.each(func(i int) { l.grads[i] = joining.Join(l.grads[i]) })
+}
+
 // gathering exchanges gradients by their factors: what is multiplied on every worker, in
 // place of the products. A factor of several gradients, such as the input of layers side by
 // side, is exchanged once.

@@ -47,6 +47,11 @@ type MinimizeOptions struct {
 	// batches of a loss that is divided by no such sum weigh the same.
 	Counts graph.Value
 
+	// Join makes one product of a gradient that is a sum of products, of layers or steps that
+	// have a weight in common, where what is multiplied is fewer bytes than the gradient:
+	// see [ops.Joining].
+	Join bool
+
 	// Shares is the name of an earlier objective that this one is another form of, such
 	// as a step for batches of another size: it goes on with the optimizer state of
 	// that one, and a step runs one of the two. It is for loops of one's own: train.Run
@@ -75,6 +80,9 @@ func (m *Model) Minimize(loss graph.Value, by Optimizer, options ...MinimizeOpti
 	learner.grads = autodiff.Grad(learner.weighed(loss), learner.parameters...)
 	if !learner.prune(loss) {
 		return
+	}
+	if o.Join {
+		m.Graph.InPhase(graph.Backward, learner.join)
 	}
 	learner.averages = m.averagesOf(loss)
 	m.Graph.InPhase(graph.Update, learner.prepare)

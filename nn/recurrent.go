@@ -10,7 +10,10 @@ import (
 type RecurrentOptions struct {
 	Reverse bool // from the last step to the first
 	// Unrolled makes operations of every step, rather than one of an LSTM's sequence.
-	Unrolled   bool
+	Unrolled bool
+	// PerGate gives each gate of an LSTM two matrices of its own, and unrolls it: the largest
+	// variable is then an eighth of the layer, which may be more than a device holds.
+	PerGate    bool
 	ForgetBias float32 // added to an LSTM's forget gate
 	Weight     Init    // nil means [Glorot]
 }
@@ -19,11 +22,16 @@ type RecurrentOptions struct {
 // Gers' forget gate): x f32[time batch in] → f32[time batch units], the state after
 // every step, from zeros. Its parameters are weight f32[in+units 4·units], the rows
 // for the input first and the columns of the input gate, the candidate, the forget and
-// the output gate in this order, and bias f32[4·units]. See [ops.LSTM].
+// the output gate in this order, and bias f32[4·units]. See [ops.LSTM]. With PerGate they
+// are a weight f32[in units] and a state-weight f32[units units] in each of the places
+// "input", "candidate", "forget" and "output", and the same bias.
 func LSTM(c *Ctx, x graph.Value, units int, options ...RecurrentOptions) graph.Value {
 	o, ok := one(c.Graph(), options)
 	if !ok || !recurrent("LSTM", x, units) {
 		return graph.Value{}
+	}
+	if o.PerGate {
+		return o.gates(c, x, units)
 	}
 	defer c.Enter()()
 	t := x.Type()
@@ -46,6 +54,35 @@ func LSTM(c *Ctx, x graph.Value, units int, options ...RecurrentOptions) graph.V
 		y = backwards(y)
 	}
 	return y
+}
+
+// gates is an LSTM with matrices for each gate. The products with x are one a gate for the
+// whole sequence; the first step has none with the state, which is zeros.
+func (o RecurrentOptions) gates(c *Ctx, x graph.Value, units int) graph.Value {
+	var fromX, weights []graph.Value
+	for _, name := range []string{"input", "candidate", "forget", "output"} {
+		at := c.In(name)
+		leave := at.Enter()
+		w := at.Param("weight", o.Weight.or(Glorot), x.Type().Size(2), units)
+		fromX = append(fromX, ops.MatMul(x, w))
+		weights = append(weights, at.Param("state-weight", o.Weight.or(Glorot), units, units))
+		leave()
+	}
+	defer c.Enter()()
+	bias := c.Param("bias", nil, 4*units)
+	var h graph.Value
+	state := ops.Zeros(c.Graph(), tensor.Of(graph.F32, x.Type().Size(1), units))
+	return o.unroll(ops.Add(ops.Concat(2, fromX...), bias), func(gates graph.Value) graph.Value {
+		if h.Valid() {
+			products := make([]graph.Value, len(weights))
+			for i, w := range weights {
+				products[i] = ops.MatMul(h, w)
+			}
+			gates = ops.Add(gates, ops.Concat(1, products...))
+		}
+		h, state = ops.LSTMCell(gates, state, o.ForgetBias)
+		return h
+	})
 }
 
 // recurrent demands a sequence, and units.

@@ -127,6 +127,9 @@ func addSequences(add adder) {
 			}, 5, 2, 4)
 		}
 	}
+	add("lstm per gate", func(c *nn.Ctx, in map[string]graph.Value) graph.Value {
+		return nn.LSTM(c, in["x"], 3, nn.RecurrentOptions{ForgetBias: 1, PerGate: true})
+	}, 5, 2, 4)
 }
 
 func addAttention(all map[string]layerCase) {

@@ -51,6 +51,8 @@ func cases() []parityCase {
 		{"gpt", gpt(models.GPT2Blocks, false)},
 		{"gpt, llama blocks", gpt(models.LlamaBlocks, false)},
 		{"gpt, llama blocks, untied", gpt(models.LlamaBlocks, true)},
+		{"lstm-lm", lstmLM(1)},
+		{"lstm-lm, two layers", lstmLM(2)},
 		{"resnet v1.5", resNet(1)},
 		{"resnet v2", resNet(2)},
 		{"wgan, critic", wgan("critic", "resnet", false)},
@@ -105,6 +107,18 @@ func gpt(blocks string, untied bool) func() (subject, error) {
 		}
 		c.Dropout, c.Untied = 0, untied
 		m, err := models.GPT(c)
+		return only(m, err, c)
+	}
+}
+
+func lstmLM(layers int) func() (subject, error) {
+	return func() (subject, error) {
+		c, err := models.NewLSTMLMConfig(size)
+		if err != nil {
+			return subject{}, err
+		}
+		c.Layers = layers
+		m, err := models.LSTMLM(c)
 		return only(m, err, c)
 	}
 }

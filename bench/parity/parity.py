@@ -428,10 +428,30 @@ def deepspeech(c, w, x, noise):
     return loss.mean()
 
 
+# Recurrent language model
+
+
+def gates(w):
+    """What PyTorch's LSTM has of an LSTM with matrices a gate: [x h] to gates in gomem's order."""
+    names = ("input", "candidate", "forget", "output")
+    return torch.cat([torch.cat([w[g + "/weight"], w[g + "/state-weight"]]) for g in names], 1)
+
+
+def lstm_lm(c, w, x, noise):
+    table = w["embedding/weight"]
+    y = F.embedding(x["tokens"], table).transpose(0, 1) * math.sqrt(c["Units"])
+    for i in range(c["Layers"]):
+        layer = w.at("lstm", i)
+        y = lstm(y, gates(layer), layer["bias"])
+    logits = F.linear(y.transpose(0, 1), table)
+    return F.cross_entropy(logits.flatten(0, 1), x["targets"].flatten(), ignore_index=-1)
+
+
 MODELS = {
     "transformer": transformer,
     "moe": moe,
     "gpt": gpt,
+    "lstm-lm": lstm_lm,
     "resnet": resnet,
     "wgan critic": wgan_critic,
     "wgan generator": wgan_generator,

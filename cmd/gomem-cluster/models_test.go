@@ -14,9 +14,11 @@ import (
 func TestLocalModels(t *testing.T) {
 	t.Parallel()
 	longtest.Skip(t)
-	schemes := []string{"ring", "ps", "hybrid", "factors", "bosen", "pf", "easgd", "ssp"}
+	schemes := []string{"ring", "ps", "hybrid", "factors", "bosen", "pf", "easgd", "ssp",
+		"orpheus"}
 	within := map[string]bool{"ring": true, "ps": true, "hybrid": true, "factors": true}
-	for i, model := range []string{"moe", "transformer", "gpt", "resnet", "wgan", "deepspeech"} {
+	for i, model := range []string{"moe", "transformer", "gpt", "resnet", "wgan", "deepspeech",
+		"lstm-lm"} {
 		for k := range longtest.Count(1, len(schemes)) {
 			scheme := schemes[(i+k)%len(schemes)]
 			t.Run(model+"/"+scheme, func(t *testing.T) {

@@ -11,7 +11,8 @@ import (
 
 // TestResident: the plan that is taken without weighing is the one that weighing finds.
 func TestResident(t *testing.T) {
-	for _, model := range []string{"moe", "transformer", "gpt", "resnet", "wgan", "deepspeech"} {
+	for _, model := range []string{"moe", "transformer", "gpt", "resnet", "wgan", "deepspeech",
+		"lstm-lm"} {
 		f := modelFlags{Model: model, Size: "s512"}
 		b, err := f.build(io.Discard)
 		if err != nil {

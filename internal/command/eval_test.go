@@ -55,6 +55,7 @@ func TestEval(t *testing.T) {
 	}{
 		{"transformer", pairs, "tsv:other.tsv", 0}, {"moe", pairs, "tsv:other.tsv", 0},
 		{"gpt", text, "text:other.tsv", 0}, {"resnet", faces, few, 5}, {"wgan", faces, few, 5},
+		{"lstm-lm", text, "text:other.tsv", 0},
 		{"deepspeech", spoken(t, "list.csv", 300), spoken(t, "short.csv", 3), 3},
 	} {
 		args := []string{"train", "--model", c.model, "--size", "s512", "--policy", "vanilla",

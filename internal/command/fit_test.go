@@ -39,6 +39,8 @@ func TestFit(t *testing.T) {
 		{"transformer", "length", "--policy thesis --device-memory 1MiB", "device", "cpu"},
 		{"resnet", "batch", "--policy grappler --device-memory 1MiB", "device", "cpu"},
 		{"resnet", "depth", "--policy thesis --host-memory 2MiB", "host", "cpu"},
+		{"lstm-lm", "batch", "--policy thesis --device-memory 1MiB", "device", "cpu"},
+		{"lstm-lm", "length", "--policy thesis --device-memory 1MiB", "device", "cpu"},
 		{"wgan", "batch", "--policy thesis --device-memory 600KiB", "device", "cpu"},
 		{"deepspeech", "batch", "--policy thesis --device-memory 600KiB", "device", "cpu"},
 		{"deepspeech", "length", "--policy thesis --device-memory 1MiB --device sim:titanx",

@@ -48,6 +48,10 @@ func buildGPT(f modelFlags) (*models.Model, map[string]string, error) {
 
 // runningWords is how many sub-words a model of running text has at most.
 func runningWords(f modelFlags) (int, error) {
+	if f.Model == "lstm-lm" {
+		c, err := lstmLMConfig(f)
+		return c.Vocab, err
+	}
 	c, err := gptConfig(f)
 	return c.Vocab, err
 }

@@ -23,9 +23,9 @@ const flagTexts = `
     Directory of the profile (default: the current one).
 --model
     moe, a Transformer with mixture-of-experts layers; transformer; gpt, a language model
-    that continues texts; resnet; wgan, a pair of adversarial networks with gradient
-    penalty; or deepspeech (default ${default}). train also has mlr, logistic regression, and
-    mf, matrix factorisation, without layers and plans.
+    that continues texts; lstm-lm, a recurrent one; resnet; wgan, a pair of adversarial
+    networks with gradient penalty; or deepspeech (default ${default}). train also has mlr,
+    logistic regression, and mf, matrix factorisation, without layers and plans.
 --size
     s512 (tiny), s64 (1/64 of base in memory) or base, which is the published model
     (default ${default}).
@@ -35,8 +35,8 @@ const flagTexts = `
     Compose norms, dropout and optimizers of arithmetic, for graphs of TensorFlow 1's
     granularity.
 --length
-    moe, transformer: tokens a text, longer ones are cut; gpt: tokens a window of text;
-    deepspeech: frames an utterance, longer ones are left out (default: the size's).
+    moe, transformer: tokens a text, longer ones are cut; gpt, lstm-lm: tokens a window of
+    text; deepspeech: frames an utterance, longer ones are left out (default: the size's).
 --experts
     moe: experts a layer (default: the size's).
 --expert-hidden
@@ -48,7 +48,7 @@ const flagTexts = `
     moe: keep the weights of a layer's experts in one variable instead of one an expert.
 --depth
     resnet: layers, 50, 101, 152, 1001, 1916 and others; moe, transformer: layers of the
-    encoder, and of the decoder; gpt: layers (default: the size's).
+    encoder, and of the decoder; gpt, lstm-lm: layers (default: the size's).
 --blocks
     resnet: blocks of each of the four stages, instead of a depth. gpt: gpt2, as GPT-2 has
     them, or llama: RMS norm, rotary positions, SwiGLU, grouped queries (default gpt2).
@@ -57,14 +57,14 @@ const flagTexts = `
 --pixels
     resnet, wgan: pixels of a side of an image (default: the size's).
 --vocabulary
-    moe, transformer, gpt: sub-words, at most (default: the size's); train learns them, and
-    its model has as many as were learnt.
+    moe, transformer, gpt, lstm-lm: sub-words, at most (default: the size's); train learns
+    them, and its model has as many as were learnt.
 --classes
     resnet: kinds of images, the background included (default: the data's, or the size's
     for a command that reads none).
 --dropout
-    moe, transformer, gpt, deepspeech: share of units that are left out in training, from
-    0, below 1 (default: the size's).
+    moe, transformer, gpt, lstm-lm, deepspeech: share of units that are left out in
+    training, from 0, below 1 (default: the size's).
 --optimizer
     sgd, momentum, adam, adamw or adafactor, with its own learning rate unless --lr is
     given (default: the model's).
@@ -82,8 +82,8 @@ const flagTexts = `
 --data
     What to learn from. Pairs of texts: go:doc (doc comment to declaration, from the local
     Go source tree; the default), tsv:FILE (source TAB target), mo:DIR (gettext
-    catalogues) or text:FILE (each line to the next). Running text, for gpt: go:doc or
-    text:PATH (a file, or the text files of a folder). Images: glyphs (drawn characters;
+    catalogues) or text:FILE (each line to the next). Running text, for gpt and lstm-lm:
+    go:doc or text:PATH (a file, or the text files of a folder). Images: glyphs (drawn characters;
     the default), dir:PATH (a folder a class), cifar10:DIR or icons:DIR (an icon theme).
     Speech: formant (the documentation, synthesised; the default), csv:FILE
     (wav_filename,wav_filesize,transcript) or espeak:FILE (a sentence a line). mlr:
@@ -335,8 +335,9 @@ plan --steps
 plan --json
     Print one JSON object instead of the explanation. Sizes are bytes.
 fit --max
-    What to find the largest of: batch; depth (moe, transformer, gpt, resnet); experts
-    (moe); or length (moe, transformer, gpt, deepspeech) (default ${default}).
+    What to find the largest of: batch; depth (moe, transformer, gpt, lstm-lm, resnet);
+    experts (moe); or length (moe, transformer, gpt, lstm-lm, deepspeech) (default
+    ${default}).
 fit --device-memory
     Budget of device memory, such as 192MiB (default: the model size's).
 fit --host-memory

@@ -39,8 +39,9 @@ type predictCmd struct {
 func (predictCmd) Help() string {
 	return `Does what a trained model does, from a checkpoint alone: transformer and moe
 translate lines of text, gpt continues texts, resnet says what is on pictures,
-deepspeech writes down WAV recordings, and wgan draws. Inputs are files, or
-standard input; a directory stands for the pictures or recordings in it.
+deepspeech writes down WAV recordings, and wgan draws; lstm-lm has no prediction.
+Inputs are files, or standard input; a directory stands for the pictures or
+recordings in it.
 
 Plans are made for the budget as in training, but have no gradients and no
 optimizer to keep, so they need far less; weights that do not fit the device are

@@ -24,7 +24,7 @@ func openPublic(path string) (*train.Public, error) {
 // publicInit is the public checkpoint that a run begins with, nil if it does with none. It
 // has to be of the network that the run trains: what its tensors do not tell, too.
 func (c *trainCmd) publicInit() (*train.Public, error) {
-	if c.Init == "" || c.Rename != "" || !train.IsPublic(string(c.Init)) {
+	if c.Model != "gpt" || c.Init == "" || c.Rename != "" || !train.IsPublic(string(c.Init)) {
 		return nil, nil
 	}
 	open := train.OpenPublic

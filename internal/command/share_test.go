@@ -25,6 +25,7 @@ func TestEvalShare(t *testing.T) {
 	}{
 		{"transformer", "tsv:pairs.tsv", "tsv:other.tsv"}, {"resnet", faces, few},
 		{"gpt", "text:pairs.tsv", "text:other.tsv"}, {"wgan", faces, few},
+		{"lstm-lm", "text:pairs.tsv", "text:other.tsv"},
 		{"deepspeech", spoken(t, "list.csv", 100), spoken(t, "short.csv", 3)},
 	} {
 		args := []string{"train", "--model", c.model, "--size", "s512", "--policy", "vanilla",

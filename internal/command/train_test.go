@@ -243,7 +243,7 @@ func TestModels(t *testing.T) {
 		{"transformer", "token", "bleu"},
 		{"resnet", "image", "accuracy among 5"},
 		{"wgan", "image", ""},
-		{"gpt", "token", "perplexity"},
+		{"gpt", "token", "perplexity"}, {"lstm-lm", "token", "perplexity"},
 	} {
 		args := []string{"train", "--model", c.model, "--size", "s512", "--steps", "2",
 			"--eval-batches", "1", "--json"}
@@ -252,6 +252,8 @@ func TestModels(t *testing.T) {
 			args = append(args, "--data", "tsv:pairs.tsv")
 		case "gpt":
 			args = append(args, "--data", "text:pairs.tsv", "--blocks", "llama")
+		case "lstm-lm":
+			args = append(args, "--data", "text:pairs.tsv")
 		case "wgan":
 			args = append(args, "--samples", "pictures")
 		}
@@ -269,7 +271,7 @@ func TestModels(t *testing.T) {
 	}
 	for model, want := range map[string]int64{
 		"transformer": 61_378_560, "moe": 860_700_672, "resnet": 60_194_857, "wgan": 16_808_388,
-		"deepspeech": 47_224_861, "gpt": 124_439_808,
+		"deepspeech": 47_224_861, "gpt": 124_439_808, "lstm-lm": 14_400_160_000,
 	} {
 		var x explanation
 		decode(t, succeed(t, "plan", "--model", model, "--size", "base", "--policy", "vanilla",

@@ -27,12 +27,13 @@ import (
 // builder makes a model.
 type builder func() (*models.Model, error)
 
-// builders are the five models, tiny.
+// builders are models, tiny.
 var builders = map[string]builder{
 	"moe":         tiny(models.NewMoEConfig, models.MoE),
 	"transformer": tiny(models.NewTransformerConfig, models.Transformer),
 	"resnet":      tiny(models.NewResNetConfig, models.ResNet),
 	"wgan":        tiny(models.NewWGANConfig, models.WGAN),
+	"lstm-lm":     tiny(models.NewLSTMLMConfig, models.LSTMLM),
 	"deepspeech":  tiny(models.NewDeepSpeechConfig, models.DeepSpeech),
 }
 

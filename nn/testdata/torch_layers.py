@@ -76,6 +76,13 @@ def lstm(t, prefix="layer/", flip=False):
     return run(layer, names, weights, x, flip)
 
 
+def lstm_per_gate(t):
+    """The matrices of all gates beside each other are those of lstm."""
+    gates = ["layer/%s/" % n for n in ("input", "candidate", "forget", "output")]
+    weight = torch.cat([torch.cat([t[g + "weight"], t[g + "state-weight"]]) for g in gates], 1)
+    return lstm({"x": t["x"], "layer/weight": weight, "layer/bias": t["layer/bias"]})
+
+
 def gru(t, prefix="layer/", flip=False):
     n = t[prefix + "state-weight"].shape[0]
     x = t["x"].flip(0) if flip else t["x"]
@@ -165,6 +172,7 @@ LAYERS = {
     "lstm unrolled": lstm,
     "lstm both ways": bidirectional(lstm),
     "lstm unrolled both ways": bidirectional(lstm),
+    "lstm per gate": lstm_per_gate,
     "gru": gru,
     "gru both ways": bidirectional(gru),
     "cross-entropy": lambda t: F.cross_entropy(logits(t), labels(t)),

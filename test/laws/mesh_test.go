@@ -221,6 +221,7 @@ var meshesOf = map[string][][2]string{
 		{"m:2", "*/expert*/w0:1=m,*/expert*/w1:0=m"}},
 	"moe sparse": {{"batch:2", ""}, {"experts:4", ""}},
 	"gpt":        {{"batch:2", ""}},
+	"lstm-lm":    {{"batch:2", ""}},
 	"resnet":     {{"batch:2", ""}, {"batch:4", ""}},
 	"wgan":       {{"batch:2", ""}},
 	"deepspeech": {{"batch:2", ""}},
@@ -239,6 +240,9 @@ func meshed(name, size string) (*models.Model, error) {
 	case "gpt":
 		c, err := models.NewGPTConfig(size, models.GPT2Blocks)
 		return smallest(c, err, models.GPT)
+	case "lstm-lm":
+		c, err := models.NewLSTMLMConfig(size)
+		return smallest(c, err, models.LSTMLM)
 	case "resnet":
 		c, err := models.NewResNetConfig(size)
 		return smallest(c, err, models.ResNet)

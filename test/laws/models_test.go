@@ -47,6 +47,10 @@ var five = map[string]func() (*models.Model, error){
 		c, err := models.NewGPTConfig("s512", models.LlamaBlocks)
 		return smallest(c, err, models.GPT)
 	},
+	"lstm-lm": func() (*models.Model, error) {
+		c, err := models.NewLSTMLMConfig("s512")
+		return smallest(c, err, models.LSTMLM)
+	},
 	"deepspeech": func() (*models.Model, error) {
 		c, err := models.NewDeepSpeechConfig("s512")
 		return smallest(c, err, models.DeepSpeech)

@@ -15,13 +15,15 @@ import (
 var needsMoreInBF16 = map[string][2]int64{
 	"transformer auto": {89156, 101572},
 	"moe auto":         {89284, 101572},
+	"lstm-lm auto":     {299972, 405504},
 }
 
 // TestBF16NeedsLess: in bfloat16 a model trains within less memory of the processor than in f32,
 // under every policy, but for what is known.
 func TestBF16NeedsLess(t *testing.T) {
 	longtest.Skip(t)
-	for _, name := range []string{"transformer", "moe", "gpt", "resnet", "wgan", "deepspeech"} {
+	for _, name := range []string{"transformer", "moe", "gpt", "lstm-lm", "resnet", "wgan",
+		"deepspeech"} {
 		m, err := meshed(name, "s512")
 		if err != nil {
 			t.Fatal(err)
