@@ -11,14 +11,13 @@ func (e *Engine) takeMoved(from NodeID, h header, marks []mark, body []byte) err
 	if h.flags&endsRows != 0 {
 		return e.takeEnd(from, h, marks)
 	}
-	s, err := ReadShard(bytes.NewReader(body))
+	s, err := ReadShard(bytes.NewReader(body), e.kinds()...)
 	if err != nil {
 		return err
 	}
 	for _, r := range s.Rows {
 		i := slices.IndexFunc(e.params, func(p *param) bool { return p.name == r.Param })
-		if i < 0 || e.params[i].cols != r.Cols || int(r.Row+r.N) > e.params[i].rows ||
-			len(r.Data) != int(r.N)*r.Cols {
+		if i < 0 || int(r.Row+r.N) > e.params[i].rows || !r.fits(e.params[i].cols, e.params[i].kind) {
 			return badFrame("rows [%d, +%d) of %s have moved, which there are not", r.Row, r.N,
 				r.Param)
 		}
@@ -38,9 +37,9 @@ func (e *Engine) adopt(p *param, r SavedRows) error {
 		if err := p.lane.server.owns(ref); err != nil {
 			return err
 		}
-		copy(p.owned(r.Row, r.N), r.Data)
+		p.master.load(int(p.slot[r.Row]), r)
 	} else {
-		copy(p.rowsOf(ref), r.Data)
+		p.replica.load(int(r.Row), r)
 		e.touch(p, ref)
 		e.rebase = true
 	}

@@ -157,6 +157,8 @@ func size(u Update) float64 {
 		for r := range u.R {
 			sum += float64(absolutes(u.a(r)) * absolutes(u.b(r)))
 		}
+	case Cell:
+		_, sum = u.Sums()
 	}
 	return sum
 }

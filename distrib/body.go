@@ -145,11 +145,29 @@ func decodeBody(kind byte, as DType, rows, cols int, b []byte) (Update, error) {
 }
 
 func decodeBitmap(as DType, n int, b []byte) (Update, error) {
-	size := (n + 7) / 8
-	if len(b) < size {
-		return nil, badFrame("%d bytes for a bitmap of %d elements", len(b), n)
+	r := reader{b: b}
+	idx, err := r.bits(n, as.Size())
+	if err != nil {
+		return nil, err
 	}
-	bitmap, values := b[:size], b[size:]
+	return decodeSparse(as, n, idx, r.b)
+}
+
+// decodeSparse reads the numbers of some elements.
+func decodeSparse(as DType, n int, idx []uint32, b []byte) (Update, error) {
+	if len(b) != len(idx)*as.Size() {
+		return nil, badFrame("%d bytes for %d numbers of type %v", len(b), len(idx), as)
+	}
+	return Sparse{N: n, Idx: idx, Val: numbers(b, as)}, nil
+}
+
+// bits reads which of n elements are there, of which at least so many bytes each follow.
+func (r *reader) bits(n, each int) ([]uint32, error) {
+	size := (n + 7) / 8
+	if len(r.b) < size {
+		return nil, badFrame("%d bytes for a bitmap of %d elements", len(r.b), n)
+	}
+	bitmap := r.take(uint64(size))
 	if n%8 != 0 && bitmap[size-1]>>(n%8) != 0 {
 		return nil, badFrame("a bitmap of more than %d elements", n)
 	}
@@ -157,40 +175,45 @@ func decodeBitmap(as DType, n int, b []byte) (Update, error) {
 	for _, w := range bitmap {
 		nz += bits.OnesCount8(w)
 	}
-	if len(values) != nz*as.Size() {
-		return nil, badFrame("%d bytes for %d numbers of type %v", len(values), nz, as)
+	if len(r.b) < nz*each {
+		return nil, badFrame("%d bytes for %d numbers", len(r.b), nz)
 	}
-	out := Sparse{N: n, Idx: make([]uint32, 0, nz)}
+	idx := make([]uint32, 0, nz)
 	for i, w := range bitmap {
 		for ; w != 0; w &= w - 1 {
-			out.Idx = append(out.Idx, uint32(8*i+bits.TrailingZeros8(w)))
+			idx = append(idx, uint32(8*i+bits.TrailingZeros8(w)))
 		}
 	}
-	out.Val = numbers(values, as)
-	return out, nil
+	return idx, nil
 }
 
 func decodeGaps(as DType, n int, b []byte) (Update, error) {
 	r := reader{b: b}
-	nz := r.uvarint()
-	if r.short || nz > uint64(len(r.b))/uint64(1+as.Size()) {
-		return nil, badFrame("%d bytes for %d gaps and numbers", len(b), nz)
+	idx, err := r.places(n, as.Size())
+	if err != nil {
+		return nil, err
 	}
-	out := Sparse{N: n, Idx: make([]uint32, nz)}
+	return decodeSparse(as, n, idx, r.b)
+}
+
+// places reads, by their gaps, which of n elements are there, of which at least so many bytes each
+// follow.
+func (r *reader) places(n, each int) ([]uint32, error) {
+	nz := r.uvarint()
+	if r.short || nz > uint64(len(r.b))/uint64(1+each) {
+		return nil, badFrame("%d bytes for %d gaps and numbers", len(r.b), nz)
+	}
+	idx := make([]uint32, nz)
 	next := uint64(0)
-	for i := range out.Idx {
+	for i := range idx {
 		gap := r.uvarint()
 		if r.short || gap >= uint64(n) || next+gap >= uint64(n) {
 			return nil, badFrame("element %d of %d by its gap", next+gap, n)
 		}
-		out.Idx[i] = uint32(next + gap)
+		idx[i] = uint32(next + gap)
 		next += gap + 1
 	}
-	if len(r.b) != int(nz)*as.Size() {
-		return nil, badFrame("%d bytes for %d numbers of type %v", len(r.b), nz, as)
-	}
-	out.Val = numbers(r.b, as)
-	return out, nil
+	return idx, nil
 }
 
 func decodeFactored(as DType, j, k int, b []byte) (Update, error) {

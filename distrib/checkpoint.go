@@ -7,7 +7,6 @@ import (
 	"hash/crc32"
 	"io"
 	"math"
-	"slices"
 	"time"
 )
 
@@ -26,8 +25,10 @@ type SavedRows struct {
 	Cols  int
 	Row   int32
 	N     int32
-	Data  []float32   // N*Cols
+	Data  []float32   // N*Cols; nil if the parameter has a kind
 	State [][]float32 // of each row, what its rule keeps; nil if nothing
+	Kind  string      // the name of the parameter's [Kind], "" if it has none
+	Cells []Update    // each row, if it has one
 }
 
 // save keeps the rows at each clock that is to be saved and that everybody has now
@@ -92,13 +93,12 @@ func (s *server) keep(k Clock) {
 
 // saved copies rows of this node.
 func (p *param) saved(row, n int32) SavedRows {
-	src := p.replica
-	at := int(row) * p.cols
+	src, at := p.replica, int(row)
 	if p.master != nil {
-		src, at = p.master, int(p.slot[row])*p.cols
+		src, at = p.master, int(p.slot[row])
 	}
-	r := SavedRows{Param: p.name, Cols: p.cols, Row: row, N: n,
-		Data: slices.Clone(src[at : at+int(n)*p.cols])}
+	r := SavedRows{Param: p.name, Cols: p.cols, Row: row, N: n}
+	src.save(&r, at, int(n))
 	if rule, ok := p.lane.plan.Rule.(Stateful); ok {
 		for i := row; i < row+n; i++ {
 			r.State = append(r.State, rule.Save(nil, p.id, i, p.cols))
@@ -125,8 +125,8 @@ func Restore(ps []*Param, shards []*Shard) (Clock, error) {
 		}
 		for _, r := range s.Rows {
 			p := by[r.Param]
-			if p == nil || p.Cols != r.Cols || r.Row < 0 || r.N <= 0 || int(r.Row+r.N) > p.Rows ||
-				len(r.Data) != int(r.N)*r.Cols {
+			if p == nil || r.Row < 0 || r.N <= 0 || int(r.Row+r.N) > p.Rows ||
+				!r.fits(p.Cols, p.Kind) {
 				return 0, fmt.Errorf("distrib: the shard of node %d has rows [%d, +%d) of %s, "+
 					"which no parameter has", s.Node, r.Row, r.N, r.Param)
 			}
@@ -134,7 +134,14 @@ func Restore(ps []*Param, shards []*Shard) (Clock, error) {
 				return 0, fmt.Errorf("distrib: row %d of %s is in two shards", got, r.Param)
 			}
 			have[r.Param].setRange(int(r.Row), int(r.N))
-			copy(p.Data[int(r.Row)*p.Cols:], r.Data)
+			if p.Kind == nil {
+				copy(p.Data[int(r.Row)*p.Cols:], r.Data)
+				continue
+			}
+			if p.Cells == nil {
+				p.Cells = make([]Update, p.Rows)
+			}
+			copy(p.Cells[r.Row:], r.Cells)
 		}
 	}
 	for _, p := range ps {
@@ -181,29 +188,48 @@ func Interval(save, mtbf time.Duration, n int) time.Duration {
 
 // A shard in bytes, little endian: magic, version, epoch, node, clock, number of runs;
 // for each the parameter's name, cols, row, n, the rows, and what its rule keeps of each;
-// a CRC-32C of all that.
+// a CRC-32C of all that. Where a parameter has a kind, the version is 2: behind every name is that
+// of the kind, or none, and the rows of a kind are each how it is written, see the wire format's
+// kinds of bodies, its bytes, and these.
 const (
 	shardMagic   = 0x6d67_7368
 	shardVersion = 1
+	shardKinds   = 2
 	mostName     = 1 << 12
 )
+
+// version is the least that has what a shard has.
+func (s *Shard) version() uint64 {
+	for _, r := range s.Rows {
+		if r.Kind != "" {
+			return shardKinds
+		}
+	}
+	return shardVersion
+}
 
 // WriteTo writes the shard.
 func (s *Shard) WriteTo(w io.Writer) (int64, error) {
 	var b bytes.Buffer
 	le := binary.LittleEndian
-	head := []uint64{shardMagic, shardVersion, uint64(s.Epoch), uint64(s.Node), uint64(s.Clock),
+	version := s.version()
+	head := []uint64{shardMagic, version, uint64(s.Epoch), uint64(s.Node), uint64(s.Clock),
 		uint64(len(s.Rows))}
 	for _, v := range head {
 		b.Write(le.AppendUint64(nil, v))
 	}
 	for _, r := range s.Rows {
-		b.Write(le.AppendUint32(nil, uint32(len(r.Param))))
-		b.WriteString(r.Param)
+		writeName(&b, r.Param)
+		if version == shardKinds {
+			writeName(&b, r.Kind)
+		}
 		for _, v := range []int{r.Cols, int(r.Row), int(r.N), len(r.State)} {
 			b.Write(le.AppendUint32(nil, uint32(v)))
 		}
 		writeFloats(&b, r.Data)
+		if err := writeCells(&b, r.Cells); err != nil {
+			return 0, fmt.Errorf("distrib: a shard of %s: %w", r.Param, err)
+		}
 		for _, state := range r.State {
 			b.Write(le.AppendUint32(nil, uint32(len(state))))
 			writeFloats(&b, state)
@@ -211,6 +237,24 @@ func (s *Shard) WriteTo(w io.Writer) (int64, error) {
 	}
 	b.Write(le.AppendUint32(nil, crc32.Checksum(b.Bytes(), crc32.MakeTable(crc32.Castagnoli))))
 	return b.WriteTo(w)
+}
+
+func writeName(b *bytes.Buffer, name string) {
+	b.Write(binary.LittleEndian.AppendUint32(nil, uint32(len(name))))
+	b.WriteString(name)
+}
+
+func writeCells(b *bytes.Buffer, cells []Update) error {
+	for _, u := range cells {
+		kind, err := kindOf(u)
+		if err != nil {
+			return err
+		}
+		b.WriteByte(kind)
+		b.Write(binary.LittleEndian.AppendUint32(nil, uint32(u.WireSize())))
+		b.Write(u.AppendWire(nil))
+	}
+	return nil
 }
 
 func writeFloats(b *bytes.Buffer, x []float32) {
@@ -221,15 +265,16 @@ func writeFloats(b *bytes.Buffer, x []float32) {
 	}
 }
 
-// ReadShard reads what [Shard.WriteTo] wrote. Memory is taken only for what is there. The
-// error is a *[FrameError] if it is damaged.
-func ReadShard(r io.Reader) (*Shard, error) {
+// ReadShard reads what [Shard.WriteTo] wrote. Memory is taken only for what is there. The kinds are
+// those of one's own that rows in it may have, beside [SparseRows] and [IntRows]. The error is a
+// *[FrameError] if it is damaged, or has rows of another kind.
+func ReadShard(r io.Reader, kinds ...Kind) (*Shard, error) {
 	b, err := io.ReadAll(r)
 	if err != nil {
 		return nil, err
 	}
 	le := binary.LittleEndian
-	if len(b) < 6*8+4 || le.Uint64(b) != shardMagic || le.Uint64(b[8:]) != shardVersion {
+	if len(b) < 6*8+4 || le.Uint64(b) != shardMagic || le.Uint64(b[8:])-1 >= shardKinds {
 		return nil, badFrame("these bytes are no shard of a checkpoint")
 	}
 	body, sum := b[:len(b)-4], le.Uint32(b[len(b)-4:])
@@ -239,10 +284,18 @@ func ReadShard(r io.Reader) (*Shard, error) {
 	s := &Shard{Epoch: int64(le.Uint64(b[16:])), Node: NodeID(le.Uint64(b[24:])),
 		Clock: Clock(le.Uint64(b[32:]))}
 	in := reader{b: body[48:]}
-	for n := le.Uint64(b[40:]); n > 0 && !in.short; n-- {
-		s.Rows = append(s.Rows, in.rows())
+	known := append([]Kind{SparseRows{}, IntRows{}}, kinds...)
+	if le.Uint64(b[8:]) == shardVersion {
+		known = nil
 	}
-	if in.short || len(in.b) > 0 {
+	for n := le.Uint64(b[40:]); n > 0 && !in.short; n-- {
+		rows, err := in.rows(known)
+		if err != nil {
+			return nil, err
+		}
+		s.Rows = append(s.Rows, rows)
+	}
+	if in.short || len(in.b) > 0 || s.version() != le.Uint64(b[8:]) {
 		return nil, badFrame("a shard of a checkpoint has another length than it says")
 	}
 	return s, nil
@@ -264,30 +317,75 @@ func (r *reader) floats(n uint64) []float32 {
 	return x
 }
 
-func (r *reader) rows() SavedRows {
-	var s SavedRows
+func (r *reader) name() string {
 	n := r.uint32()
 	if n > mostName {
 		r.short = true
-		return s
+		return ""
 	}
-	s.Param = string(r.take(uint64(n)))
+	return string(r.take(uint64(n)))
+}
+
+// rows reads a run of rows, which may be of some kinds; of none if these are nil.
+func (r *reader) rows(kinds []Kind) (SavedRows, error) {
+	var s SavedRows
+	if s.Param = r.name(); kinds != nil {
+		s.Kind = r.name()
+	}
 	s.Cols, s.Row, s.N = int(r.uint32()), int32(r.uint32()), int32(r.uint32())
 	states := r.uint32()
 	if s.Row < 0 || s.N < 0 || states != 0 && int64(states) != int64(s.N) {
 		r.short = true
-		return s
+		return s, nil
+	}
+	if s.Kind != "" {
+		r.short = r.short || states != 0 // rules keep nothing of rows that they only add to
+		return s, r.cells(&s, kinds)
 	}
 	// What is not there is refused before its bytes are counted, which may be more than 64
 	// bits count.
 	numbers := uint64(s.N) * uint64(s.Cols)
 	if numbers > uint64(len(r.b)) {
 		r.short = true
-		return s
+		return s, nil
 	}
 	s.Data = r.floats(numbers)
 	for ; states > 0 && !r.short; states-- {
 		s.State = append(s.State, r.floats(uint64(r.uint32())))
 	}
-	return s
+	return s, nil
+}
+
+// cells reads the rows of a kind.
+func (r *reader) cells(s *SavedRows, kinds []Kind) error {
+	var own Kind
+	for _, k := range kinds {
+		if k.Name() == s.Kind {
+			own = k
+		}
+	}
+	if own == nil {
+		return badFrame("rows of %s are of kind %.60q, which is not known here", s.Param, s.Kind)
+	}
+	for range s.N {
+		kind := r.byte()
+		body := r.take(uint64(r.uint32()))
+		if r.short {
+			return nil
+		}
+		u, err := decodeRow(own, kind, F32, 1, s.Cols, body)
+		if err != nil {
+			return err
+		}
+		s.Cells = append(s.Cells, u)
+	}
+	return nil
+}
+
+// fits reports whether rows are of such a parameter.
+func (r *SavedRows) fits(cols int, kind Kind) bool {
+	if kind == nil {
+		return r.Kind == "" && r.Cols == cols && len(r.Data) == int(r.N)*cols
+	}
+	return r.Kind == kind.Name() && r.Cols == cols && len(r.Cells) == int(r.N)
 }

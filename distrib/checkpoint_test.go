@@ -6,12 +6,14 @@ import (
 	"errors"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/gomem/gomem/distrib"
 	"github.com/gomem/gomem/distrib/memnet"
@@ -38,7 +40,7 @@ func (s *shelf) save(shard *distrib.Shard) error {
 func (s *shelf) shards(t *testing.T, k distrib.Clock) []*distrib.Shard {
 	var out []*distrib.Shard
 	for _, b := range s.of[k] {
-		shard, err := distrib.ReadShard(bytes.NewReader(b))
+		shard, err := distrib.ReadShard(bytes.NewReader(b), longRows{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -117,13 +119,13 @@ func TestResidualsOfErasMerge(t *testing.T) {
 
 func (s *schedule) checkSaved(t *testing.T, kept *shelf, every distrib.Clock) {
 	for k := every; k < distrib.Clock(s.clocks); k += every {
-		p := zeros("counts", s.workers(), s.clocks)
+		p := tableOf(s.kind, "counts", s.workers(), s.clocks)
 		at, err := distrib.Restore([]*distrib.Param{p}, kept.shards(t, k))
 		if err != nil || at != k {
 			t.Errorf("clock %d of %d: %v", at, k, err)
 			continue
 		}
-		for i, v := range p.Data {
+		for i, v := range valuesOf(p) {
 			want := float32(0)
 			if distrib.Clock(i%s.clocks) < k {
 				want = 1
@@ -214,23 +216,44 @@ func TestShardBytes(t *testing.T) {
 			State: [][]float32{{5}, {}}},
 		{Param: "b/c", Cols: 1, Row: 0, N: 1, Data: []float32{7}},
 	}}
+	ints := distrib.Ints{N: 4, Idx: []uint32{2}, Val: []int32{-1 << 31}}
+	floats := distrib.Sparse{N: 9, Idx: []uint32{2, 8}, Val: []float32{-0.1, 1e-40}}
+	kinds := &distrib.Shard{Clock: 3, Rows: append(s.Rows,
+		distrib.SavedRows{Param: "i", Cols: 4, Row: 3, N: 1, Kind: "int32",
+			Cells: []distrib.Update{ints}},
+		distrib.SavedRows{Param: "f", Cols: 9, N: 2, Kind: "sparse",
+			Cells: []distrib.Update{floats, distrib.AsDense(floats)}},
+		distrib.SavedRows{Param: "own", Cols: 2, N: 1, Kind: "int64",
+			Cells: []distrib.Update{longs{1 << 62, -5}}})}
+	for _, s := range []*distrib.Shard{s, kinds} {
+		shardBytes(t, s)
+	}
+	var own bytes.Buffer
+	must(t)(kinds.WriteTo(&own))
+	if _, err := distrib.ReadShard(&own); err == nil || !strings.Contains(err.Error(), `"int64"`) {
+		t.Errorf("rows of a kind that is not known: %v", err)
+	}
+}
+
+func shardBytes(t *testing.T, s *distrib.Shard) {
 	var b bytes.Buffer
 	if _, err := s.WriteTo(&b); err != nil {
 		t.Fatal(err)
 	}
 	good := b.Bytes()
-	got, err := distrib.ReadShard(bytes.NewReader(good))
-	if err != nil || cmp.Diff(got, s) != "" {
-		t.Fatalf("%v\n%s", err, cmp.Diff(got, s))
+	got, err := distrib.ReadShard(bytes.NewReader(good), longRows{})
+	same := cmpopts.IgnoreUnexported(distrib.Ints{})
+	if err != nil || cmp.Diff(got, s, same) != "" {
+		t.Fatalf("%v\n%s", err, cmp.Diff(got, s, same))
 	}
 	var bad *distrib.FrameError
 	for i := range good {
-		if _, err := distrib.ReadShard(bytes.NewReader(good[:i])); !errors.As(err, &bad) {
+		if _, err := distrib.ReadShard(bytes.NewReader(good[:i]), longRows{}); !errors.As(err, &bad) {
 			t.Fatalf("the first %d bytes: %v", i, err)
 		}
 		flipped := slices.Clone(good)
 		flipped[i] ^= 0x10
-		if _, err := distrib.ReadShard(bytes.NewReader(flipped)); !errors.As(err, &bad) {
+		if _, err := distrib.ReadShard(bytes.NewReader(flipped), longRows{}); !errors.As(err, &bad) {
 			t.Fatalf("byte %d: %v", i, err)
 		}
 	}
@@ -248,6 +271,9 @@ func TestRestoreRefuses(t *testing.T) {
 	other.Param = "v"
 	wide := rows(0, 3)
 	wide.Cols = 3
+	counts := rows(0, 3)
+	counts.Data, counts.Kind = nil, "int32"
+	counts.Cells = slices.Repeat([]distrib.Update{distrib.Ints{N: 2}}, 3)
 	for name, shards := range map[string][]*distrib.Shard{
 		"none":    {},
 		"clocks":  {shard(1, rows(0, 1)), shard(2, rows(1, 2))},
@@ -256,6 +282,7 @@ func TestRestoreRefuses(t *testing.T) {
 		"outside": {shard(1, rows(1, 3))},
 		"other":   {shard(1, rows(0, 3), other)},
 		"wide":    {shard(1, wide)},
+		"kind":    {shard(1, counts)},
 	} {
 		if _, err := distrib.Restore([]*distrib.Param{zeros("w", 3, 2)}, shards); err == nil {
 			t.Errorf("%s: restored", name)

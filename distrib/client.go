@@ -28,6 +28,9 @@ func (w *worker) Attach(ps ...*Param) error {
 	if err := e.attach(ps); err != nil {
 		return err
 	}
+	for _, p := range ps {
+		p.fill()
+	}
 	w.ps = slices.Clone(ps)
 	w.allStale()
 	return nil
@@ -70,10 +73,10 @@ func (w *worker) Push(ctx context.Context, ref Ref, u Update) error {
 	if err != nil {
 		return err
 	}
-	if err := Check(u, int(ref.N), p.cols); err != nil {
+	if err := p.check(u, ref.N); err != nil {
 		return fmt.Errorf("distrib: parameter %s: %w", p.name, err)
 	}
-	if err := w.room(ctx, p, p.lane.cost(u)*int64(p.lane.copies())); err != nil {
+	if err := w.room(ctx, p, p.cost(u)*int64(p.lane.copies())); err != nil {
 		return err
 	}
 	p.lane.push(w, p, ref, u)
@@ -180,7 +183,7 @@ func (l *lane) pushRows(w *worker, p *param, ref Ref, r run, u Update) {
 
 // addToReplica adds an update to what this node's workers read.
 func (e *Engine) addToReplica(p *param, ref Ref, u Update) {
-	u.AddTo(p.rowsOf(ref), p.cols, 1)
+	p.replica.add(int(ref.Row), int(ref.N), u)
 	e.touch(p, ref)
 }
 
@@ -325,10 +328,9 @@ func (w *worker) copy(p *param, ref Ref) {
 		return
 	}
 	stale, end := w.stale[p.id], int(ref.Row+ref.N)
-	dst := w.ps[p.id].Data
 	for i := int(ref.Row); i < end; {
 		from, to := stale.run(i, end)
-		copy(dst[from*p.cols:to*p.cols], p.replica[from*p.cols:to*p.cols])
+		p.replica.pull(w.ps[p.id], from, to)
 		if p.lane.tagged != nil {
 			p.lane.tagged.taken(w.index, p, int32(from), int32(to))
 		}
@@ -342,7 +344,7 @@ func (w *worker) copy(p *param, ref Ref) {
 func (w *worker) alone(p *param, ref Ref) {
 	from, to := int(ref.Row)*p.cols, int(ref.Row+ref.N)*p.cols
 	dst := w.ps[p.id].Data[from:to]
-	copy(dst, p.replica[from:to])
+	copy(dst, p.rowsOf(ref))
 	for _, it := range p.lane.box(p.lane.e.self, 0).items {
 		if it.p == p && it.Ref.Row < ref.Row+ref.N && ref.Row < it.Ref.Row+it.Ref.N {
 			it.addTo(dst, ref.Row, ref.N)

@@ -31,10 +31,16 @@ type Param struct {
 	Rows, Cols int
 	Data       []float32 // Rows*Cols; the training loop's own copy, written only inside Pull
 	Sync       *Plan     // nil: the session's plan
+
+	// Kind is what the rows are if they are not dense numbers, nil if they are. Cells is then what
+	// Data is else, a row each, and Data is nil. At the beginning, rows that are nil are zero, and
+	// so are all if Cells is. What Pull puts there does not change any more.
+	Kind  Kind
+	Cells []Update
 }
 
 // Update is an immutable change to some rows of a parameter. [Dense], [Sparse] and
-// [Factored] are its forms.
+// [Factored] are its forms, and a [Cell] where rows have a [Kind].
 type Update interface {
 	// AddTo adds scale times the update to dst, rows of cols elements.
 	AddTo(dst []float32, cols int, scale float32)

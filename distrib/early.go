@@ -213,8 +213,9 @@ func (s *server) goes(sub *subscriber, frames []Frame, en *Entry) []Frame {
 	if f, ok := s.lane.plan.Pacer.(Followed); ok {
 		f.Released(en)
 	}
-	clear(en.U.(Dense))
-	sub.dirty[s.index(p)].clear(int(en.Ref.Row))
+	i := s.index(p)
+	s.news[i].clear(int(p.slot[en.Ref.Row]), 1)
+	sub.dirty[i].clear(int(en.Ref.Row))
 	return s.frame(sub, frames, p, en.Ref.Row, 1)
 }
 
@@ -226,10 +227,9 @@ func (s *server) changed(sub *subscriber, messages int) []*Entry {
 	for i, p := range s.lane.params {
 		for row := 0; row < p.rows && size < messages*s.lane.e.cfg.Message; row++ {
 			if row, _ = wanted(sub, i, row, p.rows); row < p.rows {
-				at := int(p.slot[row]) * p.cols
 				pool = append(pool, &Entry{Ref: Ref{p.id, int32(row), 1}, Dest: sub.node,
-					U: Dense(s.news[i][at : at+p.cols])})
-				size += 4 * p.cols
+					U: s.news[i].get(int(p.slot[row]), 1)})
+				size += p.framed(int32(row), 1) - headerSize
 			}
 		}
 	}

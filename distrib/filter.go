@@ -77,6 +77,8 @@ func parted(u Update) []float32 {
 		return u.Val
 	case nil:
 		return nil
+	case Divisible:
+		return u.Values()
 	}
 	return AsDense(u)
 }
@@ -113,6 +115,10 @@ func partition(u Update, goes func(float32) bool) (send, keep Update) {
 		return u.partition(goes)
 	case Dense:
 		return u.partition(goes)
+	case Divisible:
+		return u.Divide(goes)
+	case Cell:
+		return u, nil
 	}
 	return AsDense(u).partition(goes)
 }
@@ -147,8 +153,11 @@ type Rounding struct{ As DType } // F16 or BF16
 
 // Split rounds.
 func (f Rounding) Split(e *Entry, _ Clock, _ Link) (send, keep Update) {
-	if plain(e.U) == nil {
+	switch u := plain(e.U).(type) {
+	case nil:
 		return nil, nil
+	case Cell: // has no numbers to round
+		return u, nil
 	}
 	return RoundTo(e.U, f.As)
 }

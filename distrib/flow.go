@@ -8,17 +8,17 @@ import (
 // since the last sum went out, and what a filter kept back of it.
 type sums struct {
 	lane    *lane
-	acc     [][]float32 // of each parameter of the lane, the rows that this node owns
-	touched []bitset    // rows of them
-	done    Clock       // the last clock that was told to everybody
-	most    int64       // bytes that all of it is, as messages, at most
-	flying  int64       // of sums that went out and have not landed everywhere
+	acc     []store  // of each parameter of the lane, the rows that this node owns
+	touched []bitset // rows of them
+	done    Clock    // the last clock that was told to everybody
+	most    int64    // bytes that all of it is, as messages, at most
+	flying  int64    // of sums that went out and have not landed everywhere
 }
 
 func newSums(l *lane, at Clock) *sums {
 	s := &sums{lane: l, done: at}
 	for _, p := range l.params {
-		s.acc = append(s.acc, make([]float32, len(p.folded)*p.cols))
+		s.acc = append(s.acc, p.newStore(len(p.folded)))
 		s.touched = append(s.touched, newBitset(p.rows))
 	}
 	s.most = l.sumsOf(l.e.self)
@@ -28,8 +28,7 @@ func newSums(l *lane, at Clock) *sums {
 // add adds an update to the sum.
 func (s *sums) add(p *param, f Frame) {
 	i := s.lane.server.index(p)
-	at := int(p.slot[f.Ref.Row]) * p.cols
-	f.U.AddTo(s.acc[i][at:at+int(f.Ref.N)*p.cols], p.cols, 1)
+	s.acc[i].add(int(p.slot[f.Ref.Row]), int(f.Ref.N), f.U)
 	s.touched[i].setRange(int(f.Ref.Row), int(f.Ref.N))
 }
 
@@ -61,7 +60,7 @@ func (l *lane) sumsOf(owner NodeID) (bytes int64) {
 	for _, p := range l.params {
 		for _, id := range p.owner {
 			if id == owner {
-				bytes += 4*int64(p.cols) + headerSize
+				bytes += p.rowMost() + headerSize
 			}
 		}
 	}
@@ -86,7 +85,7 @@ func (s *sums) send(h header, to []NodeID) {
 			if from == p.rows {
 				break
 			}
-			end = min(end, from+max(1, e.cfg.Message/(4*p.cols)))
+			end = min(end, from+p.fit(e.cfg.Message))
 			end = s.together(p, from, end)
 			if u := s.cut(i, p, from, end, h.clock, ways); u != nil {
 				f := Frame{Ref{p.id, int32(from), int32(end - from)}, 0, 0, e.cfg.View.Epoch, u}
@@ -123,21 +122,23 @@ func (s *sums) together(p *param, from, end int) int {
 
 // cut takes rows out of the sum: what is sent is a copy.
 func (s *sums) cut(i int, p *param, from, end int, now Clock, ways map[NodeID]Link) Update {
-	at := int(p.slot[from]) * p.cols
-	acc := s.acc[i][at : at+(end-from)*p.cols]
-	whole := Dense(slices.Clone(acc))
-	clear(acc)
+	at, n := int(p.slot[from]), end-from
+	whole := s.acc[i].get(at, n)
+	if d, ok := whole.(Dense); ok && p.kind == nil {
+		whole = Dense(slices.Clone(d))
+	}
+	s.acc[i].clear(at, n)
 	s.touched[i].clearRange(from, end-from)
 	if s.lane.plan.DownF == nil || last(now-1) {
 		return whole
 	}
 	en := Entry{Ref: Ref{p.id, int32(from), int32(end - from)}, Made: now - 1, U: whole}
 	send, keep := s.lane.plan.DownF.Split(&en, now-1, slowest(ways))
-	if send != nil && send.WireSize() > whole.WireSize() {
+	if send != nil && p.kind == nil && send.WireSize() > whole.WireSize() {
 		send = Dense(AsDense(send))
 	}
 	if keep != nil {
-		keep.AddTo(acc, p.cols, 1)
+		s.acc[i].add(at, n, keep)
 		s.touched[i].setRange(from, end-from)
 		s.lane.e.audit.Kept += int64(Bytes(keep))
 	}
@@ -243,8 +244,8 @@ func (l *lane) takeSums(h header, frames []Frame, m *Msg) error {
 	for _, f := range l.stage[h.root] {
 		p := e.params[f.Ref.Param]
 		e.audit.Staged -= int64(Bytes(f.U))
-		if l.plan.Rule == nil {
-			f.U.AddTo(p.rowsOf(f.Ref), p.cols, 1)
+		if l.plan.Rule == nil || p.kind != nil {
+			p.replica.add(int(f.Ref.Row), int(f.Ref.N), f.U)
 		} else {
 			en := Entry{f.Ref, e.self, h.clock - 1, f.Tag, f.U}
 			l.plan.Rule.Apply(p.rowsOf(f.Ref), p.cols, &en)

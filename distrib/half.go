@@ -115,7 +115,7 @@ func finite(v float32) bool { return v-v == 0 }
 
 // RoundTo splits an update into one whose numbers have 16 bits, and the rounding error. Of
 // dense and sparse updates the two add up to it exactly; of factors, whose error has
-// twice their rank, to rounding.
+// twice their rank, to rounding. A [Cell] is kept as it is.
 func RoundTo(u Update, as DType) (send Half, keep Update) {
 	switch u := plain(u).(type) {
 	case Dense:

@@ -61,7 +61,11 @@ func Hybrid(ps []*Param, v View, samples func(*Param) int, sum Reduce) error {
 		ByFactors: {Topology: &All{}, Consistency: BSP{}},
 	}
 	for _, p := range ps {
-		p.Sync = plans[PickByBytes(p.Rows, p.Cols, samples(p), workers, servers)]
+		way := ByServers // of rows of a kind, which are not added up otherwise
+		if p.Kind == nil {
+			way = PickByBytes(p.Rows, p.Cols, samples(p), workers, servers)
+		}
+		p.Sync = plans[way]
 	}
 	return nil
 }

@@ -49,7 +49,7 @@ func (e *Engine) journal() Journal {
 	e.rebase = false
 	ps := e.declared()
 	for i, p := range e.params {
-		ps[i].Data = p.replica
+		ps[i].Data = p.rowsOf(p.whole())
 	}
 	j.Base(e.clock, ps)
 	return j

@@ -45,9 +45,10 @@ type param struct {
 	id         ParamID
 	name       string
 	rows, cols int
+	kind       Kind // nil: dense numbers
 	lane       *lane
 
-	replica  []float32 // what workers of this node read; nil if there are none
+	replica  store     // what workers of this node read; nil if there are none
 	versions []Version // of its rows
 	reads    []read    // of its rows: whether their owner sends them
 	lacking  int       // rows that no owner sends yet
@@ -56,7 +57,7 @@ type param struct {
 
 	owner  []NodeID  // of its rows
 	slot   []int32   // of its rows in master; -1: another's
-	master []float32 // the rows that this node owns, one after the other
+	master store     // the rows that this node owns, one after the other; nil where it adds sums up
 	folded []Version // how many updates are in them
 
 	ledger Ledger
@@ -92,13 +93,12 @@ func (p *param) runs(r Ref) []run {
 
 // rowsOf is the elements of rows of the replica.
 func (p *param) rowsOf(r Ref) []float32 {
-	return p.replica[int(r.Row)*p.cols : int(r.Row+r.N)*p.cols]
+	return p.replica.numbers(int(r.Row), int(r.N))
 }
 
 // owned is the elements of rows that lie together in the master copy.
 func (p *param) owned(row, n int32) []float32 {
-	at := int(p.slot[row]) * p.cols
-	return p.master[at : at+int(n)*p.cols]
+	return p.master.numbers(int(p.slot[row]), int(n))
 }
 
 // whole is the reference to all rows.
@@ -187,8 +187,9 @@ func additive(r Rule) bool {
 	return ok && a.Decay == 0
 }
 
-// place says who owns the rows of a parameter, and lays out those of this node.
-func (l *lane) place(p *param, data []float32) error {
+// place says who owns the rows of a parameter, and lays out those of this node: as a parameter has
+// them, if it is given.
+func (l *lane) place(p *param, first *Param) error {
 	p.slot = make([]int32, p.rows)
 	p.owner = make([]NodeID, p.rows)
 	slots := int32(0)
@@ -211,10 +212,10 @@ func (l *lane) place(p *param, data []float32) error {
 	if l.mode == flow {
 		return nil
 	}
-	p.master = make([]float32, int(slots)*p.cols)
+	p.master = p.newStore(int(slots))
 	for i, s := range p.slot {
-		if s >= 0 {
-			copy(p.master[int(s)*p.cols:], data[i*p.cols:(i+1)*p.cols])
+		if s >= 0 && first != nil {
+			p.master.begin(int(s), first, i, 1)
 		}
 	}
 	return nil

@@ -35,6 +35,7 @@ type schedule struct {
 	foreign  bool // own updates may not be seen before others' are
 	alike    func(workers int, v distrib.Version, data []float32)
 	queued   func(peak, bound int64) // of each node; nil: nobody asks
+	kind     distrib.Kind            // of the rows; nil: dense numbers
 }
 
 func (s *schedule) workers() int { return s.nodes * s.perNode }
@@ -64,7 +65,8 @@ func (s *schedule) run(t *testing.T) [][]float32 {
 		end: make([][]float32, s.workers())}
 	var wg sync.WaitGroup
 	for w := range s.workers() {
-		wg.Go(func() { p.work(w, engines[w/s.perNode].Worker(w%s.perNode)) })
+		e := engines[w/s.perNode]
+		wg.Go(func() { p.work(w, e, e.Worker(w%s.perNode)) })
 	}
 	wg.Wait()
 	s.settle(t, engines)
@@ -83,6 +85,9 @@ func (s *schedule) settle(t *testing.T, engines []*distrib.Engine) {
 		a := e.Audit()
 		if err := a.Check(); err != nil {
 			t.Errorf("node %d: %v", i, err)
+		}
+		if s.kind != nil {
+			exactly(t, e)
 		}
 		if a.Repeated+a.Foreign > 0 {
 			t.Errorf("node %d dropped %d + %d messages", i, a.Repeated, a.Foreign)
@@ -116,16 +121,18 @@ type play struct {
 	end     [][]float32
 }
 
-func (p *play) work(w int, s distrib.Synchronizer) {
+func (p *play) work(w int, e *distrib.Engine, s distrib.Synchronizer) {
 	rng := rand.New(rand.NewPCG(p.seed, uint64(w)))
-	counts := &distrib.Param{Name: "counts", Rows: p.workers(), Cols: p.clocks,
-		Data: make([]float32, p.workers()*p.clocks)}
+	counts := tableOf(p.kind, "counts", p.workers(), p.clocks)
 	ctx := context.Background()
 	if err := s.Attach(counts); err != nil {
 		p.t.Error(err)
 	}
 	for c := range p.clocks {
 		p.step(ctx, rng, w, c, s, counts)
+		if p.kind != nil {
+			exactly(p.t, e)
+		}
 	}
 	// A few clocks more, so that all that was counted must be there.
 	for range p.stale {
@@ -133,7 +140,7 @@ func (p *play) work(w int, s distrib.Synchronizer) {
 	}
 	p.check(s.Pull(ctx, distrib.Ref{}))
 	p.mu.Lock()
-	p.end[w] = slices.Clone(counts.Data)
+	p.end[w] = slices.Clone(valuesOf(counts))
 	p.mu.Unlock()
 	if err := s.Close(); err != nil {
 		p.t.Error(err)
@@ -153,13 +160,13 @@ func (p *play) step(ctx context.Context, rng *rand.Rand, w, c int, s distrib.Syn
 	v, err := s.Pull(ctx, distrib.Ref{})
 	p.check(v, err)
 	if p.alike != nil {
-		p.alike(w, v, counts.Data)
+		p.alike(w, v, valuesOf(counts))
 	}
 	p.mu.Lock()
 	p.at[w], p.reading[w] = c, true
 	p.apart()
 	p.mu.Unlock()
-	p.look(w, c, counts.Data)
+	p.look(w, c, valuesOf(counts))
 	if p.pause > 0 {
 		time.Sleep(time.Duration(rng.Int64N(int64(p.pause))))
 	}
@@ -170,13 +177,13 @@ func (p *play) step(ctx context.Context, rng *rand.Rand, w, c int, s distrib.Syn
 		u[w*p.clocks+c] = 1
 	}
 	if p.counts(w, c) > 0 {
-		if err := s.Push(ctx, ref, u); err != nil {
+		if err := s.Push(ctx, ref, ofKind(p.kind, u)); err != nil {
 			p.t.Error(err)
 		}
 	}
 	if !p.foreign && rng.IntN(3) == 0 {
 		p.check(s.Pull(ctx, distrib.Ref{}))
-		if got := counts.Data[w*p.clocks+c]; got != p.counts(w, c) {
+		if got := valuesOf(counts)[w*p.clocks+c]; got != p.counts(w, c) {
 			p.t.Errorf("worker %d reads its own update of clock %d as %v", w, c, got)
 		}
 	}
@@ -408,6 +415,18 @@ type halves struct{ turn int }
 func (h *halves) Split(e *distrib.Entry, _ distrib.Clock,
 	_ distrib.Link) (send, keep distrib.Update) {
 	h.turn++
+	if u, ok := e.U.(distrib.Divisible); ok && h.turn%5 > 0 {
+		i := h.turn
+		return u.Divide(func(float32) bool {
+			i++
+			return i%2 == 0
+		})
+	} else if _, ok := e.U.(distrib.Cell); ok {
+		if h.turn%5 == 0 {
+			return nil, e.U
+		}
+		return e.U, nil
+	}
 	all := distrib.AsDense(e.U)
 	sent, kept := make(distrib.Dense, len(all)), make(distrib.Dense, len(all))
 	for i, v := range all {

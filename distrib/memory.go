@@ -29,9 +29,9 @@ func (e *Engine) Memory() (now, peak Memory) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, p := range e.params {
-		now.Replica += 4*int64(len(p.replica)) + 8*int64(len(p.versions)+len(p.ages)) +
-			int64(len(p.reads)) + 4*int64(len(p.owner)+len(p.slot))
-		now.Rows += 4*int64(len(p.master)) + 8*int64(len(p.folded))
+		now.Replica += 8*int64(len(p.versions)+len(p.ages)) + int64(len(p.reads)) +
+			4*int64(len(p.owner)+len(p.slot))
+		now.Rows += 8 * int64(len(p.folded))
 	}
 	for _, w := range e.workers {
 		for _, s := range w.stale {
@@ -43,11 +43,24 @@ func (e *Engine) Memory() (now, peak Memory) {
 			now.Rows += l.server.bytes()
 		}
 	}
+	peak = now
+	for _, p := range e.params {
+		now.Replica, peak.Replica = sized(p.replica, now.Replica, peak.Replica)
+		now.Rows, peak.Rows = sized(p.master, now.Rows, peak.Rows)
+	}
+	for _, l := range e.lanes {
+		if l.server != nil {
+			for _, s := range l.server.stores() {
+				now.Rows, peak.Rows = sized(s, now.Rows, peak.Rows)
+			}
+		}
+	}
+	rows, replica := peak.Rows, peak.Replica
 	now.Outbox, now.Held = e.out.total(), e.audit.Held
 	now.Staged, now.Queued = e.audit.Staged, e.audit.Queued
 	now.Filters, _ = e.filtersKeep()
 	peak = e.audit.peak
-	peak.Replica, peak.Rows, peak.Outbox = now.Replica, now.Rows, e.out.peak
+	peak.Replica, peak.Rows, peak.Outbox = replica, rows, e.out.peak
 	peak.Filters = now.Filters
 	return now, peak
 }
@@ -86,15 +99,51 @@ func (s *server) bytes() int64 {
 			n += sub.wants[i].bytes() + sub.dirty[i].bytes()
 		}
 	}
-	for _, news := range s.news {
-		n += 4 * int64(len(news))
-	}
 	if s.sums != nil {
-		for i, acc := range s.sums.acc {
-			n += 4*int64(len(acc)) + s.sums.touched[i].bytes()
+		for _, t := range s.sums.touched {
+			n += t.bytes()
 		}
 	}
 	return n + s.lane.stateBytes()
+}
+
+// stores are the rows that a server has beside those that it owns.
+func (s *server) stores() []store {
+	if s.sums != nil {
+		return s.sums.acc
+	}
+	return s.news
+}
+
+// sized adds what rows take, and at most have taken.
+func sized(s store, now, peak int64) (int64, int64) {
+	if s == nil {
+		return now, peak
+	}
+	n, p, _ := s.size()
+	return now + n, peak + p
+}
+
+// slack is how much more the rows of a kind may come to than they take now.
+func (e *Engine) slack() (replica, rows int64) {
+	left := func(s store) int64 {
+		if s == nil {
+			return 0
+		}
+		now, _, most := s.size()
+		return most - now
+	}
+	for _, p := range e.params {
+		replica, rows = replica+left(p.replica), rows+left(p.master)
+	}
+	for _, l := range e.lanes {
+		if l.server != nil {
+			for _, s := range l.server.stores() {
+				rows += left(s)
+			}
+		}
+	}
+	return replica, rows
 }
 
 // stateBytes is the most that a rule keeps of rows of this node.
@@ -136,7 +185,7 @@ func (e *Engine) chooseOutbox() {
 		return
 	}
 	for _, p := range e.params {
-		dense := 4 * int64(p.rows) * int64(p.cols)
+		dense := p.rowMost() * int64(p.rows)
 		clocks := staleness(p.lane.cons) + 1
 		if p.lane.plan.Up != nil {
 			clocks = 2*clocks + 1
@@ -146,17 +195,19 @@ func (e *Engine) chooseOutbox() {
 }
 
 // Bound is more than what the node will ever hold, by what it is for. It is known as soon
-// as parameters are attached, from the plan alone: sums and rows are counted as dense.
+// as parameters are attached, from the plan alone: sums and rows are counted as dense, those of a kind as its
+// Most.
 func (e *Engine) Bound() Memory {
 	now, _ := e.Memory()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	b := Memory{Replica: now.Replica, Rows: now.Rows, Outbox: e.out.bound}
+	replica, rows := e.slack()
+	b := Memory{Replica: now.Replica + replica, Rows: now.Rows + rows, Outbox: e.out.bound}
 	_, b.Filters = e.filtersKeep()
 	var dense, owned, ahead int64
 	for _, p := range e.params {
-		dense += 4 * int64(p.rows) * int64(p.cols)
-		owned += 4 * int64(len(p.folded)) * int64(p.cols)
+		dense += p.rowMost() * int64(p.rows)
+		owned += p.rowMost() * int64(len(p.folded))
 		ahead = max(ahead, staleness(p.lane.cons)+1)
 	}
 	if e.cfg.Ordered || e.cfg.Saves != nil {

@@ -179,18 +179,22 @@ func (e *Engine) layOut(ps []*Param) error {
 }
 
 func (e *Engine) add(id ParamID, p *Param, l *lane) error {
-	q := &param{id: id, name: p.Name, rows: p.Rows, cols: p.Cols, lane: l}
+	if err := l.admits(p); err != nil {
+		return err
+	}
+	q := &param{id: id, name: p.Name, rows: p.Rows, cols: p.Cols, kind: p.Kind, lane: l}
 	e.params = append(e.params, q)
 	l.params = append(l.params, q)
 	if l.mode == served || l.mode == flow {
-		if err := l.place(q, p.Data); err != nil {
+		if err := l.place(q, p); err != nil {
 			return err
 		}
 	}
 	if len(e.workers) == 0 && l.mode == served {
 		return nil
 	}
-	q.replica = append([]float32(nil), p.Data...)
+	q.replica = q.newStore(p.Rows)
+	q.replica.begin(0, p, 0, p.Rows)
 	if l.mode == served {
 		q.reads, q.lacking = make([]read, q.rows), q.rows
 		q.versions = make([]Version, q.rows)
@@ -231,11 +235,16 @@ func checkParams(ps []*Param) error {
 		switch {
 		case p.Rows <= 0 || p.Cols <= 0 || p.Rows > 1<<31-1 || p.Cols > 1<<31-1:
 			return fmt.Errorf("distrib: parameter %s has %d x %d elements", p.Name, p.Rows, p.Cols)
-		case len(p.Data) != p.Rows*p.Cols:
+		case p.Kind == nil && len(p.Data) != p.Rows*p.Cols:
 			return fmt.Errorf("distrib: parameter %s of %d x %d has %d values", p.Name, p.Rows,
 				p.Cols, len(p.Data))
 		case names[p.Name]:
 			return fmt.Errorf("distrib: two parameters are called %s", p.Name)
+		}
+		if p.Kind != nil {
+			if err := p.checkCells(); err != nil {
+				return err
+			}
 		}
 		names[p.Name] = true
 	}
@@ -247,6 +256,9 @@ func hashOf(ps []*Param) uint64 {
 	h := fnv.New64a()
 	for _, p := range ps {
 		fmt.Fprintf(h, "%q %d %d %v\n", p.Name, p.Rows, p.Cols, p.Sync == nil)
+		if p.Kind != nil {
+			fmt.Fprintf(h, "kind %q\n", p.Kind.Name())
+		}
 	}
 	return h.Sum64()
 }

@@ -213,18 +213,22 @@ func (b *box) keep(of *item, u Update, now Clock) {
 
 // cost is how many bytes of the outbox an update takes that is pending. A filter makes two
 // of one, and of any form.
-func (l *lane) cost(u Update) int64 {
-	if l.plan.Up == nil {
+func (p *param) cost(u Update) int64 {
+	if p.lane.plan.Up == nil {
 		return int64(Bytes(u))
 	}
-	return 2 * max(int64(Bytes(u)), 4*int64(Elements(u)))
+	most := 4 * int64(Elements(u))
+	if p.kind != nil {
+		most = p.rowMost()
+	}
+	return 2 * max(int64(Bytes(u)), most)
 }
 
 func (it *item) cost() int64 {
 	if it.rest {
 		return int64(Bytes(it.U))
 	}
-	return it.p.lane.cost(it.U)
+	return it.p.cost(it.U)
 }
 
 // oldest is the clock of the oldest update in a box that no filter has kept back.
@@ -338,6 +342,9 @@ func mass(u Update) float64 {
 		for r := range u.R {
 			sum += float64(total(u.a(r)) * total(u.b(r)))
 		}
+		return sum
+	case Cell:
+		sum, _ := u.Sums()
 		return sum
 	}
 	return 0

@@ -149,6 +149,14 @@ func magnitude(e *Entry, value []float32) float64 {
 		for i, at := range u.Idx {
 			add(int(at), u.Val[i])
 		}
+	case Ints:
+		for at, v := range u.All() {
+			add(at, float32(v))
+		}
+	case Cell:
+		for i, d := range AsDense(u) {
+			add(i, d)
+		}
 	default:
 		for i, d := range parted(u) {
 			add(i, d)

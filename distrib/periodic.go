@@ -46,7 +46,7 @@ func (l *lane) meet(ctx context.Context, job Periodic) error {
 	r := &Round{Clock: e.clock, Group: e.cfg.Group, Drain: l.drain}
 	for _, p := range l.params {
 		r.Params = append(r.Params, &Param{Name: p.name, Rows: p.rows, Cols: p.cols,
-			Data: p.replica})
+			Data: p.rowsOf(p.whole())})
 	}
 	e.apart = true
 	e.mu.Unlock()

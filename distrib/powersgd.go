@@ -114,7 +114,7 @@ func (s *shapes) Bind(_ View, ps []*Param) error {
 // matrix is an update as what it is of rows and columns; !ok if nobody has told, or there
 // is no update.
 func (s *shapes) matrix(e *Entry, u Update) (m matrix, ok bool) {
-	if u == nil || int(e.Ref.Param) >= len(s.cols) {
+	if _, cell := u.(Cell); cell || u == nil || int(e.Ref.Param) >= len(s.cols) {
 		return m, false
 	}
 	k := s.cols[e.Ref.Param]

@@ -24,7 +24,7 @@ func (h handler) Receive(from NodeID, m *Msg) {
 	}
 	var frames []Frame
 	if head.kind == kindUpdates || head.kind == kindRows || head.kind == kindSums {
-		err = Decode(rest, e.shapes, func(f Frame) error {
+		err = decode(rest, e.shapes, e.kindOfParam, func(f Frame) error {
 			frames = append(frames, f)
 			return nil
 		})
@@ -160,7 +160,7 @@ func (l *lane) take(from NodeID, h header, marks []mark, frames []Frame, m *Msg,
 	switch h.kind {
 	case kindHello:
 		if h.ack != e.hash {
-			return fmt.Errorf("%w than those of node %d: their names, shapes or plans", errOthers,
+			return fmt.Errorf("%w than those of node %d: their names, shapes, kinds or plans", errOthers,
 				e.self)
 		}
 	case kindBye:
@@ -226,12 +226,13 @@ func (l *lane) takeGet(from NodeID, h header, body []byte) error {
 func (l *lane) takeRows(from NodeID, h header, frames []Frame) error {
 	for _, f := range frames {
 		p := l.e.params[f.Ref.Param]
-		d, ok := plain(f.U).(Dense)
-		if !ok || p.lane != l || p.replica == nil || f.Ref.N == 0 {
+		u := plain(f.U)
+		_, ok := u.(Dense)
+		if !ok && p.kind == nil || p.lane != l || p.replica == nil || f.Ref.N == 0 {
 			return fmt.Errorf("it has rows of parameter %d in a form that rows do not have",
 				f.Ref.Param)
 		}
-		l.setRows(p, f, d, h.clock)
+		l.setRows(p, f, u, h.clock)
 	}
 	if h.flags&endsClock != 0 {
 		l.age.advance(from, h.clock)
@@ -239,11 +240,14 @@ func (l *lane) takeRows(from NodeID, h header, frames []Frame) error {
 	return nil
 }
 
-func (l *lane) setRows(p *param, f Frame, d Dense, at Clock) {
-	dst := p.rowsOf(f.Ref)
-	copy(dst, d)
+func (l *lane) setRows(p *param, f Frame, u Update, at Clock) {
+	p.replica.set(int(f.Ref.Row), int(f.Ref.N), u)
 	for _, it := range p.mine.over(f.Ref.Row, f.Ref.N) {
-		it.addTo(dst, f.Ref.Row, f.Ref.N)
+		if p.kind != nil {
+			p.replica.add(int(f.Ref.Row), 1, it.U)
+		} else {
+			it.addTo(p.rowsOf(f.Ref), f.Ref.Row, f.Ref.N)
+		}
 	}
 	for i := f.Ref.Row; i < f.Ref.Row+f.Ref.N; i++ {
 		if l.tagged != nil {

@@ -24,6 +24,7 @@ type troupe struct {
 	seed    uint64
 	extra   int // clocks to go on, so that all there is must be seen
 	target  distrib.Clock
+	kind    distrib.Kind // of the rows; nil: dense numbers
 	engines map[distrib.NodeID]*distrib.Engine
 
 	mu     sync.Mutex
@@ -57,7 +58,7 @@ func (tr *troupe) enter(epoch int64, id distrib.NodeID, ids []distrib.NodeID, jo
 
 func (tr *troupe) work(id distrib.NodeID, e *distrib.Engine) {
 	ctx, s := context.Background(), e.Worker(0)
-	p := zeros("counts", 8, 3)
+	p := tableOf(tr.kind, "counts", 8, 3)
 	if err := s.Attach(p); err != nil {
 		tr.t.Error(err)
 	}
@@ -67,7 +68,8 @@ func (tr *troupe) work(id distrib.NodeID, e *distrib.Engine) {
 		_, err = s.Pull(ctx, distrib.Ref{})
 		time.Sleep(time.Duration(rng.IntN(20)) * time.Millisecond)
 		if err == nil {
-			err = s.Push(ctx, distrib.Ref{Row: int32(id), N: 1}, distrib.Dense{1, 2, 3})
+			err = s.Push(ctx, distrib.Ref{Row: int32(id), N: 1},
+				ofKind(tr.kind, distrib.Dense{1, 2, 3}))
 		}
 		if err == nil {
 			tr.mu.Lock()
@@ -90,7 +92,7 @@ func (tr *troupe) work(id distrib.NodeID, e *distrib.Engine) {
 	if err != nil {
 		tr.t.Errorf("node %d: %v", id, err)
 	}
-	tr.check(id, p.Data)
+	tr.check(id, valuesOf(p))
 	if err := s.Close(); err != nil {
 		tr.t.Errorf("node %d: %v", id, err)
 	}
@@ -133,6 +135,9 @@ func (tr *troupe) finish() {
 		e.Close()
 		if err := e.Audit().Check(); err != nil {
 			tr.t.Errorf("node %d: %v", id, err)
+		}
+		if tr.kind != nil {
+			exactly(tr.t, e)
 		}
 		tr.net.Node(id).Close()
 	}
@@ -178,32 +183,34 @@ func TestElastic(t *testing.T) {
 	for name, plan := range elasticPlans() {
 		for seed := range uint64(longtest.Count(3, 150)) {
 			t.Run(name, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					tr := &troupe{t: t, plan: plan, seed: seed, target: 60, extra: 2,
-						engines: map[distrib.NodeID]*distrib.Engine{},
-						net: memnet.NewNetwork(5, memnet.Options{Seed: seed,
-							Jitter: time.Duration(1+7*seed%40) * time.Millisecond})}
-					tr.change = func(c *distrib.Config) { c.Ordered = seed%3 == 1 }
-					for _, id := range ids(0, 1, 2) {
-						tr.enter(1, id, ids(0, 1, 2), false)
-					}
-					time.Sleep(100 * time.Millisecond)
-					tr.enter(2, 3, ids(0, 1, 2, 3), true)
-					tr.reconfigure(2, ids(0, 1, 2), ids(0, 1, 2, 3))
-					time.Sleep(70 * time.Millisecond)
-					tr.reconfigure(3, ids(0, 1, 2, 3), ids(0, 2, 3))
-					tr.enter(4, 4, ids(0, 2, 3, 4), true)
-					tr.reconfigure(4, ids(0, 2, 3), ids(0, 2, 3, 4))
-					tr.finish()
-					if tr.ends != 4 {
-						t.Errorf("%d workers have come to the end", tr.ends)
-					}
-				})
+				synctest.Test(t, func(t *testing.T) { elastic(t, plan, nil, seed) })
 			})
 			if t.Failed() {
 				t.Fatalf("%s, seed %d", name, seed)
 			}
 		}
+	}
+}
+
+func elastic(t *testing.T, plan func() distrib.Plan, kind distrib.Kind, seed uint64) {
+	tr := &troupe{t: t, plan: plan, seed: seed, target: 60, extra: 2, kind: kind,
+		engines: map[distrib.NodeID]*distrib.Engine{},
+		net: memnet.NewNetwork(5, memnet.Options{Seed: seed,
+			Jitter: time.Duration(1+7*seed%40) * time.Millisecond})}
+	tr.change = func(c *distrib.Config) { c.Ordered = seed%3 == 1 }
+	for _, id := range ids(0, 1, 2) {
+		tr.enter(1, id, ids(0, 1, 2), false)
+	}
+	time.Sleep(100 * time.Millisecond)
+	tr.enter(2, 3, ids(0, 1, 2, 3), true)
+	tr.reconfigure(2, ids(0, 1, 2), ids(0, 1, 2, 3))
+	time.Sleep(70 * time.Millisecond)
+	tr.reconfigure(3, ids(0, 1, 2, 3), ids(0, 2, 3))
+	tr.enter(4, 4, ids(0, 2, 3, 4), true)
+	tr.reconfigure(4, ids(0, 2, 3), ids(0, 2, 3, 4))
+	tr.finish()
+	if tr.ends != 4 {
+		t.Errorf("%d workers have come to the end", tr.ends)
 	}
 }
 
@@ -213,19 +220,21 @@ func TestElastic(t *testing.T) {
 func TestGoingOnWithout(t *testing.T) {
 	plans := elasticPlans()
 	for _, name := range []string{"worker", "servers", "sums", "streamed", "all", "ring"} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				plan := plans[name]
-				if name == "worker" {
-					plan = plans["servers"]
-				}
-				without(t, plan, name)
+		for _, kind := range append(allKinds(), nil) {
+			t.Run(name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					plan := plans[name]
+					if name == "worker" {
+						plan = plans["servers"]
+					}
+					without(t, plan, name, kind)
+				})
 			})
-		})
+		}
 	}
 }
 
-func without(t *testing.T, plan func() distrib.Plan, name string) {
+func without(t *testing.T, plan func() distrib.Plan, name string, kind distrib.Kind) {
 	net := memnet.NewNetwork(3, memnet.Options{Jitter: 5 * time.Millisecond})
 	view := func(epoch int64, self, n distrib.NodeID) distrib.View {
 		v := viewWith(epoch, self, ids(0, 1, 2)[:n])
@@ -246,7 +255,7 @@ func without(t *testing.T, plan func() distrib.Plan, name string) {
 		wg.Go(func() {
 			defer net.Node(id).Close()
 			defer e.Close()
-			ends[id] = survive(t, e, name, view(2, id, 2))
+			ends[id] = survive(t, e, name, kind, view(2, id, 2))
 		})
 	}
 	wg.Wait()
@@ -256,15 +265,17 @@ func without(t *testing.T, plan func() distrib.Plan, name string) {
 }
 
 // survive works until a node is lost, then changes views, and works on.
-func survive(t *testing.T, e *distrib.Engine, name string, next distrib.View) uint64 {
+func survive(t *testing.T, e *distrib.Engine, name string, kind distrib.Kind,
+	next distrib.View) uint64 {
 	ctx, s := context.Background(), e.Worker(0)
-	p := zeros("w", 8, 3)
+	p := tableOf(kind, "w", 8, 3)
 	must(t)(nil, s.Attach(p))
 	step := func() error {
 		_, err := s.Pull(ctx, distrib.Ref{})
 		if err == nil {
 			time.Sleep(10 * time.Millisecond)
-			err = s.Push(ctx, distrib.Ref{Row: int32(next.Self), N: 1}, distrib.Dense{1, 2, 3})
+			err = s.Push(ctx, distrib.Ref{Row: int32(next.Self), N: 1},
+				ofKind(kind, distrib.Dense{1, 2, 3}))
 		}
 		if err == nil {
 			_, err = s.Tick(ctx)
@@ -299,13 +310,14 @@ func survive(t *testing.T, e *distrib.Engine, name string, next distrib.View) ui
 		must(t)(s.Tick(ctx))
 	}
 	must(t)(s.Pull(ctx, distrib.Ref{}))
-	if p.Data[0] < 20 || p.Data[3] < 20 {
-		t.Errorf("node %d has %v", next.Self, p.Data)
+	data := valuesOf(p)
+	if data[0] < 20 || data[3] < 20 {
+		t.Errorf("node %d has %v", next.Self, data)
 	}
 	must(t)(nil, s.Close())
 	<-e.Done()
 	must(t)(nil, e.Audit().Check())
-	return digest(p.Data)
+	return digest(data)
 }
 
 // TestViewsThatCannotBe are refused, and change nothing.

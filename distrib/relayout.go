@@ -66,7 +66,7 @@ func (l *lane) rebind(v View, base Clock) error {
 		if l.mode != served && l.mode != flow {
 			continue
 		}
-		if err := l.place(p, make([]float32, p.rows*p.cols)); err != nil {
+		if err := l.place(p, nil); err != nil {
 			return err
 		}
 		if p.reads != nil {
@@ -85,7 +85,7 @@ func (l *lane) rebind(v View, base Clock) error {
 func (e *Engine) declared() []*Param {
 	var ps []*Param
 	for _, p := range e.params {
-		ps = append(ps, &Param{Name: p.name, Rows: p.rows, Cols: p.cols})
+		ps = append(ps, &Param{Name: p.name, Rows: p.rows, Cols: p.cols, Kind: p.kind})
 	}
 	return ps
 }
@@ -122,7 +122,7 @@ func (e *Engine) moveRows(was, p *param, shards map[NodeID][]SavedRows) {
 			}
 			rows := was.saved(row, n)
 			if r.owner == e.self {
-				copy(p.owned(row, n), rows.Data)
+				p.master.load(int(p.slot[row]), rows)
 				copy(p.folded[p.slot[row]:], was.folded[was.slot[row]:was.slot[row]+n])
 			} else {
 				shards[r.owner] = append(shards[r.owner], rows)
@@ -159,16 +159,34 @@ func (e *Engine) parcels(shards map[NodeID][]SavedRows,
 
 // cut makes runs of at most so many bytes, but one row.
 func (r SavedRows) cut(most int) []SavedRows {
-	step := int32(max(1, most/(4*r.Cols)))
 	var out []SavedRows
-	for i := int32(0); i < r.N; i += step {
-		n := min(step, r.N-i)
-		part := SavedRows{Param: r.Param, Cols: r.Cols, Row: r.Row + i, N: n,
-			Data: r.Data[int(i)*r.Cols : int(i+n)*r.Cols]}
+	for i := int32(0); i < r.N; {
+		n := r.fit(i, most)
+		part := SavedRows{Param: r.Param, Cols: r.Cols, Row: r.Row + i, N: n, Kind: r.Kind}
+		if r.Kind == "" {
+			part.Data = r.Data[int(i)*r.Cols : int(i+n)*r.Cols]
+		} else {
+			part.Cells = r.Cells[i : i+n]
+		}
 		if r.State != nil {
 			part.State = r.State[i : i+n]
 		}
 		out = append(out, part)
+		i += n
 	}
 	return out
+}
+
+// fit is how many rows from one on are of so many bytes, one at least.
+func (r SavedRows) fit(from int32, most int) int32 {
+	if r.Kind == "" {
+		return min(int32(max(1, most/(4*r.Cols))), r.N-from)
+	}
+	n := int32(0)
+	for ; from+n < r.N; n++ {
+		if most -= r.Cells[from+n].WireSize() + 5; most < 0 {
+			break
+		}
+	}
+	return max(n, 1)
 }

@@ -18,7 +18,7 @@ type server struct {
 	sums   *sums // where sums are sent
 	// news is how rows of each parameter have changed since they last left early, for the
 	// plan's pacer to compare.
-	news [][]float32
+	news []store
 }
 
 // subscriber is a node that reads rows of this one.
@@ -62,7 +62,7 @@ func newServer(l *lane, at Clock) *server {
 	}
 	for _, p := range l.params {
 		if l.plan.Pacer != nil {
-			s.news = append(s.news, make([]float32, len(p.master)))
+			s.news = append(s.news, p.newStore(len(p.folded)))
 		}
 	}
 	for _, id := range l.e.members {
@@ -223,15 +223,15 @@ func (s *server) fold(from NodeID, f Frame) {
 		s.sums.add(p, f)
 		return
 	}
-	w := p.owned(f.Ref.Row, f.Ref.N)
-	if l.plan.Rule == nil {
-		f.U.AddTo(w, p.cols, 1)
+	at, n := int(p.slot[f.Ref.Row]), int(f.Ref.N)
+	if l.plan.Rule == nil || p.kind != nil {
+		p.master.add(at, n, f.U)
 	} else {
+		w := p.owned(f.Ref.Row, f.Ref.N)
 		l.plan.Rule.Apply(w, p.cols, &Entry{f.Ref, l.e.self, f.Clock, f.Tag, f.U})
 	}
 	if s.news != nil {
-		at := int(p.slot[f.Ref.Row]) * p.cols
-		f.U.AddTo(s.news[s.index(p)][at:at+len(w)], p.cols, 1)
+		s.news[s.index(p)].add(at, n, f.U)
 	}
 	for i := range f.Ref.N {
 		p.folded[p.slot[f.Ref.Row]+i]++
@@ -331,9 +331,9 @@ func (s *server) answered(sub *subscriber) *parcel {
 	for len(sub.answers) > 0 && size < s.lane.e.cfg.Message {
 		r := &sub.answers[0]
 		p := s.lane.e.params[r.Param]
-		n := min(int(r.N), max(1, (s.lane.e.cfg.Message-size)/(4*p.cols)))
+		n := min(int(r.N), p.fit(s.lane.e.cfg.Message-size))
 		frames = s.frame(sub, frames, p, r.Row, int32(n))
-		size += n*p.cols*4 + headerSize
+		size += p.framed(r.Row, n)
 		r.Row, r.N = r.Row+int32(n), r.N-int32(n)
 		if r.N == 0 {
 			sub.answers = sub.answers[1:]
@@ -360,13 +360,29 @@ func (s *server) collect(sub *subscriber, most int) []Frame {
 			sub.at = cursor{i + 1, 0}
 			continue
 		}
-		to = min(to, from+max(1, (most-size)/(4*p.cols)))
+		to = min(to, from+p.fit(most-size))
 		frames = s.frame(sub, frames, p, int32(from), int32(to-from))
 		sub.dirty[i].clearRange(from, to-from)
-		size += (to-from)*p.cols*4 + headerSize
+		size += p.framed(int32(from), to-from)
 		sub.at.row = to
 	}
 	return frames
+}
+
+// fit is how many rows one frame of so many bytes has, one at least.
+func (p *param) fit(bytes int) int {
+	if p.kind != nil {
+		return 1
+	}
+	return max(1, bytes/(4*p.cols))
+}
+
+// framed is about how many bytes a frame of this node's rows is.
+func (p *param) framed(row int32, n int) int {
+	if p.kind != nil {
+		return p.master.get(int(p.slot[row]), 1).WireSize() + headerSize
+	}
+	return n*p.cols*4 + headerSize
 }
 
 // wanted is the next run of rows that a node wants and that have changed.
@@ -390,7 +406,7 @@ func wanted(sub *subscriber, i, row, rows int) (from, to int) {
 func (s *server) frame(sub *subscriber, frames []Frame, p *param, row, n int32) []Frame {
 	l := s.lane
 	step := n
-	if l.tagged != nil {
+	if l.tagged != nil || p.kind != nil {
 		step = 1
 	}
 	for at := row; at < row+n; at += step {
@@ -401,7 +417,7 @@ func (s *server) frame(sub *subscriber, frames []Frame, p *param, row, n int32) 
 			row := rowOf{p.id, r.Row}
 			sub.given[row] = append(sub.given[row], tag)
 		}
-		var u Update = Dense(p.owned(at, step))
+		u := p.master.get(int(p.slot[at]), int(step))
 		if l.plan.DownF != nil {
 			u, _ = l.plan.DownF.Split(&Entry{Ref: r, U: u}, s.clocks.min(), Link{})
 		}

@@ -160,6 +160,8 @@ func add(a, b Update, owned bool) Update {
 	}
 	mustMatch(a, b)
 	switch x := a.(type) {
+	case Cell:
+		return x.Plus(b, owned)
 	case Sparse:
 		if y, ok := b.(Sparse); ok {
 			return merge(x, y)
@@ -239,6 +241,8 @@ func Elements(u Update) int {
 		return u.N
 	case Factored:
 		return u.J * u.K
+	case Cell:
+		return u.Elements()
 	}
 	return 0
 }
@@ -252,6 +256,8 @@ func Bytes(u Update) int {
 		return 8 * len(u.Idx)
 	case Factored:
 		return 4 * (len(u.A) + len(u.B))
+	case Cell:
+		return u.Bytes()
 	}
 	return 0
 }
@@ -341,7 +347,7 @@ func (e *ShapeError) Error() string {
 	return fmt.Sprintf("%s does not fit %d rows of %d", e.What, e.Rows, e.Cols)
 }
 
-// Check reports whether an update is well formed and fits so many rows of cols elements.
+// Check reports whether an update of numbers is well formed and fits so many rows of cols elements.
 // The error is a *[ShapeError].
 func Check(u Update, rows, cols int) error {
 	if what := misfit(u, rows, cols); what != "" {
@@ -383,11 +389,16 @@ func (u Sparse) misfit(n int) string {
 	if len(u.Idx) != len(u.Val) {
 		return fmt.Sprintf("a sparse update of %d indices and %d values", len(u.Idx), len(u.Val))
 	}
-	for i, at := range u.Idx {
+	return ascending(u.Idx, n)
+}
+
+// ascending says what is wrong with places among n.
+func ascending(idx []uint32, n int) string {
+	for i, at := range idx {
 		if int64(at) >= int64(n) {
 			return fmt.Sprintf("a sparse update of element %d", at)
 		}
-		if i > 0 && at <= u.Idx[i-1] {
+		if i > 0 && at <= idx[i-1] {
 			return "a sparse update whose indices do not ascend"
 		}
 	}

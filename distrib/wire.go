@@ -21,6 +21,7 @@ import (
 //	gaps      varint count; for each element how many are left out before it, as varint;
 //	          the numbers
 //	factored  R rows of J numbers, R rows of K
+//	cell      what a [Cell] appends, of one row of a parameter that has a [Kind]
 //	batch     n records, rows ascending: {varint rows left out, varint rows, kind, clock and
 //	          tag less the header's as signed varints, varint bytes, body}
 //
@@ -38,6 +39,7 @@ const (
 	kindGaps
 	kindFactored
 	kindBatch
+	kindCell
 )
 
 // Frame is an update on its way: what a receiver must know of it.
@@ -87,6 +89,8 @@ func kindOf(u Update) (byte, error) {
 		return kind, nil
 	case Factored:
 		return kindFactored, nil
+	case Cell:
+		return kindCell, nil
 	}
 	return 0, badFrame("updates of type %T have no wire format", u)
 }
@@ -210,12 +214,17 @@ func appendRecord(b []byte, first, f Frame, next int32) []byte {
 // error is a *[FrameError], or what yield returned; what came before it has been yielded,
 // frame by frame.
 func Decode(msg []byte, shapes Shapes, yield func(Frame) error) error {
+	return decode(msg, shapes, func(ParamID) Kind { return nil }, yield)
+}
+
+// decode is [Decode] where parameters may have rows of a kind: nil is dense numbers.
+func decode(msg []byte, shapes Shapes, kinds func(ParamID) Kind, yield func(Frame) error) error {
 	for len(msg) > 0 {
 		d, rest, err := open(msg, shapes)
 		if err != nil {
 			return err
 		}
-		msg = rest
+		msg, d.own = rest, kinds(d.head.Ref.Param)
 		if d.kind == kindBatch {
 			err = d.batch(yield)
 		} else {
@@ -234,6 +243,7 @@ type decoder struct {
 	kind       byte
 	dtype      DType
 	rows, cols int // of the parameter
+	own        Kind
 	body       []byte
 }
 
@@ -299,7 +309,7 @@ func (d *decoder) single(yield func(Frame) error) error {
 		return err
 	}
 	f := d.head
-	if f.U, err = decodeBody(d.kind, d.dtype, n, d.cols, d.body); err != nil {
+	if f.U, err = d.update(d.kind, n, d.body); err != nil {
 		return err
 	}
 	return yield(f)
@@ -347,8 +357,35 @@ func (d *decoder) record(b []byte, next int64) (f Frame, rest []byte, err error)
 	if err != nil {
 		return f, nil, err
 	}
-	f.U, err = decodeBody(kind, d.dtype, rows, d.cols, body)
+	f.U, err = d.update(kind, rows, body)
 	return f, r.b, err
+}
+
+// update reads an update of so many rows.
+func (d *decoder) update(kind byte, rows int, body []byte) (Update, error) {
+	if d.own != nil && rows != 1 {
+		return nil, badFrame("an update of %d rows of kind %s", rows, d.own.Name())
+	}
+	return decodeRow(d.own, kind, d.dtype, rows, d.cols, body)
+}
+
+// decodeRow reads an update of rows of a kind, nil if they are dense numbers.
+func decodeRow(own Kind, kind byte, as DType, rows, cols int, body []byte) (u Update, err error) {
+	switch {
+	case kind != kindCell:
+		u, err = decodeBody(kind, as, rows, cols, body)
+	case own == nil:
+		return nil, badFrame("a cell in rows of dense numbers")
+	default:
+		u, err = own.Decode(body, cols)
+	}
+	if err == nil && own != nil {
+		err = own.Check(u, cols)
+	}
+	if err != nil && own != nil {
+		err = badFrame("a row of kind %s: %v", own.Name(), err)
+	}
+	return u, err
 }
 
 // reader takes numbers from bytes, and notes if there were too few.
