@@ -281,6 +281,9 @@ func ReadShard(r io.Reader, kinds ...Kind) (*Shard, error) {
 	if crc32.Checksum(body, crc32.MakeTable(crc32.Castagnoli)) != sum {
 		return nil, badFrame("a shard of a checkpoint is damaged")
 	}
+	if le.Uint64(b[24:]) > math.MaxInt32 {
+		return nil, badFrame("a shard of node %d", le.Uint64(b[24:]))
+	}
 	s := &Shard{Epoch: int64(le.Uint64(b[16:])), Node: NodeID(le.Uint64(b[24:])),
 		Clock: Clock(le.Uint64(b[32:]))}
 	in := reader{b: body[48:]}

@@ -22,130 +22,6 @@ import (
 	"github.com/gomem/gomem/internal/longtest"
 )
 
-// longRows is a kind of one's own: rows of int64 numbers, of which no filter keeps any back.
-type longRows struct{}
-
-type longs []int64
-
-func (longRows) Name() string                 { return "int64" }
-func (longRows) Zero(cols int) distrib.Update { return make(longs, cols) }
-func (longRows) Most(cols int) int            { return 10 * cols }
-
-func (longRows) Check(u distrib.Update, cols int) error {
-	if x, ok := u.(longs); !ok || len(x) != cols {
-		return fmt.Errorf("%T is no row of %d int64", u, cols)
-	}
-	return nil
-}
-
-func (longRows) Decode(b []byte, cols int) (distrib.Update, error) {
-	if len(b) < cols {
-		return nil, errors.New("too few bytes")
-	}
-	x := make(longs, cols)
-	for i := range x {
-		v, n := binary.Varint(b)
-		if n <= 0 {
-			return nil, errors.New("no number")
-		}
-		x[i], b = v, b[n:]
-	}
-	if len(b) > 0 {
-		return nil, errors.New("too many bytes")
-	}
-	return x, nil
-}
-
-func (u longs) AddTo(dst []float32, _ int, scale float32) {
-	for i, v := range u {
-		dst[i] += scale * float32(v)
-	}
-}
-
-func (u longs) Norm() float64 { return distrib.AsDense(u).Norm() }
-func (u longs) Elements() int { return len(u) }
-func (u longs) Bytes() int    { return 8 * len(u) }
-func (u longs) WireSize() int { return len(u.AppendWire(nil)) }
-
-func (u longs) AppendWire(b []byte) []byte {
-	for _, v := range u {
-		b = binary.AppendVarint(b, v)
-	}
-	return b
-}
-
-func (u longs) Plus(other distrib.Update, owned bool) distrib.Update {
-	if !owned {
-		u = slices.Clone(u)
-	}
-	for i, v := range other.(longs) {
-		u[i] += v
-	}
-	return u
-}
-
-func (u longs) Sums() (sum, size float64) {
-	for _, v := range u {
-		sum, size = sum+float64(v), size+math.Abs(float64(v))
-	}
-	return sum, size
-}
-
-// allKinds are the kinds that laws must hold for; nil is dense numbers.
-func allKinds() []distrib.Kind {
-	return []distrib.Kind{distrib.SparseRows{}, distrib.IntRows{}, longRows{}}
-}
-
-// tableOf is a parameter of zeros with rows of a kind.
-func tableOf(kind distrib.Kind, name string, rows, cols int) *distrib.Param {
-	p := zeros(name, rows, cols)
-	if p.Kind = kind; kind != nil {
-		p.Data = nil
-	}
-	return p
-}
-
-// ofKind is an update of a row as one of a kind.
-func ofKind(kind distrib.Kind, d distrib.Dense) distrib.Update {
-	switch kind.(type) {
-	case distrib.SparseRows:
-		s := distrib.Sparse{N: len(d)}
-		for i, v := range d {
-			if v != 0 {
-				s.Idx, s.Val = append(s.Idx, uint32(i)), append(s.Val, v)
-			}
-		}
-		return s
-	case distrib.IntRows:
-		x := distrib.Ints{N: len(d)}
-		for i, v := range d {
-			if v != 0 {
-				x.Idx, x.Val = append(x.Idx, uint32(i)), append(x.Val, int32(v))
-			}
-		}
-		return x
-	case longRows:
-		x := make(longs, len(d))
-		for i, v := range d {
-			x[i] = int64(v)
-		}
-		return x
-	}
-	return d
-}
-
-// valuesOf are a worker's rows as numbers.
-func valuesOf(p *distrib.Param) []float32 {
-	if p.Kind == nil {
-		return p.Data
-	}
-	all := make([]float32, 0, p.Rows*p.Cols)
-	for _, u := range p.Cells {
-		all = append(all, distrib.AsDense(u)...)
-	}
-	return all
-}
-
 // TestKindsKeepTheLaws runs random schedules with rows of every kind under every plan that has
 // them: what must be seen is seen, once, and at every instant no integer is missing.
 func TestKindsKeepTheLaws(t *testing.T) {
@@ -526,4 +402,44 @@ func headOf(kind byte) []byte {
 	b := make([]byte, 48, 52)
 	b[0], b[4], b[8], b[24] = kind, 1, 1, 1
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)))
+}
+
+// TestKindsAreCounted: what rows of a kind take is counted to the byte, now and at most, and never
+// comes to more than their bound.
+func TestKindsAreCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engines, net := cluster(t, 1, memnet.Options{}, bsp, nil)
+		e, ctx := engines[0], context.Background()
+		s := e.Worker(0)
+		must(t)(nil, s.Attach(tableOf(distrib.IntRows{}, "topics", 2, 1000)))
+		empty, _ := e.Memory()
+		bound := e.Bound()
+		u := distrib.Ints{N: 1000}
+		for i := range 400 {
+			u.Idx, u.Val = append(u.Idx, uint32(2*i)), append(u.Val, 1)
+		}
+		minus := distrib.Ints{N: 1000, Idx: u.Idx, Val: slices.Repeat([]int32{-1}, 400)}
+		add := func(u distrib.Ints) distrib.Memory {
+			must(t)(nil, s.Push(ctx, distrib.Ref{Row: 1, N: 1}, u))
+			must(t)(s.Tick(ctx))
+			must(t)(s.Pull(ctx, distrib.Ref{}))
+			now, _ := e.Memory()
+			return now
+		}
+		if now := add(u); now.Rows != empty.Rows+400*8 || now.Replica != empty.Replica+400*8 {
+			t.Errorf("%+v after %+v", now, empty)
+		}
+		if now := add(minus); now.Rows != empty.Rows || now.Replica != empty.Replica {
+			t.Errorf("%+v after %+v", now, empty)
+		}
+		_, peak := e.Memory()
+		if peak.Rows != empty.Rows+400*8 || peak.Replica != empty.Replica+400*8 {
+			t.Errorf("%+v at most after %+v", peak, empty)
+		}
+		if again := e.Bound(); again != bound || bound.Rows != empty.Rows+2*4001 {
+			t.Errorf("bound %+v, then %+v", bound, again)
+		}
+		must(t)(nil, s.Close())
+		finish(engines, net)
+	})
 }
