@@ -248,12 +248,14 @@ func shardBytes(t *testing.T, s *distrib.Shard) {
 	}
 	var bad *distrib.FrameError
 	for i := range good {
-		if _, err := distrib.ReadShard(bytes.NewReader(good[:i]), longRows{}); !errors.As(err, &bad) {
+		_, err := distrib.ReadShard(bytes.NewReader(good[:i]), longRows{})
+		if !errors.As(err, &bad) {
 			t.Fatalf("the first %d bytes: %v", i, err)
 		}
 		flipped := slices.Clone(good)
 		flipped[i] ^= 0x10
-		if _, err := distrib.ReadShard(bytes.NewReader(flipped), longRows{}); !errors.As(err, &bad) {
+		_, err = distrib.ReadShard(bytes.NewReader(flipped), longRows{})
+		if !errors.As(err, &bad) {
 			t.Fatalf("byte %d: %v", i, err)
 		}
 	}

@@ -61,11 +61,11 @@
 // both, and what it keeps does not hold the clock back: visibility is that of what was
 // sent.
 //
-// Rows are dense float32 numbers, or of a [Kind]: [SparseRows], [IntRows] or one's own, as Bösen's
-// tables have them. A row of a kind is the update that makes it of nothing, and takes part in all of
-// this in that form: it is merged in boxes, divided by filters, added up by owners, sent, held as a
-// replica, saved and moved. It is only added to, in any order: rules that do more, and averages at
-// barriers, are of dense numbers. Integers make the law above exact.
+// Rows are dense float32 numbers, or of a [Kind]: [SparseRows], [IntRows] or one's own, as
+// Bösen's tables have them. A row of a kind is the update that makes it of nothing, and takes part
+// in all of this in that form: it is merged in boxes, divided by filters, added up by owners, sent,
+// held as a replica, saved and moved. It is only added to, in any order: rules that do more, and
+// averages at barriers, are of dense numbers. Integers make the law above exact.
 //
 // Memory is bounded before the first step, see [Engine.Bound]. A push waits while the
 // outbox is full; then everything pending leaves at once, past pacers and filters, and the

@@ -135,7 +135,8 @@ func FuzzShard(f *testing.F) {
 			}
 		}
 		var again bytes.Buffer
-		if _, err := s.WriteTo(&again); err != nil || all != nil && !bytes.Equal(again.Bytes(), all) {
+		_, err = s.WriteTo(&again)
+		if err != nil || all != nil && !bytes.Equal(again.Bytes(), all) {
 			t.Errorf("% x is written as % x, %v", all, again.Bytes(), err)
 		}
 	})

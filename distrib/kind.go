@@ -114,15 +114,15 @@ func (l *lane) admits(p *Param) error {
 	default:
 		return nil
 	}
-	return fmt.Errorf("distrib: parameter %s has rows of kind %s, which cannot be had with %s: want "+
-		"servers, sums or replicas that add", p.Name, p.Kind.Name(), why)
+	return fmt.Errorf("distrib: parameter %s has rows of kind %s, which cannot be had with %s: "+
+		"want servers, sums or replicas that add", p.Name, p.Kind.Name(), why)
 }
 
 // checkCells reports what is wrong with the first values of a parameter of a kind.
 func (p *Param) checkCells() error {
 	if p.Data != nil || p.Cells != nil && len(p.Cells) != p.Rows {
-		return fmt.Errorf("distrib: parameter %s has %d rows of kind %s, and %d numbers and %d cells",
-			p.Name, p.Rows, p.Kind.Name(), len(p.Data), len(p.Cells))
+		return fmt.Errorf("distrib: parameter %s has %d rows of kind %s, and %d numbers and %d "+
+			"cells", p.Name, p.Rows, p.Kind.Name(), len(p.Data), len(p.Cells))
 	}
 	for i, u := range p.Cells {
 		if u == nil {

@@ -174,7 +174,9 @@ func TestElasticKinds(t *testing.T) {
 		for i, kind := range allKinds() {
 			for seed := range uint64(longtest.Count(1, 50)) {
 				t.Run(name+" "+kind.Name(), func(t *testing.T) {
-					synctest.Test(t, func(t *testing.T) { elastic(t, plan, kind, 3*seed+uint64(i)) })
+					synctest.Test(t, func(t *testing.T) {
+						elastic(t, plan, kind, 3*seed+uint64(i))
+					})
 				})
 			}
 		}
@@ -223,13 +225,15 @@ func TestKindsRefuse(t *testing.T) {
 		"data":     {distrib.Plan{}, distrib.Param{Data: make([]float32, 6)}, "and 6 numbers"},
 		"cells": {distrib.Plan{}, distrib.Param{Cells: make([]distrib.Update, 3)},
 			"2 rows of kind int32"},
-		"form": {distrib.Plan{}, distrib.Param{Cells: []distrib.Update{nil, make(distrib.Dense, 3)}},
+		"form": {distrib.Plan{},
+			distrib.Param{Cells: []distrib.Update{nil, make(distrib.Dense, 3)}},
 			"distrib.Dense"},
 		"places": {distrib.Plan{}, distrib.Param{Cells: []distrib.Update{
 			distrib.Ints{N: 3, Idx: []uint32{2, 1}, Val: []int32{1, 1}}, nil}}, "do not ascend"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			engines, net := cluster(t, 1, memnet.Options{}, func() distrib.Plan { return c.plan }, nil)
+			plan := func() distrib.Plan { return c.plan }
+			engines, net := cluster(t, 1, memnet.Options{}, plan, nil)
 			c.p.Name, c.p.Rows, c.p.Cols, c.p.Kind = "w", 2, 3, distrib.IntRows{}
 			err := engines[0].Worker(0).Attach(&c.p)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
@@ -275,8 +279,8 @@ func TestKindsArePushedAsTheyAre(t *testing.T) {
 		}
 		dst := make([]float32, 4)
 		must(t)(table.GetRow(ctx, 2, dst))
-		if v, err := table.Get(ctx, 2, 1); err != nil || v != 7 || !slices.Equal(dst, []float32{0, 7,
-			0, 0}) {
+		want := []float32{0, 7, 0, 0}
+		if v, err := table.Get(ctx, 2, 1); err != nil || v != 7 || !slices.Equal(dst, want) {
 			t.Errorf("%v, %v, %v", v, err, dst)
 		}
 		must(t)(nil, s.Close())

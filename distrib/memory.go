@@ -195,8 +195,8 @@ func (e *Engine) chooseOutbox() {
 }
 
 // Bound is more than what the node will ever hold, by what it is for. It is known as soon
-// as parameters are attached, from the plan alone: sums and rows are counted as dense, those of a kind as its
-// Most.
+// as parameters are attached, from the plan alone: sums and rows are counted as dense, and those of
+// a kind as its Most.
 func (e *Engine) Bound() Memory {
 	now, _ := e.Memory()
 	e.mu.Lock()

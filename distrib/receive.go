@@ -160,8 +160,8 @@ func (l *lane) take(from NodeID, h header, marks []mark, frames []Frame, m *Msg,
 	switch h.kind {
 	case kindHello:
 		if h.ack != e.hash {
-			return fmt.Errorf("%w than those of node %d: their names, shapes, kinds or plans", errOthers,
-				e.self)
+			return fmt.Errorf("%w than those of node %d: their names, shapes, kinds or plans",
+				errOthers, e.self)
 		}
 	case kindBye:
 		e.gone[from] = true
