@@ -19,6 +19,7 @@ type SchemeOptions struct {
 	Every     Clock   // clocks between averages
 	Multicast int     // nodes that each clock's updates go to; 0: 4
 	Select    int     // pairs of factors that are sent of a clock's; 0: 25
+	Tiers     Tiers   // where nodes are, for schemes with trees; nil: all are as far apart
 	Reduce    Reduce  // a sum over a group, for schemes with averages
 	Seed      uint64  // of what is drawn
 }
@@ -40,7 +41,8 @@ const (
 	takesRule
 	takesEvery
 	takesReduce // and cannot do without
-	takesSome   // nodes, and pairs of factors
+	takesTiers
+	takesSome // nodes, and pairs of factors
 )
 
 // schemes is all of them.
@@ -52,7 +54,8 @@ func schemes() []scheme {
 			planServed(Async{})},
 		{"bosen", "parameter servers, stale, what matters first as the network allows", 2,
 			takesPace | takesFilter | takesRule, planBosen},
-		{"pf", "sums of filtered updates come back along trees", 4, takesFilter, planFlow},
+		{"pf", "sums of filtered updates come back along trees", 4,
+			takesFilter | takesTiers, planFlow},
 		{"svb", "every worker sends to every other", 0, takesFilter, planBroadcast},
 		{"orpheus", "each clock to some others, selected factors, averages", 4,
 			takesFilter | takesEvery | takesSome, planOrpheus},
@@ -110,6 +113,7 @@ func (s scheme) check(o SchemeOptions) error {
 		{"rule", o.Rule != "", s.takes&takesRule != 0},
 		{"order", o.Order != "", s.takes&takesPace != 0},
 		{"every", o.Every != 0, s.takes&takesEvery != 0},
+		{"topology", o.Tiers != nil, s.takes&takesTiers != 0},
 		{"multicast", o.Multicast != 0, s.takes&takesSome != 0},
 		{"select", o.Select != 0, s.takes&takesSome != 0},
 	} {
@@ -198,7 +202,11 @@ func planBosen(o SchemeOptions) *Plan {
 
 func planFlow(o SchemeOptions) *Plan {
 	f := DVF{Low: 1e-4, Up: 2e-4}
-	return &Plan{Topology: &Shards{Tree: &Trees{}}, Down: Deltas, Up: f, DownF: f,
+	trees := &Trees{}
+	if o.Tiers != nil {
+		trees.Cost = o.Tiers.Cost
+	}
+	return &Plan{Topology: &Shards{Tree: trees}, Down: Deltas, Up: f, DownF: f,
 		Consistency: SSP{S: *o.Staleness}}
 }
 

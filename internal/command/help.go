@@ -200,6 +200,10 @@ train --profile
 --rotate-every
     mlr: clocks, ten of an epoch, after which a worker learns from the samples of the one
     behind it (default: never).
+--topology
+    pf: a file that says where workers are, for the trees that sums come back along: a line
+    for each, or for several in a row, with the switches above it, the outermost first, as in
+    '0-3 hall1/rack1'. Sending within a rack costs 0.1, within a hall 0.5, and else 1.
 --svlog
     orpheus, lossy, svb, exponential, halton: log what each worker folds into its variables to a
     directory, beside the steps. Of that, gomem-cluster restore makes the checkpoint of any

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/gomem/gomem/data"
+	"github.com/gomem/gomem/distrib"
 	"github.com/gomem/gomem/distrib/collective"
 	"github.com/gomem/gomem/internal/workers"
 	"github.com/gomem/gomem/train"
@@ -284,6 +286,10 @@ func (c *trainCmd) scheme() (workers.Scheme, error) {
 		n := int(*c.Staleness)
 		o.Staleness = &n
 	}
+	var err error
+	if o.Tiers, err = c.tiers(); err != nil {
+		return workers.Scheme{}, err
+	}
 	s, err := workers.ParseScheme(cmp.Or(c.Sync, "ring"), o)
 	if err != nil {
 		return s, usagef("%w", err)
@@ -297,6 +303,28 @@ func (c *trainCmd) scheme() (workers.Scheme, error) {
 			"data", c.Model)
 	}
 	return s, c.logs(s)
+}
+
+// tiers are where the workers are, by a file that names all of them; nil if there is none.
+func (c *trainCmd) tiers() (t distrib.Tiers, err error) {
+	if c.Topology == "" {
+		return nil, nil
+	}
+	f, _, err := data.OpenFile(string(c.Topology))
+	if err == nil {
+		defer f.Close()
+		t, err = distrib.ParseTiers(f)
+	}
+	if err != nil {
+		return nil, usagef("--topology %s: %w", c.Topology, err)
+	}
+	for i := range max(c.Local, c.Workers, c.Max) {
+		if t[distrib.NodeID(i)] == "" {
+			return nil, usagef("--topology %s: worker %d is not in it: each needs a line such as "+
+				"'%d rack1'", c.Topology, i, i)
+		}
+	}
+	return t, nil
 }
 
 // workersFact says who trains, nothing if it is one.

@@ -3,6 +3,7 @@ package workers
 import (
 	"context"
 	"fmt"
+	"hash/crc32"
 	"slices"
 	"strings"
 
@@ -24,14 +25,15 @@ type Scheme struct {
 
 // SchemeOptions are what a scheme's name leaves open; the zero value is its own choice.
 type SchemeOptions struct {
-	Staleness *int    // steps; nil: the scheme's own
-	Bandwidth float64 // bits a second for updates that are sent early; 0: none are
-	Order     string  // in which those go, "relmag" and the like; "": the scheme's own
-	Rule      string  // of those who serve, "momentum:0.9" and the like; "": they add
-	Filter    string  // "dvf:1e-3" and the like; "": everything is sent
-	Every     int     // steps between averages; 0: the scheme's own
-	Multicast int     // workers that a step's updates go to; 0: the scheme's own
-	Select    int     // pairs of factors that are sent of a step's; 0: the scheme's own
+	Staleness *int          // steps; nil: the scheme's own
+	Bandwidth float64       // bits a second for updates that are sent early; 0: none are
+	Order     string        // in which those go, "relmag" and the like; "": the scheme's own
+	Rule      string        // of those who serve, "momentum:0.9" and the like; "": they add
+	Filter    string        // "dvf:1e-3" and the like; "": everything is sent
+	Every     int           // steps between averages; 0: the scheme's own
+	Tiers     distrib.Tiers // where workers are; nil: the same way from each to each
+	Multicast int           // workers that a step's updates go to; 0: the scheme's own
+	Select    int           // pairs of factors that are sent of a step's; 0: the scheme's own
 }
 
 // settings are what must be the same of all workers' schemes: a rate and an order need not be.
@@ -40,8 +42,10 @@ func (s Scheme) settings() string {
 	if s.options.Staleness != nil {
 		staleness = *s.options.Staleness
 	}
-	return fmt.Sprintf("%s staleness %d filter %q rule %q every %d to %d", s.Name, staleness,
-		s.options.Filter, s.options.Rule, s.options.Every, s.options.Multicast)
+	where := crc32.ChecksumIEEE([]byte(s.options.Tiers.String())) // of a file that may be long
+	o := s.options
+	return fmt.Sprintf("%s staleness %d filter %q rule %q every %d to %d topology %x", s.Name,
+		staleness, o.Filter, o.Rule, o.Every, o.Multicast, where)
 }
 
 // within are the schemes that exchange gradients within steps, and what each is.
@@ -108,7 +112,8 @@ func ParseScheme(name string, o SchemeOptions) (Scheme, error) {
 	}
 	plan, err := distrib.ParseScheme(name, distrib.SchemeOptions{Staleness: o.Staleness,
 		Bandwidth: o.Bandwidth, Order: o.Order, Rule: o.Rule, Filter: o.Filter,
-		Every: distrib.Clock(o.Every), Multicast: o.Multicast, Select: o.Select, Reduce: sum})
+		Every: distrib.Clock(o.Every), Multicast: o.Multicast, Select: o.Select,
+		Tiers: o.Tiers, Reduce: sum})
 	return Scheme{Name: name, Plan: plan, about: about[i], options: o}, err
 }
 
@@ -125,7 +130,7 @@ func (o SchemeOptions) unused(name string) error {
 	}{{"staleness", o.Staleness != nil}, {"bandwidth", o.Bandwidth > 0},
 		{"multicast", o.Multicast > 0}, {"select", o.Select > 0},
 		{"order", o.Order != ""}, {"rule", o.Rule != ""}, {"filter", o.Filter != ""},
-		{"every", o.Every > 0}} {
+		{"every", o.Every > 0}, {"topology", o.Tiers != nil}} {
 		if option.given {
 			return fmt.Errorf("scheme %s has no use for option %s: it exchanges all gradients "+
 				"within the step", name, option.name)
