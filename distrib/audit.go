@@ -3,6 +3,7 @@ package distrib
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Audit is what a node has counted since it began.
@@ -16,10 +17,14 @@ type Audit struct {
 	Squeezed int64 // entries that left before their clock, past filters, for want of memory
 	Kept     int64 // bytes of updates that filters have kept back, once for every time
 	Lost     int64 // bytes of updates that a plan sends to nobody, once for each who goes without
+	Stale    int64 // messages of updates that were discarded: of this node's, or by it as an owner
 	Moved    int64 // rows that were sent to new owners, or to nodes that joined
 	Saved    int64 // shards that were saved
 	Unsaved  int64 // and those that could not be
-	Params   []Ledger
+	// Delays counts messages of updates that were folded in by their delay: see [Async]. The last
+	// is of those with that or more. It is kept where delays have a bound.
+	Delays []int64
+	Params []Ledger
 
 	Held, Staged, Queued int64 // bytes now: see [Memory]
 	peak                 Memory
@@ -37,15 +42,16 @@ type Ledger struct {
 	Drained  float64 // taken by what is done at barriers
 	Received float64
 	Folded   float64 // into rows or sums of this node
+	Late     float64 // received and discarded: see [Async]
 	Held     float64 // received and to be folded in later
 	Moved    float64 // absolute values of all that was pushed or received: what sums are exact to
 }
 
 // Check reports whether nothing was lost or taken twice on this node: pushed is pending,
-// sent, dropped or drained; received is folded in or held.
+// sent, dropped or drained; received is folded in, discarded or held.
 func (l Ledger) Check() error {
 	out := l.Pushed - (l.Pending + l.Sent + l.Dropped + l.Drained)
-	in := l.Received - (l.Folded + l.Held)
+	in := l.Received - (l.Folded + l.Late + l.Held)
 	if slack := float64(1e-5*l.Moved) + 1e-12; math.Abs(out) > slack || math.Abs(in) > slack {
 		return fmt.Errorf("distrib: updates of %s are lost or doubled: %g pushed are missing, %g "+
 			"received are", l.Name, out, in)
@@ -68,7 +74,7 @@ func (e *Engine) Audit() Audit {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	a := e.audit
-	a.Self, a.Epoch = e.self, e.cfg.View.Epoch
+	a.Self, a.Epoch, a.Delays = e.self, e.cfg.View.Epoch, slices.Clone(a.Delays)
 	for _, p := range e.params {
 		l := p.ledger
 		l.Name = p.name

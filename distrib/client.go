@@ -15,6 +15,10 @@ type worker struct {
 	ps    []*Param
 	stale []bitset
 	ended bool
+	// from is what the values that it computes from hold, by lane and owner: how many messages
+	// of updates when it first read in its clock. fresh says that it has not read in it yet.
+	from  []map[NodeID]Version
+	fresh bool
 }
 
 // Attach declares the parameters.
@@ -233,6 +237,7 @@ func (w *worker) Pull(ctx context.Context, ref Ref) (Version, error) {
 		j.Read(w.clock, ref)
 	}
 	w.copy(p, ref)
+	w.begins()
 	return l.version(p, ref), nil
 }
 
@@ -395,6 +400,7 @@ func (w *worker) Tick(ctx context.Context) (Clock, error) {
 		}
 	}
 	w.clock++
+	w.fresh = true
 	err := e.ticked(ctx)
 	if at := w.clock; err == nil && e.barrier < at && e.meets(at) {
 		err = e.wait(ctx, waiting{ready: func() bool { return e.barrier >= at }, clock: at,

@@ -36,7 +36,16 @@ func (s SSP) MayRead(at Clock, seen func(NodeID) Clock, peers []NodeID) bool {
 func (s SSP) Due(e *Entry, now Clock) bool { return e.Made <= now-Clock(s.S) }
 
 // Async lets everybody read what is there.
-type Async struct{}
+//
+// With Delay, updates are bounded in how late they may come, as MLfabric's are (section 5.1):
+// the delay of one is how many others its owner has folded in since it sent the values that the
+// update was computed from, and one with more is discarded, and counted. A message of updates
+// is one: Config.Message is to hold all that a worker pushes in a clock. Who pushes gets the
+// rows back at once, and reads when they hold its own updates, so that it computes from values
+// that are as new as can be. What a filter keeps back counts as new when it is sent.
+type Async struct {
+	Delay Version // 0: any
+}
 
 // MayRead is always true.
 func (Async) MayRead(Clock, func(NodeID) Clock, []NodeID) bool { return true }

@@ -97,6 +97,9 @@ type Entry struct {
 	Made Clock   // the oldest clock in it
 	Tag  Version // of the value that it was computed from; 0: not followed
 	U    Update
+	// At is how many messages of updates its owner has folded in before it, and Delay how many of
+	// those it was computed without: for a [Rule].
+	At, Delay Version
 }
 
 // Topology says who must get an update.

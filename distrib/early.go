@@ -61,7 +61,8 @@ func (b *box) squeeze() *parcel {
 // voluntary makes a parcel of items that go before their clock does.
 func (b *box) voluntary(items []*item) *parcel {
 	p := &parcel{items: items,
-		head: header{kind: kindUpdates, lane: b.lane.index, paths: b.paths, flags: wantsAck}}
+		head: header{kind: kindUpdates, lane: b.lane.index, paths: b.paths, flags: wantsAck,
+			version: b.lane.from(b.dest)}}
 	for _, it := range items {
 		p.bytes += int64(Bytes(it.U))
 	}

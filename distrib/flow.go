@@ -247,7 +247,7 @@ func (l *lane) takeSums(h header, frames []Frame, m *Msg) error {
 		if l.plan.Rule == nil || p.kind != nil {
 			p.replica.add(int(f.Ref.Row), int(f.Ref.N), f.U)
 		} else {
-			en := Entry{f.Ref, e.self, h.clock - 1, f.Tag, f.U}
+			en := Entry{Ref: f.Ref, Dest: e.self, Made: h.clock - 1, Tag: f.Tag, U: f.U}
 			l.plan.Rule.Apply(p.rowsOf(f.Ref), p.cols, &en)
 		}
 		e.touch(p, f.Ref)

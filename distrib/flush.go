@@ -167,7 +167,8 @@ func (l *lane) dispatch(b *box, items []*item, end header) {
 		return int(x.Ref.Row) - int(y.Ref.Row)
 	})
 	end.kind, end.lane = kindUpdates, l.index
-	plain := header{kind: kindUpdates, lane: l.index, paths: end.paths}
+	end.version = l.from(b.dest)
+	plain := header{kind: kindUpdates, lane: l.index, paths: end.paths, version: end.version}
 	marks := b.marks
 	b.marks = nil
 	var part []*item

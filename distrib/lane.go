@@ -38,6 +38,7 @@ type lane struct {
 	rmw    bool               // a node reads its own updates before the owner has them
 	tagged *tags              // if updates are tagged with what they were computed from
 	lossy  bool               // who is not drawn never gets the updates of a clock
+	told   map[NodeID]Version // of owners: how many messages of updates their rows hold
 }
 
 // param is a parameter on this node.

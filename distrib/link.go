@@ -39,11 +39,12 @@ type link struct {
 	control, updates, values []*parcel
 	onWay                    [Classes]int // messages that have not landed
 	next, last               [Classes]uint64
-	owes                     bool // an acknowledgement
-	begged                   bool // for one, since the outbox is full of what has none
+	owes                     bool   // an acknowledgement
+	begged                   bool   // for one, since the outbox is full of what has none
+	acked                    uint64 // the last message of updates that is folded in there
 	sent                     []*parcel
 	unacked                  int64 // bytes of sent
-	dropped                  int64 // messages that it could not be sent any more
+	dropped                  int64 // messages of updates that it could not be sent any more
 }
 
 func newLink() *link { return &link{} }

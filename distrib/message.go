@@ -58,11 +58,14 @@ type header struct {
 	ack   uint64 // the last of the receiver's updates that is folded in
 	paths uint32 // of the replicas that are behind the receiver
 	marks uint32 // bytes of clocks before the frames
+	// version is how many messages of updates the owner of rows had folded in: when it read
+	// those that it sends, or those that updates for it were computed from.
+	version Version
 }
 
 // headLen is how many bytes a header takes, with a CRC-32C of it and of all that follows
 // and has none of its own.
-const headLen = 2 + 2 + 4 + 4*8 + 2*4 + 4
+const headLen = 2 + 2 + 4 + 4*8 + 2*4 + 8 + 4
 
 // bare is the part of a body that has no checksum of its own, as frames and shards do.
 func (h header) bare(body []byte) []byte {
@@ -92,7 +95,8 @@ func (h header) append(b []byte) []byte {
 		b = le.AppendUint64(b, v)
 	}
 	b = le.AppendUint32(b, h.paths)
-	return le.AppendUint32(b, h.marks)
+	b = le.AppendUint32(b, h.marks)
+	return le.AppendUint64(b, uint64(h.version))
 }
 
 func readHeader(b, body []byte) (header, error) {
@@ -104,7 +108,7 @@ func readHeader(b, body []byte) (header, error) {
 		kind: kind(b[0]), flags: b[1], lane: le.Uint16(b[2:]), root: NodeID(le.Uint32(b[4:])),
 		epoch: int64(le.Uint64(b[8:])), clock: Clock(le.Uint64(b[16:])),
 		seq: le.Uint64(b[24:]), ack: le.Uint64(b[32:]),
-		paths: le.Uint32(b[40:]), marks: le.Uint32(b[44:]),
+		paths: le.Uint32(b[40:]), marks: le.Uint32(b[44:]), version: Version(le.Uint64(b[48:])),
 	}
 	if sumOf(b[:headLen-4], h.bare(body)) != le.Uint32(b[headLen-4:]) {
 		return header{}, badFrame("the head of a message is damaged")

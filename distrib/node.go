@@ -64,7 +64,7 @@ func New(c Config) (*Engine, error) {
 		scanned: c.Start, lost: map[NodeID]error{}, gone: map[NodeID]bool{}}
 	e.enter(c.View)
 	for i := range c.Workers {
-		e.workers = append(e.workers, &worker{e: e, index: i, clock: c.Start})
+		e.workers = append(e.workers, &worker{e: e, index: i, clock: c.Start, fresh: true})
 	}
 	if len(e.workers) == 0 {
 		e.clock = endOfTime
@@ -208,6 +208,10 @@ func (e *Engine) add(id ParamID, p *Param, l *lane) error {
 // start makes the clocks of a lane, at a clock that all members are in or past.
 func (l *lane) start(at Clock) error {
 	var err error
+	l.told = map[NodeID]Version{}
+	for _, w := range l.e.workers {
+		w.from = nil // what owners have counted, they count anew
+	}
 	switch l.mode {
 	case served, flow:
 		l.age = newVectorClock(l.owners, at)

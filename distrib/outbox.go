@@ -200,7 +200,7 @@ func (b *box) split(items []*item, now Clock, way Link) []*item {
 // keep makes what a filter keeps of an item at a clock pending again. It is of that clock then:
 // nobody waits for it any more, and what is kept back through many saves becomes one.
 func (b *box) keep(of *item, u Update, now Clock) {
-	en := Entry{of.Ref, of.Dest, max(of.Made, now), of.Tag, u}
+	en := Entry{Ref: of.Ref, Dest: of.Dest, Made: max(of.Made, now), Tag: of.Tag, U: u}
 	if fresh := b.by[b.key(&en)]; fresh != nil && !fresh.rest {
 		b.add(of.p, en) // of which somebody may wait for a part
 		return

@@ -79,6 +79,13 @@ func ruleForms() []form[Rule] {
 		{"adarevision", ":STEP", 1, 1, func(x []float64) (Rule, error) {
 			return &AdaRevision{Alpha: float32(x[0])}, positive(x[0])
 		}},
+		{"adadelay", "[:C[:L]]", 0, 2, func(x []float64) (Rule, error) {
+			a := &AdaDelay{}
+			for i, f := range []*float32{&a.C, &a.L}[:len(x)] {
+				*f = float32(x[i])
+			}
+			return a, positive(x...)
+		}},
 		{"adam", "[:STEP]", 0, 1, func(x []float64) (Rule, error) {
 			if len(x) == 0 {
 				return &Adam{}, nil

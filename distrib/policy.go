@@ -20,6 +20,15 @@ type Snapshots interface {
 	Full() bool
 }
 
+// Weighing is a [Rule] that adds an update times a number, which follows from when it comes
+// alone. So updates may be multiplied by it and added up before they come: see [Pool].
+type Weighing interface {
+	Rule
+	// Weight is that number, of an update that is the at-th, counted from 0, and was computed
+	// without delay of those before it.
+	Weight(at, delay Version) float32
+}
+
 // Keeping is a [Filter] that keeps more than what it holds back of updates, which are the
 // outbox's.
 type Keeping interface {

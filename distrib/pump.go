@@ -1,6 +1,7 @@
 package distrib
 
 import (
+	"errors"
 	"slices"
 	"time"
 )
@@ -31,7 +32,7 @@ func (e *Engine) drop(to NodeID, p *parcel) {
 		it.p.lane.unremember(it)
 		it.p.ledger.drop(e, it.U)
 	}
-	if k := e.links[to]; k != nil {
+	if k := e.links[to]; k != nil && p.head.kind.class() == Updates {
 		k.dropped++
 	}
 }
@@ -329,7 +330,9 @@ func (e *Engine) land() {
 			continue
 		}
 		k.onWay[d.class]--
-		if d.err != nil {
+		if errors.Is(d.err, ErrStale) {
+			e.discarded(d.p)
+		} else if d.err != nil {
 			e.lose(d.to, d.err)
 		}
 		if d.p.head.kind == kindUpdates && !d.p.keeps() {
@@ -368,6 +371,7 @@ func (e *Engine) free(k *link, p *parcel) {
 func (e *Engine) acked(from NodeID, seq uint64, after []mark) {
 	k := e.links[from]
 	k.begged = false
+	k.acked = max(k.acked, seq)
 	for _, m := range after {
 		k.sent = slices.DeleteFunc(k.sent, func(p *parcel) bool {
 			if p.head.seq != uint64(m.at) {

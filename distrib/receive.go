@@ -236,6 +236,7 @@ func (l *lane) takeRows(from NodeID, h header, frames []Frame) error {
 	}
 	if h.flags&endsClock != 0 {
 		l.age.advance(from, h.clock)
+		l.told[from] = h.version
 	}
 	return nil
 }
@@ -271,7 +272,8 @@ func (l *lane) fresh(p *param, ref Ref, need Clock) bool {
 		if p.lacking > 0 {
 			l.ask(p, ref, 0, func(i int32) bool { return p.reads[i] == unasked })
 		}
-		return need <= l.base || l.standing(p, ref) && l.reached(p, ref, need)
+		return need <= l.base && l.delay() == 0 || l.standing(p, ref) && l.reached(p, ref, need) &&
+			(l.delay() == 0 || l.answered(p, ref))
 	}
 	old := func(i int32) bool { return p.ages[i] < need }
 	l.ask(p, ref, need, func(i int32) bool { return old(i) && p.reads[i] == unasked })

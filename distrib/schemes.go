@@ -20,6 +20,7 @@ type SchemeOptions struct {
 	Multicast int     // nodes that each clock's updates go to; 0: 4
 	Select    int     // pairs of factors that are sent of a clock's; 0: 25
 	Tiers     Tiers   // where nodes are, for schemes with trees; nil: all are as far apart
+	Delay     Version // how late an update may be, as of [Async]; 0: 30
 	Reduce    Reduce  // a sum over a group, for schemes with averages
 	Seed      uint64  // of what is drawn
 }
@@ -43,6 +44,7 @@ const (
 	takesReduce // and cannot do without
 	takesTiers
 	takesSome // nodes, and pairs of factors
+	takesDelay
 )
 
 // schemes is all of them.
@@ -52,6 +54,8 @@ func schemes() []scheme {
 		{"ssp", "parameter servers, stale by some clocks", 3, takesFilter | takesRule, planStale},
 		{"async", "parameter servers, nobody waits", -1, takesPace | takesFilter | takesRule,
 			planServed(Async{})},
+		{"fabric", "parameter servers, nobody waits, updates scheduled and none too late", -1,
+			takesFilter | takesRule | takesDelay, planFabric},
 		{"bosen", "parameter servers, stale, what matters first as the network allows", 2,
 			takesPace | takesFilter | takesRule, planBosen},
 		{"pf", "sums of filtered updates come back along trees", 4,
@@ -116,6 +120,7 @@ func (s scheme) check(o SchemeOptions) error {
 		{"topology", o.Tiers != nil, s.takes&takesTiers != 0},
 		{"multicast", o.Multicast != 0, s.takes&takesSome != 0},
 		{"select", o.Select != 0, s.takes&takesSome != 0},
+		{"delay", o.Delay != 0, s.takes&takesDelay != 0},
 	} {
 		if option.given && !option.has {
 			return fmt.Errorf("scheme %s has no use for option %s", s.name, option.name)
@@ -130,6 +135,8 @@ func (s scheme) check(o SchemeOptions) error {
 		return fmt.Errorf("updates to %d nodes, of %d pairs", o.Multicast, o.Select)
 	case o.Select > 0 && o.Filter != "":
 		return errors.New("options select and filter each say what is sent: leave one out")
+	case o.Delay < 0:
+		return fmt.Errorf("updates %d late", o.Delay)
 	case o.Every < 0:
 		return fmt.Errorf("averages every %d clocks", o.Every)
 	case s.takes&takesReduce != 0 && o.Reduce == nil:
@@ -169,7 +176,7 @@ func (s scheme) fill(p *Plan, o SchemeOptions) (err error) {
 // Gradients reports whether the updates that a plan's rule takes are gradients, and not steps.
 func (p *Plan) Gradients() bool {
 	switch p.Rule.(type) {
-	case *Adam, *AdaRevision:
+	case *Adam, *AdaRevision, *AdaDelay:
 		return true
 	}
 	return false
@@ -188,6 +195,12 @@ func lowRank(f Filter) bool {
 
 func planServed(c Consistency) func(SchemeOptions) *Plan {
 	return func(SchemeOptions) *Plan { return &Plan{Topology: &Shards{}, Consistency: c} }
+}
+
+// planFabric is asynchronous, with a bound on delays; package fabric/daemon has its updates
+// scheduled.
+func planFabric(o SchemeOptions) *Plan {
+	return planServed(Async{Delay: cmp.Or(o.Delay, 30)})(o)
 }
 
 func planStale(o SchemeOptions) *Plan {

@@ -40,6 +40,11 @@ func TestSchemesAreWhatTheirPapersSay(t *testing.T) {
 		{"bsp", distrib.SchemeOptions{Filter: "powersgd:2,fp16"}, distrib.Plan{
 			Topology: &distrib.Shards{Block: 4 << 20}, Consistency: distrib.BSP{},
 			Up: distrib.Chain{&distrib.PowerSGD{Rank: 2}, distrib.Rounding{As: distrib.F16}}}},
+		{"fabric", distrib.SchemeOptions{}, distrib.Plan{Topology: &distrib.Shards{},
+			Consistency: distrib.Async{Delay: 30}}},
+		{"fabric", distrib.SchemeOptions{Delay: 7, Rule: "adadelay:2"}, distrib.Plan{
+			Topology: &distrib.Shards{}, Consistency: distrib.Async{Delay: 7},
+			Rule: &distrib.AdaDelay{C: 2}}},
 		{"svb", distrib.SchemeOptions{}, distrib.Plan{Topology: &distrib.All{},
 			Consistency: distrib.SSP{}}},
 		{"orpheus", distrib.SchemeOptions{Multicast: 2, Select: 9}, distrib.Plan{
@@ -95,6 +100,8 @@ func TestSchemesSayWhatIsWrong(t *testing.T) {
 		{"svb", distrib.SchemeOptions{Select: 3}, "svb has no use for option select"},
 		{"orpheus", distrib.SchemeOptions{Select: 3, Filter: "fp16"}, "leave one out"},
 		{"orpheus", distrib.SchemeOptions{Multicast: -1}, "updates to -1 nodes"},
+		{"async", distrib.SchemeOptions{Delay: 3}, "async has no use for option delay"},
+		{"fabric", distrib.SchemeOptions{Delay: -3}, "updates -3 late"},
 		{"svb", distrib.SchemeOptions{Every: 3}, "svb has no use for option every"},
 		{"pf", distrib.SchemeOptions{Rule: "adam"}, "pf has no use for option rule"},
 		{"ring", distrib.SchemeOptions{Filter: "fp16", Reduce: noSum}, "no use for option filter"},

@@ -19,6 +19,8 @@ type server struct {
 	// news is how rows of each parameter have changed since they last left early, for the
 	// plan's pacer to compare.
 	news []store
+
+	pushes Version // messages of updates that were taken
 }
 
 // subscriber is a node that reads rows of this one.
@@ -32,6 +34,7 @@ type subscriber struct {
 	urgent   bool     // it has rows to get now
 	sweep    bool     // its rows are on their way, as of clock
 	clock    Clock
+	version  Version // of the rows that it gets, when the first of them was read
 	at       cursor
 	told     Clock               // the last clock that it was told of
 	given    map[rowOf][]Version // versions of rows that it has, where rules remember them
@@ -51,6 +54,7 @@ type getting struct {
 type heldUpdate struct {
 	from NodeID
 	seq  uint64
+	when when
 	Frame
 }
 
@@ -93,24 +97,39 @@ func (s *server) take(from NodeID, h header, frames []Frame) error {
 			return err
 		}
 	}
+	at := s.when(h)
+	if s.stale(h, len(frames)) {
+		s.discard(frames)
+		frames = nil
+	}
 	for _, f := range frames {
 		f.Ref.N = max(f.Ref.N, 1)
 		e.params[f.Ref.Param].ledger.receive(e, f.U)
 		s.latest = max(s.latest, f.Clock)
 		if s.holds(f.Clock) {
-			s.held = append(s.held, heldUpdate{from, h.seq, f})
+			s.held = append(s.held, heldUpdate{from, h.seq, at, f})
 			e.audit.add(&e.audit.Held, int64(Bytes(f.U)))
 			continue
 		}
-		s.fold(from, f)
+		s.fold(f, at)
 	}
-	if h.flags&endsClock != 0 && s.clocks.advance(from, h.clock) {
+	s.ended(from, h)
+	return nil
+}
+
+// ended takes note of the clock that a message of updates ends.
+func (s *server) ended(from NodeID, h header) {
+	if h.flags&endsClock == 0 {
+		return
+	}
+	if s.clocks.advance(from, h.clock) {
 		s.advanced()
 	}
 	if s.clocks.of(from) == endOfTime {
 		s.forget(from)
+	} else if sub := s.sub(from); sub != nil && sub.standing && s.lane.delay() > 0 {
+		sub.urgent = true
 	}
-	return nil
 }
 
 // heldBack reports whether owners may hold updates back. Then no message has updates of
@@ -210,12 +229,12 @@ func (s *server) release(of func(Clock) bool) {
 	e := s.lane.e
 	for _, u := range free {
 		e.audit.Held -= int64(Bytes(u.U))
-		s.fold(u.from, u.Frame)
+		s.fold(u.Frame, u.when)
 	}
 }
 
 // fold changes rows by an update.
-func (s *server) fold(from NodeID, f Frame) {
+func (s *server) fold(f Frame, by when) {
 	l := s.lane
 	p := l.e.params[f.Ref.Param]
 	p.ledger.fold(l.e, f.U)
@@ -224,11 +243,12 @@ func (s *server) fold(from NodeID, f Frame) {
 		return
 	}
 	at, n := int(p.slot[f.Ref.Row]), int(f.Ref.N)
-	if l.plan.Rule == nil || p.kind != nil {
+	if l.plan.Rule == nil || p.kind != nil || by.weighed {
 		p.master.add(at, n, f.U)
 	} else {
 		w := p.owned(f.Ref.Row, f.Ref.N)
-		l.plan.Rule.Apply(w, p.cols, &Entry{f.Ref, l.e.self, f.Clock, f.Tag, f.U})
+		l.plan.Rule.Apply(w, p.cols, &Entry{Ref: f.Ref, Dest: l.e.self, Made: f.Clock,
+			Tag: f.Tag, U: f.U, At: by.at, Delay: by.delay})
 	}
 	if s.news != nil {
 		s.news[s.index(p)].add(at, n, f.U)
@@ -301,9 +321,10 @@ func (s *server) nextRows(to NodeID) *parcel {
 			return s.early(sub)
 		}
 		sub.sweep, sub.urgent, sub.at, sub.clock = true, false, cursor{}, min(least, endOfTime)
+		sub.version = s.pushes
 	}
 	frames := s.collect(sub, s.lane.e.cfg.Message)
-	h := header{kind: kindRows, lane: s.lane.index, clock: sub.clock}
+	h := header{kind: kindRows, lane: s.lane.index, clock: sub.clock, version: sub.version}
 	if sub.at.param == len(s.lane.params) {
 		h.flags |= endsClock
 		sub.sweep, sub.told = false, sub.clock
@@ -345,7 +366,8 @@ func (s *server) answered(sub *subscriber) *parcel {
 		}
 		return int(a.Ref.Row) - int(b.Ref.Row)
 	})
-	return s.rows(header{kind: kindRows, lane: s.lane.index, clock: s.clocks.min()}, frames)
+	return s.rows(header{kind: kindRows, lane: s.lane.index, clock: s.clocks.min(),
+		version: s.pushes}, frames)
 }
 
 // collect takes the next changed rows of a pass, no more than a message.

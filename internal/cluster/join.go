@@ -114,7 +114,7 @@ func (j *joiner) come(ctx context.Context) (*command.Job, error) {
 		return j.enter(ctx)
 	}
 	job := &command.Job{Open: j.port.Open, Renew: j.agreed.Renew, Expel: j.agreed.Expel,
-		ID: j.agreed.ID, Saved: j.agreed.Saved}
+		ID: j.agreed.ID, Saved: j.agreed.Saved, Elect: j.agreed}
 	job.Enter = func(ctx context.Context) error {
 		in, err := j.enter(ctx)
 		return become(job, in, err)
@@ -240,7 +240,7 @@ func (j *joiner) part(ctx context.Context) (*command.Job, error) {
 	}
 	t, err := j.port.Open(v)
 	return &command.Job{View: v, Transport: t, Alive: alive, Views: j.views.out,
-		Open: j.port.Open, Renew: c.Renew, Expel: c.Expel, ID: c.ID, Saved: c.Saved}, err
+		Open: j.port.Open, Renew: c.Renew, Expel: c.Expel, ID: c.ID, Saved: c.Saved, Elect: c}, err
 }
 
 // few are how many processes the job may begin and go on with, and may have.

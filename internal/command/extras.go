@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/gomem/gomem/distrib"
+	"github.com/gomem/gomem/distrib/fabric/daemon"
 )
 
 // Extras are what a program has beyond the plain command. The zero value has nothing.
@@ -76,6 +77,8 @@ type Job struct {
 
 	// Counts are how often something befell this process, for metrics; it may be nil.
 	Counts func() []Sample
+	// Elect chooses one of the processes for a role; nil: nobody does.
+	Elect daemon.Elector
 
 	Leave func() error // ends this process' part in order; after the transport was closed
 }

@@ -170,7 +170,8 @@ train --profile
     worker's step has changed goes to the others between steps: bosen (stale-synchronous,
     rows served by all, what matters most goes first), pf (filtered updates are broadcast),
     easgd (averaged now and then), bsp, ssp, async, svb, average, exponential, halton, orpheus
-    (to a few drawn anew each step) or lossy (as orpheus, and the others never get it;
+    (to a few drawn anew each step), lossy (as orpheus, and the others never get it) or
+    fabric (as async, updates are scheduled, added up on the way, and none is too late;
     default ring). Between steps all workers weigh the same; within one as much as their
     batches have tokens, images or utterances.
 --staleness
@@ -182,9 +183,15 @@ train --profile
     bosen, async with --bandwidth: what is sent early first: relmag, what has changed most
     beside its value; absmag, what has changed most; round-robin or random (default relmag).
 --rule
-    bosen, bsp, ssp, async: what those who serve do with an update: add it, momentum:MU; for
-    mlr and mf, which send gradients then, also adam, adam:STEP or adarevision:STEP, AdaGrad
-    that knows what was under way (default add).
+    bosen, bsp, ssp, async, fabric: what those who serve do with an update: add it,
+    momentum:MU; for mlr and mf, which send gradients then, also adam, adam:STEP,
+    adarevision:STEP, AdaGrad that knows what was under way, or adadelay:C:L, whose steps are
+    the smaller the later a gradient comes (default add).
+--delay
+    fabric: how many other updates may be folded in while one is computed and on its way;
+    with more it is discarded, and counted (default 30).
+--aggregators
+    fabric: workers that add updates up on their way to one that serves (default 4).
 --filter
     Between steps: send a part of an update and keep the rest for later: dvf:DELTA (what is
     larger; dvf:DELTA:SLOW:MBPS has a bound of its own for ways on which updates arrive with

@@ -28,17 +28,20 @@ type meetFlags struct {
 
 // keepFlags say how workers keep in step.
 type keepFlags struct {
-	Sync      string   `group:"job" placeholder:"SCHEME"`
-	Staleness *whole   `group:"job" placeholder:"STEPS"`
-	Bandwidth bitRate  `group:"job" placeholder:"RATE"`
-	Order     string   `group:"job" placeholder:"ORDER"`
-	Rule      string   `group:"job" placeholder:"RULE"`
-	Filter    string   `group:"job" placeholder:"FILTER"`
-	Multicast count    `group:"job" placeholder:"N"`
-	Select    count    `group:"job" placeholder:"N"`
-	Average   count    `group:"job" placeholder:"STEPS"`
-	Topology  location `group:"job" placeholder:"FILE"`
-	Rotate    count    `name:"rotate-every" group:"job" placeholder:"STEPS"`
+	Sync      string  `group:"job" placeholder:"SCHEME"`
+	Staleness *whole  `group:"job" placeholder:"STEPS"`
+	Bandwidth bitRate `group:"job" placeholder:"RATE"`
+	Order     string  `group:"job" placeholder:"ORDER"`
+	Rule      string  `group:"job" placeholder:"RULE"`
+	Filter    string  `group:"job" placeholder:"FILTER"`
+	Multicast count   `group:"job" placeholder:"N"`
+	Select    count   `group:"job" placeholder:"N"`
+	Average   count   `group:"job" placeholder:"STEPS"`
+	Delay     count   `group:"job" placeholder:"N"`
+	// Aggregators may be none.
+	Aggregators *whole   `group:"job" placeholder:"N"`
+	Topology    location `group:"job" placeholder:"FILE"`
+	Rotate      count    `name:"rotate-every" group:"job" placeholder:"STEPS"`
 
 	SVLog     location `name:"svlog" group:"job" placeholder:"DIR"`
 	SVLogKeep count    `name:"svlog-keep" group:"job" placeholder:"N"`
@@ -100,6 +103,7 @@ func (f keepFlags) given() []option {
 		{"bandwidth", f.Bandwidth > 0}, {"order", f.Order != ""},
 		{"rule", f.Rule != ""}, {"filter", f.Filter != ""}, {"average", f.Average > 0},
 		{"multicast", f.Multicast > 0}, {"select", f.Select > 0},
+		{"delay", f.Delay > 0}, {"aggregators", f.Aggregators != nil},
 		{"rotate-every", f.Rotate > 0}, {"topology", f.Topology != ""}, {"svlog", f.SVLog != ""},
 		{"svlog-keep", f.SVLogKeep > 0}}
 }

@@ -54,7 +54,7 @@ func (c *trainCmd) together(ctx context.Context, e *env, w World) (err error) {
 		return err
 	}
 	defer func() { err = cmp.Or(err, job.Leave()) }()
-	o := workers.Options{Log: log, Logger: logger, Alive: job.Alive, Asked: ctx,
+	o := workers.Options{Log: log, Logger: logger, Alive: job.Alive, Asked: ctx, Elect: job.Elect,
 		Elastic: c.elastic(w, job),
 		Logging: workers.Logging{Dir: string(c.SVLog), Keep: int(c.SVLogKeep)}}
 	if spec != nil {
@@ -281,7 +281,11 @@ func (c *trainCmd) inherited() (dir location, step int) {
 func (c *trainCmd) scheme() (workers.Scheme, error) {
 	o := workers.SchemeOptions{Bandwidth: float64(c.Bandwidth), Order: c.Order, Rule: c.Rule,
 		Filter: c.Filter, Every: int(c.Average), Multicast: int(c.Multicast),
-		Select: int(c.Select)}
+		Select: int(c.Select), Delay: int(c.Delay)}
+	if c.Aggregators != nil {
+		n := int(*c.Aggregators)
+		o.Aggregators = &n
+	}
 	if c.Staleness != nil {
 		n := int(*c.Staleness)
 		o.Staleness = &n
@@ -430,6 +434,9 @@ func exchanged(x *train.Exchanged) string {
 	}
 	if x.Bound > 0 {
 		text += fmt.Sprintf(" of at most %s", size(x.Bound))
+	}
+	if x.Late > 0 {
+		text += fmt.Sprintf("; %d updates too late", x.Late)
 	}
 	if x.Full > 0 {
 		text += fmt.Sprintf("; outboxes full %d times", x.Full)

@@ -59,7 +59,8 @@ func (c *trainCmd) learn(ctx context.Context, e *env) (err error) {
 	if err != nil {
 		return err
 	}
-	o := workers.Options{Log: c.log, Logger: logger, Alive: job.Alive, Elastic: c.elastic(w, job)}
+	o := workers.Options{Log: c.log, Logger: logger, Alive: job.Alive, Elastic: c.elastic(w, job),
+		Elect: job.Elect}
 	c.member, err = workers.Join(job.View, job.Transport, scheme, o)
 	if err == nil {
 		c.standing.member.Store(c.member)

@@ -69,6 +69,7 @@ func TestExchangeIsMeasured(t *testing.T) {
 	for _, args := range [][]string{
 		with(model, "--sync", "async"), with(model, "--sync", "bosen"), with(model, "--sync", "pf"),
 		with(model, "--sync", "halton"), with(model, "--sync", "ring"),
+		with(model, "--sync", "fabric"),
 		{"--model", "mlr", "--epochs", "2"}, {"--model", "mf", "--epochs", "2"},
 	} {
 		o := gather(t, inMemory{}, with([]string{"train", "--json", "--local", "2"}, args...)...)

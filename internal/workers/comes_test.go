@@ -219,7 +219,7 @@ func TestGoesBack(t *testing.T) {
 // TestLossBetweenSteps: schemes that exchange changes between steps go on, too, from what
 // one of those that are left has.
 func TestLossBetweenSteps(t *testing.T) {
-	schemes := []string{"bosen", "bsp", "ssp", "pf", "easgd", "average", "async"}
+	schemes := []string{"bosen", "bsp", "fabric", "ssp", "pf", "easgd", "average", "async"}
 	for _, scheme := range schemes[:longtest.Count(3, len(schemes))] {
 		c := &course{site: newSite(4), scheme: scheme, least: 2}
 		c.own = func(id distrib.NodeID, o *train.Options) {

@@ -12,6 +12,7 @@ import (
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/distrib"
 	"github.com/gomem/gomem/distrib/collective"
+	"github.com/gomem/gomem/distrib/fabric/daemon"
 	"github.com/gomem/gomem/distrib/wrap"
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/nn"
@@ -39,6 +40,9 @@ type Options struct {
 	// Logging has what becomes of the worker's variables logged: of a scheme that [Scheme.Logs], by
 	// workers that do not come and go.
 	Logging Logging
+	// Elect chooses who schedules, of a scheme whose updates are scheduled; nil: the first that is
+	// there.
+	Elect daemon.Elector
 	// Elastic has the run go on when workers come and go; nil: it ends with the first.
 	Elastic *Elastic
 }
@@ -77,6 +81,7 @@ type part struct {
 	lines     map[string]*line      // of such a scheme: by axis of the mesh; "" is all
 	mesh      *collective.Axes      // nil: the workers lie in none
 	engine    *distrib.Engine       // of one with a plan
+	daemon    *daemon.Daemon        // of one whose updates are scheduled; nil: they are not
 	journal   *journal              // of its replicas; nil: none is kept
 
 	formed atomic.Bool // it trains
@@ -222,6 +227,10 @@ func (m *Member) patience() time.Duration {
 
 // start makes an engine for variables.
 func (m *Member) start(p *part, vars []graph.Value, t distrib.Transport) (err error) {
+	if m.scheme.fabric() {
+		p.daemon = daemon.Wrap(t, m.scheduled(p))
+		t = p.daemon
+	}
 	p.engine, err = distrib.New(m.engine(p, vars, t))
 	return err
 }
@@ -239,10 +248,26 @@ func (m *Member) engine(p *part, vars []graph.Value, t distrib.Transport) distri
 		Ordered: m.scheme.inStep(),
 		Log:     m.options.Log, Stalled: m.stalled,
 		Stall: m.options.Stall, Timeout: m.options.Timeout}
+	if m.scheme.fabric() {
+		c.Message = wholeUpdate
+	}
 	if p.journal != nil {
 		c.Journal = p.journal
 	}
 	return c
+}
+
+// wholeUpdate is the most bytes of an update that is scheduled as one.
+const wholeUpdate = 1 << 28
+
+// scheduled is how a part's updates are scheduled.
+func (m *Member) scheduled(p *part) daemon.Options {
+	o := daemon.Options{Aggregators: m.scheme.aggregators(), Elect: m.options.Elect,
+		Log: m.options.Log}
+	for _, n := range p.view.Nodes {
+		o.Nodes = append(o.Nodes, n.ID)
+	}
+	return o
 }
 
 // Rank is this worker's number. One that is still to come has the last one, so it is not the
@@ -391,7 +416,7 @@ func (m *Member) Exchanged() train.Exchanged {
 		x.Slowest, x.Fastest = at.desk.Apart()
 		x.Staleness = at.desk.Stalest()
 		a := at.engine.Audit()
-		x.Saved, x.Full = a.Kept+a.Lost, a.Blocked
+		x.Saved, x.Full, x.Late = a.Kept+a.Lost, a.Blocked, a.Stale
 		_, peak := at.engine.Memory()
 		x.Memory = m.bases + peak.Total()
 		if x.Bound == 0 { // parameters came with a task
@@ -444,7 +469,12 @@ func (p *part) close(why error) error {
 	case p.exchanger != nil:
 		closing = p.unline()
 	case p.engine != nil:
-		closing = errors.Join(p.engine.Close(), p.mux.Transport().Close())
+		closing = p.engine.Close()
+		if p.daemon != nil {
+			closing = errors.Join(closing, p.daemon.Close())
+		} else {
+			closing = errors.Join(closing, p.mux.Transport().Close())
+		}
 		p.journal.close()
 	}
 	return errors.Join(closing, p.group.Close(), p.mux.Close())

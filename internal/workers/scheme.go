@@ -34,6 +34,9 @@ type SchemeOptions struct {
 	Tiers     distrib.Tiers // where workers are; nil: the same way from each to each
 	Multicast int           // workers that a step's updates go to; 0: the scheme's own
 	Select    int           // pairs of factors that are sent of a step's; 0: the scheme's own
+	Delay     int           // how many others may be folded in before an update; 0: the scheme's own
+	// Aggregators is how many workers add updates up for one that serves; nil: the scheme's own.
+	Aggregators *int
 }
 
 // settings are what must be the same of all workers' schemes: a rate and an order need not be.
@@ -44,8 +47,12 @@ func (s Scheme) settings() string {
 	}
 	where := crc32.ChecksumIEEE([]byte(s.options.Tiers.String())) // of a file that may be long
 	o := s.options
-	return fmt.Sprintf("%s staleness %d filter %q rule %q every %d to %d topology %x", s.Name,
+	text := fmt.Sprintf("%s staleness %d filter %q rule %q every %d to %d topology %x", s.Name,
 		staleness, o.Filter, o.Rule, o.Every, o.Multicast, where)
+	if s.fabric() {
+		text += fmt.Sprintf(" delay %d aggregators %d", o.Delay, s.aggregators())
+	}
+	return text
 }
 
 // within are the schemes that exchange gradients within steps, and what each is.
@@ -58,6 +65,17 @@ func within() (names, about []string) {
 
 // forced reports whether gradients go by factors whatever that takes.
 func (s Scheme) forced() bool { return s.Name == "factors" }
+
+// fabric reports whether a scheduler says when updates go.
+func (s Scheme) fabric() bool { return s.Name == "fabric" }
+
+// aggregators is how many add updates up for one that serves.
+func (s Scheme) aggregators() int {
+	if s.options.Aggregators == nil {
+		return 4
+	}
+	return *s.options.Aggregators
+}
 
 // Factoring says which gradients a number of workers exchange by factors; nil: none.
 func (s Scheme) Factoring(workers int) nn.Factoring {
@@ -113,7 +131,10 @@ func ParseScheme(name string, o SchemeOptions) (Scheme, error) {
 	plan, err := distrib.ParseScheme(name, distrib.SchemeOptions{Staleness: o.Staleness,
 		Bandwidth: o.Bandwidth, Order: o.Order, Rule: o.Rule, Filter: o.Filter,
 		Every: distrib.Clock(o.Every), Multicast: o.Multicast, Select: o.Select,
-		Tiers: o.Tiers, Reduce: sum})
+		Tiers: o.Tiers, Reduce: sum, Delay: distrib.Version(o.Delay)})
+	if err == nil && o.Aggregators != nil && name != "fabric" {
+		err = fmt.Errorf("scheme %s has no use for option aggregators", name)
+	}
 	return Scheme{Name: name, Plan: plan, about: about[i], options: o}, err
 }
 
@@ -129,6 +150,7 @@ func (o SchemeOptions) unused(name string) error {
 		given bool
 	}{{"staleness", o.Staleness != nil}, {"bandwidth", o.Bandwidth > 0},
 		{"multicast", o.Multicast > 0}, {"select", o.Select > 0},
+		{"delay", o.Delay > 0}, {"aggregators", o.Aggregators != nil},
 		{"order", o.Order != ""}, {"rule", o.Rule != ""}, {"filter", o.Filter != ""},
 		{"every", o.Every > 0}, {"topology", o.Tiers != nil}} {
 		if option.given {

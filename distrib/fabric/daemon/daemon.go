@@ -1,0 +1,211 @@
+package daemon
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/gomem/gomem/distrib"
+)
+
+// Options of a daemon. Nodes must be given; the zero value of the others is the plain choice.
+type Options struct {
+	// Nodes are those of the view, the same on all of them.
+	Nodes []distrib.NodeID
+	// Elect chooses who schedules, as a [distrib.Coordinator] does; nil: the first of the nodes
+	// that is there, as far as each knows.
+	Elect Elector
+	// Aggregators is how many nodes add updates up for an owner; 0: none does.
+	Aggregators int
+	// Batch is how long updates wait at most to be scheduled together with others; 0: 100 ms. They
+	// wait only while those before them are on their way.
+	Batch time.Duration
+	// Patience is how long a daemon waits for the scheduler's word before it sends an update as if
+	// there was none; 0: 300 ms. Lost is how much later than foreseen an owner may say that it has
+	// what was added up, before each part is sent again by itself; 0: 1 s.
+	Patience, Lost time.Duration
+	Bps            float64 // of links that nobody has measured, bits a second; 0: 1e9
+	// Log takes what a person should know, a line at a time. It may not call the daemon.
+	Log func(string)
+}
+
+// Elector chooses one of all who ask, and another when that one is gone.
+type Elector interface {
+	// Lead waits until this node leads in a role; term ends when it does not any more.
+	Lead(ctx context.Context, role string) (term context.Context, err error)
+}
+
+// Role is what a daemon is elected for.
+const Role = "fabric"
+
+// beat is how often a scheduler says that it is one.
+const beat = 250 * time.Millisecond
+
+// Stats is what a daemon has counted.
+type Stats struct {
+	Scheduled int64 // updates of this node that went when the scheduler said
+	Alone     int64 // that went without its word: there was none
+	Dropped   int64 // that were discarded, since they would have come too late
+	Summed    int64 // that their owners took as part of a sum
+	Again     int64 // that were sent again by themselves: nobody had said that a sum was taken
+	Sums      int64 // that this node has added up
+	Parts     int64 // updates in them
+	Batches   int64 // that this node has scheduled
+	Refused   int64 // messages that could not be used
+}
+
+// Daemon is a transport that has updates scheduled.
+type Daemon struct {
+	distrib.Transport
+	o    Options
+	self distrib.NodeID
+	stop context.CancelFunc
+	ends sync.WaitGroup // of what goes on beside
+
+	mu      sync.Mutex
+	calls   []func() // once the lock is given up
+	pool    distrib.Pool
+	handler distrib.Handler
+	closing bool
+	down    map[distrib.NodeID]bool
+	ways    map[distrib.NodeID]*way
+	groups  map[uint64]*gathering
+	chief   distrib.NodeID          // who schedules, -1: nobody
+	term    uint64                  // of the chief, or the last
+	chiefs  map[distrib.NodeID]bool // who has ever said that it schedules
+	own     *scheduler              // if it is this node
+	pulse   *time.Timer
+	stats   Stats
+}
+
+// Wrap has updates that are sent through a transport scheduled. The transport is the daemon's from
+// here on. Every node of the view has one, with the same options.
+func Wrap(t distrib.Transport, o Options) *Daemon {
+	o.Batch = cmp.Or(o.Batch, 100*time.Millisecond)
+	o.Patience = cmp.Or(o.Patience, 300*time.Millisecond)
+	o.Lost = cmp.Or(o.Lost, time.Second)
+	o.Bps = cmp.Or(o.Bps, 1e9)
+	if o.Log == nil {
+		o.Log = func(string) {}
+	}
+	o.Nodes = slices.Sorted(slices.Values(o.Nodes))
+	return &Daemon{Transport: t, o: o, self: t.Self(), stop: func() {}, chief: -1,
+		down: map[distrib.NodeID]bool{}, ways: map[distrib.NodeID]*way{},
+		groups: map[uint64]*gathering{}, chiefs: map[distrib.NodeID]bool{}}
+}
+
+// Stats is what has been counted so far.
+func (d *Daemon) Stats() Stats {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.stats
+}
+
+// unlock gives the lock up, and calls what was to be called then.
+func (d *Daemon) unlock() {
+	calls := d.calls
+	d.calls = nil
+	d.mu.Unlock()
+	for _, f := range calls {
+		f()
+	}
+}
+
+// Drop gives a node up.
+func (d *Daemon) Drop(node distrib.NodeID, why error) { distrib.Drop(d.Transport, node, why) }
+
+// Serve begins to deliver messages; where their handler is a [distrib.Pool], updates are scheduled
+// from then on.
+func (d *Daemon) Serve(h distrib.Handler) {
+	d.mu.Lock()
+	d.handler = h
+	d.pool, _ = h.(distrib.Pool)
+	ctx, stop := context.WithCancel(context.Background())
+	d.stop = stop
+	if d.o.Elect != nil {
+		d.ends.Go(func() { d.campaign(ctx) })
+	} else {
+		d.volunteer()
+	}
+	d.unlock()
+	d.Transport.Serve(receiver{d})
+}
+
+// Close sends all that is held back, and ends.
+func (d *Daemon) Close() error {
+	d.mu.Lock()
+	d.closing = true
+	d.resign()
+	for _, w := range d.ways {
+		d.flush(w)
+	}
+	for _, g := range d.groups {
+		d.forward(g)
+	}
+	d.stop()
+	d.unlock()
+	d.ends.Wait()
+	return d.Transport.Close()
+}
+
+// receiver takes what comes.
+type receiver struct{ d *Daemon }
+
+// Receive hands a message on, or does what the fabric wants done with it.
+func (r receiver) Receive(from distrib.NodeID, m *distrib.Msg) {
+	d := r.d
+	if m.Tag == tag && (m.Class == distrib.Control || m.Class == distrib.Updates) {
+		if err := d.read(from, m); err != nil {
+			d.refuse(from, err)
+		}
+		return
+	}
+	if m.Class != distrib.Updates || d.pool == nil {
+		d.handler.Receive(from, m)
+		return
+	}
+	p, ok := d.pool.Push(m)
+	head := &distrib.Msg{Class: m.Class, Head: m.Head}
+	d.handler.Receive(from, m)
+	if ok {
+		d.report(idOf(from, d.self, p), d.pool.Folded(head))
+	}
+}
+
+// refuse counts a message that cannot be used.
+func (d *Daemon) refuse(from distrib.NodeID, err error) {
+	d.mu.Lock()
+	d.stats.Refused++
+	d.unlock()
+	d.o.Log((&ScheduleError{from, err.Error()}).Error())
+}
+
+// Down takes note that a node is gone: what waits for it waits no longer.
+func (r receiver) Down(from distrib.NodeID, err error) {
+	d := r.d
+	d.mu.Lock()
+	d.down[from] = true
+	if d.chief == from {
+		d.chief = -1
+	}
+	if d.own != nil {
+		d.own.lose(from)
+	}
+	for _, w := range d.ways {
+		if w.to == from {
+			d.flush(w)
+		} else if len(w.queue) > 0 && w.queue[0].state == away && w.queue[0].via == from {
+			d.again(w)
+		}
+	}
+	for _, g := range d.groups {
+		d.complete(g)
+	}
+	if d.o.Elect == nil && !d.closing {
+		d.volunteer()
+	}
+	d.unlock()
+	d.handler.Down(from, err)
+}

@@ -1,0 +1,386 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/gomem/gomem/distrib"
+	"github.com/gomem/gomem/distrib/fabric"
+)
+
+// campaign schedules whenever this node is elected.
+func (d *Daemon) campaign(ctx context.Context) {
+	for ctx.Err() == nil {
+		term, err := d.o.Elect.Lead(ctx, Role)
+		if err != nil {
+			if ctx.Err() == nil {
+				d.o.Log(fmt.Sprintf("fabric: nobody is elected to schedule: %v", err))
+				sleep(ctx, time.Second)
+			}
+			continue
+		}
+		d.mu.Lock()
+		if !d.closing {
+			d.lead()
+		}
+		d.unlock()
+		select {
+		case <-term.Done():
+		case <-ctx.Done():
+		}
+		d.mu.Lock()
+		d.resign()
+		d.unlock()
+	}
+}
+
+func sleep(ctx context.Context, t time.Duration) {
+	select {
+	case <-time.After(t):
+	case <-ctx.Done():
+	}
+}
+
+// volunteer schedules if this is the first node that is there.
+func (d *Daemon) volunteer() {
+	for _, n := range d.o.Nodes {
+		if !d.down[n] {
+			if n == d.self && d.own == nil {
+				d.lead()
+			}
+			return
+		}
+	}
+}
+
+// lead begins to schedule, and to say so.
+func (d *Daemon) lead() {
+	d.own = newScheduler(d, max(d.term+1, uint64(time.Now().UnixNano())))
+	d.claimed(d.self, d.own.term)
+	d.say()
+}
+
+// say tells all that this node schedules, now and again.
+func (d *Daemon) say() {
+	for _, n := range d.o.Nodes {
+		if n != d.self && !d.down[n] {
+			d.Transport.Send(n, message(aClaim, nil, claim{d.own.term}))
+		}
+	}
+	own := d.own
+	d.pulse = time.AfterFunc(beat, func() {
+		d.mu.Lock()
+		defer d.unlock()
+		if d.own == own {
+			d.say()
+		}
+	})
+}
+
+// resign schedules no more.
+func (d *Daemon) resign() {
+	if d.own == nil {
+		return
+	}
+	d.own.end()
+	d.pulse.Stop()
+	d.own = nil
+	if d.chief == d.self {
+		d.chief = -1
+	}
+}
+
+// claimed takes a node for the scheduler, unless a newer one is known to be there.
+func (d *Daemon) claimed(from distrib.NodeID, term uint64) {
+	d.chiefs[from] = true
+	if term < d.term && d.chief >= 0 || d.down[from] {
+		return
+	}
+	d.chief, d.term = from, term
+}
+
+// schedules reports whether a node's word counts. That of one which has scheduled before comes
+// late, and is nothing to complain about.
+func (d *Daemon) schedules(from distrib.NodeID, what string) (bool, error) {
+	if from == d.chief || d.chiefs[from] {
+		return from == d.chief, nil
+	}
+	return false, fmt.Errorf("%s, and it does not schedule", what)
+}
+
+// scheduler schedules for all, while its node is elected.
+type scheduler struct {
+	d      *Daemon
+	term   uint64
+	hosts  map[distrib.NodeID]fabric.Host
+	net    *fabric.Network
+	at     time.Time // the network's time 0
+	rates  map[[2]distrib.NodeID]float64
+	owners map[shard]*owner
+	groups uint64
+}
+
+// shard is what is scheduled together: the updates for a node by one plan.
+type shard struct {
+	node distrib.NodeID
+	plan uint16
+}
+
+// owner is a node that updates are for.
+type owner struct {
+	shard
+	version distrib.Version // messages of updates that it has folded in, for all that is known
+	wait    []ready
+	since   time.Time        // when the first of them came
+	out     map[id]time.Time // on their way, and until when that is believed
+	free    time.Time        // when the last of them arrives, by the schedule
+	timer   *time.Timer
+}
+
+func newScheduler(d *Daemon, term uint64) *scheduler {
+	s := &scheduler{d: d, term: term, hosts: map[distrib.NodeID]fabric.Host{},
+		net: fabric.Even(len(d.o.Nodes), d.o.Bps/8), at: time.Now(),
+		rates: map[[2]distrib.NodeID]float64{}, owners: map[shard]*owner{}}
+	for i, n := range d.o.Nodes {
+		s.hosts[n] = fabric.Host(i)
+	}
+	return s
+}
+
+func (s *scheduler) end() {
+	for _, o := range s.owners {
+		if o.timer != nil {
+			o.timer.Stop()
+		}
+	}
+}
+
+// lose forgets what a node had announced.
+func (s *scheduler) lose(node distrib.NodeID) {
+	for _, o := range s.owners {
+		o.wait = slices.DeleteFunc(o.wait, func(r ready) bool { return r.ID.From == node })
+	}
+}
+
+func (s *scheduler) owner(x id) *owner {
+	at := shard{x.To, x.Plan}
+	o := s.owners[at]
+	if o == nil {
+		o = &owner{shard: at, out: map[id]time.Time{}}
+		s.owners[at] = o
+	}
+	return o
+}
+
+// ready takes an announcement.
+func (s *scheduler) ready(r ready, rates []rate) {
+	for _, x := range rates {
+		if x.Bps > 0 && !math.IsInf(x.Bps, 1) {
+			s.measured([2]distrib.NodeID{r.ID.From, x.To}, x.Bps)
+		}
+	}
+	if _, known := s.hosts[r.ID.From]; !known {
+		return
+	}
+	if _, known := s.hosts[r.ID.To]; !known {
+		return
+	}
+	o := s.owner(r.ID)
+	if len(o.wait) == 0 {
+		o.since = time.Now()
+	}
+	if !slices.ContainsFunc(o.wait, func(w ready) bool { return w.ID == r.ID }) {
+		o.wait = append(o.wait, r)
+	}
+	s.soon(o)
+}
+
+// measured takes a measurement of a way. One that is less than the last counts little by little:
+// others may have been on the way, too.
+func (s *scheduler) measured(way [2]distrib.NodeID, bps float64) {
+	if last := s.rates[way]; bps < last {
+		bps = last - 0.2*(last-bps)
+	}
+	s.rates[way] = bps
+}
+
+// folded takes note of how far an owner is.
+func (s *scheduler) folded(from distrib.NodeID, f fold) error {
+	if f.ID.To != from {
+		return fmt.Errorf("a report of %v", f.ID)
+	}
+	o := s.owner(f.ID)
+	o.version = max(o.version, f.Version)
+	delete(o.out, f.ID)
+	s.soon(o)
+	return nil
+}
+
+// soon schedules what waits for an owner: once what was scheduled before has arrived, or when the
+// first has waited for long enough.
+func (s *scheduler) soon(o *owner) {
+	if len(o.wait) == 0 {
+		return
+	}
+	if o.timer != nil {
+		o.timer.Stop()
+	}
+	at := o.since.Add(s.d.o.Batch)
+	if len(o.out) == 0 {
+		at = time.Now()
+	} else if o.free.Before(at) {
+		at = o.free
+	}
+	o.timer = time.AfterFunc(time.Until(at), func() {
+		s.d.mu.Lock()
+		defer s.d.unlock()
+		if s.d.own == s {
+			s.schedule(o)
+		}
+	})
+}
+
+// schedule decides about all that waits for an owner.
+func (s *scheduler) schedule(o *owner) {
+	all := o.wait
+	o.wait = nil
+	if len(all) == 0 {
+		return
+	}
+	now := time.Now()
+	for x, until := range o.out {
+		if now.After(until) {
+			delete(o.out, x) // it is lost, or nobody has told
+		}
+	}
+	s.net.Advance(now.Sub(s.at).Seconds())
+	s.at = now
+	s.rate()
+	s.d.stats.Batches++
+	b := s.batch(o, all)
+	plan, err := fabric.New(b, s.net)
+	if err != nil {
+		s.d.o.Log("fabric: " + err.Error())
+		return // they will go without
+	}
+	s.tell(o, all, plan)
+}
+
+// rate sets the rates of links: the highest that was measured over each lately.
+func (s *scheduler) rate() {
+	up, down := map[distrib.NodeID]float64{}, map[distrib.NodeID]float64{}
+	for way, bps := range s.rates {
+		up[way[0]], down[way[1]] = max(up[way[0]], bps), max(down[way[1]], bps)
+	}
+	or := func(bps float64) float64 {
+		if bps == 0 {
+			bps = s.d.o.Bps
+		}
+		return bps / 8
+	}
+	for n, h := range s.hosts {
+		s.net.Rate(h, or(up[n]), or(down[n]))
+	}
+}
+
+// batch is what waits for an owner, by number.
+func (s *scheduler) batch(o *owner, all []ready) fabric.Batch {
+	b := fabric.Batch{Servers: []fabric.Host{s.hosts[o.node]}, MaxDelay: -1,
+		Version: int64(o.version) + int64(len(o.out))}
+	adds, bounded := true, true
+	for _, r := range all {
+		adds, bounded = adds && r.Adds, bounded && r.Delay > 0
+		b.MaxDelay = max(b.MaxDelay, int64(r.Delay))
+	}
+	if !bounded {
+		b.MaxDelay = -1
+	}
+	for i, r := range all {
+		v := int64(r.Version)
+		if bounded {
+			v -= b.MaxDelay - int64(r.Delay)
+		}
+		b.Updates = append(b.Updates, fabric.Update{ID: fabric.ID(i), From: s.hosts[r.ID.From],
+			Bytes: []float64{float64(r.Bytes)}, Version: v})
+	}
+	if adds && len(all) > 1 {
+		b.Aggregators = s.aggregators(o.node)
+	}
+	return b
+}
+
+// aggregators are those of an owner: the nodes behind it, in a ring.
+func (s *scheduler) aggregators(node distrib.NodeID) [][]fabric.Host {
+	var hosts []fabric.Host
+	nodes := s.d.o.Nodes
+	for i := 1; i < len(nodes) && len(hosts) < s.d.o.Aggregators; i++ {
+		n := nodes[(int(s.hosts[node])+i)%len(nodes)]
+		if !s.d.down[n] {
+			hosts = append(hosts, s.hosts[n])
+		}
+	}
+	if hosts == nil {
+		return nil
+	}
+	return [][]fabric.Host{hosts}
+}
+
+// duration is so many seconds, which may be more than there are.
+func duration(seconds float64) time.Duration {
+	return time.Duration(min(seconds, longest.Seconds()) * float64(time.Second))
+}
+
+// tell has everybody know what becomes of updates.
+func (s *scheduler) tell(o *owner, all []ready, plan *fabric.Schedule) {
+	nodes := s.d.o.Nodes
+	version := int64(o.version) + int64(len(o.out))
+	o.free = s.at.Add(duration(plan.End))
+	until := o.free.Add(2 * s.d.o.Lost)
+	for _, x := range plan.Dropped {
+		r := all[x]
+		v := slot{ID: r.ID, Verdict: dropped}
+		if r.Delay == 0 { // its link is of no use, as far as is known
+			v.Verdict = direct
+		}
+		s.send(r.ID.From, message(aSlot, nil, v))
+	}
+	first := map[fabric.ID]fabric.Transfer{} // of an update
+	for _, t := range plan.Transfers {
+		if len(t.Updates) == 1 && t.From == s.hosts[all[t.Updates[0]].ID.From] {
+			if _, ok := first[t.Updates[0]]; !ok {
+				first[t.Updates[0]] = t
+			}
+		}
+	}
+	for _, g := range plan.Groups {
+		ends := int64(duration(g.Arrives))
+		v := slot{Verdict: direct, Ends: ends}
+		if !g.Direct && len(g.Updates) > 1 {
+			s.groups++
+			v.Verdict, v.Group = summed, s.term+s.groups
+			v.Via = nodes[first[g.Updates[0]].To]
+			var members []id
+			for _, x := range g.Updates {
+				members = append(members, all[x].ID)
+			}
+			s.send(v.Via, message(aGroup, nil, group{Group: v.Group, To: o.node,
+				At: distrib.Version(version), Ends: ends, Members: uint16(len(members))}, members))
+		}
+		for _, x := range g.Updates {
+			v.ID, v.Wait = all[x].ID, int64(duration(first[x].Start))
+			o.out[v.ID] = until
+			s.send(v.ID.From, message(aSlot, nil, v))
+			version++
+		}
+	}
+}
+
+// send has a node told something, this one too.
+func (s *scheduler) send(to distrib.NodeID, m *distrib.Msg) {
+	if !s.d.down[to] {
+		s.d.Transport.Send(to, m)
+	}
+}

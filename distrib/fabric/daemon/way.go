@@ -1,0 +1,241 @@
+package daemon
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/gomem/gomem/distrib"
+)
+
+// way is the messages of class Updates to a node, in order: the first waits for its slot, or for
+// word that it was taken, and those behind it for the first.
+type way struct {
+	to    distrib.NodeID
+	queue []*queued
+}
+
+// queued is a message that is held.
+type queued struct {
+	id    id
+	m     *distrib.Msg
+	push  distrib.Push
+	is    bool // a push; anything else only keeps its place
+	state state
+	via   distrib.NodeID
+	timer *time.Timer
+}
+
+// state is how far the first of a way is.
+type state uint8
+
+const (
+	fresh state = iota
+	asked       // it is announced
+	timed       // it has a slot, that has not come yet
+	away        // with an aggregator
+)
+
+// Send holds a message of updates until its slot, and those to the same node behind it; others go
+// at once.
+func (d *Daemon) Send(to distrib.NodeID, m *distrib.Msg) {
+	if m.Class != distrib.Updates {
+		d.Transport.Send(to, m)
+		return
+	}
+	d.mu.Lock()
+	defer d.unlock()
+	w := d.ways[to]
+	if w == nil {
+		w = &way{to: to}
+		d.ways[to] = w
+	}
+	q := &queued{m: m}
+	if d.pool != nil && to != d.self {
+		q.push, q.is = d.pool.Push(m)
+		q.id = idOf(d.self, to, q.push)
+	}
+	w.queue = append(w.queue, q)
+	d.advance(w)
+}
+
+// advance sends what nothing holds up, and announces the first push.
+func (d *Daemon) advance(w *way) {
+	for len(w.queue) > 0 && w.queue[0].state == fresh {
+		q := w.queue[0]
+		if q.is && d.chief >= 0 && !d.closing {
+			d.announce(w, q)
+			return
+		}
+		if q.is {
+			d.stats.Alone++
+		}
+		d.send(w, q.m)
+	}
+}
+
+// send lets the first of a way go as a message.
+func (d *Daemon) send(w *way, m *distrib.Msg) {
+	w.queue = slices.Delete(w.queue, 0, 1)
+	d.Transport.Send(w.to, m)
+}
+
+// flush lets all of a way go at once.
+func (d *Daemon) flush(w *way) {
+	for len(w.queue) > 0 {
+		q := w.queue[0]
+		if q.timer != nil {
+			q.timer.Stop()
+		}
+		switch {
+		case q.state == away:
+			d.stats.Again++
+		case q.is:
+			d.stats.Alone++
+		}
+		d.send(w, q.m)
+	}
+}
+
+// after has the first of a way looked at, unless it has gone further until then.
+func (d *Daemon) after(w *way, q *queued, wait time.Duration, then func()) {
+	if q.timer != nil {
+		q.timer.Stop()
+	}
+	is := q.state
+	q.timer = time.AfterFunc(wait, func() {
+		d.mu.Lock()
+		defer d.unlock()
+		if len(w.queue) > 0 && w.queue[0] == q && q.state == is {
+			then()
+			d.advance(w)
+		}
+	})
+}
+
+// announce asks the scheduler for a slot. If it says nothing for long, it is taken for none until
+// it says again that it is there.
+func (d *Daemon) announce(w *way, q *queued) {
+	q.state = asked
+	r := ready{ID: q.id, Bytes: size(q.m), Version: q.push.Version, Delay: q.push.Delay,
+		Adds: q.push.Adds}
+	var rates []rate
+	for _, l := range d.Transport.Links() {
+		if l.Bps > 0 && len(rates) < 1<<15 {
+			rates = append(rates, rate{l.To, l.Bps})
+		}
+	}
+	r.Rates = uint16(len(rates))
+	d.Transport.Send(d.chief, message(aReady, nil, r, rates))
+	silent := d.chief
+	d.after(w, q, d.o.Patience, func() {
+		if d.chief == silent {
+			d.chief = -1
+		}
+		d.stats.Alone++
+		d.send(w, q.m)
+	})
+}
+
+// first is the way whose first message is an update in a state; nil if it is not there any more.
+func (d *Daemon) first(x id, in state) (*way, *queued) {
+	w := d.ways[x.To]
+	if w == nil || len(w.queue) == 0 || w.queue[0].id != x || w.queue[0].state != in {
+		return nil, nil
+	}
+	return w, w.queue[0]
+}
+
+// longest is more than any wait that a schedule makes sense with.
+const longest = 10 * time.Minute
+
+// slotted does with an update what the scheduler says.
+func (d *Daemon) slotted(from distrib.NodeID, s slot) error {
+	if ok, err := d.schedules(from, fmt.Sprint("a slot for ", s.ID)); !ok {
+		return err
+	}
+	w, q := d.first(s.ID, asked)
+	if w == nil {
+		return nil // it has gone without
+	}
+	wait, ends := time.Duration(s.Wait), time.Duration(s.Ends)
+	if wait < 0 || wait > longest || ends < 0 || ends > longest || s.Verdict >= verdicts ||
+		s.Verdict == dropped && q.push.Delay == 0 || s.Verdict == summed && !q.push.Adds ||
+		s.Verdict == summed && !slices.Contains(d.o.Nodes, s.Via) {
+		q.timer.Stop()
+		d.stats.Alone++
+		d.send(w, q.m)
+		d.advance(w)
+		return fmt.Errorf("a slot that %v cannot have: %+v", s.ID, s)
+	}
+	if s.Verdict == dropped {
+		q.timer.Stop()
+		d.drop(w, q)
+		d.advance(w)
+		return nil
+	}
+	q.state = timed
+	d.after(w, q, wait, func() {
+		d.stats.Scheduled++
+		if s.Verdict == direct || d.down[s.Via] {
+			d.send(w, q.m)
+			return
+		}
+		q.state, q.via = away, s.Via
+		p := part{ID: s.ID, Group: s.Group, Head: uint16(len(q.m.Head))}
+		body := bytes.Join(q.m.Body, nil) // its own, for it may be sent again
+		d.Transport.Send(s.Via, message(aPart, body, p, bytes.Clone(q.m.Head)))
+		d.after(w, q, max(0, ends-wait)+d.o.Lost, func() { d.again(w) })
+	})
+	return nil
+}
+
+// drop sends what is left of an update that is discarded.
+func (d *Daemon) drop(w *way, q *queued) {
+	d.stats.Dropped++
+	m, done := distrib.Without(q.m), q.m.Done
+	m.Done = func(err error) {
+		if err == nil {
+			err = distrib.ErrStale
+		}
+		if done != nil {
+			done(err)
+		}
+	}
+	d.send(w, m)
+}
+
+// again sends the first of a way by itself, which nobody has said to have taken. If somebody has,
+// its owner knows it by its number.
+func (d *Daemon) again(w *way) {
+	q := w.queue[0]
+	if q.timer != nil {
+		q.timer.Stop()
+	}
+	d.stats.Again++
+	d.send(w, q.m)
+	d.advance(w)
+}
+
+// answered takes note of what became of an update that was added to others.
+func (d *Daemon) answered(from distrib.NodeID, a answer) error {
+	w, q := d.first(a.ID, away)
+	switch {
+	case w == nil:
+		return nil // it was sent again
+	case from != w.to && (a.Taken || from != q.via):
+		return fmt.Errorf("an answer about %v", a.ID)
+	case !a.Taken:
+		d.again(w)
+		return nil
+	}
+	q.timer.Stop()
+	d.stats.Summed++
+	w.queue = slices.Delete(w.queue, 0, 1)
+	if done := q.m.Done; done != nil {
+		d.calls = append(d.calls, func() { done(nil) })
+	}
+	d.advance(w)
+	return nil
+}
