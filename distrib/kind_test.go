@@ -403,7 +403,7 @@ func TestHostileCells(t *testing.T) {
 
 // headOf is the head of node 1's first message of a kind, in epoch 1.
 func headOf(kind byte) []byte {
-	b := make([]byte, 48, 52)
+	b := make([]byte, 56, 60)
 	b[0], b[4], b[8], b[24] = kind, 1, 1, 1
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)))
 }
