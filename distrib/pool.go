@@ -69,8 +69,8 @@ func (h handler) Push(m *Msg) (Push, bool) {
 	if l == nil || len(m.Body) == 0 {
 		return Push{}, false
 	}
-	return Push{Epoch: head.epoch, Plan: head.lane, Seq: head.seq, Version: head.version, Delay: l.delay(),
-		Adds: l.adds()}, true
+	return Push{Epoch: head.epoch, Plan: head.lane, Seq: head.seq, Version: head.version,
+		Delay: l.delay(), Adds: l.adds()}, true
 }
 
 // Folded is of [Pool].

@@ -18,6 +18,7 @@ type Exchanged struct {
 	Saved     int64 `json:"saved_bytes"`    // kept by filters, or sent to nobody
 	Full      int64 `json:"full"`           // how often an outbox was at its bound
 	Late      int64 `json:"late"`           // updates that were discarded, since they came late
+	Summed    int64 `json:"summed"`         // that were added to others' on their way
 	Staleness int   `json:"staleness"`      // steps missing of another worker, the most seen
 	Slowest   int   `json:"slowest"`        // steps done by the worker that has done the fewest
 	Fastest   int   `json:"fastest"`        // and the most
@@ -31,6 +32,7 @@ type Exchanged struct {
 func (x Exchanged) with(y Exchanged) Exchanged {
 	return Exchanged{Sent: x.Sent + y.Sent, Received: x.Received + y.Received,
 		Saved: x.Saved + y.Saved, Full: x.Full + y.Full, Late: x.Late + y.Late,
+		Summed:    x.Summed + y.Summed,
 		Staleness: max(x.Staleness, y.Staleness),
 		Slowest:   min(x.Slowest, y.Slowest), Fastest: max(x.Fastest, y.Fastest),
 		Memory: max(x.Memory, y.Memory), Bound: max(x.Bound, y.Bound)}

@@ -435,6 +435,9 @@ func exchanged(x *train.Exchanged) string {
 	if x.Bound > 0 {
 		text += fmt.Sprintf(" of at most %s", size(x.Bound))
 	}
+	if x.Summed > 0 {
+		text += fmt.Sprintf("; %d updates added up on their way", x.Summed)
+	}
 	if x.Late > 0 {
 		text += fmt.Sprintf("; %d updates too late", x.Late)
 	}

@@ -417,6 +417,9 @@ func (m *Member) Exchanged() train.Exchanged {
 		x.Staleness = at.desk.Stalest()
 		a := at.engine.Audit()
 		x.Saved, x.Full, x.Late = a.Kept+a.Lost, a.Blocked, a.Stale
+		if at.daemon != nil {
+			x.Summed = at.daemon.Stats().Summed
+		}
 		_, peak := at.engine.Memory()
 		x.Memory = m.bases + peak.Total()
 		if x.Bound == 0 { // parameters came with a task

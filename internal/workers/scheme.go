@@ -34,7 +34,7 @@ type SchemeOptions struct {
 	Tiers     distrib.Tiers // where workers are; nil: the same way from each to each
 	Multicast int           // workers that a step's updates go to; 0: the scheme's own
 	Select    int           // pairs of factors that are sent of a step's; 0: the scheme's own
-	Delay     int           // how many others may be folded in before an update; 0: the scheme's own
+	Delay     int           // others that may come before an update; 0: the scheme's own
 	// Aggregators is how many workers add updates up for one that serves; nil: the scheme's own.
 	Aggregators *int
 }
