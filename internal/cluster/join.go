@@ -130,17 +130,17 @@ func become(job, in *command.Job, err error) error {
 	return err
 }
 
-// returns reports whether this process can be let in again when it was out: not if it has a part
-// of etcd in it, which has then been given up.
+// returns reports whether this process can be let in again when it was out: not if it has the only
+// part of etcd in it.
 func (j *joiner) returns() bool {
 	least, most := j.few()
-	return least < most && (len(j.flags.Etcd) > 0 || j.world.Rank > 0 && j.flags.Servers < 2)
+	return least < most && (len(j.flags.Etcd) > 0 || j.world.Rank > 0 || j.flags.Servers > 1)
 }
 
 // again joins once more, with the same port. Where process 0 and its etcd are gone, that is
 // found out at once.
 func (j *joiner) again(ctx context.Context, job *command.Job) error {
-	if len(j.flags.Etcd) == 0 {
+	if len(j.flags.Etcd) == 0 && j.flags.Servers < 2 {
 		c, err := (&net.Dialer{}).DialContext(ctx, "tcp", j.etcd)
 		if errors.Is(err, syscall.ECONNREFUSED) {
 			return err

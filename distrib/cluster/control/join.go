@@ -33,6 +33,7 @@ func (c *Control) Join(ctx context.Context, self distrib.Node, min, max int) (
 		return distrib.View{}, fmt.Errorf("node %d has joined already", m.rec.ID)
 	}
 	c.forget()
+	c.disown()
 	m, err := c.enter(ctx, self, min, max)
 	if err != nil {
 		return distrib.View{}, err
@@ -78,6 +79,26 @@ func (c *Control) forget() {
 	if m != nil {
 		m.close(ErrClosed)
 	}
+}
+
+// disown ends the server of a node that is out: the others remove it from etcd's members, or have.
+// The node asks theirs from then on. The only server that is known stays.
+func (c *Control) disown() {
+	c.mu.Lock()
+	own, out := c.server, c.member != nil
+	var rest []string
+	if out && own != nil && c.cfg.Spread > 1 {
+		at := c.cfg.scheme() + "://" + own.at.Client
+		rest = slices.DeleteFunc(slices.Clone(c.ends), func(end string) bool { return end == at })
+	}
+	if len(rest) == 0 {
+		c.mu.Unlock()
+		return
+	}
+	c.ends, c.server = rest, nil
+	c.mu.Unlock()
+	c.sentry.reach(rest)
+	own.close()
 }
 
 // adopt makes m the member, with a feed that nobody has closed.
