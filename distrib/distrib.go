@@ -90,6 +90,14 @@ type Synchronizer interface {
 	Close() error
 }
 
+// Batched is a [Synchronizer] that asks for many rows at once, in a message to each owner: those of
+// an [Engine]'s workers.
+type Batched interface {
+	Synchronizer
+	// PullRows is [Synchronizer.Pull] of some rows of parameters, of no two twice.
+	PullRows(ctx context.Context, refs []Ref) error
+}
+
 // Entry is one pending update in the outbox.
 type Entry struct {
 	Ref  Ref

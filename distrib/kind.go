@@ -1,6 +1,7 @@
 package distrib
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 )
@@ -103,19 +104,31 @@ func (l *lane) admits(p *Param) error {
 	if p.Kind == nil {
 		return nil
 	}
+	err := l.plan.Admits(p.Kind)
+	if err == nil && l.e.cfg.Journal != nil {
+		err = errors.New("a journal is of dense numbers")
+	}
+	if err != nil {
+		return fmt.Errorf("distrib: parameter %s: %w", p.Name, err)
+	}
+	return nil
+}
+
+// Admits reports why the plan cannot be that of a parameter whose rows are of a kind.
+func (p *Plan) Admits(k Kind) error {
 	why := ""
 	switch {
-	case l.mode == local || len(l.plan.Every) > 0:
-		why = "a plan with averages or sums at barriers, which are of dense numbers"
-	case !additive(l.plan.Rule):
-		why = "a rule that does more than add"
-	case l.e.cfg.Journal != nil:
-		why = "a journal"
+	case isLocal(p.Topology) || len(p.Every) > 0:
+		why = "averages and sums at barriers are of dense numbers"
+	case !additive(p.Rule):
+		why = "a rule that does more than add is of dense numbers"
+	case lowRank(p.Up) || lowRank(p.DownF):
+		why = "a single row has no low rank"
 	default:
 		return nil
 	}
-	return fmt.Errorf("distrib: parameter %s has rows of kind %s, which cannot be had with %s: "+
-		"want servers, sums or replicas that add", p.Name, p.Kind.Name(), why)
+	return fmt.Errorf("rows of kind %s: %s: want servers, sums or replicas that add, and a filter "+
+		"of elements", k.Name(), why)
 }
 
 // checkCells reports what is wrong with the first values of a parameter of a kind.

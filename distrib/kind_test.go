@@ -220,6 +220,8 @@ func TestKindsRefuse(t *testing.T) {
 	}{
 		"average": {distrib.Plan{Every: []distrib.Periodic{{Every: 1, Do: average}}},
 			distrib.Param{}, "of dense numbers: want servers"},
+		"factors": {distrib.Plan{Up: distrib.Chain{&distrib.PowerSGD{}}}, distrib.Param{},
+			"no low rank"},
 		"local":    {distrib.Plan{Topology: &distrib.Local{}}, distrib.Param{}, "of dense numbers"},
 		"momentum": {distrib.Plan{Rule: &distrib.Momentum{}}, distrib.Param{}, "more than add"},
 		"data":     {distrib.Plan{}, distrib.Param{Data: make([]float32, 6)}, "and 6 numbers"},

@@ -157,7 +157,7 @@ func (p *play) check(_ any, err error) {
 // step is one clock: read and look, compute a while, write, end the clock.
 func (p *play) step(ctx context.Context, rng *rand.Rand, w, c int, s distrib.Synchronizer,
 	counts *distrib.Param) {
-	v, err := s.Pull(ctx, distrib.Ref{})
+	v, err := p.pull(ctx, s)
 	p.check(v, err)
 	if p.alike != nil {
 		p.alike(w, v, valuesOf(counts))
@@ -195,6 +195,18 @@ func (p *play) step(ctx context.Context, rng *rand.Rand, w, c int, s distrib.Syn
 	if next != distrib.Clock(c+1) {
 		p.t.Errorf("clock %d after %d", next, c)
 	}
+}
+
+// pull reads all rows, of a kind now and then a row at a time.
+func (p *play) pull(ctx context.Context, s distrib.Synchronizer) (distrib.Version, error) {
+	if p.kind == nil || p.seed%2 == 0 {
+		return s.Pull(ctx, distrib.Ref{})
+	}
+	var refs []distrib.Ref
+	for row := range p.workers() {
+		refs = append(refs, distrib.Ref{Row: int32(row), N: 1})
+	}
+	return 0, s.(distrib.Batched).PullRows(ctx, refs)
 }
 
 // counts is what a worker adds in a clock.

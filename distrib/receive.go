@@ -268,21 +268,30 @@ func (l *lane) setRows(p *param, f Frame, u Update, at Clock) {
 // fresh reports whether rows may be read that hold what everybody wrote in clocks before
 // need, and asks for those that are missing.
 func (l *lane) fresh(p *param, ref Ref, need Clock) bool {
+	l.missing(p, []Ref{ref}, need)
 	if p.ages == nil {
-		if p.lacking > 0 {
-			l.ask(p, ref, 0, func(i int32) bool { return p.reads[i] == unasked })
-		}
 		return need <= l.base && l.delay() == 0 || l.standing(p, ref) && l.reached(p, ref, need) &&
 			(l.delay() == 0 || l.answered(p, ref))
 	}
-	old := func(i int32) bool { return p.ages[i] < need }
-	l.ask(p, ref, need, func(i int32) bool { return old(i) && p.reads[i] == unasked })
 	for i := ref.Row; i < ref.Row+ref.N; i++ {
-		if old(i) {
+		if p.ages[i] < need {
 			return false
 		}
 	}
 	return true
+}
+
+// missing asks for those of some rows that are too old or have never come, and have not been asked
+// for.
+func (l *lane) missing(p *param, refs []Ref, need Clock) {
+	switch {
+	case p.ages != nil:
+		l.ask(p, refs, need, func(i int32) bool {
+			return p.ages[i] < need && p.reads[i] == unasked
+		})
+	case p.lacking > 0:
+		l.ask(p, refs, 0, func(i int32) bool { return p.reads[i] == unasked })
+	}
 }
 
 // standing reports whether owners send rows whenever they change.
@@ -299,20 +308,22 @@ func (l *lane) standing(p *param, ref Ref) bool {
 }
 
 // ask sends for some rows, each to its owner.
-func (l *lane) ask(p *param, ref Ref, need Clock, which func(int32) bool) {
+func (l *lane) ask(p *param, refs []Ref, need Clock, which func(int32) bool) {
 	wanted := map[NodeID][]Ref{}
-	for i := ref.Row; i < ref.Row+ref.N; i++ {
-		if !which(i) {
-			continue
+	for _, ref := range refs {
+		for i := ref.Row; i < ref.Row+ref.N; i++ {
+			if !which(i) {
+				continue
+			}
+			p.reads[i] = asked
+			list := wanted[p.owner[i]]
+			if k := len(list) - 1; k >= 0 && list[k].Row+list[k].N == i {
+				list[k].N++
+			} else {
+				list = append(list, Ref{p.id, i, 1})
+			}
+			wanted[p.owner[i]] = list
 		}
-		p.reads[i] = asked
-		list := wanted[p.owner[i]]
-		if k := len(list) - 1; k >= 0 && list[k].Row+list[k].N == i {
-			list[k].N++
-		} else {
-			list = append(list, Ref{p.id, i, 1})
-		}
-		wanted[p.owner[i]] = list
 	}
 	for _, id := range l.owners {
 		if refs := wanted[id]; refs != nil {

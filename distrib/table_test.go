@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -192,6 +193,51 @@ func TestMultiverso(t *testing.T) {
 			}
 			check(nil, s.Close())
 		})
+		finish(engines, net)
+	})
+}
+
+// TestPullRows: many rows that are asked for at once are asked for in one message, and come as
+// they would one after the other.
+func TestPullRows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		roles := func(v distrib.View) distrib.View {
+			return distrib.View{Epoch: v.Epoch, Self: v.Self, Nodes: []distrib.Node{
+				{ID: 0, Roles: []string{distrib.RoleServer}},
+				{ID: 1, Roles: []string{distrib.RoleWorker}}}}
+		}
+		engines, net := cluster(t, 2, memnet.Options{Latency: time.Millisecond}, bsp,
+			func(c *distrib.Config) { c.View, c.OnDemand = roles(c.View), true })
+		must(t)(nil, engines[0].Attach(zeros("w", 100, 2)))
+		s, ctx := engines[1].Worker(0).(distrib.Batched), context.Background()
+		p := zeros("w", 100, 2)
+		must(t)(nil, s.Attach(p))
+		var refs []distrib.Ref
+		for i := range int32(20) {
+			ref := distrib.Ref{Row: 5 * i, N: 1 + i%3}
+			refs = append(refs, ref)
+			must(t)(nil, s.Push(ctx, ref, slices.Repeat(distrib.Dense{1}, 2*int(ref.N))))
+		}
+		must(t)(s.Tick(ctx))
+		time.Sleep(time.Second)
+		before := engines[0].Audit().Received
+		must(t)(nil, s.PullRows(ctx, refs))
+		if n := engines[0].Audit().Received - before; n != 1 {
+			t.Errorf("%d messages for %d rows", n, len(refs))
+		}
+		for i, v := range p.Data {
+			if want := float32(0); i/2%5 <= i/2/5%3 {
+				if want = 1; v != want {
+					t.Errorf("element %d is %v", i, v)
+				}
+			} else if v != want {
+				t.Errorf("element %d is %v", i, v)
+			}
+		}
+		if err := s.PullRows(ctx, []distrib.Ref{{Row: 99, N: 2}}); err == nil {
+			t.Error("rows that there are not are pulled")
+		}
+		must(t)(nil, s.Close())
 		finish(engines, net)
 	})
 }

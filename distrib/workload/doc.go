@@ -1,8 +1,8 @@
 // Package workload is learning without deep networks, as the papers on parameter servers
-// have it: multinomial logistic regression and matrix factorisation, by stochastic
-// gradient descent, on a [distrib.Synchronizer].
+// have it: logistic regression, of many classes or of two with sparse rows of weights, and matrix
+// factorisation, by stochastic gradient descent, on a [distrib.Synchronizer].
 //
-// A workload is a value, [MLR] or [MF], that describes the task; Run is one worker's part
+// A workload is a value, [MLR], [LR] or [MF], that describes the task; Run is one worker's part
 // of it. The data are divided among the workers, and everything that they share is
 // parameters of the synchronizer: the weights of the regression, one row a class; of a
 // factorisation X = L R^T the matrix R, one row a column of X. The rows of L are touched by
@@ -18,7 +18,7 @@
 // Serial is the same task in one process without a synchronizer, in float64 and with all
 // data: what runs of several workers are compared with.
 //
-// Data are drawn here ([Covertype], [LowRank]) or read from files in LIBSVM's and
+// Data are drawn here ([Covertype], [Clicks], [LowRank]) or read from files in LIBSVM's and
 // MatrixMarket's formats, so that the papers' own files can be used where they are at
 // hand. Nothing here predicts or saves: it exists to be measured, and as a small example
 // of how tables are used.

@@ -13,7 +13,7 @@ import (
 // The most that a line of a file may have, a vector, and a set of classes.
 const (
 	maxLine     = 16 << 20
-	maxFeatures = 1 << 24
+	maxFeatures = 1 << 26
 	maxClasses  = 1 << 16
 )
 
@@ -23,7 +23,25 @@ const (
 // is not nil, is the training set of a test set: what it begins with, how many features it
 // has and how many classes holds for both.
 func ReadLIBSVM(r io.Reader, like *Samples) (*Samples, error) {
-	p := libsvm{s: &Samples{start: []int32{0}, first: [2]int32{1, 1}}}
+	return readLIBSVM(r, like, false)
+}
+
+// ReadBinary is [ReadLIBSVM] of two classes, whose labels are 0 and 1, or -1 and 1; also 1 and 2,
+// of which 2 is a click.
+func ReadBinary(r io.Reader, like *Samples) (*Samples, error) {
+	s, err := readLIBSVM(r, like, true)
+	switch {
+	case err != nil:
+		return nil, err
+	case s.Classes > 2:
+		return nil, fmt.Errorf("%d classes: want two, 0 and 1, or -1 and 1", s.Classes)
+	}
+	s.Classes = 2
+	return s, nil
+}
+
+func readLIBSVM(r io.Reader, like *Samples, binary bool) (*Samples, error) {
+	p := libsvm{s: &Samples{start: []int32{0}, first: [2]int32{1, 1}}, binary: binary}
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxLine)
 	number := 0
@@ -42,6 +60,9 @@ func ReadLIBSVM(r io.Reader, like *Samples) (*Samples, error) {
 type libsvm struct {
 	s          *Samples
 	most, last int32
+	binary     bool // there are two classes, and the first may be called -1
+	minus      bool // it is
+	zero       bool // or 0
 }
 
 func (p *libsvm) line(b []byte) error {
@@ -53,6 +74,11 @@ func (p *libsvm) line(b []byte) error {
 		return nil
 	}
 	label, err := strconv.ParseFloat(string(words[0]), 64)
+	if p.binary && label == -1 {
+		label, p.minus = 0, true
+	} else {
+		p.zero = p.zero || label == 0
+	}
 	if err != nil || label != math.Trunc(label) || label < 0 || label >= maxClasses {
 		return fmt.Errorf("label %.20q is no class: want 0 to %d", words[0], maxClasses-1)
 	}
@@ -91,6 +117,12 @@ func (p *libsvm) finish(like *Samples) (*Samples, error) {
 	s := p.s
 	if s.Len() == 0 {
 		return nil, errors.New("no samples")
+	}
+	if p.minus && p.zero {
+		return nil, errors.New("labels -1 and 0: want two classes, 0 and 1, or -1 and 1")
+	}
+	if p.binary && like == nil && p.most <= 1 {
+		s.first[0] = 0 // though there may be clicks alone
 	}
 	if like != nil {
 		if s.first[0] < like.first[0] || s.first[1] < like.first[1] {

@@ -41,6 +41,9 @@ type Progress struct {
 	Errors, Count int
 	// TestErrors of TestCount test samples have the wrong class; worker 0 counts them.
 	TestErrors, TestCount int
+	// TestLoss is summed over the test samples, and AUC is of them: of [LR] only. Without test
+	// samples, AUC is of the training data.
+	TestLoss, AUC float64
 }
 
 func (w Worker) check() error {

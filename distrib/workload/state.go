@@ -30,11 +30,11 @@ func (w Worker) resume(ps []*distrib.Param, epochs int) (int, error) {
 			len(w.From.Rows), w.From.Epoch, len(ps), epochs)
 	}
 	for i, p := range ps {
-		if len(w.From.Rows[i]) != len(p.Data) {
+		if len(w.From.Rows[i]) != p.Rows*p.Cols {
 			return 0, fmt.Errorf("a state of %d elements of %s, which has %d", len(w.From.Rows[i]),
-				p.Name, len(p.Data))
+				p.Name, p.Rows*p.Cols)
 		}
-		copy(p.Data, w.From.Rows[i])
+		give(p, w.From.Rows[i])
 	}
 	return w.From.Epoch, nil
 }
@@ -55,7 +55,7 @@ func between(ctx context.Context, t *tally, slack, epoch, epochs int, ps []*dist
 		if _, err := t.s.Pull(ctx, whole); err != nil {
 			return err
 		}
-		x.Rows = append(x.Rows, slices.Clone(p.Data))
+		x.Rows = append(x.Rows, values(p))
 	}
 	if err := t.show(ctx, t.last); err != nil {
 		return err
@@ -65,4 +65,34 @@ func between(ctx context.Context, t *tally, slack, epoch, epochs int, ps []*dist
 		err = ErrStopped
 	}
 	return err
+}
+
+// values is a copy of all rows of a parameter, as numbers.
+func values(p *distrib.Param) []float32 {
+	if p.Kind == nil {
+		return slices.Clone(p.Data)
+	}
+	all := make([]float32, p.Rows*p.Cols)
+	for i, u := range p.Cells {
+		u.AddTo(rowOf(all, p.Cols, int32(i)), p.Cols, 1)
+	}
+	return all
+}
+
+// give makes all rows of a parameter, dense or sparse, such numbers.
+func give(p *distrib.Param, all []float32) {
+	if p.Kind == nil {
+		copy(p.Data, all)
+		return
+	}
+	p.Cells = make([]distrib.Update, p.Rows)
+	for i := range p.Cells {
+		u := distrib.Sparse{N: p.Cols}
+		for k, v := range rowOf(all, p.Cols, int32(i)) {
+			if v != 0 {
+				u.Idx, u.Val = append(u.Idx, uint32(k)), append(u.Val, v)
+			}
+		}
+		p.Cells[i] = distrib.Add(distrib.Sparse{N: p.Cols}, u) // which is dense if that is less
+	}
 }

@@ -10,12 +10,17 @@ import (
 	"github.com/gomem/gomem/distrib"
 )
 
-// tasks are small ones of both kinds that share all that they learn.
+// tasks are small ones of all kinds that share all that they learn.
 func tasks() map[string]func(distrib.Synchronizer, Worker) error {
 	m, f := covertype(), lowRank()
 	m.Losses, m.Epochs = true, 4
 	f.Losses, f.Both, f.Epochs = true, true, 4
+	l := clicked()
+	l.Losses = true
 	return map[string]func(distrib.Synchronizer, Worker) error{
+		"lr": func(s distrib.Synchronizer, w Worker) error {
+			return l.Run(context.Background(), s, w)
+		},
 		"mlr": func(s distrib.Synchronizer, w Worker) error {
 			return m.Run(context.Background(), s, w)
 		},

@@ -17,6 +17,7 @@ type tally struct {
 	total int // elements that all workers have
 	shown int // epochs
 	last  Progress
+	own   map[int]Progress // by epoch
 }
 
 // The columns of a tally. Counts are shares of all, so that they add up to one.
@@ -38,7 +39,10 @@ func tallyParam(name string, epochs, slack int) *distrib.Param {
 // add adds what a worker reports. Nothing happens without a table.
 func (t *tally) add(ctx context.Context, p Progress) error {
 	t.w.report(p)
-	t.last = p
+	if t.last = p; t.own == nil {
+		t.own = map[int]Progress{}
+	}
+	t.own[p.Epoch] = p
 	if t.param == nil {
 		return nil
 	}
@@ -66,7 +70,8 @@ func (t *tally) show(ctx context.Context, p Progress) error {
 		all := Progress{Epoch: t.shown, Clock: p.Clock, At: p.At, Count: t.total,
 			Loss:       float64(row[tallyLoss]) * float64(t.total),
 			Errors:     int(float32(row[tallyErrors]*float32(t.total)) + 0.5),
-			TestErrors: int(row[tallyTestErrors] + 0.5), TestCount: p.TestCount}
+			TestErrors: int(row[tallyTestErrors] + 0.5), TestCount: p.TestCount,
+			TestLoss: t.own[t.shown].TestLoss, AUC: t.own[t.shown].AUC}
 		if t.w.Total != nil {
 			t.w.Total(all)
 		}

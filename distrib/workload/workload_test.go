@@ -19,11 +19,21 @@ type alone struct {
 
 func (a *alone) Attach(ps ...*distrib.Param) error {
 	a.ps = ps
+	for _, p := range ps {
+		if p.Kind != nil && p.Cells == nil {
+			give(p, make([]float32, p.Rows*p.Cols))
+		}
+	}
 	return nil
 }
 
 func (a *alone) Push(_ context.Context, ref distrib.Ref, u distrib.Update) error {
 	p := a.ps[ref.Param]
+	if p.Kind != nil {
+		a.pushes++
+		a.pending = append(a.pending, func() { p.Cells[ref.Row] = distrib.Add(p.Cells[ref.Row], u) })
+		return p.Kind.Check(u, p.Cols)
+	}
 	rows := p.Data[int(ref.Row)*p.Cols:]
 	if ref.N > 0 {
 		rows = rows[:int(ref.N)*p.Cols]

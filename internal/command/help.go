@@ -25,7 +25,8 @@ const flagTexts = `
     moe, a Transformer with mixture-of-experts layers; transformer; gpt, a language model
     that continues texts; lstm-lm, a recurrent one; resnet; wgan, a pair of adversarial
     networks with gradient penalty; or deepspeech (default ${default}). train also has mlr,
-    logistic regression, and mf, matrix factorisation, without layers and plans.
+    logistic regression, lr, the same of two classes with sparse rows, as of clicks, and mf,
+    matrix factorisation, without layers and plans.
 --size
     s512 (tiny), s64 (1/64 of base in memory) or base, which is the published model
     (default ${default}).
@@ -86,7 +87,7 @@ const flagTexts = `
     go:doc or text:PATH (a file, or the text files of a folder). Images: glyphs (drawn characters;
     the default), dir:PATH (a folder a class), cifar10:DIR or icons:DIR (an icon theme).
     Speech: formant (the documentation, synthesised; the default), csv:FILE
-    (wav_filename,wav_filesize,transcript) or espeak:FILE (a sentence a line). mlr:
+    (wav_filename,wav_filesize,transcript) or espeak:FILE (a sentence a line). mlr and lr:
     libsvm:FILE; mf: mtx:FILE (default: drawn).
 --seed
     Selects initial weights, order of pairs and dropout (default ${default}).

@@ -18,9 +18,9 @@ import (
 	"github.com/gomem/gomem/internal/workers"
 )
 
-// shallow are the models without layers: multinomial logistic regression and matrix
-// factorisation, which are trained on parameter servers, by one worker too.
-var shallow = []string{"mlr", "mf"}
+// shallow are the models without layers: logistic regression of many classes, or of two with sparse
+// rows, and matrix factorisation. They are trained on parameter servers, by one worker too.
+var shallow = []string{"mlr", "lr", "mf"}
 
 // runner is a task of package workload.
 type runner interface {
@@ -41,6 +41,11 @@ func (c *trainCmd) learn(ctx context.Context, e *env) (err error) {
 	if scheme.Plan == nil {
 		return usagef("--sync %s exchanges gradients of layers, which --model %s has none of: "+
 			"want bosen, pf or the like", c.Sync, c.Model)
+	}
+	if c.Model == "lr" {
+		if err := scheme.Plan.Admits(distrib.SparseRows{}); err != nil {
+			return usagef("--model lr cannot have this --sync, --rule or --filter: %w", err)
+		}
 	}
 	w, err := c.world(ctx, e, nil, c.again)
 	if err != nil {
@@ -103,36 +108,80 @@ func (c *trainCmd) bare() error {
 
 // task is what is to be learnt, and what it is, in a line.
 func (c *trainCmd) task(lag int, gradients bool) (runner, string, error) {
-	epochs := max(1, int(cmp.Or(c.Epochs, 40)))
-	if c.Model == "mlr" {
-		train, test := workload.Covertype(c.Seed, 500, 50)
-		about := "covertype's shape, drawn: 500 samples of 54 features and 7 classes"
-		if c.Data != "" {
-			err := opened("libsvm", string(c.Data), func(r io.Reader) (err error) {
-				train, err = workload.ReadLIBSVM(r, nil)
-				return err
-			})
-			if test = nil; err == nil && c.EvalData != "" {
-				err = opened("libsvm", string(c.EvalData), func(r io.Reader) (err error) {
-					test, err = workload.ReadLIBSVM(r, train)
-					return err
-				})
-			}
-			if err != nil {
-				return nil, "", err
-			}
-			about = fmt.Sprintf("%s: %d samples of %d features and %d classes", c.Data, train.Len(),
-				train.Features, train.Classes)
-		}
-		m := &workload.MLR{Train: train, Test: test, Epochs: epochs, Clocks: 10,
-			Rate: float64(cmp.Or(c.LR, 0.01)), Decay: 0.99, Slack: lag, Losses: true,
-			Gradients: gradients, Rotate: int(c.Rotate)}
-		return m, about, m.Check()
-	}
-	if c.Rotate > 0 {
+	if c.Rotate > 0 && c.Model != "mlr" {
 		return nil, "", usagef("--rotate-every does nothing for --model %s: its rows are where "+
-			"its ratings are", c.Model)
+			"its data are", c.Model)
 	}
+	switch c.Model {
+	case "mlr":
+		return c.classes(lag, gradients)
+	case "lr":
+		return c.clicks(lag)
+	}
+	return c.factors(lag, gradients)
+}
+
+// rounds is how many epochs there are, unless said otherwise so many.
+func (c *trainCmd) rounds(usual int) int { return max(1, int(cmp.Or(int(c.Epochs), usual))) }
+
+// sampling is how files of samples are read: like others, if these are given.
+type sampling func(r io.Reader, like *workload.Samples) (*workload.Samples, error)
+
+// labelled is the samples of --data and --eval-data, and what they are, in words.
+func (c *trainCmd) labelled(read sampling) (train, test *workload.Samples, about string, err error) {
+	err = opened("libsvm", string(c.Data), func(r io.Reader) (err error) {
+		train, err = read(r, nil)
+		return err
+	})
+	if err == nil && c.EvalData != "" {
+		err = opened("libsvm", string(c.EvalData), func(r io.Reader) (err error) {
+			test, err = read(r, train)
+			return err
+		})
+	}
+	if err == nil {
+		about = fmt.Sprintf("%s: %d samples of %d features and %d classes", c.Data, train.Len(),
+			train.Features, train.Classes)
+	}
+	return train, test, about, err
+}
+
+// classes is multinomial logistic regression.
+func (c *trainCmd) classes(lag int, gradients bool) (runner, string, error) {
+	train, test := workload.Covertype(c.Seed, 500, 50)
+	about := "covertype's shape, drawn: 500 samples of 54 features and 7 classes"
+	if c.Data != "" {
+		var err error
+		if train, test, about, err = c.labelled(workload.ReadLIBSVM); err != nil {
+			return nil, "", err
+		}
+	}
+	m := &workload.MLR{Train: train, Test: test, Epochs: c.rounds(40), Clocks: 10,
+		Rate: float64(cmp.Or(c.LR, 0.01)), Decay: 0.99, Slack: lag, Losses: true,
+		Gradients: gradients, Rotate: int(c.Rotate)}
+	return m, about, m.Check()
+}
+
+// clicks is logistic regression with sparse rows. What is drawn has a thousandth of the features of
+// Parameter Flow's (105 million, table 2), in as many fields as its Criteo data have.
+func (c *trainCmd) clicks(lag int) (runner, string, error) {
+	var train, test *workload.Samples
+	about := "clicks, drawn: 20000 samples of 39 among 100000 features"
+	if c.Data == "" {
+		train, test = workload.Clicks(c.Seed, 20_000, 10_000, 100_000, 39, 3)
+	} else {
+		var err error
+		if train, test, about, err = c.labelled(workload.ReadBinary); err != nil {
+			return nil, "", err
+		}
+	}
+	m := &workload.LR{Train: train, Test: test, Epochs: c.rounds(10), Clocks: 100,
+		Rate: float64(cmp.Or(c.LR, 0.01)), Decay: 0.9, Slack: lag, Losses: true}
+	return m, about, m.Check()
+}
+
+// factors is the factorisation of a matrix.
+func (c *trainCmd) factors(lag int, gradients bool) (runner, string, error) {
 	ratings := workload.LowRank(c.Seed, 600, 400, 10, 30000, 0.1)
 	about := "30000 elements of a matrix of rank 10, 600 by 400, drawn"
 	if c.Data != "" {
@@ -146,7 +195,7 @@ func (c *trainCmd) task(lag int, gradients bool) (runner, string, error) {
 		about = fmt.Sprintf("%s: %d elements of a matrix, %d by %d", c.Data, ratings.Len(),
 			ratings.Rows, ratings.Cols)
 	}
-	m := &workload.MF{Data: ratings, Rank: 10, Seed: c.Seed, Epochs: epochs, Clocks: 4,
+	m := &workload.MF{Data: ratings, Rank: 10, Seed: c.Seed, Epochs: c.rounds(40), Clocks: 4,
 		Rate: float64(cmp.Or(c.LR, 0.02)), Decay: 0.99, Lambda: 0.01, Slack: lag, Losses: true,
 		Gradients: gradients,
 		Both:      c.Min > 0} // what one worker alone has is lost with it
@@ -221,17 +270,27 @@ func (c *trainCmd) view(w io.Writer, text string, n int) {
 func (c *trainCmd) epoch(w io.Writer, p workload.Progress) {
 	ratio := func(n, of int) float64 { return float64(n) / float64(max(of, 1)) }
 	if c.JSON {
-		_ = json.NewEncoder(w).Encode(map[string]any{"type": "epoch", "epoch": p.Epoch,
+		line := map[string]any{"type": "epoch", "epoch": p.Epoch,
 			"loss": p.Mean(), "error": ratio(p.Errors, p.Count),
-			"test_error": ratio(p.TestErrors, p.TestCount)})
+			"test_error": ratio(p.TestErrors, p.TestCount)}
+		if c.Model == "lr" {
+			line["test_loss"], line["auc"] = p.TestLoss/float64(max(p.TestCount, 1)), p.AUC
+		}
+		_ = json.NewEncoder(w).Encode(line)
 		return
 	}
 	line := fmt.Sprintf("epoch %d  loss %.4f", p.Epoch, p.Mean())
-	if c.Model == "mlr" {
+	if c.Model != "mf" {
 		line += fmt.Sprintf("  error %.4f", ratio(p.Errors, p.Count))
+	}
+	if p.TestCount > 0 && c.Model == "lr" {
+		line += fmt.Sprintf("  test loss %.4f", p.TestLoss/float64(p.TestCount))
 	}
 	if p.TestCount > 0 {
 		line += fmt.Sprintf("  test error %.4f", ratio(p.TestErrors, p.TestCount))
+	}
+	if c.Model == "lr" {
+		line += fmt.Sprintf("  auc %.4f", p.AUC)
 	}
 	fmt.Fprintln(w, line)
 }

@@ -2,6 +2,8 @@ package command
 
 import (
 	"encoding/json"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -21,19 +23,28 @@ func TestShallow(t *testing.T) {
 		{[]string{"--model", "mlr"}, 0.7},
 		{[]string{"--model", "mlr", "--local", "3", "--staleness", "1"}, 0.7},
 		{[]string{"--model", "mf", "--local", "2", "--sync", "ssp"}, 0.1},
+		{[]string{"--model", "lr", "--local", "2", "--sync", "pf", "--epochs", "2"}, 0.5},
+		{[]string{"--model", "lr", "--filter", "dvf:1e-3,fp16", "--epochs", "3"}, 0.4},
 		{[]string{"--model", "mlr", "--local", "2", "--rule", "adam:0.01"}, 0.7},
 		{[]string{"--model", "mf", "--local", "2", "--rule", "adarevision:0.2", "--order",
 			"absmag"}, 0.3},
 	} {
 		o := gather(t, inMemory{}, with([]string{"train", "--json"}, c.args...)...)
 		lines := strings.Split(strings.TrimSpace(o.stdout), "\n")
-		if o.status != exitOK || o.stderr != "" || len(lines) != 42 {
+		epochs := 40
+		if i := slices.Index(c.args, "--epochs"); i >= 0 {
+			epochs, _ = strconv.Atoi(c.args[i+1])
+		}
+		if o.status != exitOK || o.stderr != "" || len(lines) != epochs+2 {
 			t.Fatalf("%v: %d, %s: %d lines", c.args, o.status, o.stderr, len(lines))
 		}
 		var last struct{ Epoch, Loss float64 }
-		if err := json.Unmarshal([]byte(lines[40]), &last); err != nil || last.Epoch != 40 ||
-			!(last.Loss < c.loss) {
-			t.Errorf("%v: %v, %s", c.args, err, lines[40])
+		err := json.Unmarshal([]byte(lines[epochs]), &last)
+		if err != nil || last.Epoch != float64(epochs) || !(last.Loss < c.loss) {
+			t.Errorf("%v: %v, %s", c.args, err, lines[epochs])
+		}
+		if lr := slices.Contains(c.args, "lr"); lr != strings.Contains(lines[epochs], `"auc":0.7`) {
+			t.Errorf("%v: %s", c.args, lines[epochs])
 		}
 	}
 	write(t, "points", "0 1:1 2:0.5\n1 1:0.25 2:1\n0 1:0.9\n1 2:0.75\n")
@@ -44,8 +55,22 @@ func TestShallow(t *testing.T) {
 		t.Error(text)
 	}
 	write(t, "broken", "1 2:x\n")
+	write(t, "five", "0 1:1\n1 1:1\n2 2:1\n")
+	write(t, "signs", "-1 1:1 2:0.5\n+1 1:0.25 9:1\n-1 1:0.9\n+1 2:0.75\n")
+	text = succeed(t, "train", "--model", "lr", "--data", "libsvm:signs", "--epochs", "3",
+		"--lr", "0.5", "--eval-data", "libsvm:signs")
+	if !strings.Contains(text, "signs: 4 samples of 9 features and 2 classes") ||
+		!strings.Contains(text, "test error 0.") || !strings.Contains(text, "  auc ") {
+		t.Error(text)
+	}
 	for want, args := range map[string][]string{
 		"--save does nothing for --model mlr":    {"--model", "mlr", "--save", "run"},
+		"averages and sums at barriers are":      {"--model", "lr", "--sync", "easgd"},
+		"rows of kind sparse: averages":          {"--model", "lr", "--sync", "orpheus"},
+		"a rule that does more than add":         {"--model", "lr", "--rule", "adam"},
+		"a single row has no low rank":           {"--model", "lr", "--filter", "powersgd:2"},
+		"--rotate-every does nothing for --mode": {"--model", "lr", "--rotate-every", "2"},
+		"five: 3 classes: want two":              {"--model", "lr", "--data", "libsvm:five"},
 		"--mesh does nothing for --model mlr":    {"--model", "mlr", "--mesh", "batch:2"},
 		"--no-fuse does nothing for --model mf":  {"--model", "mf", "--no-fuse"},
 		"--partition does nothing for --model m": {"--model", "mf", "--partition", "20"},
@@ -71,6 +96,7 @@ func TestExchangeIsMeasured(t *testing.T) {
 		with(model, "--sync", "halton"), with(model, "--sync", "ring"),
 		with(model, "--sync", "fabric"),
 		{"--model", "mlr", "--epochs", "2"}, {"--model", "mf", "--epochs", "2"},
+		{"--model", "lr", "--epochs", "1"},
 	} {
 		o := gather(t, inMemory{}, with([]string{"train", "--json", "--local", "2"}, args...)...)
 		lines := strings.Split(strings.TrimSpace(o.stdout), "\n")
