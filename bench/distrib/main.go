@@ -43,6 +43,7 @@ func tables() []table {
 		{"G9", "factors: bytes by the formula, beside matrices", bytesOfFactors},
 		{"G10", "few sufficient factors: what is lost, and kept", factors},
 		{"G11", "a log of sufficient vectors beside checkpoints of matrices", incremental},
+		{"rows", "sparse rows and integers beside dense rows", sparseRows},
 		{"ns", "Parameter Flow over gRPC, between network namespaces", namespaces},
 		{"ns-mf", "managed communication over gRPC, between network namespaces", namespacedFactors},
 		{"ways", "gradients by ring, parameter servers or factors, by bytes", ways},

@@ -82,8 +82,8 @@ func (t *Totals) Add(p Progress) {
 	t.parts[p.Epoch] = append(t.parts[p.Epoch], p)
 }
 
-// Epoch is the sum of what n workers reported of an epoch, its time when the last one did;
-// !ok if that was fewer.
+// Epoch is the sum of what n workers reported of an epoch, its time when the last one did, and the
+// first one's AUC; !ok if that was fewer.
 func (t *Totals) Epoch(epoch, n int) (sum Progress, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -93,10 +93,14 @@ func (t *Totals) Epoch(epoch, n int) (sum Progress, ok bool) {
 		sum.Loss += p.Loss
 		sum.Errors, sum.Count = sum.Errors+p.Errors, sum.Count+p.Count
 		sum.TestErrors, sum.TestCount = sum.TestErrors+p.TestErrors, sum.TestCount+p.TestCount
+		sum.TestLoss += p.TestLoss
 		sum.Clock, sum.Epoch = max(sum.Clock, p.Clock), epoch
 		if p.At.After(sum.At) {
 			sum.At = p.At
 		}
+	}
+	if len(parts) > 0 {
+		sum.AUC = parts[0].AUC // areas do not add up
 	}
 	return sum, len(parts) == n
 }

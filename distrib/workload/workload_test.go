@@ -31,7 +31,9 @@ func (a *alone) Push(_ context.Context, ref distrib.Ref, u distrib.Update) error
 	p := a.ps[ref.Param]
 	if p.Kind != nil {
 		a.pushes++
-		a.pending = append(a.pending, func() { p.Cells[ref.Row] = distrib.Add(p.Cells[ref.Row], u) })
+		a.pending = append(a.pending, func() {
+			p.Cells[ref.Row] = distrib.Add(p.Cells[ref.Row], u)
+		})
 		return p.Kind.Check(u, p.Cols)
 	}
 	rows := p.Data[int(ref.Row)*p.Cols:]

@@ -128,7 +128,8 @@ func (c *trainCmd) rounds(usual int) int { return max(1, int(cmp.Or(int(c.Epochs
 type sampling func(r io.Reader, like *workload.Samples) (*workload.Samples, error)
 
 // labelled is the samples of --data and --eval-data, and what they are, in words.
-func (c *trainCmd) labelled(read sampling) (train, test *workload.Samples, about string, err error) {
+func (c *trainCmd) labelled(read sampling) (train, test *workload.Samples, about string,
+	err error) {
 	err = opened("libsvm", string(c.Data), func(r io.Reader) (err error) {
 		train, err = read(r, nil)
 		return err
