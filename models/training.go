@@ -16,6 +16,10 @@ type Training struct {
 	Workers    int          // that train together, each with batches of its own; 0: one
 	Exchange   graph.How    // how these exchange gradients
 	Factoring  nn.Factoring // which of them by factors; nil: none
+	// Given says which parameters are updated by who keeps workers in step between steps, from
+	// factors of gradients; nil: none. Adversarial networks have none: their objectives read
+	// each other's updates within a step. See [nn.Model.Given].
+	Given nn.Factoring
 }
 
 // Validate reports the first number that no model can have.
@@ -45,6 +49,9 @@ func (t Training) minimize(m *nn.Model, loss graph.Value, by nn.Optimizer,
 	}
 	if t.Accumulate > 0 {
 		o.Accumulate = t.Accumulate
+	}
+	if o.Name == "" {
+		m.Given = t.Given
 	}
 	m.Workers, m.Exchange, m.Factoring = t.Workers, t.Exchange, t.Factoring
 	m.Minimize(loss, by, o)

@@ -136,9 +136,11 @@ func alike(a, b graph.Value) bool {
 		slices.EqualFunc(m.In, n.In, alike)
 }
 
-// first is the update of the parameter whose gradient is done first: state that is the
-// objective's has its name.
-func (l *learner) first() Update { return l.update(len(l.parameters) - 1) }
+// first is the update of the parameter whose gradient is done first, without the gradient:
+// state that is the objective's has its name.
+func (l *learner) first() Update {
+	return Update{Parameter: l.last, shared: l.states[l.Shares], made: l.made}
+}
 
 // accumulateWeights makes the mean of those since the last update.
 func (l *learner) accumulateWeights() {
@@ -196,12 +198,9 @@ func (l *learner) sendWeight() (await func()) {
 
 // unweigh divides the means of gradients by the mean of the weights.
 func (l *learner) unweigh() {
-	w := l.weight
-	if w == nil {
+	if l.weight == nil || len(l.grads) == 0 {
 		return
 	}
-	scalar := tensor.Of(graph.F32)
-	mean := ops.Maximum(w.mean, ops.Full(l.Graph, scalar, w.least))
-	factor := ops.Div(ops.Ones(l.Graph, scalar), mean)
+	factor := l.heavy()
 	l.each(func(i int) { l.grads[i] = ops.Mul(l.grads[i], factor) })
 }

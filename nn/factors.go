@@ -12,8 +12,10 @@ import (
 // batch: as it is, or these factors of all workers, which each of them then multiplies for
 // itself, in the order of ranks. So a weight of many rows and columns needs but a few bytes
 // where batches are small. What is gathered is in host memory: what a worker sends, times
-// the number of workers. Gradients that are accumulated over executions, of tables that are
-// tied and of recurrent layers are exchanged as they are.
+// the number of workers. A weight that several layers, or the steps of a recurrent one, have in
+// common has the factors of all of them, one after the other, and so has a table that is
+// looked up, whose factors are the rows' numbers and gradients. Gradients that are accumulated
+// over executions are exchanged as they are.
 type Factoring interface {
 	// Factors reports whether factors are exchanged, of so many bytes a worker, in place of
 	// a gradient of so many. Those that another gradient has sent do not count. It depends
@@ -27,40 +29,56 @@ func (l *learner) join() {
 	l.each(func(i int) { l.grads[i] = joining.Join(l.grads[i]) })
 }
 
+// ByFactors is a parameter whose gradient or step workers exchange by factors, with the bytes
+// of an update that one of them sends, and that it would send without.
+type ByFactors struct {
+	Parameter      graph.Value
+	Dense, Factors int64
+}
+
 // gathering exchanges gradients by their factors: what is multiplied on every worker, in
 // place of the products. A factor of several gradients, such as the input of layers side by
 // side, is exchanged once.
 type gathering struct {
 	learner *learner
+	joining ops.Joining
 	flying  map[graph.Value]graph.Value // by factor: what is in flight
 	all     map[graph.Value]graph.Value // by factor: those of all workers
 }
 
 func newGathering(l *learner) *gathering {
-	return &gathering{l, map[graph.Value]graph.Value{}, map[graph.Value]graph.Value{}}
+	return &gathering{learner: l, joining: ops.Joining{Any: true},
+		flying: map[graph.Value]graph.Value{}, all: map[graph.Value]graph.Value{}}
 }
 
 // send sends the factors of gradient i, unless it is better to exchange the gradient.
 func (x *gathering) send(i int) (sent bool) {
 	l := x.learner
-	if l.Factoring == nil {
+	if l.Factoring == nil || ops.Factors(l.grads[i]) == nil {
 		return false
 	}
 	var fresh []graph.Value
 	bytes, known := int64(0), map[graph.Value]bool{}
-	factors := ops.Factors(l.grads[i])
-	for _, f := range factors {
+	joined := x.joining.Join(l.grads[i])
+	for _, f := range ops.Factors(joined) {
 		if !known[f] && !x.flying[f].Valid() {
 			fresh, bytes = append(fresh, f), bytes+f.Type().Bytes()
 		}
 		known[f] = true
 	}
-	if factors == nil || !l.Factoring.Factors(l.grads[i].Type().Bytes(), bytes) {
+	gradient := joined.Type().Bytes()
+	if !l.Factoring.Factors(gradient, bytes) {
 		return false
 	}
+	l.grads[i] = joined
+	l.byFactors = append(l.byFactors, ByFactors{l.parameters[i], gradient, bytes})
 	for k, f := range fresh {
 		name := fmt.Sprintf("%s/factor%d", l.parameters[i].Node.Name, k)
-		x.flying[f] = ops.SendPart(f, name, l.Workers)
+		sent := f
+		if f.Type().DType == graph.I32 {
+			sent = ops.Cast(f, graph.F32)
+		}
+		x.flying[f] = ops.SendPart(sent, name, l.Workers)
 	}
 	return true
 }
@@ -71,6 +89,9 @@ func (x *gathering) await(i int) graph.Value {
 	sum := ops.Refactor(l.grads[i], func(f graph.Value) graph.Value {
 		if !x.all[f].Valid() {
 			x.all[f] = ops.Await(x.flying[f])
+			if f.Type().DType == graph.I32 {
+				x.all[f] = ops.Cast(x.all[f], graph.I32)
+			}
 		}
 		return x.all[f]
 	})

@@ -84,6 +84,8 @@ func (m *Model) Minimize(loss graph.Value, by Optimizer, options ...MinimizeOpti
 	if o.Join {
 		m.Graph.InPhase(graph.Backward, learner.join)
 	}
+	learner.last = learner.parameters[len(learner.parameters)-1]
+	m.Graph.InPhase(graph.Backward, learner.give)
 	learner.averages = m.averagesOf(loss)
 	m.Graph.InPhase(graph.Update, learner.prepare)
 	updates := append(learner.updates(), learner.averages...)
@@ -92,7 +94,8 @@ func (m *Model) Minimize(loss graph.Value, by Optimizer, options ...MinimizeOpti
 	}
 	m.Objectives = append(m.Objectives, Objective{
 		Name: o.Name, Times: o.Times, Accumulate: o.Accumulate, Loss: loss, Metrics: o.Metrics,
-		Updates: updates, Weighs: learner.weight != nil,
+		Updates: updates, Factors: learner.given, ByFactors: learner.byFactors,
+		Weighs: learner.weight != nil,
 	})
 }
 
@@ -121,6 +124,9 @@ func (o *MinimizeOptions) check(m *Model, by Optimizer) error {
 		return errorf("objective %q accumulates gradients, which the fine form cannot", o.Name)
 	case !(o.Clip >= 0):
 		return errorf("gradients are clipped to %v: want a positive number", o.Clip)
+	case m.Workers > 1 && m.Given != nil:
+		return errorf("objective %q: workers that exchange gradients within a step are not given "+
+			"factors of them", o.Name)
 	case m.Workers < 0:
 		return errorf("the model is for %d workers: want 1 or more", m.Workers)
 	case !(o.Decay >= 0):
@@ -195,7 +201,10 @@ type learner struct {
 	others            []*graph.Node // updates of what gradients are accumulated in
 	averages          []*graph.Node // updates of running averages
 	weight            *weighing     // of a batch; nil: all count the same
-	local             *local        // and what these have each their own
+	last              graph.Value   // of the parameters, as the loss has them
+	given             []Factored    // in place of updates
+	byFactors         []ByFactors
+	local             *local // and what these have each their own
 	made              states
 }
 
@@ -239,6 +248,7 @@ func (l *learner) prepare() {
 		l.exchange()
 	}
 	l.unweigh()
+	l.scale()
 	if l.Clip > 0 {
 		l.clip()
 	}

@@ -46,6 +46,10 @@ type Model struct {
 	Exchange graph.How
 	// Factoring says which gradients they exchange by factors; nil: none.
 	Factoring Factoring
+	// Given says which parameters are not updated within a step: instead, who keeps workers in
+	// step between steps is given factors of their gradients, where an objective is minimised
+	// by [SGD], with one update a step and without clipping and decay; nil: none.
+	Given Factoring
 
 	parameters []graph.Value // in order of creation
 	variables  map[string]graph.Value
@@ -67,6 +71,9 @@ type Objective struct {
 	Loss    graph.Value   // f32[]: what is minimised, auxiliary losses included
 	Metrics []Metric      // computed beside it
 	Updates []*graph.Node // of its parameters, the last parameter first, and of running averages
+	Factors []Factored    // of the parameters that are not updated: see [Model.Given]
+	// ByFactors are the parameters of which workers exchange factors, within a step or between.
+	ByFactors []ByFactors
 }
 
 // Metric is a named number, f32[], that is computed beside a loss.

@@ -154,7 +154,8 @@ func (o Options) Validate() error {
 		return optionf("loader", "a run needs one")
 	}
 	for _, check := range []func() error{o.Parallel.validate, o.validateCounts, o.validateModel,
-		o.validateLength, o.validateSession, o.validatePlans, o.validateBatches, o.validatePaths} {
+		o.validateLength, o.validateSession, o.validatePlans, o.validateBatches, o.validatePaths,
+		o.validateFactors} {
 		if err := check(); err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/nn"
 )
 
 // Parallel makes a run that of one worker of several, which train one model together,
@@ -89,6 +90,35 @@ type Between interface {
 	Back(s *gomem.Session) error
 	// Lag is by how many steps a worker may be ahead of another one at the end of a step.
 	Lag() int
+}
+
+// Receiver is a [Between] that is given factors in place of updates, of every execution of an
+// objective that has some: see [nn.Objective].
+type Receiver interface {
+	// Receive takes the factors of an execution: of each of the objective's, in order, left,
+	// right and scale. They are the receiver's.
+	Receive(o nn.Objective, given []gomem.Tensor) error
+}
+
+// receiver is who takes factors in place of updates; nil: nobody.
+func (o Options) receiver() Receiver {
+	if o.Parallel == nil {
+		return nil
+	}
+	to, _ := o.Parallel.Between.(Receiver)
+	return to
+}
+
+// validateFactors demands somebody who takes the factors that objectives give.
+func (o Options) validateFactors() error {
+	for _, x := range o.Model.Objectives {
+		if len(x.Factors) > 0 && o.receiver() == nil {
+			return optionf("model", "objective %s gives factors of %s in place of an update, "+
+				"which nobody takes: train it with workers that are kept in step between steps",
+				x.Name, x.Factors[0].Parameter)
+		}
+	}
+	return nil
 }
 
 // validate reports what no worker can be.

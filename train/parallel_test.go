@@ -535,6 +535,25 @@ func TestWorkerFails(t *testing.T) {
 	}
 }
 
+// TestFactorsNobodyTakes: an objective that gives factors in place of updates needs somebody who
+// takes them.
+func TestFactorsNobodyTakes(t *testing.T) {
+	o := lesson(t, 6, 1)
+	if err := o.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	o.Model.Objectives[0].Factors = []nn.Factored{{Parameter: o.Model.Parameters()[0]}}
+	peers := &seat{newHall(1), 0, 0}
+	for _, p := range []*Parallel{nil, {Workers: 1, Peers: peers},
+		{Workers: 1, Peers: peers, Between: &averaging{}}} {
+		o.Parallel = p
+		if err := o.Validate(); err == nil || !strings.HasPrefix(err.Error(),
+			"model: objective train gives factors of out/weight") {
+			t.Errorf("%+v: %v", p, err)
+		}
+	}
+}
+
 // TestBadWorkers: what no worker can be is refused.
 func TestBadWorkers(t *testing.T) {
 	peers := &seat{newHall(1), 0, 0}

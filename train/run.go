@@ -414,7 +414,13 @@ func (r *run) execute(ctx context.Context, o nn.Objective,
 	if err != nil {
 		return nil, 0, err
 	}
-	values = scalars(out)
+	numbers := 1 + len(o.Metrics)
+	values = scalars(out[:numbers])
+	if len(o.Factors) > 0 {
+		if err := r.receiver().Receive(o, out[numbers:]); err != nil {
+			return nil, 0, err
+		}
+	}
 	fault := r.atFault(at.step+1, values, "batch", at.execution, batch.Inputs)
 	if r.Parallel != nil { // all end together, when they have heard
 		r.team.fault = cmp.Or(r.team.fault, fault)

@@ -17,6 +17,9 @@ func Targets(m *nn.Model) []gomem.Target {
 	var targets []gomem.Target
 	for _, o := range m.Objectives {
 		t := gomem.Target{Name: o.Name, Fetches: fetches(o.Loss, o.Metrics)}
+		for _, f := range o.Factors {
+			t.Fetches = append(t.Fetches, f.Left, f.Right, f.Scale)
+		}
 		for _, n := range o.Updates {
 			t.Updates = append(t.Updates, n.ID)
 		}

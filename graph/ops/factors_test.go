@@ -18,6 +18,8 @@ func TestFactors(t *testing.T) {
 	a, b, c, d := in("a", 6, 2), in("b", 6, 3), in("c", 4, 5, 2), in("d", 4, 5, 3)
 	flat := MatMulT(a, b, true, false)
 	deep := apply(matMul{TransA: true, Reduce: true}, c, d)
+	ids, e := g.Input("ids", tensor.Of(graph.I32, 5)), in("h", 5, 3)
+	rows := apply(embeddingGrad{Rows: 2}, ids, e)
 	packed := Concat(0, ReshapeSizes(flat, 1, 2, 3), ReshapeSizes(deep, 1, 2, 3))
 	for name, x := range map[string]struct {
 		v    graph.Value
@@ -32,7 +34,13 @@ func TestFactors(t *testing.T) {
 		"batches apart":    {MatMulT(c, d, true, false), nil},
 		"both transposed":  {MatMulT(a, in("e", 4, 6), true, true), nil},
 		"in part":          {Concat(0, flat, in("f", 2, 3)), nil},
-		"a sum of two":     {Add(flat, deep), nil},
+		"a sum of two":     {Add(flat, deep), []graph.Value{a, b, c, d}},
+		"rows of a table":  {rows, []graph.Value{ids, e}},
+		"a large table":    {apply(embeddingGrad{Rows: 1<<24 + 1}, ids, e), nil},
+		"a tied table":     {Add(flat, rows), []graph.Value{a, b, ids, e}},
+		"a difference":     {Sub(flat, deep), nil},
+		"a sum with more":  {Add(flat, in("g", 2, 3)), nil},
+		"a sum of rows":    {Add(flat, Slice(deep, 0, 0, 1)), nil},
 		"rearranged":       {Transpose(flat, 1, 0), nil},
 	} {
 		if got := Factors(x.v); !slices.Equal(got, x.want) {

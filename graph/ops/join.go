@@ -11,7 +11,12 @@ import (
 // common. In place of a matrix for each of them there is one, at the end. The sum is rounded
 // in another order. Rows of a table that are looked up are added to it there. The zero value
 // is ready; what several sums have in common is put together once.
-type Joining struct{ made []joint }
+type Joining struct {
+	// Any joins whatever the bytes, and not only where what is multiplied has fewer.
+	Any bool
+
+	made []joint
+}
 
 // joint is values with the value that has the rows of all.
 type joint struct {
@@ -60,7 +65,7 @@ func (j *Joining) sum(v graph.Value) graph.Value {
 		}
 	}
 	if len(products)+len(lookups) < 2 ||
-		operandBytes(products)+operandBytes(lookups) >= v.Type().Bytes() {
+		!j.Any && operandBytes(products)+operandBytes(lookups) >= v.Type().Bytes() {
 		return v
 	}
 	if len(products) > 0 {

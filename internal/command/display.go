@@ -24,6 +24,8 @@ type header struct {
 	Data   string `json:"data"`
 	// Workers says how many train and how they keep in step; nothing of one alone.
 	Workers string `json:"workers,omitempty"`
+	// Factored are the variables of which workers exchange factors.
+	Factored []factored `json:"factored,omitempty"`
 
 	facts   []field // more about the data
 	warning string  // that it begins with, if there is one
@@ -70,6 +72,7 @@ func (d *textDisplay) start() {
 		{"data", h.Data},
 	}, h.facts, []field{
 		{"workers", h.Workers},
+		{"factors", factoredFact(h.Factored)},
 		{"plan", h.method()},
 		{"precision", h.Precision},
 		{"device", within(h.DevicePeak, h.DeviceBudget) + h.versus()},

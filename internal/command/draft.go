@@ -108,7 +108,7 @@ func (c *trainCmd) drafted(ctx context.Context, e *env, read <-chan struct{}) (*
 // what its budget costs are other plans, which a worker that shows nothing does not make.
 func (c *trainCmd) headed(ctx context.Context, e *env, d *draft, vanilla planned) (header, error) {
 	h := header{Device: c.Device, GPU: gpuFact(c.Device),
-		Workers: c.workersFact(d.options.NetworkBytes)}
+		Workers: c.workersFact(d.options.NetworkBytes), Factored: factoredOf(d.model)}
 	if !c.leads() {
 		return h, nil
 	}

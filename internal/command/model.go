@@ -43,6 +43,7 @@ type modelFlags struct {
 
 	exchanging int          // workers that exchange gradients; 0: there is one
 	factoring  nn.Factoring // which of these by factors
+	pushed     nn.Factoring // which variables change by factors between steps
 }
 
 // particular are the flags of some models.
@@ -141,7 +142,7 @@ func (f modelFlags) optimizer() nn.Optimizer {
 func (f modelFlags) training() models.Training {
 	return models.Training{Optimizer: f.optimizer(), Clip: float32(f.Clip),
 		Accumulate: int(f.Accumulate), Workers: f.exchanging,
-		Factoring: f.factoring}
+		Factoring: f.factoring, Given: f.pushed}
 }
 
 // sizes overwrites what the data or flags say of a model: how many ids or labels it tells

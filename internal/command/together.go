@@ -69,6 +69,7 @@ func (c *trainCmd) together(ctx context.Context, e *env, w World) (err error) {
 	if c.member.Network() != nil && spec == nil {
 		c.exchanging, c.factoring = most, c.member.Factoring()
 	}
+	c.pushed = c.member.Given()
 	e = c.voice(e, o.Elastic != nil && c.outlives())
 	if c.counters() != "" && (c.leads() || !w.Launched) { // one an address
 		stop, at, err := e.extras.Cluster.Serve(c.counters(), c.samples(job))

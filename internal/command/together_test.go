@@ -14,6 +14,7 @@ import (
 
 	"github.com/gomem/gomem/distrib"
 	"github.com/gomem/gomem/distrib/memnet"
+	"github.com/gomem/gomem/distrib/wrap"
 )
 
 // inMemory is a cluster whose processes are goroutines.
@@ -24,6 +25,8 @@ type inMemory struct {
 	of   int
 	args func(rank int) []string // more of a worker; nil: none
 	ctx  func(ctx context.Context, rank int) context.Context
+	// meter counts what all workers send; nil: nothing does
+	meter *wrap.Meter
 }
 
 func (c inMemory) World(f JobFlags) (World, error) {
@@ -89,7 +92,11 @@ func (c inMemory) Join(context.Context, JobFlags, World, func(string),
 	for i := range c.of {
 		v.Nodes = append(v.Nodes, distrib.Node{ID: distrib.NodeID(i)})
 	}
-	return &Job{View: v, Transport: c.net.Node(v.Self), Leave: func() error { return nil }}, nil
+	t := distrib.Transport(c.net.Node(v.Self))
+	if c.meter != nil {
+		t = c.meter.Wrap(t)
+	}
+	return &Job{View: v, Transport: t, Leave: func() error { return nil }}, nil
 }
 
 func (inMemory) Diagnose(context.Context, JobFlags, World) ([]Finding, error) {

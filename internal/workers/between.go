@@ -7,6 +7,7 @@ import (
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/distrib"
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/nn"
 )
 
 // between keeps the variables of a run in step with other workers' through a synchronizer,
@@ -22,6 +23,49 @@ type between struct {
 	alone   bool // workers do not hold each other back between averages
 
 	params []*distrib.Param
+	given  map[string]*factors // of the step under way, by variable; none of them is updated by it
+}
+
+// factors are those of a variable's change.
+type factors struct {
+	left, right []float32 // of all executions, one after the other
+	scale       float32
+}
+
+// Receive takes the factors of an execution: a [train.Receiver].
+func (b *between) Receive(o nn.Objective, given []gomem.Tensor) error {
+	if len(given) != 3*len(o.Factors) {
+		return fmt.Errorf("objective %s has factors of %d variables, %d tensors came", o.Name,
+			len(o.Factors), len(given))
+	}
+	if b.given == nil {
+		b.given = map[string]*factors{}
+	}
+	for i, f := range o.Factors {
+		x := b.given[f.Parameter.Node.Name]
+		if x == nil {
+			x = &factors{}
+			b.given[f.Parameter.Node.Name] = x
+		}
+		left, right, scale := given[3*i].F32(), given[3*i+1].F32(), given[3*i+2].F32()
+		x.left, x.right = append(x.left, left...), append(x.right, right...)
+		x.scale = scale[0]
+	}
+	return nil
+}
+
+// update is the share of the change by factors that this worker pushes. The shorter of the
+// factors is scaled. The memory is the synchronizer's from here on.
+func (x *factors) update(share float32, p *distrib.Param) distrib.Update {
+	u := distrib.Factored{R: len(x.left) / p.Rows, J: p.Rows, K: p.Cols, A: x.left, B: x.right}
+	scaled := u.A
+	if len(u.B) < len(u.A) {
+		scaled = u.B
+	}
+	for i, v := range scaled {
+		scaled[i] = x.scale * share * v
+	}
+	return u
 }
 
 // Shared are the variables of a graph that workers keep in step: what keep reports, such
@@ -78,20 +122,35 @@ func (b *between) Begin(_ context.Context, s *gomem.Session) error {
 // Step pushes what has changed, ends the clock, and takes what has come. The last variables
 // go first: their gradients are done first.
 func (b *between) Step(ctx context.Context, s *gomem.Session) error {
+	given := b.given
+	b.given = nil
 	for i := len(b.params) - 1; i >= 0; i-- {
-		x, err := s.Get(b.vars[i])
+		change, err := b.change(s, i, given[b.params[i].Name])
 		if err != nil {
 			return err
-		}
-		change := distrib.Dense(x.F32()) // the synchronizer's from here on
-		for k, base := range b.params[i].Data {
-			change[k] = b.share * (change[k] - base)
 		}
 		if err := b.sync.Push(ctx, distrib.Ref{Param: distrib.ParamID(i)}, change); err != nil {
 			return b.why(err)
 		}
 	}
 	return b.advance(ctx, s)
+}
+
+// change is what this worker pushes of a variable: factors, if there are, or what the step has
+// made of it, which is the synchronizer's from here on.
+func (b *between) change(s *gomem.Session, i int, given *factors) (distrib.Update, error) {
+	if given != nil {
+		return given.update(b.share, b.params[i]), nil
+	}
+	x, err := s.Get(b.vars[i])
+	if err != nil {
+		return nil, err
+	}
+	change := distrib.Dense(x.F32())
+	for k, base := range b.params[i].Data {
+		change[k] = b.share * (change[k] - base)
+	}
+	return change, nil
 }
 
 // Settle ends as many clocks as workers may differ by: after that, all have what all have
@@ -128,6 +187,7 @@ func (b *between) End(ctx context.Context) error {
 
 // Back gives the variables the values that were pulled last.
 func (b *between) Back(s *gomem.Session) error {
+	b.given = nil
 	for i, v := range b.vars {
 		if err := b.put(s, i, v); err != nil {
 			return err

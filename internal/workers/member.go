@@ -314,6 +314,9 @@ func (m *Member) Factoring() nn.Factoring {
 	return m.scheme.Factoring(m.Size())
 }
 
+// Given says which variables' changes go by factors between steps; nil: none.
+func (m *Member) Given() nn.Factoring { return m.scheme.Given() }
+
 // Gathers says whether plans are for a network that is a [gomem.Gatherer].
 func (m *Member) Gathers() bool { return m.scheme.Plan == nil && m.options.Elastic != nil }
 

@@ -90,6 +90,26 @@ func (s Scheme) Factoring(workers int) nn.Factoring {
 	return nil
 }
 
+// Given says which variables' changes workers push as factors, between steps, in place of
+// matrices; nil: none, as where changes are filtered, or added up by who owns some rows, to
+// whom all the other factors would go for each few rows.
+func (s Scheme) Given() nn.Factoring {
+	if s.Plan == nil || s.options.Filter != "" {
+		return nil
+	}
+	switch s.Plan.Topology.(type) {
+	case *distrib.All, *distrib.RandomMulticast, *distrib.Exponential, *distrib.Halton:
+		return fewer{}
+	}
+	return nil
+}
+
+// fewer takes factors where they are fewer bytes.
+type fewer struct{}
+
+// Factors compares.
+func (fewer) Factors(gradient, factors int64) bool { return factors < gradient }
+
 // always exchanges factors wherever there are some.
 type always struct{}
 
