@@ -42,6 +42,7 @@ func (x Exchanged) with(y Exchanged) Exchanged {
 type note struct {
 	stop    bool      // it is to end
 	changed bool      // it knows that other workers are there
+	save    bool      // it is time for a checkpoint
 	fault   bool      // its data have numbers that are not finite
 	units   int       // of its batches
 	values  []float64 // its loss, and metrics in order of their names
@@ -53,7 +54,8 @@ const noteWords = 11
 
 // encode gives 64-bit numbers, little-endian.
 func (n note) encode() []byte {
-	words := []uint64{uint64(flag(n.stop) | flag(n.changed)<<1 | flag(n.fault)<<2),
+	words := []uint64{uint64(flag(n.stop) | flag(n.changed)<<1 | flag(n.fault)<<2 |
+		flag(n.save)<<3),
 		uint64(n.units), uint64(n.Sent), uint64(n.Received), uint64(n.Saved), uint64(n.Full),
 		uint64(n.Staleness), uint64(n.Slowest), uint64(n.Fastest), uint64(n.Memory),
 		uint64(n.Bound)}
@@ -80,6 +82,7 @@ func decode(says [][]byte, values int) ([]note, error) {
 			words[i] = binary.LittleEndian.Uint64(b[8*i:])
 		}
 		n := note{stop: words[0]&1 != 0, changed: words[0]&2 != 0, fault: words[0]&4 != 0,
+			save:  words[0]&8 != 0,
 			units: int(words[1]),
 			Exchanged: Exchanged{
 				Sent: int64(words[2]), Received: int64(words[3]), Saved: int64(words[4]),

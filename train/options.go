@@ -52,7 +52,11 @@ type Options struct {
 	// Save is the directory for checkpoints, without any of another run; see
 	// CheckSave. Without one none are written, not even of a run that is resumed.
 	Save      string
-	SaveEvery int    // steps between checkpoints; 0: only at the end
+	SaveEvery int // steps between checkpoints; 0: only at the end
+	// SaveAfter is how long to train between two checkpoints of which the last has taken so
+	// long, such as by Young's formula, 0 if there is none; nil: what SaveEvery says. Of several
+	// workers the first one's counts.
+	SaveAfter func(took time.Duration) time.Duration
 	Keep      int    // checkpoints to keep; 0 means 2
 	Resume    string // checkpoint to start from: a file, or a directory for its latest
 
@@ -176,7 +180,10 @@ func (o Options) validateCounts() error {
 			return optionf(f.name, "%d is negative", f.value)
 		}
 	}
-	if o.SaveEvery > 0 && o.Save == "" && o.leads() {
+	if o.SaveEvery > 0 && o.SaveAfter != nil {
+		return optionf("steps between checkpoints", "there is a time between them as well")
+	}
+	if (o.SaveEvery > 0 || o.SaveAfter != nil) && o.Save == "" && o.leads() {
 		return optionf("steps between checkpoints", "no directory to save to is given")
 	}
 	return o.validatePatience()

@@ -35,6 +35,7 @@ type run struct {
 	out      *guard // of a run that was cut off; nil before
 	watch    vigil
 	team     team
+	saving   saving
 	recorder *recording // of the numbers; nil: they are not written
 	ran      bool       // it has been in a group of workers
 	away     bool       // it was out of that, and comes again
@@ -278,7 +279,7 @@ func (r *run) loop(ctx context.Context) error {
 				return err
 			}
 		}
-		if due(r.done, r.SaveEvery) {
+		if r.saves() {
 			if err := r.keep(ctx); err != nil {
 				return err
 			}

@@ -25,14 +25,6 @@ func (r *run) settle(ctx context.Context) error {
 	return nil
 }
 
-// keep saves after a step that a checkpoint is due after.
-func (r *run) keep(ctx context.Context) error {
-	if err := r.settle(ctx); err != nil {
-		return err
-	}
-	return r.saveAll(ctx, r.saved != r.done)
-}
-
 // disband has all workers at one place at the end, where those that exchange gradients have
 // the same values.
 func (r *run) disband(ctx context.Context) error {

@@ -132,6 +132,9 @@ func TestBadInput(t *testing.T) {
 		{"train --seed -1", 2, "--seed"},
 		{"train --eval-every 0", 2, "--eval-every"},
 		{"train --save-every 10", 2, "--save-every needs --save DIR"},
+		{"train --mtbf 720h", 2, "--mtbf needs --save DIR"},
+		{"train --mtbf 5s --save x", 2, "want a time from 1m to 87600h, such as 720h"},
+		{"train --mtbf 720h --save x --save-every 10", 2, "each says when to save"},
 
 		{"train --policy best", 2, `want one of ["vanilla" "thesis" "auto" "grappler"]`},
 		{"train --strategy random", 2, "dfs-depth"},

@@ -132,6 +132,9 @@ train --steps
     (default: where --resume found one, else none are kept).
 --save-every
     Steps between checkpoints (default: only at the end).
+--mtbf
+    How long a machine runs until it fails, on average, such as 720h: checkpoints are then
+    made as often as costs the least time, by how long one takes, the first after 10 s.
 --resume
     Continue from the newest checkpoint of a directory, or from a file, with the same
     results as if the run had never stopped, and save in the same place. Model, sizes, data,

@@ -39,6 +39,7 @@ type trainCmd struct {
 	Tokenizer   location `group:"data" placeholder:"FILE"`
 	Save        location `group:"output" placeholder:"DIR"`
 	SaveEvery   count    `group:"output" placeholder:"N"`
+	MTBF        mtbf     `name:"mtbf" group:"output" placeholder:"TIME"`
 	Resume      location `group:"training" placeholder:"DIR"`
 	Init        location `group:"training" placeholder:"DIR"`
 	Rename      location `group:"training" placeholder:"FILE"`
@@ -270,6 +271,10 @@ func (c *trainCmd) fitting() error {
 	switch {
 	case c.SaveEvery > 0 && c.Save == "" && c.Resume == "":
 		return usagef("--save-every needs --save DIR")
+	case c.MTBF > 0 && c.Save == "" && c.Resume == "":
+		return usagef("--mtbf needs --save DIR")
+	case c.MTBF > 0 && c.SaveEvery > 0:
+		return usagef("--mtbf and --save-every can't be used together: each says when to save")
 	case c.Rename != "" && c.Init == "":
 		return usagef("--rename needs --init DIR or FILE")
 	case c.Init != "" && c.Resume != "":
@@ -352,6 +357,9 @@ func (c *trainCmd) runOptions(b *built, d dataset, s gomem.Options) (train.Optio
 		Save: string(c.Save), SaveEvery: int(c.SaveEvery), Resume: string(c.Resume),
 		Init:   string(c.Init),
 		Config: maps.Clone(b.numbers), Labels: c.labels(d, c.spec()),
+	}
+	if c.MTBF > 0 {
+		o.SaveAfter = c.saveAfter(s.Logger)
 	}
 	c.watch(&o)
 	o.Config["data"], o.Config["seed"] = c.id(d), strconv.FormatUint(c.Seed, 10)
