@@ -325,6 +325,10 @@ func plansOf(s, n int) map[string]func() distrib.Plan {
 			return distrib.Plan{Consistency: distrib.SSP{S: s, Lazy: true},
 				Topology: &distrib.RandomMulticast{Q: 1}}
 		},
+		"turns": func() distrib.Plan {
+			return distrib.Plan{Consistency: distrib.SSP{S: s, Lazy: true},
+				Topology: &distrib.TurnMulticast{Q: 1}}
+		},
 		"bosen": func() distrib.Plan {
 			return distrib.Plan{Consistency: ssp, Topology: &distrib.Shards{Block: 1},
 				Pacer: &distrib.LeakyBucket{Mbps: 0.1, Queue: 100, Order: distrib.RelMag,

@@ -15,11 +15,20 @@ import (
 // TestLossy compares with the lines that define it: a replica gets its own updates and those of
 // the clocks in which it is drawn, all are averaged every four, and what nobody gets is counted.
 func TestLossy(t *testing.T) {
+	for name, top := range map[string]func() distrib.Topology{
+		"random": func() distrib.Topology {
+			return &distrib.RandomMulticast{Q: 1, Seed: 3, Lossy: true}
+		},
+		"turns": func() distrib.Topology { return &distrib.TurnMulticast{Q: 1, Lossy: true} },
+		"fixed": func() distrib.Topology { return &distrib.FixedMulticast{Q: 1} },
+	} {
+		t.Run(name, func(t *testing.T) { lossy(t, top) })
+	}
+}
+
+func lossy(t *testing.T, top func() distrib.Topology) {
 	const nodes, clocks, every = 4, 12, 4
 	delta := func(w, c int) float32 { return float32(1 + w + c%3) }
-	top := func() *distrib.RandomMulticast {
-		return &distrib.RandomMulticast{Q: 1, Seed: 3, Lossy: true}
-	}
 	var seen [nodes][clocks]float32
 	synctest.Test(t, func(t *testing.T) {
 		h := &hall{n: nodes}

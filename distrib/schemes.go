@@ -18,6 +18,7 @@ type SchemeOptions struct {
 	Rule      string  // of the owners: see [ParseRule]
 	Every     Clock   // clocks between averages
 	Multicast int     // nodes that each clock's updates go to; 0: 4
+	Receivers string  // which nodes: random, turns, fixed; "": random
 	Select    int     // pairs of factors that are sent of a clock's; 0: 25
 	Tiers     Tiers   // where nodes are, for schemes with trees; nil: all are as far apart
 	Delay     Version // how late an update may be, as of [Async]; 0: 30
@@ -64,7 +65,7 @@ func schemes() []scheme {
 		{"orpheus", "each clock to some others, selected factors, averages", 4,
 			takesFilter | takesEvery | takesSome, planOrpheus},
 		{"lossy", "as orpheus, but the others never get it: averages alone even that out", 4,
-			takesFilter | takesEvery | takesReduce | takesSome, planLossy},
+			takesFilter | takesEvery | takesReduce | takesSome, planOrpheus},
 		{"exponential", "to those 1, 2, 4 and so on away, who hand on", 8, takesFilter,
 			planExponential},
 		{"halton", "to those at Halton's distances, who hand on", 16, takesFilter, planHalton},
@@ -119,6 +120,7 @@ func (s scheme) check(o SchemeOptions) error {
 		{"every", o.Every != 0, s.takes&takesEvery != 0},
 		{"topology", o.Tiers != nil, s.takes&takesTiers != 0},
 		{"multicast", o.Multicast != 0, s.takes&takesSome != 0},
+		{"receivers", o.Receivers != "", s.takes&takesSome != 0},
 		{"select", o.Select != 0, s.takes&takesSome != 0},
 		{"delay", o.Delay != 0, s.takes&takesDelay != 0},
 	} {
@@ -156,6 +158,11 @@ func (s scheme) fill(p *Plan, o SchemeOptions) (err error) {
 		}
 		if p.Down == Deltas {
 			p.DownF, err = ParseFilter(o.Filter)
+		}
+	}
+	if s.takes&takesSome != 0 {
+		if p.Topology, err = multicast(o.Receivers, o, s.takes&takesReduce != 0); err != nil {
+			return err
 		}
 	}
 	if o.Order != "" && p.Pacer == nil && o.Bandwidth == 0 {
@@ -228,17 +235,10 @@ func planBroadcast(o SchemeOptions) *Plan {
 }
 
 func planOrpheus(o SchemeOptions) *Plan {
-	p := &Plan{Topology: &RandomMulticast{Q: o.Multicast, Seed: o.Seed},
-		Up: &SVSelect{C: o.Select, Seed: o.Seed}, Consistency: SSP{S: *o.Staleness}}
+	p := &Plan{Up: &SVSelect{C: o.Select, Seed: o.Seed}, Consistency: SSP{S: *o.Staleness}}
 	if o.Reduce != nil {
 		p.Every = []Periodic{Average(cmp.Or(o.Every, 100), o.Reduce)}
 	}
-	return p
-}
-
-func planLossy(o SchemeOptions) *Plan {
-	p := planOrpheus(o)
-	p.Topology = &RandomMulticast{Q: o.Multicast, Seed: o.Seed, Lossy: true}
 	return p
 }
 

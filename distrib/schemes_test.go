@@ -50,6 +50,9 @@ func TestSchemesAreWhatTheirPapersSay(t *testing.T) {
 		{"orpheus", distrib.SchemeOptions{Multicast: 2, Select: 9}, distrib.Plan{
 			Topology: &distrib.RandomMulticast{Q: 2}, Up: &distrib.SVSelect{C: 9},
 			Consistency: distrib.SSP{S: 4}}},
+		{"orpheus", distrib.SchemeOptions{Multicast: 2, Receivers: "turns"}, distrib.Plan{
+			Topology: &distrib.TurnMulticast{Q: 2}, Up: &distrib.SVSelect{},
+			Consistency: distrib.SSP{S: 4}}},
 		{"orpheus", distrib.SchemeOptions{Seed: 4}, distrib.Plan{
 			Topology: &distrib.RandomMulticast{Seed: 4}, Up: &distrib.SVSelect{Seed: 4},
 			Consistency: distrib.SSP{S: 4}}},
@@ -106,6 +109,9 @@ func TestSchemesSayWhatIsWrong(t *testing.T) {
 		{"pf", distrib.SchemeOptions{Rule: "adam"}, "pf has no use for option rule"},
 		{"ring", distrib.SchemeOptions{Filter: "fp16", Reduce: noSum}, "no use for option filter"},
 		{"ring", distrib.SchemeOptions{}, "ring needs a way to add up over workers"},
+		{"orpheus", distrib.SchemeOptions{Receivers: "fixed"}, "is for scheme lossy"},
+		{"orpheus", distrib.SchemeOptions{Receivers: "all"}, "there are random, turns and fixed"},
+		{"svb", distrib.SchemeOptions{Receivers: "turns"}, "no use for option receivers"},
 		{"lossy", distrib.SchemeOptions{}, "lossy needs a way to add up over workers"},
 		{"bosen", distrib.SchemeOptions{Bandwidth: -5}, "bandwidth -5 is negative"},
 		{"bosen", distrib.SchemeOptions{Bandwidth: math.NaN()}, "bandwidth NaN is negative"},

@@ -3,7 +3,6 @@ package distrib
 import (
 	"fmt"
 	"hash/fnv"
-	"math/rand/v2"
 	"slices"
 )
 
@@ -176,40 +175,3 @@ type Local struct{ peers }
 
 // Dests is nobody.
 func (l *Local) Dests(dst []NodeID, _ NodeID, _ Ref, _ Clock) []NodeID { return dst }
-
-// RandomMulticast is Orpheus': in each clock a worker sends to Q others, drawn anew. An
-// update is not handed on, so it must reach each of the others in time some other way: the
-// node keeps an entry for every one of them, sends all that is pending to those who are
-// drawn, and to others what is due.
-type RandomMulticast struct {
-	Q    int // 4 if 0
-	Seed uint64
-	// Lossy has those who are not drawn in a clock never get its updates, as the paper has it.
-	// What replicas so differ by is for a [Periodic] such as [Average] to even out.
-	Lossy bool
-	peers
-}
-
-// Loses reports whether who is not drawn goes without.
-func (m *RandomMulticast) Loses() bool { return m.Lossy }
-
-// Drawn tells the node that Dests are another choice in each clock.
-func (m *RandomMulticast) Drawn() bool { return true }
-
-// Dests are the nodes drawn for a clock: the same for all parameters, so that few messages
-// carry much.
-func (m *RandomMulticast) Dests(dst []NodeID, self NodeID, _ Ref, c Clock) []NodeID {
-	q := m.Q
-	if q == 0 {
-		q = 4
-	}
-	from := len(dst)
-	dst = (&All{m.peers}).Dests(dst, self, Ref{}, c)
-	rest := dst[from:]
-	rng := rand.New(rand.NewPCG(m.Seed, mix(mix(uint64(c))^uint64(uint32(self)))))
-	for i := range min(q, len(rest)) {
-		j := i + rng.IntN(len(rest)-i)
-		rest[i], rest[j] = rest[j], rest[i]
-	}
-	return dst[:from+min(q, len(rest))]
-}

@@ -283,6 +283,41 @@ func TestRandomMulticast(t *testing.T) {
 	}
 }
 
+// TestTurnsAndFixed: by turns a worker sends to all others equally often, in a circle, and to the
+// same in every clock where they are fixed, so that each receives from as many.
+func TestTurnsAndFixed(t *testing.T) {
+	const n, q = 6, 2
+	turns := bound(t, &distrib.TurnMulticast{Q: q}, viewOf(n))
+	var order []distrib.NodeID
+	for c := range distrib.Clock(5) {
+		order = turns.Dests(order, 4, distrib.Ref{}, c)
+	}
+	if want := []distrib.NodeID{5, 0, 1, 2, 3, 5, 0, 1, 2, 3}; !slices.Equal(order, want) {
+		t.Errorf("by turns worker 4 sends to %v, want %v", order, want)
+	}
+	fixed := bound(t, &distrib.FixedMulticast{Q: q}, viewOf(n))
+	count := make([]int, n)
+	for id := range distrib.NodeID(n) {
+		dests := fixed.Dests(nil, id, distrib.Ref{}, 0)
+		if again := fixed.Dests(nil, id, distrib.Ref{Param: 1}, 7); !slices.Equal(dests, again) {
+			t.Errorf("worker %d sends to %v and then to %v", id, dests, again)
+		}
+		for _, d := range dests {
+			count[d]++
+		}
+	}
+	if slices.Min(count) != q || slices.Max(count) != q {
+		t.Errorf("fixed: workers receive from %v others", count)
+	}
+	for _, top := range []distrib.Topology{&distrib.TurnMulticast{}, &distrib.FixedMulticast{}} {
+		dests := bound(t, top, viewOf(3)).Dests(nil, 1, distrib.Ref{}, 9)
+		slices.Sort(dests)
+		if !slices.Equal(dests, []distrib.NodeID{0, 2}) {
+			t.Errorf("%T of 3 workers: one sends to %v", top, dests)
+		}
+	}
+}
+
 // TestAllAndNobody: broadcasting, with nodes that are no workers left out; and nothing.
 func TestAllAndNobody(t *testing.T) {
 	v := viewOf(4)

@@ -345,7 +345,8 @@ func (r *run) report(ctx context.Context, e Event) error {
 
 // note is what this worker says of a step.
 func (r *run) note(e Event, stop bool) note {
-	n := note{stop: stop, save: r.wants(), fault: r.team.fault != nil, units: e.Units, values: []float64{e.Loss}}
+	n := note{stop: stop, save: r.wants(), fault: r.team.fault != nil, units: e.Units,
+		values: []float64{e.Loss}}
 	if el := r.elastic(); el != nil {
 		n.changed = el.Changed()
 	}

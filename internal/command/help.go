@@ -205,6 +205,9 @@ train --profile
     easgd, average: steps between averages (default 10); orpheus, lossy: likewise (100).
 --multicast
     orpheus, lossy: workers that a step's updates go to, drawn anew each step (default 4).
+--receivers
+    orpheus, lossy: which these are: random, drawn anew at each step; turns, one after the
+    other; or, of lossy alone, fixed (default random).
 --select
     orpheus, lossy: pairs of factors that are sent of each weight, those that say most
     (default 25).

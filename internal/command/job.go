@@ -35,6 +35,7 @@ type keepFlags struct {
 	Rule      string  `group:"job" placeholder:"RULE"`
 	Filter    string  `group:"job" placeholder:"FILTER"`
 	Multicast count   `group:"job" placeholder:"N"`
+	Receivers string  `group:"job" placeholder:"WHICH"`
 	Select    count   `group:"job" placeholder:"N"`
 	Average   count   `group:"job" placeholder:"STEPS"`
 	Delay     count   `group:"job" placeholder:"N"`
@@ -102,7 +103,7 @@ func (f keepFlags) given() []option {
 	return []option{{"sync", f.Sync != ""}, {"staleness", f.Staleness != nil},
 		{"bandwidth", f.Bandwidth > 0}, {"order", f.Order != ""},
 		{"rule", f.Rule != ""}, {"filter", f.Filter != ""}, {"average", f.Average > 0},
-		{"multicast", f.Multicast > 0}, {"select", f.Select > 0},
+		{"multicast", f.Multicast > 0}, {"select", f.Select > 0}, {"receivers", f.Receivers != ""},
 		{"delay", f.Delay > 0}, {"aggregators", f.Aggregators != nil},
 		{"rotate-every", f.Rotate > 0}, {"topology", f.Topology != ""}, {"svlog", f.SVLog != ""},
 		{"svlog-keep", f.SVLogKeep > 0}}

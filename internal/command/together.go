@@ -282,7 +282,7 @@ func (c *trainCmd) inherited() (dir location, step int) {
 func (c *trainCmd) scheme() (workers.Scheme, error) {
 	o := workers.SchemeOptions{Bandwidth: float64(c.Bandwidth), Order: c.Order, Rule: c.Rule,
 		Filter: c.Filter, Every: int(c.Average), Multicast: int(c.Multicast),
-		Select: int(c.Select), Delay: int(c.Delay)}
+		Receivers: c.Receivers, Select: int(c.Select), Delay: int(c.Delay)}
 	if c.Aggregators != nil {
 		n := int(*c.Aggregators)
 		o.Aggregators = &n

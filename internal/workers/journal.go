@@ -49,7 +49,8 @@ func (s Scheme) Logs() bool {
 		return false
 	}
 	switch s.Plan.Topology.(type) {
-	case *distrib.RandomMulticast, *distrib.All, *distrib.Exponential, *distrib.Halton:
+	case *distrib.RandomMulticast, *distrib.TurnMulticast, *distrib.FixedMulticast, *distrib.All,
+		*distrib.Exponential, *distrib.Halton:
 		return true
 	}
 	return false

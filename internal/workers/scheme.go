@@ -33,6 +33,7 @@ type SchemeOptions struct {
 	Every     int           // steps between averages; 0: the scheme's own
 	Tiers     distrib.Tiers // where workers are; nil: the same way from each to each
 	Multicast int           // workers that a step's updates go to; 0: the scheme's own
+	Receivers string        // which: "random", "turns" or "fixed"; "": random
 	Select    int           // pairs of factors that are sent of a step's; 0: the scheme's own
 	Delay     int           // others that may come before an update; 0: the scheme's own
 	// Aggregators is how many workers add updates up for one that serves; nil: the scheme's own.
@@ -47,8 +48,8 @@ func (s Scheme) settings() string {
 	}
 	where := crc32.ChecksumIEEE([]byte(s.options.Tiers.String())) // of a file that may be long
 	o := s.options
-	text := fmt.Sprintf("%s staleness %d filter %q rule %q every %d to %d topology %x", s.Name,
-		staleness, o.Filter, o.Rule, o.Every, o.Multicast, where)
+	text := fmt.Sprintf("%s staleness %d filter %q rule %q every %d to %d %s topology %x", s.Name,
+		staleness, o.Filter, o.Rule, o.Every, o.Multicast, o.Receivers, where)
 	if s.fabric() {
 		text += fmt.Sprintf(" delay %d aggregators %d", o.Delay, s.aggregators())
 	}
@@ -151,7 +152,8 @@ func ParseScheme(name string, o SchemeOptions) (Scheme, error) {
 	plan, err := distrib.ParseScheme(name, distrib.SchemeOptions{Staleness: o.Staleness,
 		Bandwidth: o.Bandwidth, Order: o.Order, Rule: o.Rule, Filter: o.Filter,
 		Every: distrib.Clock(o.Every), Multicast: o.Multicast, Select: o.Select,
-		Tiers: o.Tiers, Reduce: sum, Delay: distrib.Version(o.Delay)})
+		Receivers: o.Receivers,
+		Tiers:     o.Tiers, Reduce: sum, Delay: distrib.Version(o.Delay)})
 	if err == nil && o.Aggregators != nil && name != "fabric" {
 		err = fmt.Errorf("scheme %s has no use for option aggregators", name)
 	}
@@ -169,7 +171,7 @@ func (o SchemeOptions) unused(name string) error {
 		name  string
 		given bool
 	}{{"staleness", o.Staleness != nil}, {"bandwidth", o.Bandwidth > 0},
-		{"multicast", o.Multicast > 0}, {"select", o.Select > 0},
+		{"multicast", o.Multicast > 0}, {"select", o.Select > 0}, {"receivers", o.Receivers != ""},
 		{"delay", o.Delay > 0}, {"aggregators", o.Aggregators != nil},
 		{"order", o.Order != ""}, {"rule", o.Rule != ""}, {"filter", o.Filter != ""},
 		{"every", o.Every > 0}, {"topology", o.Tiers != nil}} {

@@ -171,8 +171,8 @@ func (t *trial) together(scheme []string) (s summary, err error) {
 	defer func() { err = errors.Join(err, l.Close()) }()
 	all := make(chan error, t.workers)
 	for rank := range t.workers {
-		args := t.args("--workers", strconv.Itoa(t.workers), "--rank", strconv.Itoa(rank), "--master",
-			l.Addr(0)+":7070", "--tls", "off", "--insecure", "--sync")
+		args := t.args("--workers", strconv.Itoa(t.workers), "--rank", strconv.Itoa(rank),
+			"--master", l.Addr(0)+":7070", "--tls", "off", "--insecure", "--sync")
 		c := l.Exec(t.ctx, rank, t.program, append(args, scheme...)...)
 		go func() {
 			text, err := t.ended(c)
