@@ -272,6 +272,29 @@ func TestSumsCountAsTheirParts(t *testing.T) {
 	})
 }
 
+// TestSumsAreWeighted: under a rule that weighs updates, a sum has each by its place in it.
+func TestSumsAreWeighted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		var wait []heldPush
+		var pool distrib.Pool
+		hits, a := 0, &distrib.AdaDelay{C: 2, L: 3}
+		l := &late{workers: 3, clocks: 1, most: 99, rule: func() distrib.Rule { return a },
+			pause: func(*rand.Rand, int) time.Duration { return time.Millisecond },
+			wrap: func(tr distrib.Transport) distrib.Transport {
+				return &sums{tr, &mu, &wait, &pool, 3, &hits}
+			}}
+		_, end, _ := l.run(t)
+		want := 0.0
+		for i := range 3 { // computed from nothing, the i-th without the i before it
+			want -= 1 / (3 + 2*math.Sqrt(float64(2*i+1)))
+		}
+		if hits != 1 || math.Abs(float64(end[0])-want) > 1e-6 {
+			t.Errorf("%d sums, and %v in the end, want 1 and %v", hits, end[0], want)
+		}
+	})
+}
+
 // TestSumsThatMakeNoSense are refused, and change nothing.
 func TestSumsThatMakeNoSense(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -30,6 +30,10 @@
 // for each pair of nodes and class: one that came before is dropped and counted, and a gap
 // ends the connection, so nothing is applied twice and nothing is missed unnoticed.
 //
+// A transport may do more with updates than carry them: the handler of an engine is a [Pool], by
+// which messages of updates can be held, added up on their way, or discarded where [Async].Delay
+// bounds how late they may come. Package fabric/daemon does that.
+//
 // What a plan says makes one of five modes:
 //
 //   - Owners, [Values]: rows have an owner, which folds updates in by the rule and sends

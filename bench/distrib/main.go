@@ -47,6 +47,7 @@ func tables() []table {
 		{"ns", "Parameter Flow over gRPC, between network namespaces", namespaces},
 		{"ns-mf", "managed communication over gRPC, between network namespaces", namespacedFactors},
 		{"ways", "gradients by ring, parameter servers or factors, by bytes", ways},
+		{"fabric", "MLfabric's schedules, run: asynchronous workers with and without", scheduled},
 		{"G18", "Bösen's example: regression with 4 workers, staleness 2", covertype},
 	}
 }

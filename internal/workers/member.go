@@ -257,19 +257,6 @@ func (m *Member) engine(p *part, vars []graph.Value, t distrib.Transport) distri
 	return c
 }
 
-// wholeUpdate is the most bytes of an update that is scheduled as one.
-const wholeUpdate = 1 << 28
-
-// scheduled is how a part's updates are scheduled.
-func (m *Member) scheduled(p *part) daemon.Options {
-	o := daemon.Options{Aggregators: m.scheme.aggregators(), Elect: m.options.Elect,
-		Log: m.options.Log}
-	for _, n := range p.view.Nodes {
-		o.Nodes = append(o.Nodes, n.ID)
-	}
-	return o
-}
-
 // Rank is this worker's number. One that is still to come has the last one, so it is not the
 // first.
 func (m *Member) Rank() int {

@@ -19,12 +19,12 @@ type Options struct {
 	Elect Elector
 	// Aggregators is how many nodes add updates up for an owner; 0: none does.
 	Aggregators int
-	// Batch is how long updates wait at most to be scheduled together with others; 0: 100 ms. They
-	// wait only while those before them are on their way.
+	// Batch is how much is scheduled ahead, 0: 100 ms: updates wait, and others for the same owner
+	// with them, until what was scheduled before them has arrived but for so long.
 	Batch time.Duration
 	// Patience is how long a daemon waits for the scheduler's word before it sends an update as if
-	// there was none; 0: 300 ms. Lost is how much later than foreseen an owner may say that it has
-	// what was added up, before each part is sent again by itself; 0: 1 s.
+	// there was none; 0: 300 ms, and not less than 200. Lost is how much later than foreseen an
+	// owner may say that it has what was added up, before each part is sent again; 0: 1 s.
 	Patience, Lost time.Duration
 	Bps            float64 // of links that nobody has measured, bits a second; 0: 1e9
 	// Log takes what a person should know, a line at a time. It may not call the daemon.
@@ -41,7 +41,7 @@ type Elector interface {
 const Role = "fabric"
 
 // beat is how often a scheduler says that it is one.
-const beat = 250 * time.Millisecond
+const beat = 100 * time.Millisecond
 
 // Stats is what a daemon has counted.
 type Stats struct {
@@ -77,6 +77,8 @@ type Daemon struct {
 	chiefs  map[distrib.NodeID]bool // who has ever said that it schedules
 	own     *scheduler              // if it is this node
 	pulse   *time.Timer
+	heard   time.Time                  // the last of the chief
+	rates   map[distrib.NodeID]float64 // bits a second, of what arrived since they were reported
 	stats   Stats
 }
 
@@ -84,7 +86,7 @@ type Daemon struct {
 // here on. Every node of the view has one, with the same options.
 func Wrap(t distrib.Transport, o Options) *Daemon {
 	o.Batch = cmp.Or(o.Batch, 100*time.Millisecond)
-	o.Patience = cmp.Or(o.Patience, 300*time.Millisecond)
+	o.Patience = max(cmp.Or(o.Patience, 300*time.Millisecond), 2*beat)
 	o.Lost = cmp.Or(o.Lost, time.Second)
 	o.Bps = cmp.Or(o.Bps, 1e9)
 	if o.Log == nil {
@@ -93,7 +95,8 @@ func Wrap(t distrib.Transport, o Options) *Daemon {
 	o.Nodes = slices.Sorted(slices.Values(o.Nodes))
 	return &Daemon{Transport: t, o: o, self: t.Self(), stop: func() {}, chief: -1,
 		down: map[distrib.NodeID]bool{}, ways: map[distrib.NodeID]*way{},
-		groups: map[uint64]*gathering{}, chiefs: map[distrib.NodeID]bool{}}
+		groups: map[uint64]*gathering{}, chiefs: map[distrib.NodeID]bool{},
+		rates: map[distrib.NodeID]float64{}}
 }
 
 // Stats is what has been counted so far.
@@ -124,9 +127,11 @@ func (d *Daemon) Serve(h distrib.Handler) {
 	d.pool, _ = h.(distrib.Pool)
 	ctx, stop := context.WithCancel(context.Background())
 	d.stop = stop
-	if d.o.Elect != nil {
+	switch {
+	case d.pool == nil:
+	case d.o.Elect != nil:
 		d.ends.Go(func() { d.campaign(ctx) })
-	} else {
+	default:
 		d.volunteer()
 	}
 	d.unlock()
@@ -187,7 +192,8 @@ func (r receiver) Down(from distrib.NodeID, err error) {
 	d := r.d
 	d.mu.Lock()
 	d.down[from] = true
-	if d.chief == from {
+	lost := d.chief == from
+	if lost {
 		d.chief = -1
 	}
 	if d.own != nil {
@@ -196,6 +202,11 @@ func (r receiver) Down(from distrib.NodeID, err error) {
 	for _, w := range d.ways {
 		if w.to == from {
 			d.flush(w)
+		} else if lost && len(w.queue) > 0 && w.queue[0].state == asked {
+			w.queue[0].timer.Stop()
+			d.stats.Alone++
+			d.send(w, w.queue[0].m)
+			d.advance(w)
 		} else if len(w.queue) > 0 && w.queue[0].state == away && w.queue[0].via == from {
 			d.again(w)
 		}
@@ -203,7 +214,7 @@ func (r receiver) Down(from distrib.NodeID, err error) {
 	for _, g := range d.groups {
 		d.complete(g)
 	}
-	if d.o.Elect == nil && !d.closing {
+	if d.o.Elect == nil && d.pool != nil && !d.closing {
 		d.volunteer()
 	}
 	d.unlock()

@@ -35,8 +35,8 @@
 // directly. Each owner's updates are scheduled by themselves, on links that all owners share: a
 // model that is spread over several owners has an order at each, not one for all, as in section
 // 10.2. What an owner reports, how many updates it has folded in, corrects what the scheduler
-// expects. Rates of links are measured by the transports: a link is as fast as the fastest way
-// over it was lately.
+// expects. Rates of links are measured by daemons, of what they send when the schedule says, which
+// has the links to itself: a link is as fast as the fastest way over it was lately.
 //
 // Only times are kept to, not rates: transfers that the schedule has at the same time share links
 // as the network has it.

@@ -218,6 +218,9 @@ func (d *Daemon) read(from distrib.NodeID, m *distrib.Msg) error {
 	}
 	d.mu.Lock()
 	defer d.unlock()
+	if from == d.chief {
+		d.heard = time.Now()
+	}
 	switch o.kind {
 	case aClaim:
 		var c claim

@@ -134,7 +134,6 @@ type owner struct {
 	shard
 	version distrib.Version // messages of updates that it has folded in, for all that is known
 	wait    []ready
-	since   time.Time        // when the first of them came
 	out     map[id]time.Time // on their way, and until when that is believed
 	free    time.Time        // when the last of them arrives, by the schedule
 	timer   *time.Timer
@@ -189,13 +188,12 @@ func (s *scheduler) ready(r ready, rates []rate) {
 		return
 	}
 	o := s.owner(r.ID)
-	if len(o.wait) == 0 {
-		o.since = time.Now()
-	}
 	if !slices.ContainsFunc(o.wait, func(w ready) bool { return w.ID == r.ID }) {
 		o.wait = append(o.wait, r)
 	}
-	s.soon(o)
+	if at := s.soon(o); time.Until(at) > s.d.o.Patience/2 {
+		s.send(r.ID.From, message(aSlot, nil, slot{ID: r.ID, Verdict: held}))
+	}
 }
 
 // measured takes a measurement of a way. One that is less than the last counts little by little:
@@ -219,20 +217,17 @@ func (s *scheduler) folded(from distrib.NodeID, f fold) error {
 	return nil
 }
 
-// soon schedules what waits for an owner: once what was scheduled before has arrived, or when the
-// first has waited for long enough.
-func (s *scheduler) soon(o *owner) {
+// soon schedules what waits for an owner: once what was scheduled before has arrived, but for a
+// little. It returns when that is.
+func (s *scheduler) soon(o *owner) (at time.Time) {
 	if len(o.wait) == 0 {
-		return
+		return at
 	}
 	if o.timer != nil {
 		o.timer.Stop()
 	}
-	at := o.since.Add(s.d.o.Batch)
-	if len(o.out) == 0 {
-		at = time.Now()
-	} else if o.free.Before(at) {
-		at = o.free
+	if len(o.out) > 0 {
+		at = o.free.Add(-s.d.o.Batch)
 	}
 	o.timer = time.AfterFunc(time.Until(at), func() {
 		s.d.mu.Lock()
@@ -241,6 +236,7 @@ func (s *scheduler) soon(o *owner) {
 			s.schedule(o)
 		}
 	})
+	return at
 }
 
 // schedule decides about all that waits for an owner.
@@ -256,6 +252,9 @@ func (s *scheduler) schedule(o *owner) {
 			delete(o.out, x) // it is lost, or nobody has told
 		}
 	}
+	if s.idle() { // what is reserved still was expected to take longer
+		s.net = fabric.Even(len(s.d.o.Nodes), s.d.o.Bps/8)
+	}
 	s.net.Advance(now.Sub(s.at).Seconds())
 	s.at = now
 	s.rate()
@@ -267,6 +266,16 @@ func (s *scheduler) schedule(o *owner) {
 		return // they will go without
 	}
 	s.tell(o, all, plan)
+}
+
+// idle reports whether nothing is on its way.
+func (s *scheduler) idle() bool {
+	for _, o := range s.owners {
+		if len(o.out) > 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // rate sets the rates of links: the highest that was measured over each lately.

@@ -25,6 +25,7 @@ type queued struct {
 	state state
 	via   distrib.NodeID
 	timer *time.Timer
+	held  bool // the scheduler has heard of it
 }
 
 // state is how far the first of a way is.
@@ -121,16 +122,24 @@ func (d *Daemon) announce(w *way, q *queued) {
 	r := ready{ID: q.id, Bytes: size(q.m), Version: q.push.Version, Delay: q.push.Delay,
 		Adds: q.push.Adds}
 	var rates []rate
-	for _, l := range d.Transport.Links() {
-		if l.Bps > 0 && len(rates) < 1<<15 {
-			rates = append(rates, rate{l.To, l.Bps})
-		}
+	for to, bps := range d.rates {
+		rates = append(rates, rate{to, bps})
 	}
+	clear(d.rates)
 	r.Rates = uint16(len(rates))
 	d.Transport.Send(d.chief, message(aReady, nil, r, rates))
-	silent := d.chief
-	d.after(w, q, d.o.Patience, func() {
-		if d.chief == silent {
+	d.patient(w, q, d.chief, d.o.Patience)
+}
+
+// patient waits for a slot as long as the scheduler is heard of, once it has said that it will
+// come.
+func (d *Daemon) patient(w *way, q *queued, chief distrib.NodeID, wait time.Duration) {
+	d.after(w, q, wait, func() {
+		if left := d.o.Patience - time.Since(d.heard); q.held && d.chief == chief && left > 0 {
+			d.patient(w, q, chief, left)
+			return
+		}
+		if d.chief == chief {
 			d.chief = -1
 		}
 		d.stats.Alone++
@@ -159,6 +168,10 @@ func (d *Daemon) slotted(from distrib.NodeID, s slot) error {
 	if w == nil {
 		return nil // it has gone without
 	}
+	if s.Verdict == held {
+		q.held = true
+		return nil
+	}
 	wait, ends := time.Duration(s.Wait), time.Duration(s.Ends)
 	if wait < 0 || wait > longest || ends < 0 || ends > longest || s.Verdict >= verdicts ||
 		s.Verdict == dropped && q.push.Delay == 0 || s.Verdict == summed && !q.push.Adds ||
@@ -179,16 +192,34 @@ func (d *Daemon) slotted(from distrib.NodeID, s slot) error {
 	d.after(w, q, wait, func() {
 		d.stats.Scheduled++
 		if s.Verdict == direct || d.down[s.Via] {
-			d.send(w, q.m)
+			d.send(w, d.timed(w.to, q.m, q.m.Done))
 			return
 		}
 		q.state, q.via = away, s.Via
 		p := part{ID: s.ID, Group: s.Group, Head: uint16(len(q.m.Head))}
 		body := bytes.Join(q.m.Body, nil) // its own, for it may be sent again
-		d.Transport.Send(s.Via, message(aPart, body, p, bytes.Clone(q.m.Head)))
+		m := message(aPart, body, p, bytes.Clone(q.m.Head))
+		d.Transport.Send(s.Via, d.timed(s.Via, m, nil))
 		d.after(w, q, max(0, ends-wait)+d.o.Lost, func() { d.again(w) })
 	})
 	return nil
+}
+
+// timed is a message whose way is measured: how fast it arrives that is sent when the schedule
+// says, and so has the links to itself if all goes well.
+func (d *Daemon) timed(to distrib.NodeID, m *distrib.Msg, done func(error)) *distrib.Msg {
+	c, begun, bytes := *m, time.Now(), size(m)
+	c.Done = func(err error) {
+		if took := time.Since(begun).Seconds(); err == nil && took > 0 && to != d.self {
+			d.mu.Lock()
+			d.rates[to] = max(d.rates[to], 8*float64(bytes)/took)
+			d.mu.Unlock()
+		}
+		if done != nil {
+			done(err)
+		}
+	}
+	return &c
 }
 
 // drop sends what is left of an update that is discarded.

@@ -122,6 +122,7 @@ const (
 	direct verdict = iota
 	summed
 	dropped
+	held // until later: the scheduler has heard of it
 	verdicts
 )
 

@@ -1,0 +1,57 @@
+//go:build linux
+
+package main
+
+import (
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/gomem/gomem/internal/longtest"
+	"github.com/gomem/gomem/train"
+)
+
+// schedulers are the workers that have begun to schedule, in order, by their log.
+func (j *job) schedulers() (ranks []int) {
+	for line := range strings.Lines(j.stderr.String()) {
+		if m := schedules.FindStringSubmatch(line); m != nil {
+			rank, _ := strconv.Atoi(m[1])
+			ranks = append(ranks, rank)
+		}
+	}
+	return ranks
+}
+
+var schedules = regexp.MustCompile(`msg=schedules.* rank=(\d+)`)
+
+// TestSchedulerKilled: a deep network is trained by updates that one of the workers schedules; when
+// that one is killed, the others go on, and another one schedules.
+func TestSchedulerKilled(t *testing.T) {
+	t.Parallel()
+	longtest.Skip(t)
+	dir := t.TempDir()
+	j := launch(t, dir, "train", "--model", "resnet", "--size", "s512", "--local", "4", "--etcd",
+		"3", "--min", "2", "--sync", "fabric", "--delay", "40", "--aggregators", "2", "--steps",
+		"100000", "--save", "run", "--save-every", "5", "--eval-batches", "1", "--log-level",
+		"info")
+	run := filepath.Join(dir, "run")
+	saved(t, j, run)
+	until(t, j, "somebody schedules", func() bool { return len(j.schedulers()) > 0 })
+	before := j.schedulers()
+	if err := syscall.Kill(j.worker(t, before[len(before)-1]), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	until(t, j, "three go on, and one of them schedules", func() bool {
+		c, err := train.Inspect(run)
+		return err == nil && c.Workers == 3 && len(j.schedulers()) > len(before)
+	})
+	if err := j.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if status := j.end(); status != 0 {
+		t.Errorf("status %d: %s", status, j.stderr.String())
+	}
+}
