@@ -34,10 +34,6 @@ func TestLRLearns(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := clicked()
 				m.Losses, m.Slack, m.Dense, m.Clocks = true, 2, dense, 20
-				plan := plan
-				if plan.Topology != nil {
-					plan.Topology = &distrib.All{}
-				}
 				sum, told := together(t, 3, plan, func(s distrib.Synchronizer, w Worker) error {
 					return m.Run(context.Background(), s, w)
 				})

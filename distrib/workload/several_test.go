@@ -37,6 +37,10 @@ func together(t *testing.T, n int, plan distrib.Plan,
 				time.Sleep(time.Duration(float64(5+7*i) * share * float64(time.Millisecond)))
 				return nil
 			}
+			plan := plan
+			if _, all := plan.Topology.(*distrib.All); all {
+				plan.Topology = &distrib.All{} // which is one node's
+			}
 			e, err := distrib.New(distrib.Config{View: mine, Transport: net.Node(mine.Self),
 				Plan: plan})
 			if err != nil {
