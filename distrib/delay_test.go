@@ -299,13 +299,9 @@ func TestSumsAreWeighted(t *testing.T) {
 func TestSumsThatMakeNoSense(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ts := memnet.New(2, memnet.Options{})
-		e, err := distrib.New(distrib.Config{Transport: ts[0], View: viewOf(2)})
-		if err != nil {
-			t.Fatal(err)
-		}
 		var pool distrib.Pool
 		grab := &grabbed{Transport: ts[0], pool: &pool}
-		e, err = distrib.New(distrib.Config{Transport: grab, View: viewOf(2)})
+		e, err := distrib.New(distrib.Config{Transport: grab, View: viewOf(2)})
 		if err == nil {
 			err = e.Worker(0).Attach(&distrib.Param{Name: "w", Rows: 1, Cols: 1,
 				Data: make([]float32, 1)})
