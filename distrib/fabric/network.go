@@ -97,7 +97,7 @@ func finish(up, down Profile, from, bytes float64) float64 {
 			}
 			return w.at + bytes/w.rate
 		}
-		bytes -= w.rate * (w.end - w.at)
+		bytes -= float64(w.rate * (w.end - w.at))
 	}
 }
 

@@ -29,7 +29,7 @@ func (b Bound) Distance(h float64, norms []float64) float64 {
 }
 
 // step is the norm of the server's step at most, after one of norm h and an update.
-func (b Bound) step(h, norm float64) float64 { return b.Momentum*h + norm }
+func (b Bound) step(h, norm float64) float64 { return float64(b.Momentum*h) + norm }
 
 // Replication is what a batch sends to the replicas.
 type Replication struct {

@@ -360,7 +360,7 @@ func auc(score []float64, label []int32) float64 {
 		for i++; i < len(order) && score[order[i]] == at; i++ {
 			same[label[order[i]]]++
 		}
-		won += float64(same[1] * (below + same[0]/2))
+		won += float64(same[1] * (below + float64(same[0]/2)))
 		below, ones = below+same[0], ones+same[1]
 	}
 	if below == 0 || ones == 0 {

@@ -200,7 +200,7 @@ func (s *scheduler) ready(r ready, rates []rate) {
 // others may have been on the way, too.
 func (s *scheduler) measured(way [2]distrib.NodeID, bps float64) {
 	if last := s.rates[way]; bps < last {
-		bps = last - 0.2*(last-bps)
+		bps = last - float64(0.2*(last-bps))
 	}
 	s.rates[way] = bps
 }

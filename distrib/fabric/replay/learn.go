@@ -49,7 +49,7 @@ func (t *Task) softmax(w, x []float64) []float64 {
 	p, sum := make([]float64, t.classes), 0.0
 	for c := range p {
 		for i, v := range x {
-			p[c] += w[c*t.features+i] * v
+			p[c] += float64(w[c*t.features+i] * v)
 		}
 		p[c] = math.Exp(p[c])
 		sum += p[c]
@@ -69,7 +69,7 @@ func (t *Task) gradient(to, w []float64, b Base, scale float64) {
 		p[t.y[i]]--
 		for c, d := range p {
 			for k, v := range t.x[i] {
-				to[c*t.features+k] += scale / float64(t.batch) * d * v
+				to[c*t.features+k] += float64(scale / float64(t.batch) * d * v)
 			}
 		}
 	}

@@ -66,7 +66,7 @@ func Ring(set Setting, iterations int) *Log {
 		left := 2 * (n - 1) / n * w.Bytes
 		for t := w.now; ; {
 			least, end := w.least(t)
-			if carried := least * (end - t); carried < left {
+			if carried := float64(least * (end - t)); carried < left {
 				left, t = left-carried, end
 				continue
 			}
