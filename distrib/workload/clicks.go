@@ -19,7 +19,8 @@ func Clicks(seed uint64, train, test, features, fields int, spread float64) (*Sa
 	for i := range c.weight {
 		c.weight[i] *= scale
 	}
-	c.weight[0] = -libm.Log(3) * (1 + float64(spread*spread/8)) // about what the spread adds to odds
+	// The last term is about what the spread adds to odds.
+	c.weight[0] = -libm.Log(3) * (1 + float64(spread*spread/8))
 	return c.samples(train), c.samples(test)
 }
 
