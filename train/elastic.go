@@ -79,7 +79,7 @@ func (r *run) resolve(all []note) {
 		stops += int(flag(n.stop))
 		changed = changed || n.changed
 	}
-	r.saving.agreed = r.saving.agreed || all[0].save
+	r.team.save = r.team.save || all[0].save
 	el := r.elastic()
 	switch {
 	case stops > 0 && (el == nil || all[0].stop || len(all)-stops < el.Least()):

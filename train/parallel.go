@@ -164,6 +164,7 @@ func (o Options) leads() bool { return o.Parallel == nil || o.Parallel.Rank == 0
 type team struct {
 	pending []Event           // steps that not all have been heard of yet
 	stop    bool              // all have agreed to end
+	save    bool              // all have heard that worker 0 wants a checkpoint
 	change  bool              // all have agreed to go on as others
 	leaving bool              // without this one
 	best    bool              // worker 0 has evaluated what it will save

@@ -7,9 +7,8 @@ import (
 
 // saving is when the run saves, where time says so and not the number of steps.
 type saving struct {
-	ended  time.Time     // of the last checkpoint, or when training began
-	took   time.Duration // that checkpoint; 0: there is none
-	agreed bool          // worker 0 wants one after this step, as all have heard
+	ended time.Time     // of the last checkpoint, or when training began
+	took  time.Duration // that checkpoint; 0: there is none
 }
 
 // wants reports whether it is time for a checkpoint: worker 0 says so for all.
@@ -29,7 +28,7 @@ func (r *run) saves() bool {
 	if r.Parallel == nil {
 		return due(r.done, r.SaveEvery) || r.wants()
 	}
-	return due(r.done, r.SaveEvery) || r.saving.agreed
+	return due(r.done, r.SaveEvery) || r.team.save
 }
 
 // keep saves after a step that a checkpoint is due after.
@@ -40,5 +39,6 @@ func (r *run) keep(ctx context.Context) error {
 	}
 	err := r.saveAll(ctx, r.saved != r.done)
 	r.saving = saving{ended: time.Now(), took: max(time.Since(began), 1)}
+	r.team.save = false
 	return err
 }

@@ -218,9 +218,10 @@ func distance(a, b string) int {
 // configName is the file of a run's flags beside its checkpoints.
 const configName = "config.yaml"
 
-// notRun are flags that say where a run is and how it is shown, rather than what it is.
-var notRun = []string{"config", "help", "save", "resume", "init", "rename", "metrics", "json",
-	"trace", "profile", "samples", "log-level", "log-format", "pprof", "pprof-dir"}
+// notRun are flags that say where a run is, when it is saved and how it is shown, rather than what
+// it is.
+var notRun = []string{"config", "help", "save", "save-every", "mtbf", "resume", "init",
+	"rename", "metrics", "json", "trace", "profile", "samples", "log-level", "log-format", "pprof", "pprof-dir"}
 
 // runFlags are the flags that a run was started with, by the command line and a file, as text.
 func runFlags(ctx *kong.Context) map[string]string {

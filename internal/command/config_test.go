@@ -25,7 +25,7 @@ func TestConfig(t *testing.T) {
 		return summary["weights_sha256"].(string)
 	}
 	want := sum(append(flags, "--steps", "2")...)
-	have := sum("--config", "flags.yaml", "--steps", "2", "--save", "run")
+	have := sum("--config", "flags.yaml", "--steps", "2", "--save", "run", "--save-every", "1")
 	if have != want {
 		t.Errorf("of a file the weights are %s, of flags %s", have, want)
 	}
