@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 
@@ -52,23 +53,31 @@ func TestEtcdOfThree(t *testing.T) {
 
 // votes is how many members of the etcd at a URL vote.
 func votes(url string) (n int) {
+	_ = ask(url, time.Second, func(_ context.Context, _ *clientv3.Client, members []*pb.Member) {
+		for _, m := range members {
+			if !m.IsLearner {
+				n++
+			}
+		}
+	})
+	return n
+}
+
+// ask asks the etcd at a URL for its members, and does something with them.
+func ask(url string, within time.Duration,
+	do func(ctx context.Context, c *clientv3.Client, members []*pb.Member)) error {
 	c, err := clientv3.New(clientv3.Config{Endpoints: []string{url}, Logger: zap.NewNop()})
 	if err != nil {
-		return 0
+		return err
 	}
 	defer c.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
 	r, err := c.MemberList(ctx)
-	if err != nil {
-		return 0
+	if err == nil {
+		do(ctx, c, r.Members)
 	}
-	for _, m := range r.Members {
-		if !m.IsLearner {
-			n++
-		}
-	}
-	return n
+	return err
 }
 
 // TestWrongToken: of three workers with etcd in them one has another token than the job's: it says

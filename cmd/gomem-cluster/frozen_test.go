@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.uber.org/zap"
 
 	"github.com/gomem/gomem/internal/longtest"
 	"github.com/gomem/gomem/train"
@@ -188,53 +188,40 @@ func first(t *testing.T, j *job) string {
 }
 
 // another is the URL of the etcd in another worker than the first.
-func another(t *testing.T, url string) string {
+func another(t *testing.T, url string) (other string) {
 	t.Helper()
-	c, err := clientv3.New(clientv3.Config{Endpoints: []string{url}, Logger: zap.NewNop()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
-	members, err := c.MemberList(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, m := range members.Members {
-		if m.Name != "rank0" {
-			return m.ClientURLs[0]
+	err := ask(url, 10*time.Second, func(_ context.Context, _ *clientv3.Client,
+		members []*pb.Member) {
+		for _, m := range members {
+			if m.Name != "rank0" {
+				other = m.ClientURLs[0]
+			}
 		}
+	})
+	if err != nil || other == "" {
+		t.Fatal("etcd is in one worker: ", err)
 	}
-	t.Fatal("etcd is in one worker")
-	return ""
+	return other
 }
 
 // leading gives etcd's lead from worker 0 to another one, and is its rank.
 func leading(t *testing.T, url string) (rank int) {
 	t.Helper()
-	c, err := clientv3.New(clientv3.Config{Endpoints: []string{url}, Logger: zap.NewNop()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
-	members, err := c.MemberList(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, m := range members.Members {
-		if _, err := fmt.Sscanf(m.Name, "rank%d", &rank); err != nil {
-			t.Fatal(m.Name, err)
+	err := ask(url, 10*time.Second, func(ctx context.Context, c *clientv3.Client,
+		members []*pb.Member) {
+		i := slices.IndexFunc(members, func(m *pb.Member) bool { return m.Name != "rank0" })
+		if i < 0 {
+			return
 		}
-		if rank > 0 {
-			if _, err := c.MoveLeader(ctx, m.ID); err != nil {
-				t.Log("worker 0 does not lead etcd: ", err)
-			}
-			return rank
+		if _, err := fmt.Sscanf(members[i].Name, "rank%d", &rank); err != nil {
+			t.Fatal(members[i].Name, err)
 		}
+		if _, err := c.MoveLeader(ctx, members[i].ID); err != nil {
+			t.Log("worker 0 does not lead etcd: ", err)
+		}
+	})
+	if err != nil || rank == 0 {
+		t.Fatal("etcd is in one worker: ", err)
 	}
-	t.Fatal("etcd is in one worker")
-	return 0
+	return rank
 }

@@ -109,3 +109,20 @@ func (Cluster) Serve(address string, samples func() []command.Sample) (func() er
 	}
 	return s.Close, "http://" + s.Addr + "/metrics", nil
 }
+
+// counts are the metrics of what befell this process.
+func (j *joiner) counts() []command.Sample {
+	n := j.agreed.Counts()
+	return []command.Sample{
+		{Name: "gomem_views_total", Counter: true, Value: float64(n.Views),
+			Help: "Views of the job that this worker was in."},
+		{Name: "gomem_leases_lost_total", Counter: true, Value: float64(n.Leases),
+			Help: "Leases of this worker that were not renewed in time."},
+		{Name: "gomem_elections_total", Counter: true, Value: float64(n.Elections),
+			Help: "Roles that this worker was elected to lead in."},
+		{Name: "gomem_control_stalls_total", Counter: true, Value: float64(n.Stalls),
+			Help: "Reports of a wait for others to agree that goes on."},
+		{Name: "gomem_evictions_total", Counter: true, Value: float64(n.Evictions),
+			Help: "Workers that were taken out of the job without having asked."},
+	}
+}

@@ -19,13 +19,14 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
 	"syscall"
+
+	"github.com/gomem/gomem/bench/internal/lab"
 )
 
 func main() {
@@ -51,7 +52,7 @@ func main() {
 	some, err := regexp.Compile(*only)
 	if err == nil {
 		o.scenarios = matching(some, scenarios())
-		err = built(func(program, dir string) error {
+		err = lab.Built(ctx, func(program, dir string) error {
 			if *kills > 0 {
 				return killed(ctx, os.Stdout, program, dir, *kills)
 			}
@@ -80,22 +81,6 @@ func matching(some *regexp.Regexp, all []scenario) (chosen []scenario) {
 		}
 	}
 	return chosen
-}
-
-// built calls a function with the program, and a directory that is removed after it.
-func built(do func(program, dir string) error) error {
-	dir, err := os.MkdirTemp("", "gomem-faults-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	program := filepath.Join(dir, "gomem-cluster")
-	build := exec.Command("go", "build", "-o", program,
-		"github.com/gomem/gomem/cmd/gomem-cluster")
-	if out, err := build.CombinedOutput(); err != nil {
-		return fmt.Errorf("%w: %s", err, out)
-	}
-	return do(program, dir)
 }
 
 // run prints a table.

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/gomem/gomem/internal/longtest"
+
+	"github.com/gomem/gomem/bench/internal/lab"
 )
 
 // TestMain is a process of etcd where it is to be one.
@@ -30,7 +32,9 @@ func rows(t *testing.T, pattern string) string {
 	var b strings.Builder
 	o := options{out: &b, scenarios: matching(regexp.MustCompile(pattern), scenarios()),
 		schemes: []string{"ring"}, tries: 1, atOnce: 1}
-	err := built(func(program, dir string) error { return run(t.Context(), o, program, dir) })
+	err := lab.Built(t.Context(), func(program, dir string) error {
+		return run(t.Context(), o, program, dir)
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

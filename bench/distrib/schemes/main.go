@@ -19,7 +19,6 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -77,33 +76,32 @@ const heading = "| scheme | MiB a step | ms a step | held-out loss | exchange, M
 
 // run prints a table for each model.
 func run(ctx context.Context, o options, out io.Writer) error {
-	dir, err := os.MkdirTemp("", "gomem-schemes-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	program := filepath.Join(dir, "gomem-cluster")
-	build := exec.CommandContext(ctx, "go", "build", "-o", program,
-		"github.com/gomem/gomem/cmd/gomem-cluster")
-	if said, err := build.CombinedOutput(); err != nil {
-		return fmt.Errorf("%w: %s", err, said)
-	}
-	for i, model := range o.models {
-		if i > 0 {
-			fmt.Fprintln(out)
-		}
-		fmt.Fprintf(out, "### %s\n\n%s", model, heading)
-		t := trial{ctx: ctx, options: o, program: program, dir: dir, model: model}
-		if err := t.row(out, nil); err != nil {
-			return err
-		}
-		for _, s := range schemes() {
-			if !o.schemes.MatchString(strings.Join(s, " ")) {
-				continue
+	return lab.Built(ctx, func(program, _ string) error {
+		for i, model := range o.models {
+			if i > 0 {
+				fmt.Fprintln(out)
 			}
-			if err := t.row(out, s); err != nil {
+			t := trial{ctx: ctx, options: o, program: program, model: model}
+			if err := t.table(out); err != nil {
 				return err
 			}
+		}
+		return nil
+	})
+}
+
+// table prints a row for each scheme.
+func (t *trial) table(out io.Writer) error {
+	fmt.Fprintf(out, "### %s\n\n%s", t.model, heading)
+	if err := t.row(out, nil); err != nil {
+		return err
+	}
+	for _, s := range schemes() {
+		if !t.schemes.MatchString(strings.Join(s, " ")) {
+			continue
+		}
+		if err := t.row(out, s); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -112,8 +110,8 @@ func run(ctx context.Context, o options, out io.Writer) error {
 // trial is one model's.
 type trial struct {
 	options
-	ctx                 context.Context
-	program, dir, model string
+	ctx            context.Context
+	program, model string
 }
 
 // row trains by a scheme, and prints what came of it; nil is one worker alone.
