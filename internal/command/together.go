@@ -318,7 +318,10 @@ func (c *trainCmd) tiers() (t distrib.Tiers, err error) {
 	f, _, err := data.OpenFile(string(c.Topology))
 	if err == nil {
 		defer f.Close()
-		t, err = distrib.ParseTiers(f)
+		var in io.Reader
+		if in, err = data.Unmarked(f); err == nil {
+			t, err = distrib.ParseTiers(in)
+		}
 	}
 	if err != nil {
 		return nil, usagef("--topology %s: %w", c.Topology, err)

@@ -150,6 +150,8 @@ func TestWorkerFlags(t *testing.T) {
 			"--rule", "adam"},
 		"no order \"best\": there are random": {"--local", "2", "--sync", "bosen", "--order",
 			"best"},
+		"--save-every does nothing for --model mlr": {"--model", "mlr", "--save-every", "3"},
+		"--mtbf does nothing for --model mf":        {"--model", "mf", "--mtbf", "1h"},
 		"--rotate-every does nothing for --model transformer": {"--local", "2", "--sync", "orpheus",
 			"--rotate-every", "5"},
 		"scheme ssp has no use for option delay": {"--local", "2", "--sync", "ssp", "--delay", "9"},

@@ -10,7 +10,7 @@ import (
 func TestTopology(t *testing.T) {
 	inDir(t)
 	args := []string{"train", "--local", "3", "--model", "mlr", "--epochs", "2", "--topology"}
-	write(t, "racks", "0-1 hall1/rack1\n2 hall1/rack2\n")
+	write(t, "racks", "\ufeff0-1 hall1/rack1\n2 hall1/rack2\n")
 	if o := gather(t, inMemory{}, append(args, "racks", "--sync", "pf")...); o.status != exitOK {
 		t.Errorf("status %d: %s", o.status, o.stderr)
 	}

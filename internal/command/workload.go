@@ -95,6 +95,7 @@ func (c *trainCmd) meet(ctx context.Context, e *env, w World, log func(string),
 // bare refuses flags that models without layers have no use for.
 func (c *trainCmd) bare() error {
 	given := append(c.particular(), option{"steps", c.Steps > 0}, option{"save", c.Save != ""},
+		option{"save-every", c.SaveEvery > 0}, option{"mtbf", c.MTBF > 0},
 		option{"resume", c.Resume != ""}, option{"init", c.Init != ""},
 		option{"batch", c.Batch > 0}, option{"fine", c.Fine},
 		option{"optimizer", c.Optimizer != ""}, option{"trace", c.Trace != ""},
