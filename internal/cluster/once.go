@@ -9,7 +9,8 @@ import (
 const mostSaid = 64
 
 // once writes lines, one a call, but none that another process has written lately: what all
-// processes find out, each for itself, is said once.
+// processes find out, each for itself, is said once. An object of the log says itself whose it is:
+// it is written as it is, for who reads objects.
 type once struct {
 	w    io.Writer
 	said []saying // the newest last
@@ -22,6 +23,10 @@ type saying struct{ text, by string }
 func (o *once) Write(line []byte) (int, error) {
 	s := saying{text: string(line)}
 	if by, text, of := bytes.Cut(line, []byte("] ")); of && line[0] == '[' {
+		if bytes.HasPrefix(text, []byte("{")) {
+			_, err := o.w.Write(text)
+			return len(line), err
+		}
 		s = saying{string(text), string(by)}
 	}
 	for _, before := range o.said {

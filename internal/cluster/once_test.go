@@ -13,13 +13,14 @@ func TestOnce(t *testing.T) {
 	var b strings.Builder
 	o := &once{w: &b}
 	for _, line := range []string{"[1] gomem: no\n", "gomem: no\n", "[2] gomem: no\n",
-		"[1] gomem: no\n", "[1 gomem: no\n", "[2] gomem: yes\n", "[1] [2] gomem: yes\n"} {
+		"[1] gomem: no\n", "[1 gomem: no\n", "[2] gomem: yes\n", "[1] [2] gomem: yes\n",
+		"[3] {\"rank\":3}\n", "[4] "} {
 		if n, err := o.Write([]byte(line)); n != len(line) || err != nil {
 			t.Fatal(n, err)
 		}
 	}
 	if want := "[1] gomem: no\n[1] gomem: no\n[1 gomem: no\n[2] gomem: yes\n" +
-		"[1] [2] gomem: yes\n"; b.String() != want {
+		"[1] [2] gomem: yes\n{\"rank\":3}\n[4] "; b.String() != want {
 		t.Errorf("%q, want %q", b.String(), want)
 	}
 	for i := range mostSaid {

@@ -351,10 +351,11 @@ func (c *trainCmd) workersFact(bytes int64) string {
 	return text
 }
 
-// place begins to keep where this worker is, for what it logs.
+// place begins to keep where this worker is, for all that it logs.
 func (c *trainCmd) place(e *env, w World) *slog.Logger {
 	c.standing = &standing{}
-	return c.standing.of(e.log, cmp.Or(w.Job, c.Job), w.Rank)
+	e.log = c.standing.of(e.log, cmp.Or(w.Job, c.Job), w.Rank)
+	return e.log
 }
 
 // traffic is what the workers of a job exchange as it goes.
