@@ -220,8 +220,9 @@ const configName = "config.yaml"
 
 // notRun are flags that say where a run is, when it is saved and how it is shown, rather than what
 // it is.
-var notRun = []string{"config", "help", "save", "save-every", "mtbf", "resume", "init",
-	"rename", "metrics", "json", "trace", "profile", "samples", "log-level", "log-format", "pprof", "pprof-dir"}
+var notRun = []string{"config", "help", "save", "save-every", "mtbf", "resume", "init", "rename",
+	"metrics", "json", "trace", "profile", "samples", "log-level", "log-format", "pprof",
+	"pprof-dir"}
 
 // runFlags are the flags that a run was started with, by the command line and a file, as text.
 func runFlags(ctx *kong.Context) map[string]string {
