@@ -58,9 +58,6 @@ func (d *Daemon) grouped(from distrib.NodeID, x group, members []id) error {
 
 // gather takes an update that is to be added to others.
 func (d *Daemon) gather(from distrib.NodeID, p part, m *distrib.Msg) error {
-	if p.ID.From != from {
-		return fmt.Errorf("a part that is %v", p.ID)
-	}
 	push, ok := d.pool.Push(m)
 	if !ok || !push.Adds || p.ID != idOf(from, p.ID.To, push) {
 		return fmt.Errorf("a part, %v, that is another or cannot be added up", p.ID)
