@@ -29,11 +29,18 @@ func (l *learner) join() {
 	l.each(func(i int) { l.grads[i] = joining.Join(l.grads[i]) })
 }
 
-// ByFactors is a parameter whose gradient or step workers exchange by factors, with the bytes
-// of an update that one of them sends, and that it would send without.
-type ByFactors struct {
+// Way is how workers exchange what a step makes of a parameter: with the bytes of the whole, as
+// it would be sent to one other, and those of its factors. Factors are 0 where there are none, or
+// where others have been sent that are the same. [Factoring] chooses between the two.
+type Way struct {
 	Parameter      graph.Value
 	Dense, Factors int64
+	ByFactors      bool
+}
+
+// way notes how a parameter's gradient goes, whose factors are of so many bytes.
+func (l *learner) way(w graph.Value, dense, factors int64, byFactors bool) {
+	l.ways = append(l.ways, Way{w, dense, factors, byFactors})
 }
 
 // gathering exchanges gradients by their factors: what is multiplied on every worker, in
@@ -55,6 +62,7 @@ func newGathering(l *learner) *gathering {
 func (x *gathering) send(i int) (sent bool) {
 	l := x.learner
 	if l.Factoring == nil || ops.Factors(l.grads[i]) == nil {
+		l.way(l.parameters[i], l.grads[i].Type().Bytes(), 0, false)
 		return false
 	}
 	var fresh []graph.Value
@@ -67,11 +75,12 @@ func (x *gathering) send(i int) (sent bool) {
 		known[f] = true
 	}
 	gradient := joined.Type().Bytes()
-	if !l.Factoring.Factors(gradient, bytes) {
+	sent = l.Factoring.Factors(gradient, bytes)
+	l.way(l.parameters[i], gradient, bytes, sent)
+	if !sent {
 		return false
 	}
 	l.grads[i] = joined
-	l.byFactors = append(l.byFactors, ByFactors{l.parameters[i], gradient, bytes})
 	for k, f := range fresh {
 		name := fmt.Sprintf("%s/factor%d", l.parameters[i].Node.Name, k)
 		sent := f

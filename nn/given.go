@@ -22,22 +22,29 @@ type Factored struct {
 func (l *learner) give() {
 	_, plain := l.by.(SGD)
 	once := l.Times == l.Accumulate // one update a step, which nothing in the step reads
-	if l.Given == nil || !plain || !once || l.Clip > 0 || l.Workers > 1 {
+	if l.Given == nil || l.Workers > 1 {
+		return
+	}
+	if !plain || !once || l.Clip > 0 {
+		for _, w := range l.parameters {
+			l.way(w, w.Type().Bytes(), 0, false)
+		}
 		return
 	}
 	joining := ops.Joining{Any: true}
 	var parameters, grads []graph.Value
 	for i, w := range l.parameters {
 		decays := l.Decay > 0 && (l.Exempt == nil || !l.Exempt(w))
+		dense, bytes, given := w.Type().Bytes(), int64(0), false
 		if f, ok := factored(w, joining.Join(l.grads[i])); ok && !decays {
-			dense, bytes := w.Type().Bytes(), f.Left.Type().Bytes()+f.Right.Type().Bytes()
-			if bytes *= int64(l.Accumulate); l.Given.Factors(dense, bytes) {
+			bytes = int64(l.Accumulate) * (f.Left.Type().Bytes() + f.Right.Type().Bytes())
+			if given = l.Given.Factors(dense, bytes); given {
 				l.given = append(l.given, f)
-				l.byFactors = append(l.byFactors, ByFactors{w, dense, bytes})
-				continue
 			}
 		}
-		parameters, grads = append(parameters, w), append(grads, l.grads[i])
+		if l.way(w, dense, bytes, given); !given {
+			parameters, grads = append(parameters, w), append(grads, l.grads[i])
+		}
 	}
 	l.parameters, l.grads = parameters, grads
 }

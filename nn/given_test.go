@@ -65,14 +65,21 @@ func TestGiven(t *testing.T) {
 			t.Fatal(err)
 		}
 		o := m.Objectives[0]
-		if len(o.Factors) != c.want || len(o.ByFactors) != c.want {
-			t.Errorf("%s: factors of %d and %d parameters, want %d; asked %v", name, len(o.Factors),
-				len(o.ByFactors), c.want, asked)
+		var by []nn.Way
+		for _, w := range o.Ways {
+			if w.ByFactors {
+				by = append(by, w)
+			}
+		}
+		all := c.most == 0 || len(o.Ways) == len(m.Parameters())
+		if len(o.Factors) != c.want || len(by) != c.want || !all {
+			t.Errorf("%s: factors of %d and %d parameters of %d, want %d; asked %v", name,
+				len(o.Factors), len(by), len(o.Ways), c.want, asked)
 		}
 		for i, f := range o.Factors {
 			w := f.Parameter.Type()
 			if f.Left.Type().Size(1) != w.Size(0) || f.Right.Type().Size(1) != w.Size(1) ||
-				f.Left.Type().Size(0) != f.Right.Type().Size(0) || o.ByFactors[i].Dense != 6400 {
+				f.Left.Type().Size(0) != f.Right.Type().Size(0) || by[i].Dense != 6400 {
 				t.Errorf("%s: %s has %s and %s", name, w, f.Left.Type(), f.Right.Type())
 			}
 			if slices.ContainsFunc(o.Updates, func(n *graph.Node) bool {

@@ -94,7 +94,7 @@ func (m *Model) Minimize(loss graph.Value, by Optimizer, options ...MinimizeOpti
 	}
 	m.Objectives = append(m.Objectives, Objective{
 		Name: o.Name, Times: o.Times, Accumulate: o.Accumulate, Loss: loss, Metrics: o.Metrics,
-		Updates: updates, Factors: learner.given, ByFactors: learner.byFactors,
+		Updates: updates, Factors: learner.given, Ways: learner.ways,
 		Weighs: learner.weight != nil,
 	})
 }
@@ -203,7 +203,7 @@ type learner struct {
 	weight            *weighing     // of a batch; nil: all count the same
 	last              graph.Value   // of the parameters, as the loss has them
 	given             []Factored    // in place of updates
-	byFactors         []ByFactors
+	ways              []Way
 	local             *local // and what these have each their own
 	made              states
 }

@@ -72,8 +72,8 @@ type Objective struct {
 	Metrics []Metric      // computed beside it
 	Updates []*graph.Node // of its parameters, the last parameter first, and of running averages
 	Factors []Factored    // of the parameters that are not updated: see [Model.Given]
-	// ByFactors are the parameters of which workers exchange factors, within a step or between.
-	ByFactors []ByFactors
+	// Ways are how workers exchange parameters, or their gradients, where some may be by factors.
+	Ways []Way
 }
 
 // Metric is a named number, f32[], that is computed beside a loss.

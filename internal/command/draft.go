@@ -74,9 +74,8 @@ func (c *trainCmd) drafted(ctx context.Context, e *env, read <-chan struct{}) (*
 			return nil, err
 		}
 	}
-	if o.HostBytes > 0 && o.NetworkBytes >= o.HostBytes {
-		return nil, usagef("--host-memory %s: what the workers exchange takes %s of it, and the "+
-			"plan needs some: give it more", size(o.HostBytes), exact(o.NetworkBytes))
+	if err := roomFor(o); err != nil {
+		return nil, err
 	}
 	if d.session, err = c.session(o); err != nil {
 		return nil, err

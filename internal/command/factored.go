@@ -19,8 +19,10 @@ type factored struct {
 // sent already is none of a variable's bytes.
 func factoredOf(m *models.Model) (list []factored) {
 	for _, o := range m.Objectives {
-		for _, f := range o.ByFactors {
-			list = append(list, factored{f.Parameter.Node.Name, f.Factors, f.Dense})
+		for _, w := range o.Ways {
+			if w.ByFactors {
+				list = append(list, factored{w.Parameter.Node.Name, w.Factors, w.Dense})
+			}
 		}
 	}
 	return list

@@ -339,6 +339,11 @@ plan --device
     The machine to plan for: cpu, this one; cuda or cuda:N, its GPU; or sim:NAME, one of
     titanx, titanx-thesis, h200-pcie5 and gh200, or a file NAME.json (default: the first
     GPU that can be used, else cpu).
+plan --workers
+    Plan what one of so many workers does, and print of each weight whether they send it whole
+    or by factors, with the bytes of both.
+plan --sync
+    How these workers keep in step; see train (default ring).
 plan --steps
     List the steps of the plan instead of the explanation: all, or those that meet
     conditions such as value=enc/0/*,part=3-5,op=matmul* or step=100-200,time=1.5-3. A step

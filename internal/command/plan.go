@@ -23,6 +23,7 @@ import (
 type planCmd struct {
 	modelFlags
 	planFlags
+	amongFlags
 
 	Device string `group:"machine" placeholder:"NAME"`
 
@@ -61,6 +62,7 @@ func (planCmd) examples() string {
   gomem plan --steps time=1.5-2                  what is done in half a millisecond
   gomem plan --mesh batch:4                      in four slices of the batch
   gomem plan --mesh experts:2 --sharding         how every value is divided
+  gomem-cluster plan --workers 4 --sync hybrid   of which weights workers send factors
 `
 }
 
@@ -84,6 +86,8 @@ type explanation struct {
 
 	Ranks []rankPeak `json:"ranks,omitempty"` // of a mesh of several processes
 	Wire  []onWire   `json:"wire,omitempty"`
+
+	Sent []sent `json:"sent,omitempty"` // by each of several workers, of variables
 
 	spread bool // experts are divided over a mesh
 }
@@ -111,8 +115,15 @@ func (c *planCmd) Run(ctx context.Context, e *env) error {
 		return err
 	}
 	c.plans = true
+	scheme, err := c.among(e, c.amongFlags, c.Mesh)
+	if err != nil {
+		return err
+	}
 	c.Device = e.onto(c.Device)
 	b, o, err := c.begin(e.stderr, c.planFlags, c.Device)
+	if err == nil {
+		err = b.reserve(&o, scheme, int(c.Workers))
+	}
 	if err != nil {
 		return err
 	}
@@ -148,10 +159,14 @@ func (c *planCmd) Run(ctx context.Context, e *env) error {
 	if err != nil {
 		return err
 	}
+	if scheme != nil {
+		x.Sent = sentOf(b.model)
+	}
 	if c.JSON {
 		return json.NewEncoder(e.stdout).Encode(x)
 	}
 	x.print(e.stdout)
+	printSent(e.stdout, x.Sent, int(c.Workers), scheme)
 	return nil
 }
 

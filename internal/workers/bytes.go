@@ -26,6 +26,13 @@ func (m *Member) Bytes(g *graph.Graph) (int64, error) {
 	})
 }
 
+// Bytes is what [Member.Bytes] of so many workers is, before there are any, for a graph without
+// a mesh.
+func Bytes(s Scheme, workers int, g *graph.Graph) (int64, error) {
+	m := &Member{scheme: s, options: Options{Elastic: &Elastic{Least: workers, Most: workers}}}
+	return m.Bytes(g)
+}
+
 // buffers is what exchanges within steps take, along all axes.
 func (m *Member) buffers(g *graph.Graph) (sum int64, err error) {
 	specs, rows := map[string][]collective.Spec{}, int64(0)
