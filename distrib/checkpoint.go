@@ -3,6 +3,7 @@ package distrib
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
@@ -29,6 +30,19 @@ type SavedRows struct {
 	State [][]float32 // of each row, what its rule keeps; nil if nothing
 	Kind  string      // the name of the parameter's [Kind], "" if it has none
 	Cells []Update    // each row, if it has one
+}
+
+// Saved reports why a plan has no checkpoints of a clock (Config.Saves): nobody owns rows that have
+// all updates of the clocks before.
+func (p *Plan) Saved() error {
+	if p.Topology == nil {
+		return nil
+	}
+	if _, owned := p.Topology.Owner(Ref{N: 1}); !owned {
+		return errors.New("every worker has a replica, and nobody owns rows that would be those " +
+			"of one clock: want servers or sums")
+	}
+	return nil
 }
 
 // save keeps the rows at each clock that is to be saved and that everybody has now

@@ -140,48 +140,76 @@ func (s *schedule) checkSaved(t *testing.T, kept *shelf, every distrib.Clock) {
 // TestResume: a run that goes on from a checkpoint ends like one that was not interrupted,
 // with what the rule keeps, to the bit.
 func TestResume(t *testing.T) {
+	for name, rule := range map[string]func() distrib.Rule{
+		"momentum":    func() distrib.Rule { return &distrib.Momentum{Mu: 0.5} },
+		"adam":        func() distrib.Rule { return &distrib.Adam{LR: 0.1} },
+		"adarevision": func() distrib.Rule { return &distrib.AdaRevision{Alpha: 0.1} },
+	} {
+		kept := &shelf{of: map[distrib.Clock][][]byte{}}
+		want := resumed(t, rule, kept, 0, nil)
+		if got := resumed(t, rule, kept, 5, kept.shards(t, 5)); !slices.Equal(got, want) {
+			t.Errorf("%s: resumed: %v, want %v", name, got, want)
+		}
+	}
+}
+
+// resumed is the end of ten clocks of three workers, from a clock and its shards on. What they have
+// at clock 5 is kept.
+func resumed(t *testing.T, rule func() distrib.Rule, kept *shelf, from distrib.Clock,
+	shards []*distrib.Shard) (end []float32) {
 	plan := func() distrib.Plan {
-		return distrib.Plan{Topology: &distrib.Shards{Block: 1}, Rule: &distrib.Momentum{Mu: 0.5}}
+		return distrib.Plan{Topology: &distrib.Shards{Block: 1}, Rule: rule()}
 	}
-	kept := &shelf{of: map[distrib.Clock][][]byte{}}
-	run := func(from distrib.Clock, shards []*distrib.Shard) (end []float32) {
-		synctest.Test(t, func(t *testing.T) {
-			engines, net := cluster(t, 3, memnet.Options{Jitter: 9 * time.Millisecond}, plan,
-				func(c *distrib.Config) {
-					c.Start, c.Restored, c.Ordered = from, shards, true
-					c.Saves = func(k distrib.Clock) bool { return from == 0 && k == 5 }
-					c.Save = kept.save
-				})
-			each(engines, func(w int, s distrib.Synchronizer) {
-				ctx, check := context.Background(), must(t)
-				p := zeros("w", 4, 3)
-				if shards != nil {
-					check(distrib.Restore([]*distrib.Param{p}, shards))
-				}
-				check(nil, s.Attach(p))
-				for c := from; c < 10; c++ {
-					check(s.Pull(ctx, distrib.Ref{}))
-					rng := rand.New(rand.NewPCG(uint64(c), uint64(w)))
-					u := make(distrib.Dense, 12)
-					for i := range u {
-						u[i] = float32(rng.NormFloat64()) - p.Data[i]/8
-					}
-					check(nil, s.Push(ctx, distrib.Ref{}, u))
-					check(s.Tick(ctx))
-				}
-				check(s.Pull(ctx, distrib.Ref{}))
-				if w == 1 {
-					end = p.Data
-				}
-				check(nil, s.Close())
+	synctest.Test(t, func(t *testing.T) {
+		engines, net := cluster(t, 3, memnet.Options{Jitter: 9 * time.Millisecond}, plan,
+			func(c *distrib.Config) {
+				c.Start, c.Restored, c.Ordered = from, shards, true
+				c.Saves = func(k distrib.Clock) bool { return from == 0 && k == 5 }
+				c.Save = kept.save
 			})
-			finish(engines, net)
+		each(engines, func(w int, s distrib.Synchronizer) {
+			ctx, check := context.Background(), must(t)
+			p := zeros("w", 4, 3)
+			if shards != nil {
+				check(distrib.Restore([]*distrib.Param{p}, shards))
+			}
+			check(nil, s.Attach(p))
+			for c := from; c < 10; c++ {
+				check(s.Pull(ctx, distrib.Ref{}))
+				rng := rand.New(rand.NewPCG(uint64(c), uint64(w)))
+				u := make(distrib.Dense, 12)
+				for i := range u {
+					u[i] = float32(rng.NormFloat64()) - p.Data[i]/8
+				}
+				check(nil, s.Push(ctx, distrib.Ref{}, u))
+				check(s.Tick(ctx))
+			}
+			check(s.Pull(ctx, distrib.Ref{}))
+			if w == 1 {
+				end = p.Data
+			}
+			check(nil, s.Close())
 		})
-		return end
-	}
-	want := run(0, nil)
-	if got := run(5, kept.shards(t, 5)); !slices.Equal(got, want) {
-		t.Errorf("resumed: %v, want %v", got, want)
+		finish(engines, net)
+	})
+	return end
+}
+
+// TestUnsavable: replicas have no clock of which there would be a checkpoint.
+func TestUnsavable(t *testing.T) {
+	for _, topology := range []distrib.Topology{&distrib.All{}, &distrib.Exponential{},
+		&distrib.RandomMulticast{Q: 1}, &distrib.Local{}} {
+		engine, err := distrib.New(distrib.Config{View: distrib.View{Nodes: []distrib.Node{{}}},
+			Transport: memnet.New(1, memnet.Options{})[0],
+			Plan:      distrib.Plan{Topology: topology},
+			Saves:     func(distrib.Clock) bool { return true },
+			Save:      func(*distrib.Shard) error { return nil }})
+		if err == nil {
+			err = engine.Worker(0).Attach(zeros("w", 2, 2))
+		}
+		if err == nil || !strings.Contains(err.Error(), "nobody owns rows") {
+			t.Errorf("%T: %v", topology, err)
+		}
 	}
 }
 

@@ -137,6 +137,11 @@ func (e *Engine) newLane(index int, plan Plan) (*lane, error) {
 		return nil, errors.New("distrib: updates cannot be folded in by clock (Ordered) where " +
 			"nobody waits for clocks (Async)")
 	}
+	if e.cfg.Saves != nil {
+		if err := plan.Saved(); err != nil {
+			return nil, fmt.Errorf("distrib: no checkpoints of a clock: %w", err)
+		}
+	}
 	if l.lossy = loses(plan.Topology); l.lossy && len(plan.Every) == 0 {
 		return nil, errors.New("distrib: replicas that never get some updates drift apart for " +
 			"good: a plan that loses some needs an Average in Every")

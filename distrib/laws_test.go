@@ -505,7 +505,7 @@ func TestLaws(t *testing.T) {
 }
 
 // TestGraphsGoOn: where updates go by fixed ways from node to node nobody waits for ever, with
-// clocks in which nothing is pushed, and with rows that are saved.
+// clocks in which nothing is pushed.
 func TestGraphsGoOn(t *testing.T) {
 	for seed := range uint64(longtest.Count(300, 100_000)) {
 		rng := rand.New(rand.NewPCG(seed, 21))
@@ -516,22 +516,15 @@ func TestGraphsGoOn(t *testing.T) {
 			net: memnet.Options{Seed: seed, Latency: time.Duration(rng.IntN(30)) * time.Millisecond,
 				Jitter: time.Duration(rng.IntN(30)) * time.Millisecond}}
 		p := distrib.Plan{Consistency: distrib.SSP{S: s.stale, Lazy: rng.IntN(3) > 0}}
-		which, every := rng.IntN(4), distrib.Clock(1+rng.IntN(4))
+		which := rng.IntN(4)
 		s.plan = func() distrib.Plan {
 			p.Topology = []distrib.Topology{&distrib.Exponential{}, &distrib.Halton{},
 				ways{s.nodes, 1}, ways{s.nodes, 2}}[which]
 			return p
 		}
-		saves := rng.IntN(3) == 0
-		s.change = func(c *distrib.Config) {
-			c.Message = 64
-			if saves {
-				c.Saves = func(k distrib.Clock) bool { return k%every == 0 }
-				c.Save = func(*distrib.Shard) error { return nil }
-			}
-		}
-		title := fmt.Sprintf("%d %d %+v n=%d idle=%d saves=%v", seed, which, p.Consistency,
-			s.nodes, s.idle, saves)
+		s.change = func(c *distrib.Config) { c.Message = 64 }
+		title := fmt.Sprintf("%d %d %+v n=%d idle=%d", seed, which, p.Consistency, s.nodes,
+			s.idle)
 		t.Run(title, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { s.full(t, s.run(t)) })
 		})

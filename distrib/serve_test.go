@@ -47,8 +47,10 @@ func TestServersWithoutWorkers(t *testing.T) {
 			check(nil, s.Attach(p))
 			for c := range clocks {
 				check(s.Pull(ctx, distrib.Ref{}))
-				if want := float32(workers * c); p.Data[7] != want {
-					t.Errorf("worker %d in clock %d reads %v, want %v", w, c, p.Data[7], want)
+				// Others may have pushed in this clock already.
+				got, least := p.Data[7], float32(workers*c)
+				if got < least || got >= least+workers {
+					t.Errorf("worker %d in clock %d reads %v, want at least %v", w, c, got, least)
 				}
 				check(nil, s.Push(ctx, distrib.Ref{}, ones(10)))
 				check(s.Tick(ctx))

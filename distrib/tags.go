@@ -25,9 +25,12 @@ func newTags(rule Snapshots, workers int) *tags {
 	return t
 }
 
-// of is the version of a row that a worker has read; 0 if it has never been sent.
+// first is the version of a row without an update, which is what everybody begins with.
+const first Version = 1
+
+// of is the version of a row that a worker has read, or began with if it has never been sent.
 func (t *tags) of(worker int, p *param, row int32) Version {
-	return t.read[worker][rowOf{p.id, row}]
+	return max(first, t.read[worker][rowOf{p.id, row}])
 }
 
 // came notes that a version of a row has been received.

@@ -45,6 +45,9 @@ func (l *LR) cols() int {
 
 func (l *LR) rows() int { return (l.Train.Features + l.cols() - 1) / l.cols() }
 
+// Rounds are how many epochs there are, and clocks in each.
+func (l *LR) Rounds() (epochs, clocks int) { return l.Epochs, l.schedule().clocks }
+
 // Check reports what is wrong with the task.
 func (l *LR) Check() error {
 	switch {

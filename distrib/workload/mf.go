@@ -39,6 +39,9 @@ func (m *MF) schedule() schedule {
 	return schedule{m.Epochs, max(m.Clocks, 1), max(m.Pushes, 1), m.Rate, orOne(m.Decay)}
 }
 
+// Rounds are how many epochs there are, and clocks in each.
+func (m *MF) Rounds() (epochs, clocks int) { return m.Epochs, m.schedule().clocks }
+
 // Check reports what is wrong with the task.
 func (m *MF) Check() error {
 	switch {

@@ -46,6 +46,9 @@ func orOne(x float64) float64 {
 	return x
 }
 
+// Rounds are how many epochs there are, and clocks in each.
+func (m *MLR) Rounds() (epochs, clocks int) { return m.Epochs, m.schedule().clocks }
+
 // Check reports what is wrong with the task.
 func (m *MLR) Check() error {
 	if m.Train == nil || m.Train.Len() == 0 {

@@ -49,14 +49,13 @@ func between(ctx context.Context, t *tally, slack, epoch, epochs int, ps []*dist
 	if err := settle(ctx, t.s, slack); err != nil {
 		return err
 	}
-	x := State{Epoch: epoch}
 	for i, p := range ps {
 		whole := distrib.Ref{Param: distrib.ParamID(i), N: int32(p.Rows)}
 		if _, err := t.s.Pull(ctx, whole); err != nil {
 			return err
 		}
-		x.Rows = append(x.Rows, values(p))
 	}
+	x := StateOf(ps, epoch)
 	if err := t.show(ctx, t.last); err != nil {
 		return err
 	}
@@ -95,4 +94,18 @@ func give(p *distrib.Param, all []float32) {
 		}
 		p.Cells[i] = distrib.Add(distrib.Sparse{N: p.Cols}, u) // which is dense if that is less
 	}
+}
+
+// Tables are those of a task's parameters that it learns: all but the table of losses.
+func Tables(ps []*distrib.Param) []*distrib.Param {
+	return slices.DeleteFunc(slices.Clone(ps), func(p *distrib.Param) bool { return p.Sync != nil })
+}
+
+// StateOf is what parameters hold after so many epochs.
+func StateOf(ps []*distrib.Param, epoch int) State {
+	x := State{Epoch: epoch}
+	for _, p := range ps {
+		x.Rows = append(x.Rows, values(p))
+	}
+	return x
 }

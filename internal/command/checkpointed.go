@@ -29,6 +29,10 @@ func openCheckpoint(path location) (checkpointed, error) {
 	}
 	c, err := train.Inspect(string(path))
 	if err != nil {
+		if run, ok, _ := tablesOf(path); ok {
+			err = fmt.Errorf("%s has tables of --model %s: train --resume goes on with them, and "+
+				"export writes them as tensors", path, run.Model)
+		}
 		return checkpointed{}, err
 	}
 	x := checkpointed{Checkpoint: c}

@@ -17,7 +17,10 @@ type exportCmd struct {
 func (exportCmd) Help() string {
 	return `Writes a checkpoint of gpt as others publish GPT-2 and LLaMA: a directory with
 model.safetensors, config.json and tokenizer.json, which the libraries of Hugging
-Face read, and gomem predict. There is no optimizer in it.`
+Face read, and gomem predict. There is no optimizer in it.
+
+Of a model without layers (mlr, lr, mf), the tables of the newest epoch are
+written as model.safetensors.`
 }
 
 func (exportCmd) examples() string {
@@ -30,6 +33,15 @@ func (exportCmd) examples() string {
 
 // Run writes.
 func (c *exportCmd) Run(_ context.Context, e *env) error {
+	if _, ok, err := tablesOf(c.From); ok || err != nil {
+		if err == nil {
+			var text string
+			if text, err = exportTables(c.To, c.From); err == nil {
+				_, err = fmt.Fprint(e.stdout, text)
+			}
+		}
+		return err
+	}
 	x, err := openCheckpoint(c.From)
 	if err != nil {
 		return err

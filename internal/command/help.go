@@ -131,7 +131,7 @@ train --steps
     Keep checkpoints in a directory: at the end, on Ctrl-C, and as --save-every says
     (default: where --resume found one, else none are kept).
 --save-every
-    Steps between checkpoints (default: only at the end).
+    Steps between checkpoints, or epochs with mlr, lr and mf (default: only at the end).
 --mtbf
     How long a machine runs until it fails, on average, such as 720h: checkpoints are then
     made as often as costs the least time, by how long one takes, the first after 10 s.

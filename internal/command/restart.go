@@ -7,12 +7,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gomem/gomem/distrib/snapshot"
 	"github.com/gomem/gomem/train"
 )
 
-// restart is how a run begins again: by what command line, and from the checkpoint after which
-// step; 0 if there is none.
-type restart func(args []string) (now []string, step int)
+// restart is how a run begins again: by what command line, and from what was saved last: "step 40",
+// or of a model without layers "epoch 4"; "" if nothing was.
+type restart func(args []string) (now []string, saved string)
 
 // launch starts workers here and ends as they do. Where all must be there, all begin again after
 // one has failed, as often as the flags say; but not where a worker has said what is wrong and
@@ -20,7 +21,7 @@ type restart func(args []string) (now []string, step int)
 func (f meetFlags) launch(ctx context.Context, e *env, again restart) error {
 	job := f.flags()
 	job.Workers = int(f.Local)
-	args, saved := e.args, 0
+	args, saved := e.args, ""
 	if again != nil {
 		_, saved = again(e.args)
 		job.Again = func() []string {
@@ -46,8 +47,8 @@ func (f meetFlags) launch(ctx context.Context, e *env, again restart) error {
 			return err
 		}
 		from := "from the start"
-		if saved > 0 {
-			from = fmt.Sprintf("from step %d", saved)
+		if saved != "" {
+			from = "from " + saved
 		}
 		fmt.Fprintf(e.stderr, "gomem: %v: all begin again %s, restart %d of %d\n", err, from,
 			restarts, f.Restarts)
@@ -55,15 +56,21 @@ func (f meetFlags) launch(ctx context.Context, e *env, again restart) error {
 }
 
 // again goes on from the latest checkpoint of the run, if there is one by now.
-func (c *trainCmd) again(args []string) ([]string, int) {
+func (c *trainCmd) again(args []string) (now []string, saved string) {
 	if c.Save == "" {
-		return args, 0
+		return args, ""
 	}
-	latest, err := train.Inspect(string(c.Save))
-	if err != nil {
-		return args, 0
+	if isShallow(c.Model) {
+		if latest, ok := snapshot.Open(string(c.Save)).Latest(); ok {
+			saved = fmt.Sprintf("epoch %d", latest.Epoch)
+		}
+	} else if latest, err := train.Inspect(string(c.Save)); err == nil {
+		saved = fmt.Sprintf("step %d", latest.Step)
 	}
-	return append(without(args, "--resume", "--init"), "--resume", string(c.Save)), latest.Step
+	if saved == "" {
+		return args, ""
+	}
+	return append(without(args, "--resume", "--init"), "--resume", string(c.Save)), saved
 }
 
 // without are arguments but for some flags and their values.

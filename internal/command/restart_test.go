@@ -12,13 +12,22 @@ func TestAgain(t *testing.T) {
 	c := &trainCmd{}
 	c.Save = "run"
 	args := []string{"train", "--resume", "old", "--init=x", "--steps", "3"}
-	if have, step := c.again(args); !slices.Equal(have, args) || step != 0 {
-		t.Errorf("with no checkpoint: %q, %d", have, step)
+	if have, saved := c.again(args); !slices.Equal(have, args) || saved != "" {
+		t.Errorf("with no checkpoint: %q, %q", have, saved)
 	}
 	succeed(t, "train", "--size", "s512", "--steps", "1", "--save", "run")
 	want := []string{"train", "--steps", "3", "--resume", "run"}
-	if have, step := c.again(args); !slices.Equal(have, want) || step != 1 {
-		t.Errorf("%q from %d, want %q", have, step, want)
+	if have, saved := c.again(args); !slices.Equal(have, want) || saved != "step 1" {
+		t.Errorf("%q from %q, want %q", have, saved, want)
+	}
+	c.Model, c.Save = "mlr", "tables"
+	if have, saved := c.again(args); !slices.Equal(have, args) || saved != "" {
+		t.Errorf("with no snapshot: %q, %q", have, saved)
+	}
+	succeed(t, "train", "--model", "mlr", "--epochs", "2", "--save", "tables")
+	want[len(want)-1] = "tables"
+	if have, saved := c.again(args); !slices.Equal(have, want) || saved != "epoch 2" {
+		t.Errorf("%q from %q, want %q", have, saved, want)
 	}
 }
 

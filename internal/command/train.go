@@ -118,6 +118,9 @@ func (c *trainCmd) run(ctx context.Context, e *env) error {
 	if err := c.restartable(e); err != nil {
 		return err
 	}
+	if err := c.adoptTables(e.given); err != nil {
+		return err
+	}
 	if isShallow(c.Model) {
 		return c.learn(ctx, e)
 	}

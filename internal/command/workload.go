@@ -25,12 +25,14 @@ var shallow = []string{"mlr", "lr", "mf"}
 // runner is a task of package workload.
 type runner interface {
 	Check() error
+	Params() []*distrib.Param
+	Rounds() (epochs, clocks int) // in an epoch
 	Run(ctx context.Context, s distrib.Synchronizer, w workload.Worker) error
 }
 
 // learn trains a model without layers.
 func (c *trainCmd) learn(ctx context.Context, e *env) (err error) {
-	if err := c.bare(); err != nil {
+	if err := c.bare(e.given); err != nil {
 		return err
 	}
 	c.Sync = cmp.Or(c.Sync, "bosen")
@@ -41,6 +43,12 @@ func (c *trainCmd) learn(ctx context.Context, e *env) (err error) {
 	if scheme.Plan == nil {
 		return usagef("--sync %s exchanges gradients of layers, which --model %s has none of: "+
 			"want bosen, pf or the like", c.Sync, c.Model)
+	}
+	if c.Save != "" || c.Resume != "" {
+		if err := scheme.Plan.Saved(); err != nil {
+			return usagef("--sync %s can neither save nor resume --model %s: %w", c.Sync, c.Model,
+				err)
+		}
 	}
 	if c.Model == "lr" {
 		if err := scheme.Plan.Admits(distrib.SparseRows{}); err != nil {
@@ -57,6 +65,10 @@ func (c *trainCmd) learn(ctx context.Context, e *env) (err error) {
 	if err != nil {
 		return err
 	}
+	kept := c.snapshots()
+	if err := kept.begin(task, w.Rank == 0); err != nil {
+		return err
+	}
 	stderr := e.stderr // its own, whoever shows the run
 	c.log = func(text string) { fmt.Fprintf(stderr, "gomem: %s\n", text) }
 	logger := c.place(e, w)
@@ -69,10 +81,10 @@ func (c *trainCmd) learn(ctx context.Context, e *env) (err error) {
 	c.member, err = workers.Join(job.View, job.Transport, scheme, o)
 	if err == nil {
 		c.standing.member.Store(c.member)
-		err = c.descend(ctx, c.voice(e, o.Elastic != nil && c.outlives()), task, about)
+		err = c.descend(ctx, c.voice(e, o.Elastic != nil && c.outlives()), task, about, &kept)
 		err = c.member.Close(err)
 	}
-	return cmp.Or(err, job.Leave())
+	return cmp.Or(kept.remembering(ctx, err, c.leads()), job.Leave())
 }
 
 // meet joins the job, which one worker alone is too.
@@ -93,15 +105,17 @@ func (c *trainCmd) meet(ctx context.Context, e *env, w World, log func(string),
 }
 
 // bare refuses flags that models without layers have no use for.
-func (c *trainCmd) bare() error {
-	given := append(c.particular(), option{"steps", c.Steps > 0}, option{"save", c.Save != ""},
-		option{"save-every", c.SaveEvery > 0}, option{"mtbf", c.MTBF > 0},
-		option{"resume", c.Resume != ""}, option{"init", c.Init != ""},
+func (c *trainCmd) bare(given map[string]bool) error {
+	if c.SaveEvery > 0 && c.Save == "" && c.Resume == "" {
+		return usagef("--save-every needs --save DIR")
+	}
+	idle := append(c.particular(), option{"steps", c.Steps > 0}, option{"mtbf", c.MTBF > 0},
+		option{"eval-every", given["eval-every"]}, option{"init", c.Init != ""},
 		option{"batch", c.Batch > 0}, option{"fine", c.Fine},
 		option{"optimizer", c.Optimizer != ""}, option{"trace", c.Trace != ""},
 		option{"profile", c.Profile != ""}, option{"svlog", c.SVLog != ""},
 		option{"svlog-keep", c.SVLogKeep > 0})
-	if name := firstGiven(given, c.watchFlags.given(), c.planFlags.given()); name != "" {
+	if name := firstGiven(idle, c.watchFlags.given(), c.planFlags.given()); name != "" {
 		return usagef("--%s does nothing for --model %s: leave one of them out", name, c.Model)
 	}
 	return nil
@@ -200,7 +214,8 @@ func (c *trainCmd) factors(lag int, gradients bool) (runner, string, error) {
 	m := &workload.MF{Data: ratings, Rank: 10, Seed: c.Seed, Epochs: c.rounds(40), Clocks: 4,
 		Rate: float64(cmp.Or(c.LR, 0.02)), Decay: 0.99, Lambda: 0.01, Slack: lag, Losses: true,
 		Gradients: gradients,
-		Both:      c.Min > 0} // what one worker alone has is lost with it
+		// What one worker alone has is lost with it.
+		Both: c.Min > 0 || c.Save != "" || c.Resume != ""}
 	return m, about, m.Check()
 }
 
@@ -226,7 +241,8 @@ func opened(kind, spec string, read func(io.Reader) error) error {
 }
 
 // descend is this worker's part.
-func (c *trainCmd) descend(ctx context.Context, e *env, task runner, about string) error {
+func (c *trainCmd) descend(ctx context.Context, e *env, task runner, about string,
+	kept *snapshots) error {
 	m := c.member
 	if !c.JSON {
 		printFields(e.stdout, []field{{"model", c.Model}, {"data", about},
@@ -239,7 +255,8 @@ func (c *trainCmd) descend(ctx context.Context, e *env, task runner, about strin
 			c.standing.step(p.Epoch)
 			c.epoch(e.stdout, p)
 		},
-		View: func(text string, n int) { c.view(e.stdout, text, n) }})
+		View: func(text string, n int) { c.view(e.stdout, text, n) },
+		From: kept.from, Saving: kept.saving(task)})
 	switch {
 	case err != nil:
 		return err
@@ -248,14 +265,21 @@ func (c *trainCmd) descend(ctx context.Context, e *env, task runner, about strin
 			done.Epoch))
 		return nil
 	case done.Stopped && c.leads():
-		return &stoppedError{fmt.Sprintf("stopped after epoch %d; nothing is saved of --model %s",
-			done.Epoch, c.Model)}
+		return kept.stopped(done.Epoch, c.Model)
 	}
 	x := m.Exchanged()
 	if c.JSON {
-		return json.NewEncoder(e.stdout).Encode(map[string]any{"type": "summary", "exchanged": x})
+		line := map[string]any{"type": "summary", "exchanged": x}
+		if kept.dir != nil {
+			line["saved"] = kept.dir.String()
+		}
+		return json.NewEncoder(e.stdout).Encode(line)
 	}
-	printFields(e.stdout, []field{{"exchanged", exchanged(&x) + " (the first worker)"}})
+	fields := []field{{"exchanged", exchanged(&x) + " (the first worker)"}}
+	if kept.dir != nil {
+		fields = append(fields, field{"saved", kept.kept()})
+	}
+	printFields(e.stdout, fields)
 	return nil
 }
 

@@ -64,7 +64,7 @@ func TestShallow(t *testing.T) {
 		t.Error(text)
 	}
 	for want, args := range map[string][]string{
-		"--save does nothing for --model mlr":    {"--model", "mlr", "--save", "run"},
+		"--mtbf does nothing for --model mlr":    {"--model", "mlr", "--mtbf", "9h", "--save", "r"},
 		"averages and sums at barriers are":      {"--model", "lr", "--sync", "easgd"},
 		"rows of kind sparse: averages":          {"--model", "lr", "--sync", "orpheus"},
 		"a rule that does more than add":         {"--model", "lr", "--rule", "adam"},

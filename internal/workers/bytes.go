@@ -107,7 +107,9 @@ func (m *Member) rehearse(vars []graph.Value, workers int) (int64, error) {
 		p.Data = make([]float32, p.Rows*p.Cols)
 		bases += 4 * int64(len(p.Data))
 	}
-	bound, err := distrib.Bound(rehearsal.engine(p, vars, nowhere(p.view.Self)), params...)
+	c := rehearsal.engine(p, vars)
+	c.Transport = nowhere(p.view.Self)
+	bound, err := distrib.Bound(c, params...)
 	return bases + bound.Total(), err
 }
 

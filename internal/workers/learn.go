@@ -25,6 +25,10 @@ type Learning struct {
 	Total    func(workload.Progress) // as of [workload.Worker]; may be nil
 	// View is told when workers have come or gone, and how many go on; it may be nil.
 	View func(text string, workers int)
+	// From is where all begin; nil: at the task's beginning.
+	From *Snapshot
+	// Saving is when and where what is learnt is kept; nil: nowhere.
+	Saving *Saving
 }
 
 // Learnt is how a member's part in a task has ended.
@@ -43,26 +47,49 @@ const mostBroken = 5
 // done, the worker ends after the epoch, and all do if it is the first or too few would be
 // left.
 func (m *Member) Learn(ctx context.Context, t Task, l Learning) (Learnt, error) {
-	if m.options.Elastic == nil {
-		s, err := m.Synchronizer()
-		if err != nil {
-			return Learnt{}, err
-		}
-		return Learnt{}, m.Finish(ctx, t.Run(ctx, s, workload.Worker{Rank: m.Rank(), Of: m.Size(),
-			Total: l.Total}))
+	x := &learner{Member: m, Learning: l, restored: l.From}
+	if l.From != nil {
+		x.have = l.From.State
 	}
-	x := &learner{Member: m, Learning: l}
+	if m.options.Elastic == nil {
+		return Learnt{}, x.once(ctx, t)
+	}
 	return x.learn(ctx, t)
+}
+
+// once learns with one group, which stays as it is.
+func (l *learner) once(ctx context.Context, t Task) error {
+	l.Settings += l.restored.String() // nobody hands out a state: all must have read the same
+	if _, _, err := l.compare(ctx); err != nil {
+		return err
+	}
+	s, err := l.synchronizer(0)
+	if err != nil {
+		return err
+	}
+	if err := l.Finish(ctx, t.Run(ctx, s, l.worker())); err != nil {
+		return err
+	}
+	return l.saved(ctx)
+}
+
+// worker is this one, as a task knows it.
+func (l *learner) worker() workload.Worker {
+	w := workload.Worker{Rank: l.Rank(), Of: l.Size(), Total: l.Total}
+	if l.have.Rows != nil {
+		w.From = &l.have
+	}
+	return w
 }
 
 // learner is a member that learns with others who come and go.
 type learner struct {
 	*Member
 	Learning
-	have   workload.State // after the last epoch
-	ran    bool
-	broken int // groups that broke before they came to the end of an epoch
-	what   verdict
+	have     workload.State // after the last epoch
+	restored *Snapshot      // that it is of; nil once an epoch is done
+	broken   int            // groups that broke before they came to the end of an epoch
+	what     verdict
 }
 
 // verdict is what all have agreed on after an epoch.
@@ -114,25 +141,24 @@ func (l *learner) epochs(ctx context.Context, t Task) error {
 	if err := l.rally(wait); err != nil {
 		return err
 	}
-	s, err := l.Synchronizer()
+	s, err := l.synchronizer(l.scheme.lag())
 	if err != nil {
 		return err
 	}
-	w := workload.Worker{Rank: l.Rank(), Of: l.Size(), Total: l.Total,
-		Between: func(_ context.Context, x workload.State) (bool, error) {
-			l.have = x
-			return l.decide(wait, ctx.Err() != nil)
-		}}
-	if l.have.Rows != nil {
-		w.From = &l.have
+	w := l.worker()
+	w.Between = func(_ context.Context, x workload.State) (bool, error) {
+		l.have, l.restored = x, nil
+		return l.decide(wait, ctx.Err() != nil)
 	}
-	l.ran = true
 	l.Formed()
 	err = t.Run(wait, s, w)
 	if errors.Is(err, workload.ErrStopped) {
 		err = nil
 	}
-	return l.Finish(wait, err)
+	if err := l.Finish(wait, err); err != nil || l.what != (verdict{}) {
+		return err
+	}
+	return l.saved(wait)
 }
 
 // decide has all agree on what comes after an epoch.
@@ -180,39 +206,49 @@ func (l *learner) agree(ctx context.Context, says []byte) ([][]byte, error) {
 // standing is what a learner says of itself when a group is formed.
 type standing struct {
 	Settings string `json:"settings"`
-	Ran      bool   `json:"ran"`
 	Epoch    int    `json:"epoch"`
 	Rows     []int  `json:"rows"` // elements of each parameter; none before the first epoch
 }
 
 // rally has all begin with one state: that of who is farthest.
 func (l *learner) rally(ctx context.Context) error {
-	mine := standing{Settings: l.Settings, Ran: l.ran, Epoch: l.have.Epoch}
+	source, all, err := l.compare(ctx)
+	if err != nil {
+		return err
+	}
+	return l.take(ctx, source, all[source])
+}
+
+// compare hears how far all are, and who is farthest. It is an error if they were not started
+// alike.
+func (l *learner) compare(ctx context.Context) (source int, all []standing, err error) {
+	mine := standing{Settings: l.Settings, Epoch: l.have.Epoch}
 	for _, rows := range l.have.Rows {
 		mine.Rows = append(mine.Rows, len(rows))
 	}
 	says, err := json.Marshal(mine)
 	if err != nil {
-		return err
+		return 0, nil, err
 	}
 	told, err := l.agree(ctx, says)
 	if err != nil {
-		return err
+		return 0, nil, err
 	}
-	source, all := 0, make([]standing, len(told))
+	all = make([]standing, len(told))
 	for rank, b := range told {
 		if err := json.Unmarshal(b, &all[rank]); err != nil {
-			return fmt.Errorf("worker %d is another version: %w", l.Numbers()[rank], err)
+			return 0, nil, fmt.Errorf("worker %d is another version: %w", l.Numbers()[rank], err)
 		}
 		if all[rank].Settings != all[0].Settings {
-			return fmt.Errorf("worker %d has other settings than worker %d: start all workers "+
-				"with the same flags, data and version", l.Numbers()[rank], l.Numbers()[0])
+			return 0, nil, fmt.Errorf("worker %d has other settings than worker %d: start all "+
+				"workers with the same flags, data and version", l.Numbers()[rank],
+				l.Numbers()[0])
 		}
 		if all[rank].Epoch > all[source].Epoch {
 			source = rank
 		}
 	}
-	return l.take(ctx, source, all[source])
+	return source, all, nil
 }
 
 // portion is the most bytes of a state that are handed out at once.

@@ -225,25 +225,26 @@ func (m *Member) patience() time.Duration {
 	return m.options.Timeout
 }
 
-// start makes an engine for variables.
-func (m *Member) start(p *part, vars []graph.Value, t distrib.Transport) (err error) {
+// start makes an engine over a transport.
+func (m *Member) start(p *part, c distrib.Config, t distrib.Transport) (err error) {
 	if m.scheme.fabric() {
 		p.daemon = daemon.Wrap(t, m.scheduled(p))
 		t = p.daemon
 	}
-	p.engine, err = distrib.New(m.engine(p, vars, t))
+	c.Transport = t
+	p.engine, err = distrib.New(c)
 	return err
 }
 
-// engine is how a part's engine keeps variables in step.
-func (m *Member) engine(p *part, vars []graph.Value, t distrib.Transport) distrib.Config {
+// engine is how a part's engine keeps variables in step, over a transport that is still to come.
+func (m *Member) engine(p *part, vars []graph.Value) distrib.Config {
 	var outbox int64 // the engine's own choice, but for workers that push into it for long
 	if m.scheme.alone() {
 		for _, v := range vars {
 			outbox += int64(m.scheme.lag()+1) * v.Type().Bytes()
 		}
 	}
-	c := distrib.Config{View: p.view, Transport: t,
+	c := distrib.Config{View: p.view,
 		Plan: *m.scheme.Plan, Workers: 1, Group: p.group, Audited: true, Outbox: outbox,
 		Ordered: m.scheme.inStep(),
 		Log:     m.options.Log, Stalled: m.stalled,
@@ -359,7 +360,7 @@ func (m *Member) parallel() (*train.Parallel, error) {
 		p.Journal = at.journal
 	}
 	if err == nil {
-		err = m.start(at, vars, at.mux.Transport())
+		err = m.start(at, m.engine(at, vars), at.mux.Transport())
 	}
 	if err != nil {
 		return nil, err
@@ -370,10 +371,14 @@ func (m *Member) parallel() (*train.Parallel, error) {
 }
 
 // Synchronizer is that of a scheme with a plan, for tasks that bring parameters of their
-// own.
-func (m *Member) Synchronizer() (distrib.Synchronizer, error) {
+// own; what they save, saving says, which may be nil.
+func (m *Member) Synchronizer(saving func(*distrib.Config)) (distrib.Synchronizer, error) {
 	at := m.at()
-	if err := m.start(at, nil, at.mux.Transport()); err != nil {
+	c := m.engine(at, nil)
+	if saving != nil {
+		saving(&c)
+	}
+	if err := m.start(at, c, at.mux.Transport()); err != nil {
 		return nil, err
 	}
 	return at.engine.Worker(0), nil

@@ -1,0 +1,165 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/gomem/gomem/distrib/snapshot"
+	"github.com/gomem/gomem/distrib/workload"
+	"github.com/gomem/gomem/internal/workers"
+)
+
+// tablesRun is what a directory of snapshots says of its run: what chose the model, and its data.
+type tablesRun struct {
+	Model    string  `json:"model"`
+	Data     string  `json:"data,omitempty"`
+	EvalData string  `json:"eval_data,omitempty"`
+	Seed     uint64  `json:"seed"`
+	LR       float64 `json:"lr,omitempty"`
+	Epochs   int     `json:"epochs"`
+}
+
+// snapshots is where a model without layers is saved, and gone on from; dir is nil if it is not.
+type snapshots struct {
+	dir     *snapshot.Dir
+	resumed location // "": nothing is
+	from    *workers.Snapshot
+	every   int // epochs; 0: only the last
+	run     tablesRun
+}
+
+// tablesOf reads what a directory of snapshots says; !ok if it is none.
+func tablesOf(path location) (run tablesRun, ok bool, err error) {
+	err = snapshot.Open(string(path)).Run(&run)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) {
+		return run, false, nil
+	}
+	return run, err == nil && isShallow(run.Model), err
+}
+
+// adoptTables takes from a directory of snapshots what the command line leaves open, if it is to go
+// on from one. What it does say must be what the directory says.
+func (c *trainCmd) adoptTables(given map[string]bool) error {
+	if c.Resume == "" {
+		return nil
+	}
+	run, ok, err := tablesOf(c.Resume)
+	if err != nil || !ok {
+		if err == nil && isShallow(c.Model) && given["model"] {
+			err = fmt.Errorf("%s: the directory has no snapshots of --model %s", c.Resume, c.Model)
+		}
+		return err
+	}
+	for _, f := range []struct {
+		name       string
+		have, kept any
+	}{
+		{"model", c.Model, run.Model}, {"data", string(c.Data), run.Data},
+		{"eval-data", string(c.EvalData), run.EvalData}, {"seed", c.Seed, run.Seed},
+		{"lr", float64(c.LR), run.LR},
+	} {
+		if given[f.name] && f.have != f.kept {
+			return fmt.Errorf("%s: the run there has --%s %v, not %v", c.Resume, f.name, f.kept,
+				f.have)
+		}
+	}
+	c.Model, c.Data, c.EvalData = run.Model, location(run.Data), location(run.EvalData)
+	c.Seed, c.LR = run.Seed, positive(run.LR)
+	c.Epochs = cmp.Or(c.Epochs, passes(run.Epochs))
+	return nil
+}
+
+// snapshots is where this run is saved and where it begins, so far as its command line says.
+func (c *trainCmd) snapshots() snapshots {
+	path := cmp.Or(c.Save, c.Resume)
+	if path == "" {
+		return snapshots{}
+	}
+	return snapshots{dir: snapshot.Open(string(path)), resumed: c.Resume, every: int(c.SaveEvery),
+		run: tablesRun{c.Model, string(c.Data), string(c.EvalData), c.Seed, float64(c.LR),
+			int(c.Epochs)}}
+}
+
+// begin reads where to begin, and makes the directory if this is the first worker.
+func (s *snapshots) begin(task runner, first bool) (err error) {
+	if s.resumed != "" {
+		dir := snapshot.Open(string(s.resumed))
+		if s.from, err = workers.ReadSnapshot(dir, task.Params()); err != nil {
+			return err
+		}
+		if rounds, _ := task.Rounds(); s.from.State.Epoch >= rounds {
+			return fmt.Errorf("%s is at epoch %d already, the run is to reach %d: ask for more "+
+				"--epochs", s.resumed, s.from.State.Epoch, rounds)
+		}
+		if dir.String() == s.dir.String() {
+			return nil
+		}
+	}
+	if s.dir == nil || !first {
+		return nil
+	}
+	err = s.dir.Begin(s.run)
+	if errors.Is(err, fs.ErrExist) {
+		err = fmt.Errorf("--save %v: the directory has snapshots of another run: go on from them "+
+			"with --resume, or save to another directory", s.dir)
+	}
+	return err
+}
+
+// seen reports whether this worker sees the directory that the first one has made.
+func (s *snapshots) seen() error {
+	var run tablesRun
+	if s.dir.Run(&run) == nil {
+		return nil
+	}
+	return fmt.Errorf("--save %v: this worker does not see what the first one has made there: "+
+		"name a directory that all workers share", s.dir)
+}
+
+// saving is when and where a task is saved.
+func (s *snapshots) saving(task runner) *workers.Saving {
+	if s.dir == nil {
+		return nil
+	}
+	epochs, clocks := task.Rounds()
+	return &workers.Saving{Dir: s.dir, Every: cmp.Or(s.every, epochs), Epochs: epochs,
+		Clocks: clocks, Tables: workload.Tables(task.Params()), Seen: s.seen}
+}
+
+// kept is what there is to go on from, in words; "" if nothing is.
+func (s *snapshots) kept() string {
+	if s.dir == nil {
+		return ""
+	}
+	if m, ok := s.dir.Latest(); ok {
+		return fmt.Sprintf("%v (after epoch %d)", s.dir, m.Epoch)
+	}
+	return ""
+}
+
+// stopped is the end of a run that was asked to end after an epoch.
+func (s *snapshots) stopped(epoch int, model string) error {
+	text := fmt.Sprintf("stopped after epoch %d; ", epoch)
+	if at := s.kept(); at != "" {
+		return &stoppedError{text + "go on with --resume " + at}
+	}
+	return &stoppedError{text + "nothing is saved of --model " + model}
+}
+
+// remembering adds to the failure of a run how to go on, where the first worker says it.
+func (s *snapshots) remembering(ctx context.Context, err error, first bool) error {
+	at := s.kept()
+	if _, stopped := errors.AsType[*stoppedError](err); at == "" || err == nil || stopped {
+		return err
+	}
+	if ctx.Err() != nil || errors.Is(err, context.Canceled) {
+		return &stoppedError{"interrupted; go on with --resume " + at}
+	}
+	if first {
+		return fmt.Errorf("%w; go on with --resume %s", err, at)
+	}
+	return err
+}

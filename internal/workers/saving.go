@@ -1,0 +1,123 @@
+package workers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/gomem/gomem/distrib"
+	"github.com/gomem/gomem/distrib/snapshot"
+	"github.com/gomem/gomem/distrib/workload"
+)
+
+// Saving is when and where those who own rows of a task's tables keep them, at the same clock and
+// without waiting for each other.
+type Saving struct {
+	Dir    *snapshot.Dir
+	Every  int // epochs; the last one is always saved
+	Epochs int // that there are
+	Clocks int // an epoch
+	Tables []*distrib.Param
+	Seen   func() error // does this worker see the directory that the first one has made?
+}
+
+// Snapshot is what a task goes on from.
+type Snapshot struct {
+	Mark   snapshot.Mark
+	State  workload.State
+	shards []*distrib.Shard // with what rules keep beside rows
+}
+
+// String names it; a nil one is the beginning.
+func (s *Snapshot) String() string {
+	if s == nil {
+		return " from the beginning"
+	}
+	return fmt.Sprintf(" from snapshot %v", s.Mark)
+}
+
+// ReadSnapshot reads the newest snapshot of a directory into a task's parameters.
+func ReadSnapshot(dir *snapshot.Dir, params []*distrib.Param) (*Snapshot, error) {
+	mark, shards, err := dir.Newest()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := distrib.Restore(workload.Tables(params), shards); err != nil {
+		return nil, fmt.Errorf("%v: snapshot %v: %w", dir, mark, err)
+	}
+	return &Snapshot{mark, workload.StateOf(params, int(mark.Epoch)), shards}, nil
+}
+
+// synchronizer is that of a group that has heard of each other, where between epochs all tick so
+// often more, to have seen everything.
+func (l *learner) synchronizer(settling int) (distrib.Synchronizer, error) {
+	if s := l.Saving; s != nil {
+		if err := s.Seen(); err != nil {
+			return nil, err
+		}
+		if l.Rank() == 0 { // nobody saves before this worker's first clock
+			if err := s.Dir.Return(int64(l.have.Epoch)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return l.Synchronizer(l.saves(settling))
+}
+
+// saves has an engine save what it is to.
+func (l *learner) saves(settling int) func(*distrib.Config) {
+	return func(c *distrib.Config) {
+		if l.restored != nil {
+			c.Restored = l.restored.shards
+		}
+		s := l.Saving
+		if s == nil {
+			return
+		}
+		began, rows := l.have.Epoch, 0
+		for _, p := range s.Tables {
+			rows += p.Rows
+		}
+		epoch := func(k distrib.Clock) (int, bool) { // that ends with a clock
+			n, more := int(k)-s.Clocks, s.Clocks+settling
+			return began + n/more + 1, n >= 0 && n%more == 0
+		}
+		c.Saves = func(k distrib.Clock) bool {
+			e, ends := epoch(k)
+			return ends && (e%s.Every == 0 || e == s.Epochs)
+		}
+		c.Save = func(shard *distrib.Shard) error {
+			e, _ := epoch(shard.Clock)
+			shard.Rows = s.learnt(shard.Rows)
+			return s.Dir.Save(snapshot.Mark{Epoch: int64(e), View: shard.Epoch}, rows, shard)
+		}
+	}
+}
+
+// learnt are those rows that are of tables which are kept.
+func (s *Saving) learnt(rows []distrib.SavedRows) (kept []distrib.SavedRows) {
+	for _, r := range rows {
+		for _, p := range s.Tables {
+			if p.Name == r.Param {
+				kept = append(kept, r)
+			}
+		}
+	}
+	return kept
+}
+
+// saved waits until all have saved what they own of the last epoch.
+func (l *learner) saved(ctx context.Context) error {
+	if l.Saving == nil {
+		return nil
+	}
+	unsaved := l.at().engine.Close() // waits for what is being saved
+	if _, err := l.agree(ctx, nil); err != nil || unsaved != nil {
+		return errors.Join(unsaved, err)
+	}
+	if m, ok := l.Saving.Dir.Latest(); !ok || int(m.Epoch) != l.Saving.Epochs {
+		return fmt.Errorf("%v: not all rows of epoch %d could be saved there", l.Saving.Dir,
+			l.Saving.Epochs)
+	}
+	return nil
+}
