@@ -141,6 +141,10 @@ func draw[T float32 | float64](x []T, init graph.Init, rng *rand.Rand) {
 		for i := range x {
 			x[i] = T(2 * init.Scale * (float64(rng.Float64()) - 0.5))
 		}
+	case graph.Positive:
+		for i := range x {
+			x[i] = T(init.Scale * rng.Float64())
+		}
 	}
 }
 

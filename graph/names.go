@@ -52,7 +52,7 @@ func (init Init) check(t Type) error {
 		}
 		return nil
 	}
-	if init.Dist > Truncated {
+	if init.Dist > Positive {
 		return fmt.Errorf("unknown distribution %d of initial values", init.Dist)
 	}
 	if math.IsNaN(init.Scale) || math.IsInf(init.Scale, 0) {

@@ -89,7 +89,7 @@ type Checker interface {
 // Init says how a variable starts. The zero Init is all zeros.
 type Init struct {
 	Dist  Dist
-	Scale float64 // the constant, the standard deviation, or the half width
+	Scale float64 // the constant, the standard deviation, or the (half) width
 	// Each, if not nil, is how each part along the first axis starts, instead:
 	// variables that are packed into one.
 	Each []Init
@@ -105,4 +105,5 @@ const (
 	Uniform              // uniform in [-Scale, Scale)
 	// normal with mean 0 and standard deviation Scale, drawn again beyond 2·Scale
 	Truncated
+	Positive // uniform in [0, Scale)
 )

@@ -5,7 +5,8 @@
 //
 // Five are those of J. Wei's thesis (2019, table 6.1), each as its source has it, to the
 // last parameter: [Transformer] and [MoE], [ResNet], [WGAN] and [DeepSpeech]; two
-// more, [GPT] and [LSTMLM], are language models. Every one has three sizes: base, as
+// more, [GPT] and [LSTMLM], are language models, and [Topic] is a dictionary of topics.
+// Every one has three sizes: base, as
 // published; s64, its replica at a 64th of the memory with the same graph, an eighth as
 // wide; and s512, for tests.
 // A model's Fine form composes norms, dropout and optimizers of arithmetic, for
@@ -80,4 +81,6 @@
 // leaves out of its source, or adds to learn faster as a replica, its function
 // says. [LSTMLM] is the largest by far: its matrices are those of Orpheus' third
 // application, 53.6 GiB of them, within the 12 GiB of a device and the 64 GiB of a host.
+// [Topic] is its second one. In each step it solves a small problem for every document, whose
+// iterations are part of the graph.
 package models

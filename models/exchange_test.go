@@ -24,7 +24,11 @@ func TestUpdatesAreCommon(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	recurrent.Training = tr
+	topic, err := NewTopicConfig("s512")
+	if err != nil {
+		t.Fatal(err)
+	}
+	recurrent.Training, topic.Training = tr, tr
 	resNet.Training, transformer.Training, moe.Training = tr, tr, tr
 	speech.Training, gan.Training, gpt.Training = tr, tr, tr
 	for name, build := range map[string]func() (*Model, error){
@@ -34,6 +38,7 @@ func TestUpdatesAreCommon(t *testing.T) {
 		"wgan":        func() (*Model, error) { return WGAN(gan) },
 		"gpt":         func() (*Model, error) { return GPT(gpt) },
 		"lstm-lm":     func() (*Model, error) { return LSTMLM(recurrent) },
+		"topic":       func() (*Model, error) { return Topic(topic) },
 		"moe":         func() (*Model, error) { return MoE(moe) },
 	} {
 		m, err := build()

@@ -103,6 +103,13 @@ func forms(t *testing.T, size string, fine bool) (list []form) {
 			}
 			return LSTMLM(c)
 		})
+		add("topic", func() (*Model, error) {
+			c, err := NewTopicConfig(size)
+			if err != nil {
+				return nil, err
+			}
+			return Topic(c)
+		})
 	}
 	for _, blocks := range []string{GPT2Blocks, LlamaBlocks} {
 		if !fine {

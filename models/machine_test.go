@@ -110,6 +110,8 @@ func draw(x []float32, init graph.Init, rng *rand.Rand) {
 			return
 		case init.Dist == graph.Normal || init.Dist == graph.Truncated:
 			x[i] = float32(init.Scale * rng.NormFloat64())
+		case init.Dist == graph.Positive:
+			x[i] = float32(init.Scale * rng.Float64())
 		case init.Dist == graph.Uniform:
 			x[i] = float32(init.Scale * (2*rng.Float64() - 1))
 		default:

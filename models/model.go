@@ -13,7 +13,8 @@ type Model struct {
 	nn.Model
 	Name, Size string
 	Domain     Domain
-	// of what losses are averaged over and speed is counted in: "token", "image", "utterance"
+	// of what losses are averaged over and speed is counted in: "token", "image", "utterance",
+	// "document"
 	Unit    string
 	Classes int // ids or labels are below it: sub-words, kinds of images, letters
 
@@ -41,13 +42,14 @@ type Domain int
 
 // The domains.
 const (
-	Texts  Domain = iota // pairs of texts: ids of the sources and of the targets
-	Images               // images and their labels
-	Speech               // features and labels of utterances, and how many of either
+	Texts     Domain = iota // pairs of texts: ids of the sources and of the targets
+	Images                  // images and their labels
+	Speech                  // features and labels of utterances, and how many of either
+	Documents               // words of documents, and how much each of them counts
 )
 
 // unit is what is counted.
-func (d Domain) unit() string { return [...]string{"token", "image", "utterance"}[d] }
+func (d Domain) unit() string { return [...]string{"token", "image", "utterance", "document"}[d] }
 
 // Describe prints what the model is made of: parameters, and the work of each
 // objective by phase.

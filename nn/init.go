@@ -70,6 +70,11 @@ func Uniform(half float64) Init {
 	return Exactly(graph.Init{Dist: graph.Uniform, Scale: half})
 }
 
+// Positive is uniform from 0 to most.
+func Positive(most float64) Init {
+	return Exactly(graph.Init{Dist: graph.Positive, Scale: most})
+}
+
 // uniform has the given variance.
 func uniform(variance float64) graph.Init {
 	return graph.Init{Dist: graph.Uniform, Scale: math.Sqrt(3 * variance)}

@@ -90,7 +90,7 @@ func validObjective(g *graph.Graph, o nn.Objective, names map[string]bool) error
 		return errors.New("the name is empty or taken")
 	case o.Times < 1 || o.Times > maxSteps:
 		return fmt.Errorf("it is executed %d times a step, want 1 to %d", o.Times, maxSteps)
-	case len(o.Updates) == 0:
+	case len(o.Updates)+len(o.Factors) == 0:
 		return errors.New("it updates nothing")
 	}
 	names[o.Name] = true

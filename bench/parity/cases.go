@@ -53,6 +53,7 @@ func cases() []parityCase {
 		{"gpt, llama blocks, untied", gpt(models.LlamaBlocks, true)},
 		{"lstm-lm", lstmLM(1)},
 		{"lstm-lm, two layers", lstmLM(2)},
+		{"topic", topic},
 		{"resnet v1.5", resNet(1)},
 		{"resnet v2", resNet(2)},
 		{"wgan, critic", wgan("critic", "resnet", false)},
@@ -121,6 +122,15 @@ func lstmLM(layers int) func() (subject, error) {
 		m, err := models.LSTMLM(c)
 		return only(m, err, c)
 	}
+}
+
+func topic() (subject, error) {
+	c, err := models.NewTopicConfig(size)
+	if err != nil {
+		return subject{}, err
+	}
+	m, err := models.Topic(c)
+	return only(m, err, c)
 }
 
 // resNet has images that are large enough for the last norms to see more than one

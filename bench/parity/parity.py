@@ -447,7 +447,28 @@ def lstm_lm(c, w, x, noise):
     return F.cross_entropy(logits.flatten(0, 1), x["targets"].flatten(), ignore_index=-1)
 
 
+def topic(c, w, x, noise):
+    """The proportions of documents are found as often as the graph does, and held."""
+    b = torch.cat([w["topics/%d/weight" % i] for i in range(c["Parts"])], 1)
+    words = x["words"]
+    with torch.no_grad():
+        gram = b.abs()
+        v = torch.ones(gram.shape[1], dtype=b.dtype)
+        for _ in range(3):
+            before, v = v, gram.T @ (gram @ v) + 1e-6 * v
+        step = 1 / (v / before).max()
+        a = ahead = torch.zeros(words.shape[0], gram.shape[1], dtype=b.dtype)
+        t = 1.0
+        for _ in range(c["Iterations"]):
+            now = (ahead - step * ((ahead @ b.T - words) @ b + c["Sparsity"])).relu()
+            after = (1 + math.sqrt(4 * t * t + 1)) / 2
+            a, ahead, t = now, now + (t - 1) / after * (now - a), after
+    losses = (a @ b.T - words).square().sum(1) / 2
+    return (losses * x["counts"]).sum() / x["counts"].sum().clamp(min=1)
+
+
 MODELS = {
+    "topic": topic,
     "transformer": transformer,
     "moe": moe,
     "gpt": gpt,

@@ -79,6 +79,7 @@ func flagsOf(c train.Checkpoint) (modelFlags, error) {
 		{"batch", &f.Batch}, {"length", &f.Length}, {"experts", &f.Experts},
 		{"expert-hidden", &f.ExpertHidden}, {"depth", &f.Depth}, {"pixels", &f.Pixels},
 		{"vocabulary", &f.Vocabulary}, {"classes", &f.Classes},
+		{"topics", &f.Topics},
 	} {
 		if text := c.Config[field.name]; text != "" {
 			if err := field.to.UnmarshalText([]byte(text)); err != nil {

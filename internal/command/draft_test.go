@@ -12,7 +12,7 @@ import (
 // TestResident: the plan that is taken without weighing is the one that weighing finds.
 func TestResident(t *testing.T) {
 	for _, model := range []string{"moe", "transformer", "gpt", "resnet", "wgan", "deepspeech",
-		"lstm-lm"} {
+		"lstm-lm", "topic"} {
 		f := modelFlags{Model: model, Size: "s512"}
 		b, err := f.build(io.Discard)
 		if err != nil {

@@ -24,14 +24,15 @@ const flagTexts = `
 --model
     moe, a Transformer with mixture-of-experts layers; transformer; gpt, a language model
     that continues texts; lstm-lm, a recurrent one; resnet; wgan, a pair of adversarial
-    networks with gradient penalty; or deepspeech (default ${default}). train also has mlr,
+    networks with gradient penalty; deepspeech; or topic, a dictionary of topics for
+    bags of words (default ${default}). train also has mlr,
     logistic regression, lr, the same of two classes with sparse rows, as of clicks, and mf,
     matrix factorisation, without layers and plans.
 --size
     s512 (tiny), s64 (1/64 of base in memory) or base, which is the published model
     (default ${default}).
 --batch
-    Pairs of texts, texts, images or utterances a step (default: the size's).
+    Pairs of texts, texts, images, utterances or documents a step (default: the size's).
 --fine
     Compose norms, dropout and optimizers of arithmetic, for graphs of TensorFlow 1's
     granularity.
@@ -59,7 +60,9 @@ const flagTexts = `
     resnet, wgan: pixels of a side of an image (default: the size's).
 --vocabulary
     moe, transformer, gpt, lstm-lm: sub-words, at most (default: the size's); train learns
-    them, and its model has as many as were learnt.
+    them, and its model has as many as were learnt. topic: words (default: the data's).
+--topics
+    topic: how many (default: the size's).
 --classes
     resnet: kinds of images, the background included (default: the data's, or the size's
     for a command that reads none).
@@ -87,7 +90,8 @@ const flagTexts = `
     go:doc or text:PATH (a file, or the text files of a folder). Images: glyphs (drawn characters;
     the default), dir:PATH (a folder a class), cifar10:DIR or icons:DIR (an icon theme).
     Speech: formant (the documentation, synthesised; the default), csv:FILE
-    (wav_filename,wav_filesize,transcript) or espeak:FILE (a sentence a line). mlr and lr:
+    (wav_filename,wav_filesize,transcript) or espeak:FILE (a sentence a line). Documents:
+    drawn (of known topics; the default) or uci:FILE (UCI's bags of words). mlr and lr:
     libsvm:FILE; mf: mtx:FILE (default: drawn).
 --seed
     Selects initial weights, order of pairs and dropout (default ${default}).
@@ -413,43 +417,11 @@ profile --trace
     precision, batches, a disk and larger budgets are planned, within two minutes, and those
     that fit are ranked, with what each needs and costs, and whether it changes results; with
     --json, one JSON object of type advice.
---table
-    Tables to make: 6.1, 6.2, fig6.4, fig6.6, fig6.7, 6.4 (with fig6.8), 6.5, 6.6, 6.7,
-    6.8 to 6.14; may be repeated (default: all).
-thesis --size
-    s64, which is run within 192MiB, or base, which is planned within 12GiB and not run
-    (default ${default}).
---runs
-    Steps of which a time is the median, after a warm-up (default 3).
-thesis --copy-gbps
-    Speed of each copy engine in all times (default: the one that gives the thesis' ratio
-    of computing to copying).
-simulate --setting
-    Computations C1 to C3 and links N1 to N3 of the paper, such as C2N1; may be repeated
-    (default: all nine).
-simulate --trace
-    Links as they were measured, instead of drawn ones: lines of seconds, machine from 0,
-    Gbit/s that it sends and Gbit/s that it receives from then on, with commas.
-simulate --workers
-    Workers, two on a machine (default ${default}).
-simulate --delay
-    Updates that one may miss before it is dropped (default ${default}).
-simulate --aggregators
-    Machines that add up updates, and as many that hand on models (default ${default}).
-simulate --updates
-    Updates that a job is played for (default ${default}).
-simulate --seed
-    What links and stragglers are drawn by (default ${default}).
-simulate --figure
-    Draw who sends when over which link, in the first setting's first seconds, into a file:
-    FILE.png or FILE.svg.
---csv
-    Print comma-separated values, with an empty line between tables.
 `
 
 // describe gives every flag without a text of its own the one in flagTexts.
 func describe(k *kong.Kong) error {
-	texts := parseTexts(strings.ReplaceAll(flagTexts+predictTexts, "${policy}",
+	texts := parseTexts(strings.ReplaceAll(flagTexts+predictTexts+benchTexts, "${policy}",
 		string(byDefault)))
 	return kong.Visit(k.Model.Node, func(v kong.Visitable, next kong.Next) error {
 		if n, ok := v.(*kong.Node); ok {

@@ -54,6 +54,8 @@ var kinds = []kind{
 	{name: "lstm-lm", flags: []string{"length", "depth", "tokenizer", "vocabulary", "dropout",
 		"accumulate"}, data: running, build: buildLSTMLM, read: readRunning, words: runningWords,
 		load: loadRunning},
+	{name: "topic", flags: []string{"vocabulary", "topics", "accumulate"}, data: bagged,
+		build: buildTopic, read: readBags, load: loadBags},
 	{name: "resnet", flags: []string{"depth", "blocks", "version", "pixels", "classes",
 		"accumulate", "strict"},
 		data: pictures, build: buildResNet, read: readPhotos, load: loadPhotos},
@@ -67,6 +69,7 @@ var kinds = []kind{
 var (
 	texts    = []string{"go", "tsv", "mo", "text"}
 	running  = []string{"go", "text"}
+	bagged   = []string{"drawn", "uci"}
 	pictures = []string{"glyphs", "dir", "cifar10", "icons"}
 	sounds   = []string{"formant", "csv", "espeak"}
 )

@@ -32,6 +32,7 @@ type modelFlags struct {
 	RNN     string `name:"rnn" group:"model" enum:",fused,unrolled" default:"" placeholder:"FORM"`
 
 	Vocabulary count     `group:"model" placeholder:"N"`
+	Topics     count     `group:"model" placeholder:"N"`
 	Classes    count     `group:"model" placeholder:"N"`
 	Dropout    *fraction `group:"training" placeholder:"P"`
 
@@ -61,6 +62,7 @@ func (f modelFlags) particular() []option {
 		{"nets", f.Nets != ""},
 		{"rnn", f.RNN != ""},
 		{"vocabulary", f.Vocabulary > 0},
+		{"topics", f.Topics > 0},
 		{"classes", f.Classes > 0},
 		{"dropout", f.Dropout != nil},
 		{"accumulate", f.Accumulate > 0},

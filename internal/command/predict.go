@@ -39,7 +39,8 @@ type predictCmd struct {
 func (predictCmd) Help() string {
 	return `Does what a trained model does, from a checkpoint alone: transformer and moe
 translate lines of text, gpt continues texts, resnet says what is on pictures,
-deepspeech writes down WAV recordings, and wgan draws; lstm-lm has no prediction.
+deepspeech writes down WAV recordings, and wgan draws; lstm-lm and topic
+have no prediction.
 Inputs are files, or standard input; a directory stands for the pictures or
 recordings in it.
 

@@ -472,6 +472,7 @@ func TestFlagsOf(t *testing.T) {
 		"resnet --blocks 1,2,1,1 --version v2 --pixels 40",
 		"resnet --depth 26", "resnet", "wgan --nets good", "wgan --pixels 32", "deepspeech",
 		"deepspeech --rnn unrolled --length 30", "gpt --length 20 --depth 1", "gpt --blocks llama",
+		"topic --topics 40 --vocabulary 300 --batch 3",
 		"lstm-lm --length 12 --depth 2 --dropout 0.1 --vocabulary 300",
 	} {
 		var c cli

@@ -97,7 +97,7 @@ func (c *trainCmd) settings() map[string]string {
 	for name, n := range map[string]count{"batch": f.Batch, "length": f.Length,
 		"experts": f.Experts, "expert-hidden": f.ExpertHidden, "depth": f.Depth,
 		"pixels": f.Pixels, "vocabulary": f.Vocabulary, "classes": f.Classes,
-		"accumulate": f.Accumulate} {
+		"topics": f.Topics, "accumulate": f.Accumulate} {
 		s[name] = inWords(n)
 	}
 	if c, err := models.NewTransformerConfig(f.Size); err == nil && f.Depth == 0 &&

@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/gomem/gomem/data"
+	"github.com/gomem/gomem/data/bags"
 	"github.com/gomem/gomem/data/images"
 	"github.com/gomem/gomem/data/speech"
 	"github.com/gomem/gomem/models"
@@ -18,6 +19,7 @@ type given struct {
 	text      *data.Running
 	set       *images.Set
 	speech    *speech.Set
+	bags      *bags.Set
 	tokenizer *data.Tokenizer
 }
 

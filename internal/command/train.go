@@ -335,6 +335,8 @@ func (c *trainCmd) spec() string {
 		return "glyphs"
 	case "deepspeech":
 		return "formant"
+	case "topic":
+		return "drawn"
 	}
 	return "go:doc"
 }

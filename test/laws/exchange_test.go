@@ -52,6 +52,11 @@ func exchanging(tr models.Training) map[string]func() (*models.Model, error) {
 			c.Training = tr
 			return smallest(c, err, models.LSTMLM)
 		},
+		"topic": func() (*models.Model, error) {
+			c, err := models.NewTopicConfig("s512")
+			c.Training = tr
+			return smallest(c, err, models.Topic)
+		},
 		"deepspeech": func() (*models.Model, error) {
 			c, err := models.NewDeepSpeechConfig("s512")
 			c.Training = tr
@@ -194,7 +199,7 @@ func TestWorkersAgree(t *testing.T) {
 // TestWorkersAccumulate: two workers do what one does that accumulates the gradients of
 // both batches; and what two do that accumulate two, one does with four.
 func TestWorkersAccumulate(t *testing.T) {
-	for name, times := range map[string]int{"transformer": 1, "gpt": 2, "lstm-lm": 2,
+	for name, times := range map[string]int{"transformer": 1, "gpt": 2, "lstm-lm": 2, "topic": 1,
 		"deepspeech": 1} {
 		t.Run(name, func(t *testing.T) {
 			one, err := exchanging(models.Training{Accumulate: 2 * times})[name]()

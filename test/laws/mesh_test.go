@@ -222,6 +222,7 @@ var meshesOf = map[string][][2]string{
 	"moe sparse": {{"batch:2", ""}, {"experts:4", ""}},
 	"gpt":        {{"batch:2", ""}},
 	"lstm-lm":    {{"batch:2", ""}},
+	"topic":      {{"batch:2", ""}},
 	"resnet":     {{"batch:2", ""}, {"batch:4", ""}},
 	"wgan":       {{"batch:2", ""}},
 	"deepspeech": {{"batch:2", ""}},
@@ -243,6 +244,9 @@ func meshed(name, size string) (*models.Model, error) {
 	case "lstm-lm":
 		c, err := models.NewLSTMLMConfig(size)
 		return smallest(c, err, models.LSTMLM)
+	case "topic":
+		c, err := models.NewTopicConfig(size)
+		return smallest(c, err, models.Topic)
 	case "resnet":
 		c, err := models.NewResNetConfig(size)
 		return smallest(c, err, models.ResNet)

@@ -51,6 +51,10 @@ var five = map[string]func() (*models.Model, error){
 		c, err := models.NewLSTMLMConfig("s512")
 		return smallest(c, err, models.LSTMLM)
 	},
+	"topic": func() (*models.Model, error) {
+		c, err := models.NewTopicConfig("s512")
+		return smallest(c, err, models.Topic)
+	},
 	"deepspeech": func() (*models.Model, error) {
 		c, err := models.NewDeepSpeechConfig("s512")
 		return smallest(c, err, models.DeepSpeech)

@@ -23,7 +23,7 @@ var needsMoreInBF16 = map[string][2]int64{
 func TestBF16NeedsLess(t *testing.T) {
 	longtest.Skip(t)
 	for _, name := range []string{"transformer", "moe", "gpt", "lstm-lm", "resnet", "wgan",
-		"deepspeech"} {
+		"deepspeech", "topic"} {
 		m, err := meshed(name, "s512")
 		if err != nil {
 			t.Fatal(err)
