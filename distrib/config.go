@@ -21,8 +21,10 @@ type Config struct {
 	Message   int   // bytes of a message's body, unless one row or its factors are larger; 0: 1 MiB
 	OnDemand  bool  // rows are asked for whenever they are too old, not once and for all
 	Ordered   bool  // owners fold in by clock, then node: the same bits in every run
-	Audited   bool  // sums for [Engine.Audit] are kept: a pass over every update
-	Group     Group // what a [Periodic] works with
+	// Keeps are owners of whose rows this node keeps a replica, see [Pool].Keep and [Engine.Kept].
+	Keeps   []NodeID
+	Audited bool  // sums for [Engine.Audit] are kept: a pass over every update
+	Group   Group // what a [Periodic] works with
 
 	// Saves says at which clocks owners keep their rows, and Save where: see [Shard].
 	// Restored is the shards that the values of the parameters come from, for what rules

@@ -61,6 +61,8 @@ type param struct {
 	master store     // the rows that this node owns, one after the other; nil where it adds sums up
 	folded []Version // how many updates are in them
 
+	kept map[NodeID]*standby // replicas of other nodes' rows
+
 	ledger Ledger
 }
 
@@ -223,6 +225,9 @@ func (l *lane) place(p *param, first *Param) error {
 		if s >= 0 && first != nil {
 			p.master.begin(int(s), first, i, 1)
 		}
+	}
+	if first != nil {
+		return l.keepRows(p, first)
 	}
 	return nil
 }

@@ -3,7 +3,7 @@ package distrib
 // Memory is bytes by what they are for.
 type Memory struct {
 	Replica int64 // what workers read, and its rows' clocks and owners
-	Rows    int64 // what this node owns, sums of it, and what its rule keeps
+	Rows    int64 // what this node owns or keeps, sums of it, and what its rule keeps
 	Outbox  int64 // updates that are pending or not acknowledged
 	Held    int64 // updates that must not be folded in yet
 	Staged  int64 // sums of a clock that is not complete
@@ -31,7 +31,7 @@ func (e *Engine) Memory() (now, peak Memory) {
 	for _, p := range e.params {
 		now.Replica += 8*int64(len(p.versions)+len(p.ages)) + int64(len(p.reads)) +
 			4*int64(len(p.owner)+len(p.slot))
-		now.Rows += 8 * int64(len(p.folded))
+		now.Rows += 8*int64(len(p.folded)) + p.keptBytes()
 	}
 	for _, w := range e.workers {
 		for _, s := range w.stale {

@@ -22,6 +22,11 @@ type Pool interface {
 	// Folded is how many messages of updates this node has folded in as their owner, by the plan
 	// that a message is of.
 	Folded(m *Msg) Version
+	// Norm is the Euclidean norm of the updates in a message of them.
+	Norm(m *Msg) float64
+	// Keep adds the updates of a message, of the same form as for their owner, to the replica of
+	// that one's rows, see Config.Keeps. The error is a sender that makes no sense.
+	Keep(owner NodeID, body [][]byte) error
 }
 
 // Push is what a message of updates is, to one who does not look into them.
