@@ -92,3 +92,20 @@ func BenchmarkNew(b *testing.B) {
 		}
 	}
 }
+
+// TestLackingFromBefore: what a replica lacks from before goes to it, also where all that is new is
+// dropped and there is no server's transfer to be delayed.
+func TestLackingFromBefore(t *testing.T) {
+	c := Config{Servers: []Host{0}, Replicas: []Host{1}, MaxDelay: 2,
+		Bound: Bound{Updates: 1}, Lacking: []Update{
+			{ID: 7, From: 2, Bytes: []float64{100}}, {ID: 8, From: 2, Bytes: []float64{100}}}}
+	late := []Update{{ID: 9, From: 3, Bytes: []float64{100}}}
+	s, err := NewScheduler(c, 10).Schedule(late, Even(4, 100), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := s.Replica; len(s.Dropped) != 1 || len(r.Updates) < 1 || r.Updates[0] != 7 ||
+		r.Punted > 1 {
+		t.Errorf("%+v, with %+v", s, r)
+	}
+}

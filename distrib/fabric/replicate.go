@@ -9,9 +9,9 @@ type Bound struct {
 	Momentum float64 // of the server's rule, γ; for a bound by norms
 }
 
-// holds reports whether a replica may lack updates with these norms, when the server's last step
+// Holds reports whether a replica may lack updates with these norms, when the server's last step
 // before them had a norm of h.
-func (b Bound) holds(h float64, norms []float64) bool {
+func (b Bound) Holds(h float64, norms []float64) bool {
 	return (b.Updates == 0 || len(norms) <= b.Updates) &&
 		(b.Norm == 0 || b.Distance(h, norms) <= b.Norm)
 }
@@ -83,7 +83,7 @@ func (r *replication) replicated(n *Network, end float64, demand bool) (groups i
 	at, arrived := 0, 0.0 // updates of the groups, and when all of those have arrived
 	for _, x := range s.Groups {
 		fits := max(arrived, x.Arrives) <= end
-		near := !demand || r.bound.holds(r.stepAt(at), r.lack.norms(at))
+		near := !demand || r.bound.Holds(r.stepAt(at), r.lack.norms(at))
 		if math.IsInf(x.Arrives, 1) || !fits && near {
 			break
 		}

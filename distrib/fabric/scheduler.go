@@ -1,5 +1,7 @@
 package fabric
 
+import "slices"
+
 // Config is what a scheduler knows of a job.
 type Config struct {
 	Servers     []Host
@@ -9,6 +11,7 @@ type Config struct {
 	// ReplicaAggregators are those of each replica.
 	ReplicaAggregators [][]Host
 	Bound              Bound
+	Lacking            []Update // that replicas lack from before, in order
 }
 
 // Scheduler schedules the batches of a job, one after the other.
@@ -19,7 +22,9 @@ type Scheduler struct {
 }
 
 // NewScheduler is one for a job whose model has a version.
-func NewScheduler(c Config, version int64) *Scheduler { return &Scheduler{c: c, version: version} }
+func NewScheduler(c Config, version int64) *Scheduler {
+	return &Scheduler{c: c, version: version, lack: lagging{updates: slices.Clone(c.Lacking)}}
+}
 
 // Version is the model's after all batches.
 func (s *Scheduler) Version() int64 { return s.version }
@@ -52,7 +57,7 @@ func (s *Scheduler) Schedule(updates []Update, n *Network, more bool) (*Schedule
 	r.cut = r.g.cut(n)
 	groups, wait := r.replicated(n, end, !more)
 	n.back(m)
-	if wait == 0 {
+	if wait == 0 || count == 0 {
 		g.lay(n, c, count, &teller{plan})
 		plan.Replica = r.freeze(n, groups)
 	} else { // the replicas' transfers go before the servers' last
