@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/gomem/gomem/distrib"
+	"github.com/gomem/gomem/distrib/fabric"
 )
 
 // Options of a daemon. Nodes must be given; the zero value of the others is the plain choice.
@@ -26,7 +27,14 @@ type Options struct {
 	// there was none; 0: 300 ms, and not less than 200. Lost is how much later than foreseen an
 	// owner may say that it has what was added up, before each part is sent again; 0: 1 s.
 	Patience, Lost time.Duration
-	Bps            float64 // of links that nobody has measured, bits a second; 0: 1e9
+	// Replicas is how many nodes keep a replica of each owner's rows, and Bound what these may lack
+	// of what it has folded in: see [Replicas]. Bound.Momentum is 0.
+	Replicas int
+	Bound    fabric.Bound
+	// Copies is the bytes of updates of this node that wait for replicas, at most, but for one; and
+	// Parts of what it is to add up, and of sums. 0: any number.
+	Copies, Parts int64
+	Bps           float64 // of links that nobody has measured, bits a second; 0: 1e9
 	// Log takes what a person should know, a line at a time. It may not call the daemon.
 	Log func(string)
 }
@@ -45,15 +53,26 @@ const beat = 100 * time.Millisecond
 
 // Stats is what a daemon has counted.
 type Stats struct {
-	Scheduled int64 // updates of this node that went when the scheduler said
-	Alone     int64 // that went without its word: there was none
-	Dropped   int64 // that were discarded, since they would have come too late
-	Summed    int64 // that their owners took as part of a sum
-	Again     int64 // that were sent again by themselves: nobody had said that a sum was taken
-	Sums      int64 // that this node has added up
-	Parts     int64 // updates in them
-	Batches   int64 // that this node has scheduled
-	Refused   int64 // messages that could not be used
+	Scheduled int64   // updates of this node that went when the scheduler said
+	Alone     int64   // that went without its word: there was none
+	Dropped   int64   // that were discarded, since they would have come too late
+	Summed    int64   // that their owners took as part of a sum
+	Again     int64   // that were sent again by themselves: nobody had said that a sum was taken
+	Sums      int64   // that this node has added up
+	Parts     int64   // updates in them
+	Batches   int64   // that this node has scheduled
+	Refused   int64   // messages that could not be used
+	Copied    int64   // updates of this node that all replicas have got
+	Waited    int64   // updates that this node as an owner has made wait for its replicas
+	Lacking   int     // updates that its replicas lack
+	Lacked    int     // and have lacked at most
+	Apart     float64 // what its rows and theirs differ by, at most; 0 without a bound by norms
+	Farthest  float64 // and have
+	Held      int64   // bytes of parts and sums that this node holds to add up
+	Most      int64   // and has held
+	Spared    int64   // bytes of its updates that wait for replicas
+	Sparest   int64   // and have waited, at most
+	Full      int64   // parts that were sent back, since there was no room for them
 }
 
 // Daemon is a transport that has updates scheduled.
@@ -77,7 +96,10 @@ type Daemon struct {
 	chiefs  map[distrib.NodeID]bool // who has ever said that it schedules
 	own     *scheduler              // if it is this node
 	pulse   *time.Timer
-	heard   time.Time                  // the last of the chief
+	heard   time.Time     // the last of the chief
+	spares  map[id]*spare // updates of this node that replicas may lack
+	lag     lag
+	shelf   shelf
 	rates   map[distrib.NodeID]float64 // bits a second, of what arrived since they were reported
 	stats   Stats
 }
@@ -96,7 +118,9 @@ func Wrap(t distrib.Transport, o Options) *Daemon {
 	return &Daemon{Transport: t, o: o, self: t.Self(), stop: func() {}, chief: -1,
 		down: map[distrib.NodeID]bool{}, ways: map[distrib.NodeID]*way{},
 		groups: map[uint64]*gathering{}, chiefs: map[distrib.NodeID]bool{},
-		rates: map[distrib.NodeID]float64{}}
+		rates: map[distrib.NodeID]float64{}, spares: map[id]*spare{},
+		lag:   lag{seen: map[distrib.NodeID]uint64{}},
+		shelf: shelf{have: map[[2]distrib.NodeID]*numbered{}}}
 }
 
 // Stats is what has been counted so far.
@@ -171,12 +195,30 @@ func (r receiver) Receive(from distrib.NodeID, m *distrib.Msg) {
 		d.handler.Receive(from, m)
 		return
 	}
-	p, ok := d.pool.Push(m)
-	head := &distrib.Msg{Class: m.Class, Head: m.Head}
-	d.handler.Receive(from, m)
-	if ok {
-		d.report(idOf(from, d.self, p), d.pool.Folded(head))
+	if err := d.accept(d.arrived(from, m)); err != nil {
+		d.refuse(from, err)
 	}
+}
+
+// arrived is a message of updates for this node that has come by itself.
+func (d *Daemon) arrived(from distrib.NodeID, m *distrib.Msg) incoming {
+	p, ok := d.pool.Push(m)
+	if !ok {
+		return incoming{take: func() (bool, error) {
+			d.handler.Receive(from, m)
+			return false, nil
+		}}
+	}
+	x := piece{ID: idOf(from, d.self, p), Norm: d.norm(m)}
+	f := fold{ID: x.ID, Bytes: size(m), Norm: x.Norm}
+	head := &distrib.Msg{Class: m.Class, Head: m.Head}
+	return incoming{pieces: []piece{x}, single: true, take: func() (bool, error) {
+		before := d.pool.Folded(head)
+		d.handler.Receive(from, m)
+		f.Version = d.pool.Folded(head)
+		d.report(f)
+		return f.Version > before, nil
+	}}
 }
 
 // refuse counts a message that cannot be used.
@@ -214,9 +256,14 @@ func (r receiver) Down(from distrib.NodeID, err error) {
 	for _, g := range d.groups {
 		d.complete(g)
 	}
+	d.rearrange(from)
+	if lost {
+		d.alone(func(*spare) bool { return true })
+	}
 	if d.o.Elect == nil && d.pool != nil && !d.closing {
 		d.volunteer()
 	}
 	d.unlock()
+	d.lag.lose(d, from)
 	d.handler.Down(from, err)
 }

@@ -87,6 +87,8 @@ func (p *pool) TakeSum(parts []distrib.Part, body [][]byte) (bool, error) {
 	return true, nil
 }
 
+func (p *pool) Norm(*distrib.Msg) float64           { return 1 }
+func (p *pool) Keep(distrib.NodeID, [][]byte) error { return nil }
 func (p *pool) Folded(*distrib.Msg) distrib.Version { return 0 }
 
 // ring is nodes with pools and daemons, the last of which all push to.

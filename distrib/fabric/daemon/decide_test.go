@@ -43,8 +43,10 @@ func (w *wire) of(k kind) (some []posted) {
 // numbers is a pool whose pushes have a number as their head.
 type numbers struct {
 	distrib.Pool
-	delay distrib.Version
-	takes bool
+	delay  distrib.Version
+	takes  bool
+	folded map[distrib.NodeID]uint64 // the last of each node
+	kept   int
 }
 
 func (n *numbers) Push(m *distrib.Msg) (distrib.Push, bool) {
@@ -54,11 +56,28 @@ func (n *numbers) Push(m *distrib.Msg) (distrib.Push, bool) {
 	return distrib.Push{Seq: binary.LittleEndian.Uint64(m.Head), Adds: true, Delay: n.delay}, true
 }
 
-func (n *numbers) Down(distrib.NodeID, error)            {}
-func (n *numbers) Receive(distrib.NodeID, *distrib.Msg)  {}
-func (n *numbers) Folded(m *distrib.Msg) distrib.Version { return 0 }
+func (n *numbers) Down(distrib.NodeID, error) {}
+func (n *numbers) Receive(from distrib.NodeID, m *distrib.Msg) {
+	if p, ok := n.Push(m); ok {
+		n.folded[from] = max(n.folded[from], p.Seq)
+	}
+}
+
+// Folded is how many there are, since each node's come one after the other.
+func (n *numbers) Folded(*distrib.Msg) (all distrib.Version) {
+	for _, seq := range n.folded {
+		all += distrib.Version(seq)
+	}
+	return all
+}
 func (n *numbers) Sum(ms []*distrib.Msg, _ distrib.Version) ([][]byte, error) {
 	return [][]byte{make([]byte, 8*len(ms))}, nil
+}
+
+func (n *numbers) Norm(m *distrib.Msg) float64 { return 1 }
+func (n *numbers) Keep(distrib.NodeID, [][]byte) error {
+	n.kept++
+	return nil
 }
 
 func (n *numbers) TakeSum([]distrib.Part, [][]byte) (bool, error) { return n.takes, nil }
@@ -71,7 +90,7 @@ type decides struct {
 }
 
 func newDecides() *decides {
-	d := &decides{wire: &wire{}, pool: &numbers{}}
+	d := &decides{wire: &wire{}, pool: &numbers{folded: map[distrib.NodeID]uint64{}}}
 	d.Daemon = Wrap(d.wire, Options{Nodes: []distrib.NodeID{0, 1, 2, 3, 4},
 		Elect: nobody{}})
 	d.Daemon.pool, d.handler = d.pool, d.pool
@@ -101,8 +120,14 @@ func (d *decides) slots(from distrib.NodeID, s slot) error {
 // parts has a part of a group arrive.
 func (d *decides) parts(from distrib.NodeID, x id, group uint64) error {
 	head := binary.LittleEndian.AppendUint64(nil, x.Seq)
-	return d.hears(from, message(aPart, make([]byte, 100), part{ID: x, Group: group,
-		Head: uint16(len(head))}, head))
+	return d.hears(from, message(aPart, make([]byte, 100), part{piece: piece{ID: x},
+		Group: group, Dest: x.To, Head: uint16(len(head))}, head))
+}
+
+// summed1 is a sum of one update.
+func summed1(x id) *distrib.Msg {
+	return sumOf([]gathered{{piece{ID: x}, &distrib.Msg{Head: make([]byte, 8)}}},
+		[][]byte{make([]byte, 8)})
 }
 
 // rest waits, and then for all that happens at that time.
@@ -169,7 +194,7 @@ func TestForged(t *testing.T) {
 		d.pool.takes = true
 		for to, wrong := range map[distrib.NodeID]bool{0: false, 3: true} {
 			x := id{From: 1, To: to, Seq: 1}
-			m := sumOf([]id{x}, []*distrib.Msg{{Head: make([]byte, 8)}}, [][]byte{make([]byte, 8)})
+			m := summed1(x)
 			if err := d.hears(2, m); (err != nil) != wrong {
 				t.Errorf("a sum for node %d: %v", to, err)
 			}
@@ -216,6 +241,21 @@ func TestNotWaitedFor(t *testing.T) {
 		}
 		late(t, d, at, 300*time.Millisecond)
 	})
+	decide(t, "one whose word was not heard", func(t *testing.T, d *decides) {
+		x, at := begun(d)
+		_ = d.slots(4, slot{ID: x, Verdict: held})
+		d.Send(2, &distrib.Msg{Class: distrib.Updates, Head: make([]byte, 8)})
+		d.claimed(4, 2) // it begins anew, and knows nothing
+		for range 20 {
+			rest(beat)
+			d.mu.Lock()
+			d.heard = time.Now()
+			d.mu.Unlock()
+		}
+		if all := d.wire.of(0); len(all) != 2 || all[0].at.Sub(at) != 300*time.Millisecond {
+			t.Errorf("%d went: %+v", len(all), all)
+		}
+	})
 	decide(t, "an aggregator that is gone already", func(t *testing.T, d *decides) {
 		x, at := begun(d)
 		gone(d, 2)
@@ -243,7 +283,8 @@ func TestNotWaitedFor(t *testing.T) {
 // with what it has, whether or not the scheduler has said who is in it.
 func TestGroups(t *testing.T) {
 	a, b := id{From: 1, To: 3, Seq: 1}, id{From: 2, To: 3, Seq: 1}
-	says := message(aGroup, nil, group{Group: 7, To: 3, Ends: int64(time.Minute), Members: 2},
+	says := message(aGroup, nil, group{Group: 7, To: 3, Dest: 3,
+		Ends: int64(time.Minute), Members: 2},
 		[]id{a, b})
 	decide(t, "whole", func(t *testing.T, d *decides) {
 		_ = d.hears(4, says)
@@ -284,8 +325,7 @@ func TestGroups(t *testing.T) {
 		for _, taken := range []bool{false, true} {
 			d.pool.takes, d.wire.sent = taken, nil
 			x := id{From: 1, To: 0, Seq: 1}
-			_ = d.hears(2, sumOf([]id{x}, []*distrib.Msg{{Head: make([]byte, 8)}},
-				[][]byte{make([]byte, 8)}))
+			_ = d.hears(2, summed1(x))
 			all := d.wire.of(anAnswer)
 			if len(all) != 1 || all[0].to != 1 {
 				t.Fatalf("%d answers", len(all))

@@ -28,6 +28,37 @@
 // [distrib.Weighing], each is multiplied by its weight first, by the place that the schedule gives
 // it.
 //
+// # Replicas
+//
+// With Options.Replicas, each owner's rows are kept by other nodes, too ([Replicas], [Keeps]; the
+// engine's Config.Keeps), where updates are added to them. Who has pushed an update keeps it. Once
+// its owner has folded it in, and says so, it goes to the first replica when the scheduler says:
+// with the other updates that this lacks it is scheduled on what the owner's own have left of the
+// links, added up with others on its way, and punted to the next batch where it would come after
+// the batch's end and the bound does not ask for it (section 5.3). Without a scheduler, or under a
+// new one, it goes at once. A replica has every update once, by its number, hands it on to the next
+// one, and the last says so, to the owner, to who has pushed it, who then lets go of it, and to the
+// scheduler.
+//
+// The bound, Options.Bound, is kept by the owner, whatever was scheduled: an update that its
+// replicas may not lack, too, waits there, and all that comes after it, until they have more; those
+// who have what they lack are asked for it. So at every instant, not only at a batch's end, what an
+// owner has folded in and a replica has not is within the bound, in updates, or as the sum of their
+// norms, which is equation 11 for a rule that adds; but a single update larger than that is folded
+// in where nothing else is lacking. A replica is never ahead of its owner.
+//
+// When an owner dies, what its replica lacks is with those who have pushed it. They have it still
+// (Spares), the replica takes what it does not have (Adopt), and what is lost is the dead node's
+// own updates among those. What was pushed in a step that was not done (Finish) is not sent again:
+// the step is done again. If its owner and the replica had got it before, it is in the rows beside
+// what the step then comes to.
+//
+// # Memory
+//
+// What a node holds to add up, and the sums that have not left, are within Options.Parts. A part
+// that has no room goes back, and then to its owner directly. What it keeps for replicas is within
+// Options.Copies: who has no room for the next update sends what is there at once, and waits.
+//
 // # Scheduler
 //
 // One node schedules at a time: whom a [distrib.Coordinator] elects, or the first that is there.
@@ -38,6 +69,8 @@
 // expects. Rates of links are measured by daemons, of what they send when the schedule says, which
 // has the links to itself: a link is as fast as the fastest way over it was lately.
 //
-// Only times are kept to, not rates: transfers that the schedule has at the same time share links
-// as the network has it.
+// What is not done: one order for an update in several parts at several owners (10.2), models by
+// way of distributors (10.3), which are scheduled by package fabric and not run, and replicas of
+// rows whose rule does more than add. Only times are kept to, not rates: transfers that the
+// schedule has at the same time share links as the network has it.
 package daemon

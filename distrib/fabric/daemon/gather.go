@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -11,16 +12,22 @@ import (
 type gathering struct {
 	group
 	members []id // nil: the scheduler has not said who
-	parts   map[id]*distrib.Msg
+	parts   map[id]gathered
 	order   []id // in which parts came
 	timer   *time.Timer
+}
+
+// gathered is a part of a group.
+type gathered struct {
+	piece
+	m *distrib.Msg
 }
 
 // gathering finds or makes a group, which goes after a time with what it has.
 func (d *Daemon) gathering(number uint64, wait time.Duration) *gathering {
 	g := d.groups[number]
 	if g == nil {
-		g = &gathering{group: group{Group: number}, parts: map[id]*distrib.Msg{}}
+		g = &gathering{group: group{Group: number}, parts: map[id]gathered{}}
 		d.groups[number] = g
 	}
 	if g.timer != nil {
@@ -51,6 +58,10 @@ func (d *Daemon) grouped(from distrib.NodeID, x group, members []id) error {
 		}
 	}
 	g := d.gathering(x.Group, ends+d.o.Lost/2)
+	if !d.goesTo(x.To, x.Dest) {
+		return fmt.Errorf("a group of node %d for node %d, which has none of its rows", x.To,
+			x.Dest)
+	}
 	g.group, g.members = x, members
 	d.complete(g)
 	return nil
@@ -65,17 +76,34 @@ func (d *Daemon) gather(from distrib.NodeID, p part, m *distrib.Msg) error {
 	g := d.groups[p.Group]
 	if g == nil {
 		g = d.gathering(p.Group, d.o.Lost/2)
-		g.To = p.ID.To
+		g.To, g.Dest = p.ID.To, p.Dest
 	}
-	if g.To != p.ID.To {
-		return fmt.Errorf("a part for node %d in a group for node %d", p.ID.To, g.To)
+	if g.To != p.ID.To || g.Dest != p.Dest || !d.goesTo(p.ID.To, p.Dest) {
+		return fmt.Errorf("a part for node %d by way of node %d in a group for node %d", p.ID.To,
+			p.Dest, g.To)
 	}
-	if g.parts[p.ID] == nil {
-		g.order = append(g.order, p.ID)
+	if _, ok := g.parts[p.ID]; ok {
+		return nil
 	}
-	g.parts[p.ID] = m
+	if !d.hold(size(m)) {
+		d.stats.Full++
+		d.answer([]id{p.ID}, false)
+		return nil
+	}
+	g.order = append(g.order, p.ID)
+	g.parts[p.ID] = gathered{p.piece, m}
 	d.complete(g)
 	return nil
+}
+
+// hold makes room for what this node is to add up, or for a sum, if there is some.
+func (d *Daemon) hold(bytes int64) bool {
+	if most := d.o.Parts; most > 0 && d.stats.Held+bytes > most {
+		return false
+	}
+	d.stats.Held += bytes
+	d.stats.Most = max(d.stats.Most, d.stats.Held)
+	return true
 }
 
 // complete forwards a group of which all parts are there that will come.
@@ -84,7 +112,7 @@ func (d *Daemon) complete(g *gathering) {
 		return
 	}
 	for _, x := range g.members {
-		if g.parts[x] == nil && !d.down[x.From] {
+		if _, ok := g.parts[x]; !ok && !d.down[x.From] {
 			return
 		}
 	}
@@ -100,46 +128,65 @@ func (d *Daemon) forward(g *gathering) {
 		g.members = g.order
 	}
 	var ids []id
+	var bytes int64
+	for _, p := range g.parts {
+		bytes += size(p.m)
+	}
+	var parts []gathered
 	var ms []*distrib.Msg
 	for _, x := range g.members {
-		if m := g.parts[x]; m != nil {
-			ids, ms = append(ids, x), append(ms, m)
+		if p, ok := g.parts[x]; ok {
+			ids, parts, ms = append(ids, x), append(parts, p), append(ms, p.m)
 		}
 	}
 	if len(ids) == 0 {
+		d.stats.Held -= bytes
 		return
 	}
 	d.calls = append(d.calls, func() {
-		refused := func(err error) {
+		done := func(err error) {
+			d.mu.Lock()
+			d.stats.Held -= bytes
+			d.mu.Unlock()
 			if err != nil {
 				d.answer(ids, false)
 			}
 		}
 		body, err := d.pool.Sum(ms, g.At)
 		if err != nil {
-			refused(err)
+			done(err)
 			return
 		}
-		m := sumOf(ids, ms, body)
-		m.Done = refused
+		m := sumOf(parts, body)
+		m.Done = done
 		d.mu.Lock()
+		if !d.hold(size(m)) {
+			d.stats.Full += int64(len(ids))
+			d.mu.Unlock()
+			done(errFull)
+			return
+		}
+		d.stats.Held -= bytes // the parts are not needed any more
+		bytes = size(m)
 		d.stats.Sums++
 		d.stats.Parts += int64(len(ids))
 		d.mu.Unlock()
-		d.Transport.Send(g.To, m)
+		d.Transport.Send(g.Dest, m)
 	})
 }
 
+// errFull is why a sum is not sent: its parts go one by one.
+var errFull = errors.New("fabric: no room for a sum")
+
 // sumOf is the message of a sum.
-func sumOf(ids []id, ms []*distrib.Msg, body [][]byte) *distrib.Msg {
+func sumOf(parts []gathered, body [][]byte) *distrib.Msg {
 	fixed := []any{sum{}}
 	n := 0
-	for i, x := range ids {
-		head := ms[i].Head
-		fixed = append(fixed, x, uint16(len(head)), head)
-		n += idLen + 2 + len(head)
+	for _, p := range parts {
+		fixed = append(fixed, p.piece, uint16(len(p.m.Head)), p.m.Head)
+		n += pieceLen + 2 + len(p.m.Head)
 	}
-	fixed[0] = sum{uint16(len(ids)), uint32(n)}
+	fixed[0] = sum{uint16(len(parts)), uint32(n)}
 	m := message(aSum, nil, fixed...)
 	m.Body = append(m.Body, body...)
 	return m
@@ -152,8 +199,9 @@ func (d *Daemon) answer(ids []id, taken bool) {
 	}
 }
 
-// takeSum hands a sum to the engine, tells those who have a part in it, and the scheduler.
-func (d *Daemon) takeSum(o *opened) error {
+// takeSum hands a sum to the engine, tells those who have a part in it, and the scheduler; or it
+// keeps it, if it is for a replica.
+func (d *Daemon) takeSum(from distrib.NodeID, o *opened) error {
 	var s sum
 	if err := o.next(&s); err != nil {
 		return err
@@ -162,9 +210,10 @@ func (d *Daemon) takeSum(o *opened) error {
 		return fmt.Errorf("a sum of %d bytes with %d", s.Bytes, o.fixed.Len())
 	}
 	var ids []id
+	var pieces []piece
 	var parts []distrib.Part
 	for range s.Parts {
-		var x id
+		var x piece
 		var n uint16
 		if err := o.next(&x); err != nil {
 			return err
@@ -176,28 +225,38 @@ func (d *Daemon) takeSum(o *opened) error {
 		if err != nil {
 			return err
 		}
-		if x.To != d.self {
-			return fmt.Errorf("a sum with %v", x)
+		other := len(ids) > 0 && x.ID.To != ids[0].To
+		if other || !d.goesTo(x.ID.To, d.self) {
+			return fmt.Errorf("a sum with %v", x.ID)
 		}
-		ids, parts = append(ids, x), append(parts, distrib.Part{From: x.From, Head: head})
+		pieces, ids = append(pieces, x), append(ids, x.ID)
+		parts = append(parts, distrib.Part{From: x.ID.From, Head: head})
 	}
-	taken, err := d.pool.TakeSum(parts, [][]byte{o.bare})
-	d.answer(ids, taken)
-	if taken {
-		version := d.pool.Folded(&distrib.Msg{Class: distrib.Updates, Head: parts[0].Head})
-		for _, x := range ids {
-			d.report(x, version)
+	if len(ids) == 0 {
+		return fmt.Errorf("a sum of nothing")
+	}
+	if ids[0].To != d.self {
+		return d.keepSum(from, pieces, o)
+	}
+	return d.accept(incoming{pieces: pieces, take: func() (bool, error) {
+		taken, err := d.pool.TakeSum(parts, [][]byte{o.bare})
+		d.answer(ids, taken)
+		if taken {
+			version := d.pool.Folded(&distrib.Msg{Class: distrib.Updates, Head: parts[0].Head})
+			for _, x := range pieces {
+				d.report(fold{ID: x.ID, Version: version, Bytes: int64(len(o.bare)), Norm: x.Norm})
+			}
 		}
-	}
-	return err
+		return taken, err
+	}, refuse: func() { d.answer(ids, false) }})
 }
 
 // report tells the scheduler that an owner has an update.
-func (d *Daemon) report(x id, version distrib.Version) {
+func (d *Daemon) report(f fold) {
 	d.mu.Lock()
 	defer d.unlock()
 	if d.chief >= 0 {
-		d.Transport.Send(d.chief, message(aFold, nil, fold{x, version}))
+		d.Transport.Send(d.chief, message(aFold, nil, f))
 	}
 }
 
@@ -207,11 +266,17 @@ func (d *Daemon) read(from distrib.NodeID, m *distrib.Msg) error {
 	if err != nil {
 		return err
 	}
-	if o.kind == aSum {
+	if o.kind == aSum || o.kind == aCopy || o.kind == aKept {
 		if d.pool == nil {
-			return fmt.Errorf("a sum, and nobody here owns anything")
+			return fmt.Errorf("a %v, and nobody here owns anything", o.kind)
 		}
-		return d.takeSum(o)
+		switch o.kind {
+		case aSum:
+			return d.takeSum(from, o)
+		case aCopy:
+			return d.takeCopy(from, o)
+		}
+		return d.readKept(from, o)
 	}
 	d.mu.Lock()
 	defer d.unlock()
@@ -246,6 +311,13 @@ func (d *Daemon) read(from distrib.NodeID, m *distrib.Msg) error {
 		if err = o.next(&a); err == nil {
 			err = d.answered(from, a)
 		}
+	case aFate:
+		var f fate
+		if err = o.next(&f); err == nil {
+			err = d.fated(from, f)
+		}
+	case anUrge:
+		d.urged(from)
 	case aFold:
 		var f fold
 		if err = o.next(&f); err == nil && d.own != nil {

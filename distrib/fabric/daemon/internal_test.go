@@ -52,10 +52,10 @@ func TestReports(t *testing.T) {
 		x := id{From: 0, To: 1, Seq: 4}
 		o := s.owner(x)
 		o.out[x] = time.Now()
-		if err := s.folded(0, fold{x, 9}); err == nil || len(o.out) != 1 {
+		if err := s.folded(0, fold{ID: x, Version: 9}); err == nil || len(o.out) != 1 {
 			t.Errorf("who does not own says what was folded in: %v", err)
 		}
-		if err := s.folded(1, fold{x, 9}); err != nil || len(o.out) != 0 {
+		if err := s.folded(1, fold{ID: x, Version: 9}); err != nil || len(o.out) != 0 {
 			t.Errorf("%v, and %d are on their way", err, len(o.out))
 		}
 		r := ready{ID: id{From: 0, To: 1, Seq: 5}, Delay: 5, Version: 2}

@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -59,12 +60,13 @@ func (d *Daemon) volunteer() {
 // lead begins to schedule, and to say so.
 func (d *Daemon) lead() {
 	d.own = newScheduler(d, max(d.term+1, uint64(time.Now().UnixNano())))
-	d.claimed(d.self, d.own.term)
 	d.say()
 }
 
 // say tells all that this node schedules, now and again.
 func (d *Daemon) say() {
+	d.claimed(d.self, d.own.term)
+	d.heard = time.Now()
 	for _, n := range d.o.Nodes {
 		if n != d.self && !d.down[n] {
 			d.Transport.Send(n, message(aClaim, nil, claim{d.own.term}))
@@ -98,6 +100,10 @@ func (d *Daemon) claimed(from distrib.NodeID, term uint64) {
 	d.chiefs[from] = true
 	if term < d.term && d.chief >= 0 || d.down[from] {
 		return
+	}
+	if d.chief != from || d.term != term {
+		d.unheld()
+		d.alone(func(*spare) bool { return true }) // it knows nothing of these
 	}
 	d.chief, d.term = from, term
 }
@@ -134,6 +140,8 @@ type owner struct {
 	shard
 	version distrib.Version // messages of updates that it has folded in, for all that is known
 	wait    []ready
+	lack    []ready          // that its replicas lack, and that have not been told when to go there
+	told    map[id]time.Time // that have, and until when that is believed
 	out     map[id]time.Time // on their way, and until when that is believed
 	free    time.Time        // when the last of them arrives, by the schedule
 	timer   *time.Timer
@@ -160,6 +168,7 @@ func (s *scheduler) end() {
 // lose forgets what a node had announced.
 func (s *scheduler) lose(node distrib.NodeID) {
 	for _, o := range s.owners {
+		o.lack = slices.DeleteFunc(o.lack, func(r ready) bool { return r.ID.From == node })
 		o.wait = slices.DeleteFunc(o.wait, func(r ready) bool { return r.ID.From == node })
 	}
 }
@@ -168,7 +177,7 @@ func (s *scheduler) owner(x id) *owner {
 	at := shard{x.To, x.Plan}
 	o := s.owners[at]
 	if o == nil {
-		o = &owner{shard: at, out: map[id]time.Time{}}
+		o = &owner{shard: at, out: map[id]time.Time{}, told: map[id]time.Time{}}
 		s.owners[at] = o
 	}
 	return o
@@ -213,6 +222,7 @@ func (s *scheduler) folded(from distrib.NodeID, f fold) error {
 	o := s.owner(f.ID)
 	o.version = max(o.version, f.Version)
 	delete(o.out, f.ID)
+	s.lacks(o, f)
 	s.soon(o)
 	return nil
 }
@@ -247,11 +257,9 @@ func (s *scheduler) schedule(o *owner) {
 		return
 	}
 	now := time.Now()
-	for x, until := range o.out {
-		if now.After(until) {
-			delete(o.out, x) // it is lost, or nobody has told
-		}
-	}
+	old := func(_ id, until time.Time) bool { return now.After(until) }
+	maps.DeleteFunc(o.out, old) // it is lost, or nobody has told
+	maps.DeleteFunc(o.told, old)
 	if s.idle() { // what is reserved still was expected to take longer
 		s.net = fabric.Even(len(s.d.o.Nodes), s.d.o.Bps/8)
 	}
@@ -259,8 +267,7 @@ func (s *scheduler) schedule(o *owner) {
 	s.at = now
 	s.rate()
 	s.d.stats.Batches++
-	b := s.batch(o, all)
-	plan, err := fabric.New(b, s.net)
+	plan, err := s.plan(o, s.batch(o, all))
 	if err != nil {
 		s.d.o.Log("fabric: " + err.Error())
 		return // they will go without
@@ -312,13 +319,20 @@ func (s *scheduler) batch(o *owner, all []ready) fabric.Batch {
 		if bounded {
 			v -= b.MaxDelay - int64(r.Delay)
 		}
-		b.Updates = append(b.Updates, fabric.Update{ID: fabric.ID(i), From: s.hosts[r.ID.From],
-			Bytes: []float64{float64(r.Bytes)}, Version: v})
+		u := s.update(i, r)
+		u.Version = v
+		b.Updates = append(b.Updates, u)
 	}
 	if adds && len(all) > 1 {
 		b.Aggregators = s.aggregators(o.node)
 	}
 	return b
+}
+
+// update is one as schedules know it.
+func (s *scheduler) update(i int, r ready) fabric.Update {
+	return fabric.Update{ID: fabric.ID(i), From: s.hosts[r.ID.From],
+		Bytes: []float64{float64(r.Bytes)}, Norm: r.Norm}
 }
 
 // aggregators are those of an owner: the nodes behind it, in a ring.
@@ -344,7 +358,6 @@ func duration(seconds float64) time.Duration {
 
 // tell has everybody know what becomes of updates.
 func (s *scheduler) tell(o *owner, all []ready, plan *fabric.Schedule) {
-	nodes := s.d.o.Nodes
 	version := int64(o.version) + int64(len(o.out))
 	o.free = s.at.Add(duration(plan.End))
 	until := o.free.Add(2 * s.d.o.Lost)
@@ -356,34 +369,52 @@ func (s *scheduler) tell(o *owner, all []ready, plan *fabric.Schedule) {
 		}
 		s.send(r.ID.From, message(aSlot, nil, v))
 	}
-	first := map[fabric.ID]fabric.Transfer{} // of an update
-	for _, t := range plan.Transfers {
+	first := s.firsts(all, plan.Transfers)
+	for _, g := range plan.Groups {
+		s.tellGroup(all, g, first, group{To: o.node, Dest: o.node, At: distrib.Version(version)})
+		for _, x := range g.Updates {
+			o.out[all[x].ID] = until
+		}
+		version += int64(len(g.Updates))
+	}
+	s.tellCopies(o, all, plan)
+}
+
+// firsts are the transfers by which updates leave their nodes.
+func (s *scheduler) firsts(all []ready, ts []fabric.Transfer) map[fabric.ID]fabric.Transfer {
+	first := map[fabric.ID]fabric.Transfer{}
+	for _, t := range ts {
 		if len(t.Updates) == 1 && t.From == s.hosts[all[t.Updates[0]].ID.From] {
 			if _, ok := first[t.Updates[0]]; !ok {
 				first[t.Updates[0]] = t
 			}
 		}
 	}
-	for _, g := range plan.Groups {
-		ends := int64(duration(g.Arrives))
-		v := slot{Verdict: direct, Ends: ends}
-		if !g.Direct && len(g.Updates) > 1 {
-			s.groups++
-			v.Verdict, v.Group = summed, s.term+s.groups
-			v.Via = nodes[first[g.Updates[0]].To]
-			var members []id
-			for _, x := range g.Updates {
-				members = append(members, all[x].ID)
-			}
-			s.send(v.Via, message(aGroup, nil, group{Group: v.Group, To: o.node,
-				At: distrib.Version(version), Ends: ends, Members: uint16(len(members))}, members))
+	return first
+}
+
+// tellGroup has everybody know of updates that go together, to x.Dest.
+func (s *scheduler) tellGroup(all []ready, g fabric.Group, first map[fabric.ID]fabric.Transfer,
+	x group) {
+	x.Ends = int64(duration(g.Arrives))
+	v := slot{Verdict: direct, Ends: x.Ends}
+	if x.Dest != x.To {
+		v.Verdict, v.Via = copyDirect, x.Dest
+	}
+	if !g.Direct && len(g.Updates) > 1 {
+		s.groups++
+		x.Group, x.Members = s.term+s.groups, uint16(len(g.Updates))
+		v.Verdict, v.Group = v.Verdict.summed(), x.Group
+		v.Via = s.d.o.Nodes[first[g.Updates[0]].To]
+		var members []id
+		for _, u := range g.Updates {
+			members = append(members, all[u].ID)
 		}
-		for _, x := range g.Updates {
-			v.ID, v.Wait = all[x].ID, int64(duration(first[x].Start))
-			o.out[v.ID] = until
-			s.send(v.ID.From, message(aSlot, nil, v))
-			version++
-		}
+		s.send(v.Via, message(aGroup, nil, x, members))
+	}
+	for _, u := range g.Updates {
+		v.ID, v.Wait = all[u].ID, int64(duration(first[u].Start))
+		s.send(v.ID.From, message(aSlot, nil, v))
 	}
 }
 

@@ -26,6 +26,7 @@ type queued struct {
 	via   distrib.NodeID
 	timer *time.Timer
 	held  bool // the scheduler has heard of it
+	spare bool // replicas are to have it, too
 }
 
 // state is how far the first of a way is.
@@ -53,9 +54,11 @@ func (d *Daemon) Send(to distrib.NodeID, m *distrib.Msg) {
 		d.ways[to] = w
 	}
 	q := &queued{m: m}
-	if d.pool != nil && to != d.self {
+	if d.pool != nil {
 		q.push, q.is = d.pool.Push(m)
 		q.id = idOf(d.self, to, q.push)
+		q.spare = q.is && len(d.replicas(to)) > 0
+		q.is = q.is && to != d.self
 	}
 	w.queue = append(w.queue, q)
 	d.advance(w)
@@ -65,6 +68,9 @@ func (d *Daemon) Send(to distrib.NodeID, m *distrib.Msg) {
 func (d *Daemon) advance(w *way) {
 	for len(w.queue) > 0 && w.queue[0].state == fresh {
 		q := w.queue[0]
+		if q.spare && !d.spare(q) {
+			return // until there is room
+		}
 		if q.is && d.chief >= 0 && !d.closing {
 			d.announce(w, q)
 			return
@@ -120,7 +126,7 @@ func (d *Daemon) after(w *way, q *queued, wait time.Duration, then func()) {
 func (d *Daemon) announce(w *way, q *queued) {
 	q.state = asked
 	r := ready{ID: q.id, Bytes: size(q.m), Version: q.push.Version, Delay: q.push.Delay,
-		Adds: q.push.Adds}
+		Adds: q.push.Adds, Norm: d.normOf(q.id)}
 	var rates []rate
 	for to, bps := range d.rates {
 		rates = append(rates, rate{to, bps})
@@ -141,10 +147,21 @@ func (d *Daemon) patient(w *way, q *queued, chief distrib.NodeID, wait time.Dura
 		}
 		if d.chief == chief {
 			d.chief = -1
+			d.unheld()
 		}
 		d.stats.Alone++
 		d.send(w, q.m)
 	})
+}
+
+// unheld believes no more that slots will come which a scheduler has said to be coming: it was
+// taken for none, and what it said then was not heard, or there is another one.
+func (d *Daemon) unheld() {
+	for _, w := range d.ways {
+		if len(w.queue) > 0 {
+			w.queue[0].held = false
+		}
+	}
 }
 
 // first is the way whose first message is an update in a state; nil if it is not there any more.
@@ -163,6 +180,9 @@ const longest = 10 * time.Minute
 func (d *Daemon) slotted(from distrib.NodeID, s slot) error {
 	if ok, err := d.schedules(from, fmt.Sprint("a slot for ", s.ID)); !ok {
 		return err
+	}
+	if s.Verdict == copyDirect || s.Verdict == copySummed {
+		return d.copySlot(s)
 	}
 	w, q := d.first(s.ID, asked)
 	if w == nil {
@@ -196,13 +216,17 @@ func (d *Daemon) slotted(from distrib.NodeID, s slot) error {
 			return
 		}
 		q.state, q.via = away, s.Via
-		p := part{ID: s.ID, Group: s.Group, Head: uint16(len(q.m.Head))}
-		body := bytes.Join(q.m.Body, nil) // its own, for it may be sent again
-		m := message(aPart, body, p, bytes.Clone(q.m.Head))
+		m := partOf(s, d.piece(s.ID), s.ID.To, q.m)
 		d.Transport.Send(s.Via, d.timed(s.Via, m, nil))
 		d.after(w, q, max(0, ends-wait)+d.o.Lost, func() { d.again(w) })
 	})
 	return nil
+}
+
+// partOf is an update on its way to an aggregator. Its memory is its own, for it may be sent again.
+func partOf(s slot, x piece, dest distrib.NodeID, m *distrib.Msg) *distrib.Msg {
+	p := part{piece: x, Group: s.Group, Dest: dest, Head: uint16(len(m.Head))}
+	return message(aPart, bytes.Join(m.Body, nil), p, bytes.Clone(m.Head))
 }
 
 // timed is a message whose way is measured: how fast it arrives that is sent when the schedule
@@ -225,6 +249,7 @@ func (d *Daemon) timed(to distrib.NodeID, m *distrib.Msg, done func(error)) *dis
 // drop sends what is left of an update that is discarded.
 func (d *Daemon) drop(w *way, q *queued) {
 	d.stats.Dropped++
+	d.release(q.id)
 	m, done := distrib.Without(q.m), q.m.Done
 	m.Done = func(err error) {
 		if err == nil {
@@ -251,6 +276,12 @@ func (d *Daemon) again(w *way) {
 
 // answered takes note of what became of an update that was added to others.
 func (d *Daemon) answered(from distrib.NodeID, a answer) error {
+	if from == a.ID.To && a.Taken {
+		d.settle(a.ID)
+	}
+	if !a.Taken && d.refused(from, a.ID) {
+		return nil
+	}
 	w, q := d.first(a.ID, away)
 	switch {
 	case w == nil:

@@ -25,13 +25,18 @@ const (
 	aSum                     // what was added up, to its owner
 	anAnswer                 // whether its parts were taken: to those who have pushed them
 	aFold                    // how many updates an owner has folded in: to the scheduler
+	aFate                    // whether an owner has folded in what came by itself: to its pusher
+	aCopy                    // an update for a replica of its owner's rows: of class Updates
+	aKept                    // the last replica has it: to its owner, its pusher, the scheduler
+	anUrge                   // an owner waits for its replicas: to pushers of what they lack
 	kinds
 )
 
 // String is what it is called.
 func (k kind) String() string {
 	names := [...]string{"", "claim", "announcement", "slot", "group", "part", "sum", "answer",
-		"report"}
+		"report",
+		"fate", "copy", "acknowledgement", "demand"}
 	if int(k) < len(names) {
 		return names[k]
 	}
@@ -40,7 +45,7 @@ func (k kind) String() string {
 
 // class is the stream that a kind goes in.
 func (k kind) class() distrib.Class {
-	if k == aPart || k == aSum {
+	if k == aPart || k == aSum || k == aCopy {
 		return distrib.Updates
 	}
 	return distrib.Control
@@ -56,6 +61,9 @@ type id struct {
 
 // idLen is the bytes of an id.
 const idLen = 4 + 4 + 2 + 8 + 8
+
+// pieceLen is the bytes of a piece.
+const pieceLen = idLen + 8 + 8
 
 // idOf is the id of a push.
 func idOf(from, to distrib.NodeID, p distrib.Push) id {
@@ -74,6 +82,7 @@ type (
 	ready struct {
 		ID             id
 		Bytes          int64
+		Norm           float64 // 0 where no bound is of norms
 		Version, Delay distrib.Version
 		Adds           bool
 		Rates          uint16 // that follow
@@ -92,17 +101,24 @@ type (
 	group struct {
 		Group   uint64
 		To      distrib.NodeID
+		Dest    distrib.NodeID  // where the sum goes: to To, or to a replica of its rows
 		At      distrib.Version // messages of updates that its owner has folded in before
 		Ends    int64
 		Members uint16 // ids that follow, in the order in which they are added up
 	}
-	part struct {
+	piece struct {
 		ID    id
+		Floor uint64  // what its node has pushed before it, to the same owner, is with its replicas
+		Norm  float64 // as of ready
+	}
+	part struct {
+		piece
 		Group uint64
+		Dest  distrib.NodeID
 		Head  uint16 // bytes of the message's head, which follow
 	}
 	sum struct {
-		Parts uint16 // that follow, each an id, the length of a head, and the head
+		Parts uint16 // that follow, each a piece, the length of a head, and the head
 		Bytes uint32 // of them
 	}
 	answer struct {
@@ -112,7 +128,18 @@ type (
 	fold struct {
 		ID      id
 		Version distrib.Version
+		Bytes   int64
+		Norm    float64
 	}
+	fate struct {
+		ID     id
+		Folded bool
+	}
+	copied struct {
+		piece
+		Head uint16 // bytes of the message's head, which follow
+	}
+	kept struct{ ID id }
 )
 
 // verdict is what becomes of an update.
@@ -123,8 +150,18 @@ const (
 	summed
 	dropped
 	held // until later: the scheduler has heard of it
+	copyDirect
+	copySummed
 	verdicts
 )
+
+// summed is the same way, by an aggregator.
+func (v verdict) summed() verdict {
+	if v == copyDirect {
+		return copySummed
+	}
+	return summed
+}
 
 // ScheduleError is a message of the fabric that cannot be used: it is damaged, or from somebody
 // who has no say in it. Nothing follows from such a one.
@@ -166,6 +203,7 @@ type opened struct {
 	kind  kind
 	fixed *bytes.Reader
 	bare  []byte
+	whole *distrib.Msg
 }
 
 // open checks a message of the fabric.
@@ -181,7 +219,13 @@ func open(m *distrib.Msg) (*opened, error) {
 	if crc(m.Head, body[:n]) != binary.LittleEndian.Uint32(m.Head[headLen-4:]) {
 		return nil, fmt.Errorf("a %v is damaged", k)
 	}
-	return &opened{k, bytes.NewReader(body[:n]), body[n:]}, nil
+	return &opened{k, bytes.NewReader(body[:n]), body[n:], m}, nil
+}
+
+// again is the message once more, to be handed on.
+func (o *opened) again() *distrib.Msg {
+	return &distrib.Msg{Class: o.whole.Class, Tag: tag, Head: bytes.Clone(o.whole.Head),
+		Body: [][]byte{bytes.Join(o.whole.Body, nil)}}
 }
 
 // next reads the next fixed part.
