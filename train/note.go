@@ -19,6 +19,8 @@ type Exchanged struct {
 	Full      int64 `json:"full"`           // how often an outbox was at its bound
 	Late      int64 `json:"late"`           // updates that were discarded, since they came late
 	Summed    int64 `json:"summed"`         // that were added to others' on their way
+	Lacked    int64 `json:"lacked"`         // that a replica lacked of what its owner had, at most
+	Resent    int64 `json:"resent"`         // sent again to who took the rows of a lost worker over
 	Staleness int   `json:"staleness"`      // steps missing of another worker, the most seen
 	Slowest   int   `json:"slowest"`        // steps done by the worker that has done the fewest
 	Fastest   int   `json:"fastest"`        // and the most
@@ -32,7 +34,7 @@ type Exchanged struct {
 func (x Exchanged) with(y Exchanged) Exchanged {
 	return Exchanged{Sent: x.Sent + y.Sent, Received: x.Received + y.Received,
 		Saved: x.Saved + y.Saved, Full: x.Full + y.Full, Late: x.Late + y.Late,
-		Summed:    x.Summed + y.Summed,
+		Summed: x.Summed + y.Summed, Lacked: max(x.Lacked, y.Lacked), Resent: x.Resent + y.Resent,
 		Staleness: max(x.Staleness, y.Staleness),
 		Slowest:   min(x.Slowest, y.Slowest), Fastest: max(x.Fastest, y.Fastest),
 		Memory: max(x.Memory, y.Memory), Bound: max(x.Bound, y.Bound)}
@@ -50,7 +52,7 @@ type note struct {
 }
 
 // noteWords is how many numbers there are before the values.
-const noteWords = 11
+const noteWords = 15
 
 // encode gives 64-bit numbers, little-endian.
 func (n note) encode() []byte {
@@ -58,7 +60,7 @@ func (n note) encode() []byte {
 		flag(n.save)<<3),
 		uint64(n.units), uint64(n.Sent), uint64(n.Received), uint64(n.Saved), uint64(n.Full),
 		uint64(n.Staleness), uint64(n.Slowest), uint64(n.Fastest), uint64(n.Memory),
-		uint64(n.Bound)}
+		uint64(n.Bound), uint64(n.Late), uint64(n.Summed), uint64(n.Lacked), uint64(n.Resent)}
 	for _, x := range n.values {
 		words = append(words, math.Float64bits(x))
 	}
@@ -87,7 +89,9 @@ func decode(says [][]byte, values int) ([]note, error) {
 			Exchanged: Exchanged{
 				Sent: int64(words[2]), Received: int64(words[3]), Saved: int64(words[4]),
 				Full: int64(words[5]), Staleness: int(words[6]), Slowest: int(words[7]),
-				Fastest: int(words[8]), Memory: int64(words[9]), Bound: int64(words[10])}}
+				Fastest: int(words[8]), Memory: int64(words[9]), Bound: int64(words[10]),
+				Late: int64(words[11]), Summed: int64(words[12]), Lacked: int64(words[13]),
+				Resent: int64(words[14])}}
 		for _, w := range words[noteWords:] {
 			n.values = append(n.values, math.Float64frombits(w))
 		}

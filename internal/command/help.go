@@ -1,7 +1,6 @@
 package command
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -200,6 +199,10 @@ train --profile
     with more it is discarded, and counted (default 30).
 --aggregators
     fabric: workers that add updates up on their way to one that serves (default 4).
+--replicas
+    fabric: workers that keep what another one serves, for when that is lost (default 0).
+--divergence
+    fabric: how many updates a replica may lack; norm:X: the sum of their norms (default 100).
 --filter
     Between steps: send a part of an update and keep the rest for later: dvf:DELTA (what is
     larger; dvf:DELTA:SLOW:MBPS has a bound of its own for ways on which updates arrive with
@@ -435,38 +438,4 @@ func describe(k *kong.Kong) error {
 		}
 		return next(nil)
 	})
-}
-
-// clustered are the commands that the plain program has no use for.
-var clustered = []string{"doctor", "fabric", "restore"}
-
-// hide hides the flags that the program has no use for: it says so when they are given.
-func (x Extras) hide(k *kong.Kong) error {
-	return kong.Visit(k.Model.Node, func(v kong.Visitable, next kong.Next) error {
-		if n, ok := v.(*kong.Node); ok && x.Cluster == nil {
-			n.Hidden = n.Hidden || slices.Contains(clustered, n.Name)
-			for _, f := range n.Flags {
-				f.Hidden = f.Hidden || f.Group != nil && f.Group.Key == "job"
-			}
-		}
-		return next(nil)
-	})
-}
-
-// parseTexts reads names at the start of lines, and their texts on the indented
-// lines that follow.
-func parseTexts(all string) map[string]string {
-	texts := map[string]string{}
-	name := ""
-	for line := range strings.Lines(all) {
-		text := strings.TrimSpace(line)
-		switch {
-		case text == "":
-		case line[0] != ' ':
-			name = text
-		default:
-			texts[name] = strings.TrimPrefix(texts[name]+" "+text, " ")
-		}
-	}
-	return texts
 }

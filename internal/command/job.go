@@ -41,6 +41,8 @@ type keepFlags struct {
 	Delay     count   `group:"job" placeholder:"N"`
 	// Aggregators may be none.
 	Aggregators *whole   `group:"job" placeholder:"N"`
+	Replicas    count    `group:"job" placeholder:"N"`
+	Divergence  string   `group:"job" placeholder:"N|norm:X"`
 	Topology    location `group:"job" placeholder:"FILE"`
 	Rotate      count    `name:"rotate-every" group:"job" placeholder:"STEPS"`
 
@@ -105,6 +107,7 @@ func (f keepFlags) given() []option {
 		{"rule", f.Rule != ""}, {"filter", f.Filter != ""}, {"average", f.Average > 0},
 		{"multicast", f.Multicast > 0}, {"select", f.Select > 0}, {"receivers", f.Receivers != ""},
 		{"delay", f.Delay > 0}, {"aggregators", f.Aggregators != nil},
+		{"replicas", f.Replicas > 0}, {"divergence", f.Divergence != ""},
 		{"rotate-every", f.Rotate > 0}, {"topology", f.Topology != ""}, {"svlog", f.SVLog != ""},
 		{"svlog-keep", f.SVLogKeep > 0}}
 }

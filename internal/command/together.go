@@ -287,6 +287,7 @@ func (c *trainCmd) scheme() (workers.Scheme, error) {
 		n := int(*c.Aggregators)
 		o.Aggregators = &n
 	}
+	o.Replicas, o.Divergence = int(c.Replicas), c.Divergence
 	if c.Staleness != nil {
 		n := int(*c.Staleness)
 		o.Staleness = &n
@@ -306,6 +307,10 @@ func (c *trainCmd) scheme() (workers.Scheme, error) {
 	if c.Rotate > 0 && !slices.Contains(shallow, c.Model) {
 		return s, usagef("--rotate-every does nothing for --model %s: its workers draw from all "+
 			"data", c.Model)
+	}
+	if c.Replicas > 0 && slices.Contains(shallow, c.Model) {
+		return s, usagef("--replicas does nothing for --model %s: when a worker is lost, the "+
+			"epoch under way is done again", c.Model)
 	}
 	return s, c.logs(s)
 }
@@ -412,6 +417,14 @@ func exchanges(x train.Exchanged) []Sample {
 		{"gomem_filtered_bytes_total", "Bytes that were not sent.", true, float64(x.Saved)},
 		{"gomem_outbox_full_total", "How often an outbox was at its bound.", true,
 			float64(x.Full)},
+		{"gomem_late_updates_total", "Updates that were discarded, since they came late.", true,
+			float64(x.Late)},
+		{"gomem_summed_updates_total", "Updates that were added to others' on their way.", true,
+			float64(x.Summed)},
+		{"gomem_replica_lacked_updates", "Updates that a replica lacked, at most so far.", false,
+			float64(x.Lacked)},
+		{"gomem_resent_updates_total", "Updates sent again to who took rows over.", true,
+			float64(x.Resent)},
 		{"gomem_staleness_steps", "Steps missing of another worker, the most seen.", false,
 			float64(x.Staleness)},
 		{"gomem_ahead_steps", "Steps ahead of the slowest worker.", false, float64(-x.Slowest)},
@@ -442,6 +455,12 @@ func exchanged(x *train.Exchanged) string {
 	}
 	if x.Summed > 0 {
 		text += fmt.Sprintf("; %d updates added up on their way", x.Summed)
+	}
+	if x.Lacked > 0 {
+		text += fmt.Sprintf("; replicas lacked %d updates at most", x.Lacked)
+	}
+	if x.Resent > 0 {
+		text += fmt.Sprintf("; %d updates sent again to replicas", x.Resent)
 	}
 	if x.Late > 0 {
 		text += fmt.Sprintf("; %d updates too late", x.Late)

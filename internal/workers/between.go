@@ -15,6 +15,7 @@ import (
 // update, a share of the change, and what is pulled is the variable's next value.
 type between struct {
 	part    *part
+	member  *Member
 	elastic bool // what breaks is no worker's own fault
 	sync    distrib.Synchronizer
 	vars    []graph.Value
@@ -107,7 +108,7 @@ func Params(vars []graph.Value) (ps []*distrib.Param) {
 func (b *between) Lag() int { return b.lag }
 
 // Begin attaches the variables with the values that they have.
-func (b *between) Begin(_ context.Context, s *gomem.Session) error {
+func (b *between) Begin(ctx context.Context, s *gomem.Session) error {
 	b.params = Params(b.vars)
 	for i, v := range b.vars {
 		x, err := s.Get(v)
@@ -115,6 +116,11 @@ func (b *between) Begin(_ context.Context, s *gomem.Session) error {
 			return err
 		}
 		b.params[i].Data = x.F32()
+	}
+	if b.elastic && b.member.scheme.options.Replicas > 0 {
+		if err := b.takeOver(ctx, s); err != nil {
+			return b.why(err)
+		}
 	}
 	return b.sync.Attach(b.params...)
 }
@@ -133,7 +139,13 @@ func (b *between) Step(ctx context.Context, s *gomem.Session) error {
 			return b.why(err)
 		}
 	}
-	return b.advance(ctx, s)
+	if err := b.advance(ctx, s); err != nil {
+		return err
+	}
+	if d := b.part.daemon; d != nil {
+		d.Finish()
+	}
+	return nil
 }
 
 // change is what this worker pushes of a variable: factors, if there are, or what the step has

@@ -110,7 +110,8 @@ func (m *Member) rehearse(vars []graph.Value, workers int) (int64, error) {
 	c := rehearsal.engine(p, vars)
 	c.Transport = nowhere(p.view.Self)
 	bound, err := distrib.Bound(c, params...)
-	return bases + bound.Total(), err
+	parts, copies := m.scheme.held(bases)
+	return bases + bound.Total() + parts + copies, err
 }
 
 // nowhere is a transport of a node whose messages all arrive, where nobody is.

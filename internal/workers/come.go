@@ -47,6 +47,7 @@ func (m *Member) Return(ctx context.Context, why error) (*train.Parallel, error)
 	e.Own(fmt.Sprintf("worker %d was cut off, and is out: it tries to come back, for %v",
 		number, e.Within))
 	_ = at.close(why)
+	m.before = nil // the others have its rows
 	ctx, cancel := context.WithTimeoutCause(ctx, e.Within, fmt.Errorf("it waited for %v", e.Within))
 	defer cancel()
 	p, err := e.Again(ctx)

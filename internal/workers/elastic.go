@@ -308,6 +308,9 @@ func (m *Member) regroup(ctx context.Context, why error) error {
 		at.without(v) // who is in it no more has nothing to say that matters now
 	}
 	_ = at.close(why) // the connections may be what broke
+	if at.daemon != nil && at.formed.Load() && m.scheme.options.Replicas > 0 {
+		m.before = at
+	}
 	// policies have a state, which is of the engine that is gone
 	scheme, err := ParseScheme(m.scheme.Name, m.scheme.options)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"path/filepath"
 	"strings"
@@ -32,8 +33,10 @@ type site struct {
 	here  map[distrib.NodeID]*place
 	nets  map[int64]*memnet.Network
 	last  map[distrib.NodeID]*once
-	opens func(id distrib.NodeID, epoch int64)   // called before a node opens a view; may be nil
-	vital string                                 // as of Elastic
+	opens func(id distrib.NodeID, epoch int64) // called before a node opens a view; may be nil
+	vital string                               // as of Elastic
+	how   SchemeOptions
+	log   func(id distrib.NodeID) *slog.Logger   // nil: none
 	again func(id distrib.NodeID) (Place, error) // joins anew; nil: who is out ends
 
 	expels chan distrib.NodeID // nil: nobody is expelled
@@ -180,7 +183,7 @@ func (s *site) join(id distrib.NodeID, scheme string, least int, wait time.Durat
 // options are a member's.
 func (s *site) options(id distrib.NodeID, p *place, scheme string, least int,
 	wait time.Duration) (how Scheme, o Options, err error) {
-	if how, err = ParseScheme(scheme, SchemeOptions{}); err != nil {
+	if how, err = ParseScheme(scheme, s.how); err != nil {
 		return how, o, err
 	}
 	renew := func(context.Context) error {
@@ -190,6 +193,9 @@ func (s *site) options(id distrib.NodeID, p *place, scheme string, least int,
 		return nil
 	}
 	o = Options{Alive: p.alive, Log: func(string) {}}
+	if s.log != nil {
+		o.Logger = s.log(id)
+	}
 	if least > 0 {
 		o.Elastic = &Elastic{Least: least, Most: s.most, Views: p.views, Open: s.open, Renew: renew,
 			Wait: wait, Quiet: 500 * time.Millisecond, Vital: s.vital, Remedy: "do",
@@ -268,6 +274,7 @@ type course struct {
 	own    func(id distrib.NodeID, o *train.Options)
 	wraps  func(id distrib.NodeID) func(distrib.Transport) distrib.Transport
 	ctx    func(id distrib.NodeID) context.Context
+	parts  func(m *Member, p *train.Parallel) // changes a worker's part
 
 	late    distrib.NodeID // joins when it is ready; 0: nobody does
 	refused error          // what comes of that, if not nil
@@ -296,6 +303,9 @@ func (c *course) work(t *testing.T, id distrib.NodeID) *ended {
 		ctx = c.ctx(id)
 	}
 	if o.Parallel, e.err = m.Parallel(o.Model.Graph); e.err == nil {
+		if c.parts != nil {
+			c.parts(m, o.Parallel)
+		}
 		e.Summary, e.err = train.Run(ctx, o)
 	}
 	e.err = m.Close(e.err)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -59,6 +60,8 @@ type Member struct {
 	bases   int64        // bytes of what variables were
 	bound   int64        // bytes that exchanging may take; 0: not known yet
 	stalls  atomic.Int64
+	resent  atomic.Int64 // updates, to who took rows over
+	before  *part        // the last one whose rows others may take over; nil: none
 	rows    atomic.Int64 // bytes of what says which rows are sent
 
 	part atomic.Pointer[part]
@@ -169,11 +172,7 @@ func (m *Member) unwatch() {
 func (m *Member) enter(v distrib.View, t distrib.Transport) error {
 	p := &part{view: v, below: t}
 	p.formed.Store(m.options.Elastic == nil)
-	var ids []distrib.NodeID
-	for _, n := range v.Nodes {
-		ids = append(ids, n.ID)
-	}
-	o := m.options
+	ids, o := p.nodes(), m.options
 	var err error
 	p.desk, err = NewDesk(m.meter.Wrap(t), ids, DeskOptions{Stall: o.Stall, Timeout: m.patience(),
 		Log: m.stalled})
@@ -228,7 +227,7 @@ func (m *Member) patience() time.Duration {
 // start makes an engine over a transport.
 func (m *Member) start(p *part, c distrib.Config, t distrib.Transport) (err error) {
 	if m.scheme.fabric() {
-		p.daemon = daemon.Wrap(t, m.scheduled(p))
+		p.daemon = daemon.Wrap(t, m.scheduled(p, m.bases))
 		t = p.daemon
 	}
 	c.Transport = t
@@ -251,6 +250,9 @@ func (m *Member) engine(p *part, vars []graph.Value) distrib.Config {
 		Stall: m.options.Stall, Timeout: m.options.Timeout}
 	if m.scheme.fabric() {
 		c.Message = wholeUpdate
+		ids := p.nodes()
+		slices.Sort(ids)
+		c.Keeps = daemon.Keeps(ids, p.view.Self, m.scheme.options.Replicas)
 	}
 	if p.journal != nil {
 		c.Journal = p.journal
@@ -365,8 +367,9 @@ func (m *Member) parallel() (*train.Parallel, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.Between = &between{part: at, elastic: m.options.Elastic != nil, sync: at.engine.Worker(0),
-		vars: vars, share: m.scheme.share(m.Size()), lag: m.scheme.lag(), alone: m.scheme.alone()}
+	p.Between = &between{part: at, member: m, elastic: m.options.Elastic != nil,
+		sync: at.engine.Worker(0), vars: vars, share: m.scheme.share(m.Size()), lag: m.scheme.lag(),
+		alone: m.scheme.alone()}
 	return p, nil
 }
 
@@ -387,7 +390,7 @@ func (m *Member) Synchronizer(saving func(*distrib.Config)) (distrib.Synchronize
 // Finish ends the synchronizer's part once all workers have done theirs, of which err came.
 func (m *Member) Finish(ctx context.Context, err error) error {
 	at := m.at()
-	b := &between{part: at, elastic: m.options.Elastic != nil, sync: at.engine.Worker(0)}
+	b := &between{part: at, member: m, elastic: m.options.Elastic != nil, sync: at.engine.Worker(0)}
 	if err != nil {
 		return b.why(err)
 	}
@@ -413,12 +416,15 @@ func (m *Member) Exchanged() train.Exchanged {
 		a := at.engine.Audit()
 		x.Saved, x.Full, x.Late = a.Kept+a.Lost, a.Blocked, a.Stale
 		if at.daemon != nil {
-			x.Summed = at.daemon.Stats().Summed
+			s := at.daemon.Stats()
+			x.Summed, x.Lacked, x.Resent = s.Summed, int64(s.Lacked), m.resent.Load()
+			x.Memory += s.Most + s.Sparest
 		}
 		_, peak := at.engine.Memory()
-		x.Memory = m.bases + peak.Total()
+		x.Memory += m.bases + peak.Total()
 		if x.Bound == 0 { // parameters came with a task
-			x.Bound = at.engine.Bound().Total()
+			parts, copies := m.scheme.held(0)
+			x.Bound = at.engine.Bound().Total() + parts + copies
 		}
 	}
 	if at.journal != nil {

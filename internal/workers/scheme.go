@@ -38,6 +38,8 @@ type SchemeOptions struct {
 	Delay     int           // others that may come before an update; 0: the scheme's own
 	// Aggregators is how many workers add updates up for one that serves; nil: the scheme's own.
 	Aggregators *int
+	Replicas    int    // of the rows of each worker that serves; 0: none
+	Divergence  string // updates that these may lack, or "norm:X"; "": the scheme's own
 }
 
 // settings are what must be the same of all workers' schemes: a rate and an order need not be.
@@ -51,7 +53,8 @@ func (s Scheme) settings() string {
 	text := fmt.Sprintf("%s staleness %d filter %q rule %q every %d to %d %s topology %x", s.Name,
 		staleness, o.Filter, o.Rule, o.Every, o.Multicast, o.Receivers, where)
 	if s.fabric() {
-		text += fmt.Sprintf(" delay %d aggregators %d", o.Delay, s.aggregators())
+		text += fmt.Sprintf(" delay %d aggregators %d replicas %d divergence %q", o.Delay,
+			s.aggregators(), o.Replicas, o.Divergence)
 	}
 	return text
 }
@@ -154,8 +157,8 @@ func ParseScheme(name string, o SchemeOptions) (Scheme, error) {
 		Every: distrib.Clock(o.Every), Multicast: o.Multicast, Select: o.Select,
 		Receivers: o.Receivers,
 		Tiers:     o.Tiers, Reduce: sum, Delay: distrib.Version(o.Delay)})
-	if err == nil && o.Aggregators != nil && name != "fabric" {
-		err = fmt.Errorf("scheme %s has no use for option aggregators", name)
+	if err == nil {
+		err = o.scheduled(name)
 	}
 	return Scheme{Name: name, Plan: plan, about: about[i], options: o}, err
 }
@@ -173,6 +176,7 @@ func (o SchemeOptions) unused(name string) error {
 	}{{"staleness", o.Staleness != nil}, {"bandwidth", o.Bandwidth > 0},
 		{"multicast", o.Multicast > 0}, {"select", o.Select > 0}, {"receivers", o.Receivers != ""},
 		{"delay", o.Delay > 0}, {"aggregators", o.Aggregators != nil},
+		{"replicas", o.Replicas > 0}, {"divergence", o.Divergence != ""},
 		{"order", o.Order != ""}, {"rule", o.Rule != ""}, {"filter", o.Filter != ""},
 		{"every", o.Every > 0}, {"topology", o.Tiers != nil}} {
 		if option.given {
