@@ -149,6 +149,11 @@ func TestCopyGoes(t *testing.T) {
 		went(t, d)
 		folded(d, x)
 		went(t, d, 2)
+		_ = d.has(2, x) // which is not the last
+		if s := d.spares[x]; s == nil || !s.copied {
+			t.Error("it is not kept, though not all have it")
+		}
+		d.stats.Copied--
 		_ = d.has(1, x)
 		if len(d.spares) != 0 || d.stats.Spared != 0 || d.stats.Copied != 1 {
 			t.Errorf("it is kept still: %+v", d.stats)

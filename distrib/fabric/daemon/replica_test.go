@@ -183,7 +183,7 @@ func (c *copied) close() {
 func random(rng *rand.Rand, seed uint64) *copied {
 	c := &copied{seed: seed, delay: distrib.Version(2 + rng.IntN(10)),
 		nodes: 3 + rng.IntN(6), clocks: 3 + rng.IntN(12),
-		pause: time.Duration(rng.IntN(300)) * time.Millisecond, bps: float64(1+rng.IntN(4)) * 1e5,
+		pause: time.Duration(rng.IntN(300)) * time.Millisecond, bps: float64(1+rng.IntN(4)) * 4e5,
 		options: daemon.Options{Aggregators: rng.IntN(3), Replicas: 1 + rng.IntN(2), Bps: 1e6,
 			Batch: time.Duration(1+rng.IntN(100)) * time.Millisecond}}
 	if rng.IntN(3) == 0 {

@@ -145,8 +145,7 @@ func (d *Daemon) readKept(from distrib.NodeID, o *opened) error {
 	d.mu.Lock()
 	defer d.unlock()
 	if s := d.spares[k.ID]; s != nil && k.ID.From == d.self {
-		d.stats.Copied++
-		d.release(k.ID)
+		d.copied(from, s)
 	}
 	if d.own != nil {
 		d.own.kept(k.ID)

@@ -20,6 +20,7 @@ type spare struct {
 	finished bool // see Finish
 	alone    bool // it goes without a slot
 	sent     bool
+	copied   bool // some replica has it, and another one may be gone
 	slot     *slot
 	at       time.Time // of the slot
 	timer    *time.Timer
@@ -62,7 +63,15 @@ func (d *Daemon) spare(q *queued) bool {
 		return true
 	}
 	n := size(q.m)
-	if most := d.o.Copies; most > 0 && len(d.spares) > 0 && d.stats.Spared+n > most {
+	full := func() bool {
+		return d.o.Copies > 0 && len(d.spares) > 0 && d.stats.Spared+n > d.o.Copies
+	}
+	for _, s := range d.ordered() {
+		if s.copied && full() {
+			d.release(s.id)
+		}
+	}
+	if full() {
 		d.alone(func(*spare) bool { return true })
 		return false
 	}
@@ -72,6 +81,17 @@ func (d *Daemon) spare(q *queued) bool {
 	d.stats.Spared += n
 	d.stats.Sparest = max(d.stats.Sparest, d.stats.Spared)
 	return true
+}
+
+// copied lets go of a spare that all replicas have. What one of them has that had nobody before it,
+// or behind it, is kept while there is room: who seems to be gone may only have heard first of what
+// ends this group, and be the one that takes the rows over.
+func (d *Daemon) copied(from distrib.NodeID, s *spare) {
+	d.stats.Copied++
+	all := Replicas(d.o.Nodes, s.id.To, d.o.Replicas)
+	if s.copied = true; from == all[len(all)-1] && len(d.replicas(s.id.To)) == len(all) {
+		d.release(s.id)
+	}
 }
 
 // release lets go of a spare, and of what has waited for room.
@@ -165,7 +185,7 @@ func (d *Daemon) copySlot(x slot) error {
 
 // offer sends a spare when it is time.
 func (d *Daemon) offer(s *spare) {
-	if s.sent || !s.settled || d.spares[s.id] != s {
+	if s.sent || s.copied || !s.settled || d.spares[s.id] != s {
 		return
 	}
 	if s.alone || s.slot != nil && d.down[s.slot.Via] {
@@ -225,7 +245,7 @@ func (d *Daemon) copyTo(s *spare) {
 // is left for is kept, for who takes the rows over.
 func (d *Daemon) rearrange(gone distrib.NodeID) {
 	for _, s := range d.ordered() {
-		if s.sent && (d.replicates(s.id.To, gone) || s.slotVia() == gone) {
+		if s.sent && !s.copied && (d.replicates(s.id.To, gone) || s.slotVia() == gone) {
 			d.copyTo(s)
 		}
 	}
@@ -273,7 +293,7 @@ func (d *Daemon) Adopt(owner, from distrib.NodeID, s Spare) (bool, error) {
 // refused sends a part of a sum to the replicas by itself, which did not take that.
 func (d *Daemon) refused(from distrib.NodeID, x id) bool {
 	s := d.spares[x]
-	if s == nil || !s.sent || from != s.slotVia() && !d.replicates(x.To, from) {
+	if s == nil || !s.sent || s.copied || from != s.slotVia() && !d.replicates(x.To, from) {
 		return false
 	}
 	d.copyTo(s)
