@@ -200,7 +200,7 @@ func random(rng *rand.Rand, seed uint64) *copied {
 // TestReplicasAreNear: whatever the links and whenever the scheduler stops for a while, no replica
 // lacks more than the bound, all have all in the end that the bound asks for, and nothing twice.
 func TestReplicasAreNear(t *testing.T) {
-	for seed := range uint64(longtest.Count(40, 1000)) {
+	for seed := range uint64(longtest.Count(20, 300)) {
 		synctest.Test(t, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 9))
 			c := random(rng, seed)
@@ -243,7 +243,7 @@ func TestReplicasAreNear(t *testing.T) {
 // bound; and once all others have sent again what they have of it, nothing is lost but the dead
 // node's own, and nothing is there twice.
 func TestReplicaTakesOver(t *testing.T) {
-	for seed := range uint64(longtest.Count(40, 1000)) {
+	for seed := range uint64(longtest.Count(20, 300)) {
 		synctest.Test(t, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 10))
 			c := random(rng, seed)
