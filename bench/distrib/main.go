@@ -38,6 +38,7 @@ func tables() []table {
 		{"G4", "AdaRevision: epochs by step size", revision},
 		{"G5", "Parameter Flow: bytes to the same objective", filtered},
 		{"G6", "Parameter Flow: seconds to the same objective", throttled},
+		{"ladder", "Parameter Flow: seconds at each staleness, dedicated and shared", ladder},
 		{"G7", "tree-based streaming broadcast", broadcast},
 		{"G8", "Parameter Flow: equal versions are equal bits", equalViews},
 		{"G9", "factors: bytes by the formula, beside matrices", bytesOfFactors},
