@@ -100,19 +100,20 @@ const (
 	byPlace  = "fixed"
 )
 
-// multicast is a topology by such a name; "" is random.
-func multicast(name string, o SchemeOptions, lossy bool) (Topology, error) {
+// multicast is the topology of the options' receivers. Of what is lost, who is not drawn goes
+// without.
+func (o SchemeOptions) multicast(lossy bool) (Topology, error) {
 	switch {
-	case name == "" || name == byChance:
+	case o.Receivers == "" || o.Receivers == byChance:
 		return &RandomMulticast{Q: o.Multicast, Seed: o.Seed, Lossy: lossy}, nil
-	case name == byTurns:
+	case o.Receivers == byTurns:
 		return &TurnMulticast{Q: o.Multicast, Lossy: lossy}, nil
-	case name == byPlace && lossy:
-		return &FixedMulticast{Q: o.Multicast}, nil
-	case name == byPlace:
+	case o.Receivers != byPlace:
+		return nil, fmt.Errorf("no receivers %.60q: there are %s, %s and %s", o.Receivers, byChance,
+			byTurns, byPlace)
+	case !lossy:
 		return nil, fmt.Errorf("receivers %s: the others would never have an update: that is for "+
-			"scheme lossy", name)
+			"scheme lossy", byPlace)
 	}
-	return nil, fmt.Errorf("no receivers %.60q: there are %s, %s and %s", name, byChance, byTurns,
-		byPlace)
+	return &FixedMulticast{Q: o.Multicast}, nil
 }

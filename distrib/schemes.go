@@ -42,7 +42,7 @@ const (
 	takesFilter
 	takesRule
 	takesEvery
-	takesReduce // and cannot do without
+	takesReduce // and cannot do without: nothing else evens out what replicas differ by
 	takesTiers
 	takesSome // nodes, and pairs of factors
 	takesDelay
@@ -161,7 +161,7 @@ func (s scheme) fill(p *Plan, o SchemeOptions) (err error) {
 		}
 	}
 	if s.takes&takesSome != 0 {
-		if p.Topology, err = multicast(o.Receivers, o, s.takes&takesReduce != 0); err != nil {
+		if p.Topology, err = o.multicast(s.takes&takesReduce != 0); err != nil {
 			return err
 		}
 	}
