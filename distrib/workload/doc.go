@@ -15,6 +15,9 @@
 // instead, computed from the values as pulled, for owners whose rule takes steps of its
 // own (AdaRevision, Adam).
 //
+// [Newton] learns what MLR does by a quasi-Newton method, of which workers send vectors, as Orpheus
+// has it: [SVG] and [Secant] are its Algorithm 1.
+//
 // Serial is the same task in one process without a synchronizer, in float64 and with all
 // data: what runs of several workers are compared with.
 //

@@ -193,7 +193,8 @@ train --profile
     bosen, bsp, ssp, async, fabric: what those who serve do with an update: add it,
     momentum:MU; for mlr and mf, which send gradients then, also adam, adam:STEP,
     adarevision:STEP, AdaGrad that knows what was under way, or adadelay:C:L, whose steps are
-    the smaller the later a gradient comes (default add).
+    the smaller the later a gradient comes (default add). mlr also has bfgs and dfp, by which
+    all workers make the same quasi-Newton steps: an epoch is one evaluation of all samples.
 --delay
     fabric: how many other updates may be folded in while one is computed and on its way;
     with more it is discarded, and counted (default 30).

@@ -35,6 +35,10 @@ func (c *trainCmd) learn(ctx context.Context, e *env) (err error) {
 	if err := c.bare(e.given); err != nil {
 		return err
 	}
+	form, quasi, err := secant(c)
+	if err != nil {
+		return err
+	}
 	c.Sync = cmp.Or(c.Sync, "bosen")
 	scheme, err := c.scheme()
 	if err != nil {
@@ -62,6 +66,10 @@ func (c *trainCmd) learn(ctx context.Context, e *env) (err error) {
 	defer func() { err = c.unsaid(ctx, w, err) }()
 	c.rank = w.Rank
 	task, about, err := c.task(scheme.Lag(), scheme.Plan.Gradients())
+	if m, ok := task.(*workload.MLR); err == nil && ok && quasi {
+		newton := workload.Newton{MLR: m, Form: form}
+		task, about, err = newton, fmt.Sprintf("%s, by %s", about, form), newton.Check()
+	}
 	if err != nil {
 		return err
 	}
@@ -85,6 +93,30 @@ func (c *trainCmd) learn(ctx context.Context, e *env) (err error) {
 		err = c.member.Close(err)
 	}
 	return cmp.Or(kept.remembering(ctx, err, c.leads()), job.Leave())
+}
+
+// secant is the quasi-Newton form that --rule names, if it does; the scheme is then that of workers
+// in step, and no owner has a rule.
+func secant(c *trainCmd) (form workload.Secant, quasi bool, err error) {
+	if form, quasi = workload.ParseSecant(c.Rule); !quasi {
+		return form, false, nil
+	}
+	switch {
+	case c.Model != "mlr":
+		return form, true, usagef("--rule %s is for --model mlr", form)
+	case c.Sync != "" && c.Sync != "bsp":
+		return form, true, usagef("--rule %s needs --sync bsp: all workers go the same way", form)
+	case c.LR > 0:
+		return form, true, usagef("--lr does nothing with --rule %s, which finds how far to go",
+			form)
+	case c.Save != "" || c.Resume != "":
+		return form, true, usagef("--rule %s keeps nothing: leave --save and --resume out", form)
+	case c.Min > 0:
+		return form, true, usagef("--min does nothing with --rule %s: its workers neither come "+
+			"nor go", form)
+	}
+	c.Sync, c.Rule = "bsp", ""
+	return form, true, nil
 }
 
 // meet joins the job, which one worker alone is too.

@@ -26,6 +26,8 @@ func TestShallow(t *testing.T) {
 		{[]string{"--model", "lr", "--local", "2", "--sync", "pf", "--epochs", "2"}, 0.5},
 		{[]string{"--model", "lr", "--filter", "dvf:1e-3,fp16", "--epochs", "3"}, 0.4},
 		{[]string{"--model", "mlr", "--local", "2", "--rule", "adam:0.01"}, 0.7},
+		{[]string{"--model", "mlr", "--local", "2", "--rule", "bfgs"}, 0.45},
+		{[]string{"--model", "mlr", "--rule", "dfp"}, 0.7},
 		{[]string{"--model", "mf", "--local", "2", "--rule", "adarevision:0.2", "--order",
 			"absmag"}, 0.3},
 	} {
@@ -63,6 +65,7 @@ func TestShallow(t *testing.T) {
 		!strings.Contains(text, "test error 0.") || !strings.Contains(text, "  auc ") {
 		t.Error(text)
 	}
+	dfp := []string{"--model", "mlr", "--rule", "dfp"}
 	for want, args := range map[string][]string{
 		"--mtbf does nothing for --model mlr":    {"--model", "mlr", "--mtbf", "9h", "--save", "r"},
 		"averages and sums at barriers are":      {"--model", "lr", "--sync", "easgd"},
@@ -76,6 +79,10 @@ func TestShallow(t *testing.T) {
 		"--partition does nothing for --model m": {"--model", "mf", "--partition", "20"},
 		"--data points: want libsvm:FILE":        {"--model", "mlr", "--data", "points"},
 		"--sync ring exchanges gradients of lay": {"--model", "mf", "--sync", "ring"},
+		"--rule bfgs is for --model mlr":         {"--model", "lr", "--rule", "bfgs"},
+		"needs --sync bsp: all":                  with(dfp, "--sync", "ssp"),
+		"--rule dfp keeps nothing":               with(dfp, "--save", "r"),
+		"--lr does nothing with --rule bfgs":     {"--model", "mlr", "--rule", "bfgs", "--lr", "1"},
 		"missing: no such file":                  {"--model", "mf", "--data", "mtx:missing"},
 		"broken: ":                               {"--model", "mlr", "--data", "libsvm:broken"},
 	} {
