@@ -96,6 +96,7 @@ type Daemon struct {
 	chiefs  map[distrib.NodeID]bool // who has ever said that it schedules
 	own     *scheduler              // if it is this node
 	pulse   *time.Timer
+	vigil   *time.Timer   // which looks for a scheduler's silence
 	heard   time.Time     // the last of the chief
 	spares  map[id]*spare // updates of this node that replicas may lack
 	lag     lag
@@ -151,6 +152,10 @@ func (d *Daemon) Serve(h distrib.Handler) {
 	d.pool, _ = h.(distrib.Pool)
 	ctx, stop := context.WithCancel(context.Background())
 	d.stop = stop
+	if d.pool != nil {
+		d.heard = time.Now()
+		d.watch()
+	}
 	switch {
 	case d.pool == nil:
 	case d.o.Elect != nil:
@@ -167,6 +172,9 @@ func (d *Daemon) Close() error {
 	d.mu.Lock()
 	d.closing = true
 	d.resign()
+	if d.vigil != nil {
+		d.vigil.Stop()
+	}
 	for _, w := range d.ways {
 		d.flush(w)
 	}

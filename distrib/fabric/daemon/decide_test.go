@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"maps"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,6 +15,7 @@ import (
 // wire is a transport that notes what is sent, and to whom.
 type wire struct {
 	distrib.Transport
+	mu   sync.Mutex
 	sent []posted
 }
 
@@ -27,11 +29,15 @@ func (w *wire) Self() distrib.NodeID    { return 0 }
 func (w *wire) Serve(h distrib.Handler) {}
 func (w *wire) Close() error            { return nil }
 func (w *wire) Send(to distrib.NodeID, m *distrib.Msg) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.sent = append(w.sent, posted{to, m, time.Now()})
 }
 
 // of is what was sent of a kind of the fabric's messages; 0: pushes.
 func (w *wire) of(k kind) (some []posted) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	for _, p := range w.sent {
 		if k == 0 && p.m.Tag != tag || k > 0 && p.m.Tag == tag && kind(p.m.Head[0]) == k {
 			some = append(some, p)

@@ -62,7 +62,9 @@
 // # Scheduler
 //
 // One node schedules at a time: whom a [distrib.Coordinator] elects, or the first that is there.
-// It says so now and again; a daemon believes the newest term. Updates that an old one knew of go
+// It says so now and again; a daemon believes the newest term. When nothing is heard of it for a
+// second, another node takes its place, before those who elect may know that it is gone: the first
+// that is there, or, a beat later each, the next. One that was silent and is back schedules no more. Updates that an old one knew of go
 // directly. Each owner's updates are scheduled by themselves, on links that all owners share: a
 // model that is spread over several owners has an order at each, not one for all, as in section
 // 10.2. What an owner reports, how many updates it has folded in, corrects what the scheduler

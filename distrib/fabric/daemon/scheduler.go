@@ -57,6 +57,36 @@ func (d *Daemon) volunteer() {
 	}
 }
 
+// silence is how long nothing is heard of a scheduler until the first node that is there takes its
+// place, and each one after that a beat later: so another one schedules within two seconds, before
+// those who elect may know of its end.
+const silence = time.Second
+
+// watch looks again and again whether a scheduler is heard of.
+func (d *Daemon) watch() {
+	d.vigil = time.AfterFunc(beat, func() {
+		d.mu.Lock()
+		defer d.unlock()
+		if d.closing {
+			return
+		}
+		if d.own == nil && time.Since(d.heard) > silence+time.Duration(d.rank())*beat {
+			d.lead()
+		}
+		d.watch()
+	})
+}
+
+// rank is how many nodes that are there come before this one.
+func (d *Daemon) rank() (n int) {
+	for _, x := range d.o.Nodes {
+		if x < d.self && !d.down[x] {
+			n++
+		}
+	}
+	return n
+}
+
 // lead begins to schedule, and to say so.
 func (d *Daemon) lead() {
 	d.own = newScheduler(d, max(d.term+1, uint64(time.Now().UnixNano())))
@@ -100,6 +130,12 @@ func (d *Daemon) claimed(from distrib.NodeID, term uint64) {
 	d.chiefs[from] = true
 	if term < d.term && d.chief >= 0 || d.down[from] {
 		return
+	}
+	if d.own != nil && from != d.self {
+		d.resign() // it has been silent itself, and another one has taken its place
+	}
+	if d.chief != from {
+		d.heard = time.Now()
 	}
 	if d.chief != from || d.term != term {
 		d.unheld()
