@@ -323,12 +323,12 @@ func TestRoom(t *testing.T) {
 		for i := distrib.NodeID(1); i < 4; i++ {
 			_ = d.parts(i, id{From: i, To: 3, Seq: 1}, 7)
 		}
-		if d.stats.Full != 1 || d.stats.Held != 216 || len(d.wire.of(anAnswer)) != 1 {
-			t.Errorf("%+v", d.stats)
+		if d.Stats().Full != 1 || d.Stats().Held != 216 || len(d.wire.of(anAnswer)) != 1 {
+			t.Errorf("%+v", d.Stats())
 		}
 		rest(d.o.Lost) // the sum has no room
-		if d.stats.Full != 3 || d.stats.Held != 0 || len(d.wire.of(anAnswer)) != 3 {
-			t.Errorf("%+v", d.stats)
+		if d.Stats().Full != 3 || d.Stats().Held != 0 || len(d.wire.of(anAnswer)) != 3 {
+			t.Errorf("%+v", d.Stats())
 		}
 	})
 	decide(t, "a sum", func(t *testing.T, d *decides) {
@@ -338,12 +338,12 @@ func TestRoom(t *testing.T) {
 		}
 		rest(d.o.Lost)
 		sums := d.wire.of(aSum)
-		if len(sums) != 1 || d.stats.Held != size(sums[0].m) || d.stats.Most <= d.stats.Held {
-			t.Fatalf("%d sums: %+v", len(sums), d.stats)
+		if len(sums) != 1 || d.Stats().Held != size(sums[0].m) || d.Stats().Most <= d.Stats().Held {
+			t.Fatalf("%d sums: %+v", len(sums), d.Stats())
 		}
 		sums[0].m.Done(nil)
-		if d.stats.Held != 0 {
-			t.Errorf("%d bytes are held for ever", d.stats.Held)
+		if d.Stats().Held != 0 {
+			t.Errorf("%d bytes are held for ever", d.Stats().Held)
 		}
 	})
 }
