@@ -70,17 +70,18 @@ func (d *Daemon) watch() {
 		if d.closing {
 			return
 		}
-		if d.own == nil && time.Since(d.heard) > silence+time.Duration(d.rank())*beat {
+		turn := silence + time.Duration(rank(d.self, d.o.Nodes, d.down))*beat
+		if d.own == nil && time.Since(d.heard) > turn {
 			d.lead()
 		}
 		d.watch()
 	})
 }
 
-// rank is how many nodes that are there come before this one.
-func (d *Daemon) rank() (n int) {
-	for _, x := range d.o.Nodes {
-		if x < d.self && !d.down[x] {
+// rank is how many of some nodes that are there come before one.
+func rank(self distrib.NodeID, nodes []distrib.NodeID, down map[distrib.NodeID]bool) (n int) {
+	for _, x := range nodes {
+		if x < self && !down[x] {
 			n++
 		}
 	}

@@ -34,17 +34,12 @@ func (d *Daemon) norm(m *distrib.Msg) float64 {
 	return d.pool.Norm(m)
 }
 
-// normOf is that of an update of this node.
-func (d *Daemon) normOf(x id) float64 {
-	if s := d.spares[x]; s != nil {
-		return s.norm
-	}
-	return 0
-}
-
 // piece is what is told of an update of this node with it.
 func (d *Daemon) piece(x id) piece {
-	p := piece{ID: x, Norm: d.normOf(x)}
+	p := piece{ID: x}
+	if s := d.spares[x]; s != nil {
+		p.Norm = s.norm
+	}
 	if d.o.Replicas > 0 {
 		p.Floor = x.Seq
 		for y := range d.spares {

@@ -126,7 +126,7 @@ func (d *Daemon) after(w *way, q *queued, wait time.Duration, then func()) {
 func (d *Daemon) announce(w *way, q *queued) {
 	q.state = asked
 	r := ready{ID: q.id, Bytes: size(q.m), Version: q.push.Version, Delay: q.push.Delay,
-		Adds: q.push.Adds, Norm: d.normOf(q.id)}
+		Adds: q.push.Adds, Norm: d.piece(q.id).Norm}
 	var rates []rate
 	for to, bps := range d.rates {
 		rates = append(rates, rate{to, bps})
