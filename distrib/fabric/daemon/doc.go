@@ -63,13 +63,14 @@
 //
 // One node schedules at a time: whom a [distrib.Coordinator] elects, or the first that is there.
 // It says so now and again; a daemon believes the newest term. When nothing is heard of it for a
-// second, another node takes its place, before those who elect may know that it is gone: the first
-// that is there, or, a beat later each, the next. One that was silent and is back schedules no more. Updates that an old one knew of go
-// directly. Each owner's updates are scheduled by themselves, on links that all owners share: a
-// model that is spread over several owners has an order at each, not one for all, as in section
-// 10.2. What an owner reports, how many updates it has folded in, corrects what the scheduler
-// expects. Rates of links are measured by daemons, of what they send when the schedule says, which
-// has the links to itself: a link is as fast as the fastest way over it was lately.
+// second, another node takes its place, before those who elect may know that it is gone: the
+// first that is there, or, a beat later each, the next. One that was silent and is back
+// schedules no more. Updates that an old one knew of go directly. Each owner's updates are
+// scheduled by themselves, on links that all owners share: a model that is spread over several
+// owners has an order at each, not one for all, as in section 10.2. What an owner reports, how
+// many updates it has folded in, corrects what the scheduler expects. Rates of links are
+// measured by daemons, of what they send when the schedule says, which has the links to itself:
+// a link is as fast as the fastest way over it was lately.
 //
 // What is not done: one order for an update in several parts at several owners (10.2), models by
 // way of distributors (10.3), which are scheduled by package fabric and not run, and replicas of
