@@ -191,8 +191,8 @@ func TestSilentScheduler(t *testing.T) {
 	})
 }
 
-// TestAnotherSchedules: within two seconds of the end of a scheduler, or of its silence, another one
-// schedules, also where those who elect do not know yet; and one that is back does not.
+// TestAnotherSchedules: within two seconds of the end of a scheduler, or of its silence, another
+// one schedules, also where those who elect do not know yet; and one that is back does not.
 func TestAnotherSchedules(t *testing.T) {
 	for _, first := range []bool{true, false} { // who is there schedules, or who is elected
 		for name, harm := range map[string]func(*ring){
