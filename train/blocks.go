@@ -102,7 +102,7 @@ func (r *run) undamaged(ctx context.Context) error {
 	for _, p := range r.team.warm {
 		says = binary.LittleEndian.AppendUint32(says, p.Sum)
 	}
-	all, err := r.agree(ctx, says)
+	all, err := r.Parallel.agree(ctx, says)
 	if err != nil {
 		return err
 	}

@@ -289,7 +289,7 @@ func (r *run) stand(ctx context.Context) ([]standing, error) {
 	if err != nil {
 		return nil, err
 	}
-	told, err := r.agree(ctx, says)
+	told, err := r.Parallel.agree(ctx, says)
 	if err != nil {
 		return nil, err
 	}
@@ -301,7 +301,7 @@ func (r *run) stand(ctx context.Context) ([]standing, error) {
 		}
 		settings[rank] = all[rank].Settings
 	}
-	return all, r.alike("settings", settings)
+	return all, r.Parallel.alike("settings", settings)
 }
 
 // foremost is the rank that a run goes on from, -1 if nobody can be.
@@ -380,7 +380,7 @@ func (r *run) share(ctx context.Context, source int) error {
 			if r.Parallel.Rank == source {
 				says = part
 			}
-			told, err := r.agree(ctx, says)
+			told, err := r.Parallel.agree(ctx, says)
 			if err != nil {
 				return err
 			}

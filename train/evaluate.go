@@ -3,6 +3,7 @@ package train
 import (
 	"cmp"
 	"context"
+	"math"
 	"time"
 
 	"github.com/gomem/gomem"
@@ -53,15 +54,17 @@ func Evaluate(ctx context.Context, o EvalOptions) (Evaluated, error) {
 	if err != nil {
 		return Evaluated{}, err
 	}
-	r := &run{session: s, done: c.Step, perStep: o.Executions, good: c.Path,
-		from: origin{c.Step, cmp.Or(c.Executions, c.Step*o.Executions)},
-		Options: Options{Model: o.Model, Loader: &counting{Batches: o.Loader}, Session: o.Session,
-			Seed: c.Seed, EvalBatches: cmp.Or(o.Batches, o.Loader.HeldOutBatches())}}
+	x := &exam{session: s, model: o.Model, loader: &counting{Batches: o.Loader},
+		seed: c.Seed, computes: true,
+		batches: min(cmp.Or(o.Batches, math.MaxInt), o.Loader.HeldOutBatches()),
+		scorer:  func() Scorer { return nil },
+		at: moment{step: c.Step, execution: cmp.Or(c.Executions, c.Step*o.Executions),
+			turn: c.Step}}
 	if o.Scorer != nil {
-		r.Options.Scorer = func(int, bool) Scorer { return o.Scorer() }
+		x.scorer = o.Scorer
 	}
-	x, err := r.alone(ctx)
-	return x, cmp.Or(err, s.Close())
+	e, err := x.timed(ctx)
+	return e, cmp.Or(since(c.Path, err), s.Close())
 }
 
 // validate reads the checkpoint, and reports what no evaluation can have.
@@ -111,18 +114,19 @@ func (o EvalOptions) load(s *gomem.Session) error {
 	return Load(o.From, s, s.Variables())
 }
 
-// alone is an evaluation without a run around it.
-func (r *run) alone(ctx context.Context) (Evaluated, error) {
-	began := r.session.Clock()
-	if err := r.evaluate(ctx, true); err != nil {
+// timed takes an evaluation without a run around it.
+func (x *exam) timed(ctx context.Context) (Evaluated, error) {
+	began := x.session.Clock()
+	out, err := x.take(ctx)
+	if err = cmp.Or(err, ctx.Err()); err != nil || out == nil {
 		return Evaluated{}, err
 	}
-	if err := ctx.Err(); err != nil {
+	if _, err := out.scored(); err != nil {
 		return Evaluated{}, err
 	}
-	return Evaluated{Loss: r.summary.EvalLoss, Metrics: r.summary.EvalMetrics,
-		Batches: r.summary.EvalBatches, Units: r.Loader.(*counting).units,
-		Time: r.session.Clock() - began, Usage: r.session.Usage()}, nil
+	return Evaluated{Loss: out.loss, Metrics: out.metrics, Batches: out.batches,
+		Units: x.loader.(*counting).units, Time: x.session.Clock() - began,
+		Usage: x.session.Usage()}, nil
 }
 
 // counting are batches that are counted as they are made, one after the other.

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -38,16 +39,24 @@ func (e *ErrNonFinite) Error() string {
 
 // finite refuses a loss, followed by metrics, that shows that training has
 // diverged.
-func (r *run) finite(step int, what string, values []float64, metrics []nn.Metric) error {
+func finite(step int, what string, values []float64, metrics []nn.Metric) error {
 	for i, x := range values {
 		if i > 0 {
 			what = metrics[i-1].Name
 		}
 		if math.IsNaN(x) || math.IsInf(x, 0) {
-			return &ErrNonFinite{Step: step, What: what, Value: x, Checkpoint: r.good}
+			return &ErrNonFinite{Step: step, What: what, Value: x}
 		}
 	}
 	return nil
+}
+
+// since completes an error about a number that is not finite by the last good checkpoint.
+func since(good string, err error) error {
+	if e, ok := errors.AsType[*ErrNonFinite](err); ok {
+		e.Checkpoint = good
+	}
+	return err
 }
 
 // finiteVariable refuses values that must not replace a good checkpoint.
@@ -60,16 +69,16 @@ func finiteVariable(name string, t gomem.Tensor) error {
 
 // atFault is the first element of a batch that is not finite, if what came of it, after a
 // step, is not; nil if the batch is not at fault. kind is what such a batch is called.
-func (r *run) atFault(step int, values []float64, kind string, batch int,
+func atFault(m *nn.Model, step int, values []float64, kind string, batch int,
 	inputs []gomem.Tensor) error {
 	if !slices.ContainsFunc(values, func(x float64) bool { return x-x != 0 }) {
 		return nil
 	}
 	for i, t := range inputs {
 		if x, at := nonFinite(t); at >= 0 {
-			what := fmt.Sprintf("input %s%s of %s %d", r.Model.Data[i].Node.Name,
+			what := fmt.Sprintf("input %s%s of %s %d", m.Data[i].Node.Name,
 				element(t.Type, at), kind, batch)
-			return &ErrNonFinite{Step: step, What: what, Data: true, Value: x, Checkpoint: r.good}
+			return &ErrNonFinite{Step: step, What: what, Data: true, Value: x}
 		}
 	}
 	return nil

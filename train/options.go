@@ -245,10 +245,10 @@ func (o Options) validateMesh() error {
 		processes = m.Mesh.Processes()
 	}
 	switch {
-	case !o.meshed() && processes > 1:
+	case !o.Parallel.meshed() && processes > 1:
 		return optionf("workers", "the mesh is for %d processes, which are no workers of one mesh",
 			processes)
-	case !o.meshed():
+	case !o.Parallel.meshed():
 		return nil
 	case processes != o.Parallel.Workers || o.Session.Rank != o.Parallel.Rank:
 		return optionf("workers", "%d of %d is not process %d of the mesh's %d", o.Parallel.Rank,

@@ -81,7 +81,7 @@ func (r *run) differs() bool {
 // jointly reports whether all workers take part in saving: where the others have what
 // worker 0 has not, and where they make each step together, whose exchanges wait for nobody
 // who saves.
-func (r *run) jointly() bool { return r.differs() || r.meshed() }
+func (r *run) jointly() bool { return r.differs() || r.Parallel.meshed() }
 
 // saveAll saves what all workers have, if worker 0 has to save.
 func (r *run) saveAll(ctx context.Context, due bool) error {
@@ -92,7 +92,7 @@ func (r *run) saveAll(ctx context.Context, due bool) error {
 		return nil
 	}
 	ctx = context.WithoutCancel(ctx)
-	says, err := r.agree(ctx, []byte{flag(r.leads() && due)})
+	says, err := r.Parallel.agree(ctx, []byte{flag(r.leads() && due)})
 	if err != nil || !slices.Equal(says[0], []byte{1}) {
 		return err
 	}
@@ -102,10 +102,10 @@ func (r *run) saveAll(ctx context.Context, due bool) error {
 			return err
 		}
 	}
-	if err := r.saveOrGive(ctx, own); err != nil || !r.meshed() {
+	if err := r.saveOrGive(ctx, own); err != nil || !r.Parallel.meshed() {
 		return err
 	}
-	_, err = r.agree(ctx, nil)
+	_, err = r.Parallel.agree(ctx, nil)
 	return err
 }
 
@@ -140,7 +140,7 @@ func (r *run) collect(ctx context.Context) (list []foreign, err error) {
 	if err != nil {
 		return nil, err
 	}
-	all, err := r.agree(ctx, sums)
+	all, err := r.Parallel.agree(ctx, sums)
 	if err != nil {
 		return nil, err
 	}
@@ -180,7 +180,7 @@ func (r *run) fetch(ctx context.Context, x foreign) (tensor.View, error) {
 		if gives {
 			says = value.Data[lo:hi]
 		}
-		told, err := r.give(ctx, 0, says)
+		told, err := r.Parallel.give(ctx, 0, says)
 		if err != nil {
 			return value, err
 		}

@@ -147,7 +147,7 @@ func (p *Parallel) validate() error {
 }
 
 // meshed reports whether workers make each step together.
-func (o Options) meshed() bool { return o.Parallel != nil && o.Parallel.Mesh }
+func (p *Parallel) meshed() bool { return p != nil && p.Mesh }
 
 // workers is how many train the model on batches of their own.
 func (o Options) workers() int {
@@ -175,31 +175,6 @@ type team struct {
 	warm    []gomem.Part      // what this one has read of divided weights, of Options.Init, as long
 }
 
-// agree waits for what all say.
-func (r *run) agree(ctx context.Context, says []byte) ([][]byte, error) {
-	if err := r.Parallel.Peers.Tell(ctx, says); err != nil {
-		return nil, err
-	}
-	return r.hear(ctx)
-}
-
-// give waits for what all say to one worker.
-func (r *run) give(ctx context.Context, to int, says []byte) ([][]byte, error) {
-	if err := r.Parallel.Peers.Give(ctx, to, says); err != nil {
-		return nil, err
-	}
-	return r.hear(ctx)
-}
-
-// hear waits for what all have told next.
-func (r *run) hear(ctx context.Context) ([][]byte, error) {
-	all, err := r.Parallel.Peers.Hear(ctx)
-	if err == nil && len(all) != r.Parallel.Workers {
-		err = fmt.Errorf("%d workers answer, there are %d", len(all), r.Parallel.Workers)
-	}
-	return all, err
-}
-
 // assemble has all workers begin with the same settings and values.
 func (r *run) assemble(ctx context.Context) error {
 	if r.Parallel == nil {
@@ -219,10 +194,10 @@ func (r *run) assemble(ctx context.Context) error {
 		}
 		return nil
 	}
-	if err := r.same(wait, "settings", r.settings()); err != nil {
+	if err := r.Parallel.same(wait, "settings", r.settings()); err != nil {
 		return err
 	}
-	if r.meshed() {
+	if r.Parallel.meshed() {
 		if err := r.undamaged(wait); err != nil {
 			return err
 		}
@@ -230,7 +205,7 @@ func (r *run) assemble(ctx context.Context) error {
 	if err := r.equal(wait); err != nil {
 		return err
 	}
-	says, err := r.agree(wait, []byte{flag(ctx.Err() != nil)})
+	says, err := r.Parallel.agree(wait, []byte{flag(ctx.Err() != nil)})
 	if err != nil {
 		return err
 	}
@@ -264,35 +239,6 @@ func (r *run) settings() []byte {
 	return []byte(text + r.vocabulary)
 }
 
-// same demands that all say the same as worker 0.
-func (r *run) same(ctx context.Context, what string, says []byte) error {
-	all, err := r.agree(ctx, fingerprint(says))
-	if err != nil {
-		return err
-	}
-	return r.alike(what, all)
-}
-
-// alike demands that all have said the same as worker 0.
-func (r *run) alike(what string, all [][]byte) error {
-	for rank, said := range all {
-		if !slices.Equal(said, all[0]) {
-			return fmt.Errorf("worker %d has other %s than worker %d: start all workers with the "+
-				"same flags, data and version; only devices and plans may differ", r.number(rank),
-				what, r.number(0))
-		}
-	}
-	return nil
-}
-
-// number is what a worker is called.
-func (r *run) number(rank int) int {
-	if el := r.elastic(); el != nil {
-		return el.Numbers()[rank]
-	}
-	return rank
-}
-
 // equal demands that the variables of all workers have the same values, but for those that
 // are divided among them.
 func (r *run) equal(ctx context.Context) error {
@@ -304,14 +250,14 @@ func (r *run) equal(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	all, err := r.agree(ctx, sums)
+	all, err := r.Parallel.agree(ctx, sums)
 	if err != nil {
 		return err
 	}
 	for rank, said := range all {
 		if i := differ(said, all[0]); i >= 0 {
 			return fmt.Errorf("after step %d, variable %s of worker %d has other values than "+
-				"that of worker %d", r.done, nameOf(vars, i), r.number(rank), r.number(0))
+				"that of worker %d", r.done, nameOf(vars, i), r.Parallel.number(rank), r.Parallel.number(0))
 		}
 	}
 	return nil
@@ -397,7 +343,7 @@ func (r *run) diverges(e Event, rank int, n note) error {
 			if rank == r.Parallel.Rank && r.team.fault != nil {
 				return r.team.fault
 			}
-			what := fmt.Sprintf("%s of worker %d", valueName(e, k), r.number(rank))
+			what := fmt.Sprintf("%s of worker %d", valueName(e, k), r.Parallel.number(rank))
 			return &ErrNonFinite{Step: e.Step, What: what, Data: n.fault, Value: v,
 				Checkpoint: r.good}
 		}

@@ -324,8 +324,8 @@ func (r *run) train(ctx context.Context) error {
 	began := r.session.Clock()
 	e := Event{Kind: Step, Metrics: map[string]float64{},
 		LearningRate: float64(r.Model.Schedule.At(r.pace()))}
-	if err := r.finite(r.done+1, "learning rate", []float64{e.LearningRate}, nil); err != nil {
-		return err
+	if err := finite(r.done+1, "learning rate", []float64{e.LearningRate}, nil); err != nil {
+		return since(r.good, err)
 	}
 	at := moment{step: r.done, pace: r.pace()}
 	for i, o := range r.Model.Objectives {
@@ -404,7 +404,7 @@ func meanWith(means, values []float64, units, all int) {
 func (r *run) execute(ctx context.Context, o nn.Objective,
 	at moment) (values []float64, units int, err error) {
 	batch := r.dealt(at)
-	if err := r.unread(); err != nil {
+	if err := unread(r.Loader); err != nil {
 		return nil, 0, err
 	}
 	out, err := r.session.Step(context.WithoutCancel(ctx), o.Name,
@@ -422,20 +422,14 @@ func (r *run) execute(ctx context.Context, o nn.Objective,
 			return nil, 0, err
 		}
 	}
-	fault := r.atFault(at.step+1, values, "batch", at.execution, batch.Inputs)
+	fault := since(r.good,
+		atFault(r.Model, at.step+1, values, "batch", at.execution, batch.Inputs))
 	if r.Parallel != nil { // all end together, when they have heard
 		r.team.fault = cmp.Or(r.team.fault, fault)
 		return values, batch.Units, nil
 	}
-	return values, batch.Units, cmp.Or(fault, r.finite(at.step+1, "loss", values, o.Metrics))
-}
-
-// unread is why a batch could not be read, if it could not.
-func (r *run) unread() error {
-	if f, ok := r.Loader.(data.Fallible); ok {
-		return f.Err()
-	}
-	return nil
+	return values, batch.Units, since(r.good,
+		cmp.Or(fault, finite(at.step+1, "loss", values, o.Metrics)))
 }
 
 // enter enters a step in the summary and shows it.

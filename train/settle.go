@@ -41,13 +41,13 @@ func (r *run) disband(ctx context.Context) error {
 	case b == nil:
 		return nil
 	default: // nobody leaves before all have what they wait for
-		if _, err := r.agree(ctx, nil); err != nil {
+		if _, err := r.Parallel.agree(ctx, nil); err != nil {
 			return err
 		}
 		if err := b.End(ctx); err != nil {
 			return err
 		}
 	}
-	_, err = r.agree(ctx, nil)
+	_, err = r.Parallel.agree(ctx, nil)
 	return err
 }
