@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 
 	"github.com/gomem/gomem/distrib/snapshot"
 	"github.com/gomem/gomem/distrib/workload"
@@ -33,6 +34,9 @@ type snapshots struct {
 
 // tablesOf reads what a directory of snapshots says; !ok if it is none.
 func tablesOf(path location) (run tablesRun, ok bool, err error) {
+	if info, err := os.Stat(string(path)); err == nil && !info.IsDir() {
+		return run, false, nil // a checkpoint
+	}
 	err = snapshot.Open(string(path)).Run(&run)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) {
 		return run, false, nil
