@@ -106,7 +106,9 @@ func (r *run) judge() error {
 			}
 			return r.save(nil)
 		}
-		return r.endure(r.guarded().mark(r.done))
+		warning, err := r.endure(r.guarded(r.Parallel, r.done).mark(r.done))
+		r.warn(warning)
+		return err
 	}
 	return nil
 }

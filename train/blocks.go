@@ -28,18 +28,6 @@ func isApart(s *gomem.Session) func(graph.Value) bool {
 	return func(v graph.Value) bool { return len(s.Blocks(v)) > 0 }
 }
 
-// lacking are the blocks that worker 0 has not, in the order in which it asks for them.
-func (r *run) lacking() (list []foreign) {
-	for _, v := range r.session.Variables() {
-		for i, b := range r.session.Blocks(v) {
-			if b.Ranks[0] != 0 {
-				list = append(list, foreign{v, b.Ranks[0], i})
-			}
-		}
-	}
-	return list
-}
-
 // joined is a variable of its blocks.
 func (s source) joined(v graph.Value, blocks []mesh.Owned) (tensor.View, error) {
 	out := tensor.New(v.Type())

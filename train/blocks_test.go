@@ -121,7 +121,7 @@ func ranks(t fatal, g *graph.Graph, target gomem.Target, spec *mesh.Spec, dir st
 			t.Fatal(spec, err)
 		}
 		r := &run{Options: Options{Session: o, Name: "bricks"}, session: s, done: 1,
-			store: store{dir: dir, keep: 2, disk: osDisk{}}}
+			archive: archive{store: store{dir: dir, keep: 2, disk: osDisk{}}}}
 		if n > 1 {
 			r.Parallel = &Parallel{Rank: rank, Workers: n, Mesh: true, Peers: &seat{h, rank, 0}}
 		}

@@ -187,7 +187,7 @@ func (r *run) checkpoint() Checkpoint {
 		Best: r.watch.state(), Classes: r.Classes, Workers: r.workers(),
 		Executions: executions, Evaluated: r.assessed,
 	}
-	if f := r.fence(); f != nil {
+	if f := r.Parallel.fence(); f != nil {
 		c.Job, c.Epoch = f.Term()
 	}
 	return c

@@ -11,13 +11,18 @@ import "github.com/gomem/gomem/data"
 // origin is where a run goes on: after how many steps, and with which batch of all workers'.
 type origin struct{ step, execution int }
 
-// dealing says which batches the steps after an origin take: a function of nothing but this.
+// dealing says which batches the steps after an origin take, and where a worker is in them: a
+// function of nothing but this.
 type dealing struct {
 	origin
-	perStep int // of a worker
+	done    int // steps
+	perStep int // batches of a worker
 	workers int
+	rank    int  // of this one; 0 where all have the same batches
+	steps   int  // to reach, if the run counts them
 	limit   int  // batches of the run; 0: it counts steps
 	exact   bool // from the limit on batches count for nothing; else they are of a further pass
+	apart   bool // who has no batch need not be in a step of the others
 }
 
 // position is how many batches have been taken before a step.
@@ -29,30 +34,53 @@ func (d dealing) position(step int) int {
 	return n
 }
 
-// batch is the number of the i-th batch of a worker in a step. ok says whether it counts.
-func (d dealing) batch(step, i, rank int) (n int, ok bool) {
-	n = d.position(step) + i*d.workers + rank
+// batch is the number of the i-th batch of this worker in the present step. ok says whether it
+// counts.
+func (d dealing) batch(i int) (n int, ok bool) {
+	n = d.position(d.done) + i*d.workers + d.rank
 	return n, d.limit == 0 || !d.exact || n < d.limit
 }
 
-// total is how many steps take all batches, those before the origin included.
+// total is how many steps the run is to reach, with as many workers as there are: those that take
+// all batches, and those before the origin.
 func (d dealing) total() int {
+	if d.limit == 0 {
+		return d.steps
+	}
 	each := d.perStep * d.workers
 	return d.step + (max(0, d.limit-d.execution)+each-1)/each
 }
 
+// pace is the step that the learning rate is of. Over passes of the data it runs with the
+// data, whose steps of several workers are as many of one.
+func (d dealing) pace() int {
+	if d.limit > 0 {
+		return d.position(d.done) / d.perStep
+	}
+	return d.done
+}
+
+// idle reports whether this worker has no batch in the present step, and may sit it out, since
+// its part is exchanged after it.
+func (d dealing) idle() bool {
+	_, counts := d.batch(0)
+	return !counts && d.apart
+}
+
 // dealing is that of the present group of workers.
 func (r *run) dealing() dealing {
-	return dealing{r.from, r.perStep, r.workers(), r.batches(), r.exact || r.sits()}
+	d := dealing{origin: r.from, done: r.done, perStep: r.perStep, workers: r.workers(),
+		steps: r.Steps, limit: r.batches(), exact: r.exact,
+		apart: r.Parallel != nil && r.Parallel.Between != nil}
+	if r.Parallel != nil && !r.Parallel.Mesh {
+		d.rank = r.Parallel.Rank
+	}
+	d.exact = d.exact || d.apart && d.perStep == 1 // a step without a batch is not one in part
+	return d
 }
 
 // total is how many steps the run is to reach, with as many workers as there are.
-func (r *run) total() int {
-	if r.Epochs > 0 {
-		return r.dealing().total()
-	}
-	return r.Steps
-}
+func (r *run) total() int { return r.dealing().total() }
 
 // executions is how many batches the steps before the present one have taken.
 func (r *run) executions() int { return r.dealing().position(r.done) }
@@ -60,43 +88,12 @@ func (r *run) executions() int { return r.dealing().position(r.done) }
 // mark makes the present step the origin of those that follow, since others may take them.
 func (r *run) mark() { r.from = origin{r.done, r.executions()} }
 
-// global is the number of the i-th batch of this worker in the present step, and whether it
-// counts.
-func (r *run) global(i int) (n int, counts bool) {
-	rank := 0
-	if r.Parallel != nil && !r.Parallel.Mesh {
-		rank = r.Parallel.Rank
-	}
-	return r.dealing().batch(r.done, i, rank)
-}
-
-// pace is the step that the learning rate is of. Over passes of the data it runs with the
-// data, whose steps of several workers are as many of one.
-func (r *run) pace() int {
-	if r.Epochs > 0 {
-		return r.executions() / r.perStep
-	}
-	return r.done
-}
-
-// idle reports whether this worker has no batch in the present step, and may sit it out, since
-// its part is exchanged after it.
-func (r *run) idle() bool {
-	_, counts := r.global(0)
-	return !counts && r.Parallel != nil && r.Parallel.Between != nil
-}
-
-// sits reports whether who has no batch sits a step out, which then is not one in part.
-func (r *run) sits() bool {
-	return r.perStep == 1 && r.Parallel != nil && r.Parallel.Between != nil
-}
-
 // dealt is the batch of an execution. One that counts for nothing is masked.
-func (r *run) dealt(at moment) data.Batch {
+func dealt(loader data.Batches, at moment) data.Batch {
 	if !at.masked {
-		return r.Loader.Train(at.execution)
+		return loader.Train(at.execution)
 	}
-	b, _ := r.Loader.(data.Maskable).Uncounted(at.execution)
+	b, _ := loader.(data.Maskable).Uncounted(at.execution)
 	return b
 }
 

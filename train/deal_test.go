@@ -111,7 +111,7 @@ func (p *played) step(broken bool) {
 	p.last = len(p.all) * p.all[0].perStep
 	for _, l := range p.all {
 		for i := range l.perStep {
-			if n, ok := l.global(i); ok {
+			if n, ok := l.dealing().batch(i); ok {
 				batches = append(batches, n)
 			}
 		}

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/gomem/gomem"
-	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/regular"
 )
 
@@ -258,12 +257,12 @@ func (r *run) rally(ctx context.Context) error {
 		return !s.Whole || s.Step != at.Step || s.Ran != at.Ran || s.Back
 	})
 	if others || r.Parallel.Between != nil {
-		if err := r.share(ctx, source); err != nil {
+		if err := r.holding().share(ctx, source); err != nil {
 			return err
 		}
 	}
 	r.adopt(at, all)
-	if err := r.equal(ctx); err != nil {
+	if err := r.holding().equal(ctx, r.done); err != nil {
 		return err
 	}
 	if b := r.Parallel.Between; b != nil {
@@ -357,44 +356,6 @@ func (r *run) adopt(at standing, all []standing) {
 // the present step.
 func (r *run) owes() bool {
 	return r.rated < r.done && r.done < r.total() && due(r.done, r.EvalEvery)
-}
-
-// portion is the most bytes of a variable that are shared at once.
-const portion = 4 << 20
-
-// share gives all the variables of one.
-func (r *run) share(ctx context.Context, source int) error {
-	if !gomem.Computes(r.Session.Device) {
-		return nil
-	}
-	for _, v := range r.session.Variables() {
-		x := tensor.New(v.Type())
-		if r.Parallel.Rank == source {
-			var err error
-			if x, err = r.session.Get(v); err != nil {
-				return err
-			}
-		}
-		for part := range slices.Chunk(x.Data, portion) {
-			var says []byte
-			if r.Parallel.Rank == source {
-				says = part
-			}
-			told, err := r.Parallel.agree(ctx, says)
-			if err != nil {
-				return err
-			}
-			if len(told[source]) != len(part) {
-				return fmt.Errorf("worker %d gives %d bytes of variable %s, %d are expected",
-					r.elastic().Numbers()[source], len(told[source]), v.Node.Name, len(part))
-			}
-			copy(part, told[source])
-		}
-		if err := r.session.Set(v, x); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // back takes the variables of the last checkpoint, or those that the run began with.

@@ -3,7 +3,6 @@ package train
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/gomem/gomem/graph/tensor"
@@ -12,24 +11,9 @@ import (
 // save writes a checkpoint, if it can: a disk that is full does not end a run, which has what was
 // saved before. It is tried again when the next one is due, and at the end, when it must succeed.
 func (r *run) save(others []foreign) error {
-	return r.endure(r.write(others))
-}
-
-// endure makes a warning of a checkpoint that could not be written, and keeps the error for the
-// end.
-func (r *run) endure(err error) error {
-	e, ok := errors.AsType[*ErrCheckpoint](err)
-	_, lost := errors.AsType[*lostError](err)
-	if r.unsaved = nil; err == nil || !ok || lost {
-		return err
-	}
-	r.unsaved = err
-	kept := "no checkpoint yet"
-	if r.good != "" {
-		kept = "the checkpoint of step " + fmt.Sprint(r.saved)
-	}
-	r.warn(fmt.Sprintf("%v; the run goes on, and has %s", e, kept))
-	return nil
+	warning, err := r.endure(r.write(others))
+	r.warn(warning)
+	return err
 }
 
 // write writes a checkpoint, and what other workers have otherwise, which then all take part in.
@@ -38,7 +22,7 @@ func (r *run) write(others []foreign) error {
 		r.warn(fmt.Sprintf("metrics in %s: %v", r.Metrics, bare(err)))
 	}
 	fetch := func(x foreign) (tensor.View, error) {
-		t, err := r.fetch(context.Background(), x)
+		t, err := r.holding().fetch(context.Background(), x)
 		if err != nil {
 			err = &lostError{err}
 		}
@@ -47,7 +31,7 @@ func (r *run) write(others []foreign) error {
 	if r.place == nil { // who led before may have had it until now
 		_ = r.occupy()
 	}
-	from, s := source{r.session, others, fetch}, r.guarded()
+	from, s := source{r.session, others, fetch}, r.guarded(r.Parallel, r.done)
 	shared := &joint{disk: s.disk}
 	if r.jointly() {
 		s.disk = shared

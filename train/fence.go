@@ -39,35 +39,18 @@ func (e *ErrReplaced) Error() string {
 // no more than a call of the system.
 type guard struct {
 	disk
-	run   *run
+	of    *Parallel // whose worker this is; it has a fence
+	dir   string
+	step  int       // whose state is to be saved
 	until time.Time // nobody takes this worker's place before
 	alone bool      // it is out, and nobody goes on as far as can be found out
-}
-
-// guarded is the store of a run as this worker may change it.
-func (r *run) guarded() store {
-	s := r.store
-	switch {
-	case r.out != nil:
-		s.disk = r.out
-	case r.fence() != nil:
-		s.disk = &guard{disk: s.disk, run: r}
-	}
-	return s
-}
-
-func (r *run) fence() Fence {
-	if r.Parallel == nil {
-		return nil
-	}
-	return r.Parallel.Fence
 }
 
 // Rename replaces a file: latest only once it has been told of, and all others know of it.
 func (g *guard) Rename(from, to string) error {
 	told := ""
 	if filepath.Base(to) == latestName {
-		told = filepath.Join(filepath.Dir(to), fileName(g.run.done))
+		told = filepath.Join(filepath.Dir(to), fileName(g.step))
 	}
 	if err := g.pass(told, told != ""); err != nil {
 		return err
@@ -98,7 +81,7 @@ func (g *guard) pass(told string, ask bool) error {
 				return err
 			}
 		}
-		if err := g.run.superseded(); err != nil {
+		if err := g.superseded(); err != nil {
 			return err
 		}
 		if g.alone || time.Now().Before(g.until) {
@@ -111,43 +94,38 @@ func (g *guard) pass(told string, ask bool) error {
 // ask asks for how long nobody takes this worker's place. Where that cannot be asked, since a
 // control plane is gone that all workers had, what is on disk decides.
 func (g *guard) ask(told string) error {
-	until, next, err := g.run.fence().Saved(context.Background(), g.run.done, told)
+	until, next, err := g.of.Fence.Saved(context.Background(), g.step, told)
 	if next > 0 {
-		return g.run.replaced(next)
+		return g.replaced(next)
 	}
 	g.until, g.alone = until, err != nil || until.IsZero()
 	return nil
 }
 
 // replaced is the error of a worker without which others go on in an epoch.
-func (r *run) replaced(epoch int64) error {
-	worker := r.Parallel.Rank
-	if el := r.elastic(); el != nil {
-		worker = el.Numbers()[worker]
-	}
-	return &ErrReplaced{worker, epoch, r.done}
+func (g *guard) replaced(epoch int64) error {
+	return &ErrReplaced{g.of.number(g.of.Rank), epoch, g.step}
 }
 
 // superseded is an error if the latest checkpoint is of this job, and of a later epoch than this
 // worker's.
-func (r *run) superseded() error {
-	path, err := find(r.store.dir)
+func (g *guard) superseded() error {
+	path, err := find(g.dir)
 	if err != nil {
 		return nil // there is none
 	}
 	latest, err := Inspect(path)
-	job, epoch := r.fence().Term()
+	job, epoch := g.of.Fence.Term()
 	if err != nil || latest.Job != job || latest.Epoch <= epoch {
 		return nil
 	}
-	return r.replaced(latest.Epoch)
+	return g.replaced(latest.Epoch)
 }
 
-// outlived is an error if this worker is out and others go on: then there is nothing to rescue.
-func (r *run) outlived() error {
-	if r.fence() == nil {
+// fence keeps a worker from saving; nil: nobody does.
+func (p *Parallel) fence() Fence {
+	if p == nil {
 		return nil
 	}
-	r.out = &guard{disk: r.store.disk, run: r}
-	return r.out.pass("", true)
+	return p.Fence
 }

@@ -2,7 +2,6 @@ package train
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -98,7 +97,7 @@ func (r *run) saveAll(ctx context.Context, due bool) error {
 	}
 	var own []foreign
 	if r.differs() {
-		if own, err = r.collect(ctx); err != nil {
+		if own, err = r.holding().collect(ctx); err != nil {
 			return err
 		}
 	}
@@ -115,8 +114,8 @@ func (r *run) saveOrGive(ctx context.Context, own []foreign) error {
 	if r.leads() {
 		return r.save(own)
 	}
-	for _, x := range append(r.lacking(), own...) {
-		if _, err := r.fetch(ctx, x); err != nil {
+	for _, x := range append(r.holding().lacking(), own...) {
+		if _, err := r.holding().fetch(ctx, x); err != nil {
 			return err
 		}
 	}
@@ -132,69 +131,6 @@ type foreign struct {
 
 // entire is no block of a variable, but all of it.
 const entire = -1
-
-// collect is what other workers have otherwise than worker 0.
-func (r *run) collect(ctx context.Context) (list []foreign, err error) {
-	vars := r.session.Variables()
-	sums, err := checksums(r.session, vars)
-	if err != nil {
-		return nil, err
-	}
-	all, err := r.Parallel.agree(ctx, sums)
-	if err != nil {
-		return nil, err
-	}
-	for i, v := range vars {
-		for rank, said := range all {
-			at, end := 4*i, 4*i+4
-			if len(said) < end {
-				return nil, fmt.Errorf("worker %d has other variables", rank)
-			}
-			if !slices.Equal(said[at:end], all[0][at:end]) {
-				list = append(list, foreign{v, rank, entire})
-			}
-		}
-	}
-	return list, nil
-}
-
-// fetch brings what another worker has to worker 0, a portion at a time. All take part in it;
-// to who neither gives nor takes it comes to nothing.
-func (r *run) fetch(ctx context.Context, x foreign) (tensor.View, error) {
-	var value tensor.View
-	var err error
-	gives := r.Parallel.Rank == x.rank
-	switch {
-	case gives:
-		value, err = x.of(r.session)
-	case r.leads():
-		value = tensor.New(x.kind(r.session))
-	}
-	if err != nil {
-		return value, err
-	}
-	total := int(x.kind(r.session).Bytes())
-	for lo := 0; lo < total; lo += portion {
-		hi := min(lo+portion, total)
-		var says []byte
-		if gives {
-			says = value.Data[lo:hi]
-		}
-		told, err := r.Parallel.give(ctx, 0, says)
-		if err != nil {
-			return value, err
-		}
-		if !r.leads() {
-			continue
-		}
-		if len(told[x.rank]) != hi-lo {
-			return value, fmt.Errorf("worker %d gives %d bytes of variable %s, %d are expected",
-				x.rank, len(told[x.rank]), x.v.Node.Name, hi-lo)
-		}
-		copy(value.Data[lo:], told[x.rank])
-	}
-	return value, nil
-}
 
 // of is the value, of the session of the worker that has it.
 func (x foreign) of(s *gomem.Session) (tensor.View, error) {

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/gomem/gomem"
-	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/nn"
 )
 
@@ -202,7 +201,7 @@ func (r *run) assemble(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := r.equal(wait); err != nil {
+	if err := r.holding().equal(wait, r.done); err != nil {
 		return err
 	}
 	says, err := r.Parallel.agree(wait, []byte{flag(ctx.Err() != nil)})
@@ -237,38 +236,6 @@ func (r *run) settings() []byte {
 		text += fmt.Sprintf("%s %s\n", k, r.Config[k])
 	}
 	return []byte(text + r.vocabulary)
-}
-
-// equal demands that the variables of all workers have the same values, but for those that
-// are divided among them.
-func (r *run) equal(ctx context.Context) error {
-	if !gomem.Computes(r.Session.Device) {
-		return nil
-	}
-	vars := slices.DeleteFunc(r.session.Variables(), isApart(r.session))
-	sums, err := checksums(r.session, vars)
-	if err != nil {
-		return err
-	}
-	all, err := r.Parallel.agree(ctx, sums)
-	if err != nil {
-		return err
-	}
-	for rank, said := range all {
-		if i := differ(said, all[0]); i >= 0 {
-			return fmt.Errorf("after step %d, variable %s of worker %d has other values than "+
-				"that of worker %d", r.done, nameOf(vars, i), r.Parallel.number(rank), r.Parallel.number(0))
-		}
-	}
-	return nil
-}
-
-// nameOf is the name of a variable, if there is one of the number.
-func nameOf(vars []graph.Value, i int) string {
-	if i >= len(vars) {
-		return fmt.Sprint(i)
-	}
-	return vars[i].Node.Name
 }
 
 // report tells the others of a step, and enters those that all have been heard of.

@@ -17,25 +17,19 @@ import (
 // run is a run in progress.
 type run struct {
 	Options
-	session  *gomem.Session
-	store    store
-	place    *place // of the store; nil of one who does not save
-	perStep  int    // executions of objectives in a step of a worker, each with a batch
-	exact    bool   // a last step may be of fewer batches
+	session *gomem.Session
+	archive
+	perStep  int  // executions of objectives in a step of a worker, each with a batch
+	exact    bool // a last step may be of fewer batches
 	from     origin
-	done     int    // steps done, those before a resumption included
-	good     string // the newest checkpoint, or the one resumed; "" before the first
-	saved    int    // its step
-	unsaved  error  // of the newest that could not be written, if none has been since
-	torn     bool   // the variables are between two steps
-	copies   int64  // bytes copied in a training step, both ways
+	done     int   // steps done, those before a resumption included
+	torn     bool  // the variables are between two steps
+	copies   int64 // bytes copied in a training step, both ways
 	times    []time.Duration
 	units    int
 	summary  Summary
-	out      *guard // of a run that was cut off; nil before
 	watch    vigil
 	team     team
-	saving   saving
 	recorder *recording // of the numbers; nil: they are not written
 	ran      bool       // it has been in a group of workers
 	away     bool       // it was out of that, and comes again
@@ -69,8 +63,8 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 		o.Config = config
 	}
 	r := &run{Options: o, perStep: o.Model.Executions(), exact: o.Epochs > 0 && o.masks(),
-		watch: vigil{Patience: o.Patience, keeps: o.KeepBest},
-		store: store{dir: o.Save, keep: orDefault(o.Keep, 2), disk: osDisk{}}}
+		watch:   vigil{Patience: o.Patience, keeps: o.KeepBest},
+		archive: archive{store: store{dir: o.Save, keep: orDefault(o.Keep, 2), disk: osDisk{}}}}
 	if o.Parallel != nil {
 		r.summary.Workers = o.Parallel.Workers
 	}
@@ -116,10 +110,10 @@ func (r *run) rescue(err error) error {
 	if err == nil || diverged || unsaved || replaced || r.Save == "" || !r.leads() || r.done == 0 {
 		return err
 	}
-	if gone := r.outlived(); gone != nil {
+	if gone := r.outlived(r.Parallel, r.done); gone != nil {
 		return fmt.Errorf("%w; %w", err, gone)
 	}
-	if r.torn || r.current() || divided(r.session) {
+	if r.torn || r.current(r.done) || divided(r.session) {
 		return err
 	}
 	if failed := r.write(nil); failed != nil {
@@ -299,7 +293,7 @@ func (r *run) finish(ctx context.Context) error {
 		return err
 	}
 	r.summary.Interrupted = r.interrupted(ctx)
-	due := r.leads() && r.Save != "" && r.done > 0 && !r.current()
+	due := r.leads() && r.Save != "" && r.done > 0 && !r.current(r.done)
 	if err := cmp.Or(r.saveAll(ctx, due), r.unsaved); err != nil {
 		return err
 	}
@@ -311,23 +305,16 @@ func (r *run) finish(ctx context.Context) error {
 	return r.diverged(err)
 }
 
-// current reports whether resuming the directory finds the weights as they are.
-// A checkpoint that was resumed may be in another one, or not its latest.
-func (r *run) current() bool {
-	latest, err := find(r.Save)
-	return r.saved == r.done && err == nil && sameFile(latest, r.good)
-}
-
 // train is one step: every objective in turn. The step's loss is the first
 // objective's; the others' losses are metrics with their names.
 func (r *run) train(ctx context.Context) error {
 	began := r.session.Clock()
 	e := Event{Kind: Step, Metrics: map[string]float64{},
-		LearningRate: float64(r.Model.Schedule.At(r.pace()))}
+		LearningRate: float64(r.Model.Schedule.At(r.dealing().pace()))}
 	if err := finite(r.done+1, "learning rate", []float64{e.LearningRate}, nil); err != nil {
 		return since(r.good, err)
 	}
-	at := moment{step: r.done, pace: r.pace()}
+	at := moment{step: r.done, pace: r.dealing().pace()}
 	for i, o := range r.Model.Objectives {
 		values, units, err := r.turns(ctx, o, &at)
 		if err != nil {
@@ -367,11 +354,11 @@ func (r *run) train(ctx context.Context) error {
 // the means over units, and the sum.
 func (r *run) turns(ctx context.Context, o nn.Objective,
 	at *moment) (values []float64, units int, err error) {
-	if r.idle() {
+	if r.dealing().idle() {
 		return make([]float64, 1+len(o.Metrics)), 0, nil
 	}
 	for turn := range o.Times {
-		batch, counts := r.global(at.execution)
+		batch, counts := r.dealing().batch(at.execution)
 		now, n, err := r.execute(ctx, o, moment{step: at.step, pace: at.pace, execution: batch,
 			turn: r.done*o.Times + turn, masked: !counts})
 		if err != nil {
@@ -403,7 +390,7 @@ func meanWith(means, values []float64, units, all int) {
 // metrics, and the number of units in the batch.
 func (r *run) execute(ctx context.Context, o nn.Objective,
 	at moment) (values []float64, units int, err error) {
-	batch := r.dealt(at)
+	batch := dealt(r.Loader, at)
 	if err := unread(r.Loader); err != nil {
 		return nil, 0, err
 	}

@@ -37,7 +37,7 @@ func (r *run) disband(ctx context.Context) error {
 	case err != nil:
 		return err
 	case b == nil && r.done > 0:
-		return r.equal(ctx)
+		return r.holding().equal(ctx, r.done)
 	case b == nil:
 		return nil
 	default: // nobody leaves before all have what they wait for
