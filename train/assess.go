@@ -100,7 +100,7 @@ func (r *run) judge() error {
 	case better && r.Save != "":
 		r.store.spare = r.done
 		if r.saved != r.done || r.good == "" {
-			if r.jointly() { // with all others, who know of it soon
+			if r.Parallel.jointly() { // with all others, who know of it soon
 				r.team.best = true
 				return nil
 			}

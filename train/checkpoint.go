@@ -175,24 +175,6 @@ func parse(m map[string]string) (Checkpoint, error) {
 	return c, nil
 }
 
-// checkpoint describes the run as it stands.
-func (r *run) checkpoint() Checkpoint {
-	executions := r.executions()
-	if executions == r.done*r.perStep {
-		executions = 0
-	}
-	c := Checkpoint{
-		Model: r.Name, Size: r.Size, Config: r.Config, Labels: r.Labels,
-		Step: r.done, Seed: r.Seed, Tokenizer: r.vocabulary, Machine: r.Machine,
-		Best: r.watch.state(), Classes: r.Classes, Workers: r.workers(),
-		Executions: executions, Evaluated: r.assessed,
-	}
-	if f := r.Parallel.fence(); f != nil {
-		c.Job, c.Epoch = f.Term()
-	}
-	return c
-}
-
 // sameRun reports in what the run that c belongs to differs from another.
 func (c Checkpoint) sameRun(want Checkpoint) error {
 	keys := map[string]string{}

@@ -1,6 +1,10 @@
 package train
 
-import "github.com/gomem/gomem/data"
+import (
+	"cmp"
+
+	"github.com/gomem/gomem/data"
+)
 
 // Batches have numbers in the order of the data, from 0 through all passes. A step takes the
 // next ones, as many as its workers need, and each worker has those of its rank. Where a run is
@@ -87,6 +91,13 @@ func (r *run) executions() int { return r.dealing().position(r.done) }
 
 // mark makes the present step the origin of those that follow, since others may take them.
 func (r *run) mark() { r.from = origin{r.done, r.executions()} }
+
+// goOn continues the executions of a checkpoint. As many workers as then go on as if the
+// run had never stopped. So do others, from the first batch that nobody has had, with steps
+// of another size.
+func (r *run) goOn(c Checkpoint) {
+	r.from = origin{c.Step, cmp.Or(c.Executions, c.Step*r.perStep)}
+}
 
 // dealt is the batch of an execution. One that counts for nothing is masked.
 func dealt(loader data.Batches, at moment) data.Batch {

@@ -1,52 +1,6 @@
 package train
 
-import (
-	"cmp"
-	"context"
-	"fmt"
-
-	"github.com/gomem/gomem/graph/tensor"
-)
-
-// save writes a checkpoint, if it can: a disk that is full does not end a run, which has what was
-// saved before. It is tried again when the next one is due, and at the end, when it must succeed.
-func (r *run) save(others []foreign) error {
-	warning, err := r.endure(r.write(others))
-	r.warn(warning)
-	return err
-}
-
-// write writes a checkpoint, and what other workers have otherwise, which then all take part in.
-func (r *run) write(others []foreign) error {
-	if err := r.recorder.sync(); err != nil {
-		r.warn(fmt.Sprintf("metrics in %s: %v", r.Metrics, bare(err)))
-	}
-	fetch := func(x foreign) (tensor.View, error) {
-		t, err := r.holding().fetch(context.Background(), x)
-		if err != nil {
-			err = &lostError{err}
-		}
-		return t, err
-	}
-	if r.place == nil { // who led before may have had it until now
-		_ = r.occupy()
-	}
-	from, s := source{r.session, others, fetch}, r.guarded(r.Parallel, r.done)
-	shared := &joint{disk: s.disk}
-	if r.jointly() {
-		s.disk = shared
-	}
-	path, err := s.save(r.checkpoint(), from)
-	if err != nil && r.jointly() && !shared.begun { // the others give what they have nevertheless
-		_ = writeVariables(&tolerant{}, r.checkpoint(), from)
-	}
-	if err != nil {
-		return r.diverged(err)
-	}
-	r.saved, r.good = r.done, path
-	r.emit(Event{Kind: Save, Path: path})
-	return nil
-}
+import "cmp"
 
 // lostError is of what another worker did not give, which is not the disk's fault.
 type lostError struct{ error }

@@ -15,55 +15,84 @@ import (
 	"github.com/gomem/gomem/internal/safetensors"
 )
 
-// warm gives the variables of a new run the values that a file has for them, and says what
-// was taken. Optimizers begin anew.
-func (r *run) warm() error {
-	if r.Rename == nil && IsPublic(r.Init) {
-		return r.warmPublic()
+// initial is where the variables of a new run have values from. Optimizers begin anew.
+type initial struct {
+	path   string
+	rename Renaming
+}
+
+// into gives the variables of a session of g the values that there are for them, and says what
+// was taken. parts are of what is divided among processes.
+func (i initial) into(s *gomem.Session, g *graph.Graph) (parts []gomem.Part, e Event, err error) {
+	if i.rename == nil && IsPublic(i.path) {
+		return i.public(s, g)
 	}
-	file, err := find(r.Init)
+	file, err := find(i.path)
 	if err != nil {
-		return err
+		return nil, e, err
 	}
-	if err := r.numbers(file); err != nil {
-		return &ErrCheckpoint{Path: file, Err: bare(err)}
+	if err := i.numbers(file, g); err != nil {
+		return nil, e, &ErrCheckpoint{Path: file, Err: bare(err)}
 	}
-	applied := make([][]string, len(r.Rename))
-	report, err := r.session.Load(file, gomem.LoadOptions{Partial: true, Convert: true,
-		Only: weight(r.Model.Graph), Rename: func(theirs string) string {
-			ours, line := r.Rename.apply(theirs)
+	applied := make([][]string, len(i.rename))
+	report, err := s.Load(file, gomem.LoadOptions{Partial: true, Convert: true,
+		Only: weight(g), Rename: func(theirs string) string {
+			ours, line := i.rename.apply(theirs)
 			if line >= 0 {
 				applied[line] = append(applied[line], ours)
 			}
 			return ours
 		}})
 	if _, read := errors.AsType[*gomem.LoadError](err); err == nil || read {
-		if fruitless := r.Rename.fruitless(applied, r.Model.Graph); fruitless != nil {
-			return &ErrOption{Option: "names of initial weights", Err: fruitless}
+		if fruitless := i.rename.fruitless(applied, g); fruitless != nil {
+			return nil, e, &ErrOption{Option: "names of initial weights", Err: fruitless}
 		}
 	}
 	if err != nil {
-		return &ErrCheckpoint{Path: file, Err: initialTrouble(err)}
+		return nil, e, &ErrCheckpoint{Path: file, Err: initialTrouble(err)}
 	}
-	r.team.warm = report.Parts
-	r.emit(Event{Kind: Init, Path: file, Text: taken(report)})
-	return nil
+	return report.Parts, Event{Kind: Init, Path: file, Text: taken(report)}, nil
+}
+
+// public gives all parameters the values of a public checkpoint.
+func (i initial) public(s *gomem.Session, g *graph.Graph) (parts []gomem.Part, e Event,
+	err error) {
+	p, err := OpenPublic(i.path)
+	if err != nil {
+		return nil, e, err
+	}
+	var vars []graph.Value
+	is := weight(g)
+	for _, v := range s.Variables() {
+		if is(v) {
+			vars = append(vars, v)
+		}
+	}
+	if parts, err = p.load(s, vars); err != nil {
+		return nil, e, err
+	}
+	said := []string{fmt.Sprintf("%d variables taken", len(vars))}
+	if more := p.without(vars); len(more) > 0 {
+		said[0] += fmt.Sprintf(", %d left over (%s)", len(more), firstOf(more))
+	}
+	said = append(said, p.Notes...)
+	return parts, Event{Kind: Init, Path: i.path, Text: strings.Join(said, "; ")}, nil
 }
 
 // numbers refuses a file that has whole numbers for a variable of floating-point ones: such
 // are quantized weights, which are nothing without their scales.
-func (r *run) numbers(file string) error {
+func (i initial) numbers(file string, g *graph.Graph) error {
 	f, err := safetensors.Open(file)
 	if err != nil {
 		return err
 	}
 	defer closeRead(f)
 	ours := map[string]graph.Type{}
-	for _, n := range r.Model.Graph.Variables() {
+	for _, n := range g.Variables() {
 		ours[n.Name] = n.Out[0]
 	}
 	for _, e := range f.Entries() {
-		name := r.Rename.Apply(e.Name)
+		name := i.rename.Apply(e.Name)
 		if t := ours[name]; t.DType.Floating() && !e.Type.DType.Floating() &&
 			t.SameShape(e.Type) {
 			return fmt.Errorf("tensor %s is %s, and variable %s %s: want floating-point numbers",

@@ -1,7 +1,6 @@
 package train
 
 import (
-	"context"
 	"slices"
 	"strconv"
 	"strings"
@@ -73,54 +72,14 @@ func (o *opened) ownOf(r *run) error {
 
 // differs reports whether workers have variables of their own that are to be saved. Where
 // they come and go they have not: whoever goes on has all of one of them.
-func (r *run) differs() bool {
-	return r.Parallel != nil && r.Parallel.Between != nil && r.elastic() == nil
+func (p *Parallel) differs() bool {
+	return p != nil && p.Between != nil && p.Elastic == nil
 }
 
 // jointly reports whether all workers take part in saving: where the others have what
 // worker 0 has not, and where they make each step together, whose exchanges wait for nobody
 // who saves.
-func (r *run) jointly() bool { return r.differs() || r.Parallel.meshed() }
-
-// saveAll saves what all workers have, if worker 0 has to save.
-func (r *run) saveAll(ctx context.Context, due bool) error {
-	if !r.jointly() {
-		if r.leads() && due {
-			return r.save(nil)
-		}
-		return nil
-	}
-	ctx = context.WithoutCancel(ctx)
-	says, err := r.Parallel.agree(ctx, []byte{flag(r.leads() && due)})
-	if err != nil || !slices.Equal(says[0], []byte{1}) {
-		return err
-	}
-	var own []foreign
-	if r.differs() {
-		if own, err = r.holding().collect(ctx); err != nil {
-			return err
-		}
-	}
-	if err := r.saveOrGive(ctx, own); err != nil || !r.Parallel.meshed() {
-		return err
-	}
-	_, err = r.Parallel.agree(ctx, nil)
-	return err
-}
-
-// saveOrGive saves, if this is worker 0, and gives it what it asks for, if not: what it
-// lacks of divided variables, and then what is the others' own.
-func (r *run) saveOrGive(ctx context.Context, own []foreign) error {
-	if r.leads() {
-		return r.save(own)
-	}
-	for _, x := range append(r.holding().lacking(), own...) {
-		if _, err := r.holding().fetch(ctx, x); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+func (p *Parallel) jointly() bool { return p.differs() || p.meshed() }
 
 // foreign is what another worker than the first has: a variable, or a block of one.
 type foreign struct {

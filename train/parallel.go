@@ -210,7 +210,7 @@ func (r *run) assemble(ctx context.Context) error {
 	}
 	r.team.stop = r.watch.over() ||
 		slices.ContainsFunc(says, func(b []byte) bool { return slices.Contains(b, 1) })
-	if r.team.from != nil && r.differs() {
+	if r.team.from != nil && r.Parallel.differs() {
 		if err := r.team.from.ownOf(r); err != nil {
 			return err
 		}

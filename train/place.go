@@ -48,13 +48,3 @@ func (p *place) leave() {
 	}
 	p.held.Release()
 }
-
-// occupy occupies the directory that this run saves to, if it does that. One that comes to others
-// at work finds out with them.
-func (r *run) occupy() (err error) {
-	comes := r.Parallel != nil && r.Parallel.Enter != nil
-	if r.Save != "" && r.leads() && !comes && r.place == nil {
-		r.place, err = occupy(r.Save)
-	}
-	return err
-}

@@ -246,31 +246,6 @@ func closeRead(f *safetensors.File) {
 	}
 }
 
-// warmPublic gives a new run's parameters the values of a public checkpoint, all of them.
-func (r *run) warmPublic() error {
-	p, err := OpenPublic(r.Init)
-	if err != nil {
-		return err
-	}
-	var vars []graph.Value
-	is := weight(r.Model.Graph)
-	for _, v := range r.session.Variables() {
-		if is(v) {
-			vars = append(vars, v)
-		}
-	}
-	if r.team.warm, err = p.load(r.session, vars); err != nil {
-		return err
-	}
-	said := []string{fmt.Sprintf("%d variables taken", len(vars))}
-	if more := p.without(vars); len(more) > 0 {
-		said[0] += fmt.Sprintf(", %d left over (%s)", len(more), firstOf(more))
-	}
-	said = append(said, p.Notes...)
-	r.emit(Event{Kind: Init, Path: r.Init, Text: strings.Join(said, "; ")})
-	return nil
-}
-
 // without are the tensors of parameters that are none of a model's variables.
 func (p *Public) without(vars []graph.Value) []string {
 	left := maps.Clone(p.tensors)

@@ -226,7 +226,7 @@ func TestPublicOverMesh(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := &run{Options: Options{Model: m, Init: dir, Observe: func(Event) {}}, session: s}
-		if err := r.warmPublic(); err != nil {
+		if err := r.warm(); err != nil {
 			t.Fatal(err)
 		}
 		apart := 0

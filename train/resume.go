@@ -226,10 +226,3 @@ func (o *opened) finite(name string, t tensor.View) error {
 	}
 	return nil
 }
-
-// goOn continues the executions of a checkpoint. As many workers as then go on as if the
-// run had never stopped. So do others, from the first batch that nobody has had, with steps
-// of another size.
-func (r *run) goOn(c Checkpoint) {
-	r.from = origin{c.Step, cmp.Or(c.Executions, c.Step*r.perStep)}
-}

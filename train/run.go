@@ -194,6 +194,17 @@ func (r *run) begin() error {
 	return nil
 }
 
+// warm takes the values that Options.Init has, and says what was taken.
+func (r *run) warm() error {
+	parts, e, err := initial{r.Init, r.Rename}.into(r.session, r.Model.Graph)
+	if err != nil {
+		return err
+	}
+	r.team.warm = parts
+	r.emit(e)
+	return nil
+}
+
 // vocabulary is a tokenizer as text, "" for none.
 func vocabulary(t *data.Tokenizer) (string, error) {
 	if t == nil {

@@ -2,83 +2,21 @@ package train
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"slices"
 	"time"
+
+	"github.com/gomem/gomem/graph/tensor"
 )
 
-// archive is what a run has saved, where, and when it saves next.
-type archive struct {
-	store   store
-	place   *place // of the store; nil of one who does not save
-	good    string // the newest checkpoint, or the one resumed; "" before the first
-	saved   int    // its step
-	unsaved error  // of the newest that could not be written, if none has been since
-	out     *guard // of a run that was cut off; nil before
-	saving  saving
-}
-
-// current reports whether resuming the directory finds the weights as they are after a step.
-// A checkpoint that was resumed may be in another one, or not its latest.
-func (a *archive) current(step int) bool {
-	latest, err := find(a.store.dir)
-	return a.saved == step && err == nil && sameFile(latest, a.good)
-}
-
-// endure makes a warning of a checkpoint that could not be written, and keeps the error for the
-// end: a disk that is full does not end a run, which has what was saved before.
-func (a *archive) endure(err error) (warning string, _ error) {
-	e, ok := errors.AsType[*ErrCheckpoint](err)
-	_, lost := errors.AsType[*lostError](err)
-	if a.unsaved = nil; err == nil || !ok || lost {
-		return "", err
+// occupy occupies the directory that this run saves to, if it does that. One that comes to others
+// at work finds out with them.
+func (r *run) occupy() (err error) {
+	comes := r.Parallel != nil && r.Parallel.Enter != nil
+	if r.Save != "" && r.leads() && !comes && r.place == nil {
+		r.place, err = occupy(r.Save)
 	}
-	a.unsaved = err
-	kept := "no checkpoint yet"
-	if a.good != "" {
-		kept = "the checkpoint of step " + fmt.Sprint(a.saved)
-	}
-	return fmt.Sprintf("%v; the run goes on, and has %s", e, kept), nil
-}
-
-// guarded is the store as a worker may change it after a step, if it is one of p's.
-func (a *archive) guarded(p *Parallel, step int) store {
-	to := a.store
-	switch {
-	case a.out != nil:
-		to.disk = a.out
-	case p.fence() != nil:
-		to.disk = a.guard(p, step)
-	}
-	return to
-}
-
-// guard is before the store, of a worker that others may go on without.
-func (a *archive) guard(p *Parallel, step int) *guard {
-	return &guard{disk: a.store.disk, of: p, dir: a.store.dir, step: step}
-}
-
-// outlived is an error if this worker is out and others go on: then there is nothing to rescue.
-func (a *archive) outlived(p *Parallel, step int) error {
-	if p.fence() == nil {
-		return nil
-	}
-	a.out = a.guard(p, step)
-	return a.out.pass("", true)
-}
-
-// saving is when the run saves, where time says so and not the number of steps.
-type saving struct {
-	ended time.Time     // of the last checkpoint, or when training began
-	took  time.Duration // that checkpoint; 0: there is none
-}
-
-// wants reports whether it is time for a checkpoint, given for how long to train before the next.
-func (s *saving) wants(after func(took time.Duration) time.Duration) bool {
-	if s.ended.IsZero() {
-		s.ended = time.Now()
-	}
-	return time.Since(s.ended) >= after(s.took)
+	return err
 }
 
 // wants reports whether it is time for a checkpoint: worker 0 says so for all.
@@ -104,4 +42,102 @@ func (r *run) keep(ctx context.Context) error {
 	r.saving = saving{ended: time.Now(), took: max(time.Since(began), 1)}
 	r.team.save = false
 	return err
+}
+
+// saveAll saves what all workers have, if worker 0 has to save.
+func (r *run) saveAll(ctx context.Context, due bool) error {
+	if !r.Parallel.jointly() {
+		if r.leads() && due {
+			return r.save(nil)
+		}
+		return nil
+	}
+	ctx = context.WithoutCancel(ctx)
+	says, err := r.Parallel.agree(ctx, []byte{flag(r.leads() && due)})
+	if err != nil || !slices.Equal(says[0], []byte{1}) {
+		return err
+	}
+	var own []foreign
+	if r.Parallel.differs() {
+		if own, err = r.holding().collect(ctx); err != nil {
+			return err
+		}
+	}
+	if err := r.saveOrGive(ctx, own); err != nil || !r.Parallel.meshed() {
+		return err
+	}
+	_, err = r.Parallel.agree(ctx, nil)
+	return err
+}
+
+// saveOrGive saves, if this is worker 0, and gives it what it asks for, if not: what it
+// lacks of divided variables, and then what is the others' own.
+func (r *run) saveOrGive(ctx context.Context, own []foreign) error {
+	if r.leads() {
+		return r.save(own)
+	}
+	for _, x := range append(r.holding().lacking(), own...) {
+		if _, err := r.holding().fetch(ctx, x); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// save writes a checkpoint, if it can: a disk that is full does not end a run, which has what was
+// saved before. It is tried again when the next one is due, and at the end, when it must succeed.
+func (r *run) save(others []foreign) error {
+	warning, err := r.endure(r.write(others))
+	r.warn(warning)
+	return err
+}
+
+// write writes a checkpoint, and what other workers have otherwise, which then all take part in.
+func (r *run) write(others []foreign) error {
+	if err := r.recorder.sync(); err != nil {
+		r.warn(fmt.Sprintf("metrics in %s: %v", r.Metrics, bare(err)))
+	}
+	fetch := func(x foreign) (tensor.View, error) {
+		t, err := r.holding().fetch(context.Background(), x)
+		if err != nil {
+			err = &lostError{err}
+		}
+		return t, err
+	}
+	if r.place == nil { // who led before may have had it until now
+		_ = r.occupy()
+	}
+	from, s := source{r.session, others, fetch}, r.guarded(r.Parallel, r.done)
+	shared := &joint{disk: s.disk}
+	if r.Parallel.jointly() {
+		s.disk = shared
+	}
+	path, err := s.save(r.checkpoint(), from)
+	if err != nil && r.Parallel.jointly() && !shared.begun { // the others give what they have
+		_ = writeVariables(&tolerant{}, r.checkpoint(), from)
+	}
+	if err != nil {
+		return r.diverged(err)
+	}
+	r.saved, r.good = r.done, path
+	r.emit(Event{Kind: Save, Path: path})
+	return nil
+}
+
+// checkpoint describes the run as it stands.
+func (r *run) checkpoint() Checkpoint {
+	executions := r.executions()
+	if executions == r.done*r.perStep {
+		executions = 0
+	}
+	c := Checkpoint{
+		Model: r.Name, Size: r.Size, Config: r.Config, Labels: r.Labels,
+		Step: r.done, Seed: r.Seed, Tokenizer: r.vocabulary, Machine: r.Machine,
+		Best: r.watch.state(), Classes: r.Classes, Workers: r.workers(),
+		Executions: executions, Evaluated: r.assessed,
+	}
+	if f := r.Parallel.fence(); f != nil {
+		c.Job, c.Epoch = f.Term()
+	}
+	return c
 }
