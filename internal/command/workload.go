@@ -65,7 +65,7 @@ func (c *trainCmd) learn(ctx context.Context, e *env) (err error) {
 	}
 	defer func() { err = c.unsaid(ctx, w, err) }()
 	c.rank = w.Rank
-	task, about, err := c.task(scheme.Lag(), scheme.Plan.Gradients())
+	task, about, err := c.shallow(scheme.Lag(), scheme.Plan.Gradients()).task()
 	if m, ok := task.(*workload.MLR); err == nil && ok && quasi {
 		newton := workload.Newton{MLR: m, Form: form}
 		task, about, err = newton, fmt.Sprintf("%s, by %s", about, form), newton.Check()
@@ -119,6 +119,13 @@ func secant(c *trainCmd) (form workload.Secant, quasi bool, err error) {
 	return form, true, nil
 }
 
+// shallow is what is to be learnt by workers with a lag, who send gradients or not.
+func (c *trainCmd) shallow(lag int, gradients bool) quest {
+	return quest{model: c.Model, data: string(c.Data), held: string(c.EvalData), seed: c.Seed,
+		epochs: int(c.Epochs), rate: float64(c.LR), rotate: int(c.Rotate), lag: lag,
+		gradients: gradients, both: c.Min > 0 || c.Save != "" || c.Resume != ""}
+}
+
 // meet joins the job, which one worker alone is too.
 func (c *trainCmd) meet(ctx context.Context, e *env, w World, log func(string),
 	logger *slog.Logger) (*Job, error) {
@@ -151,104 +158,6 @@ func (c *trainCmd) bare(given map[string]bool) error {
 		return usagef("--%s does nothing for --model %s: leave one of them out", name, c.Model)
 	}
 	return nil
-}
-
-// task is what is to be learnt, and what it is, in a line.
-func (c *trainCmd) task(lag int, gradients bool) (runner, string, error) {
-	if c.Rotate > 0 && c.Model != "mlr" {
-		return nil, "", usagef("--rotate-every does nothing for --model %s: its rows are where "+
-			"its data are", c.Model)
-	}
-	switch c.Model {
-	case "mlr":
-		return c.classes(lag, gradients)
-	case "lr":
-		return c.clicks(lag)
-	}
-	return c.factors(lag, gradients)
-}
-
-// rounds is how many epochs there are, unless said otherwise so many.
-func (c *trainCmd) rounds(usual int) int { return max(1, int(cmp.Or(int(c.Epochs), usual))) }
-
-// sampling is how files of samples are read: like others, if these are given.
-type sampling func(r io.Reader, like *workload.Samples) (*workload.Samples, error)
-
-// labelled is the samples of --data and --eval-data, and what they are, in words.
-func (c *trainCmd) labelled(read sampling) (train, test *workload.Samples, about string,
-	err error) {
-	err = opened("libsvm", string(c.Data), func(r io.Reader) (err error) {
-		train, err = read(r, nil)
-		return err
-	})
-	if err == nil && c.EvalData != "" {
-		err = opened("libsvm", string(c.EvalData), func(r io.Reader) (err error) {
-			test, err = read(r, train)
-			return err
-		})
-	}
-	if err == nil {
-		about = fmt.Sprintf("%s: %d samples of %d features and %d classes", c.Data, train.Len(),
-			train.Features, train.Classes)
-	}
-	return train, test, about, err
-}
-
-// classes is multinomial logistic regression.
-func (c *trainCmd) classes(lag int, gradients bool) (runner, string, error) {
-	train, test := workload.Covertype(c.Seed, 500, 50)
-	about := "covertype's shape, drawn: 500 samples of 54 features and 7 classes"
-	if c.Data != "" {
-		var err error
-		if train, test, about, err = c.labelled(workload.ReadLIBSVM); err != nil {
-			return nil, "", err
-		}
-	}
-	m := &workload.MLR{Train: train, Test: test, Epochs: c.rounds(40), Clocks: 10,
-		Rate: float64(cmp.Or(c.LR, 0.01)), Decay: 0.99, Slack: lag, Losses: true,
-		Gradients: gradients, Rotate: int(c.Rotate)}
-	return m, about, m.Check()
-}
-
-// clicks is logistic regression with sparse rows. What is drawn has a thousandth of the features of
-// Parameter Flow's (105 million, table 2), in as many fields as its Criteo data have.
-func (c *trainCmd) clicks(lag int) (runner, string, error) {
-	var train, test *workload.Samples
-	about := "clicks, drawn: 20000 samples of 39 among 100000 features"
-	if c.Data == "" {
-		train, test = workload.Clicks(c.Seed, 20_000, 10_000, 100_000, 39, 3)
-	} else {
-		var err error
-		if train, test, about, err = c.labelled(workload.ReadBinary); err != nil {
-			return nil, "", err
-		}
-	}
-	m := &workload.LR{Train: train, Test: test, Epochs: c.rounds(10), Clocks: 100,
-		Rate: float64(cmp.Or(c.LR, 0.01)), Decay: 0.9, Slack: lag, Losses: true}
-	return m, about, m.Check()
-}
-
-// factors is the factorisation of a matrix.
-func (c *trainCmd) factors(lag int, gradients bool) (runner, string, error) {
-	ratings := workload.LowRank(c.Seed, 600, 400, 10, 30000, 0.1)
-	about := "30000 elements of a matrix of rank 10, 600 by 400, drawn"
-	if c.Data != "" {
-		err := opened("mtx", string(c.Data), func(r io.Reader) (err error) {
-			ratings, err = workload.ReadMatrixMarket(r)
-			return err
-		})
-		if err != nil {
-			return nil, "", err
-		}
-		about = fmt.Sprintf("%s: %d elements of a matrix, %d by %d", c.Data, ratings.Len(),
-			ratings.Rows, ratings.Cols)
-	}
-	m := &workload.MF{Data: ratings, Rank: 10, Seed: c.Seed, Epochs: c.rounds(40), Clocks: 4,
-		Rate: float64(cmp.Or(c.LR, 0.02)), Decay: 0.99, Lambda: 0.01, Slack: lag, Losses: true,
-		Gradients: gradients,
-		// What one worker alone has is lost with it.
-		Both: c.Min > 0 || c.Save != "" || c.Resume != ""}
-	return m, about, m.Check()
 }
 
 // opened reads the file of a spec of a kind.

@@ -1,0 +1,119 @@
+package command
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+
+	"github.com/gomem/gomem/distrib/workload"
+)
+
+// quest is what a model without layers is to learn, as flags say it.
+type quest struct {
+	model      string
+	data, held string // files to learn from, and that are held out; "": drawn, and none
+	seed       uint64
+	epochs     int     // 0: the model's own number
+	rate       float64 // of learning; 0: the model's own
+	rotate     int     // epochs after which rows change their places
+	lag        int     // of the workers' scheme
+	gradients  bool    // that sends these
+	// both has factors of both sides shared: what one worker alone has is lost with it.
+	both bool
+}
+
+// task is what is to be learnt, and what it is, in a line.
+func (q quest) task() (runner, string, error) {
+	if q.rotate > 0 && q.model != "mlr" {
+		return nil, "", usagef("--rotate-every does nothing for --model %s: its rows are where "+
+			"its data are", q.model)
+	}
+	switch q.model {
+	case "mlr":
+		return q.classes()
+	case "lr":
+		return q.clicks()
+	}
+	return q.factors()
+}
+
+// rounds is how many epochs there are, unless said otherwise so many.
+func (q quest) rounds(usual int) int { return max(1, cmp.Or(q.epochs, usual)) }
+
+// sampling is how files of samples are read: like others, if these are given.
+type sampling func(r io.Reader, like *workload.Samples) (*workload.Samples, error)
+
+// labelled is the samples of --data and --eval-data, and what they are, in words.
+func (q quest) labelled(read sampling) (train, test *workload.Samples, about string,
+	err error) {
+	err = opened("libsvm", q.data, func(r io.Reader) (err error) {
+		train, err = read(r, nil)
+		return err
+	})
+	if err == nil && q.held != "" {
+		err = opened("libsvm", q.held, func(r io.Reader) (err error) {
+			test, err = read(r, train)
+			return err
+		})
+	}
+	if err == nil {
+		about = fmt.Sprintf("%s: %d samples of %d features and %d classes", q.data, train.Len(),
+			train.Features, train.Classes)
+	}
+	return train, test, about, err
+}
+
+// classes is multinomial logistic regression.
+func (q quest) classes() (runner, string, error) {
+	train, test := workload.Covertype(q.seed, 500, 50)
+	about := "covertype's shape, drawn: 500 samples of 54 features and 7 classes"
+	if q.data != "" {
+		var err error
+		if train, test, about, err = q.labelled(workload.ReadLIBSVM); err != nil {
+			return nil, "", err
+		}
+	}
+	m := &workload.MLR{Train: train, Test: test, Epochs: q.rounds(40), Clocks: 10,
+		Rate: cmp.Or(q.rate, 0.01), Decay: 0.99, Slack: q.lag, Losses: true,
+		Gradients: q.gradients, Rotate: q.rotate}
+	return m, about, m.Check()
+}
+
+// clicks is logistic regression with sparse rows. What is drawn has a thousandth of the features of
+// Parameter Flow's (105 million, table 2), in as many fields as its Criteo data have.
+func (q quest) clicks() (runner, string, error) {
+	var train, test *workload.Samples
+	about := "clicks, drawn: 20000 samples of 39 among 100000 features"
+	if q.data == "" {
+		train, test = workload.Clicks(q.seed, 20_000, 10_000, 100_000, 39, 3)
+	} else {
+		var err error
+		if train, test, about, err = q.labelled(workload.ReadBinary); err != nil {
+			return nil, "", err
+		}
+	}
+	m := &workload.LR{Train: train, Test: test, Epochs: q.rounds(10), Clocks: 100,
+		Rate: cmp.Or(q.rate, 0.01), Decay: 0.9, Slack: q.lag, Losses: true}
+	return m, about, m.Check()
+}
+
+// factors is the factorisation of a matrix.
+func (q quest) factors() (runner, string, error) {
+	ratings := workload.LowRank(q.seed, 600, 400, 10, 30000, 0.1)
+	about := "30000 elements of a matrix of rank 10, 600 by 400, drawn"
+	if q.data != "" {
+		err := opened("mtx", q.data, func(r io.Reader) (err error) {
+			ratings, err = workload.ReadMatrixMarket(r)
+			return err
+		})
+		if err != nil {
+			return nil, "", err
+		}
+		about = fmt.Sprintf("%s: %d elements of a matrix, %d by %d", q.data, ratings.Len(),
+			ratings.Rows, ratings.Cols)
+	}
+	m := &workload.MF{Data: ratings, Rank: 10, Seed: q.seed, Epochs: q.rounds(40), Clocks: 4,
+		Rate: cmp.Or(q.rate, 0.02), Decay: 0.99, Lambda: 0.01, Slack: q.lag, Losses: true,
+		Gradients: q.gradients, Both: q.both}
+	return m, about, m.Check()
+}
