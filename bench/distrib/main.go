@@ -44,6 +44,8 @@ func tables() []table {
 		{"G9", "factors: bytes by the formula, beside matrices", bytesOfFactors},
 		{"G10", "few sufficient factors: what is lost, and kept", factors},
 		{"G11", "a log of sufficient vectors beside checkpoints of matrices", incremental},
+		{"orpheus", "Orpheus' table 3: what each of its parts is worth", ablation},
+		{"broken", "Orpheus' figure 12: connections that break", breaking},
 		{"rows", "sparse rows and integers beside dense rows", sparseRows},
 		{"ns", "Parameter Flow over gRPC, between network namespaces", namespaces},
 		{"ns-mf", "managed communication over gRPC, between network namespaces", namespacedFactors},
