@@ -15,10 +15,10 @@ func TestLocalModels(t *testing.T) {
 	t.Parallel()
 	longtest.Skip(t)
 	schemes := []string{"ring", "ps", "hybrid", "factors", "bosen", "pf", "easgd", "ssp",
-		"orpheus"}
+		"orpheus", "fabric"}
 	within := map[string]bool{"ring": true, "ps": true, "hybrid": true, "factors": true}
 	for i, model := range []string{"moe", "transformer", "gpt", "resnet", "wgan", "deepspeech",
-		"lstm-lm"} {
+		"lstm-lm", "topic"} {
 		for k := range longtest.Count(1, len(schemes)) {
 			scheme := schemes[(i+k)%len(schemes)]
 			t.Run(model+"/"+scheme, func(t *testing.T) {
