@@ -46,6 +46,7 @@ type cli struct {
 	Restore restoreCmd `cmd:"" help:"Make a checkpoint of any step from a log of updates."`
 	Doctor  doctorCmd  `cmd:"" help:"Check the machines of a job of several processes."`
 	Fabric  fabricCmd  `cmd:"" help:"Simulate networks of workers, as MLfabric has them."`
+	Explain loopCmd    `cmd:"" name:"explain-loop" help:"Say how workers can run a loop."`
 	Devices devicesCmd `cmd:"" help:"List the devices."`
 	Version versionCmd `cmd:"" help:"Print the version."`
 }

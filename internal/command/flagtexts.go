@@ -8,7 +8,7 @@ import (
 )
 
 // clustered are the commands that the plain program has no use for.
-var clustered = []string{"doctor", "fabric", "restore"}
+var clustered = []string{"doctor", "explain-loop", "fabric", "restore"}
 
 // hide hides the flags that the program has no use for: it says so when they are given.
 func (x Extras) hide(k *kong.Kong) error {

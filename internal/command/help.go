@@ -389,6 +389,22 @@ restore --json
     Print one JSON object of type restore.
 doctor --json
     Print one JSON object of type doctor.
+explain-loop --loop
+    mf, lda, lr, stencil or skewed; or a file (default ${default}).
+explain-loop --workers
+    Workers that run it, from 1 to 256 (default ${default}).
+explain-loop --space
+    Index that divides the loop among workers (default: one that is sound, with the fewest
+    elements to send).
+explain-loop --time
+    Index that workers step through, a part at a time (default: as for --space).
+explain-loop --ordered
+    Keep the order of iterations that depend on each other.
+explain-loop --nonzeros
+    Draw N iterations, more at small indices, and divide those by their number (default: all
+    iterations, divided evenly).
+explain-loop --json
+    Print one JSON object of type loop.
 diff --json
     Print one JSON object of type diff. Sizes are bytes.
 --steps-to-run

@@ -101,6 +101,7 @@ var dependencies = []rule{
 	{[]string{"train", "predict"}, []string{"internal/command"},
 		"the program is on top"},
 	{[]string{"distrib"}, []string{""}, "schemes know updates, not graphs, and no network"},
+	{[]string{"distrib/orion"}, []string{""}, "a loop is data, and so is its schedule"},
 	{[]string{"distrib/collective"}, []string{"graph", "plan", "executor", "internal/device",
 		"distrib/memnet", "distrib/cluster/control", "distrib/cluster/wire"},
 		"collectives know bytes and a transport"},

@@ -1,0 +1,62 @@
+// Package orion finds out how a loop over data can be run by several workers so that the result is
+// that of some serial order: chapter 5 of J. Wei's thesis (2019), which calls its system Orion.
+//
+// A [Loop] is data. It has the dimensions that its iterations are numbered by, the arrays that it
+// uses, and what an iteration reads and writes of them: references, whose subscripts are an index
+// of the loop plus a constant, a constant, all of a dimension, or unknown before the loop is run.
+// Iterations may be all of the space or some points of it, such as the known elements of a sparse
+// matrix. Writes may be buffered: they are applied later, by a function of the user's, and the
+// analysis leaves them out (section 5.2.3). Where all are, what remains is data parallelism.
+//
+// # Dependence
+//
+// Two iterations depend on each other if they use the same element and one of them writes it.
+// [Loop.Vectors] has the differences that such iterations may have, as vectors with an entry for
+// each dimension: a number, any number, or any positive one. It is Algorithm 3 of the thesis, with
+// these repairs:
+//
+//   - A vector whose first entry that is not zero may be anything stands for vectors of both signs.
+//     The thesis turns it into one: of (any, 1) it keeps (+, 1). But (1, -1) is a dependence, too:
+//     it is (-1, 1) turned round. So (any, 1) becomes (+, 1), (+, -1) and (0, 1). For 1D and 2D
+//     schedules only zeros matter, and either will do; a transformation by one sign alone would
+//     run dependent iterations in the wrong order.
+//   - Writes of the same element are dependent in loops without an order, too. The thesis leaves
+//     them out there. But of two iterations that write x and y, one could then have the last word
+//     about x and the other about y, which no serial order gives.
+//   - Subscripts that have no value in common, such as i + 10 and j for sizes below 10, are
+//     independent, and so are iterations further apart than the space is wide.
+//
+// What is found is sound: each dependence is covered by a vector. It is exact, no vector covers
+// anything else, where references have the same index, or constants, at the same place of an
+// array, and no subscript leaves the array. Subscripts that leave it refer to nothing: the body of
+// a loop skips them.
+//
+// # Schedules
+//
+// A schedule divides the iterations by one coordinate or two, space and time: see [Axis]. Workers
+// own parts of space and step through the parts of time. [Choose] takes the first that is sound:
+//
+//   - 1D: a dimension whose entry is 0 in all vectors. Its parts are independent; nobody waits.
+//     Where there are no vectors and writes are buffered, that is data parallelism.
+//   - 2D without an order (rotation): two dimensions, one of which is 0 in each vector. (The thesis
+//     prints that both are; its proof needs one.) What runs at the same time differs in both. Each
+//     worker begins with parts of time of its own, at least two, and goes on with those of the next
+//     worker, which has left them by then unless it is slow (figure 5.13).
+//   - 2D with an order (wavefront): two dimensions that are positive or 0 in all vectors. The
+//     thesis asks that one is 0, and does not ask for signs: with (1, -1, 0), it would run
+//     dimensions 2 and 3 in the wrong order. Block (s, t) comes after (s-1, t) and (s, t-1).
+//   - Unimodular: time is a combination of dimensions that is positive for all vectors (so that all
+//     dependences are carried by the outer loop of the transformed nest), and space is another that
+//     is never negative; the two are rows of a matrix of determinant 1 or -1. Then it is a
+//     wavefront. With a positive time alone, there would be a barrier after each of its indices.
+//   - Serial: all else.
+//
+// A worker waits for one predecessor only, never for all: see [Block]. Parts are balanced by a
+// histogram of the iterations' coordinates.
+//
+// Of several dimensions that would do, those are taken that have the fewest elements communicated:
+// see [Traffic]. Arrays that space divides stay where they are, those that time divides are handed
+// on from worker to worker, and all others are served as by parameter servers.
+//
+// The package uses the standard library alone.
+package orion
