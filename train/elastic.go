@@ -13,8 +13,9 @@ import (
 )
 
 // Elastic is how the workers of a run come and go. The run goes on in the same processes:
-// after every change its workers have one state, that of one of them at the end of a step,
-// and go on as those would who resume a checkpoint of that step.
+// after every change its workers have one state, that of one of them at the end of a step, or
+// what a [Merger] has made of all before, and go on as those would who resume a checkpoint of that
+// step.
 type Elastic interface {
 	// Least is how few workers go on.
 	Least() int
@@ -98,10 +99,28 @@ func (r *run) change(ctx context.Context) (leaves bool, err error) {
 		r.team.leaving = false
 		return false, nil
 	}
-	if err := r.settle(ctx); err != nil || r.team.leaving {
+	err = r.settle(ctx)
+	if err == nil {
+		err = r.Parallel.merge(context.WithoutCancel(ctx), r.session)
+	}
+	if err != nil || r.team.leaving {
 		return r.team.leaving, err
 	}
 	return false, r.regroup(ctx, nil)
+}
+
+// merge makes one replica of the workers' own, which has what all have learnt, before others
+// come and some go: who comes has that of one of them. Nobody goes before all have it.
+func (p *Parallel) merge(ctx context.Context, s *gomem.Session) error {
+	m, ok := p.Between.(Merger)
+	if !ok {
+		return nil
+	}
+	if err := m.Merge(ctx, s); err != nil {
+		return err
+	}
+	_, err := p.agree(ctx, nil)
+	return err
 }
 
 // regroup has this worker go on in the next group, and in the ones after that if it breaks

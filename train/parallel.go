@@ -99,6 +99,13 @@ type Receiver interface {
 	Receive(o nn.Objective, given []gomem.Tensor) error
 }
 
+// Merger is a [Between] of workers whose replicas may differ after they have settled.
+type Merger interface {
+	// Merge gives the variables of all workers, which have settled, the mean of all, with the
+	// same bits everywhere.
+	Merge(ctx context.Context, s *gomem.Session) error
+}
+
 // receiver is who takes factors in place of updates; nil: nobody.
 func (o Options) receiver() Receiver {
 	if o.Parallel == nil {

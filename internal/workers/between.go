@@ -6,6 +6,7 @@ import (
 
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/distrib"
+	"github.com/gomem/gomem/distrib/collective"
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/nn"
 )
@@ -180,6 +181,27 @@ func (b *between) Settle(ctx context.Context, s *gomem.Session) error {
 		return err
 	}
 	return b.part.engine.Audit().Check()
+}
+
+// Merge gives all workers the mean of their replicas, where each has one of its own: Orpheus'
+// average for a machine that is added (Xie et al., SoCC 2018, before section 4.1).
+func (b *between) Merge(ctx context.Context, s *gomem.Session) error {
+	if !b.member.scheme.apart() {
+		return nil
+	}
+	for _, p := range b.params {
+		if err := b.part.mean(ctx, p.Data); err != nil {
+			return b.why(err)
+		}
+	}
+	return b.Back(s)
+}
+
+// mean gives x the mean of all workers' x.
+func (p *part) mean(ctx context.Context, x []float32) error {
+	ctx, release := p.desk.Within(ctx)
+	defer release()
+	return collective.AllReduce(ctx, p.group, x, collective.Mean)
 }
 
 // End sends what is pending, and waits until all workers have.

@@ -191,7 +191,25 @@ func (l *learner) decide(ctx context.Context, ends bool) (stop bool, err error) 
 		v = verdict{change: true, leave: ends}
 	}
 	l.what = v
-	return v != verdict{}, nil
+	if v.change {
+		err = l.merge(ctx)
+	}
+	return v != verdict{}, err
+}
+
+// merge makes one state of all workers' own before others come and some go: the mean. Nobody
+// goes before all have it.
+func (l *learner) merge(ctx context.Context) error {
+	if !l.scheme.apart() {
+		return nil
+	}
+	for _, x := range l.have.Rows {
+		if err := l.at().mean(ctx, x); err != nil {
+			return asBroken(err, true)
+		}
+	}
+	_, err := l.agree(ctx, nil)
+	return err
 }
 
 // agree waits for what all say.

@@ -32,6 +32,8 @@ type school struct {
 	at func(id distrib.NodeID, epoch int)
 	// ctx is a worker's; nil: the test's.
 	ctx func(id distrib.NodeID) context.Context
+	// wraps makes another task of a worker's; nil: it stays.
+	wraps func(id distrib.NodeID, t Task) Task
 }
 
 // hooked is a task that calls a function within every epoch.
@@ -76,11 +78,14 @@ func (s *school) work(t *testing.T, id distrib.NodeID) (p pupil) {
 	if s.ctx != nil {
 		ctx = s.ctx(id)
 	}
-	task := hooked{s.task(m.scheme.Lag()), 4, func(epoch int) {
+	var task Task = hooked{s.task(m.scheme.Lag()), 4, func(epoch int) {
 		if s.at != nil {
 			s.at(id, epoch)
 		}
 	}}
+	if s.wraps != nil {
+		task = s.wraps(id, task)
+	}
 	p.Learnt, p.err = m.Learn(ctx, task, Learning{Settings: fmt.Sprint(s.mf, s.epochs),
 		Total: func(x workload.Progress) { p.told = append(p.told, x) },
 		View:  func(text string, _ int) { p.views = append(p.views, text) }})

@@ -220,6 +220,15 @@ func (s Scheme) alone() bool {
 	return local && len(s.Plan.Every) > 0
 }
 
+// apart reports whether each worker has a replica of its own, and nobody the one that counts.
+func (s Scheme) apart() bool {
+	if s.Plan == nil {
+		return false
+	}
+	_, served := s.Plan.Topology.(*distrib.Shards)
+	return !served
+}
+
 // share is the part of its own change that one of n workers pushes: changes of all add up,
 // unless they are averaged.
 func (s Scheme) share(n int) float32 {
