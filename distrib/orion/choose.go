@@ -65,7 +65,7 @@ func Choose(l *Loop, o Options) (*Choice, error) {
 	if o.Workers < 1 || o.Workers > maxWorkers {
 		return nil, fmt.Errorf("%d workers: want 1 to %d", o.Workers, maxWorkers)
 	}
-	wanted, err := l.wanted(o)
+	wanted, err := o.wanted(l)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func Choose(l *Loop, o Options) (*Choice, error) {
 // sides are the dimensions that were asked for, and -1.
 type sides struct{ space, time int }
 
-func (l *Loop) wanted(o Options) (s sides, err error) {
+func (o Options) wanted(l *Loop) (s sides, err error) {
 	s = sides{-1, -1}
 	if o.Space != "" {
 		if s.space, err = l.dim(o.Space); err != nil {

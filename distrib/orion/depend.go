@@ -95,11 +95,10 @@ func (l *Loop) between(a, b Ref) Vector {
 			continue
 		}
 		distance := s.Add - t.Add
-		if e := &v[s.Dim]; !e.has(distance) || max(distance, -distance) >= l.Space[s.Dim].Size {
+		if !v[s.Dim].has(distance) {
 			return nil
-		} else {
-			*e = Entry{N: distance}
 		}
+		v[s.Dim] = Entry{N: distance}
 	}
 	return v
 }

@@ -23,8 +23,8 @@
 //   - Writes of the same element are dependent in loops without an order, too. The thesis leaves
 //     them out there. But of two iterations that write x and y, one could then have the last word
 //     about x and the other about y, which no serial order gives.
-//   - Subscripts that have no value in common, such as i + 10 and j for sizes below 10, are
-//     independent, and so are iterations further apart than the space is wide.
+//   - Subscripts that have no value in common are independent, such as i + 10 and j, or i, for
+//     sizes of 10.
 //
 // What is found is sound: each dependence is covered by a vector. It is exact, no vector covers
 // anything else, where references have the same index, or constants, at the same place of an
@@ -57,6 +57,20 @@
 // Of several dimensions that would do, those are taken that have the fewest elements communicated:
 // see [Traffic]. Arrays that space divides stay where they are, those that time divides are handed
 // on from worker to worker, and all others are served as by parameter servers.
+//
+// # Running
+//
+// A [Run] is a pass over a loop in this process: in serial order, or with a goroutine for each
+// worker, which waits for one block at most before each of its own, by a channel. Both leave the
+// same bits, and of an ordered loop those of the loop as it was written. Buffered writes are the
+// body's: it keeps a buffer for each worker, and applies them after the pass.
+//
+// The analysis is right if the declaration is. In debug mode ([Run].Debug), what the body says that
+// it uses is held to it, and the first use that is not declared is an [UndeclaredError]. A [Trial]
+// is a body for any loop, made of its declaration, whose bits depend on the order of all dependent
+// iterations; [Factors] is matrix factorisation.
+//
+// What it does not do: run a loop by several processes. Arrays do not move, as there is one memory.
 //
 // The package uses the standard library alone.
 package orion

@@ -224,3 +224,54 @@ func (l *Loop) dim(name string) (int, error) {
 func (l *Loop) buffers() bool {
 	return slices.ContainsFunc(l.Refs, func(r Ref) bool { return r.Access == Buffer })
 }
+
+// reach are the values of a coordinate in the loop's space.
+func (l *Loop) reach(row []int64) (r interval) {
+	for k, x := range row {
+		if far := x * (l.Space[k].Size - 1); far < 0 {
+			r.from += far
+		} else {
+			r.to += far
+		}
+	}
+	return r
+}
+
+// span is how far apart a coordinate's values are.
+func (l *Loop) span(row []int64) int64 {
+	r := l.reach(row)
+	return r.to - r.from
+}
+
+// has reports whether a point is in the loop's space.
+func (l *Loop) has(p []int64) bool {
+	for k, d := range l.Space {
+		if len(p) != len(l.Space) || p[k] < 0 || p[k] >= d.Size {
+			return false
+		}
+	}
+	return true
+}
+
+// maxPoints is how many iterations of a whole space are listed.
+const maxPoints = 1 << 20
+
+// All are the points of a loop's whole space, in order; an error if they are more than a million.
+func (l *Loop) All() ([][]int64, error) {
+	n := int64(1)
+	for _, d := range l.Space {
+		if n *= d.Size; n > maxPoints {
+			return nil, errors.New("the loop has more than a million iterations")
+		}
+	}
+	points := make([][]int64, n)
+	flat := make([]int64, n*int64(len(l.Space)))
+	for i := range points {
+		points[i] = flat[i*len(l.Space) : (i+1)*len(l.Space)]
+		rest := int64(i)
+		for k, d := range slices.Backward(l.Space) {
+			points[i][k], rest = rest%d.Size, rest/d.Size
+		}
+	}
+	return points, nil
+}

@@ -84,6 +84,66 @@ func TestWaitsAreNeeded(t *testing.T) {
 	}
 }
 
+// TestUnimodular: time is positive for every difference that a vector covers, space never negative,
+// and, with one more row where there are three dimensions, they are a matrix of determinant 1 or
+// -1.
+func TestUnimodular(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 5))
+	found := map[int]int{}
+	for n := range longtest.Count(2000, 12000) {
+		s, points, _ := scheduled(t, rng, n)
+		if s.Kind != Unimodular {
+			continue
+		}
+		found[len(s.Space)]++
+		for _, p := range points {
+			d := minus(p, points[0])
+			for _, v := range s.Vectors {
+				if v.covers(d) && (dot(s.Time, d) <= 0 || dot(s.Space, d) < 0) {
+					t.Fatalf("%v and %v of %v, which %s covers", s.Time, s.Space, d, v)
+				}
+			}
+		}
+		if !completes(s.Time, s.Space) {
+			t.Fatalf("%v and %v are rows of no unimodular matrix", s.Time, s.Space)
+		}
+	}
+	if found[2] == 0 || found[3] == 0 {
+		t.Errorf("%v", found)
+	}
+}
+
+// completes looks for a third row, if there is to be one, by trying.
+func completes(a, b []int64) bool {
+	if len(a) == 2 {
+		det := a[0]*b[1] - a[1]*b[0]
+		return det == 1 || det == -1
+	}
+	for n := range int64(7 * 7 * 7) {
+		c := []int64{n%7 - 3, n/7%7 - 3, n/49 - 3}
+		det := a[0]*(b[1]*c[2]-b[2]*c[1]) - a[1]*(b[0]*c[2]-b[2]*c[0]) + a[2]*(b[0]*c[1]-b[1]*c[0])
+		if det == 1 || det == -1 {
+			return true
+		}
+	}
+	return false
+}
+
+// TestLeast: what a combination is at least, of vectors with entries of all forms.
+func TestLeast(t *testing.T) {
+	c := &Choice{Vectors: []Vector{{{N: 2}, {Form: Positive}, {}}, {{}, {N: 3}, {Form: Any}}}}
+	for _, x := range []struct {
+		row     []int64
+		least   int64
+		bounded bool
+	}{{[]int64{1, 1, 0}, 3, true}, {[]int64{-1, 1, 0}, -1, true}, {[]int64{1, -1, 0}, 0, false},
+		{[]int64{1, 1, 1}, 0, false}, {[]int64{2, 0, 0}, 0, true}} {
+		if least, bounded := c.least(x.row); least != x.least || bounded != x.bounded {
+			t.Errorf("%v: %d, %v", x.row, least, bounded)
+		}
+	}
+}
+
 const (
 	factorisation = `{"space": ["i 600", "j 900"], "arrays": [{"name": "W", "shape": [600, 10]},
 		{"name": "H", "shape": [900, 10]}], "body": ["read W[i, :]", "write W[i, :]",

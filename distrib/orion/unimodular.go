@@ -117,24 +117,6 @@ func (c *Choice) least(row []int64) (least int64, bounded bool) {
 	return least, true
 }
 
-// reach are the values of a coordinate in the loop's space.
-func (l *Loop) reach(row []int64) (r interval) {
-	for k, x := range row {
-		if far := x * (l.Space[k].Size - 1); far < 0 {
-			r.from += far
-		} else {
-			r.to += far
-		}
-	}
-	return r
-}
-
-// span is how far apart a coordinate's values are.
-func (l *Loop) span(row []int64) int64 {
-	r := l.reach(row)
-	return r.to - r.from
-}
-
 // extends reports whether two rows are those of a matrix of whole numbers whose determinant is 1:
 // whether their minors have no divisor in common.
 func extends(a, b []int64) bool {

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -20,7 +21,8 @@ type loopCmd struct {
 	Time     string `placeholder:"INDEX"`
 	Ordered  bool
 	Nonzeros count `placeholder:"N"`
-	JSON     bool  `name:"json"`
+	Check    bool
+	JSON     bool `name:"json"`
 }
 
 // Help is the long help.
@@ -42,12 +44,13 @@ func (loopCmd) examples() string {
   gomem-cluster explain-loop --loop mf                  matrix factorisation
   gomem-cluster explain-loop --loop mf --ordered        the same, in order
   gomem-cluster explain-loop --loop skewed --workers 2  dimensions are combined
+  gomem-cluster explain-loop --loop mf --check          run it, and compare the bits
   gomem-cluster explain-loop --loop loop.yaml --json    a loop of your own
 `
 }
 
 // Run explains.
-func (c *loopCmd) Run(e *env) error {
+func (c *loopCmd) Run(ctx context.Context, e *env) error {
 	l, err := readLoop(c.Loop)
 	if err != nil {
 		return err
@@ -64,7 +67,12 @@ func (c *loopCmd) Run(e *env) error {
 	if err != nil {
 		return usagef("%s: %w", l.Name, err)
 	}
-	x := explained{choice.Schedule(points), points}
+	x := explained{Schedule: choice.Schedule(points), points: points, factors: c.Loop == "mf"}
+	if c.Check {
+		if x.checked, err = x.check(ctx); err != nil {
+			return err
+		}
+	}
 	if c.JSON {
 		return x.json(e.stdout)
 	}
@@ -74,7 +82,9 @@ func (c *loopCmd) Run(e *env) error {
 // explained is a schedule that is to be told about.
 type explained struct {
 	*orion.Schedule
-	points [][]int64
+	points  [][]int64
+	factors bool     // the body is that of a factorisation
+	checked *checked // if it was run
 }
 
 // bytes are what a worker receives and sends of all arrays.
@@ -138,11 +148,12 @@ func (x explained) json(w io.Writer) error {
 		Uneven   float64       `json:"uneven"`
 		Steps    int           `json:"steps"`
 		Blocks   [][]blockJSON `json:"blocks"`
+		Check    *checked      `json:"check,omitempty"`
 	}{Type: "loop", Loop: x.Loop.Name, Ordered: x.Loop.Ordered, Vectors: []string{},
 		Schedule: x.Kind.String(),
 		Space:    axisJSON{x.Loop.Sum(x.Space), x.Across.Cuts},
 		Time:     axisJSON{x.Loop.Sum(x.Time), x.Along.Cuts},
-		Bytes:    x.bytes(), Uneven: x.uneven(), Steps: x.Steps()}
+		Bytes:    x.bytes(), Uneven: x.uneven(), Steps: x.Steps(), Check: x.checked}
 	for _, v := range x.Vectors {
 		out.Vectors = append(out.Vectors, v.String())
 	}
@@ -188,6 +199,9 @@ func (x explained) print(w io.Writer) error {
 	}
 	x.paragraph(w, "a pass     ", fmt.Sprintf("%s a worker at most; the one with the most "+
 		"has %.2f times its share", size(x.bytes()), x.uneven()))
+	if x.checked != nil {
+		x.paragraph(w, "checked    ", x.checked.String())
+	}
 	fmt.Fprintf(w, "\nsteps, of %d: who runs which parts of space : of time\n", x.Steps())
 	_, err := fmt.Fprintln(w, x.picture())
 	return err

@@ -41,11 +41,41 @@ func TestExplainLoop(t *testing.T) {
 	}
 }
 
+// TestCheckLoop: each example, and a loop of one's own, leaves the bits of the serial order.
+func TestCheckLoop(t *testing.T) {
+	inDir(t)
+	write(t, "loop.yaml", "space: [i 8]\narrays: [{name: A, shape: [8]}]\nbody: ['write A[i]']\n")
+	for _, args := range []string{"--nonzeros 3000", "--nonzeros 3000 --ordered",
+		"--loop lda --nonzeros 3000 --workers 3", "--loop lr", "--loop stencil", "--loop skewed",
+		"--loop loop.yaml"} {
+		run := with([]string{"explain-loop", "--check"}, strings.Fields(args)...)
+		var x struct {
+			Check struct {
+				Of         string
+				Iterations int
+			}
+		}
+		err := json.Unmarshal([]byte(succeed(t, with(run, "--json")...)), &x)
+		factors := !strings.Contains(args, "--loop")
+		if err != nil || x.Check.Iterations < 8 || strings.Contains(x.Check.Of, "SGD") != factors {
+			t.Errorf("%s: %+v, %v", args, x, err)
+		}
+	}
+	if text := succeed(t, "explain-loop", "--check", "--loop", "lr"); !strings.Contains(text,
+		"checked    hashes of what was read, 10,000 iterations: no use is undeclared") {
+		t.Error(text)
+	}
+}
+
 // TestBadExplainLoop: what cannot be explained is refused, each in a line.
 func TestBadExplainLoop(t *testing.T) {
 	inDir(t)
 	for name, text := range map[string]string{"bad.yaml": "space: [", "few.yaml": "space: [i 8]\n",
-		"two.yaml": "space: [i 8]\n---\nspace: [i 8]\n", "none.yaml": ""} {
+		"two.yaml": "space: [i 8]\n---\nspace: [i 8]\n", "none.yaml": "",
+		"many.yaml": "space: [i 9999999]\narrays: [{name: A, shape: [8]}]\nbody: ['write A[0]']\n",
+		"vast.yaml": "space: [i 9]\narrays: [{name: A, shape: [99999999]}]\nbody: ['read A[i]']\n",
+		"busy.yaml": "space: [i 99999]\narrays: [{name: A, shape: [99999]}]\nbody: ['read A[:]']\n",
+	} {
 		write(t, name, text)
 	}
 	for args, want := range map[string]string{
@@ -56,6 +86,9 @@ func TestBadExplainLoop(t *testing.T) {
 		"--loop two.yaml":              "two.yaml: want one loop",
 		"--loop not.yaml":              "no such file",
 		"--loop /dev/zero":             "not a regular file",
+		"--check --loop many.yaml":     "than a million iterations: draw some by --nonzeros",
+		"--check --loop vast.yaml":     "arrays are too large to try it",
+		"--check --loop busy.yaml":     "uses too many elements to try it",
 		"--workers 0":                  "--workers",
 		"--workers 257":                "mf: 257 workers: want 1 to 256",
 		"--space k":                    `no dimension "k": want user, item`,

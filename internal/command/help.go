@@ -403,6 +403,9 @@ explain-loop --ordered
 explain-loop --nonzeros
     Draw N iterations, more at small indices, and divide those by their number (default: all
     iterations, divided evenly).
+explain-loop --check
+    Run a pass over the loop here, on numbers that are drawn: by workers, with each use of an
+    array held to what the loop declares, and in serial order; and compare the bits.
 explain-loop --json
     Print one JSON object of type loop.
 diff --json
