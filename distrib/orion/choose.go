@@ -213,7 +213,7 @@ func (c *Choice) lines() (found []candidate, why string) {
 }
 
 // planes are the pairs of dimensions with which all vectors are sound.
-func (c *Choice) planes(else_ string, sound func(v Vector, i, j int) bool) (found []candidate,
+func (c *Choice) planes(fault string, sound func(v Vector, i, j int) bool) (found []candidate,
 	why string) {
 	var broken []string
 	for i, d := range c.Loop.Space {
@@ -224,7 +224,7 @@ func (c *Choice) planes(else_ string, sound func(v Vector, i, j int) bool) (foun
 			}
 			k := slices.IndexFunc(c.Vectors, func(v Vector) bool { return !sound(v, i, j) })
 			if k >= 0 {
-				broken = append(broken, fmt.Sprintf("%s is %s of %s and %s", c.Vectors[k], else_,
+				broken = append(broken, fmt.Sprintf("%s is %s of %s and %s", c.Vectors[k], fault,
 					d.Name, e.Name))
 				continue
 			}

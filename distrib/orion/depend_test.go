@@ -42,17 +42,17 @@ func TestVectorsAreExact(t *testing.T) {
 	for n := range longtest.Count(1000, 12000) {
 		l := valid(rng, true)
 		points := all(l)
-		real := map[string]bool{}
+		have := map[string]bool{}
 		key := func(d []int64) string { return Vector(numbers(d)).String() }
 		for pair := range dependent(l, points) {
-			real[key(minus(points[pair[1]], points[pair[0]]))] = true
+			have[key(minus(points[pair[1]], points[pair[0]]))] = true
 		}
 		vectors := l.Vectors()
 		for i, p := range points {
 			for _, q := range points[i+1:] {
 				d := minus(q, p)
 				for _, v := range vectors {
-					if v.covers(d) && !real[key(d)] {
+					if v.covers(d) && !have[key(d)] {
 						t.Fatalf("case %d: %s covers %v, which is none in\n%s", n, v, d, l)
 					}
 				}
