@@ -273,15 +273,15 @@ func TestNotWaitedFor(t *testing.T) {
 	})
 	decide(t, "one that goes with a part", func(t *testing.T, d *decides) {
 		x, at := begun(d)
-		_ = d.slots(4, slot{ID: x, Verdict: summed, Via: 2, Ends: int64(time.Minute)})
+		_ = d.slots(4, slot{ID: x, Verdict: summed, Via: 2, Ends: int64(longest)})
 		rest(time.Second)
 		gone(d, 2)
 		late(t, d, at, time.Second)
 	})
 	decide(t, "one that says nothing", func(t *testing.T, d *decides) {
 		x, at := begun(d)
-		_ = d.slots(4, slot{ID: x, Verdict: summed, Via: 2, Ends: int64(time.Minute)})
-		late(t, d, at, time.Minute+d.o.Lost)
+		_ = d.slots(4, slot{ID: x, Verdict: summed, Via: 2, Ends: int64(longest)})
+		late(t, d, at, longest+d.o.Lost)
 	})
 }
 
@@ -290,7 +290,7 @@ func TestNotWaitedFor(t *testing.T) {
 func TestGroups(t *testing.T) {
 	a, b := id{From: 1, To: 3, Seq: 1}, id{From: 2, To: 3, Seq: 1}
 	says := message(aGroup, nil, group{Group: 7, To: 3, Dest: 3,
-		Ends: int64(time.Minute), Members: 2},
+		Ends: int64(longest), Members: 2},
 		[]id{a, b})
 	decide(t, "whole", func(t *testing.T, d *decides) {
 		_ = d.hears(4, says)
@@ -314,7 +314,7 @@ func TestGroups(t *testing.T) {
 	decide(t, "late", func(t *testing.T, d *decides) {
 		_ = d.hears(4, says)
 		_ = d.parts(1, a, 7)
-		rest(time.Minute + d.o.Lost)
+		rest(longest + d.o.Lost)
 		if len(d.wire.of(aSum)) != 1 || d.stats.Parts != 1 {
 			t.Error("it waits for ever")
 		}

@@ -201,42 +201,57 @@ func random(rng *rand.Rand, seed uint64) *copied {
 // lacks more than the bound, all have all in the end that the bound asks for, and nothing twice.
 func TestReplicasAreNear(t *testing.T) {
 	for seed := range uint64(longtest.Count(20, 300)) {
-		synctest.Test(t, func(t *testing.T) {
-			rng := rand.New(rand.NewPCG(seed, 9))
-			c := random(rng, seed)
-			c.ctx = t.Context()
-			c.start(t)
-			c.ends.Go(func() {
-				time.Sleep(time.Duration(rng.IntN(2000)) * time.Millisecond)
-				c.net.Pause(0, time.Duration(rng.IntN(3000))*time.Millisecond)
-			})
-			for range 100 {
-				time.Sleep(37 * time.Millisecond)
-				c.look(t)
-			}
-			c.ends.Wait()
-			for i, e := range c.engines {
-				if c.errs[i] == nil {
-					<-e.Done()
-				}
-			}
-			time.Sleep(10 * time.Second)
-			c.look(t)
-			for i, d := range c.daemons {
-				s := d.Stats()
-				if c.errs[i] != nil || s.Refused > 0 {
-					t.Errorf("worker %d: %v, %d messages were refused", i, c.errs[i], s.Refused)
-				}
-				if most := c.options.Copies; most > 0 && s.Sparest > max(most, 30_000) {
-					t.Errorf("%d bytes waited for replicas, %d at most", s.Sparest, most)
-				}
-			}
-			c.close()
-			if t.Failed() {
-				t.Fatalf("seed %d: %+v", seed, c.options)
-			}
-		})
+		near(t, seed, 1)
 	}
+}
+
+// TestReplicasAreNearOnSlowLinks: links of 100 kbit/s whose node was stopped are taken for slower
+// ones yet; nobody waits a minute for the slots that are then far away, as in these cases.
+func TestReplicasAreNearOnSlowLinks(t *testing.T) {
+	for _, seed := range []uint64{974, 1_000_626} {
+		near(t, seed, 4)
+	}
+}
+
+// near runs a random job on links that are so many times slower.
+func near(t *testing.T, seed uint64, slower float64) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		rng := rand.New(rand.NewPCG(seed, 9))
+		c := random(rng, seed)
+		c.bps /= slower
+		c.ctx = t.Context()
+		c.start(t)
+		c.ends.Go(func() {
+			time.Sleep(time.Duration(rng.IntN(2000)) * time.Millisecond)
+			c.net.Pause(0, time.Duration(rng.IntN(3000))*time.Millisecond)
+		})
+		for range 100 {
+			time.Sleep(37 * time.Millisecond)
+			c.look(t)
+		}
+		c.ends.Wait()
+		for i, e := range c.engines {
+			if c.errs[i] == nil {
+				<-e.Done()
+			}
+		}
+		time.Sleep(10 * time.Second)
+		c.look(t)
+		for i, d := range c.daemons {
+			s := d.Stats()
+			if c.errs[i] != nil || s.Refused > 0 {
+				t.Errorf("worker %d: %v, %d messages were refused", i, c.errs[i], s.Refused)
+			}
+			if most := c.options.Copies; most > 0 && s.Sparest > max(most, 30_000) {
+				t.Errorf("%d bytes waited for replicas, %d at most", s.Sparest, most)
+			}
+		}
+		c.close()
+		if t.Failed() {
+			t.Fatalf("seed %d: %+v", seed, c.options)
+		}
+	})
 }
 
 // TestReplicaTakesOver: when an owner dies, at whatever time, what its replica lacks is within the

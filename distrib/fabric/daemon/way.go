@@ -173,8 +173,10 @@ func (d *Daemon) first(x id, in state) (*way, *queued) {
 	return w, w.queue[0]
 }
 
-// longest is more than any wait that a schedule makes sense with.
-const longest = 10 * time.Minute
+// longest is how long an update waits for its slot at most: a third of what an engine waits for
+// another. A slot that comes later than that is of links that look slower than they are: a way to a
+// node that was stopped is measured so, and only what is sent over it next says otherwise.
+const longest = 20 * time.Second
 
 // slotted does with an update what the scheduler says.
 func (d *Daemon) slotted(from distrib.NodeID, s slot) error {
