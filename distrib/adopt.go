@@ -17,8 +17,7 @@ func (e *Engine) takeMoved(from NodeID, h header, marks []mark, body []byte) err
 	}
 	for _, r := range s.Rows {
 		i := slices.IndexFunc(e.params, func(p *param) bool { return p.name == r.Param })
-		if i < 0 || int(r.Row+r.N) > e.params[i].rows ||
-			!r.fits(e.params[i].cols, e.params[i].kind) {
+		if i < 0 || !r.fits(e.params[i].rows, e.params[i].cols, e.params[i].kind) {
 			return badFrame("rows [%d, +%d) of %s have moved, which there are not", r.Row, r.N,
 				r.Param)
 		}

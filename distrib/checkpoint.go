@@ -139,8 +139,7 @@ func Restore(ps []*Param, shards []*Shard) (Clock, error) {
 		}
 		for _, r := range s.Rows {
 			p := by[r.Param]
-			if p == nil || r.Row < 0 || r.N <= 0 || int(r.Row+r.N) > p.Rows ||
-				!r.fits(p.Cols, p.Kind) {
+			if p == nil || r.N == 0 || !r.In(p) {
 				return 0, fmt.Errorf("distrib: the shard of node %d has rows [%d, +%d) of %s, "+
 					"which no parameter has", s.Node, r.Row, r.N, r.Param)
 			}
@@ -399,8 +398,14 @@ func (r *reader) cells(s *SavedRows, kinds []Kind) error {
 	return nil
 }
 
-// fits reports whether rows are of such a parameter.
-func (r *SavedRows) fits(cols int, kind Kind) bool {
+// In reports whether rows are some of a parameter's, as many as they say.
+func (r *SavedRows) In(p *Param) bool { return r.fits(p.Rows, p.Cols, p.Kind) }
+
+// fits reports whether rows are of a parameter of so many.
+func (r *SavedRows) fits(rows, cols int, kind Kind) bool {
+	if r.Row < 0 || r.N < 0 || int64(r.Row)+int64(r.N) > int64(rows) {
+		return false
+	}
 	if kind == nil {
 		return r.Kind == "" && r.Cols == cols && len(r.Data) == int(r.N)*cols
 	}

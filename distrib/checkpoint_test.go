@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -310,6 +311,7 @@ func TestRestoreRefuses(t *testing.T) {
 		"missing": {shard(1, rows(0, 2))},
 		"twice":   {shard(1, rows(0, 2)), shard(1, rows(1, 2))},
 		"outside": {shard(1, rows(1, 3))},
+		"far":     {shard(1, rows(math.MaxInt32, 1), rows(0, 3))},
 		"other":   {shard(1, rows(0, 3), other)},
 		"wide":    {shard(1, wide)},
 		"kind":    {shard(1, counts)},

@@ -201,7 +201,7 @@ func (h *heirs) overlay(b []byte) error {
 	}
 	for _, r := range x.Rows {
 		i := slices.IndexFunc(h.params, func(p *distrib.Param) bool { return p.Name == r.Param })
-		if i < 0 || h.params[i].Cols != r.Cols || int(r.Row+r.N) > h.params[i].Rows {
+		if i < 0 || !r.In(h.params[i]) {
 			return fmt.Errorf("rows [%d, +%d) of %s are handed over, which there are not", r.Row,
 				r.N, r.Param)
 		}

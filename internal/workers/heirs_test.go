@@ -1,8 +1,10 @@
 package workers
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"testing"
@@ -113,5 +115,40 @@ func TestReplicasTakeOver(t *testing.T) {
 	}
 	if looked == 0 {
 		t.Error("no rows were taken over")
+	}
+}
+
+// TestOverlayRefuses: rows that are handed over and are not there are an error, whatever they say.
+func TestOverlayRefuses(t *testing.T) {
+	const most = math.MaxInt32
+	for _, x := range []struct {
+		name      string
+		row, n    int32
+		cols      int
+		floats    int
+		isRefused bool
+	}{{"w", 1, 2, 2, 4, false}, {"w", 0, 0, 2, 0, false}, {"w", 2, 2, 2, 4, true},
+		{"w", most, 1, 2, 2, true}, {"w", most - 1, 2, 2, 4, true}, {"w", -1, 1, 2, 2, true},
+		{"w", 0, -1, 2, 0, true}, {"w", -2, 4, 2, 8, true}, {"w", most, 0, 2, 0, true},
+		{"w", 1, 1, 3, 3, true}, {"w", 1, 2, 2, 2, true}, {"v", 1, 2, 2, 4, true}} {
+		var b bytes.Buffer
+		s := distrib.Shard{Rows: []distrib.SavedRows{{Param: x.name, Row: x.row, N: x.n,
+			Cols: x.cols, Data: slices.Repeat([]float32{7}, x.floats)}}}
+		if _, err := s.WriteTo(&b); err != nil {
+			t.Fatal(err)
+		}
+		p := &distrib.Param{Name: "w", Rows: 3, Cols: 2, Data: make([]float32, 6)}
+		h := &heirs{between: &between{params: []*distrib.Param{p}}}
+		err := h.overlay(b.Bytes())
+		sevens := 0
+		for _, v := range p.Data {
+			if v == 7 {
+				sevens++
+			}
+		}
+		if x.isRefused != (err != nil) || err != nil && sevens > 0 ||
+			err == nil && sevens != x.floats {
+			t.Errorf("%+v: %v, and %d numbers were taken", x, err, sevens)
+		}
 	}
 }
