@@ -15,9 +15,9 @@
 // # What is certain
 //
 // The fabric decides when updates come, and never whether the job goes on. Without a scheduler, or
-// when it says nothing for 300 ms, updates go directly; and by its word none waits longer than 20 s,
-// whatever links are taken for. A sum is folded in whole or not at all, and
-// its owner says which to all who have a part in it; who hears nothing, or that the aggregator is
+// when it says nothing for 300 ms, updates go directly; and by its word none waits longer than
+// 20 s, whatever links are taken for. A sum is folded in whole or not at all, and its owner says
+// which to all who have a part in it; who hears nothing, or that the aggregator is
 // gone, sends its update again by itself. An update is known to its owner by its number from its
 // node, and is folded in once, however often it comes. An owner itself discards what comes later
 // than its plan's bound, so the bound holds also for what went without a schedule.
