@@ -46,6 +46,7 @@ func tables() []table {
 		{"G11", "a log of sufficient vectors beside checkpoints of matrices", incremental},
 		{"orpheus", "Orpheus' table 3: what each of its parts is worth", ablation},
 		{"broken", "Orpheus' figure 12: connections that break", breaking},
+		{"failures", "Orpheus' table 4: machines that fail", failures},
 		{"rows", "sparse rows and integers beside dense rows", sparseRows},
 		{"ns", "Parameter Flow over gRPC, between network namespaces", namespaces},
 		{"ns-mf", "managed communication over gRPC, between network namespaces", namespacedFactors},
