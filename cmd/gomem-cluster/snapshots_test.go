@@ -98,7 +98,7 @@ func TestSnapshotsElastic(t *testing.T) {
 	wait("the others save nothing", func(m snapshot.Mark) bool {
 		return m.View > first.View && m.Epoch > first.Epoch
 	})
-	if err := j.Process.Signal(os.Interrupt); err != nil {
+	if err := j.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
 	j.end()
