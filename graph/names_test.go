@@ -95,7 +95,7 @@ func TestConstantsAreWhole(t *testing.T) {
 // the graph rather than zeros.
 func TestInitialValuesMakeSense(t *testing.T) {
 	normal := graph.Init{Dist: graph.Normal, Scale: 1}
-	for _, bad := range []graph.Init{{Dist: graph.Truncated + 1}, {Dist: 255}, {Scale: math.NaN()},
+	for _, bad := range []graph.Init{{Dist: graph.Positive + 1}, {Dist: 255}, {Scale: math.NaN()},
 		{Dist: graph.Normal, Scale: math.Inf(1)}, {Each: []graph.Init{normal, {Dist: 9}}},
 		{Each: make([]graph.Init, 3)}, {Each: make([]graph.Init, 8)}} {
 		g := graph.New()
