@@ -41,6 +41,8 @@ func TestOwnerKilled(t *testing.T) {
 		"--save-every", "5", "--eval-batches", "1", "--log-level", "info")
 	run := filepath.Join(dir, "run")
 	saved(t, j, run)
+	url := first(t, j)
+	until(t, j, "etcd is in three workers, which vote", func() bool { return votes(url) == 3 })
 	if err := syscall.Kill(j.worker(t, 2), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
@@ -73,6 +75,8 @@ func TestSchedulerKilled(t *testing.T) {
 		"info")
 	run := filepath.Join(dir, "run")
 	saved(t, j, run)
+	url := first(t, j)
+	until(t, j, "etcd is in three workers, which vote", func() bool { return votes(url) == 3 })
 	until(t, j, "somebody schedules", func() bool { return len(j.schedulers()) > 0 })
 	before := j.schedulers()
 	if err := syscall.Kill(j.worker(t, before[len(before)-1]), syscall.SIGKILL); err != nil {
