@@ -27,18 +27,18 @@ func (e *env) onto(flag string) string {
 // as far as the machine has that, so that its bits stay; one of several workers is on the
 // processor, for all of them must round alike, unless it is to be on GPUs: then those of a machine
 // are dealt out to its workers.
-func (c *trainCmd) settle(e *env, w World) {
-	if c.Device == gomem.CUDA && w.Size > 1 {
-		c.Device = gomem.ShareGPUs(w.Local)
+func (f *deviceFlags) settle(e *env, w World, resumed location) {
+	if f.Device == gomem.CUDA && w.Size > 1 {
+		f.Device = gomem.ShareGPUs(w.Local)
 	}
-	if c.Device != "" {
+	if f.Device != "" {
 		return
 	}
-	if w.Size > 1 || c.Resume != "" && !ranOnGPU(string(c.Resume)) {
-		c.Device = gomem.CPU
+	if w.Size > 1 || resumed != "" && !ranOnGPU(string(resumed)) {
+		f.Device = gomem.CPU
 		return
 	}
-	c.Device = e.onto("")
+	f.Device = e.onto("")
 }
 
 // ranOnGPU reports whether the run of a checkpoint was on a GPU. One that cannot be read is an

@@ -119,7 +119,7 @@ func TestWorkersShareGPUs(t *testing.T) {
 	} {
 		var train trainCmd
 		train.Device = c.device
-		if train.settle(nil, c.world); train.Device != c.want {
+		if train.settle(nil, c.world, ""); train.Device != c.want {
 			t.Errorf("%s of %+v is %s, want %s", c.device, c.world, train.Device, c.want)
 		}
 	}

@@ -172,7 +172,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer, x Ext
 	if err != nil {
 		return err
 	}
-	c.Train.flagsGiven = runFlags(command)
+	c.Train.config.flags = runFlags(command)
 	e := &env{extras: x, args: args, given: flagsGiven(command), stdin: os.Stdin,
 		stdout: stdout, stderr: stderr, log: c.logger(stderr)}
 	stop, err := startProfile(c.Pprof, string(c.PprofDir))

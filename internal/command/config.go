@@ -243,13 +243,20 @@ func runFlags(ctx *kong.Context) map[string]string {
 	return flags
 }
 
-// keepConfig writes a run's flags beside its first checkpoint, for another run like it.
-func (c *trainCmd) keepConfig(e train.Event) error {
-	if e.Kind != train.Save || c.kept || !c.leads() {
+// keptConfig are the flags that a run keeps.
+type keptConfig struct {
+	flags   map[string]string // as text
+	written bool
+}
+
+// keep writes the flags beside the run's first checkpoint, if this worker leads then, for another
+// run like it.
+func (c *keptConfig) keep(e train.Event, leads func() bool) error {
+	if e.Kind != train.Save || c.written || !leads() {
 		return nil
 	}
-	c.kept = true
-	text, err := configText(c.flagsGiven)
+	c.written = true
+	text, err := configText(c.flags)
 	if err != nil {
 		return err
 	}

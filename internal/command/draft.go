@@ -65,10 +65,10 @@ func (c *trainCmd) drafted(ctx context.Context, e *env, read <-chan struct{}) (*
 		return nil, err
 	}
 	d := &draft{built: b}
-	if c.member != nil {
+	if c.worker.member != nil {
 		if d.exchanges, err = b.exchanging(o); err == nil {
-			o.NetworkBytes, err = c.member.Bytes(d.exchanges)
-			o.Gathers = c.member.Gathers()
+			o.NetworkBytes, err = c.worker.member.Bytes(d.exchanges)
+			o.Gathers = c.worker.member.Gathers()
 		}
 		if err != nil {
 			return nil, err
@@ -106,9 +106,13 @@ func (c *trainCmd) drafted(ctx context.Context, e *env, read <-chan struct{}) (*
 // headed is what there is to show of a plan. What it is compared with, vanilla's plan, and
 // what its budget costs are other plans, which a worker that shows nothing does not make.
 func (c *trainCmd) headed(ctx context.Context, e *env, d *draft, vanilla planned) (header, error) {
+	mesh := c.Mesh
+	if m := c.worker.member; c.exchanging > 0 || m == nil || m.Network() == nil {
+		mesh = "" // they do not exchange what the processes of one do
+	}
 	h := header{Device: c.Device, GPU: gpuFact(c.Device),
-		Workers: c.workersFact(d.options.NetworkBytes), Factored: factoredOf(d.model)}
-	if !c.leads() {
+		Workers: c.worker.about(mesh, d.options.NetworkBytes), Factored: factoredOf(d.model)}
+	if !c.worker.leads() {
 		return h, nil
 	}
 	var err error
@@ -119,7 +123,7 @@ func (c *trainCmd) headed(ctx context.Context, e *env, d *draft, vanilla planned
 	}
 	h.report = newReport(d.model, d.options, d.planned, vanilla)
 	bounds := d.planned.bounds(d.built)
-	if c.member != nil { // others wait for the first step
+	if c.worker.member != nil { // others wait for the first step
 		h.cost = weighed(d.built, d.options, d.planned, vanilla, bounds)
 		h.least = func(ctx context.Context) (int64, error) {
 			return leastOf(ctx, d.planned, d.options)
@@ -161,11 +165,11 @@ func (c *trainCmd) ready(ctx context.Context, e *env) (*draft, error) {
 // obtain reads data, or has it from the first worker where this program has started all of
 // them on one machine: the first reads for all.
 func (c *trainCmd) obtain(ctx context.Context, w io.Writer, k kind) error {
-	if !c.sharing(k) {
+	if !c.worker.shares() || k.words == nil {
 		return k.read(ctx, w, c)
 	}
 	request := c.request()
-	if c.leads() {
+	if c.worker.leads() {
 		read, err := c.reading.wait()
 		if err != nil {
 			return err
@@ -173,11 +177,11 @@ func (c *trainCmd) obtain(ctx context.Context, w io.Writer, k kind) error {
 		c.given, c.Vocabulary = read.given, read.Vocabulary
 		says, err := c.given.pack(request)
 		if err == nil {
-			_, err = c.member.Share(ctx, says)
+			_, err = c.worker.member.Share(ctx, says)
 		}
 		return err
 	}
-	said, err := c.member.Share(ctx, nil)
+	said, err := c.worker.member.Share(ctx, nil)
 	if err == nil && len(said) == 0 { // it is too much
 		return k.read(ctx, w, c)
 	}
@@ -191,11 +195,8 @@ func (c *trainCmd) obtain(ctx context.Context, w io.Writer, k kind) error {
 	if err != nil {
 		return err
 	}
-	return c.learnt(c.given.tokenizer, most)
+	return c.past.learnt(c.given.tokenizer, most, &c.Vocabulary)
 }
-
-// sharing reports whether the first worker reads for all.
-func (c *trainCmd) sharing(k kind) bool { return c.launched && c.member != nil && k.words != nil }
 
 // request says what is to be read, and by what program.
 func (c *trainCmd) request() string {

@@ -84,7 +84,7 @@ func (l *evalLoading) texts() (dataset, error) {
 		return dataset{}, err
 	}
 	d := dataset{id: corpus.Info.SHA256, formerly: corpus.Info.Listing}
-	d.scorer = train.TextScorer(tokenizer, (&trainCmd{BLEU: l.BLEU}).translations(l.model))
+	d.scorer = train.TextScorer(tokenizer, translations(l.BLEU, l.model))
 	if l.whole(d) {
 		corpus = corpus.Whole()
 	}

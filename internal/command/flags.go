@@ -96,6 +96,16 @@ func (p *passes) UnmarshalText(text []byte) error {
 	return nil
 }
 
+// countable refuses more passes over the data than there are steps to number.
+func (p passes) countable(b data.Batches, m *models.Model) error {
+	steps := float64(p) * float64(b.StepsPerEpoch()) / float64(m.Executions())
+	if steps > maxCount {
+		return usagef("--epochs %v: that is %.0f steps, want at most %d", float64(p), steps,
+			maxCount)
+	}
+	return nil
+}
+
 // fraction is a number from 0, below 1.
 type fraction float32
 
@@ -377,16 +387,6 @@ func misnamed(err error) error {
 		return usagef("--%w", err)
 	}
 	return err
-}
-
-// countable refuses more passes over the data than there are steps to number.
-func (c *trainCmd) countable(b data.Batches, m *models.Model) error {
-	steps := float64(c.Epochs) * float64(b.StepsPerEpoch()) / float64(m.Executions())
-	if steps > maxCount {
-		return usagef("--epochs %v: that is %.0f steps, want at most %d", float64(c.Epochs), steps,
-			maxCount)
-	}
-	return nil
 }
 
 // The choices of flags are what some flags take; nothing is the default.

@@ -63,7 +63,7 @@ func readRunning(ctx context.Context, w io.Writer, c *trainCmd) error {
 	if err != nil {
 		return err
 	}
-	public, err := c.publicInit()
+	public, err := c.publicInit(c.modelFlags, c.Tokenizer != "")
 	if err != nil {
 		return err
 	}
@@ -75,12 +75,12 @@ func readRunning(ctx context.Context, w io.Writer, c *trainCmd) error {
 	}
 	done := notice(w, fmt.Sprintf("gomem: learning up to %d sub-words from %s", most, spec))
 	defer done()
-	tokenizer, err := c.subWords(ctx, text, most, public)
+	tokenizer, err := c.past.subWords(ctx, text, most, string(c.Tokenizer), public)
 	if err != nil {
 		return err
 	}
 	c.given = given{text: text, tokenizer: tokenizer}
-	return c.learnt(tokenizer, most)
+	return c.past.learnt(tokenizer, most, &c.Vocabulary)
 }
 
 // loadRunning makes batches of running text.
@@ -105,26 +105,4 @@ func loadRunning(ctx context.Context, w io.Writer, c *trainCmd, m *models.Model)
 		},
 		scorer: train.PerplexityScorer,
 	}, nil
-}
-
-// subWords are those of the file that was given, of the checkpoint that the run goes on from,
-// of the public one that it begins with, or of the text.
-func (c *trainCmd) subWords(ctx context.Context, text *data.Running, most int,
-	public *train.Public) (*data.Tokenizer, error) {
-	switch {
-	case c.Tokenizer != "":
-	case c.from != nil:
-		return c.from.tokenizer()
-	case public != nil:
-		return public.Tokenizer, nil
-	}
-	if c.Tokenizer == "" {
-		return data.LearnTokenizer(ctx, text.Texts(), most)
-	}
-	tokenizer, err := data.LoadTokenizer(string(c.Tokenizer))
-	if err == nil && tokenizer.Used() > most {
-		err = fmt.Errorf("--tokenizer %s has %d ids, the model room for %d: give "+
-			"--vocabulary %d", c.Tokenizer, tokenizer.Used(), most, tokenizer.Used())
-	}
-	return tokenizer, err
 }

@@ -4,10 +4,32 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strings"
 
 	"github.com/gomem/gomem/data"
 	"github.com/gomem/gomem/train"
 )
+
+// heldOutFlags say what a run is evaluated with, and when.
+type heldOutFlags struct {
+	EvalEvery   count    `group:"training" placeholder:"N" default:"100"`
+	EvalBatches count    `group:"data" placeholder:"N"`
+	EvalData    location `group:"data" placeholder:"SPEC"`
+	EvalShare   share    `group:"data" placeholder:"SHARE"`
+	BLEU        *whole   `name:"bleu" group:"training" placeholder:"N"`
+}
+
+// check refuses flags that contradict each other, or do nothing for the data that are trained on.
+func (f heldOutFlags) check(data string) error {
+	switch {
+	case f.EvalShare > 0 && f.EvalData != "":
+		return usagef("--eval-share and --eval-data can't be used together: nothing that is " +
+			"held out of --data is evaluated then")
+	case f.EvalShare > 0 && strings.HasPrefix(data, "cifar10:"):
+		return usagef("--eval-share does nothing for cifar10: its test set is what is held out")
+	}
+	return nil
+}
 
 // heldOutOf are batches to train on, and those of other data to evaluate with.
 type heldOutOf struct {
@@ -42,9 +64,9 @@ func (h heldOutOf) Err() error {
 
 // evaluatedOn replaces what is held out of the data by all of the data of --eval-data, read
 // as gomem eval reads it.
-func (c *trainCmd) evaluatedOn(ctx context.Context, w io.Writer, b *built,
-	d dataset) (dataset, error) {
-	x := checkpointed{kind: b.kind, Checkpoint: train.Checkpoint{Seed: c.Seed, Classes: d.classes,
+func (f heldOutFlags) evaluatedOn(ctx context.Context, w io.Writer, b *built, d dataset,
+	seed uint64, strict bool) (dataset, error) {
+	x := checkpointed{kind: b.kind, Checkpoint: train.Checkpoint{Seed: seed, Classes: d.classes,
 		Config: map[string]string{"data": d.id}}}
 	if d.tokenizer != nil {
 		text, err := d.tokenizer.MarshalText()
@@ -53,7 +75,7 @@ func (c *trainCmd) evaluatedOn(ctx context.Context, w io.Writer, b *built,
 		}
 		x.Tokenizer = string(text)
 	}
-	eval := &evalCmd{Data: c.EvalData, BLEU: c.BLEU, Strict: c.Strict}
+	eval := &evalCmd{Data: f.EvalData, BLEU: f.BLEU, Strict: strict}
 	other, _, err := eval.load(ctx, w, x, b.model)
 	if err != nil {
 		return d, err

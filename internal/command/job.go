@@ -26,30 +26,6 @@ type meetFlags struct {
 	Insecure  bool     `group:"job"`
 }
 
-// keepFlags say how workers keep in step.
-type keepFlags struct {
-	Sync      string  `group:"job" placeholder:"SCHEME"`
-	Staleness *whole  `group:"job" placeholder:"STEPS"`
-	Bandwidth bitRate `group:"job" placeholder:"RATE"`
-	Order     string  `group:"job" placeholder:"ORDER"`
-	Rule      string  `group:"job" placeholder:"RULE"`
-	Filter    string  `group:"job" placeholder:"FILTER"`
-	Multicast count   `group:"job" placeholder:"N"`
-	Receivers string  `group:"job" placeholder:"WHICH"`
-	Select    count   `group:"job" placeholder:"N"`
-	Average   count   `group:"job" placeholder:"STEPS"`
-	Delay     count   `group:"job" placeholder:"N"`
-	// Aggregators may be none.
-	Aggregators *whole   `group:"job" placeholder:"N"`
-	Replicas    count    `group:"job" placeholder:"N"`
-	Divergence  string   `group:"job" placeholder:"N|norm:X"`
-	Topology    location `group:"job" placeholder:"FILE"`
-	Rotate      count    `name:"rotate-every" group:"job" placeholder:"STEPS"`
-
-	SVLog     location `name:"svlog" group:"job" placeholder:"DIR"`
-	SVLogKeep count    `name:"svlog-keep" group:"job" placeholder:"N"`
-}
-
 // JobFlags are what a command line says of where the processes of a job meet.
 type JobFlags struct {
 	Workers  int  // processes of the job, 0 if it is left to the environment
@@ -98,18 +74,6 @@ func (f meetFlags) given() []option {
 		{"master", f.Master != ""}, {"job", f.Job != ""},
 		{"etcd", f.Etcd != ""}, {"lease", f.Lease > 0}, {"tls", f.TLS != ""},
 		{"token-file", f.TokenFile != ""}, {"insecure", f.Insecure}}
-}
-
-// given are the flags that are there, by name.
-func (f keepFlags) given() []option {
-	return []option{{"sync", f.Sync != ""}, {"staleness", f.Staleness != nil},
-		{"bandwidth", f.Bandwidth > 0}, {"order", f.Order != ""},
-		{"rule", f.Rule != ""}, {"filter", f.Filter != ""}, {"average", f.Average > 0},
-		{"multicast", f.Multicast > 0}, {"select", f.Select > 0}, {"receivers", f.Receivers != ""},
-		{"delay", f.Delay > 0}, {"aggregators", f.Aggregators != nil},
-		{"replicas", f.Replicas > 0}, {"divergence", f.Divergence != ""},
-		{"rotate-every", f.Rotate > 0}, {"topology", f.Topology != ""}, {"svlog", f.SVLog != ""},
-		{"svlog-keep", f.SVLogKeep > 0}}
 }
 
 // firstGiven is the name of the first flag that is there, "" if none is.

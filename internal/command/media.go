@@ -25,7 +25,7 @@ func readPhotos(ctx context.Context, w io.Writer, c *trainCmd) error {
 	}
 	c.given = given{set: set}
 	if kinds := set.Classes + 1; c.Classes == 0 && kinds != config.Classes {
-		return c.resize("classes", &c.Classes, kinds)
+		return c.past.resize("classes", &c.Classes, kinds)
 	}
 	return nil
 }

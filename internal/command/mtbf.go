@@ -22,23 +22,21 @@ func (m *mtbf) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// saveAfter is how long to train between checkpoints that take so long, by Young's formula. The
-// workers count as machines.
-func (c *trainCmd) saveAfter(log *slog.Logger) func(took time.Duration) time.Duration {
+// saveAfter is how long to train between checkpoints that take so long on so many machines, by
+// Young's formula.
+func (m mtbf) saveAfter(machines func() int,
+	log *slog.Logger) func(took time.Duration) time.Duration {
 	said := time.Duration(0)
 	const first = 10 * time.Second // by which it shows how long one takes
 	return func(took time.Duration) time.Duration {
 		if took == 0 {
 			return first
 		}
-		workers := 1
-		if c.member != nil {
-			workers = c.member.Size()
-		}
-		after := distrib.Interval(took, time.Duration(c.MTBF), workers)
+		n := machines()
+		after := distrib.Interval(took, time.Duration(m), n)
 		if took != said { // this is asked after every step
 			said = took
-			log.Info("checkpoints", "every", after, "took", took, "machines", workers)
+			log.Info("checkpoints", "every", after, "took", took, "machines", n)
 		}
 		return after
 	}

@@ -1,7 +1,10 @@
 package command
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"io"
 
 	"github.com/gomem/gomem"
@@ -10,16 +13,64 @@ import (
 	"github.com/gomem/gomem/train"
 )
 
+// traceFlags say what is written of when the operations of a run were at work.
+type traceFlags struct {
+	Trace   location `group:"output" placeholder:"FILE"`
+	Profile location `group:"output" placeholder:"DIR"`
+}
+
+// reachable tries the paths before anything takes long.
+func (t traceFlags) reachable() error {
+	if t.Profile != "" {
+		if err := writable(string(t.Profile)); err != nil {
+			return fmt.Errorf("--profile %s: %w", t.Profile, bare(err))
+		}
+	}
+	return t.outputs().ready()
+}
+
+// traced runs f, with a recorder and its file around it if --trace is given. A
+// run that was stopped has a timeline too.
+func (t traceFlags) traced(s *gomem.Options, f func() error) error {
+	if t.Profile != "" {
+		s.Trace = &gomem.TraceRecorder{}
+	}
+	if t.Trace == "" {
+		return f()
+	}
+	out, err := createFile(string(t.Trace))
+	if err != nil {
+		return err
+	}
+	defer out.abandon()
+	s.Trace = &gomem.TraceRecorder{}
+	err = f()
+	if _, stopped := errors.AsType[*stoppedError](err); err != nil && !stopped {
+		return err
+	}
+	return cmp.Or(out.commit(s.Trace.WriteJSON(out)), err)
+}
+
+// outputs are the files that a run writes beside its checkpoints, those of a profile with figures.
+func (t traceFlags) outputs() outputs {
+	files := outputs{{"--trace", string(t.Trace)}}
+	if t.Profile == "" {
+		return files
+	}
+	in := profile.Input{Predicted: profile.Run{}}
+	return append(files, directory(string(t.Profile), in).outputs()...)
+}
+
 // profiled writes the profile of a run's first steps, if it is wanted. Of a run that
 // was stopped it has what is known already, since the wish is to end.
-func (c *trainCmd) profiled(ctx context.Context, e *env, b *built, p planned,
-	o, session gomem.Options, s train.Summary) error {
-	if c.Profile == "" {
+func (t traceFlags) profiled(ctx context.Context, e *env, device string, b *built,
+	p planned, o, session gomem.Options, s train.Summary) error {
+	if t.Profile == "" {
 		return nil
 	}
 	in := knownInput(b, p)
 	if !s.Interrupted {
-		if err := foresee(ctx, e.stderr, &in, c.Device, b, p, o, session); err != nil {
+		if err := foresee(ctx, e.stderr, &in, device, b, p, o, session); err != nil {
 			return err
 		}
 	}
@@ -36,17 +87,7 @@ func (c *trainCmd) profiled(ctx context.Context, e *env, b *built, p planned,
 	if err != nil {
 		return err
 	}
-	return directory(string(c.Profile), in).write(x)
-}
-
-// outputs are the files that a run writes beside its checkpoints, those of a profile with figures.
-func (c *trainCmd) outputs() outputs {
-	files := outputs{{"--trace", string(c.Trace)}}
-	if c.Profile == "" {
-		return files
-	}
-	in := profile.Input{Predicted: profile.Run{}}
-	return append(files, directory(string(c.Profile), in).outputs()...)
+	return directory(string(t.Profile), in).write(x)
 }
 
 // knownInput is what is known of a plan without a machine.

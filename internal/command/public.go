@@ -21,21 +21,22 @@ func openPublic(path string) (*train.Public, error) {
 	return p, err
 }
 
-// publicInit is the public checkpoint that a run begins with, nil if it does with none. It
-// has to be of the network that the run trains: what its tensors do not tell, too.
-func (c *trainCmd) publicInit() (*train.Public, error) {
-	if c.Model != "gpt" || c.Init == "" || c.Rename != "" || !train.IsPublic(string(c.Init)) {
+// publicInit is the public checkpoint that the run of a model begins with, nil if it does with
+// none. It has to be of the network that the run trains: what its tensors do not tell, too; and it
+// has a tokenizer, unless the run has its own.
+func (f saveFlags) publicInit(m modelFlags, tokenizer bool) (*train.Public, error) {
+	if m.Model != "gpt" || f.Init == "" || f.Rename != "" || !train.IsPublic(string(f.Init)) {
 		return nil, nil
 	}
 	open := train.OpenPublic
-	if c.Tokenizer == "" {
+	if !tokenizer {
 		open = openPublic
 	}
-	p, err := open(string(c.Init))
+	p, err := open(string(f.Init))
 	if err != nil {
 		return nil, err
 	}
-	ours, err := gptConfig(c.modelFlags)
+	ours, err := gptConfig(m)
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +52,7 @@ func (c *trainCmd) publicInit() (*train.Public, error) {
 	} {
 		if d.ours != d.theirs {
 			err := fmt.Errorf("its network has %s: %v, and --model gpt --size %s --blocks %s has "+
-				"%v", d.what, d.theirs, c.Size, ours.Blocks, d.ours)
+				"%v", d.what, d.theirs, m.Size, ours.Blocks, d.ours)
 			return nil, &train.ErrCheckpoint{Path: p.Path, Err: err}
 		}
 	}

@@ -37,6 +37,11 @@ func (q quest) task() (runner, string, error) {
 	return q.factors()
 }
 
+// run is what a directory of snapshots says of it.
+func (q quest) run() tablesRun {
+	return tablesRun{q.model, q.data, q.held, q.seed, q.rate, q.epochs}
+}
+
 // rounds is how many epochs there are, unless said otherwise so many.
 func (q quest) rounds(usual int) int { return max(1, cmp.Or(q.epochs, usual)) }
 

@@ -39,17 +39,15 @@ func processes(o gomem.Options) int {
 
 // meshed is what the graph is divided over where each of a number of processes is one of a
 // mesh, and refuses what these cannot do; nil where a mesh has slices alone, or is none.
-func (c *trainCmd) meshed(size int) (*mesh.Spec, error) {
-	f := c.planFlags
+func (f planFlags) meshed(size int, unfit ...option) (*mesh.Spec, error) {
 	f.size = size
 	spec, err := f.mesh()
 	if err != nil || spec == nil || spec.Mesh.Processes() == 1 {
 		return nil, err
 	}
-	if name := firstGiven(c.keepFlags.given(), []option{{"min", c.Min > 0}, {"max", c.Max > 0},
-		{"profile", c.Profile != ""}}); name != "" {
+	if name := firstGiven(unfit); name != "" {
 		return nil, usagef("--%s and the processes of --mesh %s can't be used together yet: leave "+
-			"one of them out", name, c.Mesh)
+			"one of them out", name, f.Mesh)
 	}
 	return spec, nil
 }

@@ -55,24 +55,6 @@ func (f meetFlags) launch(ctx context.Context, e *env, again restart) error {
 	}
 }
 
-// again goes on from the latest checkpoint of the run, if there is one by now.
-func (c *trainCmd) again(args []string) (now []string, saved string) {
-	if c.Save == "" {
-		return args, ""
-	}
-	if isShallow(c.Model) {
-		if latest, ok := snapshot.Open(string(c.Save)).Latest(); ok {
-			saved = fmt.Sprintf("epoch %d", latest.Epoch)
-		}
-	} else if latest, err := train.Inspect(string(c.Save)); err == nil {
-		saved = fmt.Sprintf("step %d", latest.Step)
-	}
-	if saved == "" {
-		return args, ""
-	}
-	return append(without(args, "--resume", "--init"), "--resume", string(c.Save)), saved
-}
-
 // without are arguments but for some flags and their values.
 func without(args []string, flags ...string) []string {
 	var out []string
@@ -87,16 +69,40 @@ func without(args []string, flags ...string) []string {
 	return out
 }
 
-// restartable reports restarts that cannot be.
-func (c *trainCmd) restartable(e *env) error {
+// restartable reports restarts that cannot be, of a run that is saved or not.
+func (f meetFlags) restartable(e *env, saved bool) error {
 	switch {
-	case c.Restarts == 0 || e.extras.Cluster == nil: // refused as all of a job's flags are
+	case f.Restarts == 0 || e.extras.Cluster == nil: // refused as all of a job's flags are
 		return nil
-	case c.Local < 2:
+	case f.Local < 2:
 		return usagef("--restarts needs --local: elsewhere the launcher starts workers again")
-	case c.Min == 0 && c.Save == "":
+	case f.Min == 0 && !saved:
 		return usagef("--restarts without --min needs --save DIR: all workers begin again " +
 			"from its latest checkpoint")
 	}
 	return nil
+}
+
+// savedRun is a run by where it is saved; dir is "" if it is nowhere.
+type savedRun struct {
+	dir     location
+	shallow bool // its model has no layers
+}
+
+// again goes on from the latest checkpoint of the run, if there is one by now.
+func (p savedRun) again(args []string) (now []string, saved string) {
+	if p.dir == "" {
+		return args, ""
+	}
+	if p.shallow {
+		if latest, ok := snapshot.Open(string(p.dir)).Latest(); ok {
+			saved = fmt.Sprintf("epoch %d", latest.Epoch)
+		}
+	} else if latest, err := train.Inspect(string(p.dir)); err == nil {
+		saved = fmt.Sprintf("step %d", latest.Step)
+	}
+	if saved == "" {
+		return args, ""
+	}
+	return append(without(args, "--resume", "--init"), "--resume", string(p.dir)), saved
 }

@@ -9,8 +9,7 @@ import (
 // TestAgain: who begins again goes on from the run's checkpoint, whatever the run began with.
 func TestAgain(t *testing.T) {
 	inDir(t)
-	c := &trainCmd{}
-	c.Save = "run"
+	c := savedRun{dir: "run"}
 	args := []string{"train", "--resume", "old", "--init=x", "--steps", "3"}
 	if have, saved := c.again(args); !slices.Equal(have, args) || saved != "" {
 		t.Errorf("with no checkpoint: %q, %q", have, saved)
@@ -20,7 +19,7 @@ func TestAgain(t *testing.T) {
 	if have, saved := c.again(args); !slices.Equal(have, want) || saved != "step 1" {
 		t.Errorf("%q from %q, want %q", have, saved, want)
 	}
-	c.Model, c.Save = "mlr", "tables"
+	c = savedRun{"tables", true}
 	if have, saved := c.again(args); !slices.Equal(have, args) || saved != "" {
 		t.Errorf("with no snapshot: %q, %q", have, saved)
 	}

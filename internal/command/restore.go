@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/gomem/gomem/internal/workers"
@@ -60,49 +59,4 @@ func (c *restoreCmd) Run(_ context.Context, e *env) error {
 	_, err = fmt.Fprintf(e.stdout, "wrote %s: %s %s after step %d of %d workers\n", r.Path, r.Model,
 		r.Size, r.Step, r.Workers)
 	return err
-}
-
-// logs refuses to log updates where that would be of no use.
-func (c *trainCmd) logs(s workers.Scheme) error {
-	switch {
-	case c.SVLog == "" && c.SVLogKeep > 0:
-		return usagef("--svlog-keep needs --svlog DIR")
-	case c.SVLog == "":
-		return nil
-	case c.Min > 0:
-		return usagef("--svlog is for workers that do not come and go: leave --min out")
-	case !s.Logs():
-		return usagef("--svlog does nothing for --sync %s, whose workers fold no updates into "+
-			"variables of their own: give orpheus, lossy, svb, exponential or halton", s.Name)
-	}
-	return nil
-}
-
-// newLogs refuses a directory that has the log of another run, before workers are started here,
-// who may begin again from where they were.
-func (c *trainCmd) newLogs(e *env) error {
-	if c.SVLog == "" || c.Local < 2 || e.extras.Cluster == nil {
-		return nil
-	}
-	w, err := e.extras.Cluster.World(c.flags())
-	if err != nil || w.Launched { // if it is wrong, that is said later
-		return nil
-	}
-	return c.another(len(workers.Logged(string(c.SVLog))) > 0)
-}
-
-// newLog is the same for a worker that somebody else has started.
-func (c *trainCmd) newLog(w World) error {
-	if c.SVLog == "" || w.Launched || c.Local > 1 {
-		return nil
-	}
-	return c.another(slices.Contains(workers.Logged(string(c.SVLog)), w.Rank))
-}
-
-func (c *trainCmd) another(logged bool) error {
-	if !logged || c.Resume != "" {
-		return nil
-	}
-	return fmt.Errorf("--svlog %s: the directory has the log of another run: resume that one, or "+
-		"log to another directory", c.SVLog)
 }

@@ -9,9 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/gomem/gomem/data"
 	"github.com/gomem/gomem/models"
-	"github.com/gomem/gomem/train"
 )
 
 // adopt takes from the checkpoint of a run that is resumed what the command line leaves open:
@@ -36,7 +34,8 @@ func (c *trainCmd) adopt(given map[string]bool) error {
 	if err := c.agree(given, x, run); err != nil {
 		return err
 	}
-	c.modelFlags, c.rateFlags, c.Seed, c.from = run.modelFlags, run.rateFlags, run.Seed, &x
+	c.modelFlags, c.rateFlags, c.Seed = run.modelFlags, run.rateFlags, run.Seed
+	c.past = past{&x}
 	c.Data = cmp.Or(c.Data, run.Data)
 	if c.EvalData == "" && c.EvalShare == 0 {
 		c.EvalData, c.EvalShare = run.EvalData, run.EvalShare
@@ -48,6 +47,38 @@ func (c *trainCmd) adopt(given map[string]bool) error {
 		return x.unusable("is at step %d already, the run is to reach %d: ask for more steps",
 			x.Step, c.Steps)
 	}
+	return nil
+}
+
+// adoptTables takes from a directory of snapshots what the command line leaves open, if it is to go
+// on from one. What it does say must be what the directory says.
+func (c *trainCmd) adoptTables(given map[string]bool) error {
+	if c.Resume == "" {
+		return nil
+	}
+	run, ok, err := tablesOf(c.Resume)
+	if err != nil || !ok {
+		if err == nil && isShallow(c.Model) && given["model"] {
+			err = fmt.Errorf("%s: the directory has no snapshots of --model %s", c.Resume, c.Model)
+		}
+		return err
+	}
+	for _, f := range []struct {
+		name       string
+		have, kept any
+	}{
+		{"model", c.Model, run.Model}, {"data", string(c.Data), run.Data},
+		{"eval-data", string(c.EvalData), run.EvalData}, {"seed", c.Seed, run.Seed},
+		{"lr", float64(c.LR), run.LR},
+	} {
+		if given[f.name] && f.have != f.kept {
+			return fmt.Errorf("%s: the run there has --%s %v, not %v", c.Resume, f.name, f.kept,
+				f.have)
+		}
+	}
+	c.Model, c.Data, c.EvalData = run.Model, location(run.Data), location(run.EvalData)
+	c.Seed, c.LR = run.Seed, positive(run.LR)
+	c.Epochs = cmp.Or(c.Epochs, passes(run.Epochs))
 	return nil
 }
 
@@ -157,8 +188,8 @@ func (c *trainCmd) labels(d dataset, spec string) map[string]string {
 
 // run is the command line that the run of a checkpoint could have been begun with.
 func (x checkpointed) run() (*trainCmd, error) {
-	c := &trainCmd{modelFlags: x.flags, Data: location(x.spec()), Seed: x.Seed,
-		EvalData: location(x.Labels[labelEvalData])}
+	c := &trainCmd{modelFlags: x.flags, Data: location(x.spec()), Seed: x.Seed}
+	c.EvalData = location(x.Labels[labelEvalData])
 	c.Optimizer, c.Schedule = x.Config["optimizer"], x.Labels["schedule"]
 	var err error
 	read := func(text, name string, to interface{ UnmarshalText([]byte) error }) {
@@ -180,35 +211,6 @@ func (x checkpointed) run() (*trainCmd, error) {
 		read(text, "warmup", c.Warmup)
 	}
 	return c, err
-}
-
-// words is the tokenizer of the run that is resumed; nil of a new run.
-func (c *trainCmd) words() (*data.Tokenizer, error) {
-	if c.from == nil {
-		return nil, nil
-	}
-	return c.from.tokenizer()
-}
-
-// id tells the data of a run apart. A run that goes on from a checkpoint that was made
-// before contents told has the id that the data had then.
-func (c *trainCmd) id(d dataset) string {
-	if c.from != nil && d.formerly != "" && c.from.Config["data"] == d.formerly {
-		return d.formerly
-	}
-	return d.id
-}
-
-// afterwards says how to continue an interrupted run.
-func (c *trainCmd) afterwards(s train.Summary, e *env) string {
-	switch {
-	case s.Checkpoint != "":
-		return fmt.Sprintf("saved %s; continue with: %s", s.Checkpoint,
-			resumption(e, string(c.Save)))
-	case c.Save != "":
-		return "there was nothing to save yet"
-	}
-	return "nothing was saved (--save DIR keeps a run)"
 }
 
 // resumption is the command line that continues an interrupted run, which was

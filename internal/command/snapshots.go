@@ -44,47 +44,15 @@ func tablesOf(path location) (run tablesRun, ok bool, err error) {
 	return run, err == nil && isShallow(run.Model), err
 }
 
-// adoptTables takes from a directory of snapshots what the command line leaves open, if it is to go
-// on from one. What it does say must be what the directory says.
-func (c *trainCmd) adoptTables(given map[string]bool) error {
-	if c.Resume == "" {
-		return nil
-	}
-	run, ok, err := tablesOf(c.Resume)
-	if err != nil || !ok {
-		if err == nil && isShallow(c.Model) && given["model"] {
-			err = fmt.Errorf("%s: the directory has no snapshots of --model %s", c.Resume, c.Model)
-		}
-		return err
-	}
-	for _, f := range []struct {
-		name       string
-		have, kept any
-	}{
-		{"model", c.Model, run.Model}, {"data", string(c.Data), run.Data},
-		{"eval-data", string(c.EvalData), run.EvalData}, {"seed", c.Seed, run.Seed},
-		{"lr", float64(c.LR), run.LR},
-	} {
-		if given[f.name] && f.have != f.kept {
-			return fmt.Errorf("%s: the run there has --%s %v, not %v", c.Resume, f.name, f.kept,
-				f.have)
-		}
-	}
-	c.Model, c.Data, c.EvalData = run.Model, location(run.Data), location(run.EvalData)
-	c.Seed, c.LR = run.Seed, positive(run.LR)
-	c.Epochs = cmp.Or(c.Epochs, passes(run.Epochs))
-	return nil
-}
-
-// snapshots is where this run is saved and where it begins, so far as its command line says.
-func (c *trainCmd) snapshots() snapshots {
-	path := cmp.Or(c.Save, c.Resume)
+// snapshots is where a run of a model without layers is saved and where it begins, so far as its
+// command line says.
+func (f saveFlags) snapshots(run tablesRun) snapshots {
+	path := cmp.Or(f.Save, f.Resume)
 	if path == "" {
 		return snapshots{}
 	}
-	return snapshots{dir: snapshot.Open(string(path)), resumed: c.Resume, every: int(c.SaveEvery),
-		run: tablesRun{c.Model, string(c.Data), string(c.EvalData), c.Seed, float64(c.LR),
-			int(c.Epochs)}}
+	return snapshots{dir: snapshot.Open(string(path)), resumed: f.Resume, every: int(f.SaveEvery),
+		run: run}
 }
 
 // begin reads where to begin, and makes the directory if this is the first worker.

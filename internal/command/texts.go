@@ -36,7 +36,7 @@ func readTexts(ctx context.Context, w io.Writer, c *trainCmd) error {
 	if err != nil {
 		return asSpec(err)
 	}
-	tokenizer, err := c.words()
+	tokenizer, err := c.past.words()
 	if err == nil && tokenizer == nil {
 		done := notice(w, fmt.Sprintf("gomem: learning up to %d sub-words from %s", most,
 			counted(corpus.Info.Pairs, "pair")))
@@ -47,7 +47,7 @@ func readTexts(ctx context.Context, w io.Writer, c *trainCmd) error {
 		return err
 	}
 	c.given = given{corpus: corpus, tokenizer: tokenizer}
-	return c.learnt(tokenizer, most)
+	return c.past.learnt(tokenizer, most, &c.Vocabulary)
 }
 
 // mostWords is how many sub-words a model of pairs has at most.
@@ -60,24 +60,6 @@ func mostWords(f modelFlags) (int, error) {
 	return c.Vocab, err
 }
 
-// learnt sizes the model by the sub-words that were learnt.
-func (c *trainCmd) learnt(t *data.Tokenizer, most int) error {
-	if t.Used() >= most {
-		return nil
-	}
-	return c.resize("vocabulary", &c.Vocabulary, t.Used())
-}
-
-// resize makes a size of the model that of the data. In a run that is resumed it is, if the
-// checkpoint says nothing of it, its size's: once all were.
-func (c *trainCmd) resize(name string, field *count, to int) error {
-	if c.from != nil && c.from.Config[name] == "" {
-		return nil
-	}
-	*field = count(to)
-	return nil
-}
-
 // loadTexts makes batches of pairs of texts.
 func loadTexts(_ context.Context, _ io.Writer, c *trainCmd, m *models.Model) (dataset, error) {
 	corpus, tokenizer := c.given.corpus, c.given.tokenizer
@@ -88,16 +70,16 @@ func loadTexts(_ context.Context, _ io.Writer, c *trainCmd, m *models.Model) (da
 		batches: loader, tokenizer: tokenizer, about: corpus.Info.String(), id: corpus.Info.SHA256,
 		formerly: corpus.Info.Listing,
 		facts:    []field{{"vocabulary", grouped(int64(tokenizer.Used())) + " sub-words"}},
-		scorer:   train.TextScorer(tokenizer, c.translations(m)),
+		scorer:   train.TextScorer(tokenizer, translations(c.BLEU, m)),
 	}, err
 }
 
-// translations is the number of held-out batches that are translated for BLEU.
+// translations is the number of held-out batches that are translated for BLEU, unless it is said.
 // At full size that takes hours on a processor, so there it has to be asked for.
-func (c *trainCmd) translations(m *models.Model) int {
+func translations(said *whole, m *models.Model) int {
 	switch {
-	case c.BLEU != nil:
-		return int(*c.BLEU)
+	case said != nil:
+		return int(*said)
 	case m.Size == "base":
 		return 0
 	}

@@ -47,7 +47,7 @@ func readBags(ctx context.Context, w io.Writer, c *trainCmd) error {
 	}
 	c.given = given{bags: set}
 	if c.Vocabulary == 0 && set.Vocab != config.Vocab {
-		return c.resize("vocabulary", &c.Vocabulary, set.Vocab)
+		return c.past.resize("vocabulary", &c.Vocabulary, set.Vocab)
 	}
 	return nil
 }

@@ -9,11 +9,9 @@ import (
 	"math"
 	"path/filepath"
 	"strconv"
-	"strings"
 
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/data"
-	"github.com/gomem/gomem/internal/workers"
 	"github.com/gomem/gomem/plan/space"
 	"github.com/gomem/gomem/planner/machine"
 	"github.com/gomem/gomem/train"
@@ -25,25 +23,18 @@ type trainCmd struct {
 
 	Config configFile `group:"training" placeholder:"FILE"`
 
-	Data        location `group:"data" placeholder:"SPEC"`
-	Seed        uint64   `group:"training" default:"0" placeholder:"N"`
-	Steps       count    `group:"training" xor:"duration" placeholder:"N"`
-	Epochs      passes   `group:"training" xor:"duration" placeholder:"X"`
-	EvalEvery   count    `group:"training" placeholder:"N" default:"100"`
-	EvalBatches count    `group:"data" placeholder:"N"`
-	EvalData    location `group:"data" placeholder:"SPEC"`
-	EvalShare   share    `group:"data" placeholder:"SHARE"`
-	Strict      bool     `group:"data"`
-	BLEU        *whole   `name:"bleu" group:"training" placeholder:"N"`
-	Samples     location `group:"output" placeholder:"DIR"`
-	Tokenizer   location `group:"data" placeholder:"FILE"`
-	Save        location `group:"output" placeholder:"DIR"`
-	SaveEvery   count    `group:"output" placeholder:"N"`
-	MTBF        mtbf     `name:"mtbf" group:"output" placeholder:"TIME"`
-	Resume      location `group:"training" placeholder:"DIR"`
-	Init        location `group:"training" placeholder:"DIR"`
-	Rename      location `group:"training" placeholder:"FILE"`
+	Data   location `group:"data" placeholder:"SPEC"`
+	Seed   uint64   `group:"training" default:"0" placeholder:"N"`
+	Steps  count    `group:"training" xor:"duration" placeholder:"N"`
+	Epochs passes   `group:"training" xor:"duration" placeholder:"X"`
 
+	heldOutFlags
+
+	Strict    bool     `group:"data"`
+	Samples   location `group:"output" placeholder:"DIR"`
+	Tokenizer location `group:"data" placeholder:"FILE"`
+
+	saveFlags
 	rateFlags
 	watchFlags
 	meetFlags
@@ -51,23 +42,15 @@ type trainCmd struct {
 	planFlags
 	deviceFlags
 
-	given      given             // what was read before the model was built
-	from       *checkpointed     // what is resumed; nil: the run is new
-	member     *workers.Member   // of a job of several workers; nil: this is the only one
-	standing   *standing         // where it is when something is logged
-	flagsGiven map[string]string // of the run, as text
-	kept       bool              // they are written
-	log        func(string)      // what a worker says whatever it shows; nil: this is the only one
-	saves      location          // where the first worker does, of one that does not
-	heir       bool              // all workers before this one are gone without a word
+	given   given            // what was read before the model was built
+	past    past             // what is resumed
+	worker  worker           // of a job of several
+	reading *soon[*trainCmd] // of a first worker that began to before it joined
+	config  keptConfig       // of the run
 
-	launched bool             // by this program, with all other workers, on this machine
-	follows  bool             // the first worker of these
-	reading  *soon[*trainCmd] // of a first worker that began to before it joined
+	JSON bool `name:"json" group:"output"`
 
-	JSON    bool     `name:"json" group:"output"`
-	Trace   location `group:"output" placeholder:"FILE"`
-	Profile location `group:"output" placeholder:"DIR"`
+	traceFlags
 }
 
 // Help is the long help.
@@ -115,7 +98,7 @@ func (c *trainCmd) Run(ctx context.Context, e *env) error {
 
 func (c *trainCmd) run(ctx context.Context, e *env) error {
 	e = e.orderly()
-	if err := c.restartable(e); err != nil {
+	if err := c.restartable(e, c.Save != ""); err != nil {
 		return err
 	}
 	if err := c.adoptTables(e.given); err != nil {
@@ -130,30 +113,30 @@ func (c *trainCmd) run(ctx context.Context, e *env) error {
 	if err := c.fitting(); err != nil {
 		return err
 	}
-	if _, err := c.scheme(); e.extras.Cluster != nil && err != nil {
+	if _, err := c.scheme(c.Model, c.meetFlags); e.extras.Cluster != nil && err != nil {
 		return err
 	}
 	if c.Local > 1 && e.extras.Cluster != nil {
-		if _, err := c.meshed(int(c.Local)); err != nil {
+		if _, err := c.meshed(int(c.Local), c.unmeshed()...); err != nil {
 			return err
 		}
 	}
-	if err := c.newLogs(e); err != nil {
+	if err := c.before(e, c.meetFlags, c.Resume != ""); err != nil {
 		return err
 	}
 	w, err := c.world(ctx, e, append(c.keepFlags.given(), option{"metrics", c.counters() != ""}),
-		c.again)
+		savedRun{c.Save, false}.again)
 	if err != nil {
 		return err
 	}
-	c.settle(e, w)
+	c.settle(e, w, c.Resume)
 	if w.Size > 1 {
 		return c.together(ctx, e, w)
 	}
 	return c.alone(ctx, e)
 }
 
-// alone trains as the only worker, or as the one that c.member is.
+// alone trains as the only worker, or as the one that c.worker.member is.
 func (c *trainCmd) alone(ctx context.Context, e *env) error {
 	if c.reading == nil { // else that is done
 		if err := c.check(); err != nil {
@@ -166,8 +149,8 @@ func (c *trainCmd) alone(ctx context.Context, e *env) error {
 	}
 	session := m.session
 	session.Logger = e.log
-	if c.member != nil {
-		session.Network, session.Meter = c.member.Network(), c.member
+	if m := c.worker.member; m != nil {
+		session.Network, session.Meter = m.Network(), m
 	}
 	return c.traced(&session, func() error { return c.prepare(ctx, e, m, session) })
 }
@@ -203,11 +186,11 @@ func (c *trainCmd) prepare(ctx context.Context, e *env, m *draft, session gomem.
 			float64(c.EvalShare), d.about)
 	}
 	if c.EvalData != "" {
-		if d, err = c.evaluatedOn(ctx, e.stderr, b, d); err != nil {
+		if d, err = c.evaluatedOn(ctx, e.stderr, b, d, c.Seed, c.Strict); err != nil {
 			return err
 		}
 	}
-	if err := c.countable(d.batches, b.model); err != nil {
+	if err := c.Epochs.countable(d.batches, b.model); err != nil {
 		return err
 	}
 	if session.Trace != nil {
@@ -223,17 +206,18 @@ func (c *trainCmd) prepare(ctx context.Context, e *env, m *draft, session gomem.
 		return err
 	}
 	run.Planned = p.Planned
-	if c.member != nil {
-		if run.Parallel, err = c.member.Parallel(m.exchanges); err != nil {
+	if c.worker.member != nil {
+		if run.Parallel, err = c.worker.member.Parallel(m.exchanges); err != nil {
 			return err
 		}
 		run.Parallel.Mesh = processes(o) > 1
 	}
 	return c.train(ctx, e, h, run, func(s train.Summary) error {
-		if err := c.profiled(ctx, e, b, p, o, session, s); err != nil {
+		if err := c.profiled(ctx, e, c.Device, b, p, o, session, s); err != nil {
 			return err
 		}
-		if _, local := o.Machine.(*machine.Local); !local || c.member != nil || s.Interrupted {
+		_, local := o.Machine.(*machine.Local)
+		if !local || c.worker.member != nil || s.Interrupted {
 			return nil
 		}
 		return compare(ctx, e.stderr, p, session, stepTime(b, p), s.StepMedian)
@@ -243,56 +227,32 @@ func (c *trainCmd) prepare(ctx context.Context, e *env, m *draft, session gomem.
 // reachable tries the paths of a run before anything takes long. A run that is
 // resumed goes on saving where it was, unless it is told otherwise.
 func (c *trainCmd) reachable() error {
-	if c.from != nil && c.Save == "" && c.leads() {
-		c.Save = location(filepath.Dir(c.from.Path))
+	if x := c.past.from; x != nil && c.Save == "" && c.worker.leads() {
+		c.Save = location(filepath.Dir(x.Path))
 	}
-	if c.Save != "" && c.leads() {
-		if err := train.CheckSave(string(c.Save), string(c.Resume)); err != nil {
-			return err
-		}
-	}
-	if c.Rename != "" {
-		if _, err := train.ReadRenaming(string(c.Rename)); err != nil {
-			return fmt.Errorf("--rename %w", err)
-		}
+	if err := c.saveFlags.reachable(c.worker.leads()); err != nil {
+		return err
 	}
 	if c.Samples != "" {
 		if _, err := train.SampleWriter(string(c.Samples)); err != nil {
 			return err
 		}
 	}
-	if c.Profile != "" {
-		if err := writable(string(c.Profile)); err != nil {
-			return fmt.Errorf("--profile %s: %w", c.Profile, bare(err))
-		}
-	}
-	return c.outputs().ready()
+	return c.traceFlags.reachable()
 }
 
 // fitting refuses flags of a run that the model has no use for.
 func (c *trainCmd) fitting() error {
-	switch {
-	case c.SaveEvery > 0 && c.Save == "" && c.Resume == "":
-		return usagef("--save-every needs --save DIR")
-	case c.MTBF > 0 && c.Save == "" && c.Resume == "":
-		return usagef("--mtbf needs --save DIR")
-	case c.MTBF > 0 && c.SaveEvery > 0:
-		return usagef("--mtbf and --save-every can't be used together: each says when to save")
-	case c.Rename != "" && c.Init == "":
-		return usagef("--rename needs --init DIR or FILE")
-	case c.Init != "" && c.Resume != "":
-		return usagef("--init and --resume can't be used together: what is resumed has weights")
-	case c.EvalShare > 0 && c.EvalData != "":
-		return usagef("--eval-share and --eval-data can't be used together: nothing that is " +
-			"held out of --data is evaluated then")
-	case c.EvalShare > 0 && strings.HasPrefix(string(c.Data), "cifar10:"):
-		return usagef("--eval-share does nothing for cifar10: its test set is what is held out")
-	case !gomem.Computes(c.Device) && c.Init != "":
-		return usagef("--device %s computes nothing: it has no use for --init", c.Device)
-	case !gomem.Computes(c.Device) && (c.Save != "" || c.Resume != ""):
-		return usagef("--device %s computes nothing: it can neither save nor resume", c.Device)
+	if err := c.saveFlags.check(); err != nil {
+		return err
 	}
-	if err := c.watched(); err != nil {
+	if err := c.heldOutFlags.check(string(c.Data)); err != nil {
+		return err
+	}
+	if err := c.saveFlags.on(c.Device); err != nil {
+		return err
+	}
+	if err := c.watchFlags.check(c.Save != "" || c.Resume != ""); err != nil {
 		return err
 	}
 	k, err := kindOf(c.Model)
@@ -364,10 +324,10 @@ func (c *trainCmd) runOptions(b *built, d dataset, s gomem.Options) (train.Optio
 		Config: maps.Clone(b.numbers), Labels: c.labels(d, c.spec()),
 	}
 	if c.MTBF > 0 {
-		o.SaveAfter = c.saveAfter(s.Logger)
+		o.SaveAfter = c.MTBF.saveAfter(c.worker.machines, s.Logger)
 	}
 	c.watch(&o)
-	o.Config["data"], o.Config["seed"] = c.id(d), strconv.FormatUint(c.Seed, 10)
+	o.Config["data"], o.Config["seed"] = c.past.id(d), strconv.FormatUint(c.Seed, 10)
 	if c.EvalShare > 0 {
 		o.Config["eval-share"] = fmt.Sprint(float64(c.EvalShare))
 	}
@@ -396,28 +356,6 @@ func (c *trainCmd) rate(b *built, d dataset, numbers map[string]string) error {
 	return f.apply(b.model, steps, numbers)
 }
 
-// traced runs f, with a recorder and its file around it if --trace is given. A
-// run that was stopped has a timeline too.
-func (c *trainCmd) traced(s *gomem.Options, f func() error) error {
-	if c.Profile != "" {
-		s.Trace = &gomem.TraceRecorder{}
-	}
-	if c.Trace == "" {
-		return f()
-	}
-	out, err := createFile(string(c.Trace))
-	if err != nil {
-		return err
-	}
-	defer out.abandon()
-	s.Trace = &gomem.TraceRecorder{}
-	err = f()
-	if _, stopped := errors.AsType[*stoppedError](err); err != nil && !stopped {
-		return err
-	}
-	return cmp.Or(out.commit(s.Trace.WriteJSON(out)), err)
-}
-
 // train runs and reports; after is called with what came of it.
 func (c *trainCmd) train(ctx context.Context, e *env, h header, o train.Options,
 	after func(train.Summary) error) error {
@@ -427,12 +365,12 @@ func (c *trainCmd) train(ctx context.Context, e *env, h header, o train.Options,
 	var unwritten error
 	o.Observe = func(e train.Event) {
 		d.observe(e)
-		c.standing.step(e.Step)
+		c.worker.standing.step(e.Step)
 		if e.Kind == train.Start && h.warning != "" {
 			d.observe(train.Event{Kind: train.Warning, Step: e.Step, Text: h.warning})
 		}
 		late.observe(e)
-		unwritten = cmp.Or(unwritten, c.keepConfig(e))
+		unwritten = cmp.Or(unwritten, c.config.keep(e, c.worker.leads))
 	}
 	if err := asUse(o.Validate()); err != nil {
 		return err
@@ -443,7 +381,8 @@ func (c *trainCmd) train(ctx context.Context, e *env, h header, o train.Options,
 		return c.cutShort(ctx, c.remembering(blamed(err), s, e), s, e)
 	}
 	if s.Left {
-		c.log(fmt.Sprintf("worker %d leaves after step %d, and the others go on", c.rank, s.Steps))
+		c.worker.log(fmt.Sprintf("worker %d leaves after step %d, and the others go on", c.rank,
+			s.Steps))
 		return nil
 	}
 	d.summary(s, late.found())
@@ -451,7 +390,7 @@ func (c *trainCmd) train(ctx context.Context, e *env, h header, o train.Options,
 		fmt.Fprintf(e.stderr, "gomem: warning: %s of the run's flags: %v\n", configName,
 			bare(unwritten))
 	}
-	if err := after(s); err != nil || !s.Interrupted || !c.leads() {
+	if err := after(s); err != nil || !s.Interrupted || !c.worker.leads() {
 		return err
 	}
 	text := fmt.Sprintf("stopped after step %d; %s", s.Steps, c.afterwards(s, e))

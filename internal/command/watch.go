@@ -35,10 +35,10 @@ func (f watchFlags) given() []option {
 		{"metrics", len(f.Metrics) > 0}}
 }
 
-// check refuses flags that contradict each other.
-func (c *trainCmd) watched() error {
+// check refuses flags that contradict each other, of a run that is saved or not.
+func (f watchFlags) check(saved bool) error {
 	addresses := 0
-	for _, where := range c.Metrics {
+	for _, where := range f.Metrics {
 		switch {
 		case where == "":
 			return usagef("--metrics: it is empty: give a directory")
@@ -47,10 +47,10 @@ func (c *trainCmd) watched() error {
 		}
 	}
 	switch {
-	case addresses > 1 || len(c.Metrics)-addresses > 1:
+	case addresses > 1 || len(f.Metrics)-addresses > 1:
 		return usagef("--metrics %s and %s: give one directory, and one address at most",
-			c.Metrics[0], c.Metrics[1])
-	case c.KeepBest && c.Save == "" && c.Resume == "":
+			f.Metrics[0], f.Metrics[1])
+	case f.KeepBest && !saved:
 		return usagef("--keep-best needs --save DIR")
 	}
 	return nil

@@ -34,7 +34,6 @@ var smeared = map[string]spread{ // files, methods
 	"graph.Graph":                     {9, 51},
 	"graph/ops.matMul":                {8, 23},
 	"internal/command.checkpointed":   {7, 15},
-	"internal/command.trainCmd":       {19, 72},
 	"internal/device/cuda.Device":     {7, 24},
 	"internal/kernel/vec/gen.builder": {5, 69},
 	"internal/thesis.runner":          {12, 39},
