@@ -69,7 +69,7 @@ func (r *run) evaluate(ctx context.Context, last bool) error {
 	}
 	out, err := x.take(ctx)
 	if err != nil || out == nil {
-		return since(r.good, err)
+		return since(r.archive.good, err)
 	}
 	return r.evaluated(out)
 }
@@ -98,15 +98,15 @@ func (r *run) judge() error {
 		r.summary.StoppedEarly = true
 		r.emit(Event{Kind: Stop, Text: r.watch.reason()})
 	case better && r.Save != "":
-		r.store.spare = r.done
-		if r.saved != r.done || r.good == "" {
+		r.archive.store.spare = r.done
+		if r.archive.saved != r.done || r.archive.good == "" {
 			if r.Parallel.jointly() { // with all others, who know of it soon
 				r.team.best = true
 				return nil
 			}
 			return r.save(nil)
 		}
-		warning, err := r.endure(r.guarded(r.Parallel, r.done).mark(r.done))
+		warning, err := r.archive.endure(r.archive.guarded(r.Parallel, r.done).mark(r.done))
 		r.warn(warning)
 		return err
 	}

@@ -76,21 +76,29 @@ func (o *opened) part(v graph.Value, p mesh.Piece) (out tensor.View, sum uint32,
 	return out, sum, o.finite(v.Node.Name, out)
 }
 
+// beginning is what the workers of a run begin with.
+type beginning struct {
+	from *opened      // the checkpoint; nil: there is none
+	init string       // initial values, of Options.Init
+	warm []gomem.Part // what this one has read of divided weights among those
+}
+
 // undamaged demands that the processes of a mesh go on from one checkpoint, and that what all
 // have read of divided variables has its checksums.
-func (r *run) undamaged(ctx context.Context) error {
-	from := r.team.from
+func (b beginning) undamaged(ctx context.Context, p *Parallel, step int,
+	s *gomem.Session) error {
+	from := b.from
 	if from == nil {
 		from = &opened{}
 	}
-	says := binary.LittleEndian.AppendUint64(nil, uint64(r.done))
+	says := binary.LittleEndian.AppendUint64(nil, uint64(step))
 	for _, sum := range from.sums {
 		says = binary.LittleEndian.AppendUint32(says, sum)
 	}
-	for _, p := range r.team.warm {
-		says = binary.LittleEndian.AppendUint32(says, p.Sum)
+	for _, part := range b.warm {
+		says = binary.LittleEndian.AppendUint32(says, part.Sum)
 	}
-	all, err := r.Parallel.agree(ctx, says)
+	all, err := p.agree(ctx, says)
 	if err != nil {
 		return err
 	}
@@ -104,14 +112,14 @@ func (r *run) undamaged(ctx context.Context) error {
 			total[i] ^= binary.LittleEndian.Uint32(said[8+4*i:])
 		}
 	}
-	warm := slices.Clone(r.team.warm)
+	warm := slices.Clone(b.warm)
 	for i := range warm {
 		warm[i].Sum = total[len(from.sums)+i]
 	}
 	if err := gomem.CheckParts(warm); err != nil {
-		return &ErrCheckpoint{Path: r.Init, Err: bare(err)}
+		return &ErrCheckpoint{Path: b.init, Err: bare(err)}
 	}
-	return from.have(r.session, total[:len(from.sums)])
+	return from.have(s, total[:len(from.sums)])
 }
 
 // have demands that divided variables have the checksums that were saved.

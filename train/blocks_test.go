@@ -150,7 +150,7 @@ func kept(t fatal, list []*run) []byte {
 	all(t, list, func(r *run) error {
 		return errors.Join(r.saveAll(context.Background(), true), r.session.Close())
 	})
-	file, err := os.ReadFile(list[0].good)
+	file, err := os.ReadFile(list[0].archive.good)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,16 +190,17 @@ func TestBlocksAreSavedWhole(t *testing.T) {
 		}
 		again := ranks(t, g, target, layoutOf(t, shapes), dir)
 		all(t, again, func(r *run) error {
-			from, err := open(first[0].good)
+			from, err := open(first[0].archive.good)
 			if err != nil {
 				return err
 			}
 			defer from.close()
-			r.team.from = from
+			r.team.begins.from = from
 			if err := from.restore(r.session); err != nil || r.Parallel == nil {
 				return err
 			}
-			return r.undamaged(context.Background())
+			return r.team.begins.undamaged(context.Background(), r.Parallel,
+				r.done, r.session)
 		})
 		if !bytes.Equal(kept(t, again), want) {
 			t.Fatalf("%s has read something else than %s saved", again[0].Session.Mesh,
@@ -268,12 +269,14 @@ func TestBlocksAreRead(t *testing.T) {
 			if c.bytes = 0; r.Parallel.Rank == odd {
 				r.done++
 			}
-			r.team.from = &opened{file: f}
-			err = r.team.from.restore(r.session)
+			r.team.begins.from = &opened{file: f}
+			err = r.team.begins.from.restore(r.session)
 			if want := int64(3 * (8*4/4 + 4 + 3) * 4); c.bytes != want {
 				t.Errorf("process %d reads %d bytes, it has %d", r.Parallel.Rank, c.bytes, want)
 			}
-			errs[r.Parallel.Rank] = errors.Join(r.undamaged(context.Background()),
+			b := r.team.begins
+			errs[r.Parallel.Rank] = errors.Join(
+				b.undamaged(context.Background(), r.Parallel, r.done, r.session),
 				r.session.Close())
 			return err
 		})
@@ -378,8 +381,9 @@ func TestFullDiskOfAMesh(t *testing.T) {
 			r.done = 2
 			return r.saveAll(context.Background(), true)
 		})
-		if list[0].unsaved == nil || list[1].unsaved != nil {
-			t.Errorf("%s is in the way: %v, %v", way, list[0].unsaved, list[1].unsaved)
+		if list[0].archive.unsaved == nil || list[1].archive.unsaved != nil {
+			t.Errorf("%s is in the way: %v, %v", way, list[0].archive.unsaved,
+				list[1].archive.unsaved)
 		}
 		if err := os.RemoveAll(filepath.Join(dir, way)); err != nil {
 			t.Fatal(err)
@@ -392,7 +396,8 @@ func TestFullDiskOfAMesh(t *testing.T) {
 			r.done = 3
 			return errors.Join(r.saveAll(context.Background(), true), r.session.Close())
 		})
-		if found, err := Inspect(dir); err != nil || found.Step != 3 || list[0].unsaved != nil {
+		found, err := Inspect(dir)
+		if err != nil || found.Step != 3 || list[0].archive.unsaved != nil {
 			t.Errorf("%s was in the way: %+v, %v", way, found, err)
 		}
 	}

@@ -70,25 +70,25 @@ func (r *run) complete(ctx context.Context) error {
 	}
 }
 
-// resolve decides what comes of a step after which some are to stop, or others have come.
-// All workers decide the same, since they have heard the same.
-func (r *run) resolve(all []note) {
+// resolve decides what comes of a step, maybe the last one, after which some are to stop, or others
+// have come. All workers of p decide the same, since they have heard the same.
+func (t *team) resolve(all []note, p *Parallel, last bool) {
 	var stops int
 	changed := false
 	for _, n := range all {
 		stops += int(flag(n.stop))
 		changed = changed || n.changed
 	}
-	r.team.save = r.team.save || all[0].save
-	el := r.elastic()
+	t.save = t.save || all[0].save
+	el := p.Elastic
 	switch {
 	case stops > 0 && (el == nil || all[0].stop || len(all)-stops < el.Least()):
-		r.team.stop = true
-	case r.done >= r.total():
+		t.stop = true
+	case last:
 	case stops > 0:
-		r.team.change, r.team.leaving = true, all[r.Parallel.Rank].stop
+		t.change, t.leaving = true, all[p.Rank].stop
 	case changed:
-		r.team.change = true
+		t.change = true
 	}
 }
 
@@ -177,7 +177,7 @@ func (r *run) next(ctx context.Context, why error) (*Parallel, error) {
 	if p, err = r.elastic().Return(ctx, err); err == nil {
 		r.ran, r.away = false, true
 		if path, err := find(r.Save); r.Save != "" && err == nil {
-			r.good, r.saved = path, 0 // of those who have saved meanwhile
+			r.archive.good, r.archive.saved = path, 0 // of those who have saved meanwhile
 		}
 	}
 	return p, err
@@ -255,7 +255,7 @@ func (a standing) better(b standing) bool {
 // rally has all workers of a new group begin with one state: the latest that one of them
 // has whole; if nobody has any, that of the last checkpoint, or of the start.
 func (r *run) rally(ctx context.Context) error {
-	all, err := r.stand(ctx)
+	all, err := r.Parallel.stand(ctx, r.standing())
 	if err != nil {
 		return err
 	}
@@ -266,7 +266,7 @@ func (r *run) rally(ctx context.Context) error {
 				return err
 			}
 		}
-		if all, err = r.stand(ctx); err != nil {
+		if all, err = r.Parallel.stand(ctx, r.standing()); err != nil {
 			return err
 		}
 		source = 0
@@ -296,18 +296,18 @@ func (r *run) rally(ctx context.Context) error {
 
 // standing is what this worker has.
 func (r *run) standing() standing {
-	return standing{Settings: fingerprint(r.settings()), Ran: r.ran, Back: r.away,
-		Whole: r.sound(), Step: r.done, Executions: r.executions(), Rated: r.rated,
-		Best: r.watch.state()}
+	return standing{Settings: fingerprint(r.settings(r.vocabulary)), Ran: r.ran, Back: r.away,
+		Whole: !r.torn && r.holding().whole(), Step: r.done, Executions: r.executions(),
+		Rated: r.rated, Best: r.watch.state()}
 }
 
-// stand has all say what they have. They must have been started alike.
-func (r *run) stand(ctx context.Context) ([]standing, error) {
-	says, err := json.Marshal(r.standing())
+// stand has all workers say what they have, as this one does. They must have been started alike.
+func (p *Parallel) stand(ctx context.Context, own standing) ([]standing, error) {
+	says, err := json.Marshal(own)
 	if err != nil {
 		return nil, err
 	}
-	told, err := r.Parallel.agree(ctx, says)
+	told, err := p.agree(ctx, says)
 	if err != nil {
 		return nil, err
 	}
@@ -315,11 +315,11 @@ func (r *run) stand(ctx context.Context) ([]standing, error) {
 	for rank, said := range told {
 		if err := json.Unmarshal(said, &all[rank]); err != nil {
 			return nil, fmt.Errorf("worker %d is another version: %w",
-				r.elastic().Numbers()[rank], err)
+				p.Elastic.Numbers()[rank], err)
 		}
 		settings[rank] = all[rank].Settings
 	}
-	return all, r.Parallel.alike("settings", settings)
+	return all, p.alike("settings", settings)
 }
 
 // foremost is the rank that a run goes on from, -1 if nobody can be.
@@ -338,22 +338,6 @@ func foremost(all []standing) int {
 	return best
 }
 
-// sound reports whether the variables are those of the end of a step.
-func (r *run) sound() bool {
-	if r.torn {
-		return false
-	}
-	if !gomem.Computes(r.Session.Device) {
-		return true
-	}
-	for _, v := range r.session.Variables() {
-		if _, err := r.session.Get(v); err != nil {
-			return false
-		}
-	}
-	return true
-}
-
 // adopt makes the source's place in the run this worker's.
 func (r *run) adopt(at standing, all []standing) {
 	r.done, r.torn, r.team.settled = at.Step, false, 0
@@ -366,8 +350,8 @@ func (r *run) adopt(at standing, all []standing) {
 			r.watch.best, r.watch.step = *s.Best, s.Best.Step
 		}
 	}
-	if r.saved > r.done {
-		r.saved = 0
+	if r.archive.saved > r.done {
+		r.archive.saved = 0
 	}
 }
 
@@ -379,7 +363,7 @@ func (r *run) owes() bool {
 
 // back takes the variables of the last checkpoint, or those that the run began with.
 func (r *run) back() error {
-	path := r.good
+	path := r.archive.good
 	if path == "" && r.Save != "" {
 		path, _ = find(r.Save) // another worker's, who saved before this one
 	}

@@ -18,9 +18,17 @@ type holding struct {
 	computes bool // the device does
 }
 
-// holding is what this worker has.
-func (r *run) holding() holding {
-	return holding{r.session, r.Parallel, gomem.Computes(r.Session.Device)}
+// whole reports whether all of the variables can be read.
+func (x holding) whole() bool {
+	if !x.computes {
+		return true
+	}
+	for _, v := range x.session.Variables() {
+		if _, err := x.session.Get(v); err != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // portion is the most bytes of a variable that are shared at once.

@@ -166,7 +166,7 @@ func TestInitOverMesh(t *testing.T) {
 	first := ranks(t, g, target, nil, t.TempDir())
 	all(t, first, func(r *run) error { return fill(r.session) })
 	file := kept(t, first)
-	path := first[0].good
+	path := first[0].archive.good
 	begin := func(spec *mesh.Spec, odd string) ([]*run, []error) {
 		list := ranks(t, g, target, spec, t.TempDir())
 		errs := make([]error, len(list))
@@ -177,7 +177,8 @@ func TestInitOverMesh(t *testing.T) {
 				r.Init = odd
 			}
 			if errs[rank] = r.warm(); r.Parallel != nil && errs[rank] == nil {
-				errs[rank] = r.undamaged(context.Background())
+				errs[rank] = r.team.begins.undamaged(context.Background(), r.Parallel,
+					r.done, r.session)
 			}
 			if errs[rank] != nil || odd != "" {
 				return r.session.Close()

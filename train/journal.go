@@ -2,7 +2,6 @@ package train
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -22,23 +21,6 @@ type Journal interface {
 	Mark(step int, changed []byte, s *gomem.Session) error
 }
 
-// join has the variables kept in step from here on.
-func (r *run) join(ctx context.Context) error {
-	if j := r.Parallel.Journal; j != nil {
-		if err := r.describe(j); err != nil {
-			return err
-		}
-	}
-	b := r.Parallel.Between
-	if b == nil {
-		return nil
-	}
-	if err := b.Begin(ctx, r.session); err != nil {
-		return err
-	}
-	return r.journalled()
-}
-
 // about is what a journal is told of a run.
 type about struct {
 	Metadata  map[string]string `json:"metadata"` // of a checkpoint
@@ -52,43 +34,49 @@ type variable struct {
 	Sizes []int        `json:"sizes"`
 }
 
-// describe tells a journal what the run is.
-func (r *run) describe(j Journal) error {
-	metadata, err := r.checkpoint().metadata()
+// narrator tells a journal of a run, if there is one.
+type narrator struct {
+	to   Journal           // nil: there is none
+	told map[string]string // the metadata that it began with
+}
+
+// begin tells it what the run is, which stands as a checkpoint would say.
+func (n *narrator) begin(as Checkpoint, s *gomem.Session) error {
+	metadata, err := as.metadata()
 	if err != nil {
 		return err
 	}
 	a := about{Metadata: metadata}
-	for _, v := range r.session.Variables() {
+	for _, v := range s.Variables() {
 		a.Variables = append(a.Variables, variable{v.Node.Name, v.Type().DType, v.Type().Sizes()})
 	}
 	text, err := json.Marshal(a)
 	if err != nil {
 		return err
 	}
-	r.team.told = metadata
-	return j.Begin(text, r.session)
+	n.told = metadata
+	return n.to.Begin(text, s)
 }
 
-// journalled tells the journal that the variables are those of the present step.
-func (r *run) journalled() error {
-	j := r.Parallel.Journal
-	if j == nil {
+// mark tells it that the variables are those of the present step.
+func (n *narrator) mark(as func() Checkpoint, s *gomem.Session) error {
+	if n.to == nil {
 		return nil
 	}
-	metadata, err := r.checkpoint().metadata()
+	c := as()
+	metadata, err := c.metadata()
 	if err != nil {
 		return err
 	}
 	maps.DeleteFunc(metadata, func(k, v string) bool {
-		was, there := r.team.told[k]
+		was, there := n.told[k]
 		return there && was == v
 	})
 	text, err := json.Marshal(metadata)
 	if err != nil {
 		return err
 	}
-	return j.Mark(r.done, text, r.session)
+	return n.to.Mark(c.Step, text, s)
 }
 
 // Replica is what one worker's [Journal] was told, and the values that its variables had then.

@@ -5,7 +5,9 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
+	"maps"
 	"math"
+	"slices"
 
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/graph"
@@ -49,6 +51,23 @@ type note struct {
 	units   int       // of its batches
 	values  []float64 // its loss, and metrics in order of their names
 	Exchanged
+}
+
+// of adds to what a worker says of a step what came of it.
+func (n note) of(e Event, p *Parallel) note {
+	n.units, n.values = e.Units, []float64{e.Loss}
+	if el := p.Elastic; el != nil {
+		n.changed = el.Changed()
+	}
+	if p.Exchanged != nil {
+		n.Exchanged = p.Exchanged()
+	}
+	n.Slowest += e.Step
+	n.Fastest += e.Step
+	for _, name := range slices.Sorted(maps.Keys(e.Metrics)) {
+		n.values = append(n.values, e.Metrics[name])
+	}
+	return n
 }
 
 // noteWords is how many numbers there are before the values.

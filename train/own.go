@@ -51,18 +51,18 @@ func (o *opened) common() []safetensors.Entry {
 
 // ownOf gives a worker what is its own; if there are more workers than there were, those
 // beyond have that of the ones whose ranks are less by the number that there were.
-func (o *opened) ownOf(r *run) error {
-	rank := r.Parallel.Rank % max(o.Workers, 1)
+func (o *opened) ownOf(worker int, s *gomem.Session) error {
+	rank := worker % max(o.Workers, 1)
 	for _, e := range o.file.Entries() {
 		name, of, ok := parseOwn(e.Name)
 		if !ok || of != rank {
 			continue
 		}
-		for _, v := range r.session.Variables() {
+		for _, v := range s.Variables() {
 			if v.Node.Name != name {
 				continue
 			}
-			if err := o.setFrom(r.session, v, e.Name); err != nil {
+			if err := o.setFrom(s, v, e.Name); err != nil {
 				return err
 			}
 		}

@@ -168,17 +168,16 @@ func (o Options) leads() bool { return o.Parallel == nil || o.Parallel.Rank == 0
 
 // team is what a run knows of its part in several workers'.
 type team struct {
-	pending []Event           // steps that not all have been heard of yet
-	stop    bool              // all have agreed to end
-	save    bool              // all have heard that worker 0 wants a checkpoint
-	change  bool              // all have agreed to go on as others
-	leaving bool              // without this one
-	best    bool              // worker 0 has evaluated what it will save
-	fault   error             // that this one's data have numbers that are not finite
-	from    *opened           // the checkpoint that the workers begin with, while they do
-	settled int               // the step after which all have settled; 0 if there is none
-	told    map[string]string // the metadata that the journal began with; nil: there is none
-	warm    []gomem.Part      // what this one has read of divided weights, of Options.Init, as long
+	pending []Event   // steps that not all have been heard of yet
+	stop    bool      // all have agreed to end
+	save    bool      // all have heard that worker 0 wants a checkpoint
+	change  bool      // all have agreed to go on as others
+	leaving bool      // without this one
+	best    bool      // worker 0 has evaluated what it will save
+	fault   error     // that this one's data have numbers that are not finite
+	begins  beginning // what the workers begin with, while they do
+	settled int       // the step after which all have settled; 0 if there is none
+	journal narrator  // of what this one has after each step
 }
 
 // assemble has all workers begin with the same settings and values.
@@ -200,11 +199,11 @@ func (r *run) assemble(ctx context.Context) error {
 		}
 		return nil
 	}
-	if err := r.Parallel.same(wait, "settings", r.settings()); err != nil {
+	if err := r.Parallel.same(wait, "settings", r.settings(r.vocabulary)); err != nil {
 		return err
 	}
 	if r.Parallel.meshed() {
-		if err := r.undamaged(wait); err != nil {
+		if err := r.team.begins.undamaged(wait, r.Parallel, r.done, r.session); err != nil {
 			return err
 		}
 	}
@@ -217,8 +216,8 @@ func (r *run) assemble(ctx context.Context) error {
 	}
 	r.team.stop = r.watch.over() ||
 		slices.ContainsFunc(says, func(b []byte) bool { return slices.Contains(b, 1) })
-	if r.team.from != nil && r.Parallel.differs() {
-		if err := r.team.from.ownOf(r); err != nil {
+	if from := r.team.begins.from; from != nil && r.Parallel.differs() {
+		if err := from.ownOf(r.Parallel.Rank, r.session); err != nil {
 			return err
 		}
 	}
@@ -232,24 +231,24 @@ func flag(on bool) byte {
 	return 0
 }
 
-// settings identify the run, so that workers of different ones find out.
-func (r *run) settings() []byte {
-	text := fmt.Sprintf("%s %s seed %d steps %d epochs %v eval %d save %d\n", r.Name, r.Size,
-		r.Seed, r.Steps, r.Epochs, r.EvalEvery, r.SaveEvery)
-	if r.Parallel != nil {
-		text += "scheme " + r.Parallel.Scheme + "\n"
+// settings identify a run with a vocabulary, so that workers of different ones find out.
+func (o Options) settings(vocabulary string) []byte {
+	text := fmt.Sprintf("%s %s seed %d steps %d epochs %v eval %d save %d\n", o.Name, o.Size,
+		o.Seed, o.Steps, o.Epochs, o.EvalEvery, o.SaveEvery)
+	if o.Parallel != nil {
+		text += "scheme " + o.Parallel.Scheme + "\n"
 	}
-	for _, k := range slices.Sorted(maps.Keys(r.Config)) {
-		text += fmt.Sprintf("%s %s\n", k, r.Config[k])
+	for _, k := range slices.Sorted(maps.Keys(o.Config)) {
+		text += fmt.Sprintf("%s %s\n", k, o.Config[k])
 	}
-	return []byte(text + r.vocabulary)
+	return []byte(text + vocabulary)
 }
 
 // report tells the others of a step, and enters those that all have been heard of.
 func (r *run) report(ctx context.Context, e Event) error {
 	e.Step, e.Steps = r.done, r.total()
 	r.team.pending = append(r.team.pending, e)
-	n := r.note(e, ctx.Err() != nil)
+	n := note{stop: ctx.Err() != nil, save: r.wants(), fault: r.team.fault != nil}.of(e, r.Parallel)
 	ctx = context.WithoutCancel(ctx)
 	if err := r.Parallel.Peers.Tell(ctx, n.encode()); err != nil {
 		return err
@@ -264,24 +263,6 @@ func (r *run) report(ctx context.Context, e Event) error {
 	return r.heard(ctx)
 }
 
-// note is what this worker says of a step.
-func (r *run) note(e Event, stop bool) note {
-	n := note{stop: stop, save: r.wants(), fault: r.team.fault != nil, units: e.Units,
-		values: []float64{e.Loss}}
-	if el := r.elastic(); el != nil {
-		n.changed = el.Changed()
-	}
-	if r.Parallel.Exchanged != nil {
-		n.Exchanged = r.Parallel.Exchanged()
-	}
-	n.Slowest += e.Step
-	n.Fastest += e.Step
-	for _, name := range slices.Sorted(maps.Keys(e.Metrics)) {
-		n.values = append(n.values, e.Metrics[name])
-	}
-	return n
-}
-
 // heard enters the oldest step that is pending, of which all workers are to be heard.
 func (r *run) heard(ctx context.Context) error {
 	e := r.team.pending[0]
@@ -293,10 +274,10 @@ func (r *run) heard(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.resolve(all)
+	r.team.resolve(all, r.Parallel, r.done >= r.total())
 	r.broken = 0
 	for rank, n := range all {
-		if err := r.diverges(e, rank, n); err != nil {
+		if err := r.team.diverges(e, r.Parallel, rank, n, r.archive.good); err != nil {
 			return err
 		}
 	}
@@ -310,16 +291,16 @@ func (r *run) heard(ctx context.Context) error {
 	return nil
 }
 
-// diverges refuses what shows of a worker that training has diverged.
-func (r *run) diverges(e Event, rank int, n note) error {
+// diverges refuses what shows of one of p's workers that training has diverged since a checkpoint.
+func (t *team) diverges(e Event, p *Parallel, rank int, n note, good string) error {
 	for k, v := range n.values {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			if rank == r.Parallel.Rank && r.team.fault != nil {
-				return r.team.fault
+			if rank == p.Rank && t.fault != nil {
+				return t.fault
 			}
-			what := fmt.Sprintf("%s of worker %d", valueName(e, k), r.Parallel.number(rank))
+			what := fmt.Sprintf("%s of worker %d", valueName(e, k), p.number(rank))
 			return &ErrNonFinite{Step: e.Step, What: what, Data: n.fault, Value: v,
-				Checkpoint: r.good}
+				Checkpoint: good}
 		}
 	}
 	return nil

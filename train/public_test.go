@@ -244,8 +244,8 @@ func TestPublicOverMesh(t *testing.T) {
 				}
 			}
 		}
-		if apart == 0 || apart != len(r.team.warm) {
-			t.Errorf("%d blocks are loaded, parts %v", apart, r.team.warm)
+		if apart == 0 || apart != len(r.team.begins.warm) {
+			t.Errorf("%d blocks are loaded, parts %v", apart, r.team.begins.warm)
 		}
 		if rank == 1 {
 			err = errors.Join(os.WriteFile(filepath.Join(dir, publicWeights),

@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/internal/regular"
 )
 
@@ -65,40 +64,52 @@ func (o Options) checkRecord() error {
 	return nil
 }
 
-// record begins to write numbers, if they are wanted and this worker leads: after those up to
-// the present step.
-func (r *run) record() error {
-	if r.Metrics == "" || !r.leads() || r.recorder != nil {
+// records are what a run writes of its numbers, as long as that goes well: a run is worth more than
+// its curves.
+type records struct{ to *recording } // nil: nothing is written
+
+// begin begins to write to a directory, if it is wanted and has not begun: after what is there up
+// to a step.
+func (x *records) begin(dir string, numbers bool, done int) error {
+	if dir == "" || x.to != nil {
 		return nil
 	}
-	x := &recording{dir: r.Metrics, numbers: gomem.Computes(r.Session.Device)}
-	err := os.MkdirAll(r.Metrics, 0o777)
+	to := &recording{dir: dir, numbers: numbers}
+	err := os.MkdirAll(dir, 0o777)
 	if err == nil {
-		err = x.rewind(r.done)
+		err = to.rewind(done)
 	}
 	if err == nil {
-		x.events, err = newEvents(r.Metrics, r.done+1)
+		to.events, err = newEvents(dir, done+1)
 	}
 	if err != nil {
-		return fmt.Errorf("metrics in %s: %w", r.Metrics, cmp.Or(bare(err), x.close()))
+		return fmt.Errorf("metrics in %s: %w", dir, cmp.Or(bare(err), to.close()))
 	}
-	r.recorder = x
+	x.to = to
 	return nil
 }
 
-// recorded writes what happens to files, as long as that goes well: a run is worth more than its
-// curves.
-func (r *run) recorded(e Event) {
-	if r.recorder == nil {
-		return
+// observe writes what happens. It returns why no more is written, "" if all is well.
+func (x *records) observe(e Event) (warning string) {
+	to := x.to
+	if to == nil {
+		return ""
 	}
-	err := r.recorder.observe(e)
+	err := to.observe(e)
 	if err != nil || e.Kind == End {
-		err = cmp.Or(err, r.recorder.close())
-		r.recorder = nil
+		err = cmp.Or(err, to.close())
+		x.to = nil
 	}
 	if err != nil {
-		r.warn(fmt.Sprintf("metrics in %s: %v: no more of them are written", r.Metrics, bare(err)))
+		return fmt.Sprintf("metrics in %s: %v: no more of them are written", to.dir, bare(err))
+	}
+	return ""
+}
+
+// close ends the files of a run that did not come to its end.
+func (x *records) close() {
+	if x.to != nil {
+		_ = x.to.close()
 	}
 }
 

@@ -17,8 +17,8 @@ import (
 // run is a run in progress.
 type run struct {
 	Options
-	session *gomem.Session
-	archive
+	session  *gomem.Session
+	archive  archive
 	perStep  int  // executions of objectives in a step of a worker, each with a batch
 	exact    bool // a last step may be of fewer batches
 	from     origin
@@ -30,12 +30,12 @@ type run struct {
 	summary  Summary
 	watch    vigil
 	team     team
-	recorder *recording // of the numbers; nil: they are not written
-	ran      bool       // it has been in a group of workers
-	away     bool       // it was out of that, and comes again
-	broken   int        // groups that broke before they had trained a step
-	rated    int        // the step of the last evaluation that all workers have taken part in
-	assessed int        // the step of the last one whose result this one has
+	records  records
+	ran      bool // it has been in a group of workers
+	away     bool // it was out of that, and comes again
+	broken   int  // groups that broke before they had trained a step
+	rated    int  // the step of the last evaluation that all workers have taken part in
+	assessed int  // the step of the last one whose result this one has
 
 	vocabulary string // of the tokenizer, as text
 }
@@ -69,10 +69,8 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 		r.summary.Workers = o.Parallel.Workers
 	}
 	defer func() {
-		r.place.leave()
-		if r.recorder != nil { // it did not come to its end
-			_ = r.recorder.close()
-		}
+		r.archive.place.leave()
+		r.records.close()
 	}()
 	err := r.occupy()
 	if err == nil {
@@ -110,10 +108,10 @@ func (r *run) rescue(err error) error {
 	if err == nil || diverged || unsaved || replaced || r.Save == "" || !r.leads() || r.done == 0 {
 		return err
 	}
-	if gone := r.outlived(r.Parallel, r.done); gone != nil {
+	if gone := r.archive.outlived(r.Parallel, r.done); gone != nil {
 		return fmt.Errorf("%w; %w", err, gone)
 	}
-	if r.torn || r.current(r.done) || divided(r.session) {
+	if r.torn || r.archive.current(r.done) || divided(r.session) {
 		return err
 	}
 	if failed := r.write(nil); failed != nil {
@@ -145,7 +143,7 @@ func (r *run) start(ctx context.Context) error {
 	}
 	if from != nil {
 		defer from.close()
-		r.team.from = from
+		r.team.begins.from = from
 	}
 	if err := r.open(ctx, from != nil); err != nil {
 		return err
@@ -171,7 +169,7 @@ func (r *run) start(ctx context.Context) error {
 	if err := r.assemble(ctx); err != nil {
 		return cmp.Or(err, r.session.Close())
 	}
-	r.team.from, r.team.warm = nil, nil
+	r.team.begins = beginning{}
 	return nil
 }
 
@@ -187,7 +185,7 @@ func (r *run) begin() error {
 			return err
 		}
 	}
-	r.emit(Event{Kind: Start, Path: r.good})
+	r.emit(Event{Kind: Start, Path: r.archive.good})
 	for _, e := range taken {
 		r.emit(e)
 	}
@@ -200,7 +198,7 @@ func (r *run) warm() error {
 	if err != nil {
 		return err
 	}
-	r.team.warm = parts
+	r.team.begins.init, r.team.begins.warm = r.Init, parts
 	r.emit(e)
 	return nil
 }
@@ -259,11 +257,11 @@ func (r *run) open(ctx context.Context, resumed bool) error {
 
 // restore gives the variables the values of a checkpoint.
 func (r *run) restore(from *opened) error {
-	r.done, r.saved, r.good, r.rated = from.Step, from.Step, from.Path, from.Evaluated
-	r.assessed = from.Evaluated
+	r.done, r.rated, r.assessed = from.Step, from.Evaluated, from.Evaluated
+	r.archive.saved, r.archive.good = from.Step, from.Path
 	r.summary.ResumedFrom = from.Step
 	r.watch.resume(from.Checkpoint)
-	r.store.spare = r.watch.step
+	r.archive.store.spare = r.watch.step
 	return from.restore(r.session)
 }
 
@@ -304,8 +302,8 @@ func (r *run) finish(ctx context.Context) error {
 		return err
 	}
 	r.summary.Interrupted = r.interrupted(ctx)
-	due := r.leads() && r.Save != "" && r.done > 0 && !r.current(r.done)
-	if err := cmp.Or(r.saveAll(ctx, due), r.unsaved); err != nil {
+	due := r.leads() && r.Save != "" && r.done > 0 && !r.archive.current(r.done)
+	if err := cmp.Or(r.saveAll(ctx, due), r.archive.unsaved); err != nil {
 		return err
 	}
 	err := r.evaluate(ctx, true)
@@ -323,7 +321,7 @@ func (r *run) train(ctx context.Context) error {
 	e := Event{Kind: Step, Metrics: map[string]float64{},
 		LearningRate: float64(r.Model.Schedule.At(r.dealing().pace()))}
 	if err := finite(r.done+1, "learning rate", []float64{e.LearningRate}, nil); err != nil {
-		return since(r.good, err)
+		return since(r.archive.good, err)
 	}
 	at := moment{step: r.done, pace: r.dealing().pace()}
 	for i, o := range r.Model.Objectives {
@@ -350,7 +348,7 @@ func (r *run) train(ctx context.Context) error {
 	r.done++
 	r.torn = false
 	if r.Parallel != nil {
-		if err := r.journalled(); err != nil {
+		if err := r.team.journal.mark(r.checkpoint, r.session); err != nil {
 			return err
 		}
 		return r.report(ctx, e)
@@ -420,13 +418,13 @@ func (r *run) execute(ctx context.Context, o nn.Objective,
 			return nil, 0, err
 		}
 	}
-	fault := since(r.good,
+	fault := since(r.archive.good,
 		atFault(r.Model, at.step+1, values, "batch", at.execution, batch.Inputs))
 	if r.Parallel != nil { // all end together, when they have heard
 		r.team.fault = cmp.Or(r.team.fault, fault)
 		return values, batch.Units, nil
 	}
-	return values, batch.Units, since(r.good,
+	return values, batch.Units, since(r.archive.good,
 		cmp.Or(fault, finite(at.step+1, "loss", values, o.Metrics)))
 }
 
@@ -444,13 +442,33 @@ func (r *run) enter(e Event) {
 	r.emit(e)
 }
 
+// account completes the summary with what was counted until the end or an error.
+func (r *run) account(err error) {
+	s := &r.summary
+	if err != nil || r.archive.saved == r.done {
+		s.Checkpoint = r.archive.good
+	}
+	s.SavedStep, s.Steps, s.BestStep = r.archive.saved, r.done, r.watch.step
+	s.Unit = r.unit()
+	s.take(r.session.Usage())
+	s.took(r.times, r.units)
+}
+
 // diverged completes the error about a variable that is not finite.
 func (r *run) diverged(err error) error {
 	if e, ok := errors.AsType[*ErrNonFinite](err); ok {
-		e.Step, e.Checkpoint = r.done, r.good
+		e.Step, e.Checkpoint = r.done, r.archive.good
 		return e
 	}
 	return err
+}
+
+// record begins to write numbers, if they are wanted and this worker leads.
+func (r *run) record() error {
+	if !r.leads() {
+		return nil
+	}
+	return r.records.begin(r.Metrics, gomem.Computes(r.Session.Device), r.done)
 }
 
 // warn shows a line, unless it is empty.
@@ -463,7 +481,7 @@ func (r *run) warn(text string) {
 // emit completes an event and hands it out.
 func (r *run) emit(e Event) {
 	e.Step, e.Steps, e.Unit = cmp.Or(e.Step, r.done), r.total(), r.unit()
-	r.recorded(e)
+	r.warn(r.records.observe(e))
 	if r.Observe != nil {
 		r.Observe(e)
 	}

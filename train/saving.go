@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/graph/tensor"
 )
 
@@ -13,15 +14,15 @@ import (
 // at work finds out with them.
 func (r *run) occupy() (err error) {
 	comes := r.Parallel != nil && r.Parallel.Enter != nil
-	if r.Save != "" && r.leads() && !comes && r.place == nil {
-		r.place, err = occupy(r.Save)
+	if r.Save != "" && r.leads() && !comes && r.archive.place == nil {
+		r.archive.place, err = occupy(r.Save)
 	}
 	return err
 }
 
 // wants reports whether it is time for a checkpoint: worker 0 says so for all.
 func (r *run) wants() bool {
-	return r.SaveAfter != nil && r.leads() && r.saving.wants(r.SaveAfter)
+	return r.SaveAfter != nil && r.leads() && r.archive.saving.wants(r.SaveAfter)
 }
 
 // saves reports whether a checkpoint is due after a step.
@@ -32,14 +33,19 @@ func (r *run) saves() bool {
 	return due(r.done, r.SaveEvery) || r.team.save
 }
 
+// holding is what this worker has.
+func (r *run) holding() holding {
+	return holding{r.session, r.Parallel, gomem.Computes(r.Session.Device)}
+}
+
 // keep saves after a step that a checkpoint is due after.
 func (r *run) keep(ctx context.Context) error {
 	began := time.Now()
 	if err := r.settle(ctx); err != nil {
 		return err
 	}
-	err := r.saveAll(ctx, r.saved != r.done)
-	r.saving = saving{ended: time.Now(), took: max(time.Since(began), 1)}
+	err := r.saveAll(ctx, r.archive.saved != r.done)
+	r.archive.saving = saving{ended: time.Now(), took: max(time.Since(began), 1)}
 	r.team.save = false
 	return err
 }
@@ -87,14 +93,14 @@ func (r *run) saveOrGive(ctx context.Context, own []foreign) error {
 // save writes a checkpoint, if it can: a disk that is full does not end a run, which has what was
 // saved before. It is tried again when the next one is due, and at the end, when it must succeed.
 func (r *run) save(others []foreign) error {
-	warning, err := r.endure(r.write(others))
+	warning, err := r.archive.endure(r.write(others))
 	r.warn(warning)
 	return err
 }
 
 // write writes a checkpoint, and what other workers have otherwise, which then all take part in.
 func (r *run) write(others []foreign) error {
-	if err := r.recorder.sync(); err != nil {
+	if err := r.records.to.sync(); err != nil {
 		r.warn(fmt.Sprintf("metrics in %s: %v", r.Metrics, bare(err)))
 	}
 	fetch := func(x foreign) (tensor.View, error) {
@@ -104,10 +110,10 @@ func (r *run) write(others []foreign) error {
 		}
 		return t, err
 	}
-	if r.place == nil { // who led before may have had it until now
+	if r.archive.place == nil { // who led before may have had it until now
 		_ = r.occupy()
 	}
-	from, s := source{r.session, others, fetch}, r.guarded(r.Parallel, r.done)
+	from, s := source{r.session, others, fetch}, r.archive.guarded(r.Parallel, r.done)
 	shared := &joint{disk: s.disk}
 	if r.Parallel.jointly() {
 		s.disk = shared
@@ -119,7 +125,7 @@ func (r *run) write(others []foreign) error {
 	if err != nil {
 		return r.diverged(err)
 	}
-	r.saved, r.good = r.done, path
+	r.archive.saved, r.archive.good = r.done, path
 	r.emit(Event{Kind: Save, Path: path})
 	return nil
 }

@@ -2,6 +2,23 @@ package train
 
 import "context"
 
+// join has the variables kept in step from here on.
+func (r *run) join(ctx context.Context) error {
+	if r.team.journal.to = r.Parallel.Journal; r.team.journal.to != nil {
+		if err := r.team.journal.begin(r.checkpoint(), r.session); err != nil {
+			return err
+		}
+	}
+	b := r.Parallel.Between
+	if b == nil {
+		return nil
+	}
+	if err := b.Begin(ctx, r.session); err != nil {
+		return err
+	}
+	return r.team.journal.mark(r.checkpoint, r.session)
+}
+
 // settle waits for all workers: every step has been heard of, and every change is in the
 // variables. It does so once after a step, so that what is evaluated after it is what is saved,
 // and what the run ends with.
@@ -20,7 +37,7 @@ func (r *run) settle(ctx context.Context) error {
 			return err
 		}
 		r.team.settled = r.done
-		return r.journalled()
+		return r.team.journal.mark(r.checkpoint, r.session)
 	}
 	return nil
 }

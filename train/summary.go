@@ -54,15 +54,9 @@ type Summary struct {
 	SavedStep  int    `json:"-"` // the step of the checkpoint
 }
 
-// account completes the summary with what was counted until the end or an error.
-func (r *run) account(err error) {
-	s := &r.summary
-	if err != nil || r.saved == r.done {
-		s.Checkpoint = r.good
-	}
-	s.SavedStep = r.saved
-	s.Steps, s.BestStep = r.done, r.watch.step
-	s.Usage = r.session.Usage()
+// take enters what the spaces needed.
+func (s *Summary) take(usage []gomem.Usage) {
+	s.Usage = usage
 	s.PredictedDevicePeak, s.ActualDevicePeak = s.Usage[0].Predicted, s.Usage[0].Actual
 	host := s.Usage[1]
 	s.PredictedHostPeak, s.ActualHostPeak = host.Predicted-host.Network, host.Actual
@@ -72,12 +66,16 @@ func (r *run) account(err error) {
 	if len(s.Usage) > 2 {
 		s.PredictedDiskPeak, s.ActualDiskPeak = s.Usage[2].Predicted, s.Usage[2].Actual
 	}
+}
+
+// took enters the times of all steps, which were of so many units in all.
+func (s *Summary) took(times []time.Duration, units int) {
 	var all time.Duration
-	for _, t := range r.times {
+	for _, t := range times {
 		all += t
 	}
-	s.Unit, s.UnitsPerSecond = r.unit(), rate(r.units, all)
-	s.StepMedian = median(r.times)
+	s.UnitsPerSecond = rate(units, all)
+	s.StepMedian = median(times)
 	s.StepMillis = float64(s.StepMedian) / float64(time.Millisecond)
 }
 
