@@ -200,7 +200,8 @@ type Transport interface {
 	// Send queues a message; order is kept per destination and class. What it is refused
 	// with goes to Done. Sending to oneself is allowed.
 	Send(to NodeID, m *Msg)
-	// Serve starts to deliver messages; it is called once. What came before waits.
+	// Serve starts to deliver messages; it is called once. What came before waits. Serve itself
+	// calls nothing of the handler, so whoever calls it may hold what the handler needs.
 	Serve(h Handler)
 	// Links says what is known of the way to each other node.
 	Links() []Link

@@ -161,9 +161,7 @@ func TestTopicStep(t *testing.T) {
 	words, counts := documentsOf(x, m)
 	x.Value(m.LearningRate).F32()[0] = 2
 	d := dictionary{TopicConfig: c}
-	for _, v := range m.Parameters() {
-		d.parts = append(d.parts, v)
-	}
+	d.parts = append(d.parts, m.Parameters()...)
 	b := make([]float64, c.Vocab*c.Topics)
 	eachTopic(x, d, func(k, word int, v float32) { b[word*c.Topics+k] = float64(v) })
 	want := slices.Clone(b)

@@ -60,10 +60,12 @@ func (r *rest) Serve(h distrib.Handler) {
 	r.mu.Lock()
 	r.h = h
 	r.mu.Unlock()
-	for i, n := range r.lost {
-		h.Down(n, r.errs[i])
-	}
-	close(r.ready)
+	go func() {
+		for i, n := range r.lost { // nothing is added any more
+			h.Down(n, r.errs[i])
+		}
+		close(r.ready)
+	}()
 }
 
 // receive waits until there is a handler, as messages before Serve do.
