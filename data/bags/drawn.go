@@ -121,7 +121,8 @@ func (d drawing) fill(i int, words []float32) {
 // sum has a variance of a third.
 func noise(rng *rand.Rand) float32 {
 	const root3 = 1.7320508
-	sum := rng.Float32() + rng.Float32() - rng.Float32() - rng.Float32()
+	u := func() float32 { return float32(rng.Float32()) }
+	sum := u() + u() - u() - u()
 	return float32(root3 * sum)
 }
 

@@ -165,8 +165,8 @@ func (d *descent) told(loss float64, slope []float64) {
 		enough   = 1e-4    // of the fall that the slope promises
 		rounding = 1 << 20 // of what the loss is known to
 	)
-	falls := d.at == nil ||
-		loss <= d.loss+float64(enough*d.length*inner(d.slope, d.along))+math.Abs(d.loss)/rounding
+	promised := float64(enough * d.length * inner(d.slope, d.along))
+	falls := d.at == nil || loss <= d.loss+promised+float64(math.Abs(d.loss)/rounding)
 	switch {
 	case falls:
 		if d.at != nil {
