@@ -344,11 +344,16 @@ func TestPlain(t *testing.T) {
 // that member gets another one of it, and once it is gone, whoever takes its place.
 func TestTaken(t *testing.T) {
 	o := open(t)
-	join := func(name string) (*trust.Identity, error) {
-		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		defer cancel()
-		id, _, err := trust.Join(ctx, o.address, o.authority.Token(), name)
-		return id, err
+	join := func(name string) (err error) { // who is refused tries again: until it is heard
+		for wait := 100 * time.Millisecond; wait < 20*time.Second; wait *= 4 {
+			ctx, cancel := context.WithTimeout(t.Context(), wait)
+			_, _, err = trust.Join(ctx, o.address, o.authority.Token(), name)
+			cancel()
+			if _, taken := errors.AsType[*trust.TakenError](err); taken || err == nil {
+				break
+			}
+		}
+		return err
 	}
 	id, _, err := trust.Join(t.Context(), o.address, o.authority.Token(), "rank 1")
 	if err != nil {
@@ -356,7 +361,7 @@ func TestTaken(t *testing.T) {
 	}
 	o.here.Store(true)
 	for _, name := range []string{"rank 1", "rank 0"} {
-		_, err := join(name)
+		err := join(name)
 		if taken, ok := errors.AsType[*trust.TakenError](err); !ok || taken.Name != name {
 			t.Errorf("%s: %v", name, err)
 		}
