@@ -53,17 +53,23 @@ func Open(path string) *Dir { return &Dir{path, regular.OS{}} }
 // String is its path.
 func (d *Dir) String() string { return d.path }
 
+// Is reports whether a path is that of the directory, however it is spelt.
+func (d *Dir) Is(path string) bool {
+	a, err := os.Stat(d.path)
+	b, more := os.Stat(path)
+	return err == nil && more == nil && os.SameFile(a, b)
+}
+
 // Begin makes the directory, and says what run it is of. The error is fs.ErrExist if it has another
 // one, or snapshots.
 func (d *Dir) Begin(run any) error {
 	if err := d.disk.MkdirAll(d.path); err != nil {
 		return err
 	}
-	text, err := json.MarshalIndent(run, "", "  ")
+	text, err := described(run)
 	if err != nil {
 		return err
 	}
-	text = append(text, '\n')
 	_, saved := d.Latest()
 	have, err := regular.ReadFile(filepath.Join(d.path, about))
 	switch {
@@ -73,6 +79,20 @@ func (d *Dir) Begin(run any) error {
 		return err
 	}
 	return d.write(d.path, about, text)
+}
+
+// Describe says anew what the run is whose snapshots are there.
+func (d *Dir) Describe(run any) error {
+	text, err := described(run)
+	if err != nil {
+		return err
+	}
+	return d.write(d.path, about, text)
+}
+
+func described(run any) ([]byte, error) {
+	text, err := json.MarshalIndent(run, "", "  ")
+	return append(text, '\n'), err
 }
 
 func (d *Dir) write(dir, name string, b []byte) error {

@@ -37,9 +37,9 @@ func (q quest) task() (runner, string, error) {
 	return q.factors()
 }
 
-// run is what a directory of snapshots says of it.
-func (q quest) run() tablesRun {
-	return tablesRun{q.model, q.data, q.held, q.seed, q.rate, q.epochs}
+// run is what a directory of snapshots says of it, and of its data.
+func (q quest) run(about string) tablesRun {
+	return tablesRun{q.model, q.data, q.held, q.seed, q.rate, q.epochs, about}
 }
 
 // rounds is how many epochs there are, unless said otherwise so many.

@@ -21,6 +21,7 @@ type tablesRun struct {
 	Seed     uint64  `json:"seed"`
 	LR       float64 `json:"lr,omitempty"`
 	Epochs   int     `json:"epochs"`
+	About    string  `json:"about"` // the data, in words
 }
 
 // snapshots is where a model without layers is saved, and gone on from; dir is nil if it is not.
@@ -56,29 +57,45 @@ func (f saveFlags) snapshots(run tablesRun) snapshots {
 }
 
 // begin reads where to begin, and makes the directory if this is the first worker.
-func (s *snapshots) begin(task runner, first bool) (err error) {
+func (s *snapshots) begin(task runner, first bool) error {
 	if s.resumed != "" {
-		dir := snapshot.Open(string(s.resumed))
-		if s.from, err = workers.ReadSnapshot(dir, task.Params()); err != nil {
+		if err := s.rejoin(task); err != nil {
 			return err
 		}
-		if rounds, _ := task.Rounds(); s.from.State.Epoch >= rounds {
-			return fmt.Errorf("%s is at epoch %d already, the run is to reach %d: ask for more "+
-				"--epochs", s.resumed, s.from.State.Epoch, rounds)
-		}
-		if dir.String() == s.dir.String() {
-			return nil
-		}
 	}
-	if s.dir == nil || !first {
+	switch {
+	case s.dir == nil || !first:
 		return nil
+	case s.resumed != "" && s.dir.Is(string(s.resumed)):
+		return s.dir.Describe(s.run) // of how many epochs it is by now
 	}
-	err = s.dir.Begin(s.run)
+	err := s.dir.Begin(s.run)
 	if errors.Is(err, fs.ErrExist) {
 		err = fmt.Errorf("--save %v: the directory has snapshots of another run: go on from them "+
 			"with --resume, or save to another directory", s.dir)
 	}
 	return err
+}
+
+// rejoin reads what the run goes on from.
+func (s *snapshots) rejoin(task runner) (err error) {
+	dir := snapshot.Open(string(s.resumed))
+	var run tablesRun
+	if err := dir.Run(&run); err != nil {
+		return err
+	}
+	if run.About != s.run.About {
+		return fmt.Errorf("%s: the run there learns from %s, not from %s", s.resumed, run.About,
+			s.run.About)
+	}
+	if s.from, err = workers.ReadSnapshot(dir, task.Params()); err != nil {
+		return err
+	}
+	if rounds, _ := task.Rounds(); s.from.State.Epoch >= rounds {
+		return fmt.Errorf("%s is at epoch %d already, the run is to reach %d: ask for more "+
+			"--epochs", s.resumed, s.from.State.Epoch, rounds)
+	}
+	return nil
 }
 
 // seen reports whether this worker sees the directory that the first one has made.

@@ -1,11 +1,15 @@
 package command
 
 import (
+	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/gomem/gomem/distrib"
+	"github.com/gomem/gomem/distrib/snapshot"
 	"github.com/gomem/gomem/internal/longtest"
 )
 
@@ -29,6 +33,7 @@ func TestSnapshots(t *testing.T) {
 		{"--model", "mlr", "--sync", "bsp", "--local", "3"},
 		{"--model", "mlr", "--sync", "bsp", "--local", "2", "--rule", "momentum:0.5"},
 		{"--model", "mf", "--sync", "bsp", "--local", "2"},
+		{"--model", "mf", "--sync", "ssp", "--staleness", "9"}, // clocks after the last epoch
 		{"--model", "mf", "--sync", "bsp", "--local", "3", "--rule", "adarevision:0.1"},
 		{"--model", "lr", "--sync", "bsp", "--local", "2"},
 		{"--model", "lr"},
@@ -68,6 +73,14 @@ func TestSnapshotsOfMany(t *testing.T) {
 			t.Errorf("%+v: %d, %s, %s", c, o.status, o.stdout, o.stderr)
 		}
 	}
+	o = gather(t, inMemory{}, "train", "--resume", "run") // which is as long as it last was
+	if !strings.Contains(o.stderr, "run is at epoch 30 already, the run is to reach 30") {
+		t.Errorf("%d, %s", o.status, o.stderr)
+	}
+	o = gather(t, inMemory{}, "train", "--resume", "run/", "--save", "./run", "--epochs", "31")
+	if o.status != exitOK {
+		t.Errorf("one directory by two names: %s", o.stderr)
+	}
 }
 
 // TestSnapshotsRefuse: what cannot be saved or gone on from is said in one line.
@@ -81,6 +94,10 @@ func TestSnapshotsRefuse(t *testing.T) {
 		t.Fatal(shards, err)
 	}
 	write(t, shards[0], "x")
+	write(t, "points", "0 1:1 2:0.5\n1 1:0.25 2:1\n")
+	succeed(t, "train", "--model", "mlr", "--data", "libsvm:points", "--epochs", "1", "--save",
+		"few")
+	write(t, "points", "0 1:1 2:0.5\n1 1:0.25 2:1\n1 2:0.75\n")
 	write(t, "run.json", "{")
 	for want, args := range map[string][]string{
 		"go on from them with --resume, or":        {"train", "--model", "mlr", "--save", "run"},
@@ -90,6 +107,7 @@ func TestSnapshotsRefuse(t *testing.T) {
 		"the directory has no snapshots of --mode": {"train", "--model", "mf", "--resume", "no"},
 		"--save-every needs --save DIR":            {"train", "--model", "lr", "--save-every", "2"},
 		"run has tables of --model mlr: train --r": {"eval", "--from", "run"},
+		"points: 2 samples of 2 features and 2":    {"train", "--resume", "few", "--epochs", "2"},
 		"these bytes are no shard of a checkpoint": {"train", "--resume", "damaged"},
 		"unexpected end of JSON input":             {"train", "--resume", "."},
 		"orpheus can neither save nor resume": {"train", "--model", "mf", "--sync", "orpheus",
@@ -101,5 +119,22 @@ func TestSnapshotsRefuse(t *testing.T) {
 			strings.Count(o.stderr, "\n") != 1 {
 			t.Errorf("%v: %d, %q, want %q", args, o.status, o.stderr, want)
 		}
+	}
+}
+
+// TestExportRefuses: rows far from all others take no memory, and are said to be there.
+func TestExportRefuses(t *testing.T) {
+	inDir(t)
+	d := snapshot.Open("run")
+	far := distrib.SavedRows{Param: "w", Cols: 2, Row: math.MaxInt32 - 1, N: 1,
+		Data: []float32{1, 2}}
+	err := errors.Join(d.Begin(tablesRun{Model: "mlr"}), d.Save(snapshot.Mark{Epoch: 1}, 1,
+		&distrib.Shard{Rows: []distrib.SavedRows{far}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := invoke(t, "export", "--from", "run", "out")
+	if o.status != exitFailure || !strings.Contains(o.stderr, "has rows [2147483646, +1) of w") {
+		t.Errorf("%d, %s", o.status, o.stderr)
 	}
 }

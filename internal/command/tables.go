@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"maps"
@@ -25,31 +26,38 @@ func readTables(path location) (map[string]*matrix, int64, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	all := map[string]*matrix{}
+	var rows []distrib.SavedRows
 	for _, s := range shards {
-		for _, r := range s.Rows {
-			t := all[r.Param]
-			if t == nil {
-				t = &matrix{cols: r.Cols}
-				all[r.Param] = t
-			}
-			t.take(r)
+		rows = append(rows, s.Rows...)
+	}
+	slices.SortFunc(rows, func(a, b distrib.SavedRows) int { return cmp.Compare(a.Row, b.Row) })
+	all := map[string]*matrix{}
+	for _, r := range rows {
+		t := all[r.Param]
+		if t == nil {
+			t = &matrix{cols: r.Cols}
+			all[r.Param] = t
 		}
+		if int(r.Row) != t.rows || r.Cols != t.cols {
+			return nil, 0, fmt.Errorf("%s: snapshot %v has rows [%d, +%d) of %s after %d of %d "+
+				"numbers each", path, mark, r.Row, r.N, r.Param, t.rows, t.cols)
+		}
+		t.take(r)
 	}
 	return all, mark.Epoch, nil
 }
 
-// take puts rows in their place.
+// take adds the rows that follow.
 func (t *matrix) take(r distrib.SavedRows) {
-	if end := int(r.Row + r.N); end > t.rows {
-		t.data = append(t.data, make([]float32, (end-t.rows)*t.cols)...)
-		t.rows = end
+	if r.Kind == "" {
+		t.data = append(t.data, r.Data...)
 	}
-	at := t.data[int(r.Row)*t.cols:]
-	copy(at, r.Data)
-	for i, u := range r.Cells {
-		u.AddTo(at[i*t.cols:(i+1)*t.cols], t.cols, 1)
+	for _, u := range r.Cells {
+		row := make([]float32, t.cols)
+		u.AddTo(row, t.cols, 1)
+		t.data = append(t.data, row...)
 	}
+	t.rows += int(r.N)
 }
 
 // exportTables writes the newest snapshot of a run as a file of tensors.

@@ -56,7 +56,7 @@ func (c *trainCmd) learn(ctx context.Context, e *env) (err error) {
 	if err != nil {
 		return err
 	}
-	kept := c.snapshots(q.run())
+	kept := c.snapshots(q.run(about))
 	if err := kept.begin(task, w.Rank == 0); err != nil {
 		return err
 	}

@@ -78,9 +78,11 @@ func (l *learner) saves(settling int) func(*distrib.Config) {
 		for _, p := range s.Tables {
 			rows += p.Rows
 		}
-		epoch := func(k distrib.Clock) (int, bool) { // that ends with a clock
+		// That ends with a clock. After the last one there are clocks in which nothing is learnt.
+		epoch := func(k distrib.Clock) (int, bool) {
 			n, more := int(k)-s.Clocks, s.Clocks+settling
-			return began + n/more + 1, n >= 0 && n%more == 0
+			e := began + n/more + 1
+			return e, n >= 0 && n%more == 0 && e <= s.Epochs
 		}
 		c.Saves = func(k distrib.Clock) bool {
 			e, ends := epoch(k)
