@@ -45,6 +45,10 @@ func (n Newton) Check() error {
 		return fmt.Errorf("mlr: %d weights, whose square %s keeps: want %d or fewer", k, n.Form,
 			maxNewton)
 	}
+	if cols := int64(n.weights() + newtonMore); int64(n.Epochs+1)*cols > maxWeights {
+		return fmt.Errorf("mlr: %d epochs by %s, of which each keeps %d numbers: want %d or fewer",
+			n.Epochs, n.Form, cols, maxWeights/cols-1)
+	}
 	if n.Rotate > 0 {
 		return errors.New("mlr: samples that rotate, of whom all workers have the gradient")
 	}

@@ -73,6 +73,8 @@ func TestShallow(t *testing.T) {
 		"a rule that does more than add":         {"--model", "lr", "--rule", "adam"},
 		"a single row has no low rank":           {"--model", "lr", "--filter", "powersgd:2"},
 		"--rotate-every does nothing for --mode": {"--model", "lr", "--rotate-every", "2"},
+		"16777216 epochs by bfgs, of which each": {"--model", "mlr", "--rule", "bfgs", "--epochs",
+			"16777216"},
 		"five: 3 classes: want two":              {"--model", "lr", "--data", "libsvm:five"},
 		"--mesh does nothing for --model mlr":    {"--model", "mlr", "--mesh", "batch:2"},
 		"--no-fuse does nothing for --model mf":  {"--model", "mf", "--no-fuse"},

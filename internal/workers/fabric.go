@@ -109,3 +109,15 @@ func (e *elected) Lead(ctx context.Context, role string) (context.Context, error
 	}
 	return term, err
 }
+
+// replicable reports more replicas than there may be other workers to have them.
+func (s Scheme) replicable(workers int, e *Elastic) error {
+	if e != nil {
+		workers = max(workers, e.Most)
+	}
+	if n := s.options.Replicas; n >= workers && n > 0 {
+		return fmt.Errorf("%d replicas of what each worker serves need %d workers, there are %d", n,
+			n+1, workers)
+	}
+	return nil
+}

@@ -3,6 +3,7 @@ package workers
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/distrib"
 	"github.com/gomem/gomem/distrib/fabric/daemon"
+	"github.com/gomem/gomem/distrib/memnet"
 	"github.com/gomem/gomem/internal/longtest"
 	"github.com/gomem/gomem/train"
 )
@@ -149,6 +151,34 @@ func TestOverlayRefuses(t *testing.T) {
 		if x.isRefused != (err != nil) || err != nil && sevens > 0 ||
 			err == nil && sevens != x.floats {
 			t.Errorf("%+v: %v, and %d numbers were taken", x, err, sevens)
+		}
+	}
+}
+
+// TestReplicasNeedWorkers: each replica is with another worker, of those that there may be.
+func TestReplicasNeedWorkers(t *testing.T) {
+	for _, c := range []struct {
+		replicas, workers, most int
+		good                    bool
+	}{{1, 2, 0, true}, {2, 2, 0, false}, {3, 3, 0, false}, {2, 2, 3, true}, {3, 2, 3, false}} {
+		s, err := ParseScheme("fabric", SchemeOptions{Replicas: c.replicas})
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := distrib.View{Epoch: 1}
+		for i := range c.workers {
+			v.Nodes = append(v.Nodes, distrib.Node{ID: distrib.NodeID(i)})
+		}
+		var o Options
+		if c.most > 0 {
+			o.Elastic = &Elastic{Least: 1, Most: c.most}
+		}
+		m, err := Join(v, memnet.New(c.workers, memnet.Options{})[0], s, o)
+		if (err == nil) != c.good {
+			t.Errorf("%+v: %v", c, err)
+		}
+		if err == nil {
+			_ = m.Close(errors.New("enough"))
 		}
 	}
 }

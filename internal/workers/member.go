@@ -96,6 +96,9 @@ func (m *Member) at() *part { return m.part.Load() }
 // Join makes a member of a view, over a transport, which is the member's from here on.
 func Join(v distrib.View, t distrib.Transport, s Scheme, o Options) (*Member, error) {
 	m, err := member(s, o)
+	if err == nil {
+		err = s.replicable(len(v.Nodes), o.Elastic)
+	}
 	if err != nil {
 		return nil, errors.Join(err, t.Close())
 	}
