@@ -64,6 +64,9 @@ func (s *Scheduler) Schedule(updates []Update, n *Network, more bool) (*Schedule
 		g.lay(n, c, count-1, &teller{plan})
 		rest := g.hold(n, c, &teller{plan})
 		plan.Replica = r.freeze(n, groups)
+		for _, x := range plan.Replica.Groups { // more room may make some of them later
+			wait = max(wait, x.Arrives)
+		}
 		rest(wait)
 	}
 	for _, x := range plan.Groups {
