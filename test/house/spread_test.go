@@ -30,7 +30,6 @@ var smeared = map[string]spread{ // files, methods
 	"distrib.param":                   {7, 12},
 	"distrib.server":                  {8, 32},
 	"distrib/cluster/control.Control": {15, 54},
-	"distrib/fabric/daemon.Daemon":    {7, 75},
 	"graph.Graph":                     {9, 51},
 	"graph/ops.matMul":                {8, 23},
 	"internal/command.checkpointed":   {7, 15},

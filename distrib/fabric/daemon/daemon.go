@@ -75,7 +75,8 @@ type Stats struct {
 	Full      int64   // parts that were sent back, since there was no room for them
 }
 
-// Daemon is a transport that has updates scheduled.
+// Daemon is a transport that has updates scheduled. Its parts are under its one lock, but for lag
+// and shelf, which have their own.
 type Daemon struct {
 	distrib.Transport
 	o    Options
@@ -88,21 +89,15 @@ type Daemon struct {
 	pool    distrib.Pool
 	handler distrib.Handler
 	closing bool
-	down    map[distrib.NodeID]bool
-	ways    map[distrib.NodeID]*way
-	groups  map[uint64]*gathering
-	chief   distrib.NodeID          // who schedules, -1: nobody
-	term    uint64                  // of the chief, or the last
-	chiefs  map[distrib.NodeID]bool // who has ever said that it schedules
-	own     *scheduler              // if it is this node
-	pulse   *time.Timer
-	vigil   *time.Timer   // which looks for a scheduler's silence
-	heard   time.Time     // the last of the chief
-	spares  map[id]*spare // updates of this node that replicas may lack
-	lag     lag
-	shelf   shelf
-	rates   map[distrib.NodeID]float64 // bits a second, of what arrived since they were reported
 	stats   Stats
+
+	ring     ring
+	election election
+	ways     ways
+	spares   spares
+	sums     aggregator
+	lag      lag
+	shelf    shelf
 }
 
 // Wrap has updates that are sent through a transport scheduled. The transport is the daemon's from
@@ -116,12 +111,15 @@ func Wrap(t distrib.Transport, o Options) *Daemon {
 		o.Log = func(string) {}
 	}
 	o.Nodes = slices.Sorted(slices.Values(o.Nodes))
-	return &Daemon{Transport: t, o: o, self: t.Self(), stop: func() {}, chief: -1,
-		down: map[distrib.NodeID]bool{}, ways: map[distrib.NodeID]*way{},
-		groups: map[uint64]*gathering{}, chiefs: map[distrib.NodeID]bool{},
-		rates: map[distrib.NodeID]float64{}, spares: map[id]*spare{},
-		lag:   lag{seen: map[distrib.NodeID]uint64{}},
-		shelf: shelf{have: map[[2]distrib.NodeID]*numbered{}}}
+	d := &Daemon{Transport: t, o: o, self: t.Self(), stop: func() {},
+		ring: ring{o.Nodes, o.Replicas, map[distrib.NodeID]bool{}}}
+	d.election = election{d: d, chief: -1, chiefs: map[distrib.NodeID]bool{}}
+	d.ways = ways{d: d, to: map[distrib.NodeID]*way{}, rates: map[distrib.NodeID]float64{}}
+	d.spares = spares{d: d, byID: map[id]*spare{}}
+	d.sums = aggregator{d: d, groups: map[uint64]*gathering{}}
+	d.lag = lag{d: d, seen: map[distrib.NodeID]uint64{}}
+	d.shelf = shelf{d: d, have: map[[2]distrib.NodeID]*numbered{}}
+	return d
 }
 
 // Stats is what has been counted so far.
@@ -153,15 +151,15 @@ func (d *Daemon) Serve(h distrib.Handler) {
 	ctx, stop := context.WithCancel(context.Background())
 	d.stop = stop
 	if d.pool != nil {
-		d.heard = time.Now()
-		d.watch()
+		d.election.heard = time.Now()
+		d.election.watch()
 	}
 	switch {
 	case d.pool == nil:
 	case d.o.Elect != nil:
-		d.ends.Go(func() { d.campaign(ctx) })
+		d.ends.Go(func() { d.election.campaign(ctx) })
 	default:
-		d.volunteer()
+		d.election.volunteer()
 	}
 	d.unlock()
 	d.Transport.Serve(receiver{d})
@@ -171,15 +169,15 @@ func (d *Daemon) Serve(h distrib.Handler) {
 func (d *Daemon) Close() error {
 	d.mu.Lock()
 	d.closing = true
-	d.resign()
-	if d.vigil != nil {
-		d.vigil.Stop()
+	d.election.resign()
+	if d.election.vigil != nil {
+		d.election.vigil.Stop()
 	}
-	for _, w := range d.ways {
-		d.flush(w)
+	for _, w := range d.ways.to {
+		w.flush()
 	}
-	for _, g := range d.groups {
-		d.forward(g)
+	for _, g := range d.sums.groups {
+		d.sums.forward(g)
 	}
 	d.stop()
 	d.unlock()
@@ -203,7 +201,7 @@ func (r receiver) Receive(from distrib.NodeID, m *distrib.Msg) {
 		d.handler.Receive(from, m)
 		return
 	}
-	if err := d.accept(d.arrived(from, m)); err != nil {
+	if err := d.lag.accept(d.arrived(from, m)); err != nil {
 		d.refuse(from, err)
 	}
 }
@@ -241,37 +239,26 @@ func (d *Daemon) refuse(from distrib.NodeID, err error) {
 func (r receiver) Down(from distrib.NodeID, err error) {
 	d := r.d
 	d.mu.Lock()
-	d.down[from] = true
-	lost := d.chief == from
+	d.ring.down[from] = true
+	lost := d.election.chief == from
 	if lost {
-		d.chief = -1
+		d.election.chief = -1
 	}
-	if d.own != nil {
-		d.own.lose(from)
+	if d.election.own != nil {
+		d.election.own.lose(from)
 	}
-	for _, w := range d.ways {
-		if w.to == from {
-			d.flush(w)
-		} else if lost && len(w.queue) > 0 && w.queue[0].state == asked {
-			w.queue[0].timer.Stop()
-			d.stats.Alone++
-			d.send(w, w.queue[0].m)
-			d.advance(w)
-		} else if len(w.queue) > 0 && w.queue[0].state == away && w.queue[0].via == from {
-			d.again(w)
-		}
+	d.ways.lose(from, lost)
+	for _, g := range d.sums.groups {
+		d.sums.complete(g)
 	}
-	for _, g := range d.groups {
-		d.complete(g)
-	}
-	d.rearrange(from)
+	d.spares.rearrange(from)
 	if lost {
-		d.alone(func(*spare) bool { return true })
+		d.spares.alone(func(*spare) bool { return true })
 	}
 	if d.o.Elect == nil && d.pool != nil && !d.closing {
-		d.volunteer()
+		d.election.volunteer()
 	}
 	d.unlock()
-	d.lag.lose(d, from)
+	d.lag.lose(from)
 	d.handler.Down(from, err)
 }

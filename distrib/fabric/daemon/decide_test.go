@@ -100,8 +100,8 @@ func newDecides() *decides {
 	d.Daemon = Wrap(d.wire, Options{Nodes: []distrib.NodeID{0, 1, 2, 3, 4},
 		Elect: nobody{}})
 	d.Daemon.pool, d.handler = d.pool, d.pool
-	d.claimed(4, 1)
-	d.heard = time.Now()
+	d.election.claimed(4, 1)
+	d.election.heard = time.Now()
 	return d
 }
 
@@ -152,7 +152,7 @@ func decide(t *testing.T, what string, f func(t *testing.T, d *decides)) {
 // TestForged: nobody speaks for another one.
 func TestForged(t *testing.T) {
 	decide(t, "a part", func(t *testing.T, d *decides) {
-		if err := d.parts(2, id{From: 1, To: 3, Seq: 1}, 7); err == nil || len(d.groups) > 0 {
+		if err := d.parts(2, id{From: 1, To: 3, Seq: 1}, 7); err == nil || len(d.sums.groups) > 0 {
 			t.Errorf("node 2 gives a part of node 1: %v", err)
 		}
 		if err := d.parts(1, id{From: 1, To: 3, Seq: 1}, 7); err != nil {
@@ -161,17 +161,18 @@ func TestForged(t *testing.T) {
 	})
 	decide(t, "an announcement", func(t *testing.T, d *decides) {
 		d.mu.Lock()
-		d.lead()
+		d.election.lead()
+		own := d.election.own
 		d.mu.Unlock()
 		r := ready{ID: id{From: 1, To: 3, Seq: 1}}
-		if err := d.hears(2, message(aReady, nil, r)); err == nil || len(d.own.owners) > 0 {
+		if err := d.hears(2, message(aReady, nil, r)); err == nil || len(own.owners) > 0 {
 			t.Errorf("node 2 announces an update of node 1: %v", err)
 		}
-		if err := d.hears(1, message(aReady, nil, r)); err != nil || len(d.own.owners) != 1 {
+		if err := d.hears(1, message(aReady, nil, r)); err != nil || len(own.owners) != 1 {
 			t.Errorf("its own: %v", err)
 		}
 		d.mu.Lock()
-		d.resign()
+		d.election.resign()
 		d.mu.Unlock()
 	})
 	decide(t, "a slot", func(t *testing.T, d *decides) {
@@ -190,10 +191,10 @@ func TestForged(t *testing.T) {
 		}
 	})
 	decide(t, "an older term", func(t *testing.T, d *decides) {
-		d.claimed(2, 9)
-		d.claimed(1, 5)
-		if d.chief != 2 || d.term != 9 {
-			t.Errorf("node %d schedules in term %d", d.chief, d.term)
+		d.election.claimed(2, 9)
+		d.election.claimed(1, 5)
+		if d.election.chief != 2 || d.election.term != 9 {
+			t.Errorf("node %d schedules in term %d", d.election.chief, d.election.term)
 		}
 	})
 	decide(t, "a sum for another", func(t *testing.T, d *decides) {
@@ -251,11 +252,11 @@ func TestNotWaitedFor(t *testing.T) {
 		x, at := begun(d)
 		_ = d.slots(4, slot{ID: x, Verdict: held})
 		d.Send(2, &distrib.Msg{Class: distrib.Updates, Head: make([]byte, 8)})
-		d.claimed(4, 2) // it begins anew, and knows nothing
+		d.election.claimed(4, 2) // it begins anew, and knows nothing
 		for range 20 {
 			rest(beat)
 			d.mu.Lock()
-			d.heard = time.Now()
+			d.election.heard = time.Now()
 			d.mu.Unlock()
 		}
 		if all := d.wire.of(0); len(all) != 2 || all[0].at.Sub(at) != 300*time.Millisecond {

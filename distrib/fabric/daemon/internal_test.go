@@ -19,7 +19,7 @@ func TestNobodyElseAnswers(t *testing.T) {
 		put := func() {
 			q := &queued{id: x, m: &distrib.Msg{Class: distrib.Updates}, state: away, via: 2,
 				timer: time.NewTimer(time.Hour)}
-			d.ways[3] = &way{to: 3, queue: []*queued{q}}
+			d.ways.to[3] = &way{d: d, to: 3, queue: []*queued{q}}
 		}
 		for _, c := range []struct {
 			from    distrib.NodeID
@@ -28,15 +28,16 @@ func TestNobodyElseAnswers(t *testing.T) {
 		}{{1, true, true}, {1, false, true}, {2, true, true}, {2, false, false}, {3, true, false},
 			{3, false, false}} {
 			put()
-			err := d.answered(c.from, answer{x, c.taken})
-			if left := len(d.ways[3].queue); (err != nil) != c.refused || (left == 1) != c.refused {
+			err := d.ways.answered(c.from, answer{x, c.taken})
+			left := len(d.ways.to[3].queue)
+			if (err != nil) != c.refused || (left == 1) != c.refused {
 				t.Errorf("%+v: %v, and %d are left", c, err, left)
 			}
 		}
 		if d.stats.Summed != 1 || d.stats.Again != 2 {
 			t.Errorf("%+v, want 1 that was taken and 2 that were sent again", d.stats)
 		}
-		d.ways[3].queue = nil
+		d.ways.to[3].queue = nil
 		for _, t := range ts {
 			t.Close()
 		}

@@ -8,48 +8,10 @@ import (
 	"github.com/gomem/gomem/distrib/fabric"
 )
 
-// Replicas are the nodes that keep the rows of an owner, in the order in which each hands on to the
-// next what it has got: those before it in the ring of all nodes. There are fewer than are asked
-// for where there are no more nodes.
-func Replicas(nodes []distrib.NodeID, owner distrib.NodeID, count int) (list []distrib.NodeID) {
-	at := slices.Index(nodes, owner)
-	for i := 1; at >= 0 && i < len(nodes) && len(list) < count; i++ {
-		list = append(list, nodes[(at-i+len(nodes))%len(nodes)])
-	}
-	return list
-}
-
-// Keeps are the nodes of whose rows one keeps a replica, as of [Replicas].
-func Keeps(nodes []distrib.NodeID, node distrib.NodeID, count int) (owners []distrib.NodeID) {
-	for _, n := range nodes {
-		if slices.Contains(Replicas(nodes, n, count), node) {
-			owners = append(owners, n)
-		}
-	}
-	return owners
-}
-
-// replicas are those of an owner that are there, and replicates reports whether a node is one.
-func (d *Daemon) replicas(owner distrib.NodeID) []distrib.NodeID {
-	if d.o.Replicas == 0 {
-		return nil
-	}
-	all := Replicas(d.o.Nodes, owner, d.o.Replicas)
-	return slices.DeleteFunc(all, func(n distrib.NodeID) bool { return d.down[n] })
-}
-
-func (d *Daemon) replicates(owner, node distrib.NodeID) bool {
-	return slices.Contains(Replicas(d.o.Nodes, owner, d.o.Replicas), node)
-}
-
-// goesTo reports whether a node takes updates of an owner's rows.
-func (d *Daemon) goesTo(owner, node distrib.NodeID) bool {
-	return owner == node || d.replicates(owner, node)
-}
-
 // lag is what an owner knows of its replicas. Its lock is held while updates are folded in, so
 // that these and what is noted of them are in one order.
 type lag struct {
+	d    *Daemon
 	mu   sync.Mutex
 	void bool                      // there is no replica any more
 	lack []piece                   // that are folded in, and not with all replicas
@@ -68,31 +30,29 @@ type incoming struct {
 
 // accept folds updates in, or has them wait, and all that comes after them, until the replicas have
 // got so much that they may lack these.
-func (d *Daemon) accept(x incoming) error {
-	if d.o.Replicas == 0 {
+func (l *lag) accept(x incoming) error {
+	if l.d.ring.count == 0 {
 		_, err := x.take()
 		return err
 	}
-	l := &d.lag
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if x.refuse != nil && !l.void && !d.o.Bound.Holds(0, norms(x.pieces)) {
+	if x.refuse != nil && !l.void && !l.d.o.Bound.Holds(0, norms(x.pieces)) {
 		x.refuse()
 		return nil
 	}
-	if len(l.held) > 0 || !d.fits(x) {
+	if len(l.held) > 0 || !l.fits(x) {
 		l.held = append(l.held, x)
-		d.urge(len(x.pieces))
+		l.urge(len(x.pieces))
 		return nil
 	}
-	return d.fold(x)
+	return l.fold(x)
 }
 
 // fits reports whether replicas may lack updates, too. One alone may be larger than any bound.
-func (d *Daemon) fits(x incoming) bool {
-	l := &d.lag
+func (l *lag) fits(x incoming) bool {
 	return l.void || len(x.pieces) == 0 || len(l.lack) == 0 && x.single ||
-		d.o.Bound.Holds(0, slices.Concat(norms(l.lack), norms(x.pieces)))
+		l.d.o.Bound.Holds(0, slices.Concat(norms(l.lack), norms(x.pieces)))
 }
 
 func norms(ps []piece) (all []float64) {
@@ -103,15 +63,14 @@ func norms(ps []piece) (all []float64) {
 }
 
 // fold folds updates in, and notes that the replicas lack them.
-func (d *Daemon) fold(x incoming) error {
-	l := &d.lag
+func (l *lag) fold(x incoming) error {
 	folded, err := x.take()
 	for _, p := range x.pieces {
 		if p.ID.Seq <= l.seen[p.ID.From] {
 			continue // it had come before
 		}
 		if x.single {
-			d.Transport.Send(p.ID.From, message(aFate, nil, fate{p.ID, folded}))
+			l.d.Transport.Send(p.ID.From, message(aFate, nil, fate{p.ID, folded}))
 		}
 		if folded || x.single {
 			l.seen[p.ID.From] = p.ID.Seq
@@ -120,73 +79,71 @@ func (d *Daemon) fold(x incoming) error {
 			l.lack = append(l.lack, p)
 		}
 	}
-	d.count()
+	l.count()
 	return err
 }
 
 // count notes how far the replicas are behind.
-func (d *Daemon) count() {
-	n, apart := len(d.lag.lack), fabric.Bound{}.Distance(0, norms(d.lag.lack))
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	s := &d.stats
+func (l *lag) count() {
+	n, apart := len(l.lack), fabric.Bound{}.Distance(0, norms(l.lack))
+	l.d.mu.Lock()
+	defer l.d.mu.Unlock()
+	s := &l.d.stats
 	s.Lacking, s.Lacked = n, max(s.Lacked, n)
 	s.Apart, s.Farthest = apart, max(s.Farthest, apart)
 }
 
 // urge asks for what replicas lack, at once.
-func (d *Daemon) urge(more int) {
-	d.mu.Lock()
-	d.stats.Waited += int64(more)
-	d.mu.Unlock()
+func (l *lag) urge(more int) {
+	l.d.mu.Lock()
+	l.d.stats.Waited += int64(more)
+	l.d.mu.Unlock()
 	asked := map[distrib.NodeID]bool{}
-	for _, p := range d.lag.lack {
+	for _, p := range l.lack {
 		if !asked[p.ID.From] {
 			asked[p.ID.From] = true
-			d.Transport.Send(p.ID.From, message(anUrge, nil))
+			l.d.Transport.Send(p.ID.From, message(anUrge, nil))
 		}
 	}
 }
 
 // caughtUp notes that all replicas have an update, and folds in what has waited for that.
-func (d *Daemon) caughtUp(x id) {
-	l := &d.lag
+func (l *lag) caughtUp(x id) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.lack = slices.DeleteFunc(l.lack, func(p piece) bool { return p.ID == x })
-	d.resume()
+	l.resume()
 }
 
 // resume folds in what may be folded in now.
-func (d *Daemon) resume() {
-	l := &d.lag
+func (l *lag) resume() {
 	n := len(l.held)
-	for len(l.held) > 0 && d.fits(l.held[0]) {
+	for len(l.held) > 0 && l.fits(l.held[0]) {
 		x := l.held[0]
 		l.held = l.held[1:]
-		if err := d.fold(x); err != nil {
-			d.o.Log("fabric: " + err.Error())
+		if err := l.fold(x); err != nil {
+			l.d.o.Log("fabric: " + err.Error())
 		}
 	}
 	if len(l.held) > 0 && len(l.held) < n {
-		d.urge(0)
+		l.urge(0)
 	}
-	d.count()
+	l.count()
 }
 
 // lose waits no more for what a node would have sent to replicas, nor for a replica that is gone.
-func (l *lag) lose(d *Daemon, node distrib.NodeID) {
-	if d.o.Replicas == 0 {
+func (l *lag) lose(node distrib.NodeID) {
+	if l.d.ring.count == 0 {
 		return
 	}
-	d.mu.Lock()
-	left := len(d.replicas(d.self))
-	d.mu.Unlock()
+	l.d.mu.Lock()
+	left := len(l.d.ring.replicas(l.d.self))
+	l.d.mu.Unlock()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.lack = slices.DeleteFunc(l.lack, func(p piece) bool { return p.ID.From == node })
 	if left == 0 {
 		l.void, l.lack = true, nil
 	}
-	d.resume()
+	l.resume()
 }

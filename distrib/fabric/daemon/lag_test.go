@@ -11,7 +11,7 @@ import (
 
 // near has a replica of each node's rows, and so many.
 func (d *decides) near(replicas, bound int) {
-	d.o.Replicas, d.o.Bound = replicas, fabric.Bound{Updates: bound}
+	d.ring.count, d.o.Bound = replicas, fabric.Bound{Updates: bound}
 }
 
 // comes has an update of a node for this one arrive.
@@ -150,12 +150,12 @@ func TestCopyGoes(t *testing.T) {
 		folded(d, x)
 		went(t, d, 2)
 		_ = d.has(2, x) // which is not the last
-		if s := d.spares[x]; s == nil || !s.copied {
+		if s := d.spares.byID[x]; s == nil || !s.copied {
 			t.Error("it is not kept, though not all have it")
 		}
 		d.stats.Copied--
 		_ = d.has(1, x)
-		if len(d.spares) != 0 || d.stats.Spared != 0 || d.stats.Copied != 1 {
+		if len(d.spares.byID) != 0 || d.stats.Spared != 0 || d.stats.Copied != 1 {
 			t.Errorf("it is kept still: %+v", d.stats)
 		}
 	})
@@ -173,7 +173,7 @@ func TestCopyGoes(t *testing.T) {
 		_ = d.hears(3, message(aFate, nil, fate{x, false}))
 		d.gone(4)
 		went(t, d)
-		if len(d.spares) > 0 {
+		if len(d.spares.byID) > 0 {
 			t.Error("it is kept")
 		}
 	})
@@ -187,7 +187,7 @@ func TestCopyGoes(t *testing.T) {
 	})
 	decide(t, "another scheduler", func(t *testing.T, d *decides) {
 		folded(d, begin(d))
-		d.claimed(1, 7)
+		d.election.claimed(1, 7)
 		went(t, d, 2)
 	})
 	decide(t, "no scheduler", func(t *testing.T, d *decides) {
@@ -236,12 +236,12 @@ func TestCopyGoes(t *testing.T) {
 		x := begin(d)
 		folded(d, x)
 		y := d.pushed(2)
-		if went(t, d, 2); len(d.wire.of(0)) != 1 || d.spares[y] != nil {
+		if went(t, d, 2); len(d.wire.of(0)) != 1 || d.spares.byID[y] != nil {
 			t.Error("the next goes where there is no room to keep it")
 		}
 		_ = d.has(1, x)
 		rest(0)
-		if d.spares[y] == nil || len(d.wire.of(aReady)) != 2 {
+		if d.spares.byID[y] == nil || len(d.wire.of(aReady)) != 2 {
 			t.Error("it waits though there is room")
 		}
 	})
@@ -250,7 +250,7 @@ func TestCopyGoes(t *testing.T) {
 		d.near(1, 10)
 		x := d.pushed(1)
 		_ = d.slots(4, slot{ID: x, Verdict: dropped})
-		if len(d.spares) > 0 {
+		if len(d.spares.byID) > 0 {
 			t.Error("a copy is kept of what was discarded")
 		}
 	})

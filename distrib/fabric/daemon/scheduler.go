@@ -12,32 +12,6 @@ import (
 	"github.com/gomem/gomem/distrib/fabric"
 )
 
-// campaign schedules whenever this node is elected.
-func (d *Daemon) campaign(ctx context.Context) {
-	for ctx.Err() == nil {
-		term, err := d.o.Elect.Lead(ctx, Role)
-		if err != nil {
-			if ctx.Err() == nil {
-				d.o.Log(fmt.Sprintf("fabric: nobody is elected to schedule: %v", err))
-				sleep(ctx, time.Second)
-			}
-			continue
-		}
-		d.mu.Lock()
-		if !d.closing {
-			d.lead()
-		}
-		d.unlock()
-		select {
-		case <-term.Done():
-		case <-ctx.Done():
-		}
-		d.mu.Lock()
-		d.resign()
-		d.unlock()
-	}
-}
-
 func sleep(ctx context.Context, t time.Duration) {
 	select {
 	case <-time.After(t):
@@ -45,38 +19,10 @@ func sleep(ctx context.Context, t time.Duration) {
 	}
 }
 
-// volunteer schedules if this is the first node that is there.
-func (d *Daemon) volunteer() {
-	for _, n := range d.o.Nodes {
-		if !d.down[n] {
-			if n == d.self && d.own == nil {
-				d.lead()
-			}
-			return
-		}
-	}
-}
-
 // silence is how long nothing is heard of a scheduler until the first node that is there takes its
 // place, and each one after that a beat later: so another one schedules within two seconds, before
 // those who elect may know of its end.
 const silence = time.Second
-
-// watch looks again and again whether a scheduler is heard of.
-func (d *Daemon) watch() {
-	d.vigil = time.AfterFunc(beat, func() {
-		d.mu.Lock()
-		defer d.unlock()
-		if d.closing {
-			return
-		}
-		turn := silence + time.Duration(rank(d.self, d.o.Nodes, d.down))*beat
-		if d.own == nil && time.Since(d.heard) > turn {
-			d.lead()
-		}
-		d.watch()
-	})
-}
 
 // rank is how many of some nodes that are there come before one.
 func rank(self distrib.NodeID, nodes []distrib.NodeID, down map[distrib.NodeID]bool) (n int) {
@@ -86,72 +32,6 @@ func rank(self distrib.NodeID, nodes []distrib.NodeID, down map[distrib.NodeID]b
 		}
 	}
 	return n
-}
-
-// lead begins to schedule, and to say so.
-func (d *Daemon) lead() {
-	d.own = newScheduler(d, max(d.term+1, uint64(time.Now().UnixNano())))
-	d.say()
-}
-
-// say tells all that this node schedules, now and again.
-func (d *Daemon) say() {
-	d.claimed(d.self, d.own.term)
-	d.heard = time.Now()
-	for _, n := range d.o.Nodes {
-		if n != d.self && !d.down[n] {
-			d.Transport.Send(n, message(aClaim, nil, claim{d.own.term}))
-		}
-	}
-	own := d.own
-	d.pulse = time.AfterFunc(beat, func() {
-		d.mu.Lock()
-		defer d.unlock()
-		if d.own == own {
-			d.say()
-		}
-	})
-}
-
-// resign schedules no more.
-func (d *Daemon) resign() {
-	if d.own == nil {
-		return
-	}
-	d.own.end()
-	d.pulse.Stop()
-	d.own = nil
-	if d.chief == d.self {
-		d.chief = -1
-	}
-}
-
-// claimed takes a node for the scheduler, unless a newer one is known to be there.
-func (d *Daemon) claimed(from distrib.NodeID, term uint64) {
-	d.chiefs[from] = true
-	if term < d.term && d.chief >= 0 || d.down[from] {
-		return
-	}
-	if d.own != nil && from != d.self {
-		d.resign() // it has been silent itself, and another one has taken its place
-	}
-	if d.chief != from {
-		d.heard = time.Now()
-	}
-	if d.chief != from || d.term != term {
-		d.unheld()
-		d.alone(func(*spare) bool { return true }) // it knows nothing of these
-	}
-	d.chief, d.term = from, term
-}
-
-// schedules reports whether a node's word counts. That of one which has scheduled before comes
-// late, and is nothing to complain about.
-func (d *Daemon) schedules(from distrib.NodeID, what string) (bool, error) {
-	if from == d.chief || d.chiefs[from] {
-		return from == d.chief, nil
-	}
-	return false, fmt.Errorf("%s, and it does not schedule", what)
 }
 
 // scheduler schedules for all, while its node is elected.
@@ -279,7 +159,7 @@ func (s *scheduler) soon(o *owner) (at time.Time) {
 	o.timer = time.AfterFunc(time.Until(at), func() {
 		s.d.mu.Lock()
 		defer s.d.unlock()
-		if s.d.own == s {
+		if s.d.election.own == s {
 			s.schedule(o)
 		}
 	})
@@ -378,7 +258,7 @@ func (s *scheduler) aggregators(node distrib.NodeID) [][]fabric.Host {
 	nodes := s.d.o.Nodes
 	for i := 1; i < len(nodes) && len(hosts) < s.d.o.Aggregators; i++ {
 		n := nodes[(int(s.hosts[node])+i)%len(nodes)]
-		if !s.d.down[n] {
+		if !s.d.ring.down[n] {
 			hosts = append(hosts, s.hosts[n])
 		}
 	}
@@ -457,7 +337,7 @@ func (s *scheduler) tellGroup(all []ready, g fabric.Group, first map[fabric.ID]f
 
 // send has a node told something, this one too.
 func (s *scheduler) send(to distrib.NodeID, m *distrib.Msg) {
-	if !s.d.down[to] {
+	if !s.d.ring.down[to] {
 		s.d.Transport.Send(to, m)
 	}
 }

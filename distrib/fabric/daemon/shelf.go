@@ -11,6 +11,7 @@ import (
 // shelf is which updates are in the replicas that a node keeps. Its lock is held while they are
 // added there.
 type shelf struct {
+	d    *Daemon
 	mu   sync.Mutex
 	have map[[2]distrib.NodeID]*numbered // by owner, and who has pushed them
 }
@@ -52,7 +53,7 @@ func (s *shelf) of(x id) *numbered {
 }
 
 // takeCopy adds an update to a replica that this node keeps, unless it has it.
-func (d *Daemon) takeCopy(from distrib.NodeID, o *opened) error {
+func (s *shelf) takeCopy(from distrib.NodeID, o *opened) error {
 	var c copied
 	if err := o.next(&c); err != nil {
 		return err
@@ -61,28 +62,27 @@ func (d *Daemon) takeCopy(from distrib.NodeID, o *opened) error {
 	if err != nil {
 		return err
 	}
-	push, ok := d.pool.Push(&distrib.Msg{Class: distrib.Updates, Head: head,
+	push, ok := s.d.pool.Push(&distrib.Msg{Class: distrib.Updates, Head: head,
 		Body: [][]byte{o.bare}})
-	if !ok || !d.replicates(c.ID.To, d.self) || c.ID != idOf(c.ID.From, c.ID.To, push) ||
-		from != c.ID.From && !d.replicates(c.ID.To, from) {
+	if !ok || !s.d.ring.replicates(c.ID.To, s.d.self) || c.ID != idOf(c.ID.From, c.ID.To, push) ||
+		from != c.ID.From && !s.d.ring.replicates(c.ID.To, from) {
 		return fmt.Errorf("a copy, %v, that is another or not for this node", c.ID)
 	}
-	if _, err = d.adopt([]piece{c.piece}, o.bare); err != nil {
+	if _, err = s.adopt([]piece{c.piece}, o.bare); err != nil {
 		return err
 	}
-	d.handOn([]piece{c.piece}, message(aCopy, o.bare, c, head))
+	s.handOn([]piece{c.piece}, message(aCopy, o.bare, c, head))
 	return nil
 }
 
 // adopt adds updates to a replica if it has none of them, and reports whether it did.
-func (d *Daemon) adopt(ps []piece, body []byte) (bool, error) {
-	s := &d.shelf
+func (s *shelf) adopt(ps []piece, body []byte) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if slices.ContainsFunc(ps, func(p piece) bool { return s.of(p.ID).has(p.ID.Seq) }) {
 		return false, nil
 	}
-	if err := d.pool.Keep(ps[0].ID.To, [][]byte{body}); err != nil {
+	if err := s.d.pool.Keep(ps[0].ID.To, [][]byte{body}); err != nil {
 		return false, err
 	}
 	for _, p := range ps {
@@ -93,29 +93,29 @@ func (d *Daemon) adopt(ps []piece, body []byte) (bool, error) {
 
 // keepSum adds what was added up to a replica, if all of it is new there. If not, its parts come
 // one by one.
-func (d *Daemon) keepSum(from distrib.NodeID, ps []piece, o *opened) error {
-	taken, err := d.adopt(ps, o.bare)
+func (s *shelf) keepSum(from distrib.NodeID, ps []piece, o *opened) error {
+	taken, err := s.adopt(ps, o.bare)
 	if err != nil {
 		return err
 	}
 	if !taken {
 		for _, p := range ps {
-			d.Transport.Send(p.ID.From, message(anAnswer, nil, answer{p.ID, false}))
+			s.d.Transport.Send(p.ID.From, message(anAnswer, nil, answer{p.ID, false}))
 		}
 		return nil
 	}
-	d.handOn(ps, o.again())
+	s.handOn(ps, o.again())
 	return nil
 }
 
 // handOn sends what has been added to a replica to the next one, or says that the last has it.
-func (d *Daemon) handOn(ps []piece, m *distrib.Msg) {
+func (s *shelf) handOn(ps []piece, m *distrib.Msg) {
 	owner := ps[0].ID.To
-	d.mu.Lock()
-	all, chief := d.replicas(owner), d.chief
-	d.mu.Unlock()
-	if i := slices.Index(all, d.self); i >= 0 && i+1 < len(all) {
-		d.Transport.Send(all[i+1], m)
+	s.d.mu.Lock()
+	all, chief := s.d.ring.replicas(owner), s.d.election.chief
+	s.d.mu.Unlock()
+	if i := slices.Index(all, s.d.self); i >= 0 && i+1 < len(all) {
+		s.d.Transport.Send(all[i+1], m)
 		return
 	}
 	for _, p := range ps {
@@ -123,32 +123,8 @@ func (d *Daemon) handOn(ps []piece, m *distrib.Msg) {
 		slices.Sort(to)
 		for _, n := range slices.Compact(to) {
 			if n >= 0 {
-				d.Transport.Send(n, message(aKept, nil, kept{p.ID}))
+				s.d.Transport.Send(n, message(aKept, nil, kept{p.ID}))
 			}
 		}
 	}
-}
-
-// readKept takes note that all replicas have an update: as its owner, who has pushed it, and the
-// scheduler.
-func (d *Daemon) readKept(from distrib.NodeID, o *opened) error {
-	var k kept
-	if err := o.next(&k); err != nil {
-		return err
-	}
-	if !d.replicates(k.ID.To, from) {
-		return fmt.Errorf("an acknowledgement of %v", k.ID)
-	}
-	if k.ID.To == d.self {
-		d.caughtUp(k.ID)
-	}
-	d.mu.Lock()
-	defer d.unlock()
-	if s := d.spares[k.ID]; s != nil && k.ID.From == d.self {
-		d.copied(from, s)
-	}
-	if d.own != nil {
-		d.own.kept(k.ID)
-	}
-	return nil
 }

@@ -11,7 +11,7 @@ import (
 // links. The updates that they lack have the numbers after those of the batch.
 func (s *scheduler) plan(o *owner, b fabric.Batch) (*fabric.Schedule, error) {
 	c := fabric.Config{Servers: b.Servers, Aggregators: b.Aggregators, MaxDelay: b.MaxDelay}
-	if to := s.d.replicas(o.node); len(to) > 0 {
+	if to := s.d.ring.replicas(o.node); len(to) > 0 {
 		c.Replicas, c.Bound = []fabric.Host{s.hosts[to[0]]}, s.d.o.Bound
 		c.ReplicaAggregators = s.aggregators(to[0])
 		for i, r := range o.lack {
@@ -27,7 +27,7 @@ func (s *scheduler) tellCopies(o *owner, batch []ready, plan *fabric.Schedule) {
 	if plan.Replica == nil {
 		return
 	}
-	to := s.d.replicas(o.node)[0]
+	to := s.d.ring.replicas(o.node)[0]
 	all := slices.Concat(batch, o.lack)
 	first := s.firsts(all, plan.Replica.Transfers)
 	end := plan.End
@@ -52,7 +52,7 @@ func (s *scheduler) tellCopies(o *owner, batch []ready, plan *fabric.Schedule) {
 // lacks notes that replicas lack what an owner has folded in, if it was not to be known before.
 func (s *scheduler) lacks(o *owner, f fold) {
 	_, told := o.told[f.ID]
-	if delete(o.told, f.ID); told || len(s.d.replicas(o.node)) == 0 {
+	if delete(o.told, f.ID); told || len(s.d.ring.replicas(o.node)) == 0 {
 		return
 	}
 	if _, known := s.hosts[f.ID.From]; !known {
