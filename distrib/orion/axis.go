@@ -1,6 +1,9 @@
 package orion
 
-import "sort"
+import (
+	"iter"
+	"sort"
+)
 
 // Axis is a coordinate of iterations, a sum of their indices times coefficients, cut into parts:
 // part k has the values from Cuts[k] to below Cuts[k+1].
@@ -30,7 +33,7 @@ func dot(a, b []int64) (sum int64) {
 
 // axis cuts a coordinate into a number of parts, or fewer if it has fewer values: equal ranges if
 // there are no points, and else as many of them in each part as can be.
-func (c *Choice) axis(row []int64, parts int, points [][]int64) Axis {
+func (c *Choice) axis(row []int64, parts int, points iter.Seq[[]int64]) Axis {
 	r := c.Loop.reach(row)
 	n := r.to - r.from + 1
 	if points == nil {
@@ -43,7 +46,7 @@ func (c *Choice) axis(row []int64, parts int, points [][]int64) Axis {
 	}
 	width := (n + maxBuckets - 1) / maxBuckets
 	histogram := make([]int64, (n+width-1)/width)
-	for _, p := range points {
+	for p := range points {
 		histogram[(dot(row, p)-r.from)/width]++
 	}
 	cuts := balanced(histogram, min(parts, len(histogram)))

@@ -29,10 +29,12 @@ func (k Kind) String() string {
 const maxWorkers = 256
 
 // Options are what a choice may depend on besides the loop. Space and Time are names of dimensions
-// that the schedule has to be divided by; "" leaves it to [Choose].
+// that the schedule has to be divided by; "" leaves it to [Choose]. Times is how many parts of time
+// there are for each worker, at least: smaller ones are handed on sooner.
 type Options struct {
 	Workers     int
 	Space, Time string
+	Times       int // 0: two
 }
 
 // Choice is how a loop is run. Space and Time are the coefficients of the coordinates that it is
@@ -45,6 +47,8 @@ type Choice struct {
 	Space, Time []int64
 	Traffic     []Traffic
 	Others      []Other // in the order in which they were considered
+
+	times int // of [Options]
 }
 
 // Other is a kind that was not chosen, and why.
@@ -69,7 +73,7 @@ func Choose(l *Loop, o Options) (*Choice, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Choice{Loop: l, Vectors: l.Vectors(), Workers: o.Workers,
+	c := &Choice{Loop: l, Vectors: l.Vectors(), Workers: o.Workers, times: o.Times,
 		Space: make([]int64, len(l.Space)), Time: make([]int64, len(l.Space))}
 	for _, kind := range []Kind{DataParallel, OneD, Rotation, Wavefront, Unimodular} {
 		c.consider(kind, wanted)

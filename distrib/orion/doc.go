@@ -70,7 +70,16 @@
 // is a body for any loop, made of its declaration, whose bits depend on the order of all dependent
 // iterations; [Factors] is matrix factorisation.
 //
-// What it does not do: run a loop by several processes. Arrays do not move, as there is one memory.
+// # Running it by several processes
 //
-// The package uses the standard library alone.
+// A [Worker] runs the blocks of one worker in a process of its own, pass after pass, with a group
+// of messages to the others. An array that space divides stays. Of one that time divides, a part
+// goes from worker to worker as soon as the last block of a worker that uses it has ended, while
+// the next block runs; who is the last to have it hands it on to the worker that begins the next
+// pass with it. So a worker waits for one other at a time, and there is no barrier, between passes
+// neither. The order of a part's users is that of the waits in one process ([Block].After), and so
+// the bits are those of [Run.Serial].
+//
+// What it does not do: run a loop by several processes that changes an array which neither space
+// nor time divides.
 package orion

@@ -2,6 +2,7 @@ package orion
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 )
 
@@ -29,11 +30,20 @@ type Block struct {
 // Place is a worker's block.
 type Place struct{ Worker, Index int }
 
-// Schedule divides iterations among the workers: the points, sorted, or all of the loop's space if
-// there are none.
+// Schedule divides iterations among the workers: the points, or all of the loop's space if there
+// are none.
 func (c *Choice) Schedule(points [][]int64) *Schedule {
+	if points == nil {
+		return c.Over(nil)
+	}
+	return c.Over(slices.Values(points))
+}
+
+// Over is [Choice.Schedule] of points in any order, which are gone through several times. One may
+// be changed when the next is asked for.
+func (c *Choice) Over(points iter.Seq[[]int64]) *Schedule {
 	s := &Schedule{Choice: c}
-	wide, long := partsOf*c.Workers, partsOf*c.Workers
+	wide, long := partsOf*c.Workers, max(partsOf, c.times)*c.Workers
 	switch c.Kind {
 	case Serial:
 		wide, long = 1, 1
@@ -52,7 +62,7 @@ func (c *Choice) Schedule(points [][]int64) *Schedule {
 
 // rotate has each worker begin with parts of time of its own. Where time is not divided, it is all
 // there is to do.
-func (s *Schedule) rotate(points [][]int64) {
+func (s *Schedule) rotate(points iter.Seq[[]int64]) {
 	workers := min(s.Workers, s.Across.Parts())
 	if s.Kind == Rotation {
 		workers = min(workers, s.Along.Parts())
@@ -95,14 +105,15 @@ func (s *Schedule) advance() {
 }
 
 // weights are how many iterations each part of space has, or how many indices where it has all.
-func (s *Schedule) weights(points [][]int64) []int64 {
+func (s *Schedule) weights(points iter.Seq[[]int64]) []int64 {
 	w := make([]int64, s.Across.Parts())
-	for k := range w {
-		if points == nil {
+	if points == nil {
+		for k := range w {
 			w[k] = s.Across.Cuts[k+1] - s.Across.Cuts[k]
 		}
+		return w
 	}
-	for _, p := range points {
+	for p := range points {
 		w[s.Across.Part(p)]++
 	}
 	return w
@@ -142,7 +153,11 @@ func (s *Schedule) Steps() (n int) {
 // Loads are how many iterations each worker has: of the points, or, where there are none, how many
 // indices of space.
 func (s *Schedule) Loads(points [][]int64) []int64 {
-	weights := s.weights(points)
+	var seq iter.Seq[[]int64]
+	if points != nil {
+		seq = slices.Values(points)
+	}
+	weights := s.weights(seq)
 	loads := make([]int64, len(s.Blocks))
 	for w, blocks := range s.Blocks {
 		seen := map[int]bool{}

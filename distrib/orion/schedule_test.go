@@ -232,8 +232,8 @@ func TestBalance(t *testing.T) {
 	}
 	slices.SortFunc(points, slices.Compare)
 	s := c.Schedule(points)
-	if !slices.Equal(s.weights(points), []int64{600, 200, 200, 200}) {
-		t.Errorf("cuts %v: %v", s.Across.Cuts, s.weights(points))
+	if !slices.Equal(s.weights(slices.Values(points)), []int64{600, 200, 200, 200}) {
+		t.Errorf("cuts %v: %v", s.Across.Cuts, s.weights(slices.Values(points)))
 	}
 	if loads := s.Loads(points); !slices.Equal(loads, []int64{600, 600}) {
 		t.Errorf("loads %v", loads)

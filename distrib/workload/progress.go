@@ -28,6 +28,11 @@ type Worker struct {
 	// wait for all workers, so that what it is given has no updates of the next epoch; all
 	// that a task learns must be shared, as by [MF.Both].
 	Between func(ctx context.Context, x State) (stop bool, err error) // nil: nobody asks
+	// Group is the way from one worker to another, for tasks that are scheduled.
+	Group distrib.Group
+	// Keep is called by a task that is scheduled after every epoch, and saves the rows that this
+	// worker has of what is learnt, if the epoch is one that is to be saved; nil: nothing is.
+	Keep func(epoch int, rows func() ([]distrib.SavedRows, error)) error
 }
 
 // Progress is how well a worker's copy does on its part of the data.

@@ -180,7 +180,11 @@ train --profile
     (to a few drawn anew each step), lossy (as orpheus, and the others never get it) or
     fabric (as async, updates are scheduled, added up on the way, and none is too late;
     default ring). Between steps all workers weigh the same; within one as much as their
-    batches have tokens, images or utterances.
+    batches have tokens, images or utterances. Or, of mf, stratified: workers have blocks of
+    rows and columns at the same time that have none in common, and hand parts of the smaller
+    matrix on, each to one other; the result is that of a serial order.
+--factors
+    mf: numbers of each row and column, the rank (default 10).
 --staleness
     bosen, pf, ssp and the like: by how many steps a worker may be ahead of the slowest
     (default: the scheme's).

@@ -48,6 +48,9 @@ func (f keepFlags) given() []option {
 
 // scheme is how the workers of a job keep in step who train a model.
 func (f keepFlags) scheme(model string, job meetFlags) (workers.Scheme, error) {
+	if s, ok, err := f.scheduled(model); ok {
+		return s, err
+	}
 	o := workers.SchemeOptions{Bandwidth: float64(f.Bandwidth), Order: f.Order, Rule: f.Rule,
 		Filter: f.Filter, Every: int(f.Average), Multicast: int(f.Multicast),
 		Receivers: f.Receivers, Select: int(f.Select), Delay: int(f.Delay)}
@@ -83,12 +86,38 @@ func (f keepFlags) scheme(model string, job meetFlags) (workers.Scheme, error) {
 	return s, f.updateLogFlags.check(s, job.Min > 0)
 }
 
-// serving is the scheme of workers with parameter servers, who train a model without layers, which
-// is saved or gone on from or not.
+// schedules are the words of --sync for models that are scheduled: who works at the same time has
+// nothing in common with the others, and so nothing is kept in step.
+var schedules = []struct{ name, model, about string }{
+	{"stratified", "mf", "blocks that have no row and no column in common"},
+}
+
+// scheduled is the scheme of workers who have a schedule, if that is what --sync says.
+func (f keepFlags) scheduled(model string) (s workers.Scheme, ok bool, err error) {
+	for _, x := range schedules {
+		if x.name != f.Sync {
+			continue
+		}
+		idle := f
+		idle.Sync = ""
+		name := firstGiven(idle.given())
+		switch {
+		case x.model != model:
+			err = usagef("--sync %s is for --model %s", x.name, x.model)
+		case name != "":
+			err = usagef("--%s does nothing with --sync %s: leave one of them out", name, x.name)
+		}
+		return workers.Schedule(x.name, x.about), true, err
+	}
+	return s, false, nil
+}
+
+// serving is the scheme of workers who train a model without layers, which is saved or gone on
+// from or not: they have parameter servers, or a schedule.
 func (f keepFlags) serving(model string, job meetFlags, saved bool) (workers.Scheme, error) {
 	s, err := f.scheme(model, job)
 	switch {
-	case err != nil:
+	case err != nil || s.Scheduled():
 		return s, err
 	case s.Plan == nil:
 		return s, usagef("--sync %s exchanges gradients of layers, which --model %s has none of: "+

@@ -16,7 +16,9 @@ type quest struct {
 	epochs     int     // 0: the model's own number
 	rate       float64 // of learning; 0: the model's own
 	rotate     int     // epochs after which rows change their places
-	lag        int     // of the workers' scheme
+	rank       int     // of a factorisation; 0: as usual
+	scheduled  bool    // workers need not be kept in step
+	lag        int     // of their scheme, if they are
 	gradients  bool    // that sends these
 	// both has factors of both sides shared: what one worker alone has is lost with it.
 	both bool
@@ -39,7 +41,7 @@ func (q quest) task() (runner, string, error) {
 
 // run is what a directory of snapshots says of it, and of its data.
 func (q quest) run(about string) tablesRun {
-	return tablesRun{q.model, q.data, q.held, q.seed, q.rate, q.epochs, about}
+	return tablesRun{q.model, q.data, q.held, q.seed, q.rate, q.epochs, about, q.rank}
 }
 
 // rounds is how many epochs there are, unless said otherwise so many.
@@ -117,8 +119,14 @@ func (q quest) factors() (runner, string, error) {
 		about = fmt.Sprintf("%s: %d elements of a matrix, %d by %d", q.data, ratings.Len(),
 			ratings.Rows, ratings.Cols)
 	}
-	m := &workload.MF{Data: ratings, Rank: 10, Seed: q.seed, Epochs: q.rounds(40), Clocks: 4,
-		Rate: cmp.Or(q.rate, 0.02), Decay: 0.99, Lambda: 0.01, Slack: q.lag, Losses: true,
+	rank, epochs, rate := cmp.Or(q.rank, 10), q.rounds(40), cmp.Or(q.rate, 0.02)
+	if q.scheduled {
+		m := &workload.Strata{Data: ratings, Rank: rank, Seed: q.seed, Epochs: epochs, Rate: rate,
+			Decay: 0.99}
+		return m, about, m.Check()
+	}
+	m := &workload.MF{Data: ratings, Rank: rank, Seed: q.seed, Epochs: epochs, Clocks: 4,
+		Rate: rate, Decay: 0.99, Lambda: 0.01, Slack: q.lag, Losses: true,
 		Gradients: q.gradients, Both: q.both}
 	return m, about, m.Check()
 }

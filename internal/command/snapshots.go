@@ -22,6 +22,7 @@ type tablesRun struct {
 	LR       float64 `json:"lr,omitempty"`
 	Epochs   int     `json:"epochs"`
 	About    string  `json:"about"` // the data, in words
+	Factors  int     `json:"factors,omitempty"`
 }
 
 // snapshots is where a model without layers is saved, and gone on from; dir is nil if it is not.

@@ -33,6 +33,7 @@ func TestSnapshots(t *testing.T) {
 		{"--model", "mlr", "--sync", "bsp", "--local", "3"},
 		{"--model", "mlr", "--sync", "bsp", "--local", "2", "--rule", "momentum:0.5"},
 		{"--model", "mf", "--sync", "bsp", "--local", "2"},
+		{"--model", "mf", "--sync", "stratified", "--local", "3", "--factors", "7"},
 		{"--model", "mf", "--sync", "ssp", "--staleness", "9"}, // clocks after the last epoch
 		{"--model", "mf", "--sync", "bsp", "--local", "3", "--rule", "adarevision:0.1"},
 		{"--model", "lr", "--sync", "bsp", "--local", "2"},

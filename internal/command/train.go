@@ -30,6 +30,7 @@ type trainCmd struct {
 
 	heldOutFlags
 
+	Factors   count    `group:"model" placeholder:"N"`
 	Strict    bool     `group:"data"`
 	Samples   location `group:"output" placeholder:"DIR"`
 	Tokenizer location `group:"data" placeholder:"FILE"`
@@ -260,7 +261,8 @@ func (c *trainCmd) fitting() error {
 		return err
 	}
 	err = k.takes(option{"samples", c.Samples != ""}, option{"bleu", c.BLEU != nil},
-		option{"tokenizer", c.Tokenizer != ""}, option{"strict", c.Strict})
+		option{"tokenizer", c.Tokenizer != ""}, option{"strict", c.Strict},
+		option{"factors", c.Factors > 0})
 	if err != nil {
 		return err
 	}

@@ -47,7 +47,8 @@ func (c *trainCmd) learn(ctx context.Context, e *env) (err error) {
 	defer func() { err = c.worker.unsaid(ctx, w, err) }()
 	q := quest{model: c.Model, data: string(c.Data), held: string(c.EvalData), seed: c.Seed,
 		epochs: int(c.Epochs), rate: float64(c.LR), rotate: int(c.Rotate), lag: scheme.Lag(),
-		gradients: scheme.Plan.Gradients(), both: c.Min > 0 || c.Save != "" || c.Resume != ""}
+		gradients: scheme.Gradients(), scheduled: scheme.Scheduled(), rank: int(c.Factors),
+		both: c.Min > 0 || c.Save != "" || c.Resume != ""}
 	task, about, err := q.task()
 	if m, ok := task.(*workload.MLR); err == nil && ok && quasi {
 		newton := workload.Newton{MLR: m, Form: form}
@@ -76,7 +77,7 @@ func (c *trainCmd) learn(ctx context.Context, e *env) (err error) {
 	if err == nil {
 		shown := c.voice(e, o.Elastic != nil && c.outlives())
 		l := &lesson{worker: &c.worker, rank: w.Rank, model: c.Model, about: about, kept: &kept,
-			settings: fmt.Sprint(c.Model, about, c.Epochs, c.LR, c.Seed, c.Sync),
+			settings: fmt.Sprint(c.Model, about, c.Epochs, c.LR, c.Seed, c.Sync, c.Factors),
 			shows:    epochs{c.Model, c.JSON, shown.stdout}}
 		err = c.worker.member.Close(l.descend(ctx, task))
 	}
@@ -117,7 +118,8 @@ func (c *trainCmd) bare(given map[string]bool) error {
 		option{"batch", c.Batch > 0}, option{"fine", c.Fine},
 		option{"optimizer", c.Optimizer != ""}, option{"trace", c.Trace != ""},
 		option{"profile", c.Profile != ""}, option{"svlog", c.SVLog != ""},
-		option{"svlog-keep", c.SVLogKeep > 0})
+		option{"svlog-keep", c.SVLogKeep > 0}, option{"schedule", c.Schedule != ""},
+		option{"warmup", c.Warmup != nil}, option{"factors", c.Factors > 0 && c.Model != "mf"})
 	if name := firstGiven(idle, c.watchFlags.given(), c.planFlags.given()); name != "" {
 		return usagef("--%s does nothing for --model %s: leave one of them out", name, c.Model)
 	}

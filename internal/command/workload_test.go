@@ -23,6 +23,8 @@ func TestShallow(t *testing.T) {
 		{[]string{"--model", "mlr"}, 0.7},
 		{[]string{"--model", "mlr", "--local", "3", "--staleness", "1"}, 0.7},
 		{[]string{"--model", "mf", "--local", "2", "--sync", "ssp"}, 0.1},
+		{[]string{"--model", "mf", "--sync", "stratified", "--factors", "12"}, 0.02},
+		{[]string{"--model", "mf", "--local", "3", "--sync", "stratified"}, 0.02},
 		{[]string{"--model", "lr", "--local", "2", "--sync", "pf", "--epochs", "2"}, 0.5},
 		{[]string{"--model", "lr", "--filter", "dvf:1e-3,fp16", "--epochs", "3"}, 0.4},
 		{[]string{"--model", "mlr", "--local", "2", "--rule", "adam:0.01"}, 0.7},
@@ -33,20 +35,25 @@ func TestShallow(t *testing.T) {
 	} {
 		o := gather(t, inMemory{}, with([]string{"train", "--json"}, c.args...)...)
 		lines := strings.Split(strings.TrimSpace(o.stdout), "\n")
-		epochs := 40
+		epochs, begin := 40, 0
+		if slices.Contains(c.args, "stratified") { // says nothing of the beginning
+			begin = 1
+		}
 		if i := slices.Index(c.args, "--epochs"); i >= 0 {
 			epochs, _ = strconv.Atoi(c.args[i+1])
 		}
-		if o.status != exitOK || o.stderr != "" || len(lines) != epochs+2 {
+		if o.status != exitOK || o.stderr != "" || len(lines) != epochs+2-begin {
 			t.Fatalf("%v: %d, %s: %d lines", c.args, o.status, o.stderr, len(lines))
 		}
 		var last struct{ Epoch, Loss float64 }
-		err := json.Unmarshal([]byte(lines[epochs]), &last)
+		lines = lines[:len(lines)-1]
+		text := lines[len(lines)-1]
+		err := json.Unmarshal([]byte(text), &last)
 		if err != nil || last.Epoch != float64(epochs) || !(last.Loss < c.loss) {
-			t.Errorf("%v: %v, %s", c.args, err, lines[epochs])
+			t.Errorf("%v: %v, %s", c.args, err, text)
 		}
-		if lr := slices.Contains(c.args, "lr"); lr != strings.Contains(lines[epochs], `"auc":0.7`) {
-			t.Errorf("%v: %s", c.args, lines[epochs])
+		if lr := slices.Contains(c.args, "lr"); lr != strings.Contains(text, `"auc":0.7`) {
+			t.Errorf("%v: %s", c.args, text)
 		}
 	}
 	write(t, "points", "0 1:1 2:0.5\n1 1:0.25 2:1\n0 1:0.9\n1 2:0.75\n")
@@ -81,6 +88,12 @@ func TestShallow(t *testing.T) {
 		"--partition does nothing for --model m": {"--model", "mf", "--partition", "20"},
 		"--data points: want libsvm:FILE":        {"--model", "mlr", "--data", "points"},
 		"--sync ring exchanges gradients of lay": {"--model", "mf", "--sync", "ring"},
+		"--sync stratified is for --model mf":    {"--model", "lr", "--sync", "stratified"},
+		"--filter does nothing with --sync stra": {"--model", "mf", "--sync", "stratified",
+			"--filter", "fp16"},
+		"--factors does nothing for --model lr":  {"--model", "lr", "--factors", "9"},
+		"--factors does nothing for --model moe": {"--model", "moe", "--factors", "9"},
+		"--schedule does nothing for --model mf": {"--model", "mf", "--schedule", "step"},
 		"--rule bfgs is for --model mlr":         {"--model", "lr", "--rule", "bfgs"},
 		"needs --sync bsp: all":                  with(dfp, "--sync", "ssp"),
 		"--rule dfp keeps nothing":               with(dfp, "--save", "r"),

@@ -312,7 +312,7 @@ func (m *Member) regroup(ctx context.Context, why error) error {
 		m.before = at
 	}
 	// policies have a state, which is of the engine that is gone
-	scheme, err := ParseScheme(m.scheme.Name, m.scheme.options)
+	scheme, err := m.scheme.anew()
 	if err != nil {
 		return err
 	}

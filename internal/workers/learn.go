@@ -75,7 +75,10 @@ func (l *learner) once(ctx context.Context, t Task) error {
 
 // worker is this one, as a task knows it.
 func (l *learner) worker() workload.Worker {
-	w := workload.Worker{Rank: l.Rank(), Of: l.Size(), Total: l.Total}
+	w := workload.Worker{Rank: l.Rank(), Of: l.Size(), Total: l.Total, Group: l.at().group}
+	if l.scheme.scheduled && l.Saving != nil {
+		w.Keep = l.keep
+	}
 	if l.have.Rows != nil {
 		w.From = &l.have
 	}

@@ -190,7 +190,7 @@ func (m *Member) enter(v distrib.View, t distrib.Transport) error {
 	if p.group, err = p.mux.Group(ids...); err != nil {
 		return errors.Join(err, p.mux.Close())
 	}
-	if m.scheme.Plan == nil {
+	if m.scheme.Plan == nil && !m.scheme.scheduled {
 		if err = p.line(o.Mesh, ids); err != nil {
 			return errors.Join(err, p.unline(), p.mux.Close())
 		}
@@ -377,8 +377,11 @@ func (m *Member) parallel() (*train.Parallel, error) {
 }
 
 // Synchronizer is that of a scheme with a plan, for tasks that bring parameters of their
-// own; what they save, saving says, which may be nil.
+// own; what they save, saving says, which may be nil. It is nil if the task is scheduled.
 func (m *Member) Synchronizer(saving func(*distrib.Config)) (distrib.Synchronizer, error) {
+	if m.scheme.scheduled {
+		return nil, nil
+	}
 	at := m.at()
 	c := m.engine(at, nil)
 	if saving != nil {
@@ -393,14 +396,17 @@ func (m *Member) Synchronizer(saving func(*distrib.Config)) (distrib.Synchronize
 // Finish ends the synchronizer's part once all workers have done theirs, of which err came.
 func (m *Member) Finish(ctx context.Context, err error) error {
 	at := m.at()
-	b := &between{part: at, member: m, elastic: m.options.Elastic != nil, sync: at.engine.Worker(0)}
+	b := &between{part: at, member: m, elastic: m.options.Elastic != nil}
+	if at.engine != nil {
+		b.sync = at.engine.Worker(0)
+	}
 	if err != nil {
 		return b.why(err)
 	}
 	if err := at.desk.Tell(ctx, nil); err != nil {
 		return err
 	}
-	if _, err := at.desk.Hear(ctx); err != nil {
+	if _, err := at.desk.Hear(ctx); err != nil || b.sync == nil {
 		return err
 	}
 	return b.End(ctx)
@@ -432,6 +438,10 @@ func (m *Member) Exchanged() train.Exchanged {
 	}
 	if at.journal != nil {
 		x.Memory += at.journal.Stats().Peak
+	}
+	if m.scheme.scheduled {
+		s := at.group.Stats()
+		x.Memory += s.Scratch + s.PeakHeld
 	}
 	x.Memory += m.rows.Load()
 	for _, l := range at.lines {

@@ -74,10 +74,7 @@ func (l *learner) saves(settling int) func(*distrib.Config) {
 		if s == nil {
 			return
 		}
-		began, rows := l.have.Epoch, 0
-		for _, p := range s.Tables {
-			rows += p.Rows
-		}
+		began, rows := l.have.Epoch, s.rows()
 		// That ends with a clock. After the last one there are clocks in which nothing is learnt.
 		epoch := func(k distrib.Clock) (int, bool) {
 			n, more := int(k)-s.Clocks, s.Clocks+settling
@@ -86,7 +83,7 @@ func (l *learner) saves(settling int) func(*distrib.Config) {
 		}
 		c.Saves = func(k distrib.Clock) bool {
 			e, ends := epoch(k)
-			return ends && (e%s.Every == 0 || e == s.Epochs)
+			return ends && s.due(e)
 		}
 		c.Save = func(shard *distrib.Shard) error {
 			e, _ := epoch(shard.Clock)
@@ -94,6 +91,31 @@ func (l *learner) saves(settling int) func(*distrib.Config) {
 			return s.Dir.Save(snapshot.Mark{Epoch: int64(e), View: shard.Epoch}, rows, shard)
 		}
 	}
+}
+
+// keep saves the rows that a scheduled task has on this worker after an epoch, if that is due.
+func (l *learner) keep(epoch int, rows func() ([]distrib.SavedRows, error)) error {
+	s, v := l.Saving, l.at().view
+	if !s.due(epoch) {
+		return nil
+	}
+	own, err := rows()
+	if err != nil {
+		return err
+	}
+	return s.Dir.Save(snapshot.Mark{Epoch: int64(epoch), View: v.Epoch}, s.rows(), &distrib.Shard{
+		Epoch: v.Epoch, Node: v.Self, Clock: distrib.Clock(epoch), Rows: own})
+}
+
+// due reports whether an epoch is to be saved.
+func (s *Saving) due(epoch int) bool { return epoch%s.Every == 0 || epoch == s.Epochs }
+
+// rows is how many are saved together.
+func (s *Saving) rows() (n int) {
+	for _, p := range s.Tables {
+		n += p.Rows
+	}
+	return n
 }
 
 // learnt are those rows that are of tables which are kept.
@@ -113,7 +135,10 @@ func (l *learner) saved(ctx context.Context) error {
 	if l.Saving == nil {
 		return nil
 	}
-	unsaved := l.at().engine.Close() // waits for what is being saved
+	var unsaved error
+	if e := l.at().engine; e != nil {
+		unsaved = e.Close() // waits for what is being saved
+	}
 	if _, err := l.agree(ctx, nil); err != nil || unsaved != nil {
 		return errors.Join(unsaved, err)
 	}

@@ -20,7 +20,25 @@ type Scheme struct {
 	Plan  *distrib.Plan
 	about string
 
-	options SchemeOptions
+	options   SchemeOptions
+	scheduled bool
+}
+
+// Schedule is the scheme of tasks that say themselves who sends what to whom, by
+// [workload.Worker.Group]: there is nothing that is kept in step for them.
+func Schedule(name, about string) Scheme {
+	return Scheme{Name: name, about: about, scheduled: true}
+}
+
+// Scheduled reports whether it is of such tasks.
+func (s Scheme) Scheduled() bool { return s.scheduled }
+
+// anew is the scheme with a new state.
+func (s Scheme) anew() (Scheme, error) {
+	if s.scheduled {
+		return s, nil
+	}
+	return ParseScheme(s.Name, s.options)
 }
 
 // SchemeOptions are what a scheme's name leaves open; the zero value is its own choice.
@@ -190,11 +208,20 @@ func (o SchemeOptions) unused(name string) error {
 // farthest is by how many steps workers may be apart where nothing else holds them back.
 const farthest = 16
 
+// Gradients reports whether workers send gradients, which owners take a step by.
+func (s Scheme) Gradients() bool { return s.Plan != nil && s.Plan.Gradients() }
+
 // Lag is by how many steps workers of a scheme with a plan may be apart.
 func (s Scheme) Lag() int { return s.lag() }
 
 // lag is by how many steps workers may be apart.
 func (s Scheme) lag() int {
+	if s.Plan == nil {
+		return 0
+	}
+	if s.scheduled {
+		return 0
+	}
 	if s.alone() {
 		return int(s.Plan.Every[0].Every)
 	}

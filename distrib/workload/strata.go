@@ -1,0 +1,234 @@
+package workload
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/gomem/gomem/distrib"
+	"github.com/gomem/gomem/distrib/orion"
+)
+
+// Strata is matrix factorisation by stratified gradient descent (J. Wei's thesis, section 4.2): W,
+// Rows x Rank, and H, Cols x Rank, that make the squared error of W H^T at the known elements
+// least. The elements are blocks of rows and columns; workers have blocks at the same time that
+// have neither in common, so that what comes of it is that of a serial order. The matrix that has
+// more rows stays divided among the workers, the other one rotates.
+type Strata struct {
+	Data *Ratings
+	Rank int
+	Seed uint64 // of the beginning
+
+	Epochs int
+	Rate   float64 // the step size
+	Decay  float64 // what it is multiplied by every epoch, 0: 1
+}
+
+func (m *Strata) schedule() schedule {
+	return schedule{m.Epochs, 1, 1, m.Rate, orOne(m.Decay)}
+}
+
+// Rounds are how many epochs there are, of one clock each.
+func (m *Strata) Rounds() (epochs, clocks int) { return m.Epochs, 1 }
+
+// Check reports what is wrong with the task.
+func (m *Strata) Check() error {
+	mf := MF{Data: m.Data, Rank: m.Rank, Epochs: m.Epochs, Rate: m.Rate, Decay: m.Decay}
+	return mf.Check()
+}
+
+// Params are what is learnt, at the beginning: H and W, by the names that [MF] has for them.
+func (m *Strata) Params() []*distrib.Param {
+	h := &distrib.Param{Name: "mf/r", Rows: m.Data.Cols, Cols: m.Rank}
+	w := &distrib.Param{Name: "mf/l", Rows: m.Data.Rows, Cols: m.Rank}
+	for i, p := range []*distrib.Param{h, w} {
+		p.Data = make([]float32, p.Rows*p.Cols)
+		top := 1 / math.Sqrt(float64(m.Rank))
+		for k := range p.Data {
+			p.Data[k] = float32(top * (2*orion.Uniform(m.Seed, uint64(i)<<56|uint64(k)) - 1))
+		}
+	}
+	return []*distrib.Param{h, w}
+}
+
+// loop is a pass over the known elements, as Orion sees it (figure 5.4).
+func (m *Strata) loop() *orion.Loop {
+	l := &orion.Loop{Name: "mf", Space: []orion.Dim{{Name: "row", Size: int64(m.Data.Rows)},
+		{Name: "col", Size: int64(m.Data.Cols)}}}
+	for i, name := range []string{"H", "W"} {
+		dim := 1 - i
+		l.Arrays = append(l.Arrays, orion.Array{Name: name, Bytes: 4,
+			Shape: []int64{l.Space[dim].Size, int64(m.Rank)}})
+		for _, access := range []orion.Access{orion.Read, orion.Write} {
+			l.Refs = append(l.Refs, orion.Ref{Array: i, Access: access,
+				At: []orion.Subscript{{Form: orion.Index, Dim: dim}, {Form: orion.All}}})
+		}
+	}
+	return l
+}
+
+// partBytes is how large a part of the matrix that rotates is, at most: what comes while a worker
+// computes waits in the group's window.
+const partBytes = 1 << 20
+
+// plan is the schedule for a number of workers.
+func (m *Strata) plan(workers int) (*orion.Schedule, error) {
+	moves := int64(min(m.Data.Rows, m.Data.Cols)) * int64(m.Rank) * 4
+	times := moves / (partBytes * int64(workers))
+	c, err := orion.Choose(m.loop(), orion.Options{Workers: workers, Times: int(times) + 1})
+	if err != nil {
+		return nil, err
+	}
+	return c.Over(func(yield func([]int64) bool) {
+		var point [2]int64
+		for i, row := range m.Data.row {
+			point[0], point[1] = int64(row), int64(m.Data.col[i])
+			if !yield(point[:]) {
+				return
+			}
+		}
+	}), nil
+}
+
+// Run is a worker's part. There is nothing to synchronise, so it takes no synchronizer.
+func (m *Strata) Run(ctx context.Context, _ distrib.Synchronizer, w Worker) error {
+	if err := errors.Join(m.Check(), w.check()); err != nil {
+		return err
+	}
+	ps := m.Params()
+	done, err := w.resume(ps, m.Epochs)
+	if err != nil {
+		return fmt.Errorf("mf: %w", err)
+	}
+	s, err := m.plan(w.Of)
+	if err != nil {
+		return fmt.Errorf("mf: %w", err)
+	}
+	r := &strataRun{Strata: m, w: w, params: ps, done: done, rates: m.schedule().rates()}
+	if w.Rank < len(s.Blocks) {
+		r.blocks = m.Data.blocks(s, w.Rank)
+	}
+	r.worker = &orion.Worker{Schedule: s, Group: w.Group, Memory: factorMemory(ps), Block: r.block,
+		Sums: make([]float64, 1), Total: r.total, After: r.after}
+	return r.worker.Run(ctx, m.Epochs-done)
+}
+
+// strataRun is a worker's part in a run.
+type strataRun struct {
+	*Strata
+	w      Worker
+	worker *orion.Worker
+	params []*distrib.Param
+	blocks []*Ratings
+	rates  []float64
+	done   int // epochs, before the run
+}
+
+// blocks are the elements of each of a worker's blocks, in order.
+func (r *Ratings) blocks(s *orion.Schedule, worker int) []*Ratings {
+	of := map[[2]int]*Ratings{}
+	var list []*Ratings
+	for _, b := range s.Blocks[worker] {
+		block := &Ratings{Rows: r.Rows, Cols: r.Cols}
+		of[[2]int{b.Space, b.Time}] = block
+		list = append(list, block)
+	}
+	var point [2]int64
+	for i, row := range r.row {
+		point[0], point[1] = int64(row), int64(r.col[i])
+		if b := of[[2]int{s.Across.Part(point[:]), s.Along.Part(point[:])}]; b != nil {
+			b.add(row, r.col[i], r.value[i])
+		}
+	}
+	return list
+}
+
+// errDiverged is what comes of steps that are too long.
+var errDiverged = errors.New("mf: the loss is no number any more: take a smaller step size")
+
+// block takes a step for each element of a block. Both matrices take it from where they were.
+func (r *strataRun) block(_ context.Context, pass, index int) error {
+	h, w, b := r.params[0].Data, r.params[1].Data, r.blocks[index]
+	rate, loss := float32(r.rates[r.done+pass]), 0.0
+	for i, v := range b.value {
+		loss += descend(rowOf(w, r.Rank, b.row[i]), rowOf(h, r.Rank, b.col[i]), v, rate)
+	}
+	if math.IsNaN(loss) || math.IsInf(loss, 0) {
+		return errDiverged
+	}
+	r.worker.Sums[0] += loss
+	return nil
+}
+
+// descend takes a step towards a value, and is the squared error before.
+func descend(w, h []float32, v, rate float32) float64 {
+	e := v - dot(w, h)
+	g := rate * e
+	for k, x := range w {
+		w[k] = x + float32(g*h[k])
+		h[k] += float32(g * x)
+	}
+	return float64(e) * float64(e)
+}
+
+func (r *strataRun) total(pass int, sums []float64) {
+	if r.w.Total != nil {
+		r.w.Total(Progress{Epoch: r.done + pass + 1, Loss: sums[0], Count: r.Data.Len()})
+	}
+}
+
+// after keeps what is due, and hands out the state if somebody asks.
+func (r *strataRun) after(ctx context.Context, pass int) error {
+	epoch := r.done + pass + 1
+	if r.w.Keep != nil {
+		if err := r.w.Keep(epoch, func() ([]distrib.SavedRows, error) {
+			err := r.worker.Home(ctx)
+			return r.own(), err
+		}); err != nil {
+			return err
+		}
+	}
+	if r.w.Between == nil || epoch == r.Epochs {
+		return nil
+	}
+	if err := r.worker.Gather(ctx); err != nil {
+		return err
+	}
+	r.worker.Told()
+	stop, err := r.w.Between(ctx, StateOf(r.params, epoch))
+	if err == nil && stop {
+		err = ErrStopped
+	}
+	return err
+}
+
+// own are the rows that this worker has between passes.
+func (r *strataRun) own() (rows []distrib.SavedRows) {
+	cols := int64(r.Rank)
+	for _, e := range r.worker.Own() {
+		p := r.params[e.Array]
+		rows = append(rows, distrib.SavedRows{Param: p.Name, Cols: r.Rank,
+			Row: int32(e.From / cols), N: int32(e.N / cols), Data: p.Data[e.From:][:e.N]})
+	}
+	return rows
+}
+
+// factorMemory is where parameters are, as Orion's arrays of the same numbers.
+type factorMemory []*distrib.Param
+
+// Load appends floats.
+func (m factorMemory) Load(b []byte, array int, from, n int64) []byte {
+	for _, x := range m[array].Data[from:][:n] {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
+	}
+	return b
+}
+
+// Store takes floats.
+func (m factorMemory) Store(array int, from, n int64, b []byte) {
+	for i := range m[array].Data[from:][:n] {
+		m[array].Data[from+int64(i)] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
+	}
+}
