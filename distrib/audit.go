@@ -83,7 +83,9 @@ func (e *Engine) Audit() Audit {
 	if !e.cfg.Audited {
 		return a
 	}
-	e.eachPending(func(it *item) { a.Params[it.p.id].Pending += mass(it.U) })
+	pends := func(it *item) { a.Params[it.p.id].Pending += mass(it.U) }
+	e.eachPending(pends)
+	e.mail.eachQueued(pends)
 	for _, l := range e.lanes {
 		if l.server == nil {
 			continue
@@ -95,17 +97,21 @@ func (e *Engine) Audit() Audit {
 	return a
 }
 
-// eachPending calls f for every entry that has not been handed to the transport.
-func (e *Engine) eachPending(f func(*item)) {
-	for _, l := range e.lanes {
+// eachPending calls f for every entry of a box.
+func (t *tables) eachPending(f func(*item)) {
+	for _, l := range t.lanes {
 		for _, b := range l.boxes {
 			for _, it := range b.items {
 				f(it)
 			}
 		}
 	}
-	for _, id := range e.all {
-		for _, p := range e.links[id].updates {
+}
+
+// eachQueued calls f for every entry that waits to be handed to the transport.
+func (ml *mail) eachQueued(f func(*item)) {
+	for _, id := range ml.all {
+		for _, p := range ml.links[id].updates {
 			for _, it := range p.items {
 				f(it)
 			}
@@ -113,40 +119,40 @@ func (e *Engine) eachPending(f func(*item)) {
 	}
 }
 
-func (l *Ledger) push(e *Engine, u Update, copies int) {
-	if e.cfg.Audited {
+func (l *Ledger) push(c *Config, u Update, copies int) {
+	if c.Audited {
 		l.Pushed += float64(float64(copies) * mass(u))
 		l.Moved += float64(float64(copies) * size(u))
 	}
 }
 
-func (l *Ledger) send(e *Engine, u Update) {
-	if e.cfg.Audited {
+func (l *Ledger) send(c *Config, u Update) {
+	if c.Audited {
 		l.Sent += mass(u)
 	}
 }
 
-func (l *Ledger) drop(e *Engine, u Update) {
-	if e.cfg.Audited {
+func (l *Ledger) drop(c *Config, u Update) {
+	if c.Audited {
 		l.Dropped += mass(u)
 	}
 }
 
-func (l *Ledger) drain(e *Engine, u Update) {
-	if e.cfg.Audited {
+func (l *Ledger) drain(c *Config, u Update) {
+	if c.Audited {
 		l.Drained += mass(u)
 	}
 }
 
-func (l *Ledger) receive(e *Engine, u Update) {
-	if e.cfg.Audited {
+func (l *Ledger) receive(c *Config, u Update) {
+	if c.Audited {
 		l.Received += mass(u)
 		l.Moved += size(u)
 	}
 }
 
-func (l *Ledger) fold(e *Engine, u Update) {
-	if e.cfg.Audited {
+func (l *Ledger) fold(c *Config, u Update) {
+	if c.Audited {
 		l.Folded += mass(u)
 	}
 }

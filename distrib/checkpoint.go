@@ -62,7 +62,7 @@ func (s *server) save() {
 		}
 		s.release(func(c Clock) bool { return c < k })
 		if s.sums != nil {
-			s.sums.end(k, e.children(s.lane, e.self))
+			s.sums.end(k, children(s.lane, e.self))
 		} else {
 			s.keep(k)
 		}
@@ -166,9 +166,9 @@ func Restore(ps []*Param, shards []*Shard) (Clock, error) {
 	return shards[0].Clock, nil
 }
 
-// loadState gives rules back what they kept of this node's rows.
-func (e *Engine) loadState(shards []*Shard) error {
-	for _, p := range e.params {
+// loadState gives rules back what they kept of a node's rows.
+func (t *tables) loadState(shards []*Shard, self NodeID) error {
+	for _, p := range t.params {
 		rule, ok := p.lane.plan.Rule.(Stateful)
 		if !ok {
 			continue
@@ -180,7 +180,7 @@ func (e *Engine) loadState(shards []*Shard) error {
 				}
 				for i, state := range r.State {
 					row := r.Row + int32(i)
-					if p.lane.mode != flow && p.owner[row] != e.self {
+					if p.lane.mode != flow && p.owner[row] != self {
 						continue
 					}
 					if err := rule.Load(p.id, row, p.cols, state); err != nil {

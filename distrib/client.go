@@ -21,6 +21,13 @@ type worker struct {
 	fresh bool
 }
 
+// workers are those of a node.
+type workers struct {
+	e     *Engine
+	list  []*worker
+	clock Clock // the least of theirs
+}
+
 // Attach declares the parameters.
 func (w *worker) Attach(ps ...*Param) error {
 	e := w.e
@@ -68,8 +75,8 @@ func (w *worker) Push(ctx context.Context, ref Ref, u Update) error {
 	if err := w.ready(); err != nil {
 		return err
 	}
-	if len(e.lost) > 0 {
-		if err := e.lostError(e.needed()); err != nil {
+	if len(e.mail.lost) > 0 {
+		if err := e.mail.lostError(e.needed()); err != nil {
 			return err
 		}
 	}
@@ -91,22 +98,23 @@ func (w *worker) Push(ctx context.Context, ref Ref, u Update) error {
 // room waits until so many bytes fit into the outbox.
 func (w *worker) room(ctx context.Context, p *param, bytes int64) error {
 	e := w.e
-	if bytes > e.out.bound || p.lane.mode == local && e.out.total()+bytes > e.out.bound {
-		return &BoundError{bytes, e.out.bound, p.name}
+	out := &e.mail.out
+	if bytes > out.bound || p.lane.mode == local && out.total()+bytes > out.bound {
+		return &BoundError{bytes, out.bound, p.name}
 	}
-	fits := func() bool { return !e.paused && e.out.total()+bytes <= e.out.bound }
+	fits := func() bool { return !e.views.paused && out.total()+bytes <= out.bound }
 	if fits() {
 		return nil
 	}
-	e.pressed = true
+	e.sender.pressed = true
 	e.audit.Blocked++
 	e.nudge()
 	err := e.wait(ctx, waiting{
 		ready: fits, clock: w.clock,
 		what: func() string { return "room in the outbox for " + p.name },
-		who:  e.slow,
+		who:  e.mail.slow,
 	})
-	e.pressed = false
+	e.sender.pressed = false
 	return err
 }
 
@@ -121,28 +129,17 @@ func (l *lane) copies() int {
 	return 1
 }
 
-// slow is the nodes that have not taken what was sent to them.
-func (e *Engine) slow() []NodeID {
-	var ids []NodeID
-	for _, id := range e.all {
-		if k := e.links[id]; k.unacked > 0 || len(k.updates) > 0 || k.onWay[Updates] > 0 {
-			ids = append(ids, id)
-		}
-	}
-	return ids
-}
-
 // push puts an update where it must go.
 func (l *lane) push(w *worker, p *param, ref Ref, u Update) {
 	e := l.e
-	p.ledger.push(e, u, l.copies())
+	p.ledger.push(&e.cfg, u, l.copies())
 	switch l.mode {
 	case served, flow:
 		for _, r := range p.runs(ref) {
 			l.pushRows(w, p, ref, r, u)
 		}
 		if l.rmw {
-			e.addToReplica(p, ref, u)
+			e.workers.addToReplica(p, ref, u)
 		}
 		return
 	case local:
@@ -159,7 +156,7 @@ func (l *lane) push(w *worker, p *param, ref Ref, u Update) {
 			}
 		}
 	}
-	e.fold(e.self, w.clock, p, ref, u)
+	e.workers.fold(e.self, w.clock, p, ref, u)
 }
 
 // pushRows is for rows of one owner. Where rows go by priority, or by what they were
@@ -186,22 +183,22 @@ func (l *lane) pushRows(w *worker, p *param, ref Ref, r run, u Update) {
 }
 
 // addToReplica adds an update to what this node's workers read.
-func (e *Engine) addToReplica(p *param, ref Ref, u Update) {
+func (ws *workers) addToReplica(p *param, ref Ref, u Update) {
 	p.replica.add(int(ref.Row), int(ref.N), u)
-	e.touch(p, ref)
+	ws.touch(p, ref)
 }
 
 // fold adds a node's update to a replica, and has the journal know.
-func (e *Engine) fold(from NodeID, at Clock, p *param, ref Ref, u Update) {
-	if j := e.journal(); j != nil {
+func (ws *workers) fold(from NodeID, at Clock, p *param, ref Ref, u Update) {
+	if j := ws.e.record.open(); j != nil {
 		j.Applied(from, at, ref, u)
 	}
-	e.addToReplica(p, ref, u)
+	ws.addToReplica(p, ref, u)
 }
 
 // touch notes that rows of the replica have changed.
-func (e *Engine) touch(p *param, ref Ref) {
-	for _, w := range e.workers {
+func (ws *workers) touch(p *param, ref Ref) {
+	for _, w := range ws.list {
 		if w.ps != nil {
 			w.stale[p.id].setRange(int(ref.Row), int(ref.N))
 		}
@@ -210,7 +207,7 @@ func (e *Engine) touch(p *param, ref Ref) {
 
 // readable reports whether a worker may read rows, and asks for those that are missing.
 func (l *lane) readable(w *worker, p *param, ref Ref, need Clock) bool {
-	if l.e.paused {
+	if l.e.views.paused {
 		return false
 	}
 	switch l.mode {
@@ -258,7 +255,7 @@ func (l *lane) probe(p *param, ref Ref, need Clock) {
 		return
 	}
 	for _, id := range l.awaited(p, ref, need) {
-		l.e.post(id, &parcel{head: header{kind: kindWho, lane: l.index, clock: need}})
+		l.e.mail.post(id, &parcel{head: header{kind: kindWho, lane: l.index, clock: need}})
 	}
 }
 
@@ -271,7 +268,7 @@ func (l *lane) tellBehind(to NodeID, h header) error {
 	for _, id := range l.server.clocks.behind(nil, h.clock) {
 		marks = append(marks, mark{id, l.server.clocks.of(id)})
 	}
-	l.e.post(to, &parcel{head: header{kind: kindBehind, lane: l.index}, marks: marks})
+	l.e.mail.post(to, &parcel{head: header{kind: kindBehind, lane: l.index}, marks: marks})
 	return nil
 }
 
@@ -337,7 +334,7 @@ func (l *lane) version(p *param, ref Ref) Version {
 		}
 		return Version(least)
 	case local:
-		return Version(l.e.clock)
+		return Version(l.e.workers.clock)
 	}
 	return Version(l.seen.min())
 }
@@ -354,13 +351,13 @@ func (w *worker) Tick(ctx context.Context) (Clock, error) {
 	if err := w.ready(); err != nil {
 		return w.clock, err
 	}
-	if len(e.lost) > 0 {
-		if err := e.lostError(e.needed()); err != nil {
+	if len(e.mail.lost) > 0 {
+		if err := e.mail.lostError(e.needed()); err != nil {
 			return w.clock, err
 		}
 	}
-	if e.paused {
-		err := e.wait(ctx, waiting{ready: func() bool { return !e.paused }, clock: w.clock,
+	if e.views.paused {
+		err := e.wait(ctx, waiting{ready: func() bool { return !e.views.paused }, clock: w.clock,
 			what: func() string { return "a new view" }, who: func() []NodeID { return nil }})
 		if err != nil {
 			return w.clock, err
@@ -368,31 +365,31 @@ func (w *worker) Tick(ctx context.Context) (Clock, error) {
 	}
 	w.clock++
 	w.fresh = true
-	err := e.ticked(ctx)
-	if at := w.clock; err == nil && e.barrier < at && e.meets(at) {
-		err = e.wait(ctx, waiting{ready: func() bool { return e.barrier >= at }, clock: at,
+	err := e.workers.ticked(ctx)
+	if at := w.clock; err == nil && e.barriers.done < at && e.barriers.meets(at) {
+		err = e.wait(ctx, waiting{ready: func() bool { return e.barriers.done >= at }, clock: at,
 			what: func() string { return "the barrier" }, who: func() []NodeID { return nil }})
 	}
 	return w.clock, err
 }
 
 // ticked ends clocks of the node that all its workers have ended.
-func (e *Engine) ticked(ctx context.Context) error {
+func (ws *workers) ticked(ctx context.Context) error {
 	least := endOfTime
-	for _, w := range e.workers {
+	for _, w := range ws.list {
 		if !w.ended {
 			least = min(least, w.clock)
 		}
 	}
-	for e.clock < least && least < endOfTime {
-		e.flush(e.clock)
-		e.clock++
-		if err := e.atBarrier(ctx); err != nil {
+	for ws.clock < least && least < endOfTime {
+		ws.flush(ws.clock)
+		ws.clock++
+		if err := ws.e.barriers.reach(ctx); err != nil {
 			return err
 		}
 	}
-	e.logged()
-	e.wake()
+	ws.e.record.offer()
+	ws.e.wake()
 	return nil
 }
 
@@ -409,33 +406,56 @@ func (w *worker) Close() error {
 	if !e.started || e.err != nil {
 		return e.err
 	}
-	for _, o := range e.workers {
+	for _, o := range e.workers.list {
 		if !o.ended {
-			return e.ticked(context.Background())
+			return e.workers.ticked(context.Background())
 		}
 	}
-	return e.end()
+	return e.workers.end()
 }
 
 // end sends all that the node's workers have left, and waits until it has gone.
-func (e *Engine) end() error {
-	e.clock = endOfTime - 1
-	e.flush(e.clock)
-	e.clock = endOfTime
-	e.gone[e.self] = true
-	for _, id := range e.all {
-		if id != e.self {
-			e.post(id, &parcel{head: header{kind: kindBye}})
+func (ws *workers) end() error {
+	ws.clock = endOfTime - 1
+	ws.flush(ws.clock)
+	ws.clock = endOfTime
+	ws.e.mail.gone[ws.e.self] = true
+	for _, id := range ws.e.mail.all {
+		if id != ws.e.self {
+			ws.e.mail.post(id, &parcel{head: header{kind: kindBye}})
 		}
 	}
-	e.wake()
-	err := e.wait(context.Background(), waiting{
-		ready: func() bool { return e.delivered() || e.lostError(e.needed()) != nil },
+	ws.e.wake()
+	err := ws.e.wait(context.Background(), waiting{
+		ready: func() bool {
+			return ws.e.sender.delivered() || ws.e.mail.lostError(ws.e.needed()) != nil
+		},
 		clock: endOfTime, what: func() string { return "the last updates" },
-		who: e.slow,
+		who: ws.e.mail.slow,
 	})
 	if err == nil {
-		err = e.lostError(e.unsent())
+		err = ws.e.mail.lostError(ws.e.mail.unsent())
 	}
 	return err
+}
+
+// flush ends clock now of the node: what must leave is put into parcels, with the clock
+// on the last one for each destination.
+func (ws *workers) flush(now Clock) {
+	ways := waysOf(ws.e.t)
+	for _, l := range ws.e.lanes {
+		switch l.mode {
+		case served, flow:
+			for _, id := range l.owners {
+				l.flushOwner(id, now, ways)
+				if l.tagged != nil && !last(now) {
+					l.giveBack(id)
+				}
+			}
+		case carry:
+			l.flushDrawn(now, ways)
+		case graph:
+			l.flushGraph(now)
+		}
+	}
 }

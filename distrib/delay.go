@@ -57,22 +57,10 @@ func (s *server) discard(frames []Frame) {
 	e.audit.Stale++
 	for _, f := range frames {
 		l := &e.params[f.Ref.Param].ledger
-		l.receive(e, f.U)
+		l.receive(&e.cfg, f.U)
 		if e.cfg.Audited {
 			l.Late += mass(f.U)
 		}
-	}
-}
-
-// discarded counts the updates of a parcel that has arrived without them.
-func (e *Engine) discarded(p *parcel) {
-	e.audit.Stale++
-	for _, it := range p.items {
-		l := &it.p.ledger
-		if e.cfg.Audited {
-			l.Sent -= mass(it.U)
-		}
-		l.drop(e, it.U)
 	}
 }
 
@@ -90,7 +78,7 @@ func (w *worker) begins() {
 // from is what this node's workers compute an owner's updates from, at the oldest.
 func (l *lane) from(owner NodeID) Version {
 	least := Version(endOfTime)
-	for _, w := range l.e.workers {
+	for _, w := range l.e.workers.list {
 		if int(l.index) < len(w.from) {
 			least = min(least, w.from[l.index][owner])
 		} else {
@@ -107,7 +95,7 @@ func (l *lane) answered(p *param, ref Ref) bool {
 		if i > ref.Row && p.owner[i] == p.owner[i-1] {
 			continue
 		}
-		k := l.e.links[p.owner[i]]
+		k := l.e.mail.links[p.owner[i]]
 		if len(k.updates) > 0 || k.acked < k.next[Updates] {
 			return false
 		}

@@ -9,11 +9,11 @@ import (
 // early makes a parcel that is not due: when a push waits for memory, of all entries that
 // there are, past every filter, and then one that asks for an acknowledgement; else of
 // what the plan's pacer lets go.
-func (e *Engine) early(id NodeID) *parcel {
-	if p := e.entries(id); p != nil {
+func (s *sender) early(id NodeID) *parcel {
+	if p := s.entries(id); p != nil {
 		return p
 	}
-	if k := e.links[id]; e.pressed && k.unacked > 0 && !k.begged {
+	if k := s.e.mail.links[id]; s.pressed && k.unacked > 0 && !k.begged {
 		k.begged = true
 		return &parcel{head: header{kind: kindUpdates, lane: k.sent[0].head.lane, flags: wantsAck,
 			paths: k.sent[0].head.paths}}
@@ -22,8 +22,8 @@ func (e *Engine) early(id NodeID) *parcel {
 }
 
 // entries makes a parcel of entries that are not due.
-func (e *Engine) entries(id NodeID) *parcel {
-	for _, l := range e.lanes {
+func (s *sender) entries(id NodeID) *parcel {
+	for _, l := range s.e.lanes {
 		if l.mode == local {
 			continue
 		}
@@ -31,7 +31,7 @@ func (e *Engine) entries(id NodeID) *parcel {
 			if len(b.items) == 0 {
 				continue
 			}
-			if e.pressed {
+			if s.pressed {
 				return b.squeeze()
 			}
 			if p := b.paced(); p != nil {
@@ -66,7 +66,7 @@ func (b *box) voluntary(items []*item) *parcel {
 	for _, it := range items {
 		p.bytes += int64(Bytes(it.U))
 	}
-	b.lane.e.out.queued += p.bytes
+	b.lane.e.mail.out.queued += p.bytes
 	return p
 }
 
@@ -78,7 +78,7 @@ func (b *box) paced() *parcel {
 	}
 	now := time.Now()
 	budget, wait := l.plan.Pacer.Budget(b.dest, now)
-	l.e.soon(wait)
+	l.e.sender.soon(wait)
 	if budget <= 0 {
 		return nil
 	}
@@ -88,7 +88,7 @@ func (b *box) paced() *parcel {
 			f.Released(&it.Entry)
 		}
 	}
-	if items = b.split(items, l.e.clock, l.e.ways()[b.dest]); len(items) == 0 {
+	if items = b.split(items, l.e.workers.clock, waysOf(l.e.t)[b.dest]); len(items) == 0 {
 		return nil
 	}
 	return b.voluntary(items)
@@ -155,18 +155,10 @@ func rank[T any](p Pacer, list []T, of func(T) *Entry, value func(Ref) []float32
 	}
 }
 
-// value is the rows of the replica, nil if there is none.
-func (e *Engine) value(r Ref) []float32 {
-	if p := e.params[r.Param]; p.replica != nil {
-		return p.rowsOf(r)
-	}
-	return nil
-}
-
 // soon makes the sending goroutine look again after some time at the latest.
-func (e *Engine) soon(d time.Duration) {
-	if d > 0 && (e.again == 0 || d < e.again) {
-		e.again = d
+func (s *sender) soon(d time.Duration) {
+	if d > 0 && (s.again == 0 || d < s.again) {
+		s.again = d
 	}
 }
 
@@ -179,7 +171,7 @@ func (s *server) early(sub *subscriber) *parcel {
 		return nil
 	}
 	budget, again := l.plan.Pacer.Budget(sub.node, time.Now())
-	l.e.soon(again)
+	l.e.sender.soon(again)
 	if budget <= 0 {
 		return nil
 	}

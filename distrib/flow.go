@@ -40,9 +40,9 @@ func (s *server) finalise() {
 	if least <= s.sums.done || !s.sums.room() {
 		return
 	}
-	to := e.children(s.lane, e.self)
+	to := children(s.lane, e.self)
 	for _, id := range to {
-		if k := e.links[id]; k != nil && len(k.values) > e.cfg.Window {
+		if k := e.mail.links[id]; k != nil && len(k.values) > e.cfg.Window {
 			return
 		}
 	}
@@ -76,7 +76,7 @@ func (s *sums) end(at Clock, to []NodeID) {
 // send cuts the sum into messages and leaves in it what the filter keeps.
 func (s *sums) send(h header, to []NodeID) {
 	e := s.lane.e
-	ways := e.ways()
+	ways := waysOf(e.t)
 	var frames []Frame
 	size := 0
 	for i, p := range s.lane.params {
@@ -169,28 +169,7 @@ func (s *sums) broadcast(h header, frames []Frame, to []NodeID) {
 		s.lane.e.fail(err)
 		return
 	}
-	s.lane.e.relay(h, [][]byte{b}, &shared{bytes: int64(len(b)), sum: s}, to)
-}
-
-// relay queues a message of sums for some nodes.
-func (e *Engine) relay(h header, body [][]byte, of *shared, to []NodeID) {
-	e.land() // whoever sends what comes now has had what was sent
-	var there []NodeID
-	for _, id := range to {
-		if e.links[id] != nil && e.lost[id] == nil {
-			there = append(there, id)
-		}
-	}
-	if of.left = len(there); of.left == 0 {
-		return
-	}
-	e.audit.add(&e.audit.Queued, of.bytes)
-	if of.sum != nil {
-		of.sum.flying += of.bytes
-	}
-	for _, id := range there {
-		e.post(id, &parcel{head: h, body: body, of: of})
-	}
+	s.lane.e.mail.relay(h, [][]byte{b}, &shared{bytes: int64(len(b)), sum: s}, to)
 }
 
 // A Relaying topology says along which tree an owner's sums are streamed: every node
@@ -203,7 +182,8 @@ type Relaying interface {
 
 // children is where a message of sums goes next. Without a tree, its owner sends it to
 // all nodes.
-func (e *Engine) children(l *lane, root NodeID) []NodeID {
+func children(l *lane, root NodeID) []NodeID {
+	e := l.e
 	t, ok := l.plan.Topology.(Relaying)
 	if !ok {
 		if root != e.self {
@@ -229,7 +209,7 @@ func (l *lane) takeSums(h header, frames []Frame, m *Msg) error {
 		for _, b := range m.Body {
 			of.bytes += int64(len(b))
 		}
-		e.relay(h, m.Body, of, e.children(l, h.root))
+		e.mail.relay(h, m.Body, of, children(l, h.root))
 	}
 	for _, f := range frames {
 		if f.Ref.N == 0 || e.params[f.Ref.Param].lane != l {
@@ -250,7 +230,7 @@ func (l *lane) takeSums(h header, frames []Frame, m *Msg) error {
 			en := Entry{Ref: f.Ref, Dest: e.self, Made: h.clock - 1, Tag: f.Tag, U: f.U}
 			l.plan.Rule.Apply(p.rowsOf(f.Ref), p.cols, &en)
 		}
-		e.touch(p, f.Ref)
+		e.workers.touch(p, f.Ref)
 	}
 	delete(l.stage, h.root)
 	news := h.clock > l.age.of(h.root)

@@ -2,31 +2,10 @@ package distrib
 
 import "slices"
 
-// flush ends clock now of the node: what must leave is put into parcels, with the clock
-// on the last one for each destination.
-func (e *Engine) flush(now Clock) {
-	ways := e.ways()
-	for _, l := range e.lanes {
-		switch l.mode {
-		case served, flow:
-			for _, id := range l.owners {
-				l.flushOwner(id, now, ways)
-				if l.tagged != nil && !last(now) {
-					l.giveBack(id)
-				}
-			}
-		case carry:
-			l.flushDrawn(now, ways)
-		case graph:
-			l.flushGraph(now)
-		}
-	}
-}
-
-// ways is what is known of the way to each node.
-func (e *Engine) ways() map[NodeID]Link {
+// waysOf is what a transport knows of the way to each node.
+func waysOf(t Transport) map[NodeID]Link {
 	ways := map[NodeID]Link{}
-	for _, k := range e.t.Links() {
+	for _, k := range t.Links() {
 		ways[k.To] = k
 	}
 	return ways
@@ -84,7 +63,7 @@ func (l *lane) flushDrawn(now Clock, ways map[NodeID]Link) {
 func (l *lane) lose(items []*item) []*item {
 	for _, it := range items {
 		l.e.audit.Lost += int64(Bytes(it.U))
-		it.p.ledger.drop(l.e, it.U)
+		it.p.ledger.drop(&l.e.cfg, it.U)
 		l.unremember(it)
 	}
 	return nil
@@ -120,7 +99,7 @@ func (b *box) mark(of NodeID, at Clock) {
 
 // due reports whether somebody may wait for what is in a box of a graph.
 func (b *box) due(now Clock) bool {
-	if b.lane.e.meeting {
+	if b.lane.e.barriers.meeting {
 		return true
 	}
 	for _, it := range b.items {
@@ -142,8 +121,8 @@ func (b *box) due(now Clock) bool {
 func (b *box) release(now Clock) {
 	b.wanted = false
 	items := b.take(func(*item) bool { return true })
-	if now < endOfTime-1 && !b.lane.e.meeting {
-		items = b.split(items, now, b.lane.e.ways()[b.dest])
+	if now < endOfTime-1 && !b.lane.e.barriers.meeting {
+		items = b.split(items, now, waysOf(b.lane.e.t)[b.dest])
 	}
 	for _, m := range b.marks {
 		b.announced[m.of] = max(b.announced[m.of], m.at)
@@ -176,20 +155,10 @@ func (l *lane) dispatch(b *box, items []*item, end header) {
 	for i, it := range items {
 		n := it.U.WireSize() + headerSize
 		if size > 0 && (size+n > l.e.cfg.Message || apart && it.Made != items[i-1].Made) {
-			l.e.ship(b.dest, &parcel{head: plain, items: part})
+			l.e.mail.ship(b.dest, &parcel{head: plain, items: part})
 			part, size = nil, 0
 		}
 		part, size = append(part, it), size+n
 	}
-	l.e.ship(b.dest, &parcel{head: end, items: part, marks: marks})
-}
-
-// ship queues a parcel of updates.
-func (e *Engine) ship(to NodeID, p *parcel) {
-	for _, it := range p.items {
-		p.bytes += int64(Bytes(it.U))
-	}
-	e.out.queued += p.bytes
-	e.out.note()
-	e.post(to, p)
+	l.e.mail.ship(b.dest, &parcel{head: end, items: part, marks: marks})
 }

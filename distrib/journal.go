@@ -21,44 +21,50 @@ type Journal interface {
 	Room()
 }
 
-// journaled refuses a journal where it would not be told all.
-func (e *Engine) journaled() error {
-	if e.cfg.Journal == nil {
+// record is what a node's journal is told.
+type record struct {
+	e      *Engine
+	rebase bool // the journal is to be told what replicas are before it is told more
+}
+
+// check refuses a journal where it would not be told all.
+func (r *record) check() error {
+	if r.e.cfg.Journal == nil {
 		return nil
 	}
-	if len(e.workers) != 1 {
+	if len(r.e.workers.list) != 1 {
 		return fmt.Errorf("distrib: a journal is of a node with one worker, not with %d",
-			len(e.workers))
+			len(r.e.workers.list))
 	}
-	for _, l := range e.lanes {
+	for _, l := range r.e.lanes {
 		if l.mode != graph && l.mode != carry {
 			return fmt.Errorf("distrib: a journal is of replicas that nodes fold updates into " +
 				"themselves: a plan with owners, or one that sends nothing, has none")
 		}
 	}
-	e.rebase = true
+	r.rebase = true
 	return nil
 }
 
-// journal is the node's, nil if there is none. One that lacks what replicas are has it first.
-func (e *Engine) journal() Journal {
-	j := e.cfg.Journal
-	if j == nil || !e.rebase {
+// open is the node's, nil if there is none. One that lacks what replicas are has it first.
+func (r *record) open() Journal {
+	j := r.e.cfg.Journal
+	if j == nil || !r.rebase {
 		return j
 	}
-	e.rebase = false
-	ps := e.declared()
-	for i, p := range e.params {
+	r.rebase = false
+	ps := r.e.declared()
+	for i, p := range r.e.params {
 		ps[i].Data = p.rowsOf(p.whole())
 	}
-	j.Base(e.clock, ps)
+	j.Base(r.e.workers.clock, ps)
 	return j
 }
 
-// logged has the journal take what all replicas are, if it wants to.
-func (e *Engine) logged() {
-	if j := e.cfg.Journal; j != nil {
-		e.rebase = e.rebase || j.Due()
-		e.journal()
+// offer has the journal take what all replicas are, if it wants to.
+func (r *record) offer() {
+	if j := r.e.cfg.Journal; j != nil {
+		r.rebase = r.rebase || j.Due()
+		r.open()
 	}
 }

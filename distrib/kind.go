@@ -3,7 +3,6 @@ package distrib
 import (
 	"errors"
 	"fmt"
-	"slices"
 )
 
 // Kind is what the rows of a parameter are where they are not dense float32 numbers, as tables of
@@ -173,20 +172,4 @@ func (p *Param) fill() {
 			p.Cells[i] = zero
 		}
 	}
-}
-
-// kindOfParam is the kind of a parameter's rows, nil if they are dense numbers.
-func (e *Engine) kindOfParam(id ParamID) Kind { return e.params[id].kind }
-
-// kinds are those of all parameters.
-func (e *Engine) kinds() []Kind {
-	var all []Kind
-	for _, p := range e.params {
-		if p.kind != nil && !slices.ContainsFunc(all, func(k Kind) bool {
-			return k.Name() == p.kind.Name()
-		}) {
-			all = append(all, p.kind)
-		}
-	}
-	return all
 }

@@ -107,24 +107,8 @@ func (p *param) owned(row, n int32) []float32 {
 // whole is the reference to all rows.
 func (p *param) whole() Ref { return Ref{p.id, 0, int32(p.rows)} }
 
-// resolve finds the rows that a reference names.
-func (e *Engine) resolve(r Ref) (*param, Ref, error) {
-	if r.Param < 0 || int(r.Param) >= len(e.params) {
-		return nil, r, fmt.Errorf("distrib: there is no parameter %d", r.Param)
-	}
-	p := e.params[r.Param]
-	if r.N == 0 && r.Row == 0 {
-		r.N = int32(p.rows)
-	}
-	if r.Row < 0 || r.N <= 0 || int(r.Row) > p.rows || int(r.N) > p.rows-int(r.Row) {
-		return nil, r, fmt.Errorf("distrib: rows [%d, +%d) of %s, which has %d",
-			r.Row, r.N, p.name, p.rows)
-	}
-	return p, r, nil
-}
-
 // newLane prepares what the parameters of a plan have in common.
-func (e *Engine) newLane(index int, plan Plan) (*lane, error) {
+func newLane(e *Engine, index int, plan Plan) (*lane, error) {
 	l := &lane{e: e, index: uint16(index), plan: plan, cons: plan.Consistency,
 		stage: map[NodeID][]Frame{}, behind: map[NodeID][]mark{}}
 	if l.cons == nil {

@@ -10,7 +10,7 @@ type parcel struct {
 	body  [][]byte // instead of both
 	bytes int64    // of the items
 	of    *shared  // the memory of body, if others have it, too; nil: it is counted elsewhere
-	paced bool     // its plan's pacer has been told of it
+	paced Pacer    // of its plan, if that has been told of it
 }
 
 // shared is bytes that wait to be sent to several nodes. They are there once.
@@ -32,6 +32,35 @@ func (p *parcel) done(a *Audit) {
 	if p.of.sum != nil {
 		p.of.sum.flying -= p.of.bytes
 	}
+}
+
+// message encodes a parcel.
+func (p *parcel) message() (*Msg, error) {
+	m := &Msg{Class: p.head.kind.class(), Body: p.body}
+	p.head.marks = uint32(markLen * len(p.marks))
+	if p.body != nil && len(p.marks) > 0 {
+		m.Body = append([][]byte{appendMarks(nil, p.marks)}, p.body...)
+	} else if len(p.items)+len(p.marks) > 0 {
+		var frames []Frame
+		size := 0
+		for _, it := range p.items {
+			f := Frame{it.Ref, it.Made, it.Tag, p.head.epoch, it.U}
+			frames, size = append(frames, f), size+FrameSize(f)
+		}
+		b := make([]byte, 0, size+markLen*len(p.marks))
+		b = appendMarks(b, p.marks)
+		b, err := encode(b, frames)
+		if err != nil {
+			return nil, err
+		}
+		m.Body = [][]byte{b}
+	}
+	var first []byte
+	if len(m.Body) > 0 {
+		first = m.Body[0] // what has no checksum of its own is in it
+	}
+	m.Head = p.head.seal(first)
+	return m, nil
 }
 
 // link is what a node knows of its way to another.

@@ -33,7 +33,7 @@ func (e *Engine) Memory() (now, peak Memory) {
 			4*int64(len(p.owner)+len(p.slot))
 		now.Rows += 8*int64(len(p.folded)) + p.keptBytes()
 	}
-	for _, w := range e.workers {
+	for _, w := range e.workers.list {
 		for _, s := range w.stale {
 			now.Replica += s.bytes()
 		}
@@ -56,17 +56,17 @@ func (e *Engine) Memory() (now, peak Memory) {
 		}
 	}
 	rows, replica := peak.Rows, peak.Replica
-	now.Outbox, now.Held = e.out.total(), e.audit.Held
+	now.Outbox, now.Held = e.mail.out.total(), e.audit.Held
 	now.Staged, now.Queued = e.audit.Staged, e.audit.Queued
 	now.Filters, _ = e.filtersKeep()
 	peak = e.audit.peak
-	peak.Replica, peak.Rows, peak.Outbox = replica, rows, e.out.peak
+	peak.Replica, peak.Rows, peak.Outbox = replica, rows, e.mail.out.peak
 	peak.Filters = now.Filters
 	return now, peak
 }
 
 // filtersKeep is what the filters of all plans keep, and the most that it may be.
-func (e *Engine) filtersKeep() (now, most int64) {
+func (t *tables) filtersKeep() (now, most int64) {
 	seen := map[Keeping]bool{}
 	add := func(f Filter) {
 		k, ok := f.(Keeping)
@@ -77,7 +77,7 @@ func (e *Engine) filtersKeep() (now, most int64) {
 		n, m := k.Kept()
 		now, most = now+n, most+m
 	}
-	for _, l := range e.lanes {
+	for _, l := range t.lanes {
 		for _, f := range []Filter{l.plan.Up, l.plan.DownF} {
 			if chain, ok := f.(Chain); ok {
 				for _, part := range chain {
@@ -125,7 +125,7 @@ func sized(s store, now, peak int64) (int64, int64) {
 }
 
 // slack is how much more the rows of a kind may come to than they take now.
-func (e *Engine) slack() (replica, rows int64) {
+func (t *tables) slack() (replica, rows int64) {
 	left := func(s store) int64 {
 		if s == nil {
 			return 0
@@ -133,10 +133,10 @@ func (e *Engine) slack() (replica, rows int64) {
 		now, _, most := s.size()
 		return most - now
 	}
-	for _, p := range e.params {
+	for _, p := range t.params {
 		replica, rows = replica+left(p.replica), rows+left(p.master)
 	}
-	for _, l := range e.lanes {
+	for _, l := range t.lanes {
 		if l.server != nil {
 			for _, s := range l.server.stores() {
 				rows += left(s)
@@ -180,8 +180,8 @@ func staleness(c Consistency) int64 {
 // chooseOutbox sets the bound of the outbox: as configured, or room for dense updates of
 // all parameters of every clock that may be on its way, and for one more.
 func (e *Engine) chooseOutbox() {
-	e.out.bound = e.cfg.Outbox
-	if e.out.bound != 0 {
+	out := &e.mail.out
+	if out.bound = e.cfg.Outbox; out.bound != 0 {
 		return
 	}
 	for _, p := range e.params {
@@ -190,7 +190,8 @@ func (e *Engine) chooseOutbox() {
 		if p.lane.plan.Up != nil {
 			clocks = 2*clocks + 1
 		}
-		e.out.bound += dense * clocks * int64(p.lane.copies()) * int64(max(len(e.workers), 1))
+		workers := int64(max(len(e.workers.list), 1))
+		out.bound += dense * clocks * int64(p.lane.copies()) * workers
 	}
 }
 
@@ -202,7 +203,7 @@ func (e *Engine) Bound() Memory {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	replica, rows := e.slack()
-	b := Memory{Replica: now.Replica + replica, Rows: now.Rows + rows, Outbox: e.out.bound}
+	b := Memory{Replica: now.Replica + replica, Rows: now.Rows + rows, Outbox: e.mail.out.bound}
 	_, b.Filters = e.filtersKeep()
 	var dense, owned, ahead int64
 	for _, p := range e.params {
@@ -231,12 +232,12 @@ func (e *Engine) Bound() Memory {
 // anybody, only full windows hold an owner back.
 func (e *Engine) sumsBound(l *lane) (bytes int64) {
 	for _, root := range l.owners {
-		if len(e.children(l, root)) > 0 {
+		if len(children(l, root)) > 0 {
 			bytes += l.sumsOf(root)
 		}
 	}
 	if !inStep(l.cons) {
-		return 4 * bytes * int64(len(e.all))
+		return 4 * bytes * int64(len(e.mail.all))
 	}
 	return staleness(l.cons) * bytes
 }
@@ -275,7 +276,7 @@ func Bound(c Config, ps ...*Param) (Memory, error) {
 		return Memory{}, err
 	}
 	e.chooseOutbox()
-	for _, w := range e.workers {
+	for _, w := range e.workers.list {
 		w.allStale()
 	}
 	return e.Bound(), nil

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"sync"
-	"time"
 )
 
 // Engine is a node of a view at work: its workers, the rows that it owns, and one
@@ -13,43 +12,27 @@ import (
 // they were decided on. What comes in is folded into state under one lock, by the
 // transport's goroutines, which never wait for anything but that lock.
 type Engine struct {
+	monitor // the one lock
+	tables
 	cfg  Config
 	self NodeID
 	t    Transport
-	done chan struct{} // closed when the sending goroutine has ended
 
-	finished landings      // of messages; has a lock of its own
-	kick     chan struct{} // wakes the sending goroutine
+	mail     mail
+	sender   sender
+	workers  workers
+	views    views
+	barriers barriers
+	record   record
+	eras     eras
 
-	mu      sync.Mutex
-	changed chan struct{} // closed and made anew when something has happened; nil: none waits
-	members []NodeID      // workers of the view, ascending
-	all     []NodeID      // nodes of the view, ascending
-	workers []*worker
-	params  []*param
-	lanes   []*lane
-	clock   Clock // the least of this node's workers
-	links   map[NodeID]*link
-	out     usage
-	lost    map[NodeID]error
-	gone    map[NodeID]bool // nodes whose workers have ended
-	err     error           // what ended the engine
+	members []NodeID // workers of the view, ascending
 	closing bool
 	started bool
-	paused  bool // a new view is on its way
-	pressed bool // a push waits for memory
 	order   uint64
-	eras    []Clock // at which rows are saved, up to scanned
-	scanned Clock
-	again   time.Duration // after which there may be something to send
 	saving  sync.WaitGroup
-	barrier Clock // up to which everything that is done at barriers is done
-	meeting bool  // everybody is to have all updates: none waits on its way
-	moving  *move // a new view is on its way
-	apart   bool  // a barrier's work goes on: updates of others wait
 	audit   Audit
 	hash    uint64 // of the parameters
-	rebase  bool   // the journal is to be told what replicas are before it is told more
 }
 
 // New makes a node. It does nothing before parameters are attached; what other nodes
@@ -59,18 +42,24 @@ func New(c Config) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{cfg: c, self: c.View.Self, t: c.Transport, clock: c.Start,
-		done: make(chan struct{}), kick: make(chan struct{}, 1),
-		scanned: c.Start, lost: map[NodeID]error{}, gone: map[NodeID]bool{}}
+	e := &Engine{cfg: c, self: c.View.Self, t: c.Transport}
+	e.monitor = monitor{cfg: &e.cfg, kick: make(chan struct{}, 1), hopeless: e.hopeless}
+	e.mail = mail{m: &e.monitor, cfg: &e.cfg, audit: &e.audit, lost: map[NodeID]error{},
+		gone: map[NodeID]bool{}}
+	e.sender = sender{e: e, done: make(chan struct{})}
+	e.workers = workers{e: e, clock: c.Start}
+	e.views, e.barriers, e.record = views{e: e}, barriers{e: e}, record{e: e}
+	e.eras = eras{saves: c.Saves, scanned: c.Start}
 	e.enter(c.View)
 	for i := range c.Workers {
-		e.workers = append(e.workers, &worker{e: e, index: i, clock: c.Start, fresh: true})
+		w := &worker{e: e, index: i, clock: c.Start, fresh: true}
+		e.workers.list = append(e.workers.list, w)
 	}
-	if len(e.workers) == 0 {
-		e.clock = endOfTime
+	if len(e.workers.list) == 0 {
+		e.workers.clock = endOfTime
 	}
 	if c.Joins {
-		e.moving, e.paused = &move{joins: true, clocks: map[NodeID]Clock{}}, true
+		e.views.moving, e.views.paused = &move{joins: true, clocks: map[NodeID]Clock{}}, true
 	}
 	return e, nil
 }
@@ -79,21 +68,21 @@ func New(c Config) (*Engine, error) {
 func (e *Engine) enter(v View) {
 	e.cfg.View = v
 	e.members = v.members(RoleWorker)
-	e.all = nil
+	e.mail.all = nil
 	for _, n := range v.Nodes {
-		e.all = insert(e.all, n.ID)
+		e.mail.all = insert(e.mail.all, n.ID)
 	}
-	e.links = map[NodeID]*link{}
-	for _, id := range e.all {
-		e.links[id] = newLink()
+	e.mail.links = map[NodeID]*link{}
+	for _, id := range e.mail.all {
+		e.mail.links[id] = newLink()
 	}
 }
 
 // Worker is the i-th worker of this node, for one goroutine's use.
-func (e *Engine) Worker(i int) Synchronizer { return e.workers[i] }
+func (e *Engine) Worker(i int) Synchronizer { return e.workers.list[i] }
 
 // Workers is how many there are.
-func (e *Engine) Workers() int { return len(e.workers) }
+func (e *Engine) Workers() int { return len(e.workers.list) }
 
 // Attach declares the parameters on a node without workers, with the values that the
 // others begin with.
@@ -121,21 +110,21 @@ func (e *Engine) attach(ps []*Param) error {
 	if err := e.layOut(ps); err != nil {
 		return err
 	}
-	if err := e.loadState(e.cfg.Restored); err != nil {
+	if err := e.loadState(e.cfg.Restored, e.self); err != nil {
 		return err
 	}
-	if err := e.journaled(); err != nil {
+	if err := e.record.check(); err != nil {
 		return err
 	}
 	e.chooseOutbox()
-	e.logged()
+	e.record.offer()
 	e.hash, e.started = hashOf(ps), true
-	for _, id := range e.all {
+	for _, id := range e.mail.all {
 		if id != e.self {
-			e.post(id, &parcel{head: header{kind: kindHello, clock: e.cfg.Start, ack: e.hash}})
+			e.mail.post(id, &parcel{head: header{kind: kindHello, clock: e.cfg.Start, ack: e.hash}})
 		}
 	}
-	go e.pump()
+	go e.sender.run()
 	e.t.Serve(handler{e})
 	return nil
 }
@@ -157,7 +146,7 @@ func (e *Engine) layOut(ps []*Param) error {
 				return err
 			}
 			var err error
-			if l, err = e.newLane(len(e.lanes), plan); err != nil {
+			if l, err = newLane(e, len(e.lanes), plan); err != nil {
 				return err
 			}
 			plans[p.Sync] = l
@@ -190,7 +179,7 @@ func (e *Engine) add(id ParamID, p *Param, l *lane) error {
 			return err
 		}
 	}
-	if len(e.workers) == 0 && l.mode == served {
+	if len(e.workers.list) == 0 && l.mode == served {
 		return nil
 	}
 	q.replica = q.newStore(p.Rows)
@@ -209,7 +198,7 @@ func (e *Engine) add(id ParamID, p *Param, l *lane) error {
 func (l *lane) start(at Clock) error {
 	var err error
 	l.told = map[NodeID]Version{}
-	for _, w := range l.e.workers {
+	for _, w := range l.e.workers.list {
 		w.from = nil // what owners have counted, they count anew
 	}
 	switch l.mode {
@@ -219,7 +208,7 @@ func (l *lane) start(at Clock) error {
 			l.server = newServer(l, at)
 		}
 		if s, ok := l.plan.Rule.(Snapshots); ok && l.mode == served {
-			l.tagged = newTags(s, len(l.e.workers))
+			l.tagged = newTags(s, len(l.e.workers.list))
 		}
 	default:
 		l.seen = newVectorClock(l.e.members, at)
@@ -269,34 +258,9 @@ func hashOf(ps []*Param) uint64 {
 
 var errClosed = errors.New("distrib: closed")
 
-// fail ends the engine with an error that everybody who waits gets.
-func (e *Engine) fail(err error) {
-	if e.err == nil {
-		e.err = err
-		e.cfg.Log(err.Error())
-	}
-	e.wake()
-}
-
-// wake lets everybody who waits look again, and the sending goroutine too.
-func (e *Engine) wake() {
-	if e.changed != nil {
-		close(e.changed)
-		e.changed = nil
-	}
-	e.nudge()
-}
-
-func (e *Engine) nudge() {
-	select {
-	case e.kick <- struct{}{}:
-	default:
-	}
-}
-
 // Done is closed when the node has nothing to do any more: the workers of all nodes have
 // ended, or it was closed.
-func (e *Engine) Done() <-chan struct{} { return e.done }
+func (e *Engine) Done() <-chan struct{} { return e.sender.done }
 
 // Close ends the node at once, whatever others still want of its rows, and waits for what
 // is being saved.
@@ -310,7 +274,7 @@ func (e *Engine) Close() error {
 	e.wake()
 	e.mu.Unlock()
 	if started {
-		<-e.done
+		<-e.sender.done
 	}
 	e.saving.Wait()
 	return nil

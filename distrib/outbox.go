@@ -62,8 +62,8 @@ func (l *lane) box(dest NodeID, paths uint32) *box {
 		return int(b.paths) - int(paths)
 	})
 	if !ok {
-		b := &box{lane: l, dest: dest, paths: paths, by: map[itemKey]*item{}, told: l.e.clock,
-			announced: map[NodeID]Clock{}}
+		b := &box{lane: l, dest: dest, paths: paths, by: map[itemKey]*item{},
+			told: l.e.workers.clock, announced: map[NodeID]Clock{}}
 		l.boxes = slices.Insert(l.boxes, i, b)
 	}
 	return l.boxes[i]
@@ -95,14 +95,14 @@ func (b *box) add(p *param, en Entry) *item {
 		e.order++
 		it = &item{Entry: en, p: p, id: e.order}
 		b.items, b.by[key] = append(b.items, it), it
-		e.out.pending += it.cost()
+		e.mail.out.pending += it.cost()
 		b.lane.remember(it)
 	} else {
 		before := it.cost()
 		it.merge(en)
-		e.out.pending += it.cost() - before
+		e.mail.out.pending += it.cost() - before
 	}
-	e.out.note()
+	e.mail.out.note()
 	return it
 }
 
@@ -132,7 +132,7 @@ func (b *box) take(which func(*item) bool) []*item {
 	})
 	for _, it := range out {
 		b.forget(it)
-		b.lane.e.out.pending -= it.cost()
+		b.lane.e.mail.out.pending -= it.cost()
 	}
 	return out
 }
@@ -145,30 +145,37 @@ func (b *box) forget(it *item) {
 func (b *box) key(en *Entry) itemKey {
 	key := itemKey{en.Ref, en.Tag, en.Made}
 	if b.lane.merges() {
-		key.made = b.lane.e.era(en.Made)
+		key.made = b.lane.e.eras.of(en.Made)
 	}
 	return key
 }
 
-// era is the last clock up to c at which rows are saved, or -1: what is stamped less than
-// it is not merged with what is not.
-func (e *Engine) era(c Clock) Clock {
-	if e.cfg.Saves == nil {
+// eras are the clocks at which rows are saved.
+type eras struct {
+	saves   func(Clock) bool // nil: at none
+	at      []Clock          // up to scanned
+	scanned Clock
+}
+
+// of is the last of them up to c, or -1: what is stamped less than it is not merged with what is
+// not.
+func (a *eras) of(c Clock) Clock {
+	if a.saves == nil {
 		return -1
 	}
-	for ; e.scanned <= c; e.scanned++ {
-		if e.cfg.Saves(e.scanned) {
-			e.eras = append(e.eras, e.scanned)
+	for ; a.scanned <= c; a.scanned++ {
+		if a.saves(a.scanned) {
+			a.at = append(a.at, a.scanned)
 		}
 	}
-	i, found := slices.BinarySearch(e.eras, c)
+	i, found := slices.BinarySearch(a.at, c)
 	if found {
 		return c
 	}
 	if i == 0 {
 		return -1
 	}
-	return e.eras[i-1]
+	return a.at[i-1]
 }
 
 // split lets the plan's filter say what of some items goes. What it keeps is pending
@@ -208,7 +215,7 @@ func (b *box) keep(of *item, u Update, now Clock) {
 	it := b.add(of.p, en)
 	before := it.cost()
 	it.rest = true
-	b.lane.e.out.pending += it.cost() - before
+	b.lane.e.mail.out.pending += it.cost() - before
 }
 
 // cost is how many bytes of the outbox an update takes that is pending. A filter makes two

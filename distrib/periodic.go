@@ -5,26 +5,35 @@ import (
 	"fmt"
 )
 
-// atBarrier does what plans want done when a clock has ended everywhere. It gives the
+// barriers are where clocks end everywhere, and plans have something done.
+type barriers struct {
+	e       *Engine
+	done    Clock // up to which everything that is done at barriers is done
+	meeting bool  // everybody is to have all updates: none waits on its way
+	apart   bool  // a barrier's work goes on: updates of others wait
+}
+
+// reach does what plans want done when a clock has ended everywhere. It gives the
 // lock up while it does; workers of this node wait in Tick, updates of others where they
 // came in.
-func (e *Engine) atBarrier(ctx context.Context) error {
+func (b *barriers) reach(ctx context.Context) error {
 	var err error
-	for _, l := range e.lanes {
+	for _, l := range b.e.lanes {
 		for _, job := range l.plan.Every {
-			if err == nil && job.Every > 0 && e.clock%job.Every == 0 && e.clock < endOfTime {
+			at := b.e.workers.clock
+			if err == nil && job.Every > 0 && at%job.Every == 0 && at < endOfTime {
 				err = l.meet(ctx, job)
 			}
 		}
 	}
-	e.barrier = e.clock
-	e.wake()
+	b.done = b.e.workers.clock
+	b.e.wake()
 	return err
 }
 
 // meets reports whether something is done when a clock has ended.
-func (e *Engine) meets(c Clock) bool {
-	for _, l := range e.lanes {
+func (b *barriers) meets(c Clock) bool {
+	for _, l := range b.e.lanes {
 		for _, job := range l.plan.Every {
 			if job.Every > 0 && c%job.Every == 0 {
 				return true
@@ -43,23 +52,23 @@ func (l *lane) meet(ctx context.Context, job Periodic) error {
 			return err
 		}
 	}
-	r := &Round{Clock: e.clock, Group: e.cfg.Group, Drain: l.drain}
+	r := &Round{Clock: e.workers.clock, Group: e.cfg.Group, Drain: l.drain}
 	for _, p := range l.params {
 		r.Params = append(r.Params, &Param{Name: p.name, Rows: p.rows, Cols: p.cols,
 			Data: p.rowsOf(p.whole())})
 	}
-	e.apart = true
+	e.barriers.apart = true
 	e.mu.Unlock()
 	err := job.Do(ctx, r)
 	e.mu.Lock()
-	e.apart = false
+	e.barriers.apart = false
 	e.wake()
 	for _, p := range l.params {
-		e.touch(p, p.whole())
+		e.workers.touch(p, p.whole())
 	}
-	e.rebase = true
+	e.record.rebase = true
 	if err != nil {
-		return fmt.Errorf("distrib: at the barrier of clock %d: %w", e.clock, err)
+		return fmt.Errorf("distrib: at the barrier of clock %d: %w", e.workers.clock, err)
 	}
 	return nil
 }
@@ -67,18 +76,18 @@ func (l *lane) meet(ctx context.Context, job Periodic) error {
 // gather sends everything, and waits until everything of the clocks before is here.
 func (l *lane) gather(ctx context.Context) error {
 	e := l.e
-	e.meeting = true
-	defer func() { e.meeting = false }()
+	e.barriers.meeting = true
+	defer func() { e.barriers.meeting = false }()
 	for _, b := range l.boxes {
 		if l.mode == graph {
 			b.wanted = true
 			continue
 		}
-		b.marks, b.told = []mark{{e.self, e.clock}}, e.clock
+		b.marks, b.told = []mark{{e.self, e.workers.clock}}, e.workers.clock
 		l.dispatch(b, b.take(func(*item) bool { return true }), header{})
 	}
 	e.nudge()
-	at := e.clock
+	at := e.workers.clock
 	return e.wait(ctx, waiting{
 		ready: func() bool { return l.seen.min() >= at }, clock: at,
 		what: func() string { return "the barrier" },
@@ -99,7 +108,7 @@ func (l *lane) drain(ref Ref) Update {
 	ref = p.whole()
 	var sum Update
 	for _, it := range l.box(e.self, 0).take(func(it *item) bool { return it.Ref.Param == p.id }) {
-		p.ledger.drain(e, it.U)
+		p.ledger.drain(&e.cfg, it.U)
 		whole := it.U
 		if it.Ref != ref {
 			d := make(Dense, int(ref.N)*p.cols)

@@ -149,18 +149,6 @@ func (h handler) Sum(ms []*Msg, at Version) ([][]byte, error) {
 	return [][]byte{b}, err
 }
 
-// weighed is an update times a number.
-func (e *Engine) weighed(f Frame, by float32) Update {
-	p := e.params[f.Ref.Param]
-	n := int(f.Ref.N)
-	if n == 0 {
-		n = p.rows
-	}
-	d := make(Dense, n*p.cols)
-	f.U.AddTo(d, p.cols, by)
-	return d
-}
-
 // TakeSum is of [Pool].
 func (h handler) TakeSum(parts []Part, body [][]byte) (bool, error) {
 	e := h.e
@@ -204,8 +192,8 @@ func (s *server) mayTake(parts []Part, heads []header) bool {
 	e := s.lane.e
 	next := map[NodeID]uint64{}
 	for i, p := range parts {
-		h, k := heads[i], e.links[p.From]
-		if k == nil || e.lost[p.From] != nil || h.epoch != e.cfg.View.Epoch || e.premature(h) {
+		h, k := heads[i], e.mail.links[p.From]
+		if k == nil || e.mail.lost[p.From] != nil || h.epoch != e.cfg.View.Epoch || e.premature(h) {
 			return false
 		}
 		if _, ok := next[p.From]; !ok {
@@ -224,7 +212,7 @@ func (s *server) mayTake(parts []Part, heads []header) bool {
 func (s *server) takeSum(parts []Part, heads []header, frames []Frame) error {
 	e, by := s.lane.e, when{at: s.pushes, weighed: s.lane.weighs() != nil}
 	for i, p := range parts {
-		k := e.links[p.From]
+		k := e.mail.links[p.From]
 		k.last[Updates] = heads[i].seq
 		e.audit.Received++
 		s.stale(heads[i], len(frames))
@@ -234,7 +222,7 @@ func (s *server) takeSum(parts []Part, heads []header, frames []Frame) error {
 	}
 	for _, f := range frames {
 		f.Ref.N = max(f.Ref.N, 1)
-		e.params[f.Ref.Param].ledger.receive(e, f.U)
+		e.params[f.Ref.Param].ledger.receive(&e.cfg, f.U)
 		s.latest = max(s.latest, f.Clock)
 		s.fold(f, by)
 	}

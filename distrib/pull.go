@@ -29,7 +29,7 @@ func (w *worker) PullRows(ctx context.Context, refs []Ref) error {
 		by[p.id] = append(by[p.id], ref)
 	}
 	for i, list := range by {
-		if p := e.params[i]; p.lane.mode == served && len(list) > 0 && !e.paused {
+		if p := e.params[i]; p.lane.mode == served && len(list) > 0 && !e.views.paused {
 			p.lane.missing(p, list, needs(p.lane.cons, w.clock, e.members))
 		}
 	}
@@ -61,7 +61,7 @@ func (w *worker) pull(ctx context.Context, ref Ref) (Version, error) {
 			return 0, err
 		}
 	}
-	if j := e.journal(); j != nil {
+	if j := e.record.open(); j != nil {
 		j.Read(w.clock, ref)
 	}
 	w.copy(p, ref)

@@ -14,12 +14,12 @@ func (h handler) Receive(from NodeID, m *Msg) {
 	body := joined(m)
 	head, err := readHeader(m.Head, body)
 	if err != nil {
-		e.broken(from, err)
+		h.broken(from, err)
 		return
 	}
 	marks, rest, err := cutMarks(body, head.marks)
 	if err != nil {
-		e.broken(from, err)
+		h.broken(from, err)
 		return
 	}
 	var frames []Frame
@@ -30,20 +30,11 @@ func (h handler) Receive(from NodeID, m *Msg) {
 		})
 	}
 	if err == nil {
-		err = e.take(from, head, marks, frames, m, rest)
+		err = h.take(from, head, marks, frames, m, rest)
 	}
 	if err != nil {
-		e.broken(from, err)
+		h.broken(from, err)
 	}
-}
-
-// shapes gives the shapes of the parameters, which do not change once they are attached.
-func (e *Engine) shapes(id ParamID) (rows, cols int, ok bool) {
-	if id < 0 || int(id) >= len(e.params) {
-		return 0, 0, false
-	}
-	p := e.params[id]
-	return p.rows, p.cols, true
 }
 
 // Down takes note that a node is gone.
@@ -51,106 +42,72 @@ func (h handler) Down(from NodeID, err error) {
 	e := h.e
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.lose(from, err)
+	e.mail.lose(from, err)
 }
 
 // broken takes a node whose messages make no sense for lost.
-func (e *Engine) broken(from NodeID, err error) {
+func (h handler) broken(from NodeID, err error) {
 	why := &NonsenseError{from, err}
-	e.mu.Lock()
-	e.lose(from, why)
-	e.mu.Unlock()
+	h.e.mu.Lock()
+	h.e.mail.lose(from, why)
+	h.e.mu.Unlock()
 	if !errors.Is(err, errOthers) { // who is only another's is to hear so from this node's hello
-		Drop(e.t, from, why)
+		Drop(h.e.t, from, why)
 	}
 }
 
 // errOthers is a node that has attached other parameters.
 var errOthers = errors.New("its parameters are others")
 
-// lose takes a node for lost: nothing is sent to it, and who needs it gets an error.
-func (e *Engine) lose(id NodeID, err error) {
-	if e.lost[id] != nil || e.links[id] == nil {
-		return
-	}
-	if err == nil {
-		err = fmt.Errorf("the connection with node %d ended", id)
-	}
-	e.lost[id] = err
-	k := e.links[id]
-	for _, list := range [][]*parcel{k.updates, k.values} {
-		for _, p := range list {
-			e.drop(id, p)
-		}
-	}
-	k.updates, k.values = nil, nil // what is told of this node may still go
-	e.wake()
-}
-
 // take folds a decoded message in, in its turn.
-func (e *Engine) take(from NodeID, h header, marks []mark, frames []Frame, m *Msg,
+func (h handler) take(from NodeID, head header, marks []mark, frames []Frame, m *Msg,
 	body []byte) error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	ok, err := e.inTurn(from, h)
+	h.e.mu.Lock()
+	defer h.e.mu.Unlock()
+	ok, err := h.inTurn(from, head)
 	if !ok || err != nil {
 		return err
 	}
-	if int(h.lane) >= len(e.lanes) {
-		return fmt.Errorf("it is for plan %d of %d", h.lane, len(e.lanes))
+	if int(head.lane) >= len(h.e.lanes) {
+		return fmt.Errorf("it is for plan %d of %d", head.lane, len(h.e.lanes))
 	}
-	e.audit.Received++
-	if h.kind == kindRows || h.kind == kindSums || h.kind == kindAck {
-		e.acked(from, h.ack, marks)
+	h.e.audit.Received++
+	if head.kind == kindRows || head.kind == kindSums || head.kind == kindAck {
+		h.e.mail.acked(from, head.ack, marks)
 	}
-	if err := e.lanes[h.lane].take(from, h, marks, frames, m, body); err != nil {
+	if err := h.e.lanes[head.lane].take(from, head, marks, frames, m, body); err != nil {
 		return err
 	}
-	e.wake()
+	h.e.wake()
 	return nil
 }
 
 // inTurn reports whether a message is to be taken now: of this epoch, and the next of its
 // stream. One of a coming epoch waits for it, and its stream with it. One that came
 // before is dropped, and one before which some are missing ends the connection.
-func (e *Engine) inTurn(from NodeID, h header) (bool, error) {
-	for e.premature(h) && e.err == nil && !e.closing {
-		if e.changed == nil {
-			e.changed = make(chan struct{})
-		}
-		changed := e.changed
-		e.mu.Unlock()
+func (h handler) inTurn(from NodeID, head header) (bool, error) {
+	for h.e.premature(head) && h.e.err == nil && !h.e.closing {
+		changed := h.e.next()
+		h.e.mu.Unlock()
 		<-changed
-		e.mu.Lock()
+		h.e.mu.Lock()
 	}
-	k := e.links[from]
-	if e.premature(h) || h.epoch != e.cfg.View.Epoch || k == nil || e.lost[from] != nil {
-		e.audit.Foreign++
+	k := h.e.mail.links[from]
+	if h.e.premature(head) || head.epoch != h.e.cfg.View.Epoch || k == nil ||
+		h.e.mail.lost[from] != nil {
+		h.e.audit.Foreign++
 		return false, nil
 	}
-	c := h.kind.class()
-	if h.seq <= k.last[c] {
-		e.audit.Repeated++
+	c := head.kind.class()
+	if head.seq <= k.last[c] {
+		h.e.audit.Repeated++
 		return false, nil
 	}
-	if h.seq != k.last[c]+1 {
-		return false, fmt.Errorf("message %d of a stream came after %d", h.seq, k.last[c])
+	if head.seq != k.last[c]+1 {
+		return false, fmt.Errorf("message %d of a stream came after %d", head.seq, k.last[c])
 	}
-	k.last[c] = h.seq
+	k.last[c] = head.seq
 	return true, nil
-}
-
-// premature reports whether a message must wait: for its epoch, or for the end of what is
-// done to replicas at a barrier.
-func (e *Engine) premature(h header) bool {
-	if h.epoch != e.cfg.View.Epoch || e.unsettled(h) {
-		return h.epoch >= e.cfg.View.Epoch
-	}
-	if !e.apart || h.kind != kindUpdates || int(h.lane) >= len(e.lanes) {
-		return false
-	}
-	l := e.lanes[h.lane]
-	return l.mode == graph || l.mode == carry
 }
 
 // take is what the kinds of messages do.
@@ -164,7 +121,7 @@ func (l *lane) take(from NodeID, h header, marks []mark, frames []Frame, m *Msg,
 				errOthers, e.self)
 		}
 	case kindBye:
-		e.gone[from] = true
+		e.mail.gone[from] = true
 	case kindUpdates:
 		return l.takeUpdates(from, h, marks, frames)
 	case kindWho:
@@ -181,13 +138,13 @@ func (l *lane) take(from NodeID, h header, marks []mark, frames []Frame, m *Msg,
 		return l.takeGiven(from, body)
 	case kindAck:
 	default:
-		return e.takeMove(from, h, marks, body)
+		return e.views.takeMove(from, h, marks, body)
 	}
 	return nil
 }
 
 func (l *lane) takeUpdates(from NodeID, h header, marks []mark, frames []Frame) error {
-	k := l.e.links[from]
+	k := l.e.mail.links[from]
 	if h.flags&wantsAck != 0 || h.flags&endsClock != 0 && !l.answers(from) {
 		k.owes = true
 	}
@@ -262,7 +219,7 @@ func (l *lane) setRows(p *param, f Frame, u Update, at Clock) {
 			p.lacking--
 		}
 	}
-	l.e.touch(p, f.Ref)
+	l.e.workers.touch(p, f.Ref)
 }
 
 // fresh reports whether rows may be read that hold what everybody wrote in clocks before
@@ -331,7 +288,7 @@ func (l *lane) ask(p *param, refs []Ref, need Clock, which func(int32) bool) {
 			if p.ages == nil {
 				h.flags = asksStanding
 			}
-			l.e.post(id, &parcel{head: h, body: [][]byte{appendRefs(nil, refs)}})
+			l.e.mail.post(id, &parcel{head: h, body: [][]byte{appendRefs(nil, refs)}})
 		}
 	}
 }

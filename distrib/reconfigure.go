@@ -34,6 +34,13 @@ type move struct {
 	replicas bool               // whole replicas are sent, since some may differ
 }
 
+// views changes the view of a node.
+type views struct {
+	e      *Engine
+	moving *move // a new view is on its way; nil: none
+	paused bool  // workers wait for it
+}
+
 // Reconfigure makes another view the present one. All nodes of the old view that live call
 // it with the same view, of a later epoch, and so do those that leave; nodes that join
 // are made with Config.Joins. Workers wait the while, wherever they are.
@@ -50,30 +57,30 @@ type move struct {
 func (e *Engine) Reconfigure(ctx context.Context, v View) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.moving != nil && e.moving.joins {
-		if err := e.joined(ctx); err != nil {
+	if e.views.moving != nil && e.views.moving.joins {
+		if err := e.views.joined(ctx); err != nil {
 			return err
 		}
 	}
-	if err := e.admissible(v); err != nil {
+	if err := e.views.admissible(v); err != nil {
 		return err
 	}
 	m := &move{clocks: map[NodeID]Clock{}}
-	for _, id := range e.all {
-		if e.lost[id] == nil {
+	for _, id := range e.mail.all {
+		if e.mail.lost[id] == nil {
 			m.stay = append(m.stay, id)
 		}
 	}
-	if err := e.recoverable(v, m); err != nil {
+	if err := e.views.recoverable(v, m); err != nil {
 		return err
 	}
-	e.moving, e.paused = m, true
+	e.views.moving, e.views.paused = m, true
 	e.wake()
-	err := e.drain(ctx, m)
+	err := e.views.drain(ctx, m)
 	if err == nil {
-		err = e.switchTo(ctx, v, m)
+		err = e.views.switchTo(ctx, v, m)
 	}
-	e.moving, e.paused = nil, false
+	e.views.moving, e.views.paused = nil, false
 	if err != nil {
 		e.fail(err)
 	}
@@ -84,34 +91,43 @@ func (e *Engine) Reconfigure(ctx context.Context, v View) error {
 	return err
 }
 
-func (e *Engine) admissible(v View) error {
+// Joined waits until this node, made with Config.Joins, has what it needs of the others,
+// and returns the clock in which its workers begin.
+func (e *Engine) Joined(ctx context.Context) (Clock, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	err := e.views.joined(ctx)
+	return e.workers.clock, err
+}
+
+func (vs *views) admissible(v View) error {
 	switch {
-	case e.err != nil:
-		return e.err
-	case !e.started:
+	case vs.e.err != nil:
+		return vs.e.err
+	case !vs.e.started:
 		return errors.New("distrib: a view cannot change before parameters are attached")
-	case v.Epoch <= e.cfg.View.Epoch:
-		return fmt.Errorf("distrib: epoch %d comes after epoch %d", v.Epoch, e.cfg.View.Epoch)
-	case e.moving != nil:
+	case v.Epoch <= vs.e.cfg.View.Epoch:
+		return fmt.Errorf("distrib: epoch %d comes after epoch %d", v.Epoch, vs.e.cfg.View.Epoch)
+	case vs.moving != nil:
 		return errors.New("distrib: the view is changing already")
-	case v.Self != e.self:
-		return fmt.Errorf("distrib: node %d becomes node %d", e.self, v.Self)
+	case v.Self != vs.e.self:
+		return fmt.Errorf("distrib: node %d becomes node %d", vs.e.self, v.Self)
 	}
 	return v.distinct()
 }
 
 // recoverable reports what is lost with the nodes that are.
-func (e *Engine) recoverable(v View, m *move) error {
+func (vs *views) recoverable(v View, m *move) error {
 	var gone []NodeID
-	for _, id := range e.all {
-		if e.lost[id] == nil {
+	for _, id := range vs.e.mail.all {
+		if vs.e.mail.lost[id] == nil {
 			continue
 		}
 		if v.has(id) {
 			return fmt.Errorf("distrib: node %d is in the view of epoch %d and is lost", id,
 				v.Epoch)
 		}
-		for _, l := range e.lanes {
+		for _, l := range vs.e.lanes {
 			if l.mode == served && contains(l.owners, id) {
 				gone = insert(gone, id)
 			}
@@ -125,16 +141,16 @@ func (e *Engine) recoverable(v View, m *move) error {
 }
 
 // hops is how many nodes an update of the old view may go through, and one more.
-func (e *Engine) hops() Clock {
+func (vs *views) hops() Clock {
 	most := Clock(1)
-	for _, l := range e.lanes {
+	for _, l := range vs.e.lanes {
 		switch l.mode {
 		case graph:
-			most = max(most, Clock(len(e.members)))
+			most = max(most, Clock(len(vs.e.members)))
 		case flow:
 			most = max(most, 2)
 			if _, ok := l.plan.Topology.(Relaying); ok {
-				most = max(most, Clock(len(e.all))+1)
+				most = max(most, Clock(len(vs.e.mail.all))+1)
 			}
 		}
 	}
@@ -142,31 +158,32 @@ func (e *Engine) hops() Clock {
 }
 
 // drain sends all that the old view still has to send and waits for what others have.
-func (e *Engine) drain(ctx context.Context, m *move) error {
-	for m.round = 1; m.round <= e.hops(); m.round++ {
+func (vs *views) drain(ctx context.Context, m *move) error {
+	for m.round = 1; m.round <= vs.hops(); m.round++ {
 		m.drained = map[NodeID][2]bool{}
-		e.pushOut()
+		vs.pushOut()
 		for _, id := range m.stay {
 			for _, k := range []kind{kindDrained, kindEnded} {
-				e.post(id, &parcel{head: header{kind: k, clock: m.round},
-					marks: []mark{{e.self, e.clock}}})
+				vs.e.mail.post(id, &parcel{head: header{kind: k, clock: m.round},
+					marks: []mark{{vs.e.self, vs.e.workers.clock}}})
 			}
 		}
-		err := e.wait(ctx, waiting{
-			ready: func() bool { return len(m.pending()) == 0 }, clock: e.clock,
+		err := vs.e.wait(ctx, waiting{
+			ready: func() bool { return len(m.pending()) == 0 }, clock: vs.e.workers.clock,
 			what: func() string { return "the end of an epoch" }, who: m.pending, moves: true,
 		})
 		if err != nil {
 			return err
 		}
 	}
-	err := e.wait(ctx, waiting{ready: e.idle, clock: e.clock, moves: true, who: e.slow,
+	err := vs.e.wait(ctx, waiting{ready: vs.e.sender.idle, clock: vs.e.workers.clock,
+		moves: true, who: vs.e.mail.slow,
 		what: func() string { return "the last messages of an epoch" }})
 	if err != nil {
 		return err
 	}
 	m.closed = true
-	for _, l := range e.lanes {
+	for _, l := range vs.e.lanes {
 		if l.server != nil {
 			l.server.release(func(Clock) bool { return true })
 		}
@@ -175,8 +192,8 @@ func (e *Engine) drain(ctx context.Context, m *move) error {
 }
 
 // pushOut dispatches every pending update, and what owners have added up.
-func (e *Engine) pushOut() {
-	for _, l := range e.lanes {
+func (vs *views) pushOut() {
+	for _, l := range vs.e.lanes {
 		if l.mode == local {
 			continue
 		}
@@ -191,7 +208,7 @@ func (e *Engine) pushOut() {
 			l.server.release(func(Clock) bool { return true })
 		}
 		if l.server != nil && l.mode == flow {
-			l.server.sums.flush(e.children(l, e.self))
+			l.server.sums.flush(children(l, vs.e.self))
 		}
 	}
 }
@@ -208,8 +225,8 @@ func (m *move) pending() []NodeID {
 }
 
 // takeDrained notes that a stream of a node has ended a round.
-func (e *Engine) takeDrained(from NodeID, h header, marks []mark) {
-	m := e.moving
+func (vs *views) takeDrained(from NodeID, h header, marks []mark) {
+	m := vs.moving
 	d := m.drained[from]
 	d[h.kind-kindDrained] = true
 	m.drained[from] = d
@@ -220,7 +237,7 @@ func (e *Engine) takeDrained(from NodeID, h header, marks []mark) {
 
 // switchTo enters the new view, sends what others must have of this node, and waits for
 // what this node must have.
-func (e *Engine) switchTo(ctx context.Context, v View, m *move) error {
+func (vs *views) switchTo(ctx context.Context, v View, m *move) error {
 	base := endOfTime
 	for _, id := range m.stay {
 		base = min(base, m.clocks[id])
@@ -228,40 +245,40 @@ func (e *Engine) switchTo(ctx context.Context, v View, m *move) error {
 	if base == endOfTime {
 		return errors.New("distrib: the workers of all nodes have ended")
 	}
-	old := e.all
-	outgoing, err := e.relayout(v, m, base)
+	old := vs.e.mail.all
+	outgoing, err := vs.relayout(v, m, base)
 	if err != nil {
 		return err
 	}
-	if e.gone[e.self] {
-		for _, id := range e.all {
-			e.post(id, &parcel{head: header{kind: kindBye}})
+	if vs.e.mail.gone[vs.e.self] {
+		for _, id := range vs.e.mail.all {
+			vs.e.mail.post(id, &parcel{head: header{kind: kindBye}})
 		}
 	}
-	e.wake() // messages of the new epoch may come in
-	for _, id := range e.all {
+	vs.e.wake() // messages of the new epoch may come in
+	for _, id := range vs.e.mail.all {
 		for _, s := range outgoing[id] {
-			e.post(id, s)
+			vs.e.mail.post(id, s)
 		}
 		end := header{kind: kindMoved, flags: endsRows, clock: base, ack: uint64(len(m.stay))}
-		e.post(id, &parcel{head: end, marks: e.clockMarks(m, base)})
+		vs.e.mail.post(id, &parcel{head: end, marks: vs.clockMarks(m, base)})
 	}
-	if !v.has(e.self) {
-		err := e.wait(ctx, waiting{ready: e.delivered, clock: base,
-			what: func() string { return "the last rows" }, who: e.slow, moves: true})
+	if !v.has(vs.e.self) {
+		err := vs.e.wait(ctx, waiting{ready: vs.e.sender.delivered, clock: base,
+			what: func() string { return "the last rows" }, who: vs.e.mail.slow, moves: true})
 		return errors.Join(ErrLeft, err)
 	}
-	e.cfg.Log(fmt.Sprintf("node %d: epoch %d with node %v after node %v, from clock %d",
-		e.self, v.Epoch, e.all, old, base))
-	return e.wait(ctx, waiting{ready: func() bool { return m.ends == uint64(len(m.stay)) },
+	vs.e.cfg.Log(fmt.Sprintf("node %d: epoch %d with node %v after node %v, from clock %d",
+		vs.e.self, v.Epoch, vs.e.mail.all, old, base))
+	return vs.e.wait(ctx, waiting{ready: func() bool { return m.ends == uint64(len(m.stay)) },
 		clock: base, what: func() string { return "rows of the new epoch" },
 		who: func() []NodeID { return m.stay }, moves: true})
 }
 
 // clockMarks are the clocks of all members as the new view begins.
-func (e *Engine) clockMarks(m *move, base Clock) []mark {
+func (vs *views) clockMarks(m *move, base Clock) []mark {
 	var marks []mark
-	for _, id := range e.members {
+	for _, id := range vs.e.members {
 		at, ok := m.clocks[id]
 		if !ok {
 			at = base + 1
@@ -269,4 +286,15 @@ func (e *Engine) clockMarks(m *move, base Clock) []mark {
 		marks = append(marks, mark{id, at})
 	}
 	return marks
+}
+
+// neededFor is the nodes without which a wait cannot end.
+func (vs *views) neededFor(w waiting) []NodeID {
+	switch {
+	case vs.moving == nil || vs.moving.joins:
+		return vs.e.needed()
+	case w.moves:
+		return vs.moving.stay
+	}
+	return nil
 }

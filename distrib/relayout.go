@@ -3,50 +3,50 @@ package distrib
 import "bytes"
 
 // relayout prepares every plan for the new view, and says what rows go to whom.
-func (e *Engine) relayout(v View, m *move, base Clock) (map[NodeID][]*parcel, error) {
+func (vs *views) relayout(v View, m *move, base Clock) (map[NodeID][]*parcel, error) {
 	joined := func(id NodeID) bool { return !contains(m.stay, id) }
 	shards := map[NodeID][]SavedRows{}
 	var before []*param
-	for _, p := range e.params {
+	for _, p := range vs.e.params {
 		q := *p
 		before = append(before, &q)
 	}
-	e.enter(v)
+	vs.e.enter(v)
 	for _, id := range m.stay {
-		if e.links[id] == nil {
-			e.links[id] = newLink() // of who leaves: its rows are still to come
+		if vs.e.mail.links[id] == nil {
+			vs.e.mail.links[id] = newLink() // of who leaves: its rows are still to come
 		}
 	}
-	e.out.unacked, e.out.queued = 0, 0
-	e.out.bound = 0
-	e.chooseOutbox()
-	for id := range e.lost {
+	vs.e.mail.out.unacked, vs.e.mail.out.queued = 0, 0
+	vs.e.mail.out.bound = 0
+	vs.e.chooseOutbox()
+	for id := range vs.e.mail.lost {
 		if !v.has(id) {
-			delete(e.lost, id)
+			delete(vs.e.mail.lost, id)
 		}
 	}
-	for _, l := range e.lanes {
+	for _, l := range vs.e.lanes {
 		if err := l.rebind(v, base); err != nil {
 			return nil, err
 		}
 	}
-	sponsor := m.stay[0] == e.self
-	for i, p := range e.params {
+	sponsor := m.stay[0] == vs.e.self
+	for i, p := range vs.e.params {
 		was := before[i]
 		if p.lane.mode == served {
-			e.moveRows(was, p, shards)
+			vs.moveRows(was, p, shards)
 			continue
 		}
-		for _, id := range e.all {
-			if sponsor && id != e.self && (joined(id) || m.replicas) {
+		for _, id := range vs.e.mail.all {
+			if sponsor && id != vs.e.self && (joined(id) || m.replicas) {
 				shards[id] = append(shards[id], p.saved(0, int32(p.rows)))
 			}
 		}
 	}
-	for _, l := range e.lanes {
-		l.begin(e.clockMarks(m, base))
+	for _, l := range vs.e.lanes {
+		l.begin(vs.clockMarks(m, base))
 	}
-	return e.parcels(shards, base)
+	return vs.parcels(shards, base)
 }
 
 // rebind makes a plan's state anew for a view.
@@ -81,15 +81,6 @@ func (l *lane) rebind(v View, base Clock) error {
 	return l.start(base)
 }
 
-// declared is the parameters as policies know them.
-func (e *Engine) declared() []*Param {
-	var ps []*Param
-	for _, p := range e.params {
-		ps = append(ps, &Param{Name: p.name, Rows: p.rows, Cols: p.cols, Kind: p.kind})
-	}
-	return ps
-}
-
 // begin sets the clocks of all members.
 func (l *lane) begin(marks []mark) {
 	for _, k := range marks {
@@ -109,7 +100,7 @@ func (l *lane) begin(marks []mark) {
 }
 
 // moveRows keeps the rows that stay here, and collects those that go.
-func (e *Engine) moveRows(was, p *param, shards map[NodeID][]SavedRows) {
+func (vs *views) moveRows(was, p *param, shards map[NodeID][]SavedRows) {
 	rule, stateful := p.lane.plan.Rule.(Stateful)
 	for _, r := range p.runs(p.whole()) {
 		for row := r.row; row < r.row+r.n; row++ {
@@ -121,7 +112,7 @@ func (e *Engine) moveRows(was, p *param, shards map[NodeID][]SavedRows) {
 				n++
 			}
 			rows := was.saved(row, n)
-			if r.owner == e.self {
+			if r.owner == vs.e.self {
 				p.master.load(int(p.slot[row]), rows)
 				copy(p.folded[p.slot[row]:], was.folded[was.slot[row]:was.slot[row]+n])
 			} else {
@@ -136,19 +127,19 @@ func (e *Engine) moveRows(was, p *param, shards map[NodeID][]SavedRows) {
 }
 
 // parcels cuts rows into messages.
-func (e *Engine) parcels(shards map[NodeID][]SavedRows,
+func (vs *views) parcels(shards map[NodeID][]SavedRows,
 	at Clock) (map[NodeID][]*parcel, error) {
 	out := map[NodeID][]*parcel{}
 	for id, rows := range shards {
 		for _, r := range rows {
-			for _, part := range r.cut(e.cfg.Message) {
-				s := &Shard{Epoch: e.cfg.View.Epoch, Node: e.self, Clock: at,
+			for _, part := range r.cut(vs.e.cfg.Message) {
+				s := &Shard{Epoch: vs.e.cfg.View.Epoch, Node: vs.e.self, Clock: at,
 					Rows: []SavedRows{part}}
 				var b bytes.Buffer
 				if _, err := s.WriteTo(&b); err != nil {
 					return nil, err
 				}
-				e.audit.Moved += int64(part.N)
+				vs.e.audit.Moved += int64(part.N)
 				out[id] = append(out[id], &parcel{head: header{kind: kindMoved, clock: at},
 					body: [][]byte{b.Bytes()}})
 			}

@@ -136,7 +136,7 @@ func (l *lane) takeReplica(from NodeID, h header, marks []mark, frames []Frame) 
 		for _, m := range marks {
 			b.mark(m.of, m.at)
 		}
-		b.wanted = b.wanted || b.due(e.clock)
+		b.wanted = b.wanted || b.due(e.workers.clock)
 	}
 	return nil
 }
@@ -147,11 +147,11 @@ func (l *lane) takeOne(from NodeID, f Frame, onward []hop) error {
 	if p.lane != l || f.Ref.N == 0 {
 		return badFrame("updates of %s by another plan, or of no rows", p.name)
 	}
-	p.ledger.receive(e, f.U)
-	p.ledger.fold(e, f.U)
-	e.fold(from, f.Clock, p, f.Ref, f.U)
+	p.ledger.receive(&e.cfg, f.U)
+	p.ledger.fold(&e.cfg, f.U)
+	e.workers.fold(from, f.Clock, p, f.Ref, f.U)
 	for _, to := range onward {
-		p.ledger.push(e, f.U, 1)
+		p.ledger.push(&e.cfg, f.U, 1)
 		l.box(to.to, to.paths).add(p, Entry{Ref: f.Ref, Dest: to.to, Made: f.Clock, U: f.U})
 	}
 	return nil

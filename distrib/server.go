@@ -104,7 +104,7 @@ func (s *server) take(from NodeID, h header, frames []Frame) error {
 	}
 	for _, f := range frames {
 		f.Ref.N = max(f.Ref.N, 1)
-		e.params[f.Ref.Param].ledger.receive(e, f.U)
+		e.params[f.Ref.Param].ledger.receive(&e.cfg, f.U)
 		s.latest = max(s.latest, f.Clock)
 		if s.holds(f.Clock) {
 			s.held = append(s.held, heldUpdate{from, h.seq, at, f})
@@ -135,32 +135,6 @@ func (s *server) ended(from NodeID, h header) {
 // heldBack reports whether owners may hold updates back. Then no message has updates of
 // two clocks, so that each is folded in as a whole.
 func (c *Config) heldBack() bool { return c.Ordered || c.Saves != nil }
-
-// folded says which of a node's messages are folded in: all up to one, and some after it.
-func (e *Engine) folded(from NodeID) (upTo uint64, after []mark) {
-	k := e.links[from]
-	upTo = k.last[Updates]
-	if e.audit.Held == 0 {
-		return upTo, nil
-	}
-	held := map[uint64]bool{}
-	for _, l := range e.lanes {
-		if l.server == nil {
-			continue
-		}
-		for _, u := range l.server.held {
-			if u.from == from {
-				held[u.seq], upTo = true, min(upTo, u.seq-1)
-			}
-		}
-	}
-	for seq := upTo + 1; seq <= k.last[Updates]; seq++ {
-		if !held[seq] {
-			after = append(after, mark{at: Clock(seq)})
-		}
-	}
-	return upTo, after
-}
 
 // owns reports whether all of some rows are this node's.
 func (s *server) owns(r Ref) error {
@@ -237,7 +211,7 @@ func (s *server) release(of func(Clock) bool) {
 func (s *server) fold(f Frame, by when) {
 	l := s.lane
 	p := l.e.params[f.Ref.Param]
-	p.ledger.fold(l.e, f.U)
+	p.ledger.fold(&l.e.cfg, f.U)
 	if l.mode == flow {
 		s.sums.add(p, f)
 		return

@@ -103,7 +103,7 @@ func (l *lane) giveBack(id NodeID) {
 	}
 	l.tagged.back[id] = later
 	if len(now) > 0 {
-		l.e.post(id, &parcel{head: header{kind: kindGiven, lane: l.index},
+		l.e.mail.post(id, &parcel{head: header{kind: kindGiven, lane: l.index},
 			body: [][]byte{appendGiven(nil, now)}})
 	}
 }

@@ -4,8 +4,19 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 )
+
+// monitor is the one lock of a node, and who waits for what happens under it.
+type monitor struct {
+	cfg      *Config
+	mu       sync.Mutex
+	changed  chan struct{}       // closed and made anew when something happens; nil: none waits
+	kick     chan struct{}       // wakes the sending goroutine
+	err      error               // what ended the engine
+	hopeless func(waiting) error // why a wait cannot end, nil if it can
+}
 
 // waiting is what somebody waits for, and what is said if it does not come. All of its
 // functions are called under the lock.
@@ -22,46 +33,57 @@ type waiting struct {
 // the engine's, with a *[LostError] as soon as a node is lost without which no clock ends,
 // or with a *[StallError] after Config.Timeout. After Config.Stall, the log says who is
 // waited for.
-func (e *Engine) wait(ctx context.Context, w waiting) error {
+func (m *monitor) wait(ctx context.Context, w waiting) error {
 	begun := time.Now()
-	stall := time.NewTimer(e.cfg.Stall)
+	stall := time.NewTimer(m.cfg.Stall)
 	defer stall.Stop()
-	end := time.NewTimer(e.cfg.Timeout)
+	end := time.NewTimer(m.cfg.Timeout)
 	defer end.Stop()
 	if w.probe != nil {
-		probe := time.AfterFunc(e.cfg.Stall/2, func() {
-			e.mu.Lock()
-			defer e.mu.Unlock()
+		probe := time.AfterFunc(m.cfg.Stall/2, func() {
+			m.mu.Lock()
+			defer m.mu.Unlock()
 			w.probe()
 		})
 		defer probe.Stop()
 	}
 	for {
-		if e.err != nil {
-			return e.err
+		if m.err != nil {
+			return m.err
 		}
 		if w.ready() {
 			return nil
 		}
-		if len(e.lost) > 0 {
-			if err := e.lostError(e.neededFor(w)); err != nil {
-				return err
-			}
+		if err := m.hopeless(w); err != nil {
+			return err
 		}
-		if err := e.sleep(ctx, stall.C, end.C, w, begun); err != nil {
+		if err := m.sleep(ctx, stall.C, end.C, w, begun); err != nil {
 			return err
 		}
 	}
 }
 
-// sleep waits for the next change, without the lock.
-func (e *Engine) sleep(ctx context.Context, stall, end <-chan time.Time, w waiting,
-	begun time.Time) error {
-	if e.changed == nil {
-		e.changed = make(chan struct{})
+// signal lets everybody who waits look again.
+func (m *monitor) signal() {
+	if m.changed != nil {
+		close(m.changed)
+		m.changed = nil
 	}
-	changed := e.changed
-	e.mu.Unlock()
+}
+
+// next is closed when something has happened.
+func (m *monitor) next() <-chan struct{} {
+	if m.changed == nil {
+		m.changed = make(chan struct{})
+	}
+	return m.changed
+}
+
+// sleep waits for the next change, without the lock.
+func (m *monitor) sleep(ctx context.Context, stall, end <-chan time.Time, w waiting,
+	begun time.Time) error {
+	changed := m.next()
+	m.mu.Unlock()
 	var late, over bool
 	var err error
 	select {
@@ -73,7 +95,7 @@ func (e *Engine) sleep(ctx context.Context, stall, end <-chan time.Time, w waiti
 	case <-end:
 		over = true
 	}
-	e.mu.Lock()
+	m.mu.Lock()
 	if err != nil {
 		return fmt.Errorf("distrib: waiting for %s: %w", w.what(), err)
 	}
@@ -81,43 +103,26 @@ func (e *Engine) sleep(ctx context.Context, stall, end <-chan time.Time, w waiti
 		return &StallError{Nodes: w.who(), Clock: w.clock, What: w.what()}
 	}
 	if late && !w.ready() {
-		e.cfg.Stalled(fmt.Sprintf("node %d waits for %s at clock %d since %v: not there yet: "+
-			"node %v", e.self, w.what(), w.clock, time.Since(begun).Round(time.Second), w.who()))
+		m.cfg.Stalled(fmt.Sprintf("node %d waits for %s at clock %d since %v: not there yet: "+
+			"node %v", m.cfg.View.Self, w.what(), w.clock,
+			time.Since(begun).Round(time.Second), w.who()))
 	}
 	return nil
 }
 
-// lostError says which of some nodes are lost.
-func (e *Engine) lostError(of []NodeID) error {
-	var ids []NodeID
-	var why error
-	for _, id := range of {
-		if err, ok := e.lost[id]; ok {
-			ids, why = insert(ids, id), err
-		}
-	}
-	if ids == nil {
+// hopeless is why a wait cannot end: nodes are lost that it needs.
+func (e *Engine) hopeless(w waiting) error {
+	if len(e.mail.lost) == 0 {
 		return nil
 	}
-	return &LostError{Nodes: ids, Epoch: e.cfg.View.Epoch, Err: why}
-}
-
-// neededFor is the nodes without which a wait cannot end.
-func (e *Engine) neededFor(w waiting) []NodeID {
-	switch {
-	case e.moving == nil || e.moving.joins:
-		return e.needed()
-	case w.moves:
-		return e.moving.stay
-	}
-	return nil
+	return e.mail.lostError(e.views.neededFor(w))
 }
 
 // needed is the nodes without which a clock cannot end: owners, and who has not ended.
 func (e *Engine) needed() []NodeID {
 	var ids []NodeID
 	for _, id := range e.members {
-		if !e.gone[id] {
+		if !e.mail.gone[id] {
 			ids = insert(ids, id)
 		}
 	}
@@ -129,15 +134,17 @@ func (e *Engine) needed() []NodeID {
 	return ids
 }
 
-// unsent is the lost nodes that updates were meant for that they do not have.
-func (e *Engine) unsent() []NodeID {
-	var ids []NodeID
-	for _, id := range e.all {
-		if k := e.links[id]; e.lost[id] != nil && (k.dropped > 0 || k.unacked > 0) {
-			ids = insert(ids, id)
-		}
+// premature reports whether a message must wait: for its epoch, or for the end of what is
+// done to replicas at a barrier.
+func (e *Engine) premature(h header) bool {
+	if h.epoch != e.cfg.View.Epoch || e.views.unsettled(h) {
+		return h.epoch >= e.cfg.View.Epoch
 	}
-	return ids
+	if !e.barriers.apart || h.kind != kindUpdates || int(h.lane) >= len(e.lanes) {
+		return false
+	}
+	l := e.lanes[h.lane]
+	return l.mode == graph || l.mode == carry
 }
 
 // contains and insert keep ascending lists of nodes.
@@ -152,4 +159,26 @@ func insert(ids []NodeID, id NodeID) []NodeID {
 		return ids
 	}
 	return slices.Insert(ids, i, id)
+}
+
+// fail ends the engine with an error that everybody who waits gets.
+func (m *monitor) fail(err error) {
+	if m.err == nil {
+		m.err = err
+		m.cfg.Log(err.Error())
+	}
+	m.wake()
+}
+
+// wake lets everybody who waits look again, and the sending goroutine too.
+func (m *monitor) wake() {
+	m.signal()
+	m.nudge()
+}
+
+func (m *monitor) nudge() {
+	select {
+	case m.kick <- struct{}{}:
+	default:
+	}
 }
