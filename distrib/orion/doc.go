@@ -80,6 +80,8 @@
 // neither. The order of a part's users is that of the waits in one process ([Block].After), and so
 // the bits are those of [Run.Serial].
 //
-// What it does not do: run a loop by several processes that changes an array which neither space
-// nor time divides.
+// An array that is changed, and that neither divides, such as that of a stencil, is shared: all
+// have all of it. What a block changes, as the loop declares it, goes along with the parts of time
+// for which workers wait for each other, and what others have changed before goes with it; after a
+// pass all tell all. Buffered writes are the body's, as in one process.
 package orion

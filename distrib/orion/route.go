@@ -2,7 +2,6 @@ package orion
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 )
 
@@ -11,6 +10,7 @@ import (
 // in a pass hands it on to who begins the next pass with it.
 type route struct {
 	turns        []turn
+	shared       []bool       // by array: changed, and not divided
 	next, before []int        // by part of time: ranks
 	parts        [][]Elements // by part of time
 	owned        [][]Elements // by rank: what a worker has when it is at home
@@ -21,7 +21,8 @@ type turn struct {
 	Block
 	takes  bool // its part of time comes from another worker
 	begins bool // but this worker begins the pass with it
-	gives  bool // and hands it on then
+	gives  bool // and it goes to another one then
+	ends   bool // who begins the next pass with it
 }
 
 // Elements are those of an array, by its number, that lie one behind the other.
@@ -31,19 +32,16 @@ type Elements struct {
 }
 
 // route is that of a worker.
-func (s *Schedule) route(rank int) (*route, error) {
-	arrays, err := s.divisions()
-	if err != nil {
-		return nil, err
-	}
-	users := s.users()
-	r := &route{next: make([]int, len(users)), before: make([]int, len(users)),
-		parts: make([][]Elements, len(users)), owned: make([][]Elements, s.Workers)}
+func (s *Schedule) route(rank int) *route {
+	arrays, users := s.divisions(), s.users()
+	r := &route{shared: shared(arrays), next: make([]int, len(users)),
+		before: make([]int, len(users)),
+		parts:  make([][]Elements, len(users)), owned: make([][]Elements, s.Workers)}
 	if rank < len(s.Blocks) {
 		r.turns = turns(s.Blocks[rank], users, rank)
 	}
 	for t, ranks := range users {
-		r.parts[t] = s.runs(arrays, Rotates, s.Along, t)
+		r.parts[t] = s.part(arrays, rotates, s.Along, t)
 		r.owned[ranks[0]] = append(r.owned[ranks[0]], r.parts[t]...)
 		if k := slices.Index(ranks, rank); k >= 0 {
 			r.next[t] = ranks[(k+1)%len(ranks)]
@@ -54,12 +52,12 @@ func (s *Schedule) route(rank int) (*route, error) {
 		seen := map[int]bool{}
 		for _, b := range blocks {
 			if !seen[b.Space] {
-				r.owned[w] = append(r.owned[w], s.runs(arrays, Stays, s.Across, b.Space)...)
+				r.owned[w] = append(r.owned[w], s.part(arrays, stays, s.Across, b.Space)...)
 			}
 			seen[b.Space] = true
 		}
 	}
-	return r, nil
+	return r
 }
 
 func turns(blocks []Block, users [][]int, rank int) (list []turn) {
@@ -73,8 +71,9 @@ func turns(blocks []Block, users [][]int, rank int) (list []turn) {
 	for i, b := range blocks {
 		ranks := users[b.Time]
 		many := len(ranks) > 1
-		list = append(list, turn{b, many && first[b.Time] == i, ranks[0] == rank,
-			many && last[b.Time] == i})
+		list = append(list, turn{Block: b, takes: many && first[b.Time] == i,
+			begins: ranks[0] == rank, gives: many && last[b.Time] == i,
+			ends: ranks[len(ranks)-1] == rank})
 	}
 	return list
 }
@@ -107,86 +106,4 @@ func (s *Schedule) users() [][]int {
 		}
 	}
 	return users
-}
-
-// division is how an array that the loop changes is divided: all references have one index, with
-// one number added, at one place.
-type division struct {
-	placement Placement // Served, of one that is not changed: all have it
-	place     int       // -1: it is in one part
-	add       int64
-}
-
-// divisions are those of all arrays. An array that cannot be divided so is an error.
-func (s *Schedule) divisions() ([]division, error) {
-	list := make([]division, len(s.Loop.Arrays))
-	for i, a := range s.Loop.Arrays {
-		list[i].placement = Served
-		var refs []Ref
-		writes := false
-		for _, r := range s.Loop.Refs {
-			if r.Array == i && r.Access != Buffer {
-				refs = append(refs, r)
-				writes = writes || r.Access == Write
-			}
-		}
-		if !writes {
-			continue
-		}
-		if len(s.Blocks) == 1 { // one worker has it all
-			list[i] = division{placement: Stays, place: -1}
-			continue
-		}
-		d, ok := divisionOf(a, refs, only(s.Space), only(s.Time))
-		if !ok {
-			return nil, fmt.Errorf("array %s is divided neither by space nor by time", a.Name)
-		}
-		list[i] = d
-	}
-	return list, nil
-}
-
-func divisionOf(a Array, refs []Ref, space, time int) (division, bool) {
-	for placement, dim := range []int{Stays: space, Rotates: time} {
-		for k := range a.Shape {
-			first := refs[0].At[k]
-			other := func(r Ref) bool { return r.At[k] != first }
-			if dim >= 0 && first.Form == Index && first.Dim == dim &&
-				!slices.ContainsFunc(refs, other) {
-				return division{Placement(placement), k, first.Add}, true
-			}
-		}
-	}
-	return division{}, false
-}
-
-// runs are the elements of a part of an axis, of all arrays that are divided by it.
-func (s *Schedule) runs(arrays []division, p Placement, axis Axis, part int) (list []Elements) {
-	for i, d := range arrays {
-		if d.placement != p {
-			continue
-		}
-		if d.place < 0 {
-			if part == 0 {
-				list = append(list, Elements{i, 0, s.Loop.Arrays[i].Elements()})
-			}
-			continue
-		}
-		shape := s.Loop.Arrays[i].Shape
-		size, outer, inner := shape[d.place], int64(1), int64(1)
-		for _, n := range shape[:d.place] {
-			outer *= n
-		}
-		for _, n := range shape[d.place+1:] {
-			inner *= n
-		}
-		from := max(axis.Cuts[part]+d.add, 0)
-		to := min(axis.Cuts[part+1]+d.add, size)
-		for o := range outer {
-			if from < to {
-				list = append(list, Elements{i, (o*size + from) * inner, (to - from) * inner})
-			}
-		}
-	}
-	return list
 }

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"iter"
 	"math"
 	"slices"
 
@@ -28,6 +30,9 @@ type Worker struct {
 	Memory Memory
 	// Block runs one of the worker's blocks, by its number.
 	Block func(ctx context.Context, pass, index int) error
+	// Points are the iterations of a block. Where all arrays that are changed are divided by space
+	// or time, nobody asks, and it may be nil.
+	Points func(index int) iter.Seq[[]int64]
 	// Sums are accumulators: blocks add to them, and every pass begins with zeros.
 	Sums []float64
 	// Total is called by the first worker with what all have in Sums after a pass, added up in the
@@ -38,7 +43,8 @@ type Worker struct {
 	After func(ctx context.Context, pass int) error
 
 	route   *route
-	home    bool // all that this worker begins a pass with is here
+	sharing *sharing // nil: no array is
+	home    bool     // all that this worker begins a pass with is here
 	ended   error
 	sending *behind
 	adding  *behind
@@ -50,8 +56,13 @@ func (w *Worker) Run(ctx context.Context, passes int) (err error) {
 	if w.Group.Size() != w.Workers {
 		return fmt.Errorf("a schedule for %d workers, and there are %d", w.Workers, w.Group.Size())
 	}
-	if w.route, err = w.Schedule.route(w.Group.Rank()); err != nil {
-		return err
+	w.route, w.sharing = w.Schedule.route(w.Group.Rank()), nil
+	if slices.Contains(w.route.shared, true) {
+		if w.Points == nil {
+			return errors.New("arrays that are changed are divided neither by space nor by time: " +
+				"want the iterations of blocks, that say which of their elements are")
+		}
+		w.sharing = &sharing{Worker: w}
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -88,6 +99,11 @@ func (w *Worker) pass(ctx context.Context, pass int) error {
 		}
 	}
 	w.home = false
+	if w.sharing != nil {
+		if err := w.sharing.settle(ctx); err != nil {
+			return err
+		}
+	}
 	if sums := slices.Clone(w.Sums); len(sums) > 0 {
 		clear(w.Sums)
 		w.adding.do(func(ctx context.Context) error { return w.total(ctx, pass, sums) })
@@ -105,16 +121,45 @@ func (w *Worker) turn(ctx context.Context, pass, i int, t turn) error {
 			return err
 		}
 	}
+	if w.sharing != nil && t.takes && !t.begins {
+		if err := w.hear(ctx, t.Time); err != nil {
+			return err
+		}
+	}
 	if err := w.Block(ctx, pass, i); err != nil {
 		return err
 	}
+	if w.sharing != nil {
+		w.sharing.note(i)
+	}
 	if t.gives {
-		to, b := w.route.next[t.Time], w.load(w.route.parts[t.Time])
-		w.sending.do(func(ctx context.Context) error {
-			return w.Group.Send(ctx, to, tagOf(t.Time), b)
-		})
+		w.give(t)
 	}
 	return nil
+}
+
+// give hands on the part of time of a block that has ended.
+func (w *Worker) give(t turn) {
+	to, b := w.route.next[t.Time], w.load(w.route.parts[t.Time])
+	w.sending.do(func(ctx context.Context) error {
+		return w.Group.Send(ctx, to, tagOf(t.Time), b)
+	})
+	if w.sharing == nil || t.ends {
+		return
+	}
+	changes := w.sharing.give(to)
+	w.sending.do(func(ctx context.Context) error {
+		return w.sharing.send(ctx, to, tagOf(t.Time), changes)
+	})
+}
+
+// hear takes the changes to shared arrays that come with a part of time.
+func (w *Worker) hear(ctx context.Context, time int) error {
+	b, err := w.sharing.receive(ctx, w.route.before[time], tagOf(time))
+	if err != nil {
+		return err
+	}
+	return w.sharing.take(b)
 }
 
 // Home waits until all is here that this worker begins a pass with. Once all workers have done so,
@@ -168,6 +213,7 @@ const (
 	timeTag   = 0x6f72696f << 32
 	gatherTag = timeTag | 1<<31
 	sumsTag   = gatherTag | 1
+	settleTag = gatherTag | 2
 )
 
 func tagOf(time int) uint64 { return timeTag | uint64(time) }

@@ -4,8 +4,11 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"iter"
+	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -64,6 +67,15 @@ func (r *Run) worker(g distrib.Group, m Memory) (*Worker, error) {
 	return &Worker{Schedule: r.Schedule, Group: g, Memory: m,
 		Block: func(ctx context.Context, _, index int) error {
 			return r.block(ctx, rank, all[rank][index])
+		},
+		Points: func(index int) iter.Seq[[]int64] {
+			return func(yield func([]int64) bool) {
+				for _, i := range all[rank][index] {
+					if !yield(r.Points[i]) {
+						return
+					}
+				}
+			}
 		}}, nil
 }
 
@@ -109,35 +121,187 @@ func apart(t *testing.T, s *Schedule, points [][]int64, passes int) ([]*Trial, e
 func TestWorkersAreSerial(t *testing.T) {
 	rng := rand.New(rand.NewPCG(6, 6))
 	kinds := map[Kind]int{}
-	for n := range longtest.Count(300, 4000) {
-		s, points, _ := scheduled(t, rng, n)
-		if s.Loop.buffers() {
+	for n := range longtest.Count(6000, 60000) {
+		l := valid(rng, n%2 == 0)
+		c, err := Choose(l, Options{Workers: 1 + rng.IntN(6), Times: rng.IntN(4)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		points := some(rng, l)
+		s := c.Schedule(points)
+		if points == nil {
+			points = all(l)
+		}
+		if kinds[s.Kind]++; s.Kind < Rotation && kinds[s.Kind] > 60 {
 			continue
 		}
 		passes := 1 + n%3
-		trial, err := NewTrial(s.Loop, s.Workers, len(points))
+		serial, err := NewTrial(l, s.Workers, len(points))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for range passes {
-			if err := (&Run{s, points, trial.Body, false}).Serial(t.Context()); err != nil {
+			if err := (&Run{s, points, serial.Body, false}).Serial(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}
 		trials, err := apart(t, s, points, passes)
 		if err != nil {
-			t.Log(err)
-			continue
+			t.Fatalf("case %d: %v, of\n%s", n, err, l)
 		}
-		kinds[s.Kind]++
 		for rank, x := range trials {
-			for i := range x.data {
-				if !slices.Equal(x.data[i], trial.data[i]) {
-					t.Fatalf("case %d: %s by %d workers: worker %d has other bits of %s, of\n%s",
-						n, s.Kind, s.Workers, rank, s.Loop.Arrays[i].Name, s.Loop)
-				}
+			if why := differs(x, serial, rank); why != "" {
+				t.Fatalf("case %d: %s by %d workers, %d passes: worker %d has other bits %s, "+
+					"of\n%s", n, s.Kind, s.Workers, passes, rank, why, l)
 			}
 		}
 	}
-	t.Log(kinds)
+	for k := Serial; k <= Unimodular; k++ {
+		if kinds[k] == 0 {
+			t.Errorf("no loop is %s: %v", k, kinds)
+		}
+	}
+}
+
+// differs is where what a worker has differs from what there is in one process.
+func differs(x, serial *Trial, rank int) string {
+	for i := range x.data {
+		if !slices.Equal(x.data[i], serial.data[i]) {
+			return "of " + x.loop.Arrays[i].Name
+		}
+	}
+	if !maps.Equal(x.buffers[rank], serial.buffers[rank]) {
+		return "in its buffer"
+	}
+	return ""
+}
+
+// TestFactorsRotate: matrix factorisation by workers that share nothing has the bits of the serial
+// order, in any order of its iterations and in the one that is written.
+func TestFactorsRotate(t *testing.T) {
+	text := strings.NewReplacer("600", "60", "900", "90").Replace(factorisation)
+	for workers := 1; workers <= 6; workers++ {
+		l := parse(t, text)
+		l.Ordered = workers%2 == 0
+		c, err := Choose(l, Options{Workers: workers})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := c.Schedule(nil)
+		points := all(l)
+		trial, err := NewTrial(l, workers, len(points))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if err := (&Run{s, points, trial.Body, false}).Serial(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		trials, err := apart(t, s, points, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for rank, x := range trials {
+			if why := differs(x, trial, rank); why != "" {
+				t.Errorf("%s, worker %d of %d: other bits %s", s.Kind, rank, workers, why)
+			}
+		}
+		for _, d := range s.divisions() {
+			if d.how == shares {
+				t.Errorf("%s by %d workers: a matrix is shared", s.Kind, workers)
+			}
+		}
+	}
+}
+
+// TestNobodyWaitsForAll: a worker waits for nothing but what its block needs, between passes
+// neither: worker 1 does not end its last step before worker 2 has begun the next pass, with a part
+// of time that worker 0 has handed on two steps before. A barrier would never let it.
+func TestNobodyWaitsForAll(t *testing.T) {
+	l := parse(t, factorisation)
+	c, err := Choose(l, Options{Workers: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := c.Schedule(nil)
+	all, _ := groups(t, 3)
+	begun := make(chan struct{})
+	errs := make([]error, 3)
+	var wg sync.WaitGroup
+	for rank, g := range all {
+		w := &Worker{Schedule: s, Group: g, Memory: nowhere{}, Block: func(_ context.Context,
+			pass, index int) error {
+			if rank == 2 && pass == 1 && index == 0 {
+				close(begun)
+			}
+			if rank == 1 && pass == 0 && s.Blocks[rank][index].Step == 5 {
+				<-begun
+			}
+			return nil
+		}}
+		wg.Go(func() { errs[rank] = w.Run(t.Context(), 2) })
+	}
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// nowhere is the memory of a worker whose blocks do nothing.
+type nowhere struct{}
+
+func (nowhere) Load(b []byte, _ int, _, n int64) []byte { return append(b, make([]byte, 4*n)...) }
+func (nowhere) Store(int, int64, int64, []byte)         {}
+
+// TestWorkersEnd: a worker that fails, one that is lost, and the end of the context end all; whose
+// schedule is for others is told so.
+func TestWorkersEnd(t *testing.T) {
+	l := parse(t, factorisation)
+	c, err := Choose(l, Options{Workers: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := c.Schedule(nil)
+	failed := errors.New("failed")
+	for name, at := range map[string]func(kill, cancel func()) error{
+		"fails":    func(_, _ func()) error { return failed },
+		"is lost":  func(kill, _ func()) error { kill(); return nil },
+		"is ended": func(_, cancel func()) error { cancel(); return nil },
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		all, net := groups(t, 4)
+		errs := make([]error, 4)
+		var wg sync.WaitGroup
+		for rank, g := range all {
+			w := &Worker{Schedule: s, Group: g, Memory: nowhere{}, Sums: make([]float64, 1)}
+			w.Block = func(_ context.Context, pass, index int) error {
+				if rank == 2 && pass == 1 && index == 5 {
+					return at(func() { net.Kill(2) }, cancel)
+				}
+				return nil
+			}
+			wg.Go(func() {
+				if errs[rank] = w.Run(ctx, 1000); errs[rank] != nil {
+					g.Abort(errs[rank])
+				}
+			})
+		}
+		wg.Wait()
+		for rank, err := range errs {
+			if err == nil {
+				t.Errorf("a worker %s: worker %d goes on", name, rank)
+			}
+		}
+		if name == "fails" && !errors.Is(errs[2], failed) {
+			t.Errorf("%v", errs[2])
+		}
+		cancel()
+	}
+	all, _ := groups(t, 2)
+	w := &Worker{Schedule: s, Group: all[0]}
+	if err := w.Run(t.Context(), 1); err == nil ||
+		!strings.Contains(err.Error(), "a schedule for 4 workers, and there are 2") {
+		t.Errorf("%v", err)
+	}
 }
