@@ -100,7 +100,7 @@ func (e *Engine) Audit() Audit {
 // eachPending calls f for every entry of a box.
 func (t *tables) eachPending(f func(*item)) {
 	for _, l := range t.lanes {
-		for _, b := range l.boxes {
+		for _, b := range l.outbox.boxes {
 			for _, it := range b.items {
 				f(it)
 			}

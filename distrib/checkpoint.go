@@ -105,22 +105,6 @@ func (s *server) keep(k Clock) {
 	}()
 }
 
-// saved copies rows of this node.
-func (p *param) saved(row, n int32) SavedRows {
-	src, at := p.replica, int(row)
-	if p.master != nil {
-		src, at = p.master, int(p.slot[row])
-	}
-	r := SavedRows{Param: p.name, Cols: p.cols, Row: row, N: n}
-	src.save(&r, at, int(n))
-	if rule, ok := p.lane.plan.Rule.(Stateful); ok {
-		for i := row; i < row+n; i++ {
-			r.State = append(r.State, rule.Save(nil, p.id, i, p.cols))
-		}
-	}
-	return r
-}
-
 // Restore writes the rows of shards of one clock over the values of parameters, before
 // they are attached: all of them, whoever will own them. It returns the clock, which
 // Config.Start must be. Every row must be there once.

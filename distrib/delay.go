@@ -10,12 +10,6 @@ import (
 // in Audit.Stale, and as dropped.
 var ErrStale = errors.New("distrib: updates were discarded: they would have come too late")
 
-// delay is the bound of a plan's delays, 0 if there is none.
-func (l *lane) delay() Version {
-	a, _ := l.cons.(Async)
-	return a.Delay
-}
-
 // when is when an update comes to its owner: after how many others, of how many of which it knows
 // nothing. One that is weighed has been multiplied by what follows from that.
 type when struct {
@@ -71,34 +65,6 @@ func (w *worker) begins() {
 	}
 	w.fresh, w.from = false, w.from[:0]
 	for _, l := range w.e.lanes {
-		w.from = append(w.from, maps.Clone(l.told))
+		w.from = append(w.from, maps.Clone(l.client.told))
 	}
-}
-
-// from is what this node's workers compute an owner's updates from, at the oldest.
-func (l *lane) from(owner NodeID) Version {
-	least := Version(endOfTime)
-	for _, w := range l.e.workers.list {
-		if int(l.index) < len(w.from) {
-			least = min(least, w.from[l.index][owner])
-		} else {
-			least = 0
-		}
-	}
-	return least
-}
-
-// answered reports whether the owners of rows have sent them since they have folded in all that
-// this node has pushed.
-func (l *lane) answered(p *param, ref Ref) bool {
-	for i := ref.Row; i < ref.Row+ref.N; i++ {
-		if i > ref.Row && p.owner[i] == p.owner[i-1] {
-			continue
-		}
-		k := l.e.mail.links[p.owner[i]]
-		if len(k.updates) > 0 || k.acked < k.next[Updates] {
-			return false
-		}
-	}
-	return true
 }

@@ -27,7 +27,7 @@ func (s *sender) entries(id NodeID) *parcel {
 		if l.mode == local {
 			continue
 		}
-		for _, b := range l.boxesTo(id) {
+		for _, b := range l.outbox.to(id) {
 			if len(b.items) == 0 {
 				continue
 			}
@@ -62,7 +62,7 @@ func (b *box) squeeze() *parcel {
 func (b *box) voluntary(items []*item) *parcel {
 	p := &parcel{items: items,
 		head: header{kind: kindUpdates, lane: b.lane.index, paths: b.paths, flags: wantsAck,
-			version: b.lane.from(b.dest)}}
+			version: b.lane.client.from(b.dest)}}
 	for _, it := range items {
 		p.bytes += int64(Bytes(it.U))
 	}
@@ -164,8 +164,8 @@ func (s *sender) soon(d time.Duration) {
 
 // early makes a message of changed rows that the plan's pacer lets go before a clock
 // ends, the best first.
-func (s *server) early(sub *subscriber) *parcel {
-	l := s.lane
+func (rs *readers) early(sub *subscriber) *parcel {
+	l := rs.server.lane
 	if l.plan.Pacer == nil || !sub.standing || !sub.news ||
 		l.tagged != nil && l.tagged.rule.Full() {
 		return nil
@@ -175,12 +175,12 @@ func (s *server) early(sub *subscriber) *parcel {
 	if budget <= 0 {
 		return nil
 	}
-	pool := s.changed(sub, candidates)
+	pool := rs.changed(sub, candidates)
 	if len(pool) == 0 {
 		sub.news = false
 		return nil
 	}
-	rank(l.plan.Pacer, pool, func(en *Entry) *Entry { return en }, s.value)
+	rank(l.plan.Pacer, pool, func(en *Entry) *Entry { return en }, rs.value)
 	var chosen []*Entry
 	for _, en := range pool {
 		if n := FrameSize(Frame{U: en.U}); n <= budget || len(chosen) == 0 {
@@ -195,33 +195,33 @@ func (s *server) early(sub *subscriber) *parcel {
 	})
 	var frames []Frame
 	for _, en := range chosen {
-		frames = s.goes(sub, frames, en)
+		frames = rs.goes(sub, frames, en)
 	}
-	return s.rows(header{kind: kindRows, lane: l.index}, frames)
+	return rs.rows(header{kind: kindRows, lane: l.index}, frames)
 }
 
 // goes takes a row for one that a node has been sent.
-func (s *server) goes(sub *subscriber, frames []Frame, en *Entry) []Frame {
-	p := s.lane.e.params[en.Ref.Param]
-	if f, ok := s.lane.plan.Pacer.(Followed); ok {
+func (rs *readers) goes(sub *subscriber, frames []Frame, en *Entry) []Frame {
+	p := rs.server.lane.e.params[en.Ref.Param]
+	if f, ok := rs.server.lane.plan.Pacer.(Followed); ok {
 		f.Released(en)
 	}
-	i := s.index(p)
-	s.news[i].clear(int(p.slot[en.Ref.Row]), 1)
+	i := rs.server.index(p)
+	rs.news[i].clear(int(p.slot[en.Ref.Row]), 1)
 	sub.dirty[i].clear(int(en.Ref.Row))
-	return s.frame(sub, frames, p, en.Ref.Row, 1)
+	return rs.frame(sub, frames, p, en.Ref.Row, 1)
 }
 
 // changed is the first changed rows that a node wants, so many messages of them, each with
 // how it has changed.
-func (s *server) changed(sub *subscriber, messages int) []*Entry {
+func (rs *readers) changed(sub *subscriber, messages int) []*Entry {
 	var pool []*Entry
 	size := 0
-	for i, p := range s.lane.params {
-		for row := 0; row < p.rows && size < messages*s.lane.e.cfg.Message; row++ {
+	for i, p := range rs.server.lane.params {
+		for row := 0; row < p.rows && size < messages*rs.server.lane.e.cfg.Message; row++ {
 			if row, _ = wanted(sub, i, row, p.rows); row < p.rows {
 				pool = append(pool, &Entry{Ref: Ref{p.id, int32(row), 1}, Dest: sub.node,
-					U: s.news[i].get(int(p.slot[row]), 1)})
+					U: rs.news[i].get(int(p.slot[row]), 1)})
 				size += p.framed(int32(row), 1) - headerSize
 			}
 		}
@@ -230,4 +230,6 @@ func (s *server) changed(sub *subscriber, messages int) []*Entry {
 }
 
 // value is rows of this node.
-func (s *server) value(r Ref) []float32 { return s.lane.e.params[r.Param].owned(r.Row, r.N) }
+func (rs *readers) value(r Ref) []float32 {
+	return rs.server.lane.e.params[r.Param].owned(r.Row, r.N)
+}

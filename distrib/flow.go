@@ -21,7 +21,7 @@ func newSums(l *lane, at Clock) *sums {
 		s.acc = append(s.acc, p.newStore(len(p.folded)))
 		s.touched = append(s.touched, newBitset(p.rows))
 	}
-	s.most = l.sumsOf(l.e.self)
+	s.most = sumsOf(l, l.e.self)
 	return s
 }
 
@@ -35,9 +35,9 @@ func (s *sums) add(p *param, f Frame) {
 // finalise ends a sum when everybody has sent its updates of a clock, and sends it to all
 // nodes, this one too. As long as sums before it wait to be sent, it goes on growing: there are
 // no more of them under way than clocks that nodes may be apart.
-func (s *server) finalise() {
-	least, e := s.clocks.min(), s.lane.e
-	if least <= s.sums.done || !s.sums.room() {
+func (s *sums) finalise() {
+	least, e := s.lane.server.clocks.min(), s.lane.e
+	if least <= s.done || !s.room() {
 		return
 	}
 	to := children(s.lane, e.self)
@@ -46,7 +46,7 @@ func (s *server) finalise() {
 			return
 		}
 	}
-	s.sums.end(least, to)
+	s.end(least, to)
 }
 
 // room reports whether another sum may go out.
@@ -56,7 +56,7 @@ func (s *sums) room() bool {
 
 // sumsOf is how many bytes a sum of all rows of an owner is at most, as messages: each row may be
 // a frame of its own, no larger than its numbers.
-func (l *lane) sumsOf(owner NodeID) (bytes int64) {
+func sumsOf(l *lane, owner NodeID) (bytes int64) {
 	for _, p := range l.params {
 		for _, id := range p.owner {
 			if id == owner {
@@ -198,45 +198,4 @@ func children(l *lane, root NodeID) []NodeID {
 		to = insert(to, e.self)
 	}
 	return slices.Compact(to)
-}
-
-// takeSums hands a message on, and folds the sums of a clock in when all of them are
-// there: so that what is read is never part of a clock.
-func (l *lane) takeSums(h header, frames []Frame, m *Msg) error {
-	e := l.e
-	if h.root != e.self {
-		of := &shared{}
-		for _, b := range m.Body {
-			of.bytes += int64(len(b))
-		}
-		e.mail.relay(h, m.Body, of, children(l, h.root))
-	}
-	for _, f := range frames {
-		if f.Ref.N == 0 || e.params[f.Ref.Param].lane != l {
-			return badFrame("sums of no rows, or of another plan")
-		}
-		e.audit.add(&e.audit.Staged, int64(Bytes(f.U)))
-	}
-	l.stage[h.root] = append(l.stage[h.root], frames...)
-	if h.flags&endsClock == 0 {
-		return nil
-	}
-	for _, f := range l.stage[h.root] {
-		p := e.params[f.Ref.Param]
-		e.audit.Staged -= int64(Bytes(f.U))
-		if l.plan.Rule == nil || p.kind != nil {
-			p.replica.add(int(f.Ref.Row), int(f.Ref.N), f.U)
-		} else {
-			en := Entry{Ref: f.Ref, Dest: e.self, Made: h.clock - 1, Tag: f.Tag, U: f.U}
-			l.plan.Rule.Apply(p.rowsOf(f.Ref), p.cols, &en)
-		}
-		e.workers.touch(p, f.Ref)
-	}
-	delete(l.stage, h.root)
-	news := h.clock > l.age.of(h.root)
-	l.age.advance(h.root, h.clock)
-	if h.root == e.self && news {
-		l.server.saveAt(h.clock)
-	}
-	return nil
 }

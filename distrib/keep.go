@@ -14,8 +14,8 @@ type standby struct {
 }
 
 // keepRows begins to keep a parameter's rows of the owners that this node has replicas of.
-func (l *lane) keepRows(p *param, first *Param) error {
-	e := l.e
+func (p *param) keepRows(first *Param) error {
+	l, e := p.lane, p.lane.e
 	if len(e.cfg.Keeps) == 0 {
 		return nil
 	}

@@ -1,7 +1,6 @@
 package distrib
 
 import (
-	"errors"
 	"fmt"
 )
 
@@ -96,21 +95,6 @@ func (p *param) rowMost() int64 {
 		return 4 * int64(p.cols)
 	}
 	return int64(p.kind.Most(p.cols))
-}
-
-// admits reports why a plan cannot have rows of a kind.
-func (l *lane) admits(p *Param) error {
-	if p.Kind == nil {
-		return nil
-	}
-	err := l.plan.Admits(p.Kind)
-	if err == nil && l.e.cfg.Journal != nil {
-		err = errors.New("a journal is of dense numbers")
-	}
-	if err != nil {
-		return fmt.Errorf("distrib: parameter %s: %w", p.Name, err)
-	}
-	return nil
 }
 
 // Admits reports why the plan cannot be that of a parameter whose rows are of a kind.

@@ -27,90 +27,21 @@ type lane struct {
 	params []*param
 	owners []NodeID // of its rows, ascending
 
-	boxes  []*box       // pending updates, by destination and what lies behind it
-	age    *vectorClock // of owners: what their rows hold of everybody
+	outbox outbox
 	seen   *vectorClock // of workers: what the replica holds of them
+	client client       // of the owners of rows, if these have some
 	server *server      // if this node owns rows
 	routes *routes
-	stage  map[NodeID][]Frame // of owners: sums of a clock that is not complete
-	behind map[NodeID][]mark  // who is behind, by owner, as it said when it was asked
-	base   Clock              // up to it, values that a node began with are enough
-	rmw    bool               // a node reads its own updates before the owner has them
-	tagged *tags              // if updates are tagged with what they were computed from
-	lossy  bool               // who is not drawn never gets the updates of a clock
-	told   map[NodeID]Version // of owners: how many messages of updates their rows hold
+	rmw    bool  // a node reads its own updates before the owner has them
+	tagged *tags // if updates are tagged with what they were computed from
+	lossy  bool  // who is not drawn never gets the updates of a clock
 }
-
-// param is a parameter on this node.
-type param struct {
-	id         ParamID
-	name       string
-	rows, cols int
-	kind       Kind // nil: dense numbers
-	lane       *lane
-
-	replica  store     // what workers of this node read; nil if there are none
-	versions []Version // of its rows
-	reads    []read    // of its rows: whether their owner sends them
-	lacking  int       // rows that no owner sends yet
-	ages     []Clock   // of its rows, where they are asked for each time
-	mine     replay    // own updates that rows of an owner may lack
-
-	owner  []NodeID  // of its rows
-	slot   []int32   // of its rows in master; -1: another's
-	master store     // the rows that this node owns, one after the other; nil where it adds sums up
-	folded []Version // how many updates are in them
-
-	kept map[NodeID]*standby // replicas of other nodes' rows
-
-	ledger Ledger
-}
-
-// read is the state of a row of an owner at who reads it.
-type read uint8
-
-const (
-	unasked read = iota
-	asked
-	live
-)
-
-// run is rows of one owner, one after the other.
-type run struct {
-	owner  NodeID
-	row, n int32
-}
-
-// runs cuts rows of a parameter by owner.
-func (p *param) runs(r Ref) []run {
-	var out []run
-	for i := r.Row; i < r.Row+r.N; i++ {
-		if k := len(out) - 1; k >= 0 && out[k].owner == p.owner[i] {
-			out[k].n++
-			continue
-		}
-		out = append(out, run{p.owner[i], i, 1})
-	}
-	return out
-}
-
-// rowsOf is the elements of rows of the replica.
-func (p *param) rowsOf(r Ref) []float32 {
-	return p.replica.numbers(int(r.Row), int(r.N))
-}
-
-// owned is the elements of rows that lie together in the master copy.
-func (p *param) owned(row, n int32) []float32 {
-	return p.master.numbers(int(p.slot[row]), int(n))
-}
-
-// whole is the reference to all rows.
-func (p *param) whole() Ref { return Ref{p.id, 0, int32(p.rows)} }
 
 // newLane prepares what the parameters of a plan have in common.
 func newLane(e *Engine, index int, plan Plan) (*lane, error) {
-	l := &lane{e: e, index: uint16(index), plan: plan, cons: plan.Consistency,
-		stage: map[NodeID][]Frame{}, behind: map[NodeID][]mark{}}
+	l := &lane{e: e, index: uint16(index), plan: plan, cons: plan.Consistency}
+	l.outbox.lane = l
+	l.client = client{lane: l, stage: map[NodeID][]Frame{}, behind: map[NodeID][]mark{}}
 	if l.cons == nil {
 		l.cons = BSP{}
 	}
@@ -211,7 +142,127 @@ func (l *lane) place(p *param, first *Param) error {
 		}
 	}
 	if first != nil {
-		return l.keepRows(p, first)
+		return p.keepRows(first)
 	}
 	return nil
+}
+
+// start makes the clocks of a lane, at a clock that all members are in or past.
+func (l *lane) start(at Clock) error {
+	var err error
+	l.client.told = map[NodeID]Version{}
+	for _, w := range l.e.workers.list {
+		w.from = nil // what owners have counted, they count anew
+	}
+	switch l.mode {
+	case served, flow:
+		l.client.age = newVectorClock(l.owners, at)
+		if contains(l.owners, l.e.self) {
+			l.server = newServer(l, at)
+		}
+		if s, ok := l.plan.Rule.(Snapshots); ok && l.mode == served {
+			l.tagged = newTags(s, len(l.e.workers.list))
+		}
+	default:
+		l.seen = newVectorClock(l.e.members, at)
+		if l.mode == graph {
+			l.routes, err = newRoutes(l.plan.Topology, l.e.members, l.e.self)
+		}
+	}
+	return err
+}
+
+// rebind makes a plan's state anew for a view.
+func (l *lane) rebind(v View, base Clock) error {
+	e := l.e
+	if err := l.plan.Bind(v, e.declared()); err != nil {
+		return err
+	}
+	if l.server != nil {
+		for _, sub := range l.server.readers.subs {
+			l.server.readers.forget(sub.node)
+		}
+	}
+	l.outbox.boxes, l.owners, l.client.stage, l.server = nil, nil, map[NodeID][]Frame{}, nil
+	for _, p := range l.params {
+		p.mine = replay{}
+		if l.mode != served && l.mode != flow {
+			continue
+		}
+		if err := l.place(p, nil); err != nil {
+			return err
+		}
+		if p.reads != nil {
+			clear(p.reads)
+			p.lacking = p.rows
+		}
+		for i := range p.ages {
+			p.ages[i] = -1
+		}
+	}
+	l.client.base = -1
+	return l.start(base)
+}
+
+// begin sets the clocks of all members.
+func (l *lane) begin(marks []mark) {
+	for _, k := range marks {
+		if l.server != nil {
+			l.server.clocks.advance(k.of, k.at)
+			if k.at < endOfTime {
+				l.server.saved = max(l.server.saved, k.at)
+			}
+		}
+		if l.seen != nil {
+			l.seen.advance(k.of, k.at)
+		}
+	}
+	if l.server != nil && l.server.sums != nil {
+		l.server.sums.done = -1
+	}
+}
+
+// admits reports why a plan cannot have rows of a kind.
+func (l *lane) admits(p *Param) error {
+	if p.Kind == nil {
+		return nil
+	}
+	err := l.plan.Admits(p.Kind)
+	if err == nil && l.e.cfg.Journal != nil {
+		err = errors.New("a journal is of dense numbers")
+	}
+	if err != nil {
+		return fmt.Errorf("distrib: parameter %s: %w", p.Name, err)
+	}
+	return nil
+}
+
+// adds reports whether it makes no difference but by rounding that updates are added up before
+// they are folded in. Where the bits are promised, they are folded in one by one, and so are those
+// of rows that have a kind of their own.
+func (l *lane) adds() bool {
+	if slices.ContainsFunc(l.params, func(p *param) bool { return p.kind != nil }) {
+		return false
+	}
+	return !l.e.cfg.heldBack() && (l.mode == flow || additive(l.plan.Rule) || l.weighs() != nil)
+}
+
+// weighs is the rule of a plan if updates are weighed before they are added up.
+func (l *lane) weighs() Weighing {
+	if w, ok := l.plan.Rule.(Weighing); ok && l.mode == served {
+		return w
+	}
+	return nil
+}
+
+// delay is the bound of a plan's delays, 0 if there is none.
+func (l *lane) delay() Version {
+	a, _ := l.cons.(Async)
+	return a.Delay
+}
+
+// merges reports whether entries of different clocks become one: not where each tick
+// sends all of them, so that what is stamped less than a clock can be told from the rest.
+func (l *lane) merges() bool {
+	return l.plan.Up != nil || lazy(l.cons) || l.mode >= graph
 }

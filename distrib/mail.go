@@ -74,7 +74,7 @@ func (ml *mail) drop(to NodeID, p *parcel) {
 	ml.out.queued -= p.bytes
 	p.done(ml.audit)
 	for _, it := range p.items {
-		it.p.lane.unremember(it)
+		it.unremember()
 		it.p.ledger.drop(ml.cfg, it.U)
 	}
 	if k := ml.links[to]; k != nil && p.head.kind.class() == Updates {
@@ -156,7 +156,7 @@ func (ml *mail) free(k *link, p *parcel) {
 	k.unacked -= p.bytes
 	ml.out.unacked -= p.bytes
 	for _, it := range p.items {
-		it.p.lane.unremember(it)
+		it.unremember()
 	}
 }
 

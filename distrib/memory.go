@@ -94,7 +94,7 @@ func (t *tables) filtersKeep() (now, most int64) {
 // bytes is what a server keeps beside its rows.
 func (s *server) bytes() int64 {
 	var n int64
-	for _, sub := range s.subs {
+	for _, sub := range s.readers.subs {
 		for i := range sub.wants {
 			n += sub.wants[i].bytes() + sub.dirty[i].bytes()
 		}
@@ -104,7 +104,7 @@ func (s *server) bytes() int64 {
 			n += t.bytes()
 		}
 	}
-	return n + s.lane.stateBytes()
+	return n + ruleBytes(s.lane)
 }
 
 // stores are the rows that a server has beside those that it owns.
@@ -112,7 +112,7 @@ func (s *server) stores() []store {
 	if s.sums != nil {
 		return s.sums.acc
 	}
-	return s.news
+	return s.readers.news
 }
 
 // sized adds what rows take, and at most have taken.
@@ -146,8 +146,8 @@ func (t *tables) slack() (replica, rows int64) {
 	return replica, rows
 }
 
-// stateBytes is the most that a rule keeps of rows of this node.
-func (l *lane) stateBytes() int64 {
+// ruleBytes is the most that a rule keeps of rows of this node.
+func ruleBytes(l *lane) int64 {
 	rule, ok := l.plan.Rule.(Stateful)
 	if !ok {
 		return 0
@@ -191,7 +191,7 @@ func (e *Engine) chooseOutbox() {
 			clocks = 2*clocks + 1
 		}
 		workers := int64(max(len(e.workers.list), 1))
-		out.bound += dense * clocks * int64(p.lane.copies()) * workers
+		out.bound += dense * clocks * int64(p.lane.outbox.copies()) * workers
 	}
 }
 
@@ -233,7 +233,7 @@ func (e *Engine) Bound() Memory {
 func (e *Engine) sumsBound(l *lane) (bytes int64) {
 	for _, root := range l.owners {
 		if len(children(l, root)) > 0 {
-			bytes += l.sumsOf(root)
+			bytes += sumsOf(l, root)
 		}
 	}
 	if !inStep(l.cons) {

@@ -157,8 +157,8 @@ func (e *Engine) layOut(ps []*Param) error {
 		}
 	}
 	for _, l := range e.lanes {
-		if l.base = e.cfg.Start; e.cfg.Joins {
-			l.base = -1
+		if l.client.base = e.cfg.Start; e.cfg.Joins {
+			l.client.base = -1
 		}
 		if err := l.start(e.cfg.Start); err != nil {
 			return err
@@ -192,31 +192,6 @@ func (e *Engine) add(id ParamID, p *Param, l *lane) error {
 		}
 	}
 	return nil
-}
-
-// start makes the clocks of a lane, at a clock that all members are in or past.
-func (l *lane) start(at Clock) error {
-	var err error
-	l.told = map[NodeID]Version{}
-	for _, w := range l.e.workers.list {
-		w.from = nil // what owners have counted, they count anew
-	}
-	switch l.mode {
-	case served, flow:
-		l.age = newVectorClock(l.owners, at)
-		if contains(l.owners, l.e.self) {
-			l.server = newServer(l, at)
-		}
-		if s, ok := l.plan.Rule.(Snapshots); ok && l.mode == served {
-			l.tagged = newTags(s, len(l.e.workers.list))
-		}
-	default:
-		l.seen = newVectorClock(l.e.members, at)
-		if l.mode == graph {
-			l.routes, err = newRoutes(l.plan.Topology, l.e.members, l.e.self)
-		}
-	}
-	return err
 }
 
 func checkParams(ps []*Param) error {

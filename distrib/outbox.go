@@ -53,37 +53,37 @@ func (u *usage) total() int64 { return u.pending + u.queued + u.unacked }
 
 func (u *usage) note() { u.peak = max(u.peak, u.total()) }
 
+// outbox is what is pending by a plan.
+type outbox struct {
+	lane  *lane
+	boxes []*box // by destination and what lies behind it
+}
+
 // box finds or makes the box of a destination.
-func (l *lane) box(dest NodeID, paths uint32) *box {
-	i, ok := slices.BinarySearchFunc(l.boxes, nil, func(b *box, _ any) int {
+func (o *outbox) box(dest NodeID, paths uint32) *box {
+	i, ok := slices.BinarySearchFunc(o.boxes, nil, func(b *box, _ any) int {
 		if b.dest != dest {
 			return int(b.dest) - int(dest)
 		}
 		return int(b.paths) - int(paths)
 	})
 	if !ok {
-		b := &box{lane: l, dest: dest, paths: paths, by: map[itemKey]*item{},
-			told: l.e.workers.clock, announced: map[NodeID]Clock{}}
-		l.boxes = slices.Insert(l.boxes, i, b)
+		b := &box{lane: o.lane, dest: dest, paths: paths, by: map[itemKey]*item{},
+			told: o.lane.e.workers.clock, announced: map[NodeID]Clock{}}
+		o.boxes = slices.Insert(o.boxes, i, b)
 	}
-	return l.boxes[i]
+	return o.boxes[i]
 }
 
-// boxesTo are the boxes of a destination.
-func (l *lane) boxesTo(dest NodeID) []*box {
+// to are the boxes of a destination.
+func (o *outbox) to(dest NodeID) []*box {
 	at := func(dest NodeID) int {
-		i, _ := slices.BinarySearchFunc(l.boxes, dest, func(b *box, id NodeID) int {
+		i, _ := slices.BinarySearchFunc(o.boxes, dest, func(b *box, id NodeID) int {
 			return int(b.dest) - int(id)
 		})
 		return i
 	}
-	return l.boxes[at(dest):at(dest+1)]
-}
-
-// merges reports whether entries of different clocks become one: not where each tick
-// sends all of them, so that what is stamped less than a clock can be told from the rest.
-func (l *lane) merges() bool {
-	return l.plan.Up != nil || lazy(l.cons) || l.mode >= graph
+	return o.boxes[at(dest):at(dest+1)]
 }
 
 // add merges an update into a box, and returns its item.
@@ -96,7 +96,7 @@ func (b *box) add(p *param, en Entry) *item {
 		it = &item{Entry: en, p: p, id: e.order}
 		b.items, b.by[key] = append(b.items, it), it
 		e.mail.out.pending += it.cost()
-		b.lane.remember(it)
+		it.remember()
 	} else {
 		before := it.cost()
 		it.merge(en)
@@ -189,7 +189,7 @@ func (b *box) split(items []*item, now Clock, way Link) []*item {
 	for _, it := range items {
 		send, keep := f.Split(&it.Entry, now, way)
 		b.lane.e.audit.Kept += int64(Bytes(keep))
-		b.lane.unremember(it)
+		it.unremember()
 		if keep != nil {
 			b.keep(it, keep, now)
 		}
@@ -197,7 +197,7 @@ func (b *box) split(items []*item, now Clock, way Link) []*item {
 			b.lane.e.order++
 			part := &item{Entry: it.Entry, p: it.p, id: it.id}
 			part.U = send
-			b.lane.remember(part)
+			part.remember()
 			out = append(out, part)
 		}
 	}
@@ -216,19 +216,6 @@ func (b *box) keep(of *item, u Update, now Clock) {
 	before := it.cost()
 	it.rest = true
 	b.lane.e.mail.out.pending += it.cost() - before
-}
-
-// cost is how many bytes of the outbox an update takes that is pending. A filter makes two
-// of one, and of any form.
-func (p *param) cost(u Update) int64 {
-	if p.lane.plan.Up == nil {
-		return int64(Bytes(u))
-	}
-	most := 4 * int64(Elements(u))
-	if p.kind != nil {
-		most = p.rowMost()
-	}
-	return 2 * max(int64(Bytes(u)), most)
 }
 
 func (it *item) cost() int64 {
@@ -258,8 +245,8 @@ type replay struct {
 }
 
 // remember notes an own update that is added to rows that come, until its owner has it.
-func (l *lane) remember(it *item) {
-	if !l.rmw || it.p.replica == nil {
+func (it *item) remember() {
+	if !it.p.lane.rmw || it.p.replica == nil {
 		return
 	}
 	m := &it.p.mine
@@ -271,7 +258,7 @@ func (l *lane) remember(it *item) {
 	m.n++
 }
 
-func (l *lane) unremember(it *item) {
+func (it *item) unremember() {
 	m := &it.p.mine
 	list, ok := m.at[it.Ref.Row]
 	if !ok {
@@ -363,4 +350,68 @@ func total(x []float32) float64 {
 		sum += float64(v)
 	}
 	return sum
+}
+
+// copies is into how many boxes an update goes, at most.
+func (o *outbox) copies() int {
+	switch o.lane.mode {
+	case graph:
+		return len(o.lane.routes.own)
+	case carry:
+		return len(o.lane.e.members) - 1
+	}
+	return 1
+}
+
+// push puts an update where it must go.
+func (o *outbox) push(w *worker, p *param, ref Ref, u Update) {
+	e := o.lane.e
+	p.ledger.push(&e.cfg, u, o.copies())
+	switch o.lane.mode {
+	case served, flow:
+		for _, r := range p.runs(ref) {
+			o.pushRows(w, p, ref, r, u)
+		}
+		if o.lane.rmw {
+			e.workers.addToReplica(p, ref, u)
+		}
+		return
+	case local:
+		o.box(e.self, 0).add(p, Entry{Ref: ref, Dest: e.self, Made: w.clock, U: u})
+		return
+	case graph:
+		for _, h := range o.lane.routes.own {
+			o.box(h.to, h.paths).add(p, Entry{Ref: ref, Dest: h.to, Made: w.clock, U: u})
+		}
+	case carry:
+		for _, id := range e.members {
+			if id != e.self {
+				o.box(id, 0).add(p, Entry{Ref: ref, Dest: id, Made: w.clock, U: u})
+			}
+		}
+	}
+	e.workers.fold(e.self, w.clock, p, ref, u)
+}
+
+// pushRows is for rows of one owner. Where rows go by priority, or by what they were
+// computed from, each goes on its own.
+func (o *outbox) pushRows(w *worker, p *param, ref Ref, r run, u Update) {
+	step := r.n
+	if o.lane.plan.Pacer != nil || o.lane.tagged != nil {
+		step = 1
+	}
+	for row := r.row; row < r.row+r.n; row += step {
+		part := u
+		if step != ref.N {
+			part = Slice(u, p.cols, int(row-ref.Row), int(step))
+		}
+		if part == nil {
+			continue
+		}
+		en := Entry{Ref: Ref{p.id, row, step}, Dest: r.owner, Made: w.clock, U: part}
+		if o.lane.tagged != nil {
+			en.Tag = o.lane.tagged.of(w.index, p, row)
+		}
+		o.box(r.owner, 0).add(p, en)
+	}
 }

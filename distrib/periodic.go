@@ -22,7 +22,7 @@ func (b *barriers) reach(ctx context.Context) error {
 		for _, job := range l.plan.Every {
 			at := b.e.workers.clock
 			if err == nil && job.Every > 0 && at%job.Every == 0 && at < endOfTime {
-				err = l.meet(ctx, job)
+				err = b.meet(ctx, l, job)
 			}
 		}
 	}
@@ -45,23 +45,23 @@ func (b *barriers) meets(c Clock) bool {
 
 // meet runs one piece of work. Where replicas send each other updates, those of the
 // clocks before are folded in first, so that none is counted twice.
-func (l *lane) meet(ctx context.Context, job Periodic) error {
-	e := l.e
+func (b *barriers) meet(ctx context.Context, l *lane, job Periodic) error {
+	e := b.e
 	if l.mode == graph || l.mode == carry {
-		if err := l.gather(ctx); err != nil {
+		if err := b.gather(ctx, l); err != nil {
 			return err
 		}
 	}
-	r := &Round{Clock: e.workers.clock, Group: e.cfg.Group, Drain: l.drain}
+	r := &Round{Clock: e.workers.clock, Group: e.cfg.Group, Drain: l.outbox.drain}
 	for _, p := range l.params {
 		r.Params = append(r.Params, &Param{Name: p.name, Rows: p.rows, Cols: p.cols,
 			Data: p.rowsOf(p.whole())})
 	}
-	e.barriers.apart = true
+	b.apart = true
 	e.mu.Unlock()
 	err := job.Do(ctx, r)
 	e.mu.Lock()
-	e.barriers.apart = false
+	b.apart = false
 	e.wake()
 	for _, p := range l.params {
 		e.workers.touch(p, p.whole())
@@ -74,17 +74,17 @@ func (l *lane) meet(ctx context.Context, job Periodic) error {
 }
 
 // gather sends everything, and waits until everything of the clocks before is here.
-func (l *lane) gather(ctx context.Context) error {
-	e := l.e
-	e.barriers.meeting = true
-	defer func() { e.barriers.meeting = false }()
-	for _, b := range l.boxes {
+func (b *barriers) gather(ctx context.Context, l *lane) error {
+	e := b.e
+	b.meeting = true
+	defer func() { b.meeting = false }()
+	for _, x := range l.outbox.boxes {
 		if l.mode == graph {
-			b.wanted = true
+			x.wanted = true
 			continue
 		}
-		b.marks, b.told = []mark{{e.self, e.workers.clock}}, e.workers.clock
-		l.dispatch(b, b.take(func(*item) bool { return true }), header{})
+		x.marks, x.told = []mark{{e.self, e.workers.clock}}, e.workers.clock
+		l.outbox.dispatch(x, x.take(func(*item) bool { return true }), header{})
 	}
 	e.nudge()
 	at := e.workers.clock
@@ -93,31 +93,6 @@ func (l *lane) gather(ctx context.Context) error {
 		what: func() string { return "the barrier" },
 		who:  func() []NodeID { return l.seen.behind(nil, at) },
 	})
-}
-
-// drain takes all that is pending for a parameter, by its number in the round: what is
-// pushed and goes nowhere.
-func (l *lane) drain(ref Ref) Update {
-	e := l.e
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if l.mode != local || ref.Param < 0 || int(ref.Param) >= len(l.params) {
-		return nil
-	}
-	p := l.params[ref.Param]
-	ref = p.whole()
-	var sum Update
-	for _, it := range l.box(e.self, 0).take(func(it *item) bool { return it.Ref.Param == p.id }) {
-		p.ledger.drain(&e.cfg, it.U)
-		whole := it.U
-		if it.Ref != ref {
-			d := make(Dense, int(ref.N)*p.cols)
-			it.addTo(d, ref.Row, ref.N)
-			whole = d
-		}
-		sum = Add(sum, whole)
-	}
-	return sum
 }
 
 // Reduce adds x up over the nodes of a group, with the same bits on all of them: a

@@ -89,24 +89,6 @@ func (h handler) Folded(m *Msg) Version {
 	return l.server.pushes
 }
 
-// adds reports whether it makes no difference but by rounding that updates are added up before
-// they are folded in. Where the bits are promised, they are folded in one by one, and so are those
-// of rows that have a kind of their own.
-func (l *lane) adds() bool {
-	if slices.ContainsFunc(l.params, func(p *param) bool { return p.kind != nil }) {
-		return false
-	}
-	return !l.e.cfg.heldBack() && (l.mode == flow || additive(l.plan.Rule) || l.weighs() != nil)
-}
-
-// weighs is the rule of a plan if updates are weighed before they are added up.
-func (l *lane) weighs() Weighing {
-	if w, ok := l.plan.Rule.(Weighing); ok && l.mode == served {
-		return w
-	}
-	return nil
-}
-
 // Sum is of [Pool]. Rows that two messages have in common, and in the same pieces, are added up as
 // their owner would add them; other pieces go side by side.
 func (h handler) Sum(ms []*Msg, at Version) ([][]byte, error) {

@@ -1,6 +1,9 @@
 package distrib
 
-import "context"
+import (
+	"context"
+	"slices"
+)
 
 // Pull copies what has come.
 func (w *worker) Pull(ctx context.Context, ref Ref) (Version, error) {
@@ -30,7 +33,7 @@ func (w *worker) PullRows(ctx context.Context, refs []Ref) error {
 	}
 	for i, list := range by {
 		if p := e.params[i]; p.lane.mode == served && len(list) > 0 && !e.views.paused {
-			p.lane.missing(p, list, needs(p.lane.cons, w.clock, e.members))
+			p.lane.client.missing(p, list, needs(p.lane.cons, w.clock, e.members))
 		}
 	}
 	for _, ref := range refs {
@@ -55,7 +58,7 @@ func (w *worker) pull(ctx context.Context, ref Ref) (Version, error) {
 			ready: func() bool { return l.readable(w, p, ref, need) }, clock: need,
 			what:  func() string { return "parameter " + p.name },
 			who:   func() []NodeID { return l.blamed(p, ref, need) },
-			probe: func() { l.probe(p, ref, need) },
+			probe: func() { l.client.probe(p, ref, need) },
 		})
 		if err != nil {
 			return 0, err
@@ -67,4 +70,45 @@ func (w *worker) pull(ctx context.Context, ref Ref) (Version, error) {
 	w.copy(p, ref)
 	w.begins()
 	return l.version(p, ref), nil
+}
+
+// readable reports whether a worker may read rows, and asks for those that are missing.
+func (l *lane) readable(w *worker, p *param, ref Ref, need Clock) bool {
+	if l.e.views.paused {
+		return false
+	}
+	switch l.mode {
+	case served:
+		return l.client.fresh(p, ref, need)
+	case flow:
+		return l.client.reached(p, ref, need)
+	case local:
+		return true
+	}
+	return l.cons.MayRead(w.clock, l.seen.of, l.e.members)
+}
+
+// version is of the oldest of some rows.
+func (l *lane) version(p *param, ref Ref) Version {
+	switch l.mode {
+	case served:
+		return slices.Min(p.versions[ref.Row : ref.Row+ref.N])
+	case flow:
+		least := endOfTime
+		for _, id := range p.owner[ref.Row : ref.Row+ref.N] {
+			least = min(least, l.client.age.of(id))
+		}
+		return Version(least)
+	case local:
+		return Version(l.e.workers.clock)
+	}
+	return Version(l.seen.min())
+}
+
+// blamed is who keeps rows from being read.
+func (l *lane) blamed(p *param, ref Ref, need Clock) []NodeID {
+	if l.mode == graph || l.mode == carry {
+		return l.seen.behind(nil, need)
+	}
+	return l.client.blamed(p, ref, need)
 }

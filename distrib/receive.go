@@ -3,6 +3,7 @@ package distrib
 import (
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // handler takes what the transport delivers.
@@ -127,13 +128,13 @@ func (l *lane) take(from NodeID, h header, marks []mark, frames []Frame, m *Msg,
 	case kindWho:
 		return l.tellBehind(from, h)
 	case kindBehind:
-		l.behind[from] = marks
+		l.client.behind[from] = marks
 	case kindGet:
 		return l.takeGet(from, h, body)
 	case kindRows:
-		return l.takeRows(from, h, frames)
+		return l.client.takeRows(from, h, frames)
 	case kindSums:
-		return l.takeSums(h, frames, m)
+		return l.client.takeSums(h, frames, m)
 	case kindGiven:
 		return l.takeGiven(from, body)
 	case kindAck:
@@ -163,7 +164,7 @@ func (l *lane) answers(to NodeID) bool {
 	if l.server == nil {
 		return false
 	}
-	sub := l.server.sub(to)
+	sub := l.server.readers.sub(to)
 	return sub != nil && sub.standing
 }
 
@@ -175,120 +176,42 @@ func (l *lane) takeGet(from NodeID, h header, body []byte) error {
 	if err != nil {
 		return err
 	}
-	return l.server.asked(from, h, refs)
+	return l.server.readers.asked(from, h, refs)
 }
 
-// takeRows brings the replica up to what an owner has sent, and adds what of this node's
-// own the owner has not folded in.
-func (l *lane) takeRows(from NodeID, h header, frames []Frame) error {
-	for _, f := range frames {
-		p := l.e.params[f.Ref.Param]
-		u := plain(f.U)
-		_, ok := u.(Dense)
-		if !ok && p.kind == nil || p.lane != l || p.replica == nil || f.Ref.N == 0 {
-			return fmt.Errorf("it has rows of parameter %d in a form that rows do not have",
-				f.Ref.Param)
-		}
-		l.setRows(p, f, u, h.clock)
+// tellBehind answers a probe. An owner that itself keeps the rows back names nobody.
+func (l *lane) tellBehind(to NodeID, h header) error {
+	if l.server == nil {
+		return badFrame("node %d is asked about rows that it does not own", l.e.self)
 	}
-	if h.flags&endsClock != 0 {
-		l.age.advance(from, h.clock)
-		l.told[from] = h.version
+	var marks []mark
+	for _, id := range l.server.clocks.behind(nil, h.clock) {
+		marks = append(marks, mark{id, l.server.clocks.of(id)})
 	}
+	l.e.mail.post(to, &parcel{head: header{kind: kindBehind, lane: l.index}, marks: marks})
 	return nil
 }
 
-func (l *lane) setRows(p *param, f Frame, u Update, at Clock) {
-	p.replica.set(int(f.Ref.Row), int(f.Ref.N), u)
-	for _, it := range p.mine.over(f.Ref.Row, f.Ref.N) {
-		if p.kind != nil {
-			p.replica.add(int(f.Ref.Row), 1, it.U)
-		} else {
-			it.addTo(p.rowsOf(f.Ref), f.Ref.Row, f.Ref.N)
+// takeGiven lets the rule forget versions that a node has given back.
+func (l *lane) takeGiven(from NodeID, body []byte) error {
+	given, err := readGiven(body, l.e.shapes)
+	if err != nil {
+		return err
+	}
+	if l.server == nil || l.tagged == nil || l.server.readers.sub(from) == nil {
+		return badFrame("versions are given back to node %d, which gives none", l.e.self)
+	}
+	sub := l.server.readers.sub(from)
+	for _, f := range given {
+		at := rowOf{f.Ref.Param, f.Ref.Row}
+		i := slices.Index(sub.given[at], f.Tag)
+		if i < 0 {
+			return badFrame("version %d of rows %+v is given back twice", f.Tag, f.Ref)
 		}
-	}
-	for i := f.Ref.Row; i < f.Ref.Row+f.Ref.N; i++ {
-		if l.tagged != nil {
-			l.tagged.came(p, i, f.Tag)
+		if sub.given[at] = slices.Delete(sub.given[at], i, i+1); len(sub.given[at]) == 0 {
+			delete(sub.given, at)
 		}
-		p.versions[i] = f.Tag
-		if p.ages != nil {
-			p.ages[i], p.reads[i] = max(p.ages[i], at), unasked
-		} else if p.reads[i] != live {
-			p.reads[i] = live
-			p.lacking--
-		}
+		l.tagged.rule.Release(f.Ref, f.Tag)
 	}
-	l.e.workers.touch(p, f.Ref)
-}
-
-// fresh reports whether rows may be read that hold what everybody wrote in clocks before
-// need, and asks for those that are missing.
-func (l *lane) fresh(p *param, ref Ref, need Clock) bool {
-	l.missing(p, []Ref{ref}, need)
-	if p.ages == nil {
-		return need <= l.base && l.delay() == 0 || l.standing(p, ref) && l.reached(p, ref, need) &&
-			(l.delay() == 0 || l.answered(p, ref))
-	}
-	for i := ref.Row; i < ref.Row+ref.N; i++ {
-		if p.ages[i] < need {
-			return false
-		}
-	}
-	return true
-}
-
-// missing asks for those of some rows that are too old or have never come, and have not been asked
-// for.
-func (l *lane) missing(p *param, refs []Ref, need Clock) {
-	switch {
-	case p.ages != nil:
-		l.ask(p, refs, need, func(i int32) bool {
-			return p.ages[i] < need && p.reads[i] == unasked
-		})
-	case p.lacking > 0:
-		l.ask(p, refs, 0, func(i int32) bool { return p.reads[i] == unasked })
-	}
-}
-
-// standing reports whether owners send rows whenever they change.
-func (l *lane) standing(p *param, ref Ref) bool {
-	if p.lacking == 0 {
-		return true
-	}
-	for _, s := range p.reads[ref.Row : ref.Row+ref.N] {
-		if s != live {
-			return false
-		}
-	}
-	return true
-}
-
-// ask sends for some rows, each to its owner.
-func (l *lane) ask(p *param, refs []Ref, need Clock, which func(int32) bool) {
-	wanted := map[NodeID][]Ref{}
-	for _, ref := range refs {
-		for i := ref.Row; i < ref.Row+ref.N; i++ {
-			if !which(i) {
-				continue
-			}
-			p.reads[i] = asked
-			list := wanted[p.owner[i]]
-			if k := len(list) - 1; k >= 0 && list[k].Row+list[k].N == i {
-				list[k].N++
-			} else {
-				list = append(list, Ref{p.id, i, 1})
-			}
-			wanted[p.owner[i]] = list
-		}
-	}
-	for _, id := range l.owners {
-		if refs := wanted[id]; refs != nil {
-			h := header{kind: kindGet, lane: l.index, clock: need}
-			if p.ages == nil {
-				h.flags = asksStanding
-			}
-			l.e.mail.post(id, &parcel{head: h, body: [][]byte{appendRefs(nil, refs)}})
-		}
-	}
+	return nil
 }

@@ -197,11 +197,11 @@ func (vs *views) pushOut() {
 		if l.mode == local {
 			continue
 		}
-		for _, b := range l.boxes {
+		for _, b := range l.outbox.boxes {
 			b.wanted = false
 			items := b.take(func(*item) bool { return true })
 			if len(items)+len(b.marks) > 0 {
-				l.dispatch(b, items, header{paths: b.paths})
+				l.outbox.dispatch(b, items, header{paths: b.paths})
 			}
 		}
 		if l.server != nil {

@@ -49,56 +49,6 @@ func (vs *views) relayout(v View, m *move, base Clock) (map[NodeID][]*parcel, er
 	return vs.parcels(shards, base)
 }
 
-// rebind makes a plan's state anew for a view.
-func (l *lane) rebind(v View, base Clock) error {
-	e := l.e
-	if err := l.plan.Bind(v, e.declared()); err != nil {
-		return err
-	}
-	if l.server != nil {
-		for _, sub := range l.server.subs {
-			l.server.forget(sub.node)
-		}
-	}
-	l.boxes, l.owners, l.stage, l.server = nil, nil, map[NodeID][]Frame{}, nil
-	for _, p := range l.params {
-		p.mine = replay{}
-		if l.mode != served && l.mode != flow {
-			continue
-		}
-		if err := l.place(p, nil); err != nil {
-			return err
-		}
-		if p.reads != nil {
-			clear(p.reads)
-			p.lacking = p.rows
-		}
-		for i := range p.ages {
-			p.ages[i] = -1
-		}
-	}
-	l.base = -1
-	return l.start(base)
-}
-
-// begin sets the clocks of all members.
-func (l *lane) begin(marks []mark) {
-	for _, k := range marks {
-		if l.server != nil {
-			l.server.clocks.advance(k.of, k.at)
-			if k.at < endOfTime {
-				l.server.saved = max(l.server.saved, k.at)
-			}
-		}
-		if l.seen != nil {
-			l.seen.advance(k.of, k.at)
-		}
-	}
-	if l.server != nil && l.server.sums != nil {
-		l.server.sums.done = -1
-	}
-}
-
 // moveRows keeps the rows that stay here, and collects those that go.
 func (vs *views) moveRows(was, p *param, shards map[NodeID][]SavedRows) {
 	rule, stateful := p.lane.plan.Rule.(Stateful)

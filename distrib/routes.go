@@ -132,7 +132,7 @@ func (l *lane) takeReplica(from NodeID, h header, marks []mark, frames []Frame) 
 		l.seen.advance(m.of, m.at)
 	}
 	for _, to := range onward {
-		b := l.box(to.to, to.paths)
+		b := l.outbox.box(to.to, to.paths)
 		for _, m := range marks {
 			b.mark(m.of, m.at)
 		}
@@ -152,7 +152,7 @@ func (l *lane) takeOne(from NodeID, f Frame, onward []hop) error {
 	e.workers.fold(from, f.Clock, p, f.Ref, f.U)
 	for _, to := range onward {
 		p.ledger.push(&e.cfg, f.U, 1)
-		l.box(to.to, to.paths).add(p, Entry{Ref: f.Ref, Dest: to.to, Made: f.Clock, U: f.U})
+		l.outbox.box(to.to, to.paths).add(p, Entry{Ref: f.Ref, Dest: to.to, Made: f.Clock, U: f.U})
 	}
 	return nil
 }

@@ -49,7 +49,7 @@ func (s *sender) choose(turn int) (to NodeID, p *parcel, again time.Duration, ov
 	s.e.mail.land()
 	for _, l := range s.e.lanes {
 		if l.server != nil && l.mode == flow && !s.e.views.still() {
-			l.server.finalise()
+			l.server.sums.finalise()
 		}
 	}
 	s.again = 0
@@ -78,7 +78,7 @@ func (s *sender) ended() bool {
 func (s *sender) handedOn() bool {
 	for _, l := range s.e.lanes {
 		for _, id := range l.owners {
-			if l.mode == flow && s.e.mail.lost[id] == nil && l.age.of(id) < endOfTime {
+			if l.mode == flow && s.e.mail.lost[id] == nil && l.client.age.of(id) < endOfTime {
 				return false
 			}
 		}
@@ -117,7 +117,7 @@ func (s *sender) delivered() bool {
 		}
 	}
 	for _, l := range s.e.lanes {
-		for _, b := range l.boxes {
+		for _, b := range l.outbox.boxes {
 			if len(b.items)+len(b.marks) > 0 && l.mode != local && s.e.mail.lost[b.dest] == nil {
 				return false
 			}
@@ -159,7 +159,7 @@ func (s *sender) next(id NodeID) *parcel {
 // released lets a box of a graph go that is to go to a node.
 func (s *sender) released(id NodeID) {
 	for _, l := range s.e.lanes {
-		for _, b := range l.boxesTo(id) {
+		for _, b := range l.outbox.to(id) {
 			if b.wanted && len(s.e.mail.links[id].updates) == 0 {
 				b.release(s.e.workers.clock)
 			}
@@ -176,7 +176,7 @@ func (s *sender) rows(id NodeID, k *link) *parcel {
 	}
 	for _, l := range s.e.lanes {
 		if l.server != nil && l.mode == served {
-			if p := l.server.nextRows(id); p != nil {
+			if p := l.server.readers.next(id); p != nil {
 				return p
 			}
 		}

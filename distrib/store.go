@@ -26,21 +26,6 @@ type store interface {
 	size() (now, peak, most int64)
 }
 
-// newStore is so many rows of zeros.
-func (p *param) newStore(rows int) store {
-	if p.kind == nil {
-		return floats{p.cols, make([]float32, rows*p.cols)}
-	}
-	c := &cells{kind: p.kind, cols: p.cols, rows: make([]Update, rows), own: newBitset(rows),
-		zero: p.kind.Zero(p.cols)}
-	for i := range c.rows {
-		c.rows[i] = c.zero
-	}
-	c.held = int64(rows * Bytes(c.zero))
-	c.peak = c.held
-	return c
-}
-
 // floats are dense rows.
 type floats struct {
 	cols int

@@ -1,7 +1,5 @@
 package distrib
 
-import "slices"
-
 // tags follows which version of which rows a node's workers compute from: updates are
 // tagged with it, and the owner is told when nobody here will use a version any more.
 type tags struct {
@@ -84,13 +82,13 @@ func (t *tags) used(at rowOf, v Version) bool {
 
 // giveBack tells owners of versions that no worker here computes from any more, behind
 // all updates that are tagged with them.
-func (l *lane) giveBack(id NodeID) {
-	given := l.tagged.back[id]
+func (o *outbox) giveBack(id NodeID) {
+	given := o.lane.tagged.back[id]
 	if len(given) == 0 {
 		return
 	}
 	pending := map[itemKey]bool{}
-	for _, it := range l.box(id, 0).items {
+	for _, it := range o.box(id, 0).items {
 		pending[itemKey{ref: it.Ref, tag: it.Tag}] = true
 	}
 	var now, later []Frame
@@ -101,47 +99,23 @@ func (l *lane) giveBack(id NodeID) {
 			now = append(now, f)
 		}
 	}
-	l.tagged.back[id] = later
+	o.lane.tagged.back[id] = later
 	if len(now) > 0 {
-		l.e.mail.post(id, &parcel{head: header{kind: kindGiven, lane: l.index},
+		o.lane.e.mail.post(id, &parcel{head: header{kind: kindGiven, lane: o.lane.index},
 			body: [][]byte{appendGiven(nil, now)}})
 	}
 }
 
-// takeGiven lets the rule forget versions that a node has given back.
-func (l *lane) takeGiven(from NodeID, body []byte) error {
-	given, err := readGiven(body, l.e.shapes)
-	if err != nil {
-		return err
-	}
-	if l.server == nil || l.tagged == nil || l.server.sub(from) == nil {
-		return badFrame("versions are given back to node %d, which gives none", l.e.self)
-	}
-	sub := l.server.sub(from)
-	for _, f := range given {
-		at := rowOf{f.Ref.Param, f.Ref.Row}
-		i := slices.Index(sub.given[at], f.Tag)
-		if i < 0 {
-			return badFrame("version %d of rows %+v is given back twice", f.Tag, f.Ref)
-		}
-		if sub.given[at] = slices.Delete(sub.given[at], i, i+1); len(sub.given[at]) == 0 {
-			delete(sub.given, at)
-		}
-		l.tagged.rule.Release(f.Ref, f.Tag)
-	}
-	return nil
-}
-
 // forget gives back all versions that a node has which will not compute any more.
-func (s *server) forget(id NodeID) {
-	sub := s.sub(id)
-	if sub == nil || s.lane.tagged == nil {
+func (rs *readers) forget(id NodeID) {
+	sub := rs.sub(id)
+	if sub == nil || rs.server.lane.tagged == nil {
 		return
 	}
-	for _, p := range s.lane.params {
+	for _, p := range rs.server.lane.params {
 		for row := range int32(p.rows) {
 			for _, v := range sub.given[rowOf{p.id, row}] {
-				s.lane.tagged.rule.Release(Ref{p.id, row, 1}, v)
+				rs.server.lane.tagged.rule.Release(Ref{p.id, row, 1}, v)
 			}
 		}
 	}
