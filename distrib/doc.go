@@ -30,6 +30,12 @@
 // for each pair of nodes and class: one that came before is dropped and counted, and a gap
 // ends the connection, so nothing is applied twice and nothing is missed unnoticed.
 //
+// It is several objects under that lock, which is a monitor: the tables, each with a lane for what
+// its plan has in common; the workers, and what is done at their barriers; the mail, which is what
+// nodes send each other until it has landed; the sender, which chooses what leaves next; and the
+// views, which change. A lane has an outbox, a client for the rows that others own, and a server
+// for those that are this node's, with who reads them.
+//
 // A transport may do more with updates than carry them: the handler of an engine is a [Pool], by
 // which messages of updates can be held, added up on their way, or discarded where [Async].Delay
 // bounds how late they may come. Package fabric/daemon does that.

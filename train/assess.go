@@ -12,7 +12,7 @@ import (
 func (r *run) assess(ctx context.Context) error {
 	if r.Parallel == nil {
 		err := r.evaluate(ctx, false)
-		r.rated = r.done
+		r.rated = r.course.done
 		return err
 	}
 	if err := r.settle(ctx); err != nil {
@@ -22,7 +22,7 @@ func (r *run) assess(ctx context.Context) error {
 		return err
 	}
 	if r.leads() {
-		r.rated = r.done
+		r.rated = r.course.done
 	}
 	over := []byte{flag(r.watch.over())}
 	if r.elastic() != nil { // another worker may lead next
@@ -36,7 +36,7 @@ func (r *run) assess(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.rated = r.done
+	r.rated = r.course.done
 	if over = says[0]; len(over) > 0 && over[0] == 1 {
 		r.team.stop, r.summary.StoppedEarly = true, true
 	}
@@ -60,12 +60,12 @@ func (r *run) evaluate(ctx context.Context, last bool) error {
 	x := &exam{session: r.session, model: r.Model, loader: r.Loader, seed: r.Seed,
 		batches:  min(orDefault(r.EvalBatches, 8), r.Loader.HeldOutBatches()),
 		parallel: r.Parallel, computes: gomem.Computes(r.Session.Device),
-		at: moment{step: r.done, execution: r.executions(), turn: r.done}}
+		at: moment{step: r.course.done, execution: r.course.executions(), turn: r.course.done}}
 	x.scorer = func() Scorer {
 		if r.Scorer == nil || !x.computes {
 			return nil
 		}
-		return r.Scorer(r.done, last)
+		return r.Scorer(r.course.done, last)
 	}
 	out, err := x.take(ctx)
 	if err != nil || out == nil {
@@ -84,29 +84,30 @@ func (r *run) evaluated(x *outcome) error {
 		return err
 	}
 	r.emit(Event{Kind: Eval, Loss: x.loss, Metrics: x.metrics, Samples: samples})
-	r.assessed = r.done
+	r.assessed = r.course.done
 	return r.judge()
 }
 
 // judge compares an evaluation with those before it. The best one's weights are kept.
 func (r *run) judge() error {
-	better, err := r.watch.see(r.done, r.summary.EvalLoss, r.summary.EvalMetrics)
+	better, err := r.watch.see(r.course.done, r.summary.EvalLoss, r.summary.EvalMetrics)
 	switch {
 	case err != nil:
 		return err
-	case r.watch.over() && r.done < r.total() && !r.summary.StoppedEarly:
+	case r.watch.over() && r.course.done < r.course.total() && !r.summary.StoppedEarly:
 		r.summary.StoppedEarly = true
 		r.emit(Event{Kind: Stop, Text: r.watch.reason()})
 	case better && r.Save != "":
-		r.archive.store.spare = r.done
-		if r.archive.saved != r.done || r.archive.good == "" {
+		r.archive.store.spare = r.course.done
+		if r.archive.saved != r.course.done || r.archive.good == "" {
 			if r.Parallel.jointly() { // with all others, who know of it soon
 				r.team.best = true
 				return nil
 			}
 			return r.save(nil)
 		}
-		warning, err := r.archive.endure(r.archive.guarded(r.Parallel, r.done).mark(r.done))
+		done := r.course.done
+		warning, err := r.archive.endure(r.archive.guarded(r.Parallel, done).mark(done))
 		r.warn(warning)
 		return err
 	}

@@ -120,8 +120,9 @@ func ranks(t fatal, g *graph.Graph, target gomem.Target, spec *mesh.Spec, dir st
 		if err != nil {
 			t.Fatal(spec, err)
 		}
-		r := &run{Options: Options{Session: o, Name: "bricks"}, session: s, done: 1,
-			archive: archive{store: store{dir: dir, keep: 2, disk: osDisk{}}}}
+		r := newRun(Options{Session: o, Name: "bricks"})
+		r.session, r.course.done = s, 1
+		r.archive.store = store{dir: dir, keep: 2, disk: osDisk{}}
 		if n > 1 {
 			r.Parallel = &Parallel{Rank: rank, Workers: n, Mesh: true, Peers: &seat{h, rank, 0}}
 		}
@@ -200,7 +201,7 @@ func TestBlocksAreSavedWhole(t *testing.T) {
 				return err
 			}
 			return r.team.begins.undamaged(context.Background(), r.Parallel,
-				r.done, r.session)
+				r.course.done, r.session)
 		})
 		if !bytes.Equal(kept(t, again), want) {
 			t.Fatalf("%s has read something else than %s saved", again[0].Session.Mesh,
@@ -267,7 +268,7 @@ func TestBlocksAreRead(t *testing.T) {
 				return err
 			}
 			if c.bytes = 0; r.Parallel.Rank == odd {
-				r.done++
+				r.course.done++
 			}
 			r.team.begins.from = &opened{file: f}
 			err = r.team.begins.from.restore(r.session)
@@ -276,7 +277,7 @@ func TestBlocksAreRead(t *testing.T) {
 			}
 			b := r.team.begins
 			errs[r.Parallel.Rank] = errors.Join(
-				b.undamaged(context.Background(), r.Parallel, r.done, r.session),
+				b.undamaged(context.Background(), r.Parallel, r.course.done, r.session),
 				r.session.Close())
 			return err
 		})
@@ -314,7 +315,7 @@ func TestLostWhileSaving(t *testing.T) {
 			all(t, list, func(r *run) error { return r.saveAll(context.Background(), true) })
 			want := contents(t, dir)
 			all(t, list, func(r *run) error {
-				r.done = 2
+				r.course.done = 2
 				if r.Parallel.Rank == lost {
 					r.Parallel.Peers = &mortal{Peers: r.Parallel.Peers, left: after}
 				}
@@ -378,7 +379,7 @@ func TestFullDiskOfAMesh(t *testing.T) {
 		block(t, filepath.Join(dir, way))
 		block(t, filepath.Join(dir, way, "so that nobody removes it"))
 		all(t, list, func(r *run) error {
-			r.done = 2
+			r.course.done = 2
 			return r.saveAll(context.Background(), true)
 		})
 		if list[0].archive.unsaved == nil || list[1].archive.unsaved != nil {
@@ -393,7 +394,7 @@ func TestFullDiskOfAMesh(t *testing.T) {
 				len(want))
 		}
 		all(t, list, func(r *run) error {
-			r.done = 3
+			r.course.done = 3
 			return errors.Join(r.saveAll(context.Background(), true), r.session.Close())
 		})
 		found, err := Inspect(dir)

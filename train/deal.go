@@ -71,32 +71,41 @@ func (d dealing) idle() bool {
 	return !counts && d.apart
 }
 
+// course is where a run is in its steps and its data.
+type course struct {
+	o       *Options
+	from    origin
+	done    int  // steps done, those before a resumption included
+	perStep int  // executions of objectives in a step of a worker, each with a batch
+	exact   bool // a last step may be of fewer batches
+}
+
 // dealing is that of the present group of workers.
-func (r *run) dealing() dealing {
-	d := dealing{origin: r.from, done: r.done, perStep: r.perStep, workers: r.workers(),
-		steps: r.Steps, limit: r.batches(), exact: r.exact,
-		apart: r.Parallel != nil && r.Parallel.Between != nil}
-	if r.Parallel != nil && !r.Parallel.Mesh {
-		d.rank = r.Parallel.Rank
+func (c *course) dealing() dealing {
+	d := dealing{origin: c.from, done: c.done, perStep: c.perStep, workers: c.o.workers(),
+		steps: c.o.Steps, limit: c.o.batches(), exact: c.exact,
+		apart: c.o.Parallel != nil && c.o.Parallel.Between != nil}
+	if c.o.Parallel != nil && !c.o.Parallel.Mesh {
+		d.rank = c.o.Parallel.Rank
 	}
 	d.exact = d.exact || d.apart && d.perStep == 1 // a step without a batch is not one in part
 	return d
 }
 
 // total is how many steps the run is to reach, with as many workers as there are.
-func (r *run) total() int { return r.dealing().total() }
+func (c *course) total() int { return c.dealing().total() }
 
 // executions is how many batches the steps before the present one have taken.
-func (r *run) executions() int { return r.dealing().position(r.done) }
+func (c *course) executions() int { return c.dealing().position(c.done) }
 
 // mark makes the present step the origin of those that follow, since others may take them.
-func (r *run) mark() { r.from = origin{r.done, r.executions()} }
+func (c *course) mark() { c.from = origin{c.done, c.executions()} }
 
 // goOn continues the executions of a checkpoint. As many workers as then go on as if the
 // run had never stopped. So do others, from the first batch that nobody has had, with steps
 // of another size.
-func (r *run) goOn(c Checkpoint) {
-	r.from = origin{c.Step, cmp.Or(c.Executions, c.Step*r.perStep)}
+func (c *course) goOn(at Checkpoint) {
+	c.from = origin{at.Step, cmp.Or(at.Executions, at.Step*c.perStep)}
 }
 
 // dealt is the batch of an execution. One that counts for nothing is masked.

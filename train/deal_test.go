@@ -59,14 +59,16 @@ func newPlayed(seed uint64) *played {
 
 // fresh is a process that has just been started.
 func (p *played) fresh() *ledger {
-	return &ledger{run: &run{Options: p.o, perStep: p.model.Executions(), exact: p.exact}}
+	r := newRun(p.o)
+	r.course.perStep, r.course.exact = p.model.Executions(), p.exact
+	return &ledger{run: r}
 }
 
 // form has the workers that are there begin with one state, as rally does.
 func (p *played) form() {
 	for rank, l := range p.all {
 		if l.Parallel != nil {
-			l.mark()
+			l.course.mark()
 		}
 		l.Parallel = &Parallel{Rank: rank, Workers: len(p.all)}
 	}
@@ -92,7 +94,7 @@ func (p *played) standings() (all []standing) {
 
 // back is what a worker does when nobody has a whole state.
 func (p *played) back(l *ledger) {
-	l.done, l.from, l.torn, l.learnt = 0, origin{}, false, nil
+	l.course.done, l.course.from, l.torn, l.learnt = 0, origin{}, false, nil
 	if p.saved == nil {
 		return
 	}
@@ -100,18 +102,18 @@ func (p *played) back(l *ledger) {
 	if err != nil {
 		panic(err)
 	}
-	l.done, l.learnt = c.Step, slices.Clone(p.learnt)
-	l.goOn(c)
+	l.course.done, l.learnt = c.Step, slices.Clone(p.learnt)
+	l.course.goOn(c)
 }
 
 // step has all workers learn from their batches; of a step that is broken those do who are not
 // late, and who is torn has done a part of it.
 func (p *played) step(broken bool) {
 	var batches []int
-	p.last = len(p.all) * p.all[0].perStep
+	p.last = len(p.all) * p.all[0].course.perStep
 	for _, l := range p.all {
-		for i := range l.perStep {
-			if n, ok := l.dealing().batch(i); ok {
+		for i := range l.course.perStep {
+			if n, ok := l.course.dealing().batch(i); ok {
 				batches = append(batches, n)
 			}
 		}
@@ -122,7 +124,7 @@ func (p *played) step(broken bool) {
 			continue
 		}
 		l.learnt = append(l.learnt, batches...)
-		l.done++
+		l.course.done++
 	}
 }
 
@@ -143,7 +145,7 @@ func (p *played) change() {
 	}
 	if n := len(p.gone); n > 0 && p.rng.IntN(2) == 0 { // one of them comes back
 		l := p.gone[n-1]
-		l.mark()
+		l.course.mark()
 		l.Parallel, l.ran, l.away = nil, false, true
 		p.gone = p.gone[:n-1]
 		p.all = slices.Insert(p.all, p.rng.IntN(len(p.all)+1), l)
@@ -178,7 +180,7 @@ func TestDealt(t *testing.T) {
 	changes, tails := 0, 0
 	for seed := range longtest.Count(10_000, 1_000_000) {
 		p := newPlayed(uint64(seed))
-		for p.all[0].done < p.all[0].total() {
+		for p.all[0].course.done < p.all[0].course.total() {
 			switch p.rng.IntN(8) {
 			case 0:
 				p.change()
@@ -199,8 +201,8 @@ func TestDealt(t *testing.T) {
 				t.Fatalf("seed %d: batch %d is lost or was had twice: %v", seed, min(i, n), got)
 			}
 		}
-		if p.exact && first.dealing().position(first.done) != want {
-			t.Fatalf("seed %d: the next batch is %d", seed, first.executions())
+		if p.exact && first.course.dealing().position(first.course.done) != want {
+			t.Fatalf("seed %d: the next batch is %d", seed, first.course.executions())
 		}
 		if p.exact && len(got)%p.last != 0 {
 			tails++

@@ -95,7 +95,7 @@ func (t *team) resolve(all []note, p *Parallel, last bool) {
 // change has the workers go on as others, after a step at whose end all have agreed to. It
 // reports whether this one goes.
 func (r *run) change(ctx context.Context) (leaves bool, err error) {
-	if !r.team.change || r.team.stop || r.done >= r.total() {
+	if !r.team.change || r.team.stop || r.course.done >= r.course.total() {
 		r.team.leaving = false
 		return false, nil
 	}
@@ -126,7 +126,7 @@ func (p *Parallel) merge(ctx context.Context, s *gomem.Session) error {
 // regroup has this worker go on in the next group, and in the ones after that if it breaks
 // while it is formed. why is what broke the present one, nil if that was agreed on.
 func (r *run) regroup(ctx context.Context, why error) error {
-	before, lost, shown := r.elastic().Numbers(), r.done, r.done-len(r.team.pending)
+	before, lost, shown := r.elastic().Numbers(), r.course.done, r.course.done-len(r.team.pending)
 	for {
 		if why != nil {
 			r.broken++
@@ -134,7 +134,7 @@ func (r *run) regroup(ctx context.Context, why error) error {
 		if r.broken > mostBroken {
 			return fmt.Errorf("%d groups of workers broke one after the other: %w", r.broken, why)
 		}
-		r.mark()
+		r.course.mark()
 		if b := r.Parallel.Between; b != nil && r.torn {
 			if err := b.Back(r.session); err != nil {
 				return err
@@ -158,7 +158,7 @@ func (r *run) regroup(ctx context.Context, why error) error {
 	if err := r.record(); err != nil { // it leads now
 		r.warn(err.Error())
 	}
-	if r.workers() < r.elastic().Least() && r.done < r.total() {
+	if r.workers() < r.elastic().Least() && r.course.done < r.course.total() {
 		if err := r.elastic().More(ctx); err != nil {
 			return err
 		}
@@ -189,11 +189,12 @@ func (r *run) changed(before []int, done, shown int) {
 	now := r.elastic().Numbers()
 	text := Changes(before, now)
 	switch {
-	case r.done < done:
+	case r.course.done < done:
 		text += fmt.Sprintf(" from step %d, since nobody has a later one whole: %d to be "+
-			"done again", r.done, done-r.done)
-	case r.done > shown: // the group broke before this worker had heard of them from all
-		text += fmt.Sprintf(" from step %d; %d could not be shown", r.done, r.done-shown)
+			"done again", r.course.done, done-r.course.done)
+	case r.course.done > shown: // the group broke before this worker had heard of them from all
+		text += fmt.Sprintf(" from step %d; %d could not be shown", r.course.done,
+			r.course.done-shown)
 	}
 	r.emit(Event{Kind: View, Text: text, Workers: len(now)})
 }
@@ -281,7 +282,7 @@ func (r *run) rally(ctx context.Context) error {
 		}
 	}
 	r.adopt(at, all)
-	if err := r.holding().equal(ctx, r.done); err != nil {
+	if err := r.holding().equal(ctx, r.course.done); err != nil {
 		return err
 	}
 	if b := r.Parallel.Between; b != nil {
@@ -297,8 +298,8 @@ func (r *run) rally(ctx context.Context) error {
 // standing is what this worker has.
 func (r *run) standing() standing {
 	return standing{Settings: fingerprint(r.settings(r.vocabulary)), Ran: r.ran, Back: r.away,
-		Whole: !r.torn && r.holding().whole(), Step: r.done, Executions: r.executions(),
-		Rated: r.rated, Best: r.watch.state()}
+		Whole: !r.torn && r.holding().whole(), Step: r.course.done,
+		Executions: r.course.executions(), Rated: r.rated, Best: r.watch.state()}
 }
 
 // stand has all workers say what they have, as this one does. They must have been started alike.
@@ -340,8 +341,8 @@ func foremost(all []standing) int {
 
 // adopt makes the source's place in the run this worker's.
 func (r *run) adopt(at standing, all []standing) {
-	r.done, r.torn, r.team.settled = at.Step, false, 0
-	r.from, r.rated = origin{at.Step, at.Executions}, 0
+	r.course.done, r.torn, r.team.settled = at.Step, false, 0
+	r.course.from, r.rated = origin{at.Step, at.Executions}, 0
 	for _, s := range all {
 		if s.Rated <= at.Step {
 			r.rated = max(r.rated, s.Rated)
@@ -350,7 +351,7 @@ func (r *run) adopt(at standing, all []standing) {
 			r.watch.best, r.watch.step = *s.Best, s.Best.Step
 		}
 	}
-	if r.archive.saved > r.done {
+	if r.archive.saved > r.course.done {
 		r.archive.saved = 0
 	}
 }
@@ -358,7 +359,8 @@ func (r *run) adopt(at standing, all []standing) {
 // owes reports whether the run was interrupted, or the group broke, that was to evaluate after
 // the present step.
 func (r *run) owes() bool {
-	return r.rated < r.done && r.done < r.total() && due(r.done, r.EvalEvery)
+	done := r.course.done
+	return r.rated < done && done < r.course.total() && due(done, r.EvalEvery)
 }
 
 // back takes the variables of the last checkpoint, or those that the run began with.
@@ -371,7 +373,7 @@ func (r *run) back() error {
 		if err := r.session.Initialize(r.Seed); err != nil {
 			return err
 		}
-		r.done, r.from, r.torn, r.team.settled = 0, origin{}, false, 0
+		r.course.done, r.course.from, r.torn, r.team.settled = 0, origin{}, false, 0
 		if r.Init != "" {
 			return r.warm()
 		}
@@ -390,6 +392,6 @@ func (r *run) back() error {
 		return err
 	}
 	r.summary.ResumedFrom, r.torn = first, false
-	r.goOn(from.Checkpoint)
+	r.course.goOn(from.Checkpoint)
 	return nil
 }

@@ -178,7 +178,7 @@ func TestInitOverMesh(t *testing.T) {
 			}
 			if errs[rank] = r.warm(); r.Parallel != nil && errs[rank] == nil {
 				errs[rank] = r.team.begins.undamaged(context.Background(), r.Parallel,
-					r.done, r.session)
+					r.course.done, r.session)
 			}
 			if errs[rank] != nil || odd != "" {
 				return r.session.Close()

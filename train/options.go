@@ -344,7 +344,8 @@ func (o Options) savable() error {
 	if err != nil {
 		return &ErrOption{Option: "tokenizer", Err: err}
 	}
-	r := run{Options: o, vocabulary: vocabulary}
+	r := newRun(o)
+	r.vocabulary = vocabulary
 	metadata, err := r.checkpoint().metadata()
 	if err == nil {
 		var vars []graph.Value

@@ -203,11 +203,11 @@ func (r *run) assemble(ctx context.Context) error {
 		return err
 	}
 	if r.Parallel.meshed() {
-		if err := r.team.begins.undamaged(wait, r.Parallel, r.done, r.session); err != nil {
+		if err := r.team.begins.undamaged(wait, r.Parallel, r.course.done, r.session); err != nil {
 			return err
 		}
 	}
-	if err := r.holding().equal(wait, r.done); err != nil {
+	if err := r.holding().equal(wait, r.course.done); err != nil {
 		return err
 	}
 	says, err := r.Parallel.agree(wait, []byte{flag(ctx.Err() != nil)})
@@ -246,7 +246,7 @@ func (o Options) settings(vocabulary string) []byte {
 
 // report tells the others of a step, and enters those that all have been heard of.
 func (r *run) report(ctx context.Context, e Event) error {
-	e.Step, e.Steps = r.done, r.total()
+	e.Step, e.Steps = r.course.done, r.course.total()
 	r.team.pending = append(r.team.pending, e)
 	n := note{stop: ctx.Err() != nil, save: r.wants(), fault: r.team.fault != nil}.of(e, r.Parallel)
 	ctx = context.WithoutCancel(ctx)
@@ -274,7 +274,7 @@ func (r *run) heard(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.team.resolve(all, r.Parallel, r.done >= r.total())
+	r.team.resolve(all, r.Parallel, r.course.done >= r.course.total())
 	r.broken = 0
 	for rank, n := range all {
 		if err := r.team.diverges(e, r.Parallel, rank, n, r.archive.good); err != nil {
@@ -355,5 +355,6 @@ func (r *run) interrupted(ctx context.Context) bool {
 	if r.Parallel == nil {
 		return ctx.Err() != nil
 	}
-	return r.team.stop && !r.summary.StoppedEarly && !r.watch.over() && r.done < r.total()
+	return r.team.stop && !r.summary.StoppedEarly && !r.watch.over() &&
+		r.course.done < r.course.total()
 }

@@ -26,7 +26,7 @@ func TestPlansAreMadeOnce(t *testing.T) {
 	if got, _ := mustRun(t, o); got.WeightsSHA256 != want.WeightsSHA256 {
 		t.Errorf("with plans made before: %+v, without %+v", got, want)
 	}
-	r := &run{Options: o}
+	r := newRun(o)
 	if err := r.open(context.Background(), false); err != nil {
 		t.Fatal(err)
 	}

@@ -225,7 +225,8 @@ func TestPublicOverMesh(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := &run{Options: Options{Model: m, Init: dir, Observe: func(Event) {}}, session: s}
+		r := newRun(Options{Model: m, Init: dir, Observe: func(Event) {}})
+		r.session = s
 		if err := r.warm(); err != nil {
 			t.Fatal(err)
 		}

@@ -19,10 +19,7 @@ type run struct {
 	Options
 	session  *gomem.Session
 	archive  archive
-	perStep  int  // executions of objectives in a step of a worker, each with a batch
-	exact    bool // a last step may be of fewer batches
-	from     origin
-	done     int   // steps done, those before a resumption included
+	course   course
 	torn     bool  // the variables are between two steps
 	copies   int64 // bytes copied in a training step, both ways
 	times    []time.Duration
@@ -38,6 +35,13 @@ type run struct {
 	assessed int  // the step of the last one whose result this one has
 
 	vocabulary string // of the tokenizer, as text
+}
+
+// newRun is a run that has not begun.
+func newRun(o Options) *run {
+	r := &run{Options: o}
+	r.course.o = &r.Options
+	return r
 }
 
 // Run trains a model as the options say. When ctx is done, the step that is
@@ -62,9 +66,10 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 		maps.Copy(config, o.Config)
 		o.Config = config
 	}
-	r := &run{Options: o, perStep: o.Model.Executions(), exact: o.Epochs > 0 && o.masks(),
-		watch:   vigil{Patience: o.Patience, keeps: o.KeepBest},
-		archive: archive{store: store{dir: o.Save, keep: orDefault(o.Keep, 2), disk: osDisk{}}}}
+	r := newRun(o)
+	r.course.perStep, r.course.exact = o.Model.Executions(), o.Epochs > 0 && o.masks()
+	r.watch = vigil{Patience: o.Patience, keeps: o.KeepBest}
+	r.archive.store = store{dir: o.Save, keep: orDefault(o.Keep, 2), disk: osDisk{}}
 	if o.Parallel != nil {
 		r.summary.Workers = o.Parallel.Workers
 	}
@@ -105,13 +110,14 @@ func (r *run) rescue(err error) error {
 	_, diverged := errors.AsType[*ErrNonFinite](err)
 	_, unsaved := errors.AsType[*ErrCheckpoint](err)
 	_, replaced := errors.AsType[*ErrReplaced](err)
-	if err == nil || diverged || unsaved || replaced || r.Save == "" || !r.leads() || r.done == 0 {
+	if err == nil || diverged || unsaved || replaced || r.Save == "" || !r.leads() ||
+		r.course.done == 0 {
 		return err
 	}
-	if gone := r.archive.outlived(r.Parallel, r.done); gone != nil {
+	if gone := r.archive.outlived(r.Parallel, r.course.done); gone != nil {
 		return fmt.Errorf("%w; %w", err, gone)
 	}
-	if r.torn || r.archive.current(r.done) || divided(r.session) {
+	if r.torn || r.archive.current(r.course.done) || divided(r.session) {
 		return err
 	}
 	if failed := r.write(nil); failed != nil {
@@ -225,11 +231,11 @@ func (r *run) resumption() (*opened, error) {
 		from.close()
 		return nil, err
 	}
-	r.goOn(from.Checkpoint)
-	if from.Step >= r.total() {
+	r.course.goOn(from.Checkpoint)
+	if from.Step >= r.course.total() {
 		from.close()
 		return nil, from.fail("is at step %d already, the run is to reach %d: ask for more steps",
-			from.Step, r.total())
+			from.Step, r.course.total())
 	}
 	return from, nil
 }
@@ -257,7 +263,7 @@ func (r *run) open(ctx context.Context, resumed bool) error {
 
 // restore gives the variables the values of a checkpoint.
 func (r *run) restore(from *opened) error {
-	r.done, r.rated, r.assessed = from.Step, from.Evaluated, from.Evaluated
+	r.course.done, r.rated, r.assessed = from.Step, from.Evaluated, from.Evaluated
 	r.archive.saved, r.archive.good = from.Step, from.Path
 	r.summary.ResumedFrom = from.Step
 	r.watch.resume(from.Checkpoint)
@@ -268,16 +274,16 @@ func (r *run) restore(from *opened) error {
 // loop trains until all steps are done or ctx is.
 func (r *run) loop(ctx context.Context) error {
 	// the run that was resumed ended here, with its last, or a group broke
-	if r.watch.behind(r.done, r.EvalEvery) || r.owes() {
+	if r.watch.behind(r.course.done, r.EvalEvery) || r.owes() {
 		if err := r.assess(ctx); err != nil {
 			return err
 		}
 	}
-	for r.done < r.total() && !r.ending(ctx) {
+	for r.course.done < r.course.total() && !r.ending(ctx) {
 		if err := r.train(ctx); err != nil {
 			return err
 		}
-		if r.done < r.total() && due(r.done, r.EvalEvery) {
+		if r.course.done < r.course.total() && due(r.course.done, r.EvalEvery) {
 			if err := r.assess(ctx); err != nil {
 				return err
 			}
@@ -302,7 +308,7 @@ func (r *run) finish(ctx context.Context) error {
 		return err
 	}
 	r.summary.Interrupted = r.interrupted(ctx)
-	due := r.leads() && r.Save != "" && r.done > 0 && !r.archive.current(r.done)
+	due := r.leads() && r.Save != "" && r.course.done > 0 && !r.archive.current(r.course.done)
 	if err := cmp.Or(r.saveAll(ctx, due), r.archive.unsaved); err != nil {
 		return err
 	}
@@ -319,11 +325,11 @@ func (r *run) finish(ctx context.Context) error {
 func (r *run) train(ctx context.Context) error {
 	began := r.session.Clock()
 	e := Event{Kind: Step, Metrics: map[string]float64{},
-		LearningRate: float64(r.Model.Schedule.At(r.dealing().pace()))}
-	if err := finite(r.done+1, "learning rate", []float64{e.LearningRate}, nil); err != nil {
+		LearningRate: float64(r.Model.Schedule.At(r.course.dealing().pace()))}
+	if err := finite(r.course.done+1, "learning rate", []float64{e.LearningRate}, nil); err != nil {
 		return since(r.archive.good, err)
 	}
-	at := moment{step: r.done, pace: r.dealing().pace()}
+	at := moment{step: r.course.done, pace: r.course.dealing().pace()}
 	for i, o := range r.Model.Objectives {
 		values, units, err := r.turns(ctx, o, &at)
 		if err != nil {
@@ -345,7 +351,7 @@ func (r *run) train(ctx context.Context) error {
 		}
 	}
 	e.StepTime = r.session.Clock() - began
-	r.done++
+	r.course.done++
 	r.torn = false
 	if r.Parallel != nil {
 		if err := r.team.journal.mark(r.checkpoint, r.session); err != nil {
@@ -353,7 +359,7 @@ func (r *run) train(ctx context.Context) error {
 		}
 		return r.report(ctx, e)
 	}
-	e.Step = r.done
+	e.Step = r.course.done
 	r.enter(e)
 	return nil
 }
@@ -363,13 +369,13 @@ func (r *run) train(ctx context.Context) error {
 // the means over units, and the sum.
 func (r *run) turns(ctx context.Context, o nn.Objective,
 	at *moment) (values []float64, units int, err error) {
-	if r.dealing().idle() {
+	if r.course.dealing().idle() {
 		return make([]float64, 1+len(o.Metrics)), 0, nil
 	}
 	for turn := range o.Times {
-		batch, counts := r.dealing().batch(at.execution)
+		batch, counts := r.course.dealing().batch(at.execution)
 		now, n, err := r.execute(ctx, o, moment{step: at.step, pace: at.pace, execution: batch,
-			turn: r.done*o.Times + turn, masked: !counts})
+			turn: r.course.done*o.Times + turn, masked: !counts})
 		if err != nil {
 			return nil, 0, err
 		}
@@ -445,10 +451,10 @@ func (r *run) enter(e Event) {
 // account completes the summary with what was counted until the end or an error.
 func (r *run) account(err error) {
 	s := &r.summary
-	if err != nil || r.archive.saved == r.done {
+	if err != nil || r.archive.saved == r.course.done {
 		s.Checkpoint = r.archive.good
 	}
-	s.SavedStep, s.Steps, s.BestStep = r.archive.saved, r.done, r.watch.step
+	s.SavedStep, s.Steps, s.BestStep = r.archive.saved, r.course.done, r.watch.step
 	s.Unit = r.unit()
 	s.take(r.session.Usage())
 	s.took(r.times, r.units)
@@ -457,7 +463,7 @@ func (r *run) account(err error) {
 // diverged completes the error about a variable that is not finite.
 func (r *run) diverged(err error) error {
 	if e, ok := errors.AsType[*ErrNonFinite](err); ok {
-		e.Step, e.Checkpoint = r.done, r.archive.good
+		e.Step, e.Checkpoint = r.course.done, r.archive.good
 		return e
 	}
 	return err
@@ -468,7 +474,7 @@ func (r *run) record() error {
 	if !r.leads() {
 		return nil
 	}
-	return r.records.begin(r.Metrics, gomem.Computes(r.Session.Device), r.done)
+	return r.records.begin(r.Metrics, gomem.Computes(r.Session.Device), r.course.done)
 }
 
 // warn shows a line, unless it is empty.
@@ -480,7 +486,7 @@ func (r *run) warn(text string) {
 
 // emit completes an event and hands it out.
 func (r *run) emit(e Event) {
-	e.Step, e.Steps, e.Unit = cmp.Or(e.Step, r.done), r.total(), r.unit()
+	e.Step, e.Steps, e.Unit = cmp.Or(e.Step, r.course.done), r.course.total(), r.unit()
 	r.warn(r.records.observe(e))
 	if r.Observe != nil {
 		r.Observe(e)

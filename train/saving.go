@@ -28,9 +28,9 @@ func (r *run) wants() bool {
 // saves reports whether a checkpoint is due after a step.
 func (r *run) saves() bool {
 	if r.Parallel == nil {
-		return due(r.done, r.SaveEvery) || r.wants()
+		return due(r.course.done, r.SaveEvery) || r.wants()
 	}
-	return due(r.done, r.SaveEvery) || r.team.save
+	return due(r.course.done, r.SaveEvery) || r.team.save
 }
 
 // holding is what this worker has.
@@ -44,7 +44,7 @@ func (r *run) keep(ctx context.Context) error {
 	if err := r.settle(ctx); err != nil {
 		return err
 	}
-	err := r.saveAll(ctx, r.archive.saved != r.done)
+	err := r.saveAll(ctx, r.archive.saved != r.course.done)
 	r.archive.saving = saving{ended: time.Now(), took: max(time.Since(began), 1)}
 	r.team.save = false
 	return err
@@ -113,7 +113,7 @@ func (r *run) write(others []foreign) error {
 	if r.archive.place == nil { // who led before may have had it until now
 		_ = r.occupy()
 	}
-	from, s := source{r.session, others, fetch}, r.archive.guarded(r.Parallel, r.done)
+	from, s := source{r.session, others, fetch}, r.archive.guarded(r.Parallel, r.course.done)
 	shared := &joint{disk: s.disk}
 	if r.Parallel.jointly() {
 		s.disk = shared
@@ -125,20 +125,20 @@ func (r *run) write(others []foreign) error {
 	if err != nil {
 		return r.diverged(err)
 	}
-	r.archive.saved, r.archive.good = r.done, path
+	r.archive.saved, r.archive.good = r.course.done, path
 	r.emit(Event{Kind: Save, Path: path})
 	return nil
 }
 
 // checkpoint describes the run as it stands.
 func (r *run) checkpoint() Checkpoint {
-	executions := r.executions()
-	if executions == r.done*r.perStep {
+	executions := r.course.executions()
+	if executions == r.course.done*r.course.perStep {
 		executions = 0
 	}
 	c := Checkpoint{
 		Model: r.Name, Size: r.Size, Config: r.Config, Labels: r.Labels,
-		Step: r.done, Seed: r.Seed, Tokenizer: r.vocabulary, Machine: r.Machine,
+		Step: r.course.done, Seed: r.Seed, Tokenizer: r.vocabulary, Machine: r.Machine,
 		Best: r.watch.state(), Classes: r.Classes, Workers: r.workers(),
 		Executions: executions, Evaluated: r.assessed,
 	}

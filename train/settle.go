@@ -32,11 +32,11 @@ func (r *run) settle(ctx context.Context) error {
 			return err
 		}
 	}
-	if b := r.Parallel.Between; b != nil && r.done > 0 && r.team.settled != r.done {
+	if b := r.Parallel.Between; b != nil && r.course.done > 0 && r.team.settled != r.course.done {
 		if err := b.Settle(ctx, r.session); err != nil {
 			return err
 		}
-		r.team.settled = r.done
+		r.team.settled = r.course.done
 		return r.team.journal.mark(r.checkpoint, r.session)
 	}
 	return nil
@@ -53,8 +53,8 @@ func (r *run) disband(ctx context.Context) error {
 	switch b := r.Parallel.Between; {
 	case err != nil:
 		return err
-	case b == nil && r.done > 0:
-		return r.holding().equal(ctx, r.done)
+	case b == nil && r.course.done > 0:
+		return r.holding().equal(ctx, r.course.done)
 	case b == nil:
 		return nil
 	default: // nobody leaves before all have what they wait for
