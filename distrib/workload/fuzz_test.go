@@ -107,3 +107,28 @@ func FuzzMatrixMarket(f *testing.F) {
 		}
 	})
 }
+
+// FuzzMovieLens: ratings that are read are within the sizes that they have, sorted, and no more
+// than the text has room for.
+func FuzzMovieLens(f *testing.F) {
+	for _, text := range []string{"1::2::3::4\n2::2::0.5::4\n", "1::2::5::4\r\n", "1::2::3",
+		"1::2::3::4\n1::2::3::4", "\xff", "2147483647::1::1::1", "1::2::1e0::4", "+1::2::1::4"} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		r, err := ReadMovieLens(bytes.NewReader(text), "ratings.dat")
+		if err != nil {
+			oneLine(t, err)
+			return
+		}
+		if r.Len() > len(text)/9 || r.Rows > r.Len() || r.Cols > r.Len() {
+			t.Errorf("%d ratings, %d by %d, of %d bytes", r.Len(), r.Rows, r.Cols, len(text))
+		}
+		for i, row := range r.row {
+			if row < 0 || int(row) >= r.Rows || r.col[i] < 0 || int(r.col[i]) >= r.Cols ||
+				i > 0 && (row < r.row[i-1] || row == r.row[i-1] && r.col[i] <= r.col[i-1]) {
+				t.Errorf("rating %d is at %d, %d of %d by %d", i, row, r.col[i], r.Rows, r.Cols)
+			}
+		}
+	})
+}

@@ -164,13 +164,38 @@ func (r *strataRun) block(_ context.Context, pass, index int) error {
 
 // descend takes a step towards a value, and is the squared error before.
 func descend(w, h []float32, v, rate float32) float64 {
-	e := v - dot(w, h)
+	e := v - dot4(w, h)
 	g := rate * e
+	for h = h[:len(w)]; len(w) >= 4; w, h = w[4:], h[4:] {
+		a, b := (*[4]float32)(w), (*[4]float32)(h)
+		a0, a1, a2, a3 := a[0], a[1], a[2], a[3]
+		b0, b1, b2, b3 := b[0], b[1], b[2], b[3]
+		a[0], a[1], a[2], a[3] = a0+float32(g*b0), a1+float32(g*b1), a2+float32(g*b2),
+			a3+float32(g*b3)
+		b[0], b[1], b[2], b[3] = b0+float32(g*a0), b1+float32(g*a1), b2+float32(g*a2),
+			b3+float32(g*a3)
+	}
 	for k, x := range w {
 		w[k] = x + float32(g*h[k])
 		h[k] += float32(g * x)
 	}
 	return float64(e) * float64(e)
+}
+
+// dot4 adds products up in four sums, which a processor does at the same time, and then these.
+func dot4(x, y []float32) float32 {
+	var s0, s1, s2, s3 float32
+	for y = y[:len(x)]; len(x) >= 4; x, y = x[4:], y[4:] {
+		a, b := (*[4]float32)(x), (*[4]float32)(y)
+		s0 += float32(a[0] * b[0])
+		s1 += float32(a[1] * b[1])
+		s2 += float32(a[2] * b[2])
+		s3 += float32(a[3] * b[3])
+	}
+	for k, v := range x {
+		s0 += float32(v * y[k])
+	}
+	return (s0 + s1) + (s2 + s3)
 }
 
 func (r *strataRun) total(pass int, sums []float64) {

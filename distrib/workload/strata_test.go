@@ -24,7 +24,8 @@ func grouped(t *testing.T, n int, part func(w Worker) error) []error {
 		nodes = append(nodes, distrib.NodeID(i))
 	}
 	errs := make([]error, n)
-	var wg sync.WaitGroup
+	var wg, ended sync.WaitGroup
+	ended.Add(n)
 	for rank, id := range nodes {
 		m, err := collective.NewMux(net.Node(id), collective.Options{})
 		if err != nil {
@@ -36,9 +37,11 @@ func grouped(t *testing.T, n int, part func(w Worker) error) []error {
 		}
 		wg.Go(func() {
 			errs[rank] = part(Worker{Rank: rank, Of: n, Group: g})
-			if errs[rank] != nil {
+			if errs[rank] != nil && !errors.Is(errs[rank], ErrStopped) {
 				g.Abort(errs[rank])
 			}
+			ended.Done()
+			ended.Wait()
 			_ = m.Close()
 		})
 	}
@@ -216,5 +219,29 @@ func TestStrataFail(t *testing.T) {
 	k, _ := factored(t, one, 3, nil)
 	if have, err := k.state(one, 2); err != nil || !equal(have, want) {
 		t.Errorf("a matrix of one row: other bits, %v", err)
+	}
+}
+
+// BenchmarkStrata measures ratings a second of one worker, rank 32 and 100.
+func BenchmarkStrata(b *testing.B) {
+	for _, rank := range []int{10, 32, 100} {
+		m := &Strata{Data: LowRank(1, 3000, 2000, 4, 200_000, 0.1), Rank: rank, Epochs: 1,
+			Rate: 0.01}
+		s, err := m.plan(1)
+		if err != nil {
+			b.Fatal(err)
+		}
+		r := &strataRun{Strata: m, params: m.Params(), blocks: m.Data.blocks(s, 0),
+			rates: []float64{0.01}, worker: &orion.Worker{Sums: []float64{0}}}
+		b.Run(fmt.Sprint("rank ", rank), func(b *testing.B) {
+			for b.Loop() {
+				for i := range r.blocks {
+					if err := r.block(b.Context(), 0, i); err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+			b.ReportMetric(float64(m.Data.Len())*float64(b.N)/b.Elapsed().Seconds(), "ratings/s")
+		})
 	}
 }

@@ -91,7 +91,7 @@ const flagTexts = `
     Speech: formant (the documentation, synthesised; the default), csv:FILE
     (wav_filename,wav_filesize,transcript) or espeak:FILE (a sentence a line). Documents:
     drawn (of known topics; the default) or uci:FILE (UCI's bags of words). mlr and lr:
-    libsvm:FILE; mf: mtx:FILE (default: drawn).
+    libsvm:FILE; mf: mtx:FILE, or ml:DIR, a MovieLens set (default: drawn).
 --seed
     Selects initial weights, order of pairs and dropout (default ${default}).
 --config

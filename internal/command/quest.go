@@ -2,8 +2,12 @@ package command
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/gomem/gomem/distrib/workload"
 )
@@ -109,11 +113,8 @@ func (q quest) factors() (runner, string, error) {
 	ratings := workload.LowRank(q.seed, 600, 400, 10, 30000, 0.1)
 	about := "30000 elements of a matrix of rank 10, 600 by 400, drawn"
 	if q.data != "" {
-		err := opened("mtx", q.data, func(r io.Reader) (err error) {
-			ratings, err = workload.ReadMatrixMarket(r)
-			return err
-		})
-		if err != nil {
+		var err error
+		if ratings, err = q.ratings(); err != nil {
 			return nil, "", err
 		}
 		about = fmt.Sprintf("%s: %d elements of a matrix, %d by %d", q.data, ratings.Len(),
@@ -129,4 +130,39 @@ func (q quest) factors() (runner, string, error) {
 		Rate: rate, Decay: 0.99, Lambda: 0.01, Slack: q.lag, Losses: true,
 		Gradients: q.gradients, Both: q.both}
 	return m, about, m.Check()
+}
+
+// ratings are those of --data.
+func (q quest) ratings() (r *workload.Ratings, err error) {
+	if dir, ok := strings.CutPrefix(q.data, "ml:"); ok {
+		return movieLens(dir)
+	}
+	err = opened("mtx", q.data, func(in io.Reader) (err error) {
+		r, err = workload.ReadMatrixMarket(in)
+		return err
+	})
+	if _, usage := errors.AsType[*usageError](err); usage {
+		err = usagef("--data %s: want mtx:FILE or ml:DIR", q.data)
+	}
+	return r, err
+}
+
+// movieLens reads the ratings of a MovieLens set, which are in one file of its directory.
+func movieLens(dir string) (r *workload.Ratings, err error) {
+	var found []string
+	for _, name := range workload.MovieLensFiles() {
+		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
+			found = append(found, name)
+		}
+	}
+	if len(found) != 1 {
+		return nil, fmt.Errorf("%s: %s of ratings: want one of %s in it", dir,
+			counted(len(found), "file"), either(workload.MovieLensFiles()))
+	}
+	spec := "ml:" + filepath.Join(dir, found[0])
+	err = opened("ml", spec, func(in io.Reader) (err error) {
+		r, err = workload.ReadMovieLens(in, found[0])
+		return err
+	})
+	return r, err
 }

@@ -2,6 +2,7 @@ package command
 
 import (
 	"encoding/json"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -72,6 +73,20 @@ func TestShallow(t *testing.T) {
 		!strings.Contains(text, "test error 0.") || !strings.Contains(text, "  auc ") {
 		t.Error(text)
 	}
+	for _, dir := range []string{"films", "torn", "both"} {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(t, "films/u.data", "1\t9\t3\t881250949\n1\t7\t4.5\t881250950\n8\t9\t1\t0\n")
+	text = succeed(t, "train", "--model", "mf", "--data", "ml:films", "--epochs", "2", "--factors",
+		"2", "--sync", "stratified")
+	if !strings.Contains(text, "ml:films: 3 elements of a matrix, 2 by 2") {
+		t.Error(text)
+	}
+	write(t, "torn/ratings.dat", "1::2::3::4\n1::2::3\n")
+	write(t, "both/u.data", "")
+	write(t, "both/ratings.csv", "")
 	dfp := []string{"--model", "mlr", "--rule", "dfp"}
 	for want, args := range map[string][]string{
 		"--mtbf does nothing for --model mlr":    {"--model", "mlr", "--mtbf", "9h", "--save", "r"},
@@ -94,6 +109,10 @@ func TestShallow(t *testing.T) {
 		"--factors does nothing for --model lr":  {"--model", "lr", "--factors", "9"},
 		"--factors does nothing for --model moe": {"--model", "moe", "--factors", "9"},
 		"--schedule does nothing for --model mf": {"--model", "mf", "--schedule", "step"},
+		"torn/ratings.dat: line 2: ":             {"--model", "mf", "--data", "ml:torn"},
+		"both: 2 files of ratings: want one of":  {"--model", "mf", "--data", "ml:both"},
+		"nowhere: 0 files of ratings: want one":  {"--model", "mf", "--data", "ml:nowhere"},
+		"--data x: want mtx:FILE or ml:DIR":      {"--model", "mf", "--data", "x"},
 		"--rule bfgs is for --model mlr":         {"--model", "lr", "--rule", "bfgs"},
 		"needs --sync bsp: all":                  with(dfp, "--sync", "ssp"),
 		"--rule dfp keeps nothing":               with(dfp, "--save", "r"),
