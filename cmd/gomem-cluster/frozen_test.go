@@ -86,6 +86,7 @@ func wake(t *testing.T) {
 				t.Errorf("latest is of step %d after it was of step %d", now, at)
 			}
 			at = now
+			time.Sleep(time.Millisecond)
 		}
 	}()
 	if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {

@@ -44,7 +44,7 @@ func show(t *testing.T, j *job) (s shown) {
 // their midst, has had every batch once when it ends, as one worker has.
 func TestPasses(t *testing.T) {
 	t.Parallel()
-	longtest.Skip(t)
+	longtest.Only(t, "TestPassesOfThoseWhoComeAndGo")
 	const passes = "14"
 	one := start(t, t.TempDir(), "--epochs", passes, "--json", "--device", "null")
 	if status := one.end(); status != 0 {

@@ -21,7 +21,7 @@ func TestSnapshotsKilled(t *testing.T) {
 	t.Parallel()
 	longtest.Skip(t)
 	dir := t.TempDir()
-	const epochs = "400"
+	const epochs = "120"
 	args := func(save string) []string {
 		return []string{"train", "--model", "mf", "--sync", "bsp", "--local", "3", "--epochs",
 			epochs, "--save-every", "1", "--save", save}
@@ -32,7 +32,7 @@ func TestSnapshotsKilled(t *testing.T) {
 	}
 	at := int64(0)
 	shelf := snapshot.Open(filepath.Join(dir, "killed"))
-	for _, after := range []int64{3, 50, 51, 130} {
+	for _, after := range []int64{3, 30, 31, 60} {
 		now := args("killed")
 		if at > 0 {
 			now = append(now, "--resume", "killed")

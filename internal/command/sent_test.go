@@ -57,7 +57,8 @@ func TestPlanSaysWhatIsSent(t *testing.T) {
 // refused.
 func TestPlanAmong(t *testing.T) {
 	inDir(t)
-	plan := []string{"plan", "--model", "lstm-lm", "--size", "s512"}
+	plan := []string{"plan", "--model", "lstm-lm", "--size", "s512", "--policy",
+		"vanilla"}
 	for scheme, want := range map[string]string{"orpheus": "What is less is taken.",
 		"bosen": "This scheme sends all whole.", "factors": "wherever there are some",
 		"hybrid": "    2KiB  none      whole"} {

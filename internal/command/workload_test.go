@@ -17,23 +17,22 @@ import (
 func TestShallow(t *testing.T) {
 	longtest.Skip(t)
 	inDir(t)
-	for _, c := range []struct {
+	type run struct {
 		args []string
 		loss float64 // to get below
-	}{
-		{[]string{"--model", "mlr"}, 0.7},
+	}
+	for _, c := range longtest.Some(5, []run{
 		{[]string{"--model", "mlr", "--local", "3", "--staleness", "1"}, 0.7},
 		{[]string{"--model", "mf", "--local", "2", "--sync", "ssp"}, 0.1},
-		{[]string{"--model", "mf", "--sync", "stratified", "--factors", "12"}, 0.02},
-		{[]string{"--model", "mf", "--local", "3", "--sync", "stratified"}, 0.02},
-		{[]string{"--model", "lr", "--local", "2", "--sync", "pf", "--epochs", "2"}, 0.5},
 		{[]string{"--model", "lr", "--filter", "dvf:1e-3,fp16", "--epochs", "3"}, 0.4},
-		{[]string{"--model", "mlr", "--local", "2", "--rule", "adam:0.01"}, 0.7},
 		{[]string{"--model", "mlr", "--local", "2", "--rule", "bfgs"}, 0.45},
-		{[]string{"--model", "mlr", "--rule", "dfp"}, 0.7},
 		{[]string{"--model", "mf", "--local", "2", "--rule", "adarevision:0.2", "--order",
 			"absmag"}, 0.3},
-	} {
+		{[]string{"--model", "mlr"}, 0.7},
+		{[]string{"--model", "lr", "--local", "2", "--sync", "pf", "--epochs", "2"}, 0.5},
+		{[]string{"--model", "mlr", "--local", "2", "--rule", "adam:0.01"}, 0.7},
+		{[]string{"--model", "mlr", "--rule", "dfp"}, 0.7},
+	}) {
 		o := gather(t, inMemory{}, with([]string{"train", "--json"}, c.args...)...)
 		lines := strings.Split(strings.TrimSpace(o.stdout), "\n")
 		epochs, begin := 40, 0
@@ -132,13 +131,13 @@ func TestShallow(t *testing.T) {
 func TestExchangeIsMeasured(t *testing.T) {
 	inDir(t)
 	model := []string{"--model", "transformer", "--size", "s512", "--steps", "2"}
-	for _, args := range [][]string{
-		with(model, "--sync", "async"), with(model, "--sync", "bosen"), with(model, "--sync", "pf"),
-		with(model, "--sync", "halton"), with(model, "--sync", "ring"),
+	for _, args := range longtest.Some(5, [][]string{
+		with(model, "--sync", "bosen"), with(model, "--sync", "ring"),
 		with(model, "--sync", "fabric"),
-		{"--model", "mlr", "--epochs", "2"}, {"--model", "mf", "--epochs", "2"},
-		{"--model", "lr", "--epochs", "1"},
-	} {
+		{"--model", "mf", "--epochs", "2"}, {"--model", "lr", "--epochs", "1"},
+		with(model, "--sync", "async"), with(model, "--sync", "pf"),
+		with(model, "--sync", "halton"), {"--model", "mlr", "--epochs", "2"},
+	}) {
 		o := gather(t, inMemory{}, with([]string{"train", "--json", "--local", "2"}, args...)...)
 		lines := strings.Split(strings.TrimSpace(o.stdout), "\n")
 		var last struct {

@@ -36,6 +36,14 @@ func Skip(t testing.TB) {
 	}
 }
 
+// Only skips a test but in the long form: a quicker one, which is named, shows the same law.
+func Only(t testing.TB, quicker string) {
+	t.Helper()
+	if !Enabled() {
+		t.Skip("left to the long form: " + quicker + " shows it, too")
+	}
+}
+
 // Count is the number of cases to draw: long in the long form, else short.
 func Count(short, long int) int {
 	if Enabled() {
@@ -43,6 +51,10 @@ func Count(short, long int) int {
 	}
 	return short
 }
+
+// Some are the cases of a table: in the long form all of them, else the first n. Those that tell
+// most come first.
+func Some[T any](n int, all []T) []T { return all[:Count(min(n, len(all)), len(all))] }
 
 // Check is rapid.Check with the cases of a round: those of another round are others, and each
 // round's are the same every time. The seed is rapid's for all tests, so tests that are run in
