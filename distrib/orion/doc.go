@@ -70,6 +70,21 @@
 // is a body for any loop, made of its declaration, whose bits depend on the order of all dependent
 // iterations; [Factors] is matrix factorisation.
 //
+// # Arrays
+//
+// A [DistArray] is an array by the recipe that makes it (appendix A.1): [TextFile] with a parser,
+// [Rand] and [Randn], whose numbers depend on a seed and an index alone, a [Map] of another, or
+// [Randomized], with indices in another order so that parts have as many elements each. Recipes
+// are run when an array is made, each process makes what it keeps, and maps of maps are made in one
+// pass. [GroupBy] is made at once. Elements are asked for by their index, or by some of its
+// numbers. [Hold] makes arrays the memory of a loop's.
+//
+// Writes that the analysis is to leave out are kept in a [WriteBuffer], of a bound, until a
+// function of the user's applies them (section 5.2.3). Arrays that nothing divides, such as the
+// weights of a sparse regression, are parameters of a [distrib.Synchronizer], which serves them:
+// that function pushes, and a [Prefetch] pulls what a block reads at once. Which rows these are is
+// found out by a body that notes subscripts (section 5.2.4), once for all passes.
+//
 // # Running it by several processes
 //
 // A [Worker] runs the blocks of one worker in a process of its own, pass after pass, with a group

@@ -3,8 +3,11 @@ package orion
 import (
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 	"sync"
+
+	"github.com/gomem/gomem/distrib"
 )
 
 // Body is what a loop does in an iteration. Workers call it at the same time, for iterations that
@@ -138,4 +141,26 @@ func (r *Run) Parallel(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	return nil
+}
+
+// Worker is the run's part of one worker in a process of its own, the one of its rank in a group.
+func (r *Run) Worker(g distrib.Group, m Memory) (*Worker, error) {
+	all, err := r.divide()
+	if err != nil {
+		return nil, err
+	}
+	rank := g.Rank()
+	return &Worker{Schedule: r.Schedule, Group: g, Memory: m,
+		Block: func(ctx context.Context, _, index int) error {
+			return r.block(ctx, rank, all[rank][index])
+		},
+		Points: func(index int) iter.Seq[[]int64] {
+			return func(yield func([]int64) bool) {
+				for _, i := range all[rank][index] {
+					if !yield(r.Points[i]) {
+						return
+					}
+				}
+			}
+		}}, nil
 }

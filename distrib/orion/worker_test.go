@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"iter"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -57,28 +56,6 @@ func (m remote) Store(array int, from, n int64, b []byte) {
 	}
 }
 
-// worker is the run's part of the worker of a group's rank.
-func (r *Run) worker(g distrib.Group, m Memory) (*Worker, error) {
-	all, err := r.divide()
-	if err != nil {
-		return nil, err
-	}
-	rank := g.Rank()
-	return &Worker{Schedule: r.Schedule, Group: g, Memory: m,
-		Block: func(ctx context.Context, _, index int) error {
-			return r.block(ctx, rank, all[rank][index])
-		},
-		Points: func(index int) iter.Seq[[]int64] {
-			return func(yield func([]int64) bool) {
-				for _, i := range all[rank][index] {
-					if !yield(r.Points[i]) {
-						return
-					}
-				}
-			}
-		}}, nil
-}
-
 // apart runs passes of a loop by workers that share nothing, and is what each of them has at the
 // end.
 func apart(t *testing.T, s *Schedule, points [][]int64, passes int) ([]*Trial, error) {
@@ -97,7 +74,7 @@ func apart(t *testing.T, s *Schedule, points [][]int64, passes int) ([]*Trial, e
 		trials[rank] = trial
 		wg.Go(func() {
 			r := &Run{Schedule: s, Points: points, Body: trial.Body}
-			w, err := r.worker(g, remote{trial})
+			w, err := r.Worker(g, remote{trial})
 			if err == nil {
 				w.After = func(ctx context.Context, pass int) error {
 					if pass < passes-1 {
