@@ -183,7 +183,9 @@ func (s *site) join(id distrib.NodeID, scheme string, least int, wait time.Durat
 // options are a member's.
 func (s *site) options(id distrib.NodeID, p *place, scheme string, least int,
 	wait time.Duration) (how Scheme, o Options, err error) {
-	if how, err = ParseScheme(scheme, s.how); err != nil {
+	if scheme == "stratified" {
+		how = Schedule(scheme, "by a schedule")
+	} else if how, err = ParseScheme(scheme, s.how); err != nil {
 		return how, o, err
 	}
 	renew := func(context.Context) error {

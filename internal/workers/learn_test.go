@@ -58,6 +58,10 @@ func (h hooked) Run(ctx context.Context, s distrib.Synchronizer, w workload.Work
 }
 
 func (s *school) task(slack int) Task {
+	if s.scheme == "stratified" {
+		return &workload.Strata{Data: workload.LowRank(1, 60, 40, 4, 2000, 0.1), Rank: 4, Seed: 1,
+			Epochs: s.epochs, Rate: 0.05}
+	}
 	if s.mf {
 		return &workload.MF{Data: workload.LowRank(1, 60, 40, 4, 2000, 0.1), Rank: 4, Seed: 1,
 			Epochs: s.epochs, Clocks: 4, Rate: 0.05, Lambda: 0.01, Slack: slack, Losses: true,
@@ -174,6 +178,77 @@ func TestLearnersComeAndGo(t *testing.T) {
 			}
 		}
 	}
+}
+
+// crowded is a task whose workers each call a function between epochs.
+type crowded struct {
+	Task
+	at func(epoch int)
+}
+
+func (c crowded) Run(ctx context.Context, s distrib.Synchronizer, w workload.Worker) error {
+	between := w.Between
+	w.Between = func(ctx context.Context, x workload.State) (bool, error) {
+		c.at(x.Epoch)
+		return between(ctx, x)
+	}
+	return c.Task.Run(ctx, s, w)
+}
+
+// TestScheduledComeAndGo: workers who have a schedule form another one for those who are left, and
+// for who has come, from the state of the last epoch.
+func TestScheduledComeAndGo(t *testing.T) {
+	longtest.Skip(t)
+	const epochs = 12
+	whole := &school{site: newSite(4), scheme: "stratified", least: 2, epochs: epochs}
+	want := whole.all(t, 3)[0].ended(t, epochs)
+	s := &school{site: newSite(4), scheme: "stratified", least: 2, epochs: epochs}
+	lost, late := make(chan struct{}), make(chan pupil, 1)
+	kill := sync.OnceFunc(func() { s.kill(1); close(lost) })
+	come := sync.OnceFunc(func() {
+		s.come(3)
+		go func() { late <- s.work(t, 3) }()
+		time.Sleep(20 * time.Millisecond)
+	})
+	s.wraps = func(id distrib.NodeID, task Task) Task {
+		return crowded{task, func(epoch int) {
+			switch {
+			case id == 1 && epoch == 3:
+				kill()
+			case id == 0 && epoch == 6:
+				<-lost
+				come()
+			}
+		}}
+	}
+	out := s.all(t, 3)
+	if have := out[0].ended(t, epochs); have > 1.05*want {
+		t.Errorf("loss %.4f, of workers of whom none is lost %.4f", have, want)
+	}
+	said := strings.Join(out[0].views, ", ")
+	if !strings.HasPrefix(said, "worker 1 is gone; 2 go on after epoch ") ||
+		!strings.Contains(said, ", worker 3 is here; 3 go on after epoch ") {
+		t.Error(said)
+	}
+	for id, p := range []pupil{out[0], out[2], <-late} {
+		if p.err != nil || p.Learnt != (Learnt{}) {
+			t.Errorf("worker %d: %v, %+v", id, p.err, p.Learnt)
+		}
+	}
+}
+
+// ended demands that worker 0 was told of each epoch once, in order, and is the last mean loss.
+func (p pupil) ended(t *testing.T, n int) float64 {
+	t.Helper()
+	for i, x := range p.told {
+		if x.Epoch != i+1 {
+			t.Errorf("epoch %d is told after %d others", x.Epoch, i)
+		}
+	}
+	if len(p.told) != n || p.err != nil {
+		t.Fatalf("%d epochs, want %d; %v; %v", len(p.told), n, p.err, p.views)
+	}
+	return p.told[n-1].Mean()
 }
 
 // TestLearnersLeave: a worker that is to end goes after the epoch, and the others go on; if it
