@@ -81,7 +81,7 @@ func (s *Search) surely(c Group, limits lower.Need) bool {
 	for _, j := range s.each {
 		fits := false
 		for _, w := range c.candidates(j.ladder) {
-			n, known := j.needs[w]
+			n, known := j.sketches.needs[w]
 			fits = fits || known && n.Within(limits)
 		}
 		if !fits {
@@ -153,7 +153,7 @@ func (s *Search) lifted(plans []*Drawn, to lower.Need) []*Drawn {
 			f := *list[i]
 			f.sketch = f.sketch.Clone()
 			if f.sketch.Lift(space.ID(id), to[id], limits[id]) {
-				f.time = f.sketch.Time(s.each[i].prices)
+				f.time = f.sketch.Time(s.each[i].sketches.prices)
 				list[i], peaks[id] = &f, to[id]
 			}
 		}

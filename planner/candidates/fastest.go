@@ -25,6 +25,13 @@ type problem struct {
 	timings []program.Timing
 }
 
+// solver is the planner: it finds plans by searching what is decided of each array.
+type solver struct {
+	sketches *sketches
+	log      scribe
+	disk     *spill.Options // how its schedules use a disk; nil: not at all
+}
+
 // largeGraph is the number of operations from which on one order is all there is
 // time for.
 const largeGraph = 20_000
@@ -32,15 +39,15 @@ const largeGraph = 20_000
 // problems are a target's, one for every order that is worth a search: that of
 // creation, and the one with the lowest peak if that is lower by more than a part
 // in 32. All orders are made at once.
-func (j *targetSearch) problems(ctx context.Context, o Options) ([]*problem, error) {
+func (s *solver) problems(ctx context.Context, o Options) ([]*problem, error) {
 	orders := order.Portfolio()
-	if len(j.program.Order) > largeGraph || o.Draft {
+	if len(s.sketches.program.Order) > largeGraph || o.Draft {
 		orders = orders[:1]
 	}
 	all, errs := make([]*problem, len(orders)), make([]error, len(orders))
 	var passes sync.WaitGroup
 	for i, by := range orders {
-		passes.Go(func() { all[i], errs[i] = j.ordered(ctx, by) })
+		passes.Go(func() { all[i], errs[i] = s.sketches.ordered(ctx, by) })
 	}
 	passes.Wait()
 	for _, err := range errs {
@@ -55,14 +62,14 @@ func (j *targetSearch) problems(ctx context.Context, o Options) ([]*problem, err
 		list = append(list, lowest)
 	}
 	for _, x := range list {
-		x.Problem = search.New(x.program, j.prices)
+		x.Problem = search.New(x.program, s.sketches.prices)
 	}
 	return list, nil
 }
 
 // ordered is a target's program in an order, which nothing has been solved of yet.
-func (j *targetSearch) ordered(ctx context.Context, by program.Pass) (*problem, error) {
-	p := j.undecided()
+func (k *sketches) ordered(ctx context.Context, by program.Pass) (*problem, error) {
+	p := k.undecided()
 	timings, err := program.Run(ctx, p, []program.Pass{program.DeadCode(), by})
 	if err != nil {
 		return nil, err
@@ -77,7 +84,7 @@ func (s *Search) fastest() ([]*Drawn, error) {
 	problems := make([][]*problem, len(s.each))
 	for i, j := range s.each {
 		var err error
-		if problems[i], err = j.problems(s.ctx, s.Options); err != nil {
+		if problems[i], err = j.solver.problems(s.ctx, s.Options); err != nil {
 			return nil, err
 		}
 	}
@@ -120,7 +127,7 @@ func (s *Search) agreeing(problems [][]*problem, first int, homes []bool) ([]*Dr
 	for k := range s.each {
 		i := (first + k) % len(s.each)
 		start := time.Now()
-		f, err := s.each[i].solve(s.ctx, problems[i], s.Options, homes)
+		f, err := s.each[i].solver.solve(s.ctx, problems[i], s.Options, homes)
 		s.each[i].took += time.Since(start)
 		if f == nil || err != nil {
 			return nil, err
@@ -136,7 +143,7 @@ func (s *Search) agreeing(problems [][]*problem, first int, homes []bool) ([]*Dr
 // solve is the fastest plan that is found for a target, or nil. All orders are searched at
 // once, with variables moved one by one and without; those that promise hardly more than what is
 // packed already are not packed.
-func (j *targetSearch) solve(ctx context.Context, problems []*problem, o Options,
+func (s *solver) solve(ctx context.Context, problems []*problem, o Options,
 	homes []bool) (*Drawn, error) {
 	searched := 2 * len(problems)
 	if o.Draft {
@@ -149,7 +156,7 @@ func (j *targetSearch) solve(ctx context.Context, problems []*problem, o Options
 		by := searching(o, homes)
 		by.Rehome = i >= len(problems)
 		searches.Go(func() {
-			decisions[i], errs[i] = problems[i%len(problems)].Solve(ctx, j.room(o), by)
+			decisions[i], errs[i] = problems[i%len(problems)].Solve(ctx, s.room(o), by)
 		})
 	}
 	searches.Wait()
@@ -159,21 +166,21 @@ func (j *targetSearch) solve(ctx context.Context, problems []*problem, o Options
 			return nil, errs[i]
 		}
 		x := problems[i%len(problems)]
-		named := &Drawn{title: x.title(o, j.prices), rehomed: i >= len(problems)}
+		named := &Drawn{title: x.title(o, s.sketches.prices), rehomed: i >= len(problems)}
 		if best != nil && d != nil && d.Time() >= best.time-best.time/promise {
-			j.log.slow(named.name(), d.Time(), best.time-best.time/promise)
+			s.log.slow(named.name(), d.Time(), best.time-best.time/promise)
 			continue
 		}
-		f, err := j.packed(ctx, x, d, o, homes)
+		f, err := s.packed(ctx, x, d, o, homes)
 		if err != nil {
 			return nil, err
 		}
 		if f == nil {
-			j.log.note(Entry{Candidate: named.name(), Fate: unsolved(d)})
+			s.log.note(Entry{Candidate: named.name(), Fate: unsolved(d)})
 			continue
 		}
 		f.rehomed = named.rehomed
-		j.log.drawn(f, fits)
+		s.log.drawn(f, fits)
 		if best == nil || f.time < best.time {
 			best = f
 		}
@@ -199,8 +206,8 @@ const promise = 500
 
 // room is what the planner may take: of the host anything, if a disk takes over what it
 // has no room for.
-func (j *targetSearch) room(o Options) search.Budget {
-	if j.disk != nil {
+func (s *solver) room(o Options) search.Budget {
+	if s.disk != nil {
 		o.HostBytes = math.MaxInt64
 	}
 	return search.Budget{Device: o.DeviceBytes, Host: o.HostBytes}
@@ -217,7 +224,7 @@ func searching(o Options, homes []bool) search.Options {
 
 // scheduled is the plan of a decision, whether or not it keeps to the budgets. If there
 // is a disk, it takes over what is beyond so many bytes of the host.
-func (j *targetSearch) scheduled(ctx context.Context, x *problem, d *search.Decision, o Options,
+func (s *solver) scheduled(ctx context.Context, x *problem, d *search.Decision, o Options,
 	host int64) (*Drawn, error) {
 	filled := *x.program
 	fill := program.Pass{Name: "auto", Run: func(p *program.Program) error {
@@ -225,8 +232,8 @@ func (j *targetSearch) scheduled(ctx context.Context, x *problem, d *search.Deci
 		return nil
 	}}
 	passes := []program.Pass{fill}
-	if j.disk != nil {
-		use := *j.disk
+	if s.disk != nil {
+		use := *s.disk
 		use.HostBytes = host
 		passes = append(passes, spill.Pass(use))
 	}
@@ -239,6 +246,6 @@ func (j *targetSearch) scheduled(ctx context.Context, x *problem, d *search.Deci
 	k.Pack(o.Budgets(), o.packing())
 	return &Drawn{Candidate: at(o, Tuning{}), program: &filled, sketch: k, decision: d,
 		order:   x.order,
-		title:   x.title(o, j.prices),
+		title:   x.title(o, s.sketches.prices),
 		timings: append(x.timings[:len(x.timings):len(x.timings)], timings...)}, nil
 }

@@ -53,12 +53,13 @@ func (h *housing) at(ctx context.Context, level int) ([]bool, error) {
 	}
 	var problems []*search.Problem
 	for _, j := range h.each {
-		p := j.undecided()
+		p := j.sketches.undecided()
 		if _, err := program.Run(ctx, p, []program.Pass{program.DeadCode(),
 			order.Creation()}); err != nil {
 			return nil, err
 		}
-		problems = append(problems, j.segmentable(p, Candidate{Tuning: Tuning{Segments: 1}}))
+		w := Candidate{Tuning: Tuning{Segments: 1}}
+		problems = append(problems, j.sketches.segmentable(p, w))
 	}
 	h.homes[level] = search.Housing(problems, int64(level), housings)
 	return h.homes[level], nil
@@ -103,7 +104,7 @@ func (s *Search) placed() bool {
 // more of it than the tightest candidate needs: they are not granted less, so that the least of the
 // device is known without them.
 func (s *Search) AtLeast(c Group) (lower.Need, error) {
-	if c.housed == 0 && !c.bare || s.each[0].base.program == nil {
+	if c.housed == 0 && !c.bare || s.each[0].sketches.base.program == nil {
 		return lower.Need{}, nil
 	}
 	if s.housing.needs[c.housed] != (lower.Need{}) {
@@ -128,7 +129,7 @@ func (s *Search) AtLeast(c Group) (lower.Need, error) {
 func (s *Search) tightest() (int64, error) {
 	var most int64
 	for _, j := range s.each {
-		n, err := j.need(s.ctx, j.ladder.last[len(j.ladder.last)-1])
+		n, err := j.sketches.need(s.ctx, j.ladder.last[len(j.ladder.last)-1])
 		if err != nil {
 			return 0, err
 		}
@@ -146,7 +147,7 @@ func (s *Search) beside(homes []bool) lower.Need {
 		for _, x := range s.Graph.Nodes() {
 			leaf := x.Kind == graph.KindVariable || x.Kind == graph.KindConstant
 			if leaf && (homes == nil || !homes[x.ID]) ||
-				x.Kind == graph.KindInput && j.program.Live[x.ID] {
+				x.Kind == graph.KindInput && j.sketches.program.Live[x.ID] {
 				host += lower.Rounded(x.Out[0].Bytes())
 			}
 		}
@@ -154,19 +155,4 @@ func (s *Search) beside(homes []bool) lower.Need {
 		n[space.Device] = max(n[space.Device], j.touchedBeside(homes))
 	}
 	return n
-}
-
-// touchedBeside is the floor of a target with some variables on the device.
-func (j *targetSearch) touchedBeside(homes []bool) int64 {
-	if homes == nil || j.base.program == nil || j.base.program.Place == nil {
-		return j.floor
-	}
-	p := *j.base.program
-	p.Place = append([]space.ID(nil), p.Place...)
-	for id, here := range homes {
-		if here {
-			p.Place[id] = space.Device
-		}
-	}
-	return touched(&p)
 }

@@ -56,7 +56,7 @@ func TestChainCopiesLessAndLess(t *testing.T) {
 		if w.Segments > 0 {
 			continue
 		}
-		p, _, err := j.lower(ctx, w)
+		p, _, err := j.sketches.plan(ctx, w)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -66,7 +66,7 @@ func (s *Search) BothShort() (host *Minimum, device int64, err error) {
 
 // PlanOf is the plan that needs the least, without waits.
 func (s *Search) PlanOf(l *Minimum) (*plan.Plan, error) {
-	p, _, err := l.by.lower(s.ctx, l.candidate)
+	p, _, err := l.by.sketches.plan(s.ctx, l.candidate)
 	return p, err
 }
 
@@ -199,7 +199,8 @@ func (s *Search) minimumOf(j *targetSearch, q query) (*Minimum, error) {
 			return nil, err
 		}
 		if q.allows(n) && (n[q.of] < limit || n[q.of] == limit && i < at) {
-			best, at, limit = &Minimum{n[q.of], j.target.Name, j, candidates[i]}, i, n[q.of]
+			name := j.sketches.target.Name
+			best, at, limit = &Minimum{n[q.of], name, j, candidates[i]}, i, n[q.of]
 			if limit <= q.enough {
 				break
 			}
@@ -222,7 +223,7 @@ func (s *Search) loads(j *targetSearch, q query, candidates []Candidate) ([]lowe
 		}
 		if q.allows(n) {
 			if limit = min(limit, n[q.of]); n[q.of] <= q.enough {
-				return nil, &Minimum{n[q.of], j.target.Name, j, candidates[last]}, nil
+				return nil, &Minimum{n[q.of], j.sketches.target.Name, j, candidates[last]}, nil
 			}
 		}
 		for i, w := range candidates[:last] {
@@ -236,7 +237,7 @@ func (s *Search) loads(j *targetSearch, q query, candidates []Candidate) ([]lowe
 			continue
 		}
 		var err error
-		if loads[i], err = j.load(s.ctx, w); err != nil {
+		if loads[i], err = j.sketches.load(s.ctx, w); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -254,14 +255,14 @@ type asked struct {
 // as much as says whether their budgets suffice: nothing needs addresses in a space that has
 // room for everything side by side, or not for what is there at once.
 func (j *targetSearch) answer(ctx context.Context, w Candidate, q query) (lower.Need, error) {
-	if n, known := j.needs[w]; known {
+	if n, known := j.sketches.needs[w]; known {
 		return n, nil
 	}
 	asked := asked{w, q.of, q.limits}
 	if n, known := j.answers[asked]; known {
 		return n, nil
 	}
-	f, err := j.sketch(ctx, w)
+	f, err := j.sketches.take(ctx, w)
 	if err != nil {
 		return lower.Need{}, err
 	}
@@ -278,7 +279,7 @@ func (j *targetSearch) answer(ctx context.Context, w Candidate, q query) (lower.
 // outlook is what the plan of a candidate needs of the device at least, as far as that is known
 // without a schedule.
 func (j *targetSearch) outlook(ctx context.Context, w Candidate) (int64, error) {
-	if n, known := j.loads[w]; known {
+	if n, known := j.sketches.loads[w]; known {
 		return n[space.Device], nil
 	}
 	if w.Segments > 0 || w.Spill > 0 {
@@ -296,7 +297,7 @@ func (j *targetSearch) foresee(ctx context.Context, w Candidate) (outlook.Outloo
 	if o, known := j.outlooks[alike]; known {
 		return o, nil
 	}
-	if err := j.decide(ctx, w); err != nil {
+	if err := j.sketches.decide(ctx, w); err != nil {
 		return outlook.Outlook{}, err
 	}
 	o := j.forecast(w, w.sharing(), w.reach())
@@ -308,7 +309,7 @@ func (j *targetSearch) foresee(ctx context.Context, w Candidate) (outlook.Outloo
 // less than that part of the time: with all that overlaps one after the other it would be all of
 // it.
 func (j *targetSearch) forecast(w Candidate, share, reach int) outlook.Outlook {
-	o := outlook.Of(j.prices, j.program, share, reach)
+	o := outlook.Of(j.sketches.prices, j.sketches.program, share, reach)
 	o.Time /= time.Duration(w.options.Streams)
 	return o
 }

@@ -26,7 +26,7 @@ func plainLeast(t *rapid.T, s *Search, of space.ID) int64 {
 	housed := len(choices) - len(s.each[0].ladder.housed)
 	var tightest int64
 	for _, j := range s.each {
-		n, err := j.need(s.ctx, j.ladder.last[len(j.ladder.last)-1])
+		n, err := j.sketches.need(s.ctx, j.ladder.last[len(j.ladder.last)-1])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -44,12 +44,12 @@ func plainLeast(t *rapid.T, s *Search, of space.ID) int64 {
 		for _, j := range s.each {
 			least := int64(-1)
 			for _, w := range candidates(j.ladder) {
-				n, err := j.need(s.ctx, w)
+				n, err := j.sketches.need(s.ctx, w)
 				if err != nil {
 					t.Fatal(err)
 				}
 				bytes := n[of]
-				for id, load := range j.loads[w] {
+				for id, load := range j.sketches.loads[w] {
 					if apart := n[id]; apart < load {
 						t.Fatalf("%+v: %d bytes are packed into %d", w.Tuning, load, apart)
 					}
@@ -86,7 +86,7 @@ func TestLeastIsThatOfAllWays(t *testing.T) {
 			t.Fatal(err)
 		}
 		j := free.each[rapid.IntRange(0, len(free.each)-1).Draw(t, "target")]
-		n, err := j.need(ctx, rapid.SampledFrom(j.ladder.straight()).Draw(t, "way"))
+		n, err := j.sketches.need(ctx, rapid.SampledFrom(j.ladder.straight()).Draw(t, "way"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -129,11 +129,11 @@ func TestNothingNeedsMoreThanSideBySide(t *testing.T) {
 			t.Fatal(err)
 		}
 		j := s.each[0]
-		f, err := j.draw(s.ctx, rapid.SampledFrom(j.ladder.straight()).Draw(t, "way"))
+		f, err := j.sketches.draw(s.ctx, rapid.SampledFrom(j.ladder.straight()).Draw(t, "way"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		j.pack(f)
+		j.sketches.pack(f)
 		for id, n := range f.sketch.Need {
 			if apart := f.sketch.Apart(space.ID(id)); apart < n {
 				t.Fatalf("%s: %d bytes side by side are packed into %d", space.ID(id), apart, n)

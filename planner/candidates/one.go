@@ -5,44 +5,22 @@ import (
 	"math"
 	"time"
 
-	"github.com/gomem/gomem/graph"
-	"github.com/gomem/gomem/plan"
+	"github.com/gomem/gomem/plan/space"
 	"github.com/gomem/gomem/planner/lower"
 	"github.com/gomem/gomem/planner/outlook"
-	"github.com/gomem/gomem/planner/program"
-	"github.com/gomem/gomem/planner/schedule"
-	"github.com/gomem/gomem/planner/search"
-	"github.com/gomem/gomem/planner/spill"
 )
 
 // targetSearch is the search for the plan of one target: what is decided for it, and what is known
 // of its candidates by now.
 type targetSearch struct {
-	graph  *graph.Graph
-	target Target
-	prices *lower.Prices
-	log    scribe
-	ladder ladder
-	floor  int64 // what any plan needs of the device: what one operation touches
-	decisions
-	base     decisions // by the options as they are
-	drawn    *Drawn    // the latest of which the load was asked
+	sketches *sketches
+	solver   solver
+	log      scribe
+	ladder   ladder
+	floor    int64 // what any plan needs of the device: what one operation touches
 	took     time.Duration
-	loads    map[Candidate]lower.Need      // what the candidates tried so far take at least
-	needs    map[Candidate]lower.Need      // and what they come to, of those that were packed
-	answers  map[asked]lower.Need          // of the others, as much as was asked
+	answers  map[asked]lower.Need          // of others than were packed, as much as was asked
 	outlooks map[Candidate]outlook.Outlook // of candidates, their prefetch being how far it reaches
-	leaves   [][]bool                      // by level of use of a disk: what is bound there
-	disk     *spill.Options                // how the search's schedules use a disk; nil: not at all
-	cut      [2]*search.Problem            // of candidates that compute again; nil: not worked out
-	housing  *housing                      // where variables are, of candidates that keep some
-}
-
-// decisions are a program with all tables but the last.
-type decisions struct {
-	decided Candidate        // what decisions do not depend on is zero
-	program *program.Program // nil: nothing has been decided
-	timings []program.Timing // of its passes
 }
 
 // find is the most relaxed plan by the candidates that a target may take alone, or nil.
@@ -86,15 +64,15 @@ const Never = time.Duration(math.MaxInt64)
 // work, before they have addresses.
 func (j *targetSearch) try(ctx context.Context, w Candidate, limit time.Duration) (*Drawn, error) {
 	budgets := w.options.Budgets()
-	if n, known := j.needs[w]; known && !n.Within(budgets) {
+	if n, known := j.sketches.needs[w]; known && !n.Within(budgets) {
 		j.log.over(w, n, true)
 		return nil, nil
 	}
-	if n, known := j.loads[w]; known && !n.Within(budgets) {
+	if n, known := j.sketches.loads[w]; known && !n.Within(budgets) {
 		j.log.over(w, n, false)
 		return nil, nil
 	}
-	f, err := j.draw(ctx, w)
+	f, err := j.sketches.draw(ctx, w)
 	if err != nil {
 		return nil, err
 	}
@@ -112,154 +90,76 @@ func (j *targetSearch) judge(f *Drawn, limit time.Duration) *Drawn {
 	if limit < Never {
 		return j.spread(f, limit)
 	}
-	j.pack(f)
+	j.sketches.pack(f)
 	if !f.sketch.Need.Within(budgets) {
 		j.log.over(f.Candidate, f.sketch.Need, true)
 		return nil
 	}
-	f.time = f.sketch.Time(j.prices)
+	f.time = f.sketch.Time(j.sketches.prices)
 	j.log.drawn(f, fits)
 	return f
 }
 
-// draw is the sketch of a candidate, not packed, and remembers what it takes at least.
-func (j *targetSearch) draw(ctx context.Context, w Candidate) (*Drawn, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	if err := j.decide(ctx, w); err != nil {
-		return nil, err
-	}
-	filled := *j.program // which other tunings fill in other candidates
-	filling, err := j.schedule(ctx, w)
-	if err != nil {
-		return nil, err
-	}
-	last := []program.Pass{filling}
-	if w.Spill > 0 {
-		last = append(last, spill.Pass(spill.Options{Leaves: j.leaves[w.Spill]}))
-	}
-	k, err := sketched(ctx, &filled, last, w.options)
-	if err != nil {
-		return nil, err
-	}
-	j.loads[w] = k.Load
-	return &Drawn{Candidate: w, title: w.title(), sketch: k, program: &filled,
-		timings: j.timings}, nil
-}
+// mostRoom is how many times what is there at once addresses are spread over.
+const mostRoom = 8
 
-// pack gives what was drawn addresses, which do not depend on the budgets, and remembers
-// what it needs.
-func (j *targetSearch) pack(f *Drawn) {
-	f.sketch.Pack(lower.Need{}, 0)
-	j.needs[f.Candidate] = f.sketch.Need
-}
-
-// lower makes the plan of a candidate, without waits.
-func (j *targetSearch) lower(ctx context.Context, w Candidate) (*plan.Plan, *program.Program,
-	error) {
-	f, err := j.draw(ctx, w)
-	if err != nil {
-		return nil, nil, err
-	}
-	j.pack(f)
-	return f.sketch.Plan(f.program, f.title, w.options.Budgets()), f.program, nil
-}
-
-// schedule is the pass that writes down what has been decided.
-func (j *targetSearch) schedule(ctx context.Context, w Candidate) (program.Pass, error) {
-	if w.Segments > 0 {
-		return j.segments(ctx, w)
-	}
-	return schedule.Pass(schedule.Options{Partition: w.options.Partition,
-		Streams: w.options.Streams, Prefetch: w.Prefetch, Lookahead: w.Lookahead,
-		Unshared: w.Unshared}), nil
-}
-
-// sketched is the sketch of a program that has been decided about, by the last passes.
-func sketched(ctx context.Context, p *program.Program, last []program.Pass,
-	o Options) (*lower.Sketch, error) {
-	last = append(last, sharing(p.Graph, o)...)
-	if _, err := program.Run(ctx, p, last); err != nil {
-		return nil, err
-	}
-	return lower.Of(p.Schedule), nil
-}
-
-// sharing are the passes for what workers exchange, if there may be something.
-func sharing(g *graph.Graph, o Options) []program.Pass {
-	switch {
-	case !g.Exchanges():
+// spread gives what was drawn addresses of which a step takes less than a limit, or is nil. In
+// the lowest packing whoever takes an address waits for those that had it just before; where the
+// budgets are larger than what is there at once, addresses are left alone for a while, which may
+// take twice the memory, or more, and no time.
+func (j *targetSearch) spread(f *Drawn, limit time.Duration) *Drawn {
+	k, budgets := f.sketch, f.options.Budgets()
+	least := k.Time(j.sketches.prices)
+	if least >= limit {
+		j.log.slow(f.name(), least, limit)
 		return nil
-	case o.Gathers:
-		return []program.Pass{schedule.Share(), schedule.Gather()}
-	default:
-		return []program.Pass{schedule.Share()}
 	}
-}
-
-// load is what the plan of a candidate takes at least.
-func (j *targetSearch) load(ctx context.Context, w Candidate) (lower.Need, error) {
-	if n, known := j.loads[w]; known {
-		return n, nil
-	}
-	var err error
-	j.drawn, err = j.draw(ctx, w)
-	return j.loads[w], err
-}
-
-// need is what the plan of a candidate takes.
-func (j *targetSearch) need(ctx context.Context, w Candidate) (lower.Need, error) {
-	if n, known := j.needs[w]; known {
-		return n, nil
-	}
-	f, err := j.sketch(ctx, w)
-	if err != nil {
-		return lower.Need{}, err
-	}
-	j.pack(f)
-	return f.sketch.Need, nil
-}
-
-// sketch is draw, unless the candidate is the one of which the load was asked last.
-func (j *targetSearch) sketch(ctx context.Context, w Candidate) (*Drawn, error) {
-	f := j.drawn
-	if j.drawn = nil; f != nil && f.Candidate == w {
-		return f, nil
-	}
-	return j.draw(ctx, w)
-}
-
-// decide runs the passes of a candidate, unless the latest program or the first is of the same
-// decisions: prefetch and sharing are matters of lowering, and budgets of what comes of it.
-func (j *targetSearch) decide(ctx context.Context, w Candidate) error {
-	w = w.deciding()
-	for _, known := range []decisions{j.decisions, j.base} {
-		if known.program != nil && known.decided == w {
-			j.decisions = known
-			return nil
+	var best *Drawn
+	take := func() {
+		if t := k.Time(j.sketches.prices); k.Need.Within(budgets) && t < limit {
+			spread := *f
+			spread.sketch, spread.time = k.Clone(), t
+			best, limit = &spread, t
 		}
 	}
-	p := j.undecided()
-	timings, err := program.Run(ctx, p, passes(w))
-	if err != nil {
-		return err
+	for room := int64(2); room <= mostRoom && limit > least && k.Ring(budgets, room); room *= 2 {
+		take()
 	}
-	j.decisions = decisions{w, p, timings}
-	return nil
+	if limit > least {
+		j.sketches.pack(f)
+		take()
+	}
+	switch {
+	case best != nil:
+		j.log.drawn(best, fits)
+	case !k.Need.Within(budgets):
+		j.log.over(f.Candidate, k.Need, true)
+	default:
+		j.log.slow(f.name(), least, limit)
+	}
+	return best
 }
 
-// undecided is the target's program before anything is decided.
-func (j *targetSearch) undecided() *program.Program {
-	if j.program != nil {
-		return j.program.Anew()
+// work is how long a target's operations take on the device.
+func (j *targetSearch) work() time.Duration {
+	var sum time.Duration
+	for _, id := range j.sketches.program.Order {
+		sum += j.sketches.prices.Node(space.Device, id)
 	}
-	return program.New(j.graph, j.target.Fetches, j.target.Updates)
+	return sum
 }
 
-// deciding is a candidate without what decisions do not depend on.
-func (w Candidate) deciding() Candidate {
-	w.Prefetch, w.Unshared, w.Spill, w.Timed, w.Housed = 0, false, 0, false, 0
-	w.options = w.options.Unlimited()
-	return w
+// touchedBeside is the floor of a target with some variables on the device.
+func (j *targetSearch) touchedBeside(homes []bool) int64 {
+	if homes == nil || j.sketches.base.program == nil || j.sketches.base.program.Place == nil {
+		return j.floor
+	}
+	p := *j.sketches.base.program
+	p.Place = append([]space.ID(nil), p.Place...)
+	for id, here := range homes {
+		if here {
+			p.Place[id] = space.Device
+		}
+	}
+	return touched(&p)
 }

@@ -14,7 +14,7 @@ type Forecast struct {
 func (s *Search) Predict() (Forecast, error) {
 	w := tunings(s.Options)[0]
 	w.Told = s.Options.DeviceBytes
-	p, program, err := s.each[0].lower(s.ctx, w)
+	p, program, err := s.each[0].sketches.plan(s.ctx, w)
 	if err != nil {
 		return Forecast{}, err
 	}

@@ -15,12 +15,13 @@ import (
 
 // ranked is the search for a target of which is known what its candidates take, and what at least.
 func ranked(needs, loads []lower.Need) *targetSearch {
-	j := &targetSearch{loads: map[Candidate]lower.Need{}, needs: map[Candidate]lower.Need{},
-		answers: map[asked]lower.Need{}, outlooks: map[Candidate]outlook.Outlook{}}
+	k := &sketches{loads: map[Candidate]lower.Need{}, needs: map[Candidate]lower.Need{}}
+	j := &targetSearch{sketches: k, answers: map[asked]lower.Need{},
+		outlooks: map[Candidate]outlook.Outlook{}}
 	for i := range needs {
 		w := Candidate{Tuning: Tuning{Prefetch: i}}
 		j.ladder.last = append(j.ladder.last, w)
-		j.needs[w], j.loads[w] = needs[i], loads[i]
+		k.needs[w], k.loads[w] = needs[i], loads[i]
 	}
 	return j
 }
@@ -100,8 +101,8 @@ func TestEnoughIsEnough(t *testing.T) {
 	first := ranked([]lower.Need{{6}, {5}}, []lower.Need{{6}, {5}})
 	second := ranked([]lower.Need{{1}, {5}}, []lower.Need{{1}, {5}})
 	unseen := second.ladder.last[0]
-	delete(second.needs, unseen) // to look at it fails, since there is no graph
-	delete(second.loads, unseen)
+	delete(second.sketches.needs, unseen) // to look at it fails, since there is no graph
+	delete(second.sketches.loads, unseen)
 	s := &Search{ctx: context.Background(), each: []*targetSearch{first, second}}
 	q := query{of: space.Device, candidates: inTurn, most: math.MaxInt64}
 	if l, err := s.neediest(q); err != nil || l.Bytes != 5 || l.by != first {
@@ -109,7 +110,7 @@ func TestEnoughIsEnough(t *testing.T) {
 	}
 	third := ranked([]lower.Need{{5}, {3}, {9}}, []lower.Need{{3}, {3}, {9}})
 	unseen = third.ladder.last[1]
-	delete(third.needs, unseen) // its load is known, and no better than the one before it
+	delete(third.sketches.needs, unseen) // its load is known, and no better than the one before it
 	s.each = []*targetSearch{first, third}
 	if l, err := s.neediest(q); err != nil || l.Bytes != 5 || l.by != first {
 		t.Errorf("%+v, %v", l, err)
@@ -129,7 +130,7 @@ func TestAnswersAreOfTheirQuestions(t *testing.T) {
 		{Space: space.Host, Bytes: 64, Over: program.NoStay}}}
 	ask := func(j *targetSearch, of space.ID, host int64) int64 {
 		w := Candidate{}
-		j.drawn = &Drawn{Candidate: w, sketch: lower.Of(schedule)}
+		j.sketches.drawn = &Drawn{Candidate: w, sketch: lower.Of(schedule)}
 		limits := lower.Need{math.MaxInt64, host, math.MaxInt64}
 		n, err := j.answer(context.Background(), w, query{of: of, limits: limits})
 		if err != nil {

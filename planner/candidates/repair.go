@@ -14,7 +14,7 @@ const sparings, repairs = 3, 5
 
 // repair is how a decision is changed until its addresses keep to the budgets.
 type repair struct {
-	*targetSearch
+	*solver
 	problem *problem
 	options Options
 	homes   []bool
@@ -36,19 +36,19 @@ type loose struct {
 // packed is the plan of a decision whose addresses keep to the budgets, or nil. As long as the
 // device's do not, room is made where and when some block has found none, which leaves the
 // others the rest of the budget; and where that does not help, all are left less.
-func (j *targetSearch) packed(ctx context.Context, x *problem, d *search.Decision, o Options,
+func (s *solver) packed(ctx context.Context, x *problem, d *search.Decision, o Options,
 	homes []bool) (*Drawn, error) {
-	r := &repair{targetSearch: j, problem: x, options: o, homes: homes, inner: j.room(o),
+	r := &repair{solver: s, problem: x, options: o, homes: homes, inner: s.room(o),
 		host: o.HostBytes}
 	for d != nil && r.shrunk < repairs {
-		f, err := j.scheduled(ctx, x, d, o, r.host)
+		f, err := s.scheduled(ctx, x, d, o, r.host)
 		if err != nil {
 			return nil, err
 		}
 		f.insist()
 		if f.sketch.Need.Within(o.Budgets()) {
-			f.time = f.sketch.Time(j.prices)
-			j.condense(f)
+			f.time = f.sketch.Time(s.sketches.prices)
+			s.condense(f)
 			return f, nil
 		}
 		if d, err = r.next(ctx, f); err != nil {
@@ -70,7 +70,7 @@ func (r *repair) next(ctx context.Context, f *Drawn) (*search.Decision, error) {
 			if r.spared++; r.spared > 1 { // it did not suffice
 				r.inner.Device -= (need - most) / 2
 			}
-			r.spare = f.sketch.Spare(r.graph.Len(), most, r.spare)
+			r.spare = f.sketch.Spare(r.sketches.graph.Len(), most, r.spare)
 			if d, err := r.tighten(ctx, f.decision); d != nil || err != nil {
 				return d, err
 			}
@@ -137,7 +137,7 @@ const dense = 50
 // condense packs what the planner has decided once more if that needs notably more than its
 // load: within a budget packing goes no further than that. The addresses are taken if they
 // are lower, and the step waits hardly longer for them.
-func (j *targetSearch) condense(f *Drawn) {
+func (s *solver) condense(f *Drawn) {
 	k := f.sketch
 	limit := k.Load[space.Device] + k.Load[space.Device]/dense
 	if f.options.Draft || k.Need[space.Device] <= limit {
@@ -147,7 +147,7 @@ func (j *targetSearch) condense(f *Drawn) {
 	if pressed == nil {
 		return
 	}
-	if t := pressed.Time(j.prices); t-t/promise <= f.time {
+	if t := pressed.Time(s.sketches.prices); t-t/promise <= f.time {
 		f.sketch, f.time = pressed, t
 	}
 }

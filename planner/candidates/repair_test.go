@@ -18,11 +18,11 @@ func TestCondense(t *testing.T) {
 		t.Fatal(err)
 	}
 	j := s.each[0]
-	problems, err := j.problems(t.Context(), s.Options)
+	problems, err := j.solver.problems(t.Context(), s.Options)
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := j.solve(t.Context(), problems, s.Options, nil)
+	f, err := j.solver.solve(t.Context(), problems, s.Options, nil)
 	if f == nil || err != nil {
 		t.Fatalf("no plan: %v", err)
 	}
@@ -34,13 +34,13 @@ func TestCondense(t *testing.T) {
 	}
 	need := k.Need
 	f.time = 1
-	if j.condense(f); f.sketch != k || k.Need != need {
+	if j.solver.condense(f); f.sketch != k || k.Need != need {
 		t.Error("a step waits longer")
 	}
 	f.time, f.options.DeviceBytes = Never, need[space.Device]
-	j.condense(f)
+	j.solver.condense(f)
 	k = f.sketch
-	if k.Need[space.Device] > k.Load[space.Device]*21/20 || f.time != k.Time(j.prices) {
+	if k.Need[space.Device] > k.Load[space.Device]*21/20 || f.time != k.Time(j.sketches.prices) {
 		t.Errorf("%d bytes are packed into %d, in %s", k.Load[space.Device], k.Need[space.Device],
 			f.time)
 	}

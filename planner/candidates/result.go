@@ -40,7 +40,7 @@ func (s *Search) Complete(plans []*Drawn) ([]*Result, error) {
 	for i, j := range s.each {
 		r, err := j.result(plans[i])
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", j.target.Name, err)
+			return nil, fmt.Errorf("%s: %w", j.sketches.target.Name, err)
 		}
 		results = append(results, r)
 	}
@@ -52,12 +52,13 @@ func (j *targetSearch) result(f *Drawn) (*Result, error) {
 	start := time.Now()
 	p := f.sketch.Plan(f.program, f.title, f.options.Budgets())
 	lower.AddWaits(p)
-	if err := plan.Verify(p, j.graph, j.target.Fetches, j.target.Updates); err != nil {
+	k := j.sketches
+	if err := plan.Verify(p, k.graph, k.target.Fetches, k.target.Updates); err != nil {
 		return nil, err
 	}
 	j.took += time.Since(start)
 	j.log.drawn(f, Taken)
 	return &Result{Plan: p, Program: f.program, Timings: f.timings, Took: j.took,
 		Options: f.options, Tuning: f.Tuning, Order: f.order, Step: f.time,
-		Model: j.prices.Model}, nil
+		Model: j.sketches.prices.Model}, nil
 }

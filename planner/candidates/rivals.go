@@ -27,7 +27,7 @@ func (s *Search) rivals() [][]Candidate {
 	}
 	most := 0
 	for _, j := range s.each {
-		most = max(most, len(j.program.Order))
+		most = max(most, len(j.sketches.program.Order))
 	}
 	if most <= fewOperations {
 		sizes = nil
@@ -60,28 +60,28 @@ func (j *targetSearch) grappler(ctx context.Context, o Options, limit time.Durat
 	error) {
 	o = grapplers(o)
 	base := at(o, Tuning{Lookahead: o.Lookahead})
-	if err := j.decide(ctx, base); err != nil {
+	if err := j.sketches.decide(ctx, base); err != nil {
 		return nil, err
 	}
 	if least := j.forecast(base, 0, 1).Time; least >= limit {
 		j.log.slow(base.title(), least, limit)
 		return nil, nil
 	}
-	candidates := grapplerLadder(base, j.program).last
+	candidates := grapplerLadder(base, j.sketches.program).last
 	first, err := halving(len(candidates), func(i int) (bool, error) {
-		n, err := j.load(ctx, candidates[i])
+		n, err := j.sketches.load(ctx, candidates[i])
 		return n.Within(o.Budgets()), err
 	})
 	if err != nil {
 		return nil, err
 	}
 	for _, w := range candidates[first:] {
-		f, err := j.draw(ctx, w)
+		f, err := j.sketches.draw(ctx, w)
 		if err != nil {
 			return nil, err
 		}
 		if f.sketch.Load.Within(o.Budgets()) {
-			if least := f.sketch.Time(j.prices); least >= limit {
+			if least := f.sketch.Time(j.sketches.prices); least >= limit {
 				j.log.slow(f.name(), least, limit)
 				return nil, nil // and those that come later copy more
 			}
@@ -165,9 +165,9 @@ func (s *Search) ideal() ([]*Drawn, error) {
 func (s *Search) onDevice() time.Duration {
 	var sum time.Duration
 	for _, j := range s.each {
-		for _, id := range j.program.Order {
+		for _, id := range j.sketches.program.Order {
 			if n := s.Graph.Node(id); n.Phase != graph.Update && n.Kind != graph.KindUpdate {
-				sum += j.prices.Node(space.Device, id)
+				sum += j.sketches.prices.Node(space.Device, id)
 			}
 		}
 	}
@@ -188,7 +188,7 @@ func (s *Search) grantedBefore(candidates []Candidate) (bool, error) {
 		return false, nil
 	}
 	for _, j := range s.After.each {
-		n, err := j.need(s.ctx, candidates[len(candidates)-1])
+		n, err := j.sketches.need(s.ctx, candidates[len(candidates)-1])
 		if err != nil || !n.Within(s.Options.Budgets()) {
 			return false, err
 		}
@@ -227,7 +227,7 @@ func (s *Search) beats(left time.Duration,
 func (j *targetSearch) relaxedIn(ctx context.Context, l ladder, limit time.Duration) (*Drawn,
 	error) {
 	k, err := halving(len(l.chain), func(i int) (bool, error) {
-		n, err := j.load(ctx, l.chain[i])
+		n, err := j.sketches.load(ctx, l.chain[i])
 		return n.Within(l.chain[i].options.Budgets()), err
 	})
 	if err != nil {
@@ -257,7 +257,7 @@ func (j *targetSearch) quickest(ctx context.Context, candidates []Candidate,
 			j.log.over(w, lower.Need{space.Device: o.Bytes}, false)
 			continue
 		}
-		f, err := j.draw(ctx, w)
+		f, err := j.sketches.draw(ctx, w)
 		if err != nil {
 			return nil, err
 		}

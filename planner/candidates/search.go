@@ -97,12 +97,12 @@ func (s *Search) by(o Options) (*Search, error) {
 	for i, j := range s.each {
 		start := time.Now()
 		base := at(o, Tuning{Lookahead: o.Lookahead})
-		if err := j.decide(s.ctx, base); err != nil {
+		if err := j.sketches.decide(s.ctx, base); err != nil {
 			return nil, fmt.Errorf("compile %s: %w", s.Targets[i].Name, err)
 		}
-		j.base = j.decisions
-		j.ladder = o.Policy.rules().ladder(base, j.program)
-		j.floor = touched(j.program)
+		j.sketches.base = j.sketches.decisions
+		j.ladder = o.Policy.rules().ladder(base, j.sketches.program)
+		j.floor = touched(j.sketches.program)
 		j.took = time.Since(start)
 	}
 	s.leaves()
@@ -116,13 +116,13 @@ func (s *Search) laddered(o Options) *Search {
 		log: s.log}
 	prices := lower.NewPrices(Prices(o.Machine, o.Model, s.Graph, s.Targets...), s.Graph)
 	for i, t := range s.Targets {
-		j := &targetSearch{graph: s.Graph, target: t.Computed(), prices: prices,
-			log:   s.log.of(t.Name),
-			loads: map[Candidate]lower.Need{},
-			needs: map[Candidate]lower.Need{}, answers: map[asked]lower.Need{},
-			outlooks: map[Candidate]outlook.Outlook{}}
+		log := s.log.of(t.Name)
+		k := &sketches{graph: s.Graph, target: t.Computed(), prices: prices,
+			loads: map[Candidate]lower.Need{}, needs: map[Candidate]lower.Need{}}
+		j := &targetSearch{sketches: k, solver: solver{sketches: k, log: log}, log: log,
+			answers: map[asked]lower.Need{}, outlooks: map[Candidate]outlook.Outlook{}}
 		if s.known != nil {
-			j.decisions = s.known[i].decisions()
+			j.sketches.decisions = s.known[i].decisions()
 		}
 		if r := o.Policy.rules(); r.steady {
 			j.ladder = r.ladder(at(o, Tuning{Lookahead: o.Lookahead}), nil)
@@ -131,7 +131,7 @@ func (s *Search) laddered(o Options) *Search {
 	}
 	s.housing = &housing{each: s.each}
 	for _, j := range s.each {
-		j.housing = s.housing
+		j.sketches.housing = s.housing
 	}
 	return s
 }
@@ -285,7 +285,7 @@ func (s *Search) straight(level int) ([]*Drawn, error) {
 // likeliest candidate of every target needs.
 func (s *Search) granted() bool {
 	for _, j := range s.each {
-		n, err := j.need(s.ctx, j.ladder.last[len(j.ladder.last)-1])
+		n, err := j.sketches.need(s.ctx, j.ladder.last[len(j.ladder.last)-1])
 		if err != nil || !n.Within(s.Options.Budgets()) {
 			return false
 		}
@@ -302,15 +302,6 @@ func (s *Search) work() time.Duration {
 	}
 	sum /= time.Duration(s.Options.Streams)
 	return sum + sum/50
-}
-
-// work is how long a target's operations take on the device.
-func (j *targetSearch) work() time.Duration {
-	var sum time.Duration
-	for _, id := range j.program.Order {
-		sum += j.prices.Node(space.Device, id)
-	}
-	return sum
 }
 
 // faster is those plans of two that take less time, if both are plans. What is

@@ -24,16 +24,16 @@ func segmented(o Options) []Candidate {
 
 // segments is the pass that keeps what crosses from one segment to the next, with the variables
 // where the candidate has them.
-func (j *targetSearch) segments(ctx context.Context, w Candidate) (program.Pass, error) {
+func (k *sketches) segments(ctx context.Context, w Candidate) (program.Pass, error) {
 	var homes []bool
 	if w.Housed > 0 {
 		var err error
-		if homes, err = j.housing.at(ctx, w.Housed); err != nil {
+		if homes, err = k.housing.at(ctx, w.Housed); err != nil {
 			return program.Pass{}, err
 		}
 	}
 	return program.Pass{Name: "segments", Run: func(p *program.Program) error {
-		problem := j.segmentable(p, w)
+		problem := k.segmentable(p, w)
 		p.Schedule = problem.Schedule(problem.Segmented(w.Segments, homes))
 		return nil
 	}}, nil
@@ -41,11 +41,11 @@ func (j *targetSearch) segments(ctx context.Context, w Candidate) (program.Pass,
 
 // segmentable is a program that has an order, as the planner sees it. By the prices of every
 // machine it is worked out once for the candidates that spare the host, and once for the others.
-func (j *targetSearch) segmentable(p *program.Program, w Candidate) *search.Problem {
+func (k *sketches) segmentable(p *program.Program, w Candidate) *search.Problem {
 	if w.Timed {
-		return search.New(p, j.prices)
+		return search.New(p, k.prices)
 	}
-	known := &j.cut[min(w.Segments, 2)-1]
+	known := &k.cut[min(w.Segments, 2)-1]
 	if *known == nil {
 		*known = search.New(p, segmenting(w.Segments))
 	}

@@ -34,7 +34,7 @@ func (s *Search) leaves() {
 	}
 	var programs []*program.Program
 	for _, j := range s.each {
-		programs = append(programs, j.program)
+		programs = append(programs, j.sketches.program)
 	}
 	s.order = spill.Order(programs...)
 	leaves := make([][]bool, spillLevels)
@@ -42,7 +42,7 @@ func (s *Search) leaves() {
 		leaves[level] = spill.First(s.Graph, s.share(int64(level-1), spillLevels-2))
 	}
 	for _, j := range s.each {
-		j.leaves = leaves
+		j.sketches.leaves = leaves
 	}
 }
 
@@ -90,7 +90,7 @@ func (s *Search) spill(level int) ([]*Drawn, error) {
 		return best, nil
 	}
 	for _, j := range s.each {
-		j.disk = &spill.Options{Leaves: homes[0], Ahead: diskAhead}
+		j.solver.disk = &spill.Options{Leaves: homes[0], Ahead: diskAhead}
 	}
 	found, err := s.fastest()
 	return faster(best, found), err
@@ -160,7 +160,7 @@ func (j *targetSearch) relaxed(ctx context.Context, w Candidate, o spill.Options
 		if n.Within(w.options.Budgets()) {
 			return &Drawn{Candidate: w, title: w.title(), sketch: p,
 				program: &filled,
-				timings: j.timings, time: p.Time(j.prices)}, nil
+				timings: j.sketches.timings, time: p.Time(j.sketches.prices)}, nil
 		}
 		next := shrunk(o.HostBytes, w.options.HostBytes, n[space.Host], k)
 		if next == o.HostBytes {
@@ -173,11 +173,11 @@ func (j *targetSearch) relaxed(ctx context.Context, w Candidate, o spill.Options
 
 // unspilled is the program of a candidate with a schedule that has nothing on the disk.
 func (j *targetSearch) unspilled(ctx context.Context, w Candidate) (*program.Program, error) {
-	if err := j.decide(ctx, w); err != nil {
+	if err := j.sketches.decide(ctx, w); err != nil {
 		return nil, err
 	}
-	filled := *j.program
-	filling, err := j.schedule(ctx, w)
+	filled := *j.sketches.program
+	filling, err := j.sketches.schedule(ctx, w)
 	if err == nil {
 		_, err = program.Run(ctx, &filled, []program.Pass{filling})
 	}

@@ -43,7 +43,8 @@ func TestSpillIsSound(t *testing.T) {
 		k.Pack(lower.Need{}, 0)
 		made := k.Plan(&p, w.title(), w.options.Budgets())
 		lower.AddWaits(made)
-		if err := plan.Verify(made, g, j.target.Fetches, j.target.Updates); err != nil {
+		of := j.sketches.target
+		if err := plan.Verify(made, g, of.Fetches, of.Updates); err != nil {
 			t.Fatal(err)
 		}
 		if got := load(made); got > max(limit, least) {

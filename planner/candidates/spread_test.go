@@ -30,7 +30,7 @@ func TestSpread(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f, err := j.draw(t.Context(), w)
+		f, err := j.sketches.draw(t.Context(), w)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -42,14 +42,15 @@ func TestSpread(t *testing.T) {
 			return
 		}
 		k := spread.sketch
-		if !k.Need.Within(s.Options.Budgets()) || spread.time != k.Time(j.prices) ||
+		if !k.Need.Within(s.Options.Budgets()) || spread.time != k.Time(j.sketches.prices) ||
 			tight != nil && spread.time > tight.time {
 			t.Fatalf("%s: needs %d of %d, %s; the lowest %v", w.title(),
 				k.Need, s.Options.Budgets(), spread.time, tight)
 		}
 		p := k.Plan(spread.program, spread.title, spread.options.Budgets())
 		lower.AddWaits(p)
-		if err := plan.Verify(p, j.graph, j.target.Fetches, j.target.Updates); err != nil {
+		of := j.sketches
+		if err := plan.Verify(p, of.graph, of.target.Fetches, of.target.Updates); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -74,7 +75,7 @@ func TestSpreadIsFaster(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.options.DeviceBytes = 2 * tight.sketch.Need[space.Device]
-		f, err := j.draw(t.Context(), w)
+		f, err := j.sketches.draw(t.Context(), w)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -29,11 +29,11 @@ func TestTimelineIsThePlans(t *testing.T) {
 		}
 		for _, j := range s.each {
 			w := rapid.SampledFrom(append(j.ladder.straight(), j.ladder.together...)).Draw(t, "way")
-			f, err := j.draw(ctx, w)
+			f, err := j.sketches.draw(ctx, w)
 			if err != nil {
 				t.Fatal(err)
 			}
-			least := f.sketch.Time(j.prices)
+			least := f.sketch.Time(j.sketches.prices)
 			if w.Segments == 0 { // segments decide more than the passes have
 				o := j.forecast(w, w.sharing(), w.reach())
 				if o.Time > least || o.Bytes > f.sketch.Load[space.Device] {
@@ -41,11 +41,12 @@ func TestTimelineIsThePlans(t *testing.T) {
 						o.Time, o.Bytes, least, f.sketch.Load[space.Device])
 				}
 			}
-			j.pack(f)
-			took := f.sketch.Time(j.prices)
+			j.sketches.pack(f)
+			took := f.sketch.Time(j.sketches.prices)
 			p := f.sketch.Plan(f.program, f.title, f.options.Budgets())
 			lower.AddWaits(p)
-			if want := simulate.Simulate(p, g, j.prices.Model).Step; took != want || least > took {
+			want := simulate.Simulate(p, g, j.sketches.prices.Model).Step
+			if took != want || least > took {
 				t.Fatalf("%s: the timeline says %s, without addresses %s, the plan takes %s",
 					f.title, took, least, want)
 			}

@@ -52,7 +52,7 @@ func checkTraffic(t *testing.T, name string, j *targetSearch, f *Drawn) {
 	p := f.sketch.Plan(f.program, f.title, f.options.Budgets())
 	var weights, here int64
 	for _, b := range p.Variables {
-		if j.graph.Node(b.Node).State {
+		if j.sketches.graph.Node(b.Node).State {
 			continue
 		}
 		weights += p.Slots[b.Slot].Bytes
@@ -60,7 +60,7 @@ func checkTraffic(t *testing.T, name string, j *targetSearch, f *Drawn) {
 			here += p.Slots[b.Slot].Bytes
 		}
 	}
-	all := program.New(j.graph, j.target.Fetches, j.target.Updates)
+	all := program.New(j.sketches.graph, j.sketches.target.Fetches, j.sketches.target.Updates)
 	if _, err := program.Run(t.Context(), all, []program.Pass{program.DeadCode(),
 		order.Creation()}); err != nil {
 		t.Fatal(err)

@@ -16,8 +16,8 @@ func (s *Search) Weigh(target int, w Candidate) (load float64, fits bool, err er
 	if err != nil {
 		return 0, false, err
 	}
-	n := j.loads[w]
-	if packed, known := j.needs[w]; known {
+	n := j.sketches.loads[w]
+	if packed, known := j.sketches.needs[w]; known {
 		n = packed
 	}
 	return n.Fraction(w.options.Budgets()), f != nil, nil

@@ -38,7 +38,6 @@ var smeared = map[string]spread{ // files, methods
 	"nn.Ctx":                          {7, 25},
 	"plan.verifier":                   {7, 21},
 	"planner/candidates.Search":       {11, 60},
-	"planner/candidates.targetSearch": {11, 35},
 	"planner/search.evaluator":        {6, 54},
 	"train.Options":                   {7, 23},
 	"train.run":                       {6, 50},
