@@ -16,6 +16,9 @@ type route struct {
 	owned        [][]Elements // by rank: what a worker has when it is at home
 }
 
+// Own are the elements of arrays which the worker of a rank begins a pass with, and no other has.
+func (s *Schedule) Own(rank int) []Elements { return s.route(rank).owned[rank] }
+
 // turn is a block of the worker's.
 type turn struct {
 	Block

@@ -176,10 +176,6 @@ func (w *Worker) Home(ctx context.Context) error {
 	return nil
 }
 
-// Own are the elements that this worker has when it is at home, and others have not; not to be
-// changed.
-func (w *Worker) Own() []Elements { return w.route.owned[w.Group.Rank()] }
-
 // Told waits until Total knows of all passes that have ended.
 func (w *Worker) Told() { w.adding.wait() }
 

@@ -49,6 +49,10 @@ func (m *MF) Check() error {
 		return errors.New("mf: no known elements")
 	case m.Rank < 1 || m.Rank > 1<<16:
 		return fmt.Errorf("mf: rank %d", m.Rank)
+	case (m.Data.Rows+m.Data.Cols)*m.Rank > maxWeights:
+		// A line of a file is enough to say so many, and nobody has the memory for them.
+		return fmt.Errorf("mf: %d rows and %d columns of %d factors each: want %d numbers at most",
+			m.Data.Rows, m.Data.Cols, m.Rank, maxWeights)
 	case m.Lambda < 0 || math.IsNaN(m.Lambda):
 		return fmt.Errorf("mf: lambda %g", m.Lambda)
 	}

@@ -41,16 +41,27 @@ func (m *Strata) Check() error {
 
 // Params are what is learnt, at the beginning: H and W, by the names that [MF] has for them.
 func (m *Strata) Params() []*distrib.Param {
-	h := &distrib.Param{Name: "mf/r", Rows: m.Data.Cols, Cols: m.Rank}
-	w := &distrib.Param{Name: "mf/l", Rows: m.Data.Rows, Cols: m.Rank}
-	for i, p := range []*distrib.Param{h, w} {
-		p.Data = make([]float32, p.Rows*p.Cols)
-		top := 1 / math.Sqrt(float64(m.Rank))
-		for k := range p.Data {
-			p.Data[k] = float32(top * (2*orion.Uniform(m.Seed, uint64(i)<<56|uint64(k)) - 1))
-		}
+	ps := m.zeros()
+	for i, p := range ps {
+		m.begin(ps, orion.Elements{Array: i, N: int64(len(p.Data))})
 	}
-	return []*distrib.Param{h, w}
+	return ps
+}
+
+// zeros are params of which nothing is drawn. Memory that nobody writes to is none.
+func (m *Strata) zeros() []*distrib.Param {
+	return []*distrib.Param{
+		{Name: "mf/r", Rows: m.Data.Cols, Cols: m.Rank, Data: make([]float32, m.Data.Cols*m.Rank)},
+		{Name: "mf/l", Rows: m.Data.Rows, Cols: m.Rank, Data: make([]float32, m.Data.Rows*m.Rank)}}
+}
+
+// begin draws elements uniform in +-1/sqrt(rank).
+func (m *Strata) begin(ps []*distrib.Param, e orion.Elements) {
+	top := 1 / math.Sqrt(float64(m.Rank))
+	for k := e.From; k < e.From+e.N; k++ {
+		u := orion.Uniform(m.Seed, uint64(e.Array)<<56|uint64(k))
+		ps[e.Array].Data[k] = float32(top * float64(2*u-1))
+	}
 }
 
 // loop is a pass over the known elements, as Orion sees it (figure 5.4).
@@ -94,25 +105,40 @@ func (m *Strata) plan(workers int) (*orion.Schedule, error) {
 
 // Run is a worker's part. There is nothing to synchronise, so it takes no synchronizer.
 func (m *Strata) Run(ctx context.Context, _ distrib.Synchronizer, w Worker) error {
-	if err := errors.Join(m.Check(), w.check()); err != nil {
+	r, err := m.part(w)
+	if err != nil {
 		return err
 	}
-	ps := m.Params()
+	return r.worker.Run(ctx, m.Epochs-r.done)
+}
+
+// part is what a worker runs.
+func (m *Strata) part(w Worker) (*strataRun, error) {
+	if err := errors.Join(m.Check(), w.check()); err != nil {
+		return nil, err
+	}
+	ps := m.zeros()
 	done, err := w.resume(ps, m.Epochs)
-	if err != nil {
-		return fmt.Errorf("mf: %w", err)
+	var s *orion.Schedule
+	if err == nil {
+		s, err = m.plan(w.Of)
 	}
-	s, err := m.plan(w.Of)
 	if err != nil {
-		return fmt.Errorf("mf: %w", err)
+		return nil, fmt.Errorf("mf: %w", err)
 	}
-	r := &strataRun{Strata: m, w: w, params: ps, done: done, rates: m.schedule().rates()}
+	r := &strataRun{Strata: m, w: w, params: ps, done: done, rates: m.schedule().rates(),
+		own: s.Own(w.Rank)}
+	for _, e := range r.own {
+		if w.From == nil {
+			m.begin(ps, e)
+		}
+	}
 	if w.Rank < len(s.Blocks) {
 		r.blocks = m.Data.blocks(s, w.Rank)
 	}
 	r.worker = &orion.Worker{Schedule: s, Group: w.Group, Memory: factorMemory(ps), Block: r.block,
 		Sums: make([]float64, 1), Total: r.total, After: r.after}
-	return r.worker.Run(ctx, m.Epochs-done)
+	return r, nil
 }
 
 // strataRun is a worker's part in a run.
@@ -121,6 +147,7 @@ type strataRun struct {
 	w      Worker
 	worker *orion.Worker
 	params []*distrib.Param
+	own    []orion.Elements // between passes
 	blocks []*Ratings
 	rates  []float64
 	done   int // epochs, before the run
@@ -210,7 +237,7 @@ func (r *strataRun) after(ctx context.Context, pass int) error {
 	if r.w.Keep != nil {
 		if err := r.w.Keep(epoch, func() ([]distrib.SavedRows, error) {
 			err := r.worker.Home(ctx)
-			return r.own(), err
+			return r.rows(), err
 		}); err != nil {
 			return err
 		}
@@ -229,10 +256,10 @@ func (r *strataRun) after(ctx context.Context, pass int) error {
 	return err
 }
 
-// own are the rows that this worker has between passes.
-func (r *strataRun) own() (rows []distrib.SavedRows) {
+// rows are those that this worker has between passes.
+func (r *strataRun) rows() (rows []distrib.SavedRows) {
 	cols := int64(r.Rank)
-	for _, e := range r.worker.Own() {
+	for _, e := range r.own {
 		p := r.params[e.Array]
 		rows = append(rows, distrib.SavedRows{Param: p.Name, Cols: r.Rank,
 			Row: int32(e.From / cols), N: int32(e.N / cols), Data: p.Data[e.From:][:e.N]})

@@ -245,3 +245,27 @@ func BenchmarkStrata(b *testing.B) {
 		})
 	}
 }
+
+// TestStrataStayDivided: rows of the larger matrix that are another worker's are never written, so
+// that they take no memory.
+func TestStrataStayDivided(t *testing.T) {
+	m := &Strata{Data: LowRank(1, 60, 40, 4, 1500, 0.1), Rank: 3, Epochs: 2, Rate: 0.01}
+	counts := make([]int, 3)
+	errs := grouped(t, 3, func(w Worker) error {
+		r, err := m.part(w)
+		if err == nil {
+			err = r.worker.Run(t.Context(), m.Epochs)
+		}
+		for k := range 60 {
+			if slices.ContainsFunc(rowOf(r.params[1].Data, m.Rank, int32(k)),
+				func(x float32) bool { return x != 0 }) {
+				counts[w.Rank]++
+			}
+		}
+		return err
+	})
+	if err := errors.Join(errs...); err != nil || counts[0]+counts[1]+counts[2] != 60 ||
+		slices.Min(counts) < 10 {
+		t.Errorf("%v: workers have %v rows of 60", err, counts)
+	}
+}
