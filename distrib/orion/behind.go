@@ -12,11 +12,9 @@ type behind struct {
 	pending sync.WaitGroup
 }
 
-// mostBehind is how much may be pending before the worker waits.
-const mostBehind = 64
-
-func goBehind(ctx context.Context, fail context.CancelCauseFunc) *behind {
-	b := &behind{queue: make(chan func(context.Context) error, mostBehind)}
+// goBehind begins, with room for so much that is pending: with more, the worker waits.
+func goBehind(ctx context.Context, fail context.CancelCauseFunc, most int) *behind {
+	b := &behind{queue: make(chan func(context.Context) error, most)}
 	go func() {
 		for f := range b.queue {
 			if ctx.Err() == nil {

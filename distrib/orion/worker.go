@@ -66,7 +66,11 @@ func (w *Worker) Run(ctx context.Context, passes int) (err error) {
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	w.home, w.sending, w.adding = true, goBehind(ctx, cancel), goBehind(ctx, cancel)
+	// A worker that waited for another one to take what it sends might have that one wait for it,
+	// round and round. There are no more messages at a time than two for each part of time, and
+	// one to each worker.
+	w.sending = goBehind(ctx, cancel, 2*w.Along.Parts()+w.Workers)
+	w.home, w.adding = true, goBehind(ctx, cancel, 1)
 	if err = w.passes(ctx, passes); err != nil {
 		cancel(err)
 	} else if w.ended == nil {

@@ -20,13 +20,19 @@ import (
 // groups are those of n workers on a network in memory, by rank.
 func groups(t *testing.T, n int) (all []*collective.Group, net *memnet.Network) {
 	t.Helper()
+	return groupsOf(t, n, collective.Options{})
+}
+
+func groupsOf(t *testing.T, n int, o collective.Options) (all []*collective.Group,
+	net *memnet.Network) {
+	t.Helper()
 	net = memnet.NewNetwork(n, memnet.Options{})
 	var nodes []distrib.NodeID
 	for i := range n {
 		nodes = append(nodes, distrib.NodeID(i))
 	}
 	for _, id := range nodes {
-		m, err := collective.NewMux(net.Node(id), collective.Options{})
+		m, err := collective.NewMux(net.Node(id), o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -222,6 +228,29 @@ func TestNobodyWaitsForAll(t *testing.T) {
 	wg.Wait()
 	if err := errors.Join(errs...); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestNoKnot: workers with many parts of time, who can hand on all of theirs before they need any
+// of another's, do not wait for each other to take them.
+func TestNoKnot(t *testing.T) {
+	l := parse(t, factorisation)
+	c, err := Choose(l, Options{Workers: 3, Times: 150})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := c.Schedule(nil)
+	all, _ := groupsOf(t, 3, collective.Options{Chunk: 64, Window: 256})
+	errs := make([]error, 3)
+	var wg sync.WaitGroup
+	for rank, g := range all {
+		w := &Worker{Schedule: s, Group: g, Memory: nowhere{},
+			Block: func(context.Context, int, int) error { return nil }}
+		wg.Go(func() { errs[rank] = w.Run(t.Context(), 3) })
+	}
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil || s.Along.Parts() < 400 {
+		t.Errorf("%d parts of time: %v", s.Along.Parts(), err)
 	}
 }
 

@@ -74,11 +74,19 @@ func TestSnapshotsOfMany(t *testing.T) {
 			t.Errorf("%+v: %d, %s, %s", c, o.status, o.stdout, o.stderr)
 		}
 	}
+	for _, c := range []struct{ sync, workers, to string }{{"stratified", "3", "32"},
+		{"stratified", "2", "34"}, {"bosen", "2", "35"}} {
+		o = gather(t, inMemory{}, "train", "--sync", c.sync, "--resume", "run", "--epochs", c.to,
+			"--local", c.workers)
+		if o.status != exitOK || !strings.Contains(o.stdout, "run (after epoch "+c.to+")") {
+			t.Errorf("%+v: %d, %s, %s", c, o.status, o.stdout, o.stderr)
+		}
+	}
 	o = gather(t, inMemory{}, "train", "--resume", "run") // which is as long as it last was
-	if !strings.Contains(o.stderr, "run is at epoch 30 already, the run is to reach 30") {
+	if !strings.Contains(o.stderr, "run is at epoch 35 already, the run is to reach 35") {
 		t.Errorf("%d, %s", o.status, o.stderr)
 	}
-	o = gather(t, inMemory{}, "train", "--resume", "run/", "--save", "./run", "--epochs", "31")
+	o = gather(t, inMemory{}, "train", "--resume", "run/", "--save", "./run", "--epochs", "36")
 	if o.status != exitOK {
 		t.Errorf("one directory by two names: %s", o.stderr)
 	}
