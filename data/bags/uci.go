@@ -43,23 +43,34 @@ const maxLine = 1 << 16
 // and of lines to come, each of which has a document, a word, both from 1, and how often it comes;
 // documents in ascending order.
 func readUCI(ctx context.Context, spec, path string, o Options) (*Set, error) {
+	p, file, err := parse(ctx, spec, path)
+	if err != nil {
+		return nil, err
+	}
+	s := p.set(spec, path, o)
+	s.Info.Summarize([]data.File{file})
+	return s.checked()
+}
+
+// parse reads such a file.
+func parse(ctx context.Context, spec, path string) (p *uci, file data.File, err error) {
 	f, _, err := data.OpenFile(path)
 	if err != nil {
-		return nil, data.FileError(spec, path, err)
+		return nil, file, data.FileError(spec, path, err)
 	}
 	defer f.Close()
 	hashed := data.Hash(path, f)
 	in, err := data.Unmarked(hashed)
 	if err != nil {
-		return nil, &data.Error{Spec: spec, Path: path, Err: err}
+		return nil, file, &data.Error{Spec: spec, Path: path, Err: err}
 	}
-	p := &uci{}
+	p = &uci{}
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, maxLine)
 	number := 0
 	for err == nil && lines.Scan() {
 		if number++; number%4096 == 0 && ctx.Err() != nil {
-			return nil, context.Cause(ctx)
+			return nil, file, context.Cause(ctx)
 		}
 		err = p.line(bytes.Fields(lines.Bytes()))
 	}
@@ -71,15 +82,12 @@ func readUCI(ctx context.Context, spec, path string, o Options) (*Set, error) {
 		err, number = p.finish(), 0
 	}
 	if err != nil {
-		return nil, &data.Error{Spec: spec, Path: path, Line: number, Err: err}
+		return nil, file, &data.Error{Spec: spec, Path: path, Line: number, Err: err}
 	}
-	file, err := hashed.File()
-	if err != nil {
-		return nil, data.FileError(spec, path, err)
+	if file, err = hashed.File(); err != nil {
+		return nil, file, data.FileError(spec, path, err)
 	}
-	s := p.set(spec, path, o)
-	s.Info.Summarize([]data.File{file})
-	return s.checked()
+	return p, file, nil
 }
 
 // uci is what has been read of a file.
@@ -170,3 +178,34 @@ func (p *uci) set(spec, path string, o Options) *Set {
 	s.Info.Dropped, s.Info.Reason = p.head[0]-s.Info.Pairs, "without words"
 	return s
 }
+
+// Counts reads a file such as docword.nips.txt whole: how many words there are, and the words of
+// each document, from 0, each as often as it comes, most together at most.
+func Counts(ctx context.Context, spec, path string, most int64) (vocab int, docs [][]uint32,
+	err error) {
+	p, _, err := parse(ctx, spec, path)
+	if err != nil {
+		return 0, nil, err
+	}
+	all := int64(0)
+	for _, n := range p.count {
+		all += int64(n)
+		if n > maxCount || all > most {
+			return 0, nil, &data.Error{Spec: spec, Path: path,
+				Err: fmt.Errorf("more than %d words in all", most)}
+		}
+	}
+	for i := range p.size() {
+		var words []uint32
+		for k := p.start[i]; k < p.start[i+1]; k++ {
+			for range int(p.count[k]) {
+				words = append(words, uint32(p.word[k]))
+			}
+		}
+		docs = append(docs, words)
+	}
+	return p.head[1], docs, nil
+}
+
+// maxCount is up to where a float32 counts.
+const maxCount = 1 << 24

@@ -19,8 +19,8 @@ func (exportCmd) Help() string {
 model.safetensors, config.json and tokenizer.json, which the libraries of Hugging
 Face read, and gomem predict. There is no optimizer in it.
 
-Of a model without layers (mlr, lr, mf), the tables of the newest epoch are
-written as model.safetensors.`
+Of a model without layers (mlr, lr, mf, lda), the tables of the newest epoch are
+written as model.safetensors, and the words of lda as vocab.txt.`
 }
 
 func (exportCmd) examples() string {
@@ -33,10 +33,10 @@ func (exportCmd) examples() string {
 
 // Run writes.
 func (c *exportCmd) Run(_ context.Context, e *env) error {
-	if _, ok, err := tablesOf(c.From); ok || err != nil {
+	if run, ok, err := tablesOf(c.From); ok || err != nil {
 		if err == nil {
 			var text string
-			if text, err = exportTables(c.To, c.From); err == nil {
+			if text, err = exportTables(c.To, c.From, run); err == nil {
 				_, err = fmt.Fprint(e.stdout, text)
 			}
 		}

@@ -25,8 +25,8 @@ const flagTexts = `
     that continues texts; lstm-lm, a recurrent one; resnet; wgan, a pair of adversarial
     networks with gradient penalty; deepspeech; or topic, a dictionary of topics for
     bags of words (default ${default}). train also has mlr,
-    logistic regression, lr, the same of two classes with sparse rows, as of clicks, and mf,
-    matrix factorisation, without layers and plans.
+    logistic regression, lr, the same of two classes with sparse rows, as of clicks, mf,
+    matrix factorisation, and lda, topics of documents, without layers and plans.
 --size
     s512 (tiny), s64 (1/64 of base in memory) or base, which is the published model
     (default ${default}).
@@ -61,7 +61,14 @@ const flagTexts = `
     moe, transformer, gpt, lstm-lm: sub-words, at most (default: the size's); train learns
     them, and its model has as many as were learnt. topic: words (default: the data's).
 --topics
-    topic: how many (default: the size's).
+    topic: how many (default: the size's). lda: how many (default 20).
+--alpha
+    lda: how much is added to the tokens that a document has of each topic (default 0.1).
+--beta
+    lda: how much is added to the tokens that each word has of a topic (default 0.01).
+--mh-steps
+    lda: so often a sweep, another topic is proposed to a token by its word and by its document
+    (default 2).
 --classes
     resnet: kinds of images, the background included (default: the data's, or the size's
     for a command that reads none).
@@ -91,7 +98,8 @@ const flagTexts = `
     Speech: formant (the documentation, synthesised; the default), csv:FILE
     (wav_filename,wav_filesize,transcript) or espeak:FILE (a sentence a line). Documents:
     drawn (of known topics; the default) or uci:FILE (UCI's bags of words). mlr and lr:
-    libsvm:FILE; mf: mtx:FILE, or ml:DIR, a MovieLens set (default: drawn).
+    libsvm:FILE; mf: mtx:FILE, or ml:DIR, a MovieLens set; lda: text:FILE (a document a
+    line), uci:FILE or uci:DIR (default: drawn).
 --seed
     Selects initial weights, order of pairs and dropout (default ${default}).
 --config
@@ -182,7 +190,11 @@ train --profile
     default ring). Between steps all workers weigh the same; within one as much as their
     batches have tokens, images or utterances. Or, of mf, stratified: workers have blocks of
     rows and columns at the same time that have none in common, and hand parts of the smaller
-    matrix on, each to one other; the result is that of a serial order.
+    matrix on, each to one other; the result is that of a serial order. Of lda, rotate:
+    documents stay with a worker, and the words go round (the default of lda).
+--parts
+    lda: into how many parts documents and words are divided, at least one a worker; the result
+    depends on it, but not on workers and threads (default 4).
 --factors
     mf: numbers of each row and column, the rank (default 10).
 --staleness

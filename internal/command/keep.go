@@ -90,6 +90,7 @@ func (f keepFlags) scheme(model string, job meetFlags) (workers.Scheme, error) {
 // nothing in common with the others, and so nothing is kept in step.
 var schedules = []struct{ name, model, about string }{
 	{"stratified", "mf", "blocks that have no row and no column in common"},
+	{"rotate", "lda", "documents that stay, and slices of the vocabulary that rotate"},
 }
 
 // scheduled is the scheme of workers who have a schedule, if that is what --sync says.
@@ -119,6 +120,9 @@ func (f keepFlags) serving(model string, job meetFlags, saved bool) (workers.Sch
 	switch {
 	case err != nil || s.Scheduled():
 		return s, err
+	case model == "lda":
+		return s, usagef("--sync %s is not for --model lda, whose slices of words go round: want "+
+			"--sync rotate", f.Sync)
 	case s.Plan == nil:
 		return s, usagef("--sync %s exchanges gradients of layers, which --model %s has none of: "+
 			"want bosen, pf or the like", f.Sync, model)

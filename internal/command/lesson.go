@@ -9,6 +9,7 @@ import (
 	"log/slog"
 
 	"github.com/gomem/gomem/distrib"
+	"github.com/gomem/gomem/distrib/lda"
 	"github.com/gomem/gomem/distrib/memnet"
 	"github.com/gomem/gomem/distrib/workload"
 	"github.com/gomem/gomem/internal/workers"
@@ -24,6 +25,7 @@ type lesson struct {
 	settings string // that all workers must have
 	kept     *snapshots
 	shows    epochs
+	topics   func() error // shows those that were learnt; nil: there are none
 }
 
 // meet joins the job, which one worker alone is too.
@@ -65,6 +67,11 @@ func (l *lesson) descend(ctx context.Context, task runner) error {
 	case done.Stopped && l.worker.leads():
 		return l.kept.stopped(done.Epoch, l.model)
 	}
+	if l.topics != nil {
+		if err := l.topics(); err != nil {
+			return err
+		}
+	}
 	return l.shows.end(m.Exchanged(), l.kept)
 }
 
@@ -94,8 +101,34 @@ func (c epochs) view(text string, n int) {
 	fmt.Fprintln(c.w, text)
 }
 
+// line shows an object.
+func (c epochs) line(x any) error { return json.NewEncoder(c.w).Encode(x) }
+
+// likelihood shows how likely documents are by a topic model.
+func (c epochs) likelihood(p workload.Progress) {
+	held := lda.Perplexity(-p.TestLoss, p.TestCount)
+	if c.json {
+		x := map[string]any{"type": "epoch", "epoch": p.Epoch, "loss": p.Mean(),
+			"log_likelihood": -p.Loss}
+		if p.TestCount > 0 {
+			x["test_perplexity"] = held
+		}
+		_ = c.line(x)
+		return
+	}
+	text := fmt.Sprintf("epoch %d  loss %.4f  log likelihood %.0f", p.Epoch, p.Mean(), -p.Loss)
+	if p.TestCount > 0 {
+		text += fmt.Sprintf("  test perplexity %.2f", held)
+	}
+	fmt.Fprintln(c.w, text)
+}
+
 // epoch shows what all workers have come to.
 func (c epochs) epoch(p workload.Progress) {
+	if c.model == "lda" {
+		c.likelihood(p)
+		return
+	}
 	ratio := func(n, of int) float64 { return float64(n) / float64(max(of, 1)) }
 	if c.json {
 		line := map[string]any{"type": "epoch", "epoch": p.Epoch,

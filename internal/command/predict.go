@@ -39,8 +39,8 @@ type predictCmd struct {
 func (predictCmd) Help() string {
 	return `Does what a trained model does, from a checkpoint alone: transformer and moe
 translate lines of text, gpt continues texts, resnet says what is on pictures,
-deepspeech writes down WAV recordings, and wgan draws; lstm-lm and topic
-have no prediction.
+deepspeech writes down WAV recordings, lda says what topics each line is about,
+and wgan draws; lstm-lm and topic have no prediction.
 Inputs are files, or standard input; a directory stands for the pictures or
 recordings in it.
 
@@ -102,6 +102,9 @@ type preparer struct {
 
 // Run predicts.
 func (c *predictCmd) Run(ctx context.Context, e *env) error {
+	if run, ok, _ := tablesOf(c.From); ok && run.LDA != nil {
+		return c.topics(e, run)
+	}
 	x, err := openCheckpoint(c.From)
 	if err != nil {
 		return err

@@ -23,7 +23,9 @@ type quest struct {
 	rank       int     // of a factorisation; 0: as usual
 	scheduled  bool    // workers need not be kept in step
 	lag        int     // of their scheme, if they are
-	gradients  bool    // that sends these
+	lda        ldaRun
+	threads    int  // that sample documents; 0: one
+	gradients  bool // that sends these
 	// both has factors of both sides shared: what one worker alone has is lost with it.
 	both bool
 }
@@ -39,13 +41,20 @@ func (q quest) task() (runner, string, error) {
 		return q.classes()
 	case "lr":
 		return q.clicks()
+	case "lda":
+		return q.topics()
 	}
 	return q.factors()
 }
 
 // run is what a directory of snapshots says of it, and of its data.
-func (q quest) run(about string) tablesRun {
-	return tablesRun{q.model, q.data, q.held, q.seed, q.rate, q.epochs, about, q.rank}
+func (q quest) run(about string, task runner) tablesRun {
+	r := tablesRun{q.model, q.data, q.held, q.seed, q.rate, q.epochs, about, q.rank, nil}
+	if t, ok := task.(*workload.Topics); ok {
+		r.LDA = &q.lda
+		r.LDA.Words = t.Train.Names
+	}
+	return r
 }
 
 // rounds is how many epochs there are, unless said otherwise so many.

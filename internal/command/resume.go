@@ -79,6 +79,9 @@ func (c *trainCmd) adoptTables(given map[string]bool) error {
 	c.Model, c.Data, c.EvalData = run.Model, location(run.Data), location(run.EvalData)
 	c.Seed, c.LR, c.Factors = run.Seed, positive(run.LR), count(run.Factors)
 	c.Epochs = cmp.Or(c.Epochs, passes(run.Epochs))
+	if run.LDA != nil {
+		return c.adoptLDA(*run.LDA)
+	}
 	return nil
 }
 

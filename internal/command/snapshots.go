@@ -23,6 +23,7 @@ type tablesRun struct {
 	Epochs   int     `json:"epochs"`
 	About    string  `json:"about"` // the data, in words
 	Factors  int     `json:"factors,omitempty"`
+	LDA      *ldaRun `json:"lda,omitempty"`
 }
 
 // snapshots is where a model without layers is saved, and gone on from; dir is nil if it is not.

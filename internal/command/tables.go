@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"encoding/binary"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/gomem/gomem/distrib"
 	"github.com/gomem/gomem/distrib/snapshot"
@@ -60,8 +62,9 @@ func (t *matrix) take(r distrib.SavedRows) {
 	t.rows += int(r.N)
 }
 
-// exportTables writes the newest snapshot of a run as a file of tensors.
-func exportTables(to, from location) (string, error) {
+// exportTables writes the newest snapshot of a run as a file of tensors, and the words of topics, a
+// line each, where they have names.
+func exportTables(to, from location, run tablesRun) (string, error) {
 	all, epoch, err := readTables(from)
 	if err != nil {
 		return "", err
@@ -84,6 +87,12 @@ func exportTables(to, from location) (string, error) {
 				return binary.Append(nil, binary.LittleEndian, all[e.Name].data)
 			})
 	})
+	if err == nil && run.LDA != nil && run.LDA.Words != nil {
+		err = regular.Replace(disk, string(to), "vocab.txt", func(f regular.File) error {
+			_, err := io.WriteString(f, strings.Join(run.LDA.Words, "\n")+"\n")
+			return err
+		})
+	}
 	return fmt.Sprintf("wrote %s: %s numbers of %s, after epoch %d\n", to,
 		grouped(int64(elements)), counted(len(entries), "table"), epoch), err
 }

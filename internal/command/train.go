@@ -30,7 +30,8 @@ type trainCmd struct {
 
 	heldOutFlags
 
-	Factors   count    `group:"model" placeholder:"N"`
+	Factors count `group:"model" placeholder:"N"`
+	ldaFlags
 	Strict    bool     `group:"data"`
 	Samples   location `group:"output" placeholder:"DIR"`
 	Tokenizer location `group:"data" placeholder:"FILE"`
@@ -260,9 +261,9 @@ func (c *trainCmd) fitting() error {
 	if err != nil {
 		return err
 	}
-	err = k.takes(option{"samples", c.Samples != ""}, option{"bleu", c.BLEU != nil},
-		option{"tokenizer", c.Tokenizer != ""}, option{"strict", c.Strict},
-		option{"factors", c.Factors > 0})
+	err = k.takes(append(c.ldaFlags.given(), option{"samples", c.Samples != ""},
+		option{"bleu", c.BLEU != nil}, option{"tokenizer", c.Tokenizer != ""},
+		option{"strict", c.Strict}, option{"factors", c.Factors > 0})...)
 	if err != nil {
 		return err
 	}

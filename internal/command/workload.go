@@ -15,8 +15,9 @@ import (
 )
 
 // shallow are the models without layers: logistic regression of many classes, or of two with sparse
-// rows, and matrix factorisation. They are trained on parameter servers, by one worker too.
-var shallow = []string{"mlr", "lr", "mf"}
+// rows, matrix factorisation, and topics of documents. They are trained on parameter servers or by
+// a schedule, by one worker too.
+var shallow = []string{"mlr", "lr", "mf", "lda"}
 
 // runner is a task of package workload.
 type runner interface {
@@ -35,7 +36,7 @@ func (c *trainCmd) learn(ctx context.Context, e *env) (err error) {
 	if err != nil {
 		return err
 	}
-	c.Sync = cmp.Or(c.Sync, "bosen")
+	c.Sync = cmp.Or(c.Sync, map[string]string{"lda": "rotate"}[c.Model], "bosen")
 	scheme, err := c.serving(c.Model, c.meetFlags, c.Save != "" || c.Resume != "")
 	if err != nil {
 		return err
@@ -48,6 +49,7 @@ func (c *trainCmd) learn(ctx context.Context, e *env) (err error) {
 	q := quest{model: c.Model, data: string(c.Data), held: string(c.EvalData), seed: c.Seed,
 		epochs: int(c.Epochs), rate: float64(c.LR), rotate: int(c.Rotate), lag: scheme.Lag(),
 		gradients: scheme.Gradients(), scheduled: scheme.Scheduled(), rank: int(c.Factors),
+		lda: c.ldaRun(), threads: int(c.Threads),
 		both: c.Min > 0 || c.Save != "" || c.Resume != ""}
 	task, about, err := q.task()
 	if m, ok := task.(*workload.MLR); err == nil && ok && quasi {
@@ -57,7 +59,7 @@ func (c *trainCmd) learn(ctx context.Context, e *env) (err error) {
 	if err != nil {
 		return err
 	}
-	kept := c.snapshots(q.run(about))
+	kept := c.snapshots(q.run(about, task))
 	if err := kept.begin(task, w.Rank == 0); err != nil {
 		return err
 	}
@@ -77,8 +79,10 @@ func (c *trainCmd) learn(ctx context.Context, e *env) (err error) {
 	if err == nil {
 		shown := c.voice(e, o.Elastic != nil && c.outlives())
 		l := &lesson{worker: &c.worker, rank: w.Rank, model: c.Model, about: about, kept: &kept,
-			settings: fmt.Sprint(c.Model, about, c.Epochs, c.LR, c.Seed, c.Sync, c.Factors),
-			shows:    epochs{c.Model, c.JSON, shown.stdout}}
+			settings: fmt.Sprint(c.Model, about, c.Epochs, c.LR, c.Seed, c.Sync, c.Factors,
+				q.lda),
+			shows: epochs{c.Model, c.JSON, shown.stdout}}
+		l.learns(task)
 		err = c.worker.member.Close(l.descend(ctx, task))
 	}
 	return cmp.Or(kept.remembering(ctx, err, c.worker.leads()), job.Leave())
@@ -119,7 +123,13 @@ func (c *trainCmd) bare(given map[string]bool) error {
 		option{"optimizer", c.Optimizer != ""}, option{"trace", c.Trace != ""},
 		option{"profile", c.Profile != ""}, option{"svlog", c.SVLog != ""},
 		option{"svlog-keep", c.SVLogKeep > 0}, option{"schedule", c.Schedule != ""},
-		option{"warmup", c.Warmup != nil}, option{"factors", c.Factors > 0 && c.Model != "mf"})
+		option{"warmup", c.Warmup != nil}, option{"factors", c.Factors > 0 && c.Model != "mf"},
+		option{"lr", c.LR > 0 && c.Model == "lda"})
+	if c.Model == "lda" {
+		idle = slices.DeleteFunc(idle, func(o option) bool { return o.name == "topics" })
+	} else {
+		idle = append(idle, c.ldaFlags.given()...)
+	}
 	if name := firstGiven(idle, c.watchFlags.given(), c.planFlags.given()); name != "" {
 		return usagef("--%s does nothing for --model %s: leave one of them out", name, c.Model)
 	}

@@ -103,6 +103,8 @@ var dependencies = []rule{
 	{[]string{"distrib"}, []string{""}, "schemes know updates, not graphs, and no network"},
 	{[]string{"distrib/orion"}, []string{"distrib/collective", "distrib/memnet", "graph", "plan"},
 		"a loop is data, and so is its schedule; workers are whom a group has"},
+	{[]string{"distrib/lda"}, []string{"distrib/collective", "distrib/memnet", "distrib/orion",
+		"graph", "plan", "data"}, "a topic model knows documents and a group of workers"},
 	{[]string{"distrib/collective"}, []string{"graph", "plan", "executor", "internal/device",
 		"distrib/memnet", "distrib/cluster/control", "distrib/cluster/wire"},
 		"collectives know bytes and a transport"},

@@ -1,0 +1,189 @@
+package lda
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/gomem/gomem/distrib"
+	"github.com/gomem/gomem/distrib/collective"
+	"github.com/gomem/gomem/distrib/memnet"
+)
+
+// groups are those of n workers on a network in memory, by rank.
+func groups(t *testing.T, n int) (all []distrib.Group) {
+	t.Helper()
+	net := memnet.NewNetwork(n, memnet.Options{})
+	var nodes []distrib.NodeID
+	for i := range n {
+		nodes = append(nodes, distrib.NodeID(i))
+	}
+	for _, id := range nodes {
+		m, err := collective.NewMux(net.Node(id), collective.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := m.Group(nodes...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = m.Close() })
+		all = append(all, g)
+	}
+	return all
+}
+
+// together has n workers do something, each with a model of its own.
+func together(t *testing.T, n int, c *Corpus, o Options, do func(m *Model) error) {
+	t.Helper()
+	var workers sync.WaitGroup
+	for _, g := range groups(t, n) {
+		workers.Go(func() {
+			m, err := New(c, o, g)
+			if err == nil {
+				err = do(m)
+			}
+			if err != nil {
+				t.Errorf("worker %d of %d: %v", g.Rank(), n, err)
+			}
+		})
+	}
+	workers.Wait()
+}
+
+// TestWorkersDoNotMatter: several workers, whose slices go round, end with the bits of one.
+func TestWorkersDoNotMatter(t *testing.T) {
+	c, ctx := drawn(t, small), context.Background()
+	o := Options{Topics: 30, Alpha: .1, Beta: .05, Seed: 5, Parts: 6, BlockTokens: 1500, Threads: 2}
+	one := started(t, c, o)
+	want := swept(t, one, 4)
+	table, err := one.Table(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []int{1, 2, 4, 6} {
+		all := make([][]uint16, n)
+		together(t, n, c, o, func(m *Model) error {
+			for range 4 {
+				if err := m.Sweep(ctx); err != nil {
+					return err
+				}
+			}
+			got, err := m.LogLikelihood(ctx)
+			if err == nil && got != want {
+				err = fmt.Errorf("log likelihood %v, want %v", got, want)
+			}
+			if err != nil {
+				return err
+			}
+			x, err := m.Table(ctx)
+			if err == nil && fmt.Sprint(x.Words()) != fmt.Sprint(table.Words()) {
+				err = fmt.Errorf("another table")
+			}
+			_, all[m.group.Rank()] = m.Assignments()
+			return err
+		})
+		if !slices.Equal(slices.Concat(all...), topicsOf(one)) {
+			t.Errorf("%d workers leave other topics than one", n)
+		}
+	}
+	if _, err := New(c, o, groups(t, 7)[0]); err == nil {
+		t.Error("6 parts do for 7 workers")
+	}
+}
+
+func TestResume(t *testing.T) {
+	c := drawn(t, small)
+	o := Options{Topics: 12, Alpha: .1, Beta: .05, Seed: 5}
+	m := started(t, c, o)
+	swept(t, m, 3)
+	half := slices.Clone(topicsOf(m))
+	want := swept(t, m, 3)
+	again, err := New(c, o, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := again.Resume(3, half); err != nil {
+		t.Fatal(err)
+	}
+	if got := swept(t, again, 3); got != want || !slices.Equal(topicsOf(m), topicsOf(again)) {
+		t.Errorf("resumed: %v, at once %v", got, want)
+	}
+	half[7] = 12
+	if again.Resume(3, half) == nil || again.Resume(3, half[1:]) == nil {
+		t.Error("topics that are none are taken")
+	}
+}
+
+// TestSlicesAreRead: what is cut short is refused, and nothing else happens.
+func TestSlicesAreRead(t *testing.T) {
+	m := started(t, drawn(t, small), Options{Topics: 12, Alpha: .1, Beta: .05})
+	b := m.slices[1].append(nil)
+	s, err := readSlice(b, 12)
+	if err != nil || s.from != m.slices[1].from || len(s.rows) != len(m.slices[1].rows) {
+		t.Fatal("what is read is another slice")
+	}
+	for w := range s.rows {
+		was := &m.slices[1].rows[w]
+		if s.rows[w].tokens != was.tokens {
+			t.Fatalf("word %d has %d tokens, had %d", w, s.rows[w].tokens, was.tokens)
+		}
+		for k := range uint16(12) {
+			if s.rows[w].find(k).count != was.find(k).count {
+				t.Fatalf("word %d has other counts", w)
+			}
+		}
+	}
+	for n := range len(b) {
+		if _, err := readSlice(b[:n], 12); err == nil {
+			t.Fatalf("%d bytes of %d are a slice", n, len(b))
+		}
+	}
+	if _, err := readSlice(b, 2); err == nil {
+		t.Error("topics beyond the last are taken")
+	}
+}
+
+// TestComplete: what is known of the topics makes the other half of documents likelier.
+func TestComplete(t *testing.T) {
+	c := drawn(t, small)
+	held, err := Drawing{Docs: 50, Length: 60, Vocab: 400, Topics: 8, Seed: 3}.Corpus(1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := started(t, c, Options{Topics: 8, Alpha: .1, Beta: .05})
+	perplexity := func() float64 {
+		x, err := m.Table(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		share := x.Topics(held.Doc(0))
+		sum := 0.0
+		for _, p := range share {
+			sum += p
+		}
+		if sum < 1-1e-12 || sum > 1+1e-12 {
+			t.Errorf("topics are %v of a document", sum)
+		}
+		return Perplexity(x.Complete(held))
+	}
+	before := perplexity()
+	swept(t, m, 50)
+	after := perplexity()
+	t.Logf("perplexity from %.1f to %.1f", before, after)
+	if !(after < before/2) {
+		t.Errorf("perplexity from %.1f to %.1f", before, after)
+	}
+	empty := Corpus{Vocab: 400}
+	if err := empty.Add(nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := New(&empty, Options{Topics: 8, Alpha: .1, Beta: .05}, nil); err == nil {
+		t.Error("a corpus without words is taken")
+	}
+	if err := empty.Add([]uint32{400}); err == nil {
+		t.Error("a word beyond the last is taken")
+	}
+}

@@ -1,0 +1,296 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/gomem/gomem/data/bags"
+	"github.com/gomem/gomem/distrib/lda"
+	"github.com/gomem/gomem/distrib/workload"
+)
+
+// ldaFlags are those of topics by latent Dirichlet allocation.
+type ldaFlags struct {
+	Alpha  positive `group:"model" placeholder:"X"`
+	Beta   positive `group:"model" placeholder:"X"`
+	Cycles count    `name:"mh-steps" group:"model" placeholder:"N"`
+	Parts  count    `group:"job" placeholder:"N"`
+}
+
+// given are the flags that are there, by name.
+func (f ldaFlags) given() []option {
+	return []option{{"alpha", f.Alpha > 0}, {"beta", f.Beta > 0}, {"mh-steps", f.Cycles > 0},
+		{"parts", f.Parts > 0}}
+}
+
+// ldaRun is what a directory of snapshots says of a topic model: what of it is not in its tables.
+type ldaRun struct {
+	Topics int      `json:"topics"`
+	Alpha  float64  `json:"alpha"`
+	Beta   float64  `json:"beta"`
+	Cycles int      `json:"mh_steps"`
+	Parts  int      `json:"parts"`
+	Words  []string `json:"words,omitempty"` // by number; none: they have no names
+}
+
+// options are the model's.
+func (r ldaRun) options(seed uint64, threads int) lda.Options {
+	return lda.Options{Topics: r.Topics, Alpha: r.Alpha, Beta: r.Beta, Cycles: r.Cycles,
+		Parts: r.Parts, Seed: seed, Threads: threads}
+}
+
+// ldaRun is what flags say, and the usual of what they do not.
+func (c *trainCmd) ldaRun() ldaRun {
+	return ldaRun{Topics: cmp.Or(int(c.Topics), 20), Alpha: cmp.Or(float64(c.Alpha), 0.1),
+		Beta: cmp.Or(float64(c.Beta), 0.01), Cycles: cmp.Or(int(c.Cycles), 2),
+		Parts: cmp.Or(int(c.Parts), 4)}
+}
+
+// adoptLDA takes the settings of a run that is gone on from. What flags say must be the same.
+func (c *trainCmd) adoptLDA(run ldaRun) error {
+	for _, f := range []struct {
+		name string
+		have *count
+		kept int
+	}{{"topics", &c.Topics, run.Topics}, {"mh-steps", &c.Cycles, run.Cycles},
+		{"parts", &c.Parts, run.Parts}} {
+		if *f.have > 0 && int(*f.have) != f.kept {
+			return fmt.Errorf("%s: the run there has --%s %d, not %d", c.Resume, f.name, f.kept,
+				*f.have)
+		}
+		*f.have = count(f.kept)
+	}
+	for _, f := range []struct {
+		name string
+		have *positive
+		kept float64
+	}{{"alpha", &c.Alpha, run.Alpha}, {"beta", &c.Beta, run.Beta}} {
+		if *f.have > 0 && float64(*f.have) != f.kept {
+			return fmt.Errorf("%s: the run there has --%s %v, not %v", c.Resume, f.name, f.kept,
+				float64(*f.have))
+		}
+		*f.have = positive(f.kept)
+	}
+	return nil
+}
+
+// topics is latent Dirichlet allocation.
+func (q quest) topics() (runner, string, error) {
+	about := "2000 documents of known topics, drawn"
+	drawn := lda.Drawing{Docs: 2000, Length: 60, Vocab: 1000, Topics: 20, Seed: q.seed}
+	t := &workload.Topics{Model: q.lda.options(q.seed, q.threads), Epochs: q.rounds(50)}
+	var err error
+	if q.data == "" {
+		if t.Train, err = drawn.Corpus(0); err != nil {
+			return nil, "", err
+		}
+		held := drawn
+		held.Docs = 200
+		t.Test, err = held.Corpus(drawn.Docs)
+	} else {
+		t.Train, err = bagsOf(q.data, nil)
+		about = q.data
+	}
+	if err == nil && q.held != "" {
+		t.Test, err = bagsOf(q.held, t.Train)
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	about = fmt.Sprintf("%s: %s tokens of %s words in %s documents", about,
+		grouped(int64(t.Train.Tokens())), grouped(int64(t.Train.Vocab)),
+		grouped(int64(t.Train.Docs())))
+	return t, about, t.Check()
+}
+
+// bagsOf reads the documents of a spec, of the words of others if these are given.
+func bagsOf(spec string, like *lda.Corpus) (c *lda.Corpus, err error) {
+	kind, path, _ := strings.Cut(spec, ":")
+	switch {
+	case kind == "text" && path != "":
+		err = opened("text", spec, func(r io.Reader) (err error) {
+			c, err = lda.ReadText(r, like)
+			return err
+		})
+	case kind == "uci" && path != "":
+		c, err = countedDocuments(spec, path, like)
+	default:
+		return nil, usagef("--data %s: want text:FILE, a document a line, or uci:FILE or uci:DIR, "+
+			"bags of words", spec)
+	}
+	if err == nil && c.Tokens() == 0 {
+		err = fmt.Errorf("%s: no document has a word that counts", path)
+	}
+	return c, err
+}
+
+// countedDocuments reads a file of counts, or the one that a directory has, and the names of its
+// words where they are beside it: vocab.x.txt beside docword.x.txt.
+func countedDocuments(spec, path string, like *lda.Corpus) (*lda.Corpus, error) {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		found, err := filepath.Glob(filepath.Join(path, "docword*.txt"))
+		if err != nil || len(found) != 1 {
+			return nil, fmt.Errorf("%s: %d files docword*.txt: want one, or uci:FILE", path,
+				len(found))
+		}
+		path = found[0]
+	}
+	vocab, docs, err := bags.Counts(context.Background(), spec, path, lda.MaxTokens)
+	if err != nil {
+		return nil, err
+	}
+	c := &lda.Corpus{Vocab: vocab}
+	for _, words := range docs {
+		if err := c.Add(words); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	if like != nil && like.Vocab != vocab {
+		return nil, fmt.Errorf("%s: documents of %d words, others of %d", path, vocab, like.Vocab)
+	}
+	name := strings.TrimPrefix(filepath.Base(path), "docword")
+	names := filepath.Join(filepath.Dir(path), "vocab"+name)
+	if _, err := os.Stat(names); err != nil || name == filepath.Base(path) {
+		return c, nil
+	}
+	return c, opened("uci", "uci:"+names, c.ReadNames)
+}
+
+// topWords is how many words of each topic are shown.
+const topWords = 10
+
+// words shows the topics that were learnt by their words.
+func (c epochs) words(top [][]int, name func(int) string) error {
+	if !c.json {
+		fmt.Fprintln(c.w)
+	}
+	for k, words := range top {
+		names := make([]string, len(words))
+		for i, w := range words {
+			names[i] = name(w)
+		}
+		if err := c.topic(k, names); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// topic shows one by its words.
+func (c epochs) topic(k int, names []string) error {
+	if c.json {
+		return c.line(map[string]any{"type": "topic", "topic": k, "words": names})
+	}
+	text := fmt.Sprintf("topic %d ", k)
+	for i, name := range names {
+		if len(text)+1+len(name) > 80 {
+			names = names[:i]
+			break
+		}
+		text += " " + name
+	}
+	_, err := fmt.Fprintln(c.w, text)
+	return err
+}
+
+// learns has the topics of a model shown once they are learnt.
+func (l *lesson) learns(task runner) {
+	t, ok := task.(*workload.Topics)
+	if !ok {
+		return
+	}
+	t.Learnt = func(table *lda.Table) {
+		l.topics = func() error {
+			return l.shows.words(table.Top(topWords), t.Train.Name)
+		}
+	}
+}
+
+// tableOf is the word-topic table of a run that is saved, and the numbers of its words.
+func tableOf(from location, run tablesRun) (*lda.Table, map[string]uint32, error) {
+	all, _, err := readTables(from)
+	if err != nil {
+		return nil, nil, err
+	}
+	m := all["lda/words"]
+	if m == nil || m.cols != run.LDA.Topics {
+		return nil, nil, fmt.Errorf("%s: no word-topic table of %d topics", from, run.LDA.Topics)
+	}
+	words := make([][]lda.Entry, m.rows)
+	for i, n := range m.data {
+		if n > 0 {
+			w := i / m.cols
+			words[w] = append(words[w], lda.Entry{Topic: uint16(i % m.cols), N: uint32(n)})
+		}
+	}
+	numbers := map[string]uint32{}
+	for w := range words {
+		name := fmt.Sprint(w)
+		if run.LDA.Words != nil {
+			name = run.LDA.Words[w]
+		}
+		numbers[name] = uint32(w)
+	}
+	return lda.NewTable(words, run.LDA.options(run.Seed, 1)), numbers, nil
+}
+
+// topicShare is a topic and how much of a document it has.
+type topicShare struct {
+	Topic int     `json:"topic"`
+	Share float64 `json:"share"`
+}
+
+// about is the topics of a document, most first.
+func about(shares []float64, most int) []topicShare {
+	all := make([]topicShare, len(shares))
+	for k, x := range shares {
+		all[k] = topicShare{k, x}
+	}
+	slices.SortStableFunc(all, func(a, b topicShare) int { return cmp.Compare(b.Share, a.Share) })
+	return all[:min(most, len(all))]
+}
+
+// topics says what each line of the inputs is about.
+func (c *predictCmd) topics(e *env, run tablesRun) error {
+	for _, o := range slices.Concat(c.given(), c.planFlags.given()) {
+		if o.given && o.name != "top" {
+			return usagef("--%s does nothing for lda, which the tables are of: leave it out",
+				o.name)
+		}
+	}
+	table, numbers, err := tableOf(c.From, run)
+	if err != nil {
+		return err
+	}
+	r := newReply(e, c.JSON, "document")
+	lines := newLineReader(c.Inputs, e.stdin)
+	for q, ok := lines.one(); ok; q, ok = lines.one() {
+		if q.Err != nil {
+			r.fail(q.Input, q.Line, q.Err)
+			continue
+		}
+		var words []uint32
+		for _, name := range lda.Words(q.Value) {
+			if w, ok := numbers[name]; ok {
+				words = append(words, w)
+			}
+		}
+		top := about(table.Topics(words), cmp.Or(int(c.Top), 3))
+		text := ""
+		for _, t := range top {
+			text += fmt.Sprintf("%d:%.3f ", t.Topic, t.Share)
+		}
+		r.show(map[string]any{"type": "topics", "input": q.Input, "line": q.Line,
+			"known": len(words), "topics": top}, strings.TrimRight(text, " ")+"\n")
+	}
+	if r.failed > 0 {
+		return errSome
+	}
+	return nil
+}
