@@ -206,7 +206,7 @@ func descend(w, h []float32, v, rate float32) float64 {
 		w[k] = x + float32(g*h[k])
 		h[k] += float32(g * x)
 	}
-	return float64(e) * float64(e)
+	return float64(float64(e) * float64(e))
 }
 
 // dot4 adds products up in four sums, which a processor does at the same time, and then these.
