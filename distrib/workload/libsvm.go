@@ -40,8 +40,17 @@ func ReadBinary(r io.Reader, like *Samples) (*Samples, error) {
 	return s, nil
 }
 
+// ReadTargets is [ReadLIBSVM] of labels that are numbers, not classes.
+func ReadTargets(r io.Reader, like *Samples) (*Samples, error) {
+	return scanLIBSVM(r, like, libsvm{targets: true})
+}
+
 func readLIBSVM(r io.Reader, like *Samples, binary bool) (*Samples, error) {
-	p := libsvm{s: &Samples{start: []int32{0}, first: [2]int32{1, 1}}, binary: binary}
+	return scanLIBSVM(r, like, libsvm{binary: binary})
+}
+
+func scanLIBSVM(r io.Reader, like *Samples, p libsvm) (*Samples, error) {
+	p.s = &Samples{start: []int32{0}, first: [2]int32{1, 1}}
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxLine)
 	number := 0
@@ -63,6 +72,7 @@ type libsvm struct {
 	binary     bool // there are two classes, and the first may be called -1
 	minus      bool // it is
 	zero       bool // or 0
+	targets    bool // labels are numbers
 }
 
 func (p *libsvm) line(b []byte) error {
@@ -74,6 +84,12 @@ func (p *libsvm) line(b []byte) error {
 		return nil
 	}
 	label, err := strconv.ParseFloat(string(words[0]), 64)
+	if p.targets {
+		if err != nil || math.IsNaN(label) || math.IsInf(label, 0) {
+			return fmt.Errorf("label %.20q is no number", words[0])
+		}
+		p.s.target, label = append(p.s.target, label), 1
+	}
 	if p.binary && label == -1 {
 		label, p.minus = 0, true
 	} else {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/gomem/gomem/distrib"
+	"github.com/gomem/gomem/distrib/strads"
 )
 
 // Worker is who runs a part of a workload.
@@ -31,8 +32,9 @@ type Worker struct {
 	// Group is the way from one worker to another, for tasks that are scheduled.
 	Group distrib.Group
 	// Keep is called by a task that is scheduled after every epoch, and saves the rows that this
-	// worker has of what is learnt, if the epoch is one that is to be saved; nil: nothing is.
-	Keep func(epoch int, rows func() ([]distrib.SavedRows, error)) error
+	// worker has of what is learnt, if the epoch is one that is to be saved, as the last one is;
+	// nil: nothing is.
+	Keep func(epoch int, last bool, rows func() ([]distrib.SavedRows, error)) error
 }
 
 // Progress is how well a worker's copy does on its part of the data.
@@ -49,6 +51,8 @@ type Progress struct {
 	// TestLoss is summed over the test samples, and AUC is of them: of [LR] only. Without test
 	// samples, AUC is of the training data.
 	TestLoss, AUC float64
+	// Sparse is how good the coefficients are: of [L1] only.
+	Sparse *strads.Progress
 }
 
 func (w Worker) check() error {

@@ -8,7 +8,9 @@ type Samples struct {
 	index []int32
 	value []float32
 	label []int32
-	first [2]int32 // the least label and index of the file that it was
+	// target are labels that are numbers; nil: they are classes.
+	target []float64
+	first  [2]int32 // the least label and index of the file that it was
 }
 
 // Len is how many samples there are.
@@ -21,6 +23,9 @@ func (s *Samples) Shard(w, n int) *Samples {
 		index, value := s.at(i)
 		part.index, part.value = append(part.index, index...), append(part.value, value...)
 		part.end(s.label[i])
+		if s.target != nil {
+			part.target = append(part.target, s.target[i])
+		}
 	}
 	return part
 }

@@ -235,7 +235,7 @@ func (r *strataRun) total(pass int, sums []float64) {
 func (r *strataRun) after(ctx context.Context, pass int) error {
 	epoch := r.done + pass + 1
 	if r.w.Keep != nil {
-		if err := r.w.Keep(epoch, func() ([]distrib.SavedRows, error) {
+		if err := r.w.Keep(epoch, epoch == r.Epochs, func() ([]distrib.SavedRows, error) {
 			err := r.worker.Home(ctx)
 			return r.rows(), err
 		}); err != nil {

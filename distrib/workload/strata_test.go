@@ -55,7 +55,7 @@ type kept struct {
 	epochs map[int][]distrib.SavedRows
 }
 
-func (k *kept) keep(epoch int, rows func() ([]distrib.SavedRows, error)) error {
+func (k *kept) keep(epoch int, _ bool, rows func() ([]distrib.SavedRows, error)) error {
 	own, err := rows()
 	k.mu.Lock()
 	defer k.mu.Unlock()

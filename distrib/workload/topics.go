@@ -104,7 +104,7 @@ func (r *topicsRun) after(ctx context.Context, epoch int) error {
 		return err
 	}
 	if r.w.Keep != nil {
-		if err := r.w.Keep(epoch, r.own); err != nil {
+		if err := r.w.Keep(epoch, epoch == r.Epochs, r.own); err != nil {
 			return err
 		}
 	}

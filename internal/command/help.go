@@ -26,7 +26,8 @@ const flagTexts = `
     networks with gradient penalty; deepspeech; or topic, a dictionary of topics for
     bags of words (default ${default}). train also has mlr,
     logistic regression, lr, the same of two classes with sparse rows, as of clicks, mf,
-    matrix factorisation, and lda, topics of documents, without layers and plans.
+    matrix factorisation, lda, topics of documents, and lasso and l1-lr, regression with few
+    coefficients, by squares and of two classes, without layers and plans.
 --size
     s512 (tiny), s64 (1/64 of base in memory) or base, which is the published model
     (default ${default}).
@@ -97,9 +98,9 @@ const flagTexts = `
     the default), dir:PATH (a folder a class), cifar10:DIR or icons:DIR (an icon theme).
     Speech: formant (the documentation, synthesised; the default), csv:FILE
     (wav_filename,wav_filesize,transcript) or espeak:FILE (a sentence a line). Documents:
-    drawn (of known topics; the default) or uci:FILE (UCI's bags of words). mlr and lr:
-    libsvm:FILE; mf: mtx:FILE, or ml:DIR, a MovieLens set; lda: text:FILE (a document a
-    line), uci:FILE or uci:DIR (default: drawn).
+    drawn (of known topics; the default) or uci:FILE (UCI's bags of words). mlr, lr,
+    lasso and l1-lr: libsvm:FILE; mf: mtx:FILE, or ml:DIR, a MovieLens set; lda:
+    text:FILE (a document a line), uci:FILE or uci:DIR (default: drawn).
 --seed
     Selects initial weights, order of pairs and dropout (default ${default}).
 --config
@@ -191,7 +192,17 @@ train --profile
     batches have tokens, images or utterances. Or, of mf, stratified: workers have blocks of
     rows and columns at the same time that have none in common, and hand parts of the smaller
     matrix on, each to one other; the result is that of a serial order. Of lda, rotate:
-    documents stay with a worker, and the words go round (the default of lda).
+    documents stay with a worker, and the words go round (the default of lda). Of lasso and l1-lr,
+    which coefficients are updated together: blocks, of what is correlated each after the
+    other by one worker, and all blocks at the same time (their default); independent, of
+    what is correlated one alone; unchecked, whatever is drawn, which may not converge.
+--lambda
+    lasso, l1-lr: the penalty, lambda in (|y - Xb|^2 + lambda |b|)/2, and in the cross entropy
+    of all samples + lambda |b| (default: a tenth, of l1-lr a thousandth, of what makes all
+    coefficients 0).
+--gap
+    lasso, l1-lr: stop when the objective is this near to the least one, as a part of the
+    objective of coefficients that are 0 (default 1e-6).
 --parts
     lda: into how many parts documents and words are divided, at least one a worker; the result
     depends on it, but not on workers and threads (default 4).

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/gomem/gomem/data"
 	"github.com/gomem/gomem/distrib"
@@ -88,9 +89,16 @@ func (f keepFlags) scheme(model string, job meetFlags) (workers.Scheme, error) {
 
 // schedules are the words of --sync for models that are scheduled: who works at the same time has
 // nothing in common with the others, and so nothing is kept in step.
-var schedules = []struct{ name, model, about string }{
-	{"stratified", "mf", "blocks that have no row and no column in common"},
-	{"rotate", "lda", "documents that stay, and slices of the vocabulary that rotate"},
+var schedules = []struct {
+	name   string
+	models []string
+	about  string
+}{
+	{"stratified", []string{"mf"}, "blocks that have no row and no column in common"},
+	{"rotate", []string{"lda"}, "documents that stay, and slices of the vocabulary that rotate"},
+	{"blocks", sparse, "what is correlated is updated in turn, by one of them"},
+	{"independent", sparse, "of what is correlated one is updated, and the others are not"},
+	{"unchecked", sparse, "all is updated at the same time, correlated or not"},
 }
 
 // scheduled is the scheme of workers who have a schedule, if that is what --sync says.
@@ -103,8 +111,8 @@ func (f keepFlags) scheduled(model string) (s workers.Scheme, ok bool, err error
 		idle.Sync = ""
 		name := firstGiven(idle.given())
 		switch {
-		case x.model != model:
-			err = usagef("--sync %s is for --model %s", x.name, x.model)
+		case !slices.Contains(x.models, model):
+			err = usagef("--sync %s is for --model %s", x.name, strings.Join(x.models, " and "))
 		case name != "":
 			err = usagef("--%s does nothing with --sync %s: leave one of them out", name, x.name)
 		}
@@ -120,6 +128,9 @@ func (f keepFlags) serving(model string, job meetFlags, saved bool) (workers.Sch
 	switch {
 	case err != nil || s.Scheduled():
 		return s, err
+	case isSparse(model):
+		return s, usagef("--sync %s keeps workers in step, and those of --model %s have a "+
+			"schedule: want blocks, independent or unchecked", f.Sync, model)
 	case model == "lda":
 		return s, usagef("--sync %s is not for --model lda, whose slices of words go round: want "+
 			"--sync rotate", f.Sync)

@@ -130,6 +130,10 @@ func (c epochs) epoch(p workload.Progress) {
 		return
 	}
 	ratio := func(n, of int) float64 { return float64(n) / float64(max(of, 1)) }
+	if p.Sparse != nil {
+		c.sparse(p)
+		return
+	}
 	if c.json {
 		line := map[string]any{"type": "epoch", "epoch": p.Epoch,
 			"loss": p.Mean(), "error": ratio(p.Errors, p.Count),

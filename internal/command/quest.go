@@ -21,8 +21,11 @@ type quest struct {
 	rate       float64 // of learning; 0: the model's own
 	rotate     int     // epochs after which rows change their places
 	rank       int     // of a factorisation; 0: as usual
-	scheduled  bool    // workers need not be kept in step
-	lag        int     // of their scheme, if they are
+	lambda     float64 // the penalty of coefficients; 0: a part of the largest
+	gap        float64 // to which these are learnt; 0: as usual
+	sync       string
+	scheduled  bool // workers need not be kept in step
+	lag        int  // of their scheme, if they are
 	lda        ldaRun
 	threads    int  // that sample documents; 0: one
 	gradients  bool // that sends these
@@ -41,6 +44,8 @@ func (q quest) task() (runner, string, error) {
 		return q.classes()
 	case "lr":
 		return q.clicks()
+	case "lasso", "l1-lr":
+		return q.coefficients()
 	case "lda":
 		return q.topics()
 	}
@@ -49,7 +54,8 @@ func (q quest) task() (runner, string, error) {
 
 // run is what a directory of snapshots says of it, and of its data.
 func (q quest) run(about string, task runner) tablesRun {
-	r := tablesRun{q.model, q.data, q.held, q.seed, q.rate, q.epochs, about, q.rank, nil}
+	r := tablesRun{q.model, q.data, q.held, q.seed, q.rate, q.epochs, about, q.rank, nil,
+		q.lambda, q.gap}
 	if t, ok := task.(*workload.Topics); ok {
 		r.LDA = &q.lda
 		r.LDA.Words = t.Train.Names

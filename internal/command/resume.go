@@ -70,6 +70,7 @@ func (c *trainCmd) adoptTables(given map[string]bool) error {
 		{"model", c.Model, run.Model}, {"data", string(c.Data), run.Data},
 		{"eval-data", string(c.EvalData), run.EvalData}, {"seed", c.Seed, run.Seed},
 		{"lr", float64(c.LR), run.LR}, {"factors", int(c.Factors), run.Factors},
+		{"lambda", float64(c.Lambda), run.Lambda},
 	} {
 		if given[f.name] && f.have != f.kept {
 			return fmt.Errorf("%s: the run there has --%s %v, not %v", c.Resume, f.name, f.kept,
@@ -79,6 +80,7 @@ func (c *trainCmd) adoptTables(given map[string]bool) error {
 	c.Model, c.Data, c.EvalData = run.Model, location(run.Data), location(run.EvalData)
 	c.Seed, c.LR, c.Factors = run.Seed, positive(run.LR), count(run.Factors)
 	c.Epochs = cmp.Or(c.Epochs, passes(run.Epochs))
+	c.Lambda, c.Gap = positive(run.Lambda), cmp.Or(c.Gap, share(run.Gap))
 	if run.LDA != nil {
 		return c.adoptLDA(*run.LDA)
 	}

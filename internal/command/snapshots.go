@@ -24,6 +24,8 @@ type tablesRun struct {
 	About    string  `json:"about"` // the data, in words
 	Factors  int     `json:"factors,omitempty"`
 	LDA      *ldaRun `json:"lda,omitempty"`
+	Lambda   float64 `json:"lambda,omitempty"`
+	Gap      float64 `json:"gap,omitempty"`
 }
 
 // snapshots is where a model without layers is saved, and gone on from; dir is nil if it is not.

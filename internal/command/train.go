@@ -32,6 +32,7 @@ type trainCmd struct {
 
 	Factors count `group:"model" placeholder:"N"`
 	ldaFlags
+	sparseFlags
 	Strict    bool     `group:"data"`
 	Samples   location `group:"output" placeholder:"DIR"`
 	Tokenizer location `group:"data" placeholder:"FILE"`
@@ -263,7 +264,8 @@ func (c *trainCmd) fitting() error {
 	}
 	err = k.takes(append(c.ldaFlags.given(), option{"samples", c.Samples != ""},
 		option{"bleu", c.BLEU != nil}, option{"tokenizer", c.Tokenizer != ""},
-		option{"strict", c.Strict}, option{"factors", c.Factors > 0})...)
+		option{"strict", c.Strict}, option{"factors", c.Factors > 0},
+		option{"lambda", c.Lambda > 0}, option{"gap", c.Gap > 0})...)
 	if err != nil {
 		return err
 	}

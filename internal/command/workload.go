@@ -15,9 +15,12 @@ import (
 )
 
 // shallow are the models without layers: logistic regression of many classes, or of two with sparse
-// rows, matrix factorisation, and topics of documents. They are trained on parameter servers or by
-// a schedule, by one worker too.
-var shallow = []string{"mlr", "lr", "mf", "lda"}
+// rows, matrix factorisation, topics of documents, and regression with few coefficients. They are
+// trained on parameter servers or by a schedule, by one worker too.
+var shallow = append([]string{"mlr", "lr", "mf", "lda"}, sparse...)
+
+// usual are what --sync is for models that it is not bosen for.
+var usual = map[string]string{"lda": "rotate", "lasso": "blocks", "l1-lr": "blocks"}
 
 // runner is a task of package workload.
 type runner interface {
@@ -36,7 +39,7 @@ func (c *trainCmd) learn(ctx context.Context, e *env) (err error) {
 	if err != nil {
 		return err
 	}
-	c.Sync = cmp.Or(c.Sync, map[string]string{"lda": "rotate"}[c.Model], "bosen")
+	c.Sync = cmp.Or(c.Sync, usual[c.Model], "bosen")
 	scheme, err := c.serving(c.Model, c.meetFlags, c.Save != "" || c.Resume != "")
 	if err != nil {
 		return err
@@ -49,6 +52,7 @@ func (c *trainCmd) learn(ctx context.Context, e *env) (err error) {
 	q := quest{model: c.Model, data: string(c.Data), held: string(c.EvalData), seed: c.Seed,
 		epochs: int(c.Epochs), rate: float64(c.LR), rotate: int(c.Rotate), lag: scheme.Lag(),
 		gradients: scheme.Gradients(), scheduled: scheme.Scheduled(), rank: int(c.Factors),
+		lambda: float64(c.Lambda), gap: float64(c.Gap), sync: c.Sync,
 		lda: c.ldaRun(), threads: int(c.Threads),
 		both: c.Min > 0 || c.Save != "" || c.Resume != ""}
 	task, about, err := q.task()
@@ -80,7 +84,7 @@ func (c *trainCmd) learn(ctx context.Context, e *env) (err error) {
 		shown := c.voice(e, o.Elastic != nil && c.outlives())
 		l := &lesson{worker: &c.worker, rank: w.Rank, model: c.Model, about: about, kept: &kept,
 			settings: fmt.Sprint(c.Model, about, c.Epochs, c.LR, c.Seed, c.Sync, c.Factors,
-				q.lda),
+				q.lda, c.sparseFlags),
 			shows: epochs{c.Model, c.JSON, shown.stdout}}
 		l.learns(task)
 		err = c.worker.member.Close(l.descend(ctx, task))
@@ -124,7 +128,10 @@ func (c *trainCmd) bare(given map[string]bool) error {
 		option{"profile", c.Profile != ""}, option{"svlog", c.SVLog != ""},
 		option{"svlog-keep", c.SVLogKeep > 0}, option{"schedule", c.Schedule != ""},
 		option{"warmup", c.Warmup != nil}, option{"factors", c.Factors > 0 && c.Model != "mf"},
-		option{"lr", c.LR > 0 && c.Model == "lda"})
+		option{"lr", c.LR > 0 && usual[c.Model] != ""})
+	if !isSparse(c.Model) {
+		idle = append(idle, c.sparseFlags.given()...)
+	}
 	if c.Model == "lda" {
 		idle = slices.DeleteFunc(idle, func(o option) bool { return o.name == "topics" })
 	} else {

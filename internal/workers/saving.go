@@ -94,9 +94,9 @@ func (l *learner) saves(settling int) func(*distrib.Config) {
 }
 
 // keep saves the rows that a scheduled task has on this worker after an epoch, if that is due.
-func (l *learner) keep(epoch int, rows func() ([]distrib.SavedRows, error)) error {
+func (l *learner) keep(epoch int, last bool, rows func() ([]distrib.SavedRows, error)) error {
 	s, v := l.Saving, l.at().view
-	if !s.due(epoch) {
+	if !last && !s.due(epoch) {
 		return nil
 	}
 	own, err := rows()
