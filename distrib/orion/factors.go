@@ -1,6 +1,7 @@
 package orion
 
 import (
+	"encoding/binary"
 	"errors"
 	"math"
 )
@@ -70,4 +71,20 @@ func (f *Factors) Finish() uint64 {
 		}
 	}
 	return sum
+}
+
+// Load appends numbers: a [Memory] of W and H.
+func (f *Factors) Load(b []byte, array int, from, n int64) []byte {
+	for _, x := range [][]float32{f.w, f.h}[array][from:][:n] {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
+	}
+	return b
+}
+
+// Store takes numbers.
+func (f *Factors) Store(array int, from, n int64, b []byte) {
+	x := [][]float32{f.w, f.h}[array][from:][:n]
+	for i := range x {
+		x[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
+	}
 }

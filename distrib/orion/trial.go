@@ -1,6 +1,9 @@
 package orion
 
-import "errors"
+import (
+	"encoding/binary"
+	"errors"
+)
 
 // What a trial takes at most: elements of all arrays, and uses of one in a pass.
 const (
@@ -139,3 +142,24 @@ func (t *Trial) Finish() uint64 {
 	}
 	return sum
 }
+
+// TrialBytes is how many bytes an element of a trial has.
+const TrialBytes = 8
+
+// Load appends numbers: a [Memory] of a loop whose elements have [TrialBytes].
+func (t *Trial) Load(b []byte, array int, from, n int64) []byte {
+	for _, x := range t.data[array][from:][:n] {
+		b = binary.LittleEndian.AppendUint64(b, x)
+	}
+	return b
+}
+
+// Store takes numbers.
+func (t *Trial) Store(array int, from, n int64, b []byte) {
+	for i := range t.data[array][from:][:n] {
+		t.data[array][from+int64(i)] = binary.LittleEndian.Uint64(b[TrialBytes*i:])
+	}
+}
+
+// Join takes what a worker has buffered, in a trial of its own.
+func (t *Trial) Join(worker int, own *Trial) { t.buffers[worker] = own.buffers[worker] }

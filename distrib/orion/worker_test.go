@@ -2,7 +2,6 @@ package orion
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"maps"
 	"math/rand/v2"
@@ -46,29 +45,13 @@ func groupsOf(t *testing.T, n int, o collective.Options) (all []*collective.Grou
 	return all, net
 }
 
-// remote is a trial in a process of its own.
-type remote struct{ *Trial }
-
-func (m remote) Load(b []byte, array int, from, n int64) []byte {
-	for _, x := range m.data[array][from:][:n] {
-		b = binary.LittleEndian.AppendUint64(b, x)
-	}
-	return b
-}
-
-func (m remote) Store(array int, from, n int64, b []byte) {
-	for i := range m.data[array][from:][:n] {
-		m.data[array][from+int64(i)] = binary.LittleEndian.Uint64(b[8*i:])
-	}
-}
-
 // apart runs passes of a loop by workers that share nothing, and is what each of them has at the
 // end.
 func apart(t *testing.T, s *Schedule, points [][]int64, passes int) ([]*Trial, error) {
 	t.Helper()
 	trials, errs := make([]*Trial, s.Workers), make([]error, s.Workers)
 	for i := range s.Loop.Arrays {
-		s.Loop.Arrays[i].Bytes = 8 // those of a trial
+		s.Loop.Arrays[i].Bytes = TrialBytes
 	}
 	all, _ := groups(t, s.Workers)
 	var wg sync.WaitGroup
@@ -80,7 +63,7 @@ func apart(t *testing.T, s *Schedule, points [][]int64, passes int) ([]*Trial, e
 		trials[rank] = trial
 		wg.Go(func() {
 			r := &Run{Schedule: s, Points: points, Body: trial.Body}
-			w, err := r.Worker(g, remote{trial})
+			w, err := r.Worker(g, trial)
 			if err == nil {
 				w.After = func(ctx context.Context, pass int) error {
 					if pass < passes-1 {

@@ -53,11 +53,13 @@ func TestCheckLoop(t *testing.T) {
 			Check struct {
 				Of         string
 				Iterations int
+				Apart      bool
 			}
 		}
 		err := json.Unmarshal([]byte(succeed(t, with(run, "--json")...)), &x)
 		factors := !strings.Contains(args, "--loop")
-		if err != nil || x.Check.Iterations < 8 || strings.Contains(x.Check.Of, "SGD") != factors {
+		if err != nil || x.Check.Iterations < 8 || !x.Check.Apart ||
+			strings.Contains(x.Check.Of, "SGD") != factors {
 			t.Errorf("%s: %+v, %v", args, x, err)
 		}
 	}
