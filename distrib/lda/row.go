@@ -76,7 +76,7 @@ func (r *row) add(topic uint16, c *cell) {
 		return
 	}
 	c.topic = topic
-	if r.used++; int(r.used)*4 > len(r.cells)*3 {
+	if r.used++; int(r.used)*2 > len(r.cells) {
 		r.rehash()
 	}
 }
@@ -112,7 +112,7 @@ func (r *row) rehash() {
 			live++
 		}
 	}
-	r.resize(max(4, 1<<bits.Len(uint(2*live-1))))
+	r.resize(max(4, 1<<bits.Len(uint(3*live))))
 	for _, c := range old {
 		if c.count+c.stale > 0 {
 			*r.find(c.topic) = c
