@@ -48,7 +48,7 @@ func TestTopics(t *testing.T) {
 		return x.Epoch == 3, nil
 	}
 	rows := map[string]int{}
-	keep := func(epoch int, own func() ([]distrib.SavedRows, error)) error {
+	keep := func(epoch int, _ bool, own func() ([]distrib.SavedRows, error)) error {
 		mu.Lock()
 		defer mu.Unlock()
 		saved, err := own()
