@@ -53,6 +53,7 @@ func tables() []table {
 		{"ns-mf", "managed communication over gRPC, between network namespaces", namespacedFactors},
 		{"ways", "gradients by ring, parameter servers or factors, by bytes", ways},
 		{"fabric", "MLfabric's schedules, run: asynchronous workers with and without", scheduled},
+		{"strads", "the Lasso by schedules: priority, blocks, independent sets", schedules},
 		{"G18", "Bösen's example: regression with 4 workers, staleness 2", covertype},
 	}
 }
