@@ -180,23 +180,12 @@ func (s *Samples) design() (*strads.Design, error) {
 		}
 		return strads.Dense(rows, cols, x)
 	}
-	start := make([]int, cols+1)
-	for _, j := range s.index {
-		start[j+1]++
+	c := s.columns()
+	value := make([]float64, len(c.value))
+	for k, v := range c.value {
+		value[k] = float64(v)
 	}
-	for j := range cols {
-		start[j+1] += start[j]
-	}
-	next := append([]int(nil), start[:cols]...)
-	row, value := make([]int32, len(s.index)), make([]float64, len(s.index))
-	for i := range rows {
-		index, values := s.at(i)
-		for k, j := range index {
-			row[next[j]], value[next[j]] = int32(i), float64(values[k])
-			next[j]++
-		}
-	}
-	return strads.Sparse(rows, start, row, value)
+	return strads.Sparse(rows, c.start, c.row, value)
 }
 
 // l1Run is a worker's part in a run.

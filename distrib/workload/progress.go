@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/gomem/gomem/distrib"
+	"github.com/gomem/gomem/distrib/gbt"
 	"github.com/gomem/gomem/distrib/strads"
 )
 
@@ -48,11 +49,13 @@ type Progress struct {
 	Errors, Count int
 	// TestErrors of TestCount test samples have the wrong class; worker 0 counts them.
 	TestErrors, TestCount int
-	// TestLoss is summed over the test samples, and AUC is of them: of [LR] only. Without test
-	// samples, AUC is of the training data.
+	// TestLoss is summed over the test samples, and AUC is of them: of [LR] and [GBT]. Without test
+	// samples, AUC of [LR] is of the training data.
 	TestLoss, AUC float64
 	// Sparse is how good the coefficients are: of [L1] only.
 	Sparse *strads.Progress
+	// Forest is of what loss the trees are: of [GBT] only.
+	Forest *gbt.Loss
 }
 
 func (w Worker) check() error {

@@ -39,3 +39,30 @@ func (s *Samples) end(label int32) {
 	s.start = append(s.start, int32(len(s.index)))
 	s.label = append(s.label, label)
 }
+
+// columns are samples by feature.
+type columns struct {
+	start []int // of each feature's entries; one more at the end
+	row   []int32
+	value []float32
+}
+
+func (s *Samples) columns() columns {
+	c := columns{make([]int, s.Features+1), make([]int32, len(s.index)),
+		make([]float32, len(s.index))}
+	for _, j := range s.index {
+		c.start[j+1]++
+	}
+	for j := range s.Features {
+		c.start[j+1] += c.start[j]
+	}
+	next := append([]int(nil), c.start[:s.Features]...)
+	for i := range s.Len() {
+		index, values := s.at(i)
+		for k, j := range index {
+			c.row[next[j]], c.value[next[j]] = int32(i), values[k]
+			next[j]++
+		}
+	}
+	return c
+}

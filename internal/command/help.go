@@ -27,7 +27,8 @@ const flagTexts = `
     bags of words (default ${default}). train also has mlr,
     logistic regression, lr, the same of two classes with sparse rows, as of clicks, mf,
     matrix factorisation, lda, topics of documents, and lasso and l1-lr, regression with few
-    coefficients, by squares and of two classes, without layers and plans.
+    coefficients, by squares and of two classes, and gbt, gradient-boosted trees, without
+    layers and plans.
 --size
     s512 (tiny), s64 (1/64 of base in memory) or base, which is the published model
     (default ${default}).
@@ -99,7 +100,7 @@ const flagTexts = `
     Speech: formant (the documentation, synthesised; the default), csv:FILE
     (wav_filename,wav_filesize,transcript) or espeak:FILE (a sentence a line). Documents:
     drawn (of known topics; the default) or uci:FILE (UCI's bags of words). mlr, lr,
-    lasso and l1-lr: libsvm:FILE; mf: mtx:FILE, or ml:DIR, a MovieLens set; lda:
+    lasso, l1-lr and gbt: libsvm:FILE; mf: mtx:FILE, or ml:DIR, a MovieLens set; lda:
     text:FILE (a document a line), uci:FILE or uci:DIR (default: drawn).
 --seed
     Selects initial weights, order of pairs and dropout (default ${default}).
@@ -195,7 +196,8 @@ train --profile
     documents stay with a worker, and the words go round (the default of lda). Of lasso and l1-lr,
     which coefficients are updated together: blocks, of what is correlated each after the
     other by one worker, and all blocks at the same time (their default); independent, of
-    what is correlated one alone; unchecked, whatever is drawn, which may not converge.
+    what is correlated one alone; unchecked, whatever is drawn, which may not converge. Of gbt,
+    histograms: each counts a part of the data, and any number come to the same trees.
 --lambda
     lasso, l1-lr: the penalty, lambda in (|y - Xb|^2 + lambda |b|)/2, and in the cross entropy
     of all samples + lambda |b| (default: a tenth, of l1-lr a thousandth, of what makes all
@@ -203,6 +205,10 @@ train --profile
 --gap
     lasso, l1-lr: stop when the objective is this near to the least one, as a part of the
     objective of coefficients that are 0 (default 1e-6).
+--tree-depth
+    gbt: questions from the root of a tree to a leaf, at most (default 6).
+--loss
+    gbt: squares, of labels that are numbers, or logistic, of two classes (default squares).
 --parts
     lda: into how many parts documents and words are divided, at least one a worker; the result
     depends on it, but not on workers and threads (default 4).

@@ -98,6 +98,7 @@ var schedules = []struct {
 	{"rotate", []string{"lda"}, "documents that stay, and slices of the vocabulary that rotate"},
 	{"blocks", sparse, "what is correlated is updated in turn, by one of them"},
 	{"independent", sparse, "of what is correlated one is updated, and the others are not"},
+	{"histograms", []string{"gbt"}, "each counts a part of the data"},
 	{"unchecked", sparse, "all is updated at the same time, correlated or not"},
 }
 
@@ -134,6 +135,9 @@ func (f keepFlags) serving(model string, job meetFlags, saved bool) (workers.Sch
 	case model == "lda":
 		return s, usagef("--sync %s is not for --model lda, whose slices of words go round: want "+
 			"--sync rotate", f.Sync)
+	case model == "gbt":
+		return s, usagef("--sync %s is not for --model gbt, whose workers come to the same trees: "+
+			"leave it out", f.Sync)
 	case s.Plan == nil:
 		return s, usagef("--sync %s exchanges gradients of layers, which --model %s has none of: "+
 			"want bosen, pf or the like", f.Sync, model)

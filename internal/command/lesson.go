@@ -130,6 +130,10 @@ func (c epochs) epoch(p workload.Progress) {
 		return
 	}
 	ratio := func(n, of int) float64 { return float64(n) / float64(max(of, 1)) }
+	if p.Forest != nil {
+		c.trees(p)
+		return
+	}
 	if p.Sparse != nil {
 		c.sparse(p)
 		return

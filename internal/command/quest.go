@@ -27,6 +27,7 @@ type quest struct {
 	scheduled  bool // workers need not be kept in step
 	lag        int  // of their scheme, if they are
 	lda        ldaRun
+	trees      treeRun
 	threads    int  // that sample documents; 0: one
 	gradients  bool // that sends these
 	// both has factors of both sides shared: what one worker alone has is lost with it.
@@ -48,6 +49,8 @@ func (q quest) task() (runner, string, error) {
 		return q.coefficients()
 	case "lda":
 		return q.topics()
+	case "gbt":
+		return q.boosted()
 	}
 	return q.factors()
 }
@@ -55,10 +58,13 @@ func (q quest) task() (runner, string, error) {
 // run is what a directory of snapshots says of it, and of its data.
 func (q quest) run(about string, task runner) tablesRun {
 	r := tablesRun{q.model, q.data, q.held, q.seed, q.rate, q.epochs, about, q.rank, nil,
-		q.lambda, q.gap}
-	if t, ok := task.(*workload.Topics); ok {
+		q.lambda, q.gap, nil}
+	switch t := task.(type) {
+	case *workload.Topics:
 		r.LDA = &q.lda
 		r.LDA.Words = t.Train.Names
+	case *workload.GBT:
+		r.Trees = &q.trees
 	}
 	return r
 }

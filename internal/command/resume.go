@@ -81,8 +81,11 @@ func (c *trainCmd) adoptTables(given map[string]bool) error {
 	c.Seed, c.LR, c.Factors = run.Seed, positive(run.LR), count(run.Factors)
 	c.Epochs = cmp.Or(c.Epochs, passes(run.Epochs))
 	c.Lambda, c.Gap = positive(run.Lambda), cmp.Or(c.Gap, share(run.Gap))
-	if run.LDA != nil {
+	switch {
+	case run.LDA != nil:
 		return c.adoptLDA(*run.LDA)
+	case run.Trees != nil:
+		return c.adoptTrees(*run.Trees)
 	}
 	return nil
 }

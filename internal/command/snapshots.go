@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 
+	"github.com/gomem/gomem/distrib"
 	"github.com/gomem/gomem/distrib/snapshot"
 	"github.com/gomem/gomem/distrib/workload"
 	"github.com/gomem/gomem/internal/workers"
@@ -15,17 +16,18 @@ import (
 
 // tablesRun is what a directory of snapshots says of its run: what chose the model, and its data.
 type tablesRun struct {
-	Model    string  `json:"model"`
-	Data     string  `json:"data,omitempty"`
-	EvalData string  `json:"eval_data,omitempty"`
-	Seed     uint64  `json:"seed"`
-	LR       float64 `json:"lr,omitempty"`
-	Epochs   int     `json:"epochs"`
-	About    string  `json:"about"` // the data, in words
-	Factors  int     `json:"factors,omitempty"`
-	LDA      *ldaRun `json:"lda,omitempty"`
-	Lambda   float64 `json:"lambda,omitempty"`
-	Gap      float64 `json:"gap,omitempty"`
+	Model    string   `json:"model"`
+	Data     string   `json:"data,omitempty"`
+	EvalData string   `json:"eval_data,omitempty"`
+	Seed     uint64   `json:"seed"`
+	LR       float64  `json:"lr,omitempty"`
+	Epochs   int      `json:"epochs"`
+	About    string   `json:"about"` // the data, in words
+	Factors  int      `json:"factors,omitempty"`
+	LDA      *ldaRun  `json:"lda,omitempty"`
+	Lambda   float64  `json:"lambda,omitempty"`
+	Gap      float64  `json:"gap,omitempty"`
+	Trees    *treeRun `json:"trees,omitempty"`
 }
 
 // snapshots is where a model without layers is saved, and gone on from; dir is nil if it is not.
@@ -92,7 +94,7 @@ func (s *snapshots) rejoin(task runner) (err error) {
 		return fmt.Errorf("%s: the run there learns from %s, not from %s", s.resumed, run.About,
 			s.run.About)
 	}
-	if s.from, err = workers.ReadSnapshot(dir, task.Params()); err != nil {
+	if s.from, err = workers.ReadSnapshot(dir, tablesAfter(task)); err != nil {
 		return err
 	}
 	if rounds, _ := task.Rounds(); s.from.State.Epoch >= rounds {
@@ -118,8 +120,25 @@ func (s *snapshots) saving(task runner) *workers.Saving {
 		return nil
 	}
 	epochs, clocks := task.Rounds()
-	return &workers.Saving{Dir: s.dir, Every: cmp.Or(s.every, epochs), Epochs: epochs,
+	saving := &workers.Saving{Dir: s.dir, Every: cmp.Or(s.every, epochs), Epochs: epochs,
 		Clocks: clocks, Tables: workload.Tables(task.Params()), Seen: s.seen}
+	if g, ok := task.(growing); ok {
+		saving.Grown = g.Grown
+	}
+	return saving
+}
+
+// growing is a task whose tables have more rows from epoch to epoch.
+type growing interface {
+	Grown(epoch int) []*distrib.Param
+}
+
+// tablesAfter are a task's parameters after so many epochs.
+func tablesAfter(task runner) func(epoch int) []*distrib.Param {
+	if g, ok := task.(growing); ok {
+		return g.Grown
+	}
+	return func(int) []*distrib.Param { return task.Params() }
 }
 
 // kept is what there is to go on from, in words; "" if nothing is.

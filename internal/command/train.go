@@ -33,6 +33,7 @@ type trainCmd struct {
 	Factors count `group:"model" placeholder:"N"`
 	ldaFlags
 	sparseFlags
+	treeFlags
 	Strict    bool     `group:"data"`
 	Samples   location `group:"output" placeholder:"DIR"`
 	Tokenizer location `group:"data" placeholder:"FILE"`
@@ -262,7 +263,7 @@ func (c *trainCmd) fitting() error {
 	if err != nil {
 		return err
 	}
-	err = k.takes(append(c.ldaFlags.given(), option{"samples", c.Samples != ""},
+	err = k.takes(append(append(c.ldaFlags.given(), c.treeFlags.given()...), option{"samples", c.Samples != ""},
 		option{"bleu", c.BLEU != nil}, option{"tokenizer", c.Tokenizer != ""},
 		option{"strict", c.Strict}, option{"factors", c.Factors > 0},
 		option{"lambda", c.Lambda > 0}, option{"gap", c.Gap > 0})...)

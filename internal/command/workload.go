@@ -15,12 +15,13 @@ import (
 )
 
 // shallow are the models without layers: logistic regression of many classes, or of two with sparse
-// rows, matrix factorisation, topics of documents, and regression with few coefficients. They are
-// trained on parameter servers or by a schedule, by one worker too.
-var shallow = append([]string{"mlr", "lr", "mf", "lda"}, sparse...)
+// rows, matrix factorisation, topics of documents, boosted trees, and regression with few
+// coefficients. They are trained on parameter servers or by a schedule, by one worker too.
+var shallow = append([]string{"mlr", "lr", "mf", "lda", "gbt"}, sparse...)
 
 // usual are what --sync is for models that it is not bosen for.
-var usual = map[string]string{"lda": "rotate", "lasso": "blocks", "l1-lr": "blocks"}
+var usual = map[string]string{"lda": "rotate", "lasso": "blocks", "l1-lr": "blocks",
+	"gbt": "histograms"}
 
 // runner is a task of package workload.
 type runner interface {
@@ -53,7 +54,7 @@ func (c *trainCmd) learn(ctx context.Context, e *env) (err error) {
 		epochs: int(c.Epochs), rate: float64(c.LR), rotate: int(c.Rotate), lag: scheme.Lag(),
 		gradients: scheme.Gradients(), scheduled: scheme.Scheduled(), rank: int(c.Factors),
 		lambda: float64(c.Lambda), gap: float64(c.Gap), sync: c.Sync,
-		lda: c.ldaRun(), threads: int(c.Threads),
+		trees: c.treeRun(), lda: c.ldaRun(), threads: int(c.Threads),
 		both: c.Min > 0 || c.Save != "" || c.Resume != ""}
 	task, about, err := q.task()
 	if m, ok := task.(*workload.MLR); err == nil && ok && quasi {
@@ -84,7 +85,7 @@ func (c *trainCmd) learn(ctx context.Context, e *env) (err error) {
 		shown := c.voice(e, o.Elastic != nil && c.outlives())
 		l := &lesson{worker: &c.worker, rank: w.Rank, model: c.Model, about: about, kept: &kept,
 			settings: fmt.Sprint(c.Model, about, c.Epochs, c.LR, c.Seed, c.Sync, c.Factors,
-				q.lda, c.sparseFlags),
+				q.lda, c.sparseFlags, q.trees),
 			shows: epochs{c.Model, c.JSON, shown.stdout}}
 		l.learns(task)
 		err = c.worker.member.Close(l.descend(ctx, task))
@@ -128,7 +129,10 @@ func (c *trainCmd) bare(given map[string]bool) error {
 		option{"profile", c.Profile != ""}, option{"svlog", c.SVLog != ""},
 		option{"svlog-keep", c.SVLogKeep > 0}, option{"schedule", c.Schedule != ""},
 		option{"warmup", c.Warmup != nil}, option{"factors", c.Factors > 0 && c.Model != "mf"},
-		option{"lr", c.LR > 0 && usual[c.Model] != ""})
+		option{"lr", c.LR > 0 && usual[c.Model] != "" && c.Model != "gbt"})
+	if c.Model != "gbt" {
+		idle = append(idle, c.treeFlags.given()...)
+	}
 	if !isSparse(c.Model) {
 		idle = append(idle, c.sparseFlags.given()...)
 	}

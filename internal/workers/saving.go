@@ -18,7 +18,10 @@ type Saving struct {
 	Epochs int // that there are
 	Clocks int // an epoch
 	Tables []*distrib.Param
-	Seen   func() error // does this worker see the directory that the first one has made?
+	// Grown are the tables after so many epochs, if they have more rows from one to the next; nil:
+	// they have not.
+	Grown func(epoch int) []*distrib.Param
+	Seen  func() error // does this worker see the directory that the first one has made?
 }
 
 // Snapshot is what a task goes on from.
@@ -36,12 +39,14 @@ func (s *Snapshot) String() string {
 	return fmt.Sprintf(" from snapshot %v", s.Mark)
 }
 
-// ReadSnapshot reads the newest snapshot of a directory into a task's parameters.
-func ReadSnapshot(dir *snapshot.Dir, params []*distrib.Param) (*Snapshot, error) {
+// ReadSnapshot reads the newest snapshot of a directory into a task's parameters, which are those
+// after so many epochs.
+func ReadSnapshot(dir *snapshot.Dir, after func(epoch int) []*distrib.Param) (*Snapshot, error) {
 	mark, shards, err := dir.Newest()
 	if err != nil {
 		return nil, err
 	}
+	params := after(int(mark.Epoch))
 	if _, err := distrib.Restore(workload.Tables(params), shards); err != nil {
 		return nil, fmt.Errorf("%v: snapshot %v: %w", dir, mark, err)
 	}
@@ -74,7 +79,7 @@ func (l *learner) saves(settling int) func(*distrib.Config) {
 		if s == nil {
 			return
 		}
-		began, rows := l.have.Epoch, s.rows()
+		began, rows := l.have.Epoch, rowsOf(s.Tables)
 		// That ends with a clock. After the last one there are clocks in which nothing is learnt.
 		epoch := func(k distrib.Clock) (int, bool) {
 			n, more := int(k)-s.Clocks, s.Clocks+settling
@@ -103,16 +108,20 @@ func (l *learner) keep(epoch int, last bool, rows func() ([]distrib.SavedRows, e
 	if err != nil {
 		return err
 	}
-	return s.Dir.Save(snapshot.Mark{Epoch: int64(epoch), View: v.Epoch}, s.rows(), &distrib.Shard{
-		Epoch: v.Epoch, Node: v.Self, Clock: distrib.Clock(epoch), Rows: own})
+	tables := s.Tables
+	if s.Grown != nil {
+		tables = s.Grown(epoch)
+	}
+	return s.Dir.Save(snapshot.Mark{Epoch: int64(epoch), View: v.Epoch}, rowsOf(tables),
+		&distrib.Shard{Epoch: v.Epoch, Node: v.Self, Clock: distrib.Clock(epoch), Rows: own})
 }
 
 // due reports whether an epoch is to be saved.
 func (s *Saving) due(epoch int) bool { return epoch%s.Every == 0 || epoch == s.Epochs }
 
-// rows is how many are saved together.
-func (s *Saving) rows() (n int) {
-	for _, p := range s.Tables {
+// rowsOf is how many rows tables have together.
+func rowsOf(tables []*distrib.Param) (n int) {
+	for _, p := range tables {
 		n += p.Rows
 	}
 	return n

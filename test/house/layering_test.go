@@ -103,6 +103,8 @@ var dependencies = []rule{
 	{[]string{"distrib"}, []string{""}, "schemes know updates, not graphs, and no network"},
 	{[]string{"distrib/orion"}, []string{"distrib/collective", "distrib/memnet", "graph", "plan"},
 		"a loop is data, and so is its schedule; workers are whom a group has"},
+	{[]string{"distrib/gbt"}, []string{"distrib/collective", "distrib/memnet", "distrib/workload",
+		"graph", "plan"}, "numbers and a group; who reads data is above"},
 	{[]string{"distrib/strads"}, []string{"distrib/collective", "distrib/memnet",
 		"distrib/workload", "graph", "plan"}, "numbers and a group; who reads data is above"},
 	{[]string{"distrib/lda"}, []string{"distrib/collective", "distrib/memnet", "distrib/orion",

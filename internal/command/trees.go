@@ -1,0 +1,98 @@
+package command
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/gomem/gomem/distrib/gbt"
+	"github.com/gomem/gomem/distrib/workload"
+)
+
+// treeFlags are those of gradient-boosted trees.
+type treeFlags struct {
+	Depth count  `name:"tree-depth" group:"model" placeholder:"N"`
+	Loss  string `group:"model" enum:",squares,logistic" default:"" placeholder:"LOSS"`
+}
+
+func (f treeFlags) given() []option {
+	return []option{{"tree-depth", f.Depth > 0}, {"loss", f.Loss != ""}}
+}
+
+// treeRun is what a directory of snapshots says of trees, beside their number.
+type treeRun struct {
+	Depth int    `json:"tree_depth"`
+	Loss  string `json:"loss"`
+}
+
+// treeRun is what flags say, and the usual of what they do not.
+func (c *trainCmd) treeRun() treeRun {
+	return treeRun{cmp.Or(int(c.treeFlags.Depth), 6), cmp.Or(c.Loss, gbt.Squares.String())}
+}
+
+// adoptTrees takes the settings of a run that is gone on from. What flags say must be the same.
+func (c *trainCmd) adoptTrees(run treeRun) error {
+	own := c.treeRun()
+	switch {
+	case c.treeFlags.Depth > 0 && own.Depth != run.Depth:
+		return fmt.Errorf("%s: the run there has --tree-depth %d, not %d", c.Resume, run.Depth,
+			own.Depth)
+	case c.Loss != "" && own.Loss != run.Loss:
+		return fmt.Errorf("%s: the run there has --loss %s, not %s", c.Resume, run.Loss, own.Loss)
+	}
+	c.treeFlags = treeFlags{count(run.Depth), run.Loss}
+	return nil
+}
+
+// minLeaf is how many samples a leaf has at least: as many as others have it.
+const minLeaf = 20
+
+// boosted is gradient-boosted trees.
+func (q quest) boosted() (runner, string, error) {
+	loss, err := gbt.ParseLoss(q.trees.Loss)
+	if err != nil {
+		return nil, "", usagef("--loss: %w", err)
+	}
+	m := &workload.GBT{Options: gbt.Options{Loss: loss, Trees: q.rounds(100),
+		Depth: q.trees.Depth, Rate: cmp.Or(q.rate, 0.1), L2: 1, MinLeaf: minLeaf}}
+	about := "Friedman's function, drawn: 20000 samples of 10 features"
+	switch {
+	case q.data == "":
+		m.Train, m.Test = workload.Friedman(q.seed, 20_000, 5_000, loss == gbt.Logistic)
+	case loss == gbt.Logistic:
+		m.Train, m.Test, about, err = q.labelled(workload.ReadBinary)
+	default:
+		m.Train, m.Test, about, err = q.labelled(workload.ReadTargets)
+		about = strings.TrimSuffix(about, " and 1 classes") // labels are numbers
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	return m, about, m.Check()
+}
+
+// trees shows how well a forest does.
+func (c epochs) trees(p workload.Progress) {
+	classes, ratio := *p.Forest == gbt.Logistic, func(n, of int) float64 {
+		return float64(n) / float64(max(of, 1))
+	}
+	line := map[string]any{"type": "epoch", "epoch": p.Epoch, "loss": p.Mean()}
+	text := fmt.Sprintf("epoch %d  loss %.4f", p.Epoch, p.Mean())
+	if classes {
+		line["error"] = ratio(p.Errors, p.Count)
+		text += fmt.Sprintf("  error %.4f", line["error"])
+	}
+	if p.TestCount > 0 {
+		line["test_loss"] = p.TestLoss / float64(p.TestCount)
+		text += fmt.Sprintf("  test loss %.4f", line["test_loss"])
+	}
+	if p.TestCount > 0 && classes {
+		line["test_error"], line["auc"] = ratio(p.TestErrors, p.TestCount), p.AUC
+		text += fmt.Sprintf("  test error %.4f  auc %.4f", line["test_error"], p.AUC)
+	}
+	if c.json {
+		_ = c.line(line)
+		return
+	}
+	fmt.Fprintln(c.w, text)
+}
