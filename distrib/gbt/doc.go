@@ -7,7 +7,7 @@
 // A model is a number, the base, and trees, whose values are added to it (J. Friedman, 2001). Each
 // tree follows the gradient of the loss at what those before it say: a leaf with sums G and H of
 // first and second derivatives has the value -Rate*G/(H+L2). Features are quantised first, each
-// into [MaxBins] bins at most: between the values that there are, or at quantiles if there are more.
+// into [MaxBins] bins at most: between the values that there are, or at quantiles of more.
 // A tree grows level by level. In a pass over the data each leaf gets histograms: for each feature
 // and bin, the sums of G, H and samples. A leaf is split where
 //
@@ -29,8 +29,9 @@
 //     as there are in them. Each worker adds up some features and finds the best splits by them.
 //     That is the choice where there are many samples.
 //   - By features, nobody else has histograms of a worker's features, and there is nothing to add
-//     up. But each worker needs the derivatives and the leaf of every sample: whose feature splits a
-//     leaf tells all others which samples go left. That is the choice where features are many.
+//     up. But each worker needs the derivatives and the leaf of every sample: who has the feature
+//     that splits a leaf tells all others which samples go left. That is the choice where features
+//     are many.
 //
 // # The same trees
 //

@@ -87,10 +87,11 @@ func learnt(t *testing.T, n int, d *Data, o Options, from *Forest) (*Forest, []P
 		if from != nil {
 			f = &Forest{from.Base, slices.Clone(from.Trees)}
 		}
-		w := &Worker{Options: o, Data: d, Group: g, After: func(_ context.Context, p Progress) error {
-			said[g.Rank()] = append(said[g.Rank()], p)
-			return nil
-		}}
+		w := &Worker{Options: o, Data: d, Group: g,
+			After: func(_ context.Context, p Progress) error {
+				said[g.Rank()] = append(said[g.Rank()], p)
+				return nil
+			}}
 		err := w.Run(t.Context(), f)
 		if forests[g.Rank()] = f; g.Rank() == 0 {
 			bySample = w.bySample()
@@ -102,7 +103,7 @@ func learnt(t *testing.T, n int, d *Data, o Options, from *Forest) (*Forest, []P
 	}
 	for rank, f := range forests {
 		if !reflect.DeepEqual(f, forests[0]) || !reflect.DeepEqual(said[rank], said[0]) {
-			t.Fatalf("worker %d of %d has another forest than the first, or says otherwise", rank, n)
+			t.Fatalf("worker %d of %d has another forest than the first, or says so", rank, n)
 		}
 	}
 	return forests[0], said[0], bySample
@@ -115,7 +116,8 @@ func TestSameTrees(t *testing.T) {
 	for _, c := range []struct {
 		rows, cols int
 		loss       Loss
-	}{{900, 2, Squares}, {150, 9, Logistic}, {1700, 3, Logistic}, {60, 5, Squares}, {700, 1, Squares}} {
+	}{{900, 2, Squares}, {150, 9, Logistic}, {1700, 3, Logistic}, {60, 5, Squares},
+		{700, 1, Squares}} {
 		d, _ := drawnData(1, c.rows, c.cols, c.loss)
 		o := Options{Loss: c.loss, Trees: 5, Depth: 4, Rate: 0.3, L2: 1, MinLeaf: 5}
 		want, first, _ := learnt(t, 1, d, o, nil)
@@ -254,8 +256,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestAbsurd: what cannot be learnt from is refused, what has nothing to tell apart is one leaf, and
-// numbers may be as large as there are.
+// TestAbsurd: what cannot be learnt from is refused, what has nothing to tell apart is one leaf,
+// and numbers may be large.
 func TestAbsurd(t *testing.T) {
 	ok := Options{Trees: 2, Depth: 3, Rate: 0.1, MinLeaf: 1}
 	d, _ := drawnData(1, 20, 2, Squares)
@@ -275,8 +277,10 @@ func TestAbsurd(t *testing.T) {
 		"no samples":      func(_ *Options, d *Data) { d.Rows, d.Label = 0, nil },
 		"no features":     func(_ *Options, d *Data) { d.Cols = 0 },
 		"a label missing": func(_ *Options, d *Data) { d.Label = d.Label[:19] },
-		"no number":       func(_ *Options, d *Data) { d.Label = slices.Repeat([]float64{math.NaN()}, 20) },
-		"it diverges":     func(o *Options, _ *Data) { o.Rate, o.Trees = 1e200, 9 },
+		"no number": func(_ *Options, d *Data) {
+			d.Label = slices.Repeat([]float64{math.NaN()}, 20)
+		},
+		"it diverges": func(o *Options, _ *Data) { o.Rate, o.Trees = 1e200, 9 },
 	} {
 		o, own := ok, *d
 		change(&o, &own)

@@ -68,7 +68,8 @@ func TestPeer(t *testing.T) {
 		_, said, _ := learnt(t, 2, draws.data(c.Rows, c.Cols, c.Classes), o, nil)
 		for i, want := range c.Losses {
 			if have := said[i+1].Loss / float64(c.Rows); math.Abs(have-want) > 1e-4*want {
-				t.Errorf("%d samples, tree %d: loss %.9g, scikit-learn's %.9g", c.Rows, i+1, have, want)
+				t.Errorf("%d samples, tree %d: loss %.9g, scikit-learn's %.9g", c.Rows, i+1, have,
+					want)
 			}
 		}
 	}

@@ -42,8 +42,8 @@ func (m *GBT) Check() error {
 	case m.Trees > maxTrees:
 		return fmt.Errorf("gbt: %d trees: want %d at most", m.Trees, maxTrees)
 	case int64(s.Len())*int64(s.Features) > maxBins:
-		return fmt.Errorf("gbt: %d samples of %d features are more than %d numbers: number features "+
-			"from 1 on, without gaps, or give fewer", s.Len(), s.Features, int64(maxBins))
+		return fmt.Errorf("gbt: %d samples of %d features are more than %d numbers: number "+
+			"features from 1 on, without gaps, or give fewer", s.Len(), s.Features, int64(maxBins))
 	case m.Test != nil && m.Test.Features != s.Features:
 		return fmt.Errorf("gbt: test samples of %d features, training samples of %d",
 			m.Test.Features, s.Features)

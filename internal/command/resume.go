@@ -85,7 +85,7 @@ func (c *trainCmd) adoptTables(given map[string]bool) error {
 	case run.LDA != nil:
 		return c.adoptLDA(*run.LDA)
 	case run.Trees != nil:
-		return c.adoptTrees(*run.Trees)
+		return c.treeFlags.adopt(c.Resume, *run.Trees)
 	}
 	return nil
 }

@@ -263,7 +263,8 @@ func (c *trainCmd) fitting() error {
 	if err != nil {
 		return err
 	}
-	err = k.takes(append(append(c.ldaFlags.given(), c.treeFlags.given()...), option{"samples", c.Samples != ""},
+	err = k.takes(append(append(c.ldaFlags.given(), c.treeFlags.given()...),
+		option{"samples", c.Samples != ""},
 		option{"bleu", c.BLEU != nil}, option{"tokenizer", c.Tokenizer != ""},
 		option{"strict", c.Strict}, option{"factors", c.Factors > 0},
 		option{"lambda", c.Lambda > 0}, option{"gap", c.Gap > 0})...)

@@ -25,22 +25,22 @@ type treeRun struct {
 	Loss  string `json:"loss"`
 }
 
-// treeRun is what flags say, and the usual of what they do not.
-func (c *trainCmd) treeRun() treeRun {
-	return treeRun{cmp.Or(int(c.treeFlags.Depth), 6), cmp.Or(c.Loss, gbt.Squares.String())}
+// run is what flags say, and the usual of what they do not.
+func (f treeFlags) run() treeRun {
+	return treeRun{cmp.Or(int(f.Depth), 6), cmp.Or(f.Loss, gbt.Squares.String())}
 }
 
-// adoptTrees takes the settings of a run that is gone on from. What flags say must be the same.
-func (c *trainCmd) adoptTrees(run treeRun) error {
-	own := c.treeRun()
+// adopt takes the settings of a run that is gone on from. What flags say must be the same.
+func (f *treeFlags) adopt(dir location, run treeRun) error {
+	own := f.run()
 	switch {
-	case c.treeFlags.Depth > 0 && own.Depth != run.Depth:
-		return fmt.Errorf("%s: the run there has --tree-depth %d, not %d", c.Resume, run.Depth,
+	case f.Depth > 0 && own.Depth != run.Depth:
+		return fmt.Errorf("%s: the run there has --tree-depth %d, not %d", dir, run.Depth,
 			own.Depth)
-	case c.Loss != "" && own.Loss != run.Loss:
-		return fmt.Errorf("%s: the run there has --loss %s, not %s", c.Resume, run.Loss, own.Loss)
+	case f.Loss != "" && own.Loss != run.Loss:
+		return fmt.Errorf("%s: the run there has --loss %s, not %s", dir, run.Loss, own.Loss)
 	}
-	c.treeFlags = treeFlags{count(run.Depth), run.Loss}
+	*f = treeFlags{count(run.Depth), run.Loss}
 	return nil
 }
 

@@ -54,7 +54,7 @@ func (c *trainCmd) learn(ctx context.Context, e *env) (err error) {
 		epochs: int(c.Epochs), rate: float64(c.LR), rotate: int(c.Rotate), lag: scheme.Lag(),
 		gradients: scheme.Gradients(), scheduled: scheme.Scheduled(), rank: int(c.Factors),
 		lambda: float64(c.Lambda), gap: float64(c.Gap), sync: c.Sync,
-		trees: c.treeRun(), lda: c.ldaRun(), threads: int(c.Threads),
+		trees: c.treeFlags.run(), lda: c.ldaRun(), threads: int(c.Threads),
 		both: c.Min > 0 || c.Save != "" || c.Resume != ""}
 	task, about, err := q.task()
 	if m, ok := task.(*workload.MLR); err == nil && ok && quasi {
