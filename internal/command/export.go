@@ -19,7 +19,7 @@ func (exportCmd) Help() string {
 model.safetensors, config.json and tokenizer.json, which the libraries of Hugging
 Face read, and gomem predict. There is no optimizer in it.
 
-Of a model without layers (mlr, lr, mf, lda), the tables of the newest epoch are
+Of a model without layers (mlr, lr, gbt, ...), the tables of the newest epoch are
 written as model.safetensors, and the words of lda as vocab.txt.`
 }
 
