@@ -1,7 +1,6 @@
 package gbt
 
 import (
-	"math"
 	"slices"
 	"sort"
 )
@@ -67,13 +66,4 @@ func quantise(x, limits []float32) []uint8 {
 		bins[i] = uint8(sort.Search(len(limits), func(k int) bool { return limits[k] >= v }))
 	}
 	return bins
-}
-
-// exponent is of the unit in which a number of at most this size has 30 bits.
-func exponent(most float64) int {
-	if most == 0 {
-		return 0
-	}
-	_, e := math.Frexp(most)
-	return 30 - e
 }

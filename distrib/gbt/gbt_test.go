@@ -160,7 +160,7 @@ type greedy struct {
 func (w *greedy) score(rows []int) (score, value float64) {
 	var g, h float64
 	for _, i := range rows {
-		a, b := w.Loss.derivatives(w.Label[i], w.says[i])
+		_, a, b := w.Loss.at(w.Label[i], w.says[i])
 		g, h = g+a, h+b
 	}
 	return g * g / (h + w.L2), -w.Rate * g / (h + w.L2)

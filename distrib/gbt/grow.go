@@ -27,9 +27,10 @@ func (w *Worker) derive(ctx context.Context) error {
 	p, most := Progress{Trees: len(w.forest.Trees)}, [2]float64{}
 	for i, row := range w.rows {
 		y := w.Data.Label[row]
-		g[i], h[i] = w.Loss.derivatives(y, w.says[i])
+		var loss float64
+		loss, g[i], h[i] = w.Loss.at(y, w.says[i])
 		most[0], most[1] = max(most[0], math.Abs(g[i])), max(most[1], h[i])
-		p.Loss += w.Loss.Of(y, w.says[i])
+		p.Loss += loss
 		if w.Loss == Logistic && (w.says[i] > 0) != (y == 1) {
 			p.Errors++
 		}
@@ -37,7 +38,7 @@ func (w *Worker) derive(ctx context.Context) error {
 	if err := w.agree(ctx, &p, &most); err != nil {
 		return err
 	}
-	w.units = units{exponent(most[0]), exponent(most[1])}
+	w.units = units{unit(most[0]), unit(most[1])}
 	w.derived = make([]pair, len(g))
 	for i := range g {
 		w.derived[i] = w.units.pair(g[i], h[i])

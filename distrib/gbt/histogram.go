@@ -3,6 +3,7 @@ package gbt
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 )
 
 // sums are of samples: derivatives in units of the tree's, and how many there are.
@@ -73,17 +74,15 @@ func (s *samples) begin() {
 // split divides those of a node; left says which go there, in their order.
 func (s *samples) split(node int, left func(k int, sample int32) bool) {
 	own := s.of(node)
-	s.spare = s.spare[:0]
+	s.spare = slices.Grow(s.spare[:0], len(own))[:len(own)]
 	n := 0
 	for k, i := range own {
+		own[n], s.spare[k-n] = i, i // no branch that a processor would have to guess
 		if left(k, i) {
-			own[n] = i
 			n++
-		} else {
-			s.spare = append(s.spare, i)
 		}
 	}
-	copy(own[n:], s.spare)
+	copy(own[n:], s.spare[:len(own)-n])
 	at := s.leaf[node]
 	s.leaf[2*node+1], s.leaf[2*node+2] = span{at.from, at.from + n}, span{at.from + n, at.to}
 }
@@ -124,15 +123,20 @@ func tally(own []int32, bins []uint8, of []pair, to *[MaxBins + 1]sums) {
 }
 
 // units are what derivatives are counted in: powers of two.
-type units struct{ g, h int }
+type units struct{ g, h float64 }
 
 // pair is derivatives in these units.
 func (u units) pair(g, h float64) pair {
-	return pair{int32(math.RoundToEven(math.Ldexp(g, u.g))),
-		int32(math.RoundToEven(math.Ldexp(h, u.h)))}
+	return pair{int32(math.RoundToEven(g / u.g)), int32(math.RoundToEven(h / u.h))}
 }
 
 // real are the first and the second derivatives of sums.
 func (u units) real(s sums) (g, h float64) {
-	return math.Ldexp(float64(s.g), -u.g), math.Ldexp(float64(s.h), -u.h)
+	return float64(float64(s.g) * u.g), float64(float64(s.h) * u.h)
+}
+
+// unit is one by which a number of at most this size has 30 bits.
+func unit(most float64) float64 {
+	_, e := math.Frexp(most)
+	return math.Ldexp(1, max(e-30, -1000))
 }

@@ -32,23 +32,25 @@ func ParseLoss(name string) (Loss, error) {
 
 // Of is a sample's loss.
 func (l Loss) Of(label, says float64) float64 {
+	loss, _, _ := l.at(label, says)
+	return loss
+}
+
+// at is a sample's loss, and its first and second derivatives; those of squares are half of them.
+func (l Loss) at(label, says float64) (loss, g, h float64) {
 	if l == Squares {
-		return float64((says - label) * (says - label))
+		g = says - label
+		return float64(g * g), g, 1
 	}
-	far := says // on the wrong side, if it is positive
+	e := libm.Exp(-math.Abs(says))
+	p, far := 1/(1+e), says // far on the wrong side, if it is positive
+	if says < 0 {
+		p = e / (1 + e)
+	}
 	if label == 1 {
 		far = -far
 	}
-	return max(far, 0) + libm.Log1p(libm.Exp(-math.Abs(far)))
-}
-
-// derivatives are the first and the second one, of squares half of them.
-func (l Loss) derivatives(label, says float64) (g, h float64) {
-	if l == Squares {
-		return says - label, 1
-	}
-	p := 1 / (1 + libm.Exp(-says))
-	return p - label, float64(p * (1 - p))
+	return max(far, 0) + libm.Log1p(e), p - label, e / float64((1+e)*(1+e))
 }
 
 // base is the number that has the least loss.
