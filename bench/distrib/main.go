@@ -49,6 +49,7 @@ func tables() []table {
 		{"failures", "Orpheus' table 4: machines that fail", failures},
 		{"rows", "sparse rows and integers beside dense rows", sparseRows},
 		{"strata", "factorisation by strata: seconds and bytes a pass, by strategy", strata},
+		{"slr", "sparse regression: weights one by one, and prefetched by subscripts", sparseReads},
 		{"ns", "Parameter Flow over gRPC, between network namespaces", namespaces},
 		{"ns-mf", "managed communication over gRPC, between network namespaces", namespacedFactors},
 		{"ways", "gradients by ring, parameter servers or factors, by bytes", ways},

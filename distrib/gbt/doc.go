@@ -23,7 +23,8 @@
 // A pass is the loop of [Worker] over samples and features: it reads a bin, the derivatives and the
 // leaf of a sample, and adds to a histogram of the feature. These writes are buffered: nobody reads
 // a histogram before the pass ends. So no iterations depend on each other, and both dimensions are
-// sound. Orion takes the one that has fewer elements communicated, which depends on the data:
+// sound. Orion takes the one that has fewer elements communicated, by the sizes that are
+// declared, which are those of one leaf's histograms. So it depends on the data:
 //
 //   - By samples, each worker has histograms of all features, which are added up: as many elements
 //     as there are in them. Each worker adds up some features and finds the best splits by them.

@@ -81,7 +81,7 @@ func TestBadExplainLoop(t *testing.T) {
 		write(t, name, text)
 	}
 	for args, want := range map[string]string{
-		"--loop mlp":                   "want lda, lr, mf, skewed, stencil, or a file",
+		"--loop mlp":                   "want gbt, lda, lr, mf, skewed, stencil, or",
 		"--loop bad.yaml":              "bad.yaml is neither YAML nor JSON",
 		"--loop few.yaml":              "few.yaml: 0 references to arrays",
 		"--loop none.yaml":             "none.yaml: a loop of 0 dimensions",

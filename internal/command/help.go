@@ -423,7 +423,7 @@ restore --json
 doctor --json
     Print one JSON object of type doctor.
 explain-loop --loop
-    mf, lda, lr, stencil or skewed; or a file (default ${default}).
+    mf, lda, lr, gbt, stencil or skewed; or a file (default ${default}).
 explain-loop --workers
     Workers that run it, from 1 to 256 (default ${default}).
 explain-loop --space

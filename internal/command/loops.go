@@ -41,6 +41,20 @@ body:
 - read OfAll[:]
 - buffer OfAll[:]
 `,
+	"gbt": `
+name: gbt
+space: [sample 10000, feature 20]
+arrays:
+- {name: Bin, shape: [10000, 20], bytes: 1}
+- {name: Derivatives, shape: [10000, 2]}
+- {name: Leaf, shape: [10000]}
+- {name: Histogram, shape: [20, 255, 3], bytes: 8}
+body:
+- read Bin[sample, feature]
+- read Derivatives[sample, :]
+- read Leaf[sample]
+- buffer Histogram[feature, ?, :]
+`,
 	"lr": `
 name: lr
 space: [sample 10000]
