@@ -23,6 +23,15 @@ type Ratings struct {
 // Len is how many elements are known.
 func (r *Ratings) Len() int { return len(r.value) }
 
+// mean is that of the known elements, 0 if there are none.
+func (r *Ratings) mean() float64 {
+	sum := 0.0
+	for _, v := range r.value {
+		sum += float64(v)
+	}
+	return sum / float64(max(1, r.Len()))
+}
+
 // sorted orders the elements by row, then column.
 func (r *Ratings) sorted() {
 	order := make([]int, r.Len())

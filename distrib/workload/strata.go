@@ -13,9 +13,10 @@ import (
 
 // Strata is matrix factorisation by stratified gradient descent (J. Wei's thesis, section 4.2): W,
 // Rows x Rank, and H, Cols x Rank, that make the squared error of W H^T at the known elements
-// least. The elements are blocks of rows and columns; workers have blocks at the same time that
-// have neither in common, so that what comes of it is that of a serial order. The matrix that has
-// more rows stays divided among the workers, the other one rotates.
+// least, beside a penalty, which the thesis has not. The elements are blocks of rows and columns;
+// workers have blocks at the same time that have neither in common, so that what comes of it is
+// that of a serial order. The matrix that has more rows stays divided among the workers, the other
+// one rotates.
 type Strata struct {
 	Data *Ratings
 	Rank int
@@ -23,6 +24,7 @@ type Strata struct {
 
 	Epochs int
 	Rate   float64 // the step size
+	Lambda float64 // for each element, that times half the squares of its rows is added
 	Decay  float64 // what it is multiplied by every epoch, 0: 1
 }
 
@@ -35,7 +37,8 @@ func (m *Strata) Rounds() (epochs, clocks int) { return m.Epochs, 1 }
 
 // Check reports what is wrong with the task.
 func (m *Strata) Check() error {
-	mf := MF{Data: m.Data, Rank: m.Rank, Epochs: m.Epochs, Rate: m.Rate, Decay: m.Decay}
+	mf := MF{Data: m.Data, Rank: m.Rank, Epochs: m.Epochs, Rate: m.Rate, Decay: m.Decay,
+		Lambda: m.Lambda}
 	return mf.Check()
 }
 
@@ -55,12 +58,14 @@ func (m *Strata) zeros() []*distrib.Param {
 		{Name: "mf/l", Rows: m.Data.Rows, Cols: m.Rank, Data: make([]float32, m.Data.Rows*m.Rank)}}
 }
 
-// begin draws elements uniform in +-1/sqrt(rank).
+// begin draws elements, uniform in +-1/sqrt(rank) around what has the products of all rows be the
+// mean of the known elements, if that is positive: ratings from 1 to 5 are near to it at once.
 func (m *Strata) begin(ps []*distrib.Param, e orion.Elements) {
 	top := 1 / math.Sqrt(float64(m.Rank))
+	middle := top * math.Sqrt(max(0, m.Data.mean()))
 	for k := e.From; k < e.From+e.N; k++ {
 		u := orion.Uniform(m.Seed, uint64(e.Array)<<56|uint64(k))
-		ps[e.Array].Data[k] = float32(top * float64(2*u-1))
+		ps[e.Array].Data[k] = float32(middle + float64(top*float64(2*u-1)))
 	}
 }
 
@@ -178,9 +183,10 @@ var errDiverged = errors.New("mf: the loss is no number any more: take a smaller
 // block takes a step for each element of a block. Both matrices take it from where they were.
 func (r *strataRun) block(_ context.Context, pass, index int) error {
 	h, w, b := r.params[0].Data, r.params[1].Data, r.blocks[index]
-	rate, loss := float32(r.rates[r.done+pass]), 0.0
+	rate, loss := r.rates[r.done+pass], 0.0
+	step, keep := float32(rate), float32(1-float64(rate*r.Lambda))
 	for i, v := range b.value {
-		loss += descend(rowOf(w, r.Rank, b.row[i]), rowOf(h, r.Rank, b.col[i]), v, rate)
+		loss += descend(rowOf(w, r.Rank, b.row[i]), rowOf(h, r.Rank, b.col[i]), v, step, keep)
 	}
 	if math.IsNaN(loss) || math.IsInf(loss, 0) {
 		return errDiverged
@@ -189,22 +195,23 @@ func (r *strataRun) block(_ context.Context, pass, index int) error {
 	return nil
 }
 
-// descend takes a step towards a value, and is the squared error before.
-func descend(w, h []float32, v, rate float32) float64 {
+// descend takes a step towards a value, after each number of either row is multiplied by keep, and
+// is the squared error before.
+func descend(w, h []float32, v, rate, keep float32) float64 {
 	e := v - dot4(w, h)
 	g := rate * e
 	for h = h[:len(w)]; len(w) >= 4; w, h = w[4:], h[4:] {
 		a, b := (*[4]float32)(w), (*[4]float32)(h)
 		a0, a1, a2, a3 := a[0], a[1], a[2], a[3]
 		b0, b1, b2, b3 := b[0], b[1], b[2], b[3]
-		a[0], a[1], a[2], a[3] = a0+float32(g*b0), a1+float32(g*b1), a2+float32(g*b2),
-			a3+float32(g*b3)
-		b[0], b[1], b[2], b[3] = b0+float32(g*a0), b1+float32(g*a1), b2+float32(g*a2),
-			b3+float32(g*a3)
+		a[0], a[1] = float32(keep*a0)+float32(g*b0), float32(keep*a1)+float32(g*b1)
+		a[2], a[3] = float32(keep*a2)+float32(g*b2), float32(keep*a3)+float32(g*b3)
+		b[0], b[1] = float32(keep*b0)+float32(g*a0), float32(keep*b1)+float32(g*a1)
+		b[2], b[3] = float32(keep*b2)+float32(g*a2), float32(keep*b3)+float32(g*a3)
 	}
 	for k, x := range w {
-		w[k] = x + float32(g*h[k])
-		h[k] += float32(g * x)
+		w[k] = float32(keep*x) + float32(g*h[k])
+		h[k] = float32(keep*h[k]) + float32(g*x)
 	}
 	return float64(float64(e) * float64(e))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -113,7 +114,8 @@ func (m *Strata) serial(t *testing.T, n int) (State, []float64) {
 					it.Use(access, "H", col, orion.Every)
 				}
 				loss += descend(rowOf(ps[1].Data, m.Rank, int32(row)),
-					rowOf(ps[0].Data, m.Rank, int32(col)), at[[2]int64{row, col}], float32(rate))
+					rowOf(ps[0].Data, m.Rank, int32(col)), at[[2]int64{row, col}], float32(rate),
+					float32(1-rate*m.Lambda))
 				return nil
 			}}
 		if err := r.Serial(t.Context()); err != nil {
@@ -138,7 +140,7 @@ func TestStrataAreSerial(t *testing.T) {
 			rows, cols = cols, rows
 		}
 		m := &Strata{Data: LowRank(1, rows, cols, 4, 1500, 0.1), Rank: 5, Seed: 7, Epochs: 5,
-			Rate: 0.03, Decay: 0.9}
+			Rate: 0.03, Decay: 0.9, Lambda: 0.02}
 		want, losses := m.serial(t, workers)
 		k, told := factored(t, m, workers, nil)
 		have, err := k.state(m, m.Epochs)
@@ -207,6 +209,7 @@ func TestStrataFail(t *testing.T) {
 		"no known elements": {Data: &Ratings{Rows: 1, Cols: 1}, Rank: 2, Epochs: 1, Rate: 1},
 		"mf: rank 0":        {Data: data, Epochs: 1, Rate: 1},
 		"mf: 0 epochs":      {Data: data, Rank: 2, Rate: 1},
+		"mf: lambda -1":     {Data: data, Rank: 2, Epochs: 1, Rate: 1, Lambda: -1},
 		"no number any mor": {Data: data, Rank: 2, Epochs: 9, Rate: 1e30},
 	} {
 		errs := grouped(t, 2, func(w Worker) error { return m.Run(t.Context(), nil, w) })
@@ -267,5 +270,22 @@ func TestStrataStayDivided(t *testing.T) {
 	if err := errors.Join(errs...); err != nil || counts[0]+counts[1]+counts[2] != 60 ||
 		slices.Min(counts) < 10 {
 		t.Errorf("%v: workers have %v rows of 60", err, counts)
+	}
+}
+
+// TestStrataBeginAtTheMean: products of rows are about the mean of the known elements before the
+// first step, so that the first epochs need not find it.
+func TestStrataBeginAtTheMean(t *testing.T) {
+	data := LowRank(1, 60, 40, 4, 1500, 0.1)
+	for i := range data.value {
+		data.value[i] += 4
+	}
+	ps := (&Strata{Data: data, Rank: 16}).Params()
+	sum := 0.0
+	for i := range data.value {
+		sum += float64(dot4(rowOf(ps[1].Data, 16, data.row[i]), rowOf(ps[0].Data, 16, data.col[i])))
+	}
+	if mean := sum / float64(data.Len()); math.Abs(mean-data.mean()) > 0.3 || data.mean() < 3 {
+		t.Errorf("products are %.2f in the mean, and elements %.2f", mean, data.mean())
 	}
 }

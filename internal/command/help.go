@@ -201,7 +201,8 @@ train --profile
 --lambda
     lasso, l1-lr: the penalty, lambda in (|y - Xb|^2 + lambda |b|)/2, and in the cross entropy
     of all samples + lambda |b| (default: a tenth, of l1-lr a thousandth, of what makes all
-    coefficients 0).
+    coefficients 0). mf: of each element lambda (|w|^2 + |h|^2)/2, of its row and its column
+    (default 0.01).
 --gap
     lasso, l1-lr: stop when the objective is this near to the least one, as a part of the
     objective of coefficients that are 0 (default 1e-6).

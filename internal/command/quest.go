@@ -142,13 +142,14 @@ func (q quest) factors() (runner, string, error) {
 			ratings.Rows, ratings.Cols)
 	}
 	rank, epochs, rate := cmp.Or(q.rank, 10), q.rounds(40), cmp.Or(q.rate, 0.02)
+	lambda := cmp.Or(q.lambda, 0.01)
 	if q.scheduled {
 		m := &workload.Strata{Data: ratings, Rank: rank, Seed: q.seed, Epochs: epochs, Rate: rate,
-			Decay: 0.99}
+			Lambda: lambda, Decay: 0.99}
 		return m, about, m.Check()
 	}
 	m := &workload.MF{Data: ratings, Rank: rank, Seed: q.seed, Epochs: epochs, Clocks: 4,
-		Rate: rate, Decay: 0.99, Lambda: 0.01, Slack: q.lag, Losses: true,
+		Rate: rate, Decay: 0.99, Lambda: lambda, Slack: q.lag, Losses: true,
 		Gradients: q.gradients, Both: q.both}
 	return m, about, m.Check()
 }

@@ -47,7 +47,7 @@ const mostBroken = 5
 // done, the worker ends after the epoch, and all do if it is the first or too few would be
 // left.
 func (m *Member) Learn(ctx context.Context, t Task, l Learning) (Learnt, error) {
-	x := &learner{Member: m, Learning: l, restored: l.From}
+	x := &learner{Member: m, Learning: l, restored: l.From, told: -1}
 	if l.From != nil {
 		x.have = l.From.State
 	}
@@ -75,7 +75,10 @@ func (l *learner) once(ctx context.Context, t Task) error {
 
 // worker is this one, as a task knows it.
 func (l *learner) worker() workload.Worker {
-	w := workload.Worker{Rank: l.Rank(), Of: l.Size(), Total: l.Total, Group: l.at().group}
+	w := workload.Worker{Rank: l.Rank(), Of: l.Size(), Group: l.at().group}
+	if l.Total != nil {
+		w.Total = l.total
+	}
 	if l.scheme.scheduled && l.Saving != nil {
 		w.Keep = l.keep
 	}
@@ -85,12 +88,22 @@ func (l *learner) worker() workload.Worker {
 	return w
 }
 
+// total tells of an epoch, once: one that was told may be begun again, when a worker is lost before
+// all have its state.
+func (l *learner) total(p workload.Progress) {
+	if p.Epoch > l.told {
+		l.told = p.Epoch
+		l.Total(p)
+	}
+}
+
 // learner is a member that learns with others who come and go.
 type learner struct {
 	*Member
 	Learning
 	have     workload.State // after the last epoch
 	restored *Snapshot      // that it is of; nil once an epoch is done
+	told     int            // the last epoch of which Total has heard, -1 if of none
 	broken   int            // groups that broke before they came to the end of an epoch
 	what     verdict
 }
