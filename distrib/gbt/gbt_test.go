@@ -224,13 +224,42 @@ func TestGreedy(t *testing.T) {
 	}
 }
 
+// TestBest: of splits that are equally good the first is taken, one that gains nothing is none, and
+// a leaf has what it takes.
+func TestBest(t *testing.T) {
+	o, one := Options{MinLeaf: 2}, units{1, 1}
+	same := []sums{{4, 4, 4}, {0, 1, 1}, {-4, 4, 4}}
+	for _, c := range []struct {
+		bins      []sums
+		feature   int32
+		bin, left int64
+	}{
+		{[]sums{{4, 4, 4}, {0, 4, 4}, {4, 4, 4}, {-8, 4, 4}}, 7, 2, 12},
+		{[]sums{{4, 4, 4}, {-2, 4, 4}, {4, 4, 4}}, 7, 0, 4},
+		{[]sums{{4, 4, 4}, {4, 4, 4}}, -1, 0, 0},
+		{[]sums{{9, 1, 1}, {1, 4, 4}}, -1, 0, 0},
+		{[]sums{{9, 0, 4}, {1, 4, 4}}, -1, 0, 0},
+	} {
+		s := o.bestBy(7, c.bins, one)
+		if s.feature != c.feature || int64(s.bin) != c.bin || s.left.n != c.left {
+			t.Errorf("%v: %+v, want %+v", c.bins, s, c)
+		}
+	}
+	a, b := o.bestBy(1, same, one), o.bestBy(2, same, one)
+	if have := b.better(a); have.feature != 1 || a.better(b).feature != 1 || a.gain != b.gain {
+		t.Errorf("%+v", have)
+	}
+}
+
 // TestLimits: bins are between the values that there are, or have as many samples each as can be;
 // and a value is in the bin of its limits.
 func TestLimits(t *testing.T) {
 	next := math.Nextafter32(1, 2)
+	after := math.Nextafter32(next, 2) // the middle of these two is rounded up
 	for _, c := range []struct{ x, want []float32 }{
 		{[]float32{3}, nil}, {[]float32{5, 1, 5, 1}, []float32{3}},
 		{[]float32{1, next, 2}, []float32{1, (next + 2) / 2}},
+		{[]float32{next, after}, []float32{next}},
 		{[]float32{-math.MaxFloat32, math.MaxFloat32}, []float32{0}},
 	} {
 		if have := limits(c.x); !slices.Equal(have, c.want) {
