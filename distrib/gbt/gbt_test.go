@@ -271,6 +271,14 @@ func TestLimits(t *testing.T) {
 	for i := range x {
 		x[i] = float32(rng.ExpFloat64())
 	}
+	signed := []float32{0, -3, 2, float32(math.Copysign(0, -1)), -1e-40, 1e30, -1e30}
+	for range x {
+		signed = append(signed, float32(rng.NormFloat64()))
+	}
+	sorted := slices.Sorted(slices.Values(signed))
+	if have := ascending(signed); !slices.Equal(have, sorted) {
+		t.Error("numbers are not in order")
+	}
 	cuts, had := limits(x), map[uint8]int{}
 	for i, b := range quantise(x, cuts) {
 		had[b]++

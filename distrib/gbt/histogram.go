@@ -104,8 +104,15 @@ func (b *block) count(node int, w *Worker, to []sums, gathered []pair) []pair {
 		gathered = append(gathered, w.derived[i])
 	}
 	for _, j := range b.features {
-		at := w.counted.at[j]
-		tally(own, w.bins[j], gathered, (*[MaxBins + 1]sums)(to[at:][:MaxBins+1]))
+		of := (*[MaxBins + 1]sums)(to[w.counted.at[j]:][:MaxBins+1])
+		if w.Loss == Squares {
+			tallyFirst(own, w.bins[j], gathered, of)
+			for k := range w.counted.n[j] {
+				of[k].h = of[k].n * int64(w.units.pair(0, 1).h)
+			}
+		} else {
+			tally(own, w.bins[j], gathered, of)
+		}
 	}
 	return gathered
 }
@@ -118,6 +125,16 @@ func tally(own []int32, bins []uint8, of []pair, to *[MaxBins + 1]sums) {
 		c, d := &to[bins[i]], of[k]
 		c.g += int64(d.g)
 		c.h += int64(d.h)
+		c.n++
+	}
+}
+
+// tallyFirst is tally without the second derivatives, which are the same of all samples.
+func tallyFirst(own []int32, bins []uint8, of []pair, to *[MaxBins + 1]sums) {
+	of = of[:len(own)]
+	for k, i := range own {
+		c := &to[bins[i]]
+		c.g += int64(of[k].g)
 		c.n++
 	}
 }
