@@ -117,7 +117,7 @@ func TestSameTrees(t *testing.T) {
 		rows, cols int
 		loss       Loss
 	}{{900, 2, Squares}, {150, 9, Logistic}, {1700, 3, Logistic}, {60, 5, Squares},
-		{700, 1, Squares}} {
+		{700, 1, Squares}, {60, 2, Logistic}} {
 		d, _ := drawnData(1, c.rows, c.cols, c.loss)
 		o := Options{Loss: c.loss, Trees: 5, Depth: 4, Rate: 0.3, L2: 1, MinLeaf: 5}
 		want, first, _ := learnt(t, 1, d, o, nil)

@@ -18,11 +18,14 @@
 // [Newton] learns what MLR does by a quasi-Newton method, of which workers send vectors, as Orpheus
 // has it: [SVG] and [Secant] are its Algorithm 1.
 //
+// [GBT] learns trees, an epoch each, by a schedule of its own: there is nothing that a synchronizer
+// would keep in step.
+//
 // Serial is the same task in one process without a synchronizer, in float64 and with all
 // data: what runs of several workers are compared with.
 //
-// Data are drawn here ([Covertype], [Clicks], [LowRank]) or read from files in LIBSVM's and
-// MatrixMarket's formats, so that the papers' own files can be used where they are at
-// hand. Nothing here predicts or saves: it exists to be measured, and as a small example
+// Data are drawn here ([Covertype], [Clicks], [LowRank], [Friedman]) or read from files in
+// LIBSVM's and MatrixMarket's formats, so that the papers' own files can be used where they are
+// at hand. Nothing here predicts or saves: it exists to be measured, and as a small example
 // of how tables are used.
 package workload
