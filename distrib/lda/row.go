@@ -15,15 +15,17 @@ type cell struct {
 
 const noTopic = 1<<16 - 1
 
-// row is the topics of a word, as a hash table with open addressing. The row of a heavy word has a
-// cell for each topic, and its hash is the topic itself: it is a dense row, which is read as any.
+// row is the topics of a word, as a hash table with open addressing. Where that would have as many
+// cells as there are topics, it is a dense row, with a cell for each, whose hash is the topic
+// itself: it is read as any. The row of a heavy word is dense for good.
 type row struct {
-	cells  []cell // a power of two of them, unless it is heavy
+	cells  []cell // a power of two of them, unless it is dense
 	factor uint32 // the hash of a topic is its product with it,
 	shift  uint8  // without so many bits
 	heavy  bool
-	used   int32 // cells that are not free
-	tokens int32 // of the word
+	topics uint16 // that there are
+	used   int32  // cells that are not free
+	tokens int32  // of the word
 }
 
 // scatter is odd, and near 2^32 by the golden ratio: Fibonacci hashing (Knuth, volume 3, 6.4).
@@ -31,29 +33,42 @@ const scatter = 0x9e3779b1
 
 // newRow is a row of a word that has so many tokens, none of which is counted yet.
 func newRow(tokens, topics int) row {
-	if heavy(tokens, topics) {
-		r := row{tokens: int32(tokens), cells: make([]cell, topics), factor: 1, heavy: true}
-		for k := range r.cells {
-			r.cells[k].topic = uint16(k)
-		}
-		return r
-	}
-	r := row{tokens: int32(tokens)}
-	r.resize(4)
+	r := row{tokens: int32(tokens), topics: uint16(topics), heavy: heavy(tokens, topics)}
+	r.resize(0)
 	return r
 }
 
 // heavy reports whether a word has so many tokens that a cell for each topic is less than them.
 func heavy(tokens, topics int) bool { return tokens >= 4*topics }
 
-// resize is a table of so many free cells, a power of two.
-func (r *row) resize(cells int) {
-	r.cells, r.used = make([]cell, cells), 0
-	r.factor, r.shift = scatter, uint8(32-bits.TrailingZeros(uint(cells)))
+// cellsFor is how many cells a row is made with that has so many topics of all of them, live.
+func cellsFor(live, topics int, heavy bool) int {
+	n := max(4, 1<<bits.Len(uint(3*live)))
+	if heavy || n > topics {
+		return topics
+	}
+	return n
+}
+
+// resize is a table of free cells, enough for so many topics.
+func (r *row) resize(live int) {
+	n := cellsFor(live, int(r.topics), r.heavy)
+	r.cells, r.used = make([]cell, n), 0
+	if r.dense() {
+		r.factor, r.shift, r.used = 1, 0, int32(n)
+		for k := range r.cells {
+			r.cells[k].topic = uint16(k)
+		}
+		return
+	}
+	r.factor, r.shift = scatter, uint8(32-bits.TrailingZeros(uint(n)))
 	for i := range r.cells {
 		r.cells[i].topic = noTopic
 	}
 }
+
+// dense reports whether each topic has a cell of its own.
+func (r *row) dense() bool { return len(r.cells) == int(r.topics) }
 
 // find is the cell of a topic, or the free one where it would be, whose counts are 0.
 func (r *row) find(topic uint16) *cell {
@@ -112,12 +127,16 @@ func (r *row) rehash() {
 			live++
 		}
 	}
-	r.resize(max(4, 1<<bits.Len(uint(3*live))))
+	r.resize(live)
 	for _, c := range old {
-		if c.count+c.stale > 0 {
-			*r.find(c.topic) = c
+		if c.count+c.stale == 0 {
+			continue
+		}
+		to := r.find(c.topic)
+		if to.topic == noTopic {
 			r.used++
 		}
+		*to = c
 	}
 }
 
@@ -131,7 +150,7 @@ func (r *row) freshen() {
 			live++
 		}
 	}
-	if !r.heavy && int(r.used) > 2*live+4 {
+	if int(r.used) > 2*live+4 && cellsFor(live, int(r.topics), r.heavy) < int(r.topics) {
 		r.rehash()
 	}
 }
