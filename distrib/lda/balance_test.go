@@ -66,7 +66,8 @@ func movesOf(m *Model, i int) moves {
 	_, topics := b.doc(d)
 	at := i - int(b.start[d])
 	r := &m.slices[0].rows[word]
-	s.begin(3, m.Options.Topics)
+	s.proposals = newProposals(room{3, 64, 64}, m.Options.Topics)
+	s.begin(3)
 	s.make(word, r)
 	own := topics[at]
 	clear(s.doc)

@@ -10,8 +10,27 @@ import (
 type Corpus struct {
 	Vocab int      // words there are
 	Names []string // of the words; nil: they have none
-	start []int64  // of each document but the first
-	words []uint32
+
+	end   []int64  // of each document: tokens up to there
+	freq  []int    // how often each word comes, up to the last one that does
+	words []uint32 // of all documents; on a shelf, those that are not in its file yet
+	dir   string   // of the shelf
+	shelf *scratch[uint32]
+}
+
+// Shelved is an empty corpus whose words are in a file of a directory, and not in memory; "" is the
+// system's for temporary files. Close removes it.
+func Shelved(dir string) (*Corpus, error) {
+	s, err := newScratch[uint32](dir)
+	return &Corpus{dir: dir, shelf: s}, err
+}
+
+// Close removes the file of a corpus that has one.
+func (c *Corpus) Close() error {
+	if c.shelf == nil {
+		return nil
+	}
+	return c.shelf.Close()
 }
 
 // Add adds a document of these words, in any order.
@@ -25,61 +44,59 @@ func (c *Corpus) Add(words []uint32) error {
 		return fmt.Errorf("lda: document %d is beyond the %d tokens that there may be", c.Docs(),
 			MaxTokens)
 	}
+	for _, w := range words {
+		for int(w) >= len(c.freq) {
+			c.freq = append(c.freq, 0)
+		}
+		c.freq[w]++
+	}
+	c.end = append(c.end, int64(c.Tokens()+len(words)))
 	c.words = append(c.words, words...)
-	slices.Sort(c.words[c.Tokens()-len(words):])
-	c.start = append(c.start, int64(len(c.words)))
+	slices.Sort(c.words[len(c.words)-len(words):])
+	if c.shelf != nil && len(c.words) >= chunk {
+		return c.put()
+	}
 	return nil
 }
 
+// put has all words be in the shelf's file.
+func (c *Corpus) put() error {
+	err := c.shelf.write(int64(c.Tokens()-len(c.words)), c.words)
+	c.words = c.words[:0]
+	return err
+}
+
 // Docs is how many documents there are.
-func (c *Corpus) Docs() int { return len(c.start) }
+func (c *Corpus) Docs() int { return len(c.end) }
 
 // Tokens is how many words the documents have together.
-func (c *Corpus) Tokens() int { return len(c.words) }
+func (c *Corpus) Tokens() int { return int(c.before(len(c.end))) }
 
-// Doc is the words of a document, not to be changed.
-func (c *Corpus) Doc(i int) []uint32 {
-	from := int64(0)
-	if i > 0 {
-		from = c.start[i-1]
+// before is how many tokens there are before a document.
+func (c *Corpus) before(i int) int64 {
+	if i == 0 {
+		return 0
 	}
-	return c.words[from:c.start[i]]
+	return c.end[i-1]
+}
+
+func (c *Corpus) length(i int) int { return int(c.end[i] - c.before(i)) }
+
+// Doc is the words of a document, not to be changed, of a corpus that is in memory.
+func (c *Corpus) Doc(i int) []uint32 { return c.words[c.before(i):c.end[i]] }
+
+// read copies the words from a number on.
+func (c *Corpus) read(from int64, to []uint32) error {
+	if c.shelf == nil {
+		copy(to, c.words[from:])
+		return nil
+	}
+	return c.shelf.read(from, to)
 }
 
 // frequencies are how often each word comes.
 func (c *Corpus) frequencies() []int {
-	n := make([]int, c.Vocab)
-	for _, w := range c.words {
-		n[w]++
-	}
-	return n
-}
-
-// block is some documents that lie together, with the topics of their tokens.
-type block struct {
-	first int     // the number of the first document
-	start []int32 // of each document, and behind the last
-	words []uint32
-	topic []uint16
-}
-
-func (b *block) docs() int { return len(b.start) - 1 }
-
-// doc is the words and topics of a document.
-func (b *block) doc(d int) ([]uint32, []uint16) {
-	from, to := b.start[d], b.start[d+1]
-	return b.words[from:to], b.topic[from:to:to]
-}
-
-// scatter gives each token a topic that is drawn.
-func (b *block) scatter(seed uint64, topics int) {
-	for d := range b.docs() {
-		rng := sourceOf(seed, 0, 0, uint64(b.first+d))
-		_, topic := b.doc(d)
-		for i := range topic {
-			topic[i] = uint16(rng.below(topics))
-		}
-	}
+	return append(slices.Clip(c.freq), make([]int, c.Vocab-len(c.freq))...)
 }
 
 // cuts divides weights into parts that lie together, as equal as they can be one after the other:
@@ -100,39 +117,4 @@ func cuts(weights func(i int) int, n, parts int) []int {
 		at = append(at, n)
 	}
 	return at
-}
-
-// rounds is how many blocks there would be of documents [from, to).
-func (c *Corpus) rounds(from, to, tokens int) (n int) {
-	for ; from < to; n++ {
-		from = c.behind(from, to, tokens)
-	}
-	return n
-}
-
-// behind is the document behind a block that begins with one.
-func (c *Corpus) behind(from, to, tokens int) int {
-	for sum := len(c.Doc(from)); ; {
-		if from++; from >= to {
-			return to
-		}
-		if sum += len(c.Doc(from)); sum > tokens {
-			return from
-		}
-	}
-}
-
-// blocks divides documents [from, to) into blocks of so many tokens at most, or of one document.
-func (c *Corpus) blocks(from, to, tokens int) (all []*block) {
-	for from < to {
-		b := &block{first: from, start: []int32{0}}
-		for end := c.behind(from, to, tokens); from < end; from++ {
-			b.words = append(b.words, c.Doc(from)...)
-			b.start = append(b.start, int32(len(b.words)))
-		}
-		b.words = slices.Clip(b.words)
-		b.topic = make([]uint16, len(b.words))
-		all = append(all, b)
-	}
-	return all
 }

@@ -102,7 +102,7 @@ func TestCountsConserve(t *testing.T) {
 }
 
 func topicsOf(m *Model) []uint16 {
-	_, topics := m.Assignments()
+	_, topics, _ := m.Assignments()
 	return topics
 }
 
@@ -132,7 +132,7 @@ func gibbs(m *Model, sweeps int) float64 {
 	for range sweeps {
 		for _, blocks := range m.parts {
 			for _, b := range blocks {
-				for d := range b.docs() {
+				for d := range b.docs {
 					words, topics := b.doc(d)
 					clear(doc)
 					for _, k := range topics {

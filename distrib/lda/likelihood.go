@@ -55,12 +55,15 @@ func (m *Model) LogLikelihood(ctx context.Context) (float64, error) {
 	ofWord, ofDoc, long := newRising(m.Beta), newRising(m.Alpha),
 		newRising(float64(float64(m.Topics)*m.Alpha))
 	parts := make([]float64, m.Parts)
-	m.each(func(i int) {
+	err := m.each(func(_, i int) error {
 		parts[i] = m.slices[i].likelihood(ofWord)
-		for _, b := range m.parts[i] {
+		return m.visit(i, func(b *block) {
 			parts[i] += b.likelihood(m.samplers[i].doc, ofDoc, long)
-		}
+		})
 	})
+	if err != nil {
+		return 0, err
+	}
 	if err := m.share(ctx, parts); err != nil {
 		return 0, err
 	}
@@ -99,7 +102,7 @@ func (s *slice) likelihood(r *rising) (sum float64) {
 
 // likelihood is the documents' part of the logarithm. The counts are zeros, and left so.
 func (b *block) likelihood(counts []int32, r, long *rising) (sum float64) {
-	for d := range b.docs() {
+	for d := range b.docs {
 		_, topics := b.doc(d)
 		for _, k := range topics {
 			counts[k]++

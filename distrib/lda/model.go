@@ -3,6 +3,7 @@ package lda
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -15,16 +16,16 @@ import (
 type Model struct {
 	Options
 	prior
-	corpus *Corpus
+	*division
+	*store               // the documents
 	group  distrib.Group // the workers; nil: this one alone
 	own    span          // the parts that are here
 	sweeps int           // so far
 
-	documents []int      // where each part begins, and behind the last
-	parts     [][]*block // the documents; of those that are here
-	slices    []*slice   // the word-topic table; of those that are here
-	all       []int32    // the topic summary: tokens by topic
-	samplers  []*sampler // of the parts that are here
+	slices    []*slice     // the word-topic table; of those that are here
+	all       []int32      // the topic summary: tokens by topic
+	samplers  []*sampler   // of the parts that are here
+	proposals []*proposals // of the threads
 	postbox   postbox
 }
 
@@ -35,7 +36,7 @@ type span struct{ from, to int }
 func dealt(things, i, n int) span { return span{things * i / n, things * (i + 1) / n} }
 
 // New is a model of a corpus whose topics are drawn. All workers of the group, nil for one alone,
-// make it of the same corpus and options. There must be a part for each of them.
+// make it of the same corpus and options. There must be a part for each of them. Close it.
 func New(c *Corpus, o Options, group distrib.Group) (*Model, error) {
 	o = o.withDefaults()
 	if err := o.Check(); err != nil {
@@ -44,8 +45,8 @@ func New(c *Corpus, o Options, group distrib.Group) (*Model, error) {
 	if c.Tokens() == 0 {
 		return nil, fmt.Errorf("lda: no words in %d documents", c.Docs())
 	}
-	m := &Model{Options: o, prior: o.prior(c.Vocab), corpus: c, group: group,
-		own: span{0, o.Parts}, parts: make([][]*block, o.Parts)}
+	m := &Model{Options: o, prior: o.prior(c.Vocab), group: group, own: span{0, o.Parts},
+		division: c.divide(o)}
 	if group != nil {
 		if group.Size() > o.Parts {
 			return nil, fmt.Errorf("lda: %d workers and %d parts: want a part for each",
@@ -53,33 +54,46 @@ func New(c *Corpus, o Options, group distrib.Group) (*Model, error) {
 		}
 		m.own = dealt(o.Parts, group.Rank(), group.Size())
 	}
-	m.documents = cuts(func(i int) int { return len(c.Doc(i)) }, c.Docs(), o.Parts)
-	for p := m.own.from; p < m.own.to; p++ {
-		m.parts[p] = c.blocks(m.documents[p], m.documents[p+1], o.BlockTokens)
-		for _, b := range m.parts[p] {
-			b.scatter(o.Seed, o.Topics)
-		}
+	here := make([][]extent, o.Parts)
+	copy(here[m.own.from:], m.blocks[m.own.from:m.own.to])
+	var err error
+	if m.store, err = newStore(c, here); err != nil {
+		return nil, err
 	}
 	m.samplers = make([]*sampler, o.Parts)
 	for p := m.own.from; p < m.own.to; p++ {
 		m.samplers[p] = newSampler(m.prior, o.Cycles)
 	}
+	for range m.threads() {
+		m.proposals = append(m.proposals, newProposals(m.room(), o.Topics))
+	}
+	err = m.each(func(_, part int) error {
+		return m.fill(part, func(b *block) { b.scatter(o.Seed, o.Topics) })
+	})
+	if err != nil {
+		return nil, errors.Join(err, m.Close())
+	}
 	return m, nil
 }
 
-// each has the model's threads do something for each part that is here.
-func (m *Model) each(do func(part int)) {
+// threads are how many sample at the same time.
+func (m *Model) threads() int { return min(m.Threads, m.own.to-m.own.from) }
+
+// each has the model's threads, by number, do something for each part that is here.
+func (m *Model) each(do func(thread, part int) error) error {
 	var next atomic.Int64
 	next.Store(int64(m.own.from))
 	var threads sync.WaitGroup
-	for range min(m.Threads, m.own.to-m.own.from) {
+	failed := make([]error, m.Parts)
+	for thread := range m.threads() {
 		threads.Go(func() {
 			for i := int(next.Add(1)) - 1; i < m.own.to; i = int(next.Add(1)) - 1 {
-				do(i)
+				failed[i] = do(thread, i)
 			}
 		})
 	}
 	threads.Wait()
+	return errors.Join(failed...)
 }
 
 // ready makes the tables, unless they are there.
@@ -93,19 +107,17 @@ func (m *Model) ready(ctx context.Context) error {
 // tabulate makes the tables of the tokens' topics. Each slice goes round the parts, which count
 // what they have of it.
 func (m *Model) tabulate(ctx context.Context) error {
-	freq := m.corpus.frequencies()
-	words := cuts(func(i int) int { return freq[i] }, len(freq), m.Parts)
 	m.slices, m.all = make([]*slice, m.Parts), make([]int32, m.Topics)
 	for i := m.own.from; i < m.own.to; i++ {
-		m.slices[i] = newSlice(words[i], freq[words[i]:words[i+1]], m.Topics)
+		m.slices[i] = newSlice(m.words[i], m.freq[m.words[i]:m.words[i+1]], m.Topics)
 	}
 	for step := range m.Parts {
-		m.each(func(part int) {
-			s := m.slices[m.visited(part, step)]
-			for _, b := range m.parts[part] {
-				s.count(b)
-			}
+		err := m.each(func(_, part int) error {
+			return m.visit(part, m.slices[m.visited(part, step)].count)
 		})
+		if err != nil {
+			return err
+		}
 		if err := m.rotate(ctx, step); err != nil {
 			return err
 		}
@@ -126,35 +138,38 @@ func (m *Model) Sweep(ctx context.Context) error {
 		return err
 	}
 	m.sweeps++
-	for round := range m.rounds() {
+	rounds := m.rounds()
+	for round := range rounds {
+		now, err := m.turn(round)
+		if err != nil {
+			return err
+		}
 		for step := range m.Parts {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			if err := m.step(ctx, round, step); err != nil {
+			if err := m.step(ctx, now, step); err != nil {
 				return err
 			}
 		}
 	}
-	return nil
-}
-
-// rounds is how many blocks the part has that has most of them.
-func (m *Model) rounds() (n int) {
-	for p := range m.Parts {
-		n = max(n, m.corpus.rounds(m.documents[p], m.documents[p+1], m.BlockTokens))
+	if _, err := m.turn(rounds); err != nil {
+		return err
 	}
-	return n
+	return m.wait()
 }
 
-// step has each part visit a slice of its own. What the topic summary becomes, they see after it.
-func (m *Model) step(ctx context.Context, round, step int) error {
-	m.each(func(part int) {
+// step has each part visit a slice of its own, with a block. What the topic summary becomes, they
+// see after it.
+func (m *Model) step(ctx context.Context, now []*block, step int) error {
+	_ = m.each(func(thread, part int) error {
 		s := m.samplers[part]
 		copy(s.all, m.all)
-		if round < len(m.parts[part]) {
-			s.visit(m.parts[part][round], m.slices[m.visited(part, step)], m.Seed, m.sweeps)
+		if b := now[part]; b != nil {
+			s.proposals = m.proposals[thread]
+			s.sample(b, m.slices[m.visited(part, step)], m.Seed, m.sweeps)
 		}
+		return nil
 	})
 	before := append([]int32(nil), m.all...)
 	for _, s := range m.samplers[m.own.from:m.own.to] {
@@ -190,18 +205,12 @@ func (m *Model) Table(ctx context.Context) (*Table, error) {
 }
 
 // Assignments are the topics of the tokens that are here, of which the first has that number.
-func (m *Model) Assignments() (first int, topics []uint16) {
-	for p := range m.own.from {
-		for d := m.documents[p]; d < m.documents[p+1]; d++ {
-			first += len(m.corpus.Doc(d))
-		}
+func (m *Model) Assignments() (first int, topics []uint16, err error) {
+	first = int(m.corpus.before(m.documents[m.own.from]))
+	for part := m.own.from; part < m.own.to && err == nil; part++ {
+		err = m.visit(part, func(b *block) { topics = append(topics, b.topic...) })
 	}
-	for _, blocks := range m.parts {
-		for _, b := range blocks {
-			topics = append(topics, b.topic...)
-		}
-	}
-	return first, topics
+	return first, topics, err
 }
 
 // Resume has the model go on from the topics of all tokens after so many sweeps.
@@ -214,15 +223,10 @@ func (m *Model) Resume(sweeps int, topics []uint16) error {
 			return fmt.Errorf("lda: token %d has topic %d of %d", i, k, m.Options.Topics)
 		}
 	}
-	first, own := m.Assignments()
-	topics = topics[first:][:len(own)]
-	for _, blocks := range m.parts {
-		for _, b := range blocks {
-			topics = topics[copy(b.topic, topics):]
-		}
-	}
 	m.sweeps, m.slices = sweeps, nil
-	return nil
+	return m.each(func(_, part int) error {
+		return m.fill(part, func(b *block) { copy(b.topic, topics[b.at:]) })
+	})
 }
 
 // Words are the topics of the words of the slices that are here, of which the first has that
@@ -238,7 +242,10 @@ func (m *Model) Words() (first int, words [][]Entry) {
 
 // Gather is the topics of all tokens, on every worker.
 func (m *Model) Gather(ctx context.Context) ([]uint16, error) {
-	first, own := m.Assignments()
+	first, own, err := m.Assignments()
+	if err != nil {
+		return nil, err
+	}
 	all := make([]uint16, m.Tokens())
 	copy(all[first:], own)
 	if m.alone() {

@@ -49,14 +49,18 @@ type proposals struct {
 	stack []uint16
 }
 
+// newProposals has room for those of the words of any slice.
+func newProposals(r room, topics int) *proposals {
+	return &proposals{at: make([]int32, 0, r.words), lists: make([]uint16, 0, r.listed),
+		columns: make([]column, 0, r.columns), seen: make([]uint64, (topics+63)/64),
+		stack: make([]uint16, topics)}
+}
+
 // begin forgets all, for a slice of so many words.
-func (p *proposals) begin(words, topics int) {
-	if len(p.seen) == 0 {
-		p.seen, p.stack = make([]uint64, (topics+63)/64), make([]uint16, topics)
-	}
-	p.at, p.lists, p.columns = p.at[:0], p.lists[:0], p.columns[:0]
-	for range words {
-		p.at = append(p.at, -1)
+func (p *proposals) begin(words int) {
+	p.at, p.lists, p.columns = p.at[:words], p.lists[:0], p.columns[:0]
+	for i := range p.at {
+		p.at[i] = -1
 	}
 }
 

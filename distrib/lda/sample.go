@@ -33,7 +33,7 @@ func (p *prior) byDoc(s, t standing) (for_, against float64) {
 type sampler struct {
 	prior
 	cycles int
-	proposals
+	*proposals
 	doc []int32 // tokens of the document by topic
 	all []int32 // tokens of all documents by topic, as known here
 	rng source
@@ -44,11 +44,11 @@ func newSampler(p prior, cycles int) *sampler {
 		all: make([]int32, p.topics)}
 }
 
-// visit samples the tokens of a block whose words are of a slice. sweep numbers the visit, with the
+// sample samples the tokens of a block whose words are of a slice. sweep numbers the visit, with the
 // slice and the document, for whom random numbers are drawn.
-func (s *sampler) visit(b *block, v *slice, seed uint64, sweep int) {
-	s.begin(len(v.rows), s.topics)
-	for d := range b.docs() {
+func (s *sampler) sample(b *block, v *slice, seed uint64, sweep int) {
+	s.begin(len(v.rows))
+	for d := range b.docs {
 		words, topics := b.doc(d)
 		from, to := v.within(words)
 		if from == to {

@@ -30,7 +30,7 @@ func (s *slice) within(words []uint32) (from, to int) {
 
 // count adds the tokens of a block that are of the slice.
 func (s *slice) count(b *block) {
-	for d := range b.docs() {
+	for d := range b.docs {
 		words, topic := b.doc(d)
 		from, to := s.within(words)
 		for i := from; i < to; i++ {
