@@ -43,7 +43,8 @@ const maxLine = 1 << 16
 // and of lines to come, each of which has a document, a word, both from 1, and how often it comes;
 // documents in ascending order.
 func readUCI(ctx context.Context, spec, path string, o Options) (*Set, error) {
-	p, file, err := parse(ctx, spec, path)
+	p := &uci{}
+	file, err := p.parse(ctx, spec, path)
 	if err != nil {
 		return nil, err
 	}
@@ -53,24 +54,23 @@ func readUCI(ctx context.Context, spec, path string, o Options) (*Set, error) {
 }
 
 // parse reads such a file.
-func parse(ctx context.Context, spec, path string) (p *uci, file data.File, err error) {
+func (p *uci) parse(ctx context.Context, spec, path string) (file data.File, err error) {
 	f, _, err := data.OpenFile(path)
 	if err != nil {
-		return nil, file, data.FileError(spec, path, err)
+		return file, data.FileError(spec, path, err)
 	}
 	defer f.Close()
 	hashed := data.Hash(path, f)
 	in, err := data.Unmarked(hashed)
 	if err != nil {
-		return nil, file, &data.Error{Spec: spec, Path: path, Err: err}
+		return file, &data.Error{Spec: spec, Path: path, Err: err}
 	}
-	p = &uci{}
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, maxLine)
 	number := 0
 	for err == nil && lines.Scan() {
 		if number++; number%4096 == 0 && ctx.Err() != nil {
-			return nil, file, context.Cause(ctx)
+			return file, context.Cause(ctx)
 		}
 		err = p.line(bytes.Fields(lines.Bytes()))
 	}
@@ -82,12 +82,12 @@ func parse(ctx context.Context, spec, path string) (p *uci, file data.File, err 
 		err, number = p.finish(), 0
 	}
 	if err != nil {
-		return nil, file, &data.Error{Spec: spec, Path: path, Line: number, Err: err}
+		return file, &data.Error{Spec: spec, Path: path, Line: number, Err: err}
 	}
 	if file, err = hashed.File(); err != nil {
-		return nil, file, data.FileError(spec, path, err)
+		return file, data.FileError(spec, path, err)
 	}
-	return p, file, nil
+	return file, nil
 }
 
 // uci is what has been read of a file.
@@ -95,6 +95,10 @@ type uci struct {
 	head []int // documents, words, and lines that come
 	counted
 	lines int
+
+	// documents is how many have begun. Where each takes them, only the last one is here.
+	documents int
+	each      func(c *counted) error
 }
 
 // line takes the words of a line.
@@ -132,7 +136,7 @@ func (p *uci) add(document, word, count int) error {
 	if p.lines++; p.lines > p.head[2] {
 		return fmt.Errorf("more than the %d lines that were announced", p.head[2])
 	}
-	switch at := len(p.start); {
+	switch at := p.documents; {
 	case document > p.head[0] || word > p.head[1]:
 		return fmt.Errorf("word %d of document %d, there are %d of %d", word, document, p.head[1],
 			p.head[0])
@@ -140,8 +144,12 @@ func (p *uci) add(document, word, count int) error {
 		return fmt.Errorf("document %d behind document %d: want them in ascending order", document,
 			at)
 	}
-	for len(p.start) < document {
+	for p.documents < document {
+		if err := p.hand(); err != nil {
+			return err
+		}
 		p.start = append(p.start, int64(len(p.word)))
+		p.documents++
 	}
 	p.word, p.count = append(p.word, int32(word-1)), append(p.count, float32(count))
 	return nil
@@ -155,8 +163,21 @@ func (p *uci) finish() error {
 	if p.lines < p.head[2] {
 		return fmt.Errorf("%d lines, and %d were announced", p.lines, p.head[2])
 	}
+	if err := p.hand(); err != nil {
+		return err
+	}
 	p.start = append(p.start, int64(len(p.word)))
 	return nil
+}
+
+// hand gives the document that has ended to who takes each, and forgets it.
+func (p *uci) hand() error {
+	if p.each == nil || p.documents == 0 {
+		return nil
+	}
+	err := p.each(&p.counted)
+	p.start, p.word, p.count = p.start[:0], p.word[:0], p.count[:0]
+	return err
 }
 
 // set is the documents that were read. Those without words are left out.
@@ -179,32 +200,28 @@ func (p *uci) set(spec, path string, o Options) *Set {
 	return s
 }
 
-// Counts reads a file such as docword.nips.txt whole: how many words there are, and the words of
-// each document, from 0, each as often as it comes, most together at most.
-func Counts(ctx context.Context, spec, path string, most int64) (vocab int, docs [][]uint32,
-	err error) {
-	p, _, err := parse(ctx, spec, path)
-	if err != nil {
-		return 0, nil, err
-	}
-	all := int64(0)
-	for _, n := range p.count {
-		all += int64(n)
-		if n > maxCount || all > most {
-			return 0, nil, &data.Error{Spec: spec, Path: path,
-				Err: fmt.Errorf("more than %d words in all", most)}
-		}
-	}
-	for i := range p.size() {
-		var words []uint32
-		for k := p.start[i]; k < p.start[i+1]; k++ {
-			for range int(p.count[k]) {
-				words = append(words, uint32(p.word[k]))
+// Counts reads a file such as docword.nips.txt, and hands out each document as it ends: how many
+// words there are, and those of the document, from 0, each as often as it comes, most at most. They
+// are the caller's until the next document.
+func Counts(ctx context.Context, spec, path string, most int,
+	document func(vocab int, words []uint32) error) error {
+	var words []uint32
+	p := &uci{}
+	p.each = func(c *counted) error {
+		words = words[:0]
+		for k, w := range c.word {
+			n := int(c.count[k])
+			if n > maxCount || n > most-len(words) {
+				return fmt.Errorf("more than %d words in a document", most)
+			}
+			for range n {
+				words = append(words, uint32(w))
 			}
 		}
-		docs = append(docs, words)
+		return document(p.head[1], words)
 	}
-	return p.head[1], docs, nil
+	_, err := p.parse(ctx, spec, path)
+	return err
 }
 
 // maxCount is up to where a float32 counts.

@@ -2,6 +2,7 @@ package lda
 
 import (
 	"fmt"
+	"os"
 	"slices"
 )
 
@@ -21,9 +22,15 @@ type Corpus struct {
 // Shelved is an empty corpus whose words are in a file of a directory, and not in memory; "" is the
 // system's for temporary files. Close removes it.
 func Shelved(dir string) (*Corpus, error) {
+	if dir == "" {
+		dir = os.TempDir()
+	}
 	s, err := newScratch[uint32](dir)
 	return &Corpus{dir: dir, shelf: s}, err
 }
+
+// Shelf is the directory of the file that words are in, !ok if they are in memory.
+func (c *Corpus) Shelf() (dir string, ok bool) { return c.dir, c.shelf != nil }
 
 // Close removes the file of a corpus that has one.
 func (c *Corpus) Close() error {

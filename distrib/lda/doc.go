@@ -51,5 +51,8 @@
 // sweep, by a sequence of their own.
 //
 // Documents of a part are blocks, of which one of each part is sampled at a time, in all slices,
-// before the next: what has to be in memory are these, and the tables.
+// before the next: what has to be in memory are these, and the tables. A corpus that is [Shelved]
+// has its words in a file, and a model the topics in another one. Of each part, two blocks are in
+// memory: while one is sampled, the one before it is written back and the next one is read in its
+// place. [Corpus.Bytes] says what all of it takes at most.
 package lda

@@ -38,11 +38,17 @@ func (d Drawing) Doc(i int) []uint32 {
 
 // Corpus is the documents from a number on.
 func (d Drawing) Corpus(from int) (*Corpus, error) {
-	c := &Corpus{Vocab: d.Vocab}
+	c := &Corpus{}
+	return c, d.Fill(c, from)
+}
+
+// Fill adds the documents from a number on to a corpus that has none.
+func (d Drawing) Fill(c *Corpus, from int) error {
+	c.Vocab = d.Vocab
 	for i := range d.Docs {
 		if err := c.Add(d.Doc(from + i)); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return c, nil
+	return nil
 }

@@ -12,14 +12,15 @@ import (
 // maxLine is the most bytes of a document.
 const maxLine = 1 << 26
 
-// ReadText reads text, a document a line. Words are letters, digits, and what joins to them, in
-// lower case; they are numbered as they come. Like another corpus, the words are that one's, and
-// all others are left out. Lines without words are no documents.
-func ReadText(r io.Reader, like *Corpus) (*Corpus, error) {
-	c, numbers := &Corpus{}, map[string]uint32{}
+// ReadText adds the documents of a text to a corpus that has none, a document a line. Words are
+// letters, digits, and what joins to them, in lower case; they are numbered as they come. Like
+// another corpus, the words are that one's, and all others are left out. Lines without words are no
+// documents.
+func (c *Corpus) ReadText(r io.Reader, like *Corpus) error {
+	numbers := map[string]uint32{}
 	if like != nil {
 		if like.Names == nil {
-			return nil, errors.New("lda: the words of the other corpus have no names")
+			return errors.New("lda: the words of the other corpus have no names")
 		}
 		c.Vocab, c.Names = like.Vocab, like.Names
 		for i, name := range like.Names {
@@ -34,10 +35,10 @@ func ReadText(r io.Reader, like *Corpus) (*Corpus, error) {
 			continue
 		}
 		if err := c.Add(words); err != nil {
-			return nil, fmt.Errorf("line %d: %w", line, err)
+			return fmt.Errorf("line %d: %w", line, err)
 		}
 	}
-	return c, lines.Err()
+	return lines.Err()
 }
 
 // Words are the words of a text.

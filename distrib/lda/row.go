@@ -113,7 +113,10 @@ func (r *row) each(visit func(topic uint16, n uint32)) {
 }
 
 // entries are the topics that the word has, in ascending order.
-func (r *row) entries() (all []Entry) {
+func (r *row) entries() []Entry {
+	n := 0
+	r.each(func(uint16, uint32) { n++ })
+	all := make([]Entry, 0, n)
 	r.each(func(topic uint16, n uint32) { all = append(all, Entry{topic, n}) })
 	slices.SortFunc(all, func(a, b Entry) int { return cmp.Compare(a.Topic, b.Topic) })
 	return all

@@ -1,7 +1,6 @@
 package lda
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/gomem/gomem/internal/libm"
@@ -110,16 +109,22 @@ func (t *Table) Top(n int) [][]int {
 		word int
 		n    uint32
 	}
-	all := make([][]ranked, t.topics)
+	best := make([][]ranked, t.topics)
 	for w, entries := range t.words {
 		for _, e := range entries {
-			all[e.Topic] = append(all[e.Topic], ranked{w, e.N})
+			at := len(best[e.Topic])
+			for at > 0 && best[e.Topic][at-1].n < e.N {
+				at--
+			}
+			if at < n {
+				words := slices.Insert(best[e.Topic], at, ranked{w, e.N})
+				best[e.Topic] = words[:min(n, len(words))]
+			}
 		}
 	}
 	top := make([][]int, t.topics)
-	for k, words := range all {
-		slices.SortStableFunc(words, func(a, b ranked) int { return cmp.Compare(b.n, a.n) })
-		for _, r := range words[:min(n, len(words))] {
+	for k, words := range best {
+		for _, r := range words {
 			top[k] = append(top[k], r.word)
 		}
 	}

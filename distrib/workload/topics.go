@@ -49,7 +49,7 @@ func (t *Topics) Params() []*distrib.Param {
 }
 
 // Run is a worker's part. There is nothing to synchronise, so it takes no synchronizer.
-func (t *Topics) Run(ctx context.Context, _ distrib.Synchronizer, w Worker) error {
+func (t *Topics) Run(ctx context.Context, _ distrib.Synchronizer, w Worker) (err error) {
 	if err := errors.Join(t.Check(), w.check()); err != nil {
 		return err
 	}
@@ -57,6 +57,7 @@ func (t *Topics) Run(ctx context.Context, _ distrib.Synchronizer, w Worker) erro
 	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, m.Close()) }()
 	r := &topicsRun{Topics: t, w: w, model: m}
 	if w.From != nil {
 		if err := r.resume(); err != nil {
@@ -147,8 +148,12 @@ func (r *topicsRun) report(ctx context.Context, epoch int) error {
 
 // own are the rows that this worker has between epochs.
 func (r *topicsRun) own() ([]distrib.SavedRows, error) {
-	first, topics := r.model.Assignments()
-	of := distrib.SavedRows{Param: "lda/topics", Cols: 1, Row: int32(first), N: int32(len(topics))}
+	first, topics, err := r.model.Assignments()
+	if err != nil {
+		return nil, err
+	}
+	of := distrib.SavedRows{Param: "lda/topics", Cols: 1, Row: int32(first), N: int32(len(topics)),
+		Data: make([]float32, 0, len(topics))}
 	for _, k := range topics {
 		of.Data = append(of.Data, float32(k))
 	}

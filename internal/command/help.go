@@ -213,6 +213,10 @@ train --profile
 --parts
     lda: into how many parts documents and words are divided, at least one a worker; the result
     depends on it, but not on workers and threads (default 4).
+--block-tokens
+    lda: words of documents that each part samples before the next ones; the result depends on it.
+    With --host-memory or --disk, two such blocks of each part are in memory, and all others in
+    files (default 1048576).
 --factors
     mf: numbers of each row and column, the rank (default 10).
 --staleness
@@ -348,12 +352,14 @@ train --profile
     Budget of device memory, such as 192MiB (default: the model size's; none under
     vanilla). A budget that is too small is refused with the smallest that works.
 --host-memory
-    Budget of host memory, such as 1GiB (default: the model size's; none under vanilla).
+    Budget of host memory, such as 1GiB (default: the model size's; none under vanilla). Of lda,
+    of all that it takes: documents are in files then (default: none).
 --disk-memory
     Budget of a disk behind the host, such as 20GiB: what the host has no room for goes
     there, and comes back in time (default: none).
 --disk
-    Directory on the disk, for a file that nobody else sees and that is gone at the end.
+    Directory on the disk, for a file that nobody else sees and that is gone at the end. Of lda,
+    for documents (default, with --host-memory: the system's for temporary files).
 --device
     cpu; null, which computes nothing and only checks the accounting; sim:PROFILE or
     sim:FILE.json, the same on a virtual clock; or cuda or cuda:N, an NVIDIA GPU, of whose

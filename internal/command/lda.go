@@ -2,15 +2,10 @@ package command
 
 import (
 	"cmp"
-	"context"
 	"fmt"
-	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/gomem/gomem/data/bags"
 	"github.com/gomem/gomem/distrib/lda"
 	"github.com/gomem/gomem/distrib/workload"
 )
@@ -21,12 +16,13 @@ type ldaFlags struct {
 	Beta   positive `group:"model" placeholder:"X"`
 	Cycles count    `name:"mh-steps" group:"model" placeholder:"N"`
 	Parts  count    `group:"job" placeholder:"N"`
+	Block  count    `name:"block-tokens" group:"job" placeholder:"N"`
 }
 
 // given are the flags that are there, by name.
 func (f ldaFlags) given() []option {
 	return []option{{"alpha", f.Alpha > 0}, {"beta", f.Beta > 0}, {"mh-steps", f.Cycles > 0},
-		{"parts", f.Parts > 0}}
+		{"parts", f.Parts > 0}, {"block-tokens", f.Block > 0}}
 }
 
 // ldaRun is what a directory of snapshots says of a topic model: what of it is not in its tables.
@@ -36,20 +32,24 @@ type ldaRun struct {
 	Beta   float64  `json:"beta"`
 	Cycles int      `json:"mh_steps"`
 	Parts  int      `json:"parts"`
+	Block  int      `json:"block_tokens"`
 	Words  []string `json:"words,omitempty"` // by number; none: they have no names
 }
 
 // options are the model's.
 func (r ldaRun) options(seed uint64, threads int) lda.Options {
 	return lda.Options{Topics: r.Topics, Alpha: r.Alpha, Beta: r.Beta, Cycles: r.Cycles,
-		Parts: r.Parts, Seed: seed, Threads: threads}
+		Parts: r.Parts, BlockTokens: r.Block, Seed: seed, Threads: threads}
 }
+
+// blockTokens is how many words of documents a block has unless it is said.
+const blockTokens = 1 << 20
 
 // ldaRun is what flags say, and the usual of what they do not.
 func (c *trainCmd) ldaRun() ldaRun {
 	return ldaRun{Topics: cmp.Or(int(c.Topics), 20), Alpha: cmp.Or(float64(c.Alpha), 0.1),
 		Beta: cmp.Or(float64(c.Beta), 0.01), Cycles: cmp.Or(int(c.Cycles), 2),
-		Parts: cmp.Or(int(c.Parts), 4)}
+		Parts: cmp.Or(int(c.Parts), 4), Block: cmp.Or(int(c.Block), blockTokens)}
 }
 
 // adoptLDA takes the settings of a run that is gone on from. What flags say must be the same.
@@ -59,7 +59,7 @@ func (c *trainCmd) adoptLDA(run ldaRun) error {
 		have *count
 		kept int
 	}{{"topics", &c.Topics, run.Topics}, {"mh-steps", &c.Cycles, run.Cycles},
-		{"parts", &c.Parts, run.Parts}} {
+		{"parts", &c.Parts, run.Parts}, {"block-tokens", &c.Block, cmp.Or(run.Block, blockTokens)}} {
 		if *f.have > 0 && int(*f.have) != f.kept {
 			return fmt.Errorf("%s: the run there has --%s %d, not %d", c.Resume, f.name, f.kept,
 				*f.have)
@@ -78,88 +78,6 @@ func (c *trainCmd) adoptLDA(run ldaRun) error {
 		*f.have = positive(f.kept)
 	}
 	return nil
-}
-
-// topics is latent Dirichlet allocation.
-func (q quest) topics() (runner, string, error) {
-	about := "2000 documents of known topics, drawn"
-	drawn := lda.Drawing{Docs: 2000, Length: 60, Vocab: 1000, Topics: 20, Seed: q.seed}
-	t := &workload.Topics{Model: q.lda.options(q.seed, q.threads), Epochs: q.rounds(50)}
-	var err error
-	if q.data == "" {
-		if t.Train, err = drawn.Corpus(0); err != nil {
-			return nil, "", err
-		}
-		held := drawn
-		held.Docs = 200
-		t.Test, err = held.Corpus(drawn.Docs)
-	} else {
-		t.Train, err = bagsOf(q.data, nil)
-		about = q.data
-	}
-	if err == nil && q.held != "" {
-		t.Test, err = bagsOf(q.held, t.Train)
-	}
-	if err != nil {
-		return nil, "", err
-	}
-	about = fmt.Sprintf("%s: %s tokens of %s words in %s documents", about,
-		grouped(int64(t.Train.Tokens())), grouped(int64(t.Train.Vocab)),
-		grouped(int64(t.Train.Docs())))
-	return t, about, t.Check()
-}
-
-// bagsOf reads the documents of a spec, of the words of others if these are given.
-func bagsOf(spec string, like *lda.Corpus) (c *lda.Corpus, err error) {
-	kind, path, _ := strings.Cut(spec, ":")
-	switch {
-	case kind == "text" && path != "":
-		err = opened("text", spec, func(r io.Reader) (err error) {
-			c, err = lda.ReadText(r, like)
-			return err
-		})
-	case kind == "uci" && path != "":
-		c, err = countedDocuments(spec, path, like)
-	default:
-		return nil, usagef("--data %s: want text:FILE, a document a line, or uci:FILE or uci:DIR, "+
-			"bags of words", spec)
-	}
-	if err == nil && c.Tokens() == 0 {
-		err = fmt.Errorf("%s: no document has a word that counts", path)
-	}
-	return c, err
-}
-
-// countedDocuments reads a file of counts, or the one that a directory has, and the names of its
-// words where they are beside it: vocab.x.txt beside docword.x.txt.
-func countedDocuments(spec, path string, like *lda.Corpus) (*lda.Corpus, error) {
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		found, err := filepath.Glob(filepath.Join(path, "docword*.txt"))
-		if err != nil || len(found) != 1 {
-			return nil, fmt.Errorf("%s: %d files docword*.txt: want one, or uci:FILE", path,
-				len(found))
-		}
-		path = found[0]
-	}
-	vocab, docs, err := bags.Counts(context.Background(), spec, path, lda.MaxTokens)
-	if err != nil {
-		return nil, err
-	}
-	c := &lda.Corpus{Vocab: vocab}
-	for _, words := range docs {
-		if err := c.Add(words); err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
-		}
-	}
-	if like != nil && like.Vocab != vocab {
-		return nil, fmt.Errorf("%s: documents of %d words, others of %d", path, vocab, like.Vocab)
-	}
-	name := strings.TrimPrefix(filepath.Base(path), "docword")
-	names := filepath.Join(filepath.Dir(path), "vocab"+name)
-	if _, err := os.Stat(names); err != nil || name == filepath.Base(path) {
-		return c, nil
-	}
-	return c, opened("uci", "uci:"+names, c.ReadNames)
 }
 
 // topWords is how many words of each topic are shown.

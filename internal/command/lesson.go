@@ -25,6 +25,7 @@ type lesson struct {
 	settings string // that all workers must have
 	kept     *snapshots
 	shows    epochs
+	memory   *ldaMemory   // of topics whose documents are on a disk; nil: no matter
 	topics   func() error // shows those that were learnt; nil: there are none
 }
 
@@ -49,6 +50,11 @@ func meet(ctx context.Context, cluster Cluster, f JobFlags, w World, log func(st
 func (l *lesson) descend(ctx context.Context, task runner) error {
 	m := l.worker.member
 	l.shows.begin(l.about, m)
+	if l.memory != nil {
+		if err := l.shows.memory(l.memory); err != nil {
+			return err
+		}
+	}
 	done, err := m.Learn(ctx, task, workers.Learning{
 		Settings: l.settings,
 		Total: func(p workload.Progress) {

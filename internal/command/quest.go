@@ -28,8 +28,10 @@ type quest struct {
 	lag        int  // of their scheme, if they are
 	lda        ldaRun
 	trees      treeRun
-	threads    int  // that sample documents; 0: one
-	gradients  bool // that sends these
+	threads    int    // that sample documents; 0: one
+	host       int64  // bytes of memory; 0: no matter
+	disk       string // a directory for documents; "": the system's, if there is a budget
+	gradients  bool   // that sends these
 	// both has factors of both sides shared: what one worker alone has is lost with it.
 	both bool
 }

@@ -3,6 +3,7 @@ package command
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -55,6 +56,7 @@ func (c *trainCmd) learn(ctx context.Context, e *env) (err error) {
 		gradients: scheme.Gradients(), scheduled: scheme.Scheduled(), rank: int(c.Factors),
 		lambda: float64(c.Lambda), gap: float64(c.Gap), sync: c.Sync,
 		trees: c.treeFlags.run(), lda: c.ldaRun(), threads: int(c.Threads),
+		host: int64(c.HostBytes), disk: string(c.Disk),
 		both: c.Min > 0 || c.Save != "" || c.Resume != ""}
 	task, about, err := q.task()
 	if m, ok := task.(*workload.MLR); err == nil && ok && quasi {
@@ -63,6 +65,14 @@ func (c *trainCmd) learn(ctx context.Context, e *env) (err error) {
 	}
 	if err != nil {
 		return err
+	}
+	var memory *ldaMemory
+	if t, ok := task.(*workload.Topics); ok {
+		defer func() { err = errors.Join(err, t.Train.Close()) }()
+		if memory, err = c.budgeted(t, w); err != nil {
+			return err
+		}
+		defer memory.limited()()
 	}
 	kept := c.snapshots(q.run(about, task))
 	if err := kept.begin(task, w.Rank == 0); err != nil {
@@ -86,7 +96,7 @@ func (c *trainCmd) learn(ctx context.Context, e *env) (err error) {
 		l := &lesson{worker: &c.worker, rank: w.Rank, model: c.Model, about: about, kept: &kept,
 			settings: fmt.Sprint(c.Model, about, c.Epochs, c.LR, c.Seed, c.Sync, c.Factors,
 				q.lda, c.sparseFlags, q.trees),
-			shows: epochs{c.Model, c.JSON, shown.stdout}}
+			memory: memory, shows: epochs{c.Model, c.JSON, shown.stdout}}
 		l.learns(task)
 		err = c.worker.member.Close(l.descend(ctx, task))
 	}
@@ -122,6 +132,10 @@ func (c *trainCmd) bare(given map[string]bool) error {
 	if c.SaveEvery > 0 && c.Save == "" && c.Resume == "" {
 		return usagef("--save-every needs --save DIR")
 	}
+	plan := c.planFlags
+	if c.Model == "lda" {
+		plan.HostBytes = 0
+	}
 	idle := append(c.particular(), option{"steps", c.Steps > 0}, option{"mtbf", c.MTBF > 0},
 		option{"eval-every", given["eval-every"]}, option{"init", c.Init != ""},
 		option{"batch", c.Batch > 0}, option{"fine", c.Fine},
@@ -129,6 +143,7 @@ func (c *trainCmd) bare(given map[string]bool) error {
 		option{"profile", c.Profile != ""}, option{"svlog", c.SVLog != ""},
 		option{"svlog-keep", c.SVLogKeep > 0}, option{"schedule", c.Schedule != ""},
 		option{"warmup", c.Warmup != nil}, option{"factors", c.Factors > 0 && c.Model != "mf"},
+		option{"disk", c.Disk != "" && c.Model != "lda"},
 		option{"lr", c.LR > 0 && usual[c.Model] != "" && c.Model != "gbt"})
 	if c.Model != "gbt" {
 		idle = append(idle, c.treeFlags.given()...)
@@ -141,7 +156,7 @@ func (c *trainCmd) bare(given map[string]bool) error {
 	} else {
 		idle = append(idle, c.ldaFlags.given()...)
 	}
-	if name := firstGiven(idle, c.watchFlags.given(), c.planFlags.given()); name != "" {
+	if name := firstGiven(idle, c.watchFlags.given(), plan.given()); name != "" {
 		return usagef("--%s does nothing for --model %s: leave one of them out", name, c.Model)
 	}
 	return nil
