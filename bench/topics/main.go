@@ -3,6 +3,11 @@
 // is the perplexity of one half of held-out documents by the other half, by the same code for all.
 //
 //	go run ./bench/topics -python /path/to/python
+//
+// With -stream, documents of so many words are drawn into a file instead, and learnt from there
+// within -memory: what is planned, and what it took.
+//
+//	go run ./bench/topics -stream 100000000 -sweeps 2
 package main
 
 import (
@@ -55,16 +60,25 @@ func run(ctx context.Context, args []string, w io.Writer) error {
 	passes := f.Int("passes", 10, "of gensim")
 	cycles := f.Int("mh-steps", 2, "of gomem, a token and a sweep")
 	parts := f.Int("parts", 1, "of gomem; one thread needs no more")
+	tokens := f.Int("stream", 0, "words of documents that are drawn into a file; 0: none")
+	memory := f.Int64("memory", 2<<30, "bytes, with -stream")
+	threads := f.Int("threads", 1, "with -stream")
+	disk := f.String("disk", "", "a directory for -stream (default the system's)")
 	if err := f.Parse(args); err != nil {
 		return err
+	}
+	o := lda.Options{Topics: *topics, Alpha: 0.1, Beta: 0.01, Seed: 1, Cycles: *cycles,
+		Parts: *parts}
+	if *tokens > 0 {
+		o.Threads, o.Parts = *threads, max(*parts, *threads)
+		return stream{*tokens, *memory, *sweeps, o, *disk}.run(ctx, w)
 	}
 	dir, err := os.MkdirTemp("", "topics")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	t, err := newTrial(*docs, lda.Options{Topics: *topics, Alpha: 0.1, Beta: 0.01,
-		Seed: 1, Cycles: *cycles, Parts: *parts}, dir, *python)
+	t, err := newTrial(*docs, o, dir, *python)
 	if err != nil {
 		return err
 	}

@@ -101,8 +101,8 @@ func (c *Corpus) read(from int64, to []uint32) error {
 	return c.shelf.read(from, to)
 }
 
-// frequencies are how often each word comes.
-func (c *Corpus) frequencies() []int {
+// Frequencies are how often each word comes.
+func (c *Corpus) Frequencies() []int {
 	return append(slices.Clip(c.freq), make([]int, c.Vocab-len(c.freq))...)
 }
 

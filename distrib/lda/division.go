@@ -11,7 +11,7 @@ type division struct {
 
 // divide divides a corpus.
 func (c *Corpus) divide(o Options) *division {
-	d := &division{freq: c.frequencies(), k: o.Topics}
+	d := &division{freq: c.Frequencies(), k: o.Topics}
 	d.documents = cuts(c.length, c.Docs(), o.Parts)
 	d.words = cuts(func(w int) int { return d.freq[w] }, c.Vocab, o.Parts)
 	for p := range o.Parts {

@@ -44,8 +44,8 @@ func newSampler(p prior, cycles int) *sampler {
 		all: make([]int32, p.topics)}
 }
 
-// sample samples the tokens of a block whose words are of a slice. sweep numbers the visit, with the
-// slice and the document, for whom random numbers are drawn.
+// sample samples the tokens of a block whose words are of a slice. sweep numbers the visit, with
+// the slice and the document, for whom random numbers are drawn.
 func (s *sampler) sample(b *block, v *slice, seed uint64, sweep int) {
 	s.begin(len(v.rows))
 	for d := range b.docs {

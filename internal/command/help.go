@@ -214,9 +214,8 @@ train --profile
     lda: into how many parts documents and words are divided, at least one a worker; the result
     depends on it, but not on workers and threads (default 4).
 --block-tokens
-    lda: words of documents that each part samples before the next ones; the result depends on it.
-    With --host-memory or --disk, two such blocks of each part are in memory, and all others in
-    files (default 1048576).
+    lda: words of documents that each part samples before the next; the result depends on it. With
+    --host-memory or --disk, two such blocks of each part are in memory (default 1048576).
 --factors
     mf: numbers of each row and column, the rank (default 10).
 --staleness

@@ -59,7 +59,8 @@ func (c *trainCmd) adoptLDA(run ldaRun) error {
 		have *count
 		kept int
 	}{{"topics", &c.Topics, run.Topics}, {"mh-steps", &c.Cycles, run.Cycles},
-		{"parts", &c.Parts, run.Parts}, {"block-tokens", &c.Block, cmp.Or(run.Block, blockTokens)}} {
+		{"parts", &c.Parts, run.Parts},
+		{"block-tokens", &c.Block, cmp.Or(run.Block, blockTokens)}} {
 		if *f.have > 0 && int(*f.have) != f.kept {
 			return fmt.Errorf("%s: the run there has --%s %d, not %d", c.Resume, f.name, f.kept,
 				*f.have)

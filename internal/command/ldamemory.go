@@ -17,7 +17,7 @@ type ldaMemory struct {
 
 // budgeted is what a task takes, nil if its documents are in memory: it has no budget then. A
 // budget that is too small is refused.
-func (c *trainCmd) budgeted(t *workload.Topics, w World) (*ldaMemory, error) {
+func budgeted(c *trainCmd, t *workload.Topics, w World) (*ldaMemory, error) {
 	dir, ok := t.Train.Shelf()
 	if !ok {
 		return nil, nil
@@ -30,8 +30,8 @@ func (c *trainCmd) budgeted(t *workload.Topics, w World) (*ldaMemory, error) {
 	if m.budget == 0 || m.Total() <= m.budget {
 		return m, nil
 	}
-	text := fmt.Sprintf("--host-memory %s is too little for %s of %s words: want %s", size(m.budget),
-		counted(t.Model.Topics, "topic"), grouped(int64(t.Train.Vocab)), atLeast(m.Total()))
+	text := fmt.Sprintf("--host-memory %s is too little for %s of %s words: want %s",
+		size(m.budget), counted(t.Model.Topics, "topic"), grouped(int64(t.Train.Vocab)), atLeast(m.Total()))
 	if o, ok := t.Train.Fitting(t.Model, use, m.budget); ok {
 		return nil, fmt.Errorf("%s, or --block-tokens %d", text, o.BlockTokens)
 	}

@@ -69,7 +69,7 @@ func (c *trainCmd) learn(ctx context.Context, e *env) (err error) {
 	var memory *ldaMemory
 	if t, ok := task.(*workload.Topics); ok {
 		defer func() { err = errors.Join(err, t.Train.Close()) }()
-		if memory, err = c.budgeted(t, w); err != nil {
+		if memory, err = budgeted(c, t, w); err != nil {
 			return err
 		}
 		defer memory.limited()()
