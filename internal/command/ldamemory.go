@@ -31,7 +31,8 @@ func budgeted(c *trainCmd, t *workload.Topics, w World) (*ldaMemory, error) {
 		return m, nil
 	}
 	text := fmt.Sprintf("--host-memory %s is too little for %s of %s words: want %s",
-		size(m.budget), counted(t.Model.Topics, "topic"), grouped(int64(t.Train.Vocab)), atLeast(m.Total()))
+		size(m.budget), counted(t.Model.Topics, "topic"), grouped(int64(t.Train.Vocab)),
+		atLeast(m.Total()))
 	if o, ok := t.Train.Fitting(t.Model, use, m.budget); ok {
 		return nil, fmt.Errorf("%s, or --block-tokens %d", text, o.BlockTokens)
 	}
