@@ -11,6 +11,10 @@ const (
 	MaxTokens = 1<<31 - 1 // counts have 32 bits
 )
 
+// maxParts is how many parts there are at most: a sweep has as many steps, and each part keeps
+// tables of its own.
+const maxParts = 4096
+
 // Options of a model. All but Threads decide its bits.
 type Options struct {
 	Topics      int
@@ -45,8 +49,10 @@ func (o Options) Check() error {
 	case !positive(o.Alpha) || !positive(o.Beta):
 		return fmt.Errorf("lda: alpha %v and beta %v: want numbers above 0, below a million",
 			o.Alpha, o.Beta)
-	case o.Cycles < 1 || o.Parts < 1 || o.BlockTokens < 1 || o.Threads < 1:
-		return errors.New("lda: cycles, parts, tokens of blocks and threads: want 1 or more")
+	case o.Parts < 1 || o.Parts > maxParts:
+		return fmt.Errorf("lda: %d parts: want 1 to %d", o.Parts, maxParts)
+	case o.Cycles < 1 || o.BlockTokens < 1 || o.Threads < 1:
+		return errors.New("lda: cycles, tokens of blocks and threads: want 1 or more")
 	}
 	return nil
 }

@@ -103,6 +103,7 @@ func TestLDARefuses(t *testing.T) {
 		"want text:FILE":                    {"--data", "foo"},
 		"no document has a word":            {"--data", "text:" + empty},
 		"70000 topics: want 1 to 65535":     {"--topics", "70000"},
+		"9999999 parts: want 1 to 4096":     {"--parts", "9999999"},
 		"--lr does nothing for --model lda": {"--lr", "1"},
 		"want --sync rotate":                {"--sync", "bosen"},
 		"--filter does nothing":             {"--filter", "fp16"},
