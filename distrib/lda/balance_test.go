@@ -235,7 +235,7 @@ func TestAliasesAreExact(t *testing.T) {
 			}
 		}
 		have := make([]uint64, topics)
-		for k, c := range aliases(nil, cells, sum, make([]uint16, topics)) {
+		for k, c := range newProposals(room{}, topics).aliases(nil, cells, sum) {
 			have[k] += uint64(c.cut)
 			have[c.other] += uint64(sum - c.cut)
 		}

@@ -28,6 +28,10 @@ type Use struct {
 	Held          *Corpus // that it is tried on; nil: none
 }
 
+// restBytes are those of a program that has nothing. Besides, a quarter of what it has is for what
+// it has no more, so that the collector of that does not run all the time.
+const restBytes = 32 << 20
+
 // Bytes are those of a model of the corpus.
 func (c *Corpus) Bytes(o Options, u Use) Bytes {
 	o = o.withDefaults()
@@ -48,7 +52,7 @@ func (c *Corpus) Bytes(o Options, u Use) Bytes {
 	if u.Kept {
 		b.Kept = 16*int64(c.Tokens()) + 4*int64(c.Vocab)*int64(o.Topics) + b.Result
 	}
-	b.Rest = 16<<20 + b.held()/8
+	b.Rest = restBytes + b.held()/4
 	return b
 }
 
@@ -91,7 +95,7 @@ func (b *Bytes) tables(d *division, o Options, own span, u Use) {
 	r := d.room()
 	threads := min(int64(o.Threads), parts)
 	k := int64(o.Topics)
-	b.Proposals = threads*(4*int64(r.words)+2*int64(r.listed)+8*int64(r.columns)+11*k) +
+	b.Proposals = threads*(4*int64(r.words)+2*int64(r.listed)+8*int64(r.columns)+19*k) +
 		parts*8*k
 }
 

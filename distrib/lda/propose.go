@@ -11,9 +11,9 @@ type column struct {
 
 // aliases appends the alias table of the counts of a heavy word (Vose 1991), in whole numbers: of
 // len(cells) columns times their sum, each topic has exactly len(cells) times its count.
-func aliases(to []column, cells []cell, sum uint32, stack []uint16) []column {
+func (p *proposals) aliases(to []column, cells []cell, sum uint32) []column {
 	n, at := uint64(len(cells)), len(to)
-	left := make([]uint64, len(cells)) // what of a topic is in no column yet
+	left, stack := p.left, p.stack
 	poor, rich := stack[:0], len(stack)
 	for k, c := range cells {
 		to = append(to, column{sum, uint16(k)})
@@ -47,13 +47,14 @@ type proposals struct {
 
 	seen  []uint64 // topics, a bit each
 	stack []uint16
+	left  []uint64 // what of a topic is in no column yet
 }
 
 // newProposals has room for those of the words of any slice.
 func newProposals(r room, topics int) *proposals {
 	return &proposals{at: make([]int32, 0, r.words), lists: make([]uint16, 0, r.listed),
 		columns: make([]column, 0, r.columns), seen: make([]uint64, (topics+63)/64),
-		stack: make([]uint16, topics)}
+		stack: make([]uint16, topics), left: make([]uint64, topics)}
 }
 
 // begin forgets all, for a slice of so many words.
@@ -69,7 +70,7 @@ func (p *proposals) make(word int, r *row) {
 	r.freshen()
 	if r.heavy {
 		p.at[word] = int32(len(p.columns))
-		p.columns = aliases(p.columns, r.cells, uint32(r.tokens), p.stack)
+		p.columns = p.aliases(p.columns, r.cells, uint32(r.tokens))
 		return
 	}
 	p.at[word] = int32(len(p.lists))

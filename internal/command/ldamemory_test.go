@@ -55,9 +55,9 @@ func TestLDAWithinMemory(t *testing.T) {
 func TestLDARefusesBudgets(t *testing.T) {
 	run := filepath.Join(t.TempDir(), "run")
 	for want, args := range map[string][]string{
-		"--host-memory 1MiB is too little for 20 topics of 1,000 words: want 19MiB": {
+		"--host-memory 1MiB is too little for 20 topics of 1,000 words: want 35MiB": {
 			"--host-memory", "1MiB"},
-		"or --block-tokens ": {"--topics", "400", "--host-memory", "24MiB"},
+		"or --block-tokens ": {"--topics", "400", "--host-memory", "41MiB"},
 		"without --save":     {"--host-memory", "1MiB", "--save", run},
 		"--disk nowhere":     {"--disk", "nowhere"},
 	} {
