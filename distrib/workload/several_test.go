@@ -38,8 +38,12 @@ func together(t *testing.T, n int, plan distrib.Plan,
 				return nil
 			}
 			plan := plan
-			if _, all := plan.Topology.(*distrib.All); all {
-				plan.Topology = &distrib.All{} // which is one node's
+			switch t := plan.Topology.(type) { // which is one node's
+			case *distrib.All:
+				plan.Topology = &distrib.All{}
+			case *distrib.Shards:
+				own := *t
+				plan.Topology = &own
 			}
 			e, err := distrib.New(distrib.Config{View: mine, Transport: net.Node(mine.Self),
 				Plan: plan})
