@@ -28,6 +28,7 @@ type factored struct {
 	rank       int
 	each       time.Duration // a rating
 	net        memnet.Options
+	even       bool // no row or column has more than another
 }
 
 // loop is a pass, in any order or in the one that is written.
@@ -54,7 +55,10 @@ func (f factored) points() iter.Seq[[]int64] {
 		rng := rand.New(rand.NewPCG(1, 1))
 		for range sampled {
 			u, v := rng.Float64(), rng.Float64()
-			p := [2]int64{int64(u * u * float64(f.rows)), int64(v * v * float64(f.cols))}
+			if !f.even {
+				u, v = u*u, v*v
+			}
+			p := [2]int64{int64(u * float64(f.rows)), int64(v * float64(f.cols))}
 			if !yield(p[:]) {
 				return
 			}
@@ -80,8 +84,8 @@ type strategy struct {
 }
 
 // scheduled is a pass by a schedule of Orion's.
-func (f factored) scheduled(name string, workers int, ordered bool) (strategy, error) {
-	c, err := orion.Choose(f.loop(ordered), orion.Options{Workers: workers})
+func (f factored) scheduled(name string, o orion.Options, ordered bool) (strategy, error) {
+	c, err := orion.Choose(f.loop(ordered), o)
 	if err != nil {
 		return strategy{}, err
 	}
@@ -194,14 +198,19 @@ func onNetwork(workers int, o memnet.Options,
 
 // movieLens10M has the shape of the set that table 4.1 of the thesis names first.
 func movieLens10M() factored {
-	return factored{"MovieLens10M's shape, rank 100", 71_567, 10_681, 10_000_054, 100,
-		100 * time.Nanosecond, memnet.Options{Bps: 1e9, Latency: 100 * time.Microsecond}}
+	return factored{name: "MovieLens10M's shape, rank 100", rows: 71_567, cols: 10_681,
+		ratings: 10_000_054, rank: 100, each: 100 * time.Nanosecond, net: perGbit(1)}
 }
 
 // netflix has the shape of the other one.
 func netflix() factored {
-	return factored{"Netflix's shape, rank 500", 480_189, 17_770, 100_480_507, 500,
-		500 * time.Nanosecond, movieLens10M().net}
+	return factored{name: "Netflix's shape, rank 500", rows: 480_189, cols: 17_770,
+		ratings: 100_480_507, rank: 500, each: 500 * time.Nanosecond, net: perGbit(1)}
+}
+
+// perGbit is a network whose links have so many Gbit/s.
+func perGbit(n float64) memnet.Options {
+	return memnet.Options{Bps: n * 1e9, Latency: 100 * time.Microsecond}
 }
 
 // strata prints what a pass takes by each strategy, how it scales, and what an order costs.
@@ -287,11 +296,12 @@ func (f factored) orders(t *testing.T, w io.Writer) error {
 
 // strategies are those that are compared.
 func (f factored) strategies(workers int) ([]strategy, error) {
-	strata, err := f.scheduled("strata", workers, false)
+	o := orion.Options{Workers: workers}
+	strata, err := f.scheduled("strata", o, false)
 	if err != nil {
 		return nil, err
 	}
-	ordered, err := f.scheduled("strata, in the loop's order", workers, true)
+	ordered, err := f.scheduled("strata, in the loop's order", o, true)
 	return []strategy{strata, ordered, f.broadcast(workers), f.served(workers)}, err
 }
 

@@ -30,7 +30,8 @@ const maxWorkers = 256
 
 // Options are what a choice may depend on besides the loop. Space and Time are names of dimensions
 // that the schedule has to be divided by; "" leaves it to [Choose]. Times is how many parts of time
-// there are for each worker, at least: smaller ones are handed on sooner.
+// there are for each worker: smaller ones are handed on sooner, and of a single one nothing is sent
+// while the worker computes.
 type Options struct {
 	Workers     int
 	Space, Time string

@@ -43,7 +43,7 @@ func (c *Choice) Schedule(points [][]int64) *Schedule {
 // be changed when the next is asked for.
 func (c *Choice) Over(points iter.Seq[[]int64]) *Schedule {
 	s := &Schedule{Choice: c}
-	wide, long := partsOf*c.Workers, max(partsOf, c.times)*c.Workers
+	wide, long := partsOf*c.Workers, cmp.Or(c.times, partsOf)*c.Workers
 	switch c.Kind {
 	case Serial:
 		wide, long = 1, 1

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"math"
 	"slices"
 	"strconv"
@@ -22,6 +23,17 @@ type Ratings struct {
 
 // Len is how many elements are known.
 func (r *Ratings) Len() int { return len(r.value) }
+
+// All are the known elements, by row and then column.
+func (r *Ratings) All() iter.Seq2[[2]int32, float32] {
+	return func(yield func([2]int32, float32) bool) {
+		for i, v := range r.value {
+			if !yield([2]int32{r.row[i], r.col[i]}, v) {
+				return
+			}
+		}
+	}
+}
 
 // mean is that of the known elements, 0 if there are none.
 func (r *Ratings) mean() float64 {

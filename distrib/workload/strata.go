@@ -93,7 +93,7 @@ const partBytes = 1 << 20
 func (m *Strata) plan(workers int) (*orion.Schedule, error) {
 	moves := int64(min(m.Data.Rows, m.Data.Cols)) * int64(m.Rank) * 4
 	times := moves / (partBytes * int64(workers))
-	c, err := orion.Choose(m.loop(), orion.Options{Workers: workers, Times: int(times) + 1})
+	c, err := orion.Choose(m.loop(), orion.Options{Workers: workers, Times: int(max(times, 1)) + 1})
 	if err != nil {
 		return nil, err
 	}
