@@ -142,16 +142,16 @@ func (d *Design) cross(j, k int32) float64 {
 	return sum
 }
 
-// affected calls f for each row in which a column is not 0.
-func (d *Design) affected(j int32, f func(i int32)) {
+// each calls f for each row in which a column may not be 0, with the number there.
+func (d *Design) each(j int32, f func(i int32, x float64)) {
 	if d.dense != nil {
-		for i := range d.rows {
-			f(int32(i))
+		for i, x := range d.column(j) {
+			f(int32(i), x)
 		}
 		return
 	}
-	row, _ := d.entries(j)
-	for _, i := range row {
-		f(i)
+	row, value := d.entries(j)
+	for k, i := range row {
+		f(i, value[k])
 	}
 }

@@ -59,5 +59,6 @@
 // # One worker
 //
 // One who has all samples needs no schedule: everything is one block. [Problem.Solve] goes through
-// the coefficients that matter, as long as that is worth more than to look at all of them.
+// the coefficients that matter, as long as that is worth more than to look at all of them. Its
+// parabola of the logistic loss need not lie above it everywhere, but as far as the step goes.
 package strads

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -264,5 +265,43 @@ func TestEnds(t *testing.T) {
 	a, b := <-errs, <-errs
 	if both := errors.Join(a, b); a == nil || b == nil || !errors.Is(both, boom) {
 		t.Errorf("ended with %v, and %v", a, b)
+	}
+}
+
+// TestStepNear: no step of the logistic loss makes the objective rise, from wherever it is taken,
+// and some are longer than the greatest curvature allows.
+func TestStepNear(t *testing.T) {
+	p := random(3, 40, 30, 5, 0.5, Logistic)
+	p.L1 /= 10
+	rng, longer := rand.New(rand.NewPCG(5, 6)), 0
+	objective := func(s *state) float64 {
+		s.predict()
+		sum := s.sums()[0]
+		for _, v := range s.b {
+			sum += p.L1 * math.Abs(v)
+		}
+		return sum
+	}
+	for range 300 {
+		s, err := newState(p, &Point{B: make([]float64, p.X.cols)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for j := range s.b {
+			s.b[j] = 2 * rng.NormFloat64()
+		}
+		before, j := objective(s), int32(rng.IntN(len(s.b)))
+		g := p.X.dot(j, s.slope)
+		by := s.stepNear(j, g)
+		if math.Abs(by) > 1.1*math.Abs(s.step(j, g)) {
+			longer++
+		}
+		s.b[j] += by
+		if after := objective(s); after > before*(1+1e-12) {
+			t.Errorf("from %.15g to %.15g by a step of %g", before, after, by)
+		}
+	}
+	if longer == 0 {
+		t.Error("no step was longer")
 	}
 }

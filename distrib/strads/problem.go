@@ -3,6 +3,8 @@ package strads
 import (
 	"fmt"
 	"math"
+
+	"github.com/gomem/gomem/internal/libm"
 )
 
 // Problem is to find the coefficients b of least loss(y, Xb) + L1 |b|, the loss summed over
@@ -145,14 +147,46 @@ func (s *state) move(j int32, by float64) {
 		return
 	}
 	s.X.add(j, by, s.z)
-	s.X.affected(j, func(i int32) { s.slope[i] = s.Loss.Slope(s.Y[i], s.z[i]) })
+	s.X.each(j, func(i int32, _ float64) { s.slope[i] = s.Loss.Slope(s.Y[i], s.z[i]) })
 }
 
 // step is by how much a coefficient with this gradient moves if it is moved alone: to the least of
 // a parabola that lies above the loss, which for squares is the loss itself.
 func (s *state) step(j int32, gradient float64) float64 {
-	h := s.square[j] * s.Loss.curvature()
-	return soft(s.b[j]-gradient/h, s.L1/h) - s.b[j]
+	return s.stepOn(j, gradient, s.square[j]*s.Loss.curvature())
+}
+
+// stepOn is the same on a parabola of the given curvature.
+func (s *state) stepOn(j int32, gradient, curvature float64) float64 {
+	return soft(s.b[j]-gradient/curvature, s.L1/curvature) - s.b[j]
+}
+
+// stepNear is as step, with a parabola that lies above the loss only as far as the step goes, and
+// so may be flatter. The logistic loss has a curvature that changes by a factor of at most e to the
+// power of how far a prediction moves (F. Bach, Self-concordant analysis for logistic regression,
+// 2010), and a step on a more curved parabola is shorter.
+func (s *state) stepNear(j int32, gradient float64) float64 {
+	if s.Loss == Squares {
+		return s.step(j, gradient)
+	}
+	curvature, largest := s.bent(j)
+	most := s.square[j] * s.Loss.curvature()
+	if !(curvature > 0) {
+		return s.stepOn(j, gradient, most)
+	}
+	far := largest * math.Abs(s.stepOn(j, gradient, curvature))
+	return s.stepOn(j, gradient, min(most, curvature*libm.Exp(far)))
+}
+
+// bent is the second derivative of the logistic loss by a coefficient, and the column's largest
+// number.
+func (s *state) bent(j int32) (sum, largest float64) {
+	s.X.each(j, func(i int32, x float64) {
+		p := s.slope[i] + s.Y[i]
+		sum += float64(x * x * p * (1 - p))
+		largest = max(largest, math.Abs(x))
+	})
+	return sum, largest
 }
 
 // sums are what is summed over samples for a look: the loss, and the products of slopes with labels

@@ -80,7 +80,7 @@ func (s *state) sweeps(list []int32) {
 	for range mostTimes {
 		gain := 0.0
 		for _, j := range list {
-			by := s.step(j, s.X.dot(j, s.slope))
+			by := s.stepNear(j, s.X.dot(j, s.slope))
 			s.move(j, by)
 			gain += float64(by*by) * s.square[j]
 		}
