@@ -141,6 +141,9 @@ func tableOf(from location, run tablesRun) (*lda.Table, map[string]uint32, error
 	if m == nil || m.cols != run.LDA.Topics {
 		return nil, nil, fmt.Errorf("%s: no word-topic table of %d topics", from, run.LDA.Topics)
 	}
+	if names := len(run.LDA.Words); names != 0 && names != m.rows {
+		return nil, nil, fmt.Errorf("%s: %d words have names, of %d", from, names, m.rows)
+	}
 	words := make([][]lda.Entry, m.rows)
 	for i, n := range m.data {
 		if n > 0 {
@@ -151,7 +154,7 @@ func tableOf(from location, run tablesRun) (*lda.Table, map[string]uint32, error
 	numbers := map[string]uint32{}
 	for w := range words {
 		name := fmt.Sprint(w)
-		if run.LDA.Words != nil {
+		if len(run.LDA.Words) > 0 {
 			name = run.LDA.Words[w]
 		}
 		numbers[name] = uint32(w)

@@ -123,3 +123,21 @@ func TestLDARefuses(t *testing.T) {
 		}
 	}
 }
+
+// TestLDASpoilt: a directory that names fewer words than its table has is refused.
+func TestLDASpoilt(t *testing.T) {
+	inDir(t)
+	write(t, "texts", strings.Repeat(pets, 3))
+	succeed(t, "train", "--model", "lda", "--topics", "2", "--data", "text:texts", "--epochs", "1",
+		"--save", "run")
+	about := filepath.Join("run", "run.json")
+	text, err := os.ReadFile(about)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, about, strings.Replace(string(text), `"cat",`, "", 1))
+	o := invoke(t, "predict", "--from", "run", "texts")
+	if o.status != exitFailure || !strings.Contains(o.stderr, "words have names, of ") {
+		t.Errorf("%+v", o)
+	}
+}
