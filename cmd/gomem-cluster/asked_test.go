@@ -21,7 +21,10 @@ func TestAskedWhileStopped(t *testing.T) {
 	longtest.Skip(t)
 	for _, more := range [][]string{nil, {"--min", "2", "--lease", "10m"}} {
 		for _, asked := range []int{0, 2} {
-			t.Run(fmt.Sprint(asked, more), func(t *testing.T) { askWhileStopped(t, asked, more) })
+			t.Run(fmt.Sprint(asked, more), func(t *testing.T) {
+				t.Parallel()
+				askWhileStopped(t, asked, more)
+			})
 		}
 	}
 }

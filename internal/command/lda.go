@@ -107,9 +107,8 @@ func (c epochs) topic(k int, names []string) error {
 		return c.line(map[string]any{"type": "topic", "topic": k, "words": names})
 	}
 	text := fmt.Sprintf("topic %d ", k)
-	for i, name := range names {
+	for _, name := range names {
 		if len(text)+1+len(name) > 80 {
-			names = names[:i]
 			break
 		}
 		text += " " + name
