@@ -267,7 +267,7 @@ func (o *out) connect() (way, error) {
 		case time.Now().After(end):
 			err := fmt.Errorf("not there after %v at %s: %w", t.o.Connect, o.p.node.Addr,
 				plain(why))
-			if bulky(o.class) { // it was there
+			if o.p.wasThere() {
 				err = fmt.Errorf("%w: %w", ErrLost, err)
 			}
 			return nil, err

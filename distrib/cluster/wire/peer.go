@@ -101,6 +101,18 @@ func (p *peer) expect() {
 	}
 }
 
+// wasThere reports whether a stream to the peer or from it has come.
+func (p *peer) wasThere() bool {
+	select {
+	case <-p.known:
+		return true
+	default:
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Contains(p.entered[:], true)
+}
+
 // failed is why the peer is down; nil if it is not.
 func (p *peer) failed() error {
 	p.mu.Lock()
