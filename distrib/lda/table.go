@@ -56,7 +56,7 @@ func (t *Table) Topics(words []uint32) []float64 {
 			}
 		}
 		for k := range next {
-			of := float64(share[k]*t.each[k]) * (next[k] + float64(t.beta*inverse))
+			of := float64(float64(share[k]*t.each[k]) * (next[k] + float64(t.beta*inverse)))
 			share[k] = (t.alpha + of) / (float64(len(words)) + float64(float64(t.topics)*t.alpha))
 		}
 	}

@@ -42,7 +42,7 @@ func (l Loss) conjugate(y, v float64) float64 {
 		p := min(max(v+y, 0), 1)
 		return entropy(p) + entropy(1-p)
 	}
-	return float64(v*v)/2 + float64(v*y)
+	return float64(float64(v*v)/2) + float64(v*y)
 }
 
 // entropy is p log p.

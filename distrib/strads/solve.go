@@ -82,7 +82,7 @@ func (s *state) sweeps(list []int32) {
 		for _, j := range list {
 			by := s.stepNear(j, s.X.dot(j, s.slope))
 			s.move(j, by)
-			gain += float64(by*by) * s.square[j]
+			gain += float64(float64(by*by) * s.square[j])
 		}
 		s.seen.Updates += len(list)
 		first = max(first, gain)

@@ -253,7 +253,7 @@ func (r *run) sequence(block []int32, times int, gradient, by []float64) {
 func (r *run) apply(m moves) {
 	part := 1.0
 	if r.Policy != Unchecked {
-		if bend := r.bend(m); m.slope+bend/2 > 0 {
+		if bend := r.bend(m); m.slope+float64(bend/2) > 0 {
 			part = -m.slope / bend
 		}
 	}

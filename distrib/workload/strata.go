@@ -62,10 +62,10 @@ func (m *Strata) zeros() []*distrib.Param {
 // mean of the known elements, if that is positive: ratings from 1 to 5 are near to it at once.
 func (m *Strata) begin(ps []*distrib.Param, e orion.Elements) {
 	top := 1 / math.Sqrt(float64(m.Rank))
-	middle := top * math.Sqrt(max(0, m.Data.mean()))
+	middle := float64(top * math.Sqrt(max(0, m.Data.mean())))
 	for k := e.From; k < e.From+e.N; k++ {
 		u := orion.Uniform(m.Seed, uint64(e.Array)<<56|uint64(k))
-		ps[e.Array].Data[k] = float32(middle + float64(top*float64(2*u-1)))
+		ps[e.Array].Data[k] = float32(middle + float64(top*(float64(2*u)-1)))
 	}
 }
 
