@@ -7,7 +7,6 @@ import (
 	"io"
 	"iter"
 	"math/rand/v2"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -167,30 +166,14 @@ func (f factored) passes(t *testing.T, workers, passes int, s strategy) (seconds
 func onNetwork(workers int, o memnet.Options,
 	part func(ctx context.Context, g *collective.Group) error) (sent int64, err error) {
 	net := memnet.NewNetwork(workers, o)
-	var nodes []distrib.NodeID
-	for i := range workers {
-		nodes = append(nodes, distrib.NodeID(i))
+	nodes := make([]distrib.Transport, workers)
+	for i := range nodes {
+		nodes[i] = net.Node(distrib.NodeID(i))
 	}
-	errs := make([]error, workers)
-	var all, done sync.WaitGroup
-	done.Add(workers)
-	for i, id := range nodes {
-		all.Go(func() {
-			mux, err := collective.NewMux(net.Node(id), collective.Options{Window: 16 << 20})
-			if err == nil {
-				var g *collective.Group
-				if g, err = mux.Group(nodes...); err == nil {
-					err = part(context.Background(), g)
-				}
-			}
-			done.Done()
-			done.Wait()
-			errs[i] = errors.Join(err, mux.Close())
-		})
-	}
-	all.Wait()
-	for _, id := range nodes {
-		s, _ := net.Node(id).Stats()
+	errs := collective.Together(nodes, collective.Options{Window: 16 << 20},
+		func(g *collective.Group) error { return part(context.Background(), g) })
+	for i := range nodes {
+		s, _ := net.Node(distrib.NodeID(i)).Stats()
 		sent += s.Total().Bytes
 	}
 	return sent, errors.Join(errs...)

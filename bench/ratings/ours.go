@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"sync"
 	"time"
 
 	"github.com/gomem/gomem/distrib"
@@ -89,11 +88,6 @@ func strata(ctx context.Context, rank, threads int, train, held []element) (all 
 
 // learn is what workers in this process learn, W and H.
 func learn(ctx context.Context, m *workload.Strata, workers int) (w, h []float32, err error) {
-	net := memnet.NewNetwork(workers, memnet.Options{})
-	nodes := make([]distrib.NodeID, workers)
-	for i := range nodes {
-		nodes[i] = distrib.NodeID(i)
-	}
 	w, h = make([]float32, rows*m.Rank), make([]float32, cols*m.Rank)
 	keep := func(_ int, last bool, have func() ([]distrib.SavedRows, error)) error {
 		if !last {
@@ -105,24 +99,11 @@ func learn(ctx context.Context, m *workload.Strata, workers int) (w, h []float32
 		}
 		return err
 	}
-	errs := make([]error, workers)
-	var group sync.WaitGroup
-	for rank, id := range nodes {
-		mux, err := collective.NewMux(net.Node(id), collective.Options{})
-		if err != nil {
-			return nil, nil, err
-		}
-		defer mux.Close()
-		g, err := mux.Group(nodes...)
-		if err != nil {
-			return nil, nil, err
-		}
-		group.Go(func() {
-			errs[rank] = m.Run(ctx, nil, workload.Worker{Rank: rank, Of: workers, Group: g,
+	errs := collective.Together(memnet.New(workers, memnet.Options{}), collective.Options{},
+		func(g *collective.Group) error {
+			return m.Run(ctx, nil, workload.Worker{Rank: g.Rank(), Of: workers, Group: g,
 				Keep: keep})
 		})
-	}
-	group.Wait()
 	return w, h, errors.Join(errs...)
 }
 

@@ -21,7 +21,6 @@ import (
 	"time"
 
 	"github.com/gomem/gomem/bench/internal/gauge"
-	"github.com/gomem/gomem/distrib"
 	"github.com/gomem/gomem/distrib/collective"
 	"github.com/gomem/gomem/distrib/gbt"
 	"github.com/gomem/gomem/distrib/memnet"
@@ -129,23 +128,16 @@ func (t *trial) compare(ctx context.Context, w io.Writer) error {
 
 // own learns here.
 func (t *trial) own(ctx context.Context) (r result, err error) {
-	id := distrib.NodeID(0)
-	mux, err := collective.NewMux(memnet.NewNetwork(1, memnet.Options{}).Node(id),
-		collective.Options{})
-	if err != nil {
-		return r, err
-	}
-	defer mux.Close()
-	group, err := mux.Group(id)
-	if err != nil {
-		return r, err
-	}
 	forest, began := &gbt.Forest{}, gauge.CPUTime()
-	l := &gbt.Worker{Options: t.Options, Group: group,
-		Data: &gbt.Data{Rows: t.train, Cols: len(t.columns), Label: t.label[:t.train],
-			Column: func(j int, to []float32) { copy(to, t.columns[j]) }}}
-	if err := l.Run(ctx, forest); err != nil {
-		return r, err
+	errs := collective.Together(memnet.New(1, memnet.Options{}), collective.Options{},
+		func(g *collective.Group) error {
+			l := &gbt.Worker{Options: t.Options, Group: g,
+				Data: &gbt.Data{Rows: t.train, Cols: len(t.columns), Label: t.label[:t.train],
+					Column: func(j int, to []float32) { copy(to, t.columns[j]) }}}
+			return l.Run(ctx, forest)
+		})
+	if errs[0] != nil {
+		return r, errs[0]
 	}
 	r.busy = gauge.CPUTime() - began
 	r.train, r.test = t.mean(forest, 0, t.train), t.mean(forest, t.train, len(t.label))

@@ -7,45 +7,16 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"slices"
-	"sync"
 	"testing"
 
-	"github.com/gomem/gomem/distrib"
 	"github.com/gomem/gomem/distrib/collective"
 	"github.com/gomem/gomem/distrib/memnet"
 )
 
 // together runs n workers who have a group.
-func together(t *testing.T, n int, part func(g distrib.Group) error) error {
-	t.Helper()
-	net := memnet.NewNetwork(n, memnet.Options{})
-	var nodes []distrib.NodeID
-	for i := range n {
-		nodes = append(nodes, distrib.NodeID(i))
-	}
-	errs := make([]error, n)
-	var wg, ended sync.WaitGroup
-	ended.Add(n)
-	for rank, id := range nodes {
-		m, err := collective.NewMux(net.Node(id), collective.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		g, err := m.Group(nodes...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		wg.Go(func() {
-			if errs[rank] = part(g); errs[rank] != nil {
-				g.Abort(errs[rank])
-			}
-			ended.Done()
-			ended.Wait()
-			_ = m.Close()
-		})
-	}
-	wg.Wait()
-	return errors.Join(errs...)
+func together(n int, part func(g *collective.Group) error) error {
+	return errors.Join(collective.Together(memnet.New(n, memnet.Options{}), collective.Options{},
+		part)...)
 }
 
 // drawnData is samples whose label depends on some features, and on two of them together. Some
@@ -82,7 +53,7 @@ func learnt(t *testing.T, n int, d *Data, o Options, from *Forest) (*Forest, []P
 	t.Helper()
 	forests, bySample := make([]*Forest, n), false
 	said := make([][]Progress, n)
-	err := together(t, n, func(g distrib.Group) error {
+	err := together(n, func(g *collective.Group) error {
 		f := &Forest{}
 		if from != nil {
 			f = &Forest{from.Base, slices.Clone(from.Trees)}
@@ -299,7 +270,7 @@ func TestAbsurd(t *testing.T) {
 	ok := Options{Trees: 2, Depth: 3, Rate: 0.1, MinLeaf: 1}
 	d, _ := drawnData(1, 20, 2, Squares)
 	run := func(o Options, d *Data) error {
-		return together(t, 2, func(g distrib.Group) error {
+		return together(2, func(g *collective.Group) error {
 			return (&Worker{Options: o, Data: d, Group: g}).Run(t.Context(), &Forest{})
 		})
 	}

@@ -5,6 +5,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"math"
+	"slices"
+
+	"github.com/gomem/gomem/distrib/collective"
 )
 
 // leaf is one of the tree that grows. Of two that were one, the smaller is counted.
@@ -50,13 +53,23 @@ func (w *Worker) derive(ctx context.Context) error {
 	return w.After(ctx, p)
 }
 
+// tell tells all others something, and is what all say, who say as much, by rank.
+func (w *Worker) tell(ctx context.Context, own []byte) ([][]byte, error) {
+	all := make([]byte, len(own)*w.Group.Size())
+	copy(all[len(own)*w.Group.Rank():], own)
+	if err := collective.AllGather(ctx, w.Group, all); err != nil {
+		return nil, err
+	}
+	return slices.Collect(slices.Chunk(all, len(own))), nil
+}
+
 // agree makes a worker's progress, and its largest derivatives, those of all.
 func (w *Worker) agree(ctx context.Context, p *Progress, most *[2]float64) error {
 	var own []byte
 	for _, x := range []float64{p.Loss, float64(p.Errors), most[0], most[1]} {
 		own = binary.LittleEndian.AppendUint64(own, math.Float64bits(x))
 	}
-	all, err := tell(ctx, w.Group, own)
+	all, err := w.tell(ctx, own)
 	if err != nil {
 		return err
 	}
@@ -167,8 +180,7 @@ func (w *Worker) addUp(ctx context.Context, counted []*leaf) error {
 		}
 		in[rank] = make([]byte, len(counted)*own.cells*sumsBytes)
 	}
-	in[me] = out[me]
-	if err := trade(ctx, w.Group, out, in); err != nil {
+	if err := collective.AllToAllV(ctx, w.Group, out, in); err != nil {
 		return err
 	}
 	for i, l := range counted {
@@ -208,7 +220,7 @@ func (w *Worker) search(ctx context.Context) ([]split, error) {
 		}
 		own = s.append(own)
 	}
-	all, err := tell(ctx, w.Group, own)
+	all, err := w.tell(ctx, own)
 	if err != nil {
 		return nil, err
 	}
@@ -302,8 +314,7 @@ func (w *Worker) sides(ctx context.Context, splits []split) ([][]byte, error) {
 	for rank := range out {
 		out[rank] = own
 	}
-	in[me] = own
-	if err := trade(ctx, w.Group, out, in); err != nil {
+	if err := collective.AllToAllV(ctx, w.Group, out, in); err != nil {
 		return nil, err
 	}
 	for i, s := range splits {

@@ -2,55 +2,36 @@ package lda
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"testing"
 
-	"github.com/gomem/gomem/distrib"
 	"github.com/gomem/gomem/distrib/collective"
 	"github.com/gomem/gomem/distrib/memnet"
 )
 
-// groups are those of n workers on a network in memory, by rank.
-func groups(t *testing.T, n int) (all []distrib.Group) {
+// apart has n workers do their parts, with a group of messages between them.
+func apart(t *testing.T, n int, part func(g *collective.Group) error) {
 	t.Helper()
-	net := memnet.NewNetwork(n, memnet.Options{})
-	var nodes []distrib.NodeID
-	for i := range n {
-		nodes = append(nodes, distrib.NodeID(i))
-	}
-	for _, id := range nodes {
-		m, err := collective.NewMux(net.Node(id), collective.Options{})
+	for rank, err := range collective.Together(memnet.New(n, memnet.Options{}),
+		collective.Options{}, part) {
 		if err != nil {
-			t.Fatal(err)
+			t.Errorf("worker %d of %d: %v", rank, n, err)
 		}
-		g, err := m.Group(nodes...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = m.Close() })
-		all = append(all, g)
 	}
-	return all
 }
 
 // together has n workers do something, each with a model of its own.
 func together(t *testing.T, n int, c *Corpus, o Options, do func(m *Model) error) {
 	t.Helper()
-	var workers sync.WaitGroup
-	for _, g := range groups(t, n) {
-		workers.Go(func() {
-			m, err := New(c, o, g)
-			if err == nil {
-				err = do(m)
-			}
-			if err != nil {
-				t.Errorf("worker %d of %d: %v", g.Rank(), n, err)
-			}
-		})
-	}
-	workers.Wait()
+	apart(t, n, func(g *collective.Group) error {
+		m, err := New(c, o, g)
+		if err == nil {
+			err = do(m)
+		}
+		return err
+	})
 }
 
 // TestWorkersDoNotMatter: several workers, whose slices go round, end with the bits of one.
@@ -89,9 +70,12 @@ func TestWorkersDoNotMatter(t *testing.T) {
 			t.Errorf("%d workers leave other topics than one", n)
 		}
 	}
-	if _, err := New(c, o, groups(t, 7)[0]); err == nil {
-		t.Error("6 parts do for 7 workers")
-	}
+	apart(t, 7, func(g *collective.Group) error {
+		if _, err := New(c, o, g); err == nil {
+			return errors.New("6 parts do for 7 workers")
+		}
+		return nil
+	})
 }
 
 func TestResume(t *testing.T) {

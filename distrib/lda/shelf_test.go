@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/gomem/gomem/distrib"
+	"github.com/gomem/gomem/distrib/collective"
 )
 
 // shelvedIn is a drawn corpus whose words are in a file of a directory.
@@ -74,16 +75,9 @@ func TestShelvedWorkers(t *testing.T) {
 	o := Options{Topics: 8, Alpha: .1, Beta: .05, Parts: 4, BlockTokens: 900}
 	want := swept(t, started(t, drawn(t, small), o), 3)
 	dir := t.TempDir()
-	errs := make(chan error)
-	for _, g := range groups(t, 3) {
-		c := shelvedIn(t, dir, small)
-		go func() { errs <- sweptTo(c, o, g, want) }()
-	}
-	for range 3 {
-		if err := <-errs; err != nil {
-			t.Error(err)
-		}
-	}
+	apart(t, 3, func(g *collective.Group) error {
+		return sweptTo(shelvedIn(t, dir, small), o, g, want)
+	})
 	empty(t, dir)
 }
 

@@ -19,29 +19,8 @@ import (
 
 // apart has n workers do their parts, with a group of messages between them.
 func apart(n int, part func(g *collective.Group) error) error {
-	var nodes []distrib.NodeID
-	for i := range n {
-		nodes = append(nodes, distrib.NodeID(i))
-	}
-	errs := make([]error, n)
-	var all, ended sync.WaitGroup
-	ended.Add(n)
-	for i, t := range memnet.New(n, memnet.Options{}) {
-		all.Go(func() {
-			mux, err := collective.NewMux(t, collective.Options{})
-			if err == nil {
-				var g *collective.Group
-				if g, err = mux.Group(nodes...); err == nil {
-					err = part(g)
-				}
-			}
-			ended.Done()
-			ended.Wait()
-			errs[i] = errors.Join(err, mux.Close())
-		})
-	}
-	all.Wait()
-	return errors.Join(errs...)
+	return errors.Join(collective.Together(memnet.New(n, memnet.Options{}), collective.Options{},
+		part)...)
 }
 
 // stars reads a line such as "7 3 4.5": a user, a film and stars.

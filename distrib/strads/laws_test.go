@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/gomem/gomem/distrib/collective"
 )
 
 // orthogonal is a problem of columns that are: a Hadamard matrix, with labels of which all sums are
@@ -236,35 +238,31 @@ func solve(change func(*Problem)) error {
 }
 
 func alone(t *testing.T, p *Problem, o Options) error {
-	w := &Worker{Problem: *p, Group: groups(t, 1)[0], Options: o,
-		After: func(context.Context, Progress) error { return nil }}
-	return w.Run(t.Context(), &Point{B: make([]float64, p.X.cols)})
+	return apart(1, func(g *collective.Group) error {
+		w := &Worker{Problem: *p, Group: g, Options: o,
+			After: func(context.Context, Progress) error { return nil }}
+		return w.Run(t.Context(), &Point{B: make([]float64, p.X.cols)})
+	})
 }
 
 // TestEnds: an error of one worker's own ends its run, and others end with their group.
 func TestEnds(t *testing.T) {
-	gs := groups(t, 2)
 	boom := errors.New("boom")
-	errs := make(chan error, 2)
-	for i, part := range divided(t, random(1, 20, 30, 3, 0, Squares), 2) {
-		go func() {
-			w := &Worker{Problem: *part, Group: gs[i], Stop: Stop{Epochs: 9},
-				After: func(_ context.Context, x Progress) error {
-					if i == 1 && x.Epoch == 1 {
-						return boom
-					}
-					return nil
-				}}
-			err := w.Run(t.Context(), &Point{B: make([]float64, 30)})
-			if err != nil && i == 1 {
-				gs[1].Abort(err)
-			}
-			errs <- err
-		}()
-	}
-	a, b := <-errs, <-errs
-	if both := errors.Join(a, b); a == nil || b == nil || !errors.Is(both, boom) {
-		t.Errorf("ended with %v, and %v", a, b)
+	parts, errs := divided(t, random(1, 20, 30, 3, 0, Squares), 2), make([]error, 2)
+	err := apart(2, func(g *collective.Group) error {
+		i := g.Rank()
+		w := &Worker{Problem: *parts[i], Group: g, Stop: Stop{Epochs: 9},
+			After: func(_ context.Context, x Progress) error {
+				if i == 1 && x.Epoch == 1 {
+					return boom
+				}
+				return nil
+			}}
+		errs[i] = w.Run(t.Context(), &Point{B: make([]float64, 30)})
+		return errs[i]
+	})
+	if errs[0] == nil || errs[1] == nil || !errors.Is(err, boom) {
+		t.Errorf("ended with %v", errs)
 	}
 }
 

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/gomem/gomem/distrib"
+	"github.com/gomem/gomem/distrib/collective"
 )
 
 // Worker is one of those that solve a problem together: it has some of the samples, and all
@@ -59,14 +61,14 @@ type run struct {
 func (r *run) meet(ctx context.Context) error {
 	own := float64(len(r.b))
 	all := []float64{own, r.zero}
-	if err := sum(ctx, r.group, all); err != nil {
+	if err := collective.AllReduce(ctx, r.group, all, collective.Sum); err != nil {
 		return err
 	}
 	if all[0] != own*float64(r.group.Size()) {
 		return fmt.Errorf("strads: this worker has %d features, and others have not", len(r.b))
 	}
 	r.zero = all[1]
-	return sum(ctx, r.group, r.square)
+	return collective.AllReduce(ctx, r.group, r.square, collective.Sum)
 }
 
 // look adds up the gradients of all coefficients that are live, and what the gap needs.
@@ -79,7 +81,7 @@ func (r *run) look(ctx context.Context, stop Stop) error {
 	}
 	own := r.sums()
 	copy(all[n:], own[:])
-	if err := sum(ctx, r.group, all); err != nil {
+	if err := collective.AllReduce(ctx, r.group, all, collective.Sum); err != nil {
 		return err
 	}
 	for i, j := range r.live {
@@ -88,7 +90,7 @@ func (r *run) look(ctx context.Context, stop Stop) error {
 	sums := [3]float64(all[n:])
 	scale := r.scale(sums)
 	dual := []float64{r.conjugates(scale)}
-	if err := sum(ctx, r.group, dual); err != nil {
+	if err := collective.AllReduce(ctx, r.group, dual, collective.Sum); err != nil {
 		return err
 	}
 	r.state.look(stop, sums, scale, dual[0])
@@ -132,7 +134,7 @@ func (r *run) acquaint(ctx context.Context, c []int32) error {
 		products[i] = r.X.cross(p[0], p[1])
 	}
 	if len(pairs) > 0 {
-		if err := sum(ctx, r.group, products); err != nil {
+		if err := collective.AllReduce(ctx, r.group, products, collective.Sum); err != nil {
 			return err
 		}
 	}
@@ -157,12 +159,21 @@ func (r *run) push(ctx context.Context, bins [][][]int32) ([]float64, error) {
 	for from := range in {
 		in[from] = make([]float64, len(own))
 	}
-	copy(in[r.group.Rank()], own)
-	if err := trade(ctx, r.group, out, in); err != nil {
+	if err := collective.AllToAllV(ctx, r.group, out, in); err != nil {
 		return nil, err
 	}
 	fold(own, in)
 	return own, nil
+}
+
+// fold adds up in the order of ranks.
+func fold(to []float64, parts [][]float64) {
+	copy(to, parts[0])
+	for _, p := range parts[1:] {
+		for i, v := range p {
+			to[i] += v
+		}
+	}
 }
 
 // moves are by how much coefficients move.
@@ -192,10 +203,11 @@ func (r *run) pull(ctx context.Context, bins [][][]int32, load []int, own []floa
 	if len(in[rank]) > 0 {
 		r.update(bins[rank], min(mostRepeats, most/load[rank]), own, in[rank])
 	}
+	mine := slices.Clone(in[rank])
 	for to := range out {
-		out[to] = in[rank]
+		out[to] = mine
 	}
-	if err := trade(ctx, r.group, out, in); err != nil {
+	if err := collective.AllToAllV(ctx, r.group, out, in); err != nil {
 		return m, err
 	}
 	for from, blocks := range bins {

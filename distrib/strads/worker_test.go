@@ -6,57 +6,34 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"sync"
 	"testing"
 
-	"github.com/gomem/gomem/distrib"
 	"github.com/gomem/gomem/distrib/collective"
 	"github.com/gomem/gomem/distrib/memnet"
 )
 
-// groups are those of n workers on a network in memory, by rank.
-func groups(t testing.TB, n int) (all []*collective.Group) {
-	t.Helper()
-	net := memnet.NewNetwork(n, memnet.Options{})
-	var nodes []distrib.NodeID
-	for i := range n {
-		nodes = append(nodes, distrib.NodeID(i))
-	}
-	for _, id := range nodes {
-		m, err := collective.NewMux(net.Node(id), collective.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		g, err := m.Group(nodes...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = m.Close() })
-		all = append(all, g)
-	}
-	return all
+// apart has n workers do their parts, with a group of messages between them.
+func apart(n int, part func(g *collective.Group) error) error {
+	return errors.Join(collective.Together(memnet.New(n, memnet.Options{}), collective.Options{},
+		part)...)
 }
 
 // together runs workers, and returns the coefficients of the first and what it said; all have the
 // same.
 func together(t testing.TB, n int, p *Problem, o Options, stop Stop) ([]float64, []Progress) {
 	t.Helper()
-	gs := groups(t, n)
-	b, seen, errs := make([][]float64, n), make([][]Progress, n), make([]error, n)
-	var all sync.WaitGroup
-	for i, part := range divided(t, p, n) {
-		all.Go(func() {
-			b[i] = make([]float64, p.X.cols)
-			w := &Worker{Problem: *part, Group: gs[i], Options: o, Stop: stop,
-				After: func(_ context.Context, x Progress) error {
-					seen[i] = append(seen[i], x)
-					return nil
-				}}
-			errs[i] = w.Run(t.Context(), &Point{B: b[i]})
-		})
-	}
-	all.Wait()
-	if err := errors.Join(errs...); err != nil {
+	b, seen, parts := make([][]float64, n), make([][]Progress, n), divided(t, p, n)
+	err := apart(n, func(g *collective.Group) error {
+		i := g.Rank()
+		b[i] = make([]float64, p.X.cols)
+		w := &Worker{Problem: *parts[i], Group: g, Options: o, Stop: stop,
+			After: func(_ context.Context, x Progress) error {
+				seen[i] = append(seen[i], x)
+				return nil
+			}}
+		return w.Run(t.Context(), &Point{B: b[i]})
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range b {

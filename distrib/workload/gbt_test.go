@@ -23,7 +23,7 @@ func boosted(t *testing.T, m *GBT, n int, from *State) (last State, told []Progr
 		last = StateOf(ps, epoch)
 		return errors.Join(err, bad)
 	}
-	errs := grouped(t, n, func(w Worker) error {
+	errs := grouped(n, func(w Worker) error {
 		w.Keep, w.From = keep, from
 		w.Total = func(p Progress) { told = append(told, p) }
 		return m.Run(t.Context(), nil, w)
@@ -56,7 +56,7 @@ func TestBoosted(t *testing.T) {
 			loss == gbt.Logistic && !(end.AUC > 0.94) {
 			t.Errorf("%v: %+v, at first %+v", loss, end, first)
 		}
-		errs := grouped(t, 2, func(w Worker) error {
+		errs := grouped(2, func(w Worker) error {
 			w.Between = func(_ context.Context, x State) (bool, error) {
 				if x.Epoch == 5 && !equal(x, half) {
 					return false, errors.New("other bits")

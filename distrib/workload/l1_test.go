@@ -11,8 +11,6 @@ import (
 	"testing"
 
 	"github.com/gomem/gomem/distrib"
-	"github.com/gomem/gomem/distrib/collective"
-	"github.com/gomem/gomem/distrib/memnet"
 	"github.com/gomem/gomem/distrib/strads"
 )
 
@@ -29,13 +27,7 @@ func l1Tasks() map[string]*L1 {
 // runL1 has n workers run a task, and returns what they have learnt and the first was told.
 func runL1(t *testing.T, n int, m *L1, w Worker) (x State, told []Progress, err error) {
 	t.Helper()
-	net := memnet.NewNetwork(n, memnet.Options{})
-	var nodes []distrib.NodeID
-	for i := range n {
-		nodes = append(nodes, distrib.NodeID(i))
-	}
 	var mu sync.Mutex
-	errs := make([]error, n)
 	for _, p := range m.Params() {
 		x.Rows = append(x.Rows, p.Data)
 	}
@@ -56,21 +48,10 @@ func runL1(t *testing.T, n int, m *L1, w Worker) (x State, told []Progress, err 
 		}
 		return err
 	}
-	var all sync.WaitGroup
-	for i, id := range nodes {
-		mux, err := collective.NewMux(net.Node(id), collective.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = mux.Close() })
-		own := w
-		own.Rank, own.Of = i, n
-		if own.Group, err = mux.Group(nodes...); err != nil {
-			t.Fatal(err)
-		}
-		all.Go(func() { errs[i] = m.Run(t.Context(), nil, own) })
-	}
-	all.Wait()
+	errs := grouped(n, func(own Worker) error {
+		own.Total, own.Keep, own.Between, own.From = w.Total, w.Keep, w.Between, w.From
+		return m.Run(t.Context(), nil, own)
+	})
 	return x, told, errors.Join(errs...)
 }
 

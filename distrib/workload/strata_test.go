@@ -16,37 +16,21 @@ import (
 	"github.com/gomem/gomem/distrib/orion"
 )
 
-// grouped runs a part of each of n workers, who have a group, and is what each came to.
-func grouped(t *testing.T, n int, part func(w Worker) error) []error {
-	t.Helper()
-	net := memnet.NewNetwork(n, memnet.Options{})
-	var nodes []distrib.NodeID
-	for i := range n {
-		nodes = append(nodes, distrib.NodeID(i))
-	}
-	errs := make([]error, n)
-	var wg, ended sync.WaitGroup
-	ended.Add(n)
-	for rank, id := range nodes {
-		m, err := collective.NewMux(net.Node(id), collective.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		g, err := m.Group(nodes...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		wg.Go(func() {
-			errs[rank] = part(Worker{Rank: rank, Of: n, Group: g})
-			if errs[rank] != nil && !errors.Is(errs[rank], ErrStopped) {
-				g.Abort(errs[rank])
+// grouped runs a part of each of n workers, who have a group, and is what each came to. Who has
+// only stopped does not abort.
+func grouped(n int, part func(w Worker) error) []error {
+	stopped := make([]error, n)
+	errs := collective.Together(memnet.New(n, memnet.Options{}), collective.Options{},
+		func(g *collective.Group) error {
+			err := part(Worker{Rank: g.Rank(), Of: n, Group: g})
+			if errors.Is(err, ErrStopped) {
+				stopped[g.Rank()], err = err, nil
 			}
-			ended.Done()
-			ended.Wait()
-			_ = m.Close()
+			return err
 		})
+	for rank, err := range errs {
+		errs[rank] = errors.Join(err, stopped[rank])
 	}
-	wg.Wait()
 	return errs
 }
 
@@ -79,7 +63,7 @@ func factored(t *testing.T, m *Strata, n int, from *State) (*kept, []Progress) {
 	t.Helper()
 	k := &kept{epochs: map[int][]distrib.SavedRows{}}
 	var told []Progress
-	errs := grouped(t, n, func(w Worker) error {
+	errs := grouped(n, func(w Worker) error {
 		w.Keep, w.From = k.keep, from
 		w.Total = func(p Progress) { told = append(told, p) }
 		return m.Run(t.Context(), nil, w)
@@ -179,7 +163,7 @@ func TestStrataStop(t *testing.T) {
 		t.Fatal(err)
 	}
 	var told []int
-	errs := grouped(t, 3, func(w Worker) error {
+	errs := grouped(3, func(w Worker) error {
 		w.Total = func(p Progress) { told = append(told, p.Epoch) }
 		w.Between = func(_ context.Context, x State) (bool, error) {
 			if x.Epoch < 2 {
@@ -212,7 +196,7 @@ func TestStrataFail(t *testing.T) {
 		"mf: lambda -1":     {Data: data, Rank: 2, Epochs: 1, Rate: 1, Lambda: -1},
 		"no number any mor": {Data: data, Rank: 2, Epochs: 9, Rate: 1e30},
 	} {
-		errs := grouped(t, 2, func(w Worker) error { return m.Run(t.Context(), nil, w) })
+		errs := grouped(2, func(w Worker) error { return m.Run(t.Context(), nil, w) })
 		if !strings.Contains(errors.Join(errs...).Error(), want) {
 			t.Errorf("%v, want %q", errs, want)
 		}
@@ -254,7 +238,7 @@ func BenchmarkStrata(b *testing.B) {
 func TestStrataStayDivided(t *testing.T) {
 	m := &Strata{Data: LowRank(1, 60, 40, 4, 1500, 0.1), Rank: 3, Epochs: 2, Rate: 0.01}
 	counts := make([]int, 3)
-	errs := grouped(t, 3, func(w Worker) error {
+	errs := grouped(3, func(w Worker) error {
 		r, err := m.part(w)
 		if err == nil {
 			err = r.worker.Run(t.Context(), m.Epochs)

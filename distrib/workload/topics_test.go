@@ -59,7 +59,7 @@ func TestTopics(t *testing.T) {
 		}
 		return err
 	}
-	for rank, err := range grouped(t, 3, func(w Worker) error {
+	for rank, err := range grouped(3, func(w Worker) error {
 		w.Between, w.Keep = stop, keep
 		if err := task.Run(context.Background(), nil, w); !errors.Is(err, ErrStopped) {
 			return fmt.Errorf("it ends with %v", err)
@@ -74,7 +74,7 @@ func TestTopics(t *testing.T) {
 		t.Errorf("rows %v are kept", rows)
 	}
 	var rest []Progress
-	if err := errors.Join(grouped(t, 2, func(w Worker) error {
+	if err := errors.Join(grouped(2, func(w Worker) error {
 		w.From, w.Total = &from, func(p Progress) { rest = append(rest, p) }
 		return task.Run(context.Background(), nil, w)
 	})...); err != nil {
