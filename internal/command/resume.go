@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -73,8 +74,11 @@ func (c *trainCmd) adoptTables(given map[string]bool) error {
 		{"lambda", float64(c.Lambda), run.Lambda},
 	} {
 		if given[f.name] && f.have != f.kept {
-			return fmt.Errorf("%s: the run there has --%s %v, not %v", c.Resume, f.name, f.kept,
-				f.have)
+			kept := fmt.Sprintf("--%s %v", f.name, f.kept)
+			if reflect.ValueOf(f.kept).IsZero() && f.name != "seed" {
+				kept = "no --" + f.name // and what is usual
+			}
+			return fmt.Errorf("%s: the run there has %s, not %v", c.Resume, kept, f.have)
 		}
 	}
 	c.Model, c.Data, c.EvalData = run.Model, location(run.Data), location(run.EvalData)

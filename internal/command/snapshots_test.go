@@ -112,6 +112,7 @@ func TestSnapshotsRefuse(t *testing.T) {
 		"go on from them with --resume, or":        {"train", "--model", "mlr", "--save", "run"},
 		"run is at epoch 1 already, the run is to": {"train", "--resume", "run"},
 		"the run there has --model mlr, not mf":    {"train", "--model", "mf", "--resume", "run"},
+		"the run there has no --lr, not 3":         {"train", "--lr", "3", "--resume", "run"},
 		"the run there has --seed 0, not 9":        {"train", "--seed", "9", "--resume", "run"},
 		"the directory has no snapshots of --mode": {"train", "--model", "mf", "--resume", "no"},
 		"--save-every needs --save DIR":            {"train", "--model", "lr", "--save-every", "2"},
