@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -70,25 +71,8 @@ func wake(t *testing.T) {
 	pid, _ := stop(t, j, run, 0)
 	before := step(t, run)
 	until(t, j, "further steps are saved", func() bool { return step(t, run) > before+20 })
-	woken := make(chan struct{})
-	last := make(chan int, 1)
-	go func() { // latest is never set back
-		at := 0
-		for {
-			select {
-			case <-woken:
-				last <- at
-				return
-			default:
-			}
-			now := step(t, run)
-			if now < at {
-				t.Errorf("latest is of step %d after it was of step %d", now, at)
-			}
-			at = now
-			time.Sleep(time.Millisecond)
-		}
-	}()
+	seen := watch(t, run)
+	defer seen()
 	if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
@@ -106,8 +90,7 @@ func wake(t *testing.T) {
 	if status := j.end(); status != 0 {
 		t.Errorf("status %d: %s", status, j.stderr.String())
 	}
-	close(woken)
-	at, c := <-last, step(t, run)
+	at, c := seen(), step(t, run)
 	if c < at {
 		t.Errorf("step %d is the latest after step %d", c, at)
 	}
@@ -117,6 +100,34 @@ func wake(t *testing.T) {
 	}
 	start(t, filepath.Dir(run), "--local", "2", "--steps", strconv.Itoa(c+1), "--resume", "run",
 		"--json").weights(t)
+}
+
+// watch looks at the latest checkpoint, which is never set back, until the step that it has seen
+// last is asked for.
+func watch(t *testing.T, run string) (seen func() int) {
+	over := make(chan struct{})
+	last := make(chan int, 1)
+	go func() {
+		at := 0
+		for {
+			select {
+			case <-over:
+				last <- at
+				return
+			default:
+			}
+			now := step(t, run)
+			if now < at {
+				t.Errorf("latest is of step %d after it was of step %d", now, at)
+			}
+			at = now
+			time.Sleep(time.Millisecond)
+		}
+	}()
+	return sync.OnceValue(func() int {
+		close(over)
+		return <-last
+	})
 }
 
 // step is that of the latest checkpoint, and one that says so is there.

@@ -13,10 +13,12 @@ import (
 	"sync"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"go.etcd.io/etcd/client/pkg/v3/transport"
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
+	"google.golang.org/grpc"
 
 	"github.com/gomem/gomem/distrib/cluster/scratch"
 )
@@ -49,7 +51,7 @@ type server struct {
 	gate *front       // before it; nil where etcd listens itself
 	side *front       // the same before where its peers reach it
 
-	mu     sync.Mutex
+	mu     sync.Mutex // before failed; and before etcd for what does not wait for start
 	failed *ServerError
 	gone   chan struct{} // closed when it has failed
 	over   chan struct{} // closed by close
@@ -161,6 +163,8 @@ func (s *server) start(ctx context.Context, c *embed.Config) error {
 	}()
 	select {
 	case b := <-started:
+		s.mu.Lock()
+		defer s.mu.Unlock()
 		s.etcd = b.etcd
 		return b.err
 	case <-s.gone:
@@ -222,6 +226,7 @@ func (s *server) config(cfg *Config, b serverPlace, files *TLS, cluster string) 
 		c.PeerTLSInfo = info
 	}
 	c.ZapLoggerBuilder = embed.NewZapLoggerBuilder(s.logger(cfg.etcdLog()))
+	c.GRPCAdditionalServerOptions = []grpc.ServerOption{grpc.ChainUnaryInterceptor(s.answer)}
 	if b.spread { // who comes and goes says so in keys, by which nobody goes who is needed
 		c.StrictReconfigCheck = false
 	}
@@ -333,6 +338,41 @@ func (s *server) ready(ctx context.Context) error {
 		return fmt.Errorf("the control server: %w", err)
 	case <-ctx.Done():
 		return context.Cause(ctx)
+	}
+}
+
+// answer lets etcd answer a request, and is an error once it ends: one that is removed from its
+// cluster closes its data and takes requests still, and panics where it reads what is closed.
+func (s *server) answer(ctx context.Context, request any, _ *grpc.UnaryServerInfo,
+	handle grpc.UnaryHandler) (reply any, err error) {
+	if s.ending() {
+		return nil, rpctypes.ErrGRPCStopped
+	}
+	defer func() { // it may end meanwhile
+		why := recover()
+		if why == nil {
+			return
+		}
+		if !s.ending() {
+			panic(why)
+		}
+		reply, err = nil, rpctypes.ErrGRPCStopped
+	}()
+	return handle(ctx, request)
+}
+
+// ending tells whether etcd has begun to end, by itself or by close.
+func (s *server) ending() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.etcd == nil {
+		return false
+	}
+	select {
+	case <-s.etcd.Server.StoppingNotify():
+		return true
+	default:
+		return false
 	}
 }
 
