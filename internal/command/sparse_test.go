@@ -80,6 +80,18 @@ func TestSparse(t *testing.T) {
 	}
 }
 
+// TestSparseSaved: what is good enough before the last epoch is saved, too, by one worker or more.
+func TestSparseSaved(t *testing.T) {
+	inDir(t)
+	for _, n := range []string{"1", "2"} {
+		succeedIn(t, []string{"train", "--model", "lasso", "--gap", "0.01", "--local", n, "--save",
+			"run" + n})
+		if exported(t, "run"+n) == "" {
+			t.Errorf("%s workers: nothing is saved", n)
+		}
+	}
+}
+
 // TestSparseGoesOn: what goes on from what was saved ends with the bits of what never stopped, and
 // a penalty is kept with the run.
 func TestSparseGoesOn(t *testing.T) {
