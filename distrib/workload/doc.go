@@ -26,6 +26,5 @@
 //
 // Data are drawn here ([Covertype], [Clicks], [LowRank], [Friedman]) or read from files in
 // LIBSVM's and MatrixMarket's formats, so that the papers' own files can be used where they are
-// at hand. Nothing here predicts or saves: it exists to be measured, and as a small example
-// of how tables are used.
+// at hand. What is learnt is a [State], by which a task [Says] what it predicts.
 package workload

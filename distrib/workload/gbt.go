@@ -207,15 +207,7 @@ func (r *gbtRun) test(p *Progress) {
 	p.TestCount = n
 	for i := range n {
 		index, value := r.Test.at(i)
-		for k, j := range index {
-			row[j] = value[k]
-		}
-		for _, t := range r.forest.Trees[r.trees:] {
-			r.says[i] += float64(t.At(func(j int32) float32 { return row[j] }))
-		}
-		for _, j := range index {
-			row[j] = 0
-		}
+		r.says[i] = along(r.forest.Trees[r.trees:], r.says[i], row, index, value)
 		y := r.Test.number(i)
 		p.TestLoss += r.Loss.Of(y, r.says[i])
 		if r.Loss == gbt.Logistic && (r.says[i] > 0) != (y == 1) {

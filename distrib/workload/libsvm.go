@@ -140,11 +140,12 @@ func (p *libsvm) finish(like *Samples) (*Samples, error) {
 	if p.binary && like == nil && p.most <= 1 {
 		s.first[0] = 0 // though there may be clicks alone
 	}
+	s.minus = p.minus
 	if like != nil {
 		if s.first[0] < like.first[0] || s.first[1] < like.first[1] {
 			return nil, errors.New("begins at 0, and the training set at 1")
 		}
-		s.first = like.first
+		s.first, s.minus = like.first, like.minus
 	}
 	s.Classes = int(p.most-s.first[0]) + 1
 	s.Features = max(0, s.Features-int(s.first[1])) // there may be labels alone

@@ -315,7 +315,7 @@ func logit[T number](w []T, index []int32, value []float32) T {
 // slope is the derivative of a sample's loss by its logit.
 func slope[T number](w []T, index []int32, value []float32, label int32) T {
 	z := float64(logit(w, index, value))
-	return T(1/(1+libm.Exp(-z)) - float64(label))
+	return T(sigmoid(z) - float64(label))
 }
 
 // lrScore is the cross entropy of samples in nats, how many are on the wrong side, and AUC.

@@ -49,15 +49,25 @@ func (m *MF) Check() error {
 		return errors.New("mf: no known elements")
 	case m.Rank < 1 || m.Rank > 1<<16:
 		return fmt.Errorf("mf: rank %d", m.Rank)
-	case (m.Data.Rows+m.Data.Cols)*m.Rank > maxWeights:
-		// A line of a file is enough to say so many, and nobody has the memory for them.
-		return fmt.Errorf("mf: %d rows and %d columns of %d factors each: want %d numbers at most",
-			m.Data.Rows, m.Data.Cols, m.Rank, maxWeights)
 	case m.Lambda < 0 || math.IsNaN(m.Lambda):
 		return fmt.Errorf("mf: lambda %g", m.Lambda)
 	}
+	if err := CheckSides(m.Data.Rows, m.Data.Cols, m.Rank); err != nil {
+		return err
+	}
 	if err := m.schedule().check(); err != nil {
 		return fmt.Errorf("mf: %w", err)
+	}
+	return nil
+}
+
+// CheckSides refuses a factorisation of too many numbers. A line of a file is enough to say so
+// many, and nobody has the memory for them.
+func CheckSides(rows, cols, rank int) error {
+	if rank < 1 || rank > 1<<16 || rows > maxSide || cols > maxSide ||
+		(rows+cols)*rank > maxWeights {
+		return fmt.Errorf("mf: %d rows and %d columns of %d factors each: want %d numbers at most",
+			rows, cols, rank, maxWeights)
 	}
 	return nil
 }

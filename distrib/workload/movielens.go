@@ -102,7 +102,8 @@ func (p *stars) finish() (*Ratings, error) {
 		}
 		return nil, fmt.Errorf("line %d: its user has rated its film before", at+1)
 	}
-	r.Rows, r.Cols = ranked(r.row), ranked(r.col)
+	r.RowNames, r.ColNames = ranked(r.row), ranked(r.col)
+	r.Rows, r.Cols = len(r.RowNames), len(r.ColNames)
 	if r.Rows > maxSide || r.Cols > maxSide {
 		return nil, fmt.Errorf("%d users and %d films: want %d at most", r.Rows, r.Cols, maxSide)
 	}
@@ -130,12 +131,12 @@ func (r *Ratings) twice() int {
 	return int(first)
 }
 
-// ranked puts the place of each number among those that there are in its stead, and counts them.
-func ranked(x []int32) int {
+// ranked puts the place of each number among those that there are in its stead, and is these.
+func ranked(x []int32) []int32 {
 	there := slices.Compact(slices.Sorted(slices.Values(x)))
 	for i, v := range x {
 		k, _ := slices.BinarySearch(there, v)
 		x[i] = int32(k)
 	}
-	return len(there)
+	return there
 }

@@ -11,7 +11,7 @@ import (
 // films that there are.
 func TestReadMovieLens(t *testing.T) {
 	want := &Ratings{Rows: 2, Cols: 3, row: []int32{0, 0, 1}, col: []int32{0, 2, 1},
-		value: []float32{5, 0.5, 3}}
+		value: []float32{5, 0.5, 3}, RowNames: []int32{7, 900}, ColNames: []int32{20, 122, 300}}
 	for file, text := range map[string]string{
 		"ratings.dat": "7::300::0.5::838985046\n900::122::3::838983525\n7::20::5::0\n",
 		"ratings.csv": "userId,movieId,rating,timestamp\r\n7,300,0.5,838985046\r\n" +

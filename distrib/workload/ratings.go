@@ -16,6 +16,8 @@ import (
 // Ratings are the known elements of a matrix.
 type Ratings struct {
 	Rows, Cols int
+	// What a file calls rows and columns, ascending; nil: 1 and so on.
+	RowNames, ColNames []int32
 
 	row, col []int32
 	value    []float32

@@ -11,6 +11,7 @@ type Samples struct {
 	// target are labels that are numbers; nil: they are classes.
 	target []float64
 	first  [2]int32 // the least label and index of the file that it was
+	minus  bool     // which called the first of two classes -1
 }
 
 // Len is how many samples there are.

@@ -167,7 +167,7 @@ type topicShare struct {
 	Share float64 `json:"share"`
 }
 
-// about is the topics of a document, most first.
+// about is the largest of some numbers, such as a document's topics, most first.
 func about(shares []float64, most int) []topicShare {
 	all := make([]topicShare, len(shares))
 	for k, x := range shares {
@@ -178,19 +178,12 @@ func about(shares []float64, most int) []topicShare {
 }
 
 // topics says what each line of the inputs is about.
-func (c *predictCmd) topics(e *env, run tablesRun) error {
-	for _, o := range slices.Concat(c.given(), c.planFlags.given()) {
-		if o.given && o.name != "top" {
-			return usagef("--%s does nothing for lda, which the tables are of: leave it out",
-				o.name)
-		}
-	}
+func (c *predictCmd) topics(e *env, run tablesRun, r *reply) error {
 	table, numbers, err := tableOf(c.From, run)
 	if err != nil {
 		return err
 	}
-	r := newReply(e, c.JSON, "document")
-	lines := newLineReader(c.Inputs, e.stdin)
+	lines := newLineReader(c.Inputs, e.stdin, maxLine)
 	for q, ok := lines.one(); ok; q, ok = lines.one() {
 		if q.Err != nil {
 			r.fail(q.Input, q.Line, q.Err)
@@ -209,9 +202,6 @@ func (c *predictCmd) topics(e *env, run tablesRun) error {
 		}
 		r.show(map[string]any{"type": "topics", "input": q.Input, "line": q.Line,
 			"known": len(words), "topics": top}, strings.TrimRight(text, " ")+"\n")
-	}
-	if r.failed > 0 {
-		return errSome
 	}
 	return nil
 }

@@ -42,7 +42,10 @@ translate lines of text, gpt continues texts, resnet says what is on pictures,
 deepspeech writes down WAV recordings, lda says what topics each line is about,
 and wgan draws; lstm-lm and topic have no prediction.
 Inputs are files, or standard input; a directory stands for the pictures or
-recordings in it.
+recordings in it. To lasso, l1-lr, lr, mlr and gbt each line is a sample in
+LIBSVM's format, whose label does not matter; to mf it is the numbers of a row
+and a column, as training's file has them, and mtx:FILE and ml:DIR are inputs,
+too.
 
 Plans are made for the budget as in training, but have no gradients and no
 optimizer to keep, so they need far less; weights that do not fit the device are
@@ -58,6 +61,7 @@ func (predictCmd) examples() string {
   gomem predict --from run2 photos cat.png       what is on pictures
   gomem predict --from run3 --json talk.wav      what is said, as JSON lines
   gomem predict --from run4 --samples 64         draw into samples.png
+  gomem predict --from run6 libsvm:new           what a model without layers says
   gomem predict --from run5 --tokens 100 --temperature 0.8 < start.txt
 `
 }
@@ -102,8 +106,11 @@ type preparer struct {
 
 // Run predicts.
 func (c *predictCmd) Run(ctx context.Context, e *env) error {
-	if run, ok, _ := tablesOf(c.From); ok && run.LDA != nil {
-		return c.topics(e, run)
+	if run, ok, err := tablesOf(c.From); ok || err != nil {
+		if err == nil {
+			err = c.tables(e, run)
+		}
+		return err
 	}
 	x, err := openCheckpoint(c.From)
 	if err != nil {

@@ -16,7 +16,9 @@ predict --batch
     Scores of translations are divided by ((5+n)/6)^A for n tokens: a larger A makes them
     longer (default 0.6).
 --top
-    resnet: classes of a picture to show (default 5).
+    resnet: classes of a picture to show (default 5); lda: topics of a line (default 3);
+    mlr: classes of a sample, with their probabilities; mf: lines are rows, and the columns
+    that have most of each are shown.
 predict --samples
     wgan: images to draw (default 16).
 --out
@@ -36,8 +38,8 @@ predict --seed
     wgan: selects the noise (default: the training's, so that samples are those that it
     showed); gpt: selects what is drawn (default 0).
 predict --json
-    Print JSON lines of type prediction and error, one an input, and at the end summary.
-    Sizes are bytes.
+    Print JSON lines of type prediction and error, one an input, and at the end summary, of
+    models with layers. Sizes are bytes.
 eval --data
     What to evaluate, as for train (default: what the model was trained on). A public
     checkpoint needs it, text:PATH or go:doc.

@@ -19,6 +19,7 @@ const maxLine = 1 << 16
 type lineReader struct {
 	inputs []string // still to be opened
 	stdin  io.Reader
+	most   int // bytes of a line
 
 	name string
 	file *os.File // that is open, if it is a file
@@ -27,11 +28,11 @@ type lineReader struct {
 }
 
 // newLineReader reads files, or standard input if there are none.
-func newLineReader(inputs []string, stdin io.Reader) *lineReader {
+func newLineReader(inputs []string, stdin io.Reader, most int) *lineReader {
 	if len(inputs) == 0 {
 		inputs = []string{stdinName}
 	}
-	return &lineReader{inputs: inputs, stdin: stdin}
+	return &lineReader{inputs: inputs, stdin: stdin, most: most}
 }
 
 // next gives up to so many lines: those that are there without waiting for somebody to
@@ -91,14 +92,14 @@ func (r *lineReader) one() (question[string], bool) {
 func (r *lineReader) open() error {
 	r.name, r.inputs, r.line = r.inputs[0], r.inputs[1:], 0
 	if r.name == stdinName {
-		r.in = bufio.NewReaderSize(r.stdin, maxLine)
+		r.in = bufio.NewReaderSize(r.stdin, r.most)
 		return nil
 	}
 	f, _, err := data.OpenFile(r.name)
 	if err != nil {
 		return err
 	}
-	r.file, r.in = f, bufio.NewReaderSize(f, maxLine)
+	r.file, r.in = f, bufio.NewReaderSize(f, r.most)
 	return nil
 }
 
@@ -121,7 +122,7 @@ func (r *lineReader) read() (string, error) {
 		for errors.Is(err, bufio.ErrBufferFull) {
 			_, err = r.in.ReadSlice('\n')
 		}
-		return "", fmt.Errorf("line of more than %d bytes: %w", maxLine, errLine)
+		return "", fmt.Errorf("line of more than %d bytes: %w", r.most, errLine)
 	}
 	if err != nil && (err != io.EOF || len(text) == 0) {
 		return "", err

@@ -513,7 +513,7 @@ func TestLineReader(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer in.Close()
-	r := newLineReader([]string{file, "-", dir}, in)
+	r := newLineReader([]string{file, "-", dir}, in, maxLine)
 	if _, err := out.WriteString("five\nsix\nsev"); err != nil {
 		t.Fatal(err)
 	}

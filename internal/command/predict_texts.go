@@ -88,7 +88,7 @@ type translator struct {
 
 // all translates every line of the inputs.
 func (t *translator) all(ctx context.Context, e *env) error {
-	lines := newLineReader(t.Inputs, e.stdin)
+	lines := newLineReader(t.Inputs, e.stdin, maxLine)
 	defer lines.close()
 	next := func() []question[string] { return lines.next(int(t.Batch)) }
 	run := func(lines []string) ([]predict.Text, error) {

@@ -59,13 +59,28 @@ func (q quest) task() (runner, string, error) {
 
 // run is what a directory of snapshots says of it, and of its data.
 func (q quest) run(about string, task runner) tablesRun {
-	r := tablesRun{q.model, q.data, q.held, q.seed, q.rate, q.epochs, about, q.rank, nil,
-		q.lambda, q.gap, nil}
+	r := tablesRun{Model: q.model, Data: q.data, EvalData: q.held, Seed: q.seed, LR: q.rate,
+		Epochs: q.epochs, About: about, Factors: q.rank, Lambda: q.lambda, Gap: q.gap}
+	shaped := func(s *workload.Samples) {
+		shape := s.Shape()
+		r.Shape = &shape
+	}
 	switch t := task.(type) {
+	case *workload.MLR:
+		shaped(t.Train)
+	case *workload.LR:
+		shaped(t.Train)
+	case *workload.L1:
+		shaped(t.Train)
+	case *workload.MF:
+		r.Matrix = matrixOf(t.Data)
+	case *workload.Strata:
+		r.Matrix = matrixOf(t.Data)
 	case *workload.Topics:
 		r.LDA = &q.lda
 		r.LDA.Words = t.Train.Names
 	case *workload.GBT:
+		shaped(t.Train)
 		r.Trees = &q.trees
 	}
 	return r
@@ -131,6 +146,9 @@ func (q quest) clicks() (runner, string, error) {
 	return m, about, m.Check()
 }
 
+// usualRank is the numbers of a row and of a column of a matrix.
+const usualRank = 10
+
 // factors is the factorisation of a matrix.
 func (q quest) factors() (runner, string, error) {
 	ratings := workload.LowRank(q.seed, 600, 400, 10, 30000, 0.1)
@@ -143,7 +161,7 @@ func (q quest) factors() (runner, string, error) {
 		about = fmt.Sprintf("%s: %d elements of a matrix, %d by %d", q.data, ratings.Len(),
 			ratings.Rows, ratings.Cols)
 	}
-	rank, epochs, rate := cmp.Or(q.rank, 10), q.rounds(40), cmp.Or(q.rate, 0.02)
+	rank, epochs, rate := cmp.Or(q.rank, usualRank), q.rounds(40), cmp.Or(q.rate, 0.02)
 	lambda := cmp.Or(q.lambda, 0.01)
 	if q.scheduled {
 		m := &workload.Strata{Data: ratings, Rank: rank, Seed: q.seed, Epochs: epochs, Rate: rate,

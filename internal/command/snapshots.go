@@ -28,6 +28,9 @@ type tablesRun struct {
 	Lambda   float64  `json:"lambda,omitempty"`
 	Gap      float64  `json:"gap,omitempty"`
 	Trees    *treeRun `json:"trees,omitempty"`
+
+	Shape  *workload.Shape `json:"shape,omitempty"`  // of samples
+	Matrix *matrixRun      `json:"matrix,omitempty"` // of a factorisation
 }
 
 // snapshots is where a model without layers is saved, and gone on from; dir is nil if it is not.

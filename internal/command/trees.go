@@ -47,14 +47,24 @@ func (f *treeFlags) adopt(dir location, run treeRun) error {
 // minLeaf is how many samples a leaf has at least: as many as others have it.
 const minLeaf = 20
 
+// model is a forest of so many trees, without data.
+func (r treeRun) model(trees int, rate float64) (*workload.GBT, error) {
+	loss, err := gbt.ParseLoss(r.Loss)
+	if err != nil {
+		return nil, usagef("--loss: %w", err)
+	}
+	m := &workload.GBT{Options: gbt.Options{Loss: loss, Trees: trees, Depth: r.Depth, Rate: rate,
+		L2: 1, MinLeaf: minLeaf}}
+	return m, m.Options.Check()
+}
+
 // boosted is gradient-boosted trees.
 func (q quest) boosted() (runner, string, error) {
-	loss, err := gbt.ParseLoss(q.trees.Loss)
+	m, err := q.trees.model(q.rounds(100), cmp.Or(q.rate, 0.1))
 	if err != nil {
-		return nil, "", usagef("--loss: %w", err)
+		return nil, "", err
 	}
-	m := &workload.GBT{Options: gbt.Options{Loss: loss, Trees: q.rounds(100),
-		Depth: q.trees.Depth, Rate: cmp.Or(q.rate, 0.1), L2: 1, MinLeaf: minLeaf}}
+	loss := m.Loss
 	about := "Friedman's function, drawn: 20000 samples of 10 features"
 	switch {
 	case q.data == "":

@@ -104,7 +104,7 @@ type learner struct {
 	have     workload.State // after the last epoch
 	restored *Snapshot      // that it is of; nil once an epoch is done
 	told     int            // the last epoch of which Total has heard, -1 if of none
-	ended    int            // the epoch after which a scheduled task was done; 0: it is not known yet
+	ended    int            // the epoch that a scheduled task ended with; 0: it is not known yet
 	broken   int            // groups that broke before they came to the end of an epoch
 	what     verdict
 }
