@@ -34,7 +34,7 @@ const restBytes = 32 << 20
 
 // Bytes are those of a model of the corpus.
 func (c *Corpus) Bytes(o Options, u Use) Bytes {
-	o = o.withDefaults()
+	o = o.WithDefaults()
 	own := dealt(o.Parts, u.Rank, max(u.Workers, 1))
 	d := c.divide(o)
 	b := Bytes{Corpora: c.resident()}
@@ -129,7 +129,7 @@ func Planned(docs, length int, frequencies []int, o Options) Bytes {
 // Fitting are options with blocks as large as they can be within so many bytes, !ok if there are
 // none: powers of two of tokens, those that are asked for at most.
 func (c *Corpus) Fitting(o Options, u Use, most int64) (_ Options, ok bool) {
-	o = o.withDefaults()
+	o = o.WithDefaults()
 	for n := 1 << (bits.Len(uint(o.BlockTokens)) - 1); n >= 1<<10; n >>= 1 {
 		if o.BlockTokens = n; c.Bytes(o, u).Total() <= most {
 			return o, true

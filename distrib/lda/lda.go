@@ -26,8 +26,8 @@ type Options struct {
 	Threads     int // that sample parts; 0: 1
 }
 
-// withDefaults is the options with what zeros stand for.
-func (o Options) withDefaults() Options {
+// WithDefaults is the options with what zeros stand for.
+func (o Options) WithDefaults() Options {
 	for _, x := range []struct {
 		field *int
 		usual int
@@ -41,7 +41,7 @@ func (o Options) withDefaults() Options {
 
 // Check reports what is wrong with the options.
 func (o Options) Check() error {
-	o = o.withDefaults()
+	o = o.WithDefaults()
 	positive := func(x float64) bool { return x > 0 && x < 1e6 }
 	switch {
 	case o.Topics < 1 || o.Topics > MaxTopics:

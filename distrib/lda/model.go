@@ -38,7 +38,7 @@ func dealt(things, i, n int) span { return span{things * i / n, things * (i + 1)
 // New is a model of a corpus whose topics are drawn. All workers of the group, nil for one alone,
 // make it of the same corpus and options. There must be a part for each of them. Close it.
 func New(c *Corpus, o Options, group distrib.Group) (*Model, error) {
-	o = o.withDefaults()
+	o = o.WithDefaults()
 	if err := o.Check(); err != nil {
 		return nil, err
 	}

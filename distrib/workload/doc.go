@@ -18,6 +18,9 @@
 // [Newton] learns what MLR does by a quasi-Newton method, of which workers send vectors, as Orpheus
 // has it: [SVG] and [Secant] are its Algorithm 1.
 //
+// [Topics] finds topics of documents by a schedule, of which nothing is kept in step, and [PLDA]
+// by a table that workers share and read stale.
+//
 // [GBT] learns trees, an epoch each, by a schedule of its own: there is nothing that a synchronizer
 // would keep in step.
 //

@@ -18,9 +18,16 @@ import (
 func together(t *testing.T, n int, plan distrib.Plan,
 	f func(distrib.Synchronizer, Worker) error) (*Totals, []Progress) {
 	t.Helper()
+	return joined(t, n, distrib.Config{Plan: plan}, 1, f)
+}
+
+// joined is together, of engines with such a configuration on a network with such a seed.
+func joined(t *testing.T, n int, c distrib.Config, seed uint64,
+	f func(distrib.Synchronizer, Worker) error) (*Totals, []Progress) {
+	t.Helper()
 	sum, errs := &Totals{}, make([]error, n)
 	var told []Progress
-	net := memnet.NewNetwork(n, memnet.Options{Latency: time.Millisecond, Seed: 1,
+	net := memnet.NewNetwork(n, memnet.Options{Latency: time.Millisecond, Seed: seed,
 		Jitter: 20 * time.Millisecond})
 	v := distrib.View{}
 	for i := range n {
@@ -37,16 +44,16 @@ func together(t *testing.T, n int, plan distrib.Plan,
 				time.Sleep(time.Duration(float64(5+7*i) * share * float64(time.Millisecond)))
 				return nil
 			}
-			plan := plan
-			switch t := plan.Topology.(type) { // which is one node's
+			c := c
+			switch t := c.Plan.Topology.(type) { // which is one node's
 			case *distrib.All:
-				plan.Topology = &distrib.All{}
+				c.Plan.Topology = &distrib.All{}
 			case *distrib.Shards:
 				own := *t
-				plan.Topology = &own
+				c.Plan.Topology = &own
 			}
-			e, err := distrib.New(distrib.Config{View: mine, Transport: net.Node(mine.Self),
-				Plan: plan})
+			c.View, c.Transport = mine, net.Node(mine.Self)
+			e, err := distrib.New(c)
 			if err != nil {
 				t.Error(err)
 				return

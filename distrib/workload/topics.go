@@ -88,15 +88,24 @@ func (r *topicsRun) resume() error {
 	if n := len(r.w.From.Rows); n != 2 {
 		return fmt.Errorf("lda: a state of %d parameters, want 2", n)
 	}
-	topics := make([]uint16, len(r.w.From.Rows[0]))
-	for i, k := range r.w.From.Rows[0] {
-		if !(k >= 0 && k < float32(r.Model.Topics)) {
-			return fmt.Errorf("lda: a state in which token %d has topic %v", i, k)
-		}
-		topics[i] = uint16(k)
+	topics, err := topicsIn(r.w.From.Rows[0], r.Model.Topics)
+	if err != nil {
+		return fmt.Errorf("lda: %w", err)
 	}
 	r.done = r.w.From.Epoch
 	return r.model.Resume(r.done, topics)
+}
+
+// topicsIn are the topics of tokens, as a state has them.
+func topicsIn(state []float32, of int) ([]uint16, error) {
+	topics := make([]uint16, len(state))
+	for i, k := range state {
+		if !(k >= 0 && k < float32(of)) {
+			return nil, fmt.Errorf("a state in which token %d has topic %v", i, k)
+		}
+		topics[i] = uint16(k)
+	}
+	return topics, nil
 }
 
 // after reports an epoch, keeps what is due, and hands out the state if somebody asks.
@@ -161,11 +170,7 @@ func (r *topicsRun) own() ([]distrib.SavedRows, error) {
 	table := distrib.SavedRows{Param: "lda/words", Cols: r.Model.Topics, Row: int32(word),
 		N: int32(len(words)), Kind: distrib.IntRows{}.Name()}
 	for _, entries := range words {
-		u := distrib.Ints{N: r.Model.Topics}
-		for _, e := range entries {
-			u.Idx, u.Val = append(u.Idx, uint32(e.Topic)), append(u.Val, int32(e.N))
-		}
-		table.Cells = append(table.Cells, u)
+		table.Cells = append(table.Cells, counts(entries, r.Model.Topics))
 	}
 	return []distrib.SavedRows{of, table}, nil
 }

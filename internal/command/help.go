@@ -192,8 +192,8 @@ train --profile
     default ring). Between steps all workers weigh the same; within one as much as their
     batches have tokens, images or utterances. Or, of mf, stratified: workers have blocks of
     rows and columns at the same time that have none in common, and hand parts of the smaller
-    matrix on, each to one other; the result is that of a serial order. Of lda, rotate:
-    documents stay with a worker, and the words go round (the default of lda). Of lasso and l1-lr,
+    matrix on, each to one other; the result is that of a serial order. Of lda, rotate: words
+    go round (the default of lda; with bosen and the like all share them). Of lasso and l1-lr,
     which coefficients are updated together: blocks, of what is correlated each after the
     other by one worker, and all blocks at the same time (their default); independent, of
     what is correlated one alone; unchecked, whatever is drawn, which may not converge. Of gbt,
@@ -211,8 +211,8 @@ train --profile
 --loss
     gbt: squares, of labels that are numbers, or logistic, of two classes (default squares).
 --parts
-    lda: into how many parts documents and words are divided, at least one a worker; the result
-    depends on it, but not on workers and threads (default 4).
+    lda: into how many parts documents and words are divided, at least one a worker; but for
+    --sync rotate, those of a worker, between which it hears of others (default 4).
 --block-tokens
     lda: words of documents that each part samples before the next; the result depends on it. With
     --host-memory or --disk, two such blocks of each part are in memory (default 1048576).

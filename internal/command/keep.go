@@ -132,9 +132,6 @@ func (f keepFlags) serving(model string, job meetFlags, saved bool) (workers.Sch
 	case isSparse(model):
 		return s, usagef("--sync %s keeps workers in step, and those of --model %s have a "+
 			"schedule: want blocks, independent or unchecked", f.Sync, model)
-	case model == "lda":
-		return s, usagef("--sync %s is not for --model lda, whose slices of words go round: want "+
-			"--sync rotate", f.Sync)
 	case model == "gbt":
 		return s, usagef("--sync %s is not for --model gbt, whose workers come to the same trees: "+
 			"leave it out", f.Sync)
@@ -148,10 +145,16 @@ func (f keepFlags) serving(model string, job meetFlags, saved bool) (workers.Sch
 				err)
 		}
 	}
-	if model == "lr" {
-		if err := s.Plan.Admits(distrib.SparseRows{}); err != nil {
-			return s, usagef("--model lr cannot have this --sync, --rule or --filter: %w", err)
+	if kind, ok := map[string]distrib.Kind{"lr": distrib.SparseRows{},
+		"lda": distrib.IntRows{}}[model]; ok {
+		if err := s.Plan.Admits(kind); err != nil {
+			return s, usagef("--model %s cannot have this --sync, --rule or --filter: %w", model,
+				err)
 		}
+	}
+	if model == "lda" && s.Plan.Up != nil && (saved || job.Min > 0) {
+		return s, usagef("--filter %s would round the topics of words, which --save, --resume and "+
+			"--min of --model lda share: leave it out, or want --sync rotate", f.Filter)
 	}
 	return s, nil
 }

@@ -81,6 +81,27 @@ func (c *trainCmd) adoptLDA(run ldaRun) error {
 	return nil
 }
 
+// served refuses flags that workers have no use for who share the word-topic table.
+func (c *trainCmd) served(given map[string]bool) error {
+	if name := firstGiven([]option{{"host-memory", c.HostBytes > 0}, {"disk", c.Disk != ""},
+		{"block-tokens", given["block-tokens"]}, {"threads", c.Threads > 0}}); name != "" {
+		return usagef("--%s does nothing with --sync %s, whose workers share the table and have "+
+			"their documents in memory, a part a clock: want --sync rotate", name, c.Sync)
+	}
+	return nil
+}
+
+// topicsIn are the documents of a task that learns topics, nil if it does not.
+func topicsIn(task runner) *workload.Topics {
+	switch t := task.(type) {
+	case *workload.Topics:
+		return t
+	case *workload.PLDA:
+		return &t.Topics
+	}
+	return nil
+}
+
 // topWords is how many words of each topic are shown.
 const topWords = 10
 
@@ -119,8 +140,8 @@ func (c epochs) topic(k int, names []string) error {
 
 // learns has the topics of a model shown once they are learnt.
 func (l *lesson) learns(task runner) {
-	t, ok := task.(*workload.Topics)
-	if !ok {
+	t := topicsIn(task)
+	if t == nil {
 		return
 	}
 	t.Learnt = func(table *lda.Table) {

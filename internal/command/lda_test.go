@@ -76,6 +76,36 @@ func TestLDA(t *testing.T) {
 	}
 }
 
+// TestLDAServed: a table that workers share comes to topics as well, of what was saved too, and who
+// goes on may have another schedule.
+func TestLDAServed(t *testing.T) {
+	inDir(t)
+	write(t, "texts", strings.Repeat(pets, 20))
+	command := []string{"train", "--model", "lda", "--topics", "2", "--data", "text:texts",
+		"--eval-data", "text:texts", "--parts", "3", "--json",
+		"--sync", "bosen", "--staleness", "0"}
+	whole := succeed(t, append(command, "--epochs", "30")...)
+	var last struct {
+		Likelihood float64 `json:"log_likelihood"`
+		Perplexity float64 `json:"test_perplexity"`
+	}
+	lines := epochLines(whole)
+	if len(lines) != 33 { // with the beginning, and two topics
+		t.Fatalf("%s", whole)
+	}
+	if err := json.Unmarshal([]byte(lines[30]), &last); err != nil || last.Likelihood >= 0 ||
+		!(last.Perplexity > 1 && last.Perplexity < 14) {
+		t.Errorf("%+v, %v", last, err)
+	}
+	succeed(t, append(command, "--epochs", "20", "--save", "run")...)
+	rest := succeed(t, "train", "--resume", "run", "--sync", "bosen", "--staleness", "0",
+		"--epochs", "30", "--json")
+	if got := epochLines(rest); !slices.Equal(got, lines[20:]) {
+		t.Errorf("resumed: %v, want %v", got, lines[20:])
+	}
+	succeed(t, "train", "--resume", "run", "--epochs", "31")
+}
+
 // TestLDAReadsCounts reads a directory of the UCI repository.
 func TestLDAReadsCounts(t *testing.T) {
 	dir := t.TempDir()
@@ -105,8 +135,13 @@ func TestLDARefuses(t *testing.T) {
 		"70000 topics: want 1 to 65535":     {"--topics", "70000"},
 		"9999999 parts: want 1 to 4096":     {"--parts", "9999999"},
 		"--lr does nothing for --model lda": {"--lr", "1"},
-		"want --sync rotate":                {"--sync", "bosen"},
 		"--filter does nothing":             {"--filter", "fp16"},
+		"averages and sums at barriers":     {"--sync", "easgd"},
+		"a rule that does more than add":    {"--sync", "bosen", "--rule", "adam"},
+		"--disk does nothing with --sync":   {"--sync", "bosen", "--disk", "."},
+		"--threads does nothing with":       {"--sync", "bsp", "--threads", "2"},
+		"--block-tokens does nothing with":  {"--sync", "bsp", "--block-tokens", "2"},
+		"would round the topics of words":   {"--sync", "ssp", "--filter", "fp16", "--save", empty},
 	} {
 		args = append([]string{"train", "--model", "lda", "--epochs", "1"}, args...)
 		if o := invoke(t, args...); o.status == exitOK || !strings.Contains(o.stderr, want) {

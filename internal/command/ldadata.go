@@ -14,7 +14,7 @@ import (
 	"github.com/gomem/gomem/distrib/workload"
 )
 
-// topics is latent Dirichlet allocation.
+// topics is latent Dirichlet allocation, by a schedule or with a table that workers share.
 func (q quest) topics() (_ runner, about string, err error) {
 	t := &workload.Topics{Model: q.lda.options(q.seed, q.threads), Epochs: q.rounds(50)}
 	if t.Train, err = q.corpus(); err != nil {
@@ -31,6 +31,10 @@ func (q quest) topics() (_ runner, about string, err error) {
 	about = fmt.Sprintf("%s: %s tokens of %s words in %s documents", about,
 		grouped(int64(t.Train.Tokens())), grouped(int64(t.Train.Vocab)),
 		grouped(int64(t.Train.Docs())))
+	if !q.scheduled {
+		p := &workload.PLDA{Topics: *t, Slack: q.lag, Both: q.both}
+		return p, about, p.Check()
+	}
 	return t, about, t.Check()
 }
 

@@ -76,9 +76,9 @@ func (q quest) run(about string, task runner) tablesRun {
 		r.Matrix = matrixOf(t.Data)
 	case *workload.Strata:
 		r.Matrix = matrixOf(t.Data)
-	case *workload.Topics:
+	case *workload.Topics, *workload.PLDA:
 		r.LDA = &q.lda
-		r.LDA.Words = t.Train.Names
+		r.LDA.Words = topicsIn(task).Train.Names
 	case *workload.GBT:
 		shaped(t.Train)
 		r.Trees = &q.trees

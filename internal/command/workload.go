@@ -43,6 +43,9 @@ func (c *trainCmd) learn(ctx context.Context, e *env) (err error) {
 	}
 	c.Sync = cmp.Or(c.Sync, usual[c.Model], "bosen")
 	scheme, err := c.serving(c.Model, c.meetFlags, c.Save != "" || c.Resume != "")
+	if err == nil && c.Model == "lda" && !scheme.Scheduled() {
+		err = c.served(e.given)
+	}
 	if err != nil {
 		return err
 	}
@@ -67,7 +70,7 @@ func (c *trainCmd) learn(ctx context.Context, e *env) (err error) {
 		return err
 	}
 	var memory *ldaMemory
-	if t, ok := task.(*workload.Topics); ok {
+	if t := topicsIn(task); t != nil {
 		defer func() { err = errors.Join(err, t.Train.Close()) }()
 		if memory, err = budgeted(c, t, w); err != nil {
 			return err
