@@ -1,0 +1,57 @@
+package onnx
+
+import (
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/internal/reference"
+)
+
+// mostFolded is how large the results of a node may be, in bytes, that is executed while the
+// network is built: shapes and indices are small, and what is large is the plan's to place.
+const mostFolded = 1 << 20
+
+// fold executes a node all of whose operands are known, and reports whether it did.
+func (n *node) fold(op operator) bool {
+	if op.random || len(n.in) == 0 {
+		return false
+	}
+	for _, o := range n.in {
+		if o.known == nil && !o.absent() {
+			return false
+		}
+	}
+	outer, g := n.b.g, graph.New()
+	n.b.g = g
+	defer func() { n.b.g = outer }()
+	op.build(n)
+	live, size := make([]graph.NodeID, 0, len(n.out)), int64(0)
+	for _, o := range n.out {
+		if o.value.Valid() {
+			live = append(live, o.value.Node.ID)
+			size += o.value.Type().Bytes()
+		}
+	}
+	if err := g.Err(); err != nil {
+		fail("%w", err)
+	}
+	if size > mostFolded {
+		n.out = nil
+		return false
+	}
+	if len(live) == 0 {
+		return true
+	}
+	m, err := reference.New(g, g.Ancestors(live), nil)
+	if err == nil {
+		err = m.Step()
+	}
+	if err != nil {
+		fail("%w", err)
+	}
+	for i, o := range n.out {
+		if o.value.Valid() {
+			v := m.Value(o.value)
+			n.out[i] = operand{known: &v}
+		}
+	}
+	return true
+}

@@ -1,0 +1,4 @@
+package onnx
+
+// losses are operators of losses.
+var losses = each(map[string]func(n *node){})

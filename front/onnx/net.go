@@ -1,0 +1,246 @@
+package onnx
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/tensor"
+	"github.com/gomem/gomem/internal/onnx"
+	"github.com/gomem/gomem/nn"
+)
+
+// Options say how a file becomes a network.
+type Options struct {
+	// Sizes are of axes of inputs that have none in the file, by their symbols; "x.0" is axis 0
+	// of input "x", which has precedence.
+	Sizes map[string]int
+	// Given are inputs that are no inputs of the network: they have these elements always. What
+	// shapes depend on has to be given, such as the sizes that an image is scaled to.
+	Given map[string]tensor.View
+	// Frozen says which parameters are not trained; nil: all are.
+	Frozen func(name string) bool
+}
+
+// Net is a network of a file. It holds the file's bytes.
+type Net struct {
+	file   *onnx.File
+	frozen func(name string) bool
+	given  map[string]tensor.View
+
+	weights   map[string]*onnx.Tensor // by name, of the main graph
+	functions map[functionName]*onnx.Function
+	inputs    []input
+	averages  map[string]bool // weights that are a norm's mean or variance
+
+	loads map[string]*onnx.Tensor // parameters that a pass has used
+}
+
+// input is an input that is to be fed.
+type input struct {
+	name string
+	kind graph.Type
+}
+
+type functionName struct{ domain, name, overload string }
+
+// Open reads a file, and refuses what no network can be made of: operators that are not known,
+// inputs whose sizes are not, and sizes that are of no axis.
+func Open(path string, o Options) (*Net, error) {
+	file, err := onnx.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	n := &Net{file: file, frozen: o.Frozen, given: o.Given, weights: map[string]*onnx.Tensor{},
+		functions: map[functionName]*onnx.Function{}, loads: map[string]*onnx.Tensor{},
+		averages: map[string]bool{}}
+	for _, t := range file.Graph.Initializers {
+		n.weights[t.Name] = t
+	}
+	for _, f := range file.Functions {
+		n.functions[functionName{f.Domain, f.Name, f.Overload}] = f
+	}
+	if err = n.known(); err == nil {
+		err = n.bind(o.Sizes)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return n, nil
+}
+
+func axisName(v *onnx.Value, axis int) string { return fmt.Sprintf("%s.%d", v.Name, axis) }
+
+// bind gives the inputs their sizes.
+func (n *Net) bind(sizes map[string]int) error {
+	used := map[string]bool{}
+	var open []string
+	size := func(v *onnx.Value, axis int) int {
+		d := v.Shape[axis]
+		if d.Size >= 0 {
+			return int(d.Size)
+		}
+		for _, name := range []string{axisName(v, axis), d.Symbol} {
+			if s, ok := sizes[name]; ok && name != "" {
+				used[name] = true
+				return s
+			}
+		}
+		name := d.Symbol
+		if name == "" {
+			name = axisName(v, axis)
+		}
+		if !slices.Contains(open, name) {
+			open = append(open, name)
+		}
+		return 1
+	}
+	for _, v := range n.file.Graph.Inputs {
+		if given, ok := n.given[v.Name]; ok {
+			if d, err := v.Type.DType(); err != nil || v.Kind == "tensor" && d != given.Type.DType {
+				return fmt.Errorf("input %q is %s, and %s is given", v.Name, v.Type, given.Type)
+			}
+			continue
+		}
+		if n.weights[v.Name] != nil {
+			continue // the default of an input, which old files list
+		}
+		if v.Kind != "tensor" || !v.Ranked {
+			return fmt.Errorf("input %q is a %s, of no known rank: only tensors are fed", v.Name,
+				v.Kind)
+		}
+		d, err := v.Type.DType()
+		if err != nil {
+			return fmt.Errorf("input %q: %w", v.Name, err)
+		}
+		kind := graph.Type{DType: d}
+		for i := range v.Shape {
+			kind.Shape = append(kind.Shape, graph.Dim{Size: size(v, i)})
+		}
+		if err := kind.Check(); err != nil {
+			return fmt.Errorf("input %q: %w", v.Name, err)
+		}
+		n.inputs = append(n.inputs, input{v.Name, kind})
+	}
+	for _, name := range slices.Sorted(maps.Keys(n.given)) {
+		if !slices.ContainsFunc(n.file.Graph.Inputs, func(v *onnx.Value) bool {
+			return v.Name == name
+		}) {
+			return fmt.Errorf("there is no input %q to be given: %s", name, n.describe())
+		}
+	}
+	if len(open) > 0 {
+		return &UnboundError{open}
+	}
+	for _, name := range slices.Sorted(maps.Keys(sizes)) {
+		if !used[name] {
+			return fmt.Errorf("no axis of its inputs is called %q, or it has a size: %s", name,
+				n.describe())
+		}
+	}
+	return nil
+}
+
+// UnboundError says which symbolic axes have no size.
+type UnboundError struct{ Symbols []string }
+
+// Error is one line.
+func (e *UnboundError) Error() string {
+	return "these axes of its inputs have no size, and need one: " + strings.Join(e.Symbols, ", ")
+}
+
+// describe lists the inputs with their symbols.
+func (n *Net) describe() string {
+	var list []string
+	for _, v := range n.file.Graph.Inputs {
+		if n.weights[v.Name] != nil {
+			continue
+		}
+		var axes []string
+		for _, d := range v.Shape {
+			switch {
+			case d.Symbol != "":
+				axes = append(axes, d.Symbol)
+			case d.Size < 0:
+				axes = append(axes, "?")
+			default:
+				axes = append(axes, fmt.Sprint(d.Size))
+			}
+		}
+		list = append(list, fmt.Sprintf("%s[%s]", v.Name, strings.Join(axes, " ")))
+	}
+	return "its inputs are " + strings.Join(list, ", ")
+}
+
+// Inputs adds the network's inputs to a model, in the file's order, by the file's names and types.
+func (n *Net) Inputs(m *nn.Model) []graph.Value {
+	var list []graph.Value
+	for _, in := range n.inputs {
+		list = append(list, m.InputOf(in.name, in.kind))
+	}
+	return list
+}
+
+// Apply appends the network to a model's graph in a pass, of the values that [Net.Inputs] has, or
+// others of their types, and returns the file's outputs. What is wrong is recorded in the graph,
+// and the outputs are no values then.
+func (n *Net) Apply(c *nn.Ctx, in ...graph.Value) []graph.Value {
+	out, err := n.apply(c, in)
+	if err != nil {
+		c.Graph().Fail(fmt.Errorf("%s: %w", n.file.Path, err))
+		return make([]graph.Value, len(n.file.Graph.Outputs))
+	}
+	return out
+}
+
+func (n *Net) apply(c *nn.Ctx, in []graph.Value) ([]graph.Value, error) {
+	if len(in) != len(n.inputs) {
+		return nil, fmt.Errorf("%d values for %d inputs", len(in), len(n.inputs))
+	}
+	b := &builder{net: n, ctx: c, g: c.Graph(), opsets: n.file.Opsets, params: map[string]operand{}}
+	names := scope{names: map[string]operand{}}
+	for i, v := range in {
+		if !v.Valid() {
+			return nil, errors.New("an input is no value")
+		}
+		names.names[n.inputs[i].name] = operand{value: v}
+	}
+	for name, v := range n.given {
+		names.names[name] = operand{known: &v}
+	}
+	outs, err := b.graph(n.file.Graph, &names)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]graph.Value, len(outs))
+	for i, o := range outs {
+		if o.list != nil {
+			return nil, fmt.Errorf("output %q is a sequence, which no step fetches",
+				n.file.Graph.Outputs[i].Name)
+		}
+		list[i] = b.onGraph(o)
+	}
+	return list, c.Graph().Err()
+}
+
+// Load gives the parameters that passes have used their values in the file, each by set, such as
+// a session's. One at a time is in memory beside.
+func (n *Net) Load(variables []graph.Value, set func(v graph.Value, t tensor.View) error) error {
+	for _, v := range variables {
+		t := n.loads[v.Node.Name]
+		if t == nil {
+			continue
+		}
+		data, err := n.file.View(t)
+		if err != nil {
+			return err
+		}
+		if err := set(v, data.To(v.Type().DType)); err != nil {
+			return fmt.Errorf("%s: %w", n.file.Path, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,4 @@
+package onnx
+
+// norms are operators of norms.
+var norms = each(map[string]func(n *node){})

@@ -1,0 +1,4 @@
+package onnx
+
+// recurrent are operators of recurrent.
+var recurrent = each(map[string]func(n *node){})
