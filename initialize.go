@@ -75,8 +75,18 @@ func initial(n *graph.Node, seed uint64) (v tensor.View, err error) {
 		err = set(v.I32(), n.Init, math.MinInt32, math.MaxInt32)
 	case graph.I64:
 		err = set(v.I64(), n.Init, -1<<53, 1<<53)
+	case graph.I8:
+		err = set(v.I8(), n.Init, math.MinInt8, math.MaxInt8)
+	case graph.I16:
+		err = set(v.I16(), n.Init, math.MinInt16, math.MaxInt16)
 	case graph.U8:
 		err = set(v.U8(), n.Init, 0, math.MaxUint8)
+	case graph.U16:
+		err = set(v.U16(), n.Init, 0, math.MaxUint16)
+	case graph.U32:
+		err = set(v.U32(), n.Init, 0, math.MaxUint32)
+	case graph.U64:
+		err = set(v.U64(), n.Init, 0, 1<<53)
 	default:
 		err = set(v.U8(), n.Init, 0, 1)
 	}
@@ -87,7 +97,7 @@ func initial(n *graph.Node, seed uint64) (v tensor.View, err error) {
 }
 
 // set fills x with the constants that init says, integers within limits.
-func set[T int64 | int32 | uint8](x []T, init graph.Init, least, most float64) error {
+func set[T tensor.Integer](x []T, init graph.Init, least, most float64) error {
 	if parts := len(init.Each); parts > 0 {
 		for i, part := range init.Each {
 			if err := set(x[i*len(x)/parts:(i+1)*len(x)/parts], part, least, most); err != nil {

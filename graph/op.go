@@ -22,6 +22,11 @@ const (
 	I64  = tensor.I64
 	F64  = tensor.F64
 	Bool = tensor.Bool
+	I8   = tensor.I8
+	I16  = tensor.I16
+	U16  = tensor.U16
+	U32  = tensor.U32
+	U64  = tensor.U64
 )
 
 // Of makes a type with unnamed axes: Of(F32, 32, 10) is f32[32 10], Of(F32) a scalar.

@@ -9,31 +9,41 @@ import (
 	"github.com/gomem/gomem/internal/kernel"
 )
 
-// Comparisons are of numbers of one element type, f32, i32, u8, i64, f64 or bool, and
-// give truth values: bool. Operations on truth values take u8 as well, of which all but
-// 0 is true. Operands broadcast, and nothing here has a gradient. Comparisons with NaN
-// are false, but NotEqual is true.
+// Comparisons are of numbers of one element type, any, and give truth values: bool. Operations
+// on truth values take u8 as well, of which all but 0 is true. Operands broadcast, and nothing
+// here has a gradient. Comparisons with NaN are false, but NotEqual is true.
 
 // Equal is where a = b.
-func Equal(a, b graph.Value) graph.Value { return apply(compare{equal}, a, b) }
+func Equal(a, b graph.Value) graph.Value { return compared(equal, a, b) }
 
 // NotEqual is where a ≠ b.
-func NotEqual(a, b graph.Value) graph.Value { return apply(compare{notEqual}, a, b) }
+func NotEqual(a, b graph.Value) graph.Value { return compared(notEqual, a, b) }
 
 // Less is where a < b.
-func Less(a, b graph.Value) graph.Value { return apply(compare{less}, a, b) }
+func Less(a, b graph.Value) graph.Value { return compared(less, a, b) }
 
 // LessEqual is where a ≤ b.
-func LessEqual(a, b graph.Value) graph.Value { return apply(compare{lessEqual}, a, b) }
+func LessEqual(a, b graph.Value) graph.Value { return compared(lessEqual, a, b) }
 
 // Greater is where a > b.
-func Greater(a, b graph.Value) graph.Value { return apply(compare{less}, b, a) }
+func Greater(a, b graph.Value) graph.Value { return compared(less, b, a) }
 
 // GreaterEqual is where a ≥ b.
-func GreaterEqual(a, b graph.Value) graph.Value { return apply(compare{lessEqual}, b, a) }
+func GreaterEqual(a, b graph.Value) graph.Value { return compared(lessEqual, b, a) }
 
 // IsNaN is where x is NaN.
 func IsNaN(x graph.Value) graph.Value { return NotEqual(x, x) }
+
+// compared applies a comparison; to 16-bit numbers as f32, which has them exactly.
+func compared(k compareKind, a, b graph.Value) graph.Value {
+	if a.Valid() && b.Valid() && small(a.Type().DType) && a.Type().DType == b.Type().DType {
+		a, b = Cast(a, graph.F32), Cast(b, graph.F32)
+	}
+	return apply(compare{k}, a, b)
+}
+
+// small reports whether elements are 16-bit floating-point numbers.
+func small(d graph.DType) bool { return d == graph.BF16 || d == graph.F16 }
 
 // And is where both of two truth values are true.
 func And(a, b graph.Value) graph.Value { return apply(logic{and}, a, b) }
@@ -133,8 +143,18 @@ func comparisons(d graph.DType) func(k compareKind, c *kernel.Call) {
 		return comparing(tensor.View.I32)
 	case graph.U8, graph.Bool:
 		return comparing(tensor.View.U8)
+	case graph.I8:
+		return comparing(tensor.View.I8)
+	case graph.I16:
+		return comparing(tensor.View.I16)
 	case graph.I64:
 		return comparing(tensor.View.I64)
+	case graph.U16:
+		return comparing(tensor.View.U16)
+	case graph.U32:
+		return comparing(tensor.View.U32)
+	case graph.U64:
+		return comparing(tensor.View.U64)
 	case graph.F64:
 		return comparing(tensor.View.F64)
 	}
@@ -293,7 +313,10 @@ func init() {
 				NoGrad: []int{0, 1}},
 		)
 	}
-	for _, d := range []graph.DType{graph.U8, graph.Bool, graph.I64, graph.F64} {
+	for _, d := range tensor.DTypes() {
+		if comparisons(d) == nil {
+			continue
+		}
 		register(Sample{Op: compare{lessEqual}, In: []graph.Type{t(d, 3, 5), t(d, 5)},
 			NoGrad: []int{0, 1}})
 	}

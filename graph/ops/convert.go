@@ -198,6 +198,7 @@ func init() {
 		Sample{Op: cast{graph.Bool}, In: []graph.Type{f(3, 5)}, NoGrad: []int{0}},
 		Sample{Op: cast{graph.I64}, In: []graph.Type{ids(17)}, NoGrad: []int{0}},
 		Sample{Op: cast{graph.F64}, In: []graph.Type{f(17)}, NoGrad: []int{0}},
+		Sample{Op: cast{graph.U64}, In: []graph.Type{f(17)}, NoGrad: []int{0}},
 		Sample{Op: oneHot{5}, In: []graph.Type{ids(2, 3)}, Fill: fills{0: below(5)},
 			NoGrad: []int{0}},
 		Sample{Op: notZero{}, In: []graph.Type{ids(17)}, NoGrad: []int{0}},

@@ -1,10 +1,8 @@
 package ops
 
 import (
-	"fmt"
 	"math"
 
-	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/kernel/cuda"
 )
 
@@ -58,15 +56,10 @@ func castCUDA(o cast, c *cuda.Call) ([]cuda.Command, error) {
 }
 
 func compareCUDA(o compare, c *cuda.Call) ([]cuda.Command, error) {
-	kinds := map[graph.DType]int32{graph.F32: 0, graph.I32: 1, graph.U8: 2, graph.Bool: 2,
-		graph.I64: 3, graph.F64: 4}
-	kind, ok := kinds[c.In[0].Type.DType]
-	if !ok {
-		return nil, fmt.Errorf("%s is not compared", c.In[0].Type)
-	}
 	w := broadcastWalk(c.Out[0].Type, typesOf(c.In))
 	return only(overElements("compare", elems(c.Out[0]),
-		w.args(c.Out[0], c.In[0], c.In[1], int32(o.Kind), kind)...))
+		w.args(c.Out[0], c.In[0], c.In[1], int32(o.Kind),
+			int32(c.In[0].Type.DType))...))
 }
 
 func logicCUDA(o logic, c *cuda.Call) ([]cuda.Command, error) {

@@ -47,14 +47,21 @@ func read(v View, i int) (*big.Float, float64) {
 	case I64:
 		return new(big.Float).SetInt64(v.I64()[i]), float64(v.I64()[i])
 	}
+	if v.Type.DType == U64 {
+		return new(big.Float).SetUint64(v.U64()[i]), float64(v.U64()[i])
+	}
+	if v.Type.DType.Integer() {
+		return exact(float64(v.integer(i)))
+	}
 	return exact(float64(v.U8()[i]))
 }
 
 // converted is what a number becomes by the definition: of f32 and f64 by rounding it
 // once, of 16-bit floats by rounding it to f32 first.
 func converted(exact *big.Float, x float64, d DType) float64 {
-	limits := map[DType][2]int64{I32: {math.MinInt32, math.MaxInt32}, U8: {0, 255},
-		I64: {math.MinInt64, math.MaxInt64}}
+	limits := map[DType][2]float64{I32: {math.MinInt32, math.MaxInt32}, U8: {0, 255},
+		I64: {math.MinInt64, math.MaxInt64}, I8: {-128, 127}, I16: {-32768, 32767},
+		U16: {0, 65535}, U32: {0, math.MaxUint32}, U64: {0, math.MaxUint64}}
 	switch {
 	case d == Bool && x != 0:
 		return 1
@@ -63,7 +70,7 @@ func converted(exact *big.Float, x float64, d DType) float64 {
 	case !d.Floating() && x != x:
 		return 0
 	case !d.Floating():
-		least, most := float64(limits[d][0]), float64(limits[d][1])
+		least, most := limits[d][0], limits[d][1]
 		return min(max(math.Trunc(x), least), most)
 	case exact == nil:
 		return x

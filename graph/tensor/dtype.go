@@ -8,9 +8,9 @@ import (
 // DType is the type of one element.
 type DType uint8
 
-// The element types. Operations compute in F32 and I32, with U8 masks; the others are
-// what values are stored as, fed and fetched, and converted from and to. The numbers
-// are part of graph digests.
+// The element types. Which operations compute in which of them, package ops says; all of
+// them are stored, fed and fetched, moved, and converted from and to. The numbers are
+// part of graph digests.
 const (
 	Invalid DType = iota
 	F32           // IEEE 754 binary32
@@ -21,16 +21,27 @@ const (
 	I64           // two's complement 64-bit integer
 	F64           // IEEE 754 binary64
 	Bool          // a byte that is 0 or 1
+	I8            // two's complement 8-bit integer
+	I16           // two's complement 16-bit integer
+	U16           // unsigned 16-bit integer
+	U32           // unsigned 32-bit integer
+	U64           // unsigned 64-bit integer
 )
 
 var dtypes = [...]struct {
 	name string
 	size int64
 }{{"invalid", 0}, {"f32", 4}, {"i32", 4}, {"u8", 1}, {"bf16", 2}, {"f16", 2}, {"i64", 8},
-	{"f64", 8}, {"bool", 1}}
+	{"f64", 8}, {"bool", 1}, {"i8", 1}, {"i16", 2}, {"u16", 2}, {"u32", 4}, {"u64", 8}}
 
 // DTypes are the element types.
-func DTypes() []DType { return []DType{F32, I32, U8, BF16, F16, I64, F64, Bool} }
+func DTypes() []DType {
+	list := make([]DType, 0, len(dtypes)-1)
+	for d := F32; int(d) < len(dtypes); d++ {
+		list = append(list, d)
+	}
+	return list
+}
 
 // Size is the number of bytes of one element.
 func (d DType) Size() int64 {
@@ -42,6 +53,9 @@ func (d DType) Size() int64 {
 
 // Floating reports whether elements are floating-point numbers.
 func (d DType) Floating() bool { return d == F32 || d == BF16 || d == F16 || d == F64 }
+
+// Integer reports whether elements are integers; those of Bool are truth values.
+func (d DType) Integer() bool { return d != Bool && d.Size() > 0 && !d.Floating() }
 
 // String is the short name: "f32".
 func (d DType) String() string {

@@ -52,14 +52,20 @@ func (v View) text() func(i int) string {
 		return func(i int) string { return number(float64(FromBF16(v.U16()[i]))) }
 	case F16:
 		return func(i int) string { return number(float64(FromF16(v.U16()[i]))) }
-	case I32:
-		return func(i int) string { return strconv.Itoa(int(v.I32()[i])) }
-	case I64:
-		return func(i int) string { return strconv.FormatInt(v.I64()[i], 10) }
 	case Bool:
 		return func(i int) string { return strconv.FormatBool(v.U8()[i] != 0) }
+	case U64:
+		return func(i int) string { return strconv.FormatUint(v.U64()[i], 10) }
 	}
-	return func(i int) string { return strconv.Itoa(int(v.U8()[i])) }
+	return func(i int) string { return strconv.FormatInt(v.integer(i), 10) }
+}
+
+// integer is an element of a view of integers that an int64 holds.
+func (v View) integer(i int) int64 {
+	out := New(Of(I64))
+	size := int(v.Type.DType.Size())
+	Convert(out, View{Type: Of(v.Type.DType), Data: v.Data[i*size : (i+1)*size]}, 0, 1)
+	return out.I64()[0]
 }
 
 func number(x float64) string {

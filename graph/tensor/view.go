@@ -65,6 +65,18 @@ func (v View) I64() []int64 { return as[int64](v, I64) }
 // F64 is the view's elements. It panics on another element type.
 func (v View) F64() []float64 { return as[float64](v, F64) }
 
+// I8 is the view's elements. It panics on another element type.
+func (v View) I8() []int8 { return as[int8](v, I8) }
+
+// I16 is the view's elements. It panics on another element type.
+func (v View) I16() []int16 { return as[int16](v, I16) }
+
+// U32 is the view's elements. It panics on another element type.
+func (v View) U32() []uint32 { return as[uint32](v, U32) }
+
+// U64 is the view's elements. It panics on another element type.
+func (v View) U64() []uint64 { return as[uint64](v, U64) }
+
 // Bool is the view's elements. It panics on another element type.
 func (v View) Bool() []bool { return as[bool](v, Bool) }
 
@@ -77,12 +89,14 @@ func (v View) U8() []uint8 {
 	return as[uint8](v, U8)
 }
 
-// U16 is the raw words of a BF16 or F16 view. It panics on another type.
+// U16 is the elements of a U16 view, or the raw words of a BF16 or F16 one. It panics on
+// another type.
 func (v View) U16() []uint16 {
-	if v.Type.DType == F16 {
-		return as[uint16](v, F16)
+	switch v.Type.DType {
+	case F16, BF16:
+		return as[uint16](v, v.Type.DType)
 	}
-	return as[uint16](v, BF16)
+	return as[uint16](v, U16)
 }
 
 func as[T any](v View, want DType) []T {

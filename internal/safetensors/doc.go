@@ -37,6 +37,6 @@
 // and is short. Neither is meant against somebody who forges a file.
 //
 // What this package does not do: tensors of element types that tensors here do not
-// have (I8, I16, F8_E4M3, …) are listed but not read; files split over several
+// have (F8_E4M3, C64, …) are listed but not read; files split over several
 // shards are not joined. Bytes are not swapped, so on a big-endian machine values would be wrong.
 package safetensors

@@ -22,18 +22,18 @@ const (
 // codes are the format's names of element types.
 var codes = map[tensor.DType]string{
 	tensor.F32: "F32", tensor.I32: "I32", tensor.U8: "U8", tensor.BF16: "BF16", tensor.F16: "F16",
-	tensor.I64: "I64", tensor.F64: "F64", tensor.Bool: "BOOL",
+	tensor.I64: "I64", tensor.F64: "F64", tensor.Bool: "BOOL", tensor.I8: "I8", tensor.I16: "I16",
+	tensor.U16: "U16", tensor.U32: "U32", tensor.U64: "U64",
 }
 
 // foreign are the format's other element types, and the bits of an element.
 var foreign = map[string]int{
 	"F4": 4, "F6_E2M3": 6, "F6_E3M2": 6, "F8_E5M2": 8, "F8_E4M3": 8, "F8_E8M0": 8,
-	"F8_E4M3FNUZ": 8, "F8_E5M2FNUZ": 8, "I8": 8, "I16": 16, "U16": 16, "U32": 32, "U64": 64,
-	"C64": 64,
+	"F8_E4M3FNUZ": 8, "F8_E5M2FNUZ": 8, "C64": 64,
 }
 
 // readable are the element types of tensors that can be read.
-const readable = "F32, F64, BF16, F16, I32, I64, U8 or BOOL"
+const readable = "F32, F64, BF16, F16, I8, I16, I32, I64, U8, U16, U32, U64 or BOOL"
 
 // spelling is what names of element types look like.
 var spelling = regexp.MustCompile(`^[A-Z][A-Z0-9_]*$`)

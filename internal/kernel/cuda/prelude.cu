@@ -34,6 +34,12 @@ __device__ __forceinline__ u16 to_bf16(float x) {
 	if ((u & 0x7fffffff) > 0x7f800000) return (u16)(u >> 16 | 0x40);
 	return (u16)((u + 0x7fff + (u >> 16 & 1)) >> 16);
 }
+// Element types, as the host numbers them, and the integers among them.
+enum { F32 = 1, I32, U8, BF16, F16, I64, F64, BOOL, I8, I16, U16, U32, U64 };
+#define INTEGERS(CASE) \
+	CASE(I8, signed char) CASE(I16, short) CASE(I32, int) CASE(I64, i64) \
+	CASE(U8, u8) CASE(U16, u16) CASE(U32, u32) CASE(U64, u64)
+
 // An element of bfloat16 that reads as a float and rounds what it is given. Kernels of which there
 // is a second one, with _16 after its name, have such elements where the first has floats.
 struct Half {

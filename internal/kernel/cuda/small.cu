@@ -46,7 +46,6 @@ template <class T> __device__ bool compared(int kind, T a, T b) {
 	}
 	return a <= b;
 }
-// type is that of the elements: f32, i32, a byte, i64, f64.
 extern "C" __global__ void compare(PARAM Walk w, u8 *out, const void *a, const void *b, int kind,
 	int type) {
 	EACH(i, w.n) {
@@ -55,11 +54,10 @@ extern "C" __global__ void compare(PARAM Walk w, u8 *out, const void *a, const v
 #define CASE(n, T) \
 		case n: out[i] = compared(kind, ((const T *)a)[at[0]], ((const T *)b)[at[1]]); break;
 		switch (type) {
-			CASE(0, float)
-			CASE(1, int)
-			CASE(2, u8)
-			CASE(3, i64)
-			CASE(4, double)
+			INTEGERS(CASE)
+			CASE(BOOL, u8)
+			CASE(F32, float)
+			CASE(F64, double)
 		}
 #undef CASE
 	}
@@ -105,56 +103,45 @@ __device__ inline u16 to_half(float x) {
 	if (a >= 0x38800000) return (u16)(sign | (a - 0x38000000 + 0xfff + (a >> 13 & 1)) >> 13);
 	return (u16)(sign | (u32)rintf(__uint_as_float(a) * (1 << 24)));
 }
-__device__ inline i64 to_integer(double x, double least, double most, i64 lo, i64 hi) {
-	if (x >= most) return hi;
-	if (x <= least) return lo;
-	return x == x ? (i64)x : 0;
+template <class T> struct Limits {
+	static constexpr bool is_unsigned = (T)-1 > (T)0;
+	static constexpr T most = (T)(is_unsigned ? ~0ull : ~0ull >> (65 - 8 * sizeof(T)));
+	static constexpr T least = is_unsigned ? (T)0 : (T)(-most - 1);
+};
+// The integer, or the number towards zero, or what of the type is nearest to it.
+template <class T, class S> __device__ inline T fitted(S v) {
+	T y = (T)v;
+	if ((S)y == v && (y < 0) == (v < 0)) return y;
+	return v < 0 ? Limits<T>::least : Limits<T>::most;
 }
-enum { F32 = 1, I32, U8, BF16, F16, I64, F64, BOOL };
-__device__ inline void put_integer(void *out, i64 i, i64 v, int to) {
+template <class T> __device__ inline T fitted(double v) {
+	if (v >= (double)Limits<T>::most) return Limits<T>::most;
+	if (v <= (double)Limits<T>::least) return Limits<T>::least;
+	return v == v ? (T)v : 0;
+}
+template <class S> __device__ inline void put_as(void *out, i64 i, S v, int to) {
 	switch (to) {
+#define CASE(n, T) case n: ((T *)out)[i] = fitted<T>(v); break;
+		INTEGERS(CASE)
+#undef CASE
 	case F64: ((double *)out)[i] = (double)v; break;
 	case F32: ((float *)out)[i] = (float)v; break;
 	case BF16: ((u16 *)out)[i] = to_bf16((float)v); break;
 	case F16: ((u16 *)out)[i] = to_half((float)v); break;
-	case I64: ((i64 *)out)[i] = v; break;
-	case I32:
-		if (v > 2147483647) v = 2147483647;
-		((int *)out)[i] = (int)(v < -2147483648ll ? -2147483648ll : v);
-		break;
-	case U8: ((u8 *)out)[i] = (u8)(v > 255 ? 255 : v < 0 ? 0 : v); break;
-	default: ((u8 *)out)[i] = v != 0;
-	}
-}
-__device__ inline void put_number(void *out, i64 i, double v, int to) {
-	switch (to) {
-	case F64: ((double *)out)[i] = v; break;
-	case F32: ((float *)out)[i] = (float)v; break;
-	case BF16: ((u16 *)out)[i] = to_bf16((float)v); break;
-	case F16: ((u16 *)out)[i] = to_half((float)v); break;
-	case I64:
-		((i64 *)out)[i] = to_integer(v, -9223372036854775808., 9223372036854775808.,
-			(i64)0x8000000000000000ull, 0x7fffffffffffffffll);
-		break;
-	case I32:
-		((int *)out)[i] = (int)to_integer(v, -2147483648., 2147483647., -2147483648ll, 2147483647);
-		break;
-	case U8: ((u8 *)out)[i] = (u8)to_integer(v, 0, 255, 0, 255); break;
 	default: ((u8 *)out)[i] = v != 0;
 	}
 }
 extern "C" __global__ void convert(void *out, const void *x, i64 n, int to, int from) {
 	EACH(i, n) {
 		switch (from) {
-		case F64: put_number(out, i, ((const double *)x)[i], to); break;
-		case F32: put_number(out, i, ((const float *)x)[i], to); break;
-		case BF16:
-			put_number(out, i, from_bf16(((const u16 *)x)[i]), to);
-			break;
-		case F16: put_number(out, i, from_half(((const u16 *)x)[i]), to); break;
-		case I64: put_integer(out, i, ((const i64 *)x)[i], to); break;
-		case I32: put_integer(out, i, ((const int *)x)[i], to); break;
-		default: put_integer(out, i, ((const u8 *)x)[i], to);
+#define CASE(n, T) case n: put_as(out, i, ((const T *)x)[i], to); break;
+			INTEGERS(CASE)
+			CASE(F64, double)
+			CASE(BOOL, u8)
+#undef CASE
+		case F32: put_as(out, i, (double)((const float *)x)[i], to); break;
+		case BF16: put_as(out, i, (double)from_bf16(((const u16 *)x)[i]), to); break;
+		case F16: put_as(out, i, (double)from_half(((const u16 *)x)[i]), to); break;
 		}
 	}
 }
