@@ -34,11 +34,13 @@ func (c tiny) at(t *testing.T, topics int, z []uint16) *Model {
 		t.Fatal(err)
 	}
 	if c.heavy {
-		for i, r := range m.slices[0].rows {
-			m.slices[0].rows[i] = newRow(4*topics, topics)
-			m.slices[0].rows[i].tokens = r.tokens
+		for _, s := range m.slices {
+			for i, r := range s.rows {
+				s.rows[i] = newRow(4*topics, topics)
+				s.rows[i].tokens = r.tokens
+			}
+			s.count(m.parts[0][0])
 		}
-		m.slices[0].count(m.parts[0][0])
 	}
 	return m
 }
@@ -65,9 +67,9 @@ func movesOf(m *Model, i int) moves {
 	}
 	_, topics := b.doc(d)
 	at := i - int(b.start[d])
-	r := &m.slices[0].rows[word]
+	r := m.row(word)
 	s.proposals = newProposals(room{3, 64, 64}, m.Options.Topics)
-	s.begin(3)
+	s.reset(3)
 	s.make(word, r)
 	own := topics[at]
 	clear(s.doc)

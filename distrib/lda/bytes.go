@@ -74,29 +74,42 @@ func (b *Bytes) tables(d *division, o Options, own span, u Use) {
 	const rowBytes, cellBytes, entryBytes, sliceBytes = 40, 12, 8, 24
 	parts := int64(own.to - own.from)
 	var sent int64
-	for i := range o.Parts {
+	var tables []int64 // of the slices
+	for i := range len(d.words) - 1 {
 		var table, entries int64
 		for _, n := range d.freq[d.words[i]:d.words[i+1]] {
 			table += rowBytes + cellBytes*int64(mostCells(n, o.Topics))
 			entries += int64(min(n, o.Topics))
 		}
-		b.Table += table
+		tables = append(tables, table+table/8) // what is asked for is rounded up
+		b.Table += tables[i]
 		sent = max(sent, 6*entries) // numbers of one to five bytes
 		b.Result += entryBytes * entries
 	}
 	vocab := int64(len(d.freq))
 	b.Result += sliceBytes * vocab
-	b.Table += b.Table / 8 // what is asked for is rounded up
 	if u.Workers > 1 {
-		// A worker has the slices of its parts, and one more.
-		b.Table = b.Table*(parts+1)/int64(o.Parts) + rowBytes
-		b.Sent = 4 * sent
+		// A worker has as many slices as its parts begin with, and one more that has come.
+		b.Table = most(tables, perPart*int(parts)+1)
+		b.Sent = 2 * atOnce * sent
 	}
 	r := d.room()
 	threads := min(int64(o.Threads), parts)
 	k := int64(o.Topics)
 	b.Proposals = threads*(4*int64(r.words)+2*int64(r.listed)+8*int64(r.columns)+19*k) +
-		parts*8*k
+		parts*12*k + 12*k
+}
+
+// most is the most that so many of some numbers come to that follow each other in a ring.
+func most(numbers []int64, n int) (most int64) {
+	for i := range numbers {
+		var sum int64
+		for k := range min(n, len(numbers)) {
+			sum += numbers[(i+k)%len(numbers)]
+		}
+		most = max(most, sum)
+	}
+	return most
 }
 
 // mostCells is the most cells that a row has of a word with so many tokens. Each of them may have

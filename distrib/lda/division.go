@@ -13,7 +13,7 @@ type division struct {
 func (c *Corpus) divide(o Options) *division {
 	d := &division{freq: c.Frequencies(), k: o.Topics}
 	d.documents = cuts(c.length, c.Docs(), o.Parts)
-	d.words = cuts(func(w int) int { return d.freq[w] }, c.Vocab, o.Parts)
+	d.words = cuts(func(w int) int { return d.freq[w] }, c.Vocab, perPart*o.Parts)
 	for p := range o.Parts {
 		d.blocks = append(d.blocks, c.extents(d.documents[p], d.documents[p+1], o.BlockTokens))
 	}

@@ -39,12 +39,14 @@
 //
 // # Schedule
 //
-// Documents are divided into parts, and words into as many slices; both lie together, and have
-// about as many tokens each. In step s of as many, part p visits slice p + s, modulo their
-// number: no two parts have a document or a word in common, so what they do at the same time does
-// not conflict. Slices rotate; if workers have several parts each, most stay where they are, and
-// a worker sends one to its predecessor in a step. The summary alone is used by all: each part
-// has a copy, in which its own changes are, and those of the others come at the end of a step.
+// Documents are divided into P parts, and words into 2P slices; both lie together, and have about
+// as many tokens each. In step s of 2P, part p visits slice 2p + s, modulo their number: no two
+// parts have a document or a word in common, so what they do at the same time does not conflict.
+// What part p visits in a step, part p+1 has visited two steps before: while one slice is visited
+// the next one is on its way (Orion's figure 5.13). If workers have several parts each, most slices
+// stay where they are, and a worker sends one to its predecessor in a step. The summary alone is
+// used by all. Each part has a copy, in which its own changes are; those that others make in two
+// steps come to it two steps later, when it is sure to have them, and none of later ones does.
 //
 // So the result depends on the number of parts, and on nothing else: any number of threads and of
 // workers up to it leaves the same bits. Random numbers are drawn for a document, a slice and a

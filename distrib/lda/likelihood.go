@@ -56,7 +56,9 @@ func (m *Model) LogLikelihood(ctx context.Context) (float64, error) {
 		newRising(float64(float64(m.Topics)*m.Alpha))
 	parts := make([]float64, m.Parts)
 	err := m.each(func(_, i int) error {
-		parts[i] = m.slices[i].likelihood(ofWord)
+		for _, s := range m.slices[perPart*i : perPart*(i+1)] {
+			parts[i] += s.likelihood(ofWord)
+		}
 		return m.visit(i, func(b *block) {
 			parts[i] += b.likelihood(m.samplers[i].doc, ofDoc, long)
 		})

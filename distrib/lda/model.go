@@ -26,7 +26,6 @@ type Model struct {
 	all       []int32      // the topic summary: tokens by topic
 	samplers  []*sampler   // of the parts that are here
 	proposals []*proposals // of the threads
-	postbox   postbox
 }
 
 // span is numbers [from, to).
@@ -107,30 +106,34 @@ func (m *Model) ready(ctx context.Context) error {
 // tabulate makes the tables of the tokens' topics. Each slice goes round the parts, which count
 // what they have of it.
 func (m *Model) tabulate(ctx context.Context) error {
-	m.slices, m.all = make([]*slice, m.Parts), make([]int32, m.Topics)
-	for i := m.own.from; i < m.own.to; i++ {
+	m.slices, m.all = make([]*slice, perPart*m.Parts), make([]int32, m.Topics)
+	for i := m.home().from; i < m.home().to; i++ {
 		m.slices[i] = newSlice(m.words[i], m.freq[m.words[i]:m.words[i+1]], m.Topics)
 	}
-	for step := range m.Parts {
-		err := m.each(func(_, part int) error {
-			return m.visit(part, m.slices[m.visited(part, step)].count)
-		})
-		if err != nil {
-			return err
+	if err := m.rotate(ctx, func(r *rotation) error {
+		for range m.slices {
+			err := r.next(func(_, part int, s *slice) error { return m.visit(part, s.count) })
+			if err != nil {
+				return err
+			}
 		}
-		if err := m.rotate(ctx, step); err != nil {
-			return err
-		}
+		return nil
+	}); err != nil {
+		return err
 	}
-	before := make([]int32, m.Topics)
-	for i := m.own.from; i < m.own.to; i++ {
-		m.slices[i].sum(m.all)
-	}
-	return m.addUp(ctx, before)
+	return m.total(ctx)
 }
 
-// visited is the slice that a part visits in a step.
-func (m *Model) visited(part, step int) int { return (part + step) % m.Parts }
+// total makes the topic summary of the table.
+func (m *Model) total(ctx context.Context) error {
+	for i := m.home().from; i < m.home().to; i++ {
+		m.slices[i].sum(m.all)
+	}
+	if m.alone() {
+		return nil
+	}
+	return m.around(ctx, tagSummary, appendSummary(nil, m.all), m.add)
+}
 
 // Sweep samples each token once.
 func (m *Model) Sweep(ctx context.Context) error {
@@ -139,19 +142,22 @@ func (m *Model) Sweep(ctx context.Context) error {
 	}
 	m.sweeps++
 	rounds := m.rounds()
-	for round := range rounds {
-		now, err := m.turn(round)
-		if err != nil {
-			return err
-		}
-		for step := range m.Parts {
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
-			}
-			if err := m.step(ctx, now, step); err != nil {
+	err := m.rotate(ctx, func(r *rotation) error {
+		for round := range rounds {
+			now, err := m.turn(round)
+			if err != nil {
 				return err
 			}
+			for range m.Parts {
+				if err := r.sample(now); err != nil {
+					return err
+				}
+			}
 		}
+		return r.settle()
+	})
+	if err != nil {
+		return err
 	}
 	if _, err := m.turn(rounds); err != nil {
 		return err
@@ -159,28 +165,25 @@ func (m *Model) Sweep(ctx context.Context) error {
 	return m.wait()
 }
 
-// step has each part visit a slice of its own, with a block. What the topic summary becomes, they
-// see after it.
-func (m *Model) step(ctx context.Context, now []*block, step int) error {
-	_ = m.each(func(thread, part int) error {
-		s := m.samplers[part]
-		copy(s.all, m.all)
-		if b := now[part]; b != nil {
-			s.proposals = m.proposals[thread]
-			s.sample(b, m.slices[m.visited(part, step)], m.Seed, m.sweeps)
-		}
-		return nil
-	})
-	before := append([]int32(nil), m.all...)
-	for _, s := range m.samplers[m.own.from:m.own.to] {
-		for k, n := range s.all {
-			m.all[k] += n - before[k]
-		}
-	}
-	if err := m.addUp(ctx, before); err != nil {
+// sample is a leg of a sweep, of a block of each part.
+func (r *rotation) sample(now []*block) error {
+	if err := r.begin(); err != nil {
 		return err
 	}
-	return m.rotate(ctx, step)
+	for range perPart {
+		err := r.next(func(thread, part int, v *slice) error {
+			s := r.samplers[part]
+			if b := now[part]; b != nil {
+				s.proposals = r.proposals[thread]
+				s.sample(b, v, r.Seed, r.sweeps)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return r.tell()
 }
 
 // Tokens is how many there are.
@@ -192,7 +195,7 @@ func (m *Model) Table(ctx context.Context) (*Table, error) {
 		return nil, err
 	}
 	words := make([][]Entry, m.corpus.Vocab)
-	for i := range m.Parts {
+	for i := range m.slices {
 		s, err := m.borrow(ctx, i)
 		if err != nil {
 			return nil, err
@@ -232,12 +235,13 @@ func (m *Model) Resume(sweeps int, topics []uint16) error {
 // Words are the topics of the words of the slices that are here, of which the first has that
 // number, in ascending order of topics.
 func (m *Model) Words() (first int, words [][]Entry) {
-	for i := m.own.from; i < m.own.to; i++ {
-		for w := range m.slices[i].rows {
-			words = append(words, m.slices[i].rows[w].entries())
+	here := m.slices[m.home().from:m.home().to]
+	for _, s := range here {
+		for w := range s.rows {
+			words = append(words, s.rows[w].entries())
 		}
 	}
-	return m.slices[m.own.from].from, words
+	return here[0].from, words
 }
 
 // Gather is the topics of all tokens, on every worker.

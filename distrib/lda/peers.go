@@ -5,124 +5,166 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"sync"
+
+	"github.com/gomem/gomem/distrib"
 )
 
-// What workers send each other, by tag.
+// What workers send each other, by tag. What has a number has one of so many tags by it, so that a
+// message does not wait until those before it have come.
 const (
-	tagSize = 0x1da0 + iota
-	tagSlice
+	tagSlice = 0x1da00 + atOnce*iota
 	tagSummary
 	tagShare
 	tagTopics
+	atOnce = 4
 )
 
-// postbox is what is sent and received, memory that is used again.
-type postbox struct{ out, in []byte }
+// A message has its length beside it, by a tag of its own.
+const lengths = 1 << 32
 
-// send sends bytes to a worker while those of another one are received, unless from is none.
-func (m *Model) swap(ctx context.Context, to, from int, tag uint64) error {
-	size := make([]byte, 8)
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	sent := make(chan error, 1)
-	go func() {
-		err := m.group.Send(ctx, to, tagSize, binary.LittleEndian.AppendUint64(nil,
-			uint64(len(m.postbox.out))))
-		if err == nil {
-			err = m.group.Send(ctx, to, tag, m.postbox.out)
-		}
-		if err != nil {
-			cancel(err)
-		}
-		sent <- err
-	}()
-	err := m.group.Recv(ctx, from, tagSize, size)
-	if err == nil {
-		m.postbox.in, err = sized(m.postbox.in, binary.LittleEndian.Uint64(size))
-	}
-	if err == nil {
-		err = m.group.Recv(ctx, from, tag, m.postbox.in)
-	}
-	if err != nil {
-		cancel(err)
-	}
-	if sending := <-sent; sending != nil {
-		return sending
-	}
-	return err
+// mail is what a worker sends while it goes on: to each of the others, of each tag, one thing after
+// the other. They do not wait for each other.
+type mail struct {
+	group  distrib.Group
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	ways   map[way]chan []byte
+	going  sync.WaitGroup
 }
 
-// mostBytes is the most bytes of a message.
-const mostBytes = 1 << 34
-
-// sized is memory of a number of bytes that another worker says.
-func sized(b []byte, n uint64) ([]byte, error) {
-	if n > mostBytes {
-		return nil, fmt.Errorf("lda: a message of %d bytes", n)
-	}
-	if uint64(cap(b)) < n {
-		b = make([]byte, n)
-	}
-	return b[:n], nil
+// way is to whom messages of which tag go.
+type way struct {
+	to  int
+	tag uint64
 }
 
-// alone reports whether there are no other workers.
-func (m *Model) alone() bool { return m.group == nil || m.group.Size() == 1 }
+// mailing begins to send.
+func (m *Model) mailing(ctx context.Context) *mail {
+	x := &mail{group: m.group, ways: map[way]chan []byte{}}
+	x.ctx, x.cancel = context.WithCancelCause(ctx)
+	return x
+}
 
-// rotate hands on the slice that the first part here has visited in a step, and takes the one that
-// the last one visits next. All others stay, and are visited by the part before.
-func (m *Model) rotate(ctx context.Context, step int) error {
-	if m.alone() {
-		return nil
+// workers is how many there are, 0 if there are no others.
+func (x *mail) workers() int {
+	if x.group == nil {
+		return 0
 	}
-	n, rank := m.group.Size(), m.group.Rank()
-	leaves, comes := m.visited(m.own.from, step), m.visited(m.own.to, step)
-	m.postbox.out = m.slices[leaves].append(m.postbox.out[:0])
-	m.slices[leaves] = nil
-	if err := m.swap(ctx, (rank+n-1)%n, (rank+1)%n, tagSlice); err != nil {
+	return x.group.Size()
+}
+
+// post has bytes be sent, which nobody changes any more. It waits while something is still to be
+// sent the same way.
+func (x *mail) post(to int, tag uint64, b []byte) error {
+	length := binary.LittleEndian.AppendUint64(nil, uint64(len(b)))
+	if err := x.put(way{to, tag | lengths}, length); err != nil {
 		return err
 	}
-	s, err := readSlice(m.postbox.in, m.Topics)
-	m.slices[comes] = s
-	return err
+	return x.put(way{to, tag}, b)
 }
 
-// around has each worker send the same bytes to all others, and take theirs.
-func (m *Model) around(ctx context.Context, tag uint64, out []byte,
-	take func(rank int, b []byte) error) error {
-	n, rank := m.group.Size(), m.group.Rank()
-	for by := 1; by < n; by++ {
-		m.postbox.out = append(m.postbox.out[:0], out...)
-		from := (rank + n - by) % n
-		if err := m.swap(ctx, (rank+by)%n, from, tag); err != nil {
-			return err
+// put has bytes go their way.
+func (x *mail) put(w way, b []byte) error {
+	queue := x.ways[w]
+	if queue == nil {
+		queue = make(chan []byte)
+		x.ways[w] = queue
+		x.going.Go(func() { x.send(w, queue) })
+	}
+	select {
+	case queue <- b:
+		return nil
+	case <-x.ctx.Done():
+		return context.Cause(x.ctx)
+	}
+}
+
+// send sends what goes one way, until something fails.
+func (x *mail) send(w way, queue <-chan []byte) {
+	for b := range queue {
+		if x.ctx.Err() != nil {
+			return
 		}
-		if err := take(from, m.postbox.in); err != nil {
+		if err := x.group.Send(x.ctx, w.to, w.tag, b); err != nil {
+			x.cancel(err)
+		}
+	}
+}
+
+// toAll posts the same bytes to all others.
+func (x *mail) toAll(tag uint64, b []byte) error {
+	for to := range x.workers() {
+		if to == x.group.Rank() {
+			continue
+		}
+		if err := x.post(to, tag, b); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// addUp adds what other workers have added to the topic summary since it was as before.
-func (m *Model) addUp(ctx context.Context, before []int32) error {
-	if m.alone() {
-		return nil
+// take waits for the next bytes of a worker.
+func (x *mail) take(from int, tag uint64) ([]byte, error) {
+	length := make([]byte, 8)
+	if err := x.group.Recv(x.ctx, from, tag|lengths, length); err != nil {
+		return nil, err
 	}
-	var out []byte
-	for k, n := range m.all {
-		out = binary.AppendVarint(out, int64(n-before[k]))
+	n := binary.LittleEndian.Uint64(length)
+	if n > mostBytes {
+		return nil, fmt.Errorf("lda: a message of %d bytes", n)
 	}
-	return m.around(ctx, tagSummary, out, func(rank int, b []byte) error {
-		for k := range m.all {
-			n, size := binary.Varint(b)
-			if size <= 0 {
-				return fmt.Errorf("lda: worker %d sends a summary of %d topics", rank, k)
-			}
-			m.all[k], b = m.all[k]+int32(n), b[size:]
+	b := make([]byte, n)
+	return b, x.group.Recv(x.ctx, from, tag, b)
+}
+
+// fromAll takes the next bytes of each of the others.
+func (x *mail) fromAll(tag uint64, read func(rank int, b []byte) error) error {
+	for from := range x.workers() {
+		if from == x.group.Rank() {
+			continue
 		}
-		return nil
-	})
+		b, err := x.take(from, tag)
+		if err == nil {
+			err = read(from, b)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// end waits until all is sent, unless something has failed: what did so first.
+func (x *mail) end(err error) error {
+	if err != nil {
+		x.cancel(err)
+	}
+	for _, queue := range x.ways {
+		close(queue)
+	}
+	x.going.Wait()
+	err = context.Cause(x.ctx)
+	x.cancel(nil)
+	return err
+}
+
+// mostBytes is the most bytes of a message.
+const mostBytes = 1 << 34
+
+// alone reports whether there are no other workers.
+func (m *Model) alone() bool { return m.group == nil || m.group.Size() == 1 }
+
+// around has each worker send the same bytes to all others, and take theirs.
+func (m *Model) around(ctx context.Context, tag uint64, out []byte,
+	read func(rank int, b []byte) error) error {
+	x := m.mailing(ctx)
+	err := x.toAll(tag, out)
+	if err == nil {
+		err = x.fromAll(tag, read)
+	}
+	return x.end(err)
 }
 
 // share has all workers know the numbers of all parts.
@@ -147,7 +189,7 @@ func (m *Model) share(ctx context.Context, parts []float64) error {
 	})
 }
 
-// borrow is a slice, of whoever has it. Between sweeps, part i has slice i.
+// borrow is a slice, of whoever has it.
 func (m *Model) borrow(ctx context.Context, i int) (*slice, error) {
 	if m.alone() {
 		return m.slices[i], nil

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/gomem/gomem/distrib/collective"
 	"github.com/gomem/gomem/distrib/memnet"
@@ -76,6 +78,57 @@ func TestWorkersDoNotMatter(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// TestSlicesTravel: while slices are visited others are on their way, so that links which take less
+// than a visit cost no time; and what comes of it is the same however long they take.
+func TestSlicesTravel(t *testing.T) {
+	c, ctx := drawn(t, small), context.Background()
+	o := Options{Topics: 20, Alpha: .1, Beta: .05, Seed: 5, Parts: 3, BlockTokens: 3000}
+	want := swept(t, started(t, c, o), 3)
+	for _, jitter := range []time.Duration{0, 40 * time.Millisecond} {
+		synctest.Test(t, func(t *testing.T) {
+			net := memnet.Options{Latency: 8 * time.Millisecond, Jitter: jitter, Seed: 3}
+			for rank, err := range collective.Together(memnet.New(3, net), collective.Options{},
+				func(g *collective.Group) error {
+					m, err := New(c, o, g)
+					if err == nil {
+						err = m.tabulate(ctx)
+					}
+					if err != nil {
+						return err
+					}
+					began, steps := time.Now(), 5*perPart*o.Parts
+					err = m.rotate(ctx, func(r *rotation) error {
+						for range steps {
+							if err := r.next(func(int, int, *slice) error {
+								time.Sleep(10 * time.Millisecond)
+								return nil
+							}); err != nil {
+								return err
+							}
+						}
+						return nil
+					})
+					ideal := time.Duration(steps) * 10 * time.Millisecond
+					took := time.Since(began)
+					if took > ideal+20*time.Millisecond && jitter == 0 {
+						return fmt.Errorf("%d steps take %v, ideal %v: %w", steps, took, ideal, err)
+					}
+					return err
+				}) {
+				if err != nil {
+					t.Errorf("worker %d: %v", rank, err)
+				}
+			}
+			for rank, err := range collective.Together(memnet.New(3, net), collective.Options{},
+				func(g *collective.Group) error { return sweptTo(c, o, g, want) }) {
+				if err != nil {
+					t.Errorf("worker %d, %v: %v", rank, jitter, err)
+				}
+			}
+		})
+	}
 }
 
 func TestResume(t *testing.T) {

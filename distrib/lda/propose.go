@@ -57,8 +57,8 @@ func newProposals(r room, topics int) *proposals {
 		stack: make([]uint16, topics), left: make([]uint64, topics)}
 }
 
-// begin forgets all, for a slice of so many words.
-func (p *proposals) begin(words int) {
+// reset forgets all, for a slice of so many words.
+func (p *proposals) reset(words int) {
 	p.at, p.lists, p.columns = p.at[:words], p.lists[:0], p.columns[:0]
 	for i := range p.at {
 		p.at[i] = -1

@@ -34,20 +34,39 @@ type sampler struct {
 	prior
 	cycles int
 	*proposals
-	doc []int32 // tokens of the document by topic
-	all []int32 // tokens of all documents by topic, as known here
-	rng source
+	doc  []int32 // tokens of the document by topic
+	all  []int32 // tokens of all documents by topic, as known here
+	last []int32 // what the part has changed of them, in the last leg
+	rng  source
 }
 
 func newSampler(p prior, cycles int) *sampler {
 	return &sampler{prior: p, cycles: cycles, doc: make([]int32, p.topics),
-		all: make([]int32, p.topics)}
+		all: make([]int32, p.topics), last: make([]int32, p.topics)}
+}
+
+// begin begins a leg, with what is known of all parts up to the leg before the last.
+func (s *sampler) begin(all []int32, first bool) {
+	if first {
+		clear(s.last)
+	}
+	for k, n := range all {
+		s.all[k] = n + s.last[k]
+	}
+}
+
+// end ends a leg, and adds what the part has changed in it.
+func (s *sampler) end(all, sum []int32) {
+	for k, n := range all {
+		s.last[k] = s.all[k] - n - s.last[k]
+		sum[k] += s.last[k]
+	}
 }
 
 // sample samples the tokens of a block whose words are of a slice. sweep numbers the visit, with
 // the slice and the document, for whom random numbers are drawn.
 func (s *sampler) sample(b *block, v *slice, seed uint64, sweep int) {
-	s.begin(len(v.rows))
+	s.reset(len(v.rows))
 	for d := range b.docs {
 		words, topics := b.doc(d)
 		from, to := v.within(words)
