@@ -41,7 +41,7 @@ var elementwise = each(map[string]func(n *node){
 	"Swish": withAlpha(1, func(x value, a float32) value {
 		return ops.Mul(x, ops.Sigmoid(ops.Scale(x, a)))
 	}),
-	"Selu": selu, "HardSigmoid": hardSigmoid, "Shrink": shrink, "Gelu": gelu,
+	"SwiGLU": swiGLU, "Selu": selu, "HardSigmoid": hardSigmoid, "Shrink": shrink, "Gelu": gelu,
 	"PRelu": func(n *node) {
 		x, slope := n.wide(0), n.wide(1)
 		n.give(n.narrow(negative(x, ops.Mul(x, slope))))
@@ -178,4 +178,10 @@ func castLike(n *node) {
 	n.text("round_mode", "")
 	n.int("saturate", 1)
 	n.give(ops.Cast(n.x(0), n.x(1).Type().DType))
+}
+
+// swiGLU is a Swish of one operand that another is multiplied by.
+func swiGLU(n *node) {
+	x, alpha := n.wide(0), n.float("alpha", 1)
+	n.give(n.narrow(ops.Mul(ops.Mul(x, ops.Sigmoid(ops.Scale(x, alpha))), n.wide(1))))
 }

@@ -21,7 +21,12 @@ func (n *node) fold(op operator) bool {
 	}
 	outer, g := n.b.g, graph.New()
 	n.b.g = g
-	defer func() { n.b.g = outer }()
+	defer func() {
+		n.b.g = outer
+		if err := g.Err(); err != nil {
+			fail("%w", err)
+		}
+	}()
 	op.build(n)
 	live, size := make([]graph.NodeID, 0, len(n.out)), int64(0)
 	for _, o := range n.out {
@@ -29,9 +34,6 @@ func (n *node) fold(op operator) bool {
 			live = append(live, o.value.Node.ID)
 			size += o.value.Type().Bytes()
 		}
-	}
-	if err := g.Err(); err != nil {
-		fail("%w", err)
 	}
 	if size > mostFolded {
 		n.out = nil

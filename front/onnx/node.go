@@ -36,7 +36,9 @@ func (n *node) run() (err error) {
 		case failure:
 			err = f.error
 		default:
-			panic(f)
+			if err = n.b.g.Err(); err == nil { // else it read the type of a value that is none
+				panic(f)
+			}
 		}
 	}()
 	n.apply()
@@ -82,6 +84,9 @@ func (n *node) version() int64 {
 
 // has reports whether operand i is there.
 func (n *node) has(i int) bool { return i < len(n.in) && !n.in[i].absent() }
+
+// wants reports whether result i is asked for.
+func (n *node) wants(i int) bool { return i < len(n.Out) && n.Out[i] != "" }
 
 // x is operand i, which has to be a tensor.
 func (n *node) x(i int) graph.Value {
