@@ -18,12 +18,12 @@
 // connected components of them, [Independent] keeps those that depend on none before them. Blocks
 // go to workers, the largest first, each to who has the least to do.
 //
-// push: a worker has some of the samples, and sends partial sums of gradients to those who update
-// the coefficients.
+// push: a worker has some of the samples, and partial sums of gradients, which are added up. A
+// candidate that stays 0 by itself is done with, so that its correlations are not asked for.
 //
-// pull: they add the sums up, go through their blocks, a coefficient after the other, and tell all
-// what has become of them. Within a block an update changes the gradients of the others by products
-// of columns, which are known.
+// pull: workers go through their blocks, a coefficient after the other, and tell all what has
+// become of them. Within a block an update changes the gradients of the others by products of
+// columns, which are known.
 //
 // # Who has what
 //
@@ -31,10 +31,8 @@
 // that it sends and one that it receives, however many samples there are. Were features divided, a
 // change of a coefficient would be a change of predictions, which is a column: as many numbers as
 // samples, or as its column has entries, to all workers; and to see whether two columns are
-// correlated, one would have to be sent. It costs no message more, either: sums go to those who add
-// them up, and results come back from there, which is what any all-reduce does, and the update is
-// in between. Coefficients are with all workers, so everyone draws the same candidates, and no one
-// has to be told of a schedule.
+// correlated, one would have to be sent. Coefficients are with all workers, so everyone draws the
+// same candidates, and no one has to be told of a schedule.
 //
 // # What the paper leaves open, and what is different here
 //
@@ -44,21 +42,23 @@
 //   - Epsilon, without which no coefficient that stands still is drawn again. A constant is too
 //     large at the end, when all changes are small; so it is a share: one in ten candidates is
 //     drawn without a preference.
-//   - A coefficient that stays 0 is a guess, and correlations below kappa add up. Products of all
-//     candidates are known, so it is known what the moves of all blocks come to together; where
-//     they would make the objective rise, they go the part of the way that is best. So it never
-//     rises, whatever kappa is (TestNeverRises), and where columns are orthogonal every move is a
-//     whole one, with the bits of the serial run (TestOrthogonal). [Unchecked] knows no products.
+//   - That a coefficient stays 0 is a guess, and correlations below kappa add up. So workers add up
+//     how curved the loss is along the moves of all blocks together; where these would make the
+//     objective rise, they go the part of the way that is best. So it never rises, whatever kappa
+//     is (TestNeverRises), and where columns are orthogonal every move is a whole one, with the
+//     bits of the serial run (TestOrthogonal). [Unchecked] does not ask.
 //   - Who is early repeats its updates while it waits. Here it is known from the work of all
 //     blocks who will be early, and how often it may repeat, so that a run has the same bits each
 //     time.
 //   - When to stop. Slopes, scaled, are a point of the dual problem, so every look has a bound of
 //     how far the objective is from the least one. By that bound, too, it knows of coefficients
 //     that are 0 in the end, which are not drawn any more (gap-safe screening).
+//   - The parabola of the logistic loss need not lie above it everywhere, but as far as the step
+//     goes: its curvature near to there is less than the greatest, a fourth, and steps are longer.
+//     Those of [Independent] are not, who step without knowing of each other.
 //
 // # One worker
 //
 // One who has all samples needs no schedule: everything is one block. [Problem.Solve] goes through
-// the coefficients that matter, as long as that is worth more than to look at all of them. Its
-// parabola of the logistic loss need not lie above it everywhere, but as far as the step goes.
+// the coefficients that matter, as long as that is worth more than to look at all of them.
 package strads

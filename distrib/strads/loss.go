@@ -36,6 +36,15 @@ func (l Loss) Slope(y, z float64) float64 {
 	return z - y
 }
 
+// bend is the second derivative by the prediction, where the first is the slope.
+func (l Loss) bend(y, slope float64) float64 {
+	if l == Logistic {
+		p := slope + y
+		return float64(p * (1 - p))
+	}
+	return 1
+}
+
 // conjugate is the loss's convex conjugate, at a multiple from 0 to 1 of a slope.
 func (l Loss) conjugate(y, v float64) float64 {
 	if l == Logistic {

@@ -78,6 +78,7 @@ type state struct {
 	z        []float64 // predictions
 	slope    []float64 // of the loss, by prediction
 	square   []float64 // of each column, over all samples of all workers
+	largest  []float64 // number of each column, whatever its sign
 	gradient []float64 // by coefficient, as it was last seen
 	live     []int32   // coefficients that may not be 0 in the end
 	zero     float64   // the objective of coefficients that are 0
@@ -101,9 +102,12 @@ func newState(p *Problem, at *Point) (*state, error) {
 	}
 	s := &state{Problem: p, at: at, b: at.B, seen: Progress{Epoch: at.Epoch},
 		z: make([]float64, len(p.Y)), slope: make([]float64, len(p.Y)),
-		square: make([]float64, n), gradient: make([]float64, n)}
+		square: make([]float64, n), largest: make([]float64, n), gradient: make([]float64, n)}
 	for j := range s.square {
 		s.square[j] = p.X.cross(int32(j), int32(j))
+		p.X.each(int32(j), func(_ int32, x float64) {
+			s.largest[j] = max(s.largest[j], math.Abs(x))
+		})
 	}
 	for _, y := range p.Y {
 		s.zero += p.Loss.value(y, 0)
@@ -169,24 +173,25 @@ func (s *state) stepNear(j int32, gradient float64) float64 {
 	if s.Loss == Squares {
 		return s.step(j, gradient)
 	}
-	curvature, largest := s.bent(j)
-	most := s.square[j] * s.Loss.curvature()
-	if !(curvature > 0) {
-		return s.stepOn(j, gradient, most)
-	}
-	far := largest * math.Abs(s.stepOn(j, gradient, curvature))
-	return s.stepOn(j, gradient, min(most, curvature*libm.Exp(far)))
+	return s.stepOn(j, gradient, s.near(j, gradient, s.bent(j)))
 }
 
-// bent is the second derivative of the logistic loss by a coefficient, and the column's largest
-// number.
-func (s *state) bent(j int32) (sum, largest float64) {
+// near is the curvature of such a parabola, of the logistic loss, whose second derivative is given.
+func (s *state) near(j int32, gradient, curvature float64) float64 {
+	most := s.square[j] * s.Loss.curvature()
+	if !(curvature > 0) {
+		return most
+	}
+	far := s.largest[j] * math.Abs(s.stepOn(j, gradient, curvature))
+	return min(most, curvature*libm.Exp(far))
+}
+
+// bent is the second derivative of the logistic loss by a coefficient.
+func (s *state) bent(j int32) (sum float64) {
 	s.X.each(j, func(i int32, x float64) {
-		p := s.slope[i] + s.Y[i]
-		sum += float64(x * x * p * (1 - p))
-		largest = max(largest, math.Abs(x))
+		sum += float64(x * x * s.Loss.bend(s.Y[i], s.slope[i]))
 	})
-	return sum, largest
+	return sum
 }
 
 // sums are what is summed over samples for a look: the loss, and the products of slopes with labels

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gomem/gomem/distrib"
 	"github.com/gomem/gomem/distrib/collective"
+	"github.com/gomem/gomem/internal/libm"
 )
 
 // Worker is one of those that solve a problem together: it has some of the samples, and all
@@ -29,7 +30,8 @@ func (w *Worker) Run(ctx context.Context, at *Point) error {
 	if err := errors.Join(err, w.Options.check(), w.Stop.check()); err != nil {
 		return err
 	}
-	r := &run{group: w.Group, state: s, scheduler: newScheduler(w.Options, len(at.B))}
+	r := &run{group: w.Group, state: s, scheduler: newScheduler(w.Options, len(at.B)),
+		curved: make([]float64, len(at.B)), along: make([]float64, len(w.Y))}
 	if err := r.meet(ctx); err != nil {
 		return err
 	}
@@ -41,7 +43,8 @@ func (w *Worker) Run(ctx context.Context, at *Point) error {
 		if err := w.After(ctx, r.seen); err != nil || r.seen.Done {
 			return err
 		}
-		for to := r.seen.Updates + len(r.live); r.seen.Updates < to; {
+		n := min(passes*len(r.working()), len(r.live))
+		for to := r.seen.Updates + n; r.seen.Updates < to; {
 			if err := r.round(ctx); err != nil {
 				return err
 			}
@@ -50,14 +53,20 @@ func (w *Worker) Run(ctx context.Context, at *Point) error {
 	}
 }
 
+// passes is how often an epoch could go through the coefficients that matter: a look at all of them
+// costs little beside that, and shows which they are.
+const passes = 5
+
 // run is a worker at work.
 type run struct {
 	group distrib.Group
 	*state
 	*scheduler
+	curved []float64 // by coefficient, the curvature of its step, as it was last seen
+	along  []float64 // by sample, how far moves carry its prediction; 0 between rounds
 }
 
-// meet adds up what workers know of the problem.
+// meet has all workers know what each does of the problem.
 func (r *run) meet(ctx context.Context) error {
 	own := float64(len(r.b))
 	all := []float64{own, r.zero}
@@ -68,7 +77,26 @@ func (r *run) meet(ctx context.Context) error {
 		return fmt.Errorf("strads: this worker has %d features, and others have not", len(r.b))
 	}
 	r.zero = all[1]
-	return collective.AllReduce(ctx, r.group, r.square, collective.Sum)
+	if err := collective.AllReduce(ctx, r.group, r.square, collective.Sum); err != nil {
+		return err
+	}
+	largest, err := r.tell(ctx, r.largest)
+	for _, of := range largest {
+		for j, x := range of {
+			r.largest[j] = max(r.largest[j], x)
+		}
+	}
+	return err
+}
+
+// tell tells all others some numbers, and is those of all, who have as many, by rank.
+func (r *run) tell(ctx context.Context, own []float64) ([][]float64, error) {
+	all := make([]float64, len(own)*r.group.Size())
+	copy(all[len(own)*r.group.Rank():], own)
+	if err := collective.AllGather(ctx, r.group, all); err != nil || len(own) == 0 {
+		return nil, err
+	}
+	return slices.Collect(slices.Chunk(all, len(own))), nil
 }
 
 // look adds up the gradients of all coefficients that are live, and what the gap needs.
@@ -106,21 +134,59 @@ func (r *run) look(ctx context.Context, stop Stop) error {
 // round schedules some coefficients and updates them.
 func (r *run) round(ctx context.Context) error {
 	c := r.candidates()
+	if err := r.push(ctx, c); err != nil {
+		return err
+	}
+	c = r.moving(c)
 	if err := r.acquaint(ctx, c); err != nil {
 		return err
 	}
 	bins, load := pack(r.blocks(c, r.square), r.group.Size())
-	own, err := r.push(ctx, bins)
-	if err != nil {
-		return err
+	moves, err := r.pull(ctx, bins, load)
+	if err == nil {
+		err = r.apply(ctx, moves)
 	}
-	moves, err := r.pull(ctx, bins, load, own)
-	if err != nil {
-		return err
-	}
-	r.apply(moves)
 	r.seen.Rounds++
+	return err
+}
+
+// nearby reports whether steps are by the curvature that there is near to. Of independent sets they
+// are not: there nobody knows what the others of a round do, and shorter steps take fewer rounds.
+func (r *run) nearby() bool { return r.Loss == Logistic && r.Policy == Blocks }
+
+// push adds up the gradients of candidates, and the second derivatives where steps are by them.
+func (r *run) push(ctx context.Context, c []int32) error {
+	all := make([]float64, 0, 2*len(c))
+	for _, j := range c {
+		all = append(all, r.X.dot(j, r.slope))
+	}
+	if r.nearby() {
+		for _, j := range c {
+			all = append(all, r.bent(j))
+		}
+	}
+	if err := collective.AllReduce(ctx, r.group, all, collective.Sum); err != nil {
+		return err
+	}
+	for i, j := range c {
+		r.gradient[j], r.curved[j] = all[i], float64(r.square[j]*r.Loss.curvature())
+		if r.nearby() {
+			r.curved[j] = r.near(j, all[i], all[len(c)+i])
+		}
+	}
 	return nil
+}
+
+// moving are the candidates that would move alone. With others there is nothing left to do.
+func (r *run) moving(c []int32) []int32 {
+	return slices.DeleteFunc(c, func(j int32) bool {
+		still := r.stepOn(j, r.gradient[j], r.curved[j]) == 0
+		if still {
+			r.moved(j, 0, r.b[j] == 0)
+			r.seen.Updates++
+		}
+		return still
+	})
 }
 
 // acquaint has all workers know the products of candidates' columns.
@@ -144,38 +210,6 @@ func (r *run) acquaint(ctx context.Context, c []int32) error {
 	return nil
 }
 
-// push sends the partial sums of gradients to who updates the coefficients, and returns what comes
-// of this worker's own.
-func (r *run) push(ctx context.Context, bins [][][]int32) ([]float64, error) {
-	out, in := make([][]float64, len(bins)), make([][]float64, len(bins))
-	for to, blocks := range bins {
-		for _, block := range blocks {
-			for _, j := range block {
-				out[to] = append(out[to], r.X.dot(j, r.slope))
-			}
-		}
-	}
-	own := out[r.group.Rank()]
-	for from := range in {
-		in[from] = make([]float64, len(own))
-	}
-	if err := collective.AllToAllV(ctx, r.group, out, in); err != nil {
-		return nil, err
-	}
-	fold(own, in)
-	return own, nil
-}
-
-// fold adds up in the order of ranks.
-func fold(to []float64, parts [][]float64) {
-	copy(to, parts[0])
-	for _, p := range parts[1:] {
-		for i, v := range p {
-			to[i] += v
-		}
-	}
-}
-
 // moves are by how much coefficients move.
 type moves struct {
 	list  []int32
@@ -183,9 +217,8 @@ type moves struct {
 	slope float64 // of the objective along them, at most 0
 }
 
-// pull folds the sums of this worker's coefficients into new ones, and tells all others.
-func (r *run) pull(ctx context.Context, bins [][][]int32, load []int, own []float64) (m moves,
-	err error) {
+// pull finds by how much this worker's coefficients move, and tells all others.
+func (r *run) pull(ctx context.Context, bins [][][]int32, load []int) (m moves, err error) {
 	rank, most := r.group.Rank(), 0
 	for _, l := range load {
 		most = max(most, l)
@@ -201,7 +234,7 @@ func (r *run) pull(ctx context.Context, bins [][][]int32, load []int, own []floa
 		}
 	}
 	if len(in[rank]) > 0 {
-		r.update(bins[rank], min(mostRepeats, most/load[rank]), own, in[rank])
+		r.update(bins[rank], min(mostRepeats, most/load[rank]), in[rank])
 	}
 	mine := slices.Clone(in[rank])
 	for to := range out {
@@ -227,32 +260,34 @@ const mostRepeats = 8
 
 // update goes through blocks so many times, and notes by how much the coefficients move; the last
 // number is the slope of the objective along that.
-func (r *run) update(blocks [][]int32, times int, gradient, by []float64) {
+func (r *run) update(blocks [][]int32, times int, by []float64) {
 	slope := &by[len(by)-1]
 	for _, block := range blocks {
-		n := len(block)
-		r.sequence(block, times, gradient[:n], by[:n])
+		r.sequence(block, times, by)
 		for i, j := range block {
-			*slope += float64(gradient[i]*by[i]) +
+			*slope += float64(r.gradient[j]*by[i]) +
 				float64(r.L1*(math.Abs(r.b[j]+by[i])-math.Abs(r.b[j])))
 		}
-		gradient, by = gradient[n:], by[n:]
+		by = by[len(block):]
 	}
 }
 
 // sequence updates a block's coefficients one after the other: each knows what those before it
-// have changed.
-func (r *run) sequence(block []int32, times int, gradient, by []float64) {
-	c := r.Loss.curvature()
+// have changed. What two have to do with each other is curved as both are by themselves.
+func (r *run) sequence(block []int32, times int, by []float64) {
+	root := make([]float64, len(block))
+	for i, j := range block {
+		root[i] = math.Sqrt(r.curved[j] / r.square[j])
+	}
 	for range times {
 		for i, j := range block {
-			g := gradient[i]
+			g := r.gradient[j]
 			for l, k := range block {
 				if l != i && by[l] != 0 {
-					g += float64(c * r.pairs[pair(j, k)] * by[l])
+					g += float64(float64(root[i]*root[l]) * r.pairs[pair(j, k)] * by[l])
 				}
 			}
-			h := float64(c * r.square[j])
+			h := r.curved[j]
 			now := r.b[j] + by[i]
 			g += float64(h * by[i])
 			by[i] = soft(now-g/h, r.L1/h) - r.b[j]
@@ -260,36 +295,69 @@ func (r *run) sequence(block []int32, times int, gradient, by []float64) {
 	}
 }
 
-// apply moves coefficients. What the blocks have to do with each other may make the objective
-// rise: then they go the part of the way that is best, by the bound that the curvature gives.
-func (r *run) apply(m moves) {
-	part := 1.0
-	if r.Policy != Unchecked {
-		if bend := r.bend(m); m.slope+float64(bend/2) > 0 {
-			part = -m.slope / bend
-		}
+// apply moves coefficients, all the way or a part of it.
+func (r *run) apply(ctx context.Context, m moves) error {
+	var rows []int32
+	for i, j := range m.list {
+		by := m.by[i]
+		r.X.each(j, func(i int32, x float64) {
+			if r.along[i] == 0 {
+				rows = append(rows, i)
+			}
+			r.along[i] += float64(by * x)
+		})
+	}
+	r.seen.Updates += len(m.list)
+	part, err := r.part(ctx, m, rows)
+	if err != nil {
+		return err
 	}
 	for i, j := range m.list {
 		was, by := r.b[j], float64(part*m.by[i])
-		r.move(j, by)
+		r.b[j] += by
 		r.moved(j, float64(m.by[i]*math.Sqrt(r.square[j])), was == 0 && by == 0)
 	}
-	r.seen.Updates += len(m.list)
+	for _, i := range rows {
+		r.z[i] += float64(part * r.along[i])
+		r.slope[i], r.along[i] = r.Loss.Slope(r.Y[i], r.z[i]), 0
+	}
+	return nil
 }
 
-// bend bounds the second derivative of the loss along moves.
-func (r *run) bend(m moves) float64 {
-	sum := 0.0
-	for i, j := range m.list {
-		if m.by[i] == 0 {
-			continue
-		}
-		sum += float64(m.by[i] * m.by[i] * r.square[j])
-		for l, k := range m.list[:i] {
-			if m.by[l] != 0 {
-				sum += float64(2 * m.by[i] * m.by[l] * r.pairs[pair(j, k)])
-			}
-		}
+// part is how much of moves is good. What blocks have to do with each other may make the objective
+// rise: then they go the part of the way that is best, by what is known of its curvature.
+func (r *run) part(ctx context.Context, m moves, rows []int32) (float64, error) {
+	if r.Policy == Unchecked || len(m.list) == 0 {
+		return 1, nil
 	}
-	return float64(r.Loss.curvature() * sum)
+	own := make([]float64, 2)
+	for _, i := range rows {
+		v := r.along[i]
+		own[0] += float64(r.Loss.bend(r.Y[i], r.slope[i]) * float64(v*v))
+		own[1] = max(own[1], math.Abs(v))
+	}
+	all, err := r.tell(ctx, own)
+	bend, far := 0.0, 0.0
+	for _, of := range all {
+		bend, far = bend+of[0], max(far, of[1])
+	}
+	if r.Loss == Squares {
+		far = 0
+	}
+	if m.slope+float64(bend*rise(far)) <= 0 {
+		return 1, err
+	}
+	if far == 0 {
+		return -m.slope / bend, err
+	}
+	return libm.Log1p(-float64(m.slope*far)/bend) / far, err
+}
+
+// rise is how much of a second derivative a function rises by above its tangent in a step of
+// length 1 at most, if that derivative changes by a factor of at most e to the power of far.
+func rise(far float64) float64 {
+	if far < 0.001 { // where the difference below has no digits
+		return libm.Exp(far) / 2
+	}
+	return (libm.Exp(far) - 1 - far) / float64(far*far)
 }
