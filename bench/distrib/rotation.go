@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math/rand/v2"
+	"sync"
 	"testing"
 	"time"
 
@@ -177,10 +179,11 @@ func topicScaling(t *testing.T, w io.Writer, quick bool) error {
 	fmt.Fprintf(w, "LightLDA's corpus, all a 10000th of the thesis': %d tokens, the table, the "+
 		"topic summary and the latency, and so the seconds; a token takes a thread %v. Bytes of "+
 		"the table for a token are those of a run of as many tokens for V times K, of V = K = "+
-		"1000 and 100 true topics, after so many sweeps. *in step* is `--model lda`: all "+
-		"exchange the topic summary and a slice after each of P steps. *pipelined* is Orion's "+
-		"rotation, two slices a worker, without the summary. 24 machines over 8; the thesis has "+
-		"180 h / 60 h = 3.0x to the same likelihood.\n\n", tokens, tokenTime)
+		"1000 and 100 true topics, after so many sweeps. *in step*: all exchange the topic "+
+		"summary and a slice after each of P steps. *pipelined* is `--model lda`: two slices a "+
+		"worker, of which one is on its way, and the summary comes two steps later. *uneven* "+
+		"has steps that take from half to one and a half of their time. 24 machines over 8; the "+
+		"thesis has 180 h / 60 h = 3.0x to the same likelihood.\n\n", tokens, tokenTime)
 	heading(w, "threads a machine", "sweeps", "bytes a token", "schedule", "s a sweep, 8", "24",
 		"MB a machine, 24", "of ideal, 24", "24 over 8", "the thesis")
 	for _, threads := range []int{1, 4, 20} {
@@ -200,18 +203,18 @@ func topicScaling(t *testing.T, w io.Writer, quick bool) error {
 // machines prints a line for each schedule of topics, after some cells.
 func (f factored) machines(t *testing.T, w io.Writer, before ...string) error {
 	by := map[string][]rotated{}
-	names := []string{"in step", "pipelined"}
+	var names []string
 	for _, n := range []int{8, 24} {
-		pipelined, err := f.scheduled(names[1], orion.Options{Workers: n}, false)
-		if err != nil {
-			return err
-		}
-		for _, s := range []strategy{f.inStep(names[0], n), pipelined} {
-			seconds, bytes, err := f.passes(t, n, 2, s)
-			if err != nil {
-				return err
+		names = nil
+		for _, uneven := range []float64{0, 1} {
+			for _, s := range []strategy{f.inStep(n, uneven), f.pipelined(n, uneven)} {
+				seconds, bytes, err := f.passes(t, n, 2, s)
+				if err != nil {
+					return err
+				}
+				by[s.name] = append(by[s.name], rotated{seconds, bytes})
+				names = append(names, s.name)
 			}
-			by[s.name] = append(by[s.name], rotated{seconds, bytes})
 		}
 	}
 	for _, name := range names {
@@ -223,27 +226,136 @@ func (f factored) machines(t *testing.T, w io.Writer, before ...string) error {
 	return nil
 }
 
-// inStep is what package lda does: in each of as many steps as there are workers, all visit a
-// slice, tell each other what they have changed in the topic summary, a byte a topic, and hand the
-// slice on. There were a hundred times as many topics as there are words.
-func (f factored) inStep(name string, workers int) strategy {
-	return strategy{name, workers, func(ctx context.Context, g *collective.Group,
+// visits is how long a worker's steps of a pass take it, perPart for each worker there is: all the
+// same, or by so much more or less, at most half of it.
+func (f factored) visits(workers, rank, pass int, uneven float64) []time.Duration {
+	rng := rand.New(rand.NewPCG(uint64(rank), uint64(pass)))
+	steps := make([]time.Duration, perPart*workers)
+	for i := range steps {
+		each := f.share(workers).Seconds() / float64(len(steps))
+		steps[i] = time.Duration(each * (1 + uneven*(rng.Float64()-0.5)) * float64(time.Second))
+	}
+	return steps
+}
+
+// perPart is how many slices of words package lda has for each worker.
+const perPart = 2
+
+// called is a schedule's name.
+func called(name string, uneven float64) string {
+	if uneven > 0 {
+		return name + ", uneven"
+	}
+	return name
+}
+
+// inStep has all tell each other after each of as many steps as there are workers what they have
+// changed in the topic summary, a byte a topic, and hand the slice on that they visited. There were
+// a hundred times as many topics as there are words.
+func (f factored) inStep(workers int, uneven float64) strategy {
+	return strategy{called("in step", uneven), 1, func(ctx context.Context, g *collective.Group,
 		passes int) error {
 		n, rank := g.Size(), g.Rank()
 		summary, slice := make([]byte, f.cols/100), make([]byte, 4*f.rank*f.cols/workers)
-		for range passes {
-			time.Sleep(f.share(workers) / time.Duration(workers))
-			for by := 1; by < n; by++ {
-				if err := swap(ctx, g, (rank+by)%n, (rank+n-by)%n, summary); err != nil {
+		for pass := range passes {
+			visits := f.visits(n, rank, pass, uneven)
+			for step := 0; step < len(visits); step += perPart {
+				time.Sleep(visits[step] + visits[step+1])
+				for by := 1; by < n; by++ {
+					if err := swap(ctx, g, (rank+by)%n, (rank+n-by)%n, summary); err != nil {
+						return err
+					}
+				}
+				if err := swap(ctx, g, (rank+n-1)%n, (rank+1)%n, slice); err != nil {
 					return err
 				}
-			}
-			if err := swap(ctx, g, (rank+n-1)%n, (rank+1)%n, slice); err != nil {
-				return err
 			}
 		}
 		return nil
 	}}
+}
+
+// pipelined is what package lda does: a slice that was visited goes on while the next one is
+// visited, and is needed two steps later, as is what was changed of the summary in two steps.
+func (f factored) pipelined(workers int, uneven float64) strategy {
+	return strategy{called("pipelined", uneven), 1, func(ctx context.Context, g *collective.Group,
+		passes int) error {
+		for pass := range passes {
+			o := &onward{ctx: ctx, g: g, pass: pass, summary: make([]byte, f.cols/100),
+				slice: make([]byte, 4*f.rank*f.cols/(perPart*workers))}
+			visits := f.visits(workers, g.Rank(), pass, uneven)
+			for step, took := range visits {
+				if err := o.hear(step); err != nil {
+					return err
+				}
+				time.Sleep(took)
+				o.say(step)
+			}
+			for step := range 2 * perPart {
+				if err := o.hear(len(visits) + step); err != nil {
+					return err
+				}
+			}
+			o.sent.Wait()
+			if o.failed != nil {
+				return o.failed
+			}
+		}
+		return nil
+	}}
+}
+
+// onward is a worker's messages in a pass.
+type onward struct {
+	ctx            context.Context
+	g              *collective.Group
+	pass           int
+	slice, summary []byte
+	sent           sync.WaitGroup
+	once           sync.Once
+	failed         error
+}
+
+// tag is that of a slice, or of a summary, of a step.
+func (o *onward) tag(summary, step int) uint64 {
+	return uint64(1+2*o.pass+summary)<<32 | uint64(step)
+}
+
+// say sends what comes of a step.
+func (o *onward) say(step int) {
+	n, rank := o.g.Size(), o.g.Rank()
+	o.send((rank+n-1)%n, o.tag(0, step), o.slice)
+	for by := 1; by < n && step%perPart == perPart-1; by++ {
+		o.send((rank+by)%n, o.tag(1, step), o.summary)
+	}
+}
+
+// send sends, and does not wait.
+func (o *onward) send(to int, tag uint64, b []byte) {
+	o.sent.Go(func() {
+		if err := o.g.Send(o.ctx, to, tag, b); err != nil {
+			o.once.Do(func() { o.failed = err })
+		}
+	})
+}
+
+// hear waits for what a step needs, or what one behind the last would need.
+func (o *onward) hear(step int) error {
+	n, rank := o.g.Size(), o.g.Rank()
+	if from := step - perPart; from >= 0 && from < perPart*n {
+		err := o.g.Recv(o.ctx, (rank+1)%n, o.tag(0, from), make([]byte, len(o.slice)))
+		if err != nil {
+			return err
+		}
+	}
+	for by := 1; by < n && step >= 2*perPart && step%perPart == 0; by++ {
+		err := o.g.Recv(o.ctx, (rank+n-by)%n, o.tag(1, step-perPart-1),
+			make([]byte, len(o.summary)))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // swap sends as many bytes as it receives.
