@@ -66,7 +66,7 @@ func operations() []operation {
 	var list []operation
 	for _, part := range [][]operation{functionOperations(), pairOperations(),
 		reductionOperations(), movingOperations(), productOperations(),
-		lossOperations(), sequenceOperations()} {
+		lossOperations(), sequenceOperations(), scatterOperations()} {
 		list = append(list, part...)
 	}
 	return list

@@ -22,8 +22,9 @@
 //
 // Elements elsewhere: [Reshape], [ExpandDims], [Transpose], [Slice], [SliceStep],
 // [Reverse], [Concat], [Stack], [Pad], [BroadcastTo], [Tile], [Repeat], [Tril]; by
-// indices [Take], [Gather], [ScatterAdd], [Embedding], [OneHot]; at a position that is
-// an operand [SliceAt], [PutAt], [WriteAt], [Rotary], [CausalMaskAt].
+// indices [Take], [Gather], [GatherND], [Scatter], [ScatterND], [ScatterAdd], [Embedding],
+// [OneHot]; at a position that is an operand [SliceAt], [PutAt], [WriteAt], [Rotary],
+// [CausalMaskAt].
 //
 // Losses: [CrossEntropy], [CrossEntropyIgnoring], [CTCLoss]. Updates of variables:
 // [Assign], [Accumulate], the optimizers. [StopGradient] ends what is differentiated.

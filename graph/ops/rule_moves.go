@@ -57,6 +57,42 @@ func (o scatter) Split(in, out []graph.Type) (r graph.Rule, ok bool) {
 	return r, true
 }
 
+// Split is along those axes of the indices that x has in full, but the one that they are along.
+func (o scatterAt) Split(in, out []graph.Type) (r graph.Rule, ok bool) {
+	of, own := entire(in[0]), entire(in[1])
+	for i := range of {
+		if i != o.Axis && in[0].Size(i) == in[1].Size(i) {
+			of[i] = oneAxis(&r, in[0].Size(i))
+			own[i] = of[i]
+		}
+	}
+	r.In, r.Out = [][][]int{of, own, own}, [][][]int{of}
+	return r, true
+}
+
+// Split is along the axes before and behind those of the places.
+func (o scatterND) Split(in, out []graph.Type) (r graph.Rule, ok bool) {
+	batch := eachAxis(&r, graph.Type{Shape: in[0].Shape[:o.Batch]})
+	inner := eachAxis(&r, graph.Type{Shape: in[0].Shape[o.Batch+in[1].Size(-1):]})
+	around := func(t graph.Type) [][]int {
+		own := leading(batch, t)
+		copy(own[len(own)-len(inner):], inner)
+		return own
+	}
+	of := around(in[0])
+	r.In, r.Out = [][][]int{of, leading(batch, in[1]), around(in[2])}, [][][]int{of}
+	return r, true
+}
+
+// Split is along the vectors of indices, and along all axes before and behind those of the
+// places.
+func (o gatherND) Split(in, out []graph.Type) (r graph.Rule, ok bool) {
+	axes, rows := eachAxis(&r, out[0]), in[1].Rank()-1
+	x := slices.Concat(axes[:o.Batch], make([][]int, in[1].Size(-1)), axes[rows:])
+	r.In, r.Out = [][][]int{x, leading(axes[:rows], in[1])}, [][][]int{axes}
+	return r, true
+}
+
 // Split is along the elements that are taken, and along all axes behind.
 func (reorder) Split(_, out []graph.Type) (r graph.Rule, ok bool) {
 	axes := eachAxis(&r, out[0])

@@ -9,7 +9,7 @@ import (
 var files embed.FS
 
 // order is that of the files of the source: what others use comes first.
-const order = "prelude libm elements moves reduce rows index small tiles conv images moe " +
+const order = "prelude libm elements moves reduce rows index scatter small tiles conv images moe " +
 	"sequence update"
 
 // added is the text of kernels of operations that a program brings.
