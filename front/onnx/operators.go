@@ -22,7 +22,8 @@ var operators map[string]operator
 func init() {
 	operators = map[string]operator{}
 	for _, family := range []map[string]operator{elementwise, shapes, indexing, products, images,
-		norms, attentions, reductions, controls, sequences, recurrent, quantised, losses} {
+		norms, attentions, signals, boxes,
+		reductions, controls, sequences, recurrent, quantised, losses} {
 		maps.Copy(operators, family)
 	}
 }

@@ -29,11 +29,11 @@ var dataTypes = map[DataType]struct {
 	name string
 	of   tensor.DType
 }{
-	Float: {"float", tensor.F32}, Uint8: {"uint8", tensor.U8}, 3: {"int8", tensor.Invalid},
-	4: {"uint16", tensor.Invalid}, 5: {"int16", tensor.Invalid}, Int32: {"int32", tensor.I32},
+	Float: {"float", tensor.F32}, Uint8: {"uint8", tensor.U8}, 3: {"int8", tensor.I8},
+	4: {"uint16", tensor.U16}, 5: {"int16", tensor.I16}, Int32: {"int32", tensor.I32},
 	Int64: {"int64", tensor.I64}, 8: {"string", tensor.Invalid}, Bool: {"bool", tensor.Bool},
 	Float16: {"float16", tensor.F16}, Double: {"double", tensor.F64},
-	12: {"uint32", tensor.Invalid}, 13: {"uint64", tensor.Invalid},
+	12: {"uint32", tensor.U32}, 13: {"uint64", tensor.U64},
 	14: {"complex64", tensor.Invalid}, 15: {"complex128", tensor.Invalid},
 	BFloat16: {"bfloat16", tensor.BF16}, 17: {"float8e4m3fn", tensor.Invalid},
 	18: {"float8e4m3fnuz", tensor.Invalid}, 19: {"float8e5m2", tensor.Invalid},
