@@ -126,7 +126,8 @@ func (r regions) matrix(coordinate, size, bins int) value {
 	at, share := r.samples(coordinate, bins)
 	at = ops.Mul(at, ops.ReshapeSizes(extent, r.many, 1, 1, 1))
 	at = ops.Add(at, ops.ReshapeSizes(lo, r.many, 1, 1, 1))
-	inside := ops.And(ops.GreaterEqual(at, like(at, -1)), ops.LessEqual(at, like(at, float64(size))))
+	inside := ops.And(ops.GreaterEqual(at, like(at, -1)),
+		ops.LessEqual(at, like(at, float64(size))))
 	near := ops.Abs(ops.Sub(ops.Clip(at, 0, float32(size-1)), steps(r.n, 1, size)))
 	weight := ops.Relu(ops.Sub(like(near, 1), near))
 	weight = ops.Mul(ops.Where(inside, weight, like(weight, 0)), share)

@@ -47,46 +47,78 @@ func TestNodes(t *testing.T) {
 	t.Logf("%d of %d", passed, len(cases))
 }
 
+// nodeTest is one of ONNX's tests.
+type nodeTest struct {
+	path  string
+	file  *onnx.File
+	feeds map[string]tensor.View
+	want  []tensor.View
+	given map[string]tensor.View // of feeds, what shapes depend on
+}
+
 func nodeCase(t *testing.T, dir string) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v", p)
 		}
 	}()
-	path := filepath.Join(dir, "model.onnx")
-	file, err := onnx.Open(path)
+	c, err := readNode(dir)
 	if err != nil {
 		return err
 	}
+	return c.tried(func() error { return c.run(t) })
+}
+
+// tried does something, and again with more inputs given, as long as it fails for the want of them:
+// those that it names, or, if it names others, those of integers, or all.
+func (c *nodeTest) tried(do func() error) error {
+	for {
+		err := do()
+		if err == nil || !strings.Contains(err.Error(), "depends on what is fed") {
+			return err
+		}
+		if !c.give(func(name string, _ tensor.View) bool {
+			return strings.Contains(err.Error(), fmt.Sprintf(", %q, depends", name))
+		}) && !c.give(func(_ string, x tensor.View) bool { return !x.Type.DType.Floating() }) &&
+			!c.give(func(string, tensor.View) bool { return true }) {
+			return err
+		}
+	}
+}
+
+// give gives inputs, and reports whether there are any that were not.
+func (c *nodeTest) give(which func(name string, x tensor.View) bool) (some bool) {
+	for name, x := range c.feeds {
+		if _, ok := c.given[name]; !ok && which(name, x) {
+			c.given[name], some = x, true
+		}
+	}
+	return some
+}
+
+func readNode(dir string) (*nodeTest, error) {
+	c := &nodeTest{path: filepath.Join(dir, "model.onnx"), feeds: map[string]tensor.View{},
+		given: map[string]tensor.View{}}
+	var err error
+	if c.file, err = onnx.Open(c.path); err != nil {
+		return nil, err
+	}
 	set := filepath.Join(dir, "test_data_set_0")
-	feeds := map[string]tensor.View{}
-	for i, v := range file.Graph.Inputs {
+	for i, v := range c.file.Graph.Inputs {
 		x, err := readTensor(filepath.Join(set, fmt.Sprintf("input_%d.pb", i)))
 		if err != nil {
-			return err
+			return nil, err
 		}
-		feeds[v.Name] = x
+		c.feeds[v.Name] = x
 	}
-	var want []tensor.View
-	for i := range file.Graph.Outputs {
+	for i := range c.file.Graph.Outputs {
 		x, err := readTensor(filepath.Join(set, fmt.Sprintf("output_%d.pb", i)))
 		if err != nil {
-			return err
+			return nil, err
 		}
-		want = append(want, x)
+		c.want = append(c.want, x)
 	}
-	given := map[string]tensor.View{}
-	for try := 0; ; try++ {
-		err := runNode(t, path, file, feeds, given, want)
-		if err == nil || try == 2 || !strings.Contains(err.Error(), "depends on what is fed") {
-			return err
-		}
-		for name, x := range feeds {
-			if try == 1 || !x.Type.DType.Floating() {
-				given[name] = x
-			}
-		}
-	}
+	return c, nil
 }
 
 func readTensor(path string) (tensor.View, error) {
@@ -108,36 +140,41 @@ func wrapped(t []byte) []byte {
 	return protowire.AppendBytes(protowire.AppendTag(m, 8, protowire.BytesType), nil)
 }
 
-func runNode(t *testing.T, path string, file *onnx.File, feeds, given map[string]tensor.View,
-	want []tensor.View) error {
+// apply is a model of the test's network, what is to be fed to it, and its outputs.
+func (c *nodeTest) apply() (*Net, *nn.Model, gomem.Feeds, []graph.Value, error) {
 	sizes := map[string]int{}
-	for _, v := range file.Graph.Inputs {
-		if _, ok := given[v.Name]; ok {
+	for _, v := range c.file.Graph.Inputs {
+		if _, ok := c.given[v.Name]; ok {
 			continue
 		}
 		for i, d := range v.Shape {
 			if d.Size < 0 {
-				sizes[axisName(v, i)] = feeds[v.Name].Type.Size(i)
+				sizes[axisName(v, i)] = c.feeds[v.Name].Type.Size(i)
 			}
 		}
 	}
-	net, err := Open(path, Options{Sizes: sizes, Given: given})
+	net, err := Open(c.path, Options{Sizes: sizes, Given: c.given})
 	if err != nil {
-		return err
+		return nil, nil, nil, nil, err
 	}
 	m := nn.NewModel()
 	in := net.Inputs(m)
 	pass := m.Evaluation()
-	if strings.Contains(path, "training") {
+	if strings.Contains(c.path, "training") {
 		pass = m.Training()
 	}
 	outs := net.Apply(pass, in...)
-	if err := m.Err(); err != nil {
-		return err
-	}
 	fed := gomem.Feeds{}
 	for _, v := range in {
-		fed[v] = feeds[v.Node.Name]
+		fed[v] = c.feeds[v.Node.Name]
+	}
+	return net, m, fed, outs, m.Err()
+}
+
+func (c *nodeTest) run(t *testing.T) error {
+	net, m, fed, outs, err := c.apply()
+	if err != nil {
+		return err
 	}
 	s, err := gomem.Compile(t.Context(), m.Graph, gomem.Options{DeviceBytes: 1 << 28},
 		gomem.Target{Name: "eval", Fetches: outs})
@@ -153,7 +190,7 @@ func runNode(t *testing.T, path string, file *onnx.File, feeds, given map[string
 		return err
 	}
 	for i, g := range got {
-		if err := near(g, want[i]); err != nil {
+		if err := near(g, c.want[i]); err != nil {
 			return fmt.Errorf("output %d: %w", i, err)
 		}
 	}
