@@ -202,14 +202,10 @@ train --profile
     lasso, l1-lr: the penalty, lambda in (|y - Xb|^2 + lambda |b|)/2, and in the cross entropy
     of all samples + lambda |b| (default: a tenth, of l1-lr a thousandth, of what makes all
     coefficients 0). mf: of each element lambda (|w|^2 + |h|^2)/2, of its row and its column
-    (default 0.01).
+    (default 0.01). gbt: of each leaf lambda v^2/2 of its value (default 1).
 --gap
     lasso, l1-lr: stop when the objective is this near to the least one, as a part of the
     objective of coefficients that are 0 (default 1e-6).
---tree-depth
-    gbt: questions from the root of a tree to a leaf, at most (default 6).
---loss
-    gbt: squares, of labels that are numbers, or logistic, of two classes (default squares).
 --parts
     lda: into how many parts documents and words are divided, at least one a worker; but for
     --sync rotate, those of a worker, between which it hears of others (default 4).
@@ -483,7 +479,7 @@ profile --trace
 
 // describe gives every flag without a text of its own the one in flagTexts.
 func describe(k *kong.Kong) error {
-	texts := parseTexts(strings.ReplaceAll(flagTexts+predictTexts+benchTexts, "${policy}",
+	texts := parseTexts(strings.ReplaceAll(flagTexts+predictTexts+benchTexts+treeTexts, "${policy}",
 		string(byDefault)))
 	return kong.Visit(k.Model.Node, func(v kong.Visitable, next kong.Next) error {
 		if n, ok := v.(*kong.Node); ok {

@@ -74,7 +74,7 @@ func (run tablesRun) predictor() (says, error) {
 		return &workload.L1{Train: like}, nil
 	case "gbt":
 		if run.Trees != nil {
-			m, err := run.Trees.model(1, 1)
+			m, err := run.Trees.model(1, 1, 0)
 			if err != nil {
 				return nil, err
 			}

@@ -9,25 +9,38 @@ import (
 	"github.com/gomem/gomem/distrib/workload"
 )
 
+// treeTexts are what --help says of the flags of trees, as in flagTexts.
+const treeTexts = `
+--tree-depth
+    gbt: questions from the root of a tree to a leaf, at most (default 6).
+--loss
+    gbt: squares, of labels that are numbers, or logistic, of two classes (default squares).
+--min-leaf
+    gbt: samples of a leaf, at least (default 20).
+`
+
 // treeFlags are those of gradient-boosted trees.
 type treeFlags struct {
 	Depth count  `name:"tree-depth" group:"model" placeholder:"N"`
 	Loss  string `group:"model" enum:",squares,logistic" default:"" placeholder:"LOSS"`
+	Least count  `name:"min-leaf" group:"model" placeholder:"N"`
 }
 
 func (f treeFlags) given() []option {
-	return []option{{"tree-depth", f.Depth > 0}, {"loss", f.Loss != ""}}
+	return []option{{"tree-depth", f.Depth > 0}, {"loss", f.Loss != ""}, {"min-leaf", f.Least > 0}}
 }
 
 // treeRun is what a directory of snapshots says of trees, beside their number.
 type treeRun struct {
 	Depth int    `json:"tree_depth"`
 	Loss  string `json:"loss"`
+	Least int    `json:"min_leaf,omitempty"` // 0: as usual
 }
 
 // run is what flags say, and the usual of what they do not.
 func (f treeFlags) run() treeRun {
-	return treeRun{cmp.Or(int(f.Depth), 6), cmp.Or(f.Loss, gbt.Squares.String())}
+	return treeRun{cmp.Or(int(f.Depth), 6), cmp.Or(f.Loss, gbt.Squares.String()),
+		cmp.Or(int(f.Least), minLeaf)}
 }
 
 // adopt takes the settings of a run that is gone on from. What flags say must be the same.
@@ -39,28 +52,31 @@ func (f *treeFlags) adopt(dir location, run treeRun) error {
 			own.Depth)
 	case f.Loss != "" && own.Loss != run.Loss:
 		return fmt.Errorf("%s: the run there has --loss %s, not %s", dir, run.Loss, own.Loss)
+	case f.Least > 0 && own.Least != cmp.Or(run.Least, minLeaf):
+		return fmt.Errorf("%s: the run there has --min-leaf %d, not %d", dir,
+			cmp.Or(run.Least, minLeaf), own.Least)
 	}
-	*f = treeFlags{count(run.Depth), run.Loss}
+	*f = treeFlags{count(run.Depth), run.Loss, count(run.Least)}
 	return nil
 }
 
-// minLeaf is how many samples a leaf has at least: as many as others have it.
+// minLeaf is how many samples a leaf has at least, unless it is said: as many as others have it.
 const minLeaf = 20
 
 // model is a forest of so many trees, without data.
-func (r treeRun) model(trees int, rate float64) (*workload.GBT, error) {
+func (r treeRun) model(trees int, rate, lambda float64) (*workload.GBT, error) {
 	loss, err := gbt.ParseLoss(r.Loss)
 	if err != nil {
 		return nil, usagef("--loss: %w", err)
 	}
 	m := &workload.GBT{Options: gbt.Options{Loss: loss, Trees: trees, Depth: r.Depth, Rate: rate,
-		L2: 1, MinLeaf: minLeaf}}
+		L2: lambda, MinLeaf: cmp.Or(r.Least, minLeaf)}}
 	return m, m.Options.Check()
 }
 
 // boosted is gradient-boosted trees.
 func (q quest) boosted() (runner, string, error) {
-	m, err := q.trees.model(q.rounds(100), cmp.Or(q.rate, 0.1))
+	m, err := q.trees.model(q.rounds(100), cmp.Or(q.rate, 0.1), cmp.Or(q.lambda, 1))
 	if err != nil {
 		return nil, "", err
 	}

@@ -49,6 +49,13 @@ func TestTrees(t *testing.T) {
 	if !strings.Contains(json, `"auc":0.`) || strings.Count(json, `"type":"epoch"`) != 3 {
 		t.Error(json)
 	}
+	for _, still := range [][]string{{"--min-leaf", "20000"}, {"--lambda", "1e12"}} {
+		text := succeed(t, with([]string{"train", "--model", "gbt", "--epochs", "1"}, still...)...)
+		if _, first, _ := strings.Cut(text, "epoch 0"); strings.Count(text, first[:14]) != 2 {
+			t.Errorf("%v: a tree changed something: %s", still, text)
+		}
+	}
+	succeed(t, "train", "--model", "mf", "--epochs", "1", "--lambda", "0.1")
 	write(t, "five", "0 1:1\n1 1:1\n2 2:1\n")
 	gbt := []string{"--model", "gbt"}
 	for want, args := range map[string][]string{
@@ -57,7 +64,10 @@ func TestTrees(t *testing.T) {
 		"--rule does nothing with --sync histog": with(gbt, "--rule", "adam"),
 		"--tree-depth does nothing for --model ": {"--model", "mlr", "--tree-depth", "3"},
 		"--loss does nothing for --model moe":    {"--model", "moe", "--loss", "logistic"},
-		"--lambda does nothing for --model gbt":  with(gbt, "--lambda", "1"),
+		"--gap does nothing for --model gbt":     with(gbt, "--gap", "0.1"),
+		"--min-leaf does nothing for --model mf": {"--model", "mf", "--min-leaf", "3"},
+		"has --min-leaf 20, not 3":               {"--resume", "whole1", "--min-leaf", "3"},
+		"has no --lambda, not 3":                 {"--resume", "whole1", "--lambda", "3"},
 		"trees of depth 13: want 1 to 12":        with(gbt, "--tree-depth", "13"),
 		"five: 3 classes: want two": with(gbt, "--loss", "logistic", "--data",
 			"libsvm:five"),

@@ -152,7 +152,8 @@ func (c *trainCmd) bare(given map[string]bool) error {
 		idle = append(idle, c.treeFlags.given()...)
 	}
 	if !isSparse(c.Model) {
-		idle = append(idle, c.sparseFlags.given()...)
+		idle = append(idle, option{"gap", c.Gap > 0},
+			option{"lambda", c.Lambda > 0 && c.Model != "mf" && c.Model != "gbt"})
 	}
 	if c.Model == "lda" {
 		idle = slices.DeleteFunc(idle, func(o option) bool { return o.name == "topics" })
