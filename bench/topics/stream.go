@@ -70,7 +70,8 @@ func (s stream) plan(w io.Writer, c *lda.Corpus, b lda.Bytes) {
 	for i, n := range frequencies {
 		frequencies[i] = int(float64(n) * times)
 	}
-	show(planned, lda.Planned(planned/meanLength, meanLength, frequencies, s.options))
+	imagined := lda.Imagined(planned/meanLength, meanLength, frequencies)
+	show(planned, imagined.Bytes(s.options, lda.Use{}))
 }
 
 // learn sweeps over the corpus.

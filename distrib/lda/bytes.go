@@ -56,6 +56,28 @@ func (c *Corpus) Bytes(o Options, u Use) Bytes {
 	return b
 }
 
+// Traffic is that of a model of the corpus. Slices go round once for each block of the part that
+// has most of them.
+func (c *Corpus) Traffic(o Options, u Use) Traffic {
+	o = o.WithDefaults()
+	workers := max(u.Workers, 1)
+	own := dealt(o.Parts, u.Rank, workers)
+	d := c.divide(o)
+	tokens := c.before(d.documents[own.to]) - c.before(d.documents[own.from])
+	const word, topic = 4, 2
+	t := Traffic{Disk: word*int64(c.Tokens()) + topic*tokens, Streamed: (word + 2*topic) * tokens}
+	if workers == 1 {
+		return t
+	}
+	rounds, k := int64(d.rounds()), int64(o.Topics)
+	t.Sent = rounds * d.sent()
+	// A number of a topic takes a byte, and another one if it is 64 or more, which few can be: a
+	// token changes two of them by one.
+	perLeg, legs := 8+k, rounds*int64(o.Parts)
+	t.Sent += int64(workers-1) * (legs*perLeg + tokens/16)
+	return t
+}
+
 // blockBytes are those of the blocks of a part: of two at a time, or of all.
 func blockBytes(of []extent, two bool) (sum int64) {
 	var docs, tokens int
@@ -126,17 +148,6 @@ func (c *Corpus) resident() int64 {
 		n += nameBytes + int64(len(name))
 	}
 	return n
-}
-
-// Planned are the bytes of a model of a corpus on a shelf that nobody has: documents of the same
-// length, and words that come so often.
-func Planned(docs, length int, frequencies []int, o Options) Bytes {
-	c := &Corpus{Vocab: len(frequencies), freq: frequencies, end: make([]int64, docs),
-		shelf: &scratch[uint32]{}, words: make([]uint32, 0, chunk)}
-	for d := range c.end {
-		c.end[d] = int64(d+1) * int64(length)
-	}
-	return c.Bytes(o, Use{})
 }
 
 // Fitting are options with blocks as large as they can be within so many bytes, !ok if there are

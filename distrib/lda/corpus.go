@@ -101,6 +101,9 @@ func (c *Corpus) read(from int64, to []uint32) error {
 	return c.shelf.read(from, to)
 }
 
+// whole is all documents.
+func (c *Corpus) whole() extent { return extent{docs: c.Docs(), tokens: c.Tokens()} }
+
 // Frequencies are how often each word comes.
 func (c *Corpus) Frequencies() []int {
 	return append(slices.Clip(c.freq), make([]int, c.Vocab-len(c.freq))...)

@@ -42,9 +42,6 @@ func Count(c *Corpus, topics []uint16, k int) [][]Entry {
 	return words
 }
 
-// whole is all documents.
-func (c *Corpus) whole() extent { return extent{docs: c.Docs(), tokens: c.Tokens()} }
-
 // NewReplica is the documents of a worker among several, of a corpus that is in memory, whose
 // tokens have these topics. They are in Parts parts, each with about as many tokens.
 func NewReplica(c *Corpus, topics []uint16, o Options, worker, of int) *Replica {

@@ -378,15 +378,6 @@ devices --profile
     Write what the passes have decided about a training step to a file, as text: the
     order, where each operation runs, what is away when, every stay and event, and what became
     of every candidate for the plan.
-plan --device
-    The machine to plan for: cpu, this one; cuda or cuda:N, its GPU; or sim:NAME, one of
-    titanx, titanx-thesis, h200-pcie5 and gh200, or a file NAME.json (default: the first
-    GPU that can be used, else cpu).
-plan --workers
-    Plan what one of so many workers does, and print of each weight whether they send it whole
-    or by factors, with the bytes of both.
-plan --sync
-    How these workers keep in step; see train (default ring).
 plan --steps
     List the steps of the plan instead of the explanation: all, or those that meet
     conditions such as value=enc/0/*,part=3-5,op=matmul* or step=100-200,time=1.5-3. A step
@@ -479,8 +470,8 @@ profile --trace
 
 // describe gives every flag without a text of its own the one in flagTexts.
 func describe(k *kong.Kong) error {
-	texts := parseTexts(strings.ReplaceAll(flagTexts+predictTexts+benchTexts+treeTexts, "${policy}",
-		string(byDefault)))
+	texts := parseTexts(strings.ReplaceAll(flagTexts+predictTexts+planTexts+benchTexts+treeTexts,
+		"${policy}", string(byDefault)))
 	return kong.Visit(k.Model.Node, func(v kong.Visitable, next kong.Next) error {
 		if n, ok := v.(*kong.Node); ok {
 			for _, f := range n.Flags {

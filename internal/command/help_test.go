@@ -12,7 +12,7 @@ import (
 // TestTextsOnce: no name has two texts, which would be said one after the other.
 func TestTextsOnce(t *testing.T) {
 	seen := map[string]bool{}
-	for line := range strings.Lines(flagTexts + predictTexts + treeTexts) {
+	for line := range strings.Lines(flagTexts + predictTexts + planTexts + treeTexts) {
 		name := strings.TrimSpace(line)
 		if name == "" || line[0] == ' ' {
 			continue
@@ -87,7 +87,7 @@ func TestEveryFlagIsExplained(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range parseTexts(flagTexts + treeTexts) {
+	for name, text := range parseTexts(flagTexts + planTexts + treeTexts) {
 		if filled := strings.Contains(text, "${"); !filled && !used[text] {
 			t.Errorf("nothing has the text of %s", name)
 		}

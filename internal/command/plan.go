@@ -24,6 +24,8 @@ type planCmd struct {
 	modelFlags
 	planFlags
 	amongFlags
+	ldaFlags
+	corpusFlags
 
 	Device string `group:"machine" placeholder:"NAME"`
 
@@ -62,6 +64,7 @@ func (planCmd) examples() string {
   gomem plan --steps time=1.5-2                  what is done in half a millisecond
   gomem plan --mesh batch:4                      in four slices of the batch
   gomem plan --mesh experts:2 --sharding         how every value is divided
+  gomem plan --model lda --tokens 1000000000 --topics 1000     topics of documents
   gomem-cluster plan --workers 4 --sync hybrid   of which weights workers send factors
 `
 }
@@ -100,6 +103,12 @@ type passTime struct {
 
 // Run plans and explains.
 func (c *planCmd) Run(ctx context.Context, e *env) error {
+	if c.Model == "lda" {
+		return c.topics(e)
+	}
+	if name := firstGiven(c.ldaFlags.given(), c.corpusFlags.given()); name != "" {
+		return usagef("plan --%s is for --model lda: leave it out", name)
+	}
 	if ext := filepath.Ext(string(c.Graph)); c.Graph != "" && ext != ".dot" && ext != ".txt" {
 		return usagef("--graph %s: want a name that ends in .dot or .txt", c.Graph)
 	}
