@@ -29,6 +29,9 @@ var differentiable = []string{
 	"resize_downsample_scales_cubic_antialias", "resize_upsample_scales_linear",
 	"resize_tf_crop_and_resize", "resize_upsample_sizes_nearest", "affine_grid_2d",
 	"roialign_aligned_true", "dft_axis", "stft_with_window", "globalaveragepool", "globalmaxpool",
+	"conv_with_strides_and_asymmetric_padding", "convtranspose_1d", "maxpool_2d_dilations",
+	"averagepool_2d_ceil", "averagepool_2d_dilations", "lppool_2d_strides", "lstm_with_peepholes",
+	"gru_seq_length", "simple_rnn_reverse",
 }
 
 // TestGradients compares gradients of node tests with central differences.
@@ -146,11 +149,14 @@ func (p *perturbed) sum() (sum float64, err error) {
 
 // differ compares a gradient with the difference that element k of an input makes.
 func (p *perturbed) differ(v graph.Value, k int, gradient float64) error {
-	const step = 1.0 / 1024
-	at := p.fed[v]
+	at, most := p.fed[v], 1.0
+	for _, x := range at.F32() {
+		most = max(most, math.Abs(float64(x)))
+	}
+	step := math.Ldexp(1, math.Ilogb(most)-10)
 	defer func() { p.fed[v] = at }()
 	var sums [2]float64
-	for i, by := range []float32{-step, step} {
+	for i, by := range []float32{-float32(step), float32(step)} {
 		moved := tensor.New(at.Type)
 		copy(moved.Data, at.Data)
 		moved.F32()[k] += by

@@ -9,15 +9,14 @@ import (
 var images = each(map[string]func(n *node){
 	"GlobalAveragePool": global(meanKeep), "GlobalMaxPool": global(maxKeep),
 	"GlobalLpPool": func(n *node) {
-		p := n.float("p", 2)
-		if n.version() >= 2 {
-			p = float32(n.int("p", 2))
-		}
+		p := order(n)
 		global(func(x value, axes ...int) value {
 			y := ops.SumKeep(ops.PowScalar(ops.Abs(x), p), axes...)
 			return ops.PowScalar(y, 1/p)
 		})(n)
 	},
+	"Conv": conv, "ConvTranspose": convTranspose, "MaxPool": maxPool, "AveragePool": averagePool,
+	"LpPool": lpPool,
 	"Resize": resize, "Upsample": upsample, "AffineGrid": affineGrid,
 })
 

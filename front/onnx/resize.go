@@ -209,25 +209,31 @@ func (r resizing) taken(n *node, x value, s axisSize, places []float64) value {
 	return ops.Take(x, n.b.indices(list), s.axis)
 }
 
-// weighed has sums of elements around places: by a matrix, or, where that were larger than what
-// the elements take that are summed, by taking these.
+// weighed has sums of elements around places.
 func (r resizing) weighed(n *node, x value, s axisSize, places []float64) value {
 	rows := make([]map[int]float64, len(places))
-	most := 0
 	for i, p := range places {
 		rows[i] = r.weights(p, s)
-		most = max(most, len(rows[i]))
 	}
-	sizes := x.Type().Sizes()
-	before, after := elems(sizes[:s.axis]), elems(sizes[s.axis+1:])
-	x = ops.ReshapeSizes(x, before, s.have, after)
-	if s.have <= most*before*after {
-		x = ops.MatMul(matrix(n, rows, s.have), x)
+	return weighed(n, x, s.axis, rows)
+}
+
+// weighed has weighted sums of elements along an axis: by a matrix, or, where that were larger
+// than what the elements take that are summed, by taking these.
+func weighed(n *node, x value, a int, rows []map[int]float64) value {
+	most := 0
+	for _, row := range rows {
+		most = max(most, len(row))
+	}
+	sizes := slices.Clone(x.Type().Sizes())
+	before, after := elems(sizes[:a]), elems(sizes[a+1:])
+	x = ops.ReshapeSizes(x, before, sizes[a], after)
+	if sizes[a] <= most*before*after {
+		x = ops.MatMul(matrix(n, rows, sizes[a]), x)
 	} else {
 		x = taps(n, x, rows, most)
 	}
-	sizes = slices.Clone(sizes)
-	sizes[s.axis] = s.want
+	sizes[a] = len(rows)
 	return ops.ReshapeSizes(x, sizes...)
 }
 
