@@ -66,7 +66,8 @@ func operations() []operation {
 	var list []operation
 	for _, part := range [][]operation{functionOperations(), pairOperations(),
 		reductionOperations(), movingOperations(), productOperations(),
-		lossOperations(), sequenceOperations(), scatterOperations()} {
+		lossOperations(), sequenceOperations(), scatterOperations(),
+		spatialOperations()} {
 		list = append(list, part...)
 	}
 	return list

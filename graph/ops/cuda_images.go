@@ -90,6 +90,21 @@ func maxPoolPickCUDA(o maxPoolPick, c *cuda.Call) ([]cuda.Command, error) {
 		c.In[0], c.In[1], n)
 }
 
+func maxPoolNDCUDA(o maxPoolND, c *cuda.Call) ([]cuda.Command, error) {
+	b, n := o.box(c.In[0].Type, c.Out[0].Type), elems(c.Out[0])
+	var list []any
+	for _, of := range []func(i int) int{
+		func(i int) int { return b.axis[i].Size }, func(i int) int { return b.axis[i].Stride },
+		func(i int) int { return b.axis[i].Dilation }, func(i int) int { return b.axis[i].Before },
+		func(i int) int { return b.in[i] }, func(i int) int { return b.out[i] },
+	} {
+		for i := range maxSpatial {
+			list = append(list, of(i))
+		}
+	}
+	return only(overElements("max_pool_nd", n, append(list, c.Out[0], c.Out[1], c.In[0], n)...))
+}
+
 func bilinearCUDA(_ bilinear, c *cuda.Call) ([]cuda.Command, error) {
 	s, n := scalingOf(c.In[0].Type, c.Out[0].Type), elems(c.Out[0])
 	return only(overElements("bilinear", n, c.Out[0], c.In[0], n, s.h, s.w, s.oh, s.ow))
@@ -112,6 +127,7 @@ func init() {
 	cuda.Register(maxPoolCUDA, nil)
 	cuda.Register(maxPoolGradCUDA, nil)
 	cuda.Register(maxPoolPickCUDA, nil)
+	cuda.Register(maxPoolNDCUDA, nil)
 	cuda.Register(bilinearCUDA, nil)
 	cuda.Register(bilinearGradCUDA, nil)
 }

@@ -18,7 +18,9 @@
 // Along axes: [Sum], [Mean], [Max], [Min], [Prod], [LogSumExp], [Any], [All], [ArgMax],
 // [TopK], [CumSum], [Softmax], the norms.
 //
-// Products: [MatMul], whose batches broadcast, [Conv2D]; LSTMs and mixtures of experts.
+// Products: [MatMul], whose batches broadcast; [Conv2D], and [ConvN] and [ConvTransposeN] of
+// one to three axes; LSTMs and mixtures of experts. Windows: [MaxPool2D], [AvgPool2D], and of
+// one to three axes [MaxPool], [AvgPool], [LpPool].
 //
 // Elements elsewhere: [Reshape], [ExpandDims], [Transpose], [Slice], [SliceStep],
 // [Reverse], [Concat], [Stack], [Pad], [BroadcastTo], [Tile], [Repeat], [Tril]; by

@@ -22,6 +22,9 @@ func (maxPoolGrad) Split(in, out []graph.Type) (graph.Rule, bool) { return split
 func (maxPoolPick) Split(in, out []graph.Type) (graph.Rule, bool) { return splitPlanes(in, out) }
 
 // Split is along images and channels.
+func (maxPoolND) Split(in, out []graph.Type) (graph.Rule, bool) { return splitPlanes(in, out) }
+
+// Split is along images and channels.
 func (bilinear) Split(in, out []graph.Type) (graph.Rule, bool) { return splitPlanes(in, out) }
 
 // Split is along images and channels.

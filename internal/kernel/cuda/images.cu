@@ -180,6 +180,11 @@ extern "C" __global__ void window_spread_16(Window f, Half *out, const Half *d, 
 	window_spread_of(f, out, d, n, mean);
 }
 
+// A float's number in the order of floats, NaN last.
+__device__ __forceinline__ int order_of(float v) {
+	int b = __float_as_int(v);
+	return is_nan(v) ? 0x7fffffff : b ^ (b >> 31 & 0x7fffffff);
+}
 // The largest of each window, the first of equals, and its place in the window; NaN is larger
 // than all numbers, and +0 than −0.
 template <class T> __device__ void max_pool_of(Window f, T *out, u8 *places, const T *x, i64 n) {
@@ -192,7 +197,7 @@ template <class T> __device__ void max_pool_of(Window f, T *out, u8 *places, con
 			i64 y = top + k / f.width, u = left + k % f.width;
 			if (y < 0 || y >= f.h || u < 0 || u >= f.w) continue;
 			float v = x[(plane * f.h + y) * f.w + u];
-			int b = __float_as_int(v), order = is_nan(v) ? 0x7fffffff : b ^ (b >> 31 & 0x7fffffff);
+			int order = order_of(v);
 			if (best < 0 || order > most) best = k, most = order, value = v;
 		}
 		out[p] = value, places[p] = (u8)best;
@@ -235,6 +240,33 @@ extern "C" __global__ void max_pool_pick(Window f, float *out, const u8 *places,
 		i64 u = p % f.ow * f.stride_w - f.left + k % f.width;
 		bool inside = y >= 0 && y < f.h && u >= 0 && u < f.w;
 		out[p] = inside ? x[(plane * f.h + y) * f.w + u] : infinity() - infinity();
+	}
+}
+
+// Windows with gaps in planes of three axes, the first of which may have one element: the largest
+// of each, the first of equals, and its place in the plane.
+struct Box {
+	i64 size[3], stride[3], dilation[3], before[3], in[3], out[3];
+};
+extern "C" __global__ void max_pool_nd(PARAM Box b, float *out, int *places, const float *x,
+	i64 n) {
+	EACH(p, n) {
+		i64 window = p % (b.out[0] * b.out[1] * b.out[2]), plane = b.in[0] * b.in[1] * b.in[2];
+		i64 d0 = window / b.out[2] / b.out[1] * b.stride[0] - b.before[0];
+		i64 h0 = window / b.out[2] % b.out[1] * b.stride[1] - b.before[1];
+		i64 w0 = window % b.out[2] * b.stride[2] - b.before[2], best = -1;
+		const float *from = x + p / (b.out[0] * b.out[1] * b.out[2]) * plane;
+		int most = 0;
+		for (i64 k = 0; k < b.size[0] * b.size[1] * b.size[2]; k++) {
+			i64 d = d0 + k / b.size[2] / b.size[1] * b.dilation[0];
+			i64 h = h0 + k / b.size[2] % b.size[1] * b.dilation[1];
+			i64 w = w0 + k % b.size[2] * b.dilation[2];
+			if (d < 0 || d >= b.in[0] || h < 0 || h >= b.in[1] || w < 0 || w >= b.in[2]) continue;
+			i64 at = (d * b.in[1] + h) * b.in[2] + w;
+			int rank = order_of(from[at]);
+			if (best < 0 || rank > most) best = at, most = rank;
+		}
+		out[p] = from[best], places[p] = (int)best;
 	}
 }
 
