@@ -26,6 +26,9 @@ type DeepSpeechConfig struct {
 
 	// an operation for each part of each step of the LSTM, instead of one for the sequence
 	Unrolled bool
+	// one operation for the loop over the steps of the LSTM, with the bits of the unrolled one, and
+	// a plan that does not grow with their number
+	Scanned  bool
 	Fine     bool    // dropout and optimizer composed of arithmetic, as in TensorFlow 1
 	Dropout  float32 // of units
 	Schedule Constant
@@ -162,7 +165,8 @@ func (p *deepSpeech) logits(c *nn.Ctx, features graph.Value) graph.Value {
 		x = p.dense(c.In(name), x)
 	}
 	x = p.rows(nn.LSTM(c.In("lstm"), p.sequence(x, p.Width), p.Width,
-		nn.RecurrentOptions{Unrolled: p.Unrolled, ForgetBias: forgetBias}), p.Width)
+		nn.RecurrentOptions{Unrolled: p.Unrolled, Scanned: p.Scanned, ForgetBias: forgetBias}),
+		p.Width)
 	x = p.dense(c.In("5"), x)
 	last := c.In("6")
 	defer last.Enter()()

@@ -2,6 +2,7 @@ package nn
 
 import (
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/control"
 	"github.com/gomem/gomem/graph/ops"
 	"github.com/gomem/gomem/graph/tensor"
 )
@@ -11,6 +12,9 @@ type RecurrentOptions struct {
 	Reverse bool // from the last step to the first
 	// Unrolled makes operations of every step, rather than one of an LSTM's sequence.
 	Unrolled bool
+	// Scanned makes one operation of the loop over all steps, whose plan does not grow with their
+	// number (see package control): with the bits of the unrolled one.
+	Scanned bool
 	// PerGate gives each gate of an LSTM two matrices of its own, and unrolls it: the largest
 	// variable is then an eighth of the layer, which may be more than a device holds.
 	PerGate    bool
@@ -30,6 +34,10 @@ func LSTM(c *Ctx, x graph.Value, units int, options ...RecurrentOptions) graph.V
 	if !ok || !recurrent("LSTM", x, units) {
 		return graph.Value{}
 	}
+	if o.PerGate && o.Scanned || o.Unrolled && o.Scanned {
+		c.Graph().Fail(errorf("an LSTM is unrolled, or scanned, or has matrices per gate"))
+		return graph.Value{}
+	}
 	if o.PerGate {
 		return o.gates(c, x, units)
 	}
@@ -38,13 +46,13 @@ func LSTM(c *Ctx, x graph.Value, units int, options ...RecurrentOptions) graph.V
 	weight := c.Param("weight", o.Weight.or(Glorot), t.Size(2)+units, 4*units)
 	bias := c.Param("bias", nil, 4*units)
 	zero := ops.Zeros(c.Graph(), tensor.Of(graph.F32, t.Size(1), units))
-	if o.Unrolled {
-		h, state := zero, zero
-		return o.unroll(x, func(x graph.Value) graph.Value {
-			gates := ops.Add(ops.MatMul(ops.Concat(1, x, h), weight), bias)
-			h, state = ops.LSTMCell(gates, state, o.ForgetBias)
-			return h
-		})
+	if o.Unrolled || o.Scanned {
+		cell := func(weights, states []graph.Value, x graph.Value) []graph.Value {
+			gates := ops.MatMul(ops.Concat(1, x, states[0]), weights[0])
+			h, state := ops.LSTMCell(ops.Add(gates, weights[1]), states[1], o.ForgetBias)
+			return []graph.Value{h, state}
+		}
+		return o.loop(x, []graph.Value{weight, bias}, []graph.Value{zero, zero}, cell)
 	}
 	if o.Reverse {
 		x = backwards(x)
@@ -97,6 +105,27 @@ func recurrent(layer string, x graph.Value, units int) bool {
 	return true
 }
 
+// loop makes a sequence of the first state of a cell after each step: as one operation, or as
+// operations of every step.
+func (o RecurrentOptions) loop(x graph.Value, weights, states []graph.Value,
+	cell func(weights, states []graph.Value, x graph.Value) []graph.Value) graph.Value {
+	if !o.Scanned {
+		return o.unroll(x, func(x graph.Value) graph.Value {
+			states = cell(weights, states, x)
+			return states[0]
+		})
+	}
+	_, y := control.Scan(weights, states, []graph.Value{x},
+		func(same, states, xs []graph.Value) (next, ys []graph.Value) {
+			next = cell(same, states, xs[0])
+			return next, next[:1]
+		}, control.Options{Reverse: o.Reverse})
+	if len(y) == 0 {
+		return graph.Value{}
+	}
+	return y[0]
+}
+
 // unroll makes a sequence of what a cell makes of each step. Backward, each step has
 // a gradient of the weights, which is added to those of the steps after it before
 // the step before it is reached: there are never more than a few.
@@ -145,14 +174,15 @@ func GRU(c *Ctx, x graph.Value, units int, options ...RecurrentOptions) graph.Va
 	bias := c.Param("state-bias", nil, 3*units)
 	h := ops.Zeros(c.Graph(), tensor.Of(graph.F32, x.Type().Size(1), units))
 	part := func(x graph.Value, i int) graph.Value { return ops.Slice(x, 1, i*units, (i+1)*units) }
-	return o.unroll(fromX, func(x graph.Value) graph.Value {
-		s := ops.Add(ops.MatMul(h, weight), bias)
+	cell := func(weights, states []graph.Value, x graph.Value) []graph.Value {
+		h := states[0]
+		s := ops.Add(ops.MatMul(h, weights[0]), weights[1])
 		gates := ops.Sigmoid(ops.Add(ops.Slice(x, 1, 0, 2*units), ops.Slice(s, 1, 0, 2*units)))
 		reset, update := part(gates, 0), part(gates, 1)
 		fresh := ops.Tanh(ops.Add(part(x, 2), ops.Mul(reset, part(s, 2))))
-		h = ops.Add(fresh, ops.Mul(update, ops.Sub(h, fresh)))
-		return h
-	})
+		return []graph.Value{ops.Add(fresh, ops.Mul(update, ops.Sub(h, fresh)))}
+	}
+	return o.loop(fromX, []graph.Value{weight, bias}, []graph.Value{h}, cell)
 }
 
 // Bidirectional is a recurrent layer over a sequence in either direction, in places

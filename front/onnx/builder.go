@@ -46,7 +46,9 @@ type builder struct {
 	opsets []onnx.Opset
 	params map[string]operand // parameters that the pass has made, by name
 	call   *call              // the function that is being built; nil: none
-	depth  int                // of graphs and functions within others
+	// captures are what a body reads of the graph around it; nil: this is none's
+	captures *captures
+	depth    int // of graphs and functions within others
 }
 
 // call is a use of a function: what its attributes are.
@@ -139,11 +141,11 @@ func (b *builder) node(n *onnx.Node, names *scope) error {
 func (b *builder) onGraph(o operand) graph.Value {
 	switch {
 	case o.value.Valid():
-		return o.value
+		return b.here(o.value)
 	case o.known != nil:
 		return b.g.Constant("constant", *o.known)
 	case o.weight != nil:
-		return b.parameter(o.weight)
+		return b.as(b.here(b.parameter(o.weight)), o.weight)
 	}
 	return graph.Value{}
 }
@@ -152,7 +154,7 @@ func (b *builder) onGraph(o operand) graph.Value {
 // f32 from the beginning, which has all of them.
 func (b *builder) parameter(t *onnx.Tensor) graph.Value {
 	if o, ok := b.params[t.Name]; ok {
-		return b.as(o.value, t)
+		return o.value
 	}
 	kind, err := t.Kind()
 	if err != nil {
@@ -164,11 +166,11 @@ func (b *builder) parameter(t *onnx.Tensor) graph.Value {
 	}
 	v := make(t.Name, nil, kind.Sizes()...)
 	if !v.Valid() {
-		fail("%w", b.g.Err())
+		fail("%w", b.ctx.Graph().Err())
 	}
 	b.params[t.Name] = operand{value: v}
 	b.net.loads[v.Node.Name] = t
-	return b.as(v, t)
+	return v
 }
 
 // as is a parameter in the type that the file has.

@@ -21,6 +21,9 @@ type Options struct {
 	// Given are inputs that are no inputs of the network: they have these elements always. What
 	// shapes depend on has to be given, such as the sizes that an image is scaled to.
 	Given map[string]tensor.View
+	// Bound is the most iterations of a loop whose end depends on data: memory is planned for so
+	// many, and one that goes on is an error of the step. 0 refuses such loops.
+	Bound int
 	// Frozen says which parameters are not trained; nil: all are.
 	Frozen func(name string) bool
 }
@@ -30,6 +33,7 @@ type Net struct {
 	file   *onnx.File
 	frozen func(name string) bool
 	given  map[string]tensor.View
+	bound  int
 
 	weights   map[string]*onnx.Tensor // by name, of the main graph
 	functions map[functionName]*onnx.Function
@@ -54,8 +58,9 @@ func Open(path string, o Options) (*Net, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &Net{file: file, frozen: o.Frozen, given: o.Given, weights: map[string]*onnx.Tensor{},
-		functions: map[functionName]*onnx.Function{}, loads: map[string]*onnx.Tensor{},
+	n := &Net{file: file, frozen: o.Frozen, given: o.Given, bound: o.Bound,
+		weights: map[string]*onnx.Tensor{}, functions: map[functionName]*onnx.Function{},
+		loads:    map[string]*onnx.Tensor{},
 		averages: map[string]bool{}}
 	for _, t := range file.Graph.Initializers {
 		n.weights[t.Name] = t

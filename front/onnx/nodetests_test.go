@@ -153,7 +153,7 @@ func (c *nodeTest) apply() (*Net, *nn.Model, gomem.Feeds, []graph.Value, error) 
 			}
 		}
 	}
-	net, err := Open(c.path, Options{Sizes: sizes, Given: c.given})
+	net, err := Open(c.path, Options{Sizes: sizes, Given: c.given, Bound: 50})
 	if err != nil {
 		return nil, nil, nil, nil, err
 	}

@@ -57,32 +57,79 @@ func check(y graph.Value, wrt []graph.Value) error {
 	return nil
 }
 
-func gradients(g *graph.Graph, y graph.Value, wrt, out []graph.Value) {
-	relevant := between(g, y, wrt)
+// VJP appends the products of gradients dys of some values ys with the derivatives of these with
+// respect to each of wrt: what [Grad] is of one number, whose own gradient is 1. To a gradient that
+// start has, of one of wrt, its product is added, contribution by contribution, as if start were
+// what later nodes had made of it. A zero Value among dys is of a value that does not matter, and
+// among the results of one that none of ys depends on. All values of wrt are leaves.
+func VJP(ys, dys, wrt, start []graph.Value) []graph.Value {
+	out := make([]graph.Value, len(wrt))
 	grad := map[graph.Value]graph.Value{}
-	g.On(y.Node, func() { grad[y] = ops.Ones(g, y.Type()) })
-	for id := y.Node.ID; id >= 0; id-- {
-		n := g.Node(id)
-		if relevant[id] && !n.Leaf() {
-			g.On(n, func() { step(n, grad, relevant) })
+	for i, v := range wrt {
+		if start != nil && start[i].Valid() {
+			grad[v] = start[i]
 		}
 	}
+	var of []graph.Value
+	for i, y := range ys {
+		if !y.Valid() || !dys[i].Valid() {
+			continue
+		}
+		if sum, ok := grad[y]; ok {
+			grad[y] = ops.Add(sum, dys[i])
+		} else {
+			grad[y] = dys[i]
+		}
+		of = append(of, y)
+	}
+	if len(of) > 0 {
+		back(of[0].Graph(), of, wrt, grad)
+	}
+	for i, v := range wrt {
+		out[i] = grad[v]
+	}
+	return out
+}
+
+func gradients(g *graph.Graph, y graph.Value, wrt, out []graph.Value) {
+	grad := map[graph.Value]graph.Value{}
+	g.On(y.Node, func() { grad[y] = ops.Ones(g, y.Type()) })
+	back(g, []graph.Value{y}, wrt, grad)
 	for i, v := range wrt {
 		out[i] = grad[v]
 	}
 }
 
-// between marks the nodes that depend on wrt, by values that have gradients, and that y depends
+// back adds to gradients, those of ys, what nodes before have a part in.
+func back(g *graph.Graph, ys, wrt []graph.Value, grad map[graph.Value]graph.Value) {
+	var last graph.NodeID
+	for _, y := range ys {
+		last = max(last, y.Node.ID)
+	}
+	relevant := between(g, ys, last, wrt)
+	for id := last; id >= 0; id-- {
+		n := g.Node(id)
+		if relevant[id] && !n.Leaf() {
+			g.On(n, func() { step(n, grad, relevant) })
+		}
+	}
+}
+
+// between marks the nodes that depend on wrt, by values that have gradients, and that ys depend
 // on. An operation that is not marked is not asked for a gradient, which it may not have.
-func between(g *graph.Graph, y graph.Value, wrt []graph.Value) []bool {
-	needed := g.Ancestors([]graph.NodeID{y.Node.ID})
+func between(g *graph.Graph, ys []graph.Value, last graph.NodeID, wrt []graph.Value) []bool {
+	var roots []graph.NodeID
+	for _, y := range ys {
+		roots = append(roots, y.Node.ID)
+	}
+	needed := g.Ancestors(roots)
 	depends := make([]bool, len(needed))
 	for _, v := range wrt {
 		if v.Valid() {
 			depends[v.Node.ID] = true
 		}
 	}
-	for id := range y.Node.ID + 1 {
+	for id := range last + 1 {
 		n := g.Node(id)
 		if !n.Leaf() && !ops.Stops(n.Op) {
 			for _, v := range n.In {

@@ -101,6 +101,9 @@ func flagsOf(c train.Checkpoint) (modelFlags, error) {
 	if c.Config["unrolled"] == "true" {
 		f.RNN = "unrolled"
 	}
+	if c.Config["scanned"] == "true" {
+		f.RNN = "scanned"
+	}
 	if c.Model == "deepspeech" && len(c.Classes) > 0 {
 		f.symbols = count(len(c.Classes) + 1)
 	}

@@ -89,8 +89,8 @@ const flagTexts = `
 --nets
     wgan: resnet, 101 layers each, or good, the default of the original (default resnet).
 --rnn
-    deepspeech: the LSTM as one operation, fused, or an operation for each part of each
-    step, unrolled (default fused).
+    deepspeech: the LSTM as one operation, fused, an operation for each part of each step,
+    unrolled, or one for the loop over steps, scanned (default fused).
 --data
     What to learn from. Pairs of texts: go:doc (doc comment to declaration, from the local
     Go source tree; the default), tsv:FILE (source TAB target), mo:DIR (gettext

@@ -289,7 +289,8 @@ func deepSpeechConfig(f modelFlags) (models.DeepSpeechConfig, error) {
 	}
 	setCounts(countField{f.Batch, &c.Utterances}, countField{f.Length, &c.Frames})
 	f.sizes(&c.Symbols, f.symbols, &c.Dropout)
-	c.Unrolled, c.Fine, c.Training = f.RNN == "unrolled", f.Fine, f.training()
+	c.Unrolled, c.Scanned = f.RNN == "unrolled", f.RNN == "scanned"
+	c.Fine, c.Training = f.Fine, f.training()
 	return c, asUsageOf(c.Validate())
 }
 
@@ -300,7 +301,7 @@ func buildDeepSpeech(f modelFlags) (*models.Model, map[string]string, error) {
 	}
 	m, err := models.DeepSpeech(c)
 	return m, map[string]string{
-		"unrolled": strconv.FormatBool(c.Unrolled), "batch": strconv.Itoa(c.Utterances),
-		"length": strconv.Itoa(c.Frames),
+		"unrolled": strconv.FormatBool(c.Unrolled), "scanned": strconv.FormatBool(c.Scanned),
+		"batch": strconv.Itoa(c.Utterances), "length": strconv.Itoa(c.Frames),
 	}, err
 }

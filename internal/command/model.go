@@ -29,7 +29,7 @@ type modelFlags struct {
 	Version string `group:"model" enum:",v1.5,v2" default:"" placeholder:"V"`
 	Pixels  count  `group:"model" placeholder:"N"`
 	Nets    string `group:"model" enum:",resnet,good" default:"" placeholder:"NETS"`
-	RNN     string `name:"rnn" group:"model" enum:",fused,unrolled" default:"" placeholder:"FORM"`
+	RNN     string `name:"rnn" group:"model" enum:"${rnns}" default:"" placeholder:"FORM"`
 
 	Vocabulary count     `group:"model" placeholder:"N"`
 	Topics     count     `group:"model" placeholder:"N"`

@@ -44,7 +44,7 @@ var dependencies = []rule{
 		"the emulated GPU and the checks of operations and schedules are for tests"},
 	{[]string{"internal/kernel/cuda"}, []string{"internal/device/cuda",
 		"internal/device/cuda/driver"}, "what is launched is data, and needs no driver"},
-	{[]string{"graph/ops", "graph/autodiff", "graph/custom"},
+	{[]string{"graph/ops", "graph/autodiff", "graph/control", "graph/custom"},
 		[]string{"planner/program", "plan", "internal/device", "planner"},
 		"what is computed must not depend on how it is scheduled"},
 	{[]string{"graph/fuse", "graph/split", "graph/precision", "mesh"},

@@ -12,8 +12,9 @@ import (
 // forUsers are the packages that programs of others are made with: what they export is enough if
 // a test or an example shows it.
 var forUsers = []string{".", "data/...", "distrib", "distrib/collective", "distrib/memnet",
-	"distrib/orion", "front/...", "graph", "graph/autodiff", "graph/custom/...", "graph/ops",
-	"graph/tensor", "mesh", "models", "nn", "plan/...", "predict", "train"}
+	"distrib/orion", "front/...", "graph", "graph/autodiff", "graph/control",
+	"graph/custom/...", "graph/ops", "graph/tensor", "mesh", "models", "nn", "plan/...", "predict",
+	"train"}
 
 // forTests are the packages that tests are made with: a use by one of them is one by a test.
 var forTests = []string{"distrib/transporttest", "examples/internal/check", "graph/custom/opstest",

@@ -1,0 +1,145 @@
+package control
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/gomem/gomem/graph"
+)
+
+// Body is a graph that is executed within an operation. It does not change.
+type Body struct {
+	in, out []graph.Value
+	frame   frame
+	text    string // tells bodies apart
+}
+
+// String tells bodies apart, so that graphs with them have a digest.
+func (b *Body) String() string { return b.text }
+
+// types are those of values.
+func types(values []graph.Value) []graph.Type {
+	out := make([]graph.Type, len(values))
+	for i, v := range values {
+		out[i] = v.Type()
+	}
+	return out
+}
+
+// newBody builds a body of operands of some types, of which the states and elements, from lo to
+// hi-1, are others in each iteration. What it has of constants are operands, too: it returns their
+// values in the outer graph, which come after the others. An error is recorded in the outer graph,
+// and the body is nil then.
+func newBody(outer *graph.Graph, operands []graph.Type, lo, hi int,
+	build func(in []graph.Value) []graph.Value) (*Body, []graph.Value) {
+	g := graph.New()
+	b := new(Body)
+	for i, t := range operands {
+		b.in = append(b.in, g.Input(fmt.Sprintf("operand%d", i), t))
+	}
+	b.out = build(slices.Clone(b.in))
+	if err := b.check(g); err != nil {
+		outer.Fail(err)
+		return nil, nil
+	}
+	var lifted []graph.Value
+	live := g.Ancestors(nodes(b.out))
+	for _, n := range g.Nodes() {
+		if live[n.ID] && n.Kind == graph.KindConstant {
+			b.in = append(b.in, n.Value(0))
+			lifted = append(lifted, outer.Constant(n.Name, n.Data))
+		}
+	}
+	b.text = g.Digest()
+	for _, v := range slices.Concat(b.in, b.out) {
+		b.text += fmt.Sprintf(" %d.%d", v.Node.ID, v.Index)
+	}
+	b.frame = newFrame(g, b.in, b.out, func(i int) bool { return i < lo || i >= hi })
+	return b, lifted
+}
+
+// check refuses a body that is no function of its operands.
+func (b *Body) check(g *graph.Graph) error {
+	if err := g.Err(); err != nil {
+		return err
+	}
+	for _, v := range b.out {
+		switch {
+		case !v.Valid():
+			return fmt.Errorf("a result of a loop's or a branch's body is no value")
+		case v.Graph() != g:
+			return fmt.Errorf("a body gives %s, which is not of its graph: give it as an operand",
+				v)
+		}
+	}
+	for _, n := range g.Nodes() {
+		own := n.Kind == graph.KindInput && !slices.Contains(b.in, n.Value(0))
+		_, sends := n.Op.(graph.Sender)
+		if own || n.Kind == graph.KindVariable || n.Kind == graph.KindUpdate || sends {
+			return fmt.Errorf("a body has %s %s: what it reads is to be an operand of the loop or "+
+				"branch", n.Kind, n.Name)
+		}
+	}
+	return nil
+}
+
+func nodes(values []graph.Value) []graph.NodeID {
+	var list []graph.NodeID
+	for _, v := range values {
+		list = append(list, v.Node.ID)
+	}
+	return list
+}
+
+// matches reports operands that the body was not made for.
+func (b *Body) matches(in []graph.Type) error {
+	if len(in) != len(b.in) {
+		return fmt.Errorf("its body has %d operands, not %d", len(b.in), len(in))
+	}
+	for i, t := range in {
+		if want := b.in[i].Type(); !same(t, want) {
+			return fmt.Errorf("operand %d of its body is %s, want %s", i, t, want)
+		}
+	}
+	return nil
+}
+
+// same reports whether types differ in the names of axes at most.
+func same(a, b graph.Type) bool { return a.DType == b.DType && a.SameShape(b) }
+
+// work is what an execution of the body costs, but for its scratch.
+func (b *Body) work() (c graph.Cost) {
+	for _, n := range b.frame.nodes {
+		cost := n.Cost()
+		c.FLOPs += cost.FLOPs
+		c.Bytes += cost.Bytes
+	}
+	return c
+}
+
+// again builds the body's nodes in another graph, of other operands, and returns its results there.
+func (b *Body) again(in []graph.Value) ([]graph.Value, error) {
+	at := map[graph.Value]graph.Value{}
+	for i, v := range b.in {
+		at[v] = in[i]
+	}
+	g := in[0].Graph()
+	for _, n := range b.frame.all {
+		operands := make([]graph.Value, len(n.In))
+		for i, v := range n.In {
+			operands[i] = at[v]
+		}
+		made := g.Apply(n.Op, operands...)
+		if made == nil {
+			return nil, g.Err()
+		}
+		for i := range n.Out {
+			at[n.Value(i)] = made.Value(i)
+		}
+	}
+	out := make([]graph.Value, len(b.out))
+	for i, v := range b.out {
+		out[i] = at[v]
+	}
+	return out, nil
+}

@@ -1,0 +1,41 @@
+// Package control has operations whose work is said by graphs of their own: loops and branches,
+// that is, [Scan], [While] and [Cond] (thesis 7.2.2 names them as what a static plan lacks).
+//
+// # Bodies and frames
+//
+// A body is a graph with operands and results, and no variables. It is laid out once, when the
+// operation is made: each of its values gets an address in a frame, packed as a plan's are, and the
+// frame is the operation's scratch. An iteration copies what it reads into the frame, executes the
+// body's kernels there, and copies out what it has computed; the next one uses the same addresses
+// again. So a plan has one node for a loop, however long it runs, and the peak that the plan
+// predicts has the frame in it, to the byte. The two bodies of a branch share one frame: only the
+// larger one's memory is needed.
+//
+// To everything above, a loop is one operation: it is ordered, swapped around, computed again and
+// verified as any other. What follows from that is its limit: a frame is on the device as a whole,
+// and so is what the body reads of the operands. Where a loop's results are too much at once,
+// [Options.Segments] makes several operations of it, one after the other, between which what was
+// recorded is kept, swapped out or computed again as the planner likes.
+//
+// # Gradients
+//
+// The gradient of a loop is a loop from the last iteration to the first. It needs the states that
+// every iteration began with, so a loop records them, a row an iteration, unless it is told not to.
+// Within an iteration it computes the body again, in its frame, and then the body's gradient: an
+// iteration's intermediates are never kept. Gradients of operands that all iterations read are
+// added up from the last iteration on, in the order of an unrolled loop, with its bits: the sum
+// starts at −0, to which adding changes nothing. A gradient of a loop that recorded nothing, such
+// as a second gradient, runs it once more to record; a branch's computes the branch once more.
+//
+// # While
+//
+// A loop whose end depends on data has a bound, which its memory is planned for, and counts its
+// iterations; its gradient runs as many. One that would go on beyond the bound is an error of the
+// step. On a GPU nobody can look at the data in the middle of a step, so [While], [Cond] and a
+// [Scan] with a count are refused there, by name.
+//
+// # What a body may not have
+//
+// Variables, updates, inputs and exchanges: what it reads, it is given. Random operations draw by
+// their name and a seed, both the same in each iteration: give it a seed that the state changes.
+package control

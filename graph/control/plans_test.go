@@ -1,0 +1,112 @@
+package control_test
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/gomem/gomem"
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/autodiff"
+	"github.com/gomem/gomem/graph/control"
+	"github.com/gomem/gomem/graph/ops"
+	"github.com/gomem/gomem/graph/tensor"
+	"github.com/gomem/gomem/planner"
+)
+
+// trained is a network of a scan and a branch with the update of its weights, and its loss.
+func trained(o control.Options) (g *graph.Graph, loss graph.Value, updates []*graph.Node) {
+	g = graph.New()
+	init := graph.Init{Dist: graph.Normal, Scale: 0.3}
+	w, b := g.Variable("w", f32(9, 5), init), g.Variable("b", f32(5), init)
+	x := g.Input("xs", f32(16, 3, 4))
+	h := ops.Zeros(g, f32(3, 5))
+	last, ys := control.Scan([]value{w, b}, []value{h, h}, []value{x},
+		func(same, states, xs []value) (next, ys []value) {
+			h, c := step(same[0], same[1], states[0], states[1], xs[0])
+			return []value{h, c}, []value{h}
+		}, o)
+	mean := ops.Mean(last[1])
+	side := control.Cond(ops.Greater(mean, ops.Full(g, f32(), 0)), []value{ys[0], w},
+		func(in []value) []value { return []value{ops.Sum(ops.Square(in[0]))} },
+		func(in []value) []value { return []value{ops.Sum(ops.Abs(in[1]))} })
+	loss = ops.Add(ops.Mean(ops.Square(ys[0])), ops.Scale(side[0], 0.01))
+	d := autodiff.Grad(loss, w, b)
+	rate := ops.Full(g, f32(), 0.1)
+	return g, loss, []*graph.Node{ops.SGD(w, d[0], rate), ops.SGD(b, d[1], rate)}
+}
+
+// TestPlans: losses and weights are those of a plain evaluation under every policy, also within
+// the least memory, which is exact: the executor compares what is used with what was predicted.
+func TestPlans(t *testing.T) {
+	feed := tensor.New(f32(16, 3, 4))
+	for i := range feed.F32() {
+		feed.F32()[i] = float32(i%13)/6 - 1
+	}
+	for _, segments := range []int{1, 4} {
+		g, loss, updates := trained(control.Options{Segments: segments})
+		if err := g.Err(); err != nil {
+			t.Fatal(err)
+		}
+		var want [][]byte
+		for _, policy := range []planner.Policy{planner.Vanilla, planner.Thesis, planner.Auto} {
+			o := gomem.Options{Policy: policy, Partition: 2, Effort: 500, Draft: true}
+			target := gomem.Training(g, loss)
+			o.DeviceBytes = 1 << 20
+			if policy != planner.Vanilla {
+				least, err := gomem.MinDevice(t.Context(), g, o, target)
+				if err != nil {
+					t.Fatal(err)
+				}
+				o.DeviceBytes = least
+			}
+			s, err := gomem.Compile(t.Context(), g, o, target)
+			if err != nil {
+				t.Fatalf("%s: %v", policy, err)
+			}
+			got := [][]byte{}
+			for range 3 {
+				out, err := s.Step(t.Context(), target.Name,
+					gomem.Feeds{g.Inputs()[0].Value(0): feed})
+				if err != nil {
+					t.Fatal(err)
+				}
+				got = append(got, bytes.Clone(out[0].Data))
+			}
+			for _, u := range updates {
+				v, err := s.Get(u.In[0])
+				if err != nil {
+					t.Fatal(err)
+				}
+				got = append(got, v.Data)
+			}
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if want == nil {
+				want = got
+			}
+			for i := range want {
+				if !bytes.Equal(got[i], want[i]) {
+					t.Errorf("%s, %d segments: value %d differs", policy, segments, i)
+				}
+			}
+		}
+	}
+}
+
+// TestFrame: a plan does not grow with a loop's length, nor does what an iteration needs; only what
+// it records does.
+func TestFrame(t *testing.T) {
+	scratch := func(steps int) (int64, int) {
+		r := newRecurrent(steps)
+		r.scanned(control.Options{})
+		n := r.ys.Node
+		autodiff.Grad(ops.Sum(r.ys), r.w)
+		return n.Cost().Scratch, r.g.Len()
+	}
+	a, n := scratch(10)
+	b, m := scratch(10000)
+	if a != b || n != m {
+		t.Errorf("frames of %d and %d bytes, graphs of %d and %d nodes", a, b, n, m)
+	}
+}
