@@ -20,7 +20,7 @@ import (
 	"github.com/gomem/gomem/graph/ops"
 )
 
-// Grad appends the gradients of y, one number in f32, with respect to each of wrt. A
+// Grad appends the gradients of y, one floating-point number, with respect to each of wrt. A
 // value that y does not depend on has the zero Value as its gradient. Mistakes
 // are recorded in the graph, as with every operation.
 func Grad(y graph.Value, wrt ...graph.Value) []graph.Value {
@@ -45,7 +45,7 @@ func check(y graph.Value, wrt []graph.Value) error {
 	case t.Elems() != 1:
 		return fmt.Errorf("gradient of %s, which is %s (made at %s): want one number, such as its "+
 			"ops.Sum or ops.Mean", y, t, y.Node.Pos)
-	case t.DType != graph.F32:
+	case !t.DType.Floating():
 		return fmt.Errorf("gradient of %s, which is %s (made at %s): want f32, as ops.Cast gives",
 			y, t, y.Node.Pos)
 	}

@@ -124,7 +124,7 @@ func TestBadGradients(t *testing.T) {
 			return ops.Square(x), x
 		},
 		"want f32, as ops.Cast gives": func(x graph.Value) (y, by graph.Value) {
-			return ops.Cast(ops.Sum(x), graph.F64), x
+			return ops.Cast(ops.Sum(x), graph.I32), x
 		},
 		"by value 0, z, of another graph": func(x graph.Value) (y, by graph.Value) {
 			return ops.Sum(x), graph.New().Constant("z", tensor.FromF32([]float32{1}))

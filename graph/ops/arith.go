@@ -2,6 +2,7 @@ package ops
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/tensor"
@@ -10,17 +11,27 @@ import (
 )
 
 // Add is a + b. Operands of all arithmetic broadcast as in NumPy: axes are
-// aligned at the end, and an axis of size 1 or a missing one is repeated.
-func Add(a, b graph.Value) graph.Value { return apply(binary{add}, a, b) }
+// aligned at the end, and an axis of size 1 or a missing one is repeated. They are of one
+// element type, which is the result's: any but bool. Integers wrap, as two's complement does;
+// 16-bit floating-point numbers are computed in f32 and rounded once.
+func Add(a, b graph.Value) graph.Value { return onNumbers(binary{add}, a, b) }
 
 // Sub is a − b.
-func Sub(a, b graph.Value) graph.Value { return apply(binary{sub}, a, b) }
+func Sub(a, b graph.Value) graph.Value { return onNumbers(binary{sub}, a, b) }
 
 // Mul is a · b, element by element.
-func Mul(a, b graph.Value) graph.Value { return apply(binary{mul}, a, b) }
+func Mul(a, b graph.Value) graph.Value { return onNumbers(binary{mul}, a, b) }
 
-// Div is a / b.
-func Div(a, b graph.Value) graph.Value { return apply(binary{div}, a, b) }
+// Div is a / b, of integers towards zero. An integer divided by zero is an error of the step.
+func Div(a, b graph.Value) graph.Value { return onNumbers(binary{div}, a, b) }
+
+// Mod is what is left of a when b is taken from it so many times that it has b's sign: Python's
+// a % b. An integer modulo zero is an error of the step.
+func Mod(a, b graph.Value) graph.Value { return onNumbers(binary{mod}, a, b) }
+
+// Remainder is what is left of a when b is taken from it until that has a's sign and is below b:
+// C's a % b, and fmod of floating-point numbers. An integer's of zero is an error of the step.
+func Remainder(a, b graph.Value) graph.Value { return onNumbers(binary{remainder}, a, b) }
 
 // Weigh is x·w, but 0 where w is 0, whatever x is there: infinite and NaN, too. So what
 // does not count cannot spoil a sum of what does.
@@ -28,13 +39,13 @@ func Weigh(x, w graph.Value) graph.Value { return apply(binary{weigh}, x, w) }
 
 // Maximum is the larger of a and b, NaN where one is. Where they are equal, each gets
 // half of the gradient.
-func Maximum(a, b graph.Value) graph.Value { return apply(binary{maximum}, a, b) }
+func Maximum(a, b graph.Value) graph.Value { return onNumbers(binary{maximum}, a, b) }
 
 // Minimum is the smaller of a and b, as Maximum is the larger.
-func Minimum(a, b graph.Value) graph.Value { return apply(binary{minimum}, a, b) }
+func Minimum(a, b graph.Value) graph.Value { return onNumbers(binary{minimum}, a, b) }
 
 // atLeast is 1 where a ≥ b and 0 elsewhere; it has no gradient.
-func atLeast(a, b graph.Value) graph.Value { return apply(binary{geq}, a, b) }
+func atLeast(a, b graph.Value) graph.Value { return onNumbers(binary{geq}, a, b) }
 
 type binaryKind uint8
 
@@ -48,11 +59,13 @@ const (
 	minimum
 	power
 	weigh
+	mod
+	remainder
 	numBinary
 )
 
 var binaryNames = [numBinary]string{"add", "sub", "mul", "div", "maximum", "at-least", "minimum",
-	"pow", "weigh"}
+	"pow", "weigh", "mod", "remainder"}
 
 type binary struct{ Kind binaryKind }
 
@@ -107,6 +120,10 @@ func (b binary) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
 		dx, dy = powerSlopes(x, y, n.Value(0), d)
 	case weigh:
 		dx, dy = Weigh(d, y), Mul(d, x)
+	case mod:
+		dx, dy = d, Neg(Mul(d, Floor(Div(x, y))))
+	case remainder:
+		dx, dy = d, Neg(Mul(d, Trunc(Div(x, y))))
 	default:
 		return none(2)
 	}
@@ -161,13 +178,48 @@ var binaryRuns = [numBinary]runs{
 		vec.AddScalar(dst, a,
 			-s)
 	}, vec.ScalarSub},
-	mul:     {vec.Mul, farther.Mul, vec.MulScalar, swapped(vec.MulScalar)},
-	div:     {vec.Div, farther.Div, vec.DivScalar, vec.ScalarDiv},
-	maximum: {vec.Max, farther.Max, vec.MaxScalar, swapped(vec.MaxScalar)},
-	geq:     {vec.AtLeast, farther.AtLeast, vec.AtLeastScalar, vec.ScalarAtLeast},
-	minimum: {vec.Min, vec.Min, vec.MinScalar, swapped(vec.MinScalar)},
-	power:   {powerBoth, powerBoth, powerRight, powerLeft},
-	weigh:   {weighBoth, weighBoth, weighRight, weighLeft},
+	mul:       {vec.Mul, farther.Mul, vec.MulScalar, swapped(vec.MulScalar)},
+	div:       {vec.Div, farther.Div, vec.DivScalar, vec.ScalarDiv},
+	maximum:   {vec.Max, farther.Max, vec.MaxScalar, swapped(vec.MaxScalar)},
+	geq:       {vec.AtLeast, farther.AtLeast, vec.AtLeastScalar, vec.ScalarAtLeast},
+	minimum:   {vec.Min, vec.Min, vec.MinScalar, swapped(vec.MinScalar)},
+	power:     {powerBoth, powerBoth, powerRight, powerLeft},
+	weigh:     {weighBoth, weighBoth, weighRight, weighLeft},
+	mod:       paired(modulo[float32]),
+	remainder: paired(fmod[float32]),
+}
+
+// paired are runs of a function of two numbers.
+func paired(f func(a, b float32) float32) runs {
+	both := func(dst, a, b []float32) {
+		for i := range dst {
+			dst[i] = f(a[i], b[i])
+		}
+	}
+	return runs{both, both, func(dst, a []float32, s float32) {
+		for i := range dst {
+			dst[i] = f(a[i], s)
+		}
+	}, func(dst []float32, s float32, b []float32) {
+		for i := range dst {
+			dst[i] = f(s, b[i])
+		}
+	}}
+}
+
+// fmod is C's, which is exact.
+func fmod[T float32 | float64](a, b T) T { return T(math.Mod(float64(a), float64(b))) }
+
+// modulo is Python's: a zero has b's sign, too.
+func modulo[T float32 | float64](a, b T) T {
+	switch r := fmod(a, b); {
+	case r == 0:
+		return T(math.Copysign(0, float64(b)))
+	case (r < 0) != (b < 0):
+		return r + b
+	default:
+		return r
+	}
 }
 
 func weighBoth(dst, x, w []float32) {
@@ -224,4 +276,10 @@ func init() {
 		Sample{Op: binary{minimum}, In: []graph.Type{f(2, 3, 5), f(3, 1)},
 			Fill: fills{0: spaced(0), 1: spaced(0.5)}, Second: true},
 	)
+	for _, k := range []binaryKind{mod, remainder} {
+		register(Sample{Op: binary{k}, In: []graph.Type{f(3, 5), f(5)},
+			Fill: fills{0: spaced(0.3), 1: spaced(0.5)}, Second: true, Eps: 1e-4},
+			Sample{Op: binary{k}, In: []graph.Type{f(2, 1, 4), f(3, 1)},
+				Fill: fills{0: spaced(0.3), 1: spaced(0.5)}, Second: true, Eps: 1e-4})
+	}
 }

@@ -2,7 +2,6 @@ package ops
 
 import (
 	"github.com/gomem/gomem/graph"
-	"github.com/gomem/gomem/graph/tensor"
 )
 
 // fresher is implemented by an update that knows what its variables become, composed of
@@ -66,15 +65,10 @@ func (o adafactor) fresh(in []graph.Value) []graph.Value {
 	}
 	rate := Div(lr, Maximum(Scale(rms(change), 1/o.Clip), scalar(w, 1)))
 	if !o.Absolute {
-		rate = Mul(rate, Maximum(rms(w), scalar(w, o.Eps2)))
+		rate = Mul(rate, Maximum(rms(w), scalar(w, float64(o.Eps2))))
 	}
 	out[0] = Sub(w, Mul(change, rate))
 	return out
-}
-
-// scalar is a number, f32[].
-func scalar(like graph.Value, x float32) graph.Value {
-	return Full(like.Graph(), tensor.Of(graph.F32), x)
 }
 
 // rms is the root mean square of all elements, f32[].

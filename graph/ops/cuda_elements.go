@@ -14,7 +14,7 @@ import (
 type pointKind int32
 
 const (
-	pointBinary        pointKind = 0 // and the kinds of binary, but for weigh
+	pointBinary        pointKind = 0 // and the kinds of binary before weigh
 	pointUnary         pointKind = 8 // and the kinds of unary
 	pointReluSlope     pointKind = 18
 	pointTanhSlope     pointKind = 19
@@ -33,7 +33,8 @@ const (
 	pointPowScalar     pointKind = 45
 	pointDropout       pointKind = 46
 	pointJitter        pointKind = 47
-	pointWeigh         pointKind = 48
+	pointWeigh         pointKind = 48 // and the kinds of binary behind it
+	pointBits          pointKind = 51 // and the kinds of bitwise
 )
 
 // point is an elementwise operation with its constants.
@@ -53,11 +54,13 @@ type point struct {
 type pointwise interface{ point() point }
 
 func (b binary) point() point {
-	if b.Kind == weigh {
-		return point{kind: pointWeigh}
+	if b.Kind >= weigh {
+		return point{kind: pointWeigh + pointKind(b.Kind-weigh)}
 	}
 	return point{kind: pointBinary + pointKind(b.Kind)}
 }
+func (o bitwise) point() point { return point{kind: pointBits + pointKind(o.Kind)} }
+
 func (u unary) point() point { return point{kind: pointUnary + pointKind(u.Kind)} }
 
 func (s slope) point() point {

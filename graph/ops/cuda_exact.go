@@ -73,6 +73,7 @@ func exactElements() {
 	cuda.Exact[not](nil)
 	cuda.Exact[cast](nil)
 	cuda.Exact[compare](nil)
+	cuda.Exact[numeric](nil)
 	cuda.Exact[logic](nil)
 	cuda.Exact[where](nil)
 	cuda.Exact[keptLabels](nil)

@@ -286,3 +286,28 @@ func TestCUDAScratchIsDeclared(t *testing.T) {
 		}
 	})
 }
+
+// TestCUDANumbers: operations on numbers of every type, whatever their bits, have the host's.
+func TestCUDANumbers(t *testing.T) {
+	h := needHost(t)
+	rng := rand.New(rand.NewPCG(5, 6))
+	for _, s := range Samples() {
+		if o, ok := s.Op.(numeric); ok {
+			in := s.operands(1)
+			s.In = slices.Clone(s.In)
+			for i, v := range in {
+				v = tensor.New(graph.Of(v.Type.DType, 400))
+				for k := range v.Data {
+					v.Data[k] = byte(rng.Uint32()) >> (rng.IntN(3) * 7)
+				}
+				if size := int(v.Type.DType.Size()); o.divides(v.Type.DType) && i == 1 {
+					for k := 0; k < len(v.Data); k += size {
+						v.Data[k] |= 1
+					}
+				}
+				in[i], s.In[i] = v, v.Type
+			}
+			s.near(t, s.compute(t, in, nil), s.onCUDA(t, h, in, memory{}, -1))
+		}
+	}
+}

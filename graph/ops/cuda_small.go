@@ -62,6 +62,13 @@ func compareCUDA(o compare, c *cuda.Call) ([]cuda.Command, error) {
 			int32(c.In[0].Type.DType))...))
 }
 
+func numericCUDA(o numeric, c *cuda.Call) ([]cuda.Command, error) {
+	in := []cuda.Operand{c.In[0], c.In[len(c.In)-1]}
+	w := broadcastWalk(c.Out[0].Type, typesOf(in))
+	return only(overElements("numbers", elems(c.Out[0]), w.args(c.Out[0], in[0], in[1],
+		int32(o.Op.point().kind), int32(c.Out[0].Type.DType))...))
+}
+
 func logicCUDA(o logic, c *cuda.Call) ([]cuda.Command, error) {
 	w := broadcastWalk(c.Out[0].Type, typesOf(c.In))
 	return only(overElements("logic", elems(c.Out[0]),
@@ -106,6 +113,7 @@ func init() {
 	cuda.Register(notCUDA, nil)
 	cuda.Register(castCUDA, nil)
 	cuda.Register(compareCUDA, nil)
+	cuda.Register(numericCUDA, nil)
 	cuda.Register(logicCUDA, nil)
 	cuda.Register(whereCUDA, nil)
 	cuda.Register(triangleCUDA, nil)

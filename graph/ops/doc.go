@@ -11,9 +11,9 @@
 //
 // # What there is
 //
-// Elementwise, broadcasting: [Add] and its like, [Pow], [Maximum], [Minimum], [Where],
-// comparisons ([Less]) and logic ([And]); functions such as [Exp], [Abs], [Round], [Sin],
-// [Erf], [Clip]; activations such as [Relu], [Gelu], [Silu], [Softplus].
+// Elementwise, broadcasting: [Add] and its like, [Mod], [Pow], [Maximum], [Minimum], [Where],
+// comparisons ([Less]) and logic ([And]), bits ([BitAnd], [ShiftLeft]); functions such as [Exp],
+// [Abs], [Round], [Sin], [Erf], [Clip]; activations such as [Relu], [Gelu], [Silu], [Softplus].
 //
 // Along axes: [Sum], [Mean], [Max], [Min], [Prod], [LogSumExp], [Any], [All], [ArgMax],
 // [TopK], [CumSum], [Softmax], the norms.
@@ -35,8 +35,18 @@
 //
 // Semantics where there is a choice (NaN, ties, halves, the sign of zero, indices of
 // equals) are PyTorch's, and bench/parity compares values, gradients and second gradients
-// with it. Floating-point operations take f32: [Cast] converts others, and [InBF16] makes of one
-// in f32 one that reads and writes bfloat16. What only moves elements takes any type.
+// with it.
+//
+// # Element types
+//
+// What only moves or compares elements, and [Cast], take any type. Arithmetic ([Add], [Sub], [Mul],
+// [Div], [Mod], [Remainder], [Maximum], [Minimum], [Pow], [Neg], [Abs], [Sign], [Square], [Relu])
+// takes numbers of any type: integers wrap, and have no gradient; f64 is computed as such; and bf16
+// and f16 are computed in f32 and rounded once. So are elementwise functions of those two. Of f64
+// there are [Exp], [Log], [Sqrt], [Rsqrt], [Tanh], [Sigmoid], [Sin], [Cos] (NaN beyond 2²⁰),
+// [Floor], [Ceil], [Trunc], [Round], [Reciprocal], [Scale] and [AddScalar]; no others. Operations
+// on bits take integers. All else takes f32: [Cast] converts others, and [InBF16] makes of an
+// operation in f32 one that reads and writes bfloat16.
 //
 // # Parts
 //

@@ -8,10 +8,13 @@ import (
 	"github.com/gomem/gomem/internal/kernel"
 )
 
-// Full is an f32 value of type t with every element the same.
+// Full is a value of type t with every element the same: the given one as [Cast] makes it of f32.
 func Full(g *graph.Graph, t graph.Type, value float32) graph.Value {
+	if t.DType != graph.F32 && t.DType.Size() > 0 {
+		return BroadcastTo(scalarOf(g, t.DType, float64(value)), t.Sizes()...)
+	}
 	if t.DType != graph.F32 {
-		g.Fail(fmt.Errorf("filled value of type %s, want f32", t))
+		g.Fail(fmt.Errorf("filled value of type %s, want an element type", t))
 		return graph.Value{}
 	}
 	n := g.Apply(fill{Value: value, Shape: newDims(t.Shape)})
@@ -19,6 +22,21 @@ func Full(g *graph.Graph, t graph.Type, value float32) graph.Value {
 		return graph.Value{}
 	}
 	return n.Value(0)
+}
+
+// scalar is a number of the element type of a value.
+func scalar(like graph.Value, x float64) graph.Value {
+	if d := like.Type().DType; d != graph.F32 {
+		return scalarOf(like.Graph(), d, x)
+	}
+	return Full(like.Graph(), tensor.Of(graph.F32), float32(x))
+}
+
+// scalarOf is a constant.
+func scalarOf(g *graph.Graph, d graph.DType, x float64) graph.Value {
+	v := tensor.New(tensor.Of(graph.F64))
+	v.F64()[0] = x
+	return g.Constant("number", v.As(d))
 }
 
 // Ones is Full with 1.

@@ -12,50 +12,50 @@ import (
 )
 
 // Abs is |x|. Its gradient is zero at 0.
-func Abs(x graph.Value) graph.Value { return apply(function{abs}, x) }
+func Abs(x graph.Value) graph.Value { return onNumbers(function{abs}, x) }
 
 // Sign is 1 above 0, −1 below, and 0 at 0 and at NaN. It has no gradient.
-func Sign(x graph.Value) graph.Value { return apply(function{sign}, x) }
+func Sign(x graph.Value) graph.Value { return onNumbers(function{sign}, x) }
 
 // Floor is the largest integer that is not above x; like Ceil, Trunc and Round, it
 // keeps infinities, NaN and the sign of zeros, and has no gradient.
-func Floor(x graph.Value) graph.Value { return apply(function{floor}, x) }
+func Floor(x graph.Value) graph.Value { return onNumbers(function{floor}, x) }
 
 // Ceil is the smallest integer that is not below x.
-func Ceil(x graph.Value) graph.Value { return apply(function{ceil}, x) }
+func Ceil(x graph.Value) graph.Value { return onNumbers(function{ceil}, x) }
 
 // Trunc is x without its fraction.
-func Trunc(x graph.Value) graph.Value { return apply(function{trunc}, x) }
+func Trunc(x graph.Value) graph.Value { return onNumbers(function{trunc}, x) }
 
 // Round is the nearest integer, the even one of two.
-func Round(x graph.Value) graph.Value { return apply(function{round}, x) }
+func Round(x graph.Value) graph.Value { return onNumbers(function{round}, x) }
 
 // Reciprocal is 1/x.
-func Reciprocal(x graph.Value) graph.Value { return apply(function{reciprocal}, x) }
+func Reciprocal(x graph.Value) graph.Value { return onNumbers(function{reciprocal}, x) }
 
 // Sin is the sine, accurate for angles of any size; NaN for infinities.
-func Sin(x graph.Value) graph.Value { return apply(function{sine}, x) }
+func Sin(x graph.Value) graph.Value { return onNumbers(function{sine}, x) }
 
 // Cos is the cosine, like Sin.
-func Cos(x graph.Value) graph.Value { return apply(function{cosine}, x) }
+func Cos(x graph.Value) graph.Value { return onNumbers(function{cosine}, x) }
 
 // Erf is the error function.
-func Erf(x graph.Value) graph.Value { return apply(function{erf}, x) }
+func Erf(x graph.Value) graph.Value { return onNumbers(function{erf}, x) }
 
 // Log1p is log(1+x), accurate where x is small.
-func Log1p(x graph.Value) graph.Value { return apply(function{log1p}, x) }
+func Log1p(x graph.Value) graph.Value { return onNumbers(function{log1p}, x) }
 
 // Expm1 is eˣ − 1, accurate where x is small.
-func Expm1(x graph.Value) graph.Value { return apply(function{expm1}, x) }
+func Expm1(x graph.Value) graph.Value { return onNumbers(function{expm1}, x) }
 
 // Softplus is log(1+eˣ), a smooth Relu.
-func Softplus(x graph.Value) graph.Value { return apply(function{softplus}, x) }
+func Softplus(x graph.Value) graph.Value { return onNumbers(function{softplus}, x) }
 
 // LogSigmoid is the logarithm of Sigmoid, computed without it.
 func LogSigmoid(x graph.Value) graph.Value { return Neg(Softplus(Neg(x))) }
 
 // Silu is x·σ(x), also called swish; NaN for −Inf.
-func Silu(x graph.Value) graph.Value { return apply(function{silu}, x) }
+func Silu(x graph.Value) graph.Value { return onNumbers(function{silu}, x) }
 
 type functionKind uint8
 

@@ -25,19 +25,27 @@ func (s Sample) operands(seed uint64) []tensor.View {
 	var in []tensor.View
 	for i, t := range s.In {
 		v := tensor.New(t)
-		switch fill := s.Fill[i]; {
+		switch fill, size := s.Fill[i], int(t.DType.Size()); {
 		case fill != nil && t.DType == graph.F32:
 			fill(rng, v.F32())
-		case fill != nil && t.DType.Size() == 1:
+		case fill != nil && truth(t.DType):
 			fill(rng, v.U8())
-		case fill != nil:
+		case fill != nil && t.DType == graph.I32:
 			fill(rng, v.I32())
 		case t.DType == graph.F32:
 			for k := range v.F32() {
 				v.F32()[k] = float32(rng.NormFloat64())
 			}
+		case t.DType == graph.F64:
+			for k := range v.F64() {
+				v.F64()[k] = rng.NormFloat64()
+			}
 		case t.DType == graph.I32:
 			below(3)(rng, v.I32())
+		case t.DType.Integer() && size > 1:
+			for k := 0; k < len(v.Data); k += size {
+				v.Data[k] = byte(1 + rng.IntN(100))
+			}
 		default:
 			for k := range v.Data {
 				v.Data[k] = 1

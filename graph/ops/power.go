@@ -12,7 +12,9 @@ import (
 
 // Pow is a^b, with operands that broadcast: 1 where b is 0, NaN where a is below 0 and b
 // no integer, and else as in C. The gradient of b is 0 where a is 0 and b is not below.
-func Pow(a, b graph.Value) graph.Value { return apply(binary{power}, a, b) }
+// Powers of integers are exact but for wrapping; where b is below 0, they are 1 for a = 1, 1 or −1
+// for a = −1, and 0 for others, as in PyTorch.
+func Pow(a, b graph.Value) graph.Value { return onNumbers(binary{power}, a, b) }
 
 // PowScalar is x^p. The simple powers (2, 3, ½, −½ and −1) are computed as such, and
 // without their logarithm.
@@ -38,8 +40,7 @@ func PowScalar(x graph.Value, p float32) graph.Value {
 // avoided in the operands, so that the gradients have gradients. Where b is 0, that of a is
 // b/a, which is 0 there, but not how it changes with b; a power of b−1 could overflow.
 func powerSlopes(a, b, y, d graph.Value) (da, db graph.Value) {
-	one := Ones(y.Graph(), tensor.Of(graph.F32))
-	zero := Zeros(y.Graph(), tensor.Of(graph.F32))
+	one, zero := scalar(y, 1), scalar(y, 0)
 	constant := Equal(b, zero)
 	less := Where(constant, one, AddScalar(b, -1))
 	da = Mul(d, Mul(b, Where(constant, Reciprocal(awayFromZero(a)), Pow(a, less))))
@@ -52,9 +53,8 @@ func powerSlopes(a, b, y, d graph.Value) (da, db graph.Value) {
 // smaller than that, or NaN.
 func awayFromZero(a graph.Value) graph.Value {
 	const least = 0x1p-60
-	full := func(x float32) graph.Value { return Full(a.Graph(), tensor.Of(graph.F32), x) }
-	small := Where(Less(a, full(0)), full(-least), full(least))
-	return Where(GreaterEqual(Abs(a), full(least)), a, small)
+	small := Where(Less(a, scalar(a, 0)), scalar(a, -least), scalar(a, least))
+	return Where(GreaterEqual(Abs(a), scalar(a, least)), a, small)
 }
 
 func powerBoth(dst, a, b []float32) {

@@ -10,8 +10,8 @@ import (
 type Sample struct {
 	Op graph.Op
 	In []graph.Type
-	// Fill gives operand i its value; nil means standard normal f32 elements,
-	// i32 elements in [0, 3), and 1 for u8.
+	// Fill gives operand i its value; nil means standard normal f32 and f64 elements,
+	// i32 elements in [0, 3), integers of other sizes, and 1 for bytes.
 	Fill map[int]func(rng *rand.Rand, x any)
 	// Update is the number of leading operands that are written: the operation
 	// is sampled as an update node.
@@ -85,5 +85,19 @@ func offZero(rng *rand.Rand, x any) {
 			v += 0.1
 		}
 		x.([]float32)[i] = v
+	}
+}
+
+// fromOne fills i32 and u8 elements from [1, 100].
+func fromOne(rng *rand.Rand, x any) {
+	switch s := x.(type) {
+	case []int32:
+		for i := range s {
+			s[i] = 1 + rng.Int32N(100)
+		}
+	case []uint8:
+		for i := range s {
+			s[i] = uint8(1 + rng.IntN(100))
+		}
 	}
 }

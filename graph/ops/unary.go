@@ -10,33 +10,33 @@ import (
 	"github.com/gomem/gomem/internal/kernel/vec"
 )
 
-// Neg is −x.
-func Neg(x graph.Value) graph.Value { return apply(unary{neg}, x) }
+// Neg is −x, of any type but bool. What a function of one number takes is said in doc.go.
+func Neg(x graph.Value) graph.Value { return onNumbers(unary{neg}, x) }
 
 // Exp is eˣ.
-func Exp(x graph.Value) graph.Value { return apply(unary{exp}, x) }
+func Exp(x graph.Value) graph.Value { return onNumbers(unary{exp}, x) }
 
 // Log is the natural logarithm.
-func Log(x graph.Value) graph.Value { return apply(unary{logarithm}, x) }
+func Log(x graph.Value) graph.Value { return onNumbers(unary{logarithm}, x) }
 
 // Sqrt is √x.
-func Sqrt(x graph.Value) graph.Value { return apply(unary{sqrt}, x) }
+func Sqrt(x graph.Value) graph.Value { return onNumbers(unary{sqrt}, x) }
 
 // Rsqrt is 1/√x.
-func Rsqrt(x graph.Value) graph.Value { return apply(unary{rsqrt}, x) }
+func Rsqrt(x graph.Value) graph.Value { return onNumbers(unary{rsqrt}, x) }
 
 // Square is x².
-func Square(x graph.Value) graph.Value { return apply(unary{square}, x) }
+func Square(x graph.Value) graph.Value { return onNumbers(unary{square}, x) }
 
 // Relu is max(x, 0), NaN where x is. The gradient is zero where x ≤ 0 and passes
 // elsewhere, also where x is NaN.
-func Relu(x graph.Value) graph.Value { return apply(unary{relu}, x) }
+func Relu(x graph.Value) graph.Value { return onNumbers(unary{relu}, x) }
 
 // Tanh is the hyperbolic tangent.
-func Tanh(x graph.Value) graph.Value { return apply(unary{tanh}, x) }
+func Tanh(x graph.Value) graph.Value { return onNumbers(unary{tanh}, x) }
 
 // Sigmoid is 1/(1+e⁻ˣ).
-func Sigmoid(x graph.Value) graph.Value { return apply(unary{sigmoid}, x) }
+func Sigmoid(x graph.Value) graph.Value { return onNumbers(unary{sigmoid}, x) }
 
 // Gelu is x·Φ(x), with Φ the normal distribution function.
 func Gelu(x graph.Value) graph.Value { return apply(unary{gelu}, x) }
@@ -194,13 +194,23 @@ func slopeCPU(s slope, c *kernel.Call) error {
 	return nil
 }
 
-// Scale is f·x.
-func Scale(x graph.Value, f float32) graph.Value { return apply(affine{Factor: f}, x) }
-
-// AddScalar is x + s.
-func AddScalar(x graph.Value, s float32) graph.Value {
-	return apply(affine{Factor: 1, Shift: s}, x)
+// Scale is f·x, of floating-point numbers.
+func Scale(x graph.Value, f float32) graph.Value {
+	if isF64(x) {
+		return Mul(x, scalar(x, float64(f)))
+	}
+	return onNumbers(affine{Factor: f}, x)
 }
+
+// AddScalar is x + s, of floating-point numbers.
+func AddScalar(x graph.Value, s float32) graph.Value {
+	if isF64(x) {
+		return Add(x, scalar(x, float64(s)))
+	}
+	return onNumbers(affine{Factor: 1, Shift: s}, x)
+}
+
+func isF64(x graph.Value) bool { return x.Valid() && x.Type().DType == graph.F64 }
 
 // affine is Factor·x + Shift; one of the two is neutral.
 type affine struct{ Factor, Shift float32 }

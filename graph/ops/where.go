@@ -49,7 +49,10 @@ func (where) InPlace(in, out []graph.Type) []int {
 }
 
 func (where) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
-	condition, zero := n.In[0], Zeros(n.Graph(), tensor.Of(graph.F32))
+	if !dout[0].Valid() || !n.Out[0].DType.Floating() {
+		return none(3)
+	}
+	condition, zero := n.In[0], scalar(dout[0], 0)
 	return []graph.Value{{}, reduceTo(Where(condition, dout[0], zero), n.In[1].Type()),
 		reduceTo(Where(condition, zero, dout[0]), n.In[2].Type())}
 }

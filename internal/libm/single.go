@@ -96,49 +96,5 @@ func Softplus32(x float32) float32 {
 	return float32(math.Max(wide, 0) + Log1p(Exp(-math.Abs(wide))))
 }
 
-// Pow32 is x^y with the special cases of C's pow (ISO/IEC 9899:2018, F.10.4.4): 1 for
-// x = 1 or y = 0 whatever the other is, NaN for a finite x < 0 and a y that is no
-// integer.
-func Pow32(x, y float32) float32 {
-	a, b := math.Abs(float64(x)), float64(y)
-	switch {
-	case x == 1 || y == 0:
-		return 1
-	case x != x || y != y:
-		return float32(math.NaN())
-	case math.IsInf(b, 0):
-		return powOfInfinity(a, b > 0)
-	}
-	whole := b == math.Trunc(b)
-	odd := whole && math.Abs(b) < 1<<24 && int64(b)&1 == 1
-	if x < 0 && !whole && !math.IsInf(a, 1) {
-		return float32(math.NaN())
-	}
-	p := powOfPositive(a, b)
-	if odd && math.Signbit(float64(x)) {
-		p = -p
-	}
-	return float32(p)
-}
-
-// powOfPositive is a^b for a ≥ 0, infinite too, and a finite b that is not zero.
-func powOfPositive(a, b float64) float64 {
-	switch {
-	case a == 0 && b < 0, math.IsInf(a, 1) && b > 0:
-		return math.Inf(1)
-	case a == 0 || math.IsInf(a, 1):
-		return 0
-	}
-	return Pow(a, b)
-}
-
-// powOfInfinity is a^∞ if up, else a^−∞.
-func powOfInfinity(a float64, up bool) float32 {
-	switch {
-	case a == 1:
-		return 1
-	case (a > 1) == up:
-		return float32(math.Inf(1))
-	}
-	return 0
-}
+// Pow32 is x^y; see [PowSigned].
+func Pow32(x, y float32) float32 { return float32(PowSigned(float64(x), float64(y))) }

@@ -8,7 +8,8 @@ enum {
 	RELU_SLOPE, TANH_SLOPE, SIGMOID_SLOPE, GELU_SLOPE,
 	ABS, SIGN, FLOOR, CEIL, TRUNC, ROUND, RECIPROCAL, SIN, COS, ERF, LOG1P, EXPM1, SOFTPLUS, SILU,
 	SILU_SLOPE, GELU_TANH, GELU_TANH_SLOPE, SCALE, SHIFT, CLIP, CLIP_SLOPE, CLIPPED_RELU,
-	CLIPPED_RELU_SLOPE, POWER_SCALAR, DROPOUT, JITTER, WEIGH,
+	CLIPPED_RELU_SLOPE, POWER_SCALAR, DROPOUT, JITTER, WEIGH, MOD, REMAINDER,
+	BIT_AND, BIT_OR, BIT_XOR, SHIFT_LEFT, SHIFT_RIGHT, BIT_NOT,
 };
 
 // An operand: element i of the result meets element (i/hold) mod period of it. It is an address
@@ -52,6 +53,12 @@ __device__ __forceinline__ float gelu_tanh_slope(float x) {
 	float bend = fmaf(square, .2140644488178007463290162568395906f, GELU_RATE);
 	return x * fmaf(-s, s, s) * bend + s;
 }
+// What is left has the sign of b, also if it is zero.
+__device__ inline double modulo(double a, double b) {
+	double r = fmod(a, b);
+	if (r == 0) return copysign(0., b);
+	return (r < 0) != (b < 0) ? r + b : r;
+}
 __device__ inline float apply(const Instruction &c, float x, float y) {
 	switch (c.op) {
 	case ADD: return x + y;
@@ -63,6 +70,8 @@ __device__ inline float apply(const Instruction &c, float x, float y) {
 	case AT_LEAST: return x >= y ? 1.f : 0.f;
 	case POWER: return pow32(x, y);
 	case WEIGH: return y == 0.f ? 0.f : x * y;
+	case MOD: return (float)modulo(x, y);
+	case REMAINDER: return (float)fmod((double)x, (double)y);
 	case NEG: return neg32(x);
 	case EXP: return exp32(x);
 	case LOG: return log32(x);

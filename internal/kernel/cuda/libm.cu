@@ -215,15 +215,33 @@ __device__ inline float softplus(float x) {
 	double wide = x;
 	return is_nan(x) ? x : (float)((wide > 0 ? wide : 0) + log1p64(exp64(-fabs(wide))));
 }
-__device__ inline float pow32(float x, float y) {
-	double a = fabs((double)x), b = y, most = infinity(), p;
-	if (x == 1 || y == 0) return 1;
-	if (is_nan(x) || is_nan(y)) return nan32();
-	if (fabs(b) == most) return a == 1 ? 1.f : (a > 1) == (b > 0) ? infinity() : 0.f;
-	bool whole = b == trunc(b), odd = whole && fabs(b) < 16777216 && ((i64)b & 1);
+__device__ inline double pow_signed(double x, double b) {
+	double a = fabs(x), most = infinity(), p;
+	if (x == 1 || b == 0) return 1;
+	if (x != x || b != b) return nan32();
+	if (fabs(b) == most) return a == 1 ? 1. : (a > 1) == (b > 0) ? most : 0.;
+	bool whole = b == trunc(b), odd = whole && fabs(b) < 9007199254740992. && ((i64)b & 1);
 	if (x < 0 && !whole && a != most) return nan32();
 	if ((a == 0 && b < 0) || (a == most && b > 0)) p = most;
 	else if (a == 0 || a == most) p = 0;
 	else p = pow64(a, b);
-	return (float)(odd && __float_as_int(x) < 0 ? -p : p);
+	return odd && copysign(1., x) < 0 ? -p : p;
+}
+__device__ inline float pow32(float x, float y) { return (float)pow_signed(x, y); }
+__device__ inline double expm1_64(double x) {
+	if (!(fabs(x) < 40)) return exp64(x) - 1;
+	double n = floor(x * 1.44269504088896340735992468100189214 + .5);
+	double r = (x - n * LN2_HI) - n * LN2_LO;
+	double p = poly(r, 1. / 6227020800, 1. / 479001600, 1. / 39916800, 1. / 3628800, 1. / 362880,
+		1. / 40320, 1. / 5040, 1. / 720, 1. / 120, 1. / 24, 1. / 6, 1. / 2);
+	double t = r + r * r * p, q = ldexp(1., (int)n);
+	return n == 0 ? t : q * t + (q - 1);
+}
+__device__ inline double tanh64(double x) {
+	double t = expm1_64(-2 * fabs(x));
+	return copysign(-t / (2 + t), x);
+}
+__device__ inline double sigmoid64(double x) {
+	double e = exp64(-fabs(x));
+	return x < 0 ? e / (1 + e) : 1 / (1 + e);
 }

@@ -1,0 +1,92 @@
+// Elementwise operations on integers and on double numbers, one at a time.
+
+// What wraps is computed without signs, whose overflow C++ leaves open; an integer divided by
+// zero, which the host refuses, is 0.
+template <class T> __device__ T power_of(T a, T b) {
+	if (b < 0) return a == 1 || (a == (T)-1 && !(b & 1)) ? (T)1 : a == (T)-1 ? a : (T)0;
+	u64 p = 1, square = (u64)a;
+	for (; b > 0; b >>= 1) {
+		if (b & 1) p *= square;
+		square *= square;
+	}
+	return (T)p;
+}
+template <class T> __device__ T divided(int op, T a, T b) {
+	if (b == 0) return 0;
+	bool whole = b < 0 && b == (T)-1; // the smallest number divided by it would overflow
+	T q = whole ? (T)(0 - (u64)a) : (T)(a / b), r = whole ? (T)0 : (T)(a % b);
+	if (op == DIV) return q;
+	return op == MOD && r != 0 && (r < 0) != (b < 0) ? (T)(r + b) : r;
+}
+template <class T> __device__ T number(int op, T a, T b) {
+	u64 x = (u64)a, y = (u64)b, width = 8 * sizeof(T);
+	switch (op) {
+	case ADD: return (T)(x + y);
+	case SUB: return (T)(x - y);
+	case MUL: return (T)(x * y);
+	case SQUARE: return (T)(x * x);
+	case NEG: return (T)(0 - x);
+	case ABS: return a < 0 ? (T)(0 - x) : a;
+	case SIGN: return (T)((a > 0) - (a < 0));
+	case RELU: return a < 0 ? (T)0 : a;
+	case MAXIMUM: return a > b ? a : b;
+	case MINIMUM: return a < b ? a : b;
+	case POWER: return power_of(a, b);
+	case DIV: case MOD: case REMAINDER: return divided(op, a, b);
+	case BIT_AND: return (T)(x & y);
+	case BIT_OR: return (T)(x | y);
+	case BIT_XOR: return (T)(x ^ y);
+	case BIT_NOT: return (T)~x;
+	case SHIFT_LEFT: return y < width ? (T)(x << y) : (T)0;
+	case SHIFT_RIGHT: return y < width ? (T)(a >> y) : (T)(a < 0 ? -1 : 0);
+	}
+	return 0;
+}
+template <> __device__ inline double number(int op, double a, double b) {
+	switch (op) {
+	case ADD: return a + b;
+	case SUB: return a - b;
+	case MUL: return a * b;
+	case DIV: return a / b;
+	case MAXIMUM: return a > b || a != a ? a : b;
+	case MINIMUM: return a < b || a != a ? a : b;
+	case AT_LEAST: return a >= b ? 1 : 0;
+	case POWER: return pow_signed(a, b);
+	case MOD: return modulo(a, b);
+	case REMAINDER: return fmod(a, b);
+	case NEG: return -a;
+	case EXP: return exp64(a);
+	case LOG: return log64(a);
+	case SQRT: return sqrt(a);
+	case RSQRT: return 1 / sqrt(a);
+	case SQUARE: return a * a;
+	case RELU: return a < 0 ? 0 : a;
+	case TANH: return tanh64(a);
+	case SIGMOID: return sigmoid64(a);
+	case ABS: return fabs(a);
+	case SIGN: return (a > 0) - (a < 0);
+	case FLOOR: return floor(a);
+	case CEIL: return ceil(a);
+	case TRUNC: return trunc(a);
+	case ROUND: return rint(a);
+	case RECIPROCAL: return 1 / a;
+	case SIN: return sincos64(a).sin;
+	case COS: return sincos64(a).cos;
+	}
+	return 0;
+}
+// type is that of operands and result; where there is one operand, both are it.
+extern "C" __global__ void numbers(PARAM Walk w, void *out, const void *a, const void *b, int op,
+	int type) {
+	EACH(i, w.n) {
+		i64 at[2];
+		places(w, i, at, 2);
+		switch (type) {
+#define CASE(n, T) \
+		case n: ((T *)out)[i] = number<T>(op, ((const T *)a)[at[0]], ((const T *)b)[at[1]]); break;
+			INTEGERS(CASE)
+			CASE(F64, double)
+#undef CASE
+		}
+	}
+}
