@@ -12,15 +12,23 @@ import (
 )
 
 // ArgMax is where the largest element along an axis is, the first of equals: i32, with
-// the axis dropped. NaN is larger than all numbers. x is f32, i32, u8 or bool. There is no
+// the axis dropped. NaN is larger than all numbers. x is of any type. There is no
 // gradient.
 func ArgMax(x graph.Value, along int) graph.Value {
-	return apply(arg{Axis: axis(along, x.Type().Rank())}, x)
+	return apply(arg{Axis: axis(along, x.Type().Rank())}, comparable32(x))
+}
+
+// comparable32 is 16-bit numbers in f32, which has them exactly, and others as they are.
+func comparable32(x graph.Value) graph.Value {
+	if x.Valid() && small(x.Type().DType) {
+		return Cast(x, graph.F32)
+	}
+	return x
 }
 
 // ArgMin is where the smallest element is, or the first NaN; see ArgMax.
 func ArgMin(x graph.Value, along int) graph.Value {
-	return apply(arg{Axis: axis(along, x.Type().Rank()), Least: true}, x)
+	return apply(arg{Axis: axis(along, x.Type().Rank()), Least: true}, comparable32(x))
 }
 
 type arg struct {
@@ -39,9 +47,8 @@ func (o arg) Infer(in []graph.Type) ([]graph.Type, error) {
 	if err := arity(in, 1); err != nil {
 		return nil, err
 	}
-	if !ordered(in[0].DType) {
-		return nil, fmt.Errorf("operand is %s, want f32, i32, u8 or bool: convert it with Cast",
-			in[0])
+	if small(in[0].DType) {
+		return nil, fmt.Errorf("operand is %s: convert it to f32 with Cast", in[0])
 	}
 	out, err := dropped(in[0], o.Axis, o.Axis+1)
 	if err == nil && in[0].Size(o.Axis) == 0 {
@@ -64,8 +71,22 @@ func argCPU(o arg, c *kernel.Call) error {
 		} else {
 			args(o, c, c.In[0].F32())
 		}
+	case graph.F64:
+		args(o, c, c.In[0].F64())
+	case graph.I8:
+		args(o, c, c.In[0].I8())
+	case graph.I16:
+		args(o, c, c.In[0].I16())
 	case graph.I32:
 		args(o, c, c.In[0].I32())
+	case graph.I64:
+		args(o, c, c.In[0].I64())
+	case graph.U16:
+		args(o, c, c.In[0].U16())
+	case graph.U32:
+		args(o, c, c.In[0].U32())
+	case graph.U64:
+		args(o, c, c.In[0].U64())
 	default:
 		args(o, c, c.In[0].U8())
 	}
@@ -130,5 +151,10 @@ func init() {
 			over(1, tensor.Of(graph.F32, 3, 17)), over(0, tensor.Of(graph.F32, 5, 300)),
 			over(1, tensor.Of(graph.I32, 2, 5, 3)), over(0, tensor.Of(graph.U8, 9)),
 		)
+		for _, d := range tensor.DTypes() {
+			if !small(d) {
+				register(over(1, tensor.Of(d, 2, 9, 2)))
+			}
+		}
 	}
 }

@@ -145,10 +145,9 @@ func TestBadElementaryAttributes(t *testing.T) {
 		{"the exponent is +Inf", func(v values) { ops.PowScalar(v.x, inf) }},
 		{"reduction over axis 2: f32[4 6] has none such", func(v values) { ops.Max(v.x, 2) }},
 		{"reduction over axis -3", func(v values) { ops.LogSumExp(v.x, 0, -3) }},
-		{"operand 0 is i32[4], want f32", func(v values) { ops.Prod(v.ids) }},
 		{"arg-max", func(v values) { ops.ArgMax(v.x, 2) }},
 		{"f32[4 6] has no axis -1", func(v values) { ops.CumSum(v.x, 5) }},
-		{"operand is u8[4 6], want f32 or i32", func(v values) { ops.CumSum(v.mask, 0) }},
+		{"operand is u8[4 6], want f32 or f64", func(v values) { ops.CumSum(v.mask, 0) }},
 		{"no elements -1 to 1, by 1, along axis 0", func(v values) {
 			ops.SliceStep(v.x, 0, -1, 2, 1)
 		}},

@@ -90,6 +90,8 @@ func exactSums() {
 	cuda.Exact[others](nil)
 	cuda.Exact[cumSum](nil)
 	cuda.Exact[extreme](nil)
+	cuda.Exact[fold](nil)
+	cuda.Exact[matMulNumbers](nil)
 	cuda.Exact[arg](nil)
 	cuda.Exact[correct](nil)
 	cuda.Exact[topK](nil)

@@ -142,3 +142,13 @@ func init() {
 	cuda.Register(matMulPartCUDA, nil)
 	cuda.Register(matMulBroadcastCUDA, nil)
 }
+
+func matMulNumbersCUDA(o matMulNumbers, c *cuda.Call) ([]cuda.Command, error) {
+	m, k := flip(c.In[0].Type, o.TransA)
+	n, a, b := c.Out[0].Type.Size(-1), c.In[0].Type, c.In[1].Type
+	w := broadcastWalk(batchAxes(c.Out[0].Type), []graph.Type{batchAxes(a), batchAxes(b)})
+	return only(overElements("multiply_numbers", elems(c.Out[0]), w.args(c.Out[0], c.In[0], c.In[1],
+		m, n, k, o.TransA, o.TransB, int32(a.DType), int32(b.DType))...))
+}
+
+func init() { cuda.Register(matMulNumbersCUDA, nil) }

@@ -151,6 +151,15 @@ func extremeScratch(o extreme, in, _ []graph.Type) int64 {
 	return o.parts(in[0]).scratch(in[0].DType.Size())
 }
 
+func foldCUDA(o fold, c *cuda.Call) ([]cuda.Command, error) {
+	kind := int32(c.In[0].Type.DType)
+	return o.geometry(c.In[0].Type).sumParts().stages(c, func(p partial, to uint64,
+		x cuda.Operand) cuda.Command {
+		return overElements("fold_numbers", p.outer*p.parts*p.inner,
+			p.args(to, x, p.inner, int32(foldings[o.Kind].point().kind), kind)...)
+	}), nil
+}
+
 func argCUDA(o arg, c *cuda.Call) ([]cuda.Command, error) {
 	t := c.In[0].Type
 	kind, r := dataKind(t.DType), sum{Lo: o.Axis, Hi: o.Axis + 1}.geometry(t)
@@ -159,7 +168,7 @@ func argCUDA(o arg, c *cuda.Call) ([]cuda.Command, error) {
 			kind))
 	}
 	return only(overElements("arg_columns", r.outer*r.inner, c.Out[0], c.In[0], r.outer, r.n,
-		r.inner, o.Least, kind))
+		r.inner, o.Least, int32(t.DType)))
 }
 
 func prodCUDA(o prod, c *cuda.Call) ([]cuda.Command, error) {
@@ -180,7 +189,7 @@ func cumSumCUDA(o cumSum, c *cuda.Call) ([]cuda.Command, error) {
 	t := c.In[0].Type
 	r := sum{Lo: o.Axis, Hi: o.Axis + 1}.geometry(t)
 	return only(overElements("cumulate_columns", r.outer*r.inner, c.Out[0], c.In[0], r.outer, r.n,
-		r.inner, o.Reverse, o.Exclusive, t.DType == graph.I32))
+		r.inner, o.Reverse, o.Exclusive, int32(t.DType)))
 }
 
 func topKCUDA(o topK, c *cuda.Call) ([]cuda.Command, error) {
@@ -207,6 +216,9 @@ func init() {
 	})
 	cuda.Register(normFactorCUDA, nil)
 	cuda.Register(extremeCUDA, extremeScratch)
+	cuda.Register(foldCUDA, func(o fold, in, _ []graph.Type) int64 {
+		return o.geometry(in[0]).sumParts().scratch(in[0].DType.Size())
+	})
 	cuda.Register(argCUDA, nil)
 	cuda.Register(prodCUDA, nil)
 	cuda.Register(othersCUDA, func(_ others, in, _ []graph.Type) int64 {

@@ -9,7 +9,7 @@ import (
 )
 
 // CumSum is, along an axis, the sum of the elements up to each, itself included. x is
-// f32, added up in 64 bits, or i32.
+// f32, added up in 64 bits, f64, or of integers of 32 bits or 64, whose sums wrap.
 func CumSum(x graph.Value, along int) graph.Value {
 	return apply(cumSum{Axis: axis(along, x.Type().Rank())}, x)
 }
@@ -31,8 +31,11 @@ func (o cumSum) Infer(in []graph.Type) ([]graph.Type, error) {
 	if err := arity(in, 1); err != nil {
 		return nil, err
 	}
-	if in[0].DType != graph.F32 && in[0].DType != graph.I32 {
-		return nil, fmt.Errorf("operand is %s, want f32 or i32: convert it with Cast", in[0])
+	switch in[0].DType {
+	case graph.F32, graph.F64, graph.I32, graph.I64, graph.U32, graph.U64:
+	default:
+		return nil, fmt.Errorf("operand is %s, want f32 or f64, or integers of 32 bits or 64: "+
+			"convert it with Cast", in[0])
 	}
 	if o.Axis < 0 || o.Axis >= in[0].Rank() {
 		return nil, fmt.Errorf("%s has no axis %d", in[0], o.Axis)
@@ -47,7 +50,7 @@ func (cumSum) InPlace(_, _ []graph.Type) []int { return []int{0} }
 
 // VJP adds up from the other end.
 func (o cumSum) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
-	if n.In[0].Type().DType != graph.F32 {
+	if !n.In[0].Type().DType.Floating() || !dout[0].Valid() {
 		return none(1)
 	}
 	o.Reverse = !o.Reverse
@@ -55,9 +58,14 @@ func (o cumSum) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
 }
 
 func cumSumCPU(o cumSum, c *kernel.Call) error {
-	if c.In[0].Type.DType == graph.I32 {
-		cumulate[int32, int32](o, c, c.Out[0].I32(), c.In[0].I32())
-	} else {
+	switch c.In[0].Type.DType {
+	case graph.I32, graph.U32: // which wrap alike
+		cumulate[int32, int32](o, c, raw[int32](c.Out[0]), raw[int32](c.In[0]))
+	case graph.I64, graph.U64:
+		cumulate[int64, int64](o, c, raw[int64](c.Out[0]), raw[int64](c.In[0]))
+	case graph.F64:
+		cumulate[float64, float64](o, c, c.Out[0].F64(), c.In[0].F64())
+	default:
 		cumulate[float32, float64](o, c, c.Out[0].F32(), c.In[0].F32())
 	}
 	return nil
@@ -65,7 +73,7 @@ func cumSumCPU(o cumSum, c *kernel.Call) error {
 
 // cumulate goes through the rows of an axis for some columns at a time, with sums of
 // type S.
-func cumulate[T, S int32 | float32 | float64](o cumSum, c *kernel.Call, out, x []T) {
+func cumulate[T, S int32 | int64 | float32 | float64](o cumSum, c *kernel.Call, out, x []T) {
 	t := c.In[0].Type
 	n, inner := t.Size(o.Axis), graph.Type{Shape: t.Shape[o.Axis+1:]}.Elems()
 	c.Pool.For(len(x)/max(1, n), max(1, grain/max(1, n)), func(lo, hi int) {
@@ -80,7 +88,7 @@ func cumulate[T, S int32 | float32 | float64](o cumSum, c *kernel.Call, out, x [
 }
 
 // cumulateColumns adds up so many columns of n rows, which are stride apart.
-func cumulateColumns[T, S int32 | float32 | float64](o cumSum, out, x []T, n, stride,
+func cumulateColumns[T, S int32 | int64 | float32 | float64](o cumSum, out, x []T, n, stride,
 	columns int) {
 	var room [narrow]S
 	sums := room[:columns]
@@ -108,7 +116,9 @@ func init() {
 		Sample{Op: cumSum{Axis: 0, Reverse: true}, In: f(5, 300), Second: true},
 		Sample{Op: cumSum{Axis: 1, Exclusive: true}, In: f(2, 5, 3), Second: true},
 		Sample{Op: cumSum{Axis: 0, Reverse: true, Exclusive: true}, In: f(7), Second: true},
-		Sample{Op: cumSum{Axis: 1}, In: []graph.Type{tensor.Of(graph.I32, 3, 17)},
-			NoGrad: []int{0}},
 	)
+	for _, d := range []graph.DType{graph.I32, graph.I64, graph.U32, graph.U64, graph.F64} {
+		register(Sample{Op: cumSum{Axis: 1}, In: []graph.Type{tensor.Of(d, 3, 17)},
+			NoGrad: []int{0}})
+	}
 }

@@ -44,9 +44,11 @@
 // takes numbers of any type: integers wrap, and have no gradient; f64 is computed as such; and bf16
 // and f16 are computed in f32 and rounded once. So are elementwise functions of those two. Of f64
 // there are [Exp], [Log], [Sqrt], [Rsqrt], [Tanh], [Sigmoid], [Sin], [Cos] (NaN beyond 2²⁰),
-// [Floor], [Ceil], [Trunc], [Round], [Reciprocal], [Scale] and [AddScalar]; no others. Operations
-// on bits take integers. All else takes f32: [Cast] converts others, and [InBF16] makes of an
-// operation in f32 one that reads and writes bfloat16.
+// [Floor], [Ceil], [Trunc], [Round], [Reciprocal], [Scale] and [AddScalar]; no others. [Sum],
+// [Mean] (not of integers), [Prod], [Max], [Min], [ArgMax] and [ArgMin] take numbers of any type;
+// [CumSum] f32, f64 and integers of 32 bits or 64; [MatMul] all floating-point numbers and i32, and
+// [MatMulInteger] bytes. Operations on bits take integers. All else takes f32: [Cast] converts
+// others, and [InBF16] makes of an operation in f32 one that reads and writes bfloat16.
 //
 // # Parts
 //

@@ -12,7 +12,7 @@ import (
 )
 
 // Max is the largest element over some axes, all of them if none are given, which are
-// dropped; NaN if there is one. x is f32, i32, u8 or bool. Elements that are equally large
+// dropped; NaN if there is one. x is of any type. Elements that are equally large
 // share the gradient.
 func Max(x graph.Value, axes ...int) graph.Value { return extremeOver(x, axes, false) }
 
@@ -55,7 +55,13 @@ func extremeOver(x graph.Value, axes []int, least bool) graph.Value {
 	if lo == hi {
 		return x
 	}
-	return apply(extreme{Lo: lo, Hi: hi, Least: least}, x)
+	own := func(x graph.Value) graph.Value {
+		return apply(extreme{Lo: lo, Hi: hi, Least: least}, x)
+	}
+	if ordered(x.Type().DType) {
+		return own(x)
+	}
+	return foldOver(foldMax+foldKind(bit(least)), x, lo, hi, own)
 }
 
 // together is x with the given axes, all if there are none, beside one another: lo to

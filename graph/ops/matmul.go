@@ -11,12 +11,20 @@ import (
 
 // MatMul is the matrix product of the last two axes: [… m k] × [… k n] →
 // [… m n]. Leading axes are batch axes, and broadcast: a missing one, or one of size 1,
-// is shared by all of the other operand's.
+// is shared by all of the other operand's. Both are of f32, f64, i32, bf16 or f16; the last two are
+// multiplied in f32 and results rounded.
 func MatMul(a, b graph.Value) graph.Value { return MatMulT(a, b, false, false) }
 
 // MatMulT is MatMul with either operand read transposed in its last two axes.
 func MatMulT(a, b graph.Value, transA, transB bool) graph.Value {
 	o := matMul{TransA: transA, TransB: transB}
+	switch d := a.Type().DType; {
+	case d != b.Type().DType:
+	case small(d):
+		return Cast(MatMulT(Cast(a, graph.F32), Cast(b, graph.F32), transA, transB), d)
+	case d == graph.F64 || d == graph.I32:
+		return apply(matMulNumbers{transA, transB}, a, b)
+	}
 	if batchesDiffer(a.Type(), b.Type()) {
 		return o.broadcast(a, b)
 	}

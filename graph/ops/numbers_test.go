@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/autodiff"
 	"github.com/gomem/gomem/graph/ops"
 	"github.com/gomem/gomem/graph/tensor"
 )
@@ -363,6 +364,122 @@ func TestBitCast(t *testing.T) {
 			}, x)
 			if string(got.Data) != string(x.Data) || got.Type.DType != to {
 				t.Errorf("%v becomes %v", x, got)
+			}
+		}
+	}
+}
+
+// TestGradientsOfOtherTypes: those of f64, bf16 and f16 are those of f32, as far as the type goes.
+func TestGradientsOfOtherTypes(t *testing.T) {
+	build := func(in []graph.Value) graph.Value {
+		a, b := in[0], ops.AddScalar(ops.Abs(in[1]), 0.5)
+		y := ops.Add(ops.Mul(a, b), ops.Div(ops.Tanh(a), b))
+		y = ops.Sub(y, ops.Maximum(ops.Sigmoid(a), ops.Minimum(b, ops.Pow(b, a))))
+		y = ops.Add(y, ops.Where(ops.Less(a, b), ops.Exp(a), ops.Scale(ops.Log(b), 3)))
+		y = ops.Mul(y, ops.Add(ops.Relu(a), ops.Sqrt(ops.Square(ops.Rsqrt(b)))))
+		y = ops.Add(y, ops.Mod(a, b))
+		d := autodiff.Grad(ops.Sum(ops.Mul(y, ops.Sin(a))), in...)
+		return ops.Concat(0, ops.Reshape(d[0], graph.Dim{Size: -1}), d[1])
+	}
+	a, b := random(3, 5), random(5)
+	want := compute(t, build, a, b)
+	for d, tol := range map[graph.DType]float64{graph.F64: 1e-4, graph.F16: 0.05, graph.BF16: 0.3} {
+		got := compute(t, build, a.To(d), b.To(d))
+		if got.Type.DType != d {
+			t.Fatalf("gradients of %s are %s", d, got.Type)
+		}
+		for i, w := range want.F32() {
+			g := got.To(graph.F32).F32()[i]
+			if math.Abs(float64(g-w)) > tol*(1+math.Abs(float64(w))) {
+				t.Errorf("%s: gradient %d is %g, in f32 %g", d, i, g, w)
+			}
+		}
+	}
+}
+
+// TestFoldsOfIntegers: sums, products, extremes and running sums are those of exact numbers,
+// wrapped.
+func TestFoldsOfIntegers(t *testing.T) {
+	const rows, n = 3, 7
+	for _, d := range tensor.DTypes() {
+		if !d.Integer() {
+			continue
+		}
+		x := numbers(d, 3, true, rows, n)
+		exact := integers(x)
+		for k, of := range []func(x graph.Value, axes ...int) graph.Value{ops.Sum, ops.Prod,
+			ops.Max, ops.Min} {
+			got := integers(compute(t, func(in []graph.Value) graph.Value {
+				return of(in[0], 1)
+			}, x))
+			for r, g := range got {
+				want := new(big.Int).Set(exact[r*n])
+				for _, v := range exact[r*n+1 : (r+1)*n] {
+					switch {
+					case k == 0:
+						want.Add(want, v)
+					case k == 1:
+						want.Mul(want, v)
+					case k == 2 && v.Cmp(want) > 0, k == 3 && v.Cmp(want) < 0:
+						want.Set(v)
+					}
+				}
+				if want = wrapped(want, d); g.Cmp(want) != 0 {
+					t.Errorf("%s: fold %d of row %d is %v, want %v", d, k, r, g, want)
+				}
+			}
+		}
+		at := compute(t, func(in []graph.Value) graph.Value {
+			return ops.ArgMax(in[0], 1)
+		}, x)
+		for r, k := range at.I32() {
+			for i, v := range exact[r*n : (r+1)*n] {
+				if o := v.Cmp(exact[r*n+int(k)]); o > 0 || o == 0 && i < int(k) {
+					t.Errorf("%s: %v at %d is beyond that at %d", d, v, i, k)
+				}
+			}
+		}
+	}
+}
+
+// TestCumSumsWrap: running sums of integers are exact ones, wrapped.
+func TestCumSumsWrap(t *testing.T) {
+	for _, d := range []graph.DType{graph.I32, graph.I64, graph.U32, graph.U64} {
+		x := numbers(d, 4, true, 40)
+		got := integers(compute(t, func(in []graph.Value) graph.Value {
+			return ops.CumSum(in[0], 0)
+		}, x))
+		sum := new(big.Int)
+		for i, v := range integers(x) {
+			if want := wrapped(sum.Add(sum, v), d); got[i].Cmp(want) != 0 {
+				t.Fatalf("%s: sum %d is %v, want %v", d, i, got[i], want)
+			}
+		}
+	}
+}
+
+// TestProductsOfIntegers: products of matrices of integers are exact ones, wrapped.
+func TestProductsOfIntegers(t *testing.T) {
+	const batch, m, k, n = 2, 3, 5, 4
+	for _, d := range [][2]graph.DType{{graph.I32, graph.I32}, {graph.I8, graph.U8},
+		{graph.U8, graph.U8}} {
+		a, b := numbers(d[0], 5, true, batch, 1, m, k), numbers(d[1], 6, true, batch, k, n)
+		of := ops.MatMulInteger
+		if d[0] == graph.I32 {
+			of = ops.MatMul
+		}
+		got := integers(compute(t, func(in []graph.Value) graph.Value {
+			return of(in[0], in[1])
+		}, a, b))
+		x, y := integers(a), integers(b)
+		for i, g := range got { // [batch of a][batch of b][m][n]
+			first, second := i/(n*m*batch), i/(n*m)%batch
+			want := new(big.Int)
+			for p := range k {
+				want.Add(want, new(big.Int).Mul(x[(first*m+i/n%m)*k+p], y[(second*k+p)*n+i%n]))
+			}
+			if want = wrapped(want, graph.I32); g.Cmp(want) != 0 {
+				t.Fatalf("%v: element %d is %v, want %v", d, i, g, want)
 			}
 		}
 	}

@@ -11,13 +11,15 @@ import (
 
 // Prod multiplies x over some axes, all of them if none are given, which are dropped. It
 // multiplies in 64 bits. The gradient is right where elements are zero, too, and so is
-// the second; there is no third.
+// the second; there is no third. Products of integers wrap; those of f64 have no gradient.
 func Prod(x graph.Value, axes ...int) graph.Value {
 	x, lo, hi := together(x, axes)
 	if lo == hi {
 		return x
 	}
-	return apply(prod{Lo: lo, Hi: hi}, x)
+	return foldOver(foldProd, x, lo, hi, func(x graph.Value) graph.Value {
+		return apply(prod{Lo: lo, Hi: hi}, x)
+	})
 }
 
 // prod multiplies over axes Lo to Hi-1.

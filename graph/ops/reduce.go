@@ -11,7 +11,8 @@ import (
 )
 
 // Sum adds up x over some axes, all of them if none are given, and drops them. A
-// negative axis counts from the end.
+// negative axis counts from the end. x is of numbers: sums of integers wrap, and those of 16-bit
+// numbers are added up in f32.
 func Sum(x graph.Value, axes ...int) graph.Value { return reduceAxes(x, axes, false) }
 
 // SumKeep is Sum that keeps the axes with size 1.
@@ -22,6 +23,9 @@ func Mean(x graph.Value, axes ...int) graph.Value {
 	s := Sum(x, axes...)
 	if !s.Valid() {
 		return s
+	}
+	if isF64(s) {
+		return Div(s, scalar(s, float64(x.Type().Elems())/float64(max(1, s.Type().Elems()))))
 	}
 	return Scale(s, share(s.Type(), x.Type()))
 }
@@ -61,11 +65,29 @@ func reduceAxes(x graph.Value, axes []int, keep bool) graph.Value {
 			lo--
 		}
 		if lo < hi {
-			x = apply(sum{Lo: lo, Hi: hi, Keep: keep}, x)
+			x = sumOver(x, lo, hi, keep)
 			hi = lo + 1
 		}
 	}
 	return x
+}
+
+// sumOver adds up over axes lo to hi-1.
+func sumOver(x graph.Value, lo, hi int, keep bool) graph.Value {
+	if !x.Valid() {
+		return x
+	}
+	shape := slices.Clone(x.Type().Shape)
+	y := foldOver(foldSum, x, lo, hi, func(x graph.Value) graph.Value {
+		return apply(sum{Lo: lo, Hi: hi, Keep: keep}, x)
+	})
+	for i := lo; i < hi && keep; i++ {
+		shape[i] = graph.Dim{Size: 1}
+	}
+	if keep && y.Valid() && y.Type().Rank() < len(shape) {
+		return Reshape(y, shape...)
+	}
+	return y
 }
 
 // sum adds up over axes Lo to Hi-1.

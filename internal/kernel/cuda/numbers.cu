@@ -90,3 +90,29 @@ extern "C" __global__ void numbers(PARAM Walk w, void *out, const void *a, const
 		}
 	}
 }
+
+// A product of matrices, each of whose elements a thread adds up in order.
+template <class A, class B, class C, class S> __device__ void multiply_all(const Walk &w, C *out,
+	const A *a, const B *b, i64 m, i64 n, i64 k, int ta, int tb) {
+	EACH(i, w.n * m * n) {
+		i64 at[2], row = i / n % m, column = i % n;
+		places(w, i / (m * n), at, 2);
+		const A *x = a + at[0] * m * k + (ta ? row : row * k);
+		const B *y = b + at[1] * k * n + (tb ? column * k : column);
+		S sum = 0;
+		for (i64 p = 0; p < k; p++) sum += (S)x[p * (ta ? m : 1)] * (S)y[p * (tb ? 1 : n)];
+		out[i] = (C)sum;
+	}
+}
+extern "C" __global__ void multiply_numbers(PARAM Walk w, void *out, const void *a, const void *b,
+	i64 m, i64 n, i64 k, int ta, int tb, int type_a, int type_b) {
+#define MULTIPLY(A, B, C, S) \
+	multiply_all<A, B, C, S>(w, (C *)out, (const A *)a, (const B *)b, m, n, k, ta, tb)
+	if (type_a == F64) MULTIPLY(double, double, double, double);
+	else if (type_a == I32) MULTIPLY(int, int, int, u32);
+	else if (type_a == I8 && type_b == I8) MULTIPLY(signed char, signed char, int, u32);
+	else if (type_a == I8) MULTIPLY(signed char, u8, int, u32);
+	else if (type_b == I8) MULTIPLY(u8, signed char, int, u32);
+	else MULTIPLY(u8, u8, int, u32);
+#undef MULTIPLY
+}

@@ -208,6 +208,26 @@ extern "C" __global__ void extreme(Parts p, void *out, const void *x, i64 inner,
 	}
 }
 
+// A reduction of numbers, one after the other; of none, a product is 1 and a sum 0.
+template <class T> __device__ void fold_all(const Parts &p, T *out, const T *x, i64 inner, int op) {
+	EACH(i, p.rows * p.parts * inner) {
+		i64 part = i / inner, lo = p.lo(part), hi = p.hi(part);
+		const T *from = x + part / p.parts * p.n * inner + i % inner;
+		T v = lo < hi ? from[lo * inner] : (T)(op == MUL);
+		for (i64 k = lo + 1; k < hi; k++) v = number<T>(op, v, from[k * inner]);
+		out[i] = v;
+	}
+}
+extern "C" __global__ void fold_numbers(Parts p, void *out, const void *x, i64 inner, int op,
+	int type) {
+	switch (type) {
+#define CASE(n, T) case n: fold_all(p, (T *)out, (const T *)x, inner, op); break;
+		INTEGERS(CASE)
+		CASE(F64, double)
+#undef CASE
+	}
+}
+
 // The best element of a team and where it is, the first of equals.
 template <class T> struct Best {
 	T value;
@@ -263,11 +283,14 @@ template <class T> __device__ void arg_down(int *out, const T *x, i64 outer, i64
 	}
 }
 extern "C" __global__ void arg_columns(int *out, const void *x, i64 outer, i64 n, i64 inner,
-	int least, int kind) {
-	switch (kind) {
-	case 0: arg_down(out, (const float *)x, outer, n, inner, least); break;
-	case 1: arg_down(out, (const int *)x, outer, n, inner, least); break;
-	default: arg_down(out, (const u8 *)x, outer, n, inner, least);
+	int least, int type) {
+	switch (type) {
+#define CASE(t, T) case t: arg_down(out, (const T *)x, outer, n, inner, least); break;
+		INTEGERS(CASE)
+		CASE(BOOL, u8)
+		CASE(F32, float)
+		CASE(F64, double)
+#undef CASE
 	}
 }
 
@@ -323,10 +346,20 @@ template <class T, class S> __device__ void cumulate(T *out, const T *x, i64 out
 	}
 }
 extern "C" __global__ void cumulate_columns(void *out, const void *x, i64 outer, i64 n, i64 inner,
-	int reverse, int exclusive, int whole) {
-	if (whole) cumulate<int, int>((int *)out, (const int *)x, outer, n, inner, reverse, exclusive);
-	else cumulate<float, double>((float *)out, (const float *)x, outer, n, inner, reverse,
-		exclusive);
+	int reverse, int exclusive, int type) {
+	switch (type) {
+#define CASE(t, T) \
+	case t: cumulate<T, u64>((T *)out, (const T *)x, outer, n, inner, reverse, exclusive); break;
+		INTEGERS(CASE)
+#undef CASE
+	case F64:
+		cumulate<double, double>((double *)out, (const double *)x, outer, n, inner, reverse,
+			exclusive);
+		break;
+	default:
+		cumulate<float, double>((float *)out, (const float *)x, outer, n, inner, reverse,
+			exclusive);
+	}
 }
 
 // Elements and their places as numbers: the larger element is larger, of equals the first, and
