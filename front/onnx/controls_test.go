@@ -12,7 +12,7 @@ import (
 // TestControl: loops and branches that data decide give what onnxruntime does, as operations: the
 // graph of a loop does not grow with its iterations. Their weights have gradients.
 func TestControl(t *testing.T) {
-	for name, most := range map[string]int{"branch": 12, "recurrent": 20,
+	for name, most := range map[string]int{"newton": 20, "branch": 12, "recurrent": 20,
 		"counted": 20} {
 		dir := filepath.Join("testdata", "control", name)
 		if err := nodeCase(t, dir); err != nil {

@@ -34,7 +34,7 @@ func gatherElements(n *node) {
 
 // oneHot is off everywhere where an index is outside.
 func oneHot(n *node) {
-	depth := int(n.scalar(1, 0))
+	depth := few("classes", int(n.scalar(1, 0)))
 	at, both := n.x(0), n.x(2)
 	rank := at.Type().Rank() + 1
 	a := axis(n.int("axis", -1), rank)

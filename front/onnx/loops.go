@@ -115,7 +115,7 @@ func counted(n *node, trips int) {
 	if c := results[0]; c.known == nil || c.known.U8()[0] == 0 {
 		fail("its condition depends on what is fed, or on the iteration")
 	}
-	count := make([]int, trips)
+	count := make([]int, few("iterations", trips))
 	for i := range count {
 		count[i] = i
 	}

@@ -3,6 +3,7 @@ package onnx
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 
 	"github.com/gomem/gomem/graph"
@@ -35,10 +36,12 @@ func (n *node) run() (err error) {
 		case nil:
 		case failure:
 			err = f.error
-		default:
-			if err = n.b.g.Err(); err == nil { // else it read the type of a value that is none
-				panic(f)
+		case runtime.Error: // it read the type of a value that is none, or what is not there
+			if err = n.b.g.Err(); err == nil {
+				err = fmt.Errorf("it is not as its operator wants it: %w", f)
 			}
+		default:
+			panic(f)
 		}
 	}()
 	n.apply()
@@ -290,6 +293,17 @@ func (n *node) giveKnown(views ...tensor.View) {
 	for _, v := range views {
 		n.out = append(n.out, operand{known: &v})
 	}
+}
+
+// mostListed is how many elements of what is known an operator lists: a file may say any number.
+const mostListed = 1 << 24
+
+// few refuses numbers of elements that nobody means.
+func few(what string, n int) int {
+	if n < 0 || n > mostListed {
+		fail("%d %s: want 0 to %d", n, what, mostListed)
+	}
+	return n
 }
 
 // axis is an axis from the front, of one that may be counted from the end.

@@ -78,6 +78,8 @@ func filled(x value, a, before, after int, fill value) value {
 // reflected says which elements of an axis are beside it.
 func reflected(mode string, size, before, after int) []int {
 	var list []int
+	few("elements of padding", before)
+	few("elements of padding", after)
 	if size == 0 {
 		fail("an axis of no elements has none to pad with")
 	}

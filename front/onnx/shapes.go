@@ -78,7 +78,7 @@ func spaced(n *node) {
 	d := n.known(0).Type.DType
 	start, limit, step := n.scalar(0, 0), n.scalar(1, 0), n.scalar(2, 1)
 	count := math.Ceil((limit - start) / step)
-	if math.IsNaN(count) || count > math.MaxInt32 {
+	if !(count <= mostListed) {
 		fail("a range from %v to %v by %v", start, limit, step)
 	}
 	v := tensor.New(tensor.Of(tensor.F64, int(max(count, 0))))
@@ -101,6 +101,7 @@ func eyeLike(n *node) {
 		fail("its operand is %s, want a matrix", t)
 	}
 	k := n.int("k", 0)
+	few("elements", t.Elems())
 	v := tensor.New(tensor.Of(tensor.F32, t.Sizes()...))
 	for i := range t.Size(0) {
 		if j := i + k; j >= 0 && j < t.Size(1) {
@@ -220,7 +221,7 @@ func concat(n *node) {
 func split(n *node) {
 	x := n.x(0)
 	a := axis(n.int("axis", 0), x.Type().Rank())
-	parts := n.int("num_outputs", len(n.Out))
+	parts := few("parts", n.int("num_outputs", len(n.Out)))
 	size := x.Type().Size(a)
 	var sizes []int
 	switch {
