@@ -53,7 +53,17 @@ var elementwise = each(map[string]func(n *node){
 	"Equal": two(ops.Equal), "Less": two(ops.Less), "Greater": two(ops.Greater),
 	"LessOrEqual": two(ops.LessEqual), "GreaterOrEqual": two(ops.GreaterEqual),
 	"And": two(ops.And), "Or": two(ops.Or), "Xor": two(ops.Xor), "Not": one(ops.Not),
-	"IsNaN": one(ops.IsNaN),
+	"IsNaN": one(ops.IsNaN), "IsInf": isInf, "Mod": mod,
+	"BitwiseAnd": two(ops.BitAnd), "BitwiseOr": two(ops.BitOr), "BitwiseXor": two(ops.BitXor),
+	"BitwiseNot": one(ops.BitNot), "BitShift": bitShift, "BitCast": bitCast,
+	"Tan":  wide(func(x value) value { return ops.Div(ops.Sin(x), ops.Cos(x)) }),
+	"Atan": wide(arcTangent), "Asin": wide(arcSine),
+	"Acos": wide(func(x value) value { return ops.Sub(like(x, math.Pi/2), arcSine(x)) }),
+	"Sinh": wide(hyperbolicSine),
+	"Cosh": wide(func(x value) value {
+		return ops.Scale(ops.Add(ops.Exp(x), ops.Exp(ops.Neg(x))), 0.5)
+	}),
+	"Asinh": wide(areaSine), "Acosh": wide(areaCosine), "Atanh": wide(areaTangent),
 	"Where": func(n *node) { n.give(ops.Where(n.x(0), n.x(1), n.x(2))) },
 	"Cast":  cast, "CastLike": castLike,
 })
@@ -184,4 +194,47 @@ func castLike(n *node) {
 func swiGLU(n *node) {
 	x, alpha := n.wide(0), n.float("alpha", 1)
 	n.give(n.narrow(ops.Mul(ops.Mul(x, ops.Sigmoid(ops.Scale(x, alpha))), n.wide(1))))
+}
+
+// isInf looks for infinities of either sign, or of one.
+func isInf(n *node) {
+	x := n.wide(0)
+	up, down := n.flag("detect_positive", true), n.flag("detect_negative", true)
+	high, low := ops.Equal(x, like(x, math.Inf(1))), ops.Equal(x, like(x, math.Inf(-1)))
+	switch {
+	case up && down:
+		n.give(ops.Or(high, low))
+	case up:
+		n.give(high)
+	case down:
+		n.give(low)
+	default:
+		n.give(ops.And(high, low)) // nowhere
+	}
+}
+
+func mod(n *node) {
+	if n.flag("fmod", false) {
+		n.give(ops.Remainder(n.x(0), n.x(1)))
+		return
+	}
+	n.give(ops.Mod(n.x(0), n.x(1)))
+}
+
+func bitShift(n *node) {
+	to := n.text("direction", "")
+	n.only("direction", to, "LEFT", "RIGHT")
+	if to == "LEFT" {
+		n.give(ops.ShiftLeft(n.x(0), n.x(1)))
+		return
+	}
+	n.give(ops.ShiftRight(n.x(0), n.x(1)))
+}
+
+func bitCast(n *node) {
+	to, err := dtype(n.int("to", 0))
+	if err != nil {
+		fail("%w", err)
+	}
+	n.give(ops.BitCast(n.x(0), to))
 }

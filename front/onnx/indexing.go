@@ -11,7 +11,8 @@ import (
 var indexing = each(map[string]func(n *node){
 	"Gather": gather, "GatherElements": gatherElements, "OneHot": oneHot,
 	"ArgMax": arg(ops.ArgMax), "ArgMin": arg(ops.ArgMin), "TopK": topK, "CumSum": cumSum,
-	"NonZero": nonZero, "Compress": compress,
+	"NonZero": nonZero, "Compress": compress, "CumProd": cumProd,
+	"ReverseSequence": reverseSequence,
 })
 
 // gather has the rows of a table by its own operation, whose gradient is the faster one.
@@ -151,4 +152,65 @@ func compress(n *node) {
 	}
 	a := axis(n.int("axis", 0), x.Type().Rank())
 	n.give(ops.Take(x, n.b.indices(list), a))
+}
+
+// cumProd multiplies along an axis, one element after the other.
+func cumProd(n *node) {
+	x := n.x(0)
+	a := axis(int(n.scalar(1, 0)), x.Type().Rank())
+	exclusive, reverse := n.flag("exclusive", false), n.flag("reverse", false)
+	size := few("elements", x.Type().Size(a))
+	if size == 0 {
+		n.give(x)
+		return
+	}
+	if reverse {
+		x = ops.Reverse(x, a)
+	}
+	one := ops.Slice(x, a, 0, 1)
+	sofar := ops.BroadcastTo(like(x, 1), one.Type().Sizes()...)
+	if !exclusive {
+		sofar = one
+	}
+	list := []value{sofar}
+	for i := 1; i < size; i++ {
+		at := i
+		if exclusive {
+			at--
+		}
+		sofar = ops.Mul(sofar, ops.Slice(x, a, at, at+1))
+		list = append(list, sofar)
+	}
+	y := ops.Concat(a, list...)
+	if reverse {
+		y = ops.Reverse(y, a)
+	}
+	n.give(y)
+}
+
+// reverseSequence reverses the first elements of each row of a batch, as many as its length says.
+func reverseSequence(n *node) {
+	x := n.x(0)
+	rank := x.Type().Rank()
+	batch, time := axis(n.int("batch_axis", 1), rank), axis(n.int("time_axis", 0), rank)
+	sizes := make([]int, rank)
+	for i := range sizes {
+		sizes[i] = 1
+	}
+	sizes[batch] = x.Type().Size(batch)
+	lengths := ops.ReshapeSizes(ops.Cast(n.x(1), graph.I32), sizes...)
+	sizes[batch], sizes[time] = 1, x.Type().Size(time)
+	places := ops.ReshapeSizes(n.b.indices(upTo(x.Type().Size(time))), sizes...)
+	back := ops.Sub(ops.Sub(lengths, places), n.b.i32(1))
+	at := ops.Where(ops.Less(places, lengths), back, places)
+	n.give(ops.Gather(x, ops.BroadcastTo(at, x.Type().Sizes()...), time))
+}
+
+// upTo are the numbers below one.
+func upTo(size int) []int {
+	list := make([]int, few("elements", size))
+	for i := range list {
+		list[i] = i
+	}
+	return list
 }
