@@ -67,7 +67,7 @@ func operations() []operation {
 	for _, part := range [][]operation{functionOperations(), pairOperations(),
 		reductionOperations(), movingOperations(), productOperations(),
 		lossOperations(), sequenceOperations(), scatterOperations(),
-		spatialOperations()} {
+		spatialOperations(), gridOperations()} {
 		list = append(list, part...)
 	}
 	return list

@@ -6,7 +6,7 @@ import (
 	"github.com/gomem/gomem/graph/tensor"
 )
 
-// scatterOperations put updates to places, several to some.
+// scatterOperations put updates to places, several to some, and elements in order.
 func scatterOperations() []operation {
 	var list []operation
 	for name, how := range map[string]ops.ScatterHow{"sum": ops.ScatterSum,
@@ -24,6 +24,16 @@ func scatterOperations() []operation {
 		}
 	}
 	return append(list,
+		operation{expression: "x[0].sort(stable=True, dim=1)[0]",
+			in: []tensor.View{normals(1, 3, 9, 2)}, build: func(in values) graph.Value {
+				y, _ := ops.Sort(in[0], 1, false)
+				return y
+			}},
+		operation{expression: "x[0].topk(2, 0, False)[0]", in: []tensor.View{normals(1, 5, 4)},
+			build: func(in values) graph.Value {
+				y, _ := ops.TopKAlong(in[0], 0, 2, true)
+				return y
+			}},
 		operation{expression: "x[0][x[1][..., 0], x[1][..., 1]]",
 			in: []tensor.View{normals(1, 4, 4, 3), indices(2, 4, 5, 2)},
 			build: func(in values) graph.Value {

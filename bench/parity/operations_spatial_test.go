@@ -63,3 +63,24 @@ func spatialOperations() []operation {
 			}),
 	}
 }
+
+// gridOperations take what is between the elements of images, in all ways.
+func gridOperations() []operation {
+	var list []operation
+	for mode, m := range map[string]ops.GridMode{"bilinear": ops.GridBilinear,
+		"nearest": ops.GridNearest, "bicubic": ops.GridBicubic} {
+		for outside, b := range map[string]ops.GridOutside{"zeros": ops.GridZeros,
+			"border": ops.GridBorder, "reflection": ops.GridReflection} {
+			for align, name := range map[bool]string{false: "False", true: "True"} {
+				o := ops.Grid{Mode: m, Outside: b, AlignCorners: align}
+				list = append(list, operation{expression: "F.grid_sample(x[0], x[1], '" + mode +
+					"', '" + outside + "', " + name + ")", firstOnly: true,
+					in: []tensor.View{normals(1, 2, 3, 5, 4), normals(2, 2, 6, 3, 2)},
+					build: func(in values) graph.Value {
+						return ops.GridSample(in[0], in[1], o)
+					}})
+			}
+		}
+	}
+	return list
+}

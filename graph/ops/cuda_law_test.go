@@ -106,7 +106,7 @@ func sizedSamples() []Sample {
 			Sample{Op: sum{Lo: 0, Hi: 1}, In: []graph.Type{f(200, n)}},
 			Sample{Op: sum{Lo: 1, Hi: 2}, In: []graph.Type{f(9, n)}},
 			Sample{Op: arg{1, false}, In: []graph.Type{f(9, n)}},
-			Sample{Op: topK{1 + n/400}, In: []graph.Type{f(2, n)}},
+			Sample{Op: topK{K: 1 + n/400}, In: []graph.Type{f(2, n)}},
 			Sample{Op: crossEntropyGrad{}, In: []graph.Type{f(9, n), ids(9), f(9)},
 				Fill: fills{1: below(n)}},
 			Sample{Op: binary{add}, In: []graph.Type{f(3, n), f(n)}},

@@ -42,7 +42,9 @@ func TestCUDANumerics(t *testing.T) {
 	f := func(sizes ...int) graph.Type { return tensor.Of(graph.F32, sizes...) }
 	ids := func(sizes ...int) graph.Type { return tensor.Of(graph.I32, sizes...) }
 	for _, s := range []Sample{
-		{Op: topK{7}, In: []graph.Type{f(60, 7)}}, {Op: topK{3}, In: []graph.Type{f(6, 70)}},
+		{Op: topK{K: 7}, In: []graph.Type{f(60, 7)}}, {Op: topK{K: 3}, In: []graph.Type{f(6, 70)}},
+		{Op: topK{7, true}, In: []graph.Type{f(60, 7)}},
+		{Op: topK{3, true}, In: []graph.Type{f(6, 70)}},
 		{Op: correct{}, In: []graph.Type{f(60, 7), ids(60)}},
 		{Op: arg{1, false}, In: []graph.Type{f(60, 7)}},
 		{Op: arg{1, true}, In: []graph.Type{f(60, 7)}},

@@ -195,7 +195,7 @@ func cumSumCUDA(o cumSum, c *cuda.Call) ([]cuda.Command, error) {
 func topKCUDA(o topK, c *cuda.Call) ([]cuda.Command, error) {
 	n, rows := c.In[0].Type.Size(-1), c.In[0].Type.Rows(1)
 	return only(overRows(kernelOf("top_k", c.In[0]), rows, n, c.Out[0], c.Out[1], c.In[0], rows, n,
-		o.K))
+		o.K, o.Least))
 }
 
 func logSumExpCUDA(_ logSumExp, c *cuda.Call) ([]cuda.Command, error) {

@@ -16,11 +16,12 @@
 // [Abs], [Round], [Sin], [Erf], [Clip]; activations such as [Relu], [Gelu], [Silu], [Softplus].
 //
 // Along axes: [Sum], [Mean], [Max], [Min], [Prod], [LogSumExp], [Any], [All], [ArgMax],
-// [TopK], [CumSum], [Softmax], the norms.
+// [TopK], [TopKAlong], [Sort], [CumSum], [Softmax], the norms.
 //
 // Products: [MatMul], whose batches broadcast; [Conv2D], and [ConvN] and [ConvTransposeN] of
 // one to three axes; LSTMs and mixtures of experts. Windows: [MaxPool2D], [AvgPool2D], and of
-// one to three axes [MaxPool], [AvgPool], [LpPool].
+// one to three axes [MaxPool], [AvgPool], [LpPool]. Images of another size: [ResizeBilinear],
+// [GridSample].
 //
 // Elements elsewhere: [Reshape], [ExpandDims], [Transpose], [Slice], [SliceStep],
 // [Reverse], [Concat], [Stack], [Pad], [BroadcastTo], [Tile], [Repeat], [Tril]; by

@@ -363,19 +363,21 @@ extern "C" __global__ void cumulate_columns(void *out, const void *x, i64 outer,
 }
 
 // Elements and their places as numbers: the larger element is larger, of equals the first, and
-// NaN is the largest: beyond infinity, and below what no element has.
-__device__ __forceinline__ i64 ranked(float v, i64 i) {
+// NaN is the largest: beyond infinity, and below what no element has. With least the smaller
+// element is larger, and NaN the least.
+__device__ __forceinline__ i64 ranked(float v, i64 i, int least = 0) {
 	int b = __float_as_int(v + 0.f);
 	int order = is_nan(v) ? 0x7f800001 : b ^ (b >> 31 & 0x7fffffff);
+	if (least) order = -order;
 	return (i64)((u64)(u32)order << 32 | (u32)~i);
 }
 struct Larger {
 	__device__ static i64 zero() { return (i64)0x8000000000000000ull; }
 	__device__ static i64 two(i64 a, i64 b) { return a > b ? a : b; }
 };
-// The k largest of each row, the largest first: every pass finds the next.
+// The k largest of each row, the largest first, or the smallest: every pass finds the next.
 template <class T> __device__ void top_k_of(T *values, int *indices, const T *x, i64 rows, i64 n,
-	i64 count, int wide) {
+	i64 count, int least, int wide) {
 	Team t = team(wide);
 	for (i64 r = t.first; r < rows; r += t.step) {
 		const T *row = x + r * n;
@@ -383,7 +385,7 @@ template <class T> __device__ void top_k_of(T *values, int *indices, const T *x,
 		for (i64 k = 0; k < count; k++) {
 			i64 best = Larger::zero();
 			for (i64 i = t.lane; i < n; i += t.size) {
-				i64 v = ranked(row[i], i);
+				i64 v = ranked(row[i], i, least);
 				if (v < last) best = Larger::two(v, best);
 			}
 			last = fold<Larger>(t, best);
@@ -393,10 +395,10 @@ template <class T> __device__ void top_k_of(T *values, int *indices, const T *x,
 	}
 }
 extern "C" __global__ void __launch_bounds__(256) top_k(float *values, int *indices, const float *x,
-	i64 rows, i64 n, i64 count, int wide) {
-	top_k_of(values, indices, x, rows, n, count, wide);
+	i64 rows, i64 n, i64 count, int least, int wide) {
+	top_k_of(values, indices, x, rows, n, count, least, wide);
 }
 extern "C" __global__ void __launch_bounds__(256) top_k_16(Half *values, int *indices,
-	const Half *x, i64 rows, i64 n, i64 count, int wide) {
-	top_k_of(values, indices, x, rows, n, count, wide);
+	const Half *x, i64 rows, i64 n, i64 count, int least, int wide) {
+	top_k_of(values, indices, x, rows, n, count, least, wide);
 }
