@@ -4,128 +4,80 @@ import (
 	"slices"
 
 	"github.com/gomem/gomem/graph/ops"
+	"github.com/gomem/gomem/graph/tensor"
 )
 
-// filters are the windows of filters w over an image x.
-func filters(n *node, x, w value) sliding {
-	sizes, kernel := x.Type().Sizes(), w.Type().Sizes()
+// filters is the kernel of filters w of an image x.
+func filters(n *node, x, w value) (sizes, kernel []int) {
+	sizes, kernel = x.Type().Sizes(), w.Type().Sizes()
 	if len(sizes) < 3 || len(sizes) != len(kernel) {
 		fail("filters %s of images %s", w.Type(), x.Type())
 	}
 	if list := n.list("kernel_shape"); list != nil && !slices.Equal(list, kernel[2:]) {
 		fail("kernel_shape is %v, and the filters are %s", list, w.Type())
 	}
-	return windows(n, sizes[2:], kernel[2:], false)
+	return sizes[2:], kernel[2:]
+}
+
+// biased adds operand i, if it is there, to channels.
+func biased(n *node, y value, i int) value {
+	if n.has(i) {
+		y = ops.Add(y, channels(n.wide(i), y.Type().Rank()))
+	}
+	return n.narrow(y)
 }
 
 func conv(n *node) {
 	x, w := n.wide(0), n.wide(1)
-	y := convolved(x, w, filters(n, x, w), n.int("group", 1))
-	if n.has(2) {
-		y = ops.Add(y, channels(n.wide(2), y.Type().Rank()))
-	}
-	n.give(n.narrow(y))
+	sizes, kernel := filters(n, x, w)
+	s := fitted(n, sizes, kernel)
+	n.give(biased(n, ops.ConvN(x, w, s.conv(n.int("group", 1))), 2))
 }
 
-// filter is one of package ops, which has two axes: the last ones.
-func (s sliding) filter(groups int) ops.Conv {
-	c := ops.Conv{Stride: [2]int{1, 1}, Dilation: [2]int{1, 1}, Groups: groups}
-	many := len(s.have)
-	for k := range 2 {
-		if i := many - 2 + k; i >= 0 {
-			c.Stride[k], c.Dilation[k] = s.stride[i], s.dilation[i]
-			c.Pad[k], c.Pad[k+2] = s.before[i], s.after[i]
-		}
-	}
-	return c
-}
-
-// convolved is a convolution over one, two or three axes. Over three it is the sum of those over
-// two, of the slices of an image that are samples then, by the slices of a filter.
-func convolved(x, w value, s sliding, groups int) value {
-	c := s.filter(groups)
-	if len(s.have) == 1 {
-		w = ops.ExpandDims(w, 2)
-	}
-	if len(s.have) < 3 {
-		return twoAxes(x, func(x value) value { return ops.Conv2D(x, w, c) })
-	}
-	if len(s.have) > 3 {
-		fail("%s has %d axes behind its channels: want at most 3", x.Type(), len(s.have))
-	}
-	x = ops.Transpose(ops.Pad(x, 2, s.before[0], s.after[0]), 0, 2, 1, 3, 4)
-	t := x.Type()
-	var sum value
-	for k := range s.kernel[0] {
-		lo := k * s.dilation[0]
-		part := ops.SliceStep(x, 1, lo, lo+(s.want[0]-1)*s.stride[0]+1, s.stride[0])
-		part = ops.ReshapeSizes(part, t.Size(0)*s.want[0], t.Size(2), t.Size(3), t.Size(4))
-		part = ops.Conv2D(part, ops.Squeeze(ops.Slice(w, 2, k, k+1), 2), c)
-		if sum.Valid() {
-			part = ops.Add(sum, part)
-		}
-		sum = part
-	}
-	y := ops.ReshapeSizes(sum, t.Size(0), s.want[0], w.Type().Size(0), s.want[1], s.want[2])
-	return ops.Transpose(y, 0, 2, 1, 3, 4)
-}
-
-// convTranspose is the transpose of a convolution as a linear map, over one or two axes.
+// convTranspose is of the size that the file says, or that its pads leave.
 func convTranspose(n *node) {
 	x, w := n.wide(0), n.wide(1)
-	many := x.Type().Rank() - 2
-	if many < 1 || many > 2 || w.Type().Rank() != many+2 {
-		fail("filters %s of images %s: want one axis or two behind the channels", w.Type(),
-			x.Type())
-	}
-	s := transposed(n, x.Type().Sizes()[2:], w.Type().Sizes()[2:])
-	size := [2]int{1, s.want[many-1]}
-	if many == 2 {
-		size[0] = s.want[0]
-	} else {
-		w = ops.ExpandDims(w, 2)
-	}
-	c := s.filter(n.int("group", 1))
-	y := twoAxes(x, func(x value) value { return ops.ConvTranspose2D(x, w, c, size) })
-	if n.has(2) {
-		y = ops.Add(y, channels(n.wide(2), y.Type().Rank()))
-	}
-	n.give(n.narrow(y))
-}
-
-// transposed are the windows of a transposed convolution: want is larger than have.
-func transposed(n *node, sizes, kernel []int) sliding {
-	many := len(sizes)
-	if list := n.list("kernel_shape"); list != nil && !slices.Equal(list, kernel) {
-		fail("kernel_shape is %v, and the filters have %v", list, kernel)
-	}
-	s := sliding{kernel: kernel, have: sizes, stride: ones(n, "strides", many, 1),
-		dilation: ones(n, "dilations", many, 1), want: n.list("output_shape")}
-	list, auto := ones(n, "pads", 2*many, 0), n.text("auto_pad", "NOTSET")
-	n.only("auto_pad", auto, "NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER")
-	more := ones(n, "output_padding", many, 0)
-	s.before, s.after = slices.Clone(list[:many]), slices.Clone(list[many:])
-	given := s.want != nil
-	if given {
-		s.want = slices.Clone(s.want[max(0, len(s.want)-many):])
-	} else {
-		s.want = make([]int, many)
-	}
+	sizes, kernel := filters(n, x, w)
+	s, auto := windows(n, kernel, len(sizes))
+	more, want := slices.Clone(ones(n, "output_padding", len(sizes), 0)), n.list("output_shape")
 	for i, have := range sizes {
-		full := s.stride[i]*(have-1) + s.span(i) + more[i]
+		size := have * s.stride[i]
 		switch {
-		case given:
-		case auto == "SAME_UPPER" || auto == "SAME_LOWER":
-			s.want[i] = have * s.stride[i]
-		default:
-			s.want[i] = full - s.before[i] - s.after[i]
+		case want != nil:
+			size = want[max(0, len(want)-len(sizes))+i]
+		case auto == "NOTSET" || auto == "VALID":
 			continue
 		}
-		total := max(0, full-s.want[i])
-		s.before[i], s.after[i] = total-total/2, total/2
-		if auto == "SAME_UPPER" {
-			s.before[i], s.after[i] = s.after[i], s.before[i]
-		}
+		total := s.stride[i]*(have-1) + s.span(i) + more[i] - size
+		more[i] += max(0, -total)
+		s.pad(i, max(0, total), auto == "SAME_UPPER")
 	}
-	return s
+	y := ops.ConvTransposeN(x, w, s.conv(n.int("group", 1)), more)
+	n.give(biased(n, y, 2))
+}
+
+// columnsToImage adds up blocks of an image: the transpose of a convolution that takes each element
+// of a block to a channel of its own.
+func columnsToImage(n *node) {
+	x, image, kernel := n.wide(0), n.ints(1), n.ints(2)
+	s, _ := windows(n, kernel, len(image))
+	t, block := x.Type(), elems(kernel)
+	sizes, more := make([]int, len(image)), make([]int, len(image))
+	for i, want := range image {
+		room := want + s.before[i] + s.after[i] - s.span(i)
+		if room < 0 {
+			fail("blocks of %d do not fit into %v", s.span(i), image)
+		}
+		sizes[i], more[i] = room/s.stride[i]+1, room%s.stride[i]
+	}
+	if t.Rank() != 3 || t.Size(1)%block != 0 || t.Size(2) != elems(sizes) {
+		fail("%s is not of %v blocks of %v", t, sizes, kernel)
+	}
+	many := t.Size(1) / block
+	w := tensor.New(tensor.Of(tensor.F32, append([]int{t.Size(1), 1}, kernel...)...))
+	for i := range t.Size(1) {
+		w.F32()[i*block+i%block] = 1
+	}
+	x = ops.ReshapeSizes(x, append([]int{t.Size(0), t.Size(1)}, sizes...)...)
+	n.give(n.narrow(ops.ConvTransposeN(x, n.b.g.Constant("blocks", w), s.conv(many), more)))
 }

@@ -9,14 +9,14 @@ import (
 var images = each(map[string]func(n *node){
 	"GlobalAveragePool": global(meanKeep), "GlobalMaxPool": global(maxKeep),
 	"GlobalLpPool": func(n *node) {
-		p := order(n)
+		p := float32(order(n))
 		global(func(x value, axes ...int) value {
 			y := ops.SumKeep(ops.PowScalar(ops.Abs(x), p), axes...)
 			return ops.PowScalar(y, 1/p)
 		})(n)
 	},
 	"Conv": conv, "ConvTranspose": convTranspose, "MaxPool": maxPool, "AveragePool": averagePool,
-	"LpPool": lpPool,
+	"LpPool": lpPool, "Col2Im": columnsToImage,
 	"Resize": resize, "Upsample": upsample, "AffineGrid": affineGrid,
 })
 

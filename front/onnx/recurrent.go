@@ -5,215 +5,122 @@ import (
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/ops"
-	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/onnx"
+	"github.com/gomem/gomem/nn"
 )
 
-// recurrent are operators that go over sequences. They are unrolled.
+// recurrent are operators that go over sequences.
 var recurrent = each(map[string]func(n *node){
-	"RNN":  recur(1, 1, []string{"Tanh"}, simpleCell),
-	"GRU":  recur(3, 1, []string{"Sigmoid", "Tanh"}, gruCell),
-	"LSTM": recur(4, 2, []string{"Sigmoid", "Tanh", "Tanh"}, lstmCell),
+	"RNN": recur(1, "tanh"), "GRU": recur(3, "sigmoid", "tanh"),
+	"LSTM": recur(4, "sigmoid", "tanh", "tanh"),
 })
 
-// direction is one of a recurrent network's: its weights, its activations and its state.
-type direction struct {
-	n         *node
-	hidden    int
-	r         value   // f32[gates·hidden hidden]
-	bias      value   // of r, f32[gates·hidden]
-	peepholes value   // f32[3·hidden], or none
-	f         []unary // activations
-	clip      float32
-}
-
-// cell is a step: of what weights make of an input, [batch gates·hidden], and the state.
-type cell func(d direction, x value, state []value) []value
-
-// act is an activation of what is clipped before.
-func (d direction) act(i int, x value) value {
-	if d.clip > 0 {
-		x = ops.Clip(x, -d.clip, d.clip)
-	}
-	return d.f[i](x)
-}
-
-// gates are gates lo to hi-1 of an operand whose last axis has all.
-func (d direction) gates(x value, lo, hi int) value {
-	return ops.Slice(x, x.Type().Rank()-1, lo*d.hidden, hi*d.hidden)
-}
-
-// again is what gates lo to hi-1 make of the state.
-func (d direction) again(h value, lo, hi int) value {
-	r := ops.Slice(d.r, 0, lo*d.hidden, hi*d.hidden)
-	return ops.Add(ops.MatMulT(h, r, false, true), d.gates(d.bias, lo, hi))
-}
-
-func simpleCell(d direction, x value, state []value) []value {
-	return []value{d.act(0, ops.Add(x, d.again(state[0], 0, 1)))}
-}
-
-func gruCell(d direction, x value, state []value) []value {
-	h := state[0]
-	both := d.act(0, ops.Add(d.gates(x, 0, 2), d.again(h, 0, 2)))
-	update, reset := d.gates(both, 0, 1), d.gates(both, 1, 2)
-	var from value
-	if d.n.flag("linear_before_reset", false) {
-		from = ops.Mul(reset, d.again(h, 2, 3))
-	} else {
-		from = d.again(ops.Mul(reset, h), 2, 3)
-	}
-	next := d.act(1, ops.Add(d.gates(x, 2, 3), from))
-	return []value{ops.Add(next, ops.Mul(update, ops.Sub(h, next)))}
-}
-
-// lstmCell has gates i, o, f and c.
-func lstmCell(d direction, x value, state []value) []value {
-	h, c := state[0], state[1]
-	all := ops.Add(x, d.again(h, 0, 4))
-	gate := func(i int) value { return d.gates(all, i, i+1) }
-	peep := func(i int, x, c value) value {
-		if !d.peepholes.Valid() {
-			return x
-		}
-		return ops.Add(x, ops.Mul(d.gates(d.peepholes, i, i+1), c))
-	}
-	in := d.act(0, peep(0, gate(0), c))
-	var forget value
-	if d.n.flag("input_forget", false) {
-		forget = ops.Sub(like(in, 1), in)
-	} else {
-		forget = d.act(0, peep(2, gate(2), c))
-	}
-	next := ops.Add(ops.Mul(forget, c), ops.Mul(in, d.act(1, gate(3))))
-	out := d.act(0, peep(1, gate(1), next))
-	return []value{ops.Mul(out, d.f[2](next)), next}
-}
-
-// recur is an operator of so many gates and states, with activations that it has if the file
-// names none.
-func recur(gates, states int, otherwise []string, step cell) func(n *node) {
+// recur is an operator of so many gates, with activations that it has if the file names none.
+func recur(gates int, otherwise ...string) func(n *node) {
 	return func(n *node) {
 		way := n.text("direction", "forward")
 		n.only("direction", way, "forward", "reverse", "bidirectional")
-		batchFirst := n.flag("layout", false)
-		x := n.wide(0)
-		if x.Type().Rank() != 3 {
-			fail("its operand is %s, want [length batch width]", x.Type())
+		s := sequence{n: n, x: n.wide(0), gates: gates, batchFirst: n.flag("layout", false)}
+		if s.x.Type().Rank() != 3 || n.wide(2).Type().Rank() != 3 {
+			fail("its operands are %s, and weights %s of the state", s.x.Type(), n.x(2).Type())
 		}
-		if batchFirst {
-			x = ops.Transpose(x, 1, 0, 2)
-		}
-		s := sequence{n: n, x: x, hidden: n.wide(2).Type().Size(2), step: step, gates: gates,
-			states: states, batchFirst: batchFirst}
+		s.hidden = n.wide(2).Type().Size(2)
 		if h := n.int("hidden_size", s.hidden); h != s.hidden {
 			fail("hidden_size is %d, and the weights have %d", h, s.hidden)
+		}
+		if s.batchFirst {
+			s.x = ops.Transpose(s.x, 1, 0, 2)
 		}
 		many := 1
 		if way == "bidirectional" {
 			many = 2
 		}
 		f := activations(n, otherwise, many)
-		var ys []value
-		last := make([][]value, states)
+		all := make([][]value, 3)
 		for d := range many {
-			y, state := s.run(d, f[d*len(otherwise):], way == "reverse" || d == 1)
-			ys = append(ys, y)
-			for i := range state {
-				last[i] = append(last[i], state[i])
+			reverse := way == "reverse" || d == 1
+			for i, v := range s.run(d, f[d*len(otherwise):][:len(otherwise)], reverse) {
+				all[i] = append(all[i], v)
 			}
 		}
-		y := ops.Stack(ys...) // [direction length batch hidden]
-		if batchFirst {
-			y = ops.Transpose(y, 2, 1, 0, 3)
-		} else {
-			y = ops.Transpose(y, 1, 0, 2, 3)
-		}
-		n.give(n.narrow(y))
-		for _, list := range last {
-			h := ops.Stack(list...)
-			if batchFirst {
-				h = ops.Transpose(h, 1, 0, 2)
-			}
-			n.give(n.narrow(h))
-		}
+		s.give(all)
 	}
 }
 
 // sequence is what a recurrent network goes over, x f32[length batch width].
 type sequence struct {
-	n                     *node
-	x                     value
-	hidden, gates, states int
-	step                  cell
-	batchFirst            bool
+	n             *node
+	x             value
+	hidden, gates int
+	batchFirst    bool
 }
 
-// of is what direction d has of operand i, if that is there.
-func (s sequence) of(i, d int) value {
+// give makes results of what each direction has: all states, and the last ones.
+func (s sequence) give(all [][]value) {
+	y := ops.Stack(all[0]...) // [direction length batch hidden]
+	if s.batchFirst {
+		y = ops.Transpose(y, 2, 1, 0, 3)
+	} else {
+		y = ops.Transpose(y, 1, 0, 2, 3)
+	}
+	s.n.give(s.n.narrow(y))
+	for _, list := range all[1:] {
+		if len(list) == 0 {
+			continue
+		}
+		h := ops.Stack(list...)
+		if s.batchFirst {
+			h = ops.Transpose(h, 1, 0, 2)
+		}
+		s.n.give(s.n.narrow(h))
+	}
+}
+
+// of is what direction d has of operand i along an axis, if that is there.
+func (s sequence) of(i, along, d int) value {
 	if !s.n.has(i) {
 		return value{}
 	}
-	return ops.Squeeze(ops.Slice(s.n.wide(i), 0, d, d+1), 0)
+	return ops.Squeeze(ops.Slice(s.n.wide(i), along, d, d+1), along)
 }
 
-// run goes over the sequence in a direction, and has all states h, and the last of all states.
-// Behind its end a sequence keeps its state.
-func (s sequence) run(d int, f []unary, reverse bool) (y value, state []value) {
-	n, length, batch := s.n, s.x.Type().Size(0), s.x.Type().Size(1)
-	if length > mostIterations {
-		fail("it runs more than %d times", mostIterations)
-	}
-	at := direction{n: n, hidden: s.hidden, r: s.of(2, d), f: f, clip: n.float("clip", 0)}
-	zeros := func(sizes ...int) value { return ops.Zeros(n.b.g, tensor.Of(graph.F32, sizes...)) }
-	both, rows := s.of(3, d), s.gates*s.hidden
-	if !both.Valid() {
-		both = zeros(2 * rows)
-	}
-	at.bias = ops.Slice(both, 0, rows, 2*rows)
-	if s.states > 1 {
-		at.peepholes = s.of(7, d)
-	}
-	x := ops.MatMulT(s.x, s.of(1, d), false, true)
-	x = ops.Add(x, ops.Slice(both, 0, 0, rows))
-	for i := range s.states {
-		state = append(state, s.first(5+i, d, zeros(batch, s.hidden)))
-	}
-	var lengths value
-	if n.has(4) {
-		lengths = ops.ReshapeSizes(ops.Cast(n.x(4), graph.F32), batch, 1)
-	}
-	list := make([]value, length)
-	for i := range length {
-		if reverse {
-			i = length - 1 - i
-		}
-		next := s.step(at, ops.Squeeze(ops.Slice(x, 0, i, i+1), 0), state)
-		list[i] = next[0]
-		if lengths.Valid() {
-			inside := ops.Greater(lengths, like(lengths, float64(i)))
-			list[i] = ops.Where(inside, next[0], like(next[0], 0))
-			for k := range next {
-				next[k] = ops.Where(inside, next[k], state[k])
-			}
-		}
-		state = next
-	}
-	return ops.Stack(list...), state
-}
-
-// first is the state that operand i has for direction d.
-func (s sequence) first(i, d int, otherwise value) value {
-	if !s.n.has(i) {
-		return otherwise
-	}
+// run goes over the sequence in a direction, and has all states, and the last ones.
+func (s sequence) run(d int, f []unary, reverse bool) []value {
+	n, along, rows := s.n, 0, s.gates*s.hidden
 	if s.batchFirst {
-		return ops.Squeeze(ops.Slice(s.n.wide(i), 1, d, d+1), 1)
+		along = 1
 	}
-	return s.of(i, d)
+	w := nn.Weights{Input: s.of(1, 0, d), State: s.of(2, 0, d)}
+	if both := s.of(3, 0, d); both.Valid() {
+		w.InputBias, w.StateBias = ops.Slice(both, 0, 0, rows), ops.Slice(both, 0, rows, 2*rows)
+	}
+	o := nn.RunOptions{Reverse: reverse, State: s.of(5, along, d), Clip: n.float("clip", 0)}
+	if n.has(4) {
+		o.Lengths = ops.Cast(n.x(4), graph.I32)
+	}
+	switch s.gates {
+	case 1:
+		o.Candidate = f[0]
+		y, last := nn.RunRNN(s.x, w, o)
+		return []value{y, last}
+	case 3:
+		o.ResetBefore = !n.flag("linear_before_reset", false)
+		o.Gate, o.Candidate = f[0], f[1]
+		y, last := nn.RunGRU(s.x, w, o)
+		return []value{y, last}
+	}
+	o.Cells, w.Peephole = s.of(6, along, d), s.of(7, 0, d)
+	o.Coupled = n.flag("input_forget", false)
+	o.Gate, o.Candidate, o.Output = f[0], f[1], f[2]
+	if o.Output == nil && n.wants(2) {
+		o.Output = ops.Tanh // the usual layer's cells have no gradient of their own
+	}
+	y, last, cells := nn.RunLSTM(s.x, w, o)
+	return []value{y, last, cells}
 }
 
-// activations are those of all directions, by their names, with what numbers they have.
+// activations are those of all directions, by their names, with what numbers they have; nil is
+// the usual one of its place.
 func activations(n *node, otherwise []string, directions int) []unary {
 	var names []string
 	for range directions {
@@ -241,7 +148,11 @@ func activations(n *node, otherwise []string, directions int) []unary {
 	}
 	alpha, beta := next("activation_alpha"), next("activation_beta")
 	var list []unary
-	for _, name := range names {
+	for i, name := range names {
+		if strings.ToLower(name) == otherwise[i%len(otherwise)] {
+			list = append(list, nil)
+			continue
+		}
 		list = append(list, activation(name, alpha, beta))
 	}
 	return list

@@ -394,11 +394,17 @@ func depthToSpace(n *node) {
 
 func spaceToDepth(n *node) {
 	x, block := n.x(0), n.int("blocksize", 0)
+	mode := n.text("mode", "DCR")
+	n.only("mode", mode, "DCR", "CRD")
 	t := x.Type()
 	if t.Rank() != 4 || block < 1 || t.Size(2)%block != 0 || t.Size(3)%block != 0 {
 		fail("blocks of %d of %s", block, t)
 	}
 	b, c, h, w := t.Size(0), t.Size(1), t.Size(2)/block, t.Size(3)/block
-	x = ops.Transpose(ops.ReshapeSizes(x, b, c, h, block, w, block), 0, 3, 5, 1, 2, 4)
+	perm := []int{0, 3, 5, 1, 2, 4}
+	if mode == "CRD" {
+		perm = []int{0, 1, 3, 5, 2, 4}
+	}
+	x = ops.Transpose(ops.ReshapeSizes(x, b, c, h, block, w, block), perm...)
 	n.give(ops.ReshapeSizes(x, b, c*block*block, h, w))
 }

@@ -7,11 +7,7 @@ import (
 )
 
 // sliding says how windows move over the axes of an image.
-type sliding struct {
-	kernel, stride, dilation []int
-	have, want               []int // elements of the image and of the result
-	before, after            []int // how far windows reach out of the image
-}
+type sliding struct{ kernel, stride, dilation, before, after []int }
 
 // ones is a list of attributes, of so many, where that is left out of a number.
 func ones(n *node, name string, many, number int) []int {
@@ -25,80 +21,53 @@ func ones(n *node, name string, many, number int) []int {
 	return list
 }
 
-// windows are of a kernel over an image of sizes; a last window may be cut off, if ceil.
-func windows(n *node, sizes, kernel []int, ceil bool) sliding {
-	many := len(sizes)
-	s := sliding{kernel: kernel, have: sizes, stride: ones(n, "strides", many, 1),
-		dilation: ones(n, "dilations", many, 1), want: make([]int, many)}
-	if len(kernel) != many {
-		fail("a kernel of %v for an image of %v", kernel, sizes)
+// windows are of a kernel over so many axes, with the pads that the file has, and how it would
+// have them instead.
+func windows(n *node, kernel []int, many int) (s sliding, auto string) {
+	if len(kernel) != many || slices.Min(kernel) < 1 {
+		fail("a kernel of %v for an image of %d axes", kernel, many)
 	}
-	list, auto := ones(n, "pads", 2*many, 0), n.text("auto_pad", "NOTSET")
+	list := ones(n, "pads", 2*many, 0)
+	s = sliding{kernel: kernel, stride: ones(n, "strides", many, 1),
+		dilation: ones(n, "dilations", many, 1), before: slices.Clone(list[:many]),
+		after: slices.Clone(list[many:])}
+	if slices.Min(s.stride) < 1 || slices.Min(s.dilation) < 1 {
+		fail("windows %v apart, dilated by %v", s.stride, s.dilation)
+	}
+	auto = n.text("auto_pad", "NOTSET")
 	n.only("auto_pad", auto, "NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER")
 	if auto == "VALID" {
-		list, ceil = make([]int, 2*many), false
+		clear(s.before)
+		clear(s.after)
 	}
-	s.before, s.after = slices.Clone(list[:many]), slices.Clone(list[many:])
-	for i, have := range sizes {
-		if kernel[i] < 1 || s.stride[i] < 1 || s.dilation[i] < 1 || s.before[i] < 0 ||
-			s.after[i] < 0 {
-			fail("windows of %v, %v apart, dilated by %v, with pads %v", kernel, s.stride,
-				s.dilation, list)
-		}
-		if auto == "SAME_UPPER" || auto == "SAME_LOWER" {
-			s.want[i] = (have + s.stride[i] - 1) / s.stride[i]
-			total := max(0, (s.want[i]-1)*s.stride[i]+s.span(i)-have)
-			s.before[i], s.after[i] = total/2, total-total/2
-			if auto == "SAME_LOWER" {
-				s.before[i], s.after[i] = s.after[i], s.before[i]
-			}
-			continue
-		}
-		room := have + s.before[i] + s.after[i] - s.span(i)
-		if room < 0 {
-			fail("windows of %d do not fit into %d with pads %v", s.span(i), have, list)
-		}
-		s.want[i] = room/s.stride[i] + 1
-		if ceil && room%s.stride[i] > 0 && s.want[i]*s.stride[i] < have+s.before[i] {
-			s.want[i]++
-		}
-	}
-	return s
+	return s, auto
 }
 
 // span is how many elements a window is long.
 func (s sliding) span(i int) int { return s.dilation[i]*(s.kernel[i]-1) + 1 }
 
-// reach is how far the last window reaches out of the image.
-func (s sliding) reach(i int) int {
-	return max(0, (s.want[i]-1)*s.stride[i]+s.span(i)-s.have[i]-s.before[i])
-}
-
-// flat reports whether windows are those of package ops, which know two axes, or one.
-func (s sliding) flat() bool {
-	for i := range s.have {
-		if s.dilation[i] != 1 || s.before[i] >= s.kernel[i] || s.reach(i) >= s.kernel[i] {
-			return false
+// fitted are windows over an image of sizes: as many as strides fit into it, if it pads by itself.
+func fitted(n *node, sizes, kernel []int) sliding {
+	s, auto := windows(n, kernel, len(sizes))
+	if auto == "SAME_UPPER" || auto == "SAME_LOWER" {
+		for i, have := range sizes {
+			want := (have + s.stride[i] - 1) / s.stride[i]
+			s.pad(i, max(0, (want-1)*s.stride[i]+s.span(i)-have), auto == "SAME_UPPER")
 		}
 	}
-	return len(s.have) <= 2
+	return s
 }
 
-// window is one of package ops.
-func (s sliding) window() ops.Window {
-	w := ops.Window{Size: [2]int{1, 1}, Stride: [2]int{1, 1}}
-	for i := range s.have {
-		k := 2 - len(s.have) + i
-		w.Size[k], w.Stride[k] = s.kernel[i], s.stride[i]
-		w.Pad[k], w.Pad[k+2] = s.before[i], s.reach(i)
+// pad pads an axis by so many elements, of which an odd one is behind, or before.
+func (s sliding) pad(i, total int, behind bool) {
+	s.before[i], s.after[i] = total-total/2, total/2
+	if behind {
+		s.before[i], s.after[i] = s.after[i], s.before[i]
 	}
-	return w
 }
 
-// twoAxes does something of images of two axes to those that may have one.
-func twoAxes(x value, f unary) value {
-	if x.Type().Rank() == 3 {
-		return ops.Squeeze(f(ops.ExpandDims(x, 2)), 2)
-	}
-	return f(x)
+// conv are the options of a convolution.
+func (s sliding) conv(groups int) ops.ConvOptions {
+	return ops.ConvOptions{Stride: s.stride, Dilation: s.dilation, Before: s.before,
+		After: s.after, Groups: groups}
 }
